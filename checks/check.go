@@ -1,0 +1,199 @@
+package checks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// Check gathers one section of the facts.
+type Check struct {
+	// Name is the section's name in the document: "pci".
+	Name string
+	// Doc is a title, a blank line, and what is read and from where.
+	Doc string
+	// After names the checks whose sections this one reads.
+	After []string
+	// Patient checks are not bound by Options.Deadline: they have their own.
+	Patient bool
+	// Gather fills the section of g.Facts that bears the check's name, and no
+	// other. It judges nothing. What it cannot read it reports through
+	// g.Unknown; an error means that the section as a whole could not be
+	// read.
+	Gather func(ctx context.Context, g *Gathering) error
+}
+
+// All is every check, in order of the document.
+var All = []*Check{
+	hostCheck,
+	pciCheck,
+	iommuCheck,
+	numaCheck,
+	gpusCheck,
+	linksCheck,
+	containerCheck,
+	envCheck,
+	librariesCheck,
+	kernelLogCheck,
+	transfersCheck,
+}
+
+// Options says how facts are gathered.
+type Options struct {
+	// Probe is how much of the probe is run.
+	Probe probe.Mode
+	// Deadline bounds each check; 0 means a default of 20 s. The probe has
+	// its own deadline.
+	Deadline time.Duration
+	// Progress, if set, is told the name of a check or a step of the probe
+	// as it begins. It is called from several goroutines.
+	Progress func(step string)
+}
+
+// Gathering is a gathering of facts under way, as one check sees it. A check
+// reads Host, writes its own section of Facts, and reads the sections of the
+// checks that it comes after.
+type Gathering struct {
+	Host    *Host
+	Facts   *Facts
+	Options Options
+
+	probe   <-chan probeAnswer
+	unknown *unknownList
+}
+
+// probeAnswer is what the probe's child said, or why it said nothing.
+type probeAnswer struct {
+	report *probe.Report
+	err    error
+}
+
+type unknownList struct {
+	mu   sync.Mutex
+	list []Unknown
+}
+
+// Unknown notes a fact that could not be established.
+func (g *Gathering) Unknown(section, fact, reason, hint string) {
+	u := Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint}
+	g.unknown.mu.Lock()
+	defer g.unknown.mu.Unlock()
+	if !slices.Contains(g.unknown.list, u) {
+		g.unknown.list = append(g.unknown.list, u)
+	}
+}
+
+// Gather runs every check side by side, each after those that it depends on,
+// and returns the facts with the time that each check took. A check that
+// fails, panics or outlasts its deadline never stops another: its section
+// stays nil and is listed as unknown.
+func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time.Duration) {
+	if opts.Deadline == 0 {
+		opts.Deadline = 20 * time.Second
+	}
+	if opts.Progress == nil {
+		opts.Progress = func(string) {}
+	}
+	facts := &Facts{Schema: FactsSchema}
+	unknown := &unknownList{}
+	asked := askProbe(ctx, h, opts) // The driver starts while files are read.
+	var mu sync.Mutex // Guards facts and timing.
+	done := make(map[string]chan struct{}, len(All))
+	for _, c := range All {
+		done[c.Name] = make(chan struct{})
+	}
+	timing := make(map[string]time.Duration, len(All))
+	var wg sync.WaitGroup
+	for _, c := range All {
+		wg.Go(func() {
+			defer close(done[c.Name])
+			for _, name := range c.After {
+				<-done[name]
+			}
+			start := time.Now()
+			// Each check works on a copy of its own, so that one that
+			// outlasts its deadline writes into nothing that others read.
+			mu.Lock()
+			own := *facts
+			mu.Unlock()
+			g := &Gathering{Host: h, Facts: &own, Options: opts, probe: asked, unknown: unknown}
+			opts.Progress(c.Name)
+			err := c.run(ctx, g)
+			if err != nil {
+				g.Unknown(c.Name, "", err.Error(), hintFor(err))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			timing[c.Name] = time.Since(start)
+			if err == nil {
+				facts.take(c.Name, &own)
+			}
+		})
+	}
+	wg.Wait()
+	unknown.mu.Lock()
+	defer unknown.mu.Unlock()
+	facts.Unknown = slices.Clone(unknown.list)
+	order := make(map[string]int, len(All))
+	for i, c := range All {
+		order[c.Name] = i
+	}
+	slices.SortStableFunc(facts.Unknown, func(a, b Unknown) int {
+		return cmp.Or(cmp.Compare(order[a.Section], order[b.Section]), cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Reason, b.Reason))
+	})
+	return facts, timing
+}
+
+// take copies one section from another document.
+func (f *Facts) take(section string, from *Facts) {
+	t := reflect.TypeFor[Facts]()
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name == section {
+			reflect.ValueOf(f).Elem().Field(i).Set(reflect.ValueOf(from).Elem().Field(i))
+			return
+		}
+	}
+	panic("no section " + section) // A test holds that each check has one.
+}
+
+// run runs one check within its deadline and turns a panic into an error.
+func (c *Check) run(ctx context.Context, g *Gathering) error {
+	if !c.Patient {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, g.Options.Deadline)
+		defer cancel()
+	}
+	ended := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				ended <- fmt.Errorf("the check failed: %v; please report this", p)
+			}
+		}()
+		ended <- c.Gather(ctx, g)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("gave no answer within %s", g.Options.Deadline)
+	}
+}
+
+// hintFor says what would make an error go away, where that is known.
+func hintFor(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "run as root"
+	}
+	return ""
+}

@@ -1,0 +1,131 @@
+package checks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+// Host is the machine under examination: a live one, a recorded one, or one
+// that a test made up. All that lies outside the process comes through it.
+// Paths are absolute ("/sys/bus/pci/devices").
+type Host struct {
+	src machine.Source
+}
+
+// Live returns the machine that this process runs on.
+func Live() *Host { return &Host{src: machine.Live()} }
+
+// NewHost returns a host that answers from src.
+func NewHost(src machine.Source) *Host { return &Host{src: src} }
+
+// Recorded is true when the host is a recording of another machine, or of
+// another time.
+func (h *Host) Recorded() bool { return h.src.Recorded() }
+
+// Read returns a file's content, at most machine.MaxFile bytes of it.
+func (h *Host) Read(name string) ([]byte, error) { return h.src.ReadFile(name, machine.MaxFile) }
+
+// ReadPart returns at most limit bytes of a file.
+func (h *Host) ReadPart(name string, limit int64) ([]byte, error) {
+	return h.src.ReadFile(name, limit)
+}
+
+// Text returns a small file's content without the blanks around it.
+func (h *Host) Text(name string) (string, error) {
+	b, err := h.Read(name)
+	return string(bytes.TrimSpace(b)), err
+}
+
+// Int returns the number that a small file holds, in any base that its prefix
+// names.
+func (h *Host) Int(name string) (int64, error) {
+	s, err := h.Text(name)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(s, 0, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: not a number: %.40q", name, s)
+	}
+	return n, nil
+}
+
+// Dir returns the names in a folder, sorted.
+func (h *Host) Dir(name string) ([]string, error) { return h.src.ReadDir(name) }
+
+// Exists reports whether a file is there. It is an error not to be able to
+// tell.
+func (h *Host) Exists(name string) (bool, error) {
+	_, err := h.src.Stat(name)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	}
+	return false, err
+}
+
+// Stat describes a file, symbolic links followed.
+func (h *Host) Stat(name string) (machine.FileInfo, error) { return h.src.Stat(name) }
+
+// Link returns where a symbolic link points, as it is written.
+func (h *Host) Link(name string) (string, error) { return h.src.ReadLink(name) }
+
+// Real returns the path that a name leads to once every symbolic link in it
+// is followed.
+func (h *Host) Real(name string) (string, error) {
+	const maxLinks = 40 // The kernel's own bound (MAXSYMLINKS, include/linux/namei.h).
+	rest := strings.Split(strings.Trim(path.Clean(name), "/"), "/")
+	at := "/"
+	for links := 0; len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			at = path.Dir(at)
+			continue
+		}
+		next := path.Join(at, part)
+		target, err := h.src.ReadLink(next)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return "", err
+			}
+			at = next // It is no link, or one that cannot be read.
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", &fs.PathError{Op: "resolve", Path: name, Err: errors.New("too many symbolic links")}
+		}
+		if path.IsAbs(target) {
+			at = "/"
+		}
+		rest = append(strings.Split(strings.Trim(target, "/"), "/"), rest...)
+	}
+	return at, nil
+}
+
+// Ask puts a question that no file answers (see package machine for the
+// questions) and decodes the answer.
+func (h *Host) Ask(ctx context.Context, question string, answer any) error {
+	raw, err := h.src.Ask(ctx, question)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return fmt.Errorf("answer to %q: %w", question, err)
+	}
+	return nil
+}

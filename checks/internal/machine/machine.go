@@ -1,0 +1,107 @@
+// Package machine is the door to the machine under examination: its files and
+// the questions that no file answers. Nothing else of the doctor opens a file
+// of the machine. A live machine, a recorded one and one made up by a test
+// are all Sources, so that one piece of code serves all three.
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+)
+
+// MaxFile is how much of a file is read unless a caller says otherwise: the
+// largest that the checks want whole is /proc/self/mountinfo of a busy node.
+const MaxFile = 4 << 20
+
+// ErrSlow is returned when a read did not end within its deadline, as happens
+// on a dead network mount or in a driver that hangs.
+var ErrSlow = errors.New("no answer within the deadline")
+
+// ErrNotRecorded is returned by a recording for a file or a question that
+// was not asked for when it was made.
+var ErrNotRecorded = errors.New("not recorded")
+
+// FileInfo describes a file.
+type FileInfo struct {
+	// Mode is its type and permissions, Size its length.
+	Mode fs.FileMode `json:"mode"`
+	Size int64       `json:"size"`
+}
+
+// Source answers for one machine. Paths are absolute. Errors are
+// *fs.PathError, so that errors.Is tells fs.ErrNotExist from fs.ErrPermission.
+// All methods may be called from several goroutines.
+type Source interface {
+	// ReadFile returns at most limit bytes of a file.
+	ReadFile(name string, limit int64) ([]byte, error)
+	// ReadDir returns the names in a folder, sorted.
+	ReadDir(name string) ([]string, error)
+	// ReadLink returns where a symbolic link points.
+	ReadLink(name string) (string, error)
+	// Stat describes a file, links followed.
+	Stat(name string) (FileInfo, error)
+	// Ask answers one of the questions below, as JSON.
+	Ask(ctx context.Context, question string) (json.RawMessage, error)
+	// Recorded is true for a recording.
+	Recorded() bool
+}
+
+// The questions. Those that end in a colon take an argument after it.
+const (
+	// AskEnviron is answered with the environment as a list of "NAME=value",
+	// reduced to the names that checks want (see Wanted).
+	AskEnviron = "environ"
+	// AskUname is answered with a Uname.
+	AskUname = "uname"
+	// AskIDs is answered with an IDs.
+	AskIDs = "ids"
+	// AskStatfs takes a path and is answered with a Statfs.
+	AskStatfs = "statfs:"
+	// AskLimits is answered with a map from "memlock", "stack", "nofile" to
+	// a Limit.
+	AskLimits = "limits"
+	// AskSyscalls is answered with a map from "get_mempolicy" and "mlock" to
+	// "ok" or an errno name: they were really called.
+	AskSyscalls = "syscalls"
+	// AskAccess takes a path and is answered with "rw", "r", "w" or "none".
+	AskAccess = "access:"
+	// AskKernelLog is answered with the kernel log's lines that bear on
+	// GPUs, PCIe, IOMMU or memory, as text (see KernelLogWanted).
+	AskKernelLog = "kernel-log"
+	// AskNVML is answered with the document of package nvml.
+	AskNVML = "nvml"
+	// AskProbe takes a mode and is answered with a probe.Report.
+	AskProbe = "probe:"
+)
+
+// Uname is the system's names for itself.
+type Uname struct {
+	Node    string `json:"node"`
+	Release string `json:"release"`
+	Machine string `json:"machine"`
+}
+
+// IDs are the process's user and group ids.
+type IDs struct {
+	UID    int   `json:"uid"`
+	GID    int   `json:"gid"`
+	Groups []int `json:"groups"`
+}
+
+// Statfs is the size of a file system.
+type Statfs struct {
+	// Type is the file system's magic number as a name ("tmpfs") or in hex.
+	Type       string `json:"type"`
+	SizeBytes  int64  `json:"size_bytes"`
+	FreeBytes  int64  `json:"free_bytes"`
+	AvailBytes int64  `json:"avail_bytes"`
+	ReadOnly   bool   `json:"read_only"`
+}
+
+// Limit is a resource limit; -1 is unlimited.
+type Limit struct {
+	Soft int64 `json:"soft"`
+	Hard int64 `json:"hard"`
+}

@@ -1,0 +1,188 @@
+// Package probe moves data between GPUs and says what became of it. It drives
+// the vendor's driver API in a child of this binary, which may hang or crash
+// without harm, and it verifies every byte on the GPU that owns it. It judges
+// no speed: what a path should reach follows from the links, which package
+// checks knows.
+package probe
+
+// Mode says how much of the probe is run.
+type Mode string
+
+// The modes of the probe.
+const (
+	// Off runs nothing.
+	Off Mode = "off"
+	// Quick copies between every ordered pair, verified, with bandwidth.
+	Quick Mode = "quick"
+	// Full adds SM loads and stores, both directions and all pairs at once,
+	// handshake, latency, atomics, the host-staged control arm, transfers
+	// between processes and host copies from near and far memory.
+	Full Mode = "full"
+)
+
+// Outcome is what became of one transfer, or of the whole probe.
+type Outcome string
+
+// The outcomes. Only Unknown is inconclusive.
+const (
+	// OK means that every byte arrived, at the speed the path allows where
+	// that is known.
+	OK Outcome = "ok"
+	// Slow means that every byte arrived, below what the path allows.
+	Slow Outcome = "slow"
+	// Corrupt means that the driver reported success and the owner's memory
+	// does not hold what was sent.
+	Corrupt Outcome = "corrupt"
+	// Hang means that it did not end within its deadline.
+	Hang Outcome = "hang"
+	// Error means that the driver reported an error.
+	Error Outcome = "error"
+	// Unsupported means that the driver does not offer it for this pair.
+	Unsupported Outcome = "unsupported"
+	// Unknown means that it could not be tried.
+	Unknown Outcome = "unknown"
+)
+
+// The tests, as Transfer.Test names them.
+const (
+	// TestCopy is the copy engine writing to the peer, one pair at a time.
+	TestCopy = "copy"
+	// TestCopyRead is the same, driven by the destination.
+	TestCopyRead = "copy-read"
+	// TestStore is the SMs of the source storing to the destination.
+	TestStore = "sm-store"
+	// TestLoad is the SMs of the destination loading from the source.
+	TestLoad = "sm-load"
+	// TestBidirectional is both directions of a pair at once.
+	TestBidirectional = "bidirectional"
+	// TestAllAtOnce is every GPU writing to every peer at once; GBps is the
+	// rate of this pair alone.
+	TestAllAtOnce = "all-at-once"
+	// TestHandshake is a two-way handshake between resident kernels.
+	TestHandshake = "handshake"
+	// TestLatency is dependent loads from the peer's memory.
+	TestLatency = "latency"
+	// TestAtomics is native atomics on the peer's memory.
+	TestAtomics = "atomics"
+	// TestStaged is the control arm: the same data through host memory.
+	TestStaged = "host-staged"
+	// TestInterprocess is a copy into memory that another process exported.
+	TestInterprocess = "between-processes"
+	// TestHostToDevice and TestDeviceToHost are copies with pinned host
+	// memory of one NUMA node, which stands as "node0" in place of the
+	// source's or the destination's address.
+	TestHostToDevice = "host-to-device"
+	TestDeviceToHost = "device-to-host"
+)
+
+// Report is what the probe found.
+type Report struct {
+	// Mode is how much was asked for.
+	Mode Mode `json:"mode"`
+	// Outcome is OK when the driver started and every transfer that was
+	// tried is known, whatever became of it; else what stopped the probe.
+	Outcome Outcome `json:"outcome"`
+	// Stage is the last step that was begun when the probe was stopped:
+	// "load library", "cuInit", "contexts", "peer access", "copy", "cleanup".
+	Stage string `json:"stage,omitempty"`
+	// Reason says in words why the outcome is not OK.
+	Reason string `json:"reason,omitempty"`
+	// ErrorCode and ErrorName are the driver's, where it gave one:
+	// 802, "CUDA_ERROR_SYSTEM_NOT_READY".
+	ErrorCode int    `json:"error_code,omitempty"`
+	ErrorName string `json:"error_name,omitempty"`
+	// Signal is the one that ended the child, if one did: "SIGSEGV".
+	Signal string `json:"signal,omitempty"`
+	// Library is the driver library's path, DriverVersion the newest CUDA
+	// version it serves, as 13.0.
+	Library       string `json:"library,omitempty"`
+	DriverVersion string `json:"driver_version,omitempty"`
+	// Devices are the GPUs that the driver offers to this process.
+	Devices []Device `json:"devices"`
+	// Peers are all ordered pairs and what the driver says of them.
+	Peers []Peer `json:"peers"`
+	// Transfers are those that were tried, in order of test and pair.
+	Transfers []Transfer `json:"transfers"`
+	// SMTests says why no kernel could be run, if so: "no PTX compiler".
+	SMTests string `json:"sm_tests,omitempty"`
+	// Left is true when the child could not be ended: it sits in the kernel.
+	Left bool `json:"left,omitempty"`
+}
+
+// Device is a GPU as the driver offers it to this process.
+type Device struct {
+	// Ordinal is the driver's number for it in this process.
+	Ordinal int `json:"ordinal"`
+	// Address is its PCI address.
+	Address string `json:"address"`
+	// Name is the model.
+	Name string `json:"name"`
+	// ComputeCapability is "9.0".
+	ComputeCapability string `json:"compute_capability,omitempty"`
+	// MemoryBytes is its memory.
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// Outcome is what became of making it ready; Reason says why not.
+	Outcome   Outcome `json:"outcome"`
+	Reason    string  `json:"reason,omitempty"`
+	ErrorCode int     `json:"error_code,omitempty"`
+	ErrorName string  `json:"error_name,omitempty"`
+}
+
+// Peer is what the driver says of one ordered pair: whether the GPU Source
+// may reach the memory of Destination.
+type Peer struct {
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
+	// Access is cuDeviceCanAccessPeer.
+	Access *bool `json:"access,omitempty"`
+	// PerformanceRank, NativeAtomics and ArrayAccess are from
+	// cuDeviceGetP2PAttribute; rank 0 is the best.
+	PerformanceRank *int  `json:"performance_rank,omitempty"`
+	NativeAtomics   *bool `json:"native_atomics,omitempty"`
+	ArrayAccess     *bool `json:"array_access,omitempty"`
+}
+
+// Transfer is one transfer and what became of it.
+type Transfer struct {
+	// Test is one of the Test constants.
+	Test string `json:"test"`
+	// Source and Destination are PCI addresses, or "node0" for host memory
+	// of a NUMA node.
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
+	// Outcome is what became of it; Reason says why it is not OK.
+	Outcome Outcome `json:"outcome"`
+	Reason  string  `json:"reason,omitempty"`
+	// Bytes is the size of one copy.
+	Bytes int64 `json:"bytes,omitempty"`
+	// GBps is the rate in 10^9 bytes a second (both directions together for
+	// TestBidirectional); nil when it was not measured.
+	GBps *float64 `json:"gbps,omitempty"`
+	// ExpectedGBps is what the path's links could carry, Fraction is GBps
+	// divided by it, Threshold the least fraction that counts as good and
+	// Basis the reason in words. Package checks fills them in.
+	ExpectedGBps *float64 `json:"expected_gbps,omitempty"`
+	Fraction     *float64 `json:"fraction,omitempty"`
+	Threshold    *float64 `json:"threshold,omitempty"`
+	Basis        string   `json:"basis,omitempty"`
+	// Microseconds is the time of one round (TestLatency: one load;
+	// TestHandshake: one way there and back).
+	Microseconds *float64 `json:"us,omitempty"`
+	// Verified is "gpu" when the owner compared every byte, "host" when the
+	// owner's copy engine brought it to host memory for comparison, else
+	// empty.
+	Verified string `json:"verified,omitempty"`
+	// BadBytes counts those that differ (in whole words of 8), FirstBad is
+	// the offset of the first, and Found says what stood there: "poison"
+	// (nothing arrived), "zeros", "foreign" (another transfer's data),
+	// "other".
+	BadBytes int64  `json:"bad_bytes,omitempty"`
+	FirstBad *int64 `json:"first_bad,omitempty"`
+	Found    string `json:"found,omitempty"`
+	// ErrorCode and ErrorName are the driver's.
+	ErrorCode int    `json:"error_code,omitempty"`
+	ErrorName string `json:"error_name,omitempty"`
+	// Repeats counts the attempts that gave this outcome, where a first one
+	// failed and it was tried again.
+	Repeats int `json:"repeats,omitempty"`
+}

@@ -1,0 +1,122 @@
+// Package remedies knows what can be done about findings: one YAML file a
+// remedy. It ranks them and says why each stands where it does.
+package remedies
+
+// Kind says what sort of cure a remedy is.
+type Kind string
+
+// The kinds.
+const (
+	// Fix removes the cause.
+	Fix Kind = "fix"
+	// Workaround avoids the consequence at a cost.
+	Workaround Kind = "workaround"
+)
+
+// Need is something that applying a remedy takes.
+type Need string
+
+// The needs, from the least effort.
+const (
+	NeedJobRestart       Need = "job-restart"
+	NeedContainerRestart Need = "container-restart"
+	NeedImageRebuild     Need = "image-rebuild"
+	NeedRoot             Need = "root"
+	NeedDriverReload     Need = "driver-reload"
+	NeedReboot           Need = "reboot"
+	NeedBIOS             Need = "bios"
+	NeedHands            Need = "hands-on"
+)
+
+// Remedy is one thing that can be done, as its file describes it. Its strings
+// may hold templates ({{.variable}}) that a finding's params fill.
+type Remedy struct {
+	ID    string `yaml:"id" json:"id"`
+	Title string `yaml:"title" json:"title"`
+	Kind  Kind   `yaml:"kind" json:"kind"`
+	// Description says what it changes, in one or two sentences.
+	Description string `yaml:"description" json:"description"`
+	// Cost says what it costs: speed, isolation, downtime.
+	Cost string `yaml:"cost" json:"cost"`
+	// Needs is what applying it takes.
+	Needs []Need `yaml:"needs" json:"needs"`
+	// Risk is "none", "low", "medium" or "high": what may go wrong.
+	Risk string `yaml:"risk" json:"risk"`
+	// Lasts is "job", "boot" or "forever".
+	Lasts string `yaml:"lasts" json:"lasts"`
+	// When limits it: a remark on when it must not be used.
+	Caution string `yaml:"caution,omitempty" json:"caution,omitempty"`
+	Apply   Apply  `yaml:"apply" json:"apply"`
+	// Undo says how to take it back.
+	Undo string `yaml:"undo" json:"undo"`
+	// Verify says how to see that it worked; gpudoctor's own command first.
+	Verify string `yaml:"verify" json:"verify"`
+	// Proof names the probe's test whose good result proves it: for
+	// nccl-p2p-disable "host-staged".
+	Proof string `yaml:"proof,omitempty" json:"-"`
+	// Sources are URLs or documents.
+	Sources []string `yaml:"sources" json:"links"`
+	// Aliases are retired ids.
+	Aliases []string `yaml:"aliases,omitempty" json:"-"`
+}
+
+// Apply is how to apply a remedy, in machine-readable form. A field that does
+// not bear on it stays empty. A list item that holds a template over a list
+// param is repeated for each element ({{.each}}).
+type Apply struct {
+	// Environment is to be set; Unset is to be removed from it.
+	Environment map[string]string `yaml:"environment,omitempty" json:"environment,omitempty"`
+	Unset       []string          `yaml:"unset,omitempty" json:"unset,omitempty"`
+	// KernelCommandLine is to be added to the kernel's command line.
+	KernelCommandLine []string `yaml:"kernel_command_line,omitempty" json:"kernel_command_line,omitempty"`
+	// Docker and Kubernetes are flags and a pod spec fragment.
+	Docker     []string `yaml:"docker,omitempty" json:"docker,omitempty"`
+	Kubernetes string   `yaml:"kubernetes,omitempty" json:"kubernetes,omitempty"`
+	// Slurm is sbatch or slurm.conf settings.
+	Slurm []string `yaml:"slurm,omitempty" json:"slurm,omitempty"`
+	// Sysctl and Modprobe are settings for sysctl.d and modprobe.d.
+	Sysctl   map[string]string `yaml:"sysctl,omitempty" json:"sysctl,omitempty"`
+	Modprobe []string          `yaml:"modprobe,omitempty" json:"modprobe,omitempty"`
+	// Commands are to be run, in order.
+	Commands []string `yaml:"commands,omitempty" json:"commands,omitempty"`
+	// Steps are for people: BIOS menus, hands-on work, code.
+	Steps []string `yaml:"steps,omitempty" json:"steps,omitempty"`
+}
+
+// Advice is a remedy for what was found here, in its place.
+type Advice struct {
+	Remedy string `json:"remedy"`
+	Title  string `json:"title"`
+	Kind   Kind   `json:"kind"`
+	// Cures are the findings that it cures: rule and subject.
+	Cures []Cure `json:"cures"`
+	// Why says why it stands where it does.
+	Why string `json:"why"`
+	// Description, Cost, Needs, Risk, Lasts, Caution, Apply, Undo and Verify
+	// are the remedy's, templates filled.
+	Description string   `json:"description"`
+	Cost        string   `json:"cost"`
+	Needs       []Need   `json:"needs"`
+	Risk        string   `json:"risk"`
+	Lasts       string   `json:"lasts"`
+	Caution     string   `json:"caution,omitempty"`
+	Apply       Apply    `json:"apply"`
+	Undo        string   `json:"undo"`
+	Verify      string   `json:"verify"`
+	Proof       *Proof   `json:"proof,omitempty"`
+	Links       []string `json:"links"`
+}
+
+// Cure names a finding that an advice cures.
+type Cure struct {
+	Rule    string `json:"rule"`
+	Subject string `json:"subject"`
+}
+
+// Proof is what was measured here of a remedy.
+type Proof struct {
+	// Outcome is "proven" or "disproven".
+	Outcome string `json:"outcome"`
+	// Detail says what was measured.
+	Detail string `json:"detail"`
+}

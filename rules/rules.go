@@ -1,0 +1,138 @@
+// Package rules judges facts. Each rule is one Rego file with everything about
+// it in its metadata; this package embeds them, compiles them once, evaluates
+// them in one query, and turns what they return into findings.
+package rules
+
+// Severity says how much a finding matters.
+type Severity string
+
+// The severities, from the worst.
+const (
+	// Critical means that communication fails or data is corrupted.
+	Critical Severity = "critical"
+	// High means that it fails in likely conditions, or that more than half
+	// of the bandwidth is lost.
+	High Severity = "high"
+	// Medium means that a noticeable part is lost, or that it fails in
+	// conditions that are less likely.
+	Medium Severity = "medium"
+	// Low means that it is worth knowing.
+	Low Severity = "low"
+	// Info means that nothing need be done.
+	Info Severity = "info"
+)
+
+// Confidence says how sure a finding is.
+type Confidence string
+
+// The confidences, from the surest.
+const (
+	// Confirmed means that a probe measured it or a program's own message
+	// says it.
+	Confirmed Confidence = "confirmed"
+	// Likely means that the facts imply it.
+	Likely Confidence = "likely"
+	// Possible means that the facts allow it.
+	Possible Confidence = "possible"
+)
+
+// Profile says what the facts are judged for.
+type Profile string
+
+// The profiles.
+const (
+	// Training judges a machine that is about to train or serve a model.
+	Training Profile = "training"
+	// Image judges a container image under build: no GPU is expected.
+	Image Profile = "image"
+)
+
+// Rule is one rule, as its metadata describes it.
+type Rule struct {
+	// ID is kebab-case, the file's name and the package's last part.
+	ID string `json:"id"`
+	// Cause is the id of the cause that it names; its own id by default.
+	Cause string `json:"cause"`
+	// Title and Description are for people.
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	// Severity and Confidence are those of its findings, unless a finding
+	// states another.
+	Severity   Severity   `json:"severity"`
+	Confidence Confidence `json:"confidence"`
+	// Remedies are the ids of what cures it, the best first.
+	Remedies []string `json:"remedies"`
+	// Explains are the rules whose findings are consequences of this one's.
+	Explains []string `json:"explains,omitempty"`
+	// Profiles are those in which it is judged; all when empty.
+	Profiles []Profile `json:"profiles,omitempty"`
+	// Links are sources.
+	Links []Link `json:"links"`
+	// Since is the version of gpudoctor that had it first.
+	Since string `json:"since"`
+	// File is where it stands: "pcie/acs_redirect.rego", or the user's path.
+	File string `json:"file"`
+}
+
+// Link is a source.
+type Link struct {
+	Ref         string `json:"ref"`
+	Description string `json:"description,omitempty"`
+}
+
+// Finding is a fault that a rule found.
+type Finding struct {
+	Rule       string     `json:"rule"`
+	Cause      string     `json:"cause"`
+	Severity   Severity   `json:"severity"`
+	Confidence Confidence `json:"confidence"`
+	Title      string     `json:"title"`
+	// Subject is what it is about: a PCI address, a pair "a -> b", a
+	// variable, "host".
+	Subject string `json:"subject"`
+	// Affects are the PCI addresses of the GPUs that suffer from it; empty
+	// means the whole host.
+	Affects []string `json:"affects,omitempty"`
+	// Message says in one or two sentences what was seen and what it means.
+	Message string `json:"message"`
+	// Evidence is what led to it.
+	Evidence []Evidence `json:"evidence"`
+	// Explains are the findings that are consequences of this one.
+	Explains []Finding `json:"explains,omitempty"`
+	// Remedies are the ids of what cures it, the best first.
+	Remedies []string `json:"remedies"`
+	// Params fill the templates of the remedies: "bridges", "variable", ...
+	Params map[string]any `json:"params,omitempty"`
+}
+
+// Evidence is one fact that led to a finding.
+type Evidence struct {
+	// Fact is its path in the facts: "pci.devices[0000:40:01.1].acs.control".
+	Fact string `json:"fact"`
+	// Value is what it holds.
+	Value any `json:"value"`
+	// Source is the file, call or log line that it came from.
+	Source string `json:"source"`
+}
+
+// Skipped is a rule that could not be judged.
+type Skipped struct {
+	Rule string `json:"rule"`
+	// Missing lists the facts that it lacked, with the reason where the
+	// facts give one.
+	Missing []string `json:"missing"`
+}
+
+// Verdict is what the rules say of one machine.
+type Verdict struct {
+	// Findings are the causes, consequences folded under them, the worst
+	// first.
+	Findings []Finding
+	// Passed are the rules that found nothing wrong.
+	Passed []string
+	// Skipped are the rules that could not be judged.
+	Skipped []Skipped
+	// NotApplicable are the rules that have nothing to judge here, with the
+	// reason.
+	NotApplicable map[string]string
+}
