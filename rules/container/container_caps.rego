@@ -20,7 +20,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [pass-device-nodes]
+#   remedies: [pass-device-nodes, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.container_caps
@@ -39,6 +39,7 @@ findings contains {
 		"source": "/dev",
 	}],
 	"params": {"nodes": [path]},
+	"remedies": ["pass-device-nodes"],
 } if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) > 0
@@ -71,6 +72,7 @@ findings contains {
 		some path in sort(closed)
 	],
 	"params": {"nodes": sort(closed)},
+	"remedies": ["pass-device-nodes"],
 } if {
 	count(closed) > 0
 }
@@ -108,6 +110,7 @@ findings contains {
 	"message": sprintf("%d AMD GPUs are in this machine, and %s is in /dev, but no %s: HIP finds no GPU", [count(surroundings.of_vendor.amd), given, lacking]),
 	"evidence": [{"fact": "container.device_nodes", "value": sort(object.keys(surroundings.node_access)), "source": "/dev"}],
 	"params": {"nodes": [lacking]},
+	"remedies": ["pass-device-nodes"],
 } if {
 	facts.in_container
 	surroundings.has_amd
@@ -137,13 +140,16 @@ findings contains {
 		"source": "/proc/driver/nvidia/gpus",
 	}],
 	"params": {"nodes": [sprintf("/dev/nvidia%d", [d.minor]) | some d in known]},
+	"remedies": ["pass-device-nodes"],
 } if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) == 0
 	count(known) > 0
-	not lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"none", "void"}
+	not none_wanted
 	not started
 }
+
+none_wanted if lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"none", "void"}
 
 # known are the GPUs of the kernel driver, without those that it leaves alone.
 known := [d | some d in surroundings.driver_devices; not d.excluded]
@@ -159,6 +165,7 @@ findings contains {
 		surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES),
 	],
 	"params": {"nodes": sort(absent)},
+	"remedies": ["pass-device-nodes"],
 } if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) > 0
@@ -179,6 +186,7 @@ findings contains {
 	"confidence": "possible",
 	"evidence": [{"fact": "pci.devices", "value": sort(surroundings.infiniband_nics), "source": "/sys/bus/pci/devices"}],
 	"params": {"nodes": ["/dev/infiniband"]},
+	"remedies": ["pass-device-nodes"],
 } if {
 	facts.in_container
 	count(surroundings.usable) > 0

@@ -80,18 +80,22 @@ missing contains "container: namespaces were not read" if not input.container
 
 missing contains "container.inside: it is not known whether this is a container" if {
 	input.container
-	not is_boolean(input.container.inside)
+	not inside_known
 }
 
 missing contains "container.private_ipc: it is not known whether the IPC namespace is shared" if {
 	part_of_machine
-	not is_boolean(input.container.private_ipc)
+	not private_known
 }
 
 missing contains "gpus: it is not known which GPUs are used here" if {
 	facts.in_container
 	not surroundings.usable
 }
+
+inside_known if is_boolean(input.container.inside)
+
+private_known if is_boolean(input.container.private_ipc)
 
 not_applicable contains "not in a container" if input.container.inside == false
 

@@ -86,7 +86,7 @@ tried := [{"fact": "container.mlock", "value": input.container.mlock, "source": 
 # which no other namespace can give).
 lifted if {
 	"IPC_LOCK" in input.container.capabilities
-	not input.container.private_user
+	input.container.private_user == false
 }
 
 missing contains "container: limits were not read" if not input.container

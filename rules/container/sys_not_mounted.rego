@@ -15,7 +15,7 @@
 # custom:
 #   severity: medium
 #   confidence: likely
-#   remedies: [mount-sys]
+#   remedies: [mount-sys, nccl-topo-file]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.sys_not_mounted
@@ -27,6 +27,7 @@ findings contains {
 	"subject": "/sys",
 	"message": sprintf("%s: NCCL cannot tell where the %d GPUs sit%s", [seen, count(surroundings.usable), consequence]),
 	"severity": severity,
+	"remedies": ["mount-sys"],
 	"evidence": [evidence],
 } if {
 	some [seen, evidence] in absent
@@ -47,7 +48,7 @@ absent contains ["/sys is mounted, but /sys/bus/pci/devices lists no device", {
 	"source": "/sys/bus/pci/devices",
 }] if {
 	input.container.pci_visible == false
-	not input.container.sys_mounted == false
+	input.container.sys_mounted == true
 }
 
 default severity := "medium"
@@ -113,12 +114,14 @@ missing contains "container: mounts were not read" if not input.container
 
 missing contains "container.sys_mounted: it is not known whether /sys is mounted" if {
 	input.container
-	not is_boolean(input.container.sys_mounted)
+	not mounted_known
 }
 
 missing contains "gpus: it is not known whether there are GPUs" if {
 	input.container
 	not surroundings.usable
 }
+
+mounted_known if is_boolean(input.container.sys_mounted)
 
 not_applicable contains "no GPU is visible here" if count(surroundings.usable) == 0

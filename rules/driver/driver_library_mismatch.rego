@@ -18,7 +18,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   remedies: [reboot-or-reload-driver]
+#   remedies: [reboot-or-reload-driver, remove-driver-libraries, unset-env, upgrade-driver]
 #   since: "0.1"
 package gpudoctor.rules.driver_library_mismatch
 
@@ -343,8 +343,10 @@ missing contains "container.inside: it is not known whether these files are an i
 	count(real) > 0
 	not kernel_driver
 	not no_nvidia
-	not is_boolean(input.container.inside)
+	not inside_known
 }
+
+inside_known if is_boolean(input.container.inside)
 
 no_nvidia if {
 	is_array(input.gpus.devices)

@@ -18,7 +18,7 @@
 # custom:
 #   severity: low
 #   confidence: likely
-#   remedies: [unset-env]
+#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin]
 #   since: "0.1"
 package gpudoctor.rules.env_misconfig
 
@@ -233,6 +233,7 @@ findings contains {
 	"severity": "low",
 	"confidence": "likely",
 	"evidence": [surroundings.variable_evidence(v)],
+	"remedies": ["unset-env"],
 	"params": {"variable": name, "source": variables.guide},
 } if {
 	some name, v in facts.variable
@@ -254,6 +255,7 @@ findings contains {
 	"severity": "low",
 	"confidence": "possible",
 	"evidence": [surroundings.variable_evidence(v)],
+	"remedies": ["unset-env"],
 	"params": {"variable": name, "meant": meant, "source": variables.guide},
 } if {
 	some name, v in facts.variable

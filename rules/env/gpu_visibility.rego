@@ -18,7 +18,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [fix-visible-devices]
+#   remedies: [fix-visible-devices, pass-device-nodes]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gpu_visibility
@@ -61,6 +61,9 @@ entries[name] := list_of(facts.env[name]) if some name, _ in filters
 
 # ends is the place of the first entry of each list that names no GPU.
 ends[name] := end_of(entries[name], total) if some name, total in filters
+
+# cut are the lists that end early.
+cut contains name if some name, _ in ends
 
 end_of(list, total) := min([i | some i, e in list; not names_gpu(e, total)])
 
@@ -109,6 +112,7 @@ findings contains {
 	"confidence": hidden_confidence(name),
 	"evidence": array.concat([surroundings.variable_evidence(facts.variable[name])], probe_evidence),
 	"params": {"variable": name},
+	"remedies": ["fix-visible-devices"],
 } if {
 	some name, _ in entries
 	count(kept(name)) == 0
@@ -147,6 +151,7 @@ findings contains {
 	"severity": lost_severity(name),
 	"evidence": [surroundings.variable_evidence(facts.variable[name])],
 	"params": {"variable": name},
+	"remedies": ["fix-visible-devices"],
 } if {
 	some name, _ in entries
 	is_number(ends[name])
@@ -167,6 +172,7 @@ findings contains {
 	"confidence": "possible",
 	"evidence": [surroundings.variable_evidence(facts.variable[name])],
 	"params": {"variable": name},
+	"remedies": ["fix-visible-devices"],
 } if {
 	some name, _ in entries
 	name != "ROCR_VISIBLE_DEVICES"
@@ -185,11 +191,12 @@ findings contains {
 	"severity": "info",
 	"evidence": [surroundings.variable_evidence(facts.variable[name])],
 	"params": {"variable": name},
+	"remedies": ["fix-visible-devices"],
 } if {
 	some name, _ in entries
 	count(kept(name)) > 0
 	count(kept(name)) < filters[name]
-	not is_number(ends[name])
+	not name in cut
 	not startswith(entries[name][0], "MIG-")
 }
 
@@ -202,11 +209,12 @@ findings contains {
 		some name in ["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"]
 	],
 	"params": {"variable": "HIP_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices"],
 } if {
 	facts.env.ROCR_VISIBLE_DEVICES != ""
 	facts.env.HIP_VISIBLE_DEVICES != ""
 	after_rocr < amd_before
-	not is_number(ends.HIP_VISIBLE_DEVICES)
+	not "HIP_VISIBLE_DEVICES" in cut
 }
 
 # The container was asked for without GPUs. Where nodes are there all the same,
@@ -219,6 +227,7 @@ findings contains {
 		{"fact": "container.device_nodes", "value": [], "source": "/dev"},
 	],
 	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices"],
 } if {
 	facts.in_container
 	lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"", "void", "none"}
@@ -243,6 +252,7 @@ findings contains {
 		{"fact": "libraries.files", "value": [], "source": sprintf("search for %s", [library])},
 	],
 	"params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
+	"remedies": ["fix-visible-devices"],
 } if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) > 0

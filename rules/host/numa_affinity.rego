@@ -18,7 +18,7 @@
 # custom:
 #   severity: medium
 #   confidence: likely
-#   remedies: [bind-numa, ignore-cpu-affinity]
+#   remedies: [bind-numa, ignore-cpu-affinity, disable-numa-balancing]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.numa_affinity
@@ -48,6 +48,7 @@ findings contains {
 		{"fact": sprintf("numa.nodes[%d].cpus", [n.id]), "value": n.cpus, "source": sprintf("/sys/devices/system/node/node%d/cpulist", [n.id])},
 	],
 	"params": {"node": n.id, "gpus": sort(node_gpus[n.id])},
+	"remedies": ["bind-numa", "ignore-cpu-affinity"],
 } if {
 	some n in surroundings.cpu_nodes
 	n.allowed_cpus == 0
@@ -106,8 +107,7 @@ missing contains "gpus: it is not known which GPUs are used here" if {
 missing contains "numa.nodes[].allowed_cpus: the affinity of this process is not known" if {
 	not single_node
 	count(surroundings.usable) > 0
-	some n in surroundings.cpu_nodes
-	not is_number(n.allowed_cpus)
+	count([n | some n in surroundings.cpu_nodes; is_number(n.allowed_cpus)]) < count(surroundings.cpu_nodes)
 }
 
 missing contains "pci.devices[].numa_node: the firmware does not say on which node the GPUs are" if {

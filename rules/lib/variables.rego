@@ -4,6 +4,8 @@
 #   What settings of NCCL, RCCL, PyTorch, CUDA, HIP, UCX, libfabric and NVSHMEM
 #   do harm, in what circumstances, and how much. This file holds data; the rule
 #   env-misconfig reads it.
+# schemas:
+#   - input: schema.facts
 package gpudoctor.lib.variables
 
 # rows are settings and what is to be said of them. The first row that fits a
