@@ -74,6 +74,7 @@ fits(row, value) if lower(value) in row.text
 fits(row, value) if regex.match(row.like, value)
 
 fits(row, value) if {
+	row.lacks
 	not startswith(value, "^")
 	words := {trim_space(w) | some w in split(lower(value), ",")}
 	count(words & {w | some w in row.lacks}) == 0
