@@ -53,7 +53,7 @@ findings contains {
 }
 
 # started is true when CUDA offered a GPU, whatever /dev looks like.
-started if count(input.transfers.devices) > 0
+started if count(surroundings.offered) > 0
 
 default certainty := "likely"
 

@@ -112,7 +112,7 @@ severity_of(kind) := "medium" if kind == "libnvidia-ptxjitcompiler"
 # loader would take is then something else.
 answered("libcuda") if {
 	input.transfers.outcome == "ok"
-	count(input.transfers.devices) > 0
+	count(surroundings.offered) > 0
 }
 
 answered("libnvidia-ml") if input.gpus.nvml == "ok"

@@ -306,5 +306,6 @@ shortened(name) := {concat("", [substring(name, 0, i), substring(name, i + 1, -1
 missing contains "env: variables were not read" if not input.env
 
 not_applicable contains "no variable of a communication library is set" if {
+	is_array(input.env.variables)
 	count(input.env.variables) == 0
 }

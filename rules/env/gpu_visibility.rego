@@ -137,8 +137,7 @@ no_device := 100 # CUDA_ERROR_NO_DEVICE, cuda.h
 probe_evidence := [{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"}] if {
 	input.transfers.error_code == no_device
 } else := [{"fact": "transfers.devices", "value": [], "source": "cuDeviceGetCount"}] if {
-	input.transfers.outcome == "ok"
-	count(input.transfers.devices) == 0
+	surroundings.offers_none
 } else := []
 
 # A bad entry hides those behind it.
@@ -176,13 +175,11 @@ findings contains {
 } if {
 	some name, _ in entries
 	name != "ROCR_VISIBLE_DEVICES"
-	not offered
+	count(surroundings.offered) == 0
 	list := kept(name)
 	twice := {e | some i, e in list; e in array.slice(list, i + 1, count(list))}
 	count(twice) > 0
 }
-
-offered if count(input.transfers.devices) > 0
 
 # Fewer than there are, as the variable says: told, so that nobody wonders.
 findings contains {

@@ -67,7 +67,6 @@ distance_remark(n) := sprintf(" (distance %d, local is 10)", [nearest]) if {
 	nearest := min([n.distances[i] |
 		some i, other in input.numa.nodes
 		other.allowed_cpus > 0
-		i < count(n.distances)
 	])
 } else := ""
 

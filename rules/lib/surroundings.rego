@@ -42,19 +42,29 @@ has_nvidia if count(of_vendor.nvidia) > 0
 
 has_amd if count(of_vendor.amd) > 0
 
+# offered are the GPUs that CUDA or HIP offered to the probe; offers_none is true
+# when they offered none, though they were asked.
+offered := {d.address | some d in input.transfers.devices}
+
+offers_none if {
+	facts.probed
+	is_array(input.transfers.devices)
+	count(offered) == 0
+}
+
 # usable are the GPUs that a program here may use, as addresses where a library
 # answered, else as device nodes. /sys shows all GPUs of the machine also in a
 # container that was given one, so the PCI tree decides only outside of
 # containers.
-usable := {d.address | some d in input.transfers.devices} if {
-	count(input.transfers.devices) > 0
+usable := offered if {
+	count(offered) > 0
 } else := nvml_gpus | usable_amd if {
 	input.gpus.nvml == "ok"
 } else := nvidia_nodes | usable_amd if {
 	facts.in_container
 } else := facts.gpus
 
-nvml_gpus := {g.address | some g in input.gpus.devices; g.vendor == "nvidia"; g.in_nvml}
+nvml_gpus := {g.address | some g in input.gpus.devices; g.vendor == "nvidia"; g.in_nvml} if is_array(input.gpus.devices)
 
 # usable_amd are the AMD GPUs of a machine, or of a container the render nodes
 # that it was given, where those are fewer.
@@ -107,8 +117,9 @@ p2p_slow if {
 
 # p2p_refused is true when the driver offers no peer access for any pair.
 p2p_refused if {
-	count(input.transfers.peers) > 0
-	every p in input.transfers.peers {
+	peers := {p | some p in input.transfers.peers}
+	count(peers) > 0
+	every p in peers {
 		p.access == false
 	}
 }
@@ -130,7 +141,7 @@ peer_rates := {t.gbps | some t in copies}
 share_lost := 1 - (facts.staged_gbps / max(peer_rates)) if max(peer_rates) > 0
 
 # measured says in words what was measured of peer access, and of host memory.
-measured := sprintf("%s, and %.1f GB/s through host memory", [peer_words, facts.staged_gbps]) if {
+measured := sprintf("%s, and %s GB/s through host memory", [peer_words, rate(facts.staged_gbps)]) if {
 	facts.staged_gbps
 } else := peer_words
 
@@ -139,9 +150,15 @@ peer_words := sprintf(
 	[count(copies), count([t | some t in facts.peer_transfers; t.test == "copy"]), rate_words],
 )
 
-rate_words := sprintf("%.0f GB/s", [max(peer_rates)]) if {
-	round(max(peer_rates)) == round(min(peer_rates))
-} else := sprintf("%.0f to %.0f GB/s", [min(peer_rates), max(peer_rates)])
+rate_words := sprintf("%s GB/s", [rate(max(peer_rates))]) if {
+	rate(max(peer_rates)) == rate(min(peer_rates))
+} else := sprintf("%s to %s GB/s", [rate(min(peer_rates)), rate(max(peer_rates))])
+
+# rate writes a rate with the digits that matter: whole from 100 on, else one
+# after the point. (%f does not take whole numbers.)
+rate(gbps) := sprintf("%v", [round(gbps)]) if {
+	gbps >= 100
+} else := sprintf("%v", [round(gbps * 10) / 10])
 
 # nvlinked is true when some pair of GPUs has NVLinks; all_nvlinked when each
 # has.
