@@ -109,7 +109,7 @@ findings contains {
 	"subject": lacking,
 	"message": sprintf("%d AMD GPUs are in this machine, and %s is in /dev, but no %s: HIP finds no GPU", [count(surroundings.of_vendor.amd), given, lacking]),
 	"evidence": [{"fact": "container.device_nodes", "value": sort(object.keys(surroundings.node_access)), "source": "/dev"}],
-	"params": {"nodes": [lacking]},
+	"params": {"nodes": [trim_suffix(lacking, "/renderD*")]},
 	"remedies": ["pass-device-nodes"],
 } if {
 	facts.in_container

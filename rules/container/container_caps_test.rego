@@ -83,6 +83,8 @@ test_fires_on_closed_nodes if {
 
 test_fires_on_half_of_amd if {
 	subjects(amd(["/dev/kfd"])) == {"/dev/dri/renderD*"}
+	some f in container_caps.findings with input as amd(["/dev/kfd"])
+	f.params.nodes == ["/dev/dri"]
 	subjects(amd(["/dev/dri/renderD128"])) == {"/dev/kfd"}
 }
 

@@ -192,8 +192,8 @@ findings contains {
 	"severity": "high",
 	"confidence": stub_confidence,
 	"evidence": array.concat([library_evidence(l)], stub_answers),
-	"remedies": ["unset-env"],
-	"params": {"variable": "LD_LIBRARY_PATH", "library": l.path},
+	"remedies": way_out(l),
+	"params": object.union({"library": l.path}, led_by(l)),
 } if {
 	some l in stubs
 }
@@ -203,6 +203,17 @@ stubs contains l if {
 	l.stub
 	l.loads
 }
+
+# way_out takes away the variable that leads to a library, or else the library.
+way_out(l) := ["unset-env", "remove-driver-libraries"] if {
+	led_by(l).variable
+} else := ["remove-driver-libraries"]
+
+led_by(l) := {"variable": "LD_LIBRARY_PATH"} if {
+	l.found_by == "ld_library_path"
+} else := {"variable": "LD_PRELOAD"} if {
+	l.found_by == "ld_preload"
+} else := {}
 
 found_remark(l) := " (by LD_LIBRARY_PATH)" if {
 	l.found_by == "ld_library_path"
@@ -231,8 +242,8 @@ findings contains {
 		[library_evidence(l), {"fact": "gpus.driver.kernel_version", "value": kernel_driver, "source": "/proc/driver/nvidia/version"}],
 		compat_answers,
 	),
-	"remedies": ["unset-env", "remove-driver-libraries"],
-	"params": {"variable": "LD_LIBRARY_PATH", "library": l.path},
+	"remedies": way_out(l),
+	"params": object.union({"library": l.path}, led_by(l)),
 } if {
 	some l in older_compat
 	not answered(l.kind)

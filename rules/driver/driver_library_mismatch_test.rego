@@ -117,6 +117,8 @@ test_fires_on_stubs if {
 	f.params.variable == "LD_LIBRARY_PATH"
 	contains(f.message, "by LD_LIBRARY_PATH")
 	contains(only(machine([object.union(stub, {"found_by": "ld_cache"})])).message, "ldconfig")
+	only(machine([object.union(stub, {"found_by": "ld_cache"})])).remedies == ["remove-driver-libraries"]
+	only(machine([object.union(stub, {"found_by": "ld_preload"})])).params.variable == "LD_PRELOAD"
 	contains(only(machine([object.union(stub, {"found_by": "ld_preload"})])).message, "LD_PRELOAD")
 	contains(only(image([object.union(stub, {"found_by": "default_path"})])).message, "for libcuda: programs fail")
 	confirmed := object.union(machine([stub]), {"transfers": {"outcome": "error", "error_code": 34}})
