@@ -22,6 +22,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -209,6 +210,54 @@ func caughtSignal(stderr []byte) string {
 	return ""
 }
 
+// family are the children that this process has started, also those that are
+// gone.
+var family struct {
+	sync.Mutex
+	pids map[int]bool
+}
+
+func addToFamily(pid int) {
+	family.Lock()
+	defer family.Unlock()
+	if family.pids == nil {
+		family.pids = make(map[int]bool)
+	}
+	family.pids[pid] = true
+}
+
+// Own is true for this process, for the children that it ever started, and
+// for the living that come from them.
+func Own(pid int) bool {
+	family.Lock()
+	defer family.Unlock()
+	const generations = 8 // A child of a child is the deepest there is; more are a loop of reused numbers.
+	for range generations {
+		if pid == os.Getpid() || family.pids[pid] {
+			return true
+		}
+		if pid = parentOf(pid); pid <= 1 {
+			return false
+		}
+	}
+	return false
+}
+
+// parentIn returns the parent's process id from /proc/PID/stat, or 0. The
+// name in parentheses before it may hold anything.
+func parentIn(stat []byte) int {
+	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	fields := bytes.Fields(rest)
+	if !ok || len(fields) < 2 {
+		return 0
+	}
+	pid, err := strconv.Atoi(string(fields[1])) // state ppid: proc_pid_stat(5).
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
 // start starts the child. The channel gives its state once it has ended and
 // was reaped.
 func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.ProcessState, error) {
@@ -238,6 +287,9 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.Proces
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		proc, err := os.StartProcess(path, []string{os.Args[0], mark, spec.Task, args}, attr)
+		if err == nil {
+			addToFamily(proc.Pid)
+		}
 		begin <- begun{proc, err}
 		if err != nil {
 			return

@@ -364,6 +364,42 @@ func awaitGone(t *testing.T, pid int) {
 	t.Errorf("process %d is still there", pid)
 }
 
+func TestOwn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var child, grandchild int
+	_, err := Run(ctx, Spec{Task: "nested", Receive: func(m json.RawMessage) {
+		pids := pidsIn(t, m)
+		child, grandchild = pids[0], pids[1]
+		if !Own(child) || !Own(grandchild) {
+			t.Errorf("Own(%d) = %t, Own(%d) = %t, want true of child and grandchild", child, Own(child), grandchild, Own(grandchild))
+		}
+		cancel()
+	}})
+	if err != nil || child == 0 {
+		t.Fatalf("child %d, error %v", child, err)
+	}
+	for pid, want := range map[int]bool{os.Getpid(): true, child: true, os.Getppid(): false, 1: false, 0: false, -1: false} {
+		if got := Own(pid); got != want {
+			t.Errorf("Own(%d) = %t, want %t", pid, got, want)
+		}
+	}
+}
+
+func TestParentIn(t *testing.T) {
+	for stat, want := range map[string]int{
+		"7 (python) S 42 7 7 0 -1": 42,
+		"7 (a) S 1 (b) R 43 7":     43,
+		"7 (python) S":             0,
+		"7 (python) S x 1":         0,
+		"":                         0,
+	} {
+		if got := parentIn([]byte(stat)); got != want {
+			t.Errorf("parentIn(%q) = %d, want %d", stat, got, want)
+		}
+	}
+}
+
 func TestByHand(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -464,6 +500,7 @@ func FuzzInbox(f *testing.F) {
 		if lines := bytes.Count(b, []byte("\n")) + 1; n+in.malformed > lines {
 			t.Errorf("%d messages and %d malformed from %d lines", n, in.malformed, lines)
 		}
+		_ = parentIn(b) // It must not panic.
 		if s := caughtSignal(b); s != "" && !strings.HasPrefix(s, "SIG") {
 			t.Errorf("caughtSignal = %q", s)
 		}
