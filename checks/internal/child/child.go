@@ -35,6 +35,8 @@ const (
 	// messages and of the one that ends with the parent.
 	messageFD  = 3
 	lifelineFD = 4
+	// firstFile is the number of the first of Spec.Files.
+	firstFile = 5
 	// maxMessage bounds one message: the answer of 16 GPUs with 18 links each
 	// is below 100 kB.
 	maxMessage = 8 << 20
@@ -60,6 +62,11 @@ type Spec struct {
 	Env []string
 	// Deadline bounds the child's life; 0 leaves that to the context.
 	Deadline time.Duration
+	// Files are handed to the child; it finds them with File.
+	Files []*os.File
+	// Input is sent to the child as it comes, until it is closed or the child
+	// has ended; the task reads it with Receive.
+	Input <-chan any
 	// Receive is called with each message as it arrives, from one goroutine,
 	// and not after Run has returned.
 	Receive func(message json.RawMessage)
@@ -129,6 +136,9 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	}
 	pipes.closeTheirs()
 
+	gone := make(chan struct{})
+	defer close(gone)
+	go feed(pipes.lifeline.ours, spec.Input, gone)
 	inbox := newInbox(spec.Receive)
 	stdout, stderr := &tail{max: maxOutput}, &tail{max: maxOutput}
 	var readers sync.WaitGroup
@@ -150,6 +160,23 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	r.Stdout, r.Stderr = stdout.String(), stderr.String()
 	r.conclude(state)
 	return r, nil
+}
+
+// feed sends what comes from input to the child.
+func feed(w io.Writer, input <-chan any, gone <-chan struct{}) {
+	for {
+		select {
+		case v, ok := <-input:
+			if !ok {
+				return
+			}
+			if line, err := json.Marshal(v); err == nil {
+				_, _ = w.Write(append(line, '\n')) // A child that is gone needs no word.
+			}
+		case <-gone:
+			return
+		}
+	}
 }
 
 // await returns the child's state once it ended by itself, or nil once it has
@@ -275,6 +302,7 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.Proces
 		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs},
 		Sys:   attributes(),
 	}
+	attr.Files = append(attr.Files, spec.Files...)
 	type begun struct {
 		proc *os.Process
 		err  error

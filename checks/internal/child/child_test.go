@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -33,6 +34,21 @@ func TestMain(m *testing.M) {
 }
 
 func init() {
+	Register("talk", func(ctx context.Context, _ json.RawMessage, send func(any) error) error {
+		if _, err := io.WriteString(File(0), "written by the child"); err != nil {
+			return err
+		}
+		for range 2 {
+			var word string
+			if err := Receive(ctx, &word); err != nil {
+				return err
+			}
+			if err := send("heard " + word); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	Register("echo", func(_ context.Context, args json.RawMessage, send func(any) error) error {
 		if err := send(args); err != nil {
 			return err
@@ -196,6 +212,33 @@ func TestRun(t *testing.T) {
 				t.Errorf("kept %d and %d bytes of output, want at most %d", len(r.Stdout), len(r.Stderr), maxOutput)
 			}
 		})
+	}
+}
+
+// TestTalk holds that a child gets the files and the words of its parent.
+func TestTalk(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	input := make(chan any, 2)
+	input <- "one"
+	input <- "two"
+	var got []string
+	result, err := Run(t.Context(), Spec{
+		Task: "talk", Files: []*os.File{w}, Input: input, Deadline: 10 * time.Second,
+		Receive: func(m json.RawMessage) { got = append(got, string(m)) },
+	})
+	w.Close()
+	if err != nil || !result.Finished || result.Failure != "" {
+		t.Fatalf("Run: %+v, %v", result, err)
+	}
+	if diff := cmp.Diff([]string{`"heard one"`, `"heard two"`}, got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	if b, err := io.ReadAll(r); err != nil || string(b) != "written by the child" {
+		t.Errorf("file holds %q, %v", b, err)
 	}
 }
 

@@ -1,6 +1,8 @@
 package child
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -68,12 +70,35 @@ func perform(name string, args json.RawMessage, out *outbox) error {
 // hold ends this process, and those that it left in its group, when the
 // parent is gone.
 func hold(lifeline *os.File) {
-	for {
-		if _, err := lifeline.Read(make([]byte, 1)); err != nil {
-			killGroup()
-			os.Exit(1)
-		}
+	lines := bufio.NewScanner(lifeline)
+	lines.Buffer(nil, maxMessage)
+	for lines.Scan() {
+		incoming <- json.RawMessage(bytes.Clone(lines.Bytes()))
 	}
+	killGroup()
+	os.Exit(1)
+}
+
+// incoming holds what the parent sent and the task has not yet read. A parent
+// sends no more than its tasks read, so that it does not fill up.
+var incoming = make(chan json.RawMessage, 1024)
+
+// Receive waits for the next of the parent's Spec.Input.
+func Receive(ctx context.Context, v any) error {
+	select {
+	case raw := <-incoming:
+		if err := json.Unmarshal(raw, v); err != nil {
+			return fmt.Errorf("decode the parent's message: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// File returns one of Spec.Files, by its index there.
+func File(index int) *os.File {
+	return os.NewFile(uintptr(firstFile+index), fmt.Sprintf("file %d", index))
 }
 
 // inherited returns the pipe that the parent gave this process as a
