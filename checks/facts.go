@@ -321,6 +321,9 @@ type GPUFacts struct {
 	NVML string `json:"nvml"`
 	// NVMLError is the library's error code name, in that case.
 	NVMLError string `json:"nvml_error,omitempty"`
+	// NVMLStage is the step that was under way when it hung, crashed or
+	// failed: "nvmlDeviceGetHandleByIndex_v2 of GPU 3".
+	NVMLStage string `json:"nvml_stage,omitempty"`
 	// P2P is what NVML says of peer access for each ordered pair; nil when
 	// it was not asked.
 	P2P []GPUPeer `json:"p2p"`
@@ -370,11 +373,14 @@ type FabricManager struct {
 
 // GPU is one GPU, or what can be said of it.
 type GPU struct {
-	// Address is its PCI address.
+	// Address is its PCI address; empty for a GPU that NVML counts and that
+	// does not answer, where it cannot be told which one that is.
 	Address string `json:"address"`
 	// Vendor is "nvidia" or "amd".
 	Vendor string `json:"vendor"`
-	// InPCI and InNVML say who shows it.
+	// InPCI and InNVML say who shows it. They mean something only if the
+	// PCI tree was read, and if NVML answered to the end (GPUFacts.NVML is
+	// "ok").
 	InPCI  bool `json:"in_pci"`
 	InNVML bool `json:"in_nvml"`
 	// Error is NVML's error for this GPU: "GPU_IS_LOST".
