@@ -18,6 +18,7 @@ func TestAddress(t *testing.T) {
 		"00010000:01:1F.7": "10000:01:1f.7",
 		"00000000:00:06.0": "0000:00:06.0",
 		"00000000:00:00.0": "",
+		"FFFFFFFF:FF:FF.0": "", // A hidden NVSwitch, driver 580 in a VM.
 		"FFFFFFFF:FF:1F.7": "",
 		"0000:3b:20.0":     "",
 		"0000:3b:00.8":     "",
@@ -114,7 +115,8 @@ func TestConclude(t *testing.T) {
 		{"a stall", child.Result{Canceled: true, Signal: "SIGKILL"}, Answer{Outcome: Hang, Stage: "nvmlInit_v2"}},
 		{"a signal", child.Result{Signal: "SIGABRT", Stderr: "r15 0x0\n"}, Answer{Outcome: Crashed, ErrorName: "SIGABRT", Stage: "nvmlInit_v2"}},
 		{
-			"the loader", child.Result{Exited: true, Code: 127, Stderr: "a\nsymbol lookup error: undefined symbol\n\n"},
+			"the loader",
+			child.Result{Exited: true, Code: 127, Stderr: "a\nsymbol lookup error: undefined symbol\n\n"},
 			Answer{Outcome: Crashed, Reason: "symbol lookup error: undefined symbol", Stage: "nvmlInit_v2"},
 		},
 		{"the task", child.Result{Finished: true, Failure: "no task"}, Answer{Outcome: Failed, Reason: "no task", Stage: "nvmlInit_v2"}},
