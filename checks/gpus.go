@@ -437,11 +437,11 @@ func (c *gpuGathering) findFabricManager() *FabricManager {
 	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"} {
 		// The name of the file tells the version on some distributions; on
 		// most it is libnvfm.so.1 and tells nothing.
-		real, err := c.Host.Real(dir + "/libnvfm.so.1")
+		file, err := c.Host.Real(dir + "/libnvfm.so.1")
 		if err != nil {
 			continue
 		}
-		if _, version, _ := strings.Cut(path.Base(real), ".so."); strings.Contains(version, ".") {
+		if _, version, _ := strings.Cut(path.Base(file), ".so."); strings.Contains(version, ".") {
 			fm.Version = version
 			break
 		}

@@ -150,7 +150,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	state := await(ctx, &r, ended, inbox.done)
 	if state == nil { // It must go.
 		kill(proc)
-		pipes.lifeline.ours.Close()
+		shut(pipes.lifeline.ours)
 		state = within(patience, ended)
 	}
 	r.Left = state == nil
@@ -296,7 +296,7 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.Proces
 	if err != nil {
 		return nil, nil, err
 	}
-	defer null.Close()
+	defer shut(null)
 	attr := &os.ProcAttr{
 		Env:   environment(os.Environ(), spec.Env),
 		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs},
@@ -375,21 +375,25 @@ func (p *pipes) all() []pipe { return []pipe{p.stdout, p.stderr, p.message, p.li
 func (p *pipes) close() {
 	p.closeTheirs()
 	for _, one := range p.all() {
-		one.ours.Close()
+		shut(one.ours)
 	}
 }
 
 func (p *pipes) closeTheirs() {
 	for _, one := range p.all() {
-		one.theirs.Close()
+		shut(one.theirs)
 	}
 }
+
+// shut closes a file to which nothing more is to be written, so that an error
+// loses nothing.
+func shut(f *os.File) { _ = f.Close() }
 
 // hurry makes the readers stop at a time even if a pipe is still held open.
 func (p *pipes) hurry(at time.Time) {
 	for _, one := range []pipe{p.stdout, p.stderr, p.message} {
 		if err := one.ours.SetReadDeadline(at); err != nil {
-			one.ours.Close() // Where pipes know no deadline.
+			shut(one.ours) // Where pipes know no deadline.
 		}
 	}
 }

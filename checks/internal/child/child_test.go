@@ -27,7 +27,7 @@ const asParent = "GPUDOCTOR_TEST_AS_PARENT"
 func TestMain(m *testing.M) {
 	Main()
 	if os.Getenv(asParent) != "" {
-		_, _ = Run(context.Background(), Spec{Task: "nested", Receive: func(m json.RawMessage) { fmt.Printf("%s\n", m) }})
+		_, _ = Run(context.Background(), Spec{Task: "nested", Receive: func(m json.RawMessage) { _, _ = fmt.Fprintf(os.Stdout, "%s\n", m) }})
 		return
 	}
 	os.Exit(m.Run())
@@ -221,7 +221,7 @@ func TestTalk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer shut(r)
 	input := make(chan any, 2)
 	input <- "one"
 	input <- "two"
@@ -230,7 +230,7 @@ func TestTalk(t *testing.T) {
 		Task: "talk", Files: []*os.File{w}, Input: input, Deadline: 10 * time.Second,
 		Receive: func(m json.RawMessage) { got = append(got, string(m)) },
 	})
-	w.Close()
+	shut(w)
 	if err != nil || !result.Finished || result.Failure != "" {
 		t.Fatalf("Run: %+v, %v", result, err)
 	}
@@ -329,12 +329,12 @@ func TestParentKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer shut(r)
 	parent, err := os.StartProcess(exe, []string{exe}, &os.ProcAttr{
 		Env:   append(os.Environ(), asParent+"=1"),
 		Files: []*os.File{nil, w, os.Stderr},
 	})
-	w.Close()
+	shut(w)
 	if err != nil {
 		t.Fatal(err)
 	}
