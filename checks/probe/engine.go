@@ -16,11 +16,11 @@ import (
 
 // Sizes and counts of the probe.
 const (
-	// copyBytes is one copy of a bandwidth test on a fast path: 0.7 ms at
+	// copyBytes is one copy of a bandwidth test on a fast path: 1.4 ms at
 	// 396 GB/s. Between two copies of a stream lie about 4 µs (measured on
-	// H200: 387 GB/s with copies of 64 MiB, 394.5 with 256 MiB, where
-	// nvbandwidth, which takes 512 MiB, says 396.4).
-	copyBytes = 256 << 20
+	// H200: 387 GB/s with copies of 64 MiB, 394 with 256 MiB); nvbandwidth
+	// takes as much.
+	copyBytes = 512 << 20
 	// wakeBytes is the first copy, which wakes the link and tells its rate;
 	// a path slower than fastGBps is timed with as much.
 	wakeBytes = 64 << 20
@@ -29,7 +29,7 @@ const (
 	// copies.
 	smBlocks, smThreads = 4, 512
 	// copyTimes is how many copies are timed together.
-	copyTimes = 4
+	copyTimes = 3
 	// leastBytes is what is still worth copying on a GPU that is nearly full.
 	leastBytes = 1 << 20
 	// storeBytes is what the SM tests of the quick probe move.
