@@ -321,6 +321,22 @@ type GPUFacts struct {
 	NVML string `json:"nvml"`
 	// NVMLError is the library's error code name, in that case.
 	NVMLError string `json:"nvml_error,omitempty"`
+	// P2P is what NVML says of peer access for each ordered pair; nil when
+	// it was not asked.
+	P2P []GPUPeer `json:"p2p"`
+}
+
+// GPUPeer is NVML's nvmlDeviceGetP2PStatus of one ordered pair, in the words
+// of Pair.P2P.
+type GPUPeer struct {
+	// A drives the transfer, B owns the memory; both are PCI addresses.
+	A string `json:"a"`
+	B string `json:"b"`
+	// Read, Write, NVLink and Atomics are the status by capability index.
+	Read    string `json:"read,omitempty"`
+	Write   string `json:"write,omitempty"`
+	NVLink  string `json:"nvlink,omitempty"`
+	Atomics string `json:"atomics,omitempty"`
 }
 
 // GPUDriver is the kernel driver and its user-space counterpart.
