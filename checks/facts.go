@@ -273,7 +273,8 @@ type IOMMUFacts struct {
 	Groups []IOMMUGroup `json:"groups"`
 	// Mode is "off" (no unit and no group), "passthrough" (every group of a
 	// GPU or NIC, or every group where there is neither, is identity),
-	// "translated" (none is) or "mixed"; empty when it is not known.
+	// "translated" (none is) or "mixed"; empty when it is not known. A GPU
+	// or NIC that is in no group counts as identity.
 	Mode string `json:"mode,omitempty"`
 	// CommandLine are the kernel parameters that bear on it. They say what
 	// was asked for, not what is in force.
