@@ -41,7 +41,7 @@ func gatherIOMMU(_ context.Context, g *Gathering) error {
 		f.Units = nil
 		g.Unknown("iommu", "units", fmt.Sprintf("list %s: %s", iommuUnits, cause(err)), hintFor(err))
 	} else {
-		f.Units = slices.Concat([]string{}, f.Units)
+		f.Units = append([]string{}, f.Units...)
 	}
 	f.Vendor = iommuVendor(f.Units)
 	if f.Groups, err = readIOMMUGroups(g); err != nil {
@@ -97,7 +97,7 @@ func readIOMMUGroups(g *Gathering) ([]IOMMUGroup, error) {
 			continue
 		}
 		dir := iommuGroups + "/" + name
-		group := IOMMUGroup{ID: id, Devices: slices.Concat([]string{}, devices[id])}
+		group := IOMMUGroup{ID: id, Devices: append([]string{}, devices[id]...)}
 		if group.Type, err = g.Host.Text(dir + "/type"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			g.Unknown("iommu", "groups.type", fmt.Sprintf("the type of a group cannot be read: %s", cause(err)), hintFor(err))
 		}

@@ -293,7 +293,7 @@ func (r *pciReader) look(d *PCIDevice, dir string) {
 	if errors.Is(err, machine.ErrSlow) {
 		return // A device that does not answer is not asked again.
 	}
-	if d.Link == nil && !state.offBus && !state.whole {
+	if d.Link == nil && !state.offBus && (state.express || !state.whole) {
 		d.Link = r.sysfsLink(dir)
 	}
 	if b, err := r.host.Read(dir + "/resource"); err == nil {
