@@ -114,11 +114,13 @@ func readIOMMUGroups(g *Gathering) ([]IOMMUGroup, error) {
 // iommuMode says which mode is in force, or why that is not known. The empty
 // list of a virtual machine means that the guest itself has no IOMMU.
 func iommuMode(f *IOMMUFacts, pci *PCIFacts) (mode, unknown string) {
-	if f.Units == nil || f.Groups == nil {
-		return "", "the kernel's list of IOMMU units or groups cannot be read"
+	if f.Groups == nil {
+		return "", "the kernel's list of IOMMU groups cannot be read"
 	}
 	if len(f.Groups) == 0 {
 		switch {
+		case f.Units == nil:
+			return "", "there is no IOMMU group, but whether there are IOMMU units cannot be read"
 		case len(f.Units) > 0:
 			return "", "IOMMU units are listed, but their groups are hidden"
 		case pci != nil && slices.ContainsFunc(pci.Devices, func(d PCIDevice) bool { return d.IOMMUGroup != nil }):
@@ -183,7 +185,7 @@ func peerGroupTypes(groups []IOMMUGroup, pci *PCIFacts) []string {
 // out-of-tree patch's).
 func iommuParameters(line string) []string {
 	parameters := []string{}
-	for _, token := range strings.Fields(line) {
+	for token := range strings.FieldsSeq(line) {
 		name, value, _ := strings.Cut(token, "=")
 		switch name {
 		case "intel_iommu", "amd_iommu", "iommu", "iommu.passthrough", "iommu.strict", "pcie_acs_override":

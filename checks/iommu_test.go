@@ -130,7 +130,25 @@ func TestIOMMUHidden(t *testing.T) {
 			&IOMMUFacts{CommandLine: []string{}},
 			[]string{
 				"groups: list /sys/kernel/iommu_groups: permission denied",
-				"mode: the kernel's list of IOMMU units or groups cannot be read",
+				"mode: the kernel's list of IOMMU groups cannot be read",
+				"units: list /sys/class/iommu: file does not exist",
+			},
+		},
+		{
+			"groups of a platform that lists no units",
+			func(m *machine.Memory) { m.AddFile("/sys/kernel/iommu_groups/0/type", []byte("identity\n")) },
+			&IOMMUFacts{
+				Mode: "passthrough", CommandLine: []string{},
+				Groups: []IOMMUGroup{{ID: 0, Type: "identity", Devices: []string{}}},
+			},
+			[]string{"units: list /sys/class/iommu: file does not exist"},
+		},
+		{
+			"no group, and units that cannot be read",
+			func(m *machine.Memory) { m.AddDir("/sys/kernel/iommu_groups") },
+			&IOMMUFacts{Groups: []IOMMUGroup{}, CommandLine: []string{}},
+			[]string{
+				"mode: there is no IOMMU group, but whether there are IOMMU units cannot be read",
 				"units: list /sys/class/iommu: file does not exist",
 			},
 		},
@@ -173,7 +191,7 @@ func TestIOMMUHidden(t *testing.T) {
 }
 
 func TestIOMMUGroupsHiddenFromContainer(t *testing.T) {
-	pci := []PCIDevice{{Address: "0000:01:00.0", Kind: "gpu", IOMMUGroup: ptr(3)}}
+	pci := []PCIDevice{{Address: "0000:01:00.0", Kind: "gpu", IOMMUGroup: new(3)}}
 	mode, unknown := iommuMode(&IOMMUFacts{Units: []string{}, Groups: []IOMMUGroup{}}, &PCIFacts{Devices: pci})
 	if mode != "" || unknown != "devices belong to IOMMU groups, but the groups are hidden" {
 		t.Errorf("mode, unknown = %q, %q; want no mode where groups are hidden", mode, unknown)

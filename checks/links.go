@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 var linksCheck = &Check{
@@ -122,11 +123,10 @@ func newTopology(f *Facts) *topology {
 			d := &f.PCI.Devices[i]
 			t.devices[d.Address] = d
 			switch {
-			case d.Kind == kindGPU && d.Driver != "vfio-pci":
+			case d.lent():
+			case d.Kind == kindGPU:
 				t.gpuAddresses = append(t.gpuAddresses, d.Address)
-			// A virtual function that a guest has, or nobody, carries no
-			// traffic of this kernel.
-			case d.Kind == kindNIC && d.Driver != "vfio-pci" && (!d.Virtual || d.Driver != ""):
+			case d.Kind == kindNIC:
 				t.nicAddresses = append(t.nicAddresses, d.Address)
 			}
 		}
@@ -154,6 +154,15 @@ func newTopology(f *Facts) *topology {
 	t.gpuAddresses = slices.Compact(t.gpuAddresses)
 	slices.Sort(t.nicAddresses)
 	return t
+}
+
+// lent reports whether a device carries no traffic of this kernel: it belongs
+// to a guest, or it is a virtual function that nobody has taken. The names
+// are those of the drivers that pass devices through: vfio-pci and its
+// variants (mlx5_vfio_pci, nvgrace-gpu-vfio-pci), pci-stub, Xen's pciback.
+func (d *PCIDevice) lent() bool {
+	return d.Virtual && d.Driver == "" || strings.Contains(d.Driver, "vfio") ||
+		d.Driver == "pci-stub" || d.Driver == "pciback"
 }
 
 // virtual reports whether the PCI paths between several GPUs are not the real

@@ -292,19 +292,19 @@ func TestNVLinks(t *testing.T) {
 		nvsw   bool
 		gbps   float64
 	}{
-		{"NVSwitch", 6, "ok", nvlinks(18, toSwitch), nvlinks(18, toSwitch), joined, ptr(18), true, 450},
-		{"NVSwitch, status not known", 6, "", nvlinks(18, toSwitch), nvlinks(18, toSwitch), nil, ptr(18), true, 450},
-		{"NVSwitch, two links down", 6, "ok", nvlinks(18, toSwitch), append(nvlinks(16, toSwitch), down, down), joined, ptr(16), true, 400},
-		{"NVSwitch, another partition", 6, "not-supported", nvlinks(18, toSwitch), nvlinks(18, toSwitch), joined, ptr(0), false, 0},
-		{"hidden in a VM", 6, "ok", nvlinks(18, hopper), nvlinks(18, hopper), joined, ptr(18), true, 450},
-		{"hidden in a VM, refused", 6, "not-supported", nvlinks(18, hopper), nvlinks(18, hopper), joined, ptr(0), false, 0},
+		{"NVSwitch", 6, "ok", nvlinks(18, toSwitch), nvlinks(18, toSwitch), joined, new(18), true, 450},
+		{"NVSwitch, status not known", 6, "", nvlinks(18, toSwitch), nvlinks(18, toSwitch), nil, new(18), true, 450},
+		{"NVSwitch, two links down", 6, "ok", nvlinks(18, toSwitch), append(nvlinks(16, toSwitch), down, down), joined, new(16), true, 400},
+		{"NVSwitch, another partition", 6, "not-supported", nvlinks(18, toSwitch), nvlinks(18, toSwitch), joined, new(0), false, 0},
+		{"hidden in a VM", 6, "ok", nvlinks(18, hopper), nvlinks(18, hopper), joined, new(18), true, 450},
+		{"hidden in a VM, refused", 6, "not-supported", nvlinks(18, hopper), nvlinks(18, hopper), joined, new(0), false, 0},
 		{"hidden in a VM, status not known", 6, "", nvlinks(18, hopper), nvlinks(18, hopper), joined, nil, false, 0},
 		{"hidden, no fabric, several GPUs", 2, "ok", nvlinks(6, hopper), nvlinks(6, hopper), nil, nil, false, 0},
-		{"hidden, no fabric, two GPUs", 0, "ok", nvlinks(6, hopper), nvlinks(6, hopper), nil, ptr(6), false, 150},
-		{"direct", 2, "ok", nvlinks(4, to(hopper, "0000:00:04.0")), nvlinks(4, to(hopper, "0000:00:03.0")), nil, ptr(4), false, 100},
-		{"direct, to another GPU", 2, "ok", nvlinks(4, to(hopper, "0000:00:05.0")), nvlinks(4, to(hopper, "0000:00:06.0")), nil, ptr(0), false, 0},
-		{"bridge of four narrow links (GA102)", 0, "ok", nvlinks(4, to(NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:04.0")), nvlinks(4, to(NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:03.0")), nil, ptr(4), false, 56.248},
-		{"none", 0, "not-supported", []NVLink{}, []NVLink{}, nil, ptr(0), false, 0},
+		{"hidden, no fabric, two GPUs", 0, "ok", nvlinks(6, hopper), nvlinks(6, hopper), nil, new(6), false, 150},
+		{"direct", 2, "ok", nvlinks(4, to(hopper, "0000:00:04.0")), nvlinks(4, to(hopper, "0000:00:03.0")), nil, new(4), false, 100},
+		{"direct, to another GPU", 2, "ok", nvlinks(4, to(hopper, "0000:00:05.0")), nvlinks(4, to(hopper, "0000:00:06.0")), nil, new(0), false, 0},
+		{"bridge of four narrow links (GA102)", 0, "ok", nvlinks(4, to(NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:04.0")), nvlinks(4, to(NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:03.0")), nil, new(4), false, 56.248},
+		{"none", 0, "not-supported", []NVLink{}, []NVLink{}, nil, new(0), false, 0},
 		{"one not known", 0, "ok", nvlinks(4, hopper), nil, nil, nil, false, 0},
 	}
 	for _, test := range tests {
@@ -408,7 +408,7 @@ func TestLinksWithoutPCI(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &LinkFacts{Pairs: []Pair{{
-		A: "0000:01:00.0", B: "0000:02:00.0", Kind: "gpu-gpu", NVLinks: ptr(18), NVSwitch: true, NVLinkGBps: 450,
+		A: "0000:01:00.0", B: "0000:02:00.0", Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450,
 	}}}
 	if diff := cmp.Diff(want, facts.Links); diff != "" {
 		t.Errorf("section (-want +got):\n%s", diff)
@@ -419,6 +419,25 @@ func TestLinksWithoutPCI(t *testing.T) {
 	facts.GPUs = nil
 	if err := linksCheck.Gather(t.Context(), g); err == nil {
 		t.Error("no error where neither section is known")
+	}
+}
+
+// TestLinksOfGuests holds that devices which guests have are left out.
+func TestLinksOfGuests(t *testing.T) {
+	tree, gpus, nics := pcitree.EightGPU()
+	gpus[0].Driver, gpus[1].Driver, gpus[2].Driver = "vfio-pci", "nvgrace-gpu-vfio-pci", ""
+	free := functionAt(t, tree, "0000:17:02.0").Below.Add(0, 1, pcitree.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Physical: nics[0]})
+	f := gatherTopology(t, memoryOf(tree), nil)
+	for pair, want := range map[[2]string]bool{
+		{gpus[0].Address, gpus[3].Address}: false,
+		{gpus[1].Address, gpus[3].Address}: false,
+		{gpus[2].Address, gpus[3].Address}: true, // A driver that is missing is no reason.
+		{gpus[3].Address, nics[0].Address}: true,
+		{gpus[3].Address, free.Address}:    false,
+	} {
+		if got := f.Links.Between(pair[0], pair[1]) != nil; got != want {
+			t.Errorf("%s - %s paired = %t, want %t", pair[0], pair[1], got, want)
+		}
 	}
 }
 

@@ -29,8 +29,7 @@ const numaNodes = "/sys/devices/system/node"
 func gatherNUMA(_ context.Context, g *Gathering) error {
 	f := &NUMAFacts{}
 	if n, err := g.Host.Int("/proc/sys/kernel/numa_balancing"); err == nil {
-		balancing := int(n)
-		f.Balancing = &balancing
+		f.Balancing = new(int(n))
 	} else if !errors.Is(err, fs.ErrNotExist) { // Kernels without the feature have no such file.
 		g.Unknown("numa", "balancing", err.Error(), hintFor(err))
 	}
@@ -78,8 +77,7 @@ func readNUMANode(g *Gathering, id int, allowed cpuList) NUMANode {
 	} else {
 		node.CPUs = text
 		if allowed != nil {
-			n := cpus.common(allowed)
-			node.AllowedCPUs = &n
+			node.AllowedCPUs = new(cpus.common(allowed))
 		}
 	}
 	if b, err := g.Host.Read(dir + "/meminfo"); err != nil {

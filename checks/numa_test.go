@@ -30,11 +30,11 @@ func TestNUMA(t *testing.T) {
 	}
 	want := &NUMAFacts{
 		Nodes: []NUMANode{
-			{ID: 0, CPUs: "0-15,32-47", AllowedCPUs: ptr(8), MemoryBytes: 1 << 20, Distances: []int{10, 21, 80}},
-			{ID: 1, CPUs: "16-31,48-63", AllowedCPUs: ptr(0), MemoryBytes: 2 << 20, Distances: []int{21, 10, 80}},
-			{ID: 10, CPUs: "", AllowedCPUs: ptr(0), MemoryBytes: 4 << 20, Distances: []int{80, 80, 10}},
+			{ID: 0, CPUs: "0-15,32-47", AllowedCPUs: new(8), MemoryBytes: 1 << 20, Distances: []int{10, 21, 80}},
+			{ID: 1, CPUs: "16-31,48-63", AllowedCPUs: new(0), MemoryBytes: 2 << 20, Distances: []int{21, 10, 80}},
+			{ID: 10, CPUs: "", AllowedCPUs: new(0), MemoryBytes: 4 << 20, Distances: []int{80, 80, 10}},
 		},
-		Balancing: ptr(1), AllowedCPUs: "8-11,40-43", AllowedNodes: "0-1",
+		Balancing: new(1), AllowedCPUs: "8-11,40-43", AllowedNodes: "0-1",
 	}
 	if diff := cmp.Diff(want, g.Facts.NUMA); diff != "" {
 		t.Errorf("section (-want +got):\n%s", diff)

@@ -141,8 +141,7 @@ func (r *pciReader) device(address string) PCIDevice {
 		d.Driver = path.Base(target)
 	}
 	if n, err := r.host.Int(dir + "/numa_node"); err == nil && n >= 0 {
-		node := int(n)
-		d.NUMANode = &node
+		d.NUMANode = new(int(n))
 	}
 	if target, err := r.host.Link(dir + "/iommu_group"); err == nil {
 		if n, err := strconv.Atoi(path.Base(target)); err == nil && n >= 0 {
@@ -203,21 +202,21 @@ func (r *pciReader) place(d *PCIDevice, dir string) {
 	// In sysfs the entry is one link to a path that has no other, so the
 	// costly walk along each component is only the way out.
 	target, err := r.host.Link(dir)
-	real := path.Join(pciDevices, target)
-	if err != nil || !strings.HasPrefix(real, "/sys/devices/") {
-		if real, err = r.host.Real(dir); err != nil {
+	resolved := path.Join(pciDevices, target)
+	if err != nil || !strings.HasPrefix(resolved, "/sys/devices/") {
+		if resolved, err = r.host.Real(dir); err != nil {
 			return
 		}
 	}
-	d.RootBus, d.Ancestors = parsePCIPath(real)
+	d.RootBus, d.Ancestors = parsePCIPath(resolved)
 }
 
 // parsePCIPath returns the root bus and the bridges above a device, from its
 // real path: "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0". Other
 // components may stand before the root bus (platform devices, VM bus) and,
 // behind Intel VMD, a second root bus after it.
-func parsePCIPath(real string) (rootBus string, ancestors []string) {
-	for part := range strings.SplitSeq(path.Dir(real), "/") {
+func parsePCIPath(resolved string) (rootBus string, ancestors []string) {
+	for part := range strings.SplitSeq(path.Dir(resolved), "/") {
 		switch {
 		case rootBus == "" && strings.HasPrefix(part, "pci") && isPCIAddress(part[3:]+":00.0"):
 			rootBus = part
@@ -242,7 +241,11 @@ func pciKind(d *PCIDevice) string {
 	if len(d.Class) != len("0x030200") {
 		return ""
 	}
-	switch base := d.Class[:6]; {
+	base := d.Class[:6]
+	if d.Vendor == "" && (strings.HasPrefix(base, "0x03") || base == "0x1200" || base == "0x0680") {
+		return "" // The vendor would decide.
+	}
+	switch {
 	case base == "0x0300" || base == "0x0302" || base == "0x0380":
 		if d.Vendor == vendorNVIDIA || (d.Vendor == vendorAMD || d.Vendor == vendorIntel) && !integratedGraphics(d) {
 			return kindGPU
@@ -252,8 +255,9 @@ func pciKind(d *PCIDevice) string {
 		return kindGPU
 	case base == "0x0680" && d.Vendor == vendorNVIDIA:
 		return "nvswitch"
-	// Ethernet, InfiniBand, and fabric (Omni-Path).
-	case base == "0x0200" || base == "0x0207" || base == "0x0208":
+	// Ethernet, InfiniBand, fabric (Omni-Path), and InfiniBand as a serial
+	// bus (QLogic's older ones).
+	case base == "0x0200" || base == "0x0207" || base == "0x0208" || base == "0x0c06":
 		return kindNIC
 	case d.Vendor == vendorAmazon && strings.HasPrefix(d.Device, "0xefa"):
 		return kindNIC

@@ -14,13 +14,13 @@ import (
 
 // gatherTopology runs the checks that know the machine's shape, in order, on
 // a machine in memory. gpus stands in for the answer of the gpus check.
-func gatherTopology(t testing.TB, m *machine.Memory, gpus *GPUFacts) *Facts {
-	t.Helper()
+func gatherTopology(tb testing.TB, m *machine.Memory, gpus *GPUFacts) *Facts {
+	tb.Helper()
 	f := &Facts{GPUs: gpus}
 	g := &Gathering{Host: NewHost(m), Facts: f, unknown: &unknownList{}}
 	for _, c := range []*Check{pciCheck, iommuCheck, numaCheck, linksCheck} {
-		if err := c.Gather(t.Context(), g); err != nil {
-			t.Fatalf("%s: %v", c.Name, err)
+		if err := c.Gather(tb.Context(), g); err != nil {
+			tb.Fatalf("%s: %v", c.Name, err)
 		}
 	}
 	f.Unknown = g.unknown.list
@@ -38,29 +38,27 @@ func memoryOf(tree *pcitree.Tree) *machine.Memory {
 	return m
 }
 
-func deviceOf(t testing.TB, f *Facts, address string) PCIDevice {
-	t.Helper()
+func deviceOf(tb testing.TB, f *Facts, address string) PCIDevice {
+	tb.Helper()
 	for _, d := range f.PCI.Devices {
 		if d.Address == address {
 			return d
 		}
 	}
-	t.Fatalf("no device %s", address)
+	tb.Fatalf("no device %s", address)
 	return PCIDevice{}
 }
 
-func functionAt(t testing.TB, tree *pcitree.Tree, address string) *pcitree.Function {
-	t.Helper()
+func functionAt(tb testing.TB, tree *pcitree.Tree, address string) *pcitree.Function {
+	tb.Helper()
 	for _, f := range tree.Functions {
 		if f.Address == address {
 			return f
 		}
 	}
-	t.Fatalf("no function %s", address)
+	tb.Fatalf("no function %s", address)
 	return nil
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // unknownOf lists the reasons of one section.
 func unknownOf(f *Facts, section string) []string {
@@ -80,21 +78,21 @@ func TestPCIPrivileged(t *testing.T) {
 	gpus[0].Link = pcitree.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
 	gpus[0].UncorrectableStatus, gpus[0].CorrectableStatus = 1<<14|1<<21, 1<<0|1<<12
 	gpus[0].CorrectableTotal = 7
-	gpus[0].ATS = ptr(true)
+	gpus[0].ATS = new(true)
 	f := gatherTopology(t, memoryOf(tree), nil)
 
 	want := PCIDevice{
 		Address: gpus[0].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
-		NUMANode: ptr(0), IOMMUGroup: ptr(gpus[0].Group), RootBus: "pci0000:15",
+		NUMANode: new(0), IOMMUGroup: new(gpus[0].Group), RootBus: "pci0000:15",
 		Ancestors:   []string{"0000:15:01.0", "0000:16:00.0", "0000:17:00.0"},
-		ConfigBytes: 4096, HeaderType: ptr(0), PortType: "endpoint",
+		ConfigBytes: 4096, HeaderType: new(0), PortType: "endpoint",
 		Link:            &PCIeLink{SpeedGTs: 2.5, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
-		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: ptr(true),
+		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
 		Extended: true, ATS: &ATS{Enabled: true},
 		ResizableBARs: []ResizableBAR{{Index: 2, SizeBytes: 128 << 30, MaxBytes: 128 << 30}},
 		AER: &AER{
 			Uncorrectable: []string{"CmpltTO", "ACSViol"}, Correctable: []string{"RxErr", "Timeout"},
-			TotalCorrectable: ptr(int64(7)), TotalFatal: ptr(int64(0)), TotalNonFatal: ptr(int64(0)),
+			TotalCorrectable: new(int64(7)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0)),
 		},
 		BARs: []BAR{
 			{Index: 0, SizeBytes: 16 << 20, Prefetchable: true, Is64Bit: true},
@@ -130,10 +128,10 @@ func TestPCIUnprivileged(t *testing.T) {
 	got := deviceOf(t, f, gpus[3].Address)
 	want := PCIDevice{
 		Address: gpus[3].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
-		NUMANode: ptr(0), IOMMUGroup: ptr(gpus[3].Group), RootBus: "pci0000:37", Ancestors: got.Ancestors,
-		ConfigBytes: 64, HeaderType: ptr(0),
+		NUMANode: new(0), IOMMUGroup: new(gpus[3].Group), RootBus: "pci0000:37", Ancestors: got.Ancestors,
+		ConfigBytes: 64, HeaderType: new(0),
 		Link: &PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "sysfs"},
-		AER:  &AER{TotalCorrectable: ptr(int64(0)), TotalFatal: ptr(int64(0)), TotalNonFatal: ptr(int64(0))},
+		AER:  &AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 		BARs: got.BARs,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -165,7 +163,7 @@ func TestPCIDamaged(t *testing.T) {
 					Address: d.Address, Class: d.Class, Vendor: d.Vendor, Device: d.Device, Kind: d.Kind, Driver: d.Driver,
 					NUMANode: d.NUMANode, IOMMUGroup: d.IOMMUGroup, RootBus: d.RootBus, Ancestors: d.Ancestors,
 					OffBus: true, BARs: d.BARs,
-					AER: &AER{TotalCorrectable: ptr(int64(0)), TotalFatal: ptr(int64(0)), TotalNonFatal: ptr(int64(0))},
+					AER: &AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 				}
 			},
 			[]string{"devices.config: config space reads as all ones: the device has fallen off the bus or has no power: 0000:18:00.0"},
@@ -210,7 +208,7 @@ func TestPCIDamaged(t *testing.T) {
 			test.damage(gpus[0])
 			f := gatherTopology(t, memoryOf(tree), nil)
 			want := healthy
-			want.Link, want.AER = ptr(*healthy.Link), ptr(*healthy.AER)
+			want.Link, want.AER = new(*healthy.Link), new(*healthy.AER)
 			test.want(&want)
 			if diff := cmp.Diff(want, deviceOf(t, f, gpus[0].Address)); diff != "" {
 				t.Errorf("GPU (-want +got):\n%s", diff)
@@ -251,7 +249,7 @@ func TestPCIFlatVM(t *testing.T) {
 	}
 	wantNIC := PCIDevice{
 		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci",
-		RootBus: "pci0000:00", ConfigBytes: 256, HeaderType: ptr(0),
+		RootBus: "pci0000:00", ConfigBytes: 256, HeaderType: new(0),
 		BARs: []BAR{{Index: 0, SizeBytes: 512 << 10, Is64Bit: true}},
 	}
 	if diff := cmp.Diff(wantNIC, deviceOf(t, f, "0000:00:02.0")); diff != "" {
@@ -309,7 +307,9 @@ func TestPCIKind(t *testing.T) {
 		{"0x060000", "0x8086", "0x09a2", "0000:00:00.0", nil, "host-bridge"},
 		{"0x010802", "0x144d", "0xa824", "0000:02:00.0", nil, "nvme"},
 		{"0x040300", "0x10de", "0x22ba", "0000:01:00.1", nil, "audio"},
+		{"0x0c0600", "0x1077", "0x7322", "0000:43:00.0", nil, "nic"},
 		{"", "0x10de", "0x22ba", "0000:01:00.1", nil, ""},
+		{"0x030000", "", "", "0000:01:00.0", nil, ""},
 	}
 	for _, test := range tests {
 		d := PCIDevice{Address: test.address, Class: test.class, Vendor: test.vendor, Device: test.device, Ancestors: test.ancestors}

@@ -192,8 +192,7 @@ func (d *PCIDevice) readExpress(c configSpace, at int) {
 	if devctl, ok := c.u16(at + 0x08); ok { // PCI_EXP_DEVCTL.
 		d.MaxPayloadBytes = transferSize(devctl >> 5 & 7)
 		d.ReadRequestBytes = transferSize(devctl >> 12 & 7)
-		relaxed := devctl&0x10 != 0 // PCI_EXP_DEVCTL_RELAX_EN.
-		d.RelaxedOrdering = &relaxed
+		d.RelaxedOrdering = new(devctl&0x10 != 0) // PCI_EXP_DEVCTL_RELAX_EN.
 	}
 	lnkcap, ok1 := c.u32(at + 0x0c) // PCI_EXP_LNKCAP.
 	lnksta, ok2 := c.u16(at + 0x12) // PCI_EXP_LNKSTA.

@@ -20,9 +20,9 @@ func configOf() []byte {
 
 func TestReadConfig(t *testing.T) {
 	full := PCIDevice{
-		ConfigBytes: 4096, HeaderType: ptr(1), PortType: "root-port",
+		ConfigBytes: 4096, HeaderType: new(1), PortType: "root-port",
 		Link:            &PCIeLink{SpeedGTs: 16, Width: 8, MaxSpeedGTs: 16, MaxWidth: 8, Source: "config"},
-		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: ptr(true),
+		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
 		Extended: true,
 		ACS: &ACS{
 			Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
@@ -72,7 +72,7 @@ func TestReadConfig(t *testing.T) {
 		{
 			"capabilities that point into the header",
 			func(b []byte) []byte { b[0x41] = 0x10; return b },
-			func(d *PCIDevice) { *d = PCIDevice{ConfigBytes: 4096, HeaderType: ptr(1)} },
+			func(d *PCIDevice) { *d = PCIDevice{ConfigBytes: 4096, HeaderType: new(1)} },
 		},
 		{
 			"extended capabilities in a loop",
@@ -98,7 +98,7 @@ func TestReadConfig(t *testing.T) {
 			"reserved payload sizes",
 			func(b []byte) []byte { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b },
 			func(d *PCIDevice) {
-				d.MaxPayloadSupportedBytes, d.MaxPayloadBytes, d.ReadRequestBytes, d.RelaxedOrdering = 0, 0, 0, ptr(false)
+				d.MaxPayloadSupportedBytes, d.MaxPayloadBytes, d.ReadRequestBytes, d.RelaxedOrdering = 0, 0, 0, new(false)
 			},
 		},
 		{
@@ -112,7 +112,7 @@ func TestReadConfig(t *testing.T) {
 			var got PCIDevice
 			got.readConfig(test.change(configOf()))
 			want := full
-			want.Link = ptr(*full.Link)
+			want.Link = new(*full.Link)
 			want.ResizableBARs = slices.Clone(full.ResizableBARs)
 			test.want(&want)
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -183,8 +183,8 @@ func TestParseAERTotal(t *testing.T) {
 		in   string
 		want *int64
 	}{
-		{"RxErr 3\nBadTLP 4\nTOTAL_ERR_COR 7\n", ptr(int64(7))},
-		{"TOTAL_ERR_FATAL 0\n", ptr(int64(0))},
+		{"RxErr 3\nBadTLP 4\nTOTAL_ERR_COR 7\n", new(int64(7))},
+		{"TOTAL_ERR_FATAL 0\n", new(int64(0))},
 		{"RxErr 3\n", nil},
 		{"TOTAL_ERR_COR many\n", nil},
 		{"", nil},
