@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -340,9 +341,52 @@ func TestParsePCIPath(t *testing.T) {
 	}
 }
 
+// countingSource counts the files that are read and the links that are
+// followed.
+type countingSource struct {
+	*machine.Memory
+
+	reads, bytes atomic.Int64
+}
+
+func (s *countingSource) ReadFile(name string, limit int64) ([]byte, error) {
+	b, err := s.Memory.ReadFile(name, limit)
+	s.reads.Add(1)
+	s.bytes.Add(int64(len(b)))
+	return b, err
+}
+
+func (s *countingSource) ReadLink(name string) (string, error) {
+	s.reads.Add(1)
+	return s.Memory.ReadLink(name)
+}
+
+// TestPCIReads holds that functions which have no part in transfers cost
+// little: seven short reads each, and no config space.
+func TestPCIReads(t *testing.T) {
+	count := func(change func(bus *pcitree.Bus)) (reads, bytes int64) {
+		tree := &pcitree.Tree{}
+		change(tree.Root(0, 0, 0))
+		s := &countingSource{Memory: memoryOf(tree)}
+		g := &Gathering{Host: NewHost(s), Facts: &Facts{}, unknown: &unknownList{}}
+		if err := pciCheck.Gather(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+		return s.reads.Load(), s.bytes.Load()
+	}
+	reads, bytes := count(func(bus *pcitree.Bus) { bus.Other(1, 0) })
+	if reads > 7 || bytes > 64 {
+		t.Errorf("a function without a part in transfers costs %d reads and %d bytes, want at most 7 and 64", reads, bytes)
+	}
+	reads, bytes = count(func(bus *pcitree.Bus) { bus.GPU(1, pcitree.Gen(5, 16)) })
+	if reads > 13 || bytes < 4096 {
+		t.Errorf("a GPU costs %d reads and %d bytes, want at most 13, and config space", reads, bytes)
+	}
+}
+
 func BenchmarkTree(b *testing.B) {
 	tree, _, _ := pcitree.EightGPU()
-	m := memoryOf(tree)
+	m := &countingSource{Memory: memoryOf(tree)}
 	g := &Gathering{Host: NewHost(m), Facts: &Facts{}, unknown: &unknownList{}}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -351,4 +395,5 @@ func BenchmarkTree(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(len(g.Facts.PCI.Devices)), "devices")
+	b.ReportMetric(float64(m.reads.Load())/float64(b.N), "reads/op")
 }

@@ -71,7 +71,7 @@ func (d *PCIDevice) readConfig(config []byte) configState {
 	c := configSpace(config[:min(len(config), configExtended)])
 	state := configState{
 		offBus: len(c) > 0 && allBytes(c, 0xff),
-		empty:  allBytes(c[:min(len(c), configHeader)], 0),
+		empty:  len(c) > 0 && allBytes(c[:min(len(c), configHeader)], 0),
 	}
 	d.OffBus = state.offBus
 	if state.offBus {

@@ -60,6 +60,11 @@ func TestReadConfig(t *testing.T) {
 			func(d *PCIDevice) { *d = PCIDevice{ConfigBytes: 4096} },
 		},
 		{
+			"a header that is cut off",
+			func(b []byte) []byte { return b[:10] },
+			func(d *PCIDevice) { *d = PCIDevice{ConfigBytes: 10} },
+		},
+		{
 			"ids of a virtual function",
 			func(b []byte) []byte { copy(b, "\xff\xff\xff\xff"); return b },
 			func(*PCIDevice) {},
