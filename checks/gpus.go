@@ -33,13 +33,14 @@ Nothing is changed.`,
 	Gather:  gatherGPUs,
 }
 
+// The words of GPU.Vendor.
 const (
-	vendorOfNVIDIA = "nvidia"
-	vendorOfAMD    = "amd"
+	nvidiaGPU = "nvidia"
+	amdGPU    = "amd"
 )
 
 // gpuVendors are the words for PCI vendor ids.
-var gpuVendors = map[string]string{"0x10de": vendorOfNVIDIA, "0x1002": vendorOfAMD}
+var gpuVendors = map[string]string{vendorNVIDIA: nvidiaGPU, vendorAMD: amdGPU}
 
 func gatherGPUs(ctx context.Context, g *Gathering) error {
 	c := &gpuGathering{Gathering: g, out: &GPUFacts{}}
@@ -98,7 +99,7 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 			vendor := gpuVendors[d.Vendor]
 			// The virtual functions of a host that shares its GPUs are no
 			// GPUs of its own.
-			if d.Kind == "gpu" && vendor != "" && !d.Virtual {
+			if d.Kind == kindGPU && vendor != "" && !d.Virtual {
 				byAddress[d.Address] = &GPU{Address: d.Address, Vendor: vendor, InPCI: true}
 			}
 		}
@@ -111,7 +112,7 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 		}
 		gpu := byAddress[d.Address]
 		if gpu == nil {
-			gpu = &GPU{Address: d.Address, Vendor: vendorOfNVIDIA, InPCI: c.inPCI(d.Address)}
+			gpu = &GPU{Address: d.Address, Vendor: nvidiaGPU, InPCI: c.inPCI(d.Address)}
 			byAddress[d.Address] = gpu
 		}
 		c.fill(gpu, d)
@@ -133,13 +134,13 @@ func (c *gpuGathering) inPCI(address string) bool {
 func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 	var left []int
 	for i, gpu := range c.out.Devices {
-		if gpu.Vendor == vendorOfNVIDIA && !gpu.InNVML && !c.givenAway(gpu.Address) {
+		if gpu.Vendor == nvidiaGPU && !gpu.InNVML && !c.givenAway(gpu.Address) {
 			left = append(left, i)
 		}
 	}
 	sure := len(left) == len(silent) && !slices.ContainsFunc(silent, func(d nvml.Device) bool { return d.Error != silent[0].Error })
 	for i, d := range silent {
-		gpu := &GPU{Vendor: vendorOfNVIDIA}
+		gpu := &GPU{Vendor: nvidiaGPU}
 		if sure {
 			gpu = &c.out.Devices[left[i]]
 		}
@@ -224,7 +225,7 @@ func (c *gpuGathering) nameOf(pid int) string {
 // expectsNVIDIA is true when something shows that this machine has an NVIDIA
 // GPU or driver, so that NVML should have answered.
 func (c *gpuGathering) expectsNVIDIA() bool {
-	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu GPU) bool { return gpu.Vendor == vendorOfNVIDIA })
+	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu GPU) bool { return gpu.Vendor == nvidiaGPU })
 }
 
 // nvmlHints say what would make NVML answer, by the name of its error.
@@ -396,7 +397,7 @@ func (c *gpuGathering) countNVSwitches() *int {
 	addresses := make(map[string]bool)
 	sure := c.Facts.PCI != nil && c.out.NVML == nvml.OK
 	for _, gpu := range c.out.Devices {
-		if gpu.Vendor != vendorOfNVIDIA {
+		if gpu.Vendor != nvidiaGPU {
 			continue
 		}
 		sure = sure && gpu.NVLinks != nil
