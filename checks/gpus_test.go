@@ -377,3 +377,22 @@ func FuzzDriverFiles(f *testing.F) {
 		}
 	})
 }
+
+// TestSilentGPUHasNoPairs holds that a GPU of which not even the address is
+// known stands in no pair.
+func TestSilentGPUHasNoPairs(t *testing.T) {
+	const a, b = "0000:06:00.0", "0000:07:00.0"
+	g := &Gathering{Host: NewHost(&machine.Memory{}), unknown: &unknownList{}, Facts: &Facts{
+		GPUs: &GPUFacts{Devices: []GPU{{Vendor: "nvidia", Error: "GPU_IS_LOST"}, {Address: a, Vendor: "nvidia"}, {Address: b, Vendor: "nvidia"}}},
+	}}
+	if err := linksCheck.Gather(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range g.Facts.Links.Pairs {
+		got = append(got, p.A+" "+p.B)
+	}
+	if diff := cmp.Diff([]string{a + " " + b}, got); diff != "" {
+		t.Errorf("pairs (-want +got):\n%s", diff)
+	}
+}
