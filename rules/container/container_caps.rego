@@ -197,7 +197,7 @@ findings contains {
 # NUMA calls that a seccomp filter forbids.
 findings contains {
 	"subject": "SYS_NICE",
-	"message": sprintf("NUMA calls are forbidden here (get_mempolicy gives EPERM), and NCCL %s takes host memory with them and does not fall back: transport through host memory fails, until 2.26.5", [facts.list({l.version | some l in surroundings.nccl})]),
+	"message": sprintf("NUMA calls are forbidden here (get_mempolicy gives EPERM), and NCCL %s takes host memory with them: transport through host memory fails (2.26.5 and newer fall back to /dev/shm)", [facts.list({l.version | some l in surroundings.nccl})]),
 	"severity": numa_severity,
 	"evidence": array.concat(numa_evidence, nccl_evidence),
 	"remedies": ["add-sys-nice", "nccl-cumem-host-disable", "upgrade-nccl"],

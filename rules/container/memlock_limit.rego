@@ -37,8 +37,8 @@ soft := input.container.memlock_soft_bytes
 findings contains {
 	"subject": "RLIMIT_MEMLOCK",
 	"message": sprintf(
-		"At most %s of memory may be locked here%s, and %d RDMA device nodes are in reach: %s",
-		[facts.bytes(soft), hard_remark, count(surroundings.rdma_nodes), consequence],
+		"At most %s of memory may be locked here%s, and RDMA devices are in reach (%s): %s",
+		[facts.bytes(soft), hard_remark, facts.list(surroundings.rdma_nodes), consequence],
 	),
 	"severity": severity,
 	"confidence": confidence,

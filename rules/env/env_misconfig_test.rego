@@ -289,7 +289,7 @@ test_silent_when_not_effective if {
 test_image if {
 	f := only(image("NCCL_P2P_DISABLE", "1"))
 	f.severity == "medium"
-	contains(f.message, "in line 3 of /etc/nccl.conf")
+	contains(f.message, "in line 3 of the image's /etc/nccl.conf")
 	f.evidence[0].source == "/etc/nccl.conf:3"
 	severity(image("NCCL_P2P_LEVEL", "LOC")) == "medium"
 	severity(image("NCCL_HOSTID", "a")) == "medium"

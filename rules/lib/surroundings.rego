@@ -261,14 +261,19 @@ nccl_below(wanted) if {
 }
 
 # where says where a variable is set, for people.
-where(v) := sprintf("in line %d of %s", [v.line, v.source]) if {
+where(v) := sprintf("in line %d of %s%s", [v.line, whose, v.source]) if {
 	v.source != "environment"
 	v.line > 0
-} else := sprintf("in %s", [v.source]) if {
+} else := sprintf("in %s%s", [whose, v.source]) if {
 	v.source != "environment"
 } else := "in the image's environment" if {
 	image
 } else := "in the environment"
+
+# whose says of a file that it comes with an image.
+default whose := ""
+
+whose := "the image's " if image
 
 # variable_source is the source of a variable as evidence names it.
 variable_source(v) := sprintf("%s:%d", [v.source, v.line]) if {

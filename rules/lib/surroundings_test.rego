@@ -142,8 +142,8 @@ test_nccl_of_python_first if {
 }
 
 test_where if {
-	surroundings.where({"source": "/etc/nccl.conf", "line": 2}) == "in line 2 of /etc/nccl.conf"
-	surroundings.where({"source": "/etc/nccl.conf"}) == "in /etc/nccl.conf"
+	surroundings.where({"source": "/etc/nccl.conf", "line": 2}) == "in line 2 of /etc/nccl.conf" with input as {}
+	surroundings.where({"source": "/etc/nccl.conf"}) == "in /etc/nccl.conf" with input as {}
 	surroundings.where({"source": "environment"}) == "in the environment" with input as {}
 	surroundings.where({"source": "environment"}) == "in the image's environment" with input as {"container": {"inside": true}}
 	surroundings.variable_evidence({"name": "A", "value": "1", "source": "environment"}) == {"fact": "env.variables[A]", "value": "1", "source": "environment"}
