@@ -96,7 +96,8 @@ type Virtualization struct {
 	// Kind is "none", "kvm", "vmware", "hyperv", "xen", "firecracker",
 	// "gvisor", "wsl", "other". "none" is only said on evidence.
 	Kind string `json:"kind"`
-	// Guest is true in a virtual machine.
+	// Guest is true in a virtual machine, and under gVisor, whose kernel is
+	// not the one that drives the devices either.
 	Guest bool `json:"guest"`
 	// PassthroughHost is true when a device here is bound to vfio-pci or a
 	// vendor's vGPU manager: this kernel gives devices to guests.
