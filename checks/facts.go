@@ -623,7 +623,7 @@ type FileSystem struct {
 type DeviceNode struct {
 	Path string `json:"path"`
 	// Access is "rw", "r", "w" or "none": what this process may do, by
-	// access(2).
+	// access(2); empty where that could not be tried.
 	Access string `json:"access"`
 }
 
