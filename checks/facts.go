@@ -693,7 +693,8 @@ type Library struct {
 	// VersionSource is "file-name", "content" or "metadata".
 	VersionSource string `json:"version_source,omitempty"`
 	// FoundBy is "ld_library_path", "ld_cache", "default_path", "python",
-	// "toolkit" or "ld_preload".
+	// "toolkit" (a folder that the loader is not told of, among them those
+	// of ld.so.conf where no cache was made of it) or "ld_preload".
 	FoundBy string `json:"found_by"`
 	// Stub is true for a link-time stub of the CUDA toolkit, which does not
 	// work at run time.
