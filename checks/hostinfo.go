@@ -41,7 +41,7 @@ func gatherHost(ctx context.Context, g *Gathering) error {
 	f.Kernel = printable(f.Kernel, maxShown)
 	readDistribution(g, &f)
 	if b, ok := readFact(g, "/proc/cmdline", "command_line"); ok {
-		for _, word := range strings.Fields(string(b)) {
+		for word := range strings.FieldsSeq(string(b)) {
 			f.CommandLine = append(f.CommandLine, printable(word, maxValue))
 		}
 	}
@@ -312,7 +312,7 @@ func isFirecracker(kernel, commandLine string) bool {
 func kindByClock(h *Host) (kind, source string) {
 	const file = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
 	if s, err := h.Text(file); err == nil {
-		for _, clock := range strings.Fields(s) {
+		for clock := range strings.FieldsSeq(s) {
 			switch {
 			case clock == "kvm-clock":
 				return "kvm", file

@@ -136,11 +136,13 @@ func TestVirtualization(t *testing.T) {
 		},
 		{"arm64 of an unknown maker", map[string]string{"/proc/cpuinfo": armCPU, vendorID: "Nobody"}, nil},
 		{
-			"arm64 at Amazon, virtual", map[string]string{"/proc/cpuinfo": armCPU, vendorID: amazon, product: "g5g.16xlarge"},
+			"arm64 at Amazon, virtual",
+			map[string]string{"/proc/cpuinfo": armCPU, vendorID: amazon, product: "g5g.16xlarge"},
 			&Virtualization{Kind: "kvm", Guest: true, Source: "/sys/class/dmi/id"},
 		},
 		{
-			"arm64 at Amazon, bare", map[string]string{"/proc/cpuinfo": armCPU, vendorID: amazon, product: "g5g.metal"},
+			"arm64 at Amazon, bare",
+			map[string]string{"/proc/cpuinfo": armCPU, vendorID: amazon, product: "g5g.metal"},
 			&Virtualization{Kind: "none", Source: "/sys/class/dmi/id"},
 		},
 		{

@@ -39,7 +39,8 @@ var big = machine.FileInfo{Mode: 0o755, Size: 90 << 20}
 const lib64 = "/usr/lib/x86_64-linux-gnu/"
 
 // addDriver puts a driver's libraries in place, as its installer does.
-func addDriver(m *machine.Memory, version string) {
+func addDriver(m *machine.Memory) {
+	const version = "580.95.05"
 	for _, name := range []string{"libcuda", "libnvidia-ml"} {
 		m.AddInfo(lib64+name+".so."+version, big)
 		m.AddLink(lib64+name+".so.1", name+".so."+version)
@@ -69,7 +70,7 @@ func TestLibraries(t *testing.T) {
 		{
 			"a driver in the cache", nil,
 			func(m *machine.Memory) {
-				addDriver(m, "580.95.05")
+				addDriver(m)
 				m.AddFile("/etc/ld.so.cache", driverCache)
 			},
 			[]Library{cuda, again, ml, mlAgain},
@@ -77,7 +78,7 @@ func TestLibraries(t *testing.T) {
 		{
 			"a driver that the container runtime mounted", nil,
 			func(m *machine.Memory) {
-				addDriver(m, "580.95.05")
+				addDriver(m)
 				m.AddFile("/proc/self/mountinfo", []byte("9 1 8:1 /x "+lib64+"libcuda.so.580.95.05 ro - ext4 /dev/sda1 ro\n"))
 			},
 			[]Library{
@@ -89,7 +90,7 @@ func TestLibraries(t *testing.T) {
 			"LD_LIBRARY_PATH comes before the cache; stubs and compat are known by their folder",
 			[]string{"LD_LIBRARY_PATH=/usr/local/cuda/lib64/stubs::/usr/local/cuda/compat:relative"},
 			func(m *machine.Memory) {
-				addDriver(m, "580.95.05")
+				addDriver(m)
 				m.AddFile("/etc/ld.so.cache", driverCache)
 				m.AddLink("/usr/local/cuda", "cuda-12.4")
 				m.AddInfo("/usr/local/cuda-12.4/lib64/stubs/libcuda.so", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
@@ -378,7 +379,7 @@ func BenchmarkLibraries(b *testing.B) {
 	var m machine.Memory
 	m.Answer(machine.AskEnviron, []string{"VIRTUAL_ENV=/srv/venv", "HOME=/root"})
 	m.AddFile("/proc/self/mountinfo", []byte(hostMounts))
-	addDriver(&m, "580.95.05")
+	addDriver(&m)
 	var cache []cacheEntry
 	for i := range 1500 {
 		name := fmt.Sprintf("libthing%d.so.1", i)
