@@ -18,6 +18,7 @@
 #   confidence: likely
 #   remedies: [disable-acs, iommu-pt, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
+#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.acs_redirect
 

@@ -17,6 +17,7 @@
 #   confidence: likely
 #   remedies: [iommu-pt, iommu-off, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
+#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.iommu_translation
 

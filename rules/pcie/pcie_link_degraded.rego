@@ -16,6 +16,7 @@
 #   confidence: likely
 #   remedies: [reseat-or-fix-pcie-link, update-bios]
 #   explains: [p2p-slow]
+#   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.pcie_link_degraded
 
