@@ -17,7 +17,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [reset-gpu, reboot-or-reload-driver, replace-hardware]
+#   remedies: [reset-gpu, reboot-or-reload-driver, replace-hardware, reseat-or-fix-pcie-link, fix-application]
 #   explains: [driver-hang, p2p-broken-platform, p2p-slow, nvlink-down]
 #   profiles: [training]
 #   since: "0.1"
@@ -37,15 +37,19 @@ xids contains e if {
 	is_number(e.code)
 }
 
-# events are the Xids of one code at one GPU.
-events[[where(e), e.code]] contains e if some e in xids
+# events are the Xids of one code at one GPU. What a program causes, and what
+# wants no action, is left to gpu-events: it explains nothing.
+events[[where(e), e.code]] contains e if {
+	some e in xids
+	xid.meaning[e.code].class in {"fault", "link"}
+}
 
 where(e) := object.get(e, "address", "host")
 
 findings contains {
 	"subject": place,
 	"affects": affects(place),
-	"message": sprintf("The kernel log has Xid %d (%s) for %s, %s.%s", [code, xid.name(code), spoken(place), times(es), afterword(code)]),
+	"message": sprintf("The kernel log has Xid %d (%s) for %s, %s. A reset since then may have cured it.", [code, xid.name(code), spoken(place), times(es)]),
 	"evidence": [event_evidence(e) | some e in sort(es)],
 	"params": {"gpu": place, "xid": code},
 	"severity": xid.severity(code),
@@ -54,20 +58,11 @@ findings contains {
 } if {
 	some key, es in events
 	[place, code] := key
-	not outweighed(place, code)
 }
 
-# outweighed: beside a fault of the same GPU, what it brings in its train is
-# no finding of its own.
-outweighed(place, code) if {
-	xid.meaning[code].class in {"application", "secondary"}
-	some key, _ in events
-	key[0] == place
-	xid.meaning[key[1]].class in {"fault", "link"}
-}
-
+# affects is empty, which means the whole host, where the line names no GPU.
 affects(place) := [place] if {
-	place != "host"
+	place in facts.gpus
 } else := []
 
 spoken(place) := sprintf("GPU %s", [place]) if {
@@ -77,14 +72,6 @@ spoken(place) := sprintf("GPU %s", [place]) if {
 times(es) := "once" if {
 	sum([e.count | some e in es]) <= 1
 } else := sprintf("%d times", [sum([e.count | some e in es])])
-
-afterword(code) := " A program's own error causes it as a rule." if {
-	xid.meaning[code].class == "application"
-} else := " It follows from another event, and alone says nothing against the GPU." if {
-	xid.meaning[code].class == "secondary"
-} else := " Nothing need be done now." if {
-	xid.meaning[code].class == "note"
-} else := " A reset since then may have cured it."
 
 event_evidence(e) := {
 	"fact": sprintf("kernel_log.events[%s]", [e.kind]),

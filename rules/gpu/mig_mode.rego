@@ -12,7 +12,7 @@
 # custom:
 #   severity: low
 #   confidence: likely
-#   remedies: [disable-mig]
+#   remedies: [disable-mig, reset-gpu]
 #   explains: [p2p-unsupported-gpu]
 #   profiles: [training]
 #   since: "0.1"
@@ -40,6 +40,7 @@ findings contains {
 	],
 	"params": {"gpus": sort(on)},
 	"severity": severity,
+	"remedies": ["disable-mig"],
 } if {
 	count(on) > 0
 	count(facts.gpus) > 1

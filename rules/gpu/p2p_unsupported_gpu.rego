@@ -14,7 +14,7 @@
 # custom:
 #   severity: low
 #   confidence: confirmed
-#   remedies: [upgrade-driver, update-bios, nccl-p2p-disable]
+#   remedies: [upgrade-driver, update-bios, nccl-p2p-disable, disable-mig, reboot-or-reload-driver]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_unsupported_gpu

@@ -5,6 +5,8 @@
 #   do at once. Names and actions follow NVIDIA's Xid catalog
 #   (docs.nvidia.com/deploy/xid-errors) and the appendix of its Fabric Manager
 #   User Guide; the severities are ours.
+# schemas:
+#   - input: schema.facts
 package gpudoctor.lib.xid
 
 # meaning is by Xid. "class" is "fault" for a fault of the GPU or the way to

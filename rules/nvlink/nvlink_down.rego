@@ -14,8 +14,8 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [reset-gpu, reboot-or-reload-driver, replace-hardware]
-#   explains: [p2p-slow, p2p-unsupported-gpu]
+#   remedies: [reset-gpu, reboot-or-reload-driver, replace-hardware, start-fabric-manager, match-fabric-manager]
+#   explains: [p2p-slow]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.nvlink_down
@@ -111,6 +111,7 @@ findings contains {
 	}],
 	"params": {"gpu": address, "links": inactive(address)},
 	"severity": severity(address),
+	"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
 } if {
 	some address, expected in short
 	not all_down

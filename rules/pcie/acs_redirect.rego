@@ -92,11 +92,21 @@ rdma_nic(address) if pci.device[address].vendor == "0x15b3"
 
 order := ["failed", "slow", "implied", "unsure", "rdma", "nic", "tolerated", "works", "passed-on"]
 
+# weak standings explain no trouble between two GPUs. Where there is some, they
+# are left out, lest its cause be looked for in the wrong place.
+weak := {"rdma", "nic", "tolerated", "works", "passed-on"}
+
+silenced(name) if {
+	name in weak
+	count(peers.trouble) + count(peers.sluggish) > 0
+}
+
 # standings are, for each bridge, the ranks of all pairs that cross it.
 standings[bridge] contains rank if {
 	some p, bridges in affected
 	some rank, name in order
 	standing(p) == name
+	not silenced(name)
 	some bridge in bridges
 }
 

@@ -15,7 +15,6 @@
 #   severity: low
 #   confidence: likely
 #   remedies: [enable-rebar, update-bios]
-#   explains: [p2p-unsupported-gpu]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.bar_too_small

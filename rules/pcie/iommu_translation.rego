@@ -63,6 +63,9 @@ standing(p) := "failed" if {
 	peers.joined(p) == "pcie"
 } else := "unsure"
 
+# Domains through which copies arrive explain no trouble elsewhere.
+silenced("works") if count(peers.trouble) + count(peers.sluggish) > 0
+
 weight := {
 	"failed": ["critical", "confirmed", "The probe saw transfers between them fail or deliver wrong data."],
 	"slow": ["high", "confirmed", "The probe measured transfers between them below what their links allow."],
@@ -84,6 +87,7 @@ findings contains {
 	"remedies": remedies,
 } if {
 	some name in {standing(p) | some p in affected}
+	not silenced(name)
 	pairs := {p | some p in affected; standing(p) == name}
 	gpus := {address |
 		some address in peers.ends(pairs)

@@ -14,7 +14,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver]
+#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver, share-ipc, nccl-cumem-disable]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform

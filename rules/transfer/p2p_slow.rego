@@ -16,7 +16,7 @@
 #   severity: medium
 #   confidence: confirmed
 #   cause: p2p-broken-platform
-#   remedies: [disable-acs, iommu-pt, update-bios, nccl-p2p-level]
+#   remedies: [disable-acs, iommu-pt, update-bios, nccl-p2p-level, nccl-p2p-disable, reset-gpu, upgrade-driver, bind-numa, reseat-or-fix-pcie-link]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_slow
