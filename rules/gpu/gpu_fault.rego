@@ -28,56 +28,38 @@ import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.xid
 
-# The kernel log keeps what a reset has cured since, and carries no mark of
-# it, so an event alone is likely, never confirmed.
+# signs are what the kernel log, the management library, the bus and the driver
+# say against each GPU ("host" where a line names none). What is said of the
+# state in force is confirmed. The kernel log keeps what a reset has cured
+# since, and carries no mark of it, so an event alone is likely.
+#
+# Events that a program causes, and those that want no action, are left to
+# gpu-events: they explain nothing.
+signs[key[0]] contains {
+	"severity": xid.severity(key[1]),
+	"confidence": "likely",
+	"words": sprintf("the kernel log has Xid %d (%s), %s", [key[1], xid.name(key[1]), xid.times(es)]),
+	"evidence": [{
+		"fact": "kernel_log.events[xid]",
+		"value": e.message,
+		"source": input.kernel_log.source,
+	} |
+		some e in sort(es)
+	],
+	"remedies": xid.remedies[xid.action(key[1])],
+} if {
+	some key, es in events
+}
 
-xids contains e if {
+# events are the Xids of one code at one GPU.
+events[[where(e), e.code]] contains e if {
 	some e in input.kernel_log.events
 	e.kind == "xid"
 	is_number(e.code)
-}
-
-# events are the Xids of one code at one GPU. What a program causes, and what
-# wants no action, is left to gpu-events: it explains nothing.
-events[[where(e), e.code]] contains e if {
-	some e in xids
 	xid.meaning[e.code].class in {"fault", "link"}
 }
 
 where(e) := object.get(e, "address", "host")
-
-findings contains {
-	"subject": place,
-	"affects": affects(place),
-	"message": sprintf("The kernel log has Xid %d (%s) for %s, %s. A reset since then may have cured it.", [code, xid.name(code), spoken(place), times(es)]),
-	"evidence": [event_evidence(e) | some e in sort(es)],
-	"params": {"gpu": place, "xid": code},
-	"severity": xid.severity(code),
-	"confidence": "likely",
-	"remedies": xid.remedies[xid.action(code)],
-} if {
-	some key, es in events
-	[place, code] := key
-}
-
-# affects is empty, which means the whole host, where the line names no GPU.
-affects(place) := [place] if {
-	place in facts.gpus
-} else := []
-
-spoken(place) := sprintf("GPU %s", [place]) if {
-	place != "host"
-} else := "a GPU"
-
-times(es) := "once" if {
-	sum([e.count | some e in es]) <= 1
-} else := sprintf("%d times", [sum([e.count | some e in es])])
-
-event_evidence(e) := {
-	"fact": sprintf("kernel_log.events[%s]", [e.kind]),
-	"value": e.message,
-	"source": input.kernel_log.source,
-}
 
 sxids contains e if {
 	some e in input.kernel_log.events
@@ -88,7 +70,7 @@ sxids contains e if {
 findings contains {
 	"subject": where(e),
 	"message": sprintf("The kernel log has SXid %d of an NVSwitch: the whole fabric is concerned. A reset since then may have cured it.", [e.code]),
-	"evidence": [event_evidence(e)],
+	"evidence": [{"fact": "kernel_log.events[sxid]", "value": e.message, "source": input.kernel_log.source}],
 	"params": {"sxid": e.code},
 	"severity": xid.sxid_severity(e),
 	"confidence": "likely",
@@ -98,14 +80,11 @@ findings contains {
 	xid.sxid_severity(e) != "info"
 }
 
-# signs are what the management library says now of each GPU. That is the
-# state in force, so it is confirmed.
 signs[g.address] contains {
 	"severity": "critical",
 	"words": sprintf("NVML answers %s: %s", [g.error, dead[bare(g.error)]]),
-	"fact": "error",
-	"value": g.error,
-	"source": "nvmlDeviceGetHandleByPciBusId",
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(g.address, "error"), "value": g.error, "source": "nvmlDeviceGetHandleByPciBusId"}],
 	"remedies": ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "replace-hardware"],
 } if {
 	some g in input.gpus.devices
@@ -126,9 +105,8 @@ bare(name) := trim_prefix(trim_prefix(name, "NVML_"), "ERROR_")
 signs[g.address] contains {
 	"severity": "high",
 	"words": sprintf("%d memory errors that could not be corrected since the driver was loaded", [g.ecc.volatile_uncorrected]),
-	"fact": "ecc.volatile_uncorrected",
-	"value": g.ecc.volatile_uncorrected,
-	"source": "nvmlDeviceGetTotalEccErrors",
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(g.address, "ecc.volatile_uncorrected"), "value": g.ecc.volatile_uncorrected, "source": "nvmlDeviceGetTotalEccErrors"}],
 	"remedies": reset,
 } if {
 	some g in input.gpus.devices
@@ -151,9 +129,8 @@ flags := [
 signs[g.address] contains {
 	"severity": severity,
 	"words": words,
-	"fact": sprintf("%s.%s", [section, field]),
-	"value": true,
-	"source": source,
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(g.address, sprintf("%s.%s", [section, field])), "value": true, "source": source}],
 	"remedies": remedies,
 } if {
 	some g in input.gpus.devices
@@ -173,9 +150,8 @@ recovery := {
 signs[g.address] contains {
 	"severity": recovery[g.recovery_action][0],
 	"words": sprintf("NVML asks for the recovery action %q", [g.recovery_action]),
-	"fact": "recovery_action",
-	"value": g.recovery_action,
-	"source": "nvmlDeviceGetFieldValues (NVML_FI_DEV_GET_GPU_RECOVERY_ACTION)",
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(g.address, "recovery_action"), "value": g.recovery_action, "source": "nvmlDeviceGetFieldValues (NVML_FI_DEV_GET_GPU_RECOVERY_ACTION)"}],
 	"remedies": recovery[g.recovery_action][1],
 } if {
 	some g in input.gpus.devices
@@ -189,9 +165,8 @@ signs[g.address] contains {
 signs[g.address] contains {
 	"severity": "high",
 	"words": "it is bound to the NVIDIA driver, which does not offer it",
-	"fact": "in_nvml",
-	"value": false,
-	"source": "nvmlDeviceGetCount",
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(g.address, "in_nvml"), "value": false, "source": "nvmlDeviceGetCount"}],
 	"remedies": reset,
 } if {
 	some g in input.gpus.devices
@@ -215,9 +190,8 @@ excluded contains d.address if {
 signs[g.address] contains {
 	"severity": "critical",
 	"words": "its configuration space reads as all ones: it no longer answers on the bus",
-	"fact": "config",
-	"value": "all ones",
-	"source": sprintf("/sys/bus/pci/devices/%s/config", [g.address]),
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(g.address, "config"), "value": "all ones", "source": sprintf("/sys/bus/pci/devices/%s/config", [g.address])}],
 	"remedies": ["reboot-or-reload-driver", "reseat-or-fix-pcie-link", "replace-hardware"],
 } if {
 	some g in input.gpus.devices
@@ -236,9 +210,8 @@ broken_device := {214, 220, 714, 226}
 signs[d.address] contains {
 	"severity": "critical",
 	"words": sprintf("the CUDA driver could not make it ready (%s)", [object.get(d, "error_name", d.outcome)]),
-	"fact": "outcome",
-	"value": d.outcome,
-	"source": "probe",
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(d.address, "outcome"), "value": d.outcome, "source": "probe"}],
 	"remedies": reset,
 } if {
 	some d in input.transfers.devices
@@ -305,21 +278,36 @@ blame(involved) := "this GPU or its link" if {
 order := ["critical", "high", "medium"]
 
 findings contains {
-	"subject": address,
-	"affects": [address],
-	"message": sprintf("GPU %s: %s.", [address, concat("; ", sort({s.words | some s in ss}))]),
-	"evidence": [{"fact": sprintf("gpus.devices[%s].%s", [address, s.fact]), "value": s.value, "source": s.source} |
-		some s in sort(ss)
-	],
-	"params": {"gpu": address},
+	"subject": place,
+	"affects": affects(place),
+	"message": sprintf("%s: %s.%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence)]),
+	"evidence": [e | some s in sort(ss); some e in s.evidence],
+	"params": {"gpu": place},
 	"severity": order[rank],
-	"confidence": "confirmed",
-	"remedies": remedies,
+	"confidence": confidence,
+	"remedies": sort([s.remedies | some s in worst])[0],
 } if {
-	some address, ss in signs
+	some place, ss in signs
 	rank := min({i | some i, name in order; some s in ss; s.severity == name})
-	remedies := sort([s.remedies | some s in ss; s.severity == order[rank]])[0]
+	worst := {s | some s in ss; s.severity == order[rank]}
+	confidence := sort({s.confidence | some s in worst})[0] # "confirmed" sorts before "likely".
 }
+
+# affects is empty, which means the whole host, where the line names no GPU.
+affects(place) := [place] if {
+	place in facts.gpus
+} else := []
+
+spoken(place) := sprintf("GPU %s", [place]) if {
+	place != "host"
+} else := "A GPU"
+
+doubt("confirmed") := ""
+
+doubt("likely") := " A reset since then may have cured it."
+
+# fact is the path of a GPU's fact.
+fact(address, name) := sprintf("gpus.devices[%s].%s", [address, name])
 
 missing contains "kernel_log: the kernel log was not readable" if {
 	not input.kernel_log

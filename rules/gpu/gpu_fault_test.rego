@@ -50,7 +50,16 @@ test_xid_is_counted_and_named if {
 	some f in gpu_fault.findings with input as logged([event("xid", 74, 3), object.union(event("xid", 74, 2), {"message": "other"})])
 	contains(f.message, "NVLink error")
 	contains(f.message, "5 times")
+	contains(f.message, "may have cured it")
 	count(f.evidence) == 2
+}
+
+test_one_finding_a_gpu if {
+	lost := object.union(logged([event("xid", 79, 1), event("xid", 119, 1)]), {"gpus": machine({"error": "GPU_IS_LOST"}).gpus})
+	found := gpu_fault.findings with input as lost
+	graded(found) == {[a, "critical", "confirmed"]}
+	some f in found
+	count(f.evidence) == 3
 }
 
 test_sxids if {

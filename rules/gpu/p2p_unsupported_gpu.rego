@@ -100,12 +100,12 @@ kind(p) := [class(p), sort(answers(p))]
 findings contains {
 	"subject": subject(pairs),
 	"affects": sort(peers.ends(pairs)),
-	"message": sprintf("No peer access between %s: %s.%s %s", [
+	"message": trim_space(sprintf("No peer access between %s: %s.%s %s", [
 		peers.pairs_text(pairs),
 		concat(", ", [meaning[answer][0] | some answer in k[1]]),
 		weight[k[0]][1],
-		concat(" ", [meaning[answer][1] | some answer in k[1]]),
-	]),
+		concat(" ", [meaning[answer][1] | some answer in k[1]; k[0] in {"nvlink", "consumer", "designed", "unexpected"}]),
+	])),
 	"evidence": evidence(pairs),
 	"params": {"answers": k[1], "pairs": sort({facts.pair_name(p.a, p.b) | some p in pairs})},
 	"severity": weight[k[0]][0],

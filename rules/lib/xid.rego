@@ -102,3 +102,8 @@ sxid_severity(event) := "critical" if {
 } else := "high" if {
 	event.code in grave_sxids
 } else := "info"
+
+# times counts how often events came.
+times(events) := "once" if {
+	sum([e.count | some e in events]) <= 1
+} else := sprintf("%d times", [sum([e.count | some e in events])])

@@ -29,3 +29,8 @@ test_sxid_severity if {
 	xid.sxid_severity({"code": 20034, "fatal": false}) == "high"
 	xid.sxid_severity({"code": 20009}) == "info"
 }
+
+test_times if {
+	xid.times({{"count": 1}}) == "once"
+	xid.times({{"count": 1, "message": "a"}, {"count": 4}}) == "5 times"
+}

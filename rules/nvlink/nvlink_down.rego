@@ -262,8 +262,10 @@ unread if not facts.gpus
 unread if {
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
-	not is_array(g.nvlinks)
+	not listed(g)
 }
+
+listed(g) if is_array(g.nvlinks)
 
 no_gpu if count(facts.gpus) == 0
 

@@ -91,6 +91,7 @@ test_unresolvable if {
 	dumb := machine(4, [{"address": "a", "vendor": "nvidia", "nvlinks": null}])
 	count(nvlink_down.findings) == 0 with input as dumb
 	count(nvlink_down.missing) == 1 with input as dumb
+	count(nvlink_down.missing) == 1 with input as machine(4, [h200("a", 18), {"address": "b", "vendor": "nvidia"}])
 	count(nvlink_down.missing) == 1 with input as {}
 }
 

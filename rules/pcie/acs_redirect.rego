@@ -138,7 +138,7 @@ findings contains {
 	"params": {"bridges": sort(bridges), "bridge": sort(bridges)[0]},
 	"severity": weight[name][0],
 	"confidence": weight[name][1],
-	"remedies": remedies,
+	"remedies": remedies(name),
 } if {
 	some name, bridges in bridges_of
 	pairs := {p |
@@ -184,9 +184,11 @@ evidence(bridges, pairs) := array.concat(
 
 # remedies depend on what this kernel does with its devices: where it gives
 # some to guests, ACS must stay on.
-default remedies := ["disable-acs", "iommu-pt", "nccl-p2p-disable"]
-
-remedies := ["nccl-p2p-disable"] if facts.is_passthrough_host == true
+remedies(name) := [] if {
+	name in {"works", "passed-on"}
+} else := ["nccl-p2p-disable"] if {
+	facts.is_passthrough_host == true
+} else := ["disable-acs", "iommu-pt", "nccl-p2p-disable"]
 
 default caution := ""
 

@@ -84,7 +84,7 @@ findings contains {
 	"params": {"gpus": sort(gpus), "vendor": vendor},
 	"severity": weight[name][0],
 	"confidence": weight[name][1],
-	"remedies": remedies,
+	"remedies": remedies(name),
 } if {
 	some name in {standing(p) | some p in affected}
 	not silenced(name)
@@ -101,9 +101,17 @@ default vendor := ""
 vendor := input.iommu.vendor
 
 # remedies leave the IOMMU on where it guards guests from each other.
-default remedies := ["iommu-pt", "iommu-off", "nccl-p2p-disable"]
+remedies("works") := []
 
-remedies := ["iommu-pt", "nccl-p2p-disable"] if facts.is_passthrough_host == true
+remedies(name) := ["iommu-pt", "nccl-p2p-disable"] if {
+	name != "works"
+	facts.is_passthrough_host == true
+}
+
+remedies(name) := ["iommu-pt", "iommu-off", "nccl-p2p-disable"] if {
+	name != "works"
+	not facts.is_passthrough_host == true
+}
 
 # asked_for_passthrough are the kernel parameters that ask for pass-through.
 asked_for_passthrough := {word |

@@ -55,7 +55,7 @@ kinds := {kind(ts) | some ts in failures}
 findings contains {
 	"subject": subject(directions),
 	"affects": sort({address | some direction in directions; some address in direction}),
-	"message": concat(" ", array.concat([sprintf("%s between GPUs %s, although the driver offers peer access.", [what(directions), became(transfers)])], remarks(directions, transfers))),
+	"message": concat(" ", array.concat([sprintf("%s %s, although the driver offers peer access.", [what(directions), became(transfers)])], remarks(directions, transfers))),
 	"evidence": evidence(directions),
 	"params": {"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions}), "staged_good": staged_good(directions)},
 	"severity": "critical",
@@ -73,7 +73,7 @@ findings contains {
 findings contains {
 	"subject": subject(directions),
 	"affects": sort({address | some direction in directions; some address in direction}),
-	"message": sprintf("%s between GPUs %s when the memory belongs to another process, while they work inside one process.%s", [
+	"message": sprintf("%s %s when the memory belongs to another process, while they work inside one process.%s", [
 		what(directions), became(transfers), reason(transfers),
 	]),
 	"evidence": evidence(directions),
@@ -104,13 +104,27 @@ subject(directions) := "host" if {
 	first := sort(directions)[0]
 }
 
-what(directions) := sprintf("Transfers over %d of %d ordered pairs", [count(directions), count(tried)])
+what(directions) := sprintf("Transfers from GPU %s to %s", [d[0], d[1]]) if {
+	count(directions) == 1
+	some d in directions
+} else := sprintf("Transfers between GPUs %s and %s, in both directions,", sort(ends)) if {
+	ends := {address | some d in directions; some address in d}
+	count(ends) == 2
+} else := sprintf("Transfers over %d of %d ordered pairs of GPUs", [count(directions), count(tried)])
 
-became(ts) := sprintf("do not end (%s)", [tests_text(ts)]) if {
-	worst(ts) == "hang"
-} else := sprintf("deliver wrong data and report success (%s): %s", [tests_text(ts), found(ts)]) if {
-	worst(ts) == "corrupt"
-} else := sprintf("fail with %s (%s)", [errors_text(ts), tests_text(ts)])
+# became says what happened, each outcome with its tests, the worst first.
+became(ts) := concat("; others ", [words |
+	some outcome in ["hang", "corrupt", "error"]
+	alike := {t | some t in ts; t.outcome == outcome}
+	count(alike) > 0
+	words := outcome_words(outcome, alike)
+])
+
+outcome_words("hang", ts) := sprintf("do not end (%s)", [tests_text(ts)])
+
+outcome_words("corrupt", ts) := sprintf("report success and deliver wrong data (%s: %s)", [tests_text(ts), found(ts)])
+
+outcome_words("error", ts) := sprintf("fail with %s (%s)", [errors_text(ts), tests_text(ts)])
 
 tests_text(ts) := concat(", ", sort({t.test | some t in ts}))
 

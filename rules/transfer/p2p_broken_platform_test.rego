@@ -58,6 +58,12 @@ test_hang if {
 	f.affects == [a, b]
 }
 
+test_each_outcome_is_told if {
+	mixed := array.concat([object.union(corrupt("sm-store", a, b), {"found": "poison"})], [transfer("handshake", a, b, "hang")])
+	some f in p2p_broken_platform.findings with input as machine(mixed)
+	contains(f.message, "do not end (handshake); others report success and deliver wrong data (sm-store: nothing arrived;")
+}
+
 test_error_is_named if {
 	failing := object.union(transfer("copy", a, b, "error"), {"error_code": 700, "error_name": "CUDA_ERROR_ILLEGAL_ADDRESS"})
 	some f in p2p_broken_platform.findings with input as machine([failing])
