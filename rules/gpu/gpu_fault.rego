@@ -185,8 +185,8 @@ excluded contains d.address if {
 	d.excluded == true
 }
 
-# A device that is gone answers every read with ones: 0xffff is no vendor, and
-# 255 lanes are no link.
+# A device that is gone answers every read with ones: a header type of 0x7f
+# (its top bit is a flag) and 63 lanes (6 bits) do not exist.
 signs[g.address] contains {
 	"severity": "critical",
 	"words": "its configuration space reads as all ones: it no longer answers on the bus",
@@ -203,9 +203,9 @@ ones(d) if d.header_type in {127, 255}
 ones(d) if d.link.width == 63
 
 # broken_device are the driver's error codes for a device that is at fault
-# (cuda.h): uncorrectable ECC error, uncorrectable NVLink error, hardware
-# stack error, contained memory error.
-broken_device := {214, 220, 714, 226}
+# (cuda.h): uncorrectable ECC error, uncorrectable NVLink error, an error
+# contained on the device.
+broken_device := {214, 220, 226}
 
 signs[d.address] contains {
 	"severity": "critical",
@@ -287,13 +287,19 @@ findings contains {
 	"confidence": confidence,
 	"remedies": sort([s.remedies | some s in worst])[0],
 } if {
-	some place, ss in signs
+	some address, ss in signs
+	place := placed(address)
 	rank := min({i | some i, name in order; some s in ss; s.severity == name})
 	worst := {s | some s in ss; s.severity == order[rank]}
 	confidence := sort({s.confidence | some s in worst})[0] # "confirmed" sorts before "likely".
 }
 
-# affects is empty, which means the whole host, where the line names no GPU.
+# placed: NVML may know that a GPU is lost, and no longer where it was.
+placed(address) := address if {
+	address != ""
+} else := "host"
+
+# affects is empty, which means the whole host, where no GPU is named.
 affects(place) := [place] if {
 	place in facts.gpus
 } else := []

@@ -31,6 +31,13 @@ test_fires_on_a_lost_gpu if {
 	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as machine({"error": "ERROR_GPU_IS_LOST"})
 }
 
+test_lost_without_an_address if {
+	nameless := {"gpus": {"nvml": "ok", "devices": [{"address": "", "vendor": "nvidia", "in_nvml": true, "error": "GPU_IS_LOST"}]}}
+	some f in gpu_fault.findings with input as nameless
+	f.subject == "host"
+	f.affects == []
+}
+
 test_xids if {
 	graded(gpu_fault.findings) == {[a, "critical", "likely"]} with input as logged([event("xid", 79, 1)])
 	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as logged([event("xid", 119, 4)])

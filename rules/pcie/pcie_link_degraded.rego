@@ -136,9 +136,14 @@ described(address) := sprintf("switch %s", [address]) if {
 	address in facts.gpus
 } else := sprintf("NIC %s", [address])
 
+# bridged are the pairs that NVLink joins: what is slow there did not go over
+# PCIe.
+bridged := {peers.key(p.a, p.b) | some p in facts.gpu_pairs; p.nvlinks > 0}
+
 # slowed are the slow transfers of the endpoints behind a link.
 slowed(address) := {t |
-	some ts in peers.sluggish
+	some k, ts in peers.sluggish
+	not k in bridged
 	some t in ts
 	t.test != "all-at-once"
 	some gpu in below(address)

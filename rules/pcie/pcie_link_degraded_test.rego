@@ -68,6 +68,14 @@ test_confirmed_by_a_slow_transfer if {
 	found_by_subject(pcie_link_degraded.findings) == {gpu: ["medium", "confirmed"]} with input as measured
 }
 
+test_slow_nvlink_confirms_nothing if {
+	measured := object.union(machine(link(32, 8, 32, 16), 16, full), {
+		"links": {"pairs": [{"a": gpu, "b": other, "kind": "gpu-gpu", "nvlinks": 4}]},
+		"transfers": {"outcome": "ok", "transfers": [{"test": "copy", "source": gpu, "destination": other, "outcome": "slow"}]},
+	})
+	found_by_subject(pcie_link_degraded.findings) == {gpu: ["medium", "likely"]} with input as measured
+}
+
 test_silent_when_idle if {
 	count(pcie_link_degraded.findings) == 0 with input as machine(link(2.5, 16, 32, 16), 16, full)
 	count(pcie_link_degraded.missing) == 0 with input as machine(link(2.5, 16, 32, 16), 16, full)
