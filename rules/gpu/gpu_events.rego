@@ -50,7 +50,7 @@ findings contains {
 	"subject": place,
 	"affects": affects(place),
 	"message": sprintf("The kernel log has Xid %d (%s), %s. %s", [code, xid.name(code), xid.times(es), afterword(code)]),
-	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": input.kernel_log.source} | some e in sort(es)],
+	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} | some e in sort(es)],
 	"params": {"gpu": place, "xid": code},
 	"severity": xid.severity(code),
 	"confidence": "likely",

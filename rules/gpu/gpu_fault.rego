@@ -42,7 +42,7 @@ signs[key[0]] contains {
 	"evidence": [{
 		"fact": "kernel_log.events[xid]",
 		"value": e.message,
-		"source": input.kernel_log.source,
+		"source": xid.source,
 	} |
 		some e in sort(es)
 	],
@@ -70,7 +70,7 @@ sxids contains e if {
 findings contains {
 	"subject": where(e),
 	"message": sprintf("The kernel log has SXid %d of an NVSwitch: the whole fabric is concerned. A reset since then may have cured it.", [e.code]),
-	"evidence": [{"fact": "kernel_log.events[sxid]", "value": e.message, "source": input.kernel_log.source}],
+	"evidence": [{"fact": "kernel_log.events[sxid]", "value": e.message, "source": xid.source}],
 	"params": {"sxid": e.code},
 	"severity": xid.sxid_severity(e),
 	"confidence": "likely",

@@ -107,3 +107,8 @@ sxid_severity(event) := "critical" if {
 times(events) := "once" if {
 	sum([e.count | some e in events]) <= 1
 } else := sprintf("%d times", [sum([e.count | some e in events])])
+
+# source names where the kernel log was read, for evidence.
+source := input.kernel_log.source if {
+	input.kernel_log.source != ""
+} else := "kernel log"

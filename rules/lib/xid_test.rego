@@ -34,3 +34,8 @@ test_times if {
 	xid.times({{"count": 1}}) == "once"
 	xid.times({{"count": 1, "message": "a"}, {"count": 4}}) == "5 times"
 }
+
+test_source if {
+	xid.source == "/dev/kmsg" with input as {"kernel_log": {"source": "/dev/kmsg"}}
+	xid.source == "kernel log" with input as {"kernel_log": {"source": ""}}
+}

@@ -90,10 +90,11 @@ broken if not_ready
 
 broken if count(unsettled) > 0
 
-# Unless the fabric says that it is complete, a manager that does not run, or
-# cannot because of its version, is the reason why nothing will start.
+# Where this machine's own fabric manager serves the fabric, and nothing says
+# that the fabric is complete, a manager that does not run, or cannot because of
+# its version, is the reason why nothing will start.
 broken if {
-	input.gpus.nvswitches > 0
+	in_tree
 	count(members) == 0
 	cannot_run
 }

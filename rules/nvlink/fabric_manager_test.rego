@@ -77,6 +77,8 @@ test_silent_where_it_runs_elsewhere if {
 	count(fabric_manager.findings) == 0 with input as object.union(machine(complete, {"running": false}), guest)
 	tray := object.union(machine(complete, {"running": false}), {"pci": {"devices": []}})
 	count(fabric_manager.findings) == 0 with input as tray
+	blind := object.union(tray, {"gpus": {"nvml": "error", "devices": [{"address": x} | some x in gpus]}})
+	count(fabric_manager.findings) == 0 with input as blind
 	contained := object.union(machine(complete, {"running": false}), {"container": {"private_pid": true}})
 	count(fabric_manager.findings) == 0 with input as contained
 }

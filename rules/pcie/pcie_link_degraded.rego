@@ -86,9 +86,10 @@ narrow[address] := {"width": width, "best": best(address).width, "source": "conf
 	width < best(address).width
 }
 
-# Without the port above, NVML's maximum is that of card and slot together. In
-# a virtual machine it is the card's alone, and a cloud's T4 in 8 lanes is as
-# it should be.
+# Without the port above there is NVML's maximum. It is documented as that of
+# card and system together, yet boards that split 16 lanes into two slots show
+# 16 there, so it only makes one look. In a virtual machine it is the card's
+# alone, and a cloud's T4 in 8 lanes is as it should be.
 narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source": "NVML"} if {
 	some g in input.gpus.devices
 	facts.is_guest == false
@@ -104,6 +105,8 @@ passed_through(g) if g.virtualization_mode in {"passthrough", "vgpu"}
 # bandwidth, which is what "high" means.
 width_grade(address, n) := "low" if {
 	accepted(address, n.width)
+} else := "low" if {
+	n.source == "NVML"
 } else := "high" if {
 	n.width * 4 <= n.best
 } else := "medium"
@@ -111,8 +114,8 @@ width_grade(address, n) := "low" if {
 findings contains {
 	"subject": address,
 	"affects": affected(address),
-	"message": sprintf("The link above %s runs with %d lanes, while both its ends can do %d.%s%s", [
-		described(address), n.width, n.best, felt(address), errors_text(address),
+	"message": sprintf("The link above %s runs with %d lanes, while %s %d.%s%s", [
+		described(address), n.width, limit[n.source], n.best, felt(address), errors_text(address),
 	]),
 	"evidence": array.concat(
 		[
@@ -123,10 +126,20 @@ findings contains {
 	),
 	"params": {"device": address, "width": n.width, "best_width": n.best},
 	"severity": width_grade(address, n),
-	"confidence": confidence(address),
+	"confidence": width_confidence(address, n),
 } if {
 	some address, n in narrow
 }
+
+limit := {
+	"config space of both ends": "both its ends can do",
+	"NVML": "by NVML card and slot may do up to",
+}
+
+# What NVML alone says stays possible: a slow transfer fits either reading.
+width_confidence(address, n) := "possible" if {
+	n.source == "NVML"
+} else := confidence(address)
 
 affected(address) := sort(below(address) & facts.gpus)
 

@@ -104,7 +104,7 @@ by_nvml(guest, mode) := {
 }
 
 test_nvml_alone_on_bare_metal if {
-	found_by_subject(pcie_link_degraded.findings) == {gpu: ["medium", "likely"]} with input as by_nvml(false, "none")
+	found_by_subject(pcie_link_degraded.findings) == {gpu: ["low", "possible"]} with input as by_nvml(false, "none")
 }
 
 test_a_cloud_t4_in_eight_lanes_is_unresolvable if {
