@@ -1,0 +1,6 @@
+package rules
+
+import _ "embed"
+
+//go:embed facts.schema.json
+var factsSchema []byte
