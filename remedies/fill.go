@@ -73,12 +73,15 @@ func asText(v any) (string, bool) {
 }
 
 // values returns the values that a placeholder stands for: of the list of
-// that name with an s ("bridge" of "bridges"), else of the name itself.
+// that name with an s ("bridge" of "bridges"), else of the name itself, else of
+// the name without its s ("nodes" of "node", which several findings give).
 func (p params) values(name string) []string {
-	if list := p[name+"s"]; len(list) > 0 {
-		return list
+	for _, key := range []string{name + "s", name, strings.TrimSuffix(name, "s")} {
+		if values := p[key]; len(values) > 0 {
+			return values
+		}
 	}
-	return p[name]
+	return nil
 }
 
 // paramsOf merges the params of findings. The ids of their rules, and of those

@@ -185,6 +185,7 @@ func TestFill(t *testing.T) {
 		"a list joins":             {[]rules.Finding{one(map[string]any{"gpus": []any{"a", "b"}})}, `x {{.gpus | join ";"}}`, []string{"x a;b"}},
 		"findings repeat once":     {[]rules.Finding{one(map[string]any{"gpu": "a"}), one(map[string]any{"gpu": "b"}), one(map[string]any{"gpu": "a"})}, "x {{.gpu}}", []string{"x a", "x b"}},
 		"values stay together":     {[]rules.Finding{one(map[string]any{"gpu": "a", "node": int64(0)}), one(map[string]any{"gpu": "b", "node": int64(1)})}, "{{.gpu}} {{.node}}", []string{"a 0", "b 1"}},
+		"single values join":       {[]rules.Finding{one(map[string]any{"node": int64(0)}), one(map[string]any{"node": int64(1)})}, `x {{.nodes | join ","}}`, []string{"x 0,1"}},
 		"missing":                  {[]rules.Finding{one(nil)}, "x {{.gpu}}", []string{"x <gpu>"}},
 		"a command is not filled":  {[]rules.Finding{one(map[string]any{"gpu": "0; rm -rf /"})}, "x {{.gpu}}", []string{"x <gpu>"}},
 		"nor a substitution":       {[]rules.Finding{one(map[string]any{"gpu": "$(id)"})}, "x {{.gpu}}", []string{"x <gpu>"}},

@@ -66,6 +66,7 @@ func TestLibraryBites(t *testing.T) {
 		"no schema":                 {file: rule, old: "# schemas:\n#   - input: schema.facts\n", want: "schemas lacks input: schema.facts"},
 		"complete rule":             {file: rule, old: "not_applicable contains \"no GPU\" if", replacement: "not_applicable := \"no GPU\" if", want: "not_applicable is not a set"},
 		"bare not":                  {file: "env/turned_off.rego", old: "	v.effective == true\n", replacement: "	v.effective == true\n	not input.container.inside\n", want: `"not input..." also holds`},
+		"not compared":              {file: "env/turned_off.rego", old: "	v.effective == true\n", replacement: "	v.effective == true\n	not input.container.inside == true\n"},
 		"path not in facts":         {file: rule, old: "not input.gpus\n", replacement: "not input.gpu\n", want: "undefined ref: input.gpu"},
 		"path not in facts, in lib": {file: "lib/gpus.rego", old: "input.gpus.devices", replacement: "input.gpus.device", want: "undefined ref: input.gpus.device"},
 		"forbidden function":        {file: rule, old: "count(gpus.all) == 0", replacement: "time.now_ns() == 0", want: "undefined function time.now_ns"},
@@ -224,7 +225,7 @@ func (l library) ruleFaults(rule Rule, m *ast.Module) []string {
 }
 
 // namedRemedies lists the remedies that findings name themselves, in place of
-// the metadata's.
+// the metadata's, as far as they are written as a list of texts.
 func namedRemedies(m *ast.Module) []string {
 	var ids []string
 	ast.WalkTerms(m, func(t *ast.Term) bool {
@@ -232,12 +233,15 @@ func namedRemedies(m *ast.Module) []string {
 		if !ok {
 			return false
 		}
-		if list := object.Get(ast.StringTerm("remedies")); list != nil {
-			ast.WalkTerms(list, func(t *ast.Term) bool {
+		list := object.Get(ast.StringTerm("remedies"))
+		if list == nil {
+			return false
+		}
+		if array, ok := list.Value.(*ast.Array); ok {
+			array.Foreach(func(t *ast.Term) {
 				if s, ok := t.Value.(ast.String); ok {
 					ids = append(ids, string(s))
 				}
-				return false
 			})
 		}
 		return false

@@ -204,7 +204,9 @@ func packageAnnotations(m *ast.Module) *ast.Annotations {
 }
 
 // lint refuses "not input...": a fact that is missing is not a fact that is
-// false. Only missing and not_applicable may ask whether a fact is there.
+// false. Only missing and not_applicable may ask whether a fact is there. A
+// comparison, as in not input.x == "y", is let through: it says in so many
+// words that all but y will do.
 func lint(file string, m *ast.Module) []error {
 	var faults []error
 	for _, rule := range m.Rules {
@@ -212,7 +214,7 @@ func lint(file string, m *ast.Module) []error {
 			continue
 		}
 		ast.WalkExprs(rule, func(e *ast.Expr) bool {
-			if e.Negated && mentionsInput(e) {
+			if e.Negated && !e.IsEquality() && !isComparison(e) && mentionsInput(e) {
 				faults = append(faults, &Problem{
 					File: file, Line: e.Location.Row,
 					Reason: "\"not input...\" also holds when the fact is not known",
@@ -223,6 +225,11 @@ func lint(file string, m *ast.Module) []error {
 		})
 	}
 	return faults
+}
+
+// isComparison reports whether an expression compares by ==.
+func isComparison(e *ast.Expr) bool {
+	return e.IsCall() && e.Operator().Equal(ast.Equal.Ref())
 }
 
 // mentionsInput reports whether an expression refers to input.
