@@ -131,6 +131,9 @@ type answer struct {
 // ask puts one query for all rules. If it fails, it asks each rule alone, so
 // that only those at fault give no answer.
 func (s *Set) ask(ctx context.Context, input ast.Value, rules []Rule) (map[string]answer, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("evaluate rules: %w", context.Cause(ctx))
+	}
 	said, err := s.query(ctx, input, rules)
 	if err == nil {
 		return said, nil
@@ -142,8 +145,7 @@ func (s *Set) ask(ctx context.Context, input ast.Value, rules []Rule) (map[strin
 		}
 		one, err := s.query(ctx, input, []Rule{rule})
 		if err != nil {
-			reason, _, _ := strings.Cut(err.Error(), "\n")
-			said[rule.ID] = answer{failure: "the rule failed: " + reason}
+			said[rule.ID] = answer{failure: "the rule failed: " + firstLine(err.Error())}
 			continue
 		}
 		said[rule.ID] = one[rule.ID]

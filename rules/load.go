@@ -53,11 +53,18 @@ type Problem struct {
 
 // Error returns one line that names file, line and reason.
 func (p *Problem) Error() string {
-	reason, _, _ := strings.Cut(p.Reason, "\n")
+	reason := firstLine(p.Reason)
 	if p.Line > 0 {
 		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, reason)
 	}
 	return fmt.Sprintf("%s: %s", p.File, reason)
+}
+
+// firstLine returns a message's first line, without the colon that announced
+// the others.
+func firstLine(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	return strings.TrimRight(line, ": ")
 }
 
 // Set is a set of rules, ready to judge facts.
@@ -231,9 +238,6 @@ func parse(files map[string][]byte) (map[string]*ast.Module, []error) {
 	for name, text := range files {
 		wg.Go(func() {
 			m, err := ast.ParseModuleWithOpts(name, string(text), opts)
-			if err == nil && m == nil {
-				err = &Problem{File: name, Reason: "the file is empty"}
-			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -252,12 +256,20 @@ func parse(files map[string][]byte) (map[string]*ast.Module, []error) {
 // each.
 func problems(name string, err error) []error {
 	var list ast.Errors
-	if !errors.As(err, &list) {
-		return []error{err}
+	var one *ast.Error
+	switch {
+	case errors.As(err, &list):
+	case errors.As(err, &one):
+		list = ast.Errors{one}
+	default:
+		return []error{&Problem{File: name, Reason: err.Error()}}
 	}
 	out := make([]error, 0, len(list))
 	for _, e := range list {
 		p := &Problem{File: name, Reason: e.Message, Hint: hintFor(e)}
+		if e.Message == "empty module" {
+			p.Reason = "the file is empty"
+		}
 		if e.Location != nil {
 			p.File, p.Line = cmp.Or(e.Location.File, name), e.Location.Row
 		}
