@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agnivade/levenshtein"
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -45,7 +47,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	if err := s.compile(); err != nil {
+	if err := s.Compile(); err != nil {
 		return nil, err
 	}
 	input, err := inputValue(facts)
@@ -128,38 +130,52 @@ type answer struct {
 	failure                string // Why the rule could not be run.
 }
 
-// ask puts one query for all rules. If it fails, it asks each rule alone, so
-// that only those at fault give no answer.
+// ask asks all rules, those that were compiled together in one query, and the
+// queries side by side.
 func (s *Set) ask(ctx context.Context, input ast.Value, rules []Rule) (map[string]answer, error) {
+	said := make(map[string]answer, len(rules))
+	var mu sync.Mutex // Guards said.
+	var wg sync.WaitGroup
+	for _, group := range s.byPart(rules) {
+		wg.Go(func() {
+			answers := s.askTogether(ctx, input, group)
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(said, answers)
+		})
+	}
+	wg.Wait()
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("evaluate rules: %w", context.Cause(ctx))
-	}
-	said, err := s.query(ctx, input, rules)
-	if err == nil {
-		return said, nil
-	}
-	said = make(map[string]answer, len(rules))
-	for _, rule := range rules {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("evaluate rules: %w", context.Cause(ctx))
-		}
-		one, err := s.query(ctx, input, []Rule{rule})
-		if err != nil {
-			said[rule.ID] = answer{failure: "the rule failed: " + firstLine(err.Error())}
-			continue
-		}
-		said[rule.ID] = one[rule.ID]
 	}
 	return said, nil
 }
 
-// query asks for what the packages of these rules offer.
-func (s *Set) query(ctx context.Context, input ast.Value, rules []Rule) (map[string]answer, error) {
-	if len(rules) == 0 {
-		return nil, nil
+// askTogether puts one query for all of the rules. If it fails, it asks each
+// rule alone, so that only those at fault give no answer.
+func (s *Set) askTogether(ctx context.Context, input ast.Value, rules []Rule) map[string]answer {
+	said, err := s.query(ctx, input, rules)
+	if err == nil {
+		return said
 	}
+	said = make(map[string]answer, len(rules))
+	for _, rule := range rules {
+		if ctx.Err() != nil {
+			return nil
+		}
+		one, err := s.query(ctx, input, []Rule{rule})
+		if err != nil {
+			one = map[string]answer{rule.ID: {failure: "the rule failed: " + firstLine(err.Error())}}
+		}
+		maps.Copy(said, one)
+	}
+	return said
+}
+
+// query asks for what the packages of these rules, of one part, offer.
+func (s *Set) query(ctx context.Context, input ast.Value, rules []Rule) (map[string]answer, error) {
 	prepared, err := rego.New(
-		rego.Compiler(s.compiler), rego.ParsedQuery(s.queryBody(rules)), rego.StrictBuiltinErrors(true),
+		rego.Compiler(s.part[rules[0].File].compiler), rego.ParsedQuery(s.queryBody(rules)), rego.StrictBuiltinErrors(true),
 		rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
 	).PrepareForEval(ctx)
 	if err != nil {

@@ -27,7 +27,7 @@ func policyOf(t testing.TB, files map[string]string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.compile()
+	return s, s.Compile()
 }
 
 // ruleText writes a rule of that id with more metadata and a body.

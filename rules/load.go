@@ -71,11 +71,12 @@ func firstLine(message string) string {
 type Set struct {
 	rules   []Rule // In order of id.
 	modules map[string]*ast.Module
-	user    bool // Some of the rules are the user's own.
+	bytes   map[string]int // The size of each file.
+	checked bool           // Compile with all checks: some rules are the user's own.
 
-	once     sync.Once
-	compiler *ast.Compiler
-	err      error
+	once sync.Once
+	part map[string]*part // What each file was compiled in.
+	err  error
 }
 
 // Load returns the built-in rules. It reads their metadata; they are compiled
@@ -115,7 +116,7 @@ func LoadWith(dir string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.compile()
+	return s, s.Compile()
 }
 
 // regoFiles reads every rule and library file below fsys, by path; hidden
@@ -149,7 +150,8 @@ func regoFiles(fsys fs.FS) (map[string][]byte, error) {
 
 // load parses the files and reads their metadata.
 func load(builtin, user map[string][]byte) (*Set, error) {
-	s := &Set{modules: make(map[string]*ast.Module, len(builtin)+len(user)), user: len(user) > 0}
+	n := len(builtin) + len(user)
+	s := &Set{modules: make(map[string]*ast.Module, n), bytes: make(map[string]int, n), checked: len(user) > 0}
 	var faults []error
 	owner := map[string]string{} // The file that declares a package.
 	for i, files := range []map[string][]byte{builtin, user} {
@@ -163,7 +165,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 				continue
 			}
 			owner[pkg] = name
-			s.modules[name] = m
+			s.modules[name], s.bytes[name] = m, len(files[name])
 			switch {
 			case strings.HasPrefix(pkg, rulesPackage):
 				rule, errs := readRule(name, m)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/cover"
 	"github.com/open-policy-agent/opa/v1/format"
@@ -66,6 +67,7 @@ func TestLibraryBites(t *testing.T) {
 		"no schema":                 {file: rule, old: "# schemas:\n#   - input: schema.facts\n", want: "schemas lacks input: schema.facts"},
 		"complete rule":             {file: rule, old: "not_applicable contains \"no GPU\" if", replacement: "not_applicable := \"no GPU\" if", want: "not_applicable is not a set"},
 		"bare not":                  {file: "env/turned_off.rego", old: "	v.effective == true\n", replacement: "	v.effective == true\n	not input.container.inside\n", want: `"not input..." also holds`},
+		"not imported":              {file: rule, old: "some g in gpus.all\n	not", replacement: "some g in data.gpudoctor.lib.gpus.all\n	not", want: "data.gpudoctor.lib.gpus.all is not imported"},
 		"not compared":              {file: "env/turned_off.rego", old: "	v.effective == true\n", replacement: "	v.effective == true\n	not input.container.inside == true\n"},
 		"path not in facts":         {file: rule, old: "not input.gpus\n", replacement: "not input.gpu\n", want: "undefined ref: input.gpu"},
 		"path not in facts, in lib": {file: "lib/gpus.rego", old: "input.gpus.devices", replacement: "input.gpus.device", want: "undefined ref: input.gpus.device"},
@@ -156,14 +158,21 @@ func (l library) faults(t *testing.T) []string {
 	if err != nil {
 		return lines(err)
 	}
-	set.user = true // Compiled with all checks.
-	if err := set.compile(); err != nil {
+	set.checked = true // Compiled with all checks.
+	if err := set.Compile(); err != nil {
+		return lines(err)
+	}
+	quick, err := load(files, nil) // As the program compiles it.
+	if err != nil {
 		return lines(err)
 	}
 	var faults []string
 	for name, m := range set.modules {
 		if _, err := fs.Stat(l.rules, testFile(name)); err != nil {
 			faults = append(faults, fmt.Sprintf("%s: no %s", name, testFile(name)))
+		}
+		if ref := foreignRef(m); ref != "" {
+			faults = append(faults, fmt.Sprintf("%s: %s is not imported; import its package", name, ref))
 		}
 		if !hasFactsSchema(m) {
 			faults = append(faults, name+": schemas lacks input: schema.facts")
@@ -177,7 +186,7 @@ func (l library) faults(t *testing.T) []string {
 	}
 	faults = append(faults, l.formatFaults(t)...)
 	faults = append(faults, l.testFaults(t, set)...)
-	faults = append(faults, l.caseFaults(t, set)...)
+	faults = append(faults, l.caseFaults(t, set, quick)...)
 	slices.Sort(faults)
 	return faults
 }
@@ -191,6 +200,21 @@ func hasFactsSchema(m *ast.Module) bool {
 	return a != nil && slices.ContainsFunc(a.Schemas, func(s *ast.SchemaAnnotation) bool {
 		return s.Path.String() == "input" && s.Schema.String() == "schema.facts"
 	})
+}
+
+// foreignRef returns a reference to data that is not an import. A part is
+// compiled with what its rules import, and would lack the rest.
+func foreignRef(m *ast.Module) string {
+	found := ""
+	for _, rule := range m.Rules {
+		ast.WalkRefs(rule, func(ref ast.Ref) bool {
+			if ref.HasPrefix(ast.DefaultRootRef) {
+				found = ref.String()
+			}
+			return false
+		})
+	}
+	return found
 }
 
 // ruleFaults checks one rule's metadata beyond what loading it does.
@@ -338,8 +362,9 @@ func hasTest(m *ast.Module, prefix string) bool {
 }
 
 // caseFaults runs every case, and checks that each rule has one that fires it
-// and a healthy one that looks alike.
-func (l library) caseFaults(t *testing.T, set *Set) []string {
+// and a healthy one that looks alike. quick is the set as the program compiles
+// it, in parts and without checks; it must say the same.
+func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
 	t.Helper()
 	cases, err := fixtures.Cases(l.cases)
 	if err != nil {
@@ -355,6 +380,13 @@ func (l library) caseFaults(t *testing.T, set *Set) []string {
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("case %s: %v", c.Name, err))
 			continue
+		}
+		same, err := quick.Evaluate(t.Context(), c.Facts, Options{})
+		if err != nil {
+			faults = append(faults, fmt.Sprintf("case %s, compiled in parts: %v", c.Name, err))
+		} else if diff := cmp.Diff(v, same); diff != "" {
+			t.Logf("case %s (-checked +compiled in parts):\n%s", c.Name, diff)
+			faults = append(faults, fmt.Sprintf("case %s: the verdict of rules compiled in parts differs", c.Name))
 		}
 		for _, fault := range caseFault(c.Want, v) {
 			faults = append(faults, fmt.Sprintf("case %s: %s", c.Name, fault))
