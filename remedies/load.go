@@ -160,8 +160,7 @@ func yamlProblems(name string, err error) []error {
 	if errors.Is(err, io.EOF) {
 		messages = []string{"the file is empty"}
 	}
-	var typed *yaml.TypeError
-	if errors.As(err, &typed) {
+	if typed, ok := errors.AsType[*yaml.TypeError](err); ok {
 		messages = typed.Errors
 	}
 	faults := make([]error, 0, len(messages))

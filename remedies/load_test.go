@@ -23,11 +23,11 @@ var spare = map[string]string{
 	"nccl-topo-file":     "for sys-not-mounted in a virtual machine",
 }
 
-func builtin(t testing.TB) *Set {
-	t.Helper()
+func builtin(tb testing.TB) *Set {
+	tb.Helper()
 	s, err := Load()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
@@ -195,8 +195,7 @@ func TestLoadWith(t *testing.T) {
 			if got := strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)); got != tt.want {
 				t.Errorf("error = %q, want %q", got, tt.want)
 			}
-			var p *rules.Problem
-			if !errors.As(err, &p) {
+			if _, ok := errors.AsType[*rules.Problem](err); !ok {
 				t.Errorf("error is a %T, want a *rules.Problem", err)
 			}
 		})

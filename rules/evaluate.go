@@ -197,7 +197,7 @@ func (s *Set) query(ctx context.Context, input ast.Value, rules []Rule) (map[str
 		var a answer
 		sets.Value.(ast.Object).Foreach(func(name, set *ast.Term) {
 			items := set.Value.(ast.Set).Slice()
-			switch name.Value.(ast.String) {
+			switch string(name.Value.(ast.String)) {
 			case "findings":
 				for _, t := range items {
 					a.findings = append(a.findings, t.Value)

@@ -17,7 +17,7 @@ import (
 )
 
 // policyOf loads a set of the rules in the given files alone.
-func policyOf(t testing.TB, files map[string]string) (*Set, error) {
+func policyOf(t *testing.T, files map[string]string) (*Set, error) {
 	t.Helper()
 	own := make(map[string][]byte, len(files))
 	for name, text := range files {
@@ -192,7 +192,7 @@ func TestFold(t *testing.T) {
 				for _, e := range f.Explains {
 					under = append(under, e.Rule)
 				}
-				got = append(got, string(f.Rule+"/"+string(f.Severity)+"/"+string(f.Confidence)+"("+strings.Join(under, " ")+")"))
+				got = append(got, f.Rule+"/"+string(f.Severity)+"/"+string(f.Confidence)+"("+strings.Join(under, " ")+")")
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("folded (-want +got):\n%s", diff)
@@ -354,8 +354,7 @@ func TestLoadWith(t *testing.T) {
 			if got := strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)); got != tt.want {
 				t.Errorf("error = %q, want %q", got, tt.want)
 			}
-			var p *Problem
-			if !errors.As(err, &p) {
+			if _, ok := errors.AsType[*Problem](err); !ok {
 				t.Errorf("error is a %T, want a *Problem", err)
 			}
 		})

@@ -62,7 +62,7 @@ func TestLibraryBites(t *testing.T) {
 		"no link":                   {file: rule, old: "# related_resources:\n#   - ref: https://example.com/pcie\n#     description: speeds\n", want: "no link"},
 		"no metadata":               {file: rule, old: "# METADATA\n", replacement: "# Data\n", want: "the package has no metadata"},
 		"broken metadata":           {file: rule, old: "#   severity: medium", replacement: "#  : {", want: "yaml"},
-		"broken Rego":               {file: rule, old: "not_applicable contains", replacement: "not_applicable contians", want: rule + ":"},
+		"broken Rego":               {file: rule, old: "not_applicable contains", replacement: "not_applicable contain", want: rule + ":"},
 		"package differs":           {file: rule, old: "rules.slow_link", replacement: "rules.slower_link", want: "name differs from the package"},
 		"no schema":                 {file: rule, old: "# schemas:\n#   - input: schema.facts\n", want: "schemas lacks input: schema.facts"},
 		"complete rule":             {file: rule, old: "not_applicable contains \"no GPU\" if", replacement: "not_applicable := \"no GPU\" if", want: "not_applicable is not a set"},

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -117,9 +118,7 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 	}
 	r.line = a.Location.Row
 	r.custom = make(map[string]any, len(a.Custom))
-	for key, v := range a.Custom {
-		r.custom[key] = v
-	}
+	maps.Copy(r.custom, a.Custom)
 	rule.Title, rule.Description = a.Title, strings.TrimSpace(a.Description)
 	for _, res := range a.RelatedResources {
 		rule.Links = append(rule.Links, Link{Ref: res.Ref.String(), Description: res.Description})
@@ -155,7 +154,7 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 	if len(rule.Remedies) == 0 {
 		r.fault("name at least one remedy, the best first", "custom.remedies is missing")
 	}
-	for key := range r.custom {
+	for _, key := range slices.Sorted(maps.Keys(r.custom)) {
 		r.fault("the keys are cause, confidence, explains, profiles, remedies, severity, since", "custom.%s is not known", key)
 	}
 	r.partialSets(m)
