@@ -85,7 +85,8 @@ func (p params) values(name string) []string {
 }
 
 // paramsOf merges the params of findings. The ids of their rules, and of those
-// whose findings they explain, stand as "rules".
+// whose findings they explain, stand as "rules", and the GPUs that suffer as
+// "gpus", unless a param says which.
 func paramsOf(findings []rules.Finding) params {
 	p := params{}
 	for _, f := range findings {
@@ -94,6 +95,11 @@ func paramsOf(findings []rules.Finding) params {
 			p.add(map[string]any{"rules": e.Rule})
 		}
 		p.add(f.Params)
+		if f.Params["gpu"] == nil && f.Params["gpus"] == nil {
+			for _, address := range f.Affects {
+				p.add(map[string]any{"gpus": address})
+			}
+		}
 	}
 	return p
 }

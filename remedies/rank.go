@@ -24,19 +24,19 @@ type score struct {
 	disproven  int // 1 when it was tried here and does not help.
 	severity   int // Of the worst finding that it cures.
 	confidence int // Of the surest among those.
+	turn       int // Of the kinds of cure: see candidate.turn.
 	cured      int // The number of findings that it cures, negative.
 	unproven   int // 0 when it was tried here and helps.
-	unsafe     int // 0 for no or low risk, 1 for medium, 2 for high.
-	effort     int // Of what it needs: 0 a restart of the job.
-	workaround int // 1 when it does not remove the cause.
 	place      int // The best place that a rule gives it.
+	risk       int // From none.
+	effort     int // Of what it needs: 0 a restart of the job.
 }
 
 func (s score) compare(t score) int {
 	return cmp.Or(
 		cmp.Compare(s.disproven, t.disproven), cmp.Compare(s.severity, t.severity), cmp.Compare(s.confidence, t.confidence),
-		cmp.Compare(s.cured, t.cured), cmp.Compare(s.unproven, t.unproven), cmp.Compare(s.unsafe, t.unsafe),
-		cmp.Compare(s.effort, t.effort), cmp.Compare(s.workaround, t.workaround), cmp.Compare(s.place, t.place),
+		cmp.Compare(s.turn, t.turn), cmp.Compare(s.cured, t.cured), cmp.Compare(s.unproven, t.unproven),
+		cmp.Compare(s.place, t.place), cmp.Compare(s.risk, t.risk), cmp.Compare(s.effort, t.effort),
 	)
 }
 
@@ -49,10 +49,10 @@ type candidate struct {
 }
 
 // Rank returns what can be done about the findings, the first thing to do
-// first: the quickest safe thing that cures the worst finding. Next to it
-// stands the lasting fix of that finding, where the first is not that. proofs
-// says, by remedy id, what was tried here. A remedy that does not exist is
-// left out: Check finds it.
+// first. Where communication fails that is a workaround that is quick and safe,
+// if there is one; else it is what removes the cause. Beside it stands the
+// other of the two for the same finding. proofs says, by remedy id, what was
+// tried here. A remedy that does not exist is left out: Check finds it.
 func (s *Set) Rank(findings []rules.Finding, proofs map[string]Proof) []Advice {
 	candidates := s.candidates(findings, proofs)
 	slices.SortFunc(candidates, func(a, b *candidate) int {
@@ -119,12 +119,29 @@ func (c *candidate) rate() {
 			c.score.disproven = 1
 		}
 	}
-	c.score.unsafe = max(0, slices.Index(risks, c.remedy.Risk)-1)
+	c.score.risk = slices.Index(risks, c.remedy.Risk)
 	c.score.effort = effort(c.remedy.Needs)
-	if c.remedy.Kind == Workaround {
-		c.score.workaround = 1
-	}
+	c.score.turn = c.turn()
 }
+
+// turn is 1 for a fix. A workaround that is quick and safe comes before it if
+// the finding is critical, so that nothing works until something is done, or if
+// the rule names it first; else it comes after, since it costs what the fix
+// would bring.
+func (c *candidate) turn() int {
+	urgent := c.score.severity == rules.Critical.Rank() || c.score.place == 0
+	switch {
+	case c.remedy.Kind == Fix:
+		return 1
+	case urgent && isQuick(c.remedy.Needs) && c.score.risk <= slices.Index(risks, "low"):
+		return 0
+	}
+	return 2
+}
+
+// isQuick reports whether the needs are no more than a restart of the job or
+// the container.
+func isQuick(of []Need) bool { return effort(of) <= slices.Index(needs, NeedContainerRestart) }
 
 // effort is the place of the hardest need; 0 is a restart of the job.
 func effort(of []Need) int {
@@ -135,15 +152,20 @@ func effort(of []Need) int {
 	return hardest
 }
 
-// pairUp moves the first lasting fix of the worst finding next to the first
-// candidate, when that one is a workaround for it.
+// pairUp moves next to the first candidate what stands beside it for the worst
+// finding that it cures: beside a workaround the first fix, beside a fix the
+// first quick workaround.
 func pairUp(list []*candidate) {
-	if len(list) == 0 || list[0].remedy.Kind == Fix || list[0].score.disproven > 0 {
+	if len(list) == 0 || list[0].score.disproven > 0 {
 		return
 	}
-	worst := slices.MinFunc(list[0].cures, rules.Finding.Compare)
+	first := list[0]
+	worst := slices.MinFunc(first.cures, rules.Finding.Compare)
 	for i, c := range list {
-		if c.remedy.Kind == Fix && c.score.disproven == 0 && c.curesFinding(worst) {
+		if c.remedy.Kind == first.remedy.Kind || c.score.disproven > 0 || !c.curesFinding(worst) {
+			continue
+		}
+		if c.remedy.Kind == Fix || isQuick(c.remedy.Needs) {
 			copy(list[2:i+1], list[1:i])
 			list[1] = c
 			return
@@ -237,7 +259,7 @@ func Pair(advice []Advice, f rules.Finding) (now, fix *Advice) {
 		switch {
 		case a.Kind == Fix && fix == nil:
 			fix = a
-		case a.Kind == Workaround && now == nil && effort(a.Needs) <= slices.Index(needs, NeedContainerRestart):
+		case a.Kind == Workaround && now == nil && isQuick(a.Needs):
 			now = a
 		}
 	}

@@ -59,7 +59,12 @@ func TestRankOrder(t *testing.T) {
 		"what is proven comes before what is not": {
 			findings: []rules.Finding{acs()},
 			proofs:   map[string]Proof{"iommu-pt": {Outcome: Proven}},
-			want:     "iommu-pt nccl-p2p-disable disable-acs",
+			want:     "nccl-p2p-disable iommu-pt disable-acs",
+		},
+		"where all works, the fix comes first": {
+			findings: []rules.Finding{finding("acs-redirect", rules.High, rules.Confirmed, "disable-acs", "iommu-pt", "nccl-p2p-disable")},
+			proofs:   map[string]Proof{"nccl-p2p-disable": {Outcome: Proven}},
+			want:     "disable-acs nccl-p2p-disable iommu-pt",
 		},
 		"a risky workaround does not come before the fix": {
 			findings: []rules.Finding{finding("shm-too-small", rules.High, rules.Likely, "increase-shm", "nccl-shm-disable")},
@@ -81,7 +86,7 @@ func TestRankOrder(t *testing.T) {
 		},
 		"what cures more first": {
 			findings: []rules.Finding{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")},
-			want:     "iommu-pt nccl-p2p-disable disable-acs",
+			want:     "nccl-p2p-disable iommu-pt disable-acs",
 		},
 		"the rule's order among equals": {
 			findings: []rules.Finding{finding("container-caps", rules.High, rules.Likely, "add-sys-nice", "add-ipc-lock", "mount-sys")},
@@ -181,6 +186,7 @@ func TestFill(t *testing.T) {
 		want     []string
 	}{
 		"a value":                  {[]rules.Finding{one(map[string]any{"gpu": "0000:3b:00.0"})}, "x {{.gpu}}", []string{"x 0000:3b:00.0"}},
+		"the GPUs that suffer":     {[]rules.Finding{{Rule: "r", Affects: []string{"0000:3b:00.0"}}}, "x {{.gpu}}", []string{"x 0000:3b:00.0"}},
 		"a list repeats":           {[]rules.Finding{one(map[string]any{"gpus": []any{"a", "b"}})}, "x {{.gpu}}", []string{"x a", "x b"}},
 		"a list joins":             {[]rules.Finding{one(map[string]any{"gpus": []any{"a", "b"}})}, `x {{.gpus | join ";"}}`, []string{"x a;b"}},
 		"findings repeat once":     {[]rules.Finding{one(map[string]any{"gpu": "a"}), one(map[string]any{"gpu": "b"}), one(map[string]any{"gpu": "a"})}, "x {{.gpu}}", []string{"x a", "x b"}},
