@@ -71,7 +71,7 @@ findings contains {
 	"subject": where(e),
 	"message": sprintf("The kernel log has SXid %d of an NVSwitch: the whole fabric is concerned. A reset since then may have cured it.", [e.code]),
 	"evidence": [{"fact": "kernel_log.events[sxid]", "value": e.message, "source": xid.source}],
-	"params": {"sxid": e.code},
+	"params": {"gpus": sort([gpu | some gpu in facts.gpus]), "sxid": e.code},
 	"severity": xid.sxid_severity(e),
 	"confidence": "likely",
 	"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
@@ -252,6 +252,7 @@ findings contains {
 	} |
 		some t in sort(staged_failures)
 	],
+	"params": {"gpus": sort(involved)},
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": reset,
@@ -279,7 +280,7 @@ findings contains {
 	"affects": affects(place),
 	"message": sprintf("%s: %s.%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence)]),
 	"evidence": [e | some s in sort(ss); some e in s.evidence],
-	"params": {"gpu": place},
+	"params": {"gpus": affects(place), "devices": affects(place)},
 	"severity": order[rank],
 	"confidence": confidence,
 	"remedies": sort([s.remedies | some s in worst])[0],
