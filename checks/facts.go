@@ -96,7 +96,8 @@ type Virtualization struct {
 	// Kind is "none", "kvm", "vmware", "hyperv", "xen", "firecracker",
 	// "gvisor", "wsl", "other". "none" is only said on evidence.
 	Kind string `json:"kind"`
-	// Guest is true in a virtual machine.
+	// Guest is true in a virtual machine, and under gVisor, whose kernel is
+	// not the one that drives the devices either.
 	Guest bool `json:"guest"`
 	// PassthroughHost is true when a device here is bound to vfio-pci or a
 	// vendor's vGPU manager: this kernel gives devices to guests.
@@ -656,7 +657,7 @@ type FileSystem struct {
 type DeviceNode struct {
 	Path string `json:"path"`
 	// Access is "rw", "r", "w" or "none": what this process may do, by
-	// access(2).
+	// access(2); empty where that could not be tried.
 	Access string `json:"access"`
 }
 
@@ -726,7 +727,8 @@ type Library struct {
 	// VersionSource is "file-name", "content" or "metadata".
 	VersionSource string `json:"version_source,omitempty"`
 	// FoundBy is "ld_library_path", "ld_cache", "default_path", "python",
-	// "toolkit" or "ld_preload".
+	// "toolkit" (a folder that the loader is not told of, among them those
+	// of ld.so.conf where no cache was made of it) or "ld_preload".
 	FoundBy string `json:"found_by"`
 	// Stub is true for a link-time stub of the CUDA toolkit, which does not
 	// work at run time.
