@@ -144,7 +144,7 @@ hint("alone", directions, ts) := " That is below a tenth of the link: it looks l
 	under_nvlink(directions)
 } else := ""
 
-remedies("together", _) := ["nccl-p2p-disable", "nccl-p2p-level", "update-bios"]
+remedies("together", _) := ["nccl-p2p-disable", "nccl-p2p-level"]
 
 remedies("alone", directions) := ["reset-gpu", "upgrade-driver"] if {
 	under_nvlink(directions)
