@@ -48,9 +48,13 @@ findings contains {
 }
 
 by_transfer if {
-	input.transfers.stage == "copy"
+	stage := input.transfers.stage
+	not stage in starting
 	hung_transfer
 }
+
+# starting are the probe's stages that are no test.
+starting := {"load library", "cuInit", "devices", "contexts", "memory", "peer access", "kernels", "cleanup"}
 
 findings contains {
 	"subject": "host",

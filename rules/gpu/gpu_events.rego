@@ -51,7 +51,7 @@ findings contains {
 	"affects": affects(place),
 	"message": sprintf("The kernel log has Xid %d (%s), %s. %s", [code, xid.name(code), xid.times(es), afterword(code)]),
 	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} | some e in sort(es)],
-	"params": {"gpu": place, "xid": code},
+	"params": {"gpus": affects(place), "xid": code},
 	"severity": xid.severity(code),
 	"confidence": "likely",
 	"remedies": xid.remedies[xid.action(code)],

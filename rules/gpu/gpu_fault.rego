@@ -71,7 +71,7 @@ findings contains {
 	"subject": where(e),
 	"message": sprintf("The kernel log has SXid %d of an NVSwitch: the whole fabric is concerned. A reset since then may have cured it.", [e.code]),
 	"evidence": [{"fact": "kernel_log.events[sxid]", "value": e.message, "source": xid.source}],
-	"params": {"sxid": e.code},
+	"params": {"gpus": sort([gpu | some gpu in facts.gpus]), "sxid": e.code},
 	"severity": xid.sxid_severity(e),
 	"confidence": "likely",
 	"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
@@ -185,22 +185,19 @@ excluded contains d.address if {
 	d.excluded == true
 }
 
-# A device that is gone answers every read with ones: a header type of 0x7f
-# (its top bit is a flag) and 63 lanes (6 bits) do not exist.
+# A device that is gone answers every read with ones. One that its driver has
+# not claimed may be switched off by intent.
 signs[g.address] contains {
 	"severity": "critical",
 	"words": "its configuration space reads as all ones: it no longer answers on the bus",
 	"confidence": "confirmed",
-	"evidence": [{"fact": fact(g.address, "config"), "value": "all ones", "source": sprintf("/sys/bus/pci/devices/%s/config", [g.address])}],
+	"evidence": [{"fact": sprintf("pci.devices[%s].off_bus", [g.address]), "value": true, "source": sprintf("/sys/bus/pci/devices/%s/config", [g.address])}],
 	"remedies": ["reboot-or-reload-driver", "reseat-or-fix-pcie-link", "replace-hardware"],
 } if {
 	some g in input.gpus.devices
-	ones(pci.device[g.address])
+	pci.device[g.address].off_bus == true
+	pci.device[g.address].driver == "nvidia"
 }
-
-ones(d) if d.header_type in {127, 255}
-
-ones(d) if d.link.width == 63
 
 # broken_device are the driver's error codes for a device that is at fault
 # (cuda.h): uncorrectable ECC error, uncorrectable NVLink error, an error
@@ -255,6 +252,7 @@ findings contains {
 	} |
 		some t in sort(staged_failures)
 	],
+	"params": {"gpus": sort(involved)},
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": reset,
@@ -282,7 +280,7 @@ findings contains {
 	"affects": affects(place),
 	"message": sprintf("%s: %s.%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence)]),
 	"evidence": [e | some s in sort(ss); some e in s.evidence],
-	"params": {"gpu": place},
+	"params": {"gpus": affects(place), "devices": affects(place)},
 	"severity": order[rank],
 	"confidence": confidence,
 	"remedies": sort([s.remedies | some s in worst])[0],

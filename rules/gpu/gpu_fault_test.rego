@@ -103,8 +103,10 @@ test_in_pci_and_not_in_nvml if {
 }
 
 test_all_ones if {
-	gone := object.union(machine({}), {"pci": {"devices": [{"address": a, "header_type": 127, "link": {"width": 63}}]}})
+	gone := object.union(machine({}), {"pci": {"devices": [{"address": a, "off_bus": true, "driver": "nvidia"}]}})
 	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as gone
+	asleep := object.union(machine({}), {"pci": {"devices": [{"address": a, "off_bus": true}]}})
+	count(gpu_fault.findings) == 0 with input as asleep
 }
 
 test_a_gpu_that_does_not_get_ready if {

@@ -107,7 +107,7 @@ findings contains {
 		concat(" ", [meaning[answer][1] | some answer in k[1]; k[0] in {"nvlink", "consumer", "designed", "unexpected"}]),
 	])),
 	"evidence": evidence(pairs),
-	"params": {"answers": k[1], "pairs": sort({facts.pair_name(p.a, p.b) | some p in pairs})},
+	"params": {"answers": k[1], "gpus": sort({address | some address in peers.ends(pairs); partitioned(address)}), "pairs": sort({facts.pair_name(p.a, p.b) | some p in pairs})},
 	"severity": weight[k[0]][0],
 	"confidence": "confirmed",
 	"remedies": remedies(k),

@@ -136,6 +136,7 @@ findings contains {
 	} |
 		some address, expected in short
 	],
+	"params": {"gpus": sort(object.keys(short))},
 	"severity": "high",
 	"remedies": ["start-fabric-manager", "reboot-or-reload-driver", "reset-gpu"],
 } if {
@@ -182,6 +183,7 @@ findings contains {
 	} |
 		some address in sort(gpus)
 	],
+	"params": {"gpus": sort(gpus)},
 	"severity": health_severity(parts),
 	"confidence": "confirmed",
 	"remedies": health_remedies(parts),
@@ -218,6 +220,7 @@ findings contains {
 		"value": e,
 		"source": "nvmlDeviceGetNvLinkErrorCounter",
 	}],
+	"params": {"gpu": address},
 	"severity": error_severity(e),
 	"confidence": "possible",
 	"remedies": ["reset-gpu", "replace-hardware"],
@@ -240,6 +243,7 @@ findings contains {
 		"value": p.p2p.nvlink,
 		"source": "nvmlDeviceGetP2PStatus",
 	}],
+	"params": {"gpus": sort([p.a, p.b])},
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["reset-gpu", "start-fabric-manager", "reboot-or-reload-driver"],

@@ -132,6 +132,36 @@ evidence(address) := array.concat(
 	],
 )
 
+# A memory BAR for which the kernel found no room: the driver cannot reach the
+# GPU at all, or not its memory.
+roomless[d.address] contains bar.index if {
+	some address in facts.gpus
+	d := pci.device[address]
+	some bar in d.bars
+	bar.unassigned == true
+	not bar.io == true
+}
+
+findings contains {
+	"subject": address,
+	"affects": [address],
+	"message": sprintf("The kernel found no room for BAR %s of GPU %s: the firmware leaves too little address space (Above 4G Decoding).", [
+		concat(", ", [sprintf("%d", [i]) | some i in sort(indices)]), address,
+	]),
+	"evidence": [{
+		"fact": sprintf("pci.devices[%s].bars[%d].unassigned", [address, i]),
+		"value": true,
+		"source": sprintf("/sys/bus/pci/devices/%s/resource", [address]),
+	} |
+		some i in sort(indices)
+	],
+	"params": {"gpus": [address]},
+	"severity": "high",
+	"confidence": "confirmed",
+} if {
+	some address, indices in roomless
+}
+
 bar_source := {"nvidia": "nvmlDeviceGetBAR1MemoryInfo", "amd": "resource of the PCI device, BAR 0"}
 
 missing contains "gpus: the GPUs are not known" if not facts.gpus

@@ -63,6 +63,15 @@ test_amd_needs_all_of_it if {
 	grades(bar_too_small.findings) == {["medium", "likely"]} with input as radeon
 }
 
+test_no_room if {
+	devices := [{"address": a, "bars": [{"index": 1, "size_bytes": 64 * gib, "unassigned": true}, {"index": 5, "size_bytes": 128, "io": true, "unassigned": true}]}]
+	found := bar_too_small.findings with input as object.union(machine(64 * gib), {"pci": {"devices": devices}})
+	grades(found) == {["high", "confirmed"]}
+	some f in found
+	f.subject == a
+	contains(f.message, "BAR 1 of")
+}
+
 test_silent if {
 	count(bar_too_small.findings) == 0 with input as machine(64 * gib)
 	count(bar_too_small.missing) == 0 with input as machine(64 * gib)

@@ -80,13 +80,24 @@ findings contains {
 	"params": {"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions})},
 	"severity": "high",
 	"confidence": "confirmed",
-	"remedies": ["share-ipc", "nccl-cumem-disable", "nccl-p2p-disable"],
+	"remedies": process_remedies(directions, transfers),
 } if {
 	some k in kinds
 	k[1] == ["between processes"]
 	directions := {direction | some direction, ts in failures; kind(ts) == k}
 	transfers := {t | some direction in directions; some t in failures[direction]}
 }
+
+# Where memory of the one kind (cuMem) cannot be shared and of the other
+# (cudaIpc) can, NCCL need only be told to take the other.
+process_remedies(directions, ts) := ["nccl-cumem-disable", "share-ipc", "nccl-p2p-disable"] if {
+	{t.way | some t in ts} == {"cuMem"}
+	every d in directions {
+		some t in peers.transfers_of[peers.key(d[0], d[1])]
+		t.way == "cudaIpc"
+		t.outcome in {"ok", "slow"}
+	}
+} else := ["share-ipc", "nccl-cumem-disable", "nccl-p2p-disable"]
 
 remedies(k) := ["nccl-p2p-disable", "iommu-pt", "update-bios", "upgrade-driver"] if {
 	k[0] != "error"
@@ -126,7 +137,11 @@ outcome_words("corrupt", ts) := sprintf("report success and deliver wrong data (
 
 outcome_words("error", ts) := sprintf("fail with %s (%s)", [errors_text(ts), tests_text(ts)])
 
-tests_text(ts) := concat(", ", sort({t.test | some t in ts}))
+tests_text(ts) := concat(", ", sort({name(t) | some t in ts}))
+
+name(t) := sprintf("%s by %s", [t.test, t.way]) if {
+	t.way != ""
+} else := t.test
 
 errors_text(ts) := concat(", ", sort(names)) if {
 	names := {t.error_name | some t in ts; t.error_name != ""}
@@ -223,7 +238,7 @@ evidence(directions) := array.concat(
 	],
 	[{
 		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(d[0], d[1])]),
-		"value": [object.filter(t, ["test", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"]) | some t in sort(failures[d])],
+		"value": [object.filter(t, ["test", "way", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"]) | some t in sort(failures[d])],
 		"source": "probe",
 	} |
 		some d in sort(directions)

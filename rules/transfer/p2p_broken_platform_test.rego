@@ -95,6 +95,16 @@ test_between_processes_is_another_matter if {
 	contains(f.message, "pidfd_getfd")
 }
 
+test_one_way_between_processes if {
+	ways := array.concat(
+		[object.union(t, {"way": "cuMem"}) | some t in both_ways("between-processes", "error")],
+		[object.union(t, {"way": "cudaIpc"}) | some t in both_ways("between-processes", "ok")],
+	)
+	some f in p2p_broken_platform.findings with input as machine(ways)
+	f.remedies[0] == "nccl-cumem-disable"
+	contains(f.message, "between-processes by cuMem")
+}
+
 test_control_arm if {
 	good := array.concat([corrupt("copy", a, b), corrupt("copy", b, a)], both_ways("host-staged", "ok"))
 	some f in p2p_broken_platform.findings with input as machine(good)
