@@ -18,6 +18,10 @@ const FactsSchema = "gpudoctor.facts/v1"
 type Facts struct {
 	// Schema is always FactsSchema.
 	Schema string `json:"schema"`
+	// Profile is what the facts are to be judged for, "training" or "image".
+	// It is no fact: the doctor sets it for the rules, and a document that was
+	// gathered has none.
+	Profile string `json:"profile,omitempty"`
 	// Host is the machine, its kernel and its processors.
 	Host *HostFacts `json:"host,omitempty"`
 	// PCI is the tree of PCI devices.

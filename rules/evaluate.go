@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,9 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	if err := s.Compile(); err != nil {
 		return nil, err
 	}
-	input, err := inputValue(facts)
+	judged := *facts
+	judged.Profile = string(cmp.Or(opts.Profile, Training))
+	input, err := inputValue(&judged)
 	if err != nil {
 		return nil, err
 	}

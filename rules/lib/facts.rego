@@ -10,10 +10,13 @@ package gpudoctor.lib.facts
 
 # gpus are the addresses of all GPUs that the PCI tree or the management
 # library shows.
-gpus := {g.address | some g in input.gpus.devices} if is_array(input.gpus.devices)
+gpus := {g.address | some g in named} if named
 
 # gpu is each GPU by its address.
-gpu[g.address] := g if some g in input.gpus.devices
+gpu[g.address] := g if some g in named
+
+# named are the GPUs whose address is known: that of a lost one may not be.
+named := [g | some g in input.gpus.devices; g.address != ""] if is_array(input.gpus.devices)
 
 # gpu_pairs are the pairs of GPUs, each unordered pair once.
 gpu_pairs := {p | some p in input.links.pairs; p.kind == "gpu-gpu"} if is_array(input.links.pairs)

@@ -80,8 +80,11 @@ on_host := max([count(facts.gpus), count(driver_devices)])
 
 driver_devices := [d | some d in input.container.driver_devices]
 
-# image is true in a container that has no GPU: an image under build, or one
-# that is read without running it.
+# image is true where an image is judged: when that was asked for, and in a
+# container that has no GPU, which is an image under build, or one that is read
+# without running it.
+image if input.profile == "image"
+
 image if {
 	facts.in_container
 	count(usable) == 0
