@@ -29,9 +29,9 @@ type Document struct {
 	// given.
 	Sources []string `json:"sources"`
 	// Profile is what the machine was judged for.
-	Profile rules.Profile `json:"profile" jsonschema:"enum=training,enum=image"`
+	Profile rules.Profile `json:"profile"`
 	// FailOn is the severity from which on findings make the exit code 1.
-	FailOn Threshold `json:"fail_on" jsonschema:"enum=critical,enum=high,enum=medium,enum=low,enum=info,enum=none"`
+	FailOn Threshold `json:"fail_on"`
 	// Host is the machine in short.
 	Host Host `json:"host"`
 	// Verdict is the report in one object.
@@ -116,7 +116,7 @@ const (
 // Verdict is the report in one object.
 type Verdict struct {
 	// State is the verdict in one word.
-	State State `json:"state" jsonschema:"enum=healthy,enum=findings,enum=unproven,enum=no-gpu"`
+	State State `json:"state"`
 	// Counts are the findings by severity, consequences not counted.
 	Counts Counts `json:"counts"`
 	// ExitCode is the one that the program ends with: 0, 1, or 3 where
@@ -209,16 +209,23 @@ func New(in Input) *Document {
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
 		Host:          newHost(in.Facts),
-		Findings:      list(in.Verdict.Findings),
-		Advice:        list(in.Advice),
-		Passed:        slices.Sorted(slices.Values(list(in.Verdict.Passed))),
-		Skipped:       slices.Clone(list(in.Verdict.Skipped)),
+		Findings:      whole(in.Verdict.Findings),
+		Advice:        wholeAdvice(in.Advice),
+		Passed:        list(slices.Sorted(slices.Values(in.Verdict.Passed))),
+		Skipped:       make([]rules.Skipped, 0, len(in.Verdict.Skipped)),
 		NotApplicable: maps.Clone(in.Verdict.NotApplicable),
 		Unknown:       list(in.Facts.Unknown),
-		Transfers:     in.Facts.Transfers,
 		Timing:        in.Timing,
 	}
-	d.Passed = list(d.Passed)
+	for _, s := range in.Verdict.Skipped {
+		s.Missing = list(s.Missing)
+		d.Skipped = append(d.Skipped, s)
+	}
+	if in.Facts.Transfers != nil {
+		t := *in.Facts.Transfers
+		t.Devices, t.Peers, t.Transfers = list(t.Devices), list(t.Peers), list(t.Transfers)
+		d.Transfers = &t
+	}
 	slices.SortFunc(d.Skipped, func(a, b rules.Skipped) int { return cmp.Compare(a.Rule, b.Rule) })
 	if d.NotApplicable == nil {
 		d.NotApplicable = map[string]string{}
@@ -236,6 +243,29 @@ func list[T any](l []T) []T {
 		return []T{}
 	}
 	return l
+}
+
+// whole copies findings with every list in them made.
+func whole(findings []rules.Finding) []rules.Finding {
+	all := make([]rules.Finding, 0, len(findings))
+	for _, f := range findings {
+		f.Evidence, f.Remedies = list(f.Evidence), list(f.Remedies)
+		if f.Explains != nil {
+			f.Explains = whole(f.Explains)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// wholeAdvice copies advice with every list in it made.
+func wholeAdvice(advice []remedies.Advice) []remedies.Advice {
+	all := make([]remedies.Advice, 0, len(advice))
+	for _, a := range advice {
+		a.Cures, a.Needs, a.Links = list(a.Cures), list(a.Needs), list(a.Links)
+		all = append(all, a)
+	}
+	return all
 }
 
 // judge sums the report up.

@@ -158,7 +158,7 @@ func (m *markdown) advice() {
 			cures = append(cures, code(c.Rule)+" ("+code(c.Subject)+")")
 		}
 		if len(cures) > 0 {
-			m.put("Cures %s. %s\n", strings.Join(cures, ", "), inline(a.Why))
+			m.put("Cures %s. Why here: %s\n", strings.Join(cures, ", "), inline(a.Why))
 		}
 		if p := proof(a.Proof); p != "" {
 			m.put("**%s**\n", inline(p))

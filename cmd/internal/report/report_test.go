@@ -169,11 +169,20 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// nothing is the report's input where nothing could be read.
+func nothing() Input {
+	return Input{
+		Version: "0.1.0", Profile: rules.Training, FailOn: "high", Facts: &checks.Facts{Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.Unknown}},
+		Verdict: rules.Verdict{Findings: []rules.Finding{{Severity: rules.Low, Confidence: rules.Possible}}, Skipped: []rules.Skipped{{Rule: "acs-redirect"}}},
+		Advice:  []remedies.Advice{{Kind: remedies.Fix}},
+	}
+}
+
 func TestNewOfNothing(t *testing.T) {
 	for _, f := range formats {
 		for _, verbose := range []bool{false, true} {
 			var b bytes.Buffer
-			d := New(Input{Version: "0.1.0", Profile: rules.Training, FailOn: "high", Facts: &checks.Facts{}})
+			d := New(nothing())
 			if err := f.Write(&b, d, Style{Verbose: verbose}); err != nil || b.Len() == 0 {
 				t.Errorf("%s of empty facts: %d bytes, %v", f.Name, b.Len(), err)
 			}
