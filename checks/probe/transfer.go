@@ -3,6 +3,7 @@ package probe
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
@@ -361,7 +362,7 @@ func rate(bytes uint64, seconds float64) *float64 {
 	if seconds <= 0 {
 		return nil
 	}
-	r := float64(bytes) / seconds / 1e9
+	r := math.Round(float64(bytes)/seconds/1e7) / 100 // To 0.01 GB/s; the clock tells no more.
 	return &r
 }
 
