@@ -18,6 +18,9 @@ type instruction struct {
 	lines    []string
 }
 
+// byHand is the instruction for a person.
+const byHand = "by hand"
+
 // instructions turns a remedy's machine-readable form into lines. Those of
 // primary are to be carried out; those of others say the same, or what is
 // left to do, for a container runtime or a scheduler.
@@ -40,7 +43,7 @@ func instructions(a remedies.Apply) (primary, others []instruction) {
 		{"docker run", "text", join(a.Docker)},
 		{"Slurm", "text", a.Slurm},
 		{"Kubernetes", "yaml", block(a.Kubernetes)},
-		{"by hand", "", a.Steps},
+		{byHand, "", a.Steps},
 	}
 	all = slices.DeleteFunc(all, func(i instruction) bool { return len(i.lines) == 0 })
 	const elsewhere = "docker run Slurm Kubernetes"
@@ -81,8 +84,27 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// effort says in words what applying a remedy takes and how long it lasts.
-func effort(a remedies.Advice) string {
+// ApplyLines are the lines by which a remedy is applied, each way of it.
+func ApplyLines(a remedies.Apply) []string {
+	primary, others := instructions(a)
+	var lines []string
+	for _, i := range append(primary, others...) {
+		where := ""
+		if i.where != "" {
+			where = i.where + ": "
+		}
+		for _, l := range i.lines {
+			lines = append(lines, where+l)
+			if i.language == "yaml" {
+				where = strings.Repeat(" ", len(where))
+			}
+		}
+	}
+	return lines
+}
+
+// Effort says in words what applying a remedy takes and how long it lasts.
+func Effort(needs []remedies.Need, lasts string) string {
 	words := map[remedies.Need]string{
 		remedies.NeedJobRestart:       "restart of the job",
 		remedies.NeedContainerRestart: "restart of the container",
@@ -94,11 +116,11 @@ func effort(a remedies.Advice) string {
 		remedies.NeedHands:            "hands on the machine",
 	}
 	var parts []string
-	if !slices.Contains(a.Needs, remedies.NeedRoot) {
+	if !slices.Contains(needs, remedies.NeedRoot) {
 		parts = append(parts, "no root")
 	}
-	for _, n := range a.Needs {
-		if n == remedies.NeedJobRestart && a.Lasts == "job" {
+	for _, n := range needs {
+		if n == remedies.NeedJobRestart && lasts == "job" {
 			continue // It says the same twice.
 		}
 		if w := words[n]; w != "" {
@@ -107,7 +129,7 @@ func effort(a remedies.Advice) string {
 			parts = append(parts, string(n))
 		}
 	}
-	switch a.Lasts {
+	switch lasts {
 	case "job":
 		parts = append(parts, "this job only")
 	case "boot":

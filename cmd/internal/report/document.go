@@ -80,7 +80,8 @@ type Host struct {
 	// GPUs are its GPUs by PCI address.
 	GPUs []GPU `json:"gpus"`
 
-	parts []string // Of Summary.
+	parts  []string // Of Summary.
+	looked bool     // Something was read that would show a GPU.
 }
 
 // GPU is one GPU in short.
@@ -245,6 +246,9 @@ func list[T any](l []T) []T {
 	return l
 }
 
+// looked reports whether anything was read that would show a GPU.
+func looked(f *checks.Facts) bool { return f.PCI != nil || f.GPUs != nil || f.Transfers != nil }
+
 // whole copies findings with every list in them made.
 func whole(findings []rules.Finding) []rules.Finding {
 	all := make([]rules.Finding, 0, len(findings))
@@ -274,7 +278,7 @@ func (d *Document) judge(in Input) Verdict {
 	switch {
 	case v.Counts.Critical+v.Counts.High+v.Counts.Medium > 0:
 		v.State = Findings
-	case d.Profile == rules.Training && len(d.Host.GPUs) == 0:
+	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(in.Facts):
 		v.State = NoGPU
 	case len(v.Missing) > 0:
 		v.State = Unproven
@@ -345,18 +349,27 @@ func (d *Document) missing(in Input) []string {
 			"container": f.Container == nil, "env": f.Env == nil,
 		}
 	}
+	var why []string
+	sections := map[string][]string{} // By the reason why they are missing.
 	for _, section := range slices.Sorted(maps.Keys(needed)) {
 		if needed[section] {
-			missing = append(missing, section+" ("+d.whyUnknown(section)+")")
+			reason := d.whyUnknown(section)
+			if sections[reason] == nil {
+				why = append(why, reason)
+			}
+			sections[reason] = append(sections[reason], section)
 		}
+	}
+	for _, reason := range why {
+		missing = append(missing, strings.Join(sections[reason], ", ")+" ("+reason+")")
 	}
 	if d.Profile != rules.Training {
 		return missing
 	}
 	switch t := d.Transfers; {
-	case len(d.Host.GPUs) == 0:
+	case len(d.Host.GPUs) == 0 && looked(f):
 		missing = append(missing, "transfers (no GPU was found)")
-	case len(d.Host.GPUs) == 1:
+	case len(d.Host.GPUs) < 2:
 	case t == nil:
 		missing = append(missing, "transfers ("+d.whyUnknown("transfers")+")")
 	case t.Outcome == probe.Unknown || t.Outcome == probe.Unsupported:
@@ -379,7 +392,7 @@ func (d *Document) whyUnknown(section string) string {
 			return u.Reason
 		}
 	}
-	return "not in the facts"
+	return "the facts do not hold them"
 }
 
 // plural counts a thing in words: "one finding", "2 findings".

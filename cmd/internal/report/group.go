@@ -55,10 +55,19 @@ func (g group) messages() []string {
 	return all
 }
 
-// namesSubjects reports whether the messages name every subject.
+// namesSubjects reports whether the messages name every subject, each address
+// of a pair or a list by itself. That it is about the host goes without
+// saying.
 func (g group) namesSubjects(messages []string) bool {
 	all := strings.Join(messages, "\n")
-	return !slices.ContainsFunc(g.subjects, func(s string) bool { return !strings.Contains(all, s) })
+	for _, subject := range g.subjects {
+		for name := range strings.SplitSeq(strings.ReplaceAll(subject, " -> ", ", "), ", ") {
+			if name != "host" && !strings.Contains(all, name) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // explained are the consequences, those that are alike as one.
@@ -151,15 +160,20 @@ type reason struct {
 	rules []string
 }
 
-// reasonOf is what a rule lacked, without the path of the fact: of
-// "pci.devices[].acs: config space was not readable" the second half.
+// reasonOf is why a rule could not be judged, in the fewest words that tell it:
+// of "pci.devices[].acs: config space was not readable (it needs root)" what
+// stands in the brackets, else what stands behind the path of the fact.
 func reasonOf(s rules.Skipped) string {
 	if len(s.Missing) == 0 {
 		return "no reason given"
 	}
-	fact, why, ok := strings.Cut(s.Missing[0], ": ")
+	why := s.Missing[0]
+	if i := strings.LastIndex(why, " ("); i >= 0 && strings.HasSuffix(why, ")") {
+		return why[i+2 : len(why)-1]
+	}
+	fact, said, ok := strings.Cut(why, ": ")
 	if !ok {
 		return "no " + fact
 	}
-	return why
+	return said
 }

@@ -11,7 +11,7 @@ import (
 
 // newHost describes the machine in short.
 func newHost(f *checks.Facts) Host {
-	h := Host{GPUs: gpusOf(f)}
+	h := Host{GPUs: gpusOf(f), looked: looked(f)}
 	if f.Host != nil {
 		h.Hostname = f.Host.Hostname
 		h.Kernel = f.Host.Kernel
@@ -94,7 +94,11 @@ func summarize(f *checks.Facts, h Host) []string {
 		}
 	}
 	if len(h.GPUs) == 0 {
-		parts = append(parts, "no GPU")
+		if h.looked {
+			parts = append(parts, "no GPU")
+		} else {
+			parts = append(parts, "GPUs not known")
+		}
 		add(h.CPU)
 		add(h.Distribution)
 		if h.Kernel != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // path is one ordered pair of GPUs and what became of the transfers on it.
@@ -199,8 +200,8 @@ func transfersLine(d *Document, all paths) (status, string) {
 	t := d.Transfers
 	switch {
 	case len(d.Host.GPUs) == 0 && (t == nil || len(t.Devices) == 0):
-		return statusNone, noGPU(d)
-	case t == nil && d.Profile == "image":
+		return noGPU(d)
+	case t == nil && d.Profile == rules.Image:
 		return statusNone, "no transfer is tried in an image"
 	case len(d.Host.GPUs) == 1 && (t == nil || len(t.Peers) == 0):
 		return statusNone, "one GPU: it has no peer to talk to"
@@ -214,12 +215,15 @@ func transfersLine(d *Document, all paths) (status, string) {
 	return pathsLine(all)
 }
 
-// noGPU says that there is none, and how that is known.
-func noGPU(d *Document) string {
-	if d.Profile == "image" {
-		return "no GPU is expected in an image under build"
+// noGPU says that there is none, or that it is not known.
+func noGPU(d *Document) (status, string) {
+	switch {
+	case d.Profile == rules.Image:
+		return statusNone, "no GPU is expected in an image under build"
+	case !d.Host.looked:
+		return statusOpen, "not known whether there is a GPU: " + d.whyUnknown("pci")
 	}
-	return "no GPU here, so no transfer; the host and the container are judged all the same"
+	return statusNone, "no GPU here, so no transfer; the host and the container are judged all the same"
 }
 
 // stopped says what stopped the probe.
@@ -270,7 +274,7 @@ func pathsLine(all paths) (status, string) {
 	}
 	if bad := all.with(probe.Corrupt); len(bad) > 0 {
 		said = append(said, count(bad)+verb(bad, " deliver wrong data: ", " delivers wrong data: ")+
-			"the driver reports success, "+arrived(bad))
+			"the driver reports success and "+arrived(bad))
 		first(statusFail)
 	}
 	if bad := all.with(probe.Hang); len(bad) > 0 {
@@ -400,7 +404,7 @@ func figure(ts []*probe.Transfer) string {
 	}
 	var s string
 	switch {
-	case len(outcomes) == 1 && outcomes[probe.OK] == 0:
+	case len(outcomes) == 1 && outcomes[probe.OK] == 0 && rates.n == 0:
 		return string(ts[0].Outcome)
 	case rates.n > 0:
 		s = rates.text(rate) + " GB/s"

@@ -155,6 +155,7 @@ func TestVerdict(t *testing.T) {
 		{"low cause of critical consequences", mild, Healthy, 1},
 		{"no GPU", noGPUs(), NoGPU, 0},
 		{"no GPU, strict", strict(noGPUs()), NoGPU, 3},
+		{"nothing could be read", Input{Profile: rules.Training, FailOn: "high", Strict: true, Facts: &checks.Facts{}}, Unproven, 3},
 		{"image", strict(image), Healthy, 0},
 		{"not tried", unproven(), Unproven, 0},
 		{"not tried, strict", strict(unproven()), Unproven, 3},

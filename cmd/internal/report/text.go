@@ -65,13 +65,19 @@ func colorOf(s string) color {
 	return dim
 }
 
-// writeText writes a report for a person at a terminal or a log.
-func writeText(b *bytes.Buffer, d *Document, s Style) {
+// newText prepares a report for a person.
+func newText(b *bytes.Buffer, d *Document, s Style) *text {
 	t := &text{b: b, d: d, style: s, width: s.Width, shown: map[string]int{}}
 	if t.width == 0 || t.width > defaultWidth {
 		t.width = defaultWidth
 	}
 	t.width = max(t.width, leastWidth)
+	return t
+}
+
+// writeText writes a report for a person at a terminal or a log.
+func writeText(b *bytes.Buffer, d *Document, s Style) {
+	t := newText(b, d, s)
 	if s.Quiet {
 		t.quiet()
 		return
@@ -276,7 +282,7 @@ func (t *text) finding(number int, g group) {
 		about = fmt.Sprintf("%s x %d, %s", t.clean(g.Rule), len(g.findings), g.Confidence)
 	}
 	indent := strings.Repeat(" ", used)
-	lines := wrap(title, t.width-used)
+	lines := Wrap(title, t.width-used)
 	fits := len(lines) == 1 && used+utf8.RuneCountInString(title)+3+len(about) <= t.width
 	for i, l := range lines {
 		switch {
@@ -304,7 +310,11 @@ func (t *text) finding(number int, g group) {
 		t.wrapped(margin, plain, t.clean(m))
 	}
 	for _, e := range g.explained() {
-		t.wrapped(margin, dim, "explains "+t.clean(e.Rule)+": "+t.some(e.subjects, maxSubjects))
+		said := "explains " + t.clean(e.Rule)
+		if !slices.Equal(e.subjects, []string{"host"}) {
+			said += ": " + t.some(e.subjects, maxSubjects)
+		}
+		t.wrapped(margin, dim, said)
 	}
 	if t.style.Verbose {
 		t.evidence(margin, g)
@@ -361,7 +371,7 @@ func (t *text) cure(number int, margin string, g group) {
 	if t.style.Verbose || c.now == nil {
 		t.advice(number, margin, "or", c.or)
 	} else if c.or != nil {
-		t.labelled(margin, "or", c.or.Title+" ("+effort(*c.or)+"): gpudoctor explain "+c.or.Remedy)
+		t.labelled(margin, "or", c.or.Title+" ("+Effort(c.or.Needs, c.or.Lasts)+"): gpudoctor explain "+c.or.Remedy)
 	}
 	if len(c.others) > 0 && t.style.Verbose {
 		t.labelled(margin, "more", strings.Join(c.others, ", "))
@@ -383,6 +393,9 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 	primary, others := instructions(a.Apply)
 	if t.style.Verbose {
 		primary = append(primary, others...)
+	} else if len(primary) > 1 {
+		// Beside what can be typed, the steps are remarks.
+		primary = slices.DeleteFunc(primary, func(i instruction) bool { return i.where == byHand })
 	}
 	lead := t.paint(green, pad(label, 7))
 	n, hidden := 0, 0
@@ -396,7 +409,7 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 				hidden++
 				continue
 			}
-			t.step(margin, lead, where+t.clean(l), i.where == "by hand")
+			t.step(margin, lead, where+t.clean(l), i.where == byHand)
 			lead, where = strings.Repeat(" ", 7), strings.Repeat(" ", len(where))
 			n++
 		}
@@ -408,7 +421,7 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 	if hidden > 0 {
 		t.wrapped(inner, dim, fmt.Sprintf("and %d more lines (--verbose)", hidden))
 	}
-	about := effort(*a)
+	about := Effort(a.Needs, a.Lasts)
 	t.wrapped(inner, dim, t.clean(about))
 	if p := proof(a.Proof); p != "" {
 		t.wrapped(inner, green, t.clean(p))
@@ -417,7 +430,11 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 		t.wrapped(inner, dim, "costs: "+t.clean(a.Cost))
 	}
 	if a.Caution != "" {
-		t.wrapped(inner, yellow, "caution: "+t.clean(a.Caution))
+		caution := a.Caution
+		if !t.style.Verbose {
+			caution = sentence(caution)
+		}
+		t.wrapped(inner, yellow, "caution: "+t.clean(caution))
 	}
 	if t.style.Verbose {
 		t.wrapped(inner, dim, "why here: "+t.clean(a.Why))
@@ -432,7 +449,7 @@ func (t *text) step(margin, lead, line string, prose bool) {
 		t.line(margin, lead, line)
 		return
 	}
-	for i, l := range wrap(line, t.width-len(margin)-7) {
+	for i, l := range Wrap(line, t.width-len(margin)-7) {
 		if i > 0 {
 			lead = strings.Repeat(" ", 7)
 		}
@@ -527,7 +544,7 @@ func (t *text) details() {
 func (t *text) listed(name, said string) {
 	const indent = 28
 	name = t.clean(name)
-	lines := wrap(t.clean(said), t.width-indent)
+	lines := Wrap(t.clean(said), t.width-indent)
 	if utf8.RuneCountInString(name) > indent-4 {
 		t.line("  ", name)
 		name = ""
@@ -683,7 +700,7 @@ func (t *text) line(parts ...string) {
 
 // entry writes a status, a sentence and a remark at the right edge.
 func (t *text) entry(label, said, right string) {
-	lines := wrap(said, t.width-6)
+	lines := Wrap(said, t.width-6)
 	last := len(lines) - 1
 	gap := t.width - 6 - utf8.RuneCountInString(lines[last]) - utf8.RuneCountInString(right)
 	for i, l := range lines {
@@ -703,7 +720,7 @@ func (t *text) entry(label, said, right string) {
 
 // wrapped writes a text in lines behind a margin.
 func (t *text) wrapped(margin string, c color, said string) {
-	for _, l := range wrap(said, t.width-len(margin)) {
+	for _, l := range Wrap(said, t.width-len(margin)) {
 		t.line(margin, t.paint(c, l))
 	}
 }
@@ -711,7 +728,7 @@ func (t *text) wrapped(margin string, c color, said string) {
 // wrappedAfter writes two texts one behind the other, the first in a colour.
 func (t *text) wrappedAfter(c color, first, second string) {
 	words := len(strings.Fields(first))
-	for _, l := range wrap(first+" "+second, t.width) {
+	for _, l := range Wrap(first+" "+second, t.width) {
 		fields := strings.Fields(l)
 		n := min(words, len(fields))
 		words -= n
@@ -743,9 +760,9 @@ func (t *text) wrapItems(items []string, first, rest int) []string {
 	return append(lines, line)
 }
 
-// wrap breaks a text at its blanks into lines of at most width characters. A
+// Wrap breaks a text at its blanks into lines of at most width characters. A
 // word that is longer stands alone, unbroken.
-func wrap(s string, width int) []string {
+func Wrap(s string, width int) []string {
 	var lines []string
 	line, used := "", 0
 	for word := range strings.FieldsSeq(s) {
