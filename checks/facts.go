@@ -96,7 +96,8 @@ type Virtualization struct {
 	// Kind is "none", "kvm", "vmware", "hyperv", "xen", "firecracker",
 	// "gvisor", "wsl", "other". "none" is only said on evidence.
 	Kind string `json:"kind"`
-	// Guest is true in a virtual machine.
+	// Guest is true in a virtual machine, and under gVisor, whose kernel is
+	// not the one that drives the devices either.
 	Guest bool `json:"guest"`
 	// PassthroughHost is true when a device here is bound to vfio-pci or a
 	// vendor's vGPU manager: this kernel gives devices to guests.
@@ -333,6 +334,9 @@ type GPUFacts struct {
 	NVML string `json:"nvml"`
 	// NVMLError is the library's error code name, in that case.
 	NVMLError string `json:"nvml_error,omitempty"`
+	// NVMLStage is the step that was under way when it hung, crashed or
+	// failed: "nvmlDeviceGetHandleByIndex_v2 of GPU 3".
+	NVMLStage string `json:"nvml_stage,omitempty"`
 	// P2P is what NVML says of peer access for each ordered pair; nil when
 	// it was not asked.
 	P2P []GPUPeer `json:"p2p"`
@@ -382,11 +386,14 @@ type FabricManager struct {
 
 // GPU is one GPU, or what can be said of it.
 type GPU struct {
-	// Address is its PCI address.
+	// Address is its PCI address; empty for a GPU that NVML counts and that
+	// does not answer, where it cannot be told which one that is.
 	Address string `json:"address"`
 	// Vendor is "nvidia" or "amd".
 	Vendor string `json:"vendor"`
-	// InPCI and InNVML say who shows it.
+	// InPCI and InNVML say who shows it. They mean something only if the
+	// PCI tree was read, and if NVML answered to the end (GPUFacts.NVML is
+	// "ok").
 	InPCI  bool `json:"in_pci"`
 	InNVML bool `json:"in_nvml"`
 	// Error is NVML's error for this GPU: "GPU_IS_LOST".
@@ -650,7 +657,7 @@ type FileSystem struct {
 type DeviceNode struct {
 	Path string `json:"path"`
 	// Access is "rw", "r", "w" or "none": what this process may do, by
-	// access(2).
+	// access(2); empty where that could not be tried.
 	Access string `json:"access"`
 }
 
@@ -720,7 +727,8 @@ type Library struct {
 	// VersionSource is "file-name", "content" or "metadata".
 	VersionSource string `json:"version_source,omitempty"`
 	// FoundBy is "ld_library_path", "ld_cache", "default_path", "python",
-	// "toolkit" or "ld_preload".
+	// "toolkit" (a folder that the loader is not told of, among them those
+	// of ld.so.conf where no cache was made of it) or "ld_preload".
 	FoundBy string `json:"found_by"`
 	// Stub is true for a link-time stub of the CUDA toolkit, which does not
 	// work at run time.

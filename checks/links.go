@@ -134,6 +134,9 @@ func newTopology(f *Facts) *topology {
 	if f.GPUs != nil {
 		for i := range f.GPUs.Devices {
 			gpu := &f.GPUs.Devices[i]
+			if gpu.Address == "" {
+				continue // NVML counts it and cannot say which it is.
+			}
 			t.gpus[gpu.Address] = gpu
 			if t.devices[gpu.Address] == nil {
 				t.gpuAddresses = append(t.gpuAddresses, gpu.Address) // Where /sys hides it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -26,17 +27,31 @@ computed here from the links that were negotiated.`,
 // errProbeOff is the reason why there are no transfers when nobody asked.
 var errProbeOff = errors.New("the probe was not asked for")
 
-// askProbe puts the probe under way.
+// maxPatience bounds one transfer where the user allows more for the driver.
+const maxPatience = 5 * time.Second
+
+// askProbe puts the probe under way. A recording is asked for whatever it
+// holds.
 func askProbe(ctx context.Context, h *Host, opts Options) <-chan probeAnswer {
 	c := make(chan probeAnswer, 1)
-	if opts.Probe == "" || opts.Probe == probe.Off {
+	modes := []probe.Mode{opts.Probe}
+	switch {
+	case h.Recorded():
+		modes = []probe.Mode{probe.Full, probe.Quick}
+	case opts.Probe == "" || opts.Probe == probe.Off:
 		c <- probeAnswer{err: errProbeOff}
 		return c
 	}
+	ctx = withProbeOptions(ctx, h, opts)
 	go func() {
-		var r probe.Report
-		err := h.Ask(ctx, machine.AskProbe+string(opts.Probe), &r)
-		c <- probeAnswer{report: &r, err: err}
+		var a probeAnswer
+		for _, m := range modes {
+			a.report = &probe.Report{}
+			if a.err = h.Ask(ctx, machine.AskProbe+string(m), a.report); a.err == nil {
+				break
+			}
+		}
+		c <- a
 	}()
 	return c
 }
@@ -46,6 +61,9 @@ func gatherTransfers(_ context.Context, g *Gathering) error {
 	switch {
 	case errors.Is(a.err, errProbeOff):
 		g.Unknown("transfers", "", a.err.Error(), "use --probe quick or full")
+		return nil
+	case errors.Is(a.err, machine.ErrNotRecorded):
+		g.Unknown("transfers", "", "the recording holds no probe", "")
 		return nil
 	case a.err != nil:
 		return a.err

@@ -100,8 +100,7 @@ func TestTransfersSection(t *testing.T) {
 		section bool
 		unknown string
 	}{
-		{"not asked for", &machine.Memory{}, probe.Off, false, "the probe was not asked for"},
-		{"not recorded", &machine.Memory{}, probe.Quick, false, "not recorded"},
+		{"not recorded", &machine.Memory{}, probe.Quick, false, "the recording holds no probe"},
 		{"no driver and no GPU", answer(probe.Report{Outcome: probe.Unknown, Stage: "load library", Reason: "no libcuda"}), probe.Quick, false, ""},
 		{"stuck", answer(probe.Report{Outcome: probe.Hang, Stage: "cuInit"}), probe.Quick, true, ""},
 		{"no kernels", answer(probe.Report{Outcome: probe.OK, SMTests: "no compiler"}), probe.Quick, true, "no compiler"},

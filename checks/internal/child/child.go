@@ -22,6 +22,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -149,7 +150,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	state := await(ctx, &r, ended, inbox.done)
 	if state == nil { // It must go.
 		kill(proc)
-		pipes.lifeline.ours.Close()
+		shut(pipes.lifeline.ours)
 		state = within(patience, ended)
 	}
 	r.Left = state == nil
@@ -236,6 +237,54 @@ func caughtSignal(stderr []byte) string {
 	return ""
 }
 
+// family are the children that this process has started, also those that are
+// gone.
+var family struct {
+	sync.Mutex
+	pids map[int]bool
+}
+
+func addToFamily(pid int) {
+	family.Lock()
+	defer family.Unlock()
+	if family.pids == nil {
+		family.pids = make(map[int]bool)
+	}
+	family.pids[pid] = true
+}
+
+// Own is true for this process, for the children that it ever started, and
+// for the living that come from them.
+func Own(pid int) bool {
+	family.Lock()
+	defer family.Unlock()
+	const generations = 8 // A child of a child is the deepest there is; more are a loop of reused numbers.
+	for range generations {
+		if pid == os.Getpid() || family.pids[pid] {
+			return true
+		}
+		if pid = parentOf(pid); pid <= 1 {
+			return false
+		}
+	}
+	return false
+}
+
+// parentIn returns the parent's process id from /proc/PID/stat, or 0. The
+// name in parentheses before it may hold anything.
+func parentIn(stat []byte) int {
+	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	fields := bytes.Fields(rest)
+	if !ok || len(fields) < 2 {
+		return 0
+	}
+	pid, err := strconv.Atoi(string(fields[1])) // state ppid: proc_pid_stat(5).
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
 // start starts the child. The channel gives its state once it has ended and
 // was reaped.
 func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.ProcessState, error) {
@@ -247,7 +296,7 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.Proces
 	if err != nil {
 		return nil, nil, err
 	}
-	defer null.Close()
+	defer shut(null)
 	attr := &os.ProcAttr{
 		Env:   environment(os.Environ(), spec.Env),
 		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs},
@@ -266,6 +315,9 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.Proces
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		proc, err := os.StartProcess(path, []string{os.Args[0], mark, spec.Task, args}, attr)
+		if err == nil {
+			addToFamily(proc.Pid)
+		}
 		begin <- begun{proc, err}
 		if err != nil {
 			return
@@ -323,21 +375,25 @@ func (p *pipes) all() []pipe { return []pipe{p.stdout, p.stderr, p.message, p.li
 func (p *pipes) close() {
 	p.closeTheirs()
 	for _, one := range p.all() {
-		one.ours.Close()
+		shut(one.ours)
 	}
 }
 
 func (p *pipes) closeTheirs() {
 	for _, one := range p.all() {
-		one.theirs.Close()
+		shut(one.theirs)
 	}
 }
+
+// shut closes a file to which nothing more is to be written, so that an error
+// loses nothing.
+func shut(f *os.File) { _ = f.Close() }
 
 // hurry makes the readers stop at a time even if a pipe is still held open.
 func (p *pipes) hurry(at time.Time) {
 	for _, one := range []pipe{p.stdout, p.stderr, p.message} {
 		if err := one.ours.SetReadDeadline(at); err != nil {
-			one.ours.Close() // Where pipes know no deadline.
+			shut(one.ours) // Where pipes know no deadline.
 		}
 	}
 }

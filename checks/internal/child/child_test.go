@@ -27,7 +27,7 @@ const asParent = "GPUDOCTOR_TEST_AS_PARENT"
 func TestMain(m *testing.M) {
 	Main()
 	if os.Getenv(asParent) != "" {
-		_, _ = Run(context.Background(), Spec{Task: "nested", Receive: func(m json.RawMessage) { fmt.Printf("%s\n", m) }})
+		_, _ = Run(context.Background(), Spec{Task: "nested", Receive: func(m json.RawMessage) { _, _ = fmt.Fprintf(os.Stdout, "%s\n", m) }})
 		return
 	}
 	os.Exit(m.Run())
@@ -221,7 +221,7 @@ func TestTalk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer shut(r)
 	input := make(chan any, 2)
 	input <- "one"
 	input <- "two"
@@ -230,7 +230,7 @@ func TestTalk(t *testing.T) {
 		Task: "talk", Files: []*os.File{w}, Input: input, Deadline: 10 * time.Second,
 		Receive: func(m json.RawMessage) { got = append(got, string(m)) },
 	})
-	w.Close()
+	shut(w)
 	if err != nil || !result.Finished || result.Failure != "" {
 		t.Fatalf("Run: %+v, %v", result, err)
 	}
@@ -329,12 +329,12 @@ func TestParentKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer shut(r)
 	parent, err := os.StartProcess(exe, []string{exe}, &os.ProcAttr{
 		Env:   append(os.Environ(), asParent+"=1"),
 		Files: []*os.File{nil, w, os.Stderr},
 	})
-	w.Close()
+	shut(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,6 +405,42 @@ func awaitGone(t *testing.T, pid int) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("process %d is still there", pid)
+}
+
+func TestOwn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var child, grandchild int
+	_, err := Run(ctx, Spec{Task: "nested", Receive: func(m json.RawMessage) {
+		pids := pidsIn(t, m)
+		child, grandchild = pids[0], pids[1]
+		if !Own(child) || !Own(grandchild) {
+			t.Errorf("Own(%d) = %t, Own(%d) = %t, want true of child and grandchild", child, Own(child), grandchild, Own(grandchild))
+		}
+		cancel()
+	}})
+	if err != nil || child == 0 {
+		t.Fatalf("child %d, error %v", child, err)
+	}
+	for pid, want := range map[int]bool{os.Getpid(): true, child: true, os.Getppid(): false, 1: false, 0: false, -1: false} {
+		if got := Own(pid); got != want {
+			t.Errorf("Own(%d) = %t, want %t", pid, got, want)
+		}
+	}
+}
+
+func TestParentIn(t *testing.T) {
+	for stat, want := range map[string]int{
+		"7 (python) S 42 7 7 0 -1": 42,
+		"7 (a) S 1 (b) R 43 7":     43,
+		"7 (python) S":             0,
+		"7 (python) S x 1":         0,
+		"":                         0,
+	} {
+		if got := parentIn([]byte(stat)); got != want {
+			t.Errorf("parentIn(%q) = %d, want %d", stat, got, want)
+		}
+	}
 }
 
 func TestByHand(t *testing.T) {
@@ -507,6 +543,7 @@ func FuzzInbox(f *testing.F) {
 		if lines := bytes.Count(b, []byte("\n")) + 1; n+in.malformed > lines {
 			t.Errorf("%d messages and %d malformed from %d lines", n, in.malformed, lines)
 		}
+		_ = parentIn(b) // It must not panic.
 		if s := caughtSignal(b); s != "" && !strings.HasPrefix(s, "SIG") {
 			t.Errorf("caughtSignal = %q", s)
 		}

@@ -3,6 +3,7 @@ package child
 import (
 	"errors"
 	"os"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -39,6 +40,15 @@ func signalOf(state *os.ProcessState) string {
 		return ""
 	}
 	return unix.SignalName(status.Signal())
+}
+
+// parentOf returns the id of a process's parent, or 0.
+func parentOf(pid int) int {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	return parentIn(stat)
 }
 
 // settle prepares the process for its life as a child.

@@ -23,3 +23,5 @@ func signalOf(state *os.ProcessState) string { return state.String() }
 func settle() {}
 
 func killGroup() {}
+
+func parentOf(int) int { return 0 }

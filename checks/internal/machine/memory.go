@@ -14,54 +14,86 @@ import (
 // Memory is a machine that is held in memory: a recording, or one that a test
 // made up. The zero value is an empty machine. It must not be changed while
 // it is read.
+//
+// A path is first looked up as it is written, then with the symbolic links in
+// it followed, so that a recording may hold a file under the name by which it
+// was read, or where it really lies.
 type Memory struct {
-	// entries holds files, links and folders by absolute path.
-	entries map[string]*entry
+	// nodes holds what is known of each absolute path, and of the folders
+	// above it.
+	nodes   map[string]*node
 	answers map[string]answer
+	// partial is true for a recording: what it does not hold was not looked
+	// at, rather than not there.
+	partial bool
 }
 
-type entry struct {
-	data  []byte
-	link  string
-	mode  fs.FileMode
-	size  int64
+// node is what is known of one path: the outcome of each operation that was
+// tried on it.
+type node struct {
+	read outcome[[]byte]
+	more bool // The file goes on after read.value.
+	list outcome[[]string]
+	link outcome[string]
+	stat outcome[FileInfo]
+	// gone is true when there is nothing at this path.
+	gone bool
+	// dir is true for what was added as a folder.
+	dir bool
+	// children are the names of the nodes below this one, whether or not the
+	// folder was listed.
+	children map[string]struct{}
+}
+
+// outcome is what an operation gave, if it was tried.
+type outcome[T any] struct {
+	known bool
+	value T
 	err   error
-	names []string // Of a folder, in no order.
 }
 
+func got[T any](v T, err error) outcome[T] { return outcome[T]{known: true, value: v, err: err} }
+
+// answer is what a question was answered with.
 type answer struct {
 	raw json.RawMessage
 	err error
 }
 
+// The operations, as fs.PathError.Op names them in every Source.
+const (
+	opRead = "read"
+	opList = "readdir"
+	opLink = "readlink"
+	opStat = "stat"
+)
+
+// maxLinks bounds the symbolic links in a path: MAXSYMLINKS of the kernel
+// (include/linux/namei.h).
+const maxLinks = 40
+
+var (
+	errTooManyLinks = errors.New("too many symbolic links")
+	errIsDir        = errors.New("is a directory")
+	errNotDir       = errors.New("not a directory")
+	errIrregular    = errors.New("not a regular file")
+)
+
 // AddFile puts a file in place, and the folders above it.
-func (m *Memory) AddFile(name string, data []byte) {
-	m.add(name, &entry{data: data, size: int64(len(data)), mode: 0o444})
-}
+func (m *Memory) AddFile(name string, data []byte) { m.node(name).read = got(data, nil) }
 
 // AddLink puts a symbolic link in place.
-func (m *Memory) AddLink(name, target string) {
-	m.add(name, &entry{link: target, mode: fs.ModeSymlink | 0o777})
-}
+func (m *Memory) AddLink(name, target string) { m.node(name).link = got(target, nil) }
 
 // AddDir puts a folder in place.
-func (m *Memory) AddDir(name string) {
-	name = path.Clean(name)
-	if e := m.entries[name]; e == nil || !e.mode.IsDir() {
-		m.add(name, &entry{mode: fs.ModeDir | 0o555})
-	}
-}
+func (m *Memory) AddDir(name string) { m.node(name).dir = true }
 
 // AddError makes a file exist that cannot be read: err says why.
-func (m *Memory) AddError(name string, err error) {
-	m.add(name, &entry{err: err})
-}
+func (m *Memory) AddError(name string, err error) { m.node(name).read = got[[]byte](nil, err) }
 
 // AddInfo puts a file in place that can be described but holds nothing, such
 // as a device node.
-func (m *Memory) AddInfo(name string, info FileInfo) {
-	m.add(name, &entry{mode: info.Mode, size: info.Size})
-}
+func (m *Memory) AddInfo(name string, info FileInfo) { m.node(name).stat = got(info, nil) }
 
 // Answer sets the answer to a question.
 func (m *Memory) Answer(question string, v any) {
@@ -84,35 +116,83 @@ func (m *Memory) setAnswer(question string, a answer) {
 	m.answers[question] = a
 }
 
-func (m *Memory) add(name string, e *entry) {
-	name = path.Clean(name)
-	if m.entries == nil {
-		m.entries = map[string]*entry{"/": {mode: fs.ModeDir | 0o555}}
+// absolute cleans a path; one that is not absolute is taken from the root.
+func absolute(name string) string {
+	if strings.HasPrefix(name, "/") {
+		return path.Clean(name)
 	}
-	if old := m.entries[name]; old != nil {
-		e.names = old.names
+	return path.Clean("/" + name)
+}
+
+// node returns the node of a path, which it makes if need be, with the
+// folders above it.
+func (m *Memory) node(name string) *node {
+	if m.nodes == nil {
+		m.nodes = map[string]*node{"/": {dir: true}}
 	}
-	m.entries[name] = e
+	name = absolute(name)
+	n := m.nodes[name]
+	if n != nil {
+		return n
+	}
+	n = &node{}
+	m.nodes[name] = n
 	for name != "/" {
 		dir, base := path.Dir(name), path.Base(name)
-		d := m.entries[dir]
-		if d == nil {
-			d = &entry{mode: fs.ModeDir | 0o555}
-			m.entries[dir] = d
+		parent := m.nodes[dir]
+		known := parent != nil
+		if !known {
+			parent = &node{}
+			m.nodes[dir] = parent
 		}
-		if slices.Contains(d.names, base) {
-			return
+		if parent.children == nil {
+			parent.children = make(map[string]struct{})
 		}
-		d.names = append(d.names, base)
+		parent.children[base] = struct{}{}
+		if known {
+			break
+		}
 		name = dir
+	}
+	return n
+}
+
+// addGone notes that there is nothing at a path. The folders above it may not
+// be there either.
+func (m *Memory) addGone(name string) {
+	if m.nodes[name] == nil {
+		m.node("/")
+		m.nodes[name] = &node{}
+	}
+	m.nodes[name].gone = true
+	if parent := m.nodes[path.Dir(name)]; parent != nil {
+		delete(parent.children, path.Base(name))
 	}
 }
 
-// resolve follows symbolic links in all of name, or in all but its last part.
-func (m *Memory) resolve(op, name string, last bool) (*entry, error) {
-	fail := func(err error) (*entry, error) { return nil, &fs.PathError{Op: op, Path: name, Err: err} }
-	rest := strings.Split(strings.Trim(path.Clean("/"+name), "/"), "/")
-	at, e := "/", m.entries["/"]
+// isGone reports whether there is nothing at a path, or at one above it.
+func (m *Memory) isGone(name string) bool {
+	for ; name != "/"; name = path.Dir(name) {
+		if n := m.nodes[name]; n != nil && n.gone {
+			return true
+		}
+	}
+	return false
+}
+
+// isDir reports whether a node is known to be a folder.
+func (n *node) isDir() bool {
+	return n.dir || len(n.children) > 0 || (n.list.known && n.list.err == nil) || (n.stat.known && n.stat.value.Mode.IsDir())
+}
+
+// isLink reports whether a node is known to be a symbolic link.
+func (n *node) isLink() bool { return n.link.known && n.link.err == nil }
+
+// follow returns the node that a path leads to once the symbolic links in it
+// are followed: all of them, or all but one in its last part.
+func (m *Memory) follow(name string, last bool) (*node, error) {
+	rest := parts(name)
+	at := "/"
 	for links := 0; len(rest) > 0; {
 		part := rest[0]
 		rest = rest[1:]
@@ -121,84 +201,163 @@ func (m *Memory) resolve(op, name string, last bool) (*entry, error) {
 			continue
 		case "..":
 			at = path.Dir(at)
-			e = m.entries[at]
 			continue
 		}
 		next := path.Join(at, part)
-		e = m.entries[next]
-		if e == nil {
-			if d := m.entries[at]; d != nil && d.err != nil {
-				return fail(d.err)
-			}
-			return fail(fs.ErrNotExist)
-		}
-		if e.link == "" || (!last && len(rest) == 0) {
+		n := m.nodes[next]
+		switch {
+		case n == nil && m.isGone(path.Join(next, path.Join(rest...))):
+			return nil, errNotExist
+		case n == nil:
+			return nil, m.absent(at, part)
+		case n.gone:
+			return nil, errNotExist
+		case !n.isLink() || (!last && len(rest) == 0):
 			at = next
 			continue
 		}
-		if links++; links > 40 {
-			return fail(errors.New("too many symbolic links"))
+		if links++; links > maxLinks {
+			return nil, errTooManyLinks
 		}
-		if path.IsAbs(e.link) {
+		if path.IsAbs(n.link.value) {
 			at = "/"
 		}
-		rest = append(strings.Split(strings.Trim(e.link, "/"), "/"), rest...)
+		rest = append(parts(n.link.value), rest...)
 	}
-	if e == nil {
-		return fail(fs.ErrNotExist)
+	n := m.nodes[at]
+	if n == nil {
+		return nil, m.absent(path.Dir(at), path.Base(at))
 	}
-	return e, nil
+	return n, nil
+}
+
+func parts(name string) []string { return strings.Split(strings.Trim(name, "/"), "/") }
+
+// absent says why there is no node for a name in a folder.
+func (m *Memory) absent(dir, base string) error {
+	parent := m.nodes[dir]
+	if parent == nil {
+		parent = &node{}
+	}
+	if parent.list.known && parent.list.err == nil {
+		if _, listed := slices.BinarySearch(parent.list.value, base); listed {
+			return ErrNotRecorded // It was there, and nobody looked at it.
+		}
+		return errNotExist
+	}
+	if m.partial {
+		return ErrNotRecorded
+	}
+	if parent.read.known && parent.read.err != nil {
+		return parent.read.err
+	}
+	return errNotExist
+}
+
+// lookup answers an operation on a path: with the outcome that pick takes
+// from the node of the path as it is written, else from the node that it
+// leads to. Where neither knows, infer says what else follows from that node.
+func lookup[T any](m *Memory, op, name string, last bool, pick func(*node) outcome[T], infer func(*node) (T, error)) (T, error) {
+	var zero T
+	clean := absolute(name)
+	answer := func(v T, err error) (T, error) {
+		if err != nil {
+			return zero, &fs.PathError{Op: op, Path: name, Err: err}
+		}
+		return v, nil
+	}
+	if n := m.nodes[clean]; n != nil {
+		if o := pick(n); o.known {
+			return answer(o.value, o.err)
+		}
+	}
+	n, err := m.follow(clean, last)
+	if err != nil {
+		return answer(zero, err)
+	}
+	if o := pick(n); o.known {
+		return answer(o.value, o.err)
+	}
+	return answer(infer(n))
 }
 
 // ReadFile returns at most limit bytes of a file.
 func (m *Memory) ReadFile(name string, limit int64) ([]byte, error) {
-	e, err := m.resolve("open", name, true)
-	switch {
-	case err != nil:
-		return nil, err
-	case e.err != nil:
-		return nil, &fs.PathError{Op: "open", Path: name, Err: e.err}
-	case e.mode.IsDir():
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
+	pick := func(n *node) outcome[[]byte] {
+		o := n.read
+		switch size := int64(len(o.value)); {
+		case !o.known || o.err != nil:
+		case size > limit:
+			o.value = o.value[:limit:limit]
+		case n.more && size < limit:
+			return got[[]byte](nil, ErrNotRecorded) // More is wanted than was kept.
+		}
+		return o
 	}
-	return e.data[:min(int64(len(e.data)), limit)], nil
+	return lookup(m, opRead, name, true, pick, func(n *node) ([]byte, error) {
+		switch {
+		case n.isDir():
+			return nil, errIsDir
+		case n.stat.known && n.stat.err == nil && !n.stat.value.Mode.IsRegular():
+			return nil, errIrregular
+		}
+		return nil, ErrNotRecorded
+	})
 }
 
 // ReadDir returns the names in a folder, sorted.
 func (m *Memory) ReadDir(name string) ([]string, error) {
-	e, err := m.resolve("open", name, true)
-	switch {
-	case err != nil:
-		return nil, err
-	case e.err != nil:
-		return nil, &fs.PathError{Op: "open", Path: name, Err: e.err}
-	case !e.mode.IsDir():
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a directory")}
+	pick := func(n *node) outcome[[]string] {
+		o := n.list
+		o.value = slices.Clone(o.value)
+		return o
 	}
-	return slices.Sorted(slices.Values(e.names)), nil
+	return lookup(m, opList, name, true, pick, func(n *node) ([]string, error) {
+		switch {
+		case m.partial:
+			return nil, ErrNotRecorded
+		case n.read.known && n.read.err != nil:
+			return nil, n.read.err
+		case !n.isDir():
+			return nil, errNotDir
+		}
+		names := make([]string, 0, len(n.children))
+		for child := range n.children {
+			names = append(names, child)
+		}
+		slices.Sort(names)
+		return names, nil
+	})
 }
 
 // ReadLink returns where a symbolic link points.
 func (m *Memory) ReadLink(name string) (string, error) {
-	e, err := m.resolve("readlink", name, false)
-	switch {
-	case err != nil:
-		return "", err
-	case e.err != nil:
-		return "", &fs.PathError{Op: "readlink", Path: name, Err: e.err}
-	case e.link == "":
-		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
-	}
-	return e.link, nil
+	pick := func(n *node) outcome[string] { return n.link }
+	return lookup(m, opLink, name, false, pick, func(n *node) (string, error) {
+		switch {
+		case m.partial:
+			return "", ErrNotRecorded
+		case n.read.known && n.read.err != nil:
+			return "", n.read.err
+		}
+		return "", fs.ErrInvalid
+	})
 }
 
 // Stat describes a file, links followed.
 func (m *Memory) Stat(name string) (FileInfo, error) {
-	e, err := m.resolve("stat", name, true)
-	if err != nil {
-		return FileInfo{}, err
-	}
-	return FileInfo{Mode: e.mode, Size: e.size}, nil
+	pick := func(n *node) outcome[FileInfo] { return n.stat }
+	return lookup(m, opStat, name, true, pick, func(n *node) (FileInfo, error) {
+		switch {
+		case m.partial:
+			return FileInfo{}, ErrNotRecorded
+		case n.isDir():
+			return FileInfo{Mode: fs.ModeDir | 0o555}, nil
+		case n.read.known && n.read.err != nil:
+			return FileInfo{}, nil // It is there; more is not known.
+		}
+		return FileInfo{Mode: 0o444, Size: int64(len(n.read.value))}, nil
+	})
 }
 
 // Ask answers a question.

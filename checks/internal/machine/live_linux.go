@@ -1,0 +1,297 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// again repeats a system call that a signal interrupted: Go's runtime sends
+// them to its own threads to preempt goroutines.
+func again(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// readRegular reads at most limit bytes of a regular file. It never opens a
+// file that may be something else without asking first: opening a device can
+// start it, and opening a FIFO for reading waits for a writer.
+func readRegular(name string, limit int64, scratch []byte) ([]byte, error) {
+	var st unix.Stat_t
+	if !strings.HasPrefix(name, "/sys/") { // All of sysfs is regular; hundreds of reads are spared a call.
+		if err := again(func() error { return unix.Stat(name, &st) }); err != nil {
+			return nil, err
+		}
+		if err := regular(&st); err != nil {
+			return nil, err
+		}
+	}
+	var fd int
+	err := again(func() (err error) {
+		fd, err = unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unix.Close(fd) }() // Nothing was written.
+	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
+		return nil, err
+	}
+	if err := regular(&st); err != nil { // It may have changed, or a device is mounted over it.
+		return nil, err
+	}
+	return readAll(fd, limit, scratch)
+}
+
+func regular(st *unix.Stat_t) error {
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return nil
+	case unix.S_IFDIR:
+		return errIsDir
+	}
+	return errIrregular
+}
+
+// readAll reads at most limit bytes. It reads into scratch, and into a buffer
+// of its own only when that is full. A file of procfs or sysfs does not know
+// its size beforehand.
+func readAll(fd int, limit int64, scratch []byte) ([]byte, error) {
+	buf, n := scratch, 0
+	for int64(n) < limit {
+		if n == len(buf) {
+			buf = append(buf, make([]byte, len(buf))...) // Scratch has no room behind it: this copies.
+		}
+		part := buf[n:min(int64(len(buf)), limit)]
+		var got int
+		err := again(func() (err error) {
+			got, err = unix.Read(fd, part)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if got <= 0 {
+			break
+		}
+		n += got
+	}
+	if n <= len(scratch) {
+		return append(make([]byte, 0, n), buf[:n]...), nil // Scratch belongs to the worker.
+	}
+	return buf[:n:n], nil
+}
+
+// openDir opens a folder, and nothing else.
+func openDir(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+}
+
+func uname() (Uname, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return Uname{}, fmt.Errorf("uname: %w", err)
+	}
+	return Uname{
+		Node:    unix.ByteSliceToString(u.Nodename[:]),
+		Release: unix.ByteSliceToString(u.Release[:]),
+		Machine: unix.ByteSliceToString(u.Machine[:]),
+	}, nil
+}
+
+// fileSystems names the file systems by their magic numbers, as statfs(2) and
+// include/uapi/linux/magic.h list them. Those without a name there are from
+// their own sources: Lustre (lustre_user.h), ZFS (zfs_znode.h), GPFS and
+// BeeGFS (their documentation), WekaFS.
+var fileSystems = map[uint32]string{
+	0x01021994: "tmpfs", 0x858458f6: "ramfs", 0x958458f6: "hugetlbfs",
+	0xef53: "ext4", 0x58465342: "xfs", 0x9123683e: "btrfs", 0x2fc12fc1: "zfs", 0xf2f52010: "f2fs",
+	0x794c7630: "overlay", 0x73717368: "squashfs", 0xe0f5e1e2: "erofs",
+	0x6969: "nfs", 0xff534d42: "cifs", 0xfe534d42: "smb2", 0x00c36400: "ceph", 0x01021997: "9p",
+	0x65735546: "fuse", 0x0bd00bd0: "lustre", 0x47504653: "gpfs", 0x19830326: "beegfs",
+	0x62656572: "sysfs", 0x9fa0: "proc", 0x27e0eb: "cgroup", 0x63677270: "cgroup2", 0x1cd1: "devpts",
+}
+
+func statfs(name string) (Statfs, error) {
+	var st unix.Statfs_t
+	if err := again(func() error { return unix.Statfs(name, &st) }); err != nil {
+		return Statfs{}, err
+	}
+	magic := uint32(st.Type) //nolint:gosec,nolintlint // The magic numbers are of 32 bits on every architecture.
+	kind := fileSystems[magic]
+	if kind == "" {
+		kind = fmt.Sprintf("0x%x", magic)
+	}
+	unit := int64(st.Frsize)
+	if unit == 0 {
+		unit = int64(st.Bsize)
+	}
+	return Statfs{
+		Type:       kind,
+		SizeBytes:  int64(st.Blocks) * unit,
+		FreeBytes:  int64(st.Bfree) * unit,
+		AvailBytes: int64(st.Bavail) * unit,
+		ReadOnly:   int64(st.Flags)&unix.ST_RDONLY != 0,
+	}, nil
+}
+
+// access asks with the effective ids, as an open would.
+func access(name string) (string, error) {
+	if err := unix.Faccessat(unix.AT_FDCWD, name, unix.F_OK, unix.AT_EACCESS); err != nil {
+		return "", err
+	}
+	may := ""
+	if unix.Faccessat(unix.AT_FDCWD, name, unix.R_OK, unix.AT_EACCESS) == nil {
+		may += "r"
+	}
+	if unix.Faccessat(unix.AT_FDCWD, name, unix.W_OK, unix.AT_EACCESS) == nil {
+		may += "w"
+	}
+	if may == "" {
+		return "none", nil
+	}
+	return may, nil
+}
+
+// limits returns the resource limits of this process. That of open files is
+// left out where it cannot be told: Go raises the soft limit as a process
+// starts (os/rlimit.go), so the parent is looked at, from which this process
+// had it.
+func (l *live) limits() (map[string]Limit, error) {
+	limits := make(map[string]Limit)
+	for name, resource := range map[string]int{"memlock": unix.RLIMIT_MEMLOCK, "stack": unix.RLIMIT_STACK, "nofile": unix.RLIMIT_NOFILE} {
+		var r unix.Rlimit
+		if err := unix.Getrlimit(resource, &r); err != nil {
+			return nil, fmt.Errorf("getrlimit %s: %w", name, err)
+		}
+		limits[name] = Limit{Soft: bound(r.Cur), Hard: bound(r.Max)}
+	}
+	own := limits["nofile"]
+	delete(limits, "nofile")
+	b, err := l.ReadFile(fmt.Sprintf("/proc/%d/limits", os.Getppid()), 1<<14)
+	if err == nil {
+		if parent, ok := openFiles(b); ok && parent.Hard == own.Hard {
+			limits["nofile"] = parent
+		}
+	}
+	return limits, nil
+}
+
+// bound returns a limit as a number, -1 for none.
+func bound(limit uint64) int64 {
+	if limit >= 1<<63 { // RLIM_INFINITY is the largest of 64 bits.
+		return -1
+	}
+	return int64(limit)
+}
+
+// openFiles returns the limit of open files that a /proc/PID/limits shows.
+func openFiles(limits []byte) (Limit, bool) {
+	for line := range strings.Lines(string(limits)) {
+		rest, ok := strings.CutPrefix(line, "Max open files")
+		fields := strings.Fields(rest)
+		if !ok || len(fields) < 2 {
+			continue
+		}
+		var l Limit
+		for i, at := range []*int64{&l.Soft, &l.Hard} {
+			n, err := strconv.ParseUint(fields[i], 10, 64)
+			switch {
+			case fields[i] == "unlimited":
+				n = unix.RLIM_INFINITY
+			case err != nil:
+				return Limit{}, false
+			}
+			*at = bound(n)
+		}
+		return l, true
+	}
+	return Limit{}, false
+}
+
+// trySyscalls calls what container runtimes forbid and NCCL needs, without
+// effect: the memory policy of this thread is read, and one page is locked
+// and unlocked.
+func trySyscalls() map[string]string {
+	return map[string]string{"get_mempolicy": tryMempolicy(), "mlock": tryMlock()}
+}
+
+func tryMempolicy() string {
+	_, _, errno := unix.Syscall6(unix.SYS_GET_MEMPOLICY, 0, 0, 0, 0, 0, 0)
+	return outcomeName(errno)
+}
+
+func tryMlock() string {
+	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return outcomeName(err)
+	}
+	defer func() { _ = unix.Munmap(page) }() // It goes with the process at the latest.
+	err = unix.Mlock(page)
+	if err == nil {
+		_ = unix.Munlock(page) // Munmap unlocks as well.
+	}
+	return outcomeName(err)
+}
+
+// outcomeName returns "ok" or the name of an errno.
+func outcomeName(err error) string {
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		return "ok"
+	case !errors.As(err, &errno):
+		return err.Error()
+	case errno == 0:
+		return "ok"
+	}
+	if name := unix.ErrnoName(errno); name != "" {
+		return name
+	}
+	return "errno " + strconv.Itoa(int(errno))
+}
+
+// readKernelLog returns the wanted lines of the kernel log.
+func readKernelLog() (string, error) {
+	const device = "/dev/kmsg"
+	fd, err := unix.Open(device, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", &fs.PathError{Op: opRead, Path: device, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }() // Nothing was written.
+	var log kernelLog
+	// A record is at most 8 KiB with its properties (CONSOLE_EXT_LOG_MAX,
+	// kernel/printk/internal.h, PRINTK_MESSAGE_MAX 2048 since 6.2); a buffer
+	// that is too small gives EINVAL.
+	buf := make([]byte, 16<<10)
+	total := 0
+	for end := time.Now().Add(fileDeadline); total < maxKernelLog && time.Now().Before(end); {
+		n, err := unix.Read(fd, buf)
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return log.text.String(), nil // This was the last one.
+		case errors.Is(err, unix.EPIPE), errors.Is(err, unix.EINTR):
+			// EPIPE: records were overwritten before they were read; the
+			// next read goes on with the oldest that is left.
+		case err != nil:
+			return "", &fs.PathError{Op: opRead, Path: device, Err: err}
+		case n == 0:
+			return log.text.String(), nil
+		default:
+			total += n
+			log.add(buf[:n])
+		}
+	}
+	return log.text.String(), nil
+}

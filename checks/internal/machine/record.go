@@ -1,0 +1,129 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"slices"
+	"sync"
+)
+
+// maxRecorded bounds what a recorder keeps of the content of files, so that a
+// snapshot stays within what Parse reads, in hex as well.
+const maxRecorded = 24 << 20
+
+// Recorder is a Source that hands every operation to another, and keeps what
+// it gave, failures too.
+type Recorder struct {
+	src Source
+
+	mu   sync.Mutex
+	seen Memory
+	size int64
+}
+
+// NewRecorder returns a recorder of what is asked of src.
+func NewRecorder(src Source) *Recorder {
+	return &Recorder{src: src, seen: Memory{partial: true}}
+}
+
+// keep notes the outcome of an operation, unless a recording was asked for
+// what it does not hold. The first outcome stands, but one that succeeded
+// replaces a failure.
+func keep[T any](r *Recorder, name string, field func(*node) *outcome[T], value T, err error) {
+	if errors.Is(err, ErrNotRecorded) {
+		return
+	}
+	var inPath *fs.PathError
+	if errors.As(err, &inPath) {
+		err = inPath.Err // The operation and the path are known.
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := field(r.seen.node(name))
+	if !o.known || (o.err != nil && err == nil) {
+		*o = got(value, err)
+	}
+}
+
+// ReadFile returns at most limit bytes of a file.
+func (r *Recorder) ReadFile(name string, limit int64) ([]byte, error) {
+	limit = min(limit, math.MaxInt64-1)
+	data, err := r.src.ReadFile(name, limit+1) // One more tells whether the file goes on.
+	more := int64(len(data)) > limit
+	if more {
+		data = data[:limit:limit]
+	}
+	if err == nil {
+		r.keepFile(name, data, more)
+		return data, nil
+	}
+	if errors.Is(err, ErrNotRecorded) {
+		// A recording may hold as much as is wanted and no more.
+		if data, err := r.src.ReadFile(name, limit); err == nil {
+			r.keepFile(name, data, true)
+			return data, nil
+		}
+	}
+	keep(r, name, func(n *node) *outcome[[]byte] { return &n.read }, nil, err)
+	return nil, err
+}
+
+// keepFile notes a file's content; of several reads the longest.
+func (r *Recorder) keepFile(name string, data []byte, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.seen.node(name)
+	if n.read.known && n.read.err == nil && len(n.read.value) >= len(data) {
+		return
+	}
+	if r.size += int64(len(data) - len(n.read.value)); r.size > maxRecorded {
+		r.size -= int64(len(data) - len(n.read.value))
+		if !n.read.known {
+			n.read = got[[]byte](nil, ErrNotRecorded)
+		}
+		return
+	}
+	n.read, n.more = got(bytes.Clone(data), nil), more
+}
+
+// ReadDir returns the names in a folder, sorted.
+func (r *Recorder) ReadDir(name string) ([]string, error) {
+	names, err := r.src.ReadDir(name)
+	keep(r, name, func(n *node) *outcome[[]string] { return &n.list }, slices.Clone(names), err)
+	return names, err
+}
+
+// ReadLink returns where a symbolic link points.
+func (r *Recorder) ReadLink(name string) (string, error) {
+	target, err := r.src.ReadLink(name)
+	keep(r, name, func(n *node) *outcome[string] { return &n.link }, target, err)
+	return target, err
+}
+
+// Stat describes a file, links followed.
+func (r *Recorder) Stat(name string) (FileInfo, error) {
+	info, err := r.src.Stat(name)
+	keep(r, name, func(n *node) *outcome[FileInfo] { return &n.stat }, info, err)
+	return info, err
+}
+
+// Ask answers a question.
+func (r *Recorder) Ask(ctx context.Context, question string) (json.RawMessage, error) {
+	raw, err := r.src.Ask(ctx, question)
+	if errors.Is(err, ErrNotRecorded) || ctx.Err() != nil {
+		return raw, err // An asker that had to go says nothing about the machine.
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old, ok := r.seen.answers[question]; !ok || old.err != nil {
+		r.seen.setAnswer(question, answer{raw: raw, err: err})
+	}
+	return raw, err
+}
+
+// Recorded is true when the source that is recorded is a recording itself.
+func (r *Recorder) Recorded() bool { return r.src.Recorded() }

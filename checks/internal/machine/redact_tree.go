@@ -1,0 +1,316 @@
+package machine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// JSON redacts a JSON document, and returns it in order of its keys. What a
+// key says of its value is heeded: "serial", "uuid", "hostname", "guid",
+// "version".
+func (r *Redactor) JSON(raw []byte) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		return nil, fmt.Errorf("redact: %w", err)
+	}
+	r.study("", v)
+	return encodeJSON(r.value("", v))
+}
+
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, fmt.Errorf("redact: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// study learns names from a document before it is redacted, so that they are
+// also replaced where they stand earlier in it.
+func (r *Redactor) study(key string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			r.study(strings.ToLower(k), v[k])
+		}
+	case []any:
+		for _, e := range v {
+			r.study(key, e)
+		}
+	case string:
+		switch {
+		case isHostKey(key):
+			r.Host(v)
+		case strings.Contains(key, "serial"):
+			r.serial(v)
+		}
+	}
+}
+
+func isHostKey(key string) bool {
+	return key == "hostname" || key == "host_name" || key == "nodename"
+}
+
+// value redacts a value that stands under a key in lower case.
+func (r *Redactor) value(key string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return r.object(v)
+	case []any:
+		for i := range v {
+			v[i] = r.value(key, v[i])
+		}
+	case string:
+		return r.field(key, v)
+	}
+	return v
+}
+
+func (r *Redactor) object(v map[string]any) map[string]any {
+	out := make(map[string]any, len(v))
+	name, _ := v["name"].(string)
+	for _, k := range slices.Sorted(maps.Keys(v)) {
+		value := v[k]
+		if text, ok := value.(string); ok && (k == "value" && secretVariable(name, text) || secretVariable(k, text) && isSetting(k)) {
+			value = redacted
+		}
+		out[r.Text(k)] = r.value(strings.ToLower(k), value)
+	}
+	return out
+}
+
+// isSetting reports whether a key is the name of a variable, rather than a
+// field of ours.
+func isSetting(key string) bool { return key == strings.ToUpper(key) }
+
+// field redacts a text by what its key says of it.
+func (r *Redactor) field(key, s string) string {
+	switch {
+	case s == "":
+		return s
+	case isHostKey(key):
+		return r.Host(s)
+	case strings.Contains(key, "serial"):
+		return r.serial(s)
+	case strings.Contains(key, "uuid"):
+		if text := r.Text(s); text != s || strings.Contains(s, uuidStandIn) || strings.Trim(s, "0-") == "" || isNone(s) {
+			return text
+		}
+		return r.uuid(s)
+	}
+	return r.text(s, !saysVersion(key))
+}
+
+// isNone reports whether a text says that there is no value.
+func isNone(s string) bool {
+	return strings.EqualFold(strings.Trim(s, "[]"), "N/A") || strings.EqualFold(s, "unknown") || strings.EqualFold(s, "none")
+}
+
+// saysVersion reports whether the name of a field or of a file says that what
+// it holds is a version.
+func saysVersion(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"version", "bios", "firmware", "fw_ver", "release"}, func(word string) bool {
+		return strings.Contains(name, word)
+	})
+}
+
+// memory redacts a recording: its paths, links, lists, files and answers.
+func (r *Redactor) memory(m *Memory) *Memory {
+	r.studyMemory(m)
+	out := &Memory{partial: m.partial}
+	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
+		n := m.nodes[name]
+		if absentFrom(n) {
+			out.addGone(r.path(name))
+			continue
+		}
+		to := out.node(r.path(name))
+		to.more = n.more
+		to.stat = withError(r, n.stat)
+		to.read = withError(r, n.read)
+		to.read.value = r.file(name, n.read.value)
+		to.link = withError(r, n.link)
+		to.link.value = r.target(name, n.link.value)
+		to.list = withError(r, n.list)
+		to.list.value = make([]string, 0, len(n.list.value))
+		for _, child := range n.list.value {
+			to.list.value = append(to.list.value, path.Base(r.path(path.Join(name, child))))
+		}
+		slices.Sort(to.list.value)
+	}
+	for _, question := range slices.Sorted(maps.Keys(m.answers)) {
+		out.setAnswer(r.Text(question), r.answer(question, m.answers[question]))
+	}
+	return out
+}
+
+// withError redacts the failure of an outcome.
+func withError[T any](r *Redactor, o outcome[T]) outcome[T] {
+	o.err = r.failure(o.err)
+	return o
+}
+
+// failure redacts the text of an error, and keeps its class.
+func (r *Redactor) failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	word, text := classify(err)
+	if text == "" {
+		return err
+	}
+	return declassify(word, r.Text(text))
+}
+
+// hostFiles hold the name of the host, and nothing else.
+var hostFiles = []string{"/etc/hostname", "/proc/sys/kernel/hostname"}
+
+// studyMemory learns from a recording the names that may stand anywhere in
+// it.
+func (r *Redactor) studyMemory(m *Memory) {
+	var names Uname
+	if a, ok := m.answers[AskUname]; ok && json.Unmarshal(a.raw, &names) == nil {
+		r.Host(names.Node)
+	}
+	for _, name := range hostFiles {
+		if n := m.nodes[name]; n != nil {
+			r.Host(string(n.read.value))
+		}
+	}
+	var environ []string
+	if a, ok := m.answers[AskEnviron]; ok && json.Unmarshal(a.raw, &environ) == nil {
+		for _, entry := range environ {
+			if home, ok := strings.CutPrefix(entry, "HOME="); ok {
+				r.learnHome(home)
+			}
+		}
+	}
+	for _, question := range slices.Sorted(maps.Keys(m.answers)) {
+		var v any
+		if json.Unmarshal(m.answers[question].raw, &v) == nil {
+			r.study("", v)
+		}
+	}
+}
+
+// path redacts a path of a file.
+func (r *Redactor) path(name string) string {
+	return absolute(r.text(name, true))
+}
+
+// target redacts where a link points. One that points into a folder whose
+// name changes is made absolute.
+func (r *Redactor) target(name, target string) string {
+	if target == "" {
+		return ""
+	}
+	if path.IsAbs(target) {
+		return r.Text(target)
+	}
+	full := path.Join(path.Dir(name), target)
+	if to := r.path(full); to != full {
+		if text := r.Text(target); path.Join(path.Dir(r.path(name)), text) == to {
+			return text
+		}
+		return to
+	}
+	return target
+}
+
+// file redacts the content of a file.
+func (r *Redactor) file(name string, data []byte) []byte {
+	switch {
+	case len(data) == 0:
+		return data
+	case slices.Contains(hostFiles, name):
+		return []byte(r.Host(strings.TrimSpace(string(data))) + "\n")
+	case name == "/etc/passwd":
+		return r.passwd(data)
+	case strings.HasPrefix(name, "/sys/") && path.Base(name) == "config":
+		return withoutSerialNumber(data)
+	case bytes.ContainsFunc(data[:min(len(data), binaryHead)], isBinary):
+		return data
+	}
+	return []byte(r.text(string(data), !saysVersion(path.Base(name))))
+}
+
+// binaryHead is how much of a file tells whether it is a text.
+const binaryHead = 4 << 10
+
+// isBinary reports whether a character is in no text. NUL parts the texts in
+// /proc/PID/environ, and escape sequences colour them.
+func isBinary(c rune) bool { return c < ' ' && !strings.ContainsRune("\t\n\r\x00\x1b", c) }
+
+// passwd redacts a list of accounts: what people are called, and whether they
+// have a password, is taken out.
+func (r *Redactor) passwd(data []byte) []byte {
+	const fields, firstUser, nobody = 7, 1000, 65534 // passwd(5), and login.defs(5) for the numbers.
+	var out strings.Builder
+	for line := range strings.Lines(string(data)) {
+		text := strings.TrimSuffix(line, "\n")
+		f := strings.Split(text, ":")
+		if len(f) != fields {
+			out.WriteString(r.Text(line))
+			continue
+		}
+		var uid int
+		if _, err := fmt.Sscanf(f[2], "%d", &uid); err == nil && uid >= firstUser && uid != nobody {
+			r.learnHome(f[5])
+			f[0] = r.user(f[0])
+		}
+		f[1], f[4] = "x", ""
+		f[5] = r.Text(f[5])
+		out.WriteString(strings.Join(f, ":") + line[len(text):])
+	}
+	return []byte(out.String())
+}
+
+// withoutSerialNumber returns a PCI config space in which the serial number
+// of the device is zero. On a network adapter it is made of the MAC address.
+// It is the extended capability 3, of 12 bytes (PCI Express base
+// specification, 7.9.3).
+func withoutSerialNumber(config []byte) []byte {
+	const extended, header, length, id = 0x100, 4, 12, 0x0003
+	out := bytes.Clone(config)
+	// 960: as many headers as fit into extended config space.
+	for at, seen := extended, 0; at >= extended && at+header <= len(out) && seen < 960; seen++ {
+		word := binary.LittleEndian.Uint32(out[at:])
+		if word&0xffff == id {
+			clear(out[at+header : min(at+length, len(out))])
+		}
+		at = int(word >> 20 &^ 3)
+	}
+	return out
+}
+
+// answer redacts an answer.
+func (r *Redactor) answer(question string, a answer) answer {
+	if a.err != nil {
+		return answer{err: r.failure(a.err)}
+	}
+	var v any
+	decoder := json.NewDecoder(bytes.NewReader(a.raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		return answer{err: &failure{text: "the answer is no JSON", is: fs.ErrInvalid}}
+	}
+	if names, ok := v.(map[string]any); ok && question == AskUname {
+		if node, ok := names["node"].(string); ok {
+			names["node"] = r.Host(node)
+		}
+	}
+	raw, err := encodeJSON(r.value("", v))
+	return answer{raw: raw, err: err}
+}

@@ -1,0 +1,505 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// device is a PCI device of the machines below.
+const (
+	device     = "/sys/bus/pci/devices/0000:3b:00.0"
+	realDevice = "/sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0"
+)
+
+// configSpace returns a config space of 4096 bytes with a few that are set.
+func configSpace() []byte {
+	b := make([]byte, 4096)
+	copy(b, []byte{0xde, 0x10, 0x35, 0x23, 0x06, 0x04, 0x10, 0x00})
+	b[0x7f], b[0xfff] = 0x80, 1
+	return b
+}
+
+// oddMachine returns one that shows each kind of thing that a recording has
+// to keep, under names that try its notation.
+func oddMachine() *Memory {
+	m := &Memory{}
+	m.AddLink(device, "../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0")
+	m.AddFile(realDevice+"/config", configSpace())
+	m.AddFile(realDevice+"/vendor", []byte("0x10de\n"))
+	m.AddFile(realDevice+"/empty", nil)
+	m.AddError(realDevice+"/busy", errors.New("input/output error"))
+	m.AddError("/proc/secret", fs.ErrPermission)
+	m.AddError("/mnt/dead", ErrSlow)
+	m.AddInfo("/dev/nvidia0", FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})
+	m.AddInfo("/tmp", FileInfo{Mode: fs.ModeDir | fs.ModeSticky | 0o777, Size: 4096})
+	m.AddDir("/sys/class/iommu")
+	m.AddFile("/etc/no-newline", []byte("unlimited"))
+	m.AddFile("/etc/trap", []byte("first\n-- etc/passwd --\nlast\n"))
+	m.AddFile("/etc/trap-crlf", []byte("first\r\n-- a --\r\n"))
+	m.AddFile("/etc/latin", []byte("caf\xe9\n"))
+	m.AddFile("/etc/nul", []byte("a=1\x00b=2\x00"))
+	m.AddFile("/etc/blank lines", []byte("\n\n\n"))
+	m.AddFile("/etc/!mark", []byte("x\n"))
+	m.AddFile("/etc/-> --", []byte("y\n"))
+	m.AddFile("/etc/new\nline", []byte("z\n"))
+	m.AddFile("/etc/\xff", []byte("z\n"))
+	m.AddFile("/answers/environ.json", []byte("a file\n"))
+	m.AddFile("/!odd", []byte("odd\n"))
+	m.AddFile("/large", bytes.Repeat([]byte("0123456789abcde\n"), 1000))
+	m.AddLink("/etc/link with blanks", "../a b/\"c\"")
+	m.Answer(AskUname, Uname{Node: "gpu-box-17", Release: "6.8.0", Machine: "x86_64"})
+	m.Answer(AskKernelLog, "1.000000 NVRM: loading\n2.500000 AER: x <y> & z\n")
+	m.Answer(AskAccess+"/dev/nvidia0", "rw")
+	m.Answer("odd question "+"\n", []int{1, 2})
+	m.Answer("text without end", "-- x --")
+	m.AnswerError(AskStatfs+"/mnt", &fs.PathError{Op: "statfs", Path: "/mnt", Err: ErrSlow})
+	m.AnswerError(AskNVML, errors.New("two\nlines\n"))
+	return m
+}
+
+// visit does everything with a source that a check can do, on every path that
+// any of the names has, and returns what came of it.
+func visit(src Source) []string {
+	var out []string
+	note := func(op, name string, v any, err error) {
+		if err != nil {
+			word, _ := classify(err)
+			out = append(out, fmt.Sprintf("%s %q: %s: %v", op, name, word, err))
+			return
+		}
+		out = append(out, fmt.Sprintf("%s %q: %#v", op, name, v))
+	}
+	m := oddMachine()
+	names := []string{"/nowhere", "/nowhere/at/all", "/etc/absent", device + "/vendor", device + "/absent", device + "/config", "/etc/trap/below"}
+	for name := range m.nodes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		b, err := src.ReadFile(name, 5000)
+		note("read", name, string(b), err)
+		list, err := src.ReadDir(name)
+		note("list", name, list, err)
+		target, err := src.ReadLink(name)
+		note("link", name, target, err)
+		info, err := src.Stat(name)
+		note("stat", name, info, err)
+	}
+	for question := range m.answers {
+		raw, err := src.Ask(context.Background(), question)
+		note("ask", question, string(raw), err)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// snapshot records a visit and returns what was written, and read back.
+func snapshot(t *testing.T, src Source, opts WriteOptions) ([]byte, *Memory) {
+	t.Helper()
+	r := NewRecorder(src)
+	visit(r)
+	var b bytes.Buffer
+	if err := r.Write(&b, opts); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Parse("test.txtar", b.Bytes())
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, b.Bytes())
+	}
+	return b.Bytes(), m
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := visit(oddMachine())
+	written, replay := snapshot(t, oddMachine(), WriteOptions{Version: "1.2.3", KeepNames: true})
+	if diff := cmp.Diff(want, visit(replay)); diff != "" {
+		t.Errorf("a replay answers otherwise than the machine (-machine +replay):\n%s\n%s", diff, written)
+	}
+	again, _ := snapshot(t, replay, WriteOptions{Version: "1.2.3", KeepNames: true})
+	if diff := cmp.Diff(string(written), string(again)); diff != "" {
+		t.Errorf("the recording of a replay differs (-first +second):\n%s", diff)
+	}
+	if got := txtar.Format(txtar.Parse(written)); !bytes.Equal(got, written) {
+		t.Errorf("package txtar reads it otherwise:\n%s", cmp.Diff(string(written), string(got)))
+	}
+}
+
+func TestRoundTripRedacted(t *testing.T) {
+	first, replay := snapshot(t, oddMachine(), WriteOptions{})
+	again, _ := snapshot(t, replay, WriteOptions{})
+	if diff := cmp.Diff(string(first), string(again)); diff != "" {
+		t.Errorf("redacting twice changes something (-once +twice):\n%s", diff)
+	}
+	if bytes.Contains(first, []byte("gpu-box-17")) {
+		t.Error("the host's name is in the snapshot")
+	}
+}
+
+func TestRoundTripLive(t *testing.T) {
+	want, replay := []string{}, &Memory{}
+	r := NewRecorder(Live())
+	look := func(src Source) []string {
+		var out []string
+		for _, name := range []string{"/proc/self/limits", "/proc/sys/kernel/osrelease", "/proc/nothing", "/dev/null", "/proc", "/etc/os-release/below", "/proc/self/limits"} {
+			b, err := src.ReadFile(name, 100)
+			out = append(out, fmt.Sprint(string(b), err))
+			_, err = src.Stat(name)
+			out = append(out, fmt.Sprint(err))
+			_, err = src.ReadLink(name)
+			out = append(out, fmt.Sprint(err))
+		}
+		_, err := src.ReadDir("/dev/null")
+		return append(out, fmt.Sprint(err))
+	}
+	want = append(want, look(r)...)
+	var b bytes.Buffer
+	if err := r.Write(&b, WriteOptions{KeepNames: true}); err != nil {
+		t.Fatal(err)
+	}
+	replay, err := Parse("live", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, look(replay)); diff != "" {
+		t.Errorf("a replay gives other content or other words of failure (-live +replay):\n%s", diff)
+	}
+}
+
+func TestNotRecorded(t *testing.T) {
+	src := &Memory{}
+	src.AddFile("/sys/a/read", []byte("1\n"))
+	src.AddFile("/sys/a/unread", []byte("2\n"))
+	src.AddFile("/sys/long", []byte("0123456789\n"))
+	r := NewRecorder(src)
+	for _, name := range []string{"/sys/a/read", "/sys/b"} {
+		_, _ = r.ReadFile(name, 100) // What it gives is in the recording.
+	}
+	_, _ = r.ReadFile("/sys/long", 4)
+	_, _ = r.ReadDir("/sys/a")
+	var b bytes.Buffer
+	if err := r.Write(&b, WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Parse("x", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, statErr := m.Stat("/sys/a/read")
+	_, linkErr := m.ReadLink("/sys/a/read")
+	_, listErr := m.ReadDir("/sys")
+	_, askErr := m.Ask(t.Context(), AskIDs)
+	for _, tt := range []struct {
+		what string
+		err  error
+		want error
+	}{
+		{"a file that was listed, not read", readErr(m, "/sys/a/unread", 9), ErrNotRecorded},
+		{"a file that the folder's list lacks", readErr(m, "/sys/a/absent", 9), fs.ErrNotExist},
+		{"a file that was not there", readErr(m, "/sys/b", 9), fs.ErrNotExist},
+		{"a file below one that was not there", readErr(m, "/sys/b/c", 9), fs.ErrNotExist},
+		{"a file that nobody asked for", readErr(m, "/sys/c", 9), ErrNotRecorded},
+		{"more of a file than was read", readErr(m, "/sys/long", 5), ErrNotRecorded},
+		{"as much of a file as was read", readErr(m, "/sys/long", 4), nil},
+		{"what kind of file it is", statErr, ErrNotRecorded},
+		{"whether it is a link", linkErr, ErrNotRecorded},
+		{"a folder that was not listed", listErr, ErrNotRecorded},
+		{"a question", askErr, ErrNotRecorded},
+	} {
+		if !errors.Is(tt.err, tt.want) || tt.want == nil && tt.err != nil {
+			t.Errorf("%s: got %v, want %v", tt.what, tt.err, tt.want)
+		}
+	}
+}
+
+func readErr(src Source, name string, limit int64) error {
+	_, err := src.ReadFile(name, limit)
+	return err
+}
+
+func TestRecordTooMuch(t *testing.T) {
+	src := &Memory{}
+	big := bytes.Repeat([]byte{1}, 10<<20)
+	for i := range 3 {
+		src.AddFile(fmt.Sprintf("/lib/%d", i), big)
+	}
+	r := NewRecorder(src)
+	for i := range 3 {
+		if b, err := r.ReadFile(fmt.Sprintf("/lib/%d", i), 20<<20); err != nil || len(b) != len(big) {
+			t.Fatalf("file %d: got %d bytes, %v", i, len(b), err)
+		}
+	}
+	var b bytes.Buffer
+	if err := r.Write(&b, WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Parse("x", b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := readErr(m, "/lib/1", 20<<20); err != nil {
+		t.Errorf("a file within the bound: %v", err)
+	}
+	if err := readErr(m, "/lib/2", 20<<20); !errors.Is(err, ErrNotRecorded) {
+		t.Errorf("a file beyond the bound: got %v, want ErrNotRecorded", err)
+	}
+}
+
+// TestByHand reads a snapshot as a person would write it: what it does not
+// hold is not there.
+func TestByHand(t *testing.T) {
+	const text = `gpudoctor.snapshot/v1
+A machine with one GPU.
+
+-- sys/bus/pci/devices/0000:3b:00.0 -> ../../../devices/pci0000:3a/0000:3b:00.0 --
+-- /sys/devices/pci0000:3a/0000:3b:00.0/vendor --
+0x10de
+-- sys/devices/pci0000:3a/0000:3b:00.0/config hex --
+de10 3523
+00*60
+-- sys/class/iommu/ --
+-- proc/1/comm !permission --
+-- proc/2/comm !error --
+the disk is on fire
+-- dev/nvidia0 stat Dcrw-rw-rw- 0 --
+-- !not-exist --
+dev/nvidiactl
+-- answers/access:/dev/nvidia0.json --
+"rw"
+-- answers/kernel-log.txt --
+1.0 NVRM: x
+-- answers/nvml !error --
+library not found
+-- etc/last --
+no end`
+	m, err := Parse("hand", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string {
+		b, err := m.ReadFile(name, 1000)
+		if err != nil {
+			return err.Error()
+		}
+		return string(b)
+	}
+	list := func(name string) string {
+		names, err := m.ReadDir(name)
+		return fmt.Sprint(names, err)
+	}
+	ask := func(question string) string {
+		raw, err := m.Ask(t.Context(), question)
+		return fmt.Sprint(string(raw), err)
+	}
+	for _, tt := range []struct{ what, got, want string }{
+		{"through a link", read("/sys/bus/pci/devices/0000:3b:00.0/vendor"), "0x10de\n"},
+		{"hex", read("/sys/devices/pci0000:3a/0000:3b:00.0/config"), "\xde\x10\x35\x23" + strings.Repeat("\x00", 60)},
+		{"permission", read("/proc/1/comm"), "read /proc/1/comm: permission denied"},
+		{"other error", read("/proc/2/comm"), "read /proc/2/comm: the disk is on fire"},
+		{"device", read("/dev/nvidia0"), "read /dev/nvidia0: not a regular file"},
+		{"absent", read("/dev/nvidiactl"), "read /dev/nvidiactl: no such file or directory"},
+		{"not listed", read("/etc/other"), "read /etc/other: no such file or directory"},
+		{"last line", read("/etc/last"), "no end\n"},
+		{"empty folder", list("/sys/class/iommu"), "[] <nil>"},
+		{"folder", list("/sys/bus/pci/devices/0000:3b:00.0"), "[config vendor] <nil>"},
+		{"folder without what is gone", list("/dev"), "[nvidia0] <nil>"},
+		{"answer", ask("access:/dev/nvidia0"), `"rw"<nil>`},
+		{"text answer", ask(AskKernelLog), `"1.0 NVRM: x\n"<nil>`},
+		{"failed answer", ask(AskNVML), "library not found"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.what, tt.got, tt.want)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	const head = "gpudoctor.snapshot/v1\n"
+	for _, tt := range []struct{ text, want string }{
+		{"", "x.txtar:1: not a snapshot: the first line is not gpudoctor.snapshot/v1"},
+		{"-- a --\n", "x.txtar:1: not a snapshot: the first line is not gpudoctor.snapshot/v1"},
+		{"gpudoctor.snapshot/v2\n", "x.txtar:1: made by a newer gpudoctor: its format is gpudoctor.snapshot/v2, and this one reads up to 1"},
+		{"gpudoctor.snapshot/vx\n", `x.txtar:1: not a version of the format: "gpudoctor.snapshot/vx"`},
+		{head + "-- a --\nx\n-- ../etc/passwd --\n", `x.txtar:4: a path that leads upwards: "../etc/passwd"`},
+		{head + "-- a/../b --\n", `x.txtar:2: a path that leads upwards: "a/../b"`},
+		{head + "-- a//b --\n", `x.txtar:2: a path that is not in its plain form: "a//b"`},
+		{head + "-- a gzip --\n", `x.txtar:2: not known here: "gzip"`},
+		{head + "-- a hex --\n00\nzz\n", `x.txtar:4: not hex: "zz"`},
+		{head + "-- a hex --\n00*99999999999\n", `x.txtar:3: not hex: "00*99999999999"`},
+		{head + "-- a hex --\n00*60000000 00*60000000\n", `x.txtar:3: unfolds to more than 64 MiB`},
+		{head + "-- a --\n1\n-- a --\n2\n", "x.txtar:4: the same is said twice of this path"},
+		{head + "-- a -> --\n", `x.txtar:2: not the target of a link: ""`},
+		{head + "-- a -> b c --\n", `x.txtar:2: not the target of a link: "b c"`},
+		{head + "-- a -> b --\ntext\n", `x.txtar:2: text under an entry that has none: "text"`},
+		{head + "-- a/ --\nb\n../c\n", `x.txtar:4: not a name in a folder: "../c"`},
+		{head + "-- a stat rwx 1 --\n", `x.txtar:2: not a file mode: "rwx"`},
+		{head + "-- a stat -rw-r--r-- -1 --\n", `x.txtar:2: not a size: "-1"`},
+		{head + "-- a !bad-luck --\n", `x.txtar:2: no such class of failure: "bad-luck"`},
+		{head + "-- !not-exist --\na\n..\n", `x.txtar:4: a path that leads upwards: ".."`},
+		{head + "-- answers/nvml.json --\n{\n  \"a\": 1,\n  b\n}\n", `x.txtar:5: the answer to "nvml": invalid character 'b' looking for beginning of object key string`},
+		{head + "-- answers/nvml.yaml --\n", `x.txtar:2: an answer stands in a .json or a .txt of UTF-8: "nvml.yaml"`},
+		{head + "-- \"a --\n", `x.txtar:2: a quoted name does not end: "\"a"`},
+	} {
+		_, err := Parse("x.txtar", []byte(tt.text))
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%q:\n got %v\nwant %s", tt.text, err, tt.want)
+		}
+	}
+	if _, err := Parse("x", []byte("gpudoctor.snapshot/v7")); !errors.Is(err, ErrNewer) {
+		t.Errorf("got %v, want ErrNewer", err)
+	}
+}
+
+func TestParseBounds(t *testing.T) {
+	many := "gpudoctor.snapshot/v1\n-- a/ --\n" + strings.Repeat("n\n", maxEntries)
+	if _, err := Parse("x", []byte(many)); err == nil || !strings.Contains(err.Error(), "more than 200000 entries") {
+		t.Errorf("many names: got %v", err)
+	}
+	var deep strings.Builder
+	deep.WriteString("gpudoctor.snapshot/v1\n")
+	for i := range 1000 {
+		fmt.Fprintf(&deep, "-- %d/%s --\n", i, strings.TrimSuffix(strings.Repeat("a/", 1000), "/"))
+	}
+	if _, err := Parse("x", []byte(deep.String())); err == nil || !strings.Contains(err.Error(), "more than 400000 paths") {
+		t.Errorf("deep paths: got %v", err)
+	}
+	if _, err := Parse("x", make([]byte, MaxSnapshot+1)); err == nil || !strings.Contains(err.Error(), "larger than 64 MiB") {
+		t.Errorf("large: got %v", err)
+	}
+}
+
+func TestLinkLoop(t *testing.T) {
+	m := &Memory{}
+	m.AddLink("/a", "b")
+	m.AddLink("/b", "/a")
+	m.AddLink("/root", "/")
+	m.AddFile("/f", []byte("1"))
+	if err := readErr(m, "/a", 1); !errors.Is(err, errTooManyLinks) {
+		t.Errorf("got %v, want %v", err, errTooManyLinks)
+	}
+	if b, err := m.ReadFile("/root/root/f", 9); err != nil || string(b) != "1" {
+		t.Errorf("through a link to the root: got %q, %v", b, err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	r := NewRecorder(oddMachine())
+	visit(r)
+	var b bytes.Buffer
+	if err := r.Write(&b, WriteOptions{}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add([]byte("gpudoctor.snapshot/v1\n-- a/ --\nb\n-- a/b -> c --\n-- answers/x.json --\n{}\n-- !not-exist --\nq\n"))
+	f.Add([]byte("gpudoctor.snapshot/v1\nunlisted: not-recorded\n-- a hex part --\n00*9 ff\n-- a stat -rw-r--r-- 1 --\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := Parse("fuzz", data)
+		if err != nil {
+			return
+		}
+		// All that it tells must come back from a recording of it.
+		names, questions := make([]string, 0), make([]string, 0)
+		for name := range m.nodes {
+			names = append(names, name)
+		}
+		for question := range m.answers {
+			questions = append(questions, question)
+		}
+		look := func(src Source) (out []string) {
+			for _, name := range names {
+				b, err := src.ReadFile(name, 1000)
+				list, err2 := src.ReadDir(name)
+				target, err3 := src.ReadLink(name)
+				info, err4 := src.Stat(name)
+				out = append(out, fmt.Sprintf("%q %q %v %q %v %q %v %v %v", name, b, err, list, err2, target, err3, info, err4))
+			}
+			for _, question := range questions {
+				raw, err := src.Ask(context.Background(), question)
+				if err == nil && !json.Valid(raw) {
+					t.Fatalf("the answer to %q is no JSON: %q", question, raw)
+				}
+				out = append(out, fmt.Sprintf("%q %s %v", question, raw, err))
+			}
+			return out
+		}
+		r := NewRecorder(m)
+		want := look(r)
+		var b bytes.Buffer
+		if err := r.Write(&b, WriteOptions{KeepNames: true}); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse("again", b.Bytes())
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, b.Bytes())
+		}
+		if diff := cmp.Diff(want, look(again)); diff != "" {
+			t.Errorf("(-first +second)\n%s\n%s", diff, b.Bytes())
+		}
+		_ = NewRedactor().memory(m) // It must not panic.
+	})
+}
+
+// host8 returns a recording of the size that an 8-GPU machine gives.
+func host8(b *testing.B) []byte {
+	b.Helper()
+	src := &Memory{}
+	config := configSpace()
+	for i := range 200 {
+		dir := fmt.Sprintf("/sys/devices/pci0000:00/0000:00:01.0/0000:%02x:00.0", i)
+		src.AddLink(fmt.Sprintf("/sys/bus/pci/devices/0000:%02x:00.0", i), "../../.."+strings.TrimPrefix(dir, "/sys"))
+		src.AddFile(dir+"/config", config)
+		for _, name := range []string{"class", "vendor", "device", "numa_node", "resource", "current_link_speed"} {
+			src.AddFile(dir+"/"+name, []byte("0x10de\n"))
+		}
+	}
+	src.Answer(AskKernelLog, strings.Repeat("12.345678 pcieport 0000:00:01.0: AER: Corrected error received: 0000:00:01.0\n", 2000))
+	r := NewRecorder(src)
+	for name := range src.nodes {
+		_, _ = r.ReadFile(name, MaxFile)
+		_, _ = r.ReadLink(name)
+		_, _ = r.ReadDir(name)
+	}
+	_, _ = r.Ask(b.Context(), AskKernelLog)
+	var out bytes.Buffer
+	if err := r.Write(&out, WriteOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func BenchmarkParse(b *testing.B) {
+	data := host8(b)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse("x", data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	m, err := Parse("x", host8(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, keepNames := range []bool{true, false} {
+		b.Run(fmt.Sprintf("keepNames=%t", keepNames), func(b *testing.B) {
+			r := &Recorder{src: m, seen: *m}
+			for b.Loop() {
+				if err := r.Write(&bytes.Buffer{}, WriteOptions{KeepNames: keepNames}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

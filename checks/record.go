@@ -1,0 +1,307 @@
+package checks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+// MaxFactsFile is the size of the largest facts file that is read, and of the
+// largest snapshot.
+const MaxFactsFile = machine.MaxSnapshot
+
+// ErrNewer is returned for a snapshot or a facts file that only a newer
+// gpudoctor understands. The hint for it is to update gpudoctor.
+var ErrNewer = machine.ErrNewer
+
+// ErrUnrecognized is returned for a file that is neither a snapshot nor a
+// facts file.
+var ErrUnrecognized = errors.New("neither a snapshot nor a facts file")
+
+// Recording is what a host was asked and what it answered, as it grows.
+type Recording struct {
+	recorder *machine.Recorder
+}
+
+// RecordOptions says how a recording is written.
+type RecordOptions struct {
+	// Version is gpudoctor's own; it stands in the head of the snapshot.
+	Version string
+	// KeepNames leaves host names, addresses and serial numbers as they are.
+	// By default they are replaced by stand-ins.
+	KeepNames bool
+}
+
+// Record returns a host that answers as h does, and the recording of all that
+// it is asked.
+func (h *Host) Record() (*Host, *Recording) {
+	r := machine.NewRecorder(h.src)
+	return NewHost(r), &Recording{recorder: r}
+}
+
+// Write writes what was recorded so far as a snapshot. The same content gives
+// the same bytes.
+func (r *Recording) Write(w io.Writer, opts RecordOptions) error {
+	return r.recorder.Write(w, machine.WriteOptions{Version: opts.Version, KeepNames: opts.KeepNames})
+}
+
+// OpenSnapshot reads a snapshot. Errors name the place in the file that is
+// called name.
+func OpenSnapshot(name string, r io.Reader) (*Host, error) {
+	data, err := readBounded(name, r)
+	if err != nil {
+		return nil, err
+	}
+	return parseSnapshot(name, data)
+}
+
+func parseSnapshot(name string, data []byte) (*Host, error) {
+	m, err := machine.Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return NewHost(m), nil
+}
+
+// ReadFacts reads a facts file. It is read strictly: a field that is not
+// known is an error, which names its line and column. A file of a newer
+// schema gives ErrNewer.
+func ReadFacts(name string, r io.Reader) (*Facts, error) {
+	data, err := readBounded(name, r)
+	if err != nil {
+		return nil, err
+	}
+	return parseFacts(name, data)
+}
+
+// Open reads a snapshot or a facts file and returns the one that it is. It is
+// recognised by its content, not by its name. A file that is neither gives
+// ErrUnrecognized.
+func Open(name string, r io.Reader) (*Host, *Facts, error) {
+	data, err := readBounded(name, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case machine.IsSnapshot(data):
+		h, err := parseSnapshot(name, data)
+		return h, nil, err
+	case bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")):
+		f, err := parseFacts(name, data)
+		return nil, f, err
+	}
+	return nil, nil, fmt.Errorf("%s: %w", name, ErrUnrecognized)
+}
+
+// WriteFacts writes a facts file.
+func WriteFacts(w io.Writer, f *Facts) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false) // It is read by people, not by browsers.
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(f); err != nil {
+		return fmt.Errorf("write facts: %w", err)
+	}
+	return nil
+}
+
+// Redact returns a copy in which host names, serial numbers, UUIDs, addresses
+// and user names are replaced by stand-ins, the same thing by the same one.
+func (f *Facts) Redact() *Facts {
+	raw, err := json.Marshal(f)
+	if err == nil {
+		raw, err = NewRedactor().JSON(raw)
+	}
+	redacted := &Facts{}
+	if err == nil {
+		err = json.Unmarshal(raw, redacted)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("facts cannot be encoded: %v", err)) // The types of Facts forbid it: a bug.
+	}
+	return redacted
+}
+
+// Redactor replaces what identifies a machine, its network or its users by
+// stand-ins, in texts and in JSON documents. It is the one that snapshots are
+// redacted with.
+type Redactor = machine.Redactor
+
+// NewRedactor returns a redactor that has seen nothing yet.
+func NewRedactor() *Redactor { return machine.NewRedactor() }
+
+func readBounded(name string, r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxFactsFile+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	case len(data) > MaxFactsFile:
+		return nil, fmt.Errorf("read %s: larger than %d MiB", name, MaxFactsFile>>20)
+	}
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
+}
+
+// parseFacts decodes a facts document.
+func parseFacts(name string, data []byte) (*Facts, error) {
+	at := func(offset int64, err error) error {
+		line, column := place(data, offset)
+		return fmt.Errorf("%s:%d:%d: %w", name, line, column, err)
+	}
+	var head struct {
+		Schema *string `json:"schema"`
+	}
+	err := json.Unmarshal(data, &head)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return nil, at(syntax.Offset-1, err)
+	}
+	offset := max(bytes.Index(data, []byte(`"schema"`)), 0)
+	if err := checkSchema(head.Schema); err != nil {
+		return nil, at(int64(offset), err)
+	}
+	walk := fieldWalk{decoder: json.NewDecoder(bytes.NewReader(data)), data: data}
+	if err := walk.value(reflect.TypeFor[Facts](), ""); err != nil {
+		return nil, at(walk.at, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	facts := &Facts{}
+	if err := decoder.Decode(facts); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return nil, at(wrong.Offset-1, fmt.Errorf("%s is a %s, which is no %s", wrong.Field, wrong.Value, wrong.Type))
+		}
+		return nil, at(decoder.InputOffset(), err)
+	}
+	return facts, nil
+}
+
+// factsFamily is a facts schema of any version.
+var factsFamily = regexp.MustCompile(`^gpudoctor\.facts/v[0-9]+$`)
+
+func checkSchema(schema *string) error {
+	switch {
+	case schema == nil:
+		return fmt.Errorf("no facts file: it has no schema; that of facts is %q", FactsSchema)
+	case *schema == FactsSchema:
+		return nil
+	case factsFamily.MatchString(*schema):
+		return fmt.Errorf("%w: its schema is %q, and this one reads %q", ErrNewer, *schema, FactsSchema)
+	}
+	return fmt.Errorf("no facts file: its schema is %.80q; that of facts is %q", *schema, FactsSchema)
+}
+
+// place returns the line and column, both from 1, of an offset; the column
+// counts bytes.
+func place(data []byte, offset int64) (line, column int) {
+	head := data[:min(max(offset, 0), int64(len(data)))]
+	return bytes.Count(head, []byte("\n")) + 1, len(head) - bytes.LastIndexByte(head, '\n')
+}
+
+// fieldWalk goes through a document beside the Go type that it is decoded
+// into and finds the fields that the type does not have, and those that stand
+// twice. Package encoding/json does not tell where they are.
+type fieldWalk struct {
+	decoder *json.Decoder
+	data    []byte
+	at      int64 // Where the last token begins.
+}
+
+// next returns the next token.
+func (w *fieldWalk) next() (json.Token, error) {
+	token, err := w.decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	w.at = w.decoder.InputOffset()
+	if _, ok := token.(string); ok { // Back from the closing quote to the one that opens.
+		w.at--
+		for w.at > 0 && (w.data[w.at-1] != '"' || escaped(w.data[:w.at-1])) {
+			w.at--
+		}
+		w.at--
+	}
+	return token, nil
+}
+
+// escaped reports whether what follows is escaped by a backslash.
+func escaped(head []byte) bool {
+	return (len(head)-len(bytes.TrimRight(head, `\`)))%2 == 1
+}
+
+// value walks through one value of type t; path is where it stands.
+func (w *fieldWalk) value(t reflect.Type, path string) error {
+	token, err := w.next()
+	if err != nil {
+		return err
+	}
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch token {
+	case json.Delim('{'):
+		return w.object(t, path)
+	case json.Delim('['):
+		var element reflect.Type
+		if t != nil && t.Kind() == reflect.Slice {
+			element = t.Elem()
+		}
+		for w.decoder.More() {
+			if err := w.value(element, path); err != nil {
+				return err
+			}
+		}
+		_, err = w.next()
+	}
+	return err
+}
+
+// object walks through the fields of an object. A t of nil is a type that
+// cannot hold one: the decoder says so.
+func (w *fieldWalk) object(t reflect.Type, path string) error {
+	seen := make(map[string]bool)
+	for w.decoder.More() {
+		token, err := w.next()
+		if err != nil {
+			return err
+		}
+		name, _ := token.(string)
+		full := strings.TrimPrefix(path+"."+name, ".")
+		if seen[name] {
+			return fmt.Errorf("the field %q stands twice", full)
+		}
+		seen[name] = true
+		var field reflect.Type
+		switch {
+		case t == nil:
+		case t.Kind() == reflect.Map:
+			field = t.Elem()
+		case t.Kind() == reflect.Struct:
+			var ok bool
+			if field, ok = fieldType(t, name); !ok {
+				return fmt.Errorf("unknown field %q", full)
+			}
+		}
+		if err := w.value(field, full); err != nil {
+			return err
+		}
+	}
+	_, err := w.next()
+	return err
+}
+
+// fieldType returns the type of the field that JSON calls name.
+func fieldType(t reflect.Type, name string) (reflect.Type, bool) {
+	for field := range t.Fields() {
+		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name {
+			return field.Type, true
+		}
+	}
+	return nil, false
+}
