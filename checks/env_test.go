@@ -146,7 +146,7 @@ func TestEnvUnreadable(t *testing.T) {
 	m.Answer(machine.AskEnviron, []string{"HOME=/root"})
 	m.AddError("/etc/nccl.conf", fs.ErrPermission)
 	got := gatherOne(t, envCheck, &m)
-	want := []Unknown{{Section: "env", Fact: "variables", Reason: "open /etc/nccl.conf: permission denied", Hint: "run as root"}}
+	want := []Unknown{{Section: "env", Fact: "variables", Reason: "read /etc/nccl.conf: permission denied", Hint: "run as root"}}
 	if diff := cmp.Diff(want, got.Unknown); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}

@@ -258,7 +258,7 @@ func TestGPUsUnreadable(t *testing.T) {
 		t.Errorf("NVML %q, kernel version %q, want an error and nothing", got.NVML, got.Driver.KernelVersion)
 	}
 	want := []string{
-		"gpus driver.kernel_version: open /proc/driver/nvidia/version: permission denied +hint",
+		"gpus driver.kernel_version: read /proc/driver/nvidia/version: permission denied +hint",
 		"gpus devices: NVIDIA's management library fails: fork/exec: resource temporarily unavailable",
 	}
 	if diff := cmp.Diff(want, reasons(unknown)); diff != "" {

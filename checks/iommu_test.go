@@ -131,7 +131,7 @@ func TestIOMMUHidden(t *testing.T) {
 			[]string{
 				"groups: list /sys/kernel/iommu_groups: permission denied",
 				"mode: the kernel's list of IOMMU groups cannot be read",
-				"units: list /sys/class/iommu: file does not exist",
+				"units: list /sys/class/iommu: no such file or directory",
 			},
 		},
 		{
@@ -141,7 +141,7 @@ func TestIOMMUHidden(t *testing.T) {
 				Mode: "passthrough", CommandLine: []string{},
 				Groups: []IOMMUGroup{{ID: 0, Type: "identity", Devices: []string{}}},
 			},
-			[]string{"units: list /sys/class/iommu: file does not exist"},
+			[]string{"units: list /sys/class/iommu: no such file or directory"},
 		},
 		{
 			"no group, and units that cannot be read",
@@ -149,7 +149,7 @@ func TestIOMMUHidden(t *testing.T) {
 			&IOMMUFacts{Groups: []IOMMUGroup{}, CommandLine: []string{}},
 			[]string{
 				"mode: there is no IOMMU group, but whether there are IOMMU units cannot be read",
-				"units: list /sys/class/iommu: file does not exist",
+				"units: list /sys/class/iommu: no such file or directory",
 			},
 		},
 		{

@@ -255,7 +255,7 @@ func TestLibrariesUnreadable(t *testing.T) {
 	got := gatherOne(t, librariesCheck, &m)
 	want := []Unknown{
 		{Section: "libraries", Fact: "files", Reason: "LD_LIBRARY_PATH is not known: read the environment: no answer"},
-		{Section: "libraries", Fact: "files.mounted", Reason: "open /proc/self/mountinfo: permission denied", Hint: "run as root"},
+		{Section: "libraries", Fact: "files.mounted", Reason: "read /proc/self/mountinfo: permission denied", Hint: "run as root"},
 		{Section: "libraries", Fact: "files", Reason: "/etc/ld.so.cache: not a cache of glibc's loader"},
 	}
 	if diff := cmp.Diff(want, got.Unknown[:min(3, len(got.Unknown))]); diff != "" {

@@ -64,7 +64,7 @@ func TestNUMAMissing(t *testing.T) {
 		`balancing: read /proc/sys/kernel/numa_balancing: not a number: "on"`,
 		"allowed_cpus: /proc/self/status does not show the CPUs that this process may use",
 		`nodes.cpus: read /sys/devices/system/node/node0/cpulist: not a list of CPUs: "0-zwei"`,
-		"nodes.distances: open /sys/devices/system/node/node0/distance: file does not exist",
+		"nodes.distances: read /sys/devices/system/node/node0/distance: no such file or directory",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)

@@ -233,7 +233,10 @@ func TestPCIUnreadable(t *testing.T) {
 	if got := deviceOf(t, f, gpus[0].Address); got.Kind != "" || got.Class != "" {
 		t.Errorf("kind, class = %q, %q; want none where class cannot be read", got.Kind, got.Class)
 	}
-	want := []string{"devices.class: class, vendor or device cannot be read: " + gpus[0].Address}
+	want := []string{
+		"devices.class: class, vendor or device cannot be read: " + gpus[0].Address,
+		"devices.config: config space cannot be read (permission denied): 0000:15:01.0",
+	}
 	if diff := cmp.Diff(want, unknownOf(f, "pci")); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
