@@ -40,12 +40,3 @@ func Printable(s string, ascii bool) string {
 	}
 	return b.String()
 }
-
-// printableLines is Printable for a text of several lines.
-func printableLines(s string, ascii bool) []string {
-	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
-	for i, l := range lines {
-		lines[i] = Printable(l, ascii)
-	}
-	return lines
-}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -107,18 +108,15 @@ type cure struct {
 // cureOf chooses from the advice what cures a group.
 func cureOf(g group, advice []remedies.Advice) cure {
 	var c cure
+	for _, f := range g.findings {
+		now, fix := remedies.Pair(advice, f)
+		c.now, c.fix = cmp.Or(c.now, now), cmp.Or(c.fix, fix)
+	}
 	for i := range advice {
 		a := &advice[i]
-		if !slices.ContainsFunc(a.Cures, g.has) {
-			continue
-		}
-		disproven := a.Proof != nil && a.Proof.Outcome == "disproven"
 		switch {
-		case a.Kind == remedies.Workaround && c.now == nil && !disproven:
-			c.now = a
-		case a.Kind == remedies.Fix && c.fix == nil:
-			c.fix = a
-		case a.Kind == remedies.Fix && c.or == nil:
+		case a == c.now || a == c.fix || !slices.ContainsFunc(a.Cures, g.has):
+		case a.Kind == remedies.Fix && c.or == nil && c.fix != nil:
 			c.or = a
 		default:
 			c.others = append(c.others, a.Remedy)
@@ -127,14 +125,9 @@ func cureOf(g group, advice []remedies.Advice) cure {
 	return c
 }
 
-// has reports whether a cure is of one of the group's findings, or of one of
-// their consequences.
+// has reports whether a cure is of one of the group's findings.
 func (g group) has(c remedies.Cure) bool {
-	return slices.ContainsFunc(g.findings, func(f rules.Finding) bool {
-		return f.Rule == c.Rule && f.Subject == c.Subject || slices.ContainsFunc(f.Explains, func(e rules.Finding) bool {
-			return e.Rule == c.Rule && e.Subject == c.Subject
-		})
-	})
+	return slices.ContainsFunc(g.findings, func(f rules.Finding) bool { return f.Rule == c.Rule && f.Subject == c.Subject })
 }
 
 // reasons groups rules that could not be judged by what they lacked, the

@@ -80,16 +80,16 @@ func (m *markdown) matrix() {
 	}
 	m.put("%s\n%s", head, rule)
 	for i, device := range t.devices {
-		row := "| " + inline(t.labels[i]) + " " + cell(device) + " |"
+		row := []string{inline(t.labels[i]) + " " + cell(device)}
 		for j, c := range t.cells[i] {
 			if badness[t.marks[i][j]] > badness["ok"] {
 				c = "**" + inline(c) + "**"
 			} else {
 				c = inline(c)
 			}
-			row += " " + c + " |"
+			row = append(row, c)
 		}
-		m.put("%s", row)
+		m.put("| %s |", strings.Join(row, " | "))
 	}
 	if t.legend != "" {
 		m.put("\n%s", inline(t.legend))

@@ -115,6 +115,7 @@ func cellOf(o probe.Outcome, t *probe.Transfer) string {
 		return "-"
 	case probe.Unknown:
 		return "?"
+	default:
 	}
 	mark := ""
 	if o == probe.Slow {
@@ -138,8 +139,12 @@ func (m *matrix) explain() {
 		outcome probe.Outcome
 		text    string
 	}{
-		{probe.Corrupt, "BAD wrong data"}, {probe.Hang, "HANG no end within the deadline"}, {probe.Error, "ERR driver error"},
-		{probe.Slow, "! slower than the links allow"}, {probe.Unsupported, "- not offered"}, {probe.Unknown, "? not tried"},
+		{probe.Corrupt, "BAD wrong data"},
+		{probe.Hang, "HANG no end within the deadline"},
+		{probe.Error, "ERR driver error"},
+		{probe.Slow, "! slower than the links allow"},
+		{probe.Unsupported, "- not offered"},
+		{probe.Unknown, "? not tried"},
 	} {
 		if slices.ContainsFunc(m.marks, func(row []probe.Outcome) bool { return slices.Contains(row, e.outcome) }) {
 			words = append(words, e.text)

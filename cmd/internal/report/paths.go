@@ -376,10 +376,18 @@ func figures(d *Document) []string {
 	}
 	var parts []string
 	for _, test := range []struct{ id, name string }{
-		{probe.TestCopyRead, "reads"}, {probe.TestStore, "SM stores"}, {probe.TestLoad, "SM loads"},
-		{probe.TestBidirectional, "both ways"}, {probe.TestAllAtOnce, "all at once"}, {probe.TestHandshake, "handshake"},
-		{probe.TestLatency, "latency"}, {probe.TestAtomics, "atomics"}, {probe.TestInterprocess, "between processes"},
-		{probe.TestStaged, "through host memory"}, {probe.TestHostToDevice, "host to GPU"}, {probe.TestDeviceToHost, "GPU to host"},
+		{probe.TestCopyRead, "reads"},
+		{probe.TestStore, "SM stores"},
+		{probe.TestLoad, "SM loads"},
+		{probe.TestBidirectional, "both ways"},
+		{probe.TestAllAtOnce, "all at once"},
+		{probe.TestHandshake, "handshake"},
+		{probe.TestLatency, "latency"},
+		{probe.TestAtomics, "atomics"},
+		{probe.TestInterprocess, "between processes"},
+		{probe.TestStaged, "through host memory"},
+		{probe.TestHostToDevice, "host to GPU"},
+		{probe.TestDeviceToHost, "GPU to host"},
 	} {
 		if ts := byTest[test.id]; len(ts) > 0 {
 			parts = append(parts, test.name+" "+figure(ts))

@@ -615,7 +615,7 @@ func (t *text) judged() string {
 	if len(d.Passed) == 1 {
 		s = "1 rule passed"
 	}
-	if n := len(d.NotApplicable); n > 0 && (d.Verdict.State == NoGPU || t.style.Verbose) {
+	if n := len(d.NotApplicable); n > 0 && (len(d.Passed) == 0 || d.Verdict.State == NoGPU || t.style.Verbose) {
 		s += fmt.Sprintf(", %d do not apply", n)
 	}
 	if len(d.Skipped) == 0 {
