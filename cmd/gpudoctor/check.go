@@ -59,7 +59,7 @@ GPUDOCTOR_COLOR in the environment stand for the flags of these names.`,
 			},
 			&cli.StringFlag{
 				Name: "fail-on", Value: string(rules.High), EnvVars: []string{"GPUDOCTOR_FAIL_ON"},
-				Usage: "`SEV`: exit code 1 from critical, high, medium, low or info on, or none",
+				Usage: "`SEV`: severity for exit code 1: critical to info, or none",
 			},
 			&cli.BoolFlag{Name: "strict", DisableDefaultText: true, Usage: "exit code 3 if the verdict could not be reached"},
 			&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: judge these rules alone, with commas between"},

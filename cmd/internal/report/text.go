@@ -698,23 +698,25 @@ func (t *text) line(parts ...string) {
 	t.b.WriteByte('\n')
 }
 
-// entry writes a status, a sentence and a remark at the right edge.
+// entry writes a status, a sentence and a remark: at the right edge if there
+// is room, else behind the sentence.
 func (t *text) entry(label, said, right string) {
 	lines := Wrap(said, t.width-6)
 	last := len(lines) - 1
 	gap := t.width - 6 - utf8.RuneCountInString(lines[last]) - utf8.RuneCountInString(right)
+	if right != "" && gap < 3 {
+		lines, right = Wrap(said+" ("+right+")", t.width-6), ""
+		last = len(lines) - 1
+	}
 	for i, l := range lines {
 		lead := strings.Repeat(" ", 6)
 		if i == 0 {
 			lead = t.paint(colorOf(label), pad(label, 6))
 		}
-		if i == last && right != "" && gap >= 3 {
+		if i == last && right != "" {
 			l += strings.Repeat(" ", gap) + t.paint(dim, right)
 		}
 		t.line(lead, l)
-	}
-	if right != "" && gap < 3 {
-		t.line(strings.Repeat(" ", max(6, t.width-utf8.RuneCountInString(right))), t.paint(dim, right))
 	}
 }
 
