@@ -42,6 +42,9 @@ func gatherHost(ctx context.Context, g *Gathering) error {
 	readDistribution(g, &f)
 	if b, ok := readFact(g, "/proc/cmdline", "command_line"); ok {
 		for word := range strings.FieldsSeq(string(b)) {
+			if word == "--" {
+				break // What follows is for init, not for the kernel (admin-guide/kernel-parameters).
+			}
 			f.CommandLine = append(f.CommandLine, printable(word, maxValue))
 		}
 	}

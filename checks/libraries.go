@@ -132,7 +132,17 @@ var siteFolders = []string{
 	"/usr/lib/python3*/dist-packages", "/usr/lib/python3*/site-packages", "/usr/lib64/python3*/site-packages",
 	"/usr/local/lib/python3*/dist-packages", "/usr/local/lib/python3*/site-packages", "/usr/local/lib64/python3*/site-packages",
 	"/opt/*/lib/python3*/site-packages", "/opt/conda/envs/*/lib/python3*/site-packages",
-	"/opt/*/.venv/lib/python3*/site-packages", "/*/.venv/lib/python3*/site-packages",
+	"/opt/*/.venv/lib/python3*/site-packages",
+	// Where images put their environment. The folders are named, not looked
+	// for: what else lies in / or in a home is nobody's business.
+	"/venv/lib/python3*/site-packages", "/.venv/lib/python3*/site-packages",
+	"/app/.venv/lib/python3*/site-packages", "/app/venv/lib/python3*/site-packages",
+	"/workspace/.venv/lib/python3*/site-packages", "/workspace/venv/lib/python3*/site-packages",
+}
+
+// homeFolders are where a user's own environments lie.
+var homeFolders = []string{
+	".local", ".venv", "venv", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba",
 }
 
 func gatherLibraries(ctx context.Context, g *Gathering) error {
@@ -461,10 +471,9 @@ func (s *librarySearch) lookInPython(ctx context.Context, env map[string]string)
 		}
 	}
 	if home := env["HOME"]; path.IsAbs(home) {
-		patterns = append(patterns,
-			path.Join(home, ".local/lib/python3*/site-packages"),
-			path.Join(home, "*conda*/lib/python3*/site-packages"),
-			path.Join(home, "*forge*/lib/python3*/site-packages"))
+		for _, folder := range homeFolders {
+			patterns = append(patterns, path.Join(home, folder, "lib/python3*/site-packages"))
+		}
 	}
 	s.lookInFolder(ctx, "/opt/conda/lib", byPython)
 	sites := make(map[string]bool)
