@@ -53,9 +53,15 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		return nil, err
 	}
 
+	// The rules are compiled while facts are read, and the driver starts.
+	compiled := make(chan error, 1)
+	go func() { compiled <- known.rules.Compile() }()
 	facts, took, err := gather(ctx, r.from, r.options)
 	if err != nil {
 		return nil, err
+	}
+	if err := <-compiled; err != nil {
+		return nil, problem(err)
 	}
 	judging := time.Now()
 	verdict, err := known.rules.Evaluate(ctx, facts, rules.Options{Profile: r.profile, Only: only, Skip: skip})
@@ -162,9 +168,6 @@ func gather(ctx context.Context, from string, opts checks.Options) (*checks.Fact
 	host, facts, err := open(from)
 	if err != nil || facts != nil {
 		return facts, nil, err
-	}
-	if host.Recorded() {
-		opts.Probe = host.Probed(ctx)
 	}
 	facts, took := checks.Gather(ctx, host, opts)
 	if ctx.Err() != nil {
