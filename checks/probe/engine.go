@@ -67,6 +67,7 @@ const (
 // message is what the child sends; exactly one field is set.
 type message struct {
 	Stage    string    `json:"stage,omitempty"`
+	Step     *step     `json:"step,omitempty"`
 	Library  *library  `json:"library,omitempty"`
 	Device   *Device   `json:"device,omitempty"`
 	Peer     *Peer     `json:"peer,omitempty"`
@@ -76,6 +77,13 @@ type message struct {
 	Failure  *failure  `json:"failure,omitempty"`
 	Await    bool      `json:"await,omitempty"`
 	Ended    *bool     `json:"ended,omitempty"` // True when nothing is left to do.
+}
+
+// step is what is being done for one GPU in a stage of making all ready.
+type step struct {
+	Name string `json:"name"`
+	GPU  string `json:"gpu"`
+	Done bool   `json:"done,omitempty"`
 }
 
 type library struct {
@@ -128,6 +136,8 @@ type gpu struct {
 	size                   uint64
 	peers                  map[int]bool // By index: peer access is on.
 	kernels                map[string]cuda.Function
+	noKernels              error // Why there are none.
+	failed                 bool  // A step of making it ready failed.
 	sms                    uint32
 	pinned                 []byte // For small answers and, without kernels, for data.
 }
@@ -314,20 +324,43 @@ func (e *engine) peerFlag(a cuda.PeerAttribute, src, dst *gpu) *bool {
 // ready makes every GPU ready that can be. Each step is done for all GPUs,
 // side by side where the driver allows it, before the next one.
 func (e *engine) ready() {
+	// One GPU's kernels are compiled while the driver, which makes one context
+	// at a time, makes the next one's.
 	e.stage(stageContexts)
-	e.forAll(func(g *gpu) (err error) {
-		g.context, err = e.d.Retain(g.handle)
-		return err
+	e.forAll(func(g *gpu) error {
+		return cmp.Or(
+			e.step(g, stageContexts, e.retain),
+			e.step(g, stageMemory, e.allocate),
+			e.step(g, stageKernels, e.loadKernels),
+		)
 	})
-	e.stage(stageMemory)
-	e.forAll(e.allocate)
 	e.stage(stagePeers)
-	e.forAll(e.enablePeers)
-	e.stage(stageKernels)
-	e.loadKernels()
+	e.forAll(func(g *gpu) error { return e.step(g, stagePeers, e.enablePeers) })
+	e.agreeOnKernels()
 	for _, g := range e.gpus {
 		e.send(message{Device: &g.Device})
 	}
+}
+
+// step tells the parent what is done for which GPU, so that a call that does
+// not return is blamed on the right one.
+func (e *engine) step(g *gpu, name string, do func(*gpu) error) error {
+	if g.Outcome != OK || g.failed {
+		return nil
+	}
+	e.send(message{Step: &step{Name: name, GPU: g.Address}})
+	err := do(g)
+	g.failed = err != nil
+	e.send(message{Step: &step{Name: name, GPU: g.Address, Done: true}})
+	return err
+}
+
+// retain makes a GPU's context and makes it current.
+func (e *engine) retain(g *gpu) (err error) {
+	if g.context, err = e.d.Retain(g.handle); err != nil {
+		return err
+	}
+	return e.d.SetCurrent(g.context)
 }
 
 // forAll runs a step for each GPU that is still good, each on a thread of its
@@ -407,31 +440,33 @@ func (e *engine) enablePeers(g *gpu) error {
 	return nil
 }
 
-// loadKernels gives the kernels to the driver's compiler. Where it has none
-// the copies are compared on the host.
-func (e *engine) loadKernels() {
-	var mu sync.Mutex
-	e.forAll(func(g *gpu) error {
-		m, err := e.d.LoadModule(ptx)
-		g.kernels = make(map[string]cuda.Function)
-		for _, name := range []string{"gd_fill", "gd_verify", "gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
-			if err == nil {
-				g.kernels[name], err = e.d.Function(m, name)
-			}
+// loadKernels gives the kernels to the driver's compiler, for one GPU.
+func (e *engine) loadKernels(g *gpu) error {
+	m, err := e.d.LoadModule(ptx)
+	g.kernels = make(map[string]cuda.Function)
+	for _, name := range []string{"gd_fill", "gd_verify", "gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
+		if err == nil {
+			g.kernels[name], err = e.d.Function(m, name)
 		}
-		if err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			g.kernels = nil
-			e.noSM = fmt.Sprintf("no kernel can be run on %s: %v", g.Address, err)
+	}
+	g.noKernels = err // The GPU takes part all the same.
+	return nil
+}
+
+// agreeOnKernels does without kernels on all GPUs where one cannot run them:
+// then the copies are compared on the host.
+func (e *engine) agreeOnKernels() {
+	for _, g := range e.gpus {
+		if g.noKernels != nil {
+			e.noSM = fmt.Sprintf("no kernel can be run on %s: %v", g.Address, g.noKernels)
 		}
-		return nil
-	})
-	if e.noSM != "" {
-		e.send(message{SMTests: e.noSM})
-		for _, g := range e.gpus {
-			g.kernels = nil
-		}
+	}
+	if e.noSM == "" {
+		return
+	}
+	e.send(message{SMTests: e.noSM})
+	for _, g := range e.gpus {
+		g.kernels = nil
 	}
 }
 

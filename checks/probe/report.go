@@ -106,8 +106,19 @@ type Report struct {
 	Transfers []Transfer `json:"transfers"`
 	// SMTests says why no kernel could be run, if so: "no PTX compiler".
 	SMTests string `json:"sm_tests,omitempty"`
+	// Stages are what the probe did, in order, and how long each stage took: a
+	// driver that takes long to start is seen here.
+	Stages []Stage `json:"stages,omitempty"`
 	// Left is true when the child could not be ended: it sits in the kernel.
 	Left bool `json:"left,omitempty"`
+}
+
+// Stage is one stage of the probe.
+type Stage struct {
+	// Name is as in Report.Stage.
+	Name string `json:"name"`
+	// Milliseconds is the time that it took.
+	Milliseconds float64 `json:"ms"`
 }
 
 // Device is a GPU as the driver offers it to this process.

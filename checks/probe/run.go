@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -104,6 +105,8 @@ type session struct {
 	// messages and read once it is gone:
 	resumed bool
 	stage   string
+	since   time.Time  // When the stage began.
+	steps   []step     // Under way, of making GPUs ready.
 	under   []Transfer // Begun and not yet reported.
 	ended   bool       // It came to its end; whole says that nothing is left to do.
 	whole   bool
@@ -116,7 +119,7 @@ type session struct {
 func (s *session) child(ctx context.Context, resumed bool) (again bool, err error) {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
-	s.resumed, s.stage, s.under, s.ended, s.whole = resumed, "", nil, false, false
+	s.resumed, s.stage, s.steps, s.under, s.ended, s.whole = resumed, "", nil, nil, false, false
 	s.busy, s.heard, s.ctx = make(chan any, 1), make(chan time.Duration), life
 	silent := make(chan bool, 1)
 	go func() {
@@ -190,9 +193,14 @@ func (s *session) receive(raw json.RawMessage) {
 	r := s.report
 	switch {
 	case m.Stage != "":
-		s.stage = m.Stage
+		s.enter(m.Stage)
 		if s.options.Progress != nil {
 			s.options.Progress(m.Stage)
+		}
+	case m.Step != nil:
+		s.steps = slices.DeleteFunc(s.steps, func(x step) bool { return x.GPU == m.Step.GPU })
+		if !m.Step.Done {
+			s.steps = append(s.steps, *m.Step)
 		}
 	case m.Library != nil:
 		r.Library, r.DriverVersion = m.Library.Path, m.Library.Version
@@ -227,6 +235,20 @@ func (s *session) receive(raw json.RawMessage) {
 	case s.heard <- s.limit():
 	case <-s.ctx.Done():
 	}
+}
+
+// enter begins a stage, and keeps the time that the one before took.
+func (s *session) enter(stage string) {
+	now := time.Now()
+	if s.stage != "" {
+		ms := math.Round(now.Sub(s.since).Seconds()*1e4) / 10
+		if i := slices.IndexFunc(s.report.Stages, func(x Stage) bool { return x.Name == s.stage }); i >= 0 {
+			s.report.Stages[i].Milliseconds += ms
+		} else {
+			s.report.Stages = append(s.report.Stages, Stage{Name: s.stage, Milliseconds: ms})
+		}
+	}
+	s.stage, s.since, s.steps = stage, now, nil
 }
 
 // record keeps the outcome of a transfer.
@@ -272,6 +294,10 @@ func (s *session) conclude(result child.Result, hung bool) (again bool) {
 		s.report.Signal = result.Signal
 		return false
 	case s.preparing():
+		if len(s.steps) > 0 { // The step that is under way for longest.
+			s.stage = s.steps[0].Name
+			reason += ", on GPU " + s.steps[0].GPU
+		}
 		if s.resumed {
 			reason += ", when it was started again after a transfer that failed"
 		}
