@@ -75,7 +75,7 @@ func TestReadFactsErrors(t *testing.T) {
 		{"{\n \"schema\": \"gpudoctor.report/v1\"}", `f.json:2:2: no facts file: its schema is "gpudoctor.report/v1"; that of facts is "gpudoctor.facts/v1"`},
 		{`{"schema": "gpudoctor.facts/v2", "news": 1}`, `f.json:1:2: made by a newer gpudoctor: its schema is "gpudoctor.facts/v2", and this one reads "gpudoctor.facts/v1"`},
 		{head + ` "extra": 1}`, `f.json:2:2: unknown field "extra"`},
-		{head + ` "pci": {"devices": [{"address": "a"},` + "\n" + `  {"adress": "b"}]}}`, `f.json:3:4: unknown field "pci.devices.adress"`},
+		{head + ` "pci": {"devices": [{"address": "a"},` + "\n" + `  {"colour": "b"}]}}`, `f.json:3:4: unknown field "pci.devices.colour"`},
 		{head + ` "HOST": {}}`, `f.json:2:2: unknown field "HOST"`},
 		{head + ` "host": {}, "host": {}}`, `f.json:2:14: the field "host" stands twice`},
 		{head + ` "host": {"root": "yes"}}`, `f.json:2:23: host.root is a string, which is no bool`},

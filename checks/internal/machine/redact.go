@@ -489,7 +489,7 @@ func (r *Redactor) guid(n uint64) uint64 {
 	if n == 0 || n&^0xffff == guidStandIn {
 		return n
 	}
-	return guidStandIn + uint64(r.number(kindGUID, strconv.FormatUint(n, 16))) //nolint:gosec,nolintlint // A count.
+	return guidStandIn + uint64(r.number(kindGUID, strconv.FormatUint(n, 16)))
 }
 
 // guidText redacts a GUID of four groups.
@@ -540,7 +540,7 @@ func (r *Redactor) network(high uint64) uint64 {
 	if high == 0 || high == linkLocal || high&^numbers == documentation || high&^numbers == uniqueLocal {
 		return high
 	}
-	n := uint64(r.number(kindNet, strconv.FormatUint(high, 16))) //nolint:gosec,nolintlint // A count.
+	n := uint64(r.number(kindNet, strconv.FormatUint(high, 16)))
 	if high>>57 == uniqueLocal>>57 {
 		return uniqueLocal + n
 	}
@@ -619,7 +619,7 @@ func (r *Redactor) ipv4Address(a netip.Addr) netip.Addr {
 		const hosts = 254 // Of a network of 24 bits.
 		if n <= hosts || network.Bits() < 24 {
 			b := network.Addr().As4()
-			base := binary.BigEndian.Uint32(b[:]) + uint32(n) //nolint:gosec,nolintlint // A count.
+			base := binary.BigEndian.Uint32(b[:]) + uint32(n)
 			binary.BigEndian.PutUint32(b[:], base)
 			return netip.AddrFrom4(b)
 		}

@@ -15,14 +15,18 @@ import (
 
 func TestRedactText(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"uuids", "GPU-8f6c1d1e-2222-3333-4444-555566667777 and MIG-0a1b2c3d-0000-1111-2222-333344445555, again 8F6C1D1E-2222-3333-4444-555566667777",
-			"GPU-00000000-0000-0000-0000-000000000001 and MIG-00000000-0000-0000-0000-000000000002, again 00000000-0000-0000-0000-000000000001"},
+		{
+			"uuids", "GPU-8f6c1d1e-2222-3333-4444-555566667777 and MIG-0a1b2c3d-0000-1111-2222-333344445555, again 8F6C1D1E-2222-3333-4444-555566667777",
+			"GPU-00000000-0000-0000-0000-000000000001 and MIG-00000000-0000-0000-0000-000000000002, again 00000000-0000-0000-0000-000000000001",
+		},
 		{"old MIG name", "MIG-GPU-8f6c1d1e-2222-3333-4444-555566667777/1/0", "MIG-GPU-00000000-0000-0000-0000-000000000001/1/0"},
 		{"no uuid", "00000000-0000-0000-0000-000000000000", "00000000-0000-0000-0000-000000000000"},
 		{"root", "root=UUID=8f6c1d1e-2222-3333-4444-555566667777 ro", "root=UUID=00000000-0000-0000-0000-000000000001 ro"},
 
-		{"mac", "eth0: a0:36:9f:01:02:03 and A0:36:9F:01:02:03, none 00:00:00:00:00:00, all ff:ff:ff:ff:ff:ff",
-			"eth0: 02:00:00:00:00:01 and 02:00:00:00:00:01, none 00:00:00:00:00:00, all ff:ff:ff:ff:ff:ff"},
+		{
+			"mac", "eth0: a0:36:9f:01:02:03 and A0:36:9F:01:02:03, none 00:00:00:00:00:00, all ff:ff:ff:ff:ff:ff",
+			"eth0: 02:00:00:00:00:01 and 02:00:00:00:00:01, none 00:00:00:00:00:00, all ff:ff:ff:ff:ff:ff",
+		},
 		{"mac after a word", "mac:a0:36:9f:01:02:03 iface:a0:36:9f:01:02:04 addr:a0:36:9f:01:02:05:", "mac:02:00:00:00:00:01 iface:02:00:00:00:00:02 addr:02:00:00:00:00:03:"},
 		{"mac of the boot interface", "BOOTIF=01-a0-36-9f-01-02-03 a0-36-9f-01-02-04", "BOOTIF=01-02-00-00-00-00-01 02-00-00-00-00-02"},
 		{"mac in a name", "enxa0369f010203: renamed from eth0 (a0:36:9f:01:02:03)", "enx020000000001: renamed from eth0 (02:00:00:00:00:01)"},
@@ -42,13 +46,17 @@ func TestRedactText(t *testing.T) {
 		{"gid", "fe80:0000:0000:0000:0c42:a103:00ab:1234", "fe80:0000:0000:0000:0200:0000:0000:0001"},
 		{"gid of RoCE over IPv4", "0000:0000:0000:0000:0000:ffff:0a01:0203 10.1.2.3", "0000:0000:0000:0000:0000:ffff:c000:0201 192.0.2.1"},
 		{"no gid", "0000:0000:0000:0000:0000:0000:0000:0000", "0000:0000:0000:0000:0000:0000:0000:0000"},
-		{"guid", "0c42:a103:00ab:1234 and its gid fe80:0000:0000:0000:0c42:a103:00ab:1234, none 0000:0000:0000:0000",
-			"0200:0000:0000:0001 and its gid fe80:0000:0000:0000:0200:0000:0000:0001, none 0000:0000:0000:0000"},
+		{
+			"guid", "0c42:a103:00ab:1234 and its gid fe80:0000:0000:0000:0c42:a103:00ab:1234, none 0000:0000:0000:0000",
+			"0200:0000:0000:0001 and its gid fe80:0000:0000:0000:0200:0000:0000:0001, none 0000:0000:0000:0000",
+		},
 		{"bare guid", "node_guid: 0x0c42a10300ab1234", "node_guid: 0x0200000000000001"},
 
 		{"home", "/home/alice/.nccl.conf /home/bob:/home/alice /home/user1 /Users/carol/x", "/home/user1/.nccl.conf /home/user2:/home/user1 /home/user1 /Users/user3/x"},
-		{"secrets", `NVIDIA_API_KEY=nvapi-abc NCCL_IB_PKEY=0x8001 HF_TOKEN="a b" x UCX_RKEY_MPOOL=1 password='p q'`,
-			`NVIDIA_API_KEY=redacted NCCL_IB_PKEY=0x8001 HF_TOKEN=redacted x UCX_RKEY_MPOOL=1 password=redacted`},
+		{
+			"secrets", `NVIDIA_API_KEY=nvapi-abc NCCL_IB_PKEY=0x8001 HF_TOKEN="a b" x UCX_RKEY_MPOOL=1 password='p q'`,
+			`NVIDIA_API_KEY=redacted NCCL_IB_PKEY=0x8001 HF_TOKEN=redacted x UCX_RKEY_MPOOL=1 password=redacted`,
+		},
 		{"serial number", "Serial Number : 1654922003141\nSerial Number : N/A\nboard 1654922003141 x", "Serial Number : serial-1\nSerial Number : N/A\nboard serial-1 x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
