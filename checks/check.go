@@ -51,6 +51,11 @@ var All = []*Check{
 type Options struct {
 	// Probe is how much of the probe is run.
 	Probe probe.Mode
+	// ProbeBusy lets the probe use GPUs that other processes use as well.
+	ProbeBusy bool
+	// ProbeTimeout bounds each step of starting the driver, and each transfer
+	// where it is shorter than the probe's own bound; 0 means the defaults.
+	ProbeTimeout time.Duration
 	// Deadline bounds each check; 0 means a default of 20 s. The probe has
 	// its own deadline.
 	Deadline time.Duration

@@ -1,13 +1,698 @@
 package checks
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 var containerCheck = &Check{
-	Name:   "container",
-	Doc:    `container`,
+	Name: "container",
+	Doc: `what surrounds this process: container, limits, devices
+
+Read from /proc/self (mountinfo, status, cgroup, ns), the resource limits, the
+file system at /dev/shm, the nodes below /dev, what the NVIDIA kernel driver
+says in /proc/driver/nvidia/gpus, and /sys/fs/cgroup. Whether this is a
+container is decided by several signs together; none alone is proof.
+get_mempolicy and mlock are really called.`,
 	After:  []string{"pci"},
-	Gather: func(context.Context, *Gathering) error { return errors.New("not written yet") },
+	Gather: gatherContainer,
+}
+
+// maxNodes bounds the device nodes that are reported.
+const maxNodes = 1024
+
+func gatherContainer(ctx context.Context, g *Gathering) error {
+	c := &containerReader{g: g, h: g.Host}
+	mounts, err := readMounts(g.Host)
+	if err != nil {
+		c.unknown("shm", err)
+	}
+	c.mounts = mounts
+	c.readNamespaces()
+	c.readStatus()
+	c.readProcess(ctx)
+	c.readShm(ctx)
+	c.readSys()
+	c.readNodes(ctx)
+	c.readDriver()
+	c.f.Cgroup = readCgroup(g.Host, mounts)
+	c.decideInside(ctx)
+	if n, err := g.Host.Int("/proc/sys/kernel/yama/ptrace_scope"); err == nil && n >= 0 && n <= 3 {
+		scope := int(n)
+		c.f.PtraceScope = &scope
+	}
+	g.Facts.Container = &c.f
+	return nil
+}
+
+// containerReader fills in the section part by part.
+type containerReader struct {
+	g *Gathering
+	h *Host
+	f ContainerFacts
+	// mounts is nil when they could not be read.
+	mounts []*mountinfo.Info
+	// devices are the names in /dev; nil when they could not be read.
+	devices []string
+}
+
+func (c *containerReader) unknown(fact string, err error) {
+	c.g.Unknown("container", fact, err.Error(), hintFor(err))
+}
+
+// readMounts returns the mounts that this process sees.
+func readMounts(h *Host) ([]*mountinfo.Info, error) {
+	const file = "/proc/self/mountinfo"
+	b, err := h.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := parseMounts(b)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	return mounts, nil
+}
+
+// parseMounts parses mountinfo, see proc_pid_mountinfo(5). A last line that
+// lacks its end was cut off and is left out.
+func parseMounts(b []byte) ([]*mountinfo.Info, error) {
+	b = b[:bytes.LastIndexByte(b, '\n')+1]
+	return mountinfo.GetMountsFromReader(bytes.NewReader(b), nil)
+}
+
+// mountAt returns what is mounted at a path: the last mount there covers the
+// others.
+func mountAt(mounts []*mountinfo.Info, at string) *mountinfo.Info {
+	for _, m := range slices.Backward(mounts) {
+		if m.Mountpoint == at {
+			return m
+		}
+	}
+	return nil
+}
+
+// isReadOnly reports whether a mount, or its whole file system, is read-only.
+func isReadOnly(m *mountinfo.Info) bool {
+	return hasOption(m.Options, "ro") || hasOption(m.VFSOptions, "ro")
+}
+
+func hasOption(options, option string) bool {
+	return slices.Contains(strings.Split(options, ","), option)
+}
+
+// The inode numbers of the namespaces that the kernel itself makes, since 3.8
+// (include/linux/proc_ns.h, PROC_*_INIT_INO).
+const (
+	initialIPC  = "ipc:[4026531839]"  // 0xEFFFFFFF
+	initialUser = "user:[4026531837]" // 0xEFFFFFFD
+	initialPID  = "pid:[4026531836]"  // 0xEFFFFFFC
+)
+
+func (c *containerReader) readNamespaces() {
+	private := func(name, initial, fact string) *bool {
+		link, err := c.h.Link("/proc/self/ns/" + name)
+		if err != nil {
+			c.unknown(fact, err)
+			return nil
+		}
+		if !strings.HasPrefix(link, name+":[") {
+			c.g.Unknown("container", fact, fmt.Sprintf("/proc/self/ns/%s names no namespace", name), "")
+			return nil
+		}
+		other := link != initial
+		return &other
+	}
+	c.f.PrivateIPC = private("ipc", initialIPC, "private_ipc")
+	c.f.PrivatePID = private("pid", initialPID, "private_pid")
+	c.f.PrivateUser = private("user", initialUser, "private_user")
+}
+
+func (c *containerReader) readStatus() {
+	b, err := c.h.Read("/proc/self/status")
+	if err != nil {
+		c.unknown("capabilities", err)
+		c.unknown("seccomp", err)
+		return
+	}
+	for line := range bytes.Lines(b) {
+		key, value, _ := strings.Cut(string(line), ":")
+		value = strings.TrimSpace(value)
+		switch key {
+		case "CapEff":
+			if mask, err := strconv.ParseUint(value, 16, 64); err == nil {
+				c.f.Capabilities = capabilityNames(mask)
+			}
+		case "Seccomp": // SECCOMP_MODE_*, include/uapi/linux/seccomp.h.
+			if n, err := strconv.Atoi(value); err == nil && n >= 0 && n <= 2 {
+				c.f.Seccomp = [...]string{"none", "strict", "filter"}[n]
+			}
+		}
+	}
+	if c.f.Capabilities == nil {
+		c.g.Unknown("container", "capabilities", "/proc/self/status does not show CapEff", "")
+	}
+}
+
+// capabilities are the names of the bits of CapEff, in order
+// (include/uapi/linux/capability.h of Linux 6.18).
+var capabilities = [...]string{
+	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
+	"LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER",
+	"SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE",
+	"SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP",
+	"MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF",
+	"CHECKPOINT_RESTORE",
+}
+
+// capabilityNames names the bits that are set; one without a name is CAP_n.
+func capabilityNames(mask uint64) []string {
+	names := []string{}
+	for bit := range 64 {
+		switch {
+		case mask>>bit&1 == 0:
+		case bit < len(capabilities):
+			names = append(names, capabilities[bit])
+		default:
+			names = append(names, fmt.Sprintf("CAP_%d", bit))
+		}
+	}
+	return names
+}
+
+// readProcess asks for limits and for the calls that a filter may refuse.
+func (c *containerReader) readProcess(ctx context.Context) {
+	var limits map[string]machine.Limit
+	if err := c.h.Ask(ctx, machine.AskLimits, &limits); err != nil {
+		c.unknown("memlock_soft_bytes", err)
+	}
+	if l, ok := limits["memlock"]; ok {
+		c.f.MemlockSoftBytes, c.f.MemlockHardBytes = &l.Soft, &l.Hard
+	}
+	if l, ok := limits["stack"]; ok {
+		c.f.StackSoftBytes = &l.Soft
+	}
+	if l, ok := limits["nofile"]; ok {
+		c.f.NOFILESoft = &l.Soft
+	}
+	var calls map[string]string
+	if err := c.h.Ask(ctx, machine.AskSyscalls, &calls); err != nil {
+		c.unknown("get_mempolicy", err)
+	}
+	c.f.GetMempolicy = printable(calls["get_mempolicy"], maxShown)
+	c.f.Mlock = printable(calls["mlock"], maxShown)
+}
+
+func (c *containerReader) readShm(ctx context.Context) {
+	const shm = "/dev/shm"
+	if c.mounts == nil {
+		return // Noted already.
+	}
+	at, err := c.h.Real(shm) // On older systems it leads to /run/shm.
+	if err != nil {
+		at = shm
+	}
+	m := mountAt(c.mounts, at)
+	mounted := m != nil
+	c.f.SHMMounted = &mounted
+	if !mounted {
+		return
+	}
+	var size machine.Statfs
+	if err := c.h.Ask(ctx, machine.AskStatfs+shm, &size); err != nil {
+		c.unknown("shm", err)
+		return
+	}
+	c.f.SHM = &FileSystem{
+		Path: shm, Type: printable(m.FSType, maxShown),
+		SizeBytes: size.SizeBytes, UsedBytes: max(0, size.SizeBytes-size.FreeBytes), FreeBytes: size.FreeBytes,
+		ReadOnly: size.ReadOnly || isReadOnly(m),
+	}
+}
+
+func (c *containerReader) readSys() {
+	if c.mounts != nil {
+		m := mountAt(c.mounts, "/sys")
+		mounted := m != nil && m.FSType == "sysfs"
+		c.f.SysMounted = &mounted
+		if mounted {
+			readOnly := isReadOnly(m)
+			c.f.SysReadOnly = &readOnly
+		}
+	}
+	names, err := c.h.Dir("/sys/bus/pci/devices")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.unknown("pci_visible", err)
+		return
+	}
+	visible := len(names) > 0
+	c.f.PCIVisible = &visible
+}
+
+// readNodes lists the nodes of GPUs and RDMA devices, and tries what this
+// process may do with them.
+func (c *containerReader) readNodes(ctx context.Context) {
+	names, err := c.h.Dir("/dev")
+	if err != nil {
+		c.unknown("device_nodes", err)
+		return
+	}
+	c.devices = names
+	paths := []string{}
+	for _, name := range names {
+		at := "/dev/" + name
+		switch {
+		case name == "kfd", name == "gdrdrv", name == "infiniband":
+			paths = append(paths, c.nodesAt(at)...)
+		case name == "dri":
+			paths = append(paths, slices.DeleteFunc(c.nodesAt(at), func(p string) bool {
+				return !strings.HasPrefix(path.Base(p), "renderD")
+			})...)
+		case strings.HasPrefix(name, "nvidia"):
+			paths = append(paths, c.nodesAt(at)...)
+		}
+	}
+	if len(paths) > maxNodes {
+		c.g.Unknown("container", "device_nodes", fmt.Sprintf("more than %d nodes; the rest was left out", maxNodes), "")
+		paths = paths[:maxNodes]
+	}
+	nodes := make([]DeviceNode, len(paths))
+	var refused error
+	for i, p := range paths {
+		var access string
+		if err := c.h.Ask(ctx, machine.AskAccess+p, &access); err != nil {
+			refused = cmp.Or(refused, fmt.Errorf("access of %s: %w", p, err))
+		}
+		nodes[i] = DeviceNode{Path: p, Access: printable(access, maxShown)}
+	}
+	if refused != nil {
+		c.unknown("device_nodes.access", refused) // Once, not for each node.
+	}
+	c.f.DeviceNodes = nodes
+}
+
+// nodesAt returns a node's path, or those in a folder.
+func (c *containerReader) nodesAt(at string) []string {
+	info, err := c.h.Stat(at)
+	if err != nil || !info.Mode.IsDir() {
+		return []string{at}
+	}
+	names, err := c.h.Dir(at)
+	if err != nil {
+		c.unknown("device_nodes", err)
+	}
+	paths := make([]string, 0, len(names))
+	for _, name := range names {
+		// by-ibdev, by-path and their like name the same nodes once more.
+		if info, err := c.h.Stat(path.Join(at, name)); err == nil && info.Mode.IsDir() {
+			continue
+		}
+		paths = append(paths, path.Join(at, name))
+	}
+	return paths
+}
+
+// readDriver lists the GPUs that the NVIDIA kernel driver knows. In a
+// container that got some of a host's GPUs it may list those of the host.
+func (c *containerReader) readDriver() {
+	const folder = "/proc/driver/nvidia/gpus"
+	names, err := c.h.Dir(folder)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.unknown("driver_devices", err)
+		}
+		return
+	}
+	for _, name := range names[:min(len(names), maxNodes)] {
+		b, err := c.h.Read(path.Join(folder, name, "information"))
+		if err != nil {
+			c.unknown("driver_devices", err)
+			continue
+		}
+		d := parseGPUInformation(b)
+		d.Address = cmp.Or(canonicalAddress(name), d.Address)
+		if d.Address == "" {
+			continue
+		}
+		c.f.DriverDevices = append(c.f.DriverDevices, d)
+		if d.Minor == nil || d.Excluded || c.devices == nil {
+			continue
+		}
+		if node := fmt.Sprintf("nvidia%d", *d.Minor); !slices.Contains(c.devices, node) {
+			c.f.MissingNodes = append(c.f.MissingNodes, "/dev/"+node)
+		}
+	}
+}
+
+// parseGPUInformation parses a file "information" of the NVIDIA driver
+// (kernel-open/nvidia/nv-procfs.c). Drivers before 455 call an excluded GPU
+// blacklisted.
+func parseGPUInformation(b []byte) DriverDevice {
+	var d DriverDevice
+	for line := range bytes.Lines(b) {
+		key, value, _ := strings.Cut(string(line), ":")
+		value = strings.TrimSpace(value)
+		switch strings.TrimSpace(key) {
+		case "Model":
+			d.Model = printable(value, maxShown)
+		case "Bus Location":
+			d.Address = canonicalAddress(value)
+		case "Device Minor":
+			if n, err := strconv.Atoi(value); err == nil && n >= 0 {
+				d.Minor = &n
+			}
+		case "GPU Excluded", "Blacklisted":
+			d.Excluded = value == "Yes"
+		}
+	}
+	return d
+}
+
+// cgroupPath is a line of /proc/self/cgroup.
+type cgroupPath struct {
+	// controllers is empty for the hierarchy of version 2.
+	controllers []string
+	path        string
+}
+
+// parseCgroup parses /proc/self/cgroup: "ID:controllers:path", see
+// cgroups(7).
+func parseCgroup(b []byte) []cgroupPath {
+	var paths []cgroupPath
+	for line := range bytes.Lines(b) {
+		f := strings.SplitN(strings.TrimRight(string(line), "\n"), ":", 3)
+		if len(f) != 3 || !path.IsAbs(f[2]) || len(paths) == 64 {
+			continue
+		}
+		p := cgroupPath{path: path.Clean(f[2])}
+		if f[1] != "" {
+			p.controllers = strings.Split(f[1], ",")
+		}
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// readCgroup returns the limits of this process's control group; nil when
+// there is none to be seen.
+func readCgroup(h *Host, mounts []*mountinfo.Info) *Cgroup {
+	b, err := h.Read("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	paths := parseCgroup(b)
+	if m := mountAt(mounts, "/sys/fs/cgroup"); m != nil && m.FSType == "cgroup2" {
+		folders := cgroupFolders(paths, "", m)
+		return &Cgroup{
+			Version:        2,
+			MemoryMaxBytes: lowestLimit(h, folders, "memory.max"),
+			CPUs:           nearest(h, folders, "cpuset.cpus.effective"),
+			Nodes:          nearest(h, folders, "cpuset.mems.effective"),
+		}
+	}
+	controller := func(name string) []string {
+		for _, m := range mounts {
+			if m.FSType == "cgroup" && hasOption(m.VFSOptions, name) {
+				return cgroupFolders(paths, name, m)
+			}
+		}
+		return nil
+	}
+	memory, cpuset := controller("memory"), controller("cpuset")
+	if memory == nil && cpuset == nil {
+		return nil
+	}
+	return &Cgroup{
+		Version:        1,
+		MemoryMaxBytes: lowestLimit(h, memory, "memory.limit_in_bytes"),
+		CPUs:           cmp.Or(nearest(h, cpuset, "cpuset.effective_cpus"), nearest(h, cpuset, "cpuset.cpus")),
+		Nodes:          cmp.Or(nearest(h, cpuset, "cpuset.effective_mems"), nearest(h, cpuset, "cpuset.mems")),
+	}
+}
+
+// cgroupFolders returns the folders of this process's group in a hierarchy
+// and of the groups above it, the nearest first. A mount may show a part of
+// the hierarchy only, with the process's group as its root.
+func cgroupFolders(paths []cgroupPath, controller string, m *mountinfo.Info) []string {
+	at := "/"
+	for _, p := range paths {
+		if controller == "" && p.controllers == nil || slices.Contains(p.controllers, controller) {
+			at = p.path
+		}
+	}
+	if m.Root != "/" {
+		rest, below := strings.CutPrefix(at, m.Root)
+		if !below {
+			rest = ""
+		}
+		at = path.Join("/", rest)
+	}
+	var folders []string
+	for range 64 {
+		folders = append(folders, path.Join(m.Mountpoint, at))
+		if at == "/" {
+			break
+		}
+		at = path.Dir(at)
+	}
+	return folders
+}
+
+// lowestLimit returns the smallest limit in force: each group above limits
+// those below it. -1 is none, nil that no group shows one.
+func lowestLimit(h *Host, folders []string, file string) *int64 {
+	// Version 1 writes "none" as the largest multiple of a page: 4 KiB on
+	// amd64, 64 KiB on some arm64 (PAGE_COUNTER_MAX,
+	// include/linux/page_counter.h).
+	const none = math.MaxInt64 &^ (1<<16 - 1)
+	var lowest *int64
+	for _, folder := range folders {
+		s, err := h.Text(path.Join(folder, file))
+		if err != nil {
+			continue
+		}
+		n, err := strconv.ParseInt(s, 10, 64)
+		switch {
+		case s == "max" || err == nil && n >= none:
+			n = -1
+		case err != nil || n < 0:
+			continue
+		}
+		if lowest == nil || *lowest == -1 || n != -1 && n < *lowest {
+			lowest = &n
+		}
+	}
+	return lowest
+}
+
+// nearest returns the content of a file in the first folder that has it.
+func nearest(h *Host, folders []string, file string) string {
+	for _, folder := range folders {
+		if s, err := h.Text(path.Join(folder, file)); err == nil && s != "" {
+			return printable(s, maxShown)
+		}
+	}
+	return ""
+}
+
+// sign is one sign of a container.
+type sign struct {
+	// evidence names the file or variable, runtime what it points to.
+	evidence, runtime string
+	// sure is true for what is only seen by a process in a container. The
+	// others may be left over in a disk that was made of an image.
+	sure bool
+}
+
+// runtimes are the names of Runtime, the most telling first: what runs inside
+// another thing, or on top of it, stands before it.
+var runtimes = []string{"gvisor", "apptainer", "enroot", "kubernetes", "podman", "docker", "lxc", "containerd", "other"}
+
+// decideInside weighs the signs of a container.
+func (c *containerReader) decideInside(ctx context.Context) {
+	signs := slices.Concat(c.signsOfEnvironment(ctx), c.signsOfFiles(), c.signsOfMounts(), c.signsOfCgroup())
+	sure := slices.ContainsFunc(signs, func(s sign) bool { return s.sure })
+	layered, rootKnown := c.layeredRoot()
+	isPrivate := func(p *bool) bool { return p != nil && *p }
+	apart := isPrivate(c.f.PrivatePID) || isPrivate(c.f.PrivateIPC)
+	initial := c.f.PrivatePID != nil && c.f.PrivateIPC != nil && !apart
+	inside := false
+	switch {
+	case sure, len(signs) > 0 && (layered || apart), layered && apart:
+		inside = true
+	case initial && rootKnown && !layered:
+		// A disk made of an image may hold such files; the process lives in
+		// the kernel's own namespaces, on a disk of its own.
+	default:
+		c.g.Unknown("container", "inside", "namespaces and mounts do not tell whether this is a container", "")
+		c.note(signs)
+		return
+	}
+	c.f.Inside = &inside
+	c.note(signs)
+	if !inside {
+		return
+	}
+	c.f.Runtime = "other"
+	for _, r := range runtimes {
+		if slices.ContainsFunc(signs, func(s sign) bool { return s.runtime == r }) {
+			c.f.Runtime = r
+			break
+		}
+	}
+}
+
+// note lists the evidence.
+func (c *containerReader) note(signs []sign) {
+	seen := make(map[string]bool)
+	for _, s := range signs {
+		seen[printable(s.evidence, maxShown)] = true
+	}
+	c.f.Evidence = slices.Sorted(maps.Keys(seen))
+}
+
+func (c *containerReader) signsOfEnvironment(ctx context.Context) []sign {
+	env, err := environment(ctx, c.h)
+	if err != nil {
+		return nil // The check env says so.
+	}
+	var signs []sign
+	for _, known := range []struct{ name, runtime string }{
+		{"APPTAINER_CONTAINER", "apptainer"},
+		{"SINGULARITY_CONTAINER", "apptainer"},
+		{"KUBERNETES_SERVICE_HOST", "kubernetes"},
+	} {
+		if env[known.name] != "" {
+			signs = append(signs, sign{"$" + known.name, known.runtime, true})
+		}
+	}
+	// The interface of systemd for containers: the manager's name.
+	if manager := env["container"]; manager != "" {
+		runtime := "other"
+		if name := strings.TrimSuffix(manager, "-libvirt"); slices.Contains(runtimes, name) {
+			runtime = name
+		}
+		signs = append(signs, sign{"$container", runtime, true})
+	}
+	for name := range env {
+		if strings.HasPrefix(name, "ENROOT_") {
+			// Also set where containers are started, so no proof.
+			signs = append(signs, sign{"$" + name, "enroot", false})
+		}
+	}
+	return signs
+}
+
+func (c *containerReader) signsOfFiles() []sign {
+	var signs []sign
+	for _, known := range []sign{
+		{"/.dockerenv", "docker", false},
+		{"/run/.containerenv", "podman", false},
+		{"/.singularity.d", "apptainer", false},
+		{"/var/run/secrets/kubernetes.io", "kubernetes", true},
+	} {
+		if found, err := c.h.Exists(known.evidence); err == nil && found {
+			signs = append(signs, known)
+		}
+	}
+	if isGVisor(c.h) {
+		signs = append(signs, sign{"/proc/version", "gvisor", true})
+	}
+	return signs
+}
+
+// runtimePaths are parts of the paths under which runtimes keep the layers
+// and files that they mount.
+var runtimePaths = []struct{ part, runtime string }{
+	{"/kubelet/pods/", "kubernetes"},
+	{"/docker/", "docker"},
+	{"/containers/storage/", "podman"},
+	{"/overlay-containers/", "podman"},
+	{"io.containerd.snapshotter", "containerd"},
+	{"io.containerd.grpc", "containerd"},
+	{"/buildkit/", "containerd"},
+	{"/enroot/", "enroot"},
+	{"/lxc/", "lxc"},
+}
+
+// signsOfMounts looks at the root and at the files that runtimes mount over
+// those of an image.
+func (c *containerReader) signsOfMounts() []sign {
+	var signs []sign
+	for _, at := range []string{"/", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"} {
+		m := mountAt(c.mounts, at)
+		if m == nil {
+			continue
+		}
+		from := m.Root
+		if at == "/" {
+			from += " " + m.VFSOptions
+		}
+		for _, known := range runtimePaths {
+			if strings.Contains(from, known.part) {
+				signs = append(signs, sign{"/proc/self/mountinfo: " + at, known.runtime, true})
+				break
+			}
+		}
+	}
+	return signs
+}
+
+// signsOfCgroup looks at the names of the control groups, which name the
+// runtime unless the group has a namespace of its own.
+func (c *containerReader) signsOfCgroup() []sign {
+	var signs []sign
+	for _, file := range []string{"/proc/self/cgroup", "/proc/1/cgroup"} {
+		b, err := c.h.Read(file)
+		if err != nil {
+			continue
+		}
+		for _, p := range parseCgroup(b) {
+			for _, known := range []struct{ part, runtime string }{
+				{"kubepods", "kubernetes"},
+				{"libpod-", "podman"},
+				{"/libpod", "podman"},
+				{"/docker/", "docker"},
+				{"/docker-", "docker"},
+				{"/lxc/", "lxc"},
+				{"/lxc.payload", "lxc"},
+				{"/cri-containerd-", "containerd"},
+			} {
+				// docker-abc.scope is a container, docker.service its daemon.
+				if strings.Contains(p.path, known.part) {
+					signs = append(signs, sign{file, known.runtime, true})
+					break
+				}
+			}
+		}
+	}
+	return signs
+}
+
+// layeredRoot reports whether the root is made of layers, as container
+// runtimes (and live systems) do it, and whether that is known.
+func (c *containerReader) layeredRoot() (layered, known bool) {
+	m := mountAt(c.mounts, "/")
+	if m == nil {
+		return false, false
+	}
+	switch m.FSType {
+	case "overlay", "aufs", "squashfs", "9p", "virtiofs":
+		return true, true
+	}
+	return strings.HasPrefix(m.FSType, "fuse"), true
 }

@@ -1,12 +1,257 @@
 package checks
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 var envCheck = &Check{
-	Name:   "env",
-	Doc:    `env`,
-	Gather: func(context.Context, *Gathering) error { return errors.New("not written yet") },
+	Name: "env",
+	Doc: `the variables that steer communication
+
+Read from the environment of this process and from the configuration files of
+NCCL ($NCCL_CONF_FILE or ~/.nccl.conf, then /etc/nccl.conf) and RCCL
+(~/.rccl.conf, then /etc/rccl.conf). The environment wins over the files, and
+the first file that sets a variable wins over those after it.`,
+	Gather: gatherEnv,
+}
+
+const (
+	// maxValue bounds the value of a variable, in bytes.
+	maxValue = 4 << 10
+	// maxVariables bounds the settings that are reported from one source.
+	maxVariables = 1024
+	// confValue is how much of a name or a value NCCL takes from a file
+	// (buffers of 1024 bytes in setEnvFile, NCCL src/misc/param.cc).
+	confValue = 1023
+)
+
+// communicationPrefixes begin the names that steer communication libraries.
+var communicationPrefixes = []string{
+	"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OFI_NCCL_",
+	"OMPI_MCA_", "TORCH_NCCL_", "NVSHMEM_",
+}
+
+// communicationNames are names that no prefix covers.
+var communicationNames = []string{
+	"GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH", "LD_PRELOAD",
+	"NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
+}
+
+// steersCommunication reports whether a variable belongs into EnvFacts.
+func steersCommunication(name string) bool {
+	return slices.Contains(communicationNames, name) ||
+		slices.ContainsFunc(communicationPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// environment returns the variables that the host's answer holds, by name.
+func environment(ctx context.Context, h *Host) (map[string]string, error) {
+	var list []string
+	if err := h.Ask(ctx, machine.AskEnviron, &list); err != nil {
+		return nil, fmt.Errorf("read the environment: %w", err)
+	}
+	env := make(map[string]string, len(list))
+	for _, setting := range list {
+		name, value, ok := strings.Cut(setting, "=")
+		if _, known := env[name]; ok && name != "" && !known { // getenv(3) takes the first.
+			env[name] = value
+		}
+	}
+	return env, nil
+}
+
+func gatherEnv(ctx context.Context, g *Gathering) error {
+	env, err := environment(ctx, g.Host)
+	if err != nil {
+		return err
+	}
+	variables := []Variable{}
+	for name, value := range env {
+		if steersCommunication(name) && printable(name, confValue) == name {
+			variables = append(variables, Variable{
+				Name: name, Value: printable(value, maxValue), Source: "environment", Effective: true,
+			})
+		}
+	}
+	nccl, rccl := confFiles(homeFolder(ctx, g.Host, env), env["NCCL_CONF_FILE"])
+	for _, files := range [][]string{nccl, rccl} {
+		variables = append(variables, readConfFiles(g, files, env)...)
+	}
+	if conf := env["NCCL_CONF_FILE"]; conf != "" {
+		noteMissingConf(g, conf)
+	}
+	slices.SortFunc(variables, func(a, b Variable) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Line, b.Line))
+	})
+	g.Facts.Env = &EnvFacts{Variables: variables}
+	return nil
+}
+
+// confFiles returns the files that NCCL and RCCL read, in order. A file that
+// NCCL_CONF_FILE names stands in for the one in the home folder (since NCCL
+// 2.23; initEnvFunc, NCCL src/misc/param.cc). RCCL's names are those of its
+// documentation (environment variables, NCCL_CONF_FILE).
+func confFiles(home, conf string) (nccl, rccl []string) {
+	switch {
+	case conf != "":
+		nccl = append(nccl, conf)
+	case home != "":
+		nccl = append(nccl, path.Join(home, ".nccl.conf"))
+		rccl = append(rccl, path.Join(home, ".rccl.conf"))
+	}
+	return append(nccl, "/etc/nccl.conf"), append(rccl, "/etc/rccl.conf")
+}
+
+// homeFolder returns the user's home, from HOME or the password file; it is
+// empty when neither tells.
+func homeFolder(ctx context.Context, h *Host, env map[string]string) string {
+	if home := env["HOME"]; path.IsAbs(home) {
+		return path.Clean(home)
+	}
+	var ids machine.IDs
+	if err := h.Ask(ctx, machine.AskIDs, &ids); err != nil {
+		return ""
+	}
+	b, err := h.Read("/etc/passwd")
+	if err != nil {
+		return ""
+	}
+	uid := strconv.Itoa(ids.UID)
+	for line := range strings.Lines(string(b)) {
+		// name:password:uid:gid:comment:home:shell, passwd(5).
+		if f := strings.Split(strings.TrimSpace(line), ":"); len(f) >= 6 && f[2] == uid && path.IsAbs(f[5]) {
+			return path.Clean(f[5])
+		}
+	}
+	return ""
+}
+
+// readConfFiles returns what one library's files set. The environment and an
+// earlier setting win, because the library sets a variable only when it is
+// not set yet.
+func readConfFiles(g *Gathering, files []string, env map[string]string) []Variable {
+	var variables []Variable
+	taken := make(map[string]bool)
+	for _, file := range files {
+		if !path.IsAbs(file) {
+			continue // noteMissingConf says so.
+		}
+		b, err := g.Host.Read(file)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				g.Unknown("env", "variables", err.Error(), hintFor(err))
+			}
+			continue
+		}
+		settings, broken := parseConf(b)
+		for _, bad := range broken {
+			g.Unknown("env", "variables", fmt.Sprintf("%s:%d: %s", file, bad.line, bad.reason), "correct the line or take it out")
+		}
+		for _, s := range settings {
+			_, inEnv := env[s.Name]
+			s.Source = file
+			s.Effective = !inEnv && !taken[s.Name]
+			taken[s.Name] = true
+			if steersCommunication(s.Name) {
+				variables = append(variables, s)
+			}
+		}
+	}
+	return variables
+}
+
+// noteMissingConf says when NCCL_CONF_FILE leads nowhere: settings that
+// someone wrote have no effect then, and NCCL is silent about it.
+func noteMissingConf(g *Gathering, conf string) {
+	const hint = "set NCCL_CONF_FILE to the absolute path of a readable file"
+	shown := printable(conf, 200)
+	if !path.IsAbs(conf) {
+		g.Unknown("env", "variables", fmt.Sprintf("NCCL_CONF_FILE=%s depends on the working folder of the job", shown), hint)
+		return
+	}
+	if found, err := g.Host.Exists(conf); err == nil && !found {
+		g.Unknown("env", "variables", fmt.Sprintf("NCCL_CONF_FILE names %s, which does not exist", shown), hint)
+	}
+}
+
+// brokenLine is a line of a configuration file that has no effect.
+type brokenLine struct {
+	line   int
+	reason string
+}
+
+// parseConf parses a configuration file as NCCL does (setEnvFile, NCCL
+// src/misc/param.cc): a line that begins with # is a comment, one without =
+// is passed over, and in the others all that stands before the first = is the
+// name, blanks included.
+func parseConf(b []byte) (settings []Variable, broken []brokenLine) {
+	number := 0
+	for line := range bytes.Lines(b) {
+		number++
+		text := strings.TrimRight(string(line), "\r\n")
+		trimmed := strings.TrimSpace(text)
+		if trimmed == "" || trimmed[0] == '#' {
+			continue
+		}
+		if len(settings) == maxVariables || len(broken) == maxVariables {
+			return settings, append(broken, brokenLine{number, "too many lines; the rest was not read"})
+		}
+		name, value, ok := strings.Cut(text, "=")
+		switch {
+		case !ok:
+			broken = append(broken, brokenLine{number, "no NAME=value; the line has no effect"})
+		case !isVariableName(name):
+			broken = append(broken, brokenLine{number, fmt.Sprintf("%.60q is taken whole as the name of the variable; the line has no effect", name)})
+		default:
+			settings = append(settings, Variable{Name: name, Value: printable(value, confValue), Line: number})
+		}
+	}
+	return settings, broken
+}
+
+// isVariableName reports whether a program could look the name up.
+func isVariableName(name string) bool {
+	return name != "" && len(name) <= confValue && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	})
+}
+
+// printable returns at most limit bytes of s, with control characters and
+// bytes that are no UTF-8 written as escapes, so that a value can neither
+// steer a terminal nor break a report.
+func printable(s string, limit int) string {
+	if len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, unsafeRune) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		next := string(r)
+		if unsafeRune(r) {
+			q := strconv.QuoteRune(r)
+			next = q[1 : len(q)-1]
+		}
+		if b.Len()+len(next) > limit {
+			break
+		}
+		b.WriteString(next)
+	}
+	return b.String()
+}
+
+// unsafeRune reports whether a rune is to be escaped: control characters, and
+// format characters such as those that turn the direction of writing.
+func unsafeRune(r rune) bool {
+	return r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
 }

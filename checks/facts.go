@@ -18,6 +18,10 @@ const FactsSchema = "gpudoctor.facts/v1"
 type Facts struct {
 	// Schema is always FactsSchema.
 	Schema string `json:"schema"`
+	// Profile is what the facts are to be judged for, "training" or "image".
+	// It is no fact: the doctor sets it for the rules, and a document that was
+	// gathered has none.
+	Profile string `json:"profile,omitempty"`
 	// Host is the machine, its kernel and its processors.
 	Host *HostFacts `json:"host,omitempty"`
 	// PCI is the tree of PCI devices.
@@ -96,7 +100,8 @@ type Virtualization struct {
 	// Kind is "none", "kvm", "vmware", "hyperv", "xen", "firecracker",
 	// "gvisor", "wsl", "other". "none" is only said on evidence.
 	Kind string `json:"kind"`
-	// Guest is true in a virtual machine.
+	// Guest is true in a virtual machine, and under gVisor, whose kernel is
+	// not the one that drives the devices either.
 	Guest bool `json:"guest"`
 	// PassthroughHost is true when a device here is bound to vfio-pci or a
 	// vendor's vGPU manager: this kernel gives devices to guests.
@@ -136,7 +141,9 @@ type PCIDevice struct {
 	Vendor string `json:"vendor"`
 	Device string `json:"device"`
 	// Kind is what the class code says, in our words: "gpu", "nic",
-	// "nvswitch", "bridge", "host-bridge", "nvme", "audio", "other".
+	// "nvswitch", "bridge", "host-bridge", "nvme", "audio", "display" (a
+	// console or graphics inside the processor), "other"; empty where the
+	// class is not known.
 	Kind string `json:"kind"`
 	// Driver is the name of the bound driver, from the link driver.
 	Driver string `json:"driver,omitempty"`
@@ -152,8 +159,13 @@ type PCIDevice struct {
 	// Virtual is true for an SR-IOV virtual function (link physfn).
 	Virtual bool `json:"virtual,omitempty"`
 
+	// OffBus is true when config space reads as all ones: the device has
+	// fallen off the bus or has no power. Its ids are the kernel's memory.
+	OffBus bool `json:"off_bus,omitempty"`
 	// ConfigBytes is how much of config space could be read: 64 without
-	// root, 256 without extended space, 4096 whole, 0 none.
+	// root, 256 without extended space, 4096 whole, 0 none. Config space,
+	// link and BARs are read for GPUs, NICs, NVSwitches, NVMe drives and
+	// bridges alone.
 	ConfigBytes int `json:"config_bytes"`
 	// HeaderType is 0 for a device, 1 for a bridge; nil without config.
 	HeaderType *int `json:"header_type,omitempty"`
@@ -170,8 +182,9 @@ type PCIDevice struct {
 	ReadRequestBytes         int `json:"read_request_bytes,omitempty"`
 	// RelaxedOrdering is Device Control bit 4.
 	RelaxedOrdering *bool `json:"relaxed_ordering,omitempty"`
-	// Extended is true when extended config space was read, so that a
-	// missing extended capability is really missing.
+	// Extended is true when the whole list of extended capabilities was
+	// read and a hypervisor hides none of them, so that a missing one is
+	// really missing.
 	Extended bool `json:"extended"`
 	// ACS is the Access Control Services capability (0x000d).
 	ACS *ACS `json:"acs,omitempty"`
@@ -229,7 +242,8 @@ type ResizableBAR struct {
 
 // AER is the Advanced Error Reporting capability's status.
 type AER struct {
-	// Uncorrectable and Correctable name the bits that are set now.
+	// Uncorrectable and Correctable name the bits that are set now, as
+	// lspci does ("CmpltTO"); nil where config space does not show them.
 	Uncorrectable []string `json:"uncorrectable"`
 	Correctable   []string `json:"correctable"`
 	// TotalCorrectable, TotalFatal and TotalNonFatal are the kernel's
@@ -245,6 +259,8 @@ type BAR struct {
 	Index int `json:"index"`
 	// SizeBytes is end - start + 1.
 	SizeBytes int64 `json:"size_bytes"`
+	// Unassigned is true when the kernel found no room for it.
+	Unassigned bool `json:"unassigned,omitempty"`
 	// Prefetchable, Is64Bit and IO are flags of the resource.
 	Prefetchable bool `json:"prefetchable,omitempty"`
 	Is64Bit      bool `json:"is_64bit,omitempty"`
@@ -262,7 +278,8 @@ type IOMMUFacts struct {
 	Groups []IOMMUGroup `json:"groups"`
 	// Mode is "off" (no unit and no group), "passthrough" (every group of a
 	// GPU or NIC, or every group where there is neither, is identity),
-	// "translated" (none is) or "mixed"; empty when it is not known.
+	// "translated" (none is) or "mixed"; empty when it is not known. A GPU
+	// or NIC that is in no group counts as identity.
 	Mode string `json:"mode,omitempty"`
 	// CommandLine are the kernel parameters that bear on it. They say what
 	// was asked for, not what is in force.
@@ -321,6 +338,25 @@ type GPUFacts struct {
 	NVML string `json:"nvml"`
 	// NVMLError is the library's error code name, in that case.
 	NVMLError string `json:"nvml_error,omitempty"`
+	// NVMLStage is the step that was under way when it hung, crashed or
+	// failed: "nvmlDeviceGetHandleByIndex_v2 of GPU 3".
+	NVMLStage string `json:"nvml_stage,omitempty"`
+	// P2P is what NVML says of peer access for each ordered pair; nil when
+	// it was not asked.
+	P2P []GPUPeer `json:"p2p"`
+}
+
+// GPUPeer is NVML's nvmlDeviceGetP2PStatus of one ordered pair, in the words
+// of Pair.P2P.
+type GPUPeer struct {
+	// A drives the transfer, B owns the memory; both are PCI addresses.
+	A string `json:"a"`
+	B string `json:"b"`
+	// Read, Write, NVLink and Atomics are the status by capability index.
+	Read    string `json:"read,omitempty"`
+	Write   string `json:"write,omitempty"`
+	NVLink  string `json:"nvlink,omitempty"`
+	Atomics string `json:"atomics,omitempty"`
 }
 
 // GPUDriver is the kernel driver and its user-space counterpart.
@@ -354,11 +390,14 @@ type FabricManager struct {
 
 // GPU is one GPU, or what can be said of it.
 type GPU struct {
-	// Address is its PCI address.
+	// Address is its PCI address; empty for a GPU that NVML counts and that
+	// does not answer, where it cannot be told which one that is.
 	Address string `json:"address"`
 	// Vendor is "nvidia" or "amd".
 	Vendor string `json:"vendor"`
-	// InPCI and InNVML say who shows it.
+	// InPCI and InNVML say who shows it. They mean something only if the
+	// PCI tree was read, and if NVML answered to the end (GPUFacts.NVML is
+	// "ok").
 	InPCI  bool `json:"in_pci"`
 	InNVML bool `json:"in_nvml"`
 	// Error is NVML's error for this GPU: "GPU_IS_LOST".
@@ -622,7 +661,7 @@ type FileSystem struct {
 type DeviceNode struct {
 	Path string `json:"path"`
 	// Access is "rw", "r", "w" or "none": what this process may do, by
-	// access(2).
+	// access(2); empty where that could not be tried.
 	Access string `json:"access"`
 }
 
@@ -692,7 +731,8 @@ type Library struct {
 	// VersionSource is "file-name", "content" or "metadata".
 	VersionSource string `json:"version_source,omitempty"`
 	// FoundBy is "ld_library_path", "ld_cache", "default_path", "python",
-	// "toolkit" or "ld_preload".
+	// "toolkit" (a folder that the loader is not told of, among them those
+	// of ld.so.conf where no cache was made of it) or "ld_preload".
 	FoundBy string `json:"found_by"`
 	// Stub is true for a link-time stub of the CUDA toolkit, which does not
 	// work at run time.

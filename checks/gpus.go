@@ -1,13 +1,483 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 )
 
 var gpusCheck = &Check{
-	Name:   "gpus",
-	Doc:    `gpus`,
-	After:  []string{"pci"},
-	Gather: func(context.Context, *Gathering) error { return errors.New("not written yet") },
+	Name: "gpus",
+	Doc: `GPUs as the vendors' management libraries see them
+
+Asks NVIDIA's management library (libnvidia-ml.so.1), in a child process with a
+deadline, for every GPU: model, memory, PCIe and NVLinks, memory errors, modes,
+fabric, processes, and what it thinks of peer access between each two. Joins
+that with the PCI tree, so that a GPU that is missing in either is seen. Reads
+/proc/driver/nvidia for the kernel module, and /proc for the fabric manager.
+Nothing is changed.`,
+	After: []string{"pci"},
+	// A library that starts 8 GPUs one after the other takes longer than
+	// other checks may; the question to it has deadlines of its own.
+	Patient: true,
+	Gather:  gatherGPUs,
+}
+
+// The words of GPU.Vendor.
+const (
+	nvidiaGPU = "nvidia"
+	amdGPU    = "amd"
+)
+
+// gpuVendors are the words for PCI vendor ids.
+var gpuVendors = map[string]string{vendorNVIDIA: nvidiaGPU, vendorAMD: amdGPU}
+
+func gatherGPUs(ctx context.Context, g *Gathering) error {
+	c := &gpuGathering{Gathering: g, out: &GPUFacts{}}
+	answer, err := c.askNVML(ctx)
+	if err != nil {
+		return err
+	}
+	c.readDriver()
+	c.out.Driver.Version = answer.Driver.Version
+	c.out.Driver.NVMLVersion = answer.Driver.NVMLVersion
+	c.out.Driver.CUDAVersion = answer.Driver.CUDAVersion
+	c.out.NVML, c.out.NVMLError, c.out.NVMLStage = answer.Outcome, answer.ErrorName, answer.Stage
+	c.join(answer.Devices)
+	for _, p := range answer.P2P {
+		c.out.P2P = append(c.out.P2P, GPUPeer(p))
+	}
+	c.noteNVML(answer)
+	c.noteRefusals(answer.Devices)
+	c.out.NVSwitches = c.countNVSwitches()
+	if c.hasFabric() {
+		c.out.Driver.FabricManager = c.findFabricManager()
+	}
+	g.Facts.GPUs = c.out
+	return nil
+}
+
+// gpuGathering is the gathering of the section under way.
+type gpuGathering struct {
+	*Gathering
+	out *GPUFacts
+}
+
+// notAsked is GPUFacts.NVML of a recording that holds no answer.
+const notAsked = "not-asked"
+
+func (c *gpuGathering) askNVML(ctx context.Context) (*nvml.Answer, error) {
+	answer := &nvml.Answer{}
+	err := c.Host.Ask(ctx, machine.AskNVML, answer)
+	switch {
+	case err == nil:
+		return answer, nil
+	case ctx.Err() != nil:
+		return nil, err
+	case !errors.Is(err, machine.ErrNotRecorded):
+		return &nvml.Answer{Outcome: nvml.Failed, Reason: err.Error()}, nil
+	}
+	return &nvml.Answer{Outcome: notAsked}, nil
+}
+
+// join makes the list of GPUs from the PCI tree and from NVML.
+func (c *gpuGathering) join(devices []nvml.Device) {
+	byAddress := make(map[string]*GPU)
+	if c.Facts.PCI != nil {
+		c.out.Devices = []GPU{}
+		for _, d := range c.Facts.PCI.Devices {
+			vendor := gpuVendors[d.Vendor]
+			// The virtual functions of a host that shares its GPUs are no
+			// GPUs of its own.
+			if d.Kind == kindGPU && vendor != "" && !d.Virtual {
+				byAddress[d.Address] = &GPU{Address: d.Address, Vendor: vendor, InPCI: true}
+			}
+		}
+	}
+	var silent []nvml.Device
+	for _, d := range devices {
+		if d.Address == "" {
+			silent = append(silent, d)
+			continue
+		}
+		gpu := byAddress[d.Address]
+		if gpu == nil {
+			gpu = &GPU{Address: d.Address, Vendor: nvidiaGPU, InPCI: c.inPCI(d.Address)}
+			byAddress[d.Address] = gpu
+		}
+		c.fill(gpu, d)
+	}
+	for _, gpu := range byAddress {
+		c.out.Devices = append(c.out.Devices, *gpu)
+	}
+	c.placeSilent(silent)
+	slices.SortFunc(c.out.Devices, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
+}
+
+func (c *gpuGathering) inPCI(address string) bool {
+	return c.Facts.PCI != nil && slices.ContainsFunc(c.Facts.PCI.Devices, func(d PCIDevice) bool { return d.Address == address })
+}
+
+// placeSilent finds out which GPUs those are that NVML counts but that do not
+// even tell their address: as many as are left over in the PCI tree, if all
+// have the same error. Where that is not so, they stand without an address.
+func (c *gpuGathering) placeSilent(silent []nvml.Device) {
+	var left []int
+	for i, gpu := range c.out.Devices {
+		if gpu.Vendor == nvidiaGPU && !gpu.InNVML && !c.givenAway(gpu.Address) {
+			left = append(left, i)
+		}
+	}
+	sure := len(left) == len(silent) && !slices.ContainsFunc(silent, func(d nvml.Device) bool { return d.Error != silent[0].Error })
+	for i, d := range silent {
+		gpu := &GPU{Vendor: nvidiaGPU}
+		if sure {
+			gpu = &c.out.Devices[left[i]]
+		}
+		gpu.InNVML, gpu.Error = true, d.Error
+		if len(silent) == 1 || !sure {
+			gpu.Index = &d.Index
+		}
+		if !sure {
+			c.out.Devices = append(c.out.Devices, *gpu)
+		}
+	}
+}
+
+// givenAway is true for a GPU that another driver than NVIDIA's holds, such as
+// vfio-pci for a guest: NVML does not count it.
+func (c *gpuGathering) givenAway(address string) bool {
+	return c.Facts.PCI != nil && slices.ContainsFunc(c.Facts.PCI.Devices, func(d PCIDevice) bool {
+		return d.Address == address && d.Driver != "" && d.Driver != "nvidia"
+	})
+}
+
+// fill copies what NVML said of a GPU.
+func (c *gpuGathering) fill(gpu *GPU, d nvml.Device) {
+	gpu.InNVML = true
+	gpu.Error = d.Error
+	gpu.Index = &d.Index
+	gpu.UUID = d.UUID
+	gpu.Name = d.Name
+	gpu.Architecture = d.Architecture
+	gpu.ComputeCapability = d.ComputeCapability
+	if d.MemoryBytes != nil {
+		gpu.MemoryBytes = *d.MemoryBytes
+	}
+	gpu.MemoryUsedBytes = d.MemoryUsedBytes
+	gpu.BAR1Bytes = d.BAR1Bytes
+	gpu.PCIe = (*GPULink)(d.PCIe)
+	gpu.PerformanceState = d.PerformanceState
+	gpu.Persistence = d.Persistence
+	gpu.ComputeMode = d.ComputeMode
+	gpu.VirtualizationMode = d.VirtualizationMode
+	gpu.MIG, gpu.MIGPending = d.MIG, d.MIGPending
+	gpu.ECC = (*ECC)(d.ECC)
+	gpu.RemappedRows = (*RemappedRows)(d.RemappedRows)
+	gpu.RecoveryAction = d.RecoveryAction
+	gpu.Fabric = (*Fabric)(d.Fabric)
+	if d.NVLinks != nil {
+		gpu.NVLinks = []NVLink{}
+	}
+	for _, link := range d.NVLinks {
+		gpu.NVLinks = append(gpu.NVLinks, NVLink(link))
+	}
+	gpu.Processes = c.processes(d.Processes)
+}
+
+// processes adds to each process its name.
+func (c *gpuGathering) processes(list []nvml.Process) []GPUProcess {
+	if list == nil {
+		return nil
+	}
+	const maxNames = 1000 // More processes than a GPU has contexts for.
+	out := []GPUProcess{}
+	for i, p := range list {
+		one := GPUProcess{PID: p.PID, UsedBytes: p.UsedBytes}
+		if i < maxNames {
+			one.Name = c.nameOf(p.PID)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// nameOf returns a process's name, or "" where it is not visible: NVML may
+// know it by the number that it has outside of this container.
+func (c *gpuGathering) nameOf(pid int) string {
+	name, err := c.Host.Text(path.Join("/proc", strconv.Itoa(pid), "comm"))
+	if err != nil {
+		return ""
+	}
+	return strings.ToValidUTF8(name, "?")
+}
+
+// expectsNVIDIA is true when something shows that this machine has an NVIDIA
+// GPU or driver, so that NVML should have answered.
+func (c *gpuGathering) expectsNVIDIA() bool {
+	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu GPU) bool { return gpu.Vendor == nvidiaGPU })
+}
+
+// nvmlHints say what would make NVML answer, by the name of its error.
+var nvmlHints = map[string]string{
+	"DRIVER_NOT_LOADED":       "load the NVIDIA kernel module, or give the container its devices (docker run --gpus all)",
+	"NO_PERMISSION":           "run as root, or give this user access to /dev/nvidiactl and /dev/nvidia*",
+	"LIB_RM_VERSION_MISMATCH": "reload the kernel module or reboot, so that it has the version of the library",
+	"LIBRARY_NOT_LOADED":      "repair the driver's libraries; an empty file is a mount point that the container runtime left",
+}
+
+// noteNVML says why the answers of NVML are missing or end early.
+func (c *gpuGathering) noteNVML(a *nvml.Answer) {
+	at := ""
+	if a.Stage != "" {
+		at = " in " + a.Stage
+	}
+	why := strings.TrimSpace(cmp.Or(a.ErrorName, a.Reason))
+	if a.ErrorName != "" && a.Reason != "" {
+		why += " (" + a.Reason + ")"
+	}
+	var reason, hint string
+	switch a.Outcome {
+	case nvml.OK:
+		return
+	case nvml.Hang:
+		reason = "NVIDIA's management library hangs" + at
+		if a.Left {
+			reason += ", and its process cannot be ended: it sits in the kernel"
+		}
+		hint = "the kernel log says more; a GPU that hangs wants a reset or a reboot"
+	case nvml.Crashed:
+		reason = "NVIDIA's management library crashes" + at
+		if why != "" {
+			reason += ": " + why
+		}
+		hint = "the kernel log says more"
+	default:
+		if !c.expectsNVIDIA() {
+			return // There is nothing to ask about.
+		}
+		reason, hint = c.whyNot(a, at, why)
+	}
+	c.Unknown("gpus", "devices", reason, hint)
+}
+
+// whyNot says why NVML did not answer at all, and what would help.
+func (c *gpuGathering) whyNot(a *nvml.Answer, at, why string) (reason, hint string) {
+	switch a.Outcome {
+	case nvml.NotFound:
+		return "NVIDIA's management library (libnvidia-ml.so.1) is not found",
+			"install the driver's libraries; in a container, set NVIDIA_DRIVER_CAPABILITIES=utility,compute or all"
+	case nvml.NotBuilt:
+		return a.Reason, "use a build of gpudoctor for Linux that has cgo"
+	case notAsked:
+		return "NVIDIA's management library was not asked when this was recorded", "record it anew on the machine, with gpudoctor snapshot"
+	}
+	return "NVIDIA's management library fails" + at + ": " + why, nvmlHints[a.ErrorName]
+}
+
+// refusedFacts are the fields that a function of NVML fills.
+var refusedFacts = []struct{ prefix, fact string }{
+	{"nvmlDeviceGetMemoryInfo", "devices.memory_bytes"},
+	{"nvmlDeviceGetBAR1", "devices.bar1_bytes"},
+	{"nvmlDeviceGetTotalEcc", "devices.ecc"},
+	{"nvmlDeviceGetEcc", "devices.ecc"},
+	{"nvmlDeviceGetSramEcc", "devices.ecc"},
+	{"nvmlDeviceGetRetired", "devices.ecc"},
+	{"nvmlDeviceGetRepair", "devices.ecc"},
+	{"nvmlDeviceGetUnrepairable", "devices.ecc"},
+	{"nvmlDeviceGetRemappedRows", "devices.remapped_rows"},
+	{"nvmlDeviceGetNvLink", "devices.nvlinks"},
+	{"nvmlDeviceGetFieldValues", "devices.nvlinks"},
+	{"nvmlDeviceGetGpuFabric", "devices.fabric"},
+	{"nvmlDeviceGetComputeRunning", "devices.processes"},
+	{"nvmlDeviceGetMigMode", "devices.mig"},
+	{"nvmlDeviceGetCurrPcie", "devices.pcie"},
+	{"nvmlDeviceGetMaxPcie", "devices.pcie"},
+	{"nvmlDeviceGetGpuMaxPcie", "devices.pcie"},
+	{"nvmlDeviceGetPcie", "devices.pcie"},
+}
+
+// noteRefusals notes the questions that a GPU answered with an error.
+func (c *gpuGathering) noteRefusals(devices []nvml.Device) {
+	for _, d := range devices {
+		for _, r := range d.Refused {
+			fact := "devices"
+			for _, f := range refusedFacts {
+				if strings.HasPrefix(r.Function, f.prefix) {
+					fact = f.fact
+					break
+				}
+			}
+			hint := ""
+			if r.Error == "NO_PERMISSION" {
+				hint = "run as root"
+			}
+			c.Unknown("gpus", fact, fmt.Sprintf("%s of %s answers %s", r.Function, cmp.Or(d.Address, fmt.Sprintf("GPU %d", d.Index)), r.Error), hint)
+		}
+	}
+}
+
+// readDriver reads what the kernel module says of itself.
+func (c *gpuGathering) readDriver() {
+	const version, params = "/proc/driver/nvidia/version", "/proc/driver/nvidia/params"
+	if text, err := c.Host.Text(version); err == nil {
+		c.out.Driver.KernelVersion, c.out.Driver.Open = parseDriverVersion(text)
+		if c.out.Driver.KernelVersion == "" {
+			c.Unknown("gpus", "driver.kernel_version", fmt.Sprintf("%s is not understood: %.80q", version, text), "")
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		c.Unknown("gpus", "driver.kernel_version", err.Error(), hintFor(err))
+	}
+	if text, err := c.Host.Text(params); err == nil {
+		c.out.Driver.Parameters = parseDriverParams(text)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		c.Unknown("gpus", "driver.parameters", err.Error(), hintFor(err))
+	}
+}
+
+// driverVersion is a version in the line that begins with "NVRM version":
+//
+//	NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (...)
+//	NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024
+var driverVersion = regexp.MustCompile(`^NVRM version:.*Kernel Module.*?\s(\d+\.\d+(?:\.\d+)*)(?:\s|$)`)
+
+// parseDriverVersion reads /proc/driver/nvidia/version.
+func parseDriverVersion(text string) (version string, open *bool) {
+	line, _, _ := strings.Cut(text, "\n")
+	m := driverVersion.FindStringSubmatch(line)
+	if m == nil {
+		return "", nil
+	}
+	return m[1], new(strings.Contains(line, "Open Kernel Module"))
+}
+
+// parseDriverParams reads /proc/driver/nvidia/params: "Name: value" lines.
+func parseDriverParams(text string) map[string]string {
+	const most = 500 // Driver 580 has 50.
+	params := make(map[string]string)
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok || name == "" || len(params) == most {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
+			value = value[1 : len(value)-1]
+		}
+		params[strings.ToValidUTF8(name, "?")] = strings.ToValidUTF8(value, "?")
+	}
+	return params
+}
+
+// countNVSwitches counts those in the PCI tree, or those that NVLinks lead to
+// by address. Where links lead to switches that a virtual machine hides, or
+// where a link does not say where it leads, the number is not known.
+func (c *gpuGathering) countNVSwitches() *int {
+	if c.Facts.PCI != nil {
+		n := 0
+		for _, d := range c.Facts.PCI.Devices {
+			if d.Kind == "nvswitch" {
+				n++
+			}
+		}
+		if n > 0 {
+			return &n
+		}
+	}
+	addresses := make(map[string]bool)
+	sure := c.Facts.PCI != nil && c.out.NVML == nvml.OK
+	for _, gpu := range c.out.Devices {
+		if gpu.Vendor != nvidiaGPU {
+			continue
+		}
+		sure = sure && gpu.NVLinks != nil
+		for _, link := range gpu.NVLinks {
+			switch {
+			case link.RemoteType == "switch" && link.RemoteAddress != "":
+				addresses[link.RemoteAddress] = true
+			case link.RemoteType == "switch" || link.RemoteType == "":
+				sure = false
+			}
+		}
+	}
+	if !sure && len(addresses) == 0 {
+		return nil
+	}
+	return new(len(addresses))
+}
+
+// hasFabric is true when this machine's GPUs are, or should be, members of an
+// NVSwitch fabric, which a fabric manager sets up.
+func (c *gpuGathering) hasFabric() bool {
+	if c.out.NVSwitches != nil && *c.out.NVSwitches > 0 {
+		return true
+	}
+	return slices.ContainsFunc(c.out.Devices, func(gpu GPU) bool {
+		return gpu.Fabric != nil && gpu.Fabric.State != "not-supported" ||
+			slices.ContainsFunc(gpu.NVLinks, func(l NVLink) bool { return l.RemoteType == "switch" })
+	})
+}
+
+// findFabricManager looks for the fabric manager's process and library.
+func (c *gpuGathering) findFabricManager() *FabricManager {
+	fm := &FabricManager{Running: c.fabricManagerRuns()}
+	if fm.Running == nil {
+		c.Unknown("gpus", "driver.fabric_manager.running", "the processes of the whole machine are not visible here",
+			"run outside of the container, or with its host's processes (docker run --pid host)")
+	}
+	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"} {
+		// The name of the file tells the version on some distributions; on
+		// most it is libnvfm.so.1 and tells nothing.
+		file, err := c.Host.Real(dir + "/libnvfm.so.1")
+		if err != nil {
+			continue
+		}
+		if _, version, _ := strings.Cut(path.Base(file), ".so."); strings.Contains(version, ".") {
+			fm.Version = version
+			break
+		}
+	}
+	return fm
+}
+
+// fabricManagerRuns looks through /proc. Nil means that it cannot be told:
+// only where the kernel's own thread 2 is seen are all processes seen.
+func (c *gpuGathering) fabricManagerRuns() *bool {
+	// The kernel cuts names at 15 bytes (TASK_COMM_LEN, proc_pid_comm(5)).
+	const name = "nv-fabricmanage"
+	if pid, err := c.Host.Int("/run/nvidia-fabricmanager/nv-fabricmanager.pid"); err == nil && c.nameOf(int(pid)) == name {
+		return new(true)
+	}
+	if c.nameOf(2) != "kthreadd" {
+		return nil
+	}
+	names, err := c.Host.Dir("/proc")
+	if err != nil {
+		return nil
+	}
+	const most = 50_000 // Processes; a busy node has a few thousand.
+	seen := 0
+	for _, entry := range names {
+		pid, err := strconv.Atoi(entry)
+		if err != nil {
+			continue
+		}
+		if seen++; seen > most {
+			return nil
+		}
+		if c.nameOf(pid) == name {
+			return new(true)
+		}
+	}
+	return new(false)
 }

@@ -22,7 +22,10 @@ type Host struct {
 }
 
 // Live returns the machine that this process runs on.
-func Live() *Host { return &Host{src: machine.Live()} }
+func Live() *Host {
+	registerAnswers()
+	return &Host{src: machine.Live()}
+}
 
 // NewHost returns a host that answers from src.
 func NewHost(src machine.Source) *Host { return &Host{src: src} }

@@ -1,12 +1,380 @@
 package checks
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 var hostCheck = &Check{
-	Name:   "host",
-	Doc:    `host`,
-	Gather: func(context.Context, *Gathering) error { return errors.New("not written yet") },
+	Name: "host",
+	Doc: `the machine, its kernel and its processors
+
+Read from uname, /proc (version, cmdline, cpuinfo, meminfo), /etc/os-release
+and /sys/class/dmi/id. What the kernel runs on is decided by the CPU's
+hypervisor flag, DMI, /sys/hypervisor, the clock sources and the names that
+gVisor, WSL and Firecracker give their kernels.`,
+	Gather: gatherHost,
+}
+
+// maxShown bounds a name that the firmware or a file gives, in bytes.
+const maxShown = 256
+
+func gatherHost(ctx context.Context, g *Gathering) error {
+	h := g.Host
+	var f HostFacts
+	var names machine.Uname
+	if err := h.Ask(ctx, machine.AskUname, &names); err != nil {
+		g.Unknown("host", "hostname", err.Error(), "")
+	}
+	f.Hostname, f.Kernel, f.Arch = printable(names.Node, maxShown), names.Release, goArch(names.Machine)
+	if s, err := h.Text("/proc/sys/kernel/osrelease"); err == nil {
+		f.Kernel = s
+	}
+	f.Kernel = printable(f.Kernel, maxShown)
+	readDistribution(g, &f)
+	if b, ok := readFact(g, "/proc/cmdline", "command_line"); ok {
+		for word := range strings.FieldsSeq(string(b)) {
+			if word == "--" {
+				break // What follows is for init, not for the kernel (admin-guide/kernel-parameters).
+			}
+			f.CommandLine = append(f.CommandLine, printable(word, maxValue))
+		}
+	}
+	dmi := readDMI(h)
+	f.Vendor, f.Product = dmi["sys_vendor"], dmi["product_name"]
+	f.Board = joinFound(dmi["board_vendor"], dmi["board_name"])
+	f.BIOS = joinFound(dmi["bios_vendor"], dmi["bios_version"], dmi["bios_date"])
+	var cpu cpuInfo
+	if b, ok := readFact(g, "/proc/cpuinfo", "cpu"); ok {
+		cpu = parseCPUInfo(b)
+		f.CPU = &cpu.CPU
+	}
+	if b, ok := readFact(g, "/proc/meminfo", "memory_bytes"); ok {
+		f.MemoryBytes = parseMemTotal(b)
+	}
+	var ids machine.IDs
+	if err := h.Ask(ctx, machine.AskIDs, &ids); err != nil {
+		g.Unknown("host", "root", err.Error(), "")
+	} else {
+		root := ids.UID == 0
+		f.Root = &root
+	}
+	f.Virtualization = virtualization(h, &f, cpu, strings.Join(f.CommandLine, " "))
+	if f.Virtualization == nil {
+		g.Unknown("host", "virtualization", "no file tells whether a hypervisor is below this kernel", "")
+	} else {
+		f.Virtualization.PassthroughHost = passthroughHost(h)
+	}
+	g.Facts.Host = &f
+	return nil
+}
+
+// readFact reads a file that is there on every Linux; it notes why where it
+// cannot.
+func readFact(g *Gathering, name, fact string) ([]byte, bool) {
+	b, err := g.Host.Read(name)
+	if err != nil {
+		g.Unknown("host", fact, err.Error(), hintFor(err))
+		return nil, false
+	}
+	return b, true
+}
+
+// goArch returns Go's name of a machine that uname names.
+func goArch(uname string) string {
+	switch uname {
+	case "x86_64":
+		return "amd64"
+	case "aarch64":
+		return "arm64"
+	}
+	return printable(uname, maxShown)
+}
+
+// readDistribution fills in what os-release(5) says. The file in /etc comes
+// first; the one in /usr/lib stands in for it.
+func readDistribution(g *Gathering, f *HostFacts) {
+	b, err := g.Host.Read("/etc/os-release")
+	if errors.Is(err, fs.ErrNotExist) {
+		b, err = g.Host.Read("/usr/lib/os-release")
+	}
+	if err != nil {
+		g.Unknown("host", "distribution", err.Error(), hintFor(err))
+		return
+	}
+	os := parseOSRelease(b)
+	f.Distribution, f.DistributionID, f.DistributionVersion = os["PRETTY_NAME"], os["ID"], os["VERSION_ID"]
+}
+
+// parseOSRelease parses os-release(5): assignments as a shell reads them.
+func parseOSRelease(b []byte) map[string]string {
+	settings := make(map[string]string)
+	for line := range bytes.Lines(b) {
+		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), "=")
+		if !ok || !isVariableName(name) || len(settings) == 64 {
+			continue
+		}
+		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			value = value[1 : n-1]
+		}
+		settings[name] = printable(value, maxShown)
+	}
+	return settings
+}
+
+// readDMI returns what the firmware says of the machine. Machines without DMI
+// (small virtual machines, boards with a device tree) have none of it.
+func readDMI(h *Host) map[string]string {
+	dmi := make(map[string]string)
+	for _, name := range []string{
+		"sys_vendor", "product_name", "board_vendor", "board_name", "bios_vendor", "bios_version", "bios_date",
+	} {
+		if s, err := h.Text("/sys/class/dmi/id/" + name); err == nil {
+			dmi[name] = printable(s, maxShown)
+		}
+	}
+	return dmi
+}
+
+// joinFound joins the words that are not empty.
+func joinFound(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " ")
+}
+
+// cpuInfo is what /proc/cpuinfo says.
+type cpuInfo struct {
+	CPU
+	// flags is true when it lists the flags of an x86 processor, hypervisor
+	// when one of them says that a hypervisor is below.
+	flags, hypervisor bool
+}
+
+// parseCPUInfo parses /proc/cpuinfo. Names come from the first processor that
+// has them.
+func parseCPUInfo(b []byte) cpuInfo {
+	var c cpuInfo
+	sockets := make(map[string]bool)
+	for line := range bytes.Lines(b) {
+		rawKey, rawValue, ok := bytes.Cut(line, []byte(":"))
+		if !ok {
+			continue
+		}
+		value := string(bytes.TrimSpace(rawValue))
+		switch string(bytes.TrimSpace(rawKey)) {
+		case "processor":
+			c.Threads++
+		case "vendor_id":
+			c.Vendor = firstFound(c.Vendor, value)
+		case "model name":
+			c.Model = firstFound(c.Model, value)
+		case "cpu family":
+			c.Family = firstNumber(c.Family, value)
+		case "model":
+			c.ModelNumber = firstNumber(c.ModelNumber, value)
+		case "physical id":
+			sockets[value] = true
+		case "flags":
+			if !c.flags {
+				c.flags = true
+				c.hypervisor = slices.Contains(strings.Fields(value), "hypervisor")
+			}
+		}
+	}
+	c.Sockets = len(sockets)
+	return c
+}
+
+func firstFound(have, next string) string {
+	if have != "" {
+		return have
+	}
+	return printable(next, maxShown)
+}
+
+func firstNumber(have int, next string) int {
+	if have != 0 {
+		return have
+	}
+	n, err := strconv.Atoi(next)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// parseMemTotal returns MemTotal of /proc/meminfo in bytes; the file gives it
+// in units of 1024 bytes that it calls kB. 0 means that it is not told.
+func parseMemTotal(b []byte) int64 {
+	for line := range bytes.Lines(b) {
+		var n int64
+		if _, err := fmt.Sscanf(string(line), "MemTotal: %d kB", &n); err == nil && n > 0 && n < 1<<50 {
+			return n << 10
+		}
+	}
+	return 0
+}
+
+// emulatedKernel is what gVisor shows as /proc/version (pkg/sentry: the
+// version of Linux that it emulates, with a constant date).
+const emulatedKernel = "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016"
+
+// isGVisor reports whether /proc/version is gVisor's.
+func isGVisor(h *Host) bool {
+	s, err := h.Text("/proc/version")
+	return err == nil && (s == emulatedKernel || strings.Contains(strings.ToLower(s), "gvisor"))
+}
+
+// virtualization decides what this kernel runs on, from the most specific
+// evidence to the least; nil means that nothing tells.
+func virtualization(h *Host, f *HostFacts, cpu cpuInfo, commandLine string) *Virtualization {
+	guest := func(kind, source string) *Virtualization {
+		return &Virtualization{Kind: kind, Guest: true, Source: source}
+	}
+	switch {
+	case isGVisor(h):
+		return guest("gvisor", "/proc/version")
+	case strings.Contains(strings.ToLower(f.Kernel), "microsoft"): // 5.15.90.1-microsoft-standard-WSL2.
+		return guest("wsl", "/proc/sys/kernel/osrelease")
+	}
+	if s, err := h.Text("/sys/hypervisor/type"); err == nil && s == "xen" {
+		// Xen's first domain drives the hardware: it is no guest.
+		features, err := h.Text("/proc/xen/capabilities")
+		control := err == nil && strings.Contains(features, "control_d")
+		return &Virtualization{Kind: "xen", Guest: !control, Source: "/sys/hypervisor/type"}
+	}
+	if kind := kindByDMI(f.Vendor, f.Product); kind != "" {
+		return guest(kind, "/sys/class/dmi/id")
+	}
+	switch {
+	case cpu.hypervisor && f.Vendor == "" && isFirecracker(f.Kernel, commandLine):
+		return guest("firecracker", "/proc/sys/kernel/osrelease and /proc/cmdline, no DMI")
+	case cpu.hypervisor:
+		return guest(kindByClock(h))
+	case cpu.flags:
+		return &Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag"}
+	case isBareMetal(f.Vendor, f.Product):
+		return &Virtualization{Kind: "none", Source: "/sys/class/dmi/id"}
+	}
+	if kind, source := kindByClock(h); kind != "other" {
+		return guest(kind, source)
+	}
+	return nil
+}
+
+// amazon is sys_vendor of EC2's machines, virtual and bare.
+const amazon = "Amazon EC2"
+
+// kindByDMI returns the hypervisor whose virtual firmware bears these names,
+// or nothing. Google, which also rents out bare machines under the name of its
+// virtual ones, is not among them: there the CPU decides.
+func kindByDMI(vendor, product string) string {
+	if vendor == amazon && product != "" && !strings.Contains(product, "metal") {
+		return "kvm" // Nitro; the product is the instance type.
+	}
+	for _, known := range []struct{ vendor, product, kind string }{
+		{"QEMU", "", "kvm"},
+		{"Red Hat", "KVM", "kvm"},
+		{"Red Hat", "OpenStack", "kvm"},
+		{"OpenStack", "", "kvm"},
+		{"", "KVM", "kvm"},
+		{"DigitalOcean", "Droplet", "kvm"},
+		{"VMware", "", "vmware"},
+		{"Microsoft Corporation", "Virtual Machine", "hyperv"},
+		{"Xen", "", "xen"},
+		{"innotek", "", "other"},      // VirtualBox.
+		{"", "VirtualBox", "other"},   // The same under its later owner.
+		{"Parallels", "", "other"},    // Parallels Desktop.
+		{"Apple", "Virtual", "other"}, // Apple's virtualization framework.
+	} {
+		if strings.HasPrefix(vendor, known.vendor) && strings.HasPrefix(product, known.product) {
+			return known.kind
+		}
+	}
+	return ""
+}
+
+// isFirecracker reports whether the kernel's name or command line are those
+// of a Firecracker microVM. It has no DMI and no hypervisor name to read.
+func isFirecracker(kernel, commandLine string) bool {
+	return strings.Contains(kernel, "-fc-") || strings.HasSuffix(kernel, "-fc") ||
+		strings.Contains(commandLine, "firecracker") ||
+		// Its own defaults for a kernel without PCI.
+		strings.Contains(commandLine, "pci=off") && strings.Contains(commandLine, "virtio_mmio.device=")
+}
+
+// kindByClock tells the hypervisor by the paravirtual clock that the kernel
+// found, and says where that stands.
+func kindByClock(h *Host) (kind, source string) {
+	const file = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
+	if s, err := h.Text(file); err == nil {
+		for clock := range strings.FieldsSeq(s) {
+			switch {
+			case clock == "kvm-clock":
+				return "kvm", file
+			case strings.HasPrefix(clock, "hyperv_"):
+				return "hyperv", file
+			case clock == "xen":
+				return "xen", file
+			}
+		}
+	}
+	return "other", "/proc/cpuinfo: hypervisor flag"
+}
+
+// makers are vendors of real machines with arm64 processors, where no CPU flag
+// tells of a hypervisor: those of the GPU servers of our time.
+var makers = []string{
+	"NVIDIA", "Supermicro", "Super Micro", "Dell", "HPE", "Hewlett", "Lenovo", "GIGABYTE", "Giga Computing", "ASUS", "ASRock",
+	"Quanta", "Wiwynn", "Ingrasys", "Foxconn", "Inventec", "Inspur", "Cisco", "Fujitsu", "Huawei", "Ampere", "Pegatron", "MiTAC",
+}
+
+// isBareMetal reports whether DMI names a maker of real machines.
+func isBareMetal(vendor, product string) bool {
+	if vendor == amazon {
+		return strings.Contains(product, "metal")
+	}
+	return slices.ContainsFunc(makers, func(m string) bool {
+		return strings.HasPrefix(strings.ToLower(vendor), strings.ToLower(m))
+	})
+}
+
+// passthroughHost reports whether this kernel gives devices to guests; nil
+// means that the drivers cannot be seen.
+func passthroughHost(h *Host) *bool {
+	names, err := h.Dir("/sys/bus/pci/drivers")
+	if err != nil {
+		return nil
+	}
+	gives := false
+	for _, driver := range names {
+		if !givesDevices(driver) {
+			continue
+		}
+		bound, err := h.Dir("/sys/bus/pci/drivers/" + driver)
+		if err != nil {
+			return nil
+		}
+		// Beside the devices by address stand files such as new_id.
+		gives = gives || slices.ContainsFunc(bound, func(s string) bool { return canonicalAddress(s) != "" })
+	}
+	if devices, err := h.Dir("/sys/bus/mdev/devices"); err == nil && len(devices) > 0 {
+		gives = true // Mediated devices: shares of a device that a guest gets.
+	}
+	return &gives
+}
+
+// givesDevices reports whether a driver hands a device, or shares of one, to
+// guests: vfio-pci, its variants for one kind of device
+// (nvgrace_gpu_vfio_pci, mlx5_vfio_pci), NVIDIA's and AMD's vGPU managers.
+func givesDevices(driver string) bool {
+	return driver == "vfio-pci" || strings.HasSuffix(driver, "_vfio_pci") ||
+		strings.HasPrefix(driver, "nvidia") && strings.Contains(driver, "vfio") || driver == "gim"
 }

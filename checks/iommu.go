@@ -3,11 +3,200 @@ package checks
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 var iommuCheck = &Check{
-	Name:   "iommu",
-	Doc:    `iommu`,
+	Name: "iommu",
+	Doc: `The mode of DMA translation in force.
+
+Reads the units of /sys/class/iommu and the type of each group of
+/sys/kernel/iommu_groups, which is what the kernel really does; the kernel
+command line, which is what it was asked for, stands apart.`,
 	After:  []string{"pci"},
-	Gather: func(context.Context, *Gathering) error { return errors.New("not written yet") },
+	Gather: gatherIOMMU,
+}
+
+const (
+	iommuUnits  = "/sys/class/iommu"
+	iommuGroups = "/sys/kernel/iommu_groups"
+)
+
+// The modes.
+const (
+	iommuOff         = "off"
+	iommuPassthrough = "passthrough"
+	iommuTranslated  = "translated"
+	iommuMixed       = "mixed"
+)
+
+func gatherIOMMU(_ context.Context, g *Gathering) error {
+	f := &IOMMUFacts{}
+	var err error
+	if f.Units, err = g.Host.Dir(iommuUnits); err != nil {
+		f.Units = nil
+		g.Unknown("iommu", "units", fmt.Sprintf("list %s: %s", iommuUnits, cause(err)), hintFor(err))
+	} else {
+		f.Units = append([]string{}, f.Units...)
+	}
+	f.Vendor = iommuVendor(f.Units)
+	if f.Groups, err = readIOMMUGroups(g); err != nil {
+		g.Unknown("iommu", "groups", fmt.Sprintf("list %s: %s", iommuGroups, cause(err)), hintFor(err))
+	}
+	var unknown string
+	if f.Mode, unknown = iommuMode(f, g.Facts.PCI); unknown != "" {
+		g.Unknown("iommu", "mode", unknown, "in a container, look on its host")
+	}
+	if line, err := g.Host.Text("/proc/cmdline"); err == nil {
+		f.CommandLine = iommuParameters(line)
+	} else {
+		g.Unknown("iommu", "command_line", fmt.Sprintf("read /proc/cmdline: %s", cause(err)), hintFor(err))
+	}
+	g.Facts.IOMMU = f
+	return nil
+}
+
+// iommuVendor tells the maker from the names that the drivers give to their
+// units: drivers/iommu/intel/dmar.c, amd/init.c, arm-smmu*.c, virtio-iommu.c.
+func iommuVendor(units []string) string {
+	if len(units) == 0 {
+		return ""
+	}
+	for prefix, vendor := range map[string]string{"dmar": "intel", "ivhd": "amd", "smmu": "arm", "virtio": "virtio"} {
+		if strings.HasPrefix(units[0], prefix) {
+			return vendor
+		}
+	}
+	return "other"
+}
+
+// readIOMMUGroups lists the groups. Their devices are taken from the PCI
+// section, which has read each device's link to its group, unless that is
+// missing.
+func readIOMMUGroups(g *Gathering) ([]IOMMUGroup, error) {
+	names, err := g.Host.Dir(iommuGroups)
+	if err != nil {
+		return nil, err
+	}
+	devices := map[int][]string{}
+	if g.Facts.PCI != nil {
+		for _, d := range g.Facts.PCI.Devices {
+			if d.IOMMUGroup != nil {
+				devices[*d.IOMMUGroup] = append(devices[*d.IOMMUGroup], d.Address)
+			}
+		}
+	}
+	groups := []IOMMUGroup{}
+	for _, name := range names {
+		id, err := strconv.Atoi(name)
+		if err != nil || id < 0 {
+			continue
+		}
+		dir := iommuGroups + "/" + name
+		group := IOMMUGroup{ID: id, Devices: append([]string{}, devices[id]...)}
+		if group.Type, err = g.Host.Text(dir + "/type"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			g.Unknown("iommu", "groups.type", fmt.Sprintf("the type of a group cannot be read: %s", cause(err)), hintFor(err))
+		}
+		if g.Facts.PCI == nil {
+			members, _ := g.Host.Dir(dir + "/devices") // A group whose members are hidden has none that we know.
+			group.Devices = append(group.Devices, slices.DeleteFunc(members, func(s string) bool { return !isPCIAddress(s) })...)
+		}
+		groups = append(groups, group)
+	}
+	slices.SortFunc(groups, func(a, b IOMMUGroup) int { return a.ID - b.ID })
+	return groups, nil
+}
+
+// iommuMode says which mode is in force, or why that is not known. The empty
+// list of a virtual machine means that the guest itself has no IOMMU.
+func iommuMode(f *IOMMUFacts, pci *PCIFacts) (mode, unknown string) {
+	if f.Groups == nil {
+		return "", "the kernel's list of IOMMU groups cannot be read"
+	}
+	if len(f.Groups) == 0 {
+		switch {
+		case f.Units == nil:
+			return "", "there is no IOMMU group, but whether there are IOMMU units cannot be read"
+		case len(f.Units) > 0:
+			return "", "IOMMU units are listed, but their groups are hidden"
+		case pci != nil && slices.ContainsFunc(pci.Devices, func(d PCIDevice) bool { return d.IOMMUGroup != nil }):
+			return "", "devices belong to IOMMU groups, but the groups are hidden"
+		}
+		return iommuOff, ""
+	}
+	types := peerGroupTypes(f.Groups, pci)
+	identity, translated := 0, 0
+	for _, t := range types {
+		switch t {
+		case "identity":
+			identity++
+		case "":
+		default:
+			translated++
+		}
+	}
+	switch {
+	case identity > 0 && translated > 0:
+		return iommuMixed, ""
+	case identity+translated < len(types):
+		return "", "the kernel does not say the type of each IOMMU group"
+	case identity > 0:
+		return iommuPassthrough, ""
+	}
+	return iommuTranslated, ""
+}
+
+// peerGroupTypes returns the types that decide: those of the groups that hold
+// a GPU or a NIC, or of every group where there is neither. A GPU or NIC that
+// is in no group although there are groups is not translated at all, which
+// counts as identity.
+func peerGroupTypes(groups []IOMMUGroup, pci *PCIFacts) []string {
+	all := make([]string, 0, len(groups))
+	byID := make(map[int]string, len(groups))
+	for _, group := range groups {
+		all = append(all, group.Type)
+		byID[group.ID] = group.Type
+	}
+	if pci == nil {
+		return all
+	}
+	var types []string
+	for _, d := range pci.Devices {
+		switch {
+		case d.Kind != kindGPU && d.Kind != kindNIC:
+		case d.IOMMUGroup == nil:
+			types = append(types, "identity")
+		default:
+			types = append(types, byID[*d.IOMMUGroup])
+		}
+	}
+	if types == nil {
+		return all
+	}
+	return types
+}
+
+// iommuParameters picks the kernel parameters that bear on DMA translation
+// and on ACS (Documentation/admin-guide/kernel-parameters.txt; the last is an
+// out-of-tree patch's).
+func iommuParameters(line string) []string {
+	parameters := []string{}
+	for token := range strings.FieldsSeq(line) {
+		name, value, _ := strings.Cut(token, "=")
+		switch name {
+		case "intel_iommu", "amd_iommu", "iommu", "iommu.passthrough", "iommu.strict", "pcie_acs_override":
+		case "pci":
+			if !strings.Contains(value, "acs") && !strings.Contains(value, "noats") {
+				continue
+			}
+		default:
+			continue
+		}
+		parameters = append(parameters, token)
+	}
+	return parameters
 }

@@ -1,12 +1,372 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 var kernelLogCheck = &Check{
-	Name:   "kernel_log",
-	Doc:    `kernel_log`,
-	Gather: func(context.Context, *Gathering) error { return errors.New("not written yet") },
+	Name: "kernel_log",
+	Doc: `the kernel log's events that bear on GPUs or PCIe
+
+Read from /dev/kmsg: NVIDIA's Xid and SXid, complaints of the NVIDIA and AMD
+drivers, PCIe errors (AER), faults of the IOMMU, its default mode, memory
+windows that found no room, and processes that were killed for memory. The
+log is a ring: what came early may have been overwritten.`,
+	Gather: gatherKernelLog,
+}
+
+const (
+	// maxEvents bounds the events that differ from each other.
+	maxEvents = 512
+	// maxMessage bounds a message, in bytes, as KernelEvent promises.
+	maxMessage = 300
+	// maxLine bounds what is looked at of one line: the kernel's own bound
+	// of a record is 1024 bytes and a prefix (LOG_LINE_MAX,
+	// kernel/printk/printk.c).
+	maxLine = 4 << 10
+)
+
+func gatherKernelLog(ctx context.Context, g *Gathering) error {
+	var text string
+	err := g.Host.Ask(ctx, machine.AskKernelLog, &text)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		g.Unknown("kernel_log", "", "this user may not read the kernel log", "run as root, or allow it with sysctl kernel.dmesg_restrict=0")
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the kernel log: %w", err)
+	}
+	events, whole := parseKernelLog(text)
+	if !whole {
+		g.Unknown("kernel_log", "events", fmt.Sprintf("more than %d different events; the rest was not read", maxEvents), "read the kernel log itself: dmesg")
+	}
+	g.Facts.KernelLog = &KernelLogFacts{Source: "/dev/kmsg", Events: events}
+	return nil
+}
+
+// signature is one form of message that tells of an event.
+type signature struct {
+	kind string
+	// contains must stand in the message; it spares the pattern.
+	contains string
+	// pattern's groups are named "addr", "code" and "fatal"; nil where
+	// contains says all. An address that it does not name is taken from the
+	// beginning of the message.
+	pattern *regexp.Regexp
+	// twin is the form that comes along with this one for the same event:
+	// the two are not counted twice.
+	twin string
+}
+
+// address is a PCI address as logs write it: with or without a domain or a
+// function.
+const address = `(?P<addr>(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)`
+
+// severity is how the kernel words it, before and since its renaming of
+// "Corrected" to "Correctable" (drivers/pci/pcie/aer.c).
+const severity = `(?P<fatal>(?:Corrected|Correctable|Uncorrected|Uncorrectable)(?: \((?:Non-)?Fatal\))?)`
+
+// leading finds the device that a message begins with: "nvidia 0000:3b:00.0:",
+// "NVRM: GPU 0000:3b:00.0:".
+var leading = regexp.MustCompile(`^(?:NVRM: )?(?:GPU(?: at PCI:)? ?)?(?:[\w-]+ )?(?P<addr>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)\b`)
+
+// signatures are tried in order; the first that fits decides. The forms are
+// those of the kernel and driver sources, which KernelEvent's kinds name.
+var signatures = []signature{
+	{kind: "sxid", contains: "SXid (", pattern: regexp.MustCompile(`SXid \(PCI:` + address + `\): (?P<code>\d+)(?:, (?P<fatal>Fatal|Non-fatal))?`)},
+	{kind: "xid", contains: "NVRM: Xid (", pattern: regexp.MustCompile(`NVRM: Xid \((?:PCI:)?` + address + `[^)]*\): (?P<code>\d+)`)},
+	{kind: "aer", contains: "AER: ", twin: "aer", pattern: regexp.MustCompile(`AER: (?:Multiple )?` + severity + ` error (?:message )?received(?:(?: from|:) ` + address + `)?`)},
+	{kind: "aer", contains: "PCIe Bus Error: ", twin: "aer", pattern: regexp.MustCompile(`PCIe Bus Error: severity=` + severity)},
+	{kind: "aer", contains: "DPC: containment event"},
+	{kind: "pcie-link", contains: "available PCIe bandwidth, limited by"},
+	{kind: "pcie-link", contains: "pciehp", pattern: regexp.MustCompile(`Slot\([^)]*\): (?:Link Down|Card not present)`)},
+	{kind: "dmar-fault", contains: "Request device", pattern: regexp.MustCompile(`DMAR: ?\[[^\]]*\] Request device \[?(?:0x)?` + address)},
+	{kind: "amd-vi-fault", contains: "AMD-Vi: Event logged [", pattern: regexp.MustCompile(`AMD-Vi: Event logged \[\w+(?: device=` + address + `)?`)},
+	{kind: "iommu-mode", contains: "iommu: Default domain type:"},
+	{kind: "acs-disabled", contains: "disabled ACS redirect"},
+	{kind: "bar", contains: "assigned to your NVIDIA device is invalid", pattern: regexp.MustCompile(`is invalid(?:.*\(PCI:` + address + `\))?`)},
+	// BARs 0 to 5 of a device; not its I/O ports, virtual functions or
+	// bridge windows, which find no room on many a healthy machine.
+	{kind: "bar", contains: "BAR ", pattern: regexp.MustCompile(`^\w+ ` + address + `: BAR [0-5](?: \[mem[^\]]*\]: can't assign; no space|: (?:no space for|failed to assign) \[mem)`)},
+	{kind: "nvrm", contains: "RmInitAdapter failed"},
+	{kind: "nvrm", contains: "NVRM: API mismatch: the client"},
+	{kind: "nvrm", contains: "GPU has fallen off the bus"},
+	{kind: "nvrm", contains: "requires use of the NVIDIA open kernel modules"},
+	{kind: "nvrm", contains: "nvidia", pattern: regexp.MustCompile(`^nvidia(?:: probe of ` + address + `| \S+: probe with driver nvidia) failed`)},
+	{kind: "nvrm", contains: "NVRM: The NVIDIA probe routine failed"},
+	{kind: "amdgpu", contains: "hardware errors detected in", pattern: regexp.MustCompile(`[1-9]\d* (?P<fatal>correctable|uncorrectable|deferred) hardware errors detected`)},
+	{kind: "amdgpu", contains: "Poison is created"},
+	{kind: "amdgpu", contains: "poison is consumed"},
+	{kind: "amdgpu", contains: "reaches threshold value"},
+	{kind: "amdgpu", contains: "Accelerator Check Architecture events logged"},
+	{kind: "amdgpu", contains: "amdgpu", pattern: regexp.MustCompile(`GPU reset begin|GPU reset\(\d+\) failed|Mode[12] reset failed`)},
+	{kind: "amdgpu", contains: "timeout, signaled seq="},
+	{kind: "amdgpu", contains: "page fault (src_id:"},
+	{kind: "amdgpu", contains: "amdgpu", pattern: regexp.MustCompile(`[hs]w_init of IP block <[^>]*> failed|Fatal error during GPU init|MES failed to respond to msg=|SMU: I'm not done`)},
+	{kind: "amdgpu", contains: "qcm fence wait loop timeout"},
+	{kind: "amdgpu", contains: "PCIe P2P access from peer device"},
+	{kind: "oom", contains: "ut of memory", pattern: regexp.MustCompile(`[Oo]ut of memory.*: Kill(?:ed)? process \d+`)},
+}
+
+// counted is an event, with how often each of its forms came.
+type counted struct {
+	event KernelEvent
+	forms map[int]int
+}
+
+// kernelLog collects events from lines.
+type kernelLog struct {
+	found map[string]*counted
+	order []*counted
+	whole bool
+	// apei is the severity of the firmware's error report under way.
+	apei string
+}
+
+// parseKernelLog turns lines "seconds.micros message" into events, in order
+// of time, equal ones counted. It is false when there were too many.
+func parseKernelLog(text string) ([]KernelEvent, bool) {
+	log := &kernelLog{found: make(map[string]*counted), whole: true}
+	seconds, pending := 0.0, ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line[:min(len(line), maxLine)], "\r\n")
+		at, message := splitTime(line, seconds)
+		// /dev/kmsg writes a newline inside a record as an escape
+		// (kernel/printk/printk.c, msg_add_ext_text).
+		for part := range strings.SplitSeq(message, `\x0a`) {
+			part = strings.TrimSpace(part)
+			if pending != "" {
+				if rest, ok := continuation(part); ok {
+					part, at = pending+" "+rest, seconds
+				} else {
+					log.add(pending, seconds)
+				}
+			}
+			pending, seconds = "", at
+			if goesOn(part) {
+				pending = part
+			} else {
+				log.add(part, at)
+			}
+		}
+	}
+	log.add(pending, seconds)
+	return log.events(), log.whole
+}
+
+// splitTime takes the time off a line. A line without one goes on with the
+// time of the line before.
+func splitTime(line string, before float64) (float64, string) {
+	head, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
+	at, err := strconv.ParseFloat(head, 64)
+	if !ok || err != nil || !(at >= 0 && at < 1e10) || strings.Trim(head, "0123456789.") != "" {
+		return before, line
+	}
+	return at, rest
+}
+
+// goesOn reports whether the NVIDIA driver goes on with this message in its
+// next line (kernel-open/nvidia/nv-pci.c and the client version check).
+func goesOn(message string) bool {
+	return strings.HasSuffix(message, "assigned to your NVIDIA device is invalid:") ||
+		strings.Contains(message, "NVRM: API mismatch: the client") && !strings.Contains(message, "kernel module has the version")
+}
+
+// continuation returns the part that a line adds to the message before it.
+func continuation(message string) (string, bool) {
+	rest, ok := strings.CutPrefix(message, "NVRM: ")
+	return rest, ok && (strings.HasPrefix(rest, "BAR") || strings.Contains(rest, "this kernel module has the version"))
+}
+
+// add counts a message if it tells of an event.
+func (l *kernelLog) add(message string, at float64) {
+	if message == "" {
+		return
+	}
+	if l.addFirmware(message, at) {
+		return
+	}
+	for i, s := range signatures {
+		if !strings.Contains(message, s.contains) {
+			continue
+		}
+		event, ok := s.match(message)
+		if !ok {
+			continue
+		}
+		event.Kind, event.Seconds = s.kind, at
+		form := s.twin
+		if form == "" {
+			form = strconv.Itoa(i)
+		}
+		l.count(event, form, i, message)
+		return
+	}
+	if word, ok := strings.CutPrefix(trailing(message, "Configured ACS to "), "0x"); ok {
+		l.addACS(word, message, at)
+	}
+}
+
+// addACS counts the newer form of "disabled ACS redirect". Bits 2, 3 and 5
+// are request redirect, completion redirect and egress control (PCI_ACS_RR,
+// PCI_ACS_CR, PCI_ACS_EC, include/uapi/linux/pci_regs.h).
+func (l *kernelLog) addACS(word, message string, at float64) {
+	const redirects = 0x04 | 0x08 | 0x20
+	if control, err := strconv.ParseUint(word, 16, 16); err == nil && control&redirects == 0 {
+		l.count(KernelEvent{Kind: "acs-disabled", Address: leadingAddress(message), Seconds: at}, "acs", 0, message)
+	}
+}
+
+// addFirmware follows the lines in which the kernel passes on a PCIe error
+// that the firmware handled first: the severity comes before the device
+// (drivers/firmware/efi/cper.c).
+func (l *kernelLog) addFirmware(message string, at float64) bool {
+	if !strings.Contains(message, "[Hardware Error]:") {
+		return false
+	}
+	if s := trailing(message, "event severity: "); s != "" {
+		l.apei = s
+	}
+	// The other line of this name, of vendor and device, holds no address.
+	device := canonicalAddress(trailing(message, " device_id: "))
+	if device == "" {
+		return false
+	}
+	event := KernelEvent{Kind: "aer", Address: device, Seconds: at}
+	if l.apei != "" {
+		fatal := l.apei == "fatal"
+		event.Fatal = &fatal
+	}
+	l.count(event, "apei", 0, message)
+	return true
+}
+
+// trailing returns what follows the marker, up to the next blank.
+func trailing(message, marker string) string {
+	_, rest, _ := strings.Cut(message, marker)
+	word, _, _ := strings.Cut(rest, " ")
+	return strings.TrimRight(word, ",;")
+}
+
+// match reads an event out of a message.
+func (s signature) match(message string) (KernelEvent, bool) {
+	var event KernelEvent
+	if s.pattern != nil {
+		groups := s.pattern.FindStringSubmatch(message)
+		if groups == nil {
+			return event, false
+		}
+		for i, name := range s.pattern.SubexpNames() {
+			switch {
+			case i >= len(groups) || groups[i] == "":
+			case name == "addr":
+				event.Address = canonicalAddress(groups[i])
+			case name == "code":
+				code, err := strconv.ParseUint(groups[i], 10, 31)
+				if err != nil {
+					return event, false
+				}
+				n := int(code)
+				event.Code = &n
+			case name == "fatal":
+				event.Fatal = isFatal(groups[i])
+			}
+		}
+	}
+	if event.Address == "" {
+		event.Address = leadingAddress(message)
+	}
+	return event, true
+}
+
+// isFatal says whether the words of a line call the event fatal; nil where
+// they leave it open.
+func isFatal(words string) *bool {
+	var fatal bool
+	switch {
+	case strings.Contains(words, "Non-"):
+	case strings.Contains(words, "Fatal"):
+		fatal = true
+	case strings.HasPrefix(words, "Correct"), words == "correctable":
+	default:
+		return nil
+	}
+	return &fatal
+}
+
+func leadingAddress(message string) string {
+	if groups := leading.FindStringSubmatch(message); groups != nil {
+		return canonicalAddress(groups[1])
+	}
+	return ""
+}
+
+// count adds one to an event, or begins it. Events are equal when kind, code,
+// address, severity and form are.
+func (l *kernelLog) count(event KernelEvent, form string, line int, message string) {
+	code, fatal := "", ""
+	if event.Code != nil {
+		code = strconv.Itoa(*event.Code)
+	}
+	if event.Fatal != nil {
+		fatal = strconv.FormatBool(*event.Fatal)
+	}
+	key := strings.Join([]string{event.Kind, code, event.Address, fatal, form}, " ")
+	c := l.found[key]
+	if c == nil {
+		if len(l.order) == maxEvents {
+			l.whole = false
+			return
+		}
+		event.Message = printable(message, maxMessage)
+		c = &counted{event: event, forms: make(map[int]int, 1)}
+		l.found[key] = c
+		l.order = append(l.order, c)
+	}
+	c.forms[line]++
+}
+
+// events returns what was found. Of two forms that come along with each other
+// the more frequent one counts.
+func (l *kernelLog) events() []KernelEvent {
+	events := make([]KernelEvent, 0, len(l.order))
+	for _, c := range l.order {
+		for _, n := range c.forms {
+			c.event.Count = max(c.event.Count, n)
+		}
+		events = append(events, c.event)
+	}
+	slices.SortStableFunc(events, func(a, b KernelEvent) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	return events
+}
+
+// anyAddress is a PCI address in any of the forms that logs and drivers use.
+var anyAddress = regexp.MustCompile(`^(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?$`)
+
+// canonicalAddress returns a PCI address as the facts write it
+// ("0000:3b:00.0"), from one that may lack domain or function, or has a
+// domain of eight digits; it is empty when s is none.
+func canonicalAddress(s string) string {
+	groups := anyAddress.FindStringSubmatch(s)
+	if groups == nil {
+		return ""
+	}
+	domain, function := groups[1], groups[4]
+	if domain = strings.TrimLeft(domain, "0"); len(domain) < 4 {
+		domain = strings.Repeat("0", 4-len(domain)) + domain
+	}
+	if function == "" {
+		function = "0"
+	}
+	return strings.ToLower(domain + ":" + groups[2] + ":" + groups[3] + "." + function)
 }

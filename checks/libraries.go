@@ -1,12 +1,579 @@
 package checks
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
 )
 
 var librariesCheck = &Check{
-	Name:   "libraries",
-	Doc:    `libraries`,
-	Gather: func(context.Context, *Gathering) error { return errors.New("not written yet") },
+	Name: "libraries",
+	Doc: `the GPU libraries that a program here could load
+
+Looked for where a program's loader looks (LD_PRELOAD, LD_LIBRARY_PATH,
+/etc/ld.so.cache, the default folders), in the folders of the CUDA and ROCm
+toolkits and plugins, and in the site-packages of Python. Versions come from
+file names and from the metadata of Python packages; of one NCCL that neither
+tells, the first 8 MiB are read.`,
+	Gather: gatherLibraries,
+}
+
+// Bounds of the search.
+const (
+	maxLibraries = 1024 // Files that are reported.
+	maxFolders   = 512  // Folders that are looked into.
+	maxMatches   = 64   // Folders that one pattern may stand for.
+	maxPathList  = 64   // Folders of a variable such as LD_LIBRARY_PATH.
+	maxScan      = 8 << 20
+)
+
+// libraryKind is one library and how its files are named.
+type libraryKind struct {
+	name string
+	// components is how many numbers a file name must hold to tell the
+	// version; 0 means that the name never does. A file libcudart.so.11.0
+	// bears the name of an interface, not a version.
+	components int
+	// stubBytes is the size below which a file where a driver library
+	// belongs is a stub: the real libcuda has tens of MB, libnvidia-ml 2,
+	// their stubs some tens of kB.
+	stubBytes int64
+}
+
+// libraryKinds are what is looked for, in the order of the report.
+var libraryKinds = []libraryKind{
+	{name: "libcuda", components: 2, stubBytes: 1 << 20},
+	{name: "libnvidia-ml", components: 2, stubBytes: 256 << 10},
+	{name: "libnvidia-ptxjitcompiler", components: 2},
+	{name: "libnvidia-fatbinaryloader", components: 2},
+	{name: "libcudart", components: 3},
+	{name: "libnccl", components: 3},
+	{name: "nccl-net"},
+	{name: "libamdhip64", components: 3},
+	{name: "libhsa-runtime64", components: 3},
+	// The file name of librccl holds the version of ROCm, not of RCCL.
+	{name: "librccl"},
+	{name: "libibverbs", components: 3},
+}
+
+// libraryName splits a file name: libcudart-0a1b2c3d.so.12 (as Python wheels
+// rename it) is libcudart with the suffix "12".
+var libraryName = regexp.MustCompile(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)*)$`)
+
+// splitLibrary returns the kind of a file and the numbers after .so, or false
+// when it is none of those looked for.
+func splitLibrary(file string) (kind libraryKind, numbers string, ok bool) {
+	// Most files of a folder are others; the pattern need not look at them.
+	if !slices.ContainsFunc(libraryKinds, func(k libraryKind) bool { return strings.HasPrefix(file, k.name) }) {
+		return kind, "", false
+	}
+	groups := libraryName.FindStringSubmatch(file)
+	if groups == nil {
+		return kind, "", false
+	}
+	name := groups[1]
+	if strings.HasPrefix(name, "libnccl-net") || strings.HasPrefix(name, "librccl-net") {
+		name = "nccl-net"
+	}
+	i := slices.IndexFunc(libraryKinds, func(k libraryKind) bool { return k.name == name })
+	if i < 0 {
+		return kind, "", false
+	}
+	return libraryKinds[i], strings.TrimPrefix(groups[2], "."), true
+}
+
+// isPlainName reports whether programs ask the loader for a file of this
+// name: libcuda.so.1, libcudart.so.12, libcudart.so.11.0, libnccl-net.so.
+func isPlainName(kind libraryKind, file string) bool {
+	if kind.name == "nccl-net" {
+		return strings.HasSuffix(file, ".so")
+	}
+	numbers, ok := strings.CutPrefix(file, kind.name+".so.")
+	dots := strings.Count(numbers, ".")
+	return ok && (dots == 0 || dots == 1 && kind.name == "libcudart")
+}
+
+// How a library was found, as FoundBy says it.
+const (
+	byPreload     = "ld_preload"
+	byLibraryPath = "ld_library_path"
+	byCache       = "ld_cache"
+	byDefault     = "default_path"
+	byToolkit     = "toolkit"
+	byPython      = "python"
+)
+
+// defaultFolders are those that the loader of glibc looks into when nothing
+// else has the library, on the distributions of our time (ld.so(8); the
+// multiarch folders are Debian's).
+var defaultFolders = []string{
+	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+	"/lib64", "/usr/lib64", "/lib", "/usr/lib",
+}
+
+// toolkitFolders are where toolkits, plugins and container runtimes put
+// libraries; the loader knows them only when it is told.
+var toolkitFolders = []string{
+	"/usr/local/cuda*/lib64", "/usr/local/cuda*/lib64/stubs", "/usr/local/cuda*/targets/*/lib", "/usr/local/cuda*/targets/*/lib/stubs",
+	"/usr/local/cuda*/compat", "/usr/local/nvidia/lib", "/usr/local/nvidia/lib64", "/usr/local/lib",
+	"/opt/rocm*/lib", "/opt/amazon/ofi-nccl/lib*", "/opt/amazon/ofi-nccl/lib/*-linux-gnu", "/opt/hpcx/nccl_rdma_sharp_plugin/lib",
+	"/opt/aws-ofi-nccl/lib", "/usr/lib/wsl/lib", "/run/opengl-driver/lib",
+}
+
+// siteFolders are where Python looks for packages.
+var siteFolders = []string{
+	"/usr/lib/python3*/dist-packages", "/usr/lib/python3*/site-packages", "/usr/lib64/python3*/site-packages",
+	"/usr/local/lib/python3*/dist-packages", "/usr/local/lib/python3*/site-packages", "/usr/local/lib64/python3*/site-packages",
+	"/opt/*/lib/python3*/site-packages", "/opt/conda/envs/*/lib/python3*/site-packages",
+	"/opt/*/.venv/lib/python3*/site-packages",
+	// Where images put their environment. The folders are named, not looked
+	// for: what else lies in / or in a home is nobody's business.
+	"/venv/lib/python3*/site-packages", "/.venv/lib/python3*/site-packages",
+	"/app/.venv/lib/python3*/site-packages", "/app/venv/lib/python3*/site-packages",
+	"/workspace/.venv/lib/python3*/site-packages", "/workspace/venv/lib/python3*/site-packages",
+}
+
+// homeFolders are where a user's own environments lie.
+var homeFolders = []string{
+	".local", ".venv", "venv", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba",
+}
+
+func gatherLibraries(ctx context.Context, g *Gathering) error {
+	env, err := environment(ctx, g.Host)
+	if err != nil {
+		g.Unknown("libraries", "files", "LD_LIBRARY_PATH is not known: "+err.Error(), "")
+	}
+	s := &librarySearch{g: g, h: g.Host, seen: make(map[string]bool), taken: make(map[string]bool)}
+	s.readMountPoints()
+	s.lookInLoader(ctx, env)
+	for _, pattern := range toolkitFolders {
+		for _, folder := range s.expand(pattern) {
+			s.lookInFolder(ctx, folder, byToolkit)
+		}
+	}
+	s.lookInPython(ctx, env)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.scanOne()
+	order := make(map[string]int, len(libraryKinds))
+	for i, k := range libraryKinds {
+		order[k.name] = i
+	}
+	slices.SortStableFunc(s.f.Files, func(a, b Library) int { return cmp.Compare(order[a.Kind], order[b.Kind]) })
+	g.Facts.Libraries = &s.f
+	return nil
+}
+
+// librarySearch collects libraries, in the order in which a loader meets
+// them.
+type librarySearch struct {
+	g *Gathering
+	h *Host
+	f LibraryFacts
+	// seen holds what was reported, by way of finding and real path.
+	seen map[string]bool
+	// taken holds the plain names that the loader has found.
+	taken map[string]bool
+	// mounted are the mount points.
+	mounted map[string]bool
+	folders int
+}
+
+func (s *librarySearch) readMountPoints() {
+	s.f.Files = []Library{}
+	mounts, err := readMounts(s.h)
+	if err != nil {
+		s.g.Unknown("libraries", "files.mounted", err.Error(), hintFor(err))
+		return
+	}
+	s.mounted = make(map[string]bool, len(mounts))
+	for _, m := range mounts {
+		s.mounted[m.Mountpoint] = true
+	}
+}
+
+// lookInLoader looks where the loader of a program looks, in its order
+// (ld.so(8)).
+func (s *librarySearch) lookInLoader(ctx context.Context, env map[string]string) {
+	preload := func(r rune) bool { return r == ':' || r == ' ' }
+	for _, file := range s.bounded(strings.FieldsFunc(env["LD_PRELOAD"], preload)) {
+		if path.IsAbs(file) {
+			s.addFile(path.Clean(file), byPreload)
+		}
+	}
+	list := func(r rune) bool { return r == ':' || r == ';' }
+	for _, folder := range s.bounded(strings.FieldsFunc(env["LD_LIBRARY_PATH"], list)) {
+		if path.IsAbs(folder) {
+			s.lookInFolder(ctx, path.Clean(folder), byLibraryPath)
+		}
+	}
+	configured := s.lookInCache()
+	for _, folder := range defaultFolders {
+		s.lookInFolder(ctx, folder, byDefault)
+	}
+	// Without a cache the loader does not read ld.so.conf. Its folders are
+	// looked into last: container runtimes make the cache when they start.
+	for _, folder := range configured {
+		s.lookInFolder(ctx, folder, byToolkit)
+	}
+}
+
+// bounded cuts a list of folders short.
+func (s *librarySearch) bounded(list []string) []string {
+	if len(list) > maxPathList {
+		s.f.Truncated = true
+		list = list[:maxPathList]
+	}
+	return list
+}
+
+// lookInCache adds what the loader's cache names. Where there is none it
+// returns the folders that one would be made of.
+func (s *librarySearch) lookInCache() []string {
+	const file = "/etc/ld.so.cache"
+	b, err := s.h.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.configuredFolders("/etc/ld.so.conf", 0)
+	}
+	var entries []cacheEntry
+	if err == nil {
+		entries, err = parseLdCache(b)
+	}
+	if err != nil {
+		s.g.Unknown("libraries", "files", fmt.Sprintf("%s: %v", file, err), hintFor(err))
+		return s.configuredFolders("/etc/ld.so.conf", 0)
+	}
+	for _, e := range entries {
+		if _, _, ok := splitLibrary(e.name); ok && path.IsAbs(e.path) {
+			s.addFile(path.Clean(e.path), byCache)
+		}
+	}
+	return nil
+}
+
+// configuredFolders returns the folders that ld.so.conf names, and those of
+// the files that it includes.
+func (s *librarySearch) configuredFolders(file string, depth int) []string {
+	b, err := s.h.Read(file)
+	if err != nil || depth > 2 {
+		return nil
+	}
+	folders, includes := parseLdConf(b)
+	for _, pattern := range includes {
+		if !path.IsAbs(pattern) {
+			pattern = path.Join(path.Dir(file), pattern)
+		}
+		for _, included := range s.expand(pattern) {
+			folders = append(folders, s.configuredFolders(included, depth+1)...)
+		}
+	}
+	return s.bounded(folders)
+}
+
+// parseLdConf parses ld.so.conf: a folder a line, # comments, and "include"
+// with a pattern (ldconfig(8)).
+func parseLdConf(b []byte) (folders, includes []string) {
+	for line := range bytes.Lines(b) {
+		text, _, _ := strings.Cut(string(line), "#")
+		words := strings.Fields(text)
+		switch {
+		case len(words) == 0 || len(folders)+len(includes) == maxFolders:
+		case words[0] == "include":
+			includes = append(includes, words[1:]...)
+		case path.IsAbs(words[0]):
+			folders = append(folders, path.Clean(words[0]))
+		}
+	}
+	return folders, includes
+}
+
+// expand returns the paths that a pattern with * stands for.
+func (s *librarySearch) expand(pattern string) []string {
+	found := []string{"/"}
+	for part := range strings.SplitSeq(strings.Trim(pattern, "/"), "/") {
+		var next []string
+		for _, folder := range found {
+			if !strings.ContainsAny(part, "*?[") {
+				next = append(next, path.Join(folder, part))
+				continue
+			}
+			names, err := s.h.Dir(folder)
+			if err != nil {
+				continue // A guess that leads nowhere.
+			}
+			for _, name := range names {
+				if ok, err := path.Match(part, name); err == nil && ok {
+					next = append(next, path.Join(folder, name))
+				}
+			}
+		}
+		if len(next) > maxMatches {
+			s.f.Truncated = true
+			next = next[:maxMatches]
+		}
+		found = next
+	}
+	return found
+}
+
+// list returns a folder's names; a folder that is not there has none.
+func (s *librarySearch) list(ctx context.Context, folder string) []string {
+	if ctx.Err() != nil {
+		return nil
+	}
+	if s.folders++; s.folders > maxFolders {
+		s.f.Truncated = true
+		return nil
+	}
+	names, err := s.h.Dir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if info, statErr := s.h.Stat(folder); statErr != nil || info.Mode.IsDir() {
+			s.g.Unknown("libraries", "files", err.Error(), hintFor(err))
+		}
+	}
+	return names
+}
+
+// lookInFolder adds the libraries that lie in a folder. The names that
+// programs ask for come first, so that they stand for the files to which they
+// lead.
+func (s *librarySearch) lookInFolder(ctx context.Context, folder, foundBy string) {
+	var plain, other []string
+	for _, file := range s.list(ctx, folder) {
+		kind, _, ok := splitLibrary(file)
+		switch {
+		case !ok:
+		case isPlainName(kind, file):
+			plain = append(plain, file)
+		default:
+			other = append(other, file)
+		}
+	}
+	for _, file := range slices.Concat(plain, other) {
+		s.addFile(path.Join(folder, file), foundBy)
+	}
+}
+
+// addFile adds one file, if it is one of those looked for and can be opened
+// by its name.
+func (s *librarySearch) addFile(at, foundBy string) {
+	kind, _, ok := splitLibrary(path.Base(at))
+	if !ok {
+		return
+	}
+	info, err := s.h.Stat(at)
+	if err != nil || info.Mode.IsDir() {
+		return // A link that leads nowhere: the loader passes it over, too.
+	}
+	realPath, err := s.h.Real(at)
+	if err != nil {
+		realPath = at
+	}
+	loads := s.takes(kind, at, foundBy)
+	key := foundBy + " " + realPath
+	if s.seen[key] {
+		if loads { // Another name of the same file is the one that is taken.
+			i := slices.IndexFunc(s.f.Files, func(l Library) bool { return l.FoundBy == foundBy && cmp.Or(l.RealPath, l.Path) == realPath })
+			s.f.Files[i].rename(at, realPath)
+			s.f.Files[i].Loads = true
+		}
+		return
+	}
+	if len(s.f.Files) == maxLibraries {
+		s.f.Truncated = true
+		return
+	}
+	s.seen[key] = true
+	lib := Library{Kind: kind.name, FoundBy: foundBy, Loads: loads}
+	lib.rename(at, realPath)
+	lib.Empty = info.Size == 0 && info.Mode.IsRegular()
+	lib.Compat = hasFolder(at, "compat") || hasFolder(realPath, "compat")
+	lib.Mounted = s.mounted[at] || s.mounted[realPath]
+	// What someone put first by a variable is his own choice, a small
+	// stand-in for the driver included.
+	tiny := info.Size > 0 && info.Size < kind.stubBytes && foundBy != byLibraryPath && foundBy != byPreload
+	lib.Stub = hasFolder(at, "stubs") || hasFolder(realPath, "stubs") || tiny
+	lib.Version = versionOfName(kind, path.Base(realPath))
+	if lib.Version != "" {
+		lib.VersionSource = "file-name"
+	}
+	s.f.Files = append(s.f.Files, lib)
+}
+
+// rename sets the path of a library and what it leads to.
+func (l *Library) rename(at, realPath string) {
+	l.Path, l.RealPath = at, ""
+	if realPath != at {
+		l.RealPath = realPath
+	}
+}
+
+// takes reports whether this is the file that the loader takes for its plain
+// name: the first that it meets, whatever is in it, but for files of another
+// word size. A library that is loaded beforehand stands for its name even
+// when its file bears another.
+func (s *librarySearch) takes(kind libraryKind, at, foundBy string) bool {
+	name := path.Base(at)
+	switch {
+	case foundBy == byPreload:
+		name = kind.name
+	case foundBy == byToolkit, foundBy == byPython, !isPlainName(kind, name), s.taken[kind.name]:
+		return false
+	}
+	if s.taken[name] || foundBy != byCache && s.is32Bit(at) {
+		return false
+	}
+	s.taken[name] = true
+	return true
+}
+
+// is32Bit reports whether a file is an ELF file of 32 bits (EI_CLASS,
+// elf(5)).
+func (s *librarySearch) is32Bit(at string) bool {
+	head, err := s.h.ReadPart(at, 5)
+	return err == nil && len(head) == 5 && string(head[:4]) == "\x7fELF" && head[4] == 1
+}
+
+// hasFolder reports whether a path leads through a folder of this name.
+func hasFolder(at, folder string) bool {
+	return strings.Contains(path.Dir(at)+"/", "/"+folder+"/")
+}
+
+// versionOfName returns the version that a file name holds.
+func versionOfName(kind libraryKind, file string) string {
+	_, numbers, ok := splitLibrary(file)
+	if !ok || kind.components == 0 || strings.Count(numbers, ".")+1 < kind.components {
+		return ""
+	}
+	return numbers
+}
+
+// lookInPython adds the libraries that Python packages bring along.
+func (s *librarySearch) lookInPython(ctx context.Context, env map[string]string) {
+	var patterns []string
+	for _, prefix := range []string{env["VIRTUAL_ENV"], env["CONDA_PREFIX"]} {
+		if path.IsAbs(prefix) {
+			patterns = append(patterns, path.Join(prefix, "lib/python3*/site-packages"))
+			s.lookInFolder(ctx, path.Join(prefix, "lib"), byPython) // Conda's packages of libraries.
+		}
+	}
+	for _, folder := range s.bounded(strings.Split(env["PYTHONPATH"], ":")) {
+		if path.IsAbs(folder) {
+			patterns = append(patterns, folder)
+		}
+	}
+	if home := env["HOME"]; path.IsAbs(home) {
+		for _, folder := range homeFolders {
+			patterns = append(patterns, path.Join(home, folder, "lib/python3*/site-packages"))
+		}
+	}
+	s.lookInFolder(ctx, "/opt/conda/lib", byPython)
+	sites := make(map[string]bool)
+	for _, pattern := range slices.Concat(patterns, siteFolders) {
+		for _, site := range s.expand(path.Clean(pattern)) {
+			if !sites[site] {
+				sites[site] = true
+				s.lookInSite(ctx, site)
+			}
+		}
+	}
+}
+
+// lookInSite looks into one folder of packages: NVIDIA's packages lie in
+// nvidia/*/lib, PyTorch's own copies in torch/lib.
+func (s *librarySearch) lookInSite(ctx context.Context, site string) {
+	names := s.list(ctx, site)
+	if slices.Contains(names, "nvidia") {
+		before := len(s.f.Files)
+		for _, part := range s.list(ctx, path.Join(site, "nvidia")) {
+			s.lookInFolder(ctx, path.Join(site, "nvidia", part, "lib"), byPython)
+		}
+		for i := before; i < len(s.f.Files); i++ {
+			lib := &s.f.Files[i]
+			if version := packageVersion(names, lib.Kind); version != "" && lib.Version == "" {
+				lib.Version, lib.VersionSource = version, "metadata"
+			}
+		}
+	}
+	if slices.Contains(names, "torch") {
+		s.lookInFolder(ctx, path.Join(site, "torch/lib"), byPython)
+	}
+}
+
+// packages are the names of NVIDIA's Python packages by the library in them,
+// as their dist-info folders begin; cu12 and its like may follow.
+var packages = map[string]string{
+	"libnccl":   "nvidia_nccl",
+	"libcudart": "nvidia_cuda_runtime",
+}
+
+// packageVersion returns the version of the package that brought a library,
+// from the names in a folder of packages: nvidia_nccl_cu12-2.27.3.dist-info.
+// Two packages that share a folder overwrite each other, and nothing is told.
+func packageVersion(names []string, kind string) string {
+	begin, known := packages[kind]
+	if !known {
+		return ""
+	}
+	version := ""
+	for _, name := range names {
+		pack, rest, ok := strings.Cut(strings.TrimSuffix(name, ".dist-info"), "-")
+		if !ok || !strings.HasSuffix(name, ".dist-info") {
+			continue
+		}
+		pack = strings.ToLower(pack)
+		if suffix, ok := strings.CutPrefix(pack, begin); !ok || suffix != "" && !strings.HasPrefix(suffix, "_cu") {
+			continue
+		}
+		if version != "" && version != rest {
+			return ""
+		}
+		version = printable(rest, maxShown)
+	}
+	return version
+}
+
+// scanOne reads the version out of one NCCL or RCCL that nothing else tells:
+// the one that the loader takes, or else the first. Reading more of them
+// would cost more time than all the rest.
+func (s *librarySearch) scanOne() {
+	at := -1
+	for i, lib := range s.f.Files {
+		silent := lib.Version == "" && !lib.Empty && (lib.Kind == "libnccl" || lib.Kind == "librccl")
+		if silent && (at < 0 || lib.Loads && !s.f.Files[at].Loads) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return
+	}
+	lib := &s.f.Files[at]
+	b, err := s.h.ReadPart(cmp.Or(lib.RealPath, lib.Path), maxScan)
+	if err != nil {
+		s.g.Unknown("libraries", "files.version", err.Error(), hintFor(err))
+		return
+	}
+	if lib.Version = versionInContent(b); lib.Version != "" {
+		lib.VersionSource = "content"
+	}
+}
+
+// writtenVersion is the text that NCCL and RCCL hold: "NCCL version
+// 2.28.9+cuda13.0" (VERSION_STRING, NCCL src/init.cc).
+var writtenVersion = regexp.MustCompile(`[NR]CCL version ([0-9]{1,3}(?:\.[0-9]{1,5}){1,3})`)
+
+// versionInContent returns the version that a library's content tells.
+func versionInContent(b []byte) string {
+	if groups := writtenVersion.FindSubmatch(b); groups != nil {
+		return string(groups[1])
+	}
+	return ""
 }

@@ -1,13 +1,596 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
 )
 
 var linksCheck = &Check{
-	Name:   "links",
-	Doc:    `links`,
+	Name: "links",
+	Doc: `The path between each pair of GPUs, and of GPU and NIC.
+
+Reads nothing itself: computes from the PCI tree, the NUMA nodes and what the
+management library says of NVLinks and peer access which bridges the traffic
+of a pair crosses, how nvidia-smi names that path, its narrowest PCIe link and
+the NVLinks that join the two.`,
 	After:  []string{"pci", "numa", "gpus"},
-	Gather: func(context.Context, *Gathering) error { return errors.New("not written yet") },
+	Gather: gatherLinks,
+}
+
+// The kinds of pairs.
+const (
+	pairGPUs = "gpu-gpu"
+	pairNIC  = "gpu-nic"
+)
+
+// The path types of nvidia-smi topo -m.
+const (
+	pathPIX  = "PIX"  // At most one PCIe switch.
+	pathPXB  = "PXB"  // Several PCIe switches, no host bridge.
+	pathPHB  = "PHB"  // Through one PCIe host bridge.
+	pathNODE = "NODE" // Through host bridges of one NUMA node.
+	pathSYS  = "SYS"  // Between NUMA nodes.
+)
+
+// maxPairs bounds what a recording that holds nonsense can ask for. A host of
+// 16 GPUs and 64 NICs has 1144 pairs.
+const maxPairs = 1 << 15
+
+func gatherLinks(ctx context.Context, g *Gathering) error {
+	if g.Facts.PCI == nil && g.Facts.GPUs == nil {
+		return errors.New("neither the PCI tree nor the GPUs are known")
+	}
+	t := newTopology(g.Facts)
+	f := &LinkFacts{Pairs: []Pair{}, VirtualTopology: t.virtual()}
+	var noPath, noLink []string
+	for i, a := range t.gpuAddresses {
+		if ctx.Err() != nil {
+			return fmt.Errorf("pair GPUs: %w", ctx.Err())
+		}
+		for _, b := range t.gpuAddresses[i+1:] {
+			if len(f.Pairs) >= maxPairs {
+				break
+			}
+			p := t.pair(a, b, pairGPUs)
+			if p.Path == "" {
+				noPath = append(noPath, a+" - "+b)
+			}
+			if p.Narrowest == nil {
+				noLink = append(noLink, a+" - "+b)
+			}
+			f.Pairs = append(f.Pairs, p)
+		}
+	}
+	for _, a := range t.gpuAddresses {
+		for _, b := range t.nicAddresses {
+			if len(f.Pairs) >= maxPairs {
+				break
+			}
+			f.Pairs = append(f.Pairs, t.pair(a, b, pairNIC))
+		}
+	}
+	if len(noPath) > 0 {
+		g.Unknown("links", "pairs.path", "the PCI tree or the NUMA nodes do not tell the path: "+someOf(noPath), "")
+	}
+	if len(noLink) > 0 {
+		g.Unknown("links", "pairs.narrowest", "a PCIe link on the way shows no speed: "+someOf(noLink), "")
+	}
+	if len(f.Pairs) >= maxPairs {
+		g.Unknown("links", "pairs", fmt.Sprintf("there are more than %d pairs; the others are left out", maxPairs), "")
+	}
+	g.Facts.Links = f
+	return nil
+}
+
+// Between returns the path between two devices, named in either order; nil
+// where there is none.
+func (l *LinkFacts) Between(a, b string) *Pair {
+	if l == nil {
+		return nil
+	}
+	for i := range l.Pairs {
+		if p := &l.Pairs[i]; p.A == a && p.B == b || p.A == b && p.B == a {
+			return p
+		}
+	}
+	return nil
+}
+
+// topology is what the other sections say of the devices, by address.
+type topology struct {
+	devices      map[string]*PCIDevice
+	gpus         map[string]*GPU
+	peers        map[[2]string]*GPUPeer
+	nodes        int // NUMA nodes; 0 where not known.
+	switches     int // NVSwitches; 0 where none or not known.
+	gpuAddresses []string
+	nicAddresses []string
+}
+
+func newTopology(f *Facts) *topology {
+	t := &topology{
+		devices: make(map[string]*PCIDevice),
+		gpus:    make(map[string]*GPU),
+		peers:   make(map[[2]string]*GPUPeer),
+	}
+	if f.PCI != nil {
+		for i := range f.PCI.Devices {
+			d := &f.PCI.Devices[i]
+			t.devices[d.Address] = d
+			switch {
+			case d.lent():
+			case d.Kind == kindGPU:
+				t.gpuAddresses = append(t.gpuAddresses, d.Address)
+			case d.Kind == kindNIC:
+				t.nicAddresses = append(t.nicAddresses, d.Address)
+			}
+		}
+	}
+	if f.GPUs != nil {
+		for i := range f.GPUs.Devices {
+			gpu := &f.GPUs.Devices[i]
+			if gpu.Address == "" {
+				continue // NVML counts it and cannot say which it is.
+			}
+			t.gpus[gpu.Address] = gpu
+			if t.devices[gpu.Address] == nil {
+				t.gpuAddresses = append(t.gpuAddresses, gpu.Address) // Where /sys hides it.
+			}
+		}
+		for i := range f.GPUs.P2P {
+			p := &f.GPUs.P2P[i]
+			t.peers[[2]string{p.A, p.B}] = p
+		}
+		if f.GPUs.NVSwitches != nil {
+			t.switches = *f.GPUs.NVSwitches
+		}
+	}
+	if f.NUMA != nil {
+		t.nodes = len(f.NUMA.Nodes)
+	}
+	slices.Sort(t.gpuAddresses)
+	t.gpuAddresses = slices.Compact(t.gpuAddresses)
+	slices.Sort(t.nicAddresses)
+	return t
+}
+
+// lent reports whether a device carries no traffic of this kernel: it belongs
+// to a guest, or it is a virtual function that nobody has taken. The names
+// are those of the drivers that pass devices through: vfio-pci and its
+// variants (mlx5_vfio_pci, nvgrace-gpu-vfio-pci), pci-stub, Xen's pciback.
+func (d *PCIDevice) lent() bool {
+	return d.Virtual && d.Driver == "" || strings.Contains(d.Driver, "vfio") ||
+		d.Driver == "pci-stub" || d.Driver == "pciback"
+}
+
+// virtual reports whether the PCI paths between several GPUs are not the real
+// ones; nil where there are not several, or the tree is not known.
+func (t *topology) virtual() *bool {
+	flat, placed := true, 0
+	for _, address := range t.gpuAddresses {
+		if d := t.devices[address]; d != nil && d.RootBus != "" {
+			placed++
+			flat = flat && len(d.Ancestors) == 0
+		}
+	}
+	if placed < 2 {
+		return nil
+	}
+	return &flat
+}
+
+func (t *topology) pair(a, b, kind string) Pair {
+	p := Pair{A: a, B: b, Kind: kind}
+	if w := t.wayBetween(a, b); w != nil {
+		p.Path = w.path
+		p.Bridges = w.bridges
+		p.CommonBridge = w.common
+		p.Narrowest = narrowest(w.hops)
+	}
+	if kind == pairGPUs {
+		t.joinNVLinks(&p)
+		p.P2P = worse(t.peers[[2]string{a, b}], t.peers[[2]string{b, a}])
+	}
+	return p
+}
+
+// way is the PCIe way between two devices.
+type way struct {
+	path    string
+	bridges []string
+	common  string
+	hops    []hop
+}
+
+// hop is one PCIe link of a way: the device at its lower end, and the port at
+// its upper end, which is nil where it is not known.
+type hop struct{ lower, upper *PCIDevice }
+
+// role is what a bridge is in the tree.
+type role int
+
+const (
+	roleOther role = iota // A bridge to or from conventional PCI.
+	roleRoot
+	roleUp
+	roleDown
+)
+
+// roles tells what each ancestor of a device is, from the root port down.
+// Where config space is hidden the port type is not known; then the order of
+// a PCIe tree decides: below the host bridge stands a root port, below a root
+// port or a switch's downstream port only an upstream port can stand, and
+// below that only its downstream ports.
+func (t *topology) roles(ancestors []string) []role {
+	roles := make([]role, len(ancestors))
+	for i, address := range ancestors {
+		portType := ""
+		if d := t.devices[address]; d != nil {
+			portType = d.PortType
+		}
+		switch {
+		case portType == portRoot:
+			roles[i] = roleRoot
+		case portType == portUpstream:
+			roles[i] = roleUp
+		case portType == portDownstream:
+			roles[i] = roleDown
+		case portType != "":
+			roles[i] = roleOther
+		case i == 0:
+			roles[i] = roleRoot
+		case roles[i-1] == roleUp:
+			roles[i] = roleDown
+		case roles[i-1] != roleOther:
+			roles[i] = roleUp
+		}
+	}
+	return roles
+}
+
+// wayBetween finds the PCIe way between two devices; nil where the place of
+// one of them is not known.
+func (t *topology) wayBetween(a, b string) *way {
+	da, db := t.devices[a], t.devices[b]
+	if da == nil || db == nil || da.RootBus == "" || db.RootBus == "" {
+		return nil
+	}
+	shared := 0 // Length of the common part of both lists of ancestors.
+	if da.RootBus == db.RootBus {
+		for shared < min(len(da.Ancestors), len(db.Ancestors)) && da.Ancestors[shared] == db.Ancestors[shared] {
+			shared++
+		}
+	}
+	rolesA, rolesB := t.roles(da.Ancestors), t.roles(db.Ancestors)
+	w := &way{bridges: []string{}}
+	for _, address := range slices.Backward(da.Ancestors[shared:]) {
+		w.bridges = append(w.bridges, address)
+	}
+	w.bridges = append(w.bridges, db.Ancestors[shared:]...)
+	hopsB := t.hops(db, rolesB, shared)
+	slices.Reverse(hopsB)
+	w.hops = append(t.hops(da, rolesA, shared), hopsB...)
+	if shared == 0 {
+		w.path = t.throughRoot(da, db)
+		return w
+	}
+	w.common = da.Ancestors[shared-1]
+	if switchesCrossed(rolesA[shared-1], rolesA[shared:], rolesB[shared:]) > 1 {
+		w.path = pathPXB
+	} else {
+		w.path = pathPIX
+	}
+	return w
+}
+
+// switchesCrossed counts the switches on the way of a pair that turns below
+// the root complex. Each switch has one upstream port, be it on a riser or on
+// the card itself; a bridge to conventional PCI counts as one.
+func switchesCrossed(common role, below ...[]role) int {
+	n := 0
+	count := func(r role) {
+		if r == roleUp || r == roleOther {
+			n++
+		}
+	}
+	count(common)
+	for _, side := range below {
+		for _, r := range side {
+			count(r)
+		}
+	}
+	return n
+}
+
+// throughRoot names the path of a pair that meets in the root complex.
+func (t *topology) throughRoot(a, b *PCIDevice) string {
+	if a.RootBus == b.RootBus {
+		return pathPHB
+	}
+	nodeA, nodeB := t.node(a), t.node(b)
+	switch {
+	case t.nodes == 1:
+		return pathNODE // There is no other node to be on.
+	case nodeA == nil || nodeB == nil:
+		return "" // The firmware names no node, which says nothing.
+	case *nodeA == *nodeB:
+		return pathNODE
+	}
+	return pathSYS
+}
+
+// node is the NUMA node of a device or, where the firmware names none for it,
+// of the nearest bridge above that has one.
+func (t *topology) node(d *PCIDevice) *int {
+	if d.NUMANode != nil {
+		return d.NUMANode
+	}
+	for _, address := range slices.Backward(d.Ancestors) {
+		if above := t.devices[address]; above != nil && above.NUMANode != nil {
+			return above.NUMANode
+		}
+	}
+	return nil
+}
+
+// hops lists the PCIe links from a device up to its first shared ancestors
+// (none: up to the root complex). A switch's downstream port has no link
+// above it: it meets the upstream port inside the switch. Nor has a root
+// port, nor an endpoint that is part of the root complex.
+func (t *topology) hops(d *PCIDevice, roles []role, shared int) []hop {
+	var hops []hop
+	port := func(i int) *PCIDevice {
+		if i < 0 {
+			return nil
+		}
+		return t.devices[d.Ancestors[i]]
+	}
+	if d.PortType != portIntegrated {
+		hops = append(hops, hop{d, port(len(d.Ancestors) - 1)})
+	}
+	for i := len(d.Ancestors) - 1; i >= shared; i-- {
+		if i > 0 && (roles[i] == roleUp || roles[i] == roleOther) {
+			hops = append(hops, hop{port(i), port(i - 1)})
+		}
+	}
+	return hops
+}
+
+// narrowest returns the slowest link of a way; nil where one of them does not
+// show its speed, or there is none.
+func narrowest(hops []hop) *NarrowestLink {
+	var slowest *NarrowestLink
+	best := math.Inf(1)
+	for _, h := range hops {
+		n := h.rate()
+		if n == nil {
+			return nil
+		}
+		best = min(best, n.BestGBps)
+		if slowest == nil || n.GBps < slowest.GBps {
+			slowest = n
+		}
+	}
+	if slowest != nil {
+		slowest.BestGBps = best
+	}
+	return slowest
+}
+
+// rate returns what a link does and could do. Both ends report the negotiated
+// speed; what they can do is the less of the two. A port whose best is below
+// what its partner has negotiated is one that a hypervisor emulates above a
+// real device, and says nothing.
+func (h hop) rate() *NarrowestLink {
+	if h.lower == nil {
+		return nil
+	}
+	lower, upper := h.lower.Link, (*PCIeLink)(nil)
+	if h.upper != nil {
+		upper = h.upper.Link
+	}
+	if lower == nil || lower.SpeedGTs == 0 || lower.Width == 0 {
+		lower, upper = upper, nil
+	}
+	if lower == nil || lower.SpeedGTs == 0 || lower.Width == 0 {
+		return nil
+	}
+	// A device that does not say what it can do can at least do what it does.
+	speed := max(lower.MaxSpeedGTs, lower.SpeedGTs)
+	width := max(lower.MaxWidth, lower.Width)
+	if upper != nil && upper.MaxSpeedGTs >= lower.SpeedGTs && upper.MaxWidth >= lower.Width {
+		speed = min(speed, upper.MaxSpeedGTs)
+		width = min(width, upper.MaxWidth)
+	}
+	return &NarrowestLink{
+		At:       h.lower.Address,
+		SpeedGTs: lower.SpeedGTs,
+		Width:    lower.Width,
+		GBps:     pcieGBps(lower.SpeedGTs, lower.Width),
+		BestGBps: pcieGBps(speed, width),
+	}
+}
+
+// pcieGBps is the rate of a PCIe link in one direction after line encoding:
+// 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, and 242 of the 256 bytes of
+// each FLIT at 64 GT/s (PCI Express base specification 6.0, 4.2).
+func pcieGBps(speedGTs float64, width int) float64 {
+	efficiency := 128.0 / 130
+	switch {
+	case speedGTs <= 5:
+		efficiency = 8.0 / 10
+	case speedGTs >= 64:
+		efficiency = 242.0 / 256
+	}
+	return roundTo(speedGTs*efficiency/8*float64(width), 1000)
+}
+
+// roundTo rounds to 1/parts.
+func roundTo(v float64, parts float64) float64 { return math.Round(v*parts) / parts }
+
+// joinNVLinks fills in the NVLinks of a pair of GPUs.
+func (t *topology) joinNVLinks(p *Pair) {
+	a, b := t.gpus[p.A], t.gpus[p.B]
+	n, through := 0, false
+	switch {
+	case t.vendor(p.A) != vendorNVIDIA || t.vendor(p.B) != vendorNVIDIA:
+		// Only NVIDIA has NVLinks.
+	case a == nil || b == nil || a.NVLinks == nil || b.NVLinks == nil:
+		return
+	default:
+		var known bool
+		if n, through, known = t.joined(a, b); !known {
+			return
+		}
+	}
+	p.NVLinks = &n
+	if n > 0 {
+		p.NVSwitch = through
+		p.NVLinkGBps = roundTo(float64(n)*min(slowestNVLink(a.NVLinks), slowestNVLink(b.NVLinks)), 1000)
+	}
+}
+
+// vendor is a GPU's vendor id, empty where it is not known.
+func (t *topology) vendor(address string) string {
+	if d := t.devices[address]; d != nil {
+		return d.Vendor
+	}
+	if gpu := t.gpus[address]; gpu != nil {
+		return map[string]string{"nvidia": vendorNVIDIA, "amd": vendorAMD}[gpu.Vendor]
+	}
+	return ""
+}
+
+// joined counts the NVLinks that join two GPUs. Direct links name the other
+// GPU. Links to switches join all the GPUs that have some, unless the driver
+// says that this pair may not use NVLink, which is so between the partitions
+// of a fabric. In a virtual machine the remote ends are hidden; there the
+// driver's word decides that links join the two, and only the presence of a
+// switch tells how many, as it does for nvidia-smi.
+func (t *topology) joined(a, b *GPU) (n int, through, known bool) {
+	toB, toSwitchA, hiddenA := remotes(a, b.Address)
+	toA, toSwitchB, hiddenB := remotes(b, a.Address)
+	if direct := max(toA, toB); direct > 0 {
+		if toA > 0 && toB > 0 {
+			direct = min(toA, toB)
+		}
+		return direct, false, true
+	}
+	status := ""
+	if p := worse(t.peers[[2]string{a.Address, b.Address}], t.peers[[2]string{b.Address, a.Address}]); p != nil {
+		status = p.NVLink
+	}
+	refused := status != "" && status != "ok" && status != "unknown"
+	links := min(toSwitchA+hiddenA, toSwitchB+hiddenB)
+	switch {
+	case links == 0 || refused:
+		return 0, false, true
+	case toSwitchA > 0 && toSwitchB > 0:
+		return min(toSwitchA, toSwitchB), true, true
+	case status != "ok":
+		return 0, false, false
+	case t.switches > 0 || a.inFabric() && b.inFabric():
+		return links, true, true
+	case len(t.gpuAddresses) == 2:
+		return links, false, true // There is nowhere else for them to lead.
+	}
+	return 0, false, false
+}
+
+// remotes counts a GPU's active links to one peer, to switches, and to an end
+// that is hidden.
+func remotes(gpu *GPU, peer string) (direct, toSwitch, hidden int) {
+	for _, link := range gpu.NVLinks {
+		switch {
+		case !link.Active:
+		case link.RemoteAddress == peer:
+			direct++
+		case link.RemoteType == "switch":
+			toSwitch++
+		case link.RemoteType == "" && link.RemoteAddress == "":
+			hidden++
+		}
+	}
+	return direct, toSwitch, hidden
+}
+
+// inFabric reports whether a GPU has joined an NVSwitch fabric.
+func (g *GPU) inFabric() bool {
+	return g.Fabric != nil && g.Fabric.State == "completed"
+}
+
+// nvlinkGBps is what one link of each NVLink generation carries in one
+// direction (NVIDIA's data sheets: total bandwidth of P100, V100, A100, H100,
+// B200 by links and directions).
+var nvlinkGBps = [...]float64{1: 20, 2: 25, 3: 25, 4: 25, 5: 50}
+
+// slowestNVLink returns the usable rate of the slowest active link.
+func slowestNVLink(links []NVLink) float64 {
+	slowest := math.Inf(1)
+	for _, link := range links {
+		if link.Active {
+			slowest = min(slowest, link.usableGBps())
+		}
+	}
+	if math.IsInf(slowest, 1) {
+		return 0
+	}
+	return slowest
+}
+
+// usableGBps is what the link carries in one direction. The rate that NVML
+// gives is the raw one, up to 6.25 % more than the usable (26.5625 for 25,
+// 53.125 for 50), so the generation's rate stands. Links that are narrower
+// than their generation's, as the x4 ones of GA102 with 14.0625, show a raw
+// rate below it, and then that one is the bound. Without a generation, the
+// nearest usable rate below the raw one is taken.
+func (l *NVLink) usableGBps() float64 {
+	raw := float64(l.SpeedMBps) / 1000
+	if l.Version > 0 && l.Version < len(nvlinkGBps) {
+		usable := nvlinkGBps[l.Version]
+		if raw > 0 {
+			usable = min(usable, raw)
+		}
+		return usable
+	}
+	for _, usable := range nvlinkGBps {
+		if raw >= usable && raw <= usable*1.07 {
+			return usable
+		}
+	}
+	return raw
+}
+
+// p2pRank orders NVML's answers from the best; every refusal is as bad as
+// any other.
+var p2pRank = map[string]int{"": 0, "ok": 1, "unknown": 2}
+
+func worseWord(a, b string) string {
+	rank := func(s string) int {
+		if n, known := p2pRank[s]; known {
+			return n
+		}
+		return len(p2pRank)
+	}
+	return slices.MaxFunc([]string{a, b}, func(x, y string) int { return cmp.Compare(rank(x), rank(y)) })
+}
+
+// worse joins the answers for both directions of a pair; nil where there is
+// neither.
+func worse(forth, back *GPUPeer) *P2PStatus {
+	if forth == nil && back == nil {
+		return nil
+	}
+	forth, back = cmp.Or(forth, &GPUPeer{}), cmp.Or(back, &GPUPeer{})
+	return &P2PStatus{
+		Read:    worseWord(forth.Read, back.Read),
+		Write:   worseWord(forth.Write, back.Write),
+		NVLink:  worseWord(forth.NVLink, back.NVLink),
+		Atomics: worseWord(forth.Atomics, back.Atomics),
+	}
 }

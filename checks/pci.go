@@ -3,10 +3,404 @@ package checks
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 var pciCheck = &Check{
-	Name:   "pci",
-	Doc:    `pci`,
-	Gather: func(context.Context, *Gathering) error { return errors.New("not written yet") },
+	Name: "pci",
+	Doc: `The tree of PCI devices.
+
+Reads every function of /sys/bus/pci/devices: its ids, driver, NUMA node,
+IOMMU group and place in the tree; and of GPUs, NICs, NVSwitches, NVMe drives
+and bridges also config space (PCIe, ACS, ATS, AER and resizable BAR
+capabilities), the link's speed and width, the BARs and the kernel's AER
+counters. Config space beyond its header needs root.`,
+	Gather: gatherPCI,
+}
+
+const pciDevices = "/sys/bus/pci/devices"
+
+// The kinds of PCI devices that other sections ask for.
+const (
+	kindGPU    = "gpu"
+	kindNIC    = "nic"
+	kindBridge = "bridge"
+)
+
+func gatherPCI(ctx context.Context, g *Gathering) error {
+	names, err := g.Host.Dir(pciDevices)
+	if err != nil {
+		return fmt.Errorf("list PCI devices: %w", err)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !isPCIAddress(name) })
+	slices.Sort(names)
+	// A read of 4096 bytes of config space takes about a millisecond, as
+	// each word of it is a transaction of its own; some at a time hide that.
+	const readers = 4
+	devices := make([]PCIDevice, len(names))
+	r := &pciReader{host: g.Host}
+	var wg sync.WaitGroup
+	for first := range min(readers, len(names)) {
+		wg.Go(func() {
+			for i := first; i < len(names) && ctx.Err() == nil; i += readers {
+				devices[i] = r.device(names[i])
+			}
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("read PCI devices: %w", err)
+	}
+	r.lendLinks(devices)
+	r.report(g)
+	g.Facts.PCI = &PCIFacts{Devices: devices}
+	return nil
+}
+
+var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+
+// isPCIAddress reports whether s is domain:bus:device.function. Domains of
+// more than four digits exist on Hyper-V and behind Intel VMD.
+func isPCIAddress(s string) bool {
+	// The regular expression is only asked about what can be an address: a
+	// path has many other components.
+	return len(s) >= len("0000:00:00.0") && s[len(s)-2] == '.' && pciAddress.MatchString(s)
+}
+
+// pciReader reads devices and collects what could not be read of them.
+type pciReader struct {
+	host *Host
+
+	mu   sync.Mutex
+	gaps map[pciGap][]string // Addresses.
+	// physical maps a virtual function to its physical one.
+	physical map[string]string
+}
+
+// pciGap is something that could not be read.
+type pciGap struct {
+	fact, reason, hint string
+	// all is true where naming the devices would tell nothing.
+	all bool
+}
+
+func (r *pciReader) gap(address string, gap pciGap) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.gaps == nil {
+		r.gaps = make(map[pciGap][]string)
+	}
+	r.gaps[gap] = append(r.gaps[gap], address)
+}
+
+// report notes each gap once, whatever the number of devices.
+func (r *pciReader) report(g *Gathering) {
+	for gap, addresses := range r.gaps {
+		reason := gap.reason
+		if !gap.all {
+			slices.Sort(addresses)
+			reason += ": " + someOf(addresses)
+		}
+		g.Unknown("pci", gap.fact, reason, gap.hint)
+	}
+}
+
+// someOf lists the first few names and counts the others.
+func someOf(names []string) string {
+	const few = 4
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few-1], ", "), len(names)-few+1)
+}
+
+// device reads one function.
+func (r *pciReader) device(address string) PCIDevice {
+	dir := path.Join(pciDevices, address)
+	d := PCIDevice{
+		Address: address,
+		Class:   r.id(dir+"/class", 6),
+		Vendor:  r.id(dir+"/vendor", 4),
+		Device:  r.id(dir+"/device", 4),
+	}
+	if d.Class == "" || d.Vendor == "" || d.Device == "" {
+		r.gap(address, pciGap{fact: "devices.class", reason: "class, vendor or device cannot be read"})
+	}
+	r.place(&d, dir)
+	d.Kind = pciKind(&d)
+	if target, err := r.host.Link(dir + "/driver"); err == nil {
+		d.Driver = path.Base(target)
+	}
+	if n, err := r.host.Int(dir + "/numa_node"); err == nil && n >= 0 {
+		d.NUMANode = new(int(n))
+	}
+	if target, err := r.host.Link(dir + "/iommu_group"); err == nil {
+		if n, err := strconv.Atoi(path.Base(target)); err == nil && n >= 0 {
+			d.IOMMUGroup = &n
+		}
+	}
+	switch d.Kind {
+	case kindGPU, kindNIC, "nvme":
+		if target, err := r.host.Link(dir + "/physfn"); err == nil {
+			d.Virtual = true
+			r.virtualOf(address, path.Base(target))
+		}
+		r.look(&d, dir)
+	case "nvswitch", kindBridge:
+		r.look(&d, dir)
+	}
+	return d
+}
+
+func (r *pciReader) virtualOf(virtual, physical string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.physical == nil {
+		r.physical = make(map[string]string)
+	}
+	r.physical[virtual] = physical
+}
+
+// lendLinks gives each virtual function, whose own link registers are zero
+// (SR-IOV specification 1.1, 3.5), the link of its physical function.
+func (r *pciReader) lendLinks(devices []PCIDevice) {
+	if len(r.physical) == 0 {
+		return
+	}
+	links := make(map[string]*PCIeLink, len(devices))
+	for i := range devices {
+		links[devices[i].Address] = devices[i].Link
+	}
+	for i := range devices {
+		if d := &devices[i]; d.Virtual && d.Link == nil {
+			d.Link = links[r.physical[d.Address]]
+		}
+	}
+}
+
+// id reads a hexadecimal number and writes it with the given count of digits;
+// empty when it cannot be read.
+func (r *pciReader) id(name string, digits int) string {
+	n, err := r.host.Int(name)
+	if err != nil || n < 0 || n >= 1<<(4*digits) {
+		return ""
+	}
+	return fmt.Sprintf("0x%0*x", digits, n)
+}
+
+// place finds the device's place in the tree.
+func (r *pciReader) place(d *PCIDevice, dir string) {
+	// In sysfs the entry is one link to a path that has no other, so the
+	// costly walk along each component is only the way out.
+	target, err := r.host.Link(dir)
+	resolved := path.Join(pciDevices, target)
+	if err != nil || !strings.HasPrefix(resolved, "/sys/devices/") {
+		if resolved, err = r.host.Real(dir); err != nil {
+			return
+		}
+	}
+	d.RootBus, d.Ancestors = parsePCIPath(resolved)
+}
+
+// parsePCIPath returns the root bus and the bridges above a device, from its
+// real path: "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0". Other
+// components may stand before the root bus (platform devices, VM bus) and,
+// behind Intel VMD, a second root bus after it.
+func parsePCIPath(resolved string) (rootBus string, ancestors []string) {
+	for part := range strings.SplitSeq(path.Dir(resolved), "/") {
+		switch {
+		case rootBus == "" && strings.HasPrefix(part, "pci") && isPCIAddress(part[3:]+":00.0"):
+			rootBus = part
+		case rootBus != "" && isPCIAddress(part):
+			ancestors = append(ancestors, part)
+		}
+	}
+	return rootBus, ancestors
+}
+
+// Vendors, from the PCI ID database.
+const (
+	vendorNVIDIA = "0x10de"
+	vendorAMD    = "0x1002"
+	vendorIntel  = "0x8086"
+	vendorAmazon = "0x1d0f"
+)
+
+// pciKind says in our words what a device is. Class codes are those of
+// include/linux/pci_ids.h.
+func pciKind(d *PCIDevice) string {
+	if len(d.Class) != len("0x030200") {
+		return ""
+	}
+	base := d.Class[:6]
+	if d.Vendor == "" && (strings.HasPrefix(base, "0x03") || base == "0x1200" || base == "0x0680") {
+		return "" // The vendor would decide.
+	}
+	switch {
+	case base == "0x0300" || base == "0x0302" || base == "0x0380":
+		if d.Vendor == vendorNVIDIA || (d.Vendor == vendorAMD || d.Vendor == vendorIntel) && !integratedGraphics(d) {
+			return kindGPU
+		}
+		return "display"
+	case base == "0x1200" && d.Vendor == vendorAMD: // Instinct since MI300.
+		return kindGPU
+	case base == "0x0680" && d.Vendor == vendorNVIDIA:
+		return "nvswitch"
+	// Ethernet, InfiniBand, fabric (Omni-Path), and InfiniBand as a serial
+	// bus (QLogic's older ones).
+	case base == "0x0200" || base == "0x0207" || base == "0x0208" || base == "0x0c06":
+		return kindNIC
+	case d.Vendor == vendorAmazon && strings.HasPrefix(d.Device, "0xefa"):
+		return kindNIC
+	case base == "0x0604" || base == "0x0609":
+		return kindBridge
+	case base == "0x0600":
+		return "host-bridge"
+	case base == "0x0108":
+		return "nvme"
+	case base == "0x0403":
+		return "audio"
+	case strings.HasPrefix(base, "0x03"):
+		return "display"
+	}
+	return "other"
+}
+
+// integratedGraphics reports whether a graphics device of AMD or Intel is
+// part of the processor.
+func integratedGraphics(d *PCIDevice) bool {
+	if d.Vendor == vendorIntel {
+		// Always function 0 of device 2 on the first bus (i915, GPU at
+		// 00:02.0); discrete ones stand behind bridges.
+		return strings.HasSuffix(d.Address, ":00:02.0") && len(d.Ancestors) == 0
+	}
+	// AMD's integrated ones have the ids 0x1304 to 0x1902 (Kaveri to
+	// Krackan) and 0x96.. to 0x99.. (RS780 to Mullins); no discrete one of
+	// the last ten years does (PCI ID database, vendor 1002).
+	id, err := strconv.ParseUint(d.Device, 0, 16)
+	return err == nil && (id>>12 == 1 || id >= 0x9600 && id <= 0x99ff)
+}
+
+// look reads what needs more than the device's name: config space, link,
+// BARs and error counters.
+func (r *pciReader) look(d *PCIDevice, dir string) {
+	state, err := r.config(d, dir)
+	if errors.Is(err, machine.ErrSlow) {
+		return // A device that does not answer is not asked again.
+	}
+	if d.Link == nil && !state.offBus && (state.express || !state.whole) {
+		d.Link = r.sysfsLink(dir)
+	}
+	if b, err := r.host.Read(dir + "/resource"); err == nil {
+		d.BARs = parseResource(b)
+	} else {
+		r.gap(d.Address, pciGap{fact: "devices.bars", reason: fmt.Sprintf("the file resource cannot be read (%s)", cause(err))})
+	}
+	if d.AER != nil || !d.Extended {
+		r.counters(d, dir)
+	}
+}
+
+// config reads config space and notes what it hides.
+func (r *pciReader) config(d *PCIDevice, dir string) (configState, error) {
+	b, err := r.host.ReadPart(dir+"/config", configExtended)
+	if err != nil {
+		r.gap(d.Address, pciGap{fact: "devices.config", reason: fmt.Sprintf("config space cannot be read (%s)", cause(err))})
+		return configState{}, err
+	}
+	state := d.readConfig(b)
+	switch {
+	case state.offBus:
+		r.gap(d.Address, pciGap{
+			fact:   "devices.config",
+			reason: "config space reads as all ones: the device has fallen off the bus or has no power",
+			hint:   "look for Xid 79 in the kernel log; a power cycle may bring the device back",
+		})
+	case len(b) == configHeader:
+		r.gap(d.Address, pciGap{
+			fact:   "devices.config",
+			reason: "config space beyond 64 bytes needs root",
+			hint:   "run as root (in a container with --cap-add SYS_ADMIN)",
+			all:    true,
+		})
+	case state.empty:
+		r.gap(d.Address, pciGap{fact: "devices.config", reason: "config space is all zeros"})
+	case len(b) != configLegacy && len(b) != configExtended || !state.whole:
+		r.gap(d.Address, pciGap{fact: "devices.config", reason: "config space is cut off or its list of capabilities is broken"})
+	case state.hidden:
+		r.gap(d.Address, pciGap{
+			fact:   "devices.extended",
+			reason: "the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR)",
+			hint:   "look on the host of this virtual machine",
+		})
+	case state.express && !d.Extended:
+		r.gap(d.Address, pciGap{
+			fact:   "devices.extended",
+			reason: "extended config space (ACS, ATS, AER, resizable BAR) is not shown",
+			hint:   "in a virtual machine, look on its host; else see whether the kernel uses MMCONFIG",
+		})
+	}
+	return state, nil
+}
+
+// sysfsLink reads the link from the files that the kernel makes for everyone.
+func (r *pciReader) sysfsLink(dir string) *PCIeLink {
+	text := func(name string) string {
+		s, err := r.host.Text(dir + "/" + name)
+		if err != nil {
+			return ""
+		}
+		return s
+	}
+	link := PCIeLink{
+		SpeedGTs:    parseLinkSpeed(text("current_link_speed")),
+		Width:       parseLinkWidth(text("current_link_width")),
+		MaxSpeedGTs: parseLinkSpeed(text("max_link_speed")),
+		MaxWidth:    parseLinkWidth(text("max_link_width")),
+		Source:      "sysfs",
+	}
+	if !link.known() {
+		return nil
+	}
+	return &link
+}
+
+// counters reads the kernel's AER counters, which are there where the kernel
+// owns AER for the device.
+func (r *pciReader) counters(d *PCIDevice, dir string) {
+	total := func(name string) *int64 {
+		b, err := r.host.Read(dir + "/" + name)
+		if err != nil {
+			return nil
+		}
+		return parseAERTotal(b)
+	}
+	correctable := total("aer_dev_correctable")
+	if correctable == nil {
+		return
+	}
+	if d.AER == nil {
+		d.AER = &AER{}
+	}
+	d.AER.TotalCorrectable = correctable
+	d.AER.TotalFatal = total("aer_dev_fatal")
+	d.AER.TotalNonFatal = total("aer_dev_nonfatal")
+}
+
+// cause is the innermost error, without the path that a gap of many devices
+// must not hold.
+func cause(err error) string {
+	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
+		return pathErr.Err.Error()
+	}
+	return err.Error()
 }

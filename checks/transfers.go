@@ -1,8 +1,12 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -20,28 +24,236 @@ computed here from the links that were negotiated.`,
 	Gather:  gatherTransfers,
 }
 
-// askProbe puts the probe under way.
+// errProbeOff is the reason why there are no transfers when nobody asked.
+var errProbeOff = errors.New("the probe was not asked for")
+
+// maxPatience bounds one transfer where the user allows more for the driver.
+const maxPatience = 5 * time.Second
+
+// askProbe puts the probe under way. A recording is asked for whatever it
+// holds.
 func askProbe(ctx context.Context, h *Host, opts Options) <-chan probeAnswer {
 	c := make(chan probeAnswer, 1)
-	if opts.Probe == "" || opts.Probe == probe.Off {
+	modes := []probe.Mode{opts.Probe}
+	switch {
+	case h.Recorded():
+		modes = []probe.Mode{probe.Full, probe.Quick}
+	case opts.Probe == "" || opts.Probe == probe.Off:
 		c <- probeAnswer{err: errProbeOff}
 		return c
 	}
+	ctx = withProbeOptions(ctx, h, opts)
 	go func() {
-		var r probe.Report
-		err := h.Ask(ctx, machine.AskProbe+string(opts.Probe), &r)
-		c <- probeAnswer{report: &r, err: err}
+		var a probeAnswer
+		for _, m := range modes {
+			a.report = &probe.Report{}
+			if a.err = h.Ask(ctx, machine.AskProbe+string(m), a.report); a.err == nil {
+				break
+			}
+		}
+		c <- a
 	}()
 	return c
 }
 
-var errProbeOff = errors.New("the probe was not asked for")
-
 func gatherTransfers(_ context.Context, g *Gathering) error {
 	a := <-g.probe
-	if a.err != nil {
+	switch {
+	case errors.Is(a.err, errProbeOff):
+		g.Unknown("transfers", "", a.err.Error(), "use --probe quick or full")
+		return nil
+	case errors.Is(a.err, machine.ErrNotRecorded):
+		g.Unknown("transfers", "", "the recording holds no probe", "")
+		return nil
+	case a.err != nil:
 		return a.err
 	}
 	g.Facts.Transfers = a.report
+	if noDriver(g.Facts, a.report) {
+		// There is nothing to probe: no gap in what is known.
+		g.Facts.Transfers = nil
+		return nil
+	}
+	if a.report.Outcome == probe.Unknown {
+		g.Unknown("transfers", "", a.report.Reason, "")
+	}
+	if a.report.SMTests != "" {
+		g.Unknown("transfers", "sm", a.report.SMTests, "")
+	}
+	for i := range a.report.Transfers {
+		expect(g.Facts, len(a.report.Devices), &a.report.Transfers[i])
+	}
 	return nil
+}
+
+// noDriver is true on a machine without NVIDIA GPUs and without their driver.
+func noDriver(f *Facts, r *probe.Report) bool {
+	if r.Outcome != probe.Unknown || r.Stage != "load library" {
+		return false
+	}
+	return f.GPUs == nil || len(nvidiaGPUs(f.GPUs)) == 0
+}
+
+func nvidiaGPUs(g *GPUFacts) []GPU {
+	var list []GPU
+	for _, d := range g.Devices {
+		if d.Vendor == "nvidia" {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// share says what part of a path's rate counts as good.
+type share struct {
+	nvlink, pcie, far, unknown float64
+}
+
+// shares are the least good parts by test. nvlink is for pairs that NVLinks
+// join; pcie for pairs below one root complex, far for pairs on different
+// NUMA nodes, unknown for pairs whose way is hidden, as in a virtual machine.
+//
+// Measured on healthy machines: NVLink 4, 8 x H200: copy 0.88, read 0.875,
+// SM stores 0.82, both ways 0.87 (nvbandwidth). PCIe 5.0 x16 0.85 to 0.90,
+// both ways 0.85, across sockets 0.62 to 0.80 and 0.51 both ways; PCIe 4.0
+// x16 0.77; across sockets 0.63 (voipmonitor/rtx6kpro, tinygrad's and
+// aikitoria's open-gpu-kernel-modules, NVIDIA/cuda-samples#284). A path that
+// detours through the root port shows 0.40 (rtx6kpro, ASUS ESC8000A).
+// PCIe reads are slower than writes on many root complexes.
+var shares = map[string]share{
+	probe.TestCopy:          {nvlink: 0.80, pcie: 0.70, far: 0.50, unknown: 0.45},
+	probe.TestCopyRead:      {nvlink: 0.80, pcie: 0.60, far: 0.40, unknown: 0.40},
+	probe.TestStore:         {nvlink: 0.70, pcie: 0.60, far: 0.40, unknown: 0.40},
+	probe.TestLoad:          {nvlink: 0.60, pcie: 0.40, far: 0.25, unknown: 0.25},
+	probe.TestBidirectional: {nvlink: 0.75, pcie: 0.55, far: 0.40, unknown: 0.35},
+	// All at once, PCIe pairs share links that the pair does not show: only a
+	// collapse counts (37 GB/s alone and 2.7 together were measured on a
+	// public machine).
+	probe.TestAllAtOnce:    {nvlink: 0.60, pcie: 0.15, far: 0.10, unknown: 0.10},
+	probe.TestHostToDevice: {pcie: 0.55, far: 0.40, unknown: 0.50},
+	probe.TestDeviceToHost: {pcie: 0.55, far: 0.40, unknown: 0.50},
+}
+
+// expect notes what a transfer should have reached, and judges its speed.
+func expect(f *Facts, devices int, t *probe.Transfer) {
+	s, judged := shares[t.Test]
+	if t.GBps == nil || !judged {
+		return
+	}
+	var rate, threshold float64
+	var basis string
+	switch t.Test {
+	case probe.TestHostToDevice:
+		rate, threshold, basis = hostRate(f, t.Destination, t.Source, s)
+	case probe.TestDeviceToHost:
+		rate, threshold, basis = hostRate(f, t.Source, t.Destination, s)
+	default:
+		rate, threshold, basis = pairRate(f, t, devices, s)
+	}
+	if rate == 0 {
+		return // Nothing is known of the path: no speed is wrong.
+	}
+	fraction := roundTo(*t.GBps/rate, 1000)
+	t.ExpectedGBps, t.Fraction, t.Threshold, t.Basis = &rate, &fraction, &threshold, basis
+	if t.Outcome == probe.OK && fraction < threshold {
+		t.Outcome = probe.Slow
+		t.Reason = fmt.Sprintf("%.1f GB/s is %.0f %% of the %.1f GB/s of %s; at least %.0f %% is expected", *t.GBps, 100*fraction, rate, basis, 100*threshold)
+	}
+}
+
+// pairRate is what the links between two GPUs could carry.
+func pairRate(f *Facts, t *probe.Transfer, devices int, s share) (rate, threshold float64, basis string) {
+	p := f.Links.Between(t.Source, t.Destination)
+	if p == nil {
+		return 0, 0, ""
+	}
+	lanes := 1.0 // What part of the link is this pair's.
+	if t.Test == probe.TestBidirectional {
+		lanes = 2
+	}
+	crowd := float64(max(1, devices-1)) // All at once, the peers share the GPU's own link.
+	switch {
+	case p.NVLinks != nil && *p.NVLinks > 0 && p.NVLinkGBps > 0:
+		if t.Test == probe.TestAllAtOnce && p.NVSwitch {
+			lanes /= crowd
+		}
+		basis = fmt.Sprintf("%d NVLinks", *p.NVLinks)
+		rate, threshold = p.NVLinkGBps, s.nvlink
+	case p.NVLinks == nil:
+		return 0, 0, "" // It may be NVLink or PCIe: they differ by a factor of ten.
+	default:
+		rate, basis = pcieRate(f, p)
+		threshold = map[string]float64{"PIX": s.pcie, "PXB": s.pcie, "PHB": s.pcie, "NODE": s.far, "SYS": s.far}[p.Path]
+		if f.Links.VirtualTopology == nil || *f.Links.VirtualTopology || threshold == 0 {
+			threshold = s.unknown
+		}
+		if t.Test == probe.TestAllAtOnce {
+			lanes /= crowd
+		}
+	}
+	switch {
+	case t.Test == probe.TestBidirectional:
+		basis += ", both directions"
+	case t.Test == probe.TestAllAtOnce && lanes < 1:
+		basis += fmt.Sprintf(", shared by %.0f peers", crowd)
+	}
+	return rate * lanes, threshold, basis
+}
+
+// pcieRate is the rate of the narrowest PCIe link between two GPUs, or, where
+// the way is hidden, of the narrower of their own links.
+func pcieRate(f *Facts, p *Pair) (rate float64, basis string) {
+	if n := p.Narrowest; n != nil && n.BestGBps > 0 {
+		return n.BestGBps, "the narrowest PCIe link on the way"
+	}
+	a, b := ownLinkRate(f, p.A), ownLinkRate(f, p.B)
+	if a == 0 || b == 0 {
+		return 0, ""
+	}
+	return min(a, b), "the narrower PCIe link of the two GPUs"
+}
+
+// ownLinkRate is the best that a GPU's own PCIe link can do in its place, by
+// NVML.
+func ownLinkRate(f *Facts, address string) float64 {
+	if f.GPUs == nil {
+		return 0
+	}
+	for _, d := range f.GPUs.Devices {
+		if d.Address == address && d.PCIe != nil && d.PCIe.MaxGeneration > 0 && d.PCIe.MaxGeneration <= len(generationGTs) {
+			return pcieGBps(generationGTs[d.PCIe.MaxGeneration-1], cmp.Or(d.PCIe.Width, d.PCIe.MaxWidth))
+		}
+	}
+	return 0
+}
+
+// generationGTs are the transfer rates of PCIe 1.0 to 6.0.
+var generationGTs = []float64{2.5, 5, 8, 16, 32, 64}
+
+// hostRate is what a GPU's way to the host's memory could carry.
+func hostRate(f *Facts, gpu, node string, s share) (rate, threshold float64, basis string) {
+	rate = ownLinkRate(f, gpu)
+	if rate == 0 {
+		return 0, 0, ""
+	}
+	threshold, basis = s.unknown, "the GPU's PCIe link"
+	if near := gpuNode(f, gpu); near != "" && strings.HasPrefix(node, "node") {
+		if threshold = s.far; near == node {
+			threshold = s.pcie
+		}
+	}
+	return rate, threshold, basis
+}
+
+// gpuNode is the NUMA node of a GPU, as the probe names it.
+func gpuNode(f *Facts, address string) string {
+	if f.PCI == nil {
+		return ""
+	}
+	for _, d := range f.PCI.Devices {
+		if d.Address == address && d.NUMANode != nil {
+			return fmt.Sprintf("node%d", *d.NUMANode)
+		}
+	}
+	return ""
 }

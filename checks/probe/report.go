@@ -83,7 +83,8 @@ type Report struct {
 	// tried is known, whatever became of it; else what stopped the probe.
 	Outcome Outcome `json:"outcome"`
 	// Stage is the last step that was begun when the probe was stopped:
-	// "load library", "cuInit", "contexts", "peer access", "copy", "cleanup".
+	// "load library", "cuInit", "devices", "contexts", "memory", "peer
+	// access", "kernels", the name of a test, "cleanup".
 	Stage string `json:"stage,omitempty"`
 	// Reason says in words why the outcome is not OK.
 	Reason string `json:"reason,omitempty"`
@@ -150,6 +151,8 @@ type Transfer struct {
 	// of a NUMA node.
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
+	// Way tells the two ways between processes apart: "cuMem" and "cudaIpc".
+	Way string `json:"way,omitempty"`
 	// Outcome is what became of it; Reason says why it is not OK.
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`

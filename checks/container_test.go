@@ -1,0 +1,382 @@
+package checks
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+// aMachine builds a machine from its parts: files, links and answers.
+type aMachine struct {
+	files   map[string]string
+	links   map[string]string
+	answers map[string]any
+}
+
+func (a aMachine) build() *machine.Memory {
+	var m machine.Memory
+	for name, data := range a.files {
+		m.AddFile(name, []byte(data))
+	}
+	for name, target := range a.links {
+		m.AddLink(name, target)
+	}
+	for question, v := range a.answers {
+		m.Answer(question, v)
+	}
+	return &m
+}
+
+var (
+	ownNamespaces = map[string]string{
+		"/proc/self/ns/ipc": initialIPC, "/proc/self/ns/pid": initialPID, "/proc/self/ns/user": initialUser,
+	}
+	newNamespaces = map[string]string{
+		"/proc/self/ns/ipc": "ipc:[4026532701]", "/proc/self/ns/pid": "pid:[4026532702]", "/proc/self/ns/user": initialUser,
+	}
+)
+
+const (
+	hostMounts = "22 27 0:21 / /proc rw,relatime shared:5 - proc proc rw\n" +
+		"23 27 0:22 / /sys rw,relatime shared:6 - sysfs sysfs rw\n" +
+		"25 24 0:23 / /dev/shm rw,nosuid - tmpfs tmpfs rw,size=24684084k\n" +
+		"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n" +
+		"31 23 0:28 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw\n"
+	dockerMounts = "600 500 0:60 / / rw,relatime - overlay overlay rw,lowerdir=/var/lib/docker/overlay2/l/A,upperdir=/var/lib/docker/overlay2/b/diff\n" +
+		"601 600 0:61 / /proc rw - proc proc rw\n" +
+		"602 600 0:62 / /sys ro,nosuid - sysfs sysfs ro\n" +
+		"603 602 0:28 /docker/abc /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw\n" +
+		"604 600 0:63 / /dev/shm rw - tmpfs shm rw,size=65536k\n" +
+		"605 600 8:1 /var/lib/docker/containers/abc/hosts /etc/hosts rw - ext4 /dev/sda1 rw\n"
+	gpuInformation = "Model: \t\t NVIDIA H200\nIRQ:   \t\t 10\nBus Location: \t 0000:4b:00.0\nDevice Minor: \t 3\nGPU Firmware: \t 580.95.05\nGPU Excluded:\t No\n"
+)
+
+func TestContainerDocker(t *testing.T) {
+	m := aMachine{
+		files: map[string]string{
+			"/.dockerenv":                                       "",
+			"/proc/self/mountinfo":                              dockerMounts,
+			"/proc/self/status":                                 "Name:\tdoctor\nCapEff:\t00000000a80425fb\nSeccomp:\t2\nSeccomp_filters:\t1\n",
+			"/proc/self/cgroup":                                 "0::/\n",
+			"/sys/fs/cgroup/memory.max":                         "68719476736\n",
+			"/sys/fs/cgroup/cpuset.cpus.effective":              "0-15\n",
+			"/sys/fs/cgroup/cpuset.mems.effective":              "0\n",
+			"/sys/bus/pci/devices/0000:4b:00.0/vendor":          "0x10de\n",
+			"/dev/nvidia3":                                      "",
+			"/dev/nvidiactl":                                    "",
+			"/dev/nvidia-caps/nvidia-cap1":                      "",
+			"/dev/dri/card0":                                    "",
+			"/dev/dri/renderD128":                               "",
+			"/dev/infiniband/uverbs0":                           "",
+			"/dev/infiniband/by-ibdev/x":                        "",
+			"/dev/null":                                         "",
+			"/proc/driver/nvidia/gpus/0000:4b:00.0/information": gpuInformation,
+			"/proc/driver/nvidia/gpus/0000:3b:00.0/information": "Model: NVIDIA H200\nDevice Minor: 2\nGPU Excluded: No\n",
+			"/proc/driver/nvidia/gpus/0000:2b:00.0/information": "Model: NVIDIA H200\nDevice Minor: 1\nBlacklisted: Yes\n",
+			"/proc/sys/kernel/yama/ptrace_scope":                "1\n",
+		},
+		links: newNamespaces,
+		answers: map[string]any{
+			machine.AskEnviron:                                 []string{"PATH=/bin"},
+			machine.AskStatfs + "/dev/shm":                     machine.Statfs{Type: "tmpfs", SizeBytes: 64 << 20, FreeBytes: 60 << 20},
+			machine.AskLimits:                                  map[string]machine.Limit{"memlock": {Soft: 65536, Hard: -1}, "stack": {Soft: 8 << 20, Hard: -1}, "nofile": {Soft: 1024, Hard: 4096}},
+			machine.AskSyscalls:                                map[string]string{"get_mempolicy": "EPERM", "mlock": "ok"},
+			machine.AskAccess + "/dev/nvidia3":                 "rw",
+			machine.AskAccess + "/dev/nvidiactl":               "rw",
+			machine.AskAccess + "/dev/nvidia-caps/nvidia-cap1": "none",
+			machine.AskAccess + "/dev/dri/renderD128":          "r",
+			machine.AskAccess + "/dev/infiniband/uverbs0":      "rw",
+		},
+	}
+	got := gatherOne(t, containerCheck, m.build())
+	want := &ContainerFacts{
+		Inside:           new(true),
+		Runtime:          "docker",
+		Evidence:         []string{"/.dockerenv", "/proc/self/mountinfo: /", "/proc/self/mountinfo: /etc/hosts"},
+		SHM:              &FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: 64 << 20, UsedBytes: 4 << 20, FreeBytes: 60 << 20},
+		SHMMounted:       new(true),
+		MemlockSoftBytes: new(int64(65536)),
+		MemlockHardBytes: new(int64(-1)),
+		StackSoftBytes:   new(int64(8 << 20)),
+		NOFILESoft:       new(int64(1024)),
+		Capabilities: []string{
+			"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
+			"NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP",
+		},
+		Seccomp:      "filter",
+		GetMempolicy: "EPERM",
+		Mlock:        "ok",
+		SysMounted:   new(true),
+		SysReadOnly:  new(true),
+		PCIVisible:   new(true),
+		DeviceNodes: []DeviceNode{
+			{Path: "/dev/dri/renderD128", Access: "r"},
+			{Path: "/dev/infiniband/uverbs0", Access: "rw"},
+			{Path: "/dev/nvidia-caps/nvidia-cap1", Access: "none"},
+			{Path: "/dev/nvidia3", Access: "rw"},
+			{Path: "/dev/nvidiactl", Access: "rw"},
+		},
+		DriverDevices: []DriverDevice{
+			{Address: "0000:2b:00.0", Minor: new(1), Model: "NVIDIA H200", Excluded: true},
+			{Address: "0000:3b:00.0", Minor: new(2), Model: "NVIDIA H200"},
+			{Address: "0000:4b:00.0", Minor: new(3), Model: "NVIDIA H200"},
+		},
+		MissingNodes: []string{"/dev/nvidia2"},
+		Cgroup:       &Cgroup{Version: 2, MemoryMaxBytes: new(int64(64 << 30)), CPUs: "0-15", Nodes: "0"},
+		PrivateIPC:   new(true),
+		PrivatePID:   new(true),
+		PrivateUser:  new(false),
+		PtraceScope:  new(1),
+	}
+	if diff := cmp.Diff(want, got.Container); diff != "" {
+		t.Errorf("container (-want +got):\n%s", diff)
+	}
+	if len(got.Unknown) > 0 {
+		t.Errorf("unknown: got %v, want nothing", got.Unknown)
+	}
+}
+
+func TestContainerInside(t *testing.T) {
+	overlay := "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/x,upperdir=/y\n"
+	tests := []struct {
+		name    string
+		m       aMachine
+		want    *bool
+		runtime string
+	}{
+		{"a host", aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts}, links: ownNamespaces}, new(false), ""},
+		{
+			"a virtual machine whose disk was made of an image",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/.dockerenv": ""}, links: ownNamespaces},
+			new(false), "",
+		},
+		{"nothing can be read", aMachine{}, nil, ""},
+		{
+			"layers in the initial namespaces: a live system, or a privileged container",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": overlay}, links: ownNamespaces},
+			nil, "",
+		},
+		{
+			"layers and namespaces of its own",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": overlay}, links: newNamespaces},
+			new(true), "other",
+		},
+		{
+			"namespaces of its own on a plain disk",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts}, links: newNamespaces},
+			nil, "",
+		},
+		{
+			"podman",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": overlay, "/run/.containerenv": ""}, links: newNamespaces},
+			new(true), "podman",
+		},
+		{
+			"podman by its variable",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts}, links: ownNamespaces, answers: map[string]any{machine.AskEnviron: []string{"container=podman"}}},
+			new(true), "podman",
+		},
+		{
+			"a pod on containerd that shares the host's namespaces",
+			aMachine{
+				files: map[string]string{
+					"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw,lowerdir=/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/1/fs\n" +
+						"2 1 8:1 /var/lib/kubelet/pods/1/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n",
+				}, links: ownNamespaces,
+			},
+			new(true), "kubernetes",
+		},
+		{
+			"apptainer, which shares the host's namespaces",
+			aMachine{
+				files:   map[string]string{"/proc/self/mountinfo": overlay, "/.singularity.d/runscript": ""},
+				links:   ownNamespaces,
+				answers: map[string]any{machine.AskEnviron: []string{"APPTAINER_CONTAINER=/x.sif"}},
+			},
+			new(true), "apptainer",
+		},
+		{
+			"enroot settings on a host are no container",
+			aMachine{
+				files: map[string]string{"/proc/self/mountinfo": hostMounts}, links: ownNamespaces,
+				answers: map[string]any{machine.AskEnviron: []string{"ENROOT_CACHE_PATH=/x"}},
+			},
+			new(false), "",
+		},
+		{
+			"version 1 control groups",
+			aMachine{files: map[string]string{"/proc/self/cgroup": "4:memory:/kubepods/burstable/pod1/abc\n"}},
+			new(true), "kubernetes",
+		},
+		{
+			"the daemon of docker is no container",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": hostMounts, "/proc/self/cgroup": "0::/system.slice/docker.service\n"}, links: ownNamespaces},
+			new(false), "",
+		},
+		{
+			"gVisor under docker",
+			aMachine{files: map[string]string{"/proc/self/mountinfo": overlay, "/.dockerenv": "", "/proc/version": emulatedKernel}},
+			new(true), "gvisor",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := gatherOne(t, containerCheck, tt.m.build())
+			if diff := cmp.Diff(tt.want, got.Container.Inside); diff != "" {
+				t.Errorf("inside (-want +got):\n%s", diff)
+			}
+			if got.Container.Runtime != tt.runtime {
+				t.Errorf("runtime %q, want %q", got.Container.Runtime, tt.runtime)
+			}
+			if noted := strings.Contains(factsOf(got.Unknown), " inside "); noted != (tt.want == nil) {
+				t.Errorf("unknown facts %q: inside among them %t, want %t", factsOf(got.Unknown), noted, tt.want == nil)
+			}
+		})
+	}
+}
+
+// factsOf lists the facts that are unknown, each between blanks.
+func factsOf(list []Unknown) string {
+	s := " "
+	for _, u := range list {
+		s += u.Fact + " "
+	}
+	return s
+}
+
+func TestContainerUnreadable(t *testing.T) {
+	var m machine.Memory
+	m.AddError("/proc/self/mountinfo", fs.ErrPermission)
+	m.AddError("/dev", fs.ErrPermission)
+	m.AddError("/sys/bus/pci/devices", fs.ErrPermission)
+	m.AddError("/proc/driver/nvidia/gpus", fs.ErrPermission)
+	m.AnswerError(machine.AskLimits, errors.New("no limits"))
+	got := gatherOne(t, containerCheck, &m)
+	if diff := cmp.Diff(&ContainerFacts{}, got.Container); diff != "" {
+		t.Errorf("container (-want +got):\n%s", diff)
+	}
+	want := " shm private_ipc private_pid private_user capabilities seccomp memlock_soft_bytes get_mempolicy pci_visible device_nodes driver_devices inside "
+	if facts := factsOf(got.Unknown); facts != want {
+		t.Errorf("unknown facts %q, want %q", facts, want)
+	}
+}
+
+func TestContainerMissingMounts(t *testing.T) {
+	m := aMachine{
+		files: map[string]string{"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw\n"},
+		links: newNamespaces,
+	}
+	got := gatherOne(t, containerCheck, m.build()).Container
+	want := &ContainerFacts{
+		Inside: new(true), Runtime: "other",
+		SHMMounted: new(false), SysMounted: new(false), PCIVisible: new(false),
+		PrivateIPC: new(true), PrivatePID: new(true), PrivateUser: new(false),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("container (-want +got):\n%s", diff)
+	}
+}
+
+func TestCgroupLimits(t *testing.T) {
+	tests := []struct {
+		name  string
+		files map[string]string
+		want  *Cgroup
+	}{
+		{"no control group", nil, nil},
+		{
+			"version 2: the lowest limit on the way up",
+			map[string]string{
+				"/proc/self/mountinfo":                             "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+				"/proc/self/cgroup":                                "0::/system.slice/slurm/job\n",
+				"/sys/fs/cgroup/system.slice/slurm/job/memory.max": "max\n",
+				"/sys/fs/cgroup/system.slice/slurm/memory.max":     "1000\n",
+				"/sys/fs/cgroup/system.slice/memory.max":           "2000\n",
+				"/sys/fs/cgroup/cpuset.cpus.effective":             "0-7\n",
+			},
+			&Cgroup{Version: 2, MemoryMaxBytes: new(int64(1000)), CPUs: "0-7"},
+		},
+		{
+			"version 2: the root shows no limit",
+			map[string]string{
+				"/proc/self/mountinfo": "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+				"/proc/self/cgroup":    "0::/\n",
+			},
+			&Cgroup{Version: 2},
+		},
+		{
+			"version 1 in a container that sees its own group as the root",
+			map[string]string{
+				"/proc/self/mountinfo": "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n" +
+					"34 31 0:31 /docker/abc /sys/fs/cgroup/cpuset ro - cgroup cgroup rw,cpuset\n",
+				"/proc/self/cgroup":                           "4:memory:/docker/abc\n3:cpuset:/docker/abc\n0::/\n",
+				"/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+				"/sys/fs/cgroup/cpuset/cpuset.cpus":           "0-3\n",
+				"/sys/fs/cgroup/cpuset/cpuset.mems":           "0-1\n",
+			},
+			&Cgroup{Version: 1, MemoryMaxBytes: new(int64(-1)), CPUs: "0-3", Nodes: "0-1"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := gatherOne(t, containerCheck, aMachine{files: tt.files}.build())
+			if diff := cmp.Diff(tt.want, got.Container.Cgroup); diff != "" {
+				t.Errorf("cgroup (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCapabilityNames(t *testing.T) {
+	tests := []struct {
+		mask uint64
+		want []string
+	}{
+		{0, []string{}},
+		{1 << 23, []string{"SYS_NICE"}},
+		{1<<14 | 1<<40 | 1<<41, []string{"IPC_LOCK", "CHECKPOINT_RESTORE", "CAP_41"}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, capabilityNames(tt.mask)); diff != "" {
+			t.Errorf("%#x (-want +got):\n%s", tt.mask, diff)
+		}
+	}
+}
+
+func FuzzCgroup(f *testing.F) {
+	f.Add([]byte("4:memory:/docker/abc\n0::/\n"), []byte(dockerMounts))
+	f.Add([]byte("::\n1:a,b:x\n0::/../..\n"), []byte("1 2 3:4 / /sys/fs/cgroup rw - cgroup2 c rw\n1"))
+	f.Fuzz(func(t *testing.T, groups, mountinfo []byte) {
+		var m machine.Memory
+		m.AddFile("/proc/self/cgroup", groups)
+		m.AddFile("/proc/self/mountinfo", mountinfo)
+		mounts, _ := readMounts(NewHost(&m))
+		c := readCgroup(NewHost(&m), mounts)
+		if c != nil && c.Version != 1 && c.Version != 2 {
+			t.Errorf("version %d", c.Version)
+		}
+		for _, at := range mounts {
+			for _, folder := range cgroupFolders(parseCgroup(groups), "memory", at) {
+				if strings.Contains(folder, "/../") {
+					t.Errorf("folder %q leaves the mount", folder)
+				}
+			}
+		}
+	})
+}
+
+func FuzzGPUInformation(f *testing.F) {
+	f.Add([]byte(gpuInformation))
+	f.Add([]byte("Device Minor: -1\nBus Location: 0000\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d := parseGPUInformation(b)
+		if d.Minor != nil && *d.Minor < 0 || len(d.Model) > maxShown || canonicalAddress(d.Address) != d.Address {
+			t.Errorf("bad device %+v", d)
+		}
+	})
+}

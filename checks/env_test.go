@@ -1,0 +1,199 @@
+package checks
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+// gatherOne runs one check over a machine and returns the facts, with what is
+// unknown.
+func gatherOne(t *testing.T, c *Check, m *machine.Memory) *Facts {
+	t.Helper()
+	facts := &Facts{Schema: FactsSchema}
+	g := &Gathering{Host: NewHost(m), Facts: facts, unknown: &unknownList{}}
+	if err := c.Gather(t.Context(), g); err != nil {
+		g.Unknown(c.Name, "", err.Error(), hintFor(err))
+	}
+	facts.Unknown = g.unknown.list
+	return facts
+}
+
+func TestEnvSources(t *testing.T) {
+	tests := []struct {
+		name    string
+		environ []string
+		files   map[string]string
+		want    []Variable
+		unknown []Unknown
+	}{
+		{
+			name: "nothing set",
+			want: []Variable{},
+		},
+		{
+			name:    "only names that steer communication",
+			environ: []string{"HOME=/home/ada", "PATH=/bin", "NCCL_DEBUG=INFO", "LD_PRELOAD=", "FISH=1"},
+			want: []Variable{
+				{Name: "LD_PRELOAD", Source: "environment", Effective: true},
+				{Name: "NCCL_DEBUG", Value: "INFO", Source: "environment", Effective: true},
+			},
+		},
+		{
+			name:    "the environment wins, then the home folder, then /etc",
+			environ: []string{"HOME=/home/ada", "NCCL_P2P_DISABLE=0"},
+			files: map[string]string{
+				"/home/ada/.nccl.conf": "# mine\nNCCL_P2P_DISABLE=1\nNCCL_NVLS_ENABLE=0\n",
+				"/etc/nccl.conf":       "NCCL_NVLS_ENABLE=1\r\nNCCL_IB_HCA==mlx5_0\nTMPDIR=/tmp\n",
+			},
+			want: []Variable{
+				{Name: "NCCL_IB_HCA", Value: "=mlx5_0", Source: "/etc/nccl.conf", Line: 2, Effective: true},
+				{Name: "NCCL_NVLS_ENABLE", Value: "1", Source: "/etc/nccl.conf", Line: 1},
+				{Name: "NCCL_NVLS_ENABLE", Value: "0", Source: "/home/ada/.nccl.conf", Line: 3, Effective: true},
+				{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/home/ada/.nccl.conf", Line: 2},
+				{Name: "NCCL_P2P_DISABLE", Value: "0", Source: "environment", Effective: true},
+			},
+		},
+		{
+			name:    "NCCL_CONF_FILE stands in for the file at home",
+			environ: []string{"HOME=/home/ada", "NCCL_CONF_FILE=/srv/job.conf"},
+			files: map[string]string{
+				"/home/ada/.nccl.conf": "NCCL_DEBUG=INFO\n",
+				"/srv/job.conf":        "NCCL_DEBUG=WARN\nNCCL_DEBUG=TRACE\n",
+			},
+			want: []Variable{
+				{Name: "NCCL_CONF_FILE", Value: "/srv/job.conf", Source: "environment", Effective: true},
+				{Name: "NCCL_DEBUG", Value: "WARN", Source: "/srv/job.conf", Line: 1, Effective: true},
+				{Name: "NCCL_DEBUG", Value: "TRACE", Source: "/srv/job.conf", Line: 2},
+			},
+		},
+		{
+			name:    "NCCL_CONF_FILE that leads nowhere",
+			environ: []string{"NCCL_CONF_FILE=/srv/gone.conf"},
+			want: []Variable{
+				{Name: "NCCL_CONF_FILE", Value: "/srv/gone.conf", Source: "environment", Effective: true},
+			},
+			unknown: []Unknown{{
+				Section: "env", Fact: "variables", Reason: "NCCL_CONF_FILE names /srv/gone.conf, which does not exist",
+				Hint: "set NCCL_CONF_FILE to the absolute path of a readable file",
+			}},
+		},
+		{
+			name:    "NCCL and RCCL each take their own file",
+			environ: []string{"HOME=/root"},
+			files: map[string]string{
+				"/etc/nccl.conf": "NCCL_IB_TC=104\n",
+				"/etc/rccl.conf": "NCCL_IB_TC=106\n",
+			},
+			want: []Variable{
+				{Name: "NCCL_IB_TC", Value: "104", Source: "/etc/nccl.conf", Line: 1, Effective: true},
+				{Name: "NCCL_IB_TC", Value: "106", Source: "/etc/rccl.conf", Line: 1, Effective: true},
+			},
+		},
+		{
+			name: "the password file tells the home folder",
+			files: map[string]string{
+				"/etc/passwd":          "root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\n",
+				"/home/ada/.nccl.conf": "NCCL_DEBUG=INFO",
+			},
+			want: []Variable{{Name: "NCCL_DEBUG", Value: "INFO", Source: "/home/ada/.nccl.conf", Line: 1, Effective: true}},
+		},
+		{
+			name: "lines that have no effect",
+			files: map[string]string{
+				"/etc/nccl.conf": "export NCCL_DEBUG=INFO\nNCCL_NET\n\n  # a comment\nNCCL_ALGO = Ring\nNCCL_PROTO=Simple\n",
+			},
+			want: []Variable{{Name: "NCCL_PROTO", Value: "Simple", Source: "/etc/nccl.conf", Line: 6, Effective: true}},
+			unknown: []Unknown{
+				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:1: "export NCCL_DEBUG" is taken whole as the name of the variable; the line has no effect`, Hint: "correct the line or take it out"},
+				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:2: no NAME=value; the line has no effect`, Hint: "correct the line or take it out"},
+				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:5: "NCCL_ALGO " is taken whole as the name of the variable; the line has no effect`, Hint: "correct the line or take it out"},
+			},
+		},
+		{
+			name:    "control characters are escaped",
+			environ: []string{"NCCL_SOCKET_IFNAME=eth0\x1b[31m\n\xff"},
+			want:    []Variable{{Name: "NCCL_SOCKET_IFNAME", Value: `eth0\x1b[31m\n�`, Source: "environment", Effective: true}},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var m machine.Memory
+			m.Answer(machine.AskEnviron, tt.environ)
+			m.Answer(machine.AskIDs, machine.IDs{UID: 1000})
+			for name, data := range tt.files {
+				m.AddFile(name, []byte(data))
+			}
+			got := gatherOne(t, envCheck, &m)
+			if diff := cmp.Diff(&EnvFacts{Variables: tt.want}, got.Env); diff != "" {
+				t.Errorf("env (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.unknown, got.Unknown); diff != "" {
+				t.Errorf("unknown (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEnvUnreadable(t *testing.T) {
+	var m machine.Memory
+	m.Answer(machine.AskEnviron, []string{"HOME=/root"})
+	m.AddError("/etc/nccl.conf", fs.ErrPermission)
+	got := gatherOne(t, envCheck, &m)
+	want := []Unknown{{Section: "env", Fact: "variables", Reason: "read /etc/nccl.conf: permission denied", Hint: "run as root"}}
+	if diff := cmp.Diff(want, got.Unknown); diff != "" {
+		t.Errorf("unknown (-want +got):\n%s", diff)
+	}
+
+	var dark machine.Memory
+	dark.AnswerError(machine.AskEnviron, errors.New("no answer"))
+	if got := gatherOne(t, envCheck, &dark); got.Env != nil || len(got.Unknown) != 1 {
+		t.Errorf("without an environment: got section %v and unknown %v, want no section and one reason", got.Env, got.Unknown)
+	}
+}
+
+func TestPrintableBounds(t *testing.T) {
+	tests := []struct {
+		in    string
+		limit int
+		want  string
+	}{
+		{"plain", 10, "plain"},
+		{"éé", 3, "é"},
+		{"a\x00b", 10, `a\x00b`},
+		{"\u202eabc", 20, `\u202eabc`},
+		{strings.Repeat("x", 5), 3, "xxx"},
+	}
+	for _, tt := range tests {
+		if got := printable(tt.in, tt.limit); got != tt.want {
+			t.Errorf("printable(%q, %d) = %q, want %q", tt.in, tt.limit, got, tt.want)
+		}
+	}
+}
+
+func FuzzConf(f *testing.F) {
+	f.Add([]byte("NCCL_DEBUG=INFO\n# comment\n"))
+	f.Add([]byte("export NCCL_DEBUG=INFO\nNCCL_NET\n\r\n=\n==\nA=\xff\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		settings, broken := parseConf(b)
+		for _, s := range settings {
+			if !isVariableName(s.Name) || len(s.Value) > confValue || !utf8.ValidString(s.Value) || s.Line < 1 {
+				t.Errorf("bad setting %+v", s)
+			}
+			if strings.ContainsFunc(s.Value, unsafeRune) && !strings.ContainsRune(s.Value, utf8.RuneError) {
+				t.Errorf("unescaped value %q", s.Value)
+			}
+		}
+		for _, l := range broken {
+			if l.line < 1 || l.reason == "" {
+				t.Errorf("bad line %+v", l)
+			}
+		}
+	})
+}

@@ -1,0 +1,398 @@
+package checks
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+)
+
+// gpuFacts runs the check over a machine whose PCI tree is known.
+func gpuFacts(t *testing.T, m *machine.Memory, pci *PCIFacts) (*GPUFacts, []Unknown) {
+	t.Helper()
+	g := &Gathering{Host: NewHost(m), Facts: &Facts{PCI: pci}, unknown: &unknownList{}}
+	if err := gpusCheck.Gather(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	return g.Facts.GPUs, g.unknown.list
+}
+
+// gpuTree is a PCI tree of GPUs "nvidia ADDRESS", "amd ADDRESS", "vfio
+// ADDRESS" (NVIDIA's, given to a guest), "virtual ADDRESS", and "switch
+// ADDRESS".
+func gpuTree(devices ...string) *PCIFacts {
+	tree := &PCIFacts{Devices: []PCIDevice{}}
+	for _, s := range devices {
+		kind, address, _ := strings.Cut(s, " ")
+		d := PCIDevice{Address: address, Kind: "gpu", Vendor: "0x10de", Driver: "nvidia"}
+		switch kind {
+		case "amd":
+			d.Vendor, d.Driver = "0x1002", "amdgpu"
+		case "vfio":
+			d.Driver = "vfio-pci"
+		case "virtual":
+			d.Virtual = true
+		case "switch":
+			d.Kind = "nvswitch"
+		}
+		tree.Devices = append(tree.Devices, d)
+	}
+	return tree
+}
+
+const (
+	openModule   = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder@host)\nGCC version:  gcc version 15.3.0 (GCC)\n"
+	closedModule = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n"
+)
+
+func TestGPUsJoin(t *testing.T) {
+	const a, b, c = "0000:06:00.0", "0000:07:00.0", "0000:08:00.0"
+	lost := func(index int) nvml.Device { return nvml.Device{Index: index, Error: "GPU_IS_LOST"} }
+	for _, tt := range []struct {
+		name    string
+		pci     *PCIFacts
+		devices []nvml.Device
+		want    []GPU
+	}{
+		{"none", gpuTree(), nil, []GPU{}},
+		{"no PCI tree", nil, []nvml.Device{{Index: 0, Address: a}}, []GPU{{Address: a, Vendor: "nvidia", InNVML: true, Index: new(0)}}},
+		{
+			"in order of address, not of index", gpuTree("nvidia "+a, "nvidia "+b),
+			[]nvml.Device{{Index: 0, Address: b}, {Index: 1, Address: a}},
+			[]GPU{
+				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(1)},
+				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)},
+			},
+		},
+		{
+			"missing in NVML", gpuTree("nvidia "+a, "nvidia "+b),
+			[]nvml.Device{{Index: 0, Address: a}},
+			[]GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}, {Address: b, Vendor: "nvidia", InPCI: true}},
+		},
+		{
+			"missing in PCI", gpuTree("nvidia " + a),
+			[]nvml.Device{{Index: 0, Address: a}, {Index: 1, Address: b}},
+			[]GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}, {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}},
+		},
+		{"AMD", gpuTree("amd " + a), nil, []GPU{{Address: a, Vendor: "amd", InPCI: true}}},
+		{
+			"virtual functions that NVML does not know", gpuTree("nvidia "+a, "virtual 0000:06:00.4"),
+			[]nvml.Device{{Address: a}},
+			[]GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}},
+		},
+		{
+			"one silent GPU is the one left over", gpuTree("nvidia "+a, "nvidia "+b, "vfio "+c),
+			[]nvml.Device{{Index: 0, Address: a}, lost(1)},
+			[]GPU{
+				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)},
+				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST", Index: new(1)},
+				{Address: c, Vendor: "nvidia", InPCI: true},
+			},
+		},
+		{
+			"two with one error: which index is which is not known", gpuTree("nvidia "+a, "nvidia "+b),
+			[]nvml.Device{lost(0), lost(1)},
+			[]GPU{
+				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST"},
+				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST"},
+			},
+		},
+		{
+			"a silent GPU that may be either", gpuTree("nvidia "+a, "nvidia "+b),
+			[]nvml.Device{lost(1)},
+			[]GPU{
+				{Vendor: "nvidia", InNVML: true, Error: "GPU_IS_LOST", Index: new(1)},
+				{Address: a, Vendor: "nvidia", InPCI: true},
+				{Address: b, Vendor: "nvidia", InPCI: true},
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := &machine.Memory{}
+			m.Answer(machine.AskNVML, nvml.Answer{Outcome: nvml.OK, Devices: tt.devices})
+			got, unknown := gpuFacts(t, m, tt.pci)
+			if diff := cmp.Diff(tt.want, got.Devices); diff != "" {
+				t.Errorf("devices (-want +got):\n%s", diff)
+			}
+			if len(unknown) > 0 {
+				t.Errorf("unknown: %v, want nothing", unknown)
+			}
+		})
+	}
+}
+
+func TestGPUsDriver(t *testing.T) {
+	m := &machine.Memory{}
+	m.AddFile("/proc/driver/nvidia/version", []byte(openModule))
+	m.AddFile("/proc/driver/nvidia/params", []byte("EnableMSI: 1\nRegistryDwords: \"\"\nRmMsg: \"a: b\"\ngarbage\n"))
+	m.AddFile("/proc/4242/comm", []byte("python3\n"))
+	m.Answer(machine.AskNVML, nvml.Answer{
+		Outcome: nvml.OK,
+		Driver:  nvml.Driver{Version: "580.159.04", NVMLVersion: "13.580.159.04", CUDAVersion: "13.0"},
+		Devices: []nvml.Device{{
+			Address:   "0000:06:00.0",
+			NVLinks:   []nvml.NVLink{},
+			Processes: []nvml.Process{{PID: 4242, UsedBytes: new(int64(1))}, {PID: 99}},
+			PCIe:      &nvml.Link{Generation: 5},
+			ECC:       &nvml.ECC{Enabled: true},
+			Fabric:    &nvml.Fabric{State: "not-supported"},
+		}},
+		P2P: []nvml.Peer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
+	})
+	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
+	want := &GPUFacts{
+		Driver: GPUDriver{
+			Version: "580.159.04", KernelVersion: "580.159.04", Open: new(true), NVMLVersion: "13.580.159.04", CUDAVersion: "13.0",
+			Parameters: map[string]string{"EnableMSI": "1", "RegistryDwords": "", "RmMsg": "a: b"},
+		},
+		Devices: []GPU{{
+			Address: "0000:06:00.0", Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0),
+			NVLinks:   []NVLink{},
+			Processes: []GPUProcess{{PID: 4242, Name: "python3", UsedBytes: new(int64(1))}, {PID: 99}},
+			PCIe:      &GPULink{Generation: 5},
+			ECC:       &ECC{Enabled: true},
+			Fabric:    &Fabric{State: "not-supported"},
+		}},
+		NVSwitches: new(0),
+		NVML:       "ok",
+		P2P:        []GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("facts (-want +got):\n%s", diff)
+	}
+	if len(unknown) > 0 {
+		t.Errorf("unknown: %v, want nothing", unknown)
+	}
+}
+
+// TestGPUsUnknown holds that a machine without NVIDIA GPUs is quiet, and that
+// one with them says why NVML told nothing.
+func TestGPUsUnknown(t *testing.T) {
+	nvidia, none := gpuTree("nvidia 0000:06:00.0"), gpuTree("amd 0000:06:00.0")
+	const section = "gpus devices: "
+	for _, tt := range []struct {
+		name   string
+		pci    *PCIFacts
+		answer *nvml.Answer // Nil for a recording without one.
+		nvml   string
+		want   []string // Of each unknown, "SECTION FACT: REASON", and whether it has a hint.
+	}{
+		{"no GPU, no library", none, &nvml.Answer{Outcome: nvml.NotFound}, "not-found", nil},
+		{"no GPU, no door", none, &nvml.Answer{Outcome: nvml.NotBuilt, Reason: "no cgo"}, "not-built", nil},
+		{"no GPU, library of an image", none, &nvml.Answer{Outcome: nvml.Failed, ErrorName: "DRIVER_NOT_LOADED", Stage: "nvmlInit_v2"}, "error", nil},
+		{"no GPU, not recorded", none, nil, "not-asked", nil},
+		{
+			"GPU, no library", nvidia, &nvml.Answer{Outcome: nvml.NotFound}, "not-found",
+			[]string{section + "NVIDIA's management library (libnvidia-ml.so.1) is not found +hint"},
+		},
+		{"GPU, no door", nvidia, &nvml.Answer{Outcome: nvml.NotBuilt, Reason: "no cgo"}, "not-built", []string{section + "no cgo +hint"}},
+		{"GPU, not recorded", nvidia, nil, "not-asked", []string{section + "NVIDIA's management library was not asked when this was recorded +hint"}},
+		{
+			"GPU, mismatch", nvidia, &nvml.Answer{Outcome: nvml.Failed, ErrorName: "LIB_RM_VERSION_MISMATCH", Stage: "nvmlInit_v2"}, "error",
+			[]string{section + "NVIDIA's management library fails in nvmlInit_v2: LIB_RM_VERSION_MISMATCH +hint"},
+		},
+		{
+			"GPU, library that does not load", nvidia, &nvml.Answer{Outcome: nvml.Failed, ErrorName: "LIBRARY_NOT_LOADED", Reason: "file too short"}, "error",
+			[]string{section + "NVIDIA's management library fails: LIBRARY_NOT_LOADED (file too short) +hint"},
+		},
+		{
+			"hang in the kernel, even where no GPU is seen", none, &nvml.Answer{Outcome: nvml.Hang, Stage: "nvmlInit_v2", Left: true}, "hang",
+			[]string{section + "NVIDIA's management library hangs in nvmlInit_v2, and its process cannot be ended: it sits in the kernel +hint"},
+		},
+		{
+			"crash", nvidia, &nvml.Answer{Outcome: nvml.Crashed, ErrorName: "SIGSEGV", Stage: "nvmlDeviceGetName of GPU 1"}, "crashed",
+			[]string{section + "NVIDIA's management library crashes in nvmlDeviceGetName of GPU 1: SIGSEGV +hint"},
+		},
+		{
+			"refused", nvidia,
+			&nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: "0000:06:00.0", Refused: []nvml.Refusal{
+				{Function: "nvmlDeviceGetTotalEccErrors", Error: "NO_PERMISSION"}, {Function: "nvmlDeviceGetUUID", Error: "UNKNOWN"},
+			}}}}, "ok",
+			[]string{
+				"gpus devices.ecc: nvmlDeviceGetTotalEccErrors of 0000:06:00.0 answers NO_PERMISSION +hint",
+				"gpus devices: nvmlDeviceGetUUID of 0000:06:00.0 answers UNKNOWN",
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := &machine.Memory{}
+			if tt.answer != nil {
+				m.Answer(machine.AskNVML, tt.answer)
+			}
+			got, unknown := gpuFacts(t, m, tt.pci)
+			if got.NVML != tt.nvml {
+				t.Errorf("NVML %q, want %q", got.NVML, tt.nvml)
+			}
+			if diff := cmp.Diff(tt.want, reasons(unknown)); diff != "" {
+				t.Errorf("unknown (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// reasons spells what is unknown, and whether a hint says what would help.
+func reasons(unknown []Unknown) []string {
+	var list []string
+	for _, u := range unknown {
+		s := u.Section + " " + u.Fact + ": " + u.Reason
+		if u.Hint != "" {
+			s += " +hint"
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func TestGPUsUnreadable(t *testing.T) {
+	m := &machine.Memory{}
+	m.AddError("/proc/driver/nvidia/version", fs.ErrPermission)
+	m.AddFile("/proc/driver/nvidia/params", nil)
+	m.AnswerError(machine.AskNVML, errors.New("fork/exec: resource temporarily unavailable"))
+	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
+	if got.NVML != "error" || got.Driver.KernelVersion != "" {
+		t.Errorf("NVML %q, kernel version %q, want an error and nothing", got.NVML, got.Driver.KernelVersion)
+	}
+	want := []string{
+		"gpus driver.kernel_version: read /proc/driver/nvidia/version: permission denied +hint",
+		"gpus devices: NVIDIA's management library fails: fork/exec: resource temporarily unavailable",
+	}
+	if diff := cmp.Diff(want, reasons(unknown)); diff != "" {
+		t.Errorf("unknown (-want +got):\n%s", diff)
+	}
+}
+
+func TestFabricManager(t *testing.T) {
+	fabric := nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{
+		Address: "0000:06:00.0", NVLinks: []nvml.NVLink{{Active: true, RemoteType: "switch"}}, Fabric: &nvml.Fabric{State: "completed"},
+	}}}
+	plain := nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: "0000:06:00.0", NVLinks: []nvml.NVLink{}}}}
+	pid := "/run/nvidia-fabricmanager/nv-fabricmanager.pid"
+	for _, tt := range []struct {
+		name    string
+		answer  nvml.Answer
+		files   map[string]string
+		want    *FabricManager
+		unknown int
+	}{
+		{"a machine without NVSwitches", plain, map[string]string{"/proc/2/comm": "kthreadd\n"}, nil, 0},
+		{"found among the processes", fabric, map[string]string{"/proc/2/comm": "kthreadd\n", "/proc/900/comm": "nv-fabricmanage\n"}, &FabricManager{Running: new(true)}, 0},
+		{"found by its pid file", fabric, map[string]string{pid: "900\n", "/proc/900/comm": "nv-fabricmanage\n"}, &FabricManager{Running: new(true)}, 0},
+		{"a pid file left over", fabric, map[string]string{pid: "900\n", "/proc/900/comm": "bash\n", "/proc/2/comm": "kthreadd\n"}, &FabricManager{Running: new(false)}, 0},
+		{"not there", fabric, map[string]string{"/proc/2/comm": "kthreadd\n", "/proc/1/comm": "systemd\n"}, &FabricManager{Running: new(false)}, 0},
+		{"not visible", fabric, map[string]string{"/proc/1/comm": "bash\n"}, &FabricManager{}, 1},
+		{
+			"a library with a version", fabric,
+			map[string]string{"/proc/2/comm": "kthreadd\n", "/usr/lib64/libnvfm.so.580.159.04": "", "/usr/lib64/libnvfm.so.1": "-> libnvfm.so.580.159.04"},
+			&FabricManager{Running: new(false), Version: "580.159.04"}, 0,
+		},
+		{"a library without", fabric, map[string]string{"/proc/2/comm": "kthreadd\n", "/usr/lib64/libnvfm.so.1": ""}, &FabricManager{Running: new(false)}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := &machine.Memory{}
+			for name, text := range tt.files {
+				if target, ok := strings.CutPrefix(text, "-> "); ok {
+					m.AddLink(name, target)
+				} else {
+					m.AddFile(name, []byte(text))
+				}
+			}
+			m.Answer(machine.AskNVML, tt.answer)
+			got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
+			if diff := cmp.Diff(tt.want, got.Driver.FabricManager); diff != "" {
+				t.Errorf("fabric manager (-want +got):\n%s", diff)
+			}
+			if len(unknown) != tt.unknown {
+				t.Errorf("unknown: %v, want %d", unknown, tt.unknown)
+			}
+		})
+	}
+}
+
+func TestNVSwitches(t *testing.T) {
+	const gpu = "0000:06:00.0"
+	answer := func(links ...nvml.NVLink) *nvml.Answer {
+		return &nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: gpu, NVLinks: append([]nvml.NVLink{}, links...)}}}
+	}
+	to := func(kind, address string) nvml.NVLink {
+		return nvml.NVLink{Active: true, RemoteType: kind, RemoteAddress: address}
+	}
+	for _, tt := range []struct {
+		name   string
+		pci    *PCIFacts
+		answer *nvml.Answer
+		want   *int
+	}{
+		{"in the tree", gpuTree("nvidia "+gpu, "switch 0000:90:00.0", "switch 0000:91:00.0"), answer(), new(2)},
+		{"by the links", nil, answer(to("switch", "0000:90:00.0"), to("switch", "0000:90:00.0"), to("switch", "0000:91:00.0")), new(2)},
+		{"hidden by a virtual machine", gpuTree("nvidia " + gpu), answer(to("switch", "")), nil},
+		{"links to GPUs", gpuTree("nvidia " + gpu), answer(to("gpu", "0000:07:00.0")), new(0)},
+		{"a link that is down", gpuTree("nvidia " + gpu), answer(nvml.NVLink{}), nil},
+		{"no links", gpuTree("nvidia " + gpu), answer(), new(0)},
+		{"NVML hangs", gpuTree("nvidia " + gpu), &nvml.Answer{Outcome: nvml.Hang}, nil},
+		{"no tree", nil, answer(), nil},
+	} {
+		m := &machine.Memory{}
+		m.Answer(machine.AskNVML, tt.answer)
+		got, _ := gpuFacts(t, m, tt.pci)
+		if diff := cmp.Diff(tt.want, got.NVSwitches); diff != "" {
+			t.Errorf("%s: NVSwitches (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestParseDriverVersion(t *testing.T) {
+	for _, tt := range []struct {
+		text, want string
+		open       *bool
+	}{
+		{openModule, "580.159.04", new(true)},
+		{closedModule, "535.183.01", new(false)},
+		{"NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.65", "580.65", new(true)},
+		{"GCC version: 12.2.0\n" + openModule, "", nil},
+		{"", "", nil},
+	} {
+		got, open := parseDriverVersion(tt.text)
+		if got != tt.want || !cmp.Equal(open, tt.open) {
+			t.Errorf("parseDriverVersion(%q) = %q, %v, want %q, %v", tt.text, got, open, tt.want, tt.open)
+		}
+	}
+}
+
+func FuzzDriverFiles(f *testing.F) {
+	f.Add(openModule)
+	f.Add(closedModule)
+	f.Add("EnableMSI: 1\nRegistryDwords: \"\"\n:\n: x\n\"\": \"\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		version, open := parseDriverVersion(text)
+		if (version == "") != (open == nil) || !strings.Contains(text, version) {
+			t.Errorf("parseDriverVersion(%q) = %q, %v", text, version, open)
+		}
+		if n := len(parseDriverParams(text)); n > strings.Count(text, ":") || n > 500 {
+			t.Errorf("%d parameters in %q", n, text)
+		}
+	})
+}
+
+// TestSilentGPUHasNoPairs holds that a GPU of which not even the address is
+// known stands in no pair.
+func TestSilentGPUHasNoPairs(t *testing.T) {
+	const a, b = "0000:06:00.0", "0000:07:00.0"
+	g := &Gathering{Host: NewHost(&machine.Memory{}), unknown: &unknownList{}, Facts: &Facts{
+		GPUs: &GPUFacts{Devices: []GPU{{Vendor: "nvidia", Error: "GPU_IS_LOST"}, {Address: a, Vendor: "nvidia"}, {Address: b, Vendor: "nvidia"}}},
+	}}
+	if err := linksCheck.Gather(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range g.Facts.Links.Pairs {
+		got = append(got, p.A+" "+p.B)
+	}
+	if diff := cmp.Diff([]string{a + " " + b}, got); diff != "" {
+		t.Errorf("pairs (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,461 @@
+// Package child runs a part of this program in a child process of the same
+// binary. Vendor libraries hang for minutes or crash on a sick GPU: in a child
+// that costs the doctor an answer, not its life. A child sends what it learns
+// as it learns it, so that one that hangs or crashes costs only what it had
+// not yet sent.
+//
+// A child lives in a process group of its own and never outlives its parent:
+// it holds the reading end of a pipe (the lifeline) whose end of file means
+// that the parent is gone, and on Linux the kernel kills it as well when the
+// thread that started it dies.
+package child
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// mark is the hidden first argument that makes this binary a child.
+	mark = "__child"
+	// messageFD and lifelineFD are the numbers, in the child, of the pipe for
+	// messages and of the one that ends with the parent.
+	messageFD  = 3
+	lifelineFD = 4
+	// firstFile is the number of the first of Spec.Files.
+	firstFile = 5
+	// maxMessage bounds one message: the answer of 16 GPUs with 18 links each
+	// is below 100 kB.
+	maxMessage = 8 << 20
+	// maxOutput bounds what is kept of a child's stdout and stderr each.
+	maxOutput = 64 << 10
+	// patience is how long a child may take to go once it was killed, or once
+	// its task has ended. One that sits in the kernel takes longer.
+	patience = 2 * time.Second
+	// drain is how long the pipes of a child that has ended are read on: what
+	// it wrote is there already, but a process that it left behind may hold
+	// them open.
+	drain = time.Second
+)
+
+// Spec says what a child is to do.
+type Spec struct {
+	// Task is the name of a registered task.
+	Task string
+	// Args is given to the task as JSON.
+	Args any
+	// Env is added to the environment of the child, as "NAME=value", and wins
+	// over what is there.
+	Env []string
+	// Deadline bounds the child's life; 0 leaves that to the context.
+	Deadline time.Duration
+	// Files are handed to the child; it finds them with File.
+	Files []*os.File
+	// Input is sent to the child as it comes, until it is closed or the child
+	// has ended; the task reads it with Receive.
+	Input <-chan any
+	// Receive is called with each message as it arrives, from one goroutine,
+	// and not after Run has returned.
+	Receive func(message json.RawMessage)
+}
+
+// Result is what became of a child.
+type Result struct {
+	// Finished is true when the task ran to its end. Failure is the error
+	// that it returned then, or empty.
+	Finished bool
+	Failure  string
+	// Exited is true when the process ended with an exit code, which Code is.
+	Exited bool
+	Code   int
+	// Signal names the signal that ended it: "SIGSEGV". A crash that the Go
+	// runtime caught (it exits with code 2 then) counts as well.
+	Signal string
+	// TimedOut is true when the deadline ended it, Canceled when the context
+	// was canceled.
+	TimedOut bool
+	Canceled bool
+	// Left is true when it was killed and is still there: it sits in the
+	// kernel. It goes when the kernel lets it go.
+	Left bool
+	// Stdout and Stderr are the last that it, or a library in it, wrote.
+	Stdout string
+	Stderr string
+	// Malformed counts messages that could not be understood.
+	Malformed int
+}
+
+// Crashed is true when the child ended before its task did, and nobody here
+// ended it.
+func (r Result) Crashed() bool { return !r.Finished && !r.TimedOut && !r.Canceled }
+
+// envelope is one line on the message pipe: a message, or the end.
+type envelope struct {
+	Message json.RawMessage `json:"message,omitempty"`
+	Done    bool            `json:"done,omitempty"`
+	Failure string          `json:"failure,omitempty"`
+}
+
+// Run runs a task in a child and waits for its end, at most until the
+// deadline and 2 s more. An error means that there was no child; whatever a
+// child did is told by the Result.
+func Run(ctx context.Context, spec Spec) (Result, error) {
+	if spec.Deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, spec.Deadline)
+		defer cancel()
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, fmt.Errorf("start task %s: %w", spec.Task, err)
+	}
+	args, err := json.Marshal(spec.Args)
+	if err != nil {
+		return Result{}, fmt.Errorf("start task %s: %w", spec.Task, err)
+	}
+	pipes, err := openPipes()
+	if err != nil {
+		return Result{}, fmt.Errorf("start task %s: %w", spec.Task, err)
+	}
+	defer pipes.close()
+	proc, ended, err := start(spec, string(args), pipes)
+	if err != nil {
+		return Result{}, fmt.Errorf("start task %s: %w", spec.Task, err)
+	}
+	pipes.closeTheirs()
+
+	gone := make(chan struct{})
+	defer close(gone)
+	go feed(pipes.lifeline.ours, spec.Input, gone)
+	inbox := newInbox(spec.Receive)
+	stdout, stderr := &tail{max: maxOutput}, &tail{max: maxOutput}
+	var readers sync.WaitGroup
+	readers.Go(func() { inbox.read(pipes.message.ours) })
+	readers.Go(func() { _, _ = io.Copy(stdout, pipes.stdout.ours) }) // A lost end of the noise is no loss.
+	readers.Go(func() { _, _ = io.Copy(stderr, pipes.stderr.ours) })
+
+	var r Result
+	state := await(ctx, &r, ended, inbox.done)
+	if state == nil { // It must go.
+		kill(proc)
+		shut(pipes.lifeline.ours)
+		state = within(patience, ended)
+	}
+	r.Left = state == nil
+	pipes.hurry(time.Now().Add(drain))
+	readers.Wait()
+	r.Finished, r.Failure, r.Malformed = inbox.finished, inbox.failure, inbox.malformed
+	r.Stdout, r.Stderr = stdout.String(), stderr.String()
+	r.conclude(state)
+	return r, nil
+}
+
+// feed sends what comes from input to the child.
+func feed(w io.Writer, input <-chan any, gone <-chan struct{}) {
+	for {
+		select {
+		case v, ok := <-input:
+			if !ok {
+				return
+			}
+			if line, err := json.Marshal(v); err == nil {
+				_, _ = w.Write(append(line, '\n')) // A child that is gone needs no word.
+			}
+		case <-gone:
+			return
+		}
+	}
+}
+
+// await returns the child's state once it ended by itself, or nil once it has
+// to be ended.
+func await(ctx context.Context, r *Result, ended <-chan *os.ProcessState, done <-chan struct{}) *os.ProcessState {
+	select {
+	case state := <-ended:
+		return state
+	case <-done:
+		return within(patience, ended)
+	case <-ctx.Done():
+		r.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
+		r.Canceled = !r.TimedOut
+		return nil
+	}
+}
+
+// within waits for the child's end for some time, and returns nil when it
+// does not come.
+func within(d time.Duration, ended <-chan *os.ProcessState) *os.ProcessState {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case state := <-ended:
+		return state
+	case <-timer.C:
+		return nil
+	}
+}
+
+// conclude reads the exit code or the signal from the state of the process.
+func (r *Result) conclude(state *os.ProcessState) {
+	if r.Finished { // The deadline that came while it was leaving took nothing.
+		r.TimedOut, r.Canceled = false, false
+	}
+	if state == nil {
+		return
+	}
+	r.Exited, r.Code = state.Exited(), state.ExitCode()
+	if !r.Exited {
+		r.Code, r.Signal = 0, signalOf(state)
+	} else if r.Code == 2 && !r.Finished {
+		r.Signal = caughtSignal([]byte(r.Stderr))
+	}
+}
+
+// runtimeSignal is how the Go runtime begins its report of a fatal signal:
+// "SIGSEGV: segmentation violation" or "[signal SIGSEGV: ..." (runtime,
+// fatalsignal and printpanics).
+var runtimeSignal = regexp.MustCompile(`(?m)^(?:\[signal )?(SIG[A-Z]{2,6}):? `)
+
+// caughtSignal returns the signal that the Go runtime says ended a program,
+// or "".
+func caughtSignal(stderr []byte) string {
+	if m := runtimeSignal.FindSubmatch(stderr); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// family are the children that this process has started, also those that are
+// gone.
+var family struct {
+	sync.Mutex
+	pids map[int]bool
+}
+
+func addToFamily(pid int) {
+	family.Lock()
+	defer family.Unlock()
+	if family.pids == nil {
+		family.pids = make(map[int]bool)
+	}
+	family.pids[pid] = true
+}
+
+// Own is true for this process, for the children that it ever started, and
+// for the living that come from them.
+func Own(pid int) bool {
+	family.Lock()
+	defer family.Unlock()
+	const generations = 8 // A child of a child is the deepest there is; more are a loop of reused numbers.
+	for range generations {
+		if pid == os.Getpid() || family.pids[pid] {
+			return true
+		}
+		if pid = parentOf(pid); pid <= 1 {
+			return false
+		}
+	}
+	return false
+}
+
+// parentIn returns the parent's process id from /proc/PID/stat, or 0. The
+// name in parentheses before it may hold anything.
+func parentIn(stat []byte) int {
+	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	fields := bytes.Fields(rest)
+	if !ok || len(fields) < 2 {
+		return 0
+	}
+	pid, err := strconv.Atoi(string(fields[1])) // state ppid: proc_pid_stat(5).
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// start starts the child. The channel gives its state once it has ended and
+// was reaped.
+func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.ProcessState, error) {
+	path, err := self()
+	if err != nil {
+		return nil, nil, err
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer shut(null)
+	attr := &os.ProcAttr{
+		Env:   environment(os.Environ(), spec.Env),
+		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs},
+		Sys:   attributes(),
+	}
+	attr.Files = append(attr.Files, spec.Files...)
+	type begun struct {
+		proc *os.Process
+		err  error
+	}
+	begin := make(chan begun, 1)
+	ended := make(chan *os.ProcessState, 1)
+	go func() {
+		// The kernel ties the child's life to the thread that started it
+		// (PR_SET_PDEATHSIG): keep that thread until the child has ended.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		proc, err := os.StartProcess(path, []string{os.Args[0], mark, spec.Task, args}, attr)
+		if err == nil {
+			addToFamily(proc.Pid)
+		}
+		begin <- begun{proc, err}
+		if err != nil {
+			return
+		}
+		awaitExit(proc)
+		state, err := proc.Wait()
+		if err != nil {
+			state = &os.ProcessState{} // Somebody else reaped it: nothing is known of its end.
+		}
+		ended <- state
+	}()
+	b := <-begin
+	return b.proc, ended, b.err
+}
+
+// environment returns base with the variables of extra in place of those of
+// the same name: of two, libc and Go would take the first.
+func environment(base, extra []string) []string {
+	env := slices.Clone(extra)
+	for _, old := range base {
+		name, _, _ := strings.Cut(old, "=")
+		if !slices.ContainsFunc(extra, func(s string) bool { return strings.HasPrefix(s, name+"=") }) {
+			env = append(env, old)
+		}
+	}
+	return env
+}
+
+// pipe is a pipe of which the child gets one end.
+type pipe struct{ ours, theirs *os.File }
+
+type pipes struct{ stdout, stderr, message, lifeline pipe }
+
+func openPipes() (*pipes, error) {
+	p := &pipes{}
+	for _, end := range []struct{ reader, writer **os.File }{
+		{&p.stdout.ours, &p.stdout.theirs},
+		{&p.stderr.ours, &p.stderr.theirs},
+		{&p.message.ours, &p.message.theirs},
+		{&p.lifeline.theirs, &p.lifeline.ours},
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			p.close()
+			return nil, err
+		}
+		*end.reader, *end.writer = r, w
+	}
+	return p, nil
+}
+
+func (p *pipes) all() []pipe { return []pipe{p.stdout, p.stderr, p.message, p.lifeline} }
+
+// close closes what is still open; closing twice does no harm.
+func (p *pipes) close() {
+	p.closeTheirs()
+	for _, one := range p.all() {
+		shut(one.ours)
+	}
+}
+
+func (p *pipes) closeTheirs() {
+	for _, one := range p.all() {
+		shut(one.theirs)
+	}
+}
+
+// shut closes a file to which nothing more is to be written, so that an error
+// loses nothing.
+func shut(f *os.File) { _ = f.Close() }
+
+// hurry makes the readers stop at a time even if a pipe is still held open.
+func (p *pipes) hurry(at time.Time) {
+	for _, one := range []pipe{p.stdout, p.stderr, p.message} {
+		if err := one.ours.SetReadDeadline(at); err != nil {
+			shut(one.ours) // Where pipes know no deadline.
+		}
+	}
+}
+
+// inbox takes the messages of one child.
+type inbox struct {
+	receive   func(json.RawMessage)
+	done      chan struct{} // Closed when the task has ended.
+	finished  bool
+	failure   string
+	malformed int
+}
+
+func newInbox(receive func(json.RawMessage)) *inbox {
+	if receive == nil {
+		receive = func(json.RawMessage) {}
+	}
+	return &inbox{receive: receive, done: make(chan struct{})}
+}
+
+// read takes messages until the end of r. What cannot be understood, such as
+// the noise of a library that writes to a descriptor that is not its own, is
+// counted and passed over.
+func (in *inbox) read(r io.Reader) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxMessage)
+	for lines.Scan() {
+		in.take(lines.Bytes())
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		in.malformed++
+		_, _ = io.Copy(io.Discard, r) // The child must not block on a full pipe.
+	}
+}
+
+func (in *inbox) take(line []byte) {
+	var e envelope
+	switch err := json.Unmarshal(line, &e); {
+	case in.finished || err != nil || (e.Message == nil && !e.Done):
+		in.malformed++
+	case e.Done:
+		in.finished, in.failure = true, e.Failure
+		close(in.done)
+	default:
+		in.receive(e.Message)
+	}
+}
+
+// tail keeps the last max bytes that were written to it.
+type tail struct {
+	max int
+	buf []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	n := len(b)
+	b = b[max(0, n-t.max):]
+	if over := len(t.buf) + len(b) - t.max; over > 0 {
+		t.buf = t.buf[:copy(t.buf, t.buf[over:])]
+	}
+	t.buf = append(t.buf, b...)
+	return n, nil
+}
+
+func (t *tail) String() string { return string(bytes.ToValidUTF8(t.buf, []byte("?"))) }

@@ -1,0 +1,551 @@
+package child
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// asParent is the environment variable that makes this test binary a parent
+// of a child that hangs, for the test that kills it.
+const asParent = "GPUDOCTOR_TEST_AS_PARENT"
+
+func TestMain(m *testing.M) {
+	Main()
+	if os.Getenv(asParent) != "" {
+		_, _ = Run(context.Background(), Spec{Task: "nested", Receive: func(m json.RawMessage) { _, _ = fmt.Fprintf(os.Stdout, "%s\n", m) }})
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func init() {
+	Register("talk", func(ctx context.Context, _ json.RawMessage, send func(any) error) error {
+		if _, err := io.WriteString(File(0), "written by the child"); err != nil {
+			return err
+		}
+		for range 2 {
+			var word string
+			if err := Receive(ctx, &word); err != nil {
+				return err
+			}
+			if err := send("heard " + word); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	Register("echo", func(_ context.Context, args json.RawMessage, send func(any) error) error {
+		if err := send(args); err != nil {
+			return err
+		}
+		return send(os.Getenv("GPUDOCTOR_TEST_EXTRA"))
+	})
+	Register("fail", func(context.Context, json.RawMessage, func(any) error) error {
+		return errors.New("no luck")
+	})
+	Register("panic", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
+		_ = send("before")
+		panic("a bug")
+	})
+	Register("exit", func(context.Context, json.RawMessage, func(any) error) error {
+		fmt.Fprintln(os.Stderr, "the library gave up")
+		os.Exit(7)
+		return nil
+	})
+	Register("signal", func(_ context.Context, args json.RawMessage, send func(any) error) error {
+		_ = send("before")
+		var number int
+		_ = json.Unmarshal(args, &number)
+		_ = syscall.Kill(os.Getpid(), syscall.Signal(number))
+		select {}
+	})
+	Register("nil-pointer", func(context.Context, json.RawMessage, func(any) error) error {
+		var p *int
+		*p = 1
+		return nil
+	})
+	Register("hang", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
+		_ = send(os.Getpid())
+		select {}
+	})
+	Register("hang-deaf", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		_ = send(os.Getpid())
+		select {}
+	})
+	Register("noise", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
+		line := strings.Repeat("x", 99) + "\n"
+		for range 100_000 {
+			_, _ = os.Stdout.WriteString(line)
+			_, _ = os.Stderr.WriteString(line)
+		}
+		_, _ = os.Stderr.WriteString("last line\n")
+		return send("after")
+	})
+	Register("nested", func(ctx context.Context, _ json.RawMessage, send func(any) error) error {
+		_, err := Run(ctx, Spec{Task: "hang", Receive: func(m json.RawMessage) { _ = send([]json.RawMessage{[]byte(strconv.Itoa(os.Getpid())), m}) }})
+		return err
+	})
+	Register("left-behind", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
+		// A library that starts a program of its own and never waits for it.
+		proc, err := os.StartProcess("/proc/self/exe", []string{"test", "-test.run=TestSleepForever"}, &os.ProcAttr{
+			Env:   append(os.Environ(), "GPUDOCTOR_TEST_SLEEP=1"),
+			Files: []*os.File{nil, os.Stdout, os.Stderr},
+		})
+		if err != nil {
+			return err
+		}
+		return send(proc.Pid)
+	})
+}
+
+// TestSleepForever is the program of the task left-behind.
+func TestSleepForever(t *testing.T) {
+	if os.Getenv("GPUDOCTOR_TEST_SLEEP") == "" {
+		t.Skip("it is no test: the task left-behind runs it")
+	}
+	select {}
+}
+
+// outcome is what the tests compare of a Result: what it printed is apart.
+type outcome struct {
+	Messages string
+	Result   Result
+}
+
+func run(ctx context.Context, t *testing.T, spec Spec) (outcome, Result) {
+	t.Helper()
+	var got outcome
+	spec.Receive = func(m json.RawMessage) { got.Messages += string(m) + " " }
+	r, err := Run(ctx, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Result = r
+	got.Result.Stdout, got.Result.Stderr = "", ""
+	return got, r
+}
+
+func TestRun(t *testing.T) {
+	t.Setenv("GPUDOCTOR_TEST_EXTRA", "overridden")
+	for _, tt := range []struct {
+		name   string
+		spec   Spec
+		want   outcome
+		stderr string
+	}{
+		{
+			name: "ok",
+			spec: Spec{Task: "echo", Args: map[string]int{"a": 1}, Env: []string{"GPUDOCTOR_TEST_EXTRA=here"}},
+			want: outcome{`{"a":1} "here" `, Result{Finished: true, Exited: true}},
+		},
+		{
+			name: "a task that fails",
+			spec: Spec{Task: "fail"},
+			want: outcome{"", Result{Finished: true, Failure: "no luck", Exited: true}},
+		},
+		{
+			name: "no such task",
+			spec: Spec{Task: "nonsense"},
+			want: outcome{"", Result{Finished: true, Failure: `no task "nonsense"`, Exited: true}},
+		},
+		{
+			name:   "a library that exits",
+			spec:   Spec{Task: "exit"},
+			want:   outcome{"", Result{Exited: true, Code: 7}},
+			stderr: "the library gave up",
+		},
+		{
+			name:   "a panic keeps what was sent",
+			spec:   Spec{Task: "panic"},
+			want:   outcome{`"before" `, Result{Exited: true, Code: 2}},
+			stderr: "panic: a bug",
+		},
+		{
+			name:   "SIGSEGV",
+			spec:   Spec{Task: "signal", Args: int(syscall.SIGSEGV)},
+			want:   outcome{`"before" `, Result{Exited: true, Code: 2, Signal: "SIGSEGV"}},
+			stderr: "SIGSEGV",
+		},
+		{
+			name: "SIGKILL",
+			spec: Spec{Task: "signal", Args: int(syscall.SIGKILL)},
+			want: outcome{`"before" `, Result{Signal: "SIGKILL"}},
+		},
+		{
+			name:   "a nil pointer",
+			spec:   Spec{Task: "nil-pointer"},
+			want:   outcome{"", Result{Exited: true, Code: 2, Signal: "SIGSEGV"}},
+			stderr: "invalid memory address",
+		},
+		{
+			name:   "much noise",
+			spec:   Spec{Task: "noise"},
+			want:   outcome{`"after" `, Result{Finished: true, Exited: true}},
+			stderr: "xxx\nlast line\n",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, r := run(t.Context(), t, tt.spec)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Run (-want +got):\n%s", diff)
+			}
+			if !strings.Contains(r.Stderr, tt.stderr) {
+				t.Errorf("stderr = %q, want it to hold %q", r.Stderr, tt.stderr)
+			}
+			if len(r.Stderr) > maxOutput || len(r.Stdout) > maxOutput {
+				t.Errorf("kept %d and %d bytes of output, want at most %d", len(r.Stdout), len(r.Stderr), maxOutput)
+			}
+		})
+	}
+}
+
+// TestTalk holds that a child gets the files and the words of its parent.
+func TestTalk(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(r)
+	input := make(chan any, 2)
+	input <- "one"
+	input <- "two"
+	var got []string
+	result, err := Run(t.Context(), Spec{
+		Task: "talk", Files: []*os.File{w}, Input: input, Deadline: 10 * time.Second,
+		Receive: func(m json.RawMessage) { got = append(got, string(m)) },
+	})
+	shut(w)
+	if err != nil || !result.Finished || result.Failure != "" {
+		t.Fatalf("Run: %+v, %v", result, err)
+	}
+	if diff := cmp.Diff([]string{`"heard one"`, `"heard two"`}, got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	if b, err := io.ReadAll(r); err != nil || string(b) != "written by the child" {
+		t.Errorf("file holds %q, %v", b, err)
+	}
+}
+
+func TestCrashed(t *testing.T) {
+	for _, tt := range []struct {
+		r    Result
+		want bool
+	}{
+		{Result{Finished: true, Failure: "no luck"}, false},
+		{Result{Exited: true, Code: 7}, true},
+		{Result{Signal: "SIGSEGV"}, true},
+		{Result{Signal: "SIGKILL", TimedOut: true}, false},
+		{Result{Signal: "SIGKILL", Canceled: true}, false},
+	} {
+		if got := tt.r.Crashed(); got != tt.want {
+			t.Errorf("%+v.Crashed() = %t, want %t", tt.r, got, tt.want)
+		}
+	}
+}
+
+func TestDeadlineAndCancel(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		task   string
+		cancel bool
+		want   Result
+	}{
+		{"hang", "hang", false, Result{Signal: "SIGKILL", TimedOut: true}},
+		{"hang that ignores SIGTERM", "hang-deaf", false, Result{Signal: "SIGKILL", TimedOut: true}},
+		{"cancel", "hang-deaf", true, Result{Signal: "SIGKILL", Canceled: true}},
+		{"grandchild", "nested", false, Result{Signal: "SIGKILL", TimedOut: true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			spec := Spec{Task: tt.task, Deadline: 2 * time.Second}
+			if tt.cancel {
+				spec.Deadline = time.Minute
+			}
+			var pids []int
+			spec.Receive = func(m json.RawMessage) {
+				pids = pidsIn(t, m)
+				if tt.cancel {
+					cancel()
+				}
+			}
+			start := time.Now()
+			got, err := Run(ctx, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("took %s, want the deadline of 2 s and little more", took)
+			}
+			got.Stdout, got.Stderr = "", ""
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Run (-want +got):\n%s", diff)
+			}
+			if len(pids) == 0 {
+				t.Fatal("the child sent no process id before it was ended")
+			}
+			for _, pid := range pids {
+				awaitGone(t, pid)
+			}
+		})
+	}
+}
+
+func TestNoChild(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, Spec{Task: "echo"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run with a context that is canceled: %v, want context.Canceled", err)
+	}
+	if _, err := Run(t.Context(), Spec{Task: "echo", Args: func() {}}); err == nil {
+		t.Error("Run with arguments that are no JSON: no error")
+	}
+}
+
+// TestParentKilled kills a parent with SIGKILL, which it can do nothing
+// about, and sees its child and grandchild go.
+func TestParentKilled(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(r)
+	parent, err := os.StartProcess(exe, []string{exe}, &os.ProcAttr{
+		Env:   append(os.Environ(), asParent+"=1"),
+		Files: []*os.File{nil, w, os.Stderr},
+	})
+	shut(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(r).ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parent.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pidsIn(t, line) {
+		awaitGone(t, pid)
+	}
+}
+
+// TestLeftBehind sees that a process that a library started goes with the
+// child, and that its hold on stdout does not keep Run waiting.
+func TestLeftBehind(t *testing.T) {
+	var pid int
+	start := time.Now()
+	r, err := Run(t.Context(), Spec{Task: "left-behind", Receive: func(m json.RawMessage) { pid = pidsIn(t, m)[0] }})
+	if err != nil || !r.Finished {
+		t.Fatalf("Run = %+v, %v, want it to finish", r, err)
+	}
+	if took := time.Since(start); took > 8*time.Second {
+		t.Errorf("took %s", took)
+	}
+	awaitGone(t, pid)
+}
+
+// pidsIn decodes a message that is one process id or a list of them.
+func pidsIn(t *testing.T, m []byte) []int {
+	t.Helper()
+	var pids []int
+	if bytes.HasPrefix(m, []byte("[")) {
+		if err := json.Unmarshal(m, &pids); err != nil {
+			t.Error(err)
+		}
+		return pids
+	}
+	pid, err := strconv.Atoi(string(bytes.TrimSpace(m)))
+	if err != nil {
+		t.Error(err)
+	}
+	return []int{pid}
+}
+
+// awaitGone waits until a process has ended. One of ours that has ended must
+// not even be there as a zombie; one whose parent died is reaped by another.
+func awaitGone(t *testing.T, pid int) {
+	t.Helper()
+	if pid <= 1 {
+		t.Fatalf("process id %d", pid)
+	}
+	for range 500 {
+		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+		if err != nil {
+			return
+		}
+		// pid (comm) state ppid: proc_pid_stat(5).
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if fields[0] == "Z" && fields[1] != strconv.Itoa(os.Getpid()) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %d is still there", pid)
+}
+
+func TestOwn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var child, grandchild int
+	_, err := Run(ctx, Spec{Task: "nested", Receive: func(m json.RawMessage) {
+		pids := pidsIn(t, m)
+		child, grandchild = pids[0], pids[1]
+		if !Own(child) || !Own(grandchild) {
+			t.Errorf("Own(%d) = %t, Own(%d) = %t, want true of child and grandchild", child, Own(child), grandchild, Own(grandchild))
+		}
+		cancel()
+	}})
+	if err != nil || child == 0 {
+		t.Fatalf("child %d, error %v", child, err)
+	}
+	for pid, want := range map[int]bool{os.Getpid(): true, child: true, os.Getppid(): false, 1: false, 0: false, -1: false} {
+		if got := Own(pid); got != want {
+			t.Errorf("Own(%d) = %t, want %t", pid, got, want)
+		}
+	}
+}
+
+func TestParentIn(t *testing.T) {
+	for stat, want := range map[string]int{
+		"7 (python) S 42 7 7 0 -1": 42,
+		"7 (a) S 1 (b) R 43 7":     43,
+		"7 (python) S":             0,
+		"7 (python) S x 1":         0,
+		"":                         0,
+	} {
+		if got := parentIn([]byte(stat)); got != want {
+			t.Errorf("parentIn(%q) = %d, want %d", stat, got, want)
+		}
+	}
+}
+
+func TestByHand(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc, err := os.StartProcess(exe, []string{exe, mark, "echo", "null"}, &os.ProcAttr{Files: []*os.File{nil, nil, nil}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := proc.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := state.ExitCode(); got != 2 {
+		t.Errorf("exit code %d of a child that nobody started, want 2", got)
+	}
+}
+
+func TestInbox(t *testing.T) {
+	var got []string
+	in := newInbox(func(m json.RawMessage) { got = append(got, string(m)) })
+	in.read(strings.NewReader(`{"message":1}
+noise of a library
+{}
+
+{"message":{"a":[2]}}
+{"done":true,"failure":"x"}
+{"message":3}
+`))
+	if diff := cmp.Diff([]string{"1", `{"a":[2]}`}, got); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	if !in.finished || in.failure != "x" || in.malformed != 4 {
+		t.Errorf("finished %t, failure %q, malformed %d; want true, x, 4", in.finished, in.failure, in.malformed)
+	}
+}
+
+func TestInboxTooLong(t *testing.T) {
+	in := newInbox(nil)
+	r := strings.NewReader(strings.Repeat("x", maxMessage+1) + "\n{\"done\":true}\n")
+	in.read(r)
+	if in.finished || in.malformed != 1 || r.Len() != 0 {
+		t.Errorf("finished %t, malformed %d, unread %d; want false, 1, 0", in.finished, in.malformed, r.Len())
+	}
+}
+
+func TestTail(t *testing.T) {
+	for _, tt := range []struct {
+		writes []string
+		want   string
+	}{
+		{nil, ""},
+		{[]string{"abc"}, "abc"},
+		{[]string{"abc", "def"}, "bcdef"},
+		{[]string{"abcdefgh"}, "defgh"},
+		{[]string{"abcde", "f", "gh"}, "defgh"},
+		{[]string{"ab\xff"}, "ab?"},
+	} {
+		got := &tail{max: 5}
+		for _, w := range tt.writes {
+			if n, err := got.Write([]byte(w)); n != len(w) || err != nil {
+				t.Errorf("Write(%q) = %d, %v", w, n, err)
+			}
+		}
+		if got.String() != tt.want {
+			t.Errorf("after %q: %q, want %q", tt.writes, got, tt.want)
+		}
+	}
+}
+
+func TestCaughtSignal(t *testing.T) {
+	for _, tt := range []struct{ stderr, want string }{
+		{"", ""},
+		{"SIGSEGV: segmentation violation\nPC=0x46 m=0 sigcode=1 addr=0x0\nsignal arrived during cgo execution\n", "SIGSEGV"},
+		{"panic: runtime error\n[signal SIGSEGV: segmentation violation code=0x1]\n", "SIGSEGV"},
+		{"noise\nSIGABRT: abort\nPC=0x7f\n", "SIGABRT"},
+		{"the library ignores SIGSEGV: always\n", ""},
+	} {
+		if got := caughtSignal([]byte(tt.stderr)); got != tt.want {
+			t.Errorf("caughtSignal(%q) = %q, want %q", tt.stderr, got, tt.want)
+		}
+	}
+}
+
+func FuzzInbox(f *testing.F) {
+	f.Add([]byte("{\"message\":1}\n{\"done\":true}\n"))
+	f.Add([]byte("{\"done\":true}\n{\"done\":true}\nnoise"))
+	f.Add([]byte("SIGSEGV: segmentation violation\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		n := 0
+		in := newInbox(func(m json.RawMessage) {
+			n++
+			if !json.Valid(m) {
+				t.Errorf("received %q, which is no JSON", m)
+			}
+		})
+		in.read(bytes.NewReader(b))
+		if lines := bytes.Count(b, []byte("\n")) + 1; n+in.malformed > lines {
+			t.Errorf("%d messages and %d malformed from %d lines", n, in.malformed, lines)
+		}
+		_ = parentIn(b) // It must not panic.
+		if s := caughtSignal(b); s != "" && !strings.HasPrefix(s, "SIG") {
+			t.Errorf("caughtSignal = %q", s)
+		}
+	})
+}

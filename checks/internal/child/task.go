@@ -1,0 +1,142 @@
+package child
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+)
+
+// Task is what a child does. It gets the arguments of its Spec and sends
+// messages as it goes; an error that it returns becomes Result.Failure.
+type Task func(ctx context.Context, args json.RawMessage, send func(message any) error) error
+
+// tasks are the registered tasks, by name.
+var tasks = map[string]Task{}
+
+// Register names a task. It is to be called before Main, from an init
+// function; a name that is taken is a bug and panics.
+func Register(task string, f Task) {
+	if _, taken := tasks[task]; taken {
+		panic("child: task " + task + " is registered twice")
+	}
+	tasks[task] = f
+}
+
+// Main runs the task if this process is a child, and never returns then. It
+// is to be called first thing in main, and in TestMain of a test that runs
+// children.
+func Main() {
+	if len(os.Args) < 2 || os.Args[1] != mark {
+		return
+	}
+	messages, lifeline := inherited(messageFD), inherited(lifelineFD)
+	if len(os.Args) != 4 || messages == nil || lifeline == nil {
+		fmt.Fprintf(os.Stderr, "gpudoctor: %s is for gpudoctor's own use\n", mark)
+		os.Exit(2)
+	}
+	settle()
+	// One goroutine tells where a crash was; all of them would push that out
+	// of what is kept.
+	debug.SetTraceback("single")
+	go hold(lifeline)
+	out := &outbox{pipe: messages}
+	err := perform(os.Args[2], json.RawMessage(os.Args[3]), out)
+	end := envelope{Done: true}
+	if err != nil {
+		end.Failure = err.Error()
+	}
+	code := 0
+	if out.write(end) != nil {
+		code = 1
+	}
+	// os.Exit is exit_group(2) at once: no destructor of a vendor library
+	// runs, which may hang.
+	os.Exit(code)
+}
+
+func perform(name string, args json.RawMessage, out *outbox) error {
+	task, ok := tasks[name]
+	if !ok {
+		return fmt.Errorf("no task %q", name)
+	}
+	return task(context.Background(), args, out.send)
+}
+
+// hold ends this process, and those that it left in its group, when the
+// parent is gone.
+func hold(lifeline *os.File) {
+	lines := bufio.NewScanner(lifeline)
+	lines.Buffer(nil, maxMessage)
+	for lines.Scan() {
+		incoming <- json.RawMessage(bytes.Clone(lines.Bytes()))
+	}
+	killGroup()
+	os.Exit(1)
+}
+
+// incoming holds what the parent sent and the task has not yet read. A parent
+// sends no more than its tasks read, so that it does not fill up.
+var incoming = make(chan json.RawMessage, 1024)
+
+// Receive waits for the next of the parent's Spec.Input.
+func Receive(ctx context.Context, v any) error {
+	select {
+	case raw := <-incoming:
+		if err := json.Unmarshal(raw, v); err != nil {
+			return fmt.Errorf("decode the parent's message: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// File returns one of Spec.Files, by its index there.
+func File(index int) *os.File {
+	return os.NewFile(uintptr(firstFile+index), fmt.Sprintf("file %d", index))
+}
+
+// inherited returns the pipe that the parent gave this process as a
+// descriptor, or nil if there is none.
+func inherited(fd uintptr) *os.File {
+	f := os.NewFile(fd, "pipe from the parent")
+	if f == nil {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		return nil
+	}
+	return f
+}
+
+// outbox sends messages; it may be used by several goroutines.
+type outbox struct {
+	mu   sync.Mutex
+	pipe *os.File
+}
+
+func (o *outbox) send(message any) error {
+	raw, err := json.Marshal(message)
+	if err != nil {
+		return fmt.Errorf("encode a message: %w", err)
+	}
+	return o.write(envelope{Message: raw})
+}
+
+func (o *outbox) write(e envelope) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("encode a message: %w", err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, err := o.pipe.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("send a message: %w", err)
+	}
+	return nil
+}

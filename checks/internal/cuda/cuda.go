@@ -1,0 +1,663 @@
+// Package cuda is the door to NVIDIA's driver API, libcuda.so.1, bound at run
+// time without a toolkit. It is to be used in a child process alone: a driver
+// that hangs or crashes takes the process with it.
+//
+// Signatures and constants are those of cuda.h as of CUDA 12.6; the names with
+// a suffix (_v2) are the ones that the header maps the plain names to, and the
+// plain ones would have 32-bit sizes.
+package cuda
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// Result is a CUresult.
+type Result int32
+
+// The results that the doctor tells apart (cuda.h, enum cudaError_enum).
+const (
+	Success          Result = 0
+	InvalidValue     Result = 1
+	OutOfMemory      Result = 2
+	StubLibrary      Result = 34
+	DeviceUnavail    Result = 46
+	NoDevice         Result = 100
+	InvalidImage     Result = 200
+	NoBinaryForGPU   Result = 209
+	PeerUnsupported  Result = 217
+	InvalidPTX       Result = 218
+	NoJITCompiler    Result = 221
+	UnsupportedPTX   Result = 222
+	NotReady         Result = 600
+	PeerAlready      Result = 704
+	TooManyPeers     Result = 711
+	NotPermitted     Result = 800
+	NotSupported     Result = 801
+	SystemNotReady   Result = 802
+	DriverMismatch   Result = 803
+	CompatNotSupport Result = 804
+)
+
+// Error is a call that the driver refused.
+type Error struct {
+	// Call is the function's name.
+	Call string
+	// Result and Name are the driver's code: 802, "CUDA_ERROR_SYSTEM_NOT_READY".
+	Result Result
+	Name   string
+	// Text is the driver's own description.
+	Text string
+}
+
+// Error says which call failed and how.
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s: %s (%d)", e.Call, e.Name, e.Result)
+	if e.Text != "" {
+		s += ": " + e.Text
+	}
+	return s
+}
+
+// Is makes errors.Is work with a Result.
+func (e *Error) Is(target error) bool {
+	r, ok := target.(Result)
+	return ok && r == e.Result
+}
+
+// Error makes a Result usable as a target of errors.Is.
+func (r Result) Error() string { return fmt.Sprintf("CUDA result %d", int32(r)) }
+
+// ErrMissing is wrapped by the error of a call that this driver's library
+// does not have.
+var ErrMissing = errors.New("this driver does not have the function")
+
+// Handles of the driver.
+type (
+	// Device is a CUdevice.
+	Device int32
+	// Context is a CUcontext.
+	Context uintptr
+	// Stream is a CUstream.
+	Stream uintptr
+	// Event is a CUevent.
+	Event uintptr
+	// Module is a CUmodule.
+	Module uintptr
+	// Function is a CUfunction.
+	Function uintptr
+	// Pointer is a CUdeviceptr.
+	Pointer uint64
+	// Allocation is a CUmemGenericAllocationHandle.
+	Allocation uint64
+)
+
+// Attribute is a CUdevice_attribute.
+type Attribute int32
+
+// The device attributes that the doctor asks for (cuda.h).
+const (
+	AttributeMultiprocessors Attribute = 16
+	AttributeComputeMajor    Attribute = 75
+	AttributeComputeMinor    Attribute = 76
+	AttributeVMM             Attribute = 102
+	AttributePOSIXHandle     Attribute = 103
+)
+
+// PeerAttribute is a CUdevice_P2PAttribute. The numbers start at 1; HIP's
+// start at 0.
+type PeerAttribute int32
+
+// The attributes of a pair.
+const (
+	PeerPerformanceRank PeerAttribute = 1
+	PeerAccess          PeerAttribute = 2
+	PeerNativeAtomics   PeerAttribute = 3
+	PeerArrayAccess     PeerAttribute = 4
+)
+
+// IPCHandle is a CUipcMemHandle: CU_IPC_HANDLE_SIZE is 64.
+type IPCHandle struct{ Reserved [64]byte }
+
+// memLocation is a CUmemLocation; type 1 is a device.
+type memLocation struct{ kind, id int32 }
+
+// allocationProp is a CUmemAllocationProp. Kind 1 is pinned; a handle type of 1
+// is a POSIX file descriptor.
+type allocationProp struct {
+	kind, handleTypes int32
+	location          memLocation
+	win32             uintptr
+	flags             [8]byte
+}
+
+// accessDesc is a CUmemAccessDesc; flags 3 is read and write.
+type accessDesc struct {
+	location memLocation
+	flags    int32
+}
+
+// calls are the functions of the library; one that it lacks is nil.
+type calls struct {
+	Init                  func(flags uint32) Result
+	DriverGetVersion      func(v *int32) Result
+	DeviceGetCount        func(n *int32) Result
+	DeviceGet             func(d *Device, ordinal int32) Result
+	DeviceGetName         func(name *byte, n int32, d Device) Result
+	DeviceGetPCIBusId     func(name *byte, n int32, d Device) Result
+	DeviceGetAttribute    func(v *int32, a Attribute, d Device) Result
+	DeviceTotalMem        func(n *uint64, d Device) Result
+	DeviceCanAccessPeer   func(can *int32, d, peer Device) Result
+	DeviceGetP2PAttribute func(v *int32, a PeerAttribute, src, dst Device) Result
+	PrimaryCtxRetain      func(c *Context, d Device) Result
+	PrimaryCtxRelease     func(d Device) Result
+	CtxSetCurrent         func(c Context) Result
+	CtxEnablePeerAccess   func(peer Context, flags uint32) Result
+	MemGetInfo            func(free, total *uint64) Result
+	MemAlloc              func(p *Pointer, n uint64) Result
+	MemFree               func(p Pointer) Result
+	MemHostAlloc          func(p *unsafe.Pointer, n uint64, flags uint32) Result
+	MemFreeHost           func(p unsafe.Pointer) Result
+	MemHostRegister       func(p unsafe.Pointer, n uint64, flags uint32) Result
+	MemHostUnregister     func(p unsafe.Pointer) Result
+	MemcpyHtoDAsync       func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) Result
+	MemcpyDtoHAsync       func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) Result
+	MemcpyDtoDAsync       func(dst, src Pointer, n uint64, s Stream) Result
+	MemsetD32Async        func(p Pointer, v uint32, n uint64, s Stream) Result
+	StreamCreate          func(s *Stream, flags uint32) Result
+	StreamQuery           func(s Stream) Result
+	StreamWaitEvent       func(s Stream, e Event, flags uint32) Result
+	EventCreate           func(e *Event, flags uint32) Result
+	EventRecord           func(e Event, s Stream) Result
+	EventElapsedTime      func(ms *float32, a, b Event) Result
+	ModuleLoadData        func(m *Module, image unsafe.Pointer) Result
+	ModuleGetFunction     func(f *Function, m Module, name *byte) Result
+	LaunchKernel          func(f Function, gx, gy, gz, bx, by, bz, shared uint32, s Stream, params, extra unsafe.Pointer) Result
+	MemGranularity        func(n *uint64, p *allocationProp, flags int32) Result
+	MemCreate             func(h *Allocation, n uint64, p *allocationProp, flags uint64) Result
+	MemAddressReserve     func(p *Pointer, n, align uint64, at Pointer, flags uint64) Result
+	MemMap                func(p Pointer, n, offset uint64, h Allocation, flags uint64) Result
+	MemSetAccess          func(p Pointer, n uint64, d *accessDesc, count uint64) Result
+	MemExport             func(out *int32, h Allocation, kind int32, flags uint64) Result
+	MemImport             func(h *Allocation, fd uintptr, kind int32) Result
+	IpcGetMemHandle       func(h *IPCHandle, p Pointer) Result
+	IpcOpenMemHandle      func(p *Pointer, h IPCHandle, flags uint32) Result
+	GetErrorName          func(r Result, s *uintptr) Result
+	GetErrorString        func(r Result, s *uintptr) Result
+}
+
+// Driver is the loaded library.
+type Driver struct {
+	c       calls
+	missing map[string]bool
+}
+
+// Library is the name by which programs load the driver's library.
+const Library = "libcuda.so.1"
+
+// Load loads the library. Its functions are looked up one by one, so that a
+// driver that lacks a newer one is still of use.
+func Load() (*Driver, error) {
+	handle, err := purego.Dlopen(Library, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", Library, err)
+	}
+	d := &Driver{missing: make(map[string]bool)}
+	c := &d.c
+	for name, fn := range map[string]any{
+		"cuInit": &c.Init, "cuDriverGetVersion": &c.DriverGetVersion,
+		"cuDeviceGetCount": &c.DeviceGetCount, "cuDeviceGet": &c.DeviceGet,
+		"cuDeviceGetName": &c.DeviceGetName, "cuDeviceGetPCIBusId": &c.DeviceGetPCIBusId,
+		"cuDeviceGetAttribute": &c.DeviceGetAttribute, "cuDeviceTotalMem_v2": &c.DeviceTotalMem,
+		"cuDeviceCanAccessPeer": &c.DeviceCanAccessPeer, "cuDeviceGetP2PAttribute": &c.DeviceGetP2PAttribute,
+		"cuDevicePrimaryCtxRetain": &c.PrimaryCtxRetain, "cuDevicePrimaryCtxRelease_v2": &c.PrimaryCtxRelease,
+		"cuCtxSetCurrent": &c.CtxSetCurrent, "cuCtxEnablePeerAccess": &c.CtxEnablePeerAccess,
+		"cuMemGetInfo_v2": &c.MemGetInfo, "cuMemAlloc_v2": &c.MemAlloc, "cuMemFree_v2": &c.MemFree,
+		"cuMemHostAlloc": &c.MemHostAlloc, "cuMemFreeHost": &c.MemFreeHost,
+		"cuMemHostRegister_v2": &c.MemHostRegister, "cuMemHostUnregister": &c.MemHostUnregister,
+		"cuMemcpyHtoDAsync_v2": &c.MemcpyHtoDAsync, "cuMemcpyDtoHAsync_v2": &c.MemcpyDtoHAsync,
+		"cuMemcpyDtoDAsync_v2": &c.MemcpyDtoDAsync, "cuMemsetD32Async": &c.MemsetD32Async,
+		"cuStreamCreate": &c.StreamCreate, "cuStreamQuery": &c.StreamQuery, "cuStreamWaitEvent": &c.StreamWaitEvent,
+		"cuEventCreate": &c.EventCreate, "cuEventRecord": &c.EventRecord, "cuEventElapsedTime": &c.EventElapsedTime,
+		"cuModuleLoadData": &c.ModuleLoadData, "cuModuleGetFunction": &c.ModuleGetFunction, "cuLaunchKernel": &c.LaunchKernel,
+		"cuMemGetAllocationGranularity": &c.MemGranularity, "cuMemCreate": &c.MemCreate,
+		"cuMemAddressReserve": &c.MemAddressReserve, "cuMemMap": &c.MemMap, "cuMemSetAccess": &c.MemSetAccess,
+		"cuMemExportToShareableHandle": &c.MemExport, "cuMemImportFromShareableHandle": &c.MemImport,
+		"cuIpcGetMemHandle": &c.IpcGetMemHandle, "cuIpcOpenMemHandle_v2": &c.IpcOpenMemHandle,
+		"cuGetErrorName": &c.GetErrorName, "cuGetErrorString": &c.GetErrorString,
+	} {
+		address, err := purego.Dlsym(handle, name)
+		if err != nil {
+			d.missing[name] = true
+			continue
+		}
+		purego.RegisterFunc(fn, address)
+	}
+	return d, nil
+}
+
+// Missing reports the functions that the library lacks, without which nothing
+// can be done.
+func (d *Driver) Missing() []string {
+	var names []string
+	for _, name := range []string{
+		"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetPCIBusId", "cuDeviceCanAccessPeer", "cuDevicePrimaryCtxRetain",
+		"cuCtxSetCurrent", "cuCtxEnablePeerAccess", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+		"cuMemcpyDtoDAsync_v2", "cuMemsetD32Async", "cuStreamCreate", "cuStreamQuery", "cuEventCreate", "cuEventRecord", "cuEventElapsedTime",
+	} {
+		if d.missing[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Has reports whether the library has a function.
+func (d *Driver) Has(name string) bool { return !d.missing[name] }
+
+// Path returns the file that the library was loaded from, by the maps of this
+// process; the empty string where they do not tell.
+func Path(maps []byte) string {
+	for line := range bytes.Lines(maps) {
+		if i := bytes.IndexByte(line, '/'); i >= 0 && bytes.Contains(line[i:], []byte("/libcuda.so")) {
+			return string(bytes.TrimSpace(line[i:]))
+		}
+	}
+	return ""
+}
+
+// check turns a result into an error that names the call.
+func (d *Driver) check(call string, r Result) error {
+	if r == Success {
+		return nil
+	}
+	e := &Error{Call: call, Result: r, Name: names[r]}
+	var s uintptr
+	if e.Name == "" && d.c.GetErrorName != nil && d.c.GetErrorName(r, &s) == Success {
+		e.Name = text(s)
+	}
+	if e.Name == "" {
+		e.Name = "CUDA_ERROR"
+	}
+	if d.c.GetErrorString != nil && d.c.GetErrorString(r, &s) == Success {
+		e.Text = text(s)
+	}
+	return e
+}
+
+// names are the results whose names older drivers do not tell (cuda.h).
+var names = map[Result]string{
+	StubLibrary:      "CUDA_ERROR_STUB_LIBRARY",
+	SystemNotReady:   "CUDA_ERROR_SYSTEM_NOT_READY",
+	DriverMismatch:   "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+	CompatNotSupport: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+}
+
+// text reads a C string that the driver owns, at most 256 bytes of it.
+func text(p uintptr) string {
+	if p == 0 {
+		return ""
+	}
+	b := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), 256)
+	return string(b[:max(0, bytes.IndexByte(b, 0))])
+}
+
+// cString returns s as the driver wants it.
+func cString(s string) *byte { return &append([]byte(s), 0)[0] }
+
+func missing(name string) error { return fmt.Errorf("%s: %w", name, ErrMissing) }
+
+// Init initialises the driver.
+func (d *Driver) Init() error { return d.check("cuInit", d.c.Init(0)) }
+
+// Version returns the newest CUDA version that the driver serves, as 13.0.
+func (d *Driver) Version() (string, error) {
+	if d.c.DriverGetVersion == nil {
+		return "", missing("cuDriverGetVersion")
+	}
+	var v int32
+	err := d.check("cuDriverGetVersion", d.c.DriverGetVersion(&v))
+	return fmt.Sprintf("%d.%d", v/1000, v%1000/10), err
+}
+
+// Devices returns the devices that the driver offers to this process.
+func (d *Driver) Devices() ([]Device, error) {
+	var n int32
+	if err := d.check("cuDeviceGetCount", d.c.DeviceGetCount(&n)); err != nil {
+		return nil, err
+	}
+	devices := make([]Device, n)
+	for i := range devices {
+		if err := d.check("cuDeviceGet", d.c.DeviceGet(&devices[i], int32(i))); err != nil {
+			return nil, err
+		}
+	}
+	return devices, nil
+}
+
+// Name returns the model's name.
+func (d *Driver) Name(dev Device) (string, error) {
+	if d.c.DeviceGetName == nil {
+		return "", missing("cuDeviceGetName")
+	}
+	var b [256]byte
+	err := d.check("cuDeviceGetName", d.c.DeviceGetName(&b[0], int32(len(b)), dev))
+	return string(b[:max(0, bytes.IndexByte(b[:], 0))]), err
+}
+
+// Address returns the PCI address, lower case.
+func (d *Driver) Address(dev Device) (string, error) {
+	var b [32]byte
+	err := d.check("cuDeviceGetPCIBusId", d.c.DeviceGetPCIBusId(&b[0], int32(len(b)), dev))
+	return strings.ToLower(string(b[:max(0, bytes.IndexByte(b[:], 0))])), err
+}
+
+// Attribute returns an attribute of a device.
+func (d *Driver) Attribute(a Attribute, dev Device) (int, error) {
+	if d.c.DeviceGetAttribute == nil {
+		return 0, missing("cuDeviceGetAttribute")
+	}
+	var v int32
+	err := d.check("cuDeviceGetAttribute", d.c.DeviceGetAttribute(&v, a, dev))
+	return int(v), err
+}
+
+// TotalMemory returns the size of a device's memory in bytes.
+func (d *Driver) TotalMemory(dev Device) (uint64, error) {
+	if d.c.DeviceTotalMem == nil {
+		return 0, missing("cuDeviceTotalMem_v2")
+	}
+	var n uint64
+	err := d.check("cuDeviceTotalMem", d.c.DeviceTotalMem(&n, dev))
+	return n, err
+}
+
+// CanAccessPeer reports whether dev may reach the memory of peer.
+func (d *Driver) CanAccessPeer(dev, peer Device) (bool, error) {
+	var can int32
+	err := d.check("cuDeviceCanAccessPeer", d.c.DeviceCanAccessPeer(&can, dev, peer))
+	return can != 0, err
+}
+
+// PeerAttribute returns an attribute of an ordered pair.
+func (d *Driver) PeerAttribute(a PeerAttribute, src, dst Device) (int, error) {
+	if d.c.DeviceGetP2PAttribute == nil {
+		return 0, missing("cuDeviceGetP2PAttribute")
+	}
+	var v int32
+	err := d.check("cuDeviceGetP2PAttribute", d.c.DeviceGetP2PAttribute(&v, a, src, dst))
+	return int(v), err
+}
+
+// Retain returns the device's primary context.
+func (d *Driver) Retain(dev Device) (Context, error) {
+	var c Context
+	err := d.check("cuDevicePrimaryCtxRetain", d.c.PrimaryCtxRetain(&c, dev))
+	return c, err
+}
+
+// Release gives the device's primary context back.
+func (d *Driver) Release(dev Device) error {
+	if d.c.PrimaryCtxRelease == nil {
+		return missing("cuDevicePrimaryCtxRelease_v2")
+	}
+	return d.check("cuDevicePrimaryCtxRelease", d.c.PrimaryCtxRelease(dev))
+}
+
+// SetCurrent makes a context current on this thread, which the caller must
+// have locked.
+func (d *Driver) SetCurrent(c Context) error {
+	return d.check("cuCtxSetCurrent", d.c.CtxSetCurrent(c))
+}
+
+// EnablePeer lets the current context reach the memory of peer's.
+func (d *Driver) EnablePeer(peer Context) error {
+	r := d.c.CtxEnablePeerAccess(peer, 0)
+	if r == PeerAlready {
+		return nil
+	}
+	return d.check("cuCtxEnablePeerAccess", r)
+}
+
+// MemoryInfo returns the free and the total memory of the current context's
+// device.
+func (d *Driver) MemoryInfo() (free, total uint64, err error) {
+	if d.c.MemGetInfo == nil {
+		return 0, 0, missing("cuMemGetInfo_v2")
+	}
+	err = d.check("cuMemGetInfo", d.c.MemGetInfo(&free, &total))
+	return free, total, err
+}
+
+// Alloc allocates device memory in the current context.
+func (d *Driver) Alloc(n uint64) (Pointer, error) {
+	var p Pointer
+	err := d.check("cuMemAlloc", d.c.MemAlloc(&p, n))
+	return p, err
+}
+
+// Free frees device memory.
+func (d *Driver) Free(p Pointer) error {
+	if d.c.MemFree == nil {
+		return missing("cuMemFree_v2")
+	}
+	return d.check("cuMemFree", d.c.MemFree(p))
+}
+
+// portable makes pinned memory pinned for every context
+// (CU_MEMHOSTALLOC_PORTABLE and CU_MEMHOSTREGISTER_PORTABLE).
+const portable = 1
+
+// AllocHost allocates n bytes of pinned host memory, known to all contexts.
+func (d *Driver) AllocHost(n uint64) ([]byte, error) {
+	if d.c.MemHostAlloc == nil {
+		return nil, missing("cuMemHostAlloc")
+	}
+	var p unsafe.Pointer
+	if err := d.check("cuMemHostAlloc", d.c.MemHostAlloc(&p, n, portable)); err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*byte)(p), n), nil
+}
+
+// FreeHost frees pinned memory of AllocHost.
+func (d *Driver) FreeHost(b []byte) error {
+	if d.c.MemFreeHost == nil {
+		return missing("cuMemFreeHost")
+	}
+	return d.check("cuMemFreeHost", d.c.MemFreeHost(unsafe.Pointer(&b[0])))
+}
+
+// RegisterHost pins memory that the caller mapped.
+func (d *Driver) RegisterHost(b []byte) error {
+	if d.c.MemHostRegister == nil {
+		return missing("cuMemHostRegister_v2")
+	}
+	return d.check("cuMemHostRegister", d.c.MemHostRegister(unsafe.Pointer(&b[0]), uint64(len(b)), portable))
+}
+
+// UnregisterHost undoes RegisterHost.
+func (d *Driver) UnregisterHost(b []byte) error {
+	if d.c.MemHostUnregister == nil {
+		return missing("cuMemHostUnregister")
+	}
+	return d.check("cuMemHostUnregister", d.c.MemHostUnregister(unsafe.Pointer(&b[0])))
+}
+
+// CopyToDevice puts a copy from pinned host memory into a stream. The memory
+// must stay until the stream is done, and must not be Go's own.
+func (d *Driver) CopyToDevice(dst Pointer, src []byte, s Stream) error {
+	return d.check("cuMemcpyHtoDAsync", d.c.MemcpyHtoDAsync(dst, unsafe.Pointer(&src[0]), uint64(len(src)), s))
+}
+
+// CopyToHost puts a copy to pinned host memory into a stream.
+func (d *Driver) CopyToHost(dst []byte, src Pointer, s Stream) error {
+	return d.check("cuMemcpyDtoHAsync", d.c.MemcpyDtoHAsync(unsafe.Pointer(&dst[0]), src, uint64(len(dst)), s))
+}
+
+// Copy puts a copy between devices into a stream, whose device drives it.
+func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
+	return d.check("cuMemcpyDtoDAsync", d.c.MemcpyDtoDAsync(dst, src, n, s))
+}
+
+// Set32 puts filling n words of 4 bytes into a stream.
+func (d *Driver) Set32(p Pointer, v uint32, n uint64, s Stream) error {
+	return d.check("cuMemsetD32Async", d.c.MemsetD32Async(p, v, n, s))
+}
+
+// NewStream creates a stream in the current context that does not wait for
+// the default one (CU_STREAM_NON_BLOCKING is 1).
+func (d *Driver) NewStream() (Stream, error) {
+	var s Stream
+	err := d.check("cuStreamCreate", d.c.StreamCreate(&s, 1))
+	return s, err
+}
+
+// Done reports whether all work of a stream is done.
+func (d *Driver) Done(s Stream) (bool, error) {
+	r := d.c.StreamQuery(s)
+	if r == NotReady {
+		return false, nil
+	}
+	return r == Success, d.check("cuStreamQuery", r)
+}
+
+// Wait makes a stream wait for an event.
+func (d *Driver) Wait(s Stream, e Event) error {
+	if d.c.StreamWaitEvent == nil {
+		return missing("cuStreamWaitEvent")
+	}
+	return d.check("cuStreamWaitEvent", d.c.StreamWaitEvent(s, e, 0))
+}
+
+// NewEvent creates an event with a time in the current context.
+func (d *Driver) NewEvent() (Event, error) {
+	var e Event
+	err := d.check("cuEventCreate", d.c.EventCreate(&e, 0))
+	return e, err
+}
+
+// Record puts an event into a stream.
+func (d *Driver) Record(e Event, s Stream) error {
+	return d.check("cuEventRecord", d.c.EventRecord(e, s))
+}
+
+// Seconds returns the time between two events that are done.
+func (d *Driver) Seconds(a, b Event) (float64, error) {
+	var ms float32
+	err := d.check("cuEventElapsedTime", d.c.EventElapsedTime(&ms, a, b))
+	return float64(ms) / 1e3, err
+}
+
+// LoadModule gives PTX to the driver's compiler, for the current context.
+func (d *Driver) LoadModule(ptx string) (Module, error) {
+	if d.c.ModuleLoadData == nil || d.c.ModuleGetFunction == nil || d.c.LaunchKernel == nil {
+		return 0, missing("cuModuleLoadData")
+	}
+	var m Module
+	err := d.check("cuModuleLoadData", d.c.ModuleLoadData(&m, unsafe.Pointer(cString(ptx))))
+	return m, err
+}
+
+// Function finds a kernel in a module.
+func (d *Driver) Function(m Module, name string) (Function, error) {
+	var f Function
+	err := d.check("cuModuleGetFunction", d.c.ModuleGetFunction(&f, m, cString(name)))
+	return f, err
+}
+
+// Launch puts a kernel into a stream. Every parameter of our kernels is 64
+// bits wide.
+func (d *Driver) Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error {
+	at := make([]unsafe.Pointer, len(params))
+	for i := range params {
+		at[i] = unsafe.Pointer(&params[i])
+	}
+	return d.check("cuLaunchKernel", d.c.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, unsafe.Pointer(&at[0]), nil))
+}
+
+// IPCHandle returns the handle by which another process can open memory of
+// Alloc.
+func (d *Driver) IPCHandle(p Pointer) (IPCHandle, error) {
+	var h IPCHandle
+	if d.c.IpcGetMemHandle == nil {
+		return h, missing("cuIpcGetMemHandle")
+	}
+	err := d.check("cuIpcGetMemHandle", d.c.IpcGetMemHandle(&h, p))
+	return h, err
+}
+
+// OpenIPC maps another process's memory into the current context
+// (CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS is 1).
+func (d *Driver) OpenIPC(h IPCHandle) (Pointer, error) {
+	if d.c.IpcOpenMemHandle == nil {
+		return 0, missing("cuIpcOpenMemHandle_v2")
+	}
+	var p Pointer
+	err := d.check("cuIpcOpenMemHandle", d.c.IpcOpenMemHandle(&p, h, 1))
+	return p, err
+}
+
+// posixHandle is CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
+const posixHandle = 1
+
+// HasVMM reports whether the library has the calls of Exportable and Import.
+func (d *Driver) HasVMM() bool {
+	c := &d.c
+	return c.MemGranularity != nil && c.MemCreate != nil && c.MemAddressReserve != nil && c.MemMap != nil &&
+		c.MemSetAccess != nil && c.MemExport != nil && c.MemImport != nil
+}
+
+// Exportable allocates at least n bytes on a device by the virtual memory
+// calls, mapped for that device, and returns a file descriptor by which
+// another process can import them, and the size.
+func (d *Driver) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error) {
+	if !d.HasVMM() {
+		return 0, 0, -1, missing("cuMemCreate")
+	}
+	prop := allocationProp{kind: 1, handleTypes: posixHandle, location: memLocation{1, int32(dev)}}
+	var granularity uint64
+	if err := d.check("cuMemGetAllocationGranularity", d.c.MemGranularity(&granularity, &prop, 0)); err != nil {
+		return 0, 0, -1, err
+	}
+	size = (n + granularity - 1) / granularity * granularity
+	var h Allocation
+	if err := d.check("cuMemCreate", d.c.MemCreate(&h, size, &prop, 0)); err != nil {
+		return 0, 0, -1, err
+	}
+	var out int32
+	if err := d.check("cuMemExportToShareableHandle", d.c.MemExport(&out, h, posixHandle, 0)); err != nil {
+		return 0, 0, -1, err
+	}
+	p, err = d.mapAllocation(h, size, dev)
+	return p, size, int(out), err
+}
+
+// Import maps an allocation that another process exported for use by dev.
+func (d *Driver) Import(fd int, size uint64, dev Device) (Pointer, error) {
+	if !d.HasVMM() {
+		return 0, missing("cuMemImportFromShareableHandle")
+	}
+	var h Allocation
+	if err := d.check("cuMemImportFromShareableHandle", d.c.MemImport(&h, uintptr(fd), posixHandle)); err != nil {
+		return 0, err
+	}
+	return d.mapAllocation(h, size, dev)
+}
+
+func (d *Driver) mapAllocation(h Allocation, size uint64, dev Device) (Pointer, error) {
+	var p Pointer
+	if err := d.check("cuMemAddressReserve", d.c.MemAddressReserve(&p, size, 0, 0, 0)); err != nil {
+		return 0, err
+	}
+	if err := d.check("cuMemMap", d.c.MemMap(p, size, 0, h, 0)); err != nil {
+		return 0, err
+	}
+	desc := accessDesc{location: memLocation{1, int32(dev)}, flags: 3}
+	return p, d.check("cuMemSetAccess", d.c.MemSetAccess(p, size, &desc, 1))
+}

@@ -1,0 +1,282 @@
+//go:build cgo && linux
+
+package nvml
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// subject is one GPU that is being asked.
+type subject struct {
+	*interviewer
+	gpu nvml.Device
+	out *Device
+	// lost is true once the GPU said that it is gone: it is asked no more.
+	lost bool
+}
+
+// maxLinks bounds the NVLinks of a GPU (NVML_NVLINK_MAX_LINKS, nvml.h 13).
+const maxLinks = 36
+
+// all asks all there is to know of the GPU.
+func (s *subject) all() {
+	s.identity()
+	s.memory()
+	s.pcie()
+	s.modes()
+	s.ecc()
+	s.rows()
+	fields := s.fields([]nvml.FieldValue{{FieldId: nvml.FI_DEV_NVLINK_LINK_COUNT}, {FieldId: nvml.FI_DEV_GET_GPU_RECOVERY_ACTION}})
+	if action, ok := fields[field{nvml.FI_DEV_GET_GPU_RECOVERY_ACTION, 0}]; ok {
+		s.out.RecoveryAction = recoveryActions[action]
+	}
+	count, ok := fields[field{nvml.FI_DEV_NVLINK_LINK_COUNT, 0}]
+	s.nvlinks(count, ok)
+	s.fabric()
+	s.processes()
+}
+
+// ok judges an answer: a GPU that is gone, or that wants a reset, is noted, and
+// so is an error other than that the GPU does not support the question.
+func (s *subject) ok(function string, ret nvml.Return) bool {
+	switch ret {
+	case nvml.SUCCESS:
+		return true
+	case nvml.ERROR_GPU_IS_LOST:
+		s.out.Error, s.lost = nameOf(ret), true
+	case nvml.ERROR_RESET_REQUIRED:
+		s.out.Error = nameOf(ret)
+	case nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_FUNCTION_NOT_FOUND, nvml.ERROR_NO_DATA, nvml.ERROR_DEPRECATED,
+		nvml.ERROR_ARGUMENT_VERSION_MISMATCH, nvml.ERROR_VGPU_ECC_NOT_SUPPORTED, nvml.ERROR_INVALID_ARGUMENT:
+	default:
+		r := Refusal{Function: s.symbol(function), Error: nameOf(ret)}
+		if !slices.Contains(s.out.Refused, r) {
+			s.out.Refused = append(s.out.Refused, r)
+		}
+	}
+	return false
+}
+
+// learn asks for a value and turns it into the form of the answer; nil is
+// unknown.
+func learn[T, U any](s *subject, function string, f func() (T, nvml.Return), form func(T) U) *U {
+	if s.lost {
+		return nil
+	}
+	v, ret := get(s.interviewer, function, f)
+	if !s.ok(function, ret) {
+		return nil
+	}
+	return new(form(v))
+}
+
+// word asks for a value that has a name; "" is unknown.
+func word[T any](s *subject, function string, f func() (T, nvml.Return), form func(T) string) string {
+	if w := learn(s, function, f, form); w != nil {
+		return *w
+	}
+	return ""
+}
+
+// number asks for a number; 0 is unknown.
+func number[T ~int | ~uint32](s *subject, function string, f func() (T, nvml.Return)) int {
+	if n := learn(s, function, f, func(v T) int { return int(v) }); n != nil {
+		return *n
+	}
+	return 0
+}
+
+func same[T any](v T) T { return v }
+
+func isOn(state nvml.EnableState) bool { return state == nvml.FEATURE_ENABLED }
+
+// pair makes one value of a function's two.
+func pair[A, B any](f func() (A, B, nvml.Return)) func() (two[A, B], nvml.Return) {
+	return func() (two[A, B], nvml.Return) {
+		a, b, ret := f()
+		return two[A, B]{a, b}, ret
+	}
+}
+
+type two[A, B any] struct {
+	first  A
+	second B
+}
+
+func (s *subject) identity() {
+	s.out.Address = word(s, "nvmlDeviceGetPciInfo", s.gpu.GetPciInfo, busAddress)
+	s.out.UUID = word(s, "nvmlDeviceGetUUID", s.gpu.GetUUID, same)
+	s.out.Name = word(s, "nvmlDeviceGetName", s.gpu.GetName, same)
+	s.out.Architecture = word(s, "nvmlDeviceGetArchitecture", s.gpu.GetArchitecture, func(a nvml.DeviceArchitecture) string {
+		return architectures[int64(a)]
+	})
+	s.out.ComputeCapability = word(s, "nvmlDeviceGetCudaComputeCapability", pair(s.gpu.GetCudaComputeCapability), func(c two[int, int]) string {
+		return fmt.Sprintf("%d.%d", c.first, c.second)
+	})
+}
+
+func busAddress(pci nvml.PciInfo) string {
+	b := make([]byte, 0, len(pci.BusId))
+	for _, c := range pci.BusId {
+		if c == 0 {
+			break
+		}
+		b = append(b, byte(c))
+	}
+	return address(string(b))
+}
+
+// memory asks for the frame buffer, of which the older function counts the
+// driver's own reserve as used, and for the window to it.
+func (s *subject) memory() {
+	if m := learn(s, "nvmlDeviceGetMemoryInfo_v2", s.gpu.GetMemoryInfo_v2, same); m != nil {
+		s.out.MemoryBytes, s.out.MemoryUsedBytes = bytesOf(m.Total), bytesOf(m.Used)
+	} else if m := learn(s, "nvmlDeviceGetMemoryInfo", s.gpu.GetMemoryInfo, same); m != nil {
+		s.out.MemoryBytes, s.out.MemoryUsedBytes = bytesOf(m.Total), bytesOf(m.Used)
+	}
+	if b := learn(s, "nvmlDeviceGetBAR1MemoryInfo", s.gpu.GetBAR1MemoryInfo, same); b != nil && b.Bar1Total > 0 {
+		s.out.BAR1Bytes = bytesOf(b.Bar1Total)
+	}
+}
+
+func (s *subject) pcie() {
+	link := Link{
+		Generation:          number(s, "nvmlDeviceGetCurrPcieLinkGeneration", s.gpu.GetCurrPcieLinkGeneration),
+		Width:               number(s, "nvmlDeviceGetCurrPcieLinkWidth", s.gpu.GetCurrPcieLinkWidth),
+		MaxGeneration:       number(s, "nvmlDeviceGetMaxPcieLinkGeneration", s.gpu.GetMaxPcieLinkGeneration),
+		MaxWidth:            number(s, "nvmlDeviceGetMaxPcieLinkWidth", s.gpu.GetMaxPcieLinkWidth),
+		DeviceMaxGeneration: number(s, "nvmlDeviceGetGpuMaxPcieLinkGeneration", s.gpu.GetGpuMaxPcieLinkGeneration),
+		Replays:             learn(s, "nvmlDeviceGetPcieReplayCounter", s.gpu.GetPcieReplayCounter, same),
+	}
+	if link != (Link{}) {
+		s.out.PCIe = &link
+	}
+}
+
+func (s *subject) modes() {
+	state := learn(s, "nvmlDeviceGetPerformanceState", s.gpu.GetPerformanceState, func(p nvml.Pstates) int { return int(p) })
+	if state != nil && *state <= 15 { // 32 is unknown.
+		s.out.PerformanceState = state
+	}
+	s.out.Persistence = learn(s, "nvmlDeviceGetPersistenceMode", s.gpu.GetPersistenceMode, isOn)
+	s.out.ComputeMode = word(s, "nvmlDeviceGetComputeMode", s.gpu.GetComputeMode, func(m nvml.ComputeMode) string {
+		return computeModes[int64(m)]
+	})
+	s.out.VirtualizationMode = word(s, "nvmlDeviceGetVirtualizationMode", s.gpu.GetVirtualizationMode, func(m nvml.GpuVirtualizationMode) string {
+		return virtualizationModes[int64(m)]
+	})
+	if mig := learn(s, "nvmlDeviceGetMigMode", pair(s.gpu.GetMigMode), same); mig != nil {
+		s.out.MIG = new(mig.first == nvml.DEVICE_MIG_ENABLE)
+		s.out.MIGPending = new(mig.second == nvml.DEVICE_MIG_ENABLE)
+	}
+}
+
+func (s *subject) ecc() {
+	mode := learn(s, "nvmlDeviceGetEccMode", pair(s.gpu.GetEccMode), same)
+	if mode == nil {
+		return
+	}
+	count := func(kind nvml.MemoryErrorType, since nvml.EccCounterType) *int64 {
+		n := learn(s, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) { return s.gpu.GetTotalEccErrors(kind, since) }, bytesOf)
+		if n == nil {
+			return nil
+		}
+		return *n
+	}
+	e := &ECC{Enabled: isOn(mode.first)}
+	s.out.ECC = e
+	e.RetiredPagesPending = learn(s, "nvmlDeviceGetRetiredPagesPendingStatus", s.gpu.GetRetiredPagesPendingStatus, isOn)
+	e.UnrepairableMemory = learn(s, "nvmlDeviceGetUnrepairableMemoryFlag_v1", s.gpu.GetUnrepairableMemoryFlag_v1, func(m nvml.UnrepairableMemoryStatus_v1) bool {
+		return m.BUnrepairableMemory != 0
+	})
+	e.ChannelRepairIsPending = learn(s, "nvmlDeviceGetRepairStatus", s.gpu.GetRepairStatus, func(r nvml.RepairStatus) bool {
+		return r.BChannelRepairPending != 0
+	})
+	if !e.Enabled {
+		return // Nothing is counted.
+	}
+	e.VolatileCorrected = count(nvml.MEMORY_ERROR_TYPE_CORRECTED, nvml.VOLATILE_ECC)
+	e.VolatileUncorrected = count(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC)
+	e.AggregateCorrected = count(nvml.MEMORY_ERROR_TYPE_CORRECTED, nvml.AGGREGATE_ECC)
+	e.AggregateUncorrected = count(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.AGGREGATE_ECC)
+	e.SRAMThresholdExceeded = learn(s, "nvmlDeviceGetSramEccErrorStatus", s.gpu.GetSramEccErrorStatus, func(st nvml.EccSramErrorStatus) bool {
+		return st.BThresholdExceeded != 0
+	})
+}
+
+func (s *subject) rows() {
+	s.out.RemappedRows = learn(s, "nvmlDeviceGetRemappedRows", func() (RemappedRows, nvml.Return) {
+		corrected, uncorrected, pending, failed, ret := s.gpu.GetRemappedRows()
+		return RemappedRows{corrected, uncorrected, pending, failed}, ret
+	}, same)
+}
+
+func (s *subject) fabric() {
+	s.out.Fabric = s.fabricV()
+	if s.out.Fabric != nil || s.lost {
+		return
+	}
+	s.out.Fabric = learn(s, "nvmlDeviceGetGpuFabricInfo", s.gpu.GetGpuFabricInfo, func(i nvml.GpuFabricInfo) Fabric {
+		return fabricOf(i.State, i.Status, i.CliqueId, i.ClusterUuid, 0)
+	})
+}
+
+// fabricV asks in the form that has a health mask, which came with the
+// drivers 545 (nvmlDeviceGetGpuFabricInfoV).
+func (s *subject) fabricV() *Fabric {
+	return learn(s, "nvmlDeviceGetGpuFabricInfoV", s.gpu.GetGpuFabricInfoV().V2, func(i nvml.GpuFabricInfo_v2) Fabric {
+		return fabricOf(i.State, i.Status, i.CliqueId, i.ClusterUuid, i.HealthMask)
+	})
+}
+
+func fabricOf(state uint8, status, clique uint32, cluster [16]uint8, health uint32) Fabric {
+	f := Fabric{State: fabricStates[int64(state)], CliqueID: int(clique), ClusterUUID: clusterUUID(cluster), Unhealthy: unhealthy(health)}
+	if f.State == "completed" {
+		f.Status = errorName(status)
+	}
+	return f
+}
+
+func (s *subject) processes() {
+	list := learn(s, "nvmlDeviceGetComputeRunningProcesses", s.gpu.GetComputeRunningProcesses, same)
+	if list == nil {
+		return
+	}
+	s.out.Processes = []Process{}
+	for _, p := range *list {
+		s.out.Processes = append(s.out.Processes, Process{PID: int(p.Pid), UsedBytes: bytesOf(p.UsedGpuMemory)})
+	}
+}
+
+// peers asks what each other GPU's memory is to this one.
+func (s *subject) peers(all []subject) []Peer {
+	var list []Peer
+	for _, other := range all {
+		if other.out.Index == s.out.Index {
+			continue
+		}
+		status := func(index nvml.GpuP2PCapsIndex) string {
+			v, ret := get(s.interviewer, "nvmlDeviceGetP2PStatus", func() (nvml.GpuP2PStatus, nvml.Return) {
+				return s.gpu.GetP2PStatus(other.gpu, index)
+			})
+			if ret != nvml.SUCCESS {
+				return ""
+			}
+			return peerStatuses[int64(v)]
+		}
+		p := Peer{
+			A: s.out.Address, B: other.out.Address,
+			Read:    status(nvml.P2P_CAPS_INDEX_READ),
+			Write:   status(nvml.P2P_CAPS_INDEX_WRITE),
+			NVLink:  status(nvml.P2P_CAPS_INDEX_NVLINK),
+			Atomics: status(nvml.P2P_CAPS_INDEX_ATOMICS),
+		}
+		if p != (Peer{A: p.A, B: p.B}) {
+			list = append(list, p)
+		}
+	}
+	return list
+}

@@ -1,0 +1,309 @@
+// Package nvml is the door to NVIDIA's management library, libnvidia-ml.so.1.
+// It asks in a child process, because on a sick GPU the library hangs or
+// crashes, and it keeps what was said before that. It only reads: no function
+// of it changes a state.
+package nvml
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+)
+
+// The outcomes of asking.
+const (
+	// OK means that every question was answered, if only with an error for
+	// one GPU.
+	OK = "ok"
+	// Hang means that a step did not end. Answer.Stage names it.
+	Hang = "hang"
+	// Crashed means that the library ended its process.
+	Crashed = "crashed"
+	// NotFound means that the loader finds no such library.
+	NotFound = "not-found"
+	// NotBuilt means that this binary was built without the door.
+	NotBuilt = "not-built"
+	// Failed means that the library answered with an error, Answer.ErrorName.
+	Failed = "error"
+)
+
+// Answer is what the library said. A field that it does not support is nil or
+// empty, never zero. Names of errors are NVML's without "NVML_ERROR_".
+type Answer struct {
+	// Outcome is one of the constants above.
+	Outcome string `json:"outcome"`
+	// ErrorName is NVML's error ("LIB_RM_VERSION_MISMATCH"), or the signal
+	// of a crash ("SIGSEGV"). Reason says more in words, where there is more.
+	ErrorName string `json:"error_name,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	// Stage is the step that was under way when the library hung, crashed or
+	// failed: "nvmlDeviceGetHandleByIndex of GPU 3".
+	Stage string `json:"stage,omitempty"`
+	// Left is true when the child could not be ended: it sits in the kernel.
+	Left bool `json:"left,omitempty"`
+	// Driver is the driver.
+	Driver Driver `json:"driver"`
+	// Devices are the GPUs in the library's order. After a hang they are
+	// those that were asked before it.
+	Devices []Device `json:"devices"`
+	// P2P is the status of each ordered pair; nil when it was not asked.
+	P2P []Peer `json:"p2p"`
+}
+
+// Driver is the driver as NVML names it.
+type Driver struct {
+	// Version is the driver's, NVMLVersion the library's own.
+	Version     string `json:"version,omitempty"`
+	NVMLVersion string `json:"nvml_version,omitempty"`
+	// CUDAVersion is the newest CUDA that the driver serves, as "13.0".
+	CUDAVersion string `json:"cuda_version,omitempty"`
+}
+
+// Device is one GPU. The words are those of the facts document (GPU in package
+// checks).
+type Device struct {
+	// Index is NVML's.
+	Index int `json:"index"`
+	// Error is NVML's error for the whole GPU: "GPU_IS_LOST". What else is
+	// set was learnt before it.
+	Error string `json:"error,omitempty"`
+	// Address is "0000:3b:00.0"; empty where the GPU did not answer.
+	Address            string        `json:"address,omitempty"`
+	UUID               string        `json:"uuid,omitempty"`
+	Name               string        `json:"name,omitempty"`
+	Architecture       string        `json:"architecture,omitempty"`
+	ComputeCapability  string        `json:"compute_capability,omitempty"`
+	MemoryBytes        *int64        `json:"memory_bytes,omitempty"`
+	MemoryUsedBytes    *int64        `json:"memory_used_bytes,omitempty"`
+	BAR1Bytes          *int64        `json:"bar1_bytes,omitempty"`
+	PCIe               *Link         `json:"pcie,omitempty"`
+	PerformanceState   *int          `json:"performance_state,omitempty"`
+	Persistence        *bool         `json:"persistence,omitempty"`
+	ComputeMode        string        `json:"compute_mode,omitempty"`
+	VirtualizationMode string        `json:"virtualization_mode,omitempty"`
+	MIG                *bool         `json:"mig,omitempty"`
+	MIGPending         *bool         `json:"mig_pending,omitempty"`
+	ECC                *ECC          `json:"ecc,omitempty"`
+	RemappedRows       *RemappedRows `json:"remapped_rows,omitempty"`
+	RecoveryAction     string        `json:"recovery_action,omitempty"`
+	// NVLinks is empty for a GPU without any; nil is not known.
+	NVLinks []NVLink `json:"nvlinks"`
+	Fabric  *Fabric  `json:"fabric,omitempty"`
+	// Processes is nil where they cannot be listed.
+	Processes []Process `json:"processes"`
+	// Refused are the questions that this GPU answered with an error, other
+	// than that it does not support them.
+	Refused []Refusal `json:"refused,omitempty"`
+}
+
+// Refusal is a question that was answered with an error.
+type Refusal struct {
+	// Function is NVML's, Error the name of the error.
+	Function string `json:"function"`
+	Error    string `json:"error"`
+}
+
+// Link is a GPU's PCIe link.
+type Link struct {
+	Generation    int `json:"generation,omitempty"`
+	Width         int `json:"width,omitempty"`
+	MaxGeneration int `json:"max_generation,omitempty"`
+	MaxWidth      int `json:"max_width,omitempty"`
+	// DeviceMaxGeneration is what the GPU alone could do, whatever the slot.
+	DeviceMaxGeneration int `json:"device_max_generation,omitempty"`
+	// Replays counts since the driver was loaded.
+	Replays *int `json:"replays,omitempty"`
+}
+
+// ECC is the state of memory protection.
+type ECC struct {
+	Enabled                bool   `json:"enabled"`
+	VolatileCorrected      *int64 `json:"volatile_corrected,omitempty"`
+	VolatileUncorrected    *int64 `json:"volatile_uncorrected,omitempty"`
+	AggregateCorrected     *int64 `json:"aggregate_corrected,omitempty"`
+	AggregateUncorrected   *int64 `json:"aggregate_uncorrected,omitempty"`
+	RetiredPagesPending    *bool  `json:"retired_pages_pending,omitempty"`
+	SRAMThresholdExceeded  *bool  `json:"sram_threshold_exceeded,omitempty"`
+	UnrepairableMemory     *bool  `json:"unrepairable_memory,omitempty"`
+	ChannelRepairIsPending *bool  `json:"channel_repair_pending,omitempty"`
+}
+
+// RemappedRows is the state of row remapping.
+type RemappedRows struct {
+	Corrected   int  `json:"corrected"`
+	Uncorrected int  `json:"uncorrected"`
+	Pending     bool `json:"pending"`
+	Failed      bool `json:"failed"`
+}
+
+// NVLink is one NVLink.
+type NVLink struct {
+	Link int `json:"link"`
+	// Active is true for a link that is up, if asleep.
+	Active bool `json:"active"`
+	// Version is the generation (4 for Hopper).
+	Version int `json:"version,omitempty"`
+	// RemoteType is "gpu", "switch", "cpu" or empty.
+	RemoteType string `json:"remote_type,omitempty"`
+	// RemoteAddress is the PCI address of the other end; hidden in a VM.
+	RemoteAddress string `json:"remote_address,omitempty"`
+	// SpeedMBps is the raw rate of one direction.
+	SpeedMBps int `json:"speed_mbps,omitempty"`
+	// The counters are since the driver was loaded.
+	ReplayErrors   *int64 `json:"replay_errors,omitempty"`
+	RecoveryErrors *int64 `json:"recovery_errors,omitempty"`
+	CRCErrors      *int64 `json:"crc_errors,omitempty"`
+}
+
+// Fabric is a GPU's membership in an NVSwitch fabric.
+type Fabric struct {
+	State       string   `json:"state"`
+	Status      string   `json:"status,omitempty"`
+	CliqueID    int      `json:"clique_id,omitempty"`
+	ClusterUUID string   `json:"cluster_uuid,omitempty"`
+	Unhealthy   []string `json:"unhealthy,omitempty"`
+}
+
+// Process is a process that computes on a GPU. The doctor's own are left out.
+type Process struct {
+	PID       int    `json:"pid"`
+	UsedBytes *int64 `json:"used_bytes,omitempty"`
+}
+
+// Peer is nvmlDeviceGetP2PStatus of one ordered pair, by capability index.
+type Peer struct {
+	// A drives the transfer, B owns the memory.
+	A       string `json:"a"`
+	B       string `json:"b"`
+	Read    string `json:"read,omitempty"`
+	Write   string `json:"write,omitempty"`
+	NVLink  string `json:"nvlink,omitempty"`
+	Atomics string `json:"atomics,omitempty"`
+}
+
+// piece is one message of the child.
+type piece struct {
+	// Stage is the step that begins now.
+	Stage  string  `json:"stage,omitempty"`
+	Driver *Driver `json:"driver,omitempty"`
+	Device *Device `json:"device,omitempty"`
+	P2P    []Peer  `json:"p2p,omitempty"`
+	// End is the outcome with its error.
+	End *end `json:"end,omitempty"`
+}
+
+type end struct {
+	Outcome   string `json:"outcome"`
+	ErrorName string `json:"error_name,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// task is the name of the child's task.
+const task = "nvml"
+
+const (
+	// stepLimit is how long one call may take. The first call for a GPU
+	// that no process holds (persistence mode off) starts it, which takes
+	// two to three seconds on a large one; 10 s is far beyond that.
+	stepLimit = 10 * time.Second
+	// totalLimit bounds the whole: 8 GPUs that each start in three seconds.
+	totalLimit = 30 * time.Second
+)
+
+// errStalled is why a child was ended whose step took too long.
+var errStalled = errors.New("a step did not end")
+
+// Ask asks the library all that Answer holds. An error means that it could
+// not be asked; a library that is missing, hangs, crashes or fails is an
+// answer.
+func Ask(ctx context.Context) (*Answer, error) { return ask(ctx, stepLimit, totalLimit) }
+
+func ask(ctx context.Context, step, total time.Duration) (*Answer, error) {
+	if notBuilt != "" {
+		return &Answer{Outcome: NotBuilt, Reason: notBuilt}, nil
+	}
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watchdog := time.AfterFunc(step, func() { cancel(errStalled) })
+	defer watchdog.Stop()
+	var a assembly
+	result, err := child.Run(running, child.Spec{Task: task, Deadline: total, Receive: func(m json.RawMessage) {
+		watchdog.Reset(step)
+		a.take(m)
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("ask NVML: %w", err)
+	}
+	if result.Canceled && !errors.Is(context.Cause(running), errStalled) {
+		return nil, fmt.Errorf("ask NVML: %w", ctx.Err())
+	}
+	return a.conclude(result), nil
+}
+
+// assembly puts the pieces together.
+type assembly struct {
+	answer Answer
+}
+
+// take takes one message.
+func (a *assembly) take(message []byte) {
+	var p piece
+	if json.Unmarshal(message, &p) != nil {
+		return // The child is of this binary; only a broken one sends such.
+	}
+	if p.Stage != "" {
+		a.answer.Stage = p.Stage
+	}
+	if p.Driver != nil {
+		a.answer.Driver = *p.Driver
+	}
+	if p.Device != nil {
+		p.Device.Processes = others(p.Device.Processes)
+		a.answer.Devices = append(a.answer.Devices, *p.Device)
+	}
+	a.answer.P2P = append(a.answer.P2P, p.P2P...)
+	if p.End != nil {
+		a.answer.Outcome, a.answer.ErrorName, a.answer.Reason = p.End.Outcome, p.End.ErrorName, p.End.Reason
+	}
+}
+
+// others leaves the doctor's own processes out: its probe runs meanwhile.
+func others(list []Process) []Process {
+	return slices.DeleteFunc(list, func(p Process) bool { return child.Own(p.PID) })
+}
+
+// conclude returns the answer once the child is gone.
+func (a *assembly) conclude(r child.Result) *Answer {
+	answer := &a.answer
+	answer.Left = r.Left
+	switch {
+	case answer.Outcome == OK:
+		answer.Stage = ""
+	case answer.Outcome != "": // The child has said it all.
+	case r.TimedOut || r.Canceled:
+		answer.Outcome = Hang
+	case r.Finished:
+		answer.Outcome, answer.Reason = Failed, r.Failure
+	default:
+		answer.Outcome, answer.ErrorName, answer.Reason = Crashed, r.Signal, lastWords(r)
+	}
+	return answer
+}
+
+// lastWords is the last line that a library wrote before it ended its own
+// process, at most 200 bytes of it. After a signal the lines are the Go
+// runtime's registers, and the signal's name says enough.
+func lastWords(r child.Result) string {
+	if r.Signal != "" {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(r.Stderr), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
+	return strings.ToValidUTF8(last[:min(len(last), 200)], "?")
+}

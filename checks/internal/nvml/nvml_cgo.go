@@ -1,0 +1,182 @@
+//go:build cgo && linux
+
+package nvml
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/NVIDIA/go-nvml/pkg/dl"
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+)
+
+// notBuilt is empty: this binary has the door.
+const notBuilt = ""
+
+// library is the name that the loader is asked for, as every program does.
+const library = "libnvidia-ml.so.1"
+
+func init() { child.Register(task, interview) }
+
+// interview asks everything, in the child, and sends each piece as it comes.
+// It does not call nvmlShutdown: the end of the process releases all, and a
+// shutdown can hang.
+func interview(_ context.Context, _ json.RawMessage, send func(any) error) error {
+	q := &interviewer{
+		lib:     nvml.New(),
+		file:    dl.New(library, dl.RTLD_LAZY|dl.RTLD_GLOBAL),
+		symbols: make(map[string]string),
+		send:    send,
+	}
+	outcome, err := q.run()
+	if err != nil {
+		return err
+	}
+	return send(piece{End: &outcome})
+}
+
+// interviewer asks the library.
+type interviewer struct {
+	lib  nvml.Interface
+	file *dl.DynamicLibrary
+	// symbols holds the symbol that a function is called by, or "" for a
+	// function that this library lacks.
+	symbols map[string]string
+	send    func(any) error
+	// about is what the calls are about now: " of GPU 3", or empty.
+	about string
+}
+
+// versions are the suffixes of the functions of which go-nvml takes the newest
+// that the library has. Every other is called by its plain name.
+var versions = map[string][]string{
+	"nvmlInit":                             {"_v2", ""},
+	"nvmlDeviceGetCount":                   {"_v2", ""},
+	"nvmlDeviceGetHandleByIndex":           {"_v2", ""},
+	"nvmlDeviceGetPciInfo":                 {"_v3", "_v2", ""},
+	"nvmlDeviceGetNvLinkRemotePciInfo":     {"_v2", ""},
+	"nvmlDeviceGetComputeRunningProcesses": {"_v3", "_v2", ""},
+}
+
+// symbol returns the name by which the library has a function, or "".
+// Calling one that it lacks would end the process: go-nvml leaves undefined
+// symbols to the loader.
+func (q *interviewer) symbol(function string) string {
+	name, ok := q.symbols[function]
+	if ok {
+		return name
+	}
+	suffixes, ok := versions[function]
+	if !ok {
+		suffixes = []string{""}
+	}
+	for _, suffix := range suffixes {
+		if q.file.Lookup(function+suffix) == nil {
+			name = function + suffix
+			break
+		}
+	}
+	q.symbols[function] = name
+	return name
+}
+
+// call calls a function if the library has it, and says so first.
+func (q *interviewer) call(function string, f func() nvml.Return) nvml.Return {
+	name := q.symbol(function)
+	if name == "" {
+		return nvml.ERROR_FUNCTION_NOT_FOUND
+	}
+	if err := q.send(piece{Stage: name + q.about}); err != nil {
+		return nvml.ERROR_UNKNOWN // Nobody listens any more; the next message ends the task.
+	}
+	return f()
+}
+
+// run asks everything in turn. An error means that nobody listens.
+func (q *interviewer) run() (end, error) {
+	if err := q.send(piece{Stage: "loading " + library}); err != nil {
+		return end{}, err
+	}
+	if err := q.file.Open(); err != nil {
+		return loadError(err), nil
+	}
+	var driver Driver
+	// This one needs no initialization and is worth most when that fails.
+	driver.NVMLVersion, _ = get(q, "nvmlSystemGetNVMLVersion", q.lib.SystemGetNVMLVersion)
+	if err := q.send(piece{Driver: &driver}); err != nil {
+		return end{}, err
+	}
+	if ret := q.call("nvmlInit", q.lib.Init); ret != nvml.SUCCESS {
+		return failure(ret), nil
+	}
+	driver.Version, _ = get(q, "nvmlSystemGetDriverVersion", q.lib.SystemGetDriverVersion)
+	if n, ret := get(q, "nvmlSystemGetCudaDriverVersion_v2", q.lib.SystemGetCudaDriverVersion_v2); ret == nvml.SUCCESS {
+		driver.CUDAVersion = cudaVersion(n)
+	}
+	if err := q.send(piece{Driver: &driver}); err != nil {
+		return end{}, err
+	}
+	return q.devices()
+}
+
+// devices asks each GPU, and then for each pair.
+func (q *interviewer) devices() (end, error) {
+	count, ret := get(q, "nvmlDeviceGetCount", q.lib.DeviceGetCount)
+	if ret != nvml.SUCCESS {
+		return failure(ret), nil
+	}
+	var live []subject
+	for i := range count {
+		q.about = fmt.Sprintf(" of GPU %d", i)
+		out := Device{Index: i}
+		gpu, ret := get(q, "nvmlDeviceGetHandleByIndex", func() (nvml.Device, nvml.Return) { return q.lib.DeviceGetHandleByIndex(i) })
+		if ret != nvml.SUCCESS {
+			out.Error = nameOf(ret)
+		} else {
+			s := subject{interviewer: q, gpu: gpu, out: &out}
+			s.all()
+			if !s.lost && out.Address != "" {
+				live = append(live, s)
+			}
+		}
+		if err := q.send(piece{Device: &out}); err != nil {
+			return end{}, err
+		}
+	}
+	for _, a := range live {
+		q.about = fmt.Sprintf(" of GPU %d", a.out.Index)
+		if err := q.send(piece{P2P: a.peers(live)}); err != nil {
+			return end{}, err
+		}
+	}
+	return end{Outcome: OK}, nil
+}
+
+// loadError tells a library that is not there from one that does not load.
+func loadError(err error) end {
+	// The message is glibc's or musl's; one about a library that this one
+	// needs names that instead.
+	text := err.Error()
+	if strings.Contains(text, library) && strings.Contains(text, "No such file") {
+		return end{Outcome: NotFound}
+	}
+	return end{Outcome: Failed, ErrorName: "LIBRARY_NOT_LOADED", Reason: text}
+}
+
+func failure(ret nvml.Return) end { return end{Outcome: Failed, ErrorName: nameOf(ret)} }
+
+func nameOf(ret nvml.Return) string { return errorName(uint32(ret)) }
+
+// get calls a function that returns a value.
+func get[T any](q *interviewer, function string, f func() (T, nvml.Return)) (T, nvml.Return) {
+	var v T
+	ret := q.call(function, func() (ret nvml.Return) {
+		v, ret = f()
+		return ret
+	})
+	return v, ret
+}

@@ -1,0 +1,329 @@
+//go:build cgo && linux
+
+package nvml
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+)
+
+func TestMain(m *testing.M) {
+	child.Main()
+	os.Exit(m.Run())
+}
+
+// simulate makes children load the simulated library, with a fault.
+func simulate(t *testing.T, fault string, flags ...string) {
+	t.Helper()
+	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml", flags...))
+	if fault != "" {
+		t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", fault)
+	}
+}
+
+// answer asks, with little patience.
+func answer(t *testing.T) *Answer {
+	t.Helper()
+	a, err := ask(t.Context(), 3*time.Second, 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// h200 is what a healthy GPU of the simulated machine answers.
+func h200(index int, address, uuid string) Device {
+	d := Device{
+		Index:              index,
+		Address:            address,
+		UUID:               uuid,
+		Name:               "NVIDIA H200",
+		Architecture:       "hopper",
+		ComputeCapability:  "9.0",
+		MemoryBytes:        new(int64(143771 << 20)),
+		MemoryUsedBytes:    new(int64(0)),
+		BAR1Bytes:          new(int64(256 << 30)),
+		PCIe:               &Link{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
+		PerformanceState:   new(0),
+		Persistence:        new(true),
+		ComputeMode:        "default",
+		VirtualizationMode: "passthrough",
+		MIG:                new(false),
+		MIGPending:         new(false),
+		ECC: &ECC{
+			Enabled:                true,
+			VolatileCorrected:      new(int64(0)),
+			VolatileUncorrected:    new(int64(0)),
+			AggregateCorrected:     new(int64(0)),
+			AggregateUncorrected:   new(int64(0)),
+			SRAMThresholdExceeded:  new(false),
+			UnrepairableMemory:     new(false),
+			ChannelRepairIsPending: new(false),
+		},
+		RemappedRows:   &RemappedRows{},
+		RecoveryAction: "none",
+		Fabric:         &Fabric{State: "completed", Status: "SUCCESS"},
+		Processes:      []Process{},
+	}
+	for link := range 18 {
+		d.NVLinks = append(d.NVLinks, NVLink{
+			Link: link, Active: true, Version: 4, RemoteType: "switch", SpeedMBps: 26562,
+			ReplayErrors: new(int64(0)), RecoveryErrors: new(int64(0)), CRCErrors: new(int64(0)),
+		})
+	}
+	return d
+}
+
+// healthy is what the simulated machine answers without a fault.
+func healthy() *Answer {
+	a, b := "0000:06:00.0", "0000:07:00.0"
+	return &Answer{
+		Outcome: OK,
+		Driver:  Driver{Version: "580.159.04", NVMLVersion: "13.580.159.04", CUDAVersion: "13.0"},
+		Devices: []Device{
+			h200(0, a, "GPU-00000000-0000-0000-0000-000000000001"),
+			h200(1, b, "GPU-00000000-0000-0000-0000-000000000002"),
+		},
+		P2P: []Peer{
+			{A: a, B: b, Read: "ok", Write: "ok", NVLink: "ok", Atomics: "ok"},
+			{A: b, B: a, Read: "ok", Write: "ok", NVLink: "ok", Atomics: "ok"},
+		},
+	}
+}
+
+// TestAsk runs the door against the simulated library through every fault
+// that lets it answer to the end.
+func TestAsk(t *testing.T) {
+	for _, tt := range []struct {
+		fault string
+		// change makes of the healthy answer the one that is wanted.
+		change func(a *Answer)
+	}{
+		{"", func(*Answer) {}},
+		{"hang-shutdown", func(*Answer) {}},
+		{"driver-mismatch", func(a *Answer) {
+			*a = Answer{
+				Outcome: Failed, ErrorName: "LIB_RM_VERSION_MISMATCH", Stage: "nvmlInit_v2",
+				Driver: Driver{NVMLVersion: "13.580.159.04"},
+			}
+		}},
+		{"driver-not-loaded", func(a *Answer) {
+			*a = Answer{Outcome: Failed, ErrorName: "DRIVER_NOT_LOADED", Stage: "nvmlInit_v2", Driver: Driver{NVMLVersion: "13.580.159.04"}}
+		}},
+		{"no-permission", func(a *Answer) {
+			*a = Answer{Outcome: Failed, ErrorName: "NO_PERMISSION", Stage: "nvmlInit_v2", Driver: Driver{NVMLVersion: "13.580.159.04"}}
+		}},
+		{"no-permission-ecc", func(a *Answer) {
+			e := a.Devices[1].ECC
+			e.VolatileCorrected, e.VolatileUncorrected, e.AggregateCorrected, e.AggregateUncorrected = nil, nil, nil, nil
+			a.Devices[1].Refused = []Refusal{{"nvmlDeviceGetTotalEccErrors", "NO_PERMISSION"}}
+		}},
+		{"lost-gpu", func(a *Answer) {
+			a.Devices[1] = Device{Index: 1, Error: "GPU_IS_LOST"}
+			a.P2P = nil
+		}},
+		{"lost-later", func(a *Answer) {
+			b := a.Devices[1]
+			a.Devices[1] = Device{Index: 1, Error: "GPU_IS_LOST", Address: b.Address, UUID: b.UUID, Name: b.Name}
+			a.P2P = nil
+		}},
+		{"reset-required", func(a *Answer) {
+			b := &a.Devices[1]
+			b.Error, b.RecoveryAction = "RESET_REQUIRED", "gpu-reset"
+			b.ECC.VolatileCorrected, b.ECC.VolatileUncorrected, b.ECC.AggregateCorrected, b.ECC.AggregateUncorrected = nil, nil, nil, nil
+		}},
+		{"not-supported", func(a *Answer) {
+			for i, d := range a.Devices {
+				a.Devices[i] = Device{
+					Index: d.Index, Address: d.Address, UUID: d.UUID, Name: d.Name, ComputeCapability: d.ComputeCapability,
+					MemoryBytes: d.MemoryBytes, MemoryUsedBytes: d.MemoryUsedBytes,
+					NVLinks: []NVLink{}, Processes: []Process{},
+				}
+				a.P2P[i].NVLink = "not-supported"
+			}
+		}},
+		{"nvlink-down", func(a *Answer) {
+			down, bad := &a.Devices[1].NVLinks[3], &a.Devices[1].NVLinks[4]
+			down.Active, down.SpeedMBps, down.RemoteType = false, 0, ""
+			bad.ReplayErrors, bad.RecoveryErrors, bad.CRCErrors = new(int64(42)), new(int64(42)), new(int64(42))
+		}},
+		{"fabric-in-progress", func(a *Answer) {
+			for i := range a.Devices {
+				a.Devices[i].Fabric = &Fabric{State: "in-progress"}
+			}
+		}},
+		{"fabric-unhealthy", func(a *Answer) {
+			a.Devices[1].Fabric.Unhealthy = []string{"degraded-bandwidth", "incorrect-configuration"}
+		}},
+		{"remap-pending", func(a *Answer) {
+			a.Devices[1].RemappedRows = &RemappedRows{Uncorrected: 1, Pending: true}
+		}},
+		{"ecc-uncorrected", func(a *Answer) {
+			a.Devices[1].ECC.VolatileUncorrected, a.Devices[1].ECC.AggregateUncorrected = new(int64(7)), new(int64(7))
+		}},
+		{"mig-on", func(a *Answer) {
+			a.Devices[1].MIG, a.Devices[1].MIGPending = new(true), new(true)
+		}},
+		{"busy", func(a *Answer) { // The second process is the child itself.
+			a.Devices[1].MemoryUsedBytes = new(int64(4 << 30))
+			a.Devices[1].Processes = []Process{{PID: 4242, UsedBytes: new(int64(4 << 30))}}
+		}},
+		{"p2p-blocked", func(a *Answer) {
+			a.P2P[0].Read, a.P2P[1].Read = "chipset-not-supported", "chipset-not-supported"
+		}},
+	} {
+		t.Run(tt.fault, func(t *testing.T) {
+			simulate(t, tt.fault)
+			want := healthy()
+			tt.change(want)
+			if diff := cmp.Diff(want, answer(t)); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAskStopped runs the door through the faults that end it early: what
+// came before is kept, and the step is named.
+func TestAskStopped(t *testing.T) {
+	nvmlOnly := Driver{NVMLVersion: "13.580.159.04"}
+	for _, tt := range []struct {
+		fault   string
+		want    Answer // But for Devices.
+		devices int
+	}{
+		{"hang-init", Answer{Outcome: Hang, Stage: "nvmlInit_v2", Driver: nvmlOnly}, 0},
+		{"hang-device", Answer{Outcome: Hang, Stage: "nvmlDeviceGetHandleByIndex_v2 of GPU 1", Driver: healthy().Driver}, 1},
+		{"hang-p2p", Answer{Outcome: Hang, Stage: "nvmlDeviceGetP2PStatus of GPU 0", Driver: healthy().Driver}, 2},
+		{"crash-init", Answer{Outcome: Crashed, ErrorName: "SIGSEGV", Stage: "nvmlInit_v2", Driver: nvmlOnly}, 0},
+		{"crash-device", Answer{Outcome: Crashed, ErrorName: "SIGSEGV", Stage: "nvmlDeviceGetName of GPU 1", Driver: healthy().Driver}, 1},
+		{"exit-init", Answer{Outcome: Crashed, Reason: "simulated NVML: giving up", Stage: "nvmlInit_v2", Driver: nvmlOnly}, 0},
+	} {
+		t.Run(tt.fault, func(t *testing.T) {
+			simulate(t, tt.fault)
+			want := tt.want
+			want.Devices = healthy().Devices[:tt.devices]
+			if tt.devices == 0 {
+				want.Devices = nil
+			}
+			if diff := cmp.Diff(&want, answer(t)); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOldDriver asks a library that lacks every newer function: none of them
+// may be called, and what older ones tell is there.
+func TestOldDriver(t *testing.T) {
+	simulate(t, "", "-DOLD_DRIVER")
+	want := healthy()
+	want.Driver = Driver{Version: "450.80.02", NVMLVersion: "13.450.80.02", CUDAVersion: "11.0"}
+	for i := range want.Devices {
+		d := &want.Devices[i]
+		d.MemoryUsedBytes = new(int64(616 << 20)) // With the driver's reserve.
+		d.PCIe.DeviceMaxGeneration = 0
+		d.ECC.SRAMThresholdExceeded, d.ECC.UnrepairableMemory, d.ECC.ChannelRepairIsPending = nil, nil, nil
+		d.RecoveryAction, d.Fabric = "", nil
+		for j := range d.NVLinks {
+			d.NVLinks[j].RemoteType = ""
+		}
+	}
+	if diff := cmp.Diff(want, answer(t)); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+}
+
+func TestManyGPUs(t *testing.T) {
+	simulate(t, "")
+	t.Setenv("GPUDOCTOR_SIM_GPUS", "8")
+	t.Setenv("GPUDOCTOR_SIM_ADDRESSES", "0001:3B:00.0,10000:0A:01.0")
+	start := time.Now()
+	a := answer(t)
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("8 GPUs took %s", took)
+	}
+	var got []string
+	for _, d := range a.Devices {
+		got = append(got, d.Address)
+	}
+	want := []string{
+		"0001:3b:00.0", "10000:0a:01.0", "0000:08:00.0", "0000:09:00.0",
+		"0000:0a:00.0", "0000:0b:00.0", "0000:0c:00.0", "0000:0d:00.0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+	if len(a.P2P) != 56 {
+		t.Errorf("%d pairs, want 56", len(a.P2P))
+	}
+}
+
+func TestNoLibrary(t *testing.T) {
+	t.Run("not found", func(t *testing.T) {
+		t.Setenv("LD_LIBRARY_PATH", t.TempDir())
+		a := answer(t)
+		if a.Outcome == OK {
+			t.Skip("this machine has the real library")
+		}
+		if a.Outcome != NotFound {
+			t.Errorf("outcome %q (%s), want %q", a.Outcome, a.Reason, NotFound)
+		}
+	})
+	t.Run("empty file", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.WriteFile(dir+"/"+library, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("LD_LIBRARY_PATH", dir)
+		a := answer(t)
+		if a.Outcome != Failed || a.ErrorName != "LIBRARY_NOT_LOADED" || !strings.Contains(a.Reason, "file too short") {
+			t.Errorf("answer %+v, want the loader's reason", a)
+		}
+	})
+}
+
+func TestAskCanceled(t *testing.T) {
+	simulate(t, "hang-init")
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	if a, err := Ask(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Ask = %+v, %v, want context.Canceled", a, err)
+	}
+}
+
+// TestNothingIsSet holds that the door calls no function that changes a
+// state: those of NVML are named for it.
+func TestNothingIsSet(t *testing.T) {
+	names, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name.Name(), "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for word := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r != '.' && (r < 'A' || r > 'z') }) {
+			_, method, _ := strings.Cut(word, ".")
+			if slices.ContainsFunc([]string{"Set", "Reset", "Clear", "Freeze", "Remove", "Create", "Destroy"}, func(verb string) bool {
+				return strings.HasPrefix(method, "gpu."+verb) || strings.HasPrefix(method, "lib."+verb)
+			}) {
+				t.Errorf("%s calls %s", name.Name(), word)
+			}
+		}
+	}
+}

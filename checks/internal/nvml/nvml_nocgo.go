@@ -1,0 +1,6 @@
+//go:build !cgo || !linux
+
+package nvml
+
+// notBuilt says why the library cannot be asked.
+const notBuilt = "this binary was built without cgo, so it lacks NVML"

@@ -1,0 +1,48 @@
+//go:build cgo && linux
+
+package nvml
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+// TestRealLibrary asks the library of this machine, where there is one.
+func TestRealLibrary(t *testing.T) {
+	start := time.Now()
+	a, err := Ask(t.Context())
+	took := time.Since(start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Outcome != OK {
+		t.Skipf("NVML: %s %s %s (%s)", a.Outcome, a.ErrorName, a.Reason, a.Stage)
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("in %s: %s", took, text)
+	if a.Driver.Version == "" || a.Driver.NVMLVersion == "" || a.Driver.CUDAVersion == "" {
+		t.Errorf("driver %+v, want all versions", a.Driver)
+	}
+	answering := 0
+	for _, d := range a.Devices {
+		if d.Error != "" {
+			continue
+		}
+		answering++
+		if !kernelForm.MatchString(d.Address) || d.UUID == "" || d.Name == "" || d.MemoryBytes == nil {
+			t.Errorf("GPU %d: address %q, UUID %q, name %q, memory %v, want all", d.Index, d.Address, d.UUID, d.Name, d.MemoryBytes)
+		}
+		for _, link := range d.NVLinks {
+			if link.Active && (link.Version == 0 || link.SpeedMBps == 0) {
+				t.Errorf("GPU %d: NVLink %+v, want a version and a speed", d.Index, link)
+			}
+		}
+	}
+	if want := answering * (answering - 1); len(a.P2P) != want {
+		t.Errorf("%d pairs of %d GPUs, want %d", len(a.P2P), answering, want)
+	}
+}

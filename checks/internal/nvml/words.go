@@ -1,0 +1,168 @@
+package nvml
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// NVML's numbers and our words for them. The numbers are those of nvml.h 13.
+
+// architectures are NVML_DEVICE_ARCH_*.
+var architectures = map[int64]string{
+	2: "kepler", 3: "maxwell", 4: "pascal", 5: "volta", 6: "turing", 7: "ampere",
+	8: "ada", 9: "hopper", 10: "blackwell", 13: "rubin",
+}
+
+// computeModes are nvmlComputeMode_t. 1, exclusive to a thread, is gone.
+var computeModes = map[int64]string{0: "default", 2: "prohibited", 3: "exclusive-process"}
+
+// virtualizationModes are nvmlGpuVirtualizationMode_t.
+var virtualizationModes = map[int64]string{
+	0: "none", 1: "passthrough", 2: "vgpu", 3: "host-vgpu", 4: "host-vsga",
+}
+
+// recoveryActions are nvmlDeviceGpuRecoveryAction_t.
+var recoveryActions = map[int64]string{
+	0: "none", 1: "gpu-reset", 2: "node-reboot", 3: "drain-p2p", 4: "drain-and-reset", 5: "recover-imex-domain",
+}
+
+// peerStatuses are nvmlGpuP2PStatus_t.
+var peerStatuses = map[int64]string{
+	0: "ok", 1: "chipset-not-supported", 2: "gpu-not-supported", 3: "topology-not-supported",
+	4: "disabled-by-regkey", 5: "not-supported", 6: "unknown",
+}
+
+// linkGenerations are the NVLink generations of nvmlNvlinkVersion_t: 2.2
+// counts as 2, 3.1 as 3.
+var linkGenerations = map[int64]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 6: 4, 7: 5, 8: 6}
+
+// remoteTypes are nvmlIntNvLinkDeviceType_t.
+var remoteTypes = map[int64]string{0: "gpu", 1: "cpu", 2: "switch"}
+
+// fabricStates are NVML_GPU_FABRIC_STATE_*.
+var fabricStates = map[int64]string{0: "not-supported", 1: "not-started", 2: "in-progress", 3: "completed"}
+
+// errorNames are nvmlReturn_t without "NVML_ERROR_".
+var errorNames = map[int64]string{
+	0: "SUCCESS", 1: "UNINITIALIZED", 2: "INVALID_ARGUMENT", 3: "NOT_SUPPORTED", 4: "NO_PERMISSION",
+	5: "ALREADY_INITIALIZED", 6: "NOT_FOUND", 7: "INSUFFICIENT_SIZE", 8: "INSUFFICIENT_POWER",
+	9: "DRIVER_NOT_LOADED", 10: "TIMEOUT", 11: "IRQ_ISSUE", 12: "LIBRARY_NOT_FOUND",
+	13: "FUNCTION_NOT_FOUND", 14: "CORRUPTED_INFOROM", 15: "GPU_IS_LOST", 16: "RESET_REQUIRED",
+	17: "OPERATING_SYSTEM", 18: "LIB_RM_VERSION_MISMATCH", 19: "IN_USE", 20: "MEMORY", 21: "NO_DATA",
+	22: "VGPU_ECC_NOT_SUPPORTED", 23: "INSUFFICIENT_RESOURCES", 24: "FREQ_NOT_SUPPORTED",
+	25: "ARGUMENT_VERSION_MISMATCH", 26: "DEPRECATED", 27: "NOT_READY", 28: "GPU_NOT_FOUND",
+	29: "INVALID_STATE", 30: "RESET_TYPE_NOT_SUPPORTED", 999: "UNKNOWN",
+}
+
+// errorName names an error; one that is not known by its number.
+func errorName(code uint32) string {
+	if name, ok := errorNames[int64(code)]; ok {
+		return name
+	}
+	return "ERROR_" + strconv.FormatUint(uint64(code), 10)
+}
+
+// unhealthy names the parts of a fabric's health mask that are bad
+// (NVML_GPU_FABRIC_HEALTH_MASK_*). A part is two bits wide, of which 1 says
+// that it is so, 2 that it is not, 0 that nobody knows; the configuration is
+// four bits wide, of which 0 is unknown, 1 is good, more is wrong.
+func unhealthy(mask uint32) []string {
+	var bad []string
+	for _, part := range []struct {
+		shift int
+		name  string
+	}{
+		{0, "degraded-bandwidth"},
+		{2, "route-recovery"},
+		{4, "route-unhealthy"},
+		{6, "access-timeout-recovery"},
+	} {
+		if mask>>part.shift&0x3 == 1 {
+			bad = append(bad, part.name)
+		}
+	}
+	if mask>>8&0xf > 1 {
+		bad = append(bad, "incorrect-configuration")
+	}
+	return bad
+}
+
+// address turns NVML's bus id ("00000000:3B:00.0") into the kernel's form
+// ("0000:3b:00.0"). What is no address, or the all-zero or all-ones one that
+// stands for a hidden device, becomes "".
+func address(busID string) string {
+	parts := strings.FieldsFunc(busID, func(r rune) bool { return r == ':' || r == '.' })
+	if len(parts) != 4 || strings.Count(busID, ":") != 2 {
+		return ""
+	}
+	var n [4]uint64
+	for i, bits := range []int{32, 8, 5, 3} { // domain, bus, device, function
+		var err error
+		if n[i], err = strconv.ParseUint(parts[i], 16, bits); err != nil {
+			return ""
+		}
+	}
+	if n == [4]uint64{} || n[1] == 0xff && n[2] == 0x1f && n[3] == 7 {
+		return ""
+	}
+	return fmt.Sprintf("%04x:%02x:%02x.%x", n[0], n[1], n[2], n[3])
+}
+
+// fieldNumber reads the value of a field (nvmlValue_t, a union) by its type
+// (nvmlValueType_t).
+func fieldNumber(kind uint32, value [8]byte) (int64, bool) {
+	word := binary.NativeEndian.Uint32(value[:4])
+	long := binary.NativeEndian.Uint64(value[:])
+	switch kind {
+	case 0: // double
+		f := math.Float64frombits(long)
+		if f != f || math.Abs(f) > 1<<53 {
+			return 0, false
+		}
+		return int64(f), true
+	case 1: // unsigned int
+		return int64(word), true
+	case 2, 3: // unsigned long, unsigned long long
+		if long > math.MaxInt64 {
+			return 0, false // All ones stands for a value that is not available.
+		}
+		return int64(long), true
+	case 4: // signed long long
+		return int64(long), true
+	case 5: // signed int
+		return int64(int32(word)), true
+	case 6: // unsigned short
+		return int64(binary.NativeEndian.Uint16(value[:2])), true
+	}
+	return 0, false
+}
+
+// bytesOf returns a size, or nil for the value that stands for "not
+// available" (NVML_VALUE_NOT_AVAILABLE, all ones).
+func bytesOf(n uint64) *int64 {
+	if n > math.MaxInt64 {
+		return nil
+	}
+	return new(int64(n))
+}
+
+// clusterUUID spells the 16 bytes of a fabric's UUID; all zeros are none.
+func clusterUUID(b [16]byte) string {
+	if b == [16]byte{} {
+		return ""
+	}
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// cudaVersion spells 13000 as "13.0".
+func cudaVersion(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d", n/1000, n%1000/10)
+}

@@ -1,0 +1,163 @@
+package nvml
+
+import (
+	"encoding/binary"
+	"math"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+)
+
+func TestAddress(t *testing.T) {
+	for in, want := range map[string]string{
+		"00000000:3B:00.0": "0000:3b:00.0",
+		"0000:3b:00.0":     "0000:3b:00.0",
+		"00010000:01:1F.7": "10000:01:1f.7",
+		"00000000:00:06.0": "0000:00:06.0",
+		"00000000:00:00.0": "",
+		"FFFFFFFF:FF:FF.0": "", // A hidden NVSwitch, driver 580 in a VM.
+		"FFFFFFFF:FF:1F.7": "",
+		"0000:3b:20.0":     "",
+		"0000:3b:00.8":     "",
+		"0000:3b:00":       "",
+		"3b:00.0":          "",
+		"0000.3b.00.0":     "",
+		"":                 "",
+		"garbage":          "",
+		"0000:-1:00.0":     "",
+	} {
+		if got := address(in); got != want {
+			t.Errorf("address(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestUnhealthy(t *testing.T) {
+	for _, tt := range []struct {
+		mask uint32
+		want []string
+	}{
+		{0, nil},
+		{0b10_0001_10_10_10_10, nil}, // All good.
+		{0b10_10_10_01, []string{"degraded-bandwidth"}},
+		{0b01_01_01_01, []string{"degraded-bandwidth", "route-recovery", "route-unhealthy", "access-timeout-recovery"}},
+		{5 << 8, []string{"incorrect-configuration"}},
+		{0xffffffff, []string{"incorrect-configuration"}}, // 3 means nothing.
+	} {
+		if diff := cmp.Diff(tt.want, unhealthy(tt.mask)); diff != "" {
+			t.Errorf("unhealthy(%#x) (-want +got):\n%s", tt.mask, diff)
+		}
+	}
+}
+
+func TestFieldNumber(t *testing.T) {
+	bits := func(n uint64) (b [8]byte) {
+		binary.NativeEndian.PutUint64(b[:], n)
+		return b
+	}
+	word := func(n uint32) (b [8]byte) {
+		binary.NativeEndian.PutUint32(b[:], n)
+		return b
+	}
+	for _, tt := range []struct {
+		kind  uint32
+		value [8]byte
+		want  int64
+		ok    bool
+	}{
+		{0, bits(math.Float64bits(26562.5)), 26562, true},
+		{0, bits(math.Float64bits(math.NaN())), 0, false},
+		{0, bits(math.Float64bits(math.Inf(1))), 0, false},
+		{1, word(26562), 26562, true},
+		{1, word(math.MaxUint32), math.MaxUint32, true},
+		{2, bits(1 << 40), 1 << 40, true},
+		{3, bits(math.MaxUint64), 0, false},
+		{4, bits(math.MaxUint64), -1, true},
+		{5, word(math.MaxUint32), -1, true},
+		{7, bits(1), 0, false},
+	} {
+		got, ok := fieldNumber(tt.kind, tt.value)
+		if got != tt.want || ok != tt.ok {
+			t.Errorf("fieldNumber(%d, %x) = %d, %t, want %d, %t", tt.kind, tt.value, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{errorName(15), "GPU_IS_LOST"},
+		{errorName(12345), "ERROR_12345"},
+		{cudaVersion(13000), "13.0"},
+		{cudaVersion(12080), "12.8"},
+		{cudaVersion(0), ""},
+		{clusterUUID([16]byte{}), ""},
+		{clusterUUID([16]byte{0xde, 0xad, 15: 1}), "dead0000-0000-0000-0000-000000000001"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%q, want %q", tt.got, tt.want)
+		}
+	}
+	if got := bytesOf(math.MaxUint64); got != nil {
+		t.Errorf("bytesOf of the value that is not available = %d, want nil", *got)
+	}
+}
+
+func TestConclude(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		result child.Result
+		want   Answer
+	}{
+		{"a hang that stays", child.Result{TimedOut: true, Left: true, Signal: "SIGKILL"}, Answer{Outcome: Hang, Stage: "nvmlInit_v2", Left: true}},
+		{"a stall", child.Result{Canceled: true, Signal: "SIGKILL"}, Answer{Outcome: Hang, Stage: "nvmlInit_v2"}},
+		{"a signal", child.Result{Signal: "SIGABRT", Stderr: "r15 0x0\n"}, Answer{Outcome: Crashed, ErrorName: "SIGABRT", Stage: "nvmlInit_v2"}},
+		{
+			"the loader",
+			child.Result{Exited: true, Code: 127, Stderr: "a\nsymbol lookup error: undefined symbol\n\n"},
+			Answer{Outcome: Crashed, Reason: "symbol lookup error: undefined symbol", Stage: "nvmlInit_v2"},
+		},
+		{"the task", child.Result{Finished: true, Failure: "no task"}, Answer{Outcome: Failed, Reason: "no task", Stage: "nvmlInit_v2"}},
+	} {
+		var a assembly
+		a.take([]byte(`{"stage":"nvmlInit_v2"}`))
+		a.take([]byte(`noise`))
+		if diff := cmp.Diff(&tt.want, a.conclude(tt.result)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+var kernelForm = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
+
+func FuzzAddress(f *testing.F) {
+	for _, s := range []string{"00000000:3B:00.0", "FFFFFFFF:FF:1F.7", "::.", "0000:3b:00.0.0"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := address(s)
+		if got == "" {
+			return
+		}
+		if !kernelForm.MatchString(got) {
+			t.Errorf("address(%q) = %q, which is no address", s, got)
+		}
+		if again := address(got); again != got {
+			t.Errorf("address(%q) = %q, want it unchanged", got, again)
+		}
+	})
+}
+
+func FuzzPieces(f *testing.F) {
+	f.Add([]byte(`{"device":{"index":1,"address":"0000:3b:00.0","processes":[{"pid":1}]}}`))
+	f.Add([]byte(`{"p2p":[{"a":"x","b":"y"}],"end":{"outcome":"ok"}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var a assembly
+		a.take(b)
+		if got := a.conclude(child.Result{Finished: true}); got.Outcome == "" {
+			t.Errorf("no outcome after %q", b)
+		}
+	})
+}

@@ -1,0 +1,407 @@
+package checks
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+// makeLdCache builds a loader's cache from names and paths, with the flags of
+// x86-64.
+func makeLdCache(entries ...cacheEntry) []byte {
+	b := append([]byte(cacheMagic), make([]byte, cacheHeader-len(cacheMagic))...)
+	binary.LittleEndian.PutUint32(b[20:], uint32(len(entries)))
+	b[28] = 2
+	at := uint32(cacheHeader + cacheEntryBytes*len(entries))
+	var text []byte
+	for _, e := range entries {
+		b = binary.LittleEndian.AppendUint32(b, flagX8664|flagLibc6)
+		b = binary.LittleEndian.AppendUint32(b, at+uint32(len(text)))
+		text = append(append(text, e.name...), 0)
+		b = binary.LittleEndian.AppendUint32(b, at+uint32(len(text)))
+		text = append(append(text, e.path...), 0)
+		b = append(b, make([]byte, 12)...)
+	}
+	return append(b, text...)
+}
+
+// big is the description of a library of a real one's size.
+var big = machine.FileInfo{Mode: 0o755, Size: 90 << 20}
+
+const lib64 = "/usr/lib/x86_64-linux-gnu/"
+
+// addDriver puts a driver's libraries in place, as its installer does.
+func addDriver(m *machine.Memory) {
+	const version = "580.95.05"
+	for _, name := range []string{"libcuda", "libnvidia-ml"} {
+		m.AddInfo(lib64+name+".so."+version, big)
+		m.AddLink(lib64+name+".so.1", name+".so."+version)
+		m.AddLink(lib64+name+".so", name+".so.1")
+	}
+}
+
+func TestLibraries(t *testing.T) {
+	driverCache := makeLdCache(
+		cacheEntry{"libcuda.so.1", lib64 + "libcuda.so.1"}, cacheEntry{"libcuda.so", lib64 + "libcuda.so"},
+		cacheEntry{"libnvidia-ml.so.1", lib64 + "libnvidia-ml.so.1"},
+		cacheEntry{"libc.so.6", lib64 + "libc.so.6"},
+	)
+	cuda := Library{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byCache, Loads: true}
+	again := cuda
+	again.FoundBy, again.Loads = byDefault, false
+	ml := Library{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byCache, Loads: true}
+	mlAgain := ml
+	mlAgain.FoundBy, mlAgain.Loads = byDefault, false
+	tests := []struct {
+		name    string
+		environ []string
+		put     func(m *machine.Memory)
+		want    []Library
+	}{
+		{"an empty machine", nil, func(*machine.Memory) {}, []Library{}},
+		{
+			"a driver in the cache", nil,
+			func(m *machine.Memory) {
+				addDriver(m)
+				m.AddFile("/etc/ld.so.cache", driverCache)
+			},
+			[]Library{cuda, again, ml, mlAgain},
+		},
+		{
+			"a driver that the container runtime mounted", nil,
+			func(m *machine.Memory) {
+				addDriver(m)
+				m.AddFile("/proc/self/mountinfo", []byte("9 1 8:1 /x "+lib64+"libcuda.so.580.95.05 ro - ext4 /dev/sda1 ro\n"))
+			},
+			[]Library{
+				{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byDefault, Loads: true, Mounted: true},
+				{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byDefault, Loads: true},
+			},
+		},
+		{
+			"LD_LIBRARY_PATH comes before the cache; stubs and compat are known by their folder",
+			[]string{"LD_LIBRARY_PATH=/usr/local/cuda/lib64/stubs::/usr/local/cuda/compat:relative"},
+			func(m *machine.Memory) {
+				addDriver(m)
+				m.AddFile("/etc/ld.so.cache", driverCache)
+				m.AddLink("/usr/local/cuda", "cuda-12.4")
+				m.AddInfo("/usr/local/cuda-12.4/lib64/stubs/libcuda.so", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
+				m.AddInfo("/usr/local/cuda-12.4/compat/libcuda.so.550.54.15", big)
+				m.AddLink("/usr/local/cuda-12.4/compat/libcuda.so.1", "libcuda.so.550.54.15")
+			},
+			[]Library{
+				{Kind: "libcuda", Path: "/usr/local/cuda/lib64/stubs/libcuda.so", RealPath: "/usr/local/cuda-12.4/lib64/stubs/libcuda.so", FoundBy: byLibraryPath, Stub: true},
+				{Kind: "libcuda", Path: "/usr/local/cuda/compat/libcuda.so.1", RealPath: "/usr/local/cuda-12.4/compat/libcuda.so.550.54.15", Version: "550.54.15", VersionSource: "file-name", FoundBy: byLibraryPath, Compat: true, Loads: true},
+				{Kind: "libcuda", Path: cuda.Path, RealPath: cuda.RealPath, Version: cuda.Version, VersionSource: "file-name", FoundBy: byCache},
+				again,
+				{Kind: "libcuda", Path: "/usr/local/cuda/lib64/stubs/libcuda.so", RealPath: "/usr/local/cuda-12.4/lib64/stubs/libcuda.so", FoundBy: byToolkit, Stub: true},
+				{Kind: "libcuda", Path: "/usr/local/cuda/compat/libcuda.so.1", RealPath: "/usr/local/cuda-12.4/compat/libcuda.so.550.54.15", Version: "550.54.15", VersionSource: "file-name", FoundBy: byToolkit, Compat: true},
+				ml, mlAgain,
+			},
+		},
+		{
+			"a stub that was linked or copied to where the driver's library belongs", nil,
+			func(m *machine.Memory) {
+				m.AddInfo("/usr/local/cuda/lib64/stubs/libcuda.so", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
+				m.AddLink("/usr/lib/libcuda.so.1", "/usr/local/cuda/lib64/stubs/libcuda.so")
+				m.AddInfo("/usr/lib/libnvidia-ml.so.1", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
+			},
+			[]Library{
+				{Kind: "libcuda", Path: "/usr/lib/libcuda.so.1", RealPath: "/usr/local/cuda/lib64/stubs/libcuda.so", FoundBy: byDefault, Stub: true, Loads: true},
+				{Kind: "libcuda", Path: "/usr/local/cuda/lib64/stubs/libcuda.so", FoundBy: byToolkit, Stub: true},
+				{Kind: "libnvidia-ml", Path: "/usr/lib/libnvidia-ml.so.1", FoundBy: byDefault, Stub: true, Loads: true},
+			},
+		},
+		{
+			"mount points left over in an image: empty, and dangling", nil,
+			func(m *machine.Memory) {
+				m.AddFile(lib64+"libcuda.so.535.54.03", nil)
+				m.AddLink(lib64+"libcuda.so.1", "libcuda.so.535.54.03")
+				m.AddLink(lib64+"libnvidia-ml.so.1", "libnvidia-ml.so.535.54.03")
+			},
+			[]Library{
+				{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.535.54.03", Version: "535.54.03", VersionSource: "file-name", FoundBy: byDefault, Loads: true, Empty: true},
+			},
+		},
+		{
+			"a small stand-in that was put first is no stub",
+			[]string{"LD_LIBRARY_PATH=/sim"},
+			func(m *machine.Memory) { m.AddFile("/sim/libcuda.so.1", []byte("\x7fELF\x02")) },
+			[]Library{{Kind: "libcuda", Path: "/sim/libcuda.so.1", FoundBy: byLibraryPath, Loads: true}},
+		},
+		{
+			"a library of 32 bits is passed over",
+			[]string{"LD_LIBRARY_PATH=/old:/new"},
+			func(m *machine.Memory) {
+				m.AddFile("/old/libnccl.so.2", []byte("\x7fELF\x01"))
+				m.AddFile("/new/libnccl.so.2", []byte("\x7fELF\x02...NCCL version 2.28.9+cuda13.0"))
+			},
+			[]Library{
+				{Kind: "libnccl", Path: "/old/libnccl.so.2", FoundBy: byLibraryPath},
+				{Kind: "libnccl", Path: "/new/libnccl.so.2", Version: "2.28.9", VersionSource: "content", FoundBy: byLibraryPath, Loads: true},
+			},
+		},
+		{
+			"LD_PRELOAD comes before all",
+			[]string{"LD_PRELOAD=/x/libnccl.so.2.21.5 /x/libother.so"},
+			func(m *machine.Memory) {
+				m.AddInfo("/x/libnccl.so.2.21.5", big)
+				m.AddInfo("/usr/lib64/libnccl.so.2.28.9", big)
+				m.AddLink("/usr/lib64/libnccl.so.2", "libnccl.so.2.28.9")
+			},
+			[]Library{
+				{Kind: "libnccl", Path: "/x/libnccl.so.2.21.5", Version: "2.21.5", VersionSource: "file-name", FoundBy: byPreload, Loads: true},
+				{Kind: "libnccl", Path: "/usr/lib64/libnccl.so.2", RealPath: "/usr/lib64/libnccl.so.2.28.9", Version: "2.28.9", VersionSource: "file-name", FoundBy: byDefault},
+			},
+		},
+		{
+			"several runtimes, each with its own name", nil,
+			func(m *machine.Memory) {
+				for _, v := range []string{"11.8.89", "12.4.127", "13.0.48"} {
+					m.AddInfo("/usr/lib64/libcudart.so."+v, big)
+				}
+				m.AddLink("/usr/lib64/libcudart.so.11.0", "libcudart.so.11.8.89")
+				m.AddLink("/usr/lib64/libcudart.so.12", "libcudart.so.12.4.127")
+				m.AddLink("/usr/lib64/libcudart.so", "libcudart.so.12")
+			},
+			[]Library{
+				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.11.0", RealPath: "/usr/lib64/libcudart.so.11.8.89", Version: "11.8.89", VersionSource: "file-name", FoundBy: byDefault, Loads: true},
+				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.12", RealPath: "/usr/lib64/libcudart.so.12.4.127", Version: "12.4.127", VersionSource: "file-name", FoundBy: byDefault, Loads: true},
+				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.13.0.48", Version: "13.0.48", VersionSource: "file-name", FoundBy: byDefault},
+			},
+		},
+		{
+			"Python's packages, with the version of their metadata",
+			[]string{"VIRTUAL_ENV=/srv/venv", "HOME=/root"},
+			func(m *machine.Memory) {
+				const site = "/srv/venv/lib/python3.12/site-packages/"
+				m.AddInfo(site+"nvidia/nccl/lib/libnccl.so.2", big)
+				m.AddFile(site+"nvidia_nccl_cu12-2.27.3.dist-info/METADATA", nil)
+				m.AddInfo(site+"nvidia/cu13/lib/libcudart.so.13", big)
+				m.AddFile(site+"nvidia_cuda_runtime-13.0.48.dist-info/METADATA", nil)
+				m.AddInfo(site+"torch/lib/libcudart-d0da41ae.so.11.0", big)
+			},
+			[]Library{
+				{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13", Version: "13.0.48", VersionSource: "metadata", FoundBy: byPython},
+				{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/torch/lib/libcudart-d0da41ae.so.11.0", FoundBy: byPython},
+				{Kind: "libnccl", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.27.3", VersionSource: "metadata", FoundBy: byPython},
+			},
+		},
+		{
+			"two packages that overwrite each other: the content decides", nil,
+			func(m *machine.Memory) {
+				const site = "/usr/lib/python3/dist-packages/"
+				m.AddFile(site+"nvidia/nccl/lib/libnccl.so.2", []byte("NCCL version 2.21.5+cuda12.4"))
+				m.AddDir(site + "nvidia_nccl_cu11-2.21.5.dist-info")
+				m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
+			},
+			[]Library{
+				{Kind: "libnccl", Path: "/usr/lib/python3/dist-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.21.5", VersionSource: "content", FoundBy: byPython},
+			},
+		},
+		{
+			"no cache: the folders of ld.so.conf are looked into, though the loader does not know them", nil,
+			func(m *machine.Memory) {
+				m.AddFile("/etc/ld.so.conf", []byte("include /etc/ld.so.conf.d/*.conf\n"))
+				m.AddFile("/etc/ld.so.conf.d/rocm.conf", []byte("# ROCm\n/opt/amd/lib\n"))
+				m.AddInfo("/opt/amd/lib/libamdhip64.so.6.2.60204", big)
+				m.AddLink("/opt/amd/lib/libamdhip64.so.6", "libamdhip64.so.6.2.60204")
+				m.AddFile("/opt/amd/lib/librccl.so.1.0.60204", []byte("RCCL version 2.20.5+hip6.2"))
+			},
+			[]Library{
+				{Kind: "libamdhip64", Path: "/opt/amd/lib/libamdhip64.so.6", RealPath: "/opt/amd/lib/libamdhip64.so.6.2.60204", Version: "6.2.60204", VersionSource: "file-name", FoundBy: byToolkit},
+				{Kind: "librccl", Path: "/opt/amd/lib/librccl.so.1.0.60204", Version: "2.20.5", VersionSource: "content", FoundBy: byToolkit},
+			},
+		},
+		{
+			"plugins", nil,
+			func(m *machine.Memory) {
+				m.AddInfo("/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", big)
+			},
+			[]Library{{Kind: "nccl-net", Path: "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", FoundBy: byToolkit}},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var m machine.Memory
+			m.AddFile("/proc/self/mountinfo", []byte(hostMounts))
+			m.Answer(machine.AskEnviron, tt.environ)
+			tt.put(&m)
+			got := gatherOne(t, librariesCheck, &m)
+			if diff := cmp.Diff(&LibraryFacts{Files: tt.want}, got.Libraries); diff != "" {
+				t.Errorf("libraries (-want +got):\n%s", diff)
+			}
+			if len(got.Unknown) > 0 {
+				t.Errorf("unknown: got %v, want nothing", got.Unknown)
+			}
+		})
+	}
+}
+
+func TestLibrariesUnreadable(t *testing.T) {
+	var m machine.Memory
+	m.AnswerError(machine.AskEnviron, errors.New("no answer"))
+	m.AddError("/proc/self/mountinfo", fs.ErrPermission)
+	m.AddFile("/etc/ld.so.cache", []byte("not a cache"))
+	m.AddError("/usr/lib64", fs.ErrPermission)
+	got := gatherOne(t, librariesCheck, &m)
+	want := []Unknown{
+		{Section: "libraries", Fact: "files", Reason: "LD_LIBRARY_PATH is not known: read the environment: no answer"},
+		{Section: "libraries", Fact: "files.mounted", Reason: "read /proc/self/mountinfo: permission denied", Hint: "run as root"},
+		{Section: "libraries", Fact: "files", Reason: "/etc/ld.so.cache: not a cache of glibc's loader"},
+	}
+	if diff := cmp.Diff(want, got.Unknown[:min(3, len(got.Unknown))]); diff != "" {
+		t.Errorf("unknown (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]Library{}, got.Libraries.Files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func TestLibrariesBound(t *testing.T) {
+	var m machine.Memory
+	m.Answer(machine.AskEnviron, []string{"LD_LIBRARY_PATH=" + strings.Repeat("/a:", maxPathList+1)})
+	m.AddFile("/proc/self/mountinfo", []byte(hostMounts))
+	for i := range maxLibraries + 5 {
+		m.AddFile(fmt.Sprintf("/a/libnccl-net-%d.so", i), nil)
+	}
+	got := gatherOne(t, librariesCheck, &m).Libraries
+	if len(got.Files) != maxLibraries || !got.Truncated {
+		t.Errorf("got %d files, truncated %t, want %d and true", len(got.Files), got.Truncated, maxLibraries)
+	}
+}
+
+func TestLdCache(t *testing.T) {
+	entries := []cacheEntry{{"libcuda.so.1", "/usr/lib/libcuda.so.1"}, {"libnccl.so.2", "/usr/lib/libnccl.so.2"}}
+	valid := makeLdCache(entries...)
+	old := append([]byte(oldCacheMagic), make([]byte, 5)...)
+	old[12] = 1
+	old = append(old, make([]byte, oldCacheEntry+4)...)
+	otherWord := slices.Clone(valid)
+	binary.LittleEndian.PutUint32(otherWord[cacheHeader:], flagLibc6)
+	outside := slices.Clone(valid)
+	binary.LittleEndian.PutUint32(outside[cacheHeader+4:], 1<<31)
+	bigEndian := slices.Clone(valid)
+	bigEndian[28] = cacheBigEndian
+	tests := []struct {
+		name string
+		in   []byte
+		want []cacheEntry
+		fail string
+	}{
+		{"the format of our time", valid, entries, ""},
+		{"with the older format in front", append(old, valid...), entries, ""},
+		{"an entry of 32 bits is left out", otherWord, entries[1:], ""},
+		{"an offset outside is left out", outside, entries[1:], ""},
+		{"no entries", makeLdCache(), nil, ""},
+		{"empty", nil, nil, "not a cache of glibc's loader"},
+		{"cut off", valid[:60], nil, "the cache is cut off: 2 entries, room for 0"},
+		{"big-endian", bigEndian, nil, "a cache of a big-endian machine"},
+		{"the older format alone", old, nil, "not a cache of glibc's loader"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parseLdCache(tt.in)
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(cacheEntry{})); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+			if message := fmt.Sprint(err); tt.fail != "" && message != tt.fail || tt.fail == "" && err != nil {
+				t.Errorf("error %v, want %q", err, tt.fail)
+			}
+		})
+	}
+}
+
+func FuzzLdCache(f *testing.F) {
+	f.Add(makeLdCache(cacheEntry{"libcuda.so.1", "/usr/lib/libcuda.so.1"}))
+	f.Add([]byte(oldCacheMagic + "\x00\xff\xff\xff\xff"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		entries, err := parseLdCache(b)
+		if err != nil && entries != nil {
+			t.Errorf("entries %v beside the error %v", entries, err)
+		}
+		if len(entries) > len(b)/cacheEntryBytes {
+			t.Errorf("%d entries from %d bytes", len(entries), len(b))
+		}
+		for _, e := range entries {
+			if e.name == "" || e.path == "" || strings.ContainsRune(e.path, 0) {
+				t.Errorf("bad entry %+v", e)
+			}
+		}
+	})
+}
+
+func FuzzLdConf(f *testing.F) {
+	f.Add([]byte("include /etc/ld.so.conf.d/*.conf\n/opt/lib # mine\nhwcap 0 x\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		folders, includes := parseLdConf(b)
+		for _, folder := range folders {
+			if !strings.HasPrefix(folder, "/") {
+				t.Errorf("folder %q is not absolute", folder)
+			}
+		}
+		for _, pattern := range includes {
+			if pattern == "" {
+				t.Error("empty pattern")
+			}
+		}
+	})
+}
+
+func FuzzLibraryName(f *testing.F) {
+	f.Add("libcudart-d0da41ae.so.11.0")
+	f.Add("libnccl.so.2.28.9")
+	f.Fuzz(func(t *testing.T, file string) {
+		kind, numbers, ok := splitLibrary(file)
+		if !ok {
+			return
+		}
+		if kind.name == "" || strings.Trim(numbers, "0123456789.") != "" {
+			t.Errorf("%q: kind %q, numbers %q", file, kind.name, numbers)
+		}
+		if v := versionOfName(kind, file); v != "" && v != numbers {
+			t.Errorf("%q: version %q, numbers %q", file, v, numbers)
+		}
+	})
+}
+
+// BenchmarkLibraries searches a machine with a driver, a toolkit, a full
+// library folder and a Python environment.
+func BenchmarkLibraries(b *testing.B) {
+	var m machine.Memory
+	m.Answer(machine.AskEnviron, []string{"VIRTUAL_ENV=/srv/venv", "HOME=/root"})
+	m.AddFile("/proc/self/mountinfo", []byte(hostMounts))
+	addDriver(&m)
+	var cache []cacheEntry
+	for i := range 1500 {
+		name := fmt.Sprintf("libthing%d.so.1", i)
+		m.AddInfo(lib64+name, big)
+		cache = append(cache, cacheEntry{name, lib64 + name})
+	}
+	cache = append(cache, cacheEntry{"libcuda.so.1", lib64 + "libcuda.so.1"})
+	m.AddFile("/etc/ld.so.cache", makeLdCache(cache...))
+	const site = "/srv/venv/lib/python3.12/site-packages/"
+	for i := range 300 {
+		m.AddDir(fmt.Sprintf("%spackage%d-1.0.dist-info", site, i))
+	}
+	m.AddInfo(site+"nvidia/nccl/lib/libnccl.so.2", big)
+	m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
+	m.AddInfo("/usr/local/cuda-13.0/lib64/libcudart.so.13.0.48", big)
+	for b.Loop() {
+		g := &Gathering{Host: NewHost(&m), Facts: &Facts{}, unknown: &unknownList{}}
+		if err := librariesCheck.Gather(b.Context(), g); err != nil {
+			b.Fatal(err)
+		}
+		if n := len(g.Facts.Libraries.Files); n != 5 {
+			b.Fatalf("%d libraries, want 5", n)
+		}
+	}
+}

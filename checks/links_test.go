@@ -1,0 +1,477 @@
+package checks
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+)
+
+// wantPaths are the paths of the eight-GPU machine, row by column.
+var wantPaths = [][]string{
+	{"", "PIX", "NODE", "NODE", "SYS", "SYS", "SYS", "SYS"},
+	{"", "", "NODE", "NODE", "SYS", "SYS", "SYS", "SYS"},
+	{"", "", "", "PXB", "SYS", "SYS", "SYS", "SYS"},
+	{"", "", "", "", "SYS", "SYS", "SYS", "SYS"},
+	{"", "", "", "", "", "PHB", "NODE", "NODE"},
+	{"", "", "", "", "", "", "NODE", "NODE"},
+	{"", "", "", "", "", "", "", "PIX"},
+}
+
+func TestLinkPaths(t *testing.T) {
+	for _, privileged := range []bool{true, false} {
+		tree, gpus, nics := pcitree.EightGPU()
+		m := &machine.Memory{}
+		tree.Write(m, privileged)
+		f := gatherTopology(t, m, nil)
+		for i := range gpus {
+			for j := i + 1; j < len(gpus); j++ {
+				p := f.Links.Between(gpus[j].Address, gpus[i].Address)
+				if p == nil {
+					t.Fatalf("no pair of GPUs %d and %d", i, j)
+				}
+				if p.Kind != "gpu-gpu" || p.Path != wantPaths[i][j] {
+					t.Errorf("privileged %t: GPUs %d and %d are %s by %q, want gpu-gpu by %q", privileged, i, j, p.Kind, p.Path, wantPaths[i][j])
+				}
+			}
+		}
+		// GPU by NIC: NIC 0 stands beside GPUs 0 and 1, NIC 1 beside GPU 2
+		// and above GPU 3, NICs 2 and 3 beside GPUs 4 and 5.
+		wantNICs := []string{
+			"PIX NODE SYS SYS", "PIX NODE SYS SYS", "NODE PIX SYS SYS", "NODE PXB SYS SYS",
+			"SYS SYS PIX PHB", "SYS SYS PHB PIX", "SYS SYS NODE NODE", "SYS SYS NODE NODE",
+		}
+		for i, gpu := range gpus {
+			got := ""
+			for j, nic := range nics {
+				if j > 0 {
+					got += " "
+				}
+				p := f.Links.Between(gpu.Address, nic.Address)
+				if p.Kind != "gpu-nic" || p.A != gpu.Address || p.NVLinks != nil || p.P2P != nil {
+					t.Errorf("pair %+v, want the GPU first and nothing said of NVLink", p)
+				}
+				got += p.Path
+			}
+			if got != wantNICs[i] {
+				t.Errorf("privileged %t: GPU %d to NICs: %s, want %s", privileged, i, got, wantNICs[i])
+			}
+		}
+		if n := len(f.Links.Pairs); n != 28+32 {
+			t.Errorf("%d pairs, want 60", n)
+		}
+		if v := f.Links.VirtualTopology; v == nil || *v {
+			t.Errorf("virtual topology = %v, want false", v)
+		}
+		if reasons := unknownOf(f, "links"); reasons != nil {
+			t.Errorf("unknown = %q, want none", reasons)
+		}
+	}
+}
+
+func TestLinkBridges(t *testing.T) {
+	tree, gpus, _ := pcitree.EightGPU()
+	f := gatherTopology(t, memoryOf(tree), nil)
+	tests := []struct {
+		a, b    int
+		bridges []string
+		common  string
+	}{
+		{0, 1, []string{"0000:17:00.0", "0000:17:01.0"}, "0000:16:00.0"},
+		{2, 3, []string{"0000:39:00.0", "0000:39:01.0", "0000:3b:00.0", "0000:3d:00.0"}, "0000:38:00.0"},
+		{0, 4, []string{"0000:17:00.0", "0000:16:00.0", "0000:15:01.0", "0000:97:01.0", "0000:98:00.0", "0000:9a:00.0"}, ""},
+	}
+	for _, test := range tests {
+		p := f.Links.Between(gpus[test.a].Address, gpus[test.b].Address)
+		if diff := cmp.Diff(test.bridges, p.Bridges); diff != "" {
+			t.Errorf("GPUs %d and %d (-want +got):\n%s", test.a, test.b, diff)
+		}
+		if p.CommonBridge != test.common {
+			t.Errorf("GPUs %d and %d turn at %q, want %q", test.a, test.b, p.CommonBridge, test.common)
+		}
+	}
+}
+
+func TestNarrowest(t *testing.T) {
+	x16 := pcitree.Gen(5, 16)
+	tests := []struct {
+		name   string
+		a, b   int
+		change func(tree *pcitree.Tree, gpus []*pcitree.Function)
+		want   *NarrowestLink
+	}{
+		{
+			"all at their best", 0, 1,
+			func(*pcitree.Tree, []*pcitree.Function) {},
+			&NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
+		},
+		{
+			"an idle GPU", 0, 1,
+			func(_ *pcitree.Tree, gpus []*pcitree.Function) {
+				gpus[1].Link = pcitree.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
+			},
+			&NarrowestLink{At: "0000:19:00.0", SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015},
+		},
+		{
+			"a slot that can do less than the GPU", 0, 1,
+			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
+				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(4, 8)
+				gpus[0].Link = pcitree.Link{Speed: 4, Width: 8, MaxSpeed: 5, MaxWidth: 16}
+			},
+			&NarrowestLink{At: "0000:18:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754, BestGBps: 15.754},
+		},
+		{
+			"a switch's uplink does not count where the traffic turns below it", 0, 1,
+			func(tree *pcitree.Tree, _ []*pcitree.Function) {
+				functionAt(t, tree, "0000:16:00.0").Link = pcitree.Gen(3, 4)
+			},
+			&NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
+		},
+		{
+			"a switch's uplink counts on the way through the root complex", 0, 4,
+			func(tree *pcitree.Tree, _ []*pcitree.Function) {
+				functionAt(t, tree, "0000:16:00.0").Link = pcitree.Gen(3, 4)
+				functionAt(t, tree, "0000:15:01.0").Link = pcitree.Link{Speed: 3, Width: 4, MaxSpeed: 5, MaxWidth: 16}
+			},
+			&NarrowestLink{At: "0000:16:00.0", SpeedGTs: 8, Width: 4, GBps: 3.938, BestGBps: 3.938},
+		},
+		{
+			"the link between two switches", 2, 3,
+			func(tree *pcitree.Tree, _ []*pcitree.Function) {
+				functionAt(t, tree, "0000:3b:00.0").Link = pcitree.Link{Speed: 5, Width: 8, MaxSpeed: 5, MaxWidth: 16}
+			},
+			&NarrowestLink{At: "0000:3b:00.0", SpeedGTs: 32, Width: 8, GBps: 31.508, BestGBps: 63.015},
+		},
+		{
+			"an emulated port above a real GPU", 0, 1,
+			func(tree *pcitree.Tree, _ []*pcitree.Function) {
+				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(1, 1)
+			},
+			&NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
+		},
+		{
+			"PCIe 6", 0, 1,
+			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
+				gpus[0].Link, gpus[1].Link = pcitree.Gen(6, 16), pcitree.Gen(6, 16)
+				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(6, 16)
+				functionAt(t, tree, "0000:17:01.0").Link = pcitree.Gen(6, 16)
+			},
+			&NarrowestLink{At: "0000:18:00.0", SpeedGTs: 64, Width: 16, GBps: 121, BestGBps: 121},
+		},
+		{
+			"a GPU off the bus: its port knows the link", 0, 1,
+			func(tree *pcitree.Tree, gpus []*pcitree.Function) {
+				gpus[0].OffBus = true
+				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Link{MaxSpeed: 5, MaxWidth: 16}
+			},
+			nil,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tree, gpus, _ := pcitree.EightGPU()
+			if gpus[0].Link != x16 {
+				t.Fatalf("link = %+v, want %+v", gpus[0].Link, x16)
+			}
+			test.change(tree, gpus)
+			f := gatherTopology(t, memoryOf(tree), nil)
+			p := f.Links.Between(gpus[test.a].Address, gpus[test.b].Address)
+			if diff := cmp.Diff(test.want, p.Narrowest); diff != "" {
+				t.Errorf("narrowest (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPathWithoutNodes(t *testing.T) {
+	tests := []struct {
+		name  string
+		nodes int // Of the machine.
+		a, b  int // Of the two devices; -1 none.
+		want  string
+	}{
+		{"both named, equal", 2, 1, 1, "NODE"},
+		{"both named, different", 2, 0, 1, "SYS"},
+		{"one not named", 2, -1, 1, ""},
+		{"neither named", 2, -1, -1, ""},
+		{"a machine of one node", 1, -1, -1, "NODE"},
+		{"a machine whose nodes are not shown", 0, -1, -1, ""},
+	}
+	for _, test := range tests {
+		tree := &pcitree.Tree{}
+		for range test.nodes {
+			tree.Nodes = append(tree.Nodes, pcitree.Node{CPUs: "0", Distances: []int{10}})
+		}
+		a := tree.Root(0, 0x10, test.a).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil).Below.GPU(0, pcitree.Gen(4, 16))
+		b := tree.Root(0, 0x20, test.b).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil).Below.GPU(0, pcitree.Gen(4, 16))
+		f := gatherTopology(t, memoryOf(tree), nil)
+		if got := f.Links.Between(a.Address, b.Address).Path; got != test.want {
+			t.Errorf("%s: path %q, want %q", test.name, got, test.want)
+		}
+		if told := unknownOf(f, "links") != nil; told != (test.want == "") {
+			t.Errorf("%s: unknown = %q, want it said only where there is no path", test.name, unknownOf(f, "links"))
+		}
+	}
+}
+
+// TestSwitchOnCard has GPUs with a switch of their own on the card, as AMD's
+// have, below a shared switch, and a card of two GPUs.
+func TestSwitchOnCard(t *testing.T) {
+	for _, privileged := range []bool{true, false} {
+		tree := &pcitree.Tree{Nodes: []pcitree.Node{{CPUs: "0"}}}
+		link := pcitree.Gen(4, 16)
+		_, down := tree.Root(0, 0x10, 0).Bridge(1, pcitree.RootPort, link, nil).Below.Switch(2, link, nil)
+		var amd []*pcitree.Function
+		for _, port := range down {
+			_, card := port.Below.Switch(1, link, nil)
+			amd = append(amd, card[0].Below.Add(0, 0, pcitree.Function{
+				Class: 0x038000, Vendor: 0x1002, Device: 0x740f, Driver: "amdgpu", Link: link,
+			}))
+		}
+		_, card := tree.Root(0, 0x80, 0).Bridge(1, pcitree.RootPort, link, nil).Below.Switch(2, link, nil)
+		left, right := card[0].Below.GPU(0, link), card[1].Below.GPU(0, link)
+		m := &machine.Memory{}
+		tree.Write(m, privileged)
+		f := gatherTopology(t, m, nil)
+		p := f.Links.Between(amd[0].Address, amd[1].Address)
+		if p.Path != "PXB" || len(p.Bridges) != 6 || p.NVLinks == nil || *p.NVLinks != 0 {
+			t.Errorf("privileged %t: AMD pair %+v, want PXB over six bridges, no NVLink", privileged, p)
+		}
+		if p := f.Links.Between(left.Address, right.Address); p.Path != "PIX" || p.NVLinks != nil {
+			t.Errorf("privileged %t: pair of one card %+v, want PIX and NVLinks not known", privileged, p)
+		}
+	}
+}
+
+// nvlinks returns n links that are alike.
+func nvlinks(n int, link NVLink) []NVLink {
+	links := make([]NVLink, n)
+	for i := range links {
+		links[i] = link
+		links[i].Link = i
+	}
+	return links
+}
+
+// peersOf returns NVML's answer for each ordered pair of GPUs.
+func peersOf(nvlink string, gpus ...string) []GPUPeer {
+	var peers []GPUPeer
+	for _, a := range gpus {
+		for _, b := range gpus {
+			if a != b {
+				peers = append(peers, GPUPeer{A: a, B: b, Read: "ok", Write: "ok", NVLink: nvlink, Atomics: "ok"})
+			}
+		}
+	}
+	return peers
+}
+
+func TestNVLinks(t *testing.T) {
+	hopper := NVLink{Active: true, Version: 4, SpeedMBps: 26562}
+	toSwitch := hopper
+	toSwitch.RemoteType, toSwitch.RemoteAddress = "switch", "0000:c1:00.0"
+	joined := &Fabric{State: "completed", Status: "SUCCESS"}
+	to := func(link NVLink, address string) NVLink {
+		link.RemoteType, link.RemoteAddress = "gpu", address
+		return link
+	}
+	down := toSwitch
+	down.Active = false
+	tests := []struct {
+		name   string
+		others int // GPUs beside the two.
+		status string
+		a, b   []NVLink
+		fabric *Fabric
+		links  *int
+		nvsw   bool
+		gbps   float64
+	}{
+		{"NVSwitch", 6, "ok", nvlinks(18, toSwitch), nvlinks(18, toSwitch), joined, new(18), true, 450},
+		{"NVSwitch, status not known", 6, "", nvlinks(18, toSwitch), nvlinks(18, toSwitch), nil, new(18), true, 450},
+		{"NVSwitch, two links down", 6, "ok", nvlinks(18, toSwitch), append(nvlinks(16, toSwitch), down, down), joined, new(16), true, 400},
+		{"NVSwitch, another partition", 6, "not-supported", nvlinks(18, toSwitch), nvlinks(18, toSwitch), joined, new(0), false, 0},
+		{"hidden in a VM", 6, "ok", nvlinks(18, hopper), nvlinks(18, hopper), joined, new(18), true, 450},
+		{"hidden in a VM, refused", 6, "not-supported", nvlinks(18, hopper), nvlinks(18, hopper), joined, new(0), false, 0},
+		{"hidden in a VM, status not known", 6, "", nvlinks(18, hopper), nvlinks(18, hopper), joined, nil, false, 0},
+		{"hidden, no fabric, several GPUs", 2, "ok", nvlinks(6, hopper), nvlinks(6, hopper), nil, nil, false, 0},
+		{"hidden, no fabric, two GPUs", 0, "ok", nvlinks(6, hopper), nvlinks(6, hopper), nil, new(6), false, 150},
+		{"direct", 2, "ok", nvlinks(4, to(hopper, "0000:00:04.0")), nvlinks(4, to(hopper, "0000:00:03.0")), nil, new(4), false, 100},
+		{"direct, to another GPU", 2, "ok", nvlinks(4, to(hopper, "0000:00:05.0")), nvlinks(4, to(hopper, "0000:00:06.0")), nil, new(0), false, 0},
+		{"bridge of four narrow links (GA102)", 0, "ok", nvlinks(4, to(NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:04.0")), nvlinks(4, to(NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:03.0")), nil, new(4), false, 56.248},
+		{"none", 0, "not-supported", []NVLink{}, []NVLink{}, nil, new(0), false, 0},
+		{"one not known", 0, "ok", nvlinks(4, hopper), nil, nil, nil, false, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tree, functions := pcitree.FlatVM(2 + test.others)
+			a, b := functions[0].Address, functions[1].Address
+			gpus := &GPUFacts{Devices: []GPU{
+				{Address: a, Vendor: "nvidia", NVLinks: test.a, Fabric: test.fabric},
+				{Address: b, Vendor: "nvidia", NVLinks: test.b, Fabric: test.fabric},
+			}}
+			if test.status != "" {
+				gpus.P2P = peersOf(test.status, a, b)
+			}
+			p := gatherTopology(t, memoryOf(tree), gpus).Links.Between(a, b)
+			if diff := cmp.Diff(test.links, p.NVLinks); diff != "" {
+				t.Errorf("NVLinks (-want +got):\n%s", diff)
+			}
+			if p.NVSwitch != test.nvsw || math.Abs(p.NVLinkGBps-test.gbps) > 0.001 {
+				t.Errorf("NVSwitch, GB/s = %t, %g; want %t, %g", p.NVSwitch, p.NVLinkGBps, test.nvsw, test.gbps)
+			}
+		})
+	}
+}
+
+func TestUsableNVLink(t *testing.T) {
+	tests := []struct {
+		version, mbps int
+		want          float64
+	}{
+		{1, 20000, 20},
+		{2, 25781, 25},
+		{3, 25000, 25},
+		{3, 14062, 14.062},
+		{4, 26562, 25},
+		{5, 53125, 50},
+		{5, 0, 50},
+		{0, 53125, 50},
+		{0, 26562, 25},
+		{0, 14062, 14.062},
+		{7, 106250, 106.25},
+		{0, 0, 0},
+	}
+	for _, test := range tests {
+		if got := (&NVLink{Version: test.version, SpeedMBps: test.mbps}).usableGBps(); got != test.want {
+			t.Errorf("version %d at %d MB/s carries %g, want %g", test.version, test.mbps, got, test.want)
+		}
+	}
+}
+
+func TestP2PStatus(t *testing.T) {
+	tree, functions := pcitree.FlatVM(3)
+	a, b, c := functions[0].Address, functions[1].Address, functions[2].Address
+	gpus := &GPUFacts{P2P: []GPUPeer{
+		{A: a, B: b, Read: "ok", Write: "ok", NVLink: "unknown", Atomics: "ok"},
+		{A: b, B: a, Read: "chipset-not-supported", Write: "ok", NVLink: "ok"},
+		{A: c, B: b, Read: "ok"},
+	}}
+	f := gatherTopology(t, memoryOf(tree), gpus)
+	for pair, want := range map[[2]string]*P2PStatus{
+		{a, b}: {Read: "chipset-not-supported", Write: "ok", NVLink: "unknown", Atomics: "ok"},
+		{b, c}: {Read: "ok"},
+		{a, c}: nil,
+	} {
+		if diff := cmp.Diff(want, f.Links.Between(pair[0], pair[1]).P2P); diff != "" {
+			t.Errorf("%s - %s (-want +got):\n%s", pair[0], pair[1], diff)
+		}
+	}
+}
+
+func TestLinksFlatVM(t *testing.T) {
+	tree, functions := pcitree.FlatVM(2)
+	a, b := functions[0].Address, functions[1].Address
+	f := gatherTopology(t, memoryOf(tree), nil)
+	want := &Pair{
+		A: a, B: b, Kind: "gpu-gpu", Path: "PHB", Bridges: []string{},
+		Narrowest: &NarrowestLink{At: a, SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
+	}
+	if diff := cmp.Diff(want, f.Links.Between(b, a)); diff != "" {
+		t.Errorf("pair (-want +got):\n%s", diff)
+	}
+	if v := f.Links.VirtualTopology; v == nil || !*v {
+		t.Errorf("virtual topology = %v, want true", v)
+	}
+	if f.IOMMU.Mode != "off" {
+		t.Errorf("IOMMU mode = %q, want off", f.IOMMU.Mode)
+	}
+	if f.Links.Between(a, a) != nil || (*LinkFacts)(nil).Between(a, b) != nil {
+		t.Error("a pair that is not there was found")
+	}
+}
+
+// TestLinksWithoutPCI has the management library show GPUs that /sys hides.
+func TestLinksWithoutPCI(t *testing.T) {
+	link := NVLink{Active: true, Version: 4, SpeedMBps: 26562, RemoteType: "switch"}
+	facts := &Facts{GPUs: &GPUFacts{Devices: []GPU{
+		{Address: "0000:01:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
+		{Address: "0000:02:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
+	}}}
+	g := &Gathering{Host: NewHost(&machine.Memory{}), Facts: facts, unknown: &unknownList{}}
+	if err := linksCheck.Gather(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	want := &LinkFacts{Pairs: []Pair{{
+		A: "0000:01:00.0", B: "0000:02:00.0", Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450,
+	}}}
+	if diff := cmp.Diff(want, facts.Links); diff != "" {
+		t.Errorf("section (-want +got):\n%s", diff)
+	}
+	if !slices.ContainsFunc(g.unknown.list, func(u Unknown) bool { return u.Fact == "pairs.path" }) {
+		t.Errorf("unknown = %v, want the path", g.unknown.list)
+	}
+	facts.GPUs = nil
+	if err := linksCheck.Gather(t.Context(), g); err == nil {
+		t.Error("no error where neither section is known")
+	}
+}
+
+// TestLinksOfGuests holds that devices which guests have are left out.
+func TestLinksOfGuests(t *testing.T) {
+	tree, gpus, nics := pcitree.EightGPU()
+	gpus[0].Driver, gpus[1].Driver, gpus[2].Driver = "vfio-pci", "nvgrace-gpu-vfio-pci", ""
+	free := functionAt(t, tree, "0000:17:02.0").Below.Add(0, 1, pcitree.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Physical: nics[0]})
+	f := gatherTopology(t, memoryOf(tree), nil)
+	for pair, want := range map[[2]string]bool{
+		{gpus[0].Address, gpus[3].Address}: false,
+		{gpus[1].Address, gpus[3].Address}: false,
+		{gpus[2].Address, gpus[3].Address}: true, // A driver that is missing is no reason.
+		{gpus[3].Address, nics[0].Address}: true,
+		{gpus[3].Address, free.Address}:    false,
+	} {
+		if got := f.Links.Between(pair[0], pair[1]) != nil; got != want {
+			t.Errorf("%s - %s paired = %t, want %t", pair[0], pair[1], got, want)
+		}
+	}
+}
+
+// TestLinksBounded holds that a document full of GPUs is cut off.
+func TestLinksBounded(t *testing.T) {
+	facts := &Facts{PCI: &PCIFacts{}}
+	for bus := range 256 {
+		for device := range 4 {
+			address := fmt.Sprintf("0000:%02x:%02x.0", bus, device)
+			facts.PCI.Devices = append(facts.PCI.Devices, PCIDevice{Address: address, Kind: "gpu", RootBus: "pci0000:00"})
+		}
+	}
+	g := &Gathering{Host: NewHost(&machine.Memory{}), Facts: facts, unknown: &unknownList{}}
+	if err := linksCheck.Gather(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(facts.Links.Pairs); n != maxPairs {
+		t.Errorf("%d pairs, want %d", n, maxPairs)
+	}
+}
+
+func BenchmarkLinks(b *testing.B) {
+	tree, gpus, _ := pcitree.EightGPU()
+	f := &GPUFacts{}
+	for _, gpu := range gpus {
+		link := NVLink{Active: true, Version: 4, SpeedMBps: 26562, RemoteType: "switch"}
+		f.Devices = append(f.Devices, GPU{Address: gpu.Address, Vendor: "nvidia", NVLinks: nvlinks(18, link)})
+	}
+	g := &Gathering{Host: NewHost(memoryOf(tree)), Facts: gatherTopology(b, memoryOf(tree), f), unknown: &unknownList{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := linksCheck.Gather(b.Context(), g); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(g.Facts.Links.Pairs)), "pairs")
+}

@@ -1,0 +1,73 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// ChildMain is to be called first thing in main: where this process is a child
+// that the doctor started, it does the child's work and never returns.
+func ChildMain() { child.Main() }
+
+// registerAnswers makes live machines answer the questions that vendor
+// libraries answer, each in a child of this binary.
+var registerAnswers = sync.OnceFunc(func() {
+	machine.Register(machine.AskNVML, func(ctx context.Context, _ string) (any, error) { return nvml.Ask(ctx) })
+	machine.Register(machine.AskProbe, func(ctx context.Context, mode string) (any, error) {
+		o, _ := ctx.Value(probeOptions{}).(probe.Options)
+		o.Mode = probe.Mode(mode)
+		return probe.Run(ctx, o)
+	})
+})
+
+// probeOptions is the context key of the probe's options: what is asked and
+// recorded is the mode alone.
+type probeOptions struct{}
+
+// withProbeOptions adds what a live probe needs beside its mode.
+func withProbeOptions(ctx context.Context, h *Host, opts Options) context.Context {
+	o := probe.Options{Start: opts.ProbeTimeout, Progress: func(stage string) { opts.Progress("probe: " + stage) }}
+	if opts.ProbeTimeout > 0 {
+		o.Patience = min(opts.ProbeTimeout, maxPatience)
+	}
+	if !opts.ProbeBusy {
+		o.Busy = func(ctx context.Context) map[string]string { return busyGPUs(ctx, h) }
+	}
+	return context.WithValue(ctx, probeOptions{}, o)
+}
+
+// busyBytes is the memory in use above which a GPU is taken for busy where no
+// process can be seen: a desktop takes less, and so does the driver's own
+// reserve (616 MiB on an H200).
+const busyBytes = 4 << 30
+
+// busyGPUs says which GPUs are in use by others than the doctor, and by what.
+// A GPU of which nothing can be learned is not taken for busy.
+func busyGPUs(ctx context.Context, h *Host) map[string]string {
+	var a nvml.Answer
+	busy := make(map[string]string)
+	if h.Ask(ctx, machine.AskNVML, &a) != nil {
+		return busy
+	}
+	for _, d := range a.Devices {
+		switch {
+		case d.Address == "":
+		case len(d.Processes) > 0:
+			p := d.Processes[0]
+			name, err := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID))
+			if err != nil {
+				name = "not visible here"
+			}
+			busy[d.Address] = fmt.Sprintf("in use by process %d (%s): it is not disturbed unasked", p.PID, name)
+		case d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes:
+			busy[d.Address] = fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here: it is not disturbed unasked", *d.MemoryUsedBytes>>20)
+		}
+	}
+	return busy
+}

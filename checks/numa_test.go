@@ -1,0 +1,145 @@
+package checks
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+func TestNUMA(t *testing.T) {
+	m := &machine.Memory{}
+	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("1\n"))
+	m.AddFile("/proc/self/status", []byte("Name:\tx\nCpus_allowed_list:\t8-11,40-43\nMems_allowed:\t1\nMems_allowed_list:\t0-1\n"))
+	for name, files := range map[string][3]string{
+		"node0": {"0-15,32-47\n", "Node 0 MemTotal:       1024 kB\nNode 0 MemFree: 1 kB\n", "10 21 80\n"},
+		"node1": {"16-31,48-63\n", "Node 1 MemTotal:       2048 kB\n", "21 10 80\n"},
+		// A GPU's memory as a node, as on Grace Hopper.
+		"node10": {"\n", "Node 10 MemTotal:       4096 kB\n", "80 80 10\n"},
+	} {
+		m.AddFile(numaNodes+"/"+name+"/cpulist", []byte(files[0]))
+		m.AddFile(numaNodes+"/"+name+"/meminfo", []byte(files[1]))
+		m.AddFile(numaNodes+"/"+name+"/distance", []byte(files[2]))
+	}
+	m.AddFile(numaNodes+"/has_cpu", []byte("0-1\n"))
+	g := &Gathering{Host: NewHost(m), Facts: &Facts{}, unknown: &unknownList{}}
+	if err := numaCheck.Gather(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	want := &NUMAFacts{
+		Nodes: []NUMANode{
+			{ID: 0, CPUs: "0-15,32-47", AllowedCPUs: new(8), MemoryBytes: 1 << 20, Distances: []int{10, 21, 80}},
+			{ID: 1, CPUs: "16-31,48-63", AllowedCPUs: new(0), MemoryBytes: 2 << 20, Distances: []int{21, 10, 80}},
+			{ID: 10, CPUs: "", AllowedCPUs: new(0), MemoryBytes: 4 << 20, Distances: []int{80, 80, 10}},
+		},
+		Balancing: new(1), AllowedCPUs: "8-11,40-43", AllowedNodes: "0-1",
+	}
+	if diff := cmp.Diff(want, g.Facts.NUMA); diff != "" {
+		t.Errorf("section (-want +got):\n%s", diff)
+	}
+	if g.unknown.list != nil {
+		t.Errorf("unknown = %v, want none", g.unknown.list)
+	}
+}
+
+func TestNUMAMissing(t *testing.T) {
+	m := &machine.Memory{}
+	m.AddFile(numaNodes+"/node0/cpulist", []byte("0-zwei\n"))
+	m.AddFile(numaNodes+"/node0/meminfo", []byte("Node 0 MemFree: 1 kB\n"))
+	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("on\n"))
+	g := &Gathering{Host: NewHost(m), Facts: &Facts{}, unknown: &unknownList{}}
+	if err := numaCheck.Gather(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&NUMAFacts{Nodes: []NUMANode{{}}}, g.Facts.NUMA); diff != "" {
+		t.Errorf("section (-want +got):\n%s", diff)
+	}
+	var got []string
+	for _, u := range g.unknown.list {
+		got = append(got, u.Fact+": "+u.Reason)
+	}
+	want := []string{
+		`balancing: read /proc/sys/kernel/numa_balancing: not a number: "on"`,
+		"allowed_cpus: /proc/self/status does not show the CPUs that this process may use",
+		`nodes.cpus: read /sys/devices/system/node/node0/cpulist: not a list of CPUs: "0-zwei"`,
+		"nodes.distances: read /sys/devices/system/node/node0/distance: no such file or directory",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unknown (-want +got):\n%s", diff)
+	}
+
+	g = &Gathering{Host: NewHost(&machine.Memory{}), Facts: &Facts{}, unknown: &unknownList{}}
+	if err := numaCheck.Gather(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if g.Facts.NUMA.Nodes != nil || len(g.unknown.list) == 0 {
+		t.Errorf("nodes = %v, unknown = %v; want no nodes, and the reason", g.Facts.NUMA.Nodes, g.unknown.list)
+	}
+}
+
+func TestParseCPUList(t *testing.T) {
+	tests := []struct {
+		in   string
+		want cpuList
+		ok   bool
+	}{
+		{"", cpuList{}, true},
+		{"0", cpuList{{0, 0}}, true},
+		{"0-15,64-79\n", cpuList{{0, 15}, {64, 79}}, true},
+		{"8-11,0-3,4,2-9", cpuList{{0, 11}}, true},
+		{"5-3", nil, false},
+		{"0-4294967295", nil, false},
+		{"1,,2", nil, false},
+		{"-1", nil, false},
+		{"a-b", nil, false},
+	}
+	for _, test := range tests {
+		got, err := parseCPUList(test.in)
+		if (err == nil) != test.ok || !slices.Equal(got, test.want) {
+			t.Errorf("%q = %v, %v; want %v, ok %t", test.in, got, err, test.want, test.ok)
+		}
+	}
+}
+
+func TestCPUListCommon(t *testing.T) {
+	tests := []struct {
+		a, b string
+		want int
+	}{
+		{"0-15", "0-15", 16},
+		{"0-15,32-47", "8-39", 16},
+		{"0-3", "4-7", 0},
+		{"", "0-7", 0},
+		{"0,2,4,6", "0-6", 4},
+	}
+	for _, test := range tests {
+		a, _ := parseCPUList(test.a)
+		b, _ := parseCPUList(test.b)
+		if ab, ba := a.common(b), b.common(a); ab != test.want || ba != test.want {
+			t.Errorf("%q and %q have %d, %d in common; want %d", test.a, test.b, ab, ba, test.want)
+		}
+	}
+}
+
+func FuzzCPUList(f *testing.F) {
+	f.Add("0-15,64-79", "8-71")
+	f.Add("", "0")
+	f.Add("5-3,1", "999999999999")
+	f.Fuzz(func(t *testing.T, one, other string) {
+		a, errA := parseCPUList(one)
+		b, errB := parseCPUList(other)
+		if errA != nil || errB != nil {
+			return
+		}
+		for i, r := range a {
+			if r.first > r.last || r.last > maxCPU || i > 0 && r.first <= a[i-1].last+1 {
+				t.Errorf("%q = %v, want ranges in order and apart", one, a)
+			}
+		}
+		if n := a.common(b); n != b.common(a) || n > min(a.common(a), b.common(b)) {
+			t.Errorf("%q and %q have %d in common", one, other, n)
+		}
+	})
+}

@@ -1,0 +1,402 @@
+package checks
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+)
+
+// gatherTopology runs the checks that know the machine's shape, in order, on
+// a machine in memory. gpus stands in for the answer of the gpus check.
+func gatherTopology(tb testing.TB, m *machine.Memory, gpus *GPUFacts) *Facts {
+	tb.Helper()
+	f := &Facts{GPUs: gpus}
+	g := &Gathering{Host: NewHost(m), Facts: f, unknown: &unknownList{}}
+	for _, c := range []*Check{pciCheck, iommuCheck, numaCheck, linksCheck} {
+		if err := c.Gather(tb.Context(), g); err != nil {
+			tb.Fatalf("%s: %v", c.Name, err)
+		}
+	}
+	f.Unknown = g.unknown.list
+	slices.SortFunc(f.Unknown, func(a, b Unknown) int {
+		return strings.Compare(a.Section+a.Fact+a.Reason, b.Section+b.Fact+b.Reason)
+	})
+	return f
+}
+
+// memoryOf writes a tree as a privileged process sees it.
+func memoryOf(tree *pcitree.Tree) *machine.Memory {
+	m := &machine.Memory{}
+	tree.Write(m, true)
+	m.AddFile("/proc/self/status", []byte("Name:\tx\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
+	return m
+}
+
+func deviceOf(tb testing.TB, f *Facts, address string) PCIDevice {
+	tb.Helper()
+	for _, d := range f.PCI.Devices {
+		if d.Address == address {
+			return d
+		}
+	}
+	tb.Fatalf("no device %s", address)
+	return PCIDevice{}
+}
+
+func functionAt(tb testing.TB, tree *pcitree.Tree, address string) *pcitree.Function {
+	tb.Helper()
+	for _, f := range tree.Functions {
+		if f.Address == address {
+			return f
+		}
+	}
+	tb.Fatalf("no function %s", address)
+	return nil
+}
+
+// unknownOf lists the reasons of one section.
+func unknownOf(f *Facts, section string) []string {
+	var reasons []string
+	for _, u := range f.Unknown {
+		if u.Section == section {
+			reasons = append(reasons, u.Fact+": "+u.Reason)
+		}
+	}
+	return reasons
+}
+
+func TestPCIPrivileged(t *testing.T) {
+	tree, gpus, _ := pcitree.EightGPU()
+	port := functionAt(t, tree, "0000:17:00.0")
+	port.ACS = pcitree.ACSRedirect()
+	gpus[0].Link = pcitree.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
+	gpus[0].UncorrectableStatus, gpus[0].CorrectableStatus = 1<<14|1<<21, 1<<0|1<<12
+	gpus[0].CorrectableTotal = 7
+	gpus[0].ATS = new(true)
+	f := gatherTopology(t, memoryOf(tree), nil)
+
+	want := PCIDevice{
+		Address: gpus[0].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
+		NUMANode: new(0), IOMMUGroup: new(gpus[0].Group), RootBus: "pci0000:15",
+		Ancestors:   []string{"0000:15:01.0", "0000:16:00.0", "0000:17:00.0"},
+		ConfigBytes: 4096, HeaderType: new(0), PortType: "endpoint",
+		Link:            &PCIeLink{SpeedGTs: 2.5, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
+		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
+		Extended: true, ATS: &ATS{Enabled: true},
+		ResizableBARs: []ResizableBAR{{Index: 2, SizeBytes: 128 << 30, MaxBytes: 128 << 30}},
+		AER: &AER{
+			Uncorrectable: []string{"CmpltTO", "ACSViol"}, Correctable: []string{"RxErr", "Timeout"},
+			TotalCorrectable: new(int64(7)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0)),
+		},
+		BARs: []BAR{
+			{Index: 0, SizeBytes: 16 << 20, Prefetchable: true, Is64Bit: true},
+			{Index: 2, SizeBytes: 128 << 30, Prefetchable: true, Is64Bit: true},
+			{Index: 4, SizeBytes: 32 << 20, Prefetchable: true, Is64Bit: true},
+		},
+	}
+	if diff := cmp.Diff(want, deviceOf(t, f, gpus[0].Address)); diff != "" {
+		t.Errorf("GPU (-want +got):\n%s", diff)
+	}
+
+	got := deviceOf(t, f, port.Address)
+	wantACS := &ACS{
+		Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
+		Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}, ControlWord: 0x1d,
+	}
+	if diff := cmp.Diff(wantACS, got.ACS); diff != "" {
+		t.Errorf("ACS (-want +got):\n%s", diff)
+	}
+	if got.PortType != "downstream-port" || got.Kind != "bridge" || *got.HeaderType != 1 {
+		t.Errorf("port = %s %s, header type %d; want a downstream port, a bridge, header type 1", got.PortType, got.Kind, *got.HeaderType)
+	}
+	if reasons := unknownOf(f, "pci"); reasons != nil {
+		t.Errorf("unknown = %q, want none", reasons)
+	}
+}
+
+func TestPCIUnprivileged(t *testing.T) {
+	tree, gpus, _ := pcitree.EightGPU()
+	m := &machine.Memory{}
+	tree.Write(m, false)
+	f := gatherTopology(t, m, nil)
+	got := deviceOf(t, f, gpus[3].Address)
+	want := PCIDevice{
+		Address: gpus[3].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
+		NUMANode: new(0), IOMMUGroup: new(gpus[3].Group), RootBus: "pci0000:37", Ancestors: got.Ancestors,
+		ConfigBytes: 64, HeaderType: new(0),
+		Link: &PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "sysfs"},
+		AER:  &AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
+		BARs: got.BARs,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("GPU (-want +got):\n%s", diff)
+	}
+	wantUnknown := []Unknown{{
+		Section: "pci", Fact: "devices.config", Reason: "config space beyond 64 bytes needs root",
+		Hint: "run as root (in a container with --cap-add SYS_ADMIN)",
+	}}
+	gotUnknown := slices.DeleteFunc(f.Unknown, func(u Unknown) bool { return u.Section != "pci" })
+	if diff := cmp.Diff(wantUnknown, gotUnknown); diff != "" {
+		t.Errorf("unknown (-want +got):\n%s", diff)
+	}
+}
+
+func TestPCIDamaged(t *testing.T) {
+	tests := []struct {
+		name   string
+		damage func(gpu *pcitree.Function)
+		// want changes what the undamaged GPU shows.
+		want    func(d *PCIDevice)
+		unknown []string
+	}{
+		{
+			"fallen off the bus",
+			func(gpu *pcitree.Function) { gpu.OffBus = true },
+			func(d *PCIDevice) {
+				*d = PCIDevice{
+					Address: d.Address, Class: d.Class, Vendor: d.Vendor, Device: d.Device, Kind: d.Kind, Driver: d.Driver,
+					NUMANode: d.NUMANode, IOMMUGroup: d.IOMMUGroup, RootBus: d.RootBus, Ancestors: d.Ancestors,
+					OffBus: true, BARs: d.BARs,
+					AER: &AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
+				}
+			},
+			[]string{"devices.config: config space reads as all ones: the device has fallen off the bus or has no power: 0000:18:00.0"},
+		},
+		{
+			"cut off in the PCIe capability",
+			func(gpu *pcitree.Function) { gpu.ConfigBytes = 0x6a },
+			func(d *PCIDevice) {
+				d.ConfigBytes, d.Extended, d.ResizableBARs = 0x6a, false, nil
+				d.Link.Source = "sysfs"
+				d.AER.Uncorrectable, d.AER.Correctable = nil, nil
+			},
+			[]string{"devices.config: config space is cut off or its list of capabilities is broken: 0000:18:00.0"},
+		},
+		{
+			"cut off in the extended capabilities",
+			func(gpu *pcitree.Function) { gpu.ConfigBytes = 0x162 },
+			func(d *PCIDevice) { d.ConfigBytes, d.Extended, d.ResizableBARs = 0x162, false, nil },
+			[]string{"devices.config: config space is cut off or its list of capabilities is broken: 0000:18:00.0"},
+		},
+		{
+			"without extended space",
+			func(gpu *pcitree.Function) { gpu.ConfigBytes = 256 },
+			func(d *PCIDevice) {
+				d.ConfigBytes, d.Extended, d.ResizableBARs = 256, false, nil
+				d.AER.Uncorrectable, d.AER.Correctable = nil, nil
+			},
+			[]string{"devices.extended: extended config space (ACS, ATS, AER, resizable BAR) is not shown: 0000:18:00.0"},
+		},
+		{
+			"masked by a hypervisor",
+			func(gpu *pcitree.Function) { gpu.Masked = true },
+			func(d *PCIDevice) { d.Extended = false },
+			[]string{"devices.extended: the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR): 0000:18:00.0"},
+		},
+	}
+	tree, gpus, _ := pcitree.EightGPU()
+	healthy := deviceOf(t, gatherTopology(t, memoryOf(tree), nil), gpus[0].Address)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tree, gpus, _ := pcitree.EightGPU()
+			test.damage(gpus[0])
+			f := gatherTopology(t, memoryOf(tree), nil)
+			want := healthy
+			want.Link, want.AER = new(*healthy.Link), new(*healthy.AER)
+			test.want(&want)
+			if diff := cmp.Diff(want, deviceOf(t, f, gpus[0].Address)); diff != "" {
+				t.Errorf("GPU (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.unknown, unknownOf(f, "pci")); diff != "" {
+				t.Errorf("unknown (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPCIUnreadable(t *testing.T) {
+	tree, gpus, _ := pcitree.EightGPU()
+	m := memoryOf(tree)
+	dir := "/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/" + gpus[0].Address
+	m.AddError(dir+"/config", machine.ErrSlow)
+	m.AddError(dir+"/class", fs.ErrPermission)
+	m.AddError("/sys/bus/pci/devices/0000:15:01.0/config", fs.ErrPermission)
+	m.AddDir("/sys/bus/pci/devices/not an address")
+	f := gatherTopology(t, m, nil)
+	if got := deviceOf(t, f, gpus[0].Address); got.Kind != "" || got.Class != "" {
+		t.Errorf("kind, class = %q, %q; want none where class cannot be read", got.Kind, got.Class)
+	}
+	want := []string{
+		"devices.class: class, vendor or device cannot be read: " + gpus[0].Address,
+		"devices.config: config space cannot be read (permission denied): 0000:15:01.0",
+	}
+	if diff := cmp.Diff(want, unknownOf(f, "pci")); diff != "" {
+		t.Errorf("unknown (-want +got):\n%s", diff)
+	}
+}
+
+func TestPCIFlatVM(t *testing.T) {
+	tree, gpus := pcitree.FlatVM(2)
+	f := gatherTopology(t, memoryOf(tree), nil)
+	wantHost := PCIDevice{
+		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", RootBus: "pci0000:00",
+	}
+	if diff := cmp.Diff(wantHost, deviceOf(t, f, "0000:00:00.0")); diff != "" {
+		t.Errorf("host bridge (-want +got):\n%s", diff)
+	}
+	wantNIC := PCIDevice{
+		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci",
+		RootBus: "pci0000:00", ConfigBytes: 256, HeaderType: new(0),
+		BARs: []BAR{{Index: 0, SizeBytes: 512 << 10, Is64Bit: true}},
+	}
+	if diff := cmp.Diff(wantNIC, deviceOf(t, f, "0000:00:02.0")); diff != "" {
+		t.Errorf("virtio NIC (-want +got):\n%s", diff)
+	}
+	gpu := deviceOf(t, f, gpus[0].Address)
+	if gpu.Extended || gpu.NUMANode != nil || gpu.Ancestors != nil || gpu.BARs[1].SizeBytes != 256<<30 {
+		t.Errorf("GPU = %+v, want no whole extended space, no node, no ancestors, a BAR of 256 GiB", gpu)
+	}
+}
+
+func TestPCIVirtualFunction(t *testing.T) {
+	tree, _, nics := pcitree.EightGPU()
+	port := functionAt(t, tree, "0000:17:02.0") // Above NIC 0.
+	vf := port.Below.Add(0, 1, pcitree.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Driver: "mlx5_core", Physical: nics[0]})
+	f := gatherTopology(t, memoryOf(tree), nil)
+	got := deviceOf(t, f, vf.Address)
+	if !got.Virtual || got.OffBus || got.Vendor != "0x15b3" {
+		t.Errorf("virtual, off bus, vendor = %t, %t, %s; want true, false, 0x15b3", got.Virtual, got.OffBus, got.Vendor)
+	}
+	if diff := cmp.Diff(deviceOf(t, f, nics[0].Address).Link, got.Link); diff != "" {
+		t.Errorf("link (-physical +virtual):\n%s", diff)
+	}
+}
+
+func TestPCIMissing(t *testing.T) {
+	g := &Gathering{Host: NewHost(&machine.Memory{}), Facts: &Facts{}, unknown: &unknownList{}}
+	if err := pciCheck.Gather(t.Context(), g); err == nil || g.Facts.PCI != nil {
+		t.Errorf("error = %v, section = %v; want an error and no section where there is no /sys", err, g.Facts.PCI)
+	}
+}
+
+func TestPCIKind(t *testing.T) {
+	tests := []struct {
+		class, vendor, device, address string
+		ancestors                      []string
+		want                           string
+	}{
+		{"0x030000", "0x10de", "0x2684", "0000:01:00.0", nil, "gpu"},
+		{"0x030200", "0x10de", "0x2335", "0000:01:00.0", nil, "gpu"},
+		{"0x038000", "0x1002", "0x740f", "0000:83:00.0", nil, "gpu"},
+		{"0x120000", "0x1002", "0x74a1", "0000:83:00.0", nil, "gpu"},
+		{"0x120000", "0x1da3", "0x1020", "0000:83:00.0", nil, "other"},
+		{"0x030000", "0x1002", "0x744c", "0000:03:00.0", nil, "gpu"},
+		{"0x030000", "0x1002", "0x164e", "0000:0f:00.0", nil, "display"}, // Raphael.
+		{"0x030000", "0x8086", "0x4692", "0000:00:02.0", nil, "display"}, // Alder Lake.
+		{"0x030000", "0x8086", "0x56a0", "0000:03:00.0", []string{"0000:00:01.0"}, "gpu"},
+		{"0x030000", "0x1a03", "0x2000", "0000:02:00.0", nil, "display"}, // Aspeed.
+		{"0x030000", "0x102b", "0x0538", "0000:02:00.0", nil, "display"}, // Matrox.
+		{"0x068000", "0x10de", "0x22a3", "0000:02:00.0", nil, "nvswitch"},
+		{"0x068000", "0x8086", "0x22a3", "0000:02:00.0", nil, "other"},
+		{"0x020000", "0x1d0f", "0xefa2", "0000:02:00.0", nil, "nic"},
+		{"0x020700", "0x15b3", "0x1021", "0000:02:00.0", nil, "nic"},
+		{"0x060400", "0x1000", "0xc030", "0000:02:00.0", nil, "bridge"},
+		{"0x060000", "0x8086", "0x09a2", "0000:00:00.0", nil, "host-bridge"},
+		{"0x010802", "0x144d", "0xa824", "0000:02:00.0", nil, "nvme"},
+		{"0x040300", "0x10de", "0x22ba", "0000:01:00.1", nil, "audio"},
+		{"0x0c0600", "0x1077", "0x7322", "0000:43:00.0", nil, "nic"},
+		{"", "0x10de", "0x22ba", "0000:01:00.1", nil, ""},
+		{"0x030000", "", "", "0000:01:00.0", nil, ""},
+	}
+	for _, test := range tests {
+		d := PCIDevice{Address: test.address, Class: test.class, Vendor: test.vendor, Device: test.device, Ancestors: test.ancestors}
+		if got := pciKind(&d); got != test.want {
+			t.Errorf("kind of %s %s:%s at %s = %q, want %q", test.class, test.vendor, test.device, test.address, got, test.want)
+		}
+	}
+}
+
+func TestParsePCIPath(t *testing.T) {
+	tests := []struct {
+		path      string
+		root      string
+		ancestors []string
+	}{
+		{"/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0", "pci0000:00", []string{"0000:00:01.0"}},
+		{"/sys/devices/pci0000:00/0000:00:06.0", "pci0000:00", nil},
+		{"/sys/devices/LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/MSFT1000:00/5620e0c7-0001/pci0001:00/0001:00:00.0", "pci0001:00", nil},
+		{"/sys/devices/platform/soc/40000000.pcie/pci0000:00/0000:00:00.0/0000:01:00.0", "pci0000:00", []string{"0000:00:00.0"}},
+		{"/sys/devices/pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:01.0/10000:e1:00.0", "pci0000:00", []string{"0000:00:0e.0", "10000:e0:01.0"}},
+		{"/sys/bus/pci/devices/0000:01:00.0", "", nil},
+	}
+	for _, test := range tests {
+		root, ancestors := parsePCIPath(test.path)
+		if root != test.root || !slices.Equal(ancestors, test.ancestors) {
+			t.Errorf("%s: %q %q, want %q %q", test.path, root, ancestors, test.root, test.ancestors)
+		}
+	}
+}
+
+// countingSource counts the files that are read and the links that are
+// followed.
+type countingSource struct {
+	*machine.Memory
+
+	reads, bytes atomic.Int64
+}
+
+func (s *countingSource) ReadFile(name string, limit int64) ([]byte, error) {
+	b, err := s.Memory.ReadFile(name, limit)
+	s.reads.Add(1)
+	s.bytes.Add(int64(len(b)))
+	return b, err
+}
+
+func (s *countingSource) ReadLink(name string) (string, error) {
+	s.reads.Add(1)
+	return s.Memory.ReadLink(name)
+}
+
+// TestPCIReads holds that functions which have no part in transfers cost
+// little: seven short reads each, and no config space.
+func TestPCIReads(t *testing.T) {
+	count := func(change func(bus *pcitree.Bus)) (reads, bytes int64) {
+		tree := &pcitree.Tree{}
+		change(tree.Root(0, 0, 0))
+		s := &countingSource{Memory: memoryOf(tree)}
+		g := &Gathering{Host: NewHost(s), Facts: &Facts{}, unknown: &unknownList{}}
+		if err := pciCheck.Gather(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+		return s.reads.Load(), s.bytes.Load()
+	}
+	reads, bytes := count(func(bus *pcitree.Bus) { bus.Other(1, 0) })
+	if reads > 7 || bytes > 64 {
+		t.Errorf("a function without a part in transfers costs %d reads and %d bytes, want at most 7 and 64", reads, bytes)
+	}
+	reads, bytes = count(func(bus *pcitree.Bus) { bus.GPU(1, pcitree.Gen(5, 16)) })
+	if reads > 13 || bytes < 4096 {
+		t.Errorf("a GPU costs %d reads and %d bytes, want at most 13, and config space", reads, bytes)
+	}
+}
+
+func BenchmarkTree(b *testing.B) {
+	tree, _, _ := pcitree.EightGPU()
+	m := &countingSource{Memory: memoryOf(tree)}
+	g := &Gathering{Host: NewHost(m), Facts: &Facts{}, unknown: &unknownList{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := pciCheck.Gather(b.Context(), g); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(g.Facts.PCI.Devices)), "devices")
+	b.ReportMetric(float64(m.reads.Load())/float64(b.N), "reads/op")
+}

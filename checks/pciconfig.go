@@ -1,0 +1,440 @@
+package checks
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"strconv"
+	"strings"
+)
+
+// Sizes and places in configuration space, from the PCI Express base
+// specification by way of include/uapi/linux/pci_regs.h.
+const (
+	configHeader   = 64   // Standard header; all that the kernel shows without CAP_SYS_ADMIN.
+	configLegacy   = 256  // PCI 3.0 configuration space.
+	configExtended = 4096 // PCI Express configuration space.
+
+	capPCIe = 0x10 // PCI_CAP_ID_EXP.
+
+	extAER   = 0x0001 // PCI_EXT_CAP_ID_ERR.
+	extACS   = 0x000d // PCI_EXT_CAP_ID_ACS.
+	extATS   = 0x000f // PCI_EXT_CAP_ID_ATS.
+	extReBAR = 0x0015 // PCI_EXT_CAP_ID_REBAR.
+)
+
+// configSpace is what could be read of a function's configuration space.
+// Reading beyond its end yields nothing and is told by ok.
+type configSpace []byte
+
+func (c configSpace) u8(at int) (v int, ok bool) {
+	if at < 0 || at >= len(c) {
+		return 0, false
+	}
+	return int(c[at]), true
+}
+
+func (c configSpace) u16(at int) (v int, ok bool) {
+	if at < 0 || at+2 > len(c) {
+		return 0, false
+	}
+	return int(binary.LittleEndian.Uint16(c[at:])), true
+}
+
+func (c configSpace) u32(at int) (v uint32, ok bool) {
+	if at < 0 || at+4 > len(c) {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint32(c[at:]), true
+}
+
+// configState is what parsing config space could not tell by the fields of a
+// device alone.
+type configState struct {
+	// offBus: every byte read is 0xff.
+	offBus bool
+	// empty: the header is all zeros, so that nothing can be told.
+	empty bool
+	// whole: the list of capabilities was followed to its end.
+	whole bool
+	// express: there is a PCI Express capability.
+	express bool
+	// hidden: the list of extended capabilities holds null entries, which
+	// is how a hypervisor (VFIO) masks capabilities of a device that it
+	// passes through.
+	hidden bool
+}
+
+// readConfig takes from configuration space what it shows and leaves alone
+// the fields that it does not show.
+func (d *PCIDevice) readConfig(config []byte) configState {
+	c := configSpace(config[:min(len(config), configExtended)])
+	state := configState{
+		offBus: len(c) > 0 && allBytes(c, 0xff),
+		empty:  len(c) > 0 && allBytes(c[:min(len(c), configHeader)], 0),
+	}
+	d.OffBus = state.offBus
+	if state.offBus {
+		return state
+	}
+	d.ConfigBytes = len(c)
+	if state.empty {
+		return state
+	}
+	header, ok := c.u8(0x0e)
+	if !ok {
+		return state
+	}
+	header &^= 0x80 // Bit 7 says that the device has several functions.
+	d.HeaderType = &header
+	at := 0
+	if at, state.whole = c.capability(capPCIe); at == 0 {
+		return state
+	}
+	state.express = true
+	d.readExpress(c, at)
+	d.Extended, state.hidden = d.readExtended(c)
+	return state
+}
+
+func allBytes(b []byte, v byte) bool {
+	for _, x := range b {
+		if x != v {
+			return false
+		}
+	}
+	return true
+}
+
+// capability returns where a capability begins, 0 if it is not there, and
+// whether the whole list could be followed.
+func (c configSpace) capability(id int) (at int, whole bool) {
+	status, ok := c.u16(0x06)
+	if !ok {
+		return 0, false
+	}
+	if status&0x10 == 0 { // PCI_STATUS_CAP_LIST.
+		return 0, true
+	}
+	next, ok := c.u8(0x34) // PCI_CAPABILITY_LIST; the same for header types 0 and 1.
+	var seen [configLegacy]bool
+	for ok {
+		next &^= 3 // The lowest two bits are reserved.
+		switch {
+		case next == 0:
+			return at, true
+		case next < configHeader || seen[next]:
+			return at, false // Into the header, or a loop.
+		}
+		seen[next] = true
+		var this int
+		if this, ok = c.u8(next); !ok {
+			break
+		}
+		if this == id && at == 0 {
+			at = next
+		}
+		next, ok = c.u8(next + 1)
+	}
+	return at, false
+}
+
+// The PCI Express port types, PCI_EXP_FLAGS_TYPE.
+const (
+	portEndpoint   = "endpoint"
+	portRoot       = "root-port"
+	portUpstream   = "upstream-port"
+	portDownstream = "downstream-port"
+	portIntegrated = "integrated-endpoint"
+)
+
+var portTypes = map[int]string{
+	0x0: portEndpoint,
+	0x1: "legacy-endpoint",
+	0x4: portRoot,
+	0x5: portUpstream,
+	0x6: portDownstream,
+	0x7: "pcie-to-pci",
+	0x8: "pci-to-pcie",
+	0x9: portIntegrated,
+	0xa: "event-collector",
+}
+
+// linkSpeeds are the speed codes of Link Capabilities and Link Status:
+// PCI_EXP_LNKCAP_SLS_2_5GB to PCI_EXP_LNKCAP_SLS_64_0GB.
+var linkSpeeds = [...]float64{1: 2.5, 2: 5, 3: 8, 4: 16, 5: 32, 6: 64}
+
+func linkSpeed(code int) float64 {
+	if code < 0 || code >= len(linkSpeeds) {
+		return 0
+	}
+	return linkSpeeds[code]
+}
+
+// maxLinkWidth is the widest link that the specification has.
+const maxLinkWidth = 32
+
+func linkWidth(n int) int {
+	if n < 1 || n > maxLinkWidth {
+		return 0
+	}
+	return n
+}
+
+// readExpress reads the PCI Express capability at the given place.
+func (d *PCIDevice) readExpress(c configSpace, at int) {
+	if flags, ok := c.u16(at + 0x02); ok { // PCI_EXP_FLAGS.
+		d.PortType = portTypes[flags>>4&0xf]
+	}
+	if devcap, ok := c.u32(at + 0x04); ok { // PCI_EXP_DEVCAP.
+		d.MaxPayloadSupportedBytes = transferSize(int(devcap) & 7)
+	}
+	if devctl, ok := c.u16(at + 0x08); ok { // PCI_EXP_DEVCTL.
+		d.MaxPayloadBytes = transferSize(devctl >> 5 & 7)
+		d.ReadRequestBytes = transferSize(devctl >> 12 & 7)
+		d.RelaxedOrdering = new(devctl&0x10 != 0) // PCI_EXP_DEVCTL_RELAX_EN.
+	}
+	lnkcap, ok1 := c.u32(at + 0x0c) // PCI_EXP_LNKCAP.
+	lnksta, ok2 := c.u16(at + 0x12) // PCI_EXP_LNKSTA.
+	if !ok1 || !ok2 {
+		return
+	}
+	link := PCIeLink{
+		SpeedGTs:    linkSpeed(lnksta & 0xf),
+		Width:       linkWidth(lnksta >> 4 & 0x3f),
+		MaxSpeedGTs: linkSpeed(int(lnkcap & 0xf)),
+		MaxWidth:    linkWidth(int(lnkcap >> 4 & 0x3f)),
+		Source:      "config",
+	}
+	if link.known() {
+		d.Link = &link
+	}
+}
+
+// known reports whether a link says anything.
+func (l *PCIeLink) known() bool {
+	return l.SpeedGTs != 0 || l.Width != 0 || l.MaxSpeedGTs != 0 || l.MaxWidth != 0
+}
+
+// transferSize is the encoding of Max Payload Size and Max Read Request Size:
+// 128 bytes, doubling, to 4096; the last two codes are reserved.
+func transferSize(code int) int {
+	if code > 5 {
+		return 0
+	}
+	return 128 << code
+}
+
+// readExtended reads the extended capabilities. It reports whether the list
+// is known to be complete, and whether entries are masked.
+func (d *PCIDevice) readExtended(c configSpace) (complete, hidden bool) {
+	var seen [configExtended / 4]bool
+	for at := configLegacy; ; {
+		header, ok := c.u32(at)
+		// Real PCI Express functions have some extended capability. A first
+		// header of zeros or ones is what an emulated function shows, and
+		// says nothing of the ports that carry the traffic.
+		if !ok || header == 0 || header == 0xffffffff || seen[at/4] {
+			return false, hidden
+		}
+		seen[at/4] = true
+		switch header & 0xffff {
+		case 0:
+			hidden = true
+		case extAER:
+			d.readAER(c, at)
+		case extACS:
+			d.readACS(c, at)
+		case extATS:
+			if control, ok := c.u16(at + 0x06); ok { // PCI_ATS_CTRL.
+				d.ATS = &ATS{Enabled: control&0x8000 != 0}
+			}
+		case extReBAR:
+			d.readResizableBARs(c, at)
+		}
+		next := int(header>>20) &^ 3 // The lowest two bits are reserved.
+		switch {
+		case next == 0:
+			return !hidden, hidden
+		case next < configLegacy:
+			return false, hidden
+		}
+		at = next
+	}
+}
+
+// acsNames are the bits of the ACS capability and control registers from bit
+// 0, PCI_ACS_SV to PCI_ACS_DT, as lspci names them.
+var acsNames = []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans"}
+
+func (d *PCIDevice) readACS(c configSpace, at int) {
+	capability, ok1 := c.u16(at + 0x04) // PCI_ACS_CAP.
+	control, ok2 := c.u16(at + 0x06)    // PCI_ACS_CTRL.
+	if ok1 && ok2 {
+		d.ACS = &ACS{
+			Capability:  bitNames(uint32(capability), acsNames),
+			Control:     bitNames(uint32(control), acsNames),
+			ControlWord: control,
+		}
+	}
+}
+
+// The bits of the AER status registers from bit 0, PCI_ERR_UNC_DLP and so on,
+// as lspci names them; a bit without a name is reserved.
+var (
+	uncorrectableNames = []string{
+		4: "DLP", 5: "SDES", 12: "TLP", 13: "FCP", 14: "CmpltTO", 15: "CmpltAbrt", 16: "UnxCmplt", 17: "RxOF",
+		18: "MalfTLP", 19: "ECRC", 20: "UnsupReq", 21: "ACSViol", 22: "UncorrIntErr", 23: "BlockedTLP",
+		24: "AtomicOpBlocked", 25: "TLPBlockedErr", 26: "PoisonTLPBlocked",
+	}
+	correctableNames = []string{
+		0: "RxErr", 6: "BadTLP", 7: "BadDLLP", 8: "Rollover", 12: "Timeout", 13: "AdvNonFatalErr",
+		14: "CorrIntErr", 15: "HeaderOF",
+	}
+)
+
+func (d *PCIDevice) readAER(c configSpace, at int) {
+	uncorrectable, ok1 := c.u32(at + 0x04) // PCI_ERR_UNCOR_STATUS.
+	correctable, ok2 := c.u32(at + 0x10)   // PCI_ERR_COR_STATUS.
+	if ok1 && ok2 {
+		d.AER = &AER{
+			Uncorrectable: bitNames(uncorrectable, uncorrectableNames),
+			Correctable:   bitNames(correctable, correctableNames),
+		}
+	}
+}
+
+// bitNames names the bits that are set; the list is never nil.
+func bitNames(word uint32, names []string) []string {
+	set := []string{}
+	for bit, name := range names {
+		if word&(1<<bit) != 0 && name != "" {
+			set = append(set, name)
+		}
+	}
+	return set
+}
+
+func (d *PCIDevice) readResizableBARs(c configSpace, at int) {
+	first, ok := c.u32(at + 0x08) // PCI_REBAR_CTRL of the first entry.
+	if !ok {
+		return
+	}
+	count := min(int(first>>5&7), 6) // PCI_REBAR_CTRL_NBAR_MASK; a header has six BARs.
+	for i := range count {
+		sizes, ok1 := c.u32(at + 0x04 + 8*i)
+		control, ok2 := c.u32(at + 0x08 + 8*i)
+		if !ok1 || !ok2 {
+			return
+		}
+		size := rebarBytes(int(control >> 8 & 0x3f)) // PCI_REBAR_CTRL_BAR_SIZE.
+		if size == 0 || control&7 > 5 {
+			continue
+		}
+		// Bits 31:4 of the capability are 1 MiB and up; the upper half of
+		// the control register goes on from 256 TiB (PCIe 5.0, 7.8.6.3).
+		largest := size
+		for bit := range 28 {
+			if sizes&(1<<(bit+4)) != 0 {
+				largest = max(largest, rebarBytes(bit))
+			}
+		}
+		for bit := range 16 {
+			if control&(1<<(bit+16)) != 0 {
+				largest = max(largest, rebarBytes(bit+28))
+			}
+		}
+		d.ResizableBARs = append(d.ResizableBARs, ResizableBAR{Index: int(control & 7), SizeBytes: size, MaxBytes: largest})
+	}
+}
+
+// rebarBytes is 2^n MiB, or 0 where that is more than an int64 holds.
+func rebarBytes(n int) int64 {
+	if n > 42 {
+		return 0
+	}
+	return 1 << (20 + n)
+}
+
+// Flags of a resource, include/linux/ioport.h.
+const (
+	resourceIO       = 0x00000100
+	resourceMem      = 0x00000200
+	resourcePrefetch = 0x00002000
+	resource64       = 0x00100000
+	resourceUnset    = 0x20000000
+)
+
+// parseResource reads the file resource: one line "start end flags" for each
+// resource, of which the first six are the BARs.
+func parseResource(b []byte) []BAR {
+	bars := []BAR{}
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for index := 0; index < 6 && lines.Scan(); index++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 3 {
+			continue
+		}
+		start, err1 := strconv.ParseUint(fields[0], 0, 64)
+		end, err2 := strconv.ParseUint(fields[1], 0, 64)
+		flags, err3 := strconv.ParseUint(fields[2], 0, 64)
+		if err1 != nil || err2 != nil || err3 != nil || flags&(resourceIO|resourceMem) == 0 || end < start {
+			continue
+		}
+		size := int64(end - start + 1)
+		if size <= 0 { // More than any machine can map.
+			continue
+		}
+		bars = append(bars, BAR{
+			Index:        index,
+			SizeBytes:    size,
+			Unassigned:   flags&resourceUnset != 0,
+			Prefetchable: flags&resourcePrefetch != 0,
+			Is64Bit:      flags&resource64 != 0,
+			IO:           flags&resourceIO != 0,
+		})
+	}
+	return bars
+}
+
+// parseLinkSpeed reads current_link_speed or max_link_speed: "16.0 GT/s PCIe",
+// on older kernels "16 GT/s" or "Unknown speed". 0 is not known.
+func parseLinkSpeed(s string) float64 {
+	number, _, _ := strings.Cut(s, " ")
+	speed, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0
+	}
+	for _, known := range linkSpeeds {
+		if speed == known {
+			return speed
+		}
+	}
+	return 0
+}
+
+// parseLinkWidth reads current_link_width or max_link_width. A device that is
+// gone shows 255 or 63; 0 is not known.
+func parseLinkWidth(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0
+	}
+	return linkWidth(n)
+}
+
+// parseAERTotal returns the line TOTAL_ERR_* of aer_dev_correctable,
+// aer_dev_fatal or aer_dev_nonfatal; nil when there is none.
+func parseAERTotal(b []byte) *int64 {
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for lines.Scan() {
+		name, count, _ := strings.Cut(lines.Text(), " ")
+		if !strings.HasPrefix(name, "TOTAL_ERR_") {
+			continue
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(count), 10, 64); err == nil && n >= 0 {
+			return &n
+		}
+	}
+	return nil
+}

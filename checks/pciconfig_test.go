@@ -1,0 +1,256 @@
+package checks
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+)
+
+// configOf returns the config space of a port that has every capability.
+func configOf() []byte {
+	t := &pcitree.Tree{}
+	f := t.Root(0, 0, -1).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 8), pcitree.ACSRedirect())
+	f.ATS, f.ResizableLog2MiB = new(bool), 13
+	return f.Config()
+}
+
+func TestReadConfig(t *testing.T) {
+	full := PCIDevice{
+		ConfigBytes: 4096, HeaderType: new(1), PortType: "root-port",
+		Link:            &PCIeLink{SpeedGTs: 16, Width: 8, MaxSpeedGTs: 16, MaxWidth: 8, Source: "config"},
+		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
+		Extended: true,
+		ACS: &ACS{
+			Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
+			Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}, ControlWord: 0x1d,
+		},
+		ATS:           &ATS{},
+		ResizableBARs: []ResizableBAR{{Index: 2, SizeBytes: 8 << 30, MaxBytes: 8 << 30}},
+		AER:           &AER{Uncorrectable: []string{}, Correctable: []string{}},
+	}
+	tests := []struct {
+		name   string
+		change func(b []byte) []byte
+		want   func(d *PCIDevice)
+	}{
+		{"whole", func(b []byte) []byte { return b }, func(*PCIDevice) {}},
+		{"longer than config space is", func(b []byte) []byte { return append(b, 1) }, func(*PCIDevice) {}},
+		{
+			"several functions",
+			func(b []byte) []byte { b[0x0e] |= 0x80; return b },
+			func(*PCIDevice) {},
+		},
+		{
+			"nothing",
+			func([]byte) []byte { return nil },
+			func(d *PCIDevice) { *d = PCIDevice{} },
+		},
+		{
+			"all ones",
+			func(b []byte) []byte { return slices.Repeat([]byte{0xff}, len(b)) },
+			func(d *PCIDevice) { *d = PCIDevice{OffBus: true} },
+		},
+		{
+			"all zeros",
+			func(b []byte) []byte { return make([]byte, len(b)) },
+			func(d *PCIDevice) { *d = PCIDevice{ConfigBytes: 4096} },
+		},
+		{
+			"a header that is cut off",
+			func(b []byte) []byte { return b[:10] },
+			func(d *PCIDevice) { *d = PCIDevice{ConfigBytes: 10} },
+		},
+		{
+			"ids of a virtual function",
+			func(b []byte) []byte { copy(b, "\xff\xff\xff\xff"); return b },
+			func(*PCIDevice) {},
+		},
+		{
+			"capabilities in a loop behind PCIe",
+			func(b []byte) []byte { b[0x61] = 0x40; return b },
+			func(*PCIDevice) {},
+		},
+		{
+			"capabilities that point into the header",
+			func(b []byte) []byte { b[0x41] = 0x10; return b },
+			func(d *PCIDevice) { *d = PCIDevice{ConfigBytes: 4096, HeaderType: new(1)} },
+		},
+		{
+			"extended capabilities in a loop",
+			func(b []byte) []byte { put32(b, 0x220, 0x0015|1<<16|0x1c0<<20); return b },
+			func(d *PCIDevice) { d.Extended = false },
+		},
+		{
+			"extended capabilities of zeros",
+			func(b []byte) []byte { clear(b[0x100:]); return b },
+			func(d *PCIDevice) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil },
+		},
+		{
+			"extended capabilities of ones",
+			func(b []byte) []byte { copy(b[0x100:], slices.Repeat([]byte{0xff}, 4096-256)); return b },
+			func(d *PCIDevice) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil },
+		},
+		{
+			"reserved link speed and width",
+			func(b []byte) []byte { b[0x72], b[0x73] = 0xff, 0xff; return b },
+			func(d *PCIDevice) { d.Link.SpeedGTs, d.Link.Width = 0, 0 },
+		},
+		{
+			"reserved payload sizes",
+			func(b []byte) []byte { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b },
+			func(d *PCIDevice) {
+				d.MaxPayloadSupportedBytes, d.MaxPayloadBytes, d.ReadRequestBytes, d.RelaxedOrdering = 0, 0, 0, new(false)
+			},
+		},
+		{
+			"largest resizable BAR in the upper half of control",
+			func(b []byte) []byte { put32(b, 0x220+0x08, 1<<16|13<<8|1<<5|2); return b },
+			func(d *PCIDevice) { d.ResizableBARs[0].MaxBytes = 1 << 48 },
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var got PCIDevice
+			got.readConfig(test.change(configOf()))
+			want := full
+			want.Link = new(*full.Link)
+			want.ResizableBARs = slices.Clone(full.ResizableBARs)
+			test.want(&want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("device (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func put32(b []byte, at int, v uint32) {
+	b[at], b[at+1], b[at+2], b[at+3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
+}
+
+func TestParseResource(t *testing.T) {
+	tests := []struct {
+		name, in string
+		want     []BAR
+	}{
+		{"empty", "", []BAR{}},
+		{
+			"64-bit windows take two lines",
+			"0x0000104002000000 0x0000104002ffffff 0x000000000014220c\n0x0 0x0 0x0\n0x0000100000000000 0x0000103fffffffff 0x000000000014220c\n",
+			[]BAR{
+				{Index: 0, SizeBytes: 16 << 20, Prefetchable: true, Is64Bit: true},
+				{Index: 2, SizeBytes: 256 << 30, Prefetchable: true, Is64Bit: true},
+			},
+		},
+		{
+			"I/O, 32 bits",
+			"0x00000000f6000000 0x00000000f6ffffff 0x0000000000040200\n0x000000000000e000 0x000000000000e07f 0x0000000000040101\n",
+			[]BAR{{Index: 0, SizeBytes: 16 << 20}, {Index: 1, SizeBytes: 128, IO: true}},
+		},
+		{
+			"no room",
+			"0x0000000000000000 0x0000001fffffffff 0x000000002014220c\n",
+			[]BAR{{Index: 0, SizeBytes: 128 << 30, Unassigned: true, Prefetchable: true, Is64Bit: true}},
+		},
+		{"the ROM is no BAR", "0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0x1000 0x1fff 0x200\n", []BAR{}},
+		{"garbage", "x y z\n1 2\n0x2000 0x1000 0x200\n0x0 0xffffffffffffffff 0x200\n", []BAR{}},
+	}
+	for _, test := range tests {
+		if diff := cmp.Diff(test.want, parseResource([]byte(test.in))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestParseLink(t *testing.T) {
+	speeds := map[string]float64{
+		"32.0 GT/s PCIe": 32, "8 GT/s": 8, "2.5 GT/s": 2.5, "64.0 GT/s PCIe": 64,
+		"Unknown": 0, "Unknown speed": 0, "": 0, "NaN": 0, "7 GT/s": 0,
+	}
+	for in, want := range speeds {
+		if got := parseLinkSpeed(in); got != want {
+			t.Errorf("speed %q = %g, want %g", in, got, want)
+		}
+	}
+	widths := map[string]int{"16": 16, "1": 1, "0": 0, "63": 0, "255": 0, "x16": 0}
+	for in, want := range widths {
+		if got := parseLinkWidth(in); got != want {
+			t.Errorf("width %q = %d, want %d", in, got, want)
+		}
+	}
+}
+
+func TestParseAERTotal(t *testing.T) {
+	tests := []struct {
+		in   string
+		want *int64
+	}{
+		{"RxErr 3\nBadTLP 4\nTOTAL_ERR_COR 7\n", new(int64(7))},
+		{"TOTAL_ERR_FATAL 0\n", new(int64(0))},
+		{"RxErr 3\n", nil},
+		{"TOTAL_ERR_COR many\n", nil},
+		{"", nil},
+	}
+	for _, test := range tests {
+		if diff := cmp.Diff(test.want, parseAERTotal([]byte(test.in))); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", test.in, diff)
+		}
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	f.Add(configOf())
+	f.Add(configOf()[:256])
+	f.Add(configOf()[:64])
+	f.Add(slices.Repeat([]byte{0xff}, 64))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var d PCIDevice
+		d.readConfig(b)
+		if d.ConfigBytes > min(len(b), 4096) {
+			t.Errorf("%d bytes of %d read", d.ConfigBytes, len(b))
+		}
+		if d.Extended && d.ConfigBytes <= 256 {
+			t.Errorf("extended space read from %d bytes", d.ConfigBytes)
+		}
+		if l := d.Link; l != nil && (l.Width > 32 || l.MaxWidth > 32 || l.SpeedGTs > 64 || l.MaxSpeedGTs > 64) {
+			t.Errorf("link %+v", *l)
+		}
+		for _, bar := range d.ResizableBARs {
+			if bar.SizeBytes <= 0 || bar.MaxBytes < bar.SizeBytes || bar.Index > 5 {
+				t.Errorf("resizable BAR %+v", bar)
+			}
+		}
+	})
+}
+
+func FuzzResource(f *testing.F) {
+	f.Add([]byte("0x0000104002000000 0x0000104002ffffff 0x000000000014220c\n"))
+	f.Add([]byte("0x0 0xffffffffffffffff 0x200\n0 0 0\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, bar := range parseResource(b) {
+			if bar.SizeBytes <= 0 || bar.Index < 0 || bar.Index > 5 {
+				t.Errorf("BAR %+v", bar)
+			}
+		}
+		if total := parseAERTotal(b); total != nil && *total < 0 {
+			t.Errorf("AER total %d", *total)
+		}
+		if speed := parseLinkSpeed(string(b)); math.IsNaN(speed) || speed < 0 || speed > 64 {
+			t.Errorf("speed %g", speed)
+		}
+	})
+}
+
+func BenchmarkConfig(b *testing.B) {
+	config := configOf()
+	b.SetBytes(int64(len(config)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var d PCIDevice
+		d.readConfig(config)
+	}
+}

@@ -1,0 +1,470 @@
+package probe
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+)
+
+// Sizes and counts of the probe.
+const (
+	// copyBytes is one copy of a bandwidth test on a fast path: 1.4 ms at
+	// 396 GB/s. Between two copies of a stream lie about 4 µs (measured on
+	// H200: 387 GB/s with copies of 64 MiB, 394 with 256 MiB); nvbandwidth
+	// takes as much.
+	copyBytes = 512 << 20
+	// wakeBytes is the first copy, which wakes the link and tells its rate;
+	// a path slower than fastGBps is timed with as much.
+	wakeBytes = 64 << 20
+	fastGBps  = 100
+	// smBlocks for each multiprocessor and smThreads are the shape of the SM
+	// copies.
+	smBlocks, smThreads = 4, 512
+	// copyTimes is how many copies are timed together.
+	copyTimes = 3
+	// leastBytes is what is still worth copying on a GPU that is nearly full.
+	leastBytes = 1 << 20
+	// storeBytes is what the SM tests of the quick probe move.
+	storeBytes = 4 << 20
+	// hostBytes is what is compared on the host where no kernel runs.
+	hostBytes = 8 << 20
+	// attempts is how often a transfer that came out wrong is tried.
+	attempts = 3
+	// patience is how long one transfer may take: 64 MiB at 0.05 GB/s is
+	// 1.3 s, slower than the slowest host staging that was ever reported.
+	defaultPatience = 5 * time.Second
+)
+
+// startPatience is how long each step of starting the driver may take: without
+// persistence mode a machine with 16 GPUs brings each one up first, at a
+// second or two (nvidia-persistenced documentation).
+const startPatience = 60 * time.Second
+
+// errHang says that a stream did not come to its end in time.
+var errHang = errors.New("no end within the deadline")
+
+// The stages of a probe, beside those that bear the name of their test.
+const (
+	stageLibrary  = "load library"
+	stageInit     = "cuInit"
+	stageDevices  = "devices"
+	stageQuery    = "peer access query"
+	stageContexts = "contexts"
+	stageMemory   = "memory"
+	stagePeers    = "peer access"
+	stageKernels  = "kernels"
+	stageCleanup  = "cleanup"
+)
+
+// message is what the child sends; exactly one field is set.
+type message struct {
+	Stage    string    `json:"stage,omitempty"`
+	Library  *library  `json:"library,omitempty"`
+	Device   *Device   `json:"device,omitempty"`
+	Peer     *Peer     `json:"peer,omitempty"`
+	SMTests  string    `json:"sm_tests,omitempty"`
+	Begin    *Transfer `json:"begin,omitempty"`
+	Transfer *Transfer `json:"transfer,omitempty"`
+	Failure  *failure  `json:"failure,omitempty"`
+	Await    bool      `json:"await,omitempty"`
+	Ended    *bool     `json:"ended,omitempty"` // True when nothing is left to do.
+}
+
+type library struct {
+	Path    string `json:"path"`
+	Version string `json:"version"`
+}
+
+// failure stops a probe as a whole.
+type failure struct {
+	Outcome   Outcome `json:"outcome"`
+	Reason    string  `json:"reason"`
+	ErrorCode int     `json:"error_code,omitempty"`
+	ErrorName string  `json:"error_name,omitempty"`
+}
+
+// order is what the child is asked to do.
+type order struct {
+	Mode Mode `json:"mode"`
+	// Patience bounds one transfer.
+	Patience time.Duration `json:"patience"`
+	// Skip are the transfers that an earlier child has already tried, by
+	// Transfer.key.
+	Skip []string `json:"skip,omitempty"`
+	// Await makes the child wait for word which GPUs are busy before it
+	// touches one.
+	Await bool `json:"await,omitempty"`
+	// Leave are GPUs that are to be left alone.
+	Leave []string `json:"leave,omitempty"`
+	// Suspects are pairs that came out wrong in an earlier child.
+	Suspects [][2]string `json:"suspects,omitempty"`
+}
+
+// key names a transfer within one probe.
+func (t *Transfer) key() string {
+	return t.Test + " " + t.Source + " " + t.Destination + " " + t.Way
+}
+
+// gpu is a GPU that is ready for transfers.
+type gpu struct {
+	Device
+	handle  cuda.Device
+	context cuda.Context
+	// streams: the first is the GPU's own, the others carry the transfers to
+	// each peer when all run at once.
+	streams  []cuda.Stream
+	from, to cuda.Event
+	// out is sent from, in is received into; each holds size bytes. result
+	// holds what kernels report, flags what they exchange.
+	out, in, result, flags cuda.Pointer
+	size                   uint64
+	peers                  map[int]bool // By index: peer access is on.
+	kernels                map[string]cuda.Function
+	sms                    uint32
+	pinned                 []byte // For small answers and, without kernels, for data.
+}
+
+// engine drives the transfers. All of it runs on one thread.
+type engine struct {
+	d        *cuda.Driver
+	order    order
+	send     func(message)
+	copies   []Transfer // The copies that came out right, with their rates.
+	skip     map[string]bool
+	gpus     []*gpu
+	seeds    []uint64    // All that were used, to tell foreign data.
+	suspects [][2]string // Pairs that came out wrong.
+	noSM     string      // Why no kernel can be run.
+	broken   error       // A context is lost: nothing more can be done here.
+	staging  []byte      // Pinned, for the control arm.
+	// askBusy waits for word which GPUs are busy, by address, and with what.
+	askBusy func() (map[string]string, error)
+}
+
+func newEngine(o order, send func(message)) *engine {
+	e := &engine{order: o, send: send, skip: make(map[string]bool, len(o.Skip))}
+	for _, key := range o.Skip {
+		e.skip[key] = true
+	}
+	return e
+}
+
+// run does the whole probe and sends what it finds. It reports false when a
+// transfer left a context unusable, so that the rest needs a new process.
+func (e *engine) run() (whole bool) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if f := e.prepare(); f != nil {
+		e.send(message{Failure: f})
+		return true
+	}
+	for _, p := range plan(e.order.Mode) {
+		e.stage(p.stage)
+		p.run(e)
+		if e.broken != nil {
+			return false
+		}
+	}
+	e.stage(stageCleanup)
+	e.release()
+	return true
+}
+
+func (e *engine) stage(name string) { e.send(message{Stage: name}) }
+
+// fail makes a failure of an error of the driver.
+func fail(err error) *failure {
+	f := &failure{Outcome: Error, Reason: err.Error()}
+	var ce *cuda.Error
+	switch {
+	case errors.As(err, &ce):
+		f.ErrorCode, f.ErrorName = int(ce.Result), ce.Name
+	case errors.Is(err, errHang):
+		f.Outcome = Hang
+	case errors.Is(err, cuda.ErrMissing):
+		f.Outcome = Unknown
+	}
+	return f
+}
+
+// prepare starts the driver and makes the GPUs ready.
+func (e *engine) prepare() *failure {
+	e.stage(stageLibrary)
+	d, err := cuda.Load()
+	if err != nil {
+		return &failure{Outcome: Unknown, Reason: err.Error()}
+	}
+	e.d = d
+	if missing := d.Missing(); len(missing) > 0 {
+		return &failure{Outcome: Unknown, Reason: fmt.Sprintf("%s lacks %v: it is too old for the probe, or no driver library", cuda.Library, missing)}
+	}
+	lib := &library{}
+	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
+		lib.Path = cuda.Path(maps)
+	}
+	e.stage(stageInit)
+	if err := d.Init(); err != nil {
+		e.send(message{Library: lib})
+		return fail(err)
+	}
+	if v, err := d.Version(); err == nil {
+		lib.Version = v
+	}
+	e.send(message{Library: lib})
+	e.stage(stageDevices)
+	if f := e.devices(); f != nil {
+		return f
+	}
+	e.stage(stageQuery)
+	e.queryPeers()
+	if e.order.Await {
+		e.send(message{Await: true})
+		busy, err := e.askBusy()
+		if err != nil {
+			return &failure{Outcome: Unknown, Reason: err.Error()}
+		}
+		for _, g := range e.gpus {
+			if why, is := busy[g.Address]; is {
+				g.Outcome, g.Reason = Unknown, why
+			}
+		}
+	}
+	for _, g := range e.gpus {
+		if slices.Contains(e.order.Leave, g.Address) {
+			g.Outcome, g.Reason = Unknown, "left alone"
+		}
+	}
+	e.ready()
+	return nil
+}
+
+// devices lists the GPUs.
+func (e *engine) devices() *failure {
+	handles, err := e.d.Devices()
+	if err != nil {
+		return fail(err)
+	}
+	for i, h := range handles {
+		g := &gpu{handle: h, Device: Device{Ordinal: i, Outcome: OK}}
+		if g.Address, err = e.d.Address(h); err != nil {
+			return fail(err)
+		}
+		g.Name, _ = e.d.Name(h)
+		major, err1 := e.d.Attribute(cuda.AttributeComputeMajor, h)
+		minor, err2 := e.d.Attribute(cuda.AttributeComputeMinor, h)
+		if err1 == nil && err2 == nil {
+			g.ComputeCapability = fmt.Sprintf("%d.%d", major, minor)
+		}
+		if n, err := e.d.TotalMemory(h); err == nil {
+			g.MemoryBytes = int64(n)
+		}
+		if n, err := e.d.Attribute(cuda.AttributeMultiprocessors, h); err == nil {
+			g.sms = uint32(n)
+		}
+		g.sms = cmp.Or(g.sms, 1)
+		e.gpus = append(e.gpus, g)
+	}
+	return nil
+}
+
+// queryPeers asks the driver about every ordered pair.
+func (e *engine) queryPeers() {
+	for i, a := range e.gpus {
+		for j, b := range e.gpus {
+			if i == j {
+				continue
+			}
+			p := &Peer{Source: a.Address, Destination: b.Address}
+			if can, err := e.d.CanAccessPeer(a.handle, b.handle); err == nil {
+				p.Access = &can
+				if can {
+					if a.peers == nil {
+						a.peers = make(map[int]bool)
+					}
+					a.peers[j] = false // Possible, not yet on.
+				}
+			}
+			if v, err := e.d.PeerAttribute(cuda.PeerPerformanceRank, a.handle, b.handle); err == nil {
+				p.PerformanceRank = &v
+			}
+			p.NativeAtomics = e.peerFlag(cuda.PeerNativeAtomics, a, b)
+			p.ArrayAccess = e.peerFlag(cuda.PeerArrayAccess, a, b)
+			e.send(message{Peer: p})
+		}
+	}
+}
+
+func (e *engine) peerFlag(a cuda.PeerAttribute, src, dst *gpu) *bool {
+	v, err := e.d.PeerAttribute(a, src.handle, dst.handle)
+	if err != nil {
+		return nil
+	}
+	yes := v != 0
+	return &yes
+}
+
+// ready makes every GPU ready that can be. Each step is done for all GPUs,
+// side by side where the driver allows it, before the next one.
+func (e *engine) ready() {
+	e.stage(stageContexts)
+	e.forAll(func(g *gpu) (err error) {
+		g.context, err = e.d.Retain(g.handle)
+		return err
+	})
+	e.stage(stageMemory)
+	e.forAll(e.allocate)
+	e.stage(stagePeers)
+	e.forAll(e.enablePeers)
+	e.stage(stageKernels)
+	e.loadKernels()
+	for _, g := range e.gpus {
+		e.send(message{Device: &g.Device})
+	}
+}
+
+// forAll runs a step for each GPU that is still good, each on a thread of its
+// own, and notes those for which it fails.
+func (e *engine) forAll(step func(*gpu) error) {
+	var wg sync.WaitGroup
+	for _, g := range e.gpus {
+		if g.Outcome != OK {
+			continue
+		}
+		wg.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			if g.context != 0 {
+				if err := e.d.SetCurrent(g.context); err != nil {
+					g.lose(err)
+					return
+				}
+			}
+			if err := step(g); err != nil {
+				g.lose(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// lose notes why a GPU takes no part.
+func (g *gpu) lose(err error) {
+	f := fail(err)
+	g.Outcome, g.Reason, g.ErrorCode, g.ErrorName = f.Outcome, f.Reason, f.ErrorCode, f.ErrorName
+}
+
+// allocate takes a GPU's memory, streams and events. On a GPU that is nearly
+// full it makes do with less.
+func (e *engine) allocate(g *gpu) error {
+	var err error
+	for g.size = copyBytes; ; g.size /= 2 {
+		if g.out, err = e.d.Alloc(2*g.size + 4096); err == nil {
+			break
+		}
+		if !errors.Is(err, cuda.OutOfMemory) || g.size/2 < leastBytes {
+			return err
+		}
+	}
+	g.in = g.out + cuda.Pointer(g.size)
+	g.result = g.in + cuda.Pointer(g.size)
+	g.flags = g.result + 2048
+	if g.pinned, err = e.d.AllocHost(4096); err != nil {
+		return err
+	}
+	if g.from, err = e.d.NewEvent(); err != nil {
+		return err
+	}
+	if g.to, err = e.d.NewEvent(); err != nil {
+		return err
+	}
+	s, err := e.d.NewStream()
+	g.streams = []cuda.Stream{s}
+	return err
+}
+
+// enablePeers switches peer access on towards every GPU that is ready.
+func (e *engine) enablePeers(g *gpu) error {
+	for _, j := range slices.Sorted(maps.Keys(g.peers)) {
+		if e.gpus[j].context == 0 {
+			continue
+		}
+		if err := e.d.EnablePeer(e.gpus[j].context); err != nil {
+			t := Transfer{Test: TestCopy, Source: g.Address, Destination: e.gpus[j].Address}
+			t.fail(err)
+			e.report(&t)
+			continue
+		}
+		g.peers[j] = true
+	}
+	return nil
+}
+
+// loadKernels gives the kernels to the driver's compiler. Where it has none
+// the copies are compared on the host.
+func (e *engine) loadKernels() {
+	var mu sync.Mutex
+	e.forAll(func(g *gpu) error {
+		m, err := e.d.LoadModule(ptx)
+		g.kernels = make(map[string]cuda.Function)
+		for _, name := range []string{"gd_fill", "gd_verify", "gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
+			if err == nil {
+				g.kernels[name], err = e.d.Function(m, name)
+			}
+		}
+		if err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			g.kernels = nil
+			e.noSM = fmt.Sprintf("no kernel can be run on %s: %v", g.Address, err)
+		}
+		return nil
+	})
+	if e.noSM != "" {
+		e.send(message{SMTests: e.noSM})
+		for _, g := range e.gpus {
+			g.kernels = nil
+		}
+	}
+}
+
+// release gives back what was taken. Whatever it leaves, the end of the
+// process does.
+func (e *engine) release() {
+	for _, g := range e.gpus {
+		if g.context == 0 || e.d.SetCurrent(g.context) != nil {
+			continue
+		}
+		if g.out != 0 {
+			_ = e.d.Free(g.out) // The process ends anyway.
+		}
+	}
+}
+
+// wait waits for the end of a stream of a GPU, polling so that a hang is
+// seen from here.
+func (e *engine) wait(g *gpu, s cuda.Stream) error {
+	deadline := time.Now().Add(e.order.Patience)
+	if err := e.d.SetCurrent(g.context); err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		done, err := e.d.Done(s)
+		if done || err != nil {
+			return err
+		}
+		if n > 200 { // Short transfers are polled without a pause.
+			time.Sleep(20 * time.Microsecond)
+			if time.Now().After(deadline) {
+				return errHang
+			}
+		}
+	}
+}

@@ -1,0 +1,477 @@
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+)
+
+// Sizes and counts of the full probe.
+const (
+	// bothTimes is how many copies each direction times: the two directions
+	// start some 10 µs apart, which must not show.
+	bothTimes = 16
+	// rounds is how often a handshake goes there and back, and shakeBound how
+	// long it may take: a round takes some µs.
+	rounds     = 1000
+	shakeBound = time.Second
+	// chaseStride and chaseNodes lay out the list of the latency test: 2 MiB,
+	// every node in a cache line of its own (128 bytes at most).
+	chaseStride = 256
+	chaseNodes  = 8192
+	// atomicBlocks, atomicThreads and atomicAdds are the shape of the test of
+	// atomics.
+	atomicBlocks, atomicThreads, atomicAdds = 8, 32, 64
+	// stageBytes is one half of the buffer through which staged data goes.
+	stageBytes = 8 << 20
+	// controls bounds how many pairs the quick probe tries through the host.
+	controls = 8
+)
+
+// bidirectional has both copy engines write at once.
+func (e *engine) bidirectional(t *Transfer, a, b *gpu, seed uint64) error {
+	n := min(a.size, b.size)
+	if a.kernels == nil || b.kernels == nil {
+		n = min(n, hostBytes)
+	}
+	t.Bytes = int64(n)
+	back := seed ^ 1<<63 // The other direction's own pattern.
+	e.seeds = append(e.seeds, back)
+	if err := e.lay(a, b, n, seed); err != nil {
+		return err
+	}
+	if err := e.lay(b, a, n, back); err != nil {
+		return err
+	}
+	if err := e.begin(a, bothTimes, func(s cuda.Stream) error { return e.d.Copy(b.in, a.out, n, s) }); err != nil {
+		return err
+	}
+	if err := e.begin(b, bothTimes, func(s cuda.Stream) error { return e.d.Copy(a.in, b.out, n, s) }); err != nil {
+		return err
+	}
+	there, err := e.end(a)
+	if err != nil {
+		return err
+	}
+	andBack, err := e.end(b)
+	if err != nil {
+		return err
+	}
+	if x, y := rate(bothTimes*n, there), rate(bothTimes*n, andBack); x != nil && y != nil {
+		sum := *x + *y
+		t.GBps = &sum
+	}
+	if err := e.verify(t, b, b.in, n, seed); err != nil || t.Outcome != OK {
+		return err
+	}
+	return e.verify(t, a, a.in, n, back)
+}
+
+// lane is one transfer of the test in which all run at once.
+type lane struct {
+	t        *Transfer
+	a, b     *gpu
+	out, in  cuda.Pointer
+	seed     uint64
+	stream   cuda.Stream
+	from, to cuda.Event
+}
+
+// allAtOnce has every GPU write to every peer at the same time.
+func (e *engine) allAtOnce() {
+	lanes, n := e.lanes()
+	for _, l := range lanes {
+		e.send(message{Begin: l.t})
+	}
+	if err := e.race(lanes, n); err != nil {
+		for _, l := range lanes {
+			if l.t.Outcome == OK && l.t.Verified == "" {
+				l.t.fail(err)
+			}
+		}
+		e.broken = e.usable(err, e.alive()...)
+	}
+	for _, l := range lanes {
+		e.report(l.t)
+	}
+}
+
+// alive are the GPUs that take part.
+func (e *engine) alive() []*gpu {
+	var alive []*gpu
+	for _, g := range e.gpus {
+		if g.Outcome == OK {
+			alive = append(alive, g)
+		}
+	}
+	return alive
+}
+
+// lanes cuts the buffers so that each ordered pair has a part of its own at
+// either end, and returns its size.
+func (e *engine) lanes() ([]*lane, uint64) {
+	n := uint64(copyBytes)
+	for _, g := range e.alive() {
+		n = min(n, g.size)
+		if g.kernels == nil {
+			n = min(n, hostBytes)
+		}
+	}
+	n = n / uint64(max(1, len(e.gpus))) &^ 4095
+	var lanes []*lane
+	for i, a := range e.gpus {
+		for j, b := range e.gpus {
+			t := &Transfer{Test: TestAllAtOnce, Source: a.Address, Destination: b.Address, Outcome: OK, Bytes: int64(n)}
+			if i == j || a.Outcome != OK || b.Outcome != OK || a.access(j) != fullAccess || e.skip[t.key()] {
+				continue
+			}
+			lanes = append(lanes, &lane{
+				t: t, a: a, b: b, seed: e.seed(TestAllAtOnce, i, j, 0),
+				out: a.out + cuda.Pointer(uint64(j)*n), in: b.in + cuda.Pointer(uint64(i)*n),
+			})
+		}
+	}
+	return lanes, n
+}
+
+// race runs all lanes and verifies each.
+func (e *engine) race(lanes []*lane, n uint64) error {
+	for _, l := range lanes {
+		if err := e.prepareLane(l, n); err != nil {
+			return err
+		}
+	}
+	for _, l := range lanes {
+		if err := e.wait(l.a, l.a.streams[0]); err != nil {
+			return err
+		}
+	}
+	for _, l := range lanes {
+		if err := e.d.SetCurrent(l.a.context); err != nil {
+			return err
+		}
+		if err := e.d.Record(l.from, l.stream); err != nil {
+			return err
+		}
+		for range bothTimes {
+			if err := e.d.Copy(l.in, l.out, n, l.stream); err != nil {
+				return err
+			}
+		}
+		if err := e.d.Record(l.to, l.stream); err != nil {
+			return err
+		}
+	}
+	for _, l := range lanes {
+		if err := e.wait(l.a, l.stream); err != nil {
+			return err
+		}
+	}
+	for _, l := range lanes {
+		if err := e.d.SetCurrent(l.a.context); err != nil {
+			return err
+		}
+		seconds, err := e.d.Seconds(l.from, l.to)
+		if err != nil {
+			return err
+		}
+		l.t.GBps = rate(bothTimes*n, seconds)
+		if err := e.verify(l.t, l.b, l.in, n, l.seed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepareLane fills and poisons a lane's parts and makes its stream.
+func (e *engine) prepareLane(l *lane, n uint64) error {
+	if err := e.fill(l.a, l.out, n, l.seed); err != nil {
+		return err
+	}
+	if err := e.blank(l.b, l.in, n); err != nil {
+		return err
+	}
+	if err := e.d.SetCurrent(l.a.context); err != nil {
+		return err
+	}
+	var err error
+	if l.stream, err = e.d.NewStream(); err != nil {
+		return err
+	}
+	if l.from, err = e.d.NewEvent(); err != nil {
+		return err
+	}
+	l.to, err = e.d.NewEvent()
+	return err
+}
+
+// zeroFlags clears what a GPU's kernels exchange and report.
+func (e *engine) zeroFlags(gpus ...*gpu) error {
+	for _, g := range gpus {
+		if err := e.d.SetCurrent(g.context); err != nil {
+			return err
+		}
+		if err := e.d.Set32(g.result, 0, 1024, g.streams[0]); err != nil {
+			return err
+		}
+		if err := e.wait(g, g.streams[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// words reads so many words of 8 bytes from a GPU's memory.
+func (e *engine) words(g *gpu, p cuda.Pointer, count int) ([]uint64, error) {
+	if err := e.d.SetCurrent(g.context); err != nil {
+		return nil, err
+	}
+	b := g.pinned[:8*count]
+	if err := e.d.CopyToHost(b, p, g.streams[0]); err != nil {
+		return nil, err
+	}
+	if err := e.wait(g, g.streams[0]); err != nil {
+		return nil, err
+	}
+	words := make([]uint64, count)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return words, nil
+}
+
+// handshake lets a kernel on each GPU answer the other's stores. Both kernels
+// are bounded, so a store that is never seen ends the test, not the GPU.
+func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
+	if err := e.zeroFlags(a, b); err != nil {
+		return err
+	}
+	for _, side := range []struct {
+		g, peer *gpu
+		first   uint64
+	}{{a, b, 1}, {b, a, 0}} {
+		if err := e.d.SetCurrent(side.g.context); err != nil {
+			return err
+		}
+		if err := e.d.Launch(side.g.kernels["gd_handshake"], 1, 1, side.g.streams[0],
+			uint64(side.g.flags), uint64(side.peer.flags), rounds, side.first, uint64(shakeBound.Nanoseconds()), uint64(side.g.result)); err != nil {
+			return err
+		}
+	}
+	for _, g := range []*gpu{a, b} {
+		if err := e.wait(g, g.streams[0]); err != nil {
+			return err
+		}
+	}
+	first, err := e.words(a, a.result, 2)
+	if err != nil {
+		return err
+	}
+	second, err := e.words(b, b.result, 2)
+	if err != nil {
+		return err
+	}
+	if first[0] == rounds && second[0] == rounds {
+		us := float64(first[1]) / 1e3 / rounds
+		t.Microseconds = &us
+		return nil
+	}
+	// The first side stores the number of a round before it waits, so the
+	// one that is behind tells whose store was not seen.
+	from, to := a, b
+	if second[0] > first[0] {
+		from, to = b, a
+	}
+	t.Outcome = Hang
+	t.Reason = fmt.Sprintf("%s did not see the store of %s in round %d of %d within %s", to.Address, from.Address, first[0]+1, rounds, shakeBound)
+	return nil
+}
+
+// latency has a follow pointers through the memory of b.
+func (e *engine) latency(t *Transfer, a, b *gpu, _ uint64) error {
+	list, err := e.hostBuffer(b, chaseNodes*chaseStride)
+	if err != nil {
+		return err
+	}
+	clear(list)
+	for i := range chaseNodes {
+		next := uint64(b.in) + uint64((i+1)%chaseNodes*chaseStride)
+		binary.LittleEndian.PutUint64(list[i*chaseStride:], next)
+	}
+	if err := e.d.SetCurrent(b.context); err != nil {
+		return err
+	}
+	if err := e.d.CopyToDevice(b.in, list, b.streams[0]); err != nil {
+		return err
+	}
+	if err := e.wait(b, b.streams[0]); err != nil {
+		return err
+	}
+	chase := func(s cuda.Stream) error {
+		return e.d.Launch(a.kernels["gd_chase"], 1, 1, s, uint64(b.in), chaseNodes, uint64(a.result))
+	}
+	if _, err := e.timed(a, 1, chase); err != nil {
+		return err
+	}
+	seconds, err := e.timed(a, 1, chase)
+	if err != nil {
+		return err
+	}
+	last, err := e.words(a, a.result, 1)
+	if err != nil {
+		return err
+	}
+	if last[0] != uint64(b.in) { // After a whole round the list leads back to its start.
+		t.Outcome, t.Reason = Corrupt, "loads from the peer's memory did not bring what stands there"
+		return nil
+	}
+	us := seconds * 1e6 / chaseNodes
+	t.Microseconds = &us
+	return nil
+}
+
+// atomics has both GPUs add to a counter in the memory of b at once.
+func (e *engine) atomics(t *Transfer, a, b *gpu, _ uint64) error {
+	if v, err := e.d.PeerAttribute(cuda.PeerNativeAtomics, a.handle, b.handle); err == nil && v == 0 {
+		t.Outcome, t.Reason = Unsupported, "the driver offers no native atomics for this pair"
+		return nil
+	}
+	if err := e.zeroFlags(b); err != nil {
+		return err
+	}
+	for _, g := range []*gpu{a, b} {
+		if err := e.d.SetCurrent(g.context); err != nil {
+			return err
+		}
+		if err := e.d.Launch(g.kernels["gd_atomics"], atomicBlocks, atomicThreads, g.streams[0], uint64(b.flags), atomicAdds); err != nil {
+			return err
+		}
+	}
+	for _, g := range []*gpu{a, b} {
+		if err := e.wait(g, g.streams[0]); err != nil {
+			return err
+		}
+	}
+	sum, err := e.words(b, b.flags, 1)
+	if err != nil {
+		return err
+	}
+	const want = 2 * atomicBlocks * atomicThreads * atomicAdds
+	if sum[0] != want {
+		t.Outcome, t.Reason = Corrupt, fmt.Sprintf("%d of %d additions arrived", sum[0], want)
+	}
+	t.Verified = "gpu"
+	return nil
+}
+
+// staged is the control arm: the data goes through pinned host memory, half a
+// buffer coming in while the other goes out.
+func (e *engine) staged(t *Transfer, a, b *gpu, seed uint64) error {
+	n := min(a.size, b.size, wakeBytes) / stageBytes * stageBytes
+	if a.kernels == nil || b.kernels == nil {
+		n = min(n, stageBytes)
+	}
+	if n == 0 {
+		t.Outcome, t.Reason = Unknown, "too little memory is free on one of the GPUs"
+		return nil
+	}
+	t.Bytes = int64(n)
+	if err := e.d.SetCurrent(a.context); err != nil {
+		return err
+	}
+	buffer, err := e.stagingBuffer()
+	if err != nil {
+		return err
+	}
+	if err := e.lay(a, b, n, seed); err != nil {
+		return err
+	}
+	start := time.Now()
+	for i := range n / stageBytes {
+		half := buffer[i%2*stageBytes:][:stageBytes]
+		at := cuda.Pointer(i * stageBytes)
+		if err := e.chunk(a, b, half, at, []cuda.Event{b.from, b.to}[i%2], i > 1); err != nil {
+			return err
+		}
+	}
+	if err := e.wait(b, b.streams[0]); err != nil {
+		return err
+	}
+	t.GBps = rate(n, time.Since(start).Seconds())
+	return e.verify(t, b, b.in, n, seed)
+}
+
+// chunk puts one chunk of a staged copy into the two streams. The event tells
+// when its half of the buffer is free again; one that was used is waited for.
+func (e *engine) chunk(a, b *gpu, half []byte, at cuda.Pointer, free cuda.Event, used bool) error {
+	if err := e.d.SetCurrent(a.context); err != nil {
+		return err
+	}
+	if used {
+		if err := e.d.Wait(a.streams[0], free); err != nil {
+			return err
+		}
+	}
+	if err := e.d.CopyToHost(half, a.out+at, a.streams[0]); err != nil {
+		return err
+	}
+	if err := e.d.Record(a.from, a.streams[0]); err != nil {
+		return err
+	}
+	if err := e.d.SetCurrent(b.context); err != nil {
+		return err
+	}
+	if err := e.d.Wait(b.streams[0], a.from); err != nil {
+		return err
+	}
+	if err := e.d.CopyToDevice(b.in+at, half, b.streams[0]); err != nil {
+		return err
+	}
+	return e.d.Record(free, b.streams[0])
+}
+
+// stagingBuffer returns pinned memory for two chunks.
+func (e *engine) stagingBuffer() ([]byte, error) {
+	if e.staging == nil {
+		b, err := e.d.AllocHost(2 * stageBytes)
+		if err != nil {
+			return nil, err
+		}
+		e.staging = b
+	}
+	return e.staging, nil
+}
+
+// control runs the control arm for pairs that came out wrong, unless it was
+// run for all.
+func (e *engine) control() {
+	if e.order.Mode == Full {
+		return
+	}
+	done := make(map[[2]string]bool)
+	for _, s := range slices.Concat(e.order.Suspects, e.suspects) {
+		if done[s] || len(done) == controls || e.broken != nil {
+			continue
+		}
+		done[s] = true
+		t := &Transfer{Test: TestStaged, Source: s[0], Destination: s[1], Outcome: OK}
+		i, j := e.index(s[0]), e.index(s[1])
+		if e.skip[t.key()] || i < 0 || j < 0 || e.gpus[i].Outcome != OK || e.gpus[j].Outcome != OK {
+			continue
+		}
+		e.attempt(t, test{name: TestStaged, run: e.staged}, i, j)
+		e.report(t)
+	}
+}
+
+func (e *engine) index(address string) int {
+	for i, g := range e.gpus {
+		if g.Address == address {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,100 @@
+package probe
+
+import (
+	"fmt"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+)
+
+// hostCopies copies between each GPU and pinned memory of each NUMA node, so
+// that a GPU's near node is told from its far one.
+func (e *engine) hostCopies() {
+	for _, node := range memoryNodes() {
+		b, name, free, err := nodeMemory(node, wakeBytes)
+		if err != nil {
+			continue // The kernel forbids to choose a node, or the node is full.
+		}
+		e.onNode(b, name)
+		free()
+		if e.broken != nil {
+			return
+		}
+	}
+}
+
+// onNode copies between every GPU and one buffer of host memory.
+func (e *engine) onNode(b []byte, name string) {
+	alive := e.alive()
+	if len(alive) == 0 || e.d.SetCurrent(alive[0].context) != nil {
+		return
+	}
+	if err := e.d.RegisterHost(b); err != nil {
+		return
+	}
+	for _, g := range alive {
+		for _, t := range []*Transfer{
+			{Test: TestHostToDevice, Source: name, Destination: g.Address, Outcome: OK},
+			{Test: TestDeviceToHost, Source: g.Address, Destination: name, Outcome: OK},
+		} {
+			if e.skip[t.key()] || e.broken != nil {
+				continue
+			}
+			e.send(message{Begin: t})
+			if err := e.hostCopy(t, g, b); err != nil {
+				t.fail(err)
+				e.broken = e.usable(err, g)
+			}
+			e.report(t)
+		}
+	}
+	if e.broken == nil && e.d.SetCurrent(alive[0].context) == nil {
+		_ = e.d.UnregisterHost(b) // The end of the process does it as well.
+	}
+}
+
+// hostCopy copies one way, times it and compares every byte.
+func (e *engine) hostCopy(t *Transfer, g *gpu, b []byte) error {
+	n := min(uint64(len(b)), g.size)
+	if g.kernels == nil {
+		n = min(n, hostBytes)
+	}
+	b = b[:n]
+	t.Bytes = int64(n)
+	s := e.seed(t.Test, e.index(g.Address), 0, 0)
+	toDevice := t.Test == TestHostToDevice
+	if toDevice {
+		fillHost(b, s)
+		if err := e.blank(g, g.in, n); err != nil {
+			return err
+		}
+	} else {
+		fillHost(b, poison)
+		if err := e.fill(g, g.in, n, s); err != nil {
+			return err
+		}
+	}
+	put := func() error {
+		if toDevice {
+			return e.d.CopyToDevice(g.in, b, g.streams[0])
+		}
+		return e.d.CopyToHost(b, g.in, g.streams[0])
+	}
+	if err := put(); err != nil {
+		return err
+	}
+	seconds, err := e.timed(g, copyTimes, func(cuda.Stream) error { return put() })
+	if err != nil {
+		return err
+	}
+	t.GBps = rate(n, seconds)
+	if toDevice {
+		return e.verify(t, g, g.in, n, s)
+	}
+	t.Verified = "host"
+	if c := compareHost(b, s); c.bad > 0 {
+		first := int64(8 * c.first)
+		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = Corrupt, int64(8*c.bad), &first, nil, "other"
+		t.Reason = fmt.Sprintf("%d of %d bytes in host memory are not what the GPU holds", t.BadBytes, n)
+	}
+	return nil
+}

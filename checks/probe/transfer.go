@@ -1,0 +1,465 @@
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+)
+
+// part is one part of a probe.
+type part struct {
+	stage string
+	run   func(*engine)
+}
+
+// plan is what a mode does, in order.
+func plan(m Mode) []part {
+	pairs := func(name string, x test, bind func(*engine) run) part {
+		return part{name, func(e *engine) {
+			x.name, x.run = name, bind(e)
+			e.eachPair(x)
+		}}
+	}
+	parts := []part{
+		pairs(TestCopy, test{}, func(e *engine) run { return e.copyWrite }),
+		{TestCopy, (*engine).timeAgain},
+		pairs(TestStore, test{kernels: true}, func(e *engine) run { return e.smStore }),
+		pairs(TestLoad, test{kernels: true, reads: true}, func(e *engine) run { return e.smLoad }),
+	}
+	if m == Full {
+		parts = append(parts,
+			pairs(TestCopyRead, test{reads: true}, func(e *engine) run { return e.copyRead }),
+			pairs(TestBidirectional, test{both: true, once: true}, func(e *engine) run { return e.bidirectional }),
+			part{TestAllAtOnce, (*engine).allAtOnce},
+			pairs(TestHandshake, test{kernels: true, both: true, once: true}, func(e *engine) run { return e.handshake }),
+			pairs(TestLatency, test{kernels: true}, func(e *engine) run { return e.latency }),
+			pairs(TestAtomics, test{kernels: true}, func(e *engine) run { return e.atomics }),
+			pairs(TestStaged, test{staged: true}, func(e *engine) run { return e.staged }),
+			part{TestInterprocess, (*engine).interprocess},
+			part{TestHostToDevice, (*engine).hostCopies},
+		)
+	}
+	// The control arm is worth its time where a pair came out wrong.
+	return append(parts, part{TestStaged, (*engine).control})
+}
+
+// fail notes an error of the driver, or a hang, as the outcome of a transfer.
+func (t *Transfer) fail(err error) {
+	f := fail(err)
+	t.Outcome, t.Reason, t.ErrorCode, t.ErrorName = f.Outcome, f.Reason, f.ErrorCode, f.ErrorName
+	t.GBps = nil
+}
+
+func (e *engine) report(t *Transfer) {
+	switch t.Outcome {
+	case Corrupt, Hang, Error:
+		e.suspects = append(e.suspects, [2]string{t.Source, t.Destination})
+	case OK:
+		if t.Test == TestCopy && t.GBps != nil {
+			e.copies = append(e.copies, *t)
+		}
+	case Slow, Unsupported, Unknown:
+	}
+	e.send(message{Transfer: t})
+}
+
+// tests gives each test a number, for the seeds.
+var tests = []string{
+	TestCopy, TestCopyRead, TestStore, TestLoad, TestBidirectional, TestAllAtOnce, TestStaged, TestInterprocess,
+	TestHostToDevice, TestDeviceToHost,
+}
+
+// test is one test of pairs.
+type test struct {
+	name string
+	// kernels is true when it needs the probe's kernels, both when it needs
+	// peer access in both directions, once when each unordered pair is tried
+	// once. reads is true when the destination drives.
+	kernels, both, once, reads bool
+	// staged is true when it needs no peer access at all.
+	staged bool
+	run    run
+}
+
+// run tries one transfer from a to b and notes in t what it finds. An error
+// is one of the driver's, or errHang.
+type run = func(t *Transfer, a, b *gpu, seed uint64) error
+
+// eachPair runs a test for every pair.
+func (e *engine) eachPair(x test) {
+	if x.kernels && e.noSM != "" {
+		return // Said once for all.
+	}
+	for i, a := range e.gpus {
+		for j, b := range e.gpus {
+			if i == j || e.broken != nil || (x.once && i > j) {
+				continue
+			}
+			t := &Transfer{Test: x.name, Source: a.Address, Destination: b.Address, Outcome: OK}
+			if e.skip[t.key()] {
+				continue
+			}
+			ab, ba := a.access(j), b.access(i)
+			if x.reads {
+				ab, ba = ba, ab
+			}
+			switch {
+			case a.Outcome != OK || b.Outcome != OK:
+				t.Outcome, t.Reason = Unknown, whyNot(a, b)
+			case x.staged:
+				e.attempt(t, x, i, j)
+			case ab == noAccess || (x.both && ba == noAccess):
+				t.Outcome, t.Reason = Unsupported, "the driver offers no peer access for this pair"
+			case ab == refusedAccess || (x.both && ba == refusedAccess):
+				continue // It was reported when switching it on failed.
+			default:
+				e.attempt(t, x, i, j)
+			}
+			e.report(t)
+		}
+	}
+}
+
+// access is what a GPU may do with another's memory.
+type access int
+
+const (
+	noAccess      access = iota // The driver offers none.
+	refusedAccess               // It was offered, and could not be switched on.
+	fullAccess
+)
+
+func (g *gpu) access(peer int) access {
+	on, offered := g.peers[peer]
+	switch {
+	case on:
+		return fullAccess
+	case offered:
+		return refusedAccess
+	}
+	return noAccess
+}
+
+// whyNot says why one of two GPUs takes no part.
+func whyNot(gpus ...*gpu) string {
+	for _, g := range gpus {
+		if g.Outcome != OK {
+			return g.Address + ": " + g.Reason
+		}
+	}
+	return ""
+}
+
+// attempt runs one test on one pair, again if it comes out wrong, and finds
+// out after an error whether the contexts can still be used.
+func (e *engine) attempt(t *Transfer, x test, i, j int) {
+	e.send(message{Begin: t})
+	a, b := e.gpus[i], e.gpus[j]
+	wrong := 0
+	for n := range attempts {
+		s := e.seed(x.name, i, j, n)
+		one := Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: OK}
+		if err := x.run(&one, a, b, s); err != nil {
+			one.fail(err)
+			*t = one
+			e.broken = e.usable(err, a, b)
+			return
+		}
+		if one.Outcome == Corrupt {
+			wrong++
+		}
+		if n == 0 || one.Outcome == Corrupt {
+			*t = one
+		}
+		if wrong == 0 {
+			return
+		}
+	}
+	t.Repeats = wrong
+	if wrong < attempts {
+		t.Reason = fmt.Sprintf("%s (%d of %d attempts)", t.Reason, wrong, attempts)
+	}
+}
+
+// seed returns the seed of an attempt and remembers whose it is.
+func (e *engine) seed(test string, i, j, attempt int) uint64 {
+	s := seed(slices.Index(tests, test), i, j, attempt)
+	e.seeds = append(e.seeds, s)
+	return s
+}
+
+// usable returns nil when both contexts still work after an error.
+func (e *engine) usable(err error, gpus ...*gpu) error {
+	for _, g := range gpus {
+		if e.d.SetCurrent(g.context) != nil || e.d.Set32(g.flags, 0, 1, g.streams[0]) != nil || e.wait(g, g.streams[0]) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill puts writing the pattern over n bytes at p into the GPU's stream.
+func (e *engine) fill(g *gpu, p cuda.Pointer, n, seed uint64) error {
+	if err := e.d.SetCurrent(g.context); err != nil {
+		return err
+	}
+	if g.kernels == nil {
+		b, err := e.hostBuffer(g, n)
+		if err != nil {
+			return err
+		}
+		fillHost(b, seed)
+		return e.d.CopyToDevice(p, b, g.streams[0])
+	}
+	return e.d.Launch(g.kernels["gd_fill"], g.sms*4, 512, g.streams[0], uint64(p), n/8, seed)
+}
+
+// hostBuffer returns at least n bytes of the GPU's pinned memory.
+func (e *engine) hostBuffer(g *gpu, n uint64) ([]byte, error) {
+	if uint64(len(g.pinned)) < n {
+		b, err := e.d.AllocHost(n)
+		if err != nil {
+			return nil, err
+		}
+		g.pinned = b
+	}
+	return g.pinned[:n], nil
+}
+
+// blank poisons n bytes at p and waits for the GPU's stream.
+func (e *engine) blank(g *gpu, p cuda.Pointer, n uint64) error {
+	if err := e.d.SetCurrent(g.context); err != nil {
+		return err
+	}
+	if err := e.d.Set32(p, poison32, n/4, g.streams[0]); err != nil {
+		return err
+	}
+	return e.wait(g, g.streams[0])
+}
+
+// verify has the owner compare n bytes at p with the pattern, and notes in
+// the transfer what it finds.
+func (e *engine) verify(t *Transfer, g *gpu, p cuda.Pointer, n, seed uint64) error {
+	if err := e.d.SetCurrent(g.context); err != nil {
+		return err
+	}
+	var c comparison
+	if g.kernels == nil {
+		b, err := e.hostBuffer(g, n)
+		if err != nil {
+			return err
+		}
+		clear(b)
+		if err := e.d.CopyToHost(b, p, g.streams[0]); err != nil {
+			return err
+		}
+		if err := e.wait(g, g.streams[0]); err != nil {
+			return err
+		}
+		t.Verified, c = "host", compareHost(b, seed)
+	} else {
+		words := []uint64{0, n / 8, 0, 0}
+		b := g.pinned[:32]
+		for i, w := range words {
+			binary.LittleEndian.PutUint64(b[8*i:], w)
+		}
+		if err := e.d.CopyToDevice(g.result, b, g.streams[0]); err != nil {
+			return err
+		}
+		if err := e.d.Launch(g.kernels["gd_verify"], g.sms*4, 512, g.streams[0], uint64(p), n/8, seed, poison, uint64(g.result)); err != nil {
+			return err
+		}
+		answer := g.pinned[64:96]
+		if err := e.d.CopyToHost(answer, g.result, g.streams[0]); err != nil {
+			return err
+		}
+		if err := e.wait(g, g.streams[0]); err != nil {
+			return err
+		}
+		word := func(i int) uint64 { return binary.LittleEndian.Uint64(answer[8*i:]) }
+		t.Verified, c = "gpu", comparison{bad: word(0), first: word(1), poison: word(2), zero: word(3)}
+	}
+	if c.bad == 0 {
+		return nil
+	}
+	t.Outcome, t.BadBytes, t.GBps = Corrupt, int64(8*c.bad), nil
+	first := int64(8 * c.first)
+	t.FirstBad = &first
+	t.Found = e.found(g, p, c)
+	t.Reason = fmt.Sprintf("the driver reported success, and %d of %d bytes are not what was sent, from offset %d on: %s",
+		t.BadBytes, n, first, foundWords[t.Found])
+	return nil
+}
+
+var foundWords = map[string]string{
+	"poison":  "what the destination held before is still there",
+	"zeros":   "zeros stand there",
+	"foreign": "data of another transfer stands there",
+	"other":   "something else stands there",
+}
+
+// found says what stands where the pattern should be.
+func (e *engine) found(g *gpu, p cuda.Pointer, c comparison) string {
+	switch {
+	case 2*c.poison > c.bad:
+		return "poison"
+	case 2*c.zero > c.bad:
+		return "zeros"
+	}
+	b := g.pinned[:8]
+	if e.d.CopyToHost(b, p+cuda.Pointer(8*c.first), g.streams[0]) != nil || e.wait(g, g.streams[0]) != nil {
+		return "other"
+	}
+	got := binary.LittleEndian.Uint64(b)
+	for _, s := range e.seeds {
+		if Pattern(s, c.first) == got {
+			return "foreign"
+		}
+	}
+	return "other"
+}
+
+// begin puts a transfer into the GPU's stream so many times, between two
+// events that take the time.
+func (e *engine) begin(g *gpu, times int, put func(cuda.Stream) error) error {
+	if err := e.d.SetCurrent(g.context); err != nil {
+		return err
+	}
+	if err := e.d.Record(g.from, g.streams[0]); err != nil {
+		return err
+	}
+	for range times {
+		if err := put(g.streams[0]); err != nil {
+			return err
+		}
+	}
+	return e.d.Record(g.to, g.streams[0])
+}
+
+// end waits for what begin began and returns the seconds that it took.
+func (e *engine) end(g *gpu) (float64, error) {
+	if err := e.wait(g, g.streams[0]); err != nil {
+		return 0, err
+	}
+	return e.d.Seconds(g.from, g.to)
+}
+
+// timed does both and returns the seconds of one of the times.
+func (e *engine) timed(g *gpu, times int, put func(cuda.Stream) error) (float64, error) {
+	if err := e.begin(g, times, put); err != nil {
+		return 0, err
+	}
+	seconds, err := e.end(g)
+	return seconds / float64(times), err
+}
+
+// rate is bytes in seconds as 10^9 bytes a second; nil when the clock did not
+// move.
+func rate(bytes uint64, seconds float64) *float64 {
+	if seconds <= 0 {
+		return nil
+	}
+	r := math.Round(float64(bytes)/seconds/1e7) / 100 // To 0.01 GB/s; the clock tells no more.
+	return &r
+}
+
+// lay fills n bytes of a's out buffer, poisons as many of b's in buffer and
+// waits for both.
+func (e *engine) lay(a, b *gpu, n, seed uint64) error {
+	if err := e.fill(a, a.out, n, seed); err != nil {
+		return err
+	}
+	if err := e.blank(b, b.in, n); err != nil {
+		return err
+	}
+	return e.wait(a, a.streams[0])
+}
+
+// move moves data from a to b, driven by one of the two, has the owner verify
+// every byte, and notes the rate. The first copy wakes the link and tells how
+// much is worth timing.
+func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(n uint64, s cuda.Stream) error) error {
+	limit := min(a.size, b.size)
+	if driver.kernels == nil {
+		limit = min(limit, hostBytes)
+	}
+	n := min(limit, wakeBytes)
+	if e.order.Mode == Quick && (t.Test == TestStore || t.Test == TestLoad) {
+		n = min(limit, storeBytes)
+	}
+	t.Bytes = int64(n)
+	if err := e.lay(a, b, n, seed); err != nil {
+		return err
+	}
+	seconds, err := e.timed(driver, 1, func(s cuda.Stream) error { return put(n, s) })
+	if err != nil {
+		return err
+	}
+	if err := e.verify(t, b, b.in, n, seed); err != nil || t.Outcome != OK || n == storeBytes {
+		return err
+	}
+	if r := rate(n, seconds); r != nil && *r > fastGBps && limit > n {
+		n = limit
+		t.Bytes = int64(n)
+		if err := e.lay(a, b, n, seed); err != nil {
+			return err
+		}
+	}
+	seconds, err = e.timed(driver, copyTimes, func(s cuda.Stream) error { return put(n, s) })
+	if err != nil {
+		return err
+	}
+	t.GBps = rate(n, seconds)
+	return e.verify(t, b, b.in, n, seed)
+}
+
+// timeAgain times those copies once more that were slower than others by more
+// than straggler: a single dip is no property of the path. The better rate
+// stands.
+func (e *engine) timeAgain() {
+	const straggler = 0.9 // Pairs of one fabric differ by less than 1 % (8 x H200: 395 to 396 GB/s).
+	best := 0.0
+	for _, t := range e.copies {
+		best = max(best, *t.GBps)
+	}
+	for _, t := range e.copies {
+		if *t.GBps >= straggler*best || e.broken != nil {
+			continue
+		}
+		i, j := e.index(t.Source), e.index(t.Destination)
+		again := Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: OK}
+		e.attempt(&again, test{name: TestCopy, run: e.copyWrite}, i, j)
+		if again.Outcome == OK && again.GBps != nil {
+			rate := max(*t.GBps, *again.GBps)
+			again.GBps = &rate
+		}
+		e.report(&again)
+	}
+}
+
+// copyWrite has the copy engine of a write to b.
+func (e *engine) copyWrite(t *Transfer, a, b *gpu, seed uint64) error {
+	return e.move(t, a, a, b, seed, func(n uint64, s cuda.Stream) error { return e.d.Copy(b.in, a.out, n, s) })
+}
+
+// copyRead has the copy engine of b read from a.
+func (e *engine) copyRead(t *Transfer, a, b *gpu, seed uint64) error {
+	return e.move(t, b, a, b, seed, func(n uint64, s cuda.Stream) error { return e.d.Copy(b.in, a.out, n, s) })
+}
+
+// smStore has the SMs of a store to b.
+func (e *engine) smStore(t *Transfer, a, b *gpu, seed uint64) error {
+	return e.smCopy(t, a, a, b, seed)
+}
+
+// smLoad has the SMs of b load from a.
+func (e *engine) smLoad(t *Transfer, a, b *gpu, seed uint64) error { return e.smCopy(t, b, a, b, seed) }
+
+func (e *engine) smCopy(t *Transfer, driver, a, b *gpu, seed uint64) error {
+	return e.move(t, driver, a, b, seed, func(n uint64, s cuda.Stream) error {
+		return e.d.Launch(driver.kernels["gd_copy"], driver.sms*smBlocks, smThreads, s, uint64(b.in), uint64(a.out), n/16)
+	})
+}

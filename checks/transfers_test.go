@@ -1,0 +1,124 @@
+package checks
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// TestExpect holds what each kind of path is expected to carry. The rates are
+// those of healthy machines, and of the faults that the thresholds are for.
+func TestExpect(t *testing.T) {
+	const a, b = "0000:06:00.0", "0000:07:00.0"
+	pcie := func(path string) Pair {
+		return Pair{A: a, B: b, Kind: "gpu-gpu", Path: path, NVLinks: new(0), Narrowest: &NarrowestLink{BestGBps: 63}}
+	}
+	nvlink := Pair{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}
+	for _, c := range []struct {
+		name    string
+		pair    Pair
+		virtual bool
+		test    string
+		gbps    float64
+		devices int
+		want    probe.Outcome
+	}{
+		{"H200 copy", nvlink, true, probe.TestCopy, 396.4, 8, probe.OK},
+		{"H200 copy, a third of the links", nvlink, true, probe.TestCopy, 130, 8, probe.Slow},
+		{"H200 both ways", nvlink, true, probe.TestBidirectional, 783.7, 8, probe.OK},
+		{"H200 both ways, one direction's worth", nvlink, true, probe.TestBidirectional, 396, 8, probe.Slow},
+		{"H200 stores", nvlink, true, probe.TestStore, 370, 8, probe.OK},
+		{"H200 all at once", nvlink, true, probe.TestAllAtOnce, 55, 8, probe.OK},
+		{"PCIe 5 one switch", pcie("PIX"), false, probe.TestCopy, 54, 2, probe.OK},
+		{"PCIe 5 detour by the root port", pcie("PIX"), false, probe.TestCopy, 25, 2, probe.Slow},
+		{"PCIe 5 across sockets", pcie("SYS"), false, probe.TestCopy, 39, 2, probe.OK},
+		{"PCIe 5 across sockets, staged", pcie("SYS"), false, probe.TestCopy, 11, 2, probe.Slow},
+		{"PCIe 5 both ways across sockets", pcie("SYS"), false, probe.TestBidirectional, 64, 2, probe.OK},
+		{"PCIe 5 alone fine, together collapsed", pcie("PXB"), false, probe.TestAllAtOnce, 0.3, 8, probe.Slow},
+		{"PCIe 5 together, one uplink", pcie("PXB"), false, probe.TestAllAtOnce, 4, 8, probe.OK},
+		{"way hidden", pcie("PHB"), true, probe.TestCopy, 30, 2, probe.OK},
+		{"NVLinks not known", Pair{A: a, B: b, Path: "PHB", Narrowest: &NarrowestLink{BestGBps: 63}}, false, probe.TestCopy, 1, 2, probe.OK},
+		{"latency has no rate", nvlink, true, probe.TestLatency, 1, 2, probe.OK},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &Facts{Links: &LinkFacts{Pairs: []Pair{c.pair}, VirtualTopology: &c.virtual}}
+			x := probe.Transfer{Test: c.test, Source: b, Destination: a, Outcome: probe.OK, GBps: &c.gbps}
+			expect(f, c.devices, &x)
+			if x.Outcome != c.want {
+				t.Errorf("%s (%s), want %s", x.Outcome, x.Reason, c.want)
+			}
+			if x.Outcome == probe.Slow && (x.Fraction == nil || x.Threshold == nil || !strings.Contains(x.Reason, "GB/s")) {
+				t.Errorf("slow without its reason: %+v", x)
+			}
+		})
+	}
+}
+
+// TestExpectHost holds that host copies are measured against the GPU's own
+// link, and less is expected from the far node.
+func TestExpectHost(t *testing.T) {
+	const gpu = "0000:06:00.0"
+	f := &Facts{
+		PCI:  &PCIFacts{Devices: []PCIDevice{{Address: gpu, NUMANode: new(0)}}},
+		GPUs: &GPUFacts{Devices: []GPU{{Address: gpu, PCIe: &GPULink{MaxGeneration: 5, Width: 16}}}},
+	}
+	for _, c := range []struct {
+		node string
+		gbps float64
+		want probe.Outcome
+	}{{"node0", 55, probe.OK}, {"node0", 30, probe.Slow}, {"node1", 30, probe.OK}, {"node1", 12, probe.Slow}, {"host", 40, probe.OK}} {
+		x := probe.Transfer{Test: probe.TestDeviceToHost, Source: gpu, Destination: c.node, Outcome: probe.OK, GBps: &c.gbps}
+		if expect(f, 2, &x); x.Outcome != c.want {
+			t.Errorf("%.0f GB/s to %s: %s (%s), want %s", c.gbps, c.node, x.Outcome, x.Reason, c.want)
+		}
+	}
+}
+
+// TestCorruptStaysCorrupt holds that no rate makes a wrong transfer a slow one.
+func TestCorruptStaysCorrupt(t *testing.T) {
+	f := &Facts{Links: &LinkFacts{Pairs: []Pair{{A: "a", B: "b", NVLinks: new(18), NVLinkGBps: 450}}}}
+	rate := 1.0
+	x := probe.Transfer{Test: probe.TestCopy, Source: "a", Destination: "b", Outcome: probe.Corrupt, GBps: &rate}
+	if expect(f, 2, &x); x.Outcome != probe.Corrupt {
+		t.Errorf("outcome %s", x.Outcome)
+	}
+}
+
+// TestTransfersSection holds what becomes of the probe's answer.
+func TestTransfersSection(t *testing.T) {
+	answer := func(r probe.Report) *machine.Memory {
+		m := &machine.Memory{}
+		m.Answer(machine.AskProbe+"quick", r)
+		return m
+	}
+	for _, c := range []struct {
+		name    string
+		m       *machine.Memory
+		mode    probe.Mode
+		section bool
+		unknown string
+	}{
+		{"not recorded", &machine.Memory{}, probe.Quick, false, "the recording holds no probe"},
+		{"no driver and no GPU", answer(probe.Report{Outcome: probe.Unknown, Stage: "load library", Reason: "no libcuda"}), probe.Quick, false, ""},
+		{"stuck", answer(probe.Report{Outcome: probe.Hang, Stage: "cuInit"}), probe.Quick, true, ""},
+		{"no kernels", answer(probe.Report{Outcome: probe.OK, SMTests: "no compiler"}), probe.Quick, true, "no compiler"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, _ := Gather(t.Context(), NewHost(c.m), Options{Probe: c.mode})
+			if got := f.Transfers != nil; got != c.section {
+				t.Errorf("section there: %t, want %t", got, c.section)
+			}
+			var got []string
+			for _, u := range f.Unknown {
+				if u.Section == "transfers" {
+					got = append(got, u.Reason)
+				}
+			}
+			if joined := strings.Join(got, "; "); !strings.Contains(joined, c.unknown) || (c.unknown == "") != (joined == "") {
+				t.Errorf("unknown %q, want %q", joined, c.unknown)
+			}
+		})
+	}
+}

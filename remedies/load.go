@@ -1,0 +1,284 @@
+package remedies
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/agnivade/levenshtein"
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+//go:embed *.yaml
+var embedded embed.FS
+
+// maxYAMLBytes bounds a file of the user's: the largest built-in remedy has a
+// hundredth of it.
+const maxYAMLBytes = 1 << 20
+
+// Set is a set of remedies.
+type Set struct {
+	byID    map[string]Remedy
+	aliases map[string]string // A retired id and the one in force.
+}
+
+// Load returns the built-in remedies.
+func Load() (*Set, error) {
+	files, err := yamlFiles(embedded)
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in remedies: %w", err)
+	}
+	return load(files, nil)
+}
+
+// LoadWith returns the built-in remedies and those of the user's in the folder
+// dir: *.yaml files, in folders of any depth, one remedy a file. The error
+// joins one *rules.Problem for each fault.
+func LoadWith(dir string) (*Set, error) {
+	builtin, err := yamlFiles(embedded)
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in remedies: %w", err)
+	}
+	own, err := yamlFiles(os.DirFS(dir))
+	if err != nil {
+		return nil, fmt.Errorf("read policy folder %s: %w", dir, err)
+	}
+	user := make(map[string][]byte, len(own))
+	for name, text := range own {
+		user[filepath.Join(dir, filepath.FromSlash(name))] = text
+	}
+	return load(builtin, user)
+}
+
+// yamlFiles reads every YAML file below fsys, by path, but for hidden ones.
+func yamlFiles(fsys fs.FS) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != "." && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir() || path.Ext(name) != ".yaml":
+			return nil
+		}
+		info, err := fs.Stat(fsys, name)
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() || info.Size() > maxYAMLBytes {
+			return fmt.Errorf("%s: not a file of at most %d bytes", name, maxYAMLBytes)
+		}
+		files[name], err = fs.ReadFile(fsys, name)
+		return err
+	})
+	return files, err
+}
+
+// load decodes the files side by side and refuses an id that is taken.
+func load(builtin, user map[string][]byte) (*Set, error) {
+	type decoded struct {
+		remedy Remedy
+		faults []error
+	}
+	names := slices.Concat(slices.Sorted(maps.Keys(builtin)), slices.Sorted(maps.Keys(user)))
+	results := make([]decoded, len(names))
+	var wg sync.WaitGroup
+	for i, name := range names {
+		text, ok := builtin[name]
+		if !ok {
+			text = user[name]
+		}
+		wg.Go(func() { results[i].remedy, results[i].faults = decode(name, text) })
+	}
+	wg.Wait()
+	s := &Set{byID: make(map[string]Remedy, len(names)), aliases: map[string]string{}}
+	file := map[string]string{} // The file that took an id.
+	var faults []error
+	for i, r := range results {
+		faults = append(faults, r.faults...)
+		if len(r.faults) > 0 {
+			continue
+		}
+		for _, id := range append([]string{r.remedy.ID}, r.remedy.Aliases...) {
+			if first, taken := file[id]; taken {
+				faults = append(faults, &rules.Problem{
+					File: names[i], Reason: fmt.Sprintf("the remedy id %s is taken by %s", id, first), Hint: "give it another name",
+				})
+			}
+			file[id] = names[i]
+			s.aliases[id] = r.remedy.ID
+		}
+		s.byID[r.remedy.ID] = r.remedy
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return s, nil
+}
+
+// decode reads one remedy's file. A key that is not known is an error, since
+// it may be a misspelt one.
+func decode(name string, text []byte) (Remedy, []error) {
+	var r Remedy
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&r); err != nil {
+		return r, yamlProblems(name, err)
+	}
+	var more yaml.Node
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		return r, []error{&rules.Problem{File: name, Line: more.Line, Reason: "more than one document", Hint: "one remedy a file"}}
+	}
+	return r, check(name, &r)
+}
+
+// atLine is how yaml.v3 names the line of a fault.
+var atLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+
+// yamlProblems turns an error of yaml.v3 into one problem for each fault.
+func yamlProblems(name string, err error) []error {
+	messages := []string{err.Error()}
+	if errors.Is(err, io.EOF) {
+		messages = []string{"the file is empty"}
+	}
+	if typed, ok := errors.AsType[*yaml.TypeError](err); ok {
+		messages = typed.Errors
+	}
+	faults := make([]error, 0, len(messages))
+	for _, m := range messages {
+		p := &rules.Problem{File: name, Reason: strings.TrimPrefix(m, "yaml: "), Hint: "see docs/remedies.md for the keys of a remedy"}
+		if at := atLine.FindStringSubmatch(m); at != nil {
+			p.Line, _ = strconv.Atoi(at[1]) // Digits only, by the pattern.
+			p.Reason = strings.TrimPrefix(m, at[0])
+		}
+		p.Reason = strings.ReplaceAll(p.Reason, "remedies.", "")
+		faults = append(faults, p)
+	}
+	return faults
+}
+
+// The words that a file may use, each list from the least.
+var (
+	kinds = []Kind{Fix, Workaround}
+	needs = []Need{
+		NeedJobRestart, NeedContainerRestart, NeedImageRebuild, NeedRoot, NeedDriverReload, NeedReboot, NeedBIOS, NeedHands,
+	}
+	risks = []string{"none", "low", "medium", "high"}
+	lasts = []string{"job", "boot", "forever"}
+)
+
+// check holds a remedy to the contract of docs/remedies.md.
+func check(name string, r *Remedy) []error {
+	var faults []error
+	fault := func(hint, format string, args ...any) {
+		faults = append(faults, &rules.Problem{File: name, Reason: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	if base := strings.TrimSuffix(path.Base(filepath.ToSlash(name)), ".yaml"); r.ID != base {
+		fault("name the file <id>.yaml", "id %q differs from the file's name", r.ID)
+	}
+	for _, field := range []struct{ key, text string }{
+		{"title", r.Title},
+		{"description", r.Description},
+		{"cost", r.Cost},
+		{"undo", r.Undo},
+		{"verify", r.Verify},
+	} {
+		if strings.TrimSpace(field.text) == "" {
+			fault("", "%s is missing", field.key)
+		}
+	}
+	checkWord(fault, "kind", kinds, r.Kind)
+	checkWord(fault, "risk", risks, r.Risk)
+	checkWord(fault, "lasts", lasts, r.Lasts)
+	for _, need := range r.Needs {
+		checkWord(fault, "needs", needs, need)
+	}
+	if len(r.Needs) == 0 {
+		fault("at least job-restart", "needs is missing")
+	}
+	if len(r.Sources) == 0 {
+		fault("name at least one", "sources is missing")
+	}
+	empty := true
+	r.walk(func(text string) string {
+		for _, bad := range badPlaceholders(text) {
+			fault("write {{.name}} or {{.names | join \";\"}}", "placeholder %s is not understood", bad)
+		}
+		return text
+	})
+	r.Apply.walk(func(text string) string {
+		empty = empty && text == ""
+		return text
+	})
+	if empty {
+		fault("say what to set, run or do", "apply is empty")
+	}
+	return faults
+}
+
+// checkWord notes a word that is not in the list.
+func checkWord[T ~string](fault func(hint, format string, args ...any), key string, all []T, word T) {
+	if !slices.Contains(all, word) {
+		fault("", "%s: unknown word %q: one of %v", key, word, all)
+	}
+}
+
+// Remedy returns the remedy of that id, retired ids included.
+func (s *Set) Remedy(id string) (Remedy, bool) {
+	r, ok := s.byID[s.aliases[id]]
+	return r, ok
+}
+
+// Remedies returns all remedies in order of id.
+func (s *Set) Remedies() []Remedy {
+	return slices.SortedFunc(maps.Values(s.byID), func(a, b Remedy) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// Check checks that every remedy that the rules name exists. The error joins
+// one *rules.Problem for each that does not.
+func (s *Set) Check(all []rules.Rule) error {
+	var faults []error
+	for _, rule := range all {
+		for _, id := range rule.Remedies {
+			if _, ok := s.Remedy(id); ok {
+				continue
+			}
+			p := &rules.Problem{File: rule.File, Reason: fmt.Sprintf("unknown remedy %q", id), Hint: "put " + id + ".yaml beside the rule"}
+			if near := s.nearest(id); near != "" {
+				p.Reason += "; did you mean " + near + "?"
+			}
+			faults = append(faults, p)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// nearest returns the id that is most like the given one, if any is.
+func (s *Set) nearest(id string) string {
+	best, least := "", len(id)/2+1 // Beyond half of it, nothing is alike.
+	for _, known := range slices.Sorted(maps.Keys(s.byID)) {
+		if d := levenshtein.ComputeDistance(id, known); d < least {
+			best, least = known, d
+		}
+	}
+	return best
+}

@@ -1,0 +1,220 @@
+package remedies
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// spare are remedies that no rule names yet, with the reason why they are here.
+var spare = map[string]string{
+	"free-memory": "for the cause oom, when something else holds the memory",
+}
+
+func builtin(tb testing.TB) *Set {
+	tb.Helper()
+	s, err := Load()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// TestRemediesAndRulesMeet holds that every remedy that a rule names exists,
+// and that every remedy is named by a rule, or is spare for a reason.
+func TestRemediesAndRulesMeet(t *testing.T) {
+	s := builtin(t)
+	set, err := rules.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := set.Rules()
+	if err := s.Check(all); err != nil {
+		t.Error(err)
+	}
+	if len(all) == 0 {
+		t.Skip("there are no rules yet")
+	}
+	used := map[string]bool{}
+	for _, rule := range all {
+		for _, id := range rule.Remedies {
+			used[id] = true
+		}
+	}
+	for _, r := range s.Remedies() {
+		if !used[r.ID] && spare[r.ID] == "" {
+			t.Errorf("%s.yaml: no rule names it", r.ID)
+		}
+		if used[r.ID] && spare[r.ID] != "" {
+			t.Errorf("%s.yaml: a rule names it; take it off the spare ones", r.ID)
+		}
+	}
+	for id := range spare {
+		if _, ok := s.Remedy(id); !ok {
+			t.Errorf("the spare remedy %s does not exist", id)
+		}
+	}
+}
+
+// TestVerify holds that gpudoctor's own command stands first.
+func TestVerify(t *testing.T) {
+	for _, r := range builtin(t).Remedies() {
+		if !strings.HasPrefix(r.Verify, "gpudoctor check ") {
+			t.Errorf("%s: verify = %q, which does not begin with gpudoctor check", r.ID, r.Verify)
+		}
+		for _, source := range r.Sources {
+			if !strings.HasPrefix(source, "https://") {
+				t.Errorf("%s: source %q is not https", r.ID, source)
+			}
+		}
+	}
+}
+
+// TestCases holds that each case's first remedy stands first.
+func TestCases(t *testing.T) {
+	s := builtin(t)
+	set, err := rules.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			v, err := set.Evaluate(t.Context(), c.Facts, rules.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			advice := s.Rank(v.Findings, s.Proofs(c.Facts.Transfers))
+			got := ""
+			if len(advice) > 0 {
+				got = advice[0].Remedy
+			}
+			if got != c.Want.FirstRemedy && (c.Want.FirstRemedy != "" || len(c.Want.Findings) == 0) {
+				t.Errorf("first remedy = %q, want %q", got, c.Want.FirstRemedy)
+			}
+			for i, a := range advice {
+				for _, text := range unfilled(a) {
+					if i == 0 {
+						t.Errorf("advice %s: no param fills %q", a.Remedy, text)
+					} else {
+						t.Logf("advice %s: no param fills %q", a.Remedy, text)
+					}
+				}
+			}
+		})
+	}
+}
+
+// knownPlaceholder is what a person is to fill in, whatever was found.
+var knownPlaceholder = regexp.MustCompile(`<(index|branch)>`)
+
+// unfilled lists the texts of an advice's commands whose placeholder found no
+// value.
+func unfilled(a Advice) []string {
+	var texts []string
+	a.Apply.walk(func(text string) string {
+		if strings.Contains(text, "<") && !knownPlaceholder.MatchString(text) {
+			texts = append(texts, text)
+		}
+		return text
+	})
+	return texts
+}
+
+const good = `id: own
+title: Do it
+kind: fix
+description: It does it.
+cost: None.
+needs: [root]
+risk: low
+lasts: boot
+apply: {commands: ["do {{.bridge}}"]}
+undo: Undo it.
+verify: gpudoctor check
+sources: ["https://example.com"]
+`
+
+func TestLoadWith(t *testing.T) {
+	tests := map[string]struct {
+		name, old, replacement string
+		want                   string // The error, behind the folder's name; none when empty.
+	}{
+		"good":            {name: "own.yaml"},
+		"unknown key":     {name: "own.yaml", old: "cost: None.", replacement: "cots: None.", want: "own.yaml:5: field cots not found in type Remedy"},
+		"wrong type":      {name: "own.yaml", old: "needs: [root]", replacement: "needs: {a: b}", want: "own.yaml:6: cannot unmarshal !!map into []Need"},
+		"broken":          {name: "own.yaml", old: "title: Do it", replacement: "title: a: b", want: "own.yaml:2: mapping values are not allowed in this context"},
+		"empty":           {name: "own.yaml", old: good, want: "own.yaml: the file is empty"},
+		"two documents":   {name: "own.yaml", old: "risk: low\n", replacement: "risk: low\n---\nid: other\n", want: "own.yaml:8: more than one document"},
+		"file name":       {name: "other.yaml", want: `other.yaml: id "own" differs from the file's name`},
+		"unknown kind":    {name: "own.yaml", old: "kind: fix", replacement: "kind: magic", want: `own.yaml: kind: unknown word "magic": one of [fix workaround]`},
+		"unknown need":    {name: "own.yaml", old: "[root]", replacement: "[luck]", want: `own.yaml: needs: unknown word "luck": one of [job-restart container-restart image-rebuild root driver-reload reboot bios hands-on]`},
+		"no undo":         {name: "own.yaml", old: "undo: Undo it.\n", want: "own.yaml: undo is missing"},
+		"empty apply":     {name: "own.yaml", old: `{commands: ["do {{.bridge}}"]}`, replacement: "{}", want: "own.yaml: apply is empty"},
+		"bad placeholder": {name: "own.yaml", old: "{{.bridge}}", replacement: "{{bridge}}", want: "own.yaml: placeholder do {{bridge}} is not understood"},
+		"id taken":        {name: "iommu-pt.yaml", old: "id: own", replacement: "id: iommu-pt", want: "iommu-pt.yaml: the remedy id iommu-pt is taken by iommu-pt.yaml"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(good, tt.old) {
+				t.Fatalf("the remedy does not hold %q", tt.old)
+			}
+			dir := t.TempDir()
+			text := strings.Replace(good, tt.old, tt.replacement, 1)
+			if err := os.WriteFile(filepath.Join(dir, tt.name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := LoadWith(dir)
+			if tt.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, ok := s.Remedy("own"); !ok {
+					t.Error("the user's remedy is not there")
+				}
+				return
+			}
+			if err == nil {
+				t.Fatalf("no error, want %q", tt.want)
+			}
+			if got := strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)); got != tt.want {
+				t.Errorf("error = %q, want %q", got, tt.want)
+			}
+			if _, ok := errors.AsType[*rules.Problem](err); !ok {
+				t.Errorf("error is a %T, want a *rules.Problem", err)
+			}
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	err := builtin(t).Check([]rules.Rule{{File: "pcie/x.rego", Remedies: []string{"iommu-pt", "iomu-pt"}}})
+	want := `pcie/x.rego: unknown remedy "iomu-pt"; did you mean iommu-pt?`
+	if err == nil || err.Error() != want {
+		t.Errorf("Check = %v, want %s", err, want)
+	}
+}
+
+// FuzzDecode holds that no file makes the loader panic.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte("id: &a [*a]"))
+	f.Add([]byte("{{{"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, faults := decode("own.yaml", text)
+		if len(faults) == 0 && cmp.Equal(r, Remedy{}) {
+			t.Error("an empty remedy was taken")
+		}
+	})
+}

@@ -1,0 +1,275 @@
+package remedies
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// acs is what the rule acs-redirect says of two bridges.
+func acs() rules.Finding {
+	return rules.Finding{
+		Rule: "acs-redirect", Subject: "0000:40:01.1", Severity: rules.Critical, Confidence: rules.Confirmed,
+		Remedies: []string{"disable-acs", "iommu-pt", "nccl-p2p-disable"},
+		Params:   map[string]any{"bridges": []any{"0000:40:01.1", "0000:40:03.1"}},
+		Explains: []rules.Finding{{Rule: "p2p-broken-platform"}},
+	}
+}
+
+func finding(rule string, severity rules.Severity, confidence rules.Confidence, remedies ...string) rules.Finding {
+	return rules.Finding{Rule: rule, Subject: "host", Severity: severity, Confidence: confidence, Remedies: remedies}
+}
+
+func order(advice []Advice) string {
+	var ids []string
+	for _, a := range advice {
+		ids = append(ids, a.Remedy)
+	}
+	return strings.Join(ids, " ")
+}
+
+func TestRankOrder(t *testing.T) {
+	tests := map[string]struct {
+		findings []rules.Finding
+		proofs   map[string]Proof
+		want     string
+	}{
+		"nothing": {},
+		"the quick workaround first, the fix beside it": {
+			findings: []rules.Finding{acs()},
+			want:     "nccl-p2p-disable disable-acs iommu-pt",
+		},
+		"the fix moves up beside the workaround past another finding's remedy": {
+			findings: []rules.Finding{
+				finding("p2p-broken-platform", rules.Critical, rules.Confirmed, "update-bios", "nccl-p2p-disable", "nccl-p2p-level", "nccl-cumem-disable"),
+			},
+			want: "nccl-p2p-disable update-bios nccl-p2p-level nccl-cumem-disable",
+		},
+		"what does not help comes last": {
+			findings: []rules.Finding{acs(), finding("env-misconfig", rules.Low, rules.Possible, "unset-env")},
+			proofs:   map[string]Proof{"nccl-p2p-disable": {Outcome: Disproven, Detail: "corrupt"}},
+			want:     "disable-acs iommu-pt unset-env nccl-p2p-disable",
+		},
+		"what is proven comes before what is not": {
+			findings: []rules.Finding{acs()},
+			proofs:   map[string]Proof{"iommu-pt": {Outcome: Proven}},
+			want:     "nccl-p2p-disable iommu-pt disable-acs",
+		},
+		"where all works, the fix comes first": {
+			findings: []rules.Finding{finding("acs-redirect", rules.High, rules.Confirmed, "disable-acs", "iommu-pt", "nccl-p2p-disable")},
+			proofs:   map[string]Proof{"nccl-p2p-disable": {Outcome: Proven}},
+			want:     "disable-acs nccl-p2p-disable iommu-pt",
+		},
+		"a risky workaround does not come before the fix": {
+			findings: []rules.Finding{finding("shm-too-small", rules.High, rules.Likely, "increase-shm", "nccl-shm-disable")},
+			want:     "increase-shm nccl-shm-disable",
+		},
+		"the worst finding first": {
+			findings: []rules.Finding{
+				finding("env-misconfig", rules.Medium, rules.Confirmed, "unset-env"),
+				finding("memlock-limit", rules.High, rules.Possible, "raise-memlock"),
+			},
+			want: "raise-memlock unset-env",
+		},
+		"the surer finding first": {
+			findings: []rules.Finding{
+				finding("memlock-limit", rules.High, rules.Possible, "raise-memlock"),
+				finding("env-misconfig", rules.High, rules.Likely, "unset-env"),
+			},
+			want: "unset-env raise-memlock",
+		},
+		"what cures more first": {
+			findings: []rules.Finding{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")},
+			want:     "nccl-p2p-disable iommu-pt disable-acs",
+		},
+		"the rule's order among equals": {
+			findings: []rules.Finding{finding("container-caps", rules.High, rules.Likely, "add-sys-nice", "add-ipc-lock", "mount-sys")},
+			want:     "add-sys-nice add-ipc-lock mount-sys",
+		},
+		"an unknown remedy is left out": {
+			findings: []rules.Finding{finding("x", rules.High, rules.Likely, "pray", "unset-env")},
+			want:     "unset-env",
+		},
+	}
+	s := builtin(t)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := order(s.Rank(tt.findings, tt.proofs)); got != tt.want {
+				t.Errorf("order = %q, want %q", got, tt.want)
+			}
+			slices.Reverse(tt.findings)
+			if got := order(s.Rank(tt.findings, tt.proofs)); got != tt.want {
+				t.Errorf("order of reversed findings = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestWhy(t *testing.T) {
+	proofs := map[string]Proof{"nccl-p2p-disable": {Outcome: Proven, Detail: "11.2 GB/s, correct"}}
+	advice := builtin(t).Rank([]rules.Finding{
+		acs(), finding("p2p-slow", rules.Medium, rules.Likely, "nccl-p2p-disable"), finding("mig-mode", rules.High, rules.Likely, "disable-mig"),
+	}, proofs)
+	got := map[string]string{}
+	for _, a := range advice {
+		got[a.Remedy] = a.Why
+	}
+	want := map[string]string{
+		"nccl-p2p-disable": "cures 1 critical finding and 1 more, confirmed; measured here: 11.2 GB/s, correct; no root, this job only",
+		"disable-acs":      "cures 1 critical finding, confirmed; root, until the next boot",
+		"iommu-pt":         "cures 1 critical finding, confirmed; root and a reboot, lasting",
+		"disable-mig":      "cures 1 high finding, likely; root and a reload of the driver, lasting; medium risk",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("why (-want +got):\n%s", diff)
+	}
+}
+
+func TestPair(t *testing.T) {
+	tests := map[string]struct {
+		finding  rules.Finding
+		proofs   map[string]Proof
+		now, fix string
+	}{
+		"both":                        {finding: acs(), now: "nccl-p2p-disable", fix: "disable-acs"},
+		"the fix is as quick":         {finding: finding("env-misconfig", rules.High, rules.Likely, "unset-env", "ignore-cpu-affinity"), fix: "unset-env"},
+		"no workaround":               {finding: finding("memlock-limit", rules.High, rules.Likely, "raise-memlock"), fix: "raise-memlock"},
+		"no fix":                      {finding: finding("x", rules.High, rules.Likely, "nccl-p2p-level"), now: "nccl-p2p-level"},
+		"the workaround does no good": {finding: acs(), proofs: map[string]Proof{"nccl-p2p-disable": {Outcome: Disproven}}, fix: "disable-acs"},
+		"nothing":                     {finding: finding("x", rules.High, rules.Likely)},
+	}
+	s := builtin(t)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			now, fix := Pair(s.Rank([]rules.Finding{tt.finding}, tt.proofs), tt.finding)
+			id := func(a *Advice) string {
+				if a == nil {
+					return ""
+				}
+				return a.Remedy
+			}
+			if id(now) != tt.now || id(fix) != tt.fix {
+				t.Errorf("Pair = %q, %q; want %q, %q", id(now), id(fix), tt.now, tt.fix)
+			}
+		})
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	advice := builtin(t).Rank([]rules.Finding{acs()}, nil)
+	i := slices.IndexFunc(advice, func(a Advice) bool { return a.Remedy == "disable-acs" })
+	got := advice[i]
+	wantCommands := []string{"setpci -s 0000:40:01.1 ECAP_ACS+0x6.w=0000", "setpci -s 0000:40:03.1 ECAP_ACS+0x6.w=0000"}
+	if diff := cmp.Diff(wantCommands, got.Apply.Commands); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	wantKernel := []string{"pci=disable_acs_redir=0000:40:01.1;0000:40:03.1"}
+	if diff := cmp.Diff(wantKernel, got.Apply.KernelCommandLine); diff != "" {
+		t.Errorf("kernel command line (-want +got):\n%s", diff)
+	}
+	if want := "gpudoctor check --only acs-redirect,p2p-broken-platform, as root;"; !strings.HasPrefix(got.Verify, want) {
+		t.Errorf("verify = %q, want it to begin with %q", got.Verify, want)
+	}
+}
+
+func TestFill(t *testing.T) {
+	one := func(p map[string]any) rules.Finding { return rules.Finding{Rule: "r", Params: p} }
+	tests := map[string]struct {
+		findings []rules.Finding
+		item     string
+		want     []string
+	}{
+		"a value":                  {[]rules.Finding{one(map[string]any{"gpu": "0000:3b:00.0"})}, "x {{.gpu}}", []string{"x 0000:3b:00.0"}},
+		"the GPUs that suffer":     {[]rules.Finding{{Rule: "r", Affects: []string{"0000:3b:00.0"}}}, "x {{.gpu}}", []string{"x 0000:3b:00.0"}},
+		"a list repeats":           {[]rules.Finding{one(map[string]any{"gpus": []any{"a", "b"}})}, "x {{.gpu}}", []string{"x a", "x b"}},
+		"a list joins":             {[]rules.Finding{one(map[string]any{"gpus": []any{"a", "b"}})}, `x {{.gpus | join ";"}}`, []string{"x a;b"}},
+		"findings repeat once":     {[]rules.Finding{one(map[string]any{"gpu": "a"}), one(map[string]any{"gpu": "b"}), one(map[string]any{"gpu": "a"})}, "x {{.gpu}}", []string{"x a", "x b"}},
+		"values stay together":     {[]rules.Finding{one(map[string]any{"gpu": "a", "node": int64(0)}), one(map[string]any{"gpu": "b", "node": int64(1)})}, "{{.gpu}} {{.node}}", []string{"a 0", "b 1"}},
+		"single values join":       {[]rules.Finding{one(map[string]any{"node": int64(0)}), one(map[string]any{"node": int64(1)})}, `x {{.nodes | join ","}}`, []string{"x 0,1"}},
+		"missing":                  {[]rules.Finding{one(nil)}, "x {{.gpu}}", []string{"x <gpu>"}},
+		"a command is not filled":  {[]rules.Finding{one(map[string]any{"gpu": "0; rm -rf /"})}, "x {{.gpu}}", []string{"x <gpu>"}},
+		"nor a substitution":       {[]rules.Finding{one(map[string]any{"gpu": "$(id)"})}, "x {{.gpu}}", []string{"x <gpu>"}},
+		"nor an option":            {[]rules.Finding{one(map[string]any{"gpu": "--help"})}, "x {{.gpu}}", []string{"x <gpu>"}},
+		"nor a line":               {[]rules.Finding{one(map[string]any{"gpu": "a\nb"})}, "x {{.gpu}}", []string{"x <gpu>"}},
+		"nor a path upwards":       {[]rules.Finding{one(map[string]any{"file": "/a/../etc/passwd"})}, "x {{.file}}", []string{"x <file>"}},
+		"a path":                   {[]rules.Finding{one(map[string]any{"file": "/dev/nvidia0"})}, "x {{.file}}", []string{"x /dev/nvidia0"}},
+		"a CPU list":               {[]rules.Finding{one(map[string]any{"cpus": "0-15,64-79"})}, `x {{.cpus | join ","}}`, []string{"x 0-15,64-79"}},
+		"an object is not a value": {[]rules.Finding{one(map[string]any{"gpu": map[string]any{"a": "b"}})}, "x {{.gpu}}", []string{"x <gpu>"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, newFiller(tt.findings).list([]string{tt.item})); diff != "" {
+				t.Errorf("list (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// FuzzFill holds that no param brings a character into a command that means
+// something to a shell.
+func FuzzFill(f *testing.F) {
+	f.Add("0000:3b:00.0")
+	f.Add("`id`")
+	f.Add("a b")
+	f.Add("é")
+	f.Fuzz(func(t *testing.T, value string) {
+		got := newFiller([]rules.Finding{{Params: map[string]any{"gpu": value}}}).list([]string{"{{.gpu}}"})
+		if len(got) != 1 || strings.Trim(got[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+:,/-") != "" && got[0] != "<gpu>" {
+			t.Errorf("%q became %q", value, got)
+		}
+	})
+}
+
+func TestProofs(t *testing.T) {
+	rate := 11.24
+	staged := func(o probe.Outcome) probe.Transfer {
+		return probe.Transfer{Test: probe.TestStaged, Source: "a", Destination: "b", Outcome: o, GBps: &rate}
+	}
+	tests := map[string]struct {
+		report *probe.Report
+		want   map[string]Proof
+	}{
+		"no probe": {want: map[string]Proof{}},
+		"not run":  {report: &probe.Report{}, want: map[string]Proof{}},
+		"good":     {report: &probe.Report{Transfers: []probe.Transfer{staged(probe.OK)}}, want: map[string]Proof{"nccl-p2p-disable": {Outcome: Proven, Detail: "11.2 GB/s, correct"}}},
+		"bad": {
+			report: &probe.Report{Transfers: []probe.Transfer{staged(probe.OK), staged(probe.Corrupt)}},
+			want:   map[string]Proof{"nccl-p2p-disable": {Outcome: Disproven, Detail: "host-staged: corrupt from a to b"}},
+		},
+	}
+	s := builtin(t)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, s.Proofs(tt.report)); diff != "" {
+				t.Errorf("proofs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	for b.Loop() {
+		if _, err := Load(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkRank(b *testing.B) {
+	s := builtin(b)
+	var findings []rules.Finding
+	for i := range 20 {
+		f := acs()
+		f.Subject = fmt.Sprintf("0000:%02x:01.1", i)
+		findings = append(findings, f)
+	}
+	for b.Loop() {
+		s.Rank(findings, nil)
+	}
+}

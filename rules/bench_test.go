@@ -1,0 +1,85 @@
+package rules
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// eightGPUs is a machine with eight GPUs below switches, and 200 further
+// PCI functions, as a large server has.
+func eightGPUs() *checks.Facts {
+	no, zero := false, 0
+	f := &checks.Facts{
+		Schema: checks.FactsSchema,
+		Host:   &checks.HostFacts{Virtualization: &checks.Virtualization{Kind: "none", PassthroughHost: &no}},
+		PCI:    &checks.PCIFacts{}, Links: &checks.LinkFacts{}, GPUs: &checks.GPUFacts{NVML: "ok"},
+		Env: &checks.EnvFacts{Variables: []checks.Variable{}},
+	}
+	for i := range 200 {
+		f.PCI.Devices = append(f.PCI.Devices, checks.PCIDevice{
+			Address: fmt.Sprintf("0000:%02x:00.0", i), Class: "0x060400", Kind: "bridge", Extended: true, ConfigBytes: 4096,
+			ACS: &checks.ACS{Capability: []string{"SrcValid", "ReqRedir"}, Control: []string{"SrcValid"}},
+		})
+	}
+	for a := range 8 {
+		address := fmt.Sprintf("0000:%02x:00.0", 0xc0+a)
+		f.GPUs.Devices = append(f.GPUs.Devices, checks.GPU{Address: address, Vendor: "nvidia", InPCI: true, InNVML: true, NVLinks: []checks.NVLink{}})
+		for b := range a {
+			f.Links.Pairs = append(f.Links.Pairs, checks.Pair{
+				A: fmt.Sprintf("0000:%02x:00.0", 0xc0+b), B: address, Kind: "gpu-gpu", Path: "PXB", NVLinks: &zero,
+				Bridges: []string{fmt.Sprintf("0000:%02x:00.0", b), fmt.Sprintf("0000:%02x:00.0", a)},
+			})
+		}
+	}
+	return f
+}
+
+// BenchmarkLoad is what listing the rules takes.
+func BenchmarkLoad(b *testing.B) {
+	for b.Loop() {
+		if _, err := Load(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCompile is what the first judgement takes beyond BenchmarkLoad.
+func BenchmarkCompile(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		s, err := Load()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if err := s.Compile(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkEvaluate is what a further judgement takes.
+func BenchmarkEvaluate(b *testing.B) {
+	s, err := Load()
+	if err != nil {
+		b.Fatal(err)
+	}
+	facts := eightGPUs()
+	for b.Loop() {
+		if _, err := s.Evaluate(b.Context(), facts, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkInput is the share of turning the facts into a value.
+func BenchmarkInput(b *testing.B) {
+	facts := eightGPUs()
+	for b.Loop() {
+		if _, err := inputValue(facts); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

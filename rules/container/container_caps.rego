@@ -1,0 +1,278 @@
+# METADATA
+# title: The container lacks a device node or a capability
+# description: >-
+#   A container sees only the device nodes that were passed in, may use only
+#   those that its user may open, and by default may not make the NUMA calls
+#   with which NCCL places host memory. Without nvidia-uvm or nvidiactl CUDA
+#   does not start; without NUMA calls NCCL 2.24 to 2.26.3 fails on its way
+#   through host memory.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-cumem-host-enable
+#     description: cuMem host memory, on by default since 2.24, and its fallback
+#   - ref: https://docs.docker.com/engine/security/seccomp/
+#     description: get_mempolicy and mbind need CAP_SYS_NICE
+#   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+#     description: Which devices a container is given
+#   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
+#     description: Devices and groups of a ROCm container
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [pass-device-nodes, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.container_caps
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.surroundings
+
+# A GPU's node without the nodes of the driver itself.
+findings contains {
+	"subject": path,
+	"message": sprintf("%d GPU nodes are in /dev, but %s is not: %s", [count(surroundings.nvidia_nodes), path, why]),
+	"confidence": confidence,
+	"evidence": [{
+		"fact": "container.device_nodes",
+		"value": sort(surroundings.nvidia_nodes),
+		"source": "/dev",
+	}],
+	"params": {"nodes": [path]},
+	"remedies": ["pass-device-nodes"],
+} if {
+	facts.in_container
+	count(surroundings.nvidia_nodes) > 0
+	some path, why in {
+		"/dev/nvidiactl": "no NVIDIA library can open the driver without it",
+		"/dev/nvidia-uvm": "CUDA needs it for all memory and fails to start",
+	}
+	not surroundings.node_access[path]
+	not started
+	confidence := certainty
+}
+
+# started is true when CUDA offered a GPU, whatever /dev looks like.
+started if count(surroundings.offered) > 0
+
+default certainty := "likely"
+
+# A probe that CUDA refused to start bears it out.
+certainty := "confirmed" if input.transfers.error_code > 0
+
+# Nodes that are there and that this user may not open.
+findings contains {
+	"subject": "/dev",
+	"message": sprintf("This process may not open %s: %s", [facts.list(closed), closed_hint]),
+	"evidence": [{
+		"fact": sprintf("container.device_nodes[%s].access", [path]),
+		"value": surroundings.node_access[path],
+		"source": "access(2)",
+	} |
+		some path in sort(closed)
+	],
+	"params": {"nodes": sort(closed)},
+	"remedies": ["pass-device-nodes"],
+} if {
+	count(closed) > 0
+}
+
+closed contains path if {
+	some path, access in surroundings.node_access
+	access != "rw"
+	wanted_node(path)
+}
+
+wanted_node(path) if {
+	surroundings.has_nvidia
+	regex.match(`^/dev/(nvidia[0-9]+|nvidiactl|nvidia-uvm)$`, path)
+}
+
+wanted_node(path) if {
+	surroundings.has_amd
+	path == "/dev/kfd"
+}
+
+wanted_node(path) if {
+	surroundings.has_amd
+	not surroundings.has_nvidia
+	startswith(path, "/dev/dri/renderD")
+}
+
+closed_hint := "add the user, or the container with --group-add, to the groups render and video that own the nodes" if {
+	some path in closed
+	not startswith(path, "/dev/nvidia")
+} else := "the nodes' permissions, a device cgroup or a user namespace forbids it"
+
+# AMD: both the compute node and the render nodes are needed.
+findings contains {
+	"subject": lacking,
+	"message": sprintf("%d AMD GPUs are in this machine, and %s is in /dev, but no %s: HIP finds no GPU", [count(surroundings.of_vendor.amd), given, lacking]),
+	"evidence": [{"fact": "container.device_nodes", "value": sort(object.keys(surroundings.node_access)), "source": "/dev"}],
+	"params": {"nodes": [trim_suffix(lacking, "/renderD*")]},
+	"remedies": ["pass-device-nodes"],
+} if {
+	facts.in_container
+	surroundings.has_amd
+	some [given, lacking] in amd_halves
+}
+
+amd_halves contains ["/dev/kfd", "/dev/dri/renderD*"] if {
+	surroundings.node_access["/dev/kfd"]
+	count(surroundings.render_nodes) == 0
+}
+
+amd_halves contains ["/dev/dri/renderD*", "/dev/kfd"] if {
+	count(surroundings.render_nodes) > 0
+	not surroundings.has_nvidia
+	not surroundings.node_access["/dev/kfd"]
+}
+
+# The kernel driver knows GPUs and none of them was passed in. What an
+# explicit «none» means is for gpu-visibility to say.
+findings contains {
+	"subject": "/dev/nvidia*",
+	"message": sprintf("The kernel driver of this machine knows %d GPUs, and none of them was passed into this container", [count(known)]),
+	"confidence": "possible",
+	"evidence": [{
+		"fact": "container.driver_devices",
+		"value": [d.address | some d in known],
+		"source": "/proc/driver/nvidia/gpus",
+	}],
+	"params": {"nodes": [sprintf("/dev/nvidia%d", [d.minor]) | some d in known]},
+	"remedies": ["pass-device-nodes"],
+} if {
+	facts.in_container
+	count(surroundings.nvidia_nodes) == 0
+	count(known) > 0
+	not none_wanted
+	not started
+}
+
+none_wanted if lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"none", "void"}
+
+# known are the GPUs of the kernel driver, without those that it leaves alone.
+known := [d | some d in surroundings.driver_devices; not d.excluded]
+
+# All GPUs were asked for, and some are not here: they came up after the
+# container was started, or were left out.
+findings contains {
+	"subject": "/dev/nvidia*",
+	"message": sprintf("NVIDIA_VISIBLE_DEVICES=all asks for every GPU, and %s of the kernel driver's %d GPUs have no node here", [facts.list(absent), count(known)]),
+	"severity": "medium",
+	"evidence": [
+		{"fact": "container.missing_nodes", "value": sort(absent), "source": "/proc/driver/nvidia/gpus, /dev"},
+		surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES),
+	],
+	"params": {"nodes": sort(absent)},
+	"remedies": ["pass-device-nodes"],
+} if {
+	facts.in_container
+	count(surroundings.nvidia_nodes) > 0
+	lower(facts.env.NVIDIA_VISIBLE_DEVICES) == "all"
+	count(absent) > 0
+}
+
+absent contains path if {
+	some path in input.container.missing_nodes
+	regex.match(`^/dev/nvidia[0-9]+$`, path)
+}
+
+# InfiniBand NICs of the machine that a container cannot use.
+findings contains {
+	"subject": "/dev/infiniband",
+	"message": sprintf("The machine has %d InfiniBand NICs, and none of their device nodes was passed into this container: a job over several machines goes over TCP", [count(surroundings.infiniband_nics)]),
+	"severity": "low",
+	"confidence": "possible",
+	"evidence": [{"fact": "pci.devices", "value": sort(surroundings.infiniband_nics), "source": "/sys/bus/pci/devices"}],
+	"params": {"nodes": ["/dev/infiniband"]},
+	"remedies": ["pass-device-nodes"],
+} if {
+	facts.in_container
+	count(surroundings.usable) > 0
+	count(surroundings.infiniband_nics) > 0
+	count(surroundings.rdma_nodes) == 0
+}
+
+# NUMA calls that a seccomp filter forbids.
+findings contains {
+	"subject": "SYS_NICE",
+	"message": sprintf("NUMA calls are forbidden here (get_mempolicy gives EPERM), and NCCL %s takes host memory with them: transport through host memory fails (2.26.5 and newer fall back to /dev/shm)", [facts.list({l.version | some l in surroundings.nccl})]),
+	"severity": numa_severity,
+	"evidence": array.concat(numa_evidence, nccl_evidence),
+	"remedies": ["add-sys-nice", "nccl-cumem-host-disable", "upgrade-nccl"],
+	"params": {"capability": "SYS_NICE"},
+} if {
+	numa_forbidden
+	count(surroundings.usable) > 1
+	surroundings.nccl_at_least([2, 24])
+	surroundings.nccl_below([2, 26, 5])
+}
+
+# Elsewhere it costs only the placement of memory, which matters where there is
+# more than one node to place it on.
+findings contains {
+	"subject": "SYS_NICE",
+	"message": "NUMA calls are forbidden here (get_mempolicy gives EPERM): memory cannot be bound to the node of its GPU, and NCCL keeps its host buffers in /dev/shm",
+	"severity": "info",
+	"evidence": numa_evidence,
+	"remedies": ["add-sys-nice"],
+	"params": {"capability": "SYS_NICE"},
+} if {
+	numa_forbidden
+	count(surroundings.usable) > 1
+	count(surroundings.cpu_nodes) > 1
+	not affected_nccl
+}
+
+affected_nccl if {
+	surroundings.nccl_at_least([2, 24])
+	surroundings.nccl_below([2, 26, 5])
+}
+
+# Where GPUs reach each other directly host memory is the exception.
+default numa_severity := "high"
+
+numa_severity := "medium" if surroundings.p2p_proven
+
+numa_severity := "medium" if surroundings.all_nvlinked
+
+numa_forbidden if {
+	input.container.get_mempolicy == "EPERM"
+	not cumem_host_off
+}
+
+cumem_host_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
+
+cumem_host_off if facts.env.NCCL_CUMEM_ENABLE == "0"
+
+numa_evidence := [
+	{"fact": "container.get_mempolicy", "value": "EPERM", "source": "get_mempolicy(2)"},
+	{"fact": "container.seccomp", "value": object.get(input.container, "seccomp", ""), "source": "/proc/self/status"},
+]
+
+nccl_evidence := [{
+	"fact": sprintf("libraries.files[%s].version", [l.path]),
+	"value": l.version,
+	"source": l.path,
+} |
+	some l in surroundings.nccl
+]
+
+missing contains "container: device nodes and capabilities were not read" if not input.container
+
+missing contains "container.device_nodes: /dev could not be listed" if {
+	input.container
+	not surroundings.rdma_nodes
+}
+
+missing contains "libraries: which NCCL is used here is not known" if {
+	numa_forbidden
+	count(surroundings.usable) > 1
+	not input.libraries
+}
+
+not_applicable contains "no GPU and no GPU driver on this machine" if {
+	count(facts.gpus) == 0
+	count(known) == 0
+}

@@ -1,0 +1,111 @@
+# METADATA
+# title: The limit on locked memory is too low for RDMA
+# description: >-
+#   An RDMA NIC reads and writes memory that is locked and registered with it,
+#   and the kernel counts that against RLIMIT_MEMLOCK. With the default of 64
+#   KiB or 8 MiB, registration fails with «Cannot allocate memory» as soon as
+#   NCCL, MPI or UCX open their buffers, or the job falls back to TCP.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: NCCL asks for an unlimited memlock in containers
+#   - ref: https://slurm.schedmd.com/faq.html#memlock
+#     description: How Slurm passes the limit on to jobs
+#   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/infiniband/core/umem.c
+#     description: Registration counts pinned pages against the limit unless the caller has CAP_IPC_LOCK
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [raise-memlock, add-ipc-lock]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.memlock_limit
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.surroundings
+
+# Below 64 MiB not even the buffers of a few connections fit: one takes about 9
+# MiB (see shm-too-small). The defaults of systems, 64 KiB and 8 MiB, are far
+# below; below 1 GiB a job over many nodes runs out.
+too_low := 64 * surroundings.mib
+
+tight := surroundings.gib
+
+soft := input.container.memlock_soft_bytes
+
+findings contains {
+	"subject": "RLIMIT_MEMLOCK",
+	"message": sprintf(
+		"At most %s of memory may be locked here%s, and RDMA devices are in reach (%s): %s",
+		[facts.bytes(soft), hard_remark, facts.list(surroundings.rdma_nodes), consequence],
+	),
+	"severity": severity,
+	"confidence": confidence,
+	"evidence": array.concat(limits, tried),
+} if {
+	soft >= 0
+	soft < tight
+	not lifted
+	count(surroundings.rdma_nodes) > 0
+}
+
+# Without GPUs there is no job to fail.
+severity := "low" if {
+	count(surroundings.usable) == 0
+} else := "high" if {
+	soft < too_low
+} else := "medium"
+
+confidence := "likely" if {
+	soft < too_low
+} else := "possible"
+
+consequence := "memory for the NIC cannot be registered" if {
+	soft < too_low
+} else := "a job with many connections runs out of it"
+
+hard_remark := " (a program may raise that itself: the hard limit is unlimited)" if {
+	input.container.memlock_hard_bytes == -1
+} else := ""
+
+limits := [{
+	"fact": "container.memlock_soft_bytes",
+	"value": soft,
+	"source": "/proc/self/limits",
+}]
+
+# A trial that failed is told; one that succeeded says only that its few pages
+# fitted.
+tried := [{"fact": "container.mlock", "value": input.container.mlock, "source": "mlock(2)"}] if {
+	input.container.mlock in {"EPERM", "ENOMEM", "EAGAIN"}
+} else := []
+
+# lifted is true for a process to which the kernel does not apply the limit: it
+# has CAP_IPC_LOCK in the initial user namespace (ib_umem_get asks capable(),
+# which no other namespace can give).
+lifted if {
+	"IPC_LOCK" in input.container.capabilities
+	input.container.private_user == false
+}
+
+missing contains "container: limits were not read" if not input.container
+
+missing contains "container.memlock_soft_bytes: the limit on locked memory is not known" if {
+	input.container
+	not input.container.memlock_soft_bytes
+}
+
+missing contains "container.device_nodes: it is not known whether RDMA devices are in reach" if {
+	input.container
+	not surroundings.rdma_nodes
+	not enough
+}
+
+enough if soft < 0
+
+enough if soft >= tight
+
+not_applicable contains "no RDMA device is in reach: only RDMA needs locked memory" if {
+	count(surroundings.rdma_nodes) == 0
+}

@@ -1,0 +1,128 @@
+# METADATA
+# title: Shared memory at /dev/shm is too small
+# description: >-
+#   GPUs that do not reach each other directly exchange data through files in
+#   /dev/shm, and the workers of data loaders hand over batches there. Container
+#   runtimes give 64 MiB, which is less than one communicator of NCCL takes for
+#   its buffers: it then fails with «unhandled system error» or «No space left
+#   on device», and data loaders die of a bus error.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: NCCL asks for 1 GiB of shared memory in containers
+#   - ref: https://docs.docker.com/reference/cli/docker/container/run/
+#     description: The default of --shm-size is 64 MiB
+#   - ref: https://docs.pytorch.org/docs/stable/notes/multiprocessing.html
+#     description: Data loaders share tensors through /dev/shm
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [increase-shm, share-ipc, nccl-shm-disable]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.shm_too_small
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.surroundings
+
+# connection_bytes is what NCCL puts into /dev/shm for one connection that goes
+# through host memory: the buffers of its protocols (Simple 4 MiB, LL 512 KiB,
+# LL128 4800 KiB: nccl src/init.cc) and a page of flags (src/transport/shm.cc).
+connection_bytes := ((((4 * 1024) + 512) + 4800) + 4) * 1024
+
+# need is the least that one communicator takes when all of its GPUs go through
+# host memory: each rank receives on 2 channels, from its neighbour in the ring
+# and from one in the tree.
+need := ((count(surroundings.usable) * 2) * 2) * connection_bytes
+
+# recommended is what NVIDIA's troubleshooting guide asks for.
+recommended := surroundings.gib
+
+shm := input.container.shm
+
+findings contains finding("/dev/shm is not mounted: what goes through shared memory fails", grade_absent, [{
+	"fact": "container.shm_mounted",
+	"value": false,
+	"source": "/proc/self/mountinfo",
+}]) if {
+	count(surroundings.usable) > 0
+	input.container.shm_mounted == false
+}
+
+findings contains finding(
+	"/dev/shm is mounted read-only: what goes through shared memory fails", grade_absent,
+	[{"fact": "container.shm.read_only", "value": true, "source": "/proc/self/mountinfo"}],
+) if {
+	count(surroundings.usable) > 0
+	shm.read_only == true
+}
+
+findings contains finding(message, grade, evidence) if {
+	count(surroundings.usable) > 0
+	not shm.read_only
+	shm.free_bytes < recommended
+	evidence := [
+		{"fact": "container.shm.size_bytes", "value": shm.size_bytes, "source": "statfs /dev/shm"},
+		{"fact": "container.shm.free_bytes", "value": shm.free_bytes, "source": "statfs /dev/shm"},
+	]
+}
+
+finding(message_, grade_, evidence) := {
+	"subject": "/dev/shm",
+	"message": message_,
+	"severity": grade_,
+	"evidence": evidence,
+}
+
+grade_absent := "high" if count(surroundings.usable) > 1
+
+grade_absent := "low" if count(surroundings.usable) == 1
+
+# One GPU needs no NCCL; data loaders alone are worth knowing of.
+grade := "low" if {
+	count(surroundings.usable) == 1
+} else := "high" if {
+	shm.free_bytes < need
+} else := "medium" if {
+	# A second communicator (tensor and data parallel, say) takes as much again.
+	shm.free_bytes < need * 2
+} else := "low"
+
+# A file system that is large and full holds what is left of earlier jobs.
+message := sprintf(
+	"/dev/shm has %s, of which %s are free: files of earlier jobs (nccl-*, torch_*, sem.*) that nobody uses can be deleted. %s",
+	[facts.bytes(shm.size_bytes), facts.bytes(shm.free_bytes), consequence],
+) if {
+	shm.size_bytes >= recommended
+} else := sprintf("/dev/shm has %s (the default of container runtimes), %s free. %s", [
+	facts.bytes(shm.size_bytes),
+	facts.bytes(shm.free_bytes), consequence,
+]) if {
+	shm.size_bytes == 64 * surroundings.mib
+} else := sprintf("/dev/shm has %s, %s free. %s", [
+	facts.bytes(shm.size_bytes),
+	facts.bytes(shm.free_bytes), consequence,
+])
+
+consequence := "With one GPU only data loaders with several workers need it" if {
+	count(surroundings.usable) == 1
+} else := sprintf(
+	"One NCCL communicator over %d GPUs takes about %s when traffic goes through shared memory, and data loaders need more; 1 GiB is the least that is advised",
+	[count(surroundings.usable), facts.bytes(round(need / surroundings.mib) * surroundings.mib)],
+)
+
+missing contains "container: /dev/shm and limits were not read" if not input.container
+
+missing contains "gpus: it is not known how many GPUs are used here" if not surroundings.usable
+
+missing contains "container.shm: the size of /dev/shm is not known" if {
+	input.container
+	not input.container.shm
+	not input.container.shm_mounted == false
+	not no_gpu
+}
+
+not_applicable contains "no GPU is visible here" if no_gpu
+
+no_gpu if count(surroundings.usable) == 0

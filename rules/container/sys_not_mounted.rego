@@ -1,0 +1,127 @@
+# METADATA
+# title: /sys does not show the PCI topology
+# description: >-
+#   NCCL reads from /sys where GPUs and NICs sit. Where /sys is missing or
+#   masked it takes all of them for distant from each other, and uses neither
+#   peer access over PCIe nor GPUDirect RDMA. Where a virtual machine shows a
+#   tree that is not the real one, it may choose wrong NICs and paths.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: /sys must be mounted in containers; virtual machines show a virtual PCI topology
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-topo-file
+#     description: A file that tells NCCL the real topology
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: medium
+#   confidence: likely
+#   remedies: [mount-sys, nccl-topo-file]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.sys_not_mounted
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.surroundings
+
+findings contains {
+	"subject": "/sys",
+	"message": sprintf("%s: NCCL cannot tell where the %d GPUs sit%s", [seen, count(surroundings.usable), consequence]),
+	"severity": severity,
+	"remedies": ["mount-sys"],
+	"evidence": [evidence],
+} if {
+	some [seen, evidence] in absent
+	count(surroundings.usable) > 0
+}
+
+absent contains ["/sys is not mounted", {
+	"fact": "container.sys_mounted",
+	"value": false,
+	"source": "/proc/self/mountinfo",
+}] if {
+	input.container.sys_mounted == false
+}
+
+absent contains ["/sys is mounted, but /sys/bus/pci/devices lists no device", {
+	"fact": "container.pci_visible",
+	"value": false,
+	"source": "/sys/bus/pci/devices",
+}] if {
+	input.container.pci_visible == false
+	input.container.sys_mounted == true
+}
+
+default severity := "medium"
+
+severity := "low" if count(surroundings.usable) == 1
+
+consequence := " and which NIC is near" if {
+	count(surroundings.usable) == 1
+} else := ", so that it finds NVLinks alone" if {
+	surroundings.nvlinked
+} else := ", and sends their traffic through host memory"
+
+# A virtual topology is the normal state of a virtual machine. It matters where
+# paths over PCIe are to be chosen: between GPUs without NVLink, or to RDMA
+# NICs.
+findings contains {
+	"subject": "PCI topology",
+	"message": sprintf("The PCI tree that this %s shows is a virtual one: no bridge stands above any of %d GPUs, so NCCL cannot see which %s. A topology file of this machine type, where its provider has one, tells it", [
+		place,
+		count(facts.gpus), unseen,
+	]),
+	"severity": virtual_severity,
+	"confidence": "possible",
+	"remedies": ["nccl-topo-file"],
+	"evidence": [{"fact": "links.virtual_topology", "value": true, "source": "/sys/bus/pci/devices"}],
+} if {
+	input.links.virtual_topology == true
+	count(surroundings.usable) > 1
+	not facts.env.NCCL_TOPO_FILE
+	chooses_paths
+}
+
+chooses_paths if count(surroundings.rdma_nodes) > 1
+
+chooses_paths if {
+	count(facts.gpu_pairs) > 0
+	not surroundings.all_nvlinked
+	nvlinks_known
+	not surroundings.p2p_refused
+}
+
+# nvlinks_known is true when it is known of each pair whether NVLinks join it.
+nvlinks_known if {
+	every p in facts.gpu_pairs {
+		is_number(p.nvlinks)
+	}
+}
+
+# With several NICs each GPU's nearest one is worth real bandwidth.
+default virtual_severity := "info"
+
+virtual_severity := "low" if count(surroundings.rdma_nodes) > 1
+
+place := "virtual machine" if {
+	facts.is_guest
+} else := "machine"
+
+unseen := "NIC is near which GPU" if {
+	count(surroundings.rdma_nodes) > 1
+} else := "GPUs share a switch or a socket"
+
+missing contains "container: mounts were not read" if not input.container
+
+missing contains "container.sys_mounted: it is not known whether /sys is mounted" if {
+	input.container
+	not mounted_known
+}
+
+missing contains "gpus: it is not known whether there are GPUs" if {
+	input.container
+	not surroundings.usable
+}
+
+mounted_known if is_boolean(input.container.sys_mounted)
+
+not_applicable contains "no GPU is visible here" if count(surroundings.usable) == 0

@@ -1,0 +1,172 @@
+# METADATA
+# title: The driver is too old for the CUDA runtime
+# description: >-
+#   A CUDA runtime runs on every driver of its own major release or newer
+#   (minor version compatibility, since CUDA 11), and on older ones only with a
+#   compatibility library on a data centre GPU. With a driver of an older major
+#   release programs fail with «CUDA driver version is insufficient for CUDA
+#   runtime version».
+# related_resources:
+#   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
+#     description: The least driver of each major release of CUDA
+#   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
+#     description: Compatibility libraries for older drivers
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [upgrade-driver]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.cuda_driver_too_old
+
+import data.gpudoctor.lib.surroundings
+
+# served is the newest CUDA that the driver serves here: what libcuda said to
+# the probe, which takes a compatibility library into account, else what NVML
+# says, else what follows from the driver's branch.
+served := {
+	"version": surroundings.version(input.transfers.driver_version),
+	"text": input.transfers.driver_version,
+	"fact": "transfers.driver_version",
+	"source": "cuDriverGetVersion",
+} if {
+	surroundings.version(input.transfers.driver_version)
+} else := {
+	"version": surroundings.version(input.gpus.driver.cuda_version),
+	"text": input.gpus.driver.cuda_version,
+	"fact": "gpus.driver.cuda_version",
+	"source": "nvmlSystemGetCudaDriverVersion_v2",
+} if {
+	surroundings.version(input.gpus.driver.cuda_version)
+} else := {
+	"version": [major],
+	"text": sprintf("%d", [major]),
+	"fact": "gpus.driver.kernel_version",
+	"source": "/proc/driver/nvidia/version",
+} if {
+	branch := surroundings.version(input.gpus.driver.kernel_version)[0]
+	major := max([m | some m, least in least_branch; branch >= least])
+}
+
+# least_branch is the least driver branch of each major release of CUDA, from
+# the table of the page on minor version compatibility.
+least_branch[11] := 450
+
+least_branch[12] := 525
+
+least_branch[13] := 580
+
+# runtimes are the CUDA runtimes that programs here take: the one that the
+# loader takes, and those of Python packages.
+runtimes contains l if {
+	some l in input.libraries.files
+	l.kind == "libcudart"
+	in_use(l)
+	count(surroundings.version(l.version)) > 1
+}
+
+in_use(l) if l.loads
+
+in_use(l) if l.found_by == "python"
+
+findings contains {
+	"subject": l.path,
+	"message": sprintf("The CUDA runtime %s needs a driver of CUDA %d (%d or newer); the driver here serves CUDA %s%s", [
+		l.version,
+		wanted, least_branch[wanted],
+		served.text, compat_remark,
+	]),
+	"evidence": [
+		{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path},
+		{"fact": served.fact, "value": served.text, "source": served.source},
+	],
+	"params": {"driver": least_branch[wanted], "cuda": wanted},
+} if {
+	some l in runtimes
+	wanted := surroundings.version(l.version)[0]
+	wanted > served.version[0]
+	least_branch[wanted]
+	not served_by_compat(wanted)
+}
+
+# served_by_compat is true where a compatibility library of that release is
+# what the loader takes; a probe that ran has already counted it in.
+served_by_compat(major) if {
+	some l in compat
+	l.loads
+	surroundings.version(l.version)[0] >= least_branch[major]
+}
+
+compat contains l if {
+	some l in input.libraries.files
+	l.kind == "libcuda"
+	l.compat
+}
+
+compat_remark := sprintf(". A compatibility library is here (%s), but the loader does not take it: on a data centre GPU, putting its folder first in LD_LIBRARY_PATH helps", [path]) if {
+	path := sort([l.path | some l in compat; not l.loads])[0]
+} else := ""
+
+# NCCL that was built for a newer major release brings the same failure.
+findings contains {
+	"subject": l.path,
+	"message": sprintf("NCCL %s is built for CUDA %d; the driver here serves CUDA %s", [l.version, wanted, served.text]),
+	"evidence": [
+		{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path},
+		{"fact": served.fact, "value": served.text, "source": served.source},
+	],
+	"params": {"driver": least_branch[wanted], "cuda": wanted},
+} if {
+	some l in surroundings.nccl
+	some found in regex.find_all_string_submatch_n(`\+cuda([0-9]{1,3})`, l.version, 1)
+	wanted := to_number(found[1])
+	wanted > served.version[0]
+	least_branch[wanted]
+	not served_by_compat(wanted)
+	count(runtimes_of(wanted)) == 0
+}
+
+runtimes_of(major) := {l.path | some l in runtimes; surroundings.version(l.version)[0] == major}
+
+# A newer minor release works, with limits.
+findings contains {
+	"subject": l.path,
+	"message": sprintf("The CUDA runtime %s is newer than the driver (CUDA %s) and of the same major release: it works, but code that is compiled at run time from newer PTX, and features of the newer release, do not", [l.version, served.text]),
+	"severity": "info",
+	"evidence": [
+		{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path},
+		{"fact": served.fact, "value": served.text, "source": served.source},
+	],
+	"params": {"driver": least_branch[runtime[0]], "cuda": runtime[0]},
+} if {
+	some l in runtimes
+	runtime := surroundings.version(l.version)
+	runtime[0] == served.version[0]
+	runtime[1] > served.version[1]
+	least_branch[runtime[0]]
+}
+
+missing contains "libraries: no CUDA runtime was looked for" if not input.libraries
+
+missing contains "gpus.driver: the CUDA version that the driver serves is not known" if {
+	count(runtimes) > 0
+	not served
+	not no_nvidia
+}
+
+no_nvidia if {
+	is_array(input.gpus.devices)
+	count({g | some g in input.gpus.devices; g.vendor == "nvidia"}) == 0
+}
+
+not_applicable contains "no CUDA runtime and no NCCL here" if {
+	input.libraries
+	count(runtimes) == 0
+	count(surroundings.nccl) == 0
+}
+
+not_applicable contains "no NVIDIA GPU here" if {
+	no_nvidia
+}

@@ -1,0 +1,84 @@
+package gpudoctor.rules.cuda_driver_too_old_test
+
+import data.gpudoctor.rules.cuda_driver_too_old
+
+runtime(version) := {
+	"kind": "libcudart",
+	"path": "/venv/nvidia/cuda_runtime/lib/libcudart.so",
+	"version": version,
+	"found_by": "python",
+}
+
+# machine has a driver that serves a version of CUDA, and these libraries.
+machine(served, libraries) := {
+	"gpus": {
+		"nvml": "ok",
+		"driver": {"cuda_version": served},
+		"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true}],
+	},
+	"libraries": {"files": libraries},
+}
+
+severities(document) := {object.get(f, "severity", "high") |
+	some f in cuda_driver_too_old.findings with input as document
+}
+
+test_fires_on_a_newer_major if {
+	some f in cuda_driver_too_old.findings with input as machine("12.4", [runtime("13.0.88")])
+	contains(f.message, "needs a driver of CUDA 13 (580 or newer)")
+	f.params == {"driver": 580, "cuda": 13}
+	severities(machine("12.4", [runtime("13.0.88")])) == {"high"}
+}
+
+test_newer_minor_is_info if severities(machine("12.2", [runtime("12.8.90")])) == {"info"}
+
+test_silent_on_older if {
+	severities(machine("13.0", [runtime("12.8.90"), runtime("13.0.88")])) == set()
+	severities(machine("12.4", [runtime("12.4.127")])) == set()
+}
+
+# A toolkit that lies beside is used by nobody.
+test_silent_on_a_toolkit_that_is_not_loaded if {
+	severities(machine("12.4", [object.union(runtime("13.0.88"), {"found_by": "toolkit"})])) == set()
+	severities(machine("12.4", [object.union(runtime("13.0.88"), {"found_by": "ld_cache", "loads": true})])) == {"high"}
+}
+
+compat := {"kind": "libcuda", "path": "/usr/local/cuda/compat/libcuda.so.1", "version": "580.65.06", "compat": true}
+
+test_compat_serves if {
+	severities(machine("12.4", [runtime("13.0.88"), object.union(compat, {"loads": true})])) == set()
+	some f in cuda_driver_too_old.findings with input as machine("12.4", [runtime("13.0.88"), compat])
+	contains(f.message, "the loader does not take it")
+	severities(machine("12.4", [runtime("13.0.88"), object.union(compat, {"loads": true, "version": "550.54.15"})])) == {"high"}
+}
+
+test_probe_decides if {
+	document := object.union(machine("12.4", [runtime("13.0.88")]), {"transfers": {"driver_version": "13.0"}})
+	severities(document) == set()
+}
+
+test_branch_decides_without_nvml if {
+	document := object.union(machine("", [runtime("13.0.88")]), {"gpus": {"driver": {"kernel_version": "550.54.15"}}})
+	severities(json.remove(document, ["gpus/driver/cuda_version"])) == {"high"}
+}
+
+test_fires_on_nccl_for_a_newer_cuda if {
+	nccl := {"kind": "libnccl", "path": "/x/libnccl.so.2", "version": "2.28.9+cuda13.0", "found_by": "python"}
+	some f in cuda_driver_too_old.findings with input as machine("12.4", [nccl])
+	contains(f.message, "built for CUDA 13")
+	severities(machine("13.0", [nccl])) == set()
+}
+
+test_not_applicable if {
+	count(cuda_driver_too_old.not_applicable) == 1 with input as machine("13.0", [])
+	amd := object.union(machine("13.0", [runtime("13.0.88")]), {"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "amd"}]}})
+	count(cuda_driver_too_old.not_applicable) == 1 with input as amd
+}
+
+test_unresolvable if {
+	count(cuda_driver_too_old.missing) == 1 with input as {}
+	count(cuda_driver_too_old.findings) == 0 with input as {}
+	document := {"libraries": {"files": [runtime("13.0.88")]}}
+	count(cuda_driver_too_old.missing) == 1 with input as document
+	count(cuda_driver_too_old.findings) == 0 with input as document
+}

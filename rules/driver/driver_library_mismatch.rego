@@ -1,0 +1,375 @@
+# METADATA
+# title: The driver's libraries do not fit the kernel driver
+# description: >-
+#   libcuda, libnvidia-ml and the kernel module are parts of one driver and must
+#   have one version. After an update without a reboot, or in an image that
+#   brings driver libraries of its own, they differ, and CUDA or NVML refuse to
+#   start. A link-time stub of the CUDA toolkit on the loader's path does the
+#   same, and so does a compatibility library that is older than the driver.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
+#     description: What the compatibility libraries are for, and the errors 803 and 804
+#   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+#     description: The container toolkit brings the driver's libraries into the container
+#   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
+#     description: The result codes of the driver (34, 803, 804)
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: likely
+#   remedies: [reboot-or-reload-driver, remove-driver-libraries, unset-env, upgrade-driver]
+#   since: "0.1"
+package gpudoctor.rules.driver_library_mismatch
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.surroundings
+
+kernel_driver := input.gpus.driver.kernel_version
+
+# The codes with which libcuda refuses to work (cuda.h).
+stub_library := 34
+
+driver_mismatch := 803
+
+compat_unsupported := 804
+
+# driver_kinds are the libraries that belong to the driver, not to a toolkit.
+driver_kinds := {"libcuda", "libnvidia-ml", "libnvidia-ptxjitcompiler"}
+
+# libraries are those files of the driver that could be loaded: real ones, and
+# not those of WSL, which stand for the Windows driver and have its numbers.
+libraries contains l if {
+	some l in input.libraries.files
+	l.kind in driver_kinds
+	not l.empty
+	not startswith(l.path, "/usr/lib/wsl/")
+}
+
+# real are neither stubs nor compatibility libraries and tell their version as
+# drivers do: 580.159.04.
+real contains l if {
+	some l in libraries
+	not l.stub
+	not l.compat
+	regex.match(`^[0-9]{3}\.[0-9]+(\.[0-9]+)?$`, l.version)
+}
+
+# A library of another version than the kernel's module.
+findings contains {
+	"subject": l.path,
+	"message": sprintf("%s that the loader takes here has version %s, the loaded kernel driver has %s: %s%s", [
+		l.kind, l.version,
+		kernel_driver, refusal(l.kind), origin(l),
+	]),
+	"confidence": confidence_of(l.kind),
+	"severity": severity_of(l.kind),
+	"evidence": array.concat(
+		[library_evidence(l), {
+			"fact": "gpus.driver.kernel_version",
+			"value": kernel_driver,
+			"source": "/proc/driver/nvidia/version",
+		}],
+		answers(l.kind),
+	),
+	"remedies": cure(l),
+	"params": {"library": l.path},
+} if {
+	not surroundings.image
+	some l in real
+	l.loads
+	l.version != kernel_driver
+	not answered(l.kind)
+}
+
+refusal(kind) := "CUDA refuses to start (error 803)" if kind == "libcuda"
+
+refusal(kind) := "NVML refuses to start (driver/library version mismatch)" if kind == "libnvidia-ml"
+
+refusal(kind) := "kernels that are compiled at run time may fail (errors 221 and 222)" if kind == "libnvidia-ptxjitcompiler"
+
+# A library that is of the image, not of this machine.
+origin(l) := ". It is part of the image: the driver's libraries must come from the host" if {
+	facts.in_container
+	not l.mounted
+} else := ". The driver was updated without a reboot" if {
+	surroundings.version(l.version) > surroundings.version(kernel_driver)
+} else := ""
+
+cure(l) := ["remove-driver-libraries", "upgrade-driver"] if {
+	facts.in_container
+	not l.mounted
+} else := ["reboot-or-reload-driver"]
+
+severity_of(kind) := "critical" if kind == "libcuda"
+
+# Without NVML NCCL does not start; without the compiler only some programs.
+severity_of(kind) := "critical" if kind == "libnvidia-ml"
+
+severity_of(kind) := "medium" if kind == "libnvidia-ptxjitcompiler"
+
+# answered is true of a library that did work when it was asked: what the
+# loader would take is then something else.
+answered("libcuda") if {
+	input.transfers.outcome == "ok"
+	count(surroundings.offered) > 0
+}
+
+answered("libnvidia-ml") if input.gpus.nvml == "ok"
+
+confidence_of(kind) := "confirmed" if {
+	count(answers(kind)) > 0
+} else := "likely"
+
+# answers are the libraries' own words for a mismatch.
+answers(kind) := [cuda_answer] if {
+	kind == "libcuda"
+	input.transfers.error_code == driver_mismatch
+} else := [nvml_answer] if {
+	kind == "libnvidia-ml"
+	endswith(input.gpus.nvml_error, "LIB_RM_VERSION_MISMATCH")
+} else := []
+
+cuda_answer := {
+	"fact": "transfers.error_name",
+	"value": object.get(input.transfers, "error_name", input.transfers.error_code),
+	"source": "cuInit",
+}
+
+nvml_answer := {"fact": "gpus.nvml_error", "value": input.gpus.nvml_error, "source": "nvmlInit"}
+
+# The libraries say it themselves, and which file is at fault is not known.
+findings contains {
+	"subject": "driver",
+	"message": sprintf("%s The kernel driver is %s", [words, object.get(input.gpus, ["driver", "kernel_version"], "not known")]),
+	"confidence": "confirmed",
+	"evidence": [evidence],
+	"remedies": remedies,
+	"params": {},
+} if {
+	some [words, evidence, remedies] in refusals
+}
+
+refusals contains [
+	"CUDA says that its library and the kernel driver have different versions.",
+	cuda_answer, ["reboot-or-reload-driver"],
+] if {
+	input.transfers.error_code == driver_mismatch
+	not told("libcuda")
+	count(older_compat) == 0
+}
+
+refusals contains [
+	"NVML says that its library and the kernel driver have different versions.",
+	nvml_answer, ["reboot-or-reload-driver"],
+] if {
+	endswith(input.gpus.nvml_error, "LIB_RM_VERSION_MISMATCH")
+	not told("libnvidia-ml")
+}
+
+refusals contains [
+	"The CUDA library that was loaded is a link-time stub of the toolkit.",
+	cuda_answer, ["unset-env"],
+] if {
+	input.transfers.error_code == stub_library
+	count(stubs) == 0
+}
+
+told(kind) if {
+	some l in real
+	l.kind == kind
+	l.loads
+	l.version != kernel_driver
+}
+
+# Stubs in the way of the driver's library.
+findings contains {
+	"subject": l.path,
+	"message": sprintf("The loader takes a link-time stub of the CUDA toolkit for %s%s: programs fail with error 34 (stub library). Stubs are for linking (-L, LIBRARY_PATH), never for running", [
+		l.kind,
+		found_remark(l),
+	]),
+	"severity": "high",
+	"confidence": stub_confidence,
+	"evidence": array.concat([library_evidence(l)], stub_answers),
+	"remedies": way_out(l),
+	"params": object.union({"library": l.path}, led_by(l)),
+} if {
+	some l in stubs
+}
+
+stubs contains l if {
+	some l in libraries
+	l.stub
+	l.loads
+}
+
+# way_out takes away the variable that leads to a library, or else the library.
+way_out(l) := ["unset-env", "remove-driver-libraries"] if {
+	led_by(l).variable
+} else := ["remove-driver-libraries"]
+
+led_by(l) := {"variable": "LD_LIBRARY_PATH"} if {
+	l.found_by == "ld_library_path"
+} else := {"variable": "LD_PRELOAD"} if {
+	l.found_by == "ld_preload"
+} else := {}
+
+found_remark(l) := " (by LD_LIBRARY_PATH)" if {
+	l.found_by == "ld_library_path"
+} else := " (by the loader's cache, ldconfig)" if {
+	l.found_by == "ld_cache"
+} else := " (by LD_PRELOAD)" if {
+	l.found_by == "ld_preload"
+} else := ""
+
+default stub_confidence := "likely"
+
+stub_confidence := "confirmed" if input.transfers.error_code == stub_library
+
+default stub_answers := []
+
+stub_answers := [cuda_answer] if input.transfers.error_code == stub_library
+
+# A compatibility library serves drivers that are older than itself. Before a
+# newer driver's own library it fails, or takes features away.
+findings contains {
+	"subject": l.path,
+	"message": sprintf("The loader takes the compatibility library %s (%s) before the driver's own libcuda, and the kernel driver (%s) is newer: compatibility libraries serve older drivers only", [l.path, l.version, kernel_driver]),
+	"severity": compat_severity,
+	"confidence": compat_confidence,
+	"evidence": array.concat(
+		[library_evidence(l), {"fact": "gpus.driver.kernel_version", "value": kernel_driver, "source": "/proc/driver/nvidia/version"}],
+		compat_answers,
+	),
+	"remedies": way_out(l),
+	"params": object.union({"library": l.path}, led_by(l)),
+} if {
+	some l in older_compat
+	not answered(l.kind)
+}
+
+older_compat contains l if {
+	some l in libraries
+	l.compat
+	l.loads
+	surroundings.version(l.version) < surroundings.version(kernel_driver)
+}
+
+# The GPU is of a kind that compatibility libraries do not serve (GeForce).
+findings contains {
+	"subject": "libcuda",
+	"message": "CUDA refuses its compatibility library on this GPU (error 804): only data centre GPUs, and some RTX workstation GPUs, may use it",
+	"confidence": "confirmed",
+	"evidence": array.concat([cuda_answer], [library_evidence(l) | some l in loaded_compat]),
+	"remedies": ["unset-env", "upgrade-driver"],
+	"params": {"variable": "LD_LIBRARY_PATH"},
+} if {
+	input.transfers.error_code == compat_unsupported
+	count(older_compat) == 0
+}
+
+loaded_compat contains l if {
+	some l in libraries
+	l.compat
+	l.loads
+}
+
+default compat_severity := "medium"
+
+compat_severity := "critical" if count(compat_answers) > 0
+
+default compat_confidence := "likely"
+
+compat_confidence := "confirmed" if count(compat_answers) > 0
+
+default compat_answers := []
+
+compat_answers := [cuda_answer] if input.transfers.error_code in {driver_mismatch, compat_unsupported}
+
+# Driver libraries in an image shadow those that the host brings, or stand
+# beside them, and fit one driver version alone.
+findings contains {
+	"subject": l.path,
+	"message": sprintf("%s %s is part of this image. It fits a host with driver %s alone; on others CUDA or NVML refuse to start. The container toolkit brings the host's own", [
+		l.kind, l.version,
+		l.version,
+	]),
+	"severity": "high",
+	"evidence": [library_evidence(l)],
+	"remedies": ["remove-driver-libraries"],
+	"params": {"library": l.path},
+} if {
+	surroundings.image
+	some l in real
+	baked(l)
+}
+
+# Where it happens to fit this machine's driver it is worth knowing only.
+findings contains {
+	"subject": l.path,
+	"message": sprintf("%s %s is part of this image and fits this machine's driver. It fits no other: with the next driver update, or on another machine, CUDA or NVML refuse to start", [l.kind, l.version]),
+	"severity": "info",
+	"evidence": [library_evidence(l)],
+	"remedies": ["remove-driver-libraries"],
+	"params": {"library": l.path},
+} if {
+	not surroundings.image
+	facts.in_container
+	input.container.runtime in {"docker", "podman", "kubernetes", "containerd"}
+	some l in real
+	baked(l)
+	l.version == kernel_driver
+}
+
+# baked is true of a file that belongs to the image: it is no mount of its own,
+# and not in a folder that container platforms mount as a whole (Google's
+# device plugin, Apptainer, the driver container of the GPU operator).
+baked(l) if {
+	not l.mounted
+	not platform_folder(l.path)
+}
+
+platform_folder(path) if {
+	some folder in ["/usr/local/nvidia/", "/.singularity.d/", "/run/nvidia/", "/run/opengl-driver/", "/host/"]
+	startswith(path, folder)
+}
+
+library_evidence(l) := {
+	"fact": sprintf("libraries.files[%s].version", [l.path]),
+	"value": object.get(l, "version", ""),
+	"source": object.get(l, "real_path", l.path),
+}
+
+missing contains "libraries: no library was looked for" if not input.libraries
+
+missing contains "gpus.driver.kernel_version: the loaded kernel driver is not known" if {
+	count(real) > 0
+	not kernel_driver
+	not surroundings.image
+	not no_nvidia
+}
+
+missing contains "container.inside: it is not known whether these files are an image's" if {
+	count(real) > 0
+	not kernel_driver
+	not no_nvidia
+	not inside_known
+}
+
+inside_known if is_boolean(input.container.inside)
+
+no_nvidia if {
+	is_array(input.gpus.devices)
+	count({g | some g in input.gpus.devices; g.vendor == "nvidia"}) == 0
+}
+
+not_applicable contains "no library of an NVIDIA driver here" if {
+	input.libraries
+	count(libraries) == 0
+}
+
+not_applicable contains "no NVIDIA GPU here" if {
+	no_nvidia
+	not surroundings.image
+}

@@ -1,0 +1,197 @@
+package gpudoctor.rules.driver_library_mismatch_test
+
+import data.gpudoctor.rules.driver_library_mismatch
+
+# library is a file of the driver that the loader takes.
+library(kind, version) := {
+	"kind": kind,
+	"path": sprintf("/usr/lib/x86_64-linux-gnu/%s.so.1", [kind]),
+	"real_path": sprintf("/usr/lib/x86_64-linux-gnu/%s.so.%s", [kind, version]),
+	"version": version,
+	"found_by": "ld_cache",
+	"loads": true,
+}
+
+compat := object.union(library("libcuda", "570.86.10"), {"path": "/usr/local/cuda/compat/libcuda.so.1", "compat": true})
+
+stub := {
+	"kind": "libcuda",
+	"path": "/usr/local/cuda/lib64/stubs/libcuda.so.1",
+	"found_by": "ld_library_path",
+	"stub": true,
+	"loads": true,
+}
+
+# machine has a kernel driver 580.159.04 and these libraries.
+machine(libraries) := {
+	"gpus": {
+		"nvml": "not-asked",
+		"driver": {"kernel_version": "580.159.04"},
+		"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true}],
+	},
+	"container": {"inside": false, "device_nodes": [{"path": "/dev/nvidia0", "access": "rw"}]},
+	"libraries": {"files": libraries},
+}
+
+# image is a container without GPUs that has these libraries.
+image(libraries) := {
+	"container": {"inside": true, "device_nodes": []},
+	"gpus": {"nvml": "not-found", "devices": [], "driver": {}},
+	"libraries": {"files": libraries},
+}
+
+found(document) := {[f.subject, object.get(f, "severity", "critical"), object.get(f, "confidence", "likely")] |
+	some f in driver_library_mismatch.findings with input as document
+}
+
+only(document) := f if {
+	fs := driver_library_mismatch.findings with input as document
+	count(fs) == 1
+	some f in fs
+}
+
+test_silent_when_equal if {
+	found(machine([library("libcuda", "580.159.04"), library("libnvidia-ml", "580.159.04")])) == set()
+}
+
+test_fires_after_an_update if {
+	f := only(machine([library("libcuda", "580.200.01")]))
+	f.severity == "critical"
+	contains(f.message, "updated without a reboot")
+	f.remedies == ["reboot-or-reload-driver"]
+}
+
+test_fires_for_nvml if {
+	document := object.union(machine([library("libnvidia-ml", "575.10.01")]), {"gpus": {
+		"nvml": "error",
+		"nvml_error": "LIB_RM_VERSION_MISMATCH",
+	}})
+	found(document) == {["/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", "critical", "confirmed"]}
+}
+
+test_fires_for_the_compiler if {
+	f := only(machine([library("libnvidia-ptxjitcompiler", "575.10.01")]))
+	f.severity == "medium"
+}
+
+test_confirmed_by_cuda if {
+	document := object.union(machine([library("libcuda", "575.10.01")]), {"transfers": {
+		"outcome": "error",
+		"error_code": 803,
+		"error_name": "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+	}})
+	f := only(document)
+	f.confidence == "confirmed"
+	count(f.evidence) == 3
+}
+
+test_told_by_the_libraries_alone if {
+	silent := [library("libcuda", "580.159.04")]
+	cuda := object.union(machine(silent), {"transfers": {"outcome": "error", "error_code": 803}})
+	found(cuda) == {["driver", "critical", "confirmed"]}
+	nvml := object.union(machine(silent), {"gpus": {"nvml": "error", "nvml_error": "NVML_ERROR_LIB_RM_VERSION_MISMATCH"}})
+	only(nvml).subject == "driver"
+	stubbed := object.union(machine([]), {"transfers": {"outcome": "error", "error_code": 34, "error_name": "CUDA_ERROR_STUB_LIBRARY"}})
+	only(stubbed).remedies == ["unset-env"]
+}
+
+# What answered is not what the loader would take: another path was meant.
+test_silent_when_it_works if {
+	document := object.union(machine([library("libcuda", "575.10.01"), library("libnvidia-ml", "575.10.01")]), {
+		"gpus": {"nvml": "ok"},
+		"transfers": {"outcome": "ok", "devices": [{"address": "0000:01:00.0"}]},
+	})
+	found(document) == set()
+}
+
+test_mismatch_of_an_image if {
+	document := object.union(machine([library("libcuda", "575.10.01")]), {"container": {"inside": true}})
+	f := only(document)
+	f.remedies[0] == "remove-driver-libraries"
+	contains(f.message, "part of the image")
+}
+
+test_fires_on_stubs if {
+	f := only(machine([stub]))
+	f.severity == "high"
+	f.params.variable == "LD_LIBRARY_PATH"
+	contains(f.message, "by LD_LIBRARY_PATH")
+	contains(only(machine([object.union(stub, {"found_by": "ld_cache"})])).message, "ldconfig")
+	only(machine([object.union(stub, {"found_by": "ld_cache"})])).remedies == ["remove-driver-libraries"]
+	only(machine([object.union(stub, {"found_by": "ld_preload"})])).params.variable == "LD_PRELOAD"
+	contains(only(machine([object.union(stub, {"found_by": "ld_preload"})])).message, "LD_PRELOAD")
+	contains(only(image([object.union(stub, {"found_by": "default_path"})])).message, "for libcuda: programs fail")
+	confirmed := object.union(machine([stub]), {"transfers": {"outcome": "error", "error_code": 34}})
+	only(confirmed).confidence == "confirmed"
+}
+
+# A stub that is only there for linking is in its place.
+test_silent_on_stubs_for_linking if {
+	found(machine([object.union(stub, {"loads": false, "found_by": "toolkit"})])) == set()
+	found(image([object.union(stub, {"loads": false, "found_by": "toolkit"})])) == set()
+}
+
+test_fires_on_older_compat if {
+	f := only(machine([compat]))
+	f.severity == "medium"
+	refused := object.union(machine([compat]), {"transfers": {"outcome": "error", "error_code": 803}})
+	only(refused).severity == "critical"
+	only(refused).confidence == "confirmed"
+}
+
+test_silent_on_newer_compat if {
+	found(machine([object.union(compat, {"version": "590.10.01"})])) == set()
+}
+
+test_fires_where_compat_is_refused if {
+	document := object.union(machine([object.union(compat, {"version": "590.10.01"})]), {"transfers": {"outcome": "error", "error_code": 804}})
+	f := only(document)
+	f.subject == "libcuda"
+	f.confidence == "confirmed"
+	count(f.evidence) == 2
+}
+
+test_fires_on_libraries_in_an_image if {
+	f := only(image([library("libcuda", "535.104.05")]))
+	f.severity == "high"
+	f.remedies == ["remove-driver-libraries"]
+}
+
+test_silent_in_a_clean_image if {
+	# A mount point that a container runtime left, a compatibility library, and
+	# what platforms mount as a folder.
+	found(image([
+		object.union(library("libcuda", "535.104.05"), {"empty": true, "loads": false}),
+		object.union(compat, {"loads": false}),
+		object.union(library("libcuda", "535.104.05"), {"path": "/usr/local/nvidia/lib64/libcuda.so.1"}),
+	])) == set()
+}
+
+test_info_when_an_image_fits if {
+	document := object.union(machine([library("libcuda", "580.159.04")]), {"container": {"inside": true, "runtime": "docker"}})
+	only(document).severity == "info"
+	mounted := object.union(machine([object.union(library("libcuda", "580.159.04"), {"mounted": true})]), {"container": {"inside": true, "runtime": "docker"}})
+	found(mounted) == set()
+}
+
+# Windows brings the driver of WSL, with numbers of its own.
+test_silent_in_wsl if {
+	found(machine([object.union(library("libcuda", "110.1.1"), {"path": "/usr/lib/wsl/lib/libcuda.so.1"})])) == set()
+}
+
+test_not_applicable if {
+	count(driver_library_mismatch.not_applicable) == 1 with input as machine([])
+	amd := object.union(machine([library("libcuda", "580.159.04")]), {"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "amd"}]}})
+	count(driver_library_mismatch.not_applicable) == 1 with input as amd
+}
+
+test_unresolvable_without_libraries if {
+	count(driver_library_mismatch.missing) == 1 with input as {}
+	count(driver_library_mismatch.findings) == 0 with input as {}
+}
+
+test_unresolvable_without_kernel_driver if {
+	document := json.remove(machine([library("libcuda", "580.159.04")]), ["gpus/driver/kernel_version", "container"])
+	count(driver_library_mismatch.missing) == 2 with input as document
+	count(driver_library_mismatch.findings) == 0 with input as document
+}

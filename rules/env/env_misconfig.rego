@@ -1,0 +1,311 @@
+# METADATA
+# title: A variable is set wrongly or left over
+# description: >-
+#   Variables of NCCL, RCCL, PyTorch, UCX, libfabric, NVSHMEM, CUDA and HIP steer
+#   how GPUs talk to each other. Settings that were made for another machine, as
+#   a workaround for a fault that is gone, or for a library that has renamed
+#   them, cost bandwidth or do nothing. They may also hide in /etc/nccl.conf or
+#   ~/.nccl.conf.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
+#     description: What each variable of NCCL does; those for tuning and debugging are not for production
+#   - ref: https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html
+#     description: Variables of PyTorch's process group
+#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/misc/param.cc
+#     description: How NCCL reads its variables
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: low
+#   confidence: likely
+#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin]
+#   since: "0.1"
+package gpudoctor.rules.env_misconfig
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.surroundings
+import data.gpudoctor.lib.variables
+
+# What the table says of a setting.
+findings contains {
+	"subject": name,
+	"message": sprintf("%s=%s, set %s, %s%s%s", [name, shown(v.value), surroundings.where(v), row.why, figures(row), word_remark(row, v.value)]),
+	"severity": severity(row),
+	"confidence": row.confidence,
+	"evidence": array.concat([surroundings.variable_evidence(v)], proofs(row)),
+	"remedies": object.get(row, "remedies", ["unset-env"]),
+	"params": object.union(
+		{"variable": name, "source": object.get(row, "source", variables.guide)},
+		object.filter(row, ["level"]),
+	),
+} if {
+	some name, v in facts.variable
+	row := decisive(name)
+	not row.silent
+}
+
+# decisive is the first row that fits a variable.
+decisive(name) := variables.rows[min(fitting[name])]
+
+fitting[name] contains i if {
+	some i, row in variables.rows
+	some name in row.names
+	value := trim_space(facts.variable[name].value)
+	value != ""
+	fits(row, value)
+	every circumstance in object.get(row, "when", []) {
+		holds(circumstance, value)
+	}
+	not excepted(row, value)
+}
+
+excepted(row, value) if {
+	some circumstance in row.unless
+	holds(circumstance, value)
+}
+
+# fits compares the value.
+fits(row, value) if number(value) in row.is
+
+fits(row, value) if number(value) <= row.at_most
+
+fits(row, value) if lower(value) in row.text
+
+fits(row, value) if regex.match(row.like, value)
+
+fits(row, value) if {
+	row.lacks
+	not startswith(value, "^")
+	words := {trim_space(w) | some w in split(lower(value), ",")}
+	count(words & {w | some w in row.lacks}) == 0
+}
+
+fits(row, _) if count(object.keys(row) & {"is", "at_most", "text", "like", "lacks"}) == 0
+
+# number reads a value as strtoll does: as much of a number as it begins with,
+# and 0 for a word (nccl src/misc/param.cc). Hexadecimal numbers are not
+# compared.
+number(value) := to_number(regex.replace(digits[0], `^\+?(-?)0*([0-9])`, "$1$2")) if {
+	digits := regex.find_n(`^[+-]?[0-9]{1,15}`, value, 1)
+	count(digits) == 1
+	not regex.match(`^[+-]?0[xX]`, value)
+} else := 0 if {
+	regex.match(`^[^0-9+-]`, value)
+}
+
+# holds is true of a circumstance that is known to be so. Some look at the value.
+holds("image", _) if surroundings.image
+
+holds("one-gpu", _) if {
+	count(surroundings.usable) == 1
+	surroundings.on_host == 1
+}
+
+holds("p2p-proven", _) if surroundings.p2p_proven
+
+holds("p2p-broken", _) if surroundings.p2p_broken
+
+holds("p2p-slow", _) if surroundings.p2p_slow
+
+holds("p2p-refused", _) if surroundings.p2p_refused
+
+holds("p2p-off", _) if number(facts.env.NCCL_P2P_DISABLE) == 1
+
+holds("p2p-off", _) if facts.env.NCCL_P2P_LEVEL in {"LOC", "0"}
+
+holds("nvlink", _) if surroundings.nvlinked
+
+holds("all-nvlink", _) if surroundings.all_nvlinked
+
+holds("multicast", _) if surroundings.multicast
+
+holds("rdma", _) if count(surroundings.rdma_nics) > 0
+
+holds("rdma", _) if count(surroundings.rdma_nodes) > 0
+
+holds("infiniband", _) if count(surroundings.infiniband_nics) > 0
+
+holds("many-nics", _) if count(surroundings.rdma_nics) > 10
+
+holds("efa", _) if count(surroundings.efa_devices) > 0
+
+holds("nvidia", _) if surroundings.has_nvidia
+
+holds("amd", _) if surroundings.has_amd
+
+holds("guest", _) if facts.is_guest
+
+holds("virtual-topology", _) if input.links.virtual_topology
+
+holds("no-plugin", _) if {
+	is_array(input.libraries.files)
+	count([l | some l in input.libraries.files; l.kind == "nccl-net"]) == 0
+}
+
+holds("zero", value) if number(value) == 0
+
+holds("unset-number", value) if number(value) <= 0
+
+holds("level-known", value) if value in variables.levels
+
+holds("level-excludes-all", value) if {
+	count(facts.gpu_pairs) > 0
+	every p in facts.gpu_pairs {
+		beyond(p, place(value))
+	}
+}
+
+holds("protocols-known", value) if words_known(value, variables.protocols)
+
+holds("algorithms-known", value) if words_known(value, variables.algorithms)
+
+holds(comparison, _) if {
+	startswith(comparison, "nccl>=")
+	surroundings.nccl_at_least(surroundings.version(substring(comparison, 6, -1)))
+}
+
+holds(comparison, _) if {
+	startswith(comparison, "nccl<")
+	surroundings.nccl_below(surroundings.version(substring(comparison, 5, -1)))
+}
+
+# beyond is true of a pair of GPUs that is farther apart than a level.
+beyond(pair, level) if {
+	pair.nvlinks == 0
+	place(variables.path_levels[pair.path]) > level
+}
+
+# place is where a level stands in the order of distance.
+place(value) := min([i | some i, level in variables.levels; level == value])
+
+place(value) := place_of_number(value) if regex.match(`^[0-9]`, value)
+
+place_of_number(value) := min([i |
+	some i, level in variables.levels
+	level == variables.old_levels[min([number(value), count(variables.old_levels) - 1])]
+])
+
+# words_known is true of a list as NCCL_ALGO takes it ("^tree", or
+# "allreduce:ring,tree;broadcast:ring"), all of whose words are known.
+words_known(value, known) if {
+	every part in split(lower(value), ";") {
+		list := regex.replace(part, `^[a-z]*:`, "")
+		every word in split(trim_left(list, "^"), ",") {
+			word in known
+		}
+	}
+}
+
+# severity of a row; one that goes by loss is high where more than half of the
+# bandwidth is lost, or what is lost was not measured.
+severity(row) := row.severity if {
+	row.severity != "by-loss"
+} else := "medium" if {
+	surroundings.share_lost <= 0.5
+} else := "high"
+
+figures(row) := sprintf(" (measured here: %s)", [surroundings.measured]) if {
+	row.measured
+} else := ""
+
+# word_remark explains why a word is taken for 0.
+word_remark(row, value) := " (NCCL reads a number here, and takes a word for 0)" if {
+	row.is
+	regex.match(`^[a-zA-Z]`, value)
+} else := ""
+
+proofs(row) := [{
+	"fact": "transfers.transfers",
+	"value": surroundings.measured,
+	"source": "probe",
+}] if {
+	row.measured
+} else := []
+
+# shown is a value in a message; an empty or long one is made readable.
+shown(value) := sprintf("%s...", [substring(value, 0, 60)]) if {
+	count(value) > 60
+} else := value
+
+# A word where NCCL reads a number counts as 0, whatever it says.
+findings contains {
+	"subject": name,
+	"message": sprintf("%s=%s, set %s, is a word where NCCL reads a number: it counts as 0", [name, shown(v.value), surroundings.where(v)]),
+	"severity": "low",
+	"confidence": "likely",
+	"evidence": [surroundings.variable_evidence(v)],
+	"remedies": ["unset-env"],
+	"params": {"variable": name, "source": variables.guide},
+} if {
+	some name, v in facts.variable
+	a_number(name)
+	lower(trim_space(v.value)) in {"true", "yes", "on", "y", "t", "enable", "enabled", "auto", "default"}
+	not decided(name)
+}
+
+a_number(name) if name in variables.numbers
+
+a_number("NCCL_P2P_DISABLE")
+
+decided(name) if fitting[name]
+
+# A name that no library reads, and that looks like one that is read.
+findings contains {
+	"subject": name,
+	"message": sprintf("%s=%s, set %s, is read by nothing; %s is meant, it seems", [name, shown(v.value), surroundings.where(v), meant]),
+	"severity": "low",
+	"confidence": "possible",
+	"evidence": [surroundings.variable_evidence(v)],
+	"remedies": ["unset-env"],
+	"params": {"variable": name, "meant": meant, "source": variables.guide},
+} if {
+	some name, v in facts.variable
+	unknown_name(name)
+	meant := meaning(name)
+}
+
+unknown_name(name) if {
+	startswith(name, "NCCL_")
+	not name in variables.known
+	not in_table(name)
+}
+
+in_table(name) if {
+	some row in variables.rows
+	name in row.names
+}
+
+# meaning is the variable that a wrong name stands for: one of the table of
+# misspellings, one with the same words in another order, or one that differs
+# by one letter.
+meaning(name) := variables.misspelt[name] if {
+	true
+} else := min(same_words(name)) if {
+	count(same_words(name)) > 0
+} else := min(one_letter_off(name)) if {
+	count(one_letter_off(name)) > 0
+}
+
+same_words(name) := {k | some k in variables.known; sorted_words(k) == sorted_words(name)}
+
+sorted_words(name) := sort(split(name, "_"))
+
+# Two names differ by one letter that is missing, added or wrong, when they
+# share what is left after leaving out one letter, or one is what is left of
+# the other.
+one_letter_off(name) := {k |
+	some k in variables.known
+	abs(count(k) - count(name)) < 2
+	count((shortened(k) | {k}) & (shortened(name) | {name})) > 0
+}
+
+shortened(name) := {concat("", [substring(name, 0, i), substring(name, i + 1, -1)]) |
+	some i in numbers.range(5, count(name) - 1)
+}
+
+missing contains "env: variables were not read" if not input.env
+
+not_applicable contains "no variable of a communication library is set" if {
+	is_array(input.env.variables)
+	count(input.env.variables) == 0
+}

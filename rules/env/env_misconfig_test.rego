@@ -1,0 +1,330 @@
+package gpudoctor.rules.env_misconfig_test
+
+import data.gpudoctor.lib.variables
+import data.gpudoctor.rules.env_misconfig
+
+setting(name, value) := {"name": name, "value": value, "source": "environment", "effective": true}
+
+gpu(address) := {
+	"address": address,
+	"vendor": "nvidia",
+	"compute_capability": "9.0",
+	"in_pci": true,
+	"in_nvml": true,
+}
+
+# machine has two GPUs on two root ports, without NVLink.
+machine(name, value) := {
+	"gpus": {"nvml": "ok", "nvswitches": 0, "devices": [gpu("0000:01:00.0"), gpu("0000:02:00.0")]},
+	"links": {"virtual_topology": false, "pairs": [{
+		"a": "0000:01:00.0",
+		"b": "0000:02:00.0",
+		"kind": "gpu-gpu",
+		"path": "PHB",
+		"nvlinks": 0,
+	}]},
+	"container": {"inside": false, "device_nodes": []},
+	"env": {"variables": [setting(name, value)]},
+	"libraries": {"files": [{"kind": "libnccl", "path": "/x/libnccl.so.2", "version": "2.27.3", "found_by": "python"}]},
+}
+
+# hgx is the same with NVLink through switches.
+hgx(name, value) := object.union(machine(name, value), {
+	"gpus": {"nvswitches": 4},
+	"links": {"pairs": [{
+		"a": "0000:01:00.0",
+		"b": "0000:02:00.0",
+		"kind": "gpu-gpu",
+		"path": "SYS",
+		"nvlinks": 18,
+		"nvswitch": true,
+	}]},
+})
+
+devices := [{"address": "0000:01:00.0"}, {"address": "0000:02:00.0"}]
+
+# probed adds what the probe measured of the copies.
+probed(document, outcome, gbps, staged) := object.union(document, {"transfers": {
+	"outcome": "ok",
+	"devices": devices,
+	"transfers": [
+		{"test": "copy", "source": "0000:01:00.0", "destination": "0000:02:00.0", "outcome": outcome, "gbps": gbps},
+		{"test": "copy", "source": "0000:02:00.0", "destination": "0000:01:00.0", "outcome": outcome, "gbps": gbps},
+		{"test": "host-staged", "source": "0000:01:00.0", "destination": "0000:02:00.0", "outcome": "ok", "gbps": staged},
+	],
+}})
+
+refused(document) := object.union(document, {"transfers": {
+	"outcome": "ok",
+	"devices": devices,
+	"peers": [{"source": "0000:01:00.0", "destination": "0000:02:00.0", "access": false}],
+	"transfers": [],
+}})
+
+with_rdma(document) := object.union(document, {"pci": {"devices": [{
+	"address": "0000:81:00.0",
+	"class": "0x020700",
+	"kind": "nic",
+	"vendor": "0x15b3",
+	"device": "0x1021",
+}]}})
+
+with_efa(document) := object.union(document, {"pci": {"devices": [{
+	"address": "0000:81:00.0",
+	"class": "0x020000",
+	"kind": "nic",
+	"vendor": "0x1d0f",
+	"device": "0xefa1",
+}]}})
+
+image(name, value) := {
+	"container": {"inside": true, "device_nodes": []},
+	"gpus": {"nvml": "not-found", "devices": []},
+	"env": {"variables": [{"name": name, "value": value, "source": "/etc/nccl.conf", "line": 3, "effective": true}]},
+}
+
+found(document) := {[f.severity, f.confidence] | some f in env_misconfig.findings with input as document}
+
+only(document) := f if {
+	fs := env_misconfig.findings with input as document
+	count(fs) == 1
+	some f in fs
+}
+
+severity(document) := only(document).severity
+
+test_fires_where_p2p_is_proven if {
+	f := only(probed(hgx("NCCL_P2P_DISABLE", "1"), "ok", 395.5, 11.2))
+	f.severity == "high"
+	f.confidence == "confirmed"
+	f.subject == "NCCL_P2P_DISABLE"
+	contains(f.message, "2 of 2 paths between GPUs carried verified data at 396 GB/s, and 11.2 GB/s through host memory")
+	f.params.variable == "NCCL_P2P_DISABLE"
+	count(f.evidence) == 2
+}
+
+# Over PCIe host memory may be nearly as fast.
+test_medium_where_little_is_lost if {
+	severity(probed(machine("NCCL_P2P_DISABLE", "1"), "ok", 53, 43)) == "medium"
+	severity(probed(machine("NCCL_P2P_LEVEL", "LOC"), "ok", 53, 11)) == "high"
+	severity(probed(machine("NCCL_P2P_LEVEL", "0"), "ok", 53, 11)) == "high"
+}
+
+# Where peer access fails, the variable is the cure.
+test_silent_where_p2p_is_broken if {
+	every outcome in ["corrupt", "hang", "error"] {
+		found(probed(machine("NCCL_P2P_DISABLE", "1"), outcome, 50, 11)) == set()
+		found(probed(machine("NCCL_P2P_LEVEL", "LOC"), outcome, 50, 11)) == set()
+		found(probed(machine("NCCL_P2P_LEVEL", "PIX"), outcome, 50, 11)) == set()
+	}
+}
+
+test_unproven_is_possible if {
+	only(machine("NCCL_P2P_DISABLE", "1")).confidence == "possible"
+	severity(machine("NCCL_P2P_DISABLE", "1")) == "low"
+	severity(machine("NCCL_P2P_LEVEL", "LOC")) == "low"
+	severity(hgx("NCCL_P2P_DISABLE", "1")) == "medium"
+	severity(hgx("NCCL_P2P_LEVEL", "LOC")) == "medium"
+	severity(probed(hgx("NCCL_P2P_DISABLE", "1"), "slow", 30, 11)) == "low"
+	severity(refused(machine("NCCL_P2P_DISABLE", "1"))) == "info"
+}
+
+test_silent_with_one_gpu if {
+	one := object.union(machine("NCCL_P2P_DISABLE", "1"), {"gpus": {"devices": [gpu("0000:01:00.0")]}})
+	found(one) == set()
+}
+
+test_levels if {
+	# Nearer than any pair, with peer access that works.
+	f := only(probed(machine("NCCL_P2P_LEVEL", "PIX"), "ok", 53, 11))
+	f.severity == "high"
+	f.remedies[0] == "nccl-p2p-level"
+	f.params.level == "SYS"
+	severity(machine("NCCL_P2P_LEVEL", "NVL")) == "low"
+	severity(machine("NCCL_P2P_LEVEL", "2")) == "low"
+	found(machine("NCCL_P2P_LEVEL", "SYS")) == set()
+	found(machine("NCCL_P2P_LEVEL", "9")) == set()
+	found(probed(hgx("NCCL_P2P_LEVEL", "NVL"), "ok", 395, 11)) == set()
+
+	# NCCL compares the words as they are.
+	contains(only(machine("NCCL_P2P_LEVEL", "sys")).message, "ignored without a word")
+}
+
+test_shared_memory if {
+	severity(machine("NCCL_SHM_DISABLE", "1")) == "low"
+	severity(refused(machine("NCCL_SHM_DISABLE", "1"))) == "high"
+	severity(probed(machine("NCCL_SHM_DISABLE", "1"), "ok", 53, 11)) == "low"
+	found(machine("NCCL_SHM_DISABLE", "0")) == set()
+	both := object.union(probed(machine("", ""), "error", 0, 11), {"env": {"variables": [setting("NCCL_P2P_DISABLE", "1"), setting("NCCL_SHM_DISABLE", "1")]}})
+	f := only(both)
+	f.subject == "NCCL_SHM_DISABLE"
+	f.severity == "high"
+	level := object.union(probed(machine("", ""), "error", 0, 11), {"env": {"variables": [setting("NCCL_P2P_LEVEL", "LOC"), setting("NCCL_SHM_DISABLE", "1")]}})
+	severity(level) == "high"
+}
+
+# The recorded virtual machines with NVSwitch have this set on purpose.
+test_nvls_is_low if {
+	severity(hgx("NCCL_NVLS_ENABLE", "0")) == "low"
+	found(hgx("NCCL_NVLS_ENABLE", "1")) == set()
+	found(machine("NCCL_NVLS_ENABLE", "0")) == set()
+	severity(hgx("NCCL_CUMEM_ENABLE", "0")) == "low"
+	severity(hgx("NVSHMEM_DISABLE_NVLS", "1")) == "info"
+}
+
+# NCCL reads numbers: a word counts as 0.
+test_words if {
+	contains(only(hgx("NCCL_NVLS_ENABLE", "true")).message, "takes a word for 0")
+	contains(only(machine("NCCL_P2P_DISABLE", "true")).message, "counts as 0")
+	contains(only(machine("NCCL_IB_DISABLE", "yes")).message, "counts as 0")
+	found(machine("NCCL_IB_DISABLE", "false")) == set()
+	found(machine("NCCL_SOCKET_IFNAME", "on")) == set()
+}
+
+test_networks if {
+	severity(with_rdma(machine("NCCL_IB_DISABLE", "1"))) == "medium"
+	found(machine("NCCL_IB_DISABLE", "1")) == set()
+	severity(with_rdma(machine("NCCL_NET", "Socket"))) == "medium"
+	severity(machine("NCCL_SOCKET_IFNAME", "lo")) == "low"
+	severity(with_rdma(machine("NCCL_SOCKET_IFNAME", "=lo"))) == "medium"
+	severity(machine("NCCL_SOCKET_IFNAME", "docker0")) == "medium"
+	found(machine("NCCL_SOCKET_IFNAME", "^docker,lo")) == set()
+	found(machine("NCCL_SOCKET_IFNAME", "eth0")) == set()
+	severity(with_rdma(machine("NCCL_NET_GDR_LEVEL", "LOC"))) == "medium"
+	severity(with_rdma(machine("NCCL_IB_GID_INDEX", "3"))) == "low"
+	old := {"libraries": {"files": [{"kind": "libnccl", "path": "/x/libnccl.so.2", "version": "2.18.5", "found_by": "python"}]}}
+	found(object.union(with_rdma(machine("NCCL_IB_GID_INDEX", "3")), old)) == set()
+	severity(with_rdma(machine("NCCL_IB_TIMEOUT", "10"))) == "low"
+	found(with_rdma(machine("NCCL_IB_TIMEOUT", "22"))) == set()
+	severity(with_efa(machine("FI_PROVIDER", "tcp"))) == "high"
+	found(with_efa(machine("FI_PROVIDER", "efa"))) == set()
+	severity(with_efa(machine("NCCL_NET_PLUGIN", "none"))) == "high"
+	severity(machine("NCCL_NET_PLUGIN", "aws-ofi")) == "low"
+	severity(object.union(with_rdma(machine("NCCL_IB_PCI_RELAXED_ORDERING", "0")), {"host": {"virtualization": {"guest": true}}})) == "low"
+	uverbs := {"container": {"device_nodes": [{"path": "/dev/infiniband/uverbs0", "access": "rw"}]}}
+	severity(object.union(machine("NCCL_NET", "socket"), uverbs)) == "medium"
+}
+
+many(value) := object.union(machine("NCCL_IB_HCA", value), {"pci": {"devices": [d |
+	some i in numbers.range(0, 11)
+	d := {"address": sprintf("0000:%02x:00.0", [i + 32]), "class": "0x020700", "kind": "nic", "vendor": "0x15b3", "device": "0x1021"}
+]}})
+
+# With more than ten adapters mlx5_1 means mlx5_10 as well.
+test_prefixes_of_adapters if {
+	severity(many("mlx5_1,mlx5_2")) == "low"
+	found(many("=mlx5_1,mlx5_2")) == set()
+	found(many("mlx5_10")) == set()
+	found(many("mlx5")) == set()
+}
+
+test_tuning if {
+	severity(machine("NCCL_PROTO", "LL128")) == "medium"
+	severity(hgx("NCCL_PROTO", "LL128")) == "low"
+	severity(machine("NCCL_PROTO", "LL")) == "medium"
+	severity(machine("NCCL_PROTO", "^LL128")) == "low"
+	severity(machine("NCCL_PROTO", "fast")) == "high"
+	severity(machine("NCCL_ALGO", "Ring")) == "low"
+	severity(machine("NCCL_ALGO", "allreduce:ring,tree;broadcast:ring")) == "low"
+	severity(machine("NCCL_ALGO", "Rnig")) == "high"
+	severity(hgx("NCCL_MAX_NCHANNELS", "2")) == "medium"
+	found(hgx("NCCL_MAX_NCHANNELS", "32")) == set()
+	found(machine("NCCL_MAX_NCHANNELS", "0")) == set()
+	severity(machine("CUDA_LAUNCH_BLOCKING", "1")) == "medium"
+	found(machine("CUDA_LAUNCH_BLOCKING", "0")) == set()
+	severity(machine("NCCL_DEBUG", "TRACE")) == "info"
+	found(machine("NCCL_DEBUG", "INFO")) == set()
+	contains(only(machine("NCCL_DEBUG", "DEBUG")).message, "no level that NCCL knows")
+}
+
+test_frameworks if {
+	severity(machine("UCX_TLS", "rc,sm,self")) == "low"
+	found(machine("UCX_TLS", "rc,sm,self,cuda_copy")) == set()
+	found(machine("UCX_TLS", "^ud")) == set()
+	severity(machine("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")) == "low"
+	amd := object.union(machine("UCX_TLS", "rc,sm"), {"gpus": {"nvml": "not-found", "devices": [
+		{"address": "0000:01:00.0", "vendor": "amd", "in_pci": true},
+		{"address": "0000:02:00.0", "vendor": "amd", "in_pci": true},
+	]}})
+	severity(amd) == "low"
+	severity(probed(hgx("NVSHMEM_DISABLE_P2P", "1"), "ok", 395, 11)) == "medium"
+}
+
+test_dead_names if {
+	f := only(machine("NCCL_IB_CUDA_SUPPORT", "1"))
+	f.severity == "info"
+	contains(f.message, "since NCCL 2.4 (see NCCL_NET_GDR_LEVEL)")
+	contains(only(machine("NCCL_SHARED_BUFF_COUNT", "1")).message, "since NCCL 2.9")
+	old := {"libraries": {"files": [{"kind": "libnccl", "path": "/x/libnccl.so.2", "version": "2.20.5", "found_by": "python"}]}}
+	found(object.union(machine("NCCL_WORK_FIFO_DEPTH", "1"), old)) == set()
+}
+
+test_misspelt_names if {
+	only(machine("NCCL_DISABLE_P2P", "1")).params.meant == "NCCL_P2P_DISABLE"
+	only(machine("NCCL_P2P_DISABLED", "1")).params.meant == "NCCL_P2P_DISABLE"
+	only(machine("NCCL_SOCKET_IFNAM", "eth0")).params.meant == "NCCL_SOCKET_IFNAME"
+	only(machine("NCCL_BUFFER_SIZE", "1")).params.meant == "NCCL_BUFFSIZE"
+}
+
+# Names of builds, images and plugins are nobody's misspelling.
+test_silent_on_names_of_others if {
+	every name in ["NCCL_VERSION", "NCCL_HOME", "NCCL_FASTRAK_NUM_FLOWS", "NCCL_TESTS_DEVICE", "NCCL_GPUDIRECTTCPX_TX_BINDINGS"] {
+		found(machine(name, "1")) == set()
+	}
+}
+
+test_silent_on_good_settings if {
+	every name, value in {"NCCL_DEBUG": "WARN", "NCCL_P2P_DISABLE": "0", "NCCL_IB_HCA": "=mlx5_0", "CUDA_HOME": "/usr/local/cuda"} {
+		found(machine(name, value)) == set()
+	}
+	count(env_misconfig.not_applicable) == 1 with input as {"env": {"variables": []}}
+}
+
+# A setting that another one overrides does nothing.
+test_silent_when_not_effective if {
+	document := object.union(machine("", ""), {"env": {"variables": [object.union(setting("NCCL_P2P_DISABLE", "1"), {"effective": false})]}})
+	found(document) == set()
+}
+
+test_image if {
+	f := only(image("NCCL_P2P_DISABLE", "1"))
+	f.severity == "medium"
+	contains(f.message, "in line 3 of the image's /etc/nccl.conf")
+	f.evidence[0].source == "/etc/nccl.conf:3"
+	severity(image("NCCL_P2P_LEVEL", "LOC")) == "medium"
+	severity(image("NCCL_HOSTID", "a")) == "medium"
+	severity(image("NCCL_SOCKET_IFNAME", "eth0")) == "low"
+	found(image("NCCL_DEBUG", "INFO")) == set()
+}
+
+test_topology_file if {
+	severity(machine("NCCL_TOPO_FILE", "/etc/topo.xml")) == "info"
+	found(object.union(machine("NCCL_TOPO_FILE", "/etc/topo.xml"), {"links": {"virtual_topology": true}})) == set()
+}
+
+test_long_values_are_cut if {
+	long := concat("", [repeated | some repeated in ["/a/long/folder/of/", "topologies/that/goes/on/", "and/on/until/the/end.xml"]])
+	contains(only(machine("NCCL_TOPO_FILE", long)).message, "...")
+}
+
+test_unresolvable if {
+	count(env_misconfig.missing) == 1 with input as {}
+	count(env_misconfig.findings) == 0 with input as {}
+}
+
+# Each row names variables, says why and how much, and where that stands.
+test_rows_are_whole if {
+	every row in variables.rows {
+		count(row.names) > 0
+		said(row)
+	}
+}
+
+said(row) if row.silent
+
+said(row) if {
+	row.severity in {"critical", "high", "medium", "low", "info", "by-loss"}
+	row.confidence in {"confirmed", "likely", "possible"}
+	not endswith(row.why, ".")
+	startswith(object.get(row, "source", variables.guide), "https://")
+}

@@ -1,0 +1,169 @@
+package gpudoctor.rules.gpu_visibility_test
+
+import data.gpudoctor.rules.gpu_visibility
+
+setting(name, value) := {"name": name, "value": value, "source": "environment", "effective": true}
+
+gpus(vendor) := [g |
+	some i in numbers.range(0, 3)
+	g := {
+		"address": sprintf("0000:0%d:00.0", [i + 1]),
+		"vendor": vendor,
+		"uuid": sprintf("GPU-%d0000000-aaaa", [i]),
+		"in_pci": true,
+		"in_nvml": vendor == "nvidia",
+	}
+]
+
+# machine has four GPUs and these variables.
+machine(settings) := {
+	"gpus": {"nvml": "ok", "devices": gpus("nvidia")},
+	"container": {"inside": false, "device_nodes": []},
+	"env": {"variables": settings},
+}
+
+cuda(value) := machine([setting("CUDA_VISIBLE_DEVICES", value)])
+
+amd(settings) := object.union(machine(settings), {"gpus": {"nvml": "not-found", "devices": gpus("amd")}})
+
+found(document) := {[f.subject, object.get(f, "severity", "high"), object.get(f, "confidence", "likely")] |
+	some f in gpu_visibility.findings with input as document
+}
+
+test_fires_when_all_are_hidden if {
+	every value in ["", "-1", "NoDevFiles", "7", "4,5", "GPU-ffff"] {
+		found(cuda(value)) == {["CUDA_VISIBLE_DEVICES", "high", "likely"]}
+	}
+}
+
+test_confirmed_by_the_probe if {
+	document := object.union(cuda("-1"), {"transfers": {"outcome": "error", "error_code": 100}})
+	found(document) == {["CUDA_VISIBLE_DEVICES", "high", "confirmed"]}
+}
+
+test_a_bad_entry_ends_the_list if {
+	found(cuda("0,1,-1,2")) == {["CUDA_VISIBLE_DEVICES", "medium", "likely"]}
+	found(cuda("0,1,8,2")) == {["CUDA_VISIBLE_DEVICES", "medium", "likely"]}
+	some f in gpu_visibility.findings with input as cuda("0,1,8,2")
+	contains(f.message, "2 of 4 remain")
+
+	# One that ends in -1 was cut on purpose.
+	found(cuda("0,1,-1")) == {["CUDA_VISIBLE_DEVICES", "low", "likely"]}
+}
+
+test_twice if {
+	found(cuda("0,1,2,2")) == {["CUDA_VISIBLE_DEVICES", "high", "possible"]}
+}
+
+test_a_part_is_info if {
+	found(cuda("2,3")) == {["CUDA_VISIBLE_DEVICES", "info", "likely"]}
+	found(cuda("GPU-10000000")) == {["CUDA_VISIBLE_DEVICES", "info", "likely"]}
+}
+
+test_silent_when_all_are_chosen if {
+	found(cuda("0,1,2,3")) == set()
+	found(cuda("3, 2, 01, +0")) == set()
+	found(machine([])) == set()
+	found(cuda("MIG-12345678")) == set()
+}
+
+# Without UUIDs to compare with, a UUID passes.
+test_silent_on_a_uuid_that_cannot_be_compared if {
+	bare := object.union(cuda("GPU-ffff"), {"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true}]}})
+	found(bare) == set()
+}
+
+test_silent_without_gpus if {
+	laptop := object.union(cuda(""), {"gpus": {"nvml": "not-found", "devices": []}})
+	found(laptop) == set()
+	count(gpu_visibility.not_applicable) == 1 with input as laptop
+}
+
+# In a container the GPUs that were given count, under numbers from 0 on.
+test_numbers_in_a_container if {
+	document := object.union(cuda("2,3"), {
+		"gpus": {"nvml": "not-built"},
+		"container": {"inside": true, "device_nodes": [{"path": "/dev/nvidia2", "access": "rw"}, {"path": "/dev/nvidia3", "access": "rw"}]},
+	})
+	found(document) == {["CUDA_VISIBLE_DEVICES", "high", "likely"]}
+	outside := object.union(cuda("2,3"), {"gpus": {"nvml": "not-built"}})
+	found(outside) == {["CUDA_VISIBLE_DEVICES", "info", "likely"]}
+}
+
+test_amd if {
+	found(amd([setting("HIP_VISIBLE_DEVICES", "-1")])) == {["HIP_VISIBLE_DEVICES", "high", "likely"]}
+	found(amd([setting("CUDA_VISIBLE_DEVICES", "9")])) == {["CUDA_VISIBLE_DEVICES", "high", "likely"]}
+	found(amd([setting("ROCR_VISIBLE_DEVICES", "0,1,2,3")])) == set()
+}
+
+# HIP counts anew among what ROCr left.
+test_both_of_rocm if {
+	hidden := amd([setting("HIP_VISIBLE_DEVICES", "2,3"), setting("ROCR_VISIBLE_DEVICES", "2,3")])
+	["HIP_VISIBLE_DEVICES", "high", "likely"] in found(hidden)
+	anew := amd([setting("HIP_VISIBLE_DEVICES", "0,1"), setting("ROCR_VISIBLE_DEVICES", "2,3")])
+	["HIP_VISIBLE_DEVICES", "low", "likely"] in found(anew)
+}
+
+none_given := object.union(machine([setting("NVIDIA_VISIBLE_DEVICES", "void")]), {
+	"gpus": {"nvml": "not-found"},
+	"container": {"inside": true},
+})
+
+test_fires_when_none_was_asked_for if {
+	found(none_given) == {["NVIDIA_VISIBLE_DEVICES", "high", "likely"]}
+	by_driver := object.union(none_given, {
+		"gpus": {"devices": []},
+		"container": {"driver_devices": [{"address": "0000:01:00.0", "minor": 0}]},
+	})
+	found(by_driver) == {["NVIDIA_VISIBLE_DEVICES", "high", "likely"]}
+}
+
+# CDI sets it to void and brings the nodes itself.
+test_silent_with_cdi if {
+	document := object.union(none_given, {
+		"gpus": {"nvml": "ok"},
+		"container": {"device_nodes": [{"path": "/dev/nvidia0", "access": "rw"}]},
+	})
+	found(document) == set()
+}
+
+capabilities(value, files) := object.union(machine([setting("NVIDIA_DRIVER_CAPABILITIES", value)]), {
+	"container": {"inside": true, "device_nodes": [{"path": "/dev/nvidia0", "access": "rw"}]},
+	"libraries": {"files": files},
+})
+
+nvml := {"kind": "libnvidia-ml", "path": "/usr/lib/libnvidia-ml.so.1", "mounted": true}
+
+test_fires_without_compute if {
+	some f in gpu_visibility.findings with input as capabilities("utility", [nvml])
+	f.subject == "NVIDIA_DRIVER_CAPABILITIES"
+	contains(f.message, "does not bring libcuda")
+}
+
+test_silent_with_capabilities if {
+	found(capabilities("all", [nvml])) == set()
+	found(capabilities("", [nvml])) == set()
+	found(capabilities("compute,utility", [nvml])) == set()
+
+	# A library that came another way works as well.
+	found(capabilities("compute", [nvml])) == set()
+}
+
+test_fires_when_cuda_offers_none if {
+	document := object.union(machine([]), {"transfers": {"outcome": "ok", "devices": []}})
+	found(document) == {["CUDA", "high", "confirmed"]}
+	some f in gpu_visibility.findings with input as document
+	f.remedies[0] == "pass-device-nodes"
+}
+
+test_only_gpu if {
+	document := object.union(cuda("1"), {"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true}]}})
+	some f in gpu_visibility.findings with input as document
+	contains(f.message, "the only one has the number 0")
+}
+
+test_unresolvable if {
+	count(gpu_visibility.missing) == 2 with input as {}
+	count(gpu_visibility.findings) == 0 with input as {}
+	count(gpu_visibility.missing) == 1 with input as json.remove(machine([]), ["env"])
+}

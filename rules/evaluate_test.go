@@ -1,0 +1,378 @@
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/util"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// policyOf loads a set of the rules in the given files alone.
+func policyOf(t *testing.T, files map[string]string) (*Set, error) {
+	t.Helper()
+	own := make(map[string][]byte, len(files))
+	for name, text := range files {
+		own[name] = []byte(text)
+	}
+	s, err := load(nil, own)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Compile()
+}
+
+// ruleText writes a rule of that id with more metadata and a body.
+func ruleText(id, metadata, body string) string {
+	return "# METADATA\n# title: T\n# description: D\n# custom:\n#   remedies: [r]\n" + metadata +
+		"package gpudoctor.rules." + strings.ReplaceAll(id, "-", "_") + "\n\n" + body
+}
+
+const (
+	high = "#   severity: high\n#   confidence: likely\n"
+	// fires finds a fault on whatever machine.
+	fires = `findings contains {"subject": "host", "message": "m", "evidence": [{"fact": "f", "value": 1, "source": "s"}]}` + "\n"
+)
+
+// finds writes a rule's body that finds one fault with further keys.
+func finds(more string) string {
+	return strings.Replace(fires, `"message"`, more+`, "message"`, 1)
+}
+
+func TestEvaluateOutcomes(t *testing.T) {
+	s, err := policyOf(t, map[string]string{
+		"fails.rego":      ruleText("fails", high, fires),
+		"passes.rego":     ruleText("passes", high, "findings contains {} if false\n"),
+		"skips.rego":      ruleText("skips", high, "findings contains {} if false\nmissing contains \"pci.devices[].acs\"\nnot_applicable contains \"no GPU\"\n"),
+		"not_here.rego":   ruleText("not-here", high, "findings contains {} if false\nnot_applicable contains \"no GPU\"\n"),
+		"image_only.rego": ruleText("image-only", high+"#   profiles: [image]\n", "findings contains {} if false\n"),
+		"breaks.rego":     ruleText("breaks", high, "findings contains {} if x == 1\nx := 1 if input.schema\nx := 2 if input.schema\n"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := &checks.Facts{Schema: checks.FactsSchema, Unknown: []checks.Unknown{
+		{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root"},
+	}}
+	got, err := s.Evaluate(t.Context(), facts, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Verdict{
+		Findings: []Finding{{
+			Rule: "fails", Cause: "fails", Severity: High, Confidence: Likely, Title: "T", Subject: "host", Message: "m",
+			Evidence: []Evidence{{Fact: "f", Value: int64(1), Source: "s"}}, Remedies: []string{"r"},
+		}},
+		Passed: []string{"passes"},
+		Skipped: []Skipped{
+			{Rule: "breaks", Missing: []string{"the rule failed: breaks.rego:12: eval_conflict_error: rule data.gpudoctor.rules.breaks.x produced conflicting values"}},
+			{Rule: "skips", Missing: []string{"pci.devices[].acs: config space beyond 64 bytes needs root"}},
+		},
+		NotApplicable: map[string]string{"not-here": "no GPU"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("verdict (-want +got):\n%s", diff)
+	}
+}
+
+func TestEvaluateChoice(t *testing.T) {
+	s, err := policyOf(t, map[string]string{
+		"one_a.rego": ruleText("one-a", high, fires),
+		"one_b.rego": ruleText("one-b", high, fires),
+		"img.rego":   ruleText("img", high+"#   profiles: [image]\n", fires),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		opts Options
+		want string // The rules that fire, or the error.
+	}{
+		"all":             {want: "one-a one-b"},
+		"only":            {opts: Options{Only: []string{"one-b"}}, want: "one-b"},
+		"skip":            {opts: Options{Skip: []string{"one-b"}}, want: "one-a"},
+		"only and skip":   {opts: Options{Only: []string{"one-a"}, Skip: []string{"one-a"}}, want: ""},
+		"image":           {opts: Options{Profile: Image}, want: "img one-a one-b"},
+		"another profile": {opts: Options{Only: []string{"img"}}, want: ""},
+		"misspelt":        {opts: Options{Only: []string{"one-c"}}, want: `unknown rule "one-c"; did you mean one-a?`},
+		"unknown":         {opts: Options{Skip: []string{"something-else"}}, want: `unknown rule "something-else"`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			v, err := s.Evaluate(t.Context(), &checks.Facts{}, tt.opts)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			} else {
+				var ids []string
+				for _, f := range v.Findings {
+					ids = append(ids, f.Rule)
+				}
+				got = strings.Join(ids, " ")
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestMalformedFinding(t *testing.T) {
+	tests := map[string]struct{ body, want string }{
+		"unknown key":       {finds(`"sujbect": "x"`), `a finding has the unknown key "sujbect"`},
+		"no evidence":       {`findings contains {"subject": "host", "message": "m"}` + "\n", "evidence is missing"},
+		"no subject":        {`findings contains {"message": "m", "evidence": [{"fact": "f", "value": 1, "source": "s"}]}` + "\n", "subject is missing"},
+		"not an object":     {`findings contains "host"` + "\n", "a finding is not an object"},
+		"severity":          {finds(`"severity": "dire"`), `severity is "dire"`},
+		"confidence":        {finds(`"confidence": 1`), "confidence is not a text"},
+		"affects":           {finds(`"affects": ["0000:3B:00.0"]`), `affects holds "0000:3B:00.0", which is no PCI address in lower case`},
+		"remedies":          {finds(`"remedies": "r"`), "remedies is not a list of texts"},
+		"params":            {finds(`"params": []`), "params is not an object"},
+		"evidence's key":    {strings.Replace(fires, `"fact"`, `"x": 1, "fact"`, 1), `evidence has the unknown key "x"`},
+		"evidence's source": {strings.Replace(fires, `, "source": "s"`, "", 1), "evidence lacks fact, value or source"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := policyOf(t, map[string]string{"bad.rego": ruleText("bad", high, tt.body)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.Evaluate(t.Context(), &checks.Facts{}, Options{})
+			if want := "bad.rego: rule bad returned a bad finding: " + tt.want; err == nil || err.Error() != want {
+				t.Errorf("error = %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+func TestEvaluateCancelled(t *testing.T) {
+	s, err := policyOf(t, map[string]string{"one.rego": ruleText("one", high, fires)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Evaluate(ctx, &checks.Facts{}, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want context.Canceled", err)
+	}
+}
+
+func TestFold(t *testing.T) {
+	const one, two, three = "0000:01:00.0", "0000:02:00.0", "0000:03:00.0"
+	all := []Rule{{ID: "acs", Explains: []string{"broken"}}, {ID: "bios", Explains: []string{"broken"}}, {ID: "broken", Explains: []string{"slow"}}, {ID: "slow"}}
+	f := func(rule string, severity Severity, confidence Confidence, affects ...string) Finding {
+		return Finding{Rule: rule, Subject: rule, Severity: severity, Confidence: confidence, Affects: affects}
+	}
+	tests := map[string]struct {
+		findings []Finding
+		want     []string // rule/severity/confidence(consequences)
+	}{
+		"none":                 {},
+		"alone":                {[]Finding{f("broken", High, Likely)}, []string{"broken/high/likely()"}},
+		"under its cause":      {[]Finding{f("acs", High, Likely, one), f("broken", Critical, Confirmed, one, two)}, []string{"acs/critical/confirmed(broken)"}},
+		"of another GPU":       {[]Finding{f("acs", High, Likely, one), f("broken", Critical, Confirmed, two)}, []string{"broken/critical/confirmed()", "acs/high/likely()"}},
+		"of the whole host":    {[]Finding{f("acs", High, Likely), f("broken", Critical, Likely, two)}, []string{"acs/critical/likely(broken)"}},
+		"through another rule": {[]Finding{f("acs", High, Likely, one), f("slow", Medium, Confirmed, one)}, []string{"acs/high/confirmed(slow)"}},
+		"at two removes":       {[]Finding{f("acs", High, Likely, one), f("broken", High, Likely, one, two), f("slow", Medium, Likely, two, three)}, []string{"acs/high/likely(broken slow)"}},
+		"the higher cause":     {[]Finding{f("bios", Critical, Possible, one), f("acs", High, Likely, one), f("broken", Low, Likely, one)}, []string{"bios/critical/possible(broken)", "acs/high/likely()"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, f := range fold(tt.findings, all) {
+				var under []string
+				for _, e := range f.Explains {
+					under = append(under, e.Rule)
+				}
+				got = append(got, f.Rule+"/"+string(f.Severity)+"/"+string(f.Confidence)+"("+strings.Join(under, " ")+")")
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("folded (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCompareSubjects(t *testing.T) {
+	sorted := []string{
+		"0000:3b:00.0", "0000:3b:00.0 -> 0000:5e:00.0", "0000:c1:00.0", "10000:01:00.0", "/dev/nvidia2", "/dev/nvidia10", "NCCL_ALGO", "host", "node2", "node10",
+	}
+	for i, a := range sorted {
+		for j, b := range sorted {
+			got, want := compareSubjects(a, b), 0
+			if i != j {
+				want = 1
+				if i < j {
+					want = -1
+				}
+			}
+			if got != want {
+				t.Errorf("compareSubjects(%q, %q) = %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
+
+func TestReasons(t *testing.T) {
+	unknown := []checks.Unknown{
+		{Section: "pci", Fact: "devices.acs", Reason: "needs root"},
+		{Section: "pci", Fact: "devices", Reason: "no PCI"},
+		{Section: "gpus", Reason: "no library"},
+		{Section: "numa", Fact: "nodes.distances", Reason: "hidden"},
+	}
+	tests := map[string]string{
+		"pci.devices.acs":                       "pci.devices.acs: needs root",
+		"pci.devices[].acs.control":             "pci.devices[].acs.control: needs root",
+		"pci.devices[0000:3b:00.0].link":        "pci.devices[0000:3b:00.0].link: no PCI",
+		"pci.devices[].acs: hidden":             "pci.devices[].acs: hidden (needs root)",
+		"pci.devices[].acs: reading needs root": "pci.devices[].acs: reading needs root",
+		"pci":                                   "pci",
+		"gpus.devices[].nvlinks":                "gpus.devices[].nvlinks: no library",
+		"gpus":                                  "gpus: no library",
+		"numa.nodes":                            "numa.nodes: hidden",
+		"links":                                 "links",
+	}
+	for missing, want := range tests {
+		if got := withReasons([]string{missing}, unknown); got[0] != want {
+			t.Errorf("withReasons(%q) = %q, want %q", missing, got[0], want)
+		}
+	}
+}
+
+// TestInputValue holds that the input is what the facts' JSON says, without
+// what is null.
+func TestInputValue(t *testing.T) {
+	yes, node, bytes := true, 1, int64(1)<<40
+	facts := &checks.Facts{
+		Schema: checks.FactsSchema,
+		Host:   &checks.HostFacts{Kernel: "6.8.0", CommandLine: []string{"iommu=pt"}, Root: &yes},
+		PCI: &checks.PCIFacts{Devices: []checks.PCIDevice{{
+			Address: "0000:3b:00.0", NUMANode: &node, Link: &checks.PCIeLink{SpeedGTs: 2.5, Width: 16, Source: "config"},
+			ACS: &checks.ACS{Capability: []string{}, Control: nil},
+		}}},
+		GPUs: &checks.GPUFacts{
+			Driver:  checks.GPUDriver{Parameters: map[string]string{"EnableResizableBar": "1"}},
+			Devices: []checks.GPU{{Address: "0000:3b:00.0", BAR1Bytes: &bytes}},
+		},
+	}
+	got, err := inputValue(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc any
+	if err := util.UnmarshalJSON(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	want, err := ast.InterfaceToValue(withoutNull(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(want.String(), ","), strings.Split(got.String(), ",")); diff != "" {
+		t.Errorf("input (-JSON +got):\n%s", diff)
+	}
+	if got.Compare(want) != 0 {
+		t.Error("the values differ although their texts do not")
+	}
+}
+
+// withoutNull drops the members of objects that are null.
+func withoutNull(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if member == nil {
+				delete(v, key)
+			} else {
+				v[key] = withoutNull(member)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutNull(v[i])
+		}
+	}
+	return v
+}
+
+func TestLoadWith(t *testing.T) {
+	good := ruleText("own", high, fires)
+	lib := "package gpudoctor.lib.facts\n"
+	tests := map[string]struct {
+		file, text string
+		want       string // The error, behind the folder's name; none when empty.
+	}{
+		"good":             {"own.rego", good, ""},
+		"in a folder":      {"deep/down/own.rego", good, ""},
+		"hidden":           {".git/own.rego", "nonsense", ""},
+		"not Rego":         {"own.rego", "package x\nnonsense", "own.rego:2: var cannot be used for rule name"},
+		"empty":            {"own.rego", "", "own.rego: the file is empty"},
+		"neither":          {"own.rego", "package system.own\n", "own.rego:1: package system.own is neither a rule nor a library"},
+		"built-in library": {"facts.rego", lib, "facts.rego:1: the library package gpudoctor.lib.facts is taken by lib/facts.rego"},
+		"unknown severity": {"own.rego", strings.Replace(good, "severity: high", "severity: dire", 1), `own.rego:1: custom.severity: unknown severity "dire": one of critical, high, medium, low, info`},
+		"undefined path":   {"own.rego", good + "missing contains \"x\" if input.pci.devcies\n", "own.rego:11: undefined ref: input.pci.devcies"},
+		"undefined helper": {"own.rego", good + "missing contains \"x\" if data.gpudoctor.lib.facts.nothing(1)\n", "own.rego:11: undefined function data.gpudoctor.lib.facts.nothing"},
+		"reaches out":      {"own.rego", good + "missing contains \"x\" if http.send({\"method\": \"get\", \"url\": \"http://x\"})\n", "own.rego:11: undefined function http.send"},
+		"unknown as false": {"own.rego", good + "x if not input.pci\n", `own.rego:11: "not input..." also holds when the fact is not known`},
+		"unused variable":  {"own.rego", good + "missing contains \"x\" if y := 1\n", "own.rego:11: assigned var y unused"},
+		"file differs":     {"other.rego", good, "other.rego:8: the file's name differs from the package's last part own"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, filepath.FromSlash(tt.file))
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, err := LoadWith(dir)
+			if tt.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rule, ok := s.Rule("own"); ok != (tt.file != ".git/own.rego") || ok && rule.File != file {
+					t.Errorf("Rule(own) = %+v, %v", rule, ok)
+				}
+				return
+			}
+			if err == nil {
+				t.Fatalf("no error, want %q", tt.want)
+			}
+			if got := strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)); got != tt.want {
+				t.Errorf("error = %q, want %q", got, tt.want)
+			}
+			if _, ok := errors.AsType[*Problem](err); !ok {
+				t.Errorf("error is a %T, want a *Problem", err)
+			}
+		})
+	}
+	t.Run("no folder", func(t *testing.T) {
+		if _, err := LoadWith(filepath.Join(t.TempDir(), "nothing")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("error = %v, want os.ErrNotExist", err)
+		}
+	})
+}
+
+// TestTakenID holds that a rule of the user's may not bear the id of another.
+func TestTakenID(t *testing.T) {
+	_, err := load(
+		map[string][]byte{"pcie/one.rego": []byte(ruleText("one", high, fires))},
+		map[string][]byte{"own/one.rego": []byte(ruleText("one", high, fires))},
+	)
+	if want := "own/one.rego:8: the rule id one is taken by pcie/one.rego"; err == nil || err.Error() != want {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+}

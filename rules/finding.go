@@ -1,0 +1,247 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// pciAddress is the form of a PCI address: domain:bus:device.function. The
+// domain has more than four digits below an Intel VMD controller.
+var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+
+// findingReader reads one finding that a rule returned and keeps the first
+// fault of its shape.
+type findingReader struct {
+	rule Rule
+	err  error
+}
+
+func (r *findingReader) fault(format string, args ...any) {
+	if r.err == nil {
+		r.err = &Problem{
+			File:   r.rule.File,
+			Reason: fmt.Sprintf("rule %s returned a bad finding: %s", r.rule.ID, fmt.Sprintf(format, args...)),
+			Hint:   "see docs/rules.md for the shape of a finding",
+		}
+	}
+}
+
+// readFinding turns what a rule returned into a finding. A key that is not
+// known is an error, since it may be a misspelt one.
+func readFinding(rule Rule, v ast.Value) (Finding, error) {
+	r := &findingReader{rule: rule}
+	f := Finding{
+		Rule: rule.ID, Cause: rule.Cause, Title: rule.Title,
+		Severity: rule.Severity, Confidence: rule.Confidence, Remedies: rule.Remedies,
+	}
+	r.each("a finding", v, func(key string, value ast.Value) bool {
+		switch key {
+		case "subject":
+			f.Subject = r.text(key, value)
+		case "message":
+			f.Message = r.text(key, value)
+		case "affects":
+			f.Affects = r.texts(key, value)
+		case "remedies":
+			f.Remedies = r.texts(key, value)
+		case "severity":
+			f.Severity = Severity(r.text(key, value))
+			r.oneOf(key, f.Severity.Rank() < len(severities), value)
+		case "confidence":
+			f.Confidence = Confidence(r.text(key, value))
+			r.oneOf(key, f.Confidence.Rank() < len(confidences), value)
+		case "params":
+			params, ok := native(value).(map[string]any)
+			if !ok {
+				r.fault("params is not an object")
+			}
+			f.Params = params
+		case "evidence":
+			f.Evidence = r.evidence(value)
+		default:
+			return false
+		}
+		return true
+	})
+	for key, text := range map[string]string{"subject": f.Subject, "message": f.Message} {
+		if text == "" {
+			r.fault("%s is missing", key)
+		}
+	}
+	if len(f.Evidence) == 0 {
+		r.fault("evidence is missing")
+	}
+	for _, a := range f.Affects {
+		if !pciAddress.MatchString(a) {
+			r.fault("affects holds %q, which is no PCI address in lower case", a)
+		}
+	}
+	slices.Sort(f.Affects) // A list keeps the rule's order, which says nothing.
+	return f, r.err
+}
+
+// each gives every pair of an object to take, which says whether it knows the
+// key.
+func (r *findingReader) each(what string, v ast.Value, take func(key string, value ast.Value) bool) {
+	object, ok := v.(ast.Object)
+	if !ok {
+		r.fault("%s is not an object", what)
+		return
+	}
+	object.Foreach(func(k, value *ast.Term) {
+		key, _ := k.Value.(ast.String)
+		if !take(string(key), value.Value) {
+			r.fault("%s has the unknown key %s", what, k)
+		}
+	})
+}
+
+func (r *findingReader) text(key string, v ast.Value) string {
+	s, ok := v.(ast.String)
+	if !ok || s == "" {
+		r.fault("%s is not a text", key)
+	}
+	return string(s)
+}
+
+// texts reads a list or set of texts.
+func (r *findingReader) texts(key string, v ast.Value) []string {
+	items, ok := native(v).([]any)
+	texts := make([]string, 0, len(items))
+	for _, item := range items {
+		s, isText := item.(string)
+		ok = ok && isText
+		texts = append(texts, s)
+	}
+	if !ok {
+		r.fault("%s is not a list of texts", key)
+	}
+	return texts
+}
+
+func (r *findingReader) oneOf(key string, known bool, v ast.Value) {
+	if !known {
+		r.fault("%s is %s", key, v)
+	}
+}
+
+func (r *findingReader) evidence(v ast.Value) []Evidence {
+	var list []Evidence
+	one := func(t *ast.Term) {
+		var e Evidence
+		hasValue := false
+		r.each("evidence", t.Value, func(key string, value ast.Value) bool {
+			switch key {
+			case "fact":
+				e.Fact = r.text("evidence's fact", value)
+			case "source":
+				e.Source = r.text("evidence's source", value)
+			case "value":
+				e.Value, hasValue = native(value), true
+			default:
+				return false
+			}
+			return true
+		})
+		if e.Fact == "" || e.Source == "" || !hasValue {
+			r.fault("evidence lacks fact, value or source")
+		}
+		list = append(list, e)
+	}
+	switch items := v.(type) {
+	case *ast.Array:
+		items.Foreach(one)
+	case ast.Set:
+		for _, t := range items.Slice() {
+			one(t)
+		}
+	default:
+		r.fault("evidence is not a list")
+	}
+	return list
+}
+
+// native turns a Rego value into what encoding/json would make of it, but for
+// whole numbers, which stay whole. A set becomes a list in order.
+func native(v ast.Value) any {
+	switch v := v.(type) {
+	case ast.Null:
+		return nil
+	case ast.Boolean:
+		return bool(v)
+	case ast.String:
+		return string(v)
+	case ast.Number:
+		if n, ok := v.Int64(); ok {
+			return n
+		}
+		n, _ := v.Float64()
+		return n
+	case *ast.Array:
+		list := make([]any, 0, v.Len())
+		v.Foreach(func(t *ast.Term) { list = append(list, native(t.Value)) })
+		return list
+	case ast.Set:
+		list := make([]any, 0, v.Len())
+		for _, t := range v.Slice() {
+			list = append(list, native(t.Value))
+		}
+		return list
+	case ast.Object:
+		object := make(map[string]any, v.Len())
+		v.Foreach(func(k, value *ast.Term) {
+			key, ok := k.Value.(ast.String)
+			if !ok {
+				key = ast.String(k.String())
+			}
+			object[string(key)] = native(value.Value)
+		})
+		return object
+	default:
+		return v.String()
+	}
+}
+
+// Compare orders findings: the worst severity first, then the surest, then by
+// rule, subject and message.
+func (f Finding) Compare(other Finding) int {
+	return cmp.Or(
+		cmp.Compare(f.Severity.Rank(), other.Severity.Rank()),
+		cmp.Compare(f.Confidence.Rank(), other.Confidence.Rank()),
+		cmp.Compare(f.Rule, other.Rule),
+		compareSubjects(f.Subject, other.Subject),
+		cmp.Compare(f.Message, other.Message),
+	)
+}
+
+// compareSubjects orders texts with numbers by the numbers' size. Numbers are
+// hexadecimal, as in a PCI address: "0000:3b:00.0" comes before
+// "10000:01:00.0", "node2" before "node10".
+func compareSubjects(a, b string) int {
+	x, y := subjectPart.FindAllString(a, -1), subjectPart.FindAllString(b, -1)
+	return cmp.Or(slices.CompareFunc(x, y, comparePart), cmp.Compare(a, b))
+}
+
+// subjectPart is a number or what stands between two numbers.
+var subjectPart = regexp.MustCompile(`\b[0-9a-f]+\b|[0-9]+|[^0-9]`)
+
+func comparePart(a, b string) int {
+	aNumber, bNumber := isHex(a), isHex(b)
+	switch {
+	case aNumber && bNumber:
+		a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	case aNumber:
+		return -1
+	case bNumber:
+		return 1
+	}
+	return cmp.Compare(a, b)
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

@@ -1,0 +1,82 @@
+# METADATA
+# title: The kernel log has GPU events that are no fault of the machine
+# description: >-
+#   Xids that a program's own error causes, that follow from another event, or
+#   that want no action now. They are worth knowing when a job failed at the
+#   same time, and say nothing against the GPU alone.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
+#     description: NVIDIA's catalog of Xid codes.
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: low
+#   confidence: likely
+#   cause: gpu-fault
+#   remedies: [fix-application, reset-gpu]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.gpu_events
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.xid
+
+faults := {"fault", "link"}
+
+# events are the Xids of one code at one GPU, without those that are a fault
+# of it (gpu-fault judges those) and without what such a fault brings in its
+# train at the same GPU.
+events[[where(e), e.code]] contains e if {
+	some e in input.kernel_log.events
+	e.kind == "xid"
+	is_number(e.code)
+	not faulty(e.code)
+	not outweighed(e)
+}
+
+faulty(code) if xid.meaning[code].class in faults
+
+where(e) := object.get(e, "address", "host")
+
+outweighed(e) if {
+	xid.meaning[e.code].class in {"application", "secondary"}
+	some other in input.kernel_log.events
+	other.kind == "xid"
+	faulty(other.code)
+	where(other) == where(e)
+}
+
+findings contains {
+	"subject": place,
+	"affects": affects(place),
+	"message": sprintf("The kernel log has Xid %d (%s), %s. %s", [code, xid.name(code), xid.times(es), afterword(code)]),
+	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} | some e in sort(es)],
+	"params": {"gpus": affects(place), "xid": code},
+	"severity": xid.severity(code),
+	"confidence": "likely",
+	"remedies": xid.remedies[xid.action(code)],
+} if {
+	some key, es in events
+	[place, code] := key
+}
+
+affects(place) := [place] if {
+	place in facts.gpus
+} else := []
+
+afterword(code) := "A program's own error causes it as a rule." if {
+	xid.meaning[code].class == "application"
+} else := "It follows from another event, and alone says nothing against the GPU." if {
+	xid.meaning[code].class == "secondary"
+} else := "Nothing need be done now." if {
+	xid.meaning[code].class == "note"
+} else := "NVIDIA's catalog says what it means."
+
+missing contains "kernel_log: the kernel log was not readable" if {
+	not input.kernel_log
+	not no_gpu
+}
+
+no_gpu if count(facts.gpus) == 0
+
+not_applicable contains "no GPU" if no_gpu

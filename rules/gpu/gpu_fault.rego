@@ -1,0 +1,329 @@
+# METADATA
+# title: A GPU, or the way to it, is faulty
+# description: >-
+#   The kernel log, the management library or the PCI bus report a fault of a
+#   GPU: it fell off the bus, its memory has errors that cannot be corrected,
+#   its processor does not answer. Programs on it fail, and every job that
+#   includes it fails with them.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
+#     description: NVIDIA's catalog of Xid codes with the action to take at once.
+#   - ref: https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/index.html
+#     description: Row remapping, and when a GPU is to be replaced.
+#   - ref: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
+#     description: NVSwitch errors (SXid), fatal and not.
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [reset-gpu, reboot-or-reload-driver, replace-hardware, reseat-or-fix-pcie-link, fix-application]
+#   explains: [driver-hang, p2p-broken-platform, p2p-slow, nvlink-down]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.gpu_fault
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
+import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.xid
+
+# signs are what the kernel log, the management library, the bus and the driver
+# say against each GPU ("host" where a line names none). What is said of the
+# state in force is confirmed. The kernel log keeps what a reset has cured
+# since, and carries no mark of it, so an event alone is likely.
+#
+# Events that a program causes, and those that want no action, are left to
+# gpu-events: they explain nothing.
+signs[key[0]] contains {
+	"severity": xid.severity(key[1]),
+	"confidence": "likely",
+	"words": sprintf("the kernel log has Xid %d (%s), %s", [key[1], xid.name(key[1]), xid.times(es)]),
+	"evidence": [{
+		"fact": "kernel_log.events[xid]",
+		"value": e.message,
+		"source": xid.source,
+	} |
+		some e in sort(es)
+	],
+	"remedies": xid.remedies[xid.action(key[1])],
+} if {
+	some key, es in events
+}
+
+# events are the Xids of one code at one GPU.
+events[[where(e), e.code]] contains e if {
+	some e in input.kernel_log.events
+	e.kind == "xid"
+	is_number(e.code)
+	xid.meaning[e.code].class in {"fault", "link"}
+}
+
+where(e) := object.get(e, "address", "host")
+
+sxids contains e if {
+	some e in input.kernel_log.events
+	e.kind == "sxid"
+	is_number(e.code)
+}
+
+findings contains {
+	"subject": where(e),
+	"message": sprintf("The kernel log has SXid %d of an NVSwitch: the whole fabric is concerned. A reset since then may have cured it.", [e.code]),
+	"evidence": [{"fact": "kernel_log.events[sxid]", "value": e.message, "source": xid.source}],
+	"params": {"gpus": sort([gpu | some gpu in facts.gpus]), "sxid": e.code},
+	"severity": xid.sxid_severity(e),
+	"confidence": "likely",
+	"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
+} if {
+	some e in sxids
+	xid.sxid_severity(e) != "info"
+}
+
+signs[g.address] contains {
+	"severity": "critical",
+	"words": sprintf("NVML answers %s: %s", [g.error, dead[bare(g.error)]]),
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(g.address, "error"), "value": g.error, "source": "nvmlDeviceGetHandleByPciBusId"}],
+	"remedies": ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "replace-hardware"],
+} if {
+	some g in input.gpus.devices
+	dead[bare(g.error)]
+}
+
+# dead are NVML's errors for a GPU that it knows and cannot use (nvml.h).
+dead := {
+	"GPU_IS_LOST": "it has fallen off the bus or is otherwise out of reach",
+	"RESET_REQUIRED": "it must be reset before it can be used again",
+	"IRQ_ISSUE": "the kernel sees its interrupts go astray",
+	"INSUFFICIENT_POWER": "its power cables are not connected",
+}
+
+# bare drops the prefix that NVML's names have in its header.
+bare(name) := trim_prefix(trim_prefix(name, "NVML_"), "ERROR_")
+
+signs[g.address] contains {
+	"severity": "high",
+	"words": sprintf("%d memory errors that could not be corrected since the driver was loaded", [g.ecc.volatile_uncorrected]),
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(g.address, "ecc.volatile_uncorrected"), "value": g.ecc.volatile_uncorrected, "source": "nvmlDeviceGetTotalEccErrors"}],
+	"remedies": reset,
+} if {
+	some g in input.gpus.devices
+	g.ecc.volatile_uncorrected > 0
+}
+
+reset := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"]
+
+# flags are the marks that NVML keeps of a GPU's memory: the section that holds
+# it, the field, severity, words, the call, and what helps.
+flags := [
+	["remapped_rows", "pending", "high", "a row remapping waits for a reset", "nvmlDeviceGetRemappedRows", ["reset-gpu"]],
+	["remapped_rows", "failed", "high", "a row remapping failed, so a memory cell that is known to be bad stays in use", "nvmlDeviceGetRemappedRows", ["replace-hardware", "reset-gpu"]],
+	["ecc", "retired_pages_pending", "high", "a page retirement waits for a reset", "nvmlDeviceGetRetiredPagesPendingStatus", ["reset-gpu"]],
+	["ecc", "sram_threshold_exceeded", "high", "uncorrectable errors of its on-chip memory have passed NVIDIA's threshold", "nvmlDeviceGetSramEccErrorStatus", ["replace-hardware"]],
+	["ecc", "unrepairable_memory", "high", "its memory is marked as beyond repair", "nvmlDeviceGetRepairStatus", ["replace-hardware"]],
+	["ecc", "channel_repair_pending", "medium", "a repair of a memory channel waits for a reset", "nvmlDeviceGetRepairStatus", ["reset-gpu"]],
+]
+
+signs[g.address] contains {
+	"severity": severity,
+	"words": words,
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(g.address, sprintf("%s.%s", [section, field])), "value": true, "source": source}],
+	"remedies": remedies,
+} if {
+	some g in input.gpus.devices
+	some [section, field, severity, words, source, remedies] in flags
+	g[section][field] == true
+}
+
+# recovery is what each recovery action of NVML means.
+recovery := {
+	"gpu-reset": ["high", ["reset-gpu", "reboot-or-reload-driver"]],
+	"node-reboot": ["critical", ["reboot-or-reload-driver", "replace-hardware"]],
+	"drain-p2p": ["high", ["reset-gpu", "reboot-or-reload-driver"]],
+	"drain-and-reset": ["high", ["reset-gpu", "reboot-or-reload-driver"]],
+	"recover-imex-domain": ["high", ["reboot-or-reload-driver"]],
+}
+
+signs[g.address] contains {
+	"severity": recovery[g.recovery_action][0],
+	"words": sprintf("NVML asks for the recovery action %q", [g.recovery_action]),
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(g.address, "recovery_action"), "value": g.recovery_action, "source": "nvmlDeviceGetFieldValues (NVML_FI_DEV_GET_GPU_RECOVERY_ACTION)"}],
+	"remedies": recovery[g.recovery_action][1],
+} if {
+	some g in input.gpus.devices
+	recovery[g.recovery_action]
+}
+
+# In the PCI tree, bound to NVIDIA's driver, and not in NVML although that
+# answered: the driver gave it up. One that is bound to another driver, or that
+# the driver was told to leave alone, or that a container was not given, is as
+# somebody wants it.
+signs[g.address] contains {
+	"severity": "high",
+	"words": "it is bound to the NVIDIA driver, which does not offer it",
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(g.address, "in_nvml"), "value": false, "source": "nvmlDeviceGetCount"}],
+	"remedies": reset,
+} if {
+	some g in input.gpus.devices
+	g.vendor == "nvidia"
+	g.in_pci == true
+	g.in_nvml == false
+	input.gpus.nvml == "ok"
+	object.get(g, "error", "") == ""
+	pci.device[g.address].driver == "nvidia"
+	not excluded[g.address]
+	input.container.inside == false
+}
+
+excluded contains d.address if {
+	some d in input.container.driver_devices
+	d.excluded == true
+}
+
+# A device that is gone answers every read with ones. One that its driver has
+# not claimed may be switched off by intent.
+signs[g.address] contains {
+	"severity": "critical",
+	"words": "its configuration space reads as all ones: it no longer answers on the bus",
+	"confidence": "confirmed",
+	"evidence": [{"fact": sprintf("pci.devices[%s].off_bus", [g.address]), "value": true, "source": sprintf("/sys/bus/pci/devices/%s/config", [g.address])}],
+	"remedies": ["reboot-or-reload-driver", "reseat-or-fix-pcie-link", "replace-hardware"],
+} if {
+	some g in input.gpus.devices
+	pci.device[g.address].off_bus == true
+	pci.device[g.address].driver == "nvidia"
+}
+
+# broken_device are the driver's error codes for a device that is at fault
+# (cuda.h): uncorrectable ECC error, uncorrectable NVLink error, an error
+# contained on the device.
+broken_device := {214, 220, 226}
+
+signs[d.address] contains {
+	"severity": "critical",
+	"words": sprintf("the CUDA driver could not make it ready (%s)", [object.get(d, "error_name", d.outcome)]),
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(d.address, "outcome"), "value": d.outcome, "source": "probe"}],
+	"remedies": reset,
+} if {
+	some d in input.transfers.devices
+	device_failed(d)
+}
+
+device_failed(d) if d.outcome == "hang"
+
+device_failed(d) if {
+	d.outcome == "error"
+	d.error_code in broken_device
+}
+
+# Data that is lost on the way through host memory too was not lost between
+# the GPUs. It needs the GPU that all failing transfers have in common, where
+# there is one.
+staged_failures contains t if {
+	some t in input.transfers.transfers
+	t.test == "host-staged"
+	peers.failed(t)
+}
+
+suspects := {address |
+	some t in staged_failures
+	some address in [t.source, t.destination]
+	every other in staged_failures {
+		address in [other.source, other.destination]
+	}
+}
+
+findings contains {
+	"subject": subject(involved),
+	"affects": sort(involved),
+	"message": sprintf("Transfers through host memory failed too (%s), so it is not peer-to-peer access that is at fault but %s.", [
+		concat(", ", sort({t.outcome | some t in staged_failures})), blame(involved),
+	]),
+	"evidence": [{
+		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(t.source, t.destination)]),
+		"value": object.filter(t, ["test", "outcome", "reason", "found", "bad_bytes", "error_name"]),
+		"source": "probe",
+	} |
+		some t in sort(staged_failures)
+	],
+	"params": {"gpus": sort(involved)},
+	"severity": "critical",
+	"confidence": "confirmed",
+	"remedies": reset,
+} if {
+	count(staged_failures) > 0
+	involved := accused
+}
+
+accused := suspects if {
+	count(suspects) == 1
+} else := {address | some t in staged_failures; some address in [t.source, t.destination]}
+
+subject(involved) := facts.list(involved) if {
+	count(involved) <= 2
+} else := "host"
+
+blame(involved) := "this GPU or its link" if {
+	count(involved) == 1
+} else := "a GPU, its link or the host"
+
+order := ["critical", "high", "medium"]
+
+findings contains {
+	"subject": place,
+	"affects": affects(place),
+	"message": sprintf("%s: %s.%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence)]),
+	"evidence": [e | some s in sort(ss); some e in s.evidence],
+	"params": {"gpus": affects(place), "devices": affects(place)},
+	"severity": order[rank],
+	"confidence": confidence,
+	"remedies": sort([s.remedies | some s in worst])[0],
+} if {
+	some address, ss in signs
+	place := placed(address)
+	rank := min({i | some i, name in order; some s in ss; s.severity == name})
+	worst := {s | some s in ss; s.severity == order[rank]}
+	confidence := sort({s.confidence | some s in worst})[0] # "confirmed" sorts before "likely".
+}
+
+# placed: NVML may know that a GPU is lost, and no longer where it was.
+placed(address) := address if {
+	address != ""
+} else := "host"
+
+# affects is empty, which means the whole host, where no GPU is named.
+affects(place) := [place] if {
+	place in facts.gpus
+} else := []
+
+spoken(place) := sprintf("GPU %s", [place]) if {
+	place != "host"
+} else := "A GPU"
+
+doubt("confirmed") := ""
+
+doubt("likely") := " A reset since then may have cured it."
+
+# fact is the path of a GPU's fact.
+fact(address, name) := sprintf("gpus.devices[%s].%s", [address, name])
+
+missing contains "kernel_log: the kernel log was not readable" if {
+	not input.kernel_log
+	not no_gpu
+}
+
+missing contains "gpus.devices[].ecc: NVML did not answer" if {
+	input.gpus.nvml != "ok"
+	some g in input.gpus.devices
+	g.vendor == "nvidia"
+}
+
+no_gpu if count(facts.gpus) == 0
+
+not_applicable contains "no GPU" if no_gpu

@@ -1,0 +1,145 @@
+package gpudoctor.rules.gpu_fault_test
+
+import data.gpudoctor.rules.gpu_fault
+
+a := "0000:01:00.0"
+
+b := "0000:02:00.0"
+
+healthy := {
+	"address": a, "vendor": "nvidia", "in_pci": true, "in_nvml": true, "recovery_action": "none",
+	"ecc": {"enabled": true, "volatile_corrected": 3, "volatile_uncorrected": 0, "aggregate_uncorrected": 2, "retired_pages_pending": false},
+	"remapped_rows": {"corrected": 1, "uncorrected": 0, "pending": false, "failed": false},
+}
+
+machine(changes) := {
+	"gpus": {"nvml": "ok", "devices": [object.union(healthy, changes)]},
+	"kernel_log": {"source": "/dev/kmsg", "events": []},
+}
+
+logged(events) := object.union(machine({}), {"kernel_log": {"source": "/dev/kmsg", "events": events}})
+
+event(kind, code, n) := {"kind": kind, "code": code, "address": a, "message": sprintf("NVRM: Xid (PCI:0000:01:00): %d", [code]), "seconds": 12.5, "count": n}
+
+graded(found) := {[f.subject, f.severity, f.confidence] | some f in found}
+
+test_fires_on_a_lost_gpu if {
+	found := gpu_fault.findings with input as machine({"error": "GPU_IS_LOST", "in_nvml": false})
+	graded(found) == {[a, "critical", "confirmed"]}
+	some f in found
+	f.affects == [a]
+	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as machine({"error": "ERROR_GPU_IS_LOST"})
+}
+
+test_lost_without_an_address if {
+	nameless := {"gpus": {"nvml": "ok", "devices": [{"address": "", "vendor": "nvidia", "in_nvml": true, "error": "GPU_IS_LOST"}]}}
+	some f in gpu_fault.findings with input as nameless
+	f.subject == "host"
+	f.affects == []
+}
+
+test_xids if {
+	graded(gpu_fault.findings) == {[a, "critical", "likely"]} with input as logged([event("xid", 79, 1)])
+	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as logged([event("xid", 119, 4)])
+	graded(gpu_fault.findings) == {[a, "medium", "likely"]} with input as logged([event("xid", 94, 1)])
+	some f in gpu_fault.findings with input as logged([object.remove(event("xid", 79, 1), ["address"])])
+	f.subject == "host"
+	f.affects == []
+}
+
+test_silent_for_what_programs_cause if {
+	every code in [13, 31, 43, 45, 63, 154, 9999] {
+		count(gpu_fault.findings) == 0 with input as logged([event("xid", code, 3)])
+	}
+}
+
+test_xid_is_counted_and_named if {
+	some f in gpu_fault.findings with input as logged([event("xid", 74, 3), object.union(event("xid", 74, 2), {"message": "other"})])
+	contains(f.message, "NVLink error")
+	contains(f.message, "5 times")
+	contains(f.message, "may have cured it")
+	count(f.evidence) == 2
+}
+
+test_one_finding_a_gpu if {
+	lost := object.union(logged([event("xid", 79, 1), event("xid", 119, 1)]), {"gpus": machine({"error": "GPU_IS_LOST"}).gpus})
+	found := gpu_fault.findings with input as lost
+	graded(found) == {[a, "critical", "confirmed"]}
+	some f in found
+	count(f.evidence) == 3
+}
+
+test_sxids if {
+	graded(gpu_fault.findings) == {[a, "critical", "likely"]} with input as logged([event("sxid", 23007, 1)])
+	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as logged([event("sxid", 20034, 1)])
+	graded(gpu_fault.findings) == {[a, "critical", "likely"]} with input as logged([object.union(event("sxid", 11012, 1), {"fatal": true})])
+	count(gpu_fault.findings) == 0 with input as logged([event("sxid", 20001, 40)])
+}
+
+test_memory if {
+	graded(gpu_fault.findings) == {[a, "high", "confirmed"]} with input as machine({"ecc": {"volatile_uncorrected": 2}})
+	some f in gpu_fault.findings with input as machine({"remapped_rows": {"failed": true}})
+	f.remedies[0] == "replace-hardware"
+	some g in gpu_fault.findings with input as machine({"remapped_rows": {"pending": true}})
+	g.remedies == ["reset-gpu"]
+	graded(gpu_fault.findings) == {[a, "medium", "confirmed"]} with input as machine({"ecc": {"channel_repair_pending": true}})
+}
+
+test_recovery_action if {
+	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as machine({"recovery_action": "node-reboot"})
+	graded(gpu_fault.findings) == {[a, "high", "confirmed"]} with input as machine({"recovery_action": "drain-p2p"})
+}
+
+absent := object.union(machine({"in_nvml": false}), {
+	"pci": {"devices": [{"address": a, "driver": "nvidia"}]},
+	"container": {"inside": false},
+})
+
+test_in_pci_and_not_in_nvml if {
+	graded(gpu_fault.findings) == {[a, "high", "confirmed"]} with input as absent
+	count(gpu_fault.findings) == 0 with input as object.union(absent, {"pci": {"devices": [{"address": a, "driver": "vfio-pci"}]}})
+	count(gpu_fault.findings) == 0 with input as object.union(absent, {"container": {"inside": true}})
+	count(gpu_fault.findings) == 0 with input as object.union(absent, {"container": {"driver_devices": [{"address": a, "excluded": true}]}})
+}
+
+test_all_ones if {
+	gone := object.union(machine({}), {"pci": {"devices": [{"address": a, "off_bus": true, "driver": "nvidia"}]}})
+	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as gone
+	asleep := object.union(machine({}), {"pci": {"devices": [{"address": a, "off_bus": true}]}})
+	count(gpu_fault.findings) == 0 with input as asleep
+}
+
+test_a_gpu_that_does_not_get_ready if {
+	hung := object.union(machine({}), {"transfers": {"devices": [{"address": a, "outcome": "hang"}]}})
+	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as hung
+	busy := object.union(machine({}), {"transfers": {"devices": [{"address": a, "outcome": "error", "error_code": 46}]}})
+	count(gpu_fault.findings) == 0 with input as busy
+}
+
+staged(source, destination, outcome) := {"test": "host-staged", "source": source, "destination": destination, "outcome": outcome}
+
+test_control_arm_fails if {
+	one := object.union(machine({}), {"transfers": {"transfers": [staged(a, b, "corrupt")]}})
+	graded(gpu_fault.findings) == {["0000:01:00.0 and 0000:02:00.0", "critical", "confirmed"]} with input as one
+	common := object.union(machine({}), {"transfers": {"transfers": [staged(a, b, "corrupt"), staged("0000:03:00.0", a, "corrupt")]}})
+	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as common
+	count(gpu_fault.findings) == 0 with input as object.union(machine({}), {"transfers": {"transfers": [staged(a, b, "ok")]}})
+}
+
+test_silent if {
+	count(gpu_fault.findings) == 0 with input as machine({})
+	count(gpu_fault.missing) == 0 with input as machine({})
+	aer := logged([{"kind": "aer", "address": a, "message": "corrected", "seconds": 1, "count": 1}])
+	count(gpu_fault.findings) == 0 with input as aer
+}
+
+test_unresolvable if {
+	count(gpu_fault.findings) == 0 with input as {}
+	count(gpu_fault.missing) == 1 with input as {}
+	dumb := {"gpus": {"nvml": "hang", "devices": [{"address": a, "vendor": "nvidia"}]}, "kernel_log": {"events": []}}
+	count(gpu_fault.missing) == 1 with input as dumb
+}
+
+test_not_applicable_without_a_gpu if {
+	count(gpu_fault.not_applicable) == 1 with input as {"gpus": {"devices": []}}
+}

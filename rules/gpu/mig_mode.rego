@@ -1,0 +1,105 @@
+# METADATA
+# title: MIG is on, and MIG instances have no peer access
+# description: >-
+#   A GPU in MIG mode is split into instances that cannot reach each other or
+#   any other GPU directly, over PCIe or NVLink. That may be intended; a job
+#   that is to span several GPUs wants it off.
+# related_resources:
+#   - ref: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
+#     description: NVIDIA lists peer-to-peer access, over PCIe or NVLink, as not supported in MIG mode.
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: low
+#   confidence: likely
+#   remedies: [disable-mig, reset-gpu]
+#   explains: [p2p-unsupported-gpu]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.mig_mode
+
+import data.gpudoctor.lib.facts
+
+on := {g.address | some g in input.gpus.devices; g.mig == true}
+
+off := {g.address | some g in input.gpus.devices; g.mig == false}
+
+# All GPUs alike look intended, as for a machine that serves many small
+# models. One odd GPU among others looks left over, and a job that takes all
+# of them fails on it.
+findings contains {
+	"subject": subject,
+	"affects": sort(on),
+	"message": message,
+	"evidence": [{
+		"fact": sprintf("gpus.devices[%s].mig", [address]),
+		"value": facts.gpu[address].mig,
+		"source": "nvmlDeviceGetMigMode",
+	} |
+		some address in sort(on | off)
+	],
+	"params": {"gpus": sort(on)},
+	"severity": severity,
+	"remedies": ["disable-mig"],
+} if {
+	count(on) > 0
+	count(facts.gpus) > 1
+}
+
+subject := facts.list(on) if {
+	count(on) <= 2
+} else := "host" if {
+	count(off) == 0
+} else := sprintf("%s and %d more", [sort(on)[0], count(on) - 1])
+
+default severity := "low"
+
+severity := "medium" if count(off) > 0
+
+message := sprintf("MIG is on for %d of %d GPUs. A job over all of them has no peer access on these, and looks for whole GPUs that are not there.", [count(on), count(on) + count(off)]) if {
+	count(off) > 0
+} else := sprintf("MIG is on for all %d GPUs: their instances have no peer access to each other. That is right for separate small jobs, and wrong for one over several GPUs.", [count(on)])
+
+# pending are the GPUs that a reset would switch over, unasked.
+pending := {g.address |
+	some g in input.gpus.devices
+	is_boolean(g.mig_pending)
+	g.mig_pending != g.mig
+}
+
+findings contains {
+	"subject": address,
+	"affects": [address],
+	"message": sprintf("MIG is %s now and will be %s after the GPU's next reset.", [word[facts.gpu[address].mig], word[facts.gpu[address].mig_pending]]),
+	"evidence": [{
+		"fact": sprintf("gpus.devices[%s].mig_pending", [address]),
+		"value": facts.gpu[address].mig_pending,
+		"source": "nvmlDeviceGetMigMode",
+	}],
+	"severity": "info",
+	"confidence": "confirmed",
+	"remedies": ["reset-gpu"],
+} if {
+	some address in pending
+}
+
+word := {true: "on", false: "off"}
+
+missing contains "gpus.devices[].mig: NVML did not answer" if {
+	not answered
+	not no_gpu
+}
+
+answered if input.gpus.nvml == "ok"
+
+answered if count(on | off) > 0
+
+no_gpu if count(facts.gpus) == 0
+
+not_applicable contains "no GPU" if no_gpu
+
+not_applicable contains "no GPU here has MIG" if {
+	answered
+	count(facts.gpus) > 0
+	count(on | off) == 0
+}

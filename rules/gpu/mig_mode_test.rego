@@ -1,0 +1,49 @@
+package gpudoctor.rules.mig_mode_test
+
+import data.gpudoctor.rules.mig_mode
+
+gpu(address, on) := {"address": address, "vendor": "nvidia", "mig": on}
+
+machine(devices) := {"gpus": {"nvml": "ok", "devices": devices}}
+
+test_fires_on_an_odd_one if {
+	found := mig_mode.findings with input as machine([gpu("0000:01:00.0", true), gpu("0000:02:00.0", false)])
+	count(found) == 1
+	some f in found
+	f.severity == "medium"
+	f.subject == "0000:01:00.0"
+	f.affects == ["0000:01:00.0"]
+	contains(f.message, "1 of 2")
+}
+
+test_all_alike_looks_intended if {
+	some f in mig_mode.findings with input as machine([gpu(x, true) | some x in ["a", "b", "c"]])
+	f.severity == "low"
+	f.subject == "host"
+}
+
+test_pending if {
+	some f in mig_mode.findings with input as machine([object.union(gpu("a", false), {"mig_pending": true}), gpu("b", false)])
+	f.severity == "info"
+	contains(f.message, "off now and will be on")
+}
+
+test_silent if {
+	healthy := machine([object.union(gpu(x, false), {"mig_pending": false}) | some x in ["a", "b"]])
+	count(mig_mode.findings) == 0 with input as healthy
+	count(mig_mode.missing) == 0 with input as healthy
+	count(mig_mode.not_applicable) == 0 with input as healthy
+	count(mig_mode.findings) == 0 with input as machine([gpu("a", true)])
+}
+
+test_unresolvable if {
+	dumb := {"gpus": {"nvml": "hang", "devices": [{"address": "a"}, {"address": "b"}]}}
+	count(mig_mode.findings) == 0 with input as dumb
+	count(mig_mode.missing) == 1 with input as dumb
+	count(mig_mode.missing) == 1 with input as {}
+}
+
+test_not_applicable if {
+	count(mig_mode.not_applicable) == 1 with input as machine([])
+	count(mig_mode.not_applicable) == 1 with input as machine([{"address": "a"}])
+}

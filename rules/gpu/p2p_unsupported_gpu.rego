@@ -1,0 +1,183 @@
+# METADATA
+# title: The driver offers no peer access between GPUs
+# description: >-
+#   The driver refuses direct access between these GPUs. Nothing is broken:
+#   NCCL goes through host memory by itself. It costs bandwidth and latency, and
+#   it is unexpected on data-centre and workstation parts.
+# related_resources:
+#   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PEER__ACCESS.html
+#     description: cuDeviceCanAccessPeer decides; NVIDIA publishes no list of models.
+#   - ref: https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/src/nvidia/src/kernel/platform/p2p/p2p_caps.c
+#     description: The conditions under which the driver refuses.
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: low
+#   confidence: confirmed
+#   remedies: [upgrade-driver, update-bios, nccl-p2p-disable, disable-mig, reboot-or-reload-driver]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.p2p_unsupported_gpu
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.peers
+
+# answers are what NVML says of a pair's reads and writes, where it refuses;
+# else what the CUDA driver says.
+answers(p) := peers.refusals(p) if {
+	count(peers.refusals(p)) > 0
+} else := {"cuda"} if {
+	peers.refused(p)
+	"ok" in {p.p2p.read, p.p2p.write}
+} else := {"cuda-alone"} if {
+	peers.refused(p)
+}
+
+meaning := {
+	"chipset-not-supported": ["chipset not supported (CNS)", "The driver does not trust this processor's root complex with peer reads; GPUs below one switch are not bound by that."],
+	"gpu-not-supported": ["GPU not supported (GNS)", "The driver rules peer access over PCIe out for this model, as for GeForce cards."],
+	"topology-not-supported": ["topology not supported (TNS)", "The GPUs hang on different root complexes of a chipset that does not forward between them."],
+	"disabled-by-regkey": ["disabled by a driver parameter (DR)", "A module parameter of the NVIDIA driver (RMForceP2PType or the like) switches it off."],
+	"not-supported": ["not supported (NS)", "The driver gives no closer reason; GPUs of different models, vGPU and confidential computing are known ones."],
+	"cuda": ["refused by CUDA although NVML says OK", "What this process sees differs from the machine: partitions, a container or the driver's libraries."],
+	"cuda-alone": ["refused by CUDA", "NVML gave no reason."],
+}
+
+# expected_answers come from the design of a platform; a better one is another
+# machine, not another setting.
+expected_answers := {"chipset-not-supported", "topology-not-supported", "cuda-alone"}
+
+# consumer is true for GeForce and TITAN cards, whose drivers offer no peer
+# access over PCIe.
+consumer(address) if contains(facts.gpu[address].name, "GeForce")
+
+consumer(address) if contains(facts.gpu[address].name, "TITAN")
+
+partitioned(address) if facts.gpu[address].mig == true
+
+virtual(address) if facts.gpu[address].virtualization_mode == "vgpu"
+
+# class says how unexpected a refusal is for one pair.
+class(p) := "nvlink" if {
+	p.nvlinks > 0
+	not either_partitioned(p)
+} else := "partitioned" if {
+	either_partitioned(p)
+} else := "vgpu" if {
+	some address in [p.a, p.b]
+	virtual(address)
+} else := "consumer" if {
+	some address in [p.a, p.b]
+	consumer(address)
+} else := "guest" if {
+	facts.is_guest == true
+} else := "designed" if {
+	answers(p) - expected_answers == set()
+} else := "unexpected"
+
+either_partitioned(p) if {
+	some address in [p.a, p.b]
+	partitioned(address)
+}
+
+weight := {
+	"nvlink": ["high", " NVLink joins them, so it should be offered: the fabric, or the driver's state, is not what it should be."],
+	"partitioned": ["low", " MIG is on."],
+	"vgpu": ["low", " They are vGPUs: the host's profile decides."],
+	"consumer": ["low", " These are consumer cards, for which that is the rule."],
+	"guest": ["low", " In a virtual machine the host's topology and settings decide."],
+	"designed": ["low", ""],
+	"unexpected": ["medium", " On this model that is unexpected."],
+}
+
+refused contains p if {
+	some p in facts.gpu_pairs
+	count(answers(p)) > 0
+}
+
+kind(p) := [class(p), sort(answers(p))]
+
+findings contains {
+	"subject": subject(pairs),
+	"affects": sort(peers.ends(pairs)),
+	"message": trim_space(sprintf("No peer access between %s: %s.%s %s", [
+		peers.pairs_text(pairs),
+		concat(", ", [meaning[answer][0] | some answer in k[1]]),
+		weight[k[0]][1],
+		concat(" ", [meaning[answer][1] | some answer in k[1]; k[0] in {"nvlink", "consumer", "designed", "unexpected"}]),
+	])),
+	"evidence": evidence(pairs),
+	"params": {"answers": k[1], "gpus": sort({address | some address in peers.ends(pairs); partitioned(address)}), "pairs": sort({facts.pair_name(p.a, p.b) | some p in pairs})},
+	"severity": weight[k[0]][0],
+	"confidence": "confirmed",
+	"remedies": remedies(k),
+} if {
+	some k in {kind(p) | some p in refused}
+	pairs := {p | some p in refused; kind(p) == k}
+}
+
+subject(pairs) := "host" if {
+	count(pairs) > 1
+	pairs == facts.gpu_pairs
+} else := facts.pair_name(p.a, p.b) if {
+	count(pairs) == 1
+	some p in pairs
+} else := sprintf("%s and %d more", [facts.pair_name(first.a, first.b), count(pairs) - 1]) if {
+	first := sort(pairs)[0]
+}
+
+remedies(k) := ["reboot-or-reload-driver", "upgrade-driver"] if {
+	k[0] == "nvlink"
+} else := ["disable-mig"] if {
+	k[0] == "partitioned"
+} else := ["upgrade-driver", "update-bios"] if {
+	k[0] == "unexpected"
+} else := ["nccl-p2p-disable"]
+
+evidence(pairs) := [e |
+	some p in sort(pairs)
+	some e in array.concat(
+		[{
+			"fact": sprintf("links.pairs[%s].p2p.%s", [facts.pair_name(p.a, p.b), capability]),
+			"value": p.p2p[capability],
+			"source": "nvmlDeviceGetP2PStatus",
+		} |
+			some capability in ["read", "write"]
+			p.p2p[capability]
+		],
+		[{
+			"fact": sprintf("transfers.peers[%s].access", [facts.pair_name(d[0], d[1])]),
+			"value": peers.access[d],
+			"source": "cuDeviceCanAccessPeer",
+		} |
+			some d in [[p.a, p.b], [p.b, p.a]]
+			peers.access[d] == false
+		],
+	)
+]
+
+# told is true for a pair of which NVML or the CUDA driver says something.
+told(p) if p.p2p.read
+
+told(p) if peers.access[[p.a, p.b]]
+
+told(p) if peers.access[[p.a, p.b]] == false
+
+missing contains "links.pairs[].p2p: neither NVML nor the CUDA driver was asked about peer access" if {
+	some p in facts.gpu_pairs
+	not told(p)
+}
+
+missing contains "links.pairs: the pairs of GPUs are not known" if {
+	not facts.gpu_pairs
+	not one_gpu
+}
+
+one_gpu if count(facts.gpus) < 2
+
+not_applicable contains "fewer than two GPUs" if {
+	one_gpu
+	not facts.gpu_pairs
+}
+
+not_applicable contains "fewer than two GPUs" if count(facts.gpu_pairs) == 0

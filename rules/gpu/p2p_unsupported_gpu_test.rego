@@ -1,0 +1,93 @@
+package gpudoctor.rules.p2p_unsupported_gpu_test
+
+import data.gpudoctor.rules.p2p_unsupported_gpu
+
+a := "0000:01:00.0"
+
+b := "0000:02:00.0"
+
+pair(status) := {"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0, "p2p": {"read": status, "write": status}}
+
+machine(name, status) := {
+	"host": {"virtualization": {"guest": false}},
+	"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": name} | some x in [a, b]]},
+	"links": {"pairs": [pair(status)]},
+}
+
+cuda(answer) := {"transfers": {"peers": [
+	{"source": a, "destination": b, "access": answer},
+	{"source": b, "destination": a, "access": answer},
+]}}
+
+severities(found) := {f.severity | some f in found}
+
+test_fires if {
+	found := p2p_unsupported_gpu.findings with input as machine("NVIDIA RTX 6000 Ada Generation", "gpu-not-supported")
+	severities(found) == {"medium"}
+	some f in found
+	f.subject == sprintf("%s -> %s", [a, b])
+	contains(f.message, "GNS")
+	count(f.evidence) == 2
+}
+
+test_consumer_cards_are_expected_to if {
+	severities(p2p_unsupported_gpu.findings) == {"low"} with input as machine("NVIDIA GeForce RTX 4090", "gpu-not-supported")
+}
+
+test_a_platform_by_design if {
+	severities(p2p_unsupported_gpu.findings) == {"low"} with input as machine("NVIDIA L40S", "chipset-not-supported")
+	severities(p2p_unsupported_gpu.findings) == {"low"} with input as machine("NVIDIA A40", "topology-not-supported")
+}
+
+test_regkey if {
+	severities(p2p_unsupported_gpu.findings) == {"medium"} with input as machine("NVIDIA A40", "disabled-by-regkey")
+}
+
+test_virtual_machine if {
+	guest := object.union(machine("NVIDIA A10G", "gpu-not-supported"), {"host": {"virtualization": {"guest": true}}})
+	severities(p2p_unsupported_gpu.findings) == {"low"} with input as guest
+}
+
+test_nvlink_should_be_offered if {
+	joined := object.union(machine("NVIDIA H100", "not-supported"), {"links": {"pairs": [object.union(pair("not-supported"), {"nvlinks": 18})]}})
+	severities(p2p_unsupported_gpu.findings) == {"high"} with input as joined
+}
+
+test_partitions if {
+	mig := object.union(machine("NVIDIA A100", "not-supported"), {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "mig": true} | some x in [a, b]]}})
+	found := p2p_unsupported_gpu.findings with input as mig
+	severities(found) == {"low"}
+	some f in found
+	f.remedies == ["disable-mig"]
+}
+
+test_cuda_contradicts_nvml if {
+	some f in p2p_unsupported_gpu.findings with input as object.union(machine("NVIDIA L40S", "ok"), cuda(false))
+	f.severity == "medium"
+	contains(f.message, "although NVML says OK")
+}
+
+test_cuda_alone if {
+	unasked := object.union(machine("NVIDIA L40S", "ok"), {"links": {"pairs": [object.remove(pair("ok"), ["p2p"])]}})
+	some f in p2p_unsupported_gpu.findings with input as object.union(unasked, cuda(false))
+	f.severity == "low"
+	count(f.evidence) == 2
+}
+
+test_silent if {
+	healthy := object.union(machine("NVIDIA L40S", "ok"), cuda(true))
+	count(p2p_unsupported_gpu.findings) == 0 with input as healthy
+	count(p2p_unsupported_gpu.missing) == 0 with input as healthy
+	count(p2p_unsupported_gpu.findings) == 0 with input as machine("NVIDIA L40S", "unknown")
+}
+
+test_unresolvable if {
+	unasked := object.union(machine("NVIDIA L40S", "ok"), {"links": {"pairs": [object.remove(pair("ok"), ["p2p"])]}})
+	count(p2p_unsupported_gpu.findings) == 0 with input as unasked
+	count(p2p_unsupported_gpu.missing) == 1 with input as unasked
+	count(p2p_unsupported_gpu.missing) == 1 with input as {}
+}
+
+test_not_applicable_to_one_gpu if {
+	count(p2p_unsupported_gpu.not_applicable) == 1 with input as {"gpus": {"devices": [{"address": a}]}, "links": {"pairs": []}}
+}

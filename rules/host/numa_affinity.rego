@@ -1,0 +1,122 @@
+# METADATA
+# title: Processes may not run near their GPU
+# description: >-
+#   Each GPU hangs on one NUMA node. A process that may only run on another
+#   reaches its GPU over the link between the sockets, which costs bandwidth
+#   and latency of host copies and of everything that goes through host memory.
+#   Automatic NUMA balancing unmaps pages to see who uses them and moves them,
+#   which makes times vary.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ignore-cpu-affinity
+#     description: NCCL keeps to the affinity that the job gives, unless told otherwise
+#   - ref: https://rocm.docs.amd.com/projects/rccl/en/latest/how-to/troubleshooting-rccl.html
+#     description: RCCL asks for numa_balancing=0
+#   - ref: https://docs.kernel.org/admin-guide/sysctl/kernel.html#numa-balancing
+#     description: What automatic NUMA balancing does, and its modes
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: medium
+#   confidence: likely
+#   remedies: [bind-numa, ignore-cpu-affinity, disable-numa-balancing]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.numa_affinity
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.surroundings
+
+# node_gpus are the usable GPUs of each NUMA node.
+node_gpus[d.numa_node] contains d.address if {
+	some d in input.pci.devices
+	d.address in used
+}
+
+# used are the usable GPUs by address; where only device nodes are known, none
+# can be placed.
+used := surroundings.usable & facts.gpus
+
+findings contains {
+	"subject": sprintf("node%d", [n.id]),
+	"affects": sort(node_gpus[n.id]),
+	"message": sprintf("%s on NUMA node %d, and this process may run on no CPU of that node (%s), only on %s: host copies and NCCL's threads cross to another node%s", [
+		subjects(node_gpus[n.id]),
+		n.id, n.cpus, input.numa.allowed_cpus, distance_remark(n),
+	]),
+	"evidence": [
+		{"fact": sprintf("numa.nodes[%d].allowed_cpus", [n.id]), "value": 0, "source": "/proc/self/status (Cpus_allowed_list)"},
+		{"fact": sprintf("numa.nodes[%d].cpus", [n.id]), "value": n.cpus, "source": sprintf("/sys/devices/system/node/node%d/cpulist", [n.id])},
+	],
+	"params": {"node": n.id, "gpus": sort(node_gpus[n.id])},
+	"remedies": ["bind-numa", "ignore-cpu-affinity"],
+} if {
+	some n in surroundings.cpu_nodes
+	n.allowed_cpus == 0
+	count(node_gpus[n.id]) > 0
+	some other in surroundings.cpu_nodes
+	other.allowed_cpus > 0
+}
+
+subjects(gpus) := sprintf("GPU %s is", [facts.list(gpus)]) if {
+	count(gpus) == 1
+} else := sprintf("%d GPUs (%s) are", [count(gpus), facts.list(gpus)])
+
+# distance_remark says how far the nearest node is on which it may run; 10
+# means local (ACPI SLIT).
+distance_remark(n) := sprintf(" (distance %d, local is 10)", [nearest]) if {
+	nearest := min([n.distances[i] |
+		some i, other in input.numa.nodes
+		other.allowed_cpus > 0
+	])
+} else := ""
+
+findings contains {
+	"subject": "kernel.numa_balancing",
+	"message": sprintf("Automatic NUMA balancing is on (kernel.numa_balancing=%d) with %d NUMA nodes: %s", [input.numa.balancing, count(surroundings.cpu_nodes), opinion]),
+	"severity": balancing_severity,
+	"remedies": ["disable-numa-balancing"],
+	"evidence": [{
+		"fact": "numa.balancing",
+		"value": input.numa.balancing,
+		"source": "/proc/sys/kernel/numa_balancing",
+	}],
+} if {
+	# Bit 0 is the balancing of pages among nodes, bit 1 the tiering of memory.
+	input.numa.balancing % 2 == 1
+	count(surroundings.cpu_nodes) > 1
+	count(surroundings.usable) > 0
+}
+
+# RCCL warns of it at each start (src/init.cc); NCCL does not.
+default balancing_severity := "low"
+
+balancing_severity := "medium" if count(surroundings.of_vendor.amd) > 1
+
+opinion := "RCCL warns of it at each start, because its times vary with it" if {
+	surroundings.has_amd
+} else := "times of host copies may vary with it"
+
+missing contains "numa: the NUMA topology was not read" if not input.numa
+
+missing contains "gpus: it is not known which GPUs are used here" if {
+	not single_node
+	not surroundings.usable
+}
+
+missing contains "numa.nodes[].allowed_cpus: the affinity of this process is not known" if {
+	not single_node
+	count(surroundings.usable) > 0
+	count([n | some n in surroundings.cpu_nodes; is_number(n.allowed_cpus)]) < count(surroundings.cpu_nodes)
+}
+
+missing contains "pci.devices[].numa_node: the firmware does not say on which node the GPUs are" if {
+	not single_node
+	count(used) > 0
+	count(node_gpus) == 0
+}
+
+single_node if count(surroundings.cpu_nodes) < 2
+
+not_applicable contains "one NUMA node" if single_node
+
+not_applicable contains "no GPU is visible here" if count(surroundings.usable) == 0

@@ -1,0 +1,109 @@
+package gpudoctor.rules.numa_affinity_test
+
+import data.gpudoctor.rules.numa_affinity
+
+# machine has two nodes with a GPU each, of which this process may use so many
+# CPUs.
+machine(first, second, balancing) := {
+	"gpus": {"nvml": "ok", "devices": [
+		{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true},
+		{"address": "0000:81:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true},
+	]},
+	"pci": {"devices": [
+		{"address": "0000:01:00.0", "kind": "gpu", "numa_node": 0},
+		{"address": "0000:81:00.0", "kind": "gpu", "numa_node": 1},
+	]},
+	"numa": {
+		"balancing": balancing,
+		"allowed_cpus": "0-15",
+		"nodes": [
+			{"id": 0, "cpus": "0-15", "allowed_cpus": first, "distances": [10, 32]},
+			{"id": 1, "cpus": "16-31", "allowed_cpus": second, "distances": [32, 10]},
+		],
+	},
+}
+
+found(document) := {[f.subject, f.severity] | some f in numa_affinity.findings with input as document}
+
+test_fires_for_a_far_gpu if {
+	some f in numa_affinity.findings with input as machine(16, 0, 0)
+	f.subject == "node1"
+	f.affects == ["0000:81:00.0"]
+	contains(f.message, "distance 32")
+	f.params.node == 1
+}
+
+test_fires_for_several if {
+	document := object.union(machine(0, 16, 0), {"pci": {"devices": [
+		{"address": "0000:01:00.0", "kind": "gpu", "numa_node": 0},
+		{"address": "0000:81:00.0", "kind": "gpu", "numa_node": 0},
+	]}})
+	some f in numa_affinity.findings with input as document
+	contains(f.message, "2 GPUs (0000:01:00.0 and 0000:81:00.0) are on NUMA node 0")
+}
+
+test_silent_when_all_may_be_used if found(machine(16, 16, 0)) == set()
+
+test_balancing_is_low if {
+	found(machine(16, 16, 1)) == {["kernel.numa_balancing", "low"]}
+	some f in numa_affinity.findings with input as machine(16, 16, 1)
+	f.remedies == ["disable-numa-balancing"]
+}
+
+# Mode 2 is memory tiering.
+test_silent_with_tiering if found(machine(16, 16, 2)) == set()
+
+test_balancing_is_medium_for_amd if {
+	document := object.union(machine(16, 16, 1), {"gpus": {"nvml": "not-found", "devices": [
+		{"address": "0000:01:00.0", "vendor": "amd", "in_pci": true},
+		{"address": "0000:81:00.0", "vendor": "amd", "in_pci": true},
+	]}})
+	found(document) == {["kernel.numa_balancing", "medium"]}
+	some f in numa_affinity.findings with input as document
+	contains(f.message, "RCCL warns")
+}
+
+# Grace Hopper: the GPU's memory is a node without processors.
+test_silent_for_nodes_of_memory if {
+	document := object.union(machine(16, 16, 1), {"numa": {"nodes": [
+		{"id": 0, "cpus": "0-71", "allowed_cpus": 72, "distances": [10, 80]},
+		{"id": 1, "cpus": "", "allowed_cpus": 0, "distances": [80, 10]},
+	]}})
+	found(document) == set()
+	count(numa_affinity.not_applicable) == 1 with input as document
+	count(numa_affinity.missing) == 0 with input as document
+}
+
+# A container that was given the near GPU alone.
+test_silent_for_gpus_of_others if {
+	document := object.union(machine(16, 0, 0), {"gpus": {"devices": [
+		{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true},
+		{"address": "0000:81:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": false},
+	]}})
+	found(document) == set()
+}
+
+test_silent_without_gpus if {
+	document := object.union(machine(16, 16, 1), {"gpus": {"devices": []}})
+	found(document) == set()
+	count(numa_affinity.not_applicable) == 1 with input as document
+}
+
+test_unresolvable_without_numa if {
+	count(numa_affinity.missing) == 2 with input as {}
+	count(numa_affinity.findings) == 0 with input as {}
+	count(numa_affinity.missing) == 1 with input as json.remove(machine(16, 16, 0), ["gpus"])
+}
+
+test_unresolvable_without_affinity if {
+	document := object.union(machine(16, 16, 0), {"numa": {"nodes": [
+		{"id": 0, "cpus": "0-15", "distances": [10, 32]},
+		{"id": 1, "cpus": "16-31", "distances": [32, 10]},
+	]}})
+	count(numa_affinity.missing) == 1 with input as document
+}
+
+test_unresolvable_without_nodes_of_gpus if {
+	document := object.union(machine(16, 16, 0), {"pci": {"devices": [{"address": "0000:01:00.0"}, {"address": "0000:81:00.0"}]}})
+	count(numa_affinity.missing) == 1 with input as document
+}

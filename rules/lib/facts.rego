@@ -1,0 +1,132 @@
+# METADATA
+# title: GPUs, pairs, variables and transfers
+# description: >-
+#   Readings of the facts that many rules need. Each is undefined, not empty or
+#   false, when the section that it reads is not known: count(facts.gpus) < 2
+#   says nothing where nobody could look for GPUs.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.facts
+
+# gpus are the addresses of all GPUs that the PCI tree or the management
+# library shows.
+gpus := {g.address | some g in named} if named
+
+# gpu is each GPU by its address.
+gpu[g.address] := g if some g in named
+
+# named are the GPUs whose address is known: that of a lost one may not be.
+named := [g | some g in input.gpus.devices; g.address != ""] if is_array(input.gpus.devices)
+
+# gpu_pairs are the pairs of GPUs, each unordered pair once.
+gpu_pairs := {p | some p in input.links.pairs; p.kind == "gpu-gpu"} if is_array(input.links.pairs)
+
+# path_bridges are the addresses of all bridges on a path between two GPUs.
+path_bridges := {b | some p in gpu_pairs; some b in p.bridges} if gpu_pairs
+
+# gpus_across are, for each bridge on a path between two GPUs, the GPUs whose
+# traffic with another GPU crosses it.
+gpus_across[b] contains a if {
+	some p in gpu_pairs
+	some b in p.bridges
+	some a in [p.a, p.b]
+}
+
+# pair_name names a pair as reports do.
+pair_name(a, b) := sprintf("%s -> %s", [a, b])
+
+# variable is each variable's setting in force, by its name.
+variable[name] := sort(settings)[0] if some name, settings in effective_settings
+
+effective_settings[v.name] contains v if {
+	some v in input.env.variables
+	v.effective == true
+}
+
+# env is each variable's value in force, by its name.
+env[name] := v.value if some name, v in variable
+
+# is_guest is true in a virtual machine and false on bare metal.
+is_guest := input.host.virtualization.guest
+
+# is_passthrough_host is true where this kernel gives devices to guests.
+is_passthrough_host := input.host.virtualization.passthrough_host
+
+# in_container is true in a container and false outside.
+in_container := input.container.inside
+
+# is_root is true when the facts were read by root.
+is_root := input.host.root
+
+# probed is true when the probe ran to its end, whatever it found.
+probed if input.transfers.outcome == "ok"
+
+# peer_tests are the tests that move data from GPU to GPU without the host.
+peer_tests := {
+	"copy", "copy-read", "sm-store", "sm-load", "bidirectional", "all-at-once",
+	"handshake", "atomics", "between-processes",
+}
+
+# peer_transfers are the transfers between two GPUs without the host, of all
+# tests.
+peer_transfers := {t | some t in input.transfers.transfers; t.test in peer_tests} if {
+	is_array(input.transfers.transfers)
+}
+
+# failed_outcomes are the outcomes of a transfer that failed.
+failed_outcomes := {"corrupt", "hang", "error"}
+
+# failed_peer_transfers are those that hung, failed or delivered wrong data.
+failed_peer_transfers := {t | some t in peer_transfers; t.outcome in failed_outcomes} if peer_transfers
+
+# p2p_proven is true when the probe copied between every ordered pair of GPUs
+# and everything arrived: each copy ok or slow, and nothing else failed.
+p2p_proven if {
+	probed
+	count(gpus) > 1
+	copied := {[t.source, t.destination] |
+		some t in peer_transfers
+		t.test == "copy"
+		t.outcome in {"ok", "slow"}
+	}
+	every a in gpus {
+		every b in gpus - {a} {
+			[a, b] in copied
+		}
+	}
+	count(failed_peer_transfers) == 0
+}
+
+# staged_gbps is the best rate that the control arm through host memory
+# reached.
+staged_gbps := max({t.gbps |
+	some t in input.transfers.transfers
+	t.test == "host-staged"
+	t.outcome in {"ok", "slow"}
+})
+
+# list joins names in order for a message: "a, b and c".
+list(names) := sorted[0] if {
+	sorted := sort(names)
+	count(sorted) == 1
+} else := sprintf("%s and %s", [concat(", ", array.slice(sorted, 0, last)), sorted[last]]) if {
+	sorted := sort(names)
+	last := count(sorted) - 1
+	last > 0
+}
+
+# bytes writes a number of bytes for people: "64 MiB", "1.5 GiB", "unlimited"
+# for -1 as the kernel means it.
+bytes(n) := "unlimited" if {
+	n < 0
+} else := scaled(n, (1024 * 1024) * 1024, "GiB") if {
+	n >= (1024 * 1024) * 1024
+} else := scaled(n, 1024 * 1024, "MiB") if {
+	n >= 1024 * 1024
+} else := scaled(n, 1024, "KiB") if {
+	n >= 1024
+} else := sprintf("%d bytes", [n])
+
+scaled(n, unit, name) := sprintf("%d %s", [n / unit, name]) if {
+	n % unit == 0
+} else := sprintf("%.1f %s", [n / unit, name])

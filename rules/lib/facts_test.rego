@@ -1,0 +1,96 @@
+package gpudoctor.lib.facts_test
+
+import data.gpudoctor.lib.facts
+
+a := "0000:3b:00.0"
+
+b := "0000:5e:00.0"
+
+two_gpus := {"gpus": {"devices": [{"address": a, "name": "H200"}, {"address": b, "name": "H200"}]}}
+
+paired := object.union(two_gpus, {"links": {"pairs": [
+	{"a": a, "b": b, "kind": "gpu-gpu", "bridges": ["0000:40:01.1", "0000:40:03.1"]},
+	{"a": a, "b": "0000:70:00.0", "kind": "gpu-nic", "bridges": ["0000:99:00.0"]},
+]}})
+
+transfer(source, destination, outcome) := {
+	"test": "copy", "source": source, "destination": destination, "outcome": outcome, "gbps": 11.2,
+}
+
+probed(transfers) := object.union(two_gpus, {"transfers": {"outcome": "ok", "transfers": transfers}})
+
+test_gpus if {
+	facts.gpus == {a, b} with input as two_gpus
+	facts.gpu[a].name == "H200" with input as two_gpus
+	facts.gpus == set() with input as {"gpus": {"devices": []}}
+}
+
+test_unknown_is_undefined if {
+	not facts.gpus with input as {}
+	not facts.gpu_pairs with input as {}
+	not facts.path_bridges with input as {}
+	not facts.peer_transfers with input as {}
+	not facts.failed_peer_transfers with input as {}
+	not facts.is_guest with input as {}
+	not facts.is_passthrough_host with input as {}
+	not facts.in_container with input as {}
+	not facts.is_root with input as {}
+	not facts.p2p_proven with input as two_gpus
+	not facts.staged_gbps with input as {}
+}
+
+test_surroundings if {
+	facts.is_guest with input as {"host": {"virtualization": {"guest": true}}}
+	facts.is_guest == false with input as {"host": {"virtualization": {"guest": false}}}
+	facts.is_passthrough_host with input as {"host": {"virtualization": {"passthrough_host": true}}}
+	facts.in_container with input as {"container": {"inside": true}}
+	facts.is_root with input as {"host": {"root": true}}
+}
+
+test_pairs_and_bridges if {
+	count(facts.gpu_pairs) == 1 with input as paired
+	facts.path_bridges == {"0000:40:01.1", "0000:40:03.1"} with input as paired
+	facts.gpus_across["0000:40:01.1"] == {a, b} with input as paired
+	not facts.gpus_across["0000:99:00.0"] with input as paired
+	facts.pair_name(a, b) == "0000:3b:00.0 -> 0000:5e:00.0"
+}
+
+test_variables if {
+	variables := {"env": {"variables": [
+		{"name": "NCCL_P2P_DISABLE", "value": "1", "source": "environment", "effective": true},
+		{"name": "NCCL_P2P_DISABLE", "value": "0", "source": "/etc/nccl.conf", "effective": false},
+	]}}
+	facts.env == {"NCCL_P2P_DISABLE": "1"} with input as variables
+	facts.variable.NCCL_P2P_DISABLE.source == "environment" with input as variables
+}
+
+test_p2p_proven if {
+	facts.p2p_proven with input as probed([transfer(a, b, "ok"), transfer(b, a, "slow")])
+	not facts.p2p_proven with input as probed([transfer(a, b, "ok")])
+	not facts.p2p_proven with input as probed([transfer(a, b, "ok"), transfer(b, a, "corrupt")])
+	facts.failed_peer_transfers == {transfer(b, a, "hang")} with input as probed([transfer(b, a, "hang")])
+}
+
+test_p2p_not_proven_by_a_failing_handshake if {
+	shaken := object.union(transfer(a, b, "hang"), {"test": "handshake"})
+	not facts.p2p_proven with input as probed([transfer(a, b, "ok"), transfer(b, a, "ok"), shaken])
+}
+
+test_staged_gbps if {
+	staged := object.union(transfer(a, b, "ok"), {"test": "host-staged"})
+	facts.staged_gbps == 11.2 with input as probed([staged])
+}
+
+test_list if {
+	facts.list({"b"}) == "b"
+	facts.list({"b", "a"}) == "a and b"
+	facts.list({"b", "a", "c"}) == "a, b and c"
+}
+
+test_bytes if {
+	facts.bytes(-1) == "unlimited"
+	facts.bytes(12) == "12 bytes"
+	facts.bytes(65536) == "64 KiB"
+	facts.bytes(67108864) == "64 MiB"
+	facts.bytes(1610612736) == "1.5 GiB"
+}

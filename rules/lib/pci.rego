@@ -1,0 +1,76 @@
+# METADATA
+# title: The PCI tree
+# description: >-
+#   Readings of the PCI tree: devices by address, the ports above them, and
+#   which Access Control Services bits send peer traffic away from its path.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.pci
+
+# device is each PCI function by its address.
+device[d.address] := d if some d in input.pci.devices
+
+# parent is the port just above a device: the upper end of its link.
+parent(address) := device[d.ancestors[last]] if {
+	d := device[address]
+	last := count([a | some a in d.ancestors]) - 1
+	last >= 0
+}
+
+# redirecting_bits are the ACS controls that send a peer request or completion
+# up to the root complex instead of straight to the peer. The kernel counts
+# the same three (pci_bridge_has_acs_redir, drivers/pci/p2pdma.c). SrcValid
+# checks the requester's number, UpstreamFwd lets redirected traffic turn
+# round, and TransBlk stops translated requests; none of them redirects.
+redirecting_bits := {"ReqRedir", "CmpltRedir", "EgressCtrl"}
+
+# redirects are the redirecting bits that are switched on in one port.
+redirects(address) := {bit |
+	some bit in device[address].acs.control
+	bit in redirecting_bits
+}
+
+# emulated_vendors are those of PCI bridges that a hypervisor makes up: Red Hat
+# (QEMU), VMware and Microsoft (pci.ids). Where it is not known whether this is
+# a virtual machine, they tell.
+emulated_vendors := {"0x1b36", "0x15ad", "0x1414"}
+
+# emulated is true for a bridge that exists in a hypervisor only: its bits and
+# its link say nothing about the real path.
+emulated(address) if device[address].vendor in emulated_vendors
+
+# exempt is true for a port that lets translated requests through to a peer
+# although it redirects others (ACS Direct Translated P2P, PCIe base
+# specification 6.12.3), when both ends of the path translate (ATS).
+exempt(address, a, b) if {
+	"DirectTrans" in device[address].acs.control
+	device[a].ats.enabled == true
+	device[b].ats.enabled == true
+}
+
+# redirecting are the ports of a path whose ACS bits redirect its traffic. The
+# bridge at which the path turns is left out: traffic turns below it and never
+# crosses its upper side.
+redirecting(pair) := {address |
+	some address in pair.bridges
+	not_turning_at(pair, address)
+	not emulated(address)
+	count(redirects(address)) > 0
+	not exempt(address, pair.a, pair.b)
+}
+
+not_turning_at(pair, address) if object.get(pair, "common_bridge", "") != address
+
+# hidden are the bridges of a path whose ACS capability could not be read: a
+# bridge that is not listed, or whose extended configuration space was not.
+hidden(pair) := {address |
+	some address in pair.bridges
+	not shown(address)
+}
+
+shown(address) if device[address].extended == true
+
+shown(address) if is_object(device[address].acs)
+
+# generation is the PCIe generation of a transfer rate in GT/s.
+generation := {2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6}

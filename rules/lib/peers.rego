@@ -1,0 +1,159 @@
+# METADATA
+# title: What is known of each pair of GPUs
+# description: >-
+#   Joins what the links say of a pair of GPUs with what the driver offers and
+#   what the probe measured, so that each rule weighs them alike: a measurement
+#   stands above what the facts imply.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.peers
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
+
+# vendor is the maker of a GPU, from the management library or the PCI tree.
+vendor(address) := facts.gpu[address].vendor
+
+vendor(address) := maker[pci.device[address].vendor] if not facts.gpu[address]
+
+maker := {"0x10de": "nvidia", "0x1002": "amd"}
+
+# both_nvidia is true for a pair of NVIDIA GPUs.
+both_nvidia(pair) if {
+	vendor(pair.a) == "nvidia"
+	vendor(pair.b) == "nvidia"
+}
+
+# joined is how two GPUs are joined: "nvlink", "pcie", or "unknown" where
+# nobody could look for NVLinks.
+joined(pair) := "nvlink" if {
+	pair.nvlinks > 0
+} else := "pcie" if {
+	pair.nvlinks == 0
+} else := "pcie" if {
+	some address in [pair.a, pair.b]
+	facts.gpu[address].nvlinks == []
+} else := "unknown"
+
+# key names an unordered pair.
+key(a, b) := sort([a, b])
+
+# foreign_errors are error codes of the CUDA driver that a transfer can meet
+# and that say nothing about the path (cuda.h): out of memory, device in use
+# by another process, no kernel image, no PTX compiler, PTX too new, not
+# supported. The probe could not try, and says so.
+foreign_errors := {2, 46, 200, 209, 217, 218, 221, 222, 801}
+
+# failed is true for a transfer between GPUs that hung, failed or delivered
+# wrong data.
+failed(t) if t.outcome in {"corrupt", "hang"}
+
+failed(t) if {
+	t.outcome == "error"
+	not object.get(t, "error_code", 0) in foreign_errors
+}
+
+# gathered are the transfers of peer tests by unordered pair.
+gathered[key(t.source, t.destination)] contains t if some t in facts.peer_transfers
+
+# transfers_of is the same as one object, so that it is computed once.
+transfers_of := {k: ts | some k, ts in gathered}
+
+# access is what the driver answers for each ordered pair.
+access := {[p.source, p.destination]: p.access | some p in input.transfers.peers}
+
+# refused is true for two GPUs to which the driver offers no peer access in at
+# least one direction.
+refused(pair) if access[[pair.a, pair.b]] == false
+
+refused(pair) if access[[pair.b, pair.a]] == false
+
+refused(pair) if count(refusals(pair)) > 0
+
+# refusals are the answers of NVML, other than "ok", for reads and writes
+# between two GPUs.
+refusals(pair) := {answer |
+	some capability in ["read", "write"]
+	answer := pair.p2p[capability]
+	not answer in {"ok", "unknown", ""}
+}
+
+# trouble are the failed transfers of two GPUs, by their key. Where the driver
+# offers no peer access, nothing that fails is peer-to-peer traffic.
+trouble[k] contains t if {
+	some k, ts in transfers_of
+	some t in ts
+	failed(t)
+	not access[[t.source, t.destination]] == false
+}
+
+# sluggish are the transfers of two GPUs that arrived too slowly, by their key.
+sluggish[k] contains t if {
+	some k, ts in transfers_of
+	some t in ts
+	t.outcome == "slow"
+	not access[[t.source, t.destination]] == false
+}
+
+# measured is what the probe says of two GPUs: "failed", "slow", "good" when
+# copies arrived at full speed both ways, or "nothing".
+measured(a, b) := "failed" if {
+	count(trouble[key(a, b)]) > 0
+} else := "slow" if {
+	count(sluggish[key(a, b)]) > 0
+} else := "good" if {
+	copied := {[t.source, t.destination] |
+		some t in transfers_of[key(a, b)]
+		t.test == "copy"
+		t.outcome == "ok"
+	}
+	copied == {[a, b], [b, a]}
+} else := "nothing"
+
+# staged_failed is true for two GPUs between which data was lost on the way
+# through host memory too: then it is not peer-to-peer access that fails.
+staged_failed(a, b) if {
+	some t in input.transfers.transfers
+	t.test == "host-staged"
+	key(t.source, t.destination) == key(a, b)
+	failed(t)
+}
+
+# staged_good is true when the control arm through host memory was right.
+staged_good(a, b) if {
+	arm := {t.outcome |
+		some t in input.transfers.transfers
+		t.test == "host-staged"
+		key(t.source, t.destination) == key(a, b)
+	}
+	count(arm) > 0
+	arm - {"ok", "slow"} == set()
+}
+
+# seen says in a few words what became of transfers, for evidence: each test
+# with its outcome.
+seen(ts) := sort({sprintf("%s: %s", [t.test, t.outcome]) | some t in ts})
+
+# shorten names a few addresses and counts the rest, so that a subject stays
+# readable on a machine with forty bridges: the first stands for all.
+shorten(addresses) := concat(", ", sort(addresses)) if {
+	count(addresses) <= 3
+} else := sprintf("%s and %d more", [sort(addresses)[0], count(addresses) - 1])
+
+# pairs_text names pairs for a message: one by its ends, several by number.
+pairs_text(pairs) := sprintf("%s and %s", [p.a, p.b]) if {
+	count(pairs) == 1
+	some p in pairs
+} else := sprintf("%d pairs of GPUs", [count(pairs)])
+
+# ends are the addresses of both ends of some pairs.
+ends(pairs) := {address |
+	some p in pairs
+	some address in [p.a, p.b]
+}
+
+# decimal writes a number with one digit after the point. (sprintf knows %.1f
+# for a number with a fraction only.)
+decimal(x) := sprintf("%d.0", [x]) if {
+	x == floor(x)
+} else := sprintf("%.1f", [x])

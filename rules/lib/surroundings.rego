@@ -1,0 +1,291 @@
+# METADATA
+# title: What surrounds the process
+# description: >-
+#   Readings of the facts about containers, libraries, variables and probes
+#   that the rules of software share. Each is undefined when the section that
+#   it reads is not known.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.surroundings
+
+import data.gpudoctor.lib.facts
+
+mib := 1024 * 1024
+
+gib := 1024 * mib
+
+# node_access is what this process may do with each device node, by its path.
+node_access[n.path] := n.access if some n in input.container.device_nodes
+
+# nvidia_nodes are the nodes of NVIDIA GPUs in /dev.
+nvidia_nodes := {n.path |
+	some n in input.container.device_nodes
+	regex.match(`^/dev/nvidia[0-9]+$`, n.path)
+} if is_array(input.container.device_nodes)
+
+# render_nodes are the render nodes of /dev/dri, of AMD and other GPUs.
+render_nodes := {n.path |
+	some n in input.container.device_nodes
+	startswith(n.path, "/dev/dri/renderD")
+} if is_array(input.container.device_nodes)
+
+# rdma_nodes are the verbs nodes through which a program reaches an RDMA NIC.
+rdma_nodes := {n.path |
+	some n in input.container.device_nodes
+	startswith(n.path, "/dev/infiniband/uverbs")
+} if is_array(input.container.device_nodes)
+
+# of_vendor are the addresses of the GPUs of each vendor.
+of_vendor[g.vendor] contains g.address if some g in input.gpus.devices
+
+has_nvidia if count(of_vendor.nvidia) > 0
+
+has_amd if count(of_vendor.amd) > 0
+
+# offered are the GPUs that CUDA or HIP offered to the probe; offers_none is true
+# when they offered none, though they were asked.
+offered := {d.address | some d in input.transfers.devices}
+
+offers_none if {
+	facts.probed
+	is_array(input.transfers.devices)
+	count(offered) == 0
+}
+
+# usable are the GPUs that a program here may use, as addresses where a library
+# answered, else as device nodes. /sys shows all GPUs of the machine also in a
+# container that was given one, so the PCI tree decides only outside of
+# containers.
+usable := offered if {
+	count(offered) > 0
+} else := nvml_gpus | usable_amd if {
+	input.gpus.nvml == "ok"
+} else := nvidia_nodes | usable_amd if {
+	facts.in_container
+} else := facts.gpus
+
+nvml_gpus := {g.address | some g in input.gpus.devices; g.vendor == "nvidia"; g.in_nvml} if is_array(input.gpus.devices)
+
+# usable_amd are the AMD GPUs of a machine, or of a container the render nodes
+# that it was given, where those are fewer.
+usable_amd := render_nodes if {
+	facts.in_container
+	count(render_nodes) < count(of_vendor.amd)
+} else := of_vendor.amd if {
+	true
+} else := set()
+
+# on_host counts the GPUs that the machine has, whether usable here or not.
+on_host := max([count(facts.gpus), count(driver_devices)])
+
+driver_devices := [d | some d in input.container.driver_devices]
+
+# image is true where an image is judged: when that was asked for, and in a
+# container that has no GPU, which is an image under build, or one that is read
+# without running it.
+image if input.profile == "image"
+
+image if {
+	facts.in_container
+	count(usable) == 0
+}
+
+image if {
+	facts.in_container
+	not usable
+	not input.pci
+}
+
+# copies are the copies from GPU to GPU that arrived at full speed.
+copies := {t | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "ok"}
+
+# p2p_proven is true when copies between GPUs were tried, each of them arrived
+# at the speed that its path allows, and no other test of peer access failed
+# or was slow. Pairs without peer access do not count.
+p2p_proven if {
+	count(copies) > 0
+	not p2p_broken
+	not p2p_slow
+}
+
+# p2p_broken is true when a transfer between GPUs failed or delivered wrong
+# data.
+p2p_broken if count(facts.failed_peer_transfers) > 0
+
+# p2p_slow is true when a transfer between GPUs was slower than its path.
+p2p_slow if {
+	some t in facts.peer_transfers
+	t.outcome == "slow"
+}
+
+# p2p_refused is true when the driver offers no peer access for any pair.
+p2p_refused if {
+	peers := {p | some p in input.transfers.peers}
+	count(peers) > 0
+	every p in peers {
+		p.access == false
+	}
+}
+
+p2p_refused if {
+	not facts.probed
+	count(facts.gpu_pairs) > 0
+	every p in facts.gpu_pairs {
+		not p.p2p.read in {"ok", "unknown", ""}
+		p.p2p.read
+	}
+}
+
+# peer_rates are the rates of the copies between GPUs, in GB/s.
+peer_rates := {t.gbps | some t in copies}
+
+# share_lost is the part of the bandwidth that is lost when traffic goes
+# through host memory in place of peer access, as both were measured here.
+share_lost := 1 - (facts.staged_gbps / max(peer_rates)) if max(peer_rates) > 0
+
+# measured says in words what was measured of peer access, and of host memory.
+measured := sprintf("%s, and %s GB/s through host memory", [peer_words, rate(facts.staged_gbps)]) if {
+	facts.staged_gbps
+} else := peer_words
+
+peer_words := sprintf(
+	"%d of %d paths between GPUs carried verified data at %s",
+	[count(copies), count([t | some t in facts.peer_transfers; t.test == "copy"]), rate_words],
+)
+
+rate_words := sprintf("%s GB/s", [rate(max(peer_rates))]) if {
+	rate(max(peer_rates)) == rate(min(peer_rates))
+} else := sprintf("%s to %s GB/s", [rate(min(peer_rates)), rate(max(peer_rates))])
+
+# rate writes a rate with the digits that matter: whole from 100 on, else one
+# after the point. (%f does not take whole numbers.)
+rate(gbps) := sprintf("%v", [round(gbps)]) if {
+	gbps >= 100
+} else := sprintf("%v", [round(gbps * 10) / 10])
+
+# nvlinked is true when some pair of GPUs has NVLinks; all_nvlinked when each
+# has.
+nvlinked if {
+	some p in facts.gpu_pairs
+	p.nvlinks > 0
+}
+
+all_nvlinked if {
+	count(facts.gpu_pairs) > 0
+	every p in facts.gpu_pairs {
+		p.nvlinks > 0
+	}
+}
+
+# nvswitch is true on a machine whose GPUs talk through NVSwitches.
+nvswitch if input.gpus.nvswitches > 0
+
+nvswitch if {
+	some p in facts.gpu_pairs
+	p.nvswitch
+}
+
+# multicast is true where the GPUs can do NVLink SHARP: NVSwitch 3 with Hopper
+# or newer (nccl src/transport/nvls.cc asks CUDA for multicast support).
+multicast if {
+	nvswitch
+	some g in input.gpus.devices
+	version(g.compute_capability) >= [9, 0]
+}
+
+# rdma_nics are the NICs that can do RDMA: InfiniBand controllers (class 0207),
+# Mellanox and NVIDIA adapters (vendor 15b3) and EFA (1d0f:efa0 and on).
+rdma_nics contains d.address if {
+	some d in input.pci.devices
+	startswith(d.class, "0x0207")
+}
+
+rdma_nics contains d.address if {
+	some d in input.pci.devices
+	d.kind == "nic"
+	d.vendor == "0x15b3"
+}
+
+rdma_nics contains d.address if some d in efa_devices
+
+infiniband_nics contains d.address if {
+	some d in input.pci.devices
+	startswith(d.class, "0x0207")
+}
+
+efa_devices contains d if {
+	some d in input.pci.devices
+	d.vendor == "0x1d0f"
+	startswith(d.device, "0xefa")
+}
+
+# cpu_nodes are the NUMA nodes that have processors; nodes of memory alone, as
+# on Grace Hopper, are none.
+cpu_nodes := [n | some n in input.numa.nodes; n.cpus != ""] if is_array(input.numa.nodes)
+
+# version reads a dotted version as a list of numbers, which compares as
+# versions do: "2.28.9+cuda13.0" is [2, 28, 9].
+version(text) := [to_number(n) | some n in regex.find_n(`[0-9]+`, clean, -1)] if {
+	clean := regex.replace(regex.replace(text, `[^0-9.].*$`, ""), `\b0+([0-9])`, "$1")
+	regex.match(`^[0-9]`, clean)
+}
+
+# nccl are the NCCL libraries that a program here takes: those of Python
+# packages, which frameworks bring along, else the one that the loader takes.
+nccl := python_nccl if {
+	count(python_nccl) > 0
+} else := {l | some l in nccl_files; l.loads} if {
+	some l in nccl_files
+	l.loads
+} else := {l | some l in nccl_files}
+
+python_nccl := {l | some l in nccl_files; l.found_by == "python"}
+
+nccl_files contains l if {
+	some l in input.libraries.files
+	l.kind == "libnccl"
+	version(l.version)
+}
+
+# nccl_at_least and nccl_below compare all of them; neither holds when no
+# version is known.
+nccl_at_least(wanted) if {
+	count(nccl) > 0
+	every l in nccl {
+		version(l.version) >= wanted
+	}
+}
+
+nccl_below(wanted) if {
+	count(nccl) > 0
+	every l in nccl {
+		version(l.version) < wanted
+	}
+}
+
+# where says where a variable is set, for people.
+where(v) := sprintf("in line %d of %s%s", [v.line, whose, v.source]) if {
+	v.source != "environment"
+	v.line > 0
+} else := sprintf("in %s%s", [whose, v.source]) if {
+	v.source != "environment"
+} else := "in the image's environment" if {
+	image
+} else := "in the environment"
+
+# whose says of a file that it comes with an image.
+default whose := ""
+
+whose := "the image's " if image
+
+# variable_source is the source of a variable as evidence names it.
+variable_source(v) := sprintf("%s:%d", [v.source, v.line]) if {
+	v.line > 0
+} else := v.source
+
+# variable_evidence is a variable as evidence.
+variable_evidence(v) := {
+	"fact": sprintf("env.variables[%s]", [v.name]),
+	"value": v.value,
+	"source": variable_source(v),
+}

@@ -1,0 +1,41 @@
+package gpudoctor.lib.xid_test
+
+import data.gpudoctor.lib.xid
+
+test_every_code_is_complete if {
+	every code, m in xid.meaning {
+		m.class in {"fault", "link", "application", "secondary", "note"}
+		xid.severity(code) in {"critical", "high", "medium", "low", "info"}
+		count(xid.remedies[xid.action(code)]) > 0
+		xid.name(code) == m.name
+	}
+}
+
+test_severity if {
+	xid.severity(79) == "critical"
+	xid.severity(31) == "low"
+	xid.severity(45) == "info"
+}
+
+test_unknown_code if {
+	xid.severity(9999) == "low"
+	xid.action(9999) == "restart"
+	xid.name(9999) == "not in gpudoctor's table"
+}
+
+test_sxid_severity if {
+	xid.sxid_severity({"code": 23009}) == "critical"
+	xid.sxid_severity({"code": 11012, "fatal": true}) == "critical"
+	xid.sxid_severity({"code": 20034, "fatal": false}) == "high"
+	xid.sxid_severity({"code": 20009}) == "info"
+}
+
+test_times if {
+	xid.times({{"count": 1}}) == "once"
+	xid.times({{"count": 1, "message": "a"}, {"count": 4}}) == "5 times"
+}
+
+test_source if {
+	xid.source == "/dev/kmsg" with input as {"kernel_log": {"source": "/dev/kmsg"}}
+	xid.source == "kernel log" with input as {"kernel_log": {"source": ""}}
+}

@@ -1,0 +1,325 @@
+package rules
+
+import (
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// embedded holds the rules and the library. The Rego tests lie beside them
+// and are left out when they are read.
+//
+//go:embed */*.rego
+var embedded embed.FS
+
+// factsSchema is the schema of the facts, made from the Go types by
+// TestFactsSchema. The type checker takes it for rules of the user's own; the
+// embedded rules are checked against it by a test, which spares each start
+// the time.
+//
+//go:embed facts.schema.json
+var factsSchema []byte
+
+// The packages that a file may declare.
+const (
+	rulesPackage = "gpudoctor.rules."
+	libPackage   = "gpudoctor.lib."
+)
+
+// maxRegoBytes bounds a file of the user's: the largest built-in rule has a
+// hundredth of it.
+const maxRegoBytes = 1 << 20
+
+// Problem is one fault of a rule's or remedy's file.
+type Problem struct {
+	// File is its path; Line is counted from 1, or 0 where none is at fault.
+	File string
+	Line int
+	// Reason says what is wrong, Hint what would set it right.
+	Reason string
+	Hint   string
+}
+
+// Error returns one line that names file, line and reason.
+func (p *Problem) Error() string {
+	reason := firstLine(p.Reason)
+	if p.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, reason)
+	}
+	return fmt.Sprintf("%s: %s", p.File, reason)
+}
+
+// firstLine returns a message's first line, without the colon that announced
+// the others.
+func firstLine(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	return strings.TrimRight(line, ": ")
+}
+
+// Set is a set of rules, ready to judge facts.
+type Set struct {
+	rules   []Rule // In order of id.
+	modules map[string]*ast.Module
+	bytes   map[string]int // The size of each file.
+	checked bool           // Compile with all checks: some rules are the user's own.
+
+	once sync.Once
+	part map[string]*part // What each file was compiled in.
+	err  error
+}
+
+// Load returns the built-in rules. It reads their metadata; they are compiled
+// when facts are judged for the first time.
+func Load() (*Set, error) {
+	files, err := regoFiles(embedded)
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in rules: %w", err)
+	}
+	return load(files, nil)
+}
+
+// LoadWith returns the built-in rules and those of the user's in the folder
+// dir, which are held to the same contract: *.rego files, in folders of any
+// depth, one rule or library package a file. They are compiled and checked
+// against the schema of the facts at once. The error joins one *Problem for
+// each fault.
+func LoadWith(dir string) (*Set, error) {
+	builtin, err := regoFiles(embedded)
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in rules: %w", err)
+	}
+	if info, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("read policy folder: %w", err)
+	} else if !info.IsDir() {
+		return nil, &Problem{File: dir, Reason: "not a folder", Hint: "name the folder that holds the *.rego and *.yaml files"}
+	}
+	own, err := regoFiles(os.DirFS(dir))
+	if err != nil {
+		return nil, fmt.Errorf("read policy folder %s: %w", dir, err)
+	}
+	user := make(map[string][]byte, len(own))
+	for name, text := range own {
+		user[filepath.Join(dir, filepath.FromSlash(name))] = text
+	}
+	s, err := load(builtin, user)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Compile()
+}
+
+// regoFiles reads every rule and library file below fsys, by path; hidden
+// files and folders and Rego tests are left out.
+func regoFiles(fsys fs.FS) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != "." && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir() || path.Ext(name) != ".rego" || strings.HasSuffix(name, "_test.rego"):
+			return nil
+		}
+		info, err := fs.Stat(fsys, name)
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() || info.Size() > maxRegoBytes {
+			return fmt.Errorf("%s: not a file of at most %d bytes", name, maxRegoBytes)
+		}
+		files[name], err = fs.ReadFile(fsys, name)
+		return err
+	})
+	return files, err
+}
+
+// load parses the files and reads their metadata.
+func load(builtin, user map[string][]byte) (*Set, error) {
+	n := len(builtin) + len(user)
+	s := &Set{modules: make(map[string]*ast.Module, n), bytes: make(map[string]int, n), checked: len(user) > 0}
+	var faults []error
+	owner := map[string]string{} // The file that declares a package.
+	for i, files := range []map[string][]byte{builtin, user} {
+		modules, errs := parse(files)
+		faults = append(faults, errs...)
+		for _, name := range slices.Sorted(maps.Keys(modules)) {
+			m := modules[name]
+			pkg := packageName(m)
+			if first, taken := owner[pkg]; taken {
+				faults = append(faults, taketwice(pkg, first, name, m.Package.Location.Row))
+				continue
+			}
+			owner[pkg] = name
+			s.modules[name], s.bytes[name] = m, len(files[name])
+			switch {
+			case strings.HasPrefix(pkg, rulesPackage):
+				rule, errs := readRule(name, m)
+				faults = append(faults, errs...)
+				if i == 1 { // A test holds the built-in rules to it.
+					faults = append(faults, lint(name, m)...)
+				}
+				s.rules = append(s.rules, rule)
+			case !strings.HasPrefix(pkg, libPackage):
+				faults = append(faults, &Problem{
+					File: name, Line: m.Package.Location.Row,
+					Reason: fmt.Sprintf("package %s is neither a rule nor a library", pkg),
+					Hint:   "name it " + rulesPackage + "<id> or " + libPackage + "<name>",
+				})
+			}
+		}
+	}
+	slices.SortFunc(s.rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	if len(faults) == 0 {
+		faults = s.checkExplains()
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return s, nil
+}
+
+// checkExplains checks that what a rule explains is a rule and that no rule
+// explains itself, directly or through others.
+func (s *Set) checkExplains() []error {
+	var faults []error
+	explains := closure(s.rules)
+	for _, rule := range s.rules {
+		for _, id := range rule.Explains {
+			if _, ok := s.Rule(id); !ok {
+				err := &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
+				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + err.Error()})
+			}
+		}
+		if explains[rule.ID][rule.ID] {
+			faults = append(faults, &Problem{
+				File: rule.File, Reason: fmt.Sprintf("rule %s explains itself through custom.explains", rule.ID),
+				Hint: "a cause explains its consequences, never the other way as well",
+			})
+		}
+	}
+	return faults
+}
+
+// taketwice says that two files declare one package.
+func taketwice(pkg, first, second string, line int) *Problem {
+	what := "the library package " + pkg
+	if id, ok := strings.CutPrefix(pkg, rulesPackage); ok {
+		what = "the rule id " + ruleID(id)
+	}
+	return &Problem{
+		File: second, Line: line,
+		Reason: fmt.Sprintf("%s is taken by %s", what, first),
+		Hint:   "give it another name",
+	}
+}
+
+// parse parses files side by side.
+func parse(files map[string][]byte) (map[string]*ast.Module, []error) {
+	var mu sync.Mutex // Guards modules and faults.
+	modules := make(map[string]*ast.Module, len(files))
+	var faults []error
+	opts := ast.ParserOptions{
+		ProcessAnnotation: true, RegoVersion: ast.RegoV1, Capabilities: capabilities(),
+	}
+	var wg sync.WaitGroup
+	for name, text := range files {
+		wg.Go(func() {
+			m, err := ast.ParseModuleWithOpts(name, string(text), opts)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				faults = append(faults, problems(name, err)...)
+				return
+			}
+			modules[name] = m
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(faults, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return modules, faults
+}
+
+// problems turns OPA's errors, which span several lines, into one Problem
+// each.
+func problems(name string, err error) []error {
+	var list ast.Errors
+	var one *ast.Error
+	switch {
+	case errors.As(err, &list):
+	case errors.As(err, &one):
+		list = ast.Errors{one}
+	default:
+		return []error{&Problem{File: name, Reason: err.Error()}}
+	}
+	out := make([]error, 0, len(list))
+	for _, e := range list {
+		p := &Problem{File: name, Reason: e.Message, Hint: hintFor(e)}
+		if e.Message == "empty module" {
+			p.Reason = "the file is empty"
+		}
+		if e.Location != nil {
+			p.File, p.Line = cmp.Or(e.Location.File, name), e.Location.Row
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// hintFor says what would make one of OPA's errors go away, where that is
+// known.
+func hintFor(e *ast.Error) string {
+	switch {
+	case e.Code == ast.TypeErr && strings.Contains(e.Message, "undefined ref: input"):
+		return "the path is not in the schema of the facts: see rules/facts.schema.json"
+	case strings.Contains(e.Message, "undefined function"):
+		return "functions that reach out of the facts (network, time, random numbers) are refused"
+	case strings.Contains(e.Message, "yaml"):
+		return "the METADATA block must be YAML, each line behind \"# \""
+	}
+	return ""
+}
+
+// capabilities are those of OPA without the functions whose answer does not
+// follow from the facts (network, time, random numbers, what OPA knows of the
+// machine): a rule must give the same answer anywhere and at any time.
+var capabilities = sync.OnceValue(func() *ast.Capabilities {
+	c := ast.CapabilitiesForThisVersion()
+	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins), func(b *ast.Builtin) bool { return b.Nondeterministic })
+	c.AllowNet = []string{}
+	return c
+})
+
+// packageName is a module's package without "data.".
+func packageName(m *ast.Module) string {
+	return strings.TrimPrefix(m.Package.Path.String(), "data.")
+}
+
+// ruleID is the id of a rule's package or file name.
+func ruleID(name string) string { return strings.ReplaceAll(name, "_", "-") }
+
+// Rules returns the rules in order of id.
+func (s *Set) Rules() []Rule { return slices.Clone(s.rules) }
+
+// Rule returns the rule of that id.
+func (s *Set) Rule(id string) (Rule, bool) {
+	i, found := slices.BinarySearchFunc(s.rules, id, func(r Rule, id string) int { return cmp.Compare(r.ID, id) })
+	if !found {
+		return Rule{}, false
+	}
+	return s.rules[i], true
+}

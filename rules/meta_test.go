@@ -1,0 +1,462 @@
+package rules
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/cover"
+	"github.com/open-policy-agent/opa/v1/format"
+	"github.com/open-policy-agent/opa/v1/tester"
+	"golang.org/x/tools/txtar"
+
+	"github.com/gpudoctor/gpudoctor/fixtures"
+)
+
+// areas are the folders that hold rules.
+var areas = []string{"container", "driver", "env", "gpu", "host", "nvlink", "pcie", "transfer"}
+
+// leastCoverage is how much of each file the Rego tests must run, in percent.
+const leastCoverage = 90.0
+
+// library is a tree of rules with its cases, as it lies in a repository.
+type library struct {
+	rules fs.FS
+	cases fs.FS
+}
+
+// TestLibrary holds the rules to the contract: see docs/rules.md.
+func TestLibrary(t *testing.T) {
+	for _, fault := range (library{rules: os.DirFS("."), cases: os.DirFS("../fixtures/cases")}).faults(t) {
+		t.Error(fault)
+	}
+}
+
+// TestLibraryBites holds that each check of TestLibrary finds what it is for:
+// it breaks a library that keeps the contract in one place at a time.
+func TestLibraryBites(t *testing.T) {
+	const rule, ruleTest = "pcie/slow_link.rego", "pcie/slow_link_test.rego"
+	tests := map[string]struct {
+		file, old, replacement string
+		want                   string // A part of the only fault's text; none when empty.
+	}{
+		"unbroken":                  {},
+		"no title":                  {file: rule, old: "# title: A GPU's link is slow\n", want: "title is missing"},
+		"no severity":               {file: rule, old: "#   severity: medium\n", want: "custom.severity is missing"},
+		"unknown severity":          {file: rule, old: "severity: medium", replacement: "severity: dire", want: `unknown severity "dire"`},
+		"unknown confidence":        {file: rule, old: "confidence: likely", replacement: "confidence: sure", want: `unknown confidence "sure"`},
+		"unknown profile":           {file: "env/turned_off.rego", old: "[training, image]", replacement: "[gaming]", want: `unknown profile "gaming"`},
+		"no remedies":               {file: rule, old: "#   remedies: [reseat-or-fix-pcie-link]\n", want: "custom.remedies is missing"},
+		"remedies are no list":      {file: rule, old: "[reseat-or-fix-pcie-link]", replacement: "reseat", want: "custom.remedies is not a list"},
+		"unknown key":               {file: rule, old: "#   since: \"0.1\"\n", replacement: "#   since: \"0.1\"\n#   cuase: x\n", want: "custom.cuase is not known"},
+		"no since":                  {file: rule, old: "#   since: \"0.1\"\n", want: "custom.since is missing"},
+		"no link":                   {file: rule, old: "# related_resources:\n#   - ref: https://example.com/pcie\n#     description: speeds\n", want: "no link"},
+		"no metadata":               {file: rule, old: "# METADATA\n", replacement: "# Data\n", want: "the package has no metadata"},
+		"broken metadata":           {file: rule, old: "#   severity: medium", replacement: "#  : {", want: "yaml"},
+		"broken Rego":               {file: rule, old: "not_applicable contains", replacement: "not_applicable contain", want: rule + ":"},
+		"package differs":           {file: rule, old: "rules.slow_link", replacement: "rules.slower_link", want: "name differs from the package"},
+		"no schema":                 {file: rule, old: "# schemas:\n#   - input: schema.facts\n", want: "schemas lacks input: schema.facts"},
+		"complete rule":             {file: rule, old: "not_applicable contains \"no GPU\" if", replacement: "not_applicable := \"no GPU\" if", want: "not_applicable is not a set"},
+		"bare not":                  {file: "env/turned_off.rego", old: "	v.effective == true\n", replacement: "	v.effective == true\n	not input.container.inside\n", want: `"not input..." also holds`},
+		"not imported":              {file: rule, old: "some g in gpus.all\n	not", replacement: "some g in data.gpudoctor.lib.gpus.all\n	not", want: "data.gpudoctor.lib.gpus.all is not imported"},
+		"not compared":              {file: "env/turned_off.rego", old: "	v.effective == true\n", replacement: "	v.effective == true\n	not input.container.inside == true\n"},
+		"path not in facts":         {file: rule, old: "not input.gpus\n", replacement: "not input.gpu\n", want: "undefined ref: input.gpu"},
+		"path not in facts, in lib": {file: "lib/gpus.rego", old: "input.gpus.devices", replacement: "input.gpus.device", want: "undefined ref: input.gpus.device"},
+		"forbidden function":        {file: rule, old: "count(gpus.all) == 0", replacement: "time.now_ns() == 0", want: "undefined function time.now_ns"},
+		"unused variable":           {file: rule, old: "	g.pcie.width < g.pcie.max_width\n", replacement: "	x := g.pcie.width < g.pcie.max_width\n", want: "assigned var x unused"},
+		"not formatted":             {file: rule, old: "	some g in gpus.all\n	g.pcie.width <", replacement: "  some g in gpus.all\n	g.pcie.width <", want: "not formatted"},
+		"explains nothing":          {file: "env/turned_off.rego", old: "[slow-link]", replacement: "[slow-lnik]", want: `unknown rule "slow-lnik"; did you mean slow-link?`},
+		"explains itself":           {file: "env/turned_off.rego", old: "[slow-link]", replacement: "[turned-off]", want: "explains itself"},
+		"unlisted remedy":           {file: rule, old: "	\"params\": {\"device\"", replacement: "	\"remedies\": [\"pray\"],\n	\"params\": {\"device\"", want: "remedy pray is not in its metadata"},
+		"no unresolvable test":      {file: ruleTest, old: "test_unresolvable", replacement: "test_other", want: "no test_unresolvable"},
+		"failing test":              {file: ruleTest, old: "gpu(16)\n	count", replacement: "gpu(8)\n	count", want: "test_silent fails"},
+		"not covered":               {file: ruleTest, old: "	some f in slow_link.findings with input as gpu(8)\n	f.subject == \"0000:3b:00.0\"\n", replacement: "	slow_link\n", want: "% of it"},
+		"no case":                   {file: "cases/slow-link/want.json", old: "\"rule\": \"slow-link\"", replacement: "\"rule\": \"slow-lonk\"", want: "no case fires it"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			archive := readArchive(t, "testdata/policy.txtar")
+			if tt.file != "" {
+				breakFile(t, archive, tt.file, tt.old, tt.replacement)
+			}
+			got := libraryOf(t, archive).faults(t)
+			switch {
+			case tt.want == "" && len(got) > 0:
+				t.Errorf("faults = %q, want none", got)
+			case tt.want != "" && len(got) == 0:
+				t.Errorf("no fault, want %q", tt.want)
+			case tt.want != "" && !slices.ContainsFunc(got, func(f string) bool { return strings.Contains(f, tt.want) }):
+				t.Errorf("faults = %q, want %q", got, tt.want)
+			}
+			for _, f := range got {
+				if strings.Contains(f, "\n") {
+					t.Errorf("fault %q has several lines", f)
+				}
+			}
+		})
+	}
+}
+
+func readArchive(t *testing.T, name string) *txtar.Archive {
+	t.Helper()
+	a, err := txtar.ParseFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// breakFile replaces a text that must be there in one file of an archive.
+func breakFile(t *testing.T, a *txtar.Archive, file, old, replacement string) {
+	t.Helper()
+	for i, f := range a.Files {
+		if f.Name != file {
+			continue
+		}
+		broken := bytes.Replace(f.Data, []byte(old), []byte(replacement), 1)
+		if bytes.Equal(broken, f.Data) {
+			t.Fatalf("%s does not hold %q", file, old)
+		}
+		a.Files[i].Data = broken
+		return
+	}
+	t.Fatalf("no file %s", file)
+}
+
+func libraryOf(t *testing.T, a *txtar.Archive) library {
+	t.Helper()
+	fsys, err := txtar.FS(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := fs.Sub(fsys, "cases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return library{rules: fsys, cases: cases}
+}
+
+// faults lists what breaks the contract. Later checks are left out while the
+// rules do not even load.
+func (l library) faults(t *testing.T) []string {
+	t.Helper()
+	files, err := regoFiles(l.rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.HasPrefix(name, "testdata/") })
+	set, err := load(files, nil)
+	if err != nil {
+		return lines(err)
+	}
+	set.checked = true // Compiled with all checks.
+	if err := set.Compile(); err != nil {
+		return lines(err)
+	}
+	quick, err := load(files, nil) // As the program compiles it.
+	if err != nil {
+		return lines(err)
+	}
+	var faults []string
+	for name, m := range set.modules {
+		if _, err := fs.Stat(l.rules, testFile(name)); err != nil {
+			faults = append(faults, fmt.Sprintf("%s: no %s", name, testFile(name)))
+		}
+		if ref := foreignRef(m); ref != "" {
+			faults = append(faults, fmt.Sprintf("%s: %s is not imported; import its package", name, ref))
+		}
+		if !hasFactsSchema(m) {
+			faults = append(faults, name+": schemas lacks input: schema.facts")
+		}
+	}
+	for _, rule := range set.rules {
+		for _, err := range lint(rule.File, set.modules[rule.File]) {
+			faults = append(faults, err.Error())
+		}
+		faults = append(faults, l.ruleFaults(rule, set.modules[rule.File])...)
+	}
+	faults = append(faults, l.formatFaults(t)...)
+	faults = append(faults, l.testFaults(t, set)...)
+	faults = append(faults, l.caseFaults(t, set, quick)...)
+	slices.Sort(faults)
+	return faults
+}
+
+func lines(err error) []string { return strings.Split(err.Error(), "\n") }
+
+func testFile(name string) string { return strings.TrimSuffix(name, ".rego") + "_test.rego" }
+
+func hasFactsSchema(m *ast.Module) bool {
+	a := packageAnnotations(m)
+	return a != nil && slices.ContainsFunc(a.Schemas, func(s *ast.SchemaAnnotation) bool {
+		return s.Path.String() == "input" && s.Schema.String() == "schema.facts"
+	})
+}
+
+// foreignRef returns a reference to data that is not an import. A part is
+// compiled with what its rules import, and would lack the rest.
+func foreignRef(m *ast.Module) string {
+	found := ""
+	for _, rule := range m.Rules {
+		ast.WalkRefs(rule, func(ref ast.Ref) bool {
+			if ref.HasPrefix(ast.DefaultRootRef) {
+				found = ref.String()
+			}
+			return false
+		})
+	}
+	return found
+}
+
+// ruleFaults checks one rule's metadata beyond what loading it does.
+func (l library) ruleFaults(rule Rule, m *ast.Module) []string {
+	var faults []string
+	fault := func(format string, args ...any) {
+		faults = append(faults, rule.File+": "+fmt.Sprintf(format, args...))
+	}
+	if area := path.Dir(rule.File); !slices.Contains(areas, area) {
+		fault("%s is not one of the areas %s", area, strings.Join(areas, ", "))
+	}
+	if strings.HasSuffix(rule.Title, ".") {
+		fault("the title ends in a full stop")
+	}
+	if len(rule.Links) == 0 {
+		fault("no link")
+	}
+	for _, link := range rule.Links {
+		if !strings.HasPrefix(link.Ref, "https://") {
+			fault("link %s is not https", link.Ref)
+		}
+	}
+	if rule.Since == "" {
+		fault("custom.since is missing")
+	}
+	for _, id := range namedRemedies(m) {
+		if !slices.Contains(rule.Remedies, id) {
+			fault("remedy %s is not in its metadata", id)
+		}
+	}
+	return faults
+}
+
+// namedRemedies lists the remedies that findings name themselves, in place of
+// the metadata's, as far as they are written as a list of texts.
+func namedRemedies(m *ast.Module) []string {
+	var ids []string
+	ast.WalkTerms(m, func(t *ast.Term) bool {
+		object, ok := t.Value.(ast.Object)
+		if !ok {
+			return false
+		}
+		list := object.Get(ast.StringTerm("remedies"))
+		if list == nil {
+			return false
+		}
+		if array, ok := list.Value.(*ast.Array); ok {
+			array.Foreach(func(t *ast.Term) {
+				if s, ok := t.Value.(ast.String); ok {
+					ids = append(ids, string(s))
+				}
+			})
+		}
+		return false
+	})
+	return ids
+}
+
+// formatFaults checks the format of every Rego file, tests included.
+func (l library) formatFaults(t *testing.T) []string {
+	t.Helper()
+	var faults []string
+	for name, text := range l.files(t) {
+		formatted, err := format.SourceWithOpts(name, text, format.Opts{RegoVersion: ast.RegoV1})
+		switch {
+		case err != nil:
+			faults = append(faults, lines(err)...)
+		case !bytes.Equal(formatted, text):
+			faults = append(faults, name+": not formatted; run opa fmt -w")
+		}
+	}
+	return faults
+}
+
+// files reads every Rego file, tests included.
+func (l library) files(t *testing.T) map[string][]byte {
+	t.Helper()
+	names, err := fs.Glob(l.rules, "*/*.rego")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, name := range names {
+		if files[name], err = fs.ReadFile(l.rules, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// testFaults runs the Rego tests and checks that they are there and cover
+// their files.
+func (l library) testFaults(t *testing.T, set *Set) []string {
+	t.Helper()
+	modules, errs := parse(l.files(t))
+	if len(errs) > 0 {
+		var faults []string
+		for _, err := range errs {
+			faults = append(faults, err.Error())
+		}
+		return faults
+	}
+	var faults []string
+	for _, rule := range set.rules {
+		for _, kind := range []string{"fires", "silent", "unresolvable"} {
+			if !hasTest(modules[testFile(rule.File)], "test_"+kind) {
+				faults = append(faults, fmt.Sprintf("%s: no test_%s...", testFile(rule.File), kind))
+			}
+		}
+	}
+	coverage := cover.New()
+	ctx := context.Background()
+	results, err := tester.NewRunner().SetModules(modules).SetCoverageQueryTracer(coverage).
+		SetCompiler(ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true)).
+		RaiseBuiltinErrors(true).RunTests(ctx, nil)
+	if err != nil {
+		return append(faults, lines(err)...)
+	}
+	for r := range results {
+		if !r.Pass() {
+			faults = append(faults, fmt.Sprintf("%s:%d: %s fails", r.Location.File, r.Location.Row, r.Name))
+		}
+	}
+	report := coverage.Report(modules)
+	for name := range set.modules {
+		got := report.Files[name]
+		if got == nil || got.Coverage < leastCoverage {
+			percent := 0.0
+			if got != nil {
+				percent = got.Coverage
+			}
+			faults = append(faults, fmt.Sprintf("%s: its tests run %.0f %% of it, less than %.0f", name, percent, leastCoverage))
+		}
+		if got != nil {
+			t.Logf("%-40s %5.1f %% covered", name, got.Coverage)
+		}
+	}
+	return faults
+}
+
+func hasTest(m *ast.Module, prefix string) bool {
+	return m != nil && slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool {
+		return strings.HasPrefix(r.Head.Name.String(), prefix)
+	})
+}
+
+// caseFaults runs every case, and checks that each rule has one that fires it
+// and a healthy one that looks alike. quick is the set as the program compiles
+// it, in parts and without checks; it must say the same.
+func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
+	t.Helper()
+	cases, err := fixtures.Cases(l.cases)
+	if err != nil {
+		return lines(err)
+	}
+	var faults []string
+	fired := map[string]bool{}
+	for _, c := range cases {
+		for _, f := range c.Want.Findings {
+			fired[f.Rule] = true
+		}
+		v, err := set.Evaluate(t.Context(), c.Facts, Options{})
+		if err != nil {
+			faults = append(faults, fmt.Sprintf("case %s: %v", c.Name, err))
+			continue
+		}
+		same, err := quick.Evaluate(t.Context(), c.Facts, Options{})
+		if err != nil {
+			faults = append(faults, fmt.Sprintf("case %s, compiled in parts: %v", c.Name, err))
+		} else if diff := cmp.Diff(v, same); diff != "" {
+			t.Logf("case %s (-checked +compiled in parts):\n%s", c.Name, diff)
+			faults = append(faults, fmt.Sprintf("case %s: the verdict of rules compiled in parts differs", c.Name))
+		}
+		for _, fault := range caseFault(c.Want, v) {
+			faults = append(faults, fmt.Sprintf("case %s: %s", c.Name, fault))
+		}
+	}
+	for _, rule := range set.rules {
+		if !fired[rule.ID] {
+			faults = append(faults, rule.File+": no case fires it")
+		}
+		if !slices.ContainsFunc(cases, func(c fixtures.Case) bool { return c.Name == rule.ID+"-healthy" }) {
+			faults = append(faults, rule.File+": no case "+rule.ID+"-healthy")
+		}
+	}
+	return faults
+}
+
+// caseFault compares a verdict with what a case wants.
+func caseFault(want fixtures.Want, v *Verdict) []string {
+	var faults []string
+	var got []fixtures.Finding
+	everywhere := map[string]bool{}
+	for _, f := range v.Findings {
+		got = append(got, fixtures.Finding{
+			Rule: f.Rule, Subject: f.Subject, Severity: string(f.Severity), Confidence: string(f.Confidence),
+		})
+		everywhere[f.Rule] = true
+		for _, e := range f.Explains {
+			everywhere[e.Rule] = true
+		}
+	}
+	order := func(a, b fixtures.Finding) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
+	wanted := slices.Clone(want.Findings)
+	slices.SortFunc(got, order)
+	slices.SortFunc(wanted, order)
+	for _, f := range wanted {
+		if !slices.Contains(got, f) {
+			faults = append(faults, fmt.Sprintf("lacks %+v", f))
+		}
+	}
+	for _, f := range got {
+		if !slices.Contains(wanted, f) {
+			faults = append(faults, fmt.Sprintf("has also %+v", f))
+		}
+	}
+	for _, id := range want.Silent {
+		if everywhere[id] {
+			faults = append(faults, fmt.Sprintf("%s is not silent", id))
+		}
+	}
+	for _, id := range want.Skipped {
+		if !slices.ContainsFunc(v.Skipped, func(s Skipped) bool { return s.Rule == id }) {
+			faults = append(faults, fmt.Sprintf("%s is not skipped", id))
+		}
+	}
+	return faults
+}
+
+// TestForbiddenBuiltins holds that functions which reach out of the facts are
+// not there for a rule.
+func TestForbiddenBuiltins(t *testing.T) {
+	all := ast.CapabilitiesForThisVersion().Builtins
+	for _, name := range []string{
+		"http.send", "net.lookup_ip_addr", "opa.runtime", "rand.intn", "time.now_ns", "uuid.rfc4122",
+	} {
+		named := func(b *ast.Builtin) bool { return b.Name == name }
+		if !slices.ContainsFunc(all, named) {
+			t.Errorf("OPA has no function %s", name)
+		}
+		if slices.ContainsFunc(capabilities().Builtins, named) {
+			t.Errorf("a rule may call %s", name)
+		}
+	}
+}

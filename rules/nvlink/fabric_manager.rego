@@ -1,0 +1,251 @@
+# METADATA
+# title: The NVSwitch fabric is not ready
+# description: >-
+#   On a machine with NVSwitches the fabric manager has to configure the
+#   fabric before CUDA starts at all (error 802 until then), and it has to be
+#   of exactly the driver's version. Without it no program gets a GPU.
+# related_resources:
+#   - ref: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
+#     description: What the fabric manager does, where it runs, and that its version must equal the driver's.
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: likely
+#   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver]
+#   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.fabric_manager
+
+import data.gpudoctor.lib.facts
+
+# members are the GPUs that belong to a fabric, with its state.
+members := {g.address: g.fabric |
+	some g in input.gpus.devices
+	g.fabric.state != "not-supported"
+}
+
+# switched is true on a machine with NVSwitches. On Blackwell they are no PCI
+# functions, and the GPUs' membership in a fabric is all that is seen of them.
+switched if input.gpus.nvswitches > 0
+
+switched if count(members) > 0
+
+# not_ready is CUDA's own word for it: 802, CUDA_ERROR_SYSTEM_NOT_READY.
+not_ready if input.transfers.error_code == 802
+
+not_ready if {
+	some d in input.transfers.devices
+	d.error_code == 802
+}
+
+waiting := {address: f | some address, f in members; f.state in {"not-started", "in-progress"}}
+
+# failed are the GPUs whose registration ended in an error.
+failed := {address: f |
+	some address, f in members
+	f.state == "completed"
+	not object.get(f, "status", "SUCCESS") in {"SUCCESS", ""}
+}
+
+manager := input.gpus.driver.fabric_manager
+
+# loaded is the version of the driver that runs.
+loaded := input.gpus.driver.kernel_version if {
+	input.gpus.driver.kernel_version != ""
+} else := input.gpus.driver.version
+
+mismatch if {
+	manager.version != ""
+	loaded != ""
+	manager.version != loaded
+}
+
+# stopped is true when the processes of this machine are seen and the fabric
+# manager is not among them. In a virtual machine it may run on the host, in a
+# container it runs outside.
+stopped if {
+	manager.running == false
+	facts.is_guest == false
+	not input.container.private_pid == true
+}
+
+unsettled := object.keys(waiting) | object.keys(failed)
+
+findings contains {
+	"subject": "host",
+	"affects": sort(unsettled),
+	"message": sprintf("%s%s", [concat(" ", sort(observations)), advice]),
+	"evidence": evidence,
+	"params": params,
+	"severity": severity,
+	"confidence": confidence,
+	"remedies": remedies,
+} if {
+	broken
+}
+
+broken if not_ready
+
+broken if count(unsettled) > 0
+
+# Where this machine's own fabric manager serves the fabric, and nothing says
+# that the fabric is complete, a manager that does not run, or cannot because of
+# its version, is the reason why nothing will start.
+broken if {
+	in_tree
+	count(members) == 0
+	cannot_run
+}
+
+cannot_run if stopped
+
+cannot_run if mismatch
+
+observations contains "CUDA refuses to start: system not ready (802)." if not_ready
+
+observations contains sprintf("The fabric of %s is %s.", [facts.list(object.keys(waiting)), concat(", ", sort({f.state | some f in waiting}))]) if {
+	count(waiting) > 0
+}
+
+observations contains sprintf("Registration with the fabric of %s ended in %s.", [facts.list(object.keys(failed)), concat(", ", sort({f.status | some f in failed}))]) if {
+	count(failed) > 0
+}
+
+observations contains "The fabric manager does not run." if stopped
+
+observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", [manager.version, loaded]) if mismatch
+
+default advice := ""
+
+advice := " In a virtual machine the fabric manager may run on the host or in a service machine: look there." if facts.is_guest == true
+
+# A fabric in progress may be one that is just starting.
+default severity := "critical"
+
+severity := "high" if {
+	not not_ready
+	count(failed) == 0
+	{f.state | some f in waiting} == {"in-progress"}
+}
+
+default confidence := "likely"
+
+confidence := "confirmed" if not_ready
+
+default remedies := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
+
+remedies := ["match-fabric-manager", "start-fabric-manager", "reboot-or-reload-driver"] if mismatch
+
+params["driver"] := loaded
+
+params["fabric_manager"] := manager.version
+
+evidence := array.concat(fabric_evidence, array.concat(manager_evidence, probe_evidence))
+
+fabric_evidence := [{
+	"fact": sprintf("gpus.devices[%s].fabric", [address]),
+	"value": object.filter(f, ["state", "status"]),
+	"source": "nvmlDeviceGetGpuFabricInfoV",
+} |
+	some address in sort(object.keys(members))
+	f := members[address]
+]
+
+manager_evidence := [{
+	"fact": sprintf("gpus.driver.%s", [fact]),
+	"value": value,
+	"source": source,
+} |
+	some [fact, value, source] in array.concat(running_row, version_rows)
+]
+
+running_row := [["fabric_manager.running", manager.running, "/proc"] | is_boolean(manager.running)]
+
+version_rows := [row |
+	mismatch
+	some row in [
+		["fabric_manager.version", manager.version, "the installed fabric manager"],
+		["kernel_version", loaded, "/proc/driver/nvidia/version"],
+	]
+]
+
+probe_evidence := [{
+	"fact": "transfers.error_code",
+	"value": 802,
+	"source": "cuInit",
+} |
+	not_ready
+]
+
+# The fabric is complete, so something configured it; it is not looked after
+# now, or will not be after the next restart.
+complete if {
+	count(members) > 0
+	count(unsettled) == 0
+	not not_ready
+}
+
+# in_tree is true where the NVSwitches are PCI functions of this machine: then
+# its own fabric manager serves them. On an NVL72 tray it runs elsewhere.
+in_tree if {
+	some d in input.pci.devices
+	d.kind == "nvswitch"
+}
+
+findings contains {
+	"subject": "host",
+	"message": "The fabric is configured, but the fabric manager does not run now: multicast (NVLS) cannot be set up, and a fault of the fabric is not dealt with.",
+	"evidence": evidence,
+	"params": params,
+	"severity": "medium",
+	"confidence": "likely",
+	"remedies": ["start-fabric-manager"],
+} if {
+	complete
+	in_tree
+	stopped
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("The fabric manager installed here is version %s and the driver %s. The fabric is configured now, but they must be equal when it next starts.", [manager.version, loaded]),
+	"evidence": evidence,
+	"params": params,
+	"severity": "medium",
+	"confidence": "likely",
+	"remedies": ["match-fabric-manager"],
+} if {
+	complete
+	in_tree
+	not stopped
+	mismatch
+	facts.is_guest == false
+	not input.container.inside == true
+}
+
+missing contains "gpus.devices[].fabric: NVML did not say how the fabric stands" if {
+	not broken
+	input.gpus.nvswitches > 0
+	count(members) == 0
+}
+
+missing contains "gpus.nvswitches: whether there are NVSwitches is not known" if {
+	not broken
+	count(members) == 0
+	not counted
+	not no_gpu
+}
+
+counted if is_number(input.gpus.nvswitches)
+
+no_gpu if count(facts.gpus) == 0
+
+not_applicable contains "no NVSwitch here" if {
+	not switched
+	not not_ready
+	counted
+}
+
+not_applicable contains "no GPU" if no_gpu

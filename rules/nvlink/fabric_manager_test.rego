@@ -1,0 +1,105 @@
+package gpudoctor.rules.fabric_manager_test
+
+import data.gpudoctor.rules.fabric_manager
+
+gpus := ["0000:19:00.0", "0000:3b:00.0"]
+
+machine(fabric, manager) := {
+	"host": {"virtualization": {"guest": false}},
+	"pci": {"devices": [{"address": "0000:07:00.0", "kind": "nvswitch"}]},
+	"gpus": {
+		"nvml": "ok", "nvswitches": 4,
+		"driver": {"version": "580.95.05", "kernel_version": "580.95.05", "fabric_manager": manager},
+		"devices": [{"address": x, "vendor": "nvidia", "fabric": fabric} | some x in gpus],
+	},
+}
+
+complete := {"state": "completed", "status": "SUCCESS"}
+
+running := {"running": true, "version": "580.95.05"}
+
+not_ready := {"transfers": {"outcome": "error", "stage": "cuInit", "error_code": 802, "error_name": "CUDA_ERROR_SYSTEM_NOT_READY"}}
+
+guest := {"host": {"virtualization": {"guest": true}}}
+
+grades(found) := {[f.severity, f.confidence] | some f in found}
+
+test_fires_when_it_does_not_run if {
+	found := fabric_manager.findings with input as machine({"state": "not-started"}, {"running": false, "version": "580.95.05"})
+	grades(found) == {["critical", "likely"]}
+	some f in found
+	f.affects == gpus
+	f.remedies[0] == "start-fabric-manager"
+	contains(f.message, "does not run")
+}
+
+test_confirmed_by_cuda if {
+	found := fabric_manager.findings with input as object.union(machine({"state": "in-progress"}, running), not_ready)
+	grades(found) == {["critical", "confirmed"]}
+	by_device := {"transfers": {"outcome": "ok", "devices": [{"address": gpus[0], "outcome": "error", "error_code": 802}]}}
+	grades(fabric_manager.findings) == {["critical", "confirmed"]} with input as object.union(machine(complete, running), by_device)
+}
+
+test_in_progress_may_be_starting if {
+	grades(fabric_manager.findings) == {["high", "likely"]} with input as machine({"state": "in-progress"}, running)
+}
+
+test_registration_failed if {
+	some f in fabric_manager.findings with input as machine({"state": "completed", "status": "ERROR_NOT_SUPPORTED"}, running)
+	f.severity == "critical"
+	contains(f.message, "ERROR_NOT_SUPPORTED")
+}
+
+test_version_mismatch if {
+	found := fabric_manager.findings with input as machine({"state": "not-started"}, {"running": false, "version": "575.57.08"})
+	some f in found
+	f.severity == "critical"
+	f.remedies[0] == "match-fabric-manager"
+	contains(f.message, "575.57.08")
+	grades(fabric_manager.findings) == {["medium", "likely"]} with input as machine(complete, {"running": true, "version": "575.57.08"})
+}
+
+test_without_nvml if {
+	dumb := object.union(machine(complete, {"running": false}), {"gpus": {"nvml": "error", "devices": [{"address": x} | some x in gpus]}})
+	grades(fabric_manager.findings) == {["critical", "likely"]} with input as dumb
+}
+
+test_complete_but_unattended if {
+	grades(fabric_manager.findings) == {["medium", "likely"]} with input as machine(complete, {"running": false})
+}
+
+test_silent if {
+	count(fabric_manager.findings) == 0 with input as machine(complete, running)
+	count(fabric_manager.missing) == 0 with input as machine(complete, running)
+}
+
+test_silent_where_it_runs_elsewhere if {
+	count(fabric_manager.findings) == 0 with input as object.union(machine(complete, {"running": false}), guest)
+	tray := object.union(machine(complete, {"running": false}), {"pci": {"devices": []}})
+	count(fabric_manager.findings) == 0 with input as tray
+	blind := object.union(tray, {"gpus": {"nvml": "error", "devices": [{"address": x} | some x in gpus]}})
+	count(fabric_manager.findings) == 0 with input as blind
+	contained := object.union(machine(complete, {"running": false}), {"container": {"private_pid": true}})
+	count(fabric_manager.findings) == 0 with input as contained
+}
+
+test_guest_points_to_the_host if {
+	some f in fabric_manager.findings with input as object.union(machine({"state": "not-started"}, {"running": false}), guest)
+	contains(f.message, "host")
+	not contains(f.message, "does not run")
+}
+
+test_not_applicable_without_nvswitches if {
+	plain := {"gpus": {"nvswitches": 0, "devices": [{"address": x, "fabric": {"state": "not-supported"}} | some x in gpus]}}
+	count(fabric_manager.findings) == 0 with input as plain
+	count(fabric_manager.not_applicable) == 1 with input as plain
+	count(fabric_manager.missing) == 0 with input as plain
+}
+
+test_unresolvable if {
+	count(fabric_manager.findings) == 0 with input as {}
+	count(fabric_manager.missing) == 1 with input as {}
+	silent := {"host": {"virtualization": {"guest": true}}, "gpus": {"nvswitches": 4, "devices": [{"address": gpus[0]}]}}
+	count(fabric_manager.findings) == 0 with input as silent
+	count(fabric_manager.missing) == 1 with input as silent
+}

@@ -1,0 +1,280 @@
+# METADATA
+# title: NVLinks are down or unhealthy
+# description: >-
+#   A GPU has fewer active NVLinks than its like, or the fabric reports that it
+#   is degraded. Traffic then shares the links that are left, or falls back to
+#   PCIe, and a collective is as slow as its slowest GPU.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deploy/gpu-debug-guidelines/index.html
+#     description: How NVIDIA diagnoses NVLink faults.
+#   - ref: https://github.com/NVIDIA/DCGM/blob/master/dcgmlib/dcgm_gpu_hardware_limits.h
+#     description: DCGM warns at the first replay or recovery, and at 100 CRC errors a second.
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [reset-gpu, reboot-or-reload-driver, replace-hardware, start-fabric-manager, match-fabric-manager]
+#   explains: [p2p-slow]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.nvlink_down
+
+import data.gpudoctor.lib.facts
+
+# links are the NVLinks of each GPU that has any, and whose were read. A GPU in
+# MIG mode does not use them.
+links := {g.address: g.nvlinks |
+	some g in input.gpus.devices
+	not g.mig == true
+	is_array(g.nvlinks)
+	count(g.nvlinks) > 0
+}
+
+active[address] := count([l | some l in links[address]; l.active == true]) if some address, _ in links
+
+inactive(address) := sort([l.link | some l in links[address]; l.active == false])
+
+# switched is true where NVSwitches join the GPUs.
+switched if input.gpus.nvswitches > 0
+
+switched if {
+	some ls in links
+	some l in ls
+	l.remote_type == "switch"
+}
+
+switched if {
+	some g in input.gpus.devices
+	g.fabric.state == "completed"
+}
+
+# cut are models sold with some links off, which NVML lists as inactive.
+cut(address) if regex.match(`\b[AH]800\b`, facts.gpu[address].name)
+
+# most is the largest number of active links among the GPUs of one model.
+most(address) := max([active[other] |
+	some other, _ in links
+	facts.gpu[other].name == facts.gpu[address].name
+])
+
+# short is how many links a GPU should have, where that is more than it has.
+# Behind NVSwitches every link of a GPU leads to one, and none may be down
+# (NVIDIA's health validation allows 0). This holds for all GPUs at once too:
+# an NVSwitch that is lost takes links from every one.
+short[address] := expected if {
+	switched
+	some address, ls in links
+	not cut(address)
+	expected := count([l | some l in ls])
+	active[address] < expected
+}
+
+short[address] := expected if {
+	switched
+	some address, _ in links
+	cut(address)
+	expected := most(address)
+	active[address] < expected
+}
+
+# Without NVSwitches a GPU may well have no bridge, and then all its links are
+# inactive. One that has some, but fewer than its like, has lost them.
+short[address] := expected if {
+	not switched
+	some address, _ in links
+	active[address] > 0
+	expected := most(address)
+	active[address] < expected
+}
+
+# A card of four links or fewer has a single bridge, which takes all (RTX 3090,
+# A30, A40, RTX A6000).
+short[address] := expected if {
+	not switched
+	some address, ls in links
+	expected := count([l | some l in ls])
+	expected <= 4
+	active[address] > 0
+	active[address] < expected
+	most(address) == active[address]
+}
+
+findings contains {
+	"subject": address,
+	"affects": [address],
+	"message": sprintf("%d of %d NVLinks of %s are active; %s.", [active[address], expected, address, which(address, expected)]),
+	"evidence": [{
+		"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
+		"value": {"active": active[address], "expected": expected, "inactive": inactive(address)},
+		"source": "nvmlDeviceGetNvLinkState",
+	}],
+	"params": {"gpu": address, "links": inactive(address)},
+	"severity": severity(address),
+	"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
+} if {
+	some address, expected in short
+	not all_down
+}
+
+# When no GPU has a link, it is the fabric, not a link of each.
+all_down if {
+	count(short) > 1
+	every address, _ in links {
+		active[address] == 0
+	}
+}
+
+findings contains {
+	"subject": "host",
+	"affects": sort(object.keys(short)),
+	"message": sprintf("No NVLink of any of %d GPUs is active, on a machine with NVSwitches: the fabric is not up.", [count(short)]),
+	"evidence": [{
+		"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
+		"value": {"active": 0, "expected": expected},
+		"source": "nvmlDeviceGetNvLinkState",
+	} |
+		some address, expected in short
+	],
+	"params": {"gpus": sort(object.keys(short))},
+	"severity": "high",
+	"remedies": ["start-fabric-manager", "reboot-or-reload-driver", "reset-gpu"],
+} if {
+	all_down
+}
+
+which(address, _) := sprintf("inactive: %s", [concat(", ", [sprintf("%d", [n]) | some n in inactive(address)])]) if {
+	count(inactive(address)) > 0
+} else := sprintf("others of its model have %d", [most(address)])
+
+severity(_) := "high" if {
+	switched
+} else := "medium"
+
+# unhealthy says what each part of the fabric's health mask means for traffic.
+unhealthy := {
+	"degraded-bandwidth": ["high", "the fabric runs with less bandwidth"],
+	"route-unhealthy": ["high", "a route of the fabric is unhealthy"],
+	"incorrect-configuration": ["high", "the fabric is configured wrongly"],
+	"route-recovery": ["medium", "a route of the fabric is being recovered"],
+	"access-timeout-recovery": ["medium", "the fabric recovers from a timed-out access"],
+}
+
+# gravest first, so that one finding for each set of parts has one severity.
+health_severity(parts) := "high" if {
+	some part in parts
+	unhealthy[part][0] == "high"
+} else := "medium"
+
+ill := {g.address: parts |
+	some g in input.gpus.devices
+	parts := {part | some part in g.fabric.unhealthy; unhealthy[part]}
+	count(parts) > 0
+}
+
+findings contains {
+	"subject": subject(gpus),
+	"affects": sort(gpus),
+	"message": sprintf("NVML says of %d GPUs that %s.", [count(gpus), concat(", and ", sort({unhealthy[part][1] | some part in parts}))]),
+	"evidence": [{
+		"fact": sprintf("gpus.devices[%s].fabric.unhealthy", [address]),
+		"value": sort(parts),
+		"source": "nvmlDeviceGetGpuFabricInfoV",
+	} |
+		some address in sort(gpus)
+	],
+	"params": {"gpus": sort(gpus)},
+	"severity": health_severity(parts),
+	"confidence": "confirmed",
+	"remedies": health_remedies(parts),
+} if {
+	some parts in {p | some p in ill}
+	gpus := {address | some address, p in ill; p == parts}
+}
+
+subject(gpus) := facts.list(gpus) if {
+	count(gpus) == 1
+} else := "host"
+
+health_remedies(parts) := ["start-fabric-manager", "match-fabric-manager", "reset-gpu"] if {
+	"incorrect-configuration" in parts
+} else := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"]
+
+# Counters since the driver was loaded cannot tell a burst at start from a
+# link that is failing now, so they are worth knowing and no more. DCGM warns
+# at the first replay or recovery within its interval; CRC errors are corrected
+# and matter at a rate, which one reading does not give.
+errors[address] := {"replay": replays, "recovery": recoveries} if {
+	some address, ls in links
+	replays := sum([l.replay_errors | some l in ls])
+	recoveries := sum([l.recovery_errors | some l in ls])
+	replays + recoveries > 0
+}
+
+findings contains {
+	"subject": address,
+	"affects": [address],
+	"message": sprintf("NVLinks of %s have counted %d recoveries and %d replays since the driver was loaded. If the counts grow, a link is failing.", [address, e.recovery, e.replay]),
+	"evidence": [{
+		"fact": sprintf("gpus.devices[%s].nvlinks[].recovery_errors", [address]),
+		"value": e,
+		"source": "nvmlDeviceGetNvLinkErrorCounter",
+	}],
+	"params": {"gpu": address},
+	"severity": error_severity(e),
+	"confidence": "possible",
+	"remedies": ["reset-gpu", "replace-hardware"],
+} if {
+	some address, e in errors
+	not short[address]
+}
+
+error_severity(e) := "low" if {
+	e.recovery > 0
+} else := "info"
+
+# NVML's own word on NVLink between two GPUs that active links join.
+findings contains {
+	"subject": facts.pair_name(p.a, p.b),
+	"affects": sort([p.a, p.b]),
+	"message": sprintf("%d active NVLinks join %s and %s, yet NVML says of NVLink between them: %s.", [p.nvlinks, p.a, p.b, p.p2p.nvlink]),
+	"evidence": [{
+		"fact": sprintf("links.pairs[%s].p2p.nvlink", [facts.pair_name(p.a, p.b)]),
+		"value": p.p2p.nvlink,
+		"source": "nvmlDeviceGetP2PStatus",
+	}],
+	"params": {"gpus": sort([p.a, p.b])},
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": ["reset-gpu", "start-fabric-manager", "reboot-or-reload-driver"],
+} if {
+	some p in facts.gpu_pairs
+	p.nvlinks > 0
+	p.p2p.nvlink
+	not p.p2p.nvlink in {"ok", "unknown", ""}
+	not facts.gpu[p.a].mig == true
+	not facts.gpu[p.b].mig == true
+}
+
+missing contains "gpus.devices[].nvlinks: NVML did not say what NVLinks there are" if {
+	unread
+	not no_gpu
+}
+
+unread if not facts.gpus
+
+unread if {
+	some g in input.gpus.devices
+	g.vendor == "nvidia"
+	not listed(g)
+}
+
+listed(g) if is_array(g.nvlinks)
+
+no_gpu if count(facts.gpus) == 0
+
+not_applicable contains "no NVLink here" if {
+	is_set(facts.gpus)
+	count(links) == 0
+	not unread
+}

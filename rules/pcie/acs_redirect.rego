@@ -1,0 +1,229 @@
+# METADATA
+# title: ACS redirects peer-to-peer traffic
+# description: >-
+#   A PCIe bridge between two GPUs, or between a GPU and a NIC, has Access
+#   Control Services bits set that send peer requests or completions up to the
+#   root complex. What should turn round in a switch then crosses the CPU: it
+#   is slow, and together with a translating IOMMU it may hang or be lost while
+#   the driver reports success.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: NVIDIA asks for ACS to be off on bare metal, and to stay on where devices are passed to guests.
+#   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/pci/p2pdma.c
+#     description: The kernel counts request redirect, completion redirect and egress control, and no other bit.
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [disable-acs, iommu-pt, nccl-p2p-disable]
+#   explains: [p2p-broken-platform, p2p-slow]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.acs_redirect
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
+import data.gpudoctor.lib.peers
+
+# judged are the pairs whose traffic would cross PCIe bridges as it stands:
+# GPUs that NVLink does not join and to which the driver does not refuse peer
+# access, and a GPU with a NIC below the same switch (NCCL uses GPUDirect RDMA
+# up to PXB, src/graph/paths.cc; beyond that traffic goes through the CPU by
+# choice).
+judged contains p if {
+	some p in facts.gpu_pairs
+	peers.joined(p) != "nvlink"
+	not peers.refused(p)
+}
+
+judged contains p if {
+	some p in nic_pairs
+	p.common_bridge != ""
+}
+
+nic_pairs := {p | some p in input.links.pairs; p.kind == "gpu-nic"}
+
+# affected are the judged pairs with a redirecting bridge on their way. The
+# bridges of a virtual machine are the hypervisor's own, whoever's ids they
+# bear (QEMU has Intel root ports and TI switches).
+affected := {p: bridges |
+	not facts.is_guest == true
+	some p in judged
+	bridges := pci.redirecting(p)
+	count(bridges) > 0
+}
+
+# standing is how much a redirecting bridge matters to one pair. The measured
+# truth stands above what the facts imply.
+standing(p) := "failed" if {
+	p.kind == "gpu-gpu"
+	peers.measured(p.a, p.b) == "failed"
+} else := "slow" if {
+	p.kind == "gpu-gpu"
+	peers.measured(p.a, p.b) == "slow"
+} else := "works" if {
+	p.kind == "gpu-gpu"
+	peers.measured(p.a, p.b) == "good"
+} else := "passed-on" if {
+	every address in [p.a, p.b] {
+		pci.device[address].driver == "vfio-pci"
+	}
+} else := "implied" if {
+	p.kind == "gpu-gpu"
+	peers.both_nvidia(p)
+	peers.joined(p) == "pcie"
+} else := "unsure" if {
+	# NVLink may join these two: nobody could look.
+	p.kind == "gpu-gpu"
+	peers.both_nvidia(p)
+} else := "tolerated" if {
+	# amdgpu accepts a way through the host bridge on Zen (p2pdma.c).
+	p.kind == "gpu-gpu"
+} else := "rdma" if {
+	rdma_nic(p.b)
+} else := "nic"
+
+# rdma_nic is true for a NIC that is there for RDMA: an InfiniBand one (class
+# 0x0207), or one of Mellanox, whose Ethernet ports do RDMA too.
+rdma_nic(address) if startswith(pci.device[address].class, "0x0207")
+
+rdma_nic(address) if pci.device[address].vendor == "0x15b3"
+
+order := ["failed", "slow", "implied", "unsure", "rdma", "nic", "tolerated", "works", "passed-on"]
+
+# weak standings explain no trouble between two GPUs. Where there is some, they
+# are left out, lest its cause be looked for in the wrong place.
+weak := {"rdma", "nic", "tolerated", "works", "passed-on"}
+
+silenced(name) if {
+	name in weak
+	count(peers.trouble) + count(peers.sluggish) > 0
+}
+
+# standings are, for each bridge, the ranks of all pairs that cross it.
+standings[bridge] contains rank if {
+	some p, bridges in affected
+	some rank, name in order
+	standing(p) == name
+	not silenced(name)
+	some bridge in bridges
+}
+
+# bridges_of are the bridges whose worst pair stands so.
+bridges_of[order[rank]] contains bridge if {
+	some bridge, ranks in standings
+	rank := min(ranks)
+}
+
+weight := {
+	"failed": ["critical", "confirmed", "the probe saw transfers between them fail or deliver wrong data"],
+	"slow": ["high", "confirmed", "the probe measured these paths below what their links allow"],
+	"implied": ["high", "likely", "their peer-to-peer traffic is sent through the root complex; no probe has measured it"],
+	"unsure": ["medium", "possible", "unless NVLink joins them, their traffic is sent through the root complex"],
+	"rdma": ["medium", "likely", "GPUDirect RDMA between them is sent through the root complex"],
+	"nic": ["low", "possible", "direct traffic between GPU and NIC, if there is any, is sent through the root complex"],
+	"tolerated": ["low", "possible", "AMD's driver takes the way through the root complex, which is longer"],
+	"works": ["info", "likely", "the probe copied over these paths correctly and at full speed all the same, so nothing need be done"],
+	"passed-on": ["info", "likely", "the devices are given to guests, whose isolation rests on it: leave it on"],
+}
+
+findings contains {
+	"subject": peers.shorten(bridges),
+	"affects": sort(peers.ends(pairs) - nics),
+	"message": sprintf("ACS redirects traffic on %s (%s), between %s: %s.%s", [
+		bridges_text(bridges), concat(", ", sort(bits)), between(pairs), weight[name][2], caution,
+	]),
+	"evidence": evidence(bridges, pairs),
+	"params": {"bridges": sort(bridges), "bridge": sort(bridges)[0]},
+	"severity": weight[name][0],
+	"confidence": weight[name][1],
+	"remedies": remedies(name),
+} if {
+	some name, bridges in bridges_of
+	pairs := {p |
+		some p, on_path in affected
+		standing(p) == name
+		count(on_path & bridges) > 0
+	}
+	nics := {p.b | some p in pairs; p.kind == "gpu-nic"}
+	bits := {bit | some bridge in bridges; some bit in pci.redirects(bridge)}
+}
+
+bridges_text(bridges) := sprintf("bridge %s", [facts.list(bridges)]) if {
+	count(bridges) == 1
+} else := sprintf("bridges %s", [facts.list(bridges)]) if {
+	count(bridges) <= 4
+} else := sprintf("%d bridges", [count(bridges)])
+
+between(pairs) := peers.pairs_text(pairs) if {
+	every p in pairs {
+		p.kind == "gpu-gpu"
+	}
+} else := sprintf("%s and %s", [p.a, p.b]) if {
+	count(pairs) == 1
+	some p in pairs
+} else := sprintf("%d pairs of a GPU and a NIC", [count(pairs)])
+
+evidence(bridges, pairs) := array.concat(
+	[{
+		"fact": sprintf("pci.devices[%s].acs.control", [bridge]),
+		"value": pci.device[bridge].acs.control,
+		"source": sprintf("/sys/bus/pci/devices/%s/config", [bridge]),
+	} |
+		some bridge in sort(bridges)
+	],
+	[{
+		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(p.a, p.b)]),
+		"value": peers.seen(peers.transfers_of[peers.key(p.a, p.b)]),
+		"source": "probe",
+	} |
+		some p in sort(pairs)
+	],
+)
+
+# remedies depend on what this kernel does with its devices: where it gives
+# some to guests, ACS must stay on.
+remedies(name) := [] if {
+	name in {"works", "passed-on"}
+} else := ["nccl-p2p-disable"] if {
+	facts.is_passthrough_host == true
+} else := ["disable-acs", "iommu-pt", "nccl-p2p-disable"]
+
+default caution := ""
+
+caution := concat("", [
+	" This host passes devices to guests, so ACS must stay on; where both ends support address translation (ATS), ",
+	"direct translated P2P on the bridges of the path brings the speed back.",
+]) if {
+	facts.is_passthrough_host == true
+}
+
+missing contains "links.pairs: the paths between the GPUs are not known" if {
+	not facts.gpu_pairs
+	not one_gpu
+}
+
+missing contains "pci.devices[].acs: a virtual machine shows no bridges of the real topology" if {
+	facts.is_guest == true
+	count(facts.gpus) > 1
+	count(judged) > 0
+}
+
+missing contains sprintf("pci.devices[].acs: extended configuration space of %s was not readable; it needs root", [facts.list(hidden)]) if {
+	not facts.is_guest == true
+	hidden := {address | some p in judged; some address in pci.hidden(p)}
+	count(hidden) > 0
+}
+
+one_gpu if count(facts.gpus) < 2
+
+not_applicable contains "no two devices here would talk to each other over PCIe" if {
+	count(judged) == 0
+	is_set(facts.gpu_pairs)
+}
+
+not_applicable contains "fewer than two GPUs" if {
+	one_gpu
+	not facts.gpu_pairs
+}

@@ -1,0 +1,164 @@
+package gpudoctor.rules.acs_redirect_test
+
+import data.gpudoctor.rules.acs_redirect
+
+a := "0000:41:00.0"
+
+b := "0000:61:00.0"
+
+nic := "0000:42:00.0"
+
+gpu(address) := {"address": address, "vendor": "nvidia", "nvlinks": []}
+
+port(address, bits) := {
+	"address": address, "vendor": "0x1022", "class": "0x060400", "kind": "bridge", "extended": true,
+	"acs": {"capability": ["SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"], "control": bits},
+}
+
+endpoint(address, ats) := {"address": address, "vendor": "0x10de", "class": "0x030200", "kind": "gpu", "extended": true, "ats": {"enabled": ats}}
+
+pair := {"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0, "bridges": ["0000:40:01.1", "0000:60:01.1"]}
+
+machine(bits) := {
+	"host": {"virtualization": {"guest": false}},
+	"gpus": {"devices": [gpu(a), gpu(b)]},
+	"links": {"pairs": [pair]},
+	"pci": {"devices": [port("0000:40:01.1", bits), port("0000:60:01.1", bits), endpoint(a, false), endpoint(b, false)]},
+}
+
+on := ["SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"]
+
+with_transfers(outcome) := object.union(machine(on), {"transfers": {"outcome": "ok", "transfers": [
+	{"test": "copy", "source": a, "destination": b, "outcome": outcome},
+	{"test": "copy", "source": b, "destination": a, "outcome": "ok"},
+]}})
+
+grades(found) := {[f.severity, f.confidence] | some f in found}
+
+test_fires if {
+	found := acs_redirect.findings with input as machine(on)
+	grades(found) == {["high", "likely"]}
+	some f in found
+	f.subject == "0000:40:01.1, 0000:60:01.1"
+	f.affects == [a, b]
+	f.params.bridges == ["0000:40:01.1", "0000:60:01.1"]
+	contains(f.message, "CmpltRedir, ReqRedir")
+}
+
+test_fires_on_egress_control if {
+	count(acs_redirect.findings) == 1 with input as machine(["EgressCtrl"])
+}
+
+test_measurement_decides if {
+	grades(acs_redirect.findings) == {["critical", "confirmed"]} with input as with_transfers("corrupt")
+	grades(acs_redirect.findings) == {["critical", "confirmed"]} with input as with_transfers("hang")
+	grades(acs_redirect.findings) == {["high", "confirmed"]} with input as with_transfers("slow")
+	grades(acs_redirect.findings) == {["info", "likely"]} with input as with_transfers("ok")
+}
+
+test_silent_for_bits_that_redirect_nothing if {
+	healthy := machine(["SrcValid", "TransBlk", "UpstreamFwd"])
+	count(acs_redirect.findings) == 0 with input as healthy
+	count(acs_redirect.missing) == 0 with input as healthy
+}
+
+test_silent_off_the_path if {
+	elsewhere := object.union(machine([]), {"pci": {"devices": array.concat(machine([]).pci.devices, [port("0000:00:01.1", on)])}})
+	count(acs_redirect.findings) == 0 with input as elsewhere
+}
+
+test_silent_above_the_turning_point if {
+	turning := object.union(machine(on), {"links": {"pairs": [object.union(pair, {"bridges": ["0000:40:01.1"], "common_bridge": "0000:40:01.1"})]}})
+	count(acs_redirect.findings) == 0 with input as turning
+}
+
+test_silent_with_nvlink if {
+	joined := object.union(machine(on), {"links": {"pairs": [object.union(pair, {"nvlinks": 18})]}})
+	count(acs_redirect.findings) == 0 with input as joined
+	count(acs_redirect.not_applicable) == 1 with input as joined
+}
+
+test_silent_where_peer_access_is_refused if {
+	refused := object.union(machine(on), {"links": {"pairs": [object.union(pair, {"p2p": {"read": "gpu-not-supported", "write": "gpu-not-supported"}})]}})
+	count(acs_redirect.findings) == 0 with input as refused
+}
+
+test_silent_with_direct_translated_p2p if {
+	bits := array.concat(on, ["DirectTrans"])
+	translated := object.union(machine(bits), {"pci": {"devices": [
+		port("0000:40:01.1", bits), port("0000:60:01.1", bits),
+		endpoint(a, true), endpoint(b, true),
+	]}})
+	count(acs_redirect.findings) == 0 with input as translated
+	one_end := object.union(machine(bits), {"pci": {"devices": [
+		port("0000:40:01.1", bits), port("0000:60:01.1", bits),
+		endpoint(a, true), endpoint(b, false),
+	]}})
+	count(acs_redirect.findings) == 1 with input as one_end
+}
+
+test_unsure_without_nvml if {
+	bare := {
+		"host": {"virtualization": {"guest": false}},
+		"links": {"pairs": [object.remove(pair, ["nvlinks"])]},
+		"pci": machine(on).pci,
+	}
+	grades(acs_redirect.findings) == {["medium", "possible"]} with input as bare
+}
+
+test_passthrough_host_keeps_acs if {
+	host := object.union(machine(on), {"host": {"virtualization": {"guest": false, "passthrough_host": true}}})
+	every f in acs_redirect.findings {
+		f.remedies == ["nccl-p2p-disable"]
+		contains(f.message, "must stay on")
+	} with input as host
+	vfio := object.union(host, {"pci": {"devices": array.concat(
+		[port("0000:40:01.1", on), port("0000:60:01.1", on)],
+		[object.union(endpoint(x, false), {"driver": "vfio-pci"}) | some x in [a, b]],
+	)}})
+	grades(acs_redirect.findings) == {["info", "likely"]} with input as vfio
+}
+
+test_rdma_nic_on_the_same_switch if {
+	below := {"a": a, "b": nic, "kind": "gpu-nic", "bridges": ["0000:40:01.1"], "common_bridge": "0000:40:00.0"}
+	devices := [
+		port("0000:40:01.1", on), endpoint(a, false),
+		{"address": nic, "vendor": "0x15b3", "class": "0x020000", "kind": "nic", "extended": true},
+	]
+	with_nic := object.union(machine(on), {"links": {"pairs": [below]}, "pci": {"devices": devices}})
+	found := acs_redirect.findings with input as with_nic
+	grades(found) == {["medium", "likely"]}
+	some f in found
+	f.affects == [a]
+	far := object.union(with_nic, {"links": {"pairs": [object.remove(below, ["common_bridge"])]}})
+	count(acs_redirect.findings) == 0 with input as far
+}
+
+test_unresolvable_in_a_virtual_machine if {
+	guest := {
+		"host": {"virtualization": {"guest": true}},
+		"gpus": {"devices": [gpu(a), gpu(b)]},
+		"links": {"pairs": [object.union(pair, {"bridges": []})]},
+	}
+	count(acs_redirect.findings) == 0 with input as guest
+	count(acs_redirect.missing) == 1 with input as guest
+	emulated := object.union(machine(on), {"pci": {"devices": [object.union(port(x, on), {"vendor": "0x1b36"}) | some x in pair.bridges]}})
+	count(acs_redirect.findings) == 0 with input as emulated
+}
+
+test_unresolvable_without_root if {
+	unread := object.union(machine([]), {"pci": {"devices": [{"address": x, "vendor": "0x1022", "class": "0x060400", "kind": "bridge", "extended": false} | some x in pair.bridges]}})
+	count(acs_redirect.findings) == 0 with input as unread
+	count(acs_redirect.missing) == 1 with input as unread
+}
+
+test_unresolvable_without_facts if {
+	count(acs_redirect.findings) == 0 with input as {}
+	count(acs_redirect.missing) == 1 with input as {}
+}
+
+test_not_applicable_to_one_gpu if {
+	one := {"gpus": {"devices": [gpu(a)]}}
+	count(acs_redirect.missing) == 0 with input as one
+	count(acs_redirect.not_applicable) == 1 with input as one
+}

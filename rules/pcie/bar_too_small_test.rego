@@ -1,0 +1,100 @@
+package gpudoctor.rules.bar_too_small_test
+
+import data.gpudoctor.rules.bar_too_small
+
+a := "0000:01:00.0"
+
+b := "0000:02:00.0"
+
+gib := (1024 * 1024) * 1024
+
+gpu(address, bar1, memory) := {"address": address, "vendor": "nvidia", "memory_bytes": memory * gib, "bar1_bytes": bar1}
+
+rebar(address, size, largest) := {"address": address, "resizable_bars": [{"index": 1, "size_bytes": size, "max_bytes": largest}]}
+
+small := 268435456
+
+machine(bar1) := {
+	"gpus": {"devices": [gpu(x, bar1, 48) | some x in [a, b]]},
+	"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0}]},
+}
+
+grades(found) := {[f.severity, f.confidence] | some f in found}
+
+test_fires_where_the_bar_could_grow if {
+	missed := object.union(machine(small), {"pci": {"devices": [rebar(x, small, 64 * gib) | some x in [a, b]]}})
+	found := bar_too_small.findings with input as missed
+	grades(found) == {["medium", "confirmed"]}
+	some f in found
+	f.subject == "host"
+	f.affects == [a, b]
+	contains(f.message, "256 MiB of 48 GiB")
+	contains(f.message, "offers 64 GiB")
+}
+
+test_low_where_it_cannot if {
+	grades(bar_too_small.findings) == {["low", "likely"]} with input as machine(small)
+}
+
+test_low_where_nvlink_carries_the_traffic if {
+	joined := object.union(machine(small), {
+		"pci": {"devices": [rebar(x, small, 64 * gib) | some x in [a, b]]},
+		"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 4}]},
+	})
+	grades(bar_too_small.findings) == {["low", "confirmed"]} with input as joined
+}
+
+test_low_where_copies_work if {
+	proven := object.union(machine(small), {
+		"pci": {"devices": [rebar(x, small, 64 * gib) | some x in [a, b]]},
+		"transfers": {"outcome": "ok", "transfers": [
+			{"test": "copy", "source": a, "destination": b, "outcome": "ok"},
+			{"test": "copy", "source": b, "destination": a, "outcome": "ok"},
+		]},
+	})
+	grades(bar_too_small.findings) == {["low", "confirmed"]} with input as proven
+}
+
+test_amd_needs_all_of_it if {
+	radeon := {
+		"gpus": {"devices": [{"address": x, "vendor": "amd", "memory_bytes": 24 * gib} | some x in [a, b]]},
+		"pci": {"devices": [{"address": x, "bars": [{"index": 0, "size_bytes": small}]} | some x in [a, b]]},
+	}
+	grades(bar_too_small.findings) == {["medium", "likely"]} with input as radeon
+}
+
+test_no_room if {
+	devices := [{"address": a, "bars": [{"index": 1, "size_bytes": 64 * gib, "unassigned": true}, {"index": 5, "size_bytes": 128, "io": true, "unassigned": true}]}]
+	found := bar_too_small.findings with input as object.union(machine(64 * gib), {"pci": {"devices": devices}})
+	grades(found) == {["high", "confirmed"]}
+	some f in found
+	f.subject == a
+	contains(f.message, "BAR 1 of")
+}
+
+test_silent if {
+	count(bar_too_small.findings) == 0 with input as machine(64 * gib)
+	count(bar_too_small.missing) == 0 with input as machine(64 * gib)
+
+	# An RTX PRO 6000 shows less than its memory, and a MIG slice less still.
+	count(bar_too_small.findings) == 0 with input as machine(47 * gib)
+	slices := {"gpus": {"devices": [object.union(gpu(a, 8 * gib, 40), {"mig": true})]}}
+	count(bar_too_small.findings) == 0 with input as slices
+}
+
+test_coherent_platforms_have_none if {
+	grace := {"gpus": {"devices": [object.remove(gpu(a, 0, 96), ["bar1_bytes"])]}}
+	count(bar_too_small.findings) == 0 with input as grace
+	count(bar_too_small.not_applicable) == 1 with input as grace
+}
+
+test_unresolvable if {
+	count(bar_too_small.missing) == 1 with input as {}
+	dumb := {"gpus": {"devices": [{"address": a, "vendor": "nvidia"}]}}
+	count(bar_too_small.findings) == 0 with input as dumb
+	count(bar_too_small.missing) == 1 with input as dumb
+}
+
+test_not_applicable_without_a_gpu if {
+	count(bar_too_small.not_applicable) == 1 with input as {"gpus": {"devices": []}}
+}

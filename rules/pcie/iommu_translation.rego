@@ -1,0 +1,203 @@
+# METADATA
+# title: The IOMMU translates DMA between GPUs
+# description: >-
+#   The kernel has put NVIDIA GPUs that reach each other over PCIe into
+#   translated IOMMU domains. NVIDIA does not support peer-to-peer transfers
+#   through a translating IOMMU on bare metal: they may hang or deliver wrong
+#   data while the driver reports success.
+# related_resources:
+#   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#iommu-on-linux
+#     description: On bare-metal Linux the IOMMU is to be off for PCIe peer-to-peer copies, which may otherwise corrupt memory.
+#   - ref: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-kernel-iommu_groups
+#     description: The file type of a group says what is in force.
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [iommu-pt, iommu-off, nccl-p2p-disable]
+#   explains: [p2p-broken-platform, p2p-slow]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.iommu_translation
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.peers
+
+# translating are the types of a group whose devices see addresses that the
+# IOMMU translates: at once invalidated, or lazily.
+translating := {"DMA", "DMA-FQ"}
+
+# group is the IOMMU group of each device.
+group[address] := g if {
+	some g in input.iommu.groups
+	some address in g.devices
+}
+
+# judged are the pairs of NVIDIA GPUs on bare metal that would talk over PCIe.
+# AMD's GPUs want the opposite on some models, and an Arm SMMU serves
+# Grace's coherent links, so neither is judged here.
+judged contains p if {
+	facts.is_guest == false
+	some p in facts.gpu_pairs
+	peers.both_nvidia(p)
+	peers.joined(p) != "nvlink"
+	not peers.refused(p)
+	not input.iommu.vendor == "arm"
+}
+
+# affected are the judged pairs of which an end is translated.
+affected contains p if {
+	some p in judged
+	some address in [p.a, p.b]
+	group[address].type in translating
+}
+
+standing(p) := "failed" if {
+	peers.measured(p.a, p.b) == "failed"
+} else := "slow" if {
+	peers.measured(p.a, p.b) == "slow"
+} else := "works" if {
+	peers.measured(p.a, p.b) == "good"
+} else := "implied" if {
+	peers.joined(p) == "pcie"
+} else := "unsure"
+
+# Domains through which copies arrive explain no trouble elsewhere.
+silenced("works") if count(peers.trouble) + count(peers.sluggish) > 0
+
+weight := {
+	"failed": ["critical", "confirmed", "The probe saw transfers between them fail or deliver wrong data."],
+	"slow": ["high", "confirmed", "The probe measured transfers between them below what their links allow."],
+	"implied": ["high", "likely", "NVIDIA does not support peer-to-peer transfers through it on bare metal: they may hang or deliver wrong data."],
+	"unsure": ["medium", "possible", "Unless NVLink joins them, their transfers may hang or deliver wrong data."],
+	"works": ["info", "likely", "The probe copied between them correctly and at full speed all the same, so nothing need be done."],
+}
+
+findings contains {
+	"subject": peers.shorten(gpus),
+	"affects": sort(peers.ends(pairs)),
+	"message": sprintf("The kernel keeps %d GPUs in translated IOMMU domains (%s), and %s reach each other over PCIe. %s%s", [
+		count(gpus), concat(", ", sort(types)), peers.pairs_text(pairs), weight[name][2], asked,
+	]),
+	"evidence": evidence(gpus, pairs),
+	"params": {"gpus": sort(gpus), "vendor": vendor},
+	"severity": weight[name][0],
+	"confidence": weight[name][1],
+	"remedies": remedies(name),
+} if {
+	some name in {standing(p) | some p in affected}
+	not silenced(name)
+	pairs := {p | some p in affected; standing(p) == name}
+	gpus := {address |
+		some address in peers.ends(pairs)
+		group[address].type in translating
+	}
+	types := {group[address].type | some address in gpus}
+}
+
+default vendor := ""
+
+vendor := input.iommu.vendor
+
+# remedies leave the IOMMU on where it guards guests from each other.
+remedies("works") := []
+
+remedies(name) := ["iommu-pt", "nccl-p2p-disable"] if {
+	name != "works"
+	facts.is_passthrough_host == true
+}
+
+remedies(name) := ["iommu-pt", "iommu-off", "nccl-p2p-disable"] if {
+	name != "works"
+	not facts.is_passthrough_host == true
+}
+
+# asked_for_passthrough are the kernel parameters that ask for pass-through.
+asked_for_passthrough := {word |
+	some word in input.iommu.command_line
+	word in {"iommu=pt", "iommu.passthrough=1", "iommu.passthrough=y"}
+}
+
+default asked := ""
+
+asked := sprintf(" The kernel command line asks for %s, yet that is not in force.", [facts.list(asked_for_passthrough)]) if {
+	count(asked_for_passthrough) > 0
+}
+
+evidence(gpus, pairs) := array.concat(
+	array.concat(
+		[{
+			"fact": sprintf("iommu.groups[%d].type", [group[address].id]),
+			"value": group[address].type,
+			"source": sprintf("/sys/kernel/iommu_groups/%d/type (%s)", [group[address].id, address]),
+		} |
+			some address in sort(gpus)
+		],
+		[{
+			"fact": "iommu.command_line",
+			"value": input.iommu.command_line,
+			"source": "/proc/cmdline",
+		} |
+			count(asked_for_passthrough) > 0
+		],
+	),
+	[{
+		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(p.a, p.b)]),
+		"value": peers.seen(peers.transfers_of[peers.key(p.a, p.b)]),
+		"source": "probe",
+	} |
+		some p in sort(pairs)
+	],
+)
+
+missing contains "iommu.groups: the IOMMU groups are not known" if {
+	several
+	not judged_elsewhere
+	not groups_known
+}
+
+missing contains "iommu.groups[].type: this kernel does not say what is in force (Linux 5.11 and newer do)" if {
+	not judged_elsewhere
+	some p in judged
+	some address in [p.a, p.b]
+	untold(group[address])
+}
+
+missing contains "iommu: in a virtual machine the host's IOMMU decides, which cannot be seen from here" if {
+	several
+	facts.is_guest == true
+}
+
+missing contains "host.virtualization: whether this is bare metal is not known" if {
+	several
+	not virtualization_known
+}
+
+missing contains "links.pairs: the paths between the GPUs are not known" if {
+	not facts.gpu_pairs
+	not one_gpu
+}
+
+untold(g) if object.get(g, "type", "") == ""
+
+groups_known if is_array(input.iommu.groups)
+
+virtualization_known if is_boolean(facts.is_guest)
+
+judged_elsewhere if facts.is_guest == true
+
+several if count({p | some p in facts.gpu_pairs; peers.both_nvidia(p); peers.joined(p) != "nvlink"}) > 0
+
+one_gpu if count(facts.gpus) < 2
+
+not_applicable contains "no two NVIDIA GPUs here would talk to each other over PCIe" if {
+	is_set(facts.gpu_pairs)
+	count(judged) == 0
+	not several
+}
+
+not_applicable contains "fewer than two GPUs" if {
+	one_gpu
+	not facts.gpu_pairs
+}

@@ -1,0 +1,117 @@
+package gpudoctor.rules.iommu_translation_test
+
+import data.gpudoctor.rules.iommu_translation
+
+a := "0000:41:00.0"
+
+b := "0000:61:00.0"
+
+gpu(address) := {"address": address, "vendor": "nvidia", "nvlinks": []}
+
+pair := {"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0, "bridges": []}
+
+machine(kind) := {
+	"host": {"virtualization": {"guest": false}},
+	"gpus": {"devices": [gpu(a), gpu(b)]},
+	"links": {"pairs": [pair]},
+	"iommu": {
+		"vendor": "amd", "units": ["ivhd0"], "command_line": ["amd_iommu=on"],
+		"groups": [{"id": 12, "type": kind, "devices": [a]}, {"id": 15, "type": kind, "devices": [b]}],
+	},
+}
+
+with_transfers(outcome) := object.union(machine("DMA-FQ"), {"transfers": {"outcome": "ok", "transfers": [
+	{"test": "copy", "source": a, "destination": b, "outcome": outcome},
+	{"test": "copy", "source": b, "destination": a, "outcome": "ok"},
+]}})
+
+grades(found) := {[f.severity, f.confidence] | some f in found}
+
+test_fires if {
+	found := iommu_translation.findings with input as machine("DMA-FQ")
+	grades(found) == {["high", "likely"]}
+	some f in found
+	f.affects == [a, b]
+	count(f.evidence) == 2
+	grades(iommu_translation.findings) == {["high", "likely"]} with input as machine("DMA")
+}
+
+test_measurement_decides if {
+	grades(iommu_translation.findings) == {["critical", "confirmed"]} with input as with_transfers("corrupt")
+	grades(iommu_translation.findings) == {["high", "confirmed"]} with input as with_transfers("slow")
+	grades(iommu_translation.findings) == {["info", "likely"]} with input as with_transfers("ok")
+}
+
+test_command_line_is_not_believed if {
+	asked := object.union(machine("DMA"), {"iommu": {"command_line": ["iommu=pt"]}})
+	some f in iommu_translation.findings with input as asked
+	contains(f.message, "asks for iommu=pt")
+	unasked := object.union(machine("identity"), {"iommu": {"command_line": []}})
+	count(iommu_translation.findings) == 0 with input as unasked
+}
+
+test_passthrough_host_keeps_its_iommu if {
+	host := object.union(machine("DMA"), {"host": {"virtualization": {"guest": false, "passthrough_host": true}}})
+	some f in iommu_translation.findings with input as host
+	f.remedies == ["iommu-pt", "nccl-p2p-disable"]
+}
+
+test_silent_with_identity_domains if {
+	count(iommu_translation.findings) == 0 with input as machine("identity")
+	count(iommu_translation.missing) == 0 with input as machine("identity")
+	count(iommu_translation.not_applicable) == 0 with input as machine("identity")
+}
+
+test_silent_without_an_iommu if {
+	off := object.union(machine("DMA"), {"iommu": {"units": [], "groups": []}})
+	count(iommu_translation.findings) == 0 with input as off
+}
+
+test_silent_with_nvlink if {
+	joined := object.union(machine("DMA"), {"links": {"pairs": [object.union(pair, {"nvlinks": 12})]}})
+	count(iommu_translation.findings) == 0 with input as joined
+	count(iommu_translation.not_applicable) == 1 with input as joined
+}
+
+test_silent_for_geforce_without_peer_access if {
+	refused := object.union(machine("DMA-FQ"), {"links": {"pairs": [object.union(pair, {"p2p": {"read": "gpu-not-supported"}})]}})
+	count(iommu_translation.findings) == 0 with input as refused
+	by_cuda := object.union(machine("DMA-FQ"), {"transfers": {"peers": [{"source": a, "destination": b, "access": false}]}})
+	count(iommu_translation.findings) == 0 with input as by_cuda
+}
+
+test_silent_for_amd if {
+	radeon := object.union(machine("DMA-FQ"), {"gpus": {"devices": [object.union(gpu(x), {"vendor": "amd"}) | some x in [a, b]]}})
+	count(iommu_translation.findings) == 0 with input as radeon
+}
+
+test_silent_for_arm if {
+	grace := object.union(machine("DMA-FQ"), {"iommu": {"vendor": "arm"}})
+	count(iommu_translation.findings) == 0 with input as grace
+}
+
+test_unresolvable_in_a_virtual_machine if {
+	guest := object.union(machine("DMA"), {"host": {"virtualization": {"guest": true}}})
+	count(iommu_translation.findings) == 0 with input as guest
+	count(iommu_translation.missing) == 1 with input as guest
+}
+
+test_unresolvable_on_an_old_kernel if {
+	count(iommu_translation.findings) == 0 with input as machine("")
+	count(iommu_translation.missing) == 1 with input as machine("")
+}
+
+test_unresolvable_without_facts if {
+	count(iommu_translation.findings) == 0 with input as {}
+	count(iommu_translation.missing) == 1 with input as {}
+	count(iommu_translation.missing) > 0 with input as object.remove(machine("DMA"), ["iommu"])
+	count(iommu_translation.missing) > 0 with input as object.remove(machine("DMA"), ["host"])
+}
+
+test_unsure_without_nvml if {
+	bare := object.union(object.remove(machine("DMA"), ["gpus", "links"]), {
+		"links": {"pairs": [object.remove(pair, ["nvlinks"])]},
+		"pci": {"devices": [{"address": x, "vendor": "0x10de"} | some x in [a, b]]},
+	})
+	grades(iommu_translation.findings) == {["medium", "possible"]} with input as bare
+}

@@ -1,0 +1,291 @@
+# METADATA
+# title: A PCIe link runs below what both its ends can do
+# description: >-
+#   A link on the way of a GPU or NIC has fewer lanes than both its ends
+#   offer, or stays at a lower speed under load. A card that is not fully
+#   seated, a riser, a retimer or a BIOS setting is the usual cause.
+# related_resources:
+#   - ref: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
+#     description: current_link_speed, current_link_width and their maxima.
+#   - ref: https://github.com/NVIDIA/DCGM/blob/master/nvvs/diag-skus.yaml.in
+#     description: The least width that NVIDIA's own diagnosis accepts for each model.
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: medium
+#   confidence: likely
+#   remedies: [reseat-or-fix-pcie-link, update-bios]
+#   explains: [p2p-slow]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.pcie_link_degraded
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
+import data.gpudoctor.lib.peers
+
+# endpoints are the GPUs, and the NICs that stand in a pair with one.
+endpoints := facts.gpus | {p.b | some p in input.links.pairs; p.kind == "gpu-nic"}
+
+# lower are the functions at the lower end of a link on the way of an
+# endpoint: the endpoint itself and each switch above it.
+lower contains address if some address in endpoints
+
+lower contains bridge if {
+	some address in endpoints
+	some bridge in pci.device[address].ancestors
+	pci.device[bridge].port_type == "upstream-port"
+}
+
+# below are the endpoints whose way goes over the link above a function.
+below(address) := {e |
+	some e in endpoints
+	address in array.concat([e], [x | some x in pci.device[e].ancestors])
+}
+
+# physical is false where the link is a hypervisor's invention: it says what
+# somebody configured, not what is wired.
+physical(address) if {
+	facts.is_guest == false
+	not pci.emulated(pci.parent(address).address)
+}
+
+# best is what both ends of a link can do, as the PCI tree shows them.
+best(address) := {
+	"width": min({d.link.max_width, up.link.max_width}),
+	"speed": min({d.link.max_speed_gts, up.link.max_speed_gts}),
+} if {
+	d := pci.device[address]
+	up := pci.parent(address)
+	d.link.max_width > 0
+	up.link.max_width > 0
+	d.link.max_speed_gts > 0
+	up.link.max_speed_gts > 0
+}
+
+# accepted_width is the least width that DCGM accepts of models that are often
+# wired with fewer lanes than they have (nvvs/diag-skus.yaml.in).
+accepted_width := {
+	"0x1eb8": 8, # T4
+	"0x2237": 8, # A10G
+	"0x20f3": 8, # A800 SXM
+	"0x20f5": 8, # A800 PCIe
+	"0x26b9": 8, # L40S
+	"0x25b6": 4, # A2, A16
+}
+
+accepted(address, width) if accepted_width[pci.device[address].device] <= width
+
+# narrow are the links with fewer lanes than both ends offer. Width does not
+# change with the power state, so this holds at any time.
+narrow[address] := {"width": width, "best": best(address).width, "source": "config space of both ends"} if {
+	some address in lower
+	physical(address)
+	width := pci.device[address].link.width
+	width > 0
+	width < best(address).width
+}
+
+# Without the port above there is NVML's maximum. It is documented as that of
+# card and system together, yet boards that split 16 lanes into two slots show
+# 16 there, so it only makes one look. In a virtual machine it is the card's
+# alone, and a cloud's T4 in 8 lanes is as it should be.
+narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source": "NVML"} if {
+	some g in input.gpus.devices
+	facts.is_guest == false
+	not passed_through(g)
+	not best(g.address)
+	g.pcie.width > 0
+	g.pcie.width < g.pcie.max_width
+}
+
+passed_through(g) if g.virtualization_mode in {"passthrough", "vgpu"}
+
+# width_grade: a quarter of the lanes or less loses more than half of the
+# bandwidth, which is what "high" means.
+width_grade(address, n) := "low" if {
+	accepted(address, n.width)
+} else := "low" if {
+	n.source == "NVML"
+} else := "high" if {
+	n.width * 4 <= n.best
+} else := "medium"
+
+findings contains {
+	"subject": address,
+	"affects": affected(address),
+	"message": sprintf("The link above %s runs with %d lanes, while %s %d.%s%s", [
+		described(address), n.width, limit[n.source], n.best, felt(address), errors_text(address),
+	]),
+	"evidence": array.concat(
+		[
+			{"fact": sprintf("pci.devices[%s].link.width", [address]), "value": n.width, "source": n.source},
+			{"fact": sprintf("pci.devices[%s].link.max_width", [address]), "value": n.best, "source": n.source},
+		],
+		error_evidence(address),
+	),
+	"params": {"device": address, "width": n.width, "best_width": n.best},
+	"severity": width_grade(address, n),
+	"confidence": width_confidence(address, n),
+} if {
+	some address, n in narrow
+}
+
+limit := {
+	"config space of both ends": "both its ends can do",
+	"NVML": "by NVML card and slot may do up to",
+}
+
+# What NVML alone says stays possible: a slow transfer fits either reading.
+width_confidence(address, n) := "possible" if {
+	n.source == "NVML"
+} else := confidence(address)
+
+affected(address) := sort(below(address) & facts.gpus)
+
+described(address) := sprintf("switch %s", [address]) if {
+	pci.device[address].port_type == "upstream-port"
+} else := sprintf("GPU %s", [address]) if {
+	address in facts.gpus
+} else := sprintf("NIC %s", [address])
+
+# bridged are the pairs that NVLink joins: what is slow there did not go over
+# PCIe.
+bridged := {peers.key(p.a, p.b) | some p in facts.gpu_pairs; p.nvlinks > 0}
+
+# slowed are the slow transfers of the endpoints behind a link.
+slowed(address) := {t |
+	some k, ts in peers.sluggish
+	not k in bridged
+	some t in ts
+	t.test != "all-at-once"
+	some gpu in below(address)
+	gpu in [t.source, t.destination]
+}
+
+confidence(address) := "confirmed" if {
+	count(slowed(address)) > 0
+} else := "likely"
+
+felt(address) := " Transfers over it were measured too slow." if {
+	count(slowed(address)) > 0
+} else := ""
+
+# AER's counters tell an unreliable link from one that is wired so.
+corrected(address) := sum([n |
+	some end in {address, pci.parent(address).address}
+	n := pci.device[end].aer.total_correctable
+])
+
+errors_text(address) := sprintf(" The kernel counts %d corrected errors on it.", [corrected(address)]) if {
+	corrected(address) > 0
+} else := ""
+
+error_evidence(address) := [{
+	"fact": sprintf("pci.devices[%s].aer.total_correctable", [address]),
+	"value": corrected(address),
+	"source": sprintf("/sys/bus/pci/devices/%s/aer_dev_correctable, and that of the port above", [address]),
+} |
+	corrected(address) > 0
+]
+
+# dragging are GPUs whose link is slow in the fastest performance state. An
+# idle GPU lowers its link to 2.5 GT/s and is healthy, so its own word for the
+# state is needed, NVML and config space must agree, and copies at full speed
+# refute it.
+dragging[g.address] := {"speed": speed, "best": best(g.address).speed} if {
+	some g in input.gpus.devices
+	physical(g.address)
+	g.performance_state == 0
+	speed := pci.device[g.address].link.speed_gts
+	speed > 0
+	speed < best(g.address).speed
+	g.pcie.generation < pci.generation[best(g.address).speed]
+	not quick(g.address)
+}
+
+quick(address) if {
+	some p in facts.gpu_pairs
+	address in [p.a, p.b]
+	peers.joined(p) == "pcie"
+	peers.measured(p.a, p.b) == "good"
+}
+
+# The link above a switch does not follow the GPUs' power states. AMD's cards
+# have a switch of their own that does, so theirs are left out.
+dragging[address] := {"speed": speed, "best": best(address).speed} if {
+	some address in lower
+	pci.device[address].port_type == "upstream-port"
+	pci.device[address].vendor != "0x1002"
+	physical(address)
+	speed := pci.device[address].link.speed_gts
+	speed > 0
+	speed < best(address).speed
+}
+
+findings contains {
+	"subject": address,
+	"affects": affected(address),
+	"message": sprintf("The link above %s runs at %v GT/s, while both its ends can do %v.%s%s", [
+		described(address), d.speed, d.best, felt(address), errors_text(address),
+	]),
+	"evidence": array.concat(
+		[
+			{
+				"fact": sprintf("pci.devices[%s].link.speed_gts", [address]),
+				"value": d.speed,
+				"source": sprintf("/sys/bus/pci/devices/%s/config", [address]),
+			},
+			{
+				"fact": sprintf("pci.devices[%s].link.max_speed_gts", [address]),
+				"value": d.best,
+				"source": "the lower of both ends",
+			},
+		],
+		array.concat(state_evidence(address), error_evidence(address)),
+	),
+	"params": {"device": address, "speed_gts": d.speed, "best_speed_gts": d.best},
+	"severity": speed_grade(d),
+	"confidence": confidence(address),
+} if {
+	some address, d in dragging
+	not narrow[address]
+}
+
+speed_grade(d) := "high" if {
+	d.speed * 4 <= d.best
+} else := "medium"
+
+state_evidence(address) := [{
+	"fact": sprintf("gpus.devices[%s].performance_state", [address]),
+	"value": facts.gpu[address].performance_state,
+	"source": "nvmlDeviceGetPerformanceState",
+} |
+	facts.gpu[address].performance_state == 0
+]
+
+missing contains "pci.devices[].link: in a virtual machine the real links are not visible" if {
+	facts.is_guest == true
+	count(facts.gpus) > 0
+}
+
+missing contains "host.virtualization: whether this is bare metal is not known" if {
+	not virtualization_known
+	not no_gpu
+}
+
+missing contains "pci.devices[].link: the links of the GPUs are not known" if {
+	facts.is_guest == false
+	count(facts.gpus) > 0
+	count({address | some address in facts.gpus; shown(address)}) == 0
+}
+
+shown(address) if best(address)
+
+shown(address) if facts.gpu[address].pcie.width > 0
+
+virtualization_known if is_boolean(facts.is_guest)
+
+no_gpu if count(facts.gpus) == 0
+
+not_applicable contains "no GPU" if no_gpu

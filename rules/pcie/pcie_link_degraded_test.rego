@@ -1,0 +1,135 @@
+package gpudoctor.rules.pcie_link_degraded_test
+
+import data.gpudoctor.rules.pcie_link_degraded
+
+gpu := "0000:03:00.0"
+
+other := "0000:04:00.0"
+
+# link gives the two ends of a link: now, and what both can do.
+link(speed, width, max_speed, max_width) := {"speed_gts": speed, "width": width, "max_speed_gts": max_speed, "max_width": max_width, "source": "config"}
+
+device(address, kind, up, l) := {"address": address, "vendor": "0x10de", "device": "0x2bb1", "port_type": kind, "ancestors": up, "link": l}
+
+root := "0000:00:01.0"
+
+upstream := "0000:01:00.0"
+
+downstream := "0000:02:00.0"
+
+machine(gpu_link, port_max_width, switch_link) := {
+	"host": {"virtualization": {"guest": false}},
+	"gpus": {"devices": [{"address": gpu, "vendor": "nvidia", "performance_state": 8, "pcie": {"generation": 1, "width": 16, "max_generation": 5, "max_width": 16}}]},
+	"pci": {"devices": [
+		device(root, "root-port", [], link(32, 16, 32, 16)),
+		device(upstream, "upstream-port", [root], switch_link),
+		device(downstream, "downstream-port", [root, upstream], link(2.5, gpu_link.width, 32, port_max_width)),
+		device(gpu, "endpoint", [root, upstream, downstream], gpu_link),
+	]},
+}
+
+full := link(32, 16, 32, 16)
+
+found_by_subject(found) := {f.subject: [f.severity, f.confidence] | some f in found}
+
+test_fires_on_width if {
+	found := pcie_link_degraded.findings with input as machine(link(2.5, 8, 32, 16), 16, full)
+	found_by_subject(found) == {gpu: ["medium", "likely"]}
+	some f in found
+	f.affects == [gpu]
+	contains(f.message, "8 lanes")
+}
+
+test_high_with_a_quarter_of_the_lanes if {
+	found_by_subject(pcie_link_degraded.findings) == {gpu: ["high", "likely"]} with input as machine(link(32, 4, 32, 16), 16, full)
+}
+
+test_fires_above_a_switch if {
+	found := pcie_link_degraded.findings with input as machine(full, 16, link(32, 8, 32, 16))
+	found_by_subject(found) == {upstream: ["medium", "likely"]}
+	some f in found
+	f.affects == [gpu]
+	slow := pcie_link_degraded.findings with input as machine(full, 16, link(8, 16, 32, 16))
+	found_by_subject(slow) == {upstream: ["high", "likely"]}
+}
+
+fast(state, generation) := {"gpus": {"devices": [{
+	"address": gpu, "vendor": "nvidia", "performance_state": state,
+	"pcie": {"generation": generation, "width": 16, "max_generation": 5, "max_width": 16},
+}]}}
+
+test_fires_on_speed_under_load if {
+	loaded := object.union(machine(link(16, 16, 32, 16), 16, full), fast(0, 4))
+	found_by_subject(pcie_link_degraded.findings) == {gpu: ["medium", "likely"]} with input as loaded
+}
+
+test_confirmed_by_a_slow_transfer if {
+	measured := object.union(machine(link(32, 8, 32, 16), 16, full), {"transfers": {"outcome": "ok", "transfers": [{"test": "copy", "source": gpu, "destination": other, "outcome": "slow"}]}})
+	found_by_subject(pcie_link_degraded.findings) == {gpu: ["medium", "confirmed"]} with input as measured
+}
+
+test_slow_nvlink_confirms_nothing if {
+	measured := object.union(machine(link(32, 8, 32, 16), 16, full), {
+		"links": {"pairs": [{"a": gpu, "b": other, "kind": "gpu-gpu", "nvlinks": 4}]},
+		"transfers": {"outcome": "ok", "transfers": [{"test": "copy", "source": gpu, "destination": other, "outcome": "slow"}]},
+	})
+	found_by_subject(pcie_link_degraded.findings) == {gpu: ["medium", "likely"]} with input as measured
+}
+
+test_silent_when_idle if {
+	count(pcie_link_degraded.findings) == 0 with input as machine(link(2.5, 16, 32, 16), 16, full)
+	count(pcie_link_degraded.missing) == 0 with input as machine(link(2.5, 16, 32, 16), 16, full)
+}
+
+test_silent_when_nvml_woke_it if {
+	woken := object.union(machine(link(2.5, 16, 32, 16), 16, full), fast(0, 5))
+	count(pcie_link_degraded.findings) == 0 with input as woken
+}
+
+test_silent_in_a_slot_wired_with_eight_lanes if {
+	count(pcie_link_degraded.findings) == 0 with input as machine(link(32, 8, 32, 16), 8, full)
+}
+
+test_low_for_models_often_wired_so if {
+	t4 := {"pci": {"devices": [
+		device(root, "root-port", [], link(8, 8, 8, 16)),
+		object.union(device(gpu, "endpoint", [root], link(8, 8, 8, 16)), {"device": "0x1eb8"}),
+	]}}
+	found_by_subject(pcie_link_degraded.findings) == {gpu: ["low", "likely"]} with input as object.union(machine(full, 16, full), t4)
+}
+
+by_nvml(guest, mode) := {
+	"host": {"virtualization": {"guest": guest}},
+	"gpus": {"devices": [{"address": gpu, "vendor": "nvidia", "virtualization_mode": mode, "pcie": {"generation": 3, "width": 8, "max_generation": 3, "max_width": 16}}]},
+}
+
+test_nvml_alone_on_bare_metal if {
+	found_by_subject(pcie_link_degraded.findings) == {gpu: ["low", "possible"]} with input as by_nvml(false, "none")
+}
+
+test_a_cloud_t4_in_eight_lanes_is_unresolvable if {
+	count(pcie_link_degraded.findings) == 0 with input as by_nvml(true, "passthrough")
+	count(pcie_link_degraded.missing) == 1 with input as by_nvml(true, "passthrough")
+	count(pcie_link_degraded.findings) == 0 with input as by_nvml(false, "passthrough")
+}
+
+test_counters_are_evidence if {
+	devices := [
+		object.union(device(root, "root-port", [], link(32, 8, 32, 16)), {"aer": {"total_correctable": 900}}),
+		device(gpu, "endpoint", [root], link(32, 8, 32, 16)),
+	]
+	some f in pcie_link_degraded.findings with input as object.union(machine(full, 16, full), {"pci": {"devices": devices}})
+	contains(f.message, "900 corrected errors")
+	count(f.evidence) == 3
+}
+
+test_unresolvable if {
+	count(pcie_link_degraded.findings) == 0 with input as {}
+	count(pcie_link_degraded.missing) == 1 with input as {}
+	blind := {"host": {"virtualization": {"guest": false}}, "gpus": {"devices": [{"address": gpu, "vendor": "nvidia"}]}}
+	count(pcie_link_degraded.missing) == 1 with input as blind
+}
+
+test_not_applicable_without_a_gpu if {
+	count(pcie_link_degraded.not_applicable) == 1 with input as {"host": {"virtualization": {"guest": false}}, "gpus": {"devices": []}}
+}

@@ -1,0 +1,129 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/invopop/jsonschema"
+	jsonschemavalidate "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+var update = flag.Bool("update", false, "write facts.schema.json from the Go types")
+
+// TestFactsSchema holds that facts.schema.json equals the Go types. Run it
+// with -update after a change of the facts.
+func TestFactsSchema(t *testing.T) {
+	got := generateSchema(t)
+	if *update {
+		if err := os.WriteFile("facts.schema.json", got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("facts.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("facts.schema.json differs from the Go types; run go test ./rules -run TestFactsSchema -update (-file +types):\n%s", diff)
+	}
+}
+
+// generateSchema makes the schema of the facts from the Go types, without
+// references, because OPA's type checker takes it so, and with the fields'
+// comments as descriptions.
+func generateSchema(t *testing.T) []byte {
+	t.Helper()
+	r := &jsonschema.Reflector{Anonymous: true, ExpandedStruct: true, DoNotReference: true}
+	t.Chdir("..") // AddGoComments joins the folder to the module's path.
+	if err := r.AddGoComments("github.com/gpudoctor/gpudoctor", "./checks", jsonschema.WithFullComment()); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("rules")
+	schema := r.Reflect(&checks.Facts{})
+	schema.Title = "gpudoctor facts"
+	allowNull(schema)
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(schema); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// allowNull lets lists that are always written be null: so a nil list, one
+// that is not known, is written. Descriptions become one line each.
+func allowNull(s *jsonschema.Schema) {
+	s.Description = strings.Join(strings.Fields(s.Description), " ")
+	if s.Items != nil {
+		allowNull(s.Items)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties != jsonschema.FalseSchema {
+		allowNull(s.AdditionalProperties)
+	}
+	for property := s.Properties.Oldest(); property != nil; property = property.Next() {
+		allowNull(property.Value)
+		if property.Value.Type == "array" && slices.Contains(s.Required, property.Key) {
+			property.Value.Type = ""
+			property.Value.Extras = map[string]any{"type": []string{"array", "null"}}
+		}
+	}
+}
+
+// TestSchemaTakesFacts holds that the schema accepts what the Go types write
+// and refuses what they do not know.
+func TestSchemaTakesFacts(t *testing.T) {
+	raw, err := jsonschemavalidate.UnmarshalJSON(bytes.NewReader(factsSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschemavalidate.NewCompiler()
+	if err := c.AddResource("facts.schema.json", raw); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("facts.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := 1
+	tests := map[string]struct {
+		facts string
+		valid bool
+	}{
+		"empty":         {facts: mustJSON(t, checks.Facts{Schema: checks.FactsSchema}), valid: true},
+		"null list":     {facts: mustJSON(t, checks.Facts{PCI: &checks.PCIFacts{}}), valid: true},
+		"list":          {facts: mustJSON(t, checks.Facts{PCI: &checks.PCIFacts{Devices: []checks.PCIDevice{{NUMANode: &node}}}}), valid: true},
+		"unknown field": {facts: `{"schema": "gpudoctor.facts/v1", "phase": "full moon"}`},
+		"wrong type":    {facts: `{"schema": "gpudoctor.facts/v1", "host": {"root": "yes"}}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			doc, err := jsonschemavalidate.UnmarshalJSON(strings.NewReader(tt.facts))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = schema.Validate(doc)
+			if (err == nil) != tt.valid {
+				t.Errorf("Validate(%s) = %v, want valid = %v", tt.facts, err, tt.valid)
+			}
+		})
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

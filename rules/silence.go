@@ -1,0 +1,83 @@
+package rules
+
+import "slices"
+
+// fold puts each finding that is a consequence of another under it, and
+// returns the causes in order of rank.
+//
+// A finding is a consequence when the other's rule explains its rule, directly
+// or through further rules, and when the two share a GPU; one that names no
+// GPU concerns the whole host and shares all. Where several could be its
+// cause it goes under the one that ranks highest. A cause is as bad as the
+// worst of its consequences, and confirmed when one of them is: what was
+// measured there is the cause's doing.
+func fold(findings []Finding, rules []Rule) []Finding {
+	slices.SortFunc(findings, Finding.Compare)
+	explains := closure(rules)
+	parent := make([]int, len(findings))
+	for i := range findings {
+		parent[i] = slices.IndexFunc(findings, func(cause Finding) bool {
+			return explains[cause.Rule][findings[i].Rule] && shareGPU(cause, findings[i])
+		})
+	}
+	for i := range findings {
+		root := i
+		for parent[root] >= 0 { // It ends, since no rule explains itself.
+			root = parent[root]
+		}
+		if root == i {
+			continue
+		}
+		cause, effect := &findings[root], findings[i]
+		effect.Explains = nil
+		cause.Explains = append(cause.Explains, effect)
+		if effect.Severity.Rank() < cause.Severity.Rank() {
+			cause.Severity = effect.Severity
+		}
+		if effect.Confidence == Confirmed {
+			cause.Confidence = Confirmed
+		}
+	}
+	var causes []Finding
+	for i, f := range findings {
+		if parent[i] < 0 {
+			causes = append(causes, f)
+		}
+	}
+	slices.SortFunc(causes, Finding.Compare)
+	return causes
+}
+
+// shareGPU reports whether two findings concern a GPU in common.
+func shareGPU(a, b Finding) bool {
+	if len(a.Affects) == 0 || len(b.Affects) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(a.Affects, func(gpu string) bool { return slices.Contains(b.Affects, gpu) })
+}
+
+// closure lists, for each rule, the rules whose findings are consequences of
+// its own, at any distance. Rules that explain each other in a circle explain
+// themselves; loading refuses them.
+func closure(rules []Rule) map[string]map[string]bool {
+	direct := make(map[string][]string, len(rules))
+	for _, r := range rules {
+		direct[r.ID] = r.Explains
+	}
+	all := make(map[string]map[string]bool, len(rules))
+	for _, r := range rules {
+		seen := map[string]bool{}
+		var visit func(id string)
+		visit = func(id string) {
+			for _, next := range direct[id] {
+				if !seen[next] {
+					seen[next] = true
+					visit(next)
+				}
+			}
+		}
+		visit(r.ID)
+		all[r.ID] = seen
+	}
+	return all
+}

@@ -1,0 +1,272 @@
+# METADATA
+# title: Peer-to-peer transfers fail although the driver offers them
+# description: >-
+#   The driver reports peer access between GPUs, yet transfers between them
+#   hang, fail, or report success and deliver wrong data. Programs that trust
+#   the driver, NCCL among them, then hang or compute on garbage.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: What NVIDIA says of peer access that is reported and does not work.
+#   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PEER__ACCESS.html
+#     description: What cuDeviceCanAccessPeer promises.
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: confirmed
+#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver, share-ipc, nccl-cumem-disable]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.p2p_broken_platform
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.peers
+
+# path is the way within a GPU that a test takes: its copy engine or its SMs,
+# in one process, or memory that another process exported.
+path := {
+	"copy": "copy engine", "copy-read": "copy engine", "bidirectional": "copy engine", "all-at-once": "copy engine",
+	"sm-store": "SM", "sm-load": "SM", "handshake": "SM", "atomics": "SM", "latency": "SM",
+	"between-processes": "between processes",
+}
+
+# broken are the failed transfers of each ordered pair. Where data is lost on
+# the way through host memory too, it is the GPU, not the path between them.
+broken[[t.source, t.destination]] contains t if {
+	some ts in peers.trouble
+	some t in ts
+	not peers.staged_failed(t.source, t.destination)
+}
+
+failures := {direction: ts | some direction, ts in broken}
+
+worst(ts) := "hang" if {
+	"hang" in {t.outcome | some t in ts}
+} else := "corrupt" if {
+	"corrupt" in {t.outcome | some t in ts}
+} else := "error"
+
+# kind groups ordered pairs that fail alike, so that a broken platform with
+# eight GPUs gives one finding, not 56.
+kind(ts) := [worst(ts), sort({path[t.test] | some t in ts})]
+
+kinds := {kind(ts) | some ts in failures}
+
+findings contains {
+	"subject": subject(directions),
+	"affects": sort({address | some direction in directions; some address in direction}),
+	"message": concat(" ", array.concat([sprintf("%s %s, although the driver offers peer access.", [what(directions), became(transfers)])], remarks(directions, transfers))),
+	"evidence": evidence(directions),
+	"params": {"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions}), "staged_good": staged_good(directions)},
+	"severity": "critical",
+	"confidence": "confirmed",
+	"remedies": remedies(k),
+} if {
+	some k in kinds
+	k[1] != ["between processes"]
+	directions := {direction | some direction, ts in failures; kind(ts) == k}
+	transfers := {t | some direction in directions; some t in failures[direction]}
+}
+
+# Between processes alone: what both may share is at fault, or the driver's
+# export of memory, and a single process works.
+findings contains {
+	"subject": subject(directions),
+	"affects": sort({address | some direction in directions; some address in direction}),
+	"message": sprintf("%s %s when the memory belongs to another process, while they work inside one process.%s", [
+		what(directions), became(transfers), reason(transfers),
+	]),
+	"evidence": evidence(directions),
+	"params": {"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions})},
+	"severity": "high",
+	"confidence": "confirmed",
+	"remedies": process_remedies(directions, transfers),
+} if {
+	some k in kinds
+	k[1] == ["between processes"]
+	directions := {direction | some direction, ts in failures; kind(ts) == k}
+	transfers := {t | some direction in directions; some t in failures[direction]}
+}
+
+# Where memory of the one kind (cuMem) cannot be shared and of the other
+# (cudaIpc) can, NCCL need only be told to take the other.
+process_remedies(directions, ts) := ["nccl-cumem-disable", "share-ipc", "nccl-p2p-disable"] if {
+	{t.way | some t in ts} == {"cuMem"}
+	every d in directions {
+		some t in peers.transfers_of[peers.key(d[0], d[1])]
+		t.way == "cudaIpc"
+		t.outcome in {"ok", "slow"}
+	}
+} else := ["share-ipc", "nccl-cumem-disable", "nccl-p2p-disable"]
+
+remedies(k) := ["nccl-p2p-disable", "iommu-pt", "update-bios", "upgrade-driver"] if {
+	k[0] != "error"
+} else := ["nccl-p2p-disable", "upgrade-driver", "update-bios", "iommu-pt"]
+
+tried := {[t.source, t.destination] | some t in facts.peer_transfers}
+
+subject(directions) := "host" if {
+	count(directions) > 2
+	directions == tried
+} else := facts.pair_name(first[0], first[1]) if {
+	count({peers.key(d[0], d[1]) | some d in directions}) == 1
+	first := sort(directions)[0]
+} else := sprintf("%s and %d more", [facts.pair_name(first[0], first[1]), count(directions) - 1]) if {
+	first := sort(directions)[0]
+}
+
+what(directions) := sprintf("Transfers from GPU %s to %s", [d[0], d[1]]) if {
+	count(directions) == 1
+	some d in directions
+} else := sprintf("Transfers between GPUs %s and %s, in both directions,", sort(ends)) if {
+	ends := {address | some d in directions; some address in d}
+	count(ends) == 2
+} else := sprintf("Transfers over %d of %d ordered pairs of GPUs", [count(directions), count(tried)])
+
+# became says what happened, each outcome with its tests, the worst first.
+became(ts) := concat("; others ", [words |
+	some outcome in ["hang", "corrupt", "error"]
+	alike := {t | some t in ts; t.outcome == outcome}
+	count(alike) > 0
+	words := outcome_words(outcome, alike)
+])
+
+outcome_words("hang", ts) := sprintf("do not end (%s)", [tests_text(ts)])
+
+outcome_words("corrupt", ts) := sprintf("report success and deliver wrong data (%s: %s)", [tests_text(ts), found(ts)])
+
+outcome_words("error", ts) := sprintf("fail with %s (%s)", [errors_text(ts), tests_text(ts)])
+
+tests_text(ts) := concat(", ", sort({name(t) | some t in ts}))
+
+name(t) := sprintf("%s by %s", [t.test, t.way]) if {
+	t.way != ""
+} else := t.test
+
+errors_text(ts) := concat(", ", sort(names)) if {
+	names := {t.error_name | some t in ts; t.error_name != ""}
+	count(names) > 0
+} else := "an error"
+
+stood := {
+	"poison": "nothing arrived",
+	"zeros": "zeros stood there",
+	"foreign": "the data of another transfer stood there",
+	"other": "other bytes stood there",
+}
+
+found(ts) := concat("; ", array.concat(sort({stood[t.found] | some t in ts}), [amount(ts)]))
+
+amount(ts) := sprintf("up to %s wrong, from offset %d on", [facts.bytes(max(bad)), min(first)]) if {
+	bad := {t.bad_bytes | some t in ts; t.bad_bytes > 0}
+	first := {t.first_bad | some t in ts; t.outcome == "corrupt"}
+	count(bad) > 0
+	count(first) > 0
+} else := "bytes differ"
+
+reason(ts) := sprintf(" The driver or the kernel said: %s.", [concat("; ", sort(reasons))]) if {
+	reasons := {t.reason | some t in ts; t.reason != ""}
+	count(reasons) > 0
+} else := ""
+
+# remarks point to the part that is at fault.
+remarks(directions, ts) := sort({r |
+	some r in [
+		one_way(directions), copies_only(directions, ts), stores_only(directions, ts),
+		together_only(ts), handshake_only(ts), staged_text(directions),
+	]
+	r != ""
+})
+
+one_way(directions) := "It fails in one direction only." if {
+	count(directions) > 0
+	every d in directions {
+		not failures[[d[1], d[0]]]
+		count([t | some t in facts.peer_transfers; t.source == d[1]; t.destination == d[0]; t.outcome == "ok"]) > 0
+	}
+} else := ""
+
+# fine is true when a test of one way through the GPU was right over each of
+# these pairs.
+fine(directions, way) if {
+	every d in directions {
+		count([t |
+			some t in peers.transfers_of[peers.key(d[0], d[1])]
+			t.source == d[0]
+			path[t.test] == way
+			t.outcome in {"ok", "slow"}
+		]) > 0
+	}
+}
+
+stores_only(directions, ts) := "The copy engines are right: only loads and stores of the SMs fail, which NCCL's kernels use." if {
+	{path[t.test] | some t in ts} == {"SM"}
+	fine(directions, "copy engine")
+} else := ""
+
+copies_only(directions, ts) := "Loads and stores of the SMs are right: only the copy engines fail." if {
+	{path[t.test] | some t in ts} == {"copy engine"}
+	fine(directions, "SM")
+} else := ""
+
+together_only(ts) := "Each pair alone is right: it fails only while all GPUs write at once." if {
+	{t.test | some t in ts} == {"all-at-once"}
+} else := ""
+
+handshake_only(ts) := "Every copy is right, yet two kernels that wait for each other do not see each other's stores." if {
+	{t.test | some t in ts} == {"handshake"}
+} else := ""
+
+staged_good(directions) if {
+	every d in directions {
+		peers.staged_good(d[0], d[1])
+	}
+} else := false
+
+staged_text(directions) := "The same data through host memory arrived right, so switching peer-to-peer off works around it." if {
+	staged_good(directions)
+} else := ""
+
+evidence(directions) := array.concat(
+	[{
+		"fact": sprintf("transfers.peers[%s].access", [facts.pair_name(d[0], d[1])]),
+		"value": true,
+		"source": "cuDeviceCanAccessPeer",
+	} |
+		some d in sort(directions)
+		peers.access[d] == true
+	],
+	[{
+		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(d[0], d[1])]),
+		"value": [object.filter(t, ["test", "way", "outcome", "reason", "found", "bad_bytes", "first_bad", "error_name", "repeats"]) | some t in sort(failures[d])],
+		"source": "probe",
+	} |
+		some d in sort(directions)
+	],
+)
+
+missing contains "transfers: the probe did not run, so no transfer was tried" if {
+	several
+	not facts.peer_transfers
+}
+
+missing contains sprintf("transfers: the probe stopped (%s)", [input.transfers.outcome]) if {
+	several
+	input.transfers.outcome != "ok"
+	count(facts.peer_transfers) == 0
+}
+
+# Who knows of no GPU has nothing to miss; two are needed.
+several if count(facts.gpus) > 1
+
+several if not facts.gpus
+
+not_applicable contains "fewer than two GPUs" if not several
+
+not_applicable contains "the driver offers no peer access between these GPUs" if {
+	several
+	count(peers.access) > 0
+	every answer in peers.access {
+		answer == false
+	}
+}

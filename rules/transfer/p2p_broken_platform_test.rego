@@ -1,0 +1,149 @@
+package gpudoctor.rules.p2p_broken_platform_test
+
+import data.gpudoctor.rules.p2p_broken_platform
+
+gpus := ["0000:01:00.0", "0000:02:00.0", "0000:03:00.0"]
+
+a := gpus[0]
+
+b := gpus[1]
+
+transfer(test, source, destination, outcome) := {"test": test, "source": source, "destination": destination, "outcome": outcome}
+
+corrupt(test, source, destination) := object.union(
+	transfer(test, source, destination, "corrupt"),
+	{"bad_bytes": 67108864, "first_bad": 0, "found": "zeros"},
+)
+
+peers(access) := [{"source": s, "destination": d, "access": access} | some s in gpus; some d in gpus; s != d]
+
+machine(transfers) := {
+	"gpus": {"devices": [{"address": x, "vendor": "nvidia"} | some x in gpus]},
+	"transfers": {"outcome": "ok", "peers": peers(true), "transfers": transfers},
+}
+
+everywhere(test) := [corrupt(test, s, d) | some s in gpus; some d in gpus; s != d]
+
+both_ways(test, outcome) := [transfer(test, a, b, outcome), transfer(test, b, a, outcome)]
+
+subjects(found) := {f.subject | some f in found}
+
+test_fires_once_for_a_whole_machine if {
+	found := p2p_broken_platform.findings with input as machine(everywhere("copy"))
+	subjects(found) == {"host"}
+	some f in found
+	f.severity == "critical"
+	f.affects == gpus
+	contains(f.message, "6 of 6")
+	contains(f.message, "zeros stood there")
+	contains(f.message, "64 MiB wrong, from offset 0")
+	count(f.evidence) == 12
+}
+
+test_one_direction if {
+	found := p2p_broken_platform.findings with input as machine([corrupt("copy", a, b), transfer("copy", b, a, "ok")])
+	subjects(found) == {sprintf("%s -> %s", [a, b])}
+	some f in found
+	contains(f.message, "one direction only")
+}
+
+test_different_faults_stay_apart if {
+	found := p2p_broken_platform.findings with input as machine([corrupt("copy", a, b), transfer("copy", a, gpus[2], "hang")])
+	count(found) == 2
+}
+
+test_hang if {
+	some f in p2p_broken_platform.findings with input as machine(both_ways("copy", "hang"))
+	contains(f.message, "do not end")
+	f.affects == [a, b]
+}
+
+test_each_outcome_is_told if {
+	mixed := array.concat([object.union(corrupt("sm-store", a, b), {"found": "poison"})], [transfer("handshake", a, b, "hang")])
+	some f in p2p_broken_platform.findings with input as machine(mixed)
+	contains(f.message, "do not end (handshake); others report success and deliver wrong data (sm-store: nothing arrived;")
+}
+
+test_error_is_named if {
+	failing := object.union(transfer("copy", a, b, "error"), {"error_code": 700, "error_name": "CUDA_ERROR_ILLEGAL_ADDRESS"})
+	some f in p2p_broken_platform.findings with input as machine([failing])
+	contains(f.message, "CUDA_ERROR_ILLEGAL_ADDRESS")
+}
+
+test_stores_fail_where_copies_work if {
+	mixed := array.concat(both_ways("copy", "ok"), [corrupt("sm-store", a, b), corrupt("sm-store", b, a)])
+	some f in p2p_broken_platform.findings with input as machine(mixed)
+	contains(f.message, "copy engines are right")
+}
+
+test_handshake_alone if {
+	some f in p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), both_ways("handshake", "hang")))
+	contains(f.message, "do not see each other's stores")
+}
+
+test_only_all_at_once if {
+	some f in p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), both_ways("all-at-once", "hang")))
+	contains(f.message, "only while all GPUs write at once")
+}
+
+test_between_processes_is_another_matter if {
+	failing := [object.union(t, {"reason": "pidfd_getfd: operation not permitted"}) | some t in both_ways("between-processes", "error")]
+	found := p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), failing))
+	some f in found
+	f.severity == "high"
+	f.remedies[0] == "share-ipc"
+	contains(f.message, "pidfd_getfd")
+}
+
+test_one_way_between_processes if {
+	ways := array.concat(
+		[object.union(t, {"way": "cuMem"}) | some t in both_ways("between-processes", "error")],
+		[object.union(t, {"way": "cudaIpc"}) | some t in both_ways("between-processes", "ok")],
+	)
+	some f in p2p_broken_platform.findings with input as machine(ways)
+	f.remedies[0] == "nccl-cumem-disable"
+	contains(f.message, "between-processes by cuMem")
+}
+
+test_control_arm if {
+	good := array.concat([corrupt("copy", a, b), corrupt("copy", b, a)], both_ways("host-staged", "ok"))
+	some f in p2p_broken_platform.findings with input as machine(good)
+	f.params.staged_good == true
+	contains(f.message, "through host memory arrived right")
+	bad := array.concat([corrupt("copy", a, b), corrupt("copy", b, a)], both_ways("host-staged", "corrupt"))
+	count(p2p_broken_platform.findings) == 0 with input as machine(bad)
+}
+
+test_silent if {
+	healthy := machine([transfer("copy", s, d, "ok") | some s in gpus; some d in gpus; s != d])
+	count(p2p_broken_platform.findings) == 0 with input as healthy
+	count(p2p_broken_platform.missing) == 0 with input as healthy
+}
+
+test_silent_for_slow_and_unsupported if {
+	count(p2p_broken_platform.findings) == 0 with input as machine(array.concat(both_ways("copy", "slow"), both_ways("atomics", "unsupported")))
+}
+
+test_silent_when_the_probe_could_not_try if {
+	full := object.union(transfer("copy", a, b, "error"), {"error_code": 2, "error_name": "CUDA_ERROR_OUT_OF_MEMORY"})
+	count(p2p_broken_platform.findings) == 0 with input as machine([full])
+}
+
+test_silent_without_peer_access if {
+	refused := object.union(machine([transfer("copy", a, b, "error")]), {"transfers": {"peers": peers(false)}})
+	count(p2p_broken_platform.findings) == 0 with input as refused
+	count(p2p_broken_platform.not_applicable) == 1 with input as refused
+}
+
+test_unresolvable if {
+	unprobed := {"gpus": {"devices": [{"address": x, "vendor": "nvidia"} | some x in gpus]}}
+	count(p2p_broken_platform.findings) == 0 with input as unprobed
+	count(p2p_broken_platform.missing) == 1 with input as unprobed
+	count(p2p_broken_platform.missing) == 1 with input as {}
+}
+
+test_not_applicable_to_one_gpu if {
+	one := {"gpus": {"devices": [{"address": a, "vendor": "nvidia"}]}}
+	count(p2p_broken_platform.missing) == 0 with input as one
+	count(p2p_broken_platform.not_applicable) == 1 with input as one
+}

@@ -1,0 +1,221 @@
+# METADATA
+# title: Transfers are slower than their links allow
+# description: >-
+#   Every byte arrives, but below what the path's narrowest link carries. What
+#   is slow alone points to the path (a detour through the root complex, host
+#   staging, a degraded link); what is slow only while all GPUs write at once
+#   points to a shared switch uplink.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: What NVIDIA says of slow GPU-to-GPU communication.
+#   - ref: https://github.com/NVIDIA/nvbandwidth
+#     description: The reference measurement of these paths.
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: medium
+#   confidence: confirmed
+#   cause: p2p-broken-platform
+#   remedies: [disable-acs, iommu-pt, update-bios, nccl-p2p-level, nccl-p2p-disable, reset-gpu, upgrade-driver, bind-numa, reseat-or-fix-pcie-link]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.p2p_slow
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.peers
+
+# slow are the slow transfers of each ordered pair of GPUs, where nothing
+# worse happened on it.
+slow[[t.source, t.destination]] contains t if {
+	some k, ts in peers.sluggish
+	count([t | some t in peers.trouble[k]]) == 0
+	some t in ts
+}
+
+slow_ways := {direction: ts | some direction, ts in slow}
+
+# grade: "high" means that more than half of the bandwidth is lost. The least
+# fraction that counts as good stands at about 0.8 of what healthy machines
+# reach, so half of that is 0.6 of the threshold. All at once, the threshold is
+# lax since pairs share links that none of them shows; a quarter of a pair's
+# fair share is a collapse all the same.
+grade(ts) := "high" if {
+	some t in ts
+	t.fraction < floor_of(t)
+} else := "medium"
+
+floor_of(t) := max([0.6 * t.threshold, 0.25]) if {
+	t.test == "all-at-once"
+} else := 0.6 * t.threshold
+
+# when is "together" for a pair that is slow only while all GPUs write.
+when(ts) := "together" if {
+	{t.test | some t in ts} == {"all-at-once"}
+} else := "alone"
+
+kind(ts) := [grade(ts), when(ts)]
+
+kinds := {kind(ts) | some ts in slow_ways}
+
+findings contains {
+	"subject": subject(directions),
+	"affects": sort({address | some d in directions; some address in d}),
+	"message": sprintf("%d of %d ordered pairs are slow%s: %s.%s", [
+		count(directions), count(tried), moment(k[1]), figures(transfers), hint(k[1], directions, transfers),
+	]),
+	"evidence": evidence(directions),
+	"params": {
+		"gpus": sort({address | some d in directions; some address in d}),
+		"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions}),
+	},
+	"severity": k[0],
+	"confidence": "confirmed",
+	"remedies": remedies(k[1], directions),
+} if {
+	some k in kinds
+	directions := {d | some d, ts in slow_ways; kind(ts) == k}
+	transfers := {t | some d in directions; some t in slow_ways[d]}
+}
+
+tried := {[t.source, t.destination] | some t in facts.peer_transfers}
+
+subject(directions) := "host" if {
+	count(directions) > 2
+	directions == tried
+} else := facts.pair_name(first[0], first[1]) if {
+	count({peers.key(d[0], d[1]) | some d in directions}) == 1
+	first := sort(directions)[0]
+} else := sprintf("%s and %d more", [facts.pair_name(first[0], first[1]), count(directions) - 1]) if {
+	first := sort(directions)[0]
+}
+
+moment("together") := " while all GPUs write at once, though not alone"
+
+moment("alone") := ""
+
+figures(ts) := sprintf("%s GB/s (%s) where at least %s of %s is good", [
+	span(rates), tests_text(ts), peers.decimal(min(least)), peers.decimal(min(best)),
+]) if {
+	rates := {t.gbps | some t in ts}
+	least := {good | some t in ts; good := t.expected_gbps * t.threshold}
+	best := {t.expected_gbps | some t in ts}
+	count(rates) > 0
+	count(least) > 0
+} else := sprintf("%s (%s)", [concat("; ", sort({r | some t in ts; r := object.get(t, "reason", "below what the path allows")})), tests_text(ts)])
+
+span(rates) := concat(" to ", [peers.decimal(rate) | some rate in sort({min(rates), max(rates)})])
+
+tests_text(ts) := concat(", ", sort({t.test | some t in ts}))
+
+# turning are the pairs whose path turns in a switch.
+turning[peers.key(p.a, p.b)] := p.common_bridge if {
+	some p in facts.gpu_pairs
+	p.common_bridge != ""
+}
+
+nvlinked[peers.key(p.a, p.b)] if {
+	some p in facts.gpu_pairs
+	p.nvlinks > 0
+}
+
+# under_nvlink is true when NVLink joins every one of these pairs.
+under_nvlink(directions) if {
+	every d in directions {
+		nvlinked[peers.key(d[0], d[1])]
+	}
+}
+
+# hint says what the figure looks like. Redirected traffic of one switch was
+# measured at 0.40 of what it reached afterwards, host staging below 0.1 of
+# NVLink; the bounds leave room on both sides.
+hint("together", _, _) := " Several GPUs share an uplink, or a switch that collapses under concurrent writes."
+
+hint("alone", directions, ts) := " That is below a tenth of the link: it looks like staging through host memory." if {
+	some t in ts
+	t.fraction < 0.1
+} else := " Near half of the link under one switch looks like a detour through the root port: look at ACS." if {
+	some d in directions
+	turning[peers.key(d[0], d[1])]
+	not under_nvlink(directions)
+	some t in ts
+	t.fraction >= 0.3
+	t.fraction <= 0.65
+} else := " NVLink joins these GPUs: look for links that are down, and for the clocks." if {
+	under_nvlink(directions)
+} else := ""
+
+remedies("together", _) := ["nccl-p2p-disable", "nccl-p2p-level"]
+
+remedies("alone", directions) := ["reset-gpu", "upgrade-driver"] if {
+	under_nvlink(directions)
+} else := ["disable-acs", "iommu-pt", "update-bios", "nccl-p2p-level"] if {
+	not facts.is_guest == true
+	not facts.is_passthrough_host == true
+} else := ["update-bios", "nccl-p2p-level"]
+
+evidence(directions) := [{
+	"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(d[0], d[1])]),
+	"value": [object.filter(t, ["test", "gbps", "expected_gbps", "fraction", "threshold", "basis", "us"]) | some t in sort(slow_ways[d])],
+	"source": "probe",
+} |
+	some d in sort(directions)
+]
+
+# Copies between host memory and a GPU: slow from every node points to the
+# GPU's own link; slow from one of several is the way of a far node.
+host_copies[gpu] contains t if {
+	some t in input.transfers.transfers
+	t.test in {"host-to-device", "device-to-host"}
+	some gpu in [t.source, t.destination]
+	pci_address(gpu)
+}
+
+pci_address(name) if contains(name, ":")
+
+findings contains {
+	"subject": gpu,
+	"affects": [gpu],
+	"message": sprintf("Copies between host memory and this GPU are slow%s: %s.", [extent(slow_copies, ts), figures(slow_copies)]),
+	"evidence": [{
+		"fact": sprintf("transfers.transfers[%s]", [gpu]),
+		"value": [object.filter(t, ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]) | some t in sort(slow_copies)],
+		"source": "probe",
+	}],
+	"params": {"gpu": gpu, "device": gpu},
+	"severity": copies_grade(slow_copies, ts),
+	"confidence": "confirmed",
+	"remedies": ["bind-numa", "reseat-or-fix-pcie-link", "update-bios"],
+} if {
+	some gpu, ts in host_copies
+	slow_copies := {t | some t in ts; t.outcome == "slow"}
+	count(slow_copies) > 0
+}
+
+spared(slow_copies, ts) if {
+	some t in (ts - slow_copies)
+	t.outcome == "ok"
+	some s in slow_copies
+	s.test == t.test
+}
+
+extent(slow_copies, ts) := " from some NUMA nodes" if {
+	spared(slow_copies, ts)
+} else := ""
+
+copies_grade(slow_copies, ts) := "low" if {
+	spared(slow_copies, ts)
+} else := grade(slow_copies)
+
+missing contains "transfers: the probe did not run, so no speed was measured" if {
+	several
+	not facts.peer_transfers
+}
+
+several if count(facts.gpus) > 1
+
+several if not facts.gpus
+
+not_applicable contains "fewer than two GPUs" if {
+	not several
+	not facts.peer_transfers
+}

@@ -1,0 +1,91 @@
+package gpudoctor.rules.p2p_slow_test
+
+import data.gpudoctor.rules.p2p_slow
+
+a := "0000:01:00.0"
+
+b := "0000:02:00.0"
+
+transfer(test, source, destination, gbps) := {
+	"test": test, "source": source, "destination": destination, "outcome": "slow",
+	"gbps": gbps, "expected_gbps": 63.0, "fraction": gbps / 63, "threshold": 0.7,
+}
+
+fine(test, source, destination) := object.union(transfer(test, source, destination, 55), {"outcome": "ok"})
+
+machine(transfers) := {
+	"gpus": {"devices": [{"address": x, "vendor": "nvidia"} | some x in [a, b]]},
+	"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0, "common_bridge": "0000:00:01.0", "bridges": []}]},
+	"transfers": {"outcome": "ok", "transfers": transfers},
+}
+
+test_fires if {
+	found := p2p_slow.findings with input as machine([transfer("copy", a, b, 28), transfer("copy", b, a, 27.5)])
+	count(found) == 1
+	some f in found
+	f.severity == "medium"
+	f.subject == sprintf("%s -> %s", [a, b])
+	f.affects == [a, b]
+	contains(f.message, "27.5 to 28.0 GB/s")
+	contains(f.message, "detour through the root port")
+}
+
+test_high_below_half_of_good if {
+	some f in p2p_slow.findings with input as machine([transfer("copy", a, b, 20)])
+	f.severity == "high"
+}
+
+test_collapse_looks_like_staging if {
+	some f in p2p_slow.findings with input as machine([transfer("copy", a, b, 3)])
+	contains(f.message, "staging through host memory")
+}
+
+test_slow_only_together if {
+	some f in p2p_slow.findings with input as machine([fine("copy", a, b), transfer("all-at-once", a, b, 2.7)])
+	contains(f.message, "while all GPUs write at once")
+	f.remedies[0] == "nccl-p2p-disable"
+}
+
+test_nvlink if {
+	joined := object.union(machine([transfer("copy", a, b, 20)]), {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 18}]}})
+	some f in p2p_slow.findings with input as joined
+	f.remedies[0] == "reset-gpu"
+}
+
+test_without_figures if {
+	some f in p2p_slow.findings with input as machine([{"test": "handshake", "source": a, "destination": b, "outcome": "slow", "reason": "a round takes 900 us"}])
+	f.severity == "medium"
+	contains(f.message, "900 us")
+}
+
+test_host_copies if {
+	far := [
+		object.union(fine("host-to-device", "node0", a), {"outcome": "ok"}),
+		transfer("host-to-device", "node1", a, 20),
+	]
+	some f in p2p_slow.findings with input as machine(far)
+	f.subject == a
+	f.severity == "low"
+	some g in p2p_slow.findings with input as machine([transfer("host-to-device", "node0", a, 28)])
+	g.severity == "medium"
+}
+
+test_silent if {
+	count(p2p_slow.findings) == 0 with input as machine([fine("copy", a, b), fine("copy", b, a)])
+	count(p2p_slow.missing) == 0 with input as machine([fine("copy", a, b)])
+}
+
+test_silent_where_something_worse_happened if {
+	worse := object.union(transfer("copy", b, a, 10), {"outcome": "corrupt"})
+	count(p2p_slow.findings) == 0 with input as machine([transfer("copy", a, b, 10), worse])
+}
+
+test_unresolvable if {
+	count(p2p_slow.missing) == 1 with input as {}
+	count(p2p_slow.findings) == 0 with input as {}
+	count(p2p_slow.missing) == 1 with input as object.remove(machine([]), ["transfers"])
+}
+
+test_not_applicable_to_one_gpu if {
+	count(p2p_slow.not_applicable) == 1 with input as {"gpus": {"devices": [{"address": a, "vendor": "nvidia"}]}}
+}
