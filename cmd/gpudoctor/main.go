@@ -1,4 +1,153 @@
-// Command gpudoctor examines how the GPUs of a machine talk to each other.
+// Command gpudoctor examines how the GPUs of a machine talk to each other, and
+// says what to do where they do not.
 package main
 
-func main() {}
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// The exit codes.
+const (
+	exitOK       = 0 // Nothing was found at or above --fail-on.
+	exitFindings = 1 // Something was.
+	exitError    = 2 // Wrong usage, bad input, or a fault of the program.
+	exitUnproven = 3 // With --strict: what the verdict needs could not be had.
+	exitSignal   = 128
+)
+
+func main() {
+	checks.ChildMain()
+	// The program lives for seconds: collecting garbage at the default rate
+	// takes half of the time that the rules take to compile.
+	debug.SetGCPercent(400)
+	os.Exit(run(os.Args, os.Stdout, os.Stderr))
+}
+
+// run runs the command line and returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	ignoreEmptyVariables()
+	err := newApp(stdout).RunContext(ctx, args)
+	if stopped, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
+		return exitSignal + int(stopped.signal)
+	}
+	var verdict verdictError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &verdict):
+		return verdict.code
+	}
+	complain(stderr, err)
+	return exitError
+}
+
+// ignoreEmptyVariables takes a variable that is set to nothing, as CI systems
+// do with one that has no value, for one that is not set.
+func ignoreEmptyVariables() {
+	for _, v := range os.Environ() {
+		if name, value, _ := strings.Cut(v, "="); value == "" && strings.HasPrefix(name, "GPUDOCTOR_") {
+			_ = os.Unsetenv(name) // It fails for names that cannot be set alone.
+		}
+	}
+}
+
+// newApp builds the command line.
+func newApp(stdout io.Writer) *cli.App {
+	cli.VersionPrinter = func(c *cli.Context) { _ = printVersion(c.App.Writer) } // It has no way to say that nobody reads.
+	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version and end", DisableDefaultText: true}
+	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help and end", DisableDefaultText: true}
+	cli.FlagStringer = describeFlag
+	app := &cli.App{
+		Name:                      "gpudoctor",
+		Usage:                     "examine how the GPUs of a machine talk to each other",
+		Version:                   version,
+		Writer:                    stdout,
+		ErrWriter:                 io.Discard, // Errors are told once, in complain.
+		EnableBashCompletion:      true,
+		DisableSliceFlagSeparator: true, // A file's name may hold a comma.
+		CustomAppHelpTemplate:     appHelp,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              usageError,
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return unknownName("command", c.Args().First(), commandNames(c.App.Commands), "gpudoctor --help lists the commands")
+			}
+			return cli.ShowAppHelp(c)
+		},
+		Commands: []*cli.Command{
+			checkCommand(), probeCommand(), snapshotCommand(), factsCommand(), explainCommand(), rulesCommand(),
+			completionCommand(), versionCommand(),
+		},
+	}
+	prepare(app.Commands)
+	return app
+}
+
+// prepare sets what is the same for all commands.
+func prepare(commands []*cli.Command) {
+	for _, c := range commands {
+		c.OnUsageError = usageError
+		c.HideHelpCommand = true
+		c.CustomHelpTemplate = commandHelp
+		if len(c.Subcommands) > 0 {
+			c.CustomHelpTemplate = groupHelp
+			c.Action = func(ctx *cli.Context) error {
+				name, all := ctx.Command.FullName(), commandNames(ctx.Command.Subcommands)
+				name = strings.TrimPrefix(name, "gpudoctor ")
+				if ctx.Args().Present() {
+					return unknownName("command", name+" "+ctx.Args().First(), prefixed(name, all), "gpudoctor "+name+" --help lists the commands")
+				}
+				return hinted(errors.New(name+" needs a command"), "one of: "+strings.Join(prefixed("gpudoctor "+name, all), ", "))
+			}
+			prepare(c.Subcommands)
+		}
+	}
+}
+
+// commandNames lists the commands that a person sees.
+func commandNames(commands []*cli.Command) []string {
+	var names []string
+	for _, c := range commands {
+		if !c.Hidden && c.Name != "help" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// prefixed puts a word before each name.
+func prefixed(word string, names []string) []string {
+	all := make([]string, len(names))
+	for i, n := range names {
+		all[i] = word + " " + n
+	}
+	return all
+}
+
+// noArguments refuses words that a command does not take.
+func noArguments(c *cli.Context) error {
+	if !c.Args().Present() {
+		return nil
+	}
+	hints := []string{"gpudoctor " + commandPath(c) + " --help shows what it takes"}
+	if strings.HasPrefix(c.Args().First(), "-") {
+		hints = append([]string{"flags stand before other words"}, hints...)
+	}
+	return hinted(errors.New("unexpected word: "+quoteWord(c.Args().First())), hints...)
+}
+
+// commandPath is the command's name below the program's.
+func commandPath(c *cli.Context) string {
+	return strings.TrimPrefix(strings.TrimPrefix(c.Command.FullName(), "gpudoctor"), " ")
+}

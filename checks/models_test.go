@@ -1,0 +1,239 @@
+package checks
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+var update = flag.Bool("update", false, "write the modelled machines to fixtures/hosts")
+
+// model is a machine that nobody recorded: its tree, driver and transfers are
+// made up from published figures. Its file in fixtures/hosts begins with
+// "model-".
+type model struct {
+	tree *pcitree.Tree
+	gpus []string
+	// rate is what a copy between two GPUs reaches, by their indices; 0 is
+	// one that delivers zeros.
+	rate func(a, b int) float64
+}
+
+// workstation is a GPU of one generation and size: RTX PRO 6000 Blackwell,
+// 10de:2bb1, 96 GiB behind a BAR of 128 GiB (voipmonitor/rtx6kpro).
+const (
+	workstationDevice = 0x2bb1
+	workstationName   = "NVIDIA RTX PRO 6000 Blackwell Workstation Edition"
+	workstationMemory = 97887 << 20
+	workstationBAR1   = 98304 << 20
+)
+
+// eightBehindSwitches is a server with eight GPUs behind PCIe switches on two
+// sockets. Rates are those of voipmonitor/rtx6kpro: 54 below one switch, 50
+// within a socket, 39 across; with redirected requests below a switch 25.
+func eightBehindSwitches(redirect bool) model {
+	tree, gpus, _ := pcitree.EightGPU()
+	m := model{tree: tree}
+	socket := []int{0, 0, 0, 0, 1, 1, 1, 1}
+	below := []int{0, 0, 1, 1, 2, 3, 4, 4}
+	for _, g := range gpus {
+		m.gpus = append(m.gpus, asWorkstation(g))
+	}
+	for _, f := range tree.Functions {
+		if redirect && f.Port == pcitree.Downstream {
+			f.ACS = pcitree.ACSRedirect()
+		}
+	}
+	m.rate = func(a, b int) float64 {
+		switch {
+		case below[a] == below[b] && redirect:
+			return 25.1
+		case below[a] == below[b]:
+			return 54.2
+		case socket[a] == socket[b]:
+			return 50.3
+		}
+		return 39.4
+	}
+	return m
+}
+
+// twoWithZeros is a workstation with two GPUs on root ports of one socket,
+// whose IOMMU translates, with redirection on at both root ports. Every copy
+// reports success and delivers zeros, as unsloth's note on NVLINK_P2P tells
+// of such a machine.
+func twoWithZeros() model {
+	tree := &pcitree.Tree{
+		Nodes:       []pcitree.Node{{CPUs: "0-31", MemoryKiB: 263921408, Distances: []int{10}}},
+		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/nvme0n1p2 ro quiet",
+		IOMMUUnits:  []string{"ivhd0"},
+		IOMMUType:   "DMA-FQ",
+	}
+	m := model{tree: tree, rate: func(int, int) float64 { return 0 }}
+	link := pcitree.Gen(5, 16)
+	for _, number := range []int{0x40, 0xc0} {
+		b := tree.Root(0, number, 0)
+		b.Add(0, 0, pcitree.Function{Class: 0x060000, Vendor: 0x1022, Device: 0x14a4, Port: pcitree.NoExpress})
+		port := b.Bridge(1, pcitree.RootPort, link, pcitree.ACSRedirect())
+		port.Vendor, port.Device = 0x1022, 0x14a5
+		m.gpus = append(m.gpus, asWorkstation(port.Below.GPU(0, link)))
+	}
+	return m
+}
+
+func asWorkstation(g *pcitree.Function) string {
+	g.Class, g.Device = 0x030000, workstationDevice
+	return g.Address
+}
+
+// memory makes the machine answer.
+func (m model) memory() *machine.Memory {
+	mem := &machine.Memory{}
+	m.tree.Write(mem, true)
+	mem.AddFile("/proc/sys/kernel/osrelease", []byte("6.8.0-60-generic\n"))
+	mem.AddFile("/etc/os-release", []byte("PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n"))
+	mem.AddFile("/proc/meminfo", []byte("MemTotal:       527843864 kB\n"))
+	mem.AddFile("/proc/cpuinfo", []byte("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: INTEL(R) XEON(R) PLATINUM 8562Y+\nphysical id\t: 0\nflags\t\t: fpu vme\n\n"+
+		"processor\t: 1\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: INTEL(R) XEON(R) PLATINUM 8562Y+\nphysical id\t: 1\nflags\t\t: fpu vme\n\n"))
+	mem.AddFile("/proc/self/status", []byte("Name:\tgpudoctor\nPid:\t4242\nNStgid:\t4242\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
+	mem.AddFile("/proc/self/mountinfo", []byte("22 1 259:2 / / rw,relatime - ext4 /dev/nvme0n1p2 rw\n24 22 0:22 / /sys rw,nosuid - sysfs sysfs rw\n25 22 0:24 / /dev/shm rw,nosuid - tmpfs tmpfs rw\n"))
+	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {
+		mem.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))
+	}
+	mem.AddFile("/proc/driver/nvidia/version", []byte("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.84  Release Build  (dvs-builder@U22)\nGCC version:\n"))
+	mem.Answer(machine.AskUname, machine.Uname{Node: "host-1", Release: "6.8.0-60-generic", Machine: "x86_64"})
+	mem.Answer(machine.AskIDs, machine.IDs{Groups: []int{0}})
+	mem.Answer(machine.AskEnviron, []string{})
+	mem.Answer(machine.AskStatfs+"/dev/shm", machine.Statfs{Type: "tmpfs", SizeBytes: 270 << 30, FreeBytes: 270 << 30, AvailBytes: 270 << 30})
+	mem.Answer(machine.AskLimits, map[string]machine.Limit{"memlock": {Soft: -1, Hard: -1}, "stack": {Soft: 8 << 20, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
+	mem.Answer(machine.AskSyscalls, map[string]string{"get_mempolicy": "ok", "mlock": "ok"})
+	mem.Answer(machine.AskKernelLog, "")
+	mem.Answer(machine.AskNVML, m.nvml())
+	mem.Answer(machine.AskProbe+"quick", m.probe())
+	return mem
+}
+
+func (m model) nvml() nvml.Answer {
+	a := nvml.Answer{
+		Outcome: nvml.OK, Driver: nvml.Driver{Version: "595.84", NVMLVersion: "13.595.84", CUDAVersion: "13.2"}, Devices: []nvml.Device{}, P2P: []nvml.Peer{},
+	}
+	for i, address := range m.gpus {
+		a.Devices = append(a.Devices, nvml.Device{
+			Index: i, Address: address, UUID: fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i+1), Name: workstationName, Architecture: "blackwell",
+			ComputeCapability: "12.0", MemoryBytes: new(int64(workstationMemory)), MemoryUsedBytes: new(int64(0)), BAR1Bytes: new(int64(workstationBAR1)),
+			PCIe:             &nvml.Link{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
+			PerformanceState: new(0), Persistence: new(true), ComputeMode: "default", VirtualizationMode: "none", MIG: new(false), MIGPending: new(false),
+			ECC:            &nvml.ECC{Enabled: true, VolatileCorrected: new(int64(0)), VolatileUncorrected: new(int64(0)), AggregateCorrected: new(int64(0)), AggregateUncorrected: new(int64(0))},
+			RecoveryAction: "none", NVLinks: []nvml.NVLink{}, Processes: []nvml.Process{},
+		})
+		for j, peer := range m.gpus {
+			if i != j {
+				a.P2P = append(a.P2P, nvml.Peer{A: address, B: peer, Read: "ok", Write: "ok", NVLink: "not-supported", Atomics: "ok"})
+			}
+		}
+	}
+	return a
+}
+
+func (m model) probe() *probe.Report {
+	r := &probe.Report{
+		Mode: probe.Quick, Outcome: probe.OK, Library: "/usr/lib/x86_64-linux-gnu/libcuda.so.595.84", DriverVersion: "13.2",
+		Devices: []probe.Device{}, Peers: []probe.Peer{}, Transfers: []probe.Transfer{},
+	}
+	var staged []probe.Transfer
+	for i, a := range m.gpus {
+		r.Devices = append(r.Devices, probe.Device{
+			Ordinal: i, Address: a, Name: workstationName, ComputeCapability: "12.0", MemoryBytes: workstationMemory, Outcome: probe.OK,
+		})
+		for j, b := range m.gpus {
+			if i == j {
+				continue
+			}
+			r.Peers = append(r.Peers, probe.Peer{Source: a, Destination: b, Access: new(true), PerformanceRank: new(0), NativeAtomics: new(false), ArrayAccess: new(true)})
+			for _, test := range []string{probe.TestCopy, probe.TestStore, probe.TestLoad} {
+				r.Transfers = append(r.Transfers, m.transfer(test, i, j))
+			}
+			if m.rate(i, j) == 0 {
+				staged = append(staged, probe.Transfer{Test: probe.TestStaged, Source: a, Destination: b, Outcome: probe.OK, Bytes: 64 << 20, GBps: new(11.2), Verified: "gpu"})
+			}
+		}
+	}
+	slices.SortStableFunc(r.Transfers, func(a, b probe.Transfer) int { return strings.Compare(a.Test, b.Test) })
+	r.Transfers = append(r.Transfers, staged...)
+	return r
+}
+
+func (m model) transfer(test string, i, j int) probe.Transfer {
+	t := probe.Transfer{Test: test, Source: m.gpus[i], Destination: m.gpus[j], Outcome: probe.OK, Bytes: 64 << 20, Verified: "gpu"}
+	if test != probe.TestCopy {
+		t.Bytes = 4 << 20
+	}
+	switch rate := m.rate(i, j); {
+	case rate == 0:
+		t.Outcome, t.BadBytes, t.FirstBad, t.Found, t.Repeats = probe.Corrupt, t.Bytes, new(int64(0)), "zeros", 3
+		t.Reason = fmt.Sprintf("the driver reported success, and %d of %d bytes are not what was sent, from offset 0 on: zeros stand there", t.Bytes, t.Bytes)
+	case test == probe.TestCopy:
+		t.GBps = &rate
+	}
+	return t
+}
+
+// models are the modelled machines by the name of their file.
+var models = map[string]model{
+	"model-8x-pcie":     eightBehindSwitches(false),
+	"model-8x-pcie-acs": eightBehindSwitches(true),
+	"model-2x-zeros":    twoWithZeros(),
+}
+
+// TestModels holds that the files of the modelled machines are what this test
+// makes, and that a replay of each gives the same facts as the model itself.
+// Run it with -update after a change of what checks read.
+func TestModels(t *testing.T) {
+	for name, m := range models {
+		t.Run(name, func(t *testing.T) {
+			host, recording := NewHost(m.memory()).Record()
+			live, _ := Gather(t.Context(), host, Options{})
+			var file bytes.Buffer
+			if err := recording.Write(&file, RecordOptions{Version: "model"}); err != nil {
+				t.Fatal(err)
+			}
+			path := "../fixtures/hosts/" + name + ".txtar"
+			if *update {
+				if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			kept, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(kept, file.Bytes()) {
+				t.Errorf("%s differs from the model; run go test ./checks -run TestModels -update", path)
+			}
+			replayed, err := OpenSnapshot(path, bytes.NewReader(kept))
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, _ := Gather(t.Context(), replayed, Options{})
+			var a, b bytes.Buffer
+			if err := WriteFacts(&a, live); err != nil {
+				t.Fatal(err)
+			}
+			if err := WriteFacts(&b, again); err != nil {
+				t.Fatal(err)
+			}
+			if a.String() != b.String() {
+				t.Error("the replay gives other facts than the model")
+			}
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// The flags that several commands take.
+var (
+	fromFlag  = &cli.StringSliceFlag{Name: "from", Usage: "`FILE`: examine a recording (*.txtar, facts.json, example:NAME)"}
+	probeFlag = &cli.StringFlag{Name: "probe", Usage: "`MODE`: how much of the transfers to make: off, quick or full (default quick)"}
+	busyFlag  = &cli.BoolFlag{Name: "probe-busy", DisableDefaultText: true, Usage: "use GPUs that other processes are using, too"}
+	waitFlag  = &cli.DurationFlag{Name: "probe-timeout", Usage: "`TIME`: wait for each step of the driver at most so long (30s, 2m)"}
+	colorFlag = &cli.StringFlag{
+		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
+		Usage: "`WHEN`: auto, always or never",
+	}
+	formatFlag = &cli.StringFlag{
+		Name: "format", Value: "text", EnvVars: []string{"GPUDOCTOR_FORMAT"},
+		Usage: "`FORMAT`: write text, json or markdown on standard output",
+	}
+	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show evidence, all transfers and what was not judged"}
+	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "say only what makes the exit code other than 0"}
+	keepFlag    = &cli.BoolFlag{Name: "keep-identifiers", DisableDefaultText: true, Usage: "leave names, serial numbers and addresses as they are"}
+	policyFlag  = &cli.StringFlag{
+		Name: "policy", EnvVars: []string{"GPUDOCTOR_POLICY"},
+		Usage: "`DIR`: add rules (*.rego) and remedies (*.yaml)",
+	}
+)
+
+func checkCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "check",
+		Usage: "examine this machine, or a recording, and say what to do",
+		Description: `Reads what the machine shows of itself, moves verified data between its GPUs
+for a moment, judges both by rules and ranks what would help.
+
+exit code: 0 nothing at or above --fail-on; 1 findings at or above it;
+2 wrong usage or an error; 3 with --strict, the verdict could not be reached
+
+GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_FORMAT and
+GPUDOCTOR_COLOR in the environment stand for the flags of these names.`,
+		Flags: []cli.Flag{
+			fromFlag,
+			probeFlag,
+			busyFlag,
+			waitFlag,
+			&cli.StringFlag{
+				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},
+				Usage: "`PROFILE`: training, or image: a container image under build",
+			},
+			&cli.StringFlag{
+				Name: "fail-on", Value: string(rules.High), EnvVars: []string{"GPUDOCTOR_FAIL_ON"},
+				Usage: "`SEV`: severity for exit code 1: critical to info, or none",
+			},
+			&cli.BoolFlag{Name: "strict", DisableDefaultText: true, Usage: "exit code 3 if the verdict could not be reached"},
+			&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: judge these rules alone, with commas between"},
+			&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: leave these rules out"},
+			policyFlag,
+			formatFlag,
+			&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write a file (.txt, .json or .md); may be repeated"},
+			verboseFlag,
+			quietFlag,
+			colorFlag,
+		},
+		Action: check,
+	}
+}
+
+func check(c *cli.Context) error {
+	r, err := readRequest(c)
+	if err != nil {
+		return err
+	}
+	all, err := outputs(c.StringSlice("output"), c.String("format"), c.IsSet("format"))
+	if err != nil {
+		return err
+	}
+	s, err := readStyle(c)
+	if err != nil {
+		return err
+	}
+	p := newProgress(s.Quiet)
+	defer p.done()
+	r.options.Progress = p.step
+	d, err := diagnose(c.Context, r)
+	if err != nil {
+		return err
+	}
+	p.done()
+	if err := writeReport(all, d, s, c.App.Writer); err != nil {
+		return err
+	}
+	if !s.Quiet {
+		for _, o := range all {
+			if o.file != "" {
+				tell("gpudoctor: wrote %s", o.file)
+			}
+		}
+	}
+	return verdict(d.Verdict.ExitCode)
+}
+
+// readRequest reads what is to be examined, and how it is to be judged.
+func readRequest(c *cli.Context) (request, error) {
+	r := request{
+		profile: rules.Profile(c.String("profile")),
+		failOn:  report.Threshold(c.String("fail-on")),
+		strict:  c.Bool("strict"),
+		only:    ids(c.StringSlice("only")),
+		skip:    ids(c.StringSlice("skip")),
+		policy:  c.String("policy"),
+	}
+	if err := noArguments(c); err != nil {
+		return r, err
+	}
+	if err := oneOf("profile", string(r.profile), []string{string(rules.Training), string(rules.Image)}); err != nil {
+		return r, err
+	}
+	if err := oneOf("fail-on", string(r.failOn), report.Thresholds()); err != nil {
+		return r, err
+	}
+	var err error
+	r.from, r.options, err = readSource(c)
+	if r.profile == rules.Image && !c.IsSet(probeFlag.Name) {
+		r.options.Probe = probe.Off
+	}
+	return r, err
+}
+
+// readSource reads --from and how the probe is to be run.
+func readSource(c *cli.Context) (from string, opts checks.Options, err error) {
+	opts.Probe = probe.Mode(cmp.Or(c.String(probeFlag.Name), string(probe.Quick)))
+	opts.ProbeBusy = c.Bool(busyFlag.Name)
+	opts.ProbeTimeout = c.Duration(waitFlag.Name)
+	if err := oneOf(probeFlag.Name, string(opts.Probe), []string{string(probe.Off), string(probe.Quick), string(probe.Full)}); err != nil {
+		return "", opts, err
+	}
+	if opts.ProbeTimeout < 0 {
+		return "", opts, errors.New("--probe-timeout is below zero")
+	}
+	files := c.StringSlice(fromFlag.Name)
+	switch {
+	case len(files) == 0:
+		return "", opts, nil
+	case len(files) > 1:
+		return "", opts, hinted(errOneSource, "examine each by itself")
+	case c.IsSet(probeFlag.Name), c.IsSet(busyFlag.Name), c.IsSet(waitFlag.Name):
+		return "", opts, hinted(errProbeRecorded, "a recording holds the transfers that were made with it")
+	}
+	return files[0], opts, nil
+}
+
+// readStyle reads how the report is to be laid out.
+func readStyle(c *cli.Context) (report.Style, error) {
+	color := c.String("color")
+	if err := oneOf("color", color, []string{colorAuto, colorAlways, colorNever}); err != nil {
+		return report.Style{}, err
+	}
+	s := style(c.App.Writer, color)
+	s.Verbose, s.Quiet = c.Bool("verbose"), c.Bool("quiet")
+	return s, nil
+}
+
+// ids splits lists of ids at their commas.
+func ids(lists []string) []string {
+	var all []string
+	for _, l := range lists {
+		for id := range strings.SplitSeq(l, ",") {
+			if id = strings.TrimSpace(id); id != "" {
+				all = append(all, id)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// request is what is to be examined, and how it is to be judged.
+type request struct {
+	// from is the recording, or empty for this machine.
+	from string
+	// options are how its facts are gathered.
+	options    checks.Options
+	profile    rules.Profile
+	failOn     report.Threshold
+	strict     bool
+	only, skip []string
+	policy     string
+}
+
+var (
+	errOneSource     = errors.New("--from: one file at a time")
+	errProbeRecorded = errors.New("--probe and --from do not go together")
+)
+
+// diagnose is the straight line: host, facts, findings, advice, report.
+func diagnose(ctx context.Context, r request) (*report.Document, error) {
+	start := time.Now()
+	known, err := learn(r.policy)
+	if err != nil {
+		return nil, err
+	}
+	only, err := known.expand(r.only)
+	if err != nil {
+		return nil, err
+	}
+	skip, err := known.expand(r.skip)
+	if err != nil {
+		return nil, err
+	}
+
+	// The rules are compiled while facts are read, and the driver starts.
+	compiled := make(chan error, 1)
+	go func() { compiled <- known.rules.Compile() }()
+	facts, took, err := gather(ctx, r.from, r.options)
+	if err != nil {
+		return nil, err
+	}
+	if err := <-compiled; err != nil {
+		return nil, problem(err)
+	}
+	judging := time.Now()
+	verdict, err := known.rules.Evaluate(ctx, facts, rules.Options{Profile: r.profile, Only: only, Skip: skip})
+	if err != nil {
+		return nil, problem(err)
+	}
+	ranking := time.Now()
+	advice := known.remedies.Rank(verdict.Findings, known.remedies.Proofs(facts.Transfers))
+	end := time.Now()
+
+	timing := report.Timing{
+		TotalMS:    report.Milliseconds(end.Sub(start)),
+		RulesMS:    report.Milliseconds(ranking.Sub(judging)),
+		RemediesMS: report.Milliseconds(end.Sub(ranking)),
+		ChecksMS:   map[string]float64{},
+	}
+	for check, d := range took {
+		timing.ChecksMS[check] = report.Milliseconds(d)
+	}
+	return report.New(report.Input{
+		Version: version, Sources: []string{sourceName(r.from)}, Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
+		Facts: facts, Verdict: *verdict, Advice: advice, Timing: timing,
+	}), nil
+}
+
+// sourceName says what was examined.
+func sourceName(from string) string {
+	if from == "" {
+		return "this machine"
+	}
+	return from
+}
+
+// knowledge is the rules and the remedies.
+type knowledge struct {
+	rules    *rules.Set
+	remedies *remedies.Set
+}
+
+// learn loads the rules and remedies, and with them those of a folder of the
+// user's.
+func learn(policy string) (knowledge, error) {
+	var k knowledge
+	var err error
+	if policy == "" {
+		if k.rules, err = rules.Load(); err != nil {
+			return k, problem(err)
+		}
+		k.remedies, err = remedies.Load()
+		return k, problem(err)
+	}
+	if k.rules, err = rules.LoadWith(policy); err != nil {
+		return k, problem(err)
+	}
+	if k.remedies, err = remedies.LoadWith(policy); err != nil {
+		return k, problem(err)
+	}
+	return k, problem(k.remedies.Check(k.rules.Rules()))
+}
+
+// problem gives the faults of rules and remedies as one line for the first of
+// them and hints for the rest.
+func problem(err error) error {
+	var all []error
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	var first *rules.Problem
+	if err == nil || !errors.As(err, &first) {
+		return err
+	}
+	var hints []string
+	if first.Hint != "" {
+		hints = append(hints, first.Hint)
+	}
+	for _, other := range all[min(1, len(all)):] {
+		hints = append(hints, "also: "+other.Error())
+	}
+	return hinted(first, hints...)
+}
+
+// expand checks that each id is a rule, and puts in place of a cause the
+// rules that name it.
+func (k knowledge) expand(ids []string) ([]string, error) {
+	var all, names []string
+	for _, id := range ids {
+		before := len(all)
+		for _, r := range k.rules.Rules() {
+			if r.ID == id || r.Cause == id {
+				all = append(all, r.ID)
+			}
+			names = append(names, r.ID)
+		}
+		if len(all) == before {
+			return nil, unknownName("rule", id, names, "gpudoctor rules list lists the rules")
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// gather reads the facts of this machine, or those of a recording.
+func gather(ctx context.Context, from string, opts checks.Options) (*checks.Facts, map[string]time.Duration, error) {
+	host, facts, err := open(from)
+	if err != nil || facts != nil {
+		return facts, nil, err
+	}
+	facts, took := checks.Gather(ctx, host, opts)
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	return facts, took, nil
+}
+
+// open returns this machine, a recorded one, or facts that were written down.
+func open(from string) (*checks.Host, *checks.Facts, error) {
+	const takes = "--from takes what gpudoctor snapshot or gpudoctor facts wrote, or example:NAME"
+	if from == "" {
+		return checks.Live(), nil, nil
+	}
+	var r io.Reader
+	if name, ok := strings.CutPrefix(from, "example:"); ok {
+		raw, err := fixtures.Example(name)
+		if err != nil {
+			return nil, nil, unknownName("example", name, fixtures.Examples(), "examples: "+strings.Join(fixtures.Examples(), ", "))
+		}
+		r = bytes.NewReader(raw)
+	} else {
+		f, err := os.Open(from)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, nil, hinted(fmt.Errorf("%s: no such file", from), takes)
+			}
+			return nil, nil, hinted(err, takes)
+		}
+		defer f.Close() //nolint:errcheck // It was only read.
+		r = f
+	}
+	host, facts, err := checks.Open(from, r)
+	switch {
+	case errors.Is(err, checks.ErrNewer):
+		return nil, nil, hinted(err, "a newer gpudoctor wrote it: update this one")
+	case err != nil:
+		return nil, nil, hinted(err, takes)
+	}
+	return host, facts, nil
+}
+
+// record makes every check of this machine and writes what was read.
+func record(ctx context.Context, w io.Writer, opts checks.Options, keepIdentifiers bool) error {
+	host, recording := checks.Live().Record()
+	checks.Gather(ctx, host, opts)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return recording.Write(w, checks.RecordOptions{Version: version, KeepNames: keepIdentifiers})
+}

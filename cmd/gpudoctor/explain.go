@@ -1,0 +1,247 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+func explainCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "explain",
+		Usage:     "explain a rule, a cause or a remedy",
+		ArgsUsage: "ID",
+		Flags:     []cli.Flag{policyFlag},
+		Action: func(c *cli.Context) error {
+			known, err := learn(c.String("policy"))
+			if err != nil {
+				return err
+			}
+			if c.Args().Len() != 1 {
+				return hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list lists the rules", "gpudoctor explain acs-redirect")
+			}
+			id := c.Args().First()
+			width := style(c.App.Writer, colorNever).Width
+			e := explanation{known: known, width: min(max(width, 40), 100)}
+			if width == 0 {
+				e.width = 100
+			}
+			if !e.explain(id) {
+				return unknownName("id", id, known.names(), "gpudoctor rules list lists the rules")
+			}
+			return toStdout(c.App.Writer, func(w io.Writer) error {
+				_, err := io.WriteString(w, e.b.String())
+				return err
+			})
+		},
+		BashComplete: func(c *cli.Context) {
+			known, err := learn("")
+			if err != nil {
+				return
+			}
+			// A shell that no longer reads wants no answer.
+			_, _ = io.WriteString(c.App.Writer, strings.Join(known.names(), "\n")+"\n")
+		},
+	}
+}
+
+// names are all ids that can be explained.
+func (k knowledge) names() []string {
+	var names []string
+	for _, r := range k.rules.Rules() {
+		names = append(names, r.ID, r.Cause)
+	}
+	for _, r := range k.remedies.Remedies() {
+		names = append(names, r.ID)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// explanation is the text about one id.
+type explanation struct {
+	known knowledge
+	width int
+	b     strings.Builder
+}
+
+// explain writes about the rules that bear the id or name it as their cause,
+// and about the remedy of that id. It reports whether there is any.
+func (e *explanation) explain(id string) bool {
+	if r, ok := e.known.rules.Rule(id); ok {
+		e.rule(r)
+	}
+	var others []rules.Rule
+	for _, r := range e.known.rules.Rules() {
+		if r.Cause == id && r.ID != id {
+			others = append(others, r)
+		}
+	}
+	if len(others) > 0 {
+		e.line("%s is the cause that these rules name:", id)
+		for _, r := range others {
+			e.part("", fmt.Sprintf("%s (%s): %s", r.ID, r.Severity, r.Title))
+		}
+	}
+	if r, ok := e.known.remedies.Remedy(id); ok {
+		e.remedy(r)
+	}
+	return e.b.Len() > 0
+}
+
+func (e *explanation) rule(r rules.Rule) {
+	e.line("%s: %s", r.ID, r.Title)
+	e.line("")
+	e.text("", r.Description)
+	e.line("")
+	e.part("severity", string(r.Severity))
+	e.part("confidence", string(r.Confidence))
+	if r.Cause != r.ID {
+		e.part("cause", r.Cause)
+	}
+	if len(r.Explains) > 0 {
+		e.part("explains", strings.Join(r.Explains, ", "))
+	}
+	for i, id := range r.Remedies {
+		label := ""
+		if i == 0 {
+			label = "remedies"
+		}
+		if remedy, ok := e.known.remedies.Remedy(id); ok {
+			id += " (" + string(remedy.Kind) + "): " + remedy.Title
+		}
+		e.part(label, id)
+	}
+	for i, l := range r.Links {
+		label := ""
+		if i == 0 {
+			label = "sources"
+		}
+		e.part(label, l.Ref)
+		if l.Description != "" {
+			e.part("", l.Description)
+		}
+	}
+	e.part("rule", r.File+", since "+r.Since)
+}
+
+func (e *explanation) remedy(r remedies.Remedy) {
+	e.line("%s: %s (%s)", r.ID, r.Title, r.Kind)
+	e.line("")
+	e.text("", r.Description)
+	e.line("")
+	e.part("costs", r.Cost)
+	e.part("takes", report.Effort(r.Needs, r.Lasts))
+	e.part("risk", r.Risk)
+	if r.Caution != "" {
+		e.part("caution", r.Caution)
+	}
+	for i, l := range report.ApplyLines(r.Apply) {
+		label := ""
+		if i == 0 {
+			label = "apply"
+		}
+		if strings.HasPrefix(l, "by hand: ") {
+			e.part(label, l)
+			continue
+		}
+		fmt.Fprintf(&e.b, "  %-12s%s\n", label, report.Printable(unfilled(l), false))
+	}
+	e.part("undo", r.Undo)
+	e.part("verify", r.Verify)
+	var cures []string
+	for _, rule := range e.known.rules.Rules() {
+		if slices.Contains(rule.Remedies, r.ID) {
+			cures = append(cures, rule.ID)
+		}
+	}
+	e.part("cures", strings.Join(cures, ", "))
+	for i, l := range r.Sources {
+		label := ""
+		if i == 0 {
+			label = "sources"
+		}
+		e.part(label, l)
+	}
+}
+
+func (e *explanation) line(format string, args ...any) {
+	e.b.WriteString(report.Printable(fmt.Sprintf(format, args...), false) + "\n")
+}
+
+// text writes a paragraph behind a margin.
+func (e *explanation) text(margin, s string) {
+	for _, l := range report.Wrap(report.Printable(s, false), e.width-len(margin)) {
+		e.b.WriteString(margin + l + "\n")
+	}
+}
+
+// part writes a label and what belongs to it.
+func (e *explanation) part(label, s string) {
+	if s == "" {
+		return
+	}
+	for _, l := range report.Wrap(report.Printable(unfilled(s), false), e.width-14) {
+		fmt.Fprintf(&e.b, "  %-12s%s\n", label, l)
+		label = ""
+	}
+}
+
+// unfilled shows the places that a finding will fill by what they will hold:
+// "{{.bridge}}" as "<bridge>".
+func unfilled(s string) string { return place.ReplaceAllString(s, "<$1>") }
+
+var place = regexp.MustCompile(`\{\{[^.}]*\.([A-Za-z_]+)[^}]*\}\}`)
+
+func rulesCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "rules",
+		Usage: "list the rules",
+		Subcommands: []*cli.Command{{
+			Name:  "list",
+			Usage: "one line for each rule",
+			Flags: []cli.Flag{policyFlag},
+			Action: func(c *cli.Context) error {
+				if err := noArguments(c); err != nil {
+					return err
+				}
+				known, err := learn(c.String("policy"))
+				if err != nil {
+					return err
+				}
+				return toStdout(c.App.Writer, func(w io.Writer) error { return listRules(w, known.rules.Rules()) })
+			},
+		}},
+	}
+}
+
+// listRules writes a table of the rules.
+func listRules(w io.Writer, all []rules.Rule) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var b strings.Builder
+	b.WriteString("RULE\tSEVERITY\tPROFILES\tTITLE\n")
+	for _, r := range all {
+		profiles := "all"
+		if len(r.Profiles) > 0 {
+			var names []string
+			for _, p := range r.Profiles {
+				names = append(names, string(p))
+			}
+			profiles = strings.Join(names, ",")
+		}
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, profiles, report.Printable(r.Title, false))
+	}
+	if _, err := io.WriteString(t, b.String()); err != nil {
+		return err
+	}
+	return t.Flush()
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+func factsCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "facts",
+		Usage: "print what was read, as JSON, without judging it",
+		Description: `The document is what rules see; gpudoctor check --from takes it. Host names,
+serial numbers, UUIDs, MAC and IP addresses are replaced by stand-ins.`,
+		Flags: []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, keepFlag, quietFlag},
+		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			from, opts, err := readSource(c)
+			if err != nil {
+				return err
+			}
+			p := newProgress(c.Bool("quiet"))
+			defer p.done()
+			opts.Progress = p.step
+			facts, _, err := gather(c.Context, from, opts)
+			if err != nil {
+				return err
+			}
+			p.done()
+			if !c.Bool(keepFlag.Name) {
+				facts = facts.Redact()
+			}
+			return toStdout(c.App.Writer, func(w io.Writer) error { return checks.WriteFacts(w, facts) })
+		},
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+func probeCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "probe",
+		Usage: "move data between GPUs and say what became of it",
+		Subcommands: []*cli.Command{{
+			Name:  "p2p",
+			Usage: "between every ordered pair of GPUs of this machine",
+			Description: `exit code: 0 every path carries data correctly at the speed of its links;
+1 some path does not; 2 an error; 3 nothing could be tried`,
+			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, formatFlag, colorFlag, quietFlag},
+			Action: probeP2P,
+		}},
+	}
+}
+
+func probeP2P(c *cli.Context) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	from, opts, err := readSource(c)
+	if err != nil {
+		return err
+	}
+	all, err := outputs(nil, c.String("format"), true)
+	if err != nil {
+		return err
+	}
+	s, err := readStyle(c)
+	if err != nil {
+		return err
+	}
+	p := newProgress(s.Quiet)
+	defer p.done()
+	opts.Progress = p.step
+	facts, took, err := gather(c.Context, from, opts)
+	if err != nil {
+		return err
+	}
+	p.done()
+	d := report.New(report.Input{
+		Version: version, Sources: []string{sourceName(from)}, Profile: rules.Training, FailOn: report.Never, Facts: facts,
+		Timing: report.Timing{TotalMS: report.Milliseconds(took["transfers"])},
+	})
+	code := report.TransfersExitCode(d)
+	if s.Quiet && code == exitOK {
+		return nil
+	}
+	s.Verbose, s.Quiet = true, false
+	if err := toStdout(c.App.Writer, func(w io.Writer) error { return all[0].format.WriteTransfers(w, d, s) }); err != nil {
+		return err
+	}
+	return verdict(code)
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+func TestMain(m *testing.M) {
+	checks.ChildMain() // The program under test is this binary.
+	testscript.Main(m, map[string]func(){"gpudoctor": main})
+}
+
+// TestScripts runs the program as a person does.
+func TestScripts(t *testing.T) {
+	policy, err := filepath.Abs(filepath.Join("testdata", "policy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := filepath.Abs(filepath.Join("..", "..", "docs", "report.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, "POLICY="+policy, "LANG=C.UTF-8")
+			for _, severity := range []string{"critical", "high", "medium", "low", "info"} {
+				f := eightGPUs()
+				f.Env.Variables = []checks.Variable{{Name: "NCCL_TEST_GATE", Value: severity, Source: "environment", Effective: true}}
+				if err := writeFacts(filepath.Join(e.WorkDir, severity+".json"), f); err != nil {
+					return err
+				}
+			}
+			untried := eightGPUs()
+			untried.Transfers = nil
+			untried.Unknown = []checks.Unknown{{Section: "transfers", Reason: "the probe was not asked for"}}
+			none := eightGPUs()
+			none.GPUs.Devices, none.Transfers = nil, nil
+			for name, f := range map[string]*checks.Facts{"healthy.json": eightGPUs(), "untried.json": untried, "no-gpu.json": none} {
+				if err := writeFacts(filepath.Join(e.WorkDir, name), f); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			// follows-schema FILE: a report keeps the published contract.
+			"follows-schema": func(ts *testscript.TestScript, _ bool, args []string) {
+				s, err := validator.NewCompiler().Compile(schema)
+				ts.Check(err)
+				v, err := validator.UnmarshalJSON(strings.NewReader(ts.ReadFile(args[0])))
+				ts.Check(err)
+				ts.Check(s.Validate(v))
+			},
+		},
+	})
+}
+
+// exits is "exits CODE PROGRAM ARGUMENTS...": the program must end with that
+// code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%s ended with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+func writeFacts(file string, f *checks.Facts) error {
+	raw, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, raw, 0o666)
+}
+
+// eightGPUs is the facts of a healthy machine with eight GPUs on NVSwitches.
+func eightGPUs() *checks.Facts {
+	address := func(i int) string { return fmt.Sprintf("0000:00:%02x.0", 6+i) }
+	f := &checks.Facts{
+		Schema:    checks.FactsSchema,
+		Host:      &checks.HostFacts{Kernel: "6.8.0", Arch: "amd64"},
+		PCI:       &checks.PCIFacts{Devices: []checks.PCIDevice{}},
+		GPUs:      &checks.GPUFacts{NVML: "ok", Driver: checks.GPUDriver{Version: "580.159.04"}},
+		Links:     &checks.LinkFacts{},
+		Container: &checks.ContainerFacts{},
+		Env:       &checks.EnvFacts{Variables: []checks.Variable{}},
+		Libraries: &checks.LibraryFacts{Files: []checks.Library{}},
+		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK},
+	}
+	for i := range 8 {
+		f.GPUs.Devices = append(f.GPUs.Devices, checks.GPU{Address: address(i), Vendor: "nvidia", Name: "NVIDIA H200", Index: new(i), NVLinks: []checks.NVLink{}, Processes: []checks.GPUProcess{}})
+		f.Transfers.Devices = append(f.Transfers.Devices, probe.Device{Ordinal: i, Address: address(i), Name: "NVIDIA H200", Outcome: probe.OK})
+		for j := range 8 {
+			if i < j {
+				f.Links.Pairs = append(f.Links.Pairs, checks.Pair{A: address(i), B: address(j), Kind: "gpu-gpu", Bridges: []string{}, NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450})
+			}
+			if i != j {
+				f.Transfers.Peers = append(f.Transfers.Peers, probe.Peer{Source: address(i), Destination: address(j), Access: new(true)})
+				f.Transfers.Transfers = append(f.Transfers.Transfers, probe.Transfer{
+					Test: probe.TestCopy, Source: address(i), Destination: address(j), Outcome: probe.OK, GBps: new(395.5), ExpectedGBps: new(450.0), Verified: "gpu",
+				})
+			}
+		}
+	}
+	return f
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/urfave/cli/v2"
+)
+
+func snapshotCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "snapshot",
+		Usage: "record this machine, to be examined elsewhere",
+		Description: `Makes every check and keeps what was read. Host names, serial numbers, UUIDs,
+MAC and IP addresses are replaced by stand-ins, the same thing by the same one.
+gpudoctor check --from FILE then gives the same findings on any machine.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: the file to write, NAME.txtar; - for standard output"},
+			keepFlag,
+			probeFlag,
+			busyFlag,
+			waitFlag,
+			quietFlag,
+		},
+		Action: snapshot,
+	}
+}
+
+func snapshot(c *cli.Context) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	file := c.String("output")
+	switch {
+	case file == "":
+		return hinted(errors.New("snapshot needs -o FILE"), "gpudoctor snapshot -o host.txtar")
+	case file != "-":
+		if err := writable(file); err != nil {
+			return err
+		}
+	}
+	_, opts, err := readSource(c)
+	if err != nil {
+		return err
+	}
+	p := newProgress(c.Bool("quiet"))
+	defer p.done()
+	var recording bytes.Buffer
+	opts.Progress = p.step
+	if err := record(c.Context, &recording, opts, c.Bool(keepFlag.Name)); err != nil {
+		return err
+	}
+	p.done()
+	write := func(w io.Writer) error {
+		_, err := w.Write(recording.Bytes())
+		return err
+	}
+	if file == "-" {
+		return toStdout(c.App.Writer, write)
+	}
+	if err := writeFile(file, write); err != nil {
+		return err
+	}
+	if !c.Bool("quiet") {
+		kept := "names, serial numbers and addresses replaced"
+		if c.Bool(keepFlag.Name) {
+			kept = "with names, serial numbers and addresses"
+		}
+		tell("gpudoctor: wrote %s, %d KiB, %s", file, (recording.Len()+1023)/1024, kept)
+		tell("hint: gpudoctor check --from %s", file)
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package report
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/remedies"
+)
+
+// instruction is one way, or a part of one, to apply a remedy.
+type instruction struct {
+	// where says what the lines are for; empty for a shell.
+	where string
+	// language names them for a fenced block of Markdown.
+	language string
+	lines    []string
+}
+
+// byHand is the instruction for a person.
+const byHand = "by hand"
+
+// instructions turns a remedy's machine-readable form into lines. Those of
+// primary are to be carried out; those of others say the same, or what is
+// left to do, for a container runtime or a scheduler.
+func instructions(a remedies.Apply) (primary, others []instruction) {
+	var shell []string
+	for _, name := range slices.Sorted(maps.Keys(a.Environment)) {
+		shell = append(shell, "export "+quote(name)+"="+quote(a.Environment[name]))
+	}
+	for _, name := range a.Unset {
+		shell = append(shell, "unset "+quote(name))
+	}
+	shell = append(shell, a.Commands...)
+	for _, name := range slices.Sorted(maps.Keys(a.Sysctl)) {
+		shell = append(shell, "sysctl -w "+quote(name+"="+a.Sysctl[name]))
+	}
+	all := []instruction{
+		{"", "sh", shell},
+		{"kernel command line", "text", join(a.KernelCommandLine)},
+		{"modprobe.d", "text", a.Modprobe},
+		{"docker run", "text", join(a.Docker)},
+		{"Slurm", "text", a.Slurm},
+		{"Kubernetes", "yaml", block(a.Kubernetes)},
+		{byHand, "", a.Steps},
+	}
+	all = slices.DeleteFunc(all, func(i instruction) bool { return len(i.lines) == 0 })
+	const elsewhere = "docker run Slurm Kubernetes"
+	for _, i := range all {
+		if len(primary) == 0 || i.where == "" || !strings.Contains(elsewhere, i.where) {
+			primary = append(primary, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return primary, others
+}
+
+// join puts words that belong on one line there.
+func join(words []string) []string {
+	if len(words) == 0 {
+		return nil
+	}
+	return []string{strings.Join(words, " ")}
+}
+
+// block splits a text into its lines.
+func block(text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(text, "\n"), "\n")
+}
+
+// bare matches what a POSIX shell takes as one word without quotes.
+var bare = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
+
+// quote makes one word for a POSIX shell.
+func quote(word string) string {
+	if bare.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// ApplyLines are the lines by which a remedy is applied, each way of it.
+func ApplyLines(a remedies.Apply) []string {
+	primary, others := instructions(a)
+	var lines []string
+	for _, i := range append(primary, others...) {
+		where := ""
+		if i.where != "" {
+			where = i.where + ": "
+		}
+		for _, l := range i.lines {
+			lines = append(lines, where+l)
+			if i.language == "yaml" {
+				where = strings.Repeat(" ", len(where))
+			}
+		}
+	}
+	return lines
+}
+
+// Effort says in words what applying a remedy takes and how long it lasts.
+func Effort(needs []remedies.Need, lasts string) string {
+	words := map[remedies.Need]string{
+		remedies.NeedJobRestart:       "restart of the job",
+		remedies.NeedContainerRestart: "restart of the container",
+		remedies.NeedImageRebuild:     "a new image",
+		remedies.NeedRoot:             "root",
+		remedies.NeedDriverReload:     "reload of the driver",
+		remedies.NeedReboot:           "reboot",
+		remedies.NeedBIOS:             "BIOS setup",
+		remedies.NeedHands:            "hands on the machine",
+	}
+	var parts []string
+	if !slices.Contains(needs, remedies.NeedRoot) {
+		parts = append(parts, "no root")
+	}
+	for _, n := range needs {
+		if n == remedies.NeedJobRestart && lasts == "job" {
+			continue // It says the same twice.
+		}
+		if w := words[n]; w != "" {
+			parts = append(parts, w)
+		} else {
+			parts = append(parts, string(n))
+		}
+	}
+	switch lasts {
+	case "job":
+		parts = append(parts, "this job only")
+	case "boot":
+		parts = append(parts, "until the next boot")
+	case "forever":
+		parts = append(parts, "lasting")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// proof says in words what was measured here of a remedy.
+func proof(p *remedies.Proof) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Outcome == "proven":
+		return "proven here (" + p.Detail + ")"
+	default:
+		return "does not help here (" + p.Detail + ")"
+	}
+}

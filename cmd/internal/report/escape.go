@@ -1,0 +1,42 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxField bounds how much of one string from the machine is printed, in
+// characters; JSON holds the whole of it.
+const maxField = 2000
+
+// Printable makes a string safe to show on a terminal: control characters
+// (and so every escape sequence), marks that turn the direction of writing,
+// characters without width and bytes that are no UTF-8 stand as escapes, and
+// line breaks as blanks. With ascii, so does all that is not ASCII.
+func Printable(s string, ascii bool) string {
+	var b strings.Builder
+	n := 0
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case n == maxField:
+			b.WriteString("...")
+			return b.String()
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\n' || r == '\t' || r == '\r':
+			b.WriteByte(' ')
+		case r < utf8.RuneSelf && !strconv.IsPrint(r):
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case !strconv.IsPrint(r) || ascii && r >= utf8.RuneSelf:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		default:
+			b.WriteRune(r)
+		}
+		n++
+		i += size
+	}
+	return b.String()
+}

@@ -1,0 +1,242 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// newHost describes the machine in short.
+func newHost(f *checks.Facts) Host {
+	h := Host{GPUs: gpusOf(f), looked: looked(f)}
+	if f.Host != nil {
+		h.Hostname = f.Host.Hostname
+		h.Kernel = f.Host.Kernel
+		h.Arch = f.Host.Arch
+		h.Distribution = f.Host.Distribution
+		if v := f.Host.Virtualization; v != nil {
+			h.Virtualization = v.Kind
+		}
+		if f.Host.CPU != nil {
+			h.CPU = f.Host.CPU.Model
+		}
+	}
+	if c := f.Container; c != nil && c.Inside != nil {
+		h.Container = "none"
+		if *c.Inside {
+			h.Container = cmp.Or(c.Runtime, "other")
+		}
+	}
+	if f.GPUs != nil {
+		h.Driver = cmp.Or(f.GPUs.Driver.KernelVersion, f.GPUs.Driver.Version)
+		h.CUDA = f.GPUs.Driver.CUDAVersion
+	}
+	h.parts = summarize(f, h)
+	h.Summary = strings.Join(h.parts, ", ")
+	return h
+}
+
+// gpusOf lists the GPUs that any of the sections shows, by PCI address.
+func gpusOf(f *checks.Facts) []GPU {
+	gpus := []GPU{}
+	switch {
+	case f.GPUs != nil:
+		for _, g := range f.GPUs.Devices {
+			gpus = append(gpus, GPU{Address: g.Address, Index: g.Index, Name: cmp.Or(g.Name, modelOf(f, g.Address), g.Vendor+" GPU"), MemoryBytes: g.MemoryBytes})
+		}
+	case f.Transfers != nil && len(f.Transfers.Devices) > 0:
+		for _, d := range f.Transfers.Devices {
+			gpus = append(gpus, GPU{Address: d.Address, Name: d.Name, MemoryBytes: d.MemoryBytes})
+		}
+	case f.PCI != nil:
+		for _, d := range f.PCI.Devices {
+			// The vendors whose GPUs the doctor knows; a display adapter of a
+			// server's management controller is no GPU.
+			name := map[string]string{"0x10de": "NVIDIA GPU", "0x1002": "AMD GPU"}[d.Vendor]
+			if d.Kind == "gpu" && name != "" {
+				gpus = append(gpus, GPU{Address: d.Address, Name: name})
+			}
+		}
+	}
+	slices.SortFunc(gpus, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
+	return gpus
+}
+
+// modelOf finds a GPU's model where the management library does not tell it:
+// with the kernel driver, or with the probe.
+func modelOf(f *checks.Facts, address string) string {
+	if f.Container != nil {
+		for _, d := range f.Container.DriverDevices {
+			if d.Address == address && d.Model != "" {
+				return d.Model
+			}
+		}
+	}
+	if f.Transfers != nil {
+		for _, d := range f.Transfers.Devices {
+			if d.Address == address {
+				return d.Name
+			}
+		}
+	}
+	return ""
+}
+
+// summarize gives the parts of the machine in one line.
+func summarize(f *checks.Facts, h Host) []string {
+	var parts []string
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if len(h.GPUs) == 0 {
+		if h.looked {
+			parts = append(parts, "no GPU")
+		} else {
+			parts = append(parts, "GPUs not known")
+		}
+		add(h.CPU)
+		add(h.Distribution)
+		if h.Kernel != "" {
+			parts = append(parts, "kernel "+h.Kernel)
+		}
+	} else {
+		parts = append(parts, models(h.GPUs)...)
+		if len(h.GPUs) > 1 && f.Links != nil {
+			parts = append(parts, joined(f)...)
+		}
+		if h.Driver != "" {
+			parts = append(parts, "driver "+h.Driver)
+		}
+	}
+	if v := f.Host; v != nil && v.Virtualization != nil && v.Virtualization.Guest {
+		parts = append(parts, "virtual machine")
+	}
+	switch h.Container {
+	case "", "none":
+	case "other":
+		parts = append(parts, "container")
+	default:
+		parts = append(parts, h.Container+" container")
+	}
+	return parts
+}
+
+// models counts the GPUs by model, in order of first appearance.
+func models(gpus []GPU) []string {
+	var names []string
+	counts := map[string]int{}
+	for _, g := range gpus {
+		if counts[g.Name] == 0 {
+			names = append(names, g.Name)
+		}
+		counts[g.Name]++
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d x %s", counts[name], name)
+	}
+	return names
+}
+
+// joined says how the GPUs are joined to each other.
+func joined(f *checks.Facts) []string {
+	var pairs []checks.Pair
+	for _, p := range f.Links.Pairs {
+		if p.Kind == "gpu-gpu" {
+			pairs = append(pairs, p)
+		}
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	linked, least := 0, 0
+	for _, p := range pairs {
+		if p.NVLinks != nil && *p.NVLinks > 0 {
+			if linked == 0 || *p.NVLinks < least {
+				least = *p.NVLinks
+			}
+			linked++
+		}
+	}
+	name := "NVLink"
+	if v := nvlinkVersion(f); v > 0 {
+		name = fmt.Sprintf("NVLink %d", v)
+	}
+	switch {
+	case linked == len(pairs) && least == 1:
+		return []string{name + " all to all (1 link)"}
+	case linked == len(pairs):
+		return []string{fmt.Sprintf("%s all to all (%d links)", name, least)}
+	case linked > 0:
+		return []string{fmt.Sprintf("%s between %d of %d pairs", name, linked, len(pairs))}
+	}
+	return pcie(f, pairs)
+}
+
+// nvlinkVersion is the generation of the GPUs' NVLinks, 0 when not known.
+func nvlinkVersion(f *checks.Facts) int {
+	if f.GPUs == nil {
+		return 0
+	}
+	for _, g := range f.GPUs.Devices {
+		for _, l := range g.NVLinks {
+			if l.Active && l.Version > 0 {
+				return l.Version
+			}
+		}
+	}
+	return 0
+}
+
+// pcie describes GPUs that are joined by PCIe alone.
+func pcie(f *checks.Facts, pairs []checks.Pair) []string {
+	var parts []string
+	if link := pcieLink(f); link != "" {
+		parts = append(parts, link)
+	}
+	if f.Links.VirtualTopology != nil && *f.Links.VirtualTopology {
+		return append(parts, "PCIe paths hidden")
+	}
+	// The words of nvidia-smi's legend for the path types (nvidia-smi topo -m).
+	words := map[string]string{
+		"PIX": "under one PCIe switch", "PXB": "across PCIe switches", "PHB": "across root ports of one CPU",
+		"NODE": "across host bridges of one NUMA node", "SYS": "across NUMA nodes",
+	}
+	path := pairs[0].Path
+	for _, p := range pairs {
+		if p.Path != path {
+			return append(parts, "mixed PCIe paths")
+		}
+	}
+	if w := words[path]; w != "" {
+		parts = append(parts, w)
+	}
+	return parts
+}
+
+// pcieLink is the least of the GPUs' links at their best: "PCIe 5.0 x16".
+func pcieLink(f *checks.Facts) string {
+	generation, width := 0, 0
+	if f.GPUs == nil {
+		return ""
+	}
+	for _, g := range f.GPUs.Devices {
+		if g.PCIe == nil || g.PCIe.MaxGeneration == 0 || g.PCIe.MaxWidth == 0 {
+			return ""
+		}
+		if generation == 0 || g.PCIe.MaxGeneration < generation {
+			generation = g.PCIe.MaxGeneration
+		}
+		if width == 0 || g.PCIe.MaxWidth < width {
+			width = g.PCIe.MaxWidth
+		}
+	}
+	if generation == 0 {
+		return ""
+	}
+	return fmt.Sprintf("PCIe %d.0 x%d", generation, width)
+}

@@ -1,0 +1,308 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/remedies"
+)
+
+// markdown writes a report for a ticket.
+type markdown struct {
+	b *bytes.Buffer
+	d *Document
+}
+
+// writeMarkdown writes a report in GitHub's Markdown
+// (https://github.github.com/gfm/), which other trackers read as well.
+func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
+	m := &markdown{b: b, d: d}
+	m.summary()
+	m.matrix()
+	for i, g := range groups(d.Findings) {
+		m.finding(i+1, g)
+	}
+	m.advice()
+	m.rest()
+}
+
+// put writes a line.
+func (m *markdown) put(format string, args ...any) {
+	fmt.Fprintf(m.b, format+"\n", args...)
+}
+
+// summary writes the verdict and the machine.
+func (m *markdown) summary() {
+	d := m.d
+	title := map[State]string{
+		Healthy: "healthy", NoGPU: "no GPU", Unproven: "no fault found, not proven healthy", Findings: tally(d.Verdict.Counts),
+	}[d.Verdict.State]
+	m.put("## gpudoctor: %s\n", title)
+	_, said := transfersLine(d, newPaths(d))
+	m.put("| | |\n| --- | --- |")
+	row := func(name, value string) {
+		if value != "" {
+			m.put("| %s | %s |", name, inline(value))
+		}
+	}
+	row("machine", d.Host.Summary)
+	row("host", d.Host.Hostname)
+	row("system", strings.Join(slices.DeleteFunc([]string{d.Host.Distribution, d.Host.Kernel, d.Host.Arch}, func(s string) bool { return s == "" }), ", "))
+	row("processor", d.Host.CPU)
+	row("transfers", said)
+	row("measured", strings.Join(figures(d), "; "))
+	row("examined", strings.Join(d.Sources, ", "))
+	row("exit", fmt.Sprintf("%d: %s", d.Verdict.ExitCode, d.Verdict.Reason))
+	row("rules", fmt.Sprintf("%d passed, %d could not be judged, %d do not apply", len(d.Passed), len(d.Skipped), len(d.NotApplicable)))
+	row("gpudoctor", d.Version+", profile "+string(d.Profile))
+	m.put("")
+}
+
+// matrix writes the table of transfers.
+func (m *markdown) matrix() {
+	t := newMatrix(m.d, newPaths(m.d))
+	if len(t.devices) < 2 {
+		return
+	}
+	if len(t.devices) > smallMachine {
+		m.put("<details><summary>Transfers between the GPUs, %s</summary>\n", t.title)
+	} else {
+		m.put("Transfers between the GPUs, %s:\n", t.title)
+	}
+	head, rule := "| |", "| --- |"
+	for _, l := range t.labels {
+		head += " " + inline(l) + " |"
+		rule += " ---: |"
+	}
+	m.put("%s\n%s", head, rule)
+	for i, device := range t.devices {
+		row := []string{inline(t.labels[i]) + " " + cell(device)}
+		for j, c := range t.cells[i] {
+			if badness[t.marks[i][j]] > badness["ok"] {
+				c = "**" + inline(c) + "**"
+			} else {
+				c = inline(c)
+			}
+			row = append(row, c)
+		}
+		m.put("| %s |", strings.Join(row, " | "))
+	}
+	if t.legend != "" {
+		m.put("\n%s", inline(t.legend))
+	}
+	if len(t.devices) > smallMachine {
+		m.put("\n</details>")
+	}
+	m.put("")
+}
+
+// finding writes findings that are alike, with their evidence.
+func (m *markdown) finding(number int, g group) {
+	m.put("### %d. %s: %s\n", number, g.Severity, inline(g.Title))
+	m.put("%s, %s; %s\n", code(g.Rule), g.Confidence, m.codes(g.subjects))
+	messages := g.messages()
+	for _, text := range messages {
+		if len(messages) > 1 {
+			m.put("- %s", inline(text))
+		} else {
+			m.put("%s", inline(text))
+		}
+	}
+	m.put("")
+	for _, e := range g.explained() {
+		m.put("Explains %s: %s\n", code(e.Rule), m.codes(e.subjects))
+	}
+	rows := 0
+	for _, f := range g.findings {
+		for _, e := range f.Evidence {
+			if rows == 0 {
+				m.put("| fact | value | source |\n| --- | --- | --- |")
+			}
+			m.put("| %s | %s | %s |", cell(e.Fact), cell(valueOf(e.Value)), inline(e.Source))
+			rows++
+		}
+	}
+	if rows > 0 {
+		m.put("")
+	}
+}
+
+// codes lists names as code.
+func (m *markdown) codes(names []string) string {
+	shown := make([]string, len(names))
+	for i, n := range names {
+		shown[i] = code(n)
+	}
+	return strings.Join(shown, ", ")
+}
+
+// advice writes every remedy in order of rank.
+func (m *markdown) advice() {
+	if len(m.d.Advice) == 0 {
+		return
+	}
+	m.put("## What to do\n")
+	for i, a := range m.d.Advice {
+		label := "fix"
+		if a.Kind == remedies.Workaround {
+			label = "now"
+		}
+		m.put("### %d. %s: %s\n", i+1, label, inline(a.Title))
+		m.put("%s: %s. %s\n", code(a.Remedy), inline(Effort(a.Needs, a.Lasts)), inline(a.Description))
+		var cures []string
+		for _, c := range a.Cures {
+			cures = append(cures, code(c.Rule)+" ("+code(c.Subject)+")")
+		}
+		if len(cures) > 0 {
+			m.put("Cures %s. Why here: %s\n", strings.Join(cures, ", "), inline(a.Why))
+		}
+		if p := proof(a.Proof); p != "" {
+			m.put("**%s**\n", inline(p))
+		}
+		if a.Cost != "" {
+			m.put("Costs: %s\n", inline(a.Cost))
+		}
+		if a.Caution != "" {
+			m.put("**Caution:** %s\n", inline(a.Caution))
+		}
+		primary, others := instructions(a.Apply)
+		for _, i := range append(primary, others...) {
+			m.instruction(i)
+		}
+		m.told("Undo", a.Undo)
+		m.told("Verify", a.Verify)
+		for _, l := range a.Links {
+			m.put("- %s", link(l))
+		}
+		if len(a.Links) > 0 {
+			m.put("")
+		}
+	}
+}
+
+// told writes a remark; one of several lines, or one that is a command, is
+// fenced.
+func (m *markdown) told(label, text string) {
+	if text == "" {
+		return
+	}
+	if first, _, _ := strings.Cut(text, " "); strings.Contains(text, "\n") || first == "gpudoctor" || first == "unset" {
+		m.put("%s:\n", label)
+		m.fenced("sh", block(text))
+		return
+	}
+	m.put("%s: %s\n", label, inline(text))
+}
+
+// instruction writes what to type, or the steps that a person takes.
+func (m *markdown) instruction(i instruction) {
+	if i.language == "" {
+		for n, l := range i.lines {
+			m.put("%d. %s", n+1, inline(l))
+		}
+		m.put("")
+		return
+	}
+	if i.where != "" {
+		m.put("%s:\n", i.where)
+	}
+	m.fenced(i.language, i.lines)
+}
+
+// fenced writes lines as they are, in a fence that none of them can close.
+func (m *markdown) fenced(language string, lines []string) {
+	fence := "```"
+	for _, l := range lines {
+		for strings.Contains(l, fence) {
+			fence += "`"
+		}
+	}
+	m.put("%s%s", fence, language)
+	for _, l := range lines {
+		m.put("%s", Printable(l, false))
+	}
+	m.put("%s\n", fence)
+}
+
+// rest writes what was not judged, folded.
+func (m *markdown) rest() {
+	if n := len(m.d.Skipped); n > 0 {
+		m.put("<details><summary>%s not be judged</summary>\n", could(n, "rule"))
+		m.put("| rule | lacks |\n| --- | --- |")
+		for _, s := range m.d.Skipped {
+			m.put("| %s | %s |", cell(s.Rule), inline(strings.Join(s.Missing, "; ")))
+		}
+		m.put("\n</details>\n")
+	}
+	if n := len(m.d.Unknown); n > 0 {
+		m.put("<details><summary>%s not be read</summary>\n", could(n, "fact"))
+		m.put("| fact | reason | what would help |\n| --- | --- | --- |")
+		for _, u := range m.d.Unknown {
+			m.put("| %s | %s | %s |", cell(strings.TrimSuffix(u.Section+"."+u.Fact, ".")), inline(u.Reason), inline(u.Hint))
+		}
+		m.put("\n</details>\n")
+	}
+	if len(m.d.NotApplicable) > 0 {
+		m.put("<details><summary>%d rules have nothing to judge here</summary>\n", len(m.d.NotApplicable))
+		m.put("| rule | because |\n| --- | --- |")
+		for _, id := range slices.Sorted(maps.Keys(m.d.NotApplicable)) {
+			m.put("| %s | %s |", cell(id), inline(m.d.NotApplicable[id]))
+		}
+		m.put("\n</details>\n")
+	}
+	if len(m.d.Passed) > 0 {
+		m.put("<details><summary>%d rules passed</summary>\n", len(m.d.Passed))
+		m.put("%s\n\n</details>", m.codes(m.d.Passed))
+	}
+}
+
+// could counts things that could not be had: "3 rules could".
+func could(n int, thing string) string { return fmt.Sprintf("%s could", plural(n, thing)) }
+
+// inline makes a string from the machine safe inside a line or a table cell
+// of Markdown: nothing of it is taken for markup, HTML, a link or a mention.
+func inline(s string) string {
+	return inlineReplacer.Replace(Printable(s, false))
+}
+
+// inlineReplacer escapes the punctuation that Markdown gives a meaning inside
+// a line. An empty HTML comment keeps trackers from making a link or a
+// mention of what stands around it.
+var inlineReplacer = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`, `~`, `\~`, `|`, `\|`, `#`, `\#`,
+	`<`, `&lt;`, `>`, `&gt;`, `&`, `&amp;`, `@`, `@<!-- -->`, `://`, `:<!-- -->//`,
+)
+
+// link writes the address of a source so that it can be followed; anything
+// else that stands in its place is no more than text.
+func link(s string) string {
+	if address.MatchString(s) {
+		return "<" + s + ">"
+	}
+	return inline(s)
+}
+
+var address = regexp.MustCompile(`^https?://[A-Za-z0-9._~/?#=&%+:,;()-]+$`)
+
+// cell is code for a table, whose columns a bar would end even there.
+func cell(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
+
+// code writes a string as code on one line.
+func code(s string) string {
+	s = Printable(s, false)
+	if s == "" {
+		return ""
+	}
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return fence + s + fence
+}

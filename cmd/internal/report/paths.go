@@ -1,0 +1,437 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// path is one ordered pair of GPUs and what became of the transfers on it.
+type path struct {
+	source, destination string
+	// outcome is the worst of all its tests; decided is the transfer that
+	// gave it, nil where none was made.
+	outcome probe.Outcome
+	decided *probe.Transfer
+	// plain is the test that every mode of the probe makes.
+	plain *probe.Transfer
+}
+
+// String names the path as findings do.
+func (p path) String() string { return p.source + " -> " + p.destination }
+
+// paths are all ordered pairs of GPUs, by source and destination.
+type paths []path
+
+// badness orders outcomes, the worst with the highest number.
+var badness = map[probe.Outcome]int{
+	probe.Corrupt: 6, probe.Hang: 5, probe.Error: 4, probe.Slow: 3, probe.OK: 2, probe.Unknown: 1, probe.Unsupported: 0,
+}
+
+// reaching are the tests that cross from one GPU to another. A test beyond
+// the plain copy may be missing or unsupported without harm to the path.
+var reaching = []string{
+	probe.TestCopy, probe.TestCopyRead, probe.TestStore, probe.TestLoad, probe.TestBidirectional,
+	probe.TestAllAtOnce, probe.TestHandshake, probe.TestLatency, probe.TestInterprocess,
+}
+
+// newPaths gathers what the probe says of each ordered pair.
+func newPaths(d *Document) paths {
+	if d.Transfers == nil {
+		return nil
+	}
+	type key struct{ source, destination string }
+	found := map[key]*path{}
+	at := func(source, destination string) *path {
+		k := key{source, destination}
+		if found[k] == nil {
+			found[k] = &path{source: source, destination: destination, outcome: probe.Unknown}
+		}
+		return found[k]
+	}
+	for _, p := range d.Transfers.Peers {
+		at(p.Source, p.Destination)
+	}
+	for i := range d.Transfers.Transfers {
+		t := &d.Transfers.Transfers[i]
+		if t.Test == probe.TestCopy {
+			p := at(t.Source, t.Destination)
+			p.plain, p.decided, p.outcome = t, t, t.Outcome
+		}
+	}
+	for i := range d.Transfers.Transfers {
+		t := &d.Transfers.Transfers[i]
+		if t.Test == probe.TestCopy || !slices.Contains(reaching, t.Test) {
+			continue
+		}
+		p := at(t.Source, t.Destination)
+		if badness[t.Outcome] > badness[probe.OK] && badness[t.Outcome] > badness[p.outcome] {
+			p.decided, p.outcome = t, t.Outcome
+		}
+	}
+	all := make(paths, 0, len(found))
+	for _, p := range found {
+		all = append(all, *p)
+	}
+	slices.SortFunc(all, func(a, b path) int {
+		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.destination, b.destination))
+	})
+	return all
+}
+
+// with returns the paths of one outcome.
+func (all paths) with(o probe.Outcome) paths {
+	var some paths
+	for _, p := range all {
+		if p.outcome == o {
+			some = append(some, p)
+		}
+	}
+	return some
+}
+
+// wrong reports whether data does not arrive on some path.
+func (all paths) wrong() bool {
+	return slices.ContainsFunc(all, func(p path) bool { return badness[p.outcome] > badness[probe.Slow] })
+}
+
+// deciding are the transfers that gave the paths their outcome.
+func (all paths) deciding() []*probe.Transfer {
+	var ts []*probe.Transfer
+	for _, p := range all {
+		if p.decided != nil {
+			ts = append(ts, p.decided)
+		}
+	}
+	return ts
+}
+
+// speed describes the rates of transfers, with what their links could carry:
+// "395 to 396 GB/s (88 % of 450)". It is empty where nothing was measured.
+func speed(ts []*probe.Transfer) string {
+	rates, fractions, expected := span{}, span{}, span{}
+	for _, t := range ts {
+		if t.GBps == nil {
+			continue
+		}
+		rates.add(*t.GBps)
+		if t.ExpectedGBps != nil && *t.ExpectedGBps > 0 {
+			expected.add(*t.ExpectedGBps)
+			fractions.add(100 * *t.GBps / *t.ExpectedGBps)
+		}
+	}
+	if rates.n == 0 {
+		return ""
+	}
+	s := rates.text(rate) + " GB/s"
+	switch {
+	case fractions.n < rates.n:
+	case rate(expected.least) == rate(expected.most):
+		s += fmt.Sprintf(" (%s %% of %s)", fractions.text(percent), rate(expected.least))
+	default:
+		s += fmt.Sprintf(" (%s %% of what the links carry)", fractions.text(percent))
+	}
+	return s
+}
+
+// span is the least and the most of several numbers.
+type span struct {
+	least, most float64
+	n           int
+}
+
+func (s *span) add(v float64) {
+	if s.n == 0 || v < s.least {
+		s.least = v
+	}
+	if s.n == 0 || v > s.most {
+		s.most = v
+	}
+	s.n++
+}
+
+// text is "2 to 3", or "2" where both ends read alike.
+func (s span) text(format func(float64) string) string {
+	least, most := format(s.least), format(s.most)
+	if least == most {
+		return least
+	}
+	return least + " to " + most
+}
+
+// rate writes a rate with as many digits as mean something.
+func rate(v float64) string {
+	switch {
+	case math.Abs(v) >= 99.95:
+		return fmt.Sprintf("%.0f", v)
+	case math.Abs(v) >= 0.095 || v == 0:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.2g", v)
+	}
+}
+
+func percent(v float64) string {
+	if v > 0 && v < 0.5 {
+		return "<1"
+	}
+	return fmt.Sprintf("%.0f", v)
+}
+
+// status is how a line of the report begins.
+type status string
+
+// The statuses.
+const (
+	statusOK   status = "ok"
+	statusSlow status = "slow"
+	statusFail status = "FAIL"
+	statusNone status = "--"
+	statusOpen status = "??"
+)
+
+// transfersLine says in one sentence what became of the transfers.
+func transfersLine(d *Document, all paths) (status, string) {
+	t := d.Transfers
+	switch {
+	case len(d.Host.GPUs) == 0 && (t == nil || len(t.Devices) == 0):
+		return noGPU(d)
+	case t == nil && d.Profile == rules.Image:
+		return statusNone, "no transfer is tried in an image"
+	case len(d.Host.GPUs) == 1 && (t == nil || len(t.Peers) == 0):
+		return statusNone, "one GPU: it has no peer to talk to"
+	case t == nil:
+		return statusOpen, "no transfer was tried: " + d.whyUnknown("transfers")
+	case t.Outcome != probe.OK && t.Outcome != "":
+		return stopped(t, all)
+	case len(all) == 0:
+		return statusOpen, "no transfer was tried: the driver offers " + plural(len(t.Devices), "GPU") + " to this process"
+	}
+	return pathsLine(all)
+}
+
+// noGPU says that there is none, or that it is not known.
+func noGPU(d *Document) (status, string) {
+	switch {
+	case d.Profile == rules.Image:
+		return statusNone, "no GPU is expected in an image under build"
+	case !d.Host.looked:
+		return statusOpen, "not known whether there is a GPU: " + d.whyUnknown("pci")
+	}
+	return statusNone, "no GPU here, so no transfer; the host and the container are judged all the same"
+}
+
+// stopped says what stopped the probe.
+func stopped(t *probe.Report, all paths) (status, string) {
+	where := ""
+	if t.Stage != "" {
+		where = " in " + t.Stage
+	}
+	reason := cmp.Or(t.Reason, t.ErrorName)
+	if t.ErrorName != "" && !strings.Contains(reason, t.ErrorName) {
+		reason += " (" + t.ErrorName + ")"
+	}
+	if reason != "" {
+		reason = ": " + reason
+	}
+	done := len(all) - len(all.with(probe.Unknown))
+	if len(all) > 0 {
+		reason += fmt.Sprintf("; %d of %d peer paths were tried before", done, len(all))
+	}
+	switch {
+	case t.Outcome == probe.Hang:
+		return statusFail, "the GPU driver hangs" + where + reason
+	case t.Signal != "":
+		return statusFail, "the GPU driver crashes" + where + " with " + t.Signal + reason
+	case t.Outcome == probe.Error || t.Outcome == probe.Corrupt:
+		return statusFail, "the GPU driver fails" + where + reason
+	}
+	return statusOpen, "no transfer could be tried" + where + reason
+}
+
+// pathsLine sums the paths up, the worst first.
+func pathsLine(all paths) (status, string) {
+	var s status
+	var said []string
+	first := func(as status) {
+		if s == "" {
+			s = as
+		}
+	}
+	count := func(some paths) string {
+		switch {
+		case len(said) > 0:
+			return fmt.Sprintf("%d", len(some))
+		case len(all) == 1:
+			return "the one peer path"
+		}
+		return fmt.Sprintf("%d of %d peer paths", len(some), len(all))
+	}
+	if bad := all.with(probe.Corrupt); len(bad) > 0 {
+		said = append(said, count(bad)+verb(bad, " deliver wrong data: ", " delivers wrong data: ")+
+			"the driver reports success and "+arrived(bad))
+		first(statusFail)
+	}
+	if bad := all.with(probe.Hang); len(bad) > 0 {
+		said = append(said, count(bad)+verb(bad, " hang", " hangs")+": no end within the deadline"+inTests(bad))
+		first(statusFail)
+	}
+	if bad := all.with(probe.Error); len(bad) > 0 {
+		said = append(said, count(bad)+verb(bad, " fail", " fails")+errorsOf(bad))
+		first(statusFail)
+	}
+	if bad := all.with(probe.Slow); len(bad) > 0 {
+		said = append(said, count(bad)+verb(bad, " are", " is")+" slower than the links allow: "+speed(bad.deciding())+inTests(bad))
+		first(statusSlow)
+	}
+	if good := all.with(probe.OK); len(good) > 0 {
+		text := count(good) + verb(good, " carry", " carries") + " data correctly"
+		if v := speed(good.deciding()); v != "" {
+			text += ", " + v
+		}
+		said = append(said, text)
+		first(statusOK)
+	}
+	if none := all.with(probe.Unsupported); len(none) > 0 {
+		said = append(said, count(none)+verb(none, " are", " is")+" not offered by the driver: data goes through host memory")
+		first(statusNone)
+	}
+	if open := all.with(probe.Unknown); len(open) > 0 {
+		said = append(said, count(open)+" could not be tried")
+		if s == statusOK || s == "" {
+			s = statusOpen
+		}
+	}
+	return s, strings.Join(said, "; ")
+}
+
+func verb(some paths, many, one string) string {
+	if len(some) == 1 {
+		return one
+	}
+	return many
+}
+
+// arrived says what stood in the destination in place of the data.
+func arrived(bad paths) string {
+	found := map[string]bool{}
+	for _, t := range bad.deciding() {
+		found[t.Found] = true
+	}
+	if len(found) == 1 {
+		switch {
+		case found["poison"]:
+			return "nothing arrives"
+		case found["zeros"]:
+			return "zeros arrive"
+		case found["foreign"]:
+			return "another transfer's data arrives"
+		}
+	}
+	return "something else arrives"
+}
+
+// inTests names the tests that decided, where that is not the plain copy.
+func inTests(bad paths) string {
+	var tests []string
+	for _, t := range bad.deciding() {
+		if t.Test != probe.TestCopy && !slices.Contains(tests, t.Test) {
+			tests = append(tests, t.Test)
+		}
+	}
+	if len(tests) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(tests, ", ") + ")"
+}
+
+// errorsOf names the driver's errors, each once.
+func errorsOf(bad paths) string {
+	var names []string
+	for _, t := range bad.deciding() {
+		if name := cmp.Or(t.ErrorName, t.Reason); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return inTests(bad)
+	}
+	return ": " + strings.Join(names, ", ") + inTests(bad)
+}
+
+// figures sums up the tests beyond the plain copy, one part each.
+func figures(d *Document) []string {
+	if d.Transfers == nil {
+		return nil
+	}
+	byTest := map[string][]*probe.Transfer{}
+	for i := range d.Transfers.Transfers {
+		t := &d.Transfers.Transfers[i]
+		byTest[t.Test] = append(byTest[t.Test], t)
+	}
+	var parts []string
+	for _, test := range []struct{ id, name string }{
+		{probe.TestCopyRead, "reads"},
+		{probe.TestStore, "SM stores"},
+		{probe.TestLoad, "SM loads"},
+		{probe.TestBidirectional, "both ways"},
+		{probe.TestAllAtOnce, "all at once"},
+		{probe.TestHandshake, "handshake"},
+		{probe.TestLatency, "latency"},
+		{probe.TestAtomics, "atomics"},
+		{probe.TestInterprocess, "between processes"},
+		{probe.TestStaged, "through host memory"},
+		{probe.TestHostToDevice, "host to GPU"},
+		{probe.TestDeviceToHost, "GPU to host"},
+	} {
+		if ts := byTest[test.id]; len(ts) > 0 {
+			parts = append(parts, test.name+" "+figure(ts))
+		}
+	}
+	return parts
+}
+
+// figure is a test's rates, else its times, else how many went well; what did
+// not go well is counted behind it.
+func figure(ts []*probe.Transfer) string {
+	rates, times := span{}, span{}
+	outcomes := map[probe.Outcome]int{}
+	for _, t := range ts {
+		outcomes[t.Outcome]++
+		if t.GBps != nil {
+			rates.add(*t.GBps)
+		}
+		if t.Microseconds != nil {
+			times.add(*t.Microseconds)
+		}
+	}
+	var s string
+	switch {
+	case len(outcomes) == 1 && outcomes[probe.OK] == 0 && rates.n == 0:
+		return string(ts[0].Outcome)
+	case rates.n > 0:
+		s = rates.text(rate) + " GB/s"
+	case times.n > 0:
+		s = times.text(microseconds) + " us"
+	default:
+		s = "ok"
+	}
+	for _, o := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Slow, probe.Unknown, probe.Unsupported} {
+		if outcomes[o] > 0 {
+			s += fmt.Sprintf(" (%d %s)", outcomes[o], o)
+		}
+	}
+	return s
+}
+
+func microseconds(v float64) string {
+	if v < 10 {
+		return fmt.Sprintf("%.2f", v)
+	}
+	return rate(v)
+}

@@ -1,0 +1,92 @@
+// Package report writes what gpudoctor found: as text for a person, as JSON
+// for a program, as Markdown for a ticket. The Document is the same for all.
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+)
+
+// Format is a form in which a report can be written.
+type Format struct {
+	// Name is what --format takes.
+	Name string
+	// Extension is the file name's end, with the dot, that stands for it.
+	Extension string
+
+	write func(b *bytes.Buffer, d *Document, s Style)
+}
+
+// formats are all formats, the default first.
+var formats = []Format{
+	{Name: "text", Extension: ".txt", write: writeText},
+	{Name: "json", Extension: ".json", write: writeJSON},
+	{Name: "markdown", Extension: ".md", write: writeMarkdown},
+}
+
+// Style says how a report is laid out. Only the text format heeds all of it.
+type Style struct {
+	// Width is the number of columns; 0 means 100.
+	Width int
+	// Color adds terminal colours.
+	Color bool
+	// ASCII keeps to characters that every terminal has.
+	ASCII bool
+	// Verbose adds the evidence, the transfers and what was not judged.
+	Verbose bool
+	// Example names a recorded machine to point to where there is no GPU.
+	Example string
+	// Quiet leaves only the findings that make the exit code 1.
+	Quiet bool
+}
+
+// FormatNames are the names of all formats, the default first.
+func FormatNames() []string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Extensions are the file name ends that stand for a format.
+func Extensions() []string {
+	var ends []string
+	for _, f := range formats {
+		ends = append(ends, f.Extension)
+	}
+	return ends
+}
+
+// FormatNamed finds a format by name.
+func FormatNamed(name string) (Format, bool) {
+	for _, f := range formats {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Format{}, false
+}
+
+// FormatOf finds the format that a file's name stands for.
+func FormatOf(file string) (Format, bool) {
+	for _, f := range formats {
+		if strings.EqualFold(filepath.Ext(file), f.Extension) {
+			return f, true
+		}
+	}
+	return Format{}, false
+}
+
+// Write writes a report in one piece.
+func (f Format) Write(w io.Writer, d *Document, s Style) error {
+	var b bytes.Buffer
+	f.write(&b, d, s)
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}

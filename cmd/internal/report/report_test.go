@@ -1,0 +1,290 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+var update = flag.Bool("update", false, "write the golden files and the JSON Schema anew")
+
+// golden compares a report with the file that holds it.
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got; -update writes it anew):\n%s", file, diff)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, d := range samples() {
+		for _, f := range formats {
+			var b bytes.Buffer
+			if err := f.Write(&b, d, Style{Example: "h200x8"}); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("testdata", name+f.Extension+".golden"), b.Bytes())
+		}
+	}
+}
+
+func TestGoldenStyles(t *testing.T) {
+	for _, tt := range []struct {
+		sample, file string
+		style        Style
+	}{
+		{"acs", "acs-verbose", Style{Verbose: true}},
+		{"acs", "acs-60", Style{Width: 60}},
+		{"acs", "acs-color", Style{Width: 80, Color: true}},
+		{"acs", "acs-quiet", Style{Quiet: true}},
+		{"hang", "hang-60", Style{Width: 60}},
+		{"healthy", "healthy-80", Style{Width: 80}},
+		{"healthy", "healthy-verbose", Style{Verbose: true}},
+		{"hostile", "hostile-ascii", Style{ASCII: true, Verbose: true}},
+	} {
+		var b bytes.Buffer
+		writeText(&b, samples()[tt.sample], tt.style)
+		golden(t, filepath.Join("testdata", tt.file+".txt.golden"), b.Bytes())
+	}
+}
+
+// TestOneScreen holds the promise that a healthy machine takes one screen.
+func TestOneScreen(t *testing.T) {
+	for _, name := range []string{"healthy", "healthy-pair", "low", "no-gpu", "unproven"} {
+		var b bytes.Buffer
+		writeText(&b, samples()[name], Style{Width: 80, Example: "h200x8"})
+		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		if len(lines) > 24 {
+			t.Errorf("%s takes %d lines, want at most 24", name, len(lines))
+		}
+		for _, l := range lines {
+			if n := utf8.RuneCountInString(l); n > 80 {
+				t.Errorf("%s: line of %d columns: %s", name, n, l)
+			}
+		}
+	}
+}
+
+// TestNothingUnprintable holds that no character from the machine reaches the
+// terminal that could do harm there.
+func TestNothingUnprintable(t *testing.T) {
+	for _, f := range formats {
+		for _, s := range []Style{{}, {Verbose: true}, {Quiet: true}, {ASCII: true, Verbose: true}} {
+			var b bytes.Buffer
+			f.write(&b, samples()["hostile"], s)
+			if i := bytes.IndexFunc(b.Bytes(), func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }); i >= 0 {
+				t.Errorf("%s %+v: unprintable character at %d: %q", f.Name, s, i, b.Bytes()[i:min(i+20, b.Len())])
+			}
+			if !utf8.Valid(b.Bytes()) {
+				t.Errorf("%s %+v: not UTF-8", f.Name, s)
+			}
+		}
+	}
+}
+
+func TestQuietSaysNothingOfAHealthyMachine(t *testing.T) {
+	var b bytes.Buffer
+	writeText(&b, samples()["low"], Style{Quiet: true})
+	if got := b.String(); got != "" {
+		t.Errorf("got %q, want nothing", got)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	failOn := func(in Input, at Threshold) Input {
+		in.FailOn = at
+		return in
+	}
+	strict := func(in Input) Input {
+		in.Strict = true
+		return in
+	}
+	only := func(in Input, ids ...string) Input {
+		in.Only = ids
+		return in
+	}
+	corruptUnsaid := healthy(8)
+	corruptUnsaid.Facts.Transfers.Transfers[0].Outcome = probe.Corrupt
+	mild := acs()
+	for i := range mild.Verdict.Findings {
+		mild.Verdict.Findings[i].Severity = rules.Low
+	}
+	image := noGPUs()
+	image.Profile = rules.Image
+	image.Facts.PCI, image.Facts.GPUs = nil, nil
+	one := healthy(1)
+	for _, tt := range []struct {
+		name  string
+		in    Input
+		state State
+		exit  int
+	}{
+		{"healthy", healthy(8), Healthy, 0},
+		{"healthy, strict", strict(healthy(8)), Healthy, 0},
+		{"one GPU needs no transfer", strict(one), Healthy, 0},
+		{"low", low(), Healthy, 0},
+		{"low at low", failOn(low(), "low"), Healthy, 1},
+		{"low at medium", failOn(low(), "medium"), Healthy, 0},
+		{"info at info", failOn(low(), "info"), Healthy, 1},
+		{"critical", acs(), Findings, 1},
+		{"critical at critical", failOn(acs(), "critical"), Findings, 1},
+		{"critical at none", failOn(acs(), "none"), Findings, 0},
+		{"a finding comes before what is missing", strict(driverHang()), Findings, 1},
+		{"low cause of critical consequences", mild, Healthy, 1},
+		{"no GPU", noGPUs(), NoGPU, 0},
+		{"no GPU, strict", strict(noGPUs()), NoGPU, 3},
+		{"nothing could be read", Input{Profile: rules.Training, FailOn: "high", Strict: true, Facts: &checks.Facts{}}, Unproven, 3},
+		{"image", strict(image), Healthy, 0},
+		{"not tried", unproven(), Unproven, 0},
+		{"not tried, strict", strict(unproven()), Unproven, 3},
+		{"only one rule that could be judged", strict(only(unproven(), "env-misconfig")), Healthy, 0},
+		{"only one rule that could not", strict(only(healthy(8), "acs-redirect")), Unproven, 3},
+		{"corrupt, and no rule says so", corruptUnsaid, Unproven, 0},
+	} {
+		d := New(tt.in)
+		if d.Verdict.State != tt.state || d.Verdict.ExitCode != tt.exit {
+			t.Errorf("%s: got %s, exit %d (%s), want %s, exit %d", tt.name, d.Verdict.State, d.Verdict.ExitCode, d.Verdict.Reason, tt.state, tt.exit)
+		}
+	}
+}
+
+// nothing is the report's input where nothing could be read.
+func nothing() Input {
+	return Input{
+		Version: "0.1.0", Profile: rules.Training, FailOn: "high", Facts: &checks.Facts{Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.Unknown}},
+		Verdict: rules.Verdict{Findings: []rules.Finding{{Severity: rules.Low, Confidence: rules.Possible}}, Skipped: []rules.Skipped{{Rule: "acs-redirect"}}},
+		Advice:  []remedies.Advice{{Kind: remedies.Fix}},
+	}
+}
+
+func TestNewOfNothing(t *testing.T) {
+	for _, f := range formats {
+		for _, verbose := range []bool{false, true} {
+			var b bytes.Buffer
+			d := New(nothing())
+			if err := f.Write(&b, d, Style{Verbose: verbose}); err != nil || b.Len() == 0 {
+				t.Errorf("%s of empty facts: %d bytes, %v", f.Name, b.Len(), err)
+			}
+		}
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for _, tt := range []struct {
+		in    string
+		ascii bool
+		want  string
+	}{
+		{"plain text", false, "plain text"},
+		{"\x1b[31mred\x1b[0m", false, `\x1b[31mred\x1b[0m`},
+		{"a\nb\tc", false, "a b c"},
+		{"\u202eevil\u2066", false, `\u{202e}evil\u{2066}`},
+		{"\x9b31m", false, `\x9b31m`},
+		{"\u009b31m", false, `\u{9b}31m`},
+		{"\x7f\x00", false, `\x7f\x00`},
+		{"zero\u200bwidth\ufeff", false, `zero\u{200b}width\u{feff}`},
+		{"Größe µs", false, "Größe µs"},
+		{"Größe µs", true, `Gr\u{f6}\u{df}e \u{b5}s`},
+		{"tag\U000e0041", false, `tag\u{e0041}`},
+		{strings.Repeat("x", maxField+1), false, strings.Repeat("x", maxField) + "..."},
+	} {
+		if got := Printable(tt.in, tt.ascii); got != tt.want {
+			t.Errorf("Printable(%q, %v) = %q, want %q", tt.in, tt.ascii, got, tt.want)
+		}
+	}
+}
+
+func FuzzPrintable(f *testing.F) {
+	f.Add("\x1b[2J")
+	f.Add("a\u202eb\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, ascii := range []bool{false, true} {
+			got := Printable(s, ascii)
+			if i := strings.IndexFunc(got, func(r rune) bool { return !strconv.IsPrint(r) || ascii && r > 0x7e }); i >= 0 || !utf8.ValidString(got) {
+				t.Errorf("Printable(%q, %v) = %q", s, ascii, got)
+			}
+		}
+		for _, md := range []string{inline(s), cell(s)} {
+			if strings.ContainsAny(strings.ReplaceAll(md, "<!-- -->", ""), "\n") {
+				t.Errorf("%q leaves its line: %q", s, md)
+			}
+		}
+		if bare := strings.ReplaceAll(inline(s), "@<!-- -->", ""); strings.Contains(strings.ReplaceAll(bare, ":<!-- -->", ""), "<") {
+			t.Errorf("inline(%q) = %q holds HTML", s, inline(s))
+		}
+	})
+}
+
+func TestQuote(t *testing.T) {
+	for in, want := range map[string]string{
+		"NCCL_P2P_DISABLE": "NCCL_P2P_DISABLE", "1": "1", "": "''", "a b": "'a b'", "$(reboot)": "'$(reboot)'", "it's": `'it'\''s'`,
+	} {
+		if got := quote(in); got != want {
+			t.Errorf("quote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestInstructionsOfEveryKind(t *testing.T) {
+	apply := remedies.Apply{
+		Environment: map[string]string{"B": "2", "A": "1"}, Unset: []string{"C"}, KernelCommandLine: []string{"iommu=pt", "amd_iommu=on"},
+		Docker: []string{"--shm-size=16g"}, Kubernetes: "a:\n  b: c\n", Slurm: []string{"PropagateResourceLimitsExcept=MEMLOCK"},
+		Sysctl: map[string]string{"kernel.numa_balancing": "0"}, Modprobe: []string{"options nvidia a=b"}, Commands: []string{"one", "two"}, Steps: []string{"Open the lid."},
+	}
+	primary, others := instructions(apply)
+	want := []instruction{
+		{"", "sh", []string{"export A=1", "export B=2", "unset C", "one", "two", "sysctl -w kernel.numa_balancing=0"}},
+		{"kernel command line", "text", []string{"iommu=pt amd_iommu=on"}},
+		{"modprobe.d", "text", []string{"options nvidia a=b"}},
+		{"by hand", "", []string{"Open the lid."}},
+	}
+	if diff := cmp.Diff(want, primary, cmp.AllowUnexported(instruction{})); diff != "" {
+		t.Errorf("primary (-want +got):\n%s", diff)
+	}
+	var where []string
+	for _, i := range others {
+		where = append(where, i.where)
+	}
+	if want := []string{"docker run", "Slurm", "Kubernetes"}; !slices.Equal(where, want) {
+		t.Errorf("others: got %q, want %q", where, want)
+	}
+	if only, _ := instructions(remedies.Apply{Docker: []string{"--ipc=host"}}); len(only) != 1 || only[0].lines[0] != "--ipc=host" {
+		t.Errorf("a remedy for Docker alone: got %v", only)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for file, want := range map[string]string{"a.txt": "text", "dir.d/b.json": "json", "c.MD": "markdown", "d.pdf": "", "e": ""} {
+		f, ok := FormatOf(file)
+		if f.Name != want || ok != (want != "") {
+			t.Errorf("FormatOf(%q) = %q, %v, want %q", file, f.Name, ok, want)
+		}
+	}
+	for _, name := range FormatNames() {
+		if _, ok := FormatNamed(name); !ok {
+			t.Errorf("FormatNamed(%q) finds nothing", name)
+		}
+	}
+}

@@ -1,0 +1,322 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// samples are reports of machines as they are met, by name.
+func samples() map[string]*Document {
+	return map[string]*Document{
+		"healthy":      New(healthy(8)),
+		"healthy-pair": New(healthy(4)),
+		"acs":          New(acs()),
+		"hang":         New(hang()),
+		"hang-driver":  New(driverHang()),
+		"no-gpu":       New(noGPUs()),
+		"low":          New(low()),
+		"unproven":     New(unproven()),
+		"many":         New(many()),
+		"hostile":      New(hostile()),
+	}
+}
+
+func gpuAt(i int) string { return fmt.Sprintf("0000:00:%02x.0", 6+i) }
+
+// nvswitch is the facts of a virtual machine with n H200s on NVSwitches, as
+// the eight of a public cloud show themselves.
+func nvswitch(n int) *checks.Facts {
+	f := &checks.Facts{
+		Schema: checks.FactsSchema,
+		Host: &checks.HostFacts{
+			Hostname: "host-1", Kernel: "6.8.0-60-generic", Arch: "amd64", Distribution: "Ubuntu 24.04.3 LTS",
+			Virtualization: &checks.Virtualization{Kind: "kvm", Guest: true, Source: "/proc/cpuinfo"},
+			CPU:            &checks.CPU{Vendor: "GenuineIntel", Model: "Intel Xeon Platinum 8480+", Sockets: 2, Threads: 192},
+		},
+		PCI:       &checks.PCIFacts{},
+		GPUs:      &checks.GPUFacts{NVML: "ok", Driver: checks.GPUDriver{Version: "580.159.04", KernelVersion: "580.159.04", CUDAVersion: "13.0"}},
+		Links:     &checks.LinkFacts{VirtualTopology: new(true)},
+		Container: &checks.ContainerFacts{Inside: new(false)},
+		Env:       &checks.EnvFacts{},
+		Libraries: &checks.LibraryFacts{},
+		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK, DriverVersion: "13.0"},
+		Unknown: []checks.Unknown{
+			{Section: "pci", Fact: "devices.acs", Reason: "no bridge above the GPUs is visible in this virtual machine"},
+			{Section: "kernel_log", Reason: "open /dev/kmsg: permission denied", Hint: "run as root"},
+		},
+	}
+	for i := range n {
+		g := checks.GPU{Address: gpuAt(i), Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(i), Name: "NVIDIA H200", MemoryBytes: 150754820096}
+		for l := range 18 {
+			g.NVLinks = append(g.NVLinks, checks.NVLink{Link: l, Active: true, Version: 4, SpeedMBps: 26562})
+		}
+		f.GPUs.Devices = append(f.GPUs.Devices, g)
+		f.Transfers.Devices = append(f.Transfers.Devices, probe.Device{Ordinal: i, Address: g.Address, Name: g.Name, Outcome: probe.OK})
+		for j := range n {
+			if i < j {
+				f.Links.Pairs = append(f.Links.Pairs, checks.Pair{A: gpuAt(i), B: gpuAt(j), Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450})
+			}
+			if i != j {
+				f.Transfers.Peers = append(f.Transfers.Peers, probe.Peer{Source: gpuAt(i), Destination: gpuAt(j), Access: new(true)})
+				f.Transfers.Transfers = append(f.Transfers.Transfers, transfer(probe.TestCopy, i, j, 395.2+float64((3*i+5*j)%9)/8, 450))
+			}
+		}
+	}
+	return f
+}
+
+// transfer is a transfer that went well.
+func transfer(test string, i, j int, gbps, expected float64) probe.Transfer {
+	return probe.Transfer{
+		Test: test, Source: gpuAt(i), Destination: gpuAt(j), Outcome: probe.OK, Bytes: 268435456, Verified: "gpu",
+		GBps: &gbps, ExpectedGBps: &expected, Fraction: new(gbps / expected), Threshold: new(0.85), Basis: "18 NVLinks of 25 GB/s",
+	}
+}
+
+var passed = []string{
+	"bar-too-small", "container-caps", "cuda-driver-too-old", "driver-library-mismatch", "env-misconfig", "fabric-manager", "gpu-fault",
+	"gpu-visibility", "memlock-limit", "mig-mode", "numa-affinity", "nvlink-down", "p2p-broken-platform", "p2p-unsupported-gpu", "shm-too-small",
+}
+
+func healthy(n int) Input {
+	return Input{
+		Version: "0.1.0", Sources: []string{"this machine"}, Profile: rules.Training, FailOn: "high",
+		Facts: nvswitch(n),
+		Verdict: rules.Verdict{
+			Passed: passed,
+			Skipped: []rules.Skipped{
+				{Rule: "acs-redirect", Missing: []string{"pci.devices[].acs: no bridge above the GPUs is visible in this virtual machine"}},
+				{Rule: "pcie-link-degraded", Missing: []string{"links.pairs[].narrowest: no bridge above the GPUs is visible in this virtual machine"}},
+				{Rule: "xid-events", Missing: []string{"kernel_log: open /dev/kmsg: permission denied"}},
+			},
+			NotApplicable: map[string]string{"amd-iommu": "no AMD GPU", "ipc-namespace": "not in a container"},
+		},
+		Timing: Timing{TotalMS: 2612, RulesMS: 21.5, RemediesMS: 0.1, ChecksMS: map[string]float64{"pci": 41, "gpus": 612, "transfers": 2570}},
+	}
+}
+
+func low() Input {
+	in := healthy(8)
+	in.Verdict.Findings = []rules.Finding{
+		{
+			Rule: "env-misconfig", Cause: "env-misconfig", Severity: rules.Low, Confidence: rules.Likely,
+			Title: "A communication variable costs speed", Subject: "NCCL_NVLS_ENABLE",
+			Message:  "NCCL_NVLS_ENABLE=0 is set: large all-reduces lose up to a quarter. It was found in the environment.",
+			Evidence: []rules.Evidence{{Fact: "env.variables[NCCL_NVLS_ENABLE].value", Value: "0", Source: "environment"}},
+			Remedies: []string{"unset-env"}, Params: map[string]any{"variable": "NCCL_NVLS_ENABLE"},
+		},
+		{
+			Rule: "numa-balancing", Cause: "numa-affinity", Severity: rules.Info, Confidence: rules.Likely,
+			Title: "Automatic NUMA balancing is on", Subject: "host", Message: "numa_balancing is 1: pages may move while a job runs.",
+			Evidence: []rules.Evidence{{Fact: "numa.balancing", Value: 1, Source: "/proc/sys/kernel/numa_balancing"}}, Remedies: []string{"disable-numa-balancing"},
+		},
+	}
+	in.Advice = []remedies.Advice{unset("NCCL_NVLS_ENABLE", "env-misconfig")}
+	return in
+}
+
+func unset(variable, rule string) remedies.Advice {
+	return remedies.Advice{
+		Remedy: "unset-env", Title: "Remove the variable", Kind: remedies.Fix, Cures: []remedies.Cure{{Rule: rule, Subject: variable}},
+		Why: "the only fix; no root", Description: "Removes the setting, so that the library chooses by itself.", Needs: []remedies.Need{remedies.NeedJobRestart},
+		Risk: "none", Lasts: "job", Apply: remedies.Apply{Unset: []string{variable}}, Undo: "Set it again.",
+		Verify: "gpudoctor check --only " + rule, Links: []string{"https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"},
+	}
+}
+
+// acs is a pair of GPUs under two root ports whose traffic ACS redirects.
+func acs() Input {
+	a, b := "0000:41:00.0", "0000:c1:00.0"
+	f := &checks.Facts{
+		Schema: checks.FactsSchema,
+		Host: &checks.HostFacts{
+			Hostname: "ws-1", Kernel: "6.14.0-29-generic", Arch: "amd64", Distribution: "Ubuntu 24.04.3 LTS",
+			Virtualization: &checks.Virtualization{Kind: "none", Source: "/sys/hypervisor"},
+			CPU:            &checks.CPU{Vendor: "AuthenticAMD", Model: "AMD Ryzen Threadripper PRO 7965WX 24-Cores"},
+		},
+		PCI: &checks.PCIFacts{}, Container: &checks.ContainerFacts{Inside: new(false)}, Env: &checks.EnvFacts{}, Libraries: &checks.LibraryFacts{},
+		GPUs:  &checks.GPUFacts{NVML: "ok", Driver: checks.GPUDriver{KernelVersion: "595.84"}},
+		Links: &checks.LinkFacts{Pairs: []checks.Pair{{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(0)}}},
+		Transfers: &probe.Report{
+			Mode: probe.Full, Outcome: probe.OK,
+			Devices: []probe.Device{{Ordinal: 0, Address: a, Name: "NVIDIA RTX PRO 6000", Outcome: probe.OK}, {Ordinal: 1, Address: b, Name: "NVIDIA RTX PRO 6000", Outcome: probe.OK}},
+		},
+	}
+	for i, address := range []string{a, b} {
+		f.GPUs.Devices = append(f.GPUs.Devices, checks.GPU{
+			Address: address, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(i), Name: "NVIDIA RTX PRO 6000",
+			PCIe: &checks.GPULink{MaxGeneration: 5, MaxWidth: 16}, NVLinks: []checks.NVLink{},
+		})
+	}
+	var broken []rules.Finding
+	for _, p := range [][2]string{{a, b}, {b, a}} {
+		f.Transfers.Peers = append(f.Transfers.Peers, probe.Peer{Source: p[0], Destination: p[1], Access: new(true)})
+		f.Transfers.Transfers = append(f.Transfers.Transfers,
+			probe.Transfer{Test: probe.TestCopy, Source: p[0], Destination: p[1], Outcome: probe.Corrupt, Reason: "all of 268435456 bytes differ", Bytes: 268435456, BadBytes: 268435456, FirstBad: new(int64(0)), Found: "poison", Verified: "gpu"},
+			probe.Transfer{Test: probe.TestStaged, Source: p[0], Destination: p[1], Outcome: probe.OK, Bytes: 268435456, GBps: new(11.2), Verified: "gpu"})
+		broken = append(broken, rules.Finding{
+			Rule: "p2p-broken-platform", Cause: "p2p-broken-platform", Severity: rules.Critical, Confidence: rules.Confirmed,
+			Title: "Transfers between two GPUs lose data", Subject: p[0] + " -> " + p[1], Affects: []string{p[0], p[1]},
+			Message:  "The driver reports success, and none of the data arrived.",
+			Evidence: []rules.Evidence{{Fact: "transfers.transfers[copy].outcome", Value: "corrupt", Source: "probe"}}, Remedies: []string{"nccl-p2p-disable"},
+		})
+	}
+	bridge := func(address string, explains []rules.Finding) rules.Finding {
+		return rules.Finding{
+			Rule: "acs-redirect", Cause: "acs-redirect", Severity: rules.Critical, Confidence: rules.Confirmed,
+			Title: "ACS redirects the traffic between the GPUs to the IOMMU", Subject: address, Affects: []string{a, b},
+			Message:  "Bridge " + address + " has ReqRedir+ and CmpltRedir+, and the IOMMU domains of its GPUs are translated.",
+			Evidence: []rules.Evidence{{Fact: "pci.devices[" + address + "].acs.control", Value: []string{"SrcValid", "ReqRedir", "CmpltRedir"}, Source: "/sys/bus/pci/devices/" + address + "/config"}},
+			Explains: explains, Remedies: []string{"disable-acs", "iommu-pt", "nccl-p2p-disable"}, Params: map[string]any{"bridges": []any{address}},
+		}
+	}
+	cures := []remedies.Cure{{Rule: "acs-redirect", Subject: "0000:40:01.1"}, {Rule: "acs-redirect", Subject: "0000:c0:01.1"}}
+	return Input{
+		Version: "0.1.0", Sources: []string{"this machine"}, Profile: rules.Training, FailOn: "high", Facts: f,
+		Verdict: rules.Verdict{Findings: []rules.Finding{bridge("0000:40:01.1", broken), bridge("0000:c0:01.1", broken)}, Passed: passed[:10]},
+		Advice: []remedies.Advice{
+			{
+				Remedy: "nccl-p2p-disable", Title: "Send data between GPUs through host memory", Kind: remedies.Workaround, Cures: cures,
+				Why:         "quickest: no root, this job only; measured here",
+				Description: "NCCL copies through host memory in place of the path between the GPUs.", Cost: "bandwidth: 11 GB/s in place of up to 55",
+				Needs: []remedies.Need{remedies.NeedJobRestart}, Risk: "none", Lasts: "job",
+				Apply: remedies.Apply{Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}, Docker: []string{"-e", "NCCL_P2P_DISABLE=1"}, Kubernetes: "env:\n- name: NCCL_P2P_DISABLE\n  value: \"1\"\n"},
+				Undo:  "unset NCCL_P2P_DISABLE", Verify: "gpudoctor check --only p2p-broken-platform",
+				Proof: &remedies.Proof{Outcome: "proven", Detail: "host-staged copy: 11.2 GB/s, verified"},
+				Links: []string{"https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"},
+			},
+			{
+				Remedy: "disable-acs", Title: "Switch ACS redirection off on the bridges", Kind: remedies.Fix, Cures: cures,
+				Why: "first fix: takes the cause away; no reboot", Description: "Clears the ACS control word of each bridge on the path.", Cost: "isolation between the devices below these bridges",
+				Needs: []remedies.Need{remedies.NeedRoot}, Risk: "low", Lasts: "boot", Caution: "never on a host that passes devices through to guests",
+				Apply: remedies.Apply{Commands: []string{"setpci -s 0000:40:01.1 ECAP_ACS+6.w=0000", "setpci -s 0000:c0:01.1 ECAP_ACS+6.w=0000"}},
+				Undo:  "reboot", Verify: "gpudoctor check --only acs-redirect", Links: []string{"https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html"},
+			},
+			{
+				Remedy: "iommu-pt", Title: "Let the IOMMU pass DMA through", Kind: remedies.Fix, Cures: cures[:1],
+				Why: "second fix: it takes a reboot", Description: "Sets the IOMMU's default domain to identity.", Cost: "DMA protection of the host",
+				Needs: []remedies.Need{remedies.NeedRoot, remedies.NeedReboot}, Risk: "low", Lasts: "forever",
+				Apply: remedies.Apply{KernelCommandLine: []string{"iommu=pt"}}, Undo: "Remove iommu=pt and reboot.", Verify: "gpudoctor check --only iommu-translation", Links: []string{},
+			},
+		},
+		Timing: Timing{TotalMS: 1903},
+	}
+}
+
+// hang is a fabric on which one path hangs and one is slow.
+func hang() Input {
+	in := healthy(8)
+	for i := range in.Facts.Transfers.Transfers {
+		t := &in.Facts.Transfers.Transfers[i]
+		switch {
+		case t.Source == gpuAt(2) && t.Destination == gpuAt(5):
+			*t = probe.Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: probe.Hang, Reason: "no end within 2 s"}
+		case t.Source == gpuAt(6) && t.Destination == gpuAt(0):
+			t.Outcome, t.GBps, t.Fraction = probe.Slow, new(2.73), new(0.006)
+		}
+	}
+	in.Verdict.Findings = []rules.Finding{{
+		Rule: "p2p-broken-platform", Cause: "p2p-broken-platform", Severity: rules.Critical, Confidence: rules.Confirmed,
+		Title: "A transfer between two GPUs never ends", Subject: gpuAt(2) + " -> " + gpuAt(5), Affects: []string{gpuAt(2), gpuAt(5)},
+		Message:  "The copy did not end within 2 s, while those between the other GPUs took less than a millisecond. A job that uses this path stands still.",
+		Evidence: []rules.Evidence{{Fact: "transfers.transfers[copy].outcome", Value: "hang", Source: "probe"}}, Remedies: []string{"reset-gpu"},
+	}, {
+		Rule: "p2p-slow", Cause: "p2p-broken-platform", Severity: rules.High, Confidence: rules.Confirmed,
+		Title: "A path between two GPUs is far slower than its links", Subject: gpuAt(6) + " -> " + gpuAt(0),
+		Message: "2.7 GB/s were measured where 18 NVLinks carry 450.", Evidence: []rules.Evidence{{Fact: "transfers.transfers[copy].gbps", Value: 2.73, Source: "probe"}},
+		Remedies: []string{"reset-gpu"},
+	}}
+	in.Advice = []remedies.Advice{{
+		Remedy: "reset-gpu", Title: "Reset the GPU", Kind: remedies.Fix,
+		Cures: []remedies.Cure{{Rule: "p2p-broken-platform", Subject: gpuAt(2) + " -> " + gpuAt(5)}, {Rule: "p2p-slow", Subject: gpuAt(6) + " -> " + gpuAt(0)}},
+		Why:   "the only fix", Description: "Ends what runs on the GPUs and resets them.", Cost: "all jobs on the machine", Needs: []remedies.Need{remedies.NeedRoot, remedies.NeedJobRestart},
+		Risk: "medium", Lasts: "forever", Apply: remedies.Apply{Commands: []string{"nvidia-smi --gpu-reset"}}, Undo: "nothing to undo", Verify: "gpudoctor check --probe full", Links: []string{},
+	}}
+	return in
+}
+
+// driverHang is a driver that hangs before any transfer.
+func driverHang() Input {
+	in := healthy(8)
+	in.Facts.Transfers = &probe.Report{Mode: probe.Quick, Outcome: probe.Hang, Stage: "cuInit", Reason: "no answer within 60 s", Left: true}
+	in.Verdict.Findings = []rules.Finding{{
+		Rule: "gpu-fault", Cause: "gpu-fault", Severity: rules.Critical, Confidence: rules.Confirmed, Title: "The GPU driver does not answer", Subject: "host",
+		Message: "cuInit gave no answer within 60 s.", Evidence: []rules.Evidence{{Fact: "transfers.outcome", Value: "hang", Source: "probe"}}, Remedies: []string{},
+	}}
+	return in
+}
+
+func noGPUs() Input {
+	in := healthy(0)
+	in.Facts.Host.Virtualization = nil
+	in.Facts.Container = &checks.ContainerFacts{Inside: new(true), Runtime: "docker"}
+	in.Facts.GPUs = &checks.GPUFacts{NVML: "not-found"}
+	in.Facts.Transfers = nil
+	in.Facts.Links = &checks.LinkFacts{}
+	in.Facts.Unknown = []checks.Unknown{{Section: "transfers", Reason: "no NVIDIA driver library was found"}}
+	in.Verdict = rules.Verdict{
+		Passed: []string{"container-caps", "env-misconfig", "memlock-limit"},
+		NotApplicable: map[string]string{
+			"acs-redirect": "no GPU", "gpu-fault": "no GPU", "nvlink-down": "no GPU", "p2p-broken-platform": "no GPU", "fabric-manager": "no NVSwitch",
+		},
+		Findings: []rules.Finding{{
+			Rule: "shm-too-small", Cause: "shm-too-small", Severity: rules.Low, Confidence: rules.Likely, Title: "/dev/shm is small", Subject: "/dev/shm",
+			Message:  "/dev/shm holds 64 MiB: enough for two ranks, not for eight.",
+			Evidence: []rules.Evidence{{Fact: "container.shm.size_bytes", Value: 67108864, Source: "statfs /dev/shm"}}, Remedies: []string{"increase-shm"},
+		}},
+	}
+	in.Timing.TotalMS = 84
+	return in
+}
+
+// unproven is a machine whose GPUs were not tried.
+func unproven() Input {
+	in := healthy(8)
+	in.Facts.Transfers = nil
+	in.Facts.Unknown = append(in.Facts.Unknown, checks.Unknown{Section: "transfers", Reason: "the probe was not asked for", Hint: "--probe quick"})
+	in.Timing.TotalMS = 311
+	return in
+}
+
+// many is a machine with sixteen GPUs and one path that fails.
+func many() Input {
+	in := healthy(16)
+	for i := range in.Facts.Transfers.Transfers {
+		t := &in.Facts.Transfers.Transfers[i]
+		if t.Source == gpuAt(3) && t.Destination == gpuAt(12) {
+			*t = probe.Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: probe.Error, ErrorCode: 719, ErrorName: "CUDA_ERROR_LAUNCH_FAILED"}
+		}
+	}
+	for i := range 9 {
+		in.Verdict.Findings = append(in.Verdict.Findings, rules.Finding{
+			Rule: "nvlink-down", Cause: "nvlink-down", Severity: rules.Medium, Confidence: rules.Likely, Title: "An NVLink is down", Subject: gpuAt(i),
+			Message: fmt.Sprintf("Link %d of %s is inactive.", i, gpuAt(i)), Evidence: []rules.Evidence{}, Remedies: []string{},
+		})
+	}
+	return in
+}
+
+// hostile is a machine whose every name was chosen to do harm where it is
+// printed.
+func hostile() Input {
+	const bad = "x\x1b[2J\x1b]0;owned\a\u202egpj.exe\u200b\x9b31m`|<script>alert(1)</script> @everyone https://evil.example/ **b** \xff\r\nline2"
+	in := low()
+	in.Facts.Host.Hostname = bad
+	in.Facts.Host.CPU.Model = bad
+	in.Facts.GPUs.Driver.KernelVersion = bad
+	in.Facts.GPUs.Devices[0].Name = bad
+	f := &in.Verdict.Findings[0]
+	f.Severity, f.Title, f.Subject, f.Message = rules.High, bad, bad, bad
+	f.Evidence = []rules.Evidence{{Fact: bad, Value: map[string]any{bad: bad}, Source: bad}}
+	in.Advice = []remedies.Advice{unset("A'; rm -rf ~ #"+bad, "env-misconfig")}
+	in.Advice[0].Cures[0].Subject = bad
+	in.Advice[0].Apply.Environment = map[string]string{"X": "$(reboot) ```\n```"}
+	in.Advice[0].Links = []string{"javascript:alert(1)", "https://e.example/)<b>"}
+	in.Verdict.Skipped[0].Missing = []string{bad}
+	in.Facts.Unknown = []checks.Unknown{{Section: "host", Fact: bad, Reason: bad, Hint: bad}}
+	return in
+}

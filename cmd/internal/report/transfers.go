@@ -1,0 +1,48 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// TransfersExitCode is what a command that makes transfers and nothing else
+// ends with: 0 when every path carries data correctly at the speed of its
+// links, 1 when some path does not, 3 when nothing could be tried.
+func TransfersExitCode(d *Document) int {
+	all := newPaths(d)
+	switch t := d.Transfers; {
+	case t != nil && (t.Outcome == probe.Hang || t.Outcome == probe.Error || t.Outcome == probe.Corrupt), all.wrong(), len(all.with(probe.Slow)) > 0:
+		return 1
+	case len(all.with(probe.OK)) == 0:
+		return 3
+	}
+	return 0
+}
+
+// WriteTransfers writes what became of the transfers, and nothing else; as
+// JSON the probe's own report.
+func (f Format) WriteTransfers(w io.Writer, d *Document, s Style) error {
+	var b bytes.Buffer
+	switch f.Name {
+	case "json":
+		raw, err := Marshal(d.Transfers)
+		if err != nil {
+			return fmt.Errorf("encode transfers: %w", err)
+		}
+		b.Write(raw)
+	case "markdown":
+		m := &markdown{b: &b, d: d}
+		_, said := transfersLine(d, newPaths(d))
+		m.put("%s\n", inline(said))
+		m.matrix()
+	default:
+		newText(&b, d, s).head()
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write transfers: %w", err)
+	}
+	return nil
+}
