@@ -157,8 +157,7 @@ func parseFacts(name string, data []byte) (*Facts, error) {
 		Schema *string `json:"schema"`
 	}
 	err := json.Unmarshal(data, &head)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return nil, at(syntax.Offset-1, err)
 	}
 	offset := max(bytes.Index(data, []byte(`"schema"`)), 0)
@@ -173,8 +172,7 @@ func parseFacts(name string, data []byte) (*Facts, error) {
 	decoder.DisallowUnknownFields()
 	facts := &Facts{}
 	if err := decoder.Decode(facts); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return nil, at(wrong.Offset-1, fmt.Errorf("%s is a %s, which is no %s", wrong.Field, wrong.Value, wrong.Type))
 		}
 		return nil, at(decoder.InputOffset(), err)

@@ -120,7 +120,8 @@ func currentIDs() (IDs, error) {
 		return IDs{}, fmt.Errorf("read the groups of this process: %w", err)
 	}
 	slices.Sort(groups)
-	return IDs{UID: os.Geteuid(), GID: os.Getegid(), Groups: slices.Compact(groups)}, nil
+	groups = append([]int{}, slices.Compact(groups)...) // None is known to be none.
+	return IDs{UID: os.Geteuid(), GID: os.Getegid(), Groups: groups}, nil
 }
 
 // splitQuestion parts a question from its argument: "statfs:" and "/dev/shm".

@@ -128,21 +128,21 @@ func statfs(name string) (Statfs, error) {
 	if err := again(func() error { return unix.Statfs(name, &st) }); err != nil {
 		return Statfs{}, err
 	}
-	magic := uint32(st.Type) //nolint:gosec,nolintlint // The magic numbers are of 32 bits on every architecture.
+	magic := uint32(st.Type) // The magic numbers are of 32 bits on every architecture.
 	kind := fileSystems[magic]
 	if kind == "" {
 		kind = fmt.Sprintf("0x%x", magic)
 	}
-	unit := int64(st.Frsize)
+	unit := int64(st.Frsize) //nolint:unconvert // It has 32 bits on some architectures, as have the next two.
 	if unit == 0 {
-		unit = int64(st.Bsize)
+		unit = int64(st.Bsize) //nolint:unconvert // See above.
 	}
 	return Statfs{
 		Type:       kind,
 		SizeBytes:  int64(st.Blocks) * unit,
 		FreeBytes:  int64(st.Bfree) * unit,
 		AvailBytes: int64(st.Bavail) * unit,
-		ReadOnly:   int64(st.Flags)&unix.ST_RDONLY != 0,
+		ReadOnly:   int64(st.Flags)&unix.ST_RDONLY != 0, //nolint:unconvert // See above.
 	}, nil
 }
 

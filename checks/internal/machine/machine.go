@@ -31,8 +31,10 @@ type FileInfo struct {
 }
 
 // Source answers for one machine. Paths are absolute. Errors are
-// *fs.PathError, so that errors.Is tells fs.ErrNotExist from fs.ErrPermission.
-// All methods may be called from several goroutines.
+// *fs.PathError, so that errors.Is tells fs.ErrNotExist from fs.ErrPermission;
+// their operation is "read", "readdir", "readlink" or "stat" in every Source,
+// so that a recording fails in the words of the machine. All methods may be
+// called from several goroutines.
 type Source interface {
 	// ReadFile returns at most limit bytes of a file.
 	ReadFile(name string, limit int64) ([]byte, error)
@@ -60,7 +62,7 @@ const (
 	// AskStatfs takes a path and is answered with a Statfs.
 	AskStatfs = "statfs:"
 	// AskLimits is answered with a map from "memlock", "stack", "nofile" to
-	// a Limit.
+	// a Limit. One that cannot be told is left out.
 	AskLimits = "limits"
 	// AskSyscalls is answered with a map from "get_mempolicy" and "mlock" to
 	// "ok" or an errno name: they were really called.
@@ -68,7 +70,8 @@ const (
 	// AskAccess takes a path and is answered with "rw", "r", "w" or "none".
 	AskAccess = "access:"
 	// AskKernelLog is answered with the kernel log's lines that bear on
-	// GPUs, PCIe, IOMMU or memory, as text (see KernelLogWanted).
+	// GPUs, PCIe, IOMMU or memory, as text (see KernelLogWanted): "seconds.micros
+	// message", one a line.
 	AskKernelLog = "kernel-log"
 	// AskNVML is answered with the document of package nvml.
 	AskNVML = "nvml"

@@ -354,7 +354,7 @@ func (m *Memory) Stat(name string) (FileInfo, error) {
 		case n.isDir():
 			return FileInfo{Mode: fs.ModeDir | 0o555}, nil
 		case n.read.known && n.read.err != nil:
-			return FileInfo{}, nil // It is there; more is not known.
+			return FileInfo{}, nil //nolint:nilerr // It is there, though it cannot be read; more is not known.
 		}
 		return FileInfo{Mode: 0o444, Size: int64(len(n.read.value))}, nil
 	})

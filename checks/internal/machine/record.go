@@ -37,8 +37,7 @@ func keep[T any](r *Recorder, name string, field func(*node) *outcome[T], value 
 	if errors.Is(err, ErrNotRecorded) {
 		return
 	}
-	var inPath *fs.PathError
-	if errors.As(err, &inPath) {
+	if inPath, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inPath.Err // The operation and the path are known.
 	}
 	r.mu.Lock()

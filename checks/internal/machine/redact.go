@@ -79,14 +79,25 @@ func (r *Redactor) number(k kind, thing string) int {
 func (r *Redactor) Text(s string) string { return r.text(s, true) }
 
 // text redacts a text; where dotted numbers are versions they are left alone.
+// It goes line by line, because most lines hold nothing that a pattern has to
+// be tried on.
 func (r *Redactor) text(s string, addresses bool) string {
 	if s == "" || !utf8.ValidString(s) {
 		return s
 	}
+	var out strings.Builder
+	out.Grow(len(s))
+	for line := range strings.Lines(s) {
+		out.WriteString(r.line(line, addresses))
+	}
+	return out.String()
+}
+
+func (r *Redactor) line(s string, addresses bool) string {
 	s = r.secrets(s)
 	s = r.users(s)
-	s = r.learnt(s)
 	s = r.serialNumbers(s)
+	s = r.learnt(s)
 	s = r.uuids(s)
 	s = r.colons(s)
 	s = r.macs(s)
@@ -295,6 +306,9 @@ func (r *Redactor) learnt(s string) string {
 var serialNumber = regexp.MustCompile(`(?i)serial[ _-]?(?:number|no\.?)["']?\s*[:=]\s*["']?[A-Za-z0-9][A-Za-z0-9._-]{3,}`)
 
 func (r *Redactor) serialNumbers(s string) string {
+	if !strings.Contains(s, "erial") && !strings.Contains(s, "ERIAL") {
+		return s
+	}
 	return replace(s, serialNumber, func(s string, from, to int) string {
 		match := s[from:to]
 		i := strings.LastIndexAny(match, "\"' :=\t") + 1
@@ -308,6 +322,9 @@ var uuidPattern = regexp.MustCompile(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{
 const uuidStandIn = "00000000-0000-0000-0000-"
 
 func (r *Redactor) uuids(s string) string {
+	if strings.Count(s, "-") < 4 {
+		return s
+	}
 	return replace(s, uuidPattern, func(s string, from, to int) string {
 		if isWord(before(s, from)) || isWord(after(s, to)) {
 			return s[from:to]
@@ -427,7 +444,7 @@ var (
 // type as boot loaders pass it (BOOTIF=01-...), and in names of interfaces;
 // and GUIDs without colons.
 func (r *Redactor) macs(s string) string {
-	if strings.Contains(s, "-") {
+	if strings.Count(s, "-") >= macBytes-1 {
 		s = replace(s, dashedMAC, func(s string, from, to int) string {
 			match := s[from:to]
 			prev, next := before(s, from), after(s, to)
@@ -450,6 +467,9 @@ func (r *Redactor) macs(s string) string {
 			return "enx" + macStandIn(r.number(kindMAC, digits), macBytes)
 		})
 	}
+	if !strings.Contains(s, "uid") && !strings.Contains(s, "UID") {
+		return s
+	}
 	return replace(s, bareGUID, func(s string, from, to int) string {
 		i := to - 16
 		n, err := strconv.ParseUint(s[i:to], 16, 64)
@@ -469,7 +489,7 @@ func (r *Redactor) guid(n uint64) uint64 {
 	if n == 0 || n&^0xffff == guidStandIn {
 		return n
 	}
-	return guidStandIn + uint64(r.number(kindGUID, strconv.FormatUint(n, 16))) //nolint:gosec,nolintlint // A count.
+	return guidStandIn + uint64(r.number(kindGUID, strconv.FormatUint(n, 16)))
 }
 
 // guidText redacts a GUID of four groups.
@@ -520,7 +540,7 @@ func (r *Redactor) network(high uint64) uint64 {
 	if high == 0 || high == linkLocal || high&^numbers == documentation || high&^numbers == uniqueLocal {
 		return high
 	}
-	n := uint64(r.number(kindNet, strconv.FormatUint(high, 16))) //nolint:gosec,nolintlint // A count.
+	n := uint64(r.number(kindNet, strconv.FormatUint(high, 16)))
 	if high>>57 == uniqueLocal>>57 {
 		return uniqueLocal + n
 	}
@@ -599,7 +619,7 @@ func (r *Redactor) ipv4Address(a netip.Addr) netip.Addr {
 		const hosts = 254 // Of a network of 24 bits.
 		if n <= hosts || network.Bits() < 24 {
 			b := network.Addr().As4()
-			base := binary.BigEndian.Uint32(b[:]) + uint32(n) //nolint:gosec,nolintlint // A count.
+			base := binary.BigEndian.Uint32(b[:]) + uint32(n)
 			binary.BigEndian.PutUint32(b[:], base)
 			return netip.AddrFrom4(b)
 		}

@@ -245,15 +245,15 @@ func (p *parser) failure(words string) (failure, err error) {
 func (p *parser) content(attributes string, sentence bool) (data []byte, more bool, err error) {
 	start := p.line
 	data = p.body()
-	for _, word := range strings.Fields(attributes) {
-		switch {
-		case word == "hex":
+	for word := range strings.FieldsSeq(attributes) {
+		switch word {
+		case "hex":
 			if data, err = p.unhex(data, start); err != nil {
 				return nil, false, err
 			}
-		case word == "no-newline":
+		case "no-newline":
 			data = bytes.TrimSuffix(data, []byte("\n"))
-		case word == "part":
+		case "part":
 			more = true
 		default:
 			return nil, false, fmt.Errorf("not known here: %.40q", word)
@@ -558,8 +558,7 @@ func compactJSON(text []byte) (json.RawMessage, error) {
 
 // errorOffset is where in a text of JSON an error lies.
 func errorOffset(err error) int {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return int(max(syntax.Offset-1, 0))
 	}
 	return 0

@@ -1,0 +1,62 @@
+package machine
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestLiveFIFO holds that a FIFO without a writer blocks nobody.
+func TestLiveFIFO(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := Live()
+	start := time.Now()
+	_, read := l.ReadFile(fifo, 10)
+	_, list := l.ReadDir(fifo)
+	if !errors.Is(read, errIrregular) || list == nil || time.Since(start) > fileDeadline/2 {
+		t.Errorf("got %v and %v after %s", read, list, time.Since(start))
+	}
+}
+
+func TestOpenFiles(t *testing.T) {
+	const head = "Limit                     Soft Limit           Hard Limit           Units\n"
+	for _, tt := range []struct {
+		text string
+		want Limit
+		ok   bool
+	}{
+		{head + "Max open files            1024                 524288               files\n", Limit{1024, 524288}, true},
+		{head + "Max open files            unlimited            unlimited            files\n", Limit{-1, -1}, true},
+		{head + "Max open files            many                 1                    files\n", Limit{}, false},
+		{head + "Max open files\n", Limit{}, false},
+		{head, Limit{}, false},
+	} {
+		if got, ok := openFiles([]byte(tt.text)); got != tt.want || ok != tt.ok {
+			t.Errorf("%q: got %v, %t; want %v, %t", tt.text, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestOutcomeName(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{nil, "ok"},
+		{unix.Errno(0), "ok"},
+		{unix.EPERM, "EPERM"},
+		{unix.ENOSYS, "ENOSYS"},
+		{unix.Errno(9999), "errno 9999"},
+		{errors.New("odd"), "odd"},
+	} {
+		if got := outcomeName(tt.err); got != tt.want {
+			t.Errorf("%v: got %s, want %s", tt.err, got, tt.want)
+		}
+	}
+}

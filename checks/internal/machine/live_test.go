@@ -1,0 +1,482 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLiveFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("small", "hello\n")
+	write("empty", "")
+	write("large", strings.Repeat("x", 3*scratchSize+7))
+	write("exact", strings.Repeat("y", scratchSize))
+	if err := os.Symlink("small", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "none"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l := Live()
+	for _, tt := range []struct {
+		name  string
+		limit int64
+		want  int
+	}{
+		{"small", 100, 6},
+		{"small", 3, 3},
+		{"small", 0, 0},
+		{"empty", 100, 0},
+		{"link", 100, 6},
+		{"exact", 1 << 30, scratchSize},
+		{"large", 1 << 30, 3*scratchSize + 7},
+		{"large", scratchSize + 1, scratchSize + 1},
+	} {
+		b, err := l.ReadFile(filepath.Join(dir, tt.name), tt.limit)
+		if err != nil || len(b) != tt.want {
+			t.Errorf("read %s, at most %d: got %d bytes, %v; want %d", tt.name, tt.limit, len(b), err, tt.want)
+		}
+	}
+	names, err := l.ReadDir(dir)
+	if diff := cmp.Diff([]string{"empty", "exact", "large", "link", "none", "small"}, names); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	if names, err := l.ReadDir(filepath.Join(dir, "none")); err != nil || names == nil || len(names) != 0 {
+		t.Errorf("empty folder: got %#v, %v", names, err)
+	}
+	if target, err := l.ReadLink(filepath.Join(dir, "link")); err != nil || target != "small" {
+		t.Errorf("link: got %q, %v", target, err)
+	}
+	if info, err := l.Stat(filepath.Join(dir, "link")); err != nil || info.Size != 6 || !info.Mode.IsRegular() {
+		t.Errorf("stat: got %v, %v", info, err)
+	}
+}
+
+func TestLiveErrors(t *testing.T) {
+	dir := t.TempDir()
+	l := Live()
+	_, absent := l.ReadFile(filepath.Join(dir, "absent"), 1)
+	_, folder := l.ReadFile(dir, 1)
+	_, device := l.ReadFile(os.DevNull, 1)
+	_, file := l.ReadDir(os.DevNull)
+	_, link := l.ReadLink(dir)
+	_, stat := l.Stat(filepath.Join(dir, "absent"))
+	for _, tt := range []struct {
+		what    string
+		err     error
+		is      error
+		op, msg string
+	}{
+		{"absent file", absent, fs.ErrNotExist, "read", "no such file or directory"},
+		{"folder", folder, errIsDir, "read", "is a directory"},
+		{"device", device, errIrregular, "read", "not a regular file"},
+		{"no folder", file, nil, "readdir", "not a directory"},
+		{"no link", link, nil, "readlink", "invalid argument"},
+		{"absent path", stat, fs.ErrNotExist, "stat", "no such file or directory"},
+	} {
+		var inPath *fs.PathError
+		switch {
+		case !errors.As(tt.err, &inPath):
+			t.Errorf("%s: %v is no fs.PathError", tt.what, tt.err)
+		case inPath.Op != tt.op || tt.is != nil && !errors.Is(tt.err, tt.is) || runtime.GOOS == "linux" && inPath.Err.Error() != tt.msg:
+			t.Errorf("%s: got %v", tt.what, tt.err)
+		}
+	}
+}
+
+// TestPoolSlow holds that an operation that hangs costs its caller no more
+// than the deadline, closes the folder that it hangs in and no other, and
+// opens it again once it ends.
+func TestPoolSlow(t *testing.T) {
+	p := newPool(20 * time.Millisecond)
+	release := make(chan struct{})
+	hang := func([]byte) (int, error) { <-release; return 1, nil }
+	fine := func([]byte) (int, error) { return 2, nil }
+	if _, err := run(p, opRead, "/sys/dead/file", hang); !errors.Is(err, ErrSlow) {
+		t.Fatalf("got %v, want ErrSlow", err)
+	}
+	for _, tt := range []struct {
+		name string
+		want error
+	}{
+		{"/sys/dead/file", ErrSlow},
+		{"/sys/dead/other", ErrSlow},
+		{"/sys/dead/below/it", ErrSlow},
+		{"/sys/dead", ErrSlow},
+		{"/sys/deadly", nil},
+		{"/sys/fine", nil},
+	} {
+		if _, err := run(p, opRead, tt.name, fine); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	var inPath *fs.PathError
+	if _, err := run(p, opRead, "/sys/dead/file", fine); !errors.As(err, &inPath) || inPath.Op != opRead {
+		t.Errorf("%v is no fs.PathError of the operation", err)
+	}
+	close(release)
+	if !eventually(func() bool { _, err := run(p, opRead, "/sys/dead/file", fine); return err == nil }) {
+		t.Error("the folder stays closed after the operation in it has ended")
+	}
+}
+
+// TestPoolBound holds that no more than a bounded number of operations is
+// left behind.
+func TestPoolBound(t *testing.T) {
+	p := newPool(time.Millisecond)
+	release := make(chan struct{})
+	defer close(release)
+	var begun atomic.Int32
+	for i := range 3 * maxStuck {
+		_, err := run(p, opRead, fmt.Sprintf("/mnt/%d/file", i), func([]byte) (int, error) {
+			begun.Add(1)
+			<-release
+			return 0, nil
+		})
+		if !errors.Is(err, ErrSlow) {
+			t.Fatalf("operation %d: got %v, want ErrSlow", i, err)
+		}
+	}
+	if got := begun.Load(); got != maxStuck {
+		t.Errorf("%d operations were begun, want %d", got, maxStuck)
+	}
+}
+
+func TestPlaceOf(t *testing.T) {
+	for _, tt := range []struct{ op, name, want string }{
+		{opRead, "/sys/bus/pci/devices/0000:3b:00.0/config", "/sys/bus/pci/devices/0000:3b:00.0"},
+		{opList, "/mnt/data", "/mnt/data"},
+		{opRead, "/proc/cmdline", "/proc/cmdline"},
+		{opStat, "/dev/nvidia0", "/dev/nvidia0"},
+		{opStat, "/mnt", "/mnt"},
+	} {
+		if got := placeOf(tt.op, tt.name); got != tt.want {
+			t.Errorf("%s %s: got %s, want %s", tt.op, tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestPoolConcurrent holds that callers do not get each other's content.
+func TestPoolConcurrent(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 16 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte(strings.Repeat(fmt.Sprint(i), 1000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := Live()
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			want := strings.Repeat(fmt.Sprint(i), 1000)
+			for range 200 {
+				b, err := l.ReadFile(filepath.Join(dir, fmt.Sprint(i)), MaxFile)
+				if err != nil || string(b) != want {
+					t.Errorf("file %d: got %.20q, %v", i, b, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func eventually(done func() bool) bool {
+	for range 500 {
+		if done() {
+			return true
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return false
+}
+
+func TestAskOnce(t *testing.T) {
+	var calls atomic.Int32
+	begun := make(chan struct{}, 10)
+	release := make(chan struct{})
+	Register("test once:", func(_ context.Context, argument string) (any, error) {
+		calls.Add(1)
+		begun <- struct{}{}
+		<-release
+		return map[string]string{"argument": argument}, nil
+	})
+	l := Live()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			raw, err := l.Ask(t.Context(), "test once:a:b")
+			if err != nil || string(raw) != `{"argument":"a:b"}` {
+				t.Errorf("got %s, %v", raw, err)
+			}
+		})
+	}
+	<-begun
+	close(release)
+	wg.Wait()
+	if _, err := l.Ask(t.Context(), "test once:a:b"); err != nil || calls.Load() != 1 {
+		t.Errorf("asked %d times, %v; want once", calls.Load(), err)
+	}
+	if _, err := l.Ask(t.Context(), "test once:c"); err != nil || calls.Load() != 2 {
+		t.Errorf("with another argument: asked %d times, %v; want twice", calls.Load(), err)
+	}
+}
+
+// TestAskCanceled holds that an answer is called off when the last of its
+// askers has gone, not before, that the last one waits for its end, and that
+// the question can be asked again.
+func TestAskCanceled(t *testing.T) {
+	var calls, ended atomic.Int32
+	begun := make(chan struct{}, 10)
+	Register("test canceled", func(ctx context.Context, _ string) (any, error) {
+		if calls.Add(1) == 2 {
+			return "second", nil
+		}
+		begun <- struct{}{}
+		<-ctx.Done()
+		ended.Add(1)
+		return nil, ctx.Err()
+	})
+	l := Live()
+	first, cancelFirst := context.WithCancel(t.Context())
+	second, cancelSecond := context.WithCancel(t.Context())
+	defer cancelSecond()
+	gone := make(chan error, 2)
+	go func() { _, err := l.Ask(first, "test canceled"); gone <- err }()
+	<-begun
+	go func() { _, err := l.Ask(second, "test canceled"); gone <- err }()
+	waiting := func() bool {
+		a := &l.(*live).asked
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.all["test canceled"].askers == 2
+	}
+	if !eventually(waiting) {
+		t.Fatal("the second asker does not wait for the first one's answer")
+	}
+	cancelFirst()
+	if err := <-gone; !errors.Is(err, context.Canceled) || ended.Load() != 0 {
+		t.Errorf("the first asker: got %v, and the answer had ended %d times", err, ended.Load())
+	}
+	cancelSecond()
+	if err := <-gone; !errors.Is(err, context.Canceled) || ended.Load() != 1 {
+		t.Errorf("the last asker: got %v, and the answer had ended %d times", err, ended.Load())
+	}
+	if raw, err := l.Ask(t.Context(), "test canceled"); err != nil || string(raw) != `"second"` {
+		t.Errorf("asked again: got %s, %v", raw, err)
+	}
+}
+
+func TestAskFailures(t *testing.T) {
+	Register("test panic", func(context.Context, string) (any, error) { panic("boom") })
+	Register("test channel", func(context.Context, string) (any, error) { return make(chan int), nil })
+	for question, want := range map[string]string{
+		"test panic":         "test panic: the answer failed: boom; please report this",
+		"test channel":       `answer to "test channel": json: unsupported type: chan int`,
+		"test unknown:thing": "test unknown:: unsupported operation",
+	} {
+		if raw, err := Live().Ask(t.Context(), question); err == nil || err.Error() != want {
+			t.Errorf("%s: got %s, %v; want %s", question, raw, err, want)
+		}
+	}
+}
+
+func TestLiveQuestions(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("these questions are answered on Linux alone")
+	}
+	t.Setenv("NCCL_DEBUG", "INFO")
+	t.Setenv("NVIDIA_API_KEY", "nvapi-secret")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+	l := Live()
+	ask := func(question string, answer any) {
+		t.Helper()
+		raw, err := l.Ask(t.Context(), question)
+		if err == nil {
+			err = json.Unmarshal(raw, answer)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", question, err)
+		}
+	}
+	var environ []string
+	ask(AskEnviron, &environ)
+	for _, want := range []string{"NCCL_DEBUG=INFO", "NVIDIA_API_KEY=set", "KUBERNETES_SERVICE_HOST=set"} {
+		if !slices.Contains(environ, want) {
+			t.Errorf("environment: %q lacks %s", environ, want)
+		}
+	}
+	var u Uname
+	ask(AskUname, &u)
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err != nil || u.Release != strings.TrimSpace(string(release)) {
+		t.Errorf("uname: got release %q, want %q", u.Release, release)
+	}
+	var ids IDs
+	ask(AskIDs, &ids)
+	if ids.UID != os.Geteuid() || ids.Groups == nil {
+		t.Errorf("ids: got %+v", ids)
+	}
+	var limits map[string]Limit
+	ask(AskLimits, &limits)
+	if l, ok := limits["memlock"]; !ok || l.Hard != -1 && l.Soft > l.Hard {
+		t.Errorf("limits: got %v", limits)
+	}
+	var calls map[string]string
+	ask(AskSyscalls, &calls)
+	for _, name := range []string{"get_mempolicy", "mlock"} {
+		if calls[name] != "ok" && !strings.HasPrefix(calls[name], "E") {
+			t.Errorf("%s: got %q", name, calls[name])
+		}
+	}
+	var st Statfs
+	ask(AskStatfs+"/proc", &st)
+	if st.Type != "proc" {
+		t.Errorf("statfs of /proc: got %+v", st)
+	}
+	var access string
+	ask(AskAccess+"/dev/null", &access)
+	if access != "rw" {
+		t.Errorf("access to /dev/null: got %q", access)
+	}
+	for _, question := range []string{AskStatfs + "/no/such", AskAccess + "/no/such"} {
+		if _, err := l.Ask(t.Context(), question); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got %v, want fs.ErrNotExist", question, err)
+		}
+	}
+}
+
+func TestLiveKernelLog(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the kernel log is read on Linux alone")
+	}
+	raw, err := Live().Ask(t.Context(), AskKernelLog)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("this kernel does not show its log: %v", err)
+	}
+	var text string
+	if err == nil {
+		err = json.Unmarshal(raw, &text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		if !KernelLogWanted(line) {
+			t.Errorf("kept a line that nobody wants: %q", line)
+		}
+	}
+}
+
+func TestKernelLogRecords(t *testing.T) {
+	for _, tt := range []struct{ record, want string }{
+		{"3,1042,5140900,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n SUBSYSTEM=pci\n DEVICE=+pci:0000:3b:00.0\n", "5.140900 NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n"},
+		{"6,1,0,-,caller=T1;pcieport 0000:00:01.0: AER: enabled\n", "0.000000 pcieport 0000:00:01.0: AER: enabled\n"},
+		{"6,2,1000001,c;usb 1-1: new device; NVRM is not in it\n", "1.000001 usb 1-1: new device; NVRM is not in it\n"},
+		{"6,2,1,-;usb 1-1: new device\n", ""},
+		{"6,2,1,-;mlx5_core 0000:5e:00.0: Port module event: cable plugged\n", ""},
+		{"6,2,1,-;mlx5_core 0000:5e:00.0: health compromised\n", "0.000001 mlx5_core 0000:5e:00.0: health compromised\n"},
+		{"6,2,1,-;NVRM: \xff\n", "0.000001 NVRM: ?\n"},
+		{"6,2,x,-;NVRM: no time\n", ""},
+		{"6,2,99999999999999999999,-;NVRM: no time\n", ""},
+		{"6;NVRM: no time\n", ""},
+		{"NVRM: no head\n", ""},
+		{"", ""},
+	} {
+		var log kernelLog
+		log.add([]byte(tt.record))
+		if got := log.text.String(); got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.record, got, tt.want)
+		}
+	}
+}
+
+func FuzzKernelLog(f *testing.F) {
+	f.Add([]byte("3,1042,5140900,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1\n SUBSYSTEM=pci\n"))
+	f.Add([]byte("6,1,0,-,caller=T1;pcieport\xff 0000:00:01.0: AER: enabled"))
+	f.Fuzz(func(t *testing.T, record []byte) {
+		var log kernelLog
+		log.add(record)
+		if text := log.text.String(); strings.Count(text, "\n") > 1 || text != "" && !strings.HasSuffix(text, "\n") {
+			t.Errorf("%q gives %q, which is not one line", record, text)
+		}
+	})
+}
+
+func TestWanted(t *testing.T) {
+	for name, want := range map[string]bool{
+		"NCCL_DEBUG": true, "RCCL_X": true, "OFI_NCCL_PROTOCOL": true, "HOME": true, "container": true, "WORLD_SIZE": true,
+		"LD_PRELOAD": true, "CONDA_PREFIX": true, "APPTAINER_CONTAINER": true, "NVIDIA_VISIBLE_DEVICES": true,
+		"PATH": false, "AWS_SECRET_ACCESS_KEY": false, "nccl_debug": false, "USER": false, "HOMEX": false, "": false,
+	} {
+		if got := Wanted(name); got != want {
+			t.Errorf("%s: got %t, want %t", name, got, want)
+		}
+	}
+	if !slices.IsSorted(wantedNames) {
+		t.Error("the wanted names are not in order, so that some are not found")
+	}
+	got := wantedEnviron([]string{"PATH=/bin", "NCCL_B=1=2", "NCCL_A=", "broken", "NVIDIA_API_KEY=x", "NCCL_IB_PKEY=0x8001"})
+	if diff := cmp.Diff([]string{"NCCL_A=", "NCCL_B=1=2", "NCCL_IB_PKEY=0x8001", "NVIDIA_API_KEY=set"}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// BenchmarkReadFile compares a read with a deadline to one of package os.
+func BenchmarkReadFile(b *testing.B) {
+	const name = "/sys/kernel/mm/transparent_hugepage/enabled"
+	if _, err := os.Stat(name); err != nil {
+		b.Skip(err)
+	}
+	b.Run("deadline", func(b *testing.B) {
+		l := Live()
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := l.ReadFile(name, MaxFile); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("os", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := os.ReadFile(name); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("goroutine and timer each", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			done := make(chan error, 1)
+			go func() { _, err := os.ReadFile(name); done <- err }()
+			select {
+			case err := <-done:
+				if err != nil {
+					b.Fatal(err)
+				}
+			case <-time.After(fileDeadline):
+				b.Fatal("slow")
+			}
+		}
+	})
+}

@@ -1,0 +1,240 @@
+package checks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// recordedFacts has a field of each kind, and things that are to be redacted.
+func recordedFacts() *Facts {
+	return &Facts{
+		Schema: FactsSchema,
+		Host: &HostFacts{
+			Hostname: "trainer-7.lab.example.org", Kernel: "6.8.0", BIOS: "Vendor 1.2.3.4 01/01/2026",
+			CommandLine: []string{"root=UUID=8f6c1d1e-2222-3333-4444-555566667777", "ip=10.1.2.3"}, Root: new(false),
+		},
+		PCI: &PCIFacts{Devices: []PCIDevice{{
+			Address: "0000:3b:00.0", Class: "0x030200", Link: &PCIeLink{SpeedGTs: 32, Source: "config"},
+			ACS: &ACS{Capability: []string{}, Control: []string{"ReqRedir"}},
+		}}},
+		GPUs: &GPUFacts{NVML: "ok", Driver: GPUDriver{Version: "580.159.04", Parameters: map[string]string{"A": "<1>"}}, Devices: []GPU{{
+			Address: "0000:3b:00.0", UUID: "GPU-8f6c1d1e-2222-3333-4444-555566667777",
+			Fabric: &Fabric{State: "completed", ClusterUUID: "0a1b2c3d-2222-3333-4444-555566667777"},
+		}}},
+		Env: &EnvFacts{Variables: []Variable{
+			{Name: "NVIDIA_API_KEY", Value: "nvapi", Source: "environment"},
+			{Name: "NCCL_TOPO_FILE", Value: "/home/alice/topo.xml", Source: "/home/alice/.nccl.conf", Line: 3},
+		}},
+		KernelLog: &KernelLogFacts{Source: "/dev/kmsg", Events: []KernelEvent{{
+			Kind: "xid", Code: new(79), Address: "0000:3b:00.0", Message: "trainer-7: NVRM: Xid (PCI:0000:3b:00): 79", Seconds: 1.5, Count: 1,
+		}}},
+		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK, Transfers: []probe.Transfer{{
+			Test: probe.TestCopy, Source: "0000:3b:00.0", Destination: "0000:5e:00.0", Outcome: probe.OK, GBps: new(395.5),
+		}}},
+		Unknown: []Unknown{{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root", Hint: "run as root"}},
+	}
+}
+
+func TestFactsRoundTrip(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteFacts(&b, recordedFacts()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(b.Bytes(), []byte("{\n  \"schema\": \"gpudoctor.facts/v1\",\n")) || !bytes.Contains(b.Bytes(), []byte(`"<1>"`)) {
+		t.Errorf("not as it should look:\n%s", b.Bytes())
+	}
+	first := b.String()
+	got, err := ReadFacts("facts.json", &b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(recordedFacts(), got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	var again bytes.Buffer
+	if err := WriteFacts(&again, got); err != nil || again.String() != first {
+		t.Errorf("%v; written again (-first +second):\n%s", err, cmp.Diff(first, again.String()))
+	}
+}
+
+func TestReadFactsErrors(t *testing.T) {
+	const head = `{"schema": "gpudoctor.facts/v1",` + "\n"
+	for _, tt := range []struct{ text, want string }{
+		{"", "f.json:1:1: unexpected end of JSON input"},
+		{"{\n  \"schema\": x", "f.json:2:13: invalid character 'x' looking for beginning of value"},
+		{"{}", `f.json:1:1: no facts file: it has no schema; that of facts is "gpudoctor.facts/v1"`},
+		{"[]", `f.json:1:1: no facts file: it has no schema; that of facts is "gpudoctor.facts/v1"`},
+		{"{\n \"schema\": \"gpudoctor.report/v1\"}", `f.json:2:2: no facts file: its schema is "gpudoctor.report/v1"; that of facts is "gpudoctor.facts/v1"`},
+		{`{"schema": "gpudoctor.facts/v2", "news": 1}`, `f.json:1:2: made by a newer gpudoctor: its schema is "gpudoctor.facts/v2", and this one reads "gpudoctor.facts/v1"`},
+		{head + ` "extra": 1}`, `f.json:2:2: unknown field "extra"`},
+		{head + ` "pci": {"devices": [{"address": "a"},` + "\n" + `  {"colour": "b"}]}}`, `f.json:3:4: unknown field "pci.devices.colour"`},
+		{head + ` "HOST": {}}`, `f.json:2:2: unknown field "HOST"`},
+		{head + ` "host": {}, "host": {}}`, `f.json:2:14: the field "host" stands twice`},
+		{head + ` "host": {"root": "yes"}}`, `f.json:2:23: host.root is a string, which is no bool`},
+		{head + ` "host": {}} {}`, "f.json:2:14: invalid character '{' after top-level value"},
+		{head + ` "gpus": {"a\"b": 1}}`, `f.json:2:11: unknown field "gpus.a\"b"`},
+		{head + ` "transfers": {"transfers": [{"gbps": []}]}}`, `f.json:2:39: transfers.transfers.gbps is a array, which is no float64`},
+	} {
+		_, err := ReadFacts("f.json", strings.NewReader(tt.text))
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s\n got %v\nwant %s", tt.text, err, tt.want)
+		}
+	}
+	if _, err := ReadFacts("x", strings.NewReader(`{"schema": "gpudoctor.facts/v9"}`)); !errors.Is(err, ErrNewer) {
+		t.Errorf("a newer schema: got %v, want ErrNewer", err)
+	}
+	deep := strings.Repeat("[", 1<<20)
+	if _, err := ReadFacts("x", strings.NewReader(head+`"pci": `+deep)); err == nil {
+		t.Error("a document that is nested without end is no error")
+	}
+	if _, err := ReadFacts("x", endlessFile{}); err == nil || err.Error() != "read x: larger than 64 MiB" {
+		t.Errorf("an endless file: got %v", err)
+	}
+}
+
+// endlessFile is a file without end.
+type endlessFile struct{}
+
+func (endlessFile) Read(b []byte) (int, error) { return len(b), nil }
+
+func TestFactsRedact(t *testing.T) {
+	f := recordedFacts()
+	got := f.Redact()
+	want := recordedFacts()
+	want.Host.Hostname = "host-1"
+	want.Host.CommandLine = []string{"root=UUID=00000000-0000-0000-0000-000000000002", "ip=192.0.2.1"}
+	want.GPUs.Devices[0].UUID = "GPU-00000000-0000-0000-0000-000000000002"
+	want.GPUs.Devices[0].Fabric.ClusterUUID = "00000000-0000-0000-0000-000000000001"
+	want.Env.Variables[0].Value = "redacted"
+	want.Env.Variables[1].Value, want.Env.Variables[1].Source = "/home/user1/topo.xml", "/home/user1/.nccl.conf"
+	want.KernelLog.Events[0].Message = "host-1: NVRM: Xid (PCI:0000:3b:00): 79"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(recordedFacts(), f); diff != "" {
+		t.Errorf("the facts themselves were changed (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(got, got.Redact()); diff != "" {
+		t.Errorf("redacting twice changes something (-once +twice):\n%s", diff)
+	}
+}
+
+func TestRecordHost(t *testing.T) {
+	m := &machine.Memory{}
+	m.AddFile("/proc/cmdline", []byte("quiet iommu=pt\n"))
+	m.AddLink("/sys/bus/pci/devices/0000:3b:00.0", "../../../devices/pci0000:3a/0000:3b:00.0")
+	m.AddFile("/sys/devices/pci0000:3a/0000:3b:00.0/numa_node", []byte("1\n"))
+	m.Answer(machine.AskIDs, machine.IDs{UID: 1000, GID: 1000, Groups: []int{44}})
+	m.Answer(machine.AskUname, machine.Uname{Node: "trainer-7"})
+	look := func(h *Host) []string {
+		text, err := h.Text("/proc/cmdline")
+		node, err2 := h.Int("/sys/bus/pci/devices/0000:3b:00.0/numa_node")
+		names, err3 := h.Dir("/sys/bus/pci/devices")
+		where, err4 := h.Real("/sys/bus/pci/devices/0000:3b:00.0")
+		there, err5 := h.Exists("/dev/nvidiactl")
+		var ids machine.IDs
+		err6 := h.Ask(t.Context(), machine.AskIDs, &ids)
+		return []string{fmt.Sprint(text, err), fmt.Sprint(node, err2), fmt.Sprint(names, err3), fmt.Sprint(where, err4), fmt.Sprint(there, err5), fmt.Sprint(ids, err6)}
+	}
+	h, recording := NewHost(m).Record()
+	want := look(h)
+	var names machine.Uname
+	if err := h.Ask(t.Context(), machine.AskUname, &names); err != nil {
+		t.Fatal(err)
+	}
+	for _, keepNames := range []bool{false, true} {
+		var b bytes.Buffer
+		if err := recording.Write(&b, RecordOptions{Version: "0.1.0", KeepNames: keepNames}); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(b.Bytes(), []byte("trainer-7")) != keepNames {
+			t.Errorf("KeepNames %t has no effect", keepNames)
+		}
+		replay, f, err := Open("host", &b)
+		if err != nil || f != nil {
+			t.Fatalf("got facts %v, %v", f, err)
+		}
+		if !replay.Recorded() {
+			t.Error("a snapshot does not say that it is a recording")
+		}
+		if diff := cmp.Diff(want, look(replay)); diff != "" {
+			t.Errorf("(-machine +replay)\n%s", diff)
+		}
+	}
+}
+
+func TestOpen(t *testing.T) {
+	for _, tt := range []struct {
+		text        string
+		host, facts bool
+		err         error
+	}{
+		{"gpudoctor.snapshot/v1\n-- a --\nb\n", true, false, nil},
+		{"\ufeff\n gpudoctor.snapshot/v1\r\n", true, false, nil},
+		{"\ufeff \n{\"schema\": \"gpudoctor.facts/v1\"}\n", false, true, nil},
+		{"gpudoctor.snapshot/v2\n", false, false, ErrNewer},
+		{`{"schema": "gpudoctor.facts/v2"}`, false, false, ErrNewer},
+		{"NCCL INFO Bootstrap", false, false, ErrUnrecognized},
+		{"", false, false, ErrUnrecognized},
+		{"-- a --\nb\n", false, false, ErrUnrecognized},
+	} {
+		h, f, err := Open("any.name", strings.NewReader(tt.text))
+		if (h != nil) != tt.host || (f != nil) != tt.facts || !errors.Is(err, tt.err) || tt.err == nil && err != nil {
+			t.Errorf("%q: got host %t, facts %t, %v", tt.text, h != nil, f != nil, err)
+		}
+	}
+	if _, err := OpenSnapshot("s", strings.NewReader("{}")); !errors.Is(err, machine.ErrNotSnapshot) {
+		t.Errorf("got %v, want ErrNotSnapshot", err)
+	}
+	if h, err := OpenSnapshot("s", strings.NewReader("gpudoctor.snapshot/v1\n")); err != nil || h == nil {
+		t.Errorf("an empty snapshot: got %v, %v", h, err)
+	}
+}
+
+func FuzzReadFacts(f *testing.F) {
+	var b bytes.Buffer
+	if err := WriteFacts(&b, recordedFacts()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add([]byte(`{"schema": "gpudoctor.facts/v1", "env": {"variables": [{"name": "A\\\"", "x": 1}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		facts, err := ReadFacts("fuzz", bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		if err := WriteFacts(&b, facts.Redact()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadFacts("again", &b); err != nil {
+			t.Errorf("what was written cannot be read: %v", err)
+		}
+	})
+}
+
+func BenchmarkReadFacts(b *testing.B) {
+	f := recordedFacts()
+	for len(f.PCI.Devices) < 300 {
+		f.PCI.Devices = append(f.PCI.Devices, f.PCI.Devices[0])
+	}
+	var text bytes.Buffer
+	if err := WriteFacts(&text, f); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(text.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ReadFacts("x", bytes.NewReader(text.Bytes())); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
