@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -99,6 +100,15 @@ func asWorkstation(g *pcitree.Function) string {
 func (m model) memory() *machine.Memory {
 	mem := &machine.Memory{}
 	m.tree.Write(mem, true)
+	mem.AddDir("/dev")
+	for i := range m.gpus {
+		mem.AddInfo(fmt.Sprintf("/dev/nvidia%d", i), machine.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})
+		mem.Answer(fmt.Sprintf("%s/dev/nvidia%d", machine.AskAccess, i), "rw")
+	}
+	for _, name := range []string{"nvidiactl", "nvidia-uvm"} {
+		mem.AddInfo("/dev/"+name, machine.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o666})
+		mem.Answer(machine.AskAccess+"/dev/"+name, "rw")
+	}
 	mem.AddFile("/proc/sys/kernel/osrelease", []byte("6.8.0-60-generic\n"))
 	mem.AddFile("/etc/os-release", []byte("PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n"))
 	mem.AddFile("/proc/meminfo", []byte("MemTotal:       527843864 kB\n"))
