@@ -43,6 +43,10 @@ func findText(r io.Reader, until time.Time) (string, error) {
 	kept := 0
 	for time.Now().Before(until) {
 		n, err := io.ReadFull(r, buf[kept:kept+libraryPart])
+		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return "", err
+		}
 		seen := buf[:kept+n]
 		// The pattern is looked for only where its fixed part stands: that is
 		// ten times as fast.
@@ -51,16 +55,13 @@ func findText(r io.Reader, until time.Time) (string, error) {
 			if i < 0 {
 				break
 			}
-			if m := versionText.Find(rest[max(0, i-1):min(len(rest), i+textLength)]); m != nil && (err != nil || i+textLength <= len(rest)) {
+			if m := versionText.Find(rest[max(0, i-1):min(len(rest), i+textLength)]); m != nil && (last || i+textLength <= len(rest)) {
 				return string(m), nil
 			}
 			rest = rest[i+1:]
 		}
-		if err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				err = nil
-			}
-			return "", err
+		if last {
+			return "", nil
 		}
 		kept = copy(buf, seen[max(0, len(seen)-textLength):])
 	}
