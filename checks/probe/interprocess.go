@@ -73,7 +73,7 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 		return nil
 	}
 	socket := child.File(0)
-	defer socket.Close()
+	defer socket.Close() //nolint:errcheck // The process ends anyway.
 	var list []shared
 	var at []cuda.Pointer
 	for _, g := range e.alive() {
@@ -262,7 +262,7 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 	o := &ownerProcess{demands: make(chan any, 1), answers: make(chan ownerMessage, 4), socket: ours, stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(o.ended)
-		defer theirs.Close()
+		defer theirs.Close() //nolint:errcheck // The child has a copy of its own.
 		// The process is only told from its answers, or from their absence.
 		_, _ = child.Run(ctx, child.Spec{
 			Task: ownerTask, Args: order{Mode: e.order.Mode, Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
@@ -325,5 +325,5 @@ func (o *ownerProcess) ask(d demand, patience time.Duration) (*Transfer, error) 
 func (o *ownerProcess) end() {
 	o.stop()
 	<-o.ended
-	o.socket.Close()
+	_ = o.socket.Close() // Nothing is left to come.
 }

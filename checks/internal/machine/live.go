@@ -105,6 +105,8 @@ func (l *live) answer(name, argument string) (any, error) {
 		return readKernelLog()
 	case AskStatfs:
 		return run(l.files, "statfs", argument, func([]byte) (Statfs, error) { return statfs(argument) })
+	case AskLibraryText:
+		return run(l.files, opRead, argument, func([]byte) (string, error) { return libraryText(argument) })
 	case AskAccess:
 		return run(l.files, "access", argument, func([]byte) (string, error) { return access(argument) })
 	}
