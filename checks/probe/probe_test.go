@@ -268,6 +268,29 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// TestSlowWord holds that the driver is not blamed for the time that it takes
+// to find out which GPUs are busy.
+func TestSlowWord(t *testing.T) {
+	t.Parallel()
+	const start = 2 * time.Second
+	r, err := Run(t.Context(), Options{
+		Mode: Quick, Start: start, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda")},
+		Busy: func(ctx context.Context) map[string]string {
+			select {
+			case <-time.After(start + start/2):
+			case <-ctx.Done(): // The driver was given up.
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Outcome != OK {
+		t.Errorf("outcome %s in stage %q: %s", r.Outcome, r.Stage, r.Reason)
+	}
+}
+
 // TestInterrupted holds that an interruption ends the probe at once.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()

@@ -106,6 +106,7 @@ type session struct {
 	resumed bool
 	stage   string
 	since   time.Time  // When the stage began.
+	asking  bool       // It waits for word from here which GPUs are busy.
 	steps   []step     // Under way, of making GPUs ready.
 	under   []Transfer // Begun and not yet reported.
 	ended   bool       // It came to its end; whole says that nothing is left to do.
@@ -119,7 +120,7 @@ type session struct {
 func (s *session) child(ctx context.Context, resumed bool) (again bool, err error) {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
-	s.resumed, s.stage, s.steps, s.under, s.ended, s.whole = resumed, "", nil, nil, false, false
+	s.resumed, s.stage, s.asking, s.steps, s.under, s.ended, s.whole = resumed, "", false, nil, nil, false, false
 	s.busy, s.heard, s.ctx = make(chan any, 1), make(chan time.Duration), life
 	silent := make(chan bool, 1)
 	go func() {
@@ -169,8 +170,14 @@ func (s *session) listen(life context.Context) bool {
 // start it watches each transfer itself, some waits in each: from here only a
 // call of the driver that does not return is seen.
 func (s *session) limit() time.Duration {
-	if s.preparing() || s.stage == TestInterprocess {
+	switch {
+	case s.asking:
+		// It waits for us, not for the driver. Whoever is asked has a deadline.
+		return math.MaxInt64
+	case s.preparing() || s.stage == TestInterprocess:
 		return s.options.Start
+	case s.stage == stageCleanup:
+		return s.options.Patience
 	}
 	return 4 * s.options.Patience
 }
@@ -191,6 +198,7 @@ func (s *session) receive(raw json.RawMessage) {
 		return // Noise of a library is no word of ours.
 	}
 	r := s.report
+	s.asking = m.Await
 	switch {
 	case m.Stage != "":
 		s.enter(m.Stage)
