@@ -93,6 +93,7 @@ func TestQuick(t *testing.T) {
 		{"error of a copy", "error-copy=1@0>1", OK, "", []string{"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok"}},
 		{"error of enabling", "error-peer=711@0>1", OK, "", []string{"copy: error ok", "sm-store: ok", "sm-load: ok", "host-staged: ok"}},
 		{"a copy hangs", "hang-copy@0>1", OK, "", []string{"copy: hang ok", "sm-store: hang ok", "sm-load: hang ok", "host-staged: ok"}},
+		{"all copies hang", "hang-copy", Unknown, TestStore, []string{"copy: hang hang", "sm-store: hang hang", "host-staged: ok ok"}},
 		{"a call hangs", "hang-copy-call@0>1", OK, "", []string{"copy: hang ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok"}},
 		{"a copy crashes", "crash-copy@1>0", OK, "", []string{"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok"}},
 		{"no kernels", "error-module=221", OK, "", []string{"copy: ok ok"}},
