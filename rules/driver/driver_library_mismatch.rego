@@ -141,7 +141,7 @@ nvml_answer := {"fact": "gpus.nvml_error", "value": input.gpus.nvml_error, "sour
 # The libraries say it themselves, and which file is at fault is not known.
 findings contains {
 	"subject": "driver",
-	"message": sprintf("%s says that its library and the kernel driver have different versions. %s", [concat(" and ", object.keys(mismatched)), kernel_words]),
+	"message": sprintf("%s that library and kernel driver have different versions. %s", [mismatch_words, kernel_words]),
 	"confidence": "confirmed",
 	"evidence": [answer | some answer in mismatched],
 	"remedies": ["reboot-or-reload-driver"],
@@ -159,6 +159,12 @@ mismatched["CUDA"] := cuda_answer if {
 mismatched["NVML"] := nvml_answer if {
 	endswith(input.gpus.nvml_error, "LIB_RM_VERSION_MISMATCH")
 	not told("libnvidia-ml")
+}
+
+mismatch_words := "CUDA and NVML say" if {
+	count(mismatched) > 1
+} else := sprintf("%s says", [name]) if {
+	some name, _ in mismatched
 }
 
 default kernel_words := "Which version the kernel driver has is not known"

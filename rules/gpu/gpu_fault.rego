@@ -331,6 +331,11 @@ missing contains "gpus.devices[].ecc: NVML did not answer" if {
 	g.vendor == "nvidia"
 }
 
+missing contains "gpus.devices[].ecc: NVML did not answer" if {
+	input.gpus.nvml != "ok"
+	count(facts.offered) > 0
+}
+
 no_gpu if count(facts.gpus) == 0
 
 not_applicable contains "no GPU" if no_gpu

@@ -196,7 +196,7 @@ reason(ts) := sprintf(" The driver or the kernel said: %s.", [reasons_text(ts)])
 # remarks point to the part that is at fault.
 remarks(directions, ts) := sort({r |
 	some r in [
-		one_way(directions, ts), copies_only(directions, ts), stores_only(directions, ts), not_switched_on(ts),
+		one_way(directions, ts), copies_only(directions, ts), stores_only(directions, ts), not_switched_on(ts), at_times(ts),
 		together_only(ts), handshake_only(ts), atomics_only(ts), staged_text(directions),
 	]
 	r != ""
@@ -246,6 +246,12 @@ refused_late(ts) if {
 
 not_switched_on(ts) := "It cannot even be switched on (cuCtxEnablePeerAccess)." if {
 	refused_late(ts)
+} else := ""
+
+# The probe says how many of its attempts went wrong where not all did.
+at_times(ts) := "It comes and goes: tried again, the same transfer arrived right." if {
+	some t in ts
+	endswith(t.reason, " attempts)")
 } else := ""
 
 together_only(ts) := "Each pair alone is right: it fails only while all GPUs write at once." if {

@@ -120,6 +120,12 @@ test_remedies_over_nvlink if {
 	g.remedies[0] == "reset-gpu"
 }
 
+test_intermittent if {
+	now_and_then := object.union(corrupt("copy", a, b), {"repeats": 1, "reason": "zeros stand there (1 of 3 attempts)"})
+	some f in p2p_broken_platform.findings with input as machine([now_and_then])
+	contains(f.message, "It comes and goes")
+}
+
 test_only_all_at_once if {
 	some f in p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), both_ways("all-at-once", "hang")))
 	contains(f.message, "only while all GPUs write at once")
