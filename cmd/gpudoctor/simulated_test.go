@@ -256,8 +256,8 @@ var simulations = []simulated{
 // notTried are the transfers with a GPU that takes no part.
 var notTried = []string{"copy: unknown unknown", "sm-store: unknown unknown", "sm-load: unknown unknown"}
 
-// hangs are the runs in which something does not come back.
-var hangs = []simulated{
+// hanging are the runs in which something does not come back.
+var hanging = []simulated{
 	{name: "cuInit", cuda: "hang-init", steps: 1, short: true, want: sick("hang in cuInit", nil,
 		"reset-gpu", "driver-hang critical confirmed host")},
 	{name: "contexts of one GPU", cuda: "hang-contexts@1", steps: 1, want: sick("hang in contexts", nil,
@@ -305,7 +305,7 @@ func TestSimulated(t *testing.T) {
 func TestSimulatedHangs(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	runs := slices.DeleteFunc(slices.Clone(hangs), func(s simulated) bool { return testing.Short() && !s.short })
+	runs := slices.DeleteFunc(slices.Clone(hanging), func(s simulated) bool { return testing.Short() && !s.short })
 	ended := make([]ending, len(runs))
 	var wg sync.WaitGroup
 	for i, s := range runs {
