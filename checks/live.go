@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
@@ -18,13 +19,21 @@ func ChildMain() { child.Main() }
 // registerAnswers makes live machines answer the questions that vendor
 // libraries answer, each in a child of this binary.
 var registerAnswers = sync.OnceFunc(func() {
-	machine.Register(machine.AskNVML, func(ctx context.Context, _ string) (any, error) { return nvml.Ask(ctx) })
+	machine.Register(machine.AskNVML, func(ctx context.Context, _ string) (any, error) {
+		patience, _ := ctx.Value(driverPatience{}).(time.Duration)
+		return nvml.Ask(ctx, patience)
+	})
 	machine.Register(machine.AskProbe, func(ctx context.Context, mode string) (any, error) {
 		o, _ := ctx.Value(probeOptions{}).(probe.Options)
 		o.Mode = probe.Mode(mode)
 		return probe.Run(ctx, o)
 	})
 })
+
+// driverPatience is the context key of how long a call of a vendor's library
+// may take. Whoever asks the management library first decides for all, so it
+// stands in the context of the whole gathering.
+type driverPatience struct{}
 
 // probeOptions is the context key of the probe's options: what is asked and
 // recorded is the mode alone.

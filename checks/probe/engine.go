@@ -114,6 +114,8 @@ type order struct {
 	Leave []string `json:"leave,omitempty"`
 	// Suspects are pairs that came out wrong in an earlier child.
 	Suspects [][2]string `json:"suspects,omitempty"`
+	// Control leaves out all but the control arm for the suspects.
+	Control bool `json:"control,omitempty"`
 }
 
 // key names a transfer within one probe.
@@ -176,7 +178,11 @@ func (e *engine) run() (whole bool) {
 		e.send(message{Failure: f})
 		return true
 	}
-	for _, p := range plan(e.order.Mode) {
+	parts := plan(e.order.Mode)
+	if e.order.Control {
+		parts = []part{controlArm}
+	}
+	for _, p := range parts {
 		e.stage(p.stage)
 		p.run(e)
 		if e.broken != nil {

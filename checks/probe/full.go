@@ -445,10 +445,10 @@ func (e *engine) stagingBuffer() ([]byte, error) {
 	return e.staging, nil
 }
 
-// control runs the control arm for pairs that came out wrong, unless it was
-// run for all.
+// control runs the control arm for pairs that came out wrong, unless it is run
+// for all.
 func (e *engine) control() {
-	if e.order.Mode == Full {
+	if e.order.Mode == Full && !e.order.Control {
 		return
 	}
 	done := make(map[[2]string]bool)

@@ -5,6 +5,7 @@
 package nvml
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -219,10 +220,13 @@ const (
 // errStalled is why a child was ended whose step took too long.
 var errStalled = errors.New("a step did not end")
 
-// Ask asks the library all that Answer holds. An error means that it could
-// not be asked; a library that is missing, hangs, crashes or fails is an
-// answer.
-func Ask(ctx context.Context) (*Answer, error) { return ask(ctx, stepLimit, totalLimit) }
+// Ask asks the library all that Answer holds. Each call may take as long as
+// patience says, 0 meaning 10 s. An error means that it could not be asked; a
+// library that is missing, hangs, crashes or fails is an answer.
+func Ask(ctx context.Context, patience time.Duration) (*Answer, error) {
+	step := cmp.Or(patience, stepLimit)
+	return ask(ctx, step, totalLimit/stepLimit*step)
+}
 
 func ask(ctx context.Context, step, total time.Duration) (*Answer, error) {
 	if notBuilt != "" {
