@@ -144,8 +144,10 @@ type gpu struct {
 	pinned                 []byte // For small answers and, without kernels, for data.
 }
 
-// engine drives the transfers. All of it runs on one thread.
+// engine drives the transfers, on one thread. Only making the GPUs ready is
+// done for all of them side by side.
 type engine struct {
+	reporting sync.Mutex // Guards what report keeps.
 	d        *cuda.Driver
 	order    order
 	send     func(message)
