@@ -150,6 +150,9 @@ func TestFull(t *testing.T) {
 		{"healthy", "", all()},
 		{"flags never seen", "stale-flags@1>0", all("handshake: hang")},
 		{"atomics lost", "lost-atomics@0>1", all("atomics: corrupt ok")},
+		{"nothing to share", "no-ipc", append(slices.DeleteFunc(all(), func(l string) bool {
+			return strings.HasPrefix(l, TestInterprocess)
+		}), TestInterprocess+": unsupported unsupported")},
 		{"not between processes", "ipc-dropped", all("between-processes/cuMem: corrupt(poison) corrupt(poison)", "between-processes/cudaIpc: corrupt(poison) corrupt(poison)")},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -309,7 +309,8 @@ func (s *session) conclude(result child.Result, hung bool) (again bool) {
 	case s.preparing():
 		if len(s.steps) > 0 { // The step that is under way for longest.
 			s.stage = s.steps[0].Name
-			reason += ", on GPU " + s.steps[0].GPU
+			s.report.GPU = s.steps[0].GPU
+			reason += ", on GPU " + s.report.GPU
 		}
 		if s.resumed {
 			reason += ", when it was started again after a transfer that failed"

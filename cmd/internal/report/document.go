@@ -278,7 +278,7 @@ func (d *Document) judge(in Input) Verdict {
 	switch {
 	case v.Counts.Critical+v.Counts.High+v.Counts.Medium > 0:
 		v.State = Findings
-	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(in.Facts):
+	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(in.Facts) && d.unseen() == "":
 		v.State = NoGPU
 	case len(v.Missing) > 0:
 		v.State = Unproven
@@ -368,7 +368,7 @@ func (d *Document) missing(in Input) []string {
 	}
 	switch t := d.Transfers; {
 	case len(d.Host.GPUs) == 0 && looked(f):
-		missing = append(missing, "transfers (no GPU was found)")
+		missing = append(missing, "transfers ("+cmp.Or(d.unseen(), "no GPU was found")+")")
 	case len(d.Host.GPUs) < 2:
 	case t == nil:
 		missing = append(missing, "transfers ("+d.whyUnknown("transfers")+")")
@@ -383,6 +383,17 @@ func (d *Document) missing(in Input) []string {
 		}
 	}
 	return missing
+}
+
+// unseen says why there may be GPUs although none is seen: a library failed
+// that has something to answer.
+func (d *Document) unseen() string {
+	for _, u := range d.Unknown {
+		if u.Section == "gpus" && u.Fact == "devices" {
+			return u.Reason
+		}
+	}
+	return ""
 }
 
 // whyUnknown gives the reason that the facts state for the lack of a section.

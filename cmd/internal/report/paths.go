@@ -222,6 +222,8 @@ func noGPU(d *Document) (status, string) {
 		return statusNone, "no GPU is expected in an image under build"
 	case !d.Host.looked:
 		return statusOpen, "not known whether there is a GPU: " + d.whyUnknown("pci")
+	case d.unseen() != "":
+		return statusOpen, "not known whether there is a GPU: " + d.unseen()
 	}
 	return statusNone, "no GPU here, so no transfer; the host and the container are judged all the same"
 }
