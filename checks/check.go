@@ -111,7 +111,7 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 	}
 	facts := &Facts{Schema: FactsSchema}
 	unknown := &unknownList{}
-	ctx = context.WithValue(ctx, driverPatience{}, opts.ProbeTimeout)
+	ctx = withDriverOptions(ctx, opts)
 	asked := askProbe(ctx, h, opts) // The driver starts while files are read.
 	var mu sync.Mutex               // Guards facts and timing.
 	done := make(map[string]chan struct{}, len(All))

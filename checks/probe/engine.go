@@ -144,19 +144,21 @@ type gpu struct {
 	pinned                 []byte // For small answers and, without kernels, for data.
 }
 
-// engine drives the transfers. All of it runs on one thread.
+// engine drives the transfers, on one thread. Only making the GPUs ready is
+// done for all of them side by side.
 type engine struct {
-	d        *cuda.Driver
-	order    order
-	send     func(message)
-	copies   []Transfer // The copies that came out right, with their rates.
-	skip     map[string]bool
-	gpus     []*gpu
-	seeds    []uint64    // All that were used, to tell foreign data.
-	suspects [][2]string // Pairs that came out wrong.
-	noSM     string      // Why no kernel can be run.
-	broken   error       // A context is lost: nothing more can be done here.
-	staging  []byte      // Pinned, for the control arm.
+	reporting sync.Mutex // Guards what report keeps.
+	d         *cuda.Driver
+	order     order
+	send      func(message)
+	copies    []Transfer // The copies that came out right, with their rates.
+	skip      map[string]bool
+	gpus      []*gpu
+	seeds     []uint64    // All that were used, to tell foreign data.
+	suspects  [][2]string // Pairs that came out wrong.
+	noSM      string      // Why no kernel can be run.
+	broken    error       // A context is lost: nothing more can be done here.
+	staging   []byte      // Pinned, for the control arm.
 	// askBusy waits for word which GPUs are busy, by address, and with what.
 	askBusy func() (map[string]string, error)
 }

@@ -57,6 +57,8 @@ func (t *Transfer) fail(err error) {
 }
 
 func (e *engine) report(t *Transfer) {
+	e.reporting.Lock()
+	defer e.reporting.Unlock()
 	switch t.Outcome {
 	case Corrupt, Hang, Error:
 		e.suspects = append(e.suspects, [2]string{t.Source, t.Destination})
@@ -369,9 +371,12 @@ func rate(bytes uint64, seconds float64) *float64 {
 	if seconds <= 0 {
 		return nil
 	}
-	r := math.Round(float64(bytes)/seconds/1e7) / 100 // To 0.01 GB/s; the clock tells no more.
+	r := roundTo(float64(bytes)/seconds/1e9, 100)
 	return &r
 }
+
+// roundTo rounds to 1/parts: the clock tells no more.
+func roundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
 
 // lay fills n bytes of a's out buffer, poisons as many of b's in buffer and
 // waits for both.

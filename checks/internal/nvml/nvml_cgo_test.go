@@ -34,7 +34,7 @@ func simulate(t *testing.T, fault string, flags ...string) {
 // answer asks, with little patience.
 func answer(t *testing.T) *Answer {
 	t.Helper()
-	a, err := ask(t.Context(), 3*time.Second, 20*time.Second)
+	a, err := ask(t.Context(), 3*time.Second, 20*time.Second, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestAskCanceled(t *testing.T) {
 	simulate(t, "hang-init")
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
-	if a, err := Ask(ctx, 0); !errors.Is(err, context.Canceled) {
+	if a, err := Ask(ctx, 0, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Ask = %+v, %v, want context.Canceled", a, err)
 	}
 }
@@ -325,5 +325,20 @@ func TestNothingIsSet(t *testing.T) {
 				t.Errorf("%s calls %s", name.Name(), word)
 			}
 		}
+	}
+}
+
+// TestMet holds that the GPUs are told before the pairs are asked, so that a
+// hang among the pairs keeps nobody waiting for them.
+func TestMet(t *testing.T) {
+	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml"))
+	t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", "hang-p2p")
+	var met []Device
+	a, err := ask(t.Context(), 2*time.Second, 20*time.Second, func(devices []Device) { met = devices })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Outcome != Hang || len(met) != 2 || met[0].Address == "" || met[0].Processes == nil {
+		t.Errorf("outcome %s, met %+v", a.Outcome, met)
 	}
 }
