@@ -320,11 +320,11 @@ func TestSimulatedHangs(t *testing.T) {
 
 // needsNoGPU skips a test where real GPUs would be judged beside the
 // simulated ones.
-func needsNoGPU(t testing.TB) {
-	t.Helper()
+func needsNoGPU(tb testing.TB) {
+	tb.Helper()
 	for _, path := range []string{"/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/kfd"} {
 		if _, err := os.Stat(path); err == nil {
-			t.Skipf("this machine has GPUs of its own: there is %s", path)
+			tb.Skipf("this machine has GPUs of its own: there is %s", path)
 		}
 	}
 }

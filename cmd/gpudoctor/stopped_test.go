@@ -61,6 +61,7 @@ func TestStopped(t *testing.T) {
 // stop starts a run, sends the signal once a driver hangs, and looks for what
 // is left.
 func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
+	t.Helper()
 	before := names(t, "/dev/shm")
 	scratch, marker := t.TempDir(), runMarker+"="+rand.Text()
 	out := t.TempDir()
