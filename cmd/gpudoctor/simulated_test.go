@@ -6,12 +6,14 @@ import (
 	"bytes"
 	stdcmp "cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -69,12 +71,23 @@ type judgement struct {
 }
 
 const (
-	// hangTimeout is --probe-timeout where something hangs, calmTimeout where
-	// nothing does: then a busy test machine gets time.
-	hangTimeout, calmTimeout = 2 * time.Second, 30 * time.Second
+	// calmTimeout is --probe-timeout where nothing hangs: a busy test machine
+	// gets time.
+	calmTimeout = 30 * time.Second
 	// slack is what a run may take beside the timeouts: 0.2 s are usual.
 	slack = 20 * time.Second
 )
+
+// hangTimeout is --probe-timeout where something hangs. The race detector makes
+// the start of a child several times as long.
+var hangTimeout = 2 * time.Second
+
+func init() {
+	info, ok := debug.ReadBuildInfo()
+	if ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		hangTimeout *= 4
+	}
+}
 
 // healthyQuick and healthyFull are the outcomes on two GPUs without a fault.
 var (
@@ -301,16 +314,28 @@ func TestSimulated(t *testing.T) {
 }
 
 // TestSimulatedHangs holds the same where something hangs, and that the
-// program ends all the same. All wait at the same time.
+// program ends all the same. They wait at the same time, but each is left alone
+// until it hangs: nothing else is to take longer than its short timeout.
 func TestSimulatedHangs(t *testing.T) {
-	t.Parallel()
 	needsNoGPU(t)
 	runs := slices.DeleteFunc(slices.Clone(hanging), func(s simulated) bool { return testing.Short() && !s.short })
 	ended := make([]ending, len(runs))
 	var wg sync.WaitGroup
 	for i, s := range runs {
-		run := s.prepare(t)
-		wg.Go(func() { ended[i] = run() })
+		marker := runMarker + "=" + rand.Text()
+		run, done := s.prepare(t, marker), make(chan struct{})
+		wg.Go(func() {
+			defer close(done)
+			ended[i] = run()
+		})
+		within(slack, func() bool {
+			select {
+			case <-done:
+				return true
+			default:
+				return someHang(marker)
+			}
+		})
 	}
 	wg.Wait()
 	for i, s := range runs {
@@ -377,10 +402,11 @@ func (s simulated) commandLine() []string {
 	return append(line, s.arguments...)
 }
 
-// prepare makes a run ready to be started on any goroutine.
-func (s simulated) prepare(t *testing.T) func() ending {
+// prepare makes a run ready to be started on any goroutine, with these
+// variables as well.
+func (s simulated) prepare(t *testing.T, variables ...string) func() ending {
 	t.Helper()
-	env := s.environment(t)
+	env := append(s.environment(t), variables...)
 	return func() ending {
 		limit := time.Duration(s.steps)*s.timeout() + slack
 		ctx, cancel := context.WithTimeout(t.Context(), limit)

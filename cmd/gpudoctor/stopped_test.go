@@ -82,7 +82,7 @@ func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	if !within(slack, func() bool { return slices.ContainsFunc(slices.Collect(maps.Keys(processes(marker))), hangs) }) {
+	if !within(slack, func() bool { return someHang(marker) }) {
 		t.Fatalf("nothing hangs; the run has these processes: %v\nstandard error: %s", processes(marker), &stderr)
 	}
 	if err := c.Process.Signal(signal); err != nil {
@@ -116,7 +116,7 @@ func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 
 // within waits until something holds.
 func within(d time.Duration, holds func() bool) bool {
-	for end := time.Now().Add(d); !holds(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(d); !holds(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			return false
 		}
@@ -148,6 +148,12 @@ func processes(marker string) map[int]string {
 		}
 	}
 	return found
+}
+
+// someHang is true once a driver hangs in one of the processes with the
+// marker.
+func someHang(marker string) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(processes(marker))), hangs)
 }
 
 // hangs is true for a process that has a thread in which a driver hangs.
