@@ -179,8 +179,10 @@ func (s *session) limit() time.Duration {
 	case s.asking:
 		// It waits for us, not for the driver. Whoever is asked has a deadline.
 		return math.MaxInt64
-	case s.preparing() || s.stage == TestInterprocess:
+	case s.preparing():
 		return s.options.Start
+	case s.stage == TestInterprocess: // A second process starts the driver anew.
+		return s.options.Start + 4*s.options.Patience
 	case s.stage == stageCleanup:
 		return s.options.Patience
 	}
