@@ -26,9 +26,12 @@ const (
 
 func main() {
 	checks.ChildMain()
-	// The program lives for seconds: collecting garbage at the default rate
-	// takes half of the time that the rules take to compile.
-	debug.SetGCPercent(400)
+	// The program lives for seconds and makes some 50 MiB in all, most of it
+	// while the rules are compiled: garbage is left where it lies until there
+	// are 64 MiB (16 times the least heap of 4 MiB, runtime/debug), and a large
+	// recording stays within the limit.
+	debug.SetGCPercent(1600)
+	debug.SetMemoryLimit(512 << 20)
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }
 

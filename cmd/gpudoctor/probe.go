@@ -43,14 +43,14 @@ func probeP2P(c *cli.Context) error {
 	p := newProgress(s.Quiet)
 	defer p.done()
 	opts.Progress = p.step
-	facts, took, err := gather(c.Context, from, opts)
-	if err != nil {
-		return err
+	g := gather(c.Context, from, opts)
+	if g.err != nil {
+		return g.err
 	}
 	p.done()
 	d := report.New(report.Input{
-		Version: version, Sources: []string{sourceName(from)}, Profile: rules.Training, FailOn: report.Never, Facts: facts,
-		Timing: report.Timing{TotalMS: report.Milliseconds(took["transfers"])},
+		Version: version, Sources: []string{sourceName(from)}, Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		Timing: report.Timing{TotalMS: report.Milliseconds(g.took["transfers"])},
 	})
 	code := report.TransfersExitCode(d)
 	if s.Quiet && code == exitOK {
