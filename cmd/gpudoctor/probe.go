@@ -9,6 +9,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
+// tablesFlag is --verbose where there are transfers alone.
+var tablesFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show the transfers with host memory, too, and the time of each stage"}
+
 func probeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "probe",
@@ -18,7 +21,7 @@ func probeCommand() *cli.Command {
 			Usage: "between every ordered pair of GPUs of this machine",
 			Description: `exit code: 0 every path carries data correctly at the speed of its links;
 1 some path does not; 2 an error; 3 nothing could be tried`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, formatFlag, colorFlag, quietFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, formatFlag, tablesFlag, quietFlag, colorFlag},
 			Action: probeP2P,
 		}},
 	}
@@ -56,7 +59,7 @@ func probeP2P(c *cli.Context) error {
 	if s.Quiet && code == exitOK {
 		return nil
 	}
-	s.Verbose, s.Quiet = true, false
+	s.Tables, s.Quiet = true, false
 	if err := toStdout(c.App.Writer, func(w io.Writer) error { return all[0].format.WriteTransfers(w, d, s) }); err != nil {
 		return err
 	}

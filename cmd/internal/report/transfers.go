@@ -39,7 +39,11 @@ func (f Format) WriteTransfers(w io.Writer, d *Document, s Style) error {
 		m.put("%s\n", inline(said))
 		m.matrix()
 	default:
-		newText(&b, d, s).head()
+		t := newText(&b, d, s)
+		t.head()
+		if s.Verbose {
+			t.times()
+		}
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("write transfers: %w", err)
