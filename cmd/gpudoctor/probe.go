@@ -20,7 +20,7 @@ func probeCommand() *cli.Command {
 			Name:  "p2p",
 			Usage: "between every ordered pair of GPUs of this machine",
 			Description: `exit code: 0 every path carries data correctly at the speed of its links;
-1 some path does not; 2 an error; 3 nothing could be tried`,
+1 some path does not; 2 an error; 3 some path could not be tried`,
 			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, formatFlag, tablesFlag, quietFlag, colorFlag},
 			Action: probeP2P,
 		}},

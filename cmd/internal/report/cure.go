@@ -28,7 +28,7 @@ func (t *text) cure(number int, margin string, g group) {
 	if t.style.Verbose || c.now == nil {
 		t.advice(number, margin, "or", c.or)
 	} else if c.or != nil {
-		t.labelled(margin, "or", c.or.Title+" ("+Effort(c.or.Needs, c.or.Lasts)+"): gpudoctor explain "+c.or.Remedy)
+		t.pointer(margin, "or", c.or.Title+" ("+Effort(c.or.Needs, c.or.Lasts)+"):", "gpudoctor explain "+c.or.Remedy)
 	}
 	if len(c.others) > 0 && t.style.Verbose {
 		t.labelled(margin, "more", strings.Join(c.others, ", "))
@@ -123,4 +123,16 @@ func (t *text) step(margin, lead, line string, prose bool) {
 // labelled writes a sentence behind a label of a remedy.
 func (t *text) labelled(margin, label, said string) {
 	t.step(margin, t.paint(green, pad(label, labelWidth)), t.clean(said), true)
+}
+
+// pointer writes a sentence behind a label and a command behind it, which is
+// not broken.
+func (t *text) pointer(margin, label, said, command string) {
+	words := append(strings.Fields(t.clean(said)), t.clean(command))
+	indent := len(margin) + labelWidth
+	lead := t.paint(green, pad(label, labelWidth))
+	for _, l := range t.wrapItems(words, indent, indent) {
+		t.line(margin, lead, l)
+		lead = strings.Repeat(" ", labelWidth)
+	}
 }

@@ -60,7 +60,6 @@ func (t *text) listed(name, said string) {
 	}
 }
 
-
 // times writes how long the checks and the judging took, and the stages of the
 // probe, the longest first.
 func (t *text) times() {

@@ -426,7 +426,9 @@ func figures(d *Document) []string {
 		{probe.TestHostToDevice, "host to GPU"},
 		{probe.TestDeviceToHost, "GPU to host"},
 	} {
-		if ts := byTest[test.id]; len(ts) > 0 {
+		ts := byTest[test.id]
+		tried := func(t *probe.Transfer) bool { return t.Outcome != probe.Unknown }
+		if slices.ContainsFunc(ts, tried) { // The line above says what was not tried at all.
 			parts = append(parts, test.name+" "+figureByWay(ts))
 		}
 	}
@@ -471,7 +473,7 @@ func figure(ts []*probe.Transfer) string {
 	var s string
 	switch {
 	case len(outcomes) == 1 && outcomes[probe.OK] == 0 && rates.n == 0:
-		return string(ts[0].Outcome)
+		return outcomeInWords(ts[0].Outcome)
 	case rates.n > 0:
 		s = rates.text(rate) + " GB/s"
 	case times.n > 0:
@@ -481,10 +483,22 @@ func figure(ts []*probe.Transfer) string {
 	}
 	for _, o := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Slow, probe.Unknown, probe.Unsupported} {
 		if outcomes[o] > 0 {
-			s += fmt.Sprintf(" (%d %s)", outcomes[o], o)
+			s += fmt.Sprintf(" (%d %s)", outcomes[o], outcomeInWords(o))
 		}
 	}
 	return s
+}
+
+// outcomeInWords is an outcome as it stands in a sentence.
+func outcomeInWords(o probe.Outcome) string {
+	switch o {
+	case probe.Unknown:
+		return "not tried"
+	case probe.Unsupported:
+		return "not offered"
+	default:
+		return string(o)
+	}
 }
 
 func microseconds(v float64) string {

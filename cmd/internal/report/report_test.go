@@ -94,6 +94,53 @@ func TestGoldenTransfers(t *testing.T) {
 	}
 }
 
+// TestTransfersExitCode holds that what could not be tried is not taken for
+// well.
+func TestTransfersExitCode(t *testing.T) {
+	part := healthy(8)
+	use(&part, 2, "in use by process 1234 (python3)")
+	for _, tt := range []struct {
+		name string
+		in   Input
+		want int
+	}{
+		{"healthy", healthy(8), 0},
+		{"one GPU in use", part, 3},
+		{"all in use", busy(), 3},
+		{"no probe", unproven(), 3},
+		{"wrong data", acs(), 1},
+		{"a hang and more", hang(), 1},
+		{"the rest not tried after hangs", gaveUp(), 1},
+		{"the driver hangs", driverHang(), 1},
+	} {
+		if got := TransfersExitCode(New(tt.in)); got != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestFigures holds how tests beyond the plain copy are summed up.
+func TestFigures(t *testing.T) {
+	untried := func(test string, i, j int) probe.Transfer {
+		return probe.Transfer{Test: test, Source: gpuAt(i), Destination: gpuAt(j), Outcome: probe.Unknown}
+	}
+	way := func(way string, gbps float64) probe.Transfer {
+		x := transfer(probe.TestInterprocess, 0, 1, gbps, 450)
+		x.Way = way
+		return x
+	}
+	d := New(Input{Facts: &checks.Facts{Transfers: &probe.Report{SMTests: "no PTX compiler", Transfers: []probe.Transfer{
+		transfer(probe.TestCopyRead, 0, 1, 393, 450), untried(probe.TestCopyRead, 1, 0),
+		untried(probe.TestAllAtOnce, 0, 1),
+		{Test: probe.TestAtomics, Source: gpuAt(0), Destination: gpuAt(1), Outcome: probe.Unsupported},
+		way("cudaIpc", 155), way("cuMem", 350),
+	}}}})
+	want := []string{"reads 393 GB/s (1 not tried)", "atomics not offered", "between processes 350 GB/s by cuMem, 155 GB/s by cudaIpc", "SM tests not tried: no PTX compiler"}
+	if diff := cmp.Diff(want, figures(d)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestOnlyNumbersAreReferredTo holds that a finding refers to another one by
 // its number alone, and that no finding without a number is referred to.
 func TestOnlyNumbersAreReferredTo(t *testing.T) {

@@ -366,8 +366,12 @@ func full() Input {
 		}
 	}
 	t.Stages = []probe.Stage{
-		{Name: "load library", Milliseconds: 12}, {Name: "cuInit", Milliseconds: 402.6}, {Name: "devices", Milliseconds: 0.1},
-		{Name: "peer access query", Milliseconds: 0.2}, {Name: "contexts", Milliseconds: 187.4}, {Name: "peer access", Milliseconds: 0.4},
+		{Name: "load library", Milliseconds: 12},
+		{Name: "cuInit", Milliseconds: 402.6},
+		{Name: "devices", Milliseconds: 0.1},
+		{Name: "peer access query", Milliseconds: 0.2},
+		{Name: "contexts", Milliseconds: 187.4},
+		{Name: "peer access", Milliseconds: 0.4},
 		{Name: probe.TestCopy, Milliseconds: 21.5},
 	}
 	return in

@@ -4,9 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
+
+// usualDomain begins the address of every GPU of most machines. It is left out
+// where there is no room.
+const usualDomain = "0000:"
 
 // matrix writes the table of transfers where it says more than the line above
 // it, and reports whether it does.
@@ -36,10 +41,9 @@ func (t *text) matrix(all paths) bool {
 func (t *text) table(m matrix) bool {
 	devices := m.devices
 	if m.width() > t.width-6 {
-		// The domain is the same for all GPUs of most machines.
 		m.devices = slices.Clone(m.devices)
 		for i, d := range m.devices {
-			m.devices[i] = strings.TrimPrefix(d, "0000:")
+			m.devices[i] = strings.TrimPrefix(d, usualDomain)
 		}
 	}
 	if m.width() > t.width-6 {
@@ -97,7 +101,11 @@ func (t *text) folded(all paths) {
 				said += ", " + v
 			}
 		}
-		t.wrapped("      ", plain, p.String()+": "+said)
+		said = t.clean(p.String() + ": " + said)
+		if utf8.RuneCountInString(said) > t.width-6 {
+			said = strings.ReplaceAll(said, usualDomain, "")
+		}
+		t.wrapped("      ", plain, said)
 	}
 	if len(odd) == 0 {
 		t.wrapped("      ", dim, "all paths alike; their rates are in -o report.json")
