@@ -228,6 +228,10 @@ func (c *gpuGathering) expectsNVIDIA() bool {
 	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu GPU) bool { return gpu.Vendor == nvidiaGPU })
 }
 
+// provesDriver are NVML's errors that only a kernel driver gives rise to, also
+// where /sys shows no GPU.
+var provesDriver = map[string]bool{"NO_PERMISSION": true, "LIB_RM_VERSION_MISMATCH": true}
+
 // nvmlHints say what would make NVML answer, by the name of its error.
 var nvmlHints = map[string]string{
 	"DRIVER_NOT_LOADED":       "load the NVIDIA kernel module, or give the container its devices (docker run --gpus all)",
@@ -263,7 +267,7 @@ func (c *gpuGathering) noteNVML(a *nvml.Answer) {
 		}
 		hint = "the kernel log says more"
 	default:
-		if !c.expectsNVIDIA() {
+		if !c.expectsNVIDIA() && !provesDriver[a.ErrorName] {
 			return // There is nothing to ask about.
 		}
 		reason, hint = c.whyNot(a, at, why)

@@ -275,7 +275,7 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 		return err
 	}
 	if first[0] == rounds && second[0] == rounds {
-		us := float64(first[1]) / 1e3 / rounds
+		us := roundTo(float64(first[1])/1e3/rounds, 1000)
 		t.Microseconds = &us
 		return nil
 	}
@@ -292,13 +292,14 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 
 // latency has a follow pointers through the memory of b.
 func (e *engine) latency(t *Transfer, a, b *gpu, _ uint64) error {
-	list, err := e.hostBuffer(b, chaseNodes*chaseStride)
+	nodes := min(chaseNodes, int(b.size/chaseStride))
+	list, err := e.hostBuffer(b, uint64(nodes)*chaseStride)
 	if err != nil {
 		return err
 	}
 	clear(list)
-	for i := range chaseNodes {
-		next := uint64(b.in) + uint64((i+1)%chaseNodes*chaseStride)
+	for i := range nodes {
+		next := uint64(b.in) + uint64((i+1)%nodes*chaseStride)
 		binary.LittleEndian.PutUint64(list[i*chaseStride:], next)
 	}
 	if err := e.d.SetCurrent(b.context); err != nil {
@@ -311,7 +312,7 @@ func (e *engine) latency(t *Transfer, a, b *gpu, _ uint64) error {
 		return err
 	}
 	chase := func(s cuda.Stream) error {
-		return e.d.Launch(a.kernels["gd_chase"], 1, 1, s, uint64(b.in), chaseNodes, uint64(a.result))
+		return e.d.Launch(a.kernels["gd_chase"], 1, 1, s, uint64(b.in), uint64(nodes), uint64(a.result))
 	}
 	if _, err := e.timed(a, 1, chase); err != nil {
 		return err
@@ -328,7 +329,7 @@ func (e *engine) latency(t *Transfer, a, b *gpu, _ uint64) error {
 		t.Outcome, t.Reason = Corrupt, "loads from the peer's memory did not bring what stands there"
 		return nil
 	}
-	us := seconds * 1e6 / chaseNodes
+	us := roundTo(seconds*1e6/float64(nodes), 1000)
 	t.Microseconds = &us
 	return nil
 }
@@ -445,10 +446,10 @@ func (e *engine) stagingBuffer() ([]byte, error) {
 	return e.staging, nil
 }
 
-// control runs the control arm for pairs that came out wrong, unless it was
-// run for all.
+// control runs the control arm for pairs that came out wrong, unless it is run
+// for all.
 func (e *engine) control() {
-	if e.order.Mode == Full {
+	if e.order.Mode == Full && !e.order.Control {
 		return
 	}
 	done := make(map[[2]string]bool)

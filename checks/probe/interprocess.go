@@ -160,6 +160,10 @@ func (e *engine) interprocess() {
 		e.unknownBetween(fmt.Sprintf("the second process could not start: %v", err))
 		return
 	}
+	if len(first.Shared) == 0 {
+		e.onEachPair(Unsupported, "the driver gives memory to another process neither by cuMem nor by cudaIpc")
+		return
+	}
 	for index, s := range first.Shared {
 		fd := -1
 		if s.Way == wayVMM {
@@ -179,9 +183,12 @@ func (e *engine) interprocess() {
 }
 
 // unknownBetween says for every pair that the test could not be made.
-func (e *engine) unknownBetween(reason string) {
+func (e *engine) unknownBetween(reason string) { e.onEachPair(Unknown, reason) }
+
+// onEachPair gives every pair the same outcome of the test between processes.
+func (e *engine) onEachPair(outcome Outcome, reason string) {
 	e.eachPair(test{name: TestInterprocess, staged: true, run: func(t *Transfer, _, _ *gpu, _ uint64) error {
-		t.Outcome, t.Reason = Unknown, reason
+		t.Outcome, t.Reason = outcome, reason
 		return nil
 	}})
 }

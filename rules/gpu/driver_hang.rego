@@ -35,10 +35,11 @@ hung_transfer if {
 }
 
 findings contains {
-	"subject": "host",
-	"message": sprintf("The CUDA driver did not come back from %s within the probe's deadline.%s", [step, left]),
+	"subject": place,
+	"affects": named,
+	"message": sprintf("The CUDA driver did not come back from %s%s within the probe's deadline.%s", [step, on, left]),
 	"evidence": evidence,
-	"params": {"stage": step},
+	"params": {"stage": step, "gpus": named},
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": remedies,
@@ -54,13 +55,14 @@ by_transfer if {
 }
 
 # starting are the probe's stages that are no test.
-starting := {"load library", "cuInit", "devices", "contexts", "memory", "peer access", "kernels", "cleanup"}
+starting := {"load library", "cuInit", "devices", "peer access query", "contexts", "memory", "peer access", "kernels", "cleanup"}
 
 findings contains {
-	"subject": "host",
-	"message": sprintf("The CUDA driver crashed the probe with %s in %s.", [input.transfers.signal, step]),
+	"subject": place,
+	"affects": named,
+	"message": sprintf("The CUDA driver crashed the probe with %s in %s%s.", [input.transfers.signal, step, on]),
 	"evidence": evidence,
-	"params": {"stage": step},
+	"params": {"stage": step, "gpus": named},
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": ["reboot-or-reload-driver", "reset-gpu", "upgrade-driver"],
@@ -85,6 +87,37 @@ findings contains {
 	not code in told_elsewhere
 }
 
+# unready are the GPUs that the driver could not make ready, by what it said,
+# where that names no cause. What says one, others judge or nobody need: no
+# memory left, in use by others or barred to more processes (2, 46), faults of
+# the hardware (rule gpu-fault).
+unready[[d.error_name, d.error_code]] contains d.address if {
+	some d in input.transfers.devices
+	d.outcome == "error"
+	d.error_code > 0
+	not d.error_code in ((told_elsewhere | {2, 46}) | facts.hardware_errors)
+}
+
+findings contains {
+	"subject": facts.list(gpus),
+	"affects": sort(gpus),
+	"message": sprintf("The CUDA driver could not make GPU %s ready: it failed with %s (%d), which names no cause.", [facts.list(gpus), said[0], said[1]]),
+	"evidence": [{
+		"fact": sprintf("transfers.devices[%s]", [d.address]),
+		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name"]),
+		"source": "probe",
+	} |
+		some d in input.transfers.devices
+		d.address in gpus
+	],
+	"params": {"gpus": sort(gpus)},
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"],
+} if {
+	some said, gpus in unready
+}
+
 # The management library speaks to the same kernel driver.
 findings contains {
 	"subject": "host",
@@ -103,6 +136,20 @@ default step := "its start"
 
 step := sprintf("the step %q", [input.transfers.stage]) if input.transfers.stage != ""
 
+# named is the GPU for which the step was under way, where it does one at a
+# time.
+default named := []
+
+named := [input.transfers.gpu] if input.transfers.gpu != ""
+
+place := named[0] if {
+	count(named) > 0
+} else := "host"
+
+on := sprintf(" for GPU %s", [place]) if {
+	place != "host"
+} else := ""
+
 default left := ""
 
 left := " The process could not be ended: it is stuck in the kernel, and only a reboot clears it." if input.transfers.left == true
@@ -116,7 +163,7 @@ evidence := [{
 	"value": input.transfers[field],
 	"source": "probe",
 } |
-	some field in ["outcome", "stage", "reason", "error_code", "error_name", "signal", "left"]
+	some field in ["outcome", "stage", "gpu", "reason", "error_code", "error_name", "signal", "left"]
 	input.transfers[field]
 ]
 
@@ -126,6 +173,8 @@ missing contains "transfers: the probe did not run" if {
 }
 
 probe_ran if input.transfers.outcome != "unknown"
+
+probe_ran if count(input.transfers.devices) > 0
 
 no_gpu if count(facts.gpus) == 0
 

@@ -82,10 +82,10 @@ findings contains {
 
 signs[g.address] contains {
 	"severity": "critical",
-	"words": sprintf("NVML answers %s: %s", [g.error, dead[bare(g.error)]]),
+	"words": sprintf("NVML answers %s: %s", [g.error, dead[bare(g.error)].words]),
 	"confidence": "confirmed",
 	"evidence": [{"fact": fact(g.address, "error"), "value": g.error, "source": "nvmlDeviceGetHandleByPciBusId"}],
-	"remedies": ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "replace-hardware"],
+	"remedies": dead[bare(g.error)].remedies,
 } if {
 	some g in input.gpus.devices
 	dead[bare(g.error)]
@@ -93,10 +93,22 @@ signs[g.address] contains {
 
 # dead are NVML's errors for a GPU that it knows and cannot use (nvml.h).
 dead := {
-	"GPU_IS_LOST": "it has fallen off the bus or is otherwise out of reach",
-	"RESET_REQUIRED": "it must be reset before it can be used again",
-	"IRQ_ISSUE": "the kernel sees its interrupts go astray",
-	"INSUFFICIENT_POWER": "its power cables are not connected",
+	"GPU_IS_LOST": {
+		"words": "it has fallen off the bus or is otherwise out of reach",
+		"remedies": ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "replace-hardware"],
+	},
+	"RESET_REQUIRED": {
+		"words": "it must be reset before it can be used again",
+		"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
+	},
+	"IRQ_ISSUE": {
+		"words": "the kernel sees its interrupts go astray",
+		"remedies": ["reboot-or-reload-driver", "reseat-or-fix-pcie-link", "replace-hardware"],
+	},
+	"INSUFFICIENT_POWER": {
+		"words": "its power cables are not connected",
+		"remedies": ["reseat-or-fix-pcie-link", "replace-hardware"],
+	},
 }
 
 # bare drops the prefix that NVML's names have in its header.
@@ -199,11 +211,6 @@ signs[g.address] contains {
 	pci.device[g.address].driver == "nvidia"
 }
 
-# broken_device are the driver's error codes for a device that is at fault
-# (cuda.h): uncorrectable ECC error, uncorrectable NVLink error, an error
-# contained on the device.
-broken_device := {214, 220, 226}
-
 signs[d.address] contains {
 	"severity": "critical",
 	"words": sprintf("the CUDA driver could not make it ready (%s)", [object.get(d, "error_name", d.outcome)]),
@@ -219,7 +226,7 @@ device_failed(d) if d.outcome == "hang"
 
 device_failed(d) if {
 	d.outcome == "error"
-	d.error_code in broken_device
+	d.error_code in facts.hardware_errors
 }
 
 # Data that is lost on the way through host memory too was not lost between
@@ -322,6 +329,11 @@ missing contains "gpus.devices[].ecc: NVML did not answer" if {
 	input.gpus.nvml != "ok"
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
+}
+
+missing contains "gpus.devices[].ecc: NVML did not answer" if {
+	input.gpus.nvml != "ok"
+	count(facts.offered) > 0
 }
 
 no_gpu if count(facts.gpus) == 0

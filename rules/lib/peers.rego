@@ -53,6 +53,18 @@ failed(t) if {
 	not object.get(t, "error_code", 0) in foreign_errors
 }
 
+# under_nvlink is true when NVLink joins each of these ordered pairs.
+under_nvlink(directions) if {
+	every d in directions {
+		key(d[0], d[1]) in nvlinked
+	}
+}
+
+nvlinked contains key(p.a, p.b) if {
+	some p in facts.gpu_pairs
+	joined(p) == "nvlink"
+}
+
 # gathered are the transfers of peer tests by unordered pair.
 gathered[key(t.source, t.destination)] contains t if some t in facts.peer_transfers
 

@@ -48,9 +48,13 @@ floor_of(t) := max([0.6 * t.threshold, 0.25]) if {
 	t.test == "all-at-once"
 } else := 0.6 * t.threshold
 
-# when is "together" for a pair that is slow only while all GPUs write.
+# crowded are the tests in which other copies run at the same time.
+crowded := {"all-at-once", "bidirectional"}
+
+# when is "together" for a pair that is slow only while several copies run.
 when(ts) := "together" if {
-	{t.test | some t in ts} == {"all-at-once"}
+	"all-at-once" in {t.test | some t in ts}
+	{t.test | some t in ts} - crowded == set()
 } else := "alone"
 
 kind(ts) := [grade(ts), when(ts)]
@@ -113,22 +117,12 @@ turning[peers.key(p.a, p.b)] := p.common_bridge if {
 	p.common_bridge != ""
 }
 
-nvlinked[peers.key(p.a, p.b)] if {
-	some p in facts.gpu_pairs
-	p.nvlinks > 0
-}
-
-# under_nvlink is true when NVLink joins every one of these pairs.
-under_nvlink(directions) if {
-	every d in directions {
-		nvlinked[peers.key(d[0], d[1])]
-	}
-}
-
 # hint says what the figure looks like. Redirected traffic of one switch was
 # measured at 0.40 of what it reached afterwards, host staging below 0.1 of
 # NVLink; the bounds leave room on both sides.
-hint("together", _, _) := " Several GPUs share an uplink, or a switch that collapses under concurrent writes."
+hint("together", directions, _) := " NVLink joins these GPUs: look for links and switches of the fabric that are down or have errors." if {
+	peers.under_nvlink(directions)
+} else := " Several GPUs share an uplink, or a switch that collapses under concurrent writes."
 
 hint("alone", directions, ts) := " That is below a tenth of the link: it looks like staging through host memory." if {
 	some t in ts
@@ -136,18 +130,22 @@ hint("alone", directions, ts) := " That is below a tenth of the link: it looks l
 } else := " Near half of the link under one switch looks like a detour through the root port: look at ACS." if {
 	some d in directions
 	turning[peers.key(d[0], d[1])]
-	not under_nvlink(directions)
+	not peers.under_nvlink(directions)
 	some t in ts
 	t.fraction >= 0.3
 	t.fraction <= 0.65
 } else := " NVLink joins these GPUs: look for links that are down, and for the clocks." if {
-	under_nvlink(directions)
+	peers.under_nvlink(directions)
 } else := ""
 
-remedies("together", _) := ["nccl-p2p-disable", "nccl-p2p-level"]
+# Without peer-to-peer, NVLink's traffic would go through host memory, which is
+# slower than all but a collapse.
+remedies("together", directions) := ["reset-gpu", "upgrade-driver", "nccl-p2p-disable"] if {
+	peers.under_nvlink(directions)
+} else := ["nccl-p2p-disable", "nccl-p2p-level"]
 
 remedies("alone", directions) := ["reset-gpu", "upgrade-driver"] if {
-	under_nvlink(directions)
+	peers.under_nvlink(directions)
 } else := ["disable-acs", "iommu-pt", "update-bios", "nccl-p2p-level"] if {
 	not facts.is_guest == true
 	not facts.is_passthrough_host == true

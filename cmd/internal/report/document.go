@@ -285,7 +285,7 @@ func (d *Document) judge(in Input) Verdict {
 	switch {
 	case v.Counts.Critical+v.Counts.High+v.Counts.Medium > 0:
 		v.State = Findings
-	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(in.Facts):
+	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(in.Facts) && d.unseen() == "":
 		v.State = NoGPU
 	case len(v.Missing) > 0:
 		v.State = Unproven
@@ -398,7 +398,7 @@ func (d *Document) missingTransfers(f *checks.Facts) (why string, open []gap) {
 	all := newPaths(d)
 	switch t := d.Transfers; {
 	case len(d.Host.GPUs) == 0 && looked(f):
-		return "no GPU was found", nil
+		return cmp.Or(d.unseen(), "no GPU was found"), nil
 	case len(d.Host.GPUs) < 2:
 		return "", nil
 	case t == nil:
@@ -414,6 +414,17 @@ func (d *Document) missingTransfers(f *checks.Facts) (why string, open []gap) {
 		return "", nil
 	}
 	return fmt.Sprintf("%d of %s could not be tried", len(untried), plural(len(all), "peer path")), gaps(d, untried)
+}
+
+// unseen says why there may be GPUs although none is seen: a library failed
+// that has something to answer.
+func (d *Document) unseen() string {
+	for _, u := range d.Unknown {
+		if u.Section == "gpus" && u.Fact == "devices" {
+			return u.Reason
+		}
+	}
+	return ""
 }
 
 // whyUnknown gives the reason that the facts state for the lack of a section.

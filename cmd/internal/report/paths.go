@@ -236,6 +236,8 @@ func noGPU(d *Document) (status, string) {
 		return statusNone, "no GPU is expected in an image under build"
 	case !d.Host.looked:
 		return statusOpen, "not known whether there is a GPU: " + d.whyUnknown("pci")
+	case d.unseen() != "":
+		return statusOpen, "not known whether there is a GPU: " + d.unseen()
 	}
 	if len(d.Passed)+len(d.Findings)+len(d.Skipped) == 0 {
 		return statusNone, "no GPU here, so no transfer"
