@@ -239,10 +239,10 @@ func ask(ctx context.Context, step, total time.Duration, met func([]Device)) (*A
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(step, func() { cancel(errStalled) })
+	watchdog := time.AfterFunc(max(step, child.SpawnPatience), func() { cancel(errStalled) })
 	defer watchdog.Stop()
 	a := assembly{met: met}
-	result, err := child.Run(running, child.Spec{Task: task, Deadline: total, Receive: func(m json.RawMessage) {
+	result, err := child.Run(running, child.Spec{Task: task, Deadline: child.SpawnPatience + total, Receive: func(m json.RawMessage) {
 		watchdog.Reset(step)
 		a.take(m)
 	}})
