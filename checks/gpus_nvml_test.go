@@ -51,6 +51,7 @@ func TestGPUsThroughTheDoor(t *testing.T) {
 			m := &machine.Memory{}
 			m.Answer(machine.AskNVML, answer)
 			m.AddFile("/proc/2/comm", []byte("kthreadd\n"))
+			m.Answer(machine.AskProcess+"nv-fabricmanage", false)
 			facts, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0", "nvidia 0000:07:00.0"))
 			got := outcome{NVML: facts.NVML, Error: facts.NVMLError, Stage: facts.NVMLStage, Unknown: reasons(unknown)}
 			for _, gpu := range facts.Devices {

@@ -86,9 +86,9 @@ func busyGPUs(ctx context.Context, h *Host) map[string]string {
 			if err != nil {
 				name = "not visible here"
 			}
-			busy[d.Address] = fmt.Sprintf("in use by process %d (%s): it is not disturbed unasked", p.PID, name)
+			busy[d.Address] = fmt.Sprintf("in use by process %d (%s)", p.PID, name) + probe.Undisturbed
 		case d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes:
-			busy[d.Address] = fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here: it is not disturbed unasked", *d.MemoryUsedBytes>>20)
+			busy[d.Address] = fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here", *d.MemoryUsedBytes>>20) + probe.Undisturbed
 		}
 	}
 	return busy

@@ -18,8 +18,9 @@ import (
 const (
 	// copyBytes is one copy of a bandwidth test on a fast path: 1.4 ms at
 	// 396 GB/s. Between two copies of a stream lie about 4 µs (measured on
-	// H200: 387 GB/s with copies of 64 MiB, 394 with 256 MiB); nvbandwidth
-	// takes as much.
+	// H200: 387 GB/s with copies of 64 MiB, 394.5 with 256 MiB, 395.6 with
+	// 512 MiB, which is what nvbandwidth takes, and it says 396.4). The quick
+	// probe takes half: with 56 pairs that is 0.2 s less.
 	copyBytes = 512 << 20
 	// wakeBytes is the first copy, which wakes the link and tells its rate;
 	// a path slower than fastGBps is timed with as much.
@@ -406,7 +407,11 @@ func (g *gpu) lose(err error) {
 // full it makes do with less.
 func (e *engine) allocate(g *gpu) error {
 	var err error
-	for g.size = copyBytes; ; g.size /= 2 {
+	g.size = copyBytes
+	if e.order.Mode == Quick {
+		g.size /= 2
+	}
+	for ; ; g.size /= 2 {
 		if g.out, err = e.d.Alloc(2*g.size + 4096); err == nil {
 			break
 		}

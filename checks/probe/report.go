@@ -125,6 +125,10 @@ type Stage struct {
 	Milliseconds float64 `json:"ms"`
 }
 
+// Undisturbed ends the reason why a GPU takes no part that others are using: it
+// is to be used all the same if that is asked for.
+const Undisturbed = ": it is not disturbed unasked"
+
 // Device is a GPU as the driver offers it to this process.
 type Device struct {
 	// Ordinal is the driver's number for it in this process.

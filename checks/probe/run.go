@@ -157,7 +157,7 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 // listen returns true when the child was silent for longer than it may be,
 // false when it is gone.
 func (s *session) listen(life context.Context) bool {
-	timer := time.NewTimer(s.options.Start)
+	timer := time.NewTimer(max(s.options.Start, child.SpawnPatience))
 	defer timer.Stop()
 	for {
 		select {

@@ -74,6 +74,10 @@ const (
 	// the empty string. The file itself is not recorded: it has hundreds of
 	// megabytes.
 	AskLibraryText = "library-text:"
+	// AskProcess takes a process's name as the kernel cuts it (15 bytes) and
+	// is answered with whether one of that name is seen. The list of processes
+	// itself is nobody's business, and is not recorded.
+	AskProcess = "process:"
 	// AskKernelLog is answered with the kernel log's lines that bear on
 	// GPUs, PCIe, IOMMU or memory, as text (see KernelLogWanted): "seconds.micros
 	// message", one a line.

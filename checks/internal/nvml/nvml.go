@@ -53,7 +53,7 @@ type Answer struct {
 	// Devices are the GPUs in the library's order. After a hang they are
 	// those that were asked before it.
 	Devices []Device `json:"devices"`
-	// P2P is the status of each ordered pair; nil when it was not asked.
+	// P2P is the status of each pair, once; nil when it was not asked.
 	P2P []Peer `json:"p2p"`
 }
 
@@ -177,7 +177,7 @@ type Process struct {
 	UsedBytes *int64 `json:"used_bytes,omitempty"`
 }
 
-// Peer is nvmlDeviceGetP2PStatus of one ordered pair, by capability index.
+// Peer is nvmlDeviceGetP2PStatus of one pair, by capability index.
 type Peer struct {
 	// A drives the transfer, B owns the memory.
 	A       string `json:"a"`
@@ -239,10 +239,10 @@ func ask(ctx context.Context, step, total time.Duration, met func([]Device)) (*A
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(step, func() { cancel(errStalled) })
+	watchdog := time.AfterFunc(max(step, child.SpawnPatience), func() { cancel(errStalled) })
 	defer watchdog.Stop()
 	a := assembly{met: met}
-	result, err := child.Run(running, child.Spec{Task: task, Deadline: total, Receive: func(m json.RawMessage) {
+	result, err := child.Run(running, child.Spec{Task: task, Deadline: child.SpawnPatience + total, Receive: func(m json.RawMessage) {
 		watchdog.Reset(step)
 		a.take(m)
 	}})
