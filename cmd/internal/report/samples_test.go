@@ -348,7 +348,11 @@ func full() Input {
 		add(timed(probe.TestLatency, i, j, 0.851))
 		add(probe.Transfer{Test: probe.TestAtomics, Source: gpuAt(i), Destination: gpuAt(j), Outcome: probe.OK, Verified: "gpu"})
 		add(transfer(probe.TestStaged, i, j, 30.3+8.7*float64(i), 55))
-		for way, gbps := range map[string]float64{"cuMem": 349.6, "cudaIpc": 154.8} {
+		for _, x := range []struct {
+			way  string
+			gbps float64
+		}{{"cuMem", 349.6}, {"cudaIpc", 154.8}} {
+			way, gbps := x.way, x.gbps
 			x := transfer(probe.TestInterprocess, i, j, gbps+float64(i), 450)
 			x.Way = way
 			add(x)
