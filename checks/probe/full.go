@@ -249,6 +249,7 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 	if err := e.zeroFlags(a, b); err != nil {
 		return err
 	}
+	bound := max(shakeBound, e.order.Patience/5) // Whoever gives transfers more time gives it to this one, too.
 	for _, side := range []struct {
 		g, peer *gpu
 		first   uint64
@@ -257,7 +258,7 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 			return err
 		}
 		if err := e.d.Launch(side.g.kernels["gd_handshake"], 1, 1, side.g.streams[0],
-			uint64(side.g.flags), uint64(side.peer.flags), rounds, side.first, uint64(shakeBound.Nanoseconds()), uint64(side.g.result)); err != nil {
+			uint64(side.g.flags), uint64(side.peer.flags), rounds, side.first, uint64(bound.Nanoseconds()), uint64(side.g.result)); err != nil {
 			return err
 		}
 	}
@@ -286,7 +287,7 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 		from, to = b, a
 	}
 	t.Outcome = Hang
-	t.Reason = fmt.Sprintf("%s did not see the store of %s in round %d of %d within %s", to.Address, from.Address, first[0]+1, rounds, shakeBound)
+	t.Reason = fmt.Sprintf("%s did not see the store of %s in round %d of %d within %s", to.Address, from.Address, first[0]+1, rounds, bound)
 	return nil
 }
 
