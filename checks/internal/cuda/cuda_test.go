@@ -20,7 +20,7 @@ func TestPath(t *testing.T) {
 }
 
 func TestError(t *testing.T) {
-	var err error = fmt.Errorf("start: %w", &Error{Call: "cuInit", Result: SystemNotReady, Name: "CUDA_ERROR_SYSTEM_NOT_READY", Text: "not yet"})
+	err := fmt.Errorf("start: %w", &Error{Call: "cuInit", Result: SystemNotReady, Name: "CUDA_ERROR_SYSTEM_NOT_READY", Text: "not yet"})
 	if want := "start: cuInit: CUDA_ERROR_SYSTEM_NOT_READY (802): not yet"; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
