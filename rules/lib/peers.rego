@@ -35,6 +35,14 @@ joined(pair) := "nvlink" if {
 	facts.gpu[address].nvlinks == []
 } else := "unknown"
 
+# nvlinked is true for two GPUs that active NVLinks join.
+nvlinked(a, b) if bridged[key(a, b)]
+
+bridged[key(p.a, p.b)] if {
+	some p in facts.gpu_pairs
+	p.nvlinks > 0
+}
+
 # key names an unordered pair.
 key(a, b) := sort([a, b])
 
@@ -128,6 +136,41 @@ staged_good(a, b) if {
 	}
 	count(arm) > 0
 	arm - {"ok", "slow"} == set()
+}
+
+# alone_tests are the tests whose rate is that of one pair, one way, with
+# nothing else under way.
+alone_tests := {"copy", "copy-read", "sm-store", "sm-load"}
+
+# staged_rate is the rate that the control arm through host memory reached
+# between two GPUs, or, where it was not tried between these, the least that it
+# reached between others.
+staged_rate(a, b) := min(rates) if {
+	rates := staged_rates & {t.gbps | some t in staged; key(t.source, t.destination) == key(a, b)}
+	count(rates) > 0
+} else := min(staged_rates)
+
+staged := {t |
+	some t in input.transfers.transfers
+	t.test == "host-staged"
+	t.outcome in {"ok", "slow"}
+}
+
+staged_rates := {t.gbps | some t in staged}
+
+# staged_faster is true for two GPUs between which the way through host memory
+# was measured faster than peer access: by a tenth, which is beyond what two
+# measurements of one thing differ by.
+staged_faster(a, b) if {
+	direct := {t.gbps | some t in sluggish[key(a, b)]; t.test in alone_tests}
+	staged_rate(a, b) > 1.1 * min(direct)
+}
+
+# staged_beats_crowd is the same where peer access is slow only while all GPUs
+# write at once. The control arm runs alone, so it must be twice as fast.
+staged_beats_crowd(a, b) if {
+	together := {t.gbps | some t in sluggish[key(a, b)]; t.test == "all-at-once"}
+	staged_rate(a, b) > 2 * min(together)
 }
 
 # seen says in a few words what became of transfers, for evidence: each test

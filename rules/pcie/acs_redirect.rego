@@ -138,7 +138,7 @@ findings contains {
 	"params": {"bridges": sort(bridges), "bridge": sort(bridges)[0]},
 	"severity": weight[name][0],
 	"confidence": weight[name][1],
-	"remedies": remedies(name),
+	"remedies": remedies(name, pairs),
 } if {
 	some name, bridges in bridges_of
 	pairs := {p |
@@ -182,13 +182,35 @@ evidence(bridges, pairs) := array.concat(
 	],
 )
 
-# remedies depend on what this kernel does with its devices: where it gives
-# some to guests, ACS must stay on.
-remedies(name) := [] if {
+# remedies: where this kernel gives devices to guests, ACS must stay on. What is
+# redirected goes up to the root complex whether the IOMMU translates or not, so
+# pass-through makes nothing faster; where data is lost in a translating IOMMU it
+# helps as well. The way through host memory is slower than most slow paths, and
+# is named where transfers fail, or where it was measured faster.
+remedies(name, pairs) := [] if {
 	name in {"works", "passed-on"}
 } else := ["nccl-p2p-disable"] if {
 	facts.is_passthrough_host == true
-} else := ["disable-acs", "iommu-pt", "nccl-p2p-disable"]
+	name == "failed"
+} else := staged_way(pairs) if {
+	facts.is_passthrough_host == true
+} else := array.concat(["nccl-p2p-disable", "disable-acs"], pass_through(pairs)) if {
+	name == "failed"
+} else := array.concat(["disable-acs"], staged_way(pairs))
+
+staged_way(pairs) := ["nccl-p2p-disable"] if {
+	count(pairs) > 0
+	every p in pairs {
+		peers.staged_faster(p.a, p.b)
+	}
+} else := []
+
+# pass_through is no cure where it is known to be in force.
+pass_through(pairs) := [] if {
+	every address in peers.ends(pairs) {
+		pci.untranslated(address)
+	}
+} else := ["iommu-pt"]
 
 default caution := ""
 

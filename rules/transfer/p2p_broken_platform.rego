@@ -14,12 +14,13 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver, share-ipc, nccl-cumem-disable]
+#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, share-ipc, nccl-cumem-disable]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
 # path is the way within a GPU that a test takes: its copy engine or its SMs,
@@ -60,7 +61,7 @@ findings contains {
 	"params": {"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions}), "staged_good": staged_good(directions)},
 	"severity": "critical",
 	"confidence": "confirmed",
-	"remedies": remedies(k),
+	"remedies": remedies(k, directions),
 } if {
 	some k in kinds
 	k[1] != ["between processes"]
@@ -99,9 +100,26 @@ process_remedies(directions, ts) := ["nccl-cumem-disable", "share-ipc", "nccl-p2
 	}
 } else := ["share-ipc", "nccl-cumem-disable", "nccl-p2p-disable"]
 
-remedies(k) := ["nccl-p2p-disable", "iommu-pt", "update-bios", "upgrade-driver"] if {
+# remedies: over NVLink neither firmware nor IOMMU has a part in it, and in a
+# virtual machine both are the host's. Pass-through cures only what it is not
+# known to be in force for.
+remedies(k, directions) := ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"] if {
+	every d in directions {
+		peers.nvlinked(d[0], d[1])
+	}
+} else := ["nccl-p2p-disable", "upgrade-driver"] if {
+	facts.is_guest == true
+} else := array.concat(array.concat(["nccl-p2p-disable"], pass_through(directions)), ["update-bios", "upgrade-driver"]) if {
 	k[0] != "error"
-} else := ["nccl-p2p-disable", "upgrade-driver", "update-bios", "iommu-pt"]
+} else := array.concat(["nccl-p2p-disable", "upgrade-driver", "update-bios"], pass_through(directions))
+
+pass_through(directions) := [] if {
+	every d in directions {
+		every address in d {
+			pci.untranslated(address)
+		}
+	}
+} else := ["iommu-pt"]
 
 tried := {[t.source, t.destination] | some t in facts.peer_transfers}
 
