@@ -284,18 +284,19 @@ order := ["critical", "high", "medium"]
 findings contains {
 	"subject": place,
 	"affects": affects(place),
-	"message": sprintf("%s: %s.%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence)]),
+	"message": sprintf("%s: %s.%s%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence), way_back(remedies[0])]),
 	"evidence": [e | some s in sort(ss); some e in s.evidence],
 	"params": {"gpus": affects(place), "devices": affects(place)},
 	"severity": order[rank],
 	"confidence": confidence,
-	"remedies": sort([s.remedies | some s in worst])[0],
+	"remedies": remedies,
 } if {
 	some address, ss in signs
 	place := placed(address)
 	rank := min({i | some i, name in order; some s in ss; s.severity == name})
 	worst := {s | some s in ss; s.severity == order[rank]}
 	confidence := sort({s.confidence | some s in worst})[0] # "confirmed" sorts before "likely".
+	remedies := sort([s.remedies | some s in worst])[0] # "reboot" sorts before "reset-gpu".
 }
 
 # placed: NVML may know that a GPU is lost, and no longer where it was.
@@ -315,6 +316,11 @@ spoken(place) := sprintf("GPU %s", [place]) if {
 doubt("confirmed") := ""
 
 doubt("likely") := " A reset since then may have cured it."
+
+# way_back says what a restart may not do.
+way_back("reboot") := " It comes back by a restart, or only when the power is switched off and on."
+
+way_back(remedy) := "" if remedy != "reboot"
 
 # fact is the path of a GPU's fact.
 fact(address, name) := sprintf("gpus.devices[%s].%s", [address, name])

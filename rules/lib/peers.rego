@@ -195,6 +195,35 @@ ends(pairs) := {address |
 	some address in [p.a, p.b]
 }
 
+# failure_words says what became of the failed transfers of some pairs.
+failure_words(pairs) := concat(" or ", [words |
+	some [outcome, words] in [
+		["corrupt", "deliver wrong data while the driver reports success"],
+		["hang", "do not end"],
+		["error", "fail with an error"],
+	]
+	outcome in {t.outcome | some p in pairs; some t in trouble[key(p.a, p.b)]}
+])
+
+# rate_words gives the figures of the slow transfers of some pairs, one pair at a
+# time where that was slow, else all at once.
+rate_words(pairs) := sprintf("%s GB/s where at least %s of %s is good", [span(rates), decimal(min(least)), decimal(min(best))]) if {
+	slow := slow_of(pairs)
+	rates := {t.gbps | some t in slow}
+	least := {good | some t in slow; good := t.expected_gbps * t.threshold}
+	best := {t.expected_gbps | some t in slow}
+	count(rates) > 0
+	count(least) > 0
+} else := "these paths below what their links allow"
+
+slow_of(pairs) := alone if {
+	alone := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.test in alone_tests; t.gbps}
+	count(alone) > 0
+} else := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.gbps}
+
+# span writes the least and the greatest of some rates.
+span(rates) := concat(" to ", [decimal(rate) | some rate in sort({min(rates), max(rates)})])
+
 # decimal writes a number with one digit after the point. (sprintf knows %.1f
 # for a number with a fraction only.)
 decimal(x) := sprintf("%d.0", [x]) if {

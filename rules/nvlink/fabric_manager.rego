@@ -119,6 +119,8 @@ observations contains sprintf("The fabric manager is version %s and the driver %
 
 some_gpus(list) := sprintf("GPU %s", [facts.list(object.keys(list))]) if {
 	count(list) == 1
+} else := sprintf("all %d GPUs", [count(members)]) if {
+	count(list) == count(members)
 } else := sprintf("%d of %d GPUs", [count(list), count(members)])
 
 default advice := ""

@@ -117,8 +117,8 @@ bridges_of[order[rank]] contains bridge if {
 }
 
 weight := {
-	"failed": ["critical", "confirmed", "the probe saw transfers between them fail or deliver wrong data"],
-	"slow": ["high", "confirmed", "the probe measured these paths below what their links allow"],
+	"failed": ["critical", "confirmed", ""],
+	"slow": ["high", "confirmed", ""],
 	"implied": ["high", "likely", "their peer-to-peer traffic is sent through the root complex; no probe has measured it"],
 	"unsure": ["medium", "possible", "unless NVLink joins them, their traffic is sent through the root complex"],
 	"rdma": ["medium", "likely", "GPUDirect RDMA between them is sent through the root complex"],
@@ -132,7 +132,7 @@ findings contains {
 	"subject": peers.shorten(bridges),
 	"affects": sort(peers.ends(pairs) - nics),
 	"message": sprintf("ACS redirects traffic on %s (%s), between %s: %s.%s", [
-		bridges_text(bridges), concat(", ", sort(bits)), between(pairs), weight[name][2], caution,
+		bridges_text(bridges), concat(", ", sort(bits)), between(pairs), told(name, pairs), caution,
 	]),
 	"evidence": evidence(bridges, pairs),
 	"params": {"bridges": sort(bridges), "bridge": sort(bridges)[0]},
@@ -149,6 +149,12 @@ findings contains {
 	nics := {p.b | some p in pairs; p.kind == "gpu-nic"}
 	bits := {bit | some bridge in bridges; some bit in pci.redirects(bridge)}
 }
+
+told("failed", pairs) := sprintf("the probe's transfers between them %s", [peers.failure_words(pairs)])
+
+told("slow", pairs) := sprintf("the probe measured %s", [peers.rate_words(pairs)])
+
+told(name, _) := weight[name][2] if not name in {"failed", "slow"}
 
 bridges_text(bridges) := sprintf("bridge %s", [facts.list(bridges)]) if {
 	count(bridges) == 1

@@ -50,6 +50,12 @@ affected contains p if {
 	pci.translated(address)
 }
 
+told("failed", pairs) := sprintf("The probe's transfers between them %s.", [peers.failure_words(pairs)])
+
+told("slow", pairs) := sprintf("The probe measured %s.", [peers.rate_words(pairs)])
+
+told(name, _) := weight[name][2] if not name in {"failed", "slow"}
+
 standing(p) := "failed" if {
 	peers.measured(p.a, p.b) == "failed"
 } else := "slow" if {
@@ -64,8 +70,8 @@ standing(p) := "failed" if {
 silenced("works") if count(peers.trouble) + count(peers.sluggish) > 0
 
 weight := {
-	"failed": ["critical", "confirmed", "The probe saw transfers between them fail or deliver wrong data."],
-	"slow": ["high", "confirmed", "The probe measured transfers between them below what their links allow."],
+	"failed": ["critical", "confirmed", ""],
+	"slow": ["high", "confirmed", ""],
 	"implied": ["high", "likely", "NVIDIA does not support peer-to-peer transfers through it on bare metal: they may hang or deliver wrong data."],
 	"unsure": ["medium", "possible", "Unless NVLink joins them, their transfers may hang or deliver wrong data."],
 	"works": ["info", "likely", "The probe copied between them correctly and at full speed all the same, so nothing need be done."],
@@ -75,7 +81,7 @@ findings contains {
 	"subject": peers.shorten(gpus),
 	"affects": sort(peers.ends(pairs)),
 	"message": sprintf("The kernel keeps %d GPUs in translated IOMMU domains (%s), and %s reach each other over PCIe. %s%s", [
-		count(gpus), concat(", ", sort(types)), peers.pairs_text(pairs), weight[name][2], asked,
+		count(gpus), concat(", ", sort(types)), peers.pairs_text(pairs), told(name, pairs), asked,
 	]),
 	"evidence": evidence(gpus, pairs),
 	"params": {"gpus": sort(gpus), "vendor": vendor},
@@ -93,9 +99,12 @@ findings contains {
 	types := {group[address].type | some address in gpus}
 }
 
-default vendor := ""
-
-vendor := input.iommu.vendor
+# vendor is whose IOMMU it is: the kernel parameter bears its name.
+vendor := input.iommu.vendor if {
+	input.iommu.vendor in {"intel", "amd"}
+} else := "amd" if {
+	input.host.cpu.vendor == "AuthenticAMD"
+} else := "intel"
 
 # remedies: the way through host memory is named where transfers fail, or where
 # it was measured faster; who has not tried may be using what works.

@@ -14,7 +14,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, share-ipc, nccl-cumem-disable]
+#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform
@@ -69,8 +69,9 @@ findings contains {
 	transfers := {t | some direction in directions; some t in failures[direction]}
 }
 
-# Between processes alone: what both may share is at fault, or the driver's
-# export of memory, and a single process works.
+# Between processes alone: the driver's export of memory is at fault, and a
+# single process works. Where one of the two ways is right, programs that take
+# that one work; NCCL takes cuMem, unless it is told not to.
 findings contains {
 	"subject": subject(directions),
 	"affects": sort({address | some direction in directions; some address in direction}),
@@ -79,7 +80,7 @@ findings contains {
 	]),
 	"evidence": evidence(directions),
 	"params": {"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions})},
-	"severity": "high",
+	"severity": process_severity(directions, transfers),
 	"confidence": "confirmed",
 	"remedies": process_remedies(directions, transfers),
 } if {
@@ -89,16 +90,26 @@ findings contains {
 	transfers := {t | some direction in directions; some t in failures[direction]}
 }
 
-# Where memory of the one kind (cuMem) cannot be shared and of the other
-# (cudaIpc) can, NCCL need only be told to take the other.
-process_remedies(directions, ts) := ["nccl-cumem-disable", "share-ipc", "nccl-p2p-disable"] if {
-	{t.way | some t in ts} == {"cuMem"}
+process_remedies(directions, ts) := ["nccl-cumem-disable", "upgrade-driver"] if {
+	only_fails("cuMem", "cudaIpc", directions, ts)
+} else := ["upgrade-driver"] if {
+	only_fails("cudaIpc", "cuMem", directions, ts)
+} else := ["nccl-p2p-disable", "upgrade-driver"]
+
+process_severity(directions, ts) := "medium" if {
+	only_fails("cudaIpc", "cuMem", directions, ts)
+} else := "high"
+
+# only_fails is true where one way of giving memory to another process fails
+# over each of these pairs, and the other is right.
+only_fails(way, other, directions, ts) if {
+	{t.way | some t in ts} == {way}
 	every d in directions {
 		some t in peers.transfers_of[peers.key(d[0], d[1])]
-		t.way == "cudaIpc"
+		t.way == other
 		t.outcome in {"ok", "slow"}
 	}
-} else := ["share-ipc", "nccl-cumem-disable", "nccl-p2p-disable"]
+}
 
 # remedies: over NVLink neither firmware nor IOMMU has a part in it, and in a
 # virtual machine both are the host's. Pass-through cures only what it is not

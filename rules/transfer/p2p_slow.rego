@@ -97,7 +97,7 @@ moment("together") := " while all GPUs write at once, though not alone"
 moment("alone") := ""
 
 figures(ts) := sprintf("%s GB/s (%s) where at least %s of %s is good", [
-	span(rates), tests_text(ts), peers.decimal(min(least)), peers.decimal(min(best)),
+	peers.span(rates), tests_text(ts), peers.decimal(min(least)), peers.decimal(min(best)),
 ]) if {
 	rates := {t.gbps | some t in ts}
 	least := {good | some t in ts; good := t.expected_gbps * t.threshold}
@@ -105,8 +105,6 @@ figures(ts) := sprintf("%s GB/s (%s) where at least %s of %s is good", [
 	count(rates) > 0
 	count(least) > 0
 } else := sprintf("%s (%s)", [concat("; ", sort({r | some t in ts; r := object.get(t, "reason", "below what the path allows")})), tests_text(ts)])
-
-span(rates) := concat(" to ", [peers.decimal(rate) | some rate in sort({min(rates), max(rates)})])
 
 tests_text(ts) := concat(", ", sort({t.test | some t in ts}))
 
