@@ -40,9 +40,10 @@ func (e *UnknownRuleError) Error() string {
 	return fmt.Sprintf("unknown rule %q; did you mean %s?", e.ID, e.Nearest)
 }
 
-// Evaluate judges the facts. A rule that fails while it runs is skipped with
-// the reason and stops no other; a rule that returns a malformed finding is an
-// error, because a fault that it found would else be lost.
+// Evaluate judges the facts. A rule that fails while it runs, or that returns a
+// malformed finding, is skipped with the reason and stops no other. What else it
+// found is told all the same, so that such a rule may have findings and be
+// skipped too.
 func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (*Verdict, error) {
 	chosen, left, err := s.choose(opts)
 	if err != nil {
@@ -65,15 +66,12 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	var findings []Finding
 	for _, rule := range chosen {
 		answer := said[rule.ID]
-		for _, value := range answer.findings {
-			f, err := readFinding(rule, value)
-			if err != nil {
-				return nil, err
-			}
-			findings = append(findings, f)
-		}
+		found, faults := readFindings(rule, answer.findings)
+		findings = append(findings, found...)
 		switch {
-		case len(answer.findings) > 0:
+		case len(faults) > 0:
+			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: faults})
+		case len(found) > 0:
 		case answer.failure != "":
 			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: []string{answer.failure}})
 		case len(answer.missing) > 0:
@@ -168,7 +166,7 @@ func (s *Set) askTogether(ctx context.Context, input ast.Value, rules []Rule) ma
 		}
 		one, err := s.query(ctx, input, []Rule{rule})
 		if err != nil {
-			one = map[string]answer{rule.ID: {failure: "the rule failed: " + firstLine(err.Error())}}
+			one = map[string]answer{rule.ID: {failure: failed + firstLine(err.Error())}}
 		}
 		maps.Copy(said, one)
 	}

@@ -145,11 +145,48 @@ func TestMalformedFinding(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = s.Evaluate(t.Context(), &checks.Facts{}, Options{})
-			if want := "bad.rego: rule bad returned a bad finding: " + tt.want; err == nil || err.Error() != want {
-				t.Errorf("error = %v, want %s", err, want)
+			v, err := s.Evaluate(t.Context(), &checks.Facts{}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &Verdict{NotApplicable: map[string]string{}, Skipped: []Skipped{
+				{Rule: "bad", Missing: []string{"the rule returned a malformed finding: " + tt.want}},
+			}}
+			if diff := cmp.Diff(want, v); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestMalformedAmongOthers holds that a malformed finding costs nothing but
+// itself: neither the other findings of its rule nor those of another rule.
+func TestMalformedAmongOthers(t *testing.T) {
+	s, err := policyOf(t, map[string]string{
+		"bad.rego":  ruleText("bad", high, fires+finds(`"affects": [""]`)+finds(`"affects": ["x"]`)),
+		"good.rego": ruleText("good", high, fires),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := s.Evaluate(t.Context(), &checks.Facts{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, f := range v.Findings {
+		found = append(found, f.Rule)
+	}
+	if diff := cmp.Diff([]string{"bad", "good"}, found); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	const no = "which is no PCI address in lower case"
+	want := []Skipped{{Rule: "bad", Missing: []string{
+		`the rule returned a malformed finding: affects holds "", ` + no,
+		`the rule returned a malformed finding: affects holds "x", ` + no,
+	}}}
+	if diff := cmp.Diff(want, v.Skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
 }
 

@@ -14,28 +14,47 @@ import (
 // domain has more than four digits below an Intel VMD controller.
 var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 
+// malformed and failed begin the reasons for which a rule is skipped that is
+// itself at fault.
+const (
+	malformed = "the rule returned a malformed finding: "
+	failed    = "the rule failed: "
+)
+
 // findingReader reads one finding that a rule returned and keeps the first
 // fault of its shape.
 type findingReader struct {
-	rule Rule
-	err  error
+	reason string
 }
 
 func (r *findingReader) fault(format string, args ...any) {
-	if r.err == nil {
-		r.err = &Problem{
-			File:   r.rule.File,
-			Reason: fmt.Sprintf("rule %s returned a bad finding: %s", r.rule.ID, fmt.Sprintf(format, args...)),
-			Hint:   "see docs/rules.md for the shape of a finding",
-		}
+	if r.reason == "" {
+		r.reason = malformed + fmt.Sprintf(format, args...)
 	}
 }
 
-// readFinding turns what a rule returned into a finding. A key that is not
-// known is an error, since it may be a misspelt one.
-func readFinding(rule Rule, v ast.Value) (Finding, error) {
-	r := &findingReader{rule: rule}
-	f := Finding{
+// readFindings turns what a rule returned into findings, and says of those
+// that are malformed what is wrong with them, each reason once.
+func readFindings(rule Rule, values []ast.Value) (found []Finding, faults []string) {
+	for _, v := range values {
+		f, fault := readFinding(rule, v)
+		switch {
+		case fault == "":
+			found = append(found, f)
+		case !slices.Contains(faults, fault):
+			faults = append(faults, fault)
+		}
+	}
+	slices.Sort(faults)
+	return found, faults
+}
+
+// readFinding turns one object that a rule returned into a finding, or says
+// what is wrong with it. A key that is not known is a fault, since it may be a
+// misspelt one.
+func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
+	r := &findingReader{}
+	f = Finding{
 		Rule: rule.ID, Cause: rule.Cause, Title: rule.Title,
 		Severity: rule.Severity, Confidence: rule.Confidence, Remedies: rule.Remedies,
 	}
@@ -68,9 +87,9 @@ func readFinding(rule Rule, v ast.Value) (Finding, error) {
 		}
 		return true
 	})
-	for key, text := range map[string]string{"subject": f.Subject, "message": f.Message} {
-		if text == "" {
-			r.fault("%s is missing", key)
+	for _, field := range [...]struct{ key, text string }{{"subject", f.Subject}, {"message", f.Message}} {
+		if field.text == "" {
+			r.fault("%s is missing", field.key)
 		}
 	}
 	if len(f.Evidence) == 0 {
@@ -82,7 +101,7 @@ func readFinding(rule Rule, v ast.Value) (Finding, error) {
 		}
 	}
 	slices.Sort(f.Affects) // A list keeps the rule's order, which says nothing.
-	return f, r.err
+	return f, r.reason
 }
 
 // each gives every pair of an object to take, which says whether it knows the

@@ -388,7 +388,7 @@ func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
 			t.Logf("case %s (-checked +compiled in parts):\n%s", c.Name, diff)
 			faults = append(faults, fmt.Sprintf("case %s: the verdict of rules compiled in parts differs", c.Name))
 		}
-		for _, fault := range caseFault(c.Want, v) {
+		for _, fault := range append(ruleFaults(v), caseFault(c.Want, v)...) {
 			faults = append(faults, fmt.Sprintf("case %s: %s", c.Name, fault))
 		}
 	}
@@ -398,6 +398,20 @@ func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
 		}
 		if !slices.ContainsFunc(cases, func(c fixtures.Case) bool { return c.Name == rule.ID+"-healthy" }) {
 			faults = append(faults, rule.File+": no case "+rule.ID+"-healthy")
+		}
+	}
+	return faults
+}
+
+// ruleFaults lists the rules of a verdict that failed or returned a malformed
+// finding.
+func ruleFaults(v *Verdict) []string {
+	var faults []string
+	for _, s := range v.Skipped {
+		for _, m := range s.Missing {
+			if strings.HasPrefix(m, malformed) || strings.HasPrefix(m, failed) {
+				faults = append(faults, s.Rule+": "+m)
+			}
 		}
 	}
 	return faults

@@ -20,7 +20,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [pass-device-nodes, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl]
+#   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.container_caps
@@ -72,7 +72,7 @@ findings contains {
 		some path in sort(closed)
 	],
 	"params": {"nodes": sort(closed)},
-	"remedies": ["pass-device-nodes"],
+	"remedies": closed_remedies,
 } if {
 	count(closed) > 0
 }
@@ -99,10 +99,24 @@ wanted_node(path) if {
 	startswith(path, "/dev/dri/renderD")
 }
 
-closed_hint := "add the user, or the container with --group-add, to the groups render and video that own the nodes" if {
+closed_hint := "add the container with --group-add to the groups render and video that own the nodes" if {
+	closed_amd
+	facts.in_container
+} else := "the user is not in the groups render and video that own the nodes" if {
+	closed_amd
+} else := "the nodes' permissions, a device cgroup or a user namespace forbids it"
+
+closed_amd if {
 	some path in closed
 	not startswith(path, "/dev/nvidia")
-} else := "the nodes' permissions, a device cgroup or a user namespace forbids it"
+}
+
+closed_remedies := ["pass-amd-devices"] if {
+	closed_amd
+	facts.in_container
+} else := ["pass-device-nodes"] if {
+	facts.in_container
+} else := ["grant-device-access"]
 
 # AMD: both the compute node and the render nodes are needed.
 findings contains {
@@ -110,7 +124,7 @@ findings contains {
 	"message": sprintf("%d AMD GPUs are in this machine, and %s is in /dev, but no %s: HIP finds no GPU", [count(surroundings.of_vendor.amd), given, lacking]),
 	"evidence": [{"fact": "container.device_nodes", "value": sort(object.keys(surroundings.node_access)), "source": "/dev"}],
 	"params": {"nodes": [trim_suffix(lacking, "/renderD*")]},
-	"remedies": ["pass-device-nodes"],
+	"remedies": ["pass-amd-devices"],
 } if {
 	facts.in_container
 	surroundings.has_amd
@@ -186,7 +200,7 @@ findings contains {
 	"confidence": "possible",
 	"evidence": [{"fact": "pci.devices", "value": sort(surroundings.infiniband_nics), "source": "/sys/bus/pci/devices"}],
 	"params": {"nodes": ["/dev/infiniband"]},
-	"remedies": ["pass-device-nodes"],
+	"remedies": ["pass-rdma-devices"],
 } if {
 	facts.in_container
 	count(surroundings.usable) > 0

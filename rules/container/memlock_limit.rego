@@ -17,7 +17,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [raise-memlock, add-ipc-lock]
+#   remedies: [raise-memlock, raise-memlock-limits, add-ipc-lock]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.memlock_limit
@@ -43,12 +43,18 @@ findings contains {
 	"severity": severity,
 	"confidence": confidence,
 	"evidence": array.concat(limits, tried),
+	"remedies": remedies,
 } if {
 	soft >= 0
 	soft < tight
 	not lifted
 	count(surroundings.rdma_nodes) > 0
 }
+
+# remedies: enroot and Apptainer hand on the limit of the session.
+remedies := ["raise-memlock", "add-ipc-lock"] if {
+	surroundings.isolated
+} else := ["raise-memlock-limits"]
 
 # Without GPUs there is no job to fail.
 severity := "low" if {

@@ -18,7 +18,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [increase-shm, share-ipc, nccl-shm-disable]
+#   remedies: [increase-shm, share-ipc, remount-shm, clear-shm, nccl-shm-disable]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.shm_too_small
@@ -41,7 +41,7 @@ recommended := surroundings.gib
 
 shm := input.container.shm
 
-findings contains finding("/dev/shm is not mounted: what goes through shared memory fails", grade_absent, [{
+findings contains finding("/dev/shm is not mounted: what goes through shared memory fails", grade_absent, enlarge, [{
 	"fact": "container.shm_mounted",
 	"value": false,
 	"source": "/proc/self/mountinfo",
@@ -51,14 +51,14 @@ findings contains finding("/dev/shm is not mounted: what goes through shared mem
 }
 
 findings contains finding(
-	"/dev/shm is mounted read-only: what goes through shared memory fails", grade_absent,
+	"/dev/shm is mounted read-only: what goes through shared memory fails", grade_absent, enlarge,
 	[{"fact": "container.shm.read_only", "value": true, "source": "/proc/self/mountinfo"}],
 ) if {
 	count(surroundings.usable) > 0
 	shm.read_only == true
 }
 
-findings contains finding(message, grade, evidence) if {
+findings contains finding(message, grade, remedies, evidence) if {
 	count(surroundings.usable) > 0
 	not shm.read_only
 	shm.free_bytes < recommended
@@ -68,20 +68,48 @@ findings contains finding(message, grade, evidence) if {
 	]
 }
 
-finding(message_, grade_, evidence) := {
+finding(message_, grade_, remedies_, evidence) := {
 	"subject": "/dev/shm",
 	"message": message_,
 	"severity": grade_,
+	"remedies": remedies_,
 	"evidence": evidence,
 }
 
-grade_absent := "high" if count(surroundings.usable) > 1
+# enlarge is how /dev/shm gets its size: from the container's runtime, or, where
+# it is the machine's own, by mounting it anew. NCCL without shared memory takes
+# the network, which is slower by far; that is left to where peer access serves
+# every pair.
+enlarge := array.concat(["increase-shm", "share-ipc"], [r | some r in ["nccl-shm-disable"]; surroundings.all_nvlinked]) if {
+	surroundings.isolated
+} else := ["remount-shm"]
+
+# Where the size is right, what ended jobs left is in the way.
+remedies := ["clear-shm"] if {
+	shm.size_bytes >= recommended
+} else := enlarge
+
+grade_absent := "high" if {
+	count(surroundings.usable) > 1
+	not surroundings.all_nvlinked
+}
+
+grade_absent := "medium" if {
+	count(surroundings.usable) > 1
+	surroundings.all_nvlinked
+}
 
 grade_absent := "low" if count(surroundings.usable) == 1
 
-# One GPU needs no NCCL; data loaders alone are worth knowing of.
+# One GPU needs no NCCL; data loaders alone are worth knowing of. GPUs that
+# NVLink joins exchange nothing through shared memory, but data loaders do.
 grade := "low" if {
 	count(surroundings.usable) == 1
+} else := "medium" if {
+	surroundings.all_nvlinked
+	shm.free_bytes < need
+} else := "low" if {
+	surroundings.all_nvlinked
 } else := "high" if {
 	shm.free_bytes < need
 } else := "medium" if {
@@ -107,6 +135,8 @@ message := sprintf(
 
 consequence := "With one GPU only data loaders with several workers need it" if {
 	count(surroundings.usable) == 1
+} else := "NVLink joins all GPUs here, so that only data loaders with several workers need it, and NCCL between machines; 1 GiB is the least that is advised" if {
+	surroundings.all_nvlinked
 } else := sprintf(
 	"One NCCL communicator over %d GPUs takes about %s when traffic goes through shared memory, and data loaders need more; 1 GiB is the least that is advised",
 	[count(surroundings.usable), facts.bytes(round(need / surroundings.mib) * surroundings.mib)],

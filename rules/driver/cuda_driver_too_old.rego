@@ -16,7 +16,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [upgrade-driver]
+#   remedies: [upgrade-driver, use-older-cuda]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.cuda_driver_too_old
@@ -135,6 +135,7 @@ findings contains {
 	"subject": l.path,
 	"message": sprintf("The CUDA runtime %s is newer than the driver (CUDA %s) and of the same major release: it works, but code that is compiled at run time from newer PTX, and features of the newer release, do not", [l.version, served.text]),
 	"severity": "info",
+	"remedies": [],
 	"evidence": [
 		{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path},
 		{"fact": served.fact, "value": served.text, "source": served.source},

@@ -18,7 +18,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   remedies: [reboot-or-reload-driver, remove-driver-libraries, unset-env, upgrade-driver]
+#   remedies: [reboot-or-reload-driver, remove-driver-libraries, remove-from-library-path, unset-env, upgrade-driver]
 #   since: "0.1"
 package gpudoctor.rules.driver_library_mismatch
 
@@ -96,7 +96,7 @@ origin(l) := ". It is part of the image: the driver's libraries must come from t
 	surroundings.version(l.version) > surroundings.version(kernel_driver)
 } else := ""
 
-cure(l) := ["remove-driver-libraries", "upgrade-driver"] if {
+cure(l) := ["remove-driver-libraries"] if {
 	facts.in_container
 	not l.mounted
 } else := ["reboot-or-reload-driver"]
@@ -176,7 +176,7 @@ findings contains {
 	"message": "The CUDA library that was loaded is a link-time stub of the toolkit",
 	"confidence": "confirmed",
 	"evidence": [cuda_answer],
-	"remedies": ["unset-env"],
+	"remedies": ["remove-from-library-path"],
 	"params": {},
 } if {
 	input.transfers.error_code == stub_library
@@ -212,16 +212,17 @@ stubs contains l if {
 	l.loads
 }
 
-# way_out takes away the variable that leads to a library, or else the library.
-way_out(l) := ["unset-env", "remove-driver-libraries"] if {
-	led_by(l).variable
-} else := ["remove-driver-libraries"]
-
-led_by(l) := {"variable": "LD_LIBRARY_PATH"} if {
-	l.found_by == "ld_library_path"
-} else := {"variable": "LD_PRELOAD"} if {
+# way_out takes the folder that leads to a library off the loader's path, or
+# the variable that names the library.
+way_out(l) := ["unset-env"] if {
 	l.found_by == "ld_preload"
-} else := {}
+} else := ["remove-from-library-path"]
+
+led_by(l) := {"variable": "LD_PRELOAD"} if {
+	l.found_by == "ld_preload"
+} else := {"folder": folder(l.path)}
+
+folder(path) := concat("/", array.slice(parts, 0, count(parts) - 1)) if parts := split(path, "/")
 
 found_remark(l) := " (by LD_LIBRARY_PATH)" if {
 	l.found_by == "ld_library_path"
@@ -253,6 +254,7 @@ findings contains {
 	"remedies": way_out(l),
 	"params": object.union({"library": l.path}, led_by(l)),
 } if {
+	not surroundings.image
 	some l in older_compat
 	not answered(l.kind)
 }
@@ -270,8 +272,8 @@ findings contains {
 	"message": "CUDA refuses its compatibility library on this GPU (error 804): only data centre GPUs, and some RTX workstation GPUs, may use it",
 	"confidence": "confirmed",
 	"evidence": array.concat([cuda_answer], [library_evidence(l) | some l in loaded_compat]),
-	"remedies": ["unset-env", "upgrade-driver"],
-	"params": {"variable": "LD_LIBRARY_PATH"},
+	"remedies": ["remove-from-library-path", "upgrade-driver"],
+	"params": {"folders": sort({folder(l.path) | some l in loaded_compat})},
 } if {
 	input.transfers.error_code == compat_unsupported
 	count(older_compat) == 0

@@ -92,7 +92,7 @@ test_told_by_the_libraries_alone if {
 	nvml := object.union(machine(silent), {"gpus": {"nvml": "error", "nvml_error": "NVML_ERROR_LIB_RM_VERSION_MISMATCH"}})
 	only(nvml).subject == "driver"
 	stubbed := object.union(machine([]), {"transfers": {"outcome": "error", "error_code": 34, "error_name": "CUDA_ERROR_STUB_LIBRARY"}})
-	only(stubbed).remedies == ["unset-env"]
+	only(stubbed).remedies == ["remove-from-library-path"]
 }
 
 # What answered is not what the loader would take: another path was meant.
@@ -114,10 +114,11 @@ test_mismatch_of_an_image if {
 test_fires_on_stubs if {
 	f := only(machine([stub]))
 	f.severity == "high"
-	f.params.variable == "LD_LIBRARY_PATH"
+	startswith(stub.path, sprintf("%s/libcuda", [f.params.folder]))
+	f.remedies == ["remove-from-library-path"]
 	contains(f.message, "by LD_LIBRARY_PATH")
 	contains(only(machine([object.union(stub, {"found_by": "ld_cache"})])).message, "ldconfig")
-	only(machine([object.union(stub, {"found_by": "ld_cache"})])).remedies == ["remove-driver-libraries"]
+	only(machine([object.union(stub, {"found_by": "ld_cache"})])).remedies == ["remove-from-library-path"]
 	only(machine([object.union(stub, {"found_by": "ld_preload"})])).params.variable == "LD_PRELOAD"
 	contains(only(machine([object.union(stub, {"found_by": "ld_preload"})])).message, "LD_PRELOAD")
 	contains(only(image([object.union(stub, {"found_by": "default_path"})])).message, "for libcuda: programs fail")

@@ -18,7 +18,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [fix-visible-devices, pass-device-nodes]
+#   remedies: [fix-visible-devices, pass-device-nodes, set-driver-capabilities]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gpu_visibility
@@ -224,7 +224,7 @@ findings contains {
 		{"fact": "container.device_nodes", "value": [], "source": "/dev"},
 	],
 	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
-	"remedies": ["fix-visible-devices"],
+	"remedies": ["pass-device-nodes"],
 } if {
 	facts.in_container
 	lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"", "void", "none"}
@@ -249,7 +249,7 @@ findings contains {
 		{"fact": "libraries.files", "value": [], "source": sprintf("search for %s", [library])},
 	],
 	"params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
-	"remedies": ["fix-visible-devices"],
+	"remedies": ["set-driver-capabilities"],
 } if {
 	facts.in_container
 	count(surroundings.nvidia_nodes) > 0

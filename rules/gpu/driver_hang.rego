@@ -15,12 +15,13 @@
 #   severity: critical
 #   confidence: confirmed
 #   cause: gpu-fault
-#   remedies: [reset-gpu, reboot-or-reload-driver, upgrade-driver]
+#   remedies: [reset-gpu, reboot, reboot-or-reload-driver, upgrade-driver]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.driver_hang
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
 
 # told_elsewhere are the codes of a driver that says itself what it lacks, and
 # other rules judge that (cuda.h): a stub library, a driver older than the
@@ -39,7 +40,7 @@ findings contains {
 	"affects": named,
 	"message": sprintf("The CUDA driver did not come back from %s%s within the probe's deadline.%s", [step, on, left]),
 	"evidence": evidence,
-	"params": {"stage": step, "gpus": named},
+	"params": {"stage": step, "gpus": gpus},
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": remedies,
@@ -57,6 +58,12 @@ by_transfer if {
 # starting are the probe's stages that are no test.
 starting := {"load library", "cuInit", "devices", "peer access query", "contexts", "memory", "peer access", "kernels", "cleanup"}
 
+# gpus are those that the driver serves, or the one that it did not come back
+# from.
+gpus := named if {
+	count(named) > 0
+} else := sort([address | some address in facts.gpus; not facts.gpu[address].vendor == "amd"])
+
 findings contains {
 	"subject": place,
 	"affects": named,
@@ -65,7 +72,7 @@ findings contains {
 	"params": {"stage": step, "gpus": named},
 	"severity": "critical",
 	"confidence": "confirmed",
-	"remedies": ["reboot-or-reload-driver", "reset-gpu", "upgrade-driver"],
+	"remedies": ["reboot-or-reload-driver", "upgrade-driver"],
 } if {
 	input.transfers.outcome == "error"
 	input.transfers.signal != ""
@@ -75,7 +82,7 @@ findings contains {
 	"subject": "host",
 	"message": sprintf("The CUDA driver failed in %s with %s (%d), which names no cause.", [step, input.transfers.error_name, input.transfers.error_code]),
 	"evidence": evidence,
-	"params": {"stage": step},
+	"params": {"stage": step, "gpus": gpus},
 	"severity": "high",
 	"confidence": "likely",
 	"remedies": ["reboot-or-reload-driver", "reset-gpu", "upgrade-driver"],
@@ -125,12 +132,62 @@ findings contains {
 	"evidence": [{"fact": "gpus.nvml", "value": input.gpus.nvml, "source": "libnvidia-ml.so.1"}],
 	"severity": "high",
 	"confidence": "likely",
-	"remedies": ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"],
+	"remedies": [dumb_cure[input.gpus.nvml], "upgrade-driver"],
 } if {
 	dumb[input.gpus.nvml]
 }
 
+# No driver of NVIDIA's at all, though something here asked for one. GPUs that
+# are kept for guests are as somebody wants them.
+findings contains {
+	"subject": "host",
+	"affects": sort(unserved),
+	"message": sprintf("No driver of NVIDIA's is loaded for %s: %s. CUDA and NVML find no GPU.", [counted_gpus, bound_text]),
+	"evidence": [{
+		"fact": sprintf("pci.devices[%s].driver", [address]),
+		"value": object.get(pci.device[address], "driver", ""),
+		"source": sprintf("/sys/bus/pci/devices/%s/driver", [address]),
+	} |
+		some address in sort(unserved)
+	],
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["reboot-or-reload-driver", "upgrade-driver"],
+} if {
+	input.container.inside == false
+	driver_asked_for
+	count(unserved) > 0
+	count(served) == 0
+}
+
+# unserved are the NVIDIA GPUs to which no driver is bound, or the free one.
+unserved := {address |
+	some address in facts.gpus
+	pci.device[address].vendor == "0x10de"
+	object.get(pci.device[address], "driver", "") in {"", "nouveau"}
+}
+
+served := {address | some address in facts.gpus; pci.device[address].driver == "nvidia"}
+
+# driver_asked_for: NVML or CUDA is installed, and says that it found no driver
+# (NVML_ERROR_DRIVER_NOT_LOADED; CUDA_ERROR_NO_DEVICE).
+driver_asked_for if endswith(input.gpus.nvml_error, "DRIVER_NOT_LOADED")
+
+driver_asked_for if input.transfers.error_code == 100
+
+counted_gpus := sprintf("the GPU %s", [facts.list(unserved)]) if {
+	count(unserved) == 1
+} else := sprintf("%d GPUs", [count(unserved)])
+
+bound_text := "nouveau is bound in its place" if {
+	some address in unserved
+	pci.device[address].driver == "nouveau"
+} else := "none is bound, as after an update of the kernel for which the module was not built"
+
 dumb := {"hang": "did not answer within its deadline", "crashed": "crashed"}
+
+# dumb_cure: a library that crashes is not stuck in the kernel.
+dumb_cure := {"hang": "reboot", "crashed": "reboot-or-reload-driver"}
 
 default step := "its start"
 
@@ -152,11 +209,25 @@ on := sprintf(" for GPU %s", [place]) if {
 
 default left := ""
 
-left := " The process could not be ended: it is stuck in the kernel, and only a reboot clears it." if input.transfers.left == true
+left := " The process could not be ended: it is stuck in the kernel, and only a restart clears it." if {
+	input.transfers.left == true
+} else := " Every transfer had been made by then; programs will hang when they end." if {
+	input.transfers.stage == "cleanup"
+}
 
+# remedies: what is stuck in the kernel keeps the module loaded and its GPU from
+# being reset, and so does a driver that hangs NVML as well.
 default remedies := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
 
-remedies := ["reboot-or-reload-driver", "upgrade-driver"] if input.transfers.left == true
+remedies := ["reboot", "upgrade-driver"] if {
+	stuck
+} else := ["reboot-or-reload-driver", "upgrade-driver"] if {
+	input.transfers.stage in {"load library", "cleanup"}
+}
+
+stuck if input.transfers.left == true
+
+stuck if input.gpus.nvml == "hang"
 
 evidence := [{
 	"fact": sprintf("transfers.%s", [field]),

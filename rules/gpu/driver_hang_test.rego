@@ -11,12 +11,53 @@ test_fires_on_a_hang if {
 	grades(found) == {["critical", "confirmed"]}
 	some f in found
 	contains(f.message, "\"cuInit\"")
-	contains(f.message, "only a reboot")
-	f.remedies[0] == "reboot-or-reload-driver"
+	contains(f.message, "only a restart")
+	f.remedies[0] == "reboot"
+}
+
+# A GPU can be reset only through a driver that answers.
+test_advice_by_stage if {
+	advice(machine({"outcome": "hang", "stage": "cuInit"})) == ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
+	advice(machine({"outcome": "hang", "stage": "memory", "left": true})) == ["reboot", "upgrade-driver"]
+	advice(machine({"outcome": "hang", "stage": "cleanup"})) == ["reboot-or-reload-driver", "upgrade-driver"]
+	advice(object.union(machine({"outcome": "hang", "stage": "cuInit"}), {"gpus": {"nvml": "hang"}})) == ["reboot", "upgrade-driver"]
+}
+
+advice(document) := sort([f.remedies | some f in found])[0] if {
+	found := driver_hang.findings with input as document
+	count(found) > 0
 }
 
 test_hang_in_cleanup if {
-	grades(driver_hang.findings) == {["critical", "confirmed"]} with input as machine({"outcome": "hang", "stage": "cleanup"})
+	found := driver_hang.findings with input as machine({"outcome": "hang", "stage": "cleanup"})
+	grades(found) == {["critical", "confirmed"]}
+	some f in found
+	contains(f.message, "when they end")
+}
+
+bare(driver) := {
+	"container": {"inside": false},
+	"gpus": {"nvml": "error", "nvml_error": "DRIVER_NOT_LOADED", "devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}]},
+	"pci": {"devices": [object.union({"address": "0000:01:00.0", "vendor": "0x10de"}, driver)]},
+}
+
+test_no_driver if {
+	some f in driver_hang.findings with input as bare({})
+	f.severity == "high"
+	contains(f.message, "none is bound")
+	some g in driver_hang.findings with input as bare({"driver": "nouveau"})
+	contains(g.message, "nouveau")
+	two := object.union(bare({}), {"gpus": {"devices": [{"address": x, "vendor": "nvidia"} | some x in ["0000:01:00.0", "0000:02:00.0"]]}, "pci": {"devices": [{"address": x, "vendor": "0x10de"} | some x in ["0000:01:00.0", "0000:02:00.0"]]}})
+	some h in driver_hang.findings with input as two
+	contains(h.message, "2 GPUs")
+}
+
+test_silent_where_no_driver_is_wanted if {
+	count(driver_hang.findings) == 0 with input as bare({"driver": "vfio-pci"})
+	unasked := object.union(bare({"driver": "nouveau"}), {"gpus": {"nvml": "not-found", "nvml_error": "NOT_FOUND"}})
+	count(driver_hang.findings) == 0 with input as unasked
+	inside := object.union(bare({}), {"container": {"inside": true}})
+	count(driver_hang.findings) == 0 with input as inside
 }
 
 test_crash if {

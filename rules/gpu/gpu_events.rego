@@ -36,7 +36,9 @@ events[[where(e), e.code]] contains e if {
 
 faulty(code) if xid.meaning[code].class in faults
 
-where(e) := object.get(e, "address", "host")
+where(e) := e.address if {
+	e.address != ""
+} else := "host"
 
 outweighed(e) if {
 	xid.meaning[e.code].class in {"application", "secondary"}
@@ -54,7 +56,7 @@ findings contains {
 	"params": {"gpus": affects(place), "xid": code},
 	"severity": xid.severity(code),
 	"confidence": "likely",
-	"remedies": xid.remedies[xid.action(code)],
+	"remedies": xid.remedies(code),
 } if {
 	some key, es in events
 	[place, code] := key

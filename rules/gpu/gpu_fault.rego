@@ -17,7 +17,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [reset-gpu, reboot-or-reload-driver, replace-hardware, reseat-or-fix-pcie-link, fix-application]
+#   remedies: [reset-gpu, reboot, replace-hardware, reseat-or-fix-pcie-link, update-bios, upgrade-driver]
 #   explains: [driver-hang, p2p-broken-platform, p2p-slow, nvlink-down]
 #   profiles: [training]
 #   since: "0.1"
@@ -46,7 +46,7 @@ signs[key[0]] contains {
 	} |
 		some e in sort(es)
 	],
-	"remedies": xid.remedies[xid.action(key[1])],
+	"remedies": xid.remedies(key[1]),
 } if {
 	some key, es in events
 }
@@ -59,7 +59,9 @@ events[[where(e), e.code]] contains e if {
 	xid.meaning[e.code].class in {"fault", "link"}
 }
 
-where(e) := object.get(e, "address", "host")
+where(e) := e.address if {
+	e.address != ""
+} else := "host"
 
 sxids contains e if {
 	some e in input.kernel_log.events
@@ -74,7 +76,7 @@ findings contains {
 	"params": {"gpus": sort([gpu | some gpu in facts.gpus]), "sxid": e.code},
 	"severity": xid.sxid_severity(e),
 	"confidence": "likely",
-	"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
+	"remedies": reset,
 } if {
 	some e in sxids
 	xid.sxid_severity(e) != "info"
@@ -82,34 +84,26 @@ findings contains {
 
 signs[g.address] contains {
 	"severity": "critical",
-	"words": sprintf("NVML answers %s: %s", [g.error, dead[bare(g.error)].words]),
+	"words": sprintf("NVML answers %s: %s", [g.error, dead[bare(g.error)][0]]),
 	"confidence": "confirmed",
 	"evidence": [{"fact": fact(g.address, "error"), "value": g.error, "source": "nvmlDeviceGetHandleByPciBusId"}],
-	"remedies": dead[bare(g.error)].remedies,
+	"remedies": dead[bare(g.error)][1],
 } if {
 	some g in input.gpus.devices
 	dead[bare(g.error)]
 }
 
-# dead are NVML's errors for a GPU that it knows and cannot use (nvml.h).
+# dead are NVML's errors for a GPU that it knows and cannot use (nvml.h), and
+# what helps.
 dead := {
-	"GPU_IS_LOST": {
-		"words": "it has fallen off the bus or is otherwise out of reach",
-		"remedies": ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "replace-hardware"],
-	},
-	"RESET_REQUIRED": {
-		"words": "it must be reset before it can be used again",
-		"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
-	},
-	"IRQ_ISSUE": {
-		"words": "the kernel sees its interrupts go astray",
-		"remedies": ["reboot-or-reload-driver", "reseat-or-fix-pcie-link", "replace-hardware"],
-	},
-	"INSUFFICIENT_POWER": {
-		"words": "its power cables are not connected",
-		"remedies": ["reseat-or-fix-pcie-link", "replace-hardware"],
-	},
+	"GPU_IS_LOST": ["it has fallen off the bus or is otherwise out of reach", off_bus],
+	"RESET_REQUIRED": ["it must be reset before it can be used again", reset],
+	"IRQ_ISSUE": ["the kernel sees its interrupts go astray", ["reboot", "update-bios"]],
+	"INSUFFICIENT_POWER": ["its power cables are not connected", ["reseat-or-fix-pcie-link"]],
 }
+
+# off_bus: what no longer answers on the bus cannot be reset over it.
+off_bus := ["reboot", "reseat-or-fix-pcie-link", "replace-hardware"]
 
 # bare drops the prefix that NVML's names have in its header.
 bare(name) := trim_prefix(trim_prefix(name, "NVML_"), "ERROR_")
@@ -125,7 +119,7 @@ signs[g.address] contains {
 	g.ecc.volatile_uncorrected > 0
 }
 
-reset := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"]
+reset := ["reset-gpu", "reboot", "replace-hardware"]
 
 # flags are the marks that NVML keeps of a GPU's memory: the section that holds
 # it, the field, severity, words, the call, and what helps.
@@ -152,11 +146,11 @@ signs[g.address] contains {
 
 # recovery is what each recovery action of NVML means.
 recovery := {
-	"gpu-reset": ["high", ["reset-gpu", "reboot-or-reload-driver"]],
-	"node-reboot": ["critical", ["reboot-or-reload-driver", "replace-hardware"]],
-	"drain-p2p": ["high", ["reset-gpu", "reboot-or-reload-driver"]],
-	"drain-and-reset": ["high", ["reset-gpu", "reboot-or-reload-driver"]],
-	"recover-imex-domain": ["high", ["reboot-or-reload-driver"]],
+	"gpu-reset": ["high", ["reset-gpu", "reboot"]],
+	"node-reboot": ["critical", ["reboot", "replace-hardware"]],
+	"drain-p2p": ["high", ["reset-gpu", "reboot"]],
+	"drain-and-reset": ["high", ["reset-gpu", "reboot"]],
+	"recover-imex-domain": ["high", ["reboot"]],
 }
 
 signs[g.address] contains {
@@ -204,7 +198,7 @@ signs[g.address] contains {
 	"words": "its configuration space reads as all ones: it no longer answers on the bus",
 	"confidence": "confirmed",
 	"evidence": [{"fact": sprintf("pci.devices[%s].off_bus", [g.address]), "value": true, "source": sprintf("/sys/bus/pci/devices/%s/config", [g.address])}],
-	"remedies": ["reboot-or-reload-driver", "reseat-or-fix-pcie-link", "replace-hardware"],
+	"remedies": off_bus,
 } if {
 	some g in input.gpus.devices
 	pci.device[g.address].off_bus == true
@@ -285,18 +279,19 @@ order := ["critical", "high", "medium"]
 findings contains {
 	"subject": place,
 	"affects": affects(place),
-	"message": sprintf("%s: %s.%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence)]),
+	"message": sprintf("%s: %s.%s%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence), way_back(remedies[0])]),
 	"evidence": [e | some s in sort(ss); some e in s.evidence],
 	"params": {"gpus": affects(place), "devices": affects(place)},
 	"severity": order[rank],
 	"confidence": confidence,
-	"remedies": sort([s.remedies | some s in worst])[0],
+	"remedies": remedies,
 } if {
 	some address, ss in signs
 	place := placed(address)
 	rank := min({i | some i, name in order; some s in ss; s.severity == name})
 	worst := {s | some s in ss; s.severity == order[rank]}
 	confidence := sort({s.confidence | some s in worst})[0] # "confirmed" sorts before "likely".
+	remedies := sort([s.remedies | some s in worst])[0] # "reboot" sorts before "reset-gpu".
 }
 
 # placed: NVML may know that a GPU is lost, and no longer where it was.
@@ -316,6 +311,11 @@ spoken(place) := sprintf("GPU %s", [place]) if {
 doubt("confirmed") := ""
 
 doubt("likely") := " A reset since then may have cured it."
+
+# way_back says what a restart may not do.
+way_back("reboot") := " It comes back by a restart, or only when the power is switched off and on."
+
+way_back(remedy) := "" if remedy != "reboot"
 
 # fact is the path of a GPU's fact.
 fact(address, name) := sprintf("gpus.devices[%s].%s", [address, name])

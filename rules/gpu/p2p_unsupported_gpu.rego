@@ -14,7 +14,7 @@
 # custom:
 #   severity: low
 #   confidence: confirmed
-#   remedies: [upgrade-driver, update-bios, nccl-p2p-disable, disable-mig, reboot-or-reload-driver]
+#   remedies: [upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_unsupported_gpu
@@ -135,13 +135,20 @@ subject(pairs) := "host" if {
 	first := sort(pairs)[0]
 }
 
-remedies(k) := ["reboot-or-reload-driver", "upgrade-driver"] if {
-	k[0] == "nvlink"
-} else := ["disable-mig"] if {
+# remedies: what comes from the design of cards, chipset or machine has none, and
+# NCCL needs no word to leave peer access alone where there is none.
+remedies(k) := ["disable-mig"] if {
 	k[0] == "partitioned"
+} else := ["remove-module-parameter"] if {
+	"disabled-by-regkey" in k[1]
+} else := ["reboot-or-reload-driver", "upgrade-driver"] if {
+	k[0] == "nvlink"
+} else := ["reboot-or-reload-driver", "upgrade-driver"] if {
+	k[0] == "unexpected"
+	"cuda" in k[1]
 } else := ["upgrade-driver", "update-bios"] if {
 	k[0] == "unexpected"
-} else := ["nccl-p2p-disable"]
+} else := []
 
 evidence(pairs) := [e |
 	some p in sort(pairs)

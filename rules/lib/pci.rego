@@ -61,6 +61,27 @@ redirecting(pair) := {address |
 
 not_turning_at(pair, address) if object.get(pair, "common_bridge", "") != address
 
+# domains are the types of the IOMMU domains in force for a device, where the
+# kernel tells them.
+domains[address] contains g.type if {
+	some g in input.iommu.groups
+	some address in g.devices
+	g.type != ""
+}
+
+# translating are the types of a domain whose devices see addresses that the
+# IOMMU translates: invalidated at once, or lazily.
+translating := {"DMA", "DMA-FQ"}
+
+# translated is true for a device whose addresses the IOMMU translates.
+translated(address) if count(domains[address] & translating) > 0
+
+# untranslated is true where it is known that the IOMMU leaves the addresses of
+# a device alone: it is off, or the device has an identity domain.
+untranslated(_) if input.iommu.mode in {"off", "passthrough"}
+
+untranslated(address) if domains[address] == {"identity"}
+
 # hidden are the bridges of a path whose ACS capability could not be read: a
 # bridge that is not listed, or whose extended configuration space was not.
 hidden(pair) := {address |

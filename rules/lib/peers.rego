@@ -35,6 +35,14 @@ joined(pair) := "nvlink" if {
 	facts.gpu[address].nvlinks == []
 } else := "unknown"
 
+# nvlinked is true for two GPUs that active NVLinks join.
+nvlinked(a, b) if key(a, b) in bridged
+
+bridged contains key(p.a, p.b) if {
+	some p in facts.gpu_pairs
+	joined(p) == "nvlink"
+}
+
 # key names an unordered pair.
 key(a, b) := sort([a, b])
 
@@ -56,13 +64,8 @@ failed(t) if {
 # under_nvlink is true when NVLink joins each of these ordered pairs.
 under_nvlink(directions) if {
 	every d in directions {
-		key(d[0], d[1]) in nvlinked
+		nvlinked(d[0], d[1])
 	}
-}
-
-nvlinked contains key(p.a, p.b) if {
-	some p in facts.gpu_pairs
-	joined(p) == "nvlink"
 }
 
 # gathered are the transfers of peer tests by unordered pair.
@@ -142,6 +145,41 @@ staged_good(a, b) if {
 	arm - {"ok", "slow"} == set()
 }
 
+# alone_tests are the tests whose rate is that of one pair, one way, with
+# nothing else under way.
+alone_tests := {"copy", "copy-read", "sm-store", "sm-load"}
+
+# staged_rate is the rate that the control arm through host memory reached
+# between two GPUs, or, where it was not tried between these, the least that it
+# reached between others.
+staged_rate(a, b) := min(rates) if {
+	rates := staged_rates & {t.gbps | some t in staged; key(t.source, t.destination) == key(a, b)}
+	count(rates) > 0
+} else := min(staged_rates)
+
+staged := {t |
+	some t in input.transfers.transfers
+	t.test == "host-staged"
+	t.outcome in {"ok", "slow"}
+}
+
+staged_rates := {t.gbps | some t in staged}
+
+# staged_faster is true for two GPUs between which the way through host memory
+# was measured faster than peer access: by a tenth, which is beyond what two
+# measurements of one thing differ by.
+staged_faster(a, b) if {
+	direct := {t.gbps | some t in sluggish[key(a, b)]; t.test in alone_tests}
+	staged_rate(a, b) > 1.1 * min(direct)
+}
+
+# staged_beats_crowd is the same where peer access is slow only while all GPUs
+# write at once. The control arm runs alone, so it must be twice as fast.
+staged_beats_crowd(a, b) if {
+	together := {t.gbps | some t in sluggish[key(a, b)]; t.test == "all-at-once"}
+	staged_rate(a, b) > 2 * min(together)
+}
+
 # seen says in a few words what became of transfers, for evidence: each test
 # with its outcome.
 seen(ts) := sort({sprintf("%s: %s", [t.test, t.outcome]) | some t in ts})
@@ -163,6 +201,35 @@ ends(pairs) := {address |
 	some p in pairs
 	some address in [p.a, p.b]
 }
+
+# failure_words says what became of the failed transfers of some pairs.
+failure_words(pairs) := concat(" or ", [words |
+	some [outcome, words] in [
+		["corrupt", "deliver wrong data while the driver reports success"],
+		["hang", "do not end"],
+		["error", "fail with an error"],
+	]
+	outcome in {t.outcome | some p in pairs; some t in trouble[key(p.a, p.b)]}
+])
+
+# rate_words gives the figures of the slow transfers of some pairs, one pair at a
+# time where that was slow, else all at once.
+rate_words(pairs) := sprintf("%s GB/s where at least %s of %s is good", [span(rates), decimal(min(least)), decimal(min(best))]) if {
+	slow := slow_of(pairs)
+	rates := {t.gbps | some t in slow}
+	least := {good | some t in slow; good := t.expected_gbps * t.threshold}
+	best := {t.expected_gbps | some t in slow}
+	count(rates) > 0
+	count(least) > 0
+} else := "these paths below what their links allow"
+
+slow_of(pairs) := alone if {
+	alone := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.test in alone_tests; t.gbps}
+	count(alone) > 0
+} else := {t | some p in pairs; some t in sluggish[key(p.a, p.b)]; t.gbps}
+
+# span writes the least and the greatest of some rates.
+span(rates) := concat(" to ", [decimal(rate) | some rate in sort({min(rates), max(rates)})])
 
 # decimal writes a number with one digit after the point. (sprintf knows %.1f
 # for a number with a fraction only.)

@@ -96,6 +96,13 @@ image if {
 	not input.pci
 }
 
+# isolated is true in a container with a /dev/shm and limits of its own.
+# Apptainer and enroot hand on the host's (see their default configurations).
+isolated if {
+	facts.in_container
+	not input.container.runtime in {"apptainer", "enroot"}
+}
+
 # copies are the copies from GPU to GPU that arrived at full speed.
 copies := {t | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "ok"}
 

@@ -31,8 +31,8 @@ meaning := {
 	94: {"name": "contained memory error", "class": "fault", "severity": "medium", "action": "restart"},
 	95: {"name": "uncontained memory error", "class": "fault", "severity": "high", "action": "reset"},
 	109: {"name": "context switch timeout", "class": "fault", "severity": "high", "action": "reset"},
-	119: {"name": "no answer from the GPU's system processor (GSP)", "class": "fault", "severity": "high", "action": "reset"},
-	120: {"name": "error of the GPU's system processor (GSP)", "class": "fault", "severity": "high", "action": "reset"},
+	119: {"name": "no answer from the GPU's system processor (GSP)", "class": "fault", "severity": "high", "action": "reset-firmware"},
+	120: {"name": "error of the GPU's system processor (GSP)", "class": "fault", "severity": "high", "action": "reset-firmware"},
 	121: {"name": "error of the link to the Grace processor (C2C)", "class": "note", "action": "none"},
 	136: {"name": "NVLink training failed", "class": "link", "severity": "high", "action": "reset"},
 	137: {"name": "NVLink access violation, often a peer process that died", "class": "application", "action": "none"},
@@ -69,16 +69,27 @@ name(code) := meaning[code].name
 
 name(code) := "not in gpudoctor's table" if not meaning[code]
 
-action(code) := meaning[code].action
+# remedies are what helps against an Xid, the best first. NVIDIA's health
+# validation names the same steps: reset, restart, service. A consequence and a
+# note want nothing; a row that was set aside takes effect at the next reset.
+remedies(code) := ["fix-application"] if meaning[code].class == "application"
 
-action(code) := "restart" if not meaning[code]
+remedies(code) := by_action[meaning[code].action] if meaning[code].class in {"fault", "link"}
 
-# remedies are what an action asks for, the best first.
-remedies := {
-	"none": ["fix-application"],
-	"restart": ["fix-application", "reset-gpu"],
-	"reset": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
-	"restart-host": ["reboot-or-reload-driver", "reseat-or-fix-pcie-link", "replace-hardware"],
+remedies(63) := ["reset-gpu"]
+
+remedies(code) := [] if {
+	meaning[code].class in {"secondary", "note"}
+	code != 63
+}
+
+remedies(code) := [] if not meaning[code]
+
+by_action := {
+	"restart": ["reset-gpu", "replace-hardware"],
+	"reset": ["reset-gpu", "reboot", "replace-hardware"],
+	"reset-firmware": ["reset-gpu", "reboot", "upgrade-driver"],
+	"restart-host": ["reboot", "reseat-or-fix-pcie-link", "replace-hardware"],
 }
 
 # fatal_sxids always stop the fabric; grave_sxids may. Others, such as 11004

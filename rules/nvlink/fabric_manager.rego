@@ -105,17 +105,23 @@ cannot_run if mismatch
 
 observations contains "CUDA refuses to start: system not ready (802)." if not_ready
 
-observations contains sprintf("The fabric of %s is %s.", [facts.list(object.keys(waiting)), concat(", ", sort({f.state | some f in waiting}))]) if {
+observations contains sprintf("The fabric of %s is %s.", [some_gpus(waiting), concat(", ", sort({replace(f.state, "-", " ") | some f in waiting}))]) if {
 	count(waiting) > 0
 }
 
-observations contains sprintf("Registration with the fabric of %s ended in %s.", [facts.list(object.keys(failed)), concat(", ", sort({f.status | some f in failed}))]) if {
+observations contains sprintf("Registration with the fabric of %s ended in %s.", [some_gpus(failed), concat(", ", sort({f.status | some f in failed}))]) if {
 	count(failed) > 0
 }
 
 observations contains "The fabric manager does not run." if stopped
 
 observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", [manager.version, loaded]) if mismatch
+
+some_gpus(list) := sprintf("GPU %s", [facts.list(object.keys(list))]) if {
+	count(list) == 1
+} else := sprintf("all %d GPUs", [count(members)]) if {
+	count(list) == count(members)
+} else := sprintf("%d of %d GPUs", [count(list), count(members)])
 
 default advice := ""
 
@@ -134,9 +140,15 @@ default confidence := "likely"
 
 confidence := "confirmed" if not_ready
 
+# remedies: one of another version refuses to start, and one that runs was
+# started.
 default remedies := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
 
-remedies := ["match-fabric-manager", "start-fabric-manager", "reboot-or-reload-driver"] if mismatch
+remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
+	mismatch
+} else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
+	manager.version == loaded
+}
 
 params["driver"] := loaded
 

@@ -7,14 +7,14 @@
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/gpu-debug-guidelines/index.html
 #     description: How NVIDIA diagnoses NVLink faults.
-#   - ref: https://github.com/NVIDIA/DCGM/blob/master/dcgmlib/dcgm_gpu_hardware_limits.h
-#     description: DCGM warns at the first replay or recovery, and at 100 CRC errors a second.
+#   - ref: https://docs.nvidia.com/health-validation/reference/checks/nvlink
+#     description: NVIDIA's health validation allows no inactive NVLink, and asks for a reset, then a restart, then service.
 # schemas:
 #   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [reset-gpu, reboot-or-reload-driver, replace-hardware, start-fabric-manager, match-fabric-manager]
+#   remedies: [reset-gpu, reboot, replace-hardware, reseat-nvlink-bridge, start-fabric-manager, match-fabric-manager]
 #   explains: [p2p-slow]
 #   profiles: [training]
 #   since: "0.1"
@@ -111,11 +111,15 @@ findings contains {
 	}],
 	"params": {"gpu": address, "links": inactive(address)},
 	"severity": severity(address),
-	"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
+	"remedies": link_remedies,
 } if {
 	some address, expected in short
 	not all_down
 }
+
+default link_remedies := ["reset-gpu", "reseat-nvlink-bridge", "replace-hardware"]
+
+link_remedies := ["reset-gpu", "reboot", "replace-hardware"] if switched
 
 # When no GPU has a link, it is the fabric, not a link of each.
 all_down if {
@@ -138,10 +142,15 @@ findings contains {
 	],
 	"params": {"gpus": sort(object.keys(short))},
 	"severity": "high",
-	"remedies": ["start-fabric-manager", "reboot-or-reload-driver", "reset-gpu"],
+	"remedies": fabric_remedies,
 } if {
 	all_down
 }
+
+# A fabric manager that runs was started already.
+default fabric_remedies := ["start-fabric-manager", "reboot", "reset-gpu"]
+
+fabric_remedies := ["reboot", "reset-gpu"] if input.gpus.driver.fabric_manager.running == true
 
 which(address, _) := sprintf("inactive: %s", [concat(", ", [sprintf("%d", [n]) | some n in inactive(address)])]) if {
 	count(inactive(address)) > 0
@@ -198,7 +207,7 @@ subject(gpus) := facts.list(gpus) if {
 
 health_remedies(parts) := ["start-fabric-manager", "match-fabric-manager", "reset-gpu"] if {
 	"incorrect-configuration" in parts
-} else := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"]
+} else := ["reset-gpu", "reboot", "replace-hardware"]
 
 # Counters since the driver was loaded cannot tell a burst at start from a
 # link that is failing now, so they are worth knowing and no more. DCGM warns
@@ -246,7 +255,7 @@ findings contains {
 	"params": {"gpus": sort([p.a, p.b])},
 	"severity": "medium",
 	"confidence": "possible",
-	"remedies": ["reset-gpu", "start-fabric-manager", "reboot-or-reload-driver"],
+	"remedies": ["reset-gpu", "start-fabric-manager", "reboot"],
 } if {
 	some p in facts.gpu_pairs
 	p.nvlinks > 0

@@ -117,8 +117,8 @@ bridges_of[order[rank]] contains bridge if {
 }
 
 weight := {
-	"failed": ["critical", "confirmed", "the probe saw transfers between them fail or deliver wrong data"],
-	"slow": ["high", "confirmed", "the probe measured these paths below what their links allow"],
+	"failed": ["critical", "confirmed", ""],
+	"slow": ["high", "confirmed", ""],
 	"implied": ["high", "likely", "their peer-to-peer traffic is sent through the root complex; no probe has measured it"],
 	"unsure": ["medium", "possible", "unless NVLink joins them, their traffic is sent through the root complex"],
 	"rdma": ["medium", "likely", "GPUDirect RDMA between them is sent through the root complex"],
@@ -132,13 +132,13 @@ findings contains {
 	"subject": peers.shorten(bridges),
 	"affects": sort(peers.ends(pairs) - nics),
 	"message": sprintf("ACS redirects traffic on %s (%s), between %s: %s.%s", [
-		bridges_text(bridges), concat(", ", sort(bits)), between(pairs), weight[name][2], caution,
+		bridges_text(bridges), concat(", ", sort(bits)), between(pairs), told(name, pairs), caution,
 	]),
 	"evidence": evidence(bridges, pairs),
 	"params": {"bridges": sort(bridges), "bridge": sort(bridges)[0]},
 	"severity": weight[name][0],
 	"confidence": weight[name][1],
-	"remedies": remedies(name),
+	"remedies": remedies(name, pairs),
 } if {
 	some name, bridges in bridges_of
 	pairs := {p |
@@ -149,6 +149,12 @@ findings contains {
 	nics := {p.b | some p in pairs; p.kind == "gpu-nic"}
 	bits := {bit | some bridge in bridges; some bit in pci.redirects(bridge)}
 }
+
+told("failed", pairs) := sprintf("the probe's transfers between them %s", [peers.failure_words(pairs)])
+
+told("slow", pairs) := sprintf("the probe measured %s", [peers.rate_words(pairs)])
+
+told(name, _) := weight[name][2] if not name in {"failed", "slow"}
 
 bridges_text(bridges) := sprintf("bridge %s", [facts.list(bridges)]) if {
 	count(bridges) == 1
@@ -182,13 +188,35 @@ evidence(bridges, pairs) := array.concat(
 	],
 )
 
-# remedies depend on what this kernel does with its devices: where it gives
-# some to guests, ACS must stay on.
-remedies(name) := [] if {
+# remedies: where this kernel gives devices to guests, ACS must stay on. What is
+# redirected goes up to the root complex whether the IOMMU translates or not, so
+# pass-through makes nothing faster; where data is lost in a translating IOMMU it
+# helps as well. The way through host memory is slower than most slow paths, and
+# is named where transfers fail, or where it was measured faster.
+remedies(name, pairs) := [] if {
 	name in {"works", "passed-on"}
 } else := ["nccl-p2p-disable"] if {
 	facts.is_passthrough_host == true
-} else := ["disable-acs", "iommu-pt", "nccl-p2p-disable"]
+	name == "failed"
+} else := staged_way(pairs) if {
+	facts.is_passthrough_host == true
+} else := array.concat(["nccl-p2p-disable", "disable-acs"], pass_through(pairs)) if {
+	name == "failed"
+} else := array.concat(["disable-acs"], staged_way(pairs))
+
+staged_way(pairs) := ["nccl-p2p-disable"] if {
+	count(pairs) > 0
+	every p in pairs {
+		peers.staged_faster(p.a, p.b)
+	}
+} else := []
+
+# pass_through is no cure where it is known to be in force.
+pass_through(pairs) := [] if {
+	every address in peers.ends(pairs) {
+		pci.untranslated(address)
+	}
+} else := ["iommu-pt"]
 
 default caution := ""
 

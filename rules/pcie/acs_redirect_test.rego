@@ -106,12 +106,42 @@ test_unsure_without_nvml if {
 	grades(acs_redirect.findings) == {["medium", "possible"]} with input as bare
 }
 
+# The way through host memory is advised where peer access fails, or where it
+# was measured faster. Pass-through is advised where data is lost, unless it is
+# in force.
+test_advice_fits_the_fault if {
+	advice(machine(on)) == [["disable-acs"]]
+	advice(with_transfers("slow")) == [["disable-acs"]]
+	advice(with_transfers("corrupt")) == [["nccl-p2p-disable", "disable-acs", "iommu-pt"]]
+	advice(with_transfers("ok")) == [[]]
+	identity := {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": [a, b]}]}}
+	advice(object.union(with_transfers("corrupt"), identity)) == [["nccl-p2p-disable", "disable-acs"]]
+	advice(object.union(with_transfers("corrupt"), {"iommu": {"mode": "off"}})) == [["nccl-p2p-disable", "disable-acs"]]
+	advice(timed(25, 11.2)) == [["disable-acs"]]
+	advice(timed(2.7, 11.2)) == [["disable-acs", "nccl-p2p-disable"]]
+}
+
+timed(direct, staged) := object.union(machine(on), {"transfers": {"outcome": "ok", "transfers": [
+	{"test": "copy", "source": a, "destination": b, "outcome": "slow", "gbps": direct},
+	{"test": "copy", "source": b, "destination": a, "outcome": "slow", "gbps": direct},
+	{"test": "host-staged", "source": a, "destination": b, "outcome": "ok", "gbps": staged},
+]}})
+
+advice(document) := list if {
+	found := acs_redirect.findings with input as document
+	list := [f.remedies | some f in found]
+}
+
 test_passthrough_host_keeps_acs if {
-	host := object.union(machine(on), {"host": {"virtualization": {"guest": false, "passthrough_host": true}}})
-	every f in acs_redirect.findings {
-		f.remedies == ["nccl-p2p-disable"]
+	guests := {"host": {"virtualization": {"guest": false, "passthrough_host": true}}}
+	host := object.union(machine(on), guests)
+	found := acs_redirect.findings with input as host
+	every f in found {
 		contains(f.message, "must stay on")
-	} with input as host
+	}
+	advice(host) == [[]]
+	advice(object.union(with_transfers("hang"), guests)) == [["nccl-p2p-disable"]]
+	advice(object.union(timed(2.7, 11.2), guests)) == [["nccl-p2p-disable"]]
 	vfio := object.union(host, {"pci": {"devices": array.concat(
 		[port("0000:40:01.1", on), port("0000:60:01.1", on)],
 		[object.union(endpoint(x, false), {"driver": "vfio-pci"}) | some x in [a, b]],

@@ -22,11 +22,8 @@
 package gpudoctor.rules.iommu_translation
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
-
-# translating are the types of a group whose devices see addresses that the
-# IOMMU translates: at once invalidated, or lazily.
-translating := {"DMA", "DMA-FQ"}
 
 # group is the IOMMU group of each device.
 group[address] := g if {
@@ -50,8 +47,14 @@ judged contains p if {
 affected contains p if {
 	some p in judged
 	some address in [p.a, p.b]
-	group[address].type in translating
+	pci.translated(address)
 }
+
+told("failed", pairs) := sprintf("The probe's transfers between them %s.", [peers.failure_words(pairs)])
+
+told("slow", pairs) := sprintf("The probe measured %s.", [peers.rate_words(pairs)])
+
+told(name, _) := weight[name][2] if not name in {"failed", "slow"}
 
 standing(p) := "failed" if {
 	peers.measured(p.a, p.b) == "failed"
@@ -67,8 +70,8 @@ standing(p) := "failed" if {
 silenced("works") if count(peers.trouble) + count(peers.sluggish) > 0
 
 weight := {
-	"failed": ["critical", "confirmed", "The probe saw transfers between them fail or deliver wrong data."],
-	"slow": ["high", "confirmed", "The probe measured transfers between them below what their links allow."],
+	"failed": ["critical", "confirmed", ""],
+	"slow": ["high", "confirmed", ""],
 	"implied": ["high", "likely", "NVIDIA does not support peer-to-peer transfers through it on bare metal: they may hang or deliver wrong data."],
 	"unsure": ["medium", "possible", "Unless NVLink joins them, their transfers may hang or deliver wrong data."],
 	"works": ["info", "likely", "The probe copied between them correctly and at full speed all the same, so nothing need be done."],
@@ -78,40 +81,56 @@ findings contains {
 	"subject": peers.shorten(gpus),
 	"affects": sort(peers.ends(pairs)),
 	"message": sprintf("The kernel keeps %d GPUs in translated IOMMU domains (%s), and %s reach each other over PCIe. %s%s", [
-		count(gpus), concat(", ", sort(types)), peers.pairs_text(pairs), weight[name][2], asked,
+		count(gpus), concat(", ", sort(types)), peers.pairs_text(pairs), told(name, pairs), asked,
 	]),
 	"evidence": evidence(gpus, pairs),
 	"params": {"gpus": sort(gpus), "vendor": vendor},
 	"severity": weight[name][0],
 	"confidence": weight[name][1],
-	"remedies": remedies(name),
+	"remedies": remedies(name, pairs),
 } if {
 	some name in {standing(p) | some p in affected}
 	not silenced(name)
 	pairs := {p | some p in affected; standing(p) == name}
 	gpus := {address |
 		some address in peers.ends(pairs)
-		group[address].type in translating
+		pci.translated(address)
 	}
 	types := {group[address].type | some address in gpus}
 }
 
-default vendor := ""
+# vendor is whose IOMMU it is: the kernel parameter bears its name.
+vendor := input.iommu.vendor if {
+	input.iommu.vendor in {"intel", "amd"}
+} else := "amd" if {
+	input.host.cpu.vendor == "AuthenticAMD"
+} else := "intel"
 
-vendor := input.iommu.vendor
+# remedies: the way through host memory is named where transfers fail, or where
+# it was measured faster; who has not tried may be using what works.
+remedies(name, pairs) := [] if {
+	name == "works"
+} else := array.concat(["nccl-p2p-disable"], cures) if {
+	name == "failed"
+} else := array.concat(cures, ["nccl-p2p-disable"]) if {
+	name == "slow"
+	every p in pairs {
+		peers.staged_faster(p.a, p.b)
+	}
+} else := cures
 
-# remedies leave the IOMMU on where it guards guests from each other.
-remedies("works") := []
+# cures leave the IOMMU on where it guards guests from each other. What was asked
+# for already need not be asked for again.
+cures := [cure |
+	some [cure, of_use] in [["iommu-pt", not_asked], ["iommu-off", no_guests]]
+	of_use
+]
 
-remedies(name) := ["iommu-pt", "nccl-p2p-disable"] if {
-	name != "works"
-	facts.is_passthrough_host == true
-}
+not_asked := count(asked_for_passthrough) == 0
 
-remedies(name) := ["iommu-pt", "iommu-off", "nccl-p2p-disable"] if {
-	name != "works"
-	not facts.is_passthrough_host == true
-}
+default no_guests := true
+
+no_guests := false if facts.is_passthrough_host == true
 
 # asked_for_passthrough are the kernel parameters that ask for pass-through.
 asked_for_passthrough := {word |
@@ -121,7 +140,7 @@ asked_for_passthrough := {word |
 
 default asked := ""
 
-asked := sprintf(" The kernel command line asks for %s, yet that is not in force.", [facts.list(asked_for_passthrough)]) if {
+asked := sprintf(" The kernel command line asks for %s, yet that is not in force: a later parameter (iommu=nopt, iommu.passthrough=0), a port that the firmware marks as external, or a type written to the group overrides it.", [facts.list(asked_for_passthrough)]) if {
 	count(asked_for_passthrough) > 0
 }
 

@@ -46,6 +46,7 @@ test_command_line_is_not_believed if {
 	asked := object.union(machine("DMA"), {"iommu": {"command_line": ["iommu=pt"]}})
 	some f in iommu_translation.findings with input as asked
 	contains(f.message, "asks for iommu=pt")
+	f.remedies == ["iommu-off"]
 	unasked := object.union(machine("identity"), {"iommu": {"command_line": []}})
 	count(iommu_translation.findings) == 0 with input as unasked
 }
@@ -53,7 +54,23 @@ test_command_line_is_not_believed if {
 test_passthrough_host_keeps_its_iommu if {
 	host := object.union(machine("DMA"), {"host": {"virtualization": {"guest": false, "passthrough_host": true}}})
 	some f in iommu_translation.findings with input as host
-	f.remedies == ["iommu-pt", "nccl-p2p-disable"]
+	f.remedies == ["iommu-pt"]
+}
+
+test_advice_fits_the_fault if {
+	advice(machine("DMA")) == ["iommu-pt", "iommu-off"]
+	advice(with_transfers("slow")) == ["iommu-pt", "iommu-off"]
+	advice(with_transfers("hang")) == ["nccl-p2p-disable", "iommu-pt", "iommu-off"]
+	advice(with_transfers("ok")) == []
+	slow := [{"test": "copy", "source": x, "destination": y, "outcome": "slow", "gbps": 3} | some [x, y] in [[a, b], [b, a]]]
+	staged := [{"test": "host-staged", "source": a, "destination": b, "outcome": "ok", "gbps": 11.2}]
+	advice(object.union(machine("DMA"), {"transfers": {"outcome": "ok", "transfers": array.concat(slow, staged)}})) == ["iommu-pt", "iommu-off", "nccl-p2p-disable"]
+}
+
+advice(document) := f.remedies if {
+	found := iommu_translation.findings with input as document
+	count(found) == 1
+	some f in found
 }
 
 test_silent_with_identity_domains if {

@@ -14,12 +14,13 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver, share-ipc, nccl-cumem-disable, reset-gpu, reboot-or-reload-driver, replace-hardware]
+#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
 # path is the way within a GPU that a test takes: its copy engine or its SMs,
@@ -68,8 +69,9 @@ findings contains {
 	transfers := {t | some direction in directions; some t in failures[direction]}
 }
 
-# Between processes alone: what both may share is at fault, or the driver's
-# export of memory, and a single process works.
+# Between processes alone: the driver's export of memory is at fault, and a
+# single process works. Where one of the two ways is right, programs that take
+# that one work; NCCL takes cuMem, unless it is told not to.
 findings contains {
 	"subject": subject(directions),
 	"affects": sort({address | some direction in directions; some address in direction}),
@@ -78,7 +80,7 @@ findings contains {
 	]),
 	"evidence": evidence(directions),
 	"params": {"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions})},
-	"severity": "high",
+	"severity": process_severity(directions, transfers),
 	"confidence": "confirmed",
 	"remedies": process_remedies(directions, transfers),
 } if {
@@ -88,27 +90,49 @@ findings contains {
 	transfers := {t | some direction in directions; some t in failures[direction]}
 }
 
-# Where memory of the one kind (cuMem) cannot be shared and of the other
-# (cudaIpc) can, NCCL need only be told to take the other.
-process_remedies(directions, ts) := ["nccl-cumem-disable", "share-ipc", "nccl-p2p-disable"] if {
-	{t.way | some t in ts} == {"cuMem"}
+process_remedies(directions, ts) := ["nccl-cumem-disable", "upgrade-driver"] if {
+	only_fails("cuMem", "cudaIpc", directions, ts)
+} else := ["upgrade-driver"] if {
+	only_fails("cudaIpc", "cuMem", directions, ts)
+} else := ["nccl-p2p-disable", "upgrade-driver"]
+
+process_severity(directions, ts) := "medium" if {
+	only_fails("cudaIpc", "cuMem", directions, ts)
+} else := "high"
+
+# only_fails is true where one way of giving memory to another process fails
+# over each of these pairs, and the other is right.
+only_fails(way, other, directions, ts) if {
+	{t.way | some t in ts} == {way}
 	every d in directions {
 		some t in peers.transfers_of[peers.key(d[0], d[1])]
-		t.way == "cudaIpc"
+		t.way == other
 		t.outcome in {"ok", "slow"}
 	}
-} else := ["share-ipc", "nccl-cumem-disable", "nccl-p2p-disable"]
+}
 
 # Memory that is at fault stays so without peer-to-peer (214, 226: see
-# facts.hardware_errors). Traffic over NVLink meets no root complex and no IOMMU.
+# facts.hardware_errors). Over NVLink neither firmware nor IOMMU has a part in
+# it, and in a virtual machine both are the host's. Pass-through cures only what
+# it is not known to be in force for.
 remedies(k, directions, ts) := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"] if {
 	some t in ts
 	t.error_code in {214, 226}
 } else := ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"] if {
 	peers.under_nvlink(directions)
-} else := ["nccl-p2p-disable", "iommu-pt", "update-bios", "upgrade-driver"] if {
+} else := ["nccl-p2p-disable", "upgrade-driver"] if {
+	facts.is_guest == true
+} else := array.concat(array.concat(["nccl-p2p-disable"], pass_through(directions)), ["update-bios", "upgrade-driver"]) if {
 	k[0] != "error"
-} else := ["nccl-p2p-disable", "upgrade-driver", "update-bios", "iommu-pt"]
+} else := array.concat(["nccl-p2p-disable", "upgrade-driver", "update-bios"], pass_through(directions))
+
+pass_through(directions) := [] if {
+	every d in directions {
+		every address in d {
+			pci.untranslated(address)
+		}
+	}
+} else := ["iommu-pt"]
 
 tried := {[t.source, t.destination] | some t in facts.peer_transfers}
 

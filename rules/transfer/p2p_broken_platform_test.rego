@@ -136,7 +136,7 @@ test_between_processes_is_another_matter if {
 	found := p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), failing))
 	some f in found
 	f.severity == "high"
-	f.remedies[0] == "share-ipc"
+	f.remedies == ["nccl-p2p-disable", "upgrade-driver"]
 	contains(f.message, "pidfd_getfd")
 }
 
@@ -148,6 +148,31 @@ test_one_way_between_processes if {
 	some f in p2p_broken_platform.findings with input as machine(ways)
 	f.remedies[0] == "nccl-cumem-disable"
 	contains(f.message, "between-processes by cuMem")
+	f.severity == "high"
+	other_ways := array.concat(
+		[object.union(t, {"way": "cudaIpc"}) | some t in both_ways("between-processes", "error")],
+		[object.union(t, {"way": "cuMem"}) | some t in both_ways("between-processes", "ok")],
+	)
+	some g in p2p_broken_platform.findings with input as machine(other_ways)
+	g.severity == "medium"
+	g.remedies == ["upgrade-driver"]
+}
+
+# Neither firmware nor IOMMU has a part in NVLink, and both are the host's in a
+# virtual machine.
+test_advice_fits_the_platform if {
+	broken := machine([corrupt("copy", a, b)])
+	"iommu-pt" in advice(broken)
+	not "iommu-pt" in advice(object.union(broken, {"iommu": {"mode": "passthrough"}}))
+	advice(object.union(broken, {"host": {"virtualization": {"guest": true}}})) == ["nccl-p2p-disable", "upgrade-driver"]
+	joined := {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 18, "bridges": []}]}}
+	advice(object.union(broken, joined)) == ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
+}
+
+advice(document) := f.remedies if {
+	found := p2p_broken_platform.findings with input as document
+	count(found) == 1
+	some f in found
 }
 
 test_control_arm if {

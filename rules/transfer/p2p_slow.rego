@@ -16,12 +16,13 @@
 #   severity: medium
 #   confidence: confirmed
 #   cause: p2p-broken-platform
-#   remedies: [disable-acs, iommu-pt, update-bios, nccl-p2p-level, nccl-p2p-disable, reset-gpu, upgrade-driver, bind-numa, reseat-or-fix-pcie-link]
+#   remedies: [disable-acs, iommu-pt, update-bios, nccl-p2p-disable, nccl-p2p-level, reset-gpu, upgrade-driver, bind-numa, reseat-or-fix-pcie-link]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_slow
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
 # slow are the slow transfers of each ordered pair of GPUs, where nothing
@@ -71,6 +72,8 @@ findings contains {
 	"params": {
 		"gpus": sort({address | some d in directions; some address in d}),
 		"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions}),
+		"bridges": sort(unread(directions)),
+		"level": "PXB",
 	},
 	"severity": k[0],
 	"confidence": "confirmed",
@@ -98,7 +101,7 @@ moment("together") := " while all GPUs write at once, though not alone"
 moment("alone") := ""
 
 figures(ts) := sprintf("%s GB/s (%s) where at least %s of %s is good", [
-	span(rates), tests_text(ts), peers.decimal(min(least)), peers.decimal(min(best)),
+	peers.span(rates), tests_text(ts), peers.decimal(min(least)), peers.decimal(min(best)),
 ]) if {
 	rates := {t.gbps | some t in ts}
 	least := {good | some t in ts; good := t.expected_gbps * t.threshold}
@@ -106,8 +109,6 @@ figures(ts) := sprintf("%s GB/s (%s) where at least %s of %s is good", [
 	count(rates) > 0
 	count(least) > 0
 } else := sprintf("%s (%s)", [concat("; ", sort({r | some t in ts; r := object.get(t, "reason", "below what the path allows")})), tests_text(ts)])
-
-span(rates) := concat(" to ", [peers.decimal(rate) | some rate in sort({min(rates), max(rates)})])
 
 tests_text(ts) := concat(", ", sort({t.test | some t in ts}))
 
@@ -122,12 +123,20 @@ turning[peers.key(p.a, p.b)] := p.common_bridge if {
 # NVLink; the bounds leave room on both sides.
 hint("together", directions, _) := " NVLink joins these GPUs: look for links and switches of the fabric that are down or have errors." if {
 	peers.under_nvlink(directions)
-} else := " Several GPUs share an uplink, or a switch that collapses under concurrent writes."
+} else := " They share an uplink, or a switch that collapses under concurrent writes."
 
 hint("alone", directions, ts) := " That is below a tenth of the link: it looks like staging through host memory." if {
 	some t in ts
 	t.fraction < 0.1
-} else := " Near half of the link under one switch looks like a detour through the root port: look at ACS." if {
+} else := " Near half of the link under one switch looks like a detour through the root port, as ACS makes it; ACS could not be read here, root can." if {
+	count(unread(directions)) > 0
+	some d in directions
+	turning[peers.key(d[0], d[1])]
+	not peers.under_nvlink(directions)
+	some t in ts
+	t.fraction >= 0.3
+	t.fraction <= 0.65
+} else := " Near half of the link under one switch looks like a detour through the root port." if {
 	some d in directions
 	turning[peers.key(d[0], d[1])]
 	not peers.under_nvlink(directions)
@@ -138,18 +147,72 @@ hint("alone", directions, ts) := " That is below a tenth of the link: it looks l
 	peers.under_nvlink(directions)
 } else := ""
 
-# Without peer-to-peer, NVLink's traffic would go through host memory, which is
-# slower than all but a collapse.
-remedies("together", directions) := ["reset-gpu", "upgrade-driver", "nccl-p2p-disable"] if {
+# remedies: what is known to be sound is not advised against. The way through
+# host memory is slower than most slow paths, so it is named only where it was
+# measured faster.
+remedies("together", directions) := array.concat(["reset-gpu", "upgrade-driver"], staged_way(directions, faster)) if {
 	peers.under_nvlink(directions)
-} else := ["nccl-p2p-disable", "nccl-p2p-level"]
+	faster := {d | some d in directions; peers.staged_beats_crowd(d[0], d[1])}
+} else := array.concat(staged_way(directions, faster), ["update-bios"]) if {
+	faster := {d | some d in directions; peers.staged_beats_crowd(d[0], d[1])}
+}
 
 remedies("alone", directions) := ["reset-gpu", "upgrade-driver"] if {
 	peers.under_nvlink(directions)
-} else := ["disable-acs", "iommu-pt", "update-bios", "nccl-p2p-level"] if {
+} else := array.concat(staged_way(directions, faster), ["update-bios"]) if {
+	not bare_metal
+	faster := {d | some d in directions; peers.staged_faster(d[0], d[1])}
+} else := array.concat(unknowns(directions), array.concat(staged_way(directions, faster), ["update-bios"])) if {
+	faster := {d | some d in directions; peers.staged_faster(d[0], d[1])}
+}
+
+bare_metal if {
 	not facts.is_guest == true
 	not facts.is_passthrough_host == true
-} else := ["update-bios", "nccl-p2p-level"]
+}
+
+# unknowns are the cures of what could not be seen: where it was, and is at
+# fault, acs-redirect or iommu-translation says so.
+unknowns(directions) := [cure |
+	some [cure, open] in [
+		["disable-acs", count(unread(directions)) > 0],
+		["iommu-pt", count(undecided(directions)) > 0],
+	]
+	open
+]
+
+# unread are the bridges on the way whose ACS bits could not be read.
+unread(directions) := {bridge |
+	some p in facts.gpu_pairs
+	some d in directions
+	peers.key(p.a, p.b) == peers.key(d[0], d[1])
+	some bridge in pci.hidden(p)
+	not pci.emulated(bridge)
+}
+
+undecided(directions) := {address |
+	some d in directions
+	some address in d
+	not pci.untranslated(address)
+	not pci.translated(address)
+}
+
+# staged_way: a level, where pairs below common switches are fast and only
+# those beyond are to be left out; else peer access goes as a whole.
+staged_way(directions, faster) := [] if {
+	faster != directions
+} else := ["nccl-p2p-level", "nccl-p2p-disable"] if {
+	count(tried - directions) > 0
+	every d in directions {
+		beyond_switches[peers.key(d[0], d[1])]
+	}
+} else := ["nccl-p2p-disable"]
+
+# beyond_switches are the pairs whose way leaves the PCIe switches.
+beyond_switches[peers.key(p.a, p.b)] if {
+	some p in facts.gpu_pairs
+	p.path in {"PHB", "NODE", "SYS"}
+}
 
 evidence(directions) := [{
 	"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(d[0], d[1])]),
@@ -179,10 +242,10 @@ findings contains {
 		"value": [object.filter(t, ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]) | some t in sort(slow_copies)],
 		"source": "probe",
 	}],
-	"params": {"gpu": gpu, "device": gpu},
+	"params": object.union({"gpu": gpu, "device": gpu}, near(gpu)),
 	"severity": copies_grade(slow_copies, ts),
 	"confidence": "confirmed",
-	"remedies": ["bind-numa", "reseat-or-fix-pcie-link", "update-bios"],
+	"remedies": copies_remedies(slow_copies, ts),
 } if {
 	some gpu, ts in host_copies
 	slow_copies := {t | some t in ts; t.outcome == "slow"}
@@ -195,6 +258,16 @@ spared(slow_copies, ts) if {
 	some s in slow_copies
 	s.test == t.test
 }
+
+# A far node is slow by nature; memory of the near one is the cure. Slow from
+# every node, it is the GPU's own link, or what the firmware made of it.
+copies_remedies(slow_copies, ts) := ["bind-numa"] if {
+	spared(slow_copies, ts)
+} else := ["reseat-or-fix-pcie-link", "update-bios"]
+
+near(gpu) := {"node": pci.device[gpu].numa_node} if {
+	is_number(pci.device[gpu].numa_node)
+} else := {}
 
 extent(slow_copies, ts) := " from some NUMA nodes" if {
 	spared(slow_copies, ts)

@@ -43,7 +43,50 @@ test_collapse_looks_like_staging if {
 test_slow_only_together if {
 	some f in p2p_slow.findings with input as machine([fine("copy", a, b), transfer("all-at-once", a, b, 2.7)])
 	contains(f.message, "while all GPUs write at once")
-	f.remedies[0] == "nccl-p2p-disable"
+	f.remedies == ["update-bios"]
+	some g in p2p_slow.findings with input as machine([fine("copy", a, b), transfer("all-at-once", a, b, 2.7), staged(11.2)])
+	g.remedies == ["nccl-p2p-disable", "update-bios"]
+	some h in p2p_slow.findings with input as machine([fine("copy", a, b), transfer("all-at-once", a, b, 9), staged(11.2)])
+	h.remedies == ["update-bios"]
+}
+
+staged(gbps) := {"test": "host-staged", "source": a, "destination": b, "outcome": "ok", "gbps": gbps}
+
+# A cure of what is known to be sound is no cure, and the way through host memory
+# is slower than most slow paths.
+test_advice_fits_the_path if {
+	slow := machine([transfer("copy", a, b, 28)])
+	advice(slow) == ["iommu-pt", "update-bios"]
+	advice(object.union(slow, {"iommu": {"mode": "off"}})) == ["update-bios"]
+	advice(machine([transfer("copy", a, b, 3), staged(11.2)])) == ["iommu-pt", "nccl-p2p-disable", "update-bios"]
+	hidden := object.union(slow, {
+		"iommu": {"mode": "passthrough"},
+		"links": {"pairs": [object.union(slow.links.pairs[0], {"bridges": ["0000:00:02.0"]})]},
+		"pci": {"devices": [{"address": "0000:00:02.0", "vendor": "0x1000", "extended": false}]},
+	})
+	advice(hidden) == ["disable-acs", "update-bios"]
+	some f in p2p_slow.findings with input as hidden
+	f.params.bridges == ["0000:00:02.0"]
+	contains(f.message, "ACS could not be read")
+	advice(object.union(hidden, {"host": {"virtualization": {"guest": true}}})) == ["update-bios"]
+}
+
+# Slow beyond the switches and fast below them: a level leaves those out alone.
+test_level_keeps_fast_pairs if {
+	c := "0000:81:00.0"
+	base := machine([])
+	document := object.union(base, {
+		"iommu": {"mode": "off"},
+		"links": {"pairs": array.concat(base.links.pairs, [{"a": a, "b": c, "kind": "gpu-gpu", "nvlinks": 0, "path": "SYS", "bridges": []}])},
+		"transfers": {"transfers": [fine("copy", a, b), transfer("copy", a, c, 3), staged(11.2)]},
+	})
+	advice(document) == ["nccl-p2p-level", "nccl-p2p-disable", "update-bios"]
+}
+
+advice(document) := f.remedies if {
+	found := p2p_slow.findings with input as document
+	count(found) == 1
+	some f in found
 }
 
 test_both_ways_and_together_are_one if {
@@ -83,8 +126,13 @@ test_host_copies if {
 	some f in p2p_slow.findings with input as machine(far)
 	f.subject == a
 	f.severity == "low"
+	f.remedies == ["bind-numa"]
 	some g in p2p_slow.findings with input as machine([transfer("host-to-device", "node0", a, 28)])
 	g.severity == "medium"
+	g.remedies[0] == "reseat-or-fix-pcie-link"
+	placed := object.union(machine(far), {"pci": {"devices": [{"address": a, "vendor": "0x10de", "numa_node": 0}]}})
+	some h in p2p_slow.findings with input as placed
+	h.params.node == 0
 }
 
 test_silent if {
