@@ -253,6 +253,7 @@ python_nccl := {l | some l in nccl_files; l.found_by == "python"}
 nccl_files contains l if {
 	some l in input.libraries.files
 	l.kind == "libnccl"
+	l.path != ""
 	version(l.version)
 }
 
