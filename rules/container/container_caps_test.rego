@@ -78,6 +78,9 @@ test_fires_on_closed_nodes if {
 	]}})
 	some g in container_caps.findings with input as document
 	contains(g.message, "groups render and video")
+	g.remedies == ["grant-device-access"]
+	some h in container_caps.findings with input as object.union(document, {"container": {"inside": true}})
+	h.remedies == ["pass-amd-devices"]
 	contains(g.message, "/dev/dri/renderD128 and /dev/kfd")
 }
 
@@ -140,7 +143,7 @@ test_medium_with_nvlink if {
 	}]}})
 	some f in container_caps.findings with input as document
 	f.severity == "medium"
-	proven := object.union(blocked("2.25.1"), {"transfers": {"outcome": "ok", "devices": [{"address": "0000:01:00.0"}, {"address": "0000:02:00.0"}], "transfers": [{"test": "copy", "outcome": "ok", "gbps": 50}]}})
+	proven := object.union(blocked("2.25.1"), {"transfers": {"outcome": "ok", "devices": [{"address": "0000:01:00.0"}, {"address": "0000:02:00.0"}], "transfers": [{"test": "copy", "source": "0000:01:00.0", "destination": "0000:02:00.0", "outcome": "ok", "gbps": 50}]}})
 	some g in container_caps.findings with input as proven
 	g.severity == "medium"
 }

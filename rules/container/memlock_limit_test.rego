@@ -75,3 +75,11 @@ test_unresolvable_without_nodes if {
 	large := json.remove(with_container({"memlock_soft_bytes": 67108864000}), ["container/device_nodes"])
 	count(memlock_limit.missing) == 0 with input as large
 }
+
+remedies(document) := f.remedies if some f in memlock_limit.findings with input as document
+
+test_advice_fits_the_place if {
+	remedies(machine) == ["raise-memlock", "add-ipc-lock"]
+	remedies(with_container({"inside": false})) == ["raise-memlock-limits"]
+	remedies(with_container({"runtime": "enroot"})) == ["raise-memlock-limits"]
+}

@@ -87,3 +87,27 @@ test_unresolvable_without_size if {
 	document := json.remove(machine(2, 0, 0), ["container/shm"])
 	count(shm_too_small.missing) == 1 with input as document
 }
+
+remedies(document) := f.remedies if some f in shm_too_small.findings with input as document
+
+# A container gets its size from its runtime, the machine's own /dev/shm is
+# mounted, and one that is large and full holds what ended jobs left.
+test_advice_fits_the_place if {
+	remedies(machine(2, 64 * mib, 64 * mib)) == ["increase-shm", "share-ipc"]
+	remedies(object.union(machine(2, 64 * mib, 64 * mib), {"container": {"inside": false}})) == ["remount-shm"]
+	remedies(object.union(machine(2, 64 * mib, 64 * mib), {"container": {"runtime": "apptainer"}})) == ["remount-shm"]
+	remedies(machine(8, (512 * 1024) * mib, 10 * mib)) == ["clear-shm"]
+}
+
+# NVLinked GPUs exchange nothing through shared memory.
+test_nvlink_needs_less if {
+	pairs := {"links": {"pairs": [{"a": "0000:01:00.0", "b": "0000:02:00.0", "kind": "gpu-gpu", "nvlinks": 18}]}}
+	joined := object.union(machine(2, 64 * mib, 64 * mib), pairs)
+	severities(joined) == {"medium"}
+	remedies(joined) == ["increase-shm", "share-ipc", "nccl-shm-disable"]
+	severities(object.union(machine(2, 512 * mib, 512 * mib), pairs)) == {"low"}
+	some f in shm_too_small.findings with input as joined
+	contains(f.message, "NVLink joins all GPUs")
+	absent := object.union(object.union(machine(2, 1, 1), pairs), {"container": {"shm_mounted": false}})
+	severities(object.remove(absent, ["x"])) == {"medium"}
+}

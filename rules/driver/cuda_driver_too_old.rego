@@ -63,6 +63,7 @@ least_branch[13] := 580
 runtimes contains l if {
 	some l in input.libraries.files
 	l.kind == "libcudart"
+	l.path != ""
 	in_use(l)
 	count(surroundings.version(l.version)) > 1
 }

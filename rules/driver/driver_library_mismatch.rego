@@ -42,6 +42,7 @@ driver_kinds := {"libcuda", "libnvidia-ml", "libnvidia-ptxjitcompiler"}
 libraries contains l if {
 	some l in input.libraries.files
 	l.kind in driver_kinds
+	l.path != ""
 	not l.empty
 	not startswith(l.path, "/usr/lib/wsl/")
 }
@@ -313,6 +314,7 @@ findings contains {
 	surroundings.image
 	some l in real
 	baked(l)
+	not at_home(l)
 }
 
 # Where it happens to fit this machine's driver it is worth knowing only.
@@ -329,6 +331,13 @@ findings contains {
 	input.container.runtime in {"docker", "podman", "kubernetes", "containerd"}
 	some l in real
 	baked(l)
+	l.version == kernel_driver
+}
+
+# at_home is true of a library of the driver that is loaded here, outside of a
+# container: who judges a whole machine for the profile image looks at its own.
+at_home(l) if {
+	input.container.inside == false
 	l.version == kernel_driver
 }
 

@@ -196,3 +196,17 @@ test_unresolvable_without_kernel_driver if {
 	count(driver_library_mismatch.missing) == 2 with input as document
 	count(driver_library_mismatch.findings) == 0 with input as document
 }
+
+# Who judges a whole machine for the profile image looks at its own driver.
+test_silent_at_home if {
+	document := object.union(machine([library("libcuda", "580.159.04")]), {"profile": "image"})
+	found(document) == set()
+	foreign := object.union(machine([library("libcuda", "535.104.05")]), {"profile": "image"})
+	count(found(foreign)) == 1
+}
+
+# In an image under build the kernel driver is that of the builder.
+test_silent_on_older_compat_in_an_image if {
+	document := object.union(image([compat]), {"gpus": {"driver": {"kernel_version": "580.159.04"}}})
+	found(document) == set()
+}

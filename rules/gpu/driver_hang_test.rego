@@ -2,6 +2,10 @@ package gpudoctor.rules.driver_hang_test
 
 import data.gpudoctor.rules.driver_hang
 
+a := "0000:01:00.0"
+
+b := "0000:02:00.0"
+
 machine(report) := {"gpus": {"nvml": "ok", "devices": [{"address": "0000:01:00.0"}]}, "transfers": report}
 
 grades(found) := {[f.severity, f.confidence] | some f in found}
@@ -102,7 +106,7 @@ test_silent_where_others_judge if {
 	every code in [35, 100, 802, 803] {
 		count(driver_hang.findings) == 0 with input as machine({"outcome": "error", "stage": "cuInit", "error_code": code, "error_name": "X"})
 	}
-	hung := {"outcome": "hang", "stage": "copy", "transfers": [{"test": "copy", "source": "a", "destination": "b", "outcome": "hang"}]}
+	hung := {"outcome": "hang", "stage": "copy", "transfers": [{"test": "copy", "source": a, "destination": b, "outcome": "hang"}]}
 	count(driver_hang.findings) == 0 with input as machine(hung)
 }
 

@@ -168,13 +168,7 @@ signs[g.address] contains {
 # answered: the driver gave it up. One that is bound to another driver, or that
 # the driver was told to leave alone, or that a container was not given, is as
 # somebody wants it.
-signs[g.address] contains {
-	"severity": "high",
-	"words": "it is bound to the NVIDIA driver, which does not offer it",
-	"confidence": "confirmed",
-	"evidence": [{"fact": fact(g.address, "in_nvml"), "value": false, "source": "nvmlDeviceGetCount"}],
-	"remedies": reset,
-} if {
+missed := {g.address |
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
 	g.in_pci == true
@@ -184,6 +178,42 @@ signs[g.address] contains {
 	pci.device[g.address].driver == "nvidia"
 	not excluded[g.address]
 	input.container.inside == false
+}
+
+# given_up are those of which that is sure. From a user a scheduler may keep
+# GPUs by a device cgroup, of which nothing is seen; the kernel log tells.
+given_up := missed if {
+	facts.is_root == true
+} else := {address |
+	some address in missed
+	some e in input.kernel_log.events
+	e.kind in {"nvrm", "xid"}
+	e.address == address
+}
+
+signs[address] contains {
+	"severity": "high",
+	"words": "it is bound to the NVIDIA driver, which does not offer it",
+	"confidence": "confirmed",
+	"evidence": [{"fact": fact(address, "in_nvml"), "value": false, "source": "nvmlDeviceGetCount"}],
+	"remedies": reset,
+} if {
+	some address in given_up
+}
+
+findings contains {
+	"subject": peers.shorten(withheld),
+	"affects": sort(withheld),
+	"message": sprintf("NVML offers this user %d of the %d GPUs that the NVIDIA driver serves. A scheduler that gave this job no more does that; else the driver gave up the rest, which root can tell.", [
+		count(facts.gpus) - count(missed), count(facts.gpus),
+	]),
+	"evidence": [{"fact": fact(address, "in_nvml"), "value": false, "source": "nvmlDeviceGetCount"} | some address in sort(withheld)],
+	"severity": "low",
+	"confidence": "possible",
+	"remedies": [],
+} if {
+	withheld := missed - given_up
+	count(withheld) > 0
 }
 
 excluded contains d.address if {
@@ -229,6 +259,8 @@ device_failed(d) if {
 staged_failures contains t if {
 	some t in input.transfers.transfers
 	t.test == "host-staged"
+	facts.is_address(t.source)
+	facts.is_address(t.destination)
 	peers.failed(t)
 }
 

@@ -96,10 +96,24 @@ absent := object.union(machine({"in_nvml": false}), {
 })
 
 test_in_pci_and_not_in_nvml if {
-	graded(gpu_fault.findings) == {[a, "high", "confirmed"]} with input as absent
-	count(gpu_fault.findings) == 0 with input as object.union(absent, {"pci": {"devices": [{"address": a, "driver": "vfio-pci"}]}})
-	count(gpu_fault.findings) == 0 with input as object.union(absent, {"container": {"inside": true}})
-	count(gpu_fault.findings) == 0 with input as object.union(absent, {"container": {"driver_devices": [{"address": a, "excluded": true}]}})
+	root := object.union(absent, {"host": {"root": true}})
+	graded(gpu_fault.findings) == {[a, "high", "confirmed"]} with input as root
+	count(gpu_fault.findings) == 0 with input as object.union(root, {"pci": {"devices": [{"address": a, "driver": "vfio-pci"}]}})
+	count(gpu_fault.findings) == 0 with input as object.union(root, {"container": {"inside": true}})
+	count(gpu_fault.findings) == 0 with input as object.union(root, {"container": {"driver_devices": [{"address": a, "excluded": true}]}})
+}
+
+# A scheduler keeps GPUs from a job by a device cgroup; a driver that gave one up
+# says so in the kernel log.
+test_kept_from_a_user if {
+	graded(gpu_fault.findings) == {[a, "low", "possible"]} with input as absent
+	failed := {"kernel_log": {"events": [{"kind": "nvrm", "address": a, "message": "NVRM: GPU 0000:01:00.0: RmInitAdapter failed!", "count": 1}]}}
+	graded(gpu_fault.findings) == {[a, "high", "confirmed"]} with input as object.union(absent, failed)
+}
+
+test_empty_addresses if {
+	nowhere := object.union(event("xid", 79, 1), {"address": ""})
+	graded(gpu_fault.findings) == {["host", "critical", "likely"]} with input as logged([nowhere])
 }
 
 test_all_ones if {

@@ -20,9 +20,9 @@ package gpudoctor.rules.mig_mode
 
 import data.gpudoctor.lib.facts
 
-on := {g.address | some g in input.gpus.devices; g.mig == true}
+on := {g.address | some g in facts.named; g.mig == true}
 
-off := {g.address | some g in input.gpus.devices; g.mig == false}
+off := {g.address | some g in facts.named; g.mig == false}
 
 # All GPUs alike look intended, as for a machine that serves many small
 # models. One odd GPU among others looks left over, and a job that takes all
@@ -62,7 +62,7 @@ message := sprintf("MIG is on for %d of %d GPUs. A job over all of them has no p
 
 # pending are the GPUs that a reset would switch over, unasked.
 pending := {g.address |
-	some g in input.gpus.devices
+	some g in facts.named
 	is_boolean(g.mig_pending)
 	g.mig_pending != g.mig
 }

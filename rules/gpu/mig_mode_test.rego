@@ -2,6 +2,12 @@ package gpudoctor.rules.mig_mode_test
 
 import data.gpudoctor.rules.mig_mode
 
+a := "0000:01:00.0"
+
+b := "0000:02:00.0"
+
+c := "0000:03:00.0"
+
 gpu(address, on) := {"address": address, "vendor": "nvidia", "mig": on}
 
 machine(devices) := {"gpus": {"nvml": "ok", "devices": devices}}
@@ -17,27 +23,27 @@ test_fires_on_an_odd_one if {
 }
 
 test_all_alike_looks_intended if {
-	some f in mig_mode.findings with input as machine([gpu(x, true) | some x in ["a", "b", "c"]])
+	some f in mig_mode.findings with input as machine([gpu(x, true) | some x in [a, b, c]])
 	f.severity == "low"
 	f.subject == "host"
 }
 
 test_pending if {
-	some f in mig_mode.findings with input as machine([object.union(gpu("a", false), {"mig_pending": true}), gpu("b", false)])
+	some f in mig_mode.findings with input as machine([object.union(gpu(a, false), {"mig_pending": true}), gpu(b, false)])
 	f.severity == "info"
 	contains(f.message, "off now and will be on")
 }
 
 test_silent if {
-	healthy := machine([object.union(gpu(x, false), {"mig_pending": false}) | some x in ["a", "b"]])
+	healthy := machine([object.union(gpu(x, false), {"mig_pending": false}) | some x in [a, b]])
 	count(mig_mode.findings) == 0 with input as healthy
 	count(mig_mode.missing) == 0 with input as healthy
 	count(mig_mode.not_applicable) == 0 with input as healthy
-	count(mig_mode.findings) == 0 with input as machine([gpu("a", true)])
+	count(mig_mode.findings) == 0 with input as machine([gpu(a, true)])
 }
 
 test_unresolvable if {
-	dumb := {"gpus": {"nvml": "hang", "devices": [{"address": "a"}, {"address": "b"}]}}
+	dumb := {"gpus": {"nvml": "hang", "devices": [{"address": a}, {"address": b}]}}
 	count(mig_mode.findings) == 0 with input as dumb
 	count(mig_mode.missing) == 1 with input as dumb
 	count(mig_mode.missing) == 1 with input as {}
@@ -45,5 +51,5 @@ test_unresolvable if {
 
 test_not_applicable if {
 	count(mig_mode.not_applicable) == 1 with input as machine([])
-	count(mig_mode.not_applicable) == 1 with input as machine([{"address": "a"}])
+	count(mig_mode.not_applicable) == 1 with input as machine([{"address": a}])
 }

@@ -60,7 +60,8 @@ virtual(address) if facts.gpu[address].virtualization_mode == "vgpu"
 # class says how unexpected a refusal is for one pair.
 class(p) := "nvlink" if {
 	p.nvlinks > 0
-	not either_partitioned(p)
+	peers.whole(p.a)
+	peers.whole(p.b)
 } else := "partitioned" if {
 	either_partitioned(p)
 } else := "vgpu" if {
@@ -69,11 +70,19 @@ class(p) := "nvlink" if {
 } else := "consumer" if {
 	some address in [p.a, p.b]
 	consumer(address)
+} else := "mixed" if {
+	answers(p) == {"not-supported"}
+	facts.gpu[p.a].name != facts.gpu[p.b].name
 } else := "guest" if {
 	facts.is_guest == true
 } else := "designed" if {
 	answers(p) - expected_answers == set()
-} else := "unexpected"
+} else := "unexpected" if {
+	every address in [p.a, p.b] {
+		facts.gpu[address].name != ""
+		peers.whole(address)
+	}
+} else := "unknown"
 
 either_partitioned(p) if {
 	some address in [p.a, p.b]
@@ -85,9 +94,11 @@ weight := {
 	"partitioned": ["low", " MIG is on."],
 	"vgpu": ["low", " They are vGPUs: the host's profile decides."],
 	"consumer": ["low", " These are consumer cards, for which that is the rule."],
+	"mixed": ["low", " They are of different models, between which the driver offers none."],
 	"guest": ["low", " In a virtual machine the host's topology and settings decide."],
 	"designed": ["low", ""],
 	"unexpected": ["medium", " On this model that is unexpected."],
+	"unknown": ["low", ""],
 }
 
 refused contains p if {
@@ -105,7 +116,7 @@ findings contains {
 		concat(", ", [meaning[answer][0] | some answer in k[1]]),
 		weight[k[0]][1],
 		contradiction(pairs),
-		concat(" ", [meaning[answer][1] | some answer in k[1]; k[0] in {"nvlink", "consumer", "designed", "unexpected"}]),
+		concat(" ", [meaning[answer][1] | some answer in k[1]; k[0] in {"nvlink", "consumer", "designed", "unexpected", "unknown"}]),
 	])),
 	"evidence": evidence(pairs),
 	"params": {"answers": k[1], "gpus": sort({address | some address in peers.ends(pairs); partitioned(address)}), "pairs": sort({facts.pair_name(p.a, p.b) | some p in pairs})},

@@ -10,7 +10,7 @@ pair(status) := {"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0, "p2p": {"read"
 
 machine(name, status) := {
 	"host": {"virtualization": {"guest": false}},
-	"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": name} | some x in [a, b]]},
+	"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": name, "mig": false} | some x in [a, b]]},
 	"links": {"pairs": [pair(status)]},
 }
 
@@ -90,4 +90,37 @@ test_unresolvable if {
 
 test_not_applicable_to_one_gpu if {
 	count(p2p_unsupported_gpu.not_applicable) == 1 with input as {"gpus": {"devices": [{"address": a}]}, "links": {"pairs": []}}
+}
+
+test_different_models_are_expected_to if {
+	mixed := object.union(machine("Tesla T4", "not-supported"), {"gpus": {"devices": [
+		{"address": a, "vendor": "nvidia", "name": "Tesla T4"},
+		{"address": b, "vendor": "nvidia", "name": "NVIDIA L4"},
+	]}})
+	severities(p2p_unsupported_gpu.findings) == {"low"} with input as mixed
+	advice(mixed) == []
+}
+
+# What comes from the design of cards, chipset or machine has no cure, and NCCL
+# needs no word to leave peer access alone where there is none.
+test_advice_fits_the_reason if {
+	advice(machine("NVIDIA GeForce RTX 4090", "gpu-not-supported")) == []
+	advice(machine("NVIDIA L40S", "chipset-not-supported")) == []
+	advice(machine("NVIDIA L40S", "disabled-by-regkey")) == ["remove-module-parameter"]
+	advice(machine("NVIDIA L40S", "gpu-not-supported")) == ["upgrade-driver", "update-bios"]
+	advice(object.union(machine("NVIDIA L40S", "ok"), cuda(false))) == ["reboot-or-reload-driver", "upgrade-driver"]
+}
+
+advice(document) := f.remedies if some f in p2p_unsupported_gpu.findings with input as document
+
+# Who does not know the cards, or whether MIG splits them, cannot call it
+# unexpected.
+test_unresolvable_cards if {
+	bare := machine("NVIDIA L40S", "not-supported")
+	unnamed := object.union(bare, {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "mig": false} | some x in [a, b]]}})
+	severities(p2p_unsupported_gpu.findings) == {"low"} with input as unnamed
+	unasked := object.union(bare, {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": "NVIDIA H100 PCIe", "compute_capability": "9.0"} | some x in [a, b]]}})
+	severities(p2p_unsupported_gpu.findings) == {"low"} with input as unasked
+	ada := object.union(bare, {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": "NVIDIA L40S", "compute_capability": "8.9"} | some x in [a, b]]}})
+	severities(p2p_unsupported_gpu.findings) == {"medium"} with input as ada
 }

@@ -26,10 +26,21 @@ offered := {d.address | some d in input.transfers.devices} if count(input.transf
 gpu[g.address] := g if some g in named
 
 # named are the GPUs whose address is known: that of a lost one may not be.
-named := [g | some g in input.gpus.devices; g.address != ""] if is_array(input.gpus.devices)
+named := [g | some g in input.gpus.devices; is_address(g.address)] if is_array(input.gpus.devices)
+
+# is_address is true for a PCI address as a finding may name it. Facts that were
+# cut, or written by hand, may hold something else.
+is_address(text) if regex.match(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`, text)
+
+# pairs are those whose ends are known.
+pairs := {p |
+	some p in input.links.pairs
+	is_address(p.a)
+	is_address(p.b)
+} if is_array(input.links.pairs)
 
 # gpu_pairs are the pairs of GPUs, each unordered pair once.
-gpu_pairs := {p | some p in input.links.pairs; p.kind == "gpu-gpu"} if is_array(input.links.pairs)
+gpu_pairs := {p | some p in pairs; p.kind == "gpu-gpu"} if pairs
 
 # path_bridges are the addresses of all bridges on a path between two GPUs.
 path_bridges := {b | some p in gpu_pairs; some b in p.bridges} if gpu_pairs
@@ -79,7 +90,12 @@ peer_tests := {
 
 # peer_transfers are the transfers between two GPUs without the host, of all
 # tests.
-peer_transfers := {t | some t in input.transfers.transfers; t.test in peer_tests} if {
+peer_transfers := {t |
+	some t in input.transfers.transfers
+	t.test in peer_tests
+	is_address(t.source)
+	is_address(t.destination)
+} if {
 	is_array(input.transfers.transfers)
 }
 

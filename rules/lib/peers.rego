@@ -43,6 +43,33 @@ bridged contains key(p.a, p.b) if {
 	joined(p) == "nvlink"
 }
 
+# passed_on is true for two devices of which one is given to a guest: nothing on
+# this machine lets them talk to each other. On a host that gives devices away
+# one without a driver, or of which that is not known, is taken for one of them.
+passed_on(pair) if {
+	some address in [pair.a, pair.b]
+	pci.device[address].driver == "vfio-pci"
+}
+
+passed_on(pair) if {
+	facts.is_passthrough_host == true
+	measured(pair.a, pair.b) == "nothing"
+	some address in [pair.a, pair.b]
+	not bound(address)
+}
+
+bound(address) if pci.device[address].driver != ""
+
+# whole is true for a GPU that is known not to be split by MIG: NVML says so, or
+# it is of a kind that cannot be, for which NVML says nothing (before Ampere, and
+# Ampere and Ada but for the A100 and A30).
+whole(address) if facts.gpu[address].mig == false
+
+whole(address) if {
+	capability := facts.gpu[address].compute_capability
+	regex.match(`^([3-7]\.|8\.[1-9])`, capability)
+}
+
 # key names an unordered pair.
 key(a, b) := sort([a, b])
 

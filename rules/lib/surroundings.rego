@@ -100,8 +100,10 @@ image if {
 # Apptainer and enroot hand on the host's (see their default configurations).
 isolated if {
 	facts.in_container
-	not input.container.runtime in {"apptainer", "enroot"}
+	not handed_on
 }
+
+handed_on if input.container.runtime in {"apptainer", "enroot"}
 
 # copies are the copies from GPU to GPU that arrived at full speed.
 copies := {t | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "ok"}
@@ -251,6 +253,7 @@ python_nccl := {l | some l in nccl_files; l.found_by == "python"}
 nccl_files contains l if {
 	some l in input.libraries.files
 	l.kind == "libnccl"
+	l.path != ""
 	version(l.version)
 }
 
@@ -288,7 +291,9 @@ whose := "the image's " if image
 # variable_source is the source of a variable as evidence names it.
 variable_source(v) := sprintf("%s:%d", [v.source, v.line]) if {
 	v.line > 0
-} else := v.source
+} else := v.source if {
+	v.source != ""
+} else := "environment"
 
 # variable_evidence is a variable as evidence.
 variable_evidence(v) := {

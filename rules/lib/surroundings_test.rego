@@ -2,6 +2,10 @@ package gpudoctor.lib.surroundings_test
 
 import data.gpudoctor.lib.surroundings
 
+a := "0000:01:00.0"
+
+b := "0000:02:00.0"
+
 gpu(address, vendor, in_nvml) := {"address": address, "vendor": vendor, "in_pci": true, "in_nvml": in_nvml}
 
 host := {
@@ -49,11 +53,11 @@ test_image if {
 	not surroundings.image with input as {}
 }
 
-copy(outcome, gbps) := {"test": "copy", "source": "a", "destination": "b", "outcome": outcome, "gbps": gbps}
+copy(outcome, gbps) := {"test": "copy", "source": a, "destination": b, "outcome": outcome, "gbps": gbps}
 
 transfers(list) := {"transfers": {"outcome": "ok", "transfers": list}}
 
-staged(gbps) := {"test": "host-staged", "source": "a", "destination": "b", "outcome": "ok", "gbps": gbps}
+staged(gbps) := {"test": "host-staged", "source": a, "destination": b, "outcome": "ok", "gbps": gbps}
 
 test_p2p_proven if {
 	surroundings.p2p_proven with input as transfers([copy("ok", 50)])
@@ -69,10 +73,10 @@ test_p2p_proven if {
 test_p2p_refused if {
 	surroundings.p2p_refused with input as {"transfers": {"peers": [{"access": false}]}}
 	not surroundings.p2p_refused with input as {"transfers": {"peers": [{"access": false}, {"access": true}]}}
-	by_nvml := {"links": {"pairs": [{"kind": "gpu-gpu", "p2p": {"read": "chipset-not-supported"}}]}}
+	by_nvml := {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "p2p": {"read": "chipset-not-supported"}}]}}
 	surroundings.p2p_refused with input as by_nvml
-	not surroundings.p2p_refused with input as {"links": {"pairs": [{"kind": "gpu-gpu", "p2p": {"read": "ok"}}]}}
-	not surroundings.p2p_refused with input as {"links": {"pairs": [{"kind": "gpu-gpu"}]}}
+	not surroundings.p2p_refused with input as {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "p2p": {"read": "ok"}}]}}
+	not surroundings.p2p_refused with input as {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu"}]}}
 }
 
 test_measured if {
@@ -83,20 +87,20 @@ test_measured if {
 }
 
 test_nvlink if {
-	joined := {"links": {"pairs": [{"kind": "gpu-gpu", "nvlinks": 18, "nvswitch": true}]}}
+	joined := {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 18, "nvswitch": true}]}}
 	surroundings.nvlinked with input as joined
 	surroundings.all_nvlinked with input as joined
 	surroundings.nvswitch with input as joined
-	some_only := {"links": {"pairs": [{"kind": "gpu-gpu", "nvlinks": 4}, {"kind": "gpu-gpu", "nvlinks": 0}]}}
+	some_only := {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 4}, {"a": a, "b": "0000:03:00.0", "kind": "gpu-gpu", "nvlinks": 0}]}}
 	surroundings.nvlinked with input as some_only
 	not surroundings.all_nvlinked with input as some_only
 	not surroundings.nvswitch with input as some_only
 }
 
 test_multicast_needs_hopper if {
-	machine := {"gpus": {"nvswitches": 4, "devices": [{"address": "a", "vendor": "nvidia", "compute_capability": "9.0"}]}}
+	machine := {"gpus": {"nvswitches": 4, "devices": [{"address": a, "vendor": "nvidia", "compute_capability": "9.0"}]}}
 	surroundings.multicast with input as machine
-	not surroundings.multicast with input as object.union(machine, {"gpus": {"devices": [{"address": "a", "vendor": "nvidia", "compute_capability": "8.0"}]}})
+	not surroundings.multicast with input as object.union(machine, {"gpus": {"devices": [{"address": a, "vendor": "nvidia", "compute_capability": "8.0"}]}})
 }
 
 test_rdma_nics if {

@@ -22,7 +22,7 @@ import data.gpudoctor.lib.facts
 
 # members are the GPUs that belong to a fabric, with its state.
 members := {g.address: g.fabric |
-	some g in input.gpus.devices
+	some g in facts.named
 	g.fabric.state != "not-supported"
 }
 

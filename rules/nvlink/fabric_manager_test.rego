@@ -103,3 +103,20 @@ test_unresolvable if {
 	count(fabric_manager.findings) == 0 with input as silent
 	count(fabric_manager.missing) == 1 with input as silent
 }
+
+test_advice_fits_the_fault if {
+	advice(machine({"state": "not-started"}, {"running": false, "version": "575.57.08"})) == ["match-fabric-manager", "reboot-or-reload-driver"]
+	advice(machine({"state": "not-started"}, {"running": false, "version": "580.95.05"})) == ["start-fabric-manager", "reboot-or-reload-driver"]
+	advice(machine({"state": "not-started"}, {"running": false})) == ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
+}
+
+advice(document) := f.remedies if some f in fabric_manager.findings with input as document
+
+test_few_gpus_are_named if {
+	odd := object.union(machine(complete, running), {"gpus": {"devices": [
+		{"address": gpus[0], "vendor": "nvidia", "fabric": {"state": "in-progress"}},
+		{"address": gpus[1], "vendor": "nvidia", "fabric": complete},
+	]}})
+	some f in fabric_manager.findings with input as odd
+	contains(f.message, sprintf("of GPU %s is in progress", [gpus[0]]))
+}

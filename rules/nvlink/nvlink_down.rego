@@ -21,11 +21,12 @@
 package gpudoctor.rules.nvlink_down
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.peers
 
 # links are the NVLinks of each GPU that has any, and whose were read. A GPU in
 # MIG mode does not use them.
 links := {g.address: g.nvlinks |
-	some g in input.gpus.devices
+	some g in facts.named
 	not g.mig == true
 	is_array(g.nvlinks)
 	count(g.nvlinks) > 0
@@ -45,7 +46,7 @@ switched if {
 }
 
 switched if {
-	some g in input.gpus.devices
+	some g in facts.named
 	g.fabric.state == "completed"
 }
 
@@ -176,7 +177,7 @@ health_severity(parts) := "high" if {
 } else := "medium"
 
 ill := {g.address: parts |
-	some g in input.gpus.devices
+	some g in facts.named
 	parts := {part | some part in g.fabric.unhealthy; unhealthy[part]}
 	count(parts) > 0
 }
@@ -261,8 +262,8 @@ findings contains {
 	p.nvlinks > 0
 	p.p2p.nvlink
 	not p.p2p.nvlink in {"ok", "unknown", ""}
-	not facts.gpu[p.a].mig == true
-	not facts.gpu[p.b].mig == true
+	peers.whole(p.a)
+	peers.whole(p.b)
 }
 
 missing contains "gpus.devices[].nvlinks: NVML did not say what NVLinks there are" if {

@@ -42,7 +42,7 @@ judged contains p if {
 	p.common_bridge != ""
 }
 
-nic_pairs := {p | some p in input.links.pairs; p.kind == "gpu-nic"}
+nic_pairs := {p | some p in facts.pairs; p.kind == "gpu-nic"}
 
 # affected are the judged pairs with a redirecting bridge on their way. The
 # bridges of a virtual machine are the hypervisor's own, whoever's ids they
@@ -66,9 +66,7 @@ standing(p) := "failed" if {
 	p.kind == "gpu-gpu"
 	peers.measured(p.a, p.b) == "good"
 } else := "passed-on" if {
-	every address in [p.a, p.b] {
-		pci.device[address].driver == "vfio-pci"
-	}
+	peers.passed_on(p)
 } else := "implied" if {
 	p.kind == "gpu-gpu"
 	peers.both_nvidia(p)

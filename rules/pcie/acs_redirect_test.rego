@@ -15,7 +15,7 @@ port(address, bits) := {
 	"acs": {"capability": ["SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"], "control": bits},
 }
 
-endpoint(address, ats) := {"address": address, "vendor": "0x10de", "class": "0x030200", "kind": "gpu", "extended": true, "ats": {"enabled": ats}}
+endpoint(address, ats) := {"address": address, "vendor": "0x10de", "class": "0x030200", "kind": "gpu", "driver": "nvidia", "extended": true, "ats": {"enabled": ats}}
 
 pair := {"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0, "bridges": ["0000:40:01.1", "0000:60:01.1"]}
 
@@ -147,6 +147,11 @@ test_passthrough_host_keeps_acs if {
 		[object.union(endpoint(x, false), {"driver": "vfio-pci"}) | some x in [a, b]],
 	)}})
 	grades(acs_redirect.findings) == {["info", "likely"]} with input as vfio
+	one := object.union(host, {"pci": {"devices": array.concat(
+		[port("0000:40:01.1", on), port("0000:60:01.1", on)],
+		[endpoint(a, false), object.union(endpoint(b, false), {"driver": "vfio-pci"})],
+	)}})
+	grades(acs_redirect.findings) == {["info", "likely"]} with input as one
 }
 
 test_rdma_nic_on_the_same_switch if {

@@ -43,7 +43,7 @@ window(g) := bar.size_bytes if {
 # because a window is a power of two and the memory that NVML counts is not:
 # an RTX PRO 6000 shows 96 GiB of its 128 GiB window.
 small[g.address] := size if {
-	some g in input.gpus.devices
+	some g in facts.named
 	size := window(g)
 	g.memory_bytes > 0
 	size < g.memory_bytes / 2
@@ -171,10 +171,10 @@ missing contains "gpus.devices[].memory_bytes: NVML did not answer" if {
 	count(sized) == 0
 }
 
-sized := {g.address | some g in input.gpus.devices; g.memory_bytes > 0}
+sized := {g.address | some g in facts.named; g.memory_bytes > 0}
 
 judged := {g.address |
-	some g in input.gpus.devices
+	some g in facts.named
 	g.memory_bytes > 0
 	window(g)
 }

@@ -40,6 +40,7 @@ judged contains p if {
 	peers.both_nvidia(p)
 	peers.joined(p) != "nvlink"
 	not peers.refused(p)
+	not peers.passed_on(p)
 	not input.iommu.vendor == "arm"
 }
 

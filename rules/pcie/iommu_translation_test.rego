@@ -52,7 +52,10 @@ test_command_line_is_not_believed if {
 }
 
 test_passthrough_host_keeps_its_iommu if {
-	host := object.union(machine("DMA"), {"host": {"virtualization": {"guest": false, "passthrough_host": true}}})
+	host := object.union(machine("DMA"), {
+		"host": {"virtualization": {"guest": false, "passthrough_host": true}},
+		"pci": {"devices": [{"address": x, "vendor": "0x10de", "driver": "nvidia"} | some x in [a, b]]},
+	})
 	some f in iommu_translation.findings with input as host
 	f.remedies == ["iommu-pt"]
 }
@@ -95,6 +98,11 @@ test_silent_for_geforce_without_peer_access if {
 	count(iommu_translation.findings) == 0 with input as refused
 	by_cuda := object.union(machine("DMA-FQ"), {"transfers": {"peers": [{"source": a, "destination": b, "access": false}]}})
 	count(iommu_translation.findings) == 0 with input as by_cuda
+}
+
+test_silent_where_one_is_given_to_a_guest if {
+	kept := object.union(machine("DMA"), {"pci": {"devices": [{"address": b, "vendor": "0x10de", "driver": "vfio-pci"}]}})
+	count(iommu_translation.findings) == 0 with input as kept
 }
 
 test_silent_for_amd if {

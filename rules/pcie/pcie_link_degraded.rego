@@ -25,7 +25,7 @@ import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
 # endpoints are the GPUs, and the NICs that stand in a pair with one.
-endpoints := facts.gpus | {p.b | some p in input.links.pairs; p.kind == "gpu-nic"}
+endpoints := facts.gpus | {p.b | some p in facts.pairs; p.kind == "gpu-nic"}
 
 # lower are the functions at the lower end of a link on the way of an
 # endpoint: the endpoint itself and each switch above it.
@@ -91,7 +91,7 @@ narrow[address] := {"width": width, "best": best(address).width, "source": "conf
 # 16 there, so it only makes one look. In a virtual machine it is the card's
 # alone, and a cloud's T4 in 8 lanes is as it should be.
 narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source": "NVML"} if {
-	some g in input.gpus.devices
+	some g in facts.named
 	facts.is_guest == false
 	not passed_through(g)
 	not best(g.address)
@@ -194,7 +194,7 @@ error_evidence(address) := [{
 # state is needed, NVML and config space must agree, and copies at full speed
 # refute it.
 dragging[g.address] := {"speed": speed, "best": best(g.address).speed} if {
-	some g in input.gpus.devices
+	some g in facts.named
 	physical(g.address)
 	g.performance_state == 0
 	speed := pci.device[g.address].link.speed_gts

@@ -1,0 +1,236 @@
+package rules
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+)
+
+// TestMutants holds that facts which are cut or spoilt make no rule fail, and
+// that what is missing never makes a healthy machine sick: not known is not
+// false.
+//
+// Each kind of fact ("gpus.devices[].bar1_bytes") is taken away, wherever it
+// stands, from one machine. Which machine that is follows from the kind's place
+// in the alphabet; GPUDOCTOR_ALL_MUTANTS takes it from every machine that has it.
+func TestMutants(t *testing.T) {
+	set, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	machines := documents(t)
+	owners := map[string][]int{} // The machines that have each kind of fact.
+	for i, m := range machines {
+		for _, kind := range kindsOf(m.document) {
+			owners[kind] = append(owners[kind], i)
+		}
+	}
+	_, all := os.LookupEnv("GPUDOCTOR_ALL_MUTANTS")
+	tried := 0
+	for n, kind := range slices.Sorted(maps.Keys(owners)) {
+		chosen := owners[kind]
+		if !all {
+			chosen = chosen[n%len(chosen):][:1]
+		}
+		for _, i := range chosen {
+			for _, m := range mutations {
+				if !all && m.name != mutations[n%len(mutations)].name && m.name != "taken away" {
+					continue
+				}
+				f := m.of(t, machines[i].document, kind)
+				if f == nil {
+					continue
+				}
+				tried++
+				v, err := set.Evaluate(t.Context(), f, Options{})
+				if err != nil {
+					t.Errorf("%s, %s %s: %v", machines[i].name, kind, m.name, err)
+					continue
+				}
+				faults := ruleFaults(v)
+				if machines[i].healthy && m.keepsHealth && !always(t, f, kind) {
+					faults = alarms(v)
+				}
+				for _, fault := range faults {
+					t.Errorf("%s, %s %s: %s", machines[i].name, kind, m.name, fault)
+				}
+			}
+		}
+	}
+	t.Logf("%d mutants of %d machines", tried, len(machines))
+	if tried < len(owners) {
+		t.Errorf("%d mutants of %d kinds of facts", tried, len(owners))
+	}
+}
+
+// always is true of a member that the document has at any time, so that it is
+// not unknown when it is taken away, and of a mark, which means no where it is
+// left out.
+func always(t *testing.T, f *checks.Facts, kind string) bool {
+	t.Helper()
+	return kind == "libraries.files[].compat" || slices.Contains(kindsOf(written(t, f)), kind)
+}
+
+// document is the facts of one machine as they are written.
+type document struct {
+	name     string
+	healthy  bool
+	document map[string]any
+}
+
+// documents are all cases, and the healthy machines as root sees them with the
+// probe.
+func documents(t *testing.T) []document {
+	t.Helper()
+	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []document
+	for _, c := range cases {
+		list = append(list, document{"case " + c.Name, strings.HasSuffix(c.Name, "-healthy"), written(t, c.Facts)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(healthy)) {
+		m := healthy[name]()
+		if len(m.cards) > 0 && m.GPUs.NVML == "ok" {
+			m.probed()
+		}
+		list = append(list, document{name, !judgedOtherwise[name], written(t, m.Facts)})
+	}
+	return list
+}
+
+func written(t *testing.T, f *checks.Facts) map[string]any {
+	t.Helper()
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d map[string]any
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// kindsOf lists the kinds of facts in a document, in order: its paths, with []
+// for whatever index.
+func kindsOf(document map[string]any) []string {
+	kinds := map[string]bool{}
+	visit(document, "", func(_ map[string]any, _, kind string) { kinds[kind] = true })
+	delete(kinds, "schema")
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+// visit gives each member of each object in a value, with the object, the key
+// and the kind. The member may be taken away.
+func visit(v any, path string, see func(object map[string]any, key, kind string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			kind := strings.TrimPrefix(path+"."+key, ".")
+			see(v, key, kind)
+			visit(v[key], kind, see)
+		}
+	case []any:
+		for _, element := range v {
+			visit(element, path+"[]", see)
+		}
+	}
+}
+
+// mutation spoils one kind of fact.
+type mutation struct {
+	name string
+	// keepsHealth is true where a machine that is healthy must stay so.
+	keepsHealth bool
+	// change spoils one member, and reports whether there was something to do.
+	change func(object map[string]any, key string) bool
+}
+
+var mutations = []mutation{
+	{"taken away", true, func(object map[string]any, key string) bool {
+		delete(object, key)
+		return true
+	}},
+	{"made empty", false, func(object map[string]any, key string) bool {
+		switch object[key].(type) {
+		case string:
+			object[key] = ""
+		case []any:
+			object[key] = []any{}
+		default:
+			return false
+		}
+		return true
+	}},
+	{"made foreign", false, func(object map[string]any, key string) bool {
+		switch v := object[key].(type) {
+		case string:
+			object[key] = "\x1b[31m" + v + " -> %s {{.x}}\n"
+		case float64:
+			object[key] = -v - 1
+		case bool:
+			object[key] = !v
+		default:
+			return false
+		}
+		return true
+	}},
+	{"twice", false, func(object map[string]any, key string) bool {
+		list, ok := object[key].([]any)
+		if ok {
+			object[key] = append(slices.Clone(list), list...)
+		}
+		return ok
+	}},
+}
+
+// of returns the facts of a document in which every fact of a kind was spoilt,
+// or nil where there is none to spoil. Facts that the Go types refuse are none.
+func (m mutation) of(t *testing.T, original map[string]any, kind string) *checks.Facts {
+	t.Helper()
+	copied := deepCopy(original).(map[string]any)
+	changed := false
+	visit(copied, "", func(object map[string]any, key, k string) {
+		if k == kind {
+			changed = m.change(object, key) || changed
+		}
+	})
+	if !changed {
+		return nil
+	}
+	b, err := json.Marshal(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &checks.Facts{}
+	if json.Unmarshal(b, f) != nil {
+		return nil
+	}
+	return f
+}
+
+func deepCopy(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		c := make(map[string]any, len(v))
+		for key, value := range v {
+			c[key] = deepCopy(value)
+		}
+		return c
+	case []any:
+		c := make([]any, len(v))
+		for i, element := range v {
+			c[i] = deepCopy(element)
+		}
+		return c
+	}
+	return v
+}
