@@ -18,7 +18,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agnivade/levenshtein"
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -26,10 +25,6 @@ import (
 
 //go:embed *.yaml
 var embedded embed.FS
-
-// maxYAMLBytes bounds a file of the user's: the largest built-in remedy has a
-// hundredth of it.
-const maxYAMLBytes = 1 << 20
 
 // Set is a set of remedies.
 type Set struct {
@@ -65,32 +60,9 @@ func LoadWith(dir string) (*Set, error) {
 	return load(builtin, user)
 }
 
-// yamlFiles reads every YAML file below fsys, by path, but for hidden ones.
+// yamlFiles reads every YAML file below fsys, by path.
 func yamlFiles(fsys fs.FS) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case name != "." && strings.HasPrefix(d.Name(), "."):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir() || path.Ext(name) != ".yaml":
-			return nil
-		}
-		info, err := fs.Stat(fsys, name)
-		if err != nil {
-			return err
-		}
-		if !info.Mode().IsRegular() || info.Size() > maxYAMLBytes {
-			return fmt.Errorf("%s: not a file of at most %d bytes", name, maxYAMLBytes)
-		}
-		files[name], err = fs.ReadFile(fsys, name)
-		return err
-	})
-	return files, err
+	return rules.ReadPolicy(fsys, func(name string) bool { return path.Ext(name) == ".yaml" })
 }
 
 // load decodes the files side by side and refuses an id that is taken.
@@ -263,22 +235,11 @@ func (s *Set) Check(all []rules.Rule) error {
 				continue
 			}
 			p := &rules.Problem{File: rule.File, Reason: fmt.Sprintf("unknown remedy %q", id), Hint: "put " + id + ".yaml beside the rule"}
-			if near := s.nearest(id); near != "" {
+			if near := rules.Nearest(id, slices.Sorted(maps.Keys(s.byID))); near != "" {
 				p.Reason += "; did you mean " + near + "?"
 			}
 			faults = append(faults, p)
 		}
 	}
 	return errors.Join(faults...)
-}
-
-// nearest returns the id that is most like the given one, if any is.
-func (s *Set) nearest(id string) string {
-	best, least := "", len(id)/2+1 // Beyond half of it, nothing is alike.
-	for _, known := range slices.Sorted(maps.Keys(s.byID)) {
-		if d := levenshtein.ComputeDistance(id, known); d < least {
-			best, least = known, d
-		}
-	}
-	return best
 }

@@ -113,12 +113,30 @@ func (s *Set) choose(opts Options) (chosen []Rule, left map[string]string, err e
 	return chosen, left, nil
 }
 
-// nearest returns the id that is most like the given one, if any is.
+// nearest returns the rule whose id is most like the given one, if any is.
 func (s *Set) nearest(id string) string {
-	best, least := "", len(id)/2+2 // Beyond half of it, nothing is alike.
-	for _, rule := range s.rules {
-		if d := levenshtein.ComputeDistance(id, rule.ID); d < least {
-			best, least = rule.ID, d
+	ids := make([]string, len(s.rules))
+	for i, rule := range s.rules {
+		ids[i] = rule.ID
+	}
+	return Nearest(id, ids)
+}
+
+// Nearest returns the known word that is most like the given one: the one with
+// the fewest changes, of a third of its letters and one more at most, or else
+// the first that begins with it. It is empty where none is alike.
+func Nearest(word string, known []string) string {
+	best, least := "", 2+(len(word)-1)/3
+	for _, k := range known {
+		if d := levenshtein.ComputeDistance(strings.ToLower(word), k); d < least {
+			best, least = k, d
+		}
+	}
+	if best == "" && len(word) > 2 {
+		for _, k := range known {
+			if strings.HasPrefix(k, word) {
+				return k
+			}
 		}
 	}
 	return best

@@ -413,3 +413,15 @@ func TestTakenID(t *testing.T) {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 }
+
+func TestNearest(t *testing.T) {
+	known := []string{"acs-redirect", "iommu-pt", "p2p-broken-platform", "shm-too-small", "high", "low"}
+	for word, want := range map[string]string{
+		"acs-rediect": "acs-redirect", "ACS-redirect": "acs-redirect", "iommu": "iommu-pt", "p2p-borken-platform": "p2p-broken-platform",
+		"shm": "shm-too-small", "nothing-like-it": "", "": "", "x": "", "hihg": "high", "foo": "", "lo": "low",
+	} {
+		if got := Nearest(word, known); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}

@@ -37,9 +37,9 @@ const (
 	libPackage   = "gpudoctor.lib."
 )
 
-// maxRegoBytes bounds a file of the user's: the largest built-in rule has a
+// maxPolicyBytes bounds a file of the user's: the largest built-in rule has a
 // hundredth of it.
-const maxRegoBytes = 1 << 20
+const maxPolicyBytes = 1 << 20
 
 // Problem is one fault of a rule's or remedy's file.
 type Problem struct {
@@ -119,9 +119,18 @@ func LoadWith(dir string) (*Set, error) {
 	return s, s.Compile()
 }
 
-// regoFiles reads every rule and library file below fsys, by path; hidden
-// files and folders and Rego tests are left out.
+// regoFiles reads every rule and library file below fsys, by path; Rego tests
+// are left out.
 func regoFiles(fsys fs.FS) (map[string][]byte, error) {
+	return ReadPolicy(fsys, func(name string) bool {
+		return path.Ext(name) == ".rego" && !strings.HasSuffix(name, "_test.rego")
+	})
+}
+
+// ReadPolicy reads the wanted files below fsys, by path. Hidden files and
+// folders are left out; a file that is too large or no regular file is an
+// error.
+func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -132,15 +141,15 @@ func regoFiles(fsys fs.FS) (map[string][]byte, error) {
 				return fs.SkipDir
 			}
 			return nil
-		case d.IsDir() || path.Ext(name) != ".rego" || strings.HasSuffix(name, "_test.rego"):
+		case d.IsDir() || !wanted(name):
 			return nil
 		}
 		info, err := fs.Stat(fsys, name)
 		if err != nil {
 			return err
 		}
-		if !info.Mode().IsRegular() || info.Size() > maxRegoBytes {
-			return fmt.Errorf("%s: not a file of at most %d bytes", name, maxRegoBytes)
+		if !info.Mode().IsRegular() || info.Size() > maxPolicyBytes {
+			return fmt.Errorf("%s: not a file of at most %d bytes", name, maxPolicyBytes)
 		}
 		files[name], err = fs.ReadFile(fsys, name)
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // hintedError is an error with what a person can do about it.
@@ -110,7 +111,7 @@ func flagNames(c *cli.Context) []string {
 // may have been meant.
 func unknownName(kind, name string, known []string, help string) error {
 	hints := []string{help}
-	if near := nearest(name, known); near != "" {
+	if near := rules.Nearest(name, known); near != "" {
 		hints = append([]string{"did you mean " + near + "?"}, hints...)
 	}
 	return hinted(fmt.Errorf("unknown %s %s", kind, quoteWord(name)), hints...)
@@ -131,48 +132,4 @@ func oneOf(flag, value string, known []string) error {
 		return nil
 	}
 	return unknownName("value of --"+flag+":", value, known, "--"+flag+" takes one of: "+strings.Join(known, ", "))
-}
-
-// nearest is the known name that is most like a given one, or empty if none
-// is alike.
-func nearest(name string, known []string) string {
-	best, least := "", 1+len(name)/3 // More changes than that make another word.
-	for _, k := range known {
-		if d := distance(strings.ToLower(name), k); d <= least && (best == "" || d < least) {
-			best, least = k, d
-		}
-	}
-	if best == "" && len(name) > 2 {
-		for _, k := range known {
-			if strings.HasPrefix(k, name) {
-				return k
-			}
-		}
-	}
-	return best
-}
-
-// distance counts the changes of single bytes that make one word of another,
-// swapping two neighbours being one (Levenshtein, Damerau).
-func distance(a, b string) int {
-	before, above := []int(nil), make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			change := above[j]
-			if a[i] != b[j] {
-				change++
-			}
-			row[j+1] = min(change, above[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, above = above, row
-	}
-	return above[len(b)]
 }

@@ -12,29 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestNearest(t *testing.T) {
-	known := []string{"acs-redirect", "iommu-pt", "p2p-broken-platform", "shm-too-small"}
-	for name, want := range map[string]string{
-		"acs-rediect": "acs-redirect", "ACS-redirect": "acs-redirect", "iommu": "iommu-pt", "p2p-borken-platform": "p2p-broken-platform",
-		"shm": "shm-too-small", "nothing-like-it": "", "": "", "x": "",
-	} {
-		if got := nearest(name, known); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
-func TestDistance(t *testing.T) {
-	for _, tt := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"kitten", "sitting", 3}, {"hihg", "high", 1}} {
-		if got := distance(tt.a, tt.b); got != tt.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", tt.a, tt.b, got, tt.want)
-		}
-	}
-}
-
 func TestComplain(t *testing.T) {
 	base := errors.New("read host\x1b[2J.txtar: no\nsuch thing")
 	var b bytes.Buffer
