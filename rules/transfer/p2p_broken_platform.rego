@@ -194,7 +194,7 @@ amount(ts) := sprintf("up to %s wrong, from offset %d on", [facts.bytes(max(bad)
 } else := "bytes differ"
 
 reason(ts) := sprintf(" The driver or the kernel said: %s.", [concat("; ", sort(reasons))]) if {
-	reasons := {t.reason | some t in ts; t.reason != ""}
+	reasons := {t.reason | some t in ts; t.reason != ""} - {t.error_name | some t in ts; t.error_name}
 	count(reasons) > 0
 } else := ""
 
