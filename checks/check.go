@@ -53,8 +53,9 @@ type Options struct {
 	Probe probe.Mode
 	// ProbeBusy lets the probe use GPUs that other processes use as well.
 	ProbeBusy bool
-	// ProbeTimeout bounds each step of starting the driver, and each transfer
-	// where it is shorter than the probe's own bound; 0 means the defaults.
+	// ProbeTimeout bounds each step of starting the driver, each call of the
+	// management library, and each transfer where it is shorter than the
+	// probe's own bound; 0 means the defaults.
 	ProbeTimeout time.Duration
 	// Deadline bounds each check; 0 means a default of 20 s. The probe has
 	// its own deadline.
@@ -110,6 +111,7 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 	}
 	facts := &Facts{Schema: FactsSchema}
 	unknown := &unknownList{}
+	ctx = withDriverOptions(ctx, opts)
 	asked := askProbe(ctx, h, opts) // The driver starts while files are read.
 	var mu sync.Mutex               // Guards facts and timing.
 	done := make(map[string]chan struct{}, len(All))

@@ -341,12 +341,12 @@ type GPUFacts struct {
 	// NVMLStage is the step that was under way when it hung, crashed or
 	// failed: "nvmlDeviceGetHandleByIndex_v2 of GPU 3".
 	NVMLStage string `json:"nvml_stage,omitempty"`
-	// P2P is what NVML says of peer access for each ordered pair; nil when
+	// P2P is what NVML says of peer access for each pair, once; nil when
 	// it was not asked.
 	P2P []GPUPeer `json:"p2p"`
 }
 
-// GPUPeer is NVML's nvmlDeviceGetP2PStatus of one ordered pair, in the words
+// GPUPeer is NVML's nvmlDeviceGetP2PStatus of one pair, in the words
 // of Pair.P2P.
 type GPUPeer struct {
 	// A drives the transfer, B owns the memory; both are PCI addresses.
@@ -559,7 +559,7 @@ type Pair struct {
 	// NVLinkGBps is what those links carry in one direction, usable, not
 	// raw: links times 25 (NVLink 4) and so on.
 	NVLinkGBps float64 `json:"nvlink_gbps,omitempty"`
-	// P2P is NVML's opinion of peer access, in either direction the worse:
+	// P2P is NVML's opinion of peer access between the two:
 	// "ok", "chipset-not-supported", "gpu-not-supported",
 	// "topology-not-supported", "disabled-by-regkey", "not-supported",
 	// "unknown".

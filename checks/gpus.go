@@ -61,7 +61,7 @@ func gatherGPUs(ctx context.Context, g *Gathering) error {
 	c.noteRefusals(answer.Devices)
 	c.out.NVSwitches = c.countNVSwitches()
 	if c.hasFabric() {
-		c.out.Driver.FabricManager = c.findFabricManager()
+		c.out.Driver.FabricManager = c.findFabricManager(ctx)
 	}
 	g.Facts.GPUs = c.out
 	return nil
@@ -228,6 +228,10 @@ func (c *gpuGathering) expectsNVIDIA() bool {
 	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu GPU) bool { return gpu.Vendor == nvidiaGPU })
 }
 
+// provesDriver are NVML's errors that only a kernel driver gives rise to, also
+// where /sys shows no GPU.
+var provesDriver = map[string]bool{"NO_PERMISSION": true, "LIB_RM_VERSION_MISMATCH": true}
+
 // nvmlHints say what would make NVML answer, by the name of its error.
 var nvmlHints = map[string]string{
 	"DRIVER_NOT_LOADED":       "load the NVIDIA kernel module, or give the container its devices (docker run --gpus all)",
@@ -263,7 +267,7 @@ func (c *gpuGathering) noteNVML(a *nvml.Answer) {
 		}
 		hint = "the kernel log says more"
 	default:
-		if !c.expectsNVIDIA() {
+		if !c.expectsNVIDIA() && !provesDriver[a.ErrorName] {
 			return // There is nothing to ask about.
 		}
 		reason, hint = c.whyNot(a, at, why)
@@ -429,8 +433,8 @@ func (c *gpuGathering) hasFabric() bool {
 }
 
 // findFabricManager looks for the fabric manager's process and library.
-func (c *gpuGathering) findFabricManager() *FabricManager {
-	fm := &FabricManager{Running: c.fabricManagerRuns()}
+func (c *gpuGathering) findFabricManager(ctx context.Context) *FabricManager {
+	fm := &FabricManager{Running: c.fabricManagerRuns(ctx)}
 	if fm.Running == nil {
 		c.Unknown("gpus", "driver.fabric_manager.running", "the processes of the whole machine are not visible here",
 			"run outside of the container, or with its host's processes (docker run --pid host)")
@@ -452,7 +456,7 @@ func (c *gpuGathering) findFabricManager() *FabricManager {
 
 // fabricManagerRuns looks through /proc. Nil means that it cannot be told:
 // only where the kernel's own thread 2 is seen are all processes seen.
-func (c *gpuGathering) fabricManagerRuns() *bool {
+func (c *gpuGathering) fabricManagerRuns(ctx context.Context) *bool {
 	// The kernel cuts names at 15 bytes (TASK_COMM_LEN, proc_pid_comm(5)).
 	const name = "nv-fabricmanage"
 	if pid, err := c.Host.Int("/run/nvidia-fabricmanager/nv-fabricmanager.pid"); err == nil && c.nameOf(int(pid)) == name {
@@ -461,23 +465,9 @@ func (c *gpuGathering) fabricManagerRuns() *bool {
 	if c.nameOf(2) != "kthreadd" {
 		return nil
 	}
-	names, err := c.Host.Dir("/proc")
-	if err != nil {
+	var running bool
+	if err := c.Host.Ask(ctx, machine.AskProcess+name, &running); err != nil {
 		return nil
 	}
-	const most = 50_000 // Processes; a busy node has a few thousand.
-	seen := 0
-	for _, entry := range names {
-		pid, err := strconv.Atoi(entry)
-		if err != nil {
-			continue
-		}
-		if seen++; seen > most {
-			return nil
-		}
-		if c.nameOf(pid) == name {
-			return new(true)
-		}
-	}
-	return new(false)
+	return &running
 }

@@ -44,13 +44,14 @@ func TestGPUsThroughTheDoor(t *testing.T) {
 		t.Run(tt.fault, func(t *testing.T) {
 			t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml"))
 			t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", tt.fault)
-			answer, err := nvml.Ask(t.Context())
+			answer, err := nvml.Ask(t.Context(), 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			m := &machine.Memory{}
 			m.Answer(machine.AskNVML, answer)
 			m.AddFile("/proc/2/comm", []byte("kthreadd\n"))
+			m.Answer(machine.AskProcess+"nv-fabricmanage", false)
 			facts, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0", "nvidia 0000:07:00.0"))
 			got := outcome{NVML: facts.NVML, Error: facts.NVMLError, Stage: facts.NVMLStage, Unknown: reasons(unknown)}
 			for _, gpu := range facts.Devices {

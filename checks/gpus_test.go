@@ -301,6 +301,7 @@ func TestFabricManager(t *testing.T) {
 					m.AddFile(name, []byte(text))
 				}
 			}
+			m.Answer(machine.AskProcess+"nv-fabricmanage", tt.files["/proc/900/comm"] == "nv-fabricmanage\n")
 			m.Answer(machine.AskNVML, tt.answer)
 			got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
 			if diff := cmp.Diff(tt.want, got.Driver.FabricManager); diff != "" {

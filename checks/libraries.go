@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 var librariesCheck = &Check{
@@ -20,8 +22,8 @@ var librariesCheck = &Check{
 Looked for where a program's loader looks (LD_PRELOAD, LD_LIBRARY_PATH,
 /etc/ld.so.cache, the default folders), in the folders of the CUDA and ROCm
 toolkits and plugins, and in the site-packages of Python. Versions come from
-file names and from the metadata of Python packages; of one NCCL that neither
-tells, the first 8 MiB are read.`,
+file names and from the metadata of Python packages; one NCCL or RCCL of which
+neither tells is searched for the text that it holds.`,
 	Gather: gatherLibraries,
 }
 
@@ -31,7 +33,6 @@ const (
 	maxFolders   = 512  // Folders that are looked into.
 	maxMatches   = 64   // Folders that one pattern may stand for.
 	maxPathList  = 64   // Folders of a variable such as LD_LIBRARY_PATH.
-	maxScan      = 8 << 20
 )
 
 // libraryKind is one library and how its files are named.
@@ -162,7 +163,7 @@ func gatherLibraries(ctx context.Context, g *Gathering) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.scanOne()
+	s.scanOne(ctx)
 	order := make(map[string]int, len(libraryKinds))
 	for i, k := range libraryKinds {
 		order[k.name] = i
@@ -541,10 +542,10 @@ func packageVersion(names []string, kind string) string {
 	return version
 }
 
-// scanOne reads the version out of one NCCL or RCCL that nothing else tells:
-// the one that the loader takes, or else the first. Reading more of them
-// would cost more time than all the rest.
-func (s *librarySearch) scanOne() {
+// scanOne asks for the version that stands in one NCCL or RCCL that nothing
+// else tells: the one that the loader takes, or else the first. Searching more
+// of them would cost more time than all the rest.
+func (s *librarySearch) scanOne(ctx context.Context) {
 	at := -1
 	for i, lib := range s.f.Files {
 		silent := lib.Version == "" && !lib.Empty && (lib.Kind == "libnccl" || lib.Kind == "librccl")
@@ -556,24 +557,12 @@ func (s *librarySearch) scanOne() {
 		return
 	}
 	lib := &s.f.Files[at]
-	b, err := s.h.ReadPart(cmp.Or(lib.RealPath, lib.Path), maxScan)
-	if err != nil {
+	var text string
+	if err := s.h.Ask(ctx, machine.AskLibraryText+cmp.Or(lib.RealPath, lib.Path), &text); err != nil {
 		s.g.Unknown("libraries", "files.version", err.Error(), hintFor(err))
 		return
 	}
-	if lib.Version = versionInContent(b); lib.Version != "" {
-		lib.VersionSource = "content"
+	if _, version, ok := strings.Cut(text, " version "); ok {
+		lib.Version, lib.VersionSource = printable(version, maxShown), "content"
 	}
-}
-
-// writtenVersion is the text that NCCL and RCCL hold: "NCCL version
-// 2.28.9+cuda13.0" (VERSION_STRING, NCCL src/init.cc).
-var writtenVersion = regexp.MustCompile(`[NR]CCL version ([0-9]{1,3}(?:\.[0-9]{1,5}){1,3})`)
-
-// versionInContent returns the version that a library's content tells.
-func versionInContent(b []byte) string {
-	if groups := writtenVersion.FindSubmatch(b); groups != nil {
-		return string(groups[1])
-	}
-	return ""
 }

@@ -142,7 +142,8 @@ func TestLibraries(t *testing.T) {
 			[]string{"LD_LIBRARY_PATH=/old:/new"},
 			func(m *machine.Memory) {
 				m.AddFile("/old/libnccl.so.2", []byte("\x7fELF\x01"))
-				m.AddFile("/new/libnccl.so.2", []byte("\x7fELF\x02...NCCL version 2.28.9+cuda13.0"))
+				m.AddFile("/new/libnccl.so.2", []byte("\x7fELF\x02"))
+				m.Answer(machine.AskLibraryText+"/new/libnccl.so.2", "NCCL version 2.28.9")
 			},
 			[]Library{
 				{Kind: "libnccl", Path: "/old/libnccl.so.2", FoundBy: byLibraryPath},
@@ -199,7 +200,8 @@ func TestLibraries(t *testing.T) {
 			"two packages that overwrite each other: the content decides", nil,
 			func(m *machine.Memory) {
 				const site = "/usr/lib/python3/dist-packages/"
-				m.AddFile(site+"nvidia/nccl/lib/libnccl.so.2", []byte("NCCL version 2.21.5+cuda12.4"))
+				m.AddFile(site+"nvidia/nccl/lib/libnccl.so.2", []byte("\x7fELF\x02"))
+				m.Answer(machine.AskLibraryText+site+"nvidia/nccl/lib/libnccl.so.2", "NCCL version 2.21.5")
 				m.AddDir(site + "nvidia_nccl_cu11-2.21.5.dist-info")
 				m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
 			},
@@ -214,7 +216,8 @@ func TestLibraries(t *testing.T) {
 				m.AddFile("/etc/ld.so.conf.d/rocm.conf", []byte("# ROCm\n/opt/amd/lib\n"))
 				m.AddInfo("/opt/amd/lib/libamdhip64.so.6.2.60204", big)
 				m.AddLink("/opt/amd/lib/libamdhip64.so.6", "libamdhip64.so.6.2.60204")
-				m.AddFile("/opt/amd/lib/librccl.so.1.0.60204", []byte("RCCL version 2.20.5+hip6.2"))
+				m.AddInfo("/opt/amd/lib/librccl.so.1.0.60204", big)
+				m.Answer(machine.AskLibraryText+"/opt/amd/lib/librccl.so.1.0.60204", "RCCL version 2.20.5")
 			},
 			[]Library{
 				{Kind: "libamdhip64", Path: "/opt/amd/lib/libamdhip64.so.6", RealPath: "/opt/amd/lib/libamdhip64.so.6.2.60204", Version: "6.2.60204", VersionSource: "file-name", FoundBy: byToolkit},

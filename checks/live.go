@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
@@ -18,7 +19,16 @@ func ChildMain() { child.Main() }
 // registerAnswers makes live machines answer the questions that vendor
 // libraries answer, each in a child of this binary.
 var registerAnswers = sync.OnceFunc(func() {
-	machine.Register(machine.AskNVML, func(ctx context.Context, _ string) (any, error) { return nvml.Ask(ctx) })
+	machine.Register(machine.AskNVML, func(ctx context.Context, _ string) (any, error) {
+		patience, _ := ctx.Value(driverPatience{}).(time.Duration)
+		met, _ := ctx.Value(gpusMet{}).(chan []nvml.Device)
+		return nvml.Ask(ctx, patience, func(devices []nvml.Device) {
+			select {
+			case met <- devices:
+			default: // Nobody is to be told, or was told before.
+			}
+		})
+	})
 	machine.Register(machine.AskProbe, func(ctx context.Context, mode string) (any, error) {
 		o, _ := ctx.Value(probeOptions{}).(probe.Options)
 		o.Mode = probe.Mode(mode)
@@ -26,9 +36,25 @@ var registerAnswers = sync.OnceFunc(func() {
 	})
 })
 
+// driverPatience is the context key of how long a call of a vendor's library
+// may take. Whoever asks the management library first decides for all, so it
+// stands in the context of the whole gathering.
+type driverPatience struct{}
+
+// gpusMet is the context key of a channel with room for one message: the GPUs
+// as the management library shows them, as soon as it has, so that the probe
+// need not wait for the rest. It stands beside driverPatience.
+type gpusMet struct{}
+
 // probeOptions is the context key of the probe's options: what is asked and
 // recorded is the mode alone.
 type probeOptions struct{}
+
+// withDriverOptions adds what those who ask a vendor's library share.
+func withDriverOptions(ctx context.Context, opts Options) context.Context {
+	ctx = context.WithValue(ctx, driverPatience{}, opts.ProbeTimeout)
+	return context.WithValue(ctx, gpusMet{}, make(chan []nvml.Device, 1))
+}
 
 // withProbeOptions adds what a live probe needs beside its mode.
 func withProbeOptions(ctx context.Context, h *Host, opts Options) context.Context {
@@ -50,12 +76,8 @@ const busyBytes = 4 << 30
 // busyGPUs says which GPUs are in use by others than the doctor, and by what.
 // A GPU of which nothing can be learned is not taken for busy.
 func busyGPUs(ctx context.Context, h *Host) map[string]string {
-	var a nvml.Answer
 	busy := make(map[string]string)
-	if h.Ask(ctx, machine.AskNVML, &a) != nil {
-		return busy
-	}
-	for _, d := range a.Devices {
+	for _, d := range devicesSoon(ctx, h) {
 		switch {
 		case d.Address == "":
 		case len(d.Processes) > 0:
@@ -64,10 +86,28 @@ func busyGPUs(ctx context.Context, h *Host) map[string]string {
 			if err != nil {
 				name = "not visible here"
 			}
-			busy[d.Address] = fmt.Sprintf("in use by process %d (%s): it is not disturbed unasked", p.PID, name)
+			busy[d.Address] = fmt.Sprintf("in use by process %d (%s)", p.PID, name) + probe.Undisturbed
 		case d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes:
-			busy[d.Address] = fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here: it is not disturbed unasked", *d.MemoryUsedBytes>>20)
+			busy[d.Address] = fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here", *d.MemoryUsedBytes>>20) + probe.Undisturbed
 		}
 	}
 	return busy
+}
+
+// devicesSoon returns the GPUs by the management library, before its whole
+// answer is there if it can.
+func devicesSoon(ctx context.Context, h *Host) []nvml.Device {
+	met, _ := ctx.Value(gpusMet{}).(chan []nvml.Device) // Without one only the answer comes.
+	whole := make(chan []nvml.Device, 1)
+	go func() {
+		var a nvml.Answer
+		_ = h.Ask(ctx, machine.AskNVML, &a) // No answer shows no GPU.
+		whole <- a.Devices
+	}()
+	select {
+	case devices := <-met:
+		return devices
+	case devices := <-whole:
+		return devices
+	}
 }

@@ -146,7 +146,7 @@ func (m model) nvml() nvml.Answer {
 			RecoveryAction: "none", NVLinks: []nvml.NVLink{}, Processes: []nvml.Process{},
 		})
 		for j, peer := range m.gpus {
-			if i != j {
+			if i < j {
 				a.P2P = append(a.P2P, nvml.Peer{A: address, B: peer, Read: "ok", Write: "ok", NVLink: "not-supported", Atomics: "ok"})
 			}
 		}

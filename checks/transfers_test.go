@@ -31,6 +31,8 @@ func TestExpect(t *testing.T) {
 		{"H200 both ways, one direction's worth", nvlink, true, probe.TestBidirectional, 396, 8, probe.Slow},
 		{"H200 stores", nvlink, true, probe.TestStore, 370, 8, probe.OK},
 		{"H200 all at once", nvlink, true, probe.TestAllAtOnce, 55, 8, probe.OK},
+		{"4 x H200 all at once, the slowest stream", nvlink, true, probe.TestAllAtOnce, 66.2, 4, probe.OK},
+		{"H200 all at once, collapsed", nvlink, true, probe.TestAllAtOnce, 5, 8, probe.Slow},
 		{"PCIe 5 one switch", pcie("PIX"), false, probe.TestCopy, 54, 2, probe.OK},
 		{"PCIe 5 detour by the root port", pcie("PIX"), false, probe.TestCopy, 25, 2, probe.Slow},
 		{"PCIe 5 across sockets", pcie("SYS"), false, probe.TestCopy, 39, 2, probe.OK},

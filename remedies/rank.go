@@ -3,6 +3,7 @@ package remedies
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -52,7 +53,9 @@ type candidate struct {
 // first. Where communication fails that is a workaround that is quick and safe,
 // if there is one; else it is what removes the cause. Beside it stands the
 // other of the two for the same finding. proofs says, by remedy id, what was
-// tried here. A remedy that does not exist is left out: Check finds it.
+// tried here. A remedy that does not exist is left out: Check finds it. One that
+// would do more for findings of low severity than for the faults that it cures
+// stands there several times, each for its own findings.
 func (s *Set) Rank(findings []rules.Finding, proofs map[string]Proof) []Advice {
 	candidates := s.candidates(findings, proofs)
 	slices.SortFunc(candidates, func(a, b *candidate) int {
@@ -66,9 +69,14 @@ func (s *Set) Rank(findings []rules.Finding, proofs map[string]Proof) []Advice {
 	return advice
 }
 
-// candidates collects the remedies that the findings name.
+// candidates collects the remedies that the findings name, each once for all
+// findings of one band.
 func (s *Set) candidates(findings []rules.Finding, proofs map[string]Proof) []*candidate {
-	byID := map[string]*candidate{}
+	type key struct {
+		id   string
+		band int
+	}
+	byKey := map[key]*candidate{}
 	var list []*candidate
 	for _, f := range findings {
 		seen := map[string]bool{} // A finding counts once, also under an alias.
@@ -78,7 +86,8 @@ func (s *Set) candidates(findings []rules.Finding, proofs map[string]Proof) []*c
 				continue
 			}
 			seen[r.ID] = true
-			c := byID[r.ID]
+			k := key{r.ID, band(f.Severity)}
+			c := byKey[k]
 			if c == nil {
 				c = &candidate{remedy: r, score: score{
 					severity: f.Severity.Rank(), confidence: f.Confidence.Rank(), place: place, unproven: 1,
@@ -86,16 +95,47 @@ func (s *Set) candidates(findings []rules.Finding, proofs map[string]Proof) []*c
 				if proof, tried := proofs[r.ID]; tried {
 					c.proof = &proof
 				}
-				byID[r.ID] = c
+				byKey[k] = c
 				list = append(list, c)
 			}
 			c.add(f, place)
 		}
 	}
+	list = joined(list)
 	for _, c := range list {
 		c.rate()
 	}
 	return list
+}
+
+// band tells apart the findings for which a remedy is advised apart. Those of
+// medium severity and above are one band: they are faults. Of those below, what
+// they name may be meant as it is, so that no fault's cure may take it along.
+func band(s rules.Severity) int { return max(s.Rank(), rules.Medium.Rank()) }
+
+// joined puts the candidates of one remedy together again where the findings
+// of the lower band add nothing to what is to be done for those of the higher.
+func joined(list []*candidate) []*candidate {
+	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(a.score.severity, b.score.severity) })
+	var kept []*candidate
+	for _, c := range list {
+		i := slices.IndexFunc(kept, func(k *candidate) bool { return k.remedy.ID == c.remedy.ID && k.covers(c) })
+		if i < 0 {
+			kept = append(kept, c)
+			continue
+		}
+		kept[i].cures = append(kept[i].cures, c.cures...)
+		kept[i].score.place = min(kept[i].score.place, c.score.place)
+	}
+	return kept
+}
+
+// covers reports whether doing what the candidate says does all that the other
+// one of the same remedy says, too.
+func (c *candidate) covers(other *candidate) bool {
+	one := newFiller(c.cures).apply(c.remedy.Apply)
+	both := newFiller(slices.Concat(c.cures, other.cures)).apply(c.remedy.Apply)
+	return reflect.DeepEqual(one, both)
 }
 
 // add adds a finding that the remedy cures.

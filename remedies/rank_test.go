@@ -111,6 +111,83 @@ func TestRankOrder(t *testing.T) {
 	}
 }
 
+// variable is what the rule env-misconfig says of a variable.
+func variable(name string, severity rules.Severity) rules.Finding {
+	return rules.Finding{
+		Rule: "env-misconfig", Subject: name, Severity: severity, Confidence: rules.Likely,
+		Remedies: []string{"unset-env"}, Params: map[string]any{"variable": name},
+	}
+}
+
+// TestBands holds that the cure of a fault does nothing that only a finding of
+// low severity asks for, which may be meant as it is.
+func TestBands(t *testing.T) {
+	upgrade := func(severity rules.Severity) rules.Finding {
+		return finding("cuda-driver-too-old", severity, rules.Likely, "upgrade-driver")
+	}
+	tests := map[string]struct {
+		findings []rules.Finding
+		want     [][]string // What each advice unsets.
+		cures    []int      // How many findings each advice cures.
+	}{
+		"a fault, and two that are none": {
+			findings: []rules.Finding{
+				variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info),
+			},
+			want:  [][]string{{"NCCL_P2P_DISABLE"}, {"NCCL_NVLS_ENABLE"}, {"NVSHMEM_DISABLE_NVLS"}},
+			cures: []int{1, 1, 1},
+		},
+		"two faults": {
+			findings: []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.Medium)},
+			want:     [][]string{{"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}},
+			cures:    []int{2},
+		},
+		"the same variable in both": {
+			findings: []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_P2P_DISABLE", rules.Low)},
+			want:     [][]string{{"NCCL_P2P_DISABLE"}},
+			cures:    []int{2},
+		},
+		"a remedy that is the same for all": {
+			findings: []rules.Finding{upgrade(rules.High), upgrade(rules.Low), upgrade(rules.Info)},
+			want:     [][]string{nil},
+			cures:    []int{3},
+		},
+	}
+	s := builtin(t)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, order := range []string{"as they are", "reversed"} {
+				var unset [][]string
+				var cures []int
+				for _, a := range s.Rank(tt.findings, nil) {
+					list := slices.Clone(a.Apply.Unset)
+					slices.Sort(list)
+					unset, cures = append(unset, list), append(cures, len(a.Cures))
+				}
+				if diff := cmp.Diff(tt.want, unset); diff != "" {
+					t.Errorf("%s: unset (-want +got):\n%s", order, diff)
+				}
+				if diff := cmp.Diff(tt.cures, cures); diff != "" {
+					t.Errorf("%s: number of cures (-want +got):\n%s", order, diff)
+				}
+				slices.Reverse(tt.findings)
+			}
+		})
+	}
+}
+
+// TestPairOfBands holds that a finding is told its own advice where a remedy
+// has several.
+func TestPairOfBands(t *testing.T) {
+	findings := []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low)}
+	advice := builtin(t).Rank(findings, nil)
+	for _, f := range findings {
+		if _, fix := Pair(advice, f); fix == nil || !slices.Equal(fix.Apply.Unset, []string{f.Subject}) {
+			t.Errorf("%s: got %+v, want to unset it alone", f.Subject, fix)
+		}
+	}
+}
+
 func TestWhy(t *testing.T) {
 	proofs := map[string]Proof{"nccl-p2p-disable": {Outcome: Proven, Detail: "11.2 GB/s, correct"}}
 	advice := builtin(t).Rank([]rules.Finding{

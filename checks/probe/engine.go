@@ -18,8 +18,9 @@ import (
 const (
 	// copyBytes is one copy of a bandwidth test on a fast path: 1.4 ms at
 	// 396 GB/s. Between two copies of a stream lie about 4 µs (measured on
-	// H200: 387 GB/s with copies of 64 MiB, 394 with 256 MiB); nvbandwidth
-	// takes as much.
+	// H200: 387 GB/s with copies of 64 MiB, 394.5 with 256 MiB, 395.6 with
+	// 512 MiB, which is what nvbandwidth takes, and it says 396.4). The quick
+	// probe takes half: with 56 pairs that is 0.2 s less.
 	copyBytes = 512 << 20
 	// wakeBytes is the first copy, which wakes the link and tells its rate;
 	// a path slower than fastGBps is timed with as much.
@@ -114,6 +115,8 @@ type order struct {
 	Leave []string `json:"leave,omitempty"`
 	// Suspects are pairs that came out wrong in an earlier child.
 	Suspects [][2]string `json:"suspects,omitempty"`
+	// Control leaves out all but the control arm for the suspects.
+	Control bool `json:"control,omitempty"`
 }
 
 // key names a transfer within one probe.
@@ -142,19 +145,21 @@ type gpu struct {
 	pinned                 []byte // For small answers and, without kernels, for data.
 }
 
-// engine drives the transfers. All of it runs on one thread.
+// engine drives the transfers, on one thread. Only making the GPUs ready is
+// done for all of them side by side.
 type engine struct {
-	d        *cuda.Driver
-	order    order
-	send     func(message)
-	copies   []Transfer // The copies that came out right, with their rates.
-	skip     map[string]bool
-	gpus     []*gpu
-	seeds    []uint64    // All that were used, to tell foreign data.
-	suspects [][2]string // Pairs that came out wrong.
-	noSM     string      // Why no kernel can be run.
-	broken   error       // A context is lost: nothing more can be done here.
-	staging  []byte      // Pinned, for the control arm.
+	reporting sync.Mutex // Guards what report keeps.
+	d         *cuda.Driver
+	order     order
+	send      func(message)
+	copies    []Transfer // The copies that came out right, with their rates.
+	skip      map[string]bool
+	gpus      []*gpu
+	seeds     []uint64    // All that were used, to tell foreign data.
+	suspects  [][2]string // Pairs that came out wrong.
+	noSM      string      // Why no kernel can be run.
+	broken    error       // A context is lost: nothing more can be done here.
+	staging   []byte      // Pinned, for the control arm.
 	// askBusy waits for word which GPUs are busy, by address, and with what.
 	askBusy func() (map[string]string, error)
 }
@@ -176,7 +181,11 @@ func (e *engine) run() (whole bool) {
 		e.send(message{Failure: f})
 		return true
 	}
-	for _, p := range plan(e.order.Mode) {
+	parts := plan(e.order.Mode)
+	if e.order.Control {
+		parts = []part{controlArm}
+	}
+	for _, p := range parts {
 		e.stage(p.stage)
 		p.run(e)
 		if e.broken != nil {
@@ -398,7 +407,11 @@ func (g *gpu) lose(err error) {
 // full it makes do with less.
 func (e *engine) allocate(g *gpu) error {
 	var err error
-	for g.size = copyBytes; ; g.size /= 2 {
+	g.size = copyBytes
+	if e.order.Mode == Quick {
+		g.size /= 2
+	}
+	for ; ; g.size /= 2 {
 		if g.out, err = e.d.Alloc(2*g.size + 4096); err == nil {
 			break
 		}

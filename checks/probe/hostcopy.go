@@ -11,8 +11,9 @@ import (
 func (e *engine) hostCopies() {
 	for _, node := range memoryNodes() {
 		b, name, free, err := nodeMemory(node, wakeBytes)
-		if err != nil {
-			continue // The kernel forbids to choose a node, or the node is full.
+		if err != nil { // The kernel forbids to choose a node, or the node is full.
+			e.unknownNode(nodeName(node), err)
+			continue
 		}
 		e.onNode(b, name)
 		free()
@@ -22,6 +23,29 @@ func (e *engine) hostCopies() {
 	}
 }
 
+// unknownNode says for every GPU that nothing could be tried with the memory
+// of a node.
+func (e *engine) unknownNode(name string, err error) {
+	for _, g := range e.alive() {
+		for _, t := range []*Transfer{
+			{Test: TestHostToDevice, Source: name, Destination: g.Address},
+			{Test: TestDeviceToHost, Source: g.Address, Destination: name},
+		} {
+			t.Outcome, t.Reason = Unknown, err.Error()
+			e.report(t)
+		}
+	}
+}
+
+// nodeName is the name of a node's memory in reports; -1 is wherever the
+// kernel puts it.
+func nodeName(node int) string {
+	if node < 0 {
+		return "host"
+	}
+	return fmt.Sprintf("node%d", node)
+}
+
 // onNode copies between every GPU and one buffer of host memory.
 func (e *engine) onNode(b []byte, name string) {
 	alive := e.alive()
@@ -29,6 +53,7 @@ func (e *engine) onNode(b []byte, name string) {
 		return
 	}
 	if err := e.d.RegisterHost(b); err != nil {
+		e.unknownNode(name, err)
 		return
 	}
 	for _, g := range alive {

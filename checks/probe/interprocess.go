@@ -73,7 +73,7 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 		return nil
 	}
 	socket := child.File(0)
-	defer socket.Close()
+	defer socket.Close() //nolint:errcheck // The process ends anyway.
 	var list []shared
 	var at []cuda.Pointer
 	for _, g := range e.alive() {
@@ -160,6 +160,10 @@ func (e *engine) interprocess() {
 		e.unknownBetween(fmt.Sprintf("the second process could not start: %v", err))
 		return
 	}
+	if len(first.Shared) == 0 {
+		e.onEachPair(Unsupported, "the driver gives memory to another process neither by cuMem nor by cudaIpc")
+		return
+	}
 	for index, s := range first.Shared {
 		fd := -1
 		if s.Way == wayVMM {
@@ -179,9 +183,12 @@ func (e *engine) interprocess() {
 }
 
 // unknownBetween says for every pair that the test could not be made.
-func (e *engine) unknownBetween(reason string) {
+func (e *engine) unknownBetween(reason string) { e.onEachPair(Unknown, reason) }
+
+// onEachPair gives every pair the same outcome of the test between processes.
+func (e *engine) onEachPair(outcome Outcome, reason string) {
 	e.eachPair(test{name: TestInterprocess, staged: true, run: func(t *Transfer, _, _ *gpu, _ uint64) error {
-		t.Outcome, t.Reason = Unknown, reason
+		t.Outcome, t.Reason = outcome, reason
 		return nil
 	}})
 }
@@ -262,7 +269,7 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 	o := &ownerProcess{demands: make(chan any, 1), answers: make(chan ownerMessage, 4), socket: ours, stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(o.ended)
-		defer theirs.Close()
+		defer theirs.Close() //nolint:errcheck // The child has a copy of its own.
 		// The process is only told from its answers, or from their absence.
 		_, _ = child.Run(ctx, child.Spec{
 			Task: ownerTask, Args: order{Mode: e.order.Mode, Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
@@ -325,5 +332,5 @@ func (o *ownerProcess) ask(d demand, patience time.Duration) (*Transfer, error) 
 func (o *ownerProcess) end() {
 	o.stop()
 	<-o.ended
-	o.socket.Close()
+	_ = o.socket.Close() // Nothing is left to come.
 }

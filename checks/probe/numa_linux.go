@@ -37,9 +37,8 @@ func nodeMemory(node, n int) (b []byte, name string, free func(), err error) {
 		return nil, "", nil, fmt.Errorf("map %d bytes: %w", n, err)
 	}
 	free = func() { _ = unix.Munmap(b) } // The end of the process does it as well.
-	name = "host"
+	name = nodeName(node)
 	if node >= 0 && node < maxNodes {
-		name = fmt.Sprintf("node%d", node)
 		mask := uint64(1) << node
 		if _, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&b[0])), uintptr(n), 1, uintptr(unsafe.Pointer(&mask)), maxNodes+1, 0); errno != 0 {
 			free()

@@ -93,6 +93,7 @@ func TestQuick(t *testing.T) {
 		{"error of a copy", "error-copy=1@0>1", OK, "", []string{"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok"}},
 		{"error of enabling", "error-peer=711@0>1", OK, "", []string{"copy: error ok", "sm-store: ok", "sm-load: ok", "host-staged: ok"}},
 		{"a copy hangs", "hang-copy@0>1", OK, "", []string{"copy: hang ok", "sm-store: hang ok", "sm-load: hang ok", "host-staged: ok"}},
+		{"all copies hang", "hang-copy", Unknown, TestStore, []string{"copy: hang hang", "sm-store: hang hang", "host-staged: ok ok"}},
 		{"a call hangs", "hang-copy-call@0>1", OK, "", []string{"copy: hang ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok"}},
 		{"a copy crashes", "crash-copy@1>0", OK, "", []string{"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok"}},
 		{"no kernels", "error-module=221", OK, "", []string{"copy: ok ok"}},
@@ -149,6 +150,9 @@ func TestFull(t *testing.T) {
 		{"healthy", "", all()},
 		{"flags never seen", "stale-flags@1>0", all("handshake: hang")},
 		{"atomics lost", "lost-atomics@0>1", all("atomics: corrupt ok")},
+		{"nothing to share", "no-ipc", append(slices.DeleteFunc(all(), func(l string) bool {
+			return strings.HasPrefix(l, TestInterprocess)
+		}), TestInterprocess+": unsupported unsupported")},
 		{"not between processes", "ipc-dropped", all("between-processes/cuMem: corrupt(poison) corrupt(poison)", "between-processes/cudaIpc: corrupt(poison) corrupt(poison)")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -265,6 +269,29 @@ func TestBusy(t *testing.T) {
 		if touched && !strings.Contains(x.Reason, "process 4711 uses it") {
 			t.Errorf("%s %s -> %s: reason %q", x.Test, x.Source, x.Destination, x.Reason)
 		}
+	}
+}
+
+// TestSlowWord holds that the driver is not blamed for the time that it takes
+// to find out which GPUs are busy.
+func TestSlowWord(t *testing.T) {
+	t.Parallel()
+	const start = 2 * time.Second
+	r, err := Run(t.Context(), Options{
+		Mode: Quick, Start: start, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda")},
+		Busy: func(ctx context.Context) map[string]string {
+			select {
+			case <-time.After(start + start/2):
+			case <-ctx.Done(): // The driver was given up.
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Outcome != OK {
+		t.Errorf("outcome %s in stage %q: %s", r.Outcome, r.Stage, r.Reason)
 	}
 }
 

@@ -86,6 +86,10 @@ type Report struct {
 	// "load library", "cuInit", "devices", "contexts", "memory", "peer
 	// access", "kernels", the name of a test, "cleanup".
 	Stage string `json:"stage,omitempty"`
+	// GPU is the address of the one that the stage was under way for, where
+	// it does one GPU at a time: "contexts", "memory", "kernels", "peer
+	// access".
+	GPU string `json:"gpu,omitempty"`
 	// Reason says in words why the outcome is not OK.
 	Reason string `json:"reason,omitempty"`
 	// ErrorCode and ErrorName are the driver's, where it gave one:
@@ -120,6 +124,10 @@ type Stage struct {
 	// Milliseconds is the time that it took.
 	Milliseconds float64 `json:"ms"`
 }
+
+// Undisturbed ends the reason why a GPU takes no part that others are using: it
+// is to be used all the same if that is asked for.
+const Undisturbed = ": it is not disturbed unasked"
 
 // Device is a GPU as the driver offers it to this process.
 type Device struct {

@@ -54,8 +54,10 @@ type Options struct {
 
 // maxChildren bounds how often the probe goes on in a new process after a
 // transfer that made the old one useless. Each start of the driver takes
-// seconds, and a machine on which so many pairs fail is understood.
-const maxChildren = 4
+// seconds, and a machine on which so many pairs fail is understood. The last
+// process only runs the control arm: whether data arrives through host memory
+// is what a person needs to know then.
+const maxChildren = 5
 
 // environment is what the child gets beside the doctor's own: nothing is to
 // be written to the disk (the compiler's cache), and nothing may serialise
@@ -77,15 +79,17 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	s.options.Patience = cmp.Or(o.Patience, defaultPatience)
 	s.options.Start = cmp.Or(o.Start, startPatience)
 	for n := range maxChildren {
+		stage := s.stage
+		s.control = n == maxChildren-1
 		again, err := s.child(ctx, n > 0)
 		if err != nil {
 			return nil, err
 		}
+		if s.control {
+			s.giveUp(stage)
+		}
 		if !again {
 			break
-		}
-		if n == maxChildren-1 {
-			s.giveUp()
 		}
 	}
 	s.order()
@@ -104,8 +108,10 @@ type session struct {
 	// Of the present child, written by the goroutine that receives its
 	// messages and read once it is gone:
 	resumed bool
+	control bool // It only runs the control arm.
 	stage   string
 	since   time.Time  // When the stage began.
+	asking  bool       // It waits for word from here which GPUs are busy.
 	steps   []step     // Under way, of making GPUs ready.
 	under   []Transfer // Begun and not yet reported.
 	ended   bool       // It came to its end; whole says that nothing is left to do.
@@ -119,7 +125,7 @@ type session struct {
 func (s *session) child(ctx context.Context, resumed bool) (again bool, err error) {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
-	s.resumed, s.stage, s.steps, s.under, s.ended, s.whole = resumed, "", nil, nil, false, false
+	s.resumed, s.stage, s.asking, s.steps, s.under, s.ended, s.whole = resumed, "", false, nil, nil, false, false
 	s.busy, s.heard, s.ctx = make(chan any, 1), make(chan time.Duration), life
 	silent := make(chan bool, 1)
 	go func() {
@@ -130,7 +136,7 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 		Task: probeTask,
 		Args: order{
 			Mode: s.options.Mode, Patience: s.options.Patience, Skip: s.tried, Suspects: s.suspects,
-			Await: s.options.Busy != nil && !resumed, Leave: s.lost,
+			Await: s.options.Busy != nil && !resumed, Leave: s.lost, Control: s.control,
 		},
 		Env:     append(environment(), s.options.Env...),
 		Input:   s.busy,
@@ -151,7 +157,7 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 // listen returns true when the child was silent for longer than it may be,
 // false when it is gone.
 func (s *session) listen(life context.Context) bool {
-	timer := time.NewTimer(s.options.Start)
+	timer := time.NewTimer(max(s.options.Start, child.SpawnPatience))
 	defer timer.Stop()
 	for {
 		select {
@@ -169,8 +175,16 @@ func (s *session) listen(life context.Context) bool {
 // start it watches each transfer itself, some waits in each: from here only a
 // call of the driver that does not return is seen.
 func (s *session) limit() time.Duration {
-	if s.preparing() || s.stage == TestInterprocess {
+	switch {
+	case s.asking:
+		// It waits for us, not for the driver. Whoever is asked has a deadline.
+		return math.MaxInt64
+	case s.preparing():
 		return s.options.Start
+	case s.stage == TestInterprocess: // A second process starts the driver anew.
+		return s.options.Start + 4*s.options.Patience
+	case s.stage == stageCleanup:
+		return s.options.Patience
 	}
 	return 4 * s.options.Patience
 }
@@ -191,6 +205,7 @@ func (s *session) receive(raw json.RawMessage) {
 		return // Noise of a library is no word of ours.
 	}
 	r := s.report
+	s.asking = m.Await
 	switch {
 	case m.Stage != "":
 		s.enter(m.Stage)
@@ -296,7 +311,8 @@ func (s *session) conclude(result child.Result, hung bool) (again bool) {
 	case s.preparing():
 		if len(s.steps) > 0 { // The step that is under way for longest.
 			s.stage = s.steps[0].Name
-			reason += ", on GPU " + s.steps[0].GPU
+			s.report.GPU = s.steps[0].GPU
+			reason += ", on GPU " + s.report.GPU
 		}
 		if s.resumed {
 			reason += ", when it was started again after a transfer that failed"
@@ -312,10 +328,13 @@ func (s *session) conclude(result child.Result, hung bool) (again bool) {
 	return !result.Left
 }
 
-// giveUp notes that the rest was not tried.
-func (s *session) giveUp() {
-	s.report.Outcome, s.report.Stage = Unknown, s.stage
-	s.report.Reason = fmt.Sprintf("%d transfers made the process useless that drove them; the rest was not tried", maxChildren)
+// giveUp notes that the rest was not tried, unless worse stopped the probe.
+func (s *session) giveUp(stage string) {
+	if s.report.Outcome != OK {
+		return
+	}
+	s.report.Outcome, s.report.Stage = Unknown, stage
+	s.report.Reason = fmt.Sprintf("%d transfers made the process useless that drove them; the rest was not tried", maxChildren-1)
 }
 
 // order puts the transfers in order of test and pair.

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -42,9 +43,11 @@ func plan(m Mode) []part {
 			part{TestHostToDevice, (*engine).hostCopies},
 		)
 	}
-	// The control arm is worth its time where a pair came out wrong.
-	return append(parts, part{TestStaged, (*engine).control})
+	return append(parts, controlArm)
 }
+
+// controlArm is worth its time where a pair came out wrong.
+var controlArm = part{TestStaged, (*engine).control}
 
 // fail notes an error of the driver, or a hang, as the outcome of a transfer.
 func (t *Transfer) fail(err error) {
@@ -54,6 +57,8 @@ func (t *Transfer) fail(err error) {
 }
 
 func (e *engine) report(t *Transfer) {
+	e.reporting.Lock()
+	defer e.reporting.Unlock()
 	switch t.Outcome {
 	case Corrupt, Hang, Error:
 		e.suspects = append(e.suspects, [2]string{t.Source, t.Destination})
@@ -191,8 +196,12 @@ func (e *engine) seed(test string, i, j, attempt int) uint64 {
 	return s
 }
 
-// usable returns nil when both contexts still work after an error.
+// usable returns nil when both contexts still work after an error. A stream
+// that does not end is not waited for again.
 func (e *engine) usable(err error, gpus ...*gpu) error {
+	if errors.Is(err, errHang) {
+		return err
+	}
 	for _, g := range gpus {
 		if e.d.SetCurrent(g.context) != nil || e.d.Set32(g.flags, 0, 1, g.streams[0]) != nil || e.wait(g, g.streams[0]) != nil {
 			return err
@@ -362,9 +371,12 @@ func rate(bytes uint64, seconds float64) *float64 {
 	if seconds <= 0 {
 		return nil
 	}
-	r := math.Round(float64(bytes)/seconds/1e7) / 100 // To 0.01 GB/s; the clock tells no more.
+	r := roundTo(float64(bytes)/seconds/1e9, 100)
 	return &r
 }
+
+// roundTo rounds to 1/parts: the clock tells no more.
+func roundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
 
 // lay fills n bytes of a's out buffer, poisons as many of b's in buffer and
 // waits for both.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -37,32 +39,26 @@ var (
 	errProbeRecorded = errors.New("--probe and --from do not go together")
 )
 
-// diagnose is the straight line: host, facts, findings, advice, report.
+// diagnose is the straight line: host, facts, findings, advice, report. The
+// rules are read and compiled while facts are gathered, and the driver starts.
 func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	start := time.Now()
-	known, err := learn(r.policy)
+	gathering, stop := context.WithCancel(ctx)
+	defer stop()
+	read := make(chan gathered, 1)
+	go func() { read <- gather(gathering, r.from, r.options) }()
+	known, only, skip, err := r.knowledge()
 	if err != nil {
 		return nil, err
 	}
-	only, err := known.expand(r.only)
-	if err != nil {
-		return nil, err
-	}
-	skip, err := known.expand(r.skip)
-	if err != nil {
-		return nil, err
-	}
-
-	// The rules are compiled while facts are read, and the driver starts.
-	compiled := make(chan error, 1)
-	go func() { compiled <- known.rules.Compile() }()
-	facts, took, err := gather(ctx, r.from, r.options)
-	if err != nil {
-		return nil, err
-	}
-	if err := <-compiled; err != nil {
+	if err := known.rules.Compile(); err != nil {
 		return nil, problem(err)
 	}
+	g := <-read
+	if g.err != nil {
+		return nil, g.err
+	}
+	facts := g.facts
 	judging := time.Now()
 	verdict, err := known.rules.Evaluate(ctx, facts, rules.Options{Profile: r.profile, Only: only, Skip: skip})
 	if err != nil {
@@ -78,13 +74,26 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		RemediesMS: report.Milliseconds(end.Sub(ranking)),
 		ChecksMS:   map[string]float64{},
 	}
-	for check, d := range took {
+	for check, d := range g.took {
 		timing.ChecksMS[check] = report.Milliseconds(d)
 	}
 	return report.New(report.Input{
 		Version: version, Sources: []string{sourceName(r.from)}, Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: facts, Verdict: *verdict, Advice: advice, Timing: timing,
 	}), nil
+}
+
+// knowledge is the rules and remedies that the request is judged by, with the
+// rules that it asks for and those that it leaves out.
+func (r request) knowledge() (known knowledge, only, skip []string, err error) {
+	if known, err = learn(r.policy); err != nil {
+		return known, nil, nil, err
+	}
+	if only, err = known.expand(r.only); err != nil {
+		return known, nil, nil, err
+	}
+	skip, err = known.expand(r.skip)
+	return known, only, skip, err
 }
 
 // sourceName says what was examined.
@@ -101,22 +110,21 @@ type knowledge struct {
 	remedies *remedies.Set
 }
 
-// learn loads the rules and remedies, and with them those of a folder of the
-// user's.
+// learn loads the rules and remedies, side by side, and with them those of a
+// folder of the user's.
 func learn(policy string) (knowledge, error) {
 	var k knowledge
-	var err error
+	var ruleErr, remedyErr error
+	var wg sync.WaitGroup
 	if policy == "" {
-		if k.rules, err = rules.Load(); err != nil {
-			return k, problem(err)
-		}
-		k.remedies, err = remedies.Load()
-		return k, problem(err)
+		wg.Go(func() { k.remedies, remedyErr = remedies.Load() })
+		k.rules, ruleErr = rules.Load()
+	} else {
+		wg.Go(func() { k.remedies, remedyErr = remedies.LoadWith(policy) })
+		k.rules, ruleErr = rules.LoadWith(policy)
 	}
-	if k.rules, err = rules.LoadWith(policy); err != nil {
-		return k, problem(err)
-	}
-	if k.remedies, err = remedies.LoadWith(policy); err != nil {
+	wg.Wait()
+	if err := cmp.Or(ruleErr, remedyErr); err != nil || policy == "" {
 		return k, problem(err)
 	}
 	return k, problem(k.remedies.Check(k.rules.Rules()))
@@ -163,17 +171,21 @@ func (k knowledge) expand(ids []string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
+// gathered is what was read, and how long each check took.
+type gathered struct {
+	facts *checks.Facts
+	took  map[string]time.Duration
+	err   error
+}
+
 // gather reads the facts of this machine, or those of a recording.
-func gather(ctx context.Context, from string, opts checks.Options) (*checks.Facts, map[string]time.Duration, error) {
+func gather(ctx context.Context, from string, opts checks.Options) gathered {
 	host, facts, err := open(from)
 	if err != nil || facts != nil {
-		return facts, nil, err
+		return gathered{facts: facts, err: err}
 	}
 	facts, took := checks.Gather(ctx, host, opts)
-	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
-	}
-	return facts, took, nil
+	return gathered{facts, took, context.Cause(ctx)}
 }
 
 // open returns this machine, a recorded one, or facts that were written down.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,19 +56,37 @@ func complain(w io.Writer, err error) {
 
 // usageError turns an error of the flag parser into one line with a hint.
 func usageError(c *cli.Context, err error, _ bool) error {
-	path := strings.TrimSpace("gpudoctor " + commandPath(c))
-	if c.Command == nil || c.Command.Name == "" {
-		path = "gpudoctor"
+	help := "gpudoctor --help lists the flags"
+	if c.Command != nil && c.Command.HelpName != "" {
+		help = c.Command.HelpName + " --help lists the flags"
 	}
-	help := path + " --help lists the flags"
 	text := err.Error()
-	if name, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
-		return unknownName("flag", "--"+strings.TrimLeft(name, "-"), flagNames(c), help)
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		return unknownName("flag", dashed(name), flagNames(c), help)
 	}
-	if name, ok := strings.CutPrefix(text, "flag needs an argument: "); ok {
-		return hinted(fmt.Errorf("--%s needs a value", strings.TrimLeft(name, "-")), help)
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
+		return hinted(fmt.Errorf("%s needs a value", dashed(name)), help)
+	}
+	if m := badValue.FindStringSubmatch(text); m != nil {
+		hints := []string{help}
+		if m[2] == waitFlag.Name {
+			hints = []string{"a time has a unit: 30s, 2m"}
+		}
+		return hinted(fmt.Errorf("%s does not take %s", dashed(m[2]), m[1]), hints...)
 	}
 	return hinted(err, help)
+}
+
+// badValue is how the flag parser refuses a value (package flag).
+var badValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
+
+// dashed writes a flag as it is typed: with one dash if it is a letter.
+func dashed(name string) string {
+	name = strings.TrimLeft(name, "-")
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
 }
 
 // flagNames lists the flags of a command as they are typed.

@@ -26,11 +26,12 @@ serial numbers, UUIDs, MAC and IP addresses are replaced by stand-ins.`,
 			p := newProgress(c.Bool("quiet"))
 			defer p.done()
 			opts.Progress = p.step
-			facts, _, err := gather(c.Context, from, opts)
-			if err != nil {
-				return err
+			g := gather(c.Context, from, opts)
+			if g.err != nil {
+				return g.err
 			}
 			p.done()
+			facts := g.facts
 			if !c.Bool(keepFlag.Name) {
 				facts = facts.Redact()
 			}

@@ -19,17 +19,17 @@ flags:
 gpudoctor COMMAND --help shows what a command takes. It never changes the machine.
 Start with: gpudoctor check
 `
-	commandHelp = `gpudoctor {{.FullName}}: {{.Usage}}
+	commandHelp = `{{.HelpName}}: {{.Usage}}
 
-usage: gpudoctor {{.FullName}}{{if .ArgsUsage}} {{.ArgsUsage}}{{end}}{{if .VisibleFlags}} [flags]{{end}}
+usage: {{.HelpName}}{{if .ArgsUsage}} {{.ArgsUsage}}{{end}}{{if .VisibleFlags}} [flags]{{end}}
 {{if .Description}}
 {{.Description}}
 {{end}}{{if .VisibleFlags}}
 flags:
 {{range .VisibleFlags}}{{.}}{{"\n"}}{{end}}{{end}}`
-	groupHelp = `gpudoctor {{.FullName}}: {{.Usage}}
+	groupHelp = `{{.HelpName}}: {{.Usage}}
 
-usage: gpudoctor {{.FullName}} COMMAND [flags]
+usage: {{.HelpName}} COMMAND [flags]
 
 commands:
 {{range .VisibleCommands}}{{if ne .Name "help"}}  {{.Name}}{{"\t"}}{{.Usage}}{{"\n"}}{{end}}{{end}}`

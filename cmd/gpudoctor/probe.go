@@ -9,6 +9,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
+// tablesFlag is --verbose where there are transfers alone.
+var tablesFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show the transfers with host memory, too, and the time of each stage"}
+
 func probeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "probe",
@@ -17,8 +20,8 @@ func probeCommand() *cli.Command {
 			Name:  "p2p",
 			Usage: "between every ordered pair of GPUs of this machine",
 			Description: `exit code: 0 every path carries data correctly at the speed of its links;
-1 some path does not; 2 an error; 3 nothing could be tried`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, formatFlag, colorFlag, quietFlag},
+1 some path does not; 2 an error; 3 some path could not be tried`,
+			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, formatFlag, tablesFlag, quietFlag, colorFlag},
 			Action: probeP2P,
 		}},
 	}
@@ -43,20 +46,20 @@ func probeP2P(c *cli.Context) error {
 	p := newProgress(s.Quiet)
 	defer p.done()
 	opts.Progress = p.step
-	facts, took, err := gather(c.Context, from, opts)
-	if err != nil {
-		return err
+	g := gather(c.Context, from, opts)
+	if g.err != nil {
+		return g.err
 	}
 	p.done()
 	d := report.New(report.Input{
-		Version: version, Sources: []string{sourceName(from)}, Profile: rules.Training, FailOn: report.Never, Facts: facts,
-		Timing: report.Timing{TotalMS: report.Milliseconds(took["transfers"])},
+		Version: version, Sources: []string{sourceName(from)}, Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		Timing: report.Timing{TotalMS: report.Milliseconds(g.took["transfers"])},
 	})
 	code := report.TransfersExitCode(d)
 	if s.Quiet && code == exitOK {
 		return nil
 	}
-	s.Verbose, s.Quiet = true, false
+	s.Tables, s.Quiet = true, false
 	if err := toStdout(c.App.Writer, func(w io.Writer) error { return all[0].format.WriteTransfers(w, d, s) }); err != nil {
 		return err
 	}

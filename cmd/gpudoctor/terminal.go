@@ -51,7 +51,7 @@ func utf8Locale() bool {
 // last.
 func example() string {
 	if names := fixtures.Examples(); len(names) > 0 {
-		const best = "h200x8"
+		const best = "h200x4"
 		for _, n := range names {
 			if n == best {
 				return n

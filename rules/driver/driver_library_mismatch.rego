@@ -142,36 +142,44 @@ nvml_answer := {"fact": "gpus.nvml_error", "value": input.gpus.nvml_error, "sour
 # The libraries say it themselves, and which file is at fault is not known.
 findings contains {
 	"subject": "driver",
-	"message": sprintf("%s The kernel driver is %s", [words, object.get(input.gpus, ["driver", "kernel_version"], "not known")]),
+	"message": sprintf("%s that library and kernel driver have different versions. %s", [mismatch_words, kernel_words]),
 	"confidence": "confirmed",
-	"evidence": [evidence],
-	"remedies": remedies,
+	"evidence": [answer | some answer in mismatched],
+	"remedies": ["reboot-or-reload-driver"],
 	"params": {},
 } if {
-	some [words, evidence, remedies] in refusals
+	count(mismatched) > 0
 }
 
-refusals contains [
-	"CUDA says that its library and the kernel driver have different versions.",
-	cuda_answer, ["reboot-or-reload-driver"],
-] if {
+mismatched["CUDA"] := cuda_answer if {
 	input.transfers.error_code == driver_mismatch
 	not told("libcuda")
 	count(older_compat) == 0
 }
 
-refusals contains [
-	"NVML says that its library and the kernel driver have different versions.",
-	nvml_answer, ["reboot-or-reload-driver"],
-] if {
+mismatched["NVML"] := nvml_answer if {
 	endswith(input.gpus.nvml_error, "LIB_RM_VERSION_MISMATCH")
 	not told("libnvidia-ml")
 }
 
-refusals contains [
-	"The CUDA library that was loaded is a link-time stub of the toolkit.",
-	cuda_answer, ["remove-from-library-path"],
-] if {
+mismatch_words := "CUDA and NVML say" if {
+	count(mismatched) > 1
+} else := sprintf("%s says", [name]) if {
+	some name, _ in mismatched
+}
+
+default kernel_words := "Which version the kernel driver has is not known"
+
+kernel_words := sprintf("The kernel driver has %s", [kernel_driver]) if kernel_driver != ""
+
+findings contains {
+	"subject": "driver",
+	"message": "The CUDA library that was loaded is a link-time stub of the toolkit",
+	"confidence": "confirmed",
+	"evidence": [cuda_answer],
+	"remedies": ["remove-from-library-path"],
+	"params": {},
+} if {
 	input.transfers.error_code == stub_library
 	count(stubs) == 0
 }

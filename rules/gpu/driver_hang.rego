@@ -36,8 +36,9 @@ hung_transfer if {
 }
 
 findings contains {
-	"subject": "host",
-	"message": sprintf("The CUDA driver did not come back from %s within the probe's deadline.%s", [step, left]),
+	"subject": place,
+	"affects": named,
+	"message": sprintf("The CUDA driver did not come back from %s%s within the probe's deadline.%s", [step, on, left]),
 	"evidence": evidence,
 	"params": {"stage": step, "gpus": gpus},
 	"severity": "critical",
@@ -57,14 +58,18 @@ by_transfer if {
 # starting are the probe's stages that are no test.
 starting := {"load library", "cuInit", "devices", "peer access query", "contexts", "memory", "peer access", "kernels", "cleanup"}
 
-# gpus are those that the driver serves.
-gpus := sort([address | some address in facts.gpus; not facts.gpu[address].vendor == "amd"])
+# gpus are those that the driver serves, or the one that it did not come back
+# from.
+gpus := named if {
+	count(named) > 0
+} else := sort([address | some address in facts.gpus; not facts.gpu[address].vendor == "amd"])
 
 findings contains {
-	"subject": "host",
-	"message": sprintf("The CUDA driver crashed the probe with %s in %s.", [input.transfers.signal, step]),
+	"subject": place,
+	"affects": named,
+	"message": sprintf("The CUDA driver crashed the probe with %s in %s%s.", [input.transfers.signal, step, on]),
 	"evidence": evidence,
-	"params": {"stage": step},
+	"params": {"stage": step, "gpus": named},
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": ["reboot-or-reload-driver", "upgrade-driver"],
@@ -89,6 +94,37 @@ findings contains {
 	not code in told_elsewhere
 }
 
+# unready are the GPUs that the driver could not make ready, by what it said,
+# where that names no cause. What says one, others judge or nobody need: no
+# memory left, in use by others or barred to more processes (2, 46), faults of
+# the hardware (rule gpu-fault).
+unready[[d.error_name, d.error_code]] contains d.address if {
+	some d in input.transfers.devices
+	d.outcome == "error"
+	d.error_code > 0
+	not d.error_code in ((told_elsewhere | {2, 46}) | facts.hardware_errors)
+}
+
+findings contains {
+	"subject": facts.list(gpus),
+	"affects": sort(gpus),
+	"message": sprintf("The CUDA driver could not make GPU %s ready: it failed with %s (%d), which names no cause.", [facts.list(gpus), said[0], said[1]]),
+	"evidence": [{
+		"fact": sprintf("transfers.devices[%s]", [d.address]),
+		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name"]),
+		"source": "probe",
+	} |
+		some d in input.transfers.devices
+		d.address in gpus
+	],
+	"params": {"gpus": sort(gpus)},
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"],
+} if {
+	some said, gpus in unready
+}
+
 # The management library speaks to the same kernel driver.
 findings contains {
 	"subject": "host",
@@ -96,7 +132,7 @@ findings contains {
 	"evidence": [{"fact": "gpus.nvml", "value": input.gpus.nvml, "source": "libnvidia-ml.so.1"}],
 	"severity": "high",
 	"confidence": "likely",
-	"remedies": ["reboot", "upgrade-driver"],
+	"remedies": [dumb_cure[input.gpus.nvml], "upgrade-driver"],
 } if {
 	dumb[input.gpus.nvml]
 }
@@ -150,9 +186,26 @@ bound_text := "nouveau is bound in its place" if {
 
 dumb := {"hang": "did not answer within its deadline", "crashed": "crashed"}
 
+# dumb_cure: a library that crashes is not stuck in the kernel.
+dumb_cure := {"hang": "reboot", "crashed": "reboot-or-reload-driver"}
+
 default step := "its start"
 
 step := sprintf("the step %q", [input.transfers.stage]) if input.transfers.stage != ""
+
+# named is the GPU for which the step was under way, where it does one at a
+# time.
+default named := []
+
+named := [input.transfers.gpu] if input.transfers.gpu != ""
+
+place := named[0] if {
+	count(named) > 0
+} else := "host"
+
+on := sprintf(" for GPU %s", [place]) if {
+	place != "host"
+} else := ""
 
 default left := ""
 
@@ -174,14 +227,14 @@ remedies := ["reboot", "upgrade-driver"] if {
 
 stuck if input.transfers.left == true
 
-stuck if input.gpus.nvml in {"hang", "crashed"}
+stuck if input.gpus.nvml == "hang"
 
 evidence := [{
 	"fact": sprintf("transfers.%s", [field]),
 	"value": input.transfers[field],
 	"source": "probe",
 } |
-	some field in ["outcome", "stage", "reason", "error_code", "error_name", "signal", "left"]
+	some field in ["outcome", "stage", "gpu", "reason", "error_code", "error_name", "signal", "left"]
 	input.transfers[field]
 ]
 
@@ -191,6 +244,8 @@ missing contains "transfers: the probe did not run" if {
 }
 
 probe_ran if input.transfers.outcome != "unknown"
+
+probe_ran if count(input.transfers.devices) > 0
 
 no_gpu if count(facts.gpus) == 0
 

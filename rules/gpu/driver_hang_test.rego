@@ -80,6 +80,23 @@ test_nvml if {
 	}
 }
 
+test_the_gpu_is_named if {
+	some f in driver_hang.findings with input as machine({"outcome": "hang", "stage": "contexts", "gpu": "0000:01:00.0"})
+	f.subject == "0000:01:00.0"
+	f.affects == ["0000:01:00.0"]
+	contains(f.message, "for GPU 0000:01:00.0")
+}
+
+unready(codes) := machine({"outcome": "ok", "devices": [{"address": sprintf("0000:0%d:00.0", [i]), "outcome": "error", "error_code": code, "error_name": "X"} | some i, code in codes]})
+
+test_a_gpu_that_cannot_be_made_ready if {
+	found := driver_hang.findings with input as unready([999, 999, 46, 2, 214, 802])
+	grades(found) == {["high", "likely"]}
+	some f in found
+	f.subject == "0000:00:00.0 and 0000:01:00.0"
+	f.remedies[0] == "reset-gpu"
+}
+
 test_silent if {
 	count(driver_hang.findings) == 0 with input as machine({"outcome": "ok"})
 	count(driver_hang.missing) == 0 with input as machine({"outcome": "ok"})
@@ -97,6 +114,7 @@ test_unresolvable if {
 	count(driver_hang.findings) == 0 with input as {}
 	count(driver_hang.missing) == 1 with input as {}
 	count(driver_hang.missing) == 1 with input as machine({"outcome": "unknown"})
+	count(driver_hang.missing) == 0 with input as machine({"outcome": "unknown", "devices": [{"address": "0000:01:00.0", "outcome": "ok"}]})
 }
 
 test_not_applicable_without_a_gpu if {

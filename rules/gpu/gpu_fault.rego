@@ -235,11 +235,6 @@ signs[g.address] contains {
 	pci.device[g.address].driver == "nvidia"
 }
 
-# broken_device are the driver's error codes for a device that is at fault
-# (cuda.h): uncorrectable ECC error, uncorrectable NVLink error, an error
-# contained on the device.
-broken_device := {214, 220, 226}
-
 signs[d.address] contains {
 	"severity": "critical",
 	"words": sprintf("the CUDA driver could not make it ready (%s)", [object.get(d, "error_name", d.outcome)]),
@@ -255,7 +250,7 @@ device_failed(d) if d.outcome == "hang"
 
 device_failed(d) if {
 	d.outcome == "error"
-	d.error_code in broken_device
+	d.error_code in facts.hardware_errors
 }
 
 # Data that is lost on the way through host memory too was not lost between
@@ -366,6 +361,11 @@ missing contains "gpus.devices[].ecc: NVML did not answer" if {
 	input.gpus.nvml != "ok"
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
+}
+
+missing contains "gpus.devices[].ecc: NVML did not answer" if {
+	input.gpus.nvml != "ok"
+	count(facts.offered) > 0
 }
 
 no_gpu if count(facts.gpus) == 0

@@ -111,10 +111,11 @@ kind(p) := [class(p), sort(answers(p))]
 findings contains {
 	"subject": subject(pairs),
 	"affects": sort(peers.ends(pairs)),
-	"message": trim_space(sprintf("No peer access between %s: %s.%s %s", [
+	"message": trim_space(sprintf("No peer access between %s: %s.%s%s %s", [
 		peers.pairs_text(pairs),
 		concat(", ", [meaning[answer][0] | some answer in k[1]]),
 		weight[k[0]][1],
+		contradiction(pairs),
 		concat(" ", [meaning[answer][1] | some answer in k[1]; k[0] in {"nvlink", "consumer", "designed", "unexpected", "unknown"}]),
 	])),
 	"evidence": evidence(pairs),
@@ -126,6 +127,14 @@ findings contains {
 	some k in {kind(p) | some p in refused}
 	pairs := {p | some p in refused; kind(p) == k}
 }
+
+# contradiction is told where CUDA offers what NVML refuses and copies arrive.
+# NCCL goes by NVML's word (ncclTopoCheckP2p, src/graph/paths.cc, as of 2.28).
+contradiction(pairs) := " That is NVML's word, which NCCL heeds; CUDA offers peer access all the same, and the probe's copies arrived." if {
+	every p in pairs {
+		peers.measured(p.a, p.b) == "good"
+	}
+} else := ""
 
 subject(pairs) := "host" if {
 	count(pairs) > 1

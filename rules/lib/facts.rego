@@ -8,9 +8,19 @@
 #   - input: schema.facts
 package gpudoctor.lib.facts
 
-# gpus are the addresses of all GPUs that the PCI tree or the management
-# library shows.
-gpus := {g.address | some g in named} if named
+# gpus are the addresses of all GPUs that the PCI tree, the management library
+# or the CUDA driver shows: a container may have the last alone.
+gpus := listed | offered if {
+	listed
+	offered
+} else := listed if {
+	listed
+} else := offered
+
+listed := {g.address | some g in named} if named
+
+# offered are the GPUs that the driver offered to the probe.
+offered := {d.address | some d in input.transfers.devices} if count(input.transfers.devices) > 0
 
 # gpu is each GPU by its address.
 gpu[g.address] := g if some g in named
@@ -120,6 +130,11 @@ staged_gbps := max({t.gbps |
 	t.test == "host-staged"
 	t.outcome in {"ok", "slow"}
 })
+
+# hardware_errors are the CUDA driver's error codes for hardware that is at
+# fault (cuda.h): uncorrectable ECC error, uncorrectable NVLink error, an error
+# contained on the device.
+hardware_errors := {214, 220, 226}
 
 # list joins names in order for a message: "a, b and c".
 list(names) := sorted[0] if {

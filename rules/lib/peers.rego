@@ -36,11 +36,11 @@ joined(pair) := "nvlink" if {
 } else := "unknown"
 
 # nvlinked is true for two GPUs that active NVLinks join.
-nvlinked(a, b) if bridged[key(a, b)]
+nvlinked(a, b) if key(a, b) in bridged
 
-bridged[key(p.a, p.b)] if {
+bridged contains key(p.a, p.b) if {
 	some p in facts.gpu_pairs
-	p.nvlinks > 0
+	joined(p) == "nvlink"
 }
 
 # passed_on is true for two devices of which one is given to a guest: nothing on
@@ -86,6 +86,13 @@ failed(t) if t.outcome in {"corrupt", "hang"}
 failed(t) if {
 	t.outcome == "error"
 	not object.get(t, "error_code", 0) in foreign_errors
+}
+
+# under_nvlink is true when NVLink joins each of these ordered pairs.
+under_nvlink(directions) if {
+	every d in directions {
+		nvlinked(d[0], d[1])
+	}
 }
 
 # gathered are the transfers of peer tests by unordered pair.

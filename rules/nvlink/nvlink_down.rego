@@ -279,6 +279,11 @@ unread if {
 	not listed(g)
 }
 
+unread if {
+	some address in facts.offered
+	not facts.gpu[address]
+}
+
 listed(g) if is_array(g.nvlinks)
 
 no_gpu if count(facts.gpus) == 0

@@ -14,7 +14,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable]
+#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform
@@ -56,12 +56,12 @@ kinds := {kind(ts) | some ts in failures}
 findings contains {
 	"subject": subject(directions),
 	"affects": sort({address | some direction in directions; some address in direction}),
-	"message": concat(" ", array.concat([sprintf("%s %s, although the driver offers peer access.", [what(directions), became(transfers)])], remarks(directions, transfers))),
+	"message": concat(" ", array.concat([sprintf("%s %s, although the driver offers peer access.", [what(directions, transfers), became(transfers)])], remarks(directions, transfers))),
 	"evidence": evidence(directions),
 	"params": {"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions}), "staged_good": staged_good(directions)},
 	"severity": "critical",
 	"confidence": "confirmed",
-	"remedies": remedies(k, directions),
+	"remedies": remedies(k, directions, transfers),
 } if {
 	some k in kinds
 	k[1] != ["between processes"]
@@ -76,7 +76,7 @@ findings contains {
 	"subject": subject(directions),
 	"affects": sort({address | some direction in directions; some address in direction}),
 	"message": sprintf("%s %s when the memory belongs to another process, while they work inside one process.%s", [
-		what(directions), became(transfers), reason(transfers),
+		what(directions, transfers), became(transfers), reason(transfers),
 	]),
 	"evidence": evidence(directions),
 	"params": {"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions})},
@@ -111,13 +111,15 @@ only_fails(way, other, directions, ts) if {
 	}
 }
 
-# remedies: over NVLink neither firmware nor IOMMU has a part in it, and in a
-# virtual machine both are the host's. Pass-through cures only what it is not
-# known to be in force for.
-remedies(k, directions) := ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"] if {
-	every d in directions {
-		peers.nvlinked(d[0], d[1])
-	}
+# Memory that is at fault stays so without peer-to-peer (214, 226: see
+# facts.hardware_errors). Over NVLink neither firmware nor IOMMU has a part in
+# it, and in a virtual machine both are the host's. Pass-through cures only what
+# it is not known to be in force for.
+remedies(k, directions, ts) := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"] if {
+	some t in ts
+	t.error_code in {214, 226}
+} else := ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"] if {
+	peers.under_nvlink(directions)
 } else := ["nccl-p2p-disable", "upgrade-driver"] if {
 	facts.is_guest == true
 } else := array.concat(array.concat(["nccl-p2p-disable"], pass_through(directions)), ["update-bios", "upgrade-driver"]) if {
@@ -144,9 +146,17 @@ subject(directions) := "host" if {
 	first := sort(directions)[0]
 }
 
-what(directions) := sprintf("Transfers from GPU %s to %s", [d[0], d[1]]) if {
+# mutual are the tests that concern both directions of a pair at once.
+mutual := {"handshake", "bidirectional"}
+
+only_mutual(ts) if {
+	{t.test | some t in ts} - mutual == set()
+}
+
+what(directions, ts) := sprintf("Transfers from GPU %s to %s", [d[0], d[1]]) if {
 	count(directions) == 1
 	some d in directions
+	not only_mutual(ts)
 } else := sprintf("Transfers between GPUs %s and %s, in both directions,", sort(ends)) if {
 	ends := {address | some d in directions; some address in d}
 	count(ends) == 2
@@ -175,7 +185,15 @@ name(t) := sprintf("%s by %s", [t.test, t.way]) if {
 errors_text(ts) := concat(", ", sort(names)) if {
 	names := {t.error_name | some t in ts; t.error_name != ""}
 	count(names) > 0
+} else := sprintf("an error (%s)", [reasons_text(ts)]) if {
+	reasons_text(ts)
 } else := "an error"
+
+# reasons_text is what the probe says of these transfers.
+reasons_text(ts) := concat("; ", sort(reasons)) if {
+	reasons := {t.reason | some t in ts; t.reason != ""}
+	count(reasons) > 0
+}
 
 stood := {
 	"poison": "nothing arrived",
@@ -191,8 +209,11 @@ amount(ts) := sprintf("up to %s wrong, from offset %d on", [facts.bytes(max(bad)
 	first := {t.first_bad | some t in ts; t.outcome == "corrupt"}
 	count(bad) > 0
 	count(first) > 0
+} else := reasons_text(ts) if {
+	reasons_text(ts)
 } else := "bytes differ"
 
+# reason leaves out what the name of an error has said.
 reason(ts) := sprintf(" The driver or the kernel said: %s.", [concat("; ", sort(reasons))]) if {
 	reasons := {t.reason | some t in ts; t.reason != ""} - {t.error_name | some t in ts; t.error_name}
 	count(reasons) > 0
@@ -201,14 +222,15 @@ reason(ts) := sprintf(" The driver or the kernel said: %s.", [concat("; ", sort(
 # remarks point to the part that is at fault.
 remarks(directions, ts) := sort({r |
 	some r in [
-		one_way(directions), copies_only(directions, ts), stores_only(directions, ts),
-		together_only(ts), handshake_only(ts), staged_text(directions),
+		one_way(directions, ts), copies_only(directions, ts), stores_only(directions, ts), not_switched_on(ts), at_times(ts),
+		together_only(ts), handshake_only(ts), atomics_only(ts), staged_text(directions),
 	]
 	r != ""
 })
 
-one_way(directions) := "It fails in one direction only." if {
+one_way(directions, ts) := "It fails in one direction only." if {
 	count(directions) > 0
+	not only_mutual(ts)
 	every d in directions {
 		not failures[[d[1], d[0]]]
 		count([t | some t in facts.peer_transfers; t.source == d[1]; t.destination == d[0]; t.outcome == "ok"]) > 0
@@ -230,20 +252,48 @@ fine(directions, way) if {
 
 stores_only(directions, ts) := "The copy engines are right: only loads and stores of the SMs fail, which NCCL's kernels use." if {
 	{path[t.test] | some t in ts} == {"SM"}
+	some t in ts
+	t.test in {"sm-store", "sm-load"}
 	fine(directions, "copy engine")
 } else := ""
 
 copies_only(directions, ts) := "Loads and stores of the SMs are right: only the copy engines fail." if {
 	{path[t.test] | some t in ts} == {"copy engine"}
 	fine(directions, "SM")
+	not refused_late(ts)
+} else := ""
+
+# refused_late is true where the driver offers peer access and then fails to
+# switch it on, so that no transfer was begun.
+refused_late(ts) if {
+	some t in ts
+	contains(t.reason, "cuCtxEnablePeerAccess")
+}
+
+not_switched_on(ts) := "It cannot even be switched on (cuCtxEnablePeerAccess)." if {
+	refused_late(ts)
+} else := ""
+
+# The probe says how many of its attempts went wrong where not all did.
+at_times(ts) := "It comes and goes: tried again, the same transfer arrived right." if {
+	some t in ts
+	endswith(t.reason, " attempts)")
 } else := ""
 
 together_only(ts) := "Each pair alone is right: it fails only while all GPUs write at once." if {
 	{t.test | some t in ts} == {"all-at-once"}
 } else := ""
 
-handshake_only(ts) := "Every copy is right, yet two kernels that wait for each other do not see each other's stores." if {
+handshake_only(ts) := sprintf("Every copy is right, yet two kernels that wait for each other do not see each other's stores%s.", [sighting(ts)]) if {
 	{t.test | some t in ts} == {"handshake"}
+} else := ""
+
+sighting(ts) := sprintf(": %s", [reasons_text(ts)]) if {
+	reasons_text(ts)
+} else := ""
+
+atomics_only(ts) := "Copies, loads and stores are right: only atomic operations on the peer's memory get lost." if {
+	{t.test | some t in ts} == {"atomics"}
 } else := ""
 
 staged_good(directions) if {

@@ -81,6 +81,51 @@ test_handshake_alone if {
 	contains(f.message, "do not see each other's stores")
 }
 
+test_a_handshake_has_no_direction if {
+	silent := object.union(transfer("handshake", a, b, "hang"), {"reason": "b did not see the store of a"})
+	some f in p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), [silent]))
+	contains(f.message, "in both directions")
+	contains(f.message, ": b did not see the store of a.")
+	not contains(f.message, "one direction only")
+	not contains(f.message, "loads and stores of the SMs fail")
+}
+
+test_atomics_alone if {
+	lost := object.union(transfer("atomics", a, b, "corrupt"), {"reason": "5 of 10 additions arrived"})
+	some f in p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), [lost]))
+	contains(f.message, "5 of 10 additions arrived")
+	contains(f.message, "only atomic operations")
+	not contains(f.message, "loads and stores of the SMs fail")
+}
+
+test_peer_access_that_cannot_be_switched_on if {
+	late := object.union(transfer("copy", a, b, "error"), {"reason": "cuCtxEnablePeerAccess: X", "error_name": "X"})
+	some f in p2p_broken_platform.findings with input as machine([late, transfer("copy", b, a, "ok"), transfer("sm-load", a, b, "ok")])
+	contains(f.message, "cannot even be switched on")
+	not contains(f.message, "only the copy engines fail")
+}
+
+test_a_crash_is_named if {
+	crash := object.union(transfer("copy", a, b, "error"), {"reason": "the driver crashed: SIGSEGV"})
+	some f in p2p_broken_platform.findings with input as machine([crash])
+	contains(f.message, "SIGSEGV")
+}
+
+test_remedies_over_nvlink if {
+	joined := object.union(machine(both_ways("copy", "hang")), {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 18}]}})
+	some f in p2p_broken_platform.findings with input as joined
+	f.remedies == ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
+	memory := [object.union(t, {"error_code": 214, "error_name": "CUDA_ERROR_ECC_UNCORRECTABLE"}) | some t in both_ways("copy", "error")]
+	some g in p2p_broken_platform.findings with input as machine(memory)
+	g.remedies[0] == "reset-gpu"
+}
+
+test_intermittent if {
+	now_and_then := object.union(corrupt("copy", a, b), {"repeats": 1, "reason": "zeros stand there (1 of 3 attempts)"})
+	some f in p2p_broken_platform.findings with input as machine([now_and_then])
+	contains(f.message, "It comes and goes")
+}
+
 test_only_all_at_once if {
 	some f in p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), both_ways("all-at-once", "hang")))
 	contains(f.message, "only while all GPUs write at once")

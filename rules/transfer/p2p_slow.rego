@@ -49,9 +49,13 @@ floor_of(t) := max([0.6 * t.threshold, 0.25]) if {
 	t.test == "all-at-once"
 } else := 0.6 * t.threshold
 
-# when is "together" for a pair that is slow only while all GPUs write.
+# crowded are the tests in which other copies run at the same time.
+crowded := {"all-at-once", "bidirectional"}
+
+# when is "together" for a pair that is slow only while several copies run.
 when(ts) := "together" if {
-	{t.test | some t in ts} == {"all-at-once"}
+	"all-at-once" in {t.test | some t in ts}
+	{t.test | some t in ts} - crowded == set()
 } else := "alone"
 
 kind(ts) := [grade(ts), when(ts)]
@@ -114,17 +118,12 @@ turning[peers.key(p.a, p.b)] := p.common_bridge if {
 	p.common_bridge != ""
 }
 
-# under_nvlink is true when NVLink joins every one of these pairs.
-under_nvlink(directions) if {
-	every d in directions {
-		peers.nvlinked(d[0], d[1])
-	}
-}
-
 # hint says what the figure looks like. Redirected traffic of one switch was
 # measured at 0.40 of what it reached afterwards, host staging below 0.1 of
 # NVLink; the bounds leave room on both sides.
-hint("together", _, _) := " They share an uplink, or a switch that collapses under concurrent writes."
+hint("together", directions, _) := " NVLink joins these GPUs: look for links and switches of the fabric that are down or have errors." if {
+	peers.under_nvlink(directions)
+} else := " They share an uplink, or a switch that collapses under concurrent writes."
 
 hint("alone", directions, ts) := " That is below a tenth of the link: it looks like staging through host memory." if {
 	some t in ts
@@ -133,30 +132,33 @@ hint("alone", directions, ts) := " That is below a tenth of the link: it looks l
 	count(unread(directions)) > 0
 	some d in directions
 	turning[peers.key(d[0], d[1])]
-	not under_nvlink(directions)
+	not peers.under_nvlink(directions)
 	some t in ts
 	t.fraction >= 0.3
 	t.fraction <= 0.65
 } else := " Near half of the link under one switch looks like a detour through the root port." if {
 	some d in directions
 	turning[peers.key(d[0], d[1])]
-	not under_nvlink(directions)
+	not peers.under_nvlink(directions)
 	some t in ts
 	t.fraction >= 0.3
 	t.fraction <= 0.65
 } else := " NVLink joins these GPUs: look for links that are down, and for the clocks." if {
-	under_nvlink(directions)
+	peers.under_nvlink(directions)
 } else := ""
 
 # remedies: what is known to be sound is not advised against. The way through
 # host memory is slower than most slow paths, so it is named only where it was
 # measured faster.
-remedies("together", directions) := array.concat(staged_way(directions, faster), ["update-bios"]) if {
+remedies("together", directions) := array.concat(["reset-gpu", "upgrade-driver"], staged_way(directions, faster)) if {
+	peers.under_nvlink(directions)
+	faster := {d | some d in directions; peers.staged_beats_crowd(d[0], d[1])}
+} else := array.concat(staged_way(directions, faster), ["update-bios"]) if {
 	faster := {d | some d in directions; peers.staged_beats_crowd(d[0], d[1])}
 }
 
 remedies("alone", directions) := ["reset-gpu", "upgrade-driver"] if {
-	under_nvlink(directions)
+	peers.under_nvlink(directions)
 } else := array.concat(staged_way(directions, faster), ["update-bios"]) if {
 	not bare_metal
 	faster := {d | some d in directions; peers.staged_faster(d[0], d[1])}

@@ -89,6 +89,23 @@ advice(document) := f.remedies if {
 	some f in found
 }
 
+test_both_ways_and_together_are_one if {
+	found := p2p_slow.findings with input as machine([
+		fine("copy", a, b), transfer("bidirectional", a, b, 5),
+		transfer("all-at-once", a, b, 2.7), transfer("all-at-once", b, a, 2.7),
+	])
+	count(found) == 1
+	some f in found
+	contains(f.message, "2 of 2 ordered pairs are slow while all GPUs write at once")
+}
+
+test_together_over_nvlink if {
+	joined := object.union(machine([transfer("all-at-once", a, b, 5)]), {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 18}]}})
+	some f in p2p_slow.findings with input as joined
+	f.remedies[0] == "reset-gpu"
+	contains(f.message, "switches of the fabric")
+}
+
 test_nvlink if {
 	joined := object.union(machine([transfer("copy", a, b, 20)]), {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 18}]}})
 	some f in p2p_slow.findings with input as joined

@@ -51,6 +51,10 @@ const (
 	drain = time.Second
 )
 
+// SpawnPatience is how long a child may take to say its first word. That is no
+// library's doing, but a machine's that is out of breath.
+const SpawnPatience = 30 * time.Second
+
 // Spec says what a child is to do.
 type Spec struct {
 	// Task is the name of a registered task.

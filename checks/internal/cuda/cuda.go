@@ -132,8 +132,8 @@ type memLocation struct{ kind, id int32 }
 type allocationProp struct {
 	kind, handleTypes int32
 	location          memLocation
-	win32             uintptr
-	flags             [8]byte
+	_                 uintptr // win32HandleMetaData.
+	_                 [8]byte // allocFlags.
 }
 
 // accessDesc is a CUmemAccessDesc; flags 3 is read and write.
@@ -149,7 +149,7 @@ type calls struct {
 	DeviceGetCount        func(n *int32) Result
 	DeviceGet             func(d *Device, ordinal int32) Result
 	DeviceGetName         func(name *byte, n int32, d Device) Result
-	DeviceGetPCIBusId     func(name *byte, n int32, d Device) Result
+	DeviceGetPCIBusID     func(name *byte, n int32, d Device) Result
 	DeviceGetAttribute    func(v *int32, a Attribute, d Device) Result
 	DeviceTotalMem        func(n *uint64, d Device) Result
 	DeviceCanAccessPeer   func(can *int32, d, peer Device) Result
@@ -212,7 +212,7 @@ func Load() (*Driver, error) {
 	for name, fn := range map[string]any{
 		"cuInit": &c.Init, "cuDriverGetVersion": &c.DriverGetVersion,
 		"cuDeviceGetCount": &c.DeviceGetCount, "cuDeviceGet": &c.DeviceGet,
-		"cuDeviceGetName": &c.DeviceGetName, "cuDeviceGetPCIBusId": &c.DeviceGetPCIBusId,
+		"cuDeviceGetName": &c.DeviceGetName, "cuDeviceGetPCIBusId": &c.DeviceGetPCIBusID,
 		"cuDeviceGetAttribute": &c.DeviceGetAttribute, "cuDeviceTotalMem_v2": &c.DeviceTotalMem,
 		"cuDeviceCanAccessPeer": &c.DeviceCanAccessPeer, "cuDeviceGetP2PAttribute": &c.DeviceGetP2PAttribute,
 		"cuDevicePrimaryCtxRetain": &c.PrimaryCtxRetain, "cuDevicePrimaryCtxRelease_v2": &c.PrimaryCtxRelease,
@@ -353,7 +353,7 @@ func (d *Driver) Name(dev Device) (string, error) {
 // Address returns the PCI address, lower case.
 func (d *Driver) Address(dev Device) (string, error) {
 	var b [32]byte
-	err := d.check("cuDeviceGetPCIBusId", d.c.DeviceGetPCIBusId(&b[0], int32(len(b)), dev))
+	err := d.check("cuDeviceGetPCIBusId", d.c.DeviceGetPCIBusID(&b[0], int32(len(b)), dev))
 	return strings.ToLower(string(b[:max(0, bytes.IndexByte(b[:], 0))])), err
 }
 

@@ -105,6 +105,10 @@ func (l *live) answer(name, argument string) (any, error) {
 		return readKernelLog()
 	case AskStatfs:
 		return run(l.files, "statfs", argument, func([]byte) (Statfs, error) { return statfs(argument) })
+	case AskLibraryText:
+		return run(l.files, opRead, argument, func([]byte) (string, error) { return libraryText(argument) })
+	case AskProcess:
+		return run(l.files, opRead, "/proc", func([]byte) (bool, error) { return processSeen(argument) })
 	case AskAccess:
 		return run(l.files, "access", argument, func([]byte) (string, error) { return access(argument) })
 	}

@@ -69,6 +69,15 @@ const (
 	AskSyscalls = "syscalls"
 	// AskAccess takes a path and is answered with "rw", "r", "w" or "none".
 	AskAccess = "access:"
+	// AskLibraryText takes the path of an NCCL or RCCL and is answered with
+	// the text in it that tells its version, "NCCL version 2.28.9", or with
+	// the empty string. The file itself is not recorded: it has hundreds of
+	// megabytes.
+	AskLibraryText = "library-text:"
+	// AskProcess takes a process's name as the kernel cuts it (15 bytes) and
+	// is answered with whether one of that name is seen. The list of processes
+	// itself is nobody's business, and is not recorded.
+	AskProcess = "process:"
 	// AskKernelLog is answered with the kernel log's lines that bear on
 	// GPUs, PCIe, IOMMU or memory, as text (see KernelLogWanted): "seconds.micros
 	// message", one a line.

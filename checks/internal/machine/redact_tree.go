@@ -238,6 +238,11 @@ func (r *Redactor) file(name string, data []byte) []byte {
 		return []byte(r.Host(strings.TrimSpace(string(data))) + "\n")
 	case name == "/etc/passwd":
 		return r.passwd(data)
+	case name == "/proc/cmdline":
+		// What follows "--" is for init, not for the kernel
+		// (admin-guide/kernel-parameters).
+		words, _, _ := strings.Cut(strings.TrimSpace(string(data)), " -- ")
+		return []byte(r.text(words, true) + "\n")
 	case strings.HasPrefix(name, "/sys/") && path.Base(name) == "config":
 		return withoutSerialNumber(data)
 	case bytes.ContainsFunc(data[:min(len(data), binaryHead)], isBinary):

@@ -66,7 +66,11 @@ type parser struct {
 	entries int
 	decoded int // Bytes that came out of hex.
 	machine *Memory
+	whole   bool // The end was there.
 }
+
+// ErrCutShort is returned for a recording that lacks its end.
+var ErrCutShort = errors.New("the recording is cut short: its end is missing")
 
 // take returns the next line, without its end.
 func (p *parser) take() (line []byte, ok bool) {
@@ -100,6 +104,10 @@ func (p *parser) parse() error {
 	for {
 		line, ok := p.take()
 		if !ok {
+			if p.machine.partial && !p.whole {
+				p.at = p.line
+				return ErrCutShort
+			}
 			return nil
 		}
 		p.at = p.line
@@ -147,6 +155,10 @@ func (p *parser) count(n int) error {
 
 // entry reads one entry: text stands in its marker.
 func (p *parser) entry(text string) error {
+	if text == endWord {
+		p.whole = true
+		return nil
+	}
 	if word, ok := strings.CutPrefix(text, "!"); ok {
 		return p.pathList(word)
 	}

@@ -28,6 +28,10 @@ const snapshotVersion = 1
 // at. Without it, as in one written by hand, what is not listed is not there.
 const unlistedLine = "unlisted: not-recorded"
 
+// endWord is the last entry of a recorded snapshot: one that lacks it was cut
+// short on its way, and what is missing must not be taken for absent.
+const endWord = "!end"
+
 // notation explains a snapshot to its reader.
 const notation = `
 This is a txtar archive of what gpudoctor read on one machine. Replay it with
@@ -44,6 +48,7 @@ Each entry is a path, without the leading slash, and what was found there:
   -- PATH !CLASS --       the failure to read it; the text says more
   -- !CLASS --            a list of paths to which this applies
   -- answers/QUESTION --  what the system or a library answered
+  -- !end --              the end of a whole recording
 A name with blanks or odd characters is quoted as in Go.
 `
 
@@ -76,6 +81,7 @@ func (r *Recorder) Write(w io.Writer, opts WriteOptions) error {
 	s.printf(notation, note)
 	s.nodes(m)
 	s.answers(m)
+	s.marker(endWord)
 	return s.w.Flush()
 }
 

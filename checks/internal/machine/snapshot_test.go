@@ -502,3 +502,33 @@ func BenchmarkWrite(b *testing.B) {
 		})
 	}
 }
+
+// TestCutShort holds that a recording which lost its end on the way is not
+// taken for one of a machine that shows less.
+func TestCutShort(t *testing.T) {
+	m := &Memory{}
+	m.AddFile("/sys/class/a", []byte("1\n"))
+	m.AddFile("/sys/class/b", []byte("2\n"))
+	m.Answer(AskEnviron, []string{"NCCL_DEBUG=INFO"})
+	r := NewRecorder(m)
+	for _, name := range []string{"/sys/class/a", "/sys/class/b"} {
+		if _, err := r.ReadFile(name, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Ask(t.Context(), AskEnviron); err != nil {
+		t.Fatal(err)
+	}
+	var whole bytes.Buffer
+	if err := r.Write(&whole, WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Parse("whole", whole.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	for end := bytes.Index(whole.Bytes(), []byte("\n-- sys")) + 1; end < whole.Len()-len("-- !end --\n"); end++ {
+		if _, err := Parse("cut", whole.Bytes()[:end]); err == nil {
+			t.Fatalf("cut after %d of %d bytes it is taken for whole:\n%s", end, whole.Len(), whole.Bytes()[:end])
+		}
+	}
+}

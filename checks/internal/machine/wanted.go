@@ -14,8 +14,8 @@ var wantedPrefixes = []string{
 // wantedNames are the other variables that checks want, in order.
 var wantedNames = []string{
 	"APPTAINER_CONTAINER", "CONDA_PREFIX", "GPU_DEVICE_ORDINAL", "HOME", "KUBERNETES_SERVICE_HOST",
-	"LD_LIBRARY_PATH", "LD_PRELOAD", "LOCAL_RANK", "PYTHONPATH", "RANK", "SINGULARITY_CONTAINER",
-	"SLURM_JOB_ID", "SLURM_LOCALID", "VIRTUAL_ENV", "WORLD_SIZE", "container",
+	"LD_LIBRARY_PATH", "LD_PRELOAD", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "PYTHONPATH", "RANK", "SINGULARITY_CONTAINER",
+	"SLURM_JOB_ID", "SLURM_LOCALID", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "VIRTUAL_ENV", "WORLD_SIZE", "container",
 }
 
 // Wanted reports whether checks want an environment variable. All others are

@@ -5,6 +5,7 @@
 package nvml
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,7 +53,7 @@ type Answer struct {
 	// Devices are the GPUs in the library's order. After a hang they are
 	// those that were asked before it.
 	Devices []Device `json:"devices"`
-	// P2P is the status of each ordered pair; nil when it was not asked.
+	// P2P is the status of each pair, once; nil when it was not asked.
 	P2P []Peer `json:"p2p"`
 }
 
@@ -176,7 +177,7 @@ type Process struct {
 	UsedBytes *int64 `json:"used_bytes,omitempty"`
 }
 
-// Peer is nvmlDeviceGetP2PStatus of one ordered pair, by capability index.
+// Peer is nvmlDeviceGetP2PStatus of one pair, by capability index.
 type Peer struct {
 	// A drives the transfer, B owns the memory.
 	A       string `json:"a"`
@@ -193,7 +194,9 @@ type piece struct {
 	Stage  string  `json:"stage,omitempty"`
 	Driver *Driver `json:"driver,omitempty"`
 	Device *Device `json:"device,omitempty"`
-	P2P    []Peer  `json:"p2p,omitempty"`
+	// Met says that all GPUs were asked; what follows is about pairs.
+	Met bool   `json:"met,omitempty"`
+	P2P []Peer `json:"p2p,omitempty"`
 	// End is the outcome with its error.
 	End *end `json:"end,omitempty"`
 }
@@ -219,21 +222,27 @@ const (
 // errStalled is why a child was ended whose step took too long.
 var errStalled = errors.New("a step did not end")
 
-// Ask asks the library all that Answer holds. An error means that it could
-// not be asked; a library that is missing, hangs, crashes or fails is an
-// answer.
-func Ask(ctx context.Context) (*Answer, error) { return ask(ctx, stepLimit, totalLimit) }
+// Ask asks the library all that Answer holds. Each call may take as long as
+// patience says, 0 meaning 10 s. An error means that it could not be asked; a
+// library that is missing, hangs, crashes or fails is an answer.
+//
+// Met, if set, is called once with the GPUs as soon as each was asked: the
+// status of the pairs takes as long again (4 questions of 1 ms for each).
+func Ask(ctx context.Context, patience time.Duration, met func([]Device)) (*Answer, error) {
+	step := cmp.Or(patience, stepLimit)
+	return ask(ctx, step, totalLimit/stepLimit*step, met)
+}
 
-func ask(ctx context.Context, step, total time.Duration) (*Answer, error) {
+func ask(ctx context.Context, step, total time.Duration, met func([]Device)) (*Answer, error) {
 	if notBuilt != "" {
 		return &Answer{Outcome: NotBuilt, Reason: notBuilt}, nil
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(step, func() { cancel(errStalled) })
+	watchdog := time.AfterFunc(max(step, child.SpawnPatience), func() { cancel(errStalled) })
 	defer watchdog.Stop()
-	var a assembly
-	result, err := child.Run(running, child.Spec{Task: task, Deadline: total, Receive: func(m json.RawMessage) {
+	a := assembly{met: met}
+	result, err := child.Run(running, child.Spec{Task: task, Deadline: child.SpawnPatience + total, Receive: func(m json.RawMessage) {
 		watchdog.Reset(step)
 		a.take(m)
 	}})
@@ -249,6 +258,7 @@ func ask(ctx context.Context, step, total time.Duration) (*Answer, error) {
 // assembly puts the pieces together.
 type assembly struct {
 	answer Answer
+	met    func([]Device)
 }
 
 // take takes one message.
@@ -262,6 +272,9 @@ func (a *assembly) take(message []byte) {
 	}
 	if p.Driver != nil {
 		a.answer.Driver = *p.Driver
+	}
+	if p.Met && a.met != nil {
+		a.met(slices.Clone(a.answer.Devices))
 	}
 	if p.Device != nil {
 		p.Device.Processes = others(p.Device.Processes)

@@ -147,6 +147,9 @@ func (q *interviewer) devices() (end, error) {
 			return end{}, err
 		}
 	}
+	if err := q.send(piece{Met: true}); err != nil {
+		return end{}, err
+	}
 	for _, a := range live {
 		q.about = fmt.Sprintf(" of GPU %d", a.out.Index)
 		if err := q.send(piece{P2P: a.peers(live)}); err != nil {

@@ -54,6 +54,8 @@ type Document struct {
 	Transfers *probe.Report `json:"transfers,omitempty"`
 	// Timing is how long it took. It differs from run to run.
 	Timing Timing `json:"timing"`
+
+	persistent *bool // Persistence mode is on for every GPU.
 }
 
 // Host is the machine in short.
@@ -125,8 +127,11 @@ type Verdict struct {
 	ExitCode int `json:"exit_code" jsonschema:"enum=0,enum=1,enum=3"`
 	// Reason says why.
 	Reason string `json:"reason"`
-	// Missing lists what the verdict needs and could not be had.
+	// Missing lists what the verdict needs and could not be had, with the
+	// reason and, where there is one, the way to have it.
 	Missing []string `json:"missing"`
+
+	short []string // Missing without what the line of the transfers says.
 }
 
 // Counts are findings by severity.
@@ -217,6 +222,7 @@ func New(in Input) *Document {
 		NotApplicable: maps.Clone(in.Verdict.NotApplicable),
 		Unknown:       list(in.Facts.Unknown),
 		Timing:        in.Timing,
+		persistent:    persistent(in.Facts.GPUs),
 	}
 	for _, s := range in.Verdict.Skipped {
 		s.Missing = list(s.Missing)
@@ -274,11 +280,12 @@ func wholeAdvice(advice []remedies.Advice) []remedies.Advice {
 
 // judge sums the report up.
 func (d *Document) judge(in Input) Verdict {
-	v := Verdict{Counts: count(d.Findings), Missing: list(d.missing(in))}
+	v := Verdict{Counts: count(d.Findings)}
+	v.Missing, v.short = d.missing(in)
 	switch {
 	case v.Counts.Critical+v.Counts.High+v.Counts.Medium > 0:
 		v.State = Findings
-	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(in.Facts):
+	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(in.Facts) && d.unseen() == "":
 		v.State = NoGPU
 	case len(v.Missing) > 0:
 		v.State = Unproven
@@ -297,7 +304,7 @@ func (d *Document) judge(in Input) Verdict {
 		v.Reason = fmt.Sprintf("%s at or above %s", plural(reaching, "finding"), d.FailOn)
 	case in.Strict && len(v.Missing) > 0:
 		v.ExitCode = 3
-		v.Reason = "--strict, and not judged: " + strings.Join(v.Missing, "; ")
+		v.Reason = "--strict, and not judged: " + strings.Join(v.short, "; ")
 	case len(d.Findings) > 0 && d.FailOn != Never:
 		v.Reason = fmt.Sprintf("no finding at or above %s", d.FailOn)
 	case len(d.Findings) > 0:
@@ -330,18 +337,34 @@ func count(findings []rules.Finding) Counts {
 
 // missing lists what the verdict needs and could not be had: the rules that
 // were asked for by name, or else the sections that the profile rests on and,
-// between several GPUs, transfers that were really made.
-func (d *Document) missing(in Input) []string {
-	var missing []string
+// between several GPUs, transfers that were really made. short leaves out why
+// paths were not tried.
+func (d *Document) missing(in Input) (missing, short []string) {
+	missing = []string{}
 	if len(in.Only) > 0 {
 		for _, s := range d.Skipped {
 			if slices.Contains(in.Only, s.Rule) {
 				missing = append(missing, s.Rule+" ("+reasonOf(s)+")")
 			}
 		}
-		return missing
+		return missing, missing
 	}
-	f := in.Facts
+	missing = append(missing, d.missingSections(in.Facts)...)
+	short = missing
+	why, open := d.missingTransfers(in.Facts)
+	if why == "" {
+		return missing, short
+	}
+	short = append(slices.Clone(missing), "transfers ("+why+")")
+	if len(open) > 0 {
+		why += ": " + gapsInWords(open)
+	}
+	return append(missing, "transfers ("+why+")"), short
+}
+
+// missingSections lists the sections that the profile rests on and that could
+// not be read, those with the same reason together.
+func (d *Document) missingSections(f *checks.Facts) []string {
 	needed := map[string]bool{"env": f.Env == nil, "libraries": f.Libraries == nil}
 	if d.Profile == rules.Training {
 		needed = map[string]bool{
@@ -349,7 +372,7 @@ func (d *Document) missing(in Input) []string {
 			"container": f.Container == nil, "env": f.Env == nil,
 		}
 	}
-	var why []string
+	var why, missing []string
 	sections := map[string][]string{} // By the reason why they are missing.
 	for _, section := range slices.Sorted(maps.Keys(needed)) {
 		if needed[section] {
@@ -363,26 +386,45 @@ func (d *Document) missing(in Input) []string {
 	for _, reason := range why {
 		missing = append(missing, strings.Join(sections[reason], ", ")+" ("+reason+")")
 	}
+	return missing
+}
+
+// missingTransfers says what is missing of the transfers; open are the reasons
+// why some paths were not tried. It is empty where nothing is missing.
+func (d *Document) missingTransfers(f *checks.Facts) (why string, open []gap) {
 	if d.Profile != rules.Training {
-		return missing
+		return "", nil
 	}
+	all := newPaths(d)
 	switch t := d.Transfers; {
 	case len(d.Host.GPUs) == 0 && looked(f):
-		missing = append(missing, "transfers (no GPU was found)")
+		return cmp.Or(d.unseen(), "no GPU was found"), nil
 	case len(d.Host.GPUs) < 2:
+		return "", nil
 	case t == nil:
-		missing = append(missing, "transfers ("+d.whyUnknown("transfers")+")")
+		return d.whyUnknown("transfers"), nil
 	case t.Outcome == probe.Unknown || t.Outcome == probe.Unsupported:
-		missing = append(missing, "transfers ("+cmp.Or(t.Reason, "the probe could not run")+")")
-	case len(d.Findings) == 0 && (t.Outcome != probe.OK || newPaths(d).wrong()):
+		return cmp.Or(t.Reason, "the probe could not run"), nil
+	case len(d.Findings) == 0 && (t.Outcome != probe.OK || all.wrong()):
 		// Its rule was left out, or the user's policy took its place.
-		missing = append(missing, "transfers (they fail, and no rule that was judged says so)")
-	default:
-		if n := len(newPaths(d).with(probe.Unknown)); n > 0 {
-			missing = append(missing, fmt.Sprintf("transfers (%s could not be tried)", plural(n, "peer path")))
+		return "they fail, and no rule that was judged says so", nil
+	}
+	untried := all.with(probe.Unknown)
+	if len(untried) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("%d of %s could not be tried", len(untried), plural(len(all), "peer path")), gaps(d, untried)
+}
+
+// unseen says why there may be GPUs although none is seen: a library failed
+// that has something to answer.
+func (d *Document) unseen() string {
+	for _, u := range d.Unknown {
+		if u.Section == "gpus" && u.Fact == "devices" {
+			return u.Reason
 		}
 	}
-	return missing
+	return ""
 }
 
 // whyUnknown gives the reason that the facts state for the lack of a section.

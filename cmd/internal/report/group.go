@@ -100,6 +100,8 @@ func (g group) ids() []string {
 // and the lasting fix, in their places of the ranking.
 type cure struct {
 	now, fix *remedies.Advice
+	// fixFirst is true where the fix ranks before the workaround.
+	fixFirst bool
 	// or is a second fix; others are what else would help.
 	or     *remedies.Advice
 	others []string
@@ -112,6 +114,7 @@ func cureOf(g group, advice []remedies.Advice) cure {
 		now, fix := remedies.Pair(advice, f)
 		c.now, c.fix = cmp.Or(c.now, now), cmp.Or(c.fix, fix)
 	}
+	c.fixFirst = c.now != nil && c.fix != nil && place(advice, c.fix) < place(advice, c.now)
 	for i := range advice {
 		a := &advice[i]
 		switch {
@@ -123,6 +126,16 @@ func cureOf(g group, advice []remedies.Advice) cure {
 		}
 	}
 	return c
+}
+
+// place is the rank of one of the advice.
+func place(advice []remedies.Advice, a *remedies.Advice) int {
+	for i := range advice {
+		if &advice[i] == a {
+			return i
+		}
+	}
+	return -1
 }
 
 // has reports whether a cure is of one of the group's findings.

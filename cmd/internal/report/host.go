@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // newHost describes the machine in short.
@@ -42,16 +43,13 @@ func newHost(f *checks.Facts) Host {
 // gpusOf lists the GPUs that any of the sections shows, by PCI address.
 func gpusOf(f *checks.Facts) []GPU {
 	gpus := []GPU{}
-	switch {
-	case f.GPUs != nil:
+	if f.GPUs != nil {
 		for _, g := range f.GPUs.Devices {
 			gpus = append(gpus, GPU{Address: g.Address, Index: g.Index, Name: cmp.Or(g.Name, modelOf(f, g.Address), g.Vendor+" GPU"), MemoryBytes: g.MemoryBytes})
 		}
-	case f.Transfers != nil && len(f.Transfers.Devices) > 0:
-		for _, d := range f.Transfers.Devices {
-			gpus = append(gpus, GPU{Address: d.Address, Name: d.Name, MemoryBytes: d.MemoryBytes})
-		}
-	case f.PCI != nil:
+	}
+	gpus = withProbed(gpus, f.Transfers)
+	if f.GPUs == nil && len(gpus) == 0 && f.PCI != nil {
 		for _, d := range f.PCI.Devices {
 			// The vendors whose GPUs the doctor knows; a display adapter of a
 			// server's management controller is no GPU.
@@ -62,6 +60,25 @@ func gpusOf(f *checks.Facts) []GPU {
 		}
 	}
 	slices.SortFunc(gpus, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
+	return gpus
+}
+
+// withProbed adds the GPUs that the CUDA driver alone shows: where /sys is
+// masked, the management library may be missing or fail. Each takes the place
+// of one that the library counts and cannot name.
+func withProbed(gpus []GPU, r *probe.Report) []GPU {
+	if r == nil {
+		return gpus
+	}
+	for _, d := range r.Devices {
+		if slices.ContainsFunc(gpus, func(g GPU) bool { return g.Address == d.Address }) {
+			continue
+		}
+		if i := slices.IndexFunc(gpus, func(g GPU) bool { return g.Address == "" }); i >= 0 {
+			gpus = slices.Delete(gpus, i, i+1)
+		}
+		gpus = append(gpus, GPU{Address: d.Address, Name: d.Name, MemoryBytes: d.MemoryBytes})
+	}
 	return gpus
 }
 

@@ -55,6 +55,7 @@ func (m *markdown) summary() {
 	row("processor", d.Host.CPU)
 	row("transfers", said)
 	row("measured", strings.Join(figures(d), "; "))
+	row("start", slowStart(d))
 	row("examined", strings.Join(d.Sources, ", "))
 	row("exit", fmt.Sprintf("%d: %s", d.Verdict.ExitCode, d.Verdict.Reason))
 	row("rules", fmt.Sprintf("%d passed, %d could not be judged, %d do not apply", len(d.Passed), len(d.Skipped), len(d.NotApplicable)))
@@ -62,20 +63,37 @@ func (m *markdown) summary() {
 	m.put("")
 }
 
-// matrix writes the table of transfers.
+// matrix writes the table of transfers, and folded those of single tests.
 func (m *markdown) matrix() {
 	t := newMatrix(m.d, newPaths(m.d))
 	if len(t.devices) < 2 {
 		return
 	}
 	if len(t.devices) > smallMachine {
-		m.put("<details><summary>Transfers between the GPUs, %s</summary>\n", t.title)
+		m.put("<details><summary>Transfers between the GPUs, %s</summary>\n", inline(t.title))
+		m.table(t)
+		m.put("</details>\n")
 	} else {
-		m.put("Transfers between the GPUs, %s:\n", t.title)
+		m.put("Transfers between the GPUs, %s:\n", inline(t.title))
+		m.table(t)
 	}
+	tests := testMatrices(m.d, true)
+	if len(tests) == 0 {
+		return
+	}
+	m.put("<details><summary>Transfers by test: %s</summary>\n", plural(len(tests), "table"))
+	for _, t := range tests {
+		m.put("%s:\n", inline(t.title))
+		m.table(t)
+	}
+	m.put("</details>\n")
+}
+
+// table writes a table with its legend.
+func (m *markdown) table(t matrix) {
 	head, rule := "| |", "| --- |"
-	for _, l := range t.labels {
-		head += " " + inline(l) + " |"
+	for _, h := range t.heads {
+		head += " " + inline(h) + " |"
 		rule += " ---: |"
 	}
 	m.put("%s\n%s", head, rule)
@@ -93,9 +111,6 @@ func (m *markdown) matrix() {
 	}
 	if t.legend != "" {
 		m.put("\n%s", inline(t.legend))
-	}
-	if len(t.devices) > smallMachine {
-		m.put("\n</details>")
 	}
 	m.put("")
 }
@@ -184,19 +199,22 @@ func (m *markdown) advice() {
 	}
 }
 
-// told writes a remark; one of several lines, or one that is a command, is
-// fenced.
+// told writes a remark; one that is a command and nothing else is fenced.
 func (m *markdown) told(label, text string) {
 	if text == "" {
 		return
 	}
-	if first, _, _ := strings.Cut(text, " "); strings.Contains(text, "\n") || first == "gpudoctor" || first == "unset" {
+	if command.MatchString(text) {
 		m.put("%s:\n", label)
 		m.fenced("sh", block(text))
 		return
 	}
 	m.put("%s: %s\n", label, inline(text))
 }
+
+// command matches a remark that can be typed as it is: behind a command, prose
+// begins with a comma or a semicolon, or goes on in a sentence.
+var command = regexp.MustCompile(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( [a-z0-9,-]+)?)*)$`)
 
 // instruction writes what to type, or the steps that a person takes.
 func (m *markdown) instruction(i instruction) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,24 +9,32 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
-// matrix is one number or mark for each ordered pair of GPUs.
+// matrix is one number or mark for each GPU (a row) and each of the things
+// that it exchanges data with (a column): the other GPUs, or the memory of each
+// NUMA node.
 type matrix struct {
-	title   string
-	legend  string
-	devices []string
-	labels  []string
-	cells   [][]string
-	marks   [][]probe.Outcome
+	title  string
+	legend string
+	// devices are the GPUs by address, labels their short names.
+	devices, labels []string
+	// columns are addresses or names of nodes, heads their short names.
+	columns, heads []string
+	cells          [][]string
+	marks          [][]probe.Outcome
 }
 
 // newMatrix makes the table of rates, the mark of what went wrong in place of
 // the rate where data does not arrive. It has no rows without two GPUs.
 func newMatrix(d *Document, all paths) matrix {
-	m := matrix{title: "GB/s from row to column", devices: devicesOf(all)}
+	var devices []string
+	for _, p := range all {
+		devices = append(devices, p.source, p.destination)
+	}
+	m := pairMatrix(d, devices)
 	if len(m.devices) < 2 {
 		return matrix{}
 	}
-	m.fill(d)
+	m.title = "GB/s from row to column"
 	for _, p := range all {
 		t := p.plain
 		if p.outcome != probe.OK || t == nil {
@@ -37,56 +46,136 @@ func newMatrix(d *Document, all paths) matrix {
 	return m
 }
 
-// newTestMatrix makes the table of one test alone.
-func newTestMatrix(d *Document, test string) matrix {
-	m := matrix{title: test + ", GB/s from row to column"}
-	for _, t := range d.Transfers.Transfers {
-		if t.Test == test {
-			m.devices = append(m.devices, t.Source, t.Destination)
+// layout says how the transfers of one test are laid out in a table.
+type layout struct {
+	test string
+	// unit says what the numbers mean.
+	unit string
+	// once is true for a test that is made once for both ways of a pair: half
+	// of the table holds it.
+	once bool
+	// host is true for a test with the host's memory, in which the GPU is the
+	// destination if inward is true, else the source.
+	host, inward bool
+	// aside is true for a test that tells little of the path between two GPUs.
+	aside bool
+}
+
+// layouts are the tests that are shown in a table of their own, in order. That
+// of the plain copy is the table of paths.
+var layouts = []layout{
+	{test: probe.TestCopyRead, unit: "GB/s from row to column"},
+	{test: probe.TestStore, unit: "GB/s from row to column"},
+	{test: probe.TestLoad, unit: "GB/s from row to column"},
+	{test: probe.TestBidirectional, unit: "GB/s of both ways together", once: true},
+	{test: probe.TestAllAtOnce, unit: "GB/s from row to column"},
+	{test: probe.TestHandshake, unit: "microseconds there and back", once: true},
+	{test: probe.TestLatency, unit: "microseconds a load, row from column"},
+	{test: probe.TestInterprocess, unit: "GB/s from row to column"},
+	{test: probe.TestStaged, unit: "GB/s from row to column, through host memory", aside: true},
+	{test: probe.TestHostToDevice, unit: "GB/s from the memory of each NUMA node", host: true, inward: true, aside: true},
+	{test: probe.TestDeviceToHost, unit: "GB/s to the memory of each NUMA node", host: true, aside: true},
+}
+
+// testMatrices makes a table for each test in which something was measured
+// beyond the plain copy, and one for each way where there are several. Those
+// that are aside are made if asked for.
+func testMatrices(d *Document, aside bool) []matrix {
+	if d.Transfers == nil {
+		return nil
+	}
+	var all []matrix
+	for _, l := range layouts {
+		if l.aside && !aside {
+			continue
 		}
-	}
-	slices.Sort(m.devices)
-	m.devices = slices.Compact(m.devices)
-	if len(m.devices) < 2 {
-		return matrix{}
-	}
-	m.fill(d)
-	for _, t := range d.Transfers.Transfers {
-		if t.Test == test {
-			if t.Microseconds != nil && t.GBps == nil {
-				m.title = test + ", microseconds from row to column"
+		byWay := map[string][]probe.Transfer{}
+		var ways []string
+		for _, t := range d.Transfers.Transfers {
+			if t.Test != l.test {
+				continue
 			}
-			m.set(t.Source, t.Destination, t.Outcome, cellOf(t.Outcome, &t))
+			if byWay[t.Way] == nil {
+				ways = append(ways, t.Way)
+			}
+			byWay[t.Way] = append(byWay[t.Way], t)
 		}
+		slices.Sort(ways)
+		for _, way := range ways {
+			if m := l.matrix(d, byWay[way]); m.measured() {
+				m.title = l.test + ", " + l.unit
+				if way != "" {
+					m.title = l.test + " by " + way + ", " + l.unit
+				}
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// matrix lays out the transfers of one test.
+func (l layout) matrix(d *Document, transfers []probe.Transfer) matrix {
+	var devices, columns []string
+	for _, t := range transfers {
+		row, column := l.place(t)
+		if devices = append(devices, row); l.host {
+			columns = append(columns, column)
+		} else {
+			devices = append(devices, column)
+		}
+	}
+	m := pairMatrix(d, devices)
+	if l.host {
+		m.columns = sorted(columns)
+		m.heads = m.columns
+		m.clear()
+	}
+	if l.once {
+		for i := range m.devices {
+			for j := range i {
+				m.cells[i][j], m.marks[i][j] = "", probe.OK
+			}
+		}
+	}
+	for _, t := range transfers {
+		row, column := l.place(t)
+		m.set(row, column, t.Outcome, cellOf(t.Outcome, &t))
 	}
 	m.explain()
 	return m
 }
 
-// devicesOf lists the GPUs of the paths by address.
-func devicesOf(all paths) []string {
-	var devices []string
-	for _, p := range all {
-		devices = append(devices, p.source, p.destination)
+// place is the row and the column of a transfer.
+func (l layout) place(t probe.Transfer) (row, column string) {
+	row, column = t.Source, t.Destination
+	if l.inward || l.once && byName(column, row) < 0 {
+		row, column = column, row
 	}
-	slices.Sort(devices)
-	return slices.Compact(devices)
+	return row, column
 }
 
-// fill makes an empty table with the management library's numbers as labels
-// where they are known for each GPU, and the place in the list elsewhere.
-func (m *matrix) fill(d *Document) {
+// sorted returns each of the names once, in order.
+func sorted(names []string) []string {
+	names = slices.Clone(names)
+	slices.SortFunc(names, byName)
+	return slices.Compact(names)
+}
+
+// byName orders addresses and the names of nodes: "node2" before "node10".
+func byName(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// pairMatrix makes an empty table of GPUs, with the management library's
+// numbers as labels where they are known for each GPU, and the place in the
+// list elsewhere.
+func pairMatrix(d *Document, devices []string) matrix {
+	m := matrix{devices: sorted(devices)}
 	n := len(m.devices)
 	m.labels = make([]string, n)
-	m.cells = make([][]string, n)
-	m.marks = make([][]probe.Outcome, n)
+	named := make([]string, n)
 	for i := range n {
 		m.labels[i] = fmt.Sprint(i)
-		m.cells[i] = slices.Repeat([]string{"?"}, n)
-		m.marks[i] = slices.Repeat([]probe.Outcome{probe.Unknown}, n)
-		m.cells[i][i], m.marks[i][i] = ".", probe.OK
 	}
-	named := make([]string, n)
 	for _, g := range d.Host.GPUs {
 		if i := slices.Index(m.devices, g.Address); i >= 0 && g.Index != nil {
 			named[i] = fmt.Sprint(*g.Index)
@@ -95,11 +184,34 @@ func (m *matrix) fill(d *Document) {
 	if !slices.Contains(named, "") {
 		m.labels = named
 	}
+	m.columns, m.heads = m.devices, m.labels
+	m.clear()
+	for i := range n {
+		m.cells[i][i], m.marks[i][i] = ".", probe.OK
+	}
+	return m
 }
 
-func (m *matrix) set(source, destination string, o probe.Outcome, cell string) {
-	i, j := slices.Index(m.devices, source), slices.Index(m.devices, destination)
+// clear makes every cell one that is not known.
+func (m *matrix) clear() {
+	m.cells = make([][]string, len(m.devices))
+	m.marks = make([][]probe.Outcome, len(m.devices))
+	for i := range m.devices {
+		m.cells[i] = slices.Repeat([]string{"?"}, len(m.columns))
+		m.marks[i] = slices.Repeat([]probe.Outcome{probe.Unknown}, len(m.columns))
+	}
+}
+
+func (m *matrix) set(row, column string, o probe.Outcome, cell string) {
+	i, j := slices.Index(m.devices, row), slices.Index(m.columns, column)
 	m.cells[i][j], m.marks[i][j] = cell, o
+}
+
+// measured reports whether a table holds more than outcomes that are well.
+func (m *matrix) measured() bool {
+	return slices.ContainsFunc(m.cells, func(row []string) bool {
+		return slices.ContainsFunc(row, func(c string) bool { return !slices.Contains([]string{"", ".", "?", "-", "ok"}, c) })
+	})
 }
 
 // cellOf is a transfer's rate or time, or a mark.
@@ -156,8 +268,10 @@ func (m *matrix) explain() {
 // column is the width of a column, the blanks before it included.
 func (m *matrix) column() int {
 	width := 0
-	for i, row := range m.cells {
-		width = max(width, len(m.labels[i]))
+	for _, h := range m.heads {
+		width = max(width, len(h))
+	}
+	for _, row := range m.cells {
 		for _, c := range row {
 			width = max(width, len(c))
 		}
@@ -175,4 +289,4 @@ func (m *matrix) head() int {
 }
 
 // width is the number of columns that the table takes.
-func (m *matrix) width() int { return m.head() + len(m.devices)*m.column() }
+func (m *matrix) width() int { return m.head() + len(m.columns)*m.column() }

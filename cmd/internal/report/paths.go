@@ -3,7 +3,9 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -93,6 +95,11 @@ func (all paths) with(o probe.Outcome) paths {
 		}
 	}
 	return some
+}
+
+// tried are the paths of which something is known.
+func (all paths) tried() paths {
+	return slices.DeleteFunc(slices.Clone(all), func(p path) bool { return p.outcome == probe.Unknown })
 }
 
 // wrong reports whether data does not arrive on some path.
@@ -207,12 +214,19 @@ func transfersLine(d *Document, all paths) (status, string) {
 		return statusNone, "one GPU: it has no peer to talk to"
 	case t == nil:
 		return statusOpen, "no transfer was tried: " + d.whyUnknown("transfers")
+	case t.Outcome == probe.Unknown && len(all.tried()) > 0:
+		s, said := pathsLine(all)
+		return s, said + ": " + cmp.Or(t.Reason, "the probe ended early")
 	case t.Outcome != probe.OK && t.Outcome != "":
 		return stopped(t, all)
 	case len(all) == 0:
 		return statusOpen, "no transfer was tried: the driver offers " + plural(len(t.Devices), "GPU") + " to this process"
 	}
-	return pathsLine(all)
+	s, said := pathsLine(all)
+	if open := gaps(d, all.with(probe.Unknown)); len(open) > 0 {
+		said += ": " + gapsInWords(open)
+	}
+	return s, said
 }
 
 // noGPU says that there is none, or that it is not known.
@@ -222,26 +236,48 @@ func noGPU(d *Document) (status, string) {
 		return statusNone, "no GPU is expected in an image under build"
 	case !d.Host.looked:
 		return statusOpen, "not known whether there is a GPU: " + d.whyUnknown("pci")
+	case d.unseen() != "":
+		return statusOpen, "not known whether there is a GPU: " + d.unseen()
+	}
+	if len(d.Passed)+len(d.Findings)+len(d.Skipped) == 0 {
+		return statusNone, "no GPU here, so no transfer"
 	}
 	return statusNone, "no GPU here, so no transfer; the host and the container are judged all the same"
 }
 
-// stopped says what stopped the probe.
+// stageWords say what the driver was asked for in a stage of the probe. A
+// stage that is not among them bears the name of its test.
+var stageWords = map[string]string{
+	"load library": "while its library was loaded", "cuInit": "in cuInit", "devices": "while it listed its GPUs",
+	"peer access query": "while it was asked for peer access", "contexts": "while a context was made", "memory": "while memory was allocated",
+	"peer access": "while peer access was switched on", "kernels": "while kernels were compiled", "cleanup": "while memory was given back",
+}
+
+// stopped says what stopped the probe: in which stage, on which GPU, and why.
 func stopped(t *probe.Report, all paths) (status, string) {
 	where := ""
 	if t.Stage != "" {
-		where = " in " + t.Stage
+		where = " " + cmp.Or(stageWords[t.Stage], "in the test "+t.Stage)
 	}
 	reason := cmp.Or(t.Reason, t.ErrorName)
 	if t.ErrorName != "" && !strings.Contains(reason, t.ErrorName) {
 		reason += " (" + t.ErrorName + ")"
 	}
+	if at := onGPU.FindString(reason); at != "" {
+		where += strings.TrimPrefix(at, ",")
+		reason = strings.Replace(reason, at, "", 1)
+	}
 	if reason != "" {
 		reason = ": " + reason
 	}
-	done := len(all) - len(all.with(probe.Unknown))
-	if len(all) > 0 {
+	if t.Left {
+		reason += "; the process that called it cannot be ended"
+	}
+	switch done := len(all.tried()); {
+	case done > 0:
 		reason += fmt.Sprintf("; %d of %d peer paths were tried before", done, len(all))
+	case t.Outcome != probe.Unknown:
+		reason += "; no transfer was tried"
 	}
 	switch {
 	case t.Outcome == probe.Hang:
@@ -251,8 +287,11 @@ func stopped(t *probe.Report, all paths) (status, string) {
 	case t.Outcome == probe.Error || t.Outcome == probe.Corrupt:
 		return statusFail, "the GPU driver fails" + where + reason
 	}
-	return statusOpen, "no transfer could be tried" + where + reason
+	return statusOpen, "no transfer could be tried" + reason
 }
+
+// onGPU is how the probe names the GPU of a step that did not come to its end.
+var onGPU = regexp.MustCompile(`, on GPU [0-9A-Fa-f:.]+`)
 
 // pathsLine sums the paths up, the worst first.
 func pathsLine(all paths) (status, string) {
@@ -389,11 +428,34 @@ func figures(d *Document) []string {
 		{probe.TestHostToDevice, "host to GPU"},
 		{probe.TestDeviceToHost, "GPU to host"},
 	} {
-		if ts := byTest[test.id]; len(ts) > 0 {
-			parts = append(parts, test.name+" "+figure(ts))
+		ts := byTest[test.id]
+		tried := func(t *probe.Transfer) bool { return t.Outcome != probe.Unknown }
+		if slices.ContainsFunc(ts, tried) { // The line above says what was not tried at all.
+			parts = append(parts, test.name+" "+figureByWay(ts))
 		}
 	}
+	if why := d.Transfers.SMTests; why != "" {
+		parts = append(parts, "SM tests not tried: "+why)
+	}
 	return parts
+}
+
+// figureByWay gives the figure of each way of a test that has several: the
+// process that owns the memory gives it away in one of them.
+func figureByWay(ts []*probe.Transfer) string {
+	byWay := map[string][]*probe.Transfer{}
+	for _, t := range ts {
+		byWay[t.Way] = append(byWay[t.Way], t)
+	}
+	var parts []string
+	for _, way := range slices.Sorted(maps.Keys(byWay)) {
+		part := figure(byWay[way])
+		if way != "" {
+			part += " by " + way
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // figure is a test's rates, else its times, else how many went well; what did
@@ -413,7 +475,7 @@ func figure(ts []*probe.Transfer) string {
 	var s string
 	switch {
 	case len(outcomes) == 1 && outcomes[probe.OK] == 0 && rates.n == 0:
-		return string(ts[0].Outcome)
+		return outcomeInWords(ts[0].Outcome)
 	case rates.n > 0:
 		s = rates.text(rate) + " GB/s"
 	case times.n > 0:
@@ -423,10 +485,22 @@ func figure(ts []*probe.Transfer) string {
 	}
 	for _, o := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Slow, probe.Unknown, probe.Unsupported} {
 		if outcomes[o] > 0 {
-			s += fmt.Sprintf(" (%d %s)", outcomes[o], o)
+			s += fmt.Sprintf(" (%d %s)", outcomes[o], outcomeInWords(o))
 		}
 	}
 	return s
+}
+
+// outcomeInWords is an outcome as it stands in a sentence.
+func outcomeInWords(o probe.Outcome) string {
+	switch o {
+	case probe.Unknown:
+		return "not tried"
+	case probe.Unsupported:
+		return "not offered"
+	default:
+		return string(o)
+	}
 }
 
 func microseconds(v float64) string {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +64,9 @@ func TestGoldenStyles(t *testing.T) {
 		{"healthy", "healthy-80", Style{Width: 80}},
 		{"healthy", "healthy-verbose", Style{Verbose: true}},
 		{"hostile", "hostile-ascii", Style{ASCII: true, Verbose: true}},
+		{"deliberate", "deliberate-verbose", Style{Verbose: true}},
+		{"busy-part", "busy-part-60", Style{Width: 60}},
+		{"full", "full-verbose", Style{Width: 80, Verbose: true}},
 	} {
 		var b bytes.Buffer
 		writeText(&b, samples()[tt.sample], tt.style)
@@ -70,9 +74,123 @@ func TestGoldenStyles(t *testing.T) {
 	}
 }
 
+// TestGoldenTransfers holds what a command that makes transfers alone writes.
+func TestGoldenTransfers(t *testing.T) {
+	for _, tt := range []struct {
+		sample, file, format string
+		style                Style
+	}{
+		{"full", "full-transfers.txt", "text", Style{Width: 80, Tables: true}},
+		{"full", "full-transfers-verbose.txt", "text", Style{Width: 80, Tables: true, Verbose: true}},
+		{"full", "full-transfers.md", "markdown", Style{}},
+		{"many", "many-transfers-80.txt", "text", Style{Width: 80, Tables: true}},
+	} {
+		var b bytes.Buffer
+		f, _ := FormatNamed(tt.format)
+		if err := f.WriteTransfers(&b, samples()[tt.sample], tt.style); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, filepath.Join("testdata", tt.file+".golden"), b.Bytes())
+	}
+}
+
+// TestTransfersExitCode holds that what could not be tried is not taken for
+// well.
+func TestTransfersExitCode(t *testing.T) {
+	part := healthy(8)
+	use(&part, 2, "in use by process 1234 (python3)")
+	for _, tt := range []struct {
+		name string
+		in   Input
+		want int
+	}{
+		{"healthy", healthy(8), 0},
+		{"one GPU in use", part, 3},
+		{"all in use", busy(), 3},
+		{"no probe", unproven(), 3},
+		{"wrong data", acs(), 1},
+		{"a hang and more", hang(), 1},
+		{"the rest not tried after hangs", gaveUp(), 1},
+		{"the driver hangs", driverHang(), 1},
+	} {
+		if got := TransfersExitCode(New(tt.in)); got != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestFigures holds how tests beyond the plain copy are summed up.
+func TestFigures(t *testing.T) {
+	untried := func(test string, i, j int) probe.Transfer {
+		return probe.Transfer{Test: test, Source: gpuAt(i), Destination: gpuAt(j), Outcome: probe.Unknown}
+	}
+	way := func(way string, gbps float64) probe.Transfer {
+		x := transfer(probe.TestInterprocess, 0, 1, gbps, 450)
+		x.Way = way
+		return x
+	}
+	d := New(Input{Facts: &checks.Facts{Transfers: &probe.Report{SMTests: "no PTX compiler", Transfers: []probe.Transfer{
+		transfer(probe.TestCopyRead, 0, 1, 393, 450), untried(probe.TestCopyRead, 1, 0),
+		untried(probe.TestAllAtOnce, 0, 1),
+		{Test: probe.TestAtomics, Source: gpuAt(0), Destination: gpuAt(1), Outcome: probe.Unsupported},
+		way("cudaIpc", 155), way("cuMem", 350),
+	}}}})
+	want := []string{"reads 393 GB/s (1 not tried)", "atomics not offered", "between processes 350 GB/s by cuMem, 155 GB/s by cudaIpc", "SM tests not tried: no PTX compiler"}
+	if diff := cmp.Diff(want, figures(d)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestOnlyNumbersAreReferredTo holds that a finding refers to another one by
+// its number alone, and that no finding without a number is referred to.
+func TestOnlyNumbersAreReferredTo(t *testing.T) {
+	reference := regexp.MustCompile(`as under (\S+)`)
+	twice := low()
+	other := twice.Verdict.Findings[0]
+	other.Title, other.Subject = "Another one of the same cure", "NCCL_NVLS_ENABLE"
+	twice.Verdict.Findings = append(twice.Verdict.Findings, other)
+	all := samples()
+	all["twice"] = New(twice)
+	for name, d := range all {
+		var b bytes.Buffer
+		writeText(&b, d, Style{Verbose: true})
+		for _, m := range reference.FindAllStringSubmatch(b.String(), -1) {
+			if !strings.Contains(b.String(), "\n"+m[1]+"  ") {
+				t.Errorf("%s: %q leads nowhere", name, m[0])
+			}
+		}
+	}
+	var b bytes.Buffer
+	writeText(&b, all["twice"], Style{Verbose: true})
+	if n := strings.Count(b.String(), "unset NCCL_NVLS_ENABLE\n"); n != 2 {
+		t.Errorf("the cure of two findings without a number is shown %d times, want 2:\n%s", n, b.String())
+	}
+}
+
+// TestMissing holds that what is missing is told with its reasons and with the
+// way to have it.
+func TestMissing(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		in   Input
+		want []string
+	}{
+		{"healthy", healthy(8), []string{}},
+		{"busy", busy(), []string{
+			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): --probe-busy tries them all the same)",
+		}},
+		{"not asked for", unproven(), []string{"transfers (the probe was not asked for)"}},
+		{"gave up", gaveUp(), []string{"transfers (4 transfers made the process useless that drove them; the rest was not tried)"}},
+	} {
+		if diff := cmp.Diff(tt.want, New(tt.in).Verdict.Missing); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
 // TestOneScreen holds the promise that a healthy machine takes one screen.
 func TestOneScreen(t *testing.T) {
-	for _, name := range []string{"healthy", "healthy-pair", "low", "no-gpu", "unproven"} {
+	for _, name := range []string{"healthy", "healthy-pair", "low", "no-gpu", "unproven", "busy", "busy-part", "slow-start", "full"} {
 		var b bytes.Buffer
 		writeText(&b, samples()[name], Style{Width: 80, Example: "h200x8"})
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")

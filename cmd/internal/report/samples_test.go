@@ -22,6 +22,13 @@ func samples() map[string]*Document {
 		"unproven":     New(unproven()),
 		"many":         New(many()),
 		"hostile":      New(hostile()),
+		"full":         New(full()),
+		"busy":         New(busy()),
+		"busy-part":    New(busyInPart()),
+		"stopped":      New(stoppedOnGPU()),
+		"slow-start":   New(slowToStart()),
+		"gave-up":      New(gaveUp()),
+		"deliberate":   New(deliberate()),
 	}
 }
 
@@ -318,5 +325,138 @@ func hostile() Input {
 	in.Advice[0].Links = []string{"javascript:alert(1)", "https://e.example/)<b>"}
 	in.Verdict.Skipped[0].Missing = []string{bad}
 	in.Facts.Unknown = []checks.Unknown{{Section: "host", Fact: bad, Reason: bad, Hint: bad}}
+	return in
+}
+
+// full is what the full probe found on two H200 joined by NVLink, and on host
+// memory of two NUMA nodes.
+func full() Input {
+	in := healthy(2)
+	t := in.Facts.Transfers
+	t.Mode, t.Transfers = probe.Full, nil
+	add := func(x probe.Transfer) { t.Transfers = append(t.Transfers, x) }
+	timed := func(test string, i, j int, us float64) probe.Transfer {
+		return probe.Transfer{Test: test, Source: gpuAt(i), Destination: gpuAt(j), Outcome: probe.OK, Microseconds: &us}
+	}
+	for _, p := range [][2]int{{0, 1}, {1, 0}} {
+		i, j := p[0], p[1]
+		add(transfer(probe.TestCopy, i, j, 395.1, 450))
+		add(transfer(probe.TestCopyRead, i, j, 393.2+float64(i), 450))
+		add(transfer(probe.TestStore, i, j, 369.4+float64(i), 450))
+		add(transfer(probe.TestLoad, i, j, 372.3+float64(i), 450))
+		add(transfer(probe.TestAllAtOnce, i, j, 390.4, 450))
+		add(timed(probe.TestLatency, i, j, 0.851))
+		add(probe.Transfer{Test: probe.TestAtomics, Source: gpuAt(i), Destination: gpuAt(j), Outcome: probe.OK, Verified: "gpu"})
+		add(transfer(probe.TestStaged, i, j, 30.3+8.7*float64(i), 55))
+		for _, x := range []struct {
+			way  string
+			gbps float64
+		}{{"cuMem", 349.6}, {"cudaIpc", 154.8}} {
+			way, gbps := x.way, x.gbps
+			x := transfer(probe.TestInterprocess, i, j, gbps+float64(i), 450)
+			x.Way = way
+			add(x)
+		}
+	}
+	both := transfer(probe.TestBidirectional, 0, 1, 783.1, 900)
+	add(both)
+	add(timed(probe.TestHandshake, 1, 0, 1.27)) // The driver numbers the GPUs as it likes.
+	for i := range 2 {
+		for node := range 2 {
+			in, out := transfer(probe.TestHostToDevice, i, i, 55.4-9*float64(node), 63), transfer(probe.TestDeviceToHost, i, i, 55.4-8*float64(node), 63)
+			in.Source, out.Destination = fmt.Sprintf("node%d", node), fmt.Sprintf("node%d", node)
+			add(in)
+			add(out)
+		}
+	}
+	t.Stages = []probe.Stage{
+		{Name: "load library", Milliseconds: 12},
+		{Name: "cuInit", Milliseconds: 402.6},
+		{Name: "devices", Milliseconds: 0.1},
+		{Name: "peer access query", Milliseconds: 0.2},
+		{Name: "contexts", Milliseconds: 187.4},
+		{Name: "peer access", Milliseconds: 0.4},
+		{Name: probe.TestCopy, Milliseconds: 21.5},
+	}
+	return in
+}
+
+// use marks a GPU as in use, and what would have been tried with it.
+func use(in *Input, i int, reason string) {
+	t := in.Facts.Transfers
+	t.Devices[i].Outcome, t.Devices[i].Reason = probe.Unknown, reason+probe.Undisturbed
+	for n, x := range t.Transfers {
+		if x.Outcome == probe.OK && (x.Source == gpuAt(i) || x.Destination == gpuAt(i)) {
+			t.Transfers[n] = probe.Transfer{Test: x.Test, Source: x.Source, Destination: x.Destination, Outcome: probe.Unknown, Reason: gpuAt(i) + ": " + reason + probe.Undisturbed}
+		}
+	}
+}
+
+// busy is a pair of GPUs on which one job computes.
+func busy() Input {
+	in := healthy(2)
+	use(&in, 0, "in use by process 1234 (python3)")
+	use(&in, 1, "in use by process 1234 (python3)")
+	return in
+}
+
+// busyInPart is a machine on which a job has six of eight GPUs, one process for
+// each, and the memory of a seventh is full.
+func busyInPart() Input {
+	in := healthy(8)
+	for i := range 6 {
+		use(&in, i, fmt.Sprintf("in use by process %d (python3)", 1234+i))
+	}
+	d := &in.Facts.Transfers.Devices[6]
+	use(&in, 6, "")
+	d.Outcome, d.Reason, d.ErrorCode, d.ErrorName = probe.Error, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY", 2, "CUDA_ERROR_OUT_OF_MEMORY"
+	return in
+}
+
+// stoppedOnGPU is a driver that hangs when one GPU's context is made.
+func stoppedOnGPU() Input {
+	in := driverHang()
+	t := in.Facts.Transfers
+	t.Stage, t.Reason = "contexts", "a call of the driver did not return, on GPU "+gpuAt(3)
+	in.Verdict.Findings[0].Message = "A context was not made on " + gpuAt(3) + " within 60 s."
+	return in
+}
+
+// slowToStart is a machine whose GPUs come up anew for each program.
+func slowToStart() Input {
+	in := healthy(8)
+	in.Facts.Transfers.Stages = []probe.Stage{{Name: "cuInit", Milliseconds: 12034.2}, {Name: "contexts", Milliseconds: 2201.7}, {Name: probe.TestCopy, Milliseconds: 310}}
+	in.Timing.TotalMS = 15012
+	return in
+}
+
+// gaveUp is a machine on which so many transfers hang that the rest was not
+// tried.
+func gaveUp() Input {
+	in := hang()
+	t := in.Facts.Transfers
+	t.Outcome, t.Stage, t.Reason = probe.Unknown, probe.TestCopy, "4 transfers made the process useless that drove them; the rest was not tried"
+	t.Transfers = t.Transfers[:30]
+	return in
+}
+
+// deliberate is a variable that does harm beside two that may be meant, as the
+// ranking advises on them.
+func deliberate() Input {
+	in := low()
+	variable := func(name string, severity rules.Severity) rules.Finding {
+		f := in.Verdict.Findings[0]
+		f.Subject, f.Severity, f.Message = name, severity, name+" is set in the environment."
+		f.Evidence = []rules.Evidence{{Fact: "env.variables[" + name + "].value", Value: "1", Source: "environment"}}
+		f.Params = map[string]any{"variable": name}
+		return f
+	}
+	in.Verdict.Findings = []rules.Finding{
+		variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low), variable("NVSHMEM_DISABLE_NVLS", rules.Info),
+	}
+	in.Advice = nil
+	for _, f := range in.Verdict.Findings {
+		in.Advice = append(in.Advice, unset(f.Subject, f.Rule))
+	}
 	return in
 }

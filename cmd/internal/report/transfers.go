@@ -9,14 +9,15 @@ import (
 )
 
 // TransfersExitCode is what a command that makes transfers and nothing else
-// ends with: 0 when every path carries data correctly at the speed of its
-// links, 1 when some path does not, 3 when nothing could be tried.
+// ends with: 0 when every path that the driver offers carries data correctly at
+// the speed of its links, 1 when some path does not, 3 when some or all could
+// not be tried.
 func TransfersExitCode(d *Document) int {
 	all := newPaths(d)
 	switch t := d.Transfers; {
 	case t != nil && (t.Outcome == probe.Hang || t.Outcome == probe.Error || t.Outcome == probe.Corrupt), all.wrong(), len(all.with(probe.Slow)) > 0:
 		return 1
-	case len(all.with(probe.OK)) == 0:
+	case len(all.with(probe.OK)) == 0, len(all.with(probe.Unknown)) > 0:
 		return 3
 	}
 	return 0
@@ -39,7 +40,11 @@ func (f Format) WriteTransfers(w io.Writer, d *Document, s Style) error {
 		m.put("%s\n", inline(said))
 		m.matrix()
 	default:
-		newText(&b, d, s).head()
+		t := newText(&b, d, s)
+		t.head()
+		if s.Verbose {
+			t.times()
+		}
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("write transfers: %w", err)

@@ -1,0 +1,63 @@
+package machine
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLibraryText(t *testing.T) {
+	filler := strings.Repeat("x", libraryPart)
+	for _, c := range []struct{ name, content, want string }{
+		{"alone", "NCCL version 2.28.9+cuda13.0", "NCCL version 2.28.9"},
+		{"RCCL", "\x00RCCL version 2.20.5+hip6.2 HEAD\x00", "RCCL version 2.20.5"},
+		{"format string before it", "NCCL version %d.%d.%d\x00" + filler + "NCCL version 2.21.5+cuda12.4", "NCCL version 2.21.5"},
+		{"at the end", filler + filler + "NCCL version 2.4.8", "NCCL version 2.4.8"},
+		{"none", filler, ""},
+		{"empty", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "libnccl.so.2")
+			if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := libraryText(path); got != c.want || err != nil {
+				t.Errorf("got %q, %v, want %q", got, err, c.want)
+			}
+		})
+	}
+	// Wherever it stands in relation to the parts, it is found whole.
+	for at := libraryPart - 64; at < libraryPart+8; at++ {
+		content := append(bytes.Repeat([]byte("x"), at), "NCCL version 2.28.9+cuda13.0 and more text that follows after it"...)
+		if got, err := findText(bytes.NewReader(content), time.Now().Add(time.Minute)); got != "NCCL version 2.28.9" || err != nil {
+			t.Fatalf("at %d: got %q, %v", at, got, err)
+		}
+	}
+	if _, err := libraryText(t.TempDir()); err == nil {
+		t.Error("a folder was searched")
+	}
+}
+
+func FuzzLibraryText(f *testing.F) {
+	f.Add([]byte("NCCL version 2.28.9"))
+	f.Add([]byte("CCL version NCCL version 1."))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := findText(bytes.NewReader(b), time.Now().Add(time.Minute))
+		if err != nil || (got != "" && !bytes.Contains(b, []byte(got))) {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}
+
+func BenchmarkLibraryText(b *testing.B) {
+	content := bytes.Repeat([]byte("nothing to be found in here, CCL aside. "), 1<<20)
+	b.SetBytes(int64(len(content)))
+	for b.Loop() {
+		if _, err := findText(bytes.NewReader(content), time.Now().Add(time.Minute)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package machine
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestProcessSeen(t *testing.T) {
+	own, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Skipf("this system shows no processes: %v", err)
+	}
+	for name, want := range map[string]bool{strings.TrimSpace(string(own)): true, "no such name": false, "": false} {
+		if got, err := processSeen(name); got != want || err != nil {
+			t.Errorf("processSeen(%q) = %t, %v, want %t", name, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,556 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"bytes"
+	stdcmp "cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+)
+
+// The tests here run the whole program against the simulated drivers of
+// fixtures/drivers: two H200s on NVSwitches that no PCI tree shows, as in a
+// container with a masked /sys.
+
+// surroundings are the rules that judge the machine on which the test runs.
+var surroundings = []string{
+	"shm-too-small", "memlock-limit", "ipc-namespace", "container-caps", "sys-not-mounted", "numa-affinity", "env-misconfig", "gpu-events",
+}
+
+// simulated is one run of the program against the simulated drivers.
+type simulated struct {
+	name string
+	// cuda and nvml are the faults to order, gpus how many there are; 0 is 2.
+	cuda, nvml string
+	gpus       int
+	mode       probe.Mode // Quick if empty.
+	// libraries are the drivers that are there and flags how they are built;
+	// nil is both.
+	libraries, flags []string
+	arguments        []string
+
+	// steps is how often --probe-timeout may pass, 0 where nothing hangs.
+	steps int
+	short bool // It is run with -short, too.
+	want  judgement
+}
+
+// judgement is what the program makes of a run, in short. GPUs are gpu0, gpu1.
+type judgement struct {
+	exit  int
+	state report.State
+	// probe is the probe's outcome, with the stage where that is not ok.
+	probe string
+	// transfers are the outcomes of each test in order of pairs.
+	transfers []string
+	// findings are each one's rule, severity, confidence and subject, and
+	// those that it explains behind a colon.
+	findings []string
+	// remedy is the first.
+	remedy string
+}
+
+const (
+	// calmTimeout is --probe-timeout where nothing hangs: a busy test machine
+	// gets time.
+	calmTimeout = 30 * time.Second
+	// slack is what a run may take beside the timeouts: 0.2 s are usual.
+	slack = 20 * time.Second
+)
+
+// hangTimeout is --probe-timeout where something hangs. The race detector makes
+// the start of a child several times as long.
+var hangTimeout = 2 * time.Second
+
+func init() {
+	info, ok := debug.ReadBuildInfo()
+	if ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		hangTimeout *= 4
+	}
+}
+
+// healthyQuick and healthyFull are the outcomes on two GPUs without a fault.
+var (
+	healthyQuick = []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}
+	healthyFull  = []string{
+		"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok", "copy-read: ok ok", "bidirectional: ok", "all-at-once: ok ok", "handshake: ok",
+		"latency: ok ok", "atomics: ok ok", "host-staged: ok ok", "between-processes/cuMem: ok ok", "between-processes/cudaIpc: ok ok",
+	}
+)
+
+// changed returns lines with those of the same test in place of the old ones.
+func changed(lines []string, by ...string) []string {
+	lines = slices.Clone(lines)
+	for _, l := range by {
+		name, _, _ := strings.Cut(l, ":")
+		for i, old := range lines {
+			if strings.HasPrefix(old, name+":") {
+				lines[i] = l
+			}
+		}
+	}
+	return lines
+}
+
+// quiet is the judgement of a machine without a finding.
+func quiet(transfers []string) judgement {
+	return judgement{state: report.Healthy, probe: "ok", transfers: transfers}
+}
+
+// sick is the judgement of a machine with findings at or above high.
+func sick(outcome string, transfers []string, remedy string, findings ...string) judgement {
+	return judgement{exit: exitFindings, state: report.Findings, probe: outcome, transfers: transfers, findings: findings, remedy: remedy}
+}
+
+// broken is sick with the finding that transfers fail.
+func broken(transfers []string, subject string) judgement {
+	return sick("ok", transfers, "nccl-p2p-disable", "p2p-broken-platform critical confirmed "+subject)
+}
+
+var simulations = []simulated{
+	{name: "healthy", short: true, want: quiet(healthyQuick)},
+	{name: "healthy full", mode: probe.Full, want: quiet(healthyFull)},
+	{name: "healthy old driver", flags: []string{"-DOLD_DRIVER"}, want: quiet(healthyQuick)},
+	{name: "healthy without NVML", libraries: []string{"cuda"}, want: quiet(healthyQuick)},
+	{name: "healthy four GPUs", gpus: 4, want: quiet([]string{
+		"copy:" + strings.Repeat(" ok", 12), "sm-store:" + strings.Repeat(" ok", 12), "sm-load:" + strings.Repeat(" ok", 12),
+	})},
+	{name: "healthy one GPU", gpus: 1, want: quiet(nil)},
+	{name: "NVML without CUDA", libraries: []string{"nvml"}, want: judgement{state: report.Unproven, probe: "unknown in load library"}},
+
+	// What becomes of the data.
+	{name: "corrupt first page", cuda: "corrupt-first-page@0>1", want: broken([]string{
+		"copy: corrupt(other) ok", "sm-store: corrupt(other) ok", "sm-load: corrupt(other) ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "zeros", cuda: "zeros", short: true, want: broken([]string{
+		"copy: corrupt(zeros) corrupt(zeros)", "sm-store: corrupt(zeros) corrupt(zeros)", "sm-load: corrupt(zeros) corrupt(zeros)", "host-staged: ok ok",
+	}, "gpu0 -> gpu1")},
+	{name: "owner never sees stores", cuda: "dropped-sm", want: broken([]string{
+		"copy: ok ok", "sm-store: corrupt(poison) corrupt(poison)", "sm-load: corrupt(poison) corrupt(poison)", "host-staged: ok ok",
+	}, "gpu0 -> gpu1")},
+	{name: "one direction only", cuda: "dropped@1>0", want: broken([]string{
+		"copy: ok corrupt(poison)", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok",
+	}, "gpu1 -> gpu0")},
+	{name: "intermittent", cuda: "intermittent", want: broken([]string{
+		"copy: ok ok", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok",
+	}, "gpu1 -> gpu0")},
+	{name: "whole machine", cuda: "zeros", gpus: 3, want: broken([]string{
+		"copy:" + strings.Repeat(" corrupt(zeros)", 6), "sm-store:" + strings.Repeat(" corrupt(zeros)", 6),
+		"sm-load:" + strings.Repeat(" corrupt(zeros)", 6), "host-staged:" + strings.Repeat(" ok", 6),
+	}, "host")},
+
+	// What the driver refuses.
+	{name: "peer refused", cuda: "refused", want: sick("ok", []string{
+		"copy: unsupported unsupported", "sm-store: unsupported unsupported", "sm-load: unsupported unsupported",
+	}, "reboot-or-reload-driver", "p2p-unsupported-gpu high confirmed gpu0 -> gpu1")},
+	{name: "error of a copy", cuda: "error-copy=1@0>1", want: broken([]string{
+		"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "peer access not switched on", cuda: "error-peer=711@0>1", want: broken([]string{
+		"copy: error ok", "sm-store: ok", "sm-load: ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "GPU lost in a copy", cuda: "lost-copy=719@0>1", want: broken([]string{
+		"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "memory error in a copy", cuda: "lost-copy=214@0>1", want: sick("ok", []string{
+		"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok",
+	}, "reset-gpu", "p2p-broken-platform critical confirmed gpu0 -> gpu1")},
+	{name: "crash in a copy", cuda: "crash-copy@1>0", want: broken([]string{
+		"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok",
+	}, "gpu1 -> gpu0")},
+	{name: "no PTX compiler", cuda: "error-module=221", want: quiet([]string{"copy: ok ok"})},
+	{name: "no PTX compiler and zeros", cuda: "error-module=221,zeros@0>1", want: broken(
+		[]string{"copy: corrupt(zeros) ok", "host-staged: ok"}, "gpu0 -> gpu1")},
+	{name: "missing symbol and zeros", cuda: "zeros@0>1", flags: []string{"-DOLD_DRIVER"}, want: broken([]string{
+		"copy: corrupt(zeros) ok", "sm-store: corrupt(zeros) ok", "sm-load: corrupt(zeros) ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "zeros without NVML", cuda: "zeros@0>1", libraries: []string{"cuda"}, want: broken([]string{
+		"copy: corrupt(zeros) ok", "sm-store: corrupt(zeros) ok", "sm-load: corrupt(zeros) ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+
+	// What is slow.
+	{name: "slow pair", cuda: "slow=20@0>1", want: sick("ok", changed(healthyQuick, "copy: slow ok"),
+		"reset-gpu", "p2p-slow high confirmed gpu0 -> gpu1")},
+	{name: "somewhat slow pair", cuda: "slow=1.5@0>1", want: judgement{
+		state: report.Findings, probe: "ok", transfers: changed(healthyQuick, "copy: slow ok"),
+		findings: []string{"p2p-slow medium confirmed gpu0 -> gpu1"}, remedy: "reset-gpu",
+	}},
+	{name: "collapse when all at once", cuda: "slow-together=20", gpus: 3, mode: probe.Full, want: sick("ok", []string{
+		"copy: ok ok ok ok ok ok", "sm-store: ok ok ok ok ok ok", "sm-load: ok ok ok ok ok ok", "copy-read: ok ok ok ok ok ok",
+		"bidirectional: slow slow slow", "all-at-once: slow slow slow slow slow slow", "handshake: ok ok ok", "latency: ok ok ok ok ok ok",
+		"atomics: ok ok ok ok ok ok", "host-staged: ok ok ok ok ok ok", "between-processes/cuMem: ok ok ok ok ok ok",
+		"between-processes/cudaIpc: ok ok ok ok ok ok",
+	}, "reset-gpu", "p2p-slow high confirmed host")},
+
+	// What the full probe alone sees.
+	{name: "stale handshake flags", cuda: "stale-flags@1>0", mode: probe.Full, want: broken(changed(healthyFull, "handshake: hang"), "gpu0 -> gpu1")},
+	{name: "lost atomics", cuda: "lost-atomics@0>1", mode: probe.Full, want: broken(changed(healthyFull, "atomics: corrupt ok"), "gpu0 -> gpu1")},
+	{name: "lost between processes", cuda: "ipc-dropped", mode: probe.Full, want: sick("ok", changed(healthyFull,
+		"between-processes/cuMem: corrupt(poison) corrupt(poison)", "between-processes/cudaIpc: corrupt(poison) corrupt(poison)",
+	), "nccl-p2p-disable", "p2p-broken-platform high confirmed gpu0 -> gpu1")},
+
+	// The driver does not start.
+	{name: "system not ready", cuda: "error-init=802", short: true, want: sick("error in cuInit", nil,
+		"start-fabric-manager", "fabric-manager critical confirmed host")},
+	{name: "system not ready, fabric in progress", cuda: "error-init=802", nvml: "fabric-in-progress", want: sick("error in cuInit", nil,
+		"start-fabric-manager", "fabric-manager critical confirmed host")},
+	{name: "driver mismatch by CUDA", cuda: "error-init=803", want: sick("error in cuInit", nil,
+		"reboot-or-reload-driver", "driver-library-mismatch critical confirmed driver")},
+	{name: "driver mismatch by both", cuda: "error-init=803", nvml: "driver-mismatch", want: sick("error in cuInit", nil,
+		"reboot-or-reload-driver", "driver-library-mismatch critical confirmed driver")},
+	{name: "unknown error", cuda: "error-init=999", want: sick("error in cuInit", nil,
+		"reboot-or-reload-driver", "driver-hang high likely host")},
+	{name: "CUDA sees no GPU", cuda: "error-init=100", want: sick("error in cuInit", nil,
+		"pass-device-nodes", "gpu-visibility high confirmed CUDA")},
+	{name: "crash in cuInit", cuda: "crash-init", want: sick("error in cuInit", nil,
+		"reboot-or-reload-driver", "driver-hang critical confirmed host")},
+	{name: "one GPU does not start", cuda: "error-context=999@1", want: sick("ok", notTried,
+		"reset-gpu", "driver-hang high likely gpu1")},
+	{name: "one GPU has a memory error", cuda: "error-context=214@1", want: sick("ok", notTried,
+		"reset-gpu", "gpu-fault critical confirmed gpu1")},
+	{name: "one GPU is barred", cuda: "error-context=46@1", want: judgement{state: report.Unproven, probe: "ok", transfers: notTried}},
+	{name: "no driver", cuda: "error-init=100", nvml: "driver-not-loaded", want: judgement{state: report.NoGPU, probe: "error in cuInit"}},
+	{name: "no permission", cuda: "error-init=100", nvml: "no-permission", want: judgement{state: report.Unproven, probe: "error in cuInit"}},
+
+	// What NVML says.
+	{name: "no permission for NVML", nvml: "no-permission", want: quiet(healthyQuick)},
+	{name: "no permission for one question", nvml: "no-permission-ecc", want: quiet(healthyQuick)},
+	{name: "plain card", nvml: "not-supported", want: quiet(healthyQuick)},
+	{name: "driver mismatch by NVML", nvml: "driver-mismatch", want: sick("ok", healthyQuick,
+		"reboot-or-reload-driver", "driver-library-mismatch critical confirmed driver")},
+	{name: "crash in nvmlInit", nvml: "crash-init", want: sick("ok", healthyQuick, "reboot-or-reload-driver", "driver-hang high likely host")},
+	{name: "NVML ends its process", nvml: "exit-init", want: sick("ok", healthyQuick, "reboot-or-reload-driver", "driver-hang high likely host")},
+	{name: "crash in NVML at a GPU", nvml: "crash-device", want: sick("ok", healthyQuick, "reboot-or-reload-driver", "driver-hang high likely host")},
+	{name: "lost GPU", nvml: "lost-gpu", cuda: "error-context=999@1", want: sick("ok", notTried,
+		"reboot", "gpu-fault critical confirmed host: driver-hang")},
+	{name: "GPU lost meanwhile", nvml: "lost-later", cuda: "error-context=999@1", want: sick("ok", notTried,
+		"reboot", "gpu-fault critical confirmed gpu1: driver-hang")},
+	{name: "reset required", nvml: "reset-required", want: sick("ok", healthyQuick, "reset-gpu", "gpu-fault critical confirmed gpu1")},
+	{name: "remapping pending", nvml: "remap-pending", want: sick("ok", healthyQuick, "reset-gpu", "gpu-fault high confirmed gpu1")},
+	{name: "uncorrected memory errors", nvml: "ecc-uncorrected", want: sick("ok", healthyQuick, "reset-gpu", "gpu-fault high confirmed gpu1")},
+	{name: "fabric in progress", nvml: "fabric-in-progress", want: sick("ok", healthyQuick,
+		"start-fabric-manager", "fabric-manager high likely host")},
+	{name: "fabric in progress, peer refused", nvml: "fabric-in-progress", cuda: "refused", want: sick("ok", []string{
+		"copy: unsupported unsupported", "sm-store: unsupported unsupported", "sm-load: unsupported unsupported",
+	}, "start-fabric-manager", "fabric-manager high confirmed host: p2p-unsupported-gpu")},
+	{name: "fabric unhealthy", nvml: "fabric-unhealthy", want: sick("ok", healthyQuick, "start-fabric-manager", "nvlink-down high confirmed gpu1")},
+	{name: "NVLink down", nvml: "nvlink-down", want: sick("ok", healthyQuick, "reset-gpu", "nvlink-down high likely gpu1")},
+	{name: "NVLink down and slow", nvml: "nvlink-down", cuda: "slow=2", want: sick("ok", changed(healthyQuick, "copy: slow slow"),
+		"reset-gpu", "nvlink-down high confirmed gpu1: p2p-slow")},
+	{name: "chipset forbids reads", nvml: "p2p-blocked", want: sick("ok", healthyQuick,
+		"reboot-or-reload-driver", "p2p-unsupported-gpu high confirmed gpu0 -> gpu1")},
+	{name: "MIG on", nvml: "mig-on", want: judgement{
+		state: report.Findings, probe: "ok", transfers: healthyQuick, findings: []string{"mig-mode medium likely gpu1"}, remedy: "disable-mig",
+	}},
+	{name: "busy GPU", nvml: "busy", want: judgement{state: report.Unproven, probe: "ok", transfers: notTried}},
+	{name: "busy GPU, used all the same", nvml: "busy", arguments: []string{"--probe-busy"}, want: quiet(healthyQuick)},
+}
+
+// notTried are the transfers with a GPU that takes no part.
+var notTried = []string{"copy: unknown unknown", "sm-store: unknown unknown", "sm-load: unknown unknown"}
+
+// hanging are the runs in which something does not come back.
+var hanging = []simulated{
+	{name: "cuInit", cuda: "hang-init", steps: 1, short: true, want: sick("hang in cuInit", nil,
+		"reset-gpu", "driver-hang critical confirmed host")},
+	{name: "contexts of one GPU", cuda: "hang-contexts@1", steps: 1, want: sick("hang in contexts", nil,
+		"reset-gpu", "driver-hang critical confirmed gpu1")},
+	{name: "one copy call", cuda: "hang-copy-call@0>1", steps: 4, want: broken([]string{
+		"copy: hang ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "one stream", cuda: "hang-copy@0>1", steps: 3, want: broken([]string{
+		"copy: hang ok", "sm-store: hang ok", "sm-load: hang ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "all streams", cuda: "hang-copy", steps: 4, want: sick("unknown in sm-store",
+		[]string{"copy: hang hang", "sm-store: hang hang", "host-staged: ok ok"},
+		"nccl-p2p-disable", "p2p-broken-platform critical confirmed gpu0 -> gpu1")},
+	{name: "between processes", cuda: "hang-ipc@0>1", mode: probe.Full, steps: 2, want: sick("ok", changed(healthyFull,
+		"between-processes/cuMem: hang ok", "between-processes/cudaIpc: hang ok",
+	), "nccl-p2p-disable", "p2p-broken-platform high confirmed gpu0 -> gpu1")},
+	{name: "cleanup", cuda: "hang-cleanup", steps: 1, want: sick("hang in cleanup", healthyQuick,
+		"reboot-or-reload-driver", "driver-hang critical confirmed host")},
+	{name: "nvmlInit", nvml: "hang-init", steps: 1, want: sick("ok", healthyQuick, "reboot", "driver-hang high likely host")},
+	{name: "NVML at a GPU", nvml: "hang-device", steps: 1, want: sick("ok", healthyQuick, "reboot", "driver-hang high likely host")},
+	{name: "NVML at a pair", nvml: "hang-p2p", steps: 1, want: sick("ok", healthyQuick, "reboot", "driver-hang high likely host")},
+	{name: "nvmlShutdown", nvml: "hang-shutdown", steps: 1, want: quiet(healthyQuick)},
+	{name: "nvmlInit and cuInit", nvml: "hang-init", cuda: "hang-init", steps: 2, want: sick("hang in cuInit", nil,
+		"reboot", "driver-hang critical confirmed host", "driver-hang high likely host")},
+}
+
+// TestSimulated holds that each fault gives its outcomes, its finding and its
+// first remedy, and that a healthy machine is quiet.
+func TestSimulated(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	for _, s := range simulations {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && !s.short {
+				t.Skip("not with -short")
+			}
+			s.check(t, s.run(t))
+		})
+	}
+}
+
+// TestSimulatedHangs holds the same where something hangs, and that the
+// program ends all the same. They wait at the same time, but each is left alone
+// until it hangs: nothing else is to take longer than its short timeout.
+func TestSimulatedHangs(t *testing.T) {
+	needsNoGPU(t)
+	runs := slices.DeleteFunc(slices.Clone(hanging), func(s simulated) bool { return testing.Short() && !s.short })
+	ended := make([]ending, len(runs))
+	var wg sync.WaitGroup
+	for i, s := range runs {
+		marker := runMarker + "=" + rand.Text()
+		run, done := s.prepare(t, marker), make(chan struct{})
+		wg.Go(func() {
+			defer close(done)
+			ended[i] = run()
+		})
+		within(slack, func() bool {
+			select {
+			case <-done:
+				return true
+			default:
+				return someHang(marker)
+			}
+		})
+	}
+	wg.Wait()
+	for i, s := range runs {
+		t.Run(s.name, func(t *testing.T) { s.check(t, ended[i]) })
+	}
+}
+
+// needsNoGPU skips a test where real GPUs would be judged beside the
+// simulated ones.
+func needsNoGPU(tb testing.TB) {
+	tb.Helper()
+	for _, path := range []string{"/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/kfd"} {
+		if _, err := os.Stat(path); err == nil {
+			tb.Skipf("this machine has GPUs of its own: there is %s", path)
+		}
+	}
+}
+
+// ending is how a run of the program ended.
+type ending struct {
+	exit           int
+	stdout, stderr string
+	err            error // It could not be run, or did not end in time.
+}
+
+// timeout is --probe-timeout.
+func (s simulated) timeout() time.Duration {
+	if s.steps > 0 {
+		return hangTimeout
+	}
+	return calmTimeout
+}
+
+// environment is the whole of the program's: nothing of the test's own bears
+// on what is found.
+func (s simulated) environment(tb testing.TB) []string {
+	tb.Helper()
+	libraries := s.libraries
+	if libraries == nil {
+		libraries = []string{"cuda", "nvml"}
+	}
+	var dirs []string
+	for _, l := range libraries {
+		dirs = append(dirs, drivers.Build(tb, l, s.flags...))
+	}
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + tb.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"),
+		"LD_LIBRARY_PATH=" + strings.Join(dirs, ":"),
+		fmt.Sprintf("GPUDOCTOR_SIM_GPUS=%d", stdcmp.Or(s.gpus, 2)),
+		"GPUDOCTOR_SIM_CUDA_FAULT=" + s.cuda, "GPUDOCTOR_SIM_NVML_FAULT=" + s.nvml,
+	}
+}
+
+// commandLine is what the program is given after its name.
+func (s simulated) commandLine() []string {
+	mode := s.mode
+	if mode == "" {
+		mode = probe.Quick
+	}
+	line := []string{
+		"check", "--format", "json", "--probe", string(mode), "--probe-timeout", s.timeout().String(),
+		"--skip", strings.Join(surroundings, ","),
+	}
+	return append(line, s.arguments...)
+}
+
+// prepare makes a run ready to be started on any goroutine, with these
+// variables as well.
+func (s simulated) prepare(t *testing.T, variables ...string) func() ending {
+	t.Helper()
+	env := append(s.environment(t), variables...)
+	return func() ending {
+		limit := time.Duration(s.steps)*s.timeout() + slack
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		var stdout, stderr bytes.Buffer
+		// testscript puts this binary on the path under the program's name.
+		c := exec.CommandContext(ctx, "gpudoctor", s.commandLine()...)
+		c.Env, c.Stdout, c.Stderr = env, &stdout, &stderr
+		err := c.Run()
+		e := ending{exit: c.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+		var exit *exec.ExitError
+		switch {
+		case ctx.Err() != nil:
+			e.err = fmt.Errorf("it did not end within %s", limit)
+		case err != nil && !errors.As(err, &exit):
+			e.err = err
+		}
+		return e
+	}
+}
+
+func (s simulated) run(t *testing.T) ending {
+	t.Helper()
+	return s.prepare(t)()
+}
+
+// check holds a run against what is wanted of it.
+func (s simulated) check(t *testing.T, e ending) {
+	t.Helper()
+	if e.err != nil {
+		t.Fatalf("%v\nstandard error: %s", e.err, e.stderr)
+	}
+	if e.stderr != "" {
+		t.Errorf("standard error: %s", e.stderr)
+	}
+	validate(t, e.stdout)
+	var d report.Document
+	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s.want, judged(e.exit, &d), cmp.AllowUnexported(judgement{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if d.Verdict.ExitCode != e.exit {
+		t.Errorf("the report says exit code %d, and it is %d", d.Verdict.ExitCode, e.exit)
+	}
+	for _, f := range d.Findings {
+		if f.Message == "" || len(f.Evidence) == 0 {
+			t.Errorf("%s of %s has no message or no evidence", f.Rule, f.Subject)
+		}
+	}
+}
+
+// reportSchema is the published contract.
+var reportSchema = sync.OnceValues(func() (*validator.Schema, error) {
+	return validator.NewCompiler().Compile(filepath.Join("..", "..", "docs", "report.schema.json"))
+})
+
+// validate holds that standard output is one report that keeps the contract.
+func validate(t *testing.T, stdout string) {
+	t.Helper()
+	schema, err := reportSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := validator.UnmarshalJSON(strings.NewReader(stdout))
+	if err != nil {
+		t.Fatalf("standard output is no report: %v\n%.500s", err, stdout)
+	}
+	if err := schema.Validate(v); err != nil {
+		t.Error(err)
+	}
+}
+
+// gpuNames gives the simulated GPUs short names.
+var gpuNames = strings.NewReplacer("0000:06:00.0", "gpu0", "0000:07:00.0", "gpu1", "0000:08:00.0", "gpu2", "0000:09:00.0", "gpu3")
+
+// judged condenses a report.
+func judged(exit int, d *report.Document) judgement {
+	j := judgement{exit: exit, state: d.Verdict.State}
+	if r := d.Transfers; r != nil {
+		j.probe = string(r.Outcome)
+		if r.Outcome != probe.OK {
+			j.probe += " in " + r.Stage
+		}
+		j.transfers = outcomes(r.Transfers)
+	}
+	for _, f := range d.Findings {
+		words := []string{f.Rule, string(f.Severity), string(f.Confidence), f.Subject}
+		line := gpuNames.Replace(strings.Join(words, " "))
+		if len(f.Explains) > 0 {
+			line += ":"
+		}
+		for _, e := range f.Explains {
+			line += " " + e.Rule
+		}
+		j.findings = append(j.findings, line)
+	}
+	if len(d.Advice) > 0 {
+		j.remedy = d.Advice[0].Remedy
+	}
+	return j
+}
+
+// outcomes condenses transfers: for each test the outcomes of its pairs. Those
+// with host memory are left out, since their number is that of this machine's
+// NUMA nodes.
+func outcomes(all []probe.Transfer) []string {
+	var names []string
+	words := map[string]string{}
+	for _, x := range all {
+		if x.Test == probe.TestHostToDevice || x.Test == probe.TestDeviceToHost {
+			continue
+		}
+		name := x.Test
+		if x.Way != "" {
+			name += "/" + x.Way
+		}
+		if words[name] == "" {
+			names = append(names, name)
+		}
+		words[name] += " " + string(x.Outcome)
+		if x.Found != "" {
+			words[name] += "(" + x.Found + ")"
+		}
+	}
+	var lines []string
+	for _, name := range names {
+		lines = append(lines, name+":"+words[name])
+	}
+	return lines
+}
+
+// BenchmarkCheckSimulated measures a whole check of two healthy GPUs, the
+// start of the program and of both drivers included.
+func BenchmarkCheckSimulated(b *testing.B) {
+	needsNoGPU(b)
+	s := simulated{name: "healthy"}
+	file, env := program(b), s.environment(b)
+	for b.Loop() {
+		c := exec.Command(file, s.commandLine()...)
+		c.Env = env
+		if err := c.Run(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

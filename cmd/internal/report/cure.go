@@ -1,0 +1,138 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/remedies"
+)
+
+// cure writes what to do: the quickest workaround, the lasting fix, and how to
+// see that it helped.
+func (t *text) cure(number int, margin string, g group) {
+	c := cureOf(g, t.d.Advice)
+	if c.now == nil && c.fix == nil {
+		return
+	}
+	t.line()
+	// In order of rank: where all works, but badly, a workaround would cost
+	// what the fix brings.
+	if c.fixFirst {
+		t.advice(number, margin, "fix", c.fix)
+	}
+	t.advice(number, margin, "now", c.now)
+	if !c.fixFirst {
+		t.advice(number, margin, "fix", c.fix)
+	}
+	if t.style.Verbose || c.now == nil {
+		t.advice(number, margin, "or", c.or)
+	} else if c.or != nil {
+		t.pointer(margin, "or", c.or.Title+" ("+Effort(c.or.Needs, c.or.Lasts)+"):", "gpudoctor explain "+c.or.Remedy)
+	}
+	if len(c.others) > 0 && t.style.Verbose {
+		t.labelled(margin, "more", strings.Join(c.others, ", "))
+	}
+	t.line(margin, t.paint(dim, pad("check", labelWidth)), "gpudoctor check --only ", t.clean(strings.Join(g.ids(), ",")))
+}
+
+// advice writes one remedy: what to type, what it takes and what it costs.
+func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
+	if a == nil {
+		return
+	}
+	key := a.Remedy + "\x00" + valueOf(a.Apply)
+	if at := t.shown[key]; at != unnumbered {
+		t.labelled(margin, label, fmt.Sprintf("%s, as under %d", a.Title, at))
+		return
+	}
+	if number != unnumbered {
+		t.shown[key] = number
+	}
+	primary, others := instructions(a.Apply)
+	if t.style.Verbose {
+		primary = append(primary, others...)
+	} else if len(primary) > 1 {
+		// Beside what can be typed, the steps are remarks.
+		primary = slices.DeleteFunc(primary, func(i instruction) bool { return i.where == byHand })
+	}
+	lead := t.paint(green, pad(label, labelWidth))
+	n, hidden := 0, 0
+	for _, i := range primary {
+		where := ""
+		if i.where != "" {
+			where = i.where + ": "
+		}
+		for _, l := range i.lines {
+			if n >= maxLines && !t.style.Verbose {
+				hidden++
+				continue
+			}
+			t.step(margin, lead, where+t.clean(l), i.where == byHand)
+			lead, where = strings.Repeat(" ", labelWidth), strings.Repeat(" ", len(where))
+			n++
+		}
+	}
+	if n == 0 {
+		t.step(margin, lead, t.clean(a.Title), true)
+	}
+	inner := margin + strings.Repeat(" ", labelWidth)
+	if hidden > 0 {
+		t.wrapped(inner, yellow, fmt.Sprintf("and %d more lines, which are as needed (--verbose)", hidden))
+	}
+	about := Effort(a.Needs, a.Lasts)
+	t.wrapped(inner, dim, t.clean(about))
+	if p := proof(a.Proof); p != "" {
+		t.wrapped(inner, green, t.clean(p))
+	}
+	switch {
+	case a.Cost == "":
+	case t.style.Verbose:
+		t.wrapped(inner, dim, "costs: "+t.clean(a.Cost))
+	case a.Kind == remedies.Workaround:
+		t.wrapped(inner, dim, "costs: "+t.clean(sentence(a.Cost)))
+	}
+	if a.Caution != "" {
+		caution := a.Caution
+		if !t.style.Verbose {
+			caution = sentence(caution)
+		}
+		t.wrapped(inner, yellow, "caution: "+t.clean(caution))
+	}
+	if t.style.Verbose {
+		t.wrapped(inner, dim, "why here: "+t.clean(a.Why))
+		t.wrapped(inner, dim, "undo: "+t.clean(a.Undo))
+		t.wrapped(inner, dim, "verify: "+t.clean(a.Verify))
+	}
+}
+
+// step writes one line of a remedy. What is to be typed is never broken.
+func (t *text) step(margin, lead, line string, prose bool) {
+	if !prose {
+		t.line(margin, lead, line)
+		return
+	}
+	for i, l := range Wrap(line, t.width-len(margin)-labelWidth) {
+		if i > 0 {
+			lead = strings.Repeat(" ", labelWidth)
+		}
+		t.line(margin, lead, l)
+	}
+}
+
+// labelled writes a sentence behind a label of a remedy.
+func (t *text) labelled(margin, label, said string) {
+	t.step(margin, t.paint(green, pad(label, labelWidth)), t.clean(said), true)
+}
+
+// pointer writes a sentence behind a label and a command behind it, which is
+// not broken.
+func (t *text) pointer(margin, label, said, command string) {
+	words := append(strings.Fields(t.clean(said)), t.clean(command))
+	indent := len(margin) + labelWidth
+	lead := t.paint(green, pad(label, labelWidth))
+	for _, l := range t.wrapItems(words, indent, indent) {
+		t.line(margin, lead, l)
+		lead = strings.Repeat(" ", labelWidth)
+	}
+}

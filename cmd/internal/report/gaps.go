@@ -1,0 +1,135 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// gap is a reason why transfers were not tried.
+type gap struct {
+	// devices are the GPUs that it holds for; none where it holds for all.
+	devices []string
+	// reason says why; of GPUs that are in use, by which program.
+	reason string
+	// processes are those of a program that uses the GPUs.
+	processes []string
+	// hint says how to go on, if there is a way.
+	hint string
+}
+
+// maxNamed bounds the GPUs and processes of one gap that are named: a job has a
+// process for each GPU.
+const maxNamed = 4
+
+// String names the GPUs, the reason, and the way to go on.
+func (g gap) String() string {
+	s := g.reason
+	if n := len(g.processes); n == 1 {
+		s = "in use by process " + g.processes[0] + " (" + g.reason + ")"
+	} else if n > 1 {
+		s = "in use by processes " + strings.Join(g.processes[:min(n, maxNamed)], ", ")
+		if n > maxNamed {
+			s += fmt.Sprintf(" and %d more", n-maxNamed)
+		}
+		s += " (" + g.reason + ")"
+	}
+	switch n := len(g.devices); {
+	case n > maxNamed:
+		s = fmt.Sprintf("%d GPUs %s", n, s)
+	case n > 0:
+		s = strings.Join(g.devices, ", ") + " " + s
+	}
+	if g.hint != "" {
+		s += ": " + g.hint
+	}
+	return s
+}
+
+// gapsInWords names each reason.
+func gapsInWords(all []gap) string {
+	var said []string
+	for i, g := range all {
+		if i == maxNamed {
+			said = append(said, fmt.Sprintf("and %d more reasons", len(all)-i))
+			break
+		}
+		said = append(said, g.String())
+	}
+	return strings.Join(said, "; ")
+}
+
+// gaps says, reason by reason, why paths were not tried.
+func gaps(d *Document, open paths) []gap {
+	out := map[string]probe.Device{}
+	for _, device := range d.Transfers.Devices {
+		if device.Outcome != probe.OK && device.Outcome != "" {
+			out[device.Address] = device
+		}
+	}
+	var all []gap
+	add := func(g gap) {
+		i := slices.IndexFunc(all, func(o gap) bool {
+			return o.reason == g.reason && o.hint == g.hint && len(o.processes) > 0 == (len(g.processes) > 0)
+		})
+		if i < 0 {
+			all = append(all, gap{reason: g.reason, hint: g.hint})
+			i = len(all) - 1
+		}
+		all[i].devices = union(all[i].devices, g.devices)
+		all[i].processes = union(all[i].processes, g.processes)
+	}
+	for _, p := range open {
+		known := false
+		for _, address := range []string{p.source, p.destination} {
+			if device, ok := out[address]; ok {
+				add(gapOf(device))
+				known = true
+			}
+		}
+		switch {
+		case known:
+		case p.plain != nil && p.plain.Reason != "":
+			add(gap{reason: p.plain.Reason})
+		default:
+			add(gap{reason: "the probe did not come to them"})
+		}
+	}
+	return all
+}
+
+// union adds to a list what is not in it.
+func union(list, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// inUse is how the probe names the process that uses a GPU.
+var inUse = regexp.MustCompile(`^in use by process ([0-9]+) \((.*)\)$`)
+
+// gapOf says why a GPU took no part, and how to go on.
+func gapOf(device probe.Device) gap {
+	g := gap{devices: []string{device.Address}, reason: cmp.Or(device.Reason, device.ErrorName, string(device.Outcome))}
+	if device.ErrorName != "" && !strings.Contains(g.reason, device.ErrorName) {
+		g.reason += " (" + device.ErrorName + ")"
+	}
+	short, busy := strings.CutSuffix(g.reason, probe.Undisturbed)
+	switch {
+	case busy:
+		g.reason, g.hint = short, "--probe-busy tries them all the same"
+		if m := inUse.FindStringSubmatch(short); m != nil {
+			g.processes, g.reason = []string{m[1]}, m[2]
+		}
+	case device.ErrorName == "CUDA_ERROR_OUT_OF_MEMORY":
+		g.hint = "free some of its memory and run again"
+	}
+	return g
+}

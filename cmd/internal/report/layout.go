@@ -1,0 +1,148 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// labelWidth is the width of the labels of a remedy and of evidence.
+const labelWidth = 7
+
+// clean makes a string from the machine safe to print.
+func (t *text) clean(s string) string { return Printable(s, t.style.ASCII) }
+
+// paint adds a colour.
+func (t *text) paint(c color, s string) string {
+	if !t.style.Color || c == plain || s == "" {
+		return s
+	}
+	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
+}
+
+// line writes one line.
+func (t *text) line(parts ...string) {
+	l := strings.TrimRight(strings.Join(parts, ""), " ")
+	if l == "" && bytes.HasSuffix(t.b.Bytes(), []byte("\n\n")) {
+		return // One empty line parts two blocks, whoever asks for it.
+	}
+	t.b.WriteString(l)
+	t.b.WriteByte('\n')
+}
+
+// entry writes a status, a sentence and a remark: at the right edge if there
+// is room, else behind the sentence.
+func (t *text) entry(label, said, right string) {
+	lines := Wrap(said, t.width-6)
+	last := len(lines) - 1
+	gap := t.width - 6 - utf8.RuneCountInString(lines[last]) - utf8.RuneCountInString(right)
+	if right != "" && gap < 3 {
+		lines, right = Wrap(said+" ("+right+")", t.width-6), ""
+		last = len(lines) - 1
+	}
+	for i, l := range lines {
+		lead := strings.Repeat(" ", 6)
+		if i == 0 {
+			lead = t.paint(colorOf(label), pad(label, 6))
+		}
+		if i == last && right != "" {
+			l += strings.Repeat(" ", gap) + t.paint(dim, right)
+		}
+		t.line(lead, l)
+	}
+}
+
+// wrapped writes a text in lines behind a margin.
+func (t *text) wrapped(margin string, c color, said string) {
+	for _, l := range Wrap(said, t.width-len(margin)) {
+		t.line(margin, t.paint(c, l))
+	}
+}
+
+// hanging writes a text in lines behind a label, all but the first of them
+// below the text.
+func (t *text) hanging(margin, label string, c color, said string) {
+	for _, l := range Wrap(said, t.width-len(margin)-labelWidth) {
+		t.line(margin, t.paint(c, pad(label, labelWidth)+l))
+		label = ""
+	}
+}
+
+// items writes a list, no item broken unless it is longer than a line.
+func (t *text) items(margin string, c color, parts []string) {
+	items := make([]string, len(parts))
+	for i, p := range parts {
+		items[i] = t.clean(p)
+		if i < len(parts)-1 {
+			items[i] += ";"
+		}
+	}
+	for _, line := range t.wrapItems(items, len(margin), len(margin)) {
+		t.wrapped(margin, c, line)
+	}
+}
+
+// wrappedAfter writes two texts one behind the other, the first in a colour.
+func (t *text) wrappedAfter(c color, first, second string) {
+	words := len(strings.Fields(first))
+	for _, l := range Wrap(first+" "+second, t.width) {
+		fields := strings.Fields(l)
+		n := min(words, len(fields))
+		words -= n
+		head, tail := strings.Join(fields[:n], " "), strings.Join(fields[n:], " ")
+		if head != "" && tail != "" {
+			tail = " " + tail
+		}
+		t.line(t.paint(c, head), tail)
+	}
+}
+
+// wrapItems fills lines with items, each unbroken, the first line beginning
+// at column first and the others at column rest.
+func (t *text) wrapItems(items []string, first, rest int) []string {
+	var lines []string
+	line, room := "", t.width-first
+	for _, item := range items {
+		n := utf8.RuneCountInString(item)
+		switch {
+		case line == "":
+			line = item
+		case utf8.RuneCountInString(line)+1+n <= room:
+			line += " " + item
+		default:
+			lines = append(lines, line)
+			line, room = item, t.width-rest
+		}
+	}
+	return append(lines, line)
+}
+
+// Wrap breaks a text at its blanks into lines of at most width characters. A
+// word that is longer stands alone, unbroken.
+func Wrap(s string, width int) []string {
+	var lines []string
+	line, used := "", 0
+	for word := range strings.FieldsSeq(s) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case used == 0:
+			line, used = word, n
+		case used+1+n <= width:
+			line += " " + word
+			used += 1 + n
+		default:
+			lines = append(lines, line)
+			line, used = word, n
+		}
+	}
+	return append(lines, line)
+}
+
+// pad fills a string up to a width with blanks, on its left if the width is
+// negative.
+func pad(s string, width int) string {
+	if width < 0 {
+		return strings.Repeat(" ", max(0, -width-utf8.RuneCountInString(s))) + s
+	}
+	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+}
