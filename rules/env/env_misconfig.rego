@@ -107,6 +107,10 @@ holds("p2p-broken", _) if surroundings.p2p_broken
 
 holds("p2p-slow", _) if surroundings.p2p_slow
 
+holds("staged-slower", _) if surroundings.staged_slower
+
+holds("staged-faster", _) if surroundings.staged_faster
+
 holds("p2p-refused", _) if surroundings.p2p_refused
 
 holds("p2p-off", _) if number(facts.env.NCCL_P2P_DISABLE) == 1

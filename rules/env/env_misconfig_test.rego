@@ -126,6 +126,8 @@ test_unproven_is_possible if {
 	severity(hgx("NCCL_P2P_DISABLE", "1")) == "medium"
 	severity(hgx("NCCL_P2P_LEVEL", "LOC")) == "medium"
 	severity(probed(hgx("NCCL_P2P_DISABLE", "1"), "slow", 30, 11)) == "low"
+	contains(only(probed(hgx("NCCL_P2P_DISABLE", "1"), "slow", 30, 11)).message, "still faster")
+	found(probed(machine("NCCL_P2P_DISABLE", "1"), "slow", 3, 11)) == set()
 	severity(refused(machine("NCCL_P2P_DISABLE", "1"))) == "info"
 }
 

@@ -11,7 +11,7 @@
 #     description: CUDA_VISIBLE_DEVICES, and what an invalid entry does
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 #     description: NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES
-#   - ref: https://rocm.docs.amd.com/en/latest/conceptual/gpu-isolation.html
+#   - ref: https://rocm.docs.amd.com/en/docs-6.1.2/conceptual/gpu-isolation.html
 #     description: ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES, and how they add up
 # schemas:
 #   - input: schema.facts

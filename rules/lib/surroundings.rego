@@ -127,6 +127,14 @@ p2p_slow if {
 	t.outcome == "slow"
 }
 
+# staged_slower and staged_faster compare the slowest copy that was too slow with
+# the way through host memory, where both were measured.
+staged_slower if min(slow_rates) >= facts.staged_gbps
+
+staged_faster if min(slow_rates) < facts.staged_gbps
+
+slow_rates := {t.gbps | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "slow"}
+
 # p2p_refused is true when the driver offers no peer access for any pair.
 p2p_refused if {
 	peers := {p | some p in input.transfers.peers}

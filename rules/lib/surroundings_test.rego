@@ -152,3 +152,11 @@ test_where if {
 	surroundings.where({"source": "environment"}) == "in the image's environment" with input as {"container": {"inside": true}}
 	surroundings.variable_evidence({"name": "A", "value": "1", "source": "environment"}) == {"fact": "env.variables[A]", "value": "1", "source": "environment"}
 }
+
+test_staged_compared if {
+	surroundings.staged_slower with input as transfers([copy("slow", 25), staged(11)])
+	not surroundings.staged_faster with input as transfers([copy("slow", 25), staged(11)])
+	surroundings.staged_faster with input as transfers([copy("slow", 3), staged(11)])
+	not surroundings.staged_slower with input as transfers([copy("slow", 25)])
+	not surroundings.staged_faster with input as transfers([staged(11)])
+}

@@ -66,6 +66,12 @@ paths := [
 		"why": "keeps NCCL from peer access between all GPUs here, as each pair is farther apart than that, though it works",
 		"remedies": ["nccl-p2p-level", "unset-env"], "level": "SYS",
 	},
+	{"names": ["NCCL_P2P_DISABLE"], "is": [1], "when": ["staged-faster"], "silent": true},
+	{
+		"names": ["NCCL_P2P_DISABLE"], "is": [1], "when": ["staged-slower"],
+		"severity": "low", "confidence": "confirmed",
+		"why": "keeps NCCL from peer access, which is slower here than its links allow, and still faster than the way through host memory",
+	},
 	{
 		"names": ["NCCL_P2P_DISABLE"], "is": [1], "when": ["image"],
 		"severity": "medium", "confidence": "likely",
@@ -470,13 +476,13 @@ others := [
 		"names": ["HSA_ENABLE_SDMA", "HSA_ENABLE_PEER_SDMA"], "text": ["0", "false"], "when": ["amd"], "unless": ["one-gpu"],
 		"severity": "low", "confidence": "possible",
 		"why": "copies between GPUs with kernels in place of the copy engines; it is a workaround and slower for peer copies",
-		"source": "https://rocm.docs.amd.com/projects/ROCR-Runtime/en/latest/environment_variables.html",
+		"source": "https://rocm.docs.amd.com/projects/ROCR-Runtime/en/docs-7.1.1/environment_variables.html",
 	},
 	{
 		"names": ["HSA_OVERRIDE_GFX_VERSION"], "when": ["amd"], "unless": ["one-gpu"],
 		"severity": "low", "confidence": "possible",
 		"why": "gives all GPUs one instruction set: with GPUs of different kinds kernels fail",
-		"source": "https://rocm.docs.amd.com/projects/ROCR-Runtime/en/latest/environment_variables.html",
+		"source": "https://rocm.docs.amd.com/projects/ROCR-Runtime/en/docs-7.1.1/environment_variables.html",
 	},
 ]
 

@@ -213,8 +213,10 @@ amount(ts) := sprintf("up to %s wrong, from offset %d on", [facts.bytes(max(bad)
 	reasons_text(ts)
 } else := "bytes differ"
 
-reason(ts) := sprintf(" The driver or the kernel said: %s.", [reasons_text(ts)]) if {
-	reasons_text(ts)
+# reason leaves out what the name of an error has said.
+reason(ts) := sprintf(" The driver or the kernel said: %s.", [concat("; ", sort(reasons))]) if {
+	reasons := {t.reason | some t in ts; t.reason != ""} - {t.error_name | some t in ts; t.error_name}
+	count(reasons) > 0
 } else := ""
 
 # remarks point to the part that is at fault.
