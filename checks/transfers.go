@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -157,10 +158,22 @@ func expect(f *Facts, devices int, t *probe.Transfer) {
 	}
 	fraction := roundTo(*t.GBps/rate, 1000)
 	t.ExpectedGBps, t.Fraction, t.Threshold, t.Basis = &rate, &fraction, &threshold, basis
+	if shared(f, t.Source, t.Destination) {
+		// The other job took its part of the engines: the path may be sound.
+		t.Threshold, t.Basis = nil, basis+"; others use a GPU of the pair, so the speed is not judged"
+		return
+	}
 	if t.Outcome == probe.OK && fraction < threshold {
 		t.Outcome = probe.Slow
 		t.Reason = fmt.Sprintf("%.1f GB/s is %.0f %% of the %.1f GB/s of %s; at least %.0f %% is expected", *t.GBps, 100*fraction, rate, basis, 100*threshold)
 	}
+}
+
+// shared is true when others than the doctor compute on one of the GPUs.
+func shared(f *Facts, addresses ...string) bool {
+	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d GPU) bool {
+		return slices.Contains(addresses, d.Address) && len(d.Processes) > 0
+	})
 }
 
 // pairRate is what the links between two GPUs could carry.

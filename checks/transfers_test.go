@@ -78,6 +78,19 @@ func TestExpectHost(t *testing.T) {
 	}
 }
 
+// TestExpectShared holds that a GPU on which others compute is not called slow.
+func TestExpectShared(t *testing.T) {
+	f := &Facts{
+		GPUs:  &GPUFacts{Devices: []GPU{{Address: "a", Processes: []GPUProcess{{PID: 4711}}}, {Address: "b", Processes: []GPUProcess{}}}},
+		Links: &LinkFacts{Pairs: []Pair{{A: "a", B: "b", NVLinks: new(18), NVLinkGBps: 450}}},
+	}
+	rate := 171.0 // Measured on 2 x H200 beside a matrix product.
+	x := probe.Transfer{Test: probe.TestStore, Source: "b", Destination: "a", Outcome: probe.OK, GBps: &rate}
+	if expect(f, 2, &x); x.Outcome != probe.OK || x.Threshold != nil || !strings.Contains(x.Basis, "not judged") {
+		t.Errorf("outcome %s, threshold %v, basis %q", x.Outcome, x.Threshold, x.Basis)
+	}
+}
+
 // TestCorruptStaysCorrupt holds that no rate makes a wrong transfer a slow one.
 func TestCorruptStaysCorrupt(t *testing.T) {
 	f := &Facts{Links: &LinkFacts{Pairs: []Pair{{A: "a", B: "b", NVLinks: new(18), NVLinkGBps: 450}}}}
