@@ -41,7 +41,7 @@ func TestRemediesAndRulesMeet(t *testing.T) {
 		t.Error(err)
 	}
 	if len(all) == 0 {
-		t.Skip("there are no rules yet")
+		t.Fatal("there are no rules yet")
 	}
 	used := map[string]bool{}
 	for _, rule := range all {
