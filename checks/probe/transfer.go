@@ -59,22 +59,13 @@ func (t *Transfer) fail(err error) {
 func (e *engine) report(t *Transfer) {
 	e.reporting.Lock()
 	defer e.reporting.Unlock()
-	switch t.Outcome {
-	case Corrupt, Hang, Error:
+	switch {
+	case bad(t.Outcome):
 		e.suspects = append(e.suspects, [2]string{t.Source, t.Destination})
-	case OK:
-		if t.Test == TestCopy && t.GBps != nil {
-			e.copies = append(e.copies, *t)
-		}
-	case Slow, Unsupported, Unknown:
+	case t.Outcome == OK && t.Test == TestCopy && t.GBps != nil:
+		e.copies = append(e.copies, *t)
 	}
 	e.send(message{Transfer: t})
-}
-
-// tests gives each test a number, for the seeds.
-var tests = []string{
-	TestCopy, TestCopyRead, TestStore, TestLoad, TestBidirectional, TestAllAtOnce, TestStaged, TestInterprocess,
-	TestHostToDevice, TestDeviceToHost,
 }
 
 // test is one test of pairs.
@@ -189,9 +180,10 @@ func (e *engine) attempt(t *Transfer, x test, i, j int) {
 	}
 }
 
-// seed returns the seed of an attempt and remembers whose it is.
+// seed returns the seed of an attempt and remembers it. The place in the order
+// of reports numbers the tests.
 func (e *engine) seed(test string, i, j, attempt int) uint64 {
-	s := seed(slices.Index(tests, test), i, j, attempt)
+	s := seed(slices.Index(reportOrder, test), i, j, attempt)
 	e.seeds = append(e.seeds, s)
 	return s
 }
@@ -223,7 +215,7 @@ func (e *engine) fill(g *gpu, p cuda.Pointer, n, seed uint64) error {
 		fillHost(b, seed)
 		return e.d.CopyToDevice(p, b, g.streams[0])
 	}
-	return e.d.Launch(g.kernels["gd_fill"], g.sms*4, 512, g.streams[0], uint64(p), n/8, seed)
+	return e.d.Launch(g.kernels["gd_fill"], g.sms*smBlocks, smThreads, g.streams[0], uint64(p), n/8, seed)
 }
 
 // hostBuffer returns at least n bytes of the GPU's pinned memory.
@@ -278,18 +270,14 @@ func (e *engine) verify(t *Transfer, g *gpu, p cuda.Pointer, n, seed uint64) err
 		if err := e.d.CopyToDevice(g.result, b, g.streams[0]); err != nil {
 			return err
 		}
-		if err := e.d.Launch(g.kernels["gd_verify"], g.sms*4, 512, g.streams[0], uint64(p), n/8, seed, poison, uint64(g.result)); err != nil {
+		if err := e.d.Launch(g.kernels["gd_verify"], g.sms*smBlocks, smThreads, g.streams[0], uint64(p), n/8, seed, poison, uint64(g.result)); err != nil {
 			return err
 		}
-		answer := g.pinned[64:96]
-		if err := e.d.CopyToHost(answer, g.result, g.streams[0]); err != nil {
+		answer, err := e.words(g, g.result, len(words))
+		if err != nil {
 			return err
 		}
-		if err := e.wait(g, g.streams[0]); err != nil {
-			return err
-		}
-		word := func(i int) uint64 { return binary.LittleEndian.Uint64(answer[8*i:]) }
-		t.Verified, c = "gpu", comparison{bad: word(0), first: word(1), poison: word(2), zero: word(3)}
+		t.Verified, c = "gpu", comparison{bad: answer[0], first: answer[1], poison: answer[2], zero: answer[3]}
 	}
 	if c.bad == 0 {
 		return nil
@@ -318,13 +306,12 @@ func (e *engine) found(g *gpu, p cuda.Pointer, c comparison) string {
 	case 2*c.zero > c.bad:
 		return "zeros"
 	}
-	b := g.pinned[:8]
-	if e.d.CopyToHost(b, p+cuda.Pointer(8*c.first), g.streams[0]) != nil || e.wait(g, g.streams[0]) != nil {
+	got, err := e.words(g, p+cuda.Pointer(8*c.first), 1)
+	if err != nil {
 		return "other"
 	}
-	got := binary.LittleEndian.Uint64(b)
 	for _, s := range e.seeds {
-		if Pattern(s, c.first) == got {
+		if Pattern(s, c.first) == got[0] {
 			return "foreign"
 		}
 	}
@@ -399,7 +386,8 @@ func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(n ui
 		limit = min(limit, hostBytes)
 	}
 	n := min(limit, wakeBytes)
-	if e.order.Mode == Quick && (t.Test == TestStore || t.Test == TestLoad) {
+	untimed := e.order.Mode == Quick && (t.Test == TestStore || t.Test == TestLoad)
+	if untimed {
 		n = min(limit, storeBytes)
 	}
 	t.Bytes = int64(n)
@@ -410,7 +398,7 @@ func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(n ui
 	if err != nil {
 		return err
 	}
-	if err := e.verify(t, b, b.in, n, seed); err != nil || t.Outcome != OK || n == storeBytes {
+	if err := e.verify(t, b, b.in, n, seed); err != nil || t.Outcome != OK || untimed {
 		return err
 	}
 	if r := rate(n, seconds); r != nil && *r > fastGBps && limit > n {

@@ -155,14 +155,11 @@ type calls struct {
 	DeviceCanAccessPeer   func(can *int32, d, peer Device) Result
 	DeviceGetP2PAttribute func(v *int32, a PeerAttribute, src, dst Device) Result
 	PrimaryCtxRetain      func(c *Context, d Device) Result
-	PrimaryCtxRelease     func(d Device) Result
 	CtxSetCurrent         func(c Context) Result
 	CtxEnablePeerAccess   func(peer Context, flags uint32) Result
-	MemGetInfo            func(free, total *uint64) Result
 	MemAlloc              func(p *Pointer, n uint64) Result
 	MemFree               func(p Pointer) Result
 	MemHostAlloc          func(p *unsafe.Pointer, n uint64, flags uint32) Result
-	MemFreeHost           func(p unsafe.Pointer) Result
 	MemHostRegister       func(p unsafe.Pointer, n uint64, flags uint32) Result
 	MemHostUnregister     func(p unsafe.Pointer) Result
 	MemcpyHtoDAsync       func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) Result
@@ -215,10 +212,10 @@ func Load() (*Driver, error) {
 		"cuDeviceGetName": &c.DeviceGetName, "cuDeviceGetPCIBusId": &c.DeviceGetPCIBusID,
 		"cuDeviceGetAttribute": &c.DeviceGetAttribute, "cuDeviceTotalMem_v2": &c.DeviceTotalMem,
 		"cuDeviceCanAccessPeer": &c.DeviceCanAccessPeer, "cuDeviceGetP2PAttribute": &c.DeviceGetP2PAttribute,
-		"cuDevicePrimaryCtxRetain": &c.PrimaryCtxRetain, "cuDevicePrimaryCtxRelease_v2": &c.PrimaryCtxRelease,
-		"cuCtxSetCurrent": &c.CtxSetCurrent, "cuCtxEnablePeerAccess": &c.CtxEnablePeerAccess,
-		"cuMemGetInfo_v2": &c.MemGetInfo, "cuMemAlloc_v2": &c.MemAlloc, "cuMemFree_v2": &c.MemFree,
-		"cuMemHostAlloc": &c.MemHostAlloc, "cuMemFreeHost": &c.MemFreeHost,
+		"cuDevicePrimaryCtxRetain": &c.PrimaryCtxRetain,
+		"cuCtxSetCurrent":          &c.CtxSetCurrent, "cuCtxEnablePeerAccess": &c.CtxEnablePeerAccess,
+		"cuMemAlloc_v2": &c.MemAlloc, "cuMemFree_v2": &c.MemFree,
+		"cuMemHostAlloc":       &c.MemHostAlloc,
 		"cuMemHostRegister_v2": &c.MemHostRegister, "cuMemHostUnregister": &c.MemHostUnregister,
 		"cuMemcpyHtoDAsync_v2": &c.MemcpyHtoDAsync, "cuMemcpyDtoHAsync_v2": &c.MemcpyDtoHAsync,
 		"cuMemcpyDtoDAsync_v2": &c.MemcpyDtoDAsync, "cuMemsetD32Async": &c.MemsetD32Async,
@@ -256,9 +253,6 @@ func (d *Driver) Missing() []string {
 	}
 	return names
 }
-
-// Has reports whether the library has a function.
-func (d *Driver) Has(name string) bool { return !d.missing[name] }
 
 // Path returns the file that the library was loaded from, by the maps of this
 // process; the empty string where they do not tell.
@@ -401,14 +395,6 @@ func (d *Driver) Retain(dev Device) (Context, error) {
 	return c, err
 }
 
-// Release gives the device's primary context back.
-func (d *Driver) Release(dev Device) error {
-	if d.c.PrimaryCtxRelease == nil {
-		return missing("cuDevicePrimaryCtxRelease_v2")
-	}
-	return d.check("cuDevicePrimaryCtxRelease", d.c.PrimaryCtxRelease(dev))
-}
-
 // SetCurrent makes a context current on this thread, which the caller must
 // have locked.
 func (d *Driver) SetCurrent(c Context) error {
@@ -422,16 +408,6 @@ func (d *Driver) EnablePeer(peer Context) error {
 		return nil
 	}
 	return d.check("cuCtxEnablePeerAccess", r)
-}
-
-// MemoryInfo returns the free and the total memory of the current context's
-// device.
-func (d *Driver) MemoryInfo() (free, total uint64, err error) {
-	if d.c.MemGetInfo == nil {
-		return 0, 0, missing("cuMemGetInfo_v2")
-	}
-	err = d.check("cuMemGetInfo", d.c.MemGetInfo(&free, &total))
-	return free, total, err
 }
 
 // Alloc allocates device memory in the current context.
@@ -463,14 +439,6 @@ func (d *Driver) AllocHost(n uint64) ([]byte, error) {
 		return nil, err
 	}
 	return unsafe.Slice((*byte)(p), n), nil
-}
-
-// FreeHost frees pinned memory of AllocHost.
-func (d *Driver) FreeHost(b []byte) error {
-	if d.c.MemFreeHost == nil {
-		return missing("cuMemFreeHost")
-	}
-	return d.check("cuMemFreeHost", d.c.MemFreeHost(unsafe.Pointer(&b[0])))
 }
 
 // RegisterHost pins memory that the caller mapped.
