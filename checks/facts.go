@@ -44,6 +44,18 @@ type Facts struct {
 	KernelLog *KernelLogFacts `json:"kernel_log,omitempty"`
 	// Transfers is what the probe measured.
 	Transfers *probe.Report `json:"transfers,omitempty"`
+	// NICs, Storage, Launches, Software, Benchmarks and Logs are read from
+	// texts that people send.
+	NICs       *NICFacts     `json:"nics,omitempty"`
+	Storage    *StorageFacts `json:"storage,omitempty"`
+	Launches   []Launch      `json:"launches,omitempty"`
+	Software   []Package     `json:"software,omitempty"`
+	Benchmarks []Benchmark   `json:"benchmarks,omitempty"`
+	Logs       *LogFacts     `json:"logs,omitempty"`
+	// Texts are the texts that were examined, and Origins says which line of
+	// which text a fact is from.
+	Texts   []Text   `json:"texts,omitempty"`
+	Origins []Origin `json:"origins,omitempty"`
 	// Unknown lists what could not be read, in order of section and fact.
 	Unknown []Unknown `json:"unknown,omitempty"`
 }
@@ -129,6 +141,9 @@ type CPU struct {
 type PCIFacts struct {
 	// Devices are all functions of /sys/bus/pci/devices, by address.
 	Devices []PCIDevice `json:"devices"`
+	// Partial is true when a text showed some of the functions only: one
+	// that is not listed may be there all the same.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // PCIDevice is one function of a PCI device.
@@ -391,7 +406,8 @@ type FabricManager struct {
 // GPU is one GPU, or what can be said of it.
 type GPU struct {
 	// Address is its PCI address; empty for a GPU that NVML counts and that
-	// does not answer, where it cannot be told which one that is.
+	// does not answer, where it cannot be told which one that is. A GPU of
+	// which a text tells the index alone is called "GPU3".
 	Address string `json:"address"`
 	// Vendor is "nvidia" or "amd".
 	Vendor string `json:"vendor"`

@@ -133,7 +133,7 @@ func TestMalformedFinding(t *testing.T) {
 		"not an object":     {`findings contains "host"` + "\n", "a finding is not an object"},
 		"severity":          {finds(`"severity": "dire"`), `severity is "dire"`},
 		"confidence":        {finds(`"confidence": 1`), "confidence is not a text"},
-		"affects":           {finds(`"affects": ["0000:3B:00.0"]`), `affects holds "0000:3B:00.0", which is no PCI address in lower case`},
+		"affects":           {finds(`"affects": ["0000:3B:00.0"]`), `affects holds "0000:3B:00.0", which is neither a PCI address in lower case nor GPU and a number`},
 		"remedies":          {finds(`"remedies": "r"`), "remedies is not a list of texts"},
 		"params":            {finds(`"params": []`), "params is not an object"},
 		"evidence's key":    {strings.Replace(fires, `"fact"`, `"x": 1, "fact"`, 1), `evidence has the unknown key "x"`},
@@ -180,7 +180,7 @@ func TestMalformedAmongOthers(t *testing.T) {
 	if diff := cmp.Diff([]string{"bad", "good"}, found); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
-	const no = "which is no PCI address in lower case"
+	const no = "which is neither a PCI address in lower case nor GPU and a number"
 	want := []Skipped{{Rule: "bad", Missing: []string{
 		`the rule returned a malformed finding: affects holds "", ` + no,
 		`the rule returned a malformed finding: affects holds "x", ` + no,

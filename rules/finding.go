@@ -11,8 +11,9 @@ import (
 )
 
 // pciAddress is the form of a PCI address: domain:bus:device.function. The
-// domain has more than four digits below an Intel VMD controller.
-var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+// domain has more than four digits below an Intel VMD controller. A GPU of
+// which only the index is known is called "GPU3".
+var pciAddress = regexp.MustCompile(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]+)$`)
 
 // malformed and failed begin the reasons for which a rule is skipped that is
 // itself at fault.
@@ -82,6 +83,13 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 			f.Params = params
 		case "evidence":
 			f.Evidence = r.evidence(value)
+		case "order":
+			n, ok := native(value).(int64)
+			if !ok {
+				r.fault("order is no whole number")
+			}
+			order := int(n)
+			f.Order = &order
 		default:
 			return false
 		}
@@ -97,7 +105,7 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 	}
 	for _, a := range f.Affects {
 		if !pciAddress.MatchString(a) {
-			r.fault("affects holds %q, which is no PCI address in lower case", a)
+			r.fault("affects holds %q, which is neither a PCI address in lower case nor GPU and a number", a)
 		}
 	}
 	slices.Sort(f.Affects) // A list keeps the rule's order, which says nothing.
@@ -232,10 +240,25 @@ func (f Finding) Compare(other Finding) int {
 	return cmp.Or(
 		cmp.Compare(f.Severity.Rank(), other.Severity.Rank()),
 		cmp.Compare(f.Confidence.Rank(), other.Confidence.Rank()),
+		compareOrder(f.Order, other.Order),
 		cmp.Compare(f.Rule, other.Rule),
 		compareSubjects(f.Subject, other.Subject),
 		cmp.Compare(f.Message, other.Message),
 	)
+}
+
+// compareOrder puts what a log said first before what it said later, and that
+// before what no log said: it is what the person who sent the log asks about.
+func compareOrder(a, b *int) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return cmp.Compare(*a, *b)
 }
 
 // compareSubjects orders texts with numbers by the numbers' size. Numbers are

@@ -103,6 +103,10 @@ type Finding struct {
 	Remedies []string `json:"remedies"`
 	// Params fill the templates of the remedies: "bridges", "variable", ...
 	Params map[string]any `json:"params,omitempty"`
+	// Order is the place of the message that led to it among all messages of
+	// the logs: of findings that are equally severe and sure, what was said
+	// first comes first. nil where no log led to it.
+	Order *int `json:"-"`
 }
 
 // Evidence is one fact that led to a finding.

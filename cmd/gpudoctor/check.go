@@ -153,7 +153,7 @@ func readSource(c *cli.Context) (from string, opts checks.Options, err error) {
 		return "", opts, nil
 	case len(files) > 1:
 		return "", opts, hinted(errOneSource, "examine each by itself")
-	case c.IsSet(probeFlag.Name), c.IsSet(busyFlag.Name), c.IsSet(waitFlag.Name):
+	case c.IsSet(probeFlag.Name) && opts.Probe != probe.Off, c.IsSet(busyFlag.Name), c.IsSet(waitFlag.Name):
 		return "", opts, hinted(errProbeRecorded, "a recording holds the transfers that were made with it")
 	}
 	return files[0], opts, nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -202,6 +203,10 @@ func open(from string) (*checks.Host, *checks.Facts, error) {
 		}
 		r = bytes.NewReader(raw)
 	} else {
+		if info, err := os.Stat(from); err == nil && info.IsDir() {
+			facts, err := evidence.Read(from)
+			return nil, facts, err
+		}
 		f, err := os.Open(from)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
@@ -214,6 +219,9 @@ func open(from string) (*checks.Host, *checks.Facts, error) {
 	}
 	host, facts, err := checks.Open(from, r)
 	switch {
+	case errors.Is(err, checks.ErrUnrecognized):
+		facts, err := evidence.Read(from)
+		return nil, facts, err
 	case errors.Is(err, checks.ErrNewer):
 		return nil, nil, hinted(err, "a newer gpudoctor wrote it: update this one")
 	case err != nil:

@@ -1,0 +1,59 @@
+// Package evidence reads the texts that people send, logs, outputs of commands
+// and descriptions of jobs, and builds from them the same facts that a live
+// machine gives. It recognises each text by its content, several kinds in one
+// file among them, and keeps which line a fact is from. It judges nothing.
+package evidence
+
+import (
+	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// Kind is one kind of text. Exactly one of Line and Read is set.
+type Kind struct {
+	// Name is its id: "lspci".
+	Name string
+	// Title is what it is, for people: "PCI devices, from lspci".
+	Title string
+	// Command produces it, as it is to be typed: "sudo lspci -vvv". It is
+	// empty for what no command gives.
+	Command string
+	// Gives are the sections of the facts that it fills.
+	Gives []string
+	// Anchors are literals, case and all: a line is offered to the kind only
+	// if it holds one of them. The rarer they are in other texts the better.
+	Anchors []string
+	// Commands are beginnings of command lines ("lspci", "cat /proc/cmdline"):
+	// the first line after a shell prompt with such a command is offered to
+	// the kind as well, whatever it holds. A pipe into grep and the like may
+	// follow in the prompt's line.
+	Commands []string
+	// Line takes one line by itself, for texts whose lines stand between
+	// those of others: logs. It reports whether it understood it. It is
+	// called for lines inside of blocks, too.
+	Line func(s *Sink, l Line) bool
+	// Begins reports whether a block of this kind begins at the next line;
+	// in may look ahead but takes nothing.
+	Begins func(in *Lines) bool
+	// Read takes the block from in: each line that belongs to it, and none
+	// after it. It need not check for shell prompts: in ends before one.
+	Read func(s *Sink, in *Lines)
+}
+
+// kinds is every kind, in the order in which a line is offered to them.
+func kinds() []*Kind {
+	return slices.Concat(
+		launchKinds, nvidiaKinds, amdKinds, benchmarkKinds, networkKinds, pciKinds, softwareKinds, ncclKinds,
+	)
+}
+
+// Kinds is every kind of text that is recognised.
+func Kinds() []*Kind { return kinds() }
+
+// Parse reads one text that is held in memory. It is what tests use.
+func Parse(name, text string) *checks.Facts {
+	r := newReading()
+	r.text(name, []byte(text))
+	return r.finish()
+}

@@ -1,0 +1,35 @@
+package evidence
+
+import "testing"
+
+func TestParseFindsMessages(t *testing.T) {
+	f := Parse("app.log", "hello\n[rank1]: ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\n")
+	if f.Logs == nil || len(f.Logs.Messages) != 1 {
+		t.Fatalf("got %+v", f.Logs)
+	}
+	m := f.Logs.Messages[0]
+	if m.ID != "dataloader-bus-error" || m.Line != 2 || m.Source != "app.log" || m.Rank == nil || *m.Rank != 1 {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func TestPrompts(t *testing.T) {
+	for line, want := range map[string]string{
+		"$ nvidia-smi -L":                    "nvidia-smi -L",
+		"# lspci -vvv | grep ACSCtl":         "lspci -vvv | grep ACSCtl",
+		"root@node7:/workspace# dmesg":       "dmesg",
+		"[root@node7 ~]# ip addr":            "ip addr",
+		"gpu8-worker-1:~$ pip freeze":        "pip freeze",
+		"(base) user@host:~$ nvidia-smi":     "nvidia-smi",
+		"# nThread 1 nGpus 8":                "",
+		"#  Rank  0 Group  0 Pid   2214 on x": "",
+		"# Using devices":                    "",
+		"loss is 3 % of it":                  "",
+		"price: $ 5":                         "",
+	} {
+		p, _ := promptOf(line)
+		if p.Command != want {
+			t.Errorf("%q: got %q, want %q", line, p.Command, want)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package evidence
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// join makes one document of what several texts told: GPUs that one text knows
+// by index and another by address become one.
+func (s *Sink) join() {
+	s.nameGPUs()
+	if len(s.devices) > 0 {
+		list := make([]checks.PCIDevice, 0, len(s.devices))
+		for _, address := range slices.Sorted(maps.Keys(s.devices)) {
+			list = append(list, *s.devices[address])
+		}
+		s.Facts.PCI = &checks.PCIFacts{Devices: list, Partial: s.partialPCI}
+	}
+	if len(s.order) > 0 {
+		gpus := s.GPUs()
+		for _, name := range s.order {
+			if g := s.gpus[name]; g != nil {
+				gpus.Devices = append(gpus.Devices, *g)
+			}
+		}
+		slices.SortStableFunc(gpus.Devices, func(a, b checks.GPU) int { return compareGPUs(&a, &b) })
+	}
+	checks.Derive(s.Facts)
+}
+
+// compareGPUs orders GPUs by index where both have one, else by address.
+func compareGPUs(a, b *checks.GPU) int {
+	if a.Index != nil && b.Index != nil {
+		return cmp.Compare(*a.Index, *b.Index)
+	}
+	return cmp.Compare(a.Address, b.Address)
+}
+
+// nameGPUs gives GPUs that are known by index alone their addresses, where
+// another text tells which index has which address, or, as the management
+// library counts in order of the addresses (nvmlDeviceGetHandleByIndex), where
+// the PCI tree shows as many GPUs of that vendor.
+func (s *Sink) nameGPUs() {
+	addressOf := make(map[int]string)
+	var unnamed []*checks.GPU
+	for name, g := range s.gpus {
+		switch {
+		case g.Index == nil:
+		case name == GPUName(*g.Index):
+			unnamed = append(unnamed, g)
+		default:
+			addressOf[*g.Index] = name
+		}
+	}
+	if len(unnamed) == 0 {
+		return
+	}
+	if len(addressOf) == 0 {
+		var shown []string
+		for _, address := range slices.Sorted(maps.Keys(s.devices)) {
+			if d := s.devices[address]; checks.IsGPU(d) && (unnamed[0].Vendor == "" || checks.VendorName(d.Vendor) == unnamed[0].Vendor) {
+				shown = append(shown, address)
+			}
+		}
+		if len(shown) == len(unnamed) {
+			for i, address := range shown {
+				addressOf[i] = address
+			}
+		}
+	}
+	rename := make(map[string]string)
+	for _, g := range unnamed {
+		old := g.Address
+		address, ok := addressOf[*g.Index]
+		if !ok {
+			continue
+		}
+		rename[old] = address
+		delete(s.gpus, old)
+		s.order = slices.DeleteFunc(s.order, func(n string) bool { return n == old })
+		if known := s.gpus[address]; known != nil {
+			mergeGPU(known, g)
+			continue
+		}
+		g.Address = address
+		s.gpus[address] = g
+		s.order = append(s.order, address)
+	}
+	s.renameGPUs(rename)
+}
+
+// renameGPUs carries new names into what speaks of GPUs.
+func (s *Sink) renameGPUs(names map[string]string) {
+	to := func(name string) string { return cmp.Or(names[name], name) }
+	if s.Facts.Links != nil {
+		for i := range s.Facts.Links.Pairs {
+			p := &s.Facts.Links.Pairs[i]
+			p.A, p.B = to(p.A), to(p.B)
+		}
+	}
+	if s.Facts.GPUs != nil {
+		for i := range s.Facts.GPUs.P2P {
+			p := &s.Facts.GPUs.P2P[i]
+			p.A, p.B = to(p.A), to(p.B)
+		}
+	}
+	for old, address := range names {
+		prefix := "gpus.devices[" + old + "]"
+		for i := range s.Facts.Origins {
+			o := &s.Facts.Origins[i]
+			if len(o.Fact) >= len(prefix) && o.Fact[:len(prefix)] == prefix {
+				o.Fact = "gpus.devices[" + address + "]" + o.Fact[len(prefix):]
+			}
+		}
+	}
+}

@@ -1,0 +1,4 @@
+package evidence
+
+// amdKinds are the kinds of text of this area.
+var amdKinds = []*Kind{}

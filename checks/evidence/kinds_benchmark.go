@@ -1,0 +1,4 @@
+package evidence
+
+// benchmarkKinds are the kinds of text of this area.
+var benchmarkKinds = []*Kind{}

@@ -1,0 +1,4 @@
+package evidence
+
+// networkKinds are the kinds of text of this area.
+var networkKinds = []*Kind{}

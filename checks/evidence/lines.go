@@ -1,0 +1,193 @@
+package evidence
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+)
+
+// maxLine bounds a line, in bytes; what is longer is cut.
+const maxLine = 64 << 10
+
+// Line is one line of a text, without its end and without terminal escapes.
+type Line struct {
+	// Text is what it holds; a tab stays a tab.
+	Text string
+	// Number counts from 1.
+	Number int
+}
+
+// Prompt is a shell prompt with the command that was typed there.
+type Prompt struct {
+	// Command is the line behind the prompt: "lspci -vvv | grep ACSCtl".
+	Command string
+	// Host is the host's name, where the prompt shows it.
+	Host string
+	// Line is the prompt's own line.
+	Line int
+}
+
+// Lines hands out the lines of one text, up to the end of the text or to the
+// next shell prompt.
+type Lines struct {
+	name   string
+	prompt Prompt
+	// fetch returns the next line of the text; it is called once for each.
+	fetch func() (Line, bool)
+	ahead []Line
+	ended bool
+	taken int
+}
+
+// Name is the text's name.
+func (in *Lines) Name() string { return in.name }
+
+// Prompt is the last shell prompt before the next line; its Command is empty
+// where there was none.
+func (in *Lines) Prompt() Prompt { return in.prompt }
+
+// After reports whether the next line is the first one after the prompt of
+// one of these commands.
+func (in *Lines) After(commands ...string) bool {
+	next, ok := in.Peek()
+	if !ok || in.prompt.Command == "" || next.Number != in.prompt.Line+1 {
+		return false
+	}
+	for _, c := range commands {
+		if hasCommand(in.prompt.Command, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// Peek returns the next line without taking it.
+func (in *Lines) Peek() (Line, bool) {
+	if ahead := in.Ahead(1); len(ahead) > 0 {
+		return ahead[0], true
+	}
+	return Line{}, false
+}
+
+// Ahead returns the next n lines, or fewer, without taking them. n is at most
+// 200.
+func (in *Lines) Ahead(n int) []Line {
+	for len(in.ahead) < min(n, 200) && !in.ended {
+		l, ok := in.fetch()
+		if !ok {
+			in.ended = true
+			break
+		}
+		in.ahead = append(in.ahead, l)
+	}
+	lines := in.ahead[:min(n, len(in.ahead))]
+	for i, l := range lines {
+		if _, ok := promptOf(l.Text); ok {
+			return lines[:i]
+		}
+	}
+	return lines
+}
+
+// Next takes the next line.
+func (in *Lines) Next() (Line, bool) {
+	l, ok := in.Peek()
+	if ok {
+		in.ahead = in.ahead[1:]
+		in.taken++
+	}
+	return l, ok
+}
+
+// While takes lines as long as they belong to a block.
+func (in *Lines) While(belongs func(Line) bool) []Line {
+	var lines []Line
+	for {
+		l, ok := in.Peek()
+		if !ok || !belongs(l) {
+			return lines
+		}
+		lines = append(lines, l)
+		in.Next()
+	}
+}
+
+// skip takes a line, be it a prompt or not.
+func (in *Lines) skip() (Line, bool) {
+	in.Ahead(1)
+	if len(in.ahead) == 0 {
+		return Line{}, false
+	}
+	l := in.ahead[0]
+	in.ahead = in.ahead[1:]
+	if p, ok := promptOf(l.Text); ok {
+		p.Line = l.Number
+		in.prompt = p
+	}
+	return l, true
+}
+
+// escape is a terminal's control sequence (ECMA-48: CSI, OSC and the two-byte
+// ones).
+var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
+
+// clean takes terminal escapes and the end off a line.
+func clean(b []byte) string {
+	b = bytes.TrimRight(b, "\r\n")
+	if i := bytes.LastIndexByte(b, '\r'); i >= 0 { // A progress bar: what stayed on the screen.
+		b = b[i+1:]
+	}
+	if bytes.IndexByte(b, 0x1b) >= 0 {
+		b = escape.ReplaceAll(b, nil)
+	}
+	return string(b)
+}
+
+// promptForms are shell prompts before a command: "$ cmd", "# cmd",
+// "user@host:~/dir$ cmd", "[root@host dir]# cmd", "host:~$ cmd",
+// "root@host:/# cmd", "(env) user@host:~$ cmd", "user@host ~ % cmd".
+var promptForms = regexp.MustCompile(`^(?:\([\w.-]+\) ?)?(?:\[?(?:[\w.-]+@)?(?P<host>[A-Za-z][\w.-]*)(?::[^\s$#%>]*|[ ][^\s$#%>\]]+)?\]?)? ?(?P<sign>[$#%]) (?P<command>[A-Za-z./~_].*)$`)
+
+// bareCommands are commands behind a bare "#", which may as well begin a
+// comment.
+var bareCommands = regexp.MustCompile(`^(?:sudo |env |[A-Z_]+=\S* )*(?:\./|/)?[\w./-]*\b(?:lspci|dmesg|journalctl|cat|grep|egrep|awk|ls|lsmod|modinfo|modprobe|nvidia-smi|nvidia-bug-report\.sh|amd-smi|rocm-smi|rocminfo|ibv_devinfo|ibv_devices|ibstat|ibstatus|ibdev2netdev|show_gids|ip|ifconfig|ethtool|ulimit|df|free|lscpu|numactl|lstopo|docker|podman|kubectl|uname|dmidecode|fi_info|ofed_info|mlnx_qos|sysctl|env|printenv|echo|pip|pip3|conda|dpkg|rpm|apt|python|python3|systemctl|gdscheck|gdscheck\.py|setpci|lsb_release|mount|findmnt|srun|sbatch|mpirun|torchrun|\w+_perf|p2pBandwidthLatencyTest|nvbandwidth|ib_\w+_bw|ib_\w+_lat|nvidia-imex-ctl|find|head|tail|cut|strings|ldd|ldconfig|hostname|id|mst|mlxconfig|mlxlink|lsof|ps|top|TransferBench|rocm_agent_enumerator)(?:\s|$)`)
+
+// promptOf reads a shell prompt.
+func promptOf(line string) (Prompt, bool) {
+	if len(line) < 3 || len(line) > 4096 || !strings.ContainsAny(line[:min(len(line), 200)], "$#%") {
+		return Prompt{}, false
+	}
+	m := promptForms.FindStringSubmatch(line)
+	if m == nil {
+		return Prompt{}, false
+	}
+	host, sign, command := m[1], m[2], m[3]
+	if host == "" && sign != "$" && !bareCommands.MatchString(command) {
+		return Prompt{}, false
+	}
+	if host != "" && !strings.ContainsAny(line[:strings.Index(line, sign)], "@:~[") && !bareCommands.MatchString(command) {
+		return Prompt{}, false
+	}
+	return Prompt{Command: strings.TrimSpace(command), Host: host}, true
+}
+
+// hasCommand reports whether a command line runs command: at its beginning, or
+// behind sudo, variables or a pipe's first part. A path before the program's
+// name does not matter.
+func hasCommand(line, command string) bool {
+	for part := range strings.SplitSeq(line, ";") {
+		words := strings.Fields(part)
+		for len(words) > 0 && (words[0] == "sudo" || words[0] == "env" || strings.Contains(words[0], "=") || words[0] == "-n" || words[0] == "-E") {
+			words = words[1:]
+		}
+		if len(words) == 0 {
+			continue
+		}
+		words[0] = words[0][strings.LastIndexByte(words[0], '/')+1:]
+		rest := strings.Join(words, " ")
+		if rest == command || strings.HasPrefix(rest, command+" ") || strings.HasPrefix(rest, command+"|") {
+			return true
+		}
+	}
+	return false
+}

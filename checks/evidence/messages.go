@@ -1,0 +1,133 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+const (
+	// maxMessages bounds the messages that differ from each other, and
+	// maxVariants those of one form.
+	maxMessages = 2000
+	maxVariants = 16
+	// maxSpeakers bounds the processes that are told apart for one message.
+	maxSpeakers = 4096
+	// maxText bounds a message's text, as checks.Message promises.
+	maxText = 300
+)
+
+// messageLog collects the statements of programs.
+type messageLog struct {
+	sink  *Sink
+	rows  map[string]*Statement
+	found map[string]*heard
+	order []*heard
+	// variants counts the different messages of one form.
+	variants map[string]int
+}
+
+// heard is a message and who said it.
+type heard struct {
+	message  checks.Message
+	speakers map[string]bool
+}
+
+func newMessageLog(s *Sink) *messageLog {
+	m := &messageLog{
+		sink: s, rows: make(map[string]*Statement), found: make(map[string]*heard), variants: make(map[string]int),
+	}
+	for _, row := range Statements() {
+		m.rows[row.ID] = row
+	}
+	return m
+}
+
+// add counts a message, or begins it.
+func (m *messageLog) add(id string, fields map[string]string, l Line) {
+	row := m.rows[id]
+	if row == nil {
+		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
+	}
+	who := identify(l.Text)
+	key := messageKey(id, fields)
+	h := m.found[key]
+	if h == nil {
+		if m.variants[id] >= maxVariants { // One more of its kind adds nothing: count it with the first.
+			for _, other := range m.order {
+				if other.message.ID == id {
+					h = other
+					break
+				}
+			}
+		} else if len(m.order) >= maxMessages {
+			m.sink.Logs().Truncated = true
+			return
+		}
+	}
+	if h == nil {
+		m.variants[id]++
+		h = &heard{speakers: make(map[string]bool), message: checks.Message{
+			ID: id, Program: row.Program, Role: row.Role, Text: checks.Printable(strings.TrimSpace(l.Text), maxText), Fields: fields,
+			Host: cmp.Or(who.host, m.sink.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
+			Source: m.sink.name, Line: l.Number,
+		}}
+		m.found[key] = h
+		m.order = append(m.order, h)
+	}
+	h.message.Count++
+	if len(h.speakers) < maxSpeakers {
+		h.speakers[who.key()] = true
+	}
+}
+
+// messageKey tells messages apart by what they say, not by who says it:
+// pointers, process ids and the like are no difference.
+func messageKey(id string, fields map[string]string) string {
+	var b strings.Builder
+	b.WriteString(id)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(&b, "\x00%s=%s", name, fields[name])
+	}
+	return b.String()
+}
+
+// messages returns what was found, in order.
+func (m *messageLog) messages() []checks.Message {
+	list := make([]checks.Message, 0, len(m.order))
+	timed := true
+	for _, h := range m.order {
+		h.message.Ranks = max(len(h.speakers), 1)
+		timed = timed && h.message.Time != ""
+		list = append(list, h.message)
+	}
+	if timed {
+		slices.SortStableFunc(list, func(a, b checks.Message) int { return cmp.Compare(a.Time, b.Time) })
+	}
+	for i := range list {
+		list[i].Order = i
+	}
+	return list
+}
+
+// speaker is the process that wrote a line, as far as the line tells.
+type speaker struct {
+	host   string
+	pid    int
+	rank   *int
+	device *int
+	time   string
+}
+
+func (s speaker) key() string {
+	rank := "-"
+	if s.rank != nil {
+		rank = strconv.Itoa(*s.rank)
+	}
+	return s.host + " " + strconv.Itoa(s.pid) + " " + rank
+}

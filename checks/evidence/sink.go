@@ -1,0 +1,252 @@
+package evidence
+
+import (
+	"strconv"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// Sink takes what parsers read and builds the facts.
+type Sink struct {
+	// Facts is the document under construction. Parsers append to the
+	// sections of texts (Launches, Software, Benchmarks) themselves; for
+	// what several texts tell of, they use the methods of Sink.
+	Facts *checks.Facts
+
+	name   string
+	prompt *Prompt
+
+	devices map[string]*checks.PCIDevice
+	gpus    map[string]*checks.GPU
+	order   []string
+	origins map[string]bool
+	// partialPCI is set until a text lists the whole PCI tree.
+	partialPCI bool
+
+	messages *messageLog
+}
+
+func newSink() *Sink {
+	s := &Sink{
+		Facts:   &checks.Facts{Schema: checks.FactsSchema},
+		devices: make(map[string]*checks.PCIDevice),
+		gpus:    make(map[string]*checks.GPU),
+		origins: make(map[string]bool), partialPCI: true,
+	}
+	s.messages = newMessageLog(s)
+	return s
+}
+
+// Source is the name of the text that is being read.
+func (s *Sink) Source() string { return s.name }
+
+// Host is the host that the last shell prompt named, or empty.
+func (s *Sink) Host() string {
+	if s.prompt == nil {
+		return ""
+	}
+	return s.prompt.Host
+}
+
+// Origin notes which line a fact is from. fact is its path as rules write it:
+// "pci.devices[0000:40:01.1].acs.control", "container.shm",
+// "env.variables[NCCL_DEBUG]". A path stands for all that lies below it.
+// The first origin of a path counts.
+func (s *Sink) Origin(fact string, l Line) {
+	if s.origins[fact] || len(s.origins) >= maxOrigins {
+		return
+	}
+	s.origins[fact] = true
+	s.Facts.Origins = append(s.Facts.Origins, checks.Origin{Fact: fact, Source: s.name, Line: l.Number})
+}
+
+// maxOrigins bounds the origins that are kept.
+const maxOrigins = 20000
+
+// maxDevices bounds the PCI functions and the GPUs, maxEntries each list of
+// the facts that texts fill.
+const (
+	maxDevices = 8192
+	maxEntries = 4096
+)
+
+// Device returns the PCI function at an address ("0000:3b:00.0", in the form
+// that checks.Address gives), new if need be.
+func (s *Sink) Device(address string, l Line) *checks.PCIDevice {
+	d := s.devices[address]
+	if d == nil {
+		d = &checks.PCIDevice{Address: address}
+		if len(s.devices) < maxDevices {
+			s.devices[address] = d
+		}
+	}
+	s.Origin("pci.devices["+address+"]", l)
+	return d
+}
+
+// WholePCI notes that a text lists every PCI function of the machine.
+func (s *Sink) WholePCI() { s.partialPCI = false }
+
+// GPU returns the GPU at a PCI address, new if need be.
+func (s *Sink) GPU(address string, l Line) *checks.GPU {
+	g := s.gpus[address]
+	if g == nil {
+		g = &checks.GPU{Address: address}
+		if len(s.gpus) < maxDevices {
+			s.gpus[address] = g
+			s.order = append(s.order, address)
+		}
+	}
+	s.Origin("gpus.devices["+address+"]", l)
+	return g
+}
+
+// GPUAt returns the GPU of a management library's index, where the text tells
+// no address. Once another text tells the addresses, the two become one;
+// else the GPU is called "GPU3". Pairs of such GPUs are named likewise.
+func (s *Sink) GPUAt(index int, l Line) *checks.GPU {
+	name := GPUName(index)
+	g := s.GPU(name, l)
+	if g.Index == nil {
+		g.Index = &index
+	}
+	return g
+}
+
+// GPUName is the name of a GPU of which only the index is known.
+func GPUName(index int) string { return "GPU" + strconv.Itoa(index) }
+
+// GPUs returns the section of the GPUs, new if need be.
+func (s *Sink) GPUs() *checks.GPUFacts {
+	if s.Facts.GPUs == nil {
+		s.Facts.GPUs = &checks.GPUFacts{}
+	}
+	return s.Facts.GPUs
+}
+
+// HostFacts, IOMMU, NUMA, Container, Env, Links, NICs, Storage, KernelLog and
+// Logs return their sections, new if need be.
+func (s *Sink) HostFacts() *checks.HostFacts {
+	if s.Facts.Host == nil {
+		s.Facts.Host = &checks.HostFacts{}
+	}
+	return s.Facts.Host
+}
+
+// IOMMU returns its section.
+func (s *Sink) IOMMU() *checks.IOMMUFacts {
+	if s.Facts.IOMMU == nil {
+		s.Facts.IOMMU = &checks.IOMMUFacts{}
+	}
+	return s.Facts.IOMMU
+}
+
+// NUMA returns its section.
+func (s *Sink) NUMA() *checks.NUMAFacts {
+	if s.Facts.NUMA == nil {
+		s.Facts.NUMA = &checks.NUMAFacts{}
+	}
+	return s.Facts.NUMA
+}
+
+// Container returns its section.
+func (s *Sink) Container() *checks.ContainerFacts {
+	if s.Facts.Container == nil {
+		s.Facts.Container = &checks.ContainerFacts{}
+	}
+	return s.Facts.Container
+}
+
+// Links returns its section.
+func (s *Sink) Links() *checks.LinkFacts {
+	if s.Facts.Links == nil {
+		s.Facts.Links = &checks.LinkFacts{}
+	}
+	return s.Facts.Links
+}
+
+// NICs returns its section.
+func (s *Sink) NICs() *checks.NICFacts {
+	if s.Facts.NICs == nil {
+		s.Facts.NICs = &checks.NICFacts{}
+	}
+	return s.Facts.NICs
+}
+
+// Storage returns its section.
+func (s *Sink) Storage() *checks.StorageFacts {
+	if s.Facts.Storage == nil {
+		s.Facts.Storage = &checks.StorageFacts{}
+	}
+	return s.Facts.Storage
+}
+
+// Logs returns its section.
+func (s *Sink) Logs() *checks.LogFacts {
+	if s.Facts.Logs == nil {
+		s.Facts.Logs = &checks.LogFacts{}
+	}
+	return s.Facts.Logs
+}
+
+// Variable notes a setting that is in force for the job. The first value of a
+// name counts as effective; another one that differs is listed beside it.
+func (s *Sink) Variable(name, value string, l Line) {
+	if !checks.SteersCommunication(name) {
+		return
+	}
+	if s.Facts.Env == nil {
+		s.Facts.Env = &checks.EnvFacts{}
+	}
+	effective := true
+	for _, v := range s.Facts.Env.Variables {
+		if v.Name == name {
+			if v.Value == value {
+				return
+			}
+			effective = false
+		}
+	}
+	if len(s.Facts.Env.Variables) >= maxEntries {
+		return
+	}
+	s.Facts.Env.Variables = append(s.Facts.Env.Variables, checks.Variable{
+		Name: name, Value: value, Source: s.name, Line: l.Number, Effective: effective,
+	})
+	s.Origin("env.variables["+name+"]", l)
+}
+
+// Package notes a version of a piece of software. The host is that of the
+// shell prompt when host is empty.
+func (s *Sink) Package(name, version, host, manager string, l Line) {
+	if host == "" {
+		host = s.Host()
+	}
+	for _, p := range s.Facts.Software {
+		if p.Name == name && p.Version == version && p.Host == host && p.Manager == manager {
+			return
+		}
+	}
+	if len(s.Facts.Software) >= maxEntries {
+		return
+	}
+	s.Facts.Software = append(s.Facts.Software, checks.Package{
+		Name: name, Version: version, Host: host, Manager: manager, Source: s.name, Line: l.Number,
+	})
+}
+
+// Message notes a statement that a parser found by other means than the
+// catalogue's patterns. id is a row of the catalogue.
+func (s *Sink) Message(id string, fields map[string]string, l Line) {
+	s.messages.add(id, fields, l)
+}
+
+// Unknown notes what could not be told.
+func (s *Sink) Unknown(section, fact, reason, hint string) {
+	for _, u := range s.Facts.Unknown {
+		if u.Section == section && u.Fact == fact {
+			return
+		}
+	}
+	s.Facts.Unknown = append(s.Facts.Unknown, checks.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
+}

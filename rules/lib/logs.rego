@@ -1,0 +1,70 @@
+# METADATA
+# title: What programs said
+# description: >-
+#   Readings of the messages that logs hold, which the rules share. Each is
+#   empty where no log was given: silence in a log that nobody sent is no fact.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.logs
+
+# by_id are the messages of each row of the catalogue.
+by_id[m.id] contains m if some m in input.logs.messages
+
+# said is true of a row of which there is a message.
+said(id) if count(by_id[id]) > 0
+
+# messages are the messages of any of these rows.
+messages(ids) := {m | some id in ids; some m in by_id[id]}
+
+# first is the earliest of a set of messages.
+first(set_) := m if {
+	least := min({m.order | some m in set_})
+	some m in set_
+	m.order == least
+}
+
+# evidence shows a message as the line that it is.
+evidence(m) := {
+	"fact": sprintf("logs.messages[%s]", [m.id]),
+	"value": m.text,
+	"source": at(m),
+}
+
+# all_evidence shows messages in their order, each of one row once.
+all_evidence(set_) := [evidence(m) |
+	some order in sort({m.order | some m in set_})
+	some m in set_
+	m.order == order
+]
+
+# at names the place of a message, or of whatever else has a source and a line.
+at(m) := sprintf("%s:%d", [m.source, m.line])
+
+# who names the process that said it, as far as the line tells: "rank 3 on
+# node7", "node7, process 12", or nothing.
+who(m) := sprintf("rank %d on %s", [m.rank, m.host]) if {
+	m.host
+	is_number(m.rank)
+} else := sprintf("rank %d", [m.rank]) if {
+	is_number(m.rank)
+} else := sprintf("%s, GPU %d of process %d", [m.host, m.device, m.pid]) if {
+	m.host
+	is_number(m.device)
+} else := m.host if {
+	m.host
+} else := "the log"
+
+# complaints are the messages that say that something is wrong or went wrong.
+complaints := {m | some m in input.logs.messages; m.role in {"cause", "category", "consequence"}}
+
+# failed is true when a log tells of a failure.
+failed if count(complaints) > 0
+
+# given is true when a log was examined, whatever it holds.
+given if input.logs
+
+# versions are those of a piece of software that the texts name.
+versions[p.name] contains p.version if some p in input.software
+
+# launches are the descriptions of how the job was started.
+launches := {l | some l in input.launches}
