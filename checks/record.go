@@ -100,6 +100,15 @@ func Open(name string, r io.Reader) (*Host, *Facts, error) {
 	return nil, nil, fmt.Errorf("%s: %w", name, ErrUnrecognized)
 }
 
+// IsRecording reports whether a file that begins so is a snapshot or a facts
+// file, or means to be one.
+func IsRecording(head []byte) bool {
+	return machine.IsSnapshot(head) || factsHead.Match(head)
+}
+
+// factsHead is how a facts file begins: its first field is the schema.
+var factsHead = regexp.MustCompile(`^\s*\{\s*"schema"\s*:\s*"gpudoctor\.facts/`)
+
 // WriteFacts writes a facts file.
 func WriteFacts(w io.Writer, f *Facts) error {
 	encoder := json.NewEncoder(w)

@@ -137,6 +137,7 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 		rule.Profiles = append(rule.Profiles, profile)
 	}
 	rule.Since = r.text("since")
+	rule.LastResort = r.flag("last_resort")
 	r.required("title", rule.Title)
 	r.required("description", rule.Description)
 	if r.required("custom.severity", severity) {
@@ -155,10 +156,21 @@ func readRule(file string, m *ast.Module) (Rule, []error) {
 		r.fault("name at least one remedy, the best first", "custom.remedies is missing")
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.custom)) {
-		r.fault("the keys are cause, confidence, explains, profiles, remedies, severity, since", "custom.%s is not known", key)
+		r.fault("the keys are cause, confidence, explains, last_resort, profiles, remedies, severity, since", "custom.%s is not known", key)
 	}
 	r.partialSets(m)
 	return rule, r.faults
+}
+
+// flag reads a key that is true or missing.
+func (r *metadataReader) flag(key string) bool {
+	value, ok := r.custom[key]
+	delete(r.custom, key)
+	set, isBool := value.(bool)
+	if ok && !isBool {
+		r.fault("", "custom.%s is neither true nor false", key)
+	}
+	return set
 }
 
 // required notes that a text is missing.

@@ -64,6 +64,9 @@ type Rule struct {
 	Remedies []string `json:"remedies"`
 	// Explains are the rules whose findings are consequences of this one's.
 	Explains []string `json:"explains,omitempty"`
+	// LastResort is true for a rule that says only that something failed: it
+	// is a consequence of whatever else was found.
+	LastResort bool `json:"last_resort,omitempty"`
 	// Profiles are those in which it is judged; all when empty.
 	Profiles []Profile `json:"profiles,omitempty"`
 	// Links are sources.

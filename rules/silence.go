@@ -45,7 +45,29 @@ func fold(findings []Finding, rules []Rule) []Finding {
 		}
 	}
 	slices.SortFunc(causes, Finding.Compare)
-	return causes
+	return foldLastResort(causes, rules)
+}
+
+// foldLastResort puts what says only that something failed under the finding
+// that ranks highest, if one of medium severity or above names a cause.
+func foldLastResort(causes []Finding, rules []Rule) []Finding {
+	last := make(map[string]bool)
+	for _, r := range rules {
+		last[r.ID] = r.LastResort
+	}
+	var kept, folded []Finding
+	for _, f := range causes {
+		if last[f.Rule] {
+			folded = append(folded, f)
+		} else {
+			kept = append(kept, f)
+		}
+	}
+	if len(kept) == 0 || kept[0].Severity.Rank() > Medium.Rank() {
+		return causes
+	}
+	kept[0].Explains = append(kept[0].Explains, folded...)
+	return kept
 }
 
 // shareGPU reports whether two findings concern a GPU in common.

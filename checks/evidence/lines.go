@@ -15,6 +15,8 @@ type Line struct {
 	Text string
 	// Number counts from 1.
 	Number int
+	// takers are those whose anchors the line may hold.
+	takers []uint16
 }
 
 // Prompt is a shell prompt with the command that was typed there.
@@ -131,16 +133,34 @@ func (in *Lines) skip() (Line, bool) {
 // ones).
 var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 
-// clean takes terminal escapes and the end off a line.
+// clean takes terminal escapes, control characters and the end off a line.
 func clean(b []byte) string {
-	b = bytes.TrimRight(b, "\r\n")
+	for len(b) > 0 && (b[len(b)-1] == '\r' || b[len(b)-1] == '\n') {
+		b = b[:len(b)-1]
+	}
+	if plain(b) {
+		return string(b)
+	}
 	if i := bytes.LastIndexByte(b, '\r'); i >= 0 { // A progress bar: what stayed on the screen.
 		b = b[i+1:]
 	}
-	if bytes.IndexByte(b, 0x1b) >= 0 {
-		b = escape.ReplaceAll(b, nil)
+	b = escape.ReplaceAll(b, nil)
+	return strings.Map(func(c rune) rune {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(string(b), "\ufffd"))
+}
+
+// plain reports whether a line is of printable ASCII and tabs alone.
+func plain(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\t' || c >= 0x7f {
+			return false
+		}
 	}
-	return string(b)
+	return true
 }
 
 // promptForms are shell prompts before a command: "$ cmd", "# cmd",

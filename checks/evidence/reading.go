@@ -2,6 +2,8 @@ package evidence
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"slices"
 	"strings"
 
@@ -11,79 +13,100 @@ import (
 // reading is the examination of one or more texts that tell of one machine or
 // one job.
 type reading struct {
-	sink       *Sink
-	kinds      []*Kind
+	sink  *Sink
+	kinds []*Kind
+	// takers are, by their number in the automaton, the kinds and after them
+	// the statements; the last one stands for what may be a shell prompt.
 	statements []*Statement
+	anchors    *anchorSet
 	// current is the text under way.
-	current *checks.Text
-	// inBlock is the kind whose block is being read.
-	inBlock *Kind
+	current int
 }
 
+// promptSigns are in each line that may be a shell prompt.
+var promptSigns = []string{"$ ", "# ", "% "}
+
 func newReading() *reading {
-	return &reading{sink: newSink(), kinds: kinds(), statements: Statements()}
+	r := &reading{sink: newSink(), kinds: kinds(), statements: Statements()}
+	anchors := make([][]string, 0, len(r.kinds)+len(r.statements)+1)
+	for _, k := range r.kinds {
+		anchors = append(anchors, k.Anchors)
+	}
+	for _, t := range r.statements {
+		anchors = append(anchors, t.Anchors)
+	}
+	r.anchors = newAnchorSet(append(anchors, promptSigns))
+	return r
 }
 
 // text reads one text from memory.
 func (r *reading) text(name string, data []byte) {
-	lines := bytes.SplitAfter(data, []byte("\n"))
-	n := 0
-	r.read(name, func() (Line, bool) {
-		if n >= len(lines) || n == len(lines)-1 && len(lines[n]) == 0 {
-			return Line{}, false
-		}
-		l := lines[n]
-		n++
-		return Line{Text: clean(l[:min(len(l), maxLine)]), Number: n}, true
-	})
+	r.read(context.Background(), name, bytes.NewReader(data)) //nolint:errcheck // Memory gives no error.
 }
 
 // read reads one text, line by line.
-func (r *reading) read(name string, next func() (Line, bool)) {
-	r.sink.Facts.Texts = append(r.sink.Facts.Texts, checks.Text{Name: name})
-	r.current = &r.sink.Facts.Texts[len(r.sink.Facts.Texts)-1]
-	r.sink.name = name
+func (r *reading) read(ctx context.Context, name string, from io.Reader) error {
+	r.current = len(r.sink.Facts.Texts)
+	r.sink.Facts.Texts = append(r.sink.Facts.Texts, checks.Text{Name: name, Kinds: []checks.TextKind{}})
+	s := r.anchors.scan(from)
+	defer s.close()
 	in := &Lines{name: name}
-	r.sink.prompt = &in.prompt
 	in.fetch = func() (Line, bool) {
-		l, ok := next()
+		l, takers, ok := s.next()
 		if ok {
-			r.current.Lines++
-			r.current.Bytes += int64(len(l.Text)) + 1
+			l.takers = slices.Clone(takers)
 			r.line(l)
 		}
 		return l, ok
 	}
-	for {
+	r.sink.begin(name, &in.prompt)
+	for ctx.Err() == nil {
+		if len(in.ahead) == 0 && s.number != in.prompt.Line {
+			s.pass()
+		}
+		in.ended = false
 		l, ok := in.Peek()
 		if !ok {
 			if _, more := in.skip(); !more {
-				return
+				break
 			}
 			continue
 		}
-		kind := r.kindOf(in, l)
-		if kind == nil {
-			in.skip()
-			continue
-		}
-		before := in.taken
-		kind.Read(r.sink, in)
-		if in.taken == before { // It took nothing: a bug of the parser, but no endless loop.
-			in.skip()
-			continue
-		}
-		r.recognised(kind.Name, l, in.taken-before)
+		r.block(in, l)
 	}
+	t := r.textUnderWay()
+	t.Lines, t.Bytes = s.number, s.bytes
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return s.err
+}
+
+// block reads the block that begins at the next line, or passes the line over.
+func (r *reading) block(in *Lines, l Line) {
+	kind := r.kindOf(in, l)
+	if kind == nil {
+		in.skip()
+		return
+	}
+	before := in.taken
+	kind.Read(r.sink, in)
+	if in.taken == before { // It took nothing: a bug of the parser, but no endless loop.
+		in.skip()
+		return
+	}
+	r.recognised(kind.Name, l, in.taken-before)
 }
 
 // kindOf returns the kind of the block that begins at the next line.
 func (r *reading) kindOf(in *Lines, l Line) *Kind {
-	for _, k := range r.kinds {
+	prompted := in.prompt.Command != "" && l.Number == in.prompt.Line+1
+	for i, k := range r.kinds {
 		if k.Read == nil {
 			continue
 		}
-		if !containsAny(l.Text, k.Anchors) && !in.After(k.Commands...) {
+		anchored := slices.Contains(l.takers, uint16(i)) && containsAny(l.Text, k.Anchors)
+		if !anchored && !(prompted && in.After(k.Commands...)) {
 			continue
 		}
 		if k.Begins(in) {
@@ -95,32 +118,42 @@ func (r *reading) kindOf(in *Lines, l Line) *Kind {
 
 // line offers a line to what takes lines by themselves.
 func (r *reading) line(l Line) {
-	for _, k := range r.kinds {
-		if k.Line != nil && containsAny(l.Text, k.Anchors) && k.Line(r.sink, l) {
-			r.recognised(k.Name, l, 1)
-		}
-	}
-	for _, row := range r.statements {
-		if !containsAny(l.Text, row.Anchors) {
+	first := -1
+	for _, t := range l.takers {
+		i := int(t)
+		if i < len(r.kinds) {
+			if k := r.kinds[i]; k.Line != nil && containsAny(l.Text, k.Anchors) && k.Line(r.sink, l) {
+				r.recognised(k.Name, l, 1)
+			}
 			continue
 		}
-		if fields, ok := row.match(l.Text); ok {
-			r.sink.messages.add(row.ID, fields, l)
-			r.recognised("messages", l, 1)
-			return
+		i -= len(r.kinds)
+		if i < len(r.statements) && (first < 0 || i < first) && containsAny(l.Text, r.statements[i].Anchors) {
+			if _, ok := r.statements[i].match(l.Text); ok {
+				first = i
+			}
 		}
+	}
+	if first >= 0 {
+		row := r.statements[first]
+		fields, _ := row.match(l.Text)
+		r.sink.messages.add(row.ID, fields, l)
+		r.recognised("messages", l, 1)
 	}
 }
 
+func (r *reading) textUnderWay() *checks.Text { return &r.sink.Facts.Texts[r.current] }
+
 // recognised counts lines as understood.
 func (r *reading) recognised(kind string, first Line, lines int) {
-	for i := range r.current.Kinds {
-		if k := &r.current.Kinds[i]; k.Kind == kind {
+	t := r.textUnderWay()
+	for i := range t.Kinds {
+		if k := &t.Kinds[i]; k.Kind == kind {
 			k.Lines += lines
 			return
 		}
 	}
-	r.current.Kinds = append(r.current.Kinds, checks.TextKind{Kind: kind, Line: first.Number, Lines: lines})
+	t.Kinds = append(t.Kinds, checks.TextKind{Kind: kind, Line: first.Number, Lines: lines})
 }
 
 func containsAny(s string, literals []string) bool {

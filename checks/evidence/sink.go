@@ -37,6 +37,9 @@ func newSink() *Sink {
 	return s
 }
 
+// begin turns to another text.
+func (s *Sink) begin(name string, prompt *Prompt) { s.name, s.prompt = name, prompt }
+
 // Source is the name of the text that is being read.
 func (s *Sink) Source() string { return s.name }
 

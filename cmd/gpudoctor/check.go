@@ -15,7 +15,8 @@ import (
 
 // The flags that several commands take.
 var (
-	fromFlag  = &cli.StringSliceFlag{Name: "from", Usage: "`FILE`: examine a recording (*.txtar, facts.json, example:NAME)"}
+	fromFlag  = &cli.StringSliceFlag{Name: "from", Usage: "`FILE`: examine texts (files, folders, archives, - for a pipe) or a recording"}
+	withFlag  = &cli.StringSliceFlag{Name: "with", Usage: "`FILE`: examine this text, too, such as the log of the job that failed"}
 	probeFlag = &cli.StringFlag{Name: "probe", Usage: "`MODE`: how much of the transfers to make: off, quick or full (default quick)"}
 	busyFlag  = &cli.BoolFlag{Name: "probe-busy", DisableDefaultText: true, Usage: "use GPUs that other processes are using, too"}
 	waitFlag  = &cli.DurationFlag{Name: "probe-timeout", Usage: "`TIME`: wait for each step of the driver at most so long (30s, 2m)"}
@@ -41,7 +42,9 @@ func checkCommand() *cli.Command {
 		Name:  "check",
 		Usage: "examine this machine, or a recording, and say what to do",
 		Description: `Reads what the machine shows of itself, moves verified data between its GPUs
-for a moment, judges both by rules and ranks what would help.
+for a moment, judges both by rules and ranks what would help. With --from it
+examines what somebody sent instead: an NCCL log, outputs of lspci, dmesg or
+nvidia-smi, a pod spec, several of them in one file, a folder or an archive.
 
 exit code: 0 nothing at or above --fail-on; 1 findings at or above it;
 2 wrong usage or an error; 3 with --strict, the verdict could not be reached
@@ -50,6 +53,7 @@ GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_FORMAT and
 GPUDOCTOR_COLOR in the environment stand for the flags of these names.`,
 		Flags: []cli.Flag{
 			fromFlag,
+			withFlag,
 			probeFlag,
 			busyFlag,
 			waitFlag,
@@ -129,34 +133,29 @@ func readRequest(c *cli.Context) (request, error) {
 		return r, err
 	}
 	var err error
-	r.from, r.options, err = readSource(c)
+	r.source, r.options, err = readSource(c)
 	if r.profile == rules.Image && !c.IsSet(probeFlag.Name) {
 		r.options.Probe = probe.Off
 	}
 	return r, err
 }
 
-// readSource reads --from and how the probe is to be run.
-func readSource(c *cli.Context) (from string, opts checks.Options, err error) {
+// readSource reads --from, --with and how the probe is to be run.
+func readSource(c *cli.Context) (s source, opts checks.Options, err error) {
 	opts.Probe = probe.Mode(cmp.Or(c.String(probeFlag.Name), string(probe.Quick)))
 	opts.ProbeBusy = c.Bool(busyFlag.Name)
 	opts.ProbeTimeout = c.Duration(waitFlag.Name)
 	if err := oneOf(probeFlag.Name, string(opts.Probe), []string{string(probe.Off), string(probe.Quick), string(probe.Full)}); err != nil {
-		return "", opts, err
+		return s, opts, err
 	}
 	if opts.ProbeTimeout < 0 {
-		return "", opts, errors.New("--probe-timeout is below zero")
+		return s, opts, errors.New("--probe-timeout is below zero")
 	}
-	files := c.StringSlice(fromFlag.Name)
-	switch {
-	case len(files) == 0:
-		return "", opts, nil
-	case len(files) > 1:
-		return "", opts, hinted(errOneSource, "examine each by itself")
-	case c.IsSet(probeFlag.Name) && opts.Probe != probe.Off, c.IsSet(busyFlag.Name), c.IsSet(waitFlag.Name):
-		return "", opts, hinted(errProbeRecorded, "a recording holds the transfers that were made with it")
+	s = source{from: c.StringSlice(fromFlag.Name), with: c.StringSlice(withFlag.Name), stdin: c.App.Reader}
+	if len(s.from) > 0 && (c.IsSet(probeFlag.Name) && opts.Probe != probe.Off || c.IsSet(busyFlag.Name) || c.IsSet(waitFlag.Name)) {
+		return s, opts, hinted(errProbeRecorded, "a recording holds the transfers that were made with it")
 	}
-	return files[0], opts, nil
+	return s, opts, s.check()
 }
 
 // readStyle reads how the report is to be laid out.

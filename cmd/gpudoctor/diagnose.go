@@ -1,31 +1,23 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks"
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // request is what is to be examined, and how it is to be judged.
 type request struct {
-	// from is the recording, or empty for this machine.
-	from string
+	source source
 	// options are how its facts are gathered.
 	options    checks.Options
 	profile    rules.Profile
@@ -35,11 +27,6 @@ type request struct {
 	policy     string
 }
 
-var (
-	errOneSource     = errors.New("--from: one file at a time")
-	errProbeRecorded = errors.New("--probe and --from do not go together")
-)
-
 // diagnose is the straight line: host, facts, findings, advice, report. The
 // rules are read and compiled while facts are gathered, and the driver starts.
 func diagnose(ctx context.Context, r request) (*report.Document, error) {
@@ -47,7 +34,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	gathering, stop := context.WithCancel(ctx)
 	defer stop()
 	read := make(chan gathered, 1)
-	go func() { read <- gather(gathering, r.from, r.options) }()
+	go func() { read <- gather(gathering, r.source, r.options) }()
 	known, only, skip, err := r.knowledge()
 	if err != nil {
 		return nil, err
@@ -79,7 +66,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		timing.ChecksMS[check] = report.Milliseconds(d)
 	}
 	return report.New(report.Input{
-		Version: version, Sources: []string{sourceName(r.from)}, Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
+		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: facts, Verdict: *verdict, Advice: advice, Timing: timing,
 	}), nil
 }
@@ -95,14 +82,6 @@ func (r request) knowledge() (known knowledge, only, skip []string, err error) {
 	}
 	skip, err = known.expand(r.skip)
 	return known, only, skip, err
-}
-
-// sourceName says what was examined.
-func sourceName(from string) string {
-	if from == "" {
-		return "this machine"
-	}
-	return from
 }
 
 // knowledge is the rules and the remedies.
@@ -170,64 +149,6 @@ func (k knowledge) expand(ids []string) ([]string, error) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
-}
-
-// gathered is what was read, and how long each check took.
-type gathered struct {
-	facts *checks.Facts
-	took  map[string]time.Duration
-	err   error
-}
-
-// gather reads the facts of this machine, or those of a recording.
-func gather(ctx context.Context, from string, opts checks.Options) gathered {
-	host, facts, err := open(from)
-	if err != nil || facts != nil {
-		return gathered{facts: facts, err: err}
-	}
-	facts, took := checks.Gather(ctx, host, opts)
-	return gathered{facts, took, context.Cause(ctx)}
-}
-
-// open returns this machine, a recorded one, or facts that were written down.
-func open(from string) (*checks.Host, *checks.Facts, error) {
-	const takes = "--from takes what gpudoctor snapshot or gpudoctor facts wrote, or example:NAME"
-	if from == "" {
-		return checks.Live(), nil, nil
-	}
-	var r io.Reader
-	if name, ok := strings.CutPrefix(from, "example:"); ok {
-		raw, err := fixtures.Example(name)
-		if err != nil {
-			return nil, nil, unknownName("example", name, fixtures.Examples(), "examples: "+strings.Join(fixtures.Examples(), ", "))
-		}
-		r = bytes.NewReader(raw)
-	} else {
-		if info, err := os.Stat(from); err == nil && info.IsDir() {
-			facts, err := evidence.Read(from)
-			return nil, facts, err
-		}
-		f, err := os.Open(from)
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil, nil, hinted(fmt.Errorf("%s: no such file", from), takes)
-			}
-			return nil, nil, hinted(err, takes)
-		}
-		defer f.Close() //nolint:errcheck // It was only read.
-		r = f
-	}
-	host, facts, err := checks.Open(from, r)
-	switch {
-	case errors.Is(err, checks.ErrUnrecognized):
-		facts, err := evidence.Read(from)
-		return nil, facts, err
-	case errors.Is(err, checks.ErrNewer):
-		return nil, nil, hinted(err, "a newer gpudoctor wrote it: update this one")
-	case err != nil:
-		return nil, nil, hinted(err, takes)
-	}
-	return host, facts, nil
 }
 
 // record makes every check of this machine and writes what was read.

@@ -34,7 +34,7 @@ func TestExamples(t *testing.T) {
 	}
 	for _, name := range fixtures.Examples() {
 		t.Run(name, func(t *testing.T) {
-			request := request{from: "example:" + name, profile: rules.Training, failOn: report.Threshold(rules.High)}
+			request := request{source: source{from: []string{"example:" + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
 			d, err := diagnose(t.Context(), request)
 			if err != nil {
 				t.Fatal(err)

@@ -14,19 +14,19 @@ func factsCommand() *cli.Command {
 		Usage: "print what was read, as JSON, without judging it",
 		Description: `The document is what rules see; gpudoctor check --from takes it. Host names,
 serial numbers, UUIDs, MAC and IP addresses are replaced by stand-ins.`,
-		Flags: []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, keepFlag, quietFlag},
+		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, keepFlag, quietFlag},
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			from, opts, err := readSource(c)
+			src, opts, err := readSource(c)
 			if err != nil {
 				return err
 			}
 			p := newProgress(c.Bool("quiet"))
 			defer p.done()
 			opts.Progress = p.step
-			g := gather(c.Context, from, opts)
+			g := gather(c.Context, src, opts)
 			if g.err != nil {
 				return g.err
 			}

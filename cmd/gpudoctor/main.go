@@ -89,7 +89,7 @@ func newApp(stdout io.Writer) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			checkCommand(), probeCommand(), snapshotCommand(), factsCommand(), explainCommand(), rulesCommand(),
+			checkCommand(), probeCommand(), snapshotCommand(), factsCommand(), explainCommand(), rulesCommand(), textsCommand(),
 			completionCommand(), versionCommand(),
 		},
 	}

@@ -31,7 +31,7 @@ func probeP2P(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	from, opts, err := readSource(c)
+	src, opts, err := readSource(c)
 	if err != nil {
 		return err
 	}
@@ -46,13 +46,13 @@ func probeP2P(c *cli.Context) error {
 	p := newProgress(s.Quiet)
 	defer p.done()
 	opts.Progress = p.step
-	g := gather(c.Context, from, opts)
+	g := gather(c.Context, src, opts)
 	if g.err != nil {
 		return g.err
 	}
 	p.done()
 	d := report.New(report.Input{
-		Version: version, Sources: []string{sourceName(from)}, Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		Version: version, Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
 		Timing: report.Timing{TotalMS: report.Milliseconds(g.took["transfers"])},
 	})
 	code := report.TransfersExitCode(d)

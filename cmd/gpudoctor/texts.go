@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+)
+
+func textsCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "texts",
+		Usage: "list the texts that check --from recognises",
+		Description: `Each kind is recognised by its content, alone or among others in one file, in a
+folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
+		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			return toStdout(c.App.Writer, listTexts)
+		},
+	}
+}
+
+// listTexts writes a table of the kinds of text.
+func listTexts(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var b strings.Builder
+	b.WriteString("KIND\tPRODUCED BY\tWHAT IT IS\n")
+	for _, k := range evidence.Kinds() {
+		fmt.Fprintf(&b, "%s\t%s\t%s\n", k.Name, report.Printable(k.Command, false), report.Printable(k.Title, false))
+	}
+	fmt.Fprintf(&b, "messages\t\tthe %d statements of programs that the catalogue knows, anywhere in a text\n", len(evidence.Statements()))
+	if _, err := io.WriteString(t, b.String()); err != nil {
+		return err
+	}
+	return t.Flush()
+}

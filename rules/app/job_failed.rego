@@ -1,0 +1,45 @@
+# METADATA
+# title: A job failed, and what was sent does not say why
+# description: >-
+#   The log holds statements of a failure («unhandled system error», a watchdog's
+#   timeout, a connection that a remote peer closed), and each of them names a
+#   category or a consequence, not a cause. The first of them, on the rank that
+#   failed first, is where to look; what further text would settle it is listed
+#   with the verdict.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: NCCL's errors are categories; its WARN lines tell more
+#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/init.cc
+#     description: The texts of ncclGetErrorString
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: medium
+#   confidence: possible
+#   cause: other
+#   remedies: [other]
+#   last_resort: true
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.job_failed
+
+import data.gpudoctor.lib.logs
+
+findings contains {
+	"subject": logs.who(first),
+	"message": sprintf("The first statement of a failure is at %s, by %s. %s", [logs.at(first), logs.who(first), remark]),
+	"evidence": array.slice(logs.all_evidence(logs.complaints), 0, 3),
+	"order": first.order,
+} if {
+	logs.failed
+}
+
+first := logs.first(logs.complaints)
+
+remark := "It is a consequence: another rank failed before, and its log is what is needed" if {
+	first.role == "consequence"
+} else := "It names a category of errors and not a cause" if {
+	first.role == "category"
+} else := "It states a fault that no rule knows yet"
+
+missing contains "logs: no log of a job was given" if not input.logs
