@@ -72,18 +72,27 @@ type intake struct {
 	left     int64
 }
 
+// Result is what was read.
+type Result struct {
+	// Facts are what the texts tell.
+	Facts *checks.Facts
+	// Recording names the recording of a machine among the texts; empty where
+	// there was none.
+	Recording string
+}
+
 // Read examines files, folders, archives and standard input ("-"), and returns
 // the facts that their texts tell. A recording of gpudoctor's own among them
 // (a snapshot, or a facts file) tells of the machine, and the texts of what
 // happened there.
-func Read(ctx context.Context, paths []string, options Options) (*checks.Facts, error) {
+func Read(ctx context.Context, paths []string, options Options) (Result, error) {
 	if options.Progress == nil {
 		options.Progress = func(string) {}
 	}
 	t := &intake{reading: newReading(), options: options, left: maxTotal}
 	for _, path := range paths {
 		if err := t.path(ctx, path); err != nil {
-			return nil, err
+			return Result{}, err
 		}
 	}
 	facts := t.finish()
@@ -94,13 +103,13 @@ func Read(ctx context.Context, paths []string, options Options) (*checks.Facts, 
 	}
 	switch {
 	case len(facts.Texts) == 0 && t.base == nil:
-		return nil, fmt.Errorf("%s: no file in it", strings.Join(paths, ", "))
+		return Result{}, fmt.Errorf("%s: no file in it", strings.Join(paths, ", "))
 	case t.base != nil:
-		return Join(t.base, facts), nil
+		return Result{Join(t.base, facts), t.baseName}, nil
 	case !slices.ContainsFunc(facts.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 }):
-		return facts, fmt.Errorf("%s: %w", strings.Join(paths, ", "), nothing(facts.Texts))
+		return Result{Facts: facts}, fmt.Errorf("%s: %w", strings.Join(paths, ", "), nothing(facts.Texts))
 	}
-	return facts, nil
+	return Result{Facts: facts}, nil
 }
 
 // nothing says why nothing was recognised.

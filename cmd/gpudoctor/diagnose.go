@@ -65,7 +65,12 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	for check, d := range g.took {
 		timing.ChecksMS[check] = report.Milliseconds(d)
 	}
+	severities := make(map[string]rules.Severity)
+	for _, rule := range known.rules.Rules() {
+		severities[rule.ID] = rule.Severity
+	}
 	return report.New(report.Input{
+		TextsOnly: g.textsOnly, Severities: severities,
 		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: facts, Verdict: *verdict, Advice: advice, Timing: timing,
 	}), nil

@@ -56,7 +56,9 @@ const (
 type gathered struct {
 	facts *checks.Facts
 	took  map[string]time.Duration
-	err   error
+	// textsOnly is true where no machine was examined, live or recorded.
+	textsOnly bool
+	err       error
 }
 
 // gather reads the facts of this machine, or those of recordings and texts.
@@ -72,7 +74,7 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 	if len(texts) == 0 {
 		return g
 	}
-	facts, err := evidence.Read(ctx, texts, evidence.Options{Stdin: s.stdin, Gather: opts, Progress: opts.Progress})
+	read, err := evidence.Read(ctx, texts, evidence.Options{Stdin: s.stdin, Gather: opts, Progress: opts.Progress})
 	switch {
 	case ctx.Err() != nil:
 		return gathered{err: context.Cause(ctx)}
@@ -83,9 +85,9 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 	case err != nil:
 		return gathered{err: hinted(err, takesTexts)}
 	case g.facts != nil:
-		facts = evidence.Join(g.facts, facts)
+		read.Facts = evidence.Join(g.facts, read.Facts)
 	}
-	return gathered{facts: facts, took: g.took}
+	return gathered{facts: read.Facts, took: g.took, textsOnly: g.facts == nil && read.Recording == ""}
 }
 
 // machine gathers what is known of a machine itself: this one, or the one that
@@ -108,7 +110,7 @@ func (s source) machine(ctx context.Context, opts checks.Options) gathered {
 		return gathered{facts: facts, err: err}
 	}
 	facts, took := checks.Gather(ctx, host, opts)
-	return gathered{facts, took, context.Cause(ctx)}
+	return gathered{facts: facts, took: took, err: context.Cause(ctx)}
 }
 
 // openExample opens a recording that comes with gpudoctor.

@@ -52,10 +52,16 @@ type Document struct {
 	Unknown []checks.Unknown `json:"unknown"`
 	// Transfers is what the probe measured; absent when none was run.
 	Transfers *probe.Report `json:"transfers,omitempty"`
+	// Texts are the texts that were examined, and what each was taken for.
+	Texts []checks.Text `json:"texts,omitempty"`
+	// Wanted are the texts that would settle what could not be judged, what
+	// settles most first; of texts alone.
+	Wanted []Wanted `json:"wanted,omitempty"`
 	// Timing is how long it took. It differs from run to run.
 	Timing Timing `json:"timing"`
 
 	persistent *bool // Persistence mode is on for every GPU.
+	textsOnly  bool  // No machine was examined, but what somebody sent.
 }
 
 // Host is the machine in short.
@@ -114,6 +120,9 @@ const (
 	// NoGPU means that there is no GPU to judge, and that nothing of medium
 	// severity or above was found in the host and the container.
 	NoGPU State = "no-gpu"
+	// Inconclusive means that texts were examined and no machine, and that
+	// nothing of medium severity or above was found in them.
+	Inconclusive State = "inconclusive"
 )
 
 // Verdict is the report in one object.
@@ -199,8 +208,12 @@ type Input struct {
 	Strict bool
 	// Only are the rules that were asked for by name, if any: then the
 	// verdict needs these and nothing else.
-	Only    []string
-	Facts   *checks.Facts
+	Only []string
+	// TextsOnly is true where no machine was examined, live or recorded.
+	TextsOnly bool
+	// Severities are those of the rules.
+	Severities map[string]rules.Severity
+	Facts      *checks.Facts
 	Verdict rules.Verdict
 	Advice  []remedies.Advice
 	Timing  Timing
@@ -215,14 +228,16 @@ func New(in Input) *Document {
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
 		Host:          newHost(in.Facts),
-		Findings:      whole(in.Verdict.Findings),
+		Findings:      withOrigins(whole(in.Verdict.Findings), in.Facts.Origins),
 		Advice:        wholeAdvice(in.Advice),
 		Passed:        list(slices.Sorted(slices.Values(in.Verdict.Passed))),
 		Skipped:       make([]rules.Skipped, 0, len(in.Verdict.Skipped)),
 		NotApplicable: maps.Clone(in.Verdict.NotApplicable),
 		Unknown:       list(in.Facts.Unknown),
 		Timing:        in.Timing,
+		Texts:         in.Facts.Texts,
 		persistent:    persistent(in.Facts.GPUs),
+		textsOnly:     in.TextsOnly,
 	}
 	for _, s := range in.Verdict.Skipped {
 		s.Missing = list(s.Missing)
@@ -239,6 +254,11 @@ func New(in Input) *Document {
 	}
 	if d.Timing.ChecksMS == nil {
 		d.Timing.ChecksMS = map[string]float64{}
+	}
+	if d.textsOnly {
+		d.Wanted = wanted(d.Skipped, in.Severities)
+		d.Host.parts = ofTexts(d)
+		d.Host.Summary = strings.Join(d.Host.parts, ", ")
 	}
 	d.Verdict = d.judge(in)
 	return d
@@ -285,6 +305,8 @@ func (d *Document) judge(in Input) Verdict {
 	switch {
 	case v.Counts.Critical+v.Counts.High+v.Counts.Medium > 0:
 		v.State = Findings
+	case d.textsOnly:
+		v.State = Inconclusive
 	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(in.Facts) && d.unseen() == "":
 		v.State = NoGPU
 	case len(v.Missing) > 0:
@@ -341,6 +363,10 @@ func count(findings []rules.Finding) Counts {
 // paths were not tried.
 func (d *Document) missing(in Input) (missing, short []string) {
 	missing = []string{}
+	if d.textsOnly && len(in.Only) == 0 {
+		missing = append(missing, "the machine (texts of it were examined)")
+		return missing, missing
+	}
 	if len(in.Only) > 0 {
 		for _, s := range d.Skipped {
 			if slices.Contains(in.Only, s.Rule) {

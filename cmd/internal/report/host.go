@@ -143,6 +143,16 @@ func summarize(f *checks.Facts, h Host) []string {
 	return parts
 }
 
+// ofTexts gives the parts of the line of a machine that nobody saw: what its
+// texts tell of it, and how many they are.
+func ofTexts(d *Document) []string {
+	parts := d.Host.parts
+	if len(d.Host.GPUs) == 0 {
+		parts = parts[1:] // That no GPU was seen says nothing.
+	}
+	return append(slices.Clone(parts), "from "+plural(len(d.Texts), "text"))
+}
+
 // models counts the GPUs by model, in order of first appearance.
 func models(gpus []GPU) []string {
 	var names []string

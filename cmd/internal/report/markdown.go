@@ -39,10 +39,13 @@ func (m *markdown) put(format string, args ...any) {
 func (m *markdown) summary() {
 	d := m.d
 	title := map[State]string{
-		Healthy: "healthy", NoGPU: "no GPU", Unproven: "no fault found, not proven healthy", Findings: tally(d.Verdict.Counts),
+		Healthy: "healthy", NoGPU: "no GPU", Unproven: "no fault found, not proven healthy", Inconclusive: "no fault named in what was sent", Findings: tally(d.Verdict.Counts),
 	}[d.Verdict.State]
 	m.put("## gpudoctor: %s\n", title)
 	_, said := transfersLine(d, newPaths(d))
+	if d.textsOnly {
+		said = ""
+	}
 	m.put("| | |\n| --- | --- |")
 	row := func(name, value string) {
 		if value != "" {
@@ -61,6 +64,35 @@ func (m *markdown) summary() {
 	row("rules", fmt.Sprintf("%d passed, %d could not be judged, %d do not apply", len(d.Passed), len(d.Skipped), len(d.NotApplicable)))
 	row("gpudoctor", d.Version+", profile "+string(d.Profile))
 	m.put("")
+	m.texts()
+}
+
+// texts writes which texts were recognised as what, and what else to send.
+func (m *markdown) texts() {
+	if len(m.d.Texts) > 0 {
+		m.put("| text | lines | recognised as |\n| --- | ---: | --- |")
+		for _, t := range m.d.Texts {
+			var kinds []string
+			for _, k := range t.Kinds {
+				kinds = append(kinds, fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, plural(k.Lines, "line")))
+			}
+			if t.Problem != "" {
+				kinds = append(kinds, t.Problem)
+			}
+			if len(kinds) == 0 {
+				kinds = []string{"not recognised"}
+			}
+			m.put("| %s | %d | %s |", cell(t.Name), t.Lines, inline(strings.Join(kinds, "; ")))
+		}
+		m.put("")
+	}
+	if len(m.d.Wanted) > 0 && !m.d.concluded() {
+		m.put("What would settle it, the most telling first:\n")
+		for i, w := range m.d.Wanted {
+			m.put("%d. %s: settles %s", i+1, inline(w.Send), m.codes(w.Settles))
+		}
+		m.put("")
+	}
 }
 
 // matrix writes the table of transfers, and folded those of single tests.

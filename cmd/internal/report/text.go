@@ -141,6 +141,10 @@ func (t *text) head() (table bool) {
 			t.line(strings.Repeat(" ", indent), l)
 		}
 	}
+	t.texts()
+	if t.d.textsOnly {
+		return false
+	}
 	all := newPaths(t.d)
 	s, said := transfersLine(t.d, all)
 	t.entry(string(s), t.clean(said), took(t.d.Timing.TotalMS))
@@ -216,6 +220,8 @@ func (t *text) finding(number int, g group) {
 	}
 	if t.style.Verbose {
 		t.evidence(margin, g)
+	} else {
+		t.quotes(margin, g)
 	}
 	t.cure(number, margin, g)
 }
@@ -306,6 +312,8 @@ func (t *text) closing() {
 		if len(d.Findings) == 0 {
 			said = "No GPU to judge; no fault found around it."
 		}
+	case Inconclusive:
+		said, code = "Nothing in what was sent names a fault.", plain
 	case Unproven:
 		said, code = "No fault found, but not proven healthy: "+t.clean(strings.Join(d.Verdict.short, "; "))+".", yellow
 	default:
@@ -315,6 +323,7 @@ func (t *text) closing() {
 		}
 	}
 	t.wrappedAfter(code, said, t.clean(t.judged()))
+	t.wanted()
 	if hints := t.hints(); hints != "" {
 		t.wrapped("", dim, hints)
 	}

@@ -1,0 +1,245 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// Wanted is a text that would settle what could not be concluded.
+type Wanted struct {
+	// Section is the section of the facts that it gives.
+	Section string `json:"section"`
+	// Send is what to send, with the command that produces it.
+	Send string `json:"send"`
+	// Settles are the rules that could be judged with it, the gravest first.
+	Settles []string `json:"settles"`
+}
+
+// wishes are the texts to ask for, by the section that they give: what is
+// easiest to produce, without root where that is enough.
+var wishes = map[string]string{
+	"logs":       "the whole log of every rank of a run with NCCL_DEBUG=INFO",
+	"kernel_log": "sudo dmesg -T",
+	"pci":        "sudo lspci -vvv",
+	"iommu":      "cat /proc/cmdline; sudo dmesg | grep -i -e iommu -e DMAR -e AMD-Vi",
+	"gpus":       "nvidia-smi -q (or amd-smi static and amd-smi metric)",
+	"links":      "nvidia-smi topo -m; nvidia-smi topo -p2p r (or amd-smi topology)",
+	"container":  "df -h /dev/shm; ulimit -a; cat /proc/self/status, all of them where the job runs",
+	"env":        "env | grep -e NCCL -e RCCL -e CUDA -e HIP -e HSA -e ROCR -e UCX -e FI_ -e TORCH, where the job runs",
+	"nics":       "ibv_devinfo -v; show_gids; ip addr",
+	"launches":   "the docker run line, compose file, pod spec or batch script of the job",
+	"software":   "pip list; dpkg -l | grep -e nccl -e nvidia, on every node",
+	"libraries":  "pip list; dpkg -l | grep -e nccl -e nvidia, on every node",
+	"numa":       "lscpu; numactl --hardware",
+	"benchmarks": "all_reduce_perf -b 8 -e 1G -f 2 -g <GPUs>, of nccl-tests or rccl-tests",
+}
+
+// weights say how much a rule that could be judged is worth, by severity.
+var weights = map[rules.Severity]int{rules.Critical: 8, rules.High: 4, rules.Medium: 2, rules.Low: 1}
+
+// wanted lists what would settle the rules that could not be judged, what
+// settles most first.
+func wanted(skipped []rules.Skipped, severity map[string]rules.Severity) []Wanted {
+	value := map[string]int{}
+	all := map[string]*Wanted{}
+	for _, s := range skipped {
+		for _, missing := range s.Missing {
+			path, _, _ := strings.Cut(missing, ":")
+			section, _, _ := strings.Cut(path, ".")
+			send, ok := wishes[section]
+			if !ok {
+				continue
+			}
+			w := all[section]
+			if w == nil {
+				w = &Wanted{Section: section, Send: send}
+				all[section] = w
+			}
+			if !slices.Contains(w.Settles, s.Rule) {
+				w.Settles = append(w.Settles, s.Rule)
+				value[section] += weights[severity[s.Rule]]
+			}
+		}
+	}
+	list := make([]Wanted, 0, len(all))
+	for _, w := range all {
+		slices.SortFunc(w.Settles, func(a, b string) int {
+			return cmp.Or(-cmp.Compare(weights[severity[a]], weights[severity[b]]), cmp.Compare(a, b))
+		})
+		list = append(list, *w)
+	}
+	slices.SortFunc(list, func(a, b Wanted) int {
+		return cmp.Or(-cmp.Compare(value[a.Section], value[b.Section]), cmp.Compare(a.Section, b.Section))
+	})
+	return list
+}
+
+// concluded reports whether a finding names a cause with some certainty.
+func (d *Document) concluded() bool {
+	return slices.ContainsFunc(d.Findings, func(f rules.Finding) bool {
+		return atLeast(f.Severity, rules.Medium) && f.Confidence != rules.Possible
+	})
+}
+
+// lineOfText is a line of a text: "nccl.log:12".
+var lineOfText = regexp.MustCompile(`^(.+):(\d+)$`)
+
+// withOrigins gives evidence the line of the text that its fact is from. The
+// origin of a whole stands for its parts: "pci.devices[0000:40:01.1]" for the
+// bridge's ACS bits.
+func withOrigins(findings []rules.Finding, origins []checks.Origin) []rules.Finding {
+	at := make(map[string]string, len(origins))
+	for _, o := range origins {
+		at[o.Fact] = o.Source + ":" + strconv.Itoa(o.Line)
+	}
+	var walk func([]rules.Finding)
+	walk = func(list []rules.Finding) {
+		for i := range list {
+			for j := range list[i].Evidence {
+				e := &list[i].Evidence[j]
+				for fact := e.Fact; fact != ""; fact = parent(fact) {
+					if source := at[fact]; source != "" {
+						e.Source = source
+						break
+					}
+				}
+			}
+			walk(list[i].Explains)
+		}
+	}
+	walk(findings)
+	return findings
+}
+
+// parent is the path around a path: "a.b[c].d" gives "a.b[c]", that "a.b", and
+// that "a".
+func parent(fact string) string {
+	if strings.HasSuffix(fact, "]") {
+		if i := strings.LastIndexByte(fact, '['); i >= 0 {
+			return fact[:i]
+		}
+	}
+	depth := 0
+	for i := len(fact) - 1; i >= 0; i-- {
+		switch fact[i] {
+		case ']':
+			depth++
+		case '[':
+			depth--
+		case '.':
+			if depth == 0 {
+				return fact[:i]
+			}
+		}
+	}
+	return ""
+}
+
+// quotes are the lines of texts that led to the findings of a group, each
+// once.
+func (d *Document) quotes(g group) []rules.Evidence {
+	var all []rules.Evidence
+	for _, f := range g.findings {
+		for _, e := range f.Evidence {
+			m := lineOfText.FindStringSubmatch(e.Source)
+			if m == nil || !slices.ContainsFunc(d.Texts, func(t checks.Text) bool { return t.Name == m[1] }) {
+				continue
+			}
+			if !slices.ContainsFunc(all, func(o rules.Evidence) bool { return o.Source == e.Source }) {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// quoted is a line of a text as a person reads it: where it stands, and what it
+// says, or what the fact is that was read there.
+func quoted(e rules.Evidence) string {
+	if said, ok := e.Value.(string); ok && strings.HasPrefix(e.Fact, "logs.") {
+		return e.Source + "  " + said
+	}
+	return e.Source + "  " + e.Fact + " = " + valueOf(e.Value)
+}
+
+// textsLine says which texts were recognised as what; others lists those in
+// which nothing was.
+func (d *Document) textsLine() (recognised, others []string) {
+	for _, t := range d.Texts {
+		if len(t.Kinds) == 0 || t.Problem != "" {
+			others = append(others, t.Name+" ("+cmp.Or(t.Problem, "not recognised")+")")
+		}
+		if len(t.Kinds) == 0 {
+			continue
+		}
+		var kinds []string
+		for _, k := range t.Kinds {
+			if k.Kind != "messages" || len(t.Kinds) == 1 {
+				kinds = append(kinds, k.Kind)
+			}
+		}
+		recognised = append(recognised, fmt.Sprintf("%s (%s)", t.Name, strings.Join(kinds, ", ")))
+	}
+	return recognised, others
+}
+
+// Bounds of what the text shows of texts.
+const (
+	maxTexts  = 6 // Texts that are listed.
+	maxQuotes = 3 // Lines that are quoted under a finding.
+	maxWanted = 4 // Texts that are asked for.
+)
+
+// texts writes what was read as what.
+func (t *text) texts() {
+	if len(t.d.Texts) == 0 {
+		return
+	}
+	recognised, others := t.d.textsLine()
+	list := func(label string, names []string, right string) {
+		if len(names) == 0 {
+			return
+		}
+		shown := names
+		if len(shown) > maxTexts && !t.style.Verbose {
+			shown = append(slices.Clone(shown[:maxTexts]), fmt.Sprintf("and %d more", len(names)-maxTexts))
+		}
+		t.entry(label, t.clean(strings.Join(shown, "; ")), right)
+	}
+	list("read", recognised, took(t.d.Timing.TotalMS))
+	list("note", others, "")
+}
+
+// quotes writes the lines that led to a finding.
+func (t *text) quotes(margin string, g group) {
+	all := t.d.quotes(g)
+	for i, e := range all {
+		if i == maxQuotes && !t.style.Verbose {
+			t.hanging(margin, "", dim, fmt.Sprintf("and %d more lines (--verbose)", len(all)-i))
+			break
+		}
+		t.hanging(margin, "seen", dim, t.clean(quoted(e)))
+	}
+}
+
+// wanted writes what to send where nothing could be concluded.
+func (t *text) wanted() {
+	if !t.d.textsOnly || t.d.concluded() || len(t.d.Wanted) == 0 {
+		return
+	}
+	t.wrapped("", plain, "What would settle it, the most telling first:")
+	for i, w := range t.d.Wanted {
+		if i == maxWanted && !t.style.Verbose {
+			break
+		}
+		t.hanging("  ", "send", plain, t.clean(w.Send))
+	}
+	t.wrapped("  ", dim, "or, on the machine itself: gpudoctor check, or gpudoctor snapshot -o host.txtar to send")
+}
