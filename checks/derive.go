@@ -37,6 +37,7 @@ func Derive(f *Facts) {
 		f.deriveGPUs()
 	}
 	f.derivePairs()
+	f.expectOfBenchmarks()
 }
 
 // deriveGPUs lists the GPUs of the PCI tree with those that other texts tell

@@ -279,6 +279,12 @@ type BenchmarkPoint struct {
 	AlgorithmGBps *float64 `json:"algorithm_gbps,omitempty"`
 	// Microseconds is the time, or the latency.
 	Microseconds *float64 `json:"microseconds,omitempty"`
+	// ExpectedGBps is what the links allow, Threshold the part of it that
+	// counts as good, and Basis says what it was taken from; as of our own
+	// transfers. They are missing where the links are not known.
+	ExpectedGBps *float64 `json:"expected_gbps,omitempty"`
+	Threshold    *float64 `json:"threshold,omitempty"`
+	Basis        string   `json:"basis,omitempty"`
 	Line         int      `json:"line"`
 }
 

@@ -103,9 +103,12 @@ func TestCases(t *testing.T) {
 			if got != c.Want.FirstRemedy && (c.Want.FirstRemedy != "" || len(c.Want.Findings) == 0) {
 				t.Errorf("first remedy = %q, want %q", got, c.Want.FirstRemedy)
 			}
+			// Texts may tell of a fault and not of the place: a person fills that in.
+			f := c.Facts
+			ofTexts := f.Logs != nil || f.Benchmarks != nil || f.Launches != nil || f.Texts != nil
 			for i, a := range advice {
 				for _, text := range unfilled(a) {
-					if i == 0 {
+					if i == 0 && !ofTexts {
 						t.Errorf("advice %s: no param fills %q", a.Remedy, text)
 					} else {
 						t.Logf("advice %s: no param fills %q", a.Remedy, text)

@@ -1,0 +1,170 @@
+package checks
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// leastCollective is the size from which on a collective shows the bandwidth
+// of the links and not its latency: 32 MiB (nccl-tests doc/PERFORMANCE.md
+// speaks of large sizes; busbw of 8 x A100 is within 15 % of its peak there).
+const leastCollective = 32 << 20
+
+// collectiveShares are the least good parts of what one GPU's links carry, of
+// the bus bandwidth of a collective on one machine. Measured on healthy ones:
+// 8 x H100 with NVLS 460 of 450, 8 x A100 228 to 235 of 300, 2 x H200 326 of
+// 450 (Azure's acceptance tests, microsoft/superbenchmark, our own); over PCIe 8 x
+// RTX PRO 6000 37 to 41 of 63, 4 x A100 25 of 31.5. Half of the least is slow.
+var collectiveShares = share{nvlink: 0.35, pcie: 0.20}
+
+// linkedModels are GPU models that always come with NVLink to every other one
+// of their board, and what one of them sends at most, in GB/s: links times the
+// usable rate of a link (NVIDIA's data sheets; docs.nvidia.com on
+// NVLink per generation).
+var linkedModels = []struct {
+	name string
+	gbps float64
+}{
+	{"A100-SXM4", 300}, {"A800-SXM4", 200}, {"H100 80GB HBM3", 450}, {"H800", 200}, {"H200", 450}, {"B200", 900}, {"B300", 900},
+}
+
+// linkedModel returns what a GPU of this model sends over its NVLinks.
+func linkedModel(name string) float64 {
+	if strings.Contains(name, "NVL") || strings.Contains(name, "PCIe") || strings.Contains(name, "MIG") {
+		return 0
+	}
+	for _, m := range linkedModels {
+		if strings.Contains(name, m.name) {
+			return m.gbps
+		}
+	}
+	return 0
+}
+
+// expectOfBenchmarks notes beside each measured value what the links allow.
+// Which GPU of a table is which is not always told, so the weakest pair of the
+// machine sets the measure.
+func (f *Facts) expectOfBenchmarks() {
+	for i := range f.Benchmarks {
+		b := &f.Benchmarks[i]
+		if b.P2P != nil && !*b.P2P {
+			continue // It was measured without peer access on purpose.
+		}
+		switch b.What {
+		case "collective":
+			f.expectOfCollective(b)
+		case probe.TestCopy, probe.TestCopyRead, probe.TestBidirectional:
+			f.expectOfPairs(b)
+		}
+	}
+}
+
+// weakestPair is the rate and the threshold of the pair of GPUs whose link
+// carries least.
+func (f *Facts) weakestPair(test string) (rate, threshold float64, basis string) {
+	if f.Links == nil {
+		return 0, 0, ""
+	}
+	for _, p := range f.Links.Pairs {
+		if p.Kind != pairGPUs {
+			continue
+		}
+		t := probe.Transfer{Test: test, Source: p.A, Destination: p.B}
+		r, least, why := pairRate(f, &t, 2, shares[test])
+		if r == 0 {
+			return 0, 0, "" // A pair of which nothing is known may be the weakest.
+		}
+		if rate == 0 || r*least < rate*threshold {
+			rate, threshold, basis = r, least, why
+		}
+	}
+	return rate, threshold, basis
+}
+
+func (f *Facts) expectOfPairs(b *Benchmark) {
+	rate, threshold, basis := f.weakestPair(b.What)
+	if rate == 0 {
+		// A board of four without NVSwitches shares its links among three peers.
+		rate, basis = f.modelRate(b)
+		rate, threshold = rate/3, shares[b.What].nvlink
+		if b.What == probe.TestBidirectional {
+			rate *= 2
+		}
+	}
+	if rate == 0 {
+		return
+	}
+	for i := range b.Points {
+		p := &b.Points[i]
+		if p.GBps != nil && p.A != p.B && strings.HasPrefix(p.A, "GPU") && strings.HasPrefix(p.B, "GPU") {
+			p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, basis
+		}
+	}
+}
+
+// modelRate is what a GPU of the table sends over its NVLinks, if all are of
+// one model that always has them.
+func (f *Facts) modelRate(b *Benchmark) (rate float64, basis string) {
+	names := b.GPUNames
+	if len(names) == 0 && f.GPUs != nil {
+		for _, g := range f.GPUs.Devices {
+			names = append(names, g.Name)
+		}
+	}
+	if len(names) < 2 {
+		return 0, ""
+	}
+	for _, name := range names {
+		r := linkedModel(name)
+		if r == 0 || rate != 0 && r != rate {
+			return 0, ""
+		}
+		rate = r
+	}
+	return rate, fmt.Sprintf("the NVLinks of %s", names[0])
+}
+
+func (f *Facts) expectOfCollective(b *Benchmark) {
+	if b.Nodes > 1 || b.Ranks == 1 || len(b.Points) == 0 {
+		return
+	}
+	rate, basis := f.modelRate(b)
+	threshold := collectiveShares.nvlink
+	if rate == 0 {
+		var linked bool
+		rate, linked, basis = f.collectiveRate()
+		if !linked {
+			threshold = collectiveShares.pcie
+		}
+	}
+	if rate == 0 {
+		return
+	}
+	best := -1
+	for i, p := range b.Points {
+		if p.Bytes >= leastCollective && p.GBps != nil && (best < 0 || *p.GBps > *b.Points[best].GBps) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		p := &b.Points[best]
+		p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, cmp.Or(basis, "the links of one GPU")
+	}
+}
+
+// collectiveRate is what one GPU's links carry where the paths are known.
+func (f *Facts) collectiveRate() (rate float64, linked bool, basis string) {
+	rate, _, basis = f.weakestPair(probe.TestCopy)
+	if rate == 0 {
+		return 0, false, ""
+	}
+	for _, p := range f.Links.Pairs {
+		if p.Kind == pairGPUs && (p.NVLinks == nil || *p.NVLinks == 0) {
+			return rate, false, basis
+		}
+	}
+	return rate, true, basis
+}

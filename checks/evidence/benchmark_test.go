@@ -1,0 +1,183 @@
+package evidence
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+const ncclTestsTable = `$ ./build/all_reduce_perf -b 32M -e 64M -f 2 -g 2
+# nThread 1 nGpus 2 minBytes 33554432 maxBytes 67108864 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   2214 on node7 device  0 [0x53] NVIDIA H100 80GB HBM3
+#  Rank  1 Group  0 Pid   2214 on node7 device  1 [0x64] NVIDIA H100 80GB HBM3
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+node7:2214:2214 [0] NCCL INFO Launch mode Parallel
+    33554432       8388608     float     sum      -1    911.2   36.82   36.82      0    912.0   36.79   36.79      3
+    67108864      16777216     float     sum      -1   1800.0   37.28   37.28      0   1801.0   37.26   37.26    N/A
+# Out of bounds values : 3 FAILED
+# Avg bus bandwidth    : 37.0375
+#
+`
+
+func TestNCCLTests(t *testing.T) {
+	f := Parse("x.txt", ncclTestsTable)
+	if len(f.Benchmarks) != 1 {
+		t.Fatalf("got %d tables", len(f.Benchmarks))
+	}
+	b := f.Benchmarks[0]
+	points := b.Points
+	b.Points = nil
+	peak, wrong := 37.28, int64(3)
+	want := checks.Benchmark{
+		Tool: "nccl-tests", Test: "all_reduce", What: "collective", Ranks: 2, Nodes: 1,
+		GPUNames: []string{"NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"}, PeakGBps: &peak, Wrong: &wrong, Complete: true, Source: "x.txt", Line: 2,
+	}
+	if diff := cmp.Diff(want, b); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(points) != 2 || points[1].Bytes != 64<<20 || *points[1].GBps != 37.28 || *points[1].ExpectedGBps != 450 {
+		t.Errorf("got %+v", points)
+	}
+}
+
+// TestNCCLTestsOldLayouts holds the rows of NCCL 1 and 2.4, and a table that
+// broke off.
+func TestNCCLTestsOldLayouts(t *testing.T) {
+	for row, want := range map[string]float64{
+		"     8388608       2097152   float     sum    162.0   51.79   90.63    N/A    160.0   52.44   91.77    N/A": 91.77,
+		"     8388608       2097152   float     sum    162.0   51.79   90.63  5e-07    160.0   52.44   89.77  5e-07": 90.63,
+		"     8388608       2097152   float    none       0    162.0   51.79   90.63      0    160.0   52.44   89.77      0": 90.63,
+	} {
+		f := Parse("x.txt", "nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor)\n# Using devices\n"+row+"\n^C\n")
+		if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 1 || *f.Benchmarks[0].PeakGBps != want || f.Benchmarks[0].Complete {
+			t.Errorf("%s: got %+v", row, f.Benchmarks)
+		}
+	}
+}
+
+const p2pBandwidthTable = `[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]
+Device=0 CAN Access Peer Device=1
+Device=1 CANNOT Access Peer Device=0
+
+P2P Connectivity Matrix
+     D\D     0     1
+     0	     1     1
+     1	     0     1
+Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)
+   D\D     0      1 
+     0 3909.92  36.53 
+     1  37.12 4000.96 
+Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)
+   D\D     0      1 
+     0 3964.48 363.14 
+     1 391.89 3992.97 
+P2P=Enabled Latency (P2P Writes) Matrix (us)
+   GPU     0      1 
+     0   1.72   3.41 
+     1   3.34   1.84 
+
+   CPU     0      1 
+     0   4.52   7.01 
+     1   6.77   4.25 
+`
+
+func TestP2PBandwidth(t *testing.T) {
+	f := Parse("x.txt", p2pBandwidthTable)
+	var got []string
+	for _, b := range f.Benchmarks {
+		got = append(got, b.What+" "+b.Points[0].A+" "+b.Points[0].B)
+	}
+	if diff := cmp.Diff([]string{"copy GPU0 GPU1", "copy GPU0 GPU1", "latency GPU0 GPU1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if *f.Benchmarks[0].P2P || !*f.Benchmarks[1].P2P || *f.Benchmarks[1].Points[0].GBps != 363.14 || *f.Benchmarks[2].Points[1].Microseconds != 3.34 {
+		t.Errorf("got %+v", f.Benchmarks)
+	}
+	want := []checks.GPUPeer{{A: "GPU0", B: "GPU1", Read: "ok", Write: "ok"}, {A: "GPU1", B: "GPU0", Read: "not-supported", Write: "not-supported"}}
+	if diff := cmp.Diff(want, f.GPUs.P2P); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSimpleP2P(t *testing.T) {
+	f := Parse("x.txt", `> Peer access from NVIDIA L4 (GPU0) -> NVIDIA L4 (GPU1) : Yes
+> Peer access from NVIDIA L4 (GPU1) -> NVIDIA L4 (GPU0) : No
+cudaMemcpyPeer / cudaMemcpy between GPU0 and GPU1: 19.87GB/s
+Verification error @ element 1: val = 0.000000, ref = 4.000000
+Verification error @ element 2: val = 0.000000, ref = 8.000000
+Test failed!
+`)
+	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].Wrong != 2 || *f.Benchmarks[0].PeakGBps != 19.87 || len(f.GPUs.P2P) != 2 {
+		t.Errorf("got %+v", f.Benchmarks)
+	}
+}
+
+const nvbandwidthTable = `Running device_to_device_memcpy_write_ce.
+memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)
+           0         1
+ 0       N/A    396.43
+ 1    390.00       N/A
+
+SUM device_to_device_memcpy_write_ce 786.43
+`
+
+func TestNVBandwidth(t *testing.T) {
+	inJSON := `{
+"nvbandwidth": {
+ "Driver Version": "580.159.04",
+ "testcases": [ {"name": "device_to_device_memcpy_write_ce", "status": "Passed",
+  "bandwidth_description": "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)",
+  "bandwidth_matrix": [["N/A", "396.43"], ["390.00", "N/A"]]} ] } }
+`
+	for name, text := range map[string]string{"text": nvbandwidthTable, "json": inJSON, "json without its first line": strings.TrimPrefix(inJSON, "{\n")} {
+		f := Parse("x.txt", text)
+		if len(f.Benchmarks) != 1 {
+			t.Fatalf("%s: got %+v", name, f.Benchmarks)
+		}
+		b := f.Benchmarks[0]
+		if b.What != "copy" || b.Test != "device_to_device_memcpy_write_ce" || !b.Complete || len(b.Points) != 2 ||
+			b.Points[0].A != "GPU1" || b.Points[0].B != "GPU0" || *b.Points[0].GBps != 396.43 {
+			t.Errorf("%s: got %+v", name, b)
+		}
+	}
+}
+
+func TestPerftest(t *testing.T) {
+	f := Parse("x.txt", `---------------------------------------------------------------------------------------
+                    RDMA_Write BW Test
+ Dual-port       : OFF		Device         : mlx5_0
+ Number of qps   : 1		Transport type : IB
+ Mtu             : 4096[B]
+ Link type       : Ethernet
+---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 65536      5000             370.12             368.00               0.701904
+---------------------------------------------------------------------------------------
+`)
+	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].PeakGBps != 46 || f.Benchmarks[0].Test != "RDMA_Write BW" || !f.Benchmarks[0].Complete {
+		t.Fatalf("got %+v", f.Benchmarks)
+	}
+	if p := f.NICs.RDMA[0]; p.Device != "mlx5_0" || p.LinkLayer != "Ethernet" || p.MTU != 4096 {
+		t.Errorf("got %+v", p)
+	}
+}
+
+func FuzzBenchmarks(f *testing.F) {
+	for _, seed := range []string{ncclTestsTable, p2pBandwidthTable, nvbandwidthTable} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		facts := Parse("x", text)
+		if n := len(facts.Benchmarks); n > maxEntries {
+			t.Errorf("%d tables", n)
+		}
+	})
+}

@@ -1,0 +1,51 @@
+package evidence
+
+import "strings"
+
+// The bounds of a JSON document among the lines of a text.
+const (
+	maxJSONLines = 200000
+	maxJSONBytes = 32 << 20
+)
+
+// jsonDocument takes the lines of a JSON object, from the next line to the one
+// in which its last brace closes, and returns it. Where the opening brace
+// stood in a line before, it is put back.
+func jsonDocument(in *Lines) string {
+	var text strings.Builder
+	depth, inString, escaped, opened := 0, false, false, false
+	first, _ := in.Peek()
+	if !strings.HasPrefix(strings.TrimSpace(first.Text), "{") && !strings.HasPrefix(strings.TrimSpace(first.Text), "[") {
+		text.WriteByte('{')
+		depth, opened = 1, true
+	}
+	for n := 0; n < maxJSONLines && text.Len() < maxJSONBytes; n++ {
+		l, ok := in.Next()
+		if !ok {
+			break
+		}
+		for i, c := range []byte(l.Text) {
+			switch {
+			case escaped:
+				escaped = false
+			case inString && c == '\\':
+				escaped = true
+			case c == '"':
+				inString = !inString
+			case inString:
+			case c == '{' || c == '[':
+				depth++
+				opened = true
+			case c == '}' || c == ']':
+				depth--
+			}
+			if opened && depth <= 0 {
+				text.WriteString(l.Text[:i+1])
+				return text.String()
+			}
+		}
+		text.WriteString(l.Text)
+		text.WriteByte('\n')
+	}
+	return text.String()
+}

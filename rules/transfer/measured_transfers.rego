@@ -1,0 +1,105 @@
+# METADATA
+# title: A benchmark shows GPUs that talk slower than their links allow, or wrongly
+# description: >-
+#   A table of p2pBandwidthLatencyTest, nvbandwidth or nccl-tests holds values far
+#   below what the links between the GPUs carry, or counts values that arrived
+#   wrong. It is judged by the same shares as gpudoctor's own transfers; where
+#   the texts do not tell the links, by the NVLinks that a model always has.
+# related_resources:
+#   - ref: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
+#     description: What bus bandwidth is, and that it is to be compared with the links
+#   - ref: https://github.com/NVIDIA/nvbandwidth
+#     description: The reference measurement of the paths
+#   - ref: https://github.com/Azure/azurehpc-health-checks
+#     description: Acceptance values of healthy machines
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: medium
+#   confidence: confirmed
+#   cause: p2p-broken-platform
+#   remedies: [disable-acs, iommu-pt, nccl-p2p-disable, nccl-p2p-level, update-bios, upgrade-driver, reset-gpu]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.measured_transfers
+
+import data.gpudoctor.lib.facts
+
+# slow_points are the values of one table that are below what counts as good.
+slow_points[i] contains p if {
+	some i, b in input.benchmarks
+	some p in b.points
+	p.gbps < p.expected_gbps * p.threshold
+}
+
+findings contains {
+	"subject": sprintf("%s, %s", [b.tool, b.test]),
+	"message": sprintf("%s: %.1f GB/s%s, where %s carry %.0f and at least %.1f counts as good. %s", [
+		b.test, worst.gbps, between(worst), worst.basis, worst.expected_gbps, worst.expected_gbps * worst.threshold, count_text(ps, b),
+	]),
+	"severity": grade(worst, b),
+	"confidence": "confirmed",
+	"evidence": [{"fact": sprintf("benchmarks[%s].points", [b.tool]), "value": p.gbps, "source": sprintf("%s:%d", [b.source, p.line])} |
+		some p in first_points(ps)
+	],
+	"remedies": cures(b),
+	"params": {"level": "PXB"},
+} if {
+	some i, ps in slow_points
+	b := input.benchmarks[i]
+	not on_purpose(b)
+	least := min({share(p) | some p in ps})
+	candidates := [p | some p in ps; share(p) == least]
+	worst := candidates[0]
+}
+
+# share is what part of the links' rate a value reaches.
+share(p) := p.gbps / p.expected_gbps
+
+# A setting that takes peer access away explains a slow collective: it is judged
+# by itself (env-misconfig), and the table shows no more than that it works.
+on_purpose(b) if {
+	b.what == "collective"
+	some name in {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_CUMEM_ENABLE", "NCCL_NET_DISABLE_INTRA", "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS", "NCCL_ALGO", "NCCL_PROTO"}
+	facts.env[name] != "0"
+}
+
+# Less than half of what counts as good is lost to a wrong path, not to noise.
+grade(p, _) := "high" if {
+	p.gbps < (p.expected_gbps * p.threshold) * 0.6
+} else := "medium"
+
+cures(b) := ["nccl-p2p-level", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"] if {
+	b.what == "collective"
+} else := ["disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu", "nccl-p2p-level"]
+
+between(p) := sprintf(" from %s to %s", [p.a, p.b]) if {
+	p.a != ""
+} else := ""
+
+count_text(ps, b) := "It is the best value of the table" if {
+	b.what == "collective"
+} else := sprintf("%d of %d values of this table are too low", [count(ps), count(b.points)])
+
+first_points(ps) := array.slice(
+	[p |
+		some line in sort({p.line | some p in ps})
+		some p in ps
+		p.line == line
+	],
+	0, 4,
+)
+
+findings contains {
+	"subject": sprintf("%s, %s", [b.tool, b.test]),
+	"message": sprintf("%s counted %d wrong values: data between the GPUs arrives corrupted", [b.tool, b.wrong]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": [{"fact": sprintf("benchmarks[%s].wrong", [b.tool]), "value": b.wrong, "source": sprintf("%s:%d", [b.source, b.line])}],
+	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"],
+} if {
+	some b in input.benchmarks
+	b.wrong > 0
+}
+
+missing contains "benchmarks: no table of a benchmark was given" if not input.benchmarks
