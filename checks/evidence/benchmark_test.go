@@ -52,8 +52,8 @@ func TestNCCLTests(t *testing.T) {
 // broke off.
 func TestNCCLTestsOldLayouts(t *testing.T) {
 	for row, want := range map[string]float64{
-		"     8388608       2097152   float     sum    162.0   51.79   90.63    N/A    160.0   52.44   91.77    N/A": 91.77,
-		"     8388608       2097152   float     sum    162.0   51.79   90.63  5e-07    160.0   52.44   89.77  5e-07": 90.63,
+		"     8388608       2097152   float     sum    162.0   51.79   90.63    N/A    160.0   52.44   91.77    N/A":         91.77,
+		"     8388608       2097152   float     sum    162.0   51.79   90.63  5e-07    160.0   52.44   89.77  5e-07":         90.63,
 		"     8388608       2097152   float    none       0    162.0   51.79   90.63      0    160.0   52.44   89.77      0": 90.63,
 	} {
 		f := Parse("x.txt", "nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor)\n# Using devices\n"+row+"\n^C\n")
@@ -180,4 +180,22 @@ func FuzzBenchmarks(f *testing.F) {
 			t.Errorf("%d tables", n)
 		}
 	})
+}
+
+func TestCUDADevices(t *testing.T) {
+	for line, want := range map[string]string{
+		"Device: 1, NVIDIA H200, pciBusID: 0, pciDeviceID: a, pciDomainID:0":                            "0000:00:0a.0",
+		"Device 0: NVIDIA H200 (00000000:00:06)":                                                        "0000:00:06.0",
+		"#  Rank  0 Group  0 Pid   2214 on ip-10-40-12-77 device  0 [0000:53:00] NVIDIA H100 80GB HBM3": "0000:53:00.0",
+		"#   Rank  0 Pid  41706 on    labws02 device  0 [0x01] NVIDIA RTX A6000":                        "",
+		"Device: 1, NVIDIA H200, pciBusID: zz, pciDeviceID: a, pciDomainID:0":                           "",
+	} {
+		got := ""
+		if f := Parse("x", line); f.GPUs != nil {
+			got = f.GPUs.Devices[0].Address
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+	}
 }

@@ -15,17 +15,17 @@ func TestParseFindsMessages(t *testing.T) {
 
 func TestPrompts(t *testing.T) {
 	for line, want := range map[string]string{
-		"$ nvidia-smi -L":                    "nvidia-smi -L",
-		"# lspci -vvv | grep ACSCtl":         "lspci -vvv | grep ACSCtl",
-		"root@node7:/workspace# dmesg":       "dmesg",
-		"[root@node7 ~]# ip addr":            "ip addr",
-		"gpu8-worker-1:~$ pip freeze":        "pip freeze",
-		"(base) user@host:~$ nvidia-smi":     "nvidia-smi",
-		"# nThread 1 nGpus 8":                "",
+		"$ nvidia-smi -L":                     "nvidia-smi -L",
+		"# lspci -vvv | grep ACSCtl":          "lspci -vvv | grep ACSCtl",
+		"root@node7:/workspace# dmesg":        "dmesg",
+		"[root@node7 ~]# ip addr":             "ip addr",
+		"gpu8-worker-1:~$ pip freeze":         "pip freeze",
+		"(base) user@host:~$ nvidia-smi":      "nvidia-smi",
+		"# nThread 1 nGpus 8":                 "",
 		"#  Rank  0 Group  0 Pid   2214 on x": "",
-		"# Using devices":                    "",
-		"loss is 3 % of it":                  "",
-		"price: $ 5":                         "",
+		"# Using devices":                     "",
+		"loss is 3 % of it":                   "",
+		"price: $ 5":                          "",
 	} {
 		p, _ := promptOf(line)
 		if p.Command != want {

@@ -40,12 +40,15 @@ func newHost(f *checks.Facts) Host {
 	return h
 }
 
+// vendorNames are the vendors as they write themselves, before a word.
+var vendorNames = map[string]string{"nvidia": "NVIDIA ", "amd": "AMD "}
+
 // gpusOf lists the GPUs that any of the sections shows, by PCI address.
 func gpusOf(f *checks.Facts) []GPU {
 	gpus := []GPU{}
 	if f.GPUs != nil {
 		for _, g := range f.GPUs.Devices {
-			gpus = append(gpus, GPU{Address: g.Address, Index: g.Index, Name: cmp.Or(g.Name, modelOf(f, g.Address), g.Vendor+" GPU"), MemoryBytes: g.MemoryBytes})
+			gpus = append(gpus, GPU{Address: g.Address, Index: g.Index, Name: cmp.Or(g.Name, modelOf(f, g.Address), vendorNames[g.Vendor]+"GPU"), MemoryBytes: g.MemoryBytes})
 		}
 	}
 	gpus = withProbed(gpus, f.Transfers)
