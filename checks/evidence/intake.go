@@ -409,9 +409,9 @@ func (t *intake) recording(ctx context.Context, name string, r io.Reader) error 
 // plain reads a text that is not packed.
 func (t *intake) plain(ctx context.Context, name string, r io.Reader, head []byte) error {
 	name = checks.Printable(name, 200)
-	if encoding := utf16(head); encoding != nil {
+	if encoding := utf16Of(head); encoding != nil {
 		r = transform.NewReader(r, encoding)
-	} else if binary(head) {
+	} else if isBinary(head) {
 		t.refuse(name, "binary data")
 		return nil
 	}
@@ -437,9 +437,9 @@ func (t *intake) plain(ctx context.Context, name string, r io.Reader, head []byt
 	return nil
 }
 
-// utf16 returns the decoder of a text that is UTF-16: by its mark, or because
+// utf16Of returns the decoder of a text that is UTF-16: by its mark, or because
 // every second byte of its beginning is zero. nil is anything else.
-func utf16(head []byte) transform.Transformer {
+func utf16Of(head []byte) transform.Transformer {
 	order := unicode.LittleEndian
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
@@ -471,9 +471,9 @@ func utf16(head []byte) transform.Transformer {
 	return unicode.UTF16(order, unicode.UseBOM).NewDecoder()
 }
 
-// binary reports whether the beginning of a file is no text: it holds zero
+// isBinary reports whether the beginning of a file is no text: it holds zero
 // bytes, or mostly control characters.
-func binary(head []byte) bool {
+func isBinary(head []byte) bool {
 	control := 0
 	for _, b := range head {
 		switch {
