@@ -17,7 +17,6 @@ type anchorSet struct {
 	next []uint32
 	// found are the takers of the keys that end in a state; most have none.
 	found [][]uint16
-	ends  []bool
 }
 
 // newAnchorSet builds the automaton; anchors[i] are those of taker i.
@@ -95,20 +94,30 @@ func (a *anchorSet) link() {
 			queue = append(queue, a.next[cell])
 		}
 	}
-	a.ends = make([]bool, len(a.found))
-	for s, takers := range a.found {
-		a.ends[s] = len(takers) > 0
+	// From here on a state is where its row begins, with a mark if keys end in
+	// it: one look-up for each byte.
+	for cell, s := range a.next {
+		row := s * uint32(a.columns)
+		if len(a.found[s]) > 0 {
+			row |= endsHere
+		}
+		a.next[cell] = row
 	}
 }
+
+// endsHere marks a state in which keys end.
+const endsHere = 1 << 31
 
 // in appends the takers whose anchors may be in a line, each once.
 func (a *anchorSet) in(line []byte, takers []uint16) []uint16 {
 	from := len(takers)
-	state, columns := 0, a.columns
+	next, class := a.next, &a.class
+	state := uint32(0)
 	for _, b := range line {
-		state = int(a.next[state*columns+int(a.class[b])])
-		if a.ends[state] {
-			for _, t := range a.found[state] {
+		state = next[state+uint32(class[b])]
+		if state&endsHere != 0 {
+			state &^= endsHere
+			for _, t := range a.found[state/uint32(a.columns)] {
 				if !slices.Contains(takers[from:], t) {
 					takers = append(takers, t)
 				}
