@@ -27,12 +27,16 @@ import data.gpudoctor.lib.logs
 
 findings contains {
 	"subject": logs.who(first),
-	"message": sprintf("The first statement of a failure is at %s, by %s. %s", [logs.at(first), logs.who(first), remark]),
+	"message": sprintf("The first statement of a failure is at %s%s. %s", [logs.at(first), by, remark]),
 	"evidence": array.slice(logs.all_evidence(logs.complaints), 0, 3),
 	"order": first.order,
 } if {
 	logs.failed
 }
+
+by := "" if {
+	logs.who(first) == "the log"
+} else := sprintf(", by %s", [logs.who(first)])
 
 first := logs.first(logs.complaints)
 

@@ -256,7 +256,7 @@ func New(in Input) *Document {
 		d.Timing.ChecksMS = map[string]float64{}
 	}
 	if d.textsOnly {
-		d.Wanted = wanted(d.Skipped, in.Severities)
+		d.Wanted = d.wanted(in.Severities, in.Facts)
 		d.Host.parts = ofTexts(d)
 		d.Host.Summary = strings.Join(d.Host.parts, ", ")
 	}

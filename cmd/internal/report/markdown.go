@@ -27,6 +27,7 @@ func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
 		m.finding(i+1, g)
 	}
 	m.advice()
+	m.wanted()
 	m.rest()
 }
 
@@ -67,7 +68,7 @@ func (m *markdown) summary() {
 	m.texts()
 }
 
-// texts writes which texts were recognised as what, and what else to send.
+// texts writes which texts were recognised as what.
 func (m *markdown) texts() {
 	if len(m.d.Texts) > 0 {
 		m.put("| text | lines | recognised as |\n| --- | ---: | --- |")
@@ -86,13 +87,18 @@ func (m *markdown) texts() {
 		}
 		m.put("")
 	}
-	if len(m.d.Wanted) > 0 && !m.d.concluded() {
-		m.put("What would settle it, the most telling first:\n")
-		for i, w := range m.d.Wanted {
-			m.put("%d. %s: settles %s", i+1, inline(w.Send), m.codes(w.Settles))
-		}
-		m.put("")
+}
+
+// wanted writes what else to send, where nothing could be concluded.
+func (m *markdown) wanted() {
+	if len(m.d.Wanted) == 0 || m.d.concluded() {
+		return
 	}
+	m.put("## What would settle it\n\nThe most telling first:\n")
+	for i, w := range m.d.Wanted {
+		m.put("%d. %s: settles %s", i+1, inline(w.Send), m.codes(w.Settles))
+	}
+	m.put("")
 }
 
 // matrix writes the table of transfers, and folded those of single tests.

@@ -41,15 +41,18 @@ var wishes = map[string]string{
 	"benchmarks": "all_reduce_perf -b 8 -e 1G -f 2 -g <GPUs>, of nccl-tests or rccl-tests",
 }
 
+// jobFailed is the rule that says that something failed, and not why.
+const jobFailed = "job-failed"
+
 // weights say how much a rule that could be judged is worth, by severity.
 var weights = map[rules.Severity]int{rules.Critical: 8, rules.High: 4, rules.Medium: 2, rules.Low: 1}
 
 // wanted lists what would settle the rules that could not be judged, what
 // settles most first.
-func wanted(skipped []rules.Skipped, severity map[string]rules.Severity) []Wanted {
+func (d *Document) wanted(severity map[string]rules.Severity, f *checks.Facts) []Wanted {
 	value := map[string]int{}
 	all := map[string]*Wanted{}
-	for _, s := range skipped {
+	for _, s := range d.Skipped {
 		for _, missing := range s.Missing {
 			path, _, _ := strings.Cut(missing, ":")
 			section, _, _ := strings.Cut(path, ".")
@@ -74,6 +77,14 @@ func wanted(skipped []rules.Skipped, severity map[string]rules.Severity) []Wante
 			return cmp.Or(-cmp.Compare(weights[severity[a]], weights[severity[b]]), cmp.Compare(a, b))
 		})
 		list = append(list, *w)
+	}
+	if failed := slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == jobFailed }); failed {
+		// Nothing tells as much of a job that failed as what its library says.
+		list = slices.DeleteFunc(list, func(w Wanted) bool { return w.Section == "logs" })
+		if f.Logs == nil || len(f.Logs.Communicators) == 0 {
+			list = append(list, Wanted{Section: "logs", Send: wishes["logs"], Settles: []string{jobFailed}})
+			value["logs"] = 1000
+		}
 	}
 	slices.SortFunc(list, func(a, b Wanted) int {
 		return cmp.Or(-cmp.Compare(value[a.Section], value[b.Section]), cmp.Compare(a.Section, b.Section))
