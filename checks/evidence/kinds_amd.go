@@ -5,5 +5,5 @@ var amdKinds = []*Kind{
 	amdJSONKind, amdSMITopologyKind, amdSMITableKind, amdSMIKind, amdSMIVersionKind,
 	rocmSMITopologyKind, rocmSMITableKind, rocmSMILineKind,
 	rocminfoKind, rocminfoAgentsKind, rocminfoVersionKind,
-	transferBenchKind, rocmBandwidthKind,
+	transferBenchKind, rocmBandwidthKind, torchDevicesKind,
 }
