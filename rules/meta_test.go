@@ -23,7 +23,7 @@ import (
 )
 
 // areas are the folders that hold rules.
-var areas = []string{"container", "driver", "env", "gpu", "host", "nvlink", "pcie", "transfer"}
+var areas = []string{"amd", "container", "driver", "env", "gpu", "host", "nvlink", "pcie", "transfer"}
 
 // leastCoverage is how much of each file the Rego tests must run, in percent.
 const leastCoverage = 90.0
