@@ -424,8 +424,11 @@ type GPU struct {
 	UUID string `json:"uuid,omitempty"`
 	// Name is the model.
 	Name string `json:"name,omitempty"`
-	// Architecture is "ampere", "hopper", ...
+	// Architecture is "ampere", "hopper", ...; of an AMD GPU "gfx942".
 	Architecture string `json:"architecture,omitempty"`
+	// Integrated is true for a GPU inside a processor, false for a card; nil
+	// where no text tells.
+	Integrated *bool `json:"integrated,omitempty"`
 	// ComputeCapability is "9.0".
 	ComputeCapability string `json:"compute_capability,omitempty"`
 	// MemoryBytes and MemoryUsedBytes are of the frame buffer.
@@ -451,6 +454,13 @@ type GPU struct {
 	MIGPending *bool `json:"mig_pending,omitempty"`
 	// ECC is the state of memory protection.
 	ECC *ECC `json:"ecc,omitempty"`
+	// RetiredPages counts the memory pages that AMD's driver took out of use;
+	// nil where no text tells.
+	RetiredPages *int `json:"retired_pages,omitempty"`
+	// XGMIErrors tells of errors of the GPU's xGMI links: the uncorrectable
+	// ones that amd-smi counts for the block XGMI_WAFL, or rocm-smi's status, 0
+	// none, 1 one, 2 several (rsmi_xgmi_status_t); nil where no text tells.
+	XGMIErrors *int `json:"xgmi_errors,omitempty"`
 	// RemappedRows is the state of row remapping (Ampere and newer).
 	RemappedRows *RemappedRows `json:"remapped_rows,omitempty"`
 	// RecoveryAction is what NVML asks for: "none", "gpu-reset",
@@ -566,6 +576,15 @@ type Pair struct {
 	// Narrowest is the slowest PCIe link of the whole way; nil when a link
 	// of it is not known.
 	Narrowest *NarrowestLink `json:"narrowest,omitempty"`
+	// LinkType is how AMD's tools say that the two are joined: "xgmi" or
+	// "pcie"; empty where they were not asked. Hops counts the links on the
+	// way and Weight is the cost that the driver gives it, as amd-smi and
+	// rocm-smi print them.
+	LinkType string `json:"link_type,omitempty"`
+	Hops     *int   `json:"hops,omitempty"`
+	Weight   *int   `json:"weight,omitempty"`
+	// Accessible is what AMD's tools say of peer access between the two.
+	Accessible *bool `json:"accessible,omitempty"`
 	// NVLinks counts the active NVLinks that join the two: directly, or, on
 	// an NVSwitch fabric, those of the end that has fewer. 0 means none; nil
 	// that it is not known.

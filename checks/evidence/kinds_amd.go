@@ -1,4 +1,9 @@
 package evidence
 
 // amdKinds are the kinds of text of this area.
-var amdKinds = []*Kind{}
+var amdKinds = []*Kind{
+	amdJSONKind, amdSMITopologyKind, amdSMITableKind, amdSMIKind, amdSMIVersionKind,
+	rocmSMITopologyKind, rocmSMITableKind, rocmSMILineKind,
+	rocminfoKind, rocminfoAgentsKind, rocminfoVersionKind,
+	transferBenchKind, rocmBandwidthKind, torchDevicesKind,
+}

@@ -5,7 +5,9 @@
 #   the GPUs that a program sees, NVIDIA_VISIBLE_DEVICES and
 #   NVIDIA_DRIVER_CAPABILITIES those and the libraries that a container is
 #   given. The first entry of a list that names no GPU ends it without a word,
-#   so that programs run with fewer GPUs than meant, or with none.
+#   so that programs run with fewer GPUs than meant, or with none. In logs this
+#   shows as «invalid device ordinal», as no GPU at all, or as two ranks on one
+#   GPU. What is said of AMD GPUs was not tried on AMD hardware.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
 #     description: CUDA_VISIBLE_DEVICES, and what an invalid entry does
@@ -13,17 +15,23 @@
 #     description: NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES
 #   - ref: https://rocm.docs.amd.com/en/docs-6.1.2/conceptual/gpu-isolation.html
 #     description: ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES, and how they add up
+#   - ref: https://github.com/vllm-project/vllm/issues/12572
+#     description: CUDA_VISIBLE_DEVICES next to ROCR_VISIBLE_DEVICES, invalid device ordinal
+#   - ref: https://github.com/lemonade-sdk/llamacpp-rocm/issues/96
+#     description: A program crashes on the integrated GPU next to a card
 # schemas:
 #   - input: schema.facts
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [fix-visible-devices, pass-device-nodes, set-driver-capabilities]
+#   remedies: [fix-visible-devices, unset-env, fix-application, pass-device-nodes, set-driver-capabilities]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gpu_visibility
 
+import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 # nvidia_before is the number of NVIDIA GPUs that CUDA would offer without
@@ -41,7 +49,7 @@ amd_before := count(surroundings.usable_amd)
 # chooses from what ROCr's left over.
 filters["CUDA_VISIBLE_DEVICES"] := nvidia_before if nvidia_before > 0
 
-filters["CUDA_VISIBLE_DEVICES"] := amd_before if {
+filters["CUDA_VISIBLE_DEVICES"] := after_rocr if {
 	amd_before > 0
 	not surroundings.has_nvidia
 }
@@ -285,14 +293,372 @@ findings contains {
 	not facts.env.CUDA_VISIBLE_DEVICES
 }
 
-missing contains "env: variables were not read" if not input.env
+# refused are messages that a program could not use a GPU that it asked for, or
+# found none.
+refused := logs.messages({
+	"hip-invalid-device", "cuda-invalid-device", "hip-no-device", "cuda-no-device", "torch-sees-no-gpu", "visible-devices-conflict", "too-few-gpus",
+})
+
+# rocr_entries are what ROCr leaves at most, whatever the machine has: as many
+# GPUs as its list has entries.
+rocr_entries := list_of(facts.env.ROCR_VISIBLE_DEVICES) if facts.env.ROCR_VISIBLE_DEVICES != ""
+
+# stacked are the lists that choose once more among the GPUs that ROCr's list
+# left, and name a number that is not among them. This needs no knowledge of the
+# machine.
+stacked[name] := beyond if {
+	some name in ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"]
+	amd_before == 0
+	not surroundings.has_nvidia
+	beyond := {e |
+		some e in list_of(facts.env[name])
+		regex.match(`^[0-9]{1,4}$`, e)
+		to_number(plain(e)) >= count(rocr_entries)
+	}
+	count(beyond) > 0
+}
+
+findings contains object.union(
+	{
+		"subject": name,
+		"message": sprintf("ROCR_VISIBLE_DEVICES=%s leaves %d GPUs, which then have the numbers from 0 on, and %s=%s chooses among these: %s names none%s. Set one of the two", [
+			facts.env.ROCR_VISIBLE_DEVICES, count(rocr_entries), name, facts.env[name], facts.list(beyond), told_refusal,
+		]),
+		"severity": stacked_severity,
+		"confidence": "likely",
+		"evidence": array.concat(
+			[surroundings.variable_evidence(facts.variable[n]) | some n in ["ROCR_VISIBLE_DEVICES", name]],
+			logs.all_evidence(refused),
+		),
+		"params": {"variable": redundant(name)},
+		"remedies": ["fix-visible-devices", "unset-env"],
+	},
+	ordered(refused),
+) if {
+	some name, beyond in stacked
+}
+
+# redundant is the list to take away: HIP's where it repeats ROCr's, ROCr's
+# where another was meant to choose.
+redundant(name) := name if {
+	facts.env[name] == facts.env.ROCR_VISIBLE_DEVICES
+} else := "ROCR_VISIBLE_DEVICES"
+
+default told_refusal := ""
+
+told_refusal := ", and a program was refused one" if count(refused) > 0
+
+default stacked_severity := "high"
+
+stacked_severity := "critical" if count(refused) > 0
+
+# ordered is the place of the first of some messages, where there are any.
+ordered(set_) := {"order": logs.first(set_).order} if {
+	count(set_) > 0
+} else := {}
+
+# explained is true where a variable, by what is known of the GPUs, accounts for
+# what programs complained of.
+explained if count(stacked) > 0
+
+explained if {
+	some name, _ in entries
+	is_number(ends[name])
+}
+
+# A program was refused a GPU, and a list in force hides some: the two belong
+# together.
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("A program was refused a GPU (%s), and %s=%s, set %s, ends before the list does", [words(logs.first(refused)), name, facts.env[name], surroundings.where(facts.variable[name])]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": array.concat([surroundings.variable_evidence(facts.variable[name])], logs.all_evidence(refused)),
+	"order": logs.first(refused).order,
+	"params": {"variable": name},
+	"remedies": ["fix-visible-devices", "unset-env"],
+} if {
+	count(refused) > 0
+	name := sort([n | some n, _ in entries; is_number(ends[n])])[0]
+}
+
+words(m) := trim_suffix(substring(m.text, 0, 120), ".")
+
+# The variables contradict each other, as the program itself says.
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("The program refuses the way in which the variables choose GPUs: %s", [words(logs.first(conflicts))]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": array.concat(logs.all_evidence(conflicts), chosen_evidence),
+	"order": logs.first(conflicts).order,
+	"params": {"variable": "ROCR_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices", "unset-env"],
+} if {
+	count(conflicts) > 0
+	not explained
+}
+
+conflicts := logs.messages({"visible-devices-conflict"})
+
+choosers := ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"]
+
+chosen_evidence := [surroundings.variable_evidence(facts.variable[name]) | some name in choosers; facts.env[name]]
+
+# Two ranks on one GPU: NCCL and RCCL refuse that.
+duplicates := {m |
+	some m in input.logs.messages
+	contains(m.text, "Duplicate GPU detected")
+}
+
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("Two ranks of one communicator use the same GPU: %s. Each rank has to choose its own (its local rank), or be given another list of visible GPUs%s", [duplicate_words, one_visible]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": array.concat(logs.all_evidence(duplicates), chosen_evidence),
+	"order": logs.first(duplicates).order,
+	"params": {"variable": "CUDA_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices", "fix-application"],
+} if {
+	count(duplicates) > 0
+}
+
+duplicate_words := regex.find_n(`rank \d+ and rank \d+ both on \w+ device \w+`, logs.first(duplicates).text, 1)[0] if {
+	true
+} else := "the library names it"
+
+default one_visible := ""
+
+one_visible := sprintf("; %s=%s leaves one GPU to all of them", [name, facts.env[name]]) if {
+	name := sort([n | some n in choosers; regex.match(`^(GPU-)?[0-9a-fA-F-]+$`, facts.env[n])])[0]
+}
+
+# The program says itself that it was asked for more GPUs than it sees.
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("The program was asked to use more GPUs than it sees: %s", [words(logs.first(few))]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": array.concat(logs.all_evidence(few), chosen_evidence),
+	"order": logs.first(few).order,
+	"params": {"variable": chooser},
+	"remedies": ["fix-visible-devices", "fix-application", "pass-device-nodes"],
+} if {
+	count(few) > 0
+	not explained
+}
+
+few := logs.messages({"too-few-gpus"})
+
+# chooser is the variable that chooses in this job, or the usual one.
+chooser := sort([n | some n in choosers; facts.env[n]])[0] if {
+	some n in choosers
+	facts.env[n]
+} else := "HIP_VISIBLE_DEVICES" if {
+	amd.present
+} else := "CUDA_VISIBLE_DEVICES"
+
+# ranks are how many processes of one node the job starts, each with a GPU of
+# its own; available counts the GPUs that they can see.
+ranks := max([n |
+	some l in logs.launches
+	some key in ["processes", "tensor_parallel"]
+	n := l[key]
+	is_number(n)
+])
+
+available := min(array.concat(
+	[count(entries_of(facts.env[n])) | some n in choosers; facts.env[n]],
+	[count(input.gpus.devices) | count(input.gpus.devices) > 0],
+))
+
+entries_of(value) := [e | some e in list_of(value); not e in {"", "-1", "NoDevFiles"}]
+
+ordinals := logs.messages({"hip-invalid-device", "cuda-invalid-device"})
+
+# A rank asks for a GPU that it has not got. «invalid device ordinal» is about
+# the choice of a GPU and about nothing else.
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("A rank asks for a GPU that its process does not see (%s): the job starts %d ranks on a node that leaves them %d GPUs", [words(logs.first(ordinals)), ranks, available]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": array.concat(logs.all_evidence(ordinals), chosen_evidence),
+	"order": logs.first(ordinals).order,
+	"params": {"variable": chooser},
+	"remedies": ["fix-visible-devices", "fix-application"],
+} if {
+	count(ordinals) > 0
+	ranks > available
+	not explained
+}
+
+outnumbered if ranks > available
+
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("A rank asks for a GPU that its process does not see (%s): more ranks than visible GPUs, a *_VISIBLE_DEVICES that leaves fewer than meant, or a number that counts from another list", [words(logs.first(ordinals))]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": array.concat(logs.all_evidence(ordinals), chosen_evidence),
+	"order": logs.first(ordinals).order,
+	"params": {"variable": chooser},
+	"remedies": ["fix-visible-devices", "unset-env", "fix-application"],
+} if {
+	count(ordinals) > 0
+	not explained
+	not outnumbered
+	count(few) == 0
+}
+
+# No GPU at all, and nothing that tells why.
+absent := logs.messages({"hip-no-device", "cuda-no-device", "torch-sees-no-gpu"})
+
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("A program sees no GPU (%s): a *_VISIBLE_DEVICES that hides all, devices that the container or the user was not given, or a driver that does not work", [words(logs.first(absent))]),
+	"severity": absent_severity,
+	"confidence": "possible",
+	"evidence": array.concat(logs.all_evidence(absent), chosen_evidence),
+	"order": logs.first(absent).order,
+	"params": {"variable": chooser},
+	"remedies": ["fix-visible-devices", "pass-device-nodes"],
+} if {
+	count(absent) > 0
+	not explained
+	not told_otherwise
+}
+
+# told_otherwise is true where a message states why there is no GPU.
+told_otherwise if {
+	some m in logs.complaints
+	m.role == "cause"
+	not m.id in {"rocblas-no-kernels"}
+}
+
+# A machine without GPUs is no fault: PyTorch's report says so of each laptop.
+default absent_severity := "low"
+
+absent_severity := "high" if count(surroundings.of_vendor) > 0
+
+absent_severity := "high" if count(logs.messages({"hip-no-device", "cuda-no-device"})) > 0
+
+absent_severity := "high" if count(chosen_evidence) > 0
+
+# An integrated GPU next to cards: programs take it for one more, though it is
+# slow, has no memory of its own and is not supported by ROCm's libraries.
+taken := {m |
+	some m in logs.by_id["ggml-rocm-device"]
+	m.fields.architecture in integrated_architectures
+}
+
+cards := {m |
+	some m in logs.by_id["ggml-rocm-device"]
+	not m.fields.architecture in integrated_architectures
+}
+
+# integrated_architectures are found inside of processors only (LLVM,
+# AMDGPUUsage, column APU).
+integrated_architectures := {
+	"gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103", "gfx1150",
+	"gfx1151", "gfx1152", "gfx1153",
+}
+
+findings contains object.union(
+	{
+		"subject": "GPUs",
+		"message": sprintf("The program takes the integrated GPU (%s) for one more next to %s%s. Leave it out: HIP_VISIBLE_DEVICES with the numbers of the cards alone", [
+			concat(", ", sort({sprintf("%s, %s", [m.fields.name, m.fields.architecture]) | some m in taken})),
+			concat(", ", sort({m.fields.name | some m in cards})), crash_words,
+		]),
+		"severity": integrated_severity,
+		"confidence": "likely",
+		"evidence": array.concat(logs.all_evidence(taken | amd.crashes), integrated_evidence),
+		"params": {"variable": "HIP_VISIBLE_DEVICES"},
+		"remedies": ["fix-visible-devices"],
+	},
+	ordered(taken),
+) if {
+	count(taken) > 0
+	count(cards) > 0
+}
+
+# The same where only the list of the machine's GPUs shows it, and a program
+# crashed without a list in force.
+findings contains {
+	"subject": "GPUs",
+	"affects": sort([address | some address in amd.integrated; facts.is_address(address)]),
+	"message": sprintf("Next to %d cards there is an integrated GPU, which programs take for one more unless *_VISIBLE_DEVICES leaves it out, and a program crashed on a GPU. HIP_VISIBLE_DEVICES with the numbers of the cards alone keeps it from that", [count(amd.discrete)]),
+	"severity": "high",
+	"confidence": crash_confidence,
+	"evidence": array.concat(integrated_evidence, logs.all_evidence(amd.crashes)),
+	"order": logs.first(amd.crashes).order,
+	"params": {"variable": "HIP_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices"],
+} if {
+	count(taken) == 0
+	count(amd.integrated) > 0
+	count(amd.discrete) > 0
+	count(amd.crashes) > 0
+	count(chosen_evidence) == 0
+}
+
+# rocBLAS names the integrated GPU itself: a program did compute there.
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("A program computes on the integrated GPU %s, for which ROCm's libraries have no kernels. Leave it out: HIP_VISIBLE_DEVICES with the numbers of the cards alone", [m.fields.architecture]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": array.concat([logs.evidence(m)], integrated_evidence),
+	"order": m.order,
+	"params": {"variable": "HIP_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices"],
+} if {
+	count(taken) == 0
+	some m in logs.by_id["rocblas-no-kernels"]
+	m.fields.architecture in integrated_architectures
+	count(amd.discrete) > 0
+}
+
+default crash_words := ""
+
+crash_words := ", and it crashed" if count(amd.crashes) > 0
+
+default integrated_severity := "low"
+
+integrated_severity := "critical" if count(amd.crashes) > 0
+
+default crash_confidence := "possible"
+
+crash_confidence := "likely" if {
+	some m in amd.crashes
+	m.program in {"rocr", "hip", "rocblas"}
+}
+
+integrated_evidence := [{
+	"fact": sprintf("gpus.devices[%s].architecture", [g.address]),
+	"value": g.architecture,
+	"source": "rocminfo",
+} |
+	some g in amd.gpus
+	g.address in amd.integrated
+	g.architecture
+]
+
+missing contains "env: variables were not read" if {
+	not input.env
+	count(findings) == 0
+}
 
 missing contains "gpus: it is not known whether there are GPUs" if {
+	count(findings) == 0
 	not input.gpus
 	not input.container
 }
 
 not_applicable contains "no GPU on this machine" if {
 	count(facts.gpus) == 0
+	count(findings) == 0
 	count(surroundings.driver_devices) == 0
 }

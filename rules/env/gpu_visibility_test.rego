@@ -167,3 +167,111 @@ test_unresolvable if {
 	count(gpu_visibility.findings) == 0 with input as {}
 	count(gpu_visibility.missing) == 1 with input as json.remove(machine([]), ["env"])
 }
+
+# What follows is read from texts.
+
+message(id, order, text) := {"id": id, "program": "hip", "role": "category", "text": text, "source": "app.log", "line": order + 1, "order": order}
+
+log(messages) := {"logs": {"messages": messages}}
+
+ordinal := message("hip-invalid-device", 2, "RuntimeError: HIP error: invalid device ordinal")
+
+env(settings) := {"env": {"variables": [setting(name, value) | some name, value in settings]}}
+
+# ROCr's list is re-counted from 0 by HIP's and CUDA's.
+test_fires_on_lists_of_two_layers if {
+	both := env({"ROCR_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "1"})
+	found(both) == {["HIP_VISIBLE_DEVICES", "high", "likely"]}
+	refused := object.union(env({"ROCR_VISIBLE_DEVICES": "1", "CUDA_VISIBLE_DEVICES": "0,1"}), log([ordinal]))
+	found(refused) == {["CUDA_VISIBLE_DEVICES", "critical", "likely"]}
+	some f in gpu_visibility.findings with input as refused
+	f.order == 2
+	f.params.variable == "ROCR_VISIBLE_DEVICES"
+	found(env({"ROCR_VISIBLE_DEVICES": "2,3", "HIP_VISIBLE_DEVICES": "0,1"})) == set()
+	found(env({"HIP_VISIBLE_DEVICES": "1"})) == set()
+}
+
+test_fires_on_a_refusal_and_a_bad_entry if {
+	document := object.union(amd([setting("ROCR_VISIBLE_DEVICES", "0"), setting("CUDA_VISIBLE_DEVICES", "0,1")]), log([ordinal]))
+	["GPUs", "critical", "likely"] in found(document)
+	["CUDA_VISIBLE_DEVICES", "medium", "likely"] in found(document)
+}
+
+test_fires_on_a_conflict if {
+	document := log([message("visible-devices-conflict", 0, "RuntimeError: Please use HIP_VISIBLE_DEVICES instead of ROCR_VISIBLE_DEVICES")])
+	found(document) == {["GPUs", "critical", "confirmed"]}
+}
+
+test_fires_on_duplicates if {
+	text := "NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 4f000"
+	document := log([message("nccl-duplicate-gpu", 0, text)])
+	found(document) == {["GPUs", "critical", "confirmed"]}
+	some f in gpu_visibility.findings with input as object.union(document, env({"CUDA_VISIBLE_DEVICES": "0"}))
+	contains(f.message, "rank 1 and rank 0 both on CUDA device 4f000")
+	contains(f.message, "leaves one GPU to all of them")
+	some g in gpu_visibility.findings with input as log([message("nccl-duplicate-gpu", 0, "Duplicate GPU detected")])
+	contains(g.message, "the library names it")
+}
+
+test_fires_on_too_few if {
+	document := log([message("too-few-gpus", 0, "World size (4) is larger than the number of available GPUs (1) in this node.")])
+	found(document) == {["GPUs", "critical", "confirmed"]}
+}
+
+test_fires_on_an_ordinal if {
+	found(log([ordinal])) == {["GPUs", "critical", "likely"]}
+	crowded := object.union(object.union(log([ordinal]), env({"HIP_VISIBLE_DEVICES": "0,1"})), {"launches": [{"kind": "torchrun", "processes": 4}]})
+	found(crowded) == {["GPUs", "critical", "likely"]}
+	some f in gpu_visibility.findings with input as crowded
+	contains(f.message, "starts 4 ranks on a node that leaves them 2 GPUs")
+}
+
+none := message("torch-sees-no-gpu", 0, "torch.cuda.is_available() = False")
+
+test_no_gpu_is_possible if {
+	found(log([none])) == {["GPUs", "low", "possible"]}
+	found(log([message("hip-no-device", 0, "RuntimeError: No HIP GPUs are available")])) == {["GPUs", "high", "possible"]}
+	["GPUs", "high", "possible"] in found(object.union(log([none]), env({"CUDA_VISIBLE_DEVICES": "3"})))
+	["GPUs", "high", "possible"] in found(object.union(log([none]), machine([])))
+	stated := object.union(message("kfd-not-accessible", 1, "x"), {"role": "cause"})
+	found(log([none, stated])) == set()
+}
+
+device(index, name, architecture) := object.union(
+	message("ggml-rocm-device", index, sprintf("Device %d: %s, %s", [index, name, architecture])),
+	{"role": "setting", "fields": {"index": sprintf("%d", [index]), "name": name, "architecture": architecture}},
+)
+
+listed := [device(0, "AMD Radeon AI PRO R9700", "gfx1201"), device(1, "AMD Radeon Graphics", "gfx1036")]
+
+crash := object.union(message("process-segfault", 5, "Segmentation fault (core dumped)"), {"program": "shell"})
+
+test_fires_on_an_integrated_gpu_among_cards if {
+	found(log(listed)) == {["GPUs", "low", "likely"]}
+	found(log(array.concat(listed, [crash]))) == {["GPUs", "critical", "likely"]}
+	found(log([listed[0], crash])) == set()
+	found(log([listed[1], crash])) == set()
+}
+
+desktop := {"gpus": {"devices": [
+	{"address": "0000:03:00.0", "vendor": "amd", "architecture": "gfx1201"},
+	{"address": "0000:78:00.0", "vendor": "amd", "architecture": "gfx1036", "integrated": true},
+]}}
+
+test_fires_on_a_crash_next_to_an_integrated_gpu if {
+	["GPUs", "high", "possible"] in found(object.union(desktop, log([crash])))
+	["GPUs", "high", "likely"] in found(object.union(desktop, log([message("rocr-memory-fault", 0, "Memory access fault by GPU node-2")])))
+	found(object.union(object.union(desktop, log([crash])), env({"HIP_VISIBLE_DEVICES": "0"}))) == {["HIP_VISIBLE_DEVICES", "info", "likely"]}
+}
+
+test_fires_on_kernels_missing_for_the_integrated_gpu if {
+	missing_kernels := object.union(message("rocblas-no-kernels", 0, "Illegal seek for GPU arch : gfx1036"), {"fields": {"architecture": "gfx1036"}})
+	["GPUs", "critical", "likely"] in found(object.union(desktop, log([missing_kernels])))
+}
+
+test_chooser if {
+	some f in gpu_visibility.findings with input as log([object.union(ordinal, {"id": "cuda-invalid-device", "program": "cuda"})])
+	f.params.variable == "CUDA_VISIBLE_DEVICES"
+	some g in gpu_visibility.findings with input as log([ordinal])
+	g.params.variable == "HIP_VISIBLE_DEVICES"
+}

@@ -1,0 +1,213 @@
+package evidence
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// What the texts of AMD's tools have in common. None of it was tried on AMD
+// hardware: the forms are from the tools' sources and from public reports.
+
+const (
+	// amdGPUMax bounds the GPUs of one table. A node of MI300X in CPX mode has
+	// 64 partitions, each of which counts as a GPU.
+	amdGPUMax = 128
+	// amdGPUVendor is checks.GPU's word.
+	amdGPUVendor = "amd"
+)
+
+// amdGPUIntegrated are the architectures that are only found inside of
+// processors (the column APU of the table of processors in
+// llvm/docs/AMDGPUUsage.rst). gfx942 and gfx90a are not among them: MI300A
+// shares its name with MI300X.
+var amdGPUIntegrated = map[string]bool{
+	"gfx902": true, "gfx909": true, "gfx90c": true, "gfx1013": true, "gfx1033": true, "gfx1035": true, "gfx1036": true,
+	"gfx1037": true, "gfx1103": true, "gfx1150": true, "gfx1151": true, "gfx1152": true, "gfx1153": true,
+}
+
+// amdGPUModels are the models of devices by their PCI id, for tools that print
+// the id alone: Instinct GPUs, whose needs differ from those of Radeon cards
+// (amdgpu_drv.c, the tables of amd-smi and the PCI ID database).
+var amdGPUModels = map[string]string{
+	"0x66a0": "AMD Instinct MI60 / MI50", "0x66a1": "AMD Instinct MI60 / MI50", "0x738c": "AMD Instinct MI100", "0x738e": "AMD Instinct MI100",
+	"0x740c": "AMD Instinct MI250X / MI250", "0x7408": "AMD Instinct MI250X", "0x740f": "AMD Instinct MI210", "0x7410": "AMD Instinct MI210 VF",
+	"0x74a0": "AMD Instinct MI300A", "0x74a1": "AMD Instinct MI300X", "0x74a2": "AMD Instinct MI308X", "0x74a5": "AMD Instinct MI325X",
+	"0x74b5": "AMD Instinct MI300X VF", "0x74b9": "AMD Instinct MI325X VF", "0x75a0": "AMD Instinct MI350X", "0x75a3": "AMD Instinct MI355X",
+}
+
+// amdGPUArchitecture is an architecture, alone or with features
+// ("gfx942:sramecc+:xnack-").
+var amdGPUArchitecture = regexp.MustCompile(`\bgfx(?:[0-9a-f]{3,4})\b`)
+
+// amdGPUAt returns the GPU with this index, and where the text tells it, this
+// address.
+func amdGPUAt(s *Sink, index int, address string, l Line) *checks.GPU {
+	var g *checks.GPU
+	if address = checks.Address(address); address != "" {
+		g = s.GPU(address, l)
+		amdGPUSetIndex(s, g, index)
+	} else {
+		// Another part of the text may have told the address.
+		for _, known := range s.gpus {
+			if known.Index != nil && *known.Index == index && known.Vendor == amdGPUVendor && known.Address != GPUName(index) {
+				g = known
+			}
+		}
+		if g == nil {
+			g = s.GPUAt(index, l)
+		}
+	}
+	g.Vendor = amdGPUVendor
+	return g
+}
+
+// amdGPUSetIndex gives a GPU its index, unless it has one or another GPU has
+// the same: the tools of AMD do not always count alike.
+func amdGPUSetIndex(s *Sink, g *checks.GPU, index int) {
+	if g.Index != nil {
+		return
+	}
+	for name, other := range s.gpus {
+		if other.Index != nil && *other.Index == index && name != GPUName(index) {
+			return
+		}
+	}
+	g.Index = &index
+}
+
+// amdGPUSetName notes a model. Tools print ids or "N/A" where they know none.
+func amdGPUSetName(g *checks.GPU, name string) {
+	name = strings.TrimSpace(name)
+	if model, ok := amdGPUModels[strings.ToLower(name)]; ok {
+		name = model
+	}
+	if name == "" || name == "N/A" || strings.HasPrefix(name, "0x") || g.Name != "" {
+		return
+	}
+	g.Name = checks.Printable(name, 100)
+}
+
+// amdGPUSetArchitecture notes an architecture.
+func amdGPUSetArchitecture(g *checks.GPU, text string) {
+	name := amdGPUArchitecture.FindString(text)
+	if name == "" || name == "gfx000" || g.Architecture != "" {
+		return
+	}
+	g.Architecture = name
+	if amdGPUIntegrated[name] && g.Integrated == nil {
+		integrated := true
+		g.Integrated = &integrated
+	}
+}
+
+// amdGPUPairs finds the pairs of GPUs, for tables that tell of all of them one
+// property after the other.
+type amdGPUPairs struct {
+	sink  *Sink
+	known map[[2]string]int
+}
+
+func newAMDGPUPairs(s *Sink) *amdGPUPairs {
+	t := &amdGPUPairs{sink: s, known: make(map[[2]string]int)}
+	if s.Facts.Links != nil {
+		for i, p := range s.Facts.Links.Pairs {
+			t.known[amdGPUOrdered(p.A, p.B)] = i
+		}
+	}
+	return t
+}
+
+func amdGPUOrdered(a, b string) [2]string {
+	if b < a {
+		a, b = b, a
+	}
+	return [2]string{a, b}
+}
+
+// of returns the pair of two GPUs, new if need be; nil when there are too many
+// pairs or the two are one.
+func (t *amdGPUPairs) of(a, b string, l Line) *checks.Pair {
+	if a == b || a == "" || b == "" {
+		return nil
+	}
+	links, name := t.sink.Links(), amdGPUOrdered(a, b)
+	i, ok := t.known[name]
+	if !ok {
+		if len(links.Pairs) >= maxEntries*2 {
+			return nil
+		}
+		i = len(links.Pairs)
+		t.known[name] = i
+		links.Pairs = append(links.Pairs, checks.Pair{A: name[0], B: name[1], Kind: "gpu-gpu"})
+	}
+	t.sink.Origin("links.pairs["+name[0]+" -> "+name[1]+"]", l)
+	return &links.Pairs[i]
+}
+
+// amdGPUSetLink notes how two GPUs are joined, in the tools' words: "XGMI",
+// "PCIE" (rsmi and amd-smi), "X" and "P" (rocm-bandwidth-test).
+func amdGPUSetLink(p *checks.Pair, word string) {
+	switch strings.ToUpper(word) {
+	case "XGMI":
+		p.LinkType = "xgmi"
+	case "PCIE":
+		p.LinkType = "pcie"
+	}
+}
+
+// amdGPUSetAccess notes whether two GPUs reach each other. One direction that
+// is refused is enough.
+func amdGPUSetAccess(p *checks.Pair, word string) {
+	var ok bool
+	switch strings.ToUpper(word) {
+	case "ENABLED", "TRUE":
+		ok = p.Accessible == nil || *p.Accessible
+	case "DISABLED", "FALSE":
+	default:
+		return
+	}
+	p.Accessible = &ok
+}
+
+// amdGPUNumber reads a number that stands before a unit ("16", "32 GT/s",
+// "64289 MB").
+func amdGPUNumber(text string) (float64, bool) {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	v, err := strconv.ParseFloat(word, 64)
+	if err != nil || v < 0 || v > 1e15 || v != v {
+		return 0, false
+	}
+	return v, true
+}
+
+// amdGPUInt is amdGPUNumber for what counts.
+func amdGPUInt(text string) *int {
+	v, ok := amdGPUNumber(text)
+	if !ok || v > 1e9 {
+		return nil
+	}
+	n := int(v)
+	return &n
+}
+
+// amdGPUGeneration is the PCIe generation of a speed in GT/s.
+func amdGPUGeneration(gts float64) int {
+	switch {
+	case gts >= 64:
+		return 6
+	case gts >= 32:
+		return 5
+	case gts >= 16:
+		return 4
+	case gts >= 8:
+		return 3
+	case gts >= 5:
+		return 2
+	case gts >= 2.5:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,332 @@
+package evidence
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// amdJSONKind is what amd-smi and rocm-smi print with --json. It may begin in
+// the middle, as the lines before the first key hold brackets alone, and may
+// be cut at its end.
+var amdJSONKind = &Kind{
+	Name: "amd-smi-json", Title: "AMD GPUs, from amd-smi or rocm-smi --json", Command: "amd-smi topology --json", Gives: []string{"gpus", "links"},
+	Anchors:  []string{`"gpu":`, `"gpu_data"`, `"card0"`, `"card1"`, `"(Topology)`},
+	Commands: []string{"amd-smi", "rocm-smi"},
+	Begins: func(in *Lines) bool {
+		var text strings.Builder
+		for _, l := range in.Ahead(60) {
+			text.WriteString(l.Text[:min(len(l.Text), 4096)])
+			text.WriteByte('\n')
+		}
+		return amdJSONBegin.MatchString(text.String())
+	},
+	Read: amdJSONRead,
+}
+
+// amdJSONBegin is the beginning of such a document: a GPU's number and, not far
+// from it, a key of amd-smi's; or rocm-smi's name of a card.
+var amdJSONBegin = regexp.MustCompile(`^[\s\[{]*(?:"gpu_data"\s*:\s*\[[\s{]*)?(?:"gpu"\s*:\s*\d{1,3}\s*,(?s:.{0,200}?)"(?:bdf|uuid|asic|bus|usage|clock|links|link_accessibility|pcie|ecc|retired|partition|driver|vram|board|power)"\s*:|"card\d{1,3}"\s*:\s*\{|"system"\s*:\s*\{\s*"(?:\(Topology\)|Driver version))`)
+
+// amdJSONMaxBytes and amdJSONMaxDepth bound a document. amd-smi static of 64
+// partitions has 300 KiB.
+const (
+	amdJSONMaxBytes = 4 << 20
+	amdJSONMaxDepth = 32
+)
+
+func amdJSONRead(s *Sink, in *Lines) {
+	first, _ := in.Peek()
+	var text strings.Builder
+	for text.Len() < amdJSONMaxBytes {
+		l, ok := in.Peek()
+		if !ok || !amdJSONBelongs(l.Text) {
+			break
+		}
+		in.Next()
+		text.WriteString(l.Text)
+		text.WriteByte('\n')
+	}
+	r := &amdJSONReader{text: text.String(), line: first.Number}
+	entries := r.entries()
+	r.pairs = newAMDGPUPairs(s)
+	for _, e := range entries {
+		amdJSONGPU(s, r, e)
+	}
+}
+
+// amdJSONBelongs reports whether a line may be a line of JSON.
+func amdJSONBelongs(text string) bool {
+	text = strings.TrimSpace(text)
+	return text != "" && (strings.ContainsRune(`{}[]",-0123456789`, rune(text[0])) || text == "null" || text == "null,")
+}
+
+// amdJSONNode is a value: a string, a number's text, an object or an array.
+type amdJSONNode struct {
+	text   string
+	keys   []string
+	fields map[string]*amdJSONNode
+	items  []*amdJSONNode
+	line   Line
+}
+
+func (n *amdJSONNode) at(keys ...string) *amdJSONNode {
+	for _, k := range keys {
+		if n == nil {
+			return nil
+		}
+		n = n.fields[k]
+	}
+	return n
+}
+
+// string is the text of a value; of one with a unit, {"value": 32, "unit":
+// "GT/s"}, both.
+func (n *amdJSONNode) string() string {
+	switch {
+	case n == nil:
+		return ""
+	case n.fields["value"] != nil:
+		return strings.TrimSpace(n.at("value").string() + " " + n.at("unit").string())
+	}
+	return n.text
+}
+
+// amdJSONReader reads JSON that may lack its beginning or its end.
+type amdJSONReader struct {
+	text  string
+	pos   int
+	line  int
+	nodes int
+	pairs *amdGPUPairs
+}
+
+// entries are the objects of the outermost array, or the one object there is.
+// A document whose brackets were cut off begins with the members of the first.
+func (r *amdJSONReader) entries() []*amdJSONNode {
+	var list []*amdJSONNode
+	loose := &amdJSONNode{}
+	for r.nodes < 400000 {
+		switch r.skip() {
+		case 0:
+			if len(loose.keys) > 0 {
+				list = slices.Insert(list, 0, loose)
+			}
+			return list
+		case '{':
+			list = append(list, r.value(0))
+		case '"':
+			r.member(loose, 0)
+		default:
+			r.pos++
+		}
+	}
+	return list
+}
+
+// skip passes blanks and commas and returns the next byte, 0 at the end.
+func (r *amdJSONReader) skip() byte {
+	for r.pos < len(r.text) {
+		switch c := r.text[r.pos]; c {
+		case '\n':
+			r.line++
+			r.pos++
+		case ' ', '\t', ',', ':', '\r':
+			r.pos++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// word reads a string or a bare word.
+func (r *amdJSONReader) word() string {
+	from := r.pos
+	if r.text[from] != '"' {
+		for r.pos < len(r.text) && !strings.ContainsRune(" \t\r\n,:{}[]\"", rune(r.text[r.pos])) {
+			r.pos++
+		}
+		r.pos = max(r.pos, min(from+1, len(r.text)))
+		return r.text[from:r.pos]
+	}
+	for r.pos++; r.pos < len(r.text) && r.text[r.pos] != '"' && r.text[r.pos] != '\n'; r.pos++ {
+		if r.text[r.pos] == '\\' {
+			r.pos++
+		}
+	}
+	r.pos = min(r.pos, len(r.text))
+	if r.pos < len(r.text) && r.text[r.pos] == '"' {
+		r.pos++
+	}
+	quoted := r.text[from:r.pos]
+	var s string
+	if json.Unmarshal([]byte(quoted), &s) != nil {
+		s = strings.Trim(quoted, `"`)
+	}
+	return s
+}
+
+func (r *amdJSONReader) member(of *amdJSONNode, depth int) {
+	key := r.word()
+	if r.skip() == 0 {
+		return
+	}
+	v := r.value(depth + 1)
+	if of.fields == nil {
+		of.fields = make(map[string]*amdJSONNode)
+	}
+	if of.fields[key] == nil {
+		of.keys = append(of.keys, key)
+		of.fields[key] = v
+	}
+	if of.line.Number == 0 {
+		of.line = v.line
+	}
+}
+
+func (r *amdJSONReader) value(depth int) *amdJSONNode {
+	r.nodes++
+	n := &amdJSONNode{}
+	c := r.skip()
+	n.line = Line{Number: r.line}
+	if c != '{' && c != '[' {
+		if c != 0 && c != '}' && c != ']' {
+			n.text = r.word()
+		}
+		return n
+	}
+	r.pos++
+	for r.nodes < 400000 {
+		switch next := r.skip(); {
+		case next == 0:
+			return n
+		case next == '}' || next == ']':
+			r.pos++
+			return n
+		case depth >= amdJSONMaxDepth:
+			r.pos++
+		case c == '{':
+			r.member(n, depth)
+		default:
+			n.items = append(n.items, r.value(depth+1))
+		}
+	}
+	return n
+}
+
+// amdJSONGPU notes what one object says of a GPU, be it amd-smi's or
+// rocm-smi's.
+func amdJSONGPU(s *Sink, r *amdJSONReader, e *amdJSONNode) {
+	if list := e.at("gpu_data"); list != nil { // amd-smi 26 and newer.
+		for _, item := range list.items {
+			amdJSONGPU(s, r, item)
+		}
+	}
+	for _, key := range e.keys {
+		if index, ok := strings.CutPrefix(key, "card"); ok {
+			if n, err := strconv.Atoi(index); err == nil && n >= 0 && n < amdGPUMax {
+				amdJSONCard(s, n, e.fields[key])
+			}
+		}
+	}
+	if system := e.at("system"); system != nil {
+		amdJSONSystem(s, r, system)
+	}
+	index, err := strconv.Atoi(e.at("gpu").string())
+	if err != nil || index < 0 || index >= amdGPUMax {
+		return
+	}
+	report := amdSMIReport{index: index, head: e.line, values: make(map[string]string)}
+	amdJSONFlatten(&report, "", e, 0)
+	report.finish(s)
+	links := e.at("links")
+	if links == nil {
+		links = e.at("link_metrics", "links")
+	}
+	if links == nil {
+		return
+	}
+	own := amdJSONName(s, e)
+	for _, link := range links.items[:min(len(links.items), amdGPUMax)] {
+		p := r.pairs.of(own, amdJSONName(s, link), link.line)
+		if p == nil {
+			continue
+		}
+		amdGPUSetAccess(p, link.at("link_status").string())
+		amdGPUSetLink(p, link.at("link_type").string())
+		if n := amdGPUInt(link.at("weight").string()); n != nil {
+			p.Weight = n
+		}
+		if n := amdGPUInt(link.at("num_hops").string()); n != nil {
+			p.Hops = n
+		}
+	}
+}
+
+// amdJSONName is the name of the GPU that an object tells of.
+func amdJSONName(s *Sink, e *amdJSONNode) string {
+	address := checks.Address(e.at("bdf").string())
+	if address == "" {
+		address = checks.Address(e.at("bus", "bdf").string())
+	}
+	if address != "" {
+		return address
+	}
+	index, err := strconv.Atoi(e.at("gpu").string())
+	if err != nil || index < 0 || index >= amdGPUMax {
+		return ""
+	}
+	return amdGPUAt(s, index, "", e.line).Address
+}
+
+// amdJSONFlatten writes an object's entries as those of the text form.
+func amdJSONFlatten(r *amdSMIReport, path string, n *amdJSONNode, depth int) {
+	for _, key := range n.keys {
+		child := n.fields[key]
+		name := path + strings.ToUpper(strings.ReplaceAll(key, " ", "_"))
+		switch text := child.string(); {
+		case name == "RETIRED" && len(child.items) > 0:
+			r.pages = len(child.items)
+		case text != "" && len(r.values) < amdSMIMaxValues:
+			r.values[name] = text
+		case len(child.fields) > 0 && depth < 6:
+			amdJSONFlatten(r, name+"/", child, depth+1)
+		}
+	}
+}
+
+// amdJSONCard notes what rocm-smi says of a card.
+func amdJSONCard(s *Sink, index int, n *amdJSONNode) {
+	g := amdGPUAt(s, index, n.at("PCI Bus").string(), n.line)
+	for _, key := range n.keys {
+		rocmSMISet(g, key, n.fields[key].string())
+	}
+}
+
+// amdJSONSystem notes what rocm-smi says of all cards.
+func amdJSONSystem(s *Sink, r *amdJSONReader, n *amdJSONNode) {
+	for _, key := range n.keys {
+		value := n.fields[key]
+		if key == "Driver version" {
+			amdSMIDriver(s, value.string(), value.line)
+			continue
+		}
+		m := amdJSONTopology.FindStringSubmatch(key)
+		if m == nil || number(m[2]) >= amdGPUMax || number(m[3]) >= amdGPUMax {
+			continue
+		}
+		a, b := amdGPUAt(s, number(m[2]), "", value.line), amdGPUAt(s, number(m[3]), "", value.line)
+		if p := r.pairs.of(a.Address, b.Address, value.line); p != nil {
+			rocmSMICell(p, m[1], value.string())
+		}
+	}
+}
+
+// amdJSONTopology are rocm-smi's keys: "(Topology) Link type between DRM
+// devices 0 and 1" (python_smi_tools/rocm_smi.py).
+var amdJSONTopology = regexp.MustCompile(`^\(Topology\) (Weight|Hops|Link [Tt]ype|Link accessibility) between DRM devices (\d{1,3}) and (\d{1,3})$`)

@@ -1,0 +1,311 @@
+package evidence
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// amdSMIKind are the reports of amd-smi by GPU: list, static, metric and
+// bad-pages, as text (amdsmi_cli/amdsmi_logger.py of ROCm/amdsmi: nested keys
+// in capitals, indented by four blanks).
+var amdSMIKind = &Kind{
+	Name: "amd-smi", Title: "AMD GPUs, from amd-smi", Command: "amd-smi static", Gives: []string{"gpus"},
+	Anchors:  []string{"GPU: ", "MARKET_NAME:"},
+	Commands: []string{"amd-smi list", "amd-smi static", "amd-smi metric", "amd-smi bad-pages"},
+	Begins: func(in *Lines) bool {
+		ahead := in.Ahead(2)
+		if len(ahead) > 0 && amdSMIModel.MatchString(ahead[0].Text) {
+			return true
+		}
+		return len(ahead) > 1 && amdSMIHead.MatchString(ahead[0].Text) && amdSMIEntry.MatchString(ahead[1].Text)
+	},
+	Read: amdSMIRead,
+}
+
+var (
+	amdSMIHead  = regexp.MustCompile(`^ *(?:- )?GPU: (\d{1,3})$`)
+	amdSMIEntry = regexp.MustCompile(`^( +)(?:- )?([A-Za-z0-9_ -]{1,60}):(?: (.*))?$`)
+	amdSMIModel = regexp.MustCompile(`^ +MARKET_NAME: \S`)
+)
+
+// amdSMIRead takes the reports of consecutive GPUs. Without their heads, as
+// grep leaves them, each model begins the next GPU.
+func amdSMIRead(s *Sink, in *Lines) {
+	var report amdSMIReport
+	next, headless := 0, true
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			break
+		}
+		text := strings.TrimRight(l.Text, " \t")
+		if m := amdSMIHead.FindStringSubmatch(text); m != nil {
+			report.finish(s)
+			headless = false
+			report = amdSMIReport{index: number(m[1]), head: l}
+			in.Next()
+			continue
+		}
+		m := amdSMIEntry.FindStringSubmatch(text)
+		if m == nil {
+			// A blank line stands between two GPUs.
+			if text != "" {
+				break
+			}
+			ahead := in.Ahead(3)
+			if len(ahead) < 2 || !amdSMIHead.MatchString(strings.TrimSpace(ahead[1].Text)) && !(len(ahead) == 3 && amdSMIHead.MatchString(strings.TrimSpace(ahead[2].Text))) {
+				break
+			}
+			in.Next()
+			continue
+		}
+		if headless && strings.TrimSpace(m[2]) == "MARKET_NAME" {
+			report.finish(s)
+			if next >= amdGPUMax {
+				break
+			}
+			report = amdSMIReport{index: next, head: l}
+			next++
+		}
+		report.take(len(m[1]), m[2], m[3])
+		in.Next()
+	}
+	report.finish(s)
+}
+
+// amdSMIReport is what amd-smi says of one GPU.
+type amdSMIReport struct {
+	index int
+	head  Line
+	// path are the keys above the entry under way, with their indents.
+	path   []string
+	indent []int
+	// values are the entries by their keys, "/" between them.
+	values map[string]string
+	// pages counts the pages that are listed as retired.
+	pages int
+}
+
+// amdSMIMaxValues bounds the entries of one GPU.
+const amdSMIMaxValues = 1000
+
+func (r *amdSMIReport) take(indent int, key, value string) {
+	for len(r.indent) > 0 && r.indent[len(r.indent)-1] >= indent {
+		r.indent, r.path = r.indent[:len(r.indent)-1], r.path[:len(r.path)-1]
+	}
+	key = strings.ToUpper(strings.ReplaceAll(strings.TrimSpace(key), " ", "_"))
+	if r.values == nil {
+		r.values = make(map[string]string)
+	}
+	if len(r.path) > 8 {
+		return
+	}
+	if value == "" {
+		r.indent, r.path = append(r.indent, indent), append(r.path, key)
+		return
+	}
+	name := strings.Join(append(r.path, key), "/")
+	if strings.HasPrefix(name, "RETIRED/") && key == "PAGE_ADDRESS" {
+		r.pages++
+	}
+	if _, ok := r.values[name]; !ok && len(r.values) < amdSMIMaxValues {
+		r.values[name] = strings.TrimSpace(value)
+	}
+}
+
+// amdSMIFields says which entry fills what, for text and JSON alike.
+var amdSMIFields = map[string]func(g *checks.GPU, value string){
+	"ASIC/MARKET_NAME":             amdGPUSetName,
+	"MARKET_NAME":                  amdGPUSetName,
+	"BOARD/PRODUCT_NAME":           amdGPUSetName,
+	"ASIC/TARGET_GRAPHICS_VERSION": amdGPUSetArchitecture,
+	"UUID": func(g *checks.GPU, v string) {
+		if g.UUID == "" && v != "N/A" {
+			g.UUID = checks.Printable(v, 64)
+		}
+	},
+	"BUS/MAX_PCIE_WIDTH": func(g *checks.GPU, v string) { amdSMIWidth(&amdSMILink(g).MaxWidth, v) },
+	"BUS/MAX_PCIE_SPEED": func(g *checks.GPU, v string) { amdSMISpeed(&amdSMILink(g).MaxGeneration, v) },
+	"PCIE/WIDTH":         func(g *checks.GPU, v string) { amdSMIWidth(&amdSMILink(g).Width, v) },
+	"PCIE/SPEED":         func(g *checks.GPU, v string) { amdSMISpeed(&amdSMILink(g).Generation, v) },
+	"PCIE/REPLAY_COUNT": func(g *checks.GPU, v string) {
+		if n := amdGPUInt(v); n != nil {
+			amdSMILink(g).Replays = n
+		}
+	},
+	"VRAM/SIZE": func(g *checks.GPU, v string) {
+		if mb, ok := amdGPUNumber(v); ok && g.MemoryBytes == 0 {
+			g.MemoryBytes = int64(mb) << 20 // amd-smi says MB and divides by 1024 * 1024.
+		}
+	},
+	"ECC/TOTAL_CORRECTABLE_COUNT":   func(g *checks.GPU, v string) { amdSMIErrors(g, false, v) },
+	"ECC/TOTAL_UNCORRECTABLE_COUNT": func(g *checks.GPU, v string) { amdSMIErrors(g, true, v) },
+	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": func(g *checks.GPU, v string) {
+		if n := amdGPUInt(v); n != nil {
+			g.XGMIErrors = n
+		}
+	},
+	"XGMI_ERR": func(g *checks.GPU, v string) {
+		// amdsmi_xgmi_status_t.
+		for word, n := range map[string]int{"NO_ERRORS": 0, "ERROR": 1, "MULTIPLE_ERRORS": 2} {
+			if strings.TrimPrefix(v, "AMDSMI_XGMI_STATUS_") == word {
+				g.XGMIErrors = &n
+			}
+		}
+	},
+	"RETIRED": func(g *checks.GPU, v string) {
+		if zero := 0; v == "No bad pages found." && g.RetiredPages == nil {
+			g.RetiredPages = &zero
+		}
+	},
+}
+
+func amdSMILink(g *checks.GPU) *checks.GPULink {
+	if g.PCIe == nil {
+		g.PCIe = &checks.GPULink{}
+	}
+	return g.PCIe
+}
+
+// amdSMIErrors notes errors of the memory. amd-smi counts zero for cards
+// without ECC as well, so that zero says nothing.
+func amdSMIErrors(g *checks.GPU, uncorrected bool, value string) {
+	v, ok := amdGPUNumber(value)
+	if !ok || v == 0 {
+		return
+	}
+	if g.ECC == nil {
+		g.ECC = &checks.ECC{Enabled: true}
+	}
+	n := int64(v)
+	if uncorrected {
+		g.ECC.VolatileUncorrected = &n
+	} else {
+		g.ECC.VolatileCorrected = &n
+	}
+}
+
+func amdSMIWidth(to *int, value string) {
+	if n := amdGPUInt(value); n != nil && *n <= 32 && *to == 0 {
+		*to = *n
+	}
+}
+
+func amdSMISpeed(to *int, value string) {
+	v, ok := amdGPUNumber(value)
+	switch {
+	case !ok || *to != 0:
+	case strings.Contains(value, "MT/s"):
+		*to = amdGPUGeneration(v / 1000)
+	default:
+		*to = amdGPUGeneration(v)
+	}
+}
+
+// finish writes a GPU's entries down.
+func (r *amdSMIReport) finish(s *Sink) {
+	if len(r.values) == 0 || r.index >= amdGPUMax {
+		return
+	}
+	address := r.values["BDF"]
+	if address == "" {
+		address = r.values["BUS/BDF"]
+	}
+	g := amdGPUAt(s, r.index, address, r.head)
+	// amd-smi's name of the board is worth less than that of the model.
+	for _, first := range []string{"ASIC/MARKET_NAME", "MARKET_NAME"} {
+		amdGPUSetName(g, r.values[first])
+	}
+	for name, set := range amdSMIFields {
+		if v, ok := r.values[name]; ok && v != "N/A" {
+			set(g, v)
+		}
+	}
+	if pages := r.pages; pages > 0 { // The report goes on to the next GPU.
+		g.RetiredPages = &pages
+	}
+	amdSMIDriver(s, r.values["DRIVER/VERSION"], r.head)
+}
+
+// amdSMIDriver notes the version of the kernel driver, which for one that
+// came with the kernel is the kernel's.
+func amdSMIDriver(s *Sink, version string, l Line) {
+	version = strings.TrimSpace(version)
+	if version == "" || version == "N/A" || strings.ContainsAny(version, " \t") || len(version) > 60 {
+		return
+	}
+	s.Package("amdgpu", version, "", "amd-smi", l)
+}
+
+// amdSMITableKind is what amd-smi prints without arguments, since version 26.
+var amdSMITableKind = &Kind{
+	Name: "amd-smi-table", Title: "AMD GPUs, the table of amd-smi", Command: "amd-smi", Gives: []string{"gpus"},
+	Anchors: []string{"| AMD-SMI", "GPU-Name | Mem-Uti"}, Commands: []string{"amd-smi", "amd-smi monitor"},
+	Begins: func(in *Lines) bool {
+		for _, l := range in.Ahead(3) {
+			if strings.Contains(l.Text, "| AMD-SMI") || strings.Contains(l.Text, "GPU-Name | Mem-Uti") {
+				return true
+			}
+		}
+		return false
+	},
+	Read: amdSMITableRead,
+}
+
+var (
+	amdSMIVersions = regexp.MustCompile(`(amdgpu|ROCm) version: ?(\S+)`)
+	amdSMIFirst    = regexp.MustCompile(`^\s*\|\s*([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(.*?)\s*\|\s*\S+(?: %)?\s+\S+(?: °C)?\s+(\d+|N/A)\s+\S+\s`)
+	amdSMISecond   = regexp.MustCompile(`^\s*\|\s*(\d{1,3})\s+(\d{1,3}|N/A)\s+(\d{1,3}|N/A)\s+(\S+)\s*\|`)
+)
+
+func amdSMITableRead(s *Sink, in *Lines) {
+	var g *checks.GPU
+	rows := 0
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			return
+		}
+		text := strings.TrimSpace(l.Text)
+		if text == "" || text[0] != '|' && text[0] != '+' {
+			return
+		}
+		in.Next()
+		for _, m := range amdSMIVersions.FindAllStringSubmatch(text, 4) {
+			switch {
+			case m[1] == "ROCm":
+				s.Package("rocm", m[2], "", "amd-smi", l)
+			case m[2] != "Linuxver":
+				amdSMIDriver(s, m[2], l)
+			}
+		}
+		if m := amdSMIFirst.FindStringSubmatch(l.Text); m != nil && rows < amdGPUMax {
+			rows++
+			g = s.GPU(checks.Address(m[1]), l)
+			g.Vendor = amdGPUVendor
+			amdGPUSetName(g, m[2])
+			amdSMIErrors(g, true, m[3])
+		} else if m := amdSMISecond.FindStringSubmatch(l.Text); m != nil && g != nil {
+			amdGPUSetIndex(s, g, number(m[1]))
+			g = nil
+		}
+	}
+}
+
+// amdSMIVersionKind is the line of amd-smi version.
+var amdSMIVersionKind = &Kind{
+	Name: "amd-smi-version", Title: "versions, from amd-smi version", Command: "amd-smi version", Gives: []string{"software"},
+	Anchors: []string{"AMDSMI Tool:"},
+	Line: func(s *Sink, l Line) bool {
+		for _, m := range amdSMIVersions.FindAllStringSubmatch(l.Text, 4) {
+			if v := strings.TrimRight(m[2], "|,"); m[1] == "ROCm" && v != "N/A" {
+				s.Package("rocm", v, "", "amd-smi", l)
+			} else {
+				amdSMIDriver(s, v, l)
+			}
+		}
+		return true
+	},
+}

@@ -1,0 +1,76 @@
+package evidence
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// amdSMITopologyKind are the tables of amd-smi topology and the head of that
+// of amd-smi xgmi: GPUs are named by their addresses, each row says how one
+// reaches the others (amdsmi_cli/amdsmi_commands.py, topology).
+var amdSMITopologyKind = &Kind{
+	Name: "amd-smi-topology", Title: "links between AMD GPUs, from amd-smi topology", Command: "amd-smi topology", Gives: []string{"gpus", "links"},
+	Anchors: []string{"ACCESS TABLE", "WEIGHT TABLE", "HOPS TABLE", "LINK TYPE TABLE", "NUMA BW TABLE", "COHERANCY TABLE", "ATOMICS TABLE", "DMA TABLE", "DIRECTIONAL TABLE"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && amdSMITopologyTitle.MatchString(l.Text)
+	},
+	Read: amdSMITopologyRead,
+}
+
+var (
+	amdSMITopologyTitle = regexp.MustCompile(`^\s*([A-Z][A-Z -]*) TABLE:?\s*$`)
+	amdSMITopologyNames = regexp.MustCompile(`^\s*(?:[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\s*)+$`)
+)
+
+// amdSMITopologyRead takes one table: its title, the names above its columns
+// and its rows.
+func amdSMITopologyRead(s *Sink, in *Lines) {
+	title, _ := in.Next()
+	table := amdSMITopologyTitle.FindStringSubmatch(title.Text)[1]
+	head, ok := in.Peek()
+	if !ok || !amdSMITopologyNames.MatchString(head.Text) {
+		return
+	}
+	in.Next()
+	columns := strings.Fields(head.Text)
+	columns = columns[:min(len(columns), amdGPUMax)]
+	for i, name := range columns {
+		columns[i] = checks.Address(name)
+		amdGPUAt(s, i, columns[i], head)
+	}
+	pairs := newAMDGPUPairs(s)
+	for range columns {
+		l, ok := in.Peek()
+		if !ok {
+			return
+		}
+		cells := strings.Fields(l.Text)
+		if len(cells) < 2 || checks.Address(cells[0]) == "" {
+			return
+		}
+		in.Next()
+		row := checks.Address(cells[0])
+		for i, cell := range cells[1:min(len(cells), len(columns)+1)] {
+			if p := pairs.of(row, columns[i], l); p != nil {
+				amdSMITopologyCell(p, table, cell)
+			}
+		}
+	}
+}
+
+// amdSMITopologyCell notes what one cell says of a pair.
+func amdSMITopologyCell(p *checks.Pair, table, cell string) {
+	switch {
+	case strings.HasSuffix(table, "ACCESS"):
+		amdGPUSetAccess(p, cell)
+	case strings.HasSuffix(table, "WEIGHT"):
+		p.Weight = amdGPUInt(cell)
+	case strings.HasSuffix(table, "HOPS"):
+		p.Hops = amdGPUInt(cell)
+	case strings.HasSuffix(table, "LINK TYPE"):
+		amdGPUSetLink(p, cell)
+	}
+}

@@ -1,0 +1,60 @@
+package gpudoctor.rules.amd_gpu_fault_test
+
+import data.gpudoctor.rules.amd_gpu_fault
+
+log(messages) := {
+	"gpus": {"devices": [{"address": "0000:05:00.0", "vendor": "amd"}]},
+	"kernel_log": {"source": "dmesg.txt", "events": [{"kind": "amdgpu", "address": "0000:05:00.0", "message": m} | some m in messages]},
+}
+
+found(document) := {[f.subject, f.severity, f.confidence, f.remedies[0]] | some f in amd_gpu_fault.findings with input as document}
+
+test_fires_on_kernel_messages if {
+	every message, want in {
+		"amdgpu: Saved bad pages 150 reaches threshold value 128": ["critical", "confirmed", "replace-hardware"],
+		"amdgpu: Fatal error during GPU init": ["critical", "confirmed", "reboot"],
+		"amdgpu: GPU reset(4) failed": ["critical", "confirmed", "reboot"],
+		"{15}Poison is created": ["high", "confirmed", "reset-amd-gpu"],
+		"2 uncorrectable hardware errors detected in umc block": ["high", "confirmed", "reset-amd-gpu"],
+		"MES failed to respond to msg=14": ["high", "likely", "reboot"],
+		"ring sdma0 timeout, signaled seq=4, emitted seq=6": ["high", "possible", "reset-amd-gpu"],
+	} {
+		found(log([message])) == {array.concat(["0000:05:00.0"], want)}
+	}
+}
+
+test_fires_without_an_address if {
+	document := {"kernel_log": {"source": "x", "events": [{"kind": "amdgpu", "message": "qcm fence wait loop timeout expired"}]}}
+	found(document) == {["host", "high", "likely", "reboot"]}
+}
+
+test_silent_on_what_is_corrected if {
+	found(log(["3 correctable hardware errors detected in total in umc block"])) == set()
+	found(log(["GPU reset begin!"])) == set()
+
+	# amd-xgmi's.
+	found(log(["2 uncorrectable hardware errors detected in xgmi_wafl block"])) == set()
+}
+
+test_fires_on_counts if {
+	document := {"gpus": {"devices": [
+		{"address": "0000:05:00.0", "vendor": "amd", "ecc": {"enabled": true, "volatile_uncorrected": 4}},
+		{"address": "0000:26:00.0", "vendor": "amd", "retired_pages": 2},
+		{"address": "0000:46:00.0", "vendor": "amd", "retired_pages": 0},
+	]}}
+	found(document) == {["0000:05:00.0", "high", "likely", "reset-amd-gpu"], ["0000:26:00.0", "low", "confirmed", "replace-hardware"]}
+}
+
+hang := {"id": "rocr-gpu-hang", "program": "rocr", "role": "category", "text": "HW Exception by GPU node-1", "source": "x", "line": 1, "order": 0}
+
+test_fires_on_a_hang if {
+	found({"logs": {"messages": [hang]}}) == {["host", "high", "possible", "reset-amd-gpu"]}
+	found(object.union(log(["Poison is created"]), {"logs": {"messages": [hang]}})) == {["0000:05:00.0", "high", "confirmed", "reset-amd-gpu"]}
+}
+
+test_unresolvable if {
+	count(amd_gpu_fault.missing) == 1 with input as {}
+	count(amd_gpu_fault.missing) == 1 with input as {"gpus": {"devices": [{"address": "0000:05:00.0", "vendor": "amd"}]}}
+	count(amd_gpu_fault.missing) == 0 with input as log([])
+	count(amd_gpu_fault.not_applicable) == 1 with input as {"gpus": {"devices": []}}
+}

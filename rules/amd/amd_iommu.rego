@@ -1,0 +1,210 @@
+# METADATA
+# title: The IOMMU does not suit the AMD GPUs
+# description: >-
+#   AMD's Instinct accelerators want their DMA passed through the IOMMU
+#   untranslated (iommu=pt): with a translating one, transfers between GPUs hang
+#   or are slow, typically when a communicator starts. Radeon cards are to be
+#   remapped when they use PCIe peer access. RCCL's warning about iommu=pt only
+#   looks for these words on the kernel's command line, so that it says nothing
+#   where pass-through is the kernel's default or is asked for by another name.
+#   The rule was not tried on AMD hardware.
+# related_resources:
+#   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
+#     description: What Instinct and Radeon GPUs want of the IOMMU
+#   - ref: https://github.com/ROCm/rccl/issues/1129
+#     description: rccl-tests on two MI100 hang until iommu=pt is set
+#   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/init.cc
+#     description: RCCL's warning is a comparison of words
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [iommu-pt, nccl-p2p-disable]
+#   explains: [p2p-broken-platform, p2p-slow]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.amd_iommu
+
+import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+
+# warned are RCCL's complaints that iommu=pt is not on the command line.
+warned := {m |
+	some m in input.logs.messages
+	contains(m.text, `Missing "iommu=pt"`)
+}
+
+# passed is true where it is known that DMA is not translated, or that this was
+# asked for.
+passed if input.iommu.mode in {"passthrough", "off"}
+
+passed if {
+	is_array(input.iommu.units)
+	count(input.iommu.units) == 0
+}
+
+passed if {
+	some word in command_line
+	word in {"iommu=pt", "iommu.passthrough=1", "iommu.passthrough=y", "iommu.passthrough=on", "iommu=off", "amd_iommu=off", "intel_iommu=off"}
+}
+
+command_line := {word | some word in input.host.command_line} | {word | some word in input.iommu.command_line}
+
+translated if input.iommu.mode in {"translated", "mixed"}
+
+# faults are accesses of AMD GPUs that the IOMMU refused.
+faults := {e |
+	some e in input.kernel_log.events
+	e.kind in {"amd-vi-fault", "dmar-fault"}
+	some g in amd.gpus
+	g.address == e.address
+}
+
+# only_radeon is true where every GPU whose family is known is a Radeon.
+only_radeon if {
+	amd.radeon
+	not amd.instinct
+}
+
+# The transfers that start a communicator hang, and RCCL complained.
+findings contains {
+	"subject": "host",
+	"message": sprintf("%s, and a communicator did not come up. Where the IOMMU translates the DMA of %s, their transfers hang; iommu=pt on the kernel's command line passes it through", [said, whose]),
+	"severity": "critical",
+	"confidence": confidence,
+	"evidence": evidence,
+	"order": logs.first(warned).order,
+	"remedies": ["iommu-pt", "nccl-p2p-disable"],
+} if {
+	count(warned) > 0
+	not passed
+	not only_radeon
+	amd.stuck
+}
+
+said := "RCCL finds no iommu=pt on the kernel's command line, and the IOMMU does translate" if {
+	translated
+} else := "RCCL finds no iommu=pt on the kernel's command line"
+
+whose := "Instinct GPUs" if {
+	amd.instinct
+} else := "AMD's accelerators"
+
+default confidence := "possible"
+
+confidence := "likely" if amd.instinct
+
+confidence := "likely" if translated
+
+evidence := array.concat(
+	logs.all_evidence(warned),
+	[{"fact": "iommu.mode", "value": input.iommu.mode, "source": "the IOMMU groups, or the kernel log"} | translated],
+)
+
+# The warning alone: most machines that bear it work.
+findings contains {
+	"subject": "host",
+	"message": "RCCL finds no iommu=pt on the kernel's command line. It looks for these words alone; if the IOMMU does translate, AMD recommends pass-through for Instinct GPUs",
+	"severity": "low",
+	"confidence": "possible",
+	"evidence": evidence,
+	"order": logs.first(warned).order,
+	"remedies": ["iommu-pt"],
+} if {
+	count(warned) > 0
+	not passed
+	not only_radeon
+	not amd.stuck
+}
+
+# Radeon cards with peer access that hangs: the warning's advice is not for
+# them.
+findings contains {
+	"subject": "host",
+	"message": "A communicator of Radeon GPUs did not come up. RCCL's advice of iommu=pt is meant for Instinct accelerators: AMD recommends remapping, the default, for Radeon GPUs that reach each other over PCIe. Going through host memory avoids peer access",
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": evidence,
+	"order": logs.first(warned).order,
+	"remedies": ["nccl-p2p-disable"],
+} if {
+	count(warned) > 0
+	only_radeon
+	amd.stuck
+}
+
+# The IOMMU refuses accesses of a GPU: no guess is needed.
+findings contains {
+	"subject": "host",
+	"affects": sort({e.address | some e in faults}),
+	"message": sprintf("The IOMMU refused accesses of %s: transfers of %s to addresses that it does not translate for them fail", [facts.list({e.address | some e in faults}), whose_faults]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": input.kernel_log.source} |
+		some e in sort(faults)
+	],
+	"remedies": cures,
+} if {
+	count(faults) > 0
+	not guests
+}
+
+guests if facts.is_passthrough_host == true
+
+whose_faults := "Radeon GPUs" if {
+	only_radeon
+} else := "AMD GPUs"
+
+# cures: a Radeon card is not to be passed through.
+cures := ["nccl-p2p-disable"] if {
+	only_radeon
+} else := ["nccl-p2p-disable"] if {
+	passed
+} else := ["iommu-pt", "nccl-p2p-disable"]
+
+# What is in force, seen on the machine, without a complaint.
+findings contains {
+	"subject": "host",
+	"message": "The IOMMU translates the DMA of Instinct GPUs. AMD recommends to pass it through (iommu=pt), for speed between GPUs and NICs and because transfers between GPUs over PCIe may hang",
+	"severity": "low",
+	"confidence": "likely",
+	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}],
+	"remedies": ["iommu-pt"],
+} if {
+	count(warned) == 0
+	count(faults) == 0
+	input.iommu.mode == "translated"
+	amd.instinct
+	count(amd.gpus) > 1
+	not guest
+}
+
+guest if facts.is_guest == true
+
+judged if count(warned) > 0
+
+judged if count(faults) > 0
+
+judged if translated
+
+judged if passed
+
+missing contains "gpus: it is not known whether there are AMD GPUs" if {
+	not judged
+	not amd.present
+	not known
+}
+
+missing contains "iommu: how the IOMMU treats the GPUs is not known" if {
+	amd.present
+	not judged
+}
+
+not_applicable contains "no AMD GPU" if {
+	known
+	not amd.present
+}
+
+known if is_array(input.gpus.devices)

@@ -1,0 +1,81 @@
+package gpudoctor.rules.amd_iommu_test
+
+import data.gpudoctor.rules.amd_iommu
+
+warning := {
+	"id": "rccl-iommu-pt", "program": "rccl", "role": "setting", "source": "nccl.log", "line": 9, "order": 3,
+	"text": `node:1:1 [0] init.cc:132 NCCL WARN Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!`,
+}
+
+gpus(name) := [
+	{"address": "0000:06:00.0", "vendor": "amd", "name": name},
+	{"address": "0000:43:00.0", "vendor": "amd", "name": name},
+]
+
+# hung is a log of a communicator that did not come up.
+hung(name) := {
+	"gpus": {"devices": gpus(name)},
+	"logs": {"messages": [warning], "communicators": [{"started": 2, "completed": 0}]},
+}
+
+found(document) := {[f.severity, f.confidence, f.remedies] | some f in amd_iommu.findings with input as document}
+
+test_fires_on_a_hang if {
+	found(hung("AMD Instinct MI100")) == {["critical", "likely", ["iommu-pt", "nccl-p2p-disable"]]}
+	found(hung("")) == {["critical", "possible", ["iommu-pt", "nccl-p2p-disable"]]}
+	some f in amd_iommu.findings with input as object.union(hung("AMD Instinct MI100"), {"iommu": {"mode": "translated"}})
+	contains(f.message, "does translate")
+	f.order == 3
+}
+
+# Radeon cards are not to be passed through.
+test_fires_on_radeon_without_pt if {
+	found(hung("AMD Radeon AI PRO R9700")) == {["high", "possible", ["nccl-p2p-disable"]]}
+}
+
+test_low_without_a_hang if {
+	document := {"gpus": {"devices": gpus("AMD Instinct MI300X")}, "logs": {"messages": [warning]}}
+	found(document) == {["low", "possible", ["iommu-pt"]]}
+}
+
+test_silent_where_it_is_passed_through if {
+	every fact in [
+		{"iommu": {"mode": "passthrough"}},
+		{"iommu": {"units": []}},
+		{"host": {"command_line": ["ro", "iommu.passthrough=1"]}},
+		{"iommu": {"command_line": ["iommu=pt"]}},
+	] {
+		found(object.union(hung("AMD Instinct MI100"), fact)) == set()
+	}
+}
+
+fault := {"kind": "amd-vi-fault", "address": "0000:43:00.0", "message": "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:43:00.0 domain=0x0]"}
+
+faulty(name) := {"gpus": {"devices": gpus(name)}, "kernel_log": {"source": "dmesg.txt", "events": [fault]}}
+
+test_fires_on_faults_of_the_iommu if {
+	found(faulty("AMD Instinct MI210")) == {["high", "likely", ["iommu-pt", "nccl-p2p-disable"]]}
+	found(faulty("AMD Radeon RX 7900 XTX")) == {["high", "likely", ["nccl-p2p-disable"]]}
+	found(object.union(faulty("AMD Instinct MI210"), {"iommu": {"mode": "passthrough"}})) == {["high", "likely", ["nccl-p2p-disable"]]}
+}
+
+test_silent_on_faults_of_others if {
+	found(object.union(faulty("AMD Instinct MI210"), {"host": {"virtualization": {"kind": "none", "guest": false, "passthrough_host": true}}})) == set()
+	found({"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}]}, "kernel_log": {"source": "x", "events": [fault]}}) == set()
+}
+
+test_low_on_a_translated_machine if {
+	document := {"gpus": {"devices": gpus("AMD Instinct MI210")}, "iommu": {"mode": "translated"}}
+	found(document) == {["low", "likely", ["iommu-pt"]]}
+	found(object.union(document, {"host": {"virtualization": {"kind": "kvm", "guest": true}}})) == set()
+	found(object.union(document, {"gpus": {"devices": gpus("AMD Radeon PRO W7900")}})) == set()
+}
+
+test_unresolvable if {
+	count(amd_iommu.missing) == 1 with input as {}
+	count(amd_iommu.missing) == 1 with input as {"gpus": {"devices": gpus("AMD Instinct MI210")}}
+	count(amd_iommu.missing) == 0 with input as hung("AMD Instinct MI100")
+	count(amd_iommu.missing) == 0 with input as {"gpus": {"devices": gpus("x")}, "iommu": {"mode": "passthrough"}}
+	count(amd_iommu.missing) == 0 with input as object.union(faulty("x"), {})
+	count(amd_iommu.not_applicable) == 1 with input as {"gpus": {"devices": []}}
+}

@@ -1,0 +1,233 @@
+# METADATA
+# title: An xGMI hive is incomplete or faulty
+# description: >-
+#   Accelerators of one hive reach each other over xGMI, each pair of them. A
+#   pair that is joined by PCIe alone, between GPUs that xGMI joins to others,
+#   or an accelerator of a fully meshed board that is outside of the hive, is a
+#   link that did not come up: what crosses it is slower by an order of
+#   magnitude. The driver counts errors of the links as RAS block xgmi_wafl. The
+#   rule was not tried on AMD hardware.
+# related_resources:
+#   - ref: https://rocm.docs.amd.com/en/latest/conceptual/gpu-arch/mi300.html
+#     description: The accelerators of a board of MI300X are fully meshed
+#   - ref: https://github.com/torvalds/linux/blob/master/drivers/gpu/drm/amd/amdgpu/amdgpu_xgmi.c
+#     description: How the driver forms a hive, and what it says when that fails
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [reboot-or-reload-driver, reset-amd-gpu, replace-hardware]
+#   explains: [p2p-slow]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.amd_xgmi
+
+import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.facts
+
+# links are the pairs of which it is known how they are joined. Partitions of
+# one accelerator differ in the function of their address alone.
+links := {p |
+	some p in input.links.pairs
+	p.link_type in {"xgmi", "pcie"}
+	not one_device(p)
+}
+
+one_device(p) if {
+	facts.is_address(p.a)
+	facts.is_address(p.b)
+	split(p.a, ".")[0] == split(p.b, ".")[0]
+}
+
+# peers are the GPUs that xGMI joins to each one.
+peers[a] contains b if {
+	some p in links
+	p.link_type == "xgmi"
+	some [a, b] in [[p.a, p.b], [p.b, p.a]]
+}
+
+# missed are the pairs inside of one hive that PCIe joins.
+missed := {p |
+	some p in links
+	p.link_type == "pcie"
+	count(peers[p.a] & peers[p.b]) > 0
+}
+
+# meshed are the accelerators of boards on which each is joined to each.
+meshed := {g.address |
+	some g in input.gpus.devices
+	regex.match(`MI(250|300X|308X|325X|350X|355X)`, g.name)
+}
+
+# outside are those that xGMI joins to none, though it joins others of the board.
+outside := {a |
+	some p in links
+	some a in [p.a, p.b]
+	a in meshed
+	not peers[a]
+} if {
+	count(peers) > 0
+} else := set()
+
+findings contains {
+	"subject": "host",
+	"affects": sort({a | some p in missed; some a in [p.a, p.b]}),
+	"message": sprintf("%d pairs of a hive are joined by PCIe alone, %s, although xGMI joins both of each to others: links between them did not come up", [count(missed), facts.list({facts.pair_name(p.a, p.b) | some p in missed})]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [pair_evidence(p) | some p in sort(missed)],
+	"params": {"gpus": sort({a | some p in missed; some a in [p.a, p.b]})},
+	"remedies": ["reboot-or-reload-driver", "reset-amd-gpu", "replace-hardware"],
+} if {
+	count(missed) > 0
+}
+
+findings contains {
+	"subject": "host",
+	"affects": sort(outside),
+	"message": sprintf("xGMI joins %s to no other GPU, although it joins the rest of the board: the hive is incomplete, and RCCL goes to it over PCIe", [facts.list(outside)]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [pair_evidence(p) | some p in sort(links); count({p.a, p.b} & outside) > 0],
+	"params": {"gpus": sort(outside)},
+	"remedies": ["reboot-or-reload-driver", "reset-amd-gpu", "replace-hardware"],
+} if {
+	count(outside) > 0
+	count(missed) == 0
+}
+
+# A board of accelerators that are joined by PCIe alone, all of them.
+findings contains {
+	"subject": "host",
+	"affects": sort(meshed),
+	"message": sprintf("No xGMI joins the %d accelerators, which are meshed with each other on their board: the hive did not form, and they reach each other over PCIe", [count(meshed)]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [pair_evidence(p) | some p in sort(links)],
+	"params": {"gpus": sort(meshed)},
+	"remedies": ["reboot-or-reload-driver", "replace-hardware"],
+} if {
+	count(links) > 0
+	count(peers) == 0
+	count(meshed) > 1
+	every p in links {
+		p.a in meshed
+		p.b in meshed
+	}
+}
+
+pair_evidence(p) := {
+	"fact": sprintf("links.pairs[%s].link_type", [facts.pair_name(p.a, p.b)]),
+	"value": p.link_type,
+	"source": "amd-smi topology, or rocm-smi --showtopo",
+}
+
+# events are what the driver says of the links, by how bad it is.
+events.confirmed contains e if {
+	some e in amdgpu_events
+	regex.match(`(?i)[1-9]\d* uncorrectable hardware errors detected.* xgmi`, e.message)
+}
+
+events.confirmed contains e if {
+	some e in amdgpu_events
+	regex.match(`XGMI: (?:[GS]et topology failure|[Ff]ailed)|[Ff]ailed to (?:add|initialize|load) .*[xX][gG][mM][iI]`, e.message)
+}
+
+events.corrected contains e if {
+	some e in amdgpu_events
+	regex.match(`(?i)[1-9]\d* correctable hardware errors detected.* xgmi`, e.message)
+}
+
+amdgpu_events := {e | some e in input.kernel_log.events; e.kind == "amdgpu"}
+
+findings contains {
+	"subject": subject_of(group),
+	"affects": sort({e.address | some e in group; e.address}),
+	"message": sprintf("The driver reports errors of xGMI links that it could not correct: %s", [sort(group)[0].message]),
+	"severity": "high",
+	"confidence": "confirmed",
+	"evidence": event_evidence(group),
+	"params": {"gpus": gpus_of(group)},
+	"remedies": ["reset-amd-gpu", "reboot-or-reload-driver", "replace-hardware"],
+} if {
+	group := events.confirmed
+}
+
+findings contains {
+	"subject": subject_of(group),
+	"affects": sort({e.address | some e in group; e.address}),
+	"message": sprintf("The driver corrected errors of xGMI links: %s", [sort(group)[0].message]),
+	"severity": "low",
+	"confidence": "confirmed",
+	"evidence": event_evidence(group),
+	"params": {"gpus": gpus_of(group)},
+	"remedies": ["replace-hardware"],
+} if {
+	group := events.corrected
+	count(events.confirmed) == 0
+}
+
+# gpus_of are the GPUs of some events; a line may name none.
+gpus_of(group) := addresses if {
+	addresses := sort({e.address | some e in group; e.address})
+	count(addresses) > 0
+} else := ["host"]
+
+subject_of(group) := addresses[0] if {
+	addresses := sort({e.address | some e in group; e.address})
+	count(addresses) == 1
+} else := "host"
+
+event_evidence(group) := [{
+	"fact": "kernel_log.events[amdgpu]",
+	"value": e.message,
+	"source": input.kernel_log.source,
+} |
+	some e in sort(group)
+]
+
+# counted are the GPUs of which a tool counts errors of links.
+counted := {g.address: g.xgmi_errors |
+	some g in amd.gpus
+	g.xgmi_errors > 0
+}
+
+findings contains {
+	"subject": address,
+	"message": sprintf("The tools of AMD report errors of the xGMI links of %s (%d)", [address, n]),
+	"severity": "medium",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("gpus.devices[%s].xgmi_errors", [address]), "value": n, "source": "rocm-smi --showxgmierr, or amd-smi metric"}],
+	"params": {"gpu": address},
+	"remedies": ["reset-amd-gpu", "replace-hardware"],
+} if {
+	some address, n in counted
+	not said_by_kernel
+}
+
+said_by_kernel if count(events.confirmed) > 0
+
+seen if count(links) > 0
+
+seen if count(counted) > 0
+
+seen if {
+	some e in amdgpu_events
+	contains(lower(e.message), "xgmi")
+}
+
+missing contains "links.pairs[].link_type: how the GPUs are joined is not known" if {
+	not seen
+	not no_hive
+}
+
+no_hive if {
+	is_array(input.gpus.devices)
+	count(amd.gpus) < 2
+}
+
+not_applicable contains "fewer than two AMD GPUs" if {
+	no_hive
+	not seen
+}

@@ -1,0 +1,86 @@
+package gpudoctor.rules.amd_xgmi_test
+
+import data.gpudoctor.rules.amd_xgmi
+
+address(i) := sprintf("0000:%d5:00.0", [i])
+
+# board is a board of so many accelerators; joined says how two of them are.
+board(name, n, joined) := {
+	"gpus": {"devices": [{"address": address(i), "vendor": "amd", "name": name} | some i in numbers.range(1, n)]},
+	"links": {"pairs": [{"a": address(i), "b": address(j), "kind": "gpu-gpu", "link_type": object.get(joined, sprintf("%d-%d", [i, j]), "xgmi")} |
+		some i in numbers.range(1, n)
+		some j in numbers.range(1, n)
+		i < j
+	]},
+}
+
+found(document) := {[f.subject, f.severity, f.confidence] | some f in amd_xgmi.findings with input as document}
+
+test_fires_on_a_missing_link if {
+	document := board("AMD Instinct MI300X", 4, {"1-3": "pcie"})
+	found(document) == {["host", "high", "likely"]}
+	some f in amd_xgmi.findings with input as document
+	f.affects == ["0000:15:00.0", "0000:35:00.0"]
+}
+
+test_fires_on_a_gpu_outside_of_the_hive if {
+	document := board("AMD Instinct MI300X", 4, {"1-4": "pcie", "2-4": "pcie", "3-4": "pcie"})
+	found(document) == {["host", "high", "likely"]}
+	some f in amd_xgmi.findings with input as document
+	f.affects == ["0000:45:00.0"]
+}
+
+test_fires_without_a_hive if {
+	document := board("AMD Instinct MI325X", 2, {"1-2": "pcie"})
+	found(document) == {["host", "high", "likely"]}
+}
+
+test_silent_on_whole_hives if {
+	found(board("AMD Instinct MI300X", 4, {})) == set()
+
+	# Two bridged pairs of cards, and cards without bridges.
+	found(board("AMD Instinct MI210", 4, {"1-3": "pcie", "1-4": "pcie", "2-3": "pcie", "2-4": "pcie"})) == set()
+	found(board("AMD Radeon PRO W7900", 2, {"1-2": "pcie"})) == set()
+}
+
+# Partitions of one accelerator are no links.
+test_silent_on_partitions if {
+	found({
+		"gpus": {"devices": [{"address": a, "vendor": "amd", "name": "AMD Instinct MI300X"} | some a in ["0000:05:00.0", "0000:05:00.1"]]},
+		"links": {"pairs": [{"a": "0000:05:00.0", "b": "0000:05:00.1", "kind": "gpu-gpu", "link_type": "pcie"}]},
+	}) == set()
+}
+
+kernel(messages) := {
+	"gpus": {"devices": [{"address": "0000:05:00.0", "vendor": "amd"}, {"address": "0000:26:00.0", "vendor": "amd"}]},
+	"kernel_log": {"source": "dmesg.txt", "events": [{"kind": "amdgpu", "address": "0000:05:00.0", "message": m} | some m in messages]},
+}
+
+test_fires_on_kernel_messages if {
+	found(kernel(["amdgpu 0000:05:00.0: amdgpu: 2 uncorrectable hardware errors detected in xgmi_wafl block"])) == {["0000:05:00.0", "high", "confirmed"]}
+	found(kernel(["amdgpu 0000:05:00.0: amdgpu: XGMI: Get topology failure on device 1, hive 2, ret -22"])) == {["0000:05:00.0", "high", "confirmed"]}
+	found(kernel(["amdgpu 0000:05:00.0: amdgpu: 3 correctable hardware errors detected in total in xgmi_wafl block"])) == {["0000:05:00.0", "low", "confirmed"]}
+	found(kernel(["amdgpu 0000:05:00.0: amdgpu: 0 uncorrectable hardware errors detected in xgmi_wafl block"])) == set()
+}
+
+test_fires_on_counted_errors if {
+	document := {"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "xgmi_errors": 2}, {"address": "GPU1", "vendor": "amd", "xgmi_errors": 0}]}}
+	found(document) == {["GPU0", "medium", "likely"]}
+}
+
+test_subject_of_several if {
+	document := object.union(kernel([]), {"kernel_log": {"source": "x", "events": [
+	{"kind": "amdgpu", "address": a, "message": sprintf("amdgpu %s: 2 uncorrectable hardware errors detected in xgmi_wafl block", [a])} |
+		some a in ["0000:05:00.0", "0000:26:00.0"]
+	]}})
+	found(document) == {["host", "high", "confirmed"]}
+}
+
+test_unresolvable if {
+	count(amd_xgmi.missing) == 1 with input as {}
+	count(amd_xgmi.findings) == 0 with input as {}
+	count(amd_xgmi.missing) == 0 with input as board("x", 2, {})
+	count(amd_xgmi.missing) == 0 with input as kernel(["XGMI: Get topology failure"])
+	count(amd_xgmi.missing) == 0 with input as {"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "xgmi_errors": 2}]}}
+	count(amd_xgmi.not_applicable) == 1 with input as {"gpus": {"devices": []}}
+}

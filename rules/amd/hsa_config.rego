@@ -1,0 +1,212 @@
+# METADATA
+# title: A variable of AMD's runtime is missing or wrong
+# description: >-
+#   The HSA runtime, HIP and RCCL are steered by variables. Some versions of
+#   RCCL refuse to start without one that they name; others, left over or set by
+#   an image, break what they were not meant for: a faked architecture
+#   (HSA_OVERRIDE_GFX_VERSION) holds for every GPU of the process, and the older
+#   way to share memory (HSA_ENABLE_IPC_MODE_LEGACY) fails with newer drivers.
+#   The rule was not tried on AMD hardware.
+# related_resources:
+#   - ref: https://rocm.docs.amd.com/projects/ROCR-Runtime/en/latest/environment_variables.html
+#     description: The variables of ROCr
+#   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/init.cc
+#     description: checkHsaEnvSetting, which demands HSA_NO_SCRATCH_RECLAIM=1
+#   - ref: https://github.com/ROCm/rocm-systems/issues/2209
+#     description: HSA_ENABLE_IPC_MODE_LEGACY=1 lets hipIpcGetMemHandle fail
+#   - ref: https://github.com/ROCm/ROCm/issues/5238
+#     description: HSA_OVERRIDE_GFX_VERSION of another GPU, memory access fault
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [hsa-env, unset-env]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.hsa_config
+
+import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.surroundings
+
+# demanded are the messages that name a variable without which a program does
+# not go on, by the variable.
+demanded[m.fields.variable] contains m if {
+	some m in logs.messages({"hsa-variable-required", "hsa-variable-please-set"})
+	m.fields.value
+}
+
+findings contains {
+	"subject": variable,
+	"message": sprintf("The program wants %s=%s and ended without it%s", [variable, wanted, standing(variable, wanted)]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": array.concat(logs.all_evidence(ms), set_evidence(variable)),
+	"order": logs.first(ms).order,
+	"params": {"variable": variable, "value": wanted},
+	"remedies": ["hsa-env"],
+} if {
+	some variable, ms in demanded
+	wanted := logs.first(ms).fields.value
+}
+
+standing(variable, wanted) := sprintf("; it is set to that %s, but the process did not get it", [surroundings.where(facts.variable[variable])]) if {
+	facts.env[variable] == wanted
+} else := sprintf("; it is set to %s %s", [facts.env[variable], surroundings.where(facts.variable[variable])]) if {
+	facts.env[variable]
+} else := ""
+
+set_evidence(name) := [surroundings.variable_evidence(facts.variable[name])] if {
+	facts.variable[name]
+} else := []
+
+# advised are variables that a library misses and does without.
+advised[m.fields.variable] contains m if {
+	some m in logs.by_id["hsa-variable-advised"]
+	m.fields.variable
+}
+
+findings contains {
+	"subject": variable,
+	"message": sprintf("RCCL misses %s=%s, which it advises for peer access over PCIe and for speed", [variable, wanted]),
+	"severity": "low",
+	"confidence": "possible",
+	"evidence": logs.all_evidence(ms),
+	"order": logs.first(ms).order,
+	"params": {"variable": variable, "value": wanted},
+	"remedies": ["hsa-env"],
+} if {
+	some variable, ms in advised
+	not variable in object.keys(demanded)
+	wanted := logs.first(ms).fields.value
+	object.get(facts.env, variable, "") != wanted
+}
+
+# override is the architecture that HSA_OVERRIDE_GFX_VERSION gives to all GPUs:
+# "10.3.0" is gfx1030, "9.0.10" gfx90a.
+override := sprintf("gfx%s%s%s", [parts[0], hex(parts[1]), hex(parts[2])]) if {
+	parts := split(facts.env.HSA_OVERRIDE_GFX_VERSION, ".")
+	count(parts) == 3
+	every part in parts {
+		regex.match(`^[0-9]{1,2}$`, part)
+	}
+}
+
+hex(digits) := sprintf("%x", [to_number(regex.replace(digits, `^0+([0-9])`, "$1"))])
+
+# misfits are the GPUs that the faked architecture does not fit: their own has
+# another major number, or their model is of the other family.
+misfits[g.address] contains g.architecture if {
+	some g in amd.gpus
+	generation(g.architecture) != generation(override)
+}
+
+misfits[g.address] contains g.name if {
+	some g in amd.gpus
+	contains(g.name, "Instinct")
+	generation(override) != "gfx9"
+}
+
+# generation is an architecture without its last two digits: gfx9, gfx10.
+generation(name) := substring(name, 0, count(name) - 2)
+
+findings contains {
+	"subject": "HSA_OVERRIDE_GFX_VERSION",
+	"affects": sort(object.keys(misfits)),
+	"message": sprintf("HSA_OVERRIDE_GFX_VERSION=%s, set %s, makes every GPU of the process pass for %s, also %s, which %s: programs then run code that is not for it%s", [
+		facts.env.HSA_OVERRIDE_GFX_VERSION, surroundings.where(facts.variable.HSA_OVERRIDE_GFX_VERSION), override,
+		facts.list(object.keys(misfits)), what_misfits, outcome,
+	]),
+	"severity": override_severity,
+	"confidence": "likely",
+	"evidence": array.concat([surroundings.variable_evidence(facts.variable.HSA_OVERRIDE_GFX_VERSION)], logs.all_evidence(amd.crashes)),
+	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION"},
+	"remedies": ["unset-env"],
+} if {
+	count(misfits) > 0
+}
+
+what_misfits := sprintf("is %s", [concat(", ", sort({what | some whats in misfits; some what in whats}))])
+
+default outcome := ""
+
+outcome := ", and it crashed" if count(amd.crashes) > 0
+
+default override_severity := "medium"
+
+override_severity := "critical" if count(amd.crashes) > 0
+
+# An override and a memory fault, where the GPUs are not known.
+findings contains {
+	"subject": "HSA_OVERRIDE_GFX_VERSION",
+	"message": sprintf("HSA_OVERRIDE_GFX_VERSION=%s, set %s, makes every GPU of the process pass for another, and the program failed in a way that code for another GPU does", [facts.env.HSA_OVERRIDE_GFX_VERSION, surroundings.where(facts.variable.HSA_OVERRIDE_GFX_VERSION)]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": array.concat([surroundings.variable_evidence(facts.variable.HSA_OVERRIDE_GFX_VERSION)], logs.all_evidence(failures)),
+	"order": logs.first(failures).order,
+	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION"},
+	"remedies": ["unset-env"],
+} if {
+	facts.env.HSA_OVERRIDE_GFX_VERSION
+	count(failures) > 0
+	count(misfits) == 0
+}
+
+failures := logs.messages({"rocr-memory-fault", "hip-no-code-object", "rocblas-no-kernels"})
+
+# The older way to share memory between processes.
+findings contains {
+	"subject": "HSA_ENABLE_IPC_MODE_LEGACY",
+	"message": sprintf("HSA_ENABLE_IPC_MODE_LEGACY=%s, set %s, chooses the older way to share memory of a GPU between processes, and HIP could not share it: with newer drivers that way fails with «invalid argument»", [facts.env.HSA_ENABLE_IPC_MODE_LEGACY, surroundings.where(facts.variable.HSA_ENABLE_IPC_MODE_LEGACY)]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": array.concat([surroundings.variable_evidence(facts.variable.HSA_ENABLE_IPC_MODE_LEGACY)], logs.all_evidence(unshared)),
+	"order": logs.first(unshared).order,
+	"params": {"variable": "HSA_ENABLE_IPC_MODE_LEGACY"},
+	"remedies": ["unset-env"],
+} if {
+	facts.env.HSA_ENABLE_IPC_MODE_LEGACY == "1"
+	count(unshared) > 0
+}
+
+unshared := logs.by_id["hip-ipc-failed"]
+
+# A card whose architecture the libraries were not built for. Where the
+# architecture is that of an integrated GPU, gpu-visibility speaks.
+findings contains {
+	"subject": architecture,
+	"message": sprintf("rocBLAS has no kernels for %s. For a card whose architecture ROCm does not support, HSA_OVERRIDE_GFX_VERSION can name one of the same generation that it does support; it holds for every GPU of the process", [architecture]),
+	"severity": "medium",
+	"confidence": "possible",
+	"evidence": logs.all_evidence(ms),
+	"order": logs.first(ms).order,
+	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION", "value": concat(".", [trim_prefix(generation(architecture), "gfx"), substring(architecture, count(architecture) - 2, 1), "0"])},
+	"remedies": ["hsa-env"],
+} if {
+	some architecture, ms in unbuilt
+	not facts.env.HSA_OVERRIDE_GFX_VERSION
+	not architecture in integrated_architectures
+	regex.match(`^gfx1[0-2]`, architecture)
+}
+
+unbuilt[m.fields.architecture] contains m if {
+	some m in logs.by_id["rocblas-no-kernels"]
+	m.fields.architecture
+}
+
+integrated_architectures := {"gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"}
+
+missing contains "logs: nothing tells what AMD's runtime complained of, nor how it is set" if {
+	not logs.given
+	not input.env
+	not no_amd
+}
+
+not_applicable contains "no AMD GPU" if no_amd
+
+no_amd if {
+	is_array(input.gpus.devices)
+	not amd.present
+}

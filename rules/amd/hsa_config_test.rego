@@ -1,0 +1,87 @@
+package gpudoctor.rules.hsa_config_test
+
+import data.gpudoctor.rules.hsa_config
+
+message(id, order, fields) := {
+	"id": id, "program": "rccl", "role": "cause", "text": sprintf("line of %s", [id]), "fields": fields,
+	"source": "app.log", "line": order + 1, "order": order,
+}
+
+log(messages) := {"logs": {"messages": messages}}
+
+set_to(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "environment", "effective": true}]}}
+
+scratch := {"variable": "HSA_NO_SCRATCH_RECLAIM", "value": "1"}
+
+demand := log([message("hsa-variable-required", 0, scratch), message("hsa-variable-please-set", 2, scratch)])
+
+found(document) := {[f.subject, f.severity, f.confidence, f.remedies] | some f in hsa_config.findings with input as document}
+
+test_fires_on_a_demand if {
+	found(demand) == {["HSA_NO_SCRATCH_RECLAIM", "critical", "confirmed", ["hsa-env"]]}
+	some f in hsa_config.findings with input as demand
+	f.params == scratch
+	f.order == 0
+}
+
+test_says_how_it_is_set if {
+	some f in hsa_config.findings with input as object.union(demand, set_to("HSA_NO_SCRATCH_RECLAIM", "1"))
+	contains(f.message, "did not get it")
+	some g in hsa_config.findings with input as object.union(demand, set_to("HSA_NO_SCRATCH_RECLAIM", "0"))
+	contains(g.message, "set to 0")
+}
+
+advice := log([message("hsa-variable-advised", 0, {"variable": "HSA_FORCE_FINE_GRAIN_PCIE", "value": "1"})])
+
+test_low_on_advice if {
+	found(advice) == {["HSA_FORCE_FINE_GRAIN_PCIE", "low", "possible", ["hsa-env"]]}
+	found(object.union(advice, set_to("HSA_FORCE_FINE_GRAIN_PCIE", "1"))) == set()
+}
+
+machine(gpus) := {"gpus": {"devices": [object.union({"vendor": "amd", "address": sprintf("0000:0%d:00.0", [i])}, g) | some i, g in gpus]}}
+
+override := set_to("HSA_OVERRIDE_GFX_VERSION", "10.3.0")
+
+test_fires_on_an_override_that_does_not_fit if {
+	mixed := object.union(override, machine([{"architecture": "gfx1032"}, {"architecture": "gfx1200"}]))
+	found(mixed) == {["HSA_OVERRIDE_GFX_VERSION", "medium", "likely", ["unset-env"]]}
+	crashed := object.union(mixed, log([message("rocr-memory-fault", 0, {})]))
+	found(crashed) == {["HSA_OVERRIDE_GFX_VERSION", "critical", "likely", ["unset-env"]]}
+	passing := object.union(override, machine([{"architecture": "gfx1030", "name": "AMD Instinct MI210"}]))
+	found(passing) == {["HSA_OVERRIDE_GFX_VERSION", "medium", "likely", ["unset-env"]]}
+}
+
+test_fires_on_an_override_and_a_fault if {
+	found(object.union(override, log([message("rocr-memory-fault", 0, {})]))) == {["HSA_OVERRIDE_GFX_VERSION", "high", "possible", ["unset-env"]]}
+}
+
+test_silent_on_an_override_that_fits if {
+	found(object.union(override, machine([{"architecture": "gfx1032"}]))) == set()
+	found(object.union(set_to("HSA_OVERRIDE_GFX_VERSION", "9.0.10"), machine([{"architecture": "gfx90a", "name": "AMD Instinct MI210"}]))) == set()
+	found(override) == set()
+}
+
+test_fires_on_legacy_ipc if {
+	document := object.union(set_to("HSA_ENABLE_IPC_MODE_LEGACY", "1"), log([message("hip-ipc-failed", 4, {})]))
+	found(document) == {["HSA_ENABLE_IPC_MODE_LEGACY", "critical", "likely", ["unset-env"]]}
+	found(set_to("HSA_ENABLE_IPC_MODE_LEGACY", "1")) == set()
+	found(object.union(set_to("HSA_ENABLE_IPC_MODE_LEGACY", "0"), log([message("hip-ipc-failed", 4, {})]))) == set()
+}
+
+test_fires_on_an_architecture_without_kernels if {
+	document := log([message("rocblas-no-kernels", 0, {"architecture": "gfx1032"})])
+	found(document) == {["gfx1032", "medium", "possible", ["hsa-env"]]}
+	some f in hsa_config.findings with input as document
+	f.params.value == "10.3.0"
+	found(log([message("rocblas-no-kernels", 0, {"architecture": "gfx1036"})])) == set()
+}
+
+test_silent_on_other_logs if {
+	found(log([message("nccl-other", 0, {})])) == set()
+}
+
+test_unresolvable if {
+	count(hsa_config.missing) == 1 with input as {}
+	count(hsa_config.missing) == 0 with input as demand
+	count(hsa_config.not_applicable) == 1 with input as {"gpus": {"devices": [{"address": "x", "vendor": "nvidia"}]}}
+}
