@@ -37,6 +37,13 @@ multi_node if {
 	c.nodes > 1
 }
 
+# Ray writes the address behind the process only for those on other machines than
+# the driver: "(RayWorkerWrapper pid=12, ip=10.0.0.2)".
+multi_node if {
+	some m in input.logs.messages
+	regex.match(`\(\w+ pid=\d+, ip=\d`, m.text)
+}
+
 multi_node if {
 	some l in input.launches
 	l.nodes > 1
@@ -138,7 +145,7 @@ completion(m) if regex.match(`NET/IB|ibv_|mlx5`, m.text)
 
 hard(m) if {
 	m.role == "cause"
-	not startswith(m.id, "socket-")
+	m.program in {"nccl", "rccl", "gloo", "openmpi"}
 } else := false
 
 remote(m) := address[0][1] if {
@@ -283,11 +290,18 @@ astray(c) if loopback(c.address)
 
 astray(c) if link_local(c.address)
 
-# Somebody may have given such a network to a real interface; eth0 is what a
-# container calls its end.
 astray(c) if {
 	bridge_address(c.address)
-	regex.match(`^(eth\d|docker|virbr|podman|cni|br-)`, c.name)
+	regex.match(`^(docker|virbr|podman|cni|br-)`, c.name)
+}
+
+# eth0 is what a container calls its end, but a cloud may have given that network
+# to its machines: a connection that failed tells.
+astray(c) if {
+	bridge_address(c.address)
+	regex.match(`^eth\d`, c.name)
+	some f in failures
+	bridge_address(f.remote)
 }
 
 # A veth may have an address that the peers reach, as in a pod. Names that

@@ -25,6 +25,7 @@ test_counts_machines if {
 	networks.multi_node with input as {"logs": {"messages": [], "communicators": [{"hosts": ["a", "b"]}]}}
 	networks.multi_node with input as {"logs": {"messages": [], "networks": [{"host": "a"}, {"host": "b"}]}}
 	networks.multi_node with input as {"launches": [{"nodes": 4}]}
+	networks.multi_node with input as document([["", "(RayWorkerWrapper pid=248, ip=10.1.160.68) x"]])
 	networks.multi_node with input as {"benchmarks": [{"nodes": 2}]}
 	networks.single_node with input as {"logs": {"messages": [], "communicators": [{"nodes": 1}]}}
 	not networks.single_node with input as {"logs": {"messages": []}}
@@ -85,7 +86,7 @@ test_judges_choices if {
 	bad([["a", "Bootstrap : Using lo:127.0.0.1<0>"]]) == {"lo"}
 	bad([["a", "Bootstrap : Using docker0:172.17.0.1<0>"]]) == {"docker0"}
 	bad([["a", "Bootstrap : Using virbr0:10.3.0.1<0>"]]) == {"virbr0"}
-	bad([["a", "Bootstrap : Using eth0:172.17.0.4<0>"]]) == {"eth0"}
+	bad([["a", "Bootstrap : Using eth0:172.17.0.4<0>"]]) == set()
 	bad([["a", "Bootstrap : Using ens5:172.17.0.4<0>"]]) == set()
 	bad([["a", "Bootstrap : Using ip6tnl0:fe80::4%ip6tnl0<0>"]]) == {"ip6tnl0"}
 	bad([["a", "Bootstrap : Using veth0:10.7.0.4<0>"]]) == set()
@@ -98,6 +99,12 @@ test_judges_second_choices_by_failures if {
 	unnamed := object.union(says(1, "a", "NCCL WARN Connect to fe80::2<7> failed : Connection timed out"), {"role": "cause"})
 	{c.name | some c in networks.bad_choices with input as {"logs": {"messages": [first, named]}}} == {"veth9"}
 	{c.name | some c in networks.bad_choices with input as {"logs": {"messages": [first, unnamed]}}} == {"veth9"}
+}
+
+test_judges_a_container_by_failures if {
+	first := says(0, "a", "Bootstrap : Using eth0:172.17.0.4<0>")
+	failed := object.union(says(1, "b", "NCCL WARN Connect to 172.17.0.4<7> failed : No route to host"), {"role": "cause"})
+	{c.name | some c in networks.bad_choices with input as {"logs": {"messages": [first, failed]}}} == {"eth0"}
 }
 
 test_finds_scattered_networks if {

@@ -49,6 +49,8 @@ test_doubts_what_has_other_reasons if {
 	grades(object.union(log([failed("10.0.0.4<7> failed : Connection refused")]), {"launches": [{"nodes": 2}]})) == {["high", "possible"]}
 	soft := {"id": "socket-timed-out", "program": "socket", "role": "category", "text": "nc: connect to 10.0.0.7 port 1 failed: Connection timed out"}
 	grades(log([soft])) == {["medium", "possible"]}
+	store := {"id": "torch-store-timed-out", "program": "pytorch", "role": "category", "text": "The client socket has timed out after 600000ms while trying to connect to (10.0.0.1, 29500)."}
+	grades(log([store])) == {["medium", "possible"]}
 	grades(log([oom, failed("10.0.0.4<7> failed : Connection refused")])) == set()
 }
 

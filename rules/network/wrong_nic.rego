@@ -233,7 +233,6 @@ grade(f) := ["critical", "likely"] if {
 	networks.multi_node
 } else := ["critical", "likely"] if {
 	not networks.loopback(f.remote)
-	f.kind in {"timed-out", "no-route", "unreachable"}
 } else := ["high", "possible"]
 
 # Ranks took interfaces in different networks, and then did not connect.

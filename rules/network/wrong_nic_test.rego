@@ -71,8 +71,10 @@ test_fires_on_a_bridge_between_machines if {
 
 # They met: what failed later is no matter of the bootstrap.
 test_silent_when_they_met if {
-	document := log([using("a", "eth0:172.17.0.2<0>"), using("b", "eth0:172.17.0.3<0>"), {"id": "x", "role": "cause", "text": "CUDA out of memory", "host": "b"}])
+	document := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), {"id": "x", "role": "cause", "text": "CUDA out of memory", "host": "b"}])
 	grades(document) == {["critical", "likely"]}
+	cloud := log([using("a", "eth0:172.17.0.2<0>"), using("b", "eth0:172.17.0.3<0>"), {"id": "x", "role": "cause", "text": "CUDA out of memory", "host": "b"}])
+	grades(cloud) == set()
 	met := object.union(document, {"logs": {"communicators": [{"nodes": 2, "started": 2, "completed": 2}]}})
 	grades(met) == set()
 }
