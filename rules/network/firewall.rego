@@ -41,6 +41,20 @@ findings contains {
 	m := logs.first(logs.by_id["ofi-security-group"])
 }
 
+# Open MPI guesses it itself, where its daemons do not reach each other. A
+# daemon that did not report back may have other reasons.
+findings contains {
+	"subject": "network",
+	"message": "Open MPI's daemons do not reach each other: a firewall on one of the hosts, as it says itself, or no network interface that they have in common",
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["open-firewall", "set-socket-ifname"],
+	"evidence": array.concat(logs.all_evidence(logs.by_id["openmpi-firewall"]), support_evidence),
+	"order": logs.first(logs.by_id["openmpi-firewall"]).order,
+} if {
+	logs.said("openmpi-firewall")
+}
+
 # EFA got no answer from a peer. Where nothing had gone wrong before, the peer
 # was there and could not be reached.
 findings contains {

@@ -30,6 +30,10 @@ test_fires_on_efa if {
 	says(log([oom, ofi("ofi-peer-unreachable")]), "other ranks had failed before")
 }
 
+test_fires_on_open_mpi if {
+	grades(log([{"id": "openmpi-firewall", "program": "openmpi", "text": "A process or daemon was unable to complete a TCP connection"}])) == {["critical", "likely"]}
+}
+
 test_silent_when_a_peer_is_gone if {
 	grades(log([{"id": "ofi-peer-gone", "program": "ofi", "role": "consequence", "text": "x"}])) == set()
 }

@@ -102,6 +102,26 @@ findings contains {
 	name := m.fields.interface
 }
 
+# What a program was told to listen on is no address of this machine.
+findings contains {
+	"subject": "network",
+	"message": "The address to listen on is none of this machine: its name leads to another address, or the interface was named for another machine",
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "GLOO_SOCKET_IFNAME"},
+	"evidence": [logs.evidence(m)],
+	"order": m.order,
+} if {
+	unbound := {m |
+		some m in input.logs.messages
+		m.role == "cause"
+		regex.match(`(?i)\bbind\b.*Cannot assign requested address|gloo.*Cannot assign requested address`, m.text)
+	}
+	count(unbound) > 0
+	m := logs.first(unbound)
+}
+
 # Gloo listens on the loopback interface when the host's name leads to no
 # address of its own, and tells its peers that address.
 findings contains {

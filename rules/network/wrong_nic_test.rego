@@ -48,6 +48,10 @@ test_fires_on_gloo if {
 	grades(several) == {["critical", "likely"]}
 }
 
+test_fires_on_a_foreign_address if {
+	grades(log([{"id": "nccl-net-bind-failed", "text": "NCCL WARN Call to bind failed: Cannot assign requested address"}])) == {["critical", "likely"]}
+}
+
 # A laptop that runs everything by itself falls back, too.
 test_silent_on_gloo_of_one_machine if {
 	grades(log([fallback])) == set()
