@@ -133,12 +133,18 @@ words := {
 # several.
 failures contains {"kind": kind, "remote": remote(m), "hard": hard(m), "message": m} if {
 	some m in input.logs.messages
-	m.role in {"cause", "category"}
+	told_of_failure(m)
 	m.program in {"nccl", "rccl", "gloo", "openmpi", "ucx", "socket", "pytorch", "ray", "vllm"}
 	some kind, pattern in errors
 	regex.match(pattern, m.text)
 	not completion(m)
 }
+
+# told_of_failure counts a try that is repeated, too: it is no complaint by
+# itself.
+told_of_failure(m) if m.role in {"cause", "category"}
+
+told_of_failure(m) if m.id == "socket-retry"
 
 # completion: InfiniBand speaks of timeouts, too; those are no connections.
 completion(m) if regex.match(`NET/IB|ibv_|mlx5`, m.text)

@@ -48,6 +48,7 @@ test_reads_failures if {
 	failure("SO_ERROR: Connection refused", {"id": "gloo-connect-failed", "program": "gloo", "fields": {"remote": "127.0.0.1"}}) == {["refused", "127.0.0.1", true]}
 	failure("Connection refused [10.0.0.9]:2", {"program": "gloo", "fields": {"peer": "10.0.0.9"}}) == {["refused", "10.0.0.9", true]}
 	failure("nc: connect to 10.0.0.7 port 1 failed: Connection timed out", {"id": "socket-timed-out", "program": "socket"}) == {["timed-out", "10.0.0.7", false]}
+	failure("NCCL INFO connect returned Connection refused, retrying (1/34)", {"id": "socket-retry", "role": "setting"}) == {["refused", "", false]}
 	failure("Network is unreachable", {"role": "category"}) == {["unreachable", "", false]}
 	failure("NET/IB : ibv_modify_qp failed with 110 Connection timed out", {}) == set()
 	failure("Connection refused", {"program": "docker"}) == set()
