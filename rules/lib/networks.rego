@@ -76,6 +76,13 @@ troubled if {
 	c.started > c.completed
 }
 
+# NCCL tries 34 times, within a minute, unless told otherwise (NCCL 2.24 to 2.30,
+# src/misc/socket.cc): that many are no matter of who starts first.
+troubled if {
+	some m in logs.by_id["nccl-connect-retrying"]
+	regex.match(`retrying \([1-9]\d`, m.text)
+}
+
 # chosen are the interfaces that NCCL says it takes, with the message that says
 # so: "Bootstrap : Using eth0:10.0.0.5<0>" (src/bootstrap.cc), or the same for
 # NET/Socket, or behind "OOB" of NET/IB. place is the place in its list.
@@ -144,7 +151,7 @@ failures contains {"kind": kind, "remote": remote(m), "hard": hard(m), "message"
 # itself.
 told_of_failure(m) if m.role in {"cause", "category"}
 
-told_of_failure(m) if m.id == "socket-retry"
+told_of_failure(m) if m.id == "nccl-connect-retrying"
 
 # completion: InfiniBand speaks of timeouts, too; those are no connections.
 completion(m) if regex.match(`NET/IB|ibv_|mlx5`, m.text)
@@ -152,7 +159,12 @@ completion(m) if regex.match(`NET/IB|ibv_|mlx5`, m.text)
 hard(m) if {
 	m.role == "cause"
 	m.program in {"nccl", "rccl", "gloo", "openmpi"}
+	not under_way(m)
 } else := false
+
+# under_way: a connection that stood and broke is another matter than one that
+# never came about.
+under_way(m) if regex.match(`Call to (recv|send)`, m.text)
 
 remote(m) := address[0][1] if {
 	address := regex.find_all_string_submatch_n(`([0-9a-fA-F.:]+?)(?:%[\w.-]+)?<\d+>`, m.text, 1)

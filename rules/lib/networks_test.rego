@@ -42,13 +42,21 @@ failure(text, more) := {[f.kind, f.remote, f.hard] |
 	some f in networks.failures with input as {"logs": {"messages": [object.union(object.union(says(0, "a", text), {"role": "cause"}), more)]}}
 }
 
+retries(text) := {"logs": {"messages": [object.union(says(0, "a", text), {"id": "nccl-connect-retrying"})]}}
+
+test_sees_retries_without_end if {
+	networks.troubled with input as retries("connect returned No route to host, retrying (26/34) after sleep for 2600 msec")
+	not networks.troubled with input as retries("connect returned Connection refused, retrying (2/34) after sleep for 200 msec")
+}
+
 test_reads_failures if {
 	failure("NCCL WARN socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host)", {}) == {["no-route", "10.0.0.4", true]}
 	failure("NCCL WARN Connect to fe80::9%veth1<5> failed : Connection timed out", {}) == {["timed-out", "fe80::9", true]}
 	failure("SO_ERROR: Connection refused", {"id": "gloo-connect-failed", "program": "gloo", "fields": {"remote": "127.0.0.1"}}) == {["refused", "127.0.0.1", true]}
 	failure("Connection refused [10.0.0.9]:2", {"program": "gloo", "fields": {"peer": "10.0.0.9"}}) == {["refused", "10.0.0.9", true]}
 	failure("nc: connect to 10.0.0.7 port 1 failed: Connection timed out", {"id": "socket-timed-out", "program": "socket"}) == {["timed-out", "10.0.0.7", false]}
-	failure("NCCL INFO connect returned Connection refused, retrying (1/34)", {"id": "socket-retry", "role": "setting"}) == {["refused", "", false]}
+	failure("NCCL INFO connect returned Connection refused, retrying (1/34)", {"id": "nccl-connect-retrying", "role": "setting"}) == {["refused", "", false]}
+	failure("Call to recv from 10.0.0.1<7> failed : Connection timed out", {}) == {["timed-out", "10.0.0.1", false]}
 	failure("Network is unreachable", {"role": "category"}) == {["unreachable", "", false]}
 	failure("NET/IB : ibv_modify_qp failed with 110 Connection timed out", {}) == set()
 	failure("Connection refused", {"program": "docker"}) == set()

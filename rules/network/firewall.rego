@@ -82,6 +82,25 @@ efa_doubt := "; but other ranks had failed before, and a peer that is gone does 
 	count(died_before(first_silent)) > 0
 } else := ""
 
+# A transfer over EFA failed, and the error says no more. The people who make the
+# plugin ask for the security group first.
+findings contains {
+	"subject": "network",
+	"message": "A transfer over EFA failed, and the error does not say why. A security group that does not allow all traffic to and from itself is a frequent reason; a peer that ended is another",
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": ["open-firewall"],
+	"evidence": [logs.evidence(m)],
+	"order": m.order,
+} if {
+	not logs.said("ofi-security-group")
+	not first_silent
+	failed := logs.messages({"ofi-request-failed", "ofi-libfabric-error", "ofi-address-insert-failed"})
+	count(failed) > 0
+	m := logs.first(failed)
+	count({other | some other in logs.complaints; other.order < m.order}) == 0
+}
+
 # died_before are complaints that came earlier and are of another kind: a rank
 # that ended for another reason no longer answers.
 died_before(m) := {other |

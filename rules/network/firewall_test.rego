@@ -30,6 +30,12 @@ test_fires_on_efa if {
 	says(log([oom, ofi("ofi-peer-unreachable")]), "other ranks had failed before")
 }
 
+test_suspects_a_group_where_efa_says_nothing if {
+	plain := {"id": "ofi-request-failed", "program": "ofi", "role": "category", "text": "NET/OFI Request completed with error. RC: 21."}
+	grades(log([plain])) == {["medium", "possible"]}
+	grades(log([oom, plain])) == set()
+}
+
 test_fires_on_open_mpi if {
 	grades(log([{"id": "openmpi-firewall", "program": "openmpi", "text": "A process or daemon was unable to complete a TCP connection"}])) == {["critical", "likely"]}
 }

@@ -38,6 +38,8 @@ stated := {
 	"ofi-gdr-not-configured": ["the plugin promised GPUDirect RDMA, which libfabric then refused: plugin, libfabric and EFA's driver do not fit each other", ["fix-ofi-plugin", "install-ofi-plugin"]],
 	"ofi-cuda-runtime-missing": ["the plugin does not find the CUDA runtime library that it was built for", ["fix-ofi-plugin", "install-ofi-plugin"]],
 	"ofi-library-broken": ["a library that the plugin needs is missing or of another version", ["fix-ofi-plugin", "install-ofi-plugin"]],
+	"nccl-net-plugin-dependency-missing": ["a library that the plugin needs is missing", ["fix-ofi-plugin", "install-ofi-plugin"]],
+	"nccl-net-plugin-unloadable": ["a library that the plugin needs is of another version than the plugin", ["fix-ofi-plugin", "install-ofi-plugin"]],
 	"ofi-no-provider": ["the plugin finds no provider that it can use: EFA's devices (/dev/infiniband) are not passed into the container, or the instance has none", ["fix-ofi-plugin", "pass-rdma-devices", "install-ofi-plugin"]],
 }
 
@@ -62,12 +64,13 @@ statements contains m if {
 
 # A broken library is the plugin's affair when the line speaks of it.
 foreign(m) if {
-	m.id == "ofi-library-broken"
-	not regex.match(`(?i)nccl-net|nccl-ofi|NET/|plugin|libfabric|libefa`, m.text)
+	m.id in {"ofi-library-broken", "nccl-net-plugin-dependency-missing", "nccl-net-plugin-unloadable"}
+	not networks.efa_expected
+	not regex.match(`(?i)ofi|libfabric|libefa|/opt/amazon|libhwloc|libnccl-net[^ ]*: undefined symbol: fi_`, m.text)
 }
 
 told(m) := "aws-ofi-nccl" if {
-	m.program == "ofi"
+	m.program in {"ofi", "nccl", "rccl"}
 } else := "libfabric"
 
 consequence := ". NCCL then ends, or goes on over TCP" if {
@@ -94,6 +97,7 @@ severity(id) := "critical" if {
 failures := {m |
 	some m in logs.complaints
 	not startswith(m.id, "ofi-")
+	not startswith(m.id, "nccl-net-plugin")
 }
 
 versions := [{"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)} |

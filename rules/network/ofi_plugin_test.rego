@@ -45,7 +45,10 @@ test_grades_a_plugin_without_a_provider if {
 
 test_fires_on_broken_libraries_of_the_plugin if {
 	grades(log([said("ofi-library-broken", "NET/Plugin : dlerror=libfabric.so.1: cannot open shared object file")])) == {["high", "confirmed"]}
-	grades(log([said("ofi-library-broken", "python: libhwloc.so.15: undefined symbol: x")])) == set()
+	grades(log([said("ofi-library-broken", "python: libibverbs.so.1: undefined symbol: x")])) == set()
+	sharp := log([{"id": "nccl-net-plugin-dependency-missing", "program": "nccl", "text": "NET/Plugin : dlerror=libsharp.so.6: cannot open shared object file"}])
+	grades(sharp) == set()
+	grades(object.union(sharp, efa)) == {["high", "confirmed"]}
 }
 
 test_fires_on_fi_info if {
