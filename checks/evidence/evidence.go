@@ -44,7 +44,7 @@ type Kind struct {
 // kinds is every kind, in the order in which a line is offered to them.
 func kinds() []*Kind {
 	return slices.Concat(
-		launchKinds, nvidiaKinds, amdKinds, benchmarkKinds, networkKinds, pciKinds, softwareKinds, ncclKinds,
+		launchKinds, nvidiaKinds, amdKinds, benchmarkKinds, networkKinds, netipKinds, pciKinds, softwareKinds, ncclKinds,
 	)
 }
 

@@ -1,0 +1,43 @@
+package evidence
+
+import "regexp"
+
+// ethtoolKind is what "ethtool eth0" prints (ethtool.c, do_gset): whether the
+// interface has a link.
+var ethtoolKind = &Kind{
+	Name: "ethtool", Title: "A network interface, from ethtool", Command: "ethtool eth0", Gives: []string{"nics"},
+	Anchors:  []string{"Settings for "},
+	Commands: []string{"ethtool"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && ethtoolHead.MatchString(l.Text)
+	},
+	Read: func(s *Sink, in *Lines) {
+		head, _ := in.Next()
+		name := ethtoolHead.FindStringSubmatch(head.Text)[1]
+		n := netipInterface(s, name, head)
+		if n.Kind == "" {
+			n.Kind = netipKindOfName(name)
+		}
+		ended := false
+		in.While(func(l Line) bool {
+			if ended || !ethtoolItem.MatchString(l.Text) {
+				return false
+			}
+			if m := ethtoolLink.FindStringSubmatch(l.Text); m != nil {
+				n.Carrier = netipBool(m[1] == "yes")
+				ended = true // It is the last of all items.
+			}
+			return true
+		})
+	},
+}
+
+var (
+	ethtoolHead = regexp.MustCompile(`^Settings for ([A-Za-z][\w.-]{0,14}):\s*$`)
+	// ethtoolItem: all its lines but the first are indented, by a tab or, in
+	// what was pasted, by spaces.
+	ethtoolItem = regexp.MustCompile(`^\s+\S`)
+	// ethtoolLink may be followed by the cause: "no (No cable)".
+	ethtoolLink = regexp.MustCompile(`^\s+Link detected: (yes|no)\b`)
+)

@@ -1,0 +1,109 @@
+package evidence
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// netipKinds are the kinds of text about IP networks and libfabric.
+var netipKinds = []*Kind{
+	ipAddrKind, ipBriefKind, ipRouteKind, ifconfigKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
+}
+
+// netipMaxInterfaces bounds the interfaces that are kept, of all hosts
+// together: each line of a text is compared with all of them.
+const netipMaxInterfaces = 512
+
+// netipMaxAddresses bounds the addresses of one interface.
+const netipMaxAddresses = 64
+
+// netipName is the name of an interface as the kernel allows it
+// (IFNAMSIZ is 16: net/core/dev.c, dev_valid_name), which ip and ifconfig
+// print; an alias ("eth0:1") belongs to its interface.
+var netipName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$`)
+
+// netipInterface returns the interface of a name on the host of the shell
+// prompt, new if need be. What is beyond the bound is returned, but not kept.
+func netipInterface(s *Sink, name string, l Line) *checks.Interface {
+	nics, host := s.NICs(), s.Host()
+	for i := range nics.Interfaces {
+		if n := &nics.Interfaces[i]; n.Name == name && n.Host == host {
+			return n
+		}
+	}
+	n := checks.Interface{Name: name, Host: host, Source: s.Source(), Line: l.Number}
+	if len(nics.Interfaces) >= netipMaxInterfaces {
+		return &n
+	}
+	nics.Interfaces = append(nics.Interfaces, n)
+	s.Origin("nics.interfaces["+name+"]", l)
+	return &nics.Interfaces[len(nics.Interfaces)-1]
+}
+
+// netipAddress adds an address with its prefix length.
+func netipAddress(n *checks.Interface, address string) {
+	if len(n.Addresses) >= netipMaxAddresses || len(address) > 64 {
+		return
+	}
+	for _, a := range n.Addresses {
+		if a == address {
+			return
+		}
+	}
+	n.Addresses = append(n.Addresses, address)
+}
+
+// netipKindsOfNames tell an interface's kind by its name, where the text says
+// no more than that it is an Ethernet. The names are those that the programs
+// which make such interfaces choose.
+var netipKindsOfNames = []struct {
+	kind  string
+	names *regexp.Regexp
+}{
+	{"loopback", regexp.MustCompile(`^lo\d*$`)},
+	{"bridge", regexp.MustCompile(`^(?:docker|br-|br\d|virbr|cni|cbr|lxcbr|lxdbr|incusbr|podman|kube-bridge|vmbr|ovs|ovn|nerdctl|weave|mpqemubr)`)},
+	{"veth", regexp.MustCompile(`^(?:veth|cali|lxc|vnet|tap|vif|azv)`)},
+	{"tunnel", regexp.MustCompile(`^(?:tun|wg|tailscale|zt|flannel|vxlan|cilium|tunl|ip6tnl|gre|sit|ppp|ipip|nebula|utun|geneve|erspan|wt\d)`)},
+	{"other", regexp.MustCompile(`^(?:dummy|nodelocaldns|kube-ipvs|ifb|vmnet|vboxnet)`)},
+	{"bond", regexp.MustCompile(`^(?:bond|team)\d*$`)},
+	{"wireless", regexp.MustCompile(`^(?:wl|wwan|ww)`)},
+	{"infiniband", regexp.MustCompile(`^(?:ib|ibp|ibs)\d`)},
+	{"vlan", regexp.MustCompile(`^(?:[\w-]+\.\d+|vlan\d+)$`)},
+}
+
+// netipKindOfName is the kind of interface that a name belongs to; without a
+// better word it is an Ethernet.
+func netipKindOfName(name string) string {
+	for _, k := range netipKindsOfNames {
+		if k.names.MatchString(name) {
+			return k.kind
+		}
+	}
+	return "ethernet"
+}
+
+// netipFlags reads the flags of an interface, as the kernel names them
+// (include/uapi/linux/if.h): UP is the administrator's will, LOWER_UP and
+// RUNNING are the carrier.
+func netipFlags(n *checks.Interface, flags string, carrierWord string) {
+	set := make(map[string]bool)
+	for f := range strings.FieldsFuncSeq(flags, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
+		set[f] = true
+	}
+	n.State = "down"
+	if set["UP"] {
+		n.State = "up"
+	}
+	switch {
+	case set["LOOPBACK"]:
+		n.Kind = "loopback"
+	case set["NO-CARRIER"]:
+		n.Carrier = netipBool(false)
+	case set[carrierWord]:
+		n.Carrier = netipBool(true)
+	}
+}
+
+func netipBool(b bool) *bool { return &b }

@@ -1,0 +1,113 @@
+package gpudoctor.rules.ofi_plugin_test
+
+import data.gpudoctor.rules.ofi_plugin
+
+base := {"program": "ofi", "role": "cause", "source": "nccl.log", "count": 1, "ranks": 1}
+
+log(rows) := {"logs": {"messages": [object.union(object.union(base, {"order": i, "line": i + 1}), row) | some i, row in rows]}}
+
+said(id, text) := {"id": id, "text": text}
+
+failure := {"id": "nccl-x", "program": "nccl", "text": "NCCL WARN x"}
+
+efa := {"env": {"variables": [{"name": "FI_PROVIDER", "value": "efa", "effective": true}]}}
+
+several := {"launches": [{"nodes": 2}]}
+
+grades(document) := {[f.severity, f.confidence] | some f in ofi_plugin.findings with input as document}
+
+first(document) := {f.remedies[0] | some f in ofi_plugin.findings with input as document}
+
+says(document, words) if {
+	some f in ofi_plugin.findings with input as document
+	contains(f.message, words)
+}
+
+test_fires_on_statements if {
+	document := log([said("ofi-getinfo-failed", "NET/OFI OFI fi_getinfo() call failed: No data available")])
+	grades(document) == {["high", "confirmed"]}
+	first(document) == {"fix-ofi-plugin"}
+	says(object.union(document, several), "goes on over TCP")
+	grades(log([said("ofi-libfabric-too-old", "x"), failure])) == {["critical", "confirmed"]}
+	says(log([{"id": "ofi-efa-list-empty", "program": "libfabric", "text": "x"}]), "libfabric: libfabric's EFA provider")
+	versions := {"software": [{"name": "libfabric", "version": "1.17", "source": "nccl.log", "line": 2}]}
+	some f in ofi_plugin.findings with input as object.union(document, versions)
+	count(f.evidence) == 2
+}
+
+# An image brings the plugin to instances without EFA, too.
+test_grades_a_plugin_without_a_provider if {
+	none := log([said("ofi-no-provider", "NET/OFI Only EFA provider is supported")])
+	grades(none) == {["low", "confirmed"]}
+	grades(object.union(none, efa)) == {["high", "confirmed"]}
+	grades(log([said("ofi-no-provider", "x"), failure])) == {["critical", "confirmed"]}
+}
+
+test_fires_on_broken_libraries_of_the_plugin if {
+	grades(log([said("ofi-library-broken", "NET/Plugin : dlerror=libfabric.so.1: cannot open shared object file")])) == {["high", "confirmed"]}
+	grades(log([said("ofi-library-broken", "python: libibverbs.so.1: undefined symbol: x")])) == set()
+	sharp := log([{"id": "nccl-net-plugin-dependency-missing", "program": "nccl", "text": "NET/Plugin : dlerror=libsharp.so.6: cannot open shared object file"}])
+	grades(sharp) == set()
+	grades(object.union(sharp, efa)) == {["high", "confirmed"]}
+}
+
+test_fires_on_fi_info if {
+	grades({"nics": {"providers": []}}) == {["high", "likely"]}
+	grades(object.union({"nics": {"providers": ["tcp", "shm"]}}, efa)) == {["high", "confirmed"]}
+	grades({"nics": {"providers": ["tcp"]}}) == set()
+	grades(object.union({"nics": {"providers": ["efa"]}}, efa)) == set()
+}
+
+test_fires_on_another_provider if {
+	tcp := log([{"id": "ofi-provider", "role": "setting", "text": "x", "fields": {"provider": "tcp"}}])
+	grades(object.union(tcp, efa)) == {["high", "likely"]}
+	grades(object.union(tcp, several)) == {["high", "likely"]}
+	grades(tcp) == set()
+	grades(object.union(log([{"id": "ofi-provider", "role": "setting", "text": "x", "fields": {"provider": "efa"}}]), efa)) == set()
+}
+
+test_fires_when_asked_for_by_name if {
+	grades(log([{"id": "nccl-x", "program": "nccl", "text": "NCCL WARN Error: network AWS Libfabric not found."}])) == {["critical", "confirmed"]}
+	grades(log([{"id": "nccl-x", "program": "nccl", "text": "NCCL WARN Error: network IB not found."}])) == set()
+	named := {"env": {"variables": [{"name": "NCCL_NET_PLUGIN", "value": "ofi", "effective": true}]}}
+	none := log([{"id": "nccl-x", "program": "nccl", "text": "NCCL WARN Failed to initialize any NET plugin"}])
+	grades(object.union(none, named)) == {["critical", "confirmed"]}
+	grades(none) == set()
+}
+
+socket(hosts) := {"logs": {"messages": [], "networks": [{"host": h, "name": "Socket", "source": "nccl.log", "line": 3, "count": 1} | some h in hosts]}}
+
+test_fires_on_tcp_where_efa_is_meant if {
+	grades(object.union(socket(["a", "b"]), efa)) == {["high", "likely"]}
+	grades(object.union(socket(["a"]), efa)) == {["medium", "likely"]}
+	one := object.union(socket(["a"]), {"logs": {"communicators": [{"nodes": 1}]}})
+	grades(object.union(one, efa)) == set()
+}
+
+test_suspects_tcp_on_instances_with_efa if {
+	hosts := ["ip-10-0-0-1", "ip-10-0-0-2"]
+	gpus := {"gpus": {"devices": [{"address": "0000:53:00.0", "name": "NVIDIA H100 80GB HBM3"}]}}
+	grades(object.union(socket(hosts), gpus)) == {["medium", "possible"]}
+	grades(socket(hosts)) == set()
+	grades(object.union(socket(["n1", "n2"]), gpus)) == set()
+	table := {"benchmarks": [{"gpu_names": ["NVIDIA A100-SXM4-40GB"]}]}
+	some f in ofi_plugin.findings with input as object.union(json.patch(socket(hosts), [{"op": "replace", "path": "logs/messages", "value": [object.union(base, {"id": "nccl-y", "role": "setting", "program": "nccl", "host": "ip-10-0-0-1", "text": "NET/Plugin : No plugin found (libnccl-net.so)", "order": 0, "line": 1})]}]), table)
+	count(f.evidence) == 2
+}
+
+test_fires_on_calls if {
+	grades(log([said("ofi-call-failed", "NET/OFI Couldn't open AV. RC: -22")])) == {["medium", "possible"]}
+	grades(log([said("ofi-call-failed", "NET/OFI Couldn't open CQ"), said("ofi-call-failed", "NET/OFI Disabling shared memory failed: Protocol not available")])) == {["high", "likely"]}
+}
+
+test_silent_without_efa if {
+	grades(socket(["a"])) == set()
+	grades(log([])) == set()
+	count(ofi_plugin.not_applicable) == 1 with input as {"pci": {"devices": []}}
+}
+
+test_unresolvable if {
+	count(ofi_plugin.missing) == 1 with input as {}
+	count(ofi_plugin.missing) == 0 with input as log([])
+	count(ofi_plugin.findings) == 0 with input as {}
+}

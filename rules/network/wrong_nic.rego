@@ -1,0 +1,456 @@
+# METADATA
+# title: The job uses a network interface that does not lead to its peers
+# description: >-
+#   NCCL and Gloo meet over one IP interface, which they choose by themselves or
+#   by NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME. Where that interface does not
+#   exist, is down, is the loopback interface or a bridge of containers, or
+#   leads into another network than that of the peers, the job fails or hangs at
+#   its start. A job on one machine can use any interface.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
+#     description: NCCL_SOCKET_IFNAME, NCCL_IB_HCA and what is chosen without them
+#   - ref: https://github.com/NVIDIA/nccl/issues/1837
+#     description: An interface that does not exist shows as an address of no known family
+#   - ref: https://github.com/pytorch/pytorch/issues/68893
+#     description: A veth that NCCL picks beside the right interface
+#   - ref: https://docs.pytorch.org/docs/stable/distributed.html
+#     description: GLOO_SOCKET_IFNAME
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: likely
+#   remedies: [set-socket-ifname, unset-env, set-ib-hca]
+#   since: "0.1"
+package gpudoctor.rules.wrong_nic
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.networks
+
+# NCCL says by itself that it has no interface. With NCCL_SOCKET_IFNAME set,
+# that value fits none.
+findings contains {
+	"subject": "network",
+	"message": no_interface_message,
+	"severity": "critical",
+	"confidence": no_interface_confidence,
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+	"evidence": array.concat([logs.evidence(m)], asked_evidence),
+	"order": m.order,
+} if {
+	m := logs.first(no_interface)
+}
+
+no_interface contains m if {
+	some m in input.logs.messages
+	m.role == "cause"
+	regex.match(`no socket interface found|No usable listening interface found|NET/IB : No IP interface found|no device found matching`, m.text)
+}
+
+no_interface_message := sprintf("NCCL found no network interface that it may use: NCCL_SOCKET_IFNAME=%s fits none that is up and has an address", [networks.asked]) if {
+	networks.asked
+} else := "NCCL found no network interface that it may use: NCCL_SOCKET_IFNAME names one that is not there, or the container has none that is up and has an address"
+
+no_interface_confidence := "confirmed" if {
+	networks.asked
+} else := "likely"
+
+# The address of an interface that was not found is never filled in, and NCCL
+# goes on with what happens to be in memory.
+findings contains {
+	"subject": "network",
+	"message": family_message,
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+	"evidence": array.concat([logs.evidence(m)], asked_evidence),
+	"order": m.order,
+} if {
+	m := logs.first(families)
+	count(no_interface) == 0
+}
+
+families contains m if {
+	some m in input.logs.messages
+	regex.match(`with family \d+ is neither|unsupported address family|Address family not supported by protocol`, m.text)
+	regex.match(`(?i)nccl|rccl`, concat(" ", [m.program, m.text]))
+}
+
+family_message := sprintf("NCCL was about to connect to an address that was never filled in: no interface that is up and has an address fits NCCL_SOCKET_IFNAME=%s on at least one of the machines", [networks.asked]) if {
+	networks.asked
+} else := "NCCL was about to connect to an address that was never filled in: it found no usable interface on at least one of the machines"
+
+asked_evidence := [{"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networks.asked, "source": "the texts"}] if {
+	networks.asked
+} else := []
+
+# Gloo names the interface that it does not find.
+findings contains {
+	"subject": "network",
+	"message": sprintf("Gloo finds no address for %q: an interface of that name does not exist here or has no address, or the host's name leads nowhere. GLOO_SOCKET_IFNAME takes whole names", [name]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "GLOO_SOCKET_IFNAME"},
+	"evidence": [logs.evidence(m)],
+	"order": m.order,
+} if {
+	m := logs.first(logs.by_id["gloo-interface-missing"])
+	name := m.fields.interface
+}
+
+# What a program was told to listen on is no address of this machine.
+findings contains {
+	"subject": "network",
+	"message": "The address to listen on is none of this machine: its name leads to another address, or the interface was named for another machine",
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "GLOO_SOCKET_IFNAME"},
+	"evidence": [logs.evidence(m)],
+	"order": m.order,
+} if {
+	unbound := {m |
+		some m in input.logs.messages
+		m.role == "cause"
+		regex.match(`(?i)\bbind\b.*Cannot assign requested address|gloo.*Cannot assign requested address`, m.text)
+	}
+	count(unbound) > 0
+	m := logs.first(unbound)
+}
+
+# Gloo listens on the loopback interface when the host's name leads to no
+# address of its own, and tells its peers that address.
+findings contains {
+	"subject": "network",
+	"message": "Gloo listens on the loopback interface, as the host's name leads to no address of this machine: ranks on other machines connect to themselves in its place",
+	"severity": "critical",
+	"confidence": gloo_confidence,
+	"remedies": ["set-socket-ifname"],
+	"params": {"variable": "GLOO_SOCKET_IFNAME"},
+	"evidence": logs.all_evidence(gloo_loopback | gloo_failures),
+	"order": logs.first(gloo_failures).order,
+} if {
+	count(gloo_failures) > 0
+	not networks.single_node
+}
+
+gloo_loopback := logs.messages({"gloo-loopback-fallback"})
+
+# With the warning any failure to connect counts; without it, one to a loopback
+# address.
+gloo_failures contains m if {
+	some m in logs.messages({"gloo-connect-failed", "gloo-connect-trouble"})
+	count(gloo_loopback) > 0
+	to_loopback(m)
+}
+
+gloo_failures contains m if {
+	some m in logs.messages({"gloo-connect-failed"})
+	networks.loopback(m.fields.remote)
+}
+
+# to_loopback leaves out a failure that names another address.
+to_loopback(m) if not m.fields.remote
+
+to_loopback(m) if networks.loopback(m.fields.remote)
+
+gloo_confidence := "confirmed" if {
+	count(gloo_loopback) > 0
+	some m in gloo_failures
+	networks.loopback(m.fields.remote)
+} else := "likely" if {
+	count(gloo_loopback) > 0
+} else := "likely" if {
+	networks.multi_node
+} else := "possible"
+
+# An interface that ends inside of the machine was taken in a job over several
+# machines, and the job did not come up.
+findings contains {
+	"subject": "network",
+	"message": sprintf("%s uses %s (%s) in a job over several machines: %s%s", [speaker(c.message), c.name, c.address, why(c), told]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+	"evidence": array.concat([logs.evidence(c.message)], asked_evidence),
+	"order": c.message.order,
+} if {
+	networks.multi_node
+	networks.troubled
+	not_met
+	count(networks.bad_choices) > 0
+	least := min({c.message.order | some c in networks.bad_choices})
+	c := sort([c | some c in networks.bad_choices; c.message.order == least])[0]
+}
+
+why(c) := "every machine has that address for itself" if {
+	networks.loopback(c.address)
+} else := "that address holds on one link only, and a peer cannot tell on which" if {
+	networks.link_local(c.address)
+} else := "that is the network of a bridge inside of the machine, from which no other machine can be reached; a container in it needs the network of its host" if {
+	networks.bridge_address(c.address)
+} else := "that interface ends inside of the machine"
+
+told := sprintf(". NCCL_SOCKET_IFNAME=%s asked for it", [networks.asked]) if {
+	networks.asked
+	not networks.excludes(networks.asked)
+} else := sprintf(". NCCL_SOCKET_IFNAME=%s leaves nothing better: lo and docker are to be left out too when names are left out by hand", [networks.asked]) if {
+	networks.asked
+} else := ""
+
+speaker(m) := sprintf("NCCL on %s", [m.host]) if {
+	m.host
+} else := "NCCL"
+
+# not_met: ranks that met on several machines did so over this interface. A
+# connection that failed later counts all the same.
+not_met if not networks.met
+
+not_met if {
+	some f in networks.failures
+	networks.useless(f.remote)
+}
+
+# A connection was tried to an address that means something else on each
+# machine.
+findings contains {
+	"subject": "network",
+	"message": sprintf("A rank tried to connect to %s, and %s: %s. The peer took the wrong interface and told its address", [
+		f.remote, networks.words[f.kind], why({"address": f.remote}),
+	]),
+	"severity": remote_grade[0],
+	"confidence": remote_grade[1],
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+	"evidence": [logs.evidence(f.message)],
+	"order": f.message.order,
+} if {
+	count(networks.bad_choices) == 0
+	count(gloo_failures) == 0
+	not networks.single_node
+	count(bad_remotes) > 0
+	least := min({f.message.order | some f in bad_remotes})
+	f := sort([f | some f in bad_remotes; f.message.order == least])[0]
+	remote_grade := grade(f)
+}
+
+# bad_remotes leave the generic messages to themselves: what refuses a
+# connection on 127.0.0.1 may be any service.
+bad_remotes contains f if {
+	some f in networks.failures
+	f.hard
+	networks.useless(f.remote)
+}
+
+# On one machine a refused connection to itself only says that the process at
+# the other end is gone.
+grade(f) := ["critical", "likely"] if {
+	networks.multi_node
+} else := ["critical", "likely"] if {
+	not networks.loopback(f.remote)
+} else := ["high", "possible"]
+
+# Ranks took interfaces in different networks, and then did not connect.
+findings contains {
+	"subject": "network",
+	"message": sprintf("The machines took interfaces in different networks (%s), and connections between them failed: one of them is likely the wrong one", [
+		concat(", ", sort({sprintf("%s: %s %s", [networks.host_of(c.message), c.name, c.address]) | some c in networks.first_choices})),
+	]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+	"evidence": array.concat(logs.all_evidence({c.message | some c in networks.first_choices}), [logs.evidence(f.message) | some f in networks.failures; f.hard]),
+	"order": min({f.message.order | some f in networks.failures; f.hard}),
+} if {
+	count(networks.bad_choices) == 0
+	count(bad_remotes) == 0
+	networks.scattered
+}
+
+# No route into the network at all: the interface that was taken does not lead
+# there.
+findings contains {
+	"subject": "network",
+	"message": sprintf("This machine has no route into the network of a peer (%s): the ranks meet over an interface that not all of them have", [shown(f.remote)]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+	"evidence": [logs.evidence(f.message)],
+	"order": f.message.order,
+} if {
+	count(networks.bad_choices) == 0
+	count(bad_remotes) == 0
+	not networks.scattered
+	unreachable := [f | some f in networks.failures; f.hard; f.kind == "unreachable"]
+	count(unreachable) > 0
+	f := sort(unreachable)[0]
+}
+
+shown(remote) := remote if {
+	remote != ""
+} else := "not named"
+
+# The variables against the list of interfaces.
+findings contains {
+	"subject": "network",
+	"message": sprintf("%s=%s fits no interface%s: there are %s", [row.name, row.value, on(host), facts.list({n.name | some n in interfaces})]),
+	"severity": listed_severity,
+	"confidence": "likely",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": row.name},
+	"evidence": [
+		{"fact": sprintf("env.variables[%s]", [row.name]), "value": row.value, "source": "the texts"},
+		{"fact": "nics.interfaces", "value": sort({n.name | some n in interfaces}), "source": place(interfaces)},
+	],
+} if {
+	some row in rows
+	some host, interfaces in networks.listed
+	count(taken(row, interfaces)) == 0
+	not found(row)
+}
+
+# found is true when a program took an interface by that name: then the list is
+# of another place, the host in place of the container, say.
+found(row) if {
+	some c in networks.chosen
+	networks.selects(row.value, c.name)
+}
+
+findings contains {
+	"subject": "network",
+	"message": sprintf("%s=%s takes %s%s, which %s", [row.name, row.value, facts.list({n.name | some n in used}), on(host), state]),
+	"severity": listed_severity,
+	"confidence": "confirmed",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": row.name},
+	"evidence": array.concat(
+		[{"fact": sprintf("env.variables[%s]", [row.name]), "value": row.value, "source": "the texts"}],
+		[{"fact": sprintf("nics.interfaces[%s]", [n.name]), "value": object.filter(n, ["state", "carrier", "addresses"]), "source": logs.at(n)} | some n in sort(used)],
+	),
+} if {
+	some row in rows
+	some host, interfaces in networks.listed
+	used := taken(row, interfaces)
+	count(used) > 0
+	state := useless(used)
+}
+
+rows contains {"name": "NCCL_SOCKET_IFNAME", "value": networks.asked} if networks.asked
+
+rows contains {"name": "GLOO_SOCKET_IFNAME", "value": value} if {
+	value := facts.env.GLOO_SOCKET_IFNAME
+	value != ""
+}
+
+taken(row, interfaces) := {n |
+	some n in interfaces
+	row.name == "NCCL_SOCKET_IFNAME"
+	networks.selects(row.value, n.name)
+} if {
+	row.name == "NCCL_SOCKET_IFNAME"
+} else := {n |
+	some n in interfaces
+	some name in split(row.value, ",")
+	n.name == trim_space(name)
+}
+
+useless(used) := "is down" if {
+	every n in used {
+		networks.dead(n)
+	}
+} else := "has no address" if {
+	every n in used {
+		not networks.dead(n)
+		count(object.get(n, "addresses", [])) == 0
+	}
+	with_addresses
+}
+
+# with_addresses is false of lists of links, which show no address at all.
+with_addresses if {
+	some n in input.nics.interfaces
+	count(n.addresses) > 0
+}
+
+on(host) := sprintf(" on %s", [host]) if {
+	host != ""
+} else := ""
+
+place(interfaces) := logs.at(sort(interfaces)[0])
+
+listed_severity := "critical" if {
+	networks.troubled
+} else := "high"
+
+# The variable names what no other machine reaches, and the job has several.
+findings contains {
+	"subject": "network",
+	"message": sprintf("NCCL_SOCKET_IFNAME=%s keeps NCCL to an interface that ends inside of the machine, and the job has several machines", [networks.asked]),
+	"severity": listed_severity,
+	"confidence": "likely",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+	"evidence": asked_evidence,
+} if {
+	networks.multi_node
+	count(networks.bad_choices) == 0
+	not networks.excludes(networks.asked)
+	every name in networks.patterns(networks.asked) {
+		inside(name)
+	}
+}
+
+inside("lo")
+
+inside(name) if regex.match(`^(docker|virbr|br-|veth|cni|podman)`, name)
+
+# NCCL_IB_HCA against the list of RDMA devices.
+findings contains {
+	"subject": "network",
+	"message": sprintf("NCCL_IB_HCA=%s fits no RDMA device: there are %s", [value, facts.list(devices)]),
+	"severity": "high",
+	"confidence": "confirmed",
+	"remedies": ["set-ib-hca", "unset-env"],
+	"params": {"variable": "NCCL_IB_HCA"},
+	"evidence": [
+		{"fact": "env.variables[NCCL_IB_HCA]", "value": value, "source": "the texts"},
+		{"fact": "nics.rdma", "value": sort(devices), "source": logs.at(sort({p | some p in input.nics.rdma})[0])},
+	],
+} if {
+	value := facts.env.NCCL_IB_HCA
+	value != ""
+	devices := {p.device | some p in input.nics.rdma}
+	count(devices) > 0
+	count({d | some d in devices; networks.selects(value, d)}) == 0
+}
+
+# UCX says so itself. It goes on without the device, so that only a job that
+# failed is sure to suffer.
+findings contains {
+	"subject": "network",
+	"message": sprintf("UCX does not find the network device %s, which UCX_NET_DEVICES asks for", [object.get(m.fields, "device", "that it was told to use")]),
+	"severity": ucx_severity,
+	"confidence": "confirmed",
+	"remedies": ["unset-env"],
+	"params": {"variable": "UCX_NET_DEVICES"},
+	"evidence": [logs.evidence(m)],
+	"order": m.order,
+} if {
+	m := logs.first(logs.by_id["ucx-device-unavailable"])
+}
+
+ucx_severity := "high" if {
+	logs.said("ucx-unreachable")
+} else := "low"
+
+missing contains "logs: no log of a job was given" if {
+	not input.logs
+	not input.nics
+}

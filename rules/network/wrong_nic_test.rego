@@ -1,0 +1,158 @@
+package gpudoctor.rules.wrong_nic_test
+
+import data.gpudoctor.rules.wrong_nic
+
+base := {"program": "nccl", "role": "cause", "source": "nccl.log", "count": 1, "ranks": 1}
+
+log(rows) := {"logs": {"messages": [object.union(object.union(base, {"order": i, "line": i + 1}), row) | some i, row in rows]}}
+
+using(host, text) := {"id": "nccl-net-interface", "role": "setting", "host": host, "text": concat("", ["NCCL INFO Bootstrap : Using ", text])}
+
+failed(host, text) := {"id": "nccl-net-connect-failed", "host": host, "text": concat("", ["NCCL WARN Connect to ", text])}
+
+asked(value) := {"env": {"variables": [{"name": "NCCL_SOCKET_IFNAME", "value": value, "effective": true}]}}
+
+grades(document) := {[f.severity, f.confidence] | some f in wrong_nic.findings with input as document}
+
+says(document, words) if {
+	some f in wrong_nic.findings with input as document
+	contains(f.message, words)
+}
+
+nothing := {"id": "nccl-net-no-interface", "text": "NCCL WARN Bootstrap : no socket interface found"}
+
+family := {"id": "nccl-net-address-family", "text": "ncclSocketInit: connecting to address  with family 59936 is neither AF_INET(2) nor AF_INET6(10)"}
+
+test_fires_without_an_interface if {
+	grades(log([nothing])) == {["critical", "likely"]}
+	grades(object.union(log([nothing]), asked("eth9"))) == {["critical", "confirmed"]}
+	says(object.union(log([nothing]), asked("eth9")), "NCCL_SOCKET_IFNAME=eth9")
+}
+
+test_fires_on_an_address_that_was_never_filled_in if {
+	grades(log([family])) == {["critical", "likely"]}
+	says(object.union(log([family]), asked("eth2")), "NCCL_SOCKET_IFNAME=eth2")
+	grades(log([family, nothing])) == {["critical", "likely"]}
+}
+
+gloo(id, more) := object.union({"id": id, "program": "gloo", "text": "Gloo connectFullMesh failed with SO_ERROR: Connection refused"}, more)
+
+fallback := {"id": "gloo-loopback-fallback", "program": "gloo", "role": "setting", "text": "Unable to resolve hostname to a (local) address. Using the loopback address as fallback."}
+
+test_fires_on_gloo if {
+	grades(log([gloo("gloo-interface-missing", {"fields": {"interface": "bond1"}})])) == {["critical", "confirmed"]}
+	grades(log([fallback, gloo("gloo-connect-failed", {"fields": {"remote": "127.0.0.1"}})])) == {["critical", "confirmed"]}
+	grades(log([fallback, gloo("gloo-connect-trouble", {"role": "category"})])) == {["critical", "likely"]}
+	grades(log([gloo("gloo-connect-failed", {"fields": {"remote": "127.0.0.1"}})])) == {["critical", "possible"]}
+	several := log([gloo("gloo-connect-failed", {"host": "a", "fields": {"remote": "127.0.0.1"}}), using("a", "eth0:10.0.0.1<0>"), using("b", "eth0:10.0.0.2<0>")])
+	grades(several) == {["critical", "likely"]}
+}
+
+test_fires_on_a_foreign_address if {
+	grades(log([{"id": "nccl-net-bind-failed", "text": "NCCL WARN Call to bind failed: Cannot assign requested address"}])) == {["critical", "likely"]}
+}
+
+# A laptop that runs everything by itself falls back, too.
+test_silent_on_gloo_of_one_machine if {
+	grades(log([fallback])) == set()
+	one := object.union(log([fallback]), {"logs": {"communicators": [{"nodes": 1, "started": 2, "completed": 2}]}})
+	grades(one) == set()
+}
+
+test_fires_on_a_bridge_between_machines if {
+	document := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), failed("b", "172.17.0.1<4> failed : Connection timed out")])
+	grades(document) == {["critical", "likely"]}
+	says(document, "bridge inside of the machine")
+	says(object.union(document, asked("docker0")), "asked for it")
+	says(object.union(document, asked("^lo")), "left out")
+	loopback := log([using("a", "lo:127.0.0.1<0>"), using("b", "lo:127.0.0.1<0>"), failed("b", "127.0.0.1<4> failed : Connection refused")])
+	says(loopback, "has that address for itself")
+	link := log([using("a", "eth5:fe80::1%eth5<0>"), using("b", "eth0:10.0.0.2<0>"), failed("b", "fe80::1<4> failed : Connection timed out")])
+	says(link, "one link only")
+	named := log([using("a", "virbr7:10.4.4.1<0>"), using("b", "eth0:10.0.0.2<0>"), {"id": "x", "role": "category", "text": "NCCL error", "host": "b"}])
+	says(named, "ends inside of the machine")
+}
+
+# They met: what failed later is no matter of the bootstrap.
+test_silent_when_they_met if {
+	document := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), {"id": "x", "role": "cause", "text": "CUDA out of memory", "host": "b"}])
+	grades(document) == {["critical", "likely"]}
+	cloud := log([using("a", "eth0:172.17.0.2<0>"), using("b", "eth0:172.17.0.3<0>"), {"id": "x", "role": "cause", "text": "CUDA out of memory", "host": "b"}])
+	grades(cloud) == set()
+	met := object.union(document, {"logs": {"communicators": [{"nodes": 2, "started": 2, "completed": 2}]}})
+	grades(met) == set()
+}
+
+test_silent_on_one_machine if {
+	document := object.union(
+		log([using("a", "lo:127.0.0.1<0>"), failed("a", "127.0.0.1<4> failed : Connection refused")]),
+		{"logs": {"communicators": [{"nodes": 1, "started": 2, "completed": 2}]}},
+	)
+	grades(document) == set()
+}
+
+test_fires_on_an_address_of_a_bridge if {
+	grades(log([failed("b", "172.17.0.1<4> failed : Connection timed out")])) == {["critical", "likely"]}
+	grades(log([failed("b", "127.0.0.1<4> failed : Connection refused")])) == {["high", "possible"]}
+	grades(log([failed("b", "127.0.0.1<4> failed : Connection refused"), using("a", "eth0:10.0.0.2<0>")])) == {["critical", "likely"]}
+}
+
+test_fires_on_different_networks if {
+	document := log([using("a", "eth0:10.0.0.4<0>"), using("b", "ens3:192.168.7.4<0>"), failed("b", "10.0.0.4<7> failed : Connection timed out")])
+	says(document, "different networks")
+	grades(document) == {["critical", "likely"]}
+}
+
+test_fires_without_a_route if says(log([failed("b", "10.0.0.4<7> failed : Network is unreachable")]), "no route into the network of a peer (10.0.0.4)")
+
+test_names_no_peer_where_none_is_told if {
+	says(log([{"id": "nccl-x", "text": "NCCL WARN connect failed : Network is unreachable"}]), "(not named)")
+}
+
+interface(name, state, addresses) := {"name": name, "kind": "ethernet", "state": state, "addresses": addresses, "source": "ip.txt", "line": 2}
+
+list(interfaces) := {"nics": {"interfaces": array.concat([{"name": "lo", "kind": "loopback", "state": "up", "addresses": ["127.0.0.1/8"], "source": "ip.txt", "line": 1}], interfaces)}}
+
+test_compares_with_the_list if {
+	up := list([interface("eth0", "up", ["10.0.0.1/24"])])
+	grades(object.union(up, asked("eth0"))) == set()
+	grades(object.union(up, asked("^docker"))) == set()
+	grades(object.union(up, asked("ib0"))) == {["high", "likely"]}
+	grades(object.union(object.union(up, asked("ib0")), log([failed("b", "10.0.0.4<7> failed : Connection timed out")]))) == {["critical", "likely"]}
+	grades(object.union(object.union(up, asked("ens")), log([using("pod", "ens5:10.0.0.4<0>")]))) == set()
+	grades(object.union(list([interface("eth0", "down", [])]), asked("eth0"))) == {["high", "confirmed"]}
+	says(object.union(list([interface("eth0", "down", [])]), asked("eth0")), "is down")
+	says(object.union(list([interface("eth0", "up", [])]), asked("eth0")), "has no address")
+	gloo_asked := {"env": {"variables": [{"name": "GLOO_SOCKET_IFNAME", "value": "eth", "effective": true}]}}
+	says(object.union(up, gloo_asked), "GLOO_SOCKET_IFNAME=eth fits no interface")
+	on := {"nics": {"interfaces": [object.union(n, {"host": "n4"}) | some n in up.nics.interfaces]}}
+	says(object.union(on, asked("ib0")), "on n4")
+}
+
+test_fires_on_loopback_by_variable if {
+	grades(object.union({"launches": [{"nodes": 2}]}, asked("lo"))) == {["high", "likely"]}
+	grades(asked("lo")) == set()
+	grades(object.union({"launches": [{"nodes": 2}]}, asked("docker0,eth0"))) == set()
+}
+
+test_compares_rdma_devices if {
+	document := {
+		"env": {"variables": [{"name": "NCCL_IB_HCA", "value": "mlx5_8:1", "effective": true}]},
+		"nics": {"rdma": [{"device": "mlx5_0", "source": "ibstat", "line": 1}, {"device": "mlx5_1", "source": "ibstat", "line": 9}]},
+	}
+	grades(document) == {["high", "confirmed"]}
+	good := json.patch(document, [{"op": "replace", "path": "env/variables/0/value", "value": "mlx5_0:1,mlx5_1:1"}])
+	grades(good) == set()
+}
+
+test_fires_on_ucx if {
+	ucx := {"id": "ucx-device-unavailable", "program": "ucx", "text": "network device 'mlx5_9:1' is not available", "fields": {"device": "'mlx5_9:1'"}}
+	grades(log([ucx])) == {["low", "confirmed"]}
+	grades(log([ucx, {"id": "ucx-unreachable", "program": "ucx", "text": "Destination is unreachable"}])) == {["high", "confirmed"]}
+}
+
+test_unresolvable if {
+	count(wrong_nic.missing) == 1 with input as {}
+	count(wrong_nic.missing) == 0 with input as log([])
+	count(wrong_nic.findings) == 0 with input as {}
+}
