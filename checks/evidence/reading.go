@@ -163,6 +163,7 @@ func containsAny(s string, literals []string) bool {
 // finish joins what the texts told and returns the facts.
 func (r *reading) finish() *checks.Facts {
 	s := r.sink
+	s.nccl.finish(s)
 	if list := s.messages.messages(); len(list) > 0 || s.Facts.Logs != nil {
 		s.Logs().Messages = list
 	}

@@ -24,6 +24,8 @@ type Sink struct {
 	partialPCI bool
 
 	messages *messageLog
+	// nccl is what lines of NCCL told so far; nil before the first one.
+	nccl *ncclLog
 }
 
 func newSink() *Sink {
