@@ -17,7 +17,7 @@ var pythonCopyKind = &Kind{
 }
 
 var (
-	pythonCopyTensor = regexp.MustCompile(`\btensor\(([\[\]0-9eE., +-]{3,2000}), device='cuda:(\d{1,2})'`)
+	pythonCopyTensor = regexp.MustCompile(`\btensor\(([\[\]0-9eE., +-]+), device='cuda:(\d{1,2})'`)
 	pythonCopyNumber = regexp.MustCompile(`[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?`)
 )
 
