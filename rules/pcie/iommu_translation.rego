@@ -10,6 +10,8 @@
 #     description: On bare-metal Linux the IOMMU is to be off for PCIe peer-to-peer copies, which may otherwise corrupt memory.
 #   - ref: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-kernel-iommu_groups
 #     description: The file type of a group says what is in force.
+#   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/iommu/amd/iommu.c
+#     description: What the kernel logs when the IOMMU refuses a device's access; intel/dmar.c does the same.
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -35,7 +37,7 @@ group[address] := g if {
 # AMD's GPUs want the opposite on some models, and an Arm SMMU serves
 # Grace's coherent links, so neither is judged here.
 judged contains p if {
-	facts.is_guest == false
+	pci.bare_metal
 	some p in facts.gpu_pairs
 	peers.both_nvidia(p)
 	peers.joined(p) != "nvlink"
@@ -171,8 +173,100 @@ evidence(gpus, pairs) := array.concat(
 	],
 )
 
+# refused are the accesses of NVIDIA GPUs that the IOMMU refused, as the kernel
+# logs them: a GPU that wrote to a peer's address for which there is no mapping.
+refused contains e if {
+	some e in input.kernel_log.events
+	e.kind in {"amd-vi-fault", "dmar-fault"}
+	of_nvidia(e)
+	not facts.is_guest == true
+}
+
+of_nvidia(e) if peers.vendor(e.address) == "nvidia"
+
+of_nvidia(e) if regex.match(`(^|\s)nvidia [0-9a-f]{4,8}:`, e.message)
+
+findings contains {
+	"subject": peers.shorten(addresses),
+	"affects": sort({address | some address in addresses; address in facts.gpus}),
+	"message": sprintf("The IOMMU refused accesses of NVIDIA GPUs (%d in the kernel log), so it translates their addresses: peer-to-peer transfers hang or lose data.", [
+		sum([e.count | some e in refused]),
+	]),
+	"evidence": [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": pci.event_at(e)} | some e in sort(refused)],
+	"params": {"gpus": sort(addresses), "vendor": refused_vendor},
+	"severity": "critical",
+	"confidence": refused_confidence,
+	"remedies": array.concat(cures, ["nccl-p2p-disable"]),
+} if {
+	addresses := {e.address | some e in refused}
+	count(addresses) > 0
+}
+
+refused_vendor := "amd" if {
+	some e in refused
+	e.kind == "amd-vi-fault"
+} else := "intel"
+
+# One GPU that reads where it may not has a fault of its own.
+refused_confidence := "confirmed" if {
+	count(facts.gpus) > 1
+} else := "likely"
+
+# The kernel log of a whole boot tells the type that groups get, and that an
+# IOMMU is at work. Groups may be excepted, so the types of groups stand above.
+findings contains {
+	"subject": "host",
+	"affects": sort(peers.ends(suspects)),
+	"message": sprintf("The kernel log shows an IOMMU (%s) that translates by default, and %s reach each other over PCIe. %s", [
+		input.iommu.vendor, peers.pairs_text(suspects), weight.implied[2],
+	]),
+	"evidence": array.concat(
+		[{"fact": "kernel_log.events[iommu-mode]", "value": e.message, "source": pci.event_at(e)} |
+			some e in input.kernel_log.events
+			e.kind == "iommu-mode"
+		],
+		[{"fact": "iommu.vendor", "value": input.iommu.vendor, "source": vendor_at}],
+	),
+	"params": {"gpus": sort(peers.ends(suspects)), "vendor": input.iommu.vendor},
+	"severity": default_grade[0],
+	"confidence": default_grade[1],
+	"remedies": default_remedies,
+} if {
+	pci.translates_by_default
+	count(affected) == 0
+	count(refused) == 0
+	count(suspects) > 0
+}
+
+suspects := {p |
+	some p in judged
+	not groups_told(p)
+	peers.measured(p.a, p.b) in {"nothing", "failed"}
+}
+
+groups_told(p) if {
+	some address in [p.a, p.b]
+	count(pci.domains[address]) > 0
+}
+
+default default_grade := ["low", "possible"]
+
+default_grade := ["high", "likely"] if {
+	some p in suspects
+	peers.joined(p) == "pcie"
+}
+
+# Who sends texts has trouble with a job; he can try without peer access at once.
+default_remedies := array.concat(cures, ["nccl-p2p-disable"])
+
+vendor_at := sprintf("%s:%d", [o.source, o.line]) if {
+	some o in input.origins
+	o.fact == "iommu.vendor"
+} else := "the kernel log"
+
 missing contains "iommu.groups: the IOMMU groups are not known" if {
 	several
+	not pci.translates_by_default
 	not judged_elsewhere
 	not groups_known
 }

@@ -46,7 +46,7 @@ below(address) := {e |
 # physical is false where the link is a hypervisor's invention: it says what
 # somebody configured, not what is wired.
 physical(address) if {
-	facts.is_guest == false
+	pci.bare_metal
 	not pci.emulated(pci.parent(address).address)
 }
 
