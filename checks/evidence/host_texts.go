@@ -321,9 +321,8 @@ var sysfsKind = &Kind{
 }
 
 var (
-	sysfsForm    = regexp.MustCompile(`^((?:/sys/kernel/iommu_groups/|/sys/bus/pci/devices/|/proc/sys/kernel/numa_balancing|kernel\.numa_balancing)\S*?)(?::| = |=) ?(\S.*?)\s*$`)
+	sysfsForm    = regexp.MustCompile(`^(/sys/kernel/iommu_groups/\d+/type|/sys/bus/pci/devices/[0-9a-f:.]+/[a-z_]+|/proc/sys/kernel/numa_balancing|kernel\.numa_balancing)(?::| = |=) ?(\S.*?)\s*$`)
 	sysfsGroup   = regexp.MustCompile(`^/sys/kernel/iommu_groups/(\d{1,6})/type$`)
-	sysfsMember  = regexp.MustCompile(`^/sys/kernel/iommu_groups/(\d{1,6})/devices/([0-9a-f:.]+)`)
 	sysfsDevice  = regexp.MustCompile(`^/sys/bus/pci/devices/([0-9a-f:.]+)/([a-z_]+)$`)
 	sysfsHex     = regexp.MustCompile(`^0x[0-9a-f]{4,6}$`)
 	sysfsDomains = []string{"identity", "DMA", "DMA-FQ", "auto", "unmanaged"}

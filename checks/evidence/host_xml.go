@@ -189,6 +189,9 @@ func (r *hostXML) pci(e *hostXMLElement, a map[string]string, l Line) {
 	hostXMLSet(&d.Class, a["class"], 8)
 	hostXMLSet(&d.Vendor, a["vendor"], 6)
 	hostXMLSet(&d.Device, a["device"], 6)
+	if d.Vendor == "" && a["vendor"] == "" && d.Class == "0x030200" {
+		d.Vendor = "0x10de" // Those that NCCL's users write by hand name no vendor; RCCL's GPUs have another class.
+	}
 	if d.NUMANode == nil {
 		d.NUMANode = e.node
 	}

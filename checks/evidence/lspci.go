@@ -29,7 +29,7 @@ var lspciKind = &Kind{
 // [0302]: NVIDIA Corporation GA100 [A100 PCIe 40GB] [10de:20f1] (rev a1)". With
 // -n the class is its number alone, and where the database is missing "Class
 // [0302]". grep -n may have put a number before it.
-var lspciHead = regexp.MustCompile(`^(?:\d{1,7}[:-])?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?:([0-9a-f]{4})|([A-Z0-9][A-Za-z0-9/ .,-]*?)(?: \[([0-9a-f]{4})\])?): (.*)$`)
+var lspciHead = regexp.MustCompile(`^(?:\d{1,3}:|\d{1,7}-)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?:([0-9a-f]{4})|([A-Z0-9][A-Za-z0-9/ .,-]*?)(?: \[([0-9a-f]{4})\])?): (.*)$`)
 
 // lspciMachine is the same of lspci -m and -mm: fields in quotes.
 var lspciMachine = regexp.MustCompile(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?"`)
@@ -345,7 +345,7 @@ var (
 	lspciRegion  = regexp.MustCompile(`^Region (\d): (Memory|I/O ports) at (\S+) ?(?:\[[^\]]*\] )?(?:\(([^)]*)\))?.*?(?:\[size=(\d+)([KMGT]?)\])?$`)
 	lspciPayload = regexp.MustCompile(`MaxPayload (\d+) bytes`)
 	lspciRead1   = regexp.MustCompile(`MaxReadReq (\d+) bytes`)
-	lspciExpress = regexp.MustCompile(`Express (?:\(v\d\) )?([A-Za-z/ -]+?)(?: \(Slot[+-]\))?,? `)
+	lspciExpress = regexp.MustCompile(`^Express (?:\(v\d\) )?([A-Za-z/ -]+?)(?: \(Slot[+-]\))?(?:,|$)`)
 	lspciNUMA    = regexp.MustCompile(`^NUMA node: (\d{1,4})`)
 	lspciGroup   = regexp.MustCompile(`^IOMMU group: (\d{1,6})`)
 	lspciDriver  = regexp.MustCompile(`^Kernel driver in use: (\S+)`)
@@ -438,8 +438,8 @@ func (d *lspciDevice) capabilities(text string) {
 		d.far = true
 	}
 	if strings.HasPrefix(m[2], "Express") {
-		if e := lspciExpress.FindStringSubmatch(m[2] + " "); e != nil {
-			d.PortType = checks.PortType(strings.TrimSpace(e[1]))
+		if e := lspciExpress.FindStringSubmatch(m[2]); e != nil && checks.PortType(e[1]) != "" {
+			d.PortType = checks.PortType(e[1])
 		}
 	}
 }

@@ -18,7 +18,7 @@ var lspciTreeKind = &Kind{
 var (
 	// lspciTreeLine is a line of the tree: its connectors, and a function or a
 	// root bus among them.
-	lspciTreeLine = regexp.MustCompile(`^[ |]*(?:[-+\\]-?-?\[[0-9a-f]{4,8}:[0-9a-f]{2}(?:-[0-9a-f]{2})?\]|[+\\]-[0-9a-f]{2}\.[0-7])`)
+	lspciTreeLine = regexp.MustCompile(`^[ |]*(?:[-+\\]{1,4}\[[0-9a-f]{4,8}:[0-9a-f]{2}(?:-[0-9a-f]{2})?\]|[+\\]-[0-9a-f]{2}\.[0-7])`)
 	// lspciTreeToken is what stands in a line, from left to right: a root bus
 	// "[0000:3a]", buses below a bridge "[3b-3d]", a function "00.0", a fork.
 	lspciTreeToken = regexp.MustCompile(`^(?:\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]|\[([0-9a-f]{2})(?:-([0-9a-f]{2}))?\]|([0-9a-f]{2}\.[0-7])|([+\\])|[- |])`)
