@@ -167,6 +167,34 @@ findings contains {
 	some address, indices in roomless
 }
 
+# growing are the NVIDIA GPUs of which lspci shows a BAR that could be larger by
+# far, where nobody tells how much memory they have.
+growing[d.address] := r if {
+	some d in input.pci.devices
+	d.kind == "gpu"
+	d.vendor == "0x10de"
+	not d.address in object.keys(small)
+	not sized[d.address]
+	some r in d.resizable_bars
+	r.index == 1
+	r.size_bytes * 16 <= r.max_bytes
+}
+
+findings contains {
+	"subject": subject(gpus),
+	"affects": sort(gpus),
+	"message": sprintf("The BAR of %s is %s, and its Resizable BAR capability offers %s: the firmware has not enlarged it (Above 4G Decoding, Resizable BAR, no CSM).", [
+		named(gpus), facts.bytes(min({r.size_bytes | some r in growing})), facts.bytes(max({r.max_bytes | some r in growing})),
+	]),
+	"evidence": [{"fact": sprintf("pci.devices[%s].resizable_bars", [address]), "value": r, "source": "lspci, or config space"} | some address, r in growing],
+	"params": {"gpus": sort(gpus)},
+	"severity": "low",
+	"confidence": "likely",
+} if {
+	gpus := object.keys(growing)
+	count(gpus) > 0
+}
+
 # kept_out are the BARs of GPUs for which the kernel log says that there is no
 # room: that of the function which the address, or the driver's name at the
 # beginning of the line, says is a GPU. A driver that fails to enlarge a BAR goes
@@ -298,7 +326,7 @@ refused_reason := "these cards were given more memory than the BAR of their mode
 } else := "BAR1, through which peers reach it, does not cover the memory: Resizable BAR or Above 4G Decoding is off, or there was no room"
 
 refused_confidence := "confirmed" if {
-	count(object.keys(small)) > 0
+	count(object.keys(small)) + count(growing) > 0
 } else := "likely"
 
 refused_remedies := ["nccl-p2p-disable", "replace-hardware"] if {

@@ -169,3 +169,9 @@ test_fires_on_a_refused_mapping if {
 	both := object.union(mapping("NVIDIA GeForce RTX 4090", 24), {"gpus": {"devices": [gpu(a, small, 24)]}})
 	["critical", "confirmed"] in grades(bar_too_small.findings) with input as both
 }
+
+test_a_bar_that_lspci_shows_small_is_worth_knowing if {
+	shown := {"pci": {"devices": [object.union(rebar(a, small, 32 * gib), {"kind": "gpu", "vendor": "0x10de"})]}}
+	grades(bar_too_small.findings) == {["low", "likely"]} with input as shown
+	count(bar_too_small.findings) == 0 with input as {"pci": {"devices": [object.union(rebar(a, 16 * gib, 32 * gib), {"kind": "gpu", "vendor": "0x10de"})]}}
+}

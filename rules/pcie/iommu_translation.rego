@@ -24,6 +24,7 @@
 package gpudoctor.rules.iommu_translation
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
@@ -263,6 +264,97 @@ vendor_at := sprintf("%s:%d", [o.source, o.line]) if {
 	some o in input.origins
 	o.fact == "iommu.vendor"
 } else := "the kernel log"
+
+# asked_words are the kernel parameters that switch translation on, where none
+# switches it off again. On Intel's processors that takes a parameter on most
+# distributions, on AMD's it is the default (kernel-parameters.txt), so that a
+# command line without any says as much there.
+asked_words := {word |
+	some word in input.iommu.command_line
+	word in {"intel_iommu=on", "iommu=force", "iommu=nopt", "iommu.passthrough=0", "amd_iommu=force_enable"}
+}
+
+switched_off if {
+	some word in input.iommu.command_line
+	regex.match(`^(iommu=(pt|off|soft)|iommu\.passthrough=(1|y)|(intel|amd)_iommu=off|intel_iommu=.*\boff)$`, word)
+}
+
+asks_for_translation if {
+	count(asked_words) > 0
+	not switched_off
+}
+
+asks_for_translation if {
+	is_array(input.iommu.command_line)
+	facts_vendor == "amd"
+	not switched_off
+}
+
+facts_vendor := "amd" if input.host.cpu.vendor == "AuthenticAMD"
+
+# A parameter is no state: the firmware may have no IOMMU on. It counts where a
+# job over PCIe fails, and no better witness speaks.
+findings contains {
+	"subject": "host",
+	"message": sprintf("%s, and a job on NVIDIA GPUs that only PCIe joins fails. Where the IOMMU is on, NVIDIA does not support peer-to-peer transfers through its translation on bare metal: they may hang or deliver wrong data.", [asked_text]),
+	"evidence": [{"fact": "iommu.command_line", "value": input.iommu.command_line, "source": command_line_at}],
+	"params": {"vendor": vendor},
+	"severity": "high",
+	"confidence": asked_confidence,
+	"remedies": array.concat(cures, ["nccl-p2p-disable"]),
+} if {
+	asks_for_translation
+	job_failed
+	count(input.texts) > 0
+	pci.bare_metal
+	peers.over_pcie
+	not of_amd
+	witnesses == 0
+}
+
+default witnesses := 0
+
+witnesses := 1 if {
+	input.iommu.mode != ""
+} else := 1 if {
+	input.iommu.default_domain != ""
+} else := 1 if {
+	count(input.iommu.groups) > 0
+} else := 1 if {
+	count(refused) > 0
+}
+
+of_amd if {
+	some g in input.gpus.devices
+	g.vendor == "amd"
+}
+
+job_failed if logs.failed
+
+job_failed if {
+	some b in input.benchmarks
+	b.wrong > 0
+}
+
+job_failed if {
+	some b in input.benchmarks
+	b.complete == false
+}
+
+asked_text := sprintf("The kernel command line asks the IOMMU to translate (%s)", [facts.list(asked_words)]) if {
+	count(asked_words) > 0
+} else := "The kernel command line leaves AMD's IOMMU as it is by default, which is translating"
+
+asked_confidence := "likely" if {
+	count(asked_words) > 0
+	some b in input.benchmarks
+	b.wrong > 0
+} else := "possible"
+
+command_line_at := sprintf("%s:%d", [o.source, o.line]) if {
+	some o in input.origins
+	o.fact == "iommu.command_line"
+} else := "/proc/cmdline"
 
 missing contains "iommu.groups: the IOMMU groups are not known" if {
 	several

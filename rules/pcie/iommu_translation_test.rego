@@ -204,3 +204,40 @@ test_silent_on_a_default_that_is_not_in_force if {
 	told := object.union(log_of_boot("amd", "translated"), {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": [a]}, {"id": 2, "type": "identity", "devices": [b]}]}})
 	count(iommu_translation.findings) == 0 with input as told
 }
+
+asked_for(words, job) := object.union(
+	{
+		"texts": [{"name": "cmdline.txt", "lines": 1, "bytes": 1, "kinds": []}],
+		"gpus": {"devices": [gpu("GPU0"), gpu("GPU1")]},
+		"iommu": {"command_line": words},
+		"origins": [{"fact": "iommu.command_line", "source": "cmdline.txt", "line": 1}],
+	},
+	job,
+)
+
+wrong_copy := {"benchmarks": [{"tool": "pytorch", "test": "x", "what": "copy", "wrong": 2, "complete": true, "source": "app.log", "line": 7}]}
+
+broken_off := {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": false, "source": "t", "line": 1}]}
+
+complaint := {"logs": {"messages": [{"id": "x-y", "program": "nccl", "role": "category", "text": "x", "source": "t", "line": 1, "order": 0, "count": 1, "ranks": 1}]}}
+
+test_fires_where_the_command_line_asks_and_a_job_fails if {
+	found := iommu_translation.findings with input as asked_for(["intel_iommu=on"], wrong_copy)
+	grades(found) == {["high", "likely"]}
+	some f in found
+	f.evidence[0].source == "cmdline.txt:1"
+	grades(iommu_translation.findings) == {["high", "possible"]} with input as asked_for(["intel_iommu=on"], broken_off)
+	amd := object.union(asked_for([], complaint), {"host": {"cpu": {"vendor": "AuthenticAMD"}}, "origins": []})
+	grades(iommu_translation.findings) == {["high", "possible"]} with input as amd
+}
+
+test_silent_where_the_command_line_asks_for_nothing_of_the_kind if {
+	count(iommu_translation.findings) == 0 with input as asked_for(["intel_iommu=on", "iommu=pt"], wrong_copy)
+	count(iommu_translation.findings) == 0 with input as asked_for([], wrong_copy)
+	count(iommu_translation.findings) == 0 with input as asked_for(["intel_iommu=on"], {})
+	radeon := object.union(asked_for(["intel_iommu=on"], wrong_copy), {"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "nvlinks": []}, {"address": "GPU1", "vendor": "amd", "nvlinks": []}]}})
+	count(iommu_translation.findings) == 0 with input as radeon
+	count(iommu_translation.findings) == 0 with input as object.union(asked_for(["intel_iommu=on"], wrong_copy), {"iommu": {"default_domain": "passthrough"}})
+	count(iommu_translation.findings) == 0 with input as object.union(asked_for(["intel_iommu=on"], wrong_copy), {"iommu": {"mode": "off"}})
+	count(iommu_translation.findings) == 0 with input as object.union(asked_for(["intel_iommu=on"], wrong_copy), {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": []}]}})
+}

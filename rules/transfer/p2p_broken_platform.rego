@@ -402,16 +402,6 @@ refused_mapping := {m | some m in logs.complaints; contains(m.text, "mapping of 
 # heeds that it is there, not its value. Over NVLink that is right.
 asked_for := facts.variable.GGML_CUDA_P2P
 
-over_pcie if {
-	some p in facts.gpu_pairs
-	peers.joined(p) == "pcie"
-}
-
-over_pcie if {
-	named := {g | some g in input.gpus.devices; g.nvlinks == []}
-	count(named) > 1
-}
-
 findings contains {
 	"subject": "GGML_CUDA_P2P",
 	"message": sprintf("GGML_CUDA_P2P is set (to %q; llama.cpp heeds that it is set, not its value), and no NVLink joins these GPUs: peer copies over PCIe are lost on machines whose IOMMU or ACS stands in their way, and the model then writes garbage.%s", [
@@ -424,7 +414,7 @@ findings contains {
 	"remedies": ["unset-env", "iommu-pt"],
 } if {
 	asked_for
-	over_pcie
+	peers.over_pcie
 	count(wrong) + count(failures) == 0
 }
 
