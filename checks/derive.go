@@ -2,7 +2,9 @@ package checks
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
+	"strings"
 )
 
 // Address returns a PCI address as the facts write it ("0000:3b:00.0"), from
@@ -13,6 +15,46 @@ func Address(s string) string { return canonicalAddress(s) }
 // SteersCommunication reports whether a variable of this name steers how GPUs
 // communicate, and so belongs into EnvFacts.
 func SteersCommunication(name string) bool { return steersCommunication(name) }
+
+// ReadConfig takes from the bytes of a function's configuration space what they
+// show, as for a live machine.
+func (d *PCIDevice) ReadConfig(config []byte) { d.readConfig(config) }
+
+// ACSWord returns the ACS controls that a control word switches on.
+func ACSWord(word int) []string { return bitNames(uint32(word), acsNames) }
+
+// ACSNames are the ACS controls by their names in lspci, from bit 0.
+func ACSNames() []string { return slices.Clone(acsNames) }
+
+// LinkSpeed reads a link's speed in GT/s ("32GT/s", "16.0 GT/s PCIe"); 0 where
+// that is none.
+func LinkSpeed(s string) float64 {
+	number, _, _ := strings.Cut(strings.TrimSpace(s), "GT/s")
+	return parseLinkSpeed(strings.TrimSpace(number))
+}
+
+// LinkWidth reads a link's width ("16", "x16"); 0 where that is none.
+func LinkWidth(s string) int { return parseLinkWidth(strings.TrimPrefix(strings.TrimSpace(s), "x")) }
+
+// PortType is our word for lspci's name of a PCI Express port type.
+func PortType(name string) string { return lspciPorts[name] }
+
+// lspciPorts are the port types as lspci names them (ls-caps.c, cap_express).
+var lspciPorts = map[string]string{
+	"Endpoint":                         portEndpoint,
+	"Legacy Endpoint":                  "legacy-endpoint",
+	"Root Port":                        portRoot,
+	"Upstream Port":                    portUpstream,
+	"Downstream Port":                  portDownstream,
+	"PCI-Express to PCI/PCI-X Bridge":  "pcie-to-pci",
+	"PCI/PCI-X to PCI-Express Bridge":  "pci-to-pcie",
+	"Root Complex Integrated Endpoint": portIntegrated,
+	"Root Complex Event Collector":     "event-collector",
+}
+
+// IOMMUParameters are those words of a kernel command line that bear on DMA
+// translation and on ACS.
+func IOMMUParameters(line string) []string { return iommuParameters(line) }
 
 // Printable returns at most limit bytes of s, with what could steer a terminal
 // or break a report written as escapes.
@@ -36,6 +78,7 @@ func Derive(f *Facts) {
 		}
 		f.deriveGPUs()
 	}
+	f.deriveNVLinks()
 	f.derivePairs()
 	f.expectOfBenchmarks()
 }
@@ -60,6 +103,45 @@ func (f *Facts) deriveGPUs() {
 		g.InPCI, g.Vendor = true, cmp.Or(g.Vendor, vendor)
 	}
 }
+
+// unlinked are the models that have no NVLink connector: GeForce cards since the
+// 40 series (of the 30 series only the 3090 has one), the workstation cards of
+// Ada and Blackwell, and the data centre's cards for inference (NVIDIA's
+// datasheets of each).
+var unlinked = regexp.MustCompile(`GeForce (?:GTX|RTX (?:[45]0[5-9]0|30[5-8]0))|RTX (?:\d{4}|\d{4} SFF) Ada|RTX PRO \d{4}|\b(?:L4|L40|L40S|A2|A10|A10G|A16|T4|T4G|P4|P40|M40|M60|M10)\b`)
+
+// deriveNVLinks notes the GPUs that have no NVLink: by their model, or because a
+// text that shows each pair of the GPUs by index shows none.
+func (f *Facts) deriveNVLinks() {
+	if f.GPUs == nil {
+		return
+	}
+	pairs, joined := 0, false
+	if f.Links != nil {
+		for _, p := range f.Links.Pairs {
+			if p.Kind == pairGPUs && p.NVLinks != nil {
+				pairs++
+				joined = joined || *p.NVLinks > 0
+			}
+		}
+	}
+	n := 0
+	for i := range f.GPUs.Devices {
+		if f.GPUs.Devices[i].Index != nil {
+			n++
+		}
+	}
+	none := !joined && pairs > 0 && pairs == n*(n-1)/2
+	for i := range f.GPUs.Devices {
+		g := &f.GPUs.Devices[i]
+		if g.NVLinks == nil && g.Vendor != vendorWordAMD && (none || unlinked.MatchString(g.Name)) {
+			g.NVLinks = []NVLink{}
+		}
+	}
+}
+
+// vendorWordAMD is the word for AMD in GPU.Vendor.
+const vendorWordAMD = "amd"
 
 // derivePairs adds the paths that follow from the tree, and completes those
 // that a text states.

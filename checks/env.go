@@ -46,7 +46,7 @@ var communicationPrefixes = []string{
 
 // communicationNames are names that no prefix covers.
 var communicationNames = []string{
-	"GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH", "LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST",
+	"GGML_CUDA_P2P", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH", "LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST",
 	"NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
 }
 

@@ -144,6 +144,20 @@ type PCIFacts struct {
 	// Partial is true when a text showed some of the functions only: one
 	// that is not listed may be there all the same.
 	Partial bool `json:"partial,omitempty"`
+	// UnnamedACS are ACS controls that a text shows without saying whose
+	// they are: "lspci -vvv | grep ACSCtl". Equal ones of a text are counted.
+	UnnamedACS []UnnamedACS `json:"unnamed_acs,omitempty"`
+}
+
+// UnnamedACS is the ACS control of functions that a text does not name.
+type UnnamedACS struct {
+	// Control lists the controls that are switched on, as ACS.Control does.
+	Control []string `json:"control"`
+	// Count is how many functions show it so.
+	Count int `json:"count"`
+	// Source is the text's name, Line the first such line.
+	Source string `json:"source"`
+	Line   int    `json:"line"`
 }
 
 // PCIDevice is one function of a PCI device.
@@ -224,7 +238,7 @@ type PCIeLink struct {
 	// Capabilities).
 	MaxSpeedGTs float64 `json:"max_speed_gts,omitempty"`
 	MaxWidth    int     `json:"max_width,omitempty"`
-	// Source is "config" or "sysfs".
+	// Source is "config" or "sysfs", or the text that shows it, with the line.
 	Source string `json:"source"`
 }
 
@@ -296,6 +310,11 @@ type IOMMUFacts struct {
 	// "translated" (none is) or "mixed"; empty when it is not known. A GPU
 	// or NIC that is in no group counts as identity.
 	Mode string `json:"mode,omitempty"`
+	// DefaultDomain is the type that the kernel gives to a group of which
+	// nothing else is said, "translated" or "passthrough", from the kernel
+	// log: the groups themselves may differ, and it is told where there is no
+	// IOMMU, too. Only texts tell it; empty is not known.
+	DefaultDomain string `json:"default_domain,omitempty"`
 	// CommandLine are the kernel parameters that bear on it. They say what
 	// was asked for, not what is in force.
 	CommandLine []string `json:"command_line,omitempty"`
@@ -796,8 +815,8 @@ type KernelLogFacts struct {
 // KernelEvent is one event of the kernel log.
 type KernelEvent struct {
 	// Kind is "xid", "sxid", "aer", "dmar-fault", "amd-vi-fault",
-	// "nvrm", "pcie-link", "iommu-mode", "acs-disabled", "bar", "amdgpu",
-	// "oom".
+	// "nvrm", "pcie-link", "iommu-mode", "acs-disabled", "bar",
+	// "bridge-window", "amdgpu", "oom".
 	Kind string `json:"kind"`
 	// Code is the Xid or SXid number.
 	Code *int `json:"code,omitempty"`
@@ -805,10 +824,19 @@ type KernelEvent struct {
 	Address string `json:"address,omitempty"`
 	// Fatal is what the line itself says of it (SXid, AER).
 	Fatal *bool `json:"fatal,omitempty"`
+	// BAR is the number of the BAR that found no room, SizeBytes how much was
+	// asked for; nil and 0 where the line does not tell.
+	BAR       *int  `json:"bar,omitempty"`
+	SizeBytes int64 `json:"size_bytes,omitempty"`
 	// Message is the line without its time, at most 300 bytes.
 	Message string `json:"message"`
 	// Seconds is the time since boot of the first such line.
 	Seconds float64 `json:"seconds"`
 	// Count is how often it came.
 	Count int `json:"count"`
+	// Host is the machine that the line names, Source the text that holds the
+	// first such line, and Line its number; none of it on a live machine.
+	Host   string `json:"host,omitempty"`
+	Source string `json:"source,omitempty"`
+	Line   int    `json:"line,omitempty"`
 }

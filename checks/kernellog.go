@@ -95,9 +95,6 @@ var signatures = []signature{
 	{kind: "iommu-mode", contains: "iommu: Default domain type:"},
 	{kind: "acs-disabled", contains: "disabled ACS redirect"},
 	{kind: "bar", contains: "assigned to your NVIDIA device is invalid", pattern: regexp.MustCompile(`is invalid(?:.*\(PCI:` + address + `\))?`)},
-	// BARs 0 to 5 of a device; not its I/O ports, virtual functions or
-	// bridge windows, which find no room on many a healthy machine.
-	{kind: "bar", contains: "BAR ", pattern: regexp.MustCompile(`^\w+ ` + address + `: BAR [0-5](?: \[mem[^\]]*\]: can't assign; no space|: (?:no space for|failed to assign) \[mem)`)},
 	{kind: "nvrm", contains: "RmInitAdapter failed"},
 	{kind: "nvrm", contains: "NVRM: API mismatch: the client"},
 	{kind: "nvrm", contains: "GPU has fallen off the bus"},
@@ -131,37 +128,61 @@ type kernelLog struct {
 	whole bool
 	// apei is the severity of the firmware's error report under way.
 	apei string
+	// pending is a message that goes on in the next line, and seconds its time.
+	pending string
+	seconds float64
+	// host, source and number are those of the line under way, where it is
+	// from a text.
+	host   string
+	source string
+	number int
+	// seen counts the lines that told of an event.
+	seen int
+}
+
+func newKernelLog() *kernelLog {
+	return &kernelLog{found: make(map[string]*counted), whole: true}
 }
 
 // parseKernelLog turns lines "seconds.micros message" into events, in order
 // of time, equal ones counted. It is false when there were too many.
 func parseKernelLog(text string) ([]KernelEvent, bool) {
-	log := &kernelLog{found: make(map[string]*counted), whole: true}
-	seconds, pending := 0.0, ""
+	log := newKernelLog()
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line[:min(len(line), maxLine)], "\r\n")
-		at, message := splitTime(line, seconds)
-		// /dev/kmsg writes a newline inside a record as an escape
-		// (kernel/printk/printk.c, msg_add_ext_text).
-		for part := range strings.SplitSeq(message, `\x0a`) {
-			part = strings.TrimSpace(part)
-			if pending != "" {
-				if rest, ok := continuation(part); ok {
-					part, at = pending+" "+rest, seconds
-				} else {
-					log.add(pending, seconds)
-				}
-			}
-			pending, seconds = "", at
-			if goesOn(part) {
-				pending = part
+		at, message := splitTime(line, log.seconds)
+		log.line(message, at)
+	}
+	log.flush()
+	return log.events(), log.whole
+}
+
+// line reads one line without its time.
+func (l *kernelLog) line(message string, at float64) {
+	// /dev/kmsg writes a newline inside a record as an escape
+	// (kernel/printk/printk.c, msg_add_ext_text).
+	for part := range strings.SplitSeq(message, `\x0a`) {
+		part = strings.TrimSpace(part)
+		if l.pending != "" {
+			if rest, ok := continuation(part); ok {
+				part, at = l.pending+" "+rest, l.seconds
 			} else {
-				log.add(part, at)
+				l.add(l.pending, l.seconds)
 			}
 		}
+		l.pending, l.seconds = "", at
+		if goesOn(part) {
+			l.pending = part
+		} else {
+			l.add(part, at)
+		}
 	}
-	log.add(pending, seconds)
-	return log.events(), log.whole
+}
+
+// flush takes a message that would go on, and does not.
+func (l *kernelLog) flush() {
+	l.add(l.pending, l.seconds)
+	l.pending = ""
 }
 
 // splitTime takes the time off a line. A line without one goes on with the
@@ -193,7 +214,7 @@ func (l *kernelLog) add(message string, at float64) {
 	if message == "" {
 		return
 	}
-	if l.addFirmware(message, at) {
+	if l.addFirmware(message, at) || l.addWindow(message, at) {
 		return
 	}
 	for i, s := range signatures {
@@ -224,6 +245,89 @@ func (l *kernelLog) addACS(word, message string, at float64) {
 	const redirects = 0x04 | 0x08 | 0x20
 	if control, err := strconv.ParseUint(word, 16, 16); err == nil && control&redirects == 0 {
 		l.count(KernelEvent{Kind: "acs-disabled", Address: leadingAddress(message), Seconds: at}, "acs", 0, message)
+	}
+}
+
+// window is how the kernel words that a memory BAR (0 to 5) or the prefetchable
+// window of a bridge (15, or 9 on kernels without SR-IOV) finds room or none:
+// drivers/pci/setup-res.c and setup-bus.c, "BAR 1: no space for [mem size 0x...
+// 64bit pref]" up to Linux 6.8, "BAR 1 [mem size 0x...]: can't assign; no space"
+// and "bridge window [mem size 0x... 64bit pref]: ..." since (pci_resource_name).
+// I/O ports, virtual functions and windows that are not prefetchable find no
+// room on many a healthy machine.
+var window = regexp.MustCompile(`^[\w-]+ ` + address + `: (?:BAR (?P<bar>[0-5]|9|15)|(?P<bridge>bridge window))(?: (?P<new>\[mem[^\]]*\]))?: ` +
+	`(?P<what>can't assign; no space|failed to assign|no space for|assigned)(?: (?P<old>\[mem[^\]]*\]))?`)
+
+// windowSize finds the size of a window: "[mem size 0x800000000 64bit pref]",
+// or its first and last address.
+var windowSize = regexp.MustCompile(`size 0x([0-9a-f]+)|0x([0-9a-f]+)-0x([0-9a-f]+)`)
+
+// leastBridgeWindow is the least size at which a bridge's window without room
+// is worth an event. Windows of a few MiB are what the kernel would like for
+// empty slots; a GPU's memory needs 256 MiB at the least.
+const leastBridgeWindow = 256 << 20
+
+// addWindow follows the search for room in the address space. A window that
+// found none and is assigned in a later pass, at the same size, is in order.
+func (l *kernelLog) addWindow(message string, at float64) bool {
+	if !strings.Contains(message, "BAR ") && !strings.Contains(message, "bridge window") {
+		return false
+	}
+	groups := window.FindStringSubmatch(message)
+	if groups == nil {
+		return false
+	}
+	group := func(name string) string { return groups[window.SubexpIndex(name)] }
+	resource := cmp.Or(group("new"), group("old"))
+	if resource == "" {
+		return false
+	}
+	event := KernelEvent{Kind: "bar", Address: canonicalAddress(group("addr")), Seconds: at, SizeBytes: sizeOfWindow(resource)}
+	part := cmp.Or(group("bar"), group("bridge"))
+	switch n, err := strconv.Atoi(part); {
+	case err != nil || n > 5:
+		event.Kind, part = "bridge-window", "bridge window"
+		if event.SizeBytes < leastBridgeWindow || !strings.Contains(resource, "pref") {
+			return false
+		}
+	default:
+		event.BAR = &n
+	}
+	form := "window " + part
+	if group("what") == "assigned" {
+		l.drop(event, form)
+		return false
+	}
+	l.count(event, form, 0, message)
+	return true
+}
+
+func sizeOfWindow(resource string) int64 {
+	m := windowSize.FindStringSubmatch(resource)
+	if m == nil {
+		return 0
+	}
+	if m[1] != "" {
+		size, err := strconv.ParseInt(m[1], 16, 64)
+		if err != nil {
+			return 0
+		}
+		return size
+	}
+	first, err1 := strconv.ParseUint(m[2], 16, 63)
+	last, err2 := strconv.ParseUint(m[3], 16, 63)
+	if err1 != nil || err2 != nil || last < first {
+		return 0
+	}
+	return int64(last-first) + 1
+}
+
+// drop forgets a window without room that has found as much in the end.
+func (l *kernelLog) drop(assigned KernelEvent, form string) {
+	key := eventKey(assigned, form)
+	if c := l.found[key]; c != nil && assigned.SizeBytes >= c.event.SizeBytes {
+		delete(l.found, key)
+		l.order = slices.DeleteFunc(l.order, func(o *counted) bool { return o == c })
 	}
 }
 
@@ -314,14 +418,9 @@ func leadingAddress(message string) string {
 // count adds one to an event, or begins it. Events are equal when kind, code,
 // address, severity and form are.
 func (l *kernelLog) count(event KernelEvent, form string, line int, message string) {
-	code, fatal := "", ""
-	if event.Code != nil {
-		code = strconv.Itoa(*event.Code)
-	}
-	if event.Fatal != nil {
-		fatal = strconv.FormatBool(*event.Fatal)
-	}
-	key := strings.Join([]string{event.Kind, code, event.Address, fatal, form}, " ")
+	event.Host, event.Source, event.Line = l.host, l.source, l.number
+	l.seen++
+	key := eventKey(event, form)
 	c := l.found[key]
 	if c == nil {
 		if len(l.order) == maxEvents {
@@ -334,6 +433,17 @@ func (l *kernelLog) count(event KernelEvent, form string, line int, message stri
 		l.order = append(l.order, c)
 	}
 	c.forms[line]++
+}
+
+func eventKey(event KernelEvent, form string) string {
+	code, fatal := "", ""
+	if event.Code != nil {
+		code = strconv.Itoa(*event.Code)
+	}
+	if event.Fatal != nil {
+		fatal = strconv.FormatBool(*event.Fatal)
+	}
+	return strings.Join([]string{event.Kind, code, event.Address, fatal, form, event.Host}, " ")
 }
 
 // events returns what was found. Of two forms that come along with each other

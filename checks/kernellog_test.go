@@ -134,7 +134,7 @@ func TestKernelLogEvents(t *testing.T) {
 5.0 oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task=python3,pid=2343,uid=0
 5.1 Memory cgroup out of memory: Killed process 2343 (python3) total-vm:1kB
 `, []KernelEvent{
-				{Kind: "bar", Address: "0000:56:00.0", Message: "pci 0000:56:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: can't assign; no space", Seconds: 1, Count: 1},
+				{Kind: "bar", Address: "0000:56:00.0", BAR: new(1), SizeBytes: 128 << 30, Message: "pci 0000:56:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: can't assign; no space", Seconds: 1, Count: 1},
 				{Kind: "pcie-link", Address: "0000:56:00.0", Message: "pci 0000:56:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 16.0 GT/s PCIe x2 link at 0000:55:00.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)", Seconds: 1.1, Count: 1},
 				{Kind: "nvrm", Address: "0000:57:00.0", Message: "NVRM: GPU 0000:57:00.0: RmInitAdapter failed! (0x62:0xffff:1863)", Seconds: 2, Count: 1},
 				{Kind: "nvrm", Address: "0000:58:00.0", Message: "nvidia: probe of 0000:58:00.0 failed with error -1", Seconds: 2.1, Count: 1},

@@ -11,13 +11,16 @@ import (
 // join makes one document of what several texts told: GPUs that one text knows
 // by index and another by address become one.
 func (s *Sink) join() {
+	s.placePCI()
 	s.nameGPUs()
-	if len(s.devices) > 0 {
+	s.joinKernelLog()
+	s.joinIOMMU()
+	if len(s.devices)+len(s.unnamedACS) > 0 {
 		list := make([]checks.PCIDevice, 0, len(s.devices))
 		for _, address := range slices.Sorted(maps.Keys(s.devices)) {
 			list = append(list, *s.devices[address])
 		}
-		s.Facts.PCI = &checks.PCIFacts{Devices: list, Partial: s.partialPCI}
+		s.Facts.PCI = &checks.PCIFacts{Devices: list, Partial: s.partialPCI, UnnamedACS: s.unnamedACS}
 	}
 	if len(s.order) > 0 {
 		gpus := s.GPUs()

@@ -1,4 +1,7 @@
 package evidence
 
 // pciKinds are the kinds of text of this area.
-var pciKinds = []*Kind{}
+var pciKinds = []*Kind{
+	lspciKind, lspciTreeKind, kernelKind, cmdlineKind, lscpuKind, numactlKind, unameKind, dmidecodeKind, sysfsKind, setpciKind,
+	hostXMLKind, pythonCopyKind,
+}

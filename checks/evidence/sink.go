@@ -26,6 +26,17 @@ type Sink struct {
 	messages *messageLog
 	// nccl is what lines of NCCL told so far; nil before the first one.
 	nccl *ncclLog
+	// kernel finds events in lines of kernel logs, and bridges are the PCI
+	// bridges by the bus below them, of each text that shows some.
+	kernel  *checks.KernelLogReader
+	bridges map[string]string
+	// wholeTree is set once a text shows the buses below every bridge.
+	wholeTree  bool
+	unnamedACS []checks.UnnamedACS
+	// groupTypes are the types of IOMMU groups by number.
+	groupTypes map[int]string
+	// tensor is the last tensor that a text showed on a GPU.
+	tensor pythonCopy
 }
 
 func newSink() *Sink {
@@ -34,6 +45,7 @@ func newSink() *Sink {
 		devices: make(map[string]*checks.PCIDevice),
 		gpus:    make(map[string]*checks.GPU),
 		origins: make(map[string]bool), partialPCI: true,
+		kernel: checks.NewKernelLogReader(), bridges: make(map[string]string), groupTypes: make(map[int]string),
 	}
 	s.messages = newMessageLog(s)
 	return s

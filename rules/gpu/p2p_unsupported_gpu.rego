@@ -9,17 +9,20 @@
 #     description: cuDeviceCanAccessPeer decides; NVIDIA publishes no list of models.
 #   - ref: https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/src/nvidia/src/kernel/platform/p2p/p2p_caps.c
 #     description: The conditions under which the driver refuses.
+#   - ref: https://github.com/huggingface/accelerate/blob/v1.0.0/src/accelerate/state.py
+#     description: Accelerate stops on GeForce RTX 4000 cards unless NCCL is told to leave peer access and InfiniBand alone.
 # schemas:
 #   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: confirmed
-#   remedies: [upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver]
+#   remedies: [nccl-p2p-disable, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_unsupported_gpu
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.peers
 
 # answers are what NVML says of a pair's reads and writes, where it refuses;
@@ -127,6 +130,45 @@ findings contains {
 	some k in {kind(p) | some p in refused}
 	pairs := {p | some p in refused; kind(p) == k}
 }
+
+# stopped are the messages by which a program gives up for want of peer access:
+# Accelerate's check of the model, and the driver's error 217
+# (cudaErrorPeerAccessUnsupported), which a program gets that asks for peer access
+# without asking first whether there is some.
+stopped := {m |
+	some m in logs.complaints
+	some words in [
+		"doesn't support faster communication broadband",
+		"peer access is not supported between these two devices",
+		"PEER_ACCESS_UNSUPPORTED",
+		"cudaErrorPeerAccessUnsupported",
+	]
+	contains(m.text, words)
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("The program stops because the driver offers no peer access between these GPUs%s: %s.", [models, stopped_words]),
+	"evidence": logs.all_evidence(stopped),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"remedies": ["nccl-p2p-disable"],
+	"order": logs.first(stopped).order,
+} if {
+	count(stopped) > 0
+}
+
+default models := ""
+
+models := sprintf(" (%s)", [concat(", ", sort(names))]) if {
+	names := {g.name | some g in input.gpus.devices; g.name != ""}
+	count(names) > 0
+}
+
+stopped_words := "it must be told to leave peer access and InfiniBand alone, by NCCL_P2P_DISABLE=1 and NCCL_IB_DISABLE=1 or by being started with accelerate launch" if {
+	some m in stopped
+	contains(m.text, "faster communication broadband")
+} else := "it asks for peer access without asking first whether there is some"
 
 # contradiction is told where CUDA offers what NVML refuses and copies arrive.
 # NCCL goes by NVML's word (ncclTopoCheckP2p, src/graph/paths.cc, as of 2.28).

@@ -124,3 +124,26 @@ test_unresolvable_cards if {
 	ada := object.union(bare, {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": "NVIDIA L40S", "compute_capability": "8.9"} | some x in [a, b]]}})
 	severities(p2p_unsupported_gpu.findings) == {"medium"} with input as ada
 }
+
+# What programs say when they give up.
+
+stop(text) := {"logs": {"messages": [{
+	"id": "x-y", "program": "accelerate", "role": "cause", "text": text, "source": "app.log", "line": 3, "order": 1, "count": 1, "ranks": 1,
+}]}}
+
+test_fires_where_a_program_gives_up if {
+	found := p2p_unsupported_gpu.findings with input as stop("NotImplementedError: Using RTX 4000 series doesn't support faster communication broadband via P2P or IB.")
+	some f in found
+	f.severity == "critical"
+	f.remedies == ["nccl-p2p-disable"]
+	f.order == 1
+	contains(f.message, "accelerate launch")
+	named := object.union(stop("CUDA error 217 at ggml-cuda.cu:6292: peer access is not supported between these two devices"), {"gpus": {"devices": [{"address": "GPU0", "name": "Tesla P40"}]}})
+	some g in p2p_unsupported_gpu.findings with input as named
+	contains(g.message, "(Tesla P40)")
+	contains(g.message, "without asking first")
+}
+
+test_silent_on_other_complaints if {
+	count(p2p_unsupported_gpu.findings) == 0 with input as stop("CUDA error: out of memory")
+}

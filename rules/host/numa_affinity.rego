@@ -24,6 +24,7 @@
 package gpudoctor.rules.numa_affinity
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 # node_gpus are the usable GPUs of each NUMA node.
@@ -95,6 +96,86 @@ balancing_severity := "medium" if count(surroundings.of_vendor.amd) > 1
 opinion := "RCCL warns of it at each start, because its times vary with it" if {
 	surroundings.has_amd
 } else := "times of host copies may vary with it"
+
+# masks are the CPUs that NCCL kept to for each GPU of each host, as its log shows
+# them («Setting affinity for GPU 0 to ff», src/init.cc): those near the GPU, of
+# those that the launcher gave to the process (src/graph/topo.cc,
+# ncclTopoGetCpuAffinity). So more than one for the same GPU is the launchers'
+# doing, and the fewest CPUs are what one of them left.
+masks[[object.get(a, "host", ""), a.gpu]] contains a if {
+	some a in input.logs.affinities
+	a.cpus > 0
+}
+
+# narrowed are the GPUs for which one run kept to half of the CPUs of another, or
+# fewer.
+narrowed[key] := {"fewest": fewest, "most": most} if {
+	some key, runs in masks
+	fewest := min({a.cpus | some a in runs})
+	most := max({a.cpus | some a in runs})
+	fewest * 2 <= most
+}
+
+narrow_runs := {a |
+	some key, range in narrowed
+	some a in masks[key]
+	a.cpus in {range.fewest, range.most}
+}
+
+findings contains {
+	"subject": "affinity",
+	"message": sprintf("NCCL kept to %d CPUs near GPU %d in one run and to %d in another: the launcher of the first binds its processes to a part of the CPUs that are near the GPU, and NCCL's threads share it%s", [
+		narrowed[first_key].fewest, first_key[1], narrowed[first_key].most, launcher_words,
+	]),
+	"evidence": [{"fact": sprintf("logs.affinities[GPU%d]", [a.gpu]), "value": a.mask, "source": logs.at(a)} | some a in sort(narrow_runs)],
+	"params": {"node": "NODE"},
+	"severity": "medium",
+	"confidence": "likely",
+	"remedies": ["ignore-cpu-affinity", "bind-numa"],
+} if {
+	count(narrowed) > 0
+}
+
+first_key := sort(object.keys(narrowed))[0]
+
+default launcher_words := ""
+
+launcher_words := " (srun --cpu-bind, mpirun --bind-to)." if count({l | some l in logs.launches; l.kind in {"slurm", "mpirun"}}) > 0
+
+# crowded are the GPUs for which NCCL had a small part of the CPUs of a NUMA
+# node. A job that was given few CPUs must look so; it is worth knowing.
+crowded := {key |
+	some key, runs in masks
+	not narrowed[key]
+	max({a.cpus | some a in runs}) * 8 <= fewest_node_cpus
+}
+
+fewest_node_cpus := min({n |
+	some node in surroundings.cpu_nodes
+	n := sum([length |
+		some part in split(node.cpus, ",")
+		ends := split(part, "-")
+		length := (to_number(ends[count(ends) - 1]) - to_number(ends[0])) + 1
+	])
+}) if {
+	count(surroundings.cpu_nodes) > 0
+}
+
+findings contains {
+	"subject": "affinity",
+	"message": sprintf("NCCL keeps to %d CPUs for GPU %d, while its NUMA node has %d: the launcher binds the process to few CPUs, which NCCL's threads and the program share.", [
+		max({a.cpus | some a in masks[key]}), key[1], fewest_node_cpus,
+	]),
+	"evidence": [{"fact": sprintf("logs.affinities[GPU%d]", [a.gpu]), "value": a.mask, "source": logs.at(a)} | some a in sort(masks[key])],
+	"params": {"node": "NODE"},
+	"severity": "low",
+	"confidence": "possible",
+	"remedies": ["ignore-cpu-affinity", "bind-numa"],
+} if {
+	count(crowded) > 0
+	count(narrowed) == 0
+	key := sort(crowded)[0]
+}
 
 missing contains "numa: the NUMA topology was not read" if not input.numa
 

@@ -107,3 +107,31 @@ test_unresolvable_without_nodes_of_gpus if {
 	document := object.union(machine(16, 16, 0), {"pci": {"devices": [{"address": "0000:01:00.0"}, {"address": "0000:81:00.0"}]}})
 	count(numa_affinity.missing) == 1 with input as document
 }
+
+# What NCCL's log shows of the CPUs that it keeps to.
+
+kept(host, gpu, cpus, source) := {"host": host, "gpu": gpu, "mask": "f", "cpus": cpus, "source": source, "line": 4}
+
+test_fires_where_one_launcher_leaves_fewer_cpus if {
+	log := {"logs": {"messages": [], "affinities": [kept("n1", 0, 8, "srun.log"), kept("n1", 0, 24, "mpirun.log"), kept("n1", 1, 24, "mpirun.log")]}}
+	found(log) == {["affinity", "medium"]}
+	some f in numa_affinity.findings with input as log
+	f.remedies == ["ignore-cpu-affinity", "bind-numa"]
+	[e.source | some e in f.evidence] == ["srun.log:4", "mpirun.log:4"]
+	launched := object.union(log, {"launches": [{"kind": "slurm", "source": "srun.log", "line": 1}]})
+	some g in numa_affinity.findings with input as launched
+	contains(g.message, "srun")
+}
+
+test_a_small_part_of_a_node_is_worth_knowing if {
+	log := {
+		"logs": {"messages": [], "affinities": [kept("n1", 0, 4, "a.log")]},
+		"numa": {"nodes": [{"id": 0, "cpus": "0-31,64-95", "memory_bytes": 1, "distances": [10]}]},
+	}
+	found(log) == {["affinity", "low"]}
+}
+
+test_silent_where_runs_agree if {
+	log := {"logs": {"messages": [], "affinities": [kept("n1", 0, 24, "a.log"), kept("n1", 0, 24, "b.log"), kept("n1", 1, 8, "b.log"), kept("n2", 0, 8, "b.log")]}}
+	count(numa_affinity.findings) == 0 with input as log
+}

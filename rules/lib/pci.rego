@@ -7,6 +7,19 @@
 #   - input: schema.facts
 package gpudoctor.lib.pci
 
+import data.gpudoctor.lib.facts
+
+# bare_metal is true where no hypervisor is below this kernel. Texts that people
+# send seldom tell; who looks into lspci or the kernel log is taken to look at a
+# real machine, unless something says otherwise.
+bare_metal if facts.is_guest == false
+
+bare_metal if {
+	count(input.texts) > 0
+	not facts.is_guest == true
+	not input.links.virtual_topology == true
+}
+
 # device is each PCI function by its address.
 device[d.address] := d if some d in input.pci.devices
 
@@ -81,6 +94,31 @@ translated(address) if count(domains[address] & translating) > 0
 untranslated(_) if input.iommu.mode in {"off", "passthrough"}
 
 untranslated(address) if domains[address] == {"identity"}
+
+untranslated(address) if {
+	not domains[address]
+	input.iommu.default_domain == "passthrough"
+}
+
+# translates_by_default is true where the kernel log says that an IOMMU is at
+# work, and that it translates what nobody has excepted. The line of the default
+# alone says nothing: kernels without an IOMMU write it, too (drivers/iommu/iommu.c).
+translates_by_default if {
+	input.iommu.default_domain == "translated"
+	input.iommu.vendor in {"intel", "amd"}
+}
+
+# event_at says where an event of the kernel log stands.
+event_at(e) := sprintf("%s:%d", [e.source, e.line]) if {
+	e.source != ""
+	e.line > 0
+} else := input.kernel_log.source
+
+# port_at says where the ACS bits of a port were read.
+port_at(address) := sprintf("%s:%d", [o.source, o.line]) if {
+	some o in input.origins
+	o.fact == sprintf("pci.devices[%s].acs", [address])
+} else := sprintf("/sys/bus/pci/devices/%s/config", [address])
 
 # hidden are the bridges of a path whose ACS capability could not be read: a
 # bridge that is not listed, or whose extended configuration space was not.

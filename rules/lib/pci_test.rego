@@ -42,3 +42,25 @@ test_generation if {
 	pci.generation[2.5] == 1
 	pci.generation[64] == 6
 }
+
+test_texts_are_taken_for_bare_metal if {
+	pci.bare_metal with input as {"host": {"virtualization": {"guest": false}}}
+	pci.bare_metal with input as {"texts": [{"name": "x"}]}
+	not pci.bare_metal with input as {"texts": [{"name": "x"}], "host": {"virtualization": {"guest": true}}}
+	not pci.bare_metal with input as {"texts": [{"name": "x"}], "links": {"virtual_topology": true}}
+	not pci.bare_metal with input as {}
+}
+
+test_default_domain if {
+	pci.untranslated("0000:41:00.0") with input as {"iommu": {"default_domain": "passthrough"}}
+	not pci.untranslated("0000:41:00.0") with input as {"iommu": {"default_domain": "translated"}}
+	pci.translates_by_default with input as {"iommu": {"default_domain": "translated", "vendor": "amd"}}
+	not pci.translates_by_default with input as {"iommu": {"default_domain": "translated"}}
+}
+
+test_places if {
+	pci.event_at({"source": "dmesg.txt", "line": 3}) == "dmesg.txt:3"
+	pci.event_at({"message": "x"}) == "/dev/kmsg" with input as {"kernel_log": {"source": "/dev/kmsg", "events": []}}
+	pci.port_at("0000:40:01.1") == "a.txt:9" with input as {"origins": [{"fact": "pci.devices[0000:40:01.1].acs", "source": "a.txt", "line": 9}]}
+	pci.port_at("0000:40:01.1") == "/sys/bus/pci/devices/0000:40:01.1/config" with input as {}
+}

@@ -35,6 +35,15 @@ joined(pair) := "nvlink" if {
 	facts.gpu[address].nvlinks == []
 } else := "unknown"
 
+# over_pcie is true where two GPUs are known to have no way to each other but
+# PCIe: by their pair, or as no NVLink is on either, in texts that tell no pair.
+over_pcie if {
+	some p in facts.gpu_pairs
+	joined(p) == "pcie"
+}
+
+over_pcie if count({g.address | some g in input.gpus.devices; g.nvlinks == []}) > 1
+
 # nvlinked is true for two GPUs that active NVLinks join.
 nvlinked(a, b) if key(a, b) in bridged
 

@@ -23,6 +23,7 @@
 package gpudoctor.rules.acs_redirect
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
@@ -173,7 +174,7 @@ evidence(bridges, pairs) := array.concat(
 	[{
 		"fact": sprintf("pci.devices[%s].acs.control", [bridge]),
 		"value": pci.device[bridge].acs.control,
-		"source": sprintf("/sys/bus/pci/devices/%s/config", [bridge]),
+		"source": pci.port_at(bridge),
 	} |
 		some bridge in sort(bridges)
 	],
@@ -200,6 +201,10 @@ remedies(name, pairs) := [] if {
 	facts.is_passthrough_host == true
 } else := array.concat(["nccl-p2p-disable", "disable-acs"], pass_through(pairs)) if {
 	name == "failed"
+} else := ["disable-acs", "nccl-p2p-disable"] if {
+	# Who sends texts has trouble with a job, and can try this at once.
+	name in {"implied", "unsure"}
+	count(input.texts) > 0
 } else := array.concat(["disable-acs"], staged_way(pairs))
 
 staged_way(pairs) := ["nccl-p2p-disable"] if {
@@ -224,6 +229,135 @@ caution := concat("", [
 ]) if {
 	facts.is_passthrough_host == true
 }
+
+# job_shown is true where a text tells of a job that runs on GPUs.
+job_shown if logs.given
+
+job_shown if count(input.benchmarks) > 0
+
+# job_failed is true where a text shows that it does not run as it should: by a
+# complaint, or a benchmark that broke off or found wrong values. A redirected
+# request that a translating IOMMU drops shows itself as a hang, as a failed
+# completion of the NIC, or as an illegal address in a kernel.
+job_failed if logs.failed
+
+job_failed if {
+	some b in input.benchmarks
+	b.complete == false
+}
+
+job_failed if {
+	some b in input.benchmarks
+	b.wrong > 0
+}
+
+# Texts are often cut, so that the tree is not known: "lspci -vvv | grep ACSCtl",
+# or a switch's ports alone. What is redirected there may as well be a path of
+# which nobody speaks.
+#
+# loose are the ports that are known to redirect and stand on no known path of a
+# pair: those of switches, and root ports right above a GPU.
+loose contains d.address if {
+	input.pci.partial == true
+	some d in input.pci.devices
+	d.kind == "bridge"
+	count(pci.redirects(d.address)) > 0
+	not pci.emulated(d.address)
+	not on_path(d.address)
+	switch_port(d)
+}
+
+on_path(address) if {
+	some p in facts.pairs
+	address in p.bridges
+}
+
+# switch_vendors make PCIe switches and no root ports: PLX, Broadcom (LSI) and
+# PMC-Sierra (Microsemi, Microchip), as the PCI ID database names them.
+switch_vendors := {"0x10b5", "0x1000", "0x11f8"}
+
+switch_port(d) if d.vendor in switch_vendors
+
+switch_port(d) if d.port_type == "downstream-port"
+
+switch_port(d) if {
+	some g in input.pci.devices
+	g.kind == "gpu"
+	g.ancestors[count(g.ancestors) - 1] == d.address
+}
+
+# unnamed are the lines of ACS controls whose ports are not shown.
+unnamed contains u if {
+	some u in input.pci.unnamed_acs
+	count({bit | some bit in u.control; bit in pci.redirecting_bits}) > 0
+}
+
+# fragment_grade: the bits alone are on many a machine that does not use the
+# path. Together with a job that fails they are what NVIDIA's guide asks to look
+# at first. On a switch's port they hurt in any case.
+fragment_grade := ["high", "likely"] if {
+	job_failed
+} else := ["high", "likely"] if {
+	job_shown
+	count(loose) > 0
+} else := ["low", "possible"]
+
+findings contains {
+	"subject": fragment_subject,
+	"message": sprintf("ACS redirects peer-to-peer traffic at %s (%s). %s", [fragment_words, concat(", ", sort(fragment_bits)), fragment_reason]),
+	"evidence": array.concat(
+		[{
+			"fact": sprintf("pci.devices[%s].acs.control", [address]),
+			"value": pci.device[address].acs.control,
+			"source": pci.port_at(address),
+		} |
+			some address in sort(loose)
+		],
+		[{"fact": "pci.unnamed_acs", "value": u.control, "source": logs.at(u)} | some u in sort(unnamed)],
+	),
+	"params": fragment_params,
+	"severity": fragment_grade[0],
+	"confidence": fragment_grade[1],
+	"remedies": fragment_remedies,
+} if {
+	count(loose) + count(unnamed) > 0
+	count(affected) == 0
+	not facts.is_guest == true
+}
+
+fragment_subject := peers.shorten(loose) if {
+	count(loose) > 0
+} else := "host"
+
+# BRIDGE stands in commands for what the text does not name.
+fragment_params := {"bridges": sort(loose), "bridge": sort(loose)[0]} if {
+	count(loose) > 0
+} else := {"bridges": ["BRIDGE"], "bridge": "BRIDGE"}
+
+fragment_words := sprintf("bridge %s", [facts.list(loose)]) if {
+	count(loose) > 0
+	count(loose) <= 4
+} else := sprintf("%d bridges", [count(loose)]) if {
+	count(loose) > 4
+} else := sprintf("%d of the ports that lspci shows", [sum([u.count | some u in unnamed])])
+
+fragment_bits := {bit | some address in loose; some bit in pci.redirects(address)} | {bit |
+	some u in unnamed
+	some bit in u.control
+	bit in pci.redirecting_bits
+}
+
+fragment_reason := "The job fails; where these ports are on the way between GPUs, or between a GPU and a NIC, their traffic goes through the root complex, and together with a translating IOMMU it is lost." if {
+	job_failed
+} else := "Traffic between devices below that switch goes up to the root complex in place of turning round." if {
+	count(loose) > 0
+} else := "Whether these ports are on the way between two GPUs, or a GPU and a NIC, the text does not show."
+
+fragment_remedies := ["nccl-p2p-disable"] if {
+	facts.is_passthrough_host == true
+} else := ["disable-acs", "nccl-p2p-disable", "iommu-pt"] if {
+	job_failed
+} else := ["disable-acs"]
 
 missing contains "links.pairs: the paths between the GPUs are not known" if {
 	not facts.gpu_pairs

@@ -197,3 +197,75 @@ test_not_applicable_to_one_gpu if {
 	count(acs_redirect.missing) == 0 with input as one
 	count(acs_redirect.not_applicable) == 1 with input as one
 }
+
+# The texts that people send: ports without their devices, or cut trees.
+
+unnamed := {"pci": {"devices": [], "partial": true, "unnamed_acs": [
+	{"control": ["SrcValid"], "count": 9, "source": "lspci.txt", "line": 2},
+	{"control": ["SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"], "count": 2, "source": "lspci.txt", "line": 11},
+]}}
+
+failing := {"logs": {"messages": [{
+	"id": "x-y", "program": "cuda", "role": "category", "text": "an illegal memory access was encountered",
+	"source": "nccl.log", "line": 3, "order": 0, "count": 1, "ranks": 1,
+}]}}
+
+plx := {"address": "0000:3a:08.0", "vendor": "0x10b5", "class": "0x060400", "kind": "bridge", "acs": {"capability": on, "control": on}}
+
+switch_alone := {"pci": {"devices": [plx], "partial": true}}
+
+test_fires_on_unnamed_ports_of_a_failing_job if {
+	found := acs_redirect.findings with input as object.union(unnamed, failing)
+	grades(found) == {["high", "likely"]}
+	some f in found
+	f.remedies[0] == "disable-acs"
+	contains(f.message, "2 of the ports")
+	[e.source | some e in f.evidence] == ["lspci.txt:11"]
+}
+
+test_unnamed_ports_alone_say_little if {
+	grades(acs_redirect.findings) == {["low", "possible"]} with input as unnamed
+}
+
+test_fires_on_a_switch_port_of_a_cut_tree if {
+	grades(acs_redirect.findings) == {["low", "possible"]} with input as switch_alone
+	grades(acs_redirect.findings) == {["high", "likely"]} with input as object.union(switch_alone, {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": true, "source": "t", "line": 1}]})
+	grades(acs_redirect.findings) == {["high", "likely"]} with input as object.union(switch_alone, {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": false, "source": "t", "line": 1}]})
+	grades(acs_redirect.findings) == {["high", "likely"]} with input as object.union(switch_alone, {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": true, "wrong": 4, "source": "t", "line": 1}]})
+}
+
+test_fires_on_the_port_above_a_gpu_of_a_cut_tree if {
+	found := acs_redirect.findings with input as object.union(failing, {"pci": {"partial": true, "devices": [
+		object.union(plx, {"vendor": "0x1022"}),
+		{"address": a, "kind": "gpu", "vendor": "0x10de", "ancestors": ["0000:3a:08.0"]},
+	]}})
+	grades(found) == {["high", "likely"]}
+}
+
+test_a_passthrough_host_keeps_acs_in_a_cut_tree if {
+	found := acs_redirect.findings with input as object.union_n([switch_alone, failing, {"host": {"virtualization": {"guest": false, "passthrough_host": true}}}])
+	{r | some f in found; some r in f.remedies} == {"nccl-p2p-disable"}
+}
+
+many := {"pci": {"partial": true, "devices": [object.union(plx, {"address": sprintf("0000:3a:0%d.0", [n])}) | some n in numbers.range(1, 5)]}}
+
+test_counts_many_ports if {
+	some f in acs_redirect.findings with input as object.union(many, failing)
+	contains(f.message, "5 bridges")
+}
+
+test_silent_on_cut_trees_of_guests_and_of_ports_that_redirect_nothing if {
+	count(acs_redirect.findings) == 0 with input as object.union_n([unnamed, failing, {"host": {"virtualization": {"guest": true}}}])
+	count(acs_redirect.findings) == 0 with input as object.union(failing, {"pci": {"partial": true, "devices": [object.union(plx, {"acs": {"control": ["SrcValid"]}})]}})
+	count(acs_redirect.findings) == 0 with input as object.union(failing, {"pci": {"partial": true, "devices": [object.union(plx, {"vendor": "0x1022"})]}})
+}
+
+test_texts_name_the_way_out if {
+	sent := object.union(machine(on), {
+		"texts": [{"name": "lspci.txt", "lines": 1, "bytes": 1, "kinds": []}],
+		"origins": [{"fact": "pci.devices[0000:40:01.1].acs", "source": "lspci.txt", "line": 7}],
+	})
+	some f in acs_redirect.findings with input as sent
+	f.remedies == ["disable-acs", "nccl-p2p-disable"]
+	"lspci.txt:7" in {e.source | some e in f.evidence}
+}

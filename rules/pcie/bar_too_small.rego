@@ -9,17 +9,22 @@
 #     description: How much memory GPUDirect RDMA can pin is bounded by BAR1.
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/gpu/drm/amd/amdgpu/amdgpu_device.c
 #     description: amdgpu_device_is_peer_accessible wants all memory visible to the CPU.
+#   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/pci/setup-res.c
+#     description: What the kernel logs when a BAR finds no room.
+#   - ref: https://github.com/tinygrad/open-gpu-kernel-modules
+#     description: The modified driver maps all memory of a GPU into BAR1 for its peers.
 # schemas:
 #   - input: schema.facts
 # custom:
 #   severity: low
 #   confidence: likely
-#   remedies: [enable-rebar, update-bios]
+#   remedies: [enable-rebar, update-bios, nccl-p2p-disable, replace-hardware]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.bar_too_small
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
@@ -161,6 +166,172 @@ findings contains {
 } if {
 	some address, indices in roomless
 }
+
+# growing are the NVIDIA GPUs of which lspci shows a BAR that could be larger by
+# far, where nobody tells how much memory they have.
+growing[d.address] := r if {
+	some d in input.pci.devices
+	d.kind == "gpu"
+	d.vendor == "0x10de"
+	not d.address in object.keys(small)
+	not sized[d.address]
+	some r in d.resizable_bars
+	r.index == 1
+	r.size_bytes * 16 <= r.max_bytes
+}
+
+findings contains {
+	"subject": subject(gpus),
+	"affects": sort(gpus),
+	"message": sprintf("The BAR of %s is %s, and its Resizable BAR capability offers %s: the firmware has not enlarged it (Above 4G Decoding, Resizable BAR, no CSM).", [
+		named(gpus), facts.bytes(min({r.size_bytes | some r in growing})), facts.bytes(max({r.max_bytes | some r in growing})),
+	]),
+	"evidence": [{"fact": sprintf("pci.devices[%s].resizable_bars", [address]), "value": r, "source": "lspci, or config space"} | some address, r in growing],
+	"params": {"gpus": sort(gpus)},
+	"severity": "low",
+	"confidence": "likely",
+} if {
+	gpus := object.keys(growing)
+	count(gpus) > 0
+}
+
+# kept_out are the BARs of GPUs for which the kernel log says that there is no
+# room: that of the function which the address, or the driver's name at the
+# beginning of the line, says is a GPU. A driver that fails to enlarge a BAR goes
+# on with the small one, so a later size says nothing against it.
+kept_out[e.address] contains e if {
+	some e in input.kernel_log.events
+	e.kind == "bar"
+	gpu_event(e)
+	not roomless[e.address]
+}
+
+gpu_event(e) if e.address in facts.gpus
+
+gpu_event(e) if regex.match(`^(nvidia|amdgpu) [0-9a-f]{4,8}:|NVIDIA device is invalid`, e.message)
+
+# Nothing but a GPU asks for a BAR of 1 GiB and more on these machines.
+gpu_event(e) if {
+	not facts.gpus
+	e.size_bytes >= 1024 * mib
+}
+
+findings contains {
+	"subject": address,
+	"affects": [address],
+	"message": sprintf("The kernel found no room for %s of GPU %s: the firmware leaves too little address space (Above 4G Decoding, Resizable BAR).", [
+		wanted(es), address,
+	]),
+	"evidence": [{"fact": "kernel_log.events[bar]", "value": e.message, "source": pci.event_at(e)} | some e in sort(es)],
+	"params": {"gpus": [address]},
+	"severity": "high",
+	"confidence": "confirmed",
+} if {
+	some address, es in kept_out
+	address != ""
+}
+
+wanted(es) := sprintf("%s of BAR %d", [facts.bytes(max(sizes)), max({e.bar | some e in es; is_number(e.bar)})]) if {
+	sizes := {e.size_bytes | some e in es; e.size_bytes > 0}
+	count(sizes) > 0
+	count({e | some e in es; is_number(e.bar)}) > 0
+} else := "a BAR"
+
+# A window of a bridge that found no room, although nothing but the memory of a
+# GPU needs one as large.
+cramped[e.address] contains e if {
+	some e in input.kernel_log.events
+	e.kind == "bridge-window"
+	count(below(e.address)) + unplaced > 0
+	not fits(e.address)
+}
+
+below(bridge) := {address |
+	some address in facts.gpus
+	bridge in pci.device[address].ancestors
+}
+
+# unplaced counts the GPUs of which it is not known which bridges are above.
+default unplaced := 0
+
+unplaced := count({address | some address in facts.gpus; not placed(address)})
+
+placed(address) if pci.device[address].root_bus != ""
+
+# fits is true for a bridge whose GPUs are known to have room all the same.
+fits(bridge) if {
+	count(below(bridge)) > 0
+	every address in below(bridge) {
+		facts.gpu[address].bar1_bytes >= facts.gpu[address].memory_bytes / 2
+		facts.gpu[address].memory_bytes > 0
+	}
+}
+
+findings contains {
+	"subject": bridge,
+	"affects": sort(below(bridge)),
+	"message": sprintf("The kernel found no room for a window of %s below bridge %s, %s: the BAR of a GPU there cannot cover its memory.", [
+		facts.bytes(max({e.size_bytes | some e in es})), bridge, below_words(bridge),
+	]),
+	"evidence": [{"fact": "kernel_log.events[bridge-window]", "value": e.message, "source": pci.event_at(e)} | some e in sort(es)],
+	"params": {"gpus": sort(below(bridge))},
+	"severity": "high",
+	"confidence": below_confidence(bridge),
+	"remedies": ["update-bios", "enable-rebar"],
+} if {
+	some bridge, es in cramped
+	not below(bridge) & object.keys(kept_out) != set()
+}
+
+below_words(bridge) := sprintf("above GPU %s", [facts.list(below(bridge))]) if {
+	count(below(bridge)) > 0
+} else := "and only GPUs ask for as much"
+
+below_confidence(bridge) := "confirmed" if {
+	count(below(bridge)) > 0
+} else := "likely"
+
+# refused are the messages of a program to which the driver refused a mapping of
+# another GPU's memory (cudaErrorMapBufferObjectFailed, 205). Peer access through
+# BAR1 fails so where BAR1 does not cover the memory.
+refused := {m | some m in logs.complaints; contains(m.text, "mapping of buffer object failed")}
+
+# outgrown are the models whose BAR1 ends below the memory that modified cards
+# have: the firmware of a GeForce RTX 4090 offers 32 GiB at most.
+outgrown := {g.address |
+	some g in input.gpus.devices
+	regex.match(`GeForce RTX (4090|3090|4080)`, g.name)
+	g.memory_bytes > (40 * 1024) * mib
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("The driver could not map one GPU's memory for another (error 205): %s.", [refused_reason]),
+	"evidence": logs.all_evidence(refused),
+	"params": {"gpu": refused_gpu},
+	"severity": "critical",
+	"confidence": refused_confidence,
+	"remedies": refused_remedies,
+	"order": logs.first(refused).order,
+} if {
+	count(refused) > 0
+}
+
+refused_gpu := sort(outgrown)[0] if {
+	count(outgrown) > 0
+} else := "GPU"
+
+refused_reason := "these cards were given more memory than the BAR of their model covers, and peer access goes through it" if {
+	count(outgrown) > 0
+} else := "BAR1, through which peers reach it, does not cover the memory: Resizable BAR or Above 4G Decoding is off, or there was no room"
+
+refused_confidence := "confirmed" if {
+	count(object.keys(small)) + count(growing) > 0
+} else := "likely"
+
+refused_remedies := ["nccl-p2p-disable", "replace-hardware"] if {
+	count(outgrown) > 0
+} else := ["enable-rebar", "nccl-p2p-disable", "update-bios"]
 
 bar_source := {"nvidia": "nvmlDeviceGetBAR1MemoryInfo", "amd": "resource of the PCI device, BAR 0"}
 

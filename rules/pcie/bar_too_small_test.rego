@@ -98,3 +98,80 @@ test_unresolvable if {
 test_not_applicable_without_a_gpu if {
 	count(bar_too_small.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }
+
+# The texts that people send.
+
+event(kind, address, message, extra) := object.union(
+	{"kind": kind, "address": address, "message": message, "seconds": 1, "count": 1, "source": "dmesg.txt", "line": 5},
+	extra,
+)
+
+log(events) := {"kernel_log": {"source": "dmesg.txt", "events": events}}
+
+no_room := event("bar", a, "nvidia 0000:01:00.0: BAR 1 [mem size 0x800000000 64bit pref]: can't assign; no space", {"bar": 1, "size_bytes": 32 * gib})
+
+test_fires_on_a_bar_that_found_no_room if {
+	found := bar_too_small.findings with input as log([no_room])
+	grades(found) == {["high", "confirmed"]}
+	some f in found
+	f.subject == a
+	contains(f.message, "32 GiB of BAR 1")
+	f.evidence[0].source == "dmesg.txt:5"
+	invalid := event("bar", b, "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M @ 0x0 (PCI:0000:02:00.0)", {})
+	count(bar_too_small.findings) == 1 with input as log([invalid])
+	known := object.union(log([event("bar", a, "pci 0000:01:00.0: BAR 1: no space for [mem size 0x10000000]", {"bar": 1})]), machine(64 * gib))
+	count(bar_too_small.findings) == 1 with input as known
+	large := event("bar", a, "pci 0000:01:00.0: BAR 1: no space for [mem size 0x800000000]", {"bar": 1, "size_bytes": 32 * gib})
+	count(bar_too_small.findings) == 1 with input as log([large])
+}
+
+test_silent_on_other_devices_without_room if {
+	count(bar_too_small.findings) == 0 with input as log([event("bar", "0000:05:00.0", "pci 0000:05:00.0: BAR 0: no space for [mem size 0x00004000]", {"bar": 0, "size_bytes": 16384})])
+}
+
+window := event("bridge-window", "0000:00:1d.4", "pcieport 0000:00:1d.4: BAR 15: no space for [mem size 0xc00000000 64bit pref]", {"size_bytes": 48 * gib})
+
+below_it := {
+	"gpus": {"devices": [gpu(a, small, 24)]},
+	"pci": {"devices": [{"address": a, "kind": "gpu", "root_bus": "pci0000:00", "ancestors": ["0000:00:1d.4"]}]},
+}
+
+test_fires_on_a_bridge_window_that_found_no_room if {
+	found := bar_too_small.findings with input as object.union(log([window]), below_it)
+	["high", "confirmed"] in grades(found)
+	unknown := object.union(log([window]), {"gpus": {"devices": [{"address": a, "vendor": "nvidia"}]}})
+	grades(bar_too_small.findings) == {["high", "likely"]} with input as unknown
+}
+
+test_silent_on_bridge_windows_of_others if {
+	count(bar_too_small.findings) == 0 with input as log([window])
+	roomy := object.union(log([window]), object.union(below_it, {"gpus": {"devices": [gpu(a, 32 * gib, 24)]}}))
+	count(bar_too_small.findings) == 0 with input as roomy
+}
+
+mapping(name, memory) := {
+	"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "name": name, "memory_bytes": memory * gib}]},
+	"logs": {"messages": [{
+		"id": "cuda-x", "program": "cuda", "role": "cause", "text": "RuntimeError: CUDA error: mapping of buffer object failed",
+		"source": "app.log", "line": 9, "order": 2, "count": 1, "ranks": 1,
+	}]},
+}
+
+test_fires_on_a_refused_mapping if {
+	found := bar_too_small.findings with input as mapping("NVIDIA GeForce RTX 4090", 24)
+	grades(found) == {["critical", "likely"]}
+	some f in found
+	f.remedies[0] == "enable-rebar"
+	f.order == 2
+	modified := bar_too_small.findings with input as mapping("NVIDIA GeForce RTX 4090 D", 48)
+	some g in modified
+	g.remedies == ["nccl-p2p-disable", "replace-hardware"]
+	both := object.union(mapping("NVIDIA GeForce RTX 4090", 24), {"gpus": {"devices": [gpu(a, small, 24)]}})
+	["critical", "confirmed"] in grades(bar_too_small.findings) with input as both
+}
+
+test_a_bar_that_lspci_shows_small_is_worth_knowing if {
+	shown := {"pci": {"devices": [object.union(rebar(a, small, 32 * gib), {"kind": "gpu", "vendor": "0x10de"})]}}
+	grades(bar_too_small.findings) == {["low", "likely"]} with input as shown
+	count(bar_too_small.findings) == 0 with input as {"pci": {"devices": [object.union(rebar(a, 16 * gib, 32 * gib), {"kind": "gpu", "vendor": "0x10de"})]}}
+}

@@ -10,6 +10,8 @@
 #     description: On bare-metal Linux the IOMMU is to be off for PCIe peer-to-peer copies, which may otherwise corrupt memory.
 #   - ref: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-kernel-iommu_groups
 #     description: The file type of a group says what is in force.
+#   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/iommu/amd/iommu.c
+#     description: What the kernel logs when the IOMMU refuses a device's access; intel/dmar.c does the same.
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -22,6 +24,7 @@
 package gpudoctor.rules.iommu_translation
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
@@ -35,7 +38,7 @@ group[address] := g if {
 # AMD's GPUs want the opposite on some models, and an Arm SMMU serves
 # Grace's coherent links, so neither is judged here.
 judged contains p if {
-	facts.is_guest == false
+	pci.bare_metal
 	some p in facts.gpu_pairs
 	peers.both_nvidia(p)
 	peers.joined(p) != "nvlink"
@@ -171,8 +174,191 @@ evidence(gpus, pairs) := array.concat(
 	],
 )
 
+# refused are the accesses of NVIDIA GPUs that the IOMMU refused, as the kernel
+# logs them: a GPU that wrote to a peer's address for which there is no mapping.
+refused contains e if {
+	some e in input.kernel_log.events
+	e.kind in {"amd-vi-fault", "dmar-fault"}
+	of_nvidia(e)
+	not facts.is_guest == true
+}
+
+of_nvidia(e) if peers.vendor(e.address) == "nvidia"
+
+of_nvidia(e) if regex.match(`(^|\s)nvidia [0-9a-f]{4,8}:`, e.message)
+
+findings contains {
+	"subject": peers.shorten(addresses),
+	"affects": sort({address | some address in addresses; address in facts.gpus}),
+	"message": sprintf("The IOMMU refused accesses of NVIDIA GPUs (%d in the kernel log), so it translates their addresses: peer-to-peer transfers hang or lose data.", [
+		sum([e.count | some e in refused]),
+	]),
+	"evidence": [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": pci.event_at(e)} | some e in sort(refused)],
+	"params": {"gpus": sort(addresses), "vendor": refused_vendor},
+	"severity": "critical",
+	"confidence": refused_confidence,
+	"remedies": array.concat(cures, ["nccl-p2p-disable"]),
+} if {
+	addresses := {e.address | some e in refused}
+	count(addresses) > 0
+}
+
+refused_vendor := "amd" if {
+	some e in refused
+	e.kind == "amd-vi-fault"
+} else := "intel"
+
+# One GPU that reads where it may not has a fault of its own.
+refused_confidence := "confirmed" if {
+	count(facts.gpus) > 1
+} else := "likely"
+
+# The kernel log of a whole boot tells the type that groups get, and that an
+# IOMMU is at work. Groups may be excepted, so the types of groups stand above.
+findings contains {
+	"subject": "host",
+	"affects": sort(peers.ends(suspects)),
+	"message": sprintf("The kernel log shows an IOMMU (%s) that translates by default, and %s reach each other over PCIe. %s", [
+		input.iommu.vendor, peers.pairs_text(suspects), weight.implied[2],
+	]),
+	"evidence": array.concat(
+		[{"fact": "kernel_log.events[iommu-mode]", "value": e.message, "source": pci.event_at(e)} |
+			some e in input.kernel_log.events
+			e.kind == "iommu-mode"
+		],
+		[{"fact": "iommu.vendor", "value": input.iommu.vendor, "source": vendor_at}],
+	),
+	"params": {"gpus": sort(peers.ends(suspects)), "vendor": input.iommu.vendor},
+	"severity": default_grade[0],
+	"confidence": default_grade[1],
+	"remedies": default_remedies,
+} if {
+	pci.translates_by_default
+	count(affected) == 0
+	count(refused) == 0
+	count(suspects) > 0
+}
+
+suspects := {p |
+	some p in judged
+	not groups_told(p)
+	peers.measured(p.a, p.b) in {"nothing", "failed"}
+}
+
+groups_told(p) if {
+	some address in [p.a, p.b]
+	count(pci.domains[address]) > 0
+}
+
+default default_grade := ["low", "possible"]
+
+default_grade := ["high", "likely"] if {
+	some p in suspects
+	peers.joined(p) == "pcie"
+}
+
+# Who sends texts has trouble with a job; he can try without peer access at once.
+default_remedies := array.concat(cures, ["nccl-p2p-disable"])
+
+vendor_at := sprintf("%s:%d", [o.source, o.line]) if {
+	some o in input.origins
+	o.fact == "iommu.vendor"
+} else := "the kernel log"
+
+# asked_words are the kernel parameters that switch translation on, where none
+# switches it off again. On Intel's processors that takes a parameter on most
+# distributions, on AMD's it is the default (kernel-parameters.txt), so that a
+# command line without any says as much there.
+asked_words := {word |
+	some word in input.iommu.command_line
+	word in {"intel_iommu=on", "iommu=force", "iommu=nopt", "iommu.passthrough=0", "amd_iommu=force_enable"}
+}
+
+switched_off if {
+	some word in input.iommu.command_line
+	regex.match(`^(iommu=(pt|off|soft)|iommu\.passthrough=(1|y)|(intel|amd)_iommu=off|intel_iommu=.*\boff)$`, word)
+}
+
+asks_for_translation if {
+	count(asked_words) > 0
+	not switched_off
+}
+
+asks_for_translation if {
+	is_array(input.iommu.command_line)
+	facts_vendor == "amd"
+	not switched_off
+}
+
+facts_vendor := "amd" if input.host.cpu.vendor == "AuthenticAMD"
+
+# A parameter is no state: the firmware may have no IOMMU on. It counts where a
+# job over PCIe fails, and no better witness speaks.
+findings contains {
+	"subject": "host",
+	"message": sprintf("%s, and a job on NVIDIA GPUs that only PCIe joins fails. Where the IOMMU is on, NVIDIA does not support peer-to-peer transfers through its translation on bare metal: they may hang or deliver wrong data.", [asked_text]),
+	"evidence": [{"fact": "iommu.command_line", "value": input.iommu.command_line, "source": command_line_at}],
+	"params": {"vendor": vendor},
+	"severity": "high",
+	"confidence": asked_confidence,
+	"remedies": array.concat(cures, ["nccl-p2p-disable"]),
+} if {
+	asks_for_translation
+	job_failed
+	count(input.texts) > 0
+	pci.bare_metal
+	peers.over_pcie
+	not of_amd
+	witnesses == 0
+}
+
+default witnesses := 0
+
+witnesses := 1 if {
+	input.iommu.mode != ""
+} else := 1 if {
+	input.iommu.default_domain != ""
+} else := 1 if {
+	count(input.iommu.groups) > 0
+} else := 1 if {
+	count(refused) > 0
+}
+
+of_amd if {
+	some g in input.gpus.devices
+	g.vendor == "amd"
+}
+
+job_failed if logs.failed
+
+job_failed if {
+	some b in input.benchmarks
+	b.wrong > 0
+}
+
+job_failed if {
+	some b in input.benchmarks
+	b.complete == false
+}
+
+asked_text := sprintf("The kernel command line asks the IOMMU to translate (%s)", [facts.list(asked_words)]) if {
+	count(asked_words) > 0
+} else := "The kernel command line leaves AMD's IOMMU as it is by default, which is translating"
+
+asked_confidence := "likely" if {
+	count(asked_words) > 0
+	some b in input.benchmarks
+	b.wrong > 0
+} else := "possible"
+
+command_line_at := sprintf("%s:%d", [o.source, o.line]) if {
+	some o in input.origins
+	o.fact == "iommu.command_line"
+} else := "/proc/cmdline"
+
 missing contains "iommu.groups: the IOMMU groups are not known" if {
 	several
+	not pci.translates_by_default
 	not judged_elsewhere
 	not groups_known
 }

@@ -140,3 +140,104 @@ test_unsure_without_nvml if {
 	})
 	grades(iommu_translation.findings) == {["medium", "possible"]} with input as bare
 }
+
+# The texts that people send: what the kernel log tells of the IOMMU.
+
+fault(kind, address, message) := {"kernel_log": {"source": "dmesg.txt", "events": [{
+	"kind": kind, "address": address, "message": message, "seconds": 1, "count": 4, "source": "dmesg.txt", "line": 8,
+}]}}
+
+test_fires_on_refused_accesses if {
+	log := fault("amd-vi-fault", a, "nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0025 address=0xf1000000 flags=0x0030]")
+	found := iommu_translation.findings with input as log
+	grades(found) == {["critical", "likely"]}
+	some f in found
+	f.remedies == ["iommu-pt", "iommu-off", "nccl-p2p-disable"]
+	f.params.vendor == "amd"
+	f.evidence[0].source == "dmesg.txt:8"
+}
+
+test_refused_accesses_on_a_machine_of_several_gpus_are_sure if {
+	log := object.union(fault("dmar-fault", a, "DMAR: [DMA Write] Request device [41:00.0] fault addr f1000000"), {"gpus": {"devices": [gpu(a), gpu(b)]}})
+	found := iommu_translation.findings with input as log
+	grades(found) == {["critical", "confirmed"]}
+	some f in found
+	f.params.vendor == "intel"
+}
+
+test_silent_on_refused_accesses_of_others if {
+	count(iommu_translation.findings) == 0 with input as fault("amd-vi-fault", "0000:00:14.0", "AMD-Vi: Event logged [IO_PAGE_FAULT device=00:14.0]")
+	guest := object.union(fault("dmar-fault", a, "nvidia 0000:41:00.0: DMAR"), {"host": {"virtualization": {"guest": true}}})
+	count(iommu_translation.findings) == 0 with input as guest
+}
+
+log_of_boot(vendor, kind) := {
+	"texts": [{"name": "dmesg.txt", "lines": 1, "bytes": 1, "kinds": []}],
+	"gpus": {"devices": [gpu(a), gpu(b)]},
+	"links": {"pairs": [pair]},
+	"iommu": {"vendor": vendor, "default_domain": kind, "units": [], "groups": []},
+	"kernel_log": {"source": "dmesg.txt", "events": [{
+		"kind": "iommu-mode", "message": "iommu: Default domain type: Translated", "seconds": 1, "count": 1, "source": "dmesg.txt", "line": 1,
+	}]},
+	"origins": [{"fact": "iommu.vendor", "source": "dmesg.txt", "line": 3}],
+}
+
+test_fires_on_the_default_that_the_kernel_logs if {
+	found := iommu_translation.findings with input as log_of_boot("amd", "translated")
+	grades(found) == {["high", "likely"]}
+	some f in found
+	f.remedies == ["iommu-pt", "iommu-off", "nccl-p2p-disable"]
+	[e.source | some e in f.evidence] == ["dmesg.txt:1", "dmesg.txt:3"]
+}
+
+test_the_default_says_little_of_gpus_that_nvlink_may_join if {
+	log := object.union(log_of_boot("intel", "translated"), {
+		"gpus": {"devices": [{"address": a, "vendor": "nvidia"}, {"address": b, "vendor": "nvidia"}]},
+		"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "bridges": []}]}, "origins": [],
+	})
+	grades(iommu_translation.findings) == {["low", "possible"]} with input as log
+}
+
+test_silent_on_a_default_that_is_not_in_force if {
+	count(iommu_translation.findings) == 0 with input as log_of_boot("", "translated")
+	count(iommu_translation.findings) == 0 with input as log_of_boot("amd", "passthrough")
+	told := object.union(log_of_boot("amd", "translated"), {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": [a]}, {"id": 2, "type": "identity", "devices": [b]}]}})
+	count(iommu_translation.findings) == 0 with input as told
+}
+
+asked_for(words, job) := object.union(
+	{
+		"texts": [{"name": "cmdline.txt", "lines": 1, "bytes": 1, "kinds": []}],
+		"gpus": {"devices": [gpu("GPU0"), gpu("GPU1")]},
+		"iommu": {"command_line": words},
+		"origins": [{"fact": "iommu.command_line", "source": "cmdline.txt", "line": 1}],
+	},
+	job,
+)
+
+wrong_copy := {"benchmarks": [{"tool": "pytorch", "test": "x", "what": "copy", "wrong": 2, "complete": true, "source": "app.log", "line": 7}]}
+
+broken_off := {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": false, "source": "t", "line": 1}]}
+
+complaint := {"logs": {"messages": [{"id": "x-y", "program": "nccl", "role": "category", "text": "x", "source": "t", "line": 1, "order": 0, "count": 1, "ranks": 1}]}}
+
+test_fires_where_the_command_line_asks_and_a_job_fails if {
+	found := iommu_translation.findings with input as asked_for(["intel_iommu=on"], wrong_copy)
+	grades(found) == {["high", "likely"]}
+	some f in found
+	f.evidence[0].source == "cmdline.txt:1"
+	grades(iommu_translation.findings) == {["high", "possible"]} with input as asked_for(["intel_iommu=on"], broken_off)
+	amd := object.union(asked_for([], complaint), {"host": {"cpu": {"vendor": "AuthenticAMD"}}, "origins": []})
+	grades(iommu_translation.findings) == {["high", "possible"]} with input as amd
+}
+
+test_silent_where_the_command_line_asks_for_nothing_of_the_kind if {
+	count(iommu_translation.findings) == 0 with input as asked_for(["intel_iommu=on", "iommu=pt"], wrong_copy)
+	count(iommu_translation.findings) == 0 with input as asked_for([], wrong_copy)
+	count(iommu_translation.findings) == 0 with input as asked_for(["intel_iommu=on"], {})
+	radeon := object.union(asked_for(["intel_iommu=on"], wrong_copy), {"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "nvlinks": []}, {"address": "GPU1", "vendor": "amd", "nvlinks": []}]}})
+	count(iommu_translation.findings) == 0 with input as radeon
+	count(iommu_translation.findings) == 0 with input as object.union(asked_for(["intel_iommu=on"], wrong_copy), {"iommu": {"default_domain": "passthrough"}})
+	count(iommu_translation.findings) == 0 with input as object.union(asked_for(["intel_iommu=on"], wrong_copy), {"iommu": {"mode": "off"}})
+	count(iommu_translation.findings) == 0 with input as object.union(asked_for(["intel_iommu=on"], wrong_copy), {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": []}]}})
+}

@@ -46,7 +46,7 @@ below(address) := {e |
 # physical is false where the link is a hypervisor's invention: it says what
 # somebody configured, not what is wired.
 physical(address) if {
-	facts.is_guest == false
+	pci.bare_metal
 	not pci.emulated(pci.parent(address).address)
 }
 
@@ -263,6 +263,46 @@ state_evidence(address) := [{
 } |
 	facts.gpu[address].performance_state == 0
 ]
+
+# told_narrow are the GPUs of which the kernel wrote at boot that a link on their
+# way has a quarter of the lanes that they can use, or fewer (drivers/pci/pci.c,
+# __pcie_print_link_status). It speaks of speeds too, which an idle GPU lowers.
+told_narrow[e.address] := {"lanes": lanes, "best": best_lanes, "at": m[3], "event": e} if {
+	some e in input.kernel_log.events
+	e.kind == "pcie-link"
+	some m in regex.find_all_string_submatch_n(`limited by [0-9.]+ GT/s PCIe(?: Gen)? ?x([0-9]{1,2}) link at ([^ ]*?)([0-9a-f]{4,8}:[0-9a-f:.]+).*GT/s PCIe(?: Gen)? ?x([0-9]{1,2})`, e.message, 1)
+	lanes := to_number(m[1])
+	best_lanes := to_number(m[4])
+	lanes > 0
+	lanes * 4 <= best_lanes
+	a_gpu(e)
+	not facts.is_guest == true
+}
+
+a_gpu(e) if e.address in facts.gpus
+
+a_gpu(e) if regex.match(`^(nvidia|amdgpu) `, e.message)
+
+findings contains {
+	"subject": address,
+	"affects": [address],
+	"message": sprintf("The kernel found %d lanes on the way of GPU %s, at %s, which can use %d.", [n.lanes, address, n.at, n.best]),
+	"evidence": [{"fact": "kernel_log.events[pcie-link]", "value": n.event.message, "source": pci.event_at(n.event)}],
+	"params": {"device": address, "width": n.lanes, "best_width": n.best},
+	"severity": "medium",
+	"confidence": "likely",
+} if {
+	some address, n in told_narrow
+	not narrow[address]
+	not accepted(address, n.lanes)
+	not shown_wide(address)
+}
+
+# shown_wide is true where the link itself is known and is not narrow.
+shown_wide(address) if {
+	best(address)
+	not narrow[address]
+}
 
 missing contains "pci.devices[].link: in a virtual machine the real links are not visible" if {
 	facts.is_guest == true

@@ -9,17 +9,22 @@
 #     description: What NVIDIA says of peer access that is reported and does not work.
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PEER__ACCESS.html
 #     description: What cuDeviceCanAccessPeer promises.
+#   - ref: https://github.com/ggml-org/llama.cpp/blob/master/docs/multi-gpu.md
+#     description: llama.cpp uses peer access only where GGML_CUDA_P2P is set, to whatever value, since it corrupts outputs on some boards.
+#   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#iommu-on-linux
+#     description: Peer copies through a translating IOMMU are not supported on bare metal.
 # schemas:
 #   - input: schema.facts
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, iommu-pt, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware]
+#   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
@@ -323,6 +328,147 @@ evidence(directions) := array.concat(
 		some d in sort(directions)
 	],
 )
+
+# wrong are the copies between GPUs whose values somebody found wrong: a tensor
+# that was printed before and after, a benchmark that checks (simpleP2P).
+wrong contains b if {
+	some b in input.benchmarks
+	b.what in {"copy", "copy-read", "bidirectional"}
+	b.wrong > 0
+	not b.p2p == false
+}
+
+# bench_cures are what lets copies arrive: the way through host memory for NCCL's,
+# and for all others what stands in their way on the platform.
+bench_cures := array.concat(["nccl-p2p-disable"], platform_cures)
+
+platform_cures := ["upgrade-driver"] if {
+	facts.is_guest == true
+} else := ["iommu-pt", "iommu-off", "disable-acs", "update-bios", "upgrade-driver"]
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("A copy between GPUs reports success and delivers wrong data (%s). On bare metal that is the mark of an IOMMU that translates, or of ACS that redirects, on the way.", [
+		concat("; ", sort({bench_words(b) | some b in wrong})),
+	]),
+	"evidence": [{"fact": sprintf("benchmarks[%s].wrong", [b.tool]), "value": b.wrong, "source": logs.at(b)} | some b in sort(wrong)],
+	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"severity": "critical",
+	"confidence": "confirmed",
+	"remedies": bench_cures,
+} if {
+	count(wrong) > 0
+	count(failures) == 0
+}
+
+bench_words(b) := sprintf("%s, %s to %s", [b.test, b.points[0].a, b.points[0].b]) if {
+	b.points[0].a != ""
+} else := b.tool
+
+# cpu_vendor is whose IOMMU it is: the kernel parameter bears its name.
+cpu_vendor := input.iommu.vendor if {
+	input.iommu.vendor in {"intel", "amd"}
+} else := "amd" if {
+	input.host.cpu.vendor == "AuthenticAMD"
+} else := "amd" if {
+	regex.match(`EPYC|Ryzen|AMD`, input.host.cpu.model)
+} else := "intel"
+
+# broken_off are the benchmarks of peer copies that do not end: their table stops
+# where peer access comes on.
+broken_off contains b if {
+	some b in input.benchmarks
+	b.tool in {"p2pBandwidthLatencyTest", "simpleP2P"}
+	b.complete == false
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("%s does not come to its end: copies with peer access hang or fail.", [concat(", ", sort({b.tool | some b in broken_off}))]),
+	"evidence": [{"fact": sprintf("benchmarks[%s].complete", [b.tool]), "value": false, "source": logs.at(b)} | some b in sort(broken_off)],
+	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"severity": "high",
+	"confidence": "possible",
+	"remedies": bench_cures,
+} if {
+	count(broken_off) > 0
+	count(wrong) + count(failures) == 0
+	count(refused_mapping) == 0
+}
+
+refused_mapping := {m | some m in logs.complaints; contains(m.text, "mapping of buffer object failed")}
+
+# asked_for is the variable by which llama.cpp is told to use peer access. It
+# heeds that it is there, not its value. Over NVLink that is right.
+asked_for := facts.variable.GGML_CUDA_P2P
+
+findings contains {
+	"subject": "GGML_CUDA_P2P",
+	"message": sprintf("GGML_CUDA_P2P is set (to %q; llama.cpp heeds that it is set, not its value), and no NVLink joins these GPUs: peer copies over PCIe are lost on machines whose IOMMU or ACS stands in their way, and the model then writes garbage.%s", [
+		asked_for.value, garbage_words,
+	]),
+	"evidence": array.concat([{"fact": "env.variables[GGML_CUDA_P2P]", "value": asked_for.value, "source": variable_at}], logs.all_evidence(garbage)),
+	"params": {"variable": "GGML_CUDA_P2P"},
+	"severity": asked_grade[0],
+	"confidence": asked_grade[1],
+	"remedies": ["unset-env", "iommu-pt"],
+} if {
+	asked_for
+	peers.over_pcie
+	count(wrong) + count(failures) == 0
+}
+
+variable_at := sprintf("%s:%d", [asked_for.source, asked_for.line]) if {
+	asked_for.line > 0
+} else := asked_for.source
+
+garbage := logs.messages({"llm-output-garbage"})
+
+default garbage_words := ""
+
+garbage_words := " So it does here." if count(garbage) > 0
+
+default asked_grade := ["low", "possible"]
+
+asked_grade := ["critical", "likely"] if count(garbage) > 0
+
+# A collective that never ends, between GeForce cards: drivers 525 to 535 offered
+# peer access between Ada cards where there is none that works (NVIDIA/nccl-tests
+# issue 117), and modified drivers offer it on platforms that lose it.
+stuck contains c if {
+	some c in input.logs.communicators
+	c.library == "nccl"
+	count({g | some g in input.gpus.devices; regex.match(`GeForce RTX (40|50)`, g.name)}) > 1
+	count(went_on) == 0
+	count(staged_way) == 0
+	count(told_off) == 0
+}
+
+# went_on are the signs that collectives ran: a table with values.
+went_on := {b | some b in input.benchmarks; b.what == "collective"; count(b.points) > 0}
+
+# staged_way are the transports by which the log shows that peer access is not
+# used.
+staged_way := {t | some t in input.logs.transports; t.kind in {"shm", "net", "collnet"}}
+
+told_off := {v |
+	some v in input.env.variables
+	v.name == "NCCL_P2P_DISABLE"
+	v.value == "1"
+} | {m | some m in logs.complaints; m.role == "cause"}
+
+findings contains {
+	"subject": "host",
+	"message": "NCCL's log ends after its communicator was made, between GeForce cards that no NVLink joins: where the driver offers them peer access that does not work (525 to 535 did so for Ada cards, modified drivers do), the first collective hangs.",
+	"evidence": [{"fact": "logs.communicators", "value": c.ranks, "source": logs.at(c)} | some c in sort(stuck)],
+	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"severity": "high",
+	"confidence": "possible",
+	"remedies": ["nccl-p2p-disable", "upgrade-driver", "iommu-pt"],
+} if {
+	count(stuck) > 0
+	(count(wrong) + count(failures)) + count(broken_off) == 0
+}
 
 missing contains "transfers: the probe did not run, so no transfer was tried" if {
 	several

@@ -217,3 +217,96 @@ test_not_applicable_to_one_gpu if {
 	count(p2p_broken_platform.missing) == 0 with input as one
 	count(p2p_broken_platform.not_applicable) == 1 with input as one
 }
+
+# The texts that people send.
+
+by_hand := {"benchmarks": [{
+	"tool": "pytorch", "test": "a tensor copied by hand", "what": "copy", "wrong": 2, "complete": true,
+	"points": [{"a": "GPU0", "b": "GPU1", "line": 7}], "source": "app.log", "line": 7,
+}]}
+
+test_fires_on_a_copy_that_somebody_found_wrong if {
+	found := p2p_broken_platform.findings with input as by_hand
+	some f in found
+	[f.severity, f.confidence] == ["critical", "confirmed"]
+	f.evidence[0].source == "app.log:7"
+	f.params.vendor == "intel"
+	contains(f.message, "GPU0 to GPU1")
+	"iommu-off" in {r | some r in f.remedies}
+}
+
+test_names_the_iommu_of_the_processor if {
+	some f in p2p_broken_platform.findings with input as object.union(by_hand, {"host": {"cpu": {"vendor": "AuthenticAMD"}}})
+	f.params.vendor == "amd"
+	some g in p2p_broken_platform.findings with input as object.union(by_hand, {"host": {"cpu": {"model": "AMD EPYC 7402P 24-Core Processor"}}})
+	g.params.vendor == "amd"
+	some h in p2p_broken_platform.findings with input as object.union(by_hand, {"iommu": {"vendor": "amd"}})
+	h.params.vendor == "amd"
+}
+
+test_a_guest_cannot_change_the_platform if {
+	some f in p2p_broken_platform.findings with input as object.union(by_hand, {"host": {"virtualization": {"guest": true}}})
+	f.remedies == ["nccl-p2p-disable", "upgrade-driver"]
+}
+
+broken_table := {"benchmarks": [{"tool": "p2pBandwidthLatencyTest", "test": "unidirectional, P2P enabled", "what": "copy", "complete": false, "source": "p2p.txt", "line": 20}]}
+
+test_a_table_that_breaks_off_is_possible if {
+	some f in p2p_broken_platform.findings with input as broken_table
+	[f.severity, f.confidence] == ["high", "possible"]
+	unnamed := {"benchmarks": [{"tool": "simpleP2P", "test": "copy", "what": "copy", "wrong": 1, "complete": true, "source": "p2p.txt", "line": 20}]}
+	some g in p2p_broken_platform.findings with input as unnamed
+	contains(g.message, "(simpleP2P)")
+}
+
+complaint(text, role) := {"id": "x-y", "program": "cuda", "role": role, "text": text, "source": "p2p.txt", "line": 21, "order": 0, "count": 1, "ranks": 1}
+
+test_silent_where_the_driver_refused_the_mapping if {
+	refused := object.union(broken_table, {"logs": {"messages": [complaint("mapping of buffer object failed", "cause")]}})
+	count(p2p_broken_platform.findings) == 0 with input as refused
+}
+
+llama := {
+	"env": {"variables": [{"name": "GGML_CUDA_P2P", "value": "0", "source": "env.txt", "line": 1, "effective": true}]},
+	"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "nvlinks": []}, {"address": "GPU1", "vendor": "nvidia", "nvlinks": []}]},
+}
+
+test_fires_on_peer_access_that_was_asked_for if {
+	some f in p2p_broken_platform.findings with input as llama
+	[f.severity, f.confidence] == ["low", "possible"]
+	f.params.variable == "GGML_CUDA_P2P"
+	garbage := object.union(llama, {"logs": {"messages": [object.union(complaint("{\"content\":\"!!!!!!!!\"}", "consequence"), {"id": "llm-output-garbage"})]}})
+	some g in p2p_broken_platform.findings with input as garbage
+	[g.severity, g.confidence] == ["critical", "likely"]
+	g.remedies[0] == "unset-env"
+	joined := {"env": {"variables": [{"name": "GGML_CUDA_P2P", "value": "1", "source": "environment", "effective": true}]}, "links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0}]}}
+	some h in p2p_broken_platform.findings with input as joined
+	h.evidence[0].source == "environment"
+}
+
+test_silent_on_peer_access_over_nvlink if {
+	joined := {"env": llama.env, "links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 4}]}}
+	count(p2p_broken_platform.findings) == 0 with input as joined
+}
+
+geforce := {
+	"gpus": {"devices": [{"address": sprintf("GPU%d", [n]), "vendor": "nvidia", "name": "NVIDIA GeForce RTX 4090"} | some n in [0, 1]]},
+	"logs": {"messages": [], "communicators": [{"library": "nccl", "ranks": 2, "source": "nccl.log", "line": 10}]},
+}
+
+test_a_log_that_ends_between_geforce_cards_is_possible if {
+	some f in p2p_broken_platform.findings with input as geforce
+	[f.severity, f.confidence] == ["high", "possible"]
+	f.remedies[0] == "nccl-p2p-disable"
+}
+
+test_silent_where_geforce_cards_got_on if {
+	table := {"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": true, "points": [{"bytes": 8, "line": 3}], "source": "t", "line": 1}]}
+	count(p2p_broken_platform.findings) == 0 with input as object.union(geforce, table)
+	staged := object.union(geforce, {"logs": {"messages": [], "communicators": geforce.logs.communicators, "transports": [{"kind": "shm", "channels": 4, "a": 0, "b": 1, "source": "t", "line": 1}]}})
+	count(p2p_broken_platform.findings) == 0 with input as staged
+	off := object.union(geforce, {"env": {"variables": [{"name": "NCCL_P2P_DISABLE", "value": "1", "source": "environment", "effective": true}]}})
+	count(p2p_broken_platform.findings) == 0 with input as off
+	explained := object.union(geforce, {"logs": {"messages": [complaint("no room in /dev/shm", "cause")], "communicators": geforce.logs.communicators}})
+	count(p2p_broken_platform.findings) == 0 with input as explained
+}

@@ -1,0 +1,438 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// cmdlineKind is the kernel's command line, from /proc/cmdline or from the
+// kernel log.
+var cmdlineKind = &Kind{
+	Name: "kernel-command-line", Title: "kernel command line", Command: "cat /proc/cmdline", Gives: []string{"host", "iommu"},
+	Anchors: []string{"BOOT_IMAGE="}, Commands: []string{"cat /proc/cmdline"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && (in.After("cat /proc/cmdline") && strings.Contains(l.Text, "=") || cmdlineForm.MatchString(l.Text))
+	},
+	Read: cmdlineRead,
+}
+
+// cmdlineForm finds the command line in a line of its own or of a kernel log:
+// "Command line: ...", "Kernel command line: ...", "/proc/cmdline: ...".
+var cmdlineForm = regexp.MustCompile(`(?:^|[Cc]ommand line:|cmdline[:=]?|\]) *BOOT_IMAGE=`)
+
+func cmdlineRead(s *Sink, in *Lines) {
+	l, _ := in.Next()
+	text := l.Text
+	if i := strings.Index(text, "BOOT_IMAGE="); i > 0 {
+		text = text[i:]
+	}
+	host := s.HostFacts()
+	if host.CommandLine == nil {
+		for word := range strings.FieldsSeq(text) {
+			if word == "--" || len(host.CommandLine) == 256 {
+				break // What follows is for init, not for the kernel (admin-guide/kernel-parameters).
+			}
+			host.CommandLine = append(host.CommandLine, checks.Printable(word, 256))
+		}
+		s.Origin("host.command_line", l)
+		s.IOMMU().CommandLine = checks.IOMMUParameters(text)
+		s.Origin("iommu.command_line", l)
+	}
+}
+
+// lscpuKind are lines of lscpu, which stand in reports of other tools as well
+// (torch.utils.collect_env), and are often picked by grep.
+var lscpuKind = &Kind{
+	Name: "lscpu", Title: "processors, from lscpu", Command: "lscpu", Gives: []string{"host", "numa"},
+	Anchors: []string{
+		"Model name:", "Vendor ID:", "Hypervisor vendor:", "NUMA node", "CPU family:", "Socket(s):", "Flags:", "BIOS Vendor ID:", "CPU(s):", "Model:",
+	},
+	Line: lscpuLine,
+}
+
+var (
+	lscpuField = regexp.MustCompile(`^\s*(Vendor ID|Model name|CPU family|Model|Socket\(s\)|CPU\(s\)|Hypervisor vendor|Flags|NUMA node(\d{1,4}) CPU\(s\)):\s+(.*?)\s*$`)
+	lscpuList  = regexp.MustCompile(`^\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*$`)
+)
+
+func lscpuLine(s *Sink, l Line) bool {
+	m := lscpuField.FindStringSubmatch(l.Text)
+	if m == nil || m[3] == "" || m[3] == "-" {
+		return false
+	}
+	words := strings.Fields(m[3])
+	if m[1] == "Flags" && !slices.Contains(words, "fpu") {
+		return false // lspci's flags of a device, or an Arm processor's features.
+	}
+	value := checks.Printable(m[3], 256)
+	host := s.HostFacts()
+	if host.CPU == nil {
+		host.CPU = &checks.CPU{}
+	}
+	cpu := host.CPU
+	switch m[1] {
+	case "Vendor ID":
+		cpu.Vendor = cmp.Or(cpu.Vendor, value)
+	case "Model name":
+		cpu.Model = cmp.Or(cpu.Model, value)
+	case "CPU family":
+		cpu.Family = cmp.Or(cpu.Family, number(value))
+	case "Model":
+		cpu.ModelNumber = cmp.Or(cpu.ModelNumber, number(value))
+	case "Socket(s)":
+		cpu.Sockets = cmp.Or(cpu.Sockets, number(value))
+	case "CPU(s)":
+		cpu.Threads = cmp.Or(cpu.Threads, number(value))
+	case "Hypervisor vendor":
+		s.guest(lscpuHypervisors[strings.ToLower(value)], true, l)
+	case "Flags":
+		// The flag is the hypervisor's own word (CPUID 1, ECX bit 31).
+		s.guest("", slices.Contains(words, "hypervisor"), l)
+	default:
+		if !lscpuList.MatchString(value) {
+			return false
+		}
+		s.node(number(m[2]), value, l)
+	}
+	s.Origin("host.cpu", l)
+	return true
+}
+
+// lscpuHypervisors are lscpu's names in our words.
+var lscpuHypervisors = map[string]string{"kvm": "kvm", "vmware": "vmware", "microsoft": "hyperv", "windows subsystem for linux": "wsl", "xen": "xen"}
+
+// guest notes what the kernel of the texts runs on. The first word counts, but
+// one that names the hypervisor is better.
+func (s *Sink) guest(kind string, guest bool, l Line) {
+	host := s.HostFacts()
+	if v := host.Virtualization; v != nil {
+		if guest && v.Guest && v.Kind == "other" && kind != "" {
+			v.Kind = kind
+		}
+		return
+	}
+	if !guest {
+		kind = "none"
+	}
+	host.Virtualization = &checks.Virtualization{
+		Kind: cmp.Or(kind, "other"), Guest: guest, Source: fmt.Sprintf("%s:%d", s.name, l.Number),
+	}
+	s.Origin("host.virtualization", l)
+}
+
+// node notes the CPUs of a NUMA node.
+func (s *Sink) node(id int, cpus string, l Line) *checks.NUMANode {
+	f := s.NUMA()
+	i, found := slices.BinarySearchFunc(f.Nodes, id, func(n checks.NUMANode, id int) int { return cmp.Compare(n.ID, id) })
+	if !found {
+		if len(f.Nodes) >= 1024 {
+			return &checks.NUMANode{}
+		}
+		f.Nodes = slices.Insert(f.Nodes, i, checks.NUMANode{ID: id, Distances: []int{}})
+	}
+	n := &f.Nodes[i]
+	n.CPUs = cmp.Or(n.CPUs, cpus)
+	s.Origin(fmt.Sprintf("numa.nodes[%d]", id), l)
+	return n
+}
+
+// numactlKind is numactl --hardware.
+var numactlKind = &Kind{
+	Name: "numactl", Title: "NUMA nodes, from numactl", Command: "numactl --hardware", Gives: []string{"numa"},
+	Anchors: []string{"available: "}, Commands: []string{"numactl"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && numactlFirst.MatchString(l.Text)
+	},
+	Read: numactlRead,
+}
+
+var (
+	numactlFirst    = regexp.MustCompile(`^available: \d{1,4} nodes? \(`)
+	numactlNode     = regexp.MustCompile(`^node +(\d{1,4}) (cpus|size|free): ?(.*)$`)
+	numactlDistance = regexp.MustCompile(`^ *(\d{1,4}): +(\d[\d ]*)$`)
+)
+
+func numactlRead(s *Sink, in *Lines) {
+	in.Next()
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			return
+		}
+		if m := numactlNode.FindStringSubmatch(l.Text); m != nil {
+			switch m[2] {
+			case "cpus":
+				s.node(number(m[1]), numactlList(m[3]), l)
+			case "size":
+				n := s.node(number(m[1]), "", l)
+				if mib := number(strings.TrimSuffix(m[3], " MB")); n.MemoryBytes == 0 {
+					n.MemoryBytes = int64(mib) << 20
+				}
+			}
+		} else if m := numactlDistance.FindStringSubmatch(l.Text); m != nil {
+			n := s.node(number(m[1]), "", l)
+			if len(n.Distances) == 0 {
+				for word := range strings.FieldsSeq(m[2]) {
+					n.Distances = append(n.Distances, number(word))
+				}
+			}
+		} else if text := strings.TrimSpace(l.Text); text != "node distances:" && !strings.HasPrefix(text, "node  ") && !strings.HasPrefix(text, "node 0 ") {
+			return
+		}
+		in.Next()
+	}
+}
+
+// numactlList writes CPUs that stand one by one as the kernel does: "0-3,8".
+func numactlList(text string) string {
+	var cpus []int
+	for word := range strings.FieldsSeq(text) {
+		if n := optional(word); n != nil && *n >= 0 && len(cpus) < 1<<16 {
+			cpus = append(cpus, *n)
+		}
+	}
+	slices.Sort(cpus)
+	var b strings.Builder
+	for i := 0; i < len(cpus); {
+		j := i
+		for j+1 < len(cpus) && cpus[j+1] <= cpus[j]+1 {
+			j++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(cpus[i]))
+		if cpus[j] > cpus[i] {
+			b.WriteString("-" + strconv.Itoa(cpus[j]))
+		}
+		i = j + 1
+	}
+	return b.String()
+}
+
+// unameKind is uname -a.
+var unameKind = &Kind{
+	Name: "uname", Title: "kernel version, from uname", Command: "uname -a", Gives: []string{"host"},
+	Anchors: []string{"GNU/Linux"},
+	Line: func(s *Sink, l Line) bool {
+		m := unameForm.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		host := s.HostFacts()
+		if host.Kernel == "" {
+			host.Hostname, host.Kernel = checks.Printable(m[1], 256), checks.Printable(m[2], 256)
+			host.Arch = cmp.Or(unameArch[m[3]], m[3])
+			s.Origin("host.kernel", l)
+		}
+		s.Package("kernel", m[2], m[1], "uname", l)
+		return true
+	},
+}
+
+var (
+	unameForm = regexp.MustCompile(`\bLinux (\S+) (\d+\.\d+\S*) .*\b(x86_64|aarch64|ppc64le)(?: \S+)* GNU/Linux`)
+	unameArch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
+)
+
+// dmidecodeKind is what dmidecode says of the machine, its board and its
+// firmware, whole or picked by grep.
+var dmidecodeKind = &Kind{
+	Name: "dmidecode", Title: "machine and firmware, from dmidecode", Command: "sudo dmidecode", Gives: []string{"host"},
+	Anchors: []string{"BIOS Information", "System Information", "Base Board Information"}, Commands: []string{"dmidecode"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		if !ok {
+			return false
+		}
+		section := strings.TrimSpace(l.Text)
+		return section == "BIOS Information" || section == "System Information" || section == "Base Board Information" ||
+			in.After("dmidecode") && (strings.HasPrefix(section, "# dmidecode") || dmidecodeField.MatchString(l.Text))
+	},
+	Read: dmidecodeRead,
+}
+
+var dmidecodeField = regexp.MustCompile(`^\s*(Vendor|Version|Release Date|Manufacturer|Product Name): (.+?)\s*$`)
+
+func dmidecodeRead(s *Sink, in *Lines) {
+	section := ""
+	switch command := in.Prompt().Command; {
+	case strings.Contains(command, "baseboard"), strings.Contains(command, "-t 2"):
+		section = "Base Board Information"
+	case strings.Contains(command, "bios"), strings.Contains(command, "-t 0"):
+		section = "BIOS Information"
+	case strings.Contains(command, "system"), strings.Contains(command, "-t 1"):
+		section = "System Information"
+	}
+	host := s.HostFacts()
+	join := func(have *string, word string) { *have = checks.Printable(strings.TrimSpace(*have+" "+word), 256) }
+	board, bios := "", ""
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			break
+		}
+		text := strings.TrimSpace(l.Text)
+		m := dmidecodeField.FindStringSubmatch(l.Text)
+		switch {
+		case strings.HasSuffix(text, " Information") || strings.HasPrefix(l.Text, "Handle 0x"):
+			section = text
+		case m == nil:
+			if text != "" && l.Text[0] != '\t' && l.Text[0] != ' ' && !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "Getting ") &&
+				!strings.HasPrefix(text, "SMBIOS ") {
+				goto done
+			}
+		case section == "Base Board Information" && (m[1] == "Manufacturer" || m[1] == "Product Name"):
+			join(&board, m[2])
+			s.Origin("host.board", l)
+		case section == "BIOS Information" && m[1] != "Manufacturer" && m[1] != "Product Name":
+			join(&bios, m[2])
+			s.Origin("host.bios", l)
+		case section == "System Information" && m[1] == "Manufacturer":
+			host.Vendor = cmp.Or(host.Vendor, checks.Printable(m[2], 256))
+			s.Origin("host.vendor", l)
+		case section == "System Information" && m[1] == "Product Name":
+			host.Product = cmp.Or(host.Product, checks.Printable(m[2], 256))
+			s.Origin("host.product", l)
+		}
+		in.Next()
+	}
+done:
+	host.Board, host.BIOS = cmp.Or(host.Board, board), cmp.Or(host.BIOS, bios)
+}
+
+// sysfsKind are files of /sys/bus/pci, /sys/kernel/iommu_groups and
+// /proc/sys with their values, as grep prints several files: "path:value".
+var sysfsKind = &Kind{
+	Name: "sysfs", Title: "files of /sys", Command: "grep -H . /sys/kernel/iommu_groups/*/type", Gives: []string{"pci", "iommu", "numa"},
+	Anchors: []string{"/sys/kernel/iommu_groups/", "/sys/bus/pci/devices/", "numa_balancing"},
+	Line: func(s *Sink, l Line) bool {
+		m := sysfsForm.FindStringSubmatch(l.Text)
+		return m != nil && sysfsValue(s, l, m[1], m[2])
+	},
+}
+
+var (
+	sysfsForm    = regexp.MustCompile(`^(/sys/kernel/iommu_groups/\d+/type|/sys/bus/pci/devices/[0-9a-f:.]+/[a-z_]+|/proc/sys/kernel/numa_balancing|kernel\.numa_balancing)(?::| = |=) ?(\S.*?)\s*$`)
+	sysfsGroup   = regexp.MustCompile(`^/sys/kernel/iommu_groups/(\d{1,6})/type$`)
+	sysfsDevice  = regexp.MustCompile(`^/sys/bus/pci/devices/([0-9a-f:.]+)/([a-z_]+)$`)
+	sysfsHex     = regexp.MustCompile(`^0x[0-9a-f]{4,6}$`)
+	sysfsDomains = []string{"identity", "DMA", "DMA-FQ", "auto", "unmanaged"}
+)
+
+func sysfsValue(s *Sink, l Line, path, value string) bool {
+	if strings.HasSuffix(path, "numa_balancing") {
+		if n := optional(value); n != nil {
+			s.NUMA().Balancing = n
+			s.Origin("numa.balancing", l)
+			return true
+		}
+		return false
+	}
+	if m := sysfsGroup.FindStringSubmatch(path); m != nil {
+		if !slices.Contains(sysfsDomains, value) || len(s.groupTypes) >= maxDevices {
+			return false
+		}
+		s.groupTypes[number(m[1])] = value
+		s.Origin("iommu.groups["+m[1]+"]", l)
+		return true
+	}
+	m := sysfsDevice.FindStringSubmatch(path)
+	if m == nil || checks.Address(m[1]) == "" {
+		return false
+	}
+	d := s.Device(checks.Address(m[1]), l)
+	link := func() *checks.PCIeLink {
+		if d.Link == nil {
+			d.Link = &checks.PCIeLink{Source: fmt.Sprintf("%s:%d", s.name, l.Number)}
+		}
+		return d.Link
+	}
+	switch m[2] {
+	case "numa_node":
+		if n := optional(value); n != nil && *n >= 0 {
+			d.NUMANode = n
+		}
+	case "class", "vendor", "device":
+		if !sysfsHex.MatchString(value) {
+			return false
+		}
+		*map[string]*string{"class": &d.Class, "vendor": &d.Vendor, "device": &d.Device}[m[2]] = value
+	case "current_link_speed":
+		link().SpeedGTs = checks.LinkSpeed(value)
+	case "max_link_speed":
+		link().MaxSpeedGTs = checks.LinkSpeed(value)
+	case "current_link_width":
+		link().Width = checks.LinkWidth(value)
+	case "max_link_width":
+		link().MaxWidth = checks.LinkWidth(value)
+	default:
+		return false
+	}
+	return true
+}
+
+// setpciKind is what setpci prints of an ACS control register: the value alone
+// behind its prompt, or with -v the place before it.
+var setpciKind = &Kind{
+	Name: "setpci", Title: "ACS control, from setpci", Command: "sudo setpci -v -s 3b:08.0 ECAP_ACS+6.w", Gives: []string{"pci"},
+	Anchors: []string{"(cap ", "(ecap "}, Commands: []string{"setpci"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		if !ok {
+			return false
+		}
+		_, _, read := setpciValue(in, l)
+		return read
+	},
+	Read: func(s *Sink, in *Lines) {
+		for {
+			l, ok := in.Peek()
+			if !ok {
+				return
+			}
+			address, word, read := setpciValue(in, l)
+			if !read {
+				return
+			}
+			in.Next()
+			d := s.Device(address, l)
+			if d.ACS == nil {
+				on := checks.ACSWord(word)
+				d.ACS = &checks.ACS{Capability: on, Control: on, ControlWord: word}
+				s.Origin("pci.devices["+address+"].acs", l)
+			}
+		}
+	},
+}
+
+var (
+	// setpciRead is a command that reads the ACS control: by name, or at the
+	// place that PLX's PEX 8700 switches have it (f24h + 6).
+	setpciRead = regexp.MustCompile(`-s +((?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b.* (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\|)`)
+	setpciWord = regexp.MustCompile(`^([0-9a-f]{4})$`)
+	setpciLong = regexp.MustCompile(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d[^)]*\+0?6\) = ([0-9a-f]{4})\b`)
+)
+
+func setpciValue(in *Lines, l Line) (address string, word int, ok bool) {
+	digits := ""
+	if m := setpciLong.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
+		address, digits = checks.Address(m[1]), m[2]
+	} else if in.After("setpci") {
+		command, value := setpciRead.FindStringSubmatch(in.Prompt().Command), setpciWord.FindStringSubmatch(strings.TrimSpace(l.Text))
+		if command == nil || value == nil {
+			return "", 0, false
+		}
+		address, digits = checks.Address(command[1]), value[1]
+	}
+	n, err := strconv.ParseUint(digits, 16, 16)
+	return address, int(n), err == nil && address != "" && n != 0xffff
+}

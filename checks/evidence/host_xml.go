@@ -1,0 +1,351 @@
+package evidence
+
+import (
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// hostXMLKind is a machine's topology in XML: what NCCL and RCCL write to
+// NCCL_TOPO_DUMP_FILE (src/graph/xml.cc), and lstopo's own format (hwloc).
+var hostXMLKind = &Kind{
+	Name: "topology-xml", Title: "topology in XML, from NCCL_TOPO_DUMP_FILE or lstopo", Command: "lstopo --of xml", Gives: []string{"pci", "numa", "gpus", "links"},
+	Anchors: []string{"<system version=", "<topology"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && hostXMLFirst.MatchString(l.Text)
+	},
+	Read: hostXMLRead,
+}
+
+var hostXMLFirst = regexp.MustCompile(`^\s*<(?:system version="\d+"|topology[ >])`)
+
+const (
+	// hostXMLBytes bounds the size of a topology, hostXMLDepth how deep its
+	// elements are nested.
+	hostXMLBytes = 16 << 20
+	hostXMLDepth = 64
+)
+
+func hostXMLRead(s *Sink, in *Lines) {
+	first, _ := in.Peek()
+	end := "</system>"
+	if strings.Contains(first.Text, "<topology") {
+		end = "</topology>"
+	}
+	// The offsets at which lines begin tell the line of an element.
+	var b strings.Builder
+	var starts []int
+	for b.Len() < hostXMLBytes {
+		l, ok := in.Next()
+		if !ok {
+			break
+		}
+		starts = append(starts, b.Len())
+		b.WriteString(l.Text)
+		b.WriteByte('\n')
+		if strings.Contains(l.Text, end) {
+			break
+		}
+	}
+	r := &hostXML{s: s, first: first.Number, starts: starts, links: make(map[string]map[string]int)}
+	r.walk(b.String())
+	r.join()
+}
+
+// hostXML is the reading of one topology.
+type hostXML struct {
+	s      *Sink
+	first  int
+	starts []int
+	// stack are the elements that are open.
+	stack []hostXMLElement
+	// links are the NVLinks of each GPU by what they lead to.
+	links    map[string]map[string]int
+	switches bool
+	gpus     []string
+}
+
+// hostXMLElement is an open element and what it adds to those inside.
+type hostXMLElement struct {
+	node *int
+	// pci is the function that it is, bridge whether others hang on it.
+	pci  string
+	root string
+}
+
+func (r *hostXML) walk(text string) {
+	d := xml.NewDecoder(strings.NewReader(text))
+	d.Strict = false
+	for {
+		offset := int(d.InputOffset())
+		token, err := d.Token()
+		if err != nil {
+			return // The end, or what was cut off; what was read before stays.
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if len(r.stack) >= hostXMLDepth {
+				return
+			}
+			r.stack = append(r.stack, r.element(t, r.line(offset)))
+		case xml.EndElement:
+			if len(r.stack) > 0 {
+				r.stack = r.stack[:len(r.stack)-1]
+			}
+		}
+	}
+}
+
+// line is the line that holds an offset.
+func (r *hostXML) line(offset int) Line {
+	i, found := slices.BinarySearch(r.starts, offset)
+	if !found {
+		i--
+	}
+	return Line{Number: r.first + max(i, 0)}
+}
+
+func (r *hostXML) element(t xml.StartElement, l Line) hostXMLElement {
+	a := make(map[string]string, len(t.Attr))
+	for _, attr := range t.Attr {
+		a[attr.Name.Local] = attr.Value
+	}
+	var e hostXMLElement
+	if n := len(r.stack); n > 0 {
+		e.node, e.root = r.stack[n-1].node, r.stack[n-1].root
+	}
+	switch t.Name.Local {
+	case "cpu":
+		r.cpu(&e, a, l)
+	case "pci":
+		r.pci(&e, a, l)
+	case "gpu":
+		r.gpu(a, l)
+	case "nvlink":
+		r.nvlink(a)
+	case "object":
+		r.object(&e, a, l)
+	}
+	return e
+}
+
+// cpu is NCCL's element of a NUMA node.
+func (r *hostXML) cpu(e *hostXMLElement, a map[string]string, l Line) {
+	id := optional(a["numaid"])
+	if id != nil && *id >= 0 {
+		e.node = id
+		r.s.node(*id, hostXMLMask(a["affinity"]), l)
+	}
+	host := r.s.HostFacts()
+	if host.CPU == nil {
+		host.CPU = &checks.CPU{}
+	}
+	c := host.CPU
+	c.Vendor = cmp.Or(c.Vendor, checks.Printable(a["vendor"], 64))
+	c.Family = cmp.Or(c.Family, number(a["familyid"]))
+	c.ModelNumber = cmp.Or(c.ModelNumber, number(a["modelid"]))
+	host.Arch = cmp.Or(host.Arch, unameArch[a["arch"]])
+	r.s.Origin("host.cpu", l)
+}
+
+// hostXMLMask writes a set of CPUs in words of 32 bits, the highest first
+// ("000000ff,ffff0000"), as the kernel lists them: "16-39".
+func hostXMLMask(mask string) string {
+	words := strings.Split(mask, ",")
+	if mask == "" || len(words) > 256 {
+		return ""
+	}
+	var b strings.Builder
+	for i, word := range slices.Backward(words) {
+		bits, err := strconv.ParseUint(word, 16, 32)
+		if err != nil {
+			return ""
+		}
+		for bit := range 32 {
+			if bits&(1<<bit) != 0 {
+				fmt.Fprintf(&b, "%d ", 32*(len(words)-1-i)+bit)
+			}
+		}
+	}
+	return numactlList(b.String())
+}
+
+// pci is NCCL's element of a function. Of the bridges NCCL keeps one for each
+// switch, so what lies around an element is not the whole list of ancestors.
+func (r *hostXML) pci(e *hostXMLElement, a map[string]string, l Line) {
+	address := checks.Address(a["busid"])
+	if address == "" || a["vendor"] == "0xffff" || strings.HasPrefix(address, "ffff:ff:") {
+		return // A switch that a static topology makes up.
+	}
+	e.pci = address
+	d := r.s.Device(address, l)
+	hostXMLSet(&d.Class, a["class"], 8)
+	hostXMLSet(&d.Vendor, a["vendor"], 6)
+	hostXMLSet(&d.Device, a["device"], 6)
+	if d.Vendor == "" && a["vendor"] == "" && d.Class == "0x030200" {
+		d.Vendor = "0x10de" // Those that NCCL's users write by hand name no vendor; RCCL's GPUs have another class.
+	}
+	if d.NUMANode == nil {
+		d.NUMANode = e.node
+	}
+	// The speed and width are max_link_speed and max_link_width (xml.cc,
+	// ncclTopoGetXmlFromSys).
+	if speed, width := checks.LinkSpeed(a["link_speed"]), checks.LinkWidth(a["link_width"]); d.Link == nil && speed > 0 && width > 0 {
+		d.Link = &checks.PCIeLink{MaxSpeedGTs: speed, MaxWidth: width, Source: fmt.Sprintf("%s:%d", r.s.name, l.Number)}
+	}
+}
+
+// hostXMLSet takes a hexadecimal number of a length over.
+func hostXMLSet(field *string, value string, length int) {
+	if *field == "" && len(value) == length && hostXMLHex.MatchString(value) {
+		*field = value
+	}
+}
+
+var hostXMLHex = regexp.MustCompile(`^0x[0-9a-f]+$`)
+
+// above is the function around the element that is being read.
+func (r *hostXML) above() string {
+	for _, e := range slices.Backward(r.stack) {
+		if e.pci != "" {
+			return e.pci
+		}
+	}
+	return ""
+}
+
+// gpu is NCCL's element of a GPU inside its function's.
+func (r *hostXML) gpu(a map[string]string, l Line) {
+	address := r.above()
+	if address == "" {
+		return
+	}
+	g := r.s.GPU(address, l)
+	g.Vendor, g.InPCI = cmp.Or(g.Vendor, checks.VendorName(r.s.Device(address, l).Vendor)), true
+	if dev := optional(a["dev"]); dev != nil && g.Index == nil && *dev >= 0 {
+		g.Index = dev
+	}
+	if sm := number(a["sm"]); g.Vendor == "nvidia" && g.ComputeCapability == "" && sm >= 30 && sm < 1000 {
+		g.ComputeCapability = fmt.Sprintf("%d.%d", sm/10, sm%10)
+	}
+	if !slices.Contains(r.gpus, address) {
+		r.gpus = append(r.gpus, address)
+		r.links[address] = make(map[string]int)
+	}
+}
+
+// nvlink is NCCL's element of the NVLinks from a GPU to one other end.
+func (r *hostXML) nvlink(a map[string]string) {
+	from, to := r.above(), checks.Address(a["target"])
+	if from == "" || to == "" || r.links[from] == nil || len(r.links[from]) > 64 {
+		return
+	}
+	if strings.HasPrefix(a["tclass"], "0x0680") { // An NVSwitch (PCI class 0680).
+		r.switches, to = true, "switch"
+	}
+	r.links[from][to] += max(number(a["count"]), 1)
+}
+
+// join notes the pairs of GPUs that NVLinks join, and those that none joins.
+func (r *hostXML) join() {
+	if len(r.gpus) < 2 || len(r.gpus) > 64 {
+		return
+	}
+	for i, a := range r.gpus {
+		for _, b := range r.gpus[i+1:] {
+			if r.s.Device(a, Line{Number: r.first}).Vendor != "0x10de" || r.s.Facts.Links.Between(a, b) != nil {
+				continue
+			}
+			n := max(r.links[a][b], r.links[b][a])
+			through := false
+			if n == 0 && r.switches {
+				n = min(r.links[a]["switch"], r.links[b]["switch"])
+				through = n > 0
+			}
+			p := checks.Pair{A: min(a, b), B: max(a, b), Kind: "gpu-gpu", NVLinks: &n, NVSwitch: through}
+			r.s.Links().Pairs = append(r.s.Links().Pairs, p)
+			r.s.Origin("links.pairs["+p.A+" -> "+p.B+"]", Line{Number: r.first})
+		}
+	}
+}
+
+// hostXMLBridge finds the buses below one of hwloc's bridges.
+var (
+	hostXMLBridge = regexp.MustCompile(`^([0-9a-f]{4,8}):\[([0-9a-f]{2})-([0-9a-f]{2})\]$`)
+	hostXMLType   = regexp.MustCompile(`^([0-9a-f]{4}).*\[([0-9a-f]{4}):([0-9a-f]{4})\]`)
+	hostXMLBit    = regexp.MustCompile(`^0x0*([0-9a-f]{1,8})$`)
+)
+
+// object is hwloc's element of everything: packages, NUMA nodes, bridges and
+// PCI functions (hwloc/topology-xml.c).
+func (r *hostXML) object(e *hostXMLElement, a map[string]string, l Line) {
+	if m := hostXMLBit.FindStringSubmatch(a["nodeset"]); m != nil {
+		bits, err := strconv.ParseUint(m[1], 16, 32)
+		if err == nil && bits != 0 && bits&(bits-1) == 0 {
+			e.node = new(hostXMLLowest(bits))
+		}
+	}
+	switch a["type"] {
+	case "NUMANode":
+		if id := optional(a["os_index"]); id != nil && *id >= 0 {
+			n := r.s.node(*id, hostXMLMask(strings.ReplaceAll(a["cpuset"], "0x", "")), l)
+			if memory, err := strconv.ParseInt(a["local_memory"], 10, 64); err == nil && memory > 0 && n.MemoryBytes == 0 {
+				n.MemoryBytes = memory
+			}
+		}
+	case "Bridge":
+		buses := hostXMLBridge.FindStringSubmatch(a["bridge_pci"])
+		if strings.HasPrefix(a["bridge_type"], "0-") && buses != nil {
+			e.root = "pci" + buses[1] + ":" + buses[2]
+			return
+		}
+		r.function(e, a, "0x060400", l)
+	case "PCIDev":
+		r.function(e, a, "", l)
+	}
+}
+
+func hostXMLLowest(bits uint64) int {
+	n := 0
+	for bits > 1 {
+		bits >>= 1
+		n++
+	}
+	return n
+}
+
+// function notes a function that hwloc shows. hwloc leaves no bridge out above
+// a function that it keeps, unless it was asked to (topology-pci.c).
+func (r *hostXML) function(e *hostXMLElement, a map[string]string, class string, l Line) {
+	address := checks.Address(a["pci_busid"])
+	if address == "" {
+		return
+	}
+	e.pci = address
+	d := r.s.Device(address, l)
+	if m := hostXMLType.FindStringSubmatch(a["pci_type"]); m != nil {
+		hostXMLSet(&d.Class, "0x"+m[1]+"00", 8)
+		hostXMLSet(&d.Vendor, "0x"+m[2], 6)
+		hostXMLSet(&d.Device, "0x"+m[3], 6)
+	}
+	d.Class = cmp.Or(d.Class, class)
+	if d.NUMANode == nil {
+		d.NUMANode = e.node
+	}
+	if e.root == "" || d.RootBus != "" {
+		return
+	}
+	d.RootBus = e.root
+	for _, outer := range r.stack {
+		if outer.pci != "" {
+			d.Ancestors = append(d.Ancestors, outer.pci)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package evidence
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// kernelKind are the lines of a kernel log that tell of an event, or of the
+// IOMMU. Which they are is checks' business: the live check reads the same.
+var kernelKind = &Kind{
+	Name: "kernel-log", Title: "kernel log, from dmesg or journalctl -k", Command: "sudo dmesg", Gives: []string{"kernel_log", "iommu"},
+	Anchors: append(checks.KernelLogAnchors(), kernelIOMMUAnchors...),
+	Line:    kernelLine,
+}
+
+func kernelLine(s *Sink, l Line) bool {
+	event := s.kernel.Line(l.Text, s.name, l.Number)
+	_, host, message := checks.KernelMessage(l.Text)
+	if host != "" && s.Facts.KernelLog == nil {
+		s.Facts.KernelLog = &checks.KernelLogFacts{Source: s.name, Events: []checks.KernelEvent{}}
+	}
+	return kernelIOMMU(s, l, message) || event
+}
+
+// joinKernelLog takes over the events of all texts.
+func (s *Sink) joinKernelLog() {
+	events, whole := s.kernel.Events()
+	if len(events) == 0 && s.Facts.KernelLog == nil {
+		return
+	}
+	if s.Facts.KernelLog == nil {
+		s.Facts.KernelLog = &checks.KernelLogFacts{}
+	}
+	if len(events) > 0 {
+		s.Facts.KernelLog.Source, s.Facts.KernelLog.Events = events[0].Source, events
+	}
+	if !whole {
+		s.Unknown("kernel_log", "events", "more different events than are kept", "read the kernel log itself")
+	}
+}
+
+// kernelIOMMUAnchors are literals of the lines by which the kernel tells of its
+// IOMMU.
+var kernelIOMMUAnchors = []string{
+	"iommu: Default domain type:", "DMAR: ", "AMD-Vi: ", "o iommu group ", "arm-smmu",
+}
+
+// The forms of drivers/iommu: iommu.c (the default type and the groups, of which
+// the wording before Linux 5.3 was "Adding device ... to group"), intel/dmar.c
+// and iommu.c, amd/init.c.
+var (
+	kernelDomain = regexp.MustCompile(`^iommu: Default domain type: (Translated|Passthrough)`)
+	kernelGroup  = regexp.MustCompile(`^(?:\S+ ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,6})|iommu: Adding device ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) to group (\d{1,6}))`)
+	kernelIntel  = regexp.MustCompile(`^DMAR: (?:IOMMU enabled|Intel\(R\) Virtualization Technology for Directed I/O|Using Queued invalidation|Hardware identity mapping|\[[^\]]*\] Request device|DRHD: handling fault)`)
+	kernelAMD    = regexp.MustCompile(`^(?:\S+ )?(?:\S+: )?AMD-Vi: (?:Interrupt remapping enabled|Found IOMMU|Extended features|Lazy IO/TLB flushing|Virtual APIC enabled|X2APIC enabled|Event logged|Initialized for Passthrough Mode|AMD IOMMUv2|Using global IVHD)`)
+	kernelPass   = regexp.MustCompile(`Hardware identity mapping for device|Initialized for Passthrough Mode|Using passthrough domain for device`)
+)
+
+// kernelIOMMU reads what a message tells of the IOMMU.
+func kernelIOMMU(s *Sink, l Line, message string) bool {
+	if m := kernelDomain.FindStringSubmatch(message); m != nil {
+		f := s.IOMMU()
+		f.DefaultDomain = cmp.Or(f.DefaultDomain, strings.ToLower(m[1]))
+		s.Origin("iommu.default_domain", l)
+		return true
+	}
+	if m := kernelGroup.FindStringSubmatch(message); m != nil {
+		address, group := checks.Address(m[1]+m[3]), optional(m[2]+m[4])
+		if address == "" || group == nil {
+			return false
+		}
+		d := s.Device(address, l)
+		if d.IOMMUGroup == nil {
+			d.IOMMUGroup = group
+		}
+		return true
+	}
+	vendor := ""
+	switch {
+	case kernelIntel.MatchString(message):
+		vendor = "intel"
+	case kernelAMD.MatchString(message):
+		vendor = "amd"
+	default:
+		return false
+	}
+	f := s.IOMMU()
+	if f.Vendor == "" {
+		f.Vendor = vendor
+		s.Origin("iommu.vendor", l)
+	}
+	if f.DefaultDomain == "" && kernelPass.MatchString(message) {
+		f.DefaultDomain = "passthrough" // Kernels before 5.3 do not name the default.
+		s.Origin("iommu.default_domain", l)
+	}
+	return true
+}
+
+// joinIOMMU lists the groups of which the devices tell, beside those whose type
+// a text tells, and names the mode where all that decide it are known.
+func (s *Sink) joinIOMMU() {
+	if s.Facts.IOMMU == nil && len(s.groupTypes) == 0 {
+		return
+	}
+	f := s.IOMMU()
+	members := make(map[int][]string)
+	for address, d := range s.devices {
+		if d.IOMMUGroup != nil {
+			members[*d.IOMMUGroup] = append(members[*d.IOMMUGroup], address)
+		}
+	}
+	for id, kind := range s.groupTypes {
+		if f.Groups == nil {
+			f.Groups = []checks.IOMMUGroup{}
+		}
+		slices.Sort(members[id])
+		f.Groups = append(f.Groups, checks.IOMMUGroup{ID: id, Type: kind, Devices: append([]string{}, members[id]...)})
+	}
+	slices.SortFunc(f.Groups, func(a, b checks.IOMMUGroup) int { return cmp.Compare(a.ID, b.ID) })
+}
