@@ -101,7 +101,12 @@ var signatures = []signature{
 	{kind: "nvrm", contains: "requires use of the NVIDIA open kernel modules"},
 	{kind: "nvrm", contains: "nvidia", pattern: regexp.MustCompile(`^nvidia(?:: probe of ` + address + `| \S+: probe with driver nvidia) failed`)},
 	{kind: "nvrm", contains: "NVRM: The NVIDIA probe routine failed"},
-	{kind: "amdgpu", contains: "hardware errors detected in", pattern: regexp.MustCompile(`[1-9]\d* (?P<fatal>correctable|uncorrectable|deferred) hardware errors detected`)},
+	{kind: "amdgpu", contains: "hardware errors detected in", pattern: regexp.MustCompile(`[1-9]\d* (?:new )?(?P<fatal>correctable|uncorrectable|deferred) hardware errors detected`)},
+	// amdgpu_xgmi.c and amdgpu_psp.c: the hive did not form.
+	{kind: "amdgpu", contains: "XGMI: ", pattern: regexp.MustCompile(`XGMI: (?:[SG]et topology failure|[Ff]ailed to |node 0x[0-9a-f]+, can not match hive)`)},
+	// kfd_device.c: the slot offers no atomic operations, so that ROCm does
+	// without this GPU.
+	{kind: "amdgpu", contains: "PCI rejects atomics"},
 	{kind: "amdgpu", contains: "Poison is created"},
 	{kind: "amdgpu", contains: "poison is consumed"},
 	{kind: "amdgpu", contains: "reaches threshold value"},

@@ -55,7 +55,7 @@ forms := [
 		"remedies": ["reset-amd-gpu", "replace-hardware"],
 	},
 	{
-		"like": `(?i)[1-9]\d* (uncorrectable|deferred) hardware errors detected`,
+		"like": `(?i)[1-9]\d* (new )?(uncorrectable|deferred) hardware errors detected`,
 		"grade": ["high", "confirmed"],
 		"words": "has errors that cannot be corrected",
 		"remedies": ["reset-amd-gpu", "replace-hardware"],

@@ -126,17 +126,17 @@ pair_evidence(p) := {
 # events are what the driver says of the links, by how bad it is.
 events.confirmed contains e if {
 	some e in amdgpu_events
-	regex.match(`(?i)[1-9]\d* uncorrectable hardware errors detected.* xgmi`, e.message)
+	regex.match(`(?i)[1-9]\d* (new )?uncorrectable hardware errors detected.* xgmi`, e.message)
 }
 
 events.confirmed contains e if {
 	some e in amdgpu_events
-	regex.match(`XGMI: (?:[GS]et topology failure|[Ff]ailed)|[Ff]ailed to (?:add|initialize|load) .*[xX][gG][mM][iI]`, e.message)
+	regex.match(`XGMI: (?:[GS]et topology failure|[Ff]ailed to |node 0x[0-9a-f]+, can not match hive)`, e.message)
 }
 
 events.corrected contains e if {
 	some e in amdgpu_events
-	regex.match(`(?i)[1-9]\d* correctable hardware errors detected.* xgmi`, e.message)
+	regex.match(`(?i)[1-9]\d* (new )?correctable hardware errors detected.* xgmi`, e.message)
 }
 
 amdgpu_events := {e | some e in input.kernel_log.events; e.kind == "amdgpu"}

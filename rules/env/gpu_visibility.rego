@@ -24,7 +24,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [fix-visible-devices, unset-env, fix-application, pass-device-nodes, set-driver-capabilities]
+#   remedies: [fix-visible-devices, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, update-bios]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gpu_visibility
@@ -635,6 +635,20 @@ crash_confidence := "likely" if {
 	some m in amd.crashes
 	m.program in {"rocr", "hip", "rocblas"}
 }
+
+# The driver leaves a GPU out whose slot offers no atomic operations.
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("ROCm does without a GPU because its slot, or a bridge above it, offers no PCIe atomic operations: %s", [sort(rejected)[0].message]),
+	"severity": "high",
+	"confidence": "confirmed",
+	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": input.kernel_log.source} | some e in sort(rejected)],
+	"remedies": ["update-bios"],
+} if {
+	count(rejected) > 0
+}
+
+rejected := {e | some e in input.kernel_log.events; contains(e.message, "PCI rejects atomics")}
 
 integrated_evidence := [{
 	"fact": sprintf("gpus.devices[%s].architecture", [g.address]),

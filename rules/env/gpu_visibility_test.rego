@@ -275,3 +275,8 @@ test_chooser if {
 	some g in gpu_visibility.findings with input as log([ordinal])
 	g.params.variable == "HIP_VISIBLE_DEVICES"
 }
+
+test_fires_on_a_slot_without_atomics if {
+	document := {"kernel_log": {"source": "dmesg.txt", "events": [{"kind": "amdgpu", "message": "kfd kfd: amdgpu: skipped device 1002:731f, PCI rejects atomics 730<0"}]}}
+	found(document) == {["GPUs", "high", "confirmed"]}
+}
