@@ -216,8 +216,10 @@ var packagesStated = &Kind{
 	Line: func(s *Sink, l Line) bool {
 		for _, st := range packageStatements {
 			if m := st.like.FindStringSubmatch(l.Text); m != nil {
-				s.Package(st.name, strings.TrimRight(m[1], "."), "", st.manager, l)
-				return true
+				if version := strings.TrimRight(m[1], "."); version != "" {
+					s.Package(st.name, version, "", st.manager, l)
+					return true
+				}
 			}
 		}
 		return false
