@@ -19,6 +19,7 @@ import data.gpudoctor.lib.surroundings
 #   since       the first version that has it; left out: all before fixed
 #   fixed       the first version that does not; left out: none is known
 #   said        messages of which one must be there (ids of the catalogue)
+#   lacks       a field that the message must not have
 #   telltale    true: only versions with the fault say that, so that the
 #               version need not be known
 #   symptom     "hang", "crash", "corrupt", "fail": what a log must show
@@ -38,31 +39,31 @@ notes(version) := sprintf("https://github.com/NVIDIA/nccl/releases/tag/v%s-1", [
 told := [
 	{
 		"id": "nvlinks-beyond-twelve", "library": "nccl", "since": "2.7.3", "fixed": "2.15.1",
-		"said": ["nccl-reverse-path-missing"], "confidence": "likely", "severity": "critical",
+		"said": ["nccl-topo-no-reverse-path"], "confidence": "likely", "severity": "critical",
 		"what": "looks at 12 NVLinks of a GPU at most (src/graph/xml.cc); Hopper has 18, so that it sees links one way and not back",
 		"remedies": ["upgrade-nccl"], "source": notes("2.15.1"),
 	},
 	{
 		"id": "nvlinks-beyond-six", "library": "nccl", "fixed": "2.7.3",
-		"said": ["nccl-reverse-path-missing"], "confidence": "likely", "severity": "critical",
+		"said": ["nccl-topo-no-reverse-path"], "confidence": "likely", "severity": "critical",
 		"what": "looks at 6 NVLinks of a GPU at most (src/graph/xml.cc); Ampere has 12",
 		"remedies": ["upgrade-nccl"], "source": notes("2.7.3"),
 	},
 	{
 		"id": "blackwell-shared-memory", "library": "nccl", "since": "2.25.1", "fixed": "2.26.2",
-		"said": ["nccl-shared-memory-exceeds"], "telltale": true, "confidence": "confirmed", "severity": "critical",
+		"said": ["nccl-shared-memory-exceeded"], "lacks": "arch", "telltale": true, "confidence": "confirmed", "severity": "critical",
 		"what": "asks for more shared memory than Blackwell GPUs of compute capability 12.0 have, and its kernels fail with «invalid argument»",
 		"remedies": ["upgrade-nccl"], "source": "https://github.com/NVIDIA/nccl-tests/issues/287",
 	},
 	{
 		"id": "unknown-pci-class", "library": "nccl", "since": "2.6.4", "fixed": "2.7.3",
-		"said": ["nccl-unknown-value"], "telltale": true, "confidence": "confirmed", "severity": "critical",
+		"said": ["nccl-topo-unknown-value"], "telltale": true, "confidence": "confirmed", "severity": "critical",
 		"what": "gives up at a PCI class or a link speed that it does not know; newer ones take a default",
 		"remedies": ["upgrade-nccl", "downgrade-nccl"], "source": "https://github.com/NVIDIA/nccl/issues/326",
 	},
 	{
 		"id": "no-code-for-gpu", "library": "nccl",
-		"said": ["nccl-kernel-image-missing"], "telltale": true, "confidence": "likely", "severity": "critical",
+		"said": ["nccl-cuda-no-kernel-image"], "telltale": true, "confidence": "likely", "severity": "critical",
 		"what": "holds no code for this GPU: it is older than the GPU's architecture, or was built without it",
 		"remedies": ["upgrade-nccl"], "source": "https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html",
 	},
@@ -113,7 +114,7 @@ hangs := [
 	},
 	{
 		"id": "nvls-silent-fallback", "library": "nccl", "since": "2.27.3", "fixed": "2.29.2", "when": ["nvswitch"], "symptom": "hang", "confidence": "possible", "severity": "medium",
-		"what": "goes on without NVLS on the rank where NVLS fails to start while others use it, which hangs", "remedies": ["upgrade-nccl", "nccl-nvls-disable"],
+		"what": "goes on without NVLS on the rank where NVLS fails to start while others use it, which hangs (NCCL_NVLS_ENABLE=0 avoids it)", "remedies": ["upgrade-nccl"],
 		"source": "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-nvls-enable",
 	},
 	{
@@ -189,10 +190,6 @@ failures := [
 		"what": "can crash in its RAS thread at the start or the end of a job (NCCL_RAS_ENABLE=0 avoids it)", "remedies": ["upgrade-nccl"], "source": "https://github.com/NVIDIA/nccl/issues/1718",
 	},
 	{
-		"id": "stack-unlimited", "library": "nccl", "since": "2.27.3", "fixed": "2.28.3", "when": ["stack-unlimited"], "symptom": "crash", "confidence": "likely",
-		"what": "crashes with ulimit -s unlimited, by which its threads get 2 MiB of stack; ulimit -s 8192 avoids it", "remedies": ["upgrade-nccl", "other"], "source": notes("2.27.6"),
-	},
-	{
 		"id": "symmetric-small-messages", "library": "nccl", "since": "2.27.3", "fixed": "2.28.7", "symptom": "corrupt", "confidence": "possible", "severity": "medium",
 		"what": "can corrupt small messages in its symmetric kernels", "remedies": ["upgrade-nccl"], "source": notes("2.28.7"),
 	},
@@ -217,11 +214,11 @@ failures := [
 		"what": "takes much more memory than others while CUDA graphs are captured, as it allocates through cuMem", "remedies": ["upgrade-nccl", "nccl-cumem-disable"], "source": "https://github.com/NVIDIA/nccl/issues/1234",
 	},
 	{
-		"id": "peermem-kernel-6-6", "library": "nccl", "fixed": "2.23.4", "said": ["nccl-gdr-disabled-hca", "nccl-gdr-disabled", "nccl-net-gdr-disabled"], "when": ["kernel-6-6"], "confidence": "likely",
-		"what": "looks for nvidia-peermem where kernels from 6.6 on do not show it (/sys/kernel/mm/memory_peers), and so does without GPUDirect RDMA", "remedies": ["upgrade-nccl", "load-nvidia-peermem"], "source": "https://github.com/NVIDIA/nccl/issues/1676",
+		"id": "peermem-kernel-6-6", "library": "nccl", "fixed": "2.23.4", "said": ["nccl-gdr-nic-disabled"], "when": ["kernel-6-6"], "confidence": "likely",
+		"what": "looks for nvidia-peermem where kernels from 6.6 on do not show it (/sys/kernel/mm/memory_peers), and so does without GPUDirect RDMA", "remedies": ["upgrade-nccl"], "source": "https://github.com/NVIDIA/nccl/issues/1676",
 	},
 	{
-		"id": "static-error-leak", "library": "nccl", "since": "2.28.3", "fixed": "2.28.7", "said": ["cuda-error", "framework-nccl-error"], "confidence": "possible", "severity": "low",
+		"id": "static-error-leak", "library": "nccl", "since": "2.28.3", "fixed": "2.28.7", "said": ["nccl-unhandled-cuda-error"], "confidence": "possible", "severity": "low",
 		"what": "leaves an error of CUDA behind that the next kernel of a program seems to have", "remedies": ["upgrade-nccl"], "source": notes("2.28.7"),
 	},
 ]
@@ -246,11 +243,11 @@ amd := [
 		"what": "brings an RCCL that rarely stops responding, as its proxy thread ends too early", "remedies": ["upgrade-rocm"], "source": "https://github.com/ROCm/rccl/pull/1702",
 	},
 	{
-		"id": "async-memset", "library": "rocm", "fixed": "5.4.0", "said": ["hip-memory-access-fault", "amd-memory-access-fault", "rocm-memory-access-fault"], "confidence": "possible", "severity": "medium",
+		"id": "async-memset", "library": "rocm", "fixed": "5.4.0", "said": ["rocr-memory-fault"], "confidence": "possible", "severity": "medium",
 		"what": "brings an RCCL that can read memory before it is set", "remedies": ["upgrade-rocm"], "source": "https://github.com/ROCm/rccl/blob/develop/CHANGELOG.md",
 	},
 	{
-		"id": "kernel-6-8-gdr", "library": "rocm", "fixed": "6.3.0", "when": ["kernel-6-8"], "said": ["rccl-gdr-disabled", "nccl-gdr-disabled-hca", "nccl-gdr-disabled", "nccl-net-gdr-disabled"], "confidence": "likely",
+		"id": "kernel-6-8-gdr", "library": "rocm", "fixed": "6.3.0", "when": ["kernel-6-8"], "said": ["rccl-gdr-no-peer-memory", "nccl-gdr-nic-disabled"], "confidence": "likely",
 		"what": "does without GPUDirect RDMA on Linux 6.8 and newer (fixed with RCCL 2.21.5)", "remedies": ["upgrade-rocm"], "source": "https://github.com/ROCm/rccl/blob/develop/CHANGELOG.md",
 	},
 	{
@@ -441,11 +438,6 @@ holds("numa-unknown") if {
 	d.numa_node == -1
 }
 
-holds("stack-unlimited") if {
-	some m in input.logs.messages
-	m.id == "nccl-stack-size"
-}
-
 holds("serving") if {
 	some p in input.software
 	p.name in {"vllm", "sglang"}
@@ -479,7 +471,7 @@ corrupted contains {"fact": "benchmarks", "value": b.wrong, "source": sprintf("%
 # where it does not. Rows with neither message nor symptom show by their
 # circumstances alone.
 shown(row) := {"evidence": [logs.evidence(first)], "order": first.order} if {
-	first := logs.first({m | some id in row.said; some m in logs.by_id[id]})
+	first := logs.first({m | some id in row.said; some m in logs.by_id[id]; not has_field(m, row)})
 } else := {"evidence": [logs.evidence(first)], "order": first.order} if {
 	first := logs.first(symptoms[row.symptom])
 } else := {"evidence": [e | some e in corrupted]} if {
@@ -489,6 +481,8 @@ shown(row) := {"evidence": [logs.evidence(first)], "order": first.order} if {
 	not row.said
 	not row.symptom
 }
+
+has_field(m, row) if m.fields[row.lacks]
 
 # fits is true of a row whose circumstances are all known to hold.
 fits(row) if {

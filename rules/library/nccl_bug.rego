@@ -16,7 +16,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-nvls-disable, nccl-cumem-disable, unset-env, load-nvidia-peermem, other]
+#   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-cumem-disable, unset-env]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.nccl_bug
@@ -65,7 +65,7 @@ findings contains {
 	"params": {"fault": "nvlinks-beyond-twelve"},
 	"order": m.order,
 } if {
-	m := logs.first(logs.by_id["nccl-reverse-path-missing"])
+	m := logs.first(logs.by_id["nccl-topo-no-reverse-path"])
 	not known_faults.version_known.nccl
 }
 

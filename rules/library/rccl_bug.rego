@@ -77,29 +77,20 @@ workaround_set if {
 	lower(v.value) == "simple"
 }
 
-# Without a sign of failure it is worth knowing of, no more.
+# Where neither the fault's own message nor a job that stands still was seen, it
+# is what to look at next.
 severity(f) := object.get(f.row, "severity", "high") if {
 	shows(f)
-} else := "low"
+} else := "medium"
 
 confidence(f) := f.row.confidence if {
 	shows(f)
 } else := "possible"
 
-# shows is true where the fault's own symptom was seen: the messages of the row,
-# GPUs that are busy without an end, or a job that stands still.
+# shows is true where the fault's own symptom was seen.
 shows(f) if is_number(f.order)
 
 shows(_) if count(known_faults.symptoms.hang) > 0
-
-shows(_) if spinning
-
-# spinning is true where all GPUs that a tool showed were busy, while the log
-# ends before the program was ready: two ranks wait for each other in a kernel.
-spinning if {
-	some m in input.logs.messages
-	m.id == "amd-gpu-busy"
-}
 
 ordered(f) := {"order": f.order} if {
 	is_number(f.order)
