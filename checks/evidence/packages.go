@@ -193,7 +193,6 @@ var packageStatements = []packageStatement{
 	// nvcc, lsb_release's neighbours, NVIDIA's and Mellanox' tools.
 	{"cuda-toolkit", "nvcc", regexp.MustCompile(`Cuda compilation tools, release [0-9.]+, V([0-9.]+)`)},
 	{"ofed", "ofed_info", regexp.MustCompile(`^\s*(?:MLNX_OFED_LINUX|OFED-internal|DOCA-OFED|DOCA_Host|OFED)-([0-9][\w.-]*):?\s*$`)},
-	{"hip", "hipcc", regexp.MustCompile(`^\s*HIP version\s*: ([0-9][\w.+-]*)\s*$`)},
 	{"nvidia-driver", "modinfo", regexp.MustCompile(`NVRM version: NVIDIA UNIX.* Kernel Module(?: for \w+)?  ([0-9]+\.[0-9.]+)`)},
 	// DeepSpeed: deepspeed/env_report.py, names padded with full stops.
 	{"torch", "ds_report", regexp.MustCompile(`^torch version \.{3,} ([0-9][\w.+-]*)`)},
@@ -210,7 +209,7 @@ var packagesStated = &Kind{
 	Name: "version", Title: "versions that programs state", Gives: []string{"software"},
 	Anchors: []string{
 		"is using nccl==", "vLLM API server version", "LLM engine (v", "vLLM Version", "NCCL version", " available.",
-		"Cuda compilation tools", "MLNX_OFED_LINUX-", "OFED-", "DOCA_Host-", "HIP version", "NVRM version: ", "torch version .", "torch cuda version .", "torch hip version .",
+		"Cuda compilation tools", "MLNX_OFED_LINUX-", "OFED-", "DOCA_Host-", "NVRM version: ", "torch version .", "torch cuda version .", "torch hip version .",
 		"deepspeed info .", "DeepSpeed info: version=", "torch version = ",
 	},
 	Line: func(s *Sink, l Line) bool {
@@ -239,9 +238,6 @@ type packageCommand struct {
 var packageBare = regexp.MustCompile(`^\s*['"(]?([0-9]+(?:\.|, )[0-9]+[\w.+ ,-]*?)['")]?:?\s*$`)
 
 var packageCommands = []packageCommand{
-	{"rocm/.info/version", "rocm", "rocm", packageBare},
-	{"/opt/rocm/.info", "rocm", "rocm", packageBare},
-	{"/opt/rocm-", "rocm", "rocm", packageBare},
 	{"ofed_info", "ofed", "ofed_info", packageBare},
 	{"/sys/module/amdgpu/version", "amdgpu", "modinfo", packageBare},
 	{"/sys/module/nvidia_peermem/version", "nvidia-peermem", "modinfo", packageBare},
@@ -258,7 +254,7 @@ var packageCommands = []packageCommand{
 
 // packagesPrinted takes what such a command prints.
 var packagesPrinted = &Kind{
-	Name: "version-command", Title: "a version that a command printed", Command: "cat /opt/rocm/.info/version", Gives: []string{"software"},
+	Name: "version-command", Title: "a version that a command printed", Command: "python -c 'import torch; print(torch.cuda.nccl.version())'", Gives: []string{"software"},
 	Commands: []string{"cat", "cut", "head", "awk", "ofed_info", "python", "python3", "hipconfig"},
 	Begins: func(in *Lines) bool {
 		l, ok := in.Peek()

@@ -47,7 +47,6 @@ func TestPackages(t *testing.T) {
 		"nvcc":        {"Cuda compilation tools, release 12.4, V12.4.131\n", []string{"cuda-toolkit 12.4.131 nvcc"}},
 		"ofed":        {"$ ofed_info -s\nMLNX_OFED_LINUX-23.10-0.5.5.0:\n", []string{"ofed 23.10-0.5.5.0 ofed_info"}},
 		"ofed number": {"# ofed_info -n\n5.0-2.1.8\n", []string{"ofed 5.0-2.1.8 ofed_info"}},
-		"rocm":        {"$ cut -d- -f1 /opt/rocm/.info/version\n7.2.1\n", []string{"rocm 7.2.1 rocm"}},
 		"python":      {"$ python -c 'import torch; print(torch.version.cuda)'\n11.8\n$ python -c 'import torch; print(torch.cuda.nccl.version())'\n(2, 20, 5)\n", []string{"cuda-runtime 11.8 torch", "nccl 2.20.5 torch"}},
 		"image":       {"docker run --gpus all vllm/vllm-openai:v0.6.3.post1 --model x\n", []string{"vllm 0.6.3.post1 image"}},
 		"report":      {"torch version .................... 2.1.0+cu121\ndeepspeed info ................... 0.12.3, unknown, unknown\n", []string{"torch 2.1.0+cu121 ds_report", "deepspeed 0.12.3 ds_report"}},
