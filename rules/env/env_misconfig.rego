@@ -18,31 +18,44 @@
 # custom:
 #   severity: low
 #   confidence: likely
-#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin]
+#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, disable-custom-all-reduce]
 #   since: "0.1"
 package gpudoctor.rules.env_misconfig
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.variables
 
 # What the table says of a setting.
-findings contains {
+findings contains object.union(finding(name, v, row), when_said(row)) if {
+	some name, v in facts.variable
+	row := decisive(name)
+	not row.silent
+}
+
+finding(name, v, row) := {
 	"subject": name,
 	"message": sprintf("%s=%s, set %s, %s%s%s", [name, shown(v.value), surroundings.where(v), row.why, figures(row), word_remark(row, v.value)]),
 	"severity": severity(row),
 	"confidence": row.confidence,
-	"evidence": array.concat([surroundings.variable_evidence(v)], proofs(row)),
+	"evidence": array.concat([surroundings.variable_evidence(v)], array.concat(proofs(row), said(row))),
 	"remedies": object.get(row, "remedies", ["unset-env"]),
 	"params": object.union(
 		{"variable": name, "source": object.get(row, "source", variables.guide)},
 		object.filter(row, ["level"]),
 	),
-} if {
-	some name, v in facts.variable
-	row := decisive(name)
-	not row.silent
 }
+
+# said are the messages that a row asks for, as evidence, and when_said is where
+# the first of them stands.
+said(row) := array.slice(logs.all_evidence(logs.messages(row.said)), 0, 3) if {
+	row.said
+} else := []
+
+when_said(row) := {"order": logs.first(logs.messages(row.said)).order} if {
+	row.said
+} else := {}
 
 # decisive is the first row that fits a variable.
 decisive(name) := variables.rows[min(fitting[name])]
@@ -57,6 +70,12 @@ fitting[name] contains i if {
 		holds(circumstance, value)
 	}
 	not excepted(row, value)
+	not unsaid(row)
+}
+
+unsaid(row) if {
+	row.said
+	count(logs.messages(row.said)) == 0
 }
 
 excepted(row, value) if {
@@ -138,6 +157,12 @@ holds("nvidia", _) if surroundings.has_nvidia
 holds("amd", _) if surroundings.has_amd
 
 holds("guest", _) if facts.is_guest
+
+# cause-said is true where a program stated what is wrong.
+holds("cause-said", _) if {
+	some m in input.logs.messages
+	m.role == "cause"
+}
 
 holds("virtual-topology", _) if input.links.virtual_topology
 
@@ -231,6 +256,24 @@ shown(value) := sprintf("%s...", [substring(value, 0, 60)]) if {
 	count(value) > 60
 } else := value
 
+# The framework's own all-reduce failed with what expandable segments make it
+# fail with, and the variable is not known.
+findings contains {
+	"subject": "PYTORCH_CUDA_ALLOC_CONF",
+	"message": "The framework's own all-reduce could not share memory between processes. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True does that; whether it is set is not known here",
+	"severity": "medium",
+	"confidence": "possible",
+	"evidence": [logs.evidence(m)],
+	"remedies": ["disable-custom-all-reduce", "unset-env"],
+	"params": {"variable": "PYTORCH_CUDA_ALLOC_CONF", "source": "https://github.com/vllm-project/vllm/issues/42609"},
+	"order": m.order,
+} if {
+	m := logs.first({m | some m in logs.by_id["vllm-custom-all-reduce-failed"]; m.fields.error == "invalid argument"})
+	every name in ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"] {
+		not facts.env[name]
+	}
+}
+
 # A word where NCCL reads a number counts as 0, whatever it says.
 findings contains {
 	"subject": name,
@@ -307,7 +350,10 @@ shortened(name) := {concat("", [substring(name, 0, i), substring(name, i + 1, -1
 	some i in numbers.range(5, count(name) - 1)
 }
 
-missing contains "env: variables were not read" if not input.env
+missing contains "env: variables were not read" if {
+	not input.env
+	count(findings) == 0
+}
 
 not_applicable contains "no variable of a communication library is set" if {
 	is_array(input.env.variables)

@@ -27,7 +27,9 @@ package gpudoctor.lib.variables
 #   remedies    default: unset-env
 #   level       what NCCL_P2P_LEVEL should be, for the remedy nccl-p2p-level
 #   source      default: NCCL's page of variables
-rows := array.concat(paths, array.concat(networks, array.concat(tuning, array.concat(dead, others))))
+#   said        one of these messages must have been said (ids of the catalogue
+#               of messages); the finding shows it
+rows := array.concat(failing, array.concat(paths, array.concat(networks, array.concat(tuning, array.concat(dead, others)))))
 
 guide := "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"
 
@@ -38,6 +40,60 @@ ofi_guide := "https://github.com/aws/aws-ofi-nccl/blob/master/include/nccl_ofi_p
 efa_guide := "https://github.com/ofiwg/libfabric/blob/main/man/fi_efa.7.md"
 
 nvshmem_guide := "https://docs.nvidia.com/nvshmem/api/gen/env.html"
+
+# failing are settings by which a log shows that something failed.
+failing := [
+	{
+		"names": ["NCCL_GRAPH_FILE", "NCCL_TOPO_FILE"],
+		"said": ["nccl-graph-file-missing", "nccl-topo-file-missing", "nccl-topo-file-invalid", "nccl-topo-attribute-missing"],
+		"severity": "critical", "confidence": "confirmed",
+		"why": "names a description that is not there, or that does not fit this machine, and NCCL fails over it; it may also be set in /etc/nccl.conf",
+	},
+	{
+		"names": ["NCCL_GRAPH_FILE"], "said": ["nccl-unhandled-system-error", "nccl-internal-error"], "unless": ["cause-said"],
+		"severity": "high", "confidence": "likely",
+		"why": "prescribes rings and trees of GPUs, which is for experiments: with another number of GPUs than the file's NCCL fails to start, and with no more than a category of errors. It may also be set in /etc/nccl.conf",
+		"source": "https://github.com/NVIDIA/nccl/issues/1240",
+	},
+	{
+		"names": ["NCCL_TOPO_FILE"], "said": ["nccl-unhandled-system-error", "nccl-internal-error"], "unless": ["cause-said"],
+		"severity": "medium", "confidence": "possible",
+		"why": "replaces what NCCL finds out about this machine, and NCCL failed at its start; a file of another machine does that",
+		"source": "https://github.com/NVIDIA/nccl/issues/1726",
+	},
+	{
+		"names": ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"], "like": `(?i)expandable_segments *: *true`,
+		"said": ["vllm-custom-all-reduce-failed"],
+		"severity": "critical", "confidence": "likely",
+		"why": "has PyTorch allocate memory that cudaIpcGetMemHandle cannot share, which the framework's own all-reduce does with it",
+		"remedies": ["unset-env", "disable-custom-all-reduce"],
+		"source": "https://github.com/vllm-project/vllm/issues/42609",
+	},
+	{
+		"names": ["NCCL_NET", "NCCL_NET_PLUGIN"], "said": ["nccl-network-not-found"],
+		"severity": "critical", "confidence": "confirmed",
+		"why": "asks for a network that NCCL does not find: a plugin is missing, or the name is of another machine",
+		"remedies": ["unset-env", "install-ofi-plugin"],
+	},
+	{
+		"names": ["NCCL_ALGO", "NCCL_PROTO"], "said": ["nccl-no-algorithm", "nccl-algo-string-invalid"],
+		"severity": "critical", "confidence": "confirmed",
+		"why": "leaves NCCL no algorithm and protocol for an operation; since 2.24 it then fails in place of choosing another",
+	},
+	{
+		"names": ["CUDA_LAUNCH_BLOCKING"], "unless": ["zero"],
+		"said": ["torch-watchdog-timeout", "torch-heartbeat-timeout", "vllm-workers-stuck"],
+		"severity": "high", "confidence": "possible",
+		"why": "makes each kernel launch wait, by which ranks that launch several collectives wait for each other without an end, and the job stands still",
+		"source": "https://github.com/NVIDIA/nccl/issues/750",
+	},
+	{
+		"names": ["VLLM_NCCL_SO_PATH"], "said": ["nccl-library-missing", "nccl-symbol-missing"],
+		"severity": "high", "confidence": "likely",
+		"why": "names the libnccl that vLLM is to load, and that is missing or of the wrong version",
+		"source": "https://docs.vllm.ai/en/latest/configuration/env_vars.html",
+	},
+]
 
 # paths are settings that choose the way between GPUs of one machine.
 paths := [

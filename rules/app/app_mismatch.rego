@@ -1,0 +1,175 @@
+# METADATA
+# title: Ranks are out of step
+# description: >-
+#   All ranks of a communicator must run the same collectives in the same order
+#   with data of the same shape, know of the same number of ranks, and have a rank
+#   of their own. Where the program or its launch breaks that, jobs hang, fail or
+#   corrupt data on a machine that has no fault. A timeout alone does not show it.
+# related_resources:
+#   - ref: https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications
+#     description: TORCH_DISTRIBUTED_DEBUG=DETAIL compares the collectives of the ranks
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html
+#     description: Collectives are to be called by every rank with the same count and type
+#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/bootstrap.cc
+#     description: Ranks that are there twice, and numbers of ranks that differ
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: confirmed
+#   remedies: [fix-application, nccl-timeout, other]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.app_mismatch
+
+import data.gpudoctor.lib.logs
+
+# stated are messages that say what is out of step, and what they mean.
+stated := {
+	"torch-collective-mismatch": "Ranks run different collectives, or tensors of different shapes",
+	"torch-model-differs": "Ranks have built models with different parameters",
+	"torch-unused-parameters": "A rank left out parameters in the backward pass that the others reduce",
+	"horovod-tensor-mismatch": "Ranks submitted different tensors",
+	"megatron-world-size": "The number of ranks does not fit the parallel sizes that were asked for",
+	"nccl-rank-count-mismatch": "Ranks of one job were told different numbers of ranks",
+	"nccl-duplicate-rank": "Two processes have the same rank",
+	"nccl-collective-mismatch": "Ranks call collectives of different sizes",
+	"nccl-application-error": "The program called NCCL with arguments that do not fit",
+	"torch-variable-missing": "The launcher did not set a variable by which ranks find each other",
+}
+
+findings contains {
+	"subject": "job",
+	"message": sprintf("%s%s: %s", [words, detail(m), m.text]),
+	"severity": "critical",
+	"confidence": certainty(id),
+	"evidence": [logs.evidence(m)],
+	"remedies": ["fix-application"],
+	"order": m.order,
+} if {
+	some id, words in stated
+	m := logs.first(logs.by_id[id])
+}
+
+# NCCL's own messages of sizes may as well come of different settings on the
+# ranks.
+certainty(id) := "likely" if {
+	id in {"nccl-collective-mismatch", "nccl-application-error", "megatron-world-size"}
+} else := "confirmed"
+
+detail(m) := sprintf(" (rank %s: %s of shape [%s], rank %s: %s of shape [%s])", [m.fields.rank, m.fields.op, m.fields.shape, m.fields.other_rank, m.fields.other_op, m.fields.other_shape]) if {
+	m.id == "torch-collective-mismatch"
+} else := sprintf(" (%s)", [m.fields.variable]) if {
+	m.id == "torch-variable-missing"
+} else := ""
+
+# waiting are the operations on which the watchdogs of ranks gave up, by process
+# group and number. Numbers count within a group, so that only equal groups are
+# compared; point-to-point operations differ on their two sides as they should.
+waiting[[m.fields.group, m.fields.seq]] contains m if {
+	some m in logs.by_id["torch-watchdog-timeout"]
+	m.fields.op in collectives
+}
+
+collectives := {"ALLREDUCE", "BROADCAST", "REDUCE", "ALLGATHER", "_ALLGATHER_BASE", "REDUCE_SCATTER", "_REDUCE_SCATTER_BASE", "BARRIER", "ALLREDUCE_COALESCED", "ALLTOALL_BASE", "ALLTOALL"}
+
+# even are those whose data has one size on all ranks.
+even := {"ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE"}
+
+findings contains {
+	"subject": "job",
+	"message": sprintf("In process group %s ranks wait in different operations at number %s: %s", [key[0], key[1], concat(" and ", sort(operations))]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": logs.all_evidence(ms),
+	"remedies": ["fix-application"],
+	"order": min({m.order | some m in ms}),
+} if {
+	some key, ms in waiting
+	operations := {m.fields.op | some m in ms}
+	count(operations) > 1
+}
+
+findings contains {
+	"subject": "job",
+	"message": sprintf("In process group %s ranks wait in %s number %s with different numbers of elements: %s", [key[0], operation, key[1], concat(" and ", sort(sizes))]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": logs.all_evidence(ms),
+	"remedies": ["fix-application"],
+	"order": min({m.order | some m in ms}),
+} if {
+	some key, ms in waiting
+	count({m.fields.op | some m in ms}) == 1
+	some operation in {m.fields.op | some m in ms}
+	operation in even
+	sizes := {m.fields.numel_in | some m in ms}
+	count(sizes) > 1
+}
+
+# Without the group's name equal numbers may be of different groups.
+findings contains {
+	"subject": "job",
+	"message": sprintf("Ranks wait in different operations at number %s: %s. If they belong to one process group, the ranks are out of step", [seq, concat(" and ", sort(operations))]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": logs.all_evidence(ms),
+	"remedies": ["fix-application"],
+	"order": min({m.order | some m in ms}),
+} if {
+	some seq in {m.fields.seq | some m in logs.by_id["torch-watchdog-timeout"]; not m.fields.group}
+	ms := {m | some m in logs.by_id["torch-watchdog-timeout"]; m.fields.seq == seq; m.fields.op in collectives; not m.fields.group}
+	operations := {m.fields.op | some m in ms}
+	count(operations) > 1
+}
+
+# The desynchronization report lists what ranks began at one number in
+# neighbouring lines.
+findings contains {
+	"subject": "job",
+	"message": sprintf("The desynchronization report shows different operations at one number: ranks %s began %s, ranks %s began %s", [a.fields.ranks, a.fields.op, b.fields.ranks, b.fields.op]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": [logs.evidence(a), logs.evidence(b)],
+	"remedies": ["fix-application"],
+	"order": a.order,
+} if {
+	some a in logs.by_id["torch-desync-started"]
+	some b in logs.by_id["torch-desync-started"]
+	a.source == b.source
+	b.line == a.line + 1
+	a.fields.op != b.fields.op
+}
+
+# More processes came than the job has ranks.
+findings contains {
+	"subject": "job",
+	"message": sprintf("%s processes came to a job of %s ranks: processes of another or an earlier job use the same address and port, or the launcher counts differently", [m.fields.joined, m.fields.world]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": [logs.evidence(m)],
+	"remedies": ["fix-application"],
+	"order": m.order,
+} if {
+	m := logs.first({m |
+		some m in logs.messages(["torch-store-barrier-timeout", "torch-store-barrier-waiting"])
+		number(m.fields.joined) > number(m.fields.world)
+	})
+}
+
+number(text) := to_number(text) if regex.match(`^[0-9]{1,9}$`, text)
+
+# The port is taken.
+findings contains {
+	"subject": "job",
+	"message": sprintf("The port at which the ranks meet is in use by another process, one of another job or a left-over of an earlier one: %s", [m.text]),
+	"severity": "high",
+	"confidence": "confirmed",
+	"evidence": [logs.evidence(m)],
+	"remedies": ["fix-application", "other"],
+	"order": m.order,
+} if {
+	m := logs.first(logs.by_id["torch-port-in-use"])
+}
+
+missing contains "logs: no log of a job was given" if not input.logs

@@ -1,0 +1,75 @@
+package gpudoctor.rules.app_mismatch_test
+
+import data.gpudoctor.rules.app_mismatch
+
+message(id, fields) := {"id": id, "program": "pytorch", "role": "category", "text": "said", "fields": fields, "source": "a.log", "line": 3, "order": 2, "count": 1, "ranks": 1}
+
+log(messages) := {"logs": {"messages": messages}}
+
+watchdog(fields, order) := object.union(message("torch-watchdog-timeout", fields), {"order": order})
+
+test_stated if {
+	m := message("torch-collective-mismatch", {"rank": "1", "op": "ALLREDUCE", "shape": "4", "other_rank": "0", "other_op": "BROADCAST", "other_shape": "7"})
+	some f in app_mismatch.findings with input as log([m])
+	f.confidence == "confirmed"
+	f.order == 2
+	contains(f.message, "rank 1: ALLREDUCE of shape [4], rank 0: BROADCAST of shape [7]")
+	some g in app_mismatch.findings with input as log([message("torch-variable-missing", {"variable": "MASTER_ADDR"})])
+	contains(g.message, "(MASTER_ADDR)")
+	some h in app_mismatch.findings with input as log([message("nccl-collective-mismatch", {})])
+	h.confidence == "likely"
+}
+
+test_watchdogs_name_different_operations if {
+	messages := [watchdog({"group": "0(default_pg)", "seq": "7", "op": "ALLREDUCE", "numel_in": "4"}, 1), watchdog({"group": "0(default_pg)", "seq": "7", "op": "BROADCAST", "numel_in": "4"}, 2)]
+	some f in app_mismatch.findings with input as log(messages)
+	f.severity == "critical"
+	f.order == 1
+	contains(f.message, "ALLREDUCE and BROADCAST")
+}
+
+test_watchdogs_name_different_sizes if {
+	messages := [watchdog({"group": "0", "seq": "7", "op": "ALLREDUCE", "numel_in": "4"}, 1), watchdog({"group": "0", "seq": "7", "op": "ALLREDUCE", "numel_in": "8"}, 2)]
+	some f in app_mismatch.findings with input as log(messages)
+	contains(f.message, "4 and 8")
+}
+
+test_without_the_group_it_is_possible if {
+	messages := [watchdog({"seq": "7", "op": "ALLREDUCE"}, 1), watchdog({"seq": "7", "op": "_ALLGATHER_BASE"}, 2)]
+	some f in app_mismatch.findings with input as log(messages)
+	f.confidence == "possible"
+}
+
+# A timeout alone, other groups, other numbers and uneven operations show nothing.
+test_silent_for_timeouts if {
+	one := watchdog({"group": "0", "seq": "7", "op": "ALLREDUCE", "numel_in": "4"}, 1)
+	count(app_mismatch.findings) == 0 with input as log([one])
+	count(app_mismatch.findings) == 0 with input as log([one, watchdog({"group": "1", "seq": "7", "op": "BROADCAST", "numel_in": "4"}, 2)])
+	count(app_mismatch.findings) == 0 with input as log([one, watchdog({"group": "0", "seq": "8", "op": "BROADCAST", "numel_in": "4"}, 2)])
+	count(app_mismatch.findings) == 0 with input as log([watchdog({"group": "0", "seq": "7", "op": "ALLTOALL", "numel_in": "4"}, 1), watchdog({"group": "0", "seq": "7", "op": "ALLTOALL", "numel_in": "5"}, 2)])
+	count(app_mismatch.findings) == 0 with input as log([watchdog({"group": "0", "seq": "7", "op": "SEND"}, 1), watchdog({"group": "0", "seq": "7", "op": "RECV"}, 2)])
+}
+
+test_desynchronization_report if {
+	a := object.union(message("torch-desync-started", {"ranks": "0, 1", "op": "ALLREDUCE"}), {"line": 10})
+	b := object.union(message("torch-desync-started", {"ranks": "2", "op": "BROADCAST"}), {"line": 11, "order": 3})
+	some f in app_mismatch.findings with input as log([a, b])
+	contains(f.message, "ranks 0, 1 began ALLREDUCE")
+	count(app_mismatch.findings) == 0 with input as log([a, object.union(b, {"line": 13})])
+}
+
+test_more_processes_than_ranks if {
+	some f in app_mismatch.findings with input as log([message("torch-store-barrier-timeout", {"world": "2", "joined": "4"})])
+	contains(f.message, "4 processes came to a job of 2 ranks")
+	count(app_mismatch.findings) == 0 with input as log([message("torch-store-barrier-waiting", {"world": "4", "joined": "2"})])
+}
+
+test_port_in_use if {
+	some f in app_mismatch.findings with input as log([message("torch-port-in-use", {"port": "29500"})])
+	f.severity == "high"
+}
+
+test_unresolvable if {
+	count(app_mismatch.missing) == 1 with input as {}
+	count(app_mismatch.findings) == 0 with input as {}
+}

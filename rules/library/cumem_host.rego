@@ -1,0 +1,161 @@
+# METADATA
+# title: NCCL cannot share host memory through cuMem
+# description: >-
+#   From 2.24 on NCCL takes the host memory that its ranks share from the CUDA
+#   driver (cuMem) in place of a file in /dev/shm, where the driver is of CUDA
+#   12.6 or newer. That asks for NUMA calls, which containers refuse without the
+#   capability SYS_NICE, and on GPUs without peer access some drivers refuse to
+#   map it. Up to 2.26.2 NCCL fails then; from 2.26.3 on each rank tries first
+#   and goes back to /dev/shm by itself, unless ranks come to different results.
+# related_resources:
+#   - ref: https://github.com/NVIDIA/nccl/issues/1838
+#     description: Error 217 of shm.cc on GPUs without peer access
+#   - ref: https://github.com/NVIDIA/nccl/issues/2190
+#     description: Ranks that come to different results, and a name of a file that is none
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-cumem-host-enable
+#     description: NCCL_CUMEM_HOST_ENABLE
+#   - ref: https://github.com/NVIDIA/nccl/releases/tag/v2.26.3-1
+#     description: Since when NCCL tries it first
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: likely
+#   remedies: [nccl-cumem-host-disable, add-sys-nice, upgrade-nccl, upgrade-driver]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.cumem_host
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.logs
+
+# mapping are failures of CUDA in the transport by shared memory that older
+# versions of NCCL cannot have: a file in /dev/shm needs no access of a GPU to
+# another's memory.
+mapping contains m if {
+	some id in ["nccl-cuda-peer-access-unsupported", "nccl-cuda-not-permitted", "nccl-cuda-not-supported", "nccl-cuda-os-call-failed", "nccl-cuda-invalid-device", "nccl-cuda-invalid-argument"]
+	some m in logs.by_id[id]
+	endswith(m.fields.file, "shm.cc")
+}
+
+# refused are failures to allocate, which do not say whether host memory was
+# asked for.
+refused contains m if {
+	some id in ["nccl-cuda-invalid-argument", "nccl-cuda-not-permitted", "nccl-cuda-not-supported", "nccl-cuda-os-call-failed", "nccl-cuda-out-of-memory", "nccl-cuda-invalid-device"]
+	some m in logs.by_id[id]
+	endswith(m.fields.file, "alloc.h")
+}
+
+# garbled are names of files that no rank made: a rank read the handle of
+# another's cuMem memory as one.
+garbled contains m if {
+	some m in logs.by_id["nccl-shm-attach-failed"]
+	m.fields.size == "0"
+}
+
+switched_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
+
+switched_off if facts.env.NCCL_CUMEM_ENABLE == "0"
+
+# too_old is true where NCCL is known to be older than its use of cuMem for the
+# host.
+too_old if {
+	some use in known_faults.used.nccl
+	not known_faults.in_range({"since": "2.23.4"}, use.version)
+}
+
+# untested are the versions that use it without trying it first.
+untested contains use if {
+	some use in known_faults.used.nccl
+	known_faults.in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
+}
+
+findings contains {
+	"subject": "nccl",
+	"message": sprintf("NCCL shares host memory through cuMem, and CUDA refuses a GPU access to it (%s): peer access between GPUs is not what is wrong, as this is the way without it. With NCCL_CUMEM_HOST_ENABLE=0 NCCL uses /dev/shm", [m.text]),
+	"severity": "critical",
+	"confidence": confidence(m),
+	"evidence": [logs.evidence(m)],
+	"remedies": ["nccl-cumem-host-disable", "upgrade-driver", "upgrade-nccl"],
+	"order": m.order,
+} if {
+	m := logs.first(mapping)
+	not switched_off
+	not too_old
+}
+
+confidence(m) := "confirmed" if {
+	m.id == "nccl-cuda-peer-access-unsupported"
+} else := "likely"
+
+findings contains {
+	"subject": "nccl",
+	"message": sprintf("NCCL %s takes host memory through cuMem without trying first whether that works, and an allocation failed (%s); containers refuse the NUMA calls that it needs without SYS_NICE", [use.version, m.text]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [logs.evidence(m), use.evidence],
+	"remedies": ["nccl-cumem-host-disable", "add-sys-nice", "upgrade-nccl"],
+	"order": m.order,
+} if {
+	m := logs.first(refused)
+	not switched_off
+	some use in untested
+}
+
+findings contains {
+	"subject": "nccl",
+	"message": "A rank was told the name of a shared memory file that is none, and the size 0: one rank found that host memory through cuMem works, and another that it does not",
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": logs.all_evidence({m} | fallbacks),
+	"remedies": ["nccl-cumem-host-disable", "add-sys-nice"],
+	"order": m.order,
+} if {
+	m := logs.first(garbled)
+	not switched_off
+	not too_old
+}
+
+fallbacks := {m | some m in logs.by_id["nccl-cumem-host-fallback"]}
+
+# A version that does not try first, in a container that is known to lack the
+# capability, whose job failed with no more than a category.
+findings contains {
+	"subject": "nccl",
+	"message": sprintf("NCCL %s takes host memory through cuMem, for which a container needs SYS_NICE; this one was started without it, and the job failed", [use.version]),
+	"severity": "medium",
+	"confidence": "possible",
+	"evidence": [use.evidence, {"fact": sprintf("launches[%s]", [l.kind]), "value": "no SYS_NICE", "source": sprintf("%s:%d", [l.source, l.line])}],
+	"remedies": ["nccl-cumem-host-disable", "add-sys-nice", "upgrade-nccl"],
+} if {
+	count({m | some id in ["nccl-unhandled-cuda-error", "nccl-unhandled-system-error"]; some m in logs.by_id[id]}) > 0
+	count(((mapping | refused) | garbled)) == 0
+	not switched_off
+	some use in untested
+	some l in logs.launches
+	l.kind in {"docker-run", "compose"}
+	no_nice(l)
+}
+
+no_nice(l) if {
+	not l.privileged
+	count({c | some c in l.cap_add; c in {"SYS_NICE", "ALL"}}) == 0
+}
+
+findings contains {
+	"subject": "nccl",
+	"message": "Host memory through cuMem does not work here, and NCCL went back to /dev/shm by itself, which must be large enough then",
+	"severity": "info",
+	"confidence": "confirmed",
+	"evidence": [logs.evidence(m)],
+	"remedies": ["add-sys-nice"],
+	"order": m.order,
+} if {
+	m := logs.first(fallbacks)
+	count(garbled) == 0
+}
+
+missing contains "logs: no log of a job was given" if not input.logs
+
+not_applicable contains "NCCL_CUMEM_HOST_ENABLE or NCCL_CUMEM_ENABLE switches it off" if switched_off

@@ -1,0 +1,78 @@
+package gpudoctor.rules.cumem_host_test
+
+import data.gpudoctor.rules.cumem_host
+
+message(id, fields) := {"id": id, "program": "nccl", "role": "cause", "text": "said", "fields": fields, "source": "a.log", "line": 3, "order": 2, "count": 1, "ranks": 1}
+
+loaded(version) := [{"name": "nccl", "version": version, "manager": "log", "source": "a.log", "line": 1}]
+
+shm := message("nccl-cuda-peer-access-unsupported", {"file": "transport/shm.cc", "error": "217"})
+
+off := {"env": {"variables": [{"name": "NCCL_CUMEM_HOST_ENABLE", "value": "0", "source": "environment", "effective": true}]}}
+
+docker := [{"kind": "docker-run", "source": "run.txt", "line": 1}]
+
+test_mapping_fails if {
+	some f in cumem_host.findings with input as {"logs": {"messages": [shm]}}
+	f.severity == "critical"
+	f.confidence == "confirmed"
+	f.remedies[0] == "nccl-cumem-host-disable"
+	f.order == 2
+	other := message("nccl-cuda-not-permitted", {"file": "transport/shm.cc"})
+	some g in cumem_host.findings with input as {"logs": {"messages": [other]}}
+	g.confidence == "likely"
+}
+
+# Peer access that the transport over peer access lacks is another matter.
+test_silent_for_other_transports if {
+	p2p := message("nccl-cuda-peer-access-unsupported", {"file": "transport/p2p.cc"})
+	count(cumem_host.findings) == 0 with input as {"logs": {"messages": [p2p]}}
+	count(cumem_host.findings) == 0 with input as {"software": loaded("2.20.5"), "logs": {"messages": [shm]}}
+}
+
+test_silent_when_switched_off if {
+	count(cumem_host.findings) == 0 with input as object.union({"logs": {"messages": [shm]}}, off)
+	count(cumem_host.not_applicable) == 1 with input as off
+	whole := {"env": {"variables": [{"name": "NCCL_CUMEM_ENABLE", "value": "0", "source": "environment", "effective": true}]}}
+	count(cumem_host.not_applicable) == 1 with input as whole
+}
+
+test_allocation_fails if {
+	alloc := message("nccl-cuda-invalid-argument", {"file": "include/alloc.h"})
+	some f in cumem_host.findings with input as {"software": loaded("2.26.2"), "logs": {"messages": [alloc]}}
+	f.severity == "high"
+	contains(f.message, "NCCL 2.26.2")
+	count(cumem_host.findings) == 0 with input as {"software": loaded("2.27.7"), "logs": {"messages": [alloc]}}
+	count(cumem_host.findings) == 0 with input as {"logs": {"messages": [alloc]}}
+}
+
+test_ranks_differ if {
+	garbled := message("nccl-shm-attach-failed", {"segment": "/dev/shm/nccl-x", "size": "0"})
+	fallback := object.union(message("nccl-cumem-host-fallback", {}), {"order": 1})
+	some f in cumem_host.findings with input as {"logs": {"messages": [fallback, garbled]}}
+	f.severity == "critical"
+	count(f.evidence) == 2
+	sized := message("nccl-shm-attach-failed", {"segment": "/dev/shm/nccl-x", "size": "9637888"})
+	count(cumem_host.findings) == 0 with input as {"logs": {"messages": [sized]}}
+}
+
+test_container_without_nice if {
+	category := message("nccl-unhandled-cuda-error", {})
+	document := {"software": loaded("2.25.1"), "launches": docker, "logs": {"messages": [category]}}
+	some f in cumem_host.findings with input as document
+	f.confidence == "possible"
+	nice := [object.union(docker[0], {"cap_add": ["SYS_NICE"]})]
+	count(cumem_host.findings) == 0 with input as object.union(document, {"launches": nice})
+	privileged := [object.union(docker[0], {"privileged": true})]
+	count(cumem_host.findings) == 0 with input as object.union(document, {"launches": privileged})
+}
+
+test_fallback_is_worth_knowing if {
+	some f in cumem_host.findings with input as {"logs": {"messages": [message("nccl-cumem-host-fallback", {})]}}
+	f.severity == "info"
+}
+
+test_unresolvable if {
+	count(cumem_host.missing) == 1 with input as {}
+	count(cumem_host.findings) == 0 with input as {}
+}

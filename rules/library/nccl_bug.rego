@@ -1,0 +1,81 @@
+# METADATA
+# title: This version of NCCL has a fault that shows here
+# description: >-
+#   Versions of NCCL have faults that later ones do not: they do not know a newer
+#   GPU, hang in certain circumstances, or crash where they should say what is
+#   missing. A fault is named where the version is known from a text and what
+#   the fault does shows as well, or where only versions with the fault say what
+#   was said.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html
+#     description: What each version of NCCL fixes
+#   - ref: https://github.com/NVIDIA/nccl/releases
+#     description: The same, with the numbers of issues
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-cumem-disable, unset-env]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.nccl_bug
+
+import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.logs
+
+findings contains object.union(finding(f.row, f.evidence), ordered(f)) if {
+	some f in known_faults.found.nccl
+}
+
+findings contains object.union(finding(f.row, f.evidence), ordered(f)) if {
+	some f in known_faults.telltale.nccl
+}
+
+finding(row, evidence) := {
+	"subject": "nccl",
+	"message": sprintf("%s %s (versions that have this: %s)", [version_words(evidence), row.what, known_faults.range_words(row)]),
+	"severity": object.get(row, "severity", "high"),
+	"confidence": row.confidence,
+	"evidence": evidence,
+	"remedies": row.remedies,
+	"params": {"fault": row.id, "variable": "CUDA_LAUNCH_BLOCKING", "source": row.source},
+}
+
+version_words(evidence) := sprintf("NCCL %s", [version]) if {
+	some e in evidence
+	not startswith(e.fact, "logs.messages")
+	version := e.value
+	is_string(version)
+} else := "The NCCL in use"
+
+ordered(f) := {"order": f.order} if {
+	is_number(f.order)
+} else := {}
+
+# A reverse path is missing, and the version is not known: either NCCL is older
+# than the GPUs, or an NVLink is down on one side.
+findings contains {
+	"subject": "nccl",
+	"message": "NCCL found NVLinks one way and not back. Versions before 2.15.1 do so on Hopper, of whose 18 NVLinks they look at 12; with a newer one an NVLink is down on one side",
+	"severity": "medium",
+	"confidence": "possible",
+	"evidence": [logs.evidence(m)],
+	"remedies": ["upgrade-nccl"],
+	"params": {"fault": "nvlinks-beyond-twelve"},
+	"order": m.order,
+} if {
+	m := logs.first(logs.by_id["nccl-topo-no-reverse-path"])
+	not known_faults.version_known.nccl
+}
+
+missing contains "software: no text tells the version of NCCL" if {
+	logs.failed
+	not known_faults.version_known.nccl
+	not known_faults.on_amd
+	count(findings) == 0
+}
+
+missing contains "logs: no log of a job was given" if not input.logs
+
+not_applicable contains "the GPUs are AMD's, where RCCL is in NCCL's place" if known_faults.on_amd

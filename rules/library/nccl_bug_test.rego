@@ -1,0 +1,61 @@
+package gpudoctor.rules.nccl_bug_test
+
+import data.gpudoctor.rules.nccl_bug
+
+message(id, order) := {"id": id, "program": "nccl", "role": "cause", "text": "said", "source": "a.log", "line": 3, "order": order, "count": 1, "ranks": 1}
+
+loaded(version) := [{"name": "nccl", "version": version, "manager": "log", "source": "a.log", "line": 1}]
+
+test_fires_with_message_and_version if {
+	document := {"software": loaded("2.14.3"), "logs": {"messages": [message("nccl-topo-no-reverse-path", 4)]}}
+	some f in nccl_bug.findings with input as document
+	f.severity == "critical"
+	f.confidence == "likely"
+	f.order == 4
+	f.remedies == ["upgrade-nccl"]
+	startswith(f.message, "NCCL 2.14.3 looks at 12 NVLinks")
+	count(f.evidence) == 2
+	count(nccl_bug.findings) == 1 with input as document
+}
+
+test_fires_on_a_telltale_alone if {
+	document := {"logs": {"messages": [message("nccl-shared-memory-exceeded", 1)]}}
+	some f in nccl_bug.findings with input as document
+	f.confidence == "confirmed"
+	startswith(f.message, "The NCCL in use asks")
+}
+
+test_possible_without_a_version if {
+	document := {"logs": {"messages": [message("nccl-topo-no-reverse-path", 1)]}}
+	some f in nccl_bug.findings with input as document
+	f.confidence == "possible"
+	f.severity == "medium"
+}
+
+test_a_table_of_wrong_values_has_no_order if {
+	document := {"software": loaded("2.17.1"), "benchmarks": [{"wrong": 3, "source": "b.txt", "line": 9}]}
+	some f in nccl_bug.findings with input as document
+	not f.order
+	f.params.fault == "tree-ll128"
+}
+
+test_silent_with_a_version_without_faults if {
+	document := {"software": loaded("2.30.7"), "logs": {"messages": [message("torch-watchdog-timeout", 1)]}}
+	count(nccl_bug.findings) == 0 with input as document
+	count(nccl_bug.missing) == 0 with input as document
+}
+
+test_silent_without_a_symptom if {
+	document := {"software": loaded("2.29.2"), "logs": {"messages": []}}
+	count(nccl_bug.findings) == 0 with input as document
+}
+
+test_unresolvable if {
+	count(nccl_bug.missing) == 1 with input as {}
+	"software: no text tells the version of NCCL" in nccl_bug.missing with input as {"logs": {"messages": [message("torch-watchdog-timeout", 1)]}}
+	count(nccl_bug.findings) == 0 with input as {}
+}
+
+test_not_applicable_on_amd if {
+	count(nccl_bug.not_applicable) == 1 with input as {"software": [{"name": "rocm", "version": "7.0", "manager": "rocm", "source": "a", "line": 1}]}
+}

@@ -1,0 +1,172 @@
+# METADATA
+# title: Ranks have different versions of NCCL, or a program finds the wrong one
+# description: >-
+#   Ranks of a job exchange addresses and descriptions in a form that changes
+#   between versions of NCCL. Ranks of different versions read garbage: an
+#   address of no family, a message of a wrong size. Since 2.23 NCCL says so
+#   itself. A program that was built with one version and finds an older one
+#   lacks functions of it.
+# related_resources:
+#   - ref: https://github.com/NVIDIA/nccl/issues/1267
+#     description: Nodes with 2.20.5 and 2.19.3, and an address of family 0
+#   - ref: https://github.com/pytorch/pytorch/issues/119932
+#     description: Another package's libnccl comes before PyTorch's
+#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/init.cc
+#     description: Since 2.23 the versions are compared at the start
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: likely
+#   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.nccl_version_mismatch
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.logs
+
+# NCCL says it itself.
+findings contains {
+	"subject": "nccl",
+	"message": sprintf("NCCL says that ranks of one job run different versions of it: %s", [m.text]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": [logs.evidence(m)],
+	"remedies": ["same-nccl-everywhere"],
+	"order": m.order,
+} if {
+	m := logs.first(logs.by_id["nccl-version-mismatch"])
+}
+
+# The program and the library do not fit.
+findings contains {
+	"subject": "nccl",
+	"message": sprintf("The program found another NCCL than the one it was built with: %s", [m.text]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": array.concat([logs.evidence(m)], array.concat(wheels, library_path)),
+	"remedies": ["same-nccl-everywhere", "upgrade-nccl"],
+	"params": {"variable": "LD_LIBRARY_PATH"},
+	"order": m.order,
+} if {
+	m := logs.first(logs.messages(["nccl-symbol-missing", "nccl-older-than-application", "nccl-newer-than-application"]))
+}
+
+findings contains {
+	"subject": "nccl",
+	"message": sprintf("The program found no NCCL at all: %s", [m.text]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": array.concat([logs.evidence(m)], array.concat(wheels, library_path)),
+	"remedies": ["same-nccl-everywhere"],
+	"order": m.order,
+} if {
+	m := logs.first(logs.by_id["nccl-library-missing"])
+}
+
+# wheels are the packages of NCCL that stand side by side; they write to one
+# folder, so that the last one installed counts.
+wheels := [known_faults.package_evidence(p) |
+	some p in sort({p | some p in input.software; startswith(p.name, "nvidia-nccl-cu")})
+]
+
+library_path := [{"fact": sprintf("env.variables[%s]", [name]), "value": facts.env[name], "source": "environment"} |
+	some name in ["LD_LIBRARY_PATH", "LD_PRELOAD", "VLLM_NCCL_SO_PATH"]
+	facts.env[name]
+]
+
+# versions are those of each host, by what tells them: what was loaded ("log"),
+# and each package.
+versions[key][p.host] contains p if {
+	some p in input.software
+	p.host != ""
+	key := kind(p)
+	key != ""
+}
+
+kind(p) := "NCCL as loaded" if {
+	p.name in {"nccl", "rccl"}
+	p.manager in {"log", "torch"}
+} else := p.name if {
+	known_faults.is_nccl_package(p.name)
+} else := ""
+
+# differing are the kinds of which two hosts have no version in common, with the
+# versions of each.
+differing[key] := by_host if {
+	some key, hosts in versions
+	by_host := {host: {p.version | some p in packages} | some host, packages in hosts}
+	count({one | some one in by_host}) > 1
+	some a, b
+	count(by_host[a] & by_host[b]) == 0
+}
+
+# garbage are messages as ranks of different versions read from each other.
+garbage := logs.messages(["nccl-address-family-unknown", "nccl-net-address-family", "nccl-message-truncated", "nccl-socket-wrong-magic"])
+
+findings contains object.union(
+	{
+		"subject": "nccl",
+		"message": sprintf("The hosts of this job have different versions of NCCL (%s: %s)%s", [key, words(by_host), consequence]),
+		"severity": severity,
+		"confidence": confidence,
+		"evidence": array.concat(
+			[logs.evidence(m) | some m in [logs.first(garbage)]],
+			array.slice([known_faults.package_evidence(p) | some p in sort({p | some packages in versions[key]; some p in packages})], 0, 8),
+		),
+		"remedies": ["same-nccl-everywhere"],
+	},
+	order,
+) if {
+	some key, by_host in differing
+	count({m | some m in logs.by_id["nccl-version-mismatch"]}) == 0
+}
+
+words(by_host) := concat("; ", [sprintf("%s %s", [host, concat(" and ", sort(vs))]) | some host, vs in by_host])
+
+default consequence := ""
+
+consequence := ", and what ranks read from each other is garbage" if count(garbage) > 0
+
+default severity := "low"
+
+severity := "critical" if {
+	count(garbage) > 0
+} else := "high" if logs.failed
+
+default confidence := "possible"
+
+confidence := "likely" if logs.failed
+
+default order := {}
+
+order := {"order": logs.first(garbage).order} if {
+	count(garbage) > 0
+} else := {"order": logs.first(logs.complaints).order} if logs.failed
+
+# Garbage alone: different versions, or a stranger at the port.
+findings contains {
+	"subject": "nccl",
+	"message": "What a rank read from another at the start is garbage. Different versions of NCCL on the nodes do that; compare them (NCCL_DEBUG=VERSION on each node)",
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": [logs.evidence(m)],
+	"remedies": ["same-nccl-everywhere"],
+	"order": m.order,
+} if {
+	m := logs.first(logs.messages(["nccl-address-family-unknown", "nccl-net-address-family", "nccl-message-truncated"]))
+	count(differing) == 0
+	count({v | some v in logs.by_id["nccl-version-mismatch"]}) == 0
+}
+
+missing contains "logs: no log of a job was given" if {
+	not input.logs
+	count(versions) == 0
+}
+
+missing contains "software: no text tells the versions of NCCL by host" if {
+	count(garbage) > 0
+	count(versions) == 0
+}

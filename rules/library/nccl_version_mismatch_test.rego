@@ -1,0 +1,81 @@
+package gpudoctor.rules.nccl_version_mismatch_test
+
+import data.gpudoctor.rules.nccl_version_mismatch
+
+message(id) := {"id": id, "program": "nccl", "role": "cause", "text": "said", "source": "a.log", "line": 3, "order": 2, "count": 1, "ranks": 1}
+
+wheel(name, version, host) := {"name": name, "version": version, "manager": "pip", "host": host, "source": sprintf("%s.txt", [host]), "line": 2}
+
+hosts := [
+	wheel("nvidia-nccl-cu11", "2.14.3", "n1"), wheel("nvidia-nccl-cu12", "2.20.5", "n1"),
+	wheel("nvidia-nccl-cu11", "2.14.3", "n2"), wheel("nvidia-nccl-cu12", "2.19.3", "n2"),
+]
+
+test_nccl_says_so if {
+	some f in nccl_version_mismatch.findings with input as {"logs": {"messages": [message("nccl-version-mismatch")]}}
+	f.confidence == "confirmed"
+	f.severity == "critical"
+	f.order == 2
+}
+
+test_wrong_library if {
+	variable := {"variables": [{"name": "LD_LIBRARY_PATH", "value": "/opt/nccl/lib", "source": "environment", "effective": true}]}
+	document := {"logs": {"messages": [message("nccl-symbol-missing")]}, "env": variable, "software": [wheel("nvidia-nccl-cu11", "2.14.3", "")]}
+	some f in nccl_version_mismatch.findings with input as document
+	f.confidence == "confirmed"
+	count(f.evidence) == 3
+	some g in nccl_version_mismatch.findings with input as {"logs": {"messages": [message("nccl-library-missing")]}}
+	g.severity == "high"
+}
+
+test_hosts_differ_and_ranks_read_garbage if {
+	document := {"software": hosts, "logs": {"messages": [message("nccl-address-family-unknown")]}}
+	some f in nccl_version_mismatch.findings with input as document
+	f.severity == "critical"
+	f.confidence == "likely"
+	f.order == 2
+	contains(f.message, "n1 2.20.5; n2 2.19.3")
+	count(nccl_version_mismatch.findings) == 1 with input as document
+}
+
+test_hosts_differ_and_the_job_failed if {
+	some f in nccl_version_mismatch.findings with input as {"software": hosts, "logs": {"messages": [message("nccl-unhandled-system-error")]}}
+	f.severity == "high"
+}
+
+test_hosts_differ_alone if {
+	some f in nccl_version_mismatch.findings with input as {"software": hosts}
+	f.severity == "low"
+	not f.order
+}
+
+test_loaded_versions_differ if {
+	software := [
+		{"name": "nccl", "version": "2.20.5", "manager": "log", "host": "n1", "source": "a.log", "line": 1},
+		{"name": "nccl", "version": "2.21.5", "manager": "log", "host": "n2", "source": "a.log", "line": 9},
+	]
+	some f in nccl_version_mismatch.findings with input as {"software": software, "logs": {"messages": [message("nccl-message-truncated")]}}
+	contains(f.message, "NCCL as loaded")
+}
+
+test_garbage_alone_is_possible if {
+	document := {"logs": {"messages": [message("nccl-net-address-family")]}}
+	some f in nccl_version_mismatch.findings with input as document
+	f.confidence == "possible"
+	"software: no text tells the versions of NCCL by host" in nccl_version_mismatch.missing with input as document
+}
+
+test_silent_where_hosts_agree if {
+	same := [wheel("nvidia-nccl-cu12", "2.20.5", "n1"), wheel("nvidia-nccl-cu12", "2.20.5", "n2"), wheel("torch", "2.4.0", "n1"), wheel("torch", "2.5.0", "n2")]
+	count(nccl_version_mismatch.findings) == 0 with input as {"software": same, "logs": {"messages": []}}
+}
+
+# Two packages on one host are nothing to compare.
+test_silent_on_one_host if {
+	count(nccl_version_mismatch.findings) == 0 with input as {"software": array.slice(hosts, 0, 2), "logs": {"messages": []}}
+}
+
+test_unresolvable if {
+	count(nccl_version_mismatch.missing) == 1 with input as {}
+	count(nccl_version_mismatch.findings) == 0 with input as {}
+}

@@ -1,0 +1,110 @@
+# METADATA
+# title: This version of RCCL or ROCm has a fault that shows here
+# description: >-
+#   Releases of ROCm bring versions of RCCL with faults that other releases do
+#   not have. A fault is named where a text tells the release, and the GPUs or
+#   what was said are those that the fault concerns.
+# related_resources:
+#   - ref: https://rocm.docs.amd.com/en/latest/about/release-notes.html
+#     description: Known and fixed issues of each release of ROCm
+#   - ref: https://github.com/ROCm/rccl/blob/develop/CHANGELOG.md
+#     description: Changes of RCCL by release
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   remedies: [nccl-proto, upgrade-rocm, downgrade-nccl]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.rccl_bug
+
+import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.surroundings
+
+findings contains object.union(
+	{
+		"subject": library,
+		"message": sprintf("%s %s %s (versions that have this: %s)", [names[library], f.version, f.row.what, known_faults.range_words(f.row)]),
+		"severity": severity(f),
+		"confidence": confidence(f),
+		"evidence": f.evidence,
+		"remedies": f.row.remedies,
+		"params": {"fault": f.row.id, "source": f.row.source},
+	},
+	ordered(f),
+) if {
+	some library in ["rccl", "rocm"]
+	some f in known_faults.found[library]
+	concerns(f)
+}
+
+names := {"rccl": "RCCL", "rocm": "ROCm"}
+
+# A fault that shows by its circumstances alone concerns those who run RCCL:
+# several GPUs of a kind and a program of several ranks.
+concerns(f) if f.row.said
+
+concerns(f) if f.row.symptom
+
+concerns(f) if {
+	not f.row.said
+	not f.row.symptom
+	several_ranks
+	not workaround_set
+}
+
+several_ranks if {
+	some p in input.software
+	p.name in {"nccl", "rccl"}
+	p.manager == "log"
+}
+
+several_ranks if {
+	some c in input.logs.communicators
+	c.ranks > 1
+}
+
+several_ranks if {
+	some l in input.launches
+	l.tensor_parallel > 1
+}
+
+workaround_set if {
+	some v in input.env.variables
+	v.name == "NCCL_PROTO"
+	lower(v.value) == "simple"
+}
+
+# Where neither the fault's own message nor a job that stands still was seen, it
+# is what to look at next.
+severity(f) := object.get(f.row, "severity", "high") if {
+	shows(f)
+} else := "medium"
+
+confidence(f) := f.row.confidence if {
+	shows(f)
+} else := "possible"
+
+# shows is true where the fault's own symptom was seen.
+shows(f) if is_number(f.order)
+
+shows(_) if count(known_faults.symptoms.hang) > 0
+
+ordered(f) := {"order": f.order} if {
+	is_number(f.order)
+} else := {}
+
+missing contains "software: no text tells the version of ROCm" if {
+	known_faults.on_amd
+	logs.failed
+	count(known_faults.used.rocm) + count(known_faults.used.rccl) == 0
+}
+
+missing contains "logs: no log of a job was given" if not input.logs
+
+not_applicable contains "the GPUs are NVIDIA's" if {
+	surroundings.has_nvidia
+	not known_faults.on_amd
+}
