@@ -60,6 +60,9 @@ func IOMMUParameters(line string) []string { return iommuParameters(line) }
 // or break a report written as escapes.
 func Printable(s string, limit int) string { return printable(s, limit) }
 
+// CapabilityNames names the bits of CapEff in /proc/PID/status, without CAP_.
+func CapabilityNames(mask uint64) []string { return capabilityNames(mask) }
+
 // IsGPU reports whether a PCI function is a GPU by its class and vendor.
 func IsGPU(d *PCIDevice) bool { return cmp.Or(d.Kind, pciKind(d)) == kindGPU }
 

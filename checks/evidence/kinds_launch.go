@@ -1,4 +1,8 @@
 package evidence
 
-// launchKinds are the kinds of text of this area.
-var launchKinds = []*Kind{}
+// launchKinds are the kinds of text of this area: how jobs and containers are
+// started, their variables and limits.
+var launchKinds = []*Kind{
+	launchYAMLKind, launchInspectKind, launchDockerfileKind, launchScriptKind, launchCommandKind, launchPromptKind, launchArgumentsKind,
+	environmentKind, limitsKind, ulimitKind, shmKind, processKind, nodesKind,
+}

@@ -20,12 +20,14 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl]
+#   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, other]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.container_caps
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launches
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 # A GPU's node without the nodes of the driver itself.
@@ -77,9 +79,10 @@ findings contains {
 	count(closed) > 0
 }
 
+# What a listing does not tell is no refusal.
 closed contains path if {
 	some path, access in surroundings.node_access
-	access != "rw"
+	access in {"r", "w", "none"}
 	wanted_node(path)
 }
 
@@ -271,6 +274,123 @@ nccl_evidence := [{
 	"source": l.path,
 } |
 	some l in surroundings.nccl
+]
+
+# What programs say themselves.
+findings contains {
+	"subject": refusal.subject,
+	"message": sprintf("%s: %s", [logs.who(first), refusal.message]),
+	"severity": refusal.severity,
+	"confidence": refusal.confidence,
+	"remedies": refusal.remedies,
+	"params": params(list),
+	"evidence": logs.all_evidence(list),
+	"order": first.order,
+} if {
+	some refusal in refusals
+	list := said[refusal.name]
+	first := logs.first(list)
+}
+
+# said are the messages of each refusal.
+said[refusal.name] contains m if {
+	some refusal in refusals
+	some m in logs.messages(refusal.ids)
+	applies(refusal.name, m)
+}
+
+# applies sorts what one row of the catalogue holds for several refusals. A
+# query that is refused costs little: libnuma goes on without (numactl pull 232).
+applies("numa-query", m) if m.fields.call == "get_mempolicy"
+
+applies("numa", m) if {
+	object.get(m.fields, "call", "") != "get_mempolicy"
+}
+
+applies("nvml-permission", m) if contains(m.fields.reason, "Insufficient Permissions")
+
+applies(name, _) if not name in {"numa", "numa-query", "nvml-permission", "lost", "lost-in-container"}
+
+applies("lost", _) if not held
+
+applies("lost-in-container", _) if held
+
+# held is true where the texts tell of a container.
+held if facts.in_container
+
+held if count(launches.containers) > 0
+
+params(list) := {"nodes": sort({m.fields.node | some m in list; m.fields.node != ""})} if {
+	some m in list
+	m.fields.node
+} else := {"capability": "SYS_NICE"}
+
+refusals := [
+	{
+		"name": "numa", "ids": {"numa-call-refused", "numa-bind-refused"}, "subject": "SYS_NICE", "severity": "high", "confidence": "confirmed",
+		"message": "the kernel refuses a NUMA call (Operation not permitted): memory cannot be bound to a node, and numactl ends before the program starts. The seccomp filter of containers lets these calls through only with CAP_SYS_NICE",
+		"remedies": ["add-sys-nice", "other"],
+	},
+	{
+		"name": "numa-query", "ids": {"numa-call-refused"}, "subject": "SYS_NICE", "severity": "low", "confidence": "confirmed",
+		"message": "get_mempolicy is refused (Operation not permitted): memory is not bound to the node of its GPU. Programs mostly go on without",
+		"remedies": ["add-sys-nice"],
+	},
+	{
+		"name": "capability", "ids": {"container-capability-refused"}, "subject": "container", "severity": "high", "confidence": "confirmed",
+		"message": "the container's runtime may not change capabilities: a security module, the mount options of its files (nosuid) or a user namespace forbids it",
+		"remedies": ["other", "configure-container-runtime"],
+	},
+	{
+		"name": "ptrace", "ids": {"ptrace-refused"}, "subject": "SYS_PTRACE", "severity": "high", "confidence": "confirmed",
+		"message": "a process may not read the memory of another rank (Operation not permitted): CAP_SYS_PTRACE is missing, the ranks are in different user namespaces, or Yama forbids it",
+		"remedies": ["add-sys-ptrace", "other"],
+	},
+	{
+		"name": "seccomp", "ids": {"seccomp-killed"}, "subject": "seccomp", "severity": "low", "confidence": "possible",
+		"message": "a seccomp filter or AppArmor stopped a system call",
+		"remedies": ["other"],
+	},
+	{
+		"name": "nodes", "ids": {"nvidia-devices-forbidden"}, "subject": "/dev/nvidia*", "severity": "high", "confidence": "confirmed",
+		"message": "a device node of the NVIDIA driver is missing or may not be opened",
+		"remedies": ["pass-device-nodes", "grant-device-access"],
+	},
+	{
+		"name": "nvml-permission", "ids": {"nvml-init-failed"}, "subject": "/dev/nvidia*", "severity": "high", "confidence": "likely",
+		"message": "NVML may not open the devices: their permissions, or a container's device control group, forbids it",
+		"remedies": ["pass-device-nodes", "grant-device-access"],
+	},
+	{
+		"name": "lost-in-container", "ids": {"nvml-init-unknown"}, "subject": "/dev/nvidia*", "severity": "high", "confidence": "likely",
+		"message": "NVML fails in a container with an unknown error: the device control group does not let it open the GPUs. A reload of systemd's units takes them from containers that run; started anew they have them again",
+		"remedies": ["pass-device-nodes", "other", "configure-container-runtime"],
+	},
+	{
+		"name": "lost", "ids": {"nvml-init-unknown"}, "subject": "/dev/nvidia*", "severity": "medium", "confidence": "possible",
+		"message": "NVML fails with an unknown error. In a container this is what it says once the device control group has lost the GPUs (systemctl daemon-reload does that)",
+		"remedies": ["pass-device-nodes", "other", "configure-container-runtime"],
+	},
+	{
+		"name": "cgroup", "ids": {"nvidia-cgroup-refused"}, "subject": "container", "severity": "high", "confidence": "confirmed",
+		"message": "the NVIDIA runtime may not add the GPUs to the container's device control group, which an engine without root cannot",
+		"remedies": ["configure-container-runtime", "other"],
+	},
+	{
+		"name": "runtime", "ids": {"nvidia-runtime-missing"}, "subject": "container", "severity": "critical", "confidence": "confirmed",
+		"message": "the container engine does not know how to give a container GPUs: the NVIDIA container toolkit is not installed, or not registered with it",
+		"remedies": ["configure-container-runtime", "pass-device-nodes", "other"],
+	},
+	{
+		"name": "kfd", "ids": {"kfd-not-accessible", "kfd-node-refused", "kfd-group-missing", "kfd-fails"}, "subject": "/dev/kfd", "severity": "high", "confidence": "confirmed",
+		"message": "/dev/kfd cannot be opened, without which HIP finds no GPU: it was not passed in, or the user is not in the groups render and video that own it",
+		"remedies": ["pass-amd-devices", "grant-device-access"],
+	},
+	{
+		"name": "scheduler", "ids": {"kubernetes-device-lacking"}, "subject": "kubelet", "severity": "medium", "confidence": "possible",
+		"message": "Kubernetes finds no node that offers the devices that the pod asks for: they are in use, unhealthy, or their device plugin does not run",
+		"remedies": ["other"],
+	},
 ]
 
 missing contains "container: device nodes and capabilities were not read" if not input.container

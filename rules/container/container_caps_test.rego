@@ -178,3 +178,48 @@ test_not_applicable_without_gpus if {
 	count(container_caps.not_applicable) == 1 with input as document
 	subjects(document) == set()
 }
+
+message(id, fields) := {"id": id, "program": "x", "role": "cause", "text": id, "fields": fields, "source": "a.log", "line": 1, "order": 5, "count": 1}
+
+judged(document) := {[f.subject, f.severity, f.confidence] | some f in container_caps.findings with input as document}
+
+told(m) := {"logs": {"messages": [m]}}
+
+test_fires_as_programs_say if {
+	judged(told(message("numa-call-refused", {"call": "set_mempolicy"}))) == {["SYS_NICE", "high", "confirmed"]}
+	judged(told(message("nvidia-runtime-missing", {}))) == {["container", "critical", "confirmed"]}
+	judged(told(message("nvidia-cgroup-refused", {}))) == {["container", "high", "confirmed"]}
+	judged(told(message("kfd-not-accessible", {"error": "Permission denied"}))) == {["/dev/kfd", "high", "confirmed"]}
+	judged(told(message("nvml-init-failed", {"reason": "Insufficient Permissions"}))) == {["/dev/nvidia*", "high", "likely"]}
+}
+
+test_names_the_node if {
+	some f in container_caps.findings with input as told(message("nvidia-devices-forbidden", {"node": "/dev/nvidia-uvm"}))
+	f.params.nodes == ["/dev/nvidia-uvm"]
+	f.order == 5
+}
+
+# A refused query costs little.
+test_low_for_a_query if {
+	judged(told(message("numa-call-refused", {"call": "get_mempolicy"}))) == {["SYS_NICE", "low", "confirmed"]}
+}
+
+# NVML's unknown error means the devices are lost where there is a container.
+test_lost_devices if {
+	lost := told(message("nvml-init-unknown", {}))
+	judged(lost) == {["/dev/nvidia*", "medium", "possible"]}
+	judged(object.union(lost, {"container": {"inside": true}})) == {["/dev/nvidia*", "high", "likely"]}
+	judged(object.union(lost, {"launches": [{"kind": "docker-run"}]})) == {["/dev/nvidia*", "high", "likely"]}
+}
+
+test_silent_for_other_failures_of_nvml if {
+	judged(told(message("nvml-init-failed", {"reason": "Driver Not Loaded"}))) == set()
+}
+
+# A listing that does not tell what a user may do is no refusal.
+test_silent_for_unknown_access if {
+	judged({
+		"container": {"inside": true, "device_nodes": [{"path": "/dev/nvidia0", "access": ""}, {"path": "/dev/nvidiactl", "access": ""}, {"path": "/dev/nvidia-uvm", "access": ""}]},
+		"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}]},
+	}) == set()
+}

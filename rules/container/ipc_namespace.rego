@@ -21,6 +21,7 @@
 package gpudoctor.rules.ipc_namespace
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 # From inside one container it cannot be seen whether ranks run in others. That
@@ -75,6 +76,54 @@ evidence := [
 ]
 
 job_evidence := [surroundings.variable_evidence(v) | some v in job]
+
+# gone are NCCL's own words for a file of another rank that is not there: that
+# rank has another /dev/shm, or something removed its files.
+gone := logs.messages({"nccl-shm-attach-missing"})
+
+findings contains {
+	"subject": "/dev/shm",
+	"message": sprintf("%s: NCCL does not find the shared memory of another rank that it takes to be on the same host. Either the ranks run in containers with a /dev/shm each, or the files were removed meanwhile (systemd's RemoveIPC at logout)", [logs.who(first)]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": logs.all_evidence(gone),
+	"order": first.order,
+} if {
+	count(gone) > 0
+	first := logs.first(gone)
+}
+
+# Ranks of one host that talk over the network although nothing tells them to.
+over_network := {t |
+	some t in input.logs.transports
+	t.kind == "net"
+	t.same_host == true
+}
+
+findings contains {
+	"subject": "IPC namespace",
+	"message": sprintf("%d channels between ranks of one host go over the network (%s): NCCL takes them for ranks of different hosts, or found neither peer access nor a shared /dev/shm between them, as with containers that have an IPC namespace each", [
+		sum([t.channels | some t in over_network]),
+		concat(", ", sort({object.get(t, "network", "NET") | some t in over_network})),
+	]),
+	"severity": "medium",
+	"confidence": "likely",
+	"evidence": [{
+		"fact": "logs.transports",
+		"value": sprintf("%d -> %d via NET/%s", [t.a, t.b, object.get(t, "network", "")]),
+		"source": logs.at(t),
+	} |
+		some t in over_network
+	],
+} if {
+	count(over_network) > 0
+	not shm_off
+}
+
+# shm_off is true where variables forbid what would serve such ranks.
+shm_off if facts.env.NCCL_SHM_DISABLE == "1"
+
+shm_off if facts.env.NCCL_P2P_DISABLE == "1"
 
 missing contains "container: namespaces were not read" if not input.container
 

@@ -57,3 +57,24 @@ test_unresolvable_without_container if {
 	count(ipc_namespace.missing) == 1 with input as json.remove(pod(1), ["container/inside"])
 	count(ipc_namespace.missing) == 1 with input as json.remove(pod(1), ["gpus"])
 }
+
+test_fires_for_a_file_that_is_gone if {
+	gone := {"id": "nccl-shm-attach-missing", "program": "nccl", "role": "cause", "text": "x", "source": "a.log", "line": 1, "order": 4, "count": 1}
+	some f in ipc_namespace.findings with input as {"logs": {"messages": [gone]}}
+	f.severity == "critical"
+	f.order == 4
+}
+
+over_network := {"logs": {"messages": [], "transports": [{"kind": "net", "network": "Socket", "same_host": true, "channels": 4, "a": 0, "b": 1, "source": "a.log", "line": 7}]}}
+
+test_fires_for_the_network_inside_a_host if {
+	some f in ipc_namespace.findings with input as over_network
+	f.severity == "medium"
+	contains(f.message, "4 channels")
+	contains(f.message, "Socket")
+}
+
+test_silent_where_shm_is_off if {
+	count(ipc_namespace.findings) == 0 with input as with_variable(over_network, "NCCL_SHM_DISABLE", "1")
+	count(ipc_namespace.findings) == 0 with input as with_variable(over_network, "NCCL_P2P_DISABLE", "1")
+}

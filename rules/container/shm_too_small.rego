@@ -24,6 +24,8 @@
 package gpudoctor.rules.shm_too_small
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launches
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 # connection_bytes is what NCCL puts into /dev/shm for one connection that goes
@@ -141,6 +143,186 @@ consequence := "With one GPU only data loaders with several workers need it" if 
 	"One NCCL communicator over %d GPUs takes about %s when traffic goes through shared memory, and data loaders need more; 1 GiB is the least that is advised",
 	[count(surroundings.usable), facts.bytes(round(need / surroundings.mib) * surroundings.mib)],
 )
+
+# stated are the messages by which programs say that /dev/shm is full or too
+# small.
+stated := {m |
+	some m in logs.messages({
+		"dataloader-bus-error", "shm-no-space", "shm-object-failed", "ray-shm-refused", "ucx-shm-no-space",
+		"mpi-shm-no-space", "triton-shm-no-space", "paddle-shm-no-space", "nccl-shm-no-space",
+	})
+}
+
+# warned are Ray's: it goes on elsewhere, what else needs /dev/shm does not.
+warned := {m |
+	some m in logs.by_id["ray-shm-too-small"]
+	to_number(m.fields.bytes) < recommended
+}
+
+# unexplained are NCCL's that name the file and not the error, as releases before
+# 2.17 do, and as the last error that PyTorch repeats does.
+unexplained := {m |
+	some m in logs.messages({"nccl-shm-create-failed", "nccl-shm-extend-failed"})
+	not m.fields.error
+	not m.fields.text
+}
+
+# died are a bus error: what a process gets that writes where a file in /dev/shm
+# has no space behind it.
+died := logs.messages({"process-bus-error", "bus-error"})
+
+in_nccl := logs.messages({"bus-error-in-nccl"})
+
+full := logs.messages({"no-space-left"})
+
+# small is true where the place itself is known to be small.
+small if count(launches.small_shm) > 0
+
+small if shm.size_bytes < recommended
+
+findings contains said(stated, "critical", "confirmed", "/dev/shm has too little space, as the program says itself") if count(stated) > 0
+
+findings contains said(warned, "high", "confirmed", sprintf(
+	"/dev/shm has only %s, as Ray says: NCCL and the workers of data loaders need it, too",
+	[facts.bytes(to_number(logs.first(warned).fields.bytes))],
+)) if {
+	count(stated) == 0
+	count(warned) > 0
+}
+
+findings contains said(unexplained, "critical", "likely", "NCCL could not make or enlarge its file in /dev/shm, for which too little space is the usual reason") if {
+	count(stated) == 0
+	count(unexplained) > 0
+}
+
+findings contains said(died, "critical", "likely", sprintf("A process died of a bus error%s: that is how writing to a file in /dev/shm ends when there is no space for it", [implied])) if {
+	unsaid
+	count(died) > 0
+	implied != ""
+}
+
+findings contains said(full, "critical", "likely", sprintf("«No space left on device»%s: of the devices meant, /dev/shm is the likely one", [implied_small])) if {
+	unsaid
+	count(died) == 0
+	count(full) > 0
+	small
+}
+
+# By itself a bus error, or a full device, leaves other reasons open.
+findings contains said(died, "medium", "possible", "A process died of a bus error. Too little space in /dev/shm is the most frequent reason where several GPUs are used") if {
+	unsaid
+	count(died) > 0
+	implied == ""
+}
+
+findings contains said(full, "low", "possible", "«No space left on device» without a path: it may be /dev/shm as well as a disk") if {
+	unsaid
+	count(died) == 0
+	count(full) > 0
+	not small
+}
+
+# A container with the default, for a job of several GPUs, and nothing that
+# says how it ended.
+findings contains {
+	"subject": "/dev/shm",
+	"message": sprintf("%s %s, and the job is for several GPUs: what goes through shared memory, and data loaders with several workers, fail there", [
+		launches.title(l),
+		launches.shm_words(l),
+	]),
+	"severity": launch_severity,
+	"confidence": "possible",
+	"remedies": ["increase-shm", "share-ipc"],
+	"evidence": [launches.evidence(l)],
+} if {
+	unsaid
+	count(died) == 0
+	count(full) == 0
+	launches.several
+	some l in launches.small_shm
+	not roomy
+}
+
+# roomy is true where the size is known to be enough.
+roomy if shm.size_bytes >= recommended
+
+default launch_severity := "low"
+
+launch_severity := "medium" if {
+	logs.failed
+	not other_cause
+}
+
+# other_cause is true where a program states a cause of its own.
+other_cause if {
+	some m in input.logs.messages
+	m.role == "cause"
+}
+
+unsaid if {
+	count(stated) == 0
+	count(warned) == 0
+	count(unexplained) == 0
+}
+
+default implied := ""
+
+implied := implied_small if {
+	small
+} else := " inside of NCCL" if {
+	count(in_nccl) > 0
+} else := ", and no space was left on a device" if {
+	count(full) > 0
+}
+
+implied_small := sprintf(", and /dev/shm has %s", [facts.bytes(shm.size_bytes)]) if {
+	shm.size_bytes < recommended
+} else := sprintf(", and %s %s", [launches.title(first_small), launches.shm_words(first_small)])
+
+first_small := sort(launches.small_shm)[0]
+
+# said is a finding from messages, with the launches that bear them out.
+said(set_, severity_, confidence_, message_) := {
+	"subject": "/dev/shm",
+	"message": sprintf("%s: %s", [logs.who(first), message_]),
+	"severity": severity_,
+	"confidence": confidence_,
+	"remedies": told_remedies,
+	"evidence": array.concat(logs.all_evidence(set_), array.concat(
+		logs.all_evidence(in_nccl),
+		[launches.evidence(l) | some l in launches.small_shm],
+	)),
+	"order": first.order,
+} if {
+	first := logs.first(set_)
+}
+
+# A machine's own /dev/shm is mounted anew; what a large one lacks is what ended
+# jobs left there.
+told_remedies := ["remount-shm", "clear-shm", "increase-shm"] if {
+	input.container.inside == false
+	count(launches.containers) == 0
+} else := ["clear-shm", "increase-shm", "share-ipc"] if {
+	roomy
+} else := ["increase-shm", "share-ipc", "clear-shm"]
+
+# The size from a text, where no text tells of GPUs.
+findings contains {
+	"subject": "/dev/shm",
+	"message": sprintf("/dev/shm has %s, and the job is for several GPUs. NVIDIA's guide asks for 1 GiB at least", [facts.bytes(shm.size_bytes)]),
+	"severity": "medium",
+	"confidence": "likely",
+	"remedies": ["increase-shm", "share-ipc"],
+	"evidence": [{"fact": "container.shm.size_bytes", "value": shm.size_bytes, "source": "/dev/shm"}],
+} if {
+	unsaid
+	count(died) == 0
+	shm.size_bytes < recommended
+	not counted
+	launches.several
+}
+
+counted if count(surroundings.usable) > 0
 
 missing contains "container: /dev/shm and limits were not read" if not input.container
 

@@ -111,3 +111,73 @@ test_nvlink_needs_less if {
 	absent := object.union(object.union(machine(2, 1, 1), pairs), {"container": {"shm_mounted": false}})
 	severities(object.remove(absent, ["x"])) == {"medium"}
 }
+
+# What logs and launches tell.
+message(id, role, fields) := {"id": id, "program": "x", "role": role, "text": id, "fields": fields, "source": "a.log", "line": 4, "order": 2, "count": 1}
+
+run := {"kind": "docker-run", "name": "train", "gpus": -1, "source": "a.txt", "line": 1}
+
+ranks := {"kind": "torchrun", "processes": 4, "source": "a.txt", "line": 2}
+
+told(messages, started) := {"logs": {"messages": messages}, "launches": started}
+
+judged(document) := {[f.severity, f.confidence] | some f in shm_too_small.findings with input as document}
+
+test_fires_as_the_program_says if {
+	document := told([message("nccl-shm-no-space", "cause", {})], [run])
+	judged(document) == {["critical", "confirmed"]}
+	some f in shm_too_small.findings with input as document
+	f.order == 2
+	f.remedies == ["increase-shm", "share-ipc", "clear-shm"]
+	count(f.evidence) == 2
+}
+
+test_fires_as_ray_warns if {
+	judged(told([message("ray-shm-too-small", "cause", {"bytes": "67108864"})], [])) == {["high", "confirmed"]}
+	judged(told([message("ray-shm-too-small", "cause", {"bytes": "17179869184"})], [])) == set()
+}
+
+test_fires_without_an_error if {
+	judged(told([message("nccl-shm-create-failed", "category", {"segment": "/dev/shm/nccl-x"})], [])) == {["critical", "likely"]}
+	judged(told([message("nccl-shm-create-failed", "category", {"error": "Permission denied"})], [])) == set()
+}
+
+test_fires_for_a_bus_error_with_more if {
+	died := message("process-bus-error", "category", {})
+	judged(told([died], [run])) == {["critical", "likely"]}
+	judged(told([died, message("bus-error-in-nccl", "category", {})], [])) == {["critical", "likely"]}
+	judged(told([died, message("no-space-left", "category", {})], [])) == {["critical", "likely"]}
+	judged(object.union(told([died], []), {"container": {"shm": {"size_bytes": 64 * mib, "free_bytes": 0}}})) == {["critical", "likely"]}
+}
+
+# A bus error, or a full device, alone is not enough.
+test_possible_alone if {
+	judged(told([message("process-bus-error", "category", {})], [])) == {["medium", "possible"]}
+	judged(told([message("no-space-left", "category", {})], [])) == {["low", "possible"]}
+	judged(told([message("no-space-left", "category", {})], [run])) == {["critical", "likely"]}
+}
+
+test_launch_by_itself if {
+	judged({"launches": [run, ranks]}) == {["low", "possible"]}
+	judged(told([message("nccl-unhandled-system-error", "category", {})], [run, ranks])) == {["medium", "possible"]}
+	judged(told([message("torch-out-of-memory", "cause", {})], [run, ranks])) == {["low", "possible"]}
+	judged({"launches": [object.union(run, {"shm_bytes": 64 * mib}), ranks]}) == {["low", "possible"]}
+}
+
+test_silent_for_launches if {
+	judged({"launches": [run]}) == set()
+	judged({"launches": [object.union(run, {"ipc": "host"}), ranks]}) == set()
+	judged({"launches": [object.union(run, {"shm_bytes": 1024 * mib}), ranks]}) == set()
+	judged(object.union({"launches": [run, ranks]}, {"container": {"shm": {"size_bytes": 2048 * mib, "free_bytes": 2048 * mib}}})) == set()
+}
+
+test_size_alone if {
+	document := {"launches": [ranks], "container": {"shm": {"size_bytes": 64 * mib, "free_bytes": 64 * mib}}}
+	judged(document) == {["medium", "likely"]}
+}
+
+test_advice_for_what_is_told if {
+	stated := [message("nccl-shm-no-space", "cause", {})]
+	remedies(object.union(told(stated, []), {"container": {"inside": false}})) == ["remount-shm", "clear-shm", "increase-shm"]
+	remedies(object.union(told(stated, []), {"container": {"shm": {"size_bytes": 2048 * mib, "free_bytes": 0}}})) == ["clear-shm", "increase-shm", "share-ipc"]
+}

@@ -1,0 +1,939 @@
+package evidence
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+const (
+	// launchMaxWords bounds the words of one command line, launchMaxList the
+	// entries of each list of a launch.
+	launchMaxWords = 2000
+	launchMaxList  = 256
+	// launchMaxValue bounds one word that is kept, as checks does for
+	// variables.
+	launchMaxValue = 4 << 10
+	// launchMaxCommand bounds the words of a program that are kept.
+	launchMaxCommand = 64
+)
+
+// launchWords splits a command line as a shell does: blanks separate, quotes
+// and backslashes keep together. It stops at what ends the command: an
+// operator (";", "|", "&&", ">") or a comment. What is left open at the end is
+// closed there.
+func launchWords(line string) []string {
+	var words []string
+	var word strings.Builder
+	inWord := false
+	end := func() {
+		if inWord {
+			words = append(words, word.String())
+			word.Reset()
+			inWord = false
+		}
+	}
+	for i := 0; i < len(line) && len(words) < launchMaxWords; i++ {
+		switch c := line[i]; c {
+		case ' ', '\t', '\n':
+			end()
+		case '\'':
+			inWord = true
+			closing := strings.IndexByte(line[i+1:], '\'')
+			if closing < 0 {
+				closing = len(line) - i - 1
+			}
+			word.WriteString(line[i+1 : i+1+closing])
+			i += closing + 1
+		case '"':
+			inWord = true
+			for i++; i < len(line) && line[i] != '"'; i++ {
+				if line[i] == '\\' && i+1 < len(line) && strings.IndexByte("\"\\$`", line[i+1]) >= 0 {
+					i++
+				}
+				word.WriteByte(line[i])
+			}
+		case '\\':
+			if i+1 < len(line) {
+				i++
+				if line[i] != '\n' {
+					inWord = true
+					word.WriteByte(line[i])
+				}
+			}
+		case ';', '|', '&', '>', '<':
+			if word.Len() > 0 && strings.Trim(word.String(), "0123456789") == "" && (c == '>' || c == '<') { // "2>&1".
+				word.Reset()
+				inWord = false
+			}
+			end()
+			return words
+		case '#':
+			if !inWord {
+				return words
+			}
+			word.WriteByte(c)
+		default:
+			inWord = true
+			word.WriteByte(c)
+		}
+	}
+	end()
+	return words
+}
+
+// launchName is a shell variable's name.
+var launchName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// launchAssignment splits NAME=value.
+func launchAssignment(word string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(word, "=")
+	return name, value, ok && launchName.MatchString(name)
+}
+
+// launchSize reads a size as the container programs write it ("16g", "64m",
+// "1073741824", "10.24gb": units of 1024, go-units RAMInBytes) or as
+// Kubernetes does ("16Gi", "8G").
+func launchSize(text string) *int64 {
+	text = strings.ToLower(strings.TrimSpace(text))
+	digits := strings.TrimRight(text, "bikmgtpe ")
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil || n < 0 {
+		return nil
+	}
+	unit := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(text[len(digits):]), "b"), "i")
+	if unit != "" {
+		power := strings.Index("kmgtpe", unit)
+		if power < 0 || len(unit) != 1 {
+			return nil
+		}
+		n *= math.Pow(1024, float64(power+1))
+	}
+	if n >= math.MaxInt64 {
+		return nil
+	}
+	size := int64(n)
+	return &size
+}
+
+// launchCount reads a count of processes, GPUs or nodes. "2:4" is torchrun's
+// range of nodes, of which the first counts.
+func launchCount(text string) *int {
+	text, _, _ = strings.Cut(text, ":")
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 1 || n > 1<<20 {
+		return nil
+	}
+	return &n
+}
+
+// launchSet sets a variable of a launch.
+func launchSet(l *checks.Launch, name, value string) {
+	if !launchName.MatchString(name) {
+		return
+	}
+	if l.Variables == nil {
+		l.Variables = make(map[string]string)
+	}
+	if _, known := l.Variables[name]; !known && len(l.Variables) >= launchMaxList {
+		return
+	}
+	l.Variables[name] = checks.Printable(value, launchMaxValue)
+}
+
+// launchAppend adds to a list of a launch.
+func launchAppend(list *[]string, values ...string) {
+	for _, v := range values {
+		if v != "" && len(*list) < launchMaxList && !slices.Contains(*list, v) {
+			*list = append(*list, checks.Printable(v, launchMaxValue))
+		}
+	}
+}
+
+// launchCapability is a capability without CAP_, in upper case.
+func launchCapability(name string) string {
+	return strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(name)), "CAP_")
+}
+
+// launchMount notes a mount.
+func launchMount(l *checks.Launch, source, target string) {
+	if target == "" {
+		return
+	}
+	if target == "/dev/shm" {
+		l.SHMMounted = true
+	}
+	launchAppend(&l.Mounts, source+":"+target)
+}
+
+// launchKeep writes a launch into the facts: its variables are in force for
+// the job, too. A launch that another line described already is not told
+// twice.
+func launchKeep(s *Sink, l *checks.Launch, at Line) {
+	l.Source, l.Line = s.Source(), at.Number
+	launchReadVariables(l)
+	launchReadCommand(l, l.Command)
+	l.Command = slices.Clone(l.Command[:min(len(l.Command), launchMaxCommand)])
+	for i, word := range l.Command {
+		l.Command[i] = checks.Printable(word, launchMaxValue)
+	}
+	l.Name, l.Image = checks.Printable(l.Name, 300), checks.Printable(l.Image, 300)
+	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
+		s.Variable(name, l.Variables[name], at)
+	}
+	for i := range s.Facts.Launches {
+		if launchSame(&s.Facts.Launches[i], l) {
+			return
+		}
+	}
+	if len(s.Facts.Launches) >= launchMaxList {
+		return
+	}
+	s.Facts.Launches = append(s.Facts.Launches, *l)
+}
+
+// launchSame compares what two launches ask for, not where they stand.
+func launchSame(a, b *checks.Launch) bool {
+	number := func(n *int) int {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	return a.Kind == b.Kind && a.Name == b.Name && a.Image == b.Image && a.IPC == b.IPC && a.Privileged == b.Privileged &&
+		slices.Equal(a.Command, b.Command) && number(a.GPUs) == number(b.GPUs) && maps.Equal(a.Variables, b.Variables) &&
+		number(a.TensorParallel) == number(b.TensorParallel) && number(a.Processes) == number(b.Processes) &&
+		number(a.Nodes) == number(b.Nodes) && slices.Equal(a.Mounts, b.Mounts) && slices.Equal(a.CapAdd, b.CapAdd)
+}
+
+// launchReadVariables takes from the variables which GPUs a container gets:
+// the NVIDIA runtime reads NVIDIA_VISIBLE_DEVICES.
+func launchReadVariables(l *checks.Launch) {
+	visible, ok := l.Variables["NVIDIA_VISIBLE_DEVICES"]
+	if !ok || l.GPUs != nil || l.Runtime != "nvidia" && l.Kind != "docker-run" && l.Kind != "compose" {
+		return
+	}
+	l.GPUs = launchDevices(visible)
+	if l.GPUs != nil {
+		l.GPUVendor = "nvidia"
+	}
+}
+
+// launchDevices counts the GPUs of "all", "0,1" or "GPU-uuid,GPU-uuid"; nil is
+// none or unknown.
+func launchDevices(list string) *int {
+	all := -1
+	switch strings.ToLower(list) {
+	case "", "none", "void", "no-gpu-has-10de":
+		return nil
+	case "all":
+		return &all
+	}
+	if strings.ContainsAny(list, "$ ") {
+		return nil
+	}
+	n := len(strings.Split(list, ","))
+	return &n
+}
+
+// launchWrappers are programs that run the command behind them, with those of
+// their options that take a value.
+var launchWrappers = map[string][]string{
+	"sudo": {"-u", "-g"}, "env": {"-u"}, "nohup": nil, "time": nil, "exec": nil, "stdbuf": nil, "unbuffer": nil,
+	"numactl": {"-N", "-m", "-C", "-i"}, "nsys": nil, "ncu": nil, "timeout": {"-k", "-s"}, "taskset": nil, "setsid": nil,
+}
+
+// launchStrip takes variables and programs that only run the command behind
+// them off its front.
+func launchStrip(words []string) (variables [][2]string, rest []string) {
+	for len(words) > 0 {
+		if name, value, ok := launchAssignment(words[0]); ok {
+			variables = append(variables, [2]string{name, value})
+			words = words[1:]
+			continue
+		}
+		valued, wrapper := launchWrappers[launchBase(words[0])]
+		if !wrapper {
+			break
+		}
+		words = words[1:]
+		for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+			n := 1
+			if slices.Contains(valued, words[0]) {
+				n = 2
+			}
+			words = words[min(n, len(words)):]
+		}
+	}
+	return variables, words
+}
+
+// launchBase is a program's name without its folder.
+func launchBase(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }
+
+// launchProgram is what a command line runs, as a kind of launch: empty for
+// what starts no job.
+func launchProgram(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	second := ""
+	if len(words) > 1 {
+		second = words[1]
+	}
+	switch base := launchBase(words[0]); {
+	case base == "docker" || base == "podman" || base == "nerdctl" || base == "nvidia-docker":
+		if second == "container" && len(words) > 2 {
+			second = words[2]
+		}
+		if second == "run" || second == "create" || second == "exec" {
+			return "docker-run"
+		}
+	case base == "apptainer" || base == "singularity" || base == "enroot":
+		if second == "run" || second == "exec" || second == "shell" || second == "start" {
+			return "apptainer"
+		}
+	case base == "srun" || base == "sbatch" || base == "salloc":
+		return "slurm"
+	case base == "mpirun" || base == "mpiexec" || base == "orterun" || base == "prterun" || base == "horovodrun" || base == "mpiexec.hydra":
+		return "mpirun"
+	case base == "torchrun":
+		return "torchrun"
+	case base == "accelerate" && second == "launch", base == "deepspeed", base == "vllm" && second == "serve",
+		base == "sglang", base == "trtllm-serve", base == "lmdeploy", base == "text-generation-launcher", base == "swift", base == "llamafactory-cli",
+		strings.HasSuffix(base, "_perf") && launchCollective.MatchString(base):
+		return "command"
+	case strings.HasPrefix(base, "python"):
+		for i, word := range words {
+			if word == "-m" && i+1 < len(words) {
+				switch module := words[i+1]; {
+				case module == "torch.distributed.run" || module == "torch.distributed.launch":
+					return "torchrun"
+				case launchModule.MatchString(module):
+					return "command"
+				}
+				return ""
+			}
+		}
+	}
+	return ""
+}
+
+var (
+	// launchCollective are the programs of nccl-tests and rccl-tests.
+	launchCollective = regexp.MustCompile(`^(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv|all_gather_v)_perf$`)
+	// launchModule are Python modules that start ranks.
+	launchModule = regexp.MustCompile(`^(?:vllm\.entrypoints\..*|sglang\.launch_server|sglang\.bench.*|deepspeed\.launcher\.(?:launch|runner)|accelerate\.commands\.launch|lmdeploy.*|tensorrt_llm.*)$`)
+)
+
+// launchOptions are the options by which programs are told how many ranks to
+// run, by their spelling with dashes: the documentation of torchrun,
+// accelerate, DeepSpeed, vLLM, SGLang, TGI, TensorRT-LLM and LMDeploy.
+var launchOptions = map[string]func(l *checks.Launch, n *int){
+	"--nproc-per-node":               func(l *checks.Launch, n *int) { l.Processes = n },
+	"--num-processes":                func(l *checks.Launch, n *int) { l.Processes = n },
+	"--num-gpus":                     func(l *checks.Launch, n *int) { l.Processes = n },
+	"--nnodes":                       func(l *checks.Launch, n *int) { l.Nodes = n },
+	"--num-nodes":                    func(l *checks.Launch, n *int) { l.Nodes = n },
+	"--num-machines":                 func(l *checks.Launch, n *int) { l.Nodes = n },
+	"--tensor-parallel-size":         func(l *checks.Launch, n *int) { l.TensorParallel = n },
+	"--tensor-model-parallel-size":   func(l *checks.Launch, n *int) { l.TensorParallel = n },
+	"-tp":                            func(l *checks.Launch, n *int) { l.TensorParallel = n },
+	"--tp":                           func(l *checks.Launch, n *int) { l.TensorParallel = n },
+	"--tp-size":                      func(l *checks.Launch, n *int) { l.TensorParallel = n },
+	"--num-shard":                    func(l *checks.Launch, n *int) { l.TensorParallel = n },
+	"--pipeline-parallel-size":       func(l *checks.Launch, n *int) { l.PipelineParallel = n },
+	"--pipeline-model-parallel-size": func(l *checks.Launch, n *int) { l.PipelineParallel = n },
+	"-pp":                            func(l *checks.Launch, n *int) { l.PipelineParallel = n },
+	"--pp":                           func(l *checks.Launch, n *int) { l.PipelineParallel = n },
+	"--pp-size":                      func(l *checks.Launch, n *int) { l.PipelineParallel = n },
+	"--data-parallel-size":           func(l *checks.Launch, n *int) { l.DataParallel = n },
+	"-dp":                            func(l *checks.Launch, n *int) { l.DataParallel = n },
+	"--dp":                           func(l *checks.Launch, n *int) { l.DataParallel = n },
+	"--dp-size":                      func(l *checks.Launch, n *int) { l.DataParallel = n },
+}
+
+// launchReadCommand takes from a program's arguments how many ranks it is to
+// run. A command inside of one word ("bash -c '...'") is read, too.
+func launchReadCommand(l *checks.Launch, words []string) {
+	for i, word := range words {
+		if strings.ContainsAny(word, " \n") && i > 0 && strings.Contains(word, "--") {
+			for line := range strings.SplitSeq(strings.ReplaceAll(word, "\\\n", " "), "\n") {
+				for part := range strings.SplitSeq(strings.ReplaceAll(line, "&&", ";"), ";") {
+					launchReadOptions(l, launchWords(part))
+				}
+			}
+		}
+	}
+	launchReadOptions(l, words)
+}
+
+func launchReadOptions(l *checks.Launch, words []string) {
+	if len(words) == 0 {
+		return
+	}
+	base := launchBase(words[0])
+	for i, word := range words {
+		if !strings.HasPrefix(word, "-") {
+			continue
+		}
+		name, value, joined := strings.Cut(word, "=")
+		if !joined && i+1 < len(words) {
+			value = words[i+1]
+		}
+		spelling := strings.ReplaceAll(name, "_", "-")
+		if set := launchOptions[spelling]; set != nil {
+			if n := launchCount(value); n != nil {
+				set(l, n)
+			}
+			continue
+		}
+		if spelling == "--world-info" {
+			launchWorldInfo(l, value)
+		}
+		if spelling == "--include" && base == "deepspeed" { // "localhost:0,1,2"
+			if _, list, ok := strings.Cut(value, ":"); ok && !strings.Contains(list, "@") {
+				l.Processes = launchDevices(list)
+			}
+		}
+		if spelling == "-g" && strings.HasSuffix(base, "_perf") {
+			if n := launchCount(value); n != nil && l.Processes == nil {
+				l.Processes = n
+			}
+		}
+	}
+	if base == "accelerate" && l.Processes != nil && l.Nodes != nil && *l.Nodes > 1 { // --num_processes is the whole job's.
+		n := max(*l.Processes / *l.Nodes, 1)
+		l.Processes = &n
+	}
+}
+
+// launchWorldInfo reads DeepSpeed's list of GPUs by host, JSON in base64
+// (deepspeed/launcher/runner.py, encode_world_info).
+func launchWorldInfo(l *checks.Launch, value string) {
+	raw, err := base64.URLEncoding.DecodeString(value)
+	var hosts map[string][]int
+	if err != nil || json.Unmarshal(raw, &hosts) != nil {
+		return
+	}
+	nodes, processes := len(hosts), 0
+	for _, gpus := range hosts {
+		processes = max(processes, len(gpus))
+	}
+	if nodes > 0 && processes > 0 {
+		l.Nodes, l.Processes = &nodes, &processes
+	}
+}
+
+// launchCommand reads one command line, already joined, and keeps what it
+// starts. It reports whether it understood it.
+func launchCommand(s *Sink, text string, at Line) bool {
+	understood := false
+	for rest := text; rest != ""; {
+		words := launchWords(rest)
+		variables, command := launchStrip(words)
+		if kind := launchProgram(command); kind != "" {
+			l := &checks.Launch{Kind: kind}
+			for _, v := range variables {
+				launchSet(l, v[0], v[1])
+			}
+			understood = launchRead(s, l, command, at) || understood
+		}
+		rest = launchAfter(rest)
+	}
+	return understood
+}
+
+// launchAfter is what stands behind the first "&&" or ";" of a line.
+func launchAfter(line string) string {
+	_, and, _ := strings.Cut(line, "&&")
+	_, semicolon, _ := strings.Cut(line, ";")
+	if len(and) > len(semicolon) {
+		return strings.TrimSpace(and)
+	}
+	return strings.TrimSpace(semicolon)
+}
+
+// launchRead reads a command by its kind.
+func launchRead(s *Sink, l *checks.Launch, words []string, at Line) bool {
+	switch l.Kind {
+	case "docker-run":
+		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" || w == "exec" })
+		if words[i] == "exec" {
+			return launchExec(s, l, words[i+1:], at)
+		}
+		if !launchDocker(l, words[i+1:]) {
+			return false
+		}
+	case "apptainer":
+		launchApptainer(l, words)
+	case "slurm":
+		l.Command = launchSlurm(l, words[1:])
+	case "mpirun":
+		l.Command = launchMPI(l, words[1:])
+	default:
+		if len(words) < 3 { // "torchrun fails" is prose.
+			return false
+		}
+		l.Command = words
+		if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") }) {
+			return false
+		}
+	}
+	launchKeep(s, l, at)
+	return true
+}
+
+// launchFlags are options of a program: which take no value.
+type launchFlags struct {
+	bare []string
+	// letters are the short ones that take no value and may stand together:
+	// "-itd".
+	letters string
+}
+
+// next splits the option at the front off: its name, its value and what is
+// left. An option that is not known takes a value when the next word does not
+// look like an option.
+func (f *launchFlags) next(words []string) (name, value string, rest []string) {
+	name, value, joined := strings.Cut(words[0], "=")
+	rest = words[1:]
+	switch {
+	case joined || slices.Contains(f.bare, name):
+		return name, value, rest
+	case !strings.HasPrefix(name, "--") && len(name) > 2 && !strings.Contains(f.letters, name[1:2]):
+		return name[:2], name[2:], rest // "-p8080:80".
+	case !strings.HasPrefix(name, "--") && strings.Trim(name[1:], f.letters) == "":
+		return name, "", rest
+	case !strings.HasPrefix(name, "--") && len(name) > 2: // "-itv a:b".
+		name = "-" + name[len(name)-1:]
+	}
+	if len(rest) == 0 {
+		return name, "", nil
+	}
+	return name, rest[0], rest[1:]
+}
+
+// launchDockerFlags are those of docker run, podman run and nerdctl run.
+var launchDockerFlags = launchFlags{
+	bare: []string{
+		"--rm", "--init", "--privileged", "--read-only", "--detach", "--interactive", "--tty", "--oom-kill-disable", "--publish-all",
+		"--no-healthcheck", "--sig-proxy", "--disable-content-trust", "--quiet", "--replace", "--rmi", "--no-hosts", "--tls-verify", "--env-host",
+	},
+	letters: "ditPq",
+}
+
+// launchDocker reads the options of docker run. It reports false for what is
+// prose.
+func launchDocker(l *checks.Launch, words []string) bool {
+	options := 0
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		options++
+		var name, value string
+		if words[0] == "--" {
+			words = words[1:]
+			break
+		}
+		name, value, words = launchDockerFlags.next(words)
+		launchDockerOption(l, name, value)
+	}
+	if len(words) > 0 {
+		l.Image = words[0]
+		l.Command = words[1:]
+	}
+	return options > 0
+}
+
+func launchDockerOption(l *checks.Launch, name, value string) {
+	switch name {
+	case "--gpus":
+		launchGPUs(l, value)
+	case "--device":
+		launchDevice(l, value)
+	case "--shm-size":
+		l.SHMBytes = launchSize(value)
+	case "--ipc":
+		l.IPC = value
+	case "--pid":
+		l.PID = value
+	case "--network", "--net":
+		l.Network = value
+	case "--cap-add", "--cap-drop":
+		list := &l.CapAdd
+		if name == "--cap-drop" {
+			list = &l.CapDrop
+		}
+		for c := range strings.SplitSeq(value, ",") {
+			launchAppend(list, launchCapability(c))
+		}
+	case "--security-opt":
+		launchAppend(&l.SecurityOptions, strings.Replace(value, ":", "=", 1))
+	case "--privileged":
+		l.Privileged = value != "false"
+	case "--ulimit":
+		launchUlimit(l, value)
+	case "--env", "-e":
+		if name, value, ok := launchAssignment(value); ok {
+			launchSet(l, name, value)
+		}
+	case "--volume", "-v":
+		source, target, ok := strings.Cut(value, ":")
+		if !ok {
+			source, target = "", value
+		}
+		target, _, _ = strings.Cut(target, ":")
+		launchMount(l, source, target)
+	case "--mount", "--tmpfs":
+		if name == "--tmpfs" {
+			target, options, _ := strings.Cut(value, ":")
+			launchMount(l, "tmpfs", target)
+			if _, size, ok := strings.Cut(options, "size="); ok && target == "/dev/shm" {
+				size, _, _ = strings.Cut(size, ",")
+				l.SHMBytes = launchSize(size)
+			}
+			return
+		}
+		fields := launchFields(value)
+		launchMount(l, launchFirst(fields, "source", "src", "type"), launchFirst(fields, "target", "destination", "dst"))
+	case "--runtime":
+		l.Runtime = value
+	case "--name":
+		l.Name = value
+	}
+}
+
+// launchFirst is the first value that is set.
+func launchFirst(fields map[string]string, names ...string) string {
+	for _, name := range names {
+		if fields[name] != "" {
+			return fields[name]
+		}
+	}
+	return ""
+}
+
+// launchFields reads "type=bind,source=/a,target=/b".
+func launchFields(text string) map[string]string {
+	fields := make(map[string]string)
+	for part := range strings.SplitSeq(text, ",") {
+		if name, value, ok := strings.Cut(part, "="); ok && len(fields) < launchMaxList {
+			fields[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return fields
+}
+
+// launchGPUs reads the value of --gpus: "all", "2", "device=0,1",
+// "\"device=0,1\"", "all,capabilities=utility".
+func launchGPUs(l *checks.Launch, value string) {
+	value = strings.Trim(value, `"'\`)
+	l.GPUVendor = "nvidia"
+	if _, list, ok := strings.Cut(value, "device="); ok {
+		list, _, _ = strings.Cut(strings.Trim(list, `"'\`), ",cap")
+		l.GPUs = launchDevices(strings.Trim(list, `"'\`))
+		return
+	}
+	first, _, _ := strings.Cut(value, ",")
+	first = strings.TrimPrefix(first, "count=")
+	if first == "all" || first == "-1" {
+		l.GPUs = launchDevices("all")
+	} else if n := launchCount(first); n != nil {
+		l.GPUs = n
+	}
+}
+
+// launchDevice reads the value of --device: a path, or a name of CDI such as
+// "nvidia.com/gpu=all".
+func launchDevice(l *checks.Launch, value string) {
+	path, _, _ := strings.Cut(value, ":")
+	launchAppend(&l.Devices, path)
+	vendor, device, cdi := strings.Cut(value, "=")
+	one := 1
+	switch {
+	case cdi && (vendor == "nvidia.com/gpu" || vendor == "amd.com/gpu"):
+		l.GPUVendor, _, _ = strings.Cut(vendor, ".")
+		if device == "all" {
+			l.GPUs = launchDevices("all")
+		} else if l.GPUs == nil {
+			l.GPUs = &one
+		} else if *l.GPUs > 0 {
+			n := *l.GPUs + 1
+			l.GPUs = &n
+		}
+	case path == "/dev/kfd" || strings.HasPrefix(path, "/dev/dri"):
+		if l.GPUVendor == "" && path == "/dev/kfd" {
+			l.GPUVendor = "amd"
+		}
+		switch {
+		case path == "/dev/dri" || path == "/dev/dri/":
+			l.GPUs = launchDevices("all")
+		case strings.HasPrefix(path, "/dev/dri/renderD") && l.GPUs == nil:
+			l.GPUs = &one
+		case strings.HasPrefix(path, "/dev/dri/renderD") && *l.GPUs > 0:
+			n := *l.GPUs + 1
+			l.GPUs = &n
+		}
+	}
+}
+
+// launchUlimit reads "memlock=-1:-1", "memlock=-1", "memlock=unlimited".
+func launchUlimit(l *checks.Launch, value string) {
+	name, limit, ok := strings.Cut(value, "=")
+	if !ok || strings.TrimSpace(name) != "memlock" {
+		return
+	}
+	soft, _, _ := strings.Cut(limit, ":")
+	n, err := strconv.ParseInt(strings.TrimSpace(soft), 10, 64)
+	switch {
+	case soft == "unlimited" || err == nil && n < 0:
+		n = -1
+	case err != nil:
+		return
+	}
+	l.MemlockBytes = &n
+}
+
+// launchExec reads docker exec: it starts a program in a container that some
+// other line describes.
+func launchExec(s *Sink, l *checks.Launch, words []string, at Line) bool {
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		var name, value string
+		name, value, words = launchDockerFlags.next(words)
+		if name == "-e" || name == "--env" {
+			if name, value, ok := launchAssignment(value); ok {
+				launchSet(l, name, value)
+			}
+		}
+	}
+	if len(words) < 2 {
+		return false
+	}
+	for name, value := range l.Variables {
+		s.Variable(name, value, at)
+	}
+	command := words[1:]
+	if len(command) > 2 && command[1] == "-c" {
+		return launchCommand(s, command[2], at)
+	}
+	variables, command := launchStrip(command)
+	kind := launchProgram(command)
+	if kind == "" || kind == "docker-run" { // A container in a container is not followed.
+		return false
+	}
+	inner := &checks.Launch{Kind: kind, Variables: l.Variables}
+	for _, v := range variables {
+		launchSet(inner, v[0], v[1])
+	}
+	return launchRead(s, inner, command, at)
+}
+
+// launchApptainerFlags are those of apptainer, singularity and enroot start.
+var launchApptainerFlags = launchFlags{
+	bare: []string{
+		"--nv", "--rocm", "--nvccli", "--writable", "--writable-tmpfs", "--contain", "--containall", "--cleanenv", "--ipc", "--pid", "--net",
+		"--fakeroot", "--userns", "--no-home", "--rw", "--root", "--no-privs", "--keep-privs", "--unsquash", "--compat", "--uts",
+	},
+	letters: "cCefipuwsrq",
+}
+
+// launchApptainer reads apptainer, singularity and enroot lines. They hand on
+// the host's /dev/shm and namespaces, unless --contain, --ipc or --pid says
+// otherwise.
+func launchApptainer(l *checks.Launch, words []string) {
+	l.Runtime = launchBase(words[0])
+	words = words[2:]
+	l.SHMMounted = true
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		var name, value string
+		name, value, words = launchApptainerFlags.next(words)
+		switch name {
+		case "--nv", "--nvccli":
+			l.GPUs, l.GPUVendor = launchDevices("all"), "nvidia"
+		case "--rocm":
+			l.GPUs, l.GPUVendor = launchDevices("all"), "amd"
+		case "--ipc", "-i":
+			l.IPC = "private"
+		case "--pid", "-p":
+			l.PID = "private"
+		case "--contain", "-c", "--containall", "-C":
+			// A minimal /dev with a tmpfs at /dev/shm of the session's
+			// (sessiondir max size, 64 MiB).
+			l.SHMMounted = false
+			if strings.HasSuffix(name, "all") || name == "-C" {
+				l.IPC, l.PID = "private", "private"
+			}
+		case "--bind", "-B", "--mount", "-m":
+			for part := range strings.SplitSeq(value, ",") {
+				source, target, ok := strings.Cut(part, ":")
+				if !ok {
+					target = source
+				}
+				target, _, _ = strings.Cut(target, ":")
+				launchMount(l, source, target)
+			}
+		case "--env", "-e":
+			if name, value, ok := launchAssignment(value); ok {
+				launchSet(l, name, value)
+			}
+		}
+	}
+	if len(words) > 0 {
+		l.Image, l.Command = words[0], words[1:]
+	}
+}
+
+// launchSlurmFlags are those of srun and sbatch.
+var launchSlurmFlags = launchFlags{
+	bare: []string{
+		"--exclusive", "--overlap", "--pty", "--label", "--unbuffered", "--no-kill", "--overcommit", "--oversubscribe", "--container-writable",
+		"--container-mount-home", "--no-container-mount-home", "--container-remap-root", "--requeue", "--wait", "--verbose", "--quiet", "--hold",
+		"--export-file", "--kill-on-bad-exit", "--preserve-env",
+	},
+	letters: "lusOovQHZE",
+}
+
+// launchSlurm reads the options of srun, or those of #SBATCH lines, and
+// returns the program.
+func launchSlurm(l *checks.Launch, words []string) []string {
+	var tasks *int
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		var name, value string
+		name, value, words = launchSlurmFlags.next(words)
+		switch name {
+		case "--nodes", "-N":
+			value, _, _ = strings.Cut(value, "-")
+			l.Nodes = launchCount(value)
+		case "--ntasks-per-node", "--tasks-per-node":
+			l.Processes = launchCount(value)
+		case "--ntasks", "-n":
+			tasks = launchCount(value)
+		case "--gres", "--gpus-per-node", "--gpus", "-G", "--gpus-per-task":
+			launchGres(l, name, value)
+		case "--job-name", "-J":
+			l.Name = value
+		case "--container-image":
+			l.Image = value
+		case "--container-mounts":
+			for part := range strings.SplitSeq(value, ",") {
+				source, target, _ := strings.Cut(part, ":")
+				target, _, _ = strings.Cut(target, ":")
+				launchMount(l, source, target)
+			}
+		case "--export":
+			for part := range strings.SplitSeq(value, ",") {
+				if name, value, ok := launchAssignment(part); ok {
+					launchSet(l, name, value)
+				}
+			}
+		}
+	}
+	if tasks != nil && l.Processes == nil {
+		n := *tasks
+		if l.Nodes != nil {
+			n = max(n / *l.Nodes, 1)
+		}
+		l.Processes = &n
+	}
+	return words
+}
+
+// launchGres reads "gpu:8", "gpu:h100:8", "8", "h100:8".
+func launchGres(l *checks.Launch, name, value string) {
+	if name == "--gres" {
+		i := strings.Index(value, "gpu")
+		if i < 0 {
+			return
+		}
+		value, _, _ = strings.Cut(value[i:], ",")
+		if value == "gpu" {
+			value = "gpu:1"
+		}
+	}
+	value, _, _ = strings.Cut(value, "(")
+	n := launchCount(value[strings.LastIndexByte(value, ':')+1:])
+	if n == nil {
+		return
+	}
+	if name == "--gpus-per-node" || name == "--gres" || l.GPUs == nil {
+		l.GPUs = n
+	}
+}
+
+// launchMPIFlags are those of mpirun that take no value (Open MPI, MPICH,
+// Intel MPI, Horovod).
+var launchMPIFlags = []string{
+	"--allow-run-as-root", "-allow-run-as-root", "--oversubscribe", "-oversubscribe", "--tag-output", "-tag-output", "--report-bindings",
+	"-report-bindings", "--verbose", "-v", "-q", "--bynode", "-bynode", "--byslot", "--nooversubscribe", "--merge-stderr-to-stdout", "--use-hwthread-cpus",
+	"--display-map", "--display-allocation", "--timestamp-output", "--mpi", "--gloo", "--disable-cache", "-l", "--prepend-rank",
+}
+
+// launchMPI reads the options of mpirun and returns the program.
+func launchMPI(l *checks.Launch, words []string) []string {
+	var total, perNode, hosts *int
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		name, value, joined := strings.Cut(words[0], "=")
+		words = words[1:]
+		if slices.Contains(launchMPIFlags, name) {
+			continue
+		}
+		if !joined && len(words) > 0 {
+			value, words = words[0], words[1:]
+		}
+		switch "-" + strings.TrimLeft(name, "-") {
+		case "-np", "-n", "-c":
+			total = launchCount(value)
+		case "-npernode", "-N", "-ppn", "-perhost":
+			perNode = launchCount(value)
+		case "-map-by":
+			if strings.HasPrefix(value, "ppr:") && strings.Contains(value, ":node") {
+				perNode = launchCount(strings.TrimPrefix(value, "ppr:"))
+			}
+		case "-H", "-host", "-hosts":
+			names := make(map[string]bool)
+			for part := range strings.SplitSeq(value, ",") {
+				host, _, _ := strings.Cut(part, ":")
+				names[host] = true
+			}
+			if n := len(names); n > 0 && n < 1<<16 {
+				hosts = &n
+			}
+		case "-x", "-genvlist":
+			if name, value, ok := launchAssignment(value); ok {
+				launchSet(l, name, value)
+			}
+		case "-env", "-genv":
+			if len(words) > 0 && !joined && !strings.Contains(value, "=") {
+				launchSet(l, value, words[0])
+				words = words[1:]
+			} else if name, value, ok := launchAssignment(value); ok {
+				launchSet(l, name, value)
+			}
+		case "-mca", "-gmca", "-omca", "-prtemca", "-pmixmca":
+			if len(words) > 0 && !joined {
+				words = words[1:]
+			}
+		}
+	}
+	l.Nodes = hosts
+	switch {
+	case perNode != nil:
+		l.Processes = perNode
+		if hosts == nil && total != nil && *total > *perNode {
+			n := *total / *perNode
+			l.Nodes = &n
+		}
+	case total != nil && hosts != nil:
+		n := max(*total / *hosts, 1)
+		l.Processes = &n
+	case total != nil:
+		l.Processes = total
+	}
+	return words
+}

@@ -1,0 +1,292 @@
+package evidence
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// launchAnchors are the programs that start containers and jobs.
+var launchAnchors = []string{
+	"docker ", "docker-run", "podman ", "nerdctl ", "apptainer ", "singularity ", "enroot ", "srun ", "sbatch ", "salloc ", "mpirun", "mpiexec", "orterun",
+	"horovodrun", "torchrun", "torch.distributed.", "accelerate launch", "deepspeed", "vllm serve", "vllm.entrypoints", "sglang", "trtllm-serve",
+	"lmdeploy", "text-generation-launcher", "llamafactory-cli", "_perf ",
+}
+
+// launchPrograms are the same as commands behind a prompt.
+var launchPrograms = []string{
+	"docker", "podman", "nerdctl", "nvidia-docker", "apptainer", "singularity", "enroot", "srun", "sbatch", "salloc", "mpirun", "mpiexec", "orterun",
+	"horovodrun", "torchrun", "python", "python3", "accelerate", "deepspeed", "vllm", "sglang", "trtllm-serve", "lmdeploy", "text-generation-launcher",
+}
+
+// launchCommandKind takes command lines that stand by themselves, and those
+// that go on over several lines, behind a prompt or not.
+var launchCommandKind = &Kind{
+	Name: "command-line", Title: "How a container or a job is started", Gives: []string{"launches", "env"},
+	Anchors: launchAnchors, Commands: launchPrograms,
+	Begins: func(in *Lines) bool {
+		if next, ok := in.Peek(); ok && in.Prompt().Line > 0 && next.Number == in.Prompt().Line+1 && launchGoesOn(in.Prompt().Command) {
+			return launchStarts(in.Prompt().Command)
+		}
+		l, ok := in.Peek()
+		return ok && launchStarts(launchBare(l.Text))
+	},
+	Read: launchReadLines,
+}
+
+// launchPromptKind takes commands behind a prompt that end in the same line,
+// and those that a log says it runs.
+var launchPromptKind = &Kind{
+	Name: "command", Title: "A command that starts a container or a job", Gives: []string{"launches", "env"},
+	Anchors: launchAnchors,
+	Line: func(s *Sink, l Line) bool {
+		if p, ok := promptOf(l.Text); ok {
+			return !launchGoesOn(p.Command) && launchStarts(p.Command) && launchCommand(s, p.Command, l)
+		}
+		m := launchLogged.FindStringSubmatch(l.Text)
+		return m != nil && launchStarts(m[1]) && launchCommand(s, m[1], l)
+	},
+}
+
+// launchLogged is how programs write what they run: DeepSpeed's "cmd = ...".
+var launchLogged = regexp.MustCompile(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[Ll]aunching)(?: line| command)? ?[:=] *(\S.*)$`)
+
+// launchStarts reports whether a line starts a container or a job.
+func launchStarts(text string) bool {
+	for range 4 { // "cd /work && ulimit -l unlimited && mpirun ..."
+		_, command := launchStrip(launchWords(text))
+		if launchProgram(command) != "" {
+			return true
+		}
+		if text = launchAfter(text); text == "" {
+			return false
+		}
+	}
+	return false
+}
+
+// launchGoesOn reports whether a line ends in a backslash, a blank behind
+// which is overlooked.
+func launchGoesOn(text string) bool {
+	text = strings.TrimRight(text, " \t")
+	return strings.HasSuffix(text, `\`) && !strings.HasSuffix(text, `\\`)
+}
+
+// launchBare takes off a line what is not the command: blanks, the plus of
+// "set -x", the shell's second prompt, a lone sign of a prompt, and the mark of
+// quoted or listed text.
+func launchBare(text string) string {
+	text = strings.TrimSpace(text)
+	for _, prefix := range []string{"+++ ", "++ ", "+ ", "> ", "$ ", "# $ ", "- "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return strings.TrimSpace(strings.Trim(text, "`"))
+}
+
+const (
+	// launchMaxLines bounds the lines that one command goes on over.
+	launchMaxLines = 300
+)
+
+func launchReadLines(s *Sink, in *Lines) {
+	p := in.Prompt()
+	next, _ := in.Peek()
+	at, text := next, ""
+	if p.Line > 0 && next.Number == p.Line+1 && launchGoesOn(p.Command) {
+		at.Number, text = p.Line, p.Command
+	} else {
+		in.Next()
+		text = launchBare(next.Text)
+	}
+	var b strings.Builder
+	for range launchMaxLines {
+		if !launchGoesOn(text) || b.Len() > maxLine {
+			break
+		}
+		b.WriteString(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))
+		b.WriteByte(' ')
+		text = ""
+		l, ok := in.Next()
+		if !ok {
+			break
+		}
+		text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(l.Text), "> "))
+		if strings.HasPrefix(text, "#") { // A comment between: the shell would end here, the author does not mean it.
+			text = `\`
+		}
+	}
+	b.WriteString(text)
+	launchCommand(s, b.String(), at)
+}
+
+// launchArgumentsKind takes the arguments that servers and launchers print of
+// themselves: vLLM's "Initializing an LLM engine ... tensor_parallel_size=2"
+// and "non-default args: {'tensor_parallel_size': 2}", SGLang's
+// "server_args=ServerArgs(... tp_size=2", DeepSpeed's "nnodes=1,
+// num_local_procs=4".
+var launchArgumentsKind = &Kind{
+	Name: "arguments", Title: "The arguments that a server or a launcher printed", Gives: []string{"launches"},
+	Anchors: []string{"tensor_parallel_size", "tp_size=", "num_local_procs="},
+	Line: func(s *Sink, l Line) bool {
+		found := &checks.Launch{Kind: "command"}
+		text := l.Text[:min(len(l.Text), 16<<10)]
+		for _, m := range launchArgument.FindAllStringSubmatch(text, 32) {
+			n := launchCount(m[2])
+			if n == nil {
+				continue
+			}
+			switch m[1] {
+			case "tensor_parallel_size", "tp_size":
+				found.TensorParallel = n
+			case "pipeline_parallel_size", "pp_size":
+				found.PipelineParallel = n
+			case "data_parallel_size", "dp_size":
+				found.DataParallel = n
+			case "num_local_procs":
+				found.Processes = n
+			case "nnodes":
+				found.Nodes = n
+			}
+		}
+		if found.TensorParallel == nil && found.Processes == nil {
+			return false
+		}
+		launchKeep(s, found, l)
+		return true
+	},
+}
+
+var launchArgument = regexp.MustCompile(`\b(tensor_parallel_size|pipeline_parallel_size|data_parallel_size|tp_size|pp_size|dp_size|num_local_procs|nnodes)['"]?[=:] ?(\d{1,7})\b`)
+
+// launchScriptKind takes the #SBATCH lines of a batch script. What else stands
+// in the script is read by itself.
+var launchScriptKind = &Kind{
+	Name: "sbatch", Title: "A batch script of Slurm", Gives: []string{"launches"}, Anchors: []string{"#SBATCH"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && strings.HasPrefix(strings.TrimSpace(l.Text), "#SBATCH")
+	},
+	Read: func(s *Sink, in *Lines) {
+		first, _ := in.Peek()
+		lines := in.While(func(l Line) bool {
+			text := strings.TrimSpace(l.Text)
+			return text == "" || strings.HasPrefix(text, "#")
+		})
+		found := &checks.Launch{Kind: "slurm"}
+		var words []string
+		for _, l := range lines {
+			if rest, ok := strings.CutPrefix(strings.TrimSpace(l.Text), "#SBATCH"); ok && len(words) < launchMaxWords {
+				words = append(words, launchWords(rest)...)
+			}
+		}
+		// A value that stands alone is no program here.
+		for len(words) > 0 {
+			if words = launchSlurm(found, words); len(words) > 0 {
+				words = words[1:]
+			}
+		}
+		launchKeep(s, found, first)
+	},
+}
+
+// environmentKind takes variables that steer communication, however they are
+// set: the output of env, a shell's export, a prefix of a command, a line of a
+// Dockerfile, Python's os.environ.
+var environmentKind = &Kind{
+	Name: "environment", Title: "Environment variables", Command: "env", Gives: []string{"env"},
+	Anchors: environmentAnchors(),
+	Line: func(s *Sink, l Line) bool {
+		settings := environmentSettings(l.Text)
+		for _, v := range settings {
+			s.Variable(v[0], checks.Printable(v[1], launchMaxValue), l)
+		}
+		return len(settings) > 0
+	},
+}
+
+// environmentAnchors are the beginnings of the names that checks takes (see
+// checks.SteersCommunication).
+func environmentAnchors() []string {
+	return []string{
+		"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OMPI_MCA_", "NVSHMEM_", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH",
+		"LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
+	}
+}
+
+var (
+	// environmentPython is os.environ["NAME"] = "value" and
+	// os.environ.setdefault("NAME", "value").
+	environmentPython = regexp.MustCompile(`^\s*(?:>>> )?os\.environ(?:\[|\.setdefault\()\s*['"](\w+)['"]\s*(?:\]\s*=|,)\s*(?:str\()?['"]?([^'")]*)['"]?\)*\s*(?:#.*)?$`)
+	// environmentDocker is the older form of ENV: "ENV NAME value".
+	environmentDocker = regexp.MustCompile(`^\s*ENV\s+([A-Za-z_]\w*)\s+([^=\s].*)$`)
+	// environmentFish and others: "setenv NAME value", "set -gx NAME value".
+	environmentSet = regexp.MustCompile(`^\s*(?:setenv|set -g?x|set -Ux)\s+([A-Za-z_]\w*)\s+(\S+)\s*$`)
+	// environmentCommand is what a word must look like for variables before it
+	// to be those of a command: prose goes on otherwise.
+	environmentCommand = regexp.MustCompile(`^(?:\.{0,2}/\S+|python[\d.]*|bash|sh|torchrun|mpirun|mpiexec|srun|deepspeed|accelerate|vllm|docker|podman|numactl|nohup|sudo|env|time|ray|horovodrun|sglang|trtllm-serve|lmdeploy|uv|poetry|conda|swift|llamafactory-cli|nsys|FORCE_TORCHRUN=\S*|\S+\.(?:sh|py)|\w+_perf|nvidia-smi|make|pytest|\\)$`)
+)
+
+// environmentSettings returns the variables that a line sets for the job, as
+// name and value.
+func environmentSettings(line string) [][2]string {
+	if p, ok := promptOf(line); ok {
+		line = p.Command
+	}
+	if len(line) > 16<<10 {
+		return nil
+	}
+	for _, form := range []*regexp.Regexp{environmentPython, environmentDocker, environmentSet} {
+		if m := form.FindStringSubmatch(line); m != nil {
+			if !checks.SteersCommunication(m[1]) {
+				return nil
+			}
+			return [][2]string{{m[1], strings.Trim(strings.TrimSpace(m[2]), `"'`)}}
+		}
+	}
+	text := strings.TrimSpace(line)
+	for _, prefix := range []string{"+++ ", "++ ", "+ "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	text = strings.TrimPrefix(text, "> ")
+	declared := false
+	for _, prefix := range []string{"export ", "declare -x ", "ENV ", "set "} {
+		if rest, ok := strings.CutPrefix(text, prefix); ok {
+			text, declared = strings.TrimSpace(rest), true
+			break
+		}
+	}
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || !launchName.MatchString(name) {
+		return nil
+	}
+	words := launchWords(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))
+	var settings [][2]string
+	for i, word := range words {
+		name, value, ok := launchAssignment(word)
+		if !ok {
+			if !declared && !environmentCommand.MatchString(word) {
+				// A value with blanks, as env prints it, or prose: one
+				// variable at the front of the line says which.
+				if i == 1 && !strings.ContainsAny(text[:strings.IndexByte(text, '=')], " ") && environmentBlanks(settings) {
+					break
+				}
+				return nil
+			}
+			break
+		}
+		settings = append(settings, [2]string{name, value})
+	}
+	if len(words) == 0 {
+		settings = [][2]string{{name, value}}
+	}
+	return slices.DeleteFunc(settings, func(v [2]string) bool {
+		return !checks.SteersCommunication(v[0]) || strings.HasPrefix(v[1], "$") || strings.Contains(v[1], "${"+v[0])
+	})
+}
+
+// environmentBlanks reports whether the variable's value may hold blanks.
+func environmentBlanks(settings [][2]string) bool {
+	return len(settings) == 1 && (settings[0][0] == "LD_LIBRARY_PATH" || settings[0][0] == "LD_PRELOAD")
+}

@@ -1,0 +1,357 @@
+package evidence
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// limitsKind takes the lines of ulimit -a, /proc/PID/limits, prlimit and
+// systemctl show that tell a limit.
+var limitsKind = &Kind{
+	Name: "limits", Title: "Limits of a process", Command: "cat /proc/self/limits", Gives: []string{"container"},
+	Anchors: []string{
+		"max locked memory", "Max locked memory", "locked-in-memory", "MEMLOCK", "locked memory", "open files", "stack size", "Max stack size", "memlock",
+	},
+	Line: func(s *Sink, l Line) bool {
+		for _, form := range limitsForms {
+			if m := form.pattern.FindStringSubmatch(l.Text); m != nil {
+				return limitsSet(s, l, form, m)
+			}
+		}
+		return false
+	},
+}
+
+// limitsForm is one spelling of a limit.
+type limitsForm struct {
+	pattern *regexp.Regexp
+	// what is "memlock", "nofile" or "stack".
+	what string
+	// unit multiplies the figure.
+	unit int64
+}
+
+// limitsForms are those of bash ("max locked memory (kbytes, -l) 64"), zsh ("-l:
+// locked-in-memory size (kbytes) 64"), dash ("locked memory(kbytes) 64"), the
+// kernel (fs/proc/base.c), prlimit and systemd.
+var limitsForms = []limitsForm{
+	{regexp.MustCompile(`^\s*max locked memory\s+\((kbytes), -l\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
+	{regexp.MustCompile(`^\s*-l:\s+locked-in-memory size \((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
+	{regexp.MustCompile(`^\s*locked memory ?\((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
+	{regexp.MustCompile(`^\s*(M)ax locked memory\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
+	{regexp.MustCompile(`^\s*(MEMLOCK)\s+max locked-in-memory address space\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
+	{regexp.MustCompile(`^\s*(LimitMEMLOCK)=(\d+|infinity)\s*$`), "memlock", 1},
+	{regexp.MustCompile(`^\s*(open files)\s+\(-n\)\s+(\d+|unlimited)\s*$`), "nofile", 1},
+	{regexp.MustCompile(`^\s*(M)ax open files\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "nofile", 1},
+	{regexp.MustCompile(`^\s*stack size\s+\((kbytes), -s\)\s+(\d+|unlimited)\s*$`), "stack", 1024},
+	{regexp.MustCompile(`^\s*(M)ax stack size\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "stack", 1},
+}
+
+// limitsNumber reads a limit; -1 is none.
+func limitsNumber(text string, unit int64) *int64 {
+	none := int64(-1)
+	if text == "unlimited" || text == "infinity" {
+		return &none
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil || n < 0:
+		return nil
+	case n > 1<<62/unit: // RLIM_INFINITY is written as a number by some.
+		return &none
+	}
+	n *= unit
+	return &n
+}
+
+// limitsSet notes a limit; that of another host or process after it adds
+// nothing, unless it is lower: the ranks of a job need it everywhere.
+func limitsSet(s *Sink, l Line, form limitsForm, m []string) bool {
+	c := s.Container()
+	soft := limitsNumber(m[2], form.unit)
+	var hard *int64
+	if len(m) > 3 {
+		hard = limitsNumber(m[3], form.unit)
+	}
+	if s.prompt != nil && limitsHard.MatchString(s.prompt.Command) {
+		soft, hard = nil, soft
+	}
+	var softAt, hardAt **int64
+	var fact string
+	switch form.what {
+	case "memlock":
+		softAt, hardAt, fact = &c.MemlockSoftBytes, &c.MemlockHardBytes, "container.memlock_soft_bytes"
+	case "nofile":
+		softAt, fact = &c.NOFILESoft, "container.nofile_soft"
+	default:
+		softAt, fact = &c.StackSoftBytes, "container.stack_soft_bytes"
+	}
+	limitsLower(softAt, soft)
+	if hardAt != nil {
+		limitsLower(hardAt, hard)
+	}
+	s.Origin(fact, l)
+	return true
+}
+
+// limitsHard is a command that shows hard limits.
+var limitsHard = regexp.MustCompile(`ulimit +-\w*H`)
+
+func limitsLower(at **int64, n *int64) {
+	if at == nil || n == nil {
+		return
+	}
+	if *at == nil || **at < 0 || *n >= 0 && *n < **at {
+		*at = n
+	}
+}
+
+// ulimitKind takes what "ulimit -l" prints: a number of KiB, or "unlimited".
+var ulimitKind = &Kind{
+	Name: "ulimit", Title: "The limit of locked memory", Command: "ulimit -l", Gives: []string{"container"},
+	Commands: []string{"ulimit -l", "ulimit -Sl", "ulimit -Hl", "ulimit -lH", "ulimit -H -l"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && ulimitValue.MatchString(l.Text) && strings.Contains(in.Prompt().Command, "l")
+	},
+	Read: func(s *Sink, in *Lines) {
+		l, _ := in.Next()
+		m := ulimitValue.FindStringSubmatch(l.Text)
+		limitsSet(s, l, limitsForm{what: "memlock", unit: 1024}, []string{"", "", m[1]})
+	},
+}
+
+var ulimitValue = regexp.MustCompile(`^\s*(\d{1,18}|unlimited)\s*$`)
+
+// shmKind takes lines that tell what is mounted at /dev/shm: rows of df and
+// mount, of /proc/mounts, mountinfo and findmnt.
+var shmKind = &Kind{
+	Name: "shm", Title: "The size of /dev/shm", Command: "df -h /dev/shm", Gives: []string{"container"}, Anchors: []string{"/dev/shm"},
+	Line: func(s *Sink, l Line) bool {
+		if m := shmRow.FindStringSubmatch(l.Text); m != nil {
+			unit := int64(1024) // POSIX blocks of df -k; -B and -m are rare.
+			if s.prompt != nil && shmMega.MatchString(s.prompt.Command) {
+				unit = 1 << 20
+			}
+			size, used, free := shmSize(m[2], unit), shmSize(m[3], unit), shmSize(m[4], unit)
+			if size == nil || used == nil || free == nil {
+				return false
+			}
+			shmSet(s, l, m[1], &checks.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: *size, UsedBytes: *used, FreeBytes: *free})
+			return true
+		}
+		for _, form := range shmMounts {
+			m := form.FindStringSubmatch(l.Text)
+			if m == nil {
+				continue
+			}
+			fields := form.SubexpNames()
+			source, options := m[slices.Index(fields, "source")], ","+m[slices.Index(fields, "options")]+","
+			fs := &checks.FileSystem{Path: "/dev/shm", Type: "tmpfs", ReadOnly: strings.Contains(options, ",ro,")}
+			if _, rest, ok := strings.Cut(options, ",size="); ok {
+				rest, _, _ = strings.Cut(rest, ",")
+				if size := launchSize(rest); size != nil {
+					// What is used is not told: all of it may be free.
+					fs.SizeBytes, fs.FreeBytes = *size, *size
+				}
+			}
+			if fs.SizeBytes == 0 { // tmpfs without a size has half of the memory.
+				mounted := true
+				s.Container().SHMMounted = &mounted
+				return true
+			}
+			shmSet(s, l, source, fs)
+			return true
+		}
+		return false
+	},
+}
+
+var (
+	// shmRow is a row of df, with or without the column of the type.
+	shmRow  = regexp.MustCompile(`^\s*(\S+)\s+(?:tmpfs\s+)?([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+\d{1,3}%\s+/dev/shm\s*$`)
+	shmMega = regexp.MustCompile(`\bdf .*-(?:m|BM|B1M)\b`)
+	// shmMounts are the rows of mount, /proc/mounts, mountinfo and findmnt.
+	shmMounts = []*regexp.Regexp{
+		regexp.MustCompile(`^\s*(?P<source>\S+) on /dev/shm type tmpfs \((?P<options>[^)]*)\)`),
+		regexp.MustCompile(`^\s*(?P<source>\S+) /dev/shm tmpfs (?P<options>\S+)`),
+		regexp.MustCompile(`^\s*\d+ \d+ \d+:\d+ \S+ /dev/shm (?:.* )?- tmpfs (?P<source>\S+) (?P<options>\S+)`),
+		regexp.MustCompile(`^[\s│├└─]*/dev/shm\s+(?P<source>\S+)\s+tmpfs\s+(?P<options>\S+)`),
+	}
+)
+
+// shmSize reads a figure of df: with -h in units of 1024, else in blocks.
+func shmSize(text string, unit int64) *int64 {
+	size := launchSize(text)
+	if size == nil || strings.ContainsAny(text, "KMGTP") {
+		return size
+	}
+	n := *size
+	if n > 1<<62/unit {
+		return nil
+	}
+	n *= unit
+	return &n
+}
+
+// shmSet notes the file system; of several the smallest counts.
+func shmSet(s *Sink, l Line, source string, fs *checks.FileSystem) {
+	c := s.Container()
+	mounted := true
+	c.SHMMounted = &mounted
+	if c.SHM == nil || fs.SizeBytes < c.SHM.SizeBytes {
+		c.SHM = fs
+		s.Origin("container.shm", l)
+	}
+	// Container engines call theirs "shm" (moby daemon/container_operations_unix.go,
+	// containerd pkg/oci WithDevShmSize); on machines it is called "tmpfs".
+	if inside := true; source == "shm" && c.Inside == nil {
+		c.Inside = &inside
+		c.Evidence = append(c.Evidence, "a file system of a container engine at /dev/shm")
+	}
+}
+
+// processKind takes lines of /proc/PID/status and capsh, and the memory that
+// free shows.
+var processKind = &Kind{
+	Name: "process", Title: "Capabilities, seccomp and memory", Command: "grep -E 'CapEff|Seccomp' /proc/self/status", Gives: []string{"container", "host"},
+	Anchors: []string{"CapEff:", "Seccomp:", "Current: ", "MemTotal:", "Mem:  "},
+	Line: func(s *Sink, l Line) bool {
+		if m := processCapEff.FindStringSubmatch(l.Text); m != nil {
+			mask, err := strconv.ParseUint(m[1], 16, 64)
+			if err != nil || s.Container().Capabilities != nil {
+				return false
+			}
+			s.Container().Capabilities = append([]string{}, checks.CapabilityNames(mask)...)
+			s.Origin("container.capabilities", l)
+			return true
+		}
+		if m := processCapsh.FindStringSubmatch(l.Text); m != nil && s.Container().Capabilities == nil {
+			list := []string{}
+			for name := range strings.SplitSeq(m[1], ",") {
+				if name = launchCapability(name); name != "" && len(list) < 64 {
+					list = append(list, checks.Printable(name, 60))
+				}
+			}
+			s.Container().Capabilities = list
+			s.Origin("container.capabilities", l)
+			return true
+		}
+		if m := processSeccomp.FindStringSubmatch(l.Text); m != nil {
+			// Documentation/filesystems/proc.rst: 0, 1 and 2.
+			s.Container().Seccomp = map[string]string{"0": "none", "1": "strict", "2": "filter"}[m[1]]
+			s.Origin("container.seccomp", l)
+			return true
+		}
+		if m := processMemory.FindStringSubmatch(l.Text); m != nil && s.HostFacts().MemoryBytes == 0 {
+			text, unit := m[1]+m[2], int64(1)
+			if text == "" {
+				text, unit = m[3], 1024
+			}
+			size := launchSize(text)
+			if size == nil || *size > 1<<62/1024 {
+				return false
+			}
+			if unit == 1 && m[2] == "" { // free without -h counts KiB, with -b bytes, with -g GiB.
+				unit = 1024
+				if s.prompt != nil {
+					if f := processFree.FindStringSubmatch(s.prompt.Command); f != nil {
+						unit = map[string]int64{"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[f[1]]
+					}
+				}
+			}
+			s.HostFacts().MemoryBytes = *size * unit
+			s.Origin("host.memory_bytes", l)
+			return true
+		}
+		return false
+	},
+}
+
+var (
+	processCapEff  = regexp.MustCompile(`^\s*CapEff:\s*([0-9a-f]{16})\s*$`)
+	processCapsh   = regexp.MustCompile(`^\s*Current: =? ?((?:cap_\w+,?)+)[+=]eip?`)
+	processSeccomp = regexp.MustCompile(`^\s*Seccomp:\s*([012])\s*$`)
+	processMemory  = regexp.MustCompile(`^\s*(?:Mem:\s+(\d{1,15}(?:\.\d+)?)([KMGT]i?)?\s+[\d.]+|MemTotal:\s+(\d{1,15}) kB)`)
+	processFree    = regexp.MustCompile(`\bfree\s+(?:-\w*\s+)*-\w*([bkmg])`)
+)
+
+// nodesKind takes listings of GPU and RDMA nodes in /dev.
+var nodesKind = &Kind{
+	Name: "device-nodes", Title: "Device nodes", Command: "ls -l /dev/nvidia* /dev/kfd /dev/dri /dev/infiniband", Gives: []string{"container"},
+	Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && nodesWhole(in) && (nodesPath.MatchString(l.Text) || nodesFolder.MatchString(l.Text))
+	},
+	Read: func(s *Sink, in *Lines) {
+		folder := ""
+		c := s.Container()
+		in.While(func(l Line) bool {
+			text := strings.TrimSpace(l.Text)
+			if m := nodesFolder.FindStringSubmatch(text); m != nil {
+				folder = m[1]
+				return true
+			}
+			if text == "" || strings.HasPrefix(text, "total ") || strings.HasPrefix(text, "ls: ") {
+				return true
+			}
+			if nodesPath.MatchString(text) {
+				for _, word := range strings.Fields(text) {
+					if strings.HasPrefix(word, "/dev/") {
+						nodesAdd(s, c, path.Clean(word), text, l)
+					}
+				}
+				return true
+			}
+			names := strings.Fields(text)
+			if len(names) == 0 || folder == "" {
+				return false
+			}
+			if strings.IndexByte("cdlb", text[0]) >= 0 && len(names) > 8 { // ls -l of a folder.
+				names = names[len(names)-1:]
+			}
+			known := false
+			for _, name := range names {
+				if nodesName.MatchString(name) {
+					nodesAdd(s, c, folder+"/"+name, text, l)
+					known = true
+				}
+			}
+			return known || strings.HasPrefix(text, "d")
+		})
+	},
+}
+
+// nodesWhole is true after a listing that leaves nothing out: one of a glob or
+// of a folder, and not of single nodes.
+func nodesWhole(in *Lines) bool {
+	command := in.Prompt().Command
+	return command == "" || nodesCommand.MatchString(command)
+}
+
+var (
+	nodesCommand = regexp.MustCompile(`^(?:sudo )?ls\b.*/dev(?:/nvidia\*|/kfd|/dri|/infiniband|/?\s*$|/? ?\|)`)
+	nodesPath    = regexp.MustCompile(`^(?:[cb][rwx-]{9}[.+]?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.*\s)?/dev/(?:nvidia[\w-]*(?:/\S+)?|kfd|dri/\S+|infiniband/\S+)(?:\s+/dev/\S+)*$`)
+	nodesFolder  = regexp.MustCompile(`^\s*(/dev/(?:dri|infiniband|nvidia-caps(?:-imex-channels)?)):\s*$`)
+	nodesName    = regexp.MustCompile(`^(?:card\d+|renderD\d+|uverbs\d+|umad\d+|issm\d+|rdma_cm|nvidia-cap\d+|channel\d+|by-path|by-ibdev)$`)
+)
+
+// nodesAdd notes a node. Whoever made the listing may open a node that
+// everybody may; of others the listing does not tell.
+func nodesAdd(s *Sink, c *checks.ContainerFacts, node, text string, l Line) {
+	if len(c.DeviceNodes) >= maxEntries || slices.ContainsFunc(c.DeviceNodes, func(n checks.DeviceNode) bool { return n.Path == node }) {
+		return
+	}
+	access := ""
+	if strings.HasPrefix(text, "crw-rw-rw-") || strings.HasPrefix(text, "crwxrwxrwx") {
+		access = "rw"
+	}
+	c.DeviceNodes = append(c.DeviceNodes, checks.DeviceNode{Path: node, Access: access})
+	s.Origin("container.device_nodes", l)
+}

@@ -1,0 +1,41 @@
+package gpudoctor.rules.oom_test
+
+import data.gpudoctor.rules.oom
+
+message(id, role, order) := {"id": id, "program": "x", "role": role, "text": id, "source": "a.log", "line": order + 1, "order": order, "count": 1}
+
+given(messages) := {"logs": {"messages": messages}}
+
+found(messages) := {[f.subject, f.severity, f.confidence] | some f in oom.findings with input as given(messages)}
+
+test_fires_for_a_gpu if {
+	found([message("torch-out-of-memory", "cause", 0)]) == {["GPU memory", "critical", "confirmed"]}
+}
+
+test_fires_for_the_host if {
+	found([message("slurm-out-of-memory", "cause", 0), message("kernel-out-of-memory", "cause", 1), message("process-killed", "category", 2)]) == {["host memory", "critical", "confirmed"]}
+}
+
+# What the kernel wrote may be of another day.
+test_fires_for_the_kernel if {
+	found([message("kernel-out-of-memory", "cause", 0)]) == {["host memory", "medium", "likely"]}
+	found([message("kernel-out-of-memory", "cause", 0), message("exit-killed", "category", 1)]) == {["host memory", "critical", "confirmed"]}
+}
+
+test_fires_for_killed if {
+	found([message("process-killed", "category", 0)]) == {["host memory", "medium", "possible"]}
+}
+
+test_order if {
+	some f in oom.findings with input as given([message("torch-out-of-memory", "cause", 3)])
+	f.order == 3
+}
+
+test_silent_for_others if {
+	found([message("nccl-shm-no-space", "cause", 0)]) == set()
+}
+
+test_unresolvable_without_logs if {
+	count(oom.missing) == 1 with input as {}
+	count(oom.findings) == 0 with input as {}
+}

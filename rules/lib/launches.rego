@@ -1,0 +1,92 @@
+# METADATA
+# title: How jobs and containers are started
+# description: >-
+#   Readings of the descriptions that texts hold: docker run lines, compose
+#   files, pods, batch scripts, command lines. Each is empty where none was
+#   given.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.launches
+
+import data.gpudoctor.lib.facts
+
+gib := (1024 * 1024) * 1024
+
+# isolating are the kinds of container that get a /dev/shm of their own: of 64
+# MiB, unless told otherwise (moby daemon/config/config.go, podman's
+# containers.conf, containerd's and CRI-O's sandboxes).
+isolating := {"docker-run", "compose", "kubernetes", "docker-inspect"}
+
+containers contains l if {
+	some l in input.launches
+	l.kind in isolating
+}
+
+# small_shm are the containers with GPUs whose own /dev/shm is of the default
+# size, or of one below what NCCL's guide asks for.
+small_shm contains l if {
+	some l in containers
+	with_gpu(l)
+	not shares(l)
+	not l.shm_mounted
+	not l.shm_bytes
+}
+
+small_shm contains l if {
+	some l in containers
+	with_gpu(l)
+	not shares(l)
+	l.shm_bytes < gib
+}
+
+with_gpu(l) if not l.gpus == 0
+
+# shares is true of a container that has the host's /dev/shm, or another's.
+shares(l) if l.ipc == "host"
+
+shares(l) if startswith(l.ipc, "container:")
+
+# shm_words say what a container gets as /dev/shm.
+shm_words(l) := sprintf("asks for %d MiB at /dev/shm", [floor(l.shm_bytes / 1048576)]) if {
+	l.shm_bytes
+} else := "asks for no size of /dev/shm, and so gets the default of 64 MiB"
+
+# title names a launch: "the container train", "the pod llm".
+title(l) := sprintf("%s %s", [words[l.kind], l.name]) if {
+	l.name
+} else := sprintf("%s of %s", [words[l.kind], l.image]) if {
+	l.image
+} else := words[l.kind]
+
+words := {
+	"docker-run": "the container",
+	"compose": "the service",
+	"kubernetes": "the pod",
+	"docker-inspect": "the container",
+}
+
+# evidence shows a launch by its line.
+evidence(l) := {
+	"fact": sprintf("launches[%s].shm_bytes", [object.get(l, "name", l.kind)]),
+	"value": object.get(l, "shm_bytes", "the default"),
+	"source": sprintf("%s:%d", [l.source, l.line]),
+}
+
+# several is true when the job is to run on more than one GPU of a machine.
+several if {
+	some l in input.launches
+	l.gpus > 1
+}
+
+several if {
+	some l in input.launches
+	some key in {"processes", "tensor_parallel", "pipeline_parallel", "data_parallel"}
+	l[key] > 1
+}
+
+several if {
+	some c in input.logs.communicators
+	c.ranks > 1
+}
+
+several if count(facts.gpus) > 1
