@@ -222,6 +222,8 @@ remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
 	manager.version == loaded
 }
 
+params["gpus"] := sort(facts.gpus)
+
 params["driver"] := loaded
 
 params["fabric_manager"] := manager.version

@@ -56,24 +56,39 @@ slice if {
 
 slice if input.container.inside == true
 
-default remedies := ["reset-gpu", "nccl-nvls-disable", "reboot-or-reload-driver"]
+# advised is true where NCCL itself names the way around (since 2.27), or where it
+# is another library's call that failed.
+advised if {
+	some m in failures
+	regex.match(`NVLink SHARP \(NVLS\)|uMulticast`, m.text)
+}
 
-remedies := ["start-fabric-manager", "reset-gpu", "nccl-nvls-disable"] if {
+# A whole machine is mended by a reset, which costs nothing later; to do without
+# NVLS costs bandwidth as long as it lasts, and stands in the message.
+default remedies := ["reset-gpu", "reboot-or-reload-driver", "match-fabric-manager"]
+
+remedies := ["start-fabric-manager", "reset-gpu", "reboot-or-reload-driver"] if {
 	manager.running == false
 } else := ["nccl-nvls-disable", "reset-gpu", "reboot-or-reload-driver"] if {
 	slice
+} else := ["reset-gpu", "nccl-nvls-disable", "reboot-or-reload-driver"] if {
+	advised
 }
 
 findings contains {
 	"subject": "host",
-	"message": sprintf("A multicast object of the NVSwitches could not be made or bound, though the driver offers multicast.%s NVIDIA names as the usual reason a fabric manager that was restarted without a reset of the GPUs. Without NVLS the job runs, with slower large all-reduces.", [where]),
+	"message": sprintf("A multicast object of the NVSwitches could not be made or bound, though the driver offers multicast.%s NVIDIA names as the usual reason a fabric manager that was restarted without a reset of the GPUs. Until then NCCL_NVLS_ENABLE=0 lets the job run, with slower large all-reduces.", [where]),
 	"evidence": logs.all_evidence(failures),
 	"order": logs.first(failures).order,
-	"params": {},
+	"params": {"gpus": gpus},
 	"remedies": remedies,
 } if {
 	count(failures) > 0
 }
+
+default gpus := []
+
+gpus := sort(facts.gpus)
 
 default where := ""
 
