@@ -35,7 +35,7 @@ failures contains m if {
 	some m in logs.complaints
 	m.role != "consequence"
 	regex.match(`nvls\.cc.*(Cuda failure|CUDA error|CUDA failure)|NVLink SHARP \(NVLS\) Multicast memory`, m.text)
-	not regex.match(`failure 2 |out of memory|failure 802 |error 802 |system not yet initialized`, m.text)
+	not regex.match(`Proceeding without NVLS|failure 2 |out of memory|failure 802 |error 802 |system not yet initialized`, m.text)
 }
 
 failures contains m if {
