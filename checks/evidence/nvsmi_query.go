@@ -99,8 +99,8 @@ type nvsmiQueryReader struct {
 	// gpu is what the listing tells of the GPU under way, known the GPU itself:
 	// what one listing tells replaces what another told, it does not add to it.
 	gpu, known *checks.GPU
-	headings []string
-	depths   []int
+	headings   []string
+	depths     []int
 	// attached is what "Attached GPUs" says, found the GPUs that were listed.
 	attached int
 	found    []*checks.GPU

@@ -270,9 +270,9 @@ func nvtopoNUMA(s *Sink, index int, row []string, devices int, l Line) {
 // nvtopoPeerKind is the matrix of nvidia-smi topo -p2p: whether the driver
 // offers reads, writes, NVLink or atomics between two GPUs.
 //
-//	 	GPU0	GPU1
-//	 GPU0	X	OK
-//	 GPU1	OK	X
+//		GPU0	GPU1
+//	GPU0	X	OK
+//	GPU1	OK	X
 var nvtopoPeerKind = &Kind{
 	Name:    "nvidia-smi-p2p",
 	Title:   "peer access between GPUs, from nvidia-smi topo -p2p",
