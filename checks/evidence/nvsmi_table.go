@@ -38,7 +38,7 @@ var (
 	nvsmiTableGPU = regexp.MustCompile(`^\|\s*(\d{1,3})\s+(\S.*?)\s+(On|Off|N/A|ERR!|TCC|WDDM|MCDM)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s+(?:On|Off|N/A|ERR!)\s*\|\s*(\S+)\s*\|`)
 	// nvsmiTableUse is a GPU's second line: fan, temperature, state, power,
 	// memory, load, compute mode.
-	nvsmiTableUse = regexp.MustCompile(`^\|[^|]*?(?:\s(P\d{1,2})\s)?[^|]*\|\s*(\S+|Unknown Error|GPU is lost)\s*/\s*(\S+)\s*\|\s*(\S+)\s+(\S+(?: \S+)?)\s*\|`)
+	nvsmiTableUse = regexp.MustCompile(`^\|(?:[^|]*?\s(P\d{1,2})\s)?[^|]*\|\s*(\S+|Unknown Error|GPU is lost)\s*/\s*(\S+)\s*\|\s*(\S+)\s+(\S+(?: \S+)?)\s*\|`)
 	// nvsmiTableProcess is a line of the second table, with the columns GI and
 	// CI since driver 450.
 	nvsmiTableProcess = regexp.MustCompile(`^\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(\d+MiB|N/A)\s*\|`)

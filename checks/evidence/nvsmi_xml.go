@@ -100,6 +100,7 @@ func nvsmiXMLRead(s *Sink, in *Lines) {
 	// offsets are where each line begins, to tell a fact's line.
 	var offsets []int64
 	var lines []Line
+	whole := false
 	for document.Len() < nvsmiXMLMost {
 		l, ok := in.Next()
 		if !ok {
@@ -108,7 +109,7 @@ func nvsmiXMLRead(s *Sink, in *Lines) {
 		offsets, lines = append(offsets, int64(document.Len())), append(lines, l)
 		document.WriteString(l.Text)
 		document.WriteByte('\n')
-		if strings.Contains(l.Text, "</nvidia_smi_log>") {
+		if whole = strings.Contains(l.Text, "</nvidia_smi_log>"); whole {
 			break
 		}
 	}
@@ -136,7 +137,7 @@ func nvsmiXMLRead(s *Sink, in *Lines) {
 		}
 	}
 	r.commit() // Where the document breaks off.
-	if r.attached > 0 && len(r.found) == r.attached {
+	if whole && r.attached > 0 && len(r.found) == r.attached {
 		for i, g := range r.found {
 			if g.Index == nil {
 				g.Index = &i
