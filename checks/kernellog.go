@@ -120,6 +120,9 @@ var signatures = []signature{
 	{kind: "oom", contains: "ut of memory", pattern: regexp.MustCompile(`[Oo]ut of memory.*: Kill(?:ed)? process \d+`)},
 }
 
+// launchCheck is what Xid 13 names where the GPU's scheduler refuses a kernel.
+var launchCheck = regexp.MustCompile(`SKEDCHECK\d+`)
+
 // counted is an event, with how often each of its forms came.
 type counted struct {
 	event KernelEvent
@@ -235,7 +238,9 @@ func (l *kernelLog) add(message string, at float64) {
 		if form == "" {
 			form = strconv.Itoa(i)
 		}
-		l.count(event, form, i, message)
+		// The checks of a kernel's descriptor (Xid 13) are told apart: many at
+		// once mean something else than one.
+		l.count(event, form+launchCheck.FindString(message), i, message)
 		return
 	}
 	if word, ok := strings.CutPrefix(trailing(message, "Configured ACS to "), "0x"); ok {

@@ -26,6 +26,10 @@ func TestPrompts(t *testing.T) {
 		"# Using devices":                     "",
 		"loss is 3 % of it":                   "",
 		"price: $ 5":                          "",
+
+		"*** /proc/driver/nvidia/./version": "cat /proc/driver/nvidia/version",
+		"*** /usr/bin/nvidia-smi not found": "",
+		"==> /proc/cmdline <==":             "cat /proc/cmdline",
 	} {
 		p, _ := promptOf(line)
 		if p.Command != want {

@@ -125,6 +125,8 @@ func (in *Lines) skip() (Line, bool) {
 	if p, ok := promptOf(l.Text); ok {
 		p.Line = l.Number
 		in.prompt = p
+	} else if strings.HasPrefix(l.Text, "*** ls: ") && in.prompt.Line == l.Number-1 {
+		in.prompt.Line = l.Number // It belongs to the heading above; see headingOf.
 	}
 	return l, true
 }
@@ -172,8 +174,28 @@ var promptForms = regexp.MustCompile(`^(?:\([\w.-]+\) ?)?(?:\[?(?:[\w.-]+@)?(?P<
 // comment.
 var bareCommands = regexp.MustCompile(`^(?:sudo |env |[A-Z_]+=\S* )*(?:\./|/)?[\w./-]*\b(?:lspci|dmesg|journalctl|cat|grep|egrep|awk|ls|lsmod|modinfo|modprobe|nvidia-smi|nvidia-bug-report\.sh|amd-smi|rocm-smi|rocminfo|ibv_devinfo|ibv_devices|ibstat|ibstatus|ibdev2netdev|show_gids|ip|ifconfig|ethtool|ulimit|df|free|lscpu|numactl|lstopo|docker|podman|kubectl|uname|dmidecode|fi_info|ofed_info|mlnx_qos|sysctl|env|printenv|echo|pip|pip3|conda|dpkg|rpm|apt|python|python3|systemctl|gdscheck|gdscheck\.py|setpci|lsb_release|mount|findmnt|srun|sbatch|mpirun|torchrun|\w+_perf|p2pBandwidthLatencyTest|nvbandwidth|ib_\w+_bw|ib_\w+_lat|nvidia-imex-ctl|find|head|tail|cut|strings|ldd|ldconfig|hostname|id|mst|mlxconfig|mlxlink|lsof|ps|top|TransferBench|rocm_agent_enumerator)(?:\s|$)`)
 
-// promptOf reads a shell prompt.
+// headingOf reads a line that names the file whose content follows, as
+// nvidia-bug-report.sh ("*** /proc/driver/nvidia/./version", with a line
+// "*** ls: ..." below it) and head and tail ("==> /proc/cmdline <==") write it.
+func headingOf(line string) (Prompt, bool) {
+	path, ok := strings.CutPrefix(line, "*** /")
+	if !ok {
+		if path, ok = strings.CutPrefix(line, "==> /"); ok {
+			path, ok = strings.CutSuffix(path, " <==")
+		}
+	}
+	path = "/" + strings.ReplaceAll(strings.TrimSpace(path), "/./", "/")
+	if !ok || len(path) > 4096 || strings.ContainsAny(path, " \t") {
+		return Prompt{}, false
+	}
+	return Prompt{Command: "cat " + path}, true
+}
+
+// promptOf reads a shell prompt, or what stands in its place.
 func promptOf(line string) (Prompt, bool) {
+	if strings.HasPrefix(line, "*** /") || strings.HasPrefix(line, "==> /") {
+		return headingOf(line)
+	}
 	if len(line) < 3 || len(line) > 4096 || !strings.ContainsAny(line[:min(len(line), 200)], "$#%") {
 		return Prompt{}, false
 	}

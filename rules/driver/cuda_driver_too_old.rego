@@ -16,11 +16,12 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [upgrade-driver, use-older-cuda]
+#   remedies: [upgrade-driver, use-older-cuda, reboot-or-reload-driver, remove-from-library-path]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.cuda_driver_too_old
 
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 # served is the newest CUDA that the driver serves here: what libcuda said to
@@ -150,7 +151,84 @@ findings contains {
 	least_branch[runtime[0]]
 }
 
-missing contains "libraries: no CUDA runtime was looked for" if not input.libraries
+# What programs say in a log, CUDA's texts and names in whoever's line: 35, 36 and
+# 222, and what PyTorch and the container runtime find before CUDA starts.
+claims contains m if {
+	some m in logs.messages({"torch-driver-too-old", "container-cuda-requirement", "cuda-insufficient-driver", "cuda-unsupported-ptx", "cuda-needs-newer-driver"})
+}
+
+claims contains m if {
+	some m in logs.complaints
+	m.role != "consequence"
+	regex.match(`CUDA driver version is insufficient for CUDA runtime version|ErrorInsufficientDriver|PTX was compiled with an unsupported toolchain`, m.text)
+}
+
+# 804: libcuda is newer than the kernel's driver, and the GPU is none that may use
+# a compatibility library. An image with a newer CUDA than the host's driver
+# serves brings one.
+compat_claims contains m if {
+	some m in logs.complaints
+	m.role != "consequence"
+	regex.match(`forward compatibility was attempted on non supported HW|ErrorCompatNotSupportedOnDevice|COMPAT_NOT_SUPPORTED_ON_DEVICE`, m.text)
+}
+
+findings contains {
+	"subject": "driver",
+	"message": sprintf("The driver is too old for the CUDA that the program was built with, or is not to be found where it runs.%s", [serves]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": logs.all_evidence(claims),
+	"order": logs.first(claims).order,
+	"params": wanted_params,
+} if {
+	count(claims) > 0
+}
+
+# wanted_major is the release of CUDA that a message names, or the newest that the
+# packages are built for.
+wanted_major := max(named) if {
+	named := {surroundings.version(m.fields.wanted)[0] | some m in claims} | package_majors
+	count(named) > 0
+}
+
+package_majors contains major if {
+	some p in input.software
+	p.name == "cuda-runtime"
+	major := surroundings.version(p.version)[0]
+}
+
+package_majors contains to_number(found[1]) if {
+	some p in input.software
+	p.name == "torch"
+	some found in regex.find_all_string_submatch_n(`\+cu(\d{2})\d`, p.version, 1)
+}
+
+default wanted_params := {}
+
+wanted_params := {"driver": least_branch[wanted_major], "cuda": wanted_major}
+
+serves := sprintf(" The driver serves CUDA %s.", [served.text]) if {
+	served
+} else := ""
+
+findings contains {
+	"subject": "driver",
+	"message": sprintf("The image or library path brings a libcuda that is newer than the kernel's driver, and this GPU may not use one (error 804): only data centre GPUs may. Either the driver is to be updated on the host or, if that was done already, its module is to be loaded anew.%s", [serves]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": logs.all_evidence(compat_claims),
+	"order": logs.first(compat_claims).order,
+	"remedies": ["upgrade-driver", "use-older-cuda", "reboot-or-reload-driver", "remove-from-library-path"],
+	"params": wanted_params,
+} if {
+	count(compat_claims) > 0
+	count(claims) == 0
+}
+
+missing contains "libraries: no CUDA runtime was looked for" if {
+	not input.libraries
+	count(claims | compat_claims) == 0
+}
 
 missing contains "gpus.driver: the CUDA version that the driver serves is not known" if {
 	count(runtimes) > 0

@@ -82,3 +82,27 @@ test_unresolvable if {
 	count(cuda_driver_too_old.missing) == 1 with input as document
 	count(cuda_driver_too_old.findings) == 0 with input as document
 }
+
+said(id, text, fields) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": text, "fields": fields, "source": "app.log", "line": 1, "order": 2}]}}
+
+test_a_log_says_it if {
+	text := "CUDA error: CUDA driver version is insufficient for CUDA runtime version"
+	document := object.union(said("cuda-insufficient-driver", text, {}), {
+		"gpus": {"driver": {"cuda_version": "11.4"}},
+		"software": [{"name": "torch", "version": "2.7.0+cu128"}, {"name": "cuda-runtime", "version": "12.8.57"}],
+	})
+	some f in cuda_driver_too_old.findings with input as document
+	[f.severity, f.confidence, f.order] == ["critical", "confirmed", 2]
+	f.params == {"cuda": 12, "driver": 525}
+	contains(f.message, "serves CUDA 11.4")
+	some g in cuda_driver_too_old.findings with input as said("nccl-cuda-failure", text, {})
+	g.params == {}
+	count(cuda_driver_too_old.missing) == 0 with input as said("nccl-cuda-failure", text, {})
+	some h in cuda_driver_too_old.findings with input as said("container-cuda-requirement", "unsatisfied condition: cuda>=12.4", {"wanted": "12.4"})
+	h.params.cuda == 12
+}
+
+test_804_in_a_log if {
+	some f in cuda_driver_too_old.findings with input as said("cuda-compat-unsupported", "Error 804: forward compatibility was attempted on non supported HW", {})
+	[f.confidence, f.remedies[0]] == ["likely", "upgrade-driver"]
+}

@@ -23,6 +23,7 @@
 package gpudoctor.rules.driver_library_mismatch
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 kernel_driver := input.gpus.driver.kernel_version
@@ -151,13 +152,13 @@ findings contains {
 	count(mismatched) > 0
 }
 
-mismatched["CUDA"] := cuda_answer if {
+mismatched.CUDA := cuda_answer if {
 	input.transfers.error_code == driver_mismatch
 	not told("libcuda")
 	count(older_compat) == 0
 }
 
-mismatched["NVML"] := nvml_answer if {
+mismatched.NVML := nvml_answer if {
 	endswith(input.gpus.nvml_error, "LIB_RM_VERSION_MISMATCH")
 	not told("libnvidia-ml")
 }
@@ -171,6 +172,91 @@ mismatch_words := "CUDA and NVML say" if {
 default kernel_words := "Which version the kernel driver has is not known"
 
 kernel_words := sprintf("The kernel driver has %s", [kernel_driver]) if kernel_driver != ""
+
+# Programs say it in a log.
+claims contains m if {
+	some m in logs.complaints
+	m.id in {"nvml-version-mismatch", "nvrm-api-mismatch", "xla-dso-mismatch", "cuda-driver-mismatch"}
+}
+
+# The same error in another program's line, such as NCCL's.
+claims contains m if {
+	some m in logs.complaints
+	m.role != "consequence"
+	contains(m.text, "system has unsupported display driver / cuda driver combination")
+}
+
+findings contains {
+	"subject": "driver",
+	"message": sprintf("The driver's libraries and the loaded kernel driver have different versions.%s The driver was updated and its kernel module not loaded anew, or an image brings libraries of another driver", [told_versions]),
+	"confidence": "confirmed",
+	"evidence": logs.all_evidence(claims | version_lines),
+	"order": logs.first(claims).order,
+	"remedies": told_cure,
+	"params": {},
+} if {
+	count(claims) > 0
+	count(mismatched) == 0
+	count({l | some l in real; l.loads; l.version != kernel_driver}) == 0
+}
+
+version_lines := logs.messages({"nvml-library-version", "nvrm-api-mismatch-kernel"})
+
+# told_version are the versions that the messages name, by whose they are.
+told_version[owner] contains version if {
+	some m in (claims | version_lines)
+	some owner in ["library", "kernel"]
+	version := m.fields[owner]
+}
+
+told_versions := sprintf(" They are %s.", [facts.list(parts)]) if {
+	parts := {sprintf("%s (%s)", [concat(", ", sort(versions)), owner]) | some owner, versions in told_version}
+	count(parts) > 0
+} else := ""
+
+# NVML is of the host, or brought from there, as a rule. CUDA's own error comes as
+# often from a compatibility library of the image.
+told_cure := ["reboot-or-reload-driver", "remove-from-library-path", "remove-driver-libraries"] if {
+	every m in claims {
+		not startswith(m.id, "nv")
+	}
+	count(logs.launches) > 0
+} else := ["reboot-or-reload-driver", "remove-driver-libraries"]
+
+# No module is loaded at all, as after an update of the kernel.
+unreachable := logs.messages({"nvidia-driver-unreachable"})
+
+findings contains {
+	"subject": "driver",
+	"message": "The NVIDIA kernel driver is not loaded, or does not answer. After an update of the kernel or of the driver its module has to be built and loaded anew",
+	"confidence": "confirmed",
+	"evidence": logs.all_evidence(unreachable),
+	"order": logs.first(unreachable).order,
+	"remedies": ["reboot-or-reload-driver", "upgrade-driver"],
+	"params": {},
+} if {
+	count(unreachable) > 0
+	count(claims) == 0
+}
+
+stub_claims contains m if {
+	some m in logs.complaints
+	m.role != "consequence"
+	regex.match(`CUDA driver is a stub library|ErrorStubLibrary|ERROR_STUB_LIBRARY`, m.text)
+}
+
+findings contains {
+	"subject": "driver",
+	"message": "The CUDA library that was loaded is a link-time stub of the toolkit",
+	"confidence": "confirmed",
+	"evidence": logs.all_evidence(stub_claims),
+	"order": logs.first(stub_claims).order,
+	"remedies": ["remove-from-library-path"],
+	"params": {},
+} if {
+	count(stub_claims) > 0
+	count(stubs) == 0
+}
 
 findings contains {
 	"subject": "driver",
@@ -360,7 +446,10 @@ library_evidence(l) := {
 	"source": object.get(l, "real_path", l.path),
 }
 
-missing contains "libraries: no library was looked for" if not input.libraries
+missing contains "libraries: no library was looked for" if {
+	not input.libraries
+	count(((claims | unreachable) | stub_claims)) == 0
+}
 
 missing contains "gpus.driver.kernel_version: the loaded kernel driver is not known" if {
 	count(real) > 0

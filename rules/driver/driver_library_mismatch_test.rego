@@ -210,3 +210,36 @@ test_silent_on_older_compat_in_an_image if {
 	document := object.union(image([compat]), {"gpus": {"driver": {"kernel_version": "580.159.04"}}})
 	found(document) == set()
 }
+
+said(list) := {"logs": {"messages": [m |
+	some i, [id, role, text, fields] in list
+	m := {"id": id, "program": "x", "role": role, "text": text, "fields": fields, "source": "app.log", "line": i + 1, "order": i}
+]}}
+
+test_a_log_says_it if {
+	document := said([
+		["nvml-version-mismatch", "cause", "Failed to initialize NVML: Driver/library version mismatch", {}],
+		["nvml-library-version", "setting", "NVML library version: 570.133", {"library": "570.133"}],
+	])
+	some f in driver_library_mismatch.findings with input as document
+	[f.confidence, f.order, f.remedies[0]] == ["confirmed", 0, "reboot-or-reload-driver"]
+	contains(f.message, "570.133 (library)")
+	count(f.evidence) == 2
+	count(driver_library_mismatch.missing) == 0 with input as document
+}
+
+test_cuda_says_803_in_a_container if {
+	document := object.union(
+		said([["cuda-driver-mismatch", "cause", "Error 803: system has unsupported display driver / cuda driver combination", {}]]),
+		{"launches": [{"kind": "docker-run", "source": "a", "line": 1}]},
+	)
+	some f in driver_library_mismatch.findings with input as document
+	"remove-from-library-path" in f.remedies
+}
+
+test_no_driver_and_a_stub if {
+	some f in driver_library_mismatch.findings with input as said([["nvidia-driver-unreachable", "cause", "couldn't communicate with the NVIDIA driver", {}]])
+	contains(f.message, "not loaded")
+	some g in driver_library_mismatch.findings with input as said([["cuda-stub-library", "cause", "CUDA error: CUDA driver is a stub library", {}]])
+	g.remedies == ["remove-from-library-path"]
+}

@@ -32,6 +32,14 @@ events[[where(e), e.code]] contains e if {
 	is_number(e.code)
 	not faulty(e.code)
 	not outweighed(e)
+	not damaged(e)
+}
+
+# damaged is true of events that gpu-fault judges: launches that no program asked
+# for.
+damaged(e) if {
+	e.code == 13
+	xid.impossible_checks[where(e)]
 }
 
 faulty(code) if xid.meaning[code].class in faults

@@ -48,3 +48,8 @@ test_unresolvable if {
 test_not_applicable_without_a_gpu if {
 	count(gpu_events.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }
+
+test_silent_for_impossible_launches if {
+	document := logged([object.union(event(13, 1), {"message": sprintf("Graphics Exception: SKEDCHECK%d_X failed", [n])}) | some n in numbers.range(2, 6)])
+	count(gpu_events.findings) == 0 with input as document
+}

@@ -24,6 +24,7 @@
 package gpudoctor.rules.gpu_fault
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.xid
@@ -61,6 +62,73 @@ events[[where(e), e.code]] contains e if {
 
 where(e) := e.address if {
 	e.address != ""
+} else := "host"
+
+# A launch that no program can have asked for: the GPU's scheduler (SKED) checks
+# the descriptor of a kernel, which the CUDA runtime builds within the limits, and
+# finds most of its fields impossible at once. Such a descriptor was damaged on the
+# way to the GPU or in its memory; a riser, a slot or a cable is the first suspect
+# (noonghunna/club-3090 issue 751). Single failed checks are a program's error.
+signs[address] contains {
+	"severity": "high",
+	"confidence": "likely",
+	"words": sprintf("it refused a kernel whose descriptor is impossible in %d ways at once (Xid 13, %s): commands or data are damaged on the way to it, over PCIe, or in its memory", [
+		count(checks), concat(", ", [c | some i, c in sort(checks); i < 3]),
+	]),
+	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} |
+		some e in xid.impossible_launches[address]
+	],
+	"remedies": ["reseat-or-fix-pcie-link", "reset-gpu", "replace-hardware"],
+} if {
+	some address, checks in xid.impossible_checks
+}
+
+# What CUDA and NVIDIA's tools say of a GPU in a log. Each row: the messages, the
+# severity, the confidence, words and what helps.
+statements := [
+	[{"cuda-ecc"}, "critical", "confirmed", "CUDA met a memory error that cannot be corrected (214)", ["replace-hardware", "reset-gpu", "reboot"]],
+	[{"gpu-lost"}, "critical", "confirmed", dead.GPU_IS_LOST[0], off_bus],
+	[{"gpu-handle-failed"}, "critical", "confirmed", "it does not answer the driver", off_bus],
+	[{"gpu-needs-reset"}, "critical", "confirmed", dead.RESET_REQUIRED[0], reset],
+	[{"nvsmi-err"}, "high", "likely", "nvidia-smi cannot read its state (ERR!)", reset],
+	[{"gpu-inforom-corrupted"}, "low", "likely", "its information ROM is damaged", ["replace-hardware"]],
+	[{"cuda-hardware-stack"}, "medium", "possible", "CUDA met a hardware error of its stack (714)", reset],
+]
+
+signs[spoken_of(m)] contains {
+	"severity": severity,
+	"confidence": confidence,
+	"words": words,
+	"evidence": [logs.evidence(m)],
+	"remedies": remedies,
+	"order": m.order,
+} if {
+	some [ids, severity, confidence, words, remedies] in statements
+	some m in logs.messages(ids)
+}
+
+# NCCL and others hand on CUDA's text.
+signs.host contains {
+	"severity": "critical",
+	"confidence": "confirmed",
+	"words": "CUDA met a memory error that cannot be corrected (214)",
+	"evidence": [logs.evidence(m)],
+	"remedies": ["replace-hardware", "reset-gpu", "reboot"],
+	"order": m.order,
+} if {
+	some m in logs.complaints
+	not m.id in {"cuda-ecc"}
+	m.role != "consequence"
+	contains(m.text, "uncorrectable ECC error encountered")
+}
+
+# spoken_of is the GPU that a message names, by address or by index.
+spoken_of(m) := address if {
+	address := regex.replace(lower(m.fields.gpu), `^0000([0-9a-f]{4}:)`, "$1")
+	facts.is_address(address)
+} else := facts.named[i].address if {
+	some i
+	facts.named[i].index == to_number(m.fields.gpu)
 } else := "host"
 
 sxids contains e if {
@@ -306,18 +374,27 @@ blame(involved) := "this GPU or its link" if {
 	count(involved) == 1
 } else := "a GPU, its link or the host"
 
-order := ["critical", "high", "medium"]
+order := ["critical", "high", "medium", "low"]
 
-findings contains {
-	"subject": place,
-	"affects": affects(place),
-	"message": sprintf("%s: %s.%s%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence), way_back(remedies[0])]),
-	"evidence": [e | some s in sort(ss); some e in s.evidence],
-	"params": {"gpus": affects(place), "devices": affects(place)},
-	"severity": order[rank],
-	"confidence": confidence,
-	"remedies": remedies,
-} if {
+# said_at is where in the logs the first of these signs stands.
+said_at(ss) := {"order": min(places)} if {
+	places := {s.order | some s in ss}
+	count(places) > 0
+} else := {}
+
+findings contains object.union(
+	{
+		"subject": place,
+		"affects": affects(place),
+		"message": sprintf("%s: %s.%s%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence), way_back(remedies[0])]),
+		"evidence": [e | some s in sort(ss); some e in s.evidence],
+		"params": {"gpus": affects(place), "devices": affects(place)},
+		"severity": order[rank],
+		"confidence": confidence,
+		"remedies": remedies,
+	},
+	said_at(ss),
+) if {
 	some address, ss in signs
 	place := placed(address)
 	rank := min({i | some i, name in order; some s in ss; s.severity == name})
@@ -344,6 +421,8 @@ doubt("confirmed") := ""
 
 doubt("likely") := " A reset since then may have cured it."
 
+doubt("possible") := ""
+
 # way_back says what a restart may not do.
 way_back("reboot") := " It comes back by a restart, or only when the power is switched off and on."
 
@@ -354,6 +433,7 @@ fact(address, name) := sprintf("gpus.devices[%s].%s", [address, name])
 
 missing contains "kernel_log: the kernel log was not readable" if {
 	not input.kernel_log
+	count(signs) == 0
 	not no_gpu
 }
 

@@ -157,3 +157,34 @@ test_unresolvable if {
 test_not_applicable_without_a_gpu if {
 	count(gpu_fault.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }
+
+said(id, text, fields) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": text, "fields": fields, "source": "app.log", "line": 9, "order": 4}]}}
+
+test_a_log_says_it if {
+	document := said("cuda-ecc", "RuntimeError: CUDA error: uncorrectable ECC error encountered", {})
+	some f in gpu_fault.findings with input as document
+	[f.subject, f.severity, f.confidence, f.order, f.remedies[0]] == ["host", "critical", "confirmed", 4, "replace-hardware"]
+	count(gpu_fault.missing) == 0 with input as document
+	some g in gpu_fault.findings with input as said("nccl-cuda-failure", "NCCL WARN Cuda failure 'uncorrectable ECC error encountered'", {})
+	g.severity == "critical"
+	graded(gpu_fault.findings) == {["host", "medium", "possible"]} with input as said("cuda-hardware-stack", "hardware stack error", {})
+}
+
+test_a_log_names_the_gpu if {
+	lost := said("gpu-handle-failed", "Unable to determine the device handle", {"gpu": "00000000:01:00.0", "reason": "Unknown Error"})
+	graded(gpu_fault.findings) == {[a, "critical", "confirmed"]} with input as object.union(machine({}), lost)
+	indexed := said("nvsmi-err", "ERR!", {"gpu": "5"})
+	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as object.union(machine({"index": 5}), indexed)
+}
+
+skedcheck(names) := logged([object.union(event("xid", 13, 1), {"message": sprintf("Graphics Exception: SKEDCHECK%s failed", [name])}) | some name in names])
+
+test_impossible_launches if {
+	all := ["02_LOCAL_MEMORY_LOW_SIZE", "05_LOCAL_MEMORY_TOTAL_SIZE", "06_REGISTER_COUNT", "11_TOTAL_THREADS"]
+	some f in gpu_fault.findings with input as skedcheck(all)
+	[f.severity, f.confidence, f.remedies[0]] == ["high", "likely", "reseat-or-fix-pcie-link"]
+	count(f.evidence) == 4
+	count(gpu_fault.findings) == 0 with input as skedcheck(["06_REGISTER_COUNT", "11_TOTAL_THREADS"])
+	nowhere := object.union(skedcheck(all), {"kernel_log": {"events": [object.union(e, {"address": ""}) | some e in skedcheck(all).kernel_log.events]}})
+	graded(gpu_fault.findings) == {["host", "high", "likely"]} with input as nowhere
+}

@@ -19,6 +19,7 @@
 package gpudoctor.rules.mig_mode
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 
 on := {g.address | some g in facts.named; g.mig == true}
 
@@ -60,6 +61,85 @@ message := sprintf("MIG is on for %d of %d GPUs. A job over all of them has no p
 	count(off) > 0
 } else := sprintf("MIG is on for all %d GPUs: their instances have no peer access to each other. That is right for separate small jobs, and wrong for one over several GPUs.", [count(on)])
 
+# slices are what a job was given of GPUs in MIG mode, by whoever gave it: MIG
+# devices of Kubernetes, or by name in a variable.
+slices contains slice if {
+	some l in input.launches
+	some name, n in l.resources
+	regex.match(`^nvidia\.com/mig-`, name)
+	to_number(n) > 1
+	slice := {"fact": sprintf("launches[%s].resources[%s]", [object.get(l, "name", l.kind), name]), "value": n, "source": logs.at(l)}
+}
+
+slices contains slice if {
+	some v in input.env.variables
+	v.name in {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"}
+	count(regex.find_n(`MIG-`, v.value, -1)) > 1
+	slice := {"fact": sprintf("env.variables[%s]", [v.name]), "value": v.value, "source": v.source}
+}
+
+# twice is NCCL's word for two ranks on one GPU, which two instances of it are.
+twice contains m if {
+	some m in logs.complaints
+	contains(m.text, "Duplicate GPU detected")
+}
+
+# A job over several instances fails, as it has here or will: CUDA enumerates one
+# instance for each process, and NCCL takes two of one GPU for the same GPU.
+findings contains object.union(
+	{
+		"subject": "host",
+		"affects": sort(on),
+		"message": "The job spans several MIG instances. CUDA shows a process one instance, and NCCL does not communicate between instances; it wants whole GPUs, with MIG off.",
+		"evidence": array.concat(
+			array.concat(sort(slices), logs.all_evidence(twice)),
+			[{"fact": sprintf("gpus.devices[%s].mig", [address]), "value": true, "source": "nvidia-smi"} | some address in sort(on)],
+		),
+		"params": {"gpus": sort(on)},
+		"severity": slices_severity,
+		"remedies": ["disable-mig"],
+	},
+	place,
+) if {
+	spans
+}
+
+spans if count(slices) > 0
+
+spans if {
+	count(on) > 0
+	count(twice) > 0
+}
+
+default slices_severity := "medium"
+
+slices_severity := "critical" if count(twice) > 0
+
+slices_severity := "high" if {
+	count(twice) == 0
+	logs.failed
+}
+
+default place := {}
+
+place := {"order": logs.first(twice).order} if count(twice) > 0
+
+# A device plugin that wants all GPUs of a node cut alike.
+mixed := logs.messages({"mig-mixed"})
+
+findings contains {
+	"subject": "host",
+	"message": "The device plugin's strategy «single» wants MIG on all GPUs of the node and cut alike, or off on all; here they differ.",
+	"evidence": logs.all_evidence(mixed),
+	"order": logs.first(mixed).order,
+	"params": {"gpus": sort(on)},
+	"severity": "high",
+	"confidence": "confirmed",
+	"remedies": ["disable-mig"],
+} if {
+	count(mixed) > 0
+}
+
 # pending are the GPUs that a reset would switch over, unasked.
 pending := {g.address |
 	some g in facts.named
@@ -87,6 +167,8 @@ word := {true: "on", false: "off"}
 
 missing contains "gpus.devices[].mig: NVML did not answer" if {
 	not answered
+	not spans
+	count(mixed) == 0
 	not no_gpu
 }
 

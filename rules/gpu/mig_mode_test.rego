@@ -53,3 +53,32 @@ test_not_applicable if {
 	count(mig_mode.not_applicable) == 1 with input as machine([])
 	count(mig_mode.not_applicable) == 1 with input as machine([{"address": a}])
 }
+
+duplicate := {"logs": {"messages": [{"id": "nccl-duplicate-gpu", "program": "nccl", "role": "cause", "text": "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000", "source": "nccl.log", "line": 2, "order": 1}]}}
+
+test_two_instances_of_one_gpu if {
+	document := object.union(duplicate, {"gpus": {"nvml": "ok", "devices": [{"address": "GPU0", "vendor": "nvidia", "mig": true}]}})
+	some f in mig_mode.findings with input as document
+	[f.severity, f.order, f.remedies[0]] == ["critical", 1, "disable-mig"]
+	count(mig_mode.findings) == 0 with input as duplicate
+}
+
+test_a_job_that_asks_for_instances if {
+	pod := {"launches": [{"kind": "kubernetes", "name": "llm", "resources": {"nvidia.com/mig-1g.10gb": "2"}, "source": "pod.yaml", "line": 8}]}
+	some f in mig_mode.findings with input as pod
+	f.severity == "medium"
+	count(mig_mode.missing) == 0 with input as pod
+	failed := {"logs": {"messages": [{"id": "x", "program": "nccl", "role": "category", "text": "x", "source": "a", "line": 1, "order": 0}]}}
+	some g in mig_mode.findings with input as object.union(pod, failed)
+	g.severity == "high"
+	one := {"launches": [{"kind": "kubernetes", "name": "llm", "resources": {"nvidia.com/mig-1g.10gb": "1"}, "source": "pod.yaml", "line": 8}]}
+	count(mig_mode.findings) == 0 with input as one
+	named := {"env": {"variables": [{"name": "CUDA_VISIBLE_DEVICES", "value": "MIG-a,MIG-b", "source": "environment", "effective": true}]}}
+	count(mig_mode.findings) == 1 with input as named
+}
+
+test_a_plugin_that_wants_them_alike if {
+	mixed := {"logs": {"messages": [{"id": "mig-mixed", "program": "k8s-device-plugin", "role": "cause", "text": "invalid MIG configuration", "source": "a", "line": 1, "order": 0}]}}
+	some f in mig_mode.findings with input as mixed
+	f.confidence == "confirmed"
+}

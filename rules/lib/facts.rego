@@ -28,9 +28,10 @@ gpu[g.address] := g if some g in named
 # named are the GPUs whose address is known: that of a lost one may not be.
 named := [g | some g in input.gpus.devices; is_address(g.address)] if is_array(input.gpus.devices)
 
-# is_address is true for a PCI address as a finding may name it. Facts that were
-# cut, or written by hand, may hold something else.
-is_address(text) if regex.match(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`, text)
+# is_address is true for a PCI address as a finding may name it, and for the name
+# of a GPU of which a text tells the index alone ("GPU3"). Facts that were cut, or
+# written by hand, may hold something else.
+is_address(text) if regex.match(`^([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]{1,4})$`, text)
 
 # pairs are those whose ends are known.
 pairs := {p |

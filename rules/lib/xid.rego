@@ -92,6 +92,33 @@ by_action := {
 	"restart-host": ["reboot", "reseat-or-fix-pcie-link", "replace-hardware"],
 }
 
+# impossible_checks are, by GPU, the checks of a kernel's descriptor that failed
+# (Xid 13, "SKEDCHECK06_REGISTER_COUNT failed"), where they are so many that no
+# program can have asked for it: a launch beyond the limits fails one or two.
+impossible_checks[address] := checks if {
+	some address, _ in launch_checks
+	checks := {c | some [c, _] in launch_checks[address]}
+	count(checks) >= 4
+}
+
+impossible_launches[address] contains e if {
+	some address, _ in impossible_checks
+	some [_, e] in launch_checks[address]
+}
+
+launch_checks[place] contains [check, e] if {
+	some e in input.kernel_log.events
+	e.kind == "xid"
+	e.code == 13
+	place := event_place(e)
+	some check in regex.find_n(`SKEDCHECK[0-9]+_[A-Z_]+`, e.message, -1)
+}
+
+# event_place is the GPU that an event names, or the host.
+event_place(e) := e.address if {
+	e.address != ""
+} else := "host"
+
 # fatal_sxids always stop the fabric; grave_sxids may. Others, such as 11004
 # (invalid ACL), 12028, 19084, 20001 (replay), 20009, 20012, 22013 and
 # corrected memory errors, do not.

@@ -12,13 +12,14 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver]
+#   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver, reset-gpu, reboot, replace-hardware]
 #   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.fabric_manager
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 
 # members are the GPUs that belong to a fabric, with its state.
 members := {g.address: g.fabric |
@@ -33,12 +34,33 @@ switched if input.gpus.nvswitches > 0
 switched if count(members) > 0
 
 # not_ready is CUDA's own word for it: 802, CUDA_ERROR_SYSTEM_NOT_READY.
-not_ready if input.transfers.error_code == 802
+probe_not_ready if input.transfers.error_code == 802
 
-not_ready if {
+probe_not_ready if {
 	some d in input.transfers.devices
 	d.error_code == 802
 }
+
+not_ready if probe_not_ready
+
+# A program's own words for the same. A fabric that stalls for a moment while a
+# multicast object is bound answers 802 too, and is nvls-multicast's.
+said_not_ready contains m if {
+	some m in logs.complaints
+	m.role != "consequence"
+	regex.match(`system not yet initialized|ErrorSystemNotReady|SYSTEM_NOT_READY`, m.text)
+	not contains(m.text, "cuMulticast")
+}
+
+not_ready if count(said_not_ready) > 0
+
+# complaints are what the fabric manager says against the fabric.
+complaints := logs.messages({"fm-version-mismatch", "fm-topology", "fm-switch-fatal"})
+
+# unserved are failures of its service. It fails wherever there is no NVSwitch
+# ("nothing to do"), which is no fault there; on boards of NVLink 5, where the
+# NVSwitches answer through NICs, the same words say that their driver is missing.
+unserved := logs.messages({"fm-service-failed", "fm-service-missing", "fm-no-switches"})
 
 waiting := {address: f | some address, f in members; f.state in {"not-started", "in-progress"}}
 
@@ -50,6 +72,14 @@ failed := {address: f |
 }
 
 manager := input.gpus.driver.fabric_manager
+
+# mismatches are the versions that the fabric manager and its driver have by the
+# fabric manager's own words.
+mismatches := {[m.fields.manager, m.fields.driver] |
+	some m in logs.messages({"fm-version-mismatch"})
+	m.fields.manager
+	m.fields.driver
+}
 
 # loaded is the version of the driver that runs.
 loaded := input.gpus.driver.kernel_version if {
@@ -71,22 +101,42 @@ stopped if {
 	not input.container.private_pid == true
 }
 
+# Texts do not tell whether this is a virtual machine, but systemctl was asked on
+# this one.
+stopped if {
+	count(input.texts) > 0
+	manager.running == false
+	not facts.is_guest == true
+}
+
 unsettled := object.keys(waiting) | object.keys(failed)
 
-findings contains {
-	"subject": "host",
-	"affects": sort(unsettled),
-	"message": sprintf("%s%s", [concat(" ", sort(observations)), advice]),
-	"evidence": evidence,
-	"params": params,
-	"severity": severity,
-	"confidence": confidence,
-	"remedies": remedies,
-} if {
+findings contains object.union(
+	{
+		"subject": "host",
+		"affects": sort(unsettled),
+		"message": sprintf("%s%s", [concat(" ", sort(observations)), advice]),
+		"evidence": evidence,
+		"params": params,
+		"severity": severity,
+		"confidence": confidence,
+		"remedies": remedies,
+	},
+	place,
+) if {
 	broken
 }
 
+# told are the messages that led here, place where the first of them stands.
+told := said_not_ready | complaints
+
+default place := {}
+
+place := {"order": logs.first(told).order} if count(told) > 0
+
 broken if not_ready
+
+broken if count(complaints) > 0
 
 broken if count(unsettled) > 0
 
@@ -104,6 +154,22 @@ cannot_run if stopped
 cannot_run if mismatch
 
 observations contains "CUDA refuses to start: system not ready (802)." if not_ready
+
+observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", pair) if some pair in mismatches
+
+observations contains "The fabric manager finds another number of NVSwitches than any machine has: some are missing." if {
+	logs.said("fm-topology")
+}
+
+observations contains sprintf("The fabric manager met fatal errors of NVSwitches: %s.", [concat(", ", codes)]) if {
+	codes := sort({object.get(m, ["fields", "sxid"], "without a number") | some m in logs.messages({"fm-switch-fatal"})})
+	count(codes) > 0
+}
+
+observations contains "The fabric manager's service is not there or fails." if {
+	count(unserved) > 0
+	count(mismatches) == 0
+}
 
 observations contains sprintf("The fabric of %s is %s.", [some_gpus(waiting), concat(", ", sort({replace(f.state, "-", " ") | some f in waiting}))]) if {
 	count(waiting) > 0
@@ -140,21 +206,32 @@ default confidence := "likely"
 
 confidence := "confirmed" if not_ready
 
+confidence := "confirmed" if count(complaints) > 0
+
 # remedies: one of another version refuses to start, and one that runs was
 # started.
 default remedies := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
 
 remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
 	mismatch
+} else := ["match-fabric-manager", "reboot-or-reload-driver"] if {
+	count(mismatches) > 0
+} else := ["reset-gpu", "reboot", "replace-hardware"] if {
+	count(complaints) > 0
 } else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
 	manager.version == loaded
 }
+
+params["gpus"] := sort(facts.gpus)
 
 params["driver"] := loaded
 
 params["fabric_manager"] := manager.version
 
-evidence := array.concat(fabric_evidence, array.concat(manager_evidence, probe_evidence))
+evidence := array.concat(
+	array.concat(fabric_evidence, array.concat(manager_evidence, probe_evidence)),
+	logs.all_evidence(told | unserved),
+)
 
 fabric_evidence := [{
 	"fact": sprintf("gpus.devices[%s].fabric", [address]),
@@ -188,7 +265,7 @@ probe_evidence := [{
 	"value": 802,
 	"source": "cuInit",
 } |
-	not_ready
+	probe_not_ready
 ]
 
 # The fabric is complete, so something configured it; it is not looked after

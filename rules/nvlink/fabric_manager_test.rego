@@ -120,3 +120,46 @@ test_few_gpus_are_named if {
 	some f in fabric_manager.findings with input as odd
 	contains(f.message, sprintf("of GPU %s is in progress", [gpus[0]]))
 }
+
+said(id, role, text, fields) := {"logs": {"messages": [{"id": id, "program": "cuda", "role": role, "text": text, "fields": fields, "source": "app.log", "line": 3, "order": 5}]}}
+
+test_a_log_says_802 if {
+	text := "RuntimeError: cuda runtime error (802) : system not yet initialized"
+	some f in fabric_manager.findings with input as said("cuda-system-not-ready", "cause", text, {})
+	[f.severity, f.confidence, f.order] == ["critical", "confirmed", 5]
+	f.remedies[0] == "start-fabric-manager"
+	[e.source | some e in f.evidence] == ["app.log:3"]
+	count(fabric_manager.missing) == 0 with input as said("cuda-system-not-ready", "cause", text, {})
+	busy := "cuMulticastBindMem failed: system not yet initialized"
+	count(fabric_manager.findings) == 0 with input as said("cuda-multicast-failed", "cause", busy, {})
+}
+
+test_the_fabric_manager_says_it if {
+	versions := {"manager": "550.127.05", "driver": "550.120"}
+	some f in fabric_manager.findings with input as said("fm-version-mismatch", "cause", "fabric manager ...", versions)
+	f.remedies[0] == "match-fabric-manager"
+	contains(f.message, "550.127.05")
+	some g in fabric_manager.findings with input as said("fm-switch-fatal", "cause", "detected NVSwitch fatal error", {"sxid": "20034"})
+	g.remedies[0] == "reset-gpu"
+	contains(g.message, "20034")
+	some h in fabric_manager.findings with input as said("fm-topology", "cause", "detected number of", {})
+	h.severity == "critical"
+}
+
+test_a_service_that_fails_alone_is_none if {
+	failed := said("fm-service-failed", "category", "nvidia-fabricmanager.service: Failed with result 'exit-code'.", {})
+	count(fabric_manager.findings) == 0 with input as failed
+	ready := {"logs": {"messages": [
+		{"id": "fm-service-failed", "program": "systemd", "role": "category", "text": "x", "source": "a", "line": 1, "order": 0},
+		{"id": "cuda-system-not-ready", "program": "cuda", "role": "cause", "text": "system not yet initialized", "source": "a", "line": 2, "order": 1},
+	]}}
+	some f in fabric_manager.findings with input as ready
+	contains(f.message, "service")
+	count(f.evidence) == 2
+}
+
+test_systemctl_in_a_text if {
+	document := object.union(machine({"state": "in-progress"}, {"running": false}), {"texts": [{"name": "a"}], "host": {"virtualization": {}}})
+	some f in fabric_manager.findings with input as object.remove(document, ["host"])
+	contains(f.message, "does not run")
+}

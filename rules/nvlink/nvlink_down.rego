@@ -21,6 +21,7 @@
 package gpudoctor.rules.nvlink_down
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.peers
 
 # links are the NVLinks of each GPU that has any, and whose were read. A GPU in
@@ -266,8 +267,112 @@ findings contains {
 	peers.whole(p.b)
 }
 
+# What logs say of a link. NCCL refuses to start where NVLink joins two GPUs and
+# the driver refuses peer access over it; CUDA has two errors of its own (220, 226).
+claims := {
+	"refused": {m | some m in logs.complaints; contains(m.text, "P2P is disabled between NVLINK connected GPUs")},
+	"error": {m |
+		some m in logs.complaints
+		m.role != "consequence"
+		regex.match(`uncorrectable NVLink error|ErrorNvlinkUncorrectable|ERROR_NVLINK_UNCORRECTABLE`, m.text)
+	},
+	"contained": {m |
+		some m in logs.complaints
+		m.role != "consequence"
+		regex.match(`CUDA_ERROR_CONTAINED|cudaErrorContained|Invalid access of peer GPU memory over nvlink`, m.text)
+	},
+}
+
+claim_words := {
+	"refused": "NVLink joins two GPUs, yet the driver refuses peer access over it, which NCCL takes for a fault of the hardware",
+	"error": "CUDA met an NVLink error that cannot be corrected (220)",
+	"contained": "CUDA met an invalid access to a peer over NVLink, or an error of the hardware (226)",
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("%s. The kernel log tells by Xid and SXid which link it is.", [claim_words[kind]]),
+	"evidence": logs.all_evidence(ms),
+	"order": logs.first(ms).order,
+	"params": {"gpus": all_gpus},
+	"severity": "critical",
+	"confidence": claim_confidence(kind),
+	"remedies": ["reset-gpu", "reboot", "replace-hardware"],
+} if {
+	some kind, ms in claims
+	count(ms) > 0
+}
+
+default all_gpus := []
+
+all_gpus := sort(facts.gpus)
+
+claim_confidence("contained") := "likely"
+
+claim_confidence(kind) := "confirmed" if kind != "contained"
+
+# A matrix of topology counts the NVLinks of each pair. Behind NVSwitches all
+# pairs of whole GPUs have the same number, and one GPU whose pairs have fewer has
+# lost links.
+switched_pairs := {p | some p in facts.gpu_pairs; p.nvswitch == true; is_number(p.nvlinks)}
+
+widest := max({p.nvlinks | some p in switched_pairs})
+
+narrow[address] := most_of if {
+	some p in switched_pairs
+	some address in [p.a, p.b]
+	not links[address]
+	most_of := max({q.nvlinks | some q in switched_pairs; address in {q.a, q.b}})
+	most_of < widest
+}
+
+findings contains {
+	"subject": address,
+	"affects": [address],
+	"message": sprintf("%s reaches every other GPU over %d NVLinks, other pairs have %d: it has lost NVLinks.", [address, n, widest]),
+	"evidence": [{
+		"fact": sprintf("links.pairs[%s].nvlinks", [facts.pair_name(p.a, p.b)]),
+		"value": p.nvlinks,
+		"source": "nvidia-smi topo -m",
+	} |
+		some p in sort(switched_pairs)
+		address in {p.a, p.b}
+	],
+	"params": {"gpu": address},
+	"severity": "high",
+	"remedies": ["reset-gpu", "reboot", "replace-hardware"],
+} if {
+	some address, n in narrow
+	not links[address]
+}
+
+# On modules for NVLink boards (SXM) nvidia-smi says that all links are inactive.
+# A card without a bridge looks the same and is healthy.
+modules := {g.address | some g in facts.named; regex.match(`SXM|HBM3|\bH[12]00$|\bB[23]00\b`, object.get(g, "name", ""))}
+
+findings contains {
+	"subject": "host",
+	"affects": sort(modules),
+	"message": "nvidia-smi shows no active NVLink on GPU modules that are sold for NVLink boards. In a part of a machine that is let without NVLink that is as it must be; else the fabric is not up.",
+	"evidence": logs.all_evidence(dark),
+	"order": logs.first(dark).order,
+	"params": {"gpus": sort(modules)},
+	"severity": dark_severity,
+	"confidence": "possible",
+	"remedies": ["start-fabric-manager", "reboot", "reset-gpu"],
+} if {
+	dark := logs.messages({"nvlink-all-inactive"})
+	count(dark) > 0
+	count(modules) > 1
+}
+
+default dark_severity := "low"
+
+dark_severity := "high" if logs.failed
+
 missing contains "gpus.devices[].nvlinks: NVML did not say what NVLinks there are" if {
 	unread
+	count([1 | some _, ms in claims; count(ms) > 0]) == 0
 	not no_gpu
 }
 

@@ -108,3 +108,38 @@ test_unresolvable if {
 test_not_applicable if {
 	count(nvlink_down.not_applicable) == 1 with input as machine(0, [gpu(a, "NVIDIA L40S", [])])
 }
+
+said(id, text) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": text, "source": "app.log", "line": 9, "order": 4}]}}
+
+test_a_log_says_it if {
+	refused := said("nccl-p2p-disabled-nvlink", "NCCL WARN P2P is disabled between NVLINK connected GPUs 1 and 0. This should not be the case")
+	some f in nvlink_down.findings with input as refused
+	[f.severity, f.confidence, f.order, f.remedies[0]] == ["critical", "confirmed", 4, "reset-gpu"]
+	count(nvlink_down.missing) == 0 with input as refused
+	some g in nvlink_down.findings with input as said("cuda-nvlink", "CUDA error: uncorrectable NVLink error detected during the execution")
+	contains(g.message, "220")
+	some h in nvlink_down.findings with input as said("cuda-contained", "CUDA_ERROR_CONTAINED: x")
+	h.confidence == "likely"
+}
+
+pair(a, b, n) := {"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": n, "nvswitch": true}
+
+test_a_matrix_shows_a_gpu_with_fewer_links if {
+	all := [{"address": x, "vendor": "nvidia"} | some x in ["GPU0", "GPU1", "GPU2"]]
+	document := {"gpus": {"devices": all}, "links": {"pairs": [pair("GPU0", "GPU1", 18), pair("GPU0", "GPU2", 16), pair("GPU1", "GPU2", 16)]}}
+	{f.subject | some f in nvlink_down.findings} == {"GPU2"} with input as document
+	whole := {"gpus": {"devices": all}, "links": {"pairs": [pair("GPU0", "GPU1", 18), pair("GPU0", "GPU2", 18), pair("GPU1", "GPU2", 18)]}}
+	count(nvlink_down.findings) == 0 with input as whole
+}
+
+test_dark_modules if {
+	dark := said("nvlink-all-inactive", "all links are inActive")
+	modules := {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": "NVIDIA H100 80GB HBM3"} | some x in ["GPU0", "GPU1"]]}}
+	some f in nvlink_down.findings with input as object.union(dark, modules)
+	f.severity == "high"
+	quiet := {"logs": {"messages": [object.union(dark.logs.messages[0], {"role": "setting"})]}}
+	some g in nvlink_down.findings with input as object.union(quiet, modules)
+	g.severity == "low"
+	cards := {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": "NVIDIA GeForce RTX 3090"} | some x in ["GPU0", "GPU1"]]}}
+	count(nvlink_down.findings) == 0 with input as object.union(quiet, cards)
+}

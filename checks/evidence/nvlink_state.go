@@ -1,0 +1,113 @@
+package evidence
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// nvlinkStateKind is what nvidia-smi nvlink tells of the links of each GPU: the
+// state (-s), the error counters (-e) and the capabilities (-c).
+//
+//	GPU 0: NVIDIA H200 (UUID: GPU-...)
+//		 Link 0: 26.562 GB/s
+//		 Link 1: <inactive>
+//		 Link 0: Replay Errors: 0
+//		 Link 0, P2P is supported: true
+var nvlinkStateKind = &Kind{
+	Name:    "nvidia-smi-nvlink",
+	Title:   "the state of NVLinks, from nvidia-smi nvlink",
+	Command: "nvidia-smi nvlink -s",
+	Gives:   []string{"gpus"},
+	Anchors: []string{"(UUID: GPU-", "Link 0: ", "Link 0, "},
+	Begins: func(in *Lines) bool {
+		lines := in.Ahead(4)
+		if !nvlinkGPU.MatchString(lines[0].Text) {
+			return false
+		}
+		for _, l := range lines[1:] {
+			if nvlinkLine.MatchString(l.Text) || nvlinkNone.MatchString(l.Text) {
+				return true
+			}
+			if strings.TrimSpace(l.Text) != "" {
+				return false
+			}
+		}
+		return false
+	},
+	Read: nvlinkStateRead,
+}
+
+var (
+	nvlinkGPU   = nvsmiListGPU
+	nvlinkLine  = regexp.MustCompile(`^\s*Link (\d{1,2})[:,] (.*)$`)
+	nvlinkSpeed = regexp.MustCompile(`^(\d+(?:\.\d+)?) GB/s`)
+	nvlinkCount = regexp.MustCompile(`^(Replay|Recovery|CRC) Errors: (\d+)`)
+	// nvlinkNone is what it prints for a GPU none of whose links is up. A card
+	// without a bridge looks like that, too.
+	nvlinkNone = regexp.MustCompile(`(?i)Unable to retrieve NVLink information as all links are inActive`)
+)
+
+func nvlinkStateRead(s *Sink, in *Lines) {
+	var g *checks.GPU
+	in.While(func(l Line) bool {
+		if m := nvlinkGPU.FindStringSubmatch(l.Text); m != nil {
+			g = s.GPUAt(number(m[1]), l)
+			g.Vendor, g.InNVML, g.Name, g.UUID = "nvidia", true, strings.TrimSpace(m[2]), m[3]
+			return true
+		}
+		if strings.TrimSpace(l.Text) == "" {
+			return true
+		}
+		m := nvlinkLine.FindStringSubmatch(l.Text)
+		if m == nil || g == nil {
+			return nvlinkNone.MatchString(l.Text) || m != nil
+		}
+		nvlinkEnter(g, number(m[1]), m[2])
+		return true
+	})
+}
+
+// nvlinkEnter enters what a line tells of a link.
+func nvlinkEnter(g *checks.GPU, link int, text string) {
+	if link >= 64 { // NVML_NVLINK_MAX_LINKS is 18, or 36 since driver 590.
+		return
+	}
+	speed, counter := nvlinkSpeed.FindStringSubmatch(text), nvlinkCount.FindStringSubmatch(text)
+	inactive := strings.HasPrefix(text, "<inactive>")
+	if speed == nil && counter == nil && !inactive {
+		return // A capability, a counter of newer links: nothing of the state.
+	}
+	i := slices.IndexFunc(g.NVLinks, func(n checks.NVLink) bool { return n.Link == link })
+	if i < 0 {
+		// A counter is shown for links that are up.
+		g.NVLinks = append(g.NVLinks, checks.NVLink{Link: link, Active: counter != nil})
+		i = len(g.NVLinks) - 1
+	}
+	n := &g.NVLinks[i]
+	switch {
+	case inactive:
+		n.Active = false
+	case speed != nil:
+		n.Active = true
+		if gb, err := strconv.ParseFloat(speed[1], 64); err == nil && gb < 1e4 {
+			n.SpeedMBps = int(gb*1000 + 0.5)
+		}
+	default:
+		count, err := strconv.ParseInt(counter[2], 10, 64)
+		if err != nil {
+			return
+		}
+		switch counter[1] {
+		case "Replay":
+			n.ReplayErrors = &count
+		case "Recovery":
+			n.RecoveryErrors = &count
+		case "CRC":
+			n.CRCErrors = &count
+		}
+	}
+}

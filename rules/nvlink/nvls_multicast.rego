@@ -1,0 +1,106 @@
+# METADATA
+# title: Multicast over the NVSwitches (NVLS) fails
+# description: >-
+#   NCCL lets NVSwitches add up and copy data (NVLink SHARP) through multicast
+#   objects. The driver offers them, yet to create or bind one fails: as a rule
+#   because the fabric manager was stopped, started or updated while GPUs were
+#   in use, and the GPUs were not reset since. NCCL then does not start, with
+#   «unhandled cuda error».
+# related_resources:
+#   - ref: https://github.com/NVIDIA/nccl-tests/issues/276
+#     description: NVIDIA on Cuda failures in nvls.cc, the fabric manager restarted without a reset of the GPUs
+#   - ref: https://github.com/NVIDIA/nccl/issues/1488
+#     description: The failure reproduced by restarting the fabric manager, and gone after a reboot
+#   - ref: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
+#     description: GPUs must be reset when the fabric manager was restarted
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-nvls-enable
+#     description: NCCL does without when NCCL_NVLS_ENABLE is 0
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: confirmed
+#   remedies: [reset-gpu, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager]
+#   profiles: [training]
+#   since: "0.2"
+package gpudoctor.rules.nvls_multicast
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+
+# failures are CUDA's errors in NCCL's own file for NVLS (transport/nvls.cc),
+# NCCL's statement of it since 2.27, and the calls by which others do the same.
+# Error 2 there is a want of memory, and 802 a fabric that never was ready.
+failures contains m if {
+	some m in logs.complaints
+	m.role != "consequence"
+	regex.match(`nvls\.cc.*(Cuda failure|CUDA error|CUDA failure)|NVLink SHARP \(NVLS\) Multicast memory`, m.text)
+	not regex.match(`Proceeding without NVLS|failure 2 |out of memory|failure 802 |error 802 |system not yet initialized`, m.text)
+}
+
+failures contains m if {
+	some m in logs.messages({"cuda-multicast-failed", "fm-multicast-team"})
+	not contains(m.text, "out of memory")
+}
+
+manager := input.gpus.driver.fabric_manager
+
+# slice is true where fewer GPUs are seen than a board with NVSwitches has (8):
+# a part of a machine that others use too. Who has that cannot reset the fabric.
+slice if {
+	count(facts.gpus) > 1
+	count(facts.gpus) < 8
+	some p in facts.gpu_pairs
+	p.nvlinks > 0
+}
+
+slice if input.container.inside == true
+
+# advised is true where NCCL itself names the way around (since 2.27), or where it
+# is another library's call that failed.
+advised if {
+	some m in failures
+	regex.match(`NVLink SHARP \(NVLS\)|uMulticast`, m.text)
+}
+
+# A whole machine is mended by a reset, which costs nothing later; to do without
+# NVLS costs bandwidth as long as it lasts, and stands in the message.
+default remedies := ["reset-gpu", "reboot-or-reload-driver", "match-fabric-manager"]
+
+remedies := ["start-fabric-manager", "reset-gpu", "reboot-or-reload-driver"] if {
+	manager.running == false
+} else := ["nccl-nvls-disable", "reset-gpu", "reboot-or-reload-driver"] if {
+	slice
+} else := ["reset-gpu", "nccl-nvls-disable", "reboot-or-reload-driver"] if {
+	advised
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("A multicast object of the NVSwitches could not be made or bound, though the driver offers multicast.%s NVIDIA names as the usual reason a fabric manager that was restarted without a reset of the GPUs. Until then NCCL_NVLS_ENABLE=0 lets the job run, with slower large all-reduces.", [where]),
+	"evidence": logs.all_evidence(failures),
+	"order": logs.first(failures).order,
+	"params": {"gpus": gpus},
+	"remedies": remedies,
+} if {
+	count(failures) > 0
+}
+
+default gpus := []
+
+gpus := sort(facts.gpus)
+
+default where := ""
+
+where := " The fabric manager does not run." if manager.running == false
+
+missing contains "logs: no log of NCCL was given" if {
+	not logs.given
+	not facts.gpus
+}
+
+# On a live machine the probe and the fabric's state tell more than a log.
+not_applicable contains "no log was given" if {
+	not logs.given
+	facts.gpus
+}
