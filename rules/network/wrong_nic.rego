@@ -58,12 +58,15 @@ no_interface_confidence := "confirmed" if {
 } else := "likely"
 
 # The address of an interface that was not found is never filled in, and NCCL
-# goes on with what happens to be in memory.
+# goes on with what happens to be in memory (NVIDIA/nccl#1837). The same words
+# come where the ranks' libraries differ and lay out an address differently
+# (NVIDIA/nccl#1267): then the machine has taken an interface before. So only a
+# name that was asked for makes the interface likely.
 findings contains {
 	"subject": "network",
 	"message": family_message,
-	"severity": "critical",
-	"confidence": "likely",
+	"severity": family_grade(m)[0],
+	"confidence": family_grade(m)[1],
 	"remedies": ["set-socket-ifname", "unset-env"],
 	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"evidence": array.concat([logs.evidence(m)], asked_evidence),
@@ -71,6 +74,23 @@ findings contains {
 } if {
 	m := logs.first(families)
 	count(no_interface) == 0
+	not versions_differ
+}
+
+family_grade(m) := ["medium", "possible"] if {
+	some c in networks.chosen
+	networks.host_of(c.message) == networks.host_of(m)
+} else := ["critical", "likely"] if {
+	networks.asked
+	not networks.excludes(networks.asked)
+} else := ["critical", "possible"]
+
+# versions_differ is true when the texts show several versions of one package of
+# NCCL, which explains the address by itself.
+versions_differ if {
+	some name, versions in logs.versions
+	regex.match(`^(nccl|rccl|libnccl2|nvidia-nccl-cu\d+)$`, name)
+	count(versions) > 1
 }
 
 families contains m if {
@@ -81,7 +101,7 @@ families contains m if {
 
 family_message := sprintf("NCCL was about to connect to an address that was never filled in: no interface that is up and has an address fits NCCL_SOCKET_IFNAME=%s on at least one of the machines", [networks.asked]) if {
 	networks.asked
-} else := "NCCL was about to connect to an address that was never filled in: it found no usable interface on at least one of the machines"
+} else := "NCCL was about to connect to an address that was never filled in: it found no usable interface on at least one of the machines, or the ranks run different versions of NCCL"
 
 asked_evidence := [{"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networks.asked, "source": "the texts"}] if {
 	networks.asked

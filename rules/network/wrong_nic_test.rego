@@ -30,10 +30,23 @@ test_fires_without_an_interface if {
 }
 
 test_fires_on_an_address_that_was_never_filled_in if {
-	grades(log([family])) == {["critical", "likely"]}
+	grades(log([family])) == {["critical", "possible"]}
+	grades(object.union(log([family]), asked("eth2"))) == {["critical", "likely"]}
+	grades(object.union(log([family]), asked("^lo"))) == {["critical", "possible"]}
 	says(object.union(log([family]), asked("eth2")), "NCCL_SOCKET_IFNAME=eth2")
 	grades(log([family, nothing])) == {["critical", "likely"]}
 }
+
+# A machine that took an interface before has one: libraries that differ give the
+# same words.
+test_doubts_where_an_interface_was_taken if {
+	document := log([using("a", "ens7:10.64.0.14<0>"), object.union(family, {"host": "a"})])
+	grades(document) == {["medium", "possible"]}
+	grades(object.union(document, {"software": [installed("2.19.3"), installed("2.20.5")]})) == set()
+	grades(object.union(document, {"software": [installed("2.19.3")]})) == {["medium", "possible"]}
+}
+
+installed(version) := {"name": "nvidia-nccl-cu12", "version": version, "source": "pip.txt", "line": 1}
 
 gloo(id, more) := object.union({"id": id, "program": "gloo", "text": "Gloo connectFullMesh failed with SO_ERROR: Connection refused"}, more)
 
