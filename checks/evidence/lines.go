@@ -17,6 +17,8 @@ type Line struct {
 	Number int
 	// takers are those whose anchors the line may hold.
 	takers []uint16
+	// prompt is true where it may be a shell prompt.
+	prompt bool
 }
 
 // Prompt is a shell prompt with the command that was typed there.
@@ -37,7 +39,9 @@ type Lines struct {
 	// fetch returns the next line of the text; it is called once for each.
 	fetch func() (Line, bool)
 	ahead []Line
-	ended bool
+	// buffer is where ahead begins once it is empty.
+	buffer []Line
+	ended  bool
 	taken int
 }
 
@@ -74,6 +78,9 @@ func (in *Lines) Peek() (Line, bool) {
 // Ahead returns the next n lines, or fewer, without taking them. n is at most
 // 200.
 func (in *Lines) Ahead(n int) []Line {
+	if len(in.ahead) == 0 {
+		in.ahead = in.buffer[:0]
+	}
 	for len(in.ahead) < min(n, 200) && !in.ended {
 		l, ok := in.fetch()
 		if !ok {
@@ -81,11 +88,16 @@ func (in *Lines) Ahead(n int) []Line {
 			break
 		}
 		in.ahead = append(in.ahead, l)
+		if cap(in.ahead) > cap(in.buffer) {
+			in.buffer = in.ahead[:0]
+		}
 	}
 	lines := in.ahead[:min(n, len(in.ahead))]
 	for i, l := range lines {
-		if _, ok := promptOf(l.Text); ok {
-			return lines[:i]
+		if l.prompt {
+			if _, ok := promptOf(l.Text); ok {
+				return lines[:i]
+			}
 		}
 	}
 	return lines

@@ -17,8 +17,11 @@ type reading struct {
 	kinds []*Kind
 	// takers are, by their number in the automaton, the kinds and after them
 	// the statements; the last one stands for what may be a shell prompt.
-	statements []*Statement
-	anchors    *anchorSet
+	statements  []*Statement
+	anchors     *anchorSet
+	promptTaker uint16
+	// readers are the kinds that read blocks, by number.
+	readers []bool
 	// current is the text under way.
 	current int
 }
@@ -35,7 +38,11 @@ func newReading() *reading {
 	for _, t := range r.statements {
 		anchors = append(anchors, t.Anchors)
 	}
+	r.promptTaker = uint16(len(anchors))
 	r.anchors = newAnchorSet(append(anchors, promptSigns))
+	for _, k := range r.kinds {
+		r.readers = append(r.readers, k.Read != nil)
+	}
 	return r
 }
 
@@ -54,7 +61,8 @@ func (r *reading) read(ctx context.Context, name string, from io.Reader) error {
 	in.fetch = func() (Line, bool) {
 		l, takers, ok := s.next()
 		if ok {
-			l.takers = slices.Clone(takers)
+			l.takers = takers
+			l.prompt = slices.Contains(takers, r.promptTaker)
 			r.line(l)
 		}
 		return l, ok
@@ -98,22 +106,32 @@ func (r *reading) block(in *Lines, l Line) {
 	r.recognised(kind.Name, l, in.taken-before)
 }
 
-// kindOf returns the kind of the block that begins at the next line.
+// kindOf returns the kind of the block that begins at the next line: of those
+// that may, the first.
 func (r *reading) kindOf(in *Lines, l Line) *Kind {
-	prompted := in.prompt.Command != "" && l.Number == in.prompt.Line+1
-	for i, k := range r.kinds {
-		if k.Read == nil {
+	if in.prompt.Command != "" && l.Number == in.prompt.Line+1 {
+		for i, k := range r.kinds {
+			anchored := slices.Contains(l.takers, uint16(i)) && containsAny(l.Text, k.Anchors)
+			if k.Read != nil && (anchored || in.After(k.Commands...)) && k.Begins(in) {
+				return k
+			}
+		}
+		return nil
+	}
+	first := -1
+	for _, t := range l.takers {
+		i := int(t)
+		if i >= len(r.kinds) || !r.readers[i] || first >= 0 && i > first {
 			continue
 		}
-		anchored := slices.Contains(l.takers, uint16(i)) && containsAny(l.Text, k.Anchors)
-		if !anchored && !(prompted && in.After(k.Commands...)) {
-			continue
-		}
-		if k.Begins(in) {
-			return k
+		if k := r.kinds[i]; containsAny(l.Text, k.Anchors) && k.Begins(in) {
+			first = i
 		}
 	}
-	return nil
+	if first < 0 {
+		return nil
+	}
+	return r.kinds[first]
 }
 
 // line offers a line to what takes lines by themselves.

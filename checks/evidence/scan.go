@@ -61,7 +61,8 @@ func (a *anchorSet) split(r io.Reader, s *scanner, chunks chan<- *chunk) error {
 		var c *chunk
 		select {
 		case c = <-s.free:
-			c.data, c.lines, c.takers = c.data[:0], c.lines[:0], c.takers[:0]
+			// Lines that were looked at ahead keep their takers.
+			c.data, c.lines, c.takers = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers))
 		default:
 			c = &chunk{data: make([]byte, 0, chunkBytes+maxLine)}
 		}
