@@ -8,7 +8,7 @@ log(messages) := {"logs": {"messages": messages}}
 
 watchdog(fields, order) := object.union(message("torch-watchdog-timeout", fields), {"order": order})
 
-test_stated if {
+test_fires_on_what_is_stated if {
 	m := message("torch-collective-mismatch", {"rank": "1", "op": "ALLREDUCE", "shape": "4", "other_rank": "0", "other_op": "BROADCAST", "other_shape": "7"})
 	some f in app_mismatch.findings with input as log([m])
 	f.confidence == "confirmed"

@@ -331,7 +331,7 @@ said(row) if {
 	startswith(object.get(row, "source", variables.guide), "https://")
 }
 
-said(id, fields) := {"logs": {"messages": [{
+message_said(id, fields) := {"logs": {"messages": [{
 	"id": id,
 	"program": "nccl",
 	"role": "category",
@@ -348,17 +348,17 @@ set(name, value) := {"env": {"variables": [setting(name, value)]}}
 
 # A log that shows what a setting made fail.
 test_a_setting_by_which_the_job_failed if {
-	some f in env_misconfig.findings with input as object.union(set("NCCL_GRAPH_FILE", "/opt/graph.xml"), said("nccl-topo-file-invalid", {}))
+	some f in env_misconfig.findings with input as object.union(set("NCCL_GRAPH_FILE", "/opt/graph.xml"), message_said("nccl-topo-file-invalid", {}))
 	f.severity == "critical"
 	f.confidence == "confirmed"
 	f.order == 2
 	count(f.evidence) == 2
-	some g in env_misconfig.findings with input as object.union(set("NCCL_GRAPH_FILE", "/opt/graph.xml"), said("nccl-unhandled-system-error", {}))
+	some g in env_misconfig.findings with input as object.union(set("NCCL_GRAPH_FILE", "/opt/graph.xml"), message_said("nccl-unhandled-system-error", {}))
 	g.severity == "high"
-	some h in env_misconfig.findings with input as object.union(set("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"), said("vllm-custom-all-reduce-failed", {"error": "invalid argument"}))
+	some h in env_misconfig.findings with input as object.union(set("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"), message_said("vllm-custom-all-reduce-failed", {"error": "invalid argument"}))
 	h.severity == "critical"
 	h.remedies == ["unset-env", "disable-custom-all-reduce"]
-	some i in env_misconfig.findings with input as object.union(set("NCCL_NET", "IBext"), said("nccl-network-not-found", {}))
+	some i in env_misconfig.findings with input as object.union(set("NCCL_NET", "IBext"), message_said("nccl-network-not-found", {}))
 	i.confidence == "confirmed"
 }
 
@@ -368,14 +368,14 @@ test_the_same_setting_without_a_failure if {
 	f.severity == "info"
 	not f.order
 	count(env_misconfig.findings) == 0 with input as set("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
-	cause := said("nccl-unhandled-system-error", {})
+	cause := message_said("nccl-unhandled-system-error", {})
 	both := object.union(cause, {"logs": {"messages": array.concat(cause.logs.messages, [object.union(cause.logs.messages[0], {"id": "nccl-shm-no-space", "role": "cause"})])}})
 	some g in env_misconfig.findings with input as object.union(set("NCCL_GRAPH_FILE", "/opt/graph.xml"), both)
 	g.severity == "info"
 }
 
 test_expandable_segments_may_be_set if {
-	some f in env_misconfig.findings with input as said("vllm-custom-all-reduce-failed", {"error": "invalid argument"})
+	some f in env_misconfig.findings with input as message_said("vllm-custom-all-reduce-failed", {"error": "invalid argument"})
 	f.confidence == "possible"
-	count(env_misconfig.findings) == 0 with input as said("vllm-custom-all-reduce-failed", {"error": "an illegal memory access was encountered"})
+	count(env_misconfig.findings) == 0 with input as message_said("vllm-custom-all-reduce-failed", {"error": "an illegal memory access was encountered"})
 }

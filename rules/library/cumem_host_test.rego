@@ -12,7 +12,7 @@ off := {"env": {"variables": [{"name": "NCCL_CUMEM_HOST_ENABLE", "value": "0", "
 
 docker := [{"kind": "docker-run", "source": "run.txt", "line": 1}]
 
-test_mapping_fails if {
+test_fires_where_mapping_fails if {
 	some f in cumem_host.findings with input as {"logs": {"messages": [shm]}}
 	f.severity == "critical"
 	f.confidence == "confirmed"

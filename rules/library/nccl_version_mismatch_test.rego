@@ -11,7 +11,7 @@ hosts := [
 	wheel("nvidia-nccl-cu11", "2.14.3", "n2"), wheel("nvidia-nccl-cu12", "2.19.3", "n2"),
 ]
 
-test_nccl_says_so if {
+test_fires_where_nccl_says_so if {
 	some f in nccl_version_mismatch.findings with input as {"logs": {"messages": [message("nccl-version-mismatch")]}}
 	f.confidence == "confirmed"
 	f.severity == "critical"
