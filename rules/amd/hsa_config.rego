@@ -80,9 +80,17 @@ findings contains {
 } if {
 	some variable, ms in advised
 	not variable in object.keys(demanded)
-	wanted := logs.first(ms).fields.value
+	wanted := wants(logs.first(ms))
 	object.get(facts.env, variable, "") != wanted
 }
+
+# RCCL's older advice, which is in its own rows.
+advised.HSA_FORCE_FINE_GRAIN_PCIE contains m if some m in logs.by_id["rccl-fine-grain-pcie-missing"]
+
+# wants is the value that a message asks for.
+wants(m) := m.fields.value if {
+	m.fields.value
+} else := "1"
 
 # override is the architecture that HSA_OVERRIDE_GFX_VERSION gives to all GPUs:
 # "10.3.0" is gfx1030, "9.0.10" gfx90a.

@@ -31,11 +31,12 @@ test_says_how_it_is_set if {
 	contains(g.message, "set to 0")
 }
 
-advice := log([message("hsa-variable-advised", 0, {"variable": "HSA_FORCE_FINE_GRAIN_PCIE", "value": "1"})])
+advice := log([object.remove(message("rccl-fine-grain-pcie-missing", 0, {}), ["fields"])])
 
 test_low_on_advice if {
 	found(advice) == {["HSA_FORCE_FINE_GRAIN_PCIE", "low", "possible", ["hsa-env"]]}
 	found(object.union(advice, set_to("HSA_FORCE_FINE_GRAIN_PCIE", "1"))) == set()
+	found(log([message("hsa-variable-advised", 0, scratch)])) == {["HSA_NO_SCRATCH_RECLAIM", "low", "possible", ["hsa-env"]]}
 }
 
 machine(gpus) := {"gpus": {"devices": [object.union({"vendor": "amd", "address": sprintf("0000:0%d:00.0", [i])}, g) | some i, g in gpus]}}

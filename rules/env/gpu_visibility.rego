@@ -408,7 +408,7 @@ chosen_evidence := [surroundings.variable_evidence(facts.variable[name]) | some 
 # Two ranks on one GPU: NCCL and RCCL refuse that.
 duplicates := {m |
 	some m in input.logs.messages
-	contains(m.text, "Duplicate GPU detected")
+	regex.match(`Duplicate GPU detected|(?i:multiple ranks (are|detected) using the same GPU)`, m.text)
 }
 
 findings contains {
