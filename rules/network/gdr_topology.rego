@@ -90,24 +90,17 @@ findings contains {
 	count(rdma.direct_channels) == 0
 }
 
-# From the topology: GPUs for which every NIC is beyond the processor.
+# From the topology: the kinds of way from each GPU to the NICs.
 nic_paths[p.a] contains p.path if {
 	some p in input.links.pairs
 	p.kind == "gpu-nic"
 	p.path != ""
 }
 
-distant contains gpu if {
-	some gpu, paths in nic_paths
-	every path in paths {
-		path in {"SYS", "NODE", "PHB"}
-	}
-}
-
 # beyond are those that have no NIC at their own socket.
 beyond contains gpu if {
-	some gpu in distant
-	nic_paths[gpu] == {"SYS"}
+	some gpu, paths in nic_paths
+	paths == {"SYS"}
 }
 
 findings contains {

@@ -45,7 +45,7 @@ elsewhere if rdma.link == "infiniband"
 
 findings contains {
 	"subject": "RoCE",
-	"message": sprintf("%s %s", [observation(first), verdict]),
+	"message": sprintf("%s %s%s", [observation(first), verdict, hint]),
 	"evidence": array.concat(array.slice(logs.all_evidence(bad), 0, 4), index_evidence),
 	"order": first.order,
 	"severity": "critical",
@@ -104,8 +104,14 @@ remedies := ["set-gid-index", "unset-env"] if {
 	rdma.gid_index
 } else := ["set-gid-index", "nccl-ib-disable"]
 
-# params fill the remedy: the index that every port has a routable GID at.
-params["gid_index"] := sprintf("%d", [sort(routable_everywhere)[0]]) if count(routable_everywhere) > 0
+# hint names the index at which every port that is known has a routable GID.
+hint := sprintf(". The tables shown have a GID of RoCE v2 with an address at index %d", [right_index]) if {
+	not right_index == rdma.gid_index
+} else := ""
+
+right_index := min(routable_everywhere)
+
+params["gid_index"] := right_index
 
 # variable is what an NCCL that chooses the GID itself needs no more.
 params["variable"] := "NCCL_IB_GID_INDEX" if {
@@ -186,7 +192,7 @@ poverty(g) := "of RoCE v1, which is not routed" if {
 # routed works in one Ethernet segment alone.
 findings contains {
 	"subject": "NCCL_IB_GID_INDEX",
-	"message": sprintf("GID index %d is asked for, and %s", [rdma.gid_index, wrong_index]),
+	"message": sprintf("GID index %d is asked for, and %s%s", [rdma.gid_index, wrong_index, hint]),
 	"evidence": array.concat(index_evidence, [rdma.place(p) | some p in tables]),
 	"severity": severity,
 	"confidence": "likely",
