@@ -18,7 +18,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   remedies: [bring-port-up, replace-hardware, nccl-timeout, other]
+#   remedies: [bring-port-up, replace-hardware, other]
 #   explains: [roce-gid, roce-mtu-pfc]
 #   profiles: [training]
 #   since: "0.1"
@@ -266,7 +266,7 @@ findings contains {
 	"order": first.order,
 	"severity": "critical",
 	"confidence": "possible",
-	"remedies": ["bring-port-up", "nccl-timeout"],
+	"remedies": ["bring-port-up"],
 } if {
 	count(rdma.retry_exceeded) > 0
 	count(lost) == 0

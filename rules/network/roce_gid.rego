@@ -19,7 +19,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   remedies: [set-gid-index, unset-env, nccl-ib-disable]
+#   remedies: [set-gid-index, unset-env]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.roce_gid
@@ -102,7 +102,7 @@ confidence := "likely" if {
 remedies := ["set-gid-index", "unset-env"] if {
 	rdma.chooses_gid
 	rdma.gid_index
-} else := ["set-gid-index", "nccl-ib-disable"]
+} else := ["set-gid-index"]
 
 # hint names the index at which every port that is known has a routable GID.
 hint := sprintf(". The tables shown have a GID of RoCE v2 with an address at index %d", [right_index]) if {

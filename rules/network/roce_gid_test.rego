@@ -35,7 +35,7 @@ test_fires_old_on_roce if {
 	f.confidence == "likely"
 	f.severity == "critical"
 	f.order == 2
-	f.remedies == ["set-gid-index", "nccl-ib-disable"]
+	f.remedies == ["set-gid-index"]
 }
 
 test_fires_old_where_the_link_is_unknown if {
