@@ -107,6 +107,7 @@ var ibstatGUIDsKind = &Kind{
 	Name:    "ibstat-guids",
 	Title:   "GUIDs of RDMA ports by host, from ibstat -p",
 	Command: "ibstat -p",
+	Gives:   []string{"nics"},
 	Anchors: []string{"VM_hostname "},
 	Begins: func(in *Lines) bool {
 		l, ok := in.Peek()

@@ -18,7 +18,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   remedies: [bring-port-up, replace-hardware, other]
+#   remedies: [bring-port-up, other]
 #   explains: [roce-gid, roce-mtu-pfc]
 #   profiles: [training]
 #   since: "0.1"
@@ -44,7 +44,7 @@ findings contains {
 	"order": first.order,
 	"severity": severity,
 	"confidence": confidence,
-	"remedies": ["bring-port-up", "replace-hardware"],
+	"remedies": ["bring-port-up"],
 } if {
 	count(lost) > 0
 	first := logs.first(lost)
@@ -129,7 +129,7 @@ findings contains {
 	"order": m.order,
 	"severity": cable_severity(m),
 	"confidence": cable_confidence(m),
-	"remedies": ["bring-port-up", "replace-hardware"],
+	"remedies": ["bring-port-up"],
 } if {
 	some m in logs.messages(["mlx5-link-down", "mlx5-cable", "mlx5-health"])
 	not up_again(m)
@@ -208,7 +208,7 @@ findings contains {
 	"evidence": array.concat([rdma.place(p)], array.slice(logs.all_evidence(broken), 0, 3)),
 	"severity": severity,
 	"confidence": confidence,
-	"remedies": ["bring-port-up", "replace-hardware"],
+	"remedies": ["bring-port-up"],
 } if {
 	some p in inactive
 	[severity, confidence] := grade(p)

@@ -18,7 +18,7 @@
 # custom:
 #   severity: high
 #   confidence: possible
-#   remedies: [fix-mtu-pfc, nccl-timeout]
+#   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.roce_mtu_pfc
@@ -175,7 +175,7 @@ findings contains {
 	"order": first.order,
 	"severity": "high",
 	"confidence": "possible",
-	"remedies": ["fix-mtu-pfc", "nccl-timeout"],
+	"remedies": ["fix-mtu-pfc", "nccl-timeout", "nccl-ib-disable"],
 } if {
 	failed
 	rdma.link in {"roce", "mixed"}
