@@ -153,7 +153,11 @@ module_evidence := [{"fact": "nics.modules", "value": input.nics.modules, "sourc
 # disabled are NCCL's words that a NIC cannot reach memory of the GPU at all:
 # «GPU Direct RDMA Disabled for HCA 0 'mlx5_0'», up to 2.12 with «(no module)».
 # Those with a distance are of gdr-topology.
-disabled := logs.messages(["nccl-gdr-no-module", "nccl-gdr-nic-disabled", "rccl-gdr-no-peer-memory"])
+# NET/Socket is TCP, which never reaches it, and says so all the same.
+disabled contains m if {
+	some m in logs.messages(["nccl-gdr-no-module", "nccl-gdr-nic-disabled", "rccl-gdr-no-peer-memory"])
+	not contains(m.text, "NET/Socket")
+}
 
 # dmabuf_seen are the words that the driver offers DMA-BUF.
 dmabuf_seen if count(logs.messages(["nccl-dmabuf-available", "rccl-dmabuf-on"])) > 0

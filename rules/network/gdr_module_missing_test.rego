@@ -90,6 +90,7 @@ test_silent if {
 	count(gdr_module_missing.findings) == 0 with input as {"nics": {"modules": ["ib_core"], "modules_partial": true}, "logs": {"transports": [channel(false)]}}
 	count(gdr_module_missing.findings) == 0 with input as absent
 	count(gdr_module_missing.findings) == 0 with input as log([said("perftest-no-mr", "x")])
+	count(gdr_module_missing.findings) == 0 with input as log([said("nccl-gdr-nic-disabled", "NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'")])
 	count(gdr_module_missing.findings) == 0 with input as {"logs": {"messages": [disabled], "transports": [channel(true)]}}
 	count(gdr_module_missing.missing) == 0 with input as loaded
 }

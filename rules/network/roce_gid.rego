@@ -80,24 +80,40 @@ verdict := sprintf("GID index %d was asked for, and %s", [rdma.gid_index, fault]
 	rdma.gid_index
 } else := "NCCL chose the GID itself: see with ib_write_bw -R, or ping -I, whether the two networks reach each other, and NCCL_CROSS_NIC=0 where each NIC reaches only its like" if {
 	rdma.chooses_gid
+} else := "Which index leads to the peer, ib_write_bw -x shows; each program has its own setting for it" if {
+	not by_nccl
 } else := sprintf("GID index %d was asked for: show_gids must show a GID of RoCE v2 with the interface's address there, on every NIC", [rdma.gid_index]) if {
 	rdma.gid_index
 } else := "NCCL up to 2.20 uses GID index 0 unless NCCL_IB_GID_INDEX names that of RoCE v2 (often 3), and it is not set"
 
+# by_nccl is true when NCCL or RCCL says so. UCX chooses the GID itself, and
+# what other programs take is not known.
+by_nccl if {
+	some m in bad
+	m.program in {"nccl", "rccl"}
+}
+
 confidence := "likely" if {
 	wrong_index
 } else := "likely" if {
+	by_nccl
 	rdma.link == "roce"
+	told_apart
+} else := "possible"
+
+# told_apart: NCCL took index 0, or one that it should not have been given, or
+# the kernel refused the GID.
+told_apart if {
 	not rdma.chooses_gid
 	not rdma.gid_index
-} else := "likely" if {
-	rdma.link == "roce"
+}
+
+told_apart if {
 	rdma.chooses_gid
 	rdma.gid_index
-} else := "likely" if {
-	rdma.link == "roce"
-	count(refused) > 0
-} else := "possible"
+}
+
+told_apart if count(refused) > 0
 
 remedies := ["set-gid-index", "unset-env"] if {
 	rdma.chooses_gid

@@ -80,6 +80,13 @@ test_fires_refused if {
 	contains(f.message, "queue pair")
 }
 
+test_fires_for_other_programs if {
+	m := object.union(said("rdma-retry-exceeded", "Transport retry count exceeded on mlx5_0:1/RoCE"), {"program": "rdma"})
+	some f in roce_gid.findings with input as log([m])
+	f.confidence == "possible"
+	contains(f.message, "ib_write_bw")
+}
+
 test_fires_gid_missing if {
 	some f in roce_gid.findings with input as log([said("rdma-gid-missing", "No suitable GID found on mlx5_bond_1/")])
 	f.confidence == "confirmed"

@@ -190,6 +190,9 @@ settlement := "the job had moved data before" if {
 	rdma.gid_index
 } else := "NCCL chose the GID itself" if {
 	rdma.chooses_gid
+} else := "UCX chose the GID itself" if {
+	some m in rdma.retry_exceeded
+	contains(m.text, "Transport retry count exceeded")
 }
 
 missing contains "nics.rdma: neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)" if {
