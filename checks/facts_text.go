@@ -299,7 +299,13 @@ type NICFacts struct {
 	Bonds []Bond `json:"bonds,omitempty"`
 	// Modules are the loaded kernel modules that bear on RDMA, as lsmod
 	// shows them; nil: not shown.
-	Modules []string `json:"modules,omitempty"`
+	Modules []string `json:"modules,omitzero"`
+	// ModulesPartial is true where a filter may have hidden the modules of
+	// GPUDirect RDMA (nvidia_peermem, nv_peer_mem): one that is not listed
+	// may be loaded all the same.
+	ModulesPartial bool `json:"modules_partial,omitempty"`
+	// QoS is the flow control of Ethernet interfaces (mlnx_qos).
+	QoS []QoS `json:"qos,omitempty"`
 	// Providers are libfabric's, as fi_info lists them; empty: it found
 	// none; nil: not asked.
 	Providers []string `json:"providers"`
@@ -325,17 +331,26 @@ type RDMAPort struct {
 	// LID and SMLID are of InfiniBand; nil: not shown.
 	LID   *int `json:"lid,omitempty"`
 	SMLID *int `json:"sm_lid,omitempty"`
-	// Netdev is the network interface of a RoCE port.
-	Netdev string `json:"netdev,omitempty"`
+	// Netdev is the network interface of a RoCE port, NetdevUp whether
+	// ibdev2netdev calls it up. The interface of an InfiniBand port may be
+	// down while the port is active.
+	Netdev   string `json:"netdev,omitempty"`
+	NetdevUp *bool  `json:"netdev_up,omitempty"`
 	// Firmware and Model ("MT4129") are of the device.
 	Firmware string `json:"firmware,omitempty"`
 	Model    string `json:"model,omitempty"`
 	// Address is its PCI address.
 	Address string `json:"address,omitempty"`
 	// GIDs are its addresses; nil: not shown.
-	GIDs   []GID  `json:"gids,omitempty"`
-	Source string `json:"source"`
-	Line   int    `json:"line"`
+	GIDs []GID `json:"gids,omitempty"`
+	// DefaultRoCE is the GID type that rdma_cm takes ("RoCE v2"), from
+	// cma_roce_mode.
+	DefaultRoCE string `json:"default_roce,omitempty"`
+	// Counters are its counters of errors by name ("out_of_sequence"), since
+	// the driver was loaded; those of links and of the transport alone.
+	Counters map[string]int64 `json:"counters,omitempty"`
+	Source   string           `json:"source"`
+	Line     int              `json:"line"`
 }
 
 // GID is an address of an RDMA port.
@@ -347,6 +362,19 @@ type GID struct {
 	Netdev string `json:"netdev,omitempty"`
 	// IPv4 is the address that it holds.
 	IPv4 string `json:"ipv4,omitempty"`
+}
+
+// QoS is the flow control of an Ethernet interface.
+type QoS struct {
+	Interface string `json:"interface,omitempty"`
+	Host      string `json:"host,omitempty"`
+	// Trust is "pcp" or "dscp": what decides the priority of a packet.
+	Trust string `json:"trust,omitempty"`
+	// PFC are the priorities with priority flow control; empty: none has it;
+	// nil: not shown.
+	PFC    []int  `json:"pfc,omitzero"`
+	Source string `json:"source"`
+	Line   int    `json:"line"`
 }
 
 // Interface is a network interface.

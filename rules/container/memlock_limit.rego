@@ -23,6 +23,7 @@
 package gpudoctor.rules.memlock_limit
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 # Below 64 MiB not even the buffers of a few connections fit: one takes about 9
@@ -50,6 +51,97 @@ findings contains {
 	not lifted
 	count(surroundings.rdma_nodes) > 0
 }
+
+# refused are the messages that the kernel refused to lock memory for a NIC, or
+# that a program found the limit too low.
+refused := logs.messages([
+	"ibv-no-memory", "ibv-memlock-warning", "rdma-register-no-memory", "nccl-ib-register-no-memory", "nccl-ib-create-no-memory",
+])
+
+findings contains {
+	"subject": "RLIMIT_MEMLOCK",
+	"message": sprintf("Memory could not be registered with a NIC (%s). %s", [logs.at(first), limit_remark]),
+	"severity": "critical",
+	"confidence": refusal_confidence,
+	"evidence": array.concat(array.slice(logs.all_evidence(refused), 0, 4), limits_read),
+	"remedies": refusal_remedies,
+	"order": first.order,
+} if {
+	count(refused) > 0
+	first := logs.first(refused)
+}
+
+# asked is the limit that a description of the job asks for.
+asked contains l.memlock_bytes if some l in input.launches
+
+# limit_remark and refusal_confidence: with the limit lifted, other limits of
+# the NIC's driver are left.
+limit_remark := sprintf("At most %s may be locked there", [facts.bytes(soft)]) if {
+	soft >= 0
+} else := "The limit on locked memory is unlimited there, so look at the memory that is free, the size of huge pages and the limits of the NIC's driver" if {
+	unlimited
+} else := sprintf("The limit that the line itself names is %s KiB", [kib]) if {
+	some m in refused
+	kib := m.fields.kbytes
+} else := "It is the limit on locked memory as a rule: ulimit -l in the same session, or the same service, shows it"
+
+unlimited if soft == -1
+
+unlimited if asked == {-1}
+
+refusal_confidence := "confirmed" if {
+	soft >= 0
+	soft < tight
+} else := "possible" if {
+	unlimited
+} else := "confirmed" if {
+	some m in refused
+	m.id == "ibv-memlock-warning"
+} else := "confirmed" if {
+	some m in refused
+	m.fields.kbytes
+} else := "likely"
+
+refusal_remedies := remedies if {
+	surroundings.isolated
+} else := ["raise-memlock", "raise-memlock-limits"]
+
+limits_read := limits if {
+	soft
+} else := []
+
+# The limit alone, as a text showed it, where texts tell of RDMA and no list of
+# device nodes was given.
+findings contains {
+	"subject": "RLIMIT_MEMLOCK",
+	"message": sprintf("At most %s of memory may be locked here, and RDMA is used (%s): %s", [facts.bytes(soft), facts.list(users), consequence]),
+	"severity": text_severity,
+	"confidence": confidence,
+	"evidence": limits,
+	"remedies": refusal_remedies,
+} if {
+	soft >= 0
+	soft < tight
+	not lifted
+	not surroundings.rdma_nodes
+	count(refused) == 0
+	count(users) > 0
+}
+
+# users are the signs of RDMA.
+users contains "NCCL's network IB" if {
+	some n in input.logs.networks
+	startswith(n.name, "IB")
+}
+
+users contains "active RDMA ports" if {
+	some p in input.nics.rdma
+	p.state == "active"
+}
+
+text_severity := "medium" if {
+	soft < too_low
+} else := "low"
 
 # remedies: enroot and Apptainer hand on the limit of the session.
 remedies := ["raise-memlock", "add-ipc-lock"] if {
@@ -95,17 +187,22 @@ lifted if {
 	input.container.private_user == false
 }
 
-missing contains "container: limits were not read" if not input.container
+missing contains "container: limits were not read" if {
+	not input.container
+	count(refused) == 0
+}
 
 missing contains "container.memlock_soft_bytes: the limit on locked memory is not known" if {
 	input.container
 	not input.container.memlock_soft_bytes
+	count(refused) == 0
 }
 
 missing contains "container.device_nodes: it is not known whether RDMA devices are in reach" if {
 	input.container
 	not surroundings.rdma_nodes
 	not enough
+	count(refused | users) == 0
 }
 
 enough if soft < 0

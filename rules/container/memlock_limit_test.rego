@@ -83,3 +83,44 @@ test_advice_fits_the_place if {
 	remedies(with_container({"inside": false})) == ["raise-memlock-limits"]
 	remedies(with_container({"runtime": "enroot"})) == ["raise-memlock-limits"]
 }
+
+refusal(id, fields) := {"logs": {"messages": [{
+	"id": id, "program": "libibverbs", "role": "cause", "text": "ibv_create_cq: Cannot allocate memory", "fields": fields,
+	"source": "app.log", "line": 3, "order": 1, "count": 1, "ranks": 1,
+}]}}
+
+limit(n) := {"container": {"memlock_soft_bytes": n}}
+
+test_fires_refused if {
+	some f in memlock_limit.findings with input as refusal("ibv-no-memory", {})
+	f.severity == "critical"
+	f.confidence == "likely"
+	f.order == 1
+	some g in memlock_limit.findings with input as object.union(refusal("ibv-no-memory", {}), limit(8388608))
+	g.confidence == "confirmed"
+	count(g.evidence) == 2
+	some h in memlock_limit.findings with input as object.union(refusal("nccl-ib-register-no-memory", {}), limit(-1))
+	h.confidence == "possible"
+	some i in memlock_limit.findings with input as object.union(refusal("ibv-no-memory", {}), {"launches": [{"memlock_bytes": -1}]})
+	i.confidence == "possible"
+	some j in memlock_limit.findings with input as refusal("ibv-no-memory", {"kbytes": "64"})
+	contains(j.message, "64 KiB")
+	j.confidence == "confirmed"
+	some k in memlock_limit.findings with input as refusal("ibv-memlock-warning", {})
+	k.confidence == "confirmed"
+	count(memlock_limit.missing) == 0 with input as refusal("ibv-no-memory", {})
+}
+
+test_fires_refused_in_container if {
+	some f in memlock_limit.findings with input as object.union(refusal("ibv-no-memory", {}), {"container": {"inside": true, "runtime": "docker"}})
+	f.remedies == ["raise-memlock", "add-ipc-lock"]
+}
+
+test_fires_limit_in_a_text if {
+	some f in memlock_limit.findings with input as object.union(limit(65536), {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active"}]}})
+	f.severity == "medium"
+	some g in memlock_limit.findings with input as object.union(limit(268435456), {"logs": {"networks": [{"name": "IB"}]}})
+	g.severity == "low"
+	count(memlock_limit.findings) == 0 with input as limit(65536)
+	count(memlock_limit.findings) == 0 with input as object.union(limit(65536), {"logs": {"networks": [{"name": "Socket"}]}})
+}

@@ -1,0 +1,80 @@
+package evidence
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// gdscheckKind is the report of gdscheck -p on GPUDirect Storage
+// (https://docs.nvidia.com/gpudirect-storage/troubleshooting-guide/).
+var gdscheckKind = &Kind{
+	Name:    "gdscheck",
+	Title:   "GPUDirect Storage, from gdscheck",
+	Command: "/usr/local/cuda/gds/tools/gdscheck -p",
+	Gives:   []string{"storage"},
+	Anchors: []string{"GDS release version", "nvidia_fs version", "DRIVER CONFIGURATION:", "CUFILE CONFIGURATION:", "properties.use_compat_mode", "properties.allow_compat_mode"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && gdscheckBelongs(l.Text)
+	},
+	Read: gdscheckRead,
+}
+
+var (
+	gdscheckRule     = regexp.MustCompile(`^\s*=+\s*$`)
+	gdscheckTitle    = regexp.MustCompile(`^\s*(ENVIRONMENT|DRIVER CONFIGURATION|CUFILE CONFIGURATION|GPU INFO|PLATFORM INFO):\s*$`)
+	gdscheckDriver   = regexp.MustCompile(`^\s*\**(--)?([A-Za-z][\w /+-]*?)\s*:\s*(Supported|Unsupported|Enabled|Disabled|Loaded|Not Loaded|Configured|Not configured|Up: \d+ Down: \d+)\b.*$`)
+	gdscheckProperty = regexp.MustCompile(`^\s*((?:properties|fs|execution|profile|logging|denylist|blacklist|miscellaneous)\.[\w.]+)\s*:\s*(.*?)\s*$`)
+	gdscheckIOMMU    = regexp.MustCompile(`^\s*IOMMU:\s*(.+?)\s*$`)
+	gdscheckGPU      = regexp.MustCompile(`^\s*GPU index \d+ .*(?:supports GDS|does not support GDS)`)
+	gdscheckOther    = regexp.MustCompile(`^\s*(?:GDS release version|nvidia_fs version|libcufile version|Platform|Nvidia Driver Info Status|Cuda Driver Version Installed|Platform verification|CUFILE_ENV_\w+|CUFILE_\w+|use pci p2pdma|pci_p2pdma)\b.*$`)
+)
+
+func gdscheckBelongs(line string) bool {
+	for _, form := range []*regexp.Regexp{gdscheckRule, gdscheckTitle, gdscheckDriver, gdscheckProperty, gdscheckIOMMU, gdscheckGPU, gdscheckOther} {
+		if form.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+func gdscheckRead(s *Sink, in *Lines) {
+	g := s.Storage().GDS
+	if g == nil {
+		g = &checks.GDS{Source: s.Source()}
+		s.Storage().GDS = g
+	}
+	in.While(func(l Line) bool {
+		if strings.TrimSpace(l.Text) == "" {
+			return rdmaAhead(in, gdscheckBelongs)
+		}
+		if !gdscheckBelongs(l.Text) {
+			return false
+		}
+		if g.Line == 0 {
+			g.Line = l.Number
+			s.Origin("storage.gds", l)
+		}
+		if m := gdscheckDriver.FindStringSubmatch(l.Text); m != nil {
+			gdscheckSet(&g.Drivers, strings.TrimSpace(m[2]), strings.ToLower(m[3]))
+		} else if m := gdscheckProperty.FindStringSubmatch(l.Text); m != nil {
+			gdscheckSet(&g.Properties, m[1], checks.Printable(m[2], 200))
+		} else if m := gdscheckIOMMU.FindStringSubmatch(l.Text); m != nil && g.IOMMU == "" {
+			g.IOMMU = strings.ToLower(checks.Printable(m[1], 60))
+		}
+		return true
+	})
+}
+
+// gdscheckSet notes a value once; a report has some sixty of them.
+func gdscheckSet(to *map[string]string, name, value string) {
+	if *to == nil {
+		*to = make(map[string]string)
+	}
+	if _, ok := (*to)[name]; !ok && len(*to) < 500 {
+		(*to)[name] = value
+	}
+}

@@ -1,0 +1,126 @@
+package evidence
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// ibstatKind is the listing of RDMA devices by infiniband-diags
+// (rdma-core@691953d8d infiniband-diags/ibstat.c).
+var ibstatKind = &Kind{
+	Name:     "ibstat",
+	Title:    "RDMA ports, from ibstat",
+	Command:  "ibstat",
+	Gives:    []string{"nics"},
+	Anchors:  []string{"CA '", "Physical state: "},
+	Commands: []string{"ibstat"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && ibstatBelongs(l.Text)
+	},
+	Read: ibstatRead,
+}
+
+var (
+	ibstatHead = regexp.MustCompile(`^\s*(?:CA|Switch|Router) '([^']+)'\s*$`)
+	ibstatPort = regexp.MustCompile(`^\s*Port (\d+):\s*$`)
+	ibstatLine = regexp.MustCompile(`^\s*(CA type|Number of ports|Firmware version|Hardware version|Node GUID|System image GUID|State|Physical state|Rate|Effective speed|Base lid|LMC|SM lid|Capability mask|Port GUID|Link layer):\s*(.*?)\s*$`)
+)
+
+func ibstatBelongs(line string) bool {
+	return ibstatLine.MatchString(line) || ibstatHead.MatchString(line) || ibstatPort.MatchString(line)
+}
+
+func ibstatRead(s *Sink, in *Lines) {
+	var device checks.RDMAPort
+	var port *checks.RDMAPort
+	var at Line
+	flush := func() {
+		if port != nil {
+			rdmaMerge(s, *port, at)
+			port = nil
+		}
+	}
+	begin := func(l Line) *checks.RDMAPort {
+		if port == nil {
+			p := device
+			port, at = &p, l
+		}
+		return port
+	}
+	if words := strings.Fields(in.Prompt().Command); len(words) > 1 && words[0] == "ibstat" && !strings.HasPrefix(words[1], "-") && words[1] != "|" {
+		device.Device = words[1]
+	}
+	in.While(func(l Line) bool {
+		if strings.TrimSpace(l.Text) == "" {
+			return rdmaAhead(in, ibstatBelongs)
+		}
+		if m := ibstatHead.FindStringSubmatch(l.Text); m != nil {
+			flush()
+			device = checks.RDMAPort{Device: m[1]}
+			return true
+		}
+		if m := ibstatPort.FindStringSubmatch(l.Text); m != nil {
+			flush()
+			begin(l).Port, _ = rdmaNumber(m[1])
+			return true
+		}
+		m := ibstatLine.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		switch value := m[2]; m[1] {
+		case "CA type":
+			device.Model = value
+		case "Firmware version":
+			device.Firmware = value
+		case "State":
+			if port != nil && port.State != "" { // A filter hid the heads.
+				flush()
+			}
+			begin(l).State = rdmaState(value)
+		case "Physical state":
+			if port != nil && port.PhysicalState != "" {
+				flush()
+			}
+			begin(l).PhysicalState = rdmaPhysicalState(value)
+		case "Rate":
+			begin(l).RateGbps = rdmaRate(value)
+		case "Base lid":
+			begin(l).LID = rdmaLID(value)
+		case "SM lid":
+			begin(l).SMLID = rdmaLID(value)
+		case "Link layer":
+			begin(l).LinkLayer = rdmaLinkLayer(value)
+		}
+		return true
+	})
+	flush()
+}
+
+// ibstatGUIDsKind is a list of port GUIDs (ibstat -p) under the name of each
+// virtual machine, as superbenchmark gathers it for its map of a fabric. It
+// tells no state, and nothing is taken from it.
+var ibstatGUIDsKind = &Kind{
+	Name:    "ibstat-guids",
+	Title:   "GUIDs of RDMA ports by host, from ibstat -p",
+	Command: "ibstat -p",
+	Gives:   []string{"nics"},
+	Anchors: []string{"VM_hostname "},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && ibstatGUIDsHead.MatchString(l.Text)
+	},
+	Read: func(_ *Sink, in *Lines) {
+		in.While(func(l Line) bool {
+			return ibstatGUIDsHead.MatchString(l.Text) || ibstatGUID.MatchString(l.Text)
+		})
+	},
+}
+
+var (
+	ibstatGUIDsHead = regexp.MustCompile(`^VM_hostname \S+\s*$`)
+	ibstatGUID      = regexp.MustCompile(`^\s*(?:0x)?[0-9a-f]{16}\s*$`)
+)

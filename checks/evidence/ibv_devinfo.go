@@ -1,0 +1,132 @@
+package evidence
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// ibvDevinfoKind is the listing of RDMA devices by libibverbs' example
+// program, short or with -v (rdma-core@691953d8d
+// libibverbs/examples/devinfo.c).
+var ibvDevinfoKind = &Kind{
+	Name:     "ibv_devinfo",
+	Title:    "RDMA devices, from ibv_devinfo",
+	Command:  "ibv_devinfo -v",
+	Gives:    []string{"nics"},
+	Anchors:  []string{"hca_id:", "PORT_ACTIVE (", "PORT_DOWN (", "PORT_INIT (", "PORT_ARMED ("},
+	Commands: []string{"ibv_devinfo"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && ibvDevinfoKey(l.Text) != ""
+	},
+	Read: ibvDevinfoRead,
+}
+
+// ibvDevinfoLine is a line "key: value" of any depth.
+var ibvDevinfoLine = regexp.MustCompile(`^\s*(hca_id|transport|fw_ver|node_guid|sys_image_guid|vendor_id|vendor_part_id|hw_ver|board_id|phys_port_cnt|port|state|max_mtu|active_mtu|sm_lid|port_lid|port_lmc|link_layer|active_width|active_speed|phys_state|GID\[ *\d+\]):\s*(.*?)\s*$`)
+
+// ibvDevinfoOther is a line that -v adds and that is not read: a limit, the
+// head of a list of flags, or a flag.
+var ibvDevinfoOther = regexp.MustCompile(`^\s*(?:max_\w+|\w+_caps?|\w+_cap_flags\w*|\w+_cntr|\w+_len|\w+_sl|subnet_timeout|init_type_reply|atomic_cap|local_ca_ack_delay|port_id|core clock.*|completion[ _]timestamp.*|hca_core_clock|page_size_cap|num_comp_vectors|device_cap\w*|flags|supported_qp|rx_hash\w*|qp_rate_limit\w*|tag matching.*|cq moderation caps|raw packet caps|log atomic arg sizes.*|Unknown flags)\s*:|^\s*(?:tag matching|core clock|completion_timestamp_mask) not supported|^\s+[A-Z][A-Za-z0-9_ -]+$`)
+
+func ibvDevinfoKey(line string) string {
+	m := ibvDevinfoLine.FindStringSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+func ibvDevinfoBelongs(line string) bool {
+	return ibvDevinfoKey(line) != "" || ibvDevinfoOther.MatchString(line)
+}
+
+func ibvDevinfoRead(s *Sink, in *Lines) {
+	var device checks.RDMAPort // What the lines above the ports say.
+	device.Device = rdmaFlag(in.Prompt().Command, "-d")
+	var port *checks.RDMAPort
+	var at Line
+	width, speed := 0.0, 0.0
+	vendor := ""
+	flush := func() {
+		if port == nil {
+			return
+		}
+		if width*speed > 0 {
+			port.RateGbps = width * speed
+		}
+		rdmaMerge(s, *port, at)
+		port, width, speed = nil, 0, 0
+	}
+	begin := func(l Line) *checks.RDMAPort {
+		if port == nil {
+			p := device
+			port, at = &p, l
+		}
+		return port
+	}
+	in.While(func(l Line) bool {
+		if strings.TrimSpace(l.Text) == "" {
+			return rdmaAhead(in, ibvDevinfoBelongs)
+		}
+		m := ibvDevinfoLine.FindStringSubmatch(l.Text)
+		if m == nil {
+			return ibvDevinfoOther.MatchString(l.Text)
+		}
+		key, value := m[1], m[2]
+		switch key {
+		case "hca_id":
+			flush()
+			device, vendor = checks.RDMAPort{Device: value}, ""
+		case "fw_ver":
+			device.Firmware = value
+		case "vendor_id":
+			vendor = value
+		case "vendor_part_id":
+			if _, err := strconv.ParseUint(value, 10, 16); err == nil && (vendor == "0x02c9" || vendor == "") {
+				device.Model = "MT" + value
+			}
+		case "port":
+			flush()
+			if n, ok := rdmaNumber(value); ok {
+				begin(l).Port = n
+			}
+		case "state":
+			if port != nil && port.State != "" { // A filter hid the heads.
+				flush()
+			}
+			begin(l).State = rdmaState(value)
+		case "max_mtu":
+			begin(l).MaxMTU, _ = rdmaNumber(value)
+		case "active_mtu":
+			begin(l).MTU, _ = rdmaNumber(value)
+		case "sm_lid":
+			begin(l).SMLID = rdmaLID(value)
+		case "port_lid":
+			begin(l).LID = rdmaLID(value)
+		case "link_layer":
+			begin(l).LinkLayer = rdmaLinkLayer(value)
+		case "phys_state":
+			begin(l).PhysicalState = rdmaPhysicalState(value)
+		case "active_width":
+			n, _, _ := strings.Cut(value, "X")
+			width = rdmaRate(n)
+			begin(l)
+		case "active_speed":
+			speed = rdmaRate(value)
+			begin(l)
+		default:
+			if index, ok := strings.CutPrefix(key, "GID["); ok {
+				if n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(index, "]"))); err == nil {
+					gid, kind, _ := strings.Cut(value, ",")
+					rdmaAddGID(begin(l), checks.GID{Index: n, GID: strings.TrimSpace(gid), Type: rdmaGIDType(kind)})
+				}
+			}
+		}
+		return true
+	})
+	flush()
+}

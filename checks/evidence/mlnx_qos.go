@@ -1,0 +1,82 @@
+package evidence
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// mlnxQoSKind is the flow control of an interface as mlnx_qos -i shows it
+// (mlnx-tools, ofed_scripts/utils/mlnx_qos).
+var mlnxQoSKind = &Kind{
+	Name:    "mlnx_qos",
+	Title:   "flow control of an interface, from mlnx_qos",
+	Command: "mlnx_qos -i INTERFACE",
+	Gives:   []string{"nics"},
+	Anchors: []string{"DCBX mode:", "Priority trust state:", "PFC configuration:"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && mlnxQoSLine.MatchString(l.Text)
+	},
+	Read: mlnxQoSRead,
+}
+
+var (
+	mlnxQoSLine     = regexp.MustCompile(`^\s*(DCBX mode|Priority trust state|default priority|dscp2prio mapping|Receive buffer size.*|Cable len|PFC configuration|priority|enabled|buffer|tc|prio|tsa|skprio|max_buffer_size)\b\s*:?\s*(.*?)\s*$`)
+	mlnxQoSNumbers  = regexp.MustCompile(`^[\d\s.,:]+$`)
+	mlnxQoSPriority = regexp.MustCompile(`^\d(?:\s+\d){0,7}$`)
+)
+
+func mlnxQoSRead(s *Sink, in *Lines) {
+	q := checks.QoS{Source: s.Source(), Host: s.Host(), Interface: rdmaFlag(in.Prompt().Command, "-i")}
+	inPFC := false
+	var priorities []string
+	in.While(func(l Line) bool {
+		if strings.TrimSpace(l.Text) == "" {
+			return rdmaAhead(in, mlnxQoSLine.MatchString)
+		}
+		m := mlnxQoSLine.FindStringSubmatch(l.Text)
+		if m == nil {
+			return q.Line != 0 && mlnxQoSNumbers.MatchString(l.Text)
+		}
+		if q.Line == 0 {
+			q.Line = l.Number
+		}
+		switch value := m[2]; m[1] {
+		case "DCBX mode":
+			if q.Line != l.Number { // The next interface.
+				return false
+			}
+		case "Priority trust state":
+			if q.Trust != "" {
+				return false
+			}
+			q.Trust = strings.ToLower(value)
+		case "PFC configuration":
+			if q.PFC != nil {
+				return false
+			}
+			inPFC = true
+		case "priority":
+			if inPFC && priorities == nil && mlnxQoSPriority.MatchString(value) {
+				priorities = strings.Fields(value)
+			}
+		case "enabled":
+			values := strings.Fields(value)
+			if !inPFC || q.PFC != nil || !mlnxQoSPriority.MatchString(value) || len(values) != len(priorities) {
+				break
+			}
+			q.PFC = []int{}
+			for i, v := range values {
+				if n, ok := rdmaNumber(priorities[i]); ok && v == "1" {
+					q.PFC = append(q.PFC, n)
+				}
+			}
+		}
+		return true
+	})
+	if nics := s.NICs(); (q.Trust != "" || q.PFC != nil) && len(nics.QoS) < maxEntries {
+		nics.QoS = append(nics.QoS, q)
+	}
+}

@@ -1,0 +1,61 @@
+package evidence
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// rdmaLinkKind is the listing of ports by iproute2 (rdma link), and its
+// counters (rdma statistic).
+var rdmaLinkKind = &Kind{
+	Name:    "rdma-link",
+	Title:   "RDMA ports, from rdma link",
+	Command: "rdma link",
+	Gives:   []string{"nics"},
+	Anchors: []string{"physical_state", "out_of_sequence", "local_ack_timeout_err"},
+	Line:    rdmaLinkRead,
+}
+
+// rdmaLinkHead is "link mlx5_0/1 ", or "1/1: mlx5_0/1: " before iproute2 5.0.
+var rdmaLinkHead = regexp.MustCompile(`^\s*(?:link |\d+/\d+: )([\w.-]+)/(\d+):? `)
+
+func rdmaLinkRead(s *Sink, l Line) bool {
+	m := rdmaLinkHead.FindStringSubmatchIndex(l.Text)
+	if m == nil {
+		return false
+	}
+	p := checks.RDMAPort{Device: l.Text[m[2]:m[3]]}
+	p.Port, _ = rdmaNumber(l.Text[m[4]:m[5]])
+	words := strings.Fields(l.Text[m[1]:])
+	known := false
+	for i := 0; i+1 < len(words); i += 2 {
+		switch key, value := words[i], words[i+1]; key {
+		case "state":
+			p.State, known = rdmaState(value), true
+		case "physical_state":
+			p.PhysicalState, known = rdmaPhysicalState(value), true
+		case "netdev":
+			p.Netdev = value
+			p.LinkLayer = rdmaNetdevLayer(value)
+		case "lid":
+			p.LID = rdmaLID(value)
+		case "sm_lid":
+			p.SMLID = rdmaLID(value)
+		case "subnet_prefix":
+			p.LinkLayer = "InfiniBand"
+		case "netdev_index":
+		default:
+			known = rdmaCounter(&p, key, value) || known
+		}
+	}
+	if !known {
+		return false
+	}
+	if p.LinkLayer == "" && p.LID == nil && p.Netdev != "" {
+		p.LinkLayer = "Ethernet"
+	}
+	rdmaMerge(s, p, l)
+	return true
+}

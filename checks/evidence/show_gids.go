@@ -1,0 +1,74 @@
+package evidence
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// showGIDsKind is the table of GIDs by the script show_gids of MLNX_OFED. The
+// IPv4 address and the interface may be missing from a row.
+var showGIDsKind = &Kind{
+	Name:     "show_gids",
+	Title:    "GIDs of RDMA ports, from show_gids",
+	Command:  "show_gids",
+	Gives:    []string{"nics"},
+	Anchors:  []string{"INDEX", ":0000:", ":ffff:"},
+	Commands: []string{"show_gids"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && (showGIDsHead.MatchString(l.Text) || showGIDsRow.MatchString(l.Text))
+	},
+	Read: showGIDsRead,
+}
+
+var (
+	showGIDsHead = regexp.MustCompile(`^\s*DEV\s+PORT\s+INDEX\s+GID\b`)
+	showGIDsRow  = regexp.MustCompile(`^\s*([\w.-]+)\s+(\d+)\s+(\d+)\s+((?:[0-9a-f]{4}:){7}[0-9a-f]{4})\s+(?:(\d+\.\d+\.\d+\.\d+)\s+)?(v1|v2)(?:\s+([\w.@-]+))?\s*$`)
+	showGIDsRest = regexp.MustCompile(`^\s*(?:---[\s-]*|n_gids_found=\d+)\s*$`)
+)
+
+func showGIDsRead(s *Sink, in *Lines) {
+	var ports []*checks.RDMAPort
+	at := make(map[*checks.RDMAPort]Line)
+	byName := make(map[string]*checks.RDMAPort)
+	flush := func() {
+		for _, p := range ports {
+			rdmaMerge(s, *p, at[p])
+		}
+		ports = nil
+		clear(byName)
+	}
+	in.While(func(l Line) bool {
+		if showGIDsHead.MatchString(l.Text) { // Another table is of another machine.
+			flush()
+			return true
+		}
+		m := showGIDsRow.FindStringSubmatch(l.Text)
+		if m == nil {
+			return showGIDsRest.MatchString(l.Text)
+		}
+		number, err := strconv.Atoi(m[2])
+		index, err2 := strconv.Atoi(m[3])
+		if err != nil || err2 != nil || len(ports) >= maxEntries {
+			return true
+		}
+		name := m[1] + " " + m[2]
+		p := byName[name]
+		if p == nil {
+			p = &checks.RDMAPort{Device: m[1], Port: number, Netdev: m[7], LinkLayer: rdmaNetdevLayer(m[7])}
+			byName[name] = p
+			ports = append(ports, p)
+			at[p] = l
+		}
+		g := checks.GID{Index: index, GID: m[4], IPv4: m[5], Type: rdmaGIDType(m[6]), Netdev: m[7]}
+		if strings.Contains(p.Netdev, ".") && !strings.Contains(m[7], ".") { // A VLAN's row came first.
+			p.Netdev = m[7]
+		}
+		rdmaAddGID(p, g)
+		return true
+	})
+	flush()
+}

@@ -1,0 +1,160 @@
+# METADATA
+# title: What logs and tools tell of RDMA
+# description: >-
+#   Readings that the rules of the network share. Each set is empty where no
+#   text tells of it.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.rdma
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+
+# retry_exceeded are the messages that a NIC repeated what it sent and was never
+# answered (completion status 12).
+retry_exceeded := logs.messages(["nccl-ib-completion-retry-exceeded", "rdma-retry-exceeded"])
+
+# port_errors are the messages that the verbs library reported a port error,
+# port_returns that the port became active again, device_errors that a whole
+# NIC failed.
+port_errors := logs.messages(["nccl-ib-port-error"])
+
+port_returns := logs.messages(["nccl-ib-port-active"])
+
+device_errors := logs.messages(["nccl-ib-device-fatal"])
+
+# unconnected are the messages that a queue pair could not be connected, by the
+# reason: "invalid", "unreachable", "timeout", "no-memory", "other". A wrong GID
+# index gives EINVAL or ENODATA, a GID without a route ENETUNREACH or
+# EHOSTUNREACH, a peer whose hardware address is not found ETIMEDOUT.
+unconnected[reason] contains m if {
+	some m in logs.messages([
+		"nccl-ib-modify-qp-invalid", "nccl-ib-modify-qp-unreachable", "nccl-ib-modify-qp-timed-out",
+		"nccl-ib-modify-qp-failed", "rdma-modify-qp-failed",
+	])
+	reason := unconnected_reason(m.text)
+}
+
+unconnected_reason(text) := "invalid" if {
+	regex.match(`Invalid argument|No data available|errno[ :=]*(?:22|61)\b`, text)
+} else := "unreachable" if {
+	regex.match(`Network is unreachable|No route to host|errno[ :=]*(?:101|113)\b`, text)
+} else := "timeout" if {
+	regex.match(`Connection timed out|errno[ :=]*110\b`, text)
+} else := "no-memory" if {
+	regex.match(`Cannot allocate memory|errno[ :=]*12\b`, text)
+} else := "other"
+
+# ports are all that texts tell of; active_ports those that can carry data.
+ports contains p if some p in input.nics.rdma
+
+active_ports contains p if {
+	some p in ports
+	p.state == "active"
+}
+
+# link_layers are those that are known to be in use: from the ports, from NCCL's
+# list («mlx5_0:1/RoCE») and from GIDs that hold an IPv4 address.
+link_layers contains p.link_layer if some p in ports
+
+link_layers contains "Ethernet" if {
+	some m in input.logs.messages
+	regex.match(`:\d+/RoCE\b|(?i:gids?) ::ffff:`, m.text)
+}
+
+link_layers contains "InfiniBand" if {
+	some m in input.logs.messages
+	regex.match(`[\w.]+:\d+/IB(?:/SHARP)?\b`, m.text)
+}
+
+# link is "roce", "infiniband", "mixed" or "unknown".
+link := "mixed" if {
+	"Ethernet" in link_layers
+	"InfiniBand" in link_layers
+} else := "roce" if {
+	"Ethernet" in link_layers
+} else := "infiniband" if {
+	"InfiniBand" in link_layers
+} else := "unknown"
+
+# minors are the minor versions of NCCL and RCCL 2 that texts name.
+minors contains to_number(parts[1]) if {
+	some name in ["nccl", "rccl"]
+	some version in object.get(logs.versions, name, set())
+	parts := regex.find_all_string_submatch_n(`^v?2\.(\d+)`, version, 1)[0]
+}
+
+# old_words is true where a completion is reported in the words of NCCL up to
+# 2.19.
+old_words if {
+	some m in input.logs.messages
+	regex.match(`Got completion .*with error \d+, opcode`, m.text)
+}
+
+# takes_gid_0 is true of an NCCL that uses GID index 0 unless it is told
+# another: up to 2.20.
+takes_gid_0 if old_words
+
+takes_gid_0 if {
+	some minor in minors
+	minor <= 20
+}
+
+# chooses_gid is true of one that looks for the GID itself: from 2.21.
+chooses_gid if {
+	count(minors) > 0
+	not takes_gid_0
+}
+
+# gid_index is the GID index that NCCL was told to use; -1 means none.
+gid_index := n if {
+	n := to_number(facts.env.NCCL_IB_GID_INDEX)
+	n >= 0
+}
+
+# several_nodes is true when a log shows a job over more than one machine.
+several_nodes if {
+	some c in input.logs.communicators
+	c.nodes > 1
+}
+
+several_nodes if {
+	some c in input.logs.communicators
+	count(c.hosts) > 1
+}
+
+several_nodes if {
+	some t in input.logs.transports
+	t.kind == "net"
+	t.same_host == false
+}
+
+# verbs_channels are channels of NCCL over verbs between machines.
+verbs_channels contains t if {
+	some t in input.logs.transports
+	t.kind == "net"
+	startswith(t.network, "IB")
+	not t.same_host == true
+}
+
+# direct_channels are those of them that bypass host memory.
+direct_channels contains t if {
+	some t in verbs_channels
+	t.gdr == true
+}
+
+# port_name names a port as tools do: "mlx5_0:1", with its host where known.
+port_name(p) := sprintf("%s on %s", [plain_name(p), p.host]) if {
+	p.host
+} else := plain_name(p)
+
+plain_name(p) := sprintf("%s:%d", [p.device, p.port]) if {
+	p.device != ""
+} else := "an RDMA port"
+
+# place shows a port as evidence.
+place(p) := {
+	"fact": sprintf("nics.rdma[%s:%d]", [p.device, p.port]),
+	"value": object.filter(p, ["state", "physical_state", "link_layer", "mtu", "sm_lid", "counters"]),
+	"source": sprintf("%s:%d", [p.source, p.line]),
+}

@@ -1,0 +1,101 @@
+package gpudoctor.rules.gdr_module_missing_test
+
+import data.gpudoctor.rules.gdr_module_missing
+
+said(id, text) := {
+	"id": id, "program": "nccl", "role": "cause", "text": text,
+	"source": "a.log", "line": 7, "order": 2, "count": 1, "ranks": 1,
+}
+
+with_fields(m, fields) := object.union(m, {"fields": fields})
+
+log(messages) := {"logs": {"messages": messages}}
+
+loaded := {"nics": {"modules": ["nvidia_peermem", "ib_core"]}}
+
+absent := {"nics": {"modules": ["ib_core"]}}
+
+disabled := said("nccl-gdr-nic-disabled", "NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'")
+
+channel(gdr) := {"kind": "net", "network": "IB", "same_host": false, "gdr": gdr, "channels": 4, "source": "a.log", "line": 9}
+
+test_fires_unloadable if {
+	cases := [
+		[said("peermem-not-loaded", "modprobe: ERROR: could not insert 'nv_peer_mem': Invalid argument"), "do not fit each other"],
+		[with_fields(said("peermem-symbol", "nv_peer_mem: Unknown symbol ib_register_peer_memory_client"), {"problem": "Unknown symbol", "symbol": "ib_register_peer_memory_client"}), "does not offer peer memory"],
+		[with_fields(said("peermem-symbol", "nvidia_peermem: disagrees"), {"problem": "disagrees about version of symbol", "symbol": "ib_register_peer_memory_client"}), "another version than"],
+		[with_fields(said("peermem-symbol", "nv_peer_mem: Unknown symbol"), {"symbol": "nvidia_p2p_get_pages"}), "version of the NVIDIA driver"],
+		[said("peermem-build-failed", "fatal error: rdma/peer_mem.h: No such file"), "did not compile"],
+		[said("peermem-not-loaded", "modprobe: ERROR: could not insert 'nvidia_peermem': Key was rejected by service"), "Secure Boot"],
+		[with_fields(said("peermem-not-loaded", "Module nvidia-peermem not found in directory"), {"absent": "not found"}), "does not bring it"],
+	]
+	every c in cases {
+		some f in gdr_module_missing.findings with input as log([c[0]])
+		f.subject == "nvidia-peermem"
+		f.confidence == "confirmed"
+		contains(f.message, c[1])
+	}
+}
+
+test_fires_with_ofed_as_evidence if {
+	some f in gdr_module_missing.findings with input as object.union(
+		log([said("peermem-not-loaded", "x")]),
+		{"software": [{"name": "ofed", "version": "5.0-2.1.8", "source": "s", "line": 2}]},
+	)
+	count(f.evidence) == 2
+}
+
+test_fires_refused if {
+	some f in gdr_module_missing.findings with input as log([said("peermem-not-detected", "x")])
+	contains(f.message, "DMA-BUF")
+	some g in gdr_module_missing.findings with input as log([said("dmabuf-not-supported", "x")])
+	contains(g.message, "in its place")
+}
+
+test_fires_unregistered if {
+	some f in gdr_module_missing.findings with input as log([said("gpu-memory-not-registered", "x")])
+	f.confidence == "likely"
+	some g in gdr_module_missing.findings with input as object.union(loaded, log([said("gpu-memory-not-registered", "x")]))
+	g.confidence == "possible"
+	contains(g.message, "GeForce")
+	some h in gdr_module_missing.findings with input as log([said("perftest-gpu-buffer", "x"), said("perftest-no-mr", "x")])
+	h.confidence == "likely"
+	some i in gdr_module_missing.findings with input as log([said("nccl-ib-register-bad-address", "Call to ibv_reg_mr failed with error Bad address")])
+	i.confidence == "likely"
+}
+
+test_fires_disabled if {
+	some f in gdr_module_missing.findings with input as log([disabled])
+	f.severity == "medium"
+	some g in gdr_module_missing.findings with input as {"logs": {"messages": [disabled], "communicators": [{"nodes": 1, "hosts": ["a"]}]}}
+	g.severity == "low"
+	some h in gdr_module_missing.findings with input as log([object.union(said("rccl-gdr-no-peer-memory", "GDRDMA not enabled"), {"program": "rccl"})])
+	h.severity == "low"
+	some i in gdr_module_missing.findings with input as object.union(log([disabled]), loaded)
+	contains(i.message, "did not register")
+	some j in gdr_module_missing.findings with input as object.union(log([disabled]), {"env": {"variables": [{"name": "NCCL_DMABUF_ENABLE", "value": "0", "source": "x", "effective": true}]}})
+	contains(j.message, "NCCL_DMABUF_ENABLE")
+	some k in gdr_module_missing.findings with input as log([disabled, said("nccl-dmabuf-available", "DMA-BUF is available on GPU device 0")])
+	contains(k.message, "does not take it")
+}
+
+test_fires_channels_and_no_module if {
+	some f in gdr_module_missing.findings with input as object.union(absent, {"logs": {"transports": [channel(false)]}})
+	f.severity == "medium"
+}
+
+test_silent if {
+	count(gdr_module_missing.findings) == 0 with input as object.union(absent, {"logs": {"transports": [channel(true)]}})
+	count(gdr_module_missing.findings) == 0 with input as object.union(loaded, {"logs": {"transports": [channel(false)]}})
+	count(gdr_module_missing.findings) == 0 with input as {"nics": {"modules": ["ib_core"], "modules_partial": true}, "logs": {"transports": [channel(false)]}}
+	count(gdr_module_missing.findings) == 0 with input as absent
+	count(gdr_module_missing.findings) == 0 with input as log([said("perftest-no-mr", "x")])
+	count(gdr_module_missing.findings) == 0 with input as log([said("nccl-gdr-nic-disabled", "NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'")])
+	count(gdr_module_missing.findings) == 0 with input as {"logs": {"messages": [disabled], "transports": [channel(true)]}}
+	count(gdr_module_missing.missing) == 0 with input as loaded
+}
+
+test_unresolvable if {
+	count(gdr_module_missing.findings) == 0 with input as {}
+	count(gdr_module_missing.missing) == 1 with input as {}
+}

@@ -1,0 +1,132 @@
+# METADATA
+# title: NIC and GPU are too far apart for GPUDirect RDMA
+# description: >-
+#   NCCL lets a NIC reach the memory of a GPU only where both hang below the
+#   same PCIe switches (NCCL_NET_GDR_LEVEL, PXB unless set): through the
+#   processor the way by host memory is as fast or faster, as a rule. A machine
+#   whose NICs all stand at another socket, or whose PCI tree is virtual, then
+#   goes through host memory though GPUDirect RDMA itself works.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-net-gdr-level
+#     description: The distances
+#   - ref: https://github.com/NVIDIA/nccl/issues/1151
+#     description: What «distance» means, and that a greater one need not be faster
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: low
+#   confidence: likely
+#   remedies: [set-net-gdr-level, nccl-topo-file, other]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.gdr_topology
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.rdma
+
+# too_far are NCCL's decisions against it: «GPU Direct RDMA Disabled for GPU
+# ca000 / HCA 0 (distance 7 > 4)». Near NICs of the same machine say «Enabled».
+too_far := logs.messages(["nccl-gdr-too-far"])
+
+near := logs.messages(["nccl-gdr-near"])
+
+# able are the words that the NIC itself could.
+able := logs.messages(["nccl-gdr-nic-enabled"])
+
+findings contains {
+	"subject": "GPUDirect RDMA",
+	"message": sprintf("NCCL does not use GPUDirect RDMA, because the NICs are too far from the GPUs (%s)%s", [logs.at(first), advice]),
+	"evidence": array.concat(array.slice(logs.all_evidence(too_far), 0, 3), level_evidence),
+	"order": first.order,
+	"severity": severity,
+	"confidence": "likely",
+	"remedies": ["set-net-gdr-level", "nccl-topo-file", "other"],
+} if {
+	count(too_far) > 0
+	count(near) == 0
+	count(rdma.direct_channels) == 0
+	first := logs.first(too_far)
+}
+
+# advice: a level that is set shorter than the default is the reason itself.
+advice := sprintf(". NCCL_NET_GDR_LEVEL=%s limits it", [facts.env.NCCL_NET_GDR_LEVEL]) if {
+	short
+} else := ". In a virtual machine the PCI tree may not be the real one: NCCL_TOPO_FILE tells NCCL" if {
+	input.links.virtual_topology == true
+} else := ". NCCL_NET_GDR_LEVEL=PHB or SYS lets it; measure both, host memory may be as fast"
+
+short if facts.env.NCCL_NET_GDR_LEVEL in {"LOC", "PIX", "0", "1"}
+
+level_evidence := [{
+	"fact": "env.variables[NCCL_NET_GDR_LEVEL]",
+	"value": facts.env.NCCL_NET_GDR_LEVEL,
+	"source": facts.variable.NCCL_NET_GDR_LEVEL.source,
+} |
+	facts.env.NCCL_NET_GDR_LEVEL
+]
+
+severity := "medium" if {
+	short
+} else := "medium" if {
+	rdma.several_nodes
+} else := "low"
+
+# Channels without it, though the NIC could.
+findings contains {
+	"subject": "GPUDirect RDMA",
+	"message": "NCCL moves data between machines over verbs without GPUDirect RDMA, though the NICs could: they are too far from the GPUs, or the level is set too short",
+	"evidence": array.concat(
+		array.slice(logs.all_evidence(able), 0, 2),
+		[{"fact": "logs.transports", "value": sprintf("%d channels via NET/%s", [t.channels, t.network]), "source": logs.at(t)} | some t in rdma.verbs_channels],
+	),
+	"severity": "low",
+	"confidence": "likely",
+	"remedies": ["set-net-gdr-level", "nccl-topo-file", "other"],
+} if {
+	count(able) > 0
+	count(too_far) == 0
+	count(rdma.verbs_channels) > 0
+	count(rdma.direct_channels) == 0
+}
+
+# From the topology: the kinds of way from each GPU to the NICs.
+nic_paths[p.a] contains p.path if {
+	some p in input.links.pairs
+	p.kind == "gpu-nic"
+	p.path != ""
+}
+
+# beyond are those that have no NIC at their own socket.
+beyond contains gpu if {
+	some gpu, paths in nic_paths
+	paths == {"SYS"}
+}
+
+findings contains {
+	"subject": "topology",
+	"affects": sort([gpu | some gpu in beyond; facts.is_address(gpu)]),
+	"message": sprintf("No NIC is near %d of %d GPUs: each way crosses the sockets (SYS). Between machines their traffic goes through host memory and the link between the sockets", [count(beyond), count(nic_paths)]),
+	"evidence": [{"fact": sprintf("links.pairs[%s]", [gpu]), "value": "SYS to every NIC", "source": "topology"} | some gpu in sort(beyond)],
+	"severity": topology_severity,
+	"confidence": "possible",
+	"remedies": ["set-net-gdr-level", "other"],
+} if {
+	count(beyond) > 0
+	count(rdma_used) > 0
+}
+
+topology_severity := "low" if {
+	rdma.several_nodes
+} else := "info"
+
+# rdma_used are the signs that the NICs of the topology carry RDMA.
+rdma_used contains "channels" if count(rdma.verbs_channels) > 0
+
+rdma_used contains "ports" if count(rdma.active_ports) > 0
+
+missing contains "links: neither NCCL's choice for GPUDirect RDMA nor the paths between GPUs and NICs are known" if {
+	count(too_far | near) == 0
+	count(nic_paths) == 0
+	count(rdma.direct_channels) == 0
+}

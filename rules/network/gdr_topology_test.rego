@@ -1,0 +1,59 @@
+package gpudoctor.rules.gdr_topology_test
+
+import data.gpudoctor.rules.gdr_topology
+
+said(id, text) := {
+	"id": id, "program": "nccl", "role": "setting", "text": text,
+	"source": "a.log", "line": 7, "order": 2, "count": 1, "ranks": 1,
+}
+
+far := said("nccl-gdr-too-far", "GPU Direct RDMA Disabled for GPU ca000 / HCA 0 (distance 7 > 4)")
+
+near := said("nccl-gdr-near", "GPU Direct RDMA Enabled for GPU ca000 / HCA 1 (distance 4 <= 4), read 1")
+
+channel(gdr) := {"kind": "net", "network": "IB", "same_host": false, "gdr": gdr, "channels": 4, "source": "a.log", "line": 9}
+
+level(value) := {"env": {"variables": [{"name": "NCCL_NET_GDR_LEVEL", "value": value, "source": "job.sh", "effective": true}]}}
+
+nic(path) := {"a": "0000:3b:00.0", "b": "0000:5e:00.0", "kind": "gpu-nic", "path": path}
+
+test_fires_too_far if {
+	some f in gdr_topology.findings with input as {"logs": {"messages": [far]}}
+	f.severity == "low"
+	f.order == 2
+	some g in gdr_topology.findings with input as {"logs": {"messages": [far], "communicators": [{"nodes": 2}]}}
+	g.severity == "medium"
+	some h in gdr_topology.findings with input as object.union(level("LOC"), {"logs": {"messages": [far]}})
+	h.severity == "medium"
+	contains(h.message, "NCCL_NET_GDR_LEVEL=LOC")
+	some i in gdr_topology.findings with input as {"links": {"virtual_topology": true}, "logs": {"messages": [far]}}
+	contains(i.message, "NCCL_TOPO_FILE")
+}
+
+test_fires_channels if {
+	some f in gdr_topology.findings with input as {"logs": {"messages": [said("nccl-gdr-nic-enabled", "x")], "transports": [channel(false)]}}
+	f.severity == "low"
+	count(f.evidence) == 2
+}
+
+test_fires_topology if {
+	links := {"links": {"pairs": [nic("SYS")]}, "nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active"}]}}
+	some f in gdr_topology.findings with input as links
+	f.severity == "info"
+	f.affects == ["0000:3b:00.0"]
+	some g in gdr_topology.findings with input as object.union(links, {"logs": {"transports": [channel(false)]}})
+	g.severity == "low"
+}
+
+test_silent if {
+	count(gdr_topology.findings) == 0 with input as {"logs": {"messages": [far, near]}}
+	count(gdr_topology.findings) == 0 with input as {"logs": {"messages": [far], "transports": [channel(true)]}}
+	count(gdr_topology.findings) == 0 with input as {"links": {"pairs": [nic("SYS"), nic("PIX")]}, "nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active"}]}}
+	count(gdr_topology.findings) == 0 with input as {"links": {"pairs": [nic("SYS")]}}
+	count(gdr_topology.missing) == 0 with input as {"links": {"pairs": [nic("PIX")]}}
+}
+
+test_unresolvable if {
+	count(gdr_topology.findings) == 0 with input as {}
+	count(gdr_topology.missing) == 1 with input as {}
+}

@@ -1,0 +1,285 @@
+# METADATA
+# title: An RDMA port is not active
+# description: >-
+#   A port without a link carries nothing: a cable that is out or bad, a switch
+#   port that is off, or on InfiniBand a fabric without a subnet manager. When
+#   a port is lost under a job, the verbs library reports «port error» and the
+#   peers' NICs repeat what they sent until they give up (completion status 12);
+#   that is a consequence. A port that nobody uses may well be down.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: What NCCL asks of the network
+#   - ref: https://github.com/linux-rdma/rdma-core/blob/v55.0/libibverbs/enum_strs.c
+#     description: The events of a port and the statuses of a completion
+#   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/net/ethernet/mellanox/mlx5/core/events.c
+#     description: What mlx5 says of cables
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: likely
+#   remedies: [bring-port-up, other]
+#   explains: [roce-gid, roce-mtu-pfc]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.ib_port_down
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.rdma
+
+# broken are the messages by which a job failed at the network.
+broken := (rdma.retry_exceeded | rdma.port_errors) | logs.messages(["perftest-port-state", "rdma-port-not-active"])
+
+# lost are the messages that a port, or the NIC, was lost under a program.
+lost := rdma.port_errors | rdma.device_errors
+
+findings contains {
+	"subject": subject(first),
+	"message": sprintf(
+		"A program was told of %s%s. %s",
+		[what, others, advice],
+	),
+	"evidence": array.slice(logs.all_evidence(lost | rdma.retry_exceeded), 0, 6),
+	"order": first.order,
+	"severity": severity,
+	"confidence": confidence,
+	"remedies": ["bring-port-up"],
+} if {
+	count(lost) > 0
+	first := logs.first(lost)
+	what := loss(first)
+	others := remark
+	severity := grade_lost
+	confidence := sure_lost
+}
+
+subject(m) := m.host if {
+	m.host
+} else := "network"
+
+loss(m) := "a port error: the link of an RDMA port went down" if {
+	m in rdma.port_errors
+} else := "a catastrophic error of a NIC"
+
+remark := sprintf(", and transfers were never answered (status 12, %s): they follow from it", [logs.at(logs.first(rdma.retry_exceeded))]) if {
+	count(rdma.retry_exceeded) > 0
+} else := ""
+
+advice := "Look at the cable, the switch's port and the error counters of that machine; one that comes and goes is worn or badly seated"
+
+# A port that came back without a failure did no lasting harm.
+grade_lost := "critical" if {
+	count(rdma.retry_exceeded) > 0
+} else := "medium" if {
+	count(rdma.port_returns) > 0
+	count(others_failed) == 0
+} else := "critical" if {
+	count(others_failed) > 0
+} else := "high"
+
+sure_lost := "confirmed" if {
+	grade_lost == "critical"
+} else := "likely"
+
+others_failed := {m | some m in logs.complaints; not m in lost}
+
+# Programs that look at the state of a port say so themselves.
+findings contains {
+	"subject": subject(m),
+	"message": sprintf("%s: %s", [object.get(said, m.id, "A program found no active RDMA port"), hint]),
+	"evidence": [logs.evidence(m)],
+	"order": m.order,
+	"severity": "critical",
+	"confidence": "confirmed",
+	"remedies": ["bring-port-up"],
+} if {
+	some m in logs.messages(["perftest-port-state", "rdma-port-not-active", "subnet-manager-missing"])
+}
+
+said := {
+	"perftest-port-state": "perftest found the RDMA port not active",
+	"subnet-manager-missing": "The InfiniBand fabric has no subnet manager that answers",
+}
+
+hint := "ibstat shows its state: Down is a matter of the cable or the switch, Initializing of the subnet manager"
+
+# The RDMA driver itself was not loaded, so that no port can come up.
+findings contains {
+	"subject": subject(first),
+	"message": "A kernel module of the RDMA stack does not load, so that no port can come up: the modules of MLNX_OFED and those of the kernel are mixed, or were built for another kernel",
+	"evidence": array.slice(logs.all_evidence(unloaded), 0, 4),
+	"order": first.order,
+	"severity": "high",
+	"confidence": "confirmed",
+	"remedies": ["other"],
+} if {
+	count(unloaded) > 0
+	first := logs.first(unloaded)
+}
+
+unloaded := logs.messages(["rdma-module-not-loaded", "libibverbs-abi"])
+
+# The kernel's lines. At start-up every unused port has its cable «unplugged»,
+# and links that come up were down before.
+findings contains {
+	"subject": cable_subject(m),
+	"message": sprintf("The kernel says of a NIC: %s. %s", [trouble(m), cable_advice(m)]),
+	"evidence": array.concat([logs.evidence(m)], array.slice(logs.all_evidence(broken), 0, 3)),
+	"order": m.order,
+	"severity": cable_severity(m),
+	"confidence": cable_confidence(m),
+	"remedies": ["bring-port-up"],
+} if {
+	some m in logs.messages(["mlx5-link-down", "mlx5-cable", "mlx5-health"])
+	not up_again(m)
+}
+
+cable_subject(m) := m.fields.address if {
+	m.fields.address
+} else := subject(m)
+
+trouble(m) := sprintf("cable %s", [lower(m.fields.problem)]) if {
+	m.id == "mlx5-cable"
+} else := "the link is down" if {
+	m.id == "mlx5-link-down"
+} else := "its firmware or hardware failed"
+
+cable_advice(_) := "The job failed at the network, and this is where its link was lost" if {
+	count(broken) > 0
+} else := "A port that nobody uses may be without a link"
+
+is_error(m) if m.id == "mlx5-health"
+
+is_error(m) if startswith(m.fields.problem, "error")
+
+cable_severity(m) := "critical" if {
+	count(broken) > 0
+} else := "high" if {
+	is_error(m)
+	m.id == "mlx5-health"
+} else := "medium" if {
+	is_error(m)
+} else := "info"
+
+cable_confidence(m) := "likely" if {
+	is_error(m)
+} else := "likely" if {
+	count(broken) > 0
+} else := "possible"
+
+# up_again is true of a link that came up later, unless a job failed meanwhile.
+up_again(m) if {
+	count(broken) == 0
+	some up in logs.messages(["mlx5-link-up", "mlx5-cable-in"])
+	up.fields.address == m.fields.address
+	up.order > m.order
+}
+
+# The tools' listings. NCCL itself leaves inactive ports out.
+inactive contains p if {
+	some p in rdma.ports
+	p.state in {"down", "init", "armed"}
+}
+
+# wanted are the ports of the devices that a variable names for the job. NCCL
+# takes a name as a prefix, and after = as it is.
+wanted contains p if {
+	some p in inactive
+	some name in ["NCCL_IB_HCA", "UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"]
+	list := facts.env[name]
+	not startswith(list, "^")
+	some item in split(trim_prefix(trim_prefix(list, "="), "="), ",")
+	device := split(item, ":")[0]
+	p.device == device
+}
+
+# alone is true of a port on a machine that shows no active one.
+alone(p) if {
+	count({q | some q in rdma.active_ports; object.get(q, "host", "") == object.get(p, "host", "")}) == 0
+}
+
+# without_network is true when a program found no RDMA device to use.
+without_network if count(logs.messages(["nccl-ib-no-device", "rdma-no-devices", "rdma-port-not-active"])) > 0
+
+findings contains {
+	"subject": rdma.port_name(p),
+	"message": sprintf("RDMA port %s is %s%s. %s", [rdma.port_name(p), p.state, physical(p), reason(p)]),
+	"evidence": array.concat([rdma.place(p)], array.slice(logs.all_evidence(broken), 0, 3)),
+	"severity": severity,
+	"confidence": confidence,
+	"remedies": ["bring-port-up"],
+} if {
+	some p in inactive
+	[severity, confidence] := grade(p)
+}
+
+physical(p) := sprintf(" (physical link: %s)", [p.physical_state]) if {
+	p.physical_state
+} else := ""
+
+reason(p) := "The link is there, but no subnet manager has configured it (opensm, or the one of a managed switch)" if {
+	p.state in {"init", "armed"}
+	p.link_layer == "InfiniBand"
+} else := "It waits for the other end: the cable, or the port of the switch" if {
+	p.physical_state == "Polling"
+} else := "It is switched off, or nothing is plugged in" if {
+	p.physical_state == "Disabled"
+} else := "It has no link"
+
+grade(p) := ["critical", "likely"] if {
+	needed(p)
+	failed_at_network
+} else := ["high", "likely"] if {
+	p in wanted
+} else := ["high", "possible"] if {
+	count(broken) > 0
+} else := ["medium", "likely"] if {
+	alone(p)
+	signs_of_use(p)
+} else := ["low", "possible"] if {
+	alone(p)
+} else := ["low", "possible"] if {
+	p.state in {"init", "armed"}
+} else := ["info", "possible"]
+
+needed(p) if p in wanted
+
+needed(p) if alone(p)
+
+failed_at_network if count(broken) > 0
+
+failed_at_network if without_network
+
+# signs_of_use: a port that a subnet manager knows, or whose link waits for
+# configuration, is meant to be used.
+signs_of_use(p) if p.state in {"init", "armed"}
+
+signs_of_use(_) if rdma.several_nodes
+
+# Transfers that were never answered, on a fabric where only a dead link, a
+# dead peer or routing can be the reason.
+findings contains {
+	"subject": subject(first),
+	"message": sprintf("A NIC repeated what it sent and was never answered (status 12, %s). On InfiniBand that is a link that was lost on the way, a peer that died, or routing: look for port errors on the other machines, and at ibqueryerrors", [logs.at(first)]),
+	"evidence": array.slice(logs.all_evidence(rdma.retry_exceeded), 0, 4),
+	"order": first.order,
+	"severity": "critical",
+	"confidence": "possible",
+	"remedies": ["bring-port-up"],
+} if {
+	count(rdma.retry_exceeded) > 0
+	count(lost) == 0
+	rdma.link in {"infiniband", "mixed"}
+	first := logs.first(rdma.retry_exceeded)
+}
+
+missing contains "nics.rdma: the state of the RDMA ports is not known (ibstat)" if {
+	not known_state
+	count(lost) == 0
+}
+
+known_state if {
+	some p in rdma.ports
+	p.state
+}

@@ -1,0 +1,247 @@
+# METADATA
+# title: RoCE uses a GID that does not lead to the peer
+# description: >-
+#   A RoCE port has several GIDs: version 1 and version 2, link-local and of its
+#   IP addresses. Only those of version 2 that hold an address are routed.
+#   NCCL up to 2.20 takes index 0, which is a link-local one of version 1 as a
+#   rule: the connection over TCP succeeds, and the first transfer is never
+#   answered (completion status 12). From 2.21 on NCCL looks for the right one
+#   itself, and an index that is still set names a wrong one on some NICs.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ib-gid-index
+#     description: The GID index, and from which version NCCL chooses it
+#   - ref: https://github.com/NVIDIA/nccl/issues/426
+#     description: Status 12 right at the start means that the NICs do not reach each other over RoCE
+#   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/infiniband/core/cache.c
+#     description: The table of GIDs
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: likely
+#   remedies: [set-gid-index, unset-env]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.roce_gid
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.rdma
+
+# bad are the messages of connections that a wrong GID explains. One that could
+# not be made for want of memory, or for no known reason, is not among them.
+bad := rdma.retry_exceeded | refused
+
+refused contains m if {
+	some reason in ["invalid", "unreachable", "timeout"]
+	some m in object.get(rdma.unconnected, reason, set())
+}
+
+# elsewhere is true when the log names another reason for the same lines: a port
+# that was lost.
+elsewhere if count(rdma.port_errors | rdma.device_errors) > 0
+
+elsewhere if rdma.link == "infiniband"
+
+findings contains {
+	"subject": "RoCE",
+	"message": sprintf("%s %s%s", [observation(first), verdict, hint]),
+	"evidence": array.concat(array.slice(logs.all_evidence(bad), 0, 4), index_evidence),
+	"order": first.order,
+	"severity": "critical",
+	"confidence": confidence,
+	"remedies": remedies,
+	"params": params,
+} if {
+	count(bad) > 0
+	not elsewhere
+	first := logs.first(bad)
+}
+
+observation(m) := sprintf("A queue pair could not be connected (%s): the GID does not exist, has no route, or its peer does not answer%s.", [logs.at(m), pair_remark]) if {
+	m in refused
+} else := sprintf("A NIC repeated what it sent and was never answered (status 12, %s)%s.", [logs.at(m), pair_remark])
+
+# pair_remark tells of GIDs in different networks, where a line names both.
+pair_remark := sprintf(", from %s to %s", [pair[0], pair[1]]) if {
+	pair := sort(pairs)[0]
+} else := ""
+
+pairs contains [parts[1], parts[2]] if {
+	some m in bad
+	parts := regex.find_all_string_submatch_n(`(?i)local ?gid ::ffff:([\d.]+).*remote ?gids? ?::ffff:([\d.]+)`, m.text, 1)[0]
+}
+
+# verdict and confidence: what is known of the index and of the version.
+verdict := sprintf("GID index %d was asked for, and %s", [rdma.gid_index, fault]) if {
+	fault := wrong_index
+} else := sprintf("NCCL looks for the GID itself from 2.21 on, but was told to use index %d: it should not be set", [rdma.gid_index]) if {
+	rdma.chooses_gid
+	rdma.gid_index
+} else := "NCCL chose the GID itself: see with ib_write_bw -R, or ping -I, whether the two networks reach each other, and NCCL_CROSS_NIC=0 where each NIC reaches only its like" if {
+	rdma.chooses_gid
+} else := "Which index leads to the peer, ib_write_bw -x shows; each program has its own setting for it" if {
+	not by_nccl
+} else := sprintf("GID index %d was asked for: show_gids must show a GID of RoCE v2 with the interface's address there, on every NIC", [rdma.gid_index]) if {
+	rdma.gid_index
+} else := "NCCL up to 2.20 uses GID index 0 unless NCCL_IB_GID_INDEX names that of RoCE v2 (often 3), and it is not set"
+
+# by_nccl is true when NCCL or RCCL says so. UCX chooses the GID itself, and
+# what other programs take is not known.
+by_nccl if {
+	some m in bad
+	m.program in {"nccl", "rccl"}
+}
+
+confidence := "likely" if {
+	wrong_index
+} else := "likely" if {
+	by_nccl
+	rdma.link == "roce"
+	told_apart
+} else := "possible"
+
+# told_apart: NCCL took index 0, or one that it should not have been given, or
+# the kernel refused the GID.
+told_apart if {
+	not rdma.chooses_gid
+	not rdma.gid_index
+}
+
+told_apart if {
+	rdma.chooses_gid
+	rdma.gid_index
+}
+
+told_apart if count(refused) > 0
+
+remedies := ["set-gid-index", "unset-env"] if {
+	rdma.chooses_gid
+	rdma.gid_index
+} else := ["set-gid-index"]
+
+# hint names the index at which every port that is known has a routable GID.
+hint := sprintf(". The tables shown have a GID of RoCE v2 with an address at index %d", [right_index]) if {
+	not right_index == rdma.gid_index
+} else := ""
+
+right_index := min(routable_everywhere)
+
+params["gid_index"] := right_index
+
+# variable is what an NCCL that chooses the GID itself needs no more.
+params["variable"] := "NCCL_IB_GID_INDEX" if {
+	rdma.chooses_gid
+	rdma.gid_index
+}
+
+index_evidence := [{
+	"fact": "env.variables[NCCL_IB_GID_INDEX]",
+	"value": rdma.gid_index,
+	"source": sprintf("%s:%d", [v.source, object.get(v, "line", 0)]),
+} |
+	v := facts.variable.NCCL_IB_GID_INDEX
+	rdma.gid_index
+]
+
+# tables are the RoCE ports whose GIDs are known.
+tables contains p if {
+	some p in rdma.ports
+	not p.link_layer == "InfiniBand"
+	count(listed(p)) > 1
+}
+
+listed(p) := {g | some g in p.gids; g.gid != ""; g.type}
+
+at_index(p) := g if {
+	some g in listed(p)
+	g.index == rdma.gid_index
+}
+
+routable(g) if {
+	g.type == "RoCE v2"
+	not startswith(lower(g.gid), "fe80")
+}
+
+# routable_everywhere are the indices at which every known table has a GID of
+# RoCE v2 with an address.
+routable_everywhere contains i if {
+	count(tables) > 0
+	some p in tables
+	some g in listed(p)
+	routable(g)
+	i := g.index
+	every q in tables {
+		some h in listed(q)
+		h.index == i
+		routable(h)
+	}
+}
+
+# wrong_index says what is wrong with the index that is set, if the tables show
+# it.
+wrong_index := sprintf("%s has no GID there", [sort({rdma.plain_name(p) | some p in empty_ports})[0]]) if {
+	count(empty_ports) > 0
+} else := sprintf("the GID of %s there is %s", [rdma.plain_name(poor[0]), poor[1]]) if {
+	poor := sort(poor_ports)[0]
+}
+
+empty_ports contains p if {
+	some p in tables
+	rdma.gid_index
+	not at_index(p)
+}
+
+poor_ports contains [p, what] if {
+	some p in tables
+	g := at_index(p)
+	what := poverty(g)
+}
+
+poverty(g) := "of RoCE v1, which is not routed" if {
+	g.type == "RoCE v1"
+} else := "link-local, which is not routed" if {
+	startswith(lower(g.gid), "fe80")
+}
+
+# Without a failure, an index that is empty cannot work, and one that is not
+# routed works in one Ethernet segment alone.
+findings contains {
+	"subject": "NCCL_IB_GID_INDEX",
+	"message": sprintf("GID index %d is asked for, and %s%s", [rdma.gid_index, wrong_index, hint]),
+	"evidence": array.concat(index_evidence, [rdma.place(p) | some p in tables]),
+	"severity": severity,
+	"confidence": "likely",
+	"remedies": ["set-gid-index"],
+	"params": params,
+} if {
+	count(bad) == 0
+	wrong_index
+	severity := wrong_severity
+}
+
+wrong_severity := "high" if {
+	count(empty_ports) > 0
+} else := "low"
+
+# Programs that look for a GID say so when there is none.
+findings contains {
+	"subject": "RoCE",
+	"message": sprintf("A program found no GID that it could use (%s). A RoCE port gets one of version 2 when its interface is up and has an IP address; in a container it is seen in the interface's own network namespace alone", [logs.at(m)]),
+	"evidence": [logs.evidence(m)],
+	"order": m.order,
+	"severity": "critical",
+	"confidence": "confirmed",
+	"remedies": ["set-gid-index"],
+	"params": params,
+} if {
+	m := logs.first(logs.messages(["rdma-gid-missing"]))
+}
+
+missing contains "nics.rdma[].gids: the GIDs of the RoCE ports are not known (show_gids)" if {
+	count(tables) == 0
+	count(bad) == 0
+	not rdma.link == "infiniband"
+}
+
+not_applicable contains "only InfiniBand here: it has no RoCE GIDs" if rdma.link == "infiniband"

@@ -1,0 +1,111 @@
+package gpudoctor.rules.roce_gid_test
+
+import data.gpudoctor.rules.roce_gid
+
+said(id, text) := {
+	"id": id, "program": "nccl", "role": "cause", "text": text,
+	"source": "a.log", "line": 7, "order": 2, "count": 1, "ranks": 1,
+}
+
+old_error := said("nccl-ib-completion-retry-exceeded", "NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129")
+
+new_error := said("nccl-ib-completion-retry-exceeded", "NET/IB: Got completion from peer x with status=12 opcode=0 len=0 vendor err 129 (Recv) localGid ::ffff:10.4.0.1 remoteGids::ffff:10.5.0.9 hca mlx5_3")
+
+log(messages) := {"logs": {"messages": messages}}
+
+nccl(version) := {"software": [{"name": "nccl", "version": version, "manager": "log", "source": "a.log", "line": 1}]}
+
+index(n) := {"env": {"variables": [{"name": "NCCL_IB_GID_INDEX", "value": sprintf("%d", [n]), "source": "a.log", "line": 2, "effective": true}]}}
+
+gids := [
+	{"index": 0, "gid": "fe80::1", "type": "RoCE v1"},
+	{"index": 1, "gid": "fe80::1", "type": "RoCE v2"},
+	{"index": 2, "gid": "::ffff:10.0.0.1", "type": "RoCE v1"},
+	{"index": 3, "gid": "::ffff:10.0.0.1", "type": "RoCE v2"},
+]
+
+table := {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "link_layer": "Ethernet", "gids": gids, "source": "g", "line": 1}]}}
+
+roce := {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "link_layer": "Ethernet", "source": "g", "line": 1}]}}
+
+merged(parts) := object.union_n(parts)
+
+test_fires_old_on_roce if {
+	some f in roce_gid.findings with input as merged([log([old_error]), roce])
+	f.confidence == "likely"
+	f.severity == "critical"
+	f.order == 2
+	f.remedies == ["set-gid-index"]
+}
+
+test_fires_old_where_the_link_is_unknown if {
+	some f in roce_gid.findings with input as log([old_error])
+	f.confidence == "possible"
+}
+
+test_fires_index_that_should_go if {
+	some f in roce_gid.findings with input as merged([log([new_error]), nccl("2.27.3"), index(3)])
+	f.confidence == "likely"
+	f.remedies == ["set-gid-index", "unset-env"]
+	f.params.variable == "NCCL_IB_GID_INDEX"
+	contains(f.message, "10.4.0.1")
+}
+
+test_fires_chosen_and_still_unanswered if {
+	some f in roce_gid.findings with input as merged([log([new_error]), nccl("2.27.3")])
+	f.confidence == "possible"
+}
+
+test_fires_index_without_a_table if {
+	some f in roce_gid.findings with input as merged([log([old_error]), roce, index(3)])
+	f.confidence == "possible"
+	contains(f.message, "show_gids")
+}
+
+test_fires_wrong_index if {
+	every n in [0, 1, 2, 9] {
+		some f in roce_gid.findings with input as merged([log([old_error]), table, index(n)])
+		f.confidence == "likely"
+		f.params.gid_index == 3
+		contains(f.message, "at index 3")
+		some g in roce_gid.findings with input as merged([table, index(n)])
+		g.subject == "NCCL_IB_GID_INDEX"
+		g.severity == {true: "high", false: "low"}[n == 9]
+	}
+}
+
+test_fires_refused if {
+	some f in roce_gid.findings with input as merged([log([said("nccl-ib-modify-qp-invalid", "Call to ibv_modify_qp failed with error Invalid argument")]), roce, nccl("2.23.4")])
+	f.confidence == "likely"
+	contains(f.message, "queue pair")
+}
+
+test_fires_for_other_programs if {
+	m := object.union(said("rdma-retry-exceeded", "Transport retry count exceeded on mlx5_0:1/RoCE"), {"program": "rdma"})
+	some f in roce_gid.findings with input as log([m])
+	f.confidence == "possible"
+	contains(f.message, "ib_write_bw")
+}
+
+test_fires_gid_missing if {
+	some f in roce_gid.findings with input as log([said("rdma-gid-missing", "No suitable GID found on mlx5_bond_1/")])
+	f.confidence == "confirmed"
+}
+
+test_silent if {
+	count(roce_gid.findings) == 0 with input as merged([log([old_error, said("nccl-ib-port-error", "port error")]), roce])
+	count(roce_gid.findings) == 0 with input as merged([log([old_error]), {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "link_layer": "InfiniBand", "source": "g", "line": 1}]}}])
+	count(roce_gid.findings) == 0 with input as merged([table, index(3)])
+	count(roce_gid.findings) == 0 with input as table
+	count(roce_gid.findings) == 0 with input as log([said("nccl-ib-modify-qp-failed", "Call to ibv_modify_qp failed with error Operation not supported")])
+}
+
+test_not_applicable if {
+	count(roce_gid.not_applicable) == 1 with input as {"nics": {"rdma": [{"link_layer": "InfiniBand"}]}}
+}
+
+test_unresolvable if {
+	count(roce_gid.findings) == 0 with input as {}
+	count(roce_gid.missing) == 1 with input as {}
+	count(roce_gid.missing) == 0 with input as log([old_error])
+}

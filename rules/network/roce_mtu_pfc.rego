@@ -1,0 +1,205 @@
+# METADATA
+# title: The RoCE network loses packets, or its MTU does not fit
+# description: >-
+#   RoCE expects a network that loses no packets. Where flow control (PFC) or
+#   congestion control (ECN) is not set up on NICs and switches alike, bursts
+#   are dropped, the NIC starts again from the lost packet, and the rate breaks
+#   down or the transfer is given up (completion status 12). An Ethernet MTU
+#   that a switch or the peer does not carry loses every large packet.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: The counters that tell of loss
+#   - ref: https://github.com/NVIDIA/nccl/issues/378
+#     description: RoCE at a fraction of its rate is a sign of dropped packets
+#   - ref: https://enterprise-support.nvidia.com/s/article/recommended-network-configuration-examples-for-roce-deployment
+#     description: Lossless and lossy set-ups
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: possible
+#   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.roce_mtu_pfc
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.rdma
+
+roce_ports contains p if {
+	some p in rdma.ports
+	p.link_layer == "Ethernet"
+	not p.state in {"down", "init"}
+}
+
+# failed is true when transfers over this network were given up, and no lost
+# port explains it.
+failed if {
+	count(rdma.retry_exceeded) > 0
+	count(rdma.port_errors | rdma.device_errors) == 0
+}
+
+failure := array.slice(logs.all_evidence(rdma.retry_exceeded), 0, 3)
+
+# worked is true when the same job had moved data before: the addresses are
+# right then.
+worked if {
+	some c in input.logs.communicators
+	c.completed > 0
+	c.completed >= c.started
+	some b in input.benchmarks
+	count(b.points) > 0
+}
+
+# mtus are the active path MTUs, by name of the port.
+mtus[p.mtu] contains rdma.port_name(p) if {
+	some p in roce_ports
+	p.mtu > 0
+}
+
+# same_name are ports that bear one name on different machines.
+same_name if {
+	some a in roce_ports
+	some b in roce_ports
+	a.device == b.device
+	a.port == b.port
+	a.mtu > b.mtu
+	b.mtu > 0
+}
+
+findings contains {
+	"subject": "MTU",
+	"message": sprintf("RoCE ports run with different path MTUs: %s. The smaller one counts between the two, if the switches carry the larger one at all", [list_mtus]),
+	"evidence": array.concat([rdma.place(p) | some p in roce_ports; p.mtu > 0], failure),
+	"severity": mtu_severity,
+	"confidence": mtu_confidence,
+	"remedies": ["fix-mtu-pfc"],
+} if {
+	count(mtus) > 1
+}
+
+list_mtus := concat("; ", [sprintf("%d on %s", [mtu, facts.list(names)]) | some mtu, names in mtus])
+
+mtu_severity := "high" if {
+	failed
+} else := "medium" if {
+	same_name
+} else := "low"
+
+mtu_confidence := "likely" if {
+	failed
+} else := "possible"
+
+findings contains {
+	"subject": "MTU",
+	"message": sprintf("%s: the path MTU is 1024 bytes, because the Ethernet MTU is 1500. With 9000 (at least 4200) on the NICs and the switches it is 4096, and small packets cost the NIC less", [facts.list({rdma.port_name(p) | some p in small})]),
+	"evidence": [rdma.place(p) | some p in small],
+	"severity": "low",
+	"confidence": "likely",
+	"remedies": ["fix-mtu-pfc"],
+} if {
+	count(small) > 0
+	count(mtus) == 1
+}
+
+small contains p if {
+	some p in roce_ports
+	p.mtu == 1024
+	not p.max_mtu <= 1024
+}
+
+# loss are the counters of packets that were lost or came out of order. They
+# count since the driver was loaded, so that by themselves they prove nothing.
+loss[port] := counted if {
+	some p in roce_ports
+	port := rdma.port_name(p)
+	counted := {name: n |
+		some name, n in p.counters
+		name in {"out_of_sequence", "packet_seq_err", "implied_nak_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err", "roce_adp_retrans_to"}
+		n > 0
+	}
+	count(counted) > 0
+}
+
+findings contains {
+	"subject": "loss",
+	"message": sprintf("RoCE packets were lost or came out of order: %s. The counters run since the driver was loaded; that they grow while the job runs is what counts", [concat("; ", [sprintf("%s: %s", [port, concat(", ", [sprintf("%s %d", [name, n]) | some name, n in counted])]) | some port, counted in loss])]),
+	"evidence": array.concat([rdma.place(p) | some p in roce_ports; count(p.counters) > 0], failure),
+	"severity": loss_severity,
+	"confidence": loss_confidence,
+	"remedies": ["fix-mtu-pfc", "nccl-timeout"],
+} if {
+	count(loss) > 0
+}
+
+loss_severity := "high" if {
+	failed
+} else := "low"
+
+loss_confidence := "likely" if {
+	failed
+} else := "possible"
+
+# unprotected are the interfaces without flow control for any priority.
+unprotected contains q if {
+	some q in input.nics.qos
+	is_array(q.pfc)
+	count(q.pfc) == 0
+}
+
+findings contains {
+	"subject": "PFC",
+	"message": sprintf("Priority flow control is off on %s. A network without it loses packets under load, unless congestion control and the switches are set up for that", [facts.list({object.get(q, "interface", "an interface") | some q in unprotected})]),
+	"evidence": array.concat(
+		[{"fact": sprintf("nics.qos[%s].pfc", [object.get(q, "interface", "")]), "value": q.pfc, "source": logs.at(q)} | some q in unprotected],
+		failure,
+	),
+	"severity": pfc_severity,
+	"confidence": "possible",
+	"remedies": ["fix-mtu-pfc"],
+} if {
+	count(unprotected) > 0
+	not rdma.link == "infiniband"
+}
+
+pfc_severity := "high" if {
+	failed
+} else := "info"
+
+# Transfers that were given up, on a RoCE network whose addresses are settled.
+findings contains {
+	"subject": "loss",
+	"message": sprintf("A transfer over RoCE was given up after its retries (status 12, %s), though %s: packets are lost on the way, or the peer stopped", [logs.at(first), settled]),
+	"evidence": failure,
+	"order": first.order,
+	"severity": "high",
+	"confidence": "possible",
+	"remedies": ["fix-mtu-pfc", "nccl-timeout", "nccl-ib-disable"],
+} if {
+	failed
+	rdma.link in {"roce", "mixed"}
+	count(loss) == 0
+	settled := settlement
+	first := logs.first(rdma.retry_exceeded)
+}
+
+settlement := "the job had moved data before" if {
+	worked
+} else := sprintf("GID index %d is set", [rdma.gid_index]) if {
+	rdma.gid_index
+} else := "NCCL chose the GID itself" if {
+	rdma.chooses_gid
+} else := "UCX chose the GID itself" if {
+	some m in rdma.retry_exceeded
+	contains(m.text, "Transport retry count exceeded")
+}
+
+missing contains "nics.rdma: neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)" if {
+	count(mtus) == 0
+	count(loss) == 0
+	not failed
+	not rdma.link == "infiniband"
+}
+
+not_applicable contains "only InfiniBand here: its flow control is part of the link" if rdma.link == "infiniband"

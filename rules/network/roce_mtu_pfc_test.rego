@@ -1,0 +1,73 @@
+package gpudoctor.rules.roce_mtu_pfc_test
+
+import data.gpudoctor.rules.roce_mtu_pfc
+
+given_up := {"logs": {"messages": [{
+	"id": "nccl-ib-completion-retry-exceeded", "program": "nccl", "role": "cause", "text": "Got completion with status=12",
+	"source": "a.log", "line": 7, "order": 2, "count": 1, "ranks": 1,
+}]}}
+
+port(device, rest) := object.union({"device": device, "port": 1, "link_layer": "Ethernet", "state": "active", "source": "d", "line": 1}, rest)
+
+ports(list) := {"nics": {"rdma": list}}
+
+index := {"env": {"variables": [{"name": "NCCL_IB_GID_INDEX", "value": "3", "source": "a.log", "effective": true}]}}
+
+only(subject, document) := f if {
+	some f in roce_mtu_pfc.findings with input as document
+	f.subject == subject
+}
+
+test_fires_different_mtus if {
+	two := ports([port("mlx5_0", {"mtu": 4096}), port("mlx5_1", {"mtu": 1024})])
+	only("MTU", two).severity == "low"
+	only("MTU", object.union(two, given_up)).severity == "high"
+	only("MTU", ports([port("mlx5_0", {"mtu": 4096, "host": "a"}), port("mlx5_0", {"mtu": 1024, "host": "b"})])).severity == "medium"
+}
+
+test_fires_small_mtu if {
+	only("MTU", ports([port("mlx5_0", {"mtu": 1024, "max_mtu": 4096})])).severity == "low"
+}
+
+test_fires_loss if {
+	lost := ports([port("mlx5_0", {"counters": {"out_of_sequence": 12, "symbol_error": 3, "packet_seq_err": 0}})])
+	only("loss", lost).severity == "low"
+	contains(only("loss", lost).message, "out_of_sequence 12")
+	f := only("loss", object.union(lost, given_up))
+	f.severity == "high"
+	f.confidence == "likely"
+}
+
+test_fires_without_flow_control if {
+	off := {"nics": {"qos": [{"interface": "ens1", "pfc": [], "source": "q", "line": 1}]}}
+	only("PFC", off).severity == "info"
+	only("PFC", object.union(off, given_up)).severity == "high"
+}
+
+test_fires_given_up_with_the_right_gid if {
+	f := only("loss", object.union_n([ports([port("mlx5_0", {})]), given_up, index]))
+	f.confidence == "possible"
+	contains(f.message, "GID index 3")
+	g := only("loss", object.union_n([ports([port("mlx5_0", {})]), given_up, {"software": [{"name": "nccl", "version": "2.25.1"}]}]))
+	contains(g.message, "itself")
+	worked := {"logs": {"communicators": [{"started": 2, "completed": 2}], "messages": given_up.logs.messages}, "benchmarks": [{"points": [{"line": 1}]}]}
+	h := only("loss", object.union(ports([port("mlx5_0", {})]), worked))
+	contains(h.message, "before")
+}
+
+test_silent if {
+	good := ports([port("mlx5_0", {"mtu": 4096, "counters": {"out_of_sequence": 0}}), port("mlx5_1", {"mtu": 4096}), port("mlx5_2", {"mtu": 1024, "state": "down"})])
+	count(roce_mtu_pfc.findings) == 0 with input as good
+	count(roce_mtu_pfc.missing) == 0 with input as good
+	count(roce_mtu_pfc.findings) == 0 with input as {"nics": {"qos": [{"interface": "ens1", "pfc": [3], "source": "q", "line": 1}]}}
+	count(roce_mtu_pfc.findings) == 0 with input as object.union(ports([port("mlx5_0", {})]), given_up)
+}
+
+test_not_applicable if {
+	count(roce_mtu_pfc.not_applicable) == 1 with input as {"nics": {"rdma": [{"link_layer": "InfiniBand"}]}}
+}
+
+test_unresolvable if {
+	count(roce_mtu_pfc.findings) == 0 with input as {}
+	count(roce_mtu_pfc.missing) == 1 with input as {}
+}
