@@ -96,6 +96,7 @@ findings contains {
 	"params": {"gpus": sort(gpus)},
 	"severity": k[0][0],
 	"confidence": k[0][1],
+	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	some k in {kind(address) | some address, _ in small}
 	gpus := {address | some address, _ in small; kind(address) == k}
@@ -163,6 +164,7 @@ findings contains {
 	"params": {"gpus": [address]},
 	"severity": "high",
 	"confidence": "confirmed",
+	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	some address, indices in roomless
 }
@@ -190,6 +192,7 @@ findings contains {
 	"params": {"gpus": sort(gpus)},
 	"severity": "low",
 	"confidence": "likely",
+	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	gpus := object.keys(growing)
 	count(gpus) > 0
@@ -226,6 +229,7 @@ findings contains {
 	"params": {"gpus": [address]},
 	"severity": "high",
 	"confidence": "confirmed",
+	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	some address, es in kept_out
 	address != ""
