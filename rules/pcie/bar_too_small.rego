@@ -298,7 +298,12 @@ below_confidence(bridge) := "confirmed" if {
 # refused are the messages of a program to which the driver refused a mapping of
 # another GPU's memory (cudaErrorMapBufferObjectFailed, 205). Peer access through
 # BAR1 fails so where BAR1 does not cover the memory.
-refused := {m | some m in logs.complaints; contains(m.text, "mapping of buffer object failed")}
+# HIP's error of the same words has other causes.
+refused := {m |
+	some m in logs.complaints
+	contains(m.text, "mapping of buffer object failed")
+	not regex.match(`(?i)\bhip\b`, m.text)
+}
 
 # outgrown are the models whose BAR1 ends below the memory that modified cards
 # have: the firmware of a GeForce RTX 4090 offers 32 GiB at most.
