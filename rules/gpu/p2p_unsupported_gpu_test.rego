@@ -146,4 +146,6 @@ test_fires_where_a_program_gives_up if {
 
 test_silent_on_other_complaints if {
 	count(p2p_unsupported_gpu.findings) == 0 with input as stop("CUDA error: out of memory")
+	nccl := json.patch(stop("NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'"), [{"op": "replace", "path": "/logs/messages/0/program", "value": "nccl"}])
+	count(p2p_unsupported_gpu.findings) == 0 with input as nccl
 }

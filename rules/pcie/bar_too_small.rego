@@ -96,6 +96,7 @@ findings contains {
 	"params": {"gpus": sort(gpus)},
 	"severity": k[0][0],
 	"confidence": k[0][1],
+	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	some k in {kind(address) | some address, _ in small}
 	gpus := {address | some address, _ in small; kind(address) == k}
@@ -163,6 +164,7 @@ findings contains {
 	"params": {"gpus": [address]},
 	"severity": "high",
 	"confidence": "confirmed",
+	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	some address, indices in roomless
 }
@@ -190,6 +192,7 @@ findings contains {
 	"params": {"gpus": sort(gpus)},
 	"severity": "low",
 	"confidence": "likely",
+	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	gpus := object.keys(growing)
 	count(gpus) > 0
@@ -226,6 +229,7 @@ findings contains {
 	"params": {"gpus": [address]},
 	"severity": "high",
 	"confidence": "confirmed",
+	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	some address, es in kept_out
 	address != ""
@@ -294,7 +298,12 @@ below_confidence(bridge) := "confirmed" if {
 # refused are the messages of a program to which the driver refused a mapping of
 # another GPU's memory (cudaErrorMapBufferObjectFailed, 205). Peer access through
 # BAR1 fails so where BAR1 does not cover the memory.
-refused := {m | some m in logs.complaints; contains(m.text, "mapping of buffer object failed")}
+# HIP's error of the same words has other causes.
+refused := {m |
+	some m in logs.complaints
+	contains(m.text, "mapping of buffer object failed")
+	not regex.match(`(?i)\bhip\b`, m.text)
+}
 
 # outgrown are the models whose BAR1 ends below the memory that modified cards
 # have: the firmware of a GeForce RTX 4090 offers 32 GiB at most.

@@ -175,3 +175,8 @@ test_a_bar_that_lspci_shows_small_is_worth_knowing if {
 	grades(bar_too_small.findings) == {["low", "likely"]} with input as shown
 	count(bar_too_small.findings) == 0 with input as {"pci": {"devices": [object.union(rebar(a, 16 * gib, 32 * gib), {"kind": "gpu", "vendor": "0x10de"})]}}
 }
+
+test_silent_on_the_same_words_of_hip if {
+	hip := json.patch(mapping("AMD Instinct MI210", 64), [{"op": "replace", "path": "/logs/messages/0/text", "value": "HIP error: mapping of buffer object failed"}])
+	count(bar_too_small.findings) == 0 with input as hip
+}
