@@ -165,7 +165,7 @@ func TestEnvironment(t *testing.T) {
 		"# export NCCL_P2P_DISABLE=1":                               "",
 		"export PATH=/x":                                            "",
 		"NCCL_DEBUG=${NCCL_DEBUG:-INFO}":                            "",
-		"h:1:2 [0] NCCL INFO NCCL_DEBUG set by environment to INFO": "",
+		"h:1:2 [0] NCCL INFO NCCL_DEBUG set by environment to INFO": "NCCL_DEBUG=INFO", // From the reader of NCCL's logs.
 	} {
 		var got []string
 		if f := Parse("x.txt", line+"\n"); f.Env != nil {
