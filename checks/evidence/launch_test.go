@@ -151,22 +151,6 @@ func TestLaunchDescriptions(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	for line, want := range map[string]string{
 		"NCCL_DEBUG=INFO": "NCCL_DEBUG=INFO",
-<<<<<<< HEAD
-		"  export NCCL_IB_HCA='mlx5_0,mlx5_1' # all":      "NCCL_IB_HCA=mlx5_0,mlx5_1",
-		"+ export NCCL_P2P_DISABLE=1":                     "NCCL_P2P_DISABLE=1",
-		"declare -x CUDA_VISIBLE_DEVICES=\"0,1\"":         "CUDA_VISIBLE_DEVICES=0,1",
-		"ENV NCCL_DEBUG=INFO NCCL_CUMEM_ENABLE=0":         "NCCL_DEBUG=INFO NCCL_CUMEM_ENABLE=0",
-		"$ NCCL_P2P_DISABLE=1 HOME=/x python t.py":        "NCCL_P2P_DISABLE=1",
-		"NCCL_SHM_DISABLE=1 \\":                           "NCCL_SHM_DISABLE=1",
-		"os.environ['NCCL_P2P_DISABLE'] = '1'":            "NCCL_P2P_DISABLE=1",
-		"os.environ.setdefault(\"NCCL_DEBUG\", \"INFO\")": "NCCL_DEBUG=INFO",
-		"LD_LIBRARY_PATH=/a b:/c":                         "LD_LIBRARY_PATH=/a",
-		"HIP_VISIBLE_DEVICES=":                            "HIP_VISIBLE_DEVICES=",
-		"NCCL_P2P_DISABLE=1 helps":                        "",
-		"# export NCCL_P2P_DISABLE=1":                     "",
-		"export PATH=/x":                                  "",
-		"NCCL_DEBUG=${NCCL_DEBUG:-INFO}":                  "",
-=======
 		"  export NCCL_IB_HCA='mlx5_0,mlx5_1' # all":                "NCCL_IB_HCA=mlx5_0,mlx5_1",
 		"+ export NCCL_P2P_DISABLE=1":                               "NCCL_P2P_DISABLE=1",
 		"declare -x CUDA_VISIBLE_DEVICES=\"0,1\"":                   "CUDA_VISIBLE_DEVICES=0,1",
@@ -182,7 +166,6 @@ func TestEnvironment(t *testing.T) {
 		"export PATH=/x":                                            "",
 		"NCCL_DEBUG=${NCCL_DEBUG:-INFO}":                            "",
 		"h:1:2 [0] NCCL INFO NCCL_DEBUG set by environment to INFO": "NCCL_DEBUG=INFO", // From the reader of NCCL's logs.
->>>>>>> w/nccl
 	} {
 		var got []string
 		if f := Parse("x.txt", line+"\n"); f.Env != nil {
