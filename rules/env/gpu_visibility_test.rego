@@ -244,7 +244,7 @@ device(index, name, architecture) := object.union(
 
 listed := [device(0, "AMD Radeon AI PRO R9700", "gfx1201"), device(1, "AMD Radeon Graphics", "gfx1036")]
 
-crash := object.union(message("process-segfault", 5, "Segmentation fault (core dumped)"), {"program": "shell"})
+crash := object.union(message("process-segmentation-fault", 5, "Segmentation fault (core dumped)"), {"program": "shell"})
 
 test_fires_on_an_integrated_gpu_among_cards if {
 	found(log(listed)) == {["GPUs", "low", "likely"]}

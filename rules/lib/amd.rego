@@ -88,7 +88,7 @@ discrete := {g.address |
 # crashes are messages that a program of AMD's software, or one under it, died
 # or could not use a GPU.
 crash_ids := {
-	"process-segfault", "rocr-memory-fault", "rocr-gpu-hang", "hsa-status-error", "rocblas-no-kernels", "hip-no-code-object",
+	"process-segmentation-fault", "rocr-memory-fault", "rocr-gpu-hang", "hsa-status-error", "rocblas-no-kernels", "hip-no-code-object",
 	"hip-invalid-device",
 }
 
