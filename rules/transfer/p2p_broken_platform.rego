@@ -422,7 +422,7 @@ variable_at := sprintf("%s:%d", [asked_for.source, asked_for.line]) if {
 	asked_for.line > 0
 } else := asked_for.source
 
-garbage := logs.messages({"llm-output-garbage"})
+garbage := logs.messages({"model-output-degenerate"})
 
 default garbage_words := ""
 
@@ -444,6 +444,12 @@ stuck contains c if {
 	count(told_off) == 0
 }
 
+# A log that ends early may have been cut by whoever sent it: without a
+# complaint it is worth knowing and no more.
+default stuck_grade := "low"
+
+stuck_grade := "high" if count(logs.complaints) > 0
+
 # went_on are the signs that collectives ran: a table with values.
 went_on := {b | some b in input.benchmarks; b.what == "collective"; count(b.points) > 0}
 
@@ -462,7 +468,7 @@ findings contains {
 	"message": "NCCL's log ends after its communicator was made, between GeForce cards that no NVLink joins: where the driver offers them peer access that does not work (525 to 535 did so for Ada cards, modified drivers do), the first collective hangs.",
 	"evidence": [{"fact": "logs.communicators", "value": c.ranks, "source": logs.at(c)} | some c in sort(stuck)],
 	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
-	"severity": "high",
+	"severity": stuck_grade,
 	"confidence": "possible",
 	"remedies": ["nccl-p2p-disable", "upgrade-driver", "iommu-pt"],
 } if {

@@ -275,7 +275,7 @@ test_fires_on_peer_access_that_was_asked_for if {
 	some f in p2p_broken_platform.findings with input as llama
 	[f.severity, f.confidence] == ["low", "possible"]
 	f.params.variable == "GGML_CUDA_P2P"
-	garbage := object.union(llama, {"logs": {"messages": [object.union(complaint("{\"content\":\"!!!!!!!!\"}", "consequence"), {"id": "llm-output-garbage"})]}})
+	garbage := object.union(llama, {"logs": {"messages": [object.union(complaint("{\"content\":\"!!!!!!!!\"}", "consequence"), {"id": "model-output-degenerate"})]}})
 	some g in p2p_broken_platform.findings with input as garbage
 	[g.severity, g.confidence] == ["critical", "likely"]
 	g.remedies[0] == "unset-env"
@@ -296,7 +296,10 @@ geforce := {
 
 test_a_log_that_ends_between_geforce_cards_is_possible if {
 	some f in p2p_broken_platform.findings with input as geforce
-	[f.severity, f.confidence] == ["high", "possible"]
+	[f.severity, f.confidence] == ["low", "possible"]
+	timed_out := object.union(geforce, {"logs": object.union(geforce.logs, {"messages": [complaint("timed out", "category")]})})
+	some g in p2p_broken_platform.findings with input as timed_out
+	[g.severity, g.confidence] == ["high", "possible"]
 	f.remedies[0] == "nccl-p2p-disable"
 }
 
