@@ -458,7 +458,7 @@ symptoms := {
 	"hang": {m | some id in ["torch-watchdog-timeout", "torch-heartbeat-timeout", "vllm-workers-stuck", "sglang-watchdog-timeout", "xla-collective-stuck", "horovod-stalled"]; some m in logs.by_id[id]},
 	"crash": logs.messages(["process-segmentation-fault", "process-segfault"]),
 	"fail": {m | some m in logs.complaints; m.program in {"nccl", "pytorch", "frameworks", "cuda", "vllm"}; m.role != "consequence"},
-	"corrupt": {m | some m in logs.by_id["model-output-degenerate"]},
+	"corrupt": {m | some m in logs.by_id["llm-output-garbage"]},
 }
 
 # corrupted are tables of benchmarks that counted wrong values.

@@ -22,6 +22,7 @@
 #   severity: critical
 #   confidence: likely
 #   remedies: [nccl-cumem-host-disable, add-sys-nice, upgrade-nccl, upgrade-driver]
+#   explains: [p2p-unsupported-gpu]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.cumem_host
@@ -118,43 +119,6 @@ findings contains {
 }
 
 fallbacks := {m | some m in logs.by_id["nccl-cumem-host-fallback"]}
-
-# A version that does not try first, in a container that is known to lack the
-# capability, whose job failed with no more than a category.
-findings contains {
-	"subject": "nccl",
-	"message": sprintf("NCCL %s takes host memory through cuMem, for which a container needs SYS_NICE; this one was started without it, and the job failed", [use.version]),
-	"severity": "medium",
-	"confidence": "possible",
-	"evidence": [use.evidence, {"fact": sprintf("launches[%s]", [l.kind]), "value": "no SYS_NICE", "source": sprintf("%s:%d", [l.source, l.line])}],
-	"remedies": ["nccl-cumem-host-disable", "add-sys-nice", "upgrade-nccl"],
-} if {
-	count({m | some id in ["nccl-unhandled-cuda-error", "nccl-unhandled-system-error"]; some m in logs.by_id[id]}) > 0
-	count(((mapping | refused) | garbled)) == 0
-	not switched_off
-	some use in untested
-	some l in logs.launches
-	l.kind in {"docker-run", "compose"}
-	no_nice(l)
-}
-
-no_nice(l) if {
-	not l.privileged
-	count({c | some c in l.cap_add; c in {"SYS_NICE", "ALL"}}) == 0
-}
-
-findings contains {
-	"subject": "nccl",
-	"message": "Host memory through cuMem does not work here, and NCCL went back to /dev/shm by itself, which must be large enough then",
-	"severity": "info",
-	"confidence": "confirmed",
-	"evidence": [logs.evidence(m)],
-	"remedies": ["add-sys-nice"],
-	"order": m.order,
-} if {
-	m := logs.first(fallbacks)
-	count(garbled) == 0
-}
 
 missing contains "logs: no log of a job was given" if not input.logs
 

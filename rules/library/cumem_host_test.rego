@@ -10,8 +10,6 @@ shm := message("nccl-cuda-peer-access-unsupported", {"file": "transport/shm.cc",
 
 off := {"env": {"variables": [{"name": "NCCL_CUMEM_HOST_ENABLE", "value": "0", "source": "environment", "effective": true}]}}
 
-docker := [{"kind": "docker-run", "source": "run.txt", "line": 1}]
-
 test_fires_where_mapping_fails if {
 	some f in cumem_host.findings with input as {"logs": {"messages": [shm]}}
 	f.severity == "critical"
@@ -56,20 +54,9 @@ test_ranks_differ if {
 	count(cumem_host.findings) == 0 with input as {"logs": {"messages": [sized]}}
 }
 
-test_container_without_nice if {
-	category := message("nccl-unhandled-cuda-error", {})
-	document := {"software": loaded("2.25.1"), "launches": docker, "logs": {"messages": [category]}}
-	some f in cumem_host.findings with input as document
-	f.confidence == "possible"
-	nice := [object.union(docker[0], {"cap_add": ["SYS_NICE"]})]
-	count(cumem_host.findings) == 0 with input as object.union(document, {"launches": nice})
-	privileged := [object.union(docker[0], {"privileged": true})]
-	count(cumem_host.findings) == 0 with input as object.union(document, {"launches": privileged})
-}
-
-test_fallback_is_worth_knowing if {
-	some f in cumem_host.findings with input as {"logs": {"messages": [message("nccl-cumem-host-fallback", {})]}}
-	f.severity == "info"
+# That NCCL goes back to /dev/shm by itself is no fault.
+test_silent_for_a_fallback if {
+	count(cumem_host.findings) == 0 with input as {"logs": {"messages": [message("nccl-cumem-host-fallback", {})]}}
 }
 
 test_unresolvable if {
