@@ -37,7 +37,7 @@ findings contains object.union(finding(name, v, row), when_said(row)) if {
 finding(name, v, row) := {
 	"subject": name,
 	"message": sprintf("%s=%s, set %s, %s%s%s", [name, shown(v.value), surroundings.where(v), row.why, figures(row), word_remark(row, v.value)]),
-	"severity": severity(row),
+	"severity": weighed(row, v),
 	"confidence": row.confidence,
 	"evidence": array.concat([surroundings.variable_evidence(v)], array.concat(proofs(row), said(row))),
 	"remedies": object.get(row, "remedies", ["unset-env"]),
@@ -225,6 +225,29 @@ words_known(value, known) if {
 	}
 }
 
+# weighed is a row's severity, but for a setting that a log or a listing shows
+# and nothing complains of: somebody chose it for that run, which went well, and
+# what it costs there is not known.
+weighed(row, v) := "low" if {
+	severity(row) in {"critical", "high", "medium"}
+	chosen(row, v)
+} else := severity(row)
+
+chosen(row, v) if {
+	not row.said
+	some t in input.texts
+	t.name == v.source
+	count(logs.complaints) == 0
+	count(slow) == 0
+}
+
+# slow are the values of benchmarks below what the links allow.
+slow := {p |
+	some b in input.benchmarks
+	some p in b.points
+	p.gbps < p.expected_gbps * p.threshold
+}
+
 # severity of a row; one that goes by loss is high where more than half of the
 # bandwidth is lost, or what is lost was not measured.
 severity(row) := row.severity if {
@@ -255,6 +278,22 @@ proofs(row) := [{
 shown(value) := sprintf("%s...", [substring(value, 0, 60)]) if {
 	count(value) > 60
 } else := value
+
+# A network was asked for by name, and the log does not show by which variable.
+findings contains {
+	"subject": "NCCL_NET",
+	"message": "NCCL was asked for a network by name and does not find it: NCCL_NET or NCCL_NET_PLUGIN is set, or net is in /etc/nccl.conf, with a name of another machine or of a plugin that is missing here",
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": logs.all_evidence(lost),
+	"remedies": ["unset-env", "install-ofi-plugin"],
+	"params": {"variable": "NCCL_NET", "source": variables.guide},
+	"order": logs.first(lost).order,
+} if {
+	lost := logs.messages({"nccl-network-not-found"})
+	count(lost) > 0
+	count({name | some name in {"NCCL_NET", "NCCL_NET_PLUGIN"}; facts.variable[name]}) == 0
+}
 
 # The framework's own all-reduce failed with what expandable segments make it
 # fail with, and the variable is not known.

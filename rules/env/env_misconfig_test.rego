@@ -379,3 +379,26 @@ test_expandable_segments_may_be_set if {
 	f.confidence == "possible"
 	count(env_misconfig.findings) == 0 with input as message_said("vllm-custom-all-reduce-failed", {"error": "an illegal memory access was encountered"})
 }
+
+# What somebody chose for a run that went well is worth knowing and no more.
+test_a_setting_of_a_run_that_went_well if {
+	shown := {"texts": [{"name": "run.log"}], "env": {"variables": [object.union(setting("NCCL_PROTO", "LL"), {"source": "run.log", "line": 3})]}}
+	some f in env_misconfig.findings with input as shown
+	f.severity == "low"
+	some g in env_misconfig.findings with input as object.union(shown, message_said("nccl-unhandled-system-error", {}))
+	g.severity == "medium"
+	slow := {"benchmarks": [{"points": [{"gbps": 20, "expected_gbps": 450, "threshold": 0.35}]}]}
+	some h in env_misconfig.findings with input as object.union(shown, slow)
+	h.severity == "medium"
+}
+
+test_a_topology_file_that_is_not_there if {
+	some f in env_misconfig.findings with input as object.union(set("NCCL_TOPO_FILE", "/opt/topo.xml"), message_said("nccl-topo-file-missing", {}))
+	f.severity == "low"
+}
+
+test_a_network_that_was_asked_for_somehow if {
+	some f in env_misconfig.findings with input as message_said("nccl-network-not-found", {})
+	f.confidence == "likely"
+	f.remedies[0] == "unset-env"
+}

@@ -44,8 +44,15 @@ nvshmem_guide := "https://docs.nvidia.com/nvshmem/api/gen/env.html"
 # failing are settings by which a log shows that something failed.
 failing := [
 	{
+		# NCCL goes on without the file and finds out by itself
+		# (ncclTopoGetXmlFromFile of src/graph/xml.cc; seen with 2.28.9).
+		"names": ["NCCL_TOPO_FILE"], "said": ["nccl-topo-file-missing"],
+		"severity": "low", "confidence": "confirmed",
+		"why": "names a description of the machine that is not there; NCCL went on without it",
+	},
+	{
 		"names": ["NCCL_GRAPH_FILE", "NCCL_TOPO_FILE"],
-		"said": ["nccl-graph-file-missing", "nccl-topo-file-missing", "nccl-topo-file-invalid", "nccl-topo-attribute-missing"],
+		"said": ["nccl-graph-file-missing", "nccl-topo-file-invalid", "nccl-topo-attribute-missing"],
 		"severity": "critical", "confidence": "confirmed",
 		"why": "names a description that is not there, or that does not fit this machine, and NCCL fails over it; it may also be set in /etc/nccl.conf",
 	},
