@@ -39,13 +39,13 @@ func KernelLogAnchors() []string {
 	return slices.Compact(anchors)
 }
 
-// kernelPrefix is what may stand before a kernel message: the time of a syslog
-// daemon or of journalctl with the host ("Aug 19 10:21:07 node7 kernel:",
-// "2025-08-19T10:21:07+0200 node7 kernel:") or dmesg's own ISO time, the level of dmesg -x ("kern  :err
-// :") or of a raw log ("<4>"), the time since boot ("[   12.803392]"), that of
-// dmesg -T ("[Tue Aug 19 10:21:07 2025]") and of dmesg -e, the processor
-// ("[    C12]"), and "kernel:" again.
-var kernelPrefix = regexp.MustCompile(`^\s*(?:(?:[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)\s+(?:(?P<host>[A-Za-z0-9][\w.-]*)\s+kernel(?:\[\d*\])?:\s*)?)?` +
+// kernelPrefix is what may stand before a kernel message: facility and level of
+// dmesg -x ("kern  :err   :"), the time of a syslog daemon or of journalctl with
+// the host ("Aug 19 10:21:07 node7 kernel:", "2025-08-19T10:21:07+0200 node7
+// kernel:") or dmesg's own ISO time, the level of a raw log ("<4>"), the time
+// since boot ("[   12.803392]"), that of dmesg -T ("[Tue Aug 19 10:21:07
+// 2025]") and of dmesg -e, the processor ("[    C12]"), and "kernel:" again.
+var kernelPrefix = regexp.MustCompile(`^\s*(?:[a-z]+ *:[a-z]+ *: )?(?:(?:[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)\s+(?:(?P<host>[A-Za-z0-9][\w.-]*)\s+kernel(?:\[\d*\])?:\s*)?)?` +
 	`(?:kern\s*:\s*\w+\s*:\s*)?(?:<\d{1,3}>)?\s*(?:\[\s*(?P<seconds>\d{1,9}\.\d{1,9})\s*\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4}\])?` +
 	`\s*(?:\[\s*[CT]\d+\]\s*)?(?:kernel:\s*)?`)
 

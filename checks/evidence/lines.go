@@ -42,7 +42,7 @@ type Lines struct {
 	// buffer is where ahead begins once it is empty.
 	buffer []Line
 	ended  bool
-	taken int
+	taken  int
 }
 
 // Name is the text's name.

@@ -214,9 +214,9 @@ type Input struct {
 	// Severities are those of the rules.
 	Severities map[string]rules.Severity
 	Facts      *checks.Facts
-	Verdict rules.Verdict
-	Advice  []remedies.Advice
-	Timing  Timing
+	Verdict    rules.Verdict
+	Advice     []remedies.Advice
+	Timing     Timing
 }
 
 // New makes a report. The same input gives the same report.
@@ -228,7 +228,7 @@ func New(in Input) *Document {
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
 		Host:          newHost(in.Facts),
-		Findings:      withOrigins(whole(in.Verdict.Findings), in.Facts.Origins),
+		Findings:      withOrigins(whole(in.Verdict.Findings), in.Facts),
 		Advice:        wholeAdvice(in.Advice),
 		Passed:        list(slices.Sorted(slices.Values(in.Verdict.Passed))),
 		Skipped:       make([]rules.Skipped, 0, len(in.Verdict.Skipped)),

@@ -105,16 +105,28 @@ var lineOfText = regexp.MustCompile(`^(.+):(\d+)$`)
 // withOrigins gives evidence the line of the text that its fact is from. The
 // origin of a whole stands for its parts: "pci.devices[0000:40:01.1]" for the
 // bridge's ACS bits.
-func withOrigins(findings []rules.Finding, origins []checks.Origin) []rules.Finding {
-	at := make(map[string]string, len(origins))
-	for _, o := range origins {
+func withOrigins(findings []rules.Finding, f *checks.Facts) []rules.Finding {
+	at := make(map[string]string, len(f.Origins))
+	for _, o := range f.Origins {
 		at[o.Fact] = o.Source + ":" + strconv.Itoa(o.Line)
+	}
+	events := make(map[string]string) // By their lines.
+	if f.KernelLog != nil {
+		for _, e := range f.KernelLog.Events {
+			if e.Line > 0 {
+				events[e.Message] = e.Source + ":" + strconv.Itoa(e.Line)
+			}
+		}
 	}
 	var walk func([]rules.Finding)
 	walk = func(list []rules.Finding) {
 		for i := range list {
 			for j := range list[i].Evidence {
 				e := &list[i].Evidence[j]
+				if line, ok := e.Value.(string); ok && strings.HasPrefix(e.Fact, "kernel_log.") && events[line] != "" {
+					e.Source = events[line]
+					continue
+				}
 				for fact := e.Fact; fact != ""; fact = parent(fact) {
 					if source := at[fact]; source != "" {
 						e.Source = source
@@ -174,7 +186,7 @@ func (d *Document) quotes(g group) []rules.Evidence {
 // quoted is a line of a text as a person reads it: where it stands, and what it
 // says, or what the fact is that was read there.
 func quoted(e rules.Evidence) string {
-	if said, ok := e.Value.(string); ok && strings.HasPrefix(e.Fact, "logs.") {
+	if said, ok := e.Value.(string); ok && (strings.HasPrefix(e.Fact, "logs.") || strings.HasPrefix(e.Fact, "kernel_log.")) {
 		return e.Source + "  " + said
 	}
 	return e.Source + "  " + e.Fact + " = " + valueOf(e.Value)
