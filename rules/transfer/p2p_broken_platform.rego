@@ -404,33 +404,26 @@ asked_for := facts.variable.GGML_CUDA_P2P
 
 findings contains {
 	"subject": "GGML_CUDA_P2P",
-	"message": sprintf("GGML_CUDA_P2P is set (to %q; llama.cpp heeds that it is set, not its value), and no NVLink joins these GPUs: peer copies over PCIe are lost on machines whose IOMMU or ACS stands in their way, and the model then writes garbage.%s", [
-		asked_for.value, garbage_words,
+	"message": sprintf("GGML_CUDA_P2P is set (to %q; llama.cpp heeds that it is set, not its value), and no NVLink joins these GPUs: peer copies over PCIe are lost on machines whose IOMMU or ACS stands in their way, and the model then writes garbage.", [
+		asked_for.value,
 	]),
-	"evidence": array.concat([{"fact": "env.variables[GGML_CUDA_P2P]", "value": asked_for.value, "source": variable_at}], logs.all_evidence(garbage)),
+	"evidence": [{"fact": "env.variables[GGML_CUDA_P2P]", "value": asked_for.value, "source": variable_at}],
 	"params": {"variable": "GGML_CUDA_P2P"},
-	"severity": asked_grade[0],
-	"confidence": asked_grade[1],
+	"severity": "low",
+	"confidence": "possible",
 	"remedies": ["unset-env", "iommu-pt"],
 } if {
 	asked_for
 	peers.over_pcie
-	count(wrong) + count(failures) == 0
+	(count(wrong) + count(failures)) + count(garbage) == 0
 }
 
 variable_at := sprintf("%s:%d", [asked_for.source, asked_for.line]) if {
 	asked_for.line > 0
 } else := asked_for.source
 
+# garbage is what a model writes then; rule p2p-forced judges the two together.
 garbage := logs.messages({"model-output-degenerate"})
-
-default garbage_words := ""
-
-garbage_words := " So it does here." if count(garbage) > 0
-
-default asked_grade := ["low", "possible"]
-
-asked_grade := ["critical", "likely"] if count(garbage) > 0
 
 # A collective that never ends, between GeForce cards: drivers 525 to 535 offered
 # peer access between Ada cards where there is none that works (NVIDIA/nccl-tests

@@ -276,9 +276,7 @@ test_fires_on_peer_access_that_was_asked_for if {
 	[f.severity, f.confidence] == ["low", "possible"]
 	f.params.variable == "GGML_CUDA_P2P"
 	garbage := object.union(llama, {"logs": {"messages": [object.union(complaint("{\"content\":\"!!!!!!!!\"}", "consequence"), {"id": "model-output-degenerate"})]}})
-	some g in p2p_broken_platform.findings with input as garbage
-	[g.severity, g.confidence] == ["critical", "likely"]
-	g.remedies[0] == "unset-env"
+	count(p2p_broken_platform.findings) == 0 with input as garbage
 	joined := {"env": {"variables": [{"name": "GGML_CUDA_P2P", "value": "1", "source": "environment", "effective": true}]}, "links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0}]}}
 	some h in p2p_broken_platform.findings with input as joined
 	h.evidence[0].source == "environment"
