@@ -13,6 +13,7 @@ import "slices"
 // measured there is the cause's doing.
 func fold(findings []Finding, rules []Rule) []Finding {
 	slices.SortFunc(findings, Finding.Compare)
+	findings = joinSame(findings)
 	explains := closure(rules)
 	parent := make([]int, len(findings))
 	for i := range findings {
@@ -46,6 +47,23 @@ func fold(findings []Finding, rules []Rule) []Finding {
 	}
 	slices.SortFunc(causes, Finding.Compare)
 	return foldLastResort(causes, rules)
+}
+
+// joinSame puts what the facts say of a subject under what a log said of it, of
+// the same rule: the log names the fault, and the facts bear it out.
+func joinSame(findings []Finding) []Finding {
+	var kept []Finding
+	for _, f := range findings {
+		i := slices.IndexFunc(kept, func(k Finding) bool {
+			return k.Rule == f.Rule && k.Subject == f.Subject && k.Order != nil && f.Order == nil && k.Confidence.Rank() <= f.Confidence.Rank()
+		})
+		if i < 0 {
+			kept = append(kept, f)
+			continue
+		}
+		kept[i].Evidence = append(slices.Clone(kept[i].Evidence), f.Evidence...)
+	}
+	return kept
 }
 
 // foldLastResort puts what says only that something failed under the finding

@@ -66,6 +66,9 @@ type intake struct {
 	// recording.
 	base     *checks.Facts
 	baseName string
+	// alone is the archive whose members are called by their own names, since
+	// it is all that was given.
+	alone string
 	// explicit is set while a file is read that was named itself, not found
 	// in a folder or an archive.
 	explicit bool
@@ -90,6 +93,9 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 		options.Progress = func(string) {}
 	}
 	t := &intake{reading: newReading(), options: options, left: maxTotal}
+	if len(paths) == 1 {
+		t.alone = paths[0]
+	}
 	for _, path := range paths {
 		if err := t.path(ctx, path); err != nil {
 			return Result{}, err
@@ -306,7 +312,7 @@ func (t *intake) zip(ctx context.Context, name string, r io.ReaderAt, size int64
 	}
 	left := int64(maxUnpacked)
 	for _, member := range z.File {
-		shown := name + ":" + member.Name
+		shown := t.member(name, member.Name)
 		if member.FileInfo().IsDir() || t.full() {
 			continue
 		}
@@ -350,10 +356,18 @@ func (t *intake) tar(ctx context.Context, name string, r io.Reader, depth int) e
 			t.refuse(name+":"+head.Name, "packed too often")
 			continue
 		}
-		if err := t.stream(ctx, strings.TrimSuffix(name, ".tar")+":"+head.Name, members, depth+1); err != nil {
+		if err := t.stream(ctx, t.member(strings.TrimSuffix(name, ".tar"), head.Name), members, depth+1); err != nil {
 			return err
 		}
 	}
+}
+
+// member is the name of a member of an archive.
+func (t *intake) member(archive, name string) string {
+	if t.alone != "" && strings.HasPrefix(t.alone, archive) {
+		return name
+	}
+	return archive + ":" + name
 }
 
 // isArchiveText reports whether a text is a txtar archive: its first line, or
@@ -373,7 +387,7 @@ func (t *intake) txtar(ctx context.Context, name string, r io.Reader) error {
 		if t.full() {
 			break
 		}
-		if err := t.stream(ctx, name+":"+f.Name, bytes.NewReader(f.Data), maxDepth); err != nil {
+		if err := t.stream(ctx, t.member(name, f.Name), bytes.NewReader(f.Data), maxDepth); err != nil {
 			return err
 		}
 	}

@@ -125,6 +125,12 @@ func TestRead(t *testing.T) {
 					if len(found) != len(tt.want) {
 						t.Errorf("pipe: found in %q", found)
 					}
+				} else if way == "file" { // An archive that is all that was given needs no name.
+					for i := range tt.want {
+						if !slices.Contains([]string{tt.want[i], tt.want[i][strings.IndexByte(tt.want[i], ':')+1:]}, found[i]) {
+							t.Errorf("file: found in %q, want %q", found, tt.want)
+						}
+					}
 				} else if !slices.Equal(found, tt.want) {
 					t.Errorf("%s: found in %q, want %q", way, found, tt.want)
 				}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
@@ -23,8 +24,9 @@ const byHand = "by hand"
 
 // instructions turns a remedy's machine-readable form into lines. Those of
 // primary are to be carried out; those of others say the same, or what is
-// left to do, for a container runtime or a scheduler.
-func instructions(a remedies.Apply) (primary, others []instruction) {
+// left to do, for a container runtime or a scheduler. runs is the one of these
+// by which the job is known to be started, and comes first.
+func instructions(a remedies.Apply, runs string) (primary, others []instruction) {
 	var shell []string
 	for _, name := range slices.Sorted(maps.Keys(a.Environment)) {
 		shell = append(shell, "export "+quote(name)+"="+quote(a.Environment[name]))
@@ -47,6 +49,11 @@ func instructions(a remedies.Apply) (primary, others []instruction) {
 	}
 	all = slices.DeleteFunc(all, func(i instruction) bool { return len(i.lines) == 0 })
 	const elsewhere = "docker run Slurm Kubernetes"
+	if own := slices.IndexFunc(all, func(i instruction) bool { return i.where != "" && i.where == runs }); own >= 0 {
+		first := slices.IndexFunc(all, func(i instruction) bool { return i.where != "" && strings.Contains(elsewhere, i.where) })
+		i := all[own]
+		all = slices.Insert(slices.Delete(all, own, own+1), first, i)
+	}
 	for _, i := range all {
 		if len(primary) == 0 || i.where == "" || !strings.Contains(elsewhere, i.where) {
 			primary = append(primary, i)
@@ -55,6 +62,26 @@ func instructions(a remedies.Apply) (primary, others []instruction) {
 		}
 	}
 	return primary, others
+}
+
+// runsBy is how the job is started, as instructions names it: by what a text
+// describes, or by the container around this process. It is empty where neither
+// tells.
+func runsBy(f *checks.Facts) string {
+	for _, l := range f.Launches {
+		switch l.Kind {
+		case "kubernetes":
+			return "Kubernetes"
+		case "docker-run", "compose", "docker-inspect":
+			return "docker run"
+		case "slurm":
+			return "Slurm"
+		}
+	}
+	if f.Container != nil {
+		return map[string]string{"kubernetes": "Kubernetes", "docker": "docker run", "podman": "docker run"}[f.Container.Runtime]
+	}
+	return ""
 }
 
 // join puts words that belong on one line there.
@@ -86,7 +113,7 @@ func quote(word string) string {
 
 // ApplyLines are the lines by which a remedy is applied, each way of it.
 func ApplyLines(a remedies.Apply) []string {
-	primary, others := instructions(a)
+	primary, others := instructions(a, "")
 	var lines []string
 	for _, i := range append(primary, others...) {
 		where := ""

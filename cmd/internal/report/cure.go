@@ -49,7 +49,7 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 	if number != unnumbered {
 		t.shown[key] = number
 	}
-	primary, others := instructions(a.Apply)
+	primary, others := instructions(a.Apply, t.d.runs)
 	if t.style.Verbose {
 		primary = append(primary, others...)
 	} else if len(primary) > 1 {

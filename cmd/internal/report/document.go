@@ -60,8 +60,9 @@ type Document struct {
 	// Timing is how long it took. It differs from run to run.
 	Timing Timing `json:"timing"`
 
-	persistent *bool // Persistence mode is on for every GPU.
-	textsOnly  bool  // No machine was examined, but what somebody sent.
+	persistent *bool  // Persistence mode is on for every GPU.
+	textsOnly  bool   // No machine was examined, but what somebody sent.
+	runs       string // How the job is started, as instructions names it.
 }
 
 // Host is the machine in short.
@@ -238,6 +239,7 @@ func New(in Input) *Document {
 		Texts:         in.Facts.Texts,
 		persistent:    persistent(in.Facts.GPUs),
 		textsOnly:     in.TextsOnly,
+		runs:          runsBy(in.Facts),
 	}
 	for _, s := range in.Verdict.Skipped {
 		s.Missing = list(s.Missing)

@@ -222,7 +222,7 @@ func (m *markdown) advice() {
 		if a.Caution != "" {
 			m.put("**Caution:** %s\n", inline(a.Caution))
 		}
-		primary, others := instructions(a.Apply)
+		primary, others := instructions(a.Apply, m.d.runs)
 		for _, i := range append(primary, others...) {
 			m.instruction(i)
 		}

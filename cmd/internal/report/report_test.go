@@ -371,7 +371,7 @@ func TestInstructionsOfEveryKind(t *testing.T) {
 		Docker: []string{"--shm-size=16g"}, Kubernetes: "a:\n  b: c\n", Slurm: []string{"PropagateResourceLimitsExcept=MEMLOCK"},
 		Sysctl: map[string]string{"kernel.numa_balancing": "0"}, Modprobe: []string{"options nvidia a=b"}, Commands: []string{"one", "two"}, Steps: []string{"Open the lid."},
 	}
-	primary, others := instructions(apply)
+	primary, others := instructions(apply, "")
 	want := []instruction{
 		{"", "sh", []string{"export A=1", "export B=2", "unset C", "one", "two", "sysctl -w kernel.numa_balancing=0"}},
 		{"kernel command line", "text", []string{"iommu=pt amd_iommu=on"}},
@@ -388,7 +388,7 @@ func TestInstructionsOfEveryKind(t *testing.T) {
 	if want := []string{"docker run", "Slurm", "Kubernetes"}; !slices.Equal(where, want) {
 		t.Errorf("others: got %q, want %q", where, want)
 	}
-	if only, _ := instructions(remedies.Apply{Docker: []string{"--ipc=host"}}); len(only) != 1 || only[0].lines[0] != "--ipc=host" {
+	if only, _ := instructions(remedies.Apply{Docker: []string{"--ipc=host"}}, ""); len(only) != 1 || only[0].lines[0] != "--ipc=host" {
 		t.Errorf("a remedy for Docker alone: got %v", only)
 	}
 }
@@ -404,5 +404,22 @@ func TestFormats(t *testing.T) {
 		if _, ok := FormatNamed(name); !ok {
 			t.Errorf("FormatNamed(%q) finds nothing", name)
 		}
+	}
+}
+
+// TestInstructionsWhereTheJobRuns holds that what starts the job comes first.
+func TestInstructionsWhereTheJobRuns(t *testing.T) {
+	apply := remedies.Apply{Docker: []string{"--ipc=host"}, Slurm: []string{"srun"}, Kubernetes: "hostIPC: true"}
+	for runs, want := range map[string]string{"": "docker run", "Kubernetes": "Kubernetes", "Slurm": "Slurm", "mpirun": "docker run"} {
+		if primary, _ := instructions(apply, runs); primary[0].where != want {
+			t.Errorf("%q: %s comes first, want %s", runs, primary[0].where, want)
+		}
+	}
+	pod := &checks.Facts{Launches: []checks.Launch{{Kind: "command"}, {Kind: "kubernetes"}}}
+	if got := runsBy(pod); got != "Kubernetes" {
+		t.Errorf("a pod runs by %q", got)
+	}
+	if got := runsBy(&checks.Facts{Container: &checks.ContainerFacts{Runtime: "podman"}}); got != "docker run" {
+		t.Errorf("podman runs by %q", got)
 	}
 }

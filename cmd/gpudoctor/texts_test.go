@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// TestTexts holds that each case of fixtures/texts is diagnosed as its comment
+// says: "want: RULE SEVERITY CONFIDENCE" is the first finding, "first: REMEDY"
+// the first advice, and "healthy" that nothing of medium or above is found.
+func TestTexts(t *testing.T) {
+	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want, first string
+			healthy := false
+			for line := range strings.Lines(string(txtar.Parse(raw).Comment)) {
+				line = strings.TrimSpace(line)
+				if rest, ok := strings.CutPrefix(line, "want: "); ok {
+					want = rest
+				} else if rest, ok := strings.CutPrefix(line, "first: "); ok {
+					first = rest
+				}
+				healthy = healthy || line == "healthy"
+			}
+			if want == "" && !healthy {
+				t.Fatal("the comment says neither what is wanted nor that all is well")
+			}
+			d, err := diagnose(t.Context(), request{source: source{from: []string{file}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if len(d.Findings) > 0 {
+				f := d.Findings[0]
+				got = fmt.Sprintf("%s %s %s", f.Rule, f.Severity, f.Confidence)
+				if healthy && f.Severity.Rank() <= rules.Medium.Rank() {
+					t.Errorf("a false alarm: %s: %s", got, f.Message)
+				}
+			}
+			if want != "" && got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if first != "" && (len(d.Advice) == 0 || d.Advice[0].Remedy != first) {
+				t.Errorf("advice = %v, want %s first", d.Advice, first)
+			}
+		})
+	}
+}
