@@ -55,7 +55,7 @@ func amdSMIRead(s *Sink, in *Lines) {
 				break
 			}
 			ahead := in.Ahead(3)
-			if len(ahead) < 2 || !amdSMIHead.MatchString(strings.TrimSpace(ahead[1].Text)) && !(len(ahead) == 3 && amdSMIHead.MatchString(strings.TrimSpace(ahead[2].Text))) {
+			if len(ahead) < 2 || !amdSMIHead.MatchString(strings.TrimSpace(ahead[1].Text)) && (len(ahead) != 3 || !amdSMIHead.MatchString(strings.TrimSpace(ahead[2].Text))) {
 				break
 			}
 			in.Next()

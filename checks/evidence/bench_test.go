@@ -16,7 +16,7 @@ func writeLog(out io.Writer, size int64, ranks int) error {
 	w := bufio.NewWriterSize(out, 1<<20)
 	written := int64(0)
 	put := func(format string, args ...any) {
-		n, _ := fmt.Fprintf(w, format, args...) //nolint:errcheck // Flush tells.
+		n, _ := fmt.Fprintf(w, format, args...)
 		written += int64(n)
 	}
 	head := func(rank int) string {

@@ -86,7 +86,7 @@ func bondingRead(s *Sink, in *Lines) {
 			if member == "" && bond.Up == nil && len(bond.Members) == 0 {
 				bond.Up = &up
 			} else if member != "" {
-				netipInterface(s, member, l).Carrier = netipBool(up)
+				netipInterface(s, member, l).Carrier = new(up)
 				if !up {
 					bond.Down = append(bond.Down, member)
 				}

@@ -25,7 +25,7 @@ var ethtoolKind = &Kind{
 				return false
 			}
 			if m := ethtoolLink.FindStringSubmatch(l.Text); m != nil {
-				n.Carrier = netipBool(m[1] == "yes")
+				n.Carrier = new(m[1] == "yes")
 				ended = true // It is the last of all items.
 			}
 			return true

@@ -11,9 +11,9 @@ func TestIBDev2Netdev(t *testing.T) {
 0000:3B:00.0 mlx5_4 (MT4129 - MCX75310AAS-NEAT) ConnectX-7 HHHL adapter card fw 28.39.1002 port 1 (ACTIVE) ==> enp59s0 (Up)
 a ==> b (c)
 `, []checks.RDMAPort{
-		{Device: "mlx5_0", Port: 1, Netdev: "ib0", NetdevUp: rdmaBool(false), LinkLayer: "InfiniBand"},
+		{Device: "mlx5_0", Port: 1, Netdev: "ib0", NetdevUp: new(false), LinkLayer: "InfiniBand"},
 		{
-			Device: "mlx5_4", Port: 1, Netdev: "enp59s0", NetdevUp: rdmaBool(true), LinkLayer: "Ethernet", State: "active",
+			Device: "mlx5_4", Port: 1, Netdev: "enp59s0", NetdevUp: new(true), LinkLayer: "Ethernet", State: "active",
 			Address: "0000:3b:00.0", Model: "MT4129", Firmware: "28.39.1002",
 		},
 	})

@@ -37,8 +37,8 @@ CA 'mlx5_1'
 
 func TestIBStat(t *testing.T) {
 	rdmaWant(t, ibstatSample+"done\n", []checks.RDMAPort{
-		{Device: "mlx5_0", Port: 1, LinkLayer: "InfiniBand", State: "down", PhysicalState: "Polling", RateGbps: 10, LID: rdmaInt(65535), SMLID: rdmaInt(0), Firmware: "20.31.1014", Model: "MT4123"},
-		{Device: "mlx5_1", Port: 1, LinkLayer: "InfiniBand", State: "active", PhysicalState: "LinkUp", RateGbps: 200, LID: rdmaInt(12), SMLID: rdmaInt(3), Model: "MT4123"},
+		{Device: "mlx5_0", Port: 1, LinkLayer: "InfiniBand", State: "down", PhysicalState: "Polling", RateGbps: 10, LID: new(65535), SMLID: new(0), Firmware: "20.31.1014", Model: "MT4123"},
+		{Device: "mlx5_1", Port: 1, LinkLayer: "InfiniBand", State: "active", PhysicalState: "LinkUp", RateGbps: 200, LID: new(12), SMLID: new(3), Model: "MT4123"},
 	})
 }
 

@@ -27,7 +27,7 @@ bye
 func TestIBStatus(t *testing.T) {
 	rdmaWant(t, ibstatusSample, []checks.RDMAPort{
 		{
-			Device: "mlx5_0", Port: 1, LinkLayer: "InfiniBand", State: "active", PhysicalState: "LinkUp", RateGbps: 400, LID: rdmaInt(31), SMLID: rdmaInt(1),
+			Device: "mlx5_0", Port: 1, LinkLayer: "InfiniBand", State: "active", PhysicalState: "LinkUp", RateGbps: 400, LID: new(31), SMLID: new(1),
 			GIDs: []checks.GID{{Index: 0, GID: "fe80:0000:0000:0000:0000:0000:0000:0001", Type: "IB"}},
 		},
 		{Device: "mlx5_bond_0", Port: 1, LinkLayer: "Ethernet", State: "down", PhysicalState: "Disabled", RateGbps: 40},

@@ -51,7 +51,7 @@ func TestIBVDevinfo(t *testing.T) {
 	rdmaWant(t, ibvDevinfoSample, []checks.RDMAPort{
 		{
 			Device: "mlx5_2", Port: 1, LinkLayer: "InfiniBand", State: "init", PhysicalState: "LinkUp", RateGbps: 400, MTU: 4096, MaxMTU: 4096,
-			LID: rdmaInt(65535), SMLID: rdmaInt(0), Firmware: "28.39.1002", Model: "MT4129",
+			LID: new(65535), SMLID: new(0), Firmware: "28.39.1002", Model: "MT4129",
 			GIDs: []checks.GID{{Index: 0, GID: "fe80:0000:0000:0000:aaaa:bbbb:0000:0001", Type: "IB"}},
 		},
 		{

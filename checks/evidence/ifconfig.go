@@ -104,7 +104,7 @@ func ifconfigLine(s *Sink, current string, l Line) string {
 // ifconfigCarrier: an interface that is up without RUNNING has no carrier.
 func ifconfigCarrier(n *checks.Interface) {
 	if n.State == "up" && n.Carrier == nil && n.Kind != "loopback" {
-		n.Carrier = netipBool(false)
+		n.Carrier = new(false)
 	}
 }
 

@@ -179,6 +179,12 @@ func (t *intake) full() bool {
 	return true
 }
 
+// refused lists a text that is not read, and lets the reading go on.
+func (t *intake) refused(name, why string) error {
+	t.refuse(name, why)
+	return nil
+}
+
 // refuse lists a text that is not read.
 func (t *intake) refuse(name, why string) {
 	if len(t.sink.Facts.Texts) < maxTexts {
@@ -195,8 +201,7 @@ func (t *intake) file(ctx context.Context, path, shown string) error {
 		if shown == path {
 			return err
 		}
-		t.refuse(shown, cause(err))
-		return nil
+		return t.refused(shown, cause(err))
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
 	head := make([]byte, 4)
@@ -230,13 +235,11 @@ func (t *intake) stream(ctx context.Context, name string, from io.Reader, depth 
 		if depth == 0 && len(head) == 0 {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		t.refuse(name, cause(err))
-		return nil
+		return t.refused(name, cause(err))
 	}
 	packed := func(unpacked io.Reader, suffixes ...string) error {
 		if depth >= maxDepth {
-			t.refuse(name, "packed too often")
-			return nil
+			return t.refused(name, "packed too often")
 		}
 		inner := name
 		for _, s := range suffixes {
@@ -248,8 +251,7 @@ func (t *intake) stream(ctx context.Context, name string, from io.Reader, depth 
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
 		z, err := gzip.NewReader(r)
 		if err != nil {
-			t.refuse(name, "broken gzip: "+err.Error())
-			return nil
+			return t.refused(name, "broken gzip: "+err.Error())
 		}
 		return packed(z, ".gz", ".tgz")
 	case bytes.HasPrefix(head, []byte("BZh")) && len(head) > 9 && string(head[4:10]) == "1AY&SY":
@@ -261,8 +263,7 @@ func (t *intake) stream(ctx context.Context, name string, from io.Reader, depth 
 	case isZip(head):
 		raw, whole, err := inMemory(r)
 		if err != nil || !whole {
-			t.refuse(name, fmt.Sprintf("a zip in a pipe or an archive is read up to %d MiB", maxInMemory>>20))
-			return nil
+			return t.refused(name, fmt.Sprintf("a zip in a pipe or an archive is read up to %d MiB", maxInMemory>>20))
 		}
 		return t.zip(ctx, name, bytes.NewReader(raw), int64(len(raw)), depth)
 	case len(head) > 262 && string(head[257:262]) == "ustar":
@@ -307,8 +308,7 @@ func inMemory(r io.Reader) (raw []byte, whole bool, err error) {
 func (t *intake) zip(ctx context.Context, name string, r io.ReaderAt, size int64, depth int) error {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		t.refuse(name, "broken zip: "+err.Error())
-		return nil
+		return t.refused(name, "broken zip: "+err.Error())
 	}
 	left := int64(maxUnpacked)
 	for _, member := range z.File {
@@ -345,8 +345,7 @@ func (t *intake) tar(ctx context.Context, name string, r io.Reader, depth int) e
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			t.refuse(name, "broken tar: "+err.Error())
-			return nil
+			return t.refused(name, "broken tar: "+err.Error())
 		case head.Typeflag != tar.TypeReg:
 			continue
 		case t.full():
@@ -380,8 +379,7 @@ func isArchiveText(head []byte) bool {
 func (t *intake) txtar(ctx context.Context, name string, r io.Reader) error {
 	raw, whole, err := inMemory(r)
 	if err != nil || !whole {
-		t.refuse(name, fmt.Sprintf("a text archive is read up to %d MiB", maxInMemory>>20))
-		return nil
+		return t.refused(name, fmt.Sprintf("a text archive is read up to %d MiB", maxInMemory>>20))
 	}
 	for _, f := range txtar.Parse(raw).Files {
 		if t.full() {
@@ -406,8 +404,7 @@ func (t *intake) recording(ctx context.Context, name string, r io.Reader) error 
 	case t.base != nil && t.explicit:
 		return fmt.Errorf("%s: a second recording beside %s: examine it by itself", name, t.baseName)
 	case t.base != nil:
-		t.refuse(name, "a second recording beside "+t.baseName+": examine it by itself")
-		return nil
+		return t.refused(name, "a second recording beside "+t.baseName+": examine it by itself")
 	}
 	host, facts, err := checks.Open(name, r)
 	if err != nil {
@@ -426,12 +423,10 @@ func (t *intake) plain(ctx context.Context, name string, r io.Reader, head []byt
 	if encoding := utf16Of(head); encoding != nil {
 		r = transform.NewReader(r, encoding)
 	} else if isBinary(head) {
-		t.refuse(name, "binary data")
-		return nil
+		return t.refused(name, "binary data")
 	}
 	if t.left <= 0 {
-		t.refuse(name, fmt.Sprintf("not read: more than %d GiB in all", maxTotal>>30))
-		return nil
+		return t.refused(name, fmt.Sprintf("not read: more than %d GiB in all", maxTotal>>30))
 	}
 	t.options.Progress(name)
 	limited := &io.LimitedReader{R: r, N: t.left}

@@ -162,7 +162,7 @@ var ipBriefKind = &Kind{
 				n.State = "down"
 			}
 			n.Kind = netipKindOfName(m[1])
-			for _, word := range strings.Fields(m[3]) {
+			for word := range strings.FieldsSeq(m[3]) {
 				switch {
 				case ipBriefAddress.MatchString(word):
 					netipAddress(n, word)
@@ -213,11 +213,11 @@ var ipRouteKind = &Kind{
 				n.Kind = netipKindOfName(m[2])
 			}
 			src := ipRouteSource.FindStringSubmatch(m[3])
-			if src != nil && strings.Contains(m[1], "/") && strings.Contains(m[3], "proto kernel") {
-				netipAddress(n, src[1]+m[1][strings.Index(m[1], "/"):])
+			if _, length, ok := strings.Cut(m[1], "/"); ok && src != nil && strings.Contains(m[3], "proto kernel") {
+				netipAddress(n, src[1]+"/"+length)
 			}
 			if strings.Contains(m[3], " linkdown") {
-				n.Carrier = netipBool(false)
+				n.Carrier = new(false)
 			}
 		}
 	},

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -47,10 +48,8 @@ func netipAddress(n *checks.Interface, address string) {
 	if len(n.Addresses) >= netipMaxAddresses || len(address) > 64 {
 		return
 	}
-	for _, a := range n.Addresses {
-		if a == address {
-			return
-		}
+	if slices.Contains(n.Addresses, address) {
+		return
 	}
 	n.Addresses = append(n.Addresses, address)
 }
@@ -100,10 +99,11 @@ func netipFlags(n *checks.Interface, flags string, carrierWord string) {
 	case set["LOOPBACK"]:
 		n.Kind = "loopback"
 	case set["NO-CARRIER"]:
-		n.Carrier = netipBool(false)
+		n.Carrier = new(false)
 	case set[carrierWord]:
-		n.Carrier = netipBool(true)
+		n.Carrier = new(true)
 	}
 }
 
-func netipBool(b bool) *bool { return &b }
+//go:fix inline
+func netipBool(b bool) *bool { return new(b) }

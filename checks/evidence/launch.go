@@ -659,13 +659,13 @@ func launchDevice(l *checks.Launch, value string) {
 	switch {
 	case cdi && (vendor == "nvidia.com/gpu" || vendor == "amd.com/gpu"):
 		l.GPUVendor, _, _ = strings.Cut(vendor, ".")
-		if device == "all" {
+		switch {
+		case device == "all":
 			l.GPUs = launchDevices("all")
-		} else if l.GPUs == nil {
+		case l.GPUs == nil:
 			l.GPUs = &one
-		} else if *l.GPUs > 0 {
-			n := *l.GPUs + 1
-			l.GPUs = &n
+		case *l.GPUs > 0:
+			l.GPUs = new(*l.GPUs + 1)
 		}
 	case path == "/dev/kfd" || strings.HasPrefix(path, "/dev/dri"):
 		if l.GPUVendor == "" && path == "/dev/kfd" {

@@ -302,7 +302,7 @@ var nodesKind = &Kind{
 				return true
 			}
 			if nodesPath.MatchString(text) {
-				for _, word := range strings.Fields(text) {
+				for word := range strings.FieldsSeq(text) {
 					if strings.HasPrefix(word, "/dev/") {
 						nodesAdd(s, c, path.Clean(word), text, l)
 					}

@@ -127,10 +127,10 @@ func (in *Lines) While(belongs func(Line) bool) []Line {
 }
 
 // skip takes a line, be it a prompt or not.
-func (in *Lines) skip() (Line, bool) {
+func (in *Lines) skip() bool {
 	in.Ahead(1)
 	if len(in.ahead) == 0 {
-		return Line{}, false
+		return false
 	}
 	l := in.ahead[0]
 	in.ahead = in.ahead[1:]
@@ -140,7 +140,7 @@ func (in *Lines) skip() (Line, bool) {
 	} else if strings.HasPrefix(l.Text, "*** ls: ") && in.prompt.Line == l.Number-1 {
 		in.prompt.Line = l.Number // It belongs to the heading above; see headingOf.
 	}
-	return l, true
+	return true
 }
 
 // escape is a terminal's control sequence (ECMA-48: CSI, OSC and the two-byte
@@ -219,7 +219,7 @@ func promptOf(line string) (Prompt, bool) {
 	if host == "" && sign != "$" && !bareCommands.MatchString(command) {
 		return Prompt{}, false
 	}
-	if host != "" && !strings.ContainsAny(line[:strings.Index(line, sign)], "@:~[") && !bareCommands.MatchString(command) {
+	if before, _, _ := strings.Cut(line, sign); host != "" && !strings.ContainsAny(before, "@:~[") && !bareCommands.MatchString(command) {
 		return Prompt{}, false
 	}
 	return Prompt{Command: strings.TrimSpace(command), Host: host}, true

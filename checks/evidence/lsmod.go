@@ -118,9 +118,16 @@ func lsmodShowsPeerMemory(command string) bool {
 		return false
 	}
 	for word := range strings.FieldsFuncSeq(strings.ToLower(pattern), func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_", r) }) {
-		if strings.Contains("nvidia_peermem", word) && len(word) >= 3 || strings.Contains(word, "peer") {
+		if len(word) >= 3 && lsmodAsksForPeermem(word) {
 			return true
 		}
 	}
 	return false
+}
+
+// lsmodAsksForPeermem reports whether a pattern of grep lets nvidia_peermem
+// through: it is a part of its name, or holds "peer".
+func lsmodAsksForPeermem(pattern string) bool {
+	const module = "nvidia_peermem"
+	return strings.Contains(module, pattern) || strings.Contains(pattern, "peer")
 }

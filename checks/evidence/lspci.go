@@ -199,12 +199,12 @@ func lspciRead(s *Sink, in *Lines) {
 			current.detail(s, l, strings.TrimSpace(text))
 		case strings.TrimSpace(l.Text) == "" && lspciGoesOn(in), l.Text == "--":
 		default:
-			lspciFinish(s, in, devices, prompt)
+			lspciFinish(s, devices, prompt)
 			return
 		}
 		in.Next()
 	}
-	lspciFinish(s, in, devices, prompt)
+	lspciFinish(s, devices, prompt)
 }
 
 // lspciGoesOn reports whether another function, or what grep left of one, comes
@@ -549,10 +549,10 @@ func (d *lspciDevice) dump(line string) {
 
 // lspciFinish notes what the block as a whole tells: how much of config space
 // was shown, and the place of the functions in the tree.
-func lspciFinish(s *Sink, in *Lines, devices []*lspciDevice, prompt string) {
+func lspciFinish(s *Sink, devices []*lspciDevice, prompt string) {
 	verbose := 0
 	for _, d := range devices {
-		if d.hex != nil && len(d.hex) >= 64 {
+		if len(d.hex) >= 64 {
 			d.decode()
 		}
 		switch {
@@ -600,7 +600,7 @@ func (d *lspciDevice) decode() {
 
 // lspciBelow notes which buses a bridge leads to.
 func lspciBelow(s *Sink, d *lspciDevice) {
-	domain := d.Address[:strings.Index(d.Address, ":")]
+	domain, _, _ := strings.Cut(d.Address, ":")
 	for bus := d.secondary; bus <= d.subordinate && len(s.bridges) < 4*maxDevices; bus++ {
 		key := fmt.Sprintf("%s:%02x", domain, bus)
 		// The bridge nearest to a bus has it as its secondary one.

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -80,7 +81,7 @@ func lspciTreeWalk(s *Sink, l Line, columns map[int]lspciTreeBus) (root, placed 
 			above := at.ancestors
 			known := at.known && have && last != ""
 			if last != "" {
-				above = append(above[:len(above):len(above)], last)
+				above = append(slices.Clip(above), last)
 			}
 			at, have = lspciTreeBus{domain: at.domain, bus: m[3], ancestors: above, known: known}, true
 			if at.domain == "" {

@@ -225,11 +225,11 @@ func ncclNumber(s string) (n int, rest string, ok bool) {
 
 // ncclAfter returns the number behind a word: ncclAfter(s, " nranks ").
 func ncclAfter(s, word string) (int, bool) {
-	i := strings.Index(s, word)
-	if i < 0 {
+	_, after, ok0 := strings.Cut(s, word)
+	if !ok0 {
 		return 0, false
 	}
-	n, _, ok := ncclNumber(s[i+len(word):])
+	n, _, ok := ncclNumber(after)
 	return n, ok
 }
 

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,6 @@ import (
 
 // nvsmiBusID is a GPU's address as nvidia-smi writes it, with four digits of
 // domain (before driver 384) or eight.
-var nvsmiBusID = regexp.MustCompile(`\b([0-9A-Fa-f]{4}(?:[0-9A-Fa-f]{4})?:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\b`)
 
 // nvsmiValue returns a value, or nothing for the words that stand for none.
 func nvsmiValue(text string) string {
@@ -101,8 +101,8 @@ func nvsmiFabricState(text string) string {
 	return ""
 }
 
-// nvsmiSet enters one attribute of a GPU. It reports whether it knows it.
-func nvsmiSet(g *checks.GPU, name, text string) bool {
+// nvsmiSet enters one attribute of a GPU. One that it does not know it leaves.
+func nvsmiSet(g *checks.GPU, name, text string) {
 	value := nvsmiValue(text)
 	n, isNumber := nvsmiNumber(text)
 	bytes, isMemory := nvsmiMemory(text)
@@ -171,10 +171,9 @@ func nvsmiSet(g *checks.GPU, name, text string) bool {
 		case strings.HasPrefix(name, "remapped."):
 			nvsmiRemapped(g, strings.TrimPrefix(name, "remapped."), n, isNumber, on)
 		default:
-			return false
+			return
 		}
 	}
-	return true
 }
 
 // nvsmiHealth enters what nvidia-smi says of a part of the fabric's health.
@@ -191,10 +190,8 @@ func nvsmiHealth(g *checks.GPU, part, value string) {
 	if bad == "" || g.Fabric == nil || len(g.Fabric.Unhealthy) >= 8 {
 		return
 	}
-	for _, known := range g.Fabric.Unhealthy {
-		if known == bad {
-			return
-		}
+	if slices.Contains(g.Fabric.Unhealthy, bad) {
+		return
 	}
 	g.Fabric.Unhealthy = append(g.Fabric.Unhealthy, bad)
 }

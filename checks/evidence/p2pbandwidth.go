@@ -115,7 +115,7 @@ func benchmarkMatrix(in *Lines, cell func(row, column string, value float64, at 
 		return
 	}
 	var columns []string
-	for _, word := range strings.Fields(head.Text) {
+	for word := range strings.FieldsSeq(head.Text) {
 		if _, err := strconv.Atoi(word); err == nil {
 			columns = append(columns, word)
 		} else if len(columns) > 0 {

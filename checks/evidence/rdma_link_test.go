@@ -14,7 +14,7 @@ link mlx5_2/1 rx_write_requests 7 out_of_sequence 12 local_ack_timeout_err 3
 
 func TestRDMALink(t *testing.T) {
 	rdmaWant(t, rdmaLinkSample, []checks.RDMAPort{
-		{Device: "mlx5_7", Port: 1, LinkLayer: "InfiniBand", State: "down", PhysicalState: "Polling", LID: rdmaInt(3403), SMLID: rdmaInt(1)},
+		{Device: "mlx5_7", Port: 1, LinkLayer: "InfiniBand", State: "down", PhysicalState: "Polling", LID: new(3403), SMLID: new(1)},
 		{Device: "mlx5_1", Port: 1, LinkLayer: "Ethernet", State: "active", PhysicalState: "LinkUp", Netdev: "ens3f1"},
 		{Device: "rocep1s0", Port: 1, State: "active", PhysicalState: "LinkUp"},
 		{Device: "mlx5_2", Port: 1, Counters: map[string]int64{"out_of_sequence": 12, "local_ack_timeout_err": 3}},

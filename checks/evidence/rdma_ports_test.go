@@ -46,9 +46,11 @@ func rdmaBounded(t *testing.T, text string) {
 	}
 }
 
-func rdmaInt(n int) *int { return &n }
+//go:fix inline
+func rdmaInt(n int) *int { return new(n) }
 
-func rdmaBool(b bool) *bool { return &b }
+//go:fix inline
+func rdmaBool(b bool) *bool { return new(b) }
 
 func TestPortsOfSeveralTextsAreOne(t *testing.T) {
 	rdmaWant(t, `$ ibstat mlx5_0
@@ -68,8 +70,8 @@ mlx5_0	1	3	0000:0000:0000:0000:0000:ffff:0a01:0203	10.1.2.3	v2	ens3f0
 // Two machines whose prompts give no name both have a mlx5_0.
 func TestPortsThatContradictStay(t *testing.T) {
 	rdmaWant(t, "mlx5_0 port 1 ==> ens1 (Up)\nmlx5_0 port 1 ==> ens1 (Up)\nmlx5_0 port 1 ==> ens1 (Down)\n", []checks.RDMAPort{
-		{Device: "mlx5_0", Port: 1, Netdev: "ens1", NetdevUp: rdmaBool(true), LinkLayer: "Ethernet"},
-		{Device: "mlx5_0", Port: 1, Netdev: "ens1", NetdevUp: rdmaBool(false), LinkLayer: "Ethernet"},
+		{Device: "mlx5_0", Port: 1, Netdev: "ens1", NetdevUp: new(true), LinkLayer: "Ethernet"},
+		{Device: "mlx5_0", Port: 1, Netdev: "ens1", NetdevUp: new(false), LinkLayer: "Ethernet"},
 	})
 }
 

@@ -75,7 +75,7 @@ func (r *reading) read(ctx context.Context, name string, from io.Reader) error {
 		in.ended = false
 		l, ok := in.Peek()
 		if !ok {
-			if _, more := in.skip(); !more {
+			if !in.skip() {
 				break
 			}
 			continue

@@ -84,7 +84,7 @@ func rocmBandwidthRead(s *Sink, in *Lines) {
 			}
 		case rocmBandwidthIndex.MatchString(l.Text):
 			r.row = nil
-			for _, word := range strings.Fields(rocmBandwidthIndex.FindStringSubmatch(l.Text)[1]) {
+			for word := range strings.FieldsSeq(rocmBandwidthIndex.FindStringSubmatch(l.Text)[1]) {
 				r.row = append(r.row, number(word))
 			}
 			r.row = r.row[:min(len(r.row), amdGPUMax)]

@@ -141,8 +141,8 @@ func (s *Sink) GPUs() *checks.GPUFacts {
 	return s.Facts.GPUs
 }
 
-// HostFacts, IOMMU, NUMA, Container, Env, Links, NICs, Storage, KernelLog and
-// Logs return their sections, new if need be.
+// HostFacts returns the section of the host, new if need be; so do those below
+// with theirs.
 func (s *Sink) HostFacts() *checks.HostFacts {
 	if s.Facts.Host == nil {
 		s.Facts.Host = &checks.HostFacts{}

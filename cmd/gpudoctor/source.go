@@ -134,7 +134,7 @@ func isRecording(path string) bool {
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
 	head := make([]byte, 1024)
-	n, _ := io.ReadFull(f, head) //nolint:errcheck // A short file is a whole head.
+	n, _ := io.ReadFull(f, head)
 	return checks.IsRecording(head[:n])
 }
 
