@@ -197,12 +197,14 @@ func TestAMDJSONTopology(t *testing.T) {
     }`
 	}
 	whole := "[\n" + entry("0", "0000:03:00.0", "1", "0000:0C:00.0") + ",\n" + entry("1", "0000:0c:00.0", "0", "0000:03:00.0") + "\n]\n"
+	behind, _, _ := strings.Cut(whole, `"num_hops": 2`)
+	_, before, _ := strings.Cut(whole, `        "gpu": 0`)
 	for name, text := range map[string]string{
 		"whole":       whole,
 		"in a page":   "Topology:\n```\n" + whole + "```\nmore\n",
 		"compact":     strings.ReplaceAll(strings.ReplaceAll(whole, "\n", ""), "  ", ""),
-		"cut behind":  whole[:strings.Index(whole, `"num_hops": 2`)+13],
-		"cut before":  whole[strings.Index(whole, `        "gpu": 0`):],
+		"cut behind":  behind + `"num_hops": 2`,
+		"cut before":  `        "gpu": 0` + before,
 		"with values": strings.ReplaceAll(whole, `"weight": 40`, `"weight": {"value": 40, "unit": "N/A"}`),
 	} {
 		f := Parse(name, text)

@@ -104,6 +104,3 @@ func netipFlags(n *checks.Interface, flags string, carrierWord string) {
 		n.Carrier = new(true)
 	}
 }
-
-//go:fix inline
-func netipBool(b bool) *bool { return new(b) }

@@ -226,7 +226,8 @@ func TestNvsmiXML(t *testing.T) {
 		t.Errorf("got %+v", g)
 	}
 	// A document that breaks off gives what it holds, and is not the whole list.
-	f = Parse("smi.xml", nvsmiXMLText[:strings.Index(nvsmiXMLText, "<processes>")])
+	broken, _, _ := strings.Cut(nvsmiXMLText, "<processes>")
+	f = Parse("smi.xml", broken)
 	if len(f.GPUs.Devices) != 1 || f.GPUs.NVML == "ok" || f.GPUs.Devices[0].Name != "NVIDIA GB200" {
 		t.Errorf("got %+v", f.GPUs)
 	}

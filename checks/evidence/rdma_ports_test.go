@@ -46,12 +46,6 @@ func rdmaBounded(t *testing.T, text string) {
 	}
 }
 
-//go:fix inline
-func rdmaInt(n int) *int { return new(n) }
-
-//go:fix inline
-func rdmaBool(b bool) *bool { return new(b) }
-
 func TestPortsOfSeveralTextsAreOne(t *testing.T) {
 	rdmaWant(t, `$ ibstat mlx5_0
 CA 'mlx5_0'
