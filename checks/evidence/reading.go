@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 )
@@ -29,17 +30,22 @@ type reading struct {
 // promptSigns are in each line that may be a shell prompt.
 var promptSigns = []string{"$ ", "# ", "% "}
 
-func newReading() *reading {
-	r := &reading{sink: newSink(), kinds: kinds(), statements: Statements()}
-	anchors := make([][]string, 0, len(r.kinds)+len(r.statements)+1)
-	for _, k := range r.kinds {
+// anchorsOfAll looks for the anchors of every kind and statement; it is built
+// once.
+var anchorsOfAll = sync.OnceValue(func() *anchorSet {
+	var anchors [][]string
+	for _, k := range kinds() {
 		anchors = append(anchors, k.Anchors)
 	}
-	for _, t := range r.statements {
+	for _, t := range Statements() {
 		anchors = append(anchors, t.Anchors)
 	}
-	r.promptTaker = uint16(len(anchors))
-	r.anchors = newAnchorSet(append(anchors, promptSigns))
+	return newAnchorSet(append(anchors, promptSigns))
+})
+
+func newReading() *reading {
+	r := &reading{sink: newSink(), kinds: kinds(), statements: Statements(), anchors: anchorsOfAll()}
+	r.promptTaker = uint16(len(r.kinds) + len(r.statements))
 	for _, k := range r.kinds {
 		r.readers = append(r.readers, k.Read != nil)
 	}
