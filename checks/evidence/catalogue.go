@@ -45,6 +45,9 @@ type Statement struct {
 	// Examples are lines that match, of our own making.
 	Examples []string `yaml:"examples"`
 
+	// The patterns are compiled when the first line is compared with them:
+	// most texts need a few of them only.
+	compile      sync.Once
 	like, unlike *regexp.Regexp
 }
 
@@ -88,19 +91,8 @@ func readStatements(files fs.FS) ([]*Statement, error) {
 	return all, nil
 }
 
-// prepare compiles a row's patterns and checks what a machine can check.
+// prepare checks of a row what a machine can check.
 func (t *Statement) prepare() error {
-	var err error
-	if t.Like != "" {
-		if t.like, err = regexp.Compile(t.Like); err != nil {
-			return err
-		}
-	}
-	if t.Unlike != "" {
-		if t.unlike, err = regexp.Compile(t.Unlike); err != nil {
-			return err
-		}
-	}
 	switch {
 	case t.ID == "" || t.Program == "" || t.Says == "" || t.Source == "":
 		return errors.New("id, program, says or source is missing")
@@ -117,19 +109,33 @@ func (t *Statement) prepare() error {
 	return nil
 }
 
+// patterns compiles a row's patterns, which a test holds to be right.
+func (t *Statement) patterns() (like, unlike *regexp.Regexp) {
+	t.compile.Do(func() {
+		if t.Like != "" {
+			t.like = regexp.MustCompile(t.Like)
+		}
+		if t.Unlike != "" {
+			t.unlike = regexp.MustCompile(t.Unlike)
+		}
+	})
+	return t.like, t.unlike
+}
+
 // match returns the fields of a line that is of this form.
 func (t *Statement) match(line string) (fields map[string]string, ok bool) {
-	if t.unlike != nil && t.unlike.MatchString(line) {
+	like, unlike := t.patterns()
+	if unlike != nil && unlike.MatchString(line) {
 		return nil, false
 	}
-	if t.like == nil {
+	if like == nil {
 		return nil, true
 	}
-	m := t.like.FindStringSubmatch(line)
+	m := like.FindStringSubmatch(line)
 	if m == nil {
 		return nil, false
 	}
-	for i, name := range t.like.SubexpNames() {
+	for i, name := range like.SubexpNames() {
 		if name != "" && m[i] != "" {
 			if fields == nil {
 				fields = make(map[string]string)
