@@ -91,7 +91,7 @@ func (m *markdown) texts() {
 
 // wanted writes what else to send, where nothing could be concluded.
 func (m *markdown) wanted() {
-	if len(m.d.Wanted) == 0 || m.d.concluded() {
+	if len(m.d.Wanted) == 0 || !m.d.open() {
 		return
 	}
 	m.put("## What would settle it\n\nThe most telling first:\n")

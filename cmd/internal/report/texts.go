@@ -22,30 +22,51 @@ type Wanted struct {
 	Settles []string `json:"settles"`
 }
 
-// wishes are the texts to ask for, by the section that they give: what is
-// easiest to produce, without root where that is enough.
-var wishes = map[string]string{
-	"logs":       "the whole log of every rank of a run with NCCL_DEBUG=INFO",
-	"kernel_log": "sudo dmesg -T",
-	"pci":        "sudo lspci -vvv",
-	"iommu":      "cat /proc/cmdline; sudo dmesg | grep -i -e iommu -e DMAR -e AMD-Vi",
-	"gpus":       "nvidia-smi -q (or amd-smi static and amd-smi metric)",
-	"links":      "nvidia-smi topo -m; nvidia-smi topo -p2p r (or amd-smi topology)",
-	"container":  "df -h /dev/shm; ulimit -a; cat /proc/self/status, all of them where the job runs",
-	"env":        "env | grep -e NCCL -e RCCL -e CUDA -e HIP -e HSA -e ROCR -e UCX -e FI_ -e TORCH, where the job runs",
-	"nics":       "ibv_devinfo -v; show_gids; ip addr",
-	"launches":   "the docker run line, compose file, pod spec or batch script of the job",
-	"software":   "pip list; dpkg -l | grep -e nccl -e nvidia, on every node",
-	"libraries":  "pip list; dpkg -l | grep -e nccl -e nvidia, on every node",
-	"numa":       "lscpu; numactl --hardware",
-	"benchmarks": "all_reduce_perf -b 8 -e 1G -f 2 -g <GPUs>, of nccl-tests or rccl-tests",
+// wish is a text to ask for: what is easiest to produce, without root where
+// that is enough. One of kinds among the texts means that it was sent.
+type wish struct {
+	send  string
+	kinds []string
 }
 
-// jobFailed is the rule that says that something failed, and not why.
-const jobFailed = "job-failed"
+const (
+	logWish      = "the whole log of every rank of a run with NCCL_DEBUG=INFO"
+	packagesWish = "pip list; dpkg -l | grep -e nccl -e nvidia, on every node"
+)
+
+// wishes are the texts to ask for, by the section that they give.
+var wishes = map[string]wish{
+	"logs":       {logWish, []string{"nccl-log"}},
+	"kernel_log": {"sudo dmesg -T", []string{"kernel-log"}},
+	"pci":        {"sudo lspci -vvv", []string{"lspci"}},
+	"iommu":      {"cat /proc/cmdline; sudo dmesg | grep -i -e iommu -e DMAR -e AMD-Vi", []string{"kernel-command-line"}},
+	"gpus":       {"nvidia-smi -q (or amd-smi static and amd-smi metric)", []string{"nvidia-smi-q", "nvidia-smi-xml", "amd-smi", "amd-smi-json"}},
+	"links": {
+		"nvidia-smi topo -m; nvidia-smi topo -p2p r (or amd-smi topology)",
+		[]string{"nvidia-smi-topo", "amd-smi-topology", "rocm-smi-topology"},
+	},
+	"container":  {"df -h /dev/shm; ulimit -a; cat /proc/self/status, all of them where the job runs", []string{"limits", "shm"}},
+	"env":        {"env | grep -e NCCL -e RCCL -e CUDA -e HIP -e HSA -e ROCR -e UCX -e FI_ -e TORCH, where the job runs", []string{"environment"}},
+	"nics":       {"ibv_devinfo -v; show_gids; ip addr", []string{"ibv_devinfo", "ibstat"}},
+	"launches":   {"the docker run line, compose file, pod spec or batch script of the job", []string{"manifest", "command-line", "sbatch", "docker-inspect"}},
+	"software":   {packagesWish, []string{"packages", "pip-list", "pip-freeze"}},
+	"libraries":  {packagesWish, []string{"packages", "pip-list", "pip-freeze"}},
+	"numa":       {"lscpu; numactl --hardware", []string{"lscpu", "numactl"}},
+	"benchmarks": {"all_reduce_perf -b 8 -e 1G -f 2 -g <GPUs>, of nccl-tests or rccl-tests", []string{"nccl-tests"}},
+}
+
+// sent reports whether a text of a wish's kinds is among the texts.
+func (d *Document) sent(w wish) bool {
+	return slices.ContainsFunc(d.Texts, func(t checks.Text) bool {
+		return slices.ContainsFunc(t.Kinds, func(k checks.TextKind) bool { return slices.Contains(w.kinds, k.Kind) })
+	})
+}
 
 // weights say how much a rule that could be judged is worth, by severity.
 var weights = map[rules.Severity]int{rules.Critical: 8, rules.High: 4, rules.Medium: 2, rules.Low: 1}
+
+// jobFailed is the rule that says that something failed, and not why.
+const jobFailed = "job-failed"
 
 // wanted lists what would settle the rules that could not be judged, what
 // settles most first.
@@ -56,18 +77,18 @@ func (d *Document) wanted(severity map[string]rules.Severity, f *checks.Facts) [
 		for _, missing := range s.Missing {
 			path, _, _ := strings.Cut(missing, ":")
 			section, _, _ := strings.Cut(path, ".")
-			send, ok := wishes[section]
-			if !ok {
+			asked, ok := wishes[section]
+			if !ok || d.sent(asked) {
 				continue
 			}
-			w := all[section]
+			w := all[asked.send]
 			if w == nil {
-				w = &Wanted{Section: section, Send: send}
-				all[section] = w
+				w = &Wanted{Section: section, Send: asked.send}
+				all[asked.send] = w
 			}
 			if !slices.Contains(w.Settles, s.Rule) {
 				w.Settles = append(w.Settles, s.Rule)
-				value[section] += weights[severity[s.Rule]]
+				value[asked.send] += weights[severity[s.Rule]]
 			}
 		}
 	}
@@ -82,14 +103,20 @@ func (d *Document) wanted(severity map[string]rules.Severity, f *checks.Facts) [
 		// Nothing tells as much of a job that failed as what its library says.
 		list = slices.DeleteFunc(list, func(w Wanted) bool { return w.Section == "logs" })
 		if f.Logs == nil || len(f.Logs.Communicators) == 0 {
-			list = append(list, Wanted{Section: "logs", Send: wishes["logs"], Settles: []string{jobFailed}})
-			value["logs"] = 1000
+			list = append(list, Wanted{Section: "logs", Send: logWish, Settles: []string{jobFailed}})
+			value[logWish] = 1000
 		}
 	}
 	slices.SortFunc(list, func(a, b Wanted) int {
-		return cmp.Or(-cmp.Compare(value[a.Section], value[b.Section]), cmp.Compare(a.Section, b.Section))
+		return cmp.Or(-cmp.Compare(value[a.Send], value[b.Send]), cmp.Compare(a.Section, b.Section))
 	})
 	return list
+}
+
+// open reports whether something is wrong and no finding names its cause with
+// some certainty.
+func (d *Document) open() bool {
+	return d.textsOnly && d.Verdict.State == Findings && !d.concluded()
 }
 
 // concluded reports whether a finding names a cause with some certainty.
@@ -254,7 +281,11 @@ func (t *text) quotes(margin string, g group) {
 
 // wanted writes what to send where nothing could be concluded.
 func (t *text) wanted() {
-	if !t.d.textsOnly || t.d.concluded() || len(t.d.Wanted) == 0 {
+	if t.d.Verdict.State == Inconclusive {
+		t.wrapped("", dim, "If something fails all the same: send "+logWish+", or run gpudoctor check on the machine")
+		return
+	}
+	if !t.d.open() || len(t.d.Wanted) == 0 {
 		return
 	}
 	t.wrapped("", plain, "What would settle it, the most telling first:")
