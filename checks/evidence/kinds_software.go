@@ -1,7 +1,7 @@
 package evidence
 
 // softwareKinds are the kinds of text of this area.
-var softwareKinds = []*Kind{
+var softwareKinds = []*Kind{torchrunKind, 
 	packagesFrozen, packagesTable, packagesShown, packagesSystemLists, packagesImages, packagesStated, packagesPrinted,
 	collectEnvKind, collectEnvGPUs, osReleaseKind, osReleasePrinted,
 }

@@ -27,12 +27,25 @@ import data.gpudoctor.lib.logs
 
 findings contains {
 	"subject": logs.who(first),
-	"message": sprintf("The first statement of a failure is at %s%s. %s", [logs.at(first), by, remark]),
+	"message": sprintf("%sThe first statement of a failure is at %s%s. %s", [observed, logs.at(first), by, remark]),
 	"evidence": array.slice(logs.all_evidence(logs.complaints), 0, 3),
 	"order": first.order,
 } if {
 	logs.failed
 }
+
+# observed is what torchrun saw of the rank that failed first.
+default observed := ""
+
+observed := sprintf("torchrun saw rank %s on %s fail first (exit code %s%s): its own output is where to look. ", [
+	m.fields.rank, object.get(m.fields, "host", "its host"), object.get(m.fields, "exitcode", "not told"), signal(m),
+]) if {
+	m := logs.first(logs.by_id["torch-first-failure"])
+}
+
+signal(m) := sprintf(", %s", [m.fields.signal]) if {
+	m.fields.signal
+} else := ""
 
 by := "" if {
 	logs.who(first) == "the log"

@@ -33,3 +33,12 @@ test_unresolvable if {
 	count(job_failed.findings) == 0 with input as {}
 	count(job_failed.missing) == 1 with input as {}
 }
+
+test_fires_first_rank if {
+	seen := object.union(said("category", 3), {"id": "torch-first-failure", "fields": {"rank": "13", "host": "node7", "exitcode": "-7", "signal": "SIGBUS"}})
+	some f in job_failed.findings with input as log([said("consequence", 0), seen])
+	startswith(f.message, "torchrun saw rank 13 on node7 fail first (exit code -7, SIGBUS)")
+	bare := object.union(said("category", 3), {"id": "torch-first-failure", "fields": {"rank": "2"}})
+	some g in job_failed.findings with input as log([bare])
+	startswith(g.message, "torchrun saw rank 2 on its host fail first (exit code not told)")
+}
