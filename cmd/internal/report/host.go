@@ -47,7 +47,13 @@ var vendorNames = map[string]string{"nvidia": "NVIDIA ", "amd": "AMD "}
 func gpusOf(f *checks.Facts) []GPU {
 	gpus := []GPU{}
 	if f.GPUs != nil {
+		// GPUs that one text counts and another shows by address are the same
+		// ones, though it is not known which is which.
+		counted := slices.ContainsFunc(f.GPUs.Devices, func(g checks.GPU) bool { return strings.HasPrefix(g.Address, "GPU") })
 		for _, g := range f.GPUs.Devices {
+			if counted && g.InPCI && g.Index == nil {
+				continue
+			}
 			gpus = append(gpus, GPU{Address: g.Address, Index: g.Index, Name: cmp.Or(g.Name, modelOf(f, g.Address), vendorNames[g.Vendor]+"GPU"), MemoryBytes: g.MemoryBytes})
 		}
 	}
