@@ -441,6 +441,9 @@ type GPU struct {
 	Index *int `json:"index,omitempty"`
 	// UUID is redacted in snapshots.
 	UUID string `json:"uuid,omitempty"`
+	// NUMANode is its node where a text tells it of the GPU itself
+	// (nvidia-smi topo -m); that of the PCI device is in pci.devices.
+	NUMANode *int `json:"numa_node,omitempty"`
 	// Name is the model.
 	Name string `json:"name,omitempty"`
 	// Architecture is "ampere", "hopper", ...; of an AMD GPU "gfx942".

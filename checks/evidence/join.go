@@ -15,6 +15,7 @@ func (s *Sink) join() {
 	s.nameGPUs()
 	s.joinKernelLog()
 	s.joinIOMMU()
+	s.joinAffinity()
 	if len(s.devices)+len(s.unnamedACS) > 0 {
 		list := make([]checks.PCIDevice, 0, len(s.devices))
 		for _, address := range slices.Sorted(maps.Keys(s.devices)) {

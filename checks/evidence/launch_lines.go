@@ -223,6 +223,10 @@ var (
 	environmentDocker = regexp.MustCompile(`^\s*ENV\s+([A-Za-z_]\w*)\s+([^=\s].*)$`)
 	// environmentFish and others: "setenv NAME value", "set -gx NAME value".
 	environmentSet = regexp.MustCompile(`^\s*(?:setenv|set -g?x|set -Ux)\s+([A-Za-z_]\w*)\s+(\S+)\s*$`)
+	// environmentJSON is a variable in a job's description: "NAME": "value",
+	// and {"name": "NAME", "value": "value"} of AWS, Kubernetes and others.
+	environmentJSON     = regexp.MustCompile(`^\s*[{,]?\s*"([A-Z][A-Z0-9_]+)"\s*:\s*"([^"\\]*)"\s*[},]*\s*$`)
+	environmentJSONPair = regexp.MustCompile(`"name"\s*:\s*"([A-Z][A-Z0-9_]+)"\s*,\s*"value"\s*:\s*"([^"\\]*)"`)
 	// environmentCommand is what a word must look like for variables before it
 	// to be those of a command: prose goes on otherwise.
 	environmentCommand = regexp.MustCompile(`^(?:\.{0,2}/\S+|python[\d.]*|bash|sh|torchrun|mpirun|mpiexec|srun|deepspeed|accelerate|vllm|docker|podman|numactl|nohup|sudo|env|time|ray|horovodrun|sglang|trtllm-serve|lmdeploy|uv|poetry|conda|swift|llamafactory-cli|nsys|FORCE_TORCHRUN=\S*|\S+\.(?:sh|py)|\w+_perf|nvidia-smi|make|pytest|\\)$`)
@@ -237,7 +241,16 @@ func environmentSettings(line string) [][2]string {
 	if len(line) > 16<<10 {
 		return nil
 	}
-	for _, form := range []*regexp.Regexp{environmentPython, environmentDocker, environmentSet} {
+	if pairs := environmentJSONPair.FindAllStringSubmatch(line, maxEntries); pairs != nil {
+		var settings [][2]string
+		for _, m := range pairs {
+			if checks.SteersCommunication(m[1]) {
+				settings = append(settings, [2]string{m[1], m[2]})
+			}
+		}
+		return settings
+	}
+	for _, form := range []*regexp.Regexp{environmentPython, environmentDocker, environmentSet, environmentJSON} {
 		if m := form.FindStringSubmatch(line); m != nil {
 			if !checks.SteersCommunication(m[1]) {
 				return nil

@@ -3,6 +3,7 @@ package evidence
 import (
 	"cmp"
 	"math/bits"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -466,6 +467,8 @@ func (n *ncclLog) host(name string) int32 {
 //	ncclCommInitRank comm 0x7f rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init START
 //	ncclCommSplit comm 0x7f rank 0 nranks 2 ... parent 0x7e splitCount 1 color 0 key 0- Init START
 //	comm 0x7f rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0
+//	comm 0x7f rank 0 nranks 4                                         (2.2, 2.3)
+//	comm 0x7f rank 0 nranks 4 cudaDev 0 nvmlDev 0                     (2.4)
 func (n *ncclLog) communicator(s *Sink, l Line, body string, who ncclWho) bool {
 	pointer := ncclWord(body, "comm ")
 	rank, ok := ncclAfter(body, " rank ")
@@ -492,7 +495,7 @@ func (n *ncclLog) communicator(s *Sink, l Line, body string, who ncclWho) bool {
 		what = ncclStarted
 	case strings.Contains(body, "- Init COMPLETE"):
 		what = ncclCompleted
-	default:
+	case !ncclOldStart.MatchString(body):
 		return false
 	}
 	ranks, ok := ncclAfter(body, " nranks ")
@@ -503,7 +506,9 @@ func (n *ncclLog) communicator(s *Sink, l Line, body string, who ncclWho) bool {
 	if c == nil {
 		return true
 	}
-	n.mark(c, rank, what)
+	if what != 0 { // 2.2 to 2.4 do not say that a start is complete: it only names the ranks.
+		n.mark(c, rank, what)
+	}
 	if len(n.byPointer) < ncclMaxRanks {
 		n.byPointer[pointer] = c
 	}
@@ -533,6 +538,9 @@ func (n *ncclLog) communicator(s *Sink, l Line, body string, who ncclWho) bool {
 	}
 	return true
 }
+
+// ncclOldStart is how NCCL 2.2 to 2.4 tell of the start of a communicator.
+var ncclOldStart = regexp.MustCompile(`^comm 0x[0-9a-f]+ rank \d+ nranks \d+(?: cudaDev \d+ nvmlDev \d+)?$`)
 
 // find returns the communicator that a line speaks of, new if need be. Where
 // the line bears no commId (before 2.16, and those split off since 2.23), its
@@ -639,7 +647,8 @@ func (n *ncclLog) network(s *Sink, l Line, name, host string) {
 
 // affinity reads the CPUs of a GPU:
 //
-//	Setting affinity for GPU 0 to ff,ffffffff                                (to 2.27)
+//	Setting affinity for GPU 0 to ff,ffffffff                                (to 2.26)
+//	Setting affinity for GPU 0 to 0-15,64-79                                 (2.27)
 //	ncclTopoGetCpuAffinity: Affinity for GPU 0 is 0-15,64-79. (GPU affinity = ...  (2.28 on)
 func (n *ncclLog) affinity(s *Sink, l Line, body, host string) bool {
 	_, rest, _ := strings.Cut(body, "ffinity for GPU ")
@@ -650,7 +659,11 @@ func (n *ncclLog) affinity(s *Sink, l Line, body, host string) bool {
 	mask, cpus := "", 0
 	if text, found := strings.CutPrefix(rest, " to "); found {
 		mask, _, _ = strings.Cut(text, " ")
-		cpus = ncclMaskSize(mask)
+		if strings.Contains(mask, "-") {
+			cpus = ncclListSize(mask)
+		} else {
+			cpus = ncclMaskSize(mask)
+		}
 	} else if text, found := strings.CutPrefix(rest, " is "); found {
 		mask, _, _ = strings.Cut(text, ". (")
 		cpus = ncclListSize(mask)

@@ -16,17 +16,23 @@ var ncclTestsKind = &Kind{
 	Title:   "bus bandwidth of collectives, from nccl-tests or rccl-tests",
 	Command: "./build/all_reduce_perf -b 8 -e 1G -f 2 -g <GPUs>",
 	Gives:   []string{"benchmarks"},
-	Anchors: []string{"nThread ", "Using devices", "out-of-place", "Collective test starting"},
-	Begins:  func(in *Lines) bool { l, _ := in.Peek(); return ncclTestsHead.MatchString(l.Text) },
-	Read:    readNCCLTests,
+	Anchors: []string{"nThread ", "Using devices", "out-of-place", "Collective test starting", "algbw"},
+	Begins: func(in *Lines) bool {
+		l, _ := in.Peek()
+		return ncclTestsHead.MatchString(l.Text) || ncclTestsColumns.MatchString(l.Text)
+	},
+	Read: readNCCLTests,
 }
 
 var (
-	ncclTestsHead   = regexp.MustCompile(`^\W*(?:nThread \d+ nGpus \d+|Using devices\s*$|Collective test starting|out-of-place\s+in-place)`)
-	ncclTestsDevice = regexp.MustCompile(`Rank +(\d+) (?:Group +\d+ )?(?:Pid +\d+ )?(?:on +(\S+) |uses )device +(\d+) \[(\S+?)\] (.+?)\s*$`)
-	ncclTestsWrong  = regexp.MustCompile(`Out of bounds values : (\d+)`)
-	ncclTestsPeak   = regexp.MustCompile(`Avg bus bandwidth +: ([0-9.]+)`)
-	ncclTestsName   = regexp.MustCompile(`\b(\w+)_perf\b`)
+	ncclTestsHead = regexp.MustCompile(`^\W*(?:nThread \d+ nGpus \d+|Using devices\s*$|Collective test starting|out-of-place\s+in-place)`)
+	// ncclTestsColumns is the line of the columns' names, with which a table
+	// begins that was cut out of its log.
+	ncclTestsColumns = regexp.MustCompile(`^\W*size +count +(?:\(elements\) +)?type\b.* algbw +busbw\b`)
+	ncclTestsDevice  = regexp.MustCompile(`Rank +(\d+) (?:Group +\d+ )?(?:Pid +\d+ )?(?:on +(\S+) |uses )device +(\d+) \[(\S+?)\] (.+?)\s*$`)
+	ncclTestsWrong   = regexp.MustCompile(`Out of bounds values : (\d+)`)
+	ncclTestsPeak    = regexp.MustCompile(`Avg bus bandwidth +: ([0-9.]+)`)
+	ncclTestsName    = regexp.MustCompile(`\b(\w+)_perf\b`)
 )
 
 // ncclTestsTypes are the data types of a row (test_typenames).

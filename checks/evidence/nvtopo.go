@@ -25,7 +25,7 @@ var nvtopoKind = &Kind{
 	Name:    "nvidia-smi-topo",
 	Title:   "how GPUs and NICs are joined, from nvidia-smi topo -m",
 	Command: "nvidia-smi topo -m",
-	Gives:   []string{"links"},
+	Gives:   []string{"links", "numa"},
 	Anchors: []string{"GPU0\t", "GPU0 "},
 	Begins: func(in *Lines) bool {
 		lines := in.Ahead(2)
@@ -247,9 +247,8 @@ func (t *nvtopoPairs) pair(a, b, kind string, l Line) *checks.Pair {
 	return &links.Pairs[i]
 }
 
-// nvtopoNUMA enters the NUMA node of a GPU whose address is known already. The
-// columns of affinity are the CPUs, then the node; either may be a list, and
-// then says nothing.
+// nvtopoNUMA enters the NUMA node of a GPU and the CPUs of that node. The
+// columns of affinity are the CPUs, then the node; a list of nodes says nothing.
 func nvtopoNUMA(s *Sink, index int, row []string, devices int, l Line) {
 	if len(row) < devices+3 {
 		return
@@ -257,6 +256,12 @@ func nvtopoNUMA(s *Sink, index int, row []string, devices int, l Line) {
 	node, err := strconv.Atoi(row[devices+2])
 	if err != nil || node < 0 || node > 4096 {
 		return
+	}
+	if cpus := row[devices+1]; lscpuList.MatchString(cpus) {
+		s.node(node, cpus, l)
+	}
+	if g := s.GPUAt(index, l); g.NUMANode == nil {
+		g.NUMANode = &node
 	}
 	for address, g := range s.gpus {
 		if g.Index != nil && *g.Index == index && address != GPUName(index) {

@@ -1,0 +1,83 @@
+package evidence
+
+import (
+	"regexp"
+	"strings"
+)
+
+// affinityKind takes lines that tell on which CPUs a process may run:
+//
+//	Cpus_allowed_list:	0-7                          (/proc/PID/status)
+//	pid 4711's current affinity list: 0-7            (taskset -cp)
+//	physcpubind: 0 1 2 3                             (numactl --show)
+var affinityKind = &Kind{
+	Name: "cpu-affinity", Title: "The CPUs on which a process may run", Command: "grep Cpus_allowed_list /proc/self/status", Gives: []string{"numa"},
+	Anchors: []string{"Cpus_allowed_list:", "affinity list: ", "physcpubind: "},
+	Line: func(s *Sink, l Line) bool {
+		m := affinityForm.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		list := m[1]
+		if list == "" {
+			list = numactlList(m[2])
+		}
+		if ncclListSize(list) <= 0 {
+			return false
+		}
+		// The first process counts: which of several is a rank, no line tells.
+		if f := s.NUMA(); f.AllowedCPUs == "" {
+			f.AllowedCPUs = strings.Clone(list)
+			s.Origin("numa.allowed_cpus", l)
+		}
+		return true
+	},
+}
+
+var affinityForm = regexp.MustCompile(`^\s*(?:Cpus_allowed_list:\s*|pid \d+'s (?:current |new )?affinity list: )([\d,-]+)\s*$|^physcpubind: (\d[\d ]*)$`)
+
+// joinAffinity counts the CPUs of each node on which the process may run.
+func (s *Sink) joinAffinity() {
+	f := s.Facts.NUMA
+	if f == nil || f.AllowedCPUs == "" {
+		return
+	}
+	allowed := affinitySet(f.AllowedCPUs)
+	for i := range f.Nodes {
+		n := &f.Nodes[i]
+		if n.CPUs == "" || n.AllowedCPUs != nil {
+			continue
+		}
+		both := 0
+		for cpu := range affinitySet(n.CPUs) {
+			if allowed[cpu] {
+				both++
+			}
+		}
+		n.AllowedCPUs = &both
+	}
+}
+
+// affinityMost bounds the CPUs of a list; the kernel knows 8192 at most
+// (NR_CPUS of x86-64).
+const affinityMost = 8192
+
+func affinitySet(list string) map[int]bool {
+	set := make(map[int]bool)
+	for part := range strings.SplitSeq(list, ",") {
+		from, rest, ok := ncclNumber(part)
+		if !ok {
+			continue
+		}
+		to := from
+		if strings.HasPrefix(rest, "-") {
+			if to, _, ok = ncclNumber(rest[1:]); !ok {
+				continue
+			}
+		}
+		for cpu := from; cpu <= min(to, affinityMost); cpu++ {
+			set[cpu] = true
+		}
+	}
+	return set
+}
