@@ -174,9 +174,17 @@ remote(m) := address[0][1] if {
 } else := m.fields.peer if {
 	m.fields.peer
 } else := address[0][1] if {
-	address := regex.find_all_string_submatch_n(`\b(\d{1,3}(?:\.\d{1,3}){3})\b`, m.text, 1)
+	# "... while trying to connect to (10.0.0.5, 29500)", after words of Ray.
+	address := regex.find_all_string_submatch_n(`connect to [(\[]*(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})\b`, m.text, 1)
+	count(address) == 1
+} else := address[0][1] if {
+	address := regex.find_all_string_submatch_n(`\b(\d{1,3}(?:\.\d{1,3}){3})\b`, words_of(m.text), 1)
 	count(address) == 1
 } else := ""
+
+# words_of leaves out what a launcher puts before a line: its own host's address
+# ("10.0.0.5: node5:11:12 [0] NCCL INFO ...", pdsh and DeepSpeed).
+words_of(text) := regex.replace(text, `^.*NCCL (?:INFO|WARN) |^\s*\d{1,3}(?:\.\d{1,3}){3}: `, "")
 
 # patterns reads the value of NCCL_SOCKET_IFNAME or NCCL_IB_HCA: a list of
 # prefixes, or, behind "=", of whole names; "^" leaves out instead (nccl
@@ -297,6 +305,25 @@ bad_choices contains c if {
 # Networks of bridges that a real interface has here are none.
 useless(address) if loopback(address)
 
+# A bridge of containers or virtual machines bears it on the machine that told
+# it, whatever network its owner gave to the bridge.
+useless(address) if {
+	some c in chosen
+	c.address == address
+	inside_machine(c.name)
+}
+
+useless(address) if {
+	some n in input.nics.interfaces
+	inside_machine(n.name)
+	some a in n.addresses
+	split(a, "/")[0] == address
+}
+
+# inside_machine is true of the names of bridges alone: a veth may be the end of
+# a pod, and a bridge of another name may have the machine's own address.
+inside_machine(name) if regex.match(`^(docker|virbr|br-[0-9a-f]{12}$|podman|cni|lxcbr|lxdbr)`, name)
+
 useless(address) if link_local(address)
 
 useless(address) if {
@@ -338,7 +365,9 @@ first_choices contains c if {
 
 # scattered is true when private IPv4 addresses of several hosts differ in their
 # first 16 bits and in the interface's name, and a connection failed. Networks
-# that are wider than that have one name for the interface as a rule.
+# that are wider than that have one name for the interface as a rule. NCCL 2.18
+# to 2.23 tries again on a socket that failed, which the kernel answers with
+# "Software caused connection abort" whatever came first (NVIDIA/nccl#1515).
 scattered if {
 	count({host_of(c.message) | some c in first_choices}) > 1
 	networks_of := {array.slice(split(c.address, "."), 0, 2) | some c in first_choices; contains(c.address, ".")}
@@ -346,7 +375,7 @@ scattered if {
 	count({c.name | some c in first_choices}) > 1
 	some f in failures
 	f.hard
-	f.kind in {"timed-out", "no-route", "unreachable"}
+	f.kind in {"timed-out", "no-route", "unreachable", "aborted"}
 }
 
 host_of(m) := object.get(m, "host", "")

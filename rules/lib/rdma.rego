@@ -24,9 +24,12 @@ port_returns := logs.messages(["nccl-ib-port-active"])
 device_errors := logs.messages(["nccl-ib-device-fatal"])
 
 # unconnected are the messages that a queue pair could not be connected, by the
-# reason: "invalid", "unreachable", "timeout", "no-memory", "other". A wrong GID
-# index gives EINVAL or ENODATA, a GID without a route ENETUNREACH or
-# EHOSTUNREACH, a peer whose hardware address is not found ETIMEDOUT.
+# reason: "invalid", "unreachable", "timeout", "no-device", "no-memory", "other".
+# A wrong GID index gives EINVAL or ENODATA, a GID without a route ENETUNREACH or
+# EHOSTUNREACH, a peer whose hardware address is not found ETIMEDOUT, and a GID
+# whose interface is down or not in the process's network namespace ENODEV
+# (linux drivers/infiniband/core/cache.c, rdma_read_gid_attr_ndev_rcu; addr.c,
+# roce_resolve_route_from_path).
 unconnected[reason] contains m if {
 	some m in logs.messages([
 		"nccl-ib-modify-qp-invalid", "nccl-ib-modify-qp-unreachable", "nccl-ib-modify-qp-timed-out",
@@ -36,13 +39,15 @@ unconnected[reason] contains m if {
 }
 
 unconnected_reason(text) := "invalid" if {
-	regex.match(`Invalid argument|No data available|errno[ :=]*(?:22|61)\b`, text)
+	regex.match(`Invalid argument|No data available|(?:errno|status)[ :=]*(?:22|61)\b`, text)
 } else := "unreachable" if {
-	regex.match(`Network is unreachable|No route to host|errno[ :=]*(?:101|113)\b`, text)
+	regex.match(`Network is unreachable|No route to host|(?:errno|status)[ :=]*(?:101|113)\b`, text)
 } else := "timeout" if {
-	regex.match(`Connection timed out|errno[ :=]*110\b`, text)
+	regex.match(`Connection timed out|(?:errno|status)[ :=]*110\b`, text)
+} else := "no-device" if {
+	regex.match(`No such device|(?:errno|status)[ :=]*19\b`, text)
 } else := "no-memory" if {
-	regex.match(`Cannot allocate memory|errno[ :=]*12\b`, text)
+	regex.match(`Cannot allocate memory|(?:errno|status)[ :=]*12\b`, text)
 } else := "other"
 
 # ports are all that texts tell of; active_ports those that can carry data.

@@ -15,11 +15,13 @@ test_unconnected if {
 		"unreachable": "Call to ibv_modify_qp failed with error Network is unreachable",
 		"timeout": "Failed to modify QP to RTR, check mtu, gid: Connection timed out [110]",
 		"no-memory": "ibv_modify_qp failed: Cannot allocate memory",
-		"other": "ibv_modify_qp failed (errno 19)",
+		"no-device": "ibv_modify_qp failed (errno 19)",
+		"other": "ibv_modify_qp failed (errno 1)",
 	}
 	every reason, text in texts {
 		count(rdma.unconnected[reason]) == 1 with input as log([said("rdma-modify-qp-failed", text)])
 	}
+	count(rdma.unconnected.timeout) == 1 with input as log([said("rdma-modify-qp-failed", "ibrc.cpp:418: non-zero status: 110 ibv_modify_qp failed")])
 }
 
 test_link if {

@@ -107,6 +107,8 @@ unregistered contains m if {
 	some m in logs.by_id["perftest-no-mr"]
 }
 
+unregistered contains m if some m in logs.by_id["gpu-mr-not-registered"]
+
 # NCCL's words name other errors with it; only EFAULT says so.
 unregistered contains m if {
 	some m in logs.by_id["nccl-ib-register-bad-address"]

@@ -97,6 +97,40 @@ nic_paths[p.a] contains p.path if {
 	p.path != ""
 }
 
+# across are the GPUs whose nearest NIC is behind the processor: farther than the
+# distance up to which NCCL uses GPUDirect RDMA unless told otherwise (PXB,
+# src/graph/paths.cc, ncclTopoCheckGdr).
+across contains gpu if {
+	some gpu, paths in nic_paths
+	count(paths & {"PIX", "PXB"}) == 0
+}
+
+# The module is there, the channels go without it, and no GPU has a NIC near.
+findings contains {
+	"subject": "GPUDirect RDMA",
+	"affects": sort([gpu | some gpu in across; facts.is_address(gpu)]),
+	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, though its kernel module is loaded: each NIC is behind the processor as seen from the GPUs (%s), and NCCL uses it up to PXB unless NCCL_NET_GDR_LEVEL allows more. Measure both, host memory may be as fast", [concat(", ", sort({p | some gpu in across; some p in nic_paths[gpu]}))]),
+	"evidence": array.concat(
+		[{"fact": "logs.transports", "value": sprintf("%d channels via NET/%s", [t.channels, t.network]), "source": logs.at(t)} | some t in rdma.verbs_channels],
+		[{"fact": sprintf("links.pairs[%s]", [gpu]), "value": concat(", ", sort(nic_paths[gpu])), "source": "topology"} | some gpu in sort(across)],
+	),
+	"severity": "medium",
+	"confidence": "likely",
+	"remedies": ["set-net-gdr-level", "nccl-topo-file", "other"],
+} if {
+	by_way
+}
+
+# by_way is true where that explains the channels.
+by_way if {
+	count(across) > 0
+	count(across) == count(nic_paths)
+	count(rdma.verbs_channels) > 0
+	count(rdma.direct_channels) == 0
+	count(too_far | able) == 0
+	count({"nvidia_peermem", "nv_peer_mem"} & {m | some m in input.nics.modules}) > 0
+}
+
 # beyond are those that have no NIC at their own socket.
 beyond contains gpu if {
 	some gpu, paths in nic_paths
@@ -114,6 +148,7 @@ findings contains {
 } if {
 	count(beyond) > 0
 	count(rdma_used) > 0
+	not by_way
 }
 
 topology_severity := "low" if {

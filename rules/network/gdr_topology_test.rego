@@ -57,3 +57,23 @@ test_unresolvable if {
 	count(gdr_topology.findings) == 0 with input as {}
 	count(gdr_topology.missing) == 1 with input as {}
 }
+
+across(path, modules) := {
+	"links": {"pairs": [nic(path)]},
+	"nics": {"modules": modules},
+	"logs": {"transports": [channel(false)]},
+}
+
+test_fires_where_each_nic_is_behind_the_processor if {
+	some f in gdr_topology.findings with input as across("NODE", ["nvidia_peermem"])
+	f.severity == "medium"
+	f.confidence == "likely"
+	contains(f.message, "NODE")
+	some g in gdr_topology.findings with input as across("SYS", ["nv_peer_mem"])
+	g.severity == "medium"
+}
+
+test_silent_where_a_nic_is_near_or_the_module_is_missing if {
+	count(gdr_topology.findings) == 0 with input as across("PXB", ["nvidia_peermem"])
+	count(gdr_topology.findings) == 0 with input as across("NODE", ["mlx5_ib"])
+}

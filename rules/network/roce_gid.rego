@@ -33,7 +33,7 @@ import data.gpudoctor.lib.rdma
 bad := rdma.retry_exceeded | refused
 
 refused contains m if {
-	some reason in ["invalid", "unreachable", "timeout"]
+	some reason in ["invalid", "unreachable", "timeout", "no-device"]
 	some m in object.get(rdma.unconnected, reason, set())
 }
 
@@ -58,9 +58,14 @@ findings contains {
 	first := logs.first(bad)
 }
 
-observation(m) := sprintf("A queue pair could not be connected (%s): the GID does not exist, has no route, or its peer does not answer%s.", [logs.at(m), pair_remark]) if {
+observation(m) := sprintf("A queue pair could not be connected (No such device, %s): the interface of the GID is down, or is not in the network namespace of this process, as in a container with a network of its own%s.", [logs.at(m), pair_remark]) if {
+	m in deviceless
+} else := sprintf("A queue pair could not be connected (%s): the GID does not exist, has no route, or its peer does not answer%s.", [logs.at(m), pair_remark]) if {
 	m in refused
 } else := sprintf("A NIC repeated what it sent and was never answered (status 12, %s)%s.", [logs.at(m), pair_remark])
+
+# deviceless are connections whose GID has no interface here.
+deviceless := object.get(rdma.unconnected, "no-device", set())
 
 # pair_remark tells of GIDs in different networks, where a line names both.
 pair_remark := sprintf(", from %s to %s", [pair[0], pair[1]]) if {
@@ -80,6 +85,8 @@ verdict := sprintf("GID index %d was asked for, and %s", [rdma.gid_index, fault]
 	rdma.gid_index
 } else := "NCCL chose the GID itself: see with ib_write_bw -R, or ping -I, whether the two networks reach each other, and NCCL_CROSS_NIC=0 where each NIC reaches only its like" if {
 	rdma.chooses_gid
+} else := "show_gids shows, in the container, which GIDs can be used there; the NICs whose interface it lacks are to be left out (NCCL_IB_HCA), or the container shares the network of its host" if {
+	first_bad in deviceless
 } else := "Which index leads to the peer, ib_write_bw -x shows; each program has its own setting for it" if {
 	not by_nccl
 } else := sprintf("GID index %d was asked for: show_gids must show a GID of RoCE v2 with the interface's address there, on every NIC", [rdma.gid_index]) if {
@@ -118,7 +125,11 @@ told_apart if count(refused) > 0
 remedies := ["set-gid-index", "unset-env"] if {
 	rdma.chooses_gid
 	rdma.gid_index
+} else := ["set-gid-index", "set-ib-hca", "other"] if {
+	first_bad in deviceless
 } else := ["set-gid-index"]
+
+first_bad := logs.first(bad)
 
 # hint names the index at which every port that is known has a routable GID.
 hint := sprintf(". The tables shown have a GID of RoCE v2 with an address at index %d", [right_index]) if {

@@ -109,3 +109,14 @@ test_unresolvable if {
 	count(roce_gid.missing) == 1 with input as {}
 	count(roce_gid.missing) == 0 with input as log([old_error])
 }
+
+# ENODEV: the GID's interface is not in this network namespace.
+test_fires_for_a_gid_without_an_interface if {
+	some f in roce_gid.findings with input as {"logs": {"messages": [
+		{"id": "nccl-ib-modify-qp-failed", "program": "nccl", "role": "category", "text": "Call to ibv_modify_qp failed with error No such device", "source": "a.log", "line": 3, "order": 1, "count": 1, "ranks": 1},
+		{"id": "nccl-net-interface", "program": "nccl", "role": "setting", "text": "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>", "source": "a.log", "line": 1, "order": 0, "count": 1, "ranks": 1},
+	]}}
+	f.confidence == "likely"
+	f.remedies == ["set-gid-index", "set-ib-hca", "other"]
+	contains(f.message, "network namespace")
+}

@@ -30,8 +30,12 @@ import data.gpudoctor.lib.rdma
 roce_ports contains p if {
 	some p in rdma.ports
 	p.link_layer == "Ethernet"
-	not p.state in {"down", "init"}
+	not lost(p)
 }
+
+# A port whose state is not known may be active. (A negated membership of a field
+# that is missing does not hold.)
+lost(p) if p.state in {"down", "init"}
 
 # failed is true when transfers over this network were given up, and no lost
 # port explains it.
@@ -106,8 +110,10 @@ findings contains {
 small contains p if {
 	some p in roce_ports
 	p.mtu == 1024
-	not p.max_mtu <= 1024
+	not limited(p)
 }
+
+limited(p) if p.max_mtu <= 1024
 
 # loss are the counters of packets that were lost or came out of order. They
 # count since the driver was loaded, so that by themselves they prove nothing.
@@ -139,6 +145,54 @@ loss_severity := "high" if {
 
 loss_confidence := "likely" if {
 	failed
+} else := "possible"
+
+# collapsed are measurements of collectives over RoCE whose bus bandwidth breaks
+# down as messages grow: to a quarter of what smaller ones had reached, or less.
+# Rates grow with the size and then stay (nccl-tests doc/PERFORMANCE.md); a
+# network that drops packets under load does that (NVIDIA/nccl#378). A message
+# of 1 MiB is beyond the change of protocols, which makes smaller steps.
+collapsed contains {"benchmark": b, "peak": best, "worst": p} if {
+	rdma.link in {"roce", "mixed"}
+	rdma_in_use
+	some b in input.benchmarks
+	b.what == "collective"
+	large := [p | some p in b.points; p.bytes >= 1048576; p.gbps > 0]
+	count(large) >= 3
+	last := large[count(large) - 1]
+	some best in large
+	best.gbps == max([q.gbps | some q in large])
+	best.bytes < last.bytes
+	best.gbps >= 1
+	slow := [q | some q in large; q.bytes > best.bytes; q.gbps * 4 <= best.gbps]
+	count(slow) >= 1
+	last.gbps * 4 <= best.gbps
+	p := last
+}
+
+# rdma_in_use leaves out jobs that went over TCP.
+rdma_in_use if count({n | some n in input.logs.networks; n.name == "Socket"}) == 0
+
+findings contains {
+	"subject": "loss",
+	"message": sprintf("The bus bandwidth over RoCE falls from %v GB/s at %d bytes to %v GB/s at %d bytes: larger messages should be no slower. A network that drops packets under load does that, for want of flow control (PFC, or pause frames) or congestion control on NICs and switches", [c.peak.gbps, c.peak.bytes, c.worst.gbps, c.worst.bytes]),
+	"evidence": array.concat(
+		[
+			{"fact": "benchmarks[].points", "value": {"bytes": c.peak.bytes, "gbps": c.peak.gbps}, "source": sprintf("%s:%d", [c.benchmark.source, c.peak.line])},
+			{"fact": "benchmarks[].points", "value": {"bytes": c.worst.bytes, "gbps": c.worst.gbps}, "source": sprintf("%s:%d", [c.benchmark.source, c.worst.line])},
+		],
+		[rdma.place(p) | some p in roce_ports; count(p.counters) > 0],
+	),
+	"severity": "high",
+	"confidence": collapse_confidence,
+	"remedies": ["fix-mtu-pfc", "nccl-timeout"],
+} if {
+	count(collapsed) > 0
+	c := sort(collapsed)[0]
+}
+
+collapse_confidence := "likely" if {
+	count(loss) > 0
 } else := "possible"
 
 # unprotected are the interfaces without flow control for any priority.
@@ -198,6 +252,7 @@ settlement := "the job had moved data before" if {
 missing contains "nics.rdma: neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)" if {
 	count(mtus) == 0
 	count(loss) == 0
+	count(collapsed) == 0
 	not failed
 	not rdma.link == "infiniband"
 }

@@ -71,3 +71,39 @@ test_unresolvable if {
 	count(roce_mtu_pfc.findings) == 0 with input as {}
 	count(roce_mtu_pfc.missing) == 1 with input as {}
 }
+
+point(bytes, gbps) := {"bytes": bytes, "gbps": gbps, "line": 4}
+
+measured(points) := {
+	"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "link_layer": "Ethernet", "source": "d", "line": 1}]},
+	"benchmarks": [{"tool": "nccl-tests", "what": "collective", "source": "t.log", "line": 1, "points": points}],
+}
+
+test_fires_where_the_bandwidth_collapses if {
+	bad := measured([point(1048576, 4.1), point(8388608, 7.75), point(16777216, 0.8), point(33554432, 0.55)])
+	f := only("loss", bad)
+	f.severity == "high"
+	f.confidence == "possible"
+	contains(f.message, "7.75")
+	counted := {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "link_layer": "Ethernet", "counters": {"out_of_sequence": 7}, "source": "d", "line": 1}]}}
+	some g in roce_mtu_pfc.findings with input as object.union(bad, counted)
+	g.severity == "high"
+	g.confidence == "likely"
+}
+
+# Small messages, a curve that grows or stays, and TCP say nothing of it.
+test_silent_where_it_does_not if {
+	count(roce_mtu_pfc.findings) == 0 with input as measured([point(1024, 9.0), point(1048576, 4.1), point(8388608, 7.75), point(33554432, 9.5)])
+	count(roce_mtu_pfc.findings) == 0 with input as measured([point(1048576, 10), point(8388608, 8), point(33554432, 6)])
+	tcp := {"logs": {"messages": [], "networks": [{"name": "Socket", "source": "t.log", "line": 1, "count": 1}]}}
+	count(roce_mtu_pfc.findings) == 0 with input as object.union(measured([point(1048576, 4.1), point(8388608, 7.75), point(33554432, 0.55)]), tcp)
+}
+
+# The state of a port is not always shown.
+test_ports_of_unknown_state_count if {
+	stateless := {"device": "mlx5_0", "port": 1, "link_layer": "Ethernet", "counters": {"out_of_sequence": 12}, "source": "d", "line": 1}
+	only("loss", ports([stateless])).severity == "low"
+	not only("loss", ports([object.union(stateless, {"state": "down"})]))
+	only("MTU", ports([object.union(stateless, {"mtu": 1024})])).severity == "low"
+	not only("MTU", ports([object.union(stateless, {"mtu": 1024, "max_mtu": 1024})]))
+}

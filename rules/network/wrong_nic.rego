@@ -178,6 +178,31 @@ to_loopback(m) if not m.fields.remote
 
 to_loopback(m) if networks.loopback(m.fields.remote)
 
+# Gloo did not connect all ranks and names neither an address nor an error: it
+# takes the interface of the host's name, which several machines seldom share.
+findings contains {
+	"subject": "network",
+	"message": sprintf("Gloo did not connect all ranks, and does not say why. It takes the interface to which the host's own name leads%s: name one that leads to the peers by GLOO_SOCKET_IFNAME, on each machine", [gloo_asked]),
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": ["set-socket-ifname"],
+	"params": {"variable": "GLOO_SOCKET_IFNAME"},
+	"evidence": logs.all_evidence(gloo_silent),
+	"order": logs.first(gloo_silent).order,
+} if {
+	count(gloo_silent) > 0
+	count(gloo_failures) == 0
+	not networks.single_node
+	count({f | some f in networks.failures; f.hard}) == 0
+	not logs.said("gloo-interface-missing")
+}
+
+gloo_silent := logs.messages({"gloo-connect-trouble"})
+
+gloo_asked := sprintf(", unless told otherwise (GLOO_SOCKET_IFNAME=%s)", [facts.env.GLOO_SOCKET_IFNAME]) if {
+	facts.env.GLOO_SOCKET_IFNAME != ""
+} else := ""
+
 gloo_confidence := "confirmed" if {
 	count(gloo_loopback) > 0
 	some m in gloo_failures
@@ -200,12 +225,17 @@ findings contains {
 	"evidence": array.concat([logs.evidence(c.message)], asked_evidence),
 	"order": c.message.order,
 } if {
+	choice_told
+	least := min({c.message.order | some c in networks.bad_choices})
+	c := sort([c | some c in networks.bad_choices; c.message.order == least])[0]
+}
+
+# choice_told is true where the choice itself shows the fault.
+choice_told if {
 	networks.multi_node
 	networks.troubled
 	not_met
 	count(networks.bad_choices) > 0
-	least := min({c.message.order | some c in networks.bad_choices})
-	c := sort([c | some c in networks.bad_choices; c.message.order == least])[0]
 }
 
 why(c) := "every machine has that address for itself" if {
@@ -250,7 +280,7 @@ findings contains {
 	"evidence": [logs.evidence(f.message)],
 	"order": f.message.order,
 } if {
-	count(networks.bad_choices) == 0
+	not choice_told
 	count(gloo_failures) == 0
 	not networks.single_node
 	count(bad_remotes) > 0
@@ -265,6 +295,17 @@ bad_remotes contains f if {
 	some f in networks.failures
 	f.hard
 	networks.useless(f.remote)
+}
+
+# PyTorch gives up when its time is over. On one machine a container's address in
+# the network of a bridge is as good as any.
+bad_remotes contains f if {
+	some f in networks.failures
+	f.message.program == "pytorch"
+	f.kind == "timed-out"
+	networks.useless(f.remote)
+	not networks.loopback(f.remote)
+	networks.multi_node
 }
 
 # On one machine a refused connection to itself only says that the process at

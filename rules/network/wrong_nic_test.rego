@@ -169,3 +169,38 @@ test_unresolvable if {
 	count(wrong_nic.missing) == 0 with input as log([])
 	count(wrong_nic.findings) == 0 with input as {}
 }
+
+# What one machine's log shows of a peer's choice, and what names no address.
+
+heard(program, id, role, text) := {"logs": {"messages": [{
+	"id": id, "program": program, "role": role, "text": text, "host": "n1",
+	"source": "a.log", "line": 3, "order": 1, "count": 1, "ranks": 1,
+}]}}
+
+test_fires_for_a_link_local_peer if {
+	document := heard("nccl", "nccl-connect-timed-out", "cause", "NCCL WARN Connect to fe80::8c3a:beff:fe95:79e7%4<52011> failed : Connection timed out")
+	some f in wrong_nic.findings with input as document
+	contains(f.message, "fe80::8c3a:beff:fe95:79e7")
+}
+
+test_fires_for_a_container_that_pytorch_waits_for if {
+	document := heard("pytorch", "c10d-timeout", "cause", "(W pid=20, ip=10.0.1.75) [c10d] The client socket has timed out after 1800s while trying to connect to (172.17.0.2, 44737).")
+	some f in wrong_nic.findings with input as document
+	contains(f.message, "172.17.0.2")
+}
+
+test_fires_for_the_address_of_a_bridge if {
+	document := object.union(
+		heard("nccl", "nccl-connect-refused", "cause", "10.4.0.171: n2:15:16 [0] include/socket.h:409 NCCL WARN Net : Connect to 172.19.0.1<41013> failed : Connection refused"),
+		{"nics": {"interfaces": [{"name": "br-a8ce60a04071", "addresses": ["172.19.0.1/16"]}]}, "launches": [{"nodes": 2}]},
+	)
+	some f in wrong_nic.findings with input as document
+	contains(f.message, "172.19.0.1")
+}
+
+test_gloo_without_a_reason_is_possible if {
+	document := heard("gloo", "gloo-connect-trouble", "category", "Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error")
+	some f in wrong_nic.findings with input as document
+	f.confidence == "possible"
+	f.remedies == ["set-socket-ifname"]
+}
