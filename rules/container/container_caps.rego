@@ -211,6 +211,47 @@ findings contains {
 	count(surroundings.rdma_nodes) == 0
 }
 
+# NCCL sees an RDMA device in /sys and may not open its node. Outside of a
+# container the node's permissions forbid it.
+findings contains {
+	"subject": "/dev/infiniband",
+	"message": sprintf("%s: an RDMA device is seen and cannot be opened: its node (/dev/infiniband/uverbs*) was not passed into the container, or this user may not open it. The job goes on over TCP, or ends", [logs.who(first)]),
+	"severity": "high",
+	"confidence": unopened_confidence,
+	"remedies": ["pass-rdma-devices", "pass-device-nodes"],
+	"params": {"nodes": ["/dev/infiniband"]},
+	"evidence": array.concat(array.slice(logs.all_evidence(unopened), 0, 3), unopened_launches),
+	"order": first.order,
+} if {
+	count(unopened) > 0
+	first := logs.first(unopened)
+}
+
+unopened contains m if {
+	some m in logs.by_id["nccl-ib-device-unusable"]
+	m.fields.what == "open"
+}
+
+unopened contains m if {
+	some m in logs.by_id["nccl-ib-call-failed"]
+	m.fields.call == "ibv_open_device"
+}
+
+# without_rdma are the containers that were given no RDMA device.
+without_rdma contains l if {
+	some l in launches.containers
+	not l.privileged
+	count({d | some d in object.get(l, "devices", []); startswith(d, "/dev/infiniband")}) == 0
+	count({m | some m in object.get(l, "mounts", []); startswith(m, "/dev")}) == 0
+	count({r | some r, _ in object.get(l, "resources", {}); regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic`, r)}) == 0
+}
+
+unopened_launches := [{"fact": sprintf("launches[%s].devices", [object.get(l, "name", l.kind)]), "value": object.get(l, "devices", "none"), "source": logs.at(l)} | some l in without_rdma]
+
+unopened_confidence := "confirmed" if {
+	count(without_rdma) > 0
+} else := "likely"
+
 # NUMA calls that a seccomp filter forbids.
 findings contains {
 	"subject": "SYS_NICE",

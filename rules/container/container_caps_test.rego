@@ -223,3 +223,23 @@ test_silent_for_unknown_access if {
 		"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}]},
 	}) == set()
 }
+
+# An RDMA device that is seen and cannot be opened.
+
+unopened := {"logs": {"messages": [{
+	"id": "nccl-ib-device-unusable", "program": "nccl", "role": "cause", "text": "NET/IB : Unable to open device mlx5_0",
+	"fields": {"what": "open", "hca": "mlx5_0"}, "source": "a.log", "line": 3, "order": 1, "count": 1, "ranks": 1,
+}]}}
+
+rdma_graded(launch) := {f.confidence |
+	some f in container_caps.findings with input as object.union(unopened, {"launches": [launch]})
+	f.subject == "/dev/infiniband"
+}
+
+test_fires_for_an_rdma_device_that_does_not_open if {
+	run := {"kind": "docker-run", "name": "ds", "source": "run.txt", "line": 1}
+	rdma_graded(run) == {"confirmed"}
+	rdma_graded(object.union(run, {"devices": ["/dev/infiniband"]})) == {"likely"}
+	rdma_graded(object.union(run, {"privileged": true})) == {"likely"}
+	rdma_graded(object.union(run, {"resources": {"rdma/hca_shared": "1"}})) == {"likely"}
+}

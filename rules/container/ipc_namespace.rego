@@ -21,6 +21,7 @@
 package gpudoctor.rules.ipc_namespace
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -118,6 +119,45 @@ findings contains {
 } if {
 	count(over_network) > 0
 	not shm_off
+}
+
+# Two containers of one file that are ranks of one job, each with a /dev/shm and
+# an IPC namespace of its own, and channels over the network: where the log does
+# not tell hosts apart, the descriptions do.
+separate contains l if {
+	some l in launches.containers
+	launches.with_gpu(l)
+	not launches.shares(l)
+	not l.shm_mounted
+	count({v | some v in object.get(l, "mounts", []); endswith(v, ":/dev/shm")}) == 0
+}
+
+findings contains {
+	"subject": "IPC namespace",
+	"message": sprintf("%d containers that are started side by side have an IPC namespace and a /dev/shm each, and the log shows channels over the network (%s): NCCL finds neither peer access nor shared memory between ranks of different containers, though they run on one machine", [
+		count(separate), concat(", ", sort({object.get(t, "network", "NET") | some t in unplaced})),
+	]),
+	"severity": "medium",
+	"confidence": "likely",
+	"evidence": array.concat(
+		[{"fact": "logs.transports", "value": sprintf("%d -> %d via NET/%s", [t.a, t.b, object.get(t, "network", "")]), "source": logs.at(t)} | some t in unplaced],
+		[{"fact": sprintf("launches[%s].ipc", [object.get(l, "name", l.kind)]), "value": object.get(l, "ipc", "private"), "source": logs.at(l)} | some l in separate],
+	),
+} if {
+	count(over_network) == 0
+	count(unplaced) > 0
+	count(separate) > 1
+	count({l.source | some l in separate}) == 1
+	every l in separate {
+		l.kind == "docker-run"
+	}
+	not shm_off
+}
+
+unplaced := {t |
+	some t in input.logs.transports
+	t.kind == "net"
+	not t.same_host == false
 }
 
 # shm_off is true where variables forbid what would serve such ranks.

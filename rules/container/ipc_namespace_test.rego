@@ -78,3 +78,27 @@ test_silent_where_shm_is_off if {
 	count(ipc_namespace.findings) == 0 with input as with_variable(over_network, "NCCL_SHM_DISABLE", "1")
 	count(ipc_namespace.findings) == 0 with input as with_variable(over_network, "NCCL_P2P_DISABLE", "1")
 }
+
+# Containers side by side, and channels of which the log does not name the hosts.
+
+run(name, rest) := object.union({"kind": "docker-run", "name": name, "gpus": 2, "network": "host", "source": "run.txt", "line": 1}, rest)
+
+side_by_side(launches) := {
+	"launches": launches,
+	"logs": {"messages": [], "transports": [{"kind": "net", "network": "Socket", "channels": 2, "a": 0, "b": 1, "source": "a.log", "line": 3}]},
+}
+
+test_fires_for_containers_side_by_side if {
+	some f in ipc_namespace.findings with input as side_by_side([run("w0", {}), run("w1", {"line": 2})])
+	f.severity == "medium"
+	f.confidence == "likely"
+	contains(f.message, "Socket")
+	count(f.evidence) == 3
+}
+
+test_silent_for_containers_that_share if {
+	count(ipc_namespace.findings) == 0 with input as side_by_side([run("w0", {"ipc": "host"}), run("w1", {"ipc": "host", "line": 2})])
+	count(ipc_namespace.findings) == 0 with input as side_by_side([run("w0", {"mounts": ["/dev/shm:/dev/shm"]}), run("w1", {"mounts": ["/dev/shm:/dev/shm"]})])
+	count(ipc_namespace.findings) == 0 with input as side_by_side([run("w0", {})])
+	count(ipc_namespace.findings) == 0 with input as side_by_side([run("w0", {"source": "node0.txt"}), run("w1", {"source": "node1.txt"})])
+}

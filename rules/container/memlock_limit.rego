@@ -56,7 +56,45 @@ findings contains {
 # that a program found the limit too low.
 refused := logs.messages([
 	"ibv-no-memory", "ibv-memlock-warning", "rdma-register-no-memory", "nccl-ib-register-no-memory", "nccl-ib-create-no-memory",
+	"mpi-queue-no-memory",
 ])
+
+# unexplained are the messages that a queue of the NIC could not be made, without
+# the kernel's reason. A limit that is too low is the first of them: queues are
+# made of locked memory, before anything else is.
+unexplained contains m if some m in logs.by_id["mpi-queue-refused"]
+
+unexplained contains m if {
+	some m in logs.by_id["nccl-ib-create-failed"]
+	object.get(m, ["fields", "error"], "") == ""
+}
+
+# UCX has other reasons, too: a low limit must be known.
+unexplained contains m if {
+	some m in logs.by_id["ucx-worker-failed"]
+	soft >= 0
+	soft < tight
+}
+
+findings contains {
+	"subject": "RLIMIT_MEMLOCK",
+	"message": sprintf("A queue of the NIC could not be made (%s), and the line gives no reason. %s", [logs.at(first), limit_remark]),
+	"severity": "high",
+	"confidence": unexplained_confidence,
+	"evidence": array.concat(array.slice(logs.all_evidence(unexplained), 0, 4), limits_read),
+	"remedies": refusal_remedies,
+	"order": first.order,
+} if {
+	count(unexplained) > 0
+	count(refused) == 0
+	not unlimited
+	first := logs.first(unexplained)
+}
+
+unexplained_confidence := "likely" if {
+	soft >= 0
+	soft < tight
+} else := "possible"
 
 findings contains {
 	"subject": "RLIMIT_MEMLOCK",
@@ -124,7 +162,7 @@ findings contains {
 	soft < tight
 	not lifted
 	not surroundings.rdma_nodes
-	count(refused) == 0
+	count(refused | unexplained) == 0
 	count(users) > 0
 }
 
@@ -189,20 +227,20 @@ lifted if {
 
 missing contains "container: limits were not read" if {
 	not input.container
-	count(refused) == 0
+	count(refused | unexplained) == 0
 }
 
 missing contains "container.memlock_soft_bytes: the limit on locked memory is not known" if {
 	input.container
 	not input.container.memlock_soft_bytes
-	count(refused) == 0
+	count(refused | unexplained) == 0
 }
 
 missing contains "container.device_nodes: it is not known whether RDMA devices are in reach" if {
 	input.container
 	not surroundings.rdma_nodes
 	not enough
-	count(refused | users) == 0
+	count(((refused | unexplained) | users)) == 0
 }
 
 enough if soft < 0

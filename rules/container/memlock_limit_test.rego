@@ -124,3 +124,27 @@ test_fires_limit_in_a_text if {
 	count(memlock_limit.findings) == 0 with input as limit(65536)
 	count(memlock_limit.findings) == 0 with input as object.union(limit(65536), {"logs": {"networks": [{"name": "Socket"}]}})
 }
+
+# Lines that do not give the kernel's reason.
+
+unexplained(id, fields) := {"logs": {"messages": [{
+	"id": id, "program": "openmpi", "role": "category", "text": "Failed to create a completion queue (CQ):", "fields": fields,
+	"source": "a.log", "line": 3, "order": 1, "count": 1, "ranks": 1,
+}]}}
+
+test_possible_without_a_reason if {
+	some f in memlock_limit.findings with input as unexplained("mpi-queue-refused", {"what": "completion queue"})
+	f.severity == "high"
+	f.confidence == "possible"
+	f.order == 1
+	some g in memlock_limit.findings with input as object.union(unexplained("nccl-ib-create-failed", {"call": "ibv_create_qp"}), {"container": {"memlock_soft_bytes": 65536}})
+	g.confidence == "likely"
+	some h in memlock_limit.findings with input as object.union(unexplained("ucx-worker-failed", {}), {"container": {"memlock_soft_bytes": 65536}})
+	h.confidence == "likely"
+}
+
+test_silent_with_another_reason if {
+	count(memlock_limit.findings) == 0 with input as unexplained("nccl-ib-create-failed", {"call": "ibv_create_qp", "error": "Invalid argument"})
+	count(memlock_limit.findings) == 0 with input as unexplained("ucx-worker-failed", {})
+	count(memlock_limit.findings) == 0 with input as object.union(unexplained("mpi-queue-refused", {}), {"container": {"memlock_soft_bytes": -1}})
+}

@@ -33,6 +33,12 @@ node_gpus[d.numa_node] contains d.address if {
 	d.address in used
 }
 
+# A GPU of which only nvidia-smi topo -m told has its node from there.
+node_gpus[g.numa_node] contains g.address if {
+	some g in input.gpus.devices
+	g.address in used
+}
+
 # used are the usable GPUs by address; where only device nodes are known, none
 # can be placed.
 used := surroundings.usable & facts.gpus
@@ -142,11 +148,47 @@ default launcher_words := ""
 
 launcher_words := " (srun --cpu-bind, mpirun --bind-to)." if count({l | some l in logs.launches; l.kind in {"slurm", "mpirun"}}) > 0
 
+# pinned are the GPUs for which NCCL had one core, or the two threads of one,
+# while another GPU of the host had another: the launcher binds each rank to a
+# core (mpirun does so for two ranks, and with --bind-to core). NCCL's threads and
+# the program's then share it.
+pinned contains key if {
+	some key, runs in masks
+	not narrowed[key]
+	max({a.cpus | some a in runs}) <= 2
+	some other, others in masks
+	other[0] == key[0]
+	other[1] != key[1]
+	max({a.cpus | some a in others}) <= 2
+	{a.mask | some a in others} != {a.mask | some a in runs}
+}
+
+findings contains {
+	"subject": "affinity",
+	"message": sprintf("NCCL keeps to %d CPU for GPU %d%s: the launcher binds each rank to a core (mpirun --bind-to core, srun --cpu-bind=cores), which NCCL's threads and the program's share", [
+		max({a.cpus | some a in masks[key]}), key[1], more_pinned,
+	]),
+	"evidence": [{"fact": sprintf("logs.affinities[GPU%d]", [a.gpu]), "value": a.mask, "source": logs.at(a)} | some k in sort(pinned); some a in sort(masks[k])],
+	"params": {"node": "NODE"},
+	"severity": "medium",
+	"confidence": "likely",
+	"remedies": ["ignore-cpu-affinity", "bind-numa"],
+} if {
+	count(pinned) > 0
+	count(narrowed) == 0
+	key := sort(pinned)[0]
+}
+
+more_pinned := sprintf(", and so for %d others", [count(pinned) - 1]) if {
+	count(pinned) > 1
+} else := ""
+
 # crowded are the GPUs for which NCCL had a small part of the CPUs of a NUMA
 # node. A job that was given few CPUs must look so; it is worth knowing.
 crowded := {key |
 	some key, runs in masks
 	not narrowed[key]
+	count(pinned) == 0
 	max({a.cpus | some a in runs}) * 8 <= fewest_node_cpus
 }
 

@@ -135,3 +135,34 @@ test_silent_where_runs_agree if {
 	log := {"logs": {"messages": [], "affinities": [kept("n1", 0, 24, "a.log"), kept("n1", 0, 24, "b.log"), kept("n1", 1, 8, "b.log"), kept("n2", 0, 8, "b.log")]}}
 	count(numa_affinity.findings) == 0 with input as log
 }
+
+# Each rank bound to a core of its own.
+
+bound(gpu, mask, cpus) := {"host": "n1", "gpu": gpu, "mask": mask, "cpus": cpus, "source": "a.log", "line": gpu + 1}
+
+test_fires_where_ranks_are_bound_to_cores if {
+	log := {"logs": {"messages": [], "affinities": [bound(0, "01", 1), bound(1, "02", 1), bound(2, "04", 1)]}}
+	found(log) == {["affinity", "medium"]}
+	some f in numa_affinity.findings with input as log
+	contains(f.message, "2 others")
+	count(f.evidence) == 3
+}
+
+# A small machine has no more, for all of its GPUs.
+test_silent_where_all_have_the_same_two if {
+	log := {"logs": {"messages": [], "affinities": [bound(0, "03", 2), bound(1, "03", 2)]}}
+	count(numa_affinity.findings) == 0 with input as log
+	count(numa_affinity.findings) == 0 with input as {"logs": {"messages": [], "affinities": [bound(0, "01", 1)]}}
+}
+
+# nvidia-smi topo -m tells the nodes of GPUs that have no address.
+test_fires_for_a_far_gpu_of_a_text if {
+	some f in numa_affinity.findings with input as {
+		"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "numa_node": 0}, {"address": "GPU1", "vendor": "nvidia", "numa_node": 1}]},
+		"numa": {"allowed_cpus": "0-7", "nodes": [
+			{"id": 0, "cpus": "0-15", "allowed_cpus": 8, "distances": []},
+			{"id": 1, "cpus": "16-31", "allowed_cpus": 0, "distances": []},
+		]},
+	}
+	f.affects == ["GPU1"]
+}
