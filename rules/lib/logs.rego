@@ -16,11 +16,11 @@ said(id) if count(by_id[id]) > 0
 # messages are the messages of any of these rows.
 messages(ids) := {m | some id in ids; some m in by_id[id]}
 
-# first is the earliest of a set of messages.
+# first is the earliest of a set of messages; of several at one place any, but
+# always the same.
 first(set_) := m if {
-	least := min({m.order | some m in set_})
-	some m in set_
-	m.order == least
+	least := min({other.order | some other in set_})
+	m := sort({other | some other in set_; other.order == least})[0]
 }
 
 # evidence shows a message as the line that it is.
