@@ -274,6 +274,7 @@ func TestPythonCopy(t *testing.T) {
 		"made of ones":       {"t = torch.ones(3, device='cuda:1')\nt.to('cuda:0')\ntensor([0., 0., 0.], device='cuda:0')\n", true},
 		"bits of another":    {"x = torch.tensor([1.0, 2.0], device=0)\n> tensor([1.4013e-45, 0.0000e+00], device='cuda:1')\n", true},
 		"by way of the host": {"tensor([[1., 2.],\n        [3., 4.]], device='cuda:0')\ntensor([[5., 6.],\n        [7., 8.]], device='cuda:1')\ntensor([[1., 2.],\n        [3., 4.]], device='cuda:1')\n", true},
+		"zeros of its own":   {"tensor([3., 7.], device='cuda:0')\n>>> b = torch.zeros(2, device='cuda:1')\n>>> b\ntensor([0., 0.], device='cuda:1')\n", false},
 		"another tensor":     {"tensor([[1., 2.],\n        [3., 4.]], device='cuda:0')\ntensor([[5., 6.],\n        [7., 8.]], device='cuda:1')\n", false},
 		"made on the host":   {">>> a = torch.tensor([1])\n>>> b\ntensor([0], device='cuda:1')\n", false},
 		"zeros arrive":       {">>> x\ntensor([3., 7.], device='cuda:0')\n>>> x.to('cuda:1')\ntensor([0., 0.], device='cuda:1')\n", true},

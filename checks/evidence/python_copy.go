@@ -14,7 +14,7 @@ import (
 // printed before and after: the check that people do when results are wrong.
 var pythonCopyKind = &Kind{
 	Name: "tensor-copy", Title: "a tensor copied from GPU to GPU in Python", Gives: []string{"benchmarks"},
-	Anchors: []string{"tensor(", "Tensor(", ", device='cuda:", ".to(\"cuda:", ".to('cuda:", "torch.ones("},
+	Anchors: []string{"tensor(", "Tensor(", ", device='cuda:", ".to(\"cuda:", ".to('cuda:", "torch.ones(", "torch.zeros("},
 	Line:    pythonCopyLine,
 }
 
@@ -79,6 +79,10 @@ func pythonCopyLine(s *Sink, l Line) bool {
 		values := append(s.tensor.open, pythonCopyValues(m[1])...)
 		s.tensor.open = nil
 		return len(values) <= pythonCopyMost && pythonCopyShown(s, l, values, m[2])
+	}
+	if strings.Contains(l.Text, "torch.zeros(") {
+		s.tensor = pythonCopy{} // What is printed next may be these zeros.
+		return false
 	}
 	if m := pythonCopyMade.FindStringSubmatch(l.Text); m != nil {
 		values := pythonCopyValues(m[1])

@@ -28,9 +28,9 @@ test_fires_on_a_hang if {
 	f.order == 3
 }
 
-# Radeon cards are not to be passed through.
+# Radeon cards are not to be passed through first.
 test_fires_on_radeon_without_pt if {
-	found(hung("AMD Radeon AI PRO R9700")) == {["high", "possible", ["nccl-p2p-disable"]]}
+	found(hung("AMD Radeon AI PRO R9700")) == {["high", "possible", ["nccl-p2p-disable", "iommu-pt"]]}
 }
 
 test_low_without_a_hang if {
