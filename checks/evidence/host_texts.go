@@ -420,12 +420,22 @@ var (
 	setpciRead = regexp.MustCompile(`-s +((?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b.* (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\|)`)
 	setpciWord = regexp.MustCompile(`^([0-9a-f]{4})$`)
 	setpciLong = regexp.MustCompile(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d[^)]*\+0?6\) = ([0-9a-f]{4})\b`)
+	// setpciAt is setpci -v of pciutils since 3.3, which gives the place of the
+	// capability and then that of the register: "(ecap 000d @2a0) @2a6 = 001d".
+	setpciAt = regexp.MustCompile(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d @([0-9a-f]{3})\) @([0-9a-f]{3})(?: =)? ([0-9a-f]{4})$`)
 )
 
 func setpciValue(in *Lines, l Line) (address string, word int, ok bool) {
 	digits := ""
 	if m := setpciLong.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
 		address, digits = checks.Address(m[1]), m[2]
+	} else if m := setpciAt.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
+		capability, _ := strconv.ParseUint(m[2], 16, 16)
+		register, _ := strconv.ParseUint(m[3], 16, 16)
+		if register != capability+6 {
+			return "", 0, false
+		}
+		address, digits = checks.Address(m[1]), m[4]
 	} else if in.After("setpci") {
 		command, value := setpciRead.FindStringSubmatch(in.Prompt().Command), setpciWord.FindStringSubmatch(strings.TrimSpace(l.Text))
 		if command == nil || value == nil {

@@ -187,6 +187,8 @@ func TestSetpci(t *testing.T) {
 	for text, want := range map[string]int{
 		"# setpci -s 40:01.1 ECAP_ACS+6.w\n001d\n":                  0x1d,
 		"$ sudo setpci -s 0000:40:01.1 ECAP_ACS+0x6.w\n0000\n":      0,
+		"0000:40:01.1 (ecap 000d @2a0) @2a6 = 001d\n":               0x1d,
+		"0000:40:01.1 (ecap 000d @2a0) @2a4 = 001d\n":               -1,
 		"# setpci -s 40:01.1 f2a.w\n001f\n":                         0x1f,
 		"0000:40:01.1 (ecap 000d @2a0+6) = 001d\n":                  0x1d,
 		"# setpci -s 40:01.1 ECAP_ACS+6.w=0000\nffff\n":             -1,
@@ -268,6 +270,13 @@ func TestPythonCopy(t *testing.T) {
 		text  string
 		wrong bool
 	}{
+		"made with values":   {">>> a = torch.tensor([1])\n>>> a = a.to(\"cuda:0\")\n>>> a.to(\"cuda:1\")\n>> tensor([0], device='cuda:1')\n", true},
+		"made of ones":       {"t = torch.ones(3, device='cuda:1')\nt.to('cuda:0')\ntensor([0., 0., 0.], device='cuda:0')\n", true},
+		"bits of another":    {"x = torch.tensor([1.0, 2.0], device=0)\n> tensor([1.4013e-45, 0.0000e+00], device='cuda:1')\n", true},
+		"by way of the host": {"tensor([[1., 2.],\n        [3., 4.]], device='cuda:0')\ntensor([[5., 6.],\n        [7., 8.]], device='cuda:1')\ntensor([[1., 2.],\n        [3., 4.]], device='cuda:1')\n", true},
+		"zeros of its own":   {"tensor([3., 7.], device='cuda:0')\n>>> b = torch.zeros(2, device='cuda:1')\n>>> b\ntensor([0., 0.], device='cuda:1')\n", false},
+		"another tensor":     {"tensor([[1., 2.],\n        [3., 4.]], device='cuda:0')\ntensor([[5., 6.],\n        [7., 8.]], device='cuda:1')\n", false},
+		"made on the host":   {">>> a = torch.tensor([1])\n>>> b\ntensor([0], device='cuda:1')\n", false},
 		"zeros arrive":       {">>> x\ntensor([3., 7.], device='cuda:0')\n>>> x.to('cuda:1')\ntensor([0., 0.], device='cuda:1')\n", true},
 		"the values arrive":  {">>> x\ntensor([3., 7.], device='cuda:0')\n>>> x.to('cuda:1')\ntensor([3., 7.], device='cuda:1')\n", false},
 		"zeros on one GPU":   {"tensor([3., 7.], device='cuda:0')\ntensor([0., 0.], device='cuda:0')\n", false},

@@ -56,7 +56,7 @@ var (
 	kernelDomain = regexp.MustCompile(`^iommu: Default domain type: (Translated|Passthrough)`)
 	kernelGroup  = regexp.MustCompile(`^(?:\S+ ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,6})|iommu: Adding device ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) to group (\d{1,6}))`)
 	kernelIntel  = regexp.MustCompile(`^DMAR: (?:IOMMU enabled|Intel\(R\) Virtualization Technology for Directed I/O|Using Queued invalidation|Hardware identity mapping|\[[^\]]*\] Request device|DRHD: handling fault)`)
-	kernelAMD    = regexp.MustCompile(`^(?:\S+ )?(?:\S+: )?AMD-Vi: (?:Interrupt remapping enabled|Found IOMMU|Extended features|Lazy IO/TLB flushing|Virtual APIC enabled|X2APIC enabled|Event logged|Initialized for Passthrough Mode|AMD IOMMUv2|Using global IVHD)`)
+	kernelAMD    = regexp.MustCompile(`^(?:\S+ )?(?:\S+: )?AMD-Vi: (?:Interrupt remapping enabled|Found IOMMU|IOMMU performance counters supported|Extended features|Lazy IO/TLB flushing|Virtual APIC enabled|X2APIC enabled|Event logged|Initialized for Passthrough Mode|AMD IOMMUv2|Using global IVHD)`)
 	kernelPass   = regexp.MustCompile(`Hardware identity mapping for device|Initialized for Passthrough Mode|Using passthrough domain for device`)
 )
 

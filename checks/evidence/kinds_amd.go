@@ -4,6 +4,6 @@ package evidence
 var amdKinds = []*Kind{
 	amdJSONKind, amdSMITopologyKind, amdSMITableKind, amdSMIKind, amdSMIVersionKind,
 	rocmSMITopologyKind, rocmSMITableKind, rocmSMILineKind,
-	rocminfoKind, rocminfoAgentsKind, rocminfoVersionKind,
+	rocminfoKind, rocminfoAgentsKind, rocminfoVersionKind, rocmLibraryKind,
 	transferBenchKind, rocmBandwidthKind, torchDevicesKind,
 }

@@ -147,7 +147,23 @@ func lspciBegins(in *Lines) bool {
 	if _, _, _, head := lspciHeadOf(l.Text); head {
 		return true
 	}
-	return lspciLoose(lspciUnnumbered(l.Text))
+	return lspciLoose(lspciUnnumbered(l.Text)) || lspciAsked(in) != "" && lspciLink.MatchString(l.Text)
+}
+
+// lspciOne is the option by which lspci is asked for one function.
+var lspciOne = regexp.MustCompile(`\blspci\b.* -s ?((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: |$)`)
+
+// lspciAsked is the address of the one function of which a command shows details
+// and grep has left out the head, or nothing.
+func lspciAsked(in *Lines) string {
+	if !in.After("lspci") {
+		return ""
+	}
+	m := lspciOne.FindStringSubmatch(in.Prompt().Command)
+	if m == nil || !strings.Contains(in.Prompt().Command, "grep") {
+		return ""
+	}
+	return m[1]
 }
 
 // lspciUnnumbered takes off the number of a line that grep -n has put before it.
@@ -175,6 +191,12 @@ func lspciRead(s *Sink, in *Lines) {
 	var devices []*lspciDevice
 	var current *lspciDevice
 	prompt := in.Prompt().Command
+	if l, ok := in.Peek(); ok {
+		if address := lspciAsked(in); address != "" && lspciDetail(l.Text) {
+			current = &lspciDevice{PCIDevice: s.Device(checks.Address(address), l), head: l, secondary: -1, subordinate: -1}
+			devices = append(devices, current)
+		}
+	}
 	for {
 		l, ok := in.Peek()
 		if !ok {

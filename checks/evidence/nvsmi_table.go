@@ -22,11 +22,11 @@ var nvsmiTableKind = &Kind{
 	Title:   "the table of NVIDIA GPUs, from nvidia-smi",
 	Command: "nvidia-smi",
 	Gives:   []string{"gpus", "software"},
-	Anchors: []string{"NVIDIA-SMI ", "Persistence-M", "| Bus-Id", ":00.0 Off |", ":00.0  On |", ".0 Off |", ".0 ERR! |", "MiB |  ", "Process name  ", "MIG M."},
+	Anchors: []string{"NVIDIA-SMI ", "Persistence-M", "| Bus-Id", ":00.0 Off |", ":00.0  On |", ".0 Off |", ".0 ERR! |", "MiB |  ", "Process name  ", "MIG M.", "MIG devices:"},
 	Begins: func(in *Lines) bool {
 		l, _ := in.Peek()
 		return nvsmiTableHead.MatchString(l.Text) || nvsmiTableBelongs(l.Text) && (strings.Contains(l.Text, "Persistence-M") ||
-			nvsmiTableGPU.MatchString(l.Text) || nvsmiTableProcess.MatchString(l.Text) && strings.Count(l.Text, "|") == 2)
+			strings.Contains(l.Text, "MIG devices:") || nvsmiTableGPU.MatchString(l.Text) || nvsmiTableProcess.MatchString(l.Text) && strings.Count(l.Text, "|") == 2)
 	},
 	Read: nvsmiTableRead,
 }
@@ -42,7 +42,10 @@ var (
 	// nvsmiTableProcess is a line of the second table, with the columns GI and
 	// CI since driver 450.
 	nvsmiTableProcess = regexp.MustCompile(`^\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(\d+MiB|N/A)\s*\|`)
-	nvsmiTableRule    = regexp.MustCompile(`^[+|][-=+| ]*[+|]\s*$`)
+	// nvsmiTableInstance is a MIG instance in the table of these: GPU, GI, CI, MIG
+	// device, memory, counts of its units.
+	nvsmiTableInstance = regexp.MustCompile(`^\|\s+(\d{1,3})\s+\d{1,3}\s+\d{1,3}\s+\d{1,3}\s+\|\s*\d+MiB / `)
+	nvsmiTableRule     = regexp.MustCompile(`^[+|][-=+| ]*[+|]\s*$`)
 )
 
 // nvsmiTableBelongs reports whether a line may be of the table.
@@ -97,6 +100,8 @@ func nvsmiTableRead(s *Sink, in *Lines) {
 			row = 0
 		case strings.Contains(text, "Processes:") || strings.Contains(text, "MIG devices:"):
 			closed, gpu = closed || strings.Contains(text, "Processes:"), nil
+		case nvsmiTableInstance.MatchString(text):
+			s.GPUAt(number(nvsmiTableInstance.FindStringSubmatch(text)[1]), l).MIG = new(true)
 		case nvsmiTableProcess.MatchString(text):
 			nvsmiTableUser(s, nvsmiTableProcess.FindStringSubmatch(text), l)
 		}

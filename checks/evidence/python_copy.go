@@ -1,7 +1,9 @@
 package evidence
 
 import (
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,56 +14,128 @@ import (
 // printed before and after: the check that people do when results are wrong.
 var pythonCopyKind = &Kind{
 	Name: "tensor-copy", Title: "a tensor copied from GPU to GPU in Python", Gives: []string{"benchmarks"},
-	Anchors: []string{"tensor("},
+	Anchors: []string{"tensor(", "Tensor(", ", device='cuda:", ".to(\"cuda:", ".to('cuda:", "torch.ones(", "torch.zeros("},
 	Line:    pythonCopyLine,
 }
 
 var (
 	pythonCopyTensor = regexp.MustCompile(`\btensor\(([\[\]0-9eE., +-]+), device='cuda:(\d{1,2})'`)
 	pythonCopyNumber = regexp.MustCompile(`[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?`)
+	// pythonCopyOpened and pythonCopyClosed are the first and the last line of a
+	// tensor of several rows.
+	pythonCopyOpened = regexp.MustCompile(`\btensor\((\[[\[\]0-9eE., +-]+),$`)
+	pythonCopyClosed = regexp.MustCompile(`^\s+(\[[\[\]0-9eE., +-]+\]), device='cuda:(\d{1,2})'`)
+	// pythonCopyMade is the call by which a program makes a tensor: with the
+	// values, or of ones.
+	pythonCopyMade = regexp.MustCompile(`\btorch\.(?:(?:tensor|Tensor|FloatTensor)\((\[[\[\]0-9eE., +-]+\])|ones\((\d{1,3})\b)`)
+	// pythonCopyPlaced is the GPU on which a line of code puts a tensor.
+	pythonCopyPlaced = regexp.MustCompile(`(?:\.to\(|device=)(?:torch\.device\()?["']?(?:cuda:)?(\d{1,2})["']?\)?`)
 )
 
 // pythonCopy is the last tensor with a value that a text showed on a GPU.
 type pythonCopy struct {
 	source, device string
-	values         int
+	numbers        []float64
 	line           int
+	// open are the numbers of the rows of a tensor whose end has not come.
+	open []float64
+	// doubted is what was printed elsewhere with other values. It was a bad copy
+	// if the same text then shows the first values on that GPU, as they arrive by
+	// way of the host.
+	doubted *pythonCopy
 }
 
-// pythonCopyNear is how many lines may lie between the two: who copies by hand
-// prints at once.
-const pythonCopyNear = 12
+const (
+	// pythonCopyNear is how many lines may lie between the two: who copies by
+	// hand prints at once.
+	pythonCopyNear = 12
+	// pythonCopyMost is how many numbers of a tensor are kept.
+	pythonCopyMost = 256
+)
+
+// pythonCopyValues reads the numbers of a printed tensor. What is below the
+// smallest normal float32 is the bits of something else, and counts as zero.
+func pythonCopyValues(text string) []float64 {
+	var values []float64
+	for _, n := range pythonCopyNumber.FindAllString(text, pythonCopyMost) {
+		v, err := strconv.ParseFloat(n, 64)
+		if err != nil || math.Abs(v) < 1.1e-38 {
+			v = 0
+		}
+		values = append(values, v)
+	}
+	return values
+}
 
 func pythonCopyLine(s *Sink, l Line) bool {
-	m := pythonCopyTensor.FindStringSubmatch(l.Text)
-	if m == nil {
-		return false
+	if m := pythonCopyTensor.FindStringSubmatch(l.Text); m != nil {
+		return pythonCopyShown(s, l, pythonCopyValues(m[1]), m[2])
 	}
-	numbers := pythonCopyNumber.FindAllString(m[1], 256)
-	zeros := 0
-	for _, n := range numbers {
-		if v, err := strconv.ParseFloat(n, 64); err == nil && v == 0 {
-			zeros++
-		}
-	}
-	before := s.tensor
-	if zeros < len(numbers) {
-		s.tensor = pythonCopy{source: s.name, device: m[2], values: len(numbers), line: l.Number}
+	if m := pythonCopyOpened.FindStringSubmatch(l.Text); m != nil {
+		s.tensor.open = pythonCopyValues(m[1])
 		return true
 	}
-	if before.source != s.name || before.device == m[2] || before.values != len(numbers) || l.Number-before.line > pythonCopyNear ||
-		strings.Contains(l.Text, "zeros") || len(s.Facts.Benchmarks) >= maxEntries {
+	if m := pythonCopyClosed.FindStringSubmatch(l.Text); m != nil && len(s.tensor.open) > 0 {
+		values := append(s.tensor.open, pythonCopyValues(m[1])...)
+		s.tensor.open = nil
+		return len(values) <= pythonCopyMost && pythonCopyShown(s, l, values, m[2])
+	}
+	if strings.Contains(l.Text, "torch.zeros(") {
+		s.tensor = pythonCopy{} // What is printed next may be these zeros.
 		return false
 	}
+	if m := pythonCopyMade.FindStringSubmatch(l.Text); m != nil {
+		values := pythonCopyValues(m[1])
+		if n := number(m[2]); m[2] != "" && n <= pythonCopyMost {
+			values = slices.Repeat([]float64{1}, n)
+		}
+		s.tensor = pythonCopy{}
+		if slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
+			s.tensor = pythonCopy{source: s.name, numbers: values, line: l.Number}
+		}
+	}
+	if m := pythonCopyPlaced.FindStringSubmatch(l.Text); m != nil && s.tensor.source == s.name && s.tensor.device == "" {
+		s.tensor.device = m[1]
+	}
+	return false
+}
+
+// pythonCopyShown takes a tensor that was printed on a GPU.
+func pythonCopyShown(s *Sink, l Line, values []float64, device string) bool {
+	before := s.tensor
+	near := before.source == s.name && before.device != "" && len(before.numbers) == len(values) && l.Number-before.line <= pythonCopyNear
+	zero := !slices.ContainsFunc(values, func(v float64) bool { return v != 0 })
+	now := pythonCopy{source: s.name, device: device, numbers: values, line: l.Number}
+	switch {
+	case near && before.device != device && zero && !strings.Contains(l.Text, "zeros"):
+		return pythonCopyWrong(s, before, now)
+	case zero:
+		return false
+	case near && before.device != device && !slices.Equal(before.numbers, values) && before.doubted == nil:
+		s.tensor.doubted = &now
+		return true
+	case near && before.doubted != nil && before.doubted.device == device && slices.Equal(before.numbers, values):
+		s.tensor.doubted = nil
+		return pythonCopyWrong(s, before, *before.doubted)
+	}
+	s.tensor = now
+	return true
+}
+
+// pythonCopyWrong enters a copy that did not arrive.
+func pythonCopyWrong(s *Sink, from, to pythonCopy) bool {
 	for _, b := range s.Facts.Benchmarks {
-		if b.Tool == "pytorch" && b.Source == s.name && b.Points[0].A == "GPU"+before.device && b.Points[0].B == "GPU"+m[2] {
+		if b.Tool == "pytorch" && b.Source == s.name && b.Points[0].A == "GPU"+from.device && b.Points[0].B == "GPU"+to.device {
 			return true
 		}
 	}
-	wrong := int64(len(numbers))
+	if len(s.Facts.Benchmarks) >= maxEntries {
+		return false
+	}
+	wrong := int64(len(to.numbers))
 	s.Facts.Benchmarks = append(s.Facts.Benchmarks, checks.Benchmark{
-		Tool: "pytorch", Test: "a tensor copied by hand", What: "copy", Wrong: &wrong, Complete: true, Source: s.name, Line: l.Number,
-		Points: []checks.BenchmarkPoint{{A: "GPU" + before.device, B: "GPU" + m[2], Line: l.Number}},
+		Tool: "pytorch", Test: "a tensor copied by hand", What: "copy", Wrong: &wrong, Complete: true, Source: s.name, Line: to.line,
+		Points: []checks.BenchmarkPoint{{A: "GPU" + from.device, B: "GPU" + to.device, Line: to.line}},
 	})
 	return true
 }

@@ -17,7 +17,7 @@
 #   cause: gpu-fault
 #   severity: high
 #   confidence: likely
-#   remedies: [reset-amd-gpu, reboot, replace-hardware, upgrade-driver]
+#   remedies: [reset-amd-gpu, reboot, replace-hardware, upgrade-rocm]
 #   explains: [p2p-broken-platform, p2p-slow]
 #   profiles: [training]
 #   since: "0.1"
@@ -55,6 +55,12 @@ forms := [
 		"remedies": ["reset-amd-gpu", "replace-hardware"],
 	},
 	{
+		"like": `uncorrectable hardware error\(ERREVENT_ATHUB_INTERRUPT\)`,
+		"grade": ["critical", "confirmed"],
+		"words": "met a hardware error that cannot be corrected, for which the driver resets it",
+		"remedies": ["reset-amd-gpu", "replace-hardware", "reboot"],
+	},
+	{
 		"like": `(?i)[1-9]\d* (new )?(uncorrectable|deferred) hardware errors detected`,
 		"grade": ["high", "confirmed"],
 		"words": "has errors that cannot be corrected",
@@ -64,13 +70,13 @@ forms := [
 		"like": `MES failed to respond|SMU: I'm not done|qcm fence wait loop timeout`,
 		"grade": ["high", "likely"],
 		"words": "does not answer its driver",
-		"remedies": ["reboot", "reset-amd-gpu", "upgrade-driver"],
+		"remedies": ["reboot", "reset-amd-gpu", "upgrade-rocm"],
 	},
 	{
 		"like": `timeout, signaled seq=`,
 		"grade": ["high", "possible"],
 		"words": "has an engine that stood still",
-		"remedies": ["reset-amd-gpu", "reboot"],
+		"remedies": ["reset-amd-gpu", "reboot", "upgrade-rocm"],
 	},
 ]
 

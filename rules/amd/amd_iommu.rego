@@ -103,6 +103,37 @@ evidence := array.concat(
 	[{"fact": "iommu.mode", "value": input.iommu.mode, "source": "the IOMMU groups, or the kernel log"} | translated],
 )
 
+# unasked is true where the kernel's command line is known and asks for no
+# pass-through.
+unasked if {
+	count(input.host.command_line) > 0
+	not passed
+}
+
+# RCCL at its default level says nothing, and the kernel's own words tell.
+findings contains {
+	"subject": "host",
+	"message": sprintf("A collective of AMD GPUs does not end, and nothing on the kernel's command line passes their DMA through the IOMMU%s. Where it translates the DMA of Instinct GPUs their transfers hang; iommu=pt passes it through", [default_words]),
+	"severity": "high",
+	"confidence": unasked_confidence,
+	"evidence": array.concat(sort(logs.stalled), [{"fact": "host.command_line", "value": concat(" ", input.host.command_line), "source": "/proc/cmdline"}]),
+	"remedies": ["iommu-pt", "nccl-p2p-disable"],
+} if {
+	count(warned) == 0
+	unasked
+	amd.present
+	not only_radeon
+	count(logs.stalled) > 0
+}
+
+default default_words := ""
+
+default_words := ", which translates by default" if input.iommu.default_domain == "translated"
+
+default unasked_confidence := "possible"
+
+unasked_confidence := "likely" if input.iommu.default_domain == "translated"
+
 # The warning alone: most machines that bear it work.
 findings contains {
 	"subject": "host",
@@ -123,16 +154,35 @@ findings contains {
 # them.
 findings contains {
 	"subject": "host",
-	"message": "A communicator of Radeon GPUs did not come up. RCCL's advice of iommu=pt is meant for Instinct accelerators: AMD recommends remapping, the default, for Radeon GPUs that reach each other over PCIe. Going through host memory avoids peer access",
+	"message": "A communicator of Radeon GPUs did not come up. RCCL's advice of iommu=pt is meant for Instinct accelerators: AMD recommends remapping, the default, for Radeon GPUs that reach each other over PCIe, yet names the IOMMU first where several of them hang. Going through host memory avoids peer access",
 	"severity": "high",
 	"confidence": "possible",
 	"evidence": evidence,
 	"order": logs.first(warned).order,
-	"remedies": ["nccl-p2p-disable"],
+	"remedies": ["nccl-p2p-disable", "iommu-pt"],
 } if {
 	count(warned) > 0
+	not passed
 	only_radeon
 	amd.stuck
+}
+
+# AMD's page on several Radeon GPUs names the IOMMU first for applications that
+# hang (rocm.docs.amd.com/projects/radeon, «Application hangs on Multi-GPU
+# systems»), so that the warning is worth knowing where the job does not go on.
+findings contains {
+	"subject": "host",
+	"message": "RCCL finds no iommu=pt on the kernel's command line. AMD recommends pass-through for Instinct accelerators and remapping, the default, for Radeon GPUs, yet names the IOMMU first where applications on several Radeon GPUs hang: if the job does not go on, go through host memory (NCCL_P2P_DISABLE=1) or try iommu=pt",
+	"severity": "low",
+	"confidence": "possible",
+	"evidence": evidence,
+	"order": logs.first(warned).order,
+	"remedies": ["nccl-p2p-disable", "iommu-pt"],
+} if {
+	count(warned) > 0
+	not passed
+	only_radeon
+	not amd.stuck
 }
 
 # The IOMMU refuses accesses of a GPU: no guess is needed.

@@ -28,9 +28,9 @@ test_fires_on_a_hang if {
 	f.order == 3
 }
 
-# Radeon cards are not to be passed through.
+# Radeon cards are not to be passed through first.
 test_fires_on_radeon_without_pt if {
-	found(hung("AMD Radeon AI PRO R9700")) == {["high", "possible", ["nccl-p2p-disable"]]}
+	found(hung("AMD Radeon AI PRO R9700")) == {["high", "possible", ["nccl-p2p-disable", "iommu-pt"]]}
 }
 
 test_low_without_a_hang if {
@@ -78,4 +78,19 @@ test_unresolvable if {
 	count(amd_iommu.missing) == 0 with input as {"gpus": {"devices": gpus("x")}, "iommu": {"mode": "passthrough"}}
 	count(amd_iommu.missing) == 0 with input as object.union(faulty("x"), {})
 	count(amd_iommu.not_applicable) == 1 with input as {"gpus": {"devices": []}}
+}
+
+table := {"tool": "rccl-tests", "test": "all_reduce", "what": "collective", "ranks": 2, "gpu_names": ["AMD Instinct MI100"], "complete": false, "source": "out.txt", "line": 2}
+
+test_a_table_that_stands_still if {
+	quiet := {"benchmarks": [table], "host": {"command_line": ["root=/dev/sda1", "ro"]}}
+	found(quiet) == {["high", "possible", ["iommu-pt", "nccl-p2p-disable"]]}
+	found(object.union(quiet, {"iommu": {"default_domain": "translated"}})) == {["high", "likely", ["iommu-pt", "nccl-p2p-disable"]]}
+	found({"benchmarks": [table], "host": {"command_line": ["root=/dev/sda1", "iommu=pt"]}}) == set()
+	found({"benchmarks": [table]}) == set()
+	found({"benchmarks": [object.union(table, {"gpu_names": ["Radeon RX 7900 XTX"]})], "host": {"command_line": ["ro"]}}) == set()
+}
+
+test_radeon_that_runs if {
+	found({"gpus": {"devices": gpus("AMD Radeon PRO W7900")}, "logs": {"messages": [warning]}}) == {["low", "possible", ["nccl-p2p-disable", "iommu-pt"]]}
 }

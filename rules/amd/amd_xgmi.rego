@@ -117,6 +117,33 @@ findings contains {
 	}
 }
 
+# bridged are accelerators on cards that a bridge (Infinity Fabric Link) can join:
+# without one PCIe alone is right, and a bridge that is fitted and not up looks
+# the same (ROCm/legacy-rocm-build issues 1503 and 2722).
+bridged := {g.address |
+	some g in amd.gpus
+	regex.match(`MI(50|60|100|210)\b|Radeon Pro VII\b`, g.name)
+} | {g.address | some g in amd.gpus; g.architecture == "gfx908"}
+
+findings contains {
+	"subject": "host",
+	"affects": sort(bridged),
+	"message": sprintf("PCIe alone joins the %d accelerators. That is right without a bridge (Infinity Fabric Link). With one the hive did not form: a bridge wants a card in each of its slots, all cards seated in it, and the host's firmware, not a virtual machine, to start them together.", [count(bridged)]),
+	"severity": "low",
+	"confidence": "possible",
+	"evidence": [pair_evidence(p) | some p in sort(links)],
+	"params": {"gpus": sort(bridged)},
+	"remedies": ["replace-hardware", "reboot-or-reload-driver"],
+} if {
+	count(links) > 0
+	count(peers) == 0
+	count(bridged) > 1
+	every p in links {
+		p.a in bridged
+		p.b in bridged
+	}
+}
+
 pair_evidence(p) := {
 	"fact": sprintf("links.pairs[%s].link_type", [facts.pair_name(p.a, p.b)]),
 	"value": p.link_type,

@@ -84,3 +84,9 @@ test_unresolvable if {
 	count(amd_xgmi.missing) == 0 with input as {"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "xgmi_errors": 2}]}}
 	count(amd_xgmi.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }
+
+test_cards_that_a_bridge_can_join if {
+	found(board("AMD Instinct MI100", 2, {"1-2": "pcie"})) == {["host", "low", "possible"]}
+	found(board("AMD Instinct MI100", 2, {})) == set()
+	found(board("Radeon RX 7900 XTX", 2, {"1-2": "pcie"})) == set()
+}

@@ -58,7 +58,13 @@ events[[where(e), e.code]] contains e if {
 	e.kind == "xid"
 	is_number(e.code)
 	xid.meaning[e.code].class in {"fault", "link"}
+	not nvlink_code(e.code)
 }
+
+# nvlink_code is true of the Xids of NVLinks, which nvlink-down tells.
+nvlink_code(code) if code == 74
+
+nvlink_code(code) if code in numbers.range(144, 150)
 
 where(e) := e.address if {
 	e.address != ""

@@ -13,7 +13,7 @@
 #   severity: low
 #   confidence: likely
 #   remedies: [disable-mig, reset-gpu]
-#   explains: [p2p-unsupported-gpu]
+#   explains: [p2p-unsupported-gpu, gpu-visibility]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.mig_mode
@@ -90,9 +90,9 @@ findings contains object.union(
 	{
 		"subject": "host",
 		"affects": sort(on),
-		"message": "The job spans several MIG instances. CUDA shows a process one instance, and NCCL does not communicate between instances; it wants whole GPUs, with MIG off.",
+		"message": "The job wants GPUs, or several of them, where there are MIG instances. CUDA shows a process one instance, none where none was made, and NCCL does not communicate between instances; it wants whole GPUs, with MIG off.",
 		"evidence": array.concat(
-			array.concat(sort(slices), logs.all_evidence(twice)),
+			array.concat(sort(slices), logs.all_evidence(((twice | unseen) | named_instance))),
 			[{"fact": sprintf("gpus.devices[%s].mig", [address]), "value": true, "source": "nvidia-smi"} | some address in sort(on)],
 		),
 		"params": {"gpus": sort(on)},
@@ -106,6 +106,17 @@ findings contains object.union(
 
 spans if count(slices) > 0
 
+# A process sees one instance alone, so that a program that takes the next GPU by
+# its number finds none; and a GPU in MIG mode on which no instance was made
+# offers CUDA nothing (MIG user guide, «CUDA device enumeration»).
+spans if {
+	count(on) > 0
+	count(off) == 0
+	count(unseen) > 0
+}
+
+unseen := logs.messages({"cuda-invalid-device", "too-few-gpus", "cuda-no-device", "torch-sees-no-gpu"})
+
 spans if {
 	count(on) > 0
 	count(twice) > 0
@@ -113,16 +124,36 @@ spans if {
 
 default slices_severity := "medium"
 
-slices_severity := "critical" if count(twice) > 0
+slices_severity := "critical" if count(twice) + count(named_instance) > 0
+
+slices_severity := "critical" if {
+	count(on) > 0
+	count(unseen) > 0
+}
 
 slices_severity := "high" if {
-	count(twice) == 0
+	count(twice) + count(named_instance) == 0
+	not on_unseen
 	logs.failed
 }
 
+on_unseen if {
+	count(on) > 0
+	count(unseen) > 0
+}
+
+# named_instance are errors of programs that take the list of GPUs for numbers,
+# and were given the names of instances.
+named_instance contains m if {
+	some m in logs.complaints
+	regex.match(`invalid literal for int\(\).*'MIG-`, m.text)
+}
+
+spans if count(named_instance) > 0
+
 default place := {}
 
-place := {"order": logs.first(twice).order} if count(twice) > 0
+place := {"order": logs.first(((twice | unseen) | named_instance)).order} if count(((twice | unseen) | named_instance)) > 0
 
 # A device plugin that wants all GPUs of a node cut alike.
 mixed := logs.messages({"mig-mixed"})

@@ -82,3 +82,19 @@ test_a_plugin_that_wants_them_alike if {
 	some f in mig_mode.findings with input as mixed
 	f.confidence == "confirmed"
 }
+
+split_gpu := {"gpus": {"devices": [{"address": "0000:07:00.0", "vendor": "nvidia", "name": "A100", "mig": true}]}}
+
+said(id, text) := {"logs": {"messages": [{"id": id, "program": "cuda", "role": "cause", "text": text, "source": "a", "line": 1, "order": 4}]}}
+
+test_a_program_that_finds_no_gpu_beside_instances if {
+	some f in mig_mode.findings with input as object.union(split_gpu, said("cuda-invalid-device", "CUDA error: invalid device ordinal"))
+	f.severity == "critical"
+	f.order == 4
+	count(mig_mode.findings) == 0 with input as said("cuda-invalid-device", "CUDA error: invalid device ordinal")
+}
+
+test_a_name_of_an_instance_taken_for_a_number if {
+	some f in mig_mode.findings with input as said("x", "ValueError: invalid literal for int() with base 10: 'MIG-2e782cfd'")
+	f.severity == "critical"
+}

@@ -251,6 +251,26 @@ amd := [
 		"what": "does without GPUDirect RDMA on Linux 6.8 and newer (fixed with RCCL 2.21.5)", "remedies": ["upgrade-rocm"], "source": "https://github.com/ROCm/rccl/blob/develop/CHANGELOG.md",
 	},
 	{
+		"id": "radeon-several-preview", "library": "rccl", "fixed": "2.18.3", "when": ["gfx11"], "symptom": "fail", "confidence": "likely",
+		"what": "is of ROCm 5.7 or older, which knows several Radeon RX 7900 as a preview only; peer access fails with «invalid device pointer» until RCCL and the kernel driver are of ROCm 6",
+		"remedies": ["upgrade-rocm", "nccl-p2p-disable"], "source": "https://github.com/ROCm/rccl/issues/1055",
+	},
+	{
+		"id": "gfx11-first-collective", "library": "rccl", "since": "2.27.7", "said": ["rocr-memory-fault"], "when": ["gfx11"], "confidence": "likely",
+		"what": "faults in its first collective over several gfx11 (RDNA3) GPUs",
+		"remedies": ["downgrade-nccl", "nccl-proto", "upgrade-rocm"], "source": "https://github.com/ROCm/legacy-rocm-build/issues/6074",
+	},
+	{
+		"id": "kernel-file", "library": "rccl", "since": "2.28.0", "said": ["hip-invalid-kernel-file"], "confidence": "likely",
+		"what": "brings an RCCL that leaves the context of HIP broken after its start on some GPUs",
+		"remedies": ["downgrade-nccl", "upgrade-rocm"], "source": "https://github.com/ROCm/rocm-systems/issues/5229",
+	},
+	{
+		"id": "alltoallv-pcie", "library": "rocm", "since": "5.7.0", "fixed": "6.0.0", "symptom": "stall", "when": ["amd-pcie"], "confidence": "likely",
+		"what": "brings an RCCL whose all-to-all hangs over four GPUs without xGMI (NCCL_MAX_P2P_NCHANNELS=2 avoids it)",
+		"remedies": ["upgrade-rocm"], "source": "https://github.com/ROCm/legacy-rocm-build/issues/2554",
+	},
+	{
 		"id": "pollara-alltoall", "library": "rocm", "since": "7.1.1", "fixed": "7.2.0", "when": ["pollara"], "confidence": "likely", "severity": "medium",
 		"what": "brings an RCCL whose scatter and all-to-all are slow with Pollara NICs", "remedies": ["upgrade-rocm", "downgrade-nccl"], "source": "https://github.com/ROCm/legacy-rocm-build/issues/5717",
 	},
@@ -374,6 +394,15 @@ holds("before-blackwell") if {
 
 holds("gfx12") if a_gpu(`(?i)gfx12|R9700|RX 90[67]0`)
 
+holds("gfx11") if a_gpu(`(?i)gfx110|RX 7[89]00|W7[89]00`)
+
+holds("amd-pcie") if {
+	count(input.links.pairs) > 0
+	every p in input.links.pairs {
+		p.link_type == "pcie"
+	}
+}
+
 holds("gfx950") if a_gpu(`(?i)gfx950|MI35[05]`)
 
 holds("arm") if input.host.arch == "arm64"
@@ -456,6 +485,7 @@ holds("pollara") if {
 # symptoms are the messages of each symptom.
 symptoms := {
 	"hang": {m | some id in ["torch-watchdog-timeout", "torch-heartbeat-timeout", "vllm-workers-stuck", "sglang-watchdog-timeout", "xla-collective-stuck", "horovod-stalled"]; some m in logs.by_id[id]},
+	"stall": set(),
 	"crash": logs.messages(["process-segmentation-fault", "process-segfault"]),
 	"fail": {m | some m in logs.complaints; m.program in {"nccl", "pytorch", "frameworks", "cuda", "vllm"}; m.role != "consequence"},
 	"corrupt": {m | some m in logs.by_id["llm-output-garbage"]},
@@ -474,6 +504,9 @@ shown(row) := {"evidence": [logs.evidence(first)], "order": first.order} if {
 	first := logs.first({m | some id in row.said; some m in logs.by_id[id]; not has_field(m, row)})
 } else := {"evidence": [logs.evidence(first)], "order": first.order} if {
 	first := logs.first(symptoms[row.symptom])
+} else := {"evidence": sort(logs.stalled), "order": null} if {
+	row.symptom == "stall"
+	count(logs.stalled) > 0
 } else := {"evidence": [e | some e in corrupted]} if {
 	row.symptom == "corrupt"
 	count(corrupted) > 0

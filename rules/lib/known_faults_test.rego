@@ -29,7 +29,7 @@ test_rows_are_complete if {
 		count(row.remedies) > 0
 		startswith(row.source, "https://")
 		row.what
-		object.get(row, "symptom", "hang") in {"hang", "crash", "fail", "corrupt"}
+		object.get(row, "symptom", "hang") in {"hang", "crash", "fail", "corrupt", "stall"}
 	}
 	count({row.id | some row in known_faults.rows}) == count(known_faults.rows)
 	count(known_faults.rows) >= 40

@@ -60,6 +60,27 @@ complaints := {m | some m in input.logs.messages; m.role in {"cause", "category"
 # failed is true when a log tells of a failure.
 failed if count(complaints) > 0
 
+# stalled are the signs that a collective began and does not end: a table of
+# nccl-tests that stops before its first row although its ranks are known, or
+# vLLM's workers that do not answer. A text that was cut looks the same, so that
+# it tells something only together with what can make a collective stand still.
+stalled contains {"fact": "benchmarks", "value": b.test, "source": at(b)} if {
+	some b in input.benchmarks
+	b.what == "collective"
+	b.complete == false
+	count(object.get(b, "points", [])) == 0
+	begun(b)
+}
+
+stalled contains evidence(m) if some m in messages({"vllm-workers-stuck"})
+
+begun(b) if b.ranks > 1
+
+begun(_) if {
+	some c in input.logs.communicators
+	c.completed > 0
+}
+
 # given is true when a log was examined, whatever it holds.
 given if input.logs
 

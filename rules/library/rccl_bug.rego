@@ -92,6 +92,8 @@ shows(f) if is_number(f.order)
 
 shows(_) if count(known_faults.symptoms.hang) > 0
 
+shows(f) if f.row.symptom == "stall"
+
 ordered(f) := {"order": f.order} if {
 	is_number(f.order)
 } else := {}

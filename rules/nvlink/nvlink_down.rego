@@ -14,7 +14,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [reset-gpu, reboot, replace-hardware, reseat-nvlink-bridge, start-fabric-manager, match-fabric-manager]
+#   remedies: [reset-gpu, reboot, replace-hardware, reseat-nvlink-bridge, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager]
 #   explains: [p2p-slow]
 #   profiles: [training]
 #   since: "0.1"
@@ -23,6 +23,7 @@ package gpudoctor.rules.nvlink_down
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.xid
 
 # links are the NVLinks of each GPU that has any, and whose were read. A GPU in
 # MIG mode does not use them.
@@ -100,6 +101,20 @@ short[address] := expected if {
 	active[address] > 0
 	active[address] < expected
 	most(address) == active[address]
+}
+
+# A single module (SXM) that was shown alone: its board wires all its links, so
+# that some which are up and some which are not are a loss. Part of a machine may
+# look like that where a cloud lets it, which a text of one GPU does not tell.
+short[address] := expected if {
+	not switched
+	some address, ls in links
+	count(links) == 1
+	regex.match(`SXM`, facts.gpu[address].name)
+	not cut(address)
+	expected := count(ls)
+	active[address] > 0
+	active[address] < expected
 }
 
 findings contains {
@@ -310,6 +325,48 @@ all_gpus := sort(facts.gpus)
 claim_confidence("contained") := "likely"
 
 claim_confidence(kind) := "confirmed" if kind != "contained"
+
+# link_events are the Xids by which the driver reports a fault of an NVLink: 74, and
+# 144 to 150 of NVLink 5. Xid 45 tears down what ran over it, and names the Xid
+# that it follows; often it is all that a text shows of the first one.
+link_events contains e if {
+	some e in input.kernel_log.events
+	e.kind == "xid"
+	link_code(e.code)
+}
+
+link_events contains e if {
+	some e in input.kernel_log.events
+	e.kind == "xid"
+	e.code == 45
+	some m in regex.find_all_string_submatch_n(`caused by previous Xid (\d+)`, e.message, 1)
+	link_code(to_number(m[1]))
+}
+
+link_code(code) if code == 74
+
+link_code(code) if code in numbers.range(144, 150)
+
+findings contains {
+	"subject": link_subject,
+	"affects": sort({e.address | some e in link_events; e.address in facts.gpus}),
+	"message": sprintf("The kernel log has errors of NVLinks (Xid %s): what ran over them was torn down, and collectives hang or fail until the GPUs are reset.", [
+		concat(", ", sort({sprintf("%d", [e.code]) | some e in link_events})),
+	]),
+	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} | some e in sort(link_events)],
+	"params": {"gpus": sort({e.address | some e in link_events; e.address})},
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
+} if {
+	count(link_events) > 0
+}
+
+link_subject := address if {
+	addresses := {e.address | some e in link_events; e.address}
+	count(addresses) == 1
+	some address in addresses
+} else := "host"
 
 # A matrix of topology counts the NVLinks of each pair. Behind NVSwitches all
 # pairs of whole GPUs have the same number, and one GPU whose pairs have fewer has

@@ -143,3 +143,26 @@ test_dark_modules if {
 	cards := {"gpus": {"devices": [{"address": x, "vendor": "nvidia", "name": "NVIDIA GeForce RTX 3090"} | some x in ["GPU0", "GPU1"]]}}
 	count(nvlink_down.findings) == 0 with input as object.union(quiet, cards)
 }
+
+xid_event(code, address, message) := {"kind": "xid", "code": code, "address": address, "message": message, "count": 1}
+
+test_nvlink_xids if {
+	log := {"kernel_log": {"source": "dmesg", "events": [xid_event(145, a, "NVRM: Xid (PCI:0000:01:00): 145, RLW_CTRL Fatal")]}}
+	some f in nvlink_down.findings with input as log
+	f.subject == a
+	f.severity == "high"
+	after := {"kernel_log": {"source": "dmesg", "events": [
+		xid_event(45, a, "NVRM: Xid (PCI:0000:01:00): 45, pid=1, Ch 1 caused by previous Xid 149"),
+		xid_event(45, b, "NVRM: Xid (PCI:0000:02:00): 45, pid=1, Ch 1 caused by previous Xid 145"),
+	]}}
+	some g in nvlink_down.findings with input as after
+	g.subject == "host"
+	other := {"kernel_log": {"source": "dmesg", "events": [xid_event(45, a, "NVRM: Xid (PCI:0000:01:00): 45, pid=1, Ch 1"), xid_event(31, a, "x")]}}
+	count(nvlink_down.findings) == 0 with input as other
+}
+
+test_a_module_that_was_shown_alone if {
+	graded(nvlink_down.findings) == {[a, "medium"]} with input as machine(0, [gpu(a, "Tesla V100-SXM2-32GB", links(6, 4))])
+	count(nvlink_down.findings) == 0 with input as machine(0, [gpu(a, "Tesla V100-SXM2-32GB", links(6, 0))])
+	count(nvlink_down.findings) == 0 with input as machine(0, [gpu(a, "NVIDIA A100 80GB PCIe", links(12, 8))])
+}

@@ -20,7 +20,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   remedies: [reset-gpu, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager]
+#   remedies: [reset-gpu, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager, downgrade-nccl]
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.nvls_multicast
@@ -41,6 +41,29 @@ failures contains m if {
 failures contains m if {
 	some m in logs.messages({"cuda-multicast-failed", "fm-multicast-team"})
 	not contains(m.text, "out of memory")
+}
+
+# exhausted are NCCL's statements that a multicast object could not be bound for
+# want of memory (error 2), where it does not go on without. A partition of the
+# fabric has a limited number of multicast groups, and communicators of
+# sub-groups use them up (NVIDIA/nccl issue 2077: 128 on NVSwitches of H200).
+exhausted contains m if {
+	some m in logs.messages({"nccl-nvls-bind-failed"})
+	contains(m.text, "out of memory")
+	not contains(m.text, "Proceeding without NVLS")
+}
+
+findings contains {
+	"subject": "host",
+	"message": "NVLS could not bind a multicast object for want of memory, and NCCL gave up. The NVSwitches have a limited number of multicast groups, which many communicators use up, or the GPU's memory is full. NCCL_NVLS_ENABLE=0 lets the job run; NCCL before 2.29 went on without NVLS by itself.",
+	"evidence": logs.all_evidence(exhausted),
+	"order": logs.first(exhausted).order,
+	"params": {"gpus": gpus},
+	"confidence": "likely",
+	"remedies": ["nccl-nvls-disable", "downgrade-nccl", "reset-gpu"],
+} if {
+	count(exhausted) > 0
+	count(failures) == 0
 }
 
 manager := input.gpus.driver.fabric_manager

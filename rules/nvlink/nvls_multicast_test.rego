@@ -58,3 +58,10 @@ test_not_applicable_on_a_live_machine if {
 	count(nvls_multicast.not_applicable) == 1 with input as board(8)
 	count(nvls_multicast.missing) == 0 with input as board(8)
 }
+
+test_multicast_groups_run_out if {
+	f := first(said("nccl-nvls-bind-failed", "cause", "Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 2 'out of memory'."))
+	f.confidence == "likely"
+	f.remedies[0] == "nccl-nvls-disable"
+	count(nvls_multicast.findings) == 0 with input as said("nccl-nvls-bind-failed", "cause", "Failed to bind NVLink SHARP (NVLS) Multicast memory of size 4 : CUDA error 2 'out of memory'. Proceeding without NVLS support.")
+}

@@ -267,6 +267,17 @@ loose contains d.address if {
 	switch_port(d)
 }
 
+# setpci shows the register of a port and not what port it is. A job that fails
+# makes it a suspect, as NVIDIA's guide has it.
+loose contains d.address if {
+	job_failed
+	some d in input.pci.devices
+	object.get(d, "class", "") == ""
+	object.get(d, "kind", "") == ""
+	count(pci.redirects(d.address)) > 0
+	not on_path(d.address)
+}
+
 on_path(address) if {
 	some p in facts.pairs
 	address in p.bridges

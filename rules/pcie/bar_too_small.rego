@@ -169,6 +169,50 @@ findings contains {
 	some address, indices in roomless
 }
 
+# unmapped are the words of a driver that could not map the memory of a GPU for its
+# peer (CUDA 205). Drivers that put peer access through BAR1 need it to cover the
+# memory, and no GPU that such a driver is for has less than 2 GiB
+# (aikitoria/open-gpu-kernel-modules issue 22: two of three cards at 256 MiB).
+unmapped := {m |
+	some m in logs.complaints
+	regex.match(`mapping of buffer object failed|cudaErrorMapBufferObjectFailed|CUDA_ERROR_MAP_FAILED`, m.text)
+}
+
+tight[g.address] := g.bar1_bytes if {
+	some g in input.gpus.devices
+	g.vendor == "nvidia"
+	g.bar1_bytes > 0
+	g.bar1_bytes <= 2048 * mib
+}
+
+findings contains {
+	"subject": facts.list(object.keys(tight)),
+	"affects": sort(object.keys(tight)),
+	"message": sprintf("The memory of a GPU could not be mapped for its peer (CUDA 205), and the BAR of %s is %s: it does not cover the memory.%s", [
+		facts.list(object.keys(tight)), facts.bytes(min({size | some size in tight})), tight_words,
+	]),
+	"evidence": array.concat(
+		[{"fact": sprintf("gpus.devices[%s].bar1_bytes", [address]), "value": size, "source": "nvidia-smi -q"} | some address, size in tight],
+		logs.all_evidence(unmapped),
+	),
+	"order": logs.first(unmapped).order,
+	"params": {"gpus": sort(object.keys(tight))},
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["enable-rebar", "update-bios"],
+} if {
+	count(unmapped) > 0
+	count(tight) > 0
+}
+
+default tight_words := ""
+
+tight_words := " Others have a larger one, so that the firmware can; such cards need a VBIOS with Resizable BAR." if {
+	some g in input.gpus.devices
+	g.vendor == "nvidia"
+	g.bar1_bytes > 2048 * mib
+}
+
 # growing are the NVIDIA GPUs of which lspci shows a BAR that could be larger by
 # far, where nobody tells how much memory they have.
 growing[d.address] := r if {

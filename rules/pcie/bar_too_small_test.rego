@@ -180,3 +180,12 @@ test_silent_on_the_same_words_of_hip if {
 	hip := json.patch(mapping("AMD Instinct MI210", 64), [{"op": "replace", "path": "/logs/messages/0/text", "value": "HIP error: mapping of buffer object failed"}])
 	count(bar_too_small.findings) == 0 with input as hip
 }
+
+test_a_mapping_that_failed_and_a_small_window if {
+	said := {"logs": {"messages": [{"id": "x", "program": "cuda", "role": "category", "text": "code=205(cudaErrorMapBufferObjectFailed)", "source": "a", "line": 1, "order": 0}]}}
+	windows := {"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "bar1_bytes": 268435456}, {"address": "GPU1", "vendor": "nvidia", "bar1_bytes": 34359738368}]}}
+	some f in bar_too_small.findings with input as object.union(said, windows)
+	f.confidence == "likely"
+	contains(f.message, "VBIOS")
+	count([g | some g in bar_too_small.findings; g.severity == "high"]) == 0 with input as windows
+}

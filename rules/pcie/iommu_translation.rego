@@ -23,6 +23,7 @@
 #   since: "0.1"
 package gpudoctor.rules.iommu_translation
 
+import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
@@ -237,6 +238,66 @@ findings contains {
 	count(affected) == 0
 	count(refused) == 0
 	count(suspects) > 0
+}
+
+# A collective that does not end between NVIDIA GPUs that use peer access, where the
+# kernel log or its command line says that the IOMMU translates.
+findings contains {
+	"subject": "host",
+	"message": sprintf("A collective over peer-to-peer transfers does not end, and the IOMMU of this machine translates (%s). %s", [
+		concat(", ", sort(translating)), weight.implied[2],
+	]),
+	"evidence": sort(logs.stalled),
+	"params": {"gpus": shown_gpus, "vendor": stalled_vendor},
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["iommu-pt", "iommu-off", "nccl-p2p-disable"],
+} if {
+	count(logs.stalled) > 0
+	count(translating) > 0
+	peer_to_peer
+	not amd.present
+	not facts.is_guest == true
+	count(affected) + count(refused) == 0
+	not told_by_default
+}
+
+told_by_default if {
+	pci.translates_by_default
+	count(suspects) > 0
+}
+
+default shown_gpus := []
+
+shown_gpus := sort(facts.gpus)
+
+stalled_vendor := input.iommu.vendor if {
+	input.iommu.vendor in {"intel", "amd"}
+} else := "amd"
+
+# translating are what says that the IOMMU translates, where no word of the command
+# line asks for pass-through.
+translating contains "its default domain is translated" if {
+	pci.translates_by_default
+	count(passing) == 0
+}
+
+translating contains word if {
+	some word in words
+	word in {"intel_iommu=on", "amd_iommu=on", "amd_iommu=force_enable"}
+	count(passing) == 0
+}
+
+words := {word | some word in input.host.command_line} | {word | some word in input.iommu.command_line}
+
+passing := {word |
+	some word in words
+	word in {"iommu=pt", "iommu.passthrough=1", "iommu.passthrough=y", "iommu=off", "intel_iommu=off", "amd_iommu=off"}
+}
+
+peer_to_peer if {
+	some t in input.logs.transports
+	startswith(t.kind, "p2p")
 }
 
 suspects := {p |

@@ -241,3 +241,18 @@ test_silent_where_the_command_line_asks_for_nothing_of_the_kind if {
 	count(iommu_translation.findings) == 0 with input as object.union(asked_for(["intel_iommu=on"], wrong_copy), {"iommu": {"mode": "off"}})
 	count(iommu_translation.findings) == 0 with input as object.union(asked_for(["intel_iommu=on"], wrong_copy), {"iommu": {"groups": [{"id": 1, "type": "identity", "devices": []}]}})
 }
+
+test_a_collective_that_stands_still if {
+	hung := {
+		"benchmarks": [{"tool": "nccl-tests", "test": "collective", "what": "collective", "ranks": 2, "complete": false, "source": "a", "line": 9}],
+		"logs": {"messages": [], "transports": [{"kind": "p2p-direct", "channels": 2, "source": "a", "line": 4}]},
+	}
+	on := object.union(hung, {"host": {"command_line": ["ro", "intel_iommu=on"]}})
+	some f in iommu_translation.findings with input as on
+	[f.severity, f.confidence] == ["high", "likely"]
+	default_on := object.union(hung, {"iommu": {"default_domain": "translated", "vendor": "amd"}})
+	count(iommu_translation.findings) == 1 with input as default_on
+	count(iommu_translation.findings) == 0 with input as hung
+	count(iommu_translation.findings) == 0 with input as object.union(hung, {"host": {"command_line": ["intel_iommu=on", "iommu=pt"]}})
+	count(iommu_translation.findings) == 0 with input as object.union(on, {"host": {"virtualization": {"guest": true}}})
+}

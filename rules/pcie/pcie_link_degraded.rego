@@ -92,12 +92,46 @@ narrow[address] := {"width": width, "best": best(address).width, "source": "conf
 # alone, and a cloud's T4 in 8 lanes is as it should be.
 narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source": "NVML"} if {
 	some g in facts.named
-	facts.is_guest == false
+	at_home
 	not passed_through(g)
 	not best(g.address)
 	g.pcie.width > 0
 	g.pcie.width < g.pcie.max_width
 }
+
+# at_home is true where the machine is known to be none that a hypervisor made, or
+# a text shows widths and nothing speaks of a hypervisor.
+at_home if facts.is_guest == false
+
+at_home if {
+	count(input.texts) > 0
+	not facts.is_guest == true
+}
+
+# lspci's own words on one function: what its card can do, and what it does
+# ("Width x2 (downgraded)"). The port above was not shown.
+narrow[d.address] := {"width": d.link.width, "best": d.link.max_width, "source": "lspci"} if {
+	some d in input.pci.devices
+	count(input.texts) > 0
+	at_home
+	a_card(d)
+	not best(d.address)
+	not width_by_nvml(d.address)
+	d.link.width > 0
+	d.link.width < d.link.max_width
+}
+
+width_by_nvml(address) if {
+	some g in facts.named
+	g.address == address
+	g.pcie.max_width > 0
+}
+
+a_card(d) if d.kind == "gpu"
+
+# grep has left out what function it is; who asks for one by its address
+# (lspci -s) asks for the one that he suspects.
+a_card(d) if object.get(d, "class", "") == ""
 
 passed_through(g) if g.virtualization_mode in {"passthrough", "vgpu"}
 
@@ -106,7 +140,10 @@ passed_through(g) if g.virtualization_mode in {"passthrough", "vgpu"}
 width_grade(address, n) := "low" if {
 	accepted(address, n.width)
 } else := "low" if {
-	n.source == "NVML"
+	n.source != "config space of both ends"
+	n.width * 4 > n.best
+} else := "medium" if {
+	n.source != "config space of both ends"
 } else := "high" if {
 	n.width * 4 <= n.best
 } else := "medium"
@@ -134,12 +171,15 @@ findings contains {
 limit := {
 	"config space of both ends": "both its ends can do",
 	"NVML": "by NVML card and slot may do up to",
+	"lspci": "the card can do",
 }
 
 # What NVML alone says stays possible: a slow transfer fits either reading.
 width_confidence(address, n) := "possible" if {
-	n.source == "NVML"
+	n.source != "config space of both ends"
 } else := confidence(address)
+
+default affected(_) := []
 
 affected(address) := sort(below(address) & facts.gpus)
 
@@ -147,6 +187,8 @@ described(address) := sprintf("switch %s", [address]) if {
 	pci.device[address].port_type == "upstream-port"
 } else := sprintf("GPU %s", [address]) if {
 	address in facts.gpus
+} else := address if {
+	pci.device[address].kind == ""
 } else := sprintf("NIC %s", [address])
 
 # bridged are the pairs that NVLink joins: what is slow there did not go over

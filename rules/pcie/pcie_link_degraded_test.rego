@@ -156,3 +156,25 @@ test_silent_on_an_idle_speed_in_the_kernel_log if {
 	count(pcie_link_degraded.findings) == 0 with input as at_boot("pci 0000:3b:00.0: 32.000 Gb/s available PCIe bandwidth, limited by 2.5 GT/s PCIe x16 link at 0000:3a:00.0 (capable of 252.048 Gb/s with 16.0 GT/s PCIe x16 link)", "0000:3b:00.0")
 	count(pcie_link_degraded.findings) == 0 with input as at_boot("pci 0000:05:00.0: 7.876 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x1 link at 0000:00:1c.0 (capable of 31.504 Gb/s with 8.0 GT/s PCIe x4 link)", "0000:05:00.0")
 }
+
+# texts are what people send: no word of a hypervisor.
+texts := {"texts": [{"name": "a"}]}
+
+test_widths_in_a_text if {
+	csv := object.union(texts, {"gpus": {"devices": [{"address": "GPU1", "vendor": "nvidia", "pcie": {"width": 4, "max_width": 16}}]}})
+	some f in pcie_link_degraded.findings with input as csv
+	[f.severity, f.confidence] == ["medium", "possible"]
+	half := object.union(texts, {"gpus": {"devices": [{"address": "GPU1", "vendor": "nvidia", "pcie": {"width": 8, "max_width": 16}}]}})
+	some g in pcie_link_degraded.findings with input as half
+	g.severity == "low"
+	count(pcie_link_degraded.findings) == 0 with input as object.union(csv, {"host": {"virtualization": {"guest": true}}})
+}
+
+test_one_function_of_lspci if {
+	narrow_card := object.union(texts, {"pci": {"partial": true, "devices": [{"address": gpu, "class": "", "kind": "", "vendor": "", "device": "", "link": link(8, 2, 16, 16)}]}})
+	some f in pcie_link_degraded.findings with input as narrow_card
+	[f.subject, f.severity] == [gpu, "medium"]
+	contains(f.message, "the card can do")
+	wide := object.union(texts, {"pci": {"partial": true, "devices": [{"address": gpu, "class": "", "kind": "", "vendor": "", "device": "", "link": link(2.5, 16, 16, 16)}]}})
+	count(pcie_link_degraded.findings) == 0 with input as wide
+}

@@ -398,6 +398,39 @@ findings contains {
 
 refused_mapping := {m | some m in logs.complaints; contains(m.text, "mapping of buffer object failed")}
 
+# compared are two runs of one benchmark: the one does not end, and the other, with
+# peer access switched off, does. That is the check which NVIDIA asks for first.
+compared contains b if {
+	some b in input.benchmarks
+	b.what == "collective"
+	b.complete == false
+	count(object.get(b, "points", [])) == 0
+	b.ranks > 1
+	some other in input.benchmarks
+	other.what == "collective"
+	count(object.get(other, "points", [])) > 0
+	switched_off
+}
+
+switched_off if {
+	some v in input.env.variables
+	v.name == "NCCL_P2P_DISABLE"
+	v.value == "1"
+}
+
+findings contains {
+	"subject": "host",
+	"message": "A collective does not end with peer access, and does without it (NCCL_P2P_DISABLE=1): the driver offers peer access that does not work on this platform. On bare metal the first suspects are an IOMMU that translates and ACS that redirects.",
+	"evidence": [{"fact": "benchmarks", "value": b.test, "source": logs.at(b)} | some b in sort(compared)],
+	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": bench_cures,
+} if {
+	count(compared) > 0
+	count(failures) == 0
+}
+
 # asked_for is the variable by which llama.cpp is told to use peer access. It
 # heeds that it is there, not its value. Over NVLink that is right.
 asked_for := facts.variable.GGML_CUDA_P2P

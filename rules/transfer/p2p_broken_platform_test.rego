@@ -311,3 +311,15 @@ test_silent_where_geforce_cards_got_on if {
 	explained := object.union(geforce, {"logs": {"messages": [complaint("no room in /dev/shm", "cause")], "communicators": geforce.logs.communicators}})
 	count(p2p_broken_platform.findings) == 0 with input as explained
 }
+
+run(points, complete) := {"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "ranks": 2, "complete": complete, "points": points, "source": "a", "line": 1}
+
+test_two_runs_of_which_one_ends if {
+	both := {
+		"benchmarks": [run([], false), run([{"gbps": 12}], true)],
+		"env": {"variables": [{"name": "NCCL_P2P_DISABLE", "value": "1", "source": "b", "line": 1}]},
+	}
+	some f in p2p_broken_platform.findings with input as both
+	[f.severity, f.confidence] == ["critical", "likely"]
+	count(p2p_broken_platform.findings) == 0 with input as object.remove(both, ["env"])
+}
