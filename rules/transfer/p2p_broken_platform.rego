@@ -431,32 +431,57 @@ findings contains {
 	count(failures) == 0
 }
 
-# asked_for is the variable by which llama.cpp is told to use peer access. It
-# heeds that it is there, not its value. Over NVLink that is right.
-asked_for := facts.variable.GGML_CUDA_P2P
-
-findings contains {
-	"subject": "GGML_CUDA_P2P",
-	"message": sprintf("GGML_CUDA_P2P is set (to %q; llama.cpp heeds that it is set, not its value), and no NVLink joins these GPUs: peer copies over PCIe are lost on machines whose IOMMU or ACS stands in their way, and the model then writes garbage.", [
-		asked_for.value,
-	]),
-	"evidence": [{"fact": "env.variables[GGML_CUDA_P2P]", "value": asked_for.value, "source": variable_at}],
-	"params": {"variable": "GGML_CUDA_P2P"},
-	"severity": "low",
-	"confidence": "possible",
-	"remedies": ["unset-env", "iommu-pt"],
-} if {
-	asked_for
-	peers.over_pcie
-	(count(wrong) + count(failures)) + count(garbage) == 0
+# forced are variables by which a program uses peer access that it would leave
+# off, or does not test first. llama.cpp heeds that its own is set, not the value.
+# Over NVLink that is right.
+forced[name] := v if {
+	some name in {"GGML_CUDA_P2P", "VLLM_SKIP_P2P_CHECK", "SGLANG_SKIP_P2P_CHECK"}
+	v := facts.variable[name]
+	not left_off(name, v.value)
 }
 
-variable_at := sprintf("%s:%d", [asked_for.source, asked_for.line]) if {
-	asked_for.line > 0
-} else := asked_for.source
+left_off(name, value) if {
+	name != "GGML_CUDA_P2P"
+	lower(value) in {"0", "", "false"}
+}
 
-# garbage is what a model writes then; rule p2p-forced judges the two together.
+# garbage is what a model writes when its weights or activations arrive wrong.
 garbage := logs.messages({"model-output-degenerate"})
+
+findings contains object.union(
+	{
+		"subject": name,
+		"message": sprintf("%s is set (to %q), by which the program uses peer access between the GPUs without a test, and no NVLink joins them: peer copies over PCIe are lost on machines whose IOMMU or ACS stands in their way, and the model then writes garbage.%s", [
+			name, v.value, garbage_words,
+		]),
+		"evidence": array.concat([{"fact": sprintf("env.variables[%s]", [name]), "value": v.value, "source": variable_at(v)}], logs.all_evidence(garbage)),
+		"params": {"variable": name},
+		"severity": forced_grade[0],
+		"confidence": forced_grade[1],
+		"remedies": ["unset-env", "iommu-pt"],
+	},
+	when_garbage,
+) if {
+	some name, v in forced
+	peers.over_pcie
+	count(wrong) + count(failures) == 0
+}
+
+variable_at(v) := sprintf("%s:%d", [v.source, v.line]) if {
+	v.line > 0
+} else := v.source
+
+default garbage_words := ""
+
+garbage_words := " So it does here." if count(garbage) > 0
+
+default forced_grade := ["low", "possible"]
+
+forced_grade := ["critical", "likely"] if count(garbage) > 0
+
+default when_garbage := {}
+
+when_garbage := {"order": logs.first(garbage).order} if count(garbage) > 0
 
 # A collective that never ends, between GeForce cards: drivers 525 to 535 offered
 # peer access between Ada cards where there is none that works (NVIDIA/nccl-tests

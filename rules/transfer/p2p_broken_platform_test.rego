@@ -276,11 +276,22 @@ test_fires_on_peer_access_that_was_asked_for if {
 	[f.severity, f.confidence] == ["low", "possible"]
 	f.params.variable == "GGML_CUDA_P2P"
 	garbage := object.union(llama, {"logs": {"messages": [object.union(complaint("{\"content\":\"!!!!!!!!\"}", "consequence"), {"id": "model-output-degenerate"})]}})
-	count(p2p_broken_platform.findings) == 0 with input as garbage
+	some g in p2p_broken_platform.findings with input as garbage
+	[g.severity, g.confidence] == ["critical", "likely"]
+	g.remedies[0] == "unset-env"
+	count(g.evidence) == 2
 	joined := {"env": {"variables": [{"name": "GGML_CUDA_P2P", "value": "1", "source": "environment", "effective": true}]}, "links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0}]}}
 	some h in p2p_broken_platform.findings with input as joined
 	h.evidence[0].source == "environment"
 }
+
+test_a_test_of_peer_access_that_was_left_out if {
+	some f in p2p_broken_platform.findings with input as left_out("1")
+	f.subject == "VLLM_SKIP_P2P_CHECK"
+	count(p2p_broken_platform.findings) == 0 with input as left_out("0")
+}
+
+left_out(value) := {"gpus": llama.gpus, "env": {"variables": [{"name": "VLLM_SKIP_P2P_CHECK", "value": value, "source": "environment", "effective": true}]}}
 
 test_silent_on_peer_access_over_nvlink if {
 	joined := {"env": llama.env, "links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 4}]}}
