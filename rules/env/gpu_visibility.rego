@@ -473,6 +473,13 @@ beyond_sight contains m if {
 	m.fields.error in {"10", "101"}
 }
 
+# With one visible GPU a process can open the memory of no other; older drivers
+# call that an invalid argument.
+beyond_sight contains m if {
+	some m in logs.by_id["nccl-ipc-open-failed"]
+	one_visible != ""
+}
+
 findings contains {
 	"subject": "GPUs",
 	"message": sprintf("A rank reaches for the GPU of another (%s) that its process does not see, as when each task or container is given one GPU alone (--gpus-per-task, --gpu-bind, a list with one GPU). Let the ranks of a machine see all of its GPUs, and choose by local rank", [words(logs.first(beyond_sight))]),

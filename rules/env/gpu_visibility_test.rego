@@ -286,6 +286,9 @@ test_a_gpu_of_another_rank if {
 	found(log([far])) == {["GPUs", "critical", "likely"]}
 	found(log([object.union(message("nccl-ipc-open-failed", 3, "x"), {"fields": {"error": "101"}})])) == {["GPUs", "critical", "likely"]}
 	found(log([object.union(far, {"fields": {"file": "transport/shm.cc"}})])) == set()
+	refused := log([object.union(message("nccl-ipc-open-failed", 3, "x"), {"fields": {"error": "11"}})])
+	found(refused) == set()
+	found(object.union(refused, env({"CUDA_VISIBLE_DEVICES": "0"}))) == {["GPUs", "critical", "likely"]}
 	found(object.union(log([far]), {"launches": [{"kind": "docker-run", "gpus": 1, "source": "a.txt", "line": 1}]})) == set()
 }
 

@@ -46,11 +46,11 @@ shares(l) if l.ipc == "host"
 
 shares(l) if startswith(l.ipc, "container:")
 
-# without_gpus are containers whose command asks for no GPU in any of the ways
-# there are: --gpus, --runtime=nvidia, CDI or device nodes, NVIDIA_VISIBLE_DEVICES.
+# without_gpus are containers whose command or service asks for no GPU in any of
+# the ways there are: --gpus, --runtime=nvidia, CDI or device nodes, NVIDIA_VISIBLE_DEVICES.
 without_gpus contains l if {
 	some l in input.launches
-	l.kind == "docker-run"
+	l.kind in {"docker-run", "compose"}
 	not l.gpus
 	not l.gpu_vendor
 	not l.runtime
