@@ -1,7 +1,8 @@
 package evidence
 
 // softwareKinds are the kinds of text of this area.
-var softwareKinds = []*Kind{torchrunKind, 
-	packagesFrozen, packagesTable, packagesShown, packagesSystemLists, packagesImages, packagesStated, packagesPrinted,
+var softwareKinds = []*Kind{
+	torchrunKind,
+	packagesFrozen, packagesTable, packagesShown, packagesSystemLists, packagesHistory, packagesImages, packagesStated, packagesPrinted,
 	collectEnvKind, collectEnvGPUs, osReleaseKind, osReleasePrinted,
 }

@@ -154,6 +154,35 @@ var packagesSystemLists = &Kind{
 	},
 }
 
+// packageUpgraded is one package of the line "Upgrade:" or "Install:" of
+// /var/log/apt/history.log, with the version before and the one after, and
+// packageLogged a line of /var/log/dpkg.log.
+var (
+	packageUpgraded = regexp.MustCompile(`(?:^(?:Upgrade|Install): |, )([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ \((?:` + packageVersion + `, )?(` + packageVersion + `)(?:, automatic)?\)`)
+	packageLogged   = regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:upgrade|install) ([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ (?:<none>|` + packageVersion + `) (` + packageVersion + `)\s*$`)
+)
+
+// packagesHistory takes what apt and dpkg write of what they installed. An
+// unattended update of the driver shows there.
+var packagesHistory = &Kind{
+	Name: "apt-history", Title: "packages that were installed, from apt's history or dpkg's log", Command: "grep -h nvidia /var/log/apt/history.log", Gives: []string{"software"},
+	Anchors: []string{"Upgrade: ", "Install: ", " upgrade ", " install "},
+	Line: func(s *Sink, l Line) bool {
+		found := packageUpgraded.FindAllStringSubmatch(l.Text, maxEntries)
+		if m := packageLogged.FindStringSubmatch(l.Text); m != nil {
+			found = append(found, m)
+		}
+		taken := false
+		for _, m := range found {
+			if packagesSystem.MatchString(m[1]) {
+				s.Package(m[1], m[2], "", "apt-history", l)
+				taken = true
+			}
+		}
+		return taken
+	},
+}
+
 // packagesImages takes the version from the tag of a framework's image.
 var packagesImages = &Kind{
 	Name: "image-tag", Title: "a framework's image", Gives: []string{"software"},

@@ -20,7 +20,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, other]
+#   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, other]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.container_caps
@@ -378,6 +378,21 @@ refusals := [
 		"remedies": ["add-sys-nice"],
 	},
 	{
+		"name": "node", "ids": {"numa-node-refused"}, "subject": "NUMA", "severity": "high", "confidence": "likely",
+		"message": "memory cannot be bound to the NUMA node that was asked for: the container's cpuset, or its seccomp filter, keeps the process from it, and numactl ends before the program starts",
+		"remedies": ["add-sys-nice", "other"],
+	},
+	{
+		"name": "call", "ids": {"seccomp-call-refused"}, "subject": "seccomp", "severity": "critical", "confidence": "likely",
+		"message": "a seccomp filter refuses a call that the CUDA driver makes when it starts, so that CUDA fails with error 304 though the devices are there",
+		"remedies": ["other", "add-sys-nice"],
+	},
+	{
+		"name": "doorbell", "ids": {"ibgda-queue-refused"}, "subject": "/dev/infiniband", "severity": "critical", "confidence": "likely",
+		"message": "NVSHMEM may not map the doorbell of a NIC for the GPU (IBGDA): the container lacks the RDMA devices or the capabilities that DevX wants (it works with --privileged)",
+		"remedies": ["pass-device-nodes", "add-ipc-lock", "other"],
+	},
+	{
 		"name": "capability", "ids": {"container-capability-refused"}, "subject": "container", "severity": "high", "confidence": "confirmed",
 		"message": "the container's runtime may not change capabilities: a security module, the mount options of its files (nosuid) or a user namespace forbids it",
 		"remedies": ["other", "configure-container-runtime"],
@@ -433,6 +448,24 @@ refusals := [
 		"remedies": ["other"],
 	},
 ]
+
+# blind are programs that find no driver, or no GPU, in a container that was
+# started without GPUs.
+blind := logs.messages({"cuda-insufficient-driver", "cuda-no-device", "torch-sees-no-gpu"})
+
+findings contains {
+	"subject": "/dev/nvidia*",
+	"message": sprintf("%s was started without GPUs (neither --gpus nor --runtime=nvidia), and a program in it finds no driver", [launches.title(sort(launches.without_gpus)[0])]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["pass-device-nodes", "other"],
+	"params": {},
+	"evidence": array.concat(logs.all_evidence(blind), [launches.evidence(l) | some l in launches.without_gpus]),
+	"order": logs.first(blind).order,
+} if {
+	count(blind) > 0
+	count(launches.without_gpus) > 0
+}
 
 missing contains "container: device nodes and capabilities were not read" if not input.container
 

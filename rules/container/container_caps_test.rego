@@ -243,3 +243,15 @@ test_fires_for_an_rdma_device_that_does_not_open if {
 	rdma_graded(object.union(run, {"privileged": true})) == {"likely"}
 	rdma_graded(object.union(run, {"resources": {"rdma/hca_shared": "1"}})) == {"likely"}
 }
+
+test_refusals_of_other_kinds if {
+	judged(told(message("numa-node-refused", {"call": "set_mempolicy"}))) == {["NUMA", "high", "likely"]}
+	judged(told(message("seccomp-call-refused", {"call": "memfd_create"}))) == {["seccomp", "critical", "likely"]}
+	judged(told(message("ibgda-queue-refused", {}))) == {["/dev/infiniband", "critical", "likely"]}
+}
+
+test_a_container_without_gpus if {
+	document := object.union(told(message("cuda-insufficient-driver", {})), {"launches": [{"kind": "docker-run", "image": "x", "source": "a.txt", "line": 1}]})
+	judged(document) == {["/dev/nvidia*", "critical", "likely"]}
+	judged(told(message("cuda-insufficient-driver", {}))) == set()
+}

@@ -15,7 +15,7 @@
 # custom:
 #   severity: low
 #   confidence: possible
-#   remedies: [share-ipc]
+#   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, other]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.ipc_namespace
@@ -35,6 +35,7 @@ findings contains {
 		[count(surroundings.usable), surroundings.on_host, identity],
 	),
 	"severity": severity,
+	"remedies": ["share-ipc"],
 	"evidence": array.concat(evidence, job_evidence),
 } if {
 	part_of_machine
@@ -80,13 +81,17 @@ job_evidence := [surroundings.variable_evidence(v) | some v in job]
 
 # gone are NCCL's own words for a file of another rank that is not there: that
 # rank has another /dev/shm, or something removed its files.
-gone := logs.messages({"nccl-shm-attach-missing"})
+gone := {m |
+	some m in logs.by_id["nccl-shm-attach-missing"]
+	not nameless(m)
+}
 
 findings contains {
 	"subject": "/dev/shm",
 	"message": sprintf("%s: NCCL does not find the shared memory of another rank that it takes to be on the same host. Either the ranks run in containers with a /dev/shm each, or the files were removed meanwhile (systemd's RemoveIPC at logout)", [logs.who(first)]),
 	"severity": "critical",
 	"confidence": "likely",
+	"remedies": ["share-ipc"],
 	"evidence": logs.all_evidence(gone),
 	"order": first.order,
 } if {
@@ -109,6 +114,7 @@ findings contains {
 	]),
 	"severity": "medium",
 	"confidence": "likely",
+	"remedies": ["share-ipc"],
 	"evidence": [{
 		"fact": "logs.transports",
 		"value": sprintf("%d -> %d via NET/%s", [t.a, t.b, object.get(t, "network", "")]),
@@ -164,6 +170,61 @@ unplaced := {t |
 shm_off if facts.env.NCCL_SHM_DISABLE == "1"
 
 shm_off if facts.env.NCCL_P2P_DISABLE == "1"
+
+# nameless is a segment of size 0, which rule cumem-host explains.
+nameless(m) if m.fields.size == "0"
+
+# strangers are the messages of programs other than NCCL by which they do not
+# find, or may not enter, the shared memory of a neighbour.
+strangers := logs.messages({"sysv-shm-attach-failed", "posix-shm-of-another"})
+
+findings contains {
+	"subject": "IPC namespace",
+	"message": sprintf("%s: a process does not reach the shared memory of another that it takes to be on the same machine. The two run in containers with IPC or PID namespaces of their own", [logs.who(first)]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["share-ipc", "other"],
+	"evidence": logs.all_evidence(strangers),
+	"order": first.order,
+} if {
+	count(strangers) > 0
+	first := logs.first(strangers)
+}
+
+# lone are the containers that have one GPU, or named ones, each; apart is true
+# where the ranks of a job run in such containers.
+lone contains l if {
+	some l in launches.containers
+	l.gpus == 1
+}
+
+lone contains l if {
+	some l in launches.containers
+	regex.match(`^[0-9]$`, l.variables.NVIDIA_VISIBLE_DEVICES)
+}
+
+# unshared are failures of opening a GPU's memory in another process: CUDA does
+# that only where a process sees both GPUs.
+unshared contains m if some m in logs.by_id["nccl-ipc-open-failed"]
+
+unshared contains m if {
+	some m in logs.messages({"nccl-cuda-invalid-device", "nccl-cuda-invalid-argument"})
+	regex.match(`(?:^|/)(?:p2p|transport)\.cc$`, m.fields.file)
+}
+
+findings contains {
+	"subject": "IPC namespace",
+	"message": sprintf("%s has one GPU of its own, and NCCL opens the memory of a GPU in another container (%s), which CUDA allows only where both GPUs are visible. Give every container all GPUs of the machine and a shared IPC namespace, and choose among them in the program", [launches.title(sort(lone)[0]), logs.at(first)]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["share-ipc", "fix-visible-devices", "nccl-p2p-disable"],
+	"evidence": array.concat(logs.all_evidence(unshared), [launches.evidence(l) | some l in sort(lone)]),
+	"order": first.order,
+} if {
+	count(lone) > 0
+	count(unshared) > 0
+	first := logs.first(unshared)
+}
 
 missing contains "container: namespaces were not read" if not input.container
 

@@ -102,3 +102,31 @@ test_silent_for_containers_that_share if {
 	count(ipc_namespace.findings) == 0 with input as side_by_side([run("w0", {})])
 	count(ipc_namespace.findings) == 0 with input as side_by_side([run("w0", {"source": "node0.txt"}), run("w1", {"source": "node1.txt"})])
 }
+
+said(id, fields) := {"id": id, "program": "nccl", "role": "cause", "text": "x", "fields": fields, "source": "a.log", "line": 1, "order": 4, "count": 1}
+
+test_silent_for_a_segment_of_no_size if {
+	count(ipc_namespace.findings) == 0 with input as {"logs": {"messages": [said("nccl-shm-attach-missing", {"size": "0"})]}}
+}
+
+test_fires_for_other_programs if {
+	every id in ["sysv-shm-attach-failed", "posix-shm-of-another"] {
+		some f in ipc_namespace.findings with input as {"logs": {"messages": [said(id, {})]}}
+		f.remedies[0] == "share-ipc"
+		f.order == 4
+	}
+}
+
+one := {"kind": "docker-run", "name": "w0", "gpus": 1, "source": "a.txt", "line": 1}
+
+test_fires_for_containers_of_one_gpu if {
+	every m in [said("nccl-ipc-open-failed", {"error": "101"}), said("nccl-cuda-invalid-argument", {"file": "transport/p2p.cc"})] {
+		some f in ipc_namespace.findings with input as {"logs": {"messages": [m]}, "launches": [one]}
+		f.severity == "critical"
+		contains(f.message, "w0")
+		count(ipc_namespace.findings) == 0 with input as {"logs": {"messages": [m]}, "launches": [object.union(one, {"gpus": -1})]}
+	}
+	count(ipc_namespace.findings) == 0 with input as {"logs": {"messages": [said("nccl-cuda-invalid-argument", {"file": "transport/nvls.cc"})]}, "launches": [one]}
+	by_name := object.union(object.remove(one, ["gpus"]), {"variables": {"NVIDIA_VISIBLE_DEVICES": "1"}})
+	count(ipc_namespace.findings) == 1 with input as {"logs": {"messages": [said("nccl-ipc-open-failed", {})]}, "launches": [by_name]}
+}

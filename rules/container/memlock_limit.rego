@@ -56,7 +56,7 @@ findings contains {
 # that a program found the limit too low.
 refused := logs.messages([
 	"ibv-no-memory", "ibv-memlock-warning", "rdma-register-no-memory", "nccl-ib-register-no-memory", "nccl-ib-create-no-memory",
-	"mpi-queue-no-memory",
+	"mpi-queue-no-memory", "mscclpp-no-memory",
 ])
 
 # unexplained are the messages that a queue of the NIC could not be made, without
@@ -69,6 +69,14 @@ unexplained contains m if {
 	object.get(m, ["fields", "error"], "") == ""
 }
 
+# Memory of a buffer has more reasons to be refused: a low limit must be known.
+unexplained contains m if {
+	some m in logs.by_id["nccl-ib-register-failed"]
+	object.get(m, ["fields", "error"], "") == ""
+	soft >= 0
+	soft < tight
+}
+
 # UCX has other reasons, too: a low limit must be known.
 unexplained contains m if {
 	some m in logs.by_id["ucx-worker-failed"]
@@ -78,7 +86,7 @@ unexplained contains m if {
 
 findings contains {
 	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("A queue of the NIC could not be made (%s), and the line gives no reason. %s", [logs.at(first), limit_remark]),
+	"message": sprintf("Memory or a queue of the NIC could not be had (%s), and the line gives no reason. %s", [logs.at(first), limit_remark]),
 	"severity": "high",
 	"confidence": unexplained_confidence,
 	"evidence": array.concat(array.slice(logs.all_evidence(unexplained), 0, 4), limits_read),

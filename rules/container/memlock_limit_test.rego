@@ -143,6 +143,12 @@ test_possible_without_a_reason if {
 	h.confidence == "likely"
 }
 
+test_a_buffer_without_a_reason if {
+	some f in memlock_limit.findings with input as object.union(unexplained("nccl-ib-register-failed", {"call": "ibv_reg_mr"}), {"container": {"memlock_soft_bytes": 65536}})
+	f.confidence == "likely"
+	count(memlock_limit.findings) == 0 with input as unexplained("nccl-ib-register-failed", {"call": "ibv_reg_mr"})
+}
+
 test_silent_with_another_reason if {
 	count(memlock_limit.findings) == 0 with input as unexplained("nccl-ib-create-failed", {"call": "ibv_create_qp", "error": "Invalid argument"})
 	count(memlock_limit.findings) == 0 with input as unexplained("ucx-worker-failed", {})

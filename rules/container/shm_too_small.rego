@@ -208,6 +208,34 @@ findings contains said(full, "critical", "likely", sprintf("«No space left on d
 	small
 }
 
+# wordless are NCCL's word for a call that failed, where nothing says which: the
+# log was not written, and shared memory is what lacks in containers.
+wordless := {m |
+	some m in logs.by_id["nccl-unhandled-system-error"]
+	count(told) == 0
+}
+
+told := {m |
+	some m in logs.complaints
+	m.program in {"nccl", "libibverbs", "linux", "pytorch"}
+	not m.id in {"nccl-unhandled-system-error", "nccl-return-code", "nccl-failed", "torch-nccl-failed"}
+}
+
+findings contains said(wordless, "high", "likely", sprintf("NCCL failed in a call of the system, of which nothing more is told, and /dev/shm is full (%s free)", [facts.bytes(shm.free_bytes)])) if {
+	unsaid
+	count(wordless) > 0
+	shm.free_bytes < 64 * surroundings.mib
+}
+
+findings contains said(wordless, "high", "possible", sprintf("NCCL failed in a call of the system, of which nothing more is told%s: shared memory is what containers lack mostly", [implied_small])) if {
+	unsaid
+	count(wordless) > 0
+	small
+	not shm_full
+}
+
+shm_full if shm.free_bytes < 64 * surroundings.mib
+
 # By itself a bus error, or a full device, leaves other reasons open.
 findings contains said(died, "medium", "possible", "A process died of a bus error. Too little space in /dev/shm is the most frequent reason where several GPUs are used") if {
 	unsaid
@@ -236,6 +264,7 @@ findings contains {
 	"evidence": [launches.evidence(l)],
 } if {
 	unsaid
+	count(wordless) == 0
 	count(died) == 0
 	count(full) == 0
 	launches.several

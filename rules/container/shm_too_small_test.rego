@@ -159,7 +159,8 @@ test_possible_alone if {
 
 test_launch_by_itself if {
 	judged({"launches": [run, ranks]}) == {["low", "possible"]}
-	judged(told([message("nccl-unhandled-system-error", "category", {})], [run, ranks])) == {["medium", "possible"]}
+	judged(told([message("nccl-unhandled-system-error", "category", {})], [run, ranks])) == {["high", "possible"]}
+	judged(told([message("nccl-invalid-usage", "category", {})], [run, ranks])) == {["medium", "possible"]}
 	judged(told([message("torch-out-of-memory", "cause", {})], [run, ranks])) == {["low", "possible"]}
 	judged({"launches": [object.union(run, {"shm_bytes": 64 * mib}), ranks]}) == {["low", "possible"]}
 }
@@ -180,4 +181,14 @@ test_advice_for_what_is_told if {
 	stated := [message("nccl-shm-no-space", "cause", {})]
 	remedies(object.union(told(stated, []), {"container": {"inside": false}})) == ["remount-shm", "clear-shm", "increase-shm"]
 	remedies(object.union(told(stated, []), {"container": {"shm": {"size_bytes": 2048 * mib, "free_bytes": 0}}})) == ["clear-shm", "increase-shm", "share-ipc"]
+}
+
+# A failed call of the system without a word is shared memory where that is known
+# to be small or full, and nothing where another line tells more.
+test_wordless_system_error if {
+	failed := message("nccl-unhandled-system-error", "category", {})
+	judged(told([failed], [run])) == {["high", "possible"]}
+	judged(told([failed], [])) == set()
+	judged(told([failed, object.union(message("nccl-socket-failed", "category", {}), {"program": "nccl"})], [run])) == set()
+	judged(object.union(told([failed], []), {"container": {"shm": {"size_bytes": 2048 * mib, "free_bytes": 0}}})) == {["high", "likely"]}
 }

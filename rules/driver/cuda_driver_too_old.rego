@@ -21,6 +21,7 @@
 #   since: "0.1"
 package gpudoctor.rules.cuda_driver_too_old
 
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -176,12 +177,70 @@ findings contains {
 	"subject": "driver",
 	"message": sprintf("The driver is too old for the CUDA that the program was built with, or is not to be found where it runs.%s", [serves]),
 	"severity": "critical",
-	"confidence": "confirmed",
+	"confidence": claims_confidence,
 	"evidence": logs.all_evidence(claims),
 	"order": logs.first(claims).order,
 	"params": wanted_params,
 } if {
 	count(claims) > 0
+}
+
+# CUDA says the same where it finds no libcuda at all, as in a container that was
+# started without GPUs.
+claims_confidence := "possible" if {
+	count(launches.without_gpus) > 0
+	every m in claims {
+		m.id == "cuda-insufficient-driver"
+	}
+} else := "confirmed"
+
+# The packages tell that the program is built for a newer major release of CUDA
+# than the driver serves, which nothing but a newer driver helps.
+findings contains {
+	"subject": "driver",
+	"message": sprintf("The packages are built for CUDA %d, and the driver serves CUDA %s", [built_for, served.text]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": array.concat(
+		[{"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)} | some p in built_packages],
+		[{"fact": served.fact, "value": served.text, "source": served.source}],
+	),
+	"params": {"driver": least_branch[built_for], "cuda": built_for},
+} if {
+	count(claims | compat_claims) == 0
+	built_for > served.version[0]
+	least_branch[built_for]
+}
+
+# built_for is what all packages of CUDA's runtime here agree on: of an
+# environment with two the texts do not tell which is used.
+built_for := max(majors) if {
+	majors := {major | some major, _ in runtime_packages}
+	count(majors) == 1
+}
+
+built_packages contains p if {
+	some major, _ in runtime_packages
+	some p in runtime_packages[major]
+}
+
+runtime_packages[major] contains p if {
+	some p in input.software
+	p.name in {"cuda-runtime", "nvidia-cuda-runtime"}
+	major := surroundings.version(p.version)[0]
+}
+
+runtime_packages[major] contains p if {
+	some p in input.software
+	some found in regex.find_all_string_submatch_n(`^nvidia-(?:nccl|cuda-runtime|cublas)-cu(\d{2})$`, p.name, 1)
+	major := to_number(found[1])
+}
+
+runtime_packages[major] contains p if {
+	some p in input.software
+	p.name == "torch"
+	some found in regex.find_all_string_submatch_n(`\+cu(\d{2})\d`, p.version, 1)
+	major := to_number(found[1])
 }
 
 # wanted_major is the release of CUDA that a message names, or the newest that the

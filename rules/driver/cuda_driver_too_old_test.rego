@@ -106,3 +106,27 @@ test_804_in_a_log if {
 	some f in cuda_driver_too_old.findings with input as said("cuda-compat-unsupported", "Error 804: forward compatibility was attempted on non supported HW", {})
 	[f.confidence, f.remedies[0]] == ["likely", "upgrade-driver"]
 }
+
+bare := {"kind": "docker-run", "source": "a.txt", "line": 1}
+
+test_possible_in_a_container_without_gpus if {
+	document := object.union(said("cuda-insufficient-driver", "CUDA driver version is insufficient for CUDA runtime version", {}), {"launches": [bare]})
+	some f in cuda_driver_too_old.findings with input as document
+	f.confidence == "possible"
+}
+
+packages(list) := {
+	"gpus": {"driver": {"cuda_version": "12.8"}},
+	"software": [{"name": name, "version": version, "manager": "pip", "source": "a.txt", "line": 1} | some name, version in list],
+}
+
+test_packages_tell_it if {
+	every list in [{"torch": "2.9.0+cu130"}, {"nvidia-cuda-runtime": "13.0.96", "nvidia-nccl-cu13": "2.28.9"}] {
+		some f in cuda_driver_too_old.findings with input as packages(list)
+		[f.severity, f.confidence] == ["critical", "likely"]
+		f.params.cuda == 13
+	}
+	every list in [{"torch": "2.6.0+cu124"}, {"nvidia-nccl-cu12": "2.21.5", "nvidia-nccl-cu13": "2.28.9"}] {
+		count(cuda_driver_too_old.findings) == 0 with input as packages(list)
+	}
+}

@@ -190,14 +190,21 @@ findings contains {
 	"subject": "driver",
 	"message": sprintf("The driver's libraries and the loaded kernel driver have different versions.%s The driver was updated and its kernel module not loaded anew, or an image brings libraries of another driver", [told_versions]),
 	"confidence": "confirmed",
-	"evidence": logs.all_evidence(claims | version_lines),
+	"evidence": array.concat(logs.all_evidence(claims | version_lines), path_evidence),
 	"order": logs.first(claims).order,
 	"remedies": told_cure,
-	"params": {},
+	"params": {"variable": "LD_LIBRARY_PATH"},
 } if {
 	count(claims) > 0
 	count(mismatched) == 0
 	count({l | some l in real; l.loads; l.version != kernel_driver}) == 0
+}
+
+# path_evidence is a search path that leads to libraries of another driver.
+default path_evidence := []
+
+path_evidence := [surroundings.variable_evidence(facts.variable.LD_LIBRARY_PATH)] if {
+	regex.match(`/(?:compat|stubs)\b`, facts.env.LD_LIBRARY_PATH)
 }
 
 version_lines := logs.messages({"nvml-library-version", "nvrm-api-mismatch-kernel"})
@@ -216,12 +223,46 @@ told_versions := sprintf(" They are %s.", [facts.list(parts)]) if {
 
 # NVML is of the host, or brought from there, as a rule. CUDA's own error comes as
 # often from a compatibility library of the image.
-told_cure := ["reboot-or-reload-driver", "remove-from-library-path", "remove-driver-libraries"] if {
+told_cure := ["unset-env", "reboot-or-reload-driver", "remove-driver-libraries"] if {
+	regex.match(`/(?:compat|stubs)\b`, object.get(facts.env, "LD_LIBRARY_PATH", ""))
+} else := ["reboot-or-reload-driver", "remove-from-library-path", "remove-driver-libraries"] if {
 	every m in claims {
 		not startswith(m.id, "nv")
 	}
 	count(logs.launches) > 0
 } else := ["reboot-or-reload-driver", "remove-driver-libraries"]
+
+# packaged are the packages that bring libcuda and NVML, by the version of the
+# driver that they are of; apt's history tells of them, too.
+packaged[version] contains p if {
+	some p in input.software
+	regex.match(`^(?:libnvidia-compute|libnvidia-ml|nvidia-driver-cuda-libs|nvidia-driver-libs|libcuda1|nvidia-utils)(?:-|\d|$)`, p.name)
+	version := regex.find_n(`^(?:\d+:)?(\d{3}\.\d+(?:\.\d+)?)`, p.version, 1)[0]
+}
+
+findings contains {
+	"subject": "driver",
+	"message": sprintf("The packages of the driver's libraries have version %s, the loaded kernel driver has %s: the driver was updated and its kernel module not loaded anew", [facts.list(updated), kernel_driver]),
+	"severity": package_severity,
+	"confidence": "likely",
+	"evidence": array.concat(
+		[{"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)} | some _, list in packaged; some p in list],
+		[{"fact": "gpus.driver.kernel_version", "value": kernel_driver, "source": "/proc/driver/nvidia/version"}],
+	),
+	"remedies": ["reboot-or-reload-driver"],
+	"params": {},
+} if {
+	count(claims) == 0
+	count(real) == 0
+	kernel_driver != ""
+	updated := {regex.replace(version, `^\d+:`, "") | some version, _ in packaged}
+	count(updated) > 0
+	not kernel_driver in updated
+}
+
+default package_severity := "medium"
+
+package_severity := "critical" if logs.failed
 
 # No module is loaded at all, as after an update of the kernel.
 unreachable := logs.messages({"nvidia-driver-unreachable"})

@@ -243,3 +243,24 @@ test_no_driver_and_a_stub if {
 	some g in driver_library_mismatch.findings with input as said([["cuda-stub-library", "cause", "CUDA error: CUDA driver is a stub library", {}]])
 	g.remedies == ["remove-from-library-path"]
 }
+
+packaged(version) := {
+	"gpus": {"driver": {"kernel_version": "460.56"}},
+	"software": [{"name": "libnvidia-compute-460", "version": version, "manager": "apt-history", "source": "a.txt", "line": 1}],
+}
+
+test_packages_of_another_version if {
+	some f in driver_library_mismatch.findings with input as packaged("460.73.01-0ubuntu0.20.04.1")
+	[f.severity, f.remedies[0]] == ["medium", "reboot-or-reload-driver"]
+	m := {"id": "cuda-unknown-error", "program": "cuda", "role": "category", "text": "x", "source": "a.log", "line": 1, "order": 1, "count": 1}
+	some g in driver_library_mismatch.findings with input as object.union(packaged("3:460.73.01-1.el8"), {"logs": {"messages": [m]}})
+	g.severity == "critical"
+	count(driver_library_mismatch.findings) == 0 with input as packaged("460.56-0ubuntu0.20.04.1")
+}
+
+test_a_path_to_compatibility_libraries if {
+	m := {"id": "cuda-driver-mismatch", "program": "cuda", "role": "cause", "text": "Error 803", "source": "a.log", "line": 1, "order": 1, "count": 1}
+	v := {"name": "LD_LIBRARY_PATH", "value": "/usr/local/cuda/compat:/usr/lib", "source": "a.txt", "effective": true}
+	some f in driver_library_mismatch.findings with input as {"logs": {"messages": [m]}, "env": {"variables": [v]}}
+	f.remedies[0] == "unset-env"
+}

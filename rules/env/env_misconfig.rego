@@ -146,6 +146,21 @@ holds("rdma", _) if count(surroundings.rdma_nics) > 0
 
 holds("rdma", _) if count(surroundings.rdma_nodes) > 0
 
+# A port that a text shows as up is as good as its adapter in the PCI tree.
+holds("rdma", _) if {
+	some p in input.nics.rdma
+	rdma_up(p)
+}
+
+rdma_up(p) if p.netdev_up == true
+
+rdma_up(p) if p.state == "active"
+
+holds("over-sockets", _) if {
+	some t in input.logs.transports
+	t.network == "Socket"
+}
+
 holds("infiniband", _) if count(surroundings.infiniband_nics) > 0
 
 holds("many-nics", _) if count(surroundings.rdma_nics) > 10

@@ -402,3 +402,14 @@ test_a_network_that_was_asked_for_somehow if {
 	f.confidence == "likely"
 	f.remedies[0] == "unset-env"
 }
+
+judge(document) := {f.severity | some f in env_misconfig.findings with input as document}
+
+test_rdma_switched_off_under_tcp if {
+	off := {"env": {"variables": [{"name": "NCCL_IB_DISABLE", "value": "1", "source": "a.log", "effective": true}]}}
+	tcp := {"logs": {"messages": [], "transports": [{"kind": "net", "network": "Socket", "channels": 1, "a": 0, "b": 1, "source": "a.log", "line": 4}]}}
+
+	judge(object.union(off, tcp)) == {"low"}
+	judge(object.union_n([off, tcp, {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "netdev_up": true}]}}])) == {"medium"}
+	judge(object.union_n([off, tcp, {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active"}]}}])) == {"medium"}
+}

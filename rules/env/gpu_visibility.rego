@@ -24,13 +24,14 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [fix-visible-devices, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, update-bios]
+#   remedies: [fix-visible-devices, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, update-bios, nccl-p2p-disable]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gpu_visibility
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -422,6 +423,82 @@ findings contains {
 	"remedies": ["fix-visible-devices", "fix-application"],
 } if {
 	count(duplicates) > 0
+	not slices
+}
+
+# slices is true where what looks like one GPU are MIG instances of one: rule
+# mig-mode tells of these.
+slices if {
+	some g in input.gpus.devices
+	g.mig == true
+}
+
+slices if {
+	some n in choosers
+	count(regex.find_n(`MIG-`, facts.env[n], -1)) > 1
+}
+
+# wordless are invalid usages of NCCL of which PyTorch does not repeat the reason
+# (NCCL before 2.13): two ranks on one GPU is what it mostly was (pytorch issues
+# 47885 and 50921).
+wordless := {m |
+	some m in logs.by_id["nccl-invalid-usage"]
+	count(duplicates) == 0
+	not slices
+	not told_otherwise
+}
+
+findings contains {
+	"subject": "GPUs",
+	"message": "NCCL calls its use invalid, and the reason is not repeated here. Mostly it is two ranks on one GPU: the same *_VISIBLE_DEVICES for both, or no choice of a GPU by local rank. NCCL_DEBUG=WARN makes NCCL say it",
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": array.concat(logs.all_evidence(wordless), chosen_evidence),
+	"order": logs.first(wordless).order,
+	"params": {"variable": chooser},
+	"remedies": ["fix-visible-devices", "fix-application"],
+} if {
+	count(wordless) > 0
+}
+
+# beyond are GPUs that a peer named and this process does not see: NCCL's direct
+# way opens the memory of a peer's GPU, which must be visible to both.
+beyond_sight contains m if {
+	some m in logs.by_id["nccl-cuda-invalid-device"]
+	not regex.match(`(?:^|/)(?:shm\.cc|alloc\.h)$`, object.get(m.fields, "file", ""))
+}
+
+beyond_sight contains m if {
+	some m in logs.by_id["nccl-ipc-open-failed"]
+	m.fields.error in {"10", "101"}
+}
+
+# With one visible GPU a process can open the memory of no other; older drivers
+# call that an invalid argument.
+beyond_sight contains m if {
+	some m in logs.by_id["nccl-ipc-open-failed"]
+	one_visible != ""
+}
+
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("A rank reaches for the GPU of another (%s) that its process does not see, as when each task or container is given one GPU alone (--gpus-per-task, --gpu-bind, a list with one GPU). Let the ranks of a machine see all of its GPUs, and choose by local rank", [words(logs.first(beyond_sight))]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": array.concat(logs.all_evidence(beyond_sight), chosen_evidence),
+	"order": logs.first(beyond_sight).order,
+	"params": {"variable": chooser},
+	"remedies": ["fix-visible-devices", "nccl-p2p-disable", "fix-application"],
+} if {
+	count(beyond_sight) > 0
+	not apart
+}
+
+# apart is true where containers have one GPU each: rule ipc-namespace tells.
+apart if {
+	some l in logs.launches
+	l.kind in {"docker-run", "compose", "kubernetes"}
+	l.gpus == 1
 }
 
 duplicate_words := regex.find_n(`rank \d+ and rank \d+ both on \w+ device \w+`, logs.first(duplicates).text, 1)[0] if {
@@ -519,7 +596,7 @@ findings contains {
 	"subject": "GPUs",
 	"message": sprintf("A program sees no GPU (%s): a *_VISIBLE_DEVICES that hides all, devices that the container or the user was not given, or a driver that does not work", [words(logs.first(absent))]),
 	"severity": absent_severity,
-	"confidence": "possible",
+	"confidence": absent_confidence,
 	"evidence": array.concat(logs.all_evidence(absent), chosen_evidence),
 	"order": logs.first(absent).order,
 	"params": {"variable": chooser},
@@ -528,7 +605,12 @@ findings contains {
 	count(absent) > 0
 	not explained
 	not told_otherwise
+	not without_gpus
 }
+
+# without_gpus is true of a container that was started without GPUs: rule
+# container-caps tells of it.
+without_gpus if count(launches.without_gpus) > 0
 
 # told_otherwise is true where a message states why there is no GPU.
 told_otherwise if {
@@ -538,6 +620,14 @@ told_otherwise if {
 }
 
 # A machine without GPUs is no fault: PyTorch's report says so of each laptop.
+# An empty list, and one that begins with -1, hide all GPUs.
+default absent_confidence := "possible"
+
+absent_confidence := "confirmed" if {
+	some n in choosers
+	list_of(facts.env[n])[0] in {"", "-1", "NoDevFiles"}
+}
+
 default absent_severity := "low"
 
 absent_severity := "high" if count(surroundings.of_vendor) > 0

@@ -280,3 +280,24 @@ test_fires_on_a_slot_without_atomics if {
 	document := {"kernel_log": {"source": "dmesg.txt", "events": [{"kind": "amdgpu", "message": "kfd kfd: amdgpu: skipped device 1002:731f, PCI rejects atomics 730<0"}]}}
 	found(document) == {["GPUs", "high", "confirmed"]}
 }
+
+test_a_gpu_of_another_rank if {
+	far := object.union(message("nccl-cuda-invalid-device", 3, "Cuda failure 101"), {"fields": {"file": "transport/p2p.cc"}})
+	found(log([far])) == {["GPUs", "critical", "likely"]}
+	found(log([object.union(message("nccl-ipc-open-failed", 3, "x"), {"fields": {"error": "101"}})])) == {["GPUs", "critical", "likely"]}
+	found(log([object.union(far, {"fields": {"file": "transport/shm.cc"}})])) == set()
+	refused := log([object.union(message("nccl-ipc-open-failed", 3, "x"), {"fields": {"error": "11"}})])
+	found(refused) == set()
+	found(object.union(refused, env({"CUDA_VISIBLE_DEVICES": "0"}))) == {["GPUs", "critical", "likely"]}
+	found(object.union(log([far]), {"launches": [{"kind": "docker-run", "gpus": 1, "source": "a.txt", "line": 1}]})) == set()
+}
+
+test_invalid_usage_without_a_reason if {
+	found(log([message("nccl-invalid-usage", 3, "invalid usage, NCCL version 2.7.8")])) == {["GPUs", "high", "possible"]}
+	found(object.union(log([message("nccl-invalid-usage", 3, "x")]), env({"CUDA_VISIBLE_DEVICES": "MIG-a,MIG-b"}))) == set()
+}
+
+test_no_gpu_with_an_empty_list if {
+	["GPUs", "high", "confirmed"] in found(object.union(log([message("cuda-no-device", 0, "No CUDA GPUs are available")]), env({"CUDA_VISIBLE_DEVICES": ""})))
+	found(object.union(log([message("cuda-no-device", 0, "No CUDA GPUs are available")]), {"launches": [{"kind": "docker-run", "source": "a.txt", "line": 1}]})) == set()
+}

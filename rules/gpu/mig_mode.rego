@@ -84,6 +84,12 @@ twice contains m if {
 	contains(m.text, "Duplicate GPU detected")
 }
 
+# NCCL before 2.13, and PyTorch with it, say no more than "invalid usage" of that.
+twice contains m if {
+	some m in logs.by_id["nccl-invalid-usage"]
+	count(on) > 0
+}
+
 # A job over several instances fails, as it has here or will: CUDA enumerates one
 # instance for each process, and NCCL takes two of one GPU for the same GPU.
 findings contains object.union(

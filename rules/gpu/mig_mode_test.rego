@@ -80,7 +80,7 @@ test_a_job_that_asks_for_instances if {
 test_a_plugin_that_wants_them_alike if {
 	mixed := {"logs": {"messages": [{"id": "mig-mixed", "program": "k8s-device-plugin", "role": "cause", "text": "invalid MIG configuration", "source": "a", "line": 1, "order": 0}]}}
 	some f in mig_mode.findings with input as mixed
-	f.confidence == "confirmed"
+	f.severity == "critical"
 }
 
 split_gpu := {"gpus": {"devices": [{"address": "0000:07:00.0", "vendor": "nvidia", "name": "A100", "mig": true}]}}
@@ -96,5 +96,16 @@ test_a_program_that_finds_no_gpu_beside_instances if {
 
 test_a_name_of_an_instance_taken_for_a_number if {
 	some f in mig_mode.findings with input as said("x", "ValueError: invalid literal for int() with base 10: 'MIG-2e782cfd'")
+	f.confidence == "confirmed"
+}
+
+test_a_row_for_a_name_taken_for_a_number if {
+	some f in mig_mode.findings with input as said("mig-name-refused", "ValueError: invalid literal for int() with base 10: 'MIG-2e782cfd'")
+	f.order == 4
+}
+
+test_invalid_usage_with_instances if {
+	m := {"id": "nccl-invalid-usage", "program": "nccl", "role": "category", "text": "invalid usage", "source": "a.log", "line": 3, "order": 2, "count": 1}
+	some f in mig_mode.findings with input as object.union(machine([gpu(a, true)]), {"logs": {"messages": [m]}})
 	f.severity == "critical"
 }

@@ -178,6 +178,10 @@ failures := [
 		"what": "crashes where a file in shared memory cannot be created", "remedies": ["upgrade-nccl"], "source": notes("2.18.3"),
 	},
 	{
+		"id": "nvls-dual-port-heap", "library": "nccl", "since": "2.18.1", "fixed": "2.20.3", "said": ["heap-corrupted"], "confidence": "likely",
+		"what": "overruns its heap when it builds NVLS over several nodes whose NICs have two ports", "remedies": ["upgrade-nccl", "nccl-nvls-disable"], "source": "https://github.com/NVIDIA/nccl/issues/1043",
+	},
+	{
 		"id": "numa-minus-one", "library": "nccl", "fixed": "2.23.4", "when": ["numa-unknown"], "symptom": "crash", "confidence": "likely",
 		"what": "crashes where a device has no NUMA node (-1), as with virtual NICs", "remedies": ["upgrade-nccl"], "source": "https://github.com/NVIDIA/nccl-tests/issues/233",
 	},

@@ -46,6 +46,21 @@ shares(l) if l.ipc == "host"
 
 shares(l) if startswith(l.ipc, "container:")
 
+# without_gpus are containers whose command or service asks for no GPU in any of
+# the ways there are: --gpus, --runtime=nvidia, CDI or device nodes, NVIDIA_VISIBLE_DEVICES.
+without_gpus contains l if {
+	some l in input.launches
+	l.kind in {"docker-run", "compose"}
+	not l.gpus
+	not l.gpu_vendor
+	not l.runtime
+	not l.privileged
+	count(object.get(l, "devices", [])) == 0
+	every name, _ in object.get(l, "variables", {}) {
+		not name in {"NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"}
+	}
+}
+
 # shm_words say what a container gets as /dev/shm.
 shm_words(l) := sprintf("asks for %d MiB at /dev/shm", [floor(l.shm_bytes / 1048576)]) if {
 	l.shm_bytes

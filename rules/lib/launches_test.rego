@@ -42,3 +42,17 @@ test_words if {
 	contains(launches.shm_words({"shm_bytes": 268435456}), "256 MiB")
 	launches.evidence(run) == {"fact": "launches[train].shm_bytes", "value": "the default", "source": "a.txt:3"}
 }
+
+test_without_gpus if {
+	bare := {"kind": "docker-run", "image": "x", "source": "a.txt", "line": 1}
+	launches.without_gpus == {bare} with input as with_launch(bare)
+	every more in [{"gpus": -1}, {"runtime": "nvidia"}, {"privileged": true}, {"devices": ["/dev/nvidia0"]}, {"variables": {"NVIDIA_VISIBLE_DEVICES": "all"}}, {"kind": "kubernetes"}] {
+		count(launches.without_gpus) == 0 with input as with_launch(object.union(bare, more))
+	}
+}
+
+test_words_for_a_launch if {
+	launches.title(run) == "the container train"
+	launches.title({"kind": "compose"}) == "the service"
+	launches.title({"kind": "kubernetes", "image": "x"}) == "the pod of x"
+}

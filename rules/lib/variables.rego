@@ -250,6 +250,11 @@ paths := [
 # networks are settings that choose the way to other machines.
 networks := [
 	{
+		"names": ["NCCL_IB_DISABLE"], "unless": ["zero", "efa"], "when": ["rdma", "over-sockets"],
+		"severity": "medium", "confidence": "likely",
+		"why": "keeps NCCL from the RDMA NICs of this machine, RoCE as well as InfiniBand, and its log shows traffic over TCP",
+	},
+	{
 		"names": ["NCCL_IB_DISABLE"], "unless": ["zero"], "when": ["infiniband"],
 		"severity": "medium", "confidence": "likely",
 		"why": "keeps NCCL from the InfiniBand NICs of this machine: traffic between machines goes over TCP",
@@ -258,6 +263,11 @@ networks := [
 		"names": ["NCCL_IB_DISABLE"], "unless": ["zero", "efa"], "when": ["rdma"],
 		"severity": "low", "confidence": "possible",
 		"why": "keeps NCCL from the RDMA NICs of this machine: traffic between machines goes over TCP",
+	},
+	{
+		"names": ["NCCL_IB_DISABLE"], "unless": ["zero", "efa"], "when": ["over-sockets"],
+		"severity": "low", "confidence": "possible",
+		"why": "keeps NCCL from RDMA, RoCE as well as InfiniBand, if there is any here, and its log shows traffic over TCP",
 	},
 	{
 		"names": ["NCCL_NET"], "text": ["socket"], "when": ["rdma"],

@@ -63,3 +63,13 @@ test_unresolvable if {
 	count(cumem_host.missing) == 1 with input as {}
 	count(cumem_host.findings) == 0 with input as {}
 }
+
+test_a_crash_while_trying if {
+	some f in cumem_host.findings with input as {"logs": {"messages": [message("crash-in-cumem-host", {})]}}
+	[f.confidence, f.remedies[0]] == ["confirmed", "nccl-cumem-host-disable"]
+}
+
+test_a_segment_without_a_name if {
+	some f in cumem_host.findings with input as {"logs": {"messages": [message("nccl-shm-attach-missing", {"size": "0"})]}}
+	f.severity == "critical"
+}

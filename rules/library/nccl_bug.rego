@@ -16,7 +16,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-cumem-disable, unset-env]
+#   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-cumem-disable, nccl-nvls-disable, same-nccl-everywhere, unset-env]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.nccl_bug
@@ -67,6 +67,34 @@ findings contains {
 } if {
 	m := logs.first(logs.by_id["nccl-topo-no-reverse-path"])
 	not known_faults.version_known.nccl
+}
+
+# died are crashes with the library among the calls: a segmentation fault is a
+# fault of the program that it happens in, or of versions that do not fit.
+died := logs.messages({"process-segmentation-fault", "heap-corrupted"})
+
+inside := logs.messages({"bus-error-in-nccl"})
+
+findings contains {
+	"subject": "nccl",
+	"message": sprintf("A process died inside of NCCL%s. That is a fault of the library, or of two versions of it in one process; a newer release is the first thing to try", [version_remark]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": array.concat(logs.all_evidence(died), array.slice(logs.all_evidence(inside), 0, 3)),
+	"remedies": ["upgrade-nccl", "same-nccl-everywhere"],
+	"params": {"fault": "crash"},
+	"order": logs.first(died).order,
+} if {
+	count(died) > 0
+	count(inside) > 0
+	not logs.said("crash-in-cumem-host")
+	not known_faults.on_amd
+}
+
+default version_remark := ""
+
+version_remark := sprintf(" (%s)", [concat(", ", sort({u.version | some u in known_faults.used.nccl}))]) if {
+	count(known_faults.used.nccl) > 0
 }
 
 missing contains "software: no text tells the version of NCCL" if {

@@ -59,3 +59,18 @@ test_unresolvable if {
 test_not_applicable_on_amd if {
 	count(nccl_bug.not_applicable) == 1 with input as {"software": [{"name": "rocm", "version": "7.0", "manager": "rocm", "source": "a", "line": 1}]}
 }
+
+test_a_crash_inside_of_it if {
+	inside := [message("process-segmentation-fault", 2), message("bus-error-in-nccl", 3)]
+	some f in nccl_bug.findings with input as {"logs": {"messages": inside}}
+	[f.severity, f.confidence, f.order, f.params.fault] == ["high", "possible", 2, "crash"]
+	some g in nccl_bug.findings with input as {"software": loaded("2.18.6"), "logs": {"messages": inside}}
+	contains(g.message, "(2.18.6)")
+	count(nccl_bug.findings) == 0 with input as {"logs": {"messages": [message("process-segmentation-fault", 2)]}}
+	count(nccl_bug.findings) == 0 with input as {"logs": {"messages": array.concat(inside, [message("crash-in-cumem-host", 4)])}}
+}
+
+test_heap_of_nvls if {
+	some f in nccl_bug.findings with input as {"software": loaded("2.19.3"), "logs": {"messages": [message("heap-corrupted", 2)]}}
+	f.params.fault == "nvls-dual-port-heap"
+}
