@@ -103,6 +103,7 @@ findings contains object.union(
 		),
 		"params": {"gpus": sort(on)},
 		"severity": slices_severity,
+		"confidence": slices_confidence,
 		"remedies": ["disable-mig"],
 	},
 	place,
@@ -127,6 +128,11 @@ spans if {
 	count(on) > 0
 	count(twice) > 0
 }
+
+default slices_confidence := "likely"
+
+# The program's own words name the instance.
+slices_confidence := "confirmed" if count(named_instance) > 0
 
 default slices_severity := "medium"
 
@@ -170,7 +176,7 @@ findings contains {
 	"evidence": logs.all_evidence(mixed),
 	"order": logs.first(mixed).order,
 	"params": {"gpus": sort(on)},
-	"severity": "high",
+	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": ["disable-mig"],
 } if {
