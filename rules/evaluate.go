@@ -74,6 +74,8 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 		case len(found) > 0:
 		case answer.failure != "":
 			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: []string{answer.failure}})
+		case len(answer.missing) > 0 && len(facts.Texts) == 0 && ofTexts(answer.missing):
+			v.NotApplicable[rule.ID] = "it judges what texts tell, and none was given"
 		case len(answer.missing) > 0:
 			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: withReasons(answer.missing, facts.Unknown)})
 		case len(answer.notApplicable) > 0:
@@ -84,6 +86,21 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	}
 	v.Findings = fold(findings, s.rules)
 	return v, nil
+}
+
+// textSections are the sections of the facts that only texts fill.
+var textSections = []string{"benchmarks", "launches", "logs", "nics", "software", "storage"}
+
+// ofTexts reports whether a rule lacks nothing but what texts would tell.
+func ofTexts(missing []string) bool {
+	for _, m := range missing {
+		path, _, _ := strings.Cut(m, ":")
+		section, _, _ := strings.Cut(plainPath(path), ".")
+		if !slices.Contains(textSections, section) {
+			return false
+		}
+	}
+	return true
 }
 
 // choose returns the rules to judge, and those that another profile leaves out

@@ -28,10 +28,10 @@ func main() {
 	checks.ChildMain()
 	// The program lives for seconds and makes some 50 MiB in all, most of it
 	// while the rules are compiled: garbage is left where it lies until there
-	// are 64 MiB (16 times the least heap of 4 MiB, runtime/debug). A large
-	// recording, or a log of any length, stays within the limit.
+	// are 64 MiB (16 times the least heap of 4 MiB, runtime/debug), and a large
+	// recording stays within the limit.
 	debug.SetGCPercent(1600)
-	debug.SetMemoryLimit(140 << 20)
+	debug.SetMemoryLimit(512 << 20)
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }
 

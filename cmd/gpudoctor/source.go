@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,10 @@ const (
 	examplePrefix = "example:"
 	standardInput = "-"
 )
+
+// textsMemory is what the program keeps to while it reads texts, however long
+// they are: what it holds of them is far less, and garbage is collected sooner.
+const textsMemory = 140 << 20
 
 var (
 	errProbeRecorded = errors.New("--probe and --from do not go together")
@@ -74,6 +79,7 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 	if len(texts) == 0 {
 		return g
 	}
+	debug.SetMemoryLimit(textsMemory)
 	read, err := evidence.Read(ctx, texts, evidence.Options{Stdin: s.stdin, Gather: opts, Progress: opts.Progress})
 	switch {
 	case ctx.Err() != nil:
