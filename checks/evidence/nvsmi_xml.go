@@ -36,6 +36,7 @@ var nvsmiXMLNames = map[string]string{
 	"pci/pci_gpu_link_info/pcie_gen/max_device_link_gen":   "pcie.generation.device_max",
 	"pci/pci_gpu_link_info/link_widths/max_link_width":     "pcie.width.max",
 	"pci/pci_gpu_link_info/link_widths/current_link_width": "pcie.width.current",
+
 	"pci/replay_counter":                             "pcie.replays",
 	"fabric/state":                                   "fabric.state",
 	"fabric/status":                                  "fabric.status",

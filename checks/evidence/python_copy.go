@@ -76,7 +76,7 @@ func pythonCopyLine(s *Sink, l Line) bool {
 		return true
 	}
 	if m := pythonCopyClosed.FindStringSubmatch(l.Text); m != nil && len(s.tensor.open) > 0 {
-		values := append(s.tensor.open, pythonCopyValues(m[1])...)
+		values := slices.Concat(s.tensor.open, pythonCopyValues(m[1]))
 		s.tensor.open = nil
 		return len(values) <= pythonCopyMost && pythonCopyShown(s, l, values, m[2])
 	}
