@@ -27,6 +27,7 @@ import data.gpudoctor.lib.logs
 # stated are messages that say what is out of step, and what they mean.
 stated := {
 	"torch-collective-mismatch": "Ranks run different collectives, or tensors of different shapes",
+	"torch-flight-mismatch": "The traces of the flight recorder show ranks in different collectives, or in one with data of different shapes or types",
 	"torch-model-differs": "Ranks have built models with different parameters",
 	"torch-unused-parameters": "A rank left out parameters in the backward pass that the others reduce",
 	"horovod-tensor-mismatch": "Ranks submitted different tensors",
@@ -121,6 +122,62 @@ findings contains {
 	ms := {m | some m in logs.by_id["torch-watchdog-timeout"]; m.fields.seq == seq; m.fields.op in collectives; not m.fields.group}
 	operations := {m.fields.op | some m in ms}
 	count(operations) > 1
+}
+
+# The same holds for sizes. Equal operations with equal sizes, and those of one
+# rank, show nothing.
+findings contains {
+	"subject": "job",
+	"message": sprintf("Ranks wait in %s number %s with different numbers of elements: %s. If they belong to one process group, the ranks are out of step: one has run a step, or a branch, that the others have not", [operation, seq, concat(" and ", sort(sizes))]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": logs.all_evidence(ms),
+	"remedies": ["fix-application"],
+	"order": min({m.order | some m in ms}),
+} if {
+	some operation in even
+	some seq in {m.fields.seq | some m in logs.by_id["torch-watchdog-timeout"]; not m.fields.group}
+	ms := {m | some m in logs.by_id["torch-watchdog-timeout"]; m.fields.seq == seq; m.fields.op == operation; not m.fields.group}
+	sizes := {m.fields.numel_in | some m in ms}
+	count(sizes) > 1
+	count({m.rank | some m in ms}) > 1
+}
+
+# first_calls are the first collectives of communicators, by the number of
+# ranks. All ranks of one communicator must begin with the same call. A process
+# may have several communicators of one size: only where as many processes as
+# there are ranks made one such call each, and not one made two, it is one.
+first_calls[m.fields.nranks] contains m if some m in logs.by_id["nccl-first-collective"]
+
+findings contains {
+	"subject": "job",
+	"message": sprintf("Ranks begin with different collectives in a communicator of %s ranks: %s", [nranks, concat(" and ", sort({call(m) | some m in ms}))]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": logs.all_evidence(ms),
+	"remedies": ["fix-application"],
+	"order": min({m.order | some m in ms}),
+} if {
+	some nranks, ms in first_calls
+	count(ms) > 1
+	count({[object.get(m, "host", ""), object.get(m, "pid", 0)] | some m in ms}) == count(ms)
+	sum([m.ranks | some m in ms]) == to_number(nranks)
+}
+
+call(m) := sprintf("%s of %s elements of type %s", [m.fields.op, m.fields.count, m.fields.type])
+
+# A rank that did not come may be out of step, or may have ended.
+findings contains {
+	"subject": "job",
+	"message": sprintf("The traces of the flight recorder show ranks that never came to a collective: %s. They ran another branch of the program, had fewer batches, or ended", [m.text]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": [logs.evidence(m)],
+	"remedies": ["fix-application"],
+	"order": m.order,
+} if {
+	not logs.said("torch-flight-mismatch")
+	m := logs.first(logs.by_id["torch-flight-missing-ranks"])
 }
 
 # The desynchronization report lists what ranks began at one number in

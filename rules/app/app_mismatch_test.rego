@@ -73,3 +73,32 @@ test_unresolvable if {
 	count(app_mismatch.missing) == 1 with input as {}
 	count(app_mismatch.findings) == 0 with input as {}
 }
+
+test_without_the_group_sizes_are_possible if {
+	one := object.union(watchdog({"seq": "7", "op": "ALLREDUCE", "numel_in": "4"}, 1), {"rank": 0})
+	two := object.union(watchdog({"seq": "7", "op": "ALLREDUCE", "numel_in": "8"}, 2), {"rank": 1})
+	some f in app_mismatch.findings with input as log([one, two])
+	f.confidence == "possible"
+	contains(f.message, "4 and 8")
+	count(app_mismatch.findings) == 0 with input as log([one, object.union(two, {"rank": 0})])
+}
+
+begin(elements, ranks, order) := object.union(message("nccl-first-collective", {"op": "Broadcast", "count": elements, "type": "4", "nranks": "4"}), {"role": "setting", "ranks": ranks, "order": order, "pid": 100 + order})
+
+# More speakers than ranks have several communicators.
+test_first_collectives_differ if {
+	some f in app_mismatch.findings with input as log([begin("53", 3, 4), begin("900", 1, 2)])
+	f.severity == "critical"
+	f.order == 2
+	count(app_mismatch.findings) == 0 with input as log([begin("53", 4, 1), begin("900", 4, 2)])
+	count(app_mismatch.findings) == 0 with input as log([begin("53", 4, 1)])
+	count(app_mismatch.findings) == 0 with input as log([begin("53", 1, 1), begin("900", 1, 2)])
+	count(app_mismatch.findings) == 0 with input as log([begin("53", 2, 1), object.union(begin("900", 2, 2), {"pid": 101})])
+}
+
+test_flight_recorder if {
+	some f in app_mismatch.findings with input as log([message("torch-flight-mismatch", {"rank": "1"})])
+	f.confidence == "confirmed"
+	some g in app_mismatch.findings with input as log([message("torch-flight-missing-ranks", {"seq": "17"})])
+	g.confidence == "possible"
+}

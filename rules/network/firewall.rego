@@ -213,7 +213,11 @@ doubts := {
 }
 
 # On one machine a refused connection only says that a process is gone.
-doubtful_severity(f) := "low" if {
+# Where a firewall is known to be on, that is the likelier reading.
+doubtful_severity(f) := "high" if {
+	f.hard
+	count(support) > 0
+} else := "low" if {
 	f.kind in {"refused", "aborted"}
 	not networks.multi_node
 } else := "high" if {

@@ -84,3 +84,10 @@ test_unresolvable if {
 	count(firewall.missing) == 0 with input as log([])
 	count(firewall.findings) == 0 with input as {}
 }
+
+# A firewall that is on weighs more than that one machine is all that is seen.
+test_refused_with_a_firewall_on if {
+	aborted := {"id": "nccl-net-connect-failed", "text": "NCCL WARN socketStartConnect: Connect to 10.0.0.4<7> failed : Software caused connection abort"}
+	grades(log([aborted])) == {["low", "possible"]}
+	grades(log([aborted, setting("firewall-ufw-active", {})])) == {["high", "possible"]}
+}

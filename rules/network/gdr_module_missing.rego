@@ -221,6 +221,34 @@ findings contains {
 	count(unloadable) == 0
 }
 
+# What a person looked at: the directory of modules that registered with the
+# RDMA stack is not there, and channels go without. Other machines of the job
+# may have it: their channels then are direct.
+findings contains {
+	"subject": "GPUDirect RDMA",
+	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, and no module has registered with the RDMA stack (%s): nvidia-peermem is not loaded%s", [logs.at(m), elsewhere]),
+	"evidence": array.concat([logs.evidence(m)], [{"fact": "logs.transports", "value": sprintf("%d channels via NET/%s", [t.channels, t.network]), "source": logs.at(t)} | some t in indirect]),
+	"severity": "medium",
+	"confidence": "likely",
+	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
+} if {
+	m := logs.first(logs.by_id["peermem-no-clients"])
+	count(indirect) > 0
+	count(disabled) == 0
+	count(unloadable) == 0
+	not dmabuf_seen
+	not module_loaded
+}
+
+indirect contains t if {
+	some t in rdma.verbs_channels
+	not t.gdr == true
+}
+
+elsewhere := " on this machine, and is on another one of the job, whose channels bypass host memory" if {
+	count(rdma.direct_channels) > 0
+} else := ""
+
 missing contains "nics.modules: it is not known whether nvidia-peermem is loaded (lsmod)" if {
 	count(unloadable | refusals) == 0
 	count(disabled) == 0

@@ -99,3 +99,14 @@ test_unresolvable if {
 	count(gdr_module_missing.findings) == 0 with input as {}
 	count(gdr_module_missing.missing) == 1 with input as {}
 }
+
+test_fires_where_no_module_registered if {
+	gone := object.union(said("peermem-no-clients", "ls: cannot access '/sys/kernel/mm/memory_peers/nv_mem': No such file or directory"), {"role": "setting"})
+	some f in gdr_module_missing.findings with input as {"logs": {"messages": [gone], "transports": [channel(false), channel(true)]}}
+	f.severity == "medium"
+	contains(f.message, "on another one")
+	some g in gdr_module_missing.findings with input as {"logs": {"messages": [gone], "transports": [channel(false)]}}
+	not contains(g.message, "on another one")
+	count(gdr_module_missing.findings) == 0 with input as {"logs": {"messages": [gone], "transports": [channel(true)]}}
+	count(gdr_module_missing.findings) == 0 with input as object.union(loaded, {"logs": {"messages": [gone], "transports": [channel(false)]}})
+}

@@ -83,6 +83,29 @@ findings contains {
 	count(mtus) > 1
 }
 
+# too_long are completions of status 1 (IBV_WC_LOC_LEN_ERR): the receiver got a
+# packet that is longer than it takes. NCCL writes into the peer's memory and
+# receives immediate data of no length, so that the packet is longer than the
+# path MTU of the receiver's queue pair (NVIDIA/nccl#2135, #1524).
+too_long contains m if {
+	some m in logs.by_id["nccl-ib-completion-failed"]
+	m.fields.status == "1"
+}
+
+findings contains {
+	"subject": "packet length",
+	"message": sprintf("A NIC received packets that are longer than it takes (status 1, local length error, %s): the two ends of the connection run with different path MTUs. NCCL from 2.20 on does not settle on the smaller one", [logs.at(first)]),
+	"evidence": array.concat(array.slice(logs.all_evidence(too_long), 0, 3), [rdma.place(p) | some p in roce_ports; p.mtu > 0]),
+	"order": first.order,
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["fix-mtu-pfc"],
+} if {
+	not rdma.link == "infiniband"
+	count(too_long) > 0
+	first := logs.first(too_long)
+}
+
 list_mtus := concat("; ", [sprintf("%d on %s", [mtu, facts.list(names)]) | some mtu, names in mtus])
 
 mtu_severity := "high" if {

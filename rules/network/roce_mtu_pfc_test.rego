@@ -107,3 +107,10 @@ test_ports_of_unknown_state_count if {
 	only("MTU", ports([object.union(stateless, {"mtu": 1024})])).severity == "low"
 	not only("MTU", ports([object.union(stateless, {"mtu": 1024, "max_mtu": 1024})]))
 }
+
+# Status 1 is about the length of packets, others are not.
+test_packets_too_long if {
+	length_error := object.union(given_up.logs.messages[0], {"id": "nccl-ib-completion-failed", "fields": {"status": "1"}})
+	only("packet length", {"logs": {"messages": [length_error]}}).severity == "high"
+	not only("packet length", {"logs": {"messages": [object.union(length_error, {"fields": {"status": "13"}})]}})
+}
