@@ -88,6 +88,10 @@ var signatures = []signature{
 	{kind: "aer", contains: "AER: ", twin: "aer", pattern: regexp.MustCompile(`AER: (?:Multiple )?` + severity + ` error (?:message )?received(?:(?: from|:) ` + address + `)?`)},
 	{kind: "aer", contains: "PCIe Bus Error: ", twin: "aer", pattern: regexp.MustCompile(`PCIe Bus Error: severity=` + severity)},
 	{kind: "aer", contains: "DPC: containment event"},
+	// drivers/pci/pcie/err.c, report_error_detected: only errors that are not
+	// corrected get so far as to ask the device's driver.
+	{kind: "aer", contains: "device has no AER-aware driver"},
+	{kind: "aer", contains: "can't recover (no error_detected callback)"},
 	{kind: "pcie-link", contains: "available PCIe bandwidth, limited by"},
 	{kind: "pcie-link", contains: "pciehp", pattern: regexp.MustCompile(`Slot\([^)]*\): (?:Link Down|Card not present)`)},
 	{kind: "dmar-fault", contains: "Request device", pattern: regexp.MustCompile(`DMAR: ?\[[^\]]*\] Request device \[?(?:0x)?` + address)},
@@ -107,6 +111,11 @@ var signatures = []signature{
 	// kfd_device.c: the slot offers no atomic operations, so that ROCm does
 	// without this GPU.
 	{kind: "amdgpu", contains: "PCI rejects atomics"},
+	// amdgpu_ras.c, amdgpu_ras_global_ras_isr: the interrupt of an error beyond
+	// repair, whichever part of the GPU met it.
+	{kind: "amdgpu", contains: "uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected"},
+	{kind: "amdgpu", contains: "RAS Intr triggered, device disabled"},
+	{kind: "amdgpu", contains: "device lost from bus"},
 	{kind: "amdgpu", contains: "Poison is created"},
 	{kind: "amdgpu", contains: "poison is consumed"},
 	{kind: "amdgpu", contains: "reaches threshold value"},

@@ -422,6 +422,8 @@ func (d *lspciDevice) detail(s *Sink, l Line, text string) {
 		switch {
 		case strings.HasPrefix(text, "Region "):
 			d.region(text)
+		case strings.HasPrefix(text, "Memory at "), strings.HasPrefix(text, "I/O ports at "):
+			d.plainRegion(text)
 		case strings.HasPrefix(text, "BAR "):
 			d.resizable(text)
 		case strings.HasPrefix(text, "MaxPayload "):
@@ -502,6 +504,20 @@ func (d *lspciDevice) acs(s *Sink, l Line, name, value string) {
 		d.ACS.Control, d.ACS.ControlWord = set, lspciWord(set)
 	}
 	s.Origin("pci.devices["+d.Address+"].acs", l)
+}
+
+// plainRegion reads a BAR of lspci -v, which leaves the numbers out: BARs come in
+// their order, and one of 64 bits takes two places (PCI Local Bus Specification
+// 3.0, section 6.2.5.1).
+func (d *lspciDevice) plainRegion(text string) {
+	next := 0
+	for _, b := range d.BARs {
+		next = max(next, b.Index+1)
+		if b.Is64Bit {
+			next = max(next, b.Index+2)
+		}
+	}
+	d.region("Region " + strconv.Itoa(next) + ": " + text)
 }
 
 func (d *lspciDevice) region(text string) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -328,5 +329,27 @@ func TestHostXMLOfMachines(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %d GPUs, want %d", name, got, want)
 		}
+	}
+}
+
+// lspci -v leaves the numbers of the BARs out.
+func TestLspciPlainRegions(t *testing.T) {
+	f := Parse("lspci.txt", `0a:00.0 VGA compatible controller: Advanced Micro Devices, Inc. [AMD/ATI] Vega 10 (rev c3)
+	Flags: bus master, fast devsel, latency 0, IRQ 61
+	Memory at d0000000 (64-bit, prefetchable) [size=256M]
+	Memory at e0000000 (64-bit, prefetchable) [size=2M]
+	I/O ports at d000 [size=256]
+	Memory at fe900000 (32-bit, non-prefetchable) [size=512K]
+	Kernel driver in use: amdgpu
+`)
+	if f.PCI == nil || len(f.PCI.Devices) != 1 {
+		t.Fatalf("devices: %+v", f.PCI)
+	}
+	var indices []int
+	for _, b := range f.PCI.Devices[0].BARs {
+		indices = append(indices, b.Index)
+	}
+	if !slices.Equal(indices, []int{0, 2, 4, 5}) || f.PCI.Devices[0].BARs[0].SizeBytes != 256<<20 {
+		t.Errorf("BARs: %+v", f.PCI.Devices[0].BARs)
 	}
 }

@@ -14,17 +14,19 @@ import (
 // printed before and after: the check that people do when results are wrong.
 var pythonCopyKind = &Kind{
 	Name: "tensor-copy", Title: "a tensor copied from GPU to GPU in Python", Gives: []string{"benchmarks"},
-	Anchors: []string{"tensor(", "Tensor(", ", device='cuda:", ".to(\"cuda:", ".to('cuda:", "torch.ones(", "torch.zeros("},
+	Anchors: []string{"tensor(", "Tensor(", "device='cuda:", ".to(\"cuda:", ".to('cuda:", "torch.ones(", "torch.zeros("},
 	Line:    pythonCopyLine,
 }
 
 var (
-	pythonCopyTensor = regexp.MustCompile(`\btensor\(([\[\]0-9eE., +-]+), device='cuda:(\d{1,2})'`)
+	pythonCopyTensor = regexp.MustCompile(`\btensor\(([\[\]0-9eE., +-]+),\s+device='cuda:(\d{1,2})'`)
 	pythonCopyNumber = regexp.MustCompile(`[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?`)
 	// pythonCopyOpened and pythonCopyClosed are the first and the last line of a
 	// tensor of several rows.
 	pythonCopyOpened = regexp.MustCompile(`\btensor\((\[[\[\]0-9eE., +-]+),$`)
 	pythonCopyClosed = regexp.MustCompile(`^\s+(\[[\[\]0-9eE., +-]+\]), device='cuda:(\d{1,2})'`)
+	// pythonCopyEnded is the last line of one whose device stands alone.
+	pythonCopyEnded = regexp.MustCompile(`^\s+device='cuda:(\d{1,2})'`)
 	// pythonCopyMade is the call by which a program makes a tensor: with the
 	// values, or of ones.
 	pythonCopyMade = regexp.MustCompile(`\btorch\.(?:(?:tensor|Tensor|FloatTensor)\((\[[\[\]0-9eE., +-]+\])|ones\((\d{1,3})\b)`)
@@ -75,9 +77,19 @@ func pythonCopyLine(s *Sink, l Line) bool {
 		s.tensor.open = pythonCopyValues(m[1])
 		return true
 	}
-	if m := pythonCopyClosed.FindStringSubmatch(l.Text); m != nil && len(s.tensor.open) > 0 {
-		values := slices.Concat(s.tensor.open, pythonCopyValues(m[1]))
+	if m := pythonCopyEnded.FindStringSubmatch(l.Text); m != nil && len(s.tensor.open) > 0 {
+		values := s.tensor.open
 		s.tensor.open = nil
+		return pythonCopyShown(s, l, values, m[1])
+	}
+	if m := pythonCopyClosed.FindStringSubmatch(l.Text); m != nil && len(s.tensor.open) > 0 {
+		// The first row alone tells the shape: rows between are not always
+		// printed, nor does the last always stand with the device.
+		values, last := s.tensor.open, pythonCopyValues(m[1])
+		s.tensor.open = nil
+		if slices.ContainsFunc(last, func(v float64) bool { return v != 0 }) && !slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
+			return false
+		}
 		return len(values) <= pythonCopyMost && pythonCopyShown(s, l, values, m[2])
 	}
 	if strings.Contains(l.Text, "torch.zeros(") {

@@ -55,10 +55,16 @@ forms := [
 		"remedies": ["reset-amd-gpu", "replace-hardware"],
 	},
 	{
-		"like": `uncorrectable hardware error\(ERREVENT_ATHUB_INTERRUPT\)`,
+		"like": `uncorrectable hardware error\(ERREVENT_ATHUB_INTERRUPT\)|RAS Intr triggered, device disabled`,
 		"grade": ["critical", "confirmed"],
 		"words": "met a hardware error that cannot be corrected, for which the driver resets it",
 		"remedies": ["reset-amd-gpu", "replace-hardware", "reboot"],
+	},
+	{
+		"like": `device lost from bus`,
+		"grade": ["critical", "confirmed"],
+		"words": "is lost from the bus",
+		"remedies": ["reboot", "reset-amd-gpu", "replace-hardware"],
 	},
 	{
 		"like": `(?i)[1-9]\d* (new )?(uncorrectable|deferred) hardware errors detected`,

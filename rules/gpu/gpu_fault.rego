@@ -89,6 +89,21 @@ signs[address] contains {
 	some address, checks in xid.impossible_checks
 }
 
+# An error of PCIe that was not corrected, for which the kernel asks the driver of
+# the GPU and gets no answer (report_error_detected, drivers/pci/pcie/err.c): the
+# GPU is gone until a reset.
+signs[where(e)] contains {
+	"severity": "high",
+	"confidence": "likely",
+	"words": "PCIe met an error on the way to it that cannot be corrected, from which its driver does not recover",
+	"evidence": [{"fact": "kernel_log.events[aer]", "value": e.message, "source": xid.source}],
+	"remedies": ["reseat-or-fix-pcie-link", "reboot", "replace-hardware"],
+} if {
+	some e in input.kernel_log.events
+	e.kind == "aer"
+	regex.match(`^nvidia [0-9a-f]{4,8}:.*(no AER-aware driver|no error_detected callback)`, e.message)
+}
+
 # What CUDA and NVIDIA's tools say of a GPU in a log. Each row: the messages, the
 # severity, the confidence, words and what helps.
 statements := [

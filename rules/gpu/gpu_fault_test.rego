@@ -188,3 +188,19 @@ test_impossible_launches if {
 	nowhere := object.union(skedcheck(all), {"kernel_log": {"events": [object.union(e, {"address": ""}) | some e in skedcheck(all).kernel_log.events]}})
 	graded(gpu_fault.findings) == {["host", "high", "likely"]} with input as nowhere
 }
+
+test_fires_on_a_pcie_error_that_the_driver_does_not_survive if {
+	some f in gpu_fault.findings with input as {"kernel_log": {"events": [{
+		"kind": "aer", "address": "0000:02:00.0", "count": 1,
+		"message": "nvidia 0000:02:00.0: can't recover (no error_detected callback)",
+	}]}}
+	f.severity == "high"
+	f.remedies[0] == "reseat-or-fix-pcie-link"
+}
+
+test_leaves_other_devices_errors_alone if {
+	count(gpu_fault.findings) == 0 with input as {"kernel_log": {"events": [{
+		"kind": "aer", "address": "0000:05:00.0", "count": 1,
+		"message": "nvme 0000:05:00.0: can't recover (no error_detected callback)",
+	}]}}
+}

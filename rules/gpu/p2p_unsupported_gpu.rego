@@ -163,6 +163,36 @@ findings contains {
 	count(stopped) > 0
 }
 
+# told_refused are the pairs of which a text says, by what CUDA answered one of its
+# programs, that there is no peer access, where their paths are not known.
+told_refused contains [p.a, p.b] if {
+	some p in input.gpus.p2p
+	p.read == "not-supported"
+	p.write == "not-supported"
+}
+
+told_offered contains [p.a, p.b] if {
+	some p in input.gpus.p2p
+	p.read == "ok"
+}
+
+findings contains {
+	"subject": "host",
+	"affects": sort({address | some pair in told_refused; some address in pair}),
+	"message": sprintf("CUDA offers no peer access between any two of these GPUs%s. Programs that ask first go through host memory.", [models]),
+	"evidence": [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(pair[0], pair[1])]), "value": "not-supported", "source": "cudaDeviceCanAccessPeer"} |
+		some i, pair in sort(told_refused)
+		i < 4
+	],
+	"severity": "low",
+	"confidence": "confirmed",
+	"remedies": ["nccl-p2p-disable"],
+} if {
+	not facts.gpu_pairs
+	count(told_refused) > 0
+	count(told_offered) == 0
+}
+
 default models := ""
 
 models := sprintf(" (%s)", [concat(", ", sort(names))]) if {
@@ -245,6 +275,7 @@ missing contains "links.pairs[].p2p: neither NVML nor the CUDA driver was asked 
 missing contains "links.pairs: the pairs of GPUs are not known" if {
 	not facts.gpu_pairs
 	not one_gpu
+	count(told_refused) + count(told_offered) == 0
 }
 
 one_gpu if count(facts.gpus) < 2

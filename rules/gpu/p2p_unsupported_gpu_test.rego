@@ -149,3 +149,21 @@ test_silent_on_other_complaints if {
 	nccl := json.patch(stop("NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'"), [{"op": "replace", "path": "/logs/messages/0/program", "value": "nccl"}])
 	count(p2p_unsupported_gpu.findings) == 0 with input as nccl
 }
+
+# What a program was told, where nobody tells how the GPUs are joined.
+told_by_cuda(first, second) := {"gpus": {"devices": [], "p2p": [
+	{"a": "GPU0", "b": "GPU1", "read": first, "write": first},
+	{"a": "GPU1", "b": "GPU0", "read": second, "write": second},
+]}}
+
+test_takes_the_word_of_a_program if {
+	some f in p2p_unsupported_gpu.findings with input as told_by_cuda("not-supported", "not-supported")
+	f.severity == "low"
+	f.affects == ["GPU0", "GPU1"]
+	f.remedies == ["nccl-p2p-disable"]
+	count(f.evidence) == 2
+}
+
+test_leaves_a_program_with_some_access_alone if {
+	count(p2p_unsupported_gpu.findings) == 0 with input as told_by_cuda("not-supported", "ok")
+}

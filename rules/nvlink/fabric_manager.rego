@@ -52,6 +52,8 @@ said_not_ready contains m if {
 	not contains(m.text, "cuMulticast")
 }
 
+said_not_ready contains m if some m in logs.by_id["cuda-system-not-ready-number"]
+
 not_ready if count(said_not_ready) > 0
 
 # complaints are what the fabric manager says against the fabric.

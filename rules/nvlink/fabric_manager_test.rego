@@ -163,3 +163,9 @@ test_systemctl_in_a_text if {
 	some f in fabric_manager.findings with input as object.remove(document, ["host"])
 	contains(f.message, "does not run")
 }
+
+test_takes_the_number_for_the_words if {
+	text := "numba.cuda.cudadrv.driver.CudaAPIError: [802] Call to cuInit results in UNKNOWN_CUDA_ERROR"
+	some f in fabric_manager.findings with input as said("cuda-system-not-ready-number", "cause", text, {})
+	f.severity == "critical"
+}

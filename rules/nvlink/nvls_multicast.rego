@@ -88,7 +88,7 @@ advised if {
 
 # A whole machine is mended by a reset, which costs nothing later; to do without
 # NVLS costs bandwidth as long as it lasts, and stands in the message.
-default remedies := ["reset-gpu", "reboot-or-reload-driver", "match-fabric-manager"]
+default remedies := ["reset-gpu", "nccl-nvls-disable", "reboot-or-reload-driver", "match-fabric-manager"]
 
 remedies := ["start-fabric-manager", "reset-gpu", "reboot-or-reload-driver"] if {
 	manager.running == false

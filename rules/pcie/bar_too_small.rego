@@ -213,6 +213,46 @@ tight_words := " Others have a larger one, so that the firmware can; such cards 
 	g.bar1_bytes > 2048 * mib
 }
 
+# narrow are the AMD GPUs whose window has the size that every card starts with
+# (256 MiB), where nobody tells how much memory they have: no card for ROCm has
+# so little. Their driver offers peer access only through a window that covers all.
+narrow[d.address] := bar.size_bytes if {
+	some d in input.pci.devices
+	d.kind == "gpu"
+	d.vendor == "0x1002"
+	not d.address in object.keys(small)
+	not sized[d.address]
+	some bar in d.bars
+	bar.index == 0
+	bar.size_bytes > 0
+	bar.size_bytes <= 256 * mib
+}
+
+refused_words := {m |
+	some m in logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
+	not regex.match(`(?i)not ?(been )?enabled`, m.text)
+}
+
+findings contains {
+	"subject": facts.list(object.keys(narrow)),
+	"affects": sort(object.keys(narrow)),
+	"message": sprintf("AMD's driver offers no peer access here, and the BAR of %s is %s: it wants one that covers all memory (Above 4G Decoding, Resizable BAR, no CSM).", [
+		facts.list(object.keys(narrow)), facts.bytes(min({size | some size in narrow})),
+	]),
+	"evidence": array.concat(
+		[{"fact": sprintf("pci.devices[%s].bars[0].size_bytes", [address]), "value": size, "source": "lspci"} | some address, size in narrow],
+		logs.all_evidence(refused_words),
+	),
+	"order": logs.first(refused_words).order,
+	"params": {"gpus": sort(object.keys(narrow))},
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["enable-rebar", "update-bios"],
+} if {
+	count(refused_words) > 0
+	count(narrow) > 0
+}
+
 # growing are the NVIDIA GPUs of which lspci shows a BAR that could be larger by
 # far, where nobody tells how much memory they have.
 growing[d.address] := r if {

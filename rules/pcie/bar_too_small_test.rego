@@ -189,3 +189,21 @@ test_a_mapping_that_failed_and_a_small_window if {
 	contains(f.message, "VBIOS")
 	count([g | some g in bar_too_small.findings; g.severity == "high"]) == 0 with input as windows
 }
+
+# AMD's driver refuses, and lspci shows the window with which every card starts.
+refused_by_amd(size, text) := {
+	"pci": {"devices": [{"address": "0000:0a:00.0", "kind": "gpu", "vendor": "0x1002", "bars": [{"index": 0, "size_bytes": size}]}]},
+	"logs": {"messages": [{"id": "hip-peer-access-failed", "program": "hip", "role": "category", "text": text, "source": "run.txt", "line": 1, "order": 1}]},
+}
+
+test_amd_refuses_peers_of_a_narrow_window if {
+	some f in bar_too_small.findings with input as refused_by_amd(268435456, "HIP error: peer access is not supported between these two devices")
+	f.severity == "high"
+	f.remedies == ["enable-rebar", "update-bios"]
+	f.affects == ["0000:0a:00.0"]
+}
+
+test_a_wide_window_is_not_why_amd_refuses if {
+	count(bar_too_small.findings) == 0 with input as refused_by_amd(17179869184, "HIP error: peer access is not supported between these two devices")
+	count(bar_too_small.findings) == 0 with input as refused_by_amd(268435456, "HIP error: peer access has not been enabled")
+}

@@ -198,11 +198,24 @@ findings contains {
 	"params": {"gpus": sort(addresses), "vendor": refused_vendor},
 	"severity": "critical",
 	"confidence": refused_confidence,
-	"remedies": array.concat(cures, ["nccl-p2p-disable"]),
+	"remedies": array.concat(cures, stopgap),
 } if {
 	addresses := {e.address | some e in refused}
 	count(addresses) > 0
 }
+
+# stopgap is NCCL's variable, which helps those who run NCCL until the machine is
+# mended, and no other program.
+default stopgap := []
+
+stopgap := ["nccl-p2p-disable"] if input.transfers
+
+stopgap := ["nccl-p2p-disable"] if {
+	some m in input.logs.messages
+	m.program in {"nccl", "rccl", "pytorch"}
+}
+
+stopgap := ["nccl-p2p-disable"] if count(input.logs.communicators) > 0
 
 refused_vendor := "amd" if {
 	some e in refused

@@ -152,7 +152,7 @@ test_fires_on_refused_accesses if {
 	found := iommu_translation.findings with input as log
 	grades(found) == {["critical", "likely"]}
 	some f in found
-	f.remedies == ["iommu-pt", "iommu-off", "nccl-p2p-disable"]
+	f.remedies == ["iommu-pt", "iommu-off"]
 	f.params.vendor == "amd"
 	f.evidence[0].source == "dmesg.txt:8"
 }
@@ -255,4 +255,18 @@ test_a_collective_that_stands_still if {
 	count(iommu_translation.findings) == 0 with input as hung
 	count(iommu_translation.findings) == 0 with input as object.union(hung, {"host": {"command_line": ["intel_iommu=on", "iommu=pt"]}})
 	count(iommu_translation.findings) == 0 with input as object.union(on, {"host": {"virtualization": {"guest": true}}})
+}
+
+# NCCL's variable is named to those who run NCCL.
+test_names_the_stopgap_where_nccl_speaks if {
+	log := fault("amd-vi-fault", a, "nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0025 address=0xf1000000 flags=0x0030]")
+	spoken := object.union(log, {"logs": {"messages": [{"id": "nccl-version", "program": "nccl", "role": "setting", "text": "NCCL version 2.20.5", "source": "a", "line": 1, "order": 1}]}})
+	some f in iommu_translation.findings with input as spoken
+	f.remedies == ["iommu-pt", "iommu-off", "nccl-p2p-disable"]
+}
+
+test_names_the_stopgap_where_communicators_are_known if {
+	log := fault("amd-vi-fault", a, "nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0025 address=0xf1000000 flags=0x0030]")
+	some f in iommu_translation.findings with input as object.union(log, {"logs": {"communicators": [{"ranks": 2}]}})
+	"nccl-p2p-disable" in f.remedies
 }
