@@ -134,6 +134,9 @@ func (in *Lines) skip() bool {
 	}
 	l := in.ahead[0]
 	in.ahead = in.ahead[1:]
+	if !l.prompt {
+		return true
+	}
 	if p, ok := promptOf(l.Text); ok {
 		p.Line = l.Number
 		in.prompt = p

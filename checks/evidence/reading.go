@@ -27,8 +27,9 @@ type reading struct {
 	current int
 }
 
-// promptSigns are in each line that may be a shell prompt.
-var promptSigns = []string{"$ ", "# ", "% "}
+// promptSigns are in each line that may be a shell prompt, or a heading that
+// stands in the place of one (see headingOf).
+var promptSigns = []string{"$ ", "# ", "% ", "*** /", "==> /", "*** ls: "}
 
 // anchorsOfAll looks for the anchors of every kind and statement; it is built
 // once.
