@@ -13,11 +13,8 @@ import (
 var amdSMITopologyKind = &Kind{
 	Name: "amd-smi-topology", Title: "links between AMD GPUs, from amd-smi topology", Command: "amd-smi topology", Gives: []string{"gpus", "links"},
 	Anchors: []string{"ACCESS TABLE", "WEIGHT TABLE", "HOPS TABLE", "LINK TYPE TABLE", "NUMA BW TABLE", "COHERANCY TABLE", "ATOMICS TABLE", "DMA TABLE", "DIRECTIONAL TABLE"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && amdSMITopologyTitle.MatchString(l.Text)
-	},
-	Read: amdSMITopologyRead,
+	Begins:  beginsLike(amdSMITopologyTitle),
+	Read:    amdSMITopologyRead,
 }
 
 var (

@@ -8,10 +8,7 @@ var ethtoolKind = &Kind{
 	Name: "ethtool", Title: "A network interface, from ethtool", Command: "ethtool eth0", Gives: []string{"nics"},
 	Anchors:  []string{"Settings for "},
 	Commands: []string{"ethtool"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && ethtoolHead.MatchString(l.Text)
-	},
+	Begins:   beginsLike(ethtoolHead),
 	Read: func(s *Sink, in *Lines) {
 		head, _ := in.Next()
 		name := ethtoolHead.FindStringSubmatch(head.Text)[1]

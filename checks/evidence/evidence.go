@@ -5,6 +5,7 @@
 package evidence
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -39,6 +40,14 @@ type Kind struct {
 	// Read takes the block from in: each line that belongs to it, and none
 	// after it. It need not check for shell prompts: in ends before one.
 	Read func(s *Sink, in *Lines)
+}
+
+// beginsLike is the Begins of a kind whose first line has a form of its own.
+func beginsLike(form *regexp.Regexp) func(in *Lines) bool {
+	return func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && form.MatchString(l.Text)
+	}
 }
 
 // kinds is every kind, in the order in which a line is offered to them.

@@ -147,11 +147,8 @@ func (s *Sink) node(id int, cpus string, l Line) *checks.NUMANode {
 var numactlKind = &Kind{
 	Name: "numactl", Title: "NUMA nodes, from numactl", Command: "numactl --hardware", Gives: []string{"numa"},
 	Anchors: []string{"available: "}, Commands: []string{"numactl"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && numactlFirst.MatchString(l.Text)
-	},
-	Read: numactlRead,
+	Begins: beginsLike(numactlFirst),
+	Read:   numactlRead,
 }
 
 var (

@@ -17,11 +17,8 @@ import (
 var hostXMLKind = &Kind{
 	Name: "topology-xml", Title: "topology in XML, from NCCL_TOPO_DUMP_FILE or lstopo", Command: "lstopo --of xml", Gives: []string{"pci", "numa", "gpus", "links"},
 	Anchors: []string{"<system version=", "<topology"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && hostXMLFirst.MatchString(l.Text)
-	},
-	Read: hostXMLRead,
+	Begins:  beginsLike(hostXMLFirst),
+	Read:    hostXMLRead,
 }
 
 var hostXMLFirst = regexp.MustCompile(`^\s*<(?:system version="\d+"|topology[ >])`)

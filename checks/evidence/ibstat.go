@@ -109,10 +109,7 @@ var ibstatGUIDsKind = &Kind{
 	Command: "ibstat -p",
 	Gives:   []string{"nics"},
 	Anchors: []string{"VM_hostname "},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && ibstatGUIDsHead.MatchString(l.Text)
-	},
+	Begins:  beginsLike(ibstatGUIDsHead),
 	Read: func(_ *Sink, in *Lines) {
 		in.While(func(l Line) bool {
 			return ibstatGUIDsHead.MatchString(l.Text) || ibstatGUID.MatchString(l.Text)

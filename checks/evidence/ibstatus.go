@@ -15,11 +15,8 @@ var ibstatusKind = &Kind{
 	Command: "ibstatus",
 	Gives:   []string{"nics"},
 	Anchors: []string{"Infiniband device '"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && ibstatusHead.MatchString(l.Text)
-	},
-	Read: ibstatusRead,
+	Begins:  beginsLike(ibstatusHead),
+	Read:    ibstatusRead,
 }
 
 var (

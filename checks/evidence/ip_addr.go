@@ -201,10 +201,7 @@ var ipRouteKind = &Kind{
 	Name: "ip-route", Title: "Routes, from ip route", Command: "ip route", Gives: []string{"nics"},
 	Anchors:  []string{" dev "},
 	Commands: []string{"ip r", "ip route", "ip ro"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && ipRouteLine.MatchString(l.Text)
-	},
+	Begins:   beginsLike(ipRouteLine),
 	Read: func(s *Sink, in *Lines) {
 		for _, l := range in.While(func(l Line) bool { return ipRouteLine.MatchString(l.Text) }) {
 			m := ipRouteLine.FindStringSubmatch(l.Text)

@@ -2,8 +2,6 @@ package evidence
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -305,28 +303,34 @@ func FuzzHostTexts(f *testing.F) {
 	})
 }
 
-// TestHostXMLOfMachines reads the topologies of real machines, where they are
-// there.
+// TestHostXMLOfMachines reads topologies of whole machines: as NCCL dumps them,
+// and as they are written by hand, with functions alone.
 func TestHostXMLOfMachines(t *testing.T) {
-	files, _ := filepath.Glob("/work/shared/data/nccl-topo/*.xml")
-	if len(files) == 0 {
-		t.Skip("no recordings here")
-	}
-	for _, name := range files {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
+	for name, gpu := range map[string]string{
+		"dumped":  `<pci busid="0000:%02x:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="%d" sm="90" rank="0" gdr="1"/></pci>`,
+		"by hand": `<pci busid="0000:%02x:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"/><!-- %d -->`,
+	} {
+		raw := "<system version=\"1\">\n"
+		for node := range 2 {
+			raw += fmt.Sprintf("<cpu numaid=\"%d\" affinity=\"ffffffff\" arch=\"x86_64\" vendor=\"GenuineIntel\">\n", node)
+			for i := range 4 {
+				n := 4*node + i
+				raw += fmt.Sprintf("<pci busid=\"0000:%02x:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n", 0x10+0x10*n)
+				raw += fmt.Sprintf(gpu, 0x11+0x10*n, n) + "\n</pci>\n"
+			}
+			raw += "</cpu>\n"
 		}
-		f := Parse(filepath.Base(name), string(raw))
-		want := strings.Count(string(raw), "<gpu ")
+		raw += "</system>\n"
+		f := Parse("topo.xml", raw)
+		want := strings.Count(raw, "<gpu ")
 		if want == 0 { // Written by hand: functions alone.
-			want = strings.Count(string(raw), `class="0x0302`)
+			want = strings.Count(raw, `class="0x0302`)
 		}
 		got := 0
 		if f.GPUs != nil {
 			got = len(f.GPUs.Devices)
 		}
-		if got != want {
+		if got != want || want != 8 {
 			t.Errorf("%s: %d GPUs, want %d", name, got, want)
 		}
 	}

@@ -15,11 +15,8 @@ var mlnxQoSKind = &Kind{
 	Command: "mlnx_qos -i INTERFACE",
 	Gives:   []string{"nics"},
 	Anchors: []string{"DCBX mode:", "Priority trust state:", "PFC configuration:"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && mlnxQoSLine.MatchString(l.Text)
-	},
-	Read: mlnxQoSRead,
+	Begins:  beginsLike(mlnxQoSLine),
+	Read:    mlnxQoSRead,
 }
 
 var (

@@ -144,6 +144,7 @@ func (r *reading) kindOf(in *Lines, l Line) *Kind {
 // line offers a line to what takes lines by themselves.
 func (r *reading) line(l Line) {
 	first := -1
+	var fields map[string]string
 	for _, t := range l.takers {
 		i := int(t)
 		if i < len(r.kinds) {
@@ -154,15 +155,13 @@ func (r *reading) line(l Line) {
 		}
 		i -= len(r.kinds)
 		if i < len(r.statements) && (first < 0 || i < first) && containsAny(l.Text, r.statements[i].Anchors) {
-			if _, ok := r.statements[i].match(l.Text); ok {
-				first = i
+			if found, ok := r.statements[i].match(l.Text); ok {
+				first, fields = i, found
 			}
 		}
 	}
 	if first >= 0 {
-		row := r.statements[first]
-		fields, _ := row.match(l.Text)
-		r.sink.messages.add(row.ID, fields, l)
+		r.sink.messages.add(r.statements[first].ID, fields, l)
 		r.recognised("messages", l, 1)
 	}
 }

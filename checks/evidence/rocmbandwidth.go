@@ -14,11 +14,8 @@ import (
 var rocmBandwidthKind = &Kind{
 	Name: "rocm-bandwidth-test", Title: "rates between AMD GPUs, from rocm-bandwidth-test", Command: "rocm-bandwidth-test", Gives: []string{"benchmarks", "gpus", "links"},
 	Anchors: []string{"RocmBandwidthTest Version", "Inter-Device ", "directional copy peak bandwidth GB/s", "directional copy average bandwidth GB/s"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && rocmBandwidthTitle.MatchString(l.Text)
-	},
-	Read: rocmBandwidthRead,
+	Begins:  beginsLike(rocmBandwidthTitle),
+	Read:    rocmBandwidthRead,
 }
 
 var (

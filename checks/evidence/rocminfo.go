@@ -174,10 +174,7 @@ func rocminfoAddress(bdf string) string {
 var rocminfoAgentsKind = &Kind{
 	Name: "rocm-agent-enumerator", Title: "AMD GPUs, from rocm_agent_enumerator", Command: "rocm_agent_enumerator", Gives: []string{"gpus"},
 	Anchors: []string{"gfx000"}, Commands: []string{"rocm_agent_enumerator"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && rocminfoAgentLine.MatchString(l.Text)
-	},
+	Begins: beginsLike(rocminfoAgentLine),
 	Read: func(s *Sink, in *Lines) {
 		command := in.Prompt().Command
 		unique := strings.Contains(command, "uniq") || strings.Contains(command, "sort -u")

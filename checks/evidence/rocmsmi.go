@@ -12,11 +12,8 @@ import (
 var rocmSMITopologyKind = &Kind{
 	Name: "rocm-smi-topology", Title: "links between AMD GPUs, from rocm-smi --showtopo", Command: "rocm-smi --showtopo", Gives: []string{"gpus", "links"},
 	Anchors: []string{"between two GPUs ="},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && rocmSMIMatrix.MatchString(l.Text)
-	},
-	Read: rocmSMITopologyRead,
+	Begins:  beginsLike(rocmSMIMatrix),
+	Read:    rocmSMITopologyRead,
 }
 
 var (

@@ -133,78 +133,41 @@ func (s *Sink) GPUAt(index int, l Line) *checks.GPU {
 // GPUName is the name of a GPU of which only the index is known.
 func GPUName(index int) string { return "GPU" + strconv.Itoa(index) }
 
-// GPUs returns the section of the GPUs, new if need be.
-func (s *Sink) GPUs() *checks.GPUFacts {
-	if s.Facts.GPUs == nil {
-		s.Facts.GPUs = &checks.GPUFacts{}
+// section returns a section of the facts, new if need be.
+func section[T any](at **T) *T {
+	if *at == nil {
+		*at = new(T)
 	}
-	return s.Facts.GPUs
+	return *at
 }
+
+// GPUs returns the section of the GPUs, new if need be.
+func (s *Sink) GPUs() *checks.GPUFacts { return section(&s.Facts.GPUs) }
 
 // HostFacts returns the section of the host, new if need be; so do those below
 // with theirs.
-func (s *Sink) HostFacts() *checks.HostFacts {
-	if s.Facts.Host == nil {
-		s.Facts.Host = &checks.HostFacts{}
-	}
-	return s.Facts.Host
-}
+func (s *Sink) HostFacts() *checks.HostFacts { return section(&s.Facts.Host) }
 
 // IOMMU returns its section.
-func (s *Sink) IOMMU() *checks.IOMMUFacts {
-	if s.Facts.IOMMU == nil {
-		s.Facts.IOMMU = &checks.IOMMUFacts{}
-	}
-	return s.Facts.IOMMU
-}
+func (s *Sink) IOMMU() *checks.IOMMUFacts { return section(&s.Facts.IOMMU) }
 
 // NUMA returns its section.
-func (s *Sink) NUMA() *checks.NUMAFacts {
-	if s.Facts.NUMA == nil {
-		s.Facts.NUMA = &checks.NUMAFacts{}
-	}
-	return s.Facts.NUMA
-}
+func (s *Sink) NUMA() *checks.NUMAFacts { return section(&s.Facts.NUMA) }
 
 // Container returns its section.
-func (s *Sink) Container() *checks.ContainerFacts {
-	if s.Facts.Container == nil {
-		s.Facts.Container = &checks.ContainerFacts{}
-	}
-	return s.Facts.Container
-}
+func (s *Sink) Container() *checks.ContainerFacts { return section(&s.Facts.Container) }
 
 // Links returns its section.
-func (s *Sink) Links() *checks.LinkFacts {
-	if s.Facts.Links == nil {
-		s.Facts.Links = &checks.LinkFacts{}
-	}
-	return s.Facts.Links
-}
+func (s *Sink) Links() *checks.LinkFacts { return section(&s.Facts.Links) }
 
 // NICs returns its section.
-func (s *Sink) NICs() *checks.NICFacts {
-	if s.Facts.NICs == nil {
-		s.Facts.NICs = &checks.NICFacts{}
-	}
-	return s.Facts.NICs
-}
+func (s *Sink) NICs() *checks.NICFacts { return section(&s.Facts.NICs) }
 
 // Storage returns its section.
-func (s *Sink) Storage() *checks.StorageFacts {
-	if s.Facts.Storage == nil {
-		s.Facts.Storage = &checks.StorageFacts{}
-	}
-	return s.Facts.Storage
-}
+func (s *Sink) Storage() *checks.StorageFacts { return section(&s.Facts.Storage) }
 
 // Logs returns its section.
-func (s *Sink) Logs() *checks.LogFacts {
-	if s.Facts.Logs == nil {
-		s.Facts.Logs = &checks.LogFacts{}
-	}
-	return s.Facts.Logs
-}
+func (s *Sink) Logs() *checks.LogFacts { return section(&s.Facts.Logs) }
 
 // Variable notes a setting that is in force for the job. The first value of a
 // name counts as effective; another one that differs is listed beside it.
