@@ -34,37 +34,22 @@ func ibstatBelongs(line string) bool {
 }
 
 func ibstatRead(s *Sink, in *Lines) {
-	var device checks.RDMAPort
-	var port *checks.RDMAPort
-	var at Line
-	flush := func() {
-		if port != nil {
-			rdmaMerge(s, *port, at)
-			port = nil
-		}
-	}
-	begin := func(l Line) *checks.RDMAPort {
-		if port == nil {
-			p := device
-			port, at = &p, l
-		}
-		return port
-	}
+	ports := rdmaPorts{sink: s}
 	if words := strings.Fields(in.Prompt().Command); len(words) > 1 && words[0] == "ibstat" && !strings.HasPrefix(words[1], "-") && words[1] != "|" {
-		device.Device = words[1]
+		ports.device.Device = words[1]
 	}
 	in.While(func(l Line) bool {
 		if strings.TrimSpace(l.Text) == "" {
 			return rdmaAhead(in, ibstatBelongs)
 		}
 		if m := ibstatHead.FindStringSubmatch(l.Text); m != nil {
-			flush()
-			device = checks.RDMAPort{Device: m[1]}
+			ports.flush()
+			ports.device = checks.RDMAPort{Device: m[1]}
 			return true
 		}
 		if m := ibstatPort.FindStringSubmatch(l.Text); m != nil {
-			flush()
-			begin(l).Port, _ = rdmaNumber(m[1])
+			ports.flush()
+			ports.begin(l).Port, _ = rdmaNumber(m[1])
 			return true
 		}
 		m := ibstatLine.FindStringSubmatch(l.Text)
@@ -73,31 +58,31 @@ func ibstatRead(s *Sink, in *Lines) {
 		}
 		switch value := m[2]; m[1] {
 		case "CA type":
-			device.Model = value
+			ports.device.Model = value
 		case "Firmware version":
-			device.Firmware = value
+			ports.device.Firmware = value
 		case "State":
-			if port != nil && port.State != "" { // A filter hid the heads.
-				flush()
+			if ports.stated() { // A filter hid the heads.
+				ports.flush()
 			}
-			begin(l).State = rdmaState(value)
+			ports.begin(l).State = rdmaState(value)
 		case "Physical state":
-			if port != nil && port.PhysicalState != "" {
-				flush()
+			if ports.port != nil && ports.port.PhysicalState != "" {
+				ports.flush()
 			}
-			begin(l).PhysicalState = rdmaPhysicalState(value)
+			ports.begin(l).PhysicalState = rdmaPhysicalState(value)
 		case "Rate":
-			begin(l).RateGbps = rdmaRate(value)
+			ports.begin(l).RateGbps = rdmaRate(value)
 		case "Base lid":
-			begin(l).LID = rdmaLID(value)
+			ports.begin(l).LID = rdmaLID(value)
 		case "SM lid":
-			begin(l).SMLID = rdmaLID(value)
+			ports.begin(l).SMLID = rdmaLID(value)
 		case "Link layer":
-			begin(l).LinkLayer = rdmaLinkLayer(value)
+			ports.begin(l).LinkLayer = rdmaLinkLayer(value)
 		}
 		return true
 	})
-	flush()
+	ports.flush()
 }
 
 // ibstatGUIDsKind is a list of port GUIDs (ibstat -p) under the name of each

@@ -25,14 +25,7 @@ var (
 )
 
 func ibstatusRead(s *Sink, in *Lines) {
-	var port *checks.RDMAPort
-	var at Line
-	flush := func() {
-		if port != nil {
-			rdmaMerge(s, *port, at)
-			port = nil
-		}
-	}
+	ports := rdmaPorts{sink: s}
 	in.While(func(l Line) bool {
 		if strings.TrimSpace(l.Text) == "" {
 			return rdmaAhead(in, func(text string) bool {
@@ -40,9 +33,10 @@ func ibstatusRead(s *Sink, in *Lines) {
 			})
 		}
 		if m := ibstatusHead.FindStringSubmatch(l.Text); m != nil {
-			flush()
+			ports.flush()
 			n, _ := rdmaNumber(m[2])
-			port, at = &checks.RDMAPort{Device: m[1], Port: n}, l
+			ports.device = checks.RDMAPort{Device: m[1], Port: n}
+			ports.begin(l)
 			return true
 		}
 		m := ibstatusLine.FindStringSubmatch(l.Text)
@@ -52,22 +46,22 @@ func ibstatusRead(s *Sink, in *Lines) {
 		switch value := m[2]; m[1] {
 		case "default gid":
 			if strings.Contains(value, ":") {
-				rdmaAddGID(port, checks.GID{Index: 0, GID: value})
+				rdmaAddGID(ports.begin(l), checks.GID{Index: 0, GID: value})
 			}
 		case "base lid":
-			port.LID = rdmaLID(value)
+			ports.begin(l).LID = rdmaLID(value)
 		case "sm lid":
-			port.SMLID = rdmaLID(value)
+			ports.begin(l).SMLID = rdmaLID(value)
 		case "state":
-			port.State = rdmaState(value)
+			ports.begin(l).State = rdmaState(value)
 		case "phys state":
-			port.PhysicalState = rdmaPhysicalState(value)
+			ports.begin(l).PhysicalState = rdmaPhysicalState(value)
 		case "rate":
-			port.RateGbps = rdmaRate(value)
+			ports.begin(l).RateGbps = rdmaRate(value)
 		case "link_layer":
-			port.LinkLayer = rdmaLinkLayer(value)
+			ports.begin(l).LinkLayer = rdmaLinkLayer(value)
 		}
 		return true
 	})
-	flush()
+	ports.flush()
 }

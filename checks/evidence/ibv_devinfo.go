@@ -45,28 +45,15 @@ func ibvDevinfoBelongs(line string) bool {
 }
 
 func ibvDevinfoRead(s *Sink, in *Lines) {
-	var device checks.RDMAPort // What the lines above the ports say.
-	device.Device = rdmaFlag(in.Prompt().Command, "-d")
-	var port *checks.RDMAPort
-	var at Line
+	ports := rdmaPorts{sink: s, device: checks.RDMAPort{Device: rdmaFlag(in.Prompt().Command, "-d")}}
 	width, speed := 0.0, 0.0
 	vendor := ""
 	flush := func() {
-		if port == nil {
-			return
+		if ports.port != nil && width*speed > 0 {
+			ports.port.RateGbps = width * speed
 		}
-		if width*speed > 0 {
-			port.RateGbps = width * speed
-		}
-		rdmaMerge(s, *port, at)
-		port, width, speed = nil, 0, 0
-	}
-	begin := func(l Line) *checks.RDMAPort {
-		if port == nil {
-			p := device
-			port, at = &p, l
-		}
-		return port
+		ports.flush()
+		width, speed = 0, 0
 	}
 	in.While(func(l Line) bool {
 		if strings.TrimSpace(l.Text) == "" {
@@ -80,49 +67,49 @@ func ibvDevinfoRead(s *Sink, in *Lines) {
 		switch key {
 		case "hca_id":
 			flush()
-			device, vendor = checks.RDMAPort{Device: value}, ""
+			ports.device, vendor = checks.RDMAPort{Device: value}, ""
 		case "fw_ver":
-			device.Firmware = value
+			ports.device.Firmware = value
 		case "vendor_id":
 			vendor = value
 		case "vendor_part_id":
 			if _, err := strconv.ParseUint(value, 10, 16); err == nil && (vendor == "0x02c9" || vendor == "") {
-				device.Model = "MT" + value
+				ports.device.Model = "MT" + value
 			}
 		case "port":
 			flush()
 			if n, ok := rdmaNumber(value); ok {
-				begin(l).Port = n
+				ports.begin(l).Port = n
 			}
 		case "state":
-			if port != nil && port.State != "" { // A filter hid the heads.
+			if ports.stated() { // A filter hid the heads.
 				flush()
 			}
-			begin(l).State = rdmaState(value)
+			ports.begin(l).State = rdmaState(value)
 		case "max_mtu":
-			begin(l).MaxMTU, _ = rdmaNumber(value)
+			ports.begin(l).MaxMTU, _ = rdmaNumber(value)
 		case "active_mtu":
-			begin(l).MTU, _ = rdmaNumber(value)
+			ports.begin(l).MTU, _ = rdmaNumber(value)
 		case "sm_lid":
-			begin(l).SMLID = rdmaLID(value)
+			ports.begin(l).SMLID = rdmaLID(value)
 		case "port_lid":
-			begin(l).LID = rdmaLID(value)
+			ports.begin(l).LID = rdmaLID(value)
 		case "link_layer":
-			begin(l).LinkLayer = rdmaLinkLayer(value)
+			ports.begin(l).LinkLayer = rdmaLinkLayer(value)
 		case "phys_state":
-			begin(l).PhysicalState = rdmaPhysicalState(value)
+			ports.begin(l).PhysicalState = rdmaPhysicalState(value)
 		case "active_width":
 			n, _, _ := strings.Cut(value, "X")
 			width = rdmaRate(n)
-			begin(l)
+			ports.begin(l)
 		case "active_speed":
 			speed = rdmaRate(value)
-			begin(l)
+			ports.begin(l)
 		default:
 			if index, ok := strings.CutPrefix(key, "GID["); ok {
 				if n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(index, "]"))); err == nil {
 					gid, kind, _ := strings.Cut(value, ",")
-					rdmaAddGID(begin(l), checks.GID{Index: n, GID: strings.TrimSpace(gid), Type: rdmaGIDType(kind)})
+					rdmaAddGID(ports.begin(l), checks.GID{Index: n, GID: strings.TrimSpace(gid), Type: rdmaGIDType(kind)})
 				}
 			}
 		}

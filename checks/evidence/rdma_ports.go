@@ -9,6 +9,36 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 )
 
+// rdmaPorts reads a listing of ports below the devices that they belong to.
+type rdmaPorts struct {
+	sink *Sink
+	// device is what the lines above the ports say; each port begins with it.
+	device checks.RDMAPort
+	// port is the one under way, and at is where it began.
+	port *checks.RDMAPort
+	at   Line
+}
+
+// begin returns the port under way, or begins one.
+func (r *rdmaPorts) begin(l Line) *checks.RDMAPort {
+	if r.port == nil {
+		r.port, r.at = new(r.device), l
+	}
+	return r.port
+}
+
+// stated reports whether the state of the port under way was told: another one
+// is of the next port, whose head a filter hid.
+func (r *rdmaPorts) stated() bool { return r.port != nil && r.port.State != "" }
+
+// flush ends the port under way.
+func (r *rdmaPorts) flush() {
+	if r.port != nil {
+		rdmaMerge(r.sink, *r.port, r.at)
+		r.port = nil
+	}
+}
+
 // rdmaMerge adds what a text tells of a port of an RDMA device. Texts that
 // agree are one port; where two contradict each other they tell of different
 // machines, or of different times, and both stay.
