@@ -7,8 +7,6 @@ package evidence
 import (
 	"regexp"
 	"slices"
-
-	"github.com/gpudoctor/gpudoctor/checks"
 )
 
 // Kind is one kind of text. Exactly one of Line and Read is set.
@@ -59,10 +57,3 @@ func kinds() []*Kind {
 
 // Kinds is every kind of text that is recognised.
 func Kinds() []*Kind { return kinds() }
-
-// Parse reads one text that is held in memory. It is what tests use.
-func Parse(name, text string) *checks.Facts {
-	r := newReading()
-	r.text(name, []byte(text))
-	return r.finish()
-}

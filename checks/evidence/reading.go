@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"slices"
@@ -51,11 +50,6 @@ func newReading() *reading {
 		r.readers = append(r.readers, k.Read != nil)
 	}
 	return r
-}
-
-// text reads one text from memory.
-func (r *reading) text(name string, data []byte) {
-	r.read(context.Background(), name, bytes.NewReader(data)) //nolint:errcheck // Memory gives no error.
 }
 
 // read reads one text, line by line.
