@@ -164,4 +164,9 @@ missing contains "links: neither NCCL's choice for GPUDirect RDMA nor the paths 
 	count(too_far | near) == 0
 	count(nic_paths) == 0
 	count(rdma.direct_channels) == 0
+	not no_gpu
 }
+
+no_gpu if count(facts.gpus) == 0
+
+not_applicable contains "no GPU" if no_gpu

@@ -77,3 +77,9 @@ test_silent_where_a_nic_is_near_or_the_module_is_missing if {
 	count(gdr_topology.findings) == 0 with input as across("PXB", ["nvidia_peermem"])
 	count(gdr_topology.findings) == 0 with input as across("NODE", ["mlx5_ib"])
 }
+
+test_not_applicable_without_a_gpu if {
+	none := {"gpus": {"devices": []}, "links": {"pairs": []}}
+	count(gdr_topology.missing) == 0 with input as none
+	count(gdr_topology.not_applicable) == 1 with input as none
+}
