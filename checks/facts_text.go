@@ -245,6 +245,9 @@ type Benchmark struct {
 	What string `json:"what"`
 	// P2P is whether peer access was on; nil where not told.
 	P2P *bool `json:"p2p,omitempty"`
+	// Memory is "gpu" where a network was measured from a GPU's memory, and
+	// "host" where from the host's; empty for everything else.
+	Memory string `json:"memory,omitempty"`
 	// Ranks, Nodes and GPUs are of a collective; 0 where not told.
 	Ranks int `json:"ranks,omitempty"`
 	Nodes int `json:"nodes,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -73,6 +74,7 @@ func TestLibraryBites(t *testing.T) {
 		"path not in facts, in lib": {file: "lib/gpus.rego", old: "input.gpus.devices", replacement: "input.gpus.device", want: "undefined ref: input.gpus.device"},
 		"forbidden function":        {file: rule, old: "count(gpus.all) == 0", replacement: "time.now_ns() == 0", want: "undefined function time.now_ns"},
 		"unused variable":           {file: rule, old: "	g.pcie.width < g.pcie.max_width\n", replacement: "	x := g.pcie.width < g.pcie.max_width\n", want: "assigned var x unused"},
+		"fraction verb":             {file: rule, old: "width %d of %d", replacement: "width %.1f of %d", want: "sprintf takes %.1f of no whole number"},
 		"not formatted":             {file: rule, old: "	some g in gpus.all\n	g.pcie.width <", replacement: "  some g in gpus.all\n	g.pcie.width <", want: "not formatted"},
 		"explains nothing":          {file: "env/turned_off.rego", old: "[slow-link]", replacement: "[slow-lnik]", want: `unknown rule "slow-lnik"; did you mean slow-link?`},
 		"explains itself":           {file: "env/turned_off.rego", old: "[slow-link]", replacement: "[turned-off]", want: "explains itself"},
@@ -183,6 +185,9 @@ func (l library) faults(t *testing.T) []string {
 			faults = append(faults, err.Error())
 		}
 		faults = append(faults, l.ruleFaults(rule, set.modules[rule.File])...)
+		if verb := fractionVerb.Find(files[rule.File]); verb != nil {
+			faults = append(faults, fmt.Sprintf("%s: OPA's sprintf takes %s of no whole number, which any may be; write it with peers.decimal or round it", rule.File, verb))
+		}
 	}
 	faults = append(faults, l.formatFaults(t)...)
 	faults = append(faults, l.testFaults(t, set)...)
@@ -190,6 +195,9 @@ func (l library) faults(t *testing.T) []string {
 	slices.Sort(faults)
 	return faults
 }
+
+// fractionVerb is a verb of sprintf that prints "%!f(int64=20)" for 20.
+var fractionVerb = regexp.MustCompile(`%[0-9]*\.[0-9]f`)
 
 func lines(err error) []string { return strings.Split(err.Error(), "\n") }
 

@@ -168,6 +168,50 @@ func TestPerftest(t *testing.T) {
 	if p := f.NICs.RDMA[0]; p.Device != "mlx5_0" || p.LinkLayer != "Ethernet" || p.MTU != 4096 {
 		t.Errorf("got %+v", p)
 	}
+	if b := f.Benchmarks[0]; b.Memory != "host" || b.Points[0].A != "mlx5_0" || b.Points[0].ExpectedGBps != nil {
+		t.Errorf("got %+v, where no text tells the port's rate", b)
+	}
+}
+
+// TestPerftestExpected holds what a bandwidth between machines is measured by.
+func TestPerftestExpected(t *testing.T) {
+	const port = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tPhysical state: LinkUp\n\t\tRate: 400\n\t\tLink layer: InfiniBand\n\n"
+	table := func(before, title string) string {
+		return port + before + "                    " + title + ` BW Test
+ Dual-port       : OFF		Device         : mlx5_0
+ Link type       : IB
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 4096       5000             20.12             20.00               0.701904
+ 65536      5000             160.12             160.00               0.701904
+---------------------------------------------------------------------------------------
+`
+	}
+	for name, tt := range map[string]struct {
+		text, memory, basis string
+		expected            float64
+	}{
+		"host":           {table("", "RDMA_Write"), "host", "the port of mlx5_0", 50},
+		"both ways":      {table("", "RDMA_Write Bidirectional"), "host", "the port of mlx5_0 in both directions", 100},
+		"CUDA":           {table("allocated GPU buffer of a 131072 address at 0x7f00 for type CUDA_MEM_DEVICE\n", "Send"), "gpu", "the port of mlx5_0", 50},
+		"CUDA, older":    {table("cuMemAlloc() of a 131072 bytes GPU buffer\n", "RDMA_Write"), "gpu", "the port of mlx5_0", 50},
+		"ROCm":           {table("Using ROCm Device with ID: 0, Name: AMD Instinct MI300X, PCI Bus ID: 0x5, GCN Arch: gfx942\n", "RDMA_Write"), "gpu", "the port of mlx5_0", 50},
+		"reads are free": {table("", "RDMA_Read"), "host", "", 0},
+	} {
+		f := Parse("x.txt", tt.text)
+		if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 2 || len(f.NICs.RDMA) != 1 {
+			t.Errorf("%s: got %+v, %+v", name, f.Benchmarks, f.NICs)
+			continue
+		}
+		b := f.Benchmarks[0]
+		small, large := b.Points[0], b.Points[1]
+		got := 0.0
+		if large.ExpectedGBps != nil {
+			got = *large.ExpectedGBps
+		}
+		if b.Memory != tt.memory || got != tt.expected || large.Basis != tt.basis || small.ExpectedGBps != nil {
+			t.Errorf("%s: got %+v", name, b)
+		}
+	}
 }
 
 func FuzzBenchmarks(f *testing.F) {

@@ -24,17 +24,20 @@ var perftestKind = &Kind{
 }
 
 var (
-	perftestTitle   = regexp.MustCompile(`^\s*((?:RDMA_|Send |Atomic |Raw )\w*)\s*(?:Bidirectional )?BW Test`)
+	perftestTitle   = regexp.MustCompile(`^\s*((?:Send|RDMA_Write|RDMA_Read)(?:_imm)?|(?:Atomic|Raw) \w+)( Bidirectional)?(?: Post List)? BW (?:forwarding )?(?:Multicast )?Test`)
 	perftestSetting = regexp.MustCompile(`(Device|Link type|Mtu|Transport type|GID index|Number of qps)\s*:\s*(\S+)`)
 )
 
 func readPerftest(s *Sink, in *Lines) {
 	first, _ := in.Peek()
-	b := checks.Benchmark{Tool: "perftest", Test: "ib_bw", What: "network", Source: s.Source(), Line: first.Number}
+	b := checks.Benchmark{Tool: "perftest", Test: "ib_bw", What: "network", Memory: "host", Source: s.Source(), Line: first.Number}
 	if m := perftestTitle.FindStringSubmatch(first.Text); m != nil {
-		b.Test = strings.TrimSpace(m[1]) + " BW"
+		b.Test = strings.TrimSpace(m[1]) + m[2] + " BW"
 	}
-	port := checks.RDMAPort{Port: 1, Host: s.Host(), Source: s.Source(), Line: first.Number}
+	if s.gpuBuffer {
+		b.Memory, s.gpuBuffer = "gpu", false
+	}
+	port := checks.RDMAPort{Port: 1}
 	gbits := false
 	for rows := 0; ; {
 		l, ok := in.Peek()
@@ -68,10 +71,28 @@ func readPerftest(s *Sink, in *Lines) {
 		in.Next()
 	}
 done:
-	addBenchmark(s, b)
-	if port.Device != "" && len(s.NICs().RDMA) < maxEntries {
-		s.NICs().RDMA = append(s.NICs().RDMA, port)
+	for i := range b.Points {
+		b.Points[i].A = port.Device
 	}
+	addBenchmark(s, b)
+	if port.Device != "" {
+		rdmaMerge(s, port, first)
+	}
+}
+
+// perftestGPUKind are the lines by which perftest tells, before its table, that the
+// buffer lies in a GPU (src/cuda_memory.c, src/rocm_memory.c; older ones say
+// "cuMemAlloc() of a 131072 bytes GPU buffer").
+var perftestGPUKind = &Kind{
+	Name:    "perftest-gpu",
+	Title:   "that RDMA bandwidth is measured from a GPU's memory, from ib_write_bw --use_cuda",
+	Command: "ib_write_bw -d mlx5_0 --use_cuda=0 <host>",
+	Gives:   []string{"benchmarks"},
+	Anchors: []string{"allocated GPU buffer", " bytes GPU buffer", "using DMA-BUF for GPU buffer", "Using ROCm Device with ID: "},
+	Line: func(s *Sink, _ Line) bool {
+		s.gpuBuffer = true
+		return true
+	},
 }
 
 // perftestRow reads "#bytes #iterations BW peak BW average MsgRate".

@@ -37,6 +37,8 @@ type Sink struct {
 	groupTypes map[int]string
 	// tensor is the last tensor that a text showed on a GPU.
 	tensor pythonCopy
+	// gpuBuffer is set while perftest's next table is of a GPU's memory.
+	gpuBuffer bool
 }
 
 func newSink() *Sink {
@@ -52,7 +54,7 @@ func newSink() *Sink {
 }
 
 // begin turns to another text.
-func (s *Sink) begin(name string, prompt *Prompt) { s.name, s.prompt = name, prompt }
+func (s *Sink) begin(name string, prompt *Prompt) { s.name, s.prompt, s.gpuBuffer = name, prompt, false }
 
 // Source is the name of the text that is being read.
 func (s *Sink) Source() string { return s.name }

@@ -117,6 +117,27 @@ gid_index := n if {
 	n >= 0
 }
 
+# slow_networks are the tables of ib_write_bw and its sisters whose best value is
+# below what the port carries, by the memory that they were measured from.
+slow_networks[b.memory] contains {"benchmark": b, "point": p, "ports": {q | some q in ports; q.device == p.a}} if {
+	some b in input.benchmarks
+	b.what == "network"
+	some p in b.points
+	p.gbps < p.expected_gbps * p.threshold
+}
+
+# network_words tells of such a table, network_evidence shows it.
+network_words(n) := sprintf("%s over %s reaches %v Gb/s from %s memory, where %s carries %v and at least %v counts as good", [
+	n.benchmark.test, n.point.a, round(n.point.gbps * 8), {"gpu": "a GPU's", "host": "host"}[n.benchmark.memory], n.point.basis,
+	round(n.point.expected_gbps * 8), round((n.point.expected_gbps * n.point.threshold) * 8),
+])
+
+network_evidence(n) := {
+	"fact": sprintf("benchmarks[%s].points", [n.benchmark.tool]),
+	"value": n.point.gbps,
+	"source": sprintf("%s:%d", [n.benchmark.source, n.point.line]),
+}
+
 # several_nodes is true when a log shows a job over more than one machine.
 several_nodes if {
 	some c in input.logs.communicators

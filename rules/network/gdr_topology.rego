@@ -16,7 +16,7 @@
 # custom:
 #   severity: low
 #   confidence: likely
-#   remedies: [set-net-gdr-level, nccl-topo-file, other]
+#   remedies: [set-net-gdr-level, nccl-topo-file, disable-acs, iommu-pt, other]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gdr_topology
@@ -160,10 +160,35 @@ rdma_used contains "channels" if count(rdma.verbs_channels) > 0
 
 rdma_used contains "ports" if count(rdma.active_ports) > 0
 
+# Measured from a GPU's memory, and good from the host's: it is the way between NIC
+# and GPU. Where the host's was not measured, the network may be as slow by itself.
+findings contains {
+	"subject": n.point.a,
+	"message": sprintf("%s. %s between NIC and GPU: too far apart, ACS that redirects or an IOMMU that translates on the way", [rdma.network_words(n), blame[good_from_host(n.point.a)]]),
+	"evidence": [rdma.network_evidence(n)],
+	"severity": "medium",
+	"confidence": {true: "likely", false: "possible"}[good_from_host(n.point.a)],
+	"remedies": ["set-net-gdr-level", "disable-acs", "iommu-pt", "nccl-topo-file"],
+} if {
+	some n in rdma.slow_networks.gpu
+	not n.point.a in {slow.point.a | some slow in rdma.slow_networks.host}
+}
+
+blame := {true: "From host memory it is good, so it is the way", false: "The first suspect is the way"}
+
+good_from_host(device) if {
+	some b in input.benchmarks
+	b.memory == "host"
+	some p in b.points
+	p.a == device
+	p.gbps >= p.expected_gbps * p.threshold
+} else := false
+
 missing contains "links: neither NCCL's choice for GPUDirect RDMA nor the paths between GPUs and NICs are known" if {
 	count(too_far | near) == 0
 	count(nic_paths) == 0
 	count(rdma.direct_channels) == 0
+	count(object.get(rdma.slow_networks, "gpu", set())) == 0
 	not no_gpu
 }
 

@@ -83,3 +83,27 @@ test_not_applicable_without_a_gpu if {
 	count(gdr_topology.missing) == 0 with input as none
 	count(gdr_topology.not_applicable) == 1 with input as none
 }
+
+# perftest is a table of ib_write_bw over a port of 400 Gb/s.
+perftest(memory, gbps) := {
+	"tool": "perftest", "test": "RDMA_Write BW", "what": "network", "memory": memory, "source": "bw.txt", "line": 4, "complete": true,
+	"points": [{"a": "mlx5_0", "bytes": 65536, "gbps": gbps, "expected_gbps": 50, "threshold": 0.8, "basis": "the port of mlx5_0", "line": 9}],
+}
+
+test_fires_slow_from_gpu if {
+	some f in gdr_topology.findings with input as {"benchmarks": [perftest("gpu", 12)]}
+	f.confidence == "possible"
+	contains(f.message, "96 Gb/s from a GPU's memory")
+	f.evidence[0].source == "bw.txt:9"
+}
+
+test_fires_slow_from_gpu_only if {
+	some f in gdr_topology.findings with input as {"benchmarks": [perftest("gpu", 12), perftest("host", 48)]}
+	f.confidence == "likely"
+}
+
+# Slow from both is the network's or the slot's, not that of the way to the GPU.
+test_silent_slow_from_both if {
+	count(gdr_topology.findings) == 0 with input as {"benchmarks": [perftest("gpu", 12), perftest("host", 13)]}
+	count(gdr_topology.findings) == 0 with input as {"benchmarks": [perftest("gpu", 47)]}
+}

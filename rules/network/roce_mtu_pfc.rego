@@ -18,7 +18,7 @@
 # custom:
 #   severity: high
 #   confidence: possible
-#   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable]
+#   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable, reseat-or-fix-pcie-link]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.roce_mtu_pfc
@@ -104,6 +104,20 @@ findings contains {
 	not rdma.link == "infiniband"
 	count(too_long) > 0
 	first := logs.first(too_long)
+}
+
+# A port that does not reach its rate from host memory, over Ethernet: packets are
+# lost or the path MTU is small, more often than the NIC's slot is narrow.
+findings contains {
+	"subject": n.point.a,
+	"message": sprintf("%s. Over RoCE that is first lost packets (flow control), then a small path MTU, then a narrow PCIe link of the NIC", [rdma.network_words(n)]),
+	"evidence": array.concat([rdma.network_evidence(n)], [rdma.place(p) | some p in sort(n.ports)]),
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": ["fix-mtu-pfc", "reseat-or-fix-pcie-link"],
+} if {
+	some n in rdma.slow_networks.host
+	"Ethernet" in {p.link_layer | some p in n.ports}
 }
 
 list_mtus := concat("; ", [sprintf("%d on %s", [mtu, facts.list(names)]) | some mtu, names in mtus])

@@ -114,3 +114,23 @@ test_packets_too_long if {
 	only("packet length", {"logs": {"messages": [length_error]}}).severity == "high"
 	not only("packet length", {"logs": {"messages": [object.union(length_error, {"fields": {"status": "13"}})]}})
 }
+
+# perftest is a table of ib_write_bw from host memory over a port of 400 Gb/s.
+perftest(gbps) := {
+	"tool": "perftest", "test": "RDMA_Write BW", "what": "network", "memory": "host", "source": "bw.txt", "line": 4, "complete": true,
+	"points": [{"a": "mlx5_0", "bytes": 65536, "gbps": gbps, "expected_gbps": 50, "threshold": 0.8, "basis": "the port of mlx5_0", "line": 9}],
+}
+
+over_layer(gbps, layer) := {"benchmarks": [perftest(gbps)], "nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active", "link_layer": layer, "rate_gbps": 400, "mtu": 4096, "source": "i.txt", "line": 2}]}}
+
+test_fires_slow_network if {
+	some f in roce_mtu_pfc.findings with input as over_layer(20, "Ethernet")
+	f.subject == "mlx5_0"
+	contains(f.message, "160 Gb/s")
+	f.remedies[0] == "fix-mtu-pfc"
+}
+
+test_silent_network_of_others if {
+	count(roce_mtu_pfc.findings) == 0 with input as over_layer(20, "InfiniBand")
+	count(roce_mtu_pfc.findings) == 0 with input as over_layer(46, "Ethernet")
+}

@@ -14,7 +14,7 @@
 # custom:
 #   severity: medium
 #   confidence: likely
-#   remedies: [reseat-or-fix-pcie-link, update-bios]
+#   remedies: [reseat-or-fix-pcie-link, update-bios, bind-numa]
 #   explains: [p2p-slow]
 #   profiles: [training]
 #   since: "0.1"
@@ -23,6 +23,7 @@ package gpudoctor.rules.pcie_link_degraded
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.rdma
 
 # endpoints are the GPUs, and the NICs that stand in a pair with one.
 endpoints := facts.gpus | {p.b | some p in facts.pairs; p.kind == "gpu-nic"}
@@ -344,6 +345,49 @@ findings contains {
 shown_wide(address) if {
 	best(address)
 	not narrow[address]
+}
+
+# What a benchmark measured between host memory and the GPUs, against their links.
+slow_host[i] contains p if {
+	some i, b in input.benchmarks
+	b.what in {"host-to-gpu", "gpu-to-host"}
+	some p in b.points
+	p.gbps < p.expected_gbps * p.threshold
+}
+
+findings contains {
+	"subject": sprintf("%s, %s", [b.tool, b.test]),
+	"message": sprintf("%s: %s GB/s between host memory and %s, where %s carries %s and at least %s counts as good; %d of %d values are too low. %s.", [
+		b.test, peers.decimal(worst.gbps), [e | some e in [worst.a, worst.b]; e != "CPU"][0], worst.basis, peers.decimal(worst.expected_gbps),
+		peers.decimal(worst.expected_gbps * worst.threshold), count(ps), count(b.points), remark,
+	]),
+	"evidence": [{"fact": sprintf("benchmarks[%s].points", [b.tool]), "value": p.gbps, "source": sprintf("%s:%d", [b.source, p.line])} | some p in array.slice(sort(ps), 0, 4)],
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": cures,
+} if {
+	some i, ps in slow_host
+	b := input.benchmarks[i]
+	least := min({p.gbps | some p in ps})
+	worst := sort({p | some p in ps; p.gbps == least})[0]
+	[remark, cures] := {
+		true: ["A link that fell to fewer lanes or a lower speed is the first suspect", ["reseat-or-fix-pcie-link", "update-bios"]],
+		false: ["Others are good, so their link fell to fewer lanes or a lower speed, or the memory was on a far NUMA node", ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"]],
+	}[count(ps) == count(b.points)]
+}
+
+# A NIC that does not reach the rate of its InfiniBand port from host memory, where
+# credits lose no packet, is most often in a slot that is too narrow or too slow.
+findings contains {
+	"subject": n.point.a,
+	"message": sprintf("%s. InfiniBand loses no packets, so the NIC's own PCIe link is the first suspect, then its NUMA node", [rdma.network_words(n)]),
+	"evidence": [rdma.network_evidence(n)],
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
+} if {
+	some n in rdma.slow_networks.host
+	not "Ethernet" in {p.link_layer | some p in n.ports}
 }
 
 missing contains "pci.devices[].link: in a virtual machine the real links are not visible" if {

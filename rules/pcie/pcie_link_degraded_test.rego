@@ -178,3 +178,38 @@ test_one_function_of_lspci if {
 	wide := object.union(texts, {"pci": {"partial": true, "devices": [{"address": gpu, "class": "", "kind": "", "vendor": "", "device": "", "link": link(2.5, 16, 16, 16)}]}})
 	count(pcie_link_degraded.findings) == 0 with input as wide
 }
+
+# copies is a table of nvbandwidth between host memory and GPUs in slots of 63 GB/s.
+copies(rates) := {"benchmarks": [{
+	"tool": "nvbandwidth", "test": "host_to_device_memcpy_ce", "what": "host-to-gpu", "source": "nvb.txt", "line": 3, "complete": true,
+	"points": [{"a": "CPU", "b": sprintf("GPU%d", [i]), "gbps": gbps, "expected_gbps": 63, "threshold": 0.5, "basis": "the GPU's PCIe link", "line": 6} | some i, gbps in rates],
+}]}
+
+test_fires_slow_host_copies if {
+	some f in pcie_link_degraded.findings with input as copies([55, 12, 55])
+	f.severity == "medium"
+	contains(f.message, "12.0 GB/s between host memory and GPU1")
+	contains(f.message, "1 of 3")
+	"bind-numa" in f.remedies
+	some g in pcie_link_degraded.findings with input as copies([12, 12])
+	not "bind-numa" in g.remedies
+}
+
+test_silent_host_copies if {
+	count(pcie_link_degraded.findings) == 0 with input as copies([55, 54])
+}
+
+network(layer, gbps) := {
+	"benchmarks": [{
+		"tool": "perftest", "test": "RDMA_Write BW", "what": "network", "memory": "host", "source": "bw.txt", "line": 4, "complete": true,
+		"points": [{"a": "mlx5_0", "bytes": 65536, "gbps": gbps, "expected_gbps": 50, "threshold": 0.8, "basis": "the port of mlx5_0", "line": 9}],
+	}],
+	"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active", "link_layer": layer, "rate_gbps": 400, "source": "i.txt", "line": 2}]},
+}
+
+test_fires_slow_infiniband if {
+	some f in pcie_link_degraded.findings with input as network("InfiniBand", 13)
+	f.subject == "mlx5_0"
+	count(pcie_link_degraded.findings) == 0 with input as network("Ethernet", 13)
+	count(pcie_link_degraded.findings) == 0 with input as network("InfiniBand", 48)
+}

@@ -24,18 +24,25 @@
 package gpudoctor.rules.measured_transfers
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.peers
 
 # slow_points are the values of one table that are below what counts as good.
 slow_points[i] contains p if {
 	some i, b in input.benchmarks
+	not b.what in left_to_others
 	some p in b.points
 	p.gbps < p.expected_gbps * p.threshold
 }
 
+# left_to_others are the paths that other rules judge: those to the host's memory
+# (pcie-link-degraded) and those between machines (gdr-topology, roce-mtu-pfc,
+# pcie-link-degraded).
+left_to_others := {"host-to-gpu", "gpu-to-host", "network"}
+
 findings contains {
 	"subject": sprintf("%s, %s", [b.tool, b.test]),
-	"message": sprintf("%s: %.1f GB/s%s, where %s carry %.0f and at least %.1f counts as good. %s", [
-		b.test, worst.gbps, between(worst), worst.basis, worst.expected_gbps, worst.expected_gbps * worst.threshold, count_text(ps, b),
+	"message": sprintf("%s: %s GB/s%s, where %s carry %v and at least %s counts as good. %s", [
+		b.test, peers.decimal(worst.gbps), between(worst), worst.basis, round(worst.expected_gbps), peers.decimal(worst.expected_gbps * worst.threshold), count_text(ps, b),
 	]),
 	"severity": grade(worst, b),
 	"confidence": "confirmed",
