@@ -29,6 +29,7 @@ func kernelLine(s *Sink, l Line) bool {
 // joinKernelLog takes over the events of all texts.
 func (s *Sink) joinKernelLog() {
 	events, whole := s.kernel.Events()
+	events = append(events, s.diagEvents...)
 	if len(events) == 0 && s.Facts.KernelLog == nil {
 		return
 	}

@@ -1,4 +1,4 @@
 package evidence
 
 // ncclKinds are the kinds of text of this area.
-var ncclKinds = []*Kind{ncclKind}
+var ncclKinds = []*Kind{ncclDiagKind, ncclKind}

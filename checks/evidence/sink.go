@@ -39,6 +39,8 @@ type Sink struct {
 	tensor pythonCopy
 	// gpuBuffer is set while perftest's next table is of a GPU's memory.
 	gpuBuffer bool
+	// diagEvents are the events of kernel logs of which NCCL's diagnostics tell.
+	diagEvents []checks.KernelEvent
 }
 
 func newSink() *Sink {

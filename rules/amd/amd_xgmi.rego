@@ -25,6 +25,26 @@ package gpudoctor.rules.amd_xgmi
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+
+# told are the links that RCCL's diagnostics find down.
+told := {m |
+	some m in logs.messages(["nccl-diag-link-down", "nccl-diag-link-differs"])
+	m.fields.link == "XGMI"
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("RCCL's diagnostics find that the GPUs of ranks %s have xGMI links that are down, or fewer of them than the others", [facts.list({m.fields.ranks | some m in told})]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": logs.all_evidence(told),
+	"order": logs.first(told).order,
+	"params": {"gpus": []},
+	"remedies": ["reset-amd-gpu", "reboot-or-reload-driver", "replace-hardware"],
+} if {
+	count(told) > 0
+}
 
 # links are the pairs of which it is known how they are joined. Partitions of
 # one accelerator differ in the function of their address alone.

@@ -99,6 +99,29 @@ findings contains {
 	first := logs.first(gone)
 }
 
+# walled are the pairs of GPUs of which one process cannot map the memory of the
+# other, by NCCL's own check. cudaIpc needs a PID and an IPC namespace in common,
+# and that each process sees the other's GPU; cuMem hands a file descriptor over a
+# socket of the network namespace (src/misc/ipcsocket.cc).
+walled := {m |
+	some m in logs.by_id["nccl-diag-p2p-import"]
+	m.fields.handle in {"LEGACY_CUDA_IPC", "CUMEM_POSIX_FD", "CUMEM_OTHER"}
+}
+
+findings contains {
+	"subject": "IPC namespace",
+	"message": sprintf("NCCL's own check finds that processes of one host cannot map each other's GPU memory (%s, %s). Ranks in containers with namespaces or GPUs of their own look like that", [
+		facts.list({m.fields.handle | some m in walled}), facts.list({sprintf("GPU %s to %s", [m.fields.from, m.fields.to]) | some m in walled}),
+	]),
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["share-ipc"],
+	"evidence": array.slice(logs.all_evidence(walled), 0, 4),
+	"order": logs.first(walled).order,
+} if {
+	count(walled) > 0
+}
+
 # Ranks of one host that talk over the network although nothing tells them to.
 over_network := {t |
 	some t in input.logs.transports

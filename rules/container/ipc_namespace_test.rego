@@ -130,3 +130,13 @@ test_fires_for_containers_of_one_gpu if {
 	by_name := object.union(object.remove(one, ["gpus"]), {"variables": {"NVIDIA_VISIBLE_DEVICES": "1"}})
 	count(ipc_namespace.findings) == 1 with input as {"logs": {"messages": [said("nccl-ipc-open-failed", {})]}, "launches": [by_name]}
 }
+
+test_fires_own_check_of_nccl if {
+	some handle in ["LEGACY_CUDA_IPC", "CUMEM_POSIX_FD"]
+	some f in ipc_namespace.findings with input as {"logs": {"messages": [said("nccl-diag-p2p-import", {"from": "0", "to": "1", "handle": handle})]}}
+	contains(f.message, "GPU 0 to 1")
+}
+
+test_silent_own_check_of_nccl if {
+	count(ipc_namespace.findings) == 0 with input as {"logs": {"messages": [said("nccl-diag-p2p-import", {"from": "0", "to": "1", "handle": "CUMEM_FABRIC"})]}}
+}

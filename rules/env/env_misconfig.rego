@@ -310,6 +310,31 @@ findings contains {
 	count({name | some name in {"NCCL_NET", "NCCL_NET_PLUGIN"}; facts.variable[name]}) == 0
 }
 
+# Variables that decide how a communicator moves its data, which all its ranks must
+# agree on: a rank that takes another algorithm, transport or buffer waits for what
+# never comes. Others differ by right: interfaces, devices, files and verbosity.
+joint := {
+	"NCCL_ALGO", "NCCL_PROTO", "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_IB_DISABLE", "NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE",
+	"NCCL_BUFFSIZE", "NCCL_NTHREADS", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_NCHANNELS_PER_NET_PEER", "NCCL_CROSS_NIC",
+	"NCCL_COLLNET_ENABLE", "NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", "NCCL_CUMEM_HOST_ENABLE", "NCCL_MNNVL_ENABLE", "NCCL_PXN_DISABLE",
+	"NCCL_P2P_USE_CUDA_MEMCPY", "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE", "NCCL_IB_MERGE_NICS", "NCCL_TUNER_PLUGIN",
+}
+
+unequal := {m | some m in logs.by_id["nccl-diag-environment"]; m.fields.variable in joint}
+
+findings contains {
+	"subject": facts.list({m.fields.variable | some m in unequal}),
+	"message": sprintf("By NCCL's diagnostics the ranks of one job have different values of %s, by which they have to agree on how data moves: collectives can hang or fail", [facts.list({m.fields.variable | some m in unequal})]),
+	"severity": "medium",
+	"confidence": "likely",
+	"evidence": array.slice(logs.all_evidence(unequal), 0, 6),
+	"remedies": ["unset-env"],
+	"params": {"variable": logs.first(unequal).fields.variable, "source": variables.guide},
+	"order": logs.first(unequal).order,
+} if {
+	count(unequal) > 0
+}
+
 # The framework's own all-reduce failed with what expandable segments make it
 # fail with, and the variable is not known.
 findings contains {

@@ -413,3 +413,12 @@ test_rdma_switched_off_under_tcp if {
 	judge(object.union_n([off, tcp, {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "netdev_up": true}]}}])) == {"medium"}
 	judge(object.union_n([off, tcp, {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active"}]}}])) == {"medium"}
 }
+
+test_fires_unequal_variables if {
+	some f in env_misconfig.findings with input as message_said("nccl-diag-environment", {"variable": "NCCL_PROTO", "count": "8"})
+	f.subject == "NCCL_PROTO"
+}
+
+test_silent_unequal_files if {
+	count(env_misconfig.findings) == 0 with input as message_said("nccl-diag-environment", {"variable": "NCCL_DEBUG_FILE", "count": "8"})
+}

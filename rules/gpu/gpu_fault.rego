@@ -111,6 +111,7 @@ statements := [
 	[{"gpu-lost"}, "critical", "confirmed", dead.GPU_IS_LOST[0], off_bus],
 	[{"gpu-handle-failed"}, "critical", "confirmed", "it does not answer the driver", off_bus],
 	[{"gpu-needs-reset"}, "critical", "confirmed", dead.RESET_REQUIRED[0], reset],
+	[{"nccl-diag-ecc"}, "high", "confirmed", "NCCL's diagnostics count memory errors that could not be corrected since the driver was loaded", reset],
 	[{"nvsmi-err"}, "high", "likely", "nvidia-smi cannot read its state (ERR!)", reset],
 	[{"gpu-inforom-corrupted"}, "low", "likely", "its information ROM is damaged", ["replace-hardware"]],
 	[{"cuda-hardware-stack"}, "medium", "possible", "CUDA met a hardware error of its stack (714)", reset],

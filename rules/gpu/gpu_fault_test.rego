@@ -204,3 +204,8 @@ test_leaves_other_devices_errors_alone if {
 		"message": "nvme 0000:05:00.0: can't recover (no error_detected callback)",
 	}]}}
 }
+
+test_fires_own_check_of_nccl if {
+	some f in gpu_fault.findings with input as said("nccl-diag-ecc", "ECC", {"ranks": "{3}", "worst": "2"})
+	f.confidence == "confirmed"
+}

@@ -56,6 +56,25 @@ said_not_ready contains m if some m in logs.by_id["cuda-system-not-ready-number"
 
 not_ready if count(said_not_ready) > 0
 
+# unshared are the pairs whose memory a fabric handle should have shared and did
+# not, by NCCL's own check: between machines that is the work of IMEX.
+unshared := {m | some m in logs.by_id["nccl-diag-p2p-import"]; m.fields.handle == "CUMEM_FABRIC"}
+
+findings contains {
+	"subject": "IMEX",
+	"message": sprintf("NCCL's own check cannot map the memory of GPUs of the same NVLink domain by a fabric handle (%s). Either the IMEX domain is not up (nvidia-imex-ctl -H -N shows nodes that are not READY) or the processes have no access to /dev/nvidia-caps-imex-channels", [
+		facts.list({sprintf("GPU %s to %s", [m.fields.from, m.fields.to]) | some m in unshared}),
+	]),
+	"evidence": array.slice(logs.all_evidence(unshared), 0, 4),
+	"order": logs.first(unshared).order,
+	"severity": "high",
+	"confidence": "likely",
+	"params": {"gpus": []},
+	"remedies": ["start-fabric-manager", "reboot-or-reload-driver"],
+} if {
+	count(unshared) > 0
+}
+
 # complaints are what the fabric manager says against the fabric.
 complaints := logs.messages({"fm-version-mismatch", "fm-topology", "fm-switch-fatal"})
 

@@ -169,3 +169,11 @@ test_takes_the_number_for_the_words if {
 	some f in fabric_manager.findings with input as said("cuda-system-not-ready-number", "cause", text, {})
 	f.severity == "critical"
 }
+
+test_fires_imex if {
+	some f in fabric_manager.findings with input as said("nccl-diag-p2p-import", "cause", "x", {"from": "0", "to": "4", "handle": "CUMEM_FABRIC"})
+	f.subject == "IMEX"
+	every g in fabric_manager.findings {
+		g.subject != "IMEX"
+	} with input as said("nccl-diag-p2p-import", "cause", "x", {"from": "0", "to": "4", "handle": "DIRECT"})
+}

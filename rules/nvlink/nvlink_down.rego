@@ -318,6 +318,30 @@ findings contains {
 	count(ms) > 0
 }
 
+# told are the ranks of a job whose GPUs have NVLinks that are down, or other
+# numbers or speeds of them than the rest, by NCCL's diagnostics.
+told[id] contains m if {
+	some id in {"nccl-diag-link-down", "nccl-diag-link-differs"}
+	some m in logs.by_id[id]
+	m.fields.link == "NVLink"
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("NCCL's diagnostics find that the GPUs of ranks %s %s.", [facts.list({m.fields.ranks | some m in ms}), {
+		"nccl-diag-link-down": "have NVLinks that are down",
+		"nccl-diag-link-differs": "have NVLinks in other number or of other speed than those of the rest",
+	}[id]]),
+	"evidence": logs.all_evidence(ms),
+	"order": logs.first(ms).order,
+	"params": {"gpus": all_gpus},
+	"severity": {"nccl-diag-link-down": "high", "nccl-diag-link-differs": "medium"}[id],
+	"confidence": {"nccl-diag-link-down": "confirmed", "nccl-diag-link-differs": "possible"}[id],
+	"remedies": ["reset-gpu", "reboot", "replace-hardware"],
+} if {
+	some id, ms in told
+}
+
 default all_gpus := []
 
 all_gpus := sort(facts.gpus)
@@ -430,6 +454,7 @@ dark_severity := "high" if logs.failed
 missing contains "gpus.devices[].nvlinks: NVML did not say what NVLinks there are" if {
 	unread
 	count([1 | some _, ms in claims; count(ms) > 0]) == 0
+	count(told) == 0
 	not no_gpu
 }
 

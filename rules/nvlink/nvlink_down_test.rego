@@ -166,3 +166,17 @@ test_a_module_that_was_shown_alone if {
 	count(nvlink_down.findings) == 0 with input as machine(0, [gpu(a, "Tesla V100-SXM2-32GB", links(6, 0))])
 	count(nvlink_down.findings) == 0 with input as machine(0, [gpu(a, "NVIDIA A100 80GB PCIe", links(12, 8))])
 }
+
+linked(id, link) := {"logs": {"messages": [{"id": id, "program": "nccl", "role": "cause", "text": "x", "source": "app.log", "line": 9, "order": 4, "fields": {"link": link, "ranks": "{2,5}"}}]}}
+
+test_fires_own_check_of_nccl if {
+	some f in nvlink_down.findings with input as linked("nccl-diag-link-down", "NVLink")
+	f.confidence == "confirmed"
+	contains(f.message, "{2,5} have NVLinks that are down")
+	some g in nvlink_down.findings with input as linked("nccl-diag-link-differs", "NVLink")
+	g.severity == "medium"
+}
+
+test_silent_own_check_of_rccl if {
+	count(nvlink_down.findings) == 0 with input as linked("nccl-diag-link-down", "XGMI")
+}

@@ -21,6 +21,7 @@
 package gpudoctor.rules.pcie_link_degraded
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.rdma
@@ -388,6 +389,28 @@ findings contains {
 } if {
 	some n in rdma.slow_networks.host
 	not "Ethernet" in {p.link_layer | some p in n.ports}
+}
+
+# NCCL's own check compares what each rank gets over its NIC. One that is far below
+# the rest of its job has a narrow slot, a bad cable or a port of a lower rate;
+# one that is above it is no fault.
+lagging contains m if {
+	some m in logs.by_id["nccl-diag-net-slow"]
+	to_number(m.fields.rate) < to_number(m.fields.median)
+}
+
+findings contains {
+	"subject": sprintf("NIC of rank %s", [facts.list({m.fields.rank | some m in lagging})]),
+	"message": sprintf("NCCL's own check finds NICs far below the rest of the job: %s. A PCIe link with fewer lanes, a bad cable or a port of a lower rate does that.", [
+		concat("; ", sort({sprintf("rank %s on %s, %s of %s Gb/s (%s)", [m.fields.rank, m.fields.slow_host, m.fields.rate, m.fields.median, m.fields.mode]) | some m in lagging})),
+	]),
+	"evidence": array.slice(logs.all_evidence(lagging), 0, 6),
+	"order": logs.first(lagging).order,
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],
+} if {
+	count(lagging) > 0
 }
 
 missing contains "pci.devices[].link: in a virtual machine the real links are not visible" if {

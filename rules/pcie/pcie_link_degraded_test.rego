@@ -213,3 +213,18 @@ test_fires_slow_infiniband if {
 	count(pcie_link_degraded.findings) == 0 with input as network("Ethernet", 13)
 	count(pcie_link_degraded.findings) == 0 with input as network("InfiniBand", 48)
 }
+
+lag(rate) := {"logs": {"messages": [{
+	"id": "nccl-diag-net-slow", "program": "nccl", "role": "cause", "text": "x", "source": "app.log", "line": 9, "order": 4,
+	"fields": {"rank": "3", "slow_host": "node0", "rate": rate, "median": "391.5", "mode": "same-nic"},
+}]}}
+
+test_fires_lagging_nic if {
+	some f in pcie_link_degraded.findings with input as lag("165.1")
+	f.subject == "NIC of rank 3"
+	contains(f.message, "165.1 of 391.5 Gb/s")
+}
+
+test_silent_leading_nic if {
+	count(pcie_link_degraded.findings) == 0 with input as lag("565.1")
+}

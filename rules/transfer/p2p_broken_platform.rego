@@ -374,6 +374,57 @@ cpu_vendor := input.iommu.vendor if {
 	regex.match(`EPYC|Ryzen|AMD`, input.host.cpu.model)
 } else := "intel"
 
+# told_wrong are the transfers of NCCL's own check whose data arrived wrong, by
+# whether NVLink joins the two GPUs.
+told_wrong[over_nvlink] contains m if {
+	some m in logs.by_id["nccl-diag-p2p-mismatch"]
+	over_nvlink := m.fields.path in {"NVL", "NVB", "XGMI", "C2C"}
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("NCCL's own check moved data between GPUs and found other bytes there, although the driver offers peer access: %s.%s", [
+		facts.list({sprintf("GPU %s to %s over %s (%s)", [m.fields.from, m.fields.to, m.fields.path, m.fields.what]) | some m in ms}),
+		{true: "", false: " On bare metal the first suspects are an IOMMU that translates and ACS that redirects."}[over_nvlink],
+	]),
+	"evidence": array.slice(logs.all_evidence(ms), 0, 4),
+	"order": logs.first(ms).order,
+	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"], "gpus": all_gpus},
+	"severity": "critical",
+	"confidence": "confirmed",
+	"remedies": {true: ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "replace-hardware"], false: bench_cures}[over_nvlink],
+} if {
+	some over_nvlink, ms in told_wrong
+	count(failures) == 0
+}
+
+all_gpus := [] if {
+	not facts.gpus
+} else := sort(facts.gpus)
+
+# A mapping inside of one process needs no permission of the container: what
+# refuses it is the driver.
+direct_refused := {m |
+	some m in logs.by_id["nccl-diag-p2p-import"]
+	m.fields.handle == "DIRECT"
+	m.fields.what == "peer-memory import failed"
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("NCCL's own check could not map the memory of a peer GPU within one process (%s), although the driver offers peer access.", [
+		facts.list({sprintf("GPU %s to %s over %s", [m.fields.from, m.fields.to, m.fields.path]) | some m in direct_refused}),
+	]),
+	"evidence": array.slice(logs.all_evidence(direct_refused), 0, 4),
+	"order": logs.first(direct_refused).order,
+	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["nccl-p2p-disable", "nccl-cumem-disable", "upgrade-driver"],
+} if {
+	count(direct_refused) > 0
+}
+
 # broken_off are the benchmarks of peer copies that do not end: their table stops
 # where peer access comes on.
 broken_off contains b if {

@@ -334,3 +334,26 @@ test_two_runs_of_which_one_ends if {
 	[f.severity, f.confidence] == ["critical", "likely"]
 	count(p2p_broken_platform.findings) == 0 with input as object.remove(both, ["env"])
 }
+
+# diagnosed is what NCCL's own check says of a pair of GPUs.
+diagnosed(id, what, path, handle) := {"logs": {"messages": [{
+	"id": id, "program": "nccl", "role": "cause", "text": "x", "source": "a.log", "line": 1, "order": 4, "count": 1, "ranks": 1,
+	"fields": {"what": what, "rank": "0", "from": "0", "to": "1", "path": path, "handle": handle},
+}]}}
+
+test_fires_own_check_of_nccl if {
+	some f in p2p_broken_platform.findings with input as diagnosed("nccl-diag-p2p-mismatch", "write", "PHB", "DIRECT")
+	f.severity == "critical"
+	f.remedies[1] == "iommu-pt"
+	contains(f.message, "GPU 0 to 1 over PHB (write)")
+	some g in p2p_broken_platform.findings with input as diagnosed("nccl-diag-p2p-mismatch", "read", "NVL", "DIRECT")
+	g.remedies[1] == "reset-gpu"
+	some h in p2p_broken_platform.findings with input as diagnosed("nccl-diag-p2p-import", "peer-memory import failed", "PIX", "DIRECT")
+	h.confidence == "likely"
+	some i in p2p_broken_platform.findings with input as object.union(diagnosed("nccl-diag-p2p-mismatch", "read", "NVL", "DIRECT"), {"gpus": {"devices": [{"vendor": "nvidia", "address": "0000:3b:00.0"}]}})
+	i.params.gpus == ["0000:3b:00.0"]
+}
+
+test_silent_own_check_of_nccl if {
+	count(p2p_broken_platform.findings) == 0 with input as diagnosed("nccl-diag-p2p-import", "peer-memory import failed", "PIX", "LEGACY_CUDA_IPC")
+}

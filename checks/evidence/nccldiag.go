@@ -1,0 +1,151 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// ncclDiagKind are the reports that NCCL 2.31, and RCCL after it, writes of
+// itself: before the first collective with NCCL_RUN_DIAGNOSTICS=1 (it moves and
+// compares data between each pair of GPUs, and runs ib_write_bw between hosts),
+// with NCCL_RUN_RAS_DIAGNOSTICS=1, and on request through ncclras -D (it compares
+// what the ranks tell of themselves). Each line begins with host and process:
+//
+//	node7:4021 NCCL DIAG [OK]   p2p: verified P2P access in both directions between every GPU pair (56 peer accesses)
+//
+// "[OK]" is a check that complains of nothing, "[INFO]" anything else, from a
+// corrupted transfer to a remark. Forms are of NVIDIA/nccl at 42f326f5 (2026),
+// src/diagnostics/{p2p,ib_write_bw}.cc and src/ras/diagnostics_*.cc, and of
+// ROCm/rccl's docs/how-to/using-rccl-diagnostics.rst.
+//
+// What the report complains of is the catalogue's (messages/diagnostics.yaml);
+// here is read what it states.
+var ncclDiagKind = &Kind{
+	Name:    "nccl-diagnostics",
+	Title:   "NCCL's or RCCL's own diagnostics, from 2.31 on",
+	Command: "NCCL_RUN_DIAGNOSTICS=1 NCCL_RUN_RAS_DIAGNOSTICS=1 (in the environment of the job), or ncclras -D",
+	Gives:   []string{"logs", "benchmarks", "software", "gpus", "nics", "iommu", "kernel_log"},
+	Anchors: []string{ncclDiagMark},
+	Line:    ncclDiagLine,
+}
+
+const ncclDiagMark = "NCCL DIAG "
+
+var (
+	ncclDiagVerified = regexp.MustCompile(`^p2p: (?:verified P2P access in both directions between every GPU pair|all \d+ directed GPU P2P edges verified)`)
+	ncclDiagGPUs     = regexp.MustCompile(`^GPU inventory: (\d{1,3})x (.+?) per node consistent across `)
+	ncclDiagDriver   = regexp.MustCompile(`^(CUDA|HIP|NVIDIA) driver version: (\d+(?:\.\d+)*) consistent across `)
+	ncclDiagIOMMU    = regexp.MustCompile(`^IOMMU mode: (passthrough|enabled \(DMA remapping\)|disabled) for `)
+	ncclDiagPort     = regexp.MustCompile(`^Net device ([\w.-]+):(\d{1,3}): net device type=[\w -]+, speed=(\d{1,8}) Mbps, link layer=(\w+)(?:, Data Direct)?, state=(\w+)/(\w+) across `)
+	ncclDiagXid      = regexp.MustCompile(`^(S?Xid) (\d{1,6}) detected (?:at least )?(\d{1,6}) times? (?:\((?:NVSwitch driver reported (Fatal|Non-fatal))?.*?\) )?on host (\S+?)\. (.*)$`)
+)
+
+func ncclDiagLine(s *Sink, l Line) bool {
+	s.Logs() // It was read, and what it does not complain of is right.
+	before, body, _ := strings.Cut(l.Text, ncclDiagMark)
+	body = strings.TrimSpace(body)
+	for _, tag := range []string{"[OK]", "[INFO]"} {
+		if rest, ok := strings.CutPrefix(body, tag); ok {
+			body = strings.TrimSpace(rest)
+		}
+	}
+	host := ncclDiagHost(before)
+	if m := ncclDiagGPUs.FindStringSubmatch(body); m != nil {
+		ncclDiagEnterGPUs(s, l, number(m[1]), m[2])
+	} else if m := ncclDiagDriver.FindStringSubmatch(body); m != nil {
+		ncclDiagEnterDriver(s, l, host, m[1], m[2])
+	} else if m := ncclDiagIOMMU.FindStringSubmatch(body); m != nil {
+		ncclDiagEnterIOMMU(s, l, m[1])
+	} else if m := ncclDiagPort.FindStringSubmatch(body); m != nil {
+		rdmaMerge(s, checks.RDMAPort{
+			Device: m[1], Port: number(m[2]), Host: host, LinkLayer: rdmaLinkLayer(m[4]),
+			State: rdmaState(m[5]), PhysicalState: rdmaPhysicalState(m[6]), RateGbps: float64(number(m[3])) / 1000,
+		}, l)
+	} else if m := ncclDiagXid.FindStringSubmatch(body); m != nil {
+		ncclDiagEnterXid(s, l, m[1], m[2], m[3], m[4], m[5], body)
+	} else if ncclDiagVerified.MatchString(body) {
+		none := int64(0)
+		addBenchmark(s, checks.Benchmark{
+			Tool: "nccl-diagnostics", Test: "peer access", What: "other", P2P: new(true), Wrong: &none, Complete: true, Source: s.Source(), Line: l.Number,
+		})
+	}
+	return true
+}
+
+// ncclDiagHost is the host in "node7:4021 " at the end of what stands before.
+func ncclDiagHost(before string) string {
+	before = strings.TrimRight(before, " ")
+	token := before[strings.LastIndexByte(before, ' ')+1:]
+	host, pid, ok := strings.Cut(token, ":")
+	if _, err := strconv.Atoi(pid); !ok || err != nil {
+		return ""
+	}
+	return checks.Printable(host, 100)
+}
+
+// ncclDiagMaxGPUs bounds the GPUs of one node.
+const ncclDiagMaxGPUs = 64
+
+func ncclDiagEnterGPUs(s *Sink, l Line, count int, name string) {
+	vendor := "nvidia"
+	if strings.Contains(name, "AMD") || strings.Contains(name, "Instinct") || strings.Contains(name, "Radeon") {
+		vendor = "amd"
+	}
+	for i := range min(count, ncclDiagMaxGPUs) {
+		g := s.GPUAt(i, l)
+		g.Vendor, g.Name = vendor, cmp.Or(g.Name, checks.Printable(name, 100))
+	}
+}
+
+// ncclDiagEnterDriver notes a version. That of CUDA is a number: 13000 is 13.0
+// (cuDriverGetVersion: 1000 * major + 10 * minor).
+func ncclDiagEnterDriver(s *Sink, l Line, host, kind, version string) {
+	switch kind {
+	case "NVIDIA":
+		s.Package("nvidia-driver", version, host, "log", l)
+	case "CUDA":
+		// RCCL before it had words of its own calls HIP's version CUDA's; that
+		// has eight digits and more.
+		if n, err := strconv.Atoi(version); err == nil && n >= 1000 && n < 100000 {
+			s.Package("cuda-driver", fmt.Sprintf("%d.%d", n/1000, n%1000/10), host, "log", l)
+		}
+	}
+}
+
+// ncclDiagEnterIOMMU: the library reads the type of the groups of GPUs and NICs.
+func ncclDiagEnterIOMMU(s *Sink, l Line, mode string) {
+	f := s.IOMMU()
+	if f.Mode != "" {
+		return
+	}
+	f.Mode = map[string]string{"passthrough": "passthrough", "disabled": "off"}[mode]
+	if f.Mode == "" {
+		f.Mode = "translated"
+	}
+	s.Origin("iommu.mode", l)
+}
+
+// ncclDiagMaxEvents bounds the Xids that are kept.
+const ncclDiagMaxEvents = 256
+
+// ncclDiagEnterXid notes what the library found in the kernel log of a host. It
+// says itself of which of them nobody need care.
+func ncclDiagEnterXid(s *Sink, l Line, kind, code, count, class, host, text string) {
+	if strings.Contains(text, "o user action or further investigation is required") || len(s.diagEvents) >= ncclDiagMaxEvents {
+		return
+	}
+	n := number(code)
+	e := checks.KernelEvent{
+		Kind: strings.ToLower(kind), Code: &n, Message: checks.Printable(text, 300), Count: max(1, number(count)),
+		Host: checks.Printable(host, 100), Source: s.Source(), Line: l.Number,
+	}
+	if class != "" {
+		e.Fatal = new(class == "Fatal")
+	}
+	s.diagEvents = append(s.diagEvents, e)
+}
