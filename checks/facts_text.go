@@ -175,7 +175,7 @@ type Package struct {
 // service, a pod's container, a batch script.
 type Launch struct {
 	// Kind is "docker-run", "compose", "kubernetes", "dockerfile",
-	// "docker-inspect", "slurm", "apptainer", "mpirun", "torchrun",
+	// "docker-inspect", "ecs", "slurm", "apptainer", "mpirun", "torchrun",
 	// "command".
 	Kind string `json:"kind"`
 	// Name is the container's, pod's or job's.

@@ -1,6 +1,9 @@
 package evidence
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The bounds of a JSON document among the lines of a text.
 const (
@@ -49,3 +52,42 @@ func jsonDocument(in *Lines) string {
 	}
 	return text.String()
 }
+
+// jsonClosed makes a document of one whose end was cut off: it ends after the
+// last value that is whole, and what is open there is closed.
+func jsonClosed(text string) string {
+	var open, whole []byte
+	at, inString, escaped := 0, false, false
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case escaped:
+			escaped = false
+		case inString && c == '\\':
+			escaped = true
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if len(open) >= maxJSONDepth {
+				return text
+			}
+			open = append(open, c)
+			at, whole = i+1, append(whole[:0], open...)
+		case c == '}' || c == ']':
+			open = open[:max(0, len(open)-1)]
+			at, whole = i+1, append(whole[:0], open...)
+		case c == ',':
+			at, whole = i, append(whole[:0], open...)
+		}
+	}
+	var b strings.Builder
+	b.WriteString(text[:at])
+	for _, c := range slices.Backward(whole) {
+		b.WriteByte(c + 2) // '[' and ']', '{' and '}' lie two apart.
+	}
+	return b.String()
+}
+
+// maxJSONDepth bounds how deep a document is followed.
+const maxJSONDepth = 200

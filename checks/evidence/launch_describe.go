@@ -1,0 +1,155 @@
+package evidence
+
+import (
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// launchDescribeKind takes kubectl describe pod, from its list of containers on:
+//
+//	Containers:
+//	  main:
+//	    Image:         nvcr.io/nvidia/pytorch:25.06-py3
+//	    Limits:
+//	      nvidia.com/gpu:  8
+//	    Environment:
+//	      NCCL_DEBUG:  INFO
+//	    Mounts:
+//	      /dev/shm from dshm (rw)
+//	Volumes:
+//	  dshm:
+//	    Type:       EmptyDir (a temporary directory that shares a pod's lifetime)
+//	    Medium:     Memory
+//	    SizeLimit:  <unset>
+//
+// (k8s.io/kubectl pkg/describe/describe.go, describeContainers and
+// describeVolumes). The pod's namespaces are not shown there.
+var launchDescribeKind = &Kind{
+	Name: "kubectl-describe", Title: "A pod, from kubectl describe", Command: "kubectl describe pod NAME", Gives: []string{"launches", "env"},
+	Anchors: []string{"Containers:"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		if !ok || strings.TrimRight(l.Text, " ") != "Containers:" {
+			return false
+		}
+		for _, l := range in.Ahead(40)[1:] {
+			if launchDescribeField.MatchString(l.Text) {
+				return true
+			}
+		}
+		return false
+	},
+	Read: launchDescribeRead,
+}
+
+var (
+	launchDescribeField = regexp.MustCompile(`^ {4}(?:Image|Limits|Mounts|Environment|Container ID):`)
+	launchDescribeLine  = regexp.MustCompile(`^( *)(\S.*?)(?::(?: +(.*?))?)?\s*$`)
+	launchDescribeMount = regexp.MustCompile(`^(/\S*) from (\S+) \(`)
+)
+
+func launchDescribeRead(s *Sink, in *Lines) {
+	type mount struct{ target, volume string }
+	type container struct {
+		launch *checks.Launch
+		mounts []mount
+		at     Line
+	}
+	var (
+		walk       = &launchWalk{sink: s}
+		containers []*container
+		volumes    = map[string]map[string]*yaml.Node{}
+		// The words above the line: at the left, by two and by four spaces.
+		top, item, field string
+	)
+	for _, l := range in.While(func(l Line) bool { return launchDescribeBelongs(l.Text, top) }) {
+		m := launchDescribeLine.FindStringSubmatch(l.Text)
+		if m == nil {
+			continue
+		}
+		key, value := m[2], m[3]
+		switch len(m[1]) {
+		case 0:
+			top, item, field = key, "", ""
+			continue
+		case 2:
+			item, field = key, ""
+			if top == "Containers" && len(containers) < launchMaxList {
+				containers = append(containers, &container{launch: &checks.Launch{Kind: "kubernetes", Name: key}, at: l})
+			}
+			continue
+		case 4:
+			field = key
+		}
+		switch {
+		case top == "Volumes" && item != "" && len(volumes) < launchMaxList:
+			launchDescribeVolume(volumes, item, key, value)
+		case top == "Containers" && len(containers) > 0:
+			c := containers[len(containers)-1]
+			switch {
+			case field == "Image":
+				c.launch.Image = value
+			case len(m[1]) < 6:
+			case field == "Command", field == "Args":
+				// What looks like a key is a word of the command all the same.
+				c.launch.Command = append(c.launch.Command, strings.TrimSpace(l.Text))
+			case field == "Limits", field == "Requests":
+				walk.resource(c.launch, key, value)
+			case field == "Environment":
+				launchSet(c.launch, key, value)
+			case field == "Mounts":
+				if m := launchDescribeMount.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil && len(c.mounts) < launchMaxList {
+					c.mounts = append(c.mounts, mount{m[1], m[2]})
+				}
+			}
+		}
+	}
+	for _, c := range containers {
+		for _, m := range c.mounts {
+			walk.mount(c.launch, map[string]*yaml.Node{"name": launchScalar(m.volume), "mountPath": launchScalar(m.target)}, volumes)
+		}
+		launchKeep(s, c.launch, c.at)
+	}
+}
+
+// launchDescribeBelongs takes the containers, and what follows up to the
+// volumes' end.
+func launchDescribeBelongs(text, top string) bool {
+	if strings.HasPrefix(text, " ") || strings.TrimSpace(text) == "" {
+		return true
+	}
+	word, _, _ := strings.Cut(text, ":")
+	return top == "" || top != "Volumes" && (word == "Conditions" || word == "Volumes" || word == "Containers")
+}
+
+// launchDescribeVolume notes a line of a volume in the form of a manifest.
+func launchDescribeVolume(volumes map[string]map[string]*yaml.Node, name, key, value string) {
+	kind := func(kind string) *yaml.Node {
+		if volumes[name] == nil {
+			volumes[name] = map[string]*yaml.Node{}
+		}
+		if volumes[name][kind] == nil {
+			volumes[name][kind] = &yaml.Node{Kind: yaml.MappingNode}
+		}
+		return volumes[name][kind]
+	}
+	set := func(n *yaml.Node, key string) { n.Content = append(n.Content, launchScalar(key), launchScalar(value)) }
+	switch {
+	case key == "Type" && strings.HasPrefix(value, "EmptyDir"):
+		kind("emptyDir")
+	case key == "Type" && strings.HasPrefix(value, "HostPath"):
+		kind("hostPath")
+	case key == "Medium" && value != "" && len(kind("emptyDir").Content) < 8:
+		set(kind("emptyDir"), "medium")
+	case key == "SizeLimit" && value != "<unset>" && len(kind("emptyDir").Content) < 8:
+		set(kind("emptyDir"), "sizeLimit")
+	case key == "Path" && volumes[name]["hostPath"] != nil && len(kind("hostPath").Content) < 8:
+		set(kind("hostPath"), "path")
+	}
+}
+
+func launchScalar(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
