@@ -96,7 +96,7 @@ func check(c *cli.Context) error {
 	defer p.done()
 	r.options.Progress = p.step
 	d, err := diagnose(c.Context, r)
-	if err != nil {
+	if d == nil {
 		return err
 	}
 	p.done()
@@ -109,6 +109,9 @@ func check(c *cli.Context) error {
 				tell("gpudoctor: wrote %s", o.file)
 			}
 		}
+	}
+	if err != nil {
+		return err
 	}
 	return verdict(d.Verdict.ExitCode)
 }

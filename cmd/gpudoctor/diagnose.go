@@ -29,6 +29,7 @@ type request struct {
 
 // diagnose is the straight line: host, facts, findings, advice, report. The
 // rules are read and compiled while facts are gathered, and the driver starts.
+// With an error there may be a report all the same: see gathered.
 func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	start := time.Now()
 	gathering, stop := context.WithCancel(ctx)
@@ -43,7 +44,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		return nil, problem(err)
 	}
 	g := <-read
-	if g.err != nil {
+	if g.err != nil && g.facts == nil {
 		return nil, g.err
 	}
 	facts := g.facts
@@ -73,7 +74,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		TextsOnly: g.textsOnly, Severities: severities,
 		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: facts, Verdict: *verdict, Advice: advice, Timing: timing,
-	}), nil
+	}), g.err
 }
 
 // knowledge is the rules and remedies that the request is judged by, with the

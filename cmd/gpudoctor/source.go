@@ -63,7 +63,8 @@ type gathered struct {
 	took  map[string]time.Duration
 	// textsOnly is true where no machine was examined, live or recorded.
 	textsOnly bool
-	err       error
+	// err may come with facts: that of texts in which nothing was recognised.
+	err error
 }
 
 // gather reads the facts of this machine, or those of recordings and texts.
@@ -85,7 +86,11 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 	case ctx.Err() != nil:
 		return gathered{err: context.Cause(ctx)}
 	case errors.Is(err, evidence.ErrNothing):
-		return gathered{err: hinted(err, takesTexts, takesKinds)}
+		g := gathered{err: hinted(err, takesTexts, takesKinds)}
+		if slices.ContainsFunc(read.Facts.Texts, func(t checks.Text) bool { return t.Problem == "" }) {
+			g.facts, g.textsOnly = read.Facts, true // The report says what to send in its place.
+		}
+		return g
 	case errors.Is(err, checks.ErrNewer):
 		return gathered{err: hinted(err, "a newer gpudoctor wrote it: update this one")}
 	case err != nil:

@@ -132,9 +132,10 @@ type Verdict struct {
 	State State `json:"state"`
 	// Counts are the findings by severity, consequences not counted.
 	Counts Counts `json:"counts"`
-	// ExitCode is the one that the program ends with: 0, 1, or 3 where
-	// --strict was given and something in missing could not be judged.
-	ExitCode int `json:"exit_code" jsonschema:"enum=0,enum=1,enum=3"`
+	// ExitCode is the one that the program ends with: 0, 1, 2 where texts were
+	// given and nothing in them was recognised, or 3 where --strict was given
+	// and something in missing could not be judged.
+	ExitCode int `json:"exit_code" jsonschema:"enum=0,enum=1,enum=2,enum=3"`
 	// Reason says why.
 	Reason string `json:"reason"`
 	// Missing lists what the verdict needs and could not be had, with the
@@ -142,6 +143,8 @@ type Verdict struct {
 	Missing []string `json:"missing"`
 
 	short []string // Missing without what the line of the transfers says.
+	// unread is true where nothing in the texts was recognised.
+	unread bool
 }
 
 // Counts are findings by severity.
@@ -309,6 +312,7 @@ func (d *Document) judge(in Input) Verdict {
 		v.State = Findings
 	case d.textsOnly:
 		v.State = Inconclusive
+		v.unread = !slices.ContainsFunc(in.Facts.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 })
 	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(in.Facts) && d.unseen() == "":
 		v.State = NoGPU
 	case len(v.Missing) > 0:
@@ -323,6 +327,8 @@ func (d *Document) judge(in Input) Verdict {
 		}
 	}
 	switch {
+	case v.unread:
+		v.ExitCode, v.Reason = 2, "nothing in what was sent was recognised"
 	case reaching > 0:
 		v.ExitCode = 1
 		v.Reason = fmt.Sprintf("%s at or above %s", plural(reaching, "finding"), d.FailOn)

@@ -314,6 +314,9 @@ func (t *text) closing() {
 		}
 	case Inconclusive:
 		said, code = "Nothing in what was sent names a fault.", plain
+		if d.Verdict.unread {
+			said = "Nothing in what was sent was recognised."
+		}
 	case Unproven:
 		said, code = "No fault found, but not proven healthy: "+t.clean(strings.Join(d.Verdict.short, "; "))+".", yellow
 	default:
