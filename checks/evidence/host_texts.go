@@ -377,6 +377,44 @@ func sysfsValue(s *Sink, l Line, path, value string) bool {
 	return true
 }
 
+// sysfsCatKind are the values of such files behind the prompt that names them, one
+// line for each: "$ cat /sys/bus/pci/devices/0000:3b:00.0/current_link_width".
+var sysfsCatKind = &Kind{
+	Name: "sysfs-cat", Title: "values of files of /sys", Command: "cat /sys/bus/pci/devices/ADDRESS/current_link_width", Gives: []string{"pci", "iommu", "numa"},
+	Commands: []string{"cat"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && in.After("cat") && len(sysfsNamed(in)) > 0 && sysfsPlain.MatchString(l.Text)
+	},
+	Read: func(s *Sink, in *Lines) {
+		for _, path := range sysfsNamed(in) {
+			l, ok := in.Peek()
+			if !ok || !sysfsPlain.MatchString(l.Text) {
+				return // An error of cat, and nobody knows of which file.
+			}
+			in.Next()
+			sysfsValue(s, l, path, strings.TrimSpace(l.Text))
+		}
+	},
+}
+
+var (
+	sysfsPlain = regexp.MustCompile(`^\s*-?[0-9A-Za-z.][\w./ -]{0,40}\s*$`)
+	sysfsPath  = regexp.MustCompile(`^/(?:sys/bus/pci/devices|sys/kernel/iommu_groups|proc/sys/kernel/numa_balancing)[\w.:/-]*$`)
+)
+
+// sysfsNamed are the files that the prompt's command names; none where a pattern
+// stands among them, whose files are not known.
+func sysfsNamed(in *Lines) []string {
+	command, _, _ := strings.Cut(in.Prompt().Command, "|")
+	_, words, _ := strings.Cut(command, "cat ")
+	paths := strings.Fields(words)
+	if len(paths) > 64 || slices.ContainsFunc(paths, func(p string) bool { return !sysfsPath.MatchString(p) }) {
+		return nil
+	}
+	return paths
+}
+
 // setpciKind is what setpci prints of an ACS control register: the value alone
 // behind its prompt, or with -v the place before it.
 var setpciKind = &Kind{

@@ -293,3 +293,31 @@ func TestPythonCopy(t *testing.T) {
 		}
 	}
 }
+
+func TestSysfsCat(t *testing.T) {
+	f := Parse("x.txt", `$ cat /sys/bus/pci/devices/0000:3b:00.0/current_link_width
+8
+$ cat /sys/bus/pci/devices/0000:3b:00.0/{max_link_width,numa_node}
+16
+1
+$ sudo cat /sys/bus/pci/devices/0000:3b:00.0/max_link_width /sys/bus/pci/devices/0000:3b:00.0/max_link_speed
+16
+32.0 GT/s PCIe
+$ cat /sys/bus/pci/devices/0000:3c:00.0/max_link_width
+cat: /sys/bus/pci/devices/0000:3c:00.0/max_link_width: No such file or directory
+$ cat /sys/kernel/iommu_groups/14/type
+DMA-FQ
+$ cat /proc/sys/kernel/numa_balancing
+1
+`)
+	if len(f.PCI.Devices) != 1 {
+		t.Fatalf("got %+v", f.PCI.Devices)
+	}
+	d := f.PCI.Devices[0]
+	if d.Address != "0000:3b:00.0" || d.Link.Width != 8 || d.Link.MaxWidth != 16 || d.Link.MaxSpeedGTs != 32 || d.NUMANode != nil {
+		t.Errorf("got %+v", d)
+	}
+	if len(f.IOMMU.Groups) != 1 || f.IOMMU.Groups[0].Type != "DMA-FQ" || *f.NUMA.Balancing != 1 {
+		t.Errorf("got %+v, %+v", f.IOMMU, f.NUMA)
+	}
+}
