@@ -251,6 +251,9 @@ type Benchmark struct {
 	// Ranks, Nodes and GPUs are of a collective; 0 where not told.
 	Ranks int `json:"ranks,omitempty"`
 	Nodes int `json:"nodes,omitempty"`
+	// Jobs counts the processes that call themselves rank 0, where there are
+	// several: they do not know of each other.
+	Jobs int `json:"jobs,omitempty"`
 	// GPUNames are the models of its devices, in order of rank.
 	GPUNames []string `json:"gpu_names,omitempty"`
 	// Points are the values.

@@ -243,3 +243,21 @@ func TestCUDADevices(t *testing.T) {
 		}
 	}
 }
+
+// Processes of a build without MPI write one list each; two runs, one after the
+// other, are something else.
+func TestNCCLTestsAlone(t *testing.T) {
+	device := "#  Rank  0 Group  0 Pid   2214 on node7 device  0 [0x53] NVIDIA H100 80GB HBM3\n"
+	head := "# nThread 1 nGpus 1 minBytes 8 maxBytes 128\n# Using devices\n"
+	for text, want := range map[string]int{
+		head + device + device + device: 3,
+		head + device + head + device:   2,
+		head + device:                   0,
+		head + device + "node7:1:1 [0] NCCL INFO cudaDriverVersion 12040\n" + head + device: 0,
+	} {
+		got := Parse("x.txt", text).Benchmarks
+		if len(got) == 0 || got[0].Jobs != want {
+			t.Errorf("%q: want %d processes of rank 0, got %v", text, want, got)
+		}
+	}
+}

@@ -436,7 +436,7 @@ func launchWorldInfo(l *checks.Launch, value string) {
 // starts. It reports whether it understood it.
 func launchCommand(s *Sink, text string, at Line) bool {
 	understood := false
-	for rest := text; rest != ""; {
+	for rest := launchExpand(s, text); rest != ""; {
 		words := launchWords(rest)
 		variables, command := launchStrip(words)
 		if kind := launchProgram(command); kind != "" {

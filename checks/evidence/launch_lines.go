@@ -198,6 +198,7 @@ var environmentKind = &Kind{
 	Name: "environment", Title: "Environment variables", Command: "env", Gives: []string{"env"},
 	Anchors: environmentAnchors(),
 	Line: func(s *Sink, l Line) bool {
+		launchNote(s, l.Text)
 		settings := environmentSettings(l.Text)
 		for _, v := range settings {
 			s.Variable(v[0], checks.Printable(v[1], launchMaxValue), l)
@@ -212,7 +213,48 @@ func environmentAnchors() []string {
 	return []string{
 		"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OMPI_MCA_", "NVSHMEM_", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH",
 		"LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
+		// Numbers of a script's own, for launchNote.
+		"NODES=", "NPROC=", "NPROC_PER_NODE=", "GPUS_PER_NODE=", "_GPUS=", "WORLD_SIZE=", "SHM_SIZE=", "TP_SIZE=", "PP_SIZE=", "_PARALLEL_SIZE=",
 	}
+}
+
+// launchNumber is a line of a shell script that gives a number or a size a name.
+var launchNumber = regexp.MustCompile(`^\s*(?:export\s+)?([A-Z][A-Z0-9_]{1,40})=["']?(\d[\dA-Za-z.]{0,15})["']?\s*;?\s*(?:#.*)?$`)
+
+// launchNote keeps a script's own numbers for the commands below: "NNODES=2",
+// then "torchrun --nnodes $NNODES".
+func launchNote(s *Sink, line string) {
+	m := launchNumber.FindStringSubmatch(line)
+	if m == nil {
+		return
+	}
+	if s.shell.source != s.Source() {
+		s.shell = launchNumbers{source: s.Source(), values: map[string]string{}}
+	}
+	if _, known := s.shell.values[m[1]]; known || len(s.shell.values) < maxEntries {
+		s.shell.values[m[1]] = m[2]
+	}
+}
+
+// launchNumbers are the numbers that a text gives names, by name.
+type launchNumbers struct {
+	source string
+	values map[string]string
+}
+
+var launchReference = regexp.MustCompile(`\$(?:\{([A-Z][A-Z0-9_]*)\}|([A-Z][A-Z0-9_]*))`)
+
+// launchExpand puts such numbers in the place of their names.
+func launchExpand(s *Sink, text string) string {
+	if s.shell.source != s.Source() || !strings.Contains(text, "$") {
+		return text
+	}
+	return launchReference.ReplaceAllStringFunc(text, func(reference string) string {
+		if value, ok := s.shell.values[strings.Trim(reference, "${}")]; ok {
+			return value
+		}
+		return reference
+	})
 }
 
 var (

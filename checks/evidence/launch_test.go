@@ -87,8 +87,12 @@ func TestLaunchLines(t *testing.T) {
 			"cd /work && ulimit -l unlimited && accelerate launch --num_processes 16 --num_machines 2 t.py",
 			`{"kind":"command","command":["accelerate","launch","--num_processes","16","--num_machines","2","t.py"],"processes":8,"nodes":2}`,
 		},
-		"prose":        {"docker run fails on this machine, and torchrun does as well", ""},
-		"more prose":   {"I start it with mpirun\nsglang crashed with it", ""},
+		"prose":      {"docker run fails on this machine, and torchrun does as well", ""},
+		"more prose": {"I start it with mpirun\nsglang crashed with it", ""},
+		"numbers of the script": {
+			"NNODES=2\nexport GPUS_PER_NODE=8 # each\ntorchrun --nnodes $NNODES --nproc_per_node=${GPUS_PER_NODE} x.py",
+			`{"kind":"torchrun","command":["torchrun","--nnodes","2","--nproc_per_node=8","x.py"],"processes":8,"nodes":2}`,
+		},
 		"not a number": {"$ torchrun --nproc_per_node=$N x.py", `{"kind":"torchrun","command":["torchrun","--nproc_per_node=$N","x.py"]}`},
 	}
 	for name, test := range tests {
@@ -301,4 +305,22 @@ func FuzzLaunch(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A listing that went through grep has names without their folder.
+func TestBareDeviceNodes(t *testing.T) {
+	f := Parse("x.txt", "$ srun --gpus=1 ls -l /dev | grep nvidia\n"+
+		"crw-rw-rw- 1 root root 195,   0 Nov  1 10:00 nvidia0\n"+
+		"crw-rw---- 1 root video 195, 255 Nov  1 10:00 nvidiactl\n"+
+		"drwxr-xr-x 2 root root       80 Nov  1 10:00 nvidia-caps\n")
+	want := []checks.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
+	if f.Container == nil {
+		t.Fatal("no listing was found")
+	}
+	if diff := cmp.Diff(want, f.Container.DeviceNodes); diff != "" {
+		t.Error(diff)
+	}
+	if f := Parse("x.txt", "$ ls -l /dev/nvidia0 | cat\ncrw-rw-rw- 1 root root 195,   0 Nov  1 10:00 nvidia0\n"); f.Container != nil {
+		t.Errorf("want no listing of a single node, got %v", f.Container)
+	}
 }

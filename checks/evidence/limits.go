@@ -284,10 +284,10 @@ var (
 // nodesKind takes listings of GPU and RDMA nodes in /dev.
 var nodesKind = &Kind{
 	Name: "device-nodes", Title: "Device nodes", Command: "ls -l /dev/nvidia* /dev/kfd /dev/dri /dev/infiniband", Gives: []string{"container"},
-	Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband"},
+	Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "nvidia0", "nvidiactl"},
 	Begins: func(in *Lines) bool {
 		l, ok := in.Peek()
-		return ok && nodesWhole(in) && (nodesPath.MatchString(l.Text) || nodesFolder.MatchString(l.Text))
+		return ok && nodesWhole(in) && (nodesPath.MatchString(l.Text) || nodesFolder.MatchString(l.Text) || nodesBare.MatchString(l.Text))
 	},
 	Read: func(s *Sink, in *Lines) {
 		folder := ""
@@ -307,6 +307,10 @@ var nodesKind = &Kind{
 						nodesAdd(s, c, path.Clean(word), text, l)
 					}
 				}
+				return true
+			}
+			if m := nodesBare.FindStringSubmatch(text); m != nil {
+				nodesAdd(s, c, "/dev/"+m[1], text, l)
 				return true
 			}
 			names := strings.Fields(text)
@@ -336,10 +340,12 @@ func nodesWhole(in *Lines) bool {
 }
 
 var (
-	nodesCommand = regexp.MustCompile(`^(?:sudo )?ls\b.*/dev(?:/nvidia\*|/kfd|/dri|/infiniband|/?\s*$|/? ?\|)`)
+	nodesCommand = regexp.MustCompile(`^(?:.*\s)?ls\b.*/dev(?:/nvidia\*|/kfd|/dri|/infiniband|/?\s*$|/? ?\|)`)
 	nodesPath    = regexp.MustCompile(`^(?:[cb][rwx-]{9}[.+]?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.*\s)?/dev/(?:nvidia[\w-]*(?:/\S+)?|kfd|dri/\S+|infiniband/\S+)(?:\s+/dev/\S+)*$`)
-	nodesFolder  = regexp.MustCompile(`^\s*(/dev/(?:dri|infiniband|nvidia-caps(?:-imex-channels)?)):\s*$`)
-	nodesName    = regexp.MustCompile(`^(?:card\d+|renderD\d+|uverbs\d+|umad\d+|issm\d+|rdma_cm|nvidia-cap\d+|channel\d+|by-path|by-ibdev)$`)
+	// nodesBare is a line of "ls -l /dev | grep nvidia": the folder is not told.
+	nodesBare   = regexp.MustCompile(`^c[rwx-]{9}[.+]?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.*\s(nvidia(?:\d+|ctl|-uvm|-uvm-tools|-modeset)|kfd)$`)
+	nodesFolder = regexp.MustCompile(`^\s*(/dev/(?:dri|infiniband|nvidia-caps(?:-imex-channels)?)):\s*$`)
+	nodesName   = regexp.MustCompile(`^(?:card\d+|renderD\d+|uverbs\d+|umad\d+|issm\d+|rdma_cm|nvidia-cap\d+|channel\d+|by-path|by-ibdev)$`)
 )
 
 // nodesAdd notes a node. Whoever made the listing may open a node that

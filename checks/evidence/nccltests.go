@@ -50,6 +50,9 @@ func readNCCLTests(s *Sink, in *Lines) {
 	hosts := map[string]bool{}
 	var wrong int64
 	checked, rows := false, 0
+	// Processes that do not know of each other write their lists at once, before
+	// anything else is written. What follows may be of another run.
+	jobs, begun := 0, false
 	for {
 		l, ok := in.Peek()
 		if !ok {
@@ -63,6 +66,9 @@ func readNCCLTests(s *Sink, in *Lines) {
 				b.GPUNames = append(b.GPUNames, m[5])
 			}
 			b.Ranks++
+			if m[1] == "0" && !begun {
+				jobs++
+			}
 			if m[2] != "" {
 				hosts[m[2]] = true
 			}
@@ -73,6 +79,7 @@ func readNCCLTests(s *Sink, in *Lines) {
 			b.Tool = "rccl-tests"
 		case ncclTestsRow(&b, l, &wrong, &checked):
 			rows++
+			begun = true
 		case ncclTestsWrong.MatchString(l.Text):
 			n, err := strconv.ParseInt(ncclTestsWrong.FindStringSubmatch(l.Text)[1], 10, 64)
 			if err == nil {
@@ -94,6 +101,7 @@ func readNCCLTests(s *Sink, in *Lines) {
 		case text == "" || strings.HasPrefix(strings.TrimSpace(l.Text), "#") || ncclTestsHead.MatchString(l.Text):
 		case ncclTestsForeign(l.Text) || ncclTestsGoesOn(in):
 			// Lines of NCCL, MPI or a launcher between those of the table.
+			begun = begun || jobs > 0
 		default:
 			goto done
 		}
@@ -101,6 +109,9 @@ func readNCCLTests(s *Sink, in *Lines) {
 	}
 done:
 	b.Nodes = len(hosts)
+	if jobs > 1 {
+		b.Jobs = jobs
+	}
 	if checked {
 		b.Wrong = &wrong
 	}

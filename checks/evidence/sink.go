@@ -35,6 +35,8 @@ type Sink struct {
 	unnamedACS []checks.UnnamedACS
 	// groupTypes are the types of IOMMU groups by number.
 	groupTypes map[int]string
+	// shell are the numbers that a script gives names.
+	shell launchNumbers
 	// tensor is the last tensor that a text showed on a GPU.
 	tensor pythonCopy
 	// gpuBuffer is set while perftest's next table is of a GPU's memory.
