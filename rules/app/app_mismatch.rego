@@ -36,6 +36,7 @@ stated := {
 	"nccl-duplicate-rank": "Two processes have the same rank",
 	"nccl-collective-mismatch": "Ranks call collectives of different sizes",
 	"nccl-application-error": "The program called NCCL with arguments that do not fit",
+	"torch-uneven-inputs": "A rank has no more data while the others go on, so that they wait for it in the next collective: give all ranks as many batches (drop_last, samplers of equal length), or let them join",
 	"torch-variable-missing": "The launcher did not set a variable by which ranks find each other",
 }
 
@@ -106,6 +107,103 @@ findings contains {
 	operation in even
 	sizes := {m.fields.numel_in | some m in ms}
 	count(sizes) > 1
+}
+
+# behind are pairs of a rank whose queue is empty and one that waits in the very
+# next operation of the group: the first never called it.
+behind contains {"idle": idle, "waits": waits} if {
+	some idle in logs.by_id["torch-work-status"]
+	is_number(idle.rank)
+	idle.fields.enqueued == idle.fields.completed
+	some waits in logs.by_id["torch-work-status"]
+	is_number(waits.rank)
+	waits.rank != idle.rank
+	object.get(waits.fields, "group", "") == object.get(idle.fields, "group", "")
+	waits.fields.completed == idle.fields.completed
+	number(waits.fields.enqueued) > number(waits.fields.completed)
+}
+
+findings contains {
+	"subject": "job",
+	"message": sprintf("Rank %d has nothing left to do after operation %s of its process group, and rank %d waits in the next one: rank %d never called it. It ran a step or a branch less than the others, or was busy or stuck elsewhere", [pair.idle.rank, pair.idle.fields.completed, pair.waits.rank, pair.idle.rank]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [logs.evidence(pair.idle), logs.evidence(pair.waits)],
+	"remedies": ["fix-application", "nccl-timeout"],
+	"order": pair.idle.order,
+} if {
+	pair := sort(behind)[0]
+}
+
+# expired is the first collective that a watchdog gave up.
+expired := logs.first(logs.by_id["torch-watchdog-timeout"])
+
+# A watchdog's default is ten minutes (torch/distributed/constants.py,
+# default_pg_nccl_timeout; thirty before 2.2).
+default_timeout_ms := 600000
+
+# A rank that writes a checkpoint keeps the others waiting: with slow storage
+# longer than a watchdog does (NeMo Automodel pull 3108, torchtune issue 2093).
+written := max([m.order |
+	some m in logs.by_id["checkpoint-writing"]
+	m.source == expired.source
+	m.line < expired.line
+	expired.line - m.line <= 50
+])
+
+checkpointed if is_number(written)
+
+findings contains {
+	"subject": "job",
+	"message": sprintf("A rank wrote a checkpoint shortly before the others gave up a collective after %d s: they may have waited for it. Let no rank write alone between collectives, or give the group a longer timeout", [round(number(expired.fields.timeout_ms) / 1000)]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": logs.all_evidence({expired} | {m | some m in logs.by_id["checkpoint-writing"]; m.order == written}),
+	"remedies": ["nccl-timeout", "fix-application"],
+	"order": expired.order,
+} if {
+	checkpointed
+}
+
+findings contains {
+	"subject": "job",
+	"message": sprintf("The watchdog gave up a collective after %d s, which was set so: its default is 600 s. One rank that loads, evaluates or writes for longer is enough to end the job", [round(number(expired.fields.timeout_ms) / 1000)]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": [logs.evidence(expired)],
+	"remedies": ["nccl-timeout", "fix-application"],
+	"order": expired.order,
+} if {
+	number(expired.fields.timeout_ms) < default_timeout_ms
+	not checkpointed
+}
+
+# late are ranks that did not come to a barrier, which has a timeout of its own.
+late := logs.messages({"torch-barrier-failed"})
+
+findings contains {
+	"subject": "job",
+	"message": sprintf("Ranks did not come to a barrier in time: %s. They were slower than its timeout allows, as in loading large models from slow storage, or ended; their own output tells which", [logs.first(late).text]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": array.slice(logs.all_evidence(late), 0, 3),
+	"remedies": ["nccl-timeout", "fix-application"],
+	"order": logs.first(late).order,
+} if {
+	count(late) > 0
+}
+
+# Each process of a test believes to be the only one.
+findings contains {
+	"subject": "job",
+	"message": sprintf("%d processes of %s call themselves rank 0: each runs its test alone, on the same first GPUs, and nothing is measured between them. The program was built without MPI (make clean; make MPI=1), or its MPI is not that of the launcher (mpirun of another installation, srun without the right --mpi)", [b.jobs, b.tool]),
+	"severity": "high",
+	"confidence": "confirmed",
+	"evidence": [{"fact": "benchmarks[].jobs", "value": b.jobs, "source": logs.at(b)}],
+	"remedies": ["fix-application"],
+} if {
+	some b in input.benchmarks
+	b.jobs > 1
 }
 
 # Without the group's name equal numbers may be of different groups.
@@ -229,4 +327,7 @@ findings contains {
 	m := logs.first(logs.by_id["torch-port-in-use"])
 }
 
-missing contains "logs: no log of a job was given" if not input.logs
+missing contains "logs: no log of a job was given" if {
+	not input.logs
+	count(findings) == 0
+}

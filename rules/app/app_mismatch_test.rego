@@ -102,3 +102,54 @@ test_flight_recorder if {
 	some g in app_mismatch.findings with input as log([message("torch-flight-missing-ranks", {"seq": "17"})])
 	g.confidence == "possible"
 }
+
+status(rank, group, enqueued, completed) := object.union(
+	message("torch-work-status", {"group": group, "enqueued": enqueued, "completed": completed}),
+	{"rank": rank, "order": rank},
+)
+
+test_a_rank_with_nothing_left_to_do if {
+	some f in app_mismatch.findings with input as log([status(0, "0", "12", "11"), status(1, "0", "11", "11")])
+	f.severity == "high"
+	contains(f.message, "rank 1 never called it")
+	f.remedies[0] == "fix-application"
+
+	# In another group, and further back, numbers say nothing of each other.
+	count(app_mismatch.findings) == 0 with input as log([status(0, "0", "12", "11"), status(1, "1", "11", "11")])
+	count(app_mismatch.findings) == 0 with input as log([status(0, "0", "12", "11"), status(1, "0", "9", "9")])
+	count(app_mismatch.findings) == 0 with input as log([status(0, "0", "12", "11"), status(1, "0", "12", "11")])
+}
+
+expired(ms, line) := object.union(message("torch-watchdog-timeout", {"seq": "9", "op": "ALLGATHER", "timeout_ms": ms}), {"line": line, "order": 7})
+
+test_a_short_timeout if {
+	some f in app_mismatch.findings with input as log([expired("60000", 30)])
+	f.confidence == "possible"
+	f.remedies[0] == "nccl-timeout"
+	contains(f.message, "after 60 s, which was set so")
+	count(app_mismatch.findings) == 0 with input as log([expired("600000", 30)])
+}
+
+test_a_checkpoint_before_the_timeout if {
+	writing := object.union(message("checkpoint-writing", {}), {"line": 20, "order": 5, "role": "setting"})
+	some f in app_mismatch.findings with input as log([writing, expired("1800000", 30)])
+	contains(f.message, "gave up a collective after 1800 s")
+	count(f.evidence) == 2
+	count(app_mismatch.findings) == 0 with input as log([writing, expired("1800000", 400)])
+	count(app_mismatch.findings) == 0 with input as log([writing])
+}
+
+test_ranks_late_at_a_barrier if {
+	some f in app_mismatch.findings with input as log([message("torch-barrier-failed", {"ranks": "1"})])
+	f.confidence == "possible"
+	f.remedies[0] == "nccl-timeout"
+}
+
+test_processes_that_do_not_know_of_each_other if {
+	table := {"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": false, "jobs": 6, "ranks": 6, "source": "run.txt", "line": 2}
+	some f in app_mismatch.findings with input as {"benchmarks": [table]}
+	f.confidence == "confirmed"
+	contains(f.message, "6 processes of nccl-tests call themselves rank 0")
+	count(app_mismatch.missing) == 0 with input as {"benchmarks": [table]}
+	count(app_mismatch.findings) == 0 with input as {"benchmarks": [object.remove(table, ["jobs"])]}
+}

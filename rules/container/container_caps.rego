@@ -28,6 +28,7 @@ package gpudoctor.rules.container_caps
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.surroundings
 
 # A GPU's node without the nodes of the driver itself.
@@ -53,6 +54,31 @@ findings contains {
 	not started
 	confidence := certainty
 }
+
+# A listing that was sent shows the same, of a container or of a machine whose
+# module nvidia_uvm is not loaded yet: nvidia-modprobe, which loads it and makes
+# the node, may not do so inside of a container (apptainer/singularity issue 1441,
+# NVIDIA/pyxis issue 81).
+findings contains {
+	"subject": "/dev/nvidia-uvm",
+	"message": sprintf("%d GPU nodes are listed in /dev, but /dev/nvidia-uvm is not, and CUDA failed (%s): it needs that node for all memory. Load the module on the host before the container starts (nvidia-modprobe -u -c=0), and pass the node in", [count(surroundings.nvidia_nodes), logs.first(unstarted).text]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": array.concat([{"fact": "container.device_nodes", "value": sort(surroundings.nvidia_nodes), "source": "/dev"}], array.slice(logs.all_evidence(unstarted), 0, 2)),
+	"params": {"nodes": ["/dev/nvidia-uvm"]},
+	"remedies": ["pass-device-nodes", "configure-container-runtime"],
+	"order": logs.first(unstarted).order,
+} if {
+	not facts.in_container
+	count(surroundings.nvidia_nodes) > 0
+	not uvm_listed
+	count(unstarted) > 0
+}
+
+uvm_listed if "/dev/nvidia-uvm" in object.keys(surroundings.node_access)
+
+# unstarted are the words of programs for which CUDA did not start.
+unstarted := logs.messages({"cuda-unknown-error", "cuda-init-error", "cuda-no-device"})
 
 # started is true when CUDA offered a GPU, whatever /dev looks like.
 started if count(surroundings.offered) > 0
@@ -225,6 +251,35 @@ findings contains {
 } if {
 	count(unopened) > 0
 	first := logs.first(unopened)
+}
+
+# wants_rdma is true of a job over several machines, and of one whose variables
+# speak of RDMA.
+wants_rdma if networks.multi_node
+
+wants_rdma if facts.env.NCCL_IB_HCA != ""
+
+wants_rdma if facts.env.NCCL_IB_DISABLE == "0"
+
+# NCCL finds no RDMA device in a container that was given none, while one of the
+# machine has a link, and the job asks for RDMA.
+findings contains {
+	"subject": "/dev/infiniband",
+	"message": sprintf("NCCL finds no RDMA device in %s, which was given none: /dev/infiniband was not passed in. The machine has some with a link (%s), and the job goes over TCP instead", [launches.title(l), concat(", ", sort(linked))]),
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["pass-rdma-devices", "pass-device-nodes", "add-ipc-lock"],
+	"params": {"nodes": ["/dev/infiniband"]},
+	"evidence": array.concat(array.slice(logs.all_evidence(logs.by_id["nccl-ib-no-device"]), 0, 1), unopened_launches),
+	"order": logs.first(logs.by_id["nccl-ib-no-device"]).order,
+} if {
+	logs.said("nccl-ib-no-device")
+	count(unopened) == 0
+	not facts.env.NCCL_IB_DISABLE == "1"
+	wants_rdma
+	linked := {p.device | some p in input.nics.rdma; p.state == "active"}
+	count(linked) > 0
+	l := sort(without_rdma)[0]
 }
 
 unopened contains m if {

@@ -255,3 +255,35 @@ test_a_container_without_gpus if {
 	judged(document) == {["/dev/nvidia*", "critical", "likely"]}
 	judged(told(message("cuda-insufficient-driver", {}))) == set()
 }
+
+remark(id, fields) := {"id": id, "program": "x", "role": "category", "text": "said", "fields": fields, "source": "a.log", "line": 3, "order": 2, "count": 1, "ranks": 1}
+
+test_a_listing_without_uvm if {
+	document := {
+		"container": {"device_nodes": [{"path": "/dev/nvidia0", "access": "rw"}, {"path": "/dev/nvidiactl", "access": "rw"}]},
+		"logs": {"messages": [remark("cuda-unknown-error", {})]},
+	}
+	some f in container_caps.findings with input as document
+	f.subject == "/dev/nvidia-uvm"
+	f.remedies[0] == "pass-device-nodes"
+	count(container_caps.findings) == 0 with input as object.remove(document, ["logs"])
+	whole_listing := {"container": {"device_nodes": [{"path": path, "access": "rw"} | some path in ["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"]]}}
+	count(container_caps.findings) == 0 with input as object.union(document, whole_listing)
+}
+
+test_a_container_without_the_machines_rdma_devices if {
+	document := {
+		"launches": [{"kind": "docker-run", "name": "node", "gpus": -1, "network": "host", "source": "run.sh", "line": 1}],
+		"env": {"variables": [{"name": "NCCL_IB_HCA", "value": "mlx5_0", "source": "run.sh", "effective": true}]},
+		"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active", "source": "host.txt", "line": 1}]},
+		"logs": {"messages": [remark("nccl-ib-no-device", {})]},
+	}
+	some f in container_caps.findings with input as document
+	f.subject == "/dev/infiniband"
+	f.severity == "high"
+	f.remedies[0] == "pass-rdma-devices"
+
+	# A job that asks for none, and a container that was given them.
+	count(container_caps.findings) == 0 with input as object.remove(document, ["env"])
+	count(container_caps.findings) == 0 with input as object.union(document, {"launches": [{"kind": "docker-run", "name": "node", "gpus": -1, "devices": ["/dev/infiniband"], "source": "run.sh", "line": 1}]})
+}

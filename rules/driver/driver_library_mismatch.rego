@@ -23,6 +23,7 @@
 package gpudoctor.rules.driver_library_mismatch
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -265,7 +266,10 @@ default package_severity := "medium"
 package_severity := "critical" if logs.failed
 
 # No module is loaded at all, as after an update of the kernel.
-unreachable := logs.messages({"nvidia-driver-unreachable"})
+unreachable := logs.messages({"nvidia-driver-unreachable"}) | {m |
+	some m in logs.by_id["torch-no-driver"]
+	count(launches.enclosed) == 0
+}
 
 findings contains {
 	"subject": "driver",

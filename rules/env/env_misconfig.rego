@@ -57,6 +57,36 @@ when_said(row) := {"order": logs.first(logs.messages(row.said)).order} if {
 	row.said
 } else := {}
 
+# unmet are the messages that the store at MASTER_ADDR was not reached, where
+# the job has one node: then that address is this machine's own.
+unmet := {m |
+	some m in logs.messages({"torch-store-connect-failed", "torch-store-timed-out"})
+	some l in input.launches
+	l.kind in {"torchrun", "command"}
+	l.nodes == 1
+	not several_nodes
+	regex.match(`connect(?:ing)? to (?:any network address of )?[\[(]*(?:::ffff:)?[\w.-]+`, m.text)
+	not regex.match(`(?:localhost|127\.\d|\[::1\])`, m.text)
+}
+
+several_nodes if {
+	some l in input.launches
+	l.nodes > 1
+}
+
+findings contains {
+	"subject": "MASTER_ADDR",
+	"message": sprintf("The job has one node, and its ranks do not reach the address that they were given to meet at: %s. MASTER_ADDR (--master_addr, --rdzv_endpoint) must be one of this machine, as 127.0.0.1 is", [logs.first(unmet).text]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": [logs.evidence(logs.first(unmet))],
+	"remedies": ["unset-env"],
+	"params": {"variable": "MASTER_ADDR", "source": "https://docs.pytorch.org/docs/stable/elastic/run.html"},
+	"order": logs.first(unmet).order,
+} if {
+	count(unmet) > 0
+}
+
 # decisive is the first row that fits a variable.
 decisive(name) := variables.rows[min(fitting[name])]
 

@@ -422,3 +422,20 @@ test_fires_unequal_variables if {
 test_silent_unequal_files if {
 	count(env_misconfig.findings) == 0 with input as message_said("nccl-diag-environment", {"variable": "NCCL_DEBUG_FILE", "count": "8"})
 }
+
+unreached(text) := {
+	"launches": [{"kind": "torchrun", "nodes": 1, "processes": 4, "source": "run.sh", "line": 1}],
+	"logs": {"messages": [{"id": "torch-store-connect-failed", "program": "pytorch", "role": "category", "text": text, "source": "a.log", "line": 2, "order": 4, "count": 1, "ranks": 1}]},
+}
+
+test_master_address_of_no_machine if {
+	document := unreached("[E socket.cpp:719] [c10d] The client socket has failed to connect to any network address of (192.0.2.1, 29500).")
+	some f in env_misconfig.findings with input as document
+	f.subject == "MASTER_ADDR"
+	f.severity == "critical"
+	f.order == 4
+
+	# Itself on one machine, and a peer of several, are other matters.
+	count(env_misconfig.findings) == 0 with input as unreached("[c10d] The client socket has failed to connect to [localhost]:29500 (errno: 111 - Connection refused).")
+	count(env_misconfig.findings) == 0 with input as object.union(document, {"launches": [{"kind": "torchrun", "nodes": 2, "source": "run.sh", "line": 1}]})
+}

@@ -48,16 +48,16 @@ amd_before := count(surroundings.usable_amd)
 # filters are the variables that choose among the GPUs of a vendor, and how
 # many GPUs there are to choose from. HIP honours CUDA's variable as well, and
 # chooses from what ROCr's left over.
-filters["CUDA_VISIBLE_DEVICES"] := nvidia_before if nvidia_before > 0
+filters.CUDA_VISIBLE_DEVICES := nvidia_before if nvidia_before > 0
 
-filters["CUDA_VISIBLE_DEVICES"] := after_rocr if {
+filters.CUDA_VISIBLE_DEVICES := after_rocr if {
 	amd_before > 0
 	not surroundings.has_nvidia
 }
 
-filters["ROCR_VISIBLE_DEVICES"] := amd_before if amd_before > 0
+filters.ROCR_VISIBLE_DEVICES := amd_before if amd_before > 0
 
-filters["HIP_VISIBLE_DEVICES"] := after_rocr if amd_before > 0
+filters.HIP_VISIBLE_DEVICES := after_rocr if amd_before > 0
 
 after_rocr := count(kept_of(list_of(facts.env.ROCR_VISIBLE_DEVICES), amd_before)) if {
 	facts.env.ROCR_VISIBLE_DEVICES
@@ -590,7 +590,7 @@ findings contains {
 }
 
 # No GPU at all, and nothing that tells why.
-absent := logs.messages({"hip-no-device", "cuda-no-device", "torch-sees-no-gpu"})
+absent := logs.messages({"hip-no-device", "cuda-no-device", "torch-sees-no-gpu", "nvsmi-no-devices"})
 
 findings contains {
 	"subject": "GPUs",
@@ -632,9 +632,81 @@ default absent_severity := "low"
 
 absent_severity := "high" if count(surroundings.of_vendor) > 0
 
-absent_severity := "high" if count(logs.messages({"hip-no-device", "cuda-no-device"})) > 0
+absent_severity := "high" if count(logs.messages({"hip-no-device", "cuda-no-device", "nvsmi-no-devices"})) > 0
 
 absent_severity := "high" if count(chosen_evidence) > 0
+
+# In a container no driver means that the container toolkit brought no libraries:
+# it does so for images that set NVIDIA_VISIBLE_DEVICES, as NVIDIA's do, or where
+# the launch sets it (enroot doc/standard-hooks.md, 98-nvidia.sh; Docker's --gpus
+# sets it, Apptainer's --nv stands for it).
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("No driver is found in the container of %s: its libraries come in only where NVIDIA_VISIBLE_DEVICES is set, by the image or by the launch, and NVIDIA_DRIVER_CAPABILITIES holds compute", [object.get(l, "image", "the job")]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": array.concat(logs.all_evidence(logs.by_id["torch-no-driver"]), [launches.evidence(l)]),
+	"order": logs.first(logs.by_id["torch-no-driver"]).order,
+	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices", "set-driver-capabilities", "pass-device-nodes"],
+} if {
+	logs.said("torch-no-driver")
+	not without_gpus
+	l := sort(launches.enclosed)[0]
+}
+
+# A pod's own value takes the place of what the device plugin chose: the kubelet
+# adds the pod's variables behind the plugin's (pkg/kubelet/kubelet_pods.go,
+# GenerateRunContainerOptions).
+findings contains {
+	"subject": "NVIDIA_VISIBLE_DEVICES",
+	"message": sprintf("%s asks Kubernetes for %s GPUs and sets NVIDIA_VISIBLE_DEVICES=%s itself: that takes the place of the GPUs which the device plugin chose, so that pods share one GPU while others are idle", [launches.title(l), l.resources["nvidia.com/gpu"], value]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [{"fact": "launches[].variables.NVIDIA_VISIBLE_DEVICES", "value": value, "source": logs.at(l)}],
+	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices", "unset-env"],
+} if {
+	some l in input.launches
+	l.kind == "kubernetes"
+	l.resources["nvidia.com/gpu"] != "0"
+	value := l.variables.NVIDIA_VISIBLE_DEVICES
+	regex.match(`^(\d|GPU-)`, value)
+}
+
+# guessed are ranks that chose no GPU, and take one by their number among those
+# that they see. Two with the same GPU are well where each sees another one GPU
+# alone; where their first collective does not end, they share one.
+guessed[m.fields.gpu] contains m if some m in logs.by_id["torch-device-guessed"]
+
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("Ranks %s chose no GPU of their own and all use GPU %s, and their first collective did not end: call torch.cuda.set_device(local_rank), or give init_process_group a device_id, before the first barrier", [concat(" and ", sort(ranks_)), gpu]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": array.concat(array.slice(logs.all_evidence(ms), 0, 2), [logs.evidence(stuck)]),
+	"order": stuck.order,
+	"params": {"variable": chooser},
+	"remedies": ["fix-application", "fix-visible-devices"],
+} if {
+	some gpu, ms in guessed
+	ranks_ := {m.fields.who | some m in ms}
+	count(ranks_) > 1
+	not logs.said("nccl-duplicate-gpu")
+	stuck := logs.first({m |
+		some m in logs.by_id["torch-watchdog-timeout"]
+		m.fields.seq in {"0", "1", "2"}
+	})
+	neighbours(ranks_)
+}
+
+# neighbours are ranks that are surely on one machine: ranks of two machines
+# guess alike.
+neighbours(numbers) if {
+	some a in numbers
+	some b in numbers
+	to_number(b) == to_number(a) + 1
+}
 
 # An integrated GPU next to cards: programs take it for one more, though it is
 # slow, has no memory of its own and is not supported by ROCm's libraries.

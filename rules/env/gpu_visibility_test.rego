@@ -301,3 +301,40 @@ test_no_gpu_with_an_empty_list if {
 	["GPUs", "high", "confirmed"] in found(object.union(log([message("cuda-no-device", 0, "No CUDA GPUs are available")]), env({"CUDA_VISIBLE_DEVICES": ""})))
 	found(object.union(log([message("cuda-no-device", 0, "No CUDA GPUs are available")]), {"launches": [{"kind": "docker-run", "source": "a.txt", "line": 1}]})) == set()
 }
+
+said(id, fields, order) := {"id": id, "program": "pytorch", "role": "cause", "text": "said", "fields": fields, "source": "a.log", "line": 3, "order": order, "count": 1, "ranks": 1}
+
+test_a_container_without_the_drivers_libraries if {
+	document := {
+		"launches": [{"kind": "slurm", "image": "ubuntu.sqsh", "gpus": 2, "source": "job.sh", "line": 1}],
+		"logs": {"messages": [said("torch-no-driver", {}, 2)]},
+	}
+	some f in gpu_visibility.findings with input as document
+	f.severity == "critical"
+	f.remedies[0] == "fix-visible-devices"
+	count(gpu_visibility.findings) == 0 with input as object.remove(document, ["launches"])
+}
+
+pod(value) := {"launches": [{"kind": "kubernetes", "name": "b", "gpus": 1, "resources": {"nvidia.com/gpu": "1"}, "variables": {"NVIDIA_VISIBLE_DEVICES": value}, "source": "pod.yaml", "line": 1}]}
+
+test_a_pod_that_chooses_its_gpu_itself if {
+	some f in gpu_visibility.findings with input as pod("0")
+	f.subject == "NVIDIA_VISIBLE_DEVICES"
+	f.severity == "high"
+	count(gpu_visibility.findings) == 0 with input as pod("all")
+	count(gpu_visibility.findings) == 0 with input as pod("void")
+}
+
+guess(rank, gpu) := said("torch-device-guessed", {"who": rank, "gpu": gpu}, 1)
+
+test_ranks_that_guess_one_gpu if {
+	stuck := said("torch-watchdog-timeout", {"seq": "1", "op": "ALLREDUCE"}, 5)
+	some f in gpu_visibility.findings with input as {"logs": {"messages": [guess("0", "0"), guess("1", "0"), stuck]}}
+	contains(f.message, "Ranks 0 and 1 chose no GPU")
+	f.remedies[0] == "fix-application"
+
+	# Without a failure, on two machines, and with a GPU each, that is well.
+	count(gpu_visibility.findings) == 0 with input as {"logs": {"messages": [guess("0", "0"), guess("1", "0")]}}
+	count(gpu_visibility.findings) == 0 with input as {"logs": {"messages": [guess("0", "0"), guess("8", "0"), stuck]}}
+	count(gpu_visibility.findings) == 0 with input as {"logs": {"messages": [guess("0", "0"), guess("1", "1"), stuck]}}
+}

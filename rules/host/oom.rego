@@ -21,11 +21,15 @@
 #   since: "0.2"
 package gpudoctor.rules.oom
 
+import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.logs
 
 # device are the messages that a GPU's memory ran out, host those that the
 # machine's or the container's did.
-device := logs.messages({"torch-out-of-memory", "nccl-cuda-out-of-memory", "vllm-memory-short"})
+device := logs.messages({"torch-out-of-memory", "vllm-memory-short"}) | {m |
+	some m in logs.by_id["nccl-cuda-out-of-memory"]
+	not known_faults.of_host_memory(m)
+}
 
 host := logs.messages({
 	"torch-host-out-of-memory", "nccl-host-out-of-memory", "slurm-out-of-memory", "kubernetes-out-of-memory", "ray-out-of-memory",

@@ -39,3 +39,13 @@ test_unresolvable_without_logs if {
 	count(oom.missing) == 1 with input as {}
 	count(oom.findings) == 0 with input as {}
 }
+
+# Below NCCL's transport by shared memory it is host memory that was asked for:
+# rule cumem-host tells.
+test_silent_for_host_memory_of_cumem if {
+	failed := object.union(message("nccl-cuda-out-of-memory", "cause", 2), {"fields": {"file": "include/alloc.h"}})
+	trace := message("nccl-shm-trace", "setting", 3)
+	software := [{"name": "nccl", "version": "2.26.2", "manager": "log", "source": "a.log", "line": 1}]
+	count(oom.findings) == 0 with input as {"software": software, "logs": {"messages": [failed, trace]}}
+	count(oom.findings) == 1 with input as {"software": software, "logs": {"messages": [failed]}}
+}

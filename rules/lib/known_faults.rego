@@ -280,6 +280,21 @@ amd := [
 	},
 ]
 
+# of_host_memory is true of an allocation that failed below NCCL's transport by
+# shared memory, as the next lines of the same process show, in the versions that
+# take it through cuMem without trying first: it asks for host memory, however
+# CUDA names the error.
+of_host_memory(m) if {
+	endswith(m.fields.file, "alloc.h")
+	some t in logs.by_id["nccl-shm-trace"]
+	t.source == m.source
+	object.get(t, "pid", 0) == object.get(m, "pid", 0)
+	t.line > m.line
+	t.line - m.line < 4
+	some use in used.nccl
+	in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
+}
+
 # in_range is true of a version that has a fault.
 in_range(row, version) if {
 	numbers := surroundings.version(version)

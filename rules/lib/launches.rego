@@ -61,6 +61,19 @@ without_gpus contains l if {
 	}
 }
 
+# enclosed are all launches in a container, those of Slurm and Apptainer
+# included, which share the host's /dev/shm.
+enclosed contains l if {
+	some l in input.launches
+	l.kind in {"docker-run", "compose", "kubernetes", "docker-inspect", "apptainer"}
+}
+
+enclosed contains l if {
+	some l in input.launches
+	l.kind == "slurm"
+	l.image != ""
+}
+
 # shm_words say what a container gets as /dev/shm.
 shm_words(l) := sprintf("asks for %d MiB at /dev/shm", [floor(l.shm_bytes / 1048576)]) if {
 	l.shm_bytes

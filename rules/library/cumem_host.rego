@@ -93,7 +93,7 @@ confidence(m) := "confirmed" if {
 findings contains {
 	"subject": "nccl",
 	"message": sprintf("NCCL %s takes host memory through cuMem without trying first whether that works, and an allocation failed (%s); containers refuse the NUMA calls that it needs without SYS_NICE", [use.version, m.text]),
-	"severity": "high",
+	"severity": refused_severity(m),
 	"confidence": "likely",
 	"evidence": [logs.evidence(m), use.evidence],
 	"remedies": ["nccl-cumem-host-disable", "add-sys-nice", "upgrade-nccl"],
@@ -119,6 +119,10 @@ findings contains {
 }
 
 fallbacks := {m | some m in logs.by_id["nccl-cumem-host-fallback"]}
+
+refused_severity(m) := "critical" if {
+	known_faults.of_host_memory(m)
+} else := "high"
 
 # crashed are the calls of a process that died while NCCL tried host memory
 # through cuMem: a fault of drivers before r595 on machines with a NUMA node that

@@ -73,3 +73,12 @@ test_a_segment_without_a_name if {
 	some f in cumem_host.findings with input as {"logs": {"messages": [message("nccl-shm-attach-missing", {"size": "0"})]}}
 	f.severity == "critical"
 }
+
+test_host_memory_that_cuda_calls_out_of_memory if {
+	failed := message("nccl-cuda-out-of-memory", {"file": "include/alloc.h"})
+	trace := object.union(message("nccl-shm-trace", {}), {"line": 4, "order": 3, "role": "setting"})
+	some f in cumem_host.findings with input as {"software": loaded("2.26.2"), "logs": {"messages": [failed, trace]}}
+	f.severity == "critical"
+	some g in cumem_host.findings with input as {"software": loaded("2.26.2"), "logs": {"messages": [failed]}}
+	g.severity == "high"
+}

@@ -11,6 +11,8 @@
 #     description: What each version of NCCL fixes
 #   - ref: https://github.com/NVIDIA/nccl/releases
 #     description: The same, with the numbers of issues
+#   - ref: https://docs.nvidia.com/cuda/wsl-user-guide/index.html
+#     description: NCCL runs under WSL 2 from 2.11.4 on
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -96,6 +98,38 @@ default version_remark := ""
 version_remark := sprintf(" (%s)", [concat(", ", sort({u.version | some u in known_faults.used.nccl}))]) if {
 	count(known_faults.used.nccl) > 0
 }
+
+# under_wsl is true where the kernel is that of the Windows Subsystem for Linux.
+under_wsl if input.host.virtualization.kind == "wsl"
+
+under_wsl if contains(lower(input.host.kernel), "microsoft")
+
+findings contains object.union(
+	{
+		"subject": "nccl",
+		"message": sprintf("NCCL %s knows nothing of the Windows Subsystem for Linux, whose /sys shows no GPU: from 2.11.4 on NCCL runs there", [use.version]),
+		"severity": "critical",
+		"confidence": wsl_confidence,
+		"evidence": array.concat([use.evidence], logs.all_evidence(pathless)),
+		"remedies": ["upgrade-nccl"],
+	},
+	pathless_order,
+) if {
+	under_wsl
+	logs.failed
+	some use in known_faults.used.nccl
+	known_faults.in_range({"since": "2.0", "fixed": "2.11.4"}, use.version)
+}
+
+pathless := logs.messages({"nccl-sysfs-path-missing"})
+
+default wsl_confidence := "likely"
+
+wsl_confidence := "confirmed" if count(pathless) > 0
+
+default pathless_order := {}
+
+pathless_order := {"order": logs.first(pathless).order} if count(pathless) > 0
 
 missing contains "software: no text tells the version of NCCL" if {
 	logs.failed

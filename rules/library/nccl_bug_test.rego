@@ -74,3 +74,16 @@ test_heap_of_nvls if {
 	some f in nccl_bug.findings with input as {"software": loaded("2.19.3"), "logs": {"messages": [message("heap-corrupted", 2)]}}
 	f.params.fault == "nvls-dual-port-heap"
 }
+
+test_fires_under_wsl if {
+	pathless := message("nccl-sysfs-path-missing", 3)
+	some f in nccl_bug.findings with input as {"host": {"kernel": "4.19.128-microsoft-standard"}, "software": loaded("2.8.3"), "logs": {"messages": [pathless]}}
+	f.severity == "critical"
+	f.confidence == "confirmed"
+	f.order == 3
+	f.remedies == ["upgrade-nccl"]
+	some g in nccl_bug.findings with input as {"host": {"virtualization": {"kind": "wsl"}}, "software": loaded("2.7.8"), "logs": {"messages": [message("nccl-unhandled-system-error", 1)]}}
+	g.confidence == "likely"
+	count(nccl_bug.findings) == 0 with input as {"host": {"kernel": "5.15.133.1-microsoft-standard-WSL2"}, "software": loaded("2.18.3"), "logs": {"messages": [message("nccl-unhandled-system-error", 1)]}}
+	count(nccl_bug.findings) == 0 with input as {"host": {"kernel": "5.15.0-25-generic"}, "software": loaded("2.8.3"), "logs": {"messages": [pathless]}}
+}

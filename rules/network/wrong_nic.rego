@@ -238,6 +238,19 @@ choice_told if {
 	count(networks.bad_choices) > 0
 }
 
+# An address that holds on one cable, or in one machine, cannot be met from
+# another network: a job that shows both stands still without a word.
+choice_told if {
+	networks.multi_node
+	not networks.met
+	count(networks.bad_choices) > 0
+	some c in networks.first_choices
+	networks.link_local(c.address)
+	some other in networks.first_choices
+	networks.host_of(other.message) != networks.host_of(c.message)
+	not networks.useless(other.address)
+}
+
 why(c) := "every machine has that address for itself" if {
 	networks.loopback(c.address)
 } else := "that address holds on one link only, and a peer cannot tell on which" if {

@@ -204,3 +204,12 @@ test_gloo_without_a_reason_is_possible if {
 	f.confidence == "possible"
 	f.remedies == ["set-socket-ifname"]
 }
+
+# A job that hangs says nothing: an address of one cable next to one of a network
+# is enough.
+test_fires_without_a_word_of_failure if {
+	document := log([using("a", "veth12:169.254.3.4<0>"), using("b", "ens5:10.12.4.80<0>")])
+	says(document, "veth12")
+	grades(log([using("a", "veth12:169.254.3.4<0>"), using("b", "veth9:169.254.3.5<0>")])) == set()
+	grades(log([using("a", "ens5:10.12.4.77<0>"), using("b", "ens5:10.12.4.80<0>")])) == set()
+}
