@@ -463,6 +463,9 @@ type GPU struct {
 	PCIe *GPULink `json:"pcie,omitempty"`
 	// PerformanceState is 0 (fastest) to 15.
 	PerformanceState *int `json:"performance_state,omitempty"`
+	// UtilizationPercent is how much of the last moment kernels ran, where a text
+	// tells: a link may be at rest only while the GPU is.
+	UtilizationPercent *int `json:"utilization_percent,omitempty"`
 	// Persistence is persistence mode.
 	Persistence *bool `json:"persistence,omitempty"`
 	// ComputeMode is "default", "exclusive-process", "prohibited".

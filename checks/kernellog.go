@@ -99,6 +99,10 @@ var signatures = []signature{
 	{kind: "iommu-mode", contains: "iommu: Default domain type:"},
 	{kind: "acs-disabled", contains: "disabled ACS redirect"},
 	{kind: "bar", contains: "assigned to your NVIDIA device is invalid", pattern: regexp.MustCompile(`is invalid(?:.*\(PCI:` + address + `\))?`)},
+	// amdgpu_device.c, amdgpu_device_resize_fb_bar: the BAR over the memory keeps
+	// the size that the firmware gave it.
+	{kind: "bar", contains: "Problem resizing BAR0 (-"},
+	{kind: "bar", contains: "Not enough PCI address space for a large BAR"},
 	{kind: "nvrm", contains: "RmInitAdapter failed"},
 	{kind: "nvrm", contains: "NVRM: API mismatch: the client"},
 	{kind: "nvrm", contains: "GPU has fallen off the bus"},
@@ -124,6 +128,10 @@ var signatures = []signature{
 	{kind: "amdgpu", contains: "timeout, signaled seq="},
 	{kind: "amdgpu", contains: "page fault (src_id:"},
 	{kind: "amdgpu", contains: "amdgpu", pattern: regexp.MustCompile(`[hs]w_init of IP block <[^>]*> failed|Fatal error during GPU init|MES failed to respond to msg=|SMU: I'm not done`)},
+	// drivers/base/dd.c: what the driver's start came to, as an errno. 12 is
+	// ENOMEM, with which amdgpu_device_init answers where it cannot map the BAR of
+	// the registers.
+	{kind: "amdgpu", contains: "amdgpu", pattern: regexp.MustCompile(`^amdgpu(?:: probe of ` + address + `| \S+: probe with driver amdgpu) failed with error -(?P<code>\d+)`)},
 	{kind: "amdgpu", contains: "qcm fence wait loop timeout"},
 	{kind: "amdgpu", contains: "PCIe P2P access from peer device"},
 	{kind: "oom", contains: "ut of memory", pattern: regexp.MustCompile(`[Oo]ut of memory.*: Kill(?:ed)? process \d+`)},

@@ -146,6 +146,20 @@ func TestKernelLogEvents(t *testing.T) {
 				{Kind: "oom", Message: "Memory cgroup out of memory: Killed process 2343 (python3) total-vm:1kB", Seconds: 5.1, Count: 1},
 			},
 		},
+		{
+			"AMD GPUs without room", `
+1.000000 [drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).
+1.100000 amdgpu 0000:05:00.0: amdgpu: Not enough PCI address space for a large BAR.
+1.200000 amdgpu: probe of 0000:c5:00.0 failed with error -12
+1.300000 amdgpu 0000:c6:00.0: probe with driver amdgpu failed with error -22
+1.400000 snd_hda_intel: probe of 0000:05:00.1 failed with error -12
+`, []KernelEvent{
+				{Kind: "bar", Message: "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).", Seconds: 1, Count: 1},
+				{Kind: "bar", Address: "0000:05:00.0", Message: "amdgpu 0000:05:00.0: amdgpu: Not enough PCI address space for a large BAR.", Seconds: 1.1, Count: 1},
+				{Kind: "amdgpu", Address: "0000:c5:00.0", Code: new(12), Message: "amdgpu: probe of 0000:c5:00.0 failed with error -12", Seconds: 1.2, Count: 1},
+				{Kind: "amdgpu", Address: "0000:c6:00.0", Code: new(22), Message: "amdgpu 0000:c6:00.0: probe with driver amdgpu failed with error -22", Seconds: 1.3, Count: 1},
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -253,5 +267,23 @@ func BenchmarkKernelLog(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		parseKernelLog(text)
+	}
+}
+
+func TestKernelMessage(t *testing.T) {
+	const message = "pcieport 0000:00:03.0: AER: device recovery failed"
+	tests := []struct{ line, host string }{
+		{"[   12.803392] " + message, ""},
+		{"[Tue Aug 19 10:21:07 2025] " + message, ""},
+		{"[Jan21 10:15] " + message, ""},
+		{"[  +0.000844] " + message, ""},
+		{"Aug 19 10:21:07 node7 kernel: [   12.803392] " + message, "node7"},
+		{"febr 08 12:57:43 node7 kernel: " + message, "node7"},
+	}
+	for _, tt := range tests {
+		_, host, got := KernelMessage(tt.line)
+		if host != tt.host || got != message {
+			t.Errorf("KernelMessage(%q): got host %q, message %q; want %q, %q", tt.line, host, got, tt.host, message)
+		}
 	}
 }

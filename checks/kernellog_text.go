@@ -30,7 +30,8 @@ func KernelLogAnchors() []string {
 		case "nvidia":
 			anchors = append(anchors, "nvidia: probe of", "probe with driver nvidia")
 		case "amdgpu":
-			anchors = append(anchors, "GPU reset", "reset failed", "of IP block <", "during GPU init", "MES failed to respond", "SMU: I'm not done")
+			anchors = append(anchors, "GPU reset", "reset failed", "of IP block <", "during GPU init", "MES failed to respond", "SMU: I'm not done",
+				"amdgpu: probe of", "probe with driver amdgpu")
 		default:
 			anchors = append(anchors, s.contains)
 		}
@@ -44,9 +45,10 @@ func KernelLogAnchors() []string {
 // the host ("Aug 19 10:21:07 node7 kernel:", "2025-08-19T10:21:07+0200 node7
 // kernel:") or dmesg's own ISO time, the level of a raw log ("<4>"), the time
 // since boot ("[   12.803392]"), that of dmesg -T ("[Tue Aug 19 10:21:07
-// 2025]") and of dmesg -e, the processor ("[    C12]"), and "kernel:" again.
-var kernelPrefix = regexp.MustCompile(`^\s*(?:[a-z]+ *:[a-z]+ *: )?(?:(?:[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)\s+(?:(?P<host>[A-Za-z0-9][\w.-]*)\s+kernel(?:\[\d*\])?:\s*)?)?` +
-	`(?:kern\s*:\s*\w+\s*:\s*)?(?:<\d{1,3}>)?\s*(?:\[\s*(?P<seconds>\d{1,9}\.\d{1,9})\s*\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4}\])?` +
+// 2025]") and of dmesg -e ("[Jan21 10:15]", "[  +0.000844]" after the line
+// before), the processor ("[    C12]"), and "kernel:" again.
+var kernelPrefix = regexp.MustCompile(`^\s*(?:[a-z]+ *:[a-z]+ *: )?(?:(?:\p{L}{3,5}\.? {1,2}\d{1,2} \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)\s+(?:(?P<host>[A-Za-z0-9][\w.-]*)\s+kernel(?:\[\d*\])?:\s*)?)?` +
+	`(?:kern\s*:\s*\w+\s*:\s*)?(?:<\d{1,3}>)?\s*(?:\[\s*(?P<seconds>\d{1,9}\.\d{1,9})\s*\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4}\]|\[[A-Z][a-z]{2} {0,2}\d{1,2} \d\d:\d\d\]|\[\s*\+\d{1,9}\.\d{1,9}\])?` +
 	`\s*(?:\[\s*[CT]\d+\]\s*)?(?:kernel:\s*)?`)
 
 // KernelMessage splits a line of a kernel log into its time since boot, the

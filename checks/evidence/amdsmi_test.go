@@ -269,3 +269,14 @@ func amdTestBounded(t *testing.T, text string) {
 		t.Errorf("%d GPUs, %d benchmarks, %d packages", gpus, len(facts.Benchmarks), len(facts.Software))
 	}
 }
+
+func TestAMDSMILinkOfTwoReports(t *testing.T) {
+	f := Parse("smi.txt", "$ amd-smi metric --pcie -g 3\nGPU: 3\n    PCIE:\n        WIDTH: 8\n        SPEED: 32 GT/s\n"+
+		"$ amd-smi static --bus -g 3\nGPU: 3\n    BUS:\n        BDF: 0000:5d:00.0\n        MAX_PCIE_WIDTH: 16\n        MAX_PCIE_SPEED: 32 GT/s\n")
+	if f.GPUs == nil || len(f.GPUs.Devices) != 1 {
+		t.Fatalf("got %+v, want one GPU", f.GPUs)
+	}
+	if l := f.GPUs.Devices[0].PCIe; l == nil || l.Width != 8 || l.MaxWidth != 16 {
+		t.Errorf("got link %+v, want 8 lanes of 16", l)
+	}
+}

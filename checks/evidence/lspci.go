@@ -315,6 +315,10 @@ func lspciBegin(s *Sink, l Line, address, class, rest string) *lspciDevice {
 	if d.PortType == "" && lspciRootPort.MatchString(rest) {
 		d.PortType = "root-port"
 	}
+	// The revision is a register too: what answers with ones does not answer.
+	if strings.HasSuffix(rest, "(rev ff)") || strings.Contains(rest, "(rev ff) ") {
+		d.OffBus = true
+	}
 	s.lspciGPUName(d.PCIDevice, rest, l)
 	return d
 }

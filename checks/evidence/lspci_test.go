@@ -357,3 +357,15 @@ func TestLspciPlainRegions(t *testing.T) {
 		t.Errorf("BARs: %+v", f.PCI.Devices[0].BARs)
 	}
 }
+
+func TestLspciGone(t *testing.T) {
+	f := Parse("x", "$ lspci | grep -i nvidia\n"+
+		"1a:00.0 VGA compatible controller: NVIDIA Corporation TU102GL [Quadro RTX 6000/8000] (rev a1)\n"+
+		"1c:00.0 VGA compatible controller: NVIDIA Corporation TU102GL [Quadro RTX 6000/8000] (rev ff)\n"+
+		"1e:00.0 3D controller: NVIDIA Corporation TU102GL [Quadro RTX 6000/8000] (rev ff) (prog-if ff)\n")
+	for address, want := range map[string]bool{"0000:1a:00.0": false, "0000:1c:00.0": true, "0000:1e:00.0": true} {
+		if got := lspciFind(t, f, address).OffBus; got != want {
+			t.Errorf("%s: off the bus: got %t, want %t", address, got, want)
+		}
+	}
+}

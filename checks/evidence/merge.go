@@ -10,8 +10,21 @@ import (
 )
 
 // mergeGPU fills what g does not know from another reading of the same GPU.
+//
+// The load and the state of the link tell something together only where both are
+// of one moment, so the load comes from the reading that the generation is of.
 func mergeGPU(g, other *checks.GPU) {
+	load := g.UtilizationPercent
+	if g.PCIe == nil || g.PCIe.Generation == 0 {
+		load = other.UtilizationPercent
+	}
+	if g.PCIe != nil && other.PCIe != nil {
+		link := *g.PCIe
+		fill(reflect.ValueOf(&link).Elem(), reflect.ValueOf(other.PCIe).Elem())
+		g.PCIe = &link
+	}
 	fill(reflect.ValueOf(g).Elem(), reflect.ValueOf(other).Elem())
+	g.UtilizationPercent = load
 }
 
 // fill sets each field of to that holds nothing from the same field of from.

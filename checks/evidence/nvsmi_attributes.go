@@ -132,6 +132,10 @@ func nvsmiSet(g *checks.GPU, name, text string) {
 		if state, err := strconv.Atoi(strings.TrimPrefix(value, "P")); err == nil && state >= 0 && state <= 15 {
 			g.PerformanceState = &state
 		}
+	case "utilization":
+		if isNumber && n <= 100 {
+			g.UtilizationPercent = new(int(n))
+		}
 	case "memory.total":
 		if isMemory {
 			g.MemoryBytes = bytes

@@ -42,7 +42,7 @@ var nvsmiCSVKind = &Kind{
 var nvsmiCSVNames = map[string]string{
 	"index": "index", "gpu_index": "index", "pci.bus_id": "address", "gpu_bus_id": "address", "driver_version": "driver",
 	"name": "name", "gpu_name": "name", "uuid": "uuid", "gpu_uuid": "uuid", "compute_cap": "compute_capability",
-	"memory.total": "memory.total", "memory.used": "memory.used", "pstate": "performance", "persistence_mode": "persistence",
+	"memory.total": "memory.total", "memory.used": "memory.used", "pstate": "performance", "utilization.gpu": "utilization", "persistence_mode": "persistence",
 	"compute_mode": "compute_mode", "mig.mode.current": "mig.current", "mig.mode.pending": "mig.pending",
 	"pcie.link.gen.max": "pcie.generation.max", "pcie.link.gen.current": "pcie.generation.current",
 	"pcie.link.gen.gpucurrent": "pcie.generation.current", "pcie.link.gen.gpumax": "pcie.generation.device_max",

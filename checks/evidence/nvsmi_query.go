@@ -64,6 +64,7 @@ var nvsmiQueryNames = map[string]string{
 	"MIG Mode/Current": "mig.current", "MIG Mode/Pending": "mig.pending",
 	"GPU Virtualization Mode/Virtualization Mode": "virtualization", "GPU Virtualization Mode/Virtualization mode": "virtualization",
 	"GPU Recovery Action": "recovery", "Compute Mode": "compute_mode", "Performance State": "performance",
+	"Utilization/Gpu": "utilization", "Utilization/GPU": "utilization",
 	"FB Memory Usage/Total": "memory.total", "FB Memory Usage/Used": "memory.used", "BAR1 Memory Usage/Total": "bar1.total",
 
 	"PCI/GPU Link Info/PCIe Generation/Max": "pcie.generation.max", "PCI/GPU Link Info/PCIe Generation/Current": "pcie.generation.current",

@@ -317,3 +317,46 @@ func FuzzNvsmi(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) { nvsmiBounded(t, Parse("fuzz", text)) })
 }
+
+func TestNvsmiUtilization(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want *int
+	}{
+		"csv":   {"index, pcie.link.gen.current, utilization.gpu [%]\n0, 4, 97 %\n", new(97)},
+		"query": {"GPU 00000000:01:00.0\n    Product Name                          : NVIDIA H200\n    PCI\n        GPU Link Info\n            PCIe Generation\n                Max                       : 4\n                Current                   : 1\n    Utilization\n        Gpu                               : 3 %\n        Memory                            : 1 %\n", new(3)},
+		"none":  {"index, pcie.link.gen.current, utilization.gpu [%]\n0, 4, [N/A]\n", nil},
+	} {
+		f := Parse("smi.txt", c.text)
+		if f.GPUs == nil || len(f.GPUs.Devices) != 1 {
+			t.Errorf("%s: got %+v, want one GPU", name, f.GPUs)
+			continue
+		}
+		if got := f.GPUs.Devices[0].UtilizationPercent; !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// The load counts only beside the generation of the same moment.
+func TestNvsmiLoadAndLinkOfOneMoment(t *testing.T) {
+	const link = "index, pcie.link.gen.current, pcie.link.gen.max, utilization.gpu [%]\n0, 1, 4, 0 %\n"
+	for name, c := range map[string]struct {
+		texts []string
+		want  int
+	}{
+		"a load later":         {[]string{link, "index, name, utilization.gpu [%]\n0, NVIDIA H200, 97 %\n"}, 0},
+		"a load before":        {[]string{"index, name, utilization.gpu [%]\n0, NVIDIA H200, 97 %\n", link}, 0},
+		"both, later, at work": {[]string{link, "index, pcie.link.gen.current, utilization.gpu [%]\n0, 3, 97 %\n"}, 97},
+	} {
+		f := Parse("smi.txt", strings.Join(c.texts, "\n$ date\n\n"))
+		if f.GPUs == nil || len(f.GPUs.Devices) != 1 {
+			t.Errorf("%s: got %+v, want one GPU", name, f.GPUs)
+			continue
+		}
+		g := f.GPUs.Devices[0]
+		if g.UtilizationPercent == nil || *g.UtilizationPercent != c.want || g.PCIe.MaxGeneration != 4 {
+			t.Errorf("%s: got load %v, link %+v; want load %d", name, g.UtilizationPercent, g.PCIe, c.want)
+		}
+	}
+}

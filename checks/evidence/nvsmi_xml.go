@@ -28,7 +28,7 @@ var nvsmiXMLNames = map[string]string{
 	"product_name": "name", "product_architecture": "architecture", "uuid": "uuid", "persistence_mode": "persistence",
 	"mig_mode/current_mig": "mig.current", "mig_mode/pending_mig": "mig.pending",
 	"gpu_virtualization_mode/virtualization_mode": "virtualization", "gpu_recovery_action": "recovery",
-	"compute_mode": "compute_mode", "performance_state": "performance",
+	"compute_mode": "compute_mode", "performance_state": "performance", "utilization/gpu_util": "utilization",
 	"fb_memory_usage/total": "memory.total", "fb_memory_usage/used": "memory.used", "bar1_memory_usage/total": "bar1.total",
 
 	"pci/pci_gpu_link_info/pcie_gen/max_link_gen":          "pcie.generation.max",

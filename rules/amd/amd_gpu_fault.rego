@@ -91,7 +91,34 @@ signs[[where(e), i]] contains e if {
 	some e in input.kernel_log.events
 	e.kind == "amdgpu"
 	not contains(lower(e.message), "xgmi")
+	not roomless(e)
 	i := min([n | some n, form in forms; regex.match(form.like, e.message)])
+}
+
+# roomless is true of a GPU that did not start because the kernel found no room
+# for a BAR, which bar-too-small tells: the driver cannot map its registers, or
+# not its memory.
+roomless(e) if {
+	regex.match(`Fatal error during GPU init|sw_init of IP block <gmc_[^>]*> failed`, e.message)
+	some b in input.kernel_log.events
+	no_room(b)
+	object.get(b, "address", "") in {object.get(e, "address", ""), ""}
+}
+
+# Lines of the DRM layer name no GPU ("[drm:amdgpu_device_init] *ERROR* ...").
+roomless(e) if {
+	regex.match(`sw_init of IP block <gmc_[^>]*> failed`, e.message)
+	object.get(e, "address", "") == ""
+	some b in input.kernel_log.events
+	no_room(b)
+}
+
+no_room(b) if b.kind == "bar"
+
+# 12 is ENOMEM (amdgpu_device.c, amdgpu_device_init: ioremap of the registers).
+no_room(b) if {
+	b.kind == "amdgpu"
+	b.code == 12
 }
 
 where(e) := e.address if {

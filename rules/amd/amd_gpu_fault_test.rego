@@ -58,3 +58,17 @@ test_unresolvable if {
 	count(amd_gpu_fault.missing) == 0 with input as log([])
 	count(amd_gpu_fault.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }
+
+# A GPU that did not start for want of room is bar-too-small's.
+test_leaves_gpus_without_room_alone if {
+	failed := {"kind": "amdgpu", "address": "0000:05:00.0", "message": "amdgpu 0000:05:00.0: amdgpu: Fatal error during GPU init"}
+	block := {"kind": "amdgpu", "message": "[drm:amdgpu_device_init [amdgpu]] *ERROR* sw_init of IP block <gmc_v9_0> failed -19"}
+	room := {"kind": "bar", "address": "0000:05:00.0", "message": "pci 0000:05:00.0: BAR 5 [mem size 0x00080000]: can't assign; no space"}
+	memory := {"kind": "amdgpu", "address": "0000:05:00.0", "code": 12, "message": "amdgpu: probe of 0000:05:00.0 failed with error -12"}
+	resizing := {"kind": "bar", "message": "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16)."}
+	found({"kernel_log": {"source": "x", "events": [failed, room]}}) == set()
+	found({"kernel_log": {"source": "x", "events": [failed, memory]}}) == set()
+	found({"kernel_log": {"source": "x", "events": [failed, block, resizing]}}) == set()
+	elsewhere := object.union(room, {"address": "0000:26:00.0"})
+	found({"kernel_log": {"source": "x", "events": [failed, elsewhere]}}) == {["0000:05:00.0", "critical", "confirmed", "reboot"]}
+}

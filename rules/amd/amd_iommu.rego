@@ -55,11 +55,18 @@ command_line := {word | some word in input.host.command_line} | {word | some wor
 translated if input.iommu.mode in {"translated", "mixed"}
 
 # faults are accesses of AMD GPUs that the IOMMU refused.
-faults := {e |
+faults contains e if {
 	some e in input.kernel_log.events
 	e.kind in {"amd-vi-fault", "dmar-fault"}
 	some g in amd.gpus
 	g.address == e.address
+}
+
+# The driver's name at the beginning of the line says whose accesses they were.
+faults contains e if {
+	some e in input.kernel_log.events
+	e.kind in {"amd-vi-fault", "dmar-fault"}
+	startswith(e.message, "amdgpu ")
 }
 
 # only_radeon is true where every GPU whose family is known is a Radeon.
@@ -207,9 +214,12 @@ whose_faults := "Radeon GPUs" if {
 	only_radeon
 } else := "AMD GPUs"
 
-# cures: a Radeon card is not to be passed through.
-cures := ["nccl-p2p-disable"] if {
+# cures: AMD recommends remapping for Radeon cards, yet where the IOMMU refuses
+# their accesses to each other, pass-through is what ends it beside doing without
+# peer access.
+cures := ["nccl-p2p-disable", "iommu-pt"] if {
 	only_radeon
+	not passed
 } else := ["nccl-p2p-disable"] if {
 	passed
 } else := ["iommu-pt", "nccl-p2p-disable"]

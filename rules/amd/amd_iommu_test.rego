@@ -55,7 +55,7 @@ faulty(name) := {"gpus": {"devices": gpus(name)}, "kernel_log": {"source": "dmes
 
 test_fires_on_faults_of_the_iommu if {
 	found(faulty("AMD Instinct MI210")) == {["high", "likely", ["iommu-pt", "nccl-p2p-disable"]]}
-	found(faulty("AMD Radeon RX 7900 XTX")) == {["high", "likely", ["nccl-p2p-disable"]]}
+	found(faulty("AMD Radeon RX 7900 XTX")) == {["high", "likely", ["nccl-p2p-disable", "iommu-pt"]]}
 	found(object.union(faulty("AMD Instinct MI210"), {"iommu": {"mode": "passthrough"}})) == {["high", "likely", ["nccl-p2p-disable"]]}
 }
 
@@ -93,4 +93,11 @@ test_a_table_that_stands_still if {
 
 test_radeon_that_runs if {
 	found({"gpus": {"devices": gpus("AMD Radeon PRO W7900")}, "logs": {"messages": [warning]}}) == {["low", "possible", ["nccl-p2p-disable", "iommu-pt"]]}
+}
+
+# rocm-smi without addresses: the driver's name in the line says whose it was.
+test_fires_on_a_fault_in_the_drivers_name if {
+	named := object.union(fault, {"message": "amdgpu 0000:43:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0014 address=0xf081000000 flags=0x0020]"})
+	document := {"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "name": "AMD Radeon RX 7900 XTX"}]}, "kernel_log": {"source": "journal.txt", "events": [named]}}
+	found(document) == {["high", "likely", ["nccl-p2p-disable", "iommu-pt"]]}
 }

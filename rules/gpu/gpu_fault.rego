@@ -325,6 +325,27 @@ signs[g.address] contains {
 	pci.device[g.address].driver == "nvidia"
 }
 
+# Where a text shows the bus and not who drives what, another GPU of the same
+# vendor that answers says that this is no notebook whose only discrete GPU sleeps.
+signs[d.address] contains {
+	"severity": "critical",
+	"words": "its configuration space reads as all ones (lspci: rev ff): it no longer answers on the bus",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("pci.devices[%s].off_bus", [d.address]), "value": true, "source": "lspci"}],
+	"remedies": off_bus,
+} if {
+	some d in input.pci.devices
+	d.kind == "gpu"
+	d.off_bus == true
+	count(input.texts) > 0
+	object.get(d, "driver", "") == ""
+	some other in input.pci.devices
+	other.kind == "gpu"
+	other.vendor == d.vendor
+	other.address != d.address
+	not other.off_bus == true
+}
+
 signs[d.address] contains {
 	"severity": "critical",
 	"words": sprintf("the CUDA driver could not make it ready (%s)", [object.get(d, "error_name", d.outcome)]),

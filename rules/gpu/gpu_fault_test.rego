@@ -209,3 +209,18 @@ test_fires_own_check_of_nccl if {
 	some f in gpu_fault.findings with input as said("nccl-diag-ecc", "ECC", {"ranks": "{3}", "worst": "2"})
 	f.confidence == "confirmed"
 }
+
+# listed is a bus as lspci lists it, without drivers.
+listed(revisions) := {
+	"texts": [{"name": "lspci.txt"}],
+	"pci": {"devices": [{"address": address, "kind": "gpu", "vendor": "0x10de", "off_bus": off} | some address, off in revisions]},
+}
+
+test_fires_on_a_gpu_that_lspci_shows_as_gone if {
+	some f in gpu_fault.findings with input as listed({"0000:1a:00.0": false, "0000:1c:00.0": true})
+	[f.subject, f.severity, f.confidence] == ["0000:1c:00.0", "critical", "likely"]
+	f.remedies[0] == "reboot"
+
+	# The discrete GPU of a notebook sleeps.
+	count(gpu_fault.findings) == 0 with input as listed({"0000:01:00.0": true})
+}

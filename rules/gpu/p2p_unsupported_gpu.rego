@@ -16,7 +16,7 @@
 # custom:
 #   severity: low
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver]
+#   remedies: [nccl-p2p-disable, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_unsupported_gpu
@@ -193,6 +193,30 @@ findings contains {
 	count(told_offered) == 0
 }
 
+# closed are the pairs of AMD GPUs that their driver does not let reach each other,
+# as its tools show it (rocm-bandwidth-test, rocm-smi --showtopoaccess). On the same
+# xGMI hive that is a fault, which amd-xgmi tells.
+closed contains p if {
+	some p in facts.gpu_pairs
+	p.accessible == false
+	object.get(p, "link_type", "") != "xgmi"
+	every address in [p.a, p.b] {
+		facts.gpu[address].vendor == "amd"
+	}
+}
+
+findings contains {
+	"subject": subject(closed),
+	"affects": sort(peers.ends(closed)),
+	"message": sprintf("No peer access between %s: AMD's driver offers none. It wants a BAR over all memory on both, and a way that the platform forwards peers on, which root complexes of two sockets often are not.", [peers.pairs_text(closed)]),
+	"evidence": [{"fact": sprintf("links.pairs[%s].accessible", [facts.pair_name(p.a, p.b)]), "value": false, "source": "the driver's topology"} | some p in sort(closed)],
+	"severity": "low",
+	"confidence": "confirmed",
+	"remedies": ["nccl-p2p-disable", "enable-rebar"],
+} if {
+	count(closed) > 0
+}
+
 default models := ""
 
 models := sprintf(" (%s)", [concat(", ", sort(names))]) if {
@@ -266,6 +290,8 @@ told(p) if p.p2p.read
 told(p) if peers.access[[p.a, p.b]]
 
 told(p) if peers.access[[p.a, p.b]] == false
+
+told(p) if is_boolean(p.accessible)
 
 missing contains "links.pairs[].p2p: neither NVML nor the CUDA driver was asked about peer access" if {
 	some p in facts.gpu_pairs

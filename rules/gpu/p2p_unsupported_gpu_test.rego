@@ -167,3 +167,17 @@ test_takes_the_word_of_a_program if {
 test_leaves_a_program_with_some_access_alone if {
 	count(p2p_unsupported_gpu.findings) == 0 with input as told_by_cuda("not-supported", "ok")
 }
+
+# What AMD's tools show.
+shown_by_amd(accessible, link_type) := {
+	"gpus": {"devices": [{"address": address, "vendor": "amd"} | some address in ["0000:05:00.0", "0000:85:00.0"]]},
+	"links": {"pairs": [{"a": "0000:05:00.0", "b": "0000:85:00.0", "kind": "gpu-gpu", "accessible": accessible, "link_type": link_type}]},
+}
+
+test_tells_of_amd_gpus_that_do_not_reach_each_other if {
+	some f in p2p_unsupported_gpu.findings with input as shown_by_amd(false, "pcie")
+	[f.severity, f.confidence, f.remedies[0]] == ["low", "confirmed", "nccl-p2p-disable"]
+	count(p2p_unsupported_gpu.missing) == 0 with input as shown_by_amd(false, "pcie")
+	count(p2p_unsupported_gpu.findings) == 0 with input as shown_by_amd(true, "pcie")
+	count(p2p_unsupported_gpu.findings) == 0 with input as shown_by_amd(false, "xgmi")
+}

@@ -219,10 +219,82 @@ findings contains {
 	key := sort(crowded)[0]
 }
 
-missing contains "numa: the NUMA topology was not read" if not input.numa
+# refused are the words of a program that wanted to keep to the CPUs near its GPU,
+# and may run on none of them: the kernel answers EINVAL where no CPU of the set is
+# in the cpuset of the process (sched_setaffinity(2)). Programs that set what NVML
+# says of a GPU end there (dask-cuda, NeMo, cosmos-predict1).
+refused := logs.messages({"affinity-refused", "nccl-affinity-failed"}) | {m |
+	some m in logs.messages({"python-sets-affinity"})
+	some error in logs.messages({"python-invalid-argument"})
+	error.source == m.source
+	error.line > m.line
+	error.line - m.line <= 4
+}
+
+findings contains {
+	"subject": "affinity",
+	"message": "A program wanted to run on the CPUs near its GPU and was refused: none of them is among those that this job was given (a scheduler's cpuset, a container's --cpuset-cpus), or NVML tells of none. Ask for CPUs of the GPU's socket, or leave the affinity alone",
+	"evidence": logs.all_evidence(refused),
+	"order": logs.first(refused).order,
+	"params": {"node": "NODE"},
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["bind-numa", "ignore-cpu-affinity"],
+} if {
+	count(refused) > 0
+}
+
+# apart is what NCCL says where no CPU near a GPU is among those of the process. In
+# a virtual machine that tells of no CPUs near a GPU there is nothing to say.
+apart := {m |
+	some m in logs.messages({"nccl-affinity-empty"})
+	trim_space(m.fields.near) != ""
+	trim_space(m.fields.allowed) != ""
+}
+
+findings contains {
+	"subject": "affinity",
+	"message": "NCCL found none of the CPUs near a GPU among those that the process may run on: its threads, and copies over the host, cross to another node",
+	"evidence": logs.all_evidence(apart),
+	"order": logs.first(apart).order,
+	"params": {"node": "NODE"},
+	"severity": "medium",
+	"confidence": "likely",
+	"remedies": ["bind-numa", "ignore-cpu-affinity"],
+} if {
+	count(apart) > 0
+}
+
+# RCCL looks at the setting itself (src/init.cc).
+balanced := logs.messages({"rccl-numa-balancing"})
+
+findings contains {
+	"subject": "kernel.numa_balancing",
+	"message": "RCCL finds automatic NUMA balancing on: its times vary with it",
+	"evidence": logs.all_evidence(balanced),
+	"order": logs.first(balanced).order,
+	"severity": "low",
+	"confidence": "confirmed",
+	"remedies": ["disable-numa-balancing"],
+} if {
+	count(balanced) > 0
+	not balancing_read
+}
+
+balancing_read if is_number(input.numa.balancing)
+
+told if count(((refused | apart) | balanced)) > 0
+
+missing contains "numa: the NUMA topology was not read" if {
+	not numa_read
+	not told
+}
+
+numa_read if is_object(input.numa)
 
 missing contains "gpus: it is not known which GPUs are used here" if {
 	not single_node
+	not told
 	not surroundings.usable
 }
 

@@ -166,3 +166,27 @@ test_fires_for_a_far_gpu_of_a_text if {
 	}
 	f.affects == ["GPU1"]
 }
+
+# What programs and libraries say of the CPUs that they may run on.
+
+said(id, line, fields) := {"id": id, "program": "x", "role": "cause", "text": id, "source": "job.log", "line": line, "order": line, "fields": fields}
+
+spoke(messages) := {"logs": {"messages": messages}}
+
+test_fires_on_a_refused_affinity if {
+	found(spoke([said("affinity-refused", 1, {})])) == {["affinity", "high"]}
+	found(spoke([said("nccl-affinity-failed", 1, {})])) == {["affinity", "high"]}
+	found(spoke([said("python-sets-affinity", 4, {}), said("python-invalid-argument", 5, {})])) == {["affinity", "high"]}
+	count(numa_affinity.missing) == 0 with input as spoke([said("affinity-refused", 1, {})])
+	found(spoke([said("python-sets-affinity", 4, {})])) == set()
+	found(spoke([said("python-invalid-argument", 4, {}), said("python-sets-affinity", 40, {})])) == set()
+}
+
+test_fires_on_no_cpu_near_the_gpu if {
+	found(spoke([said("nccl-affinity-empty", 1, {"near": "48-95", "allowed": "0-7"})])) == {["affinity", "medium"]}
+	found(spoke([said("nccl-affinity-empty", 1, {"near": " ", "allowed": "0-7"})])) == set()
+}
+
+test_low_on_the_word_of_rccl_of_balancing if {
+	found(spoke([said("rccl-numa-balancing", 1, {})])) == {["kernel.numa_balancing", "low"]}
+}

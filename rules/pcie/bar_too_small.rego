@@ -297,6 +297,14 @@ gpu_event(e) if e.address in facts.gpus
 
 gpu_event(e) if regex.match(`^(nvidia|amdgpu) [0-9a-f]{4,8}:|NVIDIA device is invalid`, e.message)
 
+# The driver of AMD GPUs speaks of the same function.
+gpu_event(e) if {
+	some other in input.kernel_log.events
+	other.kind == "amdgpu"
+	other.address == e.address
+	e.address != ""
+}
+
 # Nothing but a GPU asks for a BAR of 1 GiB and more on these machines.
 gpu_event(e) if {
 	not facts.gpus
@@ -317,6 +325,53 @@ findings contains {
 } if {
 	some address, es in kept_out
 	address != ""
+}
+
+# unsized are lines of AMD's driver that say for themselves that the BAR over the
+# memory keeps the size which the firmware gave it (amdgpu_device.c,
+# amdgpu_device_resize_fb_bar). Many of them name no GPU.
+unsized contains e if {
+	some e in input.kernel_log.events
+	e.kind == "bar"
+	regex.match(`Problem resizing BAR0|Not enough PCI address space for a large BAR`, e.message)
+	not kept_out[object.get(e, "address", "")]
+}
+
+findings contains {
+	"subject": "host",
+	"affects": sort({e.address | some e in unsized; e.address != ""}),
+	"message": "AMD's driver could not enlarge the BAR over a GPU's memory: the firmware leaves too little address space (Above 4G Decoding, Resizable BAR). Without a BAR over all memory there is no peer access, and a GPU whose BARs lost their place in the attempt does not start",
+	"evidence": [{"fact": "kernel_log.events[bar]", "value": e.message, "source": pci.event_at(e)} | some e in sort(unsized)],
+	"params": {"gpus": sort({e.address | some e in unsized; e.address != ""})},
+	"severity": "high",
+	"confidence": "confirmed",
+	"remedies": ["enable-rebar", "update-bios"],
+} if {
+	count(unsized) > 0
+}
+
+# unmappable are AMD GPUs that did not start for want of memory (ENOMEM, 12). At
+# that point the driver has asked for nothing but a mapping of the BAR of its
+# registers (amdgpu_device.c, amdgpu_device_init), which the firmware or the
+# kernel gave no place.
+unmappable contains e if {
+	some e in input.kernel_log.events
+	e.kind == "amdgpu"
+	e.code == 12
+	not kept_out[e.address]
+}
+
+findings contains {
+	"subject": e.address,
+	"affects": [e.address],
+	"message": sprintf("The driver of GPU %s did not start for want of memory to map (error -12): the BAR of its registers has no place in the address space. Above 4G Decoding, SR-IOV support and the size of the MMIO space in the BIOS decide that.", [e.address]),
+	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": pci.event_at(e)}],
+	"params": {"gpus": [e.address]},
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["enable-rebar", "update-bios"],
+} if {
+	some e in unmappable
 }
 
 wanted(es) := sprintf("%s of BAR %d", [facts.bytes(max(sizes)), max({e.bar | some e in es; is_number(e.bar)})]) if {
@@ -428,7 +483,10 @@ refused_remedies := ["nccl-p2p-disable", "replace-hardware"] if {
 
 bar_source := {"nvidia": "nvmlDeviceGetBAR1MemoryInfo", "amd": "resource of the PCI device, BAR 0"}
 
-missing contains "gpus: the GPUs are not known" if not facts.gpus
+missing contains "gpus: the GPUs are not known" if {
+	not facts.gpus
+	count(unsized | unmappable) + count(kept_out) == 0
+}
 
 missing contains "gpus.devices[].memory_bytes: NVML did not answer" if {
 	count(facts.gpus) > 0

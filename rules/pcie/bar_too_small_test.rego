@@ -207,3 +207,23 @@ test_a_wide_window_is_not_why_amd_refuses if {
 	count(bar_too_small.findings) == 0 with input as refused_by_amd(17179869184, "HIP error: peer access is not supported between these two devices")
 	count(bar_too_small.findings) == 0 with input as refused_by_amd(268435456, "HIP error: peer access has not been enabled")
 }
+
+test_fires_on_a_bar_that_amds_driver_could_not_enlarge if {
+	resizing := {"kind": "bar", "message": "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).", "source": "boot.log", "line": 4}
+	some f in bar_too_small.findings with input as log([resizing])
+	[f.subject, f.severity, f.confidence, f.remedies] == ["host", "high", "confirmed", ["enable-rebar", "update-bios"]]
+	f.affects == []
+	named := {"kind": "bar", "address": a, "message": "amdgpu 0000:01:00.0: amdgpu: Not enough PCI address space for a large BAR."}
+	count(bar_too_small.findings) == 1 with input as log([named])
+	count(bar_too_small.missing) == 0 with input as log([resizing])
+}
+
+test_fires_on_a_driver_that_found_no_memory_to_map if {
+	failed := event("amdgpu", a, "amdgpu: probe of 0000:01:00.0 failed with error -12", {"code": 12})
+	grades(bar_too_small.findings) == {["high", "likely"]} with input as log([failed])
+
+	# The BAR itself is told: no guess is needed.
+	room := event("bar", a, "pci 0000:01:00.0: BAR 5 [mem size 0x00080000]: can't assign; no space", {"bar": 5, "size_bytes": 524288})
+	grades(bar_too_small.findings) == {["high", "confirmed"]} with input as log([failed, room])
+	count(bar_too_small.findings) == 0 with input as log([event("amdgpu", a, "amdgpu: probe of 0000:01:00.0 failed with error -22", {"code": 22})])
+}

@@ -267,6 +267,57 @@ dragging[address] := {"speed": speed, "best": best(address).speed} if {
 	speed < best(address).speed
 }
 
+# busy is true of a GPU that worked when nvidia-smi was asked: its link does not
+# rest then.
+busy(g) if g.utilization_percent >= 50
+
+# held_low are GPUs whose link was at a lower generation than card and system can do
+# while they worked. A second GPU of the same model that worked too and had its
+# full speed says that the system does not hold it down.
+held_low[g.address] := {"generation": g.pcie.generation, "best": g.pcie.max_generation} if {
+	some g in facts.named
+	at_home
+	not passed_through(g)
+	not best(g.address)
+	busy(g)
+	g.pcie.generation > 0
+	g.pcie.generation < g.pcie.max_generation
+}
+
+findings contains {
+	"subject": address,
+	"affects": [address],
+	"message": sprintf("The link of GPU %s was at PCIe generation %d while the GPU worked, though card and slot may do generation %d%s. A link that was trained low, a riser or a retimer holds it down; each generation halves the bandwidth.", [
+		address, g.generation, g.best, twin_words(address),
+	]),
+	"evidence": [
+		{"fact": sprintf("gpus.devices[%s].pcie.generation", [address]), "value": g.generation, "source": "NVML"},
+		{"fact": sprintf("gpus.devices[%s].utilization_percent", [address]), "value": facts.gpu[address].utilization_percent, "source": "NVML"},
+	],
+	"params": {"device": address, "generation": g.generation, "best_generation": g.best},
+	"severity": held_low_grade(address, g),
+	"confidence": "likely",
+} if {
+	some address, g in held_low
+	not dragging[address]
+}
+
+# twins are GPUs that worked beside it with the link that it lacks.
+twins(address) := {g.address |
+	some g in facts.named
+	busy(g)
+	g.pcie.generation >= held_low[address].best
+}
+
+twin_words(address) := sprintf(", as that of %s was", [facts.list(twins(address))]) if {
+	count(twins(address)) > 0
+} else := ""
+
+held_low_grade(address, g) := "high" if {
+	count(twins(address)) > 0
+	g.best - g.generation >= 2
+} else := "medium"
+
 findings contains {
 	"subject": address,
 	"affects": affected(address),

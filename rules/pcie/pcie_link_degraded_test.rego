@@ -228,3 +228,29 @@ test_fires_lagging_nic if {
 test_silent_leading_nic if {
 	count(pcie_link_degraded.findings) == 0 with input as lag("565.1")
 }
+
+# asked are two GPUs of which nvidia-smi tells the links, by utilization.
+asked(used, generation) := {
+	"texts": [{"name": "smi.txt"}],
+	"gpus": {"devices": [
+		{"address": gpu, "vendor": "nvidia", "utilization_percent": used, "pcie": {"generation": generation, "width": 16, "max_generation": 5, "max_width": 16}},
+		{"address": other, "vendor": "nvidia", "utilization_percent": 100, "pcie": {"generation": 5, "width": 16, "max_generation": 5, "max_width": 16}},
+	]},
+}
+
+test_fires_on_a_low_generation_under_load if {
+	some f in pcie_link_degraded.findings with input as asked(100, 2)
+	[f.subject, f.severity, f.confidence] == [gpu, "high", "likely"]
+	contains(f.message, other)
+	some near in pcie_link_degraded.findings with input as asked(90, 4)
+	near.severity == "medium"
+	alone := json.patch(asked(100, 2), [{"op": "remove", "path": "/gpus/devices/1"}])
+	some g in pcie_link_degraded.findings with input as alone
+	g.severity == "medium"
+}
+
+test_an_idle_link_rests if {
+	count(pcie_link_degraded.findings) == 0 with input as asked(3, 1)
+	count(pcie_link_degraded.findings) == 0 with input as asked(100, 5)
+	count(pcie_link_degraded.findings) == 0 with input as object.union(asked(100, 2), {"host": {"virtualization": {"guest": true}}})
+}
