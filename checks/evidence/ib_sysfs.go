@@ -39,6 +39,10 @@ var ibSysfsCatKind = &Kind{
 	},
 }
 
+// ibSysfsCongestion are the counters of RoCE's congestion control (mlx5:
+// drivers/infiniband/hw/mlx5/counters.c of Linux, cong_cnts).
+var ibSysfsCongestion = map[string]bool{"np_cnp_sent": true, "np_ecn_marked_roce_packets": true, "rp_cnp_handled": true}
+
 var (
 	ibSysfsLine = regexp.MustCompile(`^/sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+):\s*(.*?)\s*$`)
 	ibSysfsPath = regexp.MustCompile(` /sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+)\s*$`)
@@ -67,7 +71,12 @@ func ibSysfsNote(s *Sink, device, number, file, value string, l Line) bool {
 	case file == "sm_lid":
 		p.SMLID = rdmaLID(value)
 	case folder == "counters" || folder == "hw_counters":
-		if !rdmaCounter(&p, name, value) {
+		// Notifications of congestion are of RoCE: a port that has counted some
+		// is none of InfiniBand. The counters are there on both.
+		n, err := strconv.ParseInt(value, 10, 64)
+		if congestion := ibSysfsCongestion[name]; congestion && err == nil && n > 0 {
+			p.LinkLayer = "Ethernet"
+		} else if !rdmaCounter(&p, name, value) {
 			return false
 		}
 	case folder == "gids" || folder == "gid_attrs/types" || folder == "gid_attrs/ndevs":

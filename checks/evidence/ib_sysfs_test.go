@@ -31,6 +31,16 @@ func TestIBSysfsCat(t *testing.T) {
 	}})
 }
 
+// A port that has counted notifications of congestion is of RoCE.
+func TestIBSysfsCongestion(t *testing.T) {
+	rdmaWant(t, "/sys/class/infiniband/mlx5_2/ports/1/hw_counters/np_cnp_sent:1333\n/sys/class/infiniband/mlx5_2/ports/1/hw_counters/out_of_sequence:9\n", []checks.RDMAPort{{
+		Device: "mlx5_2", Port: 1, LinkLayer: "Ethernet", Counters: map[string]int64{"out_of_sequence": 9},
+	}})
+	rdmaWant(t, "/sys/class/infiniband/mlx5_2/ports/1/hw_counters/np_cnp_sent:0\n/sys/class/infiniband/mlx5_2/ports/1/hw_counters/out_of_sequence:9\n", []checks.RDMAPort{{
+		Device: "mlx5_2", Port: 1, Counters: map[string]int64{"out_of_sequence": 9},
+	}})
+}
+
 func FuzzIBSysfs(f *testing.F) {
 	f.Add(ibSysfsSample)
 	f.Add("$ cat /sys/class/infiniband/a/ports/1/gids/9\n::\n$ cma_roce_mode -d x\nRoCE v2\n")

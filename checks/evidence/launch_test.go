@@ -167,6 +167,7 @@ func TestEnvironment(t *testing.T) {
 		"HIP_VISIBLE_DEVICES=":                                      "HIP_VISIBLE_DEVICES=",
 		"NCCL_P2P_DISABLE=1 helps":                                  "",
 		"# export NCCL_P2P_DISABLE=1":                               "",
+		"node1$ export NCCL_P2P_DISABLE=1":                          "NCCL_P2P_DISABLE=1",
 		"export PATH=/x":                                            "",
 		"NCCL_DEBUG=${NCCL_DEBUG:-INFO}":                            "",
 		"h:1:2 [0] NCCL INFO NCCL_DEBUG set by environment to INFO": "NCCL_DEBUG=INFO", // From the reader of NCCL's logs.

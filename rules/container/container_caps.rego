@@ -292,6 +292,31 @@ unopened contains m if {
 	m.fields.call == "ibv_open_device"
 }
 
+# fi_info finds no device in one place, and a container was started without any:
+# the machine has them, as the same command outside, or what the job is told,
+# shows.
+findings contains {
+	"subject": "/dev/infiniband",
+	"message": sprintf("libfabric finds no device (%s), and the container was started without any of /dev/infiniband: EFA is not to be seen in it. --device=/dev/infiniband/uverbs0, one for each of EFA's interfaces, or the resource vpc.amazonaws.com/efa, passes them in", [logs.at(m)]),
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["pass-device-nodes", "pass-rdma-devices"],
+	"params": {"nodes": ["/dev/infiniband"]},
+	"evidence": array.concat([logs.evidence(m)], unopened_launches),
+	"order": m.order,
+} if {
+	count(without_rdma) > 0
+	m := logs.first(logs.messages({"ofi-fi-info-empty", "ofi-efa-list-empty"}))
+	efa_elsewhere
+}
+
+efa_elsewhere if {
+	some p in input.nics.providers
+	startswith(p, "efa")
+}
+
+efa_elsewhere if facts.env.FI_PROVIDER == "efa"
+
 # without_rdma are the containers that were given no RDMA device.
 without_rdma contains l if {
 	some l in launches.containers

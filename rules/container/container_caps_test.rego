@@ -287,3 +287,19 @@ test_a_container_without_the_machines_rdma_devices if {
 	count(container_caps.findings) == 0 with input as object.remove(document, ["env"])
 	count(container_caps.findings) == 0 with input as object.union(document, {"launches": [{"kind": "docker-run", "name": "node", "gpus": -1, "devices": ["/dev/infiniband"], "source": "run.sh", "line": 1}]})
 }
+
+empty_list := {"logs": {"messages": [{
+	"id": "ofi-fi-info-empty", "program": "libfabric", "role": "setting", "text": "fi_getinfo: -61 (No data available)",
+	"source": "in.txt", "line": 2, "order": 0, "count": 1, "ranks": 1,
+}]}}
+
+test_efa_outside_of_the_container_alone if {
+	run := {"launches": [{"kind": "docker-run", "image": "x", "gpus": -1, "source": "run.txt", "line": 1}]}
+	outside := {"nics": {"providers": ["efa"]}}
+	judged(object.union(object.union(empty_list, run), outside)) == {["/dev/infiniband", "high", "likely"]}
+	judged(object.union(object.union(empty_list, run), {"env": {"variables": [{"name": "FI_PROVIDER", "value": "efa", "effective": true}]}})) == {["/dev/infiniband", "high", "likely"]}
+	judged(object.union(empty_list, run)) == set()
+	judged(object.union(empty_list, outside)) == set()
+	passed := {"launches": [object.union(run.launches[0], {"devices": ["/dev/infiniband/uverbs0"]})]}
+	judged(object.union(object.union(empty_list, passed), outside)) == set()
+}

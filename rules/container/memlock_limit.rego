@@ -56,7 +56,7 @@ findings contains {
 # that a program found the limit too low.
 refused := logs.messages([
 	"ibv-no-memory", "ibv-memlock-warning", "rdma-register-no-memory", "nccl-ib-register-no-memory", "nccl-ib-create-no-memory",
-	"mpi-queue-no-memory", "mscclpp-no-memory",
+	"mpi-queue-no-memory", "mscclpp-no-memory", "efa-no-memory",
 ])
 
 # unexplained are the messages that a queue of the NIC could not be made, without

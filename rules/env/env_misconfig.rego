@@ -18,12 +18,13 @@
 # custom:
 #   severity: low
 #   confidence: likely
-#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, disable-custom-all-reduce]
+#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, disable-custom-all-reduce, other]
 #   since: "0.1"
 package gpudoctor.rules.env_misconfig
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.variables
 
@@ -467,4 +468,40 @@ missing contains "env: variables were not read" if {
 not_applicable contains "no variable of a communication library is set" if {
 	is_array(input.env.variables)
 	count(input.env.variables) == 0
+}
+
+# UCX finds no transport, and was told which it may use. UCX_NET_DEVICES holds
+# for all networks, TCP included, and UCX needs one with messages even to reach
+# itself (sgl-project/sglang pull 40641).
+findings contains {
+	"subject": name,
+	"message": sprintf("%s=%s, and UCX finds no transport between two of its ends: the list leaves out what UCX needs for its messages (tcp with an interface such as lo or eth0, or a device that reaches the peer)", [name, shown(facts.env[name])]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [surroundings.variable_evidence(facts.variable[name]), logs.evidence(m)],
+	"remedies": ["unset-env", "other"],
+	"params": {"variable": name, "source": "https://openucx.readthedocs.io/en/master/faq.html"},
+	"order": m.order,
+} if {
+	m := logs.first({m | some m in logs.by_id["ucx-unreachable"]; contains(m.text, "UCX  ERROR")})
+	some name in ["UCX_NET_DEVICES", "UCX_TLS"]
+	not trim_space(facts.env[name]) in {"", "all"}
+}
+
+# Settings of RoCE on InfiniBand, whose queue pairs have no GRH to put them into
+# unless a program asks for one (NVIDIA/nvshmem issue 45).
+findings contains {
+	"subject": name,
+	"message": sprintf("%s=%s is a setting for RoCE, and only InfiniBand is here: a connection between two NICs could not be set up with it", [name, shown(facts.env[name])]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": [surroundings.variable_evidence(facts.variable[name]), logs.evidence(m)],
+	"remedies": ["unset-env"],
+	"params": {"variable": name, "source": "https://github.com/NVIDIA/nvshmem/issues/45"},
+	"order": m.order,
+} if {
+	rdma.link == "infiniband"
+	m := logs.first(logs.by_id["rdma-modify-qp-failed"])
+	some name in ["NVSHMEM_IB_TRAFFIC_CLASS", "NVSHMEM_IB_GID_INDEX", "UCX_IB_GID_INDEX", "UCX_IB_TRAFFIC_CLASS", "MC_GID_INDEX"]
+	number(trim_space(facts.env[name])) > 0
 }

@@ -439,3 +439,27 @@ test_master_address_of_no_machine if {
 	count(env_misconfig.findings) == 0 with input as unreached("[c10d] The client socket has failed to connect to [localhost]:29500 (errno: 111 - Connection refused).")
 	count(env_misconfig.findings) == 0 with input as object.union(document, {"launches": [{"kind": "torchrun", "nodes": 2, "source": "run.sh", "line": 1}]})
 }
+
+refusal(id, text) := {"id": id, "program": "ucx", "role": "cause", "text": text, "source": "a.log", "line": 3, "order": 0, "count": 1, "ranks": 1}
+
+set_to(name, value) := {"env": {"variables": [setting(name, value)]}}
+
+subjects(document) := {[f.subject, f.severity, f.confidence] | some f in env_misconfig.findings with input as document; f.severity == "high"}
+
+test_ucx_without_a_transport if {
+	unreachable := {"logs": {"messages": [refusal("ucx-unreachable", "select.c:659  UCX  ERROR no active messages transport to <no debug data>")]}}
+	subjects(object.union(unreachable, set_to("UCX_NET_DEVICES", "mlx5_0:1"))) == {["UCX_NET_DEVICES", "high", "likely"]}
+	subjects(object.union(unreachable, set_to("UCX_TLS", "all"))) == set()
+	subjects(unreachable) == set()
+}
+
+ports(layer) := {"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "link_layer": layer, "source": "ib.txt", "line": 1}]}}
+
+test_settings_of_roce_on_infiniband if {
+	failed := {"logs": {"messages": [refusal("rdma-modify-qp-failed", "Error in mlx5dv_devx_obj_modify for INIT2RTR_QP with syndrome 764216")]}}
+
+	document := object.union(failed, set_to("NVSHMEM_IB_TRAFFIC_CLASS", "160"))
+	subjects(object.union(document, ports("InfiniBand"))) == {["NVSHMEM_IB_TRAFFIC_CLASS", "high", "possible"]}
+	subjects(object.union(document, ports("Ethernet"))) == set()
+	subjects(object.union(failed, ports("InfiniBand"))) == set()
+}

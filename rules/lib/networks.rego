@@ -363,6 +363,44 @@ first_choices contains c if {
 	regex.match(`Bootstrap`, c.message.text)
 }
 
+# narrow_used are the interfaces that NCCL took by itself and that have no network
+# around them: tunnels, and addresses of 32 bits. broader are others of the same
+# list that have one. Empty where there is no such choice, or the job was told.
+narrow_used contains n if {
+	not told_interface
+	count(broader) > 0
+	some n in input.nics.interfaces
+	narrow(n)
+	some c in chosen
+	c.place == 0
+	c.name == n.name
+}
+
+told_interface if {
+	asked
+	not excludes(asked)
+}
+
+narrow(n) if n.kind == "tunnel"
+
+narrow(n) if {
+	count(ipv4_of(n)) > 0
+	every a in ipv4_of(n) {
+		endswith(a, "/32")
+	}
+}
+
+ipv4_of(n) := {a | some a in object.get(n, "addresses", []); not contains(a, ":"); contains(a, "/")}
+
+broader contains n if {
+	some n in input.nics.interfaces
+	n.state == "up"
+	not object.get(n, "kind", "") in {"loopback", "tunnel", "bridge", "veth"}
+	not virtual(n.name)
+	count(ipv4_of(n)) > 0
+	not narrow(n)
+}
+
 # scattered is true when private IPv4 addresses of several hosts differ in their
 # first 16 bits and in the interface's name, and a connection failed. Networks
 # that are wider than that have one name for the interface as a rule. NCCL 2.18

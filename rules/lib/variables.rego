@@ -51,6 +51,10 @@ failing := [
 		"why": "names a description of the machine that is not there; NCCL went on without it",
 	},
 	{
+		# The plugin set it itself: that is for ofi-plugin to say.
+		"names": ["NCCL_TOPO_FILE"], "like": `aws-ofi-nccl/`, "said": ["ofi-platform"], "silent": true,
+	},
+	{
 		"names": ["NCCL_GRAPH_FILE", "NCCL_TOPO_FILE"],
 		"said": ["nccl-graph-file-missing", "nccl-topo-file-invalid", "nccl-topo-attribute-missing"],
 		"severity": "critical", "confidence": "confirmed",

@@ -14,6 +14,8 @@
 #     description: NCCL opens TCP ports at random; a firewall must allow them
 #   - ref: https://github.com/aws/aws-ofi-nccl/issues/156
 #     description: How a security group without such a rule shows itself
+#   - ref: https://github.com/kubeflow/website/issues/2011
+#     description: Istio's proxies stop jobs over several pods
 #   - ref: https://github.com/NVIDIA/nccl/issues/352
 #     description: A firewall on one machine
 # schemas:
@@ -21,7 +23,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   remedies: [open-firewall, set-socket-ifname]
+#   remedies: [open-firewall, set-socket-ifname, other]
 #   since: "0.1"
 package gpudoctor.rules.firewall
 
@@ -132,6 +134,30 @@ meaning := {
 	"no-route": "That is how firewalld and other firewalls with a REJECT rule answer; a machine that is down, or in another network, looks the same",
 }
 
+# A proxy of a service mesh takes each connection of a pod, accepts it itself and
+# then drops it, where it does not know the port or wants encryption. So what a
+# rank sees is a connection that stood and broke.
+findings contains {
+	"subject": "service mesh",
+	"message": sprintf("A proxy of a service mesh (Istio, Linkerd) stands before the pods (%s), and a connection between ranks broke or was refused: it lets through only the ports that it knows, and ranks pick theirs freely. Pods of such a job are to run without it (sidecar.istio.io/inject: \"false\")", [logs.at(logs.first(logs.by_id["kubernetes-sidecar"]))]),
+	"severity": "high",
+	"confidence": "likely",
+	"remedies": ["open-firewall", "other"],
+	"evidence": [logs.evidence(m), logs.evidence(logs.first(logs.by_id["kubernetes-sidecar"]))],
+	"order": m.order,
+} if {
+	logs.said("kubernetes-sidecar")
+	count(broken) > 0
+	m := logs.first(broken)
+	count(died_before(m)) == 0
+}
+
+broken contains m if {
+	some m in logs.complaints
+	m.program in {"pytorch", "gloo", "nccl", "rccl", "socket"}
+	regex.match(`(?i)got 0 bytes|connection (reset|closed|refused)|connection to the C10d store has failed|socket has timed out|Socket Timeout`, m.text)
+}
+
 # blocked are a program's last words on a connection to an address that other
 # machines can reach.
 blocked contains f if {
@@ -166,6 +192,8 @@ tcp_confidence(f) := "confirmed" if {
 astray if networks.scattered
 
 astray if count(networks.bad_choices) > 0
+
+astray if count(networks.narrow_used) > 0
 
 # What else shows that a firewall is on.
 support := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "kubernetes-network-policy"})

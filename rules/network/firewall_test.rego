@@ -91,3 +91,28 @@ test_refused_with_a_firewall_on if {
 	grades(log([aborted])) == {["low", "possible"]}
 	grades(log([aborted, setting("firewall-ufw-active", {})])) == {["high", "possible"]}
 }
+
+sidecar := setting("kubernetes-sidecar", {"program": "kubernetes"})
+
+store(text) := {"id": "torch-store-closed", "program": "pytorch", "role": "consequence", "text": text}
+
+test_fires_on_a_service_mesh if {
+	document := log([sidecar, store("recvValue failed on SocketImpl: failed to recv, got 0 bytes")])
+	grades(document) == {["high", "likely"]}
+	says(document, "sidecar.istio.io/inject")
+	grades(log([store("failed to recv, got 0 bytes")])) == set()
+	grades(log([sidecar])) == set()
+	grades(log([oom, sidecar, store("failed to recv, got 0 bytes")])) == set()
+}
+
+# A tunnel that NCCL took by itself needs no firewall to be unanswered.
+test_doubts_where_a_tunnel_was_taken if {
+	document := object.union(
+		log([using("a", "rsip:172.30.12.4<0>"), failed("172.30.12.9<41213> failed : Connection timed out")]),
+		{"nics": {"interfaces": [
+			{"name": "ib0", "state": "up", "addresses": ["10.128.0.4/14"], "source": "if.txt", "line": 1},
+			{"name": "rsip", "state": "up", "addresses": ["172.30.12.4/32"], "source": "if.txt", "line": 2},
+		]}},
+	)
+	grades(document) == {["critical", "possible"]}
+}

@@ -22,7 +22,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [load-nvidia-peermem, enable-dmabuf, other]
+#   remedies: [load-nvidia-peermem, enable-dmabuf, upgrade-nccl, other]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gdr_module_missing
@@ -78,7 +78,16 @@ ofed_evidence := [{"fact": "software[ofed]", "value": p.version, "source": logs.
 ]
 
 # refusals are messages of programs that found neither way.
-refusals := logs.messages(["peermem-not-detected", "dmabuf-required", "dmabuf-not-supported"])
+refusals := logs.messages(["peermem-not-detected", "dmabuf-required", "dmabuf-not-supported"]) | dmabuf_refused
+
+# dmabuf_refused are NCCL's words that the driver of the NIC does not take memory
+# by DMA-BUF: it is older than Linux 5.12 or MLNX_OFED 5.4, say. NCCL 2.13 does
+# not turn to nvidia-peermem by itself then (NVIDIA/nccl#778).
+dmabuf_refused contains m if {
+	some m in logs.by_id["nccl-ib-register-bad-address"]
+	m.fields.call == "ibv_reg_dmabuf_mr"
+	contains(m.text, "Operation not supported")
+}
 
 findings contains {
 	"subject": "GPUDirect RDMA",
@@ -87,14 +96,20 @@ findings contains {
 	"order": first.order,
 	"severity": "high",
 	"confidence": "confirmed",
-	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
+	"remedies": refusal_remedies,
 } if {
 	count(refusals) > 0
 	count(unloadable) == 0
 	first := logs.first(refusals)
 }
 
-cure := "nvidia-peermem serves in its place" if {
+refusal_remedies := ["load-nvidia-peermem", "upgrade-nccl", "enable-dmabuf"] if {
+	count(dmabuf_refused) > 0
+} else := ["load-nvidia-peermem", "enable-dmabuf"]
+
+cure := "nvidia-peermem serves in its place, with NCCL_DMABUF_ENABLE=0 or a newer NCCL" if {
+	count(dmabuf_refused) > 0
+} else := "nvidia-peermem serves in its place" if {
 	logs.said("dmabuf-not-supported")
 } else := "It needs nvidia-peermem, or DMA-BUF"
 

@@ -110,3 +110,11 @@ test_fires_where_no_module_registered if {
 	count(gdr_module_missing.findings) == 0 with input as {"logs": {"messages": [gone], "transports": [channel(true)]}}
 	count(gdr_module_missing.findings) == 0 with input as object.union(loaded, {"logs": {"messages": [gone], "transports": [channel(false)]}})
 }
+
+test_fires_where_the_nic_takes_no_dmabuf if {
+	m := with_fields(said("nccl-ib-register-bad-address", "Call to ibv_reg_dmabuf_mr failed with error Operation not supported"), {"call": "ibv_reg_dmabuf_mr"})
+	some f in gdr_module_missing.findings with input as log([m])
+	f.confidence == "confirmed"
+	f.remedies[1] == "upgrade-nccl"
+	contains(f.message, "NCCL_DMABUF_ENABLE=0")
+}

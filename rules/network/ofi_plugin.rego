@@ -279,6 +279,27 @@ efa_gpus if {
 	regex.match(`(A100-SXM|H100|H200|B200|B300)`, name)
 }
 
+# Up to 1.10 the plugin sets NCCL_TOPO_FILE to a file that it brings for the type
+# of instance. With a part of the GPUs, or with another version of NCCL, that
+# file does not fit; from 1.11 on the plugin writes one of what is there
+# (aws-ofi-nccl issue 785).
+findings contains {
+	"subject": "network",
+	"message": sprintf("The description of the machine that aws-ofi-nccl brings (%s) does not fit this container or this NCCL, which fails over it. Versions from 1.11 on write one of what is there", [facts.env.NCCL_TOPO_FILE]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["fix-ofi-plugin", "install-ofi-plugin", "unset-env"],
+	"params": {"variable": "NCCL_TOPO_FILE"},
+	"evidence": array.concat([logs.evidence(m)], versions),
+	"order": m.order,
+} if {
+	contains(facts.env.NCCL_TOPO_FILE, "aws-ofi-nccl/")
+	logs.said("ofi-platform")
+	misfits := logs.messages({"nccl-topo-file-invalid", "nccl-topo-attribute-missing", "nccl-topo-file-missing"})
+	count(misfits) > 0
+	m := logs.first(misfits)
+}
+
 # The plugin failed in some call, and says no more.
 findings contains {
 	"subject": "network",

@@ -111,3 +111,13 @@ test_unresolvable if {
 	count(ofi_plugin.missing) == 0 with input as log([])
 	count(ofi_plugin.findings) == 0 with input as {}
 }
+
+topology(path) := {"env": {"variables": [{"name": "NCCL_TOPO_FILE", "value": path, "effective": true}]}}
+
+test_fires_on_the_plugins_own_topology if {
+	rows := [said("ofi-platform", "NET/OFI Running on p5.48xlarge platform, Setting NCCL_TOPO_FILE"), said("nccl-topo-attribute-missing", "Attribute arch of node cpu not found")]
+	document := object.union(log(rows), topology("/opt/aws-ofi-nccl/xml/p5.48xl-topo.xml"))
+	says(document, "from 1.11 on")
+	not says(object.union(log(rows), topology("/etc/topo.xml")), "from 1.11 on")
+	not says(object.union(log([rows[1]]), topology("/opt/aws-ofi-nccl/xml/p5.48xl-topo.xml")), "from 1.11 on")
+}

@@ -20,7 +20,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   remedies: [set-socket-ifname, unset-env, set-ib-hca]
+#   remedies: [set-socket-ifname, unset-env, set-ib-hca, other]
 #   since: "0.1"
 package gpudoctor.rules.wrong_nic
 
@@ -110,7 +110,7 @@ asked_evidence := [{"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networ
 # Gloo names the interface that it does not find.
 findings contains {
 	"subject": "network",
-	"message": sprintf("Gloo finds no address for %q: an interface of that name does not exist here or has no address, or the host's name leads nowhere. GLOO_SOCKET_IFNAME takes whole names", [name]),
+	"message": sprintf("Gloo finds no address for %q: %s", [name, gloo_reason(name)]),
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": ["set-socket-ifname", "unset-env"],
@@ -120,6 +120,139 @@ findings contains {
 } if {
 	m := logs.first(logs.by_id["gloo-interface-missing"])
 	name := m.fields.interface
+}
+
+# NCCL's ways to leave names out, or to list prefixes, are not Gloo's.
+gloo_reason(name) := "GLOO_SOCKET_IFNAME takes the whole name of one interface; what NCCL_SOCKET_IFNAME takes besides (^ to leave out, = and lists of prefixes) it does not know" if {
+	regex.match(`[\^=]`, name)
+} else := "an interface of that name does not exist here or has no address, or the host's name leads nowhere. GLOO_SOCKET_IFNAME takes whole names"
+
+# Gloo was told an address, or the host's name leads to one, that no interface
+# here bears: an old entry of /etc/hosts, or 0.0.0.0.
+findings contains {
+	"subject": "network",
+	"message": sprintf("Gloo finds no interface with the address %s: the host's name leads to an address that this machine does not have (an old line of /etc/hosts, say), or a program was told that address", [m.fields.address]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "GLOO_SOCKET_IFNAME"},
+	"evidence": [logs.evidence(m)],
+	"order": m.order,
+} if {
+	m := logs.first(logs.by_id["gloo-address-missing"])
+}
+
+# vLLM places a worker on the node whose address it takes for its own, by the
+# resource node:ADDRESS; Ray knows a machine by the address that it chose, or was
+# told (ray start --node-ip-address). On machines with several interfaces the two
+# may differ.
+findings contains {
+	"subject": "network",
+	"message": sprintf("A worker is to run on the node %s, and no node of the Ray cluster bears that address%s: Ray and the program took different interfaces of one machine. ray start --node-ip-address and VLLM_HOST_IP must name the same address, on each machine", [m.fields.address, borne_by(m.fields.address)]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["set-socket-ifname", "other"],
+	"params": {"variable": "VLLM_HOST_IP"},
+	"evidence": [logs.evidence(m)],
+	"order": m.order,
+} if {
+	m := logs.first(logs.by_id["ray-node-unknown"])
+}
+
+borne_by(address) := sprintf(" (here it is that of %s)", [sort(names)[0]]) if {
+	names := {n.name |
+		some n in input.nics.interfaces
+		some a in n.addresses
+		split(a, "/")[0] == address
+	}
+	count(names) > 0
+} else := ""
+
+# Two interfaces in one network: the kernel sends by the first of two routes that
+# fit equally, whatever the job was told. NCCL binds what it listens on alone
+# (NVIDIA/nccl#1581). Where the verbs library carries the data it is no matter.
+findings contains {
+	"subject": "network",
+	"message": sprintf("%s and %s%s are both in the network of %s: what is sent to a peer goes out by whichever route stands first, though the job was told to use %s. Give each interface a network of its own (a longer netmask), or the other one's route a larger metric", [used.name, other.name, on(host), network, used.name]),
+	"severity": shared_severity,
+	"confidence": "likely",
+	"remedies": ["other", "set-socket-ifname"],
+	"evidence": [{"fact": sprintf("nics.interfaces[%s].addresses", [n.name]), "value": n.addresses, "source": logs.at(n)} | some n in [used, other]],
+} if {
+	tcp_alone
+	not one_machine
+	some host, _ in by_host
+	[used, other, network] := sort([[a, b, x] |
+		some a in by_host[host]
+		used_by_name(a.name)
+		some b in by_host[host]
+		b.name != a.name
+		not networks.dead(b)
+		not networks.virtual(b.name)
+		not b.master
+		some x in a.addresses
+		some y in b.addresses
+		ipv4_network(x)
+		ipv4_network(y)
+		net.cidr_contains(x, split(y, "/")[0])
+		net.cidr_contains(y, split(x, "/")[0])
+	])[0]
+}
+
+# On one machine it is no matter, and one log does not tell how many there are.
+shared_severity := "medium" if {
+	networks.multi_node
+} else := "low"
+
+ipv4_network(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}/([89]|[12]\d|30)$`, address)
+
+by_host[host] contains n if {
+	some n in input.nics.interfaces
+	host := object.get(n, "host", "")
+}
+
+used_by_name(name) if {
+	some c in networks.chosen
+	c.name == name
+}
+
+tcp_alone if {
+	some n in input.logs.networks
+	n.name == "Socket"
+	every other in input.logs.networks {
+		other.name == "Socket"
+	}
+}
+
+one_machine if networks.single_node
+
+# NCCL took an address that has no network around it (/32), or a tunnel, while
+# another interface of the machine has a network, and its peer did not answer. On
+# some clouds all addresses are such, which then tell nothing.
+findings contains {
+	"subject": "network",
+	"message": sprintf("NCCL chose %s (%s), which leads to one other end alone, and the peer at %s did not answer; %s is in a network with others: name it by NCCL_SOCKET_IFNAME", [c.name, c.address, f.remote, facts.list({n.name | some n in broader})]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["set-socket-ifname", "unset-env"],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+	"evidence": array.concat([logs.evidence(c.message), logs.evidence(f.message)], [{"fact": sprintf("nics.interfaces[%s].addresses", [n.name]), "value": object.get(n, "addresses", []), "source": logs.at(n)} | some n in networks.narrow_used]),
+	"order": c.message.order,
+} if {
+	count(networks.bad_choices) == 0
+	broader := networks.broader
+	chosen := [c | some c in networks.chosen; c.place == 0; c.name in {n.name | some n in networks.narrow_used}]
+	count(chosen) > 0
+	c := sort(chosen)[0]
+	least := min({f.message.order | some f in unanswered})
+	f := sort([f | some f in unanswered; f.message.order == least])[0]
+}
+
+unanswered contains f if {
+	count(networks.narrow_used) > 0
+	some f in networks.failures
+	f.hard
+	f.kind in {"timed-out", "no-route", "unreachable"}
 }
 
 # What a program was told to listen on is no address of this machine.

@@ -213,3 +213,44 @@ test_fires_without_a_word_of_failure if {
 	grades(log([using("a", "veth12:169.254.3.4<0>"), using("b", "veth9:169.254.3.5<0>")])) == set()
 	grades(log([using("a", "ens5:10.12.4.77<0>"), using("b", "ens5:10.12.4.80<0>")])) == set()
 }
+
+test_fires_on_what_gloo_does_not_know if {
+	document := log([gloo("gloo-interface-missing", {"fields": {"interface": "^lo,docker"}})])
+	says(document, "whole name of one interface")
+	grades(log([gloo("gloo-address-missing", {"fields": {"address": "10.5.0.9"}})])) == {["critical", "confirmed"]}
+}
+
+ray := log([{"id": "ray-node-unknown", "program": "ray", "fields": {"address": "10.5.0.9"}, "text": "Error: No available node types can fulfill resource request"}])
+
+listed(interfaces) := {"nics": {"interfaces": [object.union({"state": "up", "source": "ip.txt", "line": i + 1}, n) | some i, n in interfaces]}}
+
+test_fires_on_a_node_that_ray_does_not_know if {
+	grades(ray) == {["critical", "likely"]}
+	says(object.union(ray, listed([{"name": "eno1", "addresses": ["10.5.0.9/24"]}])), "that of eno1")
+}
+
+over_tcp(rows) := object.union(log(rows), {"logs": {"messages": log(rows).logs.messages, "networks": [{"name": "Socket", "source": "nccl.log", "line": 9, "count": 1}]}})
+
+two(a, b) := listed([{"name": "eno1", "addresses": [a]}, {"name": "enp3s0", "addresses": [b]}])
+
+test_fires_on_interfaces_in_one_network if {
+	rows := [using("a", "enp3s0:192.168.5.15<0>"), using("b", "enp3s0:192.168.5.13<0>")]
+	document := object.union(over_tcp(rows), two("192.168.3.15/20", "192.168.5.15/20"))
+	grades(document) == {["medium", "likely"]}
+	says(document, "longer netmask")
+	grades(object.union(over_tcp([rows[0]]), two("192.168.3.15/20", "192.168.5.15/20"))) == {["low", "likely"]}
+	grades(object.union(over_tcp(rows), two("192.168.3.15/24", "192.168.5.15/24"))) == set()
+	grades(object.union(log(rows), two("192.168.3.15/20", "192.168.5.15/20"))) == set()
+}
+
+test_fires_on_an_address_without_a_network if {
+	rows := [using("a", "rsip:172.30.12.4<0>"), failed("a", "172.30.12.9<41213> failed : Connection timed out")]
+	interfaces := [{"name": "ib0", "addresses": ["10.128.0.4/14"]}, {"name": "rsip", "addresses": ["172.30.12.4/32"]}]
+	document := object.union(log(rows), listed(interfaces))
+	grades(document) == {["critical", "likely"]}
+	says(document, "leads to one other end alone")
+	grades(object.union(document, asked("rsip"))) == set()
+	grades(object.union(log([rows[0]]), listed(interfaces))) == set()
+	grades(object.union(log(rows), listed([interfaces[1]]))) == set()
+	grades(object.union(log([using("a", "wg0:10.9.0.2<0>"), rows[1]]), listed([interfaces[0], {"name": "wg0", "kind": "tunnel", "addresses": ["10.9.0.2/24"]}]))) == {["critical", "likely"]}
+}
