@@ -101,6 +101,17 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 		}
 		s.byID[r.remedy.ID] = r.remedy
 	}
+	for i, r := range results {
+		general := r.remedy.FormOf
+		if len(r.faults) > 0 || general == "" {
+			continue
+		}
+		if of, known := s.byID[general]; !known || of.FormOf != "" {
+			faults = append(faults, &rules.Problem{
+				File: names[i], Reason: fmt.Sprintf("form_of: %q is no remedy, or itself a form of one", general), Hint: "name the general remedy",
+			})
+		}
+	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}

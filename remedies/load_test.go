@@ -96,7 +96,7 @@ func TestCases(t *testing.T) {
 			advice := s.Rank(v.Findings, s.Proofs(c.Facts.Transfers))
 			got := ""
 			if len(advice) > 0 {
-				got = advice[0].Remedy
+				got = advice[0].ID()
 			}
 			if got != c.Want.FirstRemedy && (c.Want.FirstRemedy != "" || len(c.Want.Findings) == 0) {
 				t.Errorf("first remedy = %q, want %q", got, c.Want.FirstRemedy)
@@ -160,6 +160,7 @@ func TestLoadWith(t *testing.T) {
 		"two documents":   {name: "own.yaml", old: "risk: low\n", replacement: "risk: low\n---\nid: other\n", want: "own.yaml:8: more than one document"},
 		"file name":       {name: "other.yaml", want: `other.yaml: id "own" differs from the file's name`},
 		"unknown kind":    {name: "own.yaml", old: "kind: fix", replacement: "kind: magic", want: `own.yaml: kind: unknown word "magic": one of [fix workaround]`},
+		"form of none":    {name: "own.yaml", old: "kind: fix", replacement: "kind: fix\nform_of: pray", want: `own.yaml: form_of: "pray" is no remedy, or itself a form of one`},
 		"unknown need":    {name: "own.yaml", old: "[root]", replacement: "[luck]", want: `own.yaml: needs: unknown word "luck": one of [job-restart container-restart image-rebuild root driver-reload reboot bios hands-on]`},
 		"no undo":         {name: "own.yaml", old: "undo: Undo it.\n", want: "own.yaml: undo is missing"},
 		"empty apply":     {name: "own.yaml", old: `{commands: ["do {{.bridge}}"]}`, replacement: "{}", want: "own.yaml: apply is empty"},

@@ -227,6 +227,9 @@ func (c *candidate) advice() Advice {
 		Caution: text(r.Caution), Apply: fill.apply(r.Apply), Undo: text(r.Undo), Verify: text(r.Verify),
 		Proof: c.proof, Links: r.Sources,
 	}
+	if r.FormOf != "" {
+		a.Remedy, a.Form = r.FormOf, r.ID
+	}
 	for _, f := range c.cures {
 		a.Cures = append(a.Cures, Cure{Rule: f.Rule, Subject: f.Subject})
 	}

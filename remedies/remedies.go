@@ -2,6 +2,8 @@
 // remedy. It ranks them and says why each stands where it does.
 package remedies
 
+import "cmp"
+
 // Kind says what sort of cure a remedy is.
 type Kind string
 
@@ -31,9 +33,13 @@ const (
 // Remedy is one thing that can be done, as its file describes it. Its strings
 // may hold templates ({{.variable}}) that a finding's params fill.
 type Remedy struct {
-	ID    string `yaml:"id" json:"id"`
-	Title string `yaml:"title" json:"title"`
-	Kind  Kind   `yaml:"kind" json:"kind"`
+	ID string `yaml:"id" json:"id"`
+	// FormOf is the remedy of which this is the form for one vendor or one
+	// situation: reset-gpu of reset-amd-gpu. Advice bears the name of that one,
+	// so that a program need not know every form.
+	FormOf string `yaml:"form_of,omitempty" json:"form_of,omitempty"`
+	Title  string `yaml:"title" json:"title"`
+	Kind   Kind   `yaml:"kind" json:"kind"`
 	// Description says what it changes, in one or two sentences.
 	Description string `yaml:"description" json:"description"`
 	// Cost says what it costs: speed, isolation, downtime.
@@ -86,8 +92,10 @@ type Apply struct {
 // Advice is a remedy for what was found here, in its place.
 type Advice struct {
 	Remedy string `json:"remedy"`
-	Title  string `json:"title"`
-	Kind   Kind   `json:"kind"`
+	// Form is the id of the form of it that fits here, where there are several.
+	Form  string `json:"form,omitempty"`
+	Title string `json:"title"`
+	Kind  Kind   `json:"kind"`
 	// Cures are the findings that it cures: rule and subject.
 	Cures []Cure `json:"cures"`
 	// Why says why it stands where it does.
@@ -106,6 +114,9 @@ type Advice struct {
 	Proof       *Proof   `json:"proof,omitempty"`
 	Links       []string `json:"links"`
 }
+
+// ID is the id that "gpudoctor explain" takes: that of the form, if there is one.
+func (a *Advice) ID() string { return cmp.Or(a.Form, a.Remedy) }
 
 // Cure names a finding that an advice cures.
 type Cure struct {

@@ -44,7 +44,7 @@ func TestExamples(t *testing.T) {
 				got.Findings = append(got.Findings, fmt.Sprintf("%s %s %s", f.Rule, f.Severity, f.Subject))
 			}
 			if len(d.Advice) > 0 {
-				got.Remedy = d.Advice[0].Remedy
+				got.Remedy = d.Advice[0].ID()
 			}
 			if diff := cmp.Diff(wants[name], got); diff != "" {
 				t.Errorf("said (-want +got):\n%s", diff)

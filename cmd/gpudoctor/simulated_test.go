@@ -506,7 +506,7 @@ func judged(exit int, d *report.Document) judgement {
 		j.findings = append(j.findings, line)
 	}
 	if len(d.Advice) > 0 {
-		j.remedy = d.Advice[0].Remedy
+		j.remedy = d.Advice[0].ID()
 	}
 	return j
 }

@@ -56,7 +56,7 @@ func TestTexts(t *testing.T) {
 			if want != "" && got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
-			if first != "" && (len(d.Advice) == 0 || d.Advice[0].Remedy != first) {
+			if first != "" && (len(d.Advice) == 0 || d.Advice[0].ID() != first) {
 				t.Errorf("advice = %v, want %s first", d.Advice, first)
 			}
 		})

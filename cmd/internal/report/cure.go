@@ -28,7 +28,7 @@ func (t *text) cure(number int, margin string, g group) {
 	if t.style.Verbose || c.now == nil {
 		t.advice(number, margin, "or", c.or)
 	} else if c.or != nil {
-		t.pointer(margin, "or", c.or.Title+" ("+Effort(c.or.Needs, c.or.Lasts)+"):", "gpudoctor explain "+c.or.Remedy)
+		t.pointer(margin, "or", c.or.Title+" ("+Effort(c.or.Needs, c.or.Lasts)+"):", "gpudoctor explain "+c.or.ID())
 	}
 	if len(c.others) > 0 && t.style.Verbose {
 		t.labelled(margin, "more", strings.Join(c.others, ", "))
@@ -41,7 +41,7 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 	if a == nil {
 		return
 	}
-	key := a.Remedy + "\x00" + valueOf(a.Apply)
+	key := a.ID() + "\x00" + valueOf(a.Apply)
 	if at := t.shown[key]; at != unnumbered {
 		t.labelled(margin, label, fmt.Sprintf("%s, as under %d", a.Title, at))
 		return

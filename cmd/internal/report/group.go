@@ -122,7 +122,7 @@ func cureOf(g group, advice []remedies.Advice) cure {
 		case a.Kind == remedies.Fix && c.or == nil && c.fix != nil:
 			c.or = a
 		default:
-			c.others = append(c.others, a.Remedy)
+			c.others = append(c.others, a.ID())
 		}
 	}
 	return c

@@ -205,7 +205,7 @@ func (m *markdown) advice() {
 			label = "now"
 		}
 		m.put("### %d. %s: %s\n", i+1, label, inline(a.Title))
-		m.put("%s: %s. %s\n", code(a.Remedy), inline(Effort(a.Needs, a.Lasts)), inline(a.Description))
+		m.put("%s: %s. %s\n", code(a.ID()), inline(Effort(a.Needs, a.Lasts)), inline(a.Description))
 		var cures []string
 		for _, c := range a.Cures {
 			cures = append(cures, code(c.Rule)+" ("+code(c.Subject)+")")
