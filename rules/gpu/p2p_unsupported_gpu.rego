@@ -16,7 +16,7 @@
 # custom:
 #   severity: low
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar]
+#   remedies: [nccl-p2p-disable, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar, plan-without-peer-access]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_unsupported_gpu
@@ -247,7 +247,7 @@ subject(pairs) := "host" if {
 	first := sort(pairs)[0]
 }
 
-# remedies: what comes from the design of cards, chipset or machine has none, and
+# remedies: what comes from the design of cards, chipset or machine has no cure, and
 # NCCL needs no word to leave peer access alone where there is none.
 remedies(k) := ["disable-mig"] if {
 	k[0] == "partitioned"
@@ -260,7 +260,7 @@ remedies(k) := ["disable-mig"] if {
 	"cuda" in k[1]
 } else := ["upgrade-driver", "update-bios"] if {
 	k[0] == "unexpected"
-} else := []
+} else := ["plan-without-peer-access"]
 
 evidence(pairs) := [e |
 	some p in sort(pairs)

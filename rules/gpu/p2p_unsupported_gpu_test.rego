@@ -98,14 +98,14 @@ test_different_models_are_expected_to if {
 		{"address": b, "vendor": "nvidia", "name": "NVIDIA L4"},
 	]}})
 	severities(p2p_unsupported_gpu.findings) == {"low"} with input as mixed
-	advice(mixed) == []
+	advice(mixed) == ["plan-without-peer-access"]
 }
 
 # What comes from the design of cards, chipset or machine has no cure, and NCCL
 # needs no word to leave peer access alone where there is none.
 test_advice_fits_the_reason if {
-	advice(machine("NVIDIA GeForce RTX 4090", "gpu-not-supported")) == []
-	advice(machine("NVIDIA L40S", "chipset-not-supported")) == []
+	advice(machine("NVIDIA GeForce RTX 4090", "gpu-not-supported")) == ["plan-without-peer-access"]
+	advice(machine("NVIDIA L40S", "chipset-not-supported")) == ["plan-without-peer-access"]
 	advice(machine("NVIDIA L40S", "disabled-by-regkey")) == ["remove-module-parameter"]
 	advice(machine("NVIDIA L40S", "gpu-not-supported")) == ["upgrade-driver", "update-bios"]
 	advice(object.union(machine("NVIDIA L40S", "ok"), cuda(false))) == ["reboot-or-reload-driver", "upgrade-driver"]
