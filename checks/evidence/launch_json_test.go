@@ -130,7 +130,7 @@ func TestLaunchJSON(t *testing.T) {
 
 func TestJSONClosed(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"a": [1, 2`:             `{"a": [1]}`,
+		`{"a": [1, 2`:              `{"a": [1]}`,
 		`{"a": {"b": "x"}, "c": "`: `{"a": {"b": "x"}}`,
 		`{"a": {"b": "x"}`:         `{"a": {"b": "x"}}`,
 		`{"a, b": 1, "c": {`:       `{"a, b": 1, "c": {}}`,

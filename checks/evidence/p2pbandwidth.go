@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -94,7 +95,7 @@ func p2pAccess(s *Sink, a, b int, can bool, l Line) {
 		status = "ok"
 	}
 	from, to := s.GPUAt(a, l), s.GPUAt(b, l)
-	from.Vendor, to.Vendor = "nvidia", "nvidia"
+	from.Vendor, to.Vendor = cmp.Or(from.Vendor, "nvidia"), cmp.Or(to.Vendor, "nvidia")
 	gpus := s.GPUs()
 	for _, p := range gpus.P2P {
 		if p.A == from.Address && p.B == to.Address {

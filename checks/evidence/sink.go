@@ -58,7 +58,9 @@ func newSink() *Sink {
 }
 
 // begin turns to another text.
-func (s *Sink) begin(name string, prompt *Prompt) { s.name, s.prompt, s.gpuBuffer = name, prompt, false }
+func (s *Sink) begin(name string, prompt *Prompt) {
+	s.name, s.prompt, s.gpuBuffer = name, prompt, false
+}
 
 // Source is the name of the text that is being read.
 func (s *Sink) Source() string { return s.name }

@@ -1,0 +1,134 @@
+package evidence
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// peerMatrixKind is what small programs print that people write to ask the driver
+// for peer access, pair by pair:
+//
+//	[Step 1] hipDeviceCanAccessPeer matrix
+//	0 -> 1 : 1
+var peerMatrixKind = &Kind{
+	Name: "peer-access", Title: "peer access as a small program asked for it", Command: "python3 -c 'import torch; print(torch.cuda.can_device_access_peer(0, 1))'", Gives: []string{"gpus"},
+	Anchors: []string{"CanAccessPeer"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		if !ok || strings.ContainsAny(l.Text, "(&;") { // A line of the program itself.
+			return false
+		}
+		for _, l := range in.Ahead(4)[1:] {
+			if peerMatrixRow.MatchString(l.Text) {
+				return true
+			}
+		}
+		return false
+	},
+	Read: func(s *Sink, in *Lines) {
+		head, _ := in.Next()
+		amd := strings.Contains(strings.ToLower(head.Text), "hip")
+		for _, l := range in.While(func(l Line) bool { return peerMatrixRow.MatchString(l.Text) || strings.TrimSpace(l.Text) == "" }) {
+			if m := peerMatrixRow.FindStringSubmatch(l.Text); m != nil {
+				peerMatrixEnter(s, m[1], m[2], m[3], amd, l)
+			}
+		}
+	},
+}
+
+// peerAnswerKind is a call with its answer in one line, as Python prints it.
+var peerAnswerKind = &Kind{
+	Name: "peer-access-call", Title: "peer access, from PyTorch", Command: peerMatrixKind.Command, Gives: []string{"gpus"},
+	Anchors: []string{"can_device_access_peer("},
+	Line: func(s *Sink, l Line) bool {
+		m := peerAnswer.FindStringSubmatch(l.Text)
+		return m != nil && peerMatrixEnter(s, m[1], m[2], m[3], false, l)
+	},
+}
+
+var (
+	peerMatrixRow = regexp.MustCompile(`^\s*(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?(?:->|→|=>) ?(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?[:=] ?(0|1|[Yy]es|[Nn]o|[Tt]rue|[Ff]alse)\s*$`)
+	peerAnswer    = regexp.MustCompile(`can_device_access_peer\((\d{1,2}), ?(\d{1,2})\)\W{1,8}(0|1|True|False)\b`)
+)
+
+func peerMatrixEnter(s *Sink, from, to, answer string, amd bool, l Line) bool {
+	if from == to {
+		return true // Of itself a GPU says no.
+	}
+	switch strings.ToLower(answer) {
+	case "1", "yes", "true":
+		p2pAccess(s, number(from), number(to), true, l)
+	default:
+		p2pAccess(s, number(from), number(to), false, l)
+	}
+	if amd {
+		for _, index := range []string{from, to} {
+			s.GPUAt(number(index), l).Vendor = "amd"
+		}
+	}
+	return true
+}
+
+// peerCopyKind is a line in which such a program says how a copy between two GPUs
+// came out: "copy cuda:0 -> cuda:1 : max abs diff 3.99, all zeros on target: True",
+// "P2P copy success: GPU 0 -> GPU 1, bytes = 67108864". What it calls a success
+// alone was not compared with what was sent.
+var peerCopyKind = &Kind{
+	Name: "peer-copy", Title: "a copy between two GPUs, from a small program", Gives: []string{"benchmarks"},
+	Anchors: []string{"cuda:", "GPU ", "GPU0", "GPU1", "gpu0", "gpu1", "device "},
+	Line:    peerCopyLine,
+}
+
+var (
+	peerCopyPair = regexp.MustCompile(`(?i)\b(?:cuda:|gpu[ :]?|hip:|device[ :]?)(\d{1,2}) ?(?:->|→|=>| to ) ?(?:cuda:|gpu[ :]?|hip:|device[ :]?)(\d{1,2})\b`)
+	peerCopyTold = regexp.MustCompile(`(?i)\bcop(?:y|ied|ies)\b|memcpy|transfer`)
+	// The words that data arrived wrong, with the number or the answer that
+	// decides, if there is one.
+	peerCopyWords = regexp.MustCompile(`(?i)\b(?:all[ -]zeros?|mismatch(?:es|ed)?|corrupt(?:ed|ion)?|incorrect|wrong data|data (?:is )?wrong|not equal|differs?)\b(?: (?:on|at|in) \w+)?(?: ?[:=] ?(\w+))?`)
+	peerCopyDiff  = regexp.MustCompile(`(?i)\bmax(?:imum)?[ _]?(?:abs(?:olute)?[ _])?(?:diff(?:erence)?|err(?:or)?)[ :=]+([0-9.]+(?:e[-+]?\d+)?)`)
+	peerCopyGood  = regexp.MustCompile(`(?i)\b(?:success(?:ful(?:ly)?)?|ok|pass(?:ed)?|correct|match(?:es)?|equal[:= ]+true)\b`)
+)
+
+func peerCopyLine(s *Sink, l Line) bool {
+	m := peerCopyPair.FindStringSubmatch(l.Text)
+	if m == nil || m[1] == m[2] || !peerCopyTold.MatchString(l.Text) {
+		return false
+	}
+	b := checks.Benchmark{
+		Tool: "own program", Test: "a copy between GPUs", What: "copy", Complete: true, Source: s.Source(), Line: l.Number,
+		Points: []checks.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], Line: l.Number}},
+	}
+	switch wrong, told := peerCopyVerdict(l.Text); {
+	case wrong:
+		b.Wrong = new(int64(1)) // How many is not told.
+	case told:
+		b.Wrong = new(int64(0))
+	case !peerCopyGood.MatchString(l.Text):
+		return false
+	}
+	addBenchmark(s, b)
+	return true
+}
+
+// peerCopyVerdict says whether a line calls data wrong, and whether it compared
+// them at all.
+func peerCopyVerdict(text string) (wrong, told bool) {
+	if m := peerCopyDiff.FindStringSubmatch(text); m != nil {
+		if v, err := strconv.ParseFloat(m[1], 64); err == nil {
+			// A copy is exact: rounding is no excuse.
+			wrong, told = v > 0, true
+		}
+	}
+	for _, m := range peerCopyWords.FindAllStringSubmatch(text, 8) {
+		told = true
+		switch strings.ToLower(m[1]) {
+		case "0", "false", "no", "none":
+		default:
+			wrong = true
+		}
+	}
+	return wrong, told
+}
