@@ -378,6 +378,34 @@ type GPUFacts struct {
 	// P2P is what NVML says of peer access for each pair, once; nil when
 	// it was not asked.
 	P2P []GPUPeer `json:"p2p"`
+	// AMD is AMD's driver and what it needs of the kernel; nil where there is
+	// neither an AMD GPU nor its driver.
+	AMD *AMDDriver `json:"amd,omitempty"`
+}
+
+// AMDDriver is the kernel driver amdgpu, and what is needed around it. All of it
+// is read from files: see docs/amd.md.
+type AMDDriver struct {
+	// Loaded is true when the module amdgpu is there (/sys/module/amdgpu).
+	Loaded *bool `json:"loaded,omitempty"`
+	// Version is that of a driver which was built beside the kernel (AMD's
+	// DKMS package); empty for the kernel's own.
+	Version string `json:"version,omitempty"`
+	// Parameters are those of /sys/module/amdgpu/parameters that bear on
+	// communication: "pcie_p2p": "Y", "noretry": "-1".
+	Parameters map[string]string `json:"parameters,omitempty"`
+	// KernelConfig are the options that peer access and DMA-BUF need, with their
+	// values "y", "m" or "n": "CONFIG_HSA_AMD_P2P"; nil where the kernel's
+	// configuration cannot be read.
+	KernelConfig map[string]string `json:"kernel_config,omitempty"`
+	// KFD says how the compute driver's topology (/sys/class/kfd) was found:
+	// "ok", "absent", "unreadable", "partial".
+	KFD string `json:"kfd"`
+	// ROCm is the version of the ROCm installation, from its file .info/version.
+	ROCm string `json:"rocm,omitempty"`
+	// MemoryPeers is true where amdkfd's interface for the old way of GPUDirect
+	// RDMA is there (/sys/kernel/mm/memory_peers/amdkfd); nil is not known.
+	MemoryPeers *bool `json:"memory_peers,omitempty"`
 }
 
 // GPUPeer is NVML's nvmlDeviceGetP2PStatus of one pair, in the words
@@ -486,6 +514,21 @@ type GPU struct {
 	// ones that amd-smi counts for the block XGMI_WAFL, or rocm-smi's status, 0
 	// none, 1 one, 2 several (rsmi_xgmi_status_t); nil where no text tells.
 	XGMIErrors *int `json:"xgmi_errors,omitempty"`
+	// VisibleMemoryBytes is how much of an AMD GPU's memory the processor, and
+	// thereby a peer, can reach (mem_info_vis_vram_total). Less than MemoryBytes
+	// means that the BAR is small.
+	VisibleMemoryBytes *int64 `json:"visible_memory_bytes,omitempty"`
+	// KFD is the GPU in the topology of AMD's compute driver; nil where that does
+	// not list it.
+	KFD *KFDNode `json:"kfd,omitempty"`
+	// RAS are the error counters of the blocks of an AMD GPU.
+	RAS []RASBlock `json:"ras,omitempty"`
+	// ComputePartition and MemoryPartition are the modes of an Instinct
+	// accelerator that can be divided: "SPX", "CPX"; "NPS1", "NPS4".
+	ComputePartition string `json:"compute_partition,omitempty"`
+	MemoryPartition  string `json:"memory_partition,omitempty"`
+	// VBIOS is the version of the card's firmware.
+	VBIOS string `json:"vbios,omitempty"`
 	// RemappedRows is the state of row remapping (Ampere and newer).
 	RemappedRows *RemappedRows `json:"remapped_rows,omitempty"`
 	// RecoveryAction is what NVML asks for: "none", "gpu-reset",
@@ -497,6 +540,33 @@ type GPU struct {
 	Fabric *Fabric `json:"fabric,omitempty"`
 	// Processes are those that hold memory on it.
 	Processes []GPUProcess `json:"processes"`
+}
+
+// KFDNode is a GPU, or a partition of one, in the topology of AMD's compute
+// driver (/sys/class/kfd/kfd/topology/nodes).
+type KFDNode struct {
+	// Node is its number, GPUID the driver's own name for it.
+	Node  int   `json:"node"`
+	GPUID int64 `json:"gpu_id,omitempty"`
+	// RenderMinor is the number of its node /dev/dri/renderD128.
+	RenderMinor int `json:"render_minor,omitempty"`
+	// Hive names the GPUs that xGMI joins; empty for none.
+	Hive string `json:"hive,omitempty"`
+	// ComputeUnits counts them, XCCs the accelerator dies that it is made of.
+	ComputeUnits int `json:"compute_units,omitempty"`
+	XCCs         int `json:"xccs,omitempty"`
+	// Nodes are all nodes of a GPU that is partitioned, this one among them.
+	Nodes []int `json:"nodes,omitempty"`
+}
+
+// RASBlock is the error counters of one block of an AMD GPU, since the driver was
+// loaded (ras/umc_err_count).
+type RASBlock struct {
+	// Block is "umc", "gfx", "sdma", "xgmi_wafl", "pcie_bif", ...
+	Block         string `json:"block"`
+	Uncorrectable int64  `json:"uncorrectable"`
+	Correctable   int64  `json:"correctable"`
+	Deferred      int64  `json:"deferred,omitempty"`
 }
 
 // GPULink is a GPU's PCIe link as NVML sees it.
@@ -601,14 +671,23 @@ type Pair struct {
 	// Narrowest is the slowest PCIe link of the whole way; nil when a link
 	// of it is not known.
 	Narrowest *NarrowestLink `json:"narrowest,omitempty"`
-	// LinkType is how AMD's tools say that the two are joined: "xgmi" or
-	// "pcie"; empty where they were not asked. Hops counts the links on the
+	// LinkType is how AMD's driver or tools say that the two are joined: "xgmi"
+	// or "pcie"; empty where neither was asked. Hops counts the links on the
 	// way and Weight is the cost that the driver gives it, as amd-smi and
 	// rocm-smi print them.
 	LinkType string `json:"link_type,omitempty"`
 	Hops     *int   `json:"hops,omitempty"`
 	Weight   *int   `json:"weight,omitempty"`
-	// Accessible is what AMD's tools say of peer access between the two.
+	// XGMIGBps is what the xGMI links between the two carry in one direction.
+	XGMIGBps float64 `json:"xgmi_gbps,omitempty"`
+	// Coherent, Atomics ("64,32"), DMA and Bidirectional are what amd-smi
+	// topology says of the link; nil and empty where it was not asked.
+	Coherent      *bool  `json:"coherent,omitempty"`
+	Atomics       string `json:"atomics,omitempty"`
+	DMA           *bool  `json:"dma,omitempty"`
+	Bidirectional *bool  `json:"bidirectional,omitempty"`
+	// Accessible is what AMD's driver (p2p_links and io_links of its topology) or
+	// its tools say of peer access between the two.
 	Accessible *bool `json:"accessible,omitempty"`
 	// NVLinks counts the active NVLinks that join the two: directly, or, on
 	// an NVSwitch fabric, those of the end that has fewer. 0 means none; nil

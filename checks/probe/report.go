@@ -79,11 +79,14 @@ const (
 type Report struct {
 	// Mode is how much was asked for.
 	Mode Mode `json:"mode"`
+	// API is the driver's interface through which the GPUs were driven: "cuda" or
+	// "hip"; empty where neither library could be loaded.
+	API string `json:"api,omitempty"`
 	// Outcome is OK when the driver started and every transfer that was
 	// tried is known, whatever became of it; else what stopped the probe.
 	Outcome Outcome `json:"outcome"`
 	// Stage is the last step that was begun when the probe was stopped:
-	// "load library", "cuInit", "devices", "contexts", "memory", "peer
+	// "load library", "cuInit" ("hipInit"), "devices", "contexts", "memory", "peer
 	// access", "kernels", the name of a test, "cleanup".
 	Stage string `json:"stage,omitempty"`
 	// GPU is the address of the one that the stage was under way for, where
@@ -99,7 +102,7 @@ type Report struct {
 	// Signal is the one that ended the child, if one did: "SIGSEGV".
 	Signal string `json:"signal,omitempty"`
 	// Library is the driver library's path, DriverVersion the newest CUDA
-	// version it serves, as 13.0.
+	// version it serves, as 13.0, or the version of HIP, as 6.2.41133.
 	Library       string `json:"library,omitempty"`
 	DriverVersion string `json:"driver_version,omitempty"`
 	// Devices are the GPUs that the driver offers to this process.
@@ -170,7 +173,7 @@ type Transfer struct {
 	// of a NUMA node.
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
-	// Way tells the two ways between processes apart: "cuMem" and "cudaIpc".
+	// Way tells the ways between processes apart: "cuMem", "cudaIpc", "hipIpc".
 	Way string `json:"way,omitempty"`
 	// Outcome is what became of it; Reason says why it is not OK.
 	Outcome Outcome `json:"outcome"`
