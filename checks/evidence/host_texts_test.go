@@ -209,6 +209,30 @@ func TestSetpci(t *testing.T) {
 	}
 }
 
+func TestSetpciLoop(t *testing.T) {
+	const loop = "(base) [alice@ax08 ~]$ for p in $(lspci | grep -i plx | awk '{print $1}'); do sudo setpci -s ${p} f2a.w; done\n"
+	for text, want := range map[string]map[int]int{ // How often each number of controls.
+		loop + "0000\n001d\n001d\n":                                        {0: 1, 4: 2},
+		loop + "[sudo] password for alice: \n0000\n001d\n":                 {0: 1, 4: 1},
+		loop + "[sudo] password for alice: \n":                             nil,
+		loop + "ffff\n":                                                    nil,
+		"$ for p in a b; do setpci -s \"$p\" ECAP_ACS+0x6.w; done\n001f\n": {5: 1},
+		"$ for p in a b; do setpci -s $p ECAP_ACS+6.w=0; done\n0000\n":     nil,
+		"$ for i in 1 2; do echo $i; done\n0000\n":                         nil,
+	} {
+		var got map[int]int
+		if f := Parse("x", text); f.PCI != nil {
+			got = make(map[int]int)
+			for _, u := range f.PCI.UnnamedACS {
+				got[len(u.Control)] = u.Count
+			}
+		}
+		if !cmp.Equal(want, got) {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestSysfs(t *testing.T) {
 	f := Parse("x", "/sys/bus/pci/devices/0000:3b:00.0/numa_node:1\n/sys/bus/pci/devices/0000:3b:00.0/class:0x030200\n"+
 		"/sys/bus/pci/devices/0000:3b:00.0/vendor:0x10de\n/sys/bus/pci/devices/0000:3b:00.0/current_link_width:8\n"+

@@ -4,5 +4,5 @@ package evidence
 // started, their variables and limits.
 var launchKinds = []*Kind{
 	launchJSONKind, launchDescribeKind, launchYAMLKind, launchInspectKind, launchInspectPartKind, launchDockerfileKind, launchScriptKind, launchCommandKind, launchPromptKind, launchArgumentsKind,
-	environmentKind, limitsKind, ulimitKind, shmKind, processKind, nodesKind,
+	environmentKind, limitsKind, ulimitKind, shmKind, processKind, nodesKind, identityKind,
 }

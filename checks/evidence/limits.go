@@ -349,7 +349,7 @@ var (
 )
 
 // nodesAdd notes a node. Whoever made the listing may open a node that
-// everybody may; of others the listing does not tell.
+// everybody may; of others it takes the user's groups, too.
 func nodesAdd(s *Sink, c *checks.ContainerFacts, node, text string, l Line) {
 	if len(c.DeviceNodes) >= maxEntries || slices.ContainsFunc(c.DeviceNodes, func(n checks.DeviceNode) bool { return n.Path == node }) {
 		return
@@ -360,4 +360,73 @@ func nodesAdd(s *Sink, c *checks.ContainerFacts, node, text string, l Line) {
 	}
 	c.DeviceNodes = append(c.DeviceNodes, checks.DeviceNode{Path: node, Access: access})
 	s.Origin("container.device_nodes", l)
+	if m := nodesOwned.FindStringSubmatch(text); m != nil && access == "" {
+		o := nodesOwner{node: len(c.DeviceNodes) - 1, source: s.name, user: m[1], group: m[2]}
+		s.access.owned = append(s.access.owned, o)
+		s.access.settle(c, o)
+	}
 }
+
+// nodesOwned is a node that its owner and its group may open and nobody else,
+// as udev makes those of GPUs (root:render, or their numbers with ls -n). With
+// an access list ("+" behind the mode) others may, too.
+var nodesOwned = regexp.MustCompile(`^crw-rw----\.?\s+\d+\s+(\S+)\s+(\S+)\s+\d+,`)
+
+// nodesAccess is what one text tells of nodes and of the user who wants them.
+type nodesAccess struct {
+	owned []nodesOwner
+	// user has the names and numbers that the user and its groups go by, and
+	// source is the text that tells them.
+	user, groups []string
+	source       string
+}
+
+// nodesOwner is a node, by its place in the list, with its owner and group, by
+// name or number.
+type nodesOwner struct {
+	node                int
+	source, user, group string
+}
+
+// settle says whether the user may open these nodes, where the same text shows
+// both; root may open them all, unless a namespace keeps it from that.
+func (a *nodesAccess) settle(c *checks.ContainerFacts, owners ...nodesOwner) {
+	if len(a.groups) == 0 || slices.Contains(a.user, "0") {
+		return
+	}
+	for _, o := range owners {
+		if o.source != a.source || o.node >= len(c.DeviceNodes) || c.DeviceNodes[o.node].Access != "" {
+			continue
+		}
+		c.DeviceNodes[o.node].Access = "none"
+		if slices.Contains(a.user, o.user) || slices.Contains(a.groups, o.group) {
+			c.DeviceNodes[o.node].Access = "rw"
+		}
+	}
+}
+
+// identityKind is what id prints of a user and its groups.
+var identityKind = &Kind{
+	Name: "id", Title: "A user and its groups", Command: "id", Gives: []string{"container"},
+	Anchors: []string{") gid="},
+	Line: func(s *Sink, l Line) bool {
+		m := identityLine.FindStringSubmatch(l.Text)
+		if m == nil || s.access.source == s.name {
+			return false
+		}
+		s.access.user, s.access.groups, s.access.source = []string{m[1], m[2]}, nil, s.name
+		for _, g := range identityGroup.FindAllStringSubmatch(m[3], maxEntries) {
+			s.access.groups = append(s.access.groups, g[1])
+			if g[2] != "" {
+				s.access.groups = append(s.access.groups, g[2])
+			}
+		}
+		s.access.settle(s.Container(), s.access.owned...)
+		return true
+	},
+}
+
+var (
+	identityLine  = regexp.MustCompile(`^\s*uid=(\d{1,10})\(([\w.@-]+)\) (gid=\S+(?: groups=\S+)?)`)
+	identityGroup = regexp.MustCompile(`(\d{1,10})(?:\(([\w.@-]+)\))?`)
+)

@@ -263,6 +263,11 @@ func lspciUnnamed(s *Sink, l Line, text string) {
 	if on == nil {
 		return
 	}
+	lspciPortless(s, l, on)
+}
+
+// lspciPortless notes the ACS controls of a port that the text does not name.
+func lspciPortless(s *Sink, l Line, on []string) {
 	for i := range s.unnamedACS {
 		if u := &s.unnamedACS[i]; u.Source == s.name && slices.Equal(u.Control, on) {
 			u.Count++

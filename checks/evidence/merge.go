@@ -14,6 +14,9 @@ import (
 // The load and the state of the link tell something together only where both are
 // of one moment, so the load comes from the reading that the generation is of.
 func mergeGPU(g, other *checks.GPU) {
+	if strings.HasSuffix(g.Name, "...") { // nvidia-smi's table has cut it.
+		g.Name = cmp.Or(other.Name, g.Name)
+	}
 	load := g.UtilizationPercent
 	if g.PCIe == nil || g.PCIe.Generation == 0 {
 		load = other.UtilizationPercent

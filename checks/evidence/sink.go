@@ -43,6 +43,8 @@ type Sink struct {
 	gpuBuffer bool
 	// diagEvents are the events of kernel logs of which NCCL's diagnostics tell.
 	diagEvents []checks.KernelEvent
+	// access is who may open the device nodes that a text lists, and who asks.
+	access nodesAccess
 }
 
 func newSink() *Sink {

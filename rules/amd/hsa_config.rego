@@ -12,6 +12,8 @@
 #     description: The variables of ROCr
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/init.cc
 #     description: checkHsaEnvSetting, which demands HSA_NO_SCRATCH_RECLAIM=1
+#   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/docs/how-to/rccl-usage-tips.rst
+#     description: HSA_NO_SCRATCH_RECLAIM=1 on MI200 with ROCm 7.13 and newer
 #   - ref: https://github.com/ROCm/rocm-systems/issues/2209
 #     description: HSA_ENABLE_IPC_MODE_LEGACY=1 lets hipIpcGetMemHandle fail
 #   - ref: https://github.com/ROCm/ROCm/issues/5238
@@ -28,6 +30,7 @@ package gpudoctor.rules.hsa_config
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -205,6 +208,80 @@ unbuilt[m.fields.architecture] contains m if {
 }
 
 integrated_architectures := {"gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"}
+
+# HIP's own word for the same. Libraries are built for gfx1030 and gfx1100, not
+# for the smaller cards of their generations, which run the same code.
+findings contains {
+	"subject": architecture,
+	"message": sprintf("HIP finds no code for %s, for which the libraries of ROCm are not built. HSA_OVERRIDE_GFX_VERSION=%s lets it pass for the card of its generation that they are built for; it holds for every GPU of the process", [architecture, sibling[architecture]]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": logs.all_evidence(unmatched),
+	"order": logs.first(unmatched).order,
+	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION", "value": sibling[architecture]},
+	"remedies": ["hsa-env"],
+} if {
+	count(unmatched) > 0
+	not facts.env.HSA_OVERRIDE_GFX_VERSION
+	cards := {g.architecture | some g in amd.gpus; g.architecture != ""; not g.architecture in integrated_architectures}
+	count(cards) == 1
+	some architecture in cards
+	sibling[architecture]
+}
+
+unmatched := logs.by_id["hip-no-code-object"]
+
+# sibling is the version to pass for, by architecture
+# (https://llvm.org/docs/AMDGPUUsage.html#processors lists them by generation).
+sibling := {
+	"gfx1031": "10.3.0", "gfx1032": "10.3.0", "gfx1034": "10.3.0",
+	"gfx1010": "10.3.0", "gfx1011": "10.3.0", "gfx1012": "10.3.0",
+	"gfx1101": "11.0.0", "gfx1102": "11.0.0",
+}
+
+findings contains {
+	"subject": "HSA_OVERRIDE_GFX_VERSION",
+	"message": "HIP finds no code for a GPU of this process. Either a library was built without its architecture, or ROCm does not support the card; then HSA_OVERRIDE_GFX_VERSION can name one of the same generation that it does support (rocminfo shows the architecture)",
+	"severity": "medium",
+	"confidence": "possible",
+	"evidence": logs.all_evidence(unmatched),
+	"order": logs.first(unmatched).order,
+	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION", "value": "VERSION"},
+	"remedies": ["hsa-env"],
+} if {
+	count(unmatched) > 0
+	not facts.env.HSA_OVERRIDE_GFX_VERSION
+	count({g.architecture | some g in amd.gpus; g.architecture != ""}) == 0
+}
+
+# From ROCm 7.13 on the runtime gives scratch memory back after each launch on
+# MI200, which makes collectives of small messages several times slower
+# (RCCL's CHANGELOG, known issues; docs/how-to/rccl-usage-tips.rst).
+findings contains {
+	"subject": "HSA_NO_SCRATCH_RECLAIM",
+	"message": sprintf("ROCm %s gives scratch memory back after each launch on MI200 (gfx90a), which makes collectives below 16 MB several times slower; RCCL's guide asks for HSA_NO_SCRATCH_RECLAIM=1 there", [use.version]),
+	"severity": "low",
+	"confidence": "likely",
+	"evidence": [use.evidence],
+	"params": {"variable": "HSA_NO_SCRATCH_RECLAIM", "value": "1"},
+	"remedies": ["hsa-env"],
+} if {
+	some use in known_faults.used.rocm
+	known_faults.in_range({"since": "7.13.0"}, use.version)
+	mi200
+	not facts.env.HSA_NO_SCRATCH_RECLAIM == "1"
+	not "HSA_NO_SCRATCH_RECLAIM" in object.keys(demanded)
+}
+
+mi200 if {
+	some g in amd.gpus
+	g.architecture == "gfx90a"
+}
+
+mi200 if {
+	some name in amd.models
+	regex.match(`\bMI2[15]0`, name)
+}
 
 missing contains "logs: nothing tells what AMD's runtime complained of, nor how it is set" if {
 	not logs.given

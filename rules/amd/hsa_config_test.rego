@@ -86,3 +86,27 @@ test_unresolvable if {
 	count(hsa_config.missing) == 0 with input as demand
 	count(hsa_config.not_applicable) == 1 with input as {"gpus": {"devices": [{"address": "x", "vendor": "nvidia"}]}}
 }
+
+test_fires_on_code_that_hip_does_not_find if {
+	unmatched := log([message("hip-no-code-object", 0, {})])
+	some f in hsa_config.findings with input as object.union(unmatched, machine([{"architecture": "gfx1032"}]))
+	[f.subject, f.confidence, f.params.value] == ["gfx1032", "likely", "10.3.0"]
+	found(unmatched) == {["HSA_OVERRIDE_GFX_VERSION", "medium", "possible", ["hsa-env"]]}
+
+	# An accelerator has code, cards of two generations need other answers, and
+	# where an override is set it is what fails.
+	found(object.union(unmatched, machine([{"architecture": "gfx942"}]))) == set()
+	found(object.union(unmatched, machine([{"architecture": "gfx1032"}, {"architecture": "gfx1101"}]))) == set()
+	found(object.union(object.union(unmatched, override), machine([{"architecture": "gfx1032"}]))) == {["HSA_OVERRIDE_GFX_VERSION", "high", "possible", ["unset-env"]]}
+}
+
+rocm(version) := {"software": [{"name": "rocm", "version": version, "manager": "log", "source": "a.log", "line": 2}]}
+
+test_scratch_memory_on_mi200 if {
+	told := {["HSA_NO_SCRATCH_RECLAIM", "low", "likely", ["hsa-env"]]}
+	found(object.union(rocm("7.13.0.0"), machine([{"architecture": "gfx90a"}]))) == told
+	found(object.union(rocm("7.13.0.0"), machine([{"name": "AMD Instinct MI250X"}]))) == told
+	found(object.union(rocm("7.2.0"), machine([{"architecture": "gfx90a"}]))) == set()
+	found(object.union(rocm("7.13.0.0"), machine([{"architecture": "gfx942"}]))) == set()
+	found(object.union(object.union(rocm("7.13.0.0"), set_to("HSA_NO_SCRATCH_RECLAIM", "1")), machine([{"architecture": "gfx90a"}]))) == set()
+}

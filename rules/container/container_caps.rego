@@ -117,10 +117,9 @@ wanted_node(path) if {
 	regex.match(`^/dev/(nvidia[0-9]+|nvidiactl|nvidia-uvm)$`, path)
 }
 
-wanted_node(path) if {
-	surroundings.has_amd
-	path == "/dev/kfd"
-}
+wanted_node("/dev/kfd") if surroundings.has_amd
+
+wanted_node("/dev/kfd") if logs.said("hip-no-device")
 
 wanted_node(path) if {
 	surroundings.has_amd
@@ -475,6 +474,11 @@ refusals := [
 	{
 		"name": "capability", "ids": {"container-capability-refused"}, "subject": "container", "severity": "high", "confidence": "confirmed",
 		"message": "the container's runtime may not change capabilities: a security module, the mount options of its files (nosuid) or a user namespace forbids it",
+		"remedies": ["other", "configure-container-runtime"],
+	},
+	{
+		"name": "gvisor", "ids": {"gvisor-call-unknown", "gvisor-driver-unsupported"}, "subject": "gVisor", "severity": "high", "confidence": "likely",
+		"message": "gVisor (runsc with nvproxy) lets through only those calls, and only those versions, of the NVIDIA driver that its release knows, and refuses one here: programs for several GPUs then fail or hang. A newer gVisor, a driver that it supports (runsc nvproxy list-supported-drivers), or runc in its place helps",
 		"remedies": ["other", "configure-container-runtime"],
 	},
 	{

@@ -303,3 +303,16 @@ test_efa_outside_of_the_container_alone if {
 	passed := {"launches": [object.union(run.launches[0], {"devices": ["/dev/infiniband/uverbs0"]})]}
 	judged(object.union(object.union(empty_list, passed), outside)) == set()
 }
+
+test_kfd_of_another_group if {
+	nodes := {"container": {"device_nodes": [{"path": "/dev/kfd", "access": "none"}]}}
+	blind := {"logs": {"messages": [remark("hip-no-device", {})]}}
+	some f in container_caps.findings with input as object.union(nodes, blind)
+	[f.subject, f.remedies] == ["/dev", ["grant-device-access"]]
+	count(container_caps.findings) == 0 with input as nodes
+}
+
+test_gvisor if {
+	some f in container_caps.findings with input as {"logs": {"messages": [remark("gvisor-call-unknown", {"what": "control command", "number": "0x3d05"})]}}
+	[f.subject, f.severity, f.remedies[0]] == ["gVisor", "high", "other"]
+}

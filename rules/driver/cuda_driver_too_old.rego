@@ -133,6 +133,20 @@ findings contains {
 
 runtimes_of(major) := {l.path | some l in runtimes; surroundings.version(l.version)[0] == major}
 
+# NCCL says that its calls cannot be captured in a graph with a driver before 465.
+findings contains {
+	"subject": "driver",
+	"message": sprintf("NCCL's calls cannot be captured in a CUDA graph with driver %s: that needs 465 or newer (%s)", [input.gpus.driver.version, m.text]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": [logs.evidence(m)],
+	"params": {"driver": 465, "cuda": 11},
+	"order": m.order,
+} if {
+	m := logs.first(logs.by_id["nccl-cuda-graphs-unsupported"])
+	surroundings.version(input.gpus.driver.version)[0] < 465
+}
+
 # A newer minor release works, with limits.
 findings contains {
 	"subject": l.path,

@@ -130,3 +130,10 @@ test_packages_tell_it if {
 		count(cuda_driver_too_old.findings) == 0 with input as packages(list)
 	}
 }
+
+test_graphs_need_a_driver if {
+	refused := said("nccl-cuda-graphs-unsupported", "NCCL cannot be captured in a graph", {})
+	some f in cuda_driver_too_old.findings with input as object.union(refused, {"gpus": {"driver": {"version": "450.80.02"}}})
+	[f.subject, f.confidence] == ["driver", "confirmed"]
+	count(cuda_driver_too_old.findings) == 0 with input as object.union(refused, {"gpus": {"driver": {"version": "510.47.03"}}})
+}

@@ -11,6 +11,8 @@
 #     description: Nodes with 2.20.5 and 2.19.3, and an address of family 0
 #   - ref: https://github.com/pytorch/pytorch/issues/119932
 #     description: Another package's libnccl comes before PyTorch's
+#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/misc/strongstream.cc
+#     description: What an NCCL says that cannot be captured in a graph
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/init.cc
 #     description: Since 2.23 the versions are compared at the start
 # schemas:
@@ -26,6 +28,7 @@ package gpudoctor.rules.nccl_version_mismatch
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.surroundings
 
 # NCCL says it itself.
 findings contains {
@@ -64,6 +67,40 @@ findings contains {
 	"order": m.order,
 } if {
 	m := logs.first(logs.by_id["nccl-library-missing"])
+}
+
+# An NCCL that was built with CUDA before 11.3 cannot be captured in a graph, as
+# the packages for CUDA 11 (nvidia-nccl-cu11) were: whoever captures its calls
+# (vLLM, SGLang) takes another build (vllm issues 3069, 5679).
+findings contains {
+	"subject": "nccl",
+	"message": sprintf("NCCL%s cannot be captured in a CUDA graph: %s. Packages of NCCL for CUDA 11 are built so; one for CUDA 12, as the framework asks for it, can", [graph_versions, graph_reason]),
+	"severity": "critical",
+	"confidence": graph_confidence,
+	"evidence": array.concat([logs.evidence(m)], wheels),
+	"remedies": ["upgrade-nccl", "same-nccl-everywhere"],
+	"order": m.order,
+} if {
+	m := logs.first(logs.by_id["nccl-cuda-graphs-unsupported"])
+	not before_graphs
+}
+
+before_graphs if driver_branch < 465
+
+driver_branch := surroundings.version(input.gpus.driver.version)[0]
+
+graph_reason := sprintf("it was built with a CUDA before 11.3, since the driver (%s) is new enough", [input.gpus.driver.version]) if {
+	driver_branch >= 465
+} else := "it was built with a CUDA before 11.3, or the driver is older than 465"
+
+default graph_confidence := "likely"
+
+graph_confidence := "confirmed" if driver_branch >= 465
+
+default graph_versions := ""
+
+graph_versions := sprintf(" %s", [concat(", ", sort({u.version | some u in known_faults.used.nccl}))]) if {
+	count(known_faults.used.nccl) > 0
 }
 
 # wheels are the packages of NCCL that stand side by side; they write to one

@@ -79,3 +79,16 @@ test_unresolvable if {
 	count(nccl_version_mismatch.missing) == 1 with input as {}
 	count(nccl_version_mismatch.findings) == 0 with input as {}
 }
+
+test_built_before_graphs if {
+	refused := {"logs": {"messages": [message("nccl-cuda-graphs-unsupported")]}}
+	some f in nccl_version_mismatch.findings with input as refused
+	[f.confidence, f.remedies[0]] == ["likely", "upgrade-nccl"]
+	some g in nccl_version_mismatch.findings with input as object.union(refused, {"gpus": {"driver": {"version": "510.47.03"}}})
+	g.confidence == "confirmed"
+	contains(g.message, "new enough")
+	versioned := object.union(refused, {"software": [{"name": "nccl", "version": "2.19.3", "manager": "log", "host": "", "source": "a.log", "line": 1}]})
+	some h in nccl_version_mismatch.findings with input as versioned
+	contains(h.message, "NCCL 2.19.3 cannot")
+	count(nccl_version_mismatch.findings) == 0 with input as object.union(refused, {"gpus": {"driver": {"version": "450.80.02"}}})
+}

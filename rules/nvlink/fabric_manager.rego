@@ -108,9 +108,26 @@ loaded := input.gpus.driver.kernel_version if {
 } else := input.gpus.driver.version
 
 mismatch if {
-	manager.version != ""
+	installed != ""
 	loaded != ""
-	manager.version != loaded
+	installed != loaded
+}
+
+# installed is the version of the fabric manager: its own word, else that of its
+# package, without the package's revision.
+installed := manager.version if {
+	manager.version != ""
+} else := packaged
+
+packaged := version if {
+	count(packages) == 1
+	some version in packages
+}
+
+packages := {split(p.version, "-")[0] |
+	some p in input.software
+	regex.match(`^(nvidia-fabric-?manager|cuda-fabric-?manager)(-[0-9]+)?$`, p.name)
+	regex.match(`^[0-9]{3}\.`, p.version)
 }
 
 # stopped is true when the processes of this machine are seen and the fabric
@@ -174,6 +191,24 @@ cannot_run if stopped
 
 cannot_run if mismatch
 
+# Texts seldom show the PCI tree. Eight GPUs of the kind that only boards with
+# NVSwitches hold are such a board, and a job that fails there without its fabric
+# manager fails for that (pytorch issue 129749: a hang, not 802).
+broken if {
+	count(input.texts) > 0
+	board
+	count(members) == 0
+	not facts.is_guest == true
+	cannot_run
+	logs.failed
+}
+
+board if count([g | some g in input.gpus.devices; regex.match(board_models, g.name)]) >= 8
+
+# board_models are the names by which nvidia-smi shows GPUs on NVSwitch boards; a
+# card for a slot has "PCIe" or "NVL" in its name.
+board_models := `^(NVIDIA |Tesla )?(V100-SXM3.*|A[18]00-SXM4.*|H[18]00 .*HBM3.*|H20|H200|B[123]00.*)$`
+
 observations contains "CUDA refuses to start: system not ready (802)." if not_ready
 
 observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", pair) if some pair in mismatches
@@ -202,7 +237,7 @@ observations contains sprintf("Registration with the fabric of %s ended in %s.",
 
 observations contains "The fabric manager does not run." if stopped
 
-observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", [manager.version, loaded]) if mismatch
+observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", [installed, loaded]) if mismatch
 
 some_gpus(list) := sprintf("GPU %s", [facts.list(object.keys(list))]) if {
 	count(list) == 1
@@ -240,14 +275,14 @@ remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
 } else := ["reset-gpu", "reboot", "replace-hardware"] if {
 	count(complaints) > 0
 } else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
-	manager.version == loaded
+	installed == loaded
 }
 
 params["gpus"] := sort(facts.gpus)
 
 params["driver"] := loaded
 
-params["fabric_manager"] := manager.version
+params["fabric_manager"] := installed
 
 evidence := array.concat(
 	array.concat(fabric_evidence, array.concat(manager_evidence, probe_evidence)),
@@ -276,7 +311,7 @@ running_row := [["fabric_manager.running", manager.running, "/proc"] | is_boolea
 version_rows := [row |
 	mismatch
 	some row in [
-		["fabric_manager.version", manager.version, "the installed fabric manager"],
+		["fabric_manager.version", installed, "the installed fabric manager"],
 		["kernel_version", loaded, "/proc/driver/nvidia/version"],
 	]
 ]
@@ -320,7 +355,7 @@ findings contains {
 
 findings contains {
 	"subject": "host",
-	"message": sprintf("The fabric manager installed here is version %s and the driver %s. The fabric is configured now, but they must be equal when it next starts.", [manager.version, loaded]),
+	"message": sprintf("The fabric manager installed here is version %s and the driver %s. The fabric is configured now, but they must be equal when it next starts.", [installed, loaded]),
 	"evidence": evidence,
 	"params": params,
 	"severity": "medium",

@@ -177,3 +177,31 @@ test_fires_imex if {
 		g.subject != "IMEX"
 	} with input as said("nccl-diag-p2p-import", "cause", "x", {"from": "0", "to": "4", "handle": "DIRECT"})
 }
+
+hung := {"logs": {"messages": [{
+	"id": "torch-watchdog-timeout", "program": "pytorch", "role": "category", "text": "Watchdog caught collective operation timeout",
+	"source": "a.log", "line": 1, "order": 0,
+}]}}
+
+board(model, running, packaged) := {
+	"texts": [{"name": "a"}],
+	"gpus": {
+		"driver": {"version": "550.54.15", "fabric_manager": {"running": running}},
+		"devices": [{"address": sprintf("GPU%d", [i]), "vendor": "nvidia", "name": model} | some i in numbers.range(0, 7)],
+	},
+	"software": [{"name": "nvidia-fabricmanager-550", "version": packaged, "manager": "dpkg", "source": "a", "line": 2}],
+}
+
+test_hang_on_a_board_without_its_manager if {
+	some f in fabric_manager.findings with input as object.union(hung, board("NVIDIA H100 80GB HBM3", false, "550.90.07-1"))
+	f.severity == "critical"
+	f.remedies[0] == "match-fabric-manager"
+	contains(f.message, "version 550.90.07 and the driver 550.54.15")
+	some g in fabric_manager.findings with input as object.union(hung, board("NVIDIA A100-SXM4-80GB", false, "550.54.15-1"))
+	g.remedies[0] == "start-fabric-manager"
+
+	# Cards in slots need none, nor does a job that runs, nor one whose manager runs.
+	count(fabric_manager.findings) == 0 with input as object.union(hung, board("NVIDIA H100 PCIe", false, "550.54.15-1"))
+	count(fabric_manager.findings) == 0 with input as board("NVIDIA H100 80GB HBM3", false, "550.54.15-1")
+	count(fabric_manager.findings) == 0 with input as object.union(hung, board("NVIDIA H100 80GB HBM3", true, "550.54.15-1"))
+}
