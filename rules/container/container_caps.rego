@@ -535,7 +535,7 @@ refusals := [
 
 # blind are programs that find no driver, or no GPU, in a container that was
 # started without GPUs.
-blind := logs.messages({"cuda-insufficient-driver", "cuda-no-device", "torch-sees-no-gpu"})
+blind := logs.messages({"cuda-insufficient-driver", "cuda-no-device", "torch-sees-no-gpu", "ngc-driver-not-detected"})
 
 findings contains {
 	"subject": "/dev/nvidia*",

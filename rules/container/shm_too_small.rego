@@ -180,6 +180,8 @@ small if count(launches.small_shm) > 0
 
 small if shm.size_bytes < recommended
 
+small if logs.said("ngc-shm-default")
+
 findings contains said(stated, "critical", "confirmed", "/dev/shm has too little space, as the program says itself") if count(stated) > 0
 
 findings contains said(warned, "high", "confirmed", sprintf(
@@ -306,7 +308,11 @@ implied := implied_small if {
 
 implied_small := sprintf(", and /dev/shm has %s", [facts.bytes(shm.size_bytes)]) if {
 	shm.size_bytes < recommended
-} else := sprintf(", and %s %s", [launches.title(first_small), launches.shm_words(first_small)])
+} else := sprintf(", and %s %s", [launches.title(first_small), launches.shm_words(first_small)]) if {
+	first_small
+} else := ", and NVIDIA's image found the default of 64 MB there as it started" if {
+	logs.said("ngc-shm-default")
+}
 
 first_small := sort(launches.small_shm)[0]
 

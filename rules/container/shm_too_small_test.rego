@@ -192,3 +192,10 @@ test_wordless_system_error if {
 	judged(told([failed, object.union(message("nccl-socket-failed", "category", {}), {"program": "nccl"})], [run])) == set()
 	judged(object.union(told([failed], []), {"container": {"shm": {"size_bytes": 2048 * mib, "free_bytes": 0}}})) == {["high", "likely"]}
 }
+
+# NVIDIA's images say at their start that the default is in force.
+test_default_that_the_image_names if {
+	note := message("ngc-shm-default", "setting", {})
+	judged(told([note], [])) == set()
+	judged(told([note, object.union(message("nccl-unhandled-system-error", "category", {}), {"order": 1, "line": 2})], [])) == {["high", "possible"]}
+}

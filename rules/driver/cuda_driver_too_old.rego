@@ -169,7 +169,7 @@ findings contains {
 # What programs say in a log, CUDA's texts and names in whoever's line: 35, 36 and
 # 222, and what PyTorch and the container runtime find before CUDA starts.
 claims contains m if {
-	some m in logs.messages({"torch-driver-too-old", "container-cuda-requirement", "cuda-insufficient-driver", "cuda-unsupported-ptx", "cuda-needs-newer-driver"})
+	some m in logs.messages({"torch-driver-too-old", "container-cuda-requirement", "cuda-insufficient-driver", "cuda-unsupported-ptx", "cuda-needs-newer-driver", "ngc-driver-too-old"})
 }
 
 claims contains m if {
@@ -184,7 +184,7 @@ claims contains m if {
 compat_claims contains m if {
 	some m in logs.complaints
 	m.role != "consequence"
-	regex.match(`forward compatibility was attempted on non supported HW|ErrorCompatNotSupportedOnDevice|COMPAT_NOT_SUPPORTED_ON_DEVICE`, m.text)
+	regex.match(`orward compatibility was attempted on non supported HW|ErrorCompatNotSupportedOnDevice|COMPAT_NOT_SUPPORTED_ON_DEVICE`, m.text)
 }
 
 findings contains {

@@ -277,6 +277,22 @@ efa_expected if {
 
 efa_expected if logs.said("ofi-platform")
 
+# fi_info lists the provider where a device of it can be opened alone. A job on
+# one machine does without.
+efa_expected if {
+	between_machines
+	some p in input.nics.providers
+	startswith(p, "efa")
+}
+
+between_machines if multi_node
+
+between_machines if {
+	not single_node
+	some t in input.logs.transports
+	t.kind == "net"
+}
+
 # bad_choices are those that the peers do not reach. What is first in the list
 # is used; what follows only where a connection over it failed.
 bad_choices contains c if {

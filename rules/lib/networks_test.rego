@@ -145,3 +145,11 @@ test_expects_efa if {
 	networks.efa_expected with input as {"logs": {"messages": [object.union(says(0, "a", "x"), {"id": "ofi-platform"})]}}
 	not networks.efa_expected with input as {"pci": {"devices": [{"address": "0000:00:1e.0", "vendor": "0x1d0f", "device": "0xec20"}]}}
 }
+
+test_efa_by_its_provider if {
+	several := document([["a", "x"], ["b", "y"]])
+	networks.efa_expected with input as object.union(several, {"nics": {"providers": ["efa", "tcp"]}})
+	not networks.efa_expected with input as object.union(several, {"nics": {"providers": ["tcp"]}})
+	not networks.efa_expected with input as object.union(document([["a", "x"]]), {"nics": {"providers": ["efa"]}})
+	networks.efa_expected with input as {"nics": {"providers": ["efa"]}, "logs": {"messages": [], "transports": [{"kind": "net"}]}}
+}

@@ -48,7 +48,7 @@ not_ready if probe_not_ready
 said_not_ready contains m if {
 	some m in logs.complaints
 	m.role != "consequence"
-	regex.match(`system not yet initialized|ErrorSystemNotReady|SYSTEM_NOT_READY`, m.text)
+	regex.match(`ystem not yet initialized|ErrorSystemNotReady|SYSTEM_NOT_READY`, m.text)
 	not contains(m.text, "cuMulticast")
 }
 

@@ -482,6 +482,33 @@ findings contains {
 	count(failures) == 0
 }
 
+# late are the latencies of p2pBandwidthLatencyTest with peer access that no path
+# has: its kernel waits for a word that does not arrive until a limit of tens of
+# milliseconds ends the wait (49206 us in transformers issue 20438), where the
+# slowest path through two sockets takes some 50 us.
+late contains b if {
+	some b in input.benchmarks
+	b.what == "latency"
+	b.p2p == true
+	some p in b.points
+	p.microseconds > 1000
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("With peer access the latency between GPUs is up to %v us, where any path takes less than 100: what one GPU writes does not reach the other, and the test waits in vain. On bare metal that is the mark of an IOMMU that translates, or of ACS that redirects, on the way.", [
+		round(max({p.microseconds | some b in late; some p in b.points})),
+	]),
+	"evidence": [{"fact": sprintf("benchmarks[%s].points", [b.tool]), "value": max({p.microseconds | some p in b.points}), "source": logs.at(b)} | some b in sort(late)],
+	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": bench_cures,
+} if {
+	count(late) > 0
+	count(wrong) + count(failures) == 0
+}
+
 # forced are variables by which a program uses peer access that it would leave
 # off, or does not test first. llama.cpp heeds that its own is set, not the value.
 # Over NVLink that is right.

@@ -357,3 +357,16 @@ test_fires_own_check_of_nccl if {
 test_silent_own_check_of_nccl if {
 	count(p2p_broken_platform.findings) == 0 with input as diagnosed("nccl-diag-p2p-import", "peer-memory import failed", "PIX", "LEGACY_CUDA_IPC")
 }
+
+latencies(us, p2p) := {"benchmarks": [{
+	"tool": "p2pBandwidthLatencyTest", "test": "x", "what": "latency", "p2p": p2p, "complete": true, "source": "a", "line": 1,
+	"points": [{"a": "GPU0", "b": "GPU1", "microseconds": us}],
+}]}
+
+test_latency_of_a_wait_in_vain if {
+	some f in p2p_broken_platform.findings with input as latencies(49206.88, true)
+	[f.severity, f.confidence] == ["critical", "likely"]
+	contains(f.message, "49207 us")
+	count(p2p_broken_platform.findings) == 0 with input as latencies(17.2, true)
+	count(p2p_broken_platform.findings) == 0 with input as latencies(49206.88, false)
+}
