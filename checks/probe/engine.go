@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
 )
 
 // Sizes and counts of the probe.
@@ -31,6 +33,8 @@ const (
 	smBlocks, smThreads = 4, 512
 	// copyTimes is how many copies are timed together.
 	copyTimes = 3
+	// resultBytes is what kernels report into, flagBytes what they talk through.
+	resultBytes, flagBytes = 4096, 4096
 	// leastBytes is what is still worth copying on a GPU that is nearly full.
 	leastBytes = 1 << 20
 	// storeBytes is what the SM tests of the quick probe move.
@@ -55,7 +59,8 @@ var errHang = errors.New("no end within the deadline")
 // The stages of a probe, beside those that bear the name of their test.
 const (
 	stageLibrary  = "load library"
-	stageInit     = "cuInit"
+	stageInit     = "cuInit" // CUDA's; that of HIP is called hipInit.
+	stageInitHIP  = "hipInit"
 	stageDevices  = "devices"
 	stageQuery    = "peer access query"
 	stageContexts = "contexts"
@@ -88,6 +93,7 @@ type step struct {
 }
 
 type library struct {
+	API     string `json:"api"`
 	Path    string `json:"path"`
 	Version string `json:"version"`
 }
@@ -103,6 +109,8 @@ type failure struct {
 // order is what the child is asked to do.
 type order struct {
 	Mode Mode `json:"mode"`
+	// API is the only one that is to be tried; empty is CUDA's, then HIP's.
+	API string `json:"api,omitempty"`
 	// Patience bounds one transfer.
 	Patience time.Duration `json:"patience"`
 	// Skip are the transfers that an earlier child has already tried, by
@@ -127,19 +135,20 @@ func (t *Transfer) key() string {
 // gpu is a GPU that is ready for transfers.
 type gpu struct {
 	Device
-	handle  cuda.Device
-	context cuda.Context
+	handle  gpudriver.Device
+	context gpudriver.Context
 	// streams: the first is the GPU's own, the others carry the transfers to
 	// each peer when all run at once.
-	streams  []cuda.Stream
-	from, to cuda.Event
+	streams  []gpudriver.Stream
+	from, to gpudriver.Event
 	// out is sent from, in is received into; each holds size bytes. result
 	// holds what kernels report, flags what they exchange.
-	out, in, result, flags cuda.Pointer
+	out, in, result, flags gpudriver.Pointer
 	size                   uint64
 	peers                  map[int]bool // By index: peer access is on.
-	kernels                map[string]cuda.Function
+	kernels                map[string]gpudriver.Function
 	noKernels              error // Why there are none.
+	noFlags                error // Why kernels of two GPUs cannot talk to each other.
 	failed                 bool  // A step of making it ready failed.
 	sms                    uint32
 	pinned                 []byte // For small answers and, without kernels, for data.
@@ -149,7 +158,7 @@ type gpu struct {
 // done for all of them side by side.
 type engine struct {
 	reporting sync.Mutex // Guards what report keeps.
-	d         *cuda.Driver
+	d         gpudriver.Driver
 	order     order
 	send      func(message)
 	copies    []Transfer // The copies that came out right, with their rates.
@@ -202,13 +211,13 @@ func (e *engine) stage(name string) { e.send(message{Stage: name}) }
 // fail makes a failure of an error of the driver.
 func fail(err error) *failure {
 	f := &failure{Outcome: Error, Reason: err.Error()}
-	var ce *cuda.Error
+	var ce *gpudriver.Error
 	switch {
 	case errors.As(err, &ce):
 		f.ErrorCode, f.ErrorName = int(ce.Result), ce.Name
 	case errors.Is(err, errHang):
 		f.Outcome = Hang
-	case errors.Is(err, cuda.ErrMissing):
+	case errors.Is(err, gpudriver.ErrMissing):
 		f.Outcome = Unknown
 	}
 	return f
@@ -216,28 +225,9 @@ func fail(err error) *failure {
 
 // prepare starts the driver and makes the GPUs ready.
 func (e *engine) prepare() *failure {
-	e.stage(stageLibrary)
-	d, err := cuda.Load()
-	if err != nil {
-		return &failure{Outcome: Unknown, Reason: err.Error()}
+	if f := e.start(); f != nil {
+		return f
 	}
-	e.d = d
-	if missing := d.Missing(); len(missing) > 0 {
-		return &failure{Outcome: Unknown, Reason: fmt.Sprintf("%s lacks %v: it is too old for the probe, or no driver library", cuda.Library, missing)}
-	}
-	lib := &library{}
-	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
-		lib.Path = cuda.Path(maps)
-	}
-	e.stage(stageInit)
-	if err := d.Init(); err != nil {
-		e.send(message{Library: lib})
-		return fail(err)
-	}
-	if v, err := d.Version(); err == nil {
-		lib.Version = v
-	}
-	e.send(message{Library: lib})
 	e.stage(stageDevices)
 	if f := e.devices(); f != nil {
 		return f
@@ -265,6 +255,90 @@ func (e *engine) prepare() *failure {
 	return nil
 }
 
+// start loads a vendor's library and starts it: CUDA's, or HIP's where there is no
+// CUDA, or no GPU for it.
+func (e *engine) start() *failure {
+	e.stage(stageLibrary)
+	var first *failure
+	var lib *library
+	if e.order.API != apiHIP {
+		d, err := cuda.Load()
+		switch {
+		case err != nil:
+			first = &failure{Outcome: Unknown, Reason: err.Error()}
+		default:
+			lib, first = e.startWith(d, "libcuda")
+			if first == nil || first.ErrorCode != int(gpudriver.NoDevice) {
+				return first
+			}
+		}
+		if e.order.API == apiCUDA {
+			return first
+		}
+	}
+	d, err := hip.Load()
+	var second *failure
+	switch {
+	case err == nil:
+		_, second = e.startWith(d, "libamdhip64")
+	default:
+		second = &failure{Outcome: Unknown, Reason: err.Error()}
+	}
+	if second == nil || first == nil || lib == nil && amdDriver() {
+		return second
+	}
+	// HIP has no GPU either. What became of CUDA is told.
+	stage := stageInit
+	if lib == nil {
+		stage, lib = stageLibrary, &library{}
+	}
+	e.stage(stage)
+	e.send(message{Library: lib})
+	return first
+}
+
+// amdDriver is true where AMD's kernel driver is loaded.
+func amdDriver() bool {
+	_, err := os.Stat("/sys/module/amdgpu")
+	return err == nil
+}
+
+// startWith starts a library that was loaded. name is that of its file.
+func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure) {
+	e.d = d
+	lib := &library{API: d.API()}
+	if missing := d.Missing(); len(missing) > 0 {
+		return lib, &failure{Outcome: Unknown, Reason: fmt.Sprintf("%s lacks %v: it is too old for the probe, or no driver library", d.Library(), missing)}
+	}
+	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
+		lib.Path = gpudriver.Path(maps, name)
+	}
+	e.stage(d.InitCall())
+	if err := d.Init(); err != nil {
+		e.send(message{Library: lib})
+		f := fail(err)
+		if d.API() == apiHIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
+			// The runtime for AMD's GPUs is installed where there is none, too. HIP
+			// 5.2 then says hipErrorInvalidDevice.
+			f.Outcome, f.Reason = Unknown, "HIP offers no GPU to this process: "+f.Reason
+		}
+		return lib, f
+	}
+	v, err := d.Version()
+	lib.Version = v
+	e.send(message{Library: lib})
+	if errors.Is(err, gpudriver.ErrVersion) {
+		return lib, &failure{Outcome: Unknown, Reason: err.Error()}
+	}
+	return lib, nil
+}
+
+// The two APIs, as Report.API names them.
+const (
+	apiCUDA = "cuda"
+	apiHIP  = "hip"
+)
+
 // devices lists the GPUs.
 func (e *engine) devices() *failure {
 	handles, err := e.d.Devices()
@@ -277,15 +351,11 @@ func (e *engine) devices() *failure {
 			return fail(err)
 		}
 		g.Name, _ = e.d.Name(h)
-		major, err1 := e.d.Attribute(cuda.AttributeComputeMajor, h)
-		minor, err2 := e.d.Attribute(cuda.AttributeComputeMinor, h)
-		if err1 == nil && err2 == nil {
-			g.ComputeCapability = fmt.Sprintf("%d.%d", major, minor)
-		}
+		g.ComputeCapability = e.d.Capability(h)
 		if n, err := e.d.TotalMemory(h); err == nil {
 			g.MemoryBytes = int64(n)
 		}
-		if n, err := e.d.Attribute(cuda.AttributeMultiprocessors, h); err == nil {
+		if n, err := e.d.Multiprocessors(h); err == nil {
 			g.sms = uint32(n)
 		}
 		g.sms = cmp.Or(g.sms, 1)
@@ -311,17 +381,17 @@ func (e *engine) queryPeers() {
 					a.peers[j] = false // Possible, not yet on.
 				}
 			}
-			if v, err := e.d.PeerAttribute(cuda.PeerPerformanceRank, a.handle, b.handle); err == nil {
+			if v, err := e.d.PeerAttribute(gpudriver.PeerPerformanceRank, a.handle, b.handle); err == nil {
 				p.PerformanceRank = &v
 			}
-			p.NativeAtomics = e.peerFlag(cuda.PeerNativeAtomics, a, b)
-			p.ArrayAccess = e.peerFlag(cuda.PeerArrayAccess, a, b)
+			p.NativeAtomics = e.peerFlag(gpudriver.PeerNativeAtomics, a, b)
+			p.ArrayAccess = e.peerFlag(gpudriver.PeerArrayAccess, a, b)
 			e.send(message{Peer: p})
 		}
 	}
 }
 
-func (e *engine) peerFlag(a cuda.PeerAttribute, src, dst *gpu) *bool {
+func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
 	v, err := e.d.PeerAttribute(a, src.handle, dst.handle)
 	if err != nil {
 		return nil
@@ -412,16 +482,19 @@ func (e *engine) allocate(g *gpu) error {
 		g.size /= 2
 	}
 	for ; ; g.size /= 2 {
-		if g.out, err = e.d.Alloc(2*g.size + 4096); err == nil {
+		if g.out, err = e.d.Alloc(2*g.size + resultBytes); err == nil {
 			break
 		}
-		if !errors.Is(err, cuda.OutOfMemory) || g.size/2 < leastBytes {
+		if !errors.Is(err, gpudriver.OutOfMemory) || g.size/2 < leastBytes {
 			return err
 		}
 	}
-	g.in = g.out + cuda.Pointer(g.size)
-	g.result = g.in + cuda.Pointer(g.size)
-	g.flags = g.result + 2048
+	g.in = g.out + gpudriver.Pointer(g.size)
+	g.result = g.in + gpudriver.Pointer(g.size)
+	if g.flags, err = e.d.AllocShared(flagBytes); err != nil {
+		// Kernels that talk to each other need it, and nothing else does.
+		g.flags, g.noFlags = g.result+resultBytes/2, err
+	}
 	if g.pinned, err = e.d.AllocHost(4096); err != nil {
 		return err
 	}
@@ -432,7 +505,7 @@ func (e *engine) allocate(g *gpu) error {
 		return err
 	}
 	s, err := e.d.NewStream()
-	g.streams = []cuda.Stream{s}
+	g.streams = []gpudriver.Stream{s}
 	return err
 }
 
@@ -455,8 +528,8 @@ func (e *engine) enablePeers(g *gpu) error {
 
 // loadKernels gives the kernels to the driver's compiler, for one GPU.
 func (e *engine) loadKernels(g *gpu) error {
-	m, err := e.d.LoadModule(ptx)
-	g.kernels = make(map[string]cuda.Function)
+	m, err := e.d.LoadModule(sources[e.d.API()])
+	g.kernels = make(map[string]gpudriver.Function)
 	for _, name := range []string{"gd_fill", "gd_verify", "gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
 		if err == nil {
 			g.kernels[name], err = e.d.Function(m, name)
@@ -498,7 +571,7 @@ func (e *engine) release() {
 
 // wait waits for the end of a stream of a GPU, polling so that a hang is
 // seen from here.
-func (e *engine) wait(g *gpu, s cuda.Stream) error {
+func (e *engine) wait(g *gpu, s gpudriver.Stream) error {
 	deadline := time.Now().Add(e.order.Patience)
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err

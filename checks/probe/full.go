@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
 // Sizes and counts of the full probe.
@@ -49,10 +49,10 @@ func (e *engine) bidirectional(t *Transfer, a, b *gpu, seed uint64) error {
 	if err := e.lay(b, a, n, back); err != nil {
 		return err
 	}
-	if err := e.begin(a, bothTimes, func(s cuda.Stream) error { return e.d.Copy(b.in, a.out, n, s) }); err != nil {
+	if err := e.begin(a, bothTimes, func(s gpudriver.Stream) error { return e.d.Copy(b.in, a.out, n, s) }); err != nil {
 		return err
 	}
-	if err := e.begin(b, bothTimes, func(s cuda.Stream) error { return e.d.Copy(a.in, b.out, n, s) }); err != nil {
+	if err := e.begin(b, bothTimes, func(s gpudriver.Stream) error { return e.d.Copy(a.in, b.out, n, s) }); err != nil {
 		return err
 	}
 	there, err := e.end(a)
@@ -77,10 +77,10 @@ func (e *engine) bidirectional(t *Transfer, a, b *gpu, seed uint64) error {
 type lane struct {
 	t        *Transfer
 	a, b     *gpu
-	out, in  cuda.Pointer
+	out, in  gpudriver.Pointer
 	seed     uint64
-	stream   cuda.Stream
-	from, to cuda.Event
+	stream   gpudriver.Stream
+	from, to gpudriver.Event
 }
 
 // allAtOnce has every GPU write to every peer at the same time.
@@ -133,7 +133,7 @@ func (e *engine) lanes() ([]*lane, uint64) {
 			}
 			lanes = append(lanes, &lane{
 				t: t, a: a, b: b, seed: e.seed(TestAllAtOnce, i, j, 0),
-				out: a.out + cuda.Pointer(uint64(j)*n), in: b.in + cuda.Pointer(uint64(i)*n),
+				out: a.out + gpudriver.Pointer(uint64(j)*n), in: b.in + gpudriver.Pointer(uint64(i)*n),
 			})
 		}
 	}
@@ -217,8 +217,13 @@ func (e *engine) zeroFlags(gpus ...*gpu) error {
 		if err := e.d.SetCurrent(g.context); err != nil {
 			return err
 		}
-		if err := e.d.Set32(g.result, 0, 1024, g.streams[0]); err != nil {
-			return err
+		for _, part := range []struct {
+			at    gpudriver.Pointer
+			bytes uint64
+		}{{g.result, resultBytes}, {g.flags, flagBytes / 2}} {
+			if err := e.d.Set32(part.at, 0, part.bytes/4, g.streams[0]); err != nil {
+				return err
+			}
 		}
 		if err := e.wait(g, g.streams[0]); err != nil {
 			return err
@@ -228,7 +233,7 @@ func (e *engine) zeroFlags(gpus ...*gpu) error {
 }
 
 // words reads so many words of 8 bytes from a GPU's memory.
-func (e *engine) words(g *gpu, p cuda.Pointer, count int) ([]uint64, error) {
+func (e *engine) words(g *gpu, p gpudriver.Pointer, count int) ([]uint64, error) {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return nil, err
 	}
@@ -249,6 +254,9 @@ func (e *engine) words(g *gpu, p cuda.Pointer, count int) ([]uint64, error) {
 // handshake lets a kernel on each GPU answer the other's stores. Both kernels
 // are bounded, so a store that is never seen ends the test, not the GPU.
 func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
+	if withoutFlags(t, a, b) {
+		return nil
+	}
 	// Whoever gives transfers more time gives it to this one, too; and the
 	// kernels end before the patience for their stream does.
 	bound := min(max(shakeBound, e.order.Patience/5), e.order.Patience/2)
@@ -259,7 +267,7 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 			return err
 		}
 		if first[0] == rounds && second[0] == rounds {
-			us := roundTo(float64(first[1])/1e3/rounds, 1000)
+			us := roundTo(float64(first[1])/e.d.TimerHz(a.handle)*1e6/rounds, 1000)
 			t.Microseconds = &us
 			return nil
 		}
@@ -273,6 +281,17 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 	t.Outcome = Hang
 	t.Reason = fmt.Sprintf("%s did not see the store of %s in round %d of %d within %s", to.Address, from.Address, first[0]+1, rounds, bound)
 	return nil
+}
+
+// withoutFlags notes where kernels of two GPUs cannot talk to each other.
+func withoutFlags(t *Transfer, gpus ...*gpu) bool {
+	for _, g := range gpus {
+		if g.noFlags != nil {
+			t.Outcome, t.Reason = Unknown, fmt.Sprintf("no memory on %s through which running kernels can talk: %v", g.Address, g.noFlags)
+			return true
+		}
+	}
+	return false
 }
 
 // shake plays one handshake and returns what each side reports: the rounds
@@ -289,7 +308,7 @@ func (e *engine) shake(a, b *gpu, bound time.Duration) (first, second []uint64, 
 			return nil, nil, err
 		}
 		if err := e.d.Launch(side.g.kernels["gd_handshake"], 1, 1, side.g.streams[0],
-			uint64(side.g.flags), uint64(side.peer.flags), rounds, side.first, uint64(bound.Nanoseconds()), uint64(side.g.result)); err != nil {
+			uint64(side.g.flags), uint64(side.peer.flags), rounds, side.first, uint64(bound.Seconds()*e.d.TimerHz(side.g.handle)), uint64(side.g.result)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -326,7 +345,7 @@ func (e *engine) latency(t *Transfer, a, b *gpu, _ uint64) error {
 	if err := e.wait(b, b.streams[0]); err != nil {
 		return err
 	}
-	chase := func(s cuda.Stream) error {
+	chase := func(s gpudriver.Stream) error {
 		return e.d.Launch(a.kernels["gd_chase"], 1, 1, s, uint64(b.in), uint64(nodes), uint64(a.result))
 	}
 	if _, err := e.timed(a, 1, chase); err != nil {
@@ -351,8 +370,11 @@ func (e *engine) latency(t *Transfer, a, b *gpu, _ uint64) error {
 
 // atomics has both GPUs add to a counter in the memory of b at once.
 func (e *engine) atomics(t *Transfer, a, b *gpu, _ uint64) error {
-	if v, err := e.d.PeerAttribute(cuda.PeerNativeAtomics, a.handle, b.handle); err == nil && v == 0 {
+	if v, err := e.d.PeerAttribute(gpudriver.PeerNativeAtomics, a.handle, b.handle); err == nil && v == 0 {
 		t.Outcome, t.Reason = Unsupported, "the driver offers no native atomics for this pair"
+		return nil
+	}
+	if withoutFlags(t, b) {
 		return nil
 	}
 	if err := e.zeroFlags(b); err != nil {
@@ -408,8 +430,8 @@ func (e *engine) staged(t *Transfer, a, b *gpu, seed uint64) error {
 	start := time.Now()
 	for i := range n / stageBytes {
 		half := buffer[i%2*stageBytes:][:stageBytes]
-		at := cuda.Pointer(i * stageBytes)
-		if err := e.chunk(a, b, half, at, []cuda.Event{b.from, b.to}[i%2], i > 1); err != nil {
+		at := gpudriver.Pointer(i * stageBytes)
+		if err := e.chunk(a, b, half, at, []gpudriver.Event{b.from, b.to}[i%2], i > 1); err != nil {
 			return err
 		}
 	}
@@ -422,7 +444,7 @@ func (e *engine) staged(t *Transfer, a, b *gpu, seed uint64) error {
 
 // chunk puts one chunk of a staged copy into the two streams. The event tells
 // when its half of the buffer is free again; one that was used is waited for.
-func (e *engine) chunk(a, b *gpu, half []byte, at cuda.Pointer, free cuda.Event, used bool) error {
+func (e *engine) chunk(a, b *gpu, half []byte, at gpudriver.Pointer, free gpudriver.Event, used bool) error {
 	if err := e.d.SetCurrent(a.context); err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package probe
 import (
 	"fmt"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
 // hostCopies copies between each GPU and pinned memory of each NUMA node, so
@@ -107,7 +107,7 @@ func (e *engine) hostCopy(t *Transfer, g *gpu, b []byte) error {
 	if err := put(); err != nil {
 		return err
 	}
-	seconds, err := e.timed(g, copyTimes, func(cuda.Stream) error { return put() })
+	seconds, err := e.timed(g, copyTimes, func(gpudriver.Stream) error { return put() })
 	if err != nil {
 		return err
 	}

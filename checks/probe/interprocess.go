@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
-	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
 // ownerTask is the task of the process that owns the memory in the test
@@ -21,12 +21,10 @@ const ownerTask = "probe-owner"
 // tried, not its speed.
 const sharedBytes = 16 << 20
 
-// The two ways of giving memory to another process. NCCL takes the first
-// where the driver has it (NCCL_CUMEM_ENABLE), else the second.
-const (
-	wayVMM = "cuMem"
-	wayIPC = "cudaIpc"
-)
+// wayVMM gives memory to another process by a file descriptor. NCCL takes it where
+// the driver has it (NCCL_CUMEM_ENABLE), else the driver's IPC handles, whose name
+// is the driver's to tell: "cudaIpc", "hipIpc".
+const wayVMM = "cuMem"
 
 // shared is memory of the owner that another process may open.
 type shared struct {
@@ -75,9 +73,9 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	socket := child.File(0)
 	defer socket.Close() //nolint:errcheck // The process ends anyway.
 	var list []shared
-	var at []cuda.Pointer
+	var at []gpudriver.Pointer
 	for _, g := range e.alive() {
-		for _, way := range []string{wayVMM, wayIPC} {
+		for _, way := range []string{wayVMM, e.d.IPCWay()} {
 			s, p, fd, err := e.share(g, way)
 			if err != nil {
 				continue // A way that the driver does not offer is not on the list.
@@ -115,19 +113,19 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 }
 
 // share makes memory of a GPU that another process can open one way.
-func (e *engine) share(g *gpu, way string) (s shared, p cuda.Pointer, fd int, err error) {
+func (e *engine) share(g *gpu, way string) (s shared, p gpudriver.Pointer, fd int, err error) {
 	s = shared{Address: g.Address, Way: way, Size: min(sharedBytes, g.size)}
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return s, 0, -1, err
 	}
-	if way == wayIPC {
+	if way != wayVMM {
 		// The in buffer is a part of one allocation, whose start a handle
 		// leads to: the out buffer.
 		h, err := e.d.IPCHandle(g.out)
 		s.Handle = h.Reserved[:]
 		return s, g.out, -1, err
 	}
-	if v, err := e.d.Attribute(cuda.AttributePOSIXHandle, g.handle); err != nil || v == 0 {
+	if !e.d.CanExport(g.handle) {
 		return s, 0, -1, errors.ErrUnsupported
 	}
 	p, s.Size, fd, err = e.d.Exportable(g.handle, s.Size)
@@ -161,7 +159,7 @@ func (e *engine) interprocess() {
 		return
 	}
 	if len(first.Shared) == 0 {
-		e.onEachPair(Unsupported, "the driver gives memory to another process neither by cuMem nor by cudaIpc")
+		e.onEachPair(Unsupported, "the driver gives memory to another process neither by "+wayVMM+" nor by "+e.d.IPCWay())
 		return
 	}
 	for index, s := range first.Shared {
@@ -227,12 +225,12 @@ func (e *engine) copyShared(o *ownerProcess, t *Transfer, a *gpu, index int, s s
 	if err := e.d.SetCurrent(a.context); err != nil {
 		return err
 	}
-	var p cuda.Pointer
+	var p gpudriver.Pointer
 	var err error
 	if s.Way == wayVMM {
 		p, err = e.d.Import(fd, s.Size, a.handle)
 	} else {
-		p, err = e.d.OpenIPC(cuda.IPCHandle{Reserved: [64]byte(s.Handle)})
+		p, err = e.d.OpenIPC(gpudriver.IPCHandle{Reserved: [64]byte(s.Handle)})
 	}
 	if err != nil {
 		return err
@@ -243,7 +241,7 @@ func (e *engine) copyShared(o *ownerProcess, t *Transfer, a *gpu, index int, s s
 	if err := e.fill(a, a.out, n, seed); err != nil {
 		return err
 	}
-	seconds, err := e.timed(a, copyTimes, func(stream cuda.Stream) error { return e.d.Copy(p, a.out, n, stream) })
+	seconds, err := e.timed(a, copyTimes, func(stream gpudriver.Stream) error { return e.d.Copy(p, a.out, n, stream) })
 	if err != nil {
 		return err
 	}
@@ -272,7 +270,7 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 		defer theirs.Close() //nolint:errcheck // The child has a copy of its own.
 		// The process is only told from its answers, or from their absence.
 		_, _ = child.Run(ctx, child.Spec{
-			Task: ownerTask, Args: order{Mode: e.order.Mode, Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
+			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.API(), Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
 			Receive: func(raw json.RawMessage) {
 				var m ownerMessage
 				if json.Unmarshal(raw, &m) == nil {

@@ -5,10 +5,17 @@ import (
 	"encoding/binary"
 )
 
-// ptx holds the probe's kernels, compiled by the driver when they are loaded.
+// ptx and hipSource hold the probe's kernels, compiled by the driver, or by hiprtc,
+// when they are loaded.
 //
 //go:embed kernels.ptx
 var ptx string
+
+//go:embed kernels.hip
+var hipSource string
+
+// sources are the kernels for each API.
+var sources = map[string]string{apiCUDA: ptx, apiHIP: hipSource}
 
 // MinComputeCapability is the oldest that the kernels run on (see kernels.ptx).
 const MinComputeCapability = "6.0"

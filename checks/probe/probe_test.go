@@ -23,18 +23,34 @@ func TestMain(m *testing.M) {
 // simulate runs the probe against the simulated libcuda with faults to order.
 func simulate(t *testing.T, mode Mode, gpus, faults string, flags ...string) *Report {
 	t.Helper()
-	dir := drivers.Build(t, "cuda", flags...)
+	return simulateAPI(t, apiCUDA, mode, gpus, faults, nil, flags...)
+}
+
+// eachAPI runs a test for the simulated libcuda and the simulated libamdhip64.
+func eachAPI(t *testing.T, run func(t *testing.T, api string)) {
+	for _, api := range []string{apiCUDA, apiHIP} {
+		t.Run(api, func(t *testing.T) { run(t, api) })
+	}
+}
+
+// simulateAPI does it with either library.
+func simulateAPI(t *testing.T, api string, mode Mode, gpus, faults string, env []string, flags ...string) *Report {
+	t.Helper()
+	dir := drivers.Build(t, api, flags...)
 	// Where nothing is to hang, a busy test machine gets time.
 	patience := 20 * time.Second
 	if strings.Contains(faults, "hang") {
 		patience = 2 * time.Second
 	}
 	r, err := Run(t.Context(), Options{
-		Mode: mode, Patience: patience, Start: 2 * patience,
-		Env: []string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_GPUS=" + gpus, "GPUDOCTOR_SIM_CUDA_FAULT=" + faults},
+		Mode: mode, Patience: patience, Start: 2 * patience, API: api,
+		Env: append([]string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_GPUS=" + gpus, "GPUDOCTOR_SIM_CUDA_FAULT=" + faults}, env...),
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if r.API != api && r.Library != "" {
+		t.Errorf("API %q by %s, want %s", r.API, r.Library, api)
 	}
 	if r.Left {
 		t.Error("a process was left behind")
@@ -66,7 +82,10 @@ func outcomes(r *Report) []string {
 
 // TestQuick holds that each fault gives its outcome, and nothing else is
 // blamed. GPU 0 is 0000:06:00.0, GPU 1 is 0000:07:00.0.
-func TestQuick(t *testing.T) {
+func TestQuick(t *testing.T) { eachAPI(t, quick) }
+
+func quick(t *testing.T, api string) {
+	start := map[string]string{apiCUDA: stageInit, apiHIP: stageInitHIP}[api]
 	healthy := []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}
 	for _, c := range []struct {
 		name, faults string
@@ -98,16 +117,16 @@ func TestQuick(t *testing.T) {
 		{"a copy crashes", "crash-copy@1>0", OK, "", []string{"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok"}},
 		{"no kernels", "error-module=221", OK, "", []string{"copy: ok ok"}},
 		{"no kernels, zeros", "error-module=221,zeros@0>1", OK, "", []string{"copy: corrupt(zeros) ok", "host-staged: ok"}},
-		{"hang in cuInit", "hang-init", Hang, stageInit, nil},
-		{"crash in cuInit", "crash-init", Error, stageInit, nil},
-		{"system not ready", "error-init=802", Error, stageInit, nil},
+		{"hang in init", "hang-init", Hang, start, nil},
+		{"crash in init", "crash-init", Error, start, nil},
+		{"system not ready", "error-init=802", Error, start, nil},
 		{"hang in contexts", "hang-contexts", Hang, stageContexts, nil},
 		{"hang in cleanup", "hang-cleanup", Hang, stageCleanup, healthy},
 		{"one GPU lost", "error-context=999@1", OK, "", []string{"copy: unknown unknown", "sm-store: unknown unknown", "sm-load: unknown unknown"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := simulate(t, Quick, "2", c.faults)
+			r := simulateAPI(t, api, Quick, "2", c.faults, nil)
 			if r.Outcome != c.outcome || (c.stage != "" && r.Stage != c.stage) {
 				t.Errorf("outcome %s in stage %q (%s), want %s in %q", r.Outcome, r.Stage, r.Reason, c.outcome, c.stage)
 			}
@@ -127,12 +146,22 @@ func TestQuick(t *testing.T) {
 }
 
 // TestFull holds that the full probe sees what the quick one cannot.
-func TestFull(t *testing.T) {
-	all := func(changed ...string) []string {
-		lines := []string{
-			"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok", "copy-read: ok ok", "bidirectional: ok", "all-at-once: ok ok", "handshake: ok",
-			"latency: ok ok", "atomics: ok ok", "host-staged: ok ok", "between-processes/cuMem: ok ok", "between-processes/cudaIpc: ok ok",
+func TestFull(t *testing.T) { eachAPI(t, full) }
+
+func full(t *testing.T, api string) {
+	// HIP gives memory to another process in one way.
+	ways := map[string][]string{apiCUDA: {"cuMem", "cudaIpc"}, apiHIP: {"hipIpc"}}[api]
+	between := func(outcomes string) (lines []string) {
+		for _, way := range ways {
+			lines = append(lines, TestInterprocess+"/"+way+": "+outcomes)
 		}
+		return lines
+	}
+	all := func(changed ...string) []string {
+		lines := append([]string{
+			"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok", "copy-read: ok ok", "bidirectional: ok", "all-at-once: ok ok", "handshake: ok",
+			"latency: ok ok", "atomics: ok ok", "host-staged: ok ok",
+		}, between("ok ok")...)
 		for i, l := range lines {
 			name, _, _ := strings.Cut(l, ":")
 			for _, c := range changed {
@@ -153,11 +182,11 @@ func TestFull(t *testing.T) {
 		{"nothing to share", "no-ipc", append(slices.DeleteFunc(all(), func(l string) bool {
 			return strings.HasPrefix(l, TestInterprocess)
 		}), TestInterprocess+": unsupported unsupported")},
-		{"not between processes", "ipc-dropped", all("between-processes/cuMem: corrupt(poison) corrupt(poison)", "between-processes/cudaIpc: corrupt(poison) corrupt(poison)")},
+		{"not between processes", "ipc-dropped", all(between("corrupt(poison) corrupt(poison)")...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := simulate(t, Full, "2", c.faults)
+			r := simulateAPI(t, api, Full, "2", c.faults, nil)
 			got := slices.DeleteFunc(outcomes(r), func(l string) bool {
 				return strings.HasPrefix(l, TestHostToDevice) || strings.HasPrefix(l, TestDeviceToHost)
 			})
@@ -234,6 +263,78 @@ func TestOldDriver(t *testing.T) {
 	if r.Peers[0].PerformanceRank != nil {
 		t.Errorf("performance rank %d from a driver that does not tell it", *r.Peers[0].PerformanceRank)
 	}
+}
+
+// TestHIP holds what is HIP's alone.
+func TestHIP(t *testing.T) {
+	t.Run("a version that is not known is not used", func(t *testing.T) {
+		t.Parallel()
+		r := simulateAPI(t, apiHIP, Quick, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=80012345"})
+		if r.Outcome != Unknown || !strings.Contains(r.Reason, "HIP 8.0.12345: this version is not known here, which are 5 to 7") || len(r.Transfers) > 0 {
+			t.Errorf("outcome %s: %s", r.Outcome, r.Reason)
+		}
+	})
+	t.Run("HIP 5 opens memory of another process with another flag", func(t *testing.T) {
+		t.Parallel()
+		r := simulateAPI(t, apiHIP, Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=50221153"})
+		if i := slices.IndexFunc(r.Transfers, func(x Transfer) bool { return x.Test == TestInterprocess }); i < 0 || r.Transfers[i].Outcome != OK {
+			t.Errorf("transfers %v", outcomes(r))
+		}
+		if r.DriverVersion != "5.2.21153" {
+			t.Errorf("version %q", r.DriverVersion)
+		}
+	})
+	t.Run("no compiler", func(t *testing.T) {
+		t.Parallel()
+		r := simulateAPI(t, apiHIP, Quick, "2", "zeros@0>1", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-compiler"})
+		if diff := cmp.Diff([]string{"copy: corrupt(zeros) ok", "host-staged: ok"}, outcomes(r)); diff != "" {
+			t.Errorf("transfers (-want +got):\n%s", diff)
+		}
+		if want := "hiprtcCompileProgram: HIPRTC_ERROR_COMPILATION: gpudoctor.hip:1:1: error: simulated"; !strings.Contains(r.SMTests, want) {
+			t.Errorf("SM tests: %q, want %q", r.SMTests, want)
+		}
+	})
+	t.Run("no memory for kernels that talk", func(t *testing.T) {
+		t.Parallel()
+		r := simulateAPI(t, apiHIP, Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-fine-grained"})
+		for _, x := range r.Transfers {
+			needs := x.Test == TestHandshake || x.Test == TestAtomics
+			if needs != (x.Outcome == Unknown) {
+				t.Errorf("%s: %s (%s)", x.Test, x.Outcome, x.Reason)
+			}
+		}
+	})
+	t.Run("no GPU", func(t *testing.T) {
+		t.Parallel()
+		r := simulateAPI(t, apiHIP, Quick, "0", "", nil)
+		if r.Outcome != Unknown || r.Stage != stageInitHIP || !strings.Contains(r.Reason, "HIP offers no GPU to this process") {
+			t.Errorf("outcome %s in %q: %s", r.Outcome, r.Stage, r.Reason)
+		}
+	})
+	// Where there are both libraries, that one counts which has GPUs.
+	t.Run("CUDA without a GPU beside HIP", func(t *testing.T) {
+		t.Parallel()
+		r, err := Run(t.Context(), Options{Mode: Quick, Env: []string{
+			"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda") + ":" + drivers.Build(t, "hip"), "GPUDOCTOR_SIM_CUDA_FAULT=error-init=100",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Both obey the same order, so that HIP has none either: CUDA is told.
+		if r.Outcome != Error || r.API != apiCUDA || r.Stage != stageInit || r.ErrorCode != 100 {
+			t.Errorf("outcome %s of %q in %q: %s", r.Outcome, r.API, r.Stage, r.Reason)
+		}
+	})
+	t.Run("HIP alone", func(t *testing.T) {
+		t.Parallel()
+		r, err := Run(t.Context(), Options{Mode: Quick, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "hip")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Outcome != OK || r.API != apiHIP || len(r.Transfers) != 6 || r.DriverVersion != "6.2.41133" {
+			t.Errorf("outcome %s of %q: %s", r.Outcome, r.API, r.Reason)
+		}
+	})
 }
 
 // TestNoDriver holds that a machine without a driver gives an unknown.

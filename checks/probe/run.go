@@ -48,6 +48,9 @@ type Options struct {
 	Busy func(ctx context.Context) map[string]string
 	// Progress, if set, is told each stage as it begins.
 	Progress func(stage string)
+	// API is the only one that is to be tried, "cuda" or "hip"; empty is CUDA's,
+	// and HIP's where there is no GPU for it.
+	API string
 	// Env is added to the child's environment.
 	Env []string
 }
@@ -65,7 +68,7 @@ const maxChildren = 5
 // frameworks ask for, make streams wait for each other. (32 were tried: they
 // make each context take five times as long, 0.98 s for 2 x H200, not 0.19.)
 func environment() []string {
-	env := []string{"CUDA_CACHE_DISABLE=1", "CUDA_LAUNCH_BLOCKING=0"}
+	env := []string{"CUDA_CACHE_DISABLE=1", "CUDA_LAUNCH_BLOCKING=0", "AMD_COMGR_CACHE=0", "HIP_LAUNCH_BLOCKING=0"}
 	if n, err := strconv.Atoi(os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS")); err == nil && n < 8 {
 		env = append(env, "CUDA_DEVICE_MAX_CONNECTIONS=8")
 	}
@@ -135,7 +138,7 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 	result, err := child.Run(life, child.Spec{
 		Task: probeTask,
 		Args: order{
-			Mode: s.options.Mode, Patience: s.options.Patience, Skip: s.tried, Suspects: s.suspects,
+			Mode: s.options.Mode, API: s.options.API, Patience: s.options.Patience, Skip: s.tried, Suspects: s.suspects,
 			Await: s.options.Busy != nil && !resumed, Leave: s.lost, Control: s.control,
 		},
 		Env:     append(environment(), s.options.Env...),
@@ -192,7 +195,7 @@ func (s *session) limit() time.Duration {
 // preparing is true before any transfer.
 func (s *session) preparing() bool {
 	switch s.stage {
-	case "", stageLibrary, stageInit, stageDevices, stageQuery, stageContexts, stageMemory, stagePeers, stageKernels:
+	case "", stageLibrary, stageInit, stageInitHIP, stageDevices, stageQuery, stageContexts, stageMemory, stagePeers, stageKernels:
 		return true
 	}
 	return false
@@ -218,7 +221,7 @@ func (s *session) receive(raw json.RawMessage) {
 			s.steps = append(s.steps, *m.Step)
 		}
 	case m.Library != nil:
-		r.Library, r.DriverVersion = m.Library.Path, m.Library.Version
+		r.API, r.Library, r.DriverVersion = m.Library.API, m.Library.Path, m.Library.Version
 	case m.Device != nil && !s.resumed:
 		r.Devices = append(r.Devices, *m.Device)
 		if m.Device.Outcome != OK {

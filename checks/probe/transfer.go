@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
 // part is one part of a probe.
@@ -203,7 +203,7 @@ func (e *engine) usable(err error, gpus ...*gpu) error {
 }
 
 // fill puts writing the pattern over n bytes at p into the GPU's stream.
-func (e *engine) fill(g *gpu, p cuda.Pointer, n, seed uint64) error {
+func (e *engine) fill(g *gpu, p gpudriver.Pointer, n, seed uint64) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (e *engine) hostBuffer(g *gpu, n uint64) ([]byte, error) {
 }
 
 // blank poisons n bytes at p and waits for the GPU's stream.
-func (e *engine) blank(g *gpu, p cuda.Pointer, n uint64) error {
+func (e *engine) blank(g *gpu, p gpudriver.Pointer, n uint64) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (e *engine) blank(g *gpu, p cuda.Pointer, n uint64) error {
 
 // verify has the owner compare n bytes at p with the pattern, and notes in
 // the transfer what it finds.
-func (e *engine) verify(t *Transfer, g *gpu, p cuda.Pointer, n, seed uint64) error {
+func (e *engine) verify(t *Transfer, g *gpu, p gpudriver.Pointer, n, seed uint64) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
@@ -299,14 +299,14 @@ var foundWords = map[string]string{
 }
 
 // found says what stands where the pattern should be.
-func (e *engine) found(g *gpu, p cuda.Pointer, c comparison) string {
+func (e *engine) found(g *gpu, p gpudriver.Pointer, c comparison) string {
 	switch {
 	case 2*c.poison > c.bad:
 		return "poison"
 	case 2*c.zero > c.bad:
 		return "zeros"
 	}
-	got, err := e.words(g, p+cuda.Pointer(8*c.first), 1)
+	got, err := e.words(g, p+gpudriver.Pointer(8*c.first), 1)
 	if err != nil {
 		return "other"
 	}
@@ -320,7 +320,7 @@ func (e *engine) found(g *gpu, p cuda.Pointer, c comparison) string {
 
 // begin puts a transfer into the GPU's stream so many times, between two
 // events that take the time.
-func (e *engine) begin(g *gpu, times int, put func(cuda.Stream) error) error {
+func (e *engine) begin(g *gpu, times int, put func(gpudriver.Stream) error) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
@@ -344,7 +344,7 @@ func (e *engine) end(g *gpu) (float64, error) {
 }
 
 // timed does both and returns the seconds of one of the times.
-func (e *engine) timed(g *gpu, times int, put func(cuda.Stream) error) (float64, error) {
+func (e *engine) timed(g *gpu, times int, put func(gpudriver.Stream) error) (float64, error) {
 	if err := e.begin(g, times, put); err != nil {
 		return 0, err
 	}
@@ -380,7 +380,7 @@ func (e *engine) lay(a, b *gpu, n, seed uint64) error {
 // move moves data from a to b, driven by one of the two, has the owner verify
 // every byte, and notes the rate. The first copy wakes the link and tells how
 // much is worth timing.
-func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(n uint64, s cuda.Stream) error) error {
+func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(n uint64, s gpudriver.Stream) error) error {
 	limit := min(a.size, b.size)
 	if driver.kernels == nil {
 		limit = min(limit, hostBytes)
@@ -394,7 +394,7 @@ func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(n ui
 	if err := e.lay(a, b, n, seed); err != nil {
 		return err
 	}
-	seconds, err := e.timed(driver, 1, func(s cuda.Stream) error { return put(n, s) })
+	seconds, err := e.timed(driver, 1, func(s gpudriver.Stream) error { return put(n, s) })
 	if err != nil {
 		return err
 	}
@@ -408,7 +408,7 @@ func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(n ui
 			return err
 		}
 	}
-	seconds, err = e.timed(driver, copyTimes, func(s cuda.Stream) error { return put(n, s) })
+	seconds, err = e.timed(driver, copyTimes, func(s gpudriver.Stream) error { return put(n, s) })
 	if err != nil {
 		return err
 	}
@@ -442,12 +442,12 @@ func (e *engine) timeAgain() {
 
 // copyWrite has the copy engine of a write to b.
 func (e *engine) copyWrite(t *Transfer, a, b *gpu, seed uint64) error {
-	return e.move(t, a, a, b, seed, func(n uint64, s cuda.Stream) error { return e.d.Copy(b.in, a.out, n, s) })
+	return e.move(t, a, a, b, seed, func(n uint64, s gpudriver.Stream) error { return e.d.Copy(b.in, a.out, n, s) })
 }
 
 // copyRead has the copy engine of b read from a.
 func (e *engine) copyRead(t *Transfer, a, b *gpu, seed uint64) error {
-	return e.move(t, b, a, b, seed, func(n uint64, s cuda.Stream) error { return e.d.Copy(b.in, a.out, n, s) })
+	return e.move(t, b, a, b, seed, func(n uint64, s gpudriver.Stream) error { return e.d.Copy(b.in, a.out, n, s) })
 }
 
 // smStore has the SMs of a store to b.
@@ -459,7 +459,7 @@ func (e *engine) smStore(t *Transfer, a, b *gpu, seed uint64) error {
 func (e *engine) smLoad(t *Transfer, a, b *gpu, seed uint64) error { return e.smCopy(t, b, a, b, seed) }
 
 func (e *engine) smCopy(t *Transfer, driver, a, b *gpu, seed uint64) error {
-	return e.move(t, driver, a, b, seed, func(n uint64, s cuda.Stream) error {
+	return e.move(t, driver, a, b, seed, func(n uint64, s gpudriver.Stream) error {
 		return e.d.Launch(driver.kernels["gd_copy"], driver.sms*smBlocks, smThreads, s, uint64(b.in), uint64(a.out), n/16)
 	})
 }

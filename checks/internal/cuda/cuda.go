@@ -9,120 +9,44 @@ package cuda
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
-// Result is a CUresult.
-type Result int32
-
-// The results that the doctor tells apart (cuda.h, enum cudaError_enum).
-const (
-	Success          Result = 0
-	InvalidValue     Result = 1
-	OutOfMemory      Result = 2
-	StubLibrary      Result = 34
-	DeviceUnavail    Result = 46
-	NoDevice         Result = 100
-	InvalidImage     Result = 200
-	NoBinaryForGPU   Result = 209
-	PeerUnsupported  Result = 217
-	InvalidPTX       Result = 218
-	NoJITCompiler    Result = 221
-	UnsupportedPTX   Result = 222
-	NotReady         Result = 600
-	PeerAlready      Result = 704
-	TooManyPeers     Result = 711
-	NotPermitted     Result = 800
-	NotSupported     Result = 801
-	SystemNotReady   Result = 802
-	DriverMismatch   Result = 803
-	CompatNotSupport Result = 804
-)
-
-// Error is a call that the driver refused.
-type Error struct {
-	// Call is the function's name.
-	Call string
-	// Result and Name are the driver's code: 802, "CUDA_ERROR_SYSTEM_NOT_READY".
-	Result Result
-	Name   string
-	// Text is the driver's own description.
-	Text string
-}
-
-// Error says which call failed and how.
-func (e *Error) Error() string {
-	s := fmt.Sprintf("%s: %s (%d)", e.Call, e.Name, e.Result)
-	if e.Text != "" {
-		s += ": " + e.Text
-	}
-	return s
-}
-
-// Is makes errors.Is work with a Result.
-func (e *Error) Is(target error) bool {
-	r, ok := target.(Result)
-	return ok && r == e.Result
-}
-
-// Error makes a Result usable as a target of errors.Is.
-func (r Result) Error() string { return fmt.Sprintf("CUDA result %d", int32(r)) }
-
-// ErrMissing is wrapped by the error of a call that this driver's library
-// does not have.
-var ErrMissing = errors.New("this driver does not have the function")
-
-// Handles of the driver.
+// The words that the doors to drivers share.
 type (
-	// Device is a CUdevice.
-	Device int32
-	// Context is a CUcontext.
-	Context uintptr
-	// Stream is a CUstream.
-	Stream uintptr
-	// Event is a CUevent.
-	Event uintptr
-	// Module is a CUmodule.
-	Module uintptr
-	// Function is a CUfunction.
-	Function uintptr
-	// Pointer is a CUdeviceptr.
-	Pointer uint64
+	Result    = gpudriver.Result
+	Error     = gpudriver.Error
+	Device    = gpudriver.Device
+	Context   = gpudriver.Context
+	Stream    = gpudriver.Stream
+	Event     = gpudriver.Event
+	Module    = gpudriver.Module
+	Function  = gpudriver.Function
+	Pointer   = gpudriver.Pointer
+	IPCHandle = gpudriver.IPCHandle
 	// Allocation is a CUmemGenericAllocationHandle.
 	Allocation uint64
 )
 
-// Attribute is a CUdevice_attribute.
-type Attribute int32
+// attribute is a CUdevice_attribute.
+type attribute int32
 
 // The device attributes that the doctor asks for (cuda.h).
 const (
-	AttributeMultiprocessors Attribute = 16
-	AttributeComputeMajor    Attribute = 75
-	AttributeComputeMinor    Attribute = 76
-	AttributeVMM             Attribute = 102
-	AttributePOSIXHandle     Attribute = 103
+	attributeMultiprocessors attribute = 16
+	attributeComputeMajor    attribute = 75
+	attributeComputeMinor    attribute = 76
+	attributePOSIXHandle     attribute = 103
 )
 
-// PeerAttribute is a CUdevice_P2PAttribute. The numbers start at 1; HIP's
-// start at 0.
-type PeerAttribute int32
-
-// The attributes of a pair.
-const (
-	PeerPerformanceRank PeerAttribute = 1
-	PeerAccess          PeerAttribute = 2
-	PeerNativeAtomics   PeerAttribute = 3
-	PeerArrayAccess     PeerAttribute = 4
-)
-
-// IPCHandle is a CUipcMemHandle: CU_IPC_HANDLE_SIZE is 64.
-type IPCHandle struct{ Reserved [64]byte }
+// peerAttribute is a CUdevice_P2PAttribute, whose numbers start at 1.
+type peerAttribute int32
 
 // memLocation is a CUmemLocation; type 1 is a device.
 type memLocation struct{ kind, id int32 }
@@ -150,10 +74,10 @@ type calls struct {
 	DeviceGet             func(d *Device, ordinal int32) Result
 	DeviceGetName         func(name *byte, n int32, d Device) Result
 	DeviceGetPCIBusID     func(name *byte, n int32, d Device) Result
-	DeviceGetAttribute    func(v *int32, a Attribute, d Device) Result
+	DeviceGetAttribute    func(v *int32, a attribute, d Device) Result
 	DeviceTotalMem        func(n *uint64, d Device) Result
 	DeviceCanAccessPeer   func(can *int32, d, peer Device) Result
-	DeviceGetP2PAttribute func(v *int32, a PeerAttribute, src, dst Device) Result
+	DeviceGetP2PAttribute func(v *int32, a peerAttribute, src, dst Device) Result
 	PrimaryCtxRetain      func(c *Context, d Device) Result
 	CtxSetCurrent         func(c Context) Result
 	CtxEnablePeerAccess   func(peer Context, flags uint32) Result
@@ -196,6 +120,11 @@ type Driver struct {
 
 // Library is the name by which programs load the driver's library.
 const Library = "libcuda.so.1"
+
+// API, Library and InitCall tell what this is.
+func (d *Driver) API() string      { return "cuda" }
+func (d *Driver) Library() string  { return Library }
+func (d *Driver) InitCall() string { return "cuInit" }
 
 // Load loads the library. Its functions are looked up one by one, so that a
 // driver that lacks a newer one is still of use.
@@ -254,31 +183,20 @@ func (d *Driver) Missing() []string {
 	return names
 }
 
-// Path returns the file that the library was loaded from, by the maps of this
-// process; the empty string where they do not tell.
-func Path(maps []byte) string {
-	for line := range bytes.Lines(maps) {
-		if i := bytes.IndexByte(line, '/'); i >= 0 && bytes.Contains(line[i:], []byte("/libcuda.so")) {
-			return string(bytes.TrimSpace(line[i:]))
-		}
-	}
-	return ""
-}
-
 // check turns a result into an error that names the call.
 func (d *Driver) check(call string, r Result) error {
-	if r == Success {
+	if r == gpudriver.Success {
 		return nil
 	}
 	e := &Error{Call: call, Result: r, Name: names[r]}
 	var s uintptr
-	if e.Name == "" && d.c.GetErrorName != nil && d.c.GetErrorName(r, &s) == Success {
+	if e.Name == "" && d.c.GetErrorName != nil && d.c.GetErrorName(r, &s) == gpudriver.Success {
 		e.Name = text(s)
 	}
 	if e.Name == "" {
 		e.Name = "CUDA_ERROR"
 	}
-	if d.c.GetErrorString != nil && d.c.GetErrorString(r, &s) == Success {
+	if d.c.GetErrorString != nil && d.c.GetErrorString(r, &s) == gpudriver.Success {
 		e.Text = text(s)
 	}
 	return e
@@ -286,10 +204,10 @@ func (d *Driver) check(call string, r Result) error {
 
 // names are the results whose names older drivers do not tell (cuda.h).
 var names = map[Result]string{
-	StubLibrary:      "CUDA_ERROR_STUB_LIBRARY",
-	SystemNotReady:   "CUDA_ERROR_SYSTEM_NOT_READY",
-	DriverMismatch:   "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-	CompatNotSupport: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+	gpudriver.StubLibrary:      "CUDA_ERROR_STUB_LIBRARY",
+	gpudriver.SystemNotReady:   "CUDA_ERROR_SYSTEM_NOT_READY",
+	gpudriver.DriverMismatch:   "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+	gpudriver.CompatNotSupport: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
 }
 
 // text reads a C string that the driver owns, at most 256 bytes of it.
@@ -301,10 +219,7 @@ func text(p uintptr) string {
 	return string(b[:max(0, bytes.IndexByte(b, 0))])
 }
 
-// cString returns s as the driver wants it.
-func cString(s string) *byte { return &append([]byte(s), 0)[0] }
-
-func missing(name string) error { return fmt.Errorf("%s: %w", name, ErrMissing) }
+func missing(name string) error { return fmt.Errorf("%s: %w", name, gpudriver.ErrMissing) }
 
 // Init initialises the driver.
 func (d *Driver) Init() error { return d.check("cuInit", d.c.Init(0)) }
@@ -351,8 +266,26 @@ func (d *Driver) Address(dev Device) (string, error) {
 	return strings.ToLower(string(b[:max(0, bytes.IndexByte(b[:], 0))])), err
 }
 
-// Attribute returns an attribute of a device.
-func (d *Driver) Attribute(a Attribute, dev Device) (int, error) {
+// Capability returns the compute capability, as 9.0.
+func (d *Driver) Capability(dev Device) string {
+	major, err1 := d.attribute(attributeComputeMajor, dev)
+	minor, err2 := d.attribute(attributeComputeMinor, dev)
+	if err1 != nil || err2 != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d", major, minor)
+}
+
+// Multiprocessors counts them.
+func (d *Driver) Multiprocessors(dev Device) (int, error) {
+	return d.attribute(attributeMultiprocessors, dev)
+}
+
+// TimerHz is the rate of PTX's globaltimer, which counts nanoseconds.
+func (d *Driver) TimerHz(Device) float64 { return 1e9 }
+
+// attribute returns an attribute of a device.
+func (d *Driver) attribute(a attribute, dev Device) (int, error) {
 	if d.c.DeviceGetAttribute == nil {
 		return 0, missing("cuDeviceGetAttribute")
 	}
@@ -379,12 +312,12 @@ func (d *Driver) CanAccessPeer(dev, peer Device) (bool, error) {
 }
 
 // PeerAttribute returns an attribute of an ordered pair.
-func (d *Driver) PeerAttribute(a PeerAttribute, src, dst Device) (int, error) {
+func (d *Driver) PeerAttribute(a gpudriver.PeerAttribute, src, dst Device) (int, error) {
 	if d.c.DeviceGetP2PAttribute == nil {
 		return 0, missing("cuDeviceGetP2PAttribute")
 	}
 	var v int32
-	err := d.check("cuDeviceGetP2PAttribute", d.c.DeviceGetP2PAttribute(&v, a, src, dst))
+	err := d.check("cuDeviceGetP2PAttribute", d.c.DeviceGetP2PAttribute(&v, peerAttribute(a)+1, src, dst))
 	return int(v), err
 }
 
@@ -404,7 +337,7 @@ func (d *Driver) SetCurrent(c Context) error {
 // EnablePeer lets the current context reach the memory of peer's.
 func (d *Driver) EnablePeer(peer Context) error {
 	r := d.c.CtxEnablePeerAccess(peer, 0)
-	if r == PeerAlready {
+	if r == gpudriver.PeerAlready {
 		return nil
 	}
 	return d.check("cuCtxEnablePeerAccess", r)
@@ -416,6 +349,9 @@ func (d *Driver) Alloc(n uint64) (Pointer, error) {
 	err := d.check("cuMemAlloc", d.c.MemAlloc(&p, n))
 	return p, err
 }
+
+// AllocShared is Alloc: all device memory serves kernels that run.
+func (d *Driver) AllocShared(n uint64) (Pointer, error) { return d.Alloc(n) }
 
 // Free frees device memory.
 func (d *Driver) Free(p Pointer) error {
@@ -489,10 +425,10 @@ func (d *Driver) NewStream() (Stream, error) {
 // Done reports whether all work of a stream is done.
 func (d *Driver) Done(s Stream) (bool, error) {
 	r := d.c.StreamQuery(s)
-	if r == NotReady {
+	if r == gpudriver.NotReady {
 		return false, nil
 	}
-	return r == Success, d.check("cuStreamQuery", r)
+	return r == gpudriver.Success, d.check("cuStreamQuery", r)
 }
 
 // Wait makes a stream wait for an event.
@@ -528,14 +464,14 @@ func (d *Driver) LoadModule(ptx string) (Module, error) {
 		return 0, missing("cuModuleLoadData")
 	}
 	var m Module
-	err := d.check("cuModuleLoadData", d.c.ModuleLoadData(&m, unsafe.Pointer(cString(ptx))))
+	err := d.check("cuModuleLoadData", d.c.ModuleLoadData(&m, unsafe.Pointer(gpudriver.CString(ptx))))
 	return m, err
 }
 
 // Function finds a kernel in a module.
 func (d *Driver) Function(m Module, name string) (Function, error) {
 	var f Function
-	err := d.check("cuModuleGetFunction", d.c.ModuleGetFunction(&f, m, cString(name)))
+	err := d.check("cuModuleGetFunction", d.c.ModuleGetFunction(&f, m, gpudriver.CString(name)))
 	return f, err
 }
 
@@ -548,6 +484,9 @@ func (d *Driver) Launch(f Function, blocks, threads uint32, s Stream, params ...
 	}
 	return d.check("cuLaunchKernel", d.c.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, unsafe.Pointer(&at[0]), nil))
 }
+
+// IPCWay is the name of this way to another process.
+func (d *Driver) IPCWay() string { return "cudaIpc" }
 
 // IPCHandle returns the handle by which another process can open memory of
 // Alloc.
@@ -574,8 +513,14 @@ func (d *Driver) OpenIPC(h IPCHandle) (Pointer, error) {
 // posixHandle is CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
 const posixHandle = 1
 
-// HasVMM reports whether the library has the calls of Exportable and Import.
-func (d *Driver) HasVMM() bool {
+// CanExport reports whether a device's memory can be given by a file descriptor.
+func (d *Driver) CanExport(dev Device) bool {
+	v, err := d.attribute(attributePOSIXHandle, dev)
+	return err == nil && v != 0
+}
+
+// hasVMM reports whether the library has the calls of Exportable and Import.
+func (d *Driver) hasVMM() bool {
 	c := &d.c
 	return c.MemGranularity != nil && c.MemCreate != nil && c.MemAddressReserve != nil && c.MemMap != nil &&
 		c.MemSetAccess != nil && c.MemExport != nil && c.MemImport != nil
@@ -585,7 +530,7 @@ func (d *Driver) HasVMM() bool {
 // calls, mapped for that device, and returns a file descriptor by which
 // another process can import them, and the size.
 func (d *Driver) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error) {
-	if !d.HasVMM() {
+	if !d.hasVMM() {
 		return 0, 0, -1, missing("cuMemCreate")
 	}
 	prop := allocationProp{kind: 1, handleTypes: posixHandle, location: memLocation{1, int32(dev)}}
@@ -608,7 +553,7 @@ func (d *Driver) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd in
 
 // Import maps an allocation that another process exported for use by dev.
 func (d *Driver) Import(fd int, size uint64, dev Device) (Pointer, error) {
-	if !d.HasVMM() {
+	if !d.hasVMM() {
 		return 0, missing("cuMemImportFromShareableHandle")
 	}
 	var h Allocation

@@ -1,0 +1,205 @@
+// Package gpudriver is what the probe asks of a vendor's driver API, in the words
+// that CUDA's and HIP's have in common. Packages cuda and hip are the doors to the
+// libraries themselves.
+package gpudriver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// Result is a CUresult or a hipError_t: HIP's numbers are CUDA's where both have
+// the error (hip_runtime_api.h, enum hipError_t).
+type Result int32
+
+// The results that the doctor tells apart (cuda.h, enum cudaError_enum).
+const (
+	Success          Result = 0
+	InvalidValue     Result = 1
+	OutOfMemory      Result = 2
+	StubLibrary      Result = 34
+	DeviceUnavail    Result = 46
+	NoDevice         Result = 100
+	InvalidDevice    Result = 101
+	InvalidImage     Result = 200
+	NoBinaryForGPU   Result = 209
+	PeerUnsupported  Result = 217
+	InvalidPTX       Result = 218
+	NoJITCompiler    Result = 221
+	UnsupportedPTX   Result = 222
+	NotReady         Result = 600
+	PeerAlready      Result = 704
+	TooManyPeers     Result = 711
+	NotPermitted     Result = 800
+	NotSupported     Result = 801
+	SystemNotReady   Result = 802
+	DriverMismatch   Result = 803
+	CompatNotSupport Result = 804
+)
+
+// Error makes a Result usable as a target of errors.Is.
+func (r Result) Error() string { return fmt.Sprintf("driver result %d", int32(r)) }
+
+// Error is a call that the driver refused.
+type Error struct {
+	// Call is the function's name.
+	Call string
+	// Result and Name are the driver's code: 802, "CUDA_ERROR_SYSTEM_NOT_READY".
+	Result Result
+	Name   string
+	// Text is the driver's own description.
+	Text string
+}
+
+// Error says which call failed and how.
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s: %s (%d)", e.Call, e.Name, e.Result)
+	if e.Text != "" {
+		s += ": " + e.Text
+	}
+	return s
+}
+
+// Is makes errors.Is work with a Result.
+func (e *Error) Is(target error) bool {
+	r, ok := target.(Result)
+	return ok && r == e.Result
+}
+
+var (
+	// ErrMissing is wrapped by the error of a call that this driver's library
+	// does not have.
+	ErrMissing = errors.New("this driver does not have the function")
+	// ErrVersion is wrapped where the library is of a version of which the
+	// doctor does not know the sizes and numbers.
+	ErrVersion = errors.New("this version is not known here")
+)
+
+// Handles of the driver.
+type (
+	// Device is a CUdevice or a hipDevice_t.
+	Device int32
+	// Context is what is made current on a thread: a CUcontext; for HIP, whose
+	// threads have a current device, that device's number and one.
+	Context uintptr
+	// Stream, Event, Module and Function are the driver's.
+	Stream   uintptr
+	Event    uintptr
+	Module   uintptr
+	Function uintptr
+	// Pointer is an address in a device's memory.
+	Pointer uint64
+)
+
+// IPCHandle is a CUipcMemHandle or a hipIpcMemHandle_t, of 64 bytes either.
+type IPCHandle struct{ Reserved [64]byte }
+
+// PeerAttribute is an attribute of an ordered pair of devices.
+type PeerAttribute int
+
+// The attributes of a pair. CUDA's own numbers start at 1, HIP's at 0.
+const (
+	PeerPerformanceRank PeerAttribute = iota
+	PeerAccess
+	PeerNativeAtomics
+	PeerArrayAccess
+)
+
+// Driver is a vendor's driver API. It is to be used in a child process alone: a
+// driver that hangs or crashes takes the process with it. A function that the
+// library lacks gives an error that wraps ErrMissing.
+type Driver interface {
+	// API is "cuda" or "hip", Library the name of the file that was loaded, and
+	// InitCall the name of the call by which it starts.
+	API() string
+	Library() string
+	InitCall() string
+	// Missing are the functions that the library lacks, without which nothing
+	// can be done.
+	Missing() []string
+	Init() error
+	// Version is what the library serves; it wraps ErrVersion where the
+	// library is not to be used.
+	Version() (string, error)
+
+	Devices() ([]Device, error)
+	Name(dev Device) (string, error)
+	// Address is the PCI address, in lower case.
+	Address(dev Device) (string, error)
+	// Capability is CUDA's compute capability; empty for others.
+	Capability(dev Device) string
+	Multiprocessors(dev Device) (int, error)
+	TotalMemory(dev Device) (uint64, error)
+	// TimerHz is the rate of the counter that the handshake kernel reads.
+	TimerHz(dev Device) float64
+	CanAccessPeer(dev, peer Device) (bool, error)
+	PeerAttribute(a PeerAttribute, src, dst Device) (int, error)
+
+	// Retain makes a device's context, SetCurrent makes it current on this
+	// thread, which the caller must have locked.
+	Retain(dev Device) (Context, error)
+	SetCurrent(c Context) error
+	EnablePeer(peer Context) error
+
+	// Alloc allocates memory in the current context, AllocShared such that
+	// kernels of two devices can talk through it while they run.
+	Alloc(n uint64) (Pointer, error)
+	AllocShared(n uint64) (Pointer, error)
+	Free(p Pointer) error
+	// AllocHost allocates pinned host memory, known to all contexts;
+	// RegisterHost pins memory that the caller mapped.
+	AllocHost(n uint64) ([]byte, error)
+	RegisterHost(b []byte) error
+	UnregisterHost(b []byte) error
+
+	// CopyToDevice, CopyToHost, Copy and Set32 put work into a stream. Host
+	// memory must be pinned and stay until the stream is done. n of Set32
+	// counts words of 4 bytes.
+	CopyToDevice(dst Pointer, src []byte, s Stream) error
+	CopyToHost(dst []byte, src Pointer, s Stream) error
+	Copy(dst, src Pointer, n uint64, s Stream) error
+	Set32(p Pointer, v uint32, n uint64, s Stream) error
+
+	NewStream() (Stream, error)
+	// Done reports whether all work of a stream is done.
+	Done(s Stream) (bool, error)
+	Wait(s Stream, e Event) error
+	NewEvent() (Event, error)
+	Record(e Event, s Stream) error
+	// Seconds is the time between two events that are done.
+	Seconds(a, b Event) (float64, error)
+
+	// LoadModule gives the source of kernels to the driver's compiler, for the
+	// current context: PTX, or HIP C++. Every parameter of a kernel is 64 bits
+	// wide.
+	LoadModule(source string) (Module, error)
+	Function(m Module, name string) (Function, error)
+	Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error
+
+	// IPCHandle and OpenIPC give memory of Alloc to another process. IPCWay is
+	// the way's name: "cudaIpc".
+	IPCWay() string
+	IPCHandle(p Pointer) (IPCHandle, error)
+	OpenIPC(h IPCHandle) (Pointer, error)
+	// CanExport reports whether Exportable and Import can work: memory of the
+	// virtual memory calls, given by a file descriptor.
+	CanExport(dev Device) bool
+	Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error)
+	Import(fd int, size uint64, dev Device) (Pointer, error)
+}
+
+// Path returns the file that a library was loaded from, by the maps of this
+// process; the empty string where they do not tell. name is the file's name up to
+// ".so".
+func Path(maps []byte, name string) string {
+	for line := range bytes.Lines(maps) {
+		if i := bytes.IndexByte(line, '/'); i >= 0 && bytes.Contains(line[i:], []byte("/"+name+".so")) {
+			return string(bytes.TrimSpace(line[i:]))
+		}
+	}
+	return ""
+}
+
+// CString returns s as a C library wants it.
+func CString(s string) *byte { return &append([]byte(s), 0)[0] }

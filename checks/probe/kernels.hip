@@ -1,0 +1,105 @@
+// The probe's kernels in HIP C++, which hiprtc compiles for the GPU at hand. They
+// do what those of kernels.ptx do; every parameter is 64 bits wide. Without HIP
+// they are CUDA C++: the tests compile them with NVRTC, to try them on a GPU.
+typedef unsigned long long u64;
+
+#if defined(__HIP__) || defined(__HIPCC_RTC__)
+// The counter behind wall_clock64, of which older versions of hiprtc do not know.
+extern "C" __device__ u64 __ockl_steadyctr_u64(void);
+__device__ inline u64 gd_ticks() { return __ockl_steadyctr_u64(); }
+// Memory that another GPU writes while the kernel runs is read past all caches.
+__device__ inline u64 gd_seen(const u64 *p) { return __hip_atomic_load(p, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM); }
+__device__ inline void gd_show(u64 *p, u64 v) { __hip_atomic_store(p, v, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM); }
+__device__ inline void gd_add(u64 *p, u64 v) { __hip_atomic_fetch_add(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM); }
+#else
+__device__ inline u64 gd_ticks() {
+    u64 t;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+}
+__device__ inline u64 gd_seen(const u64 *p) { return *(volatile const u64 *)p; }
+__device__ inline void gd_show(u64 *p, u64 v) {
+    *(volatile u64 *)p = v;
+    __threadfence_system();
+}
+__device__ inline void gd_add(u64 *p, u64 v) { atomicAdd_system(p, v); }
+#endif
+
+__device__ inline u64 gd_pattern(u64 seed, u64 i) {
+    u64 x = seed + i * 0x9e3779b97f4a7c15ull;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93ull;
+    return x ^ (x >> 32);
+}
+
+// gd_fill writes the pattern of a seed over a buffer.
+extern "C" __global__ void gd_fill(u64 *dst, u64 words, u64 seed) {
+    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < words; i += gridDim.x * (u64)blockDim.x) dst[i] = gd_pattern(seed, i);
+}
+
+// gd_verify compares a buffer with the pattern of a seed and adds to four words of
+// the result: words that differ, the least index of one, those that hold the
+// poison, those that hold zero.
+extern "C" __global__ void gd_verify(const u64 *buf, u64 words, u64 seed, u64 poison, u64 *result) {
+    u64 bad = 0, first = words, poisoned = 0, zeros = 0;
+    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < words; i += gridDim.x * (u64)blockDim.x) {
+        u64 v = *(volatile const u64 *)(buf + i);
+        if (v == gd_pattern(seed, i)) continue;
+        bad++;
+        if (i < first) first = i;
+        poisoned += v == poison;
+        zeros += v == 0;
+    }
+    if (bad == 0) return;
+    atomicAdd(result, bad);
+    atomicMin(result + 1, first);
+    atomicAdd(result + 2, poisoned);
+    atomicAdd(result + 3, zeros);
+}
+
+// gd_copy copies units of 16 bytes, four in flight for each thread. Run by the
+// source it stores to the peer, run by the destination it loads from it.
+struct gd_unit { u64 low, high; };
+extern "C" __global__ void gd_copy(gd_unit *dst, const gd_unit *src, u64 units) {
+    u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x, step = gridDim.x * (u64)blockDim.x;
+    for (; i + 3 * step < units; i += 4 * step) {
+        gd_unit a = src[i], b = src[i + step], c = src[i + 2 * step], d = src[i + 3 * step];
+        dst[i] = a;
+        dst[i + step] = b;
+        dst[i + 2 * step] = c;
+        dst[i + 3 * step] = d;
+    }
+    for (; i < units; i += step) dst[i] = src[i];
+}
+
+// gd_handshake plays ping-pong with a kernel on the peer: each side writes the
+// number of the round into the peer's memory and waits for it in its own. One side
+// goes first. It ends after so many rounds, or when the bound in ticks is over; the
+// result is the rounds done and the ticks taken. A compiler may take the counter
+// for one that never changes, so looks are counted, too: a look takes longer than
+// 10 ns, so that 2^30 of them are longer than any bound that is given.
+extern "C" __global__ void gd_handshake(u64 *mine, u64 *peer, u64 rounds, u64 first, u64 bound, u64 *result) {
+    u64 start = gd_ticks(), round = 1, looks = 0;
+    for (; round <= rounds; round++) {
+        if (first) gd_show(peer, round);
+        while (gd_seen(mine) < round) {
+            if (gd_ticks() - start > bound || ++looks >> 30) goto done;
+        }
+        if (!first) gd_show(peer, round);
+    }
+done:
+    gd_show(result, round - 1);
+    gd_show(result + 1, gd_ticks() - start);
+}
+
+// gd_chase follows pointers through memory, each load waiting for the one before
+// it, and leaves the last pointer in the result.
+extern "C" __global__ void gd_chase(const u64 *at, u64 steps, u64 *result) {
+    for (; steps; steps--) at = (const u64 *)*(volatile const u64 *)at;
+    *result = (u64)at;
+}
+
+// gd_atomics adds one to a counter so many times in each thread.
+extern "C" __global__ void gd_atomics(u64 *counter, u64 adds) {
+    for (; adds; adds--) gd_add(counter, 1);
+}
