@@ -59,7 +59,7 @@ extern "C" __global__ void gd_verify(const u64 *buf, u64 words, u64 seed, u64 po
 
 // gd_copy copies units of 16 bytes, four in flight for each thread. Run by the
 // source it stores to the peer, run by the destination it loads from it.
-struct gd_unit { u64 low, high; };
+struct __attribute__((aligned(16))) gd_unit { u64 low, high; };
 extern "C" __global__ void gd_copy(gd_unit *dst, const gd_unit *src, u64 units) {
     u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x, step = gridDim.x * (u64)blockDim.x;
     for (; i + 3 * step < units; i += 4 * step) {

@@ -1,0 +1,145 @@
+package hip
+
+import (
+	"debug/elf"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+)
+
+// realLibrary is the runtime of Debian's package libamdhip64-5, which CI installs;
+// a test is skipped where it is not, unless GPUDOCTOR_WANT_HIP is set.
+func realLibrary(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/*/libamdhip64.so.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		if os.Getenv("GPUDOCTOR_WANT_HIP") != "" {
+			t.Fatal("libamdhip64.so.5 is not installed: apt-get install libamdhip64-5")
+		}
+		t.Skip("libamdhip64.so.5 is not installed here")
+	}
+	return found[0]
+}
+
+// TestSymbols holds that every function that the door asks for is in a real
+// library, under that name.
+func TestSymbols(t *testing.T) {
+	file, err := elf.Open(realLibrary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	symbols, err := file.DynamicSymbols()
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	has := make(map[string]bool)
+	for _, s := range symbols {
+		if s.Section != elf.SHN_UNDEF {
+			has[s.Name] = true
+		}
+	}
+	var c calls
+	runtime, compiler := functions(&c)
+	for _, names := range []map[string]any{runtime, compiler} {
+		for name := range names {
+			if !has[name] {
+				t.Errorf("the library has no %s", name)
+			}
+		}
+	}
+	for _, name := range needed {
+		if runtime[name] == nil {
+			t.Errorf("%s is needed and never bound", name)
+		}
+	}
+}
+
+// TestOwner holds that a copy between two devices names both, and that one into
+// another process's memory leaves it to the runtime.
+func TestOwner(t *testing.T) {
+	var peer, plain int
+	device := int32(0)
+	d := &Driver{c: calls{
+		Malloc:    func(p *Pointer, _ uint64) Result { *p = Pointer(0x1000 * (1 + device)); return gpudriver.Success },
+		GetDevice: func(at *int32) Result { *at = device; return gpudriver.Success },
+		MemcpyPeerAsync: func(_ Pointer, to int32, _ Pointer, from int32, _ uint64, _ Stream) Result {
+			peer++
+			if to != 1 || from != 0 {
+				t.Errorf("copied from %d to %d", from, to)
+			}
+			return gpudriver.Success
+		},
+		Free: func(Pointer) Result { return gpudriver.Success },
+	}}
+	d.c.MemcpyAsync = memcpyCounter(&plain)
+	a, err := d.Alloc(0x800)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device = 1
+	b, err := d.Alloc(0x800)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, copied := range []struct{ dst, src Pointer }{{b + 16, a + 32}, {b, b + 64}, {0x9000, a}} {
+		if err := d.Copy(copied.dst, copied.src, 8, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	if peer != 1 || plain != 2 {
+		t.Errorf("%d copies between devices and %d others, want 1 and 2", peer, plain)
+	}
+	if err := d.Free(b); err != nil {
+		t.Error(err)
+	}
+	if _, ours := d.owner(b); ours {
+		t.Error("memory that was given back has an owner")
+	}
+}
+
+// TestVersion holds how a version is read, and which are refused.
+func TestVersion(t *testing.T) {
+	for v, want := range map[int32]string{50221153: "5.2.21153", 60241133: "6.2.41133", 70051831: "7.0.51831"} {
+		d := &Driver{c: calls{RuntimeGetVersion: func(at *int32) Result { *at = v; return gpudriver.Success }}}
+		if got, err := d.Version(); err != nil || got != want {
+			t.Errorf("version %d is %q (%v), want %q", v, got, err, want)
+		}
+	}
+	for _, v := range []int32{40421401, 80012345, 0, -1} {
+		d := &Driver{c: calls{RuntimeGetVersion: func(at *int32) Result { *at = v; return gpudriver.Success }}}
+		if got, err := d.Version(); !errors.Is(err, gpudriver.ErrVersion) {
+			t.Errorf("version %d is taken for %q", v, got)
+		}
+	}
+}
+
+// TestMissing holds that a half-installed library is told from one that lacks a
+// newer function.
+func TestMissing(t *testing.T) {
+	d := &Driver{missing: map[string]bool{"hipMalloc": true, "hipExtMallocWithFlags": true}}
+	if got := d.Missing(); len(got) != 1 || got[0] != "hipMalloc" {
+		t.Errorf("Missing = %v, want hipMalloc alone", got)
+	}
+	if _, err := d.AllocShared(8); !errors.Is(err, gpudriver.ErrMissing) {
+		t.Errorf("a call that the library lacks gives %v", err)
+	}
+	if _, err := d.LoadModule("x"); !errors.Is(err, gpudriver.ErrMissing) {
+		t.Errorf("kernels without a compiler give %v", err)
+	}
+}
+
+func memcpyCounter(n *int) func(dst, src unsafe.Pointer, bytes uint64, kind int32, s Stream) Result {
+	return func(_, _ unsafe.Pointer, _ uint64, kind int32, _ Stream) Result {
+		if kind == deviceToDevice {
+			*n++
+		}
+		return gpudriver.Success
+	}
+}
