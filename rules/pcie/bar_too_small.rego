@@ -188,13 +188,22 @@ left_small contains d.address if {
 	d.kind == "gpu"
 	d.vendor == "0x10de"
 	resizable_generation(d)
-	not facts.gpu[d.address].memory_bytes > 0
-	not facts.gpu[d.address].bar1_bytes > 0
+	not d.address in measured
 	some bar in d.bars
 	bar.index == 1
 	bar.size_bytes == 256 * mib
-	not growable(d.address, 256 * mib)
-	not given_away(d)
+	not d.driver == "vfio-pci"
+}
+
+# measured are the GPUs that are judged by sizes that are known.
+measured contains g.address if {
+	some g in input.gpus.devices
+	g.memory_bytes > 0
+}
+
+measured contains g.address if {
+	some g in input.gpus.devices
+	g.bar1_bytes > 0
 }
 
 resizable_generation(d) if d.device >= "0x2200"
@@ -202,8 +211,6 @@ resizable_generation(d) if d.device >= "0x2200"
 resizable_generation(d) if {
 	regex.match(`GeForce RTX [345]0[5-9]0|RTX A[2-6]\d{3}|Ada Generation|RTX PRO`, facts.gpu[d.address].name)
 }
-
-given_away(d) if d.driver == "vfio-pci"
 
 findings contains {
 	"subject": peers.shorten(left_small),
