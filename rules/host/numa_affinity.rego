@@ -222,7 +222,7 @@ findings contains {
 # core_bound are Open MPI's own words (--report-bindings) that a rank may run on one
 # core. Up to two ranks it binds so unless told otherwise, and NCCL's threads for all
 # GPUs of the rank then share that core (mpirun(1), NVIDIA/nccl issue 644).
-core_bound := logs.by_id["mpi-rank-bound-core"]
+core_bound := logs.messages({"mpi-rank-bound-core"})
 
 findings contains {
 	"subject": "affinity",
@@ -307,7 +307,7 @@ findings contains {
 
 balancing_read if is_number(input.numa.balancing)
 
-told if count(((refused | apart) | balanced) | core_bound) > 0
+told if count((((refused | apart) | balanced) | core_bound)) > 0
 
 missing contains "numa: the NUMA topology was not read" if {
 	not numa_read

@@ -177,3 +177,10 @@ test_fires_imex if {
 		g.subject != "IMEX"
 	} with input as said("nccl-diag-p2p-import", "cause", "x", {"from": "0", "to": "4", "handle": "DIRECT"})
 }
+
+test_fires_on_the_word_of_the_driver_of_the_switches if {
+	text := "nvidia-nvswitch: Version mismatch, kernel version 450.80.02 user version 450.51.06"
+	some f in fabric_manager.findings with input as said("nvswitch-version-mismatch", "cause", text, {"driver": "450.80.02", "manager": "450.51.06"})
+	[f.severity, f.confidence, f.remedies[0]] == ["critical", "confirmed", "match-fabric-manager"]
+	contains(f.message, "450.51.06 and the driver 450.80.02")
+}
