@@ -517,6 +517,16 @@ refusals := [
 		"remedies": ["configure-container-runtime", "other"],
 	},
 	{
+		"name": "cli", "ids": {"nvidia-cli-failed"}, "subject": "container", "severity": "critical", "confidence": "likely",
+		"message": "nvidia-container-cli could not put the driver's libraries and devices into the container, so that it does not start: look at what the line names (ldconfig of the image or of the container around it, GPUs that are asked for and not there, the rights to mount)",
+		"remedies": ["configure-container-runtime", "pass-device-nodes", "other"],
+	},
+	{
+		"name": "device-plugin", "ids": {"device-plugin-no-nvml"}, "subject": "container", "severity": "high", "confidence": "likely",
+		"message": "the device plugin of Kubernetes finds no driver in its own container: the node's container engine does not start pods with the NVIDIA runtime (its default runtime, or the pod's runtimeClassName), so that no pod there gets GPUs",
+		"remedies": ["configure-container-runtime", "pass-device-nodes", "other"],
+	},
+	{
 		"name": "runtime", "ids": {"nvidia-runtime-missing"}, "subject": "container", "severity": "critical", "confidence": "confirmed",
 		"message": "the container engine does not know how to give a container GPUs: the NVIDIA container toolkit is not installed, or not registered with it",
 		"remedies": ["configure-container-runtime", "pass-device-nodes", "other"],

@@ -237,7 +237,7 @@ told_cure := ["unset-env", "reboot-or-reload-driver", "remove-driver-libraries"]
 # driver that they are of; apt's history tells of them, too.
 packaged[version] contains p if {
 	some p in input.software
-	regex.match(`^(?:libnvidia-compute|libnvidia-ml|nvidia-driver-cuda-libs|nvidia-driver-libs|libcuda1|nvidia-utils)(?:-|\d|$)`, p.name)
+	regex.match(`^(?:libnvidia-compute|libnvidia-ml|nvidia-driver-cuda-libs|nvidia-driver-libs|libcuda1|nvidia-utils|nvidia-smi)(?:-|\d|$)`, p.name)
 	version := regex.find_n(`^(?:\d+:)?(\d{3}\.\d+(?:\.\d+)?)`, p.version, 1)[0]
 }
 
@@ -259,6 +259,26 @@ findings contains {
 	updated := {regex.replace(version, `^\d+:`, "") | some version, _ in packaged}
 	count(updated) > 0
 	not kernel_driver in updated
+}
+
+# wrong_modules are the driver's own words that it serves this GPU with its open
+# kernel modules only (Blackwell and later), and the other kind is loaded.
+wrong_modules contains e if {
+	some e in input.kernel_log.events
+	e.kind == "nvrm"
+	contains(e.message, "requires use of the NVIDIA open kernel modules")
+}
+
+findings contains {
+	"subject": "driver",
+	"message": "The driver serves this GPU with its open kernel modules only, and the proprietary ones are loaded: install the open kind of the same version (packages named nvidia-open or -open)",
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": [{"fact": "kernel_log.events[nvrm]", "value": e.message, "source": "the kernel log"} | some e in sort(wrong_modules)],
+	"remedies": ["upgrade-driver", "reboot-or-reload-driver"],
+	"params": {},
+} if {
+	count(wrong_modules) > 0
 }
 
 default package_severity := "medium"

@@ -264,3 +264,9 @@ test_a_path_to_compatibility_libraries if {
 	some f in driver_library_mismatch.findings with input as {"logs": {"messages": [m]}, "env": {"variables": [v]}}
 	f.remedies[0] == "unset-env"
 }
+
+test_fires_on_modules_of_the_wrong_kind if {
+	said_open := {"kind": "nvrm", "message": "NVRM: installed in this system requires use of the NVIDIA open kernel modules.", "count": 1}
+	some f in driver_library_mismatch.findings with input as {"kernel_log": {"events": [said_open]}}
+	[f.severity, f.confidence, f.remedies[0]] == ["critical", "confirmed", "upgrade-driver"]
+}

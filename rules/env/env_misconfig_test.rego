@@ -463,3 +463,10 @@ test_settings_of_roce_on_infiniband if {
 	subjects(object.union(document, ports("Ethernet"))) == set()
 	subjects(object.union(failed, ports("InfiniBand"))) == set()
 }
+
+test_an_address_that_is_not_of_this_host if {
+	failed := {"logs": {"messages": [refusal("nccl-bind-failed", "NCCL WARN Call to bind failed : Cannot assign requested address")]}}
+	some f in env_misconfig.findings with input as object.union(failed, set_to("NCCL_COMM_ID", "192.168.0.91:27030"))
+	[f.subject, f.severity, f.confidence] == ["NCCL_COMM_ID", "critical", "confirmed"]
+	count(env_misconfig.findings) == 0 with input as failed
+}

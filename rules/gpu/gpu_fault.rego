@@ -17,7 +17,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [reset-gpu, reboot, replace-hardware, reseat-or-fix-pcie-link, update-bios, upgrade-driver]
+#   remedies: [reset-gpu, reboot, replace-hardware, reseat-or-fix-pcie-link, update-bios, upgrade-driver, reboot-or-reload-driver]
 #   explains: [driver-hang, p2p-broken-platform, p2p-slow, nvlink-down]
 #   profiles: [training]
 #   since: "0.1"
@@ -252,6 +252,38 @@ signs[g.address] contains {
 } if {
 	some g in input.gpus.devices
 	recovery[g.recovery_action]
+}
+
+# stillborn are GPUs that the driver could not start, as its messages have it, for
+# a reason that no other rule has: modules of the wrong kind or version are for
+# driver-library-mismatch, and BARs without room for bar-too-small.
+stillborn[where(e)] contains e if {
+	count(input.texts) > 0
+	some e in input.kernel_log.events
+	e.kind == "nvrm"
+	contains(e.message, "RmInitAdapter failed")
+	count(elsewhere) == 0
+}
+
+elsewhere contains e if {
+	some e in input.kernel_log.events
+	e.kind == "bar"
+}
+
+elsewhere contains e if {
+	some e in input.kernel_log.events
+	e.kind == "nvrm"
+	regex.match(`API mismatch|requires use of the NVIDIA open kernel modules`, e.message)
+}
+
+signs[address] contains {
+	"severity": "high",
+	"confidence": "likely",
+	"words": "the driver could not start it (RmInitAdapter failed), so that no program gets it: its firmware does not come up, it lacks power, or it sits badly",
+	"evidence": [{"fact": "kernel_log.events[nvrm]", "value": e.message, "source": xid.source} | some e in sort(es)],
+	"remedies": ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "upgrade-driver", "replace-hardware"],
+} if {
+	some address, es in stillborn
 }
 
 # In the PCI tree, bound to NVIDIA's driver, and not in NVML although that

@@ -224,3 +224,14 @@ test_fires_on_a_gpu_that_lspci_shows_as_gone if {
 	# The discrete GPU of a notebook sleeps.
 	count(gpu_fault.findings) == 0 with input as listed({"0000:01:00.0": true})
 }
+
+# What a kernel log alone tells of GPUs that did not start.
+stillborn_log(messages) := {"texts": [{"name": "dmesg.txt"}], "kernel_log": {"events": [object.union({"kind": "nvrm", "count": 1}, m) | some m in messages]}}
+
+test_a_gpu_that_the_driver_could_not_start if {
+	failed := {"address": a, "message": "NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x62:0x65:1792)"}
+	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as stillborn_log([failed])
+	count(gpu_fault.findings) == 0 with input as stillborn_log([failed, {"message": "NVRM: installed in this system requires use of the NVIDIA open kernel modules."}])
+	count(gpu_fault.findings) == 0 with input as stillborn_log([failed, {"kind": "bar", "address": a, "message": "BAR 1: no space"}])
+	count(gpu_fault.findings) == 0 with input as object.remove(stillborn_log([failed]), ["texts"])
+}

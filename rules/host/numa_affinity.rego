@@ -219,6 +219,30 @@ findings contains {
 	key := sort(crowded)[0]
 }
 
+# core_bound are Open MPI's own words (--report-bindings) that a rank may run on one
+# core. Up to two ranks it binds so unless told otherwise, and NCCL's threads for all
+# GPUs of the rank then share that core (mpirun(1), NVIDIA/nccl issue 644).
+core_bound := logs.messages({"mpi-rank-bound-core"})
+
+findings contains {
+	"subject": "affinity",
+	"message": "mpirun binds a rank to one core, which is its default for up to two ranks: NCCL's threads for all GPUs of that rank share it with the program, and host memory is of that core's node. Give it --bind-to none, or --bind-to numa",
+	"evidence": array.slice(logs.all_evidence(core_bound), 0, 4),
+	"params": {"node": "NODE"},
+	"severity": "medium",
+	"confidence": "likely",
+	"remedies": ["bind-numa", "ignore-cpu-affinity"],
+	"order": logs.first(core_bound).order,
+} if {
+	count(core_bound) > 0
+	count(narrowed) + count(pinned) == 0
+	on_gpus
+}
+
+on_gpus if count(input.benchmarks) > 0
+
+on_gpus if count(input.logs.communicators) > 0
+
 # refused are the words of a program that wanted to keep to the CPUs near its GPU,
 # and may run on none of them: the kernel answers EINVAL where no CPU of the set is
 # in the cpuset of the process (sched_setaffinity(2)). Programs that set what NVML
@@ -283,7 +307,7 @@ findings contains {
 
 balancing_read if is_number(input.numa.balancing)
 
-told if count(((refused | apart) | balanced)) > 0
+told if count((((refused | apart) | balanced) | core_bound)) > 0
 
 missing contains "numa: the NUMA topology was not read" if {
 	not numa_read

@@ -190,3 +190,13 @@ test_fires_on_no_cpu_near_the_gpu if {
 test_low_on_the_word_of_rccl_of_balancing if {
 	found(spoke([said("rccl-numa-balancing", 1, {})])) == {["kernel.numa_balancing", "low"]}
 }
+
+test_fires_on_a_rank_bound_to_one_core if {
+	bound_message := object.union(said("mpi-rank-bound-core", 1, {"rank": "0", "core": "0"}), {"role": "setting"})
+	document := object.union(spoke([bound_message]), {"benchmarks": [{"tool": "nccl-tests", "what": "collective", "source": "a.log", "line": 3}]})
+	found(document) == {["affinity", "medium"]}
+	count(numa_affinity.missing) == 0 with input as document
+	found(spoke([bound_message])) == set()
+	started := {"logs": {"messages": [bound_message], "communicators": [{"started": 1, "completed": 1}]}}
+	found(started) == {["affinity", "medium"]}
+}

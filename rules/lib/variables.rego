@@ -87,6 +87,14 @@ failing := [
 		"remedies": ["unset-env", "install-ofi-plugin"],
 	},
 	{
+		# The first rank listens at this address itself (src/bootstrap.cc). PyTorch and
+		# Horovod hand an address of their own around and want none.
+		"names": ["NCCL_COMM_ID"], "said": ["nccl-bind-failed"],
+		"severity": "critical", "confidence": "confirmed",
+		"why": "has the first rank listen at an address that is not its own: inside of a container that of the host is not, unless it runs with --network host",
+		"source": "https://github.com/NVIDIA/nccl/issues/331",
+	},
+	{
 		"names": ["NCCL_ALGO", "NCCL_PROTO"], "said": ["nccl-no-algorithm", "nccl-algo-string-invalid"],
 		"severity": "critical", "confidence": "confirmed",
 		"why": "leaves NCCL no algorithm and protocol for an operation; since 2.24 it then fails in place of choosing another",

@@ -183,6 +183,37 @@ order := {"order": logs.first(garbage).order} if {
 	count(garbage) > 0
 } else := {"order": logs.first(logs.complaints).order} if logs.failed
 
+# A network plugin on a part of the hosts: the others fall back to what is built in,
+# and the two do not understand each other's connections (NVIDIA/nccl issue 1634). Of
+# one text, as the logs of two runs may well differ.
+by_network[n.source][n.name] contains n.host if {
+	some n in input.logs.networks
+	n.host != ""
+}
+
+split_networks[source] := by_name if {
+	some source, by_name in by_network
+	some plugin, hosts in by_name
+	not plugin in {"IB", "Socket", "RoCE"}
+	some builtin in {"IB", "Socket"}
+	count(by_name[builtin]) > 0
+	count(hosts & by_name[builtin]) == 0
+}
+
+findings contains {
+	"subject": "nccl",
+	"message": sprintf("The hosts of this job use different network plugins (%s): the plugin is found on a part of them only (LD_LIBRARY_PATH, modules that were loaded, or NCCL_NET_PLUGIN), and connections between the two kinds do not come about", [
+		concat("; ", sort({sprintf("%s: %s", [name, concat(", ", array.slice(sort(hosts), 0, 4))]) | some name, hosts in split_networks[source]})),
+	]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("logs.networks[%s]", [n.host]), "value": n.name, "source": logs.at(n)} | some n in sort({n | some n in input.logs.networks; n.source == source})],
+	"remedies": ["same-nccl-everywhere", "unset-env"],
+	"params": {"variable": "LD_LIBRARY_PATH"},
+} if {
+	source := sort(object.keys(split_networks))[0]
+}
+
 # Garbage alone: different versions, or a stranger at the port.
 findings contains {
 	"subject": "nccl",

@@ -92,3 +92,22 @@ test_built_before_graphs if {
 	contains(h.message, "NCCL 2.19.3 cannot")
 	count(nccl_version_mismatch.findings) == 0 with input as object.union(refused, {"gpus": {"driver": {"version": "450.80.02"}}})
 }
+
+network(host, name, source) := {"host": host, "name": name, "source": source, "line": 3, "count": 1}
+
+test_fires_where_a_part_of_the_hosts_has_the_plugin if {
+	document := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n2", "IBext_v8", "a.log")]}}
+	some f in nccl_version_mismatch.findings with input as document
+	[f.severity, f.confidence, f.remedies[0]] == ["high", "likely", "same-nccl-everywhere"]
+	contains(f.message, "IBext_v8: n2")
+	count(f.evidence) == 2
+}
+
+test_silent_on_plugins_of_two_runs if {
+	runs := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n2", "IBext_v8", "b.log")]}}
+	count(nccl_version_mismatch.findings) == 0 with input as runs
+	tried := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n1", "IBext_v8", "a.log")]}}
+	count(nccl_version_mismatch.findings) == 0 with input as tried
+	tcp := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n2", "Socket", "a.log")]}}
+	count(nccl_version_mismatch.findings) == 0 with input as tcp
+}

@@ -264,8 +264,33 @@ elsewhere := " on this machine, and is on another one of the job, whose channels
 	count(rdma.direct_channels) > 0
 } else := ""
 
+# GDRCopy has a module of its own, which bears on programs that use GDRCopy alone:
+# UCX, NVSHMEM, and NCCL's flush.
+copying := logs.messages({"gdrcopy-symbol", "gdrcopy-module-missing"})
+
+findings contains {
+	"subject": "gdrdrv",
+	"message": sprintf("The kernel module of GDRCopy (gdrdrv) is not there or does not load (%s). %s. NCCL does without it", [logs.at(first), copying_words]),
+	"evidence": array.slice(logs.all_evidence(copying), 0, 4),
+	"order": first.order,
+	"severity": "medium",
+	"confidence": copying_confidence,
+	"remedies": ["other", "load-nvidia-peermem"],
+} if {
+	count(copying) > 0
+	first := logs.first(copying)
+}
+
+copying_confidence := "confirmed" if {
+	logs.said("gdrcopy-symbol")
+} else := "likely"
+
+copying_words := "It was built for another version of the NVIDIA driver, or that is not loaded: build and install it anew" if {
+	logs.said("gdrcopy-symbol")
+} else := "Install it for the kernel and the driver that run, and load it (insmod.sh of GDRCopy makes /dev/gdrdrv, modprobe alone may not); in a container pass /dev/gdrdrv in"
+
 missing contains "nics.modules: it is not known whether nvidia-peermem is loaded (lsmod)" if {
-	count(unloadable | refusals) == 0
+	count(((unloadable | refusals) | copying)) == 0
 	count(disabled) == 0
 	not known
 }

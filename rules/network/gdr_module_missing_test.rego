@@ -118,3 +118,14 @@ test_fires_where_the_nic_takes_no_dmabuf if {
 	f.remedies[1] == "upgrade-nccl"
 	contains(f.message, "NCCL_DMABUF_ENABLE=0")
 }
+
+test_fires_where_gdrcopy_does_not_load if {
+	m := with_fields(said("gdrcopy-symbol", "gdrdrv: disagrees about version of symbol nvidia_p2p_get_pages"), {"symbol": "nvidia_p2p_get_pages"})
+	some f in gdr_module_missing.findings with input as log([m])
+	[f.subject, f.severity, f.confidence] == ["gdrdrv", "medium", "confirmed"]
+	contains(f.message, "another version of the NVIDIA driver")
+	some g in gdr_module_missing.findings with input as log([said("gdrcopy-module-missing", "gdr_open error: Is gdrdrv driver installed and loaded?")])
+	g.confidence == "likely"
+	contains(g.message, "insmod.sh")
+	count(gdr_module_missing.missing) == 0 with input as log([m])
+}

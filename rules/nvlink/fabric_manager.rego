@@ -76,7 +76,7 @@ findings contains {
 }
 
 # complaints are what the fabric manager says against the fabric.
-complaints := logs.messages({"fm-version-mismatch", "fm-topology", "fm-switch-fatal"})
+complaints := logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch", "fm-topology", "fm-switch-fatal"})
 
 # unserved are failures of its service. It fails wherever there is no NVSwitch
 # ("nothing to do"), which is no fault there; on boards of NVLink 5, where the
@@ -95,9 +95,9 @@ failed := {address: f |
 manager := input.gpus.driver.fabric_manager
 
 # mismatches are the versions that the fabric manager and its driver have by the
-# fabric manager's own words.
+# words of the one or the other.
 mismatches := {[m.fields.manager, m.fields.driver] |
-	some m in logs.messages({"fm-version-mismatch"})
+	some m in logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch"})
 	m.fields.manager
 	m.fields.driver
 }

@@ -205,3 +205,10 @@ test_hang_on_a_board_without_its_manager if {
 	count(fabric_manager.findings) == 0 with input as board("NVIDIA H100 80GB HBM3", false, "550.54.15-1")
 	count(fabric_manager.findings) == 0 with input as object.union(hung, board("NVIDIA H100 80GB HBM3", true, "550.54.15-1"))
 }
+
+test_fires_on_the_word_of_the_driver_of_the_switches if {
+	text := "nvidia-nvswitch: Version mismatch, kernel version 450.80.02 user version 450.51.06"
+	some f in fabric_manager.findings with input as said("nvswitch-version-mismatch", "cause", text, {"driver": "450.80.02", "manager": "450.51.06"})
+	[f.severity, f.confidence, f.remedies[0]] == ["critical", "confirmed", "match-fabric-manager"]
+	contains(f.message, "450.51.06 and the driver 450.80.02")
+}

@@ -178,6 +178,53 @@ unmapped := {m |
 	regex.match(`mapping of buffer object failed|cudaErrorMapBufferObjectFailed|CUDA_ERROR_MAP_FAILED`, m.text)
 }
 
+# left_small are GeForce and workstation cards of a generation that has Resizable BAR
+# (Ampere and later: GA102 is 0x2200, and ids rise with the generations) whose window
+# is as it was before: 256 MiB. Their memory is not known, as lspci does not tell it,
+# and none of them has as little.
+left_small contains d.address if {
+	count(input.texts) > 0
+	some d in input.pci.devices
+	d.kind == "gpu"
+	d.vendor == "0x10de"
+	resizable_generation(d)
+	not d.address in measured
+	some bar in d.bars
+	bar.index == 1
+	bar.size_bytes == 256 * mib
+	not d.driver == "vfio-pci"
+}
+
+# measured are the GPUs that are judged by sizes that are known.
+measured contains g.address if {
+	some g in input.gpus.devices
+	g.memory_bytes > 0
+}
+
+measured contains g.address if {
+	some g in input.gpus.devices
+	g.bar1_bytes > 0
+}
+
+resizable_generation(d) if d.device >= "0x2200"
+
+resizable_generation(d) if {
+	regex.match(`GeForce RTX [345]0[5-9]0|RTX A[2-6]\d{3}|Ada Generation|RTX PRO`, facts.gpu[d.address].name)
+}
+
+findings contains {
+	"subject": peers.shorten(left_small),
+	"affects": sort(left_small),
+	"message": sprintf("The BAR of %s is 256 MiB, and cards of this generation can have one as large as their memory: the firmware has not enlarged it (Above 4G Decoding, Resizable BAR, no CSM). Peer access through BAR1, as modified drivers for GeForce give it, needs that.", [named(left_small)]),
+	"evidence": [{"fact": sprintf("pci.devices[%s].bars[1].size_bytes", [address]), "value": 256 * mib, "source": pci.port_at(address)} | some address in sort(left_small)],
+	"params": {"gpus": sort(left_small)},
+	"severity": "low",
+	"confidence": "likely",
+	"remedies": ["enable-rebar", "update-bios"],
+} if {
+	count(left_small) > 0
+}
+
 tight[g.address] := g.bar1_bytes if {
 	some g in input.gpus.devices
 	g.vendor == "nvidia"

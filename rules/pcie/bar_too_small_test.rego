@@ -227,3 +227,26 @@ test_fires_on_a_driver_that_found_no_memory_to_map if {
 	grades(bar_too_small.findings) == {["high", "confirmed"]} with input as log([failed, room])
 	count(bar_too_small.findings) == 0 with input as log([event("amdgpu", a, "amdgpu: probe of 0000:01:00.0 failed with error -22", {"code": 22})])
 }
+
+# listed_card is what lspci -v alone tells of a card.
+listed_card(device, bar, driver) := {
+	"texts": [{"name": "lspci.txt"}],
+	"pci": {"devices": [{"address": a, "kind": "gpu", "vendor": "0x10de", "device": device, "driver": driver, "bars": [{"index": 0, "size_bytes": 16777216}, {"index": 1, "size_bytes": bar}]}]},
+	"gpus": {"devices": [{"address": a, "vendor": "nvidia"}]},
+}
+
+test_low_where_lspci_shows_a_card_as_it_was_before_resizable_bar if {
+	some f in bar_too_small.findings with input as listed_card("0x2684", 268435456, "nvidia")
+	[f.severity, f.confidence, f.remedies[0]] == ["low", "likely", "enable-rebar"]
+	by_name := object.union(object.remove(listed_card("0x", 268435456, ""), ["gpus"]), {"gpus": {"devices": [{"address": a, "vendor": "nvidia", "name": "GeForce RTX 3090"}]}})
+	count(bar_too_small.findings) == 1 with input as by_name
+}
+
+test_silent_on_cards_that_have_no_larger_bar if {
+	count(bar_too_small.findings) == 0 with input as listed_card("0x1b06", 268435456, "nvidia")
+	count(bar_too_small.findings) == 0 with input as listed_card("0x2684", 34359738368, "nvidia")
+	count(bar_too_small.findings) == 0 with input as listed_card("0x2684", 268435456, "vfio-pci")
+	count(bar_too_small.findings) == 0 with input as object.remove(listed_card("0x2684", 268435456, "nvidia"), ["texts"])
+	known := object.union(object.remove(listed_card("0x2684", 268435456, "nvidia"), ["gpus"]), {"gpus": {"devices": [{"address": a, "vendor": "nvidia", "bar1_bytes": 34359738368}]}})
+	count(bar_too_small.findings) == 0 with input as known
+}

@@ -23,8 +23,10 @@
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform
 
+import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
@@ -395,6 +397,66 @@ findings contains {
 	"remedies": {true: ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "replace-hardware"], false: bench_cures}[over_nvlink],
 } if {
 	some over_nvlink, ms in told_wrong
+	count(failures) == 0
+}
+
+# A collective that does not begin to move over peer-to-peer transfers which cross
+# PCIe, and nothing else is known against it: the transfers do not arrive, which on
+# bare metal is the work of ACS or of an IOMMU (NCCL user guide, troubleshooting). A
+# text that was cut looks the same.
+standing_still if {
+	count(logs.stalled) > 0
+	count(logs.complaints) == 0
+	count(over_peers) > 0
+	not networks.multi_node
+	not amd.present
+	not nvlink_shown
+	on_pcie
+}
+
+# over_peers are the channels that NCCL made over peer access between processes or
+# within one.
+over_peers contains t if {
+	some t in input.logs.transports
+	startswith(t.kind, "p2p")
+}
+
+nvlink_shown if {
+	some p in facts.gpu_pairs
+	peers.joined(p) == "nvlink"
+}
+
+nvlink_shown if {
+	some g in input.gpus.devices
+	count(object.get(g, "nvlinks", [])) > 0
+}
+
+# on_pcie is true where a matrix shows PCIe between GPUs, or the model is a card.
+on_pcie if peers.over_pcie
+
+on_pcie if {
+	some name in gpu_names
+	regex.match(`PCIe|PCIE|GeForce|RTX|TITAN|Quadro|Tesla T4|Tesla P(4|40)\b|\bL4\b|\bL40S?\b|\bA(10|16|2|30|40)\b`, name)
+	not contains(name, "SXM")
+}
+
+gpu_names contains g.name if some g in input.gpus.devices
+
+gpu_names contains name if {
+	some b in input.benchmarks
+	some name in b.gpu_names
+}
+
+findings contains {
+	"subject": "host",
+	"message": "A collective over peer-to-peer transfers that cross PCIe began and has not moved anything. Unless the text was cut: on bare metal, ACS that redirects and an IOMMU that translates keep such transfers from arriving; with NCCL_P2P_DISABLE=1 it then runs",
+	"evidence": sort(logs.stalled),
+	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"], "gpus": all_gpus},
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "iommu-off", "update-bios", "upgrade-driver"],
+} if {
+	standing_still
 	count(failures) == 0
 }
 

@@ -370,3 +370,28 @@ test_latency_of_a_wait_in_vain if {
 	count(p2p_broken_platform.findings) == 0 with input as latencies(17.2, true)
 	count(p2p_broken_platform.findings) == 0 with input as latencies(49206.88, false)
 }
+
+# standing is a table of nccl-tests that stops before its first row, on GPUs of a
+# model, over a transport.
+standing(model, kind) := {
+	"logs": {"messages": [], "transports": [{"kind": kind, "channels": 2, "source": "a.log", "line": 2}]},
+	"benchmarks": [{"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "ranks": 2, "complete": false, "gpu_names": [model], "source": "a.log", "line": 9}],
+}
+
+test_fires_on_a_collective_that_stands_still_over_pcie if {
+	some f in p2p_broken_platform.findings with input as standing("NVIDIA A100 80GB PCIe", "p2p-direct")
+	[f.severity, f.confidence, f.remedies[0]] == ["medium", "possible", "nccl-p2p-disable"]
+	matrix := object.union(standing("x", "p2p-ipc"), {"links": {"pairs": [{"a": "GPU0", "b": "GPU1", "kind": "gpu-gpu", "nvlinks": 0}]}})
+	count(p2p_broken_platform.findings) == 1 with input as matrix
+}
+
+test_silent_on_collectives_that_stand_still_otherwise if {
+	count(p2p_broken_platform.findings) == 0 with input as standing("NVIDIA A100-SXM4-80GB", "p2p-direct")
+	count(p2p_broken_platform.findings) == 0 with input as standing("NVIDIA A40", "shm")
+	moved := object.union(standing("NVIDIA A40", "p2p-ipc"), {"benchmarks": [object.union(standing("NVIDIA A40", "p2p-ipc").benchmarks[0], {"points": [{"bytes": 8, "line": 10}]})]})
+	count(p2p_broken_platform.findings) == 0 with input as moved
+	bridged := object.union(standing("NVIDIA A40", "p2p-ipc"), {"links": {"pairs": [{"a": "GPU0", "b": "GPU1", "kind": "gpu-gpu", "nvlinks": 4}]}})
+	count(p2p_broken_platform.findings) == 0 with input as bridged
+	linked := object.union(standing("NVIDIA A40", "p2p-ipc"), {"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "nvlinks": [{"active": true}]}]}})
+	count(p2p_broken_platform.findings) == 0 with input as linked
+}
