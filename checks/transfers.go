@@ -75,6 +75,7 @@ func gatherTransfers(_ context.Context, g *Gathering) error {
 		g.Facts.Transfers = nil
 		return nil
 	}
+	addOffered(g.Facts, a.report)
 	if a.report.Outcome == probe.Unknown {
 		g.Unknown("transfers", "", a.report.Reason, "")
 	}
@@ -87,22 +88,27 @@ func gatherTransfers(_ context.Context, g *Gathering) error {
 	return nil
 }
 
-// noDriver is true on a machine without NVIDIA GPUs and without their driver.
+// noDriver is true on a machine without GPUs and without their driver. The runtime
+// of AMD's GPUs is installed where there is none, too.
 func noDriver(f *Facts, r *probe.Report) bool {
-	if r.Outcome != probe.Unknown || r.Stage != "load library" {
+	if r.Outcome != probe.Unknown || r.Stage != "load library" && r.API != "hip" {
 		return false
 	}
-	return f.GPUs == nil || len(nvidiaGPUs(f.GPUs)) == 0
+	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d GPU) bool { return d.Vendor == nvidiaGPU || d.Vendor == amdGPU })
 }
 
-func nvidiaGPUs(g *GPUFacts) []GPU {
-	var list []GPU
-	for _, d := range g.Devices {
-		if d.Vendor == "nvidia" {
-			list = append(list, d)
+// addOffered lists the GPUs that HIP offers and nothing else shows, as in a
+// container without the PCI tree.
+func addOffered(f *Facts, r *probe.Report) {
+	if r.API != "hip" || f.GPUs == nil {
+		return
+	}
+	for _, d := range r.Devices {
+		if !slices.ContainsFunc(f.GPUs.Devices, func(g GPU) bool { return g.Address == d.Address }) {
+			f.GPUs.Devices = append(f.GPUs.Devices, GPU{Address: d.Address, Vendor: amdGPU, Name: d.Name, MemoryBytes: d.MemoryBytes})
 		}
 	}
-	return list
+	slices.SortFunc(f.GPUs.Devices, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
 // share says what part of a path's rate counts as good.

@@ -30,6 +30,7 @@ var embedded embed.FS
 type Set struct {
 	byID    map[string]Remedy
 	aliases map[string]string // A retired id and the one in force.
+	forms   map[string]string // A general remedy and its form for the GPUs' vendor.
 }
 
 // Load returns the built-in remedies.

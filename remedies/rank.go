@@ -69,6 +69,19 @@ func (s *Set) Rank(findings []rules.Finding, proofs map[string]Proof) []Advice {
 	return advice
 }
 
+// ForVendor returns the remedies as they are for a machine whose GPUs are all of
+// one vendor.
+func (s *Set) ForVendor(vendor string) *Set {
+	own := *s
+	own.forms = make(map[string]string)
+	for id, r := range s.byID {
+		if r.FormOf != "" && r.Vendor != "" && r.Vendor == vendor {
+			own.forms[r.FormOf] = id
+		}
+	}
+	return &own
+}
+
 // candidates collects the remedies that the findings name, each once for all
 // findings of one band.
 func (s *Set) candidates(findings []rules.Finding, proofs map[string]Proof) []*candidate {
@@ -82,6 +95,9 @@ func (s *Set) candidates(findings []rules.Finding, proofs map[string]Proof) []*c
 		seen := map[string]bool{} // A finding counts once, also under an alias.
 		for place, name := range f.Remedies {
 			r, ok := s.Remedy(name)
+			if form := s.forms[r.ID]; form != "" {
+				r = s.byID[form]
+			}
 			if !ok || seen[r.ID] {
 				continue
 			}

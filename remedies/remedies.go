@@ -38,6 +38,9 @@ type Remedy struct {
 	// situation: reset-gpu of reset-amd-gpu. Advice bears the name of that one,
 	// so that a program need not know every form.
 	FormOf string `yaml:"form_of,omitempty" json:"form_of,omitempty"`
+	// Vendor is whose GPUs the form is for, "amd": on a machine with those alone
+	// it is taken wherever the general remedy is advised.
+	Vendor string `yaml:"vendor,omitempty" json:"vendor,omitempty"`
 	Title  string `yaml:"title" json:"title"`
 	Kind   Kind   `yaml:"kind" json:"kind"`
 	// Description says what it changes, in one or two sentences.

@@ -54,7 +54,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		return nil, problem(err)
 	}
 	ranking := time.Now()
-	advice := known.remedies.Rank(verdict.Findings, known.remedies.Proofs(facts.Transfers))
+	advice := known.remedies.ForVendor(onlyVendor(facts)).Rank(verdict.Findings, known.remedies.Proofs(facts.Transfers))
 	end := time.Now()
 
 	timing := report.Timing{
@@ -75,6 +75,22 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: facts, Verdict: *verdict, Advice: advice, Timing: timing,
 	}), g.err
+}
+
+// onlyVendor is the one vendor of all GPUs; empty where there are several. Where
+// none is known, the runtime tells that was asked for them.
+func onlyVendor(f *checks.Facts) string {
+	if f.GPUs == nil || len(f.GPUs.Devices) == 0 {
+		if f.Transfers != nil && f.Transfers.API == "hip" {
+			return "amd"
+		}
+		return ""
+	}
+	first := f.GPUs.Devices[0].Vendor
+	if slices.ContainsFunc(f.GPUs.Devices, func(g checks.GPU) bool { return g.Vendor != first }) {
+		return ""
+	}
+	return first
 }
 
 // knowledge is the rules and remedies that the request is judged by, with the

@@ -98,6 +98,15 @@ var (
 	}
 )
 
+// hip is the one library of AMD's machines, and healthyHIP what it gives on two
+// GPUs: memory goes to another process in one way.
+var (
+	hip        = []string{"hip"}
+	healthyHIP = append(slices.DeleteFunc(slices.Clone(healthyFull), func(l string) bool {
+		return strings.HasPrefix(l, probe.TestInterprocess)
+	}), "between-processes/hipIpc: ok ok")
+)
+
 // changed returns lines with those of the same test in place of the old ones.
 func changed(lines []string, by ...string) []string {
 	lines = slices.Clone(lines)
@@ -263,6 +272,45 @@ var simulations = []simulated{
 		state: report.Findings, probe: "ok", transfers: healthyQuick, findings: []string{"mig-mode medium likely gpu1"}, remedy: "disable-mig",
 	}},
 	{name: "busy GPU", nvml: "busy", want: judgement{state: report.Unproven, probe: "ok", transfers: notTried}},
+	// The same by HIP: two GPUs of AMD's that nothing but the runtime shows.
+	{name: "HIP healthy", libraries: hip, short: true, want: quiet(healthyQuick)},
+	{name: "HIP healthy full", libraries: hip, mode: probe.Full, want: quiet(healthyHIP)},
+	{name: "HIP corrupt first page", libraries: hip, cuda: "corrupt-first-page@0>1", want: broken([]string{
+		"copy: corrupt(other) ok", "sm-store: corrupt(other) ok", "sm-load: corrupt(other) ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "HIP zeros", libraries: hip, cuda: "zeros", want: broken([]string{
+		"copy: corrupt(zeros) corrupt(zeros)", "sm-store: corrupt(zeros) corrupt(zeros)", "sm-load: corrupt(zeros) corrupt(zeros)", "host-staged: ok ok",
+	}, "gpu0 -> gpu1")},
+	// The seed's machine, had its kernels' stores been lost: copies are right.
+	{name: "HIP owner never sees stores", libraries: hip, cuda: "dropped-sm", want: broken([]string{
+		"copy: ok ok", "sm-store: corrupt(poison) corrupt(poison)", "sm-load: corrupt(poison) corrupt(poison)", "host-staged: ok ok",
+	}, "gpu0 -> gpu1")},
+	{name: "HIP intermittent", libraries: hip, cuda: "intermittent", want: broken([]string{
+		"copy: ok ok", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok",
+	}, "gpu1 -> gpu0")},
+	{name: "HIP error of a copy", libraries: hip, cuda: "error-copy=1@0>1", want: broken([]string{
+		"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "HIP peer access not switched on", libraries: hip, cuda: "error-peer=711@0>1", want: broken([]string{
+		"copy: error ok", "sm-store: ok", "sm-load: ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "HIP GPU lost in a copy", libraries: hip, cuda: "lost-copy=719@0>1", want: broken([]string{
+		"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "HIP crash in a copy", libraries: hip, cuda: "crash-copy@1>0", want: broken([]string{
+		"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok",
+	}, "gpu1 -> gpu0")},
+	{name: "HIP without code for the GPU", libraries: hip, cuda: "error-module=209", want: quiet([]string{"copy: ok ok"})},
+	{name: "HIP stale handshake flags", libraries: hip, cuda: "stale-flags@1>0", mode: probe.Full, want: broken(changed(healthyHIP, "handshake: hang"), "gpu0 -> gpu1")},
+	{name: "HIP lost atomics", libraries: hip, cuda: "lost-atomics@0>1", mode: probe.Full, want: broken(changed(healthyHIP, "atomics: corrupt ok"), "gpu0 -> gpu1")},
+	{name: "HIP lost between processes", libraries: hip, cuda: "ipc-dropped", mode: probe.Full, want: sick("ok", changed(healthyHIP,
+		"between-processes/hipIpc: corrupt(poison) corrupt(poison)",
+	), "nccl-p2p-disable", "p2p-broken-platform high confirmed gpu0 -> gpu1")},
+	{name: "HIP crash in hipInit", libraries: hip, cuda: "crash-init", want: sick("error in hipInit", nil,
+		"reload-amd-driver", "driver-hang critical confirmed host")},
+	{name: "HIP one GPU does not start", libraries: hip, cuda: "error-context=999@1", want: sick("ok", notTried,
+		"reset-amd-gpu", "driver-hang high likely gpu1")},
+	{name: "HIP sees no GPU", libraries: hip, cuda: "error-init=100", want: judgement{state: report.NoGPU}},
 	{name: "busy GPU, used all the same", nvml: "busy", arguments: []string{"--probe-busy"}, want: quiet(healthyQuick)},
 }
 
@@ -287,6 +335,11 @@ var hanging = []simulated{
 	{name: "between processes", cuda: "hang-ipc@0>1", mode: probe.Full, steps: 2, want: sick("ok", changed(healthyFull,
 		"between-processes/cuMem: hang ok", "between-processes/cudaIpc: hang ok",
 	), "nccl-p2p-disable", "p2p-broken-platform high confirmed gpu0 -> gpu1")},
+	{name: "hipInit", libraries: hip, cuda: "hang-init", steps: 1, want: sick("hang in hipInit", nil,
+		"reset-amd-gpu", "driver-hang critical confirmed host")},
+	{name: "one HIP stream", libraries: hip, cuda: "hang-copy@0>1", steps: 3, want: broken([]string{
+		"copy: hang ok", "sm-store: hang ok", "sm-load: hang ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
 	{name: "cleanup", cuda: "hang-cleanup", steps: 1, want: sick("hang in cleanup", healthyQuick,
 		"reboot-or-reload-driver", "driver-hang critical confirmed host")},
 	{name: "nvmlInit", nvml: "hang-init", steps: 1, want: sick("ok", healthyQuick, "reboot", "driver-hang high likely host")},

@@ -38,7 +38,7 @@ hung_transfer if {
 findings contains {
 	"subject": place,
 	"affects": named,
-	"message": sprintf("The CUDA driver did not come back from %s%s within the probe's deadline.%s", [step, on, left]),
+	"message": sprintf("The %s did not come back from %s%s within the probe's deadline.%s", [api_name, step, on, left]),
 	"evidence": evidence,
 	"params": {"stage": step, "gpus": gpus},
 	"severity": "critical",
@@ -56,18 +56,29 @@ by_transfer if {
 }
 
 # starting are the probe's stages that are no test.
-starting := {"load library", "cuInit", "devices", "peer access query", "contexts", "memory", "peer access", "kernels", "cleanup"}
+starting := {"load library", "cuInit", "hipInit", "devices", "peer access query", "contexts", "memory", "peer access", "kernels", "cleanup"}
 
 # gpus are those that the driver serves, or the one that it did not come back
 # from.
 gpus := named if {
 	count(named) > 0
-} else := sort([address | some address in facts.gpus; not facts.gpu[address].vendor == "amd"])
+} else := sort([address | some address in facts.gpus; driven(address)])
+
+# driven are the GPUs of the vendor whose interface it was.
+driven(address) if {
+	input.transfers.api == "hip"
+	facts.gpu[address].vendor == "amd"
+}
+
+driven(address) if {
+	not input.transfers.api == "hip"
+	not facts.gpu[address].vendor == "amd"
+}
 
 findings contains {
 	"subject": place,
 	"affects": named,
-	"message": sprintf("The CUDA driver crashed the probe with %s in %s%s.", [input.transfers.signal, step, on]),
+	"message": sprintf("The %s crashed the probe with %s in %s%s.", [api_name, input.transfers.signal, step, on]),
 	"evidence": evidence,
 	"params": {"stage": step, "gpus": named},
 	"severity": "critical",
@@ -80,7 +91,7 @@ findings contains {
 
 findings contains {
 	"subject": "host",
-	"message": sprintf("The CUDA driver failed in %s with %s (%d), which names no cause.", [step, input.transfers.error_name, input.transfers.error_code]),
+	"message": sprintf("The %s failed in %s with %s (%d), which names no cause.", [api_name, step, input.transfers.error_name, input.transfers.error_code]),
 	"evidence": evidence,
 	"params": {"stage": step, "gpus": gpus},
 	"severity": "high",
@@ -108,7 +119,7 @@ unready[[d.error_name, d.error_code]] contains d.address if {
 findings contains {
 	"subject": facts.list(gpus),
 	"affects": sort(gpus),
-	"message": sprintf("The CUDA driver could not make GPU %s ready: it failed with %s (%d), which names no cause.", [facts.list(gpus), said[0], said[1]]),
+	"message": sprintf("The %s could not make GPU %s ready: it failed with %s (%d), which names no cause.", [api_name, facts.list(gpus), said[0], said[1]]),
 	"evidence": [{
 		"fact": sprintf("transfers.devices[%s]", [d.address]),
 		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name"]),
@@ -188,6 +199,11 @@ dumb := {"hang": "did not answer within its deadline", "crashed": "crashed"}
 
 # dumb_cure: a library that crashes is not stuck in the kernel.
 dumb_cure := {"hang": "reboot", "crashed": "reboot-or-reload-driver"}
+
+# api_name is whose interface the probe drove the GPUs by.
+default api_name := "CUDA driver"
+
+api_name := "HIP runtime" if input.transfers.api == "hip"
 
 default step := "its start"
 

@@ -248,7 +248,7 @@ func noGPU(d *Document) (status, string) {
 // stageWords say what the driver was asked for in a stage of the probe. A
 // stage that is not among them bears the name of its test.
 var stageWords = map[string]string{
-	"load library": "while its library was loaded", "cuInit": "in cuInit", "devices": "while it listed its GPUs",
+	"load library": "while its library was loaded", "cuInit": "in cuInit", "hipInit": "in hipInit", "devices": "while it listed its GPUs",
 	"peer access query": "while it was asked for peer access", "contexts": "while a context was made", "memory": "while memory was allocated",
 	"peer access": "while peer access was switched on", "kernels": "while kernels were compiled", "cleanup": "while memory was given back",
 }

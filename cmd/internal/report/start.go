@@ -22,7 +22,7 @@ func slowStart(d *Document) string {
 	whole := 0.0
 	var parts []string
 	for _, s := range d.Transfers.Stages {
-		if s.Name == "cuInit" || s.Name == "contexts" {
+		if s.Name == "cuInit" || s.Name == "hipInit" || s.Name == "contexts" {
 			whole += s.Milliseconds
 			parts = append(parts, s.Name+" "+took(s.Milliseconds))
 		}
