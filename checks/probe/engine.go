@@ -313,9 +313,9 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
 		lib.Path = gpudriver.Path(maps, name)
 	}
+	e.send(message{Library: lib}) // It is told also where the start does not come back.
 	e.stage(d.InitCall())
 	if err := d.Init(); err != nil {
-		e.send(message{Library: lib})
 		f := fail(err)
 		if d.API() == apiHIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
 			// The runtime for AMD's GPUs is installed where there is none, too. HIP
