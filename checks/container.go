@@ -292,17 +292,33 @@ func (c *containerReader) readNodes(ctx context.Context) {
 	}
 	nodes := make([]DeviceNode, len(paths))
 	var refused error
+	var ids machine.IDs
+	idsErr := c.h.Ask(ctx, machine.AskIDs, &ids)
 	for i, p := range paths {
 		var access string
 		if err := c.h.Ask(ctx, machine.AskAccess+p, &access); err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("access of %s: %w", p, err))
 		}
 		nodes[i] = DeviceNode{Path: p, Access: printable(access, maxShown)}
+		var owner machine.Owner
+		if !grouped(p) || c.h.Ask(ctx, machine.AskOwner+p, &owner) != nil {
+			continue // The number of a group helps only with those that a group gives access to.
+		}
+		nodes[i].GroupID = &owner.GID
+		if idsErr == nil {
+			nodes[i].Member = new(ids.GID == owner.GID || slices.Contains(ids.Groups, owner.GID))
+		}
 	}
 	if refused != nil {
 		c.unknown("device_nodes.access", refused) // Once, not for each node.
 	}
 	c.f.DeviceNodes = nodes
+}
+
+// grouped is true for the nodes of AMD's driver, which distributions give to the
+// group render or video; NVIDIA's are open to all.
+func grouped(node string) bool {
+	return node == "/dev/kfd" || strings.HasPrefix(node, "/dev/dri/renderD")
 }
 
 // nodesAt returns a node's path, or those in a folder.

@@ -477,7 +477,7 @@ type GPU struct {
 	// Architecture is "ampere", "hopper", ...; of an AMD GPU "gfx942".
 	Architecture string `json:"architecture,omitempty"`
 	// Integrated is true for a GPU inside a processor, false for a card; nil
-	// where no text tells.
+	// where it cannot be told. Live it is told of AMD's alone.
 	Integrated *bool `json:"integrated,omitempty"`
 	// ComputeCapability is "9.0".
 	ComputeCapability string `json:"compute_capability,omitempty"`
@@ -681,7 +681,8 @@ type Pair struct {
 	// XGMIGBps is what the xGMI links between the two carry in one direction.
 	XGMIGBps float64 `json:"xgmi_gbps,omitempty"`
 	// Coherent, Atomics ("64,32"), DMA and Bidirectional are what amd-smi
-	// topology says of the link; nil and empty where it was not asked.
+	// topology, or AMD's compute driver itself, says of the link; nil and empty
+	// where neither was asked.
 	Coherent      *bool  `json:"coherent,omitempty"`
 	Atomics       string `json:"atomics,omitempty"`
 	DMA           *bool  `json:"dma,omitempty"`
@@ -802,6 +803,11 @@ type DeviceNode struct {
 	// Access is "rw", "r", "w" or "none": what this process may do, by
 	// access(2); empty where that could not be tried.
 	Access string `json:"access"`
+	// GroupID is the group that a node of AMD's belongs to (/dev/kfd,
+	// /dev/dri/renderD128), by its number: its name is not the same in each
+	// container. Member is true where this process is in that group.
+	GroupID *int  `json:"group_id,omitempty"`
+	Member  *bool `json:"member,omitempty"`
 }
 
 // DriverDevice is a GPU that the loaded kernel driver knows.
@@ -858,9 +864,10 @@ type LibraryFacts struct {
 // Library is one shared library file.
 type Library struct {
 	// Kind is "libcuda", "libnvidia-ml", "libcudart", "libnccl", "librccl",
-	// "libamdhip64", "libhsa-runtime64", "nccl-net" (any libnccl-net*.so,
-	// the OFI plugin among them), "libibverbs", "libnvidia-ptxjitcompiler",
-	// "libnvidia-fatbinaryloader".
+	// "libamdhip64", "libhiprtc", "libhsa-runtime64", "libhsakmt",
+	// "libamd_smi", "librocm_smi64", "librocprofiler-register", "nccl-net"
+	// (any libnccl-net*.so, the OFI plugin among them), "libibverbs",
+	// "libnvidia-ptxjitcompiler", "libnvidia-fatbinaryloader".
 	Kind string `json:"kind"`
 	// Path is where it was found, RealPath what it leads to.
 	Path     string `json:"path"`

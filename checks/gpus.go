@@ -25,7 +25,9 @@ deadline, for every GPU: model, memory, PCIe and NVLinks, memory errors, modes,
 fabric, processes, and what it thinks of peer access between each two. Joins
 that with the PCI tree, so that a GPU that is missing in either is seen. Reads
 /proc/driver/nvidia for the kernel module, and /proc for the fabric manager.
-Nothing is changed.`,
+Of AMD's GPUs it reads what the drivers amdgpu and amdkfd show in /sys, among it
+the topology in /sys/class/kfd, the kernel's options, and the version of ROCm in
+/opt/rocm*/.info; no library of AMD is asked. Nothing is changed.`,
 	After: []string{"pci"},
 	// A library that starts 8 GPUs one after the other takes longer than
 	// other checks may; the question to it has deadlines of its own.
@@ -59,6 +61,7 @@ func gatherGPUs(ctx context.Context, g *Gathering) error {
 	}
 	c.noteNVML(answer)
 	c.noteRefusals(answer.Devices)
+	c.readAMD(ctx)
 	c.out.NVSwitches = c.countNVSwitches()
 	if c.hasFabric() {
 		c.out.Driver.FabricManager = c.findFabricManager(ctx)

@@ -32,7 +32,7 @@ func gpuTree(devices ...string) *PCIFacts {
 		d := PCIDevice{Address: address, Kind: "gpu", Vendor: "0x10de", Driver: "nvidia"}
 		switch kind {
 		case "amd":
-			d.Vendor, d.Driver = "0x1002", "amdgpu"
+			d.Vendor, d.Driver = "0x1002", "" // What amdgpu shows is tested in amdgpu_test.go.
 		case "vfio":
 			d.Driver = "vfio-pci"
 		case "virtual":
@@ -79,7 +79,7 @@ func TestGPUsJoin(t *testing.T) {
 			[]nvml.Device{{Index: 0, Address: a}, {Index: 1, Address: b}},
 			[]GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}, {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}},
 		},
-		{"AMD", gpuTree("amd " + a), nil, []GPU{{Address: a, Vendor: "amd", InPCI: true}}},
+		{"AMD", gpuTree("amd " + a), nil, []GPU{{Address: a, Vendor: "amd", InPCI: true, Integrated: new(false)}}},
 		{
 			"virtual functions that NVML does not know", gpuTree("nvidia "+a, "virtual 0000:06:00.4"),
 			[]nvml.Device{{Address: a}},

@@ -58,7 +58,14 @@ var libraryKinds = []libraryKind{
 	{name: "libnccl", components: 3},
 	{name: "nccl-net"},
 	{name: "libamdhip64", components: 3},
+	{name: "libhiprtc", components: 3},
 	{name: "libhsa-runtime64", components: 3},
+	// These may be missing: the first has been a part of the runtime since ROCm
+	// 6.3, the others serve tools, as RCCL and PyTorch use them.
+	{name: "libhsakmt", components: 3},
+	{name: "libamd_smi", components: 3},
+	{name: "librocm_smi64", components: 3},
+	{name: "librocprofiler-register", components: 3},
 	// The file name of librccl holds the version of ROCm, not of RCCL.
 	{name: "librccl"},
 	{name: "libibverbs", components: 3},
@@ -124,7 +131,7 @@ var defaultFolders = []string{
 var toolkitFolders = []string{
 	"/usr/local/cuda*/lib64", "/usr/local/cuda*/lib64/stubs", "/usr/local/cuda*/targets/*/lib", "/usr/local/cuda*/targets/*/lib/stubs",
 	"/usr/local/cuda*/compat", "/usr/local/nvidia/lib", "/usr/local/nvidia/lib64", "/usr/local/lib",
-	"/opt/rocm*/lib", "/opt/amazon/ofi-nccl/lib*", "/opt/amazon/ofi-nccl/lib/*-linux-gnu", "/opt/hpcx/nccl_rdma_sharp_plugin/lib",
+	"/opt/rocm*/lib", "/opt/rocm*/core*/lib", "/opt/amazon/ofi-nccl/lib*", "/opt/amazon/ofi-nccl/lib/*-linux-gnu", "/opt/hpcx/nccl_rdma_sharp_plugin/lib",
 	"/opt/aws-ofi-nccl/lib", "/usr/lib/wsl/lib", "/run/opengl-driver/lib",
 }
 
@@ -158,6 +165,9 @@ func gatherLibraries(ctx context.Context, g *Gathering) error {
 		for _, folder := range s.expand(pattern) {
 			s.lookInFolder(ctx, folder, byToolkit)
 		}
+	}
+	if folder := env["ROCM_PATH"]; path.IsAbs(folder) {
+		s.lookInFolder(ctx, path.Join(folder, "lib"), byToolkit)
 	}
 	s.lookInPython(ctx, env)
 	if err := ctx.Err(); err != nil {
@@ -489,7 +499,8 @@ func (s *librarySearch) lookInPython(ctx context.Context, env map[string]string)
 }
 
 // lookInSite looks into one folder of packages: NVIDIA's packages lie in
-// nvidia/*/lib, PyTorch's own copies in torch/lib.
+// nvidia/*/lib, AMD's (ROCm/TheRock) in _rocm_sdk_*/lib, PyTorch's own copies in
+// torch/lib.
 func (s *librarySearch) lookInSite(ctx context.Context, site string) {
 	names := s.list(ctx, site)
 	if slices.Contains(names, "nvidia") {
@@ -502,6 +513,11 @@ func (s *librarySearch) lookInSite(ctx context.Context, site string) {
 			if version := packageVersion(names, lib.Kind); version != "" && lib.Version == "" {
 				lib.Version, lib.VersionSource = version, "metadata"
 			}
+		}
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, "_rocm_sdk_") {
+			s.lookInFolder(ctx, path.Join(site, name, "lib"), byPython)
 		}
 	}
 	if slices.Contains(names, "torch") {

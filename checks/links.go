@@ -14,10 +14,11 @@ var linksCheck = &Check{
 	Name: "links",
 	Doc: `The path between each pair of GPUs, and of GPU and NIC.
 
-Reads nothing itself: computes from the PCI tree, the NUMA nodes and what the
-management library says of NVLinks and peer access which bridges the traffic
-of a pair crosses, how nvidia-smi names that path, its narrowest PCIe link and
-the NVLinks that join the two.`,
+Computes from the PCI tree, the NUMA nodes and what the management library says
+of NVLinks and peer access which bridges the traffic of a pair crosses, how
+nvidia-smi names that path, its narrowest PCIe link and the NVLinks that join
+the two. Reads itself only the links that AMD's compute driver lists in
+/sys/class/kfd/kfd/topology/nodes/*/io_links and p2p_links.`,
 	After:  []string{"pci", "numa", "gpus"},
 	Gather: gatherLinks,
 }
@@ -46,6 +47,7 @@ func gatherLinks(ctx context.Context, g *Gathering) error {
 		return errors.New("neither the PCI tree nor the GPUs are known")
 	}
 	t := newTopology(g.Facts)
+	t.amd = readAMDLinks(ctx, g)
 	f := &LinkFacts{Pairs: []Pair{}, VirtualTopology: t.virtual()}
 	var noPath, noLink []string
 	for i, a := range t.gpuAddresses {
@@ -106,6 +108,7 @@ type topology struct {
 	devices      map[string]*PCIDevice
 	gpus         map[string]*GPU
 	peers        map[[2]string]*GPUPeer
+	amd          *amdLinks
 	nodes        int // NUMA nodes; 0 where not known.
 	switches     int // NVSwitches; 0 where none or not known.
 	gpuAddresses []string
@@ -195,6 +198,9 @@ func (t *topology) pair(a, b, kind string) Pair {
 	if kind == pairGPUs {
 		t.joinNVLinks(&p)
 		p.P2P = worse(t.peers[[2]string{a, b}], t.peers[[2]string{b, a}])
+		if t.amd != nil && t.vendor(a) == vendorAMD && t.vendor(b) == vendorAMD {
+			t.amd.joinAMD(t, &p)
+		}
 	}
 	return p
 }

@@ -76,7 +76,7 @@ const busyBytes = 4 << 30
 // busyGPUs says which GPUs are in use by others than the doctor, and by what.
 // A GPU of which nothing can be learned is not taken for busy.
 func busyGPUs(ctx context.Context, h *Host) map[string]string {
-	busy := make(map[string]string)
+	busy := busyAMD(ctx, h)
 	for _, d := range devicesSoon(ctx, h) {
 		switch {
 		case d.Address == "":

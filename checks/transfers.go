@@ -113,7 +113,7 @@ func addOffered(f *Facts, r *probe.Report) {
 
 // share says what part of a path's rate counts as good.
 type share struct {
-	nvlink, pcie, far, unknown float64
+	nvlink, pcie, far, unknown, xgmi float64
 }
 
 // shares are the least good parts by test. nvlink is for pairs that NVLinks
@@ -127,18 +127,23 @@ type share struct {
 // aikitoria's open-gpu-kernel-modules, NVIDIA/cuda-samples#284). A path that
 // detours through the root port shows 0.40 (rtx6kpro, ASUS ESC8000A).
 // PCIe reads are slower than writes on many root complexes.
+//
+// xgmi is for pairs that xGMI joins, measured by others: MI300X, one link of
+// 64: kernels 47.7 to 48, the copy engine 33.9 (0.53), both ways 43.9 of 128
+// (0.34) (stas00/ml-engineering; ROCm/cvs). One copy engine fills one link
+// alone, so that copies are judged by that. None of it was run by us.
 var shares = map[string]share{
-	probe.TestCopy:          {nvlink: 0.80, pcie: 0.70, far: 0.50, unknown: 0.45},
-	probe.TestCopyRead:      {nvlink: 0.80, pcie: 0.60, far: 0.40, unknown: 0.40},
-	probe.TestStore:         {nvlink: 0.70, pcie: 0.60, far: 0.40, unknown: 0.40},
-	probe.TestLoad:          {nvlink: 0.60, pcie: 0.40, far: 0.25, unknown: 0.25},
-	probe.TestBidirectional: {nvlink: 0.75, pcie: 0.55, far: 0.40, unknown: 0.35},
+	probe.TestCopy:          {nvlink: 0.80, pcie: 0.70, far: 0.50, unknown: 0.45, xgmi: 0.45},
+	probe.TestCopyRead:      {nvlink: 0.80, pcie: 0.60, far: 0.40, unknown: 0.40, xgmi: 0.45},
+	probe.TestStore:         {nvlink: 0.70, pcie: 0.60, far: 0.40, unknown: 0.40, xgmi: 0.50},
+	probe.TestLoad:          {nvlink: 0.60, pcie: 0.40, far: 0.25, unknown: 0.25, xgmi: 0.40},
+	probe.TestBidirectional: {nvlink: 0.75, pcie: 0.55, far: 0.40, unknown: 0.35, xgmi: 0.30},
 	// All at once, PCIe pairs share links that the pair does not show, and the
 	// streams of one GPU share its copy engines, not fairly: 66 to 375 GB/s
 	// were measured on 4 healthy H200, where a fair share is 150. Only a
 	// collapse counts (37 GB/s alone and 2.7 together were measured on a
 	// public machine).
-	probe.TestAllAtOnce:    {nvlink: 0.15, pcie: 0.15, far: 0.10, unknown: 0.10},
+	probe.TestAllAtOnce:    {nvlink: 0.15, pcie: 0.15, far: 0.10, unknown: 0.10, xgmi: 0.10},
 	probe.TestHostToDevice: {pcie: 0.55, far: 0.40, unknown: 0.50},
 	probe.TestDeviceToHost: {pcie: 0.55, far: 0.40, unknown: 0.50},
 }
@@ -200,6 +205,16 @@ func pairRate(f *Facts, t *probe.Transfer, devices int, s share) (rate, threshol
 		}
 		basis = fmt.Sprintf("%d NVLinks", *p.NVLinks)
 		rate, threshold = p.NVLinkGBps, s.nvlink
+	case p.LinkType == linkXGMI:
+		if rate = p.XGMIGBps; t.Test == probe.TestCopy || t.Test == probe.TestCopyRead || t.Test == probe.TestBidirectional {
+			rate = min(rate, oneXGMI(f, p))
+		}
+		if rate == 0 {
+			return 0, 0, "" // A way over other GPUs, or a driver that does not tell.
+		}
+		basis, threshold = "xGMI", s.xgmi
+	case p.LinkType == "" && isAMD(f, p.A):
+		return 0, 0, "" // It may be xGMI or PCIe.
 	case p.NVLinks == nil:
 		return 0, 0, "" // It may be NVLink or PCIe: they differ by a factor of ten.
 	default:
@@ -219,6 +234,24 @@ func pairRate(f *Facts, t *probe.Transfer, devices int, s share) (rate, threshol
 		basis += fmt.Sprintf(", shared by %.0f peers", crowd)
 	}
 	return rate * lanes, threshold, basis
+}
+
+// oneXGMI is the rate of one xGMI link of a pair, or of all of them where the
+// model is not known.
+func oneXGMI(f *Facts, p *Pair) float64 {
+	if f.PCI != nil {
+		for _, d := range f.PCI.Devices {
+			if d.Address == p.A && amdModels[d.Device].xgmiGBps > 0 {
+				return amdModels[d.Device].xgmiGBps
+			}
+		}
+	}
+	return p.XGMIGBps
+}
+
+// isAMD is true for a GPU that is AMD's.
+func isAMD(f *Facts, address string) bool {
+	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d GPU) bool { return d.Address == address && d.Vendor == amdGPU })
 }
 
 // pcieRate is the rate of the narrowest PCIe link between two GPUs, or, where

@@ -109,6 +109,14 @@ func (l *live) answer(name, argument string) (any, error) {
 		return run(l.files, opRead, argument, func([]byte) (string, error) { return libraryText(argument) })
 	case AskProcess:
 		return run(l.files, opRead, "/proc", func([]byte) (bool, error) { return processSeen(argument) })
+	case AskKernelConfig:
+		names, err := uname()
+		if err != nil {
+			return nil, err
+		}
+		return run(l.files, opRead, "kernel configuration", func([]byte) (KernelConfig, error) { return kernelConfig(names.Release) })
+	case AskOwner:
+		return run(l.files, opStat, argument, func([]byte) (Owner, error) { return owner(argument) })
 	case AskAccess:
 		return run(l.files, "access", argument, func([]byte) (string, error) { return access(argument) })
 	}

@@ -146,6 +146,15 @@ func statfs(name string) (Statfs, error) {
 	}, nil
 }
 
+// owner tells whom a file belongs to.
+func owner(name string) (Owner, error) {
+	var st unix.Stat_t
+	if err := again(func() error { return unix.Stat(name, &st) }); err != nil {
+		return Owner{}, err
+	}
+	return Owner{UID: int(st.Uid), GID: int(st.Gid)}, nil
+}
+
 // access asks with the effective ids, as an open would.
 func access(name string) (string, error) {
 	if err := unix.Faccessat(unix.AT_FDCWD, name, unix.F_OK, unix.AT_EACCESS); err != nil {

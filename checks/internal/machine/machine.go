@@ -78,6 +78,11 @@ const (
 	// is answered with whether one of that name is seen. The list of processes
 	// itself is nobody's business, and is not recorded.
 	AskProcess = "process:"
+	// AskKernelConfig is answered with a KernelConfig. The configuration
+	// itself has hundreds of kilobytes, and names the host it was built on.
+	AskKernelConfig = "kernel-config"
+	// AskOwner takes the path of a device node and is answered with an Owner.
+	AskOwner = "owner:"
 	// AskKernelLog is answered with the kernel log's lines that bear on
 	// GPUs, PCIe, IOMMU or memory, as text (see KernelLogWanted): "seconds.micros
 	// message", one a line.
@@ -100,6 +105,20 @@ type IDs struct {
 	UID    int   `json:"uid"`
 	GID    int   `json:"gid"`
 	Groups []int `json:"groups"`
+}
+
+// Owner is whom a file belongs to.
+type Owner struct {
+	UID int `json:"uid"`
+	GID int `json:"gid"`
+}
+
+// KernelConfig is what the running kernel was built with.
+type KernelConfig struct {
+	// Source is the file that says so.
+	Source string `json:"source"`
+	// Options are those that checks want, "y", "m" or "n"; each stands here.
+	Options map[string]string `json:"options"`
 }
 
 // Statfs is the size of a file system.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -103,6 +104,11 @@ func (r *Redactor) field(key, s string) string {
 		return r.Host(s)
 	case strings.Contains(key, "serial"):
 		return r.serial(s)
+	case key == "hive": // KFDNode.Hive, in hexadecimal.
+		if n, err := strconv.ParseUint(strings.TrimPrefix(s, "0x"), 16, 64); err == nil {
+			return fmt.Sprintf("%#016x", r.guid(n))
+		}
+		return r.uuid(s)
 	case strings.Contains(key, "uuid"):
 		if text := r.Text(s); text != s || strings.Contains(s, uuidStandIn) || strings.Trim(s, "0-") == "" || isNone(s) {
 			return text
@@ -243,12 +249,43 @@ func (r *Redactor) file(name string, data []byte) []byte {
 		// (admin-guide/kernel-parameters).
 		words, _, _ := strings.Cut(strings.TrimSpace(string(data)), " -- ")
 		return []byte(r.text(words, true) + "\n")
+	case strings.HasPrefix(name, "/sys/class/kfd/") && path.Base(name) == "properties":
+		return r.kfdProperties(data)
+	case strings.HasPrefix(name, "/sys/") && path.Base(name) == "xgmi_hive_id":
+		return []byte(r.decimalGUID(strings.TrimSpace(string(data))) + "\n")
 	case strings.HasPrefix(name, "/sys/") && path.Base(name) == "config":
 		return withoutSerialNumber(data)
 	case bytes.ContainsFunc(data[:min(len(data), binaryHead)], isBinary):
 		return data
 	}
 	return []byte(r.text(string(data), !saysVersion(path.Base(name))))
+}
+
+// kfdProperties redacts what AMD's compute driver says of a node: the card's
+// own number becomes zero, that of its hive a stand-in.
+func (r *Redactor) kfdProperties(data []byte) []byte {
+	var out strings.Builder
+	for line := range strings.Lines(string(data)) {
+		text := strings.TrimRight(line, "\n")
+		switch name, value, _ := strings.Cut(text, " "); name {
+		case "unique_id":
+			out.WriteString("unique_id 0" + line[len(text):])
+		case "hive_id":
+			out.WriteString("hive_id " + r.decimalGUID(value) + line[len(text):])
+		default:
+			out.WriteString(line)
+		}
+	}
+	return []byte(out.String())
+}
+
+// decimalGUID redacts an identifier that is written as a decimal number.
+func (r *Redactor) decimalGUID(s string) string {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return "0"
+	}
+	return strconv.FormatUint(r.guid(n), 10)
 }
 
 // binaryHead is how much of a file tells whether it is a text.

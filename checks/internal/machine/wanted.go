@@ -13,8 +13,9 @@ var wantedPrefixes = []string{
 
 // wantedNames are the other variables that checks want, in order.
 var wantedNames = []string{
-	"APPTAINER_CONTAINER", "CONDA_PREFIX", "GPU_DEVICE_ORDINAL", "HOME", "KUBERNETES_SERVICE_HOST",
-	"LD_LIBRARY_PATH", "LD_PRELOAD", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "PYTHONPATH", "RANK", "SINGULARITY_CONTAINER",
+	"AMD_SERIALIZE_COPY", "AMD_SERIALIZE_KERNEL", "APPTAINER_CONTAINER", "CONDA_PREFIX", "GPU_DEVICE_ORDINAL", "GPU_MAX_HW_QUEUES",
+	"HOME", "KUBERNETES_SERVICE_HOST",
+	"LD_LIBRARY_PATH", "LD_PRELOAD", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "PYTHONPATH", "RANK", "ROCM_PATH", "SINGULARITY_CONTAINER",
 	"SLURM_JOB_ID", "SLURM_LOCALID", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "VIRTUAL_ENV", "WORLD_SIZE", "container",
 }
 
@@ -91,3 +92,9 @@ func KernelLogWanted(line string) bool {
 	return slices.ContainsFunc(kernelLogWords, has) ||
 		(has("mlx5_core") && slices.ContainsFunc(kernelLogTrouble, has))
 }
+
+// wantedKernelOptions are what peer access and DMA-BUF between AMD GPUs, and
+// from NICs to them, need of the kernel: amdgpu_device_is_peer_accessible in
+// drivers/gpu/drm/amd/amdgpu/amdgpu_device.c is compiled to "no" without
+// HSA_AMD_P2P, which depends on the other two (amdkfd/Kconfig, Linux 6.0).
+var wantedKernelOptions = []string{"CONFIG_HSA_AMD", "CONFIG_HSA_AMD_P2P", "CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY"}

@@ -1,0 +1,977 @@
+package checks
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// What amdgpu and amdkfd show of themselves, without any library of AMD.
+// docs/amd.md says which fact is from which file.
+const (
+	kfdClass     = "/sys/class/kfd/kfd"
+	kfdNodes     = kfdClass + "/topology/nodes"
+	kfdProcesses = kfdClass + "/proc"
+	amdModule    = "/sys/module/amdgpu"
+	amdDriver    = "amdgpu"
+)
+
+// Bounds on what is taken from these files. A host of 8 MI300X in CPX mode has
+// 64 nodes of GPUs and 2 to 8 of processors.
+const (
+	maxKFDNodes      = 512
+	maxKFDLinks      = 512 // Of one node and one kind.
+	maxKFDProperties = 256 // Lines of a file; Linux 6.15 writes 40.
+	maxKFDProcesses  = 1024
+	maxRASBlocks     = 64
+)
+
+// The words of AMDDriver.KFD.
+const (
+	kfdOK         = "ok"
+	kfdAbsent     = "absent"
+	kfdUnreadable = "unreadable"
+	kfdPartial    = "partial"
+)
+
+// The types of links between nodes (HSA_IOLINKTYPE in hsakmttypes.h,
+// CRAT_IOLINK_TYPE_* in drivers/gpu/drm/amd/amdkfd/kfd_crat.h).
+const (
+	kfdLinkPCIe = 2
+	kfdLinkXGMI = 11
+)
+
+// The words of Pair.LinkType.
+const (
+	linkXGMI = "xgmi"
+	linkPCIe = "pcie"
+)
+
+// kfdNode is a node of the topology that is a GPU or a partition of one.
+type kfdNode struct {
+	number     int
+	id         int64
+	properties map[string]uint64
+}
+
+// kfdTopology is what could be read of the topology.
+type kfdTopology struct {
+	// state is a word of AMDDriver.KFD; empty where a recording does not tell.
+	state string
+	// nodes are those of GPUs, in order of their numbers.
+	nodes []kfdNode
+	// hidden counts the nodes that this process may not read, broken those
+	// that do not say what they are.
+	hidden, broken int
+	err            error
+}
+
+// whole is true when each node of the topology was read, so that a GPU that is
+// not among them is not in it.
+func (t *kfdTopology) whole() bool { return t.state == kfdOK }
+
+// readKFD reads the nodes of the topology. The files of a GPU whose render node
+// the device control group denies give EPERM (kfd_devcgroup_check_permission,
+// kfd_topology.c): so it is in a container that was given some of the GPUs.
+func readKFD(ctx context.Context, h *Host) *kfdTopology {
+	t := &kfdTopology{}
+	names, err := h.Dir(kfdNodes)
+	switch {
+	case errors.Is(err, machine.ErrNotRecorded):
+		return t
+	case errors.Is(err, fs.ErrNotExist):
+		t.state, t.err = kfdAbsent, err
+		return t
+	case err != nil:
+		t.state, t.err = kfdUnreadable, err
+		return t
+	}
+	t.state = kfdOK
+	numbers := kfdNumbers(names)
+	if len(numbers) > maxKFDNodes {
+		numbers = numbers[:maxKFDNodes]
+		t.state = kfdPartial
+	}
+	for _, n := range numbers {
+		if ctx.Err() != nil {
+			t.state = kfdPartial
+			break
+		}
+		dir := kfdNodes + "/" + strconv.Itoa(n)
+		id, err := h.Int(dir + "/gpu_id")
+		if err == nil && id == 0 {
+			continue // A processor.
+		}
+		var b []byte
+		if err == nil {
+			b, err = h.Read(dir + "/properties")
+		}
+		properties := parseKFDProperties(b)
+		_, located := properties["location_id"]
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			t.hidden++
+			t.err = cmp.Or(t.err, err)
+		case err != nil || id < 0 || !located:
+			t.broken++
+			t.err = cmp.Or(t.err, err)
+		default:
+			t.nodes = append(t.nodes, kfdNode{number: n, id: id, properties: properties})
+		}
+	}
+	if t.hidden+t.broken > 0 {
+		t.state = kfdPartial
+	}
+	return t
+}
+
+// kfdNumbers returns the names that are numbers, in order.
+func kfdNumbers(names []string) []int {
+	var numbers []int
+	for _, name := range names {
+		if n, err := strconv.ParseUint(name, 10, 31); err == nil {
+			numbers = append(numbers, int(n))
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+// parseKFDProperties reads a file "properties": "name value" lines of decimal
+// numbers (sysfs_show_32bit_prop, kfd_topology.c). A last line without its end
+// was cut off and is left out.
+func parseKFDProperties(b []byte) map[string]uint64 {
+	b = b[:bytes.LastIndexByte(b, '\n')+1]
+	properties := make(map[string]uint64)
+	lines := 0
+	for line := range bytes.Lines(b) {
+		if lines++; lines > maxKFDProperties {
+			break
+		}
+		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), " ")
+		if !ok {
+			continue
+		}
+		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
+			properties[name] = n
+		}
+	}
+	return properties
+}
+
+// address is the PCI address that a node names. location_id is bus, device and
+// function in its low 16 bits; the driver of a partitioned GPU adds the
+// partition's number above them, or, in Linux 6.5 to 6.8 and its kin, in the
+// place of the function (kfd_topology_add_device, kfd_topology.c).
+func (n *kfdNode) address() string {
+	location := n.properties["location_id"]
+	return fmt.Sprintf("%04x:%02x:%02x.%x", n.properties["domain"]&math.MaxUint32, location>>8&0xff, location>>3&0x1f, location&7)
+}
+
+// architecture is the name of the instruction set, as compilers name it:
+// gfx_target_version 90402 is gfx942, 90010 gfx90a (Linux 5.16; each part after
+// the first is one hexadecimal digit).
+func (n *kfdNode) architecture() string {
+	v := n.properties["gfx_target_version"]
+	major, minor, step := v/10000, v/100%100, v%100
+	if major == 0 || major > 99 || minor > 15 || step > 15 {
+		return ""
+	}
+	return fmt.Sprintf("gfx%d%x%x", major, minor, step)
+}
+
+// units counts the compute units.
+func (n *kfdNode) units() int {
+	perUnit := n.properties["simd_per_cu"]
+	if perUnit == 0 {
+		return 0
+	}
+	return small(n.properties["simd_count"] / perUnit)
+}
+
+// small turns a number of the driver's into one of ours; one that no machine
+// has is none.
+func small(n uint64) int {
+	const most = 1 << 20
+	if n > most {
+		return 0
+	}
+	return int(n)
+}
+
+// amdModel is what is known of a device id.
+type amdModel struct {
+	name string
+	// xgmiGBps is what one of its xGMI links carries in one direction.
+	xgmiGBps float64
+	// mesh is true where each two GPUs of a hive are joined by one link.
+	mesh bool
+}
+
+// amdModels are the GPUs of which people ask, by device id. The names are the
+// PCI ID database's, shortened; the rates those of AMD's documentation: MI100
+// 23 GT/s x 16 (rocm.docs.amd.com gpu-arch/mi100), MI250 50 GB/s (mi250), MI300
+// and MI350 64 and 76.5 (mi300; stas00/ml-engineering, accelerators).
+var amdModels = map[string]amdModel{
+	"0x66a0": {name: "AMD Instinct MI50/MI60"},
+	"0x66a1": {name: "AMD Instinct MI50/MI60"},
+	"0x66af": {name: "AMD Radeon VII"},
+	"0x738c": {name: "AMD Instinct MI100", xgmiGBps: 46, mesh: true},
+	"0x738e": {name: "AMD Instinct MI100", xgmiGBps: 46, mesh: true},
+	"0x740f": {name: "AMD Instinct MI210", xgmiGBps: 50},
+	"0x740c": {name: "AMD Instinct MI250X/MI250", xgmiGBps: 50},
+	"0x7408": {name: "AMD Instinct MI250X", xgmiGBps: 50},
+	"0x74a0": {name: "AMD Instinct MI300A"},
+	"0x74a1": {name: "AMD Instinct MI300X", xgmiGBps: 64, mesh: true},
+	"0x74b5": {name: "AMD Instinct MI300X VF", xgmiGBps: 64, mesh: true},
+	"0x74a2": {name: "AMD Instinct MI308X", xgmiGBps: 64, mesh: true},
+	"0x74a5": {name: "AMD Instinct MI325X", xgmiGBps: 64, mesh: true},
+	"0x75a0": {name: "AMD Instinct MI350X", xgmiGBps: 76.5, mesh: true},
+	"0x75a3": {name: "AMD Instinct MI355X", xgmiGBps: 76.5, mesh: true},
+	"0x73a1": {name: "AMD Radeon Pro V620"},
+	"0x73a3": {name: "AMD Radeon Pro W6800"},
+	"0x7448": {name: "AMD Radeon Pro W7900"},
+	"0x744a": {name: "AMD Radeon Pro W7900 Dual Slot"},
+	"0x745e": {name: "AMD Radeon Pro W7800"},
+	"0x7449": {name: "AMD Radeon Pro W7800 48GB"},
+	"0x744c": {name: "AMD Radeon RX 7900 series"},
+	"0x7550": {name: "AMD Radeon RX 9070 series"},
+	"0x7551": {name: "AMD Radeon AI PRO R9700"},
+}
+
+// amdAccelerated is the MI300A: a processor with GPUs as large as cards, which
+// is neither to be taken for an integrated GPU nor for a card.
+const amdAccelerated = "0x74a0"
+
+// hasAMD is false where the PCI tree shows no display or accelerator of AMD:
+// then there is nothing to look for, and no file is touched.
+func (c *gpuGathering) hasAMD() bool {
+	return c.Facts.PCI == nil || slices.ContainsFunc(c.Facts.PCI.Devices, func(d PCIDevice) bool {
+		return d.Vendor == vendorAMD && (d.Kind == kindGPU || d.Kind == "display" || d.Kind == "")
+	})
+}
+
+// readAMD adds what AMD's drivers show to the GPUs that are known, and those
+// that the PCI tree does not show as GPUs: the integrated ones that the compute
+// driver takes for GPUs all the same.
+func (c *gpuGathering) readAMD(ctx context.Context) {
+	if !c.hasAMD() {
+		return
+	}
+	t := readKFD(ctx, c.Host)
+	c.joinKFD(t)
+	anyGPU, bound := false, []string(nil)
+	for i := range c.out.Devices {
+		gpu := &c.out.Devices[i]
+		if gpu.Vendor != amdGPU {
+			continue
+		}
+		anyGPU = true
+		if c.readAMDGPU(gpu) {
+			bound = append(bound, gpu.Address)
+		}
+	}
+	c.noteMemory()
+	driver := c.readAMDDriver(ctx, t, bound)
+	if !anyGPU && (driver.Loaded == nil || !*driver.Loaded) {
+		return
+	}
+	c.out.AMD = driver
+	c.noteKFD(t, bound)
+	c.readKFDProcesses(ctx, t)
+}
+
+// joinKFD gives each GPU its node. Several nodes of one place are the
+// partitions of one GPU.
+func (c *gpuGathering) joinKFD(t *kfdTopology) {
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		gpu := c.gpuOfNode(n)
+		if gpu.Architecture == "" {
+			gpu.Architecture = n.architecture()
+		}
+		if n.properties["cpu_cores_count"] > 0 {
+			gpu.Integrated = new(true)
+		}
+		if gpu.KFD == nil {
+			gpu.KFD = &KFDNode{
+				Node: n.number, GPUID: n.id, RenderMinor: small(n.properties["drm_render_minor"]),
+				ComputeUnits: n.units(), XCCs: small(n.properties["num_xcc"]),
+			}
+			if hive := n.properties["hive_id"]; hive != 0 {
+				gpu.KFD.Hive = fmt.Sprintf("%#016x", hive)
+			}
+			continue
+		}
+		if gpu.KFD.Nodes == nil {
+			gpu.KFD.Nodes = []int{gpu.KFD.Node}
+		}
+		gpu.KFD.Nodes = append(gpu.KFD.Nodes, n.number)
+		gpu.KFD.ComputeUnits += n.units()
+		gpu.KFD.XCCs += small(n.properties["num_xcc"])
+	}
+	slices.SortFunc(c.out.Devices, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
+}
+
+// gpuOfNode finds the GPU that a node is, or adds it.
+func (c *gpuGathering) gpuOfNode(n *kfdNode) *GPU {
+	find := func(is func(address string) bool) *GPU {
+		for i := range c.out.Devices {
+			if gpu := &c.out.Devices[i]; gpu.Vendor == amdGPU && is(gpu.Address) {
+				return gpu
+			}
+		}
+		return nil
+	}
+	address := n.address()
+	if _, told := n.properties["domain"]; !told { // Linux before 5.7 (commit 3e58e95a2bc8).
+		place := address[len("0000"):]
+		gpu := find(func(a string) bool { return strings.HasSuffix(a, place) })
+		if gpu != nil {
+			return gpu
+		}
+	}
+	if gpu := find(func(a string) bool { return a == address }); gpu != nil {
+		return gpu
+	}
+	if _, is := c.pciDevice(address); !is || !strings.HasSuffix(address, ".0") {
+		first := address[:len(address)-1] + "0"
+		if gpu := find(func(a string) bool { return a == first }); gpu != nil {
+			return gpu
+		}
+	}
+	gpu := GPU{Address: address, Vendor: amdGPU, InPCI: c.inPCI(address)}
+	c.out.Devices = append(c.out.Devices, gpu)
+	return &c.out.Devices[len(c.out.Devices)-1]
+}
+
+// pciDevice is a GPU's entry in the PCI tree.
+func (c *gpuGathering) pciDevice(address string) (PCIDevice, bool) {
+	if c.Facts.PCI != nil {
+		for _, d := range c.Facts.PCI.Devices {
+			if d.Address == address {
+				return d, true
+			}
+		}
+	}
+	return PCIDevice{}, false
+}
+
+// readAMDGPU reads what amdgpu says of one GPU in the folder of its PCI device.
+// Not read is xgmi_error: the driver clears the error by showing it
+// (amdgpu_xgmi_show_error, amdgpu_xgmi.c). Nor are unique_id and serial_number,
+// which identify the card and tell no more. It returns whether amdgpu drives it.
+func (c *gpuGathering) readAMDGPU(gpu *GPU) bool {
+	d, inPCI := c.pciDevice(gpu.Address)
+	model := amdModels[d.Device]
+	gpu.Name = cmp.Or(gpu.Name, model.name)
+	if gpu.Integrated == nil && inPCI {
+		switch {
+		case d.Kind == "display":
+			gpu.Integrated = new(true)
+		case d.Kind == kindGPU && d.Device != amdAccelerated:
+			gpu.Integrated = new(false)
+		}
+	}
+	if !inPCI || d.Driver != amdDriver {
+		return false
+	}
+	dir := path.Join(pciDevices, gpu.Address)
+	if n, err := c.Host.Int(dir + "/mem_info_vram_total"); err == nil && n > 0 {
+		gpu.MemoryBytes = n
+	}
+	if n, err := c.Host.Int(dir + "/mem_info_vis_vram_total"); err == nil && n >= 0 {
+		gpu.VisibleMemoryBytes = &n
+	}
+	if n, err := c.Host.Int(dir + "/mem_info_vram_used"); err == nil && n >= 0 {
+		gpu.MemoryUsedBytes = &n
+	}
+	if name := c.amdText(dir + "/product_name"); name != "" { // From the board's FRU memory; consumer cards have none.
+		gpu.Name = name
+	}
+	gpu.VBIOS = c.amdText(dir + "/vbios_version")
+	gpu.ComputePartition = partitionMode(c.amdText(dir + "/current_compute_partition"))
+	gpu.MemoryPartition = partitionMode(c.amdText(dir + "/current_memory_partition"))
+	if gpu.KFD != nil && gpu.KFD.Hive == "" {
+		if text := c.amdText(dir + "/xgmi_hive_info/xgmi_hive_id"); text != "" {
+			if hive, err := strconv.ParseUint(text, 10, 64); err == nil && hive != 0 {
+				gpu.KFD.Hive = fmt.Sprintf("%#016x", hive)
+			}
+		}
+	}
+	if d.OffBus {
+		c.Unknown("gpus", "devices.ras", "the device has fallen off the bus and counts no errors: "+gpu.Address, "")
+		return true
+	}
+	c.readRAS(gpu, dir+"/ras")
+	return true
+}
+
+// noteMemory notes which GPUs do not tell how much of their memory the
+// processor reaches. The files are there since Linux 4.18, once the driver has
+// started the GPU.
+func (c *gpuGathering) noteMemory() {
+	var silent []string
+	for _, gpu := range c.out.Devices {
+		d, _ := c.pciDevice(gpu.Address)
+		if gpu.Vendor == amdGPU && d.Driver == amdDriver && (gpu.MemoryBytes == 0 || gpu.VisibleMemoryBytes == nil) {
+			silent = append(silent, gpu.Address)
+		}
+	}
+	if len(silent) > 0 {
+		c.Unknown("gpus", "devices.visible_memory_bytes", "amdgpu does not tell the memory of "+someOf(silent)+" (mem_info_vram_total, mem_info_vis_vram_total)",
+			"the kernel log says whether the driver could start it")
+	}
+}
+
+// amdText is the text of a small file, or empty.
+func (c *gpuGathering) amdText(name string) string {
+	text, err := c.Host.Text(name)
+	if err != nil {
+		return ""
+	}
+	return printable(text, maxShown)
+}
+
+var partitionName = regexp.MustCompile(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
+
+// partitionMode is a mode as amdgpu writes it; UNKNOWN is none.
+func partitionMode(text string) string {
+	if partitionName.MatchString(text) {
+		return text
+	}
+	return ""
+}
+
+// readRAS reads the error counters. The driver shows a file for each block that
+// can count, on the accelerators and some professional cards.
+func (c *gpuGathering) readRAS(gpu *GPU, dir string) {
+	names, err := c.Host.Dir(dir)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, machine.ErrNotRecorded) {
+			c.Unknown("gpus", "devices.ras", err.Error(), hintFor(err))
+		}
+		return
+	}
+	for _, name := range names {
+		block, counts := strings.CutSuffix(name, "_err_count")
+		if !counts || len(gpu.RAS) == maxRASBlocks {
+			continue
+		}
+		text, err := c.Host.Text(dir + "/" + name)
+		ras, ok := parseRAS(text)
+		switch {
+		case err != nil:
+			c.Unknown("gpus", "devices.ras", err.Error(), hintFor(err))
+		case !ok: // "Query currently inaccessible" while the GPU is reset.
+			c.Unknown("gpus", "devices.ras", fmt.Sprintf("%s: %s says %.60q", gpu.Address, name, text), "try again when no reset is under way")
+		default:
+			ras.Block = printable(block, maxShown)
+			gpu.RAS = append(gpu.RAS, ras)
+			if block == "xgmi_wafl" && ras.Uncorrectable <= math.MaxInt32 {
+				gpu.XGMIErrors = new(int(ras.Uncorrectable))
+			}
+		}
+	}
+	if slices.Contains(names, "gpu_vram_bad_pages") {
+		if b, err := c.Host.Read(dir + "/gpu_vram_bad_pages"); err == nil {
+			gpu.RetiredPages = countBadPages(b)
+		}
+	}
+}
+
+// parseRAS reads a file of counters: "ue: 0", "ce: 3" and, since Linux 6.9,
+// "de: 0" (amdgpu_ras_sysfs_read and amdgpu_ras_aca_sysfs_read, amdgpu_ras.c).
+func parseRAS(text string) (RASBlock, bool) {
+	var r RASBlock
+	seen := 0
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(line, ":")
+		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		if err != nil || n < 0 {
+			continue
+		}
+		switch strings.TrimSpace(name) {
+		case "ue":
+			r.Uncorrectable = n
+			seen |= 1
+		case "ce":
+			r.Correctable = n
+			seen |= 2
+		case "de":
+			r.Deferred = n
+		}
+	}
+	return r, seen == 3
+}
+
+var badPage = regexp.MustCompile(`^0x[0-9a-f]{8,16} : 0x[0-9a-f]{8} : [RPF]$`)
+
+// countBadPages counts the lines of gpu_vram_bad_pages,
+// "0x00000001 : 0x00001000 : R" (amdgpu_ras_sysfs_badpages_read); nil where a
+// line is something else.
+func countBadPages(b []byte) *int {
+	pages := 0
+	for line := range bytes.Lines(bytes.TrimRight(b, "\x00")) {
+		text := bytes.TrimSpace(line)
+		if len(text) == 0 {
+			continue
+		}
+		if !badPage.Match(text) {
+			return nil
+		}
+		pages++
+	}
+	return &pages
+}
+
+// noteKFD says why GPUs have no node, where that is not plain. Bound are the
+// GPUs that amdgpu drives.
+func (c *gpuGathering) noteKFD(t *kfdTopology, bound []string) {
+	var missing []string
+	for _, gpu := range c.out.Devices {
+		if gpu.KFD == nil && slices.Contains(bound, gpu.Address) {
+			missing = append(missing, gpu.Address)
+		}
+	}
+	const fact = "devices.kfd"
+	switch t.state {
+	case kfdAbsent:
+		if len(bound) > 0 {
+			c.Unknown("gpus", fact, fmt.Sprintf("amdgpu drives %s, and there is no %s", someOf(bound), kfdClass),
+				"the kernel needs CONFIG_HSA_AMD; in a container, mount /sys")
+		}
+	case kfdUnreadable:
+		c.Unknown("gpus", fact, fmt.Sprintf("list %s: %s", kfdNodes, cause(t.err)), hintFor(t.err))
+	case kfdPartial:
+		switch {
+		case t.hidden > 0:
+			c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s may not be read here, as a container may not that was given other GPUs", t.hidden, kfdNodes),
+				"give the container /dev/kfd and the /dev/dri/renderD* of each GPU, or look on its host")
+		case t.broken > 0:
+			c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s do not say what they are", t.broken, kfdNodes), "")
+		default:
+			c.Unknown("gpus", fact, fmt.Sprintf("there are more than %d nodes in %s, or reading them took too long; the others are left out", maxKFDNodes, kfdNodes), "")
+		}
+	case kfdOK:
+		if len(missing) > 0 {
+			c.Unknown("gpus", fact, "amdgpu drives GPUs that the compute driver's topology does not list: "+someOf(missing),
+				"the kernel log says why (kfd: skipped device; PCIe atomics that are not supported; a GPU that failed to start)")
+		}
+	}
+}
+
+// amdParameters are the parameters of amdgpu that bear on communication
+// (drivers/gpu/drm/amd/amdgpu/amdgpu_drv.c).
+var amdParameters = []string{
+	"pcie_p2p", "use_xgmi_p2p", "noretry", "no_system_mem_limit", "debug_largebar", "vis_vramlimit", "vramlimit",
+	"gpu_recovery", "ras_enable", "mes", "aspm", "pcie_gen_cap", "pcie_lane_cap", "sched_policy", "mtype_local", "runpm", "rebar",
+}
+
+// readAMDDriver reads what is known of the driver and what it needs. Where it
+// drives no GPU, nothing of that is missed.
+func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound []string) *AMDDriver {
+	d := &AMDDriver{KFD: t.state}
+	if loaded, err := c.Host.Exists(amdModule); err == nil && (loaded || c.Facts.PCI != nil) {
+		d.Loaded = &loaded
+	}
+	if len(bound) == 0 && len(t.nodes) == 0 {
+		return d
+	}
+	// The kernel's own driver has no version; the file is the DKMS package's.
+	d.Version = c.amdText(amdModule + "/version")
+	for _, name := range amdParameters {
+		if value := c.amdText(amdModule + "/parameters/" + name); value != "" {
+			if d.Parameters == nil {
+				d.Parameters = make(map[string]string)
+			}
+			d.Parameters[name] = value
+		}
+	}
+	var config machine.KernelConfig
+	if err := c.Host.Ask(ctx, machine.AskKernelConfig, &config); err == nil && len(config.Options) > 0 {
+		d.KernelConfig = config.Options
+	} else if ctx.Err() == nil {
+		reason := "the recording holds no kernel configuration"
+		if err != nil && !errors.Is(err, machine.ErrNotRecorded) {
+			reason = err.Error()
+		}
+		c.Unknown("gpus", "amd.kernel_config", reason, "in a container, mount /boot read-only, or look on its host")
+	}
+	d.ROCm = c.readROCm()
+	d.MemoryPeers = c.memoryPeers()
+	return d
+}
+
+// memoryPeers looks where RCCL looks for the interface (transport/net_ib.cc).
+func (c *gpuGathering) memoryPeers() *bool {
+	for _, dir := range []string{"/sys/kernel/mm/memory_peers", "/sys/kernel/memory_peers", "/sys/memory_peers"} {
+		there, err := c.Host.Exists(dir + "/amdkfd/version")
+		if err != nil {
+			return nil
+		}
+		if there {
+			return new(true)
+		}
+	}
+	if sys, err := c.Host.Exists("/sys/kernel"); err != nil || !sys {
+		return nil // Hidden, not missing.
+	}
+	return new(false)
+}
+
+var rocmVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+([-.+~][0-9A-Za-z.~+-]*)?$`)
+
+// readROCm reads the version of the installation that /opt/rocm leads to, or of
+// the only one that there is.
+func (c *gpuGathering) readROCm() string {
+	read := func(folder string) (string, error) {
+		text, err := c.Host.Text("/opt/" + folder + "/.info/version")
+		if err == nil && !rocmVersion.MatchString(text) {
+			err = fmt.Errorf("/opt/%s/.info/version is no version: %.40q", folder, text)
+		}
+		if err != nil {
+			return "", err
+		}
+		return printable(text, maxShown), nil
+	}
+	names, err := c.Host.Dir("/opt")
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, machine.ErrNotRecorded) {
+			c.Unknown("gpus", "amd.rocm", err.Error(), hintFor(err))
+		}
+		return ""
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name != "rocm" && !strings.HasPrefix(name, "rocm-") })
+	if len(names) == 0 {
+		return "" // Python packages bring their own.
+	}
+	if slices.Contains(names, "rocm") {
+		version, err := read("rocm")
+		if err == nil {
+			return version
+		}
+		if len(names) != 2 {
+			c.Unknown("gpus", "amd.rocm", fmt.Sprintf("/opt/rocm is there and does not tell its version (%s)", err), "the installation may be incomplete; ask the package manager (rocm-core)")
+			return ""
+		}
+		names = []string{names[1]} // The link leads nowhere; what it should lead to may be whole.
+	}
+	if len(names) > 1 {
+		c.Unknown("gpus", "amd.rocm", "there are several installations of ROCm and no /opt/rocm: "+someOf(names), "")
+		return ""
+	}
+	version, err := read(names[0])
+	if err != nil {
+		c.Unknown("gpus", "amd.rocm", err.Error(), "the installation may be incomplete; ask the package manager (rocm-core)")
+	}
+	return version
+}
+
+// seesAllProcesses is true where the process numbers of the whole machine mean
+// something here: where the kernel's own thread 2 is seen.
+func seesAllProcesses(h *Host) bool {
+	name, err := h.Text("/proc/2/comm")
+	return err == nil && name == "kthreadd"
+}
+
+// readKFDProcesses notes who holds memory on which GPU. The driver names
+// processes by their numbers on the machine: in a container of its own process
+// numbers the doctor's own child could not be told from others.
+func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
+	if len(t.nodes) == 0 {
+		return
+	}
+	const fact = "devices.processes"
+	if !seesAllProcesses(c.Host) {
+		c.Unknown("gpus", fact, "the process numbers of the compute driver are those of the whole machine, which are not visible here",
+			"run outside of the container, or with its host's processes (docker run --pid host)")
+		return
+	}
+	users, err := kfdUsers(ctx, c.Host, c.out.Devices, t.nodes)
+	if err != nil {
+		if !errors.Is(err, machine.ErrNotRecorded) {
+			c.Unknown("gpus", fact, err.Error(), hintFor(err))
+		}
+		return
+	}
+	for i := range c.out.Devices {
+		if gpu := &c.out.Devices[i]; gpu.KFD != nil {
+			gpu.Processes = append([]GPUProcess{}, users[gpu.Address]...)
+			for j := range gpu.Processes {
+				gpu.Processes[j].Name = c.nameOf(gpu.Processes[j].PID)
+			}
+		}
+	}
+}
+
+// kfdUsers returns who holds memory on which GPU, by address: proc/PID/vram_ID,
+// in bytes (kfd_procfs_show, kfd_process.c, since Linux 5.8). A process opens
+// every GPU; one on which it holds no memory is not in its use. The doctor and
+// its children are left out.
+func kfdUsers(ctx context.Context, h *Host, devices []GPU, nodes []kfdNode) (map[string][]GPUProcess, error) {
+	names, err := h.Dir(kfdProcesses)
+	if err != nil {
+		return nil, err
+	}
+	addresses := make(map[int64]string)
+	for _, gpu := range devices {
+		for _, n := range nodes {
+			if gpu.KFD != nil && (n.number == gpu.KFD.Node || slices.Contains(gpu.KFD.Nodes, n.number)) {
+				addresses[n.id] = gpu.Address
+			}
+		}
+	}
+	users := make(map[string][]GPUProcess)
+	for i, pid := range kfdNumbers(names) {
+		if i == maxKFDProcesses || ctx.Err() != nil {
+			break
+		}
+		if !h.Recorded() && child.Own(pid) {
+			continue
+		}
+		held := make(map[string]int64)
+		for id, address := range addresses {
+			n, err := h.Int(fmt.Sprintf("%s/%d/vram_%d", kfdProcesses, pid, id))
+			if err == nil && n > 0 && held[address] <= math.MaxInt64-n {
+				held[address] += n
+			}
+		}
+		for address, n := range held {
+			users[address] = append(users[address], GPUProcess{PID: pid, UsedBytes: &n})
+		}
+	}
+	return users, nil
+}
+
+// busyAMD says which GPUs of AMD are in use by others than the doctor.
+func busyAMD(ctx context.Context, h *Host) map[string]string {
+	busy := make(map[string]string)
+	t := readKFD(ctx, h)
+	var devices []GPU
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		devices = append(devices, GPU{Address: n.address(), KFD: &KFDNode{Node: n.number}})
+	}
+	if len(devices) > 0 && seesAllProcesses(h) {
+		users, _ := kfdUsers(ctx, h, devices, t.nodes) // Who is not seen is not in the way.
+		for address, list := range users {
+			name, err := h.Text(fmt.Sprintf("/proc/%d/comm", list[0].PID))
+			if err != nil {
+				name = "not visible here"
+			}
+			busy[address] = fmt.Sprintf("in use by process %d (%s)", list[0].PID, name) + probe.Undisturbed
+		}
+		return busy
+	}
+	for _, d := range devices {
+		if n, err := h.Int(path.Join(pciDevices, d.Address, "mem_info_vram_used")); err == nil && n > busyBytes {
+			busy[d.Address] = fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here", n>>20) + probe.Undisturbed
+		}
+	}
+	return busy
+}
+
+// kfdLink is a link of a node to another.
+type kfdLink struct {
+	kind, to, weight uint64
+	// minMBps and maxMBps are in MB/s; 0 where the driver does not know.
+	minMBps, maxMBps uint64
+	flags            uint64
+}
+
+// amdLinks are the links between the GPUs of AMD, by the addresses of both.
+type amdLinks struct {
+	links map[[2]string]kfdLink
+	// asked are the GPUs whose links were read to the end, and whose driver
+	// knows of p2p_links (Linux 6.0, commit 0f28cca87e9a): between two of them,
+	// no link means no access.
+	asked map[string]bool
+}
+
+// readAMDLinks reads the links of each GPU's first node to the first nodes of
+// the others. Those between partitions of two GPUs say the same.
+func readAMDLinks(ctx context.Context, g *Gathering) *amdLinks {
+	l := &amdLinks{links: make(map[[2]string]kfdLink), asked: make(map[string]bool)}
+	if g.Facts.GPUs == nil || g.Facts.GPUs.AMD == nil {
+		return l
+	}
+	nodes := make(map[uint64]string)
+	for _, gpu := range g.Facts.GPUs.Devices {
+		if gpu.KFD != nil {
+			nodes[uint64(gpu.KFD.Node)] = gpu.Address
+		}
+	}
+	if len(nodes) < 2 {
+		return l
+	}
+	var unread []string
+	for _, gpu := range g.Facts.GPUs.Devices {
+		if gpu.KFD == nil {
+			continue
+		}
+		whole := true
+		for _, kind := range []string{"p2p_links", "io_links"} { // An io_link says more than a p2p_link, so it comes last.
+			links, all, err := readKFDLinks(ctx, g.Host, gpu.KFD.Node, kind)
+			whole = whole && all
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, machine.ErrNotRecorded) {
+				unread = append(unread, gpu.Address)
+			}
+			for _, link := range links {
+				if to, is := nodes[link.to]; is && to != gpu.Address {
+					l.links[[2]string{gpu.Address, to}] = link
+				}
+			}
+		}
+		l.asked[gpu.Address] = whole
+	}
+	if len(unread) > 0 {
+		slices.Sort(unread)
+		g.Unknown("links", "pairs.accessible", "the links that the compute driver lists cannot be read whole: "+someOf(slices.Compact(unread)), "run as root")
+	}
+	return l
+}
+
+// readKFDLinks reads one folder of links; all is true when there was one and
+// each link in it was read.
+func readKFDLinks(ctx context.Context, h *Host, node int, kind string) (links []kfdLink, all bool, err error) {
+	dir := fmt.Sprintf("%s/%d/%s", kfdNodes, node, kind)
+	names, err := h.Dir(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	all = true
+	for i, number := range kfdNumbers(names) {
+		if i == maxKFDLinks || ctx.Err() != nil {
+			return links, false, nil
+		}
+		b, readErr := h.Read(fmt.Sprintf("%s/%d/properties", dir, number))
+		if readErr != nil {
+			all, err = false, readErr
+			continue
+		}
+		p := parseKFDProperties(b)
+		to, told := p["node_to"]
+		kindOf, typed := p["type"]
+		if !told || !typed {
+			all = false
+			continue
+		}
+		links = append(links, kfdLink{
+			kind: kindOf, to: to, weight: p["weight"],
+			minMBps: p["min_bandwidth"], maxMBps: p["max_bandwidth"], flags: p["flags"],
+		})
+	}
+	return links, all, err
+}
+
+// The flags of a link (CRAT_IOLINK_FLAGS_* in kfd_crat.h).
+const (
+	kfdLinkEnabled       = 1 << 0
+	kfdLinkNonCoherent   = 1 << 1
+	kfdLinkNoAtomics32   = 1 << 2
+	kfdLinkNoAtomics64   = 1 << 3
+	kfdLinkNoDMA         = 1 << 4
+	kfdLinkBidirectional = 1 << 31
+)
+
+// xgmiHopWeight is what a link of xGMI weighs (KFD_CRAT_XGMI_WEIGHT in
+// kfd_crat.h); one within a package weighs 13. Twice as much is a way over
+// another GPU.
+const xgmiHopWeight = 15
+
+// joinAMD fills in what the compute driver says of a pair.
+func (l *amdLinks) joinAMD(t *topology, p *Pair) {
+	forth, hasForth := l.links[[2]string{p.A, p.B}]
+	back, hasBack := l.links[[2]string{p.B, p.A}]
+	asked := l.asked[p.A] && l.asked[p.B]
+	if !hasForth && !hasBack {
+		if asked {
+			p.LinkType, p.Accessible = linkPCIe, new(false)
+		}
+		return
+	}
+	switch {
+	case hasForth && hasBack:
+		p.Accessible = new(true)
+	case asked:
+		p.Accessible = new(false) // The driver lets one of the two reach the other only.
+	}
+	link := forth
+	if !hasForth {
+		link = back
+	}
+	switch link.kind {
+	case kfdLinkXGMI:
+		p.LinkType = linkXGMI
+		p.Hops = new(1) // As amd-smi counts: no processor on the way (ROCm/rocm-systems#5763).
+		p.XGMIGBps = t.xgmiGBps(p, link)
+	case kfdLinkPCIe:
+		p.LinkType = linkPCIe
+	default:
+		return
+	}
+	if w := small(link.weight); w > 0 {
+		p.Weight = &w
+	}
+	if link.flags&kfdLinkEnabled == 0 {
+		return // The driver fills in the flags of a link with this one first.
+	}
+	p.Coherent = new(link.flags&kfdLinkNonCoherent == 0)
+	var atomics []string
+	if link.flags&kfdLinkNoAtomics64 == 0 {
+		atomics = append(atomics, "64")
+	}
+	if link.flags&kfdLinkNoAtomics32 == 0 {
+		atomics = append(atomics, "32")
+	}
+	p.Atomics = strings.Join(atomics, ",")
+	p.DMA = new(link.flags&kfdLinkNoDMA == 0)
+	p.Bidirectional = new(link.flags&kfdLinkBidirectional != 0)
+}
+
+// xgmiGBps is what the links between two GPUs carry in one direction. The
+// driver gives the rate of one as the least and that of all as the most, in
+// MB/s (kfd_fill_gpu_xgmi_link_to_gpu, kfd_crat.c). It took each link for one of
+// 25 GT/s whatever the GPU until Linux 6.15 (amdgpu_amdkfd.c, "assume x16 @
+// 25Gbps"), so that the model's own rate stands where it is known to be
+// higher. Of a way over another GPU nothing is said.
+func (t *topology) xgmiGBps(p *Pair, link kfdLink) float64 {
+	if link.weight > xgmiHopWeight {
+		return 0
+	}
+	model := t.amdModel(p.A)
+	if b := t.amdModel(p.B); b.xgmiGBps < model.xgmiGBps {
+		model = b
+	}
+	const most = 10_000_000 // 10 TB/s is more than any hive carries.
+	if link.minMBps > 0 && link.maxMBps >= link.minMBps && link.maxMBps <= most {
+		perLink := max(model.xgmiGBps, float64(link.minMBps)/1000)
+		return roundTo(perLink*float64(link.maxMBps/link.minMBps), 1000)
+	}
+	if model.mesh {
+		return model.xgmiGBps
+	}
+	return 0
+}
+
+// amdModel is what is known of a GPU's model.
+func (t *topology) amdModel(address string) amdModel {
+	if d := t.devices[address]; d != nil {
+		return amdModels[d.Device]
+	}
+	return amdModel{}
+}

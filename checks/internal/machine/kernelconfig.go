@@ -1,0 +1,113 @@
+package machine
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Bounds of the kernel's configuration: that of a distribution's kernel 6.8
+// has 290 kB, 65 kB when it is compressed.
+const (
+	maxKernelConfig     = 4 << 20
+	maxKernelConfigLine = 64 << 10
+)
+
+var (
+	errNoKernelConfig   = errors.New("there is neither /proc/config.gz nor a file config for this kernel in /boot or /lib/modules")
+	errKernelConfigHead = errors.New("is no kernel configuration")
+	errKernelConfigCut  = errors.New("the kernel configuration is cut off")
+)
+
+// kernelConfig reads the options that checks want from the configuration of
+// the running kernel: from the kernel itself if it was built with IKCONFIG_PROC,
+// else from where distributions put it (Fedora and its kin in /lib/modules).
+func kernelConfig(release string) (KernelConfig, error) {
+	names := []string{"/proc/config.gz"}
+	if release != "" && !strings.ContainsAny(release, "/\x00") {
+		names = append(names, "/boot/config-"+release, "/lib/modules/"+release+"/config", "/usr/lib/modules/"+release+"/config")
+	}
+	var first error
+	for _, name := range names {
+		c, err := readKernelConfig(name)
+		if err == nil {
+			return c, nil
+		}
+		if first == nil && !errors.Is(err, os.ErrNotExist) {
+			first = err
+		}
+	}
+	if first != nil {
+		return KernelConfig{}, first
+	}
+	return KernelConfig{}, errNoKernelConfig
+}
+
+func readKernelConfig(name string) (KernelConfig, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return KernelConfig{}, err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return KernelConfig{}, errors.Join(err, errNotRegular)
+	}
+	options, err := parseKernelConfig(io.LimitReader(f, maxKernelConfig), strings.HasSuffix(name, ".gz"))
+	if err != nil {
+		return KernelConfig{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	return KernelConfig{Source: name, Options: options}, nil
+}
+
+// parseKernelConfig reads a configuration as the kernel's build writes it:
+// "CONFIG_A=y", "# CONFIG_B is not set". An option that it does not name at all
+// was not there to be chosen, which comes to the same as "n"; so the whole of
+// it must have been read.
+func parseKernelConfig(r io.Reader, compressed bool) (map[string]string, error) {
+	if compressed {
+		unpacked, err := gzip.NewReader(r)
+		if err != nil {
+			return nil, err
+		}
+		r = unpacked
+	}
+	options := make(map[string]string, len(wantedKernelOptions))
+	limited := &io.LimitedReader{R: r, N: maxKernelConfig}
+	lines := bufio.NewScanner(limited)
+	lines.Buffer(nil, maxKernelConfigLine)
+	named := 0
+	for lines.Scan() {
+		line := bytes.TrimSpace(lines.Bytes())
+		if off, isOff := bytes.CutSuffix(line, []byte(" is not set")); isOff {
+			line = append(bytes.TrimPrefix(off, []byte("# ")), "=n"...)
+		}
+		name, value, ok := strings.Cut(string(line), "=")
+		if !ok || !strings.HasPrefix(name, "CONFIG_") {
+			continue
+		}
+		named++
+		if slices.Contains(wantedKernelOptions, name) && (value == "y" || value == "m" || value == "n") {
+			options[name] = value
+		}
+	}
+	switch {
+	case lines.Err() != nil:
+		return nil, lines.Err()
+	case limited.N == 0:
+		return nil, errKernelConfigCut
+	case named < 100: // The smallest kernel that has a PCI bus names a thousand.
+		return nil, errKernelConfigHead
+	}
+	for _, name := range wantedKernelOptions {
+		if options[name] == "" {
+			options[name] = "n"
+		}
+	}
+	return options, nil
+}
