@@ -940,7 +940,9 @@ func (l *amdLinks) joinAMD(t *topology, p *Pair) {
 	}
 	p.Atomics = strings.Join(atomics, ",")
 	p.DMA = new(link.flags&kfdLinkNoDMA == 0)
-	p.Bidirectional = new(link.flags&kfdLinkBidirectional != 0)
+	if link.flags&kfdLinkBidirectional != 0 {
+		p.Bidirectional = new(true) // The kernel does not keep this one for each kind of link.
+	}
 }
 
 // xgmiGBps is what the links between two GPUs carry in one direction. The

@@ -198,10 +198,13 @@ func (m model) transfer(test string, i, j int) probe.Transfer {
 }
 
 // models are the modelled machines by the name of their file.
-var models = map[string]model{
-	"model-8x-pcie":     eightBehindSwitches(false),
-	"model-8x-pcie-acs": eightBehindSwitches(true),
-	"model-2x-zeros":    twoWithZeros(),
+var models = map[string]*machine.Memory{
+	"model-8x-pcie":     eightBehindSwitches(false).memory(),
+	"model-8x-pcie-acs": eightBehindSwitches(true).memory(),
+	"model-2x-zeros":    twoWithZeros().memory(),
+	"model-r9700x4":     r9700x4().build(),
+	"model-mi300x8":     mi300x8().build(),
+	"model-mi250x4":     mi250x4().build(),
 }
 
 // TestModels holds that the files of the modelled machines are what this test
@@ -210,7 +213,7 @@ var models = map[string]model{
 func TestModels(t *testing.T) {
 	for name, m := range models {
 		t.Run(name, func(t *testing.T) {
-			host, recording := NewHost(m.memory()).Record()
+			host, recording := NewHost(m).Record()
 			live, _ := Gather(t.Context(), host, Options{})
 			var file bytes.Buffer
 			if err := recording.Write(&file, RecordOptions{Version: "model"}); err != nil {

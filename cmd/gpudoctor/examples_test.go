@@ -27,6 +27,9 @@ func TestExamples(t *testing.T) {
 		"h200x2":            lent,
 		"h200x4":            lent,
 		"model-8x-pcie":     {0, nil, ""},
+		"model-mi300x8":     {0, nil, ""},
+		"model-mi250x4":     {0, nil, ""},
+		"model-r9700x4":     {0, nil, ""},
 		"model-8x-pcie-acs": {1, []string{"acs-redirect high 0000:17:00.0 and 6 more"}, "disable-acs"},
 		"model-2x-zeros": {1, []string{
 			"acs-redirect critical 0000:40:01.0, 0000:c0:01.0", "iommu-translation critical 0000:41:00.0, 0000:c1:00.0",

@@ -1,0 +1,578 @@
+package checks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// gatherAMD gathers everything of a machine.
+func gatherAMD(t *testing.T, m *machine.Memory) *Facts {
+	t.Helper()
+	f, _ := Gather(t.Context(), NewHost(m), Options{})
+	if f.GPUs == nil || f.Links == nil {
+		t.Fatalf("no GPUs or links: %v", f.Unknown)
+	}
+	return f
+}
+
+// gapsOf lists what is not known of a section, "fact: reason".
+func gapsOf(f *Facts, section string) []string {
+	var list []string
+	for _, u := range f.Unknown {
+		if u.Section == section && u.Fact != "devices" && u.Fact != "driver.fabric_manager.running" {
+			list = append(list, u.Fact+": "+u.Reason)
+		}
+	}
+	return list
+}
+
+func TestAMDAccelerator(t *testing.T) {
+	a := mi300x8()
+	m := a.build()
+	dir := folderOf(m, a.gpus[0])
+	m.AddFile(dir+"/ras/umc_err_count", []byte("ue: 2\nce: 17\nde: 5\n"))
+	m.AddFile(dir+"/ras/xgmi_wafl_err_count", []byte("ue: 3\nce: 1\n"))
+	m.AddFile(dir+"/ras/sdma_err_count", []byte("Query currently inaccessible\n"))
+	m.AddFile(dir+"/ras/gpu_vram_bad_pages", []byte("0x00000001 : 0x00001000 : R\n0x00000002 : 0x00001000 : P\n"))
+	m.AddFile(kfdProcesses+"/777/vram_50001", []byte("4294967296\n"))
+	m.AddFile(kfdProcesses+"/777/vram_50002", []byte("0\n"))
+	m.AddFile("/proc/777/comm", []byte("python3\n"))
+	f := gatherAMD(t, m)
+	want := GPU{
+		Address: "0000:08:00.0", Vendor: "amd", InPCI: true, Name: "AMD Instinct MI300X OAM", Architecture: "gfx942", Integrated: new(false),
+		MemoryBytes: 196592 << 20, MemoryUsedBytes: new(int64(297029632)), VisibleMemoryBytes: new(int64(196592 << 20)),
+		KFD:              &KFDNode{Node: 2, GPUID: 50001, RenderMinor: 128, Hive: "0x0200000000000001", ComputeUnits: 304, XCCs: 8},
+		ComputePartition: "SPX", MemoryPartition: "NPS1", VBIOS: "113-M3000100-102",
+		RAS: []RASBlock{
+			{Block: "gfx"}, {Block: "mmhub"}, {Block: "pcie_bif"}, {Block: "umc", Uncorrectable: 2, Correctable: 17, Deferred: 5}, {Block: "xgmi_wafl", Uncorrectable: 3, Correctable: 1},
+		},
+		XGMIErrors: new(3), RetiredPages: new(2),
+		Processes: []GPUProcess{{PID: 777, Name: "python3", UsedBytes: new(int64(4 << 30))}},
+	}
+	if diff := cmp.Diff(want, f.GPUs.Devices[0]); diff != "" {
+		t.Errorf("GPU (-want +got):\n%s", diff)
+	}
+	if got := f.GPUs.Devices[1].Processes; got == nil || len(got) != 0 {
+		t.Errorf("a GPU that a process opened and holds no memory on is used by %v", got)
+	}
+	if diff := cmp.Diff([]string{`devices.ras: 0000:08:00.0: sdma_err_count says "Query currently inaccessible"`}, gapsOf(f, "gpus")); diff != "" {
+		t.Errorf("unknown (-want +got):\n%s", diff)
+	}
+	driver := &AMDDriver{
+		Loaded: new(true), Version: "6.12.12", KFD: "ok", ROCm: "6.4.1-83", MemoryPeers: new(true),
+		Parameters:   map[string]string{"pcie_p2p": "Y", "use_xgmi_p2p": "1", "noretry": "-1", "no_system_mem_limit": "N", "gpu_recovery": "-1", "ras_enable": "-1"},
+		KernelConfig: map[string]string{"CONFIG_HSA_AMD": "y", "CONFIG_HSA_AMD_P2P": "y", "CONFIG_PCI_P2PDMA": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "y"},
+	}
+	if diff := cmp.Diff(driver, f.GPUs.AMD); diff != "" {
+		t.Errorf("driver (-want +got):\n%s", diff)
+	}
+	pairs := 0
+	for _, p := range f.Links.Pairs {
+		if p.Kind != pairGPUs {
+			continue
+		}
+		pairs++
+		if p.LinkType != "xgmi" || p.XGMIGBps != 64 || *p.Hops != 1 || *p.Weight != 15 || !*p.Accessible || !*p.Coherent || p.Atomics != "64,32" || !*p.DMA {
+			t.Errorf("pair %+v", p)
+		}
+	}
+	if pairs != 28 {
+		t.Errorf("%d pairs, want 28", pairs)
+	}
+	busy := busyAMD(t.Context(), NewHost(m))
+	if len(busy) != 1 || !strings.HasPrefix(busy["0000:08:00.0"], "in use by process 777 (python3)") {
+		t.Errorf("busy: %v", busy)
+	}
+}
+
+func TestAMDInPackage(t *testing.T) {
+	f := gatherAMD(t, mi250x4().build())
+	g := f.GPUs.Devices
+	for _, tt := range []struct {
+		a, b, weight int
+		rate         float64
+	}{{0, 1, 15, 200}, {0, 2, 15, 50}, {1, 3, 15, 50}, {2, 3, 15, 200}, {0, 3, 30, 0}, {1, 2, 30, 0}} {
+		p := f.Links.Between(g[tt.a].Address, g[tt.b].Address)
+		if p.LinkType != "xgmi" || *p.Weight != tt.weight || p.XGMIGBps != tt.rate || !*p.Accessible {
+			t.Errorf("%d - %d: %s, weight %d, %v GB/s; want xgmi, %d, %v", tt.a, tt.b, p.LinkType, *p.Weight, p.XGMIGBps, tt.weight, tt.rate)
+		}
+	}
+	if g[0].Architecture != "gfx90a" || g[0].KFD.ComputeUnits != 104 || g[0].ComputePartition != "" {
+		t.Errorf("GPU %+v", g[0])
+	}
+}
+
+func TestAMDWorkstation(t *testing.T) {
+	f := gatherAMD(t, r9700x4().build())
+	var addresses []string
+	for _, g := range f.GPUs.Devices {
+		addresses = append(addresses, g.Address)
+		if g.Name != "AMD Radeon AI PRO R9700" || g.Architecture != "gfx1201" || g.KFD.Hive != "" || g.VisibleMemoryBytes != nil || g.RAS != nil || g.Processes != nil {
+			t.Errorf("GPU %+v", g)
+		}
+	}
+	if diff := cmp.Diff([]string{"0000:03:00.0", "0000:06:00.0", "0000:e3:00.0", "0000:e6:00.0"}, addresses); diff != "" {
+		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+	for _, p := range f.Links.Pairs {
+		if p.LinkType != "pcie" || !*p.Accessible || *p.Weight != 40 || *p.Coherent || p.Atomics != "64,32" || !*p.DMA || p.XGMIGBps != 0 || p.Narrowest != nil {
+			t.Errorf("pair %+v", p)
+		}
+	}
+	if f.IOMMU.Mode != "" || f.GPUs.AMD.KernelConfig != nil || f.GPUs.AMD.MemoryPeers != nil {
+		t.Errorf("more is known than the seed tells: %+v %+v", f.IOMMU, f.GPUs.AMD)
+	}
+}
+
+// twoAMD is a machine with two cards and the topology that a test gives.
+func twoAMD(t *testing.T, nodes []aNode) *machine.Memory {
+	t.Helper()
+	a := r9700x4()
+	a.nodes = nodes
+	return a.build()
+}
+
+// pairOfAMD returns the pair of the first two GPUs.
+func pairOfAMD(f *Facts) *Pair { return f.Links.Between("0000:03:00.0", "0000:06:00.0") }
+
+func TestAMDAccess(t *testing.T) {
+	const a, b = "0000:03:00.0", "0000:06:00.0"
+	nodes := func(first, second []aLink) []aNode {
+		return []aNode{aProcessor(), {aGPU(7, a).id, aGPU(7, a).properties, nil, first}, {aGPU(8, b).id, aGPU(8, b).properties, nil, second}}
+	}
+	for _, tt := range []struct {
+		name     string
+		nodes    []aNode
+		change   func(m *machine.Memory)
+		want     *bool
+		linkType string
+	}{
+		{"both ways", nodes([]aLink{aPeer(2)}, []aLink{aPeer(1)}), nil, new(true), "pcie"},
+		{"one way", nodes([]aLink{aPeer(2)}, nil), nil, new(false), "pcie"},
+		{"the other way", nodes(nil, []aLink{aPeer(1)}), nil, new(false), "pcie"},
+		{"refused", nodes(nil, nil), nil, new(false), "pcie"},
+		{"a link of another kind", nodes([]aLink{{2, 4, 1, 0, 0, 0}}, []aLink{{1, 4, 1, 0, 0, 0}}), nil, new(true), ""},
+		{"a link to nowhere", nodes([]aLink{aPeer(99)}, nil), nil, new(false), "pcie"},
+		{"a link that may not be read", nodes(nil, nil), func(m *machine.Memory) {
+			m.AddError(kfdNodes+"/1/p2p_links/0/properties", fs.ErrPermission)
+		}, nil, ""},
+		{"a link that is cut off", nodes(nil, nil), func(m *machine.Memory) {
+			m.AddFile(kfdNodes+"/1/p2p_links/0/properties", []byte("type 2\nversion_major 0\nnode_to"))
+		}, nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := twoAMD(t, tt.nodes)
+			if tt.change != nil {
+				tt.change(m)
+			}
+			p := pairOfAMD(gatherAMD(t, m))
+			if diff := cmp.Diff(tt.want, p.Accessible); diff != "" || p.LinkType != tt.linkType {
+				t.Errorf("link %q, accessible (-want +got):\n%s", p.LinkType, diff)
+			}
+			// Of GPUs that are not listed nothing is said.
+			if p := gatherAMD(t, m).Links.Between(a, "0000:e3:00.0"); p.Accessible != nil || p.LinkType != "" {
+				t.Errorf("a GPU that is not listed: %+v", p)
+			}
+		})
+	}
+	t.Run("a kernel that has no p2p_links", func(t *testing.T) {
+		m := &machine.Memory{}
+		m.AddFile(kfdNodes+"/1/gpu_id", []byte("7\n"))
+		m.AddDir(kfdNodes + "/1/io_links")
+		if _, all, err := readKFDLinks(t.Context(), NewHost(m), 1, "io_links"); !all || err != nil {
+			t.Errorf("io_links: %v, %v", all, err)
+		}
+		if _, all, err := readKFDLinks(t.Context(), NewHost(m), 1, "p2p_links"); all || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("p2p_links: %v, %v", all, err)
+		}
+	})
+}
+
+func TestAMDTopologyUnreadable(t *testing.T) {
+	a, b := aGPU(7, "0000:03:00.0"), aGPU(8, "0000:06:00.0")
+	all := []aNode{aProcessor(), a, b, aGPU(9, "0000:e3:00.0"), aGPU(10, "0000:e6:00.0")}
+	many := []aNode{}
+	for i := range maxKFDNodes + 10 {
+		many = append(many, aGPU(int64(i+1), fmt.Sprintf("0001:%02x:00.0", i%200)))
+	}
+	for _, tt := range []struct {
+		name   string
+		nodes  []aNode
+		change func(m *machine.Memory)
+		state  string
+		listed int
+		want   string
+	}{
+		{"whole", all, nil, "ok", 4, ""},
+		{"a GPU is not listed", all[:4], nil, "ok", 3, "devices.kfd: amdgpu drives GPUs that the compute driver's topology does not list: 0000:e6:00.0"},
+		{"a node is denied", all, func(m *machine.Memory) {
+			m.AddError(kfdNodes+"/4/gpu_id", fs.ErrPermission)
+		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " may not be read here, as a container may not that was given other GPUs"},
+		{"properties are denied", all, func(m *machine.Memory) {
+			m.AddError(kfdNodes+"/4/properties", fs.ErrPermission)
+		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " may not be read here, as a container may not that was given other GPUs"},
+		{"a node is cut off", all, func(m *machine.Memory) {
+			m.AddFile(kfdNodes+"/4/properties", []byte("cpu_cores_count 0\nlocation_i"))
+		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " do not say what they are"},
+		{"a node is empty", all, func(m *machine.Memory) {
+			m.AddFile(kfdNodes+"/4/properties", nil)
+			m.AddFile(kfdNodes+"/3/gpu_id", []byte("not a number\n"))
+		}, "partial", 2, "devices.kfd: 2 nodes of " + kfdNodes + " do not say what they are"},
+		{"hostile numbers", []aNode{{id: 5, properties: []string{
+			"location_id 18446744073709551615", "domain 18446744073709551615", "simd_count 18446744073709551615", "simd_per_cu 0", "num_xcc 18446744073709551615",
+			"gfx_target_version 18446744073709551615", "hive_id 18446744073709551615", "drm_render_minor 99999999999", "hive_id -1", "domain x", "\x00\xff 1", strings.Repeat("x", 1<<16),
+		}}}, nil, "ok", 0, "devices.kfd: amdgpu drives GPUs that the compute driver's topology does not list: 0000:03:00.0, 0000:06:00.0, 0000:e3:00.0, 0000:e6:00.0"},
+		{"too many nodes", many, nil, "partial", 0, fmt.Sprintf("devices.kfd: there are more than %d nodes in %s, or reading them took too long; the others are left out", maxKFDNodes, kfdNodes)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := twoAMD(t, tt.nodes)
+			if tt.change != nil {
+				tt.change(m)
+			}
+			f := gatherAMD(t, m)
+			listed := 0
+			for _, g := range f.GPUs.Devices {
+				if g.InPCI && g.KFD != nil {
+					listed++
+				}
+			}
+			if f.GPUs.AMD.KFD != tt.state || listed != tt.listed {
+				t.Errorf("%s, %d GPUs; want %s, %d", f.GPUs.AMD.KFD, listed, tt.state, tt.listed)
+			}
+			i := slices.IndexFunc(gapsOf(f, "gpus"), func(s string) bool { return strings.HasPrefix(s, "devices.kfd:") })
+			got := ""
+			if i >= 0 {
+				got = gapsOf(f, "gpus")[i]
+			}
+			if got != tt.want {
+				t.Errorf("unknown:\n got %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAMDNoTopology(t *testing.T) {
+	build := func() *machine.Memory {
+		m := &machine.Memory{}
+		r9700x4().tree.Write(m, true)
+		m.AddDir(amdModule)
+		return m
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(m *machine.Memory)
+		state  string
+		want   string
+	}{
+		{"absent, as in a container that hides it", func(*machine.Memory) {}, "absent", "there is no /sys/class/kfd/kfd"},
+		{"not to be listed", func(m *machine.Memory) { m.AddError(kfdNodes, fs.ErrPermission) }, "unreadable", "list " + kfdNodes + ": permission denied"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := build()
+			a := r9700x4()
+			a.tree.Write(m, true)
+			tt.change(m)
+			f := gatherAMD(t, m)
+			if f.GPUs.AMD == nil || f.GPUs.AMD.KFD != tt.state || !*f.GPUs.AMD.Loaded {
+				t.Fatalf("driver %+v", f.GPUs.AMD)
+			}
+			if !slices.ContainsFunc(gapsOf(f, "gpus"), func(s string) bool { return strings.Contains(s, tt.want) }) {
+				t.Errorf("unknown: %q does not tell %q", gapsOf(f, "gpus"), tt.want)
+			}
+			for _, p := range f.Links.Pairs {
+				if p.Accessible != nil || p.LinkType != "" {
+					t.Errorf("pair %+v", p)
+				}
+			}
+		})
+	}
+	t.Run("no GPU of AMD", func(t *testing.T) {
+		m := &machine.Memory{}
+		tree, _ := pcitree.FlatVM(2)
+		tree.Write(m, true)
+		addKFD(m, []aNode{aProcessor(), aGPU(1, "0000:99:00.0")})
+		if f := gatherAMD(t, m); f.GPUs.AMD != nil || len(f.GPUs.Devices) != 2 {
+			t.Errorf("%+v", f.GPUs)
+		}
+	})
+}
+
+func TestAMDPartitions(t *testing.T) {
+	for name, encode := range map[string]func(location, partition int) int{
+		"in the high bits":                 func(l, p int) int { return l | p<<28 },
+		"in the place of the function":     func(l, p int) int { return l | p },
+		"all partitions have one location": func(l, _ int) int { return l },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := mi300x8()
+			a.files["current_compute_partition"] = "CPX\n"
+			a.files["current_memory_partition"] = "NPS4\n"
+			a.nodes = []aNode{aProcessor(), aProcessor()}
+			for i := range a.gpus {
+				for p := range 8 {
+					n := aGPU(int64(1000*(i+1)+p), a.gpus[i], "simd_count 152", "simd_per_cu 4", "num_xcc 1", fmt.Sprintf("drm_render_minor %d", 128+8*i+p), "gfx_target_version 90402", standInHive)
+					n.properties[2] = fmt.Sprintf("location_id %d", encode((0x08+0x1c*i)<<8, p))
+					for j := range a.gpus {
+						for q := range 8 {
+							if to := 2 + 8*j + q; to != len(a.nodes) {
+								n.io = append(n.io, aXGMI(to, 1, 64000))
+							}
+						}
+					}
+					a.nodes = append(a.nodes, n)
+				}
+			}
+			m := a.build()
+			for p := range 3 {
+				m.AddFile(fmt.Sprintf("%s/42/vram_%d", kfdProcesses, 1000+p), []byte("1048576\n"))
+			}
+			f := gatherAMD(t, m)
+			if len(f.GPUs.Devices) != 8 {
+				t.Fatalf("%d GPUs, want 8", len(f.GPUs.Devices))
+			}
+			g := f.GPUs.Devices[0]
+			want := &KFDNode{Node: 2, GPUID: 1000, RenderMinor: 128, Hive: "0x0200000000000001", ComputeUnits: 304, XCCs: 8, Nodes: []int{2, 3, 4, 5, 6, 7, 8, 9}}
+			if diff := cmp.Diff(want, g.KFD); diff != "" {
+				t.Errorf("node (-want +got):\n%s", diff)
+			}
+			if g.ComputePartition != "CPX" || g.MemoryPartition != "NPS4" || len(g.Processes) != 1 || *g.Processes[0].UsedBytes != 3<<20 {
+				t.Errorf("GPU %+v", g)
+			}
+			if p := f.Links.Between(g.Address, f.GPUs.Devices[7].Address); p.XGMIGBps != 64 || !*p.Accessible {
+				t.Errorf("pair %+v", p)
+			}
+		})
+	}
+}
+
+func TestAMDIntegrated(t *testing.T) {
+	tree := &pcitree.Tree{}
+	b := tree.Root(0, 0, -1)
+	apu := b.Add(8, 0, pcitree.Function{Class: 0x030000, Vendor: 0x1002, Device: 0x164e, Driver: "amdgpu", Port: pcitree.NoExpress})
+	card := radeon(b.Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil), pcitree.Gen(4, 16))
+	a := amdMachine{tree: tree, gpus: []string{card, apu.Address}, nodes: []aNode{
+		aProcessor(), aGPU(11, card, "gfx_target_version 120001"), aGPU(12, apu.Address, "gfx_target_version 100306"),
+	}}
+	f := gatherAMD(t, a.build())
+	got := make(map[string]string)
+	for _, g := range f.GPUs.Devices {
+		got[g.Address] = fmt.Sprint(g.Architecture, " ", *g.Integrated, " ", g.InPCI, " ", g.KFD.Node)
+	}
+	if diff := cmp.Diff(map[string]string{card: "gfx1201 false true 1", apu.Address: "gfx1036 true true 2"}, got); diff != "" {
+		t.Errorf("GPUs (-want +got):\n%s", diff)
+	}
+	if len(f.Links.Pairs) != 0 {
+		t.Errorf("the integrated GPU is in a pair: %+v", f.Links.Pairs)
+	}
+}
+
+func TestAMDRate(t *testing.T) {
+	mi300 := func(device string) *topology {
+		return &topology{devices: map[string]*PCIDevice{"a": {Device: device}, "b": {Device: device}}}
+	}
+	for _, tt := range []struct {
+		name, device string
+		link         kfdLink
+		want         float64
+	}{
+		{"as the driver says", "0x74a1", kfdLink{weight: 15, minMBps: 64000, maxMBps: 64000}, 64},
+		{"a driver that takes each link for one of 25 GT/s", "0x74a1", kfdLink{weight: 15, minMBps: 50000, maxMBps: 50000}, 64},
+		{"MI355X by a driver that knows MI300 only", "0x75a3", kfdLink{weight: 15, minMBps: 64000, maxMBps: 64000}, 76.5},
+		{"four links", "0x740c", kfdLink{weight: 15, minMBps: 50000, maxMBps: 200000}, 200},
+		{"a model that is not known", "0xffff", kfdLink{weight: 15, minMBps: 80000, maxMBps: 160000}, 160},
+		{"within a package", "0x74a1", kfdLink{weight: 13, minMBps: 64000, maxMBps: 64000}, 64},
+		{"over another GPU", "0x740c", kfdLink{weight: 30, minMBps: 50000, maxMBps: 50000}, 0},
+		{"a guest that is told nothing", "0x74b5", kfdLink{weight: 15}, 64},
+		{"nothing told, and the number of links differs", "0x740c", kfdLink{weight: 15}, 0},
+		{"nonsense", "0x740c", kfdLink{weight: 15, minMBps: 1, maxMBps: 1 << 40}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := mi300(tt.device).xgmiGBps(&Pair{A: "a", B: "b"}, tt.link); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAMDExpectation(t *testing.T) {
+	xgmi := func(rate float64) Pair {
+		return Pair{A: "0000:08:00.0", B: "0000:09:00.0", Kind: pairGPUs, LinkType: linkXGMI, XGMIGBps: rate, NVLinks: new(0), Narrowest: &NarrowestLink{BestGBps: 31.5}}
+	}
+	unasked := xgmi(0)
+	unasked.LinkType = ""
+	for _, tt := range []struct {
+		name, test, device string
+		pair               Pair
+		gbps               float64
+		expected           float64
+		want               probe.Outcome
+	}{
+		{"one link, copy engine", probe.TestCopy, "0x74a1", xgmi(64), 33.9, 64, probe.OK},
+		{"one link, kernels", probe.TestStore, "0x74a1", xgmi(64), 47.7, 64, probe.OK},
+		{"one link, both ways", probe.TestBidirectional, "0x74a1", xgmi(64), 43.9, 128, probe.OK},
+		{"one link, as slow as PCIe 3.0", probe.TestCopy, "0x74a1", xgmi(64), 12, 64, probe.Slow},
+		{"four links: one copy engine fills one", probe.TestCopy, "0x740c", xgmi(200), 37, 50, probe.OK},
+		{"four links, kernels", probe.TestStore, "0x740c", xgmi(200), 60, 200, probe.Slow},
+		{"over another GPU", probe.TestCopy, "0x740c", xgmi(0), 1, 0, probe.OK},
+		{"it may be xGMI or PCIe", probe.TestCopy, "0x740c", unasked, 1, 0, probe.OK},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &Facts{
+				PCI:   &PCIFacts{Devices: []PCIDevice{{Address: tt.pair.A, Device: tt.device}, {Address: tt.pair.B, Device: tt.device}}},
+				GPUs:  &GPUFacts{Devices: []GPU{{Address: tt.pair.A, Vendor: amdGPU}, {Address: tt.pair.B, Vendor: amdGPU}}},
+				Links: &LinkFacts{Pairs: []Pair{tt.pair}},
+			}
+			transfer := probe.Transfer{Test: tt.test, Source: tt.pair.A, Destination: tt.pair.B, Outcome: probe.OK, GBps: &tt.gbps}
+			expect(f, 2, &transfer)
+			got := 0.0
+			if transfer.ExpectedGBps != nil {
+				got = *transfer.ExpectedGBps
+			}
+			if got != tt.expected || transfer.Outcome != tt.want {
+				t.Errorf("expected %v, %s (%s); want %v, %s", got, transfer.Outcome, transfer.Reason, tt.expected, tt.want)
+			}
+		})
+	}
+}
+
+func TestROCmVersion(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		files         map[string]string
+		want, unknown string
+	}{
+		{"none", nil, "", ""},
+		{"as installed", map[string]string{"/opt/rocm/.info/version": "6.4.1-83\n", "/opt/rocm-6.4.1/.info/version": "6.4.1-83\n"}, "6.4.1-83", ""},
+		{"no link", map[string]string{"/opt/rocm-7.1.0/.info/version": "7.1.0\n"}, "7.1.0", ""},
+		{"the link leads nowhere", map[string]string{"/opt/rocm/lib/x": "", "/opt/rocm-7.1.0/.info/version": "7.1.0\n"}, "7.1.0", ""},
+		{"half installed", map[string]string{"/opt/rocm/lib/libamdhip64.so.6": ""}, "", "/opt/rocm is there and does not tell its version"},
+		{"not a version", map[string]string{"/opt/rocm/.info/version": "<html>\n"}, "", "is no version"},
+		{"several", map[string]string{"/opt/rocm-6.4.1/.info/version": "6.4.1\n", "/opt/rocm-7.1.0/.info/version": "7.1.0\n"}, "", "several installations"},
+		{"something else", map[string]string{"/opt/rocmlike/x": ""}, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := &machine.Memory{}
+			m.AddDir("/opt")
+			for name, text := range tt.files {
+				m.AddFile(name, []byte(text))
+			}
+			c := &gpuGathering{Gathering: &Gathering{Host: NewHost(m), Facts: &Facts{}, unknown: &unknownList{}}}
+			if got := c.readROCm(); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			told := ""
+			for _, u := range c.unknown.list {
+				told += u.Reason
+			}
+			if (told == "") != (tt.unknown == "") || !strings.Contains(told, tt.unknown) {
+				t.Errorf("unknown %q, want %q", told, tt.unknown)
+			}
+		})
+	}
+}
+
+func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
+	a := mi300x8()
+	for i := range a.nodes {
+		if a.nodes[i].id != 0 {
+			a.nodes[i].properties = slices.DeleteFunc(a.nodes[i].properties, func(s string) bool { return strings.HasPrefix(s, "hive_id") })
+			a.nodes[i].properties = append(a.nodes[i].properties, "hive_id 9876543210987654321", "unique_id 1234567890123456789")
+		}
+	}
+	host, recording := NewHost(a.build()).Record()
+	live, _ := Gather(t.Context(), host, Options{})
+	var file strings.Builder
+	if err := recording.Write(&file, RecordOptions{Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"9876543210987654321", "1234567890123456789"} {
+		if strings.Contains(file.String(), secret) {
+			t.Errorf("the snapshot shows %s", secret)
+		}
+	}
+	if got := live.GPUs.Devices[0].KFD.Hive; got != fmt.Sprintf("%#016x", uint64(9876543210987654321)) {
+		t.Errorf("hive %s", got)
+	}
+	hives := make(map[string]bool)
+	for _, g := range live.Redact().GPUs.Devices {
+		hives[g.KFD.Hive] = true
+	}
+	if diff := cmp.Diff([]string{"0x0200000000000001"}, slices.Collect(maps.Keys(hives))); diff != "" {
+		t.Errorf("redacted hives (-want +got):\n%s", diff)
+	}
+}
+
+func TestAMDNodesGroup(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		ids    machine.IDs
+		member bool
+		access string
+	}{
+		{"in the group", machine.IDs{UID: 1000, GID: 1000, Groups: []int{44, 993}}, true, "rw"},
+		{"not in the group", machine.IDs{UID: 1000, GID: 1000, Groups: []int{44}}, false, "none"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := mi300x8().build()
+			m.Answer(machine.AskIDs, tt.ids)
+			m.Answer(machine.AskAccess+"/dev/kfd", tt.access)
+			f, _ := Gather(t.Context(), NewHost(m), Options{})
+			i := slices.IndexFunc(f.Container.DeviceNodes, func(n DeviceNode) bool { return n.Path == "/dev/kfd" })
+			if diff := cmp.Diff(DeviceNode{Path: "/dev/kfd", Access: tt.access, GroupID: new(993), Member: &tt.member}, f.Container.DeviceNodes[i]); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// pciOfWorkstation is the PCI tree of twoAMD, which is read by several
+// goroutines: that would make the fuzzer's coverage change from run to run.
+func pciOfWorkstation(f *testing.F) *PCIFacts {
+	f.Helper()
+	g := &Gathering{Host: NewHost(r9700x4().build()), Facts: &Facts{}, unknown: &unknownList{}}
+	if err := pciCheck.Gather(f.Context(), g); err != nil {
+		f.Fatal(err)
+	}
+	return g.Facts.PCI
+}
+
+func FuzzKFD(f *testing.F) {
+	f.Add("7\n", "cpu_cores_count 0\nlocation_id 768\ndomain 0\ngfx_target_version 90402\nhive_id 5\n", "type 11\nnode_to 2\nweight 15\nmin_bandwidth 50000\nmax_bandwidth 50000\nflags 1\n", "ue: 0\nce: 0\n")
+	f.Add("x", "location_id 18446744073709551615\ndomain 99999\n", "type 2\nnode_to 1\n", "Query currently inaccessible\n")
+	f.Add("-1\n", "", "node_to 2\ntype 2", "ue: 99999999999999999999\nce: -1\nde: x\n")
+	tree := pciOfWorkstation(f)
+	f.Fuzz(func(t *testing.T, id, properties, link, counters string) {
+		m := twoAMD(t, []aNode{aProcessor(), aGPU(7, "0000:03:00.0"), aGPU(8, "0000:06:00.0")})
+		m.AddFile(kfdNodes+"/1/gpu_id", []byte(id))
+		m.AddFile(kfdNodes+"/1/properties", []byte(properties))
+		m.AddFile(kfdNodes+"/2/io_links/0/properties", []byte(link))
+		dir := folderOf(m, "0000:03:00.0")
+		m.AddFile(dir+"/ras/umc_err_count", []byte(counters))
+		m.AddFile(dir+"/ras/gpu_vram_bad_pages", []byte(counters))
+		pci := &Gathering{Host: NewHost(m), Facts: &Facts{PCI: tree}, unknown: &unknownList{}}
+		for _, c := range []*Check{gpusCheck, linksCheck} {
+			if err := c.Gather(t.Context(), pci); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := len(pci.Facts.GPUs.Devices); n > 6 {
+			t.Errorf("%d GPUs", n)
+		}
+		for _, p := range pci.Facts.Links.Pairs {
+			if p.XGMIGBps < 0 || p.XGMIGBps > 10_000_000 {
+				t.Errorf("%v GB/s", p.XGMIGBps)
+			}
+		}
+	})
+}

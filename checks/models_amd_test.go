@@ -1,0 +1,322 @@
+package checks
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// aNode is a node of a made-up topology of amdkfd. Node numbers are the places
+// in the list.
+type aNode struct {
+	// id is the driver's number for a GPU; 0 is a processor.
+	id int64
+	// properties are lines of the file, "name value".
+	properties []string
+	io, peers  []aLink
+}
+
+// aLink is a link from a node.
+type aLink struct{ to, kind, weight, least, most, flags int }
+
+// aXGMI is a number of links of 50 or 64 GB/s to another GPU, and aPeer what
+// the driver says of a GPU that is reached over PCIe.
+func aXGMI(to, links, least int) aLink { return aLink{to, 11, 15, least, links * least, 1} }
+func aPeer(to int) aLink               { return aLink{to, 2, 40, 312, 64000, 3} }
+
+// addKFD puts the topology in place as Linux 6.8 shows it.
+func addKFD(m *machine.Memory, nodes []aNode) {
+	m.AddFile(kfdClass+"/topology/generation_id", []byte("2\n"))
+	m.AddDir(kfdProcesses)
+	for i, n := range nodes {
+		dir := fmt.Sprintf("%s/%d", kfdNodes, i)
+		m.AddFile(dir+"/gpu_id", fmt.Appendf(nil, "%d\n", n.id))
+		m.AddFile(dir+"/properties", []byte(strings.Join(n.properties, "\n")+"\n"))
+		m.AddDir(dir + "/io_links")
+		m.AddDir(dir + "/p2p_links")
+		for kind, links := range map[string][]aLink{"io_links": n.io, "p2p_links": n.peers} {
+			for j, l := range links {
+				m.AddFile(fmt.Sprintf("%s/%s/%d/properties", dir, kind, j), fmt.Appendf(nil,
+					"type %d\nversion_major 0\nversion_minor 0\nnode_from %d\nnode_to %d\nweight %d\nmin_latency 0\nmax_latency 0\nmin_bandwidth %d\nmax_bandwidth %d\nrecommended_transfer_size 0\nflags %d\n",
+					l.kind, i, l.to, l.weight, l.least, l.most, l.flags))
+			}
+		}
+	}
+}
+
+// aProcessor is a node of a processor, aGPU one of a GPU at an address
+// "0000:0c:00.0", with more lines.
+func aProcessor() aNode {
+	return aNode{properties: []string{"cpu_cores_count 64", "simd_count 0", "vendor_id 4130", "location_id 0", "hive_id 0"}}
+}
+
+func aGPU(id int64, address string, more ...string) aNode {
+	var domain, bus, device, function int
+	if _, err := fmt.Sscanf(address, "%x:%x:%x.%x", &domain, &bus, &device, &function); err != nil {
+		panic(err)
+	}
+	return aNode{id: id, properties: append([]string{
+		"cpu_cores_count 0", "vendor_id 4098", fmt.Sprintf("location_id %d", bus<<8|device<<3|function), fmt.Sprintf("domain %d", domain),
+	}, more...)}
+}
+
+// standInHive is a hive's number as a snapshot shows it.
+const standInHive = "hive_id 144115188075855873"
+
+// amdMachine is a modelled machine with GPUs of AMD.
+type amdMachine struct {
+	tree  *pcitree.Tree
+	gpus  []string
+	nodes []aNode
+	// files are those of each GPU's PCI device.
+	files map[string]string
+	cpu   string
+	// told is false where no more is known than the kernel's topology and
+	// what HIP answered.
+	told  bool
+	probe *probe.Report
+}
+
+// build makes the machine answer.
+func (a amdMachine) build() *machine.Memory {
+	m := &machine.Memory{}
+	a.tree.Write(m, a.told)
+	addKFD(m, a.nodes)
+	for _, address := range a.gpus {
+		for name, text := range a.files {
+			m.AddFile(folderOf(m, address)+"/"+name, []byte(text))
+		}
+	}
+	m.AddDir(amdModule)
+	m.AddDir("/dev/dri")
+	for i := range len(a.gpus) + 1 {
+		node := "/dev/kfd"
+		if i < len(a.gpus) {
+			node = fmt.Sprintf("/dev/dri/renderD%d", 128+i)
+		}
+		m.AddInfo(node, machine.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o660})
+		m.Answer(machine.AskAccess+node, "rw")
+		if a.told {
+			m.Answer(machine.AskOwner+node, machine.Owner{GID: 993})
+		}
+	}
+	m.AddFile("/proc/cpuinfo", []byte(a.cpu))
+	m.Answer(machine.AskNVML, nvml.Answer{Outcome: nvml.NotFound, Reason: "libnvidia-ml.so.1 is not found"})
+	m.Answer(machine.AskUname, machine.Uname{Node: "host-1", Release: "6.8.0-60-generic", Machine: "x86_64"})
+	m.Answer(machine.AskEnviron, []string{})
+	if a.probe != nil {
+		m.Answer(machine.AskProbe+"quick", a.probe)
+	}
+	if !a.told {
+		m.AddError(iommuUnits, fs.ErrPermission)
+		m.AddError(iommuGroups, fs.ErrPermission)
+		m.AddLink("/sys/kernel/mm", "mm") // Leads nowhere: what lies below is neither there nor missing.
+		return m
+	}
+	m.AddFile(amdModule+"/version", []byte("6.12.12\n"))
+	for name, value := range map[string]string{"pcie_p2p": "Y", "use_xgmi_p2p": "1", "noretry": "-1", "no_system_mem_limit": "N", "gpu_recovery": "-1", "ras_enable": "-1"} {
+		m.AddFile(amdModule+"/parameters/"+name, []byte(value+"\n"))
+	}
+	m.AddFile("/opt/rocm/.info/version", []byte("6.4.1-83\n"))
+	m.AddFile("/sys/kernel/mm/memory_peers/amdkfd/version", []byte("1.0\n"))
+	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("0\n"))
+	m.AddFile("/proc/2/comm", []byte("kthreadd\n"))
+	m.AddFile("/proc/sys/kernel/osrelease", []byte("6.8.0-60-generic\n"))
+	m.AddFile("/etc/os-release", []byte("PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n"))
+	m.AddFile("/proc/meminfo", []byte("MemTotal:      2113247808 kB\n"))
+	m.AddFile("/proc/self/status", []byte("Name:\tgpudoctor\nPid:\t4242\nNStgid:\t4242\nCapEff:\t000001ffffffffff\nSeccomp:\t0\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
+	m.AddFile("/proc/self/mountinfo", []byte("22 1 259:2 / / rw,relatime - ext4 /dev/nvme0n1p2 rw\n24 22 0:22 / /sys rw,nosuid - sysfs sysfs rw\n25 22 0:24 / /dev/shm rw,nosuid - tmpfs tmpfs rw\n"))
+	for name, inode := range map[string]int{"ipc": 4026531839, "pid": 4026531836, "user": 4026531837} {
+		m.AddLink("/proc/self/ns/"+name, fmt.Sprintf("%s:[%d]", name, inode))
+	}
+	m.Answer(machine.AskKernelConfig, machine.KernelConfig{Source: "/boot/config-6.8.0-60-generic", Options: map[string]string{
+		"CONFIG_HSA_AMD": "y", "CONFIG_HSA_AMD_P2P": "y", "CONFIG_PCI_P2PDMA": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "y",
+	}})
+	m.Answer(machine.AskIDs, machine.IDs{Groups: []int{0}})
+	m.Answer(machine.AskStatfs+"/dev/shm", machine.Statfs{Type: "tmpfs", SizeBytes: 1 << 40, FreeBytes: 1 << 40, AvailBytes: 1 << 40})
+	m.Answer(machine.AskLimits, map[string]machine.Limit{"memlock": {Soft: -1, Hard: -1}, "stack": {Soft: 8 << 20, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
+	m.Answer(machine.AskSyscalls, map[string]string{"get_mempolicy": "ok", "mlock": "ok"})
+	m.Answer(machine.AskKernelLog, "")
+	return m
+}
+
+// folderOf is where a device's files really lie.
+func folderOf(m *machine.Memory, address string) string {
+	dir, err := NewHost(m).Real(pciDevices + "/" + address)
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+// hipReport is what HIP says of GPUs that reach each other, and of one copy.
+func hipReport(name string, gpus []string, transfers ...probe.Transfer) *probe.Report {
+	r := &probe.Report{Mode: probe.Quick, API: "hip", Outcome: probe.OK, Devices: []probe.Device{}, Peers: []probe.Peer{}, Transfers: append([]probe.Transfer{}, transfers...)}
+	for i, a := range gpus {
+		r.Devices = append(r.Devices, probe.Device{Ordinal: i, Address: a, Name: name, Outcome: probe.OK})
+		for _, b := range gpus {
+			if a != b {
+				r.Peers = append(r.Peers, probe.Peer{Source: a, Destination: b, Access: new(true)})
+			}
+		}
+	}
+	return r
+}
+
+const (
+	epyc = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC 9554 64-Core Processor\nphysical id\t: 0\nflags\t\t: fpu vme\n\n" +
+		"processor\t: 1\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC 9554 64-Core Processor\nphysical id\t: 1\nflags\t\t: fpu vme\n\n"
+	xeon = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Intel(R) Xeon(R) Platinum 8480C\nphysical id\t: 0\nflags\t\t: fpu vme\n\n" +
+		"processor\t: 1\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Intel(R) Xeon(R) Platinum 8480C\nphysical id\t: 1\nflags\t\t: fpu vme\n\n"
+)
+
+// radeon puts a card with its own switch below a port: 1002:1478, 1002:1479,
+// the GPU and its audio function.
+func radeon(port *pcitree.Function, link pcitree.Link) string {
+	up, down := port.Below.Switch(1, link, nil)
+	up.Vendor, up.Device = 0x1002, 0x1478
+	down[0].Vendor, down[0].Device = 0x1002, 0x1479
+	bus := down[0].Below
+	gpu := bus.Add(0, 0, pcitree.Function{Class: 0x030000, Vendor: 0x1002, Device: 0x7551, Driver: "amdgpu", Link: link})
+	bus.Add(0, 1, pcitree.Function{Class: 0x040300, Vendor: 0x1002, Device: 0xab40, Driver: "snd_hda_intel", Link: link})
+	return gpu.Address
+}
+
+// r9700x4 is the workstation of the first seed (shared/seeds/000_304cc93339ae5cef.txt):
+// four Radeon AI PRO R9700 on an ASRock WRX90 WS EVO. Their addresses, the links
+// of amd-smi topology (PCIE, weight 40, NC, 64 and 32 bit atomics, DMA, not both
+// ways), HIP's matrix and the one copy are told there; IOMMU, BARs, kernel and
+// versions are not, and stay unknown.
+func r9700x4() amdMachine {
+	a := amdMachine{tree: &pcitree.Tree{}}
+	link := pcitree.Link{} // Not told.
+	for _, number := range []int{0x00, 0xe0} {
+		b := a.tree.Root(0, number, -1)
+		b.Add(0, 0, pcitree.Function{Class: 0x060000, Vendor: 0x1022, Device: 0x14a4, Port: pcitree.NoExpress})
+		for _, device := range []int{1, 3} {
+			port := b.Bridge(device, pcitree.RootPort, link, pcitree.ACSOff())
+			port.Vendor, port.Device = 0x1022, 0x14a5
+			a.gpus = append(a.gpus, radeon(port, link))
+		}
+	}
+	a.nodes = []aNode{aProcessor()}
+	for i, address := range a.gpus {
+		n := aGPU(int64(40001+i), address, "simd_count 128", "simd_per_cu 2", fmt.Sprintf("drm_render_minor %d", 128+i), "gfx_target_version 120001", "device_id 30033", "hive_id 0")
+		n.io = []aLink{{0, 2, 20, 312, 63008, 3}}
+		for j := range a.gpus {
+			if i != j {
+				n.peers = append(n.peers, aPeer(j+1))
+			}
+		}
+		a.nodes = append(a.nodes, n)
+	}
+	a.probe = hipReport("AMD Radeon AI PRO R9700", a.gpus,
+		probe.Transfer{Test: probe.TestCopy, Source: a.gpus[0], Destination: a.gpus[1], Outcome: probe.OK, Bytes: 64 << 20})
+	return a
+}
+
+// accelerators are the files of a healthy one with a number of MiB.
+func accelerators(name string, mebibytes int, compute string) map[string]string {
+	bytes := fmt.Sprintf("%d\n", mebibytes<<20)
+	files := map[string]string{
+		"mem_info_vram_total": bytes, "mem_info_vis_vram_total": bytes, "mem_info_vram_used": "297029632\n",
+		"product_name": name + "\n", "vbios_version": "113-M3000100-102\n", "ras/features": "feature mask: 0x0\n", "ras/gpu_vram_bad_pages": "",
+	}
+	for _, block := range []string{"umc", "sdma", "gfx", "mmhub", "pcie_bif", "xgmi_wafl"} {
+		files["ras/"+block+"_err_count"] = "ue: 0\nce: 0\n"
+	}
+	if compute != "" {
+		files["current_compute_partition"], files["current_memory_partition"] = compute+"\n", "NPS1\n"
+	}
+	return files
+}
+
+// accelerated is a server of two sockets with a switch for each GPU and a NIC,
+// in pass-through mode.
+func accelerated(cpu string, gpus int, device uint16, class uint32, generation, bar int) amdMachine {
+	a := amdMachine{cpu: cpu, told: true, tree: &pcitree.Tree{
+		Nodes: []pcitree.Node{
+			{CPUs: "0-63", MemoryKiB: 1056411988, Distances: []int{10, 21}},
+			{CPUs: "64-127", MemoryKiB: 1056948224, Distances: []int{21, 10}},
+		},
+		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro iommu=pt",
+		IOMMUUnits:  []string{"ivhd0"}, IOMMUType: "identity",
+	}}
+	link := pcitree.Gen(generation, 16)
+	for i := range gpus {
+		b := a.tree.Root(0, 0x05+0x1c*i, 2*i/gpus)
+		b.Add(0, 0, pcitree.Function{Class: 0x060000, Vendor: 0x8086, Device: 0x09a2, Port: pcitree.NoExpress})
+		_, down := b.Bridge(1, pcitree.RootPort, link, pcitree.ACSOff()).Below.Switch(2, link, pcitree.ACSOff())
+		a.gpus = append(a.gpus, down[0].Below.Add(0, 0, pcitree.Function{
+			Class: class, Vendor: 0x1002, Device: device, Driver: "amdgpu", Link: link, ACS: nil,
+			BARs: []pcitree.BAR{{Index: 0, Bytes: uint64(bar) << 30, Flags: 0x14220c}, {Index: 2, Bytes: 2 << 20, Flags: 0x14220c}},
+		}).Address)
+		down[1].Below.NIC(0, link)
+	}
+	return a
+}
+
+// mi300x8 is a server with eight MI300X, each two of which are joined by one
+// xGMI link (rccl-topo_8p_940.xml; 64 GB/s, stas00/ml-engineering). The rates
+// are those that others measured: 33.9 by copy engine, 47.7 by kernels.
+func mi300x8() amdMachine {
+	a := accelerated(xeon, 8, 0x74a1, 0x120000, 5, 256)
+	a.tree.IOMMUUnits = []string{"dmar0", "dmar1"}
+	a.files = accelerators("AMD Instinct MI300X OAM", 196592, "SPX")
+	a.nodes = []aNode{aProcessor(), aProcessor()}
+	for i, address := range a.gpus {
+		n := aGPU(int64(50001+i), address, "simd_count 1216", "simd_per_cu 4", "num_xcc 8", fmt.Sprintf("drm_render_minor %d", 128+8*i), "gfx_target_version 90402", "device_id 29857", standInHive)
+		n.io = []aLink{{i / 4, 2, 20, 312, 64000, 1}}
+		for j := range a.gpus {
+			if i != j {
+				n.io = append(n.io, aXGMI(j+2, 1, 64000))
+			}
+		}
+		a.nodes = append(a.nodes, n)
+	}
+	var transfers []probe.Transfer
+	for test, rate := range map[string]float64{probe.TestCopy: 33.9, probe.TestStore: 47.7} {
+		for _, from := range a.gpus {
+			for _, to := range a.gpus {
+				if from != to {
+					transfers = append(transfers, probe.Transfer{Test: test, Source: from, Destination: to, Outcome: probe.OK, Bytes: 64 << 20, GBps: &rate, Verified: "gpu"})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(transfers, func(a, b probe.Transfer) int { return strings.Compare(a.Test, b.Test) })
+	a.probe = hipReport("AMD Instinct MI300X OAM", a.gpus, transfers...)
+	return a
+}
+
+// mi250x4 is a server with two MI250, each of which is two GPUs: four links in
+// the package, one between the first of each and one between the second, and
+// two steps for the others (rccl-topo_8p_90a.xml has eight of these;
+// gpu-arch/mi250 of AMD's documentation).
+func mi250x4() amdMachine {
+	a := accelerated(epyc, 4, 0x740c, 0x038000, 4, 64)
+	a.files = accelerators("AMD INSTINCT MI250 (MCM) OAM AC MBA", 65520, "")
+	a.nodes = []aNode{aProcessor(), aProcessor()}
+	links := map[[2]int]int{{0, 1}: 4, {2, 3}: 4, {0, 2}: 1, {1, 3}: 1}
+	for i, address := range a.gpus {
+		n := aGPU(int64(60001+i), address, "simd_count 416", "simd_per_cu 4", "num_xcc 1", fmt.Sprintf("drm_render_minor %d", 128+i), "gfx_target_version 90010", "device_id 29708", standInHive)
+		n.io = []aLink{{i / 2, 2, 20, 312, 32000, 1}}
+		for j := range a.gpus {
+			switch count := links[[2]int{min(i, j), max(i, j)}]; {
+			case i == j:
+			case count > 0:
+				n.io = append(n.io, aXGMI(j+2, count, 50000))
+			default:
+				n.io = append(n.io, aLink{j + 2, 11, 30, 50000, 50000, 1})
+			}
+		}
+		a.nodes = append(a.nodes, n)
+	}
+	return a
+}
