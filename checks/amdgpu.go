@@ -39,179 +39,6 @@ const (
 	maxRASBlocks     = 64
 )
 
-// The words of AMDDriver.KFD.
-const (
-	kfdOK         = "ok"
-	kfdAbsent     = "absent"
-	kfdUnreadable = "unreadable"
-	kfdPartial    = "partial"
-)
-
-// The types of links between nodes (HSA_IOLINKTYPE in hsakmttypes.h,
-// CRAT_IOLINK_TYPE_* in drivers/gpu/drm/amd/amdkfd/kfd_crat.h).
-const (
-	kfdLinkPCIe = 2
-	kfdLinkXGMI = 11
-)
-
-// The words of Pair.LinkType.
-const (
-	linkXGMI = "xgmi"
-	linkPCIe = "pcie"
-)
-
-// kfdNode is a node of the topology that is a GPU or a partition of one.
-type kfdNode struct {
-	number     int
-	id         int64
-	properties map[string]uint64
-}
-
-// kfdTopology is what could be read of the topology.
-type kfdTopology struct {
-	// state is a word of AMDDriver.KFD; empty where a recording does not tell.
-	state string
-	// nodes are those of GPUs, in order of their numbers.
-	nodes []kfdNode
-	// hidden counts the nodes that this process may not read, broken those
-	// that do not say what they are.
-	hidden, broken int
-	err            error
-}
-
-// whole is true when each node of the topology was read, so that a GPU that is
-// not among them is not in it.
-func (t *kfdTopology) whole() bool { return t.state == kfdOK }
-
-// readKFD reads the nodes of the topology. The files of a GPU whose render node
-// the device control group denies give EPERM (kfd_devcgroup_check_permission,
-// kfd_topology.c): so it is in a container that was given some of the GPUs.
-func readKFD(ctx context.Context, h *Host) *kfdTopology {
-	t := &kfdTopology{}
-	names, err := h.Dir(kfdNodes)
-	switch {
-	case errors.Is(err, machine.ErrNotRecorded):
-		return t
-	case errors.Is(err, fs.ErrNotExist):
-		t.state, t.err = kfdAbsent, err
-		return t
-	case err != nil:
-		t.state, t.err = kfdUnreadable, err
-		return t
-	}
-	t.state = kfdOK
-	numbers := kfdNumbers(names)
-	if len(numbers) > maxKFDNodes {
-		numbers = numbers[:maxKFDNodes]
-		t.state = kfdPartial
-	}
-	for _, n := range numbers {
-		if ctx.Err() != nil {
-			t.state = kfdPartial
-			break
-		}
-		dir := kfdNodes + "/" + strconv.Itoa(n)
-		id, err := h.Int(dir + "/gpu_id")
-		if err == nil && id == 0 {
-			continue // A processor.
-		}
-		var b []byte
-		if err == nil {
-			b, err = h.Read(dir + "/properties")
-		}
-		properties := parseKFDProperties(b)
-		_, located := properties["location_id"]
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			t.hidden++
-			t.err = cmp.Or(t.err, err)
-		case err != nil || id < 0 || !located:
-			t.broken++
-			t.err = cmp.Or(t.err, err)
-		default:
-			t.nodes = append(t.nodes, kfdNode{number: n, id: id, properties: properties})
-		}
-	}
-	if t.hidden+t.broken > 0 {
-		t.state = kfdPartial
-	}
-	return t
-}
-
-// kfdNumbers returns the names that are numbers, in order.
-func kfdNumbers(names []string) []int {
-	var numbers []int
-	for _, name := range names {
-		if n, err := strconv.ParseUint(name, 10, 31); err == nil {
-			numbers = append(numbers, int(n))
-		}
-	}
-	slices.Sort(numbers)
-	return numbers
-}
-
-// parseKFDProperties reads a file "properties": "name value" lines of decimal
-// numbers (sysfs_show_32bit_prop, kfd_topology.c). A last line without its end
-// was cut off and is left out.
-func parseKFDProperties(b []byte) map[string]uint64 {
-	b = b[:bytes.LastIndexByte(b, '\n')+1]
-	properties := make(map[string]uint64)
-	lines := 0
-	for line := range bytes.Lines(b) {
-		if lines++; lines > maxKFDProperties {
-			break
-		}
-		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), " ")
-		if !ok {
-			continue
-		}
-		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
-			properties[name] = n
-		}
-	}
-	return properties
-}
-
-// address is the PCI address that a node names. location_id is bus, device and
-// function in its low 16 bits; the driver of a partitioned GPU adds the
-// partition's number above them, or, in Linux 6.5 to 6.8 and its kin, in the
-// place of the function (kfd_topology_add_device, kfd_topology.c).
-func (n *kfdNode) address() string {
-	location := n.properties["location_id"]
-	return fmt.Sprintf("%04x:%02x:%02x.%x", n.properties["domain"]&math.MaxUint32, location>>8&0xff, location>>3&0x1f, location&7)
-}
-
-// architecture is the name of the instruction set, as compilers name it:
-// gfx_target_version 90402 is gfx942, 90010 gfx90a (Linux 5.16; each part after
-// the first is one hexadecimal digit).
-func (n *kfdNode) architecture() string {
-	v := n.properties["gfx_target_version"]
-	major, minor, step := v/10000, v/100%100, v%100
-	if major == 0 || major > 99 || minor > 15 || step > 15 {
-		return ""
-	}
-	return fmt.Sprintf("gfx%d%x%x", major, minor, step)
-}
-
-// units counts the compute units.
-func (n *kfdNode) units() int {
-	perUnit := n.properties["simd_per_cu"]
-	if perUnit == 0 {
-		return 0
-	}
-	return small(n.properties["simd_count"] / perUnit)
-}
-
-// small turns a number of the driver's into one of ours; one that no machine
-// has is none.
-func small(n uint64) int {
-	const most = 1 << 20
-	if n > most {
-		return 0
-	}
-	return int(n)
-}
-
 // amdModel is what is known of a device id.
 type amdModel struct {
 	name string
@@ -337,7 +164,7 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *GPU {
 		return nil
 	}
 	address := n.address()
-	if _, told := n.properties["domain"]; !told { // Linux before 5.7 (commit 3e58e95a2bc8).
+	if _, told := n.properties["domain"]; !told { // Linux before 5.8.
 		place := address[len("0000"):]
 		gpu := find(func(a string) bool { return strings.HasSuffix(a, place) })
 		if gpu != nil {
@@ -421,8 +248,7 @@ func (c *gpuGathering) readAMDGPU(gpu *GPU) bool {
 }
 
 // noteMemory notes which GPUs do not tell how much of their memory the
-// processor reaches. The files are there since Linux 4.18, once the driver has
-// started the GPU.
+// processor reaches. The files are there once the driver has started the GPU.
 func (c *gpuGathering) noteMemory() {
 	var silent []string
 	for _, gpu := range c.out.Devices {
@@ -474,6 +300,9 @@ func (c *gpuGathering) readRAS(gpu *GPU, dir string) {
 		text, err := c.Host.Text(dir + "/" + name)
 		ras, ok := parseRAS(text)
 		switch {
+		case errors.Is(err, machine.ErrSlow): // A GPU that does not answer is not asked again.
+			c.Unknown("gpus", "devices.ras", err.Error(), "the kernel log says more")
+			return
 		case err != nil:
 			c.Unknown("gpus", "devices.ras", err.Error(), hintFor(err))
 		case !ok: // "Query currently inaccessible" while the GPU is reset.
@@ -493,8 +322,8 @@ func (c *gpuGathering) readRAS(gpu *GPU, dir string) {
 	}
 }
 
-// parseRAS reads a file of counters: "ue: 0", "ce: 3" and, since Linux 6.9,
-// "de: 0" (amdgpu_ras_sysfs_read and amdgpu_ras_aca_sysfs_read, amdgpu_ras.c).
+// parseRAS reads a file of counters: "ue: 0", "ce: 3" and, in newer
+// drivers, "de: 0" (amdgpu_ras_sysfs_read and amdgpu_ras_aca_sysfs_read, amdgpu_ras.c).
 func parseRAS(text string) (RASBlock, bool) {
 	var r RASBlock
 	seen := 0
@@ -783,197 +612,4 @@ func busyAMD(ctx context.Context, h *Host) map[string]string {
 		}
 	}
 	return busy
-}
-
-// kfdLink is a link of a node to another.
-type kfdLink struct {
-	kind, to, weight uint64
-	// minMBps and maxMBps are in MB/s; 0 where the driver does not know.
-	minMBps, maxMBps uint64
-	flags            uint64
-}
-
-// amdLinks are the links between the GPUs of AMD, by the addresses of both.
-type amdLinks struct {
-	links map[[2]string]kfdLink
-	// asked are the GPUs whose links were read to the end, and whose driver
-	// knows of p2p_links (Linux 6.0, commit 0f28cca87e9a): between two of them,
-	// no link means no access.
-	asked map[string]bool
-}
-
-// readAMDLinks reads the links of each GPU's first node to the first nodes of
-// the others. Those between partitions of two GPUs say the same.
-func readAMDLinks(ctx context.Context, g *Gathering) *amdLinks {
-	l := &amdLinks{links: make(map[[2]string]kfdLink), asked: make(map[string]bool)}
-	if g.Facts.GPUs == nil || g.Facts.GPUs.AMD == nil {
-		return l
-	}
-	nodes := make(map[uint64]string)
-	for _, gpu := range g.Facts.GPUs.Devices {
-		if gpu.KFD != nil {
-			nodes[uint64(gpu.KFD.Node)] = gpu.Address
-		}
-	}
-	if len(nodes) < 2 {
-		return l
-	}
-	var unread []string
-	for _, gpu := range g.Facts.GPUs.Devices {
-		if gpu.KFD == nil {
-			continue
-		}
-		whole := true
-		for _, kind := range []string{"p2p_links", "io_links"} { // An io_link says more than a p2p_link, so it comes last.
-			links, all, err := readKFDLinks(ctx, g.Host, gpu.KFD.Node, kind)
-			whole = whole && all
-			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, machine.ErrNotRecorded) {
-				unread = append(unread, gpu.Address)
-			}
-			for _, link := range links {
-				if to, is := nodes[link.to]; is && to != gpu.Address {
-					l.links[[2]string{gpu.Address, to}] = link
-				}
-			}
-		}
-		l.asked[gpu.Address] = whole
-	}
-	if len(unread) > 0 {
-		slices.Sort(unread)
-		g.Unknown("links", "pairs.accessible", "the links that the compute driver lists cannot be read whole: "+someOf(slices.Compact(unread)), "run as root")
-	}
-	return l
-}
-
-// readKFDLinks reads one folder of links; all is true when there was one and
-// each link in it was read.
-func readKFDLinks(ctx context.Context, h *Host, node int, kind string) (links []kfdLink, all bool, err error) {
-	dir := fmt.Sprintf("%s/%d/%s", kfdNodes, node, kind)
-	names, err := h.Dir(dir)
-	if err != nil {
-		return nil, false, err
-	}
-	all = true
-	for i, number := range kfdNumbers(names) {
-		if i == maxKFDLinks || ctx.Err() != nil {
-			return links, false, nil
-		}
-		b, readErr := h.Read(fmt.Sprintf("%s/%d/properties", dir, number))
-		if readErr != nil {
-			all, err = false, readErr
-			continue
-		}
-		p := parseKFDProperties(b)
-		to, told := p["node_to"]
-		kindOf, typed := p["type"]
-		if !told || !typed {
-			all = false
-			continue
-		}
-		links = append(links, kfdLink{
-			kind: kindOf, to: to, weight: p["weight"],
-			minMBps: p["min_bandwidth"], maxMBps: p["max_bandwidth"], flags: p["flags"],
-		})
-	}
-	return links, all, err
-}
-
-// The flags of a link (CRAT_IOLINK_FLAGS_* in kfd_crat.h).
-const (
-	kfdLinkEnabled       = 1 << 0
-	kfdLinkNonCoherent   = 1 << 1
-	kfdLinkNoAtomics32   = 1 << 2
-	kfdLinkNoAtomics64   = 1 << 3
-	kfdLinkNoDMA         = 1 << 4
-	kfdLinkBidirectional = 1 << 31
-)
-
-// xgmiHopWeight is what a link of xGMI weighs (KFD_CRAT_XGMI_WEIGHT in
-// kfd_crat.h); one within a package weighs 13. Twice as much is a way over
-// another GPU.
-const xgmiHopWeight = 15
-
-// joinAMD fills in what the compute driver says of a pair.
-func (l *amdLinks) joinAMD(t *topology, p *Pair) {
-	forth, hasForth := l.links[[2]string{p.A, p.B}]
-	back, hasBack := l.links[[2]string{p.B, p.A}]
-	asked := l.asked[p.A] && l.asked[p.B]
-	if !hasForth && !hasBack {
-		if asked {
-			p.LinkType, p.Accessible = linkPCIe, new(false)
-		}
-		return
-	}
-	switch {
-	case hasForth && hasBack:
-		p.Accessible = new(true)
-	case asked:
-		p.Accessible = new(false) // The driver lets one of the two reach the other only.
-	}
-	link := forth
-	if !hasForth {
-		link = back
-	}
-	switch link.kind {
-	case kfdLinkXGMI:
-		p.LinkType = linkXGMI
-		p.Hops = new(1) // As amd-smi counts: no processor on the way (ROCm/rocm-systems#5763).
-		p.XGMIGBps = t.xgmiGBps(p, link)
-	case kfdLinkPCIe:
-		p.LinkType = linkPCIe
-	default:
-		return
-	}
-	if w := small(link.weight); w > 0 {
-		p.Weight = &w
-	}
-	if link.flags&kfdLinkEnabled == 0 {
-		return // The driver fills in the flags of a link with this one first.
-	}
-	p.Coherent = new(link.flags&kfdLinkNonCoherent == 0)
-	var atomics []string
-	if link.flags&kfdLinkNoAtomics64 == 0 {
-		atomics = append(atomics, "64")
-	}
-	if link.flags&kfdLinkNoAtomics32 == 0 {
-		atomics = append(atomics, "32")
-	}
-	p.Atomics = strings.Join(atomics, ",")
-	p.DMA = new(link.flags&kfdLinkNoDMA == 0)
-	if link.flags&kfdLinkBidirectional != 0 {
-		p.Bidirectional = new(true) // The kernel does not keep this one for each kind of link.
-	}
-}
-
-// xgmiGBps is what the links between two GPUs carry in one direction. The
-// driver gives the rate of one as the least and that of all as the most, in
-// MB/s (kfd_fill_gpu_xgmi_link_to_gpu, kfd_crat.c). It took each link for one of
-// 25 GT/s whatever the GPU until Linux 6.15 (amdgpu_amdkfd.c, "assume x16 @
-// 25Gbps"), so that the model's own rate stands where it is known to be
-// higher. Of a way over another GPU nothing is said.
-func (t *topology) xgmiGBps(p *Pair, link kfdLink) float64 {
-	if link.weight > xgmiHopWeight {
-		return 0
-	}
-	model := t.amdModel(p.A)
-	if b := t.amdModel(p.B); b.xgmiGBps < model.xgmiGBps {
-		model = b
-	}
-	const most = 10_000_000 // 10 TB/s is more than any hive carries.
-	if link.minMBps > 0 && link.maxMBps >= link.minMBps && link.maxMBps <= most {
-		perLink := max(model.xgmiGBps, float64(link.minMBps)/1000)
-		return roundTo(perLink*float64(link.maxMBps/link.minMBps), 1000)
-	}
-	if model.mesh {
-		return model.xgmiGBps
-	}
-	return 0
-}
-
-// amdModel is what is known of a GPU's model.
-func (t *topology) amdModel(address string) amdModel {
-	if d := t.devices[address]; d != nil {
-		return amdModels[d.Device]
-	}
-	return amdModel{}
 }

@@ -96,6 +96,22 @@ func TestAMDAccelerator(t *testing.T) {
 	}
 }
 
+func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
+	a := mi300x8()
+	m := a.build()
+	dir := folderOf(m, a.gpus[2])
+	for _, block := range []string{"gfx", "mmhub", "pcie_bif", "sdma", "umc", "xgmi_wafl"} {
+		m.AddError(dir+"/ras/"+block+"_err_count", machine.ErrSlow)
+	}
+	f := gatherAMD(t, m)
+	if got := gapsOf(f, "gpus"); len(got) != 1 || !strings.HasPrefix(got[0], "devices.ras: read ") {
+		t.Errorf("unknown: %q", got)
+	}
+	if f.GPUs.Devices[2].RAS != nil || f.GPUs.Devices[2].XGMIErrors != nil || len(f.GPUs.Devices[3].RAS) != 6 {
+		t.Errorf("RAS %v and %v", f.GPUs.Devices[2].RAS, f.GPUs.Devices[3].RAS)
+	}
+}
+
 func TestAMDInPackage(t *testing.T) {
 	f := gatherAMD(t, mi250x4().build())
 	g := f.GPUs.Devices

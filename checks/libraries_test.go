@@ -225,6 +225,38 @@ func TestLibraries(t *testing.T) {
 			},
 		},
 		{
+			"ROCm with its tools' libraries, and the runtime that the loader is not told of",
+			[]string{"ROCM_PATH=/srv/rocm"},
+			func(m *machine.Memory) {
+				for _, file := range []string{"libamd_smi.so.25.4.60401", "libhiprtc.so.6.4.60401", "librocm_smi64.so.7.5.60401", "librocprofiler-register.so.0.4.0", "libhsa-runtime64.so.1.15.60401"} {
+					m.AddInfo("/opt/rocm/lib/"+file, big)
+				}
+				m.AddInfo("/srv/rocm/lib/libamdhip64.so.6.4.60401", big)
+				m.AddLink("/srv/rocm/lib/libamdhip64.so.6", "libamdhip64.so.6.4.60401")
+			},
+			[]Library{
+				{Kind: "libamdhip64", Path: "/srv/rocm/lib/libamdhip64.so.6", RealPath: "/srv/rocm/lib/libamdhip64.so.6.4.60401", Version: "6.4.60401", VersionSource: "file-name", FoundBy: byToolkit},
+				{Kind: "libhiprtc", Path: "/opt/rocm/lib/libhiprtc.so.6.4.60401", Version: "6.4.60401", VersionSource: "file-name", FoundBy: byToolkit},
+				{Kind: "libhsa-runtime64", Path: "/opt/rocm/lib/libhsa-runtime64.so.1.15.60401", Version: "1.15.60401", VersionSource: "file-name", FoundBy: byToolkit},
+				{Kind: "libamd_smi", Path: "/opt/rocm/lib/libamd_smi.so.25.4.60401", Version: "25.4.60401", VersionSource: "file-name", FoundBy: byToolkit},
+				{Kind: "librocm_smi64", Path: "/opt/rocm/lib/librocm_smi64.so.7.5.60401", Version: "7.5.60401", VersionSource: "file-name", FoundBy: byToolkit},
+				{Kind: "librocprofiler-register", Path: "/opt/rocm/lib/librocprofiler-register.so.0.4.0", Version: "0.4.0", VersionSource: "file-name", FoundBy: byToolkit},
+			},
+		},
+		{
+			"ROCm as Python packages", nil,
+			func(m *machine.Memory) {
+				site := "/usr/lib/python3/dist-packages/"
+				m.AddInfo(site+"_rocm_sdk_core/lib/libamdhip64.so.7", big)
+				m.AddInfo(site+"_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", big)
+				m.Answer(machine.AskLibraryText+site+"_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", "RCCL version 2.26.6")
+			},
+			[]Library{
+				{Kind: "libamdhip64", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_core/lib/libamdhip64.so.7", FoundBy: byPython},
+				{Kind: "librccl", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", Version: "2.26.6", VersionSource: "content", FoundBy: byPython},
+			},
+		},
+		{
 			"plugins", nil,
 			func(m *machine.Memory) {
 				m.AddInfo("/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", big)

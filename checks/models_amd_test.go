@@ -313,7 +313,7 @@ func mi250x4() amdMachine {
 			case count > 0:
 				n.io = append(n.io, aXGMI(j+2, count, 50000))
 			default:
-				n.io = append(n.io, aLink{j + 2, 11, 30, 50000, 50000, 1})
+				n.io = append(n.io, aLink{j + 2, 11, 30, 0, 0, 1}) // The driver does not know the way.
 			}
 		}
 		a.nodes = append(a.nodes, n)

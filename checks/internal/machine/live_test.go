@@ -358,7 +358,12 @@ func TestLiveQuestions(t *testing.T) {
 	if access != "rw" {
 		t.Errorf("access to /dev/null: got %q", access)
 	}
-	for _, question := range []string{AskStatfs + "/no/such", AskAccess + "/no/such"} {
+	owner := Owner{UID: -1, GID: -1}
+	ask(AskOwner+"/proc/self/status", &owner)
+	if owner != (Owner{UID: os.Geteuid(), GID: os.Getegid()}) {
+		t.Errorf("owner of /proc/self/status: got %+v", owner)
+	}
+	for _, question := range []string{AskStatfs + "/no/such", AskAccess + "/no/such", AskOwner + "/no/such"} {
 		if _, err := l.Ask(t.Context(), question); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: got %v, want fs.ErrNotExist", question, err)
 		}

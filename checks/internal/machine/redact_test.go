@@ -274,3 +274,30 @@ func BenchmarkRedactText(b *testing.B) {
 		r.Text(text)
 	}
 }
+
+// TestRedactAMD holds that the numbers by which a card and its hive are known
+// are not shown, and that two hives stay two.
+func TestRedactAMD(t *testing.T) {
+	r := NewRedactor()
+	const in = "simd_count 1216\nhive_id 9876543210987654321\nunique_id 1234567890123456789\nlocation_id 3072\n"
+	const want = "simd_count 1216\nhive_id 144115188075855873\nunique_id 0\nlocation_id 3072\n"
+	const node = "/sys/class/kfd/kfd/topology/nodes/2/properties"
+	got := string(r.file(node, []byte(in)))
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if again := string(NewRedactor().file(node, []byte(got))); again != got {
+		t.Errorf("redacted twice: %q becomes %q", got, again)
+	}
+	for _, tt := range []struct{ id, want string }{
+		{"9876543210987654321\n", "144115188075855873\n"}, {"5\n", "144115188075855874\n"}, {"0\n", "0\n"}, {"no number\n", "0\n"},
+	} {
+		if got := string(r.file("/sys/devices/pci0000:00/0000:00:01.0/xgmi_hive_info/xgmi_hive_id", []byte(tt.id))); got != tt.want {
+			t.Errorf("hive %q: got %q, want %q", tt.id, got, tt.want)
+		}
+	}
+	const link = "type 11\nnode_to 3\nweight 15\n"
+	if got := string(r.file("/sys/class/kfd/kfd/topology/nodes/2/io_links/1/properties", []byte(link))); got != link {
+		t.Errorf("a link: got %q", got)
+	}
+}

@@ -189,8 +189,11 @@ func joined(f *checks.Facts) []string {
 	if len(pairs) == 0 {
 		return nil
 	}
-	linked, least := 0, 0
+	linked, least, xgmi := 0, 0, 0
 	for _, p := range pairs {
+		if p.LinkType == "xgmi" {
+			xgmi++
+		}
 		if p.NVLinks != nil && *p.NVLinks > 0 {
 			if linked == 0 || *p.NVLinks < least {
 				least = *p.NVLinks
@@ -209,6 +212,10 @@ func joined(f *checks.Facts) []string {
 		return []string{fmt.Sprintf("%s all to all (%d links)", name, least)}
 	case linked > 0:
 		return []string{fmt.Sprintf("%s between %d of %d pairs", name, linked, len(pairs))}
+	case xgmi == len(pairs):
+		return []string{"xGMI all to all"}
+	case xgmi > 0:
+		return []string{fmt.Sprintf("xGMI between %d of %d pairs", xgmi, len(pairs))}
 	}
 	return pcie(f, pairs)
 }

@@ -1,0 +1,218 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+// The types of links between nodes (HSA_IOLINKTYPE in hsakmttypes.h,
+// CRAT_IOLINK_TYPE_* in drivers/gpu/drm/amd/amdkfd/kfd_crat.h).
+const (
+	kfdLinkPCIe = 2
+	kfdLinkXGMI = 11
+)
+
+// The words of Pair.LinkType.
+const (
+	linkXGMI = "xgmi"
+	linkPCIe = "pcie"
+)
+
+// kfdLink is a link of a node to another.
+type kfdLink struct {
+	kind, to, weight uint64
+	// minMBps and maxMBps are in MB/s; 0 where the driver does not know.
+	minMBps, maxMBps uint64
+	flags            uint64
+}
+
+// amdLinks are the links between the GPUs of AMD, by the addresses of both.
+type amdLinks struct {
+	links map[[2]string]kfdLink
+	// asked are the GPUs whose links were read to the end, and whose driver
+	// knows of p2p_links (Linux 6.0, commit 0f28cca87e9a): between two of them,
+	// no link means no access.
+	asked map[string]bool
+}
+
+// readAMDLinks reads the links of each GPU's first node to the first nodes of
+// the others. Those between partitions of two GPUs say the same.
+func readAMDLinks(ctx context.Context, g *Gathering) *amdLinks {
+	l := &amdLinks{links: make(map[[2]string]kfdLink), asked: make(map[string]bool)}
+	if g.Facts.GPUs == nil || g.Facts.GPUs.AMD == nil {
+		return l
+	}
+	nodes := make(map[uint64]string)
+	for _, gpu := range g.Facts.GPUs.Devices {
+		if gpu.KFD != nil {
+			nodes[uint64(gpu.KFD.Node)] = gpu.Address
+		}
+	}
+	if len(nodes) < 2 {
+		return l
+	}
+	var unread []string
+	for _, gpu := range g.Facts.GPUs.Devices {
+		if gpu.KFD == nil {
+			continue
+		}
+		whole := true
+		for _, kind := range []string{"p2p_links", "io_links"} { // An io_link says more than a p2p_link, so it comes last.
+			links, all, err := readKFDLinks(ctx, g.Host, gpu.KFD.Node, kind)
+			whole = whole && all
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, machine.ErrNotRecorded) {
+				unread = append(unread, gpu.Address)
+			}
+			for _, link := range links {
+				if to, is := nodes[link.to]; is && to != gpu.Address {
+					l.links[[2]string{gpu.Address, to}] = link
+				}
+			}
+		}
+		l.asked[gpu.Address] = whole
+	}
+	if len(unread) > 0 {
+		slices.Sort(unread)
+		g.Unknown("links", "pairs.accessible", "the links that the compute driver lists cannot be read whole: "+someOf(slices.Compact(unread)), "run as root")
+	}
+	return l
+}
+
+// readKFDLinks reads one folder of links; all is true when there was one and
+// each link in it was read.
+func readKFDLinks(ctx context.Context, h *Host, node int, kind string) (links []kfdLink, all bool, err error) {
+	dir := fmt.Sprintf("%s/%d/%s", kfdNodes, node, kind)
+	names, err := h.Dir(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	all = true
+	for i, number := range kfdNumbers(names) {
+		if i == maxKFDLinks || ctx.Err() != nil {
+			return links, false, nil
+		}
+		b, readErr := h.Read(fmt.Sprintf("%s/%d/properties", dir, number))
+		if readErr != nil {
+			all, err = false, readErr
+			continue
+		}
+		p := parseKFDProperties(b)
+		to, told := p["node_to"]
+		kindOf, typed := p["type"]
+		if !told || !typed {
+			all = false
+			continue
+		}
+		links = append(links, kfdLink{
+			kind: kindOf, to: to, weight: p["weight"],
+			minMBps: p["min_bandwidth"], maxMBps: p["max_bandwidth"], flags: p["flags"],
+		})
+	}
+	return links, all, err
+}
+
+// The flags of a link (CRAT_IOLINK_FLAGS_* in kfd_crat.h).
+const (
+	kfdLinkEnabled       = 1 << 0
+	kfdLinkNonCoherent   = 1 << 1
+	kfdLinkNoAtomics32   = 1 << 2
+	kfdLinkNoAtomics64   = 1 << 3
+	kfdLinkNoDMA         = 1 << 4
+	kfdLinkBidirectional = 1 << 31
+)
+
+// xgmiHopWeight is what a link of xGMI weighs (KFD_CRAT_XGMI_WEIGHT in
+// kfd_crat.h); one within a package weighs 13. Twice as much is a way over
+// another GPU.
+const xgmiHopWeight = 15
+
+// joinAMD fills in what the compute driver says of a pair.
+func (l *amdLinks) joinAMD(t *topology, p *Pair) {
+	forth, hasForth := l.links[[2]string{p.A, p.B}]
+	back, hasBack := l.links[[2]string{p.B, p.A}]
+	asked := l.asked[p.A] && l.asked[p.B]
+	if !hasForth && !hasBack {
+		if asked {
+			p.LinkType, p.Accessible = linkPCIe, new(false)
+		}
+		return
+	}
+	switch {
+	case hasForth && hasBack:
+		p.Accessible = new(true)
+	case asked:
+		p.Accessible = new(false) // The driver lets one of the two reach the other only.
+	}
+	link := forth
+	if !hasForth {
+		link = back
+	}
+	switch link.kind {
+	case kfdLinkXGMI:
+		p.LinkType = linkXGMI
+		p.Hops = new(1) // As amd-smi counts: no processor on the way (ROCm/rocm-systems#5763).
+		p.XGMIGBps = t.xgmiGBps(p, link)
+	case kfdLinkPCIe:
+		p.LinkType = linkPCIe
+	default:
+		return
+	}
+	if w := small(link.weight); w > 0 {
+		p.Weight = &w
+	}
+	if link.flags&kfdLinkEnabled == 0 {
+		return // The driver fills in the flags of a link with this one first.
+	}
+	p.Coherent = new(link.flags&kfdLinkNonCoherent == 0)
+	var atomics []string
+	if link.flags&kfdLinkNoAtomics64 == 0 {
+		atomics = append(atomics, "64")
+	}
+	if link.flags&kfdLinkNoAtomics32 == 0 {
+		atomics = append(atomics, "32")
+	}
+	p.Atomics = strings.Join(atomics, ",")
+	p.DMA = new(link.flags&kfdLinkNoDMA == 0)
+	if link.flags&kfdLinkBidirectional != 0 {
+		p.Bidirectional = new(true) // The kernel does not keep this one for each kind of link.
+	}
+}
+
+// xgmiGBps is what the links between two GPUs carry in one direction. The
+// driver gives the rate of one as the least and that of all as the most, in
+// MB/s (kfd_fill_gpu_xgmi_link_to_gpu, kfd_crat.c). Until 2025, about Linux 6.15, it
+// took each link for one of 25 GT/s whatever the GPU
+// (amdgpu_amdkfd_get_xgmi_bandwidth_mbytes), so that the model's own rate stands
+// where it is known to be higher. Of a way over another GPU it says 0.
+func (t *topology) xgmiGBps(p *Pair, link kfdLink) float64 {
+	if link.weight > xgmiHopWeight {
+		return 0
+	}
+	model := t.amdModel(p.A)
+	if b := t.amdModel(p.B); b.xgmiGBps < model.xgmiGBps {
+		model = b
+	}
+	const most = 10_000_000 // 10 TB/s is more than any hive carries.
+	if link.minMBps > 0 && link.maxMBps >= link.minMBps && link.maxMBps <= most {
+		perLink := max(model.xgmiGBps, float64(link.minMBps)/1000)
+		return roundTo(perLink*float64(link.maxMBps/link.minMBps), 1000)
+	}
+	if model.mesh {
+		return model.xgmiGBps
+	}
+	return 0
+}
+
+// amdModel is what is known of a GPU's model.
+func (t *topology) amdModel(address string) amdModel {
+	if d := t.devices[address]; d != nil {
+		return amdModels[d.Device]
+	}
+	return amdModel{}
+}

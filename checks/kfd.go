@@ -1,0 +1,172 @@
+package checks
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+// The words of AMDDriver.KFD.
+const (
+	kfdOK         = "ok"
+	kfdAbsent     = "absent"
+	kfdUnreadable = "unreadable"
+	kfdPartial    = "partial"
+)
+
+// kfdNode is a node of the topology that is a GPU or a partition of one.
+type kfdNode struct {
+	number     int
+	id         int64
+	properties map[string]uint64
+}
+
+// kfdTopology is what could be read of the topology.
+type kfdTopology struct {
+	// state is a word of AMDDriver.KFD; empty where a recording does not tell.
+	state string
+	// nodes are those of GPUs, in order of their numbers.
+	nodes []kfdNode
+	// hidden counts the nodes that this process may not read, broken those
+	// that do not say what they are.
+	hidden, broken int
+	err            error
+}
+
+// readKFD reads the nodes of the topology. The files of a GPU whose render node
+// the device control group denies give EPERM (kfd_devcgroup_check_permission,
+// kfd_topology.c): so it is in a container that was given some of the GPUs.
+func readKFD(ctx context.Context, h *Host) *kfdTopology {
+	t := &kfdTopology{}
+	names, err := h.Dir(kfdNodes)
+	switch {
+	case errors.Is(err, machine.ErrNotRecorded):
+		return t
+	case errors.Is(err, fs.ErrNotExist):
+		t.state, t.err = kfdAbsent, err
+		return t
+	case err != nil:
+		t.state, t.err = kfdUnreadable, err
+		return t
+	}
+	t.state = kfdOK
+	numbers := kfdNumbers(names)
+	if len(numbers) > maxKFDNodes {
+		numbers = numbers[:maxKFDNodes]
+		t.state = kfdPartial
+	}
+	for _, n := range numbers {
+		if ctx.Err() != nil {
+			t.state = kfdPartial
+			break
+		}
+		dir := kfdNodes + "/" + strconv.Itoa(n)
+		id, err := h.Int(dir + "/gpu_id")
+		if err == nil && id == 0 {
+			continue // A processor.
+		}
+		var b []byte
+		if err == nil {
+			b, err = h.Read(dir + "/properties")
+		}
+		properties := parseKFDProperties(b)
+		_, located := properties["location_id"]
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			t.hidden++
+			t.err = cmp.Or(t.err, err)
+		case err != nil || id < 0 || !located:
+			t.broken++
+			t.err = cmp.Or(t.err, err)
+		default:
+			t.nodes = append(t.nodes, kfdNode{number: n, id: id, properties: properties})
+		}
+	}
+	if t.hidden+t.broken > 0 {
+		t.state = kfdPartial
+	}
+	return t
+}
+
+// kfdNumbers returns the names that are numbers, in order.
+func kfdNumbers(names []string) []int {
+	var numbers []int
+	for _, name := range names {
+		if n, err := strconv.ParseUint(name, 10, 31); err == nil {
+			numbers = append(numbers, int(n))
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+// parseKFDProperties reads a file "properties": "name value" lines of decimal
+// numbers (sysfs_show_32bit_prop, kfd_topology.c). A last line without its end
+// was cut off and is left out.
+func parseKFDProperties(b []byte) map[string]uint64 {
+	b = b[:bytes.LastIndexByte(b, '\n')+1]
+	properties := make(map[string]uint64)
+	lines := 0
+	for line := range bytes.Lines(b) {
+		if lines++; lines > maxKFDProperties {
+			break
+		}
+		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), " ")
+		if !ok {
+			continue
+		}
+		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
+			properties[name] = n
+		}
+	}
+	return properties
+}
+
+// address is the PCI address that a node names. location_id is bus, device and
+// function in its low 16 bits; the driver of a partitioned GPU adds the
+// partition's number above them (bits 28 to 31) or, in some versions, in the place
+// of the function (kfd_topology_add_device, kfd_topology.c).
+func (n *kfdNode) address() string {
+	location := n.properties["location_id"]
+	return fmt.Sprintf("%04x:%02x:%02x.%x", n.properties["domain"]&math.MaxUint32, location>>8&0xff, location>>3&0x1f, location&7)
+}
+
+// architecture is the name of the instruction set, as compilers name it:
+// gfx_target_version 90402 is gfx942, 90010 gfx90a (each part after the first is
+// one hexadecimal digit).
+func (n *kfdNode) architecture() string {
+	v := n.properties["gfx_target_version"]
+	major, minor, step := v/10000, v/100%100, v%100
+	if major == 0 || major > 99 || minor > 15 || step > 15 {
+		return ""
+	}
+	return fmt.Sprintf("gfx%d%x%x", major, minor, step)
+}
+
+// units counts the compute units.
+func (n *kfdNode) units() int {
+	perUnit := n.properties["simd_per_cu"]
+	if perUnit == 0 {
+		return 0
+	}
+	return small(n.properties["simd_count"] / perUnit)
+}
+
+// small turns a number of the driver's into one of ours; one that no machine
+// has is none.
+func small(n uint64) int {
+	const most = 1 << 20
+	if n > most {
+		return 0
+	}
+	return int(n)
+}
