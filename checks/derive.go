@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 // Address returns a PCI address as the facts write it ("0000:3b:00.0"), from
@@ -14,7 +16,7 @@ func Address(s string) string { return canonicalAddress(s) }
 
 // SteersCommunication reports whether a variable of this name steers how GPUs
 // communicate, and so belongs into EnvFacts.
-func SteersCommunication(name string) bool { return steersCommunication(name) }
+func SteersCommunication(name string) bool { return machine.SteersCommunication(name) }
 
 // ReadConfig takes from the bytes of a function's configuration space what they
 // show, as for a live machine.

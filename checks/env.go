@@ -38,39 +38,6 @@ const (
 	confValue = 1023
 )
 
-// communicationPrefixes begin the names that steer communication libraries.
-var communicationPrefixes = []string{
-	"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OFI_NCCL_",
-	"OMPI_MCA_", "TORCH_NCCL_", "NVSHMEM_",
-}
-
-// communicationNames are names that no prefix covers.
-var communicationNames = []string{
-	"GGML_CUDA_P2P", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH", "LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST",
-	"NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
-	// How PyTorch allocates: memory of expandable segments cannot be shared by
-	// cudaIpcGetMemHandle.
-	"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF",
-	// Peer access of llama.cpp, and what frameworks choose for all-reduce.
-	"GGML_CUDA_P2P", "GGML_CUDA_NO_PEER_COPY", "GGML_CUDA_PEER_MAX_BATCH_SIZE",
-	"VLLM_SKIP_P2P_CHECK", "VLLM_NCCL_SO_PATH", "VLLM_HOST_IP", "VLLM_DISABLE_PYNCCL",
-	"VLLM_ALLREDUCE_USE_SYMM_MEM", "VLLM_USE_NCCL_SYMM_MEM", "VLLM_ROCM_QUICK_REDUCE_QUANTIZATION",
-	"SGLANG_SKIP_P2P_CHECK", "SGLANG_HOST_IP", "HOST_IP",
-	// How ranks find each other.
-	"GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK",
-	"LOCAL_WORLD_SIZE", "NNODES", "NODE_RANK", "HOROVOD_GLOO_IFACE",
-	// Ray's handling of the variables of visible devices.
-	"RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES", "RAY_EXPERIMENTAL_NOSET_HIP_VISIBLE_DEVICES",
-	"RAY_EXPERIMENTAL_NOSET_ROCR_VISIBLE_DEVICES",
-	"AMD_SERIALIZE_KERNEL", "GPU_MAX_HW_QUEUES",
-}
-
-// steersCommunication reports whether a variable belongs into EnvFacts.
-func steersCommunication(name string) bool {
-	return slices.Contains(communicationNames, name) ||
-		slices.ContainsFunc(communicationPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
-}
-
 // environment returns the variables that the host's answer holds, by name.
 func environment(ctx context.Context, h *Host) (map[string]string, error) {
 	var list []string
@@ -94,7 +61,7 @@ func gatherEnv(ctx context.Context, g *Gathering) error {
 	}
 	variables := []Variable{}
 	for name, value := range env {
-		if steersCommunication(name) && printable(name, confValue) == name {
+		if machine.SteersCommunication(name) && printable(name, confValue) == name {
 			variables = append(variables, Variable{
 				Name: name, Value: printable(value, maxValue), Source: "environment", Effective: true,
 			})
@@ -179,7 +146,7 @@ func readConfFiles(g *Gathering, files []string, env map[string]string) []Variab
 			s.Source = file
 			s.Effective = !inEnv && !taken[s.Name]
 			taken[s.Name] = true
-			if steersCommunication(s.Name) {
+			if machine.SteersCommunication(s.Name) {
 				variables = append(variables, s)
 			}
 		}

@@ -521,6 +521,7 @@ missing contains "gpus.devices[].ecc: NVML did not answer" if {
 missing contains "gpus.devices[].ecc: NVML did not answer" if {
 	input.gpus.nvml != "ok"
 	count(facts.offered) > 0
+	not facts.only_amd
 }
 
 no_gpu if count(facts.gpus) == 0

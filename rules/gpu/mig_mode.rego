@@ -213,6 +213,7 @@ missing contains "gpus.devices[].mig: NVML did not answer" if {
 	not spans
 	count(mixed) == 0
 	not no_gpu
+	not facts.only_amd
 }
 
 answered if input.gpus.nvml == "ok"
@@ -222,6 +223,11 @@ answered if count(on | off) > 0
 no_gpu if count(facts.gpus) == 0
 
 not_applicable contains "no GPU" if no_gpu
+
+not_applicable contains "no NVIDIA GPU" if {
+	facts.only_amd
+	count(pending | on) + count(mixed) == 0
+}
 
 not_applicable contains "no GPU here has MIG" if {
 	answered

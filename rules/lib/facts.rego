@@ -22,6 +22,23 @@ listed := {g.address | some g in named} if named
 # offered are the GPUs that the driver offered to the probe.
 offered := {d.address | some d in input.transfers.devices} if count(input.transfers.devices) > 0
 
+# only_amd is true where GPUs are known and all of them are AMD's: NVML, MIG and
+# the fabric manager have no part there, and what they did not say is not missing.
+only_amd if {
+	count(gpus) > 0
+	every address in gpus {
+		is_amd(address)
+	}
+}
+
+is_amd(address) if gpu[address].vendor == "amd"
+
+is_amd(address) if {
+	not gpu[address]
+	input.transfers.api == "hip"
+	address in offered
+}
+
 # gpu is each GPU by its address.
 gpu[g.address] := g if some g in named
 

@@ -94,3 +94,12 @@ test_bytes if {
 	facts.bytes(67108864) == "64 MiB"
 	facts.bytes(1610612736) == "1.5 GiB"
 }
+
+test_only_amd if {
+	facts.only_amd with input as {"gpus": {"devices": [{"address": a, "vendor": "amd"}, {"address": b, "vendor": "amd"}]}}
+	facts.only_amd with input as {"transfers": {"api": "hip", "devices": [{"index": 0, "address": a}]}}
+	not facts.only_amd with input as {"gpus": {"devices": [{"address": a, "vendor": "amd"}, {"address": b, "vendor": "nvidia"}]}}
+	not facts.only_amd with input as {"transfers": {"api": "cuda", "devices": [{"index": 0, "address": a}]}}
+	not facts.only_amd with input as {"gpus": {"devices": []}}
+	not facts.only_amd with input as {}
+}

@@ -381,11 +381,19 @@ missing contains "gpus.nvswitches: whether there are NVSwitches is not known" if
 	count(members) == 0
 	not counted
 	not no_gpu
+	not facts.only_amd
 }
 
 counted if is_number(input.gpus.nvswitches)
 
 no_gpu if count(facts.gpus) == 0
+
+not_applicable contains "no NVIDIA GPU" if {
+	facts.only_amd
+	not broken
+	not switched
+	not not_ready
+}
 
 not_applicable contains "no NVSwitch here" if {
 	not switched

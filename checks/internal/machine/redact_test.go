@@ -175,7 +175,7 @@ func TestRedactMemory(t *testing.T) {
 	copy(config[0x14c:], "\x11\x22\x33\x44\x55\x66\x77\x88\x99")
 	src := &Memory{}
 	src.Answer(AskUname, Uname{Node: "trainer-7.lab.example.org", Release: "6.8.0"})
-	src.Answer(AskEnviron, []string{"HOME=/mnt/people/alice", "NCCL_CONF_FILE=/mnt/people/alice/n.conf"})
+	src.Answer(AskEnviron, []string{"HOME=/mnt/people/alice", "MASTER_ADDR=gpunode-17.lab.corp.example", "VLLM_HOST_IP=10.20.30.40", "NCCL_CONF_FILE=/mnt/people/alice/n.conf"})
 	src.Answer(AskKernelLog, "1.000001 systemd: Hostname set to trainer-7\n")
 	src.Answer(AskStatfs+"/mnt/people/alice", Statfs{Type: "nfs"})
 	src.AnswerError(AskNVML, errors.New("dial trainer-7: refused"))
@@ -227,7 +227,7 @@ func TestRedactMemory(t *testing.T) {
 	for _, tt := range []struct{ what, got, want string }{
 		{"hostname", read("/proc/sys/kernel/hostname"), "host-1\n"},
 		{"uname", ask(AskUname), `{"machine":"","node":"host-1","release":"6.8.0"}`},
-		{"environ", ask(AskEnviron), `["HOME=/mnt/people/user1","NCCL_CONF_FILE=/mnt/people/user1/n.conf"]`},
+		{"environ", ask(AskEnviron), `["HOME=/mnt/people/user1","MASTER_ADDR=host-2.example.com","VLLM_HOST_IP=192.0.2.1","NCCL_CONF_FILE=/mnt/people/user1/n.conf"]`},
 		{"file in a home folder", read("/mnt/people/user1/n.conf"), "NCCL_SOCKET_IFNAME=enx020000000001\n"},
 		{"question about it", ask(AskStatfs + "/mnt/people/user1"), `{"avail_bytes":0,"free_bytes":0,"read_only":false,"size_bytes":0,"type":"nfs"}`},
 		{"kernel log", ask(AskKernelLog), `"1.000001 systemd: Hostname set to host-1\n"`},

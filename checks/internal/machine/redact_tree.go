@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"path"
 	"slices"
 	"strconv"
@@ -200,6 +201,10 @@ func (r *Redactor) studyMemory(m *Memory) {
 		for _, entry := range environ {
 			if home, ok := strings.CutPrefix(entry, "HOME="); ok {
 				r.learnHome(home)
+			}
+			name, value, _ := strings.Cut(entry, "=")
+			if _, err := netip.ParseAddr(value); err != nil && slices.Contains(masterAddresses, name) {
+				r.Host(value)
 			}
 		}
 	}

@@ -5,28 +5,62 @@ import (
 	"strings"
 )
 
-// wantedPrefixes begin the names of the variables that steer communication.
-var wantedPrefixes = []string{
-	"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OFI_NCCL_", "OMPI_MCA_",
-	"TORCH_NCCL_", "NVSHMEM_", "NVIDIA_", "ENROOT_",
+// communicationPrefixes begin the names of the variables that steer
+// communication libraries.
+var communicationPrefixes = []string{
+	"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OFI_NCCL_",
+	"OMPI_MCA_", "TORCH_NCCL_", "NVSHMEM_",
 }
 
-// wantedNames are the other variables that checks want, in order.
-var wantedNames = []string{
-	"AMD_SERIALIZE_COPY", "AMD_SERIALIZE_KERNEL", "APPTAINER_CONTAINER", "CONDA_PREFIX", "GPU_DEVICE_ORDINAL", "GPU_MAX_HW_QUEUES",
-	"HOME", "KUBERNETES_SERVICE_HOST",
-	"LD_LIBRARY_PATH", "LD_PRELOAD", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "PYTHONPATH", "RANK", "ROCM_PATH", "SINGULARITY_CONTAINER",
-	"SLURM_JOB_ID", "SLURM_LOCALID", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "VIRTUAL_ENV", "WORLD_SIZE", "container",
+// communicationNames are names that no prefix covers.
+var communicationNames = []string{
+	"AMD_SERIALIZE_COPY", "AMD_SERIALIZE_KERNEL", "GPU_DEVICE_ORDINAL", "GPU_MAX_HW_QUEUES",
+	"LD_LIBRARY_PATH", "LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST",
+	"NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
+	// How PyTorch allocates: memory of expandable segments cannot be shared by
+	// cudaIpcGetMemHandle.
+	"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF",
+	// Peer access of llama.cpp, and what frameworks choose for all-reduce.
+	"GGML_CUDA_P2P", "GGML_CUDA_NO_PEER_COPY", "GGML_CUDA_PEER_MAX_BATCH_SIZE",
+	"VLLM_SKIP_P2P_CHECK", "VLLM_NCCL_SO_PATH", "VLLM_HOST_IP", "VLLM_DISABLE_PYNCCL",
+	"VLLM_ALLREDUCE_USE_SYMM_MEM", "VLLM_USE_NCCL_SYMM_MEM", "VLLM_ROCM_QUICK_REDUCE_QUANTIZATION",
+	"SGLANG_SKIP_P2P_CHECK", "SGLANG_HOST_IP", "HOST_IP",
+	// How ranks find each other.
+	"GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK",
+	"LOCAL_WORLD_SIZE", "NNODES", "NODE_RANK", "HOROVOD_GLOO_IFACE",
+	// Ray's handling of the variables of visible devices.
+	"RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES", "RAY_EXPERIMENTAL_NOSET_HIP_VISIBLE_DEVICES",
+	"RAY_EXPERIMENTAL_NOSET_ROCR_VISIBLE_DEVICES",
 }
+
+// SteersCommunication reports whether a variable belongs among the facts of the
+// environment.
+func SteersCommunication(name string) bool {
+	return slices.Contains(communicationNames, name) || hasPrefix(name, communicationPrefixes)
+}
+
+func hasPrefix(name string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// otherPrefixes and otherNames are of variables that tell where the process
+// runs, and do not steer communication.
+var (
+	otherPrefixes = []string{"NVIDIA_", "ENROOT_"}
+	otherNames    = []string{
+		"APPTAINER_CONTAINER", "CONDA_PREFIX", "HOME", "KUBERNETES_SERVICE_HOST", "PYTHONPATH", "ROCM_PATH",
+		"SINGULARITY_CONTAINER", "SLURM_JOB_ID", "SLURM_LOCALID", "VIRTUAL_ENV", "container",
+	}
+)
 
 // Wanted reports whether checks want an environment variable. All others are
 // never looked at.
 func Wanted(name string) bool {
-	if _, ok := slices.BinarySearch(wantedNames, name); ok {
-		return true
-	}
-	return slices.ContainsFunc(wantedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	return SteersCommunication(name) || hasPrefix(name, otherPrefixes) || slices.Contains(otherNames, name)
 }
+
+// masterAddresses are variables whose value is a machine's name or address.
+var masterAddresses = []string{"MASTER_ADDR", "HOST_IP", "VLLM_HOST_IP", "SGLANG_HOST_IP"}
 
 // withheld is the value of a variable whose real one is nobody's business.
 const withheld = "set"
