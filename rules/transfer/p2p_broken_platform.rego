@@ -18,7 +18,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware]
+#   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, iommu-remap, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform
@@ -133,7 +133,13 @@ remedies(k, directions, ts) := ["reset-gpu", "reboot-or-reload-driver", "replace
 	k[0] != "error"
 } else := array.concat(["nccl-p2p-disable", "upgrade-driver", "update-bios"], pass_through(directions))
 
-pass_through(directions) := [] if {
+# AMD recommends remapping for Radeon GPUs.
+pass_through(directions) := ["iommu-remap"] if {
+	amd.only_radeon
+	input.iommu.mode in {"passthrough", "off"}
+} else := [] if {
+	amd.only_radeon
+} else := [] if {
 	every d in directions {
 		every address in d {
 			pci.untranslated(address)
@@ -346,6 +352,8 @@ bench_cures := array.concat(["nccl-p2p-disable"], platform_cures)
 
 platform_cures := ["upgrade-driver"] if {
 	facts.is_guest == true
+} else := ["disable-acs", "iommu-remap", "update-bios", "upgrade-driver"] if {
+	amd.only_radeon
 } else := ["iommu-pt", "iommu-off", "disable-acs", "update-bios", "upgrade-driver"]
 
 findings contains {
