@@ -18,6 +18,8 @@
 #     description: Two W7800, RCCL over P2P stands still for 0.2 s in each collective, and not over host memory
 #   - ref: https://github.com/ROCm/ROCR-Runtime/issues/355
 #     description: hipMemcpyPeer is right and HIP IPC fails, on two R9700
+#   - ref: https://github.com/ROCm/rocm-systems/pull/10554
+#     description: Peer access that HIP offers one way only, and what RCCL made of it
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
 #     description: What peer access over PCIe wants of the IOMMU and of the kernel
 # schemas:
@@ -26,7 +28,7 @@
 #   cause: p2p-broken-platform
 #   severity: critical
 #   confidence: likely
-#   remedies: [nccl-p2p-disable, upgrade-rocm, iommu-remap, iommu-pt, disable-acs, enable-rebar, enable-amd-p2p, hsa-env]
+#   remedies: [nccl-p2p-disable, upgrade-rocm, iommu-remap, iommu-pt, disable-acs, enable-rebar, enable-amd-p2p, hsa-env, update-bios]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.rccl_p2p_transport
@@ -229,6 +231,41 @@ seen_confidence := "likely" if {
 }
 
 seen_confidence := "likely" if count(logs.messages({"hip-ipc-failed", "nccl-ipc-open-failed", "nccl-ipc-handle-failed"})) > 0
+
+# lopsided are pairs for which HIP offers peer access one way and not the other. Each
+# end of RCCL asks in its own direction, so that one takes P2P and the other host
+# memory, and neither understands what the other sends (ROCm/rocm-systems pull 10554).
+lopsided contains d if {
+	some d in amd.offered
+	[d[1], d[0]] in withheld
+	not d in withheld
+}
+
+withheld contains [p.a, p.b] if {
+	some p in input.gpus.p2p
+	p.read == "not-supported"
+}
+
+withheld contains [p.source, p.destination] if {
+	input.transfers.api == "hip"
+	some p in input.transfers.peers
+	p.access == false
+}
+
+findings contains {
+	"subject": "host",
+	"affects": sort({address | some d in lopsided; some address in d; facts.is_address(address)}),
+	"message": sprintf("HIP offers peer access one way only between %d pairs of GPUs (%s, and not back). Each end of RCCL asks in its own direction: one takes the P2P transport and the other host memory, and they fail with «invalid argument» or shared memory of an impossible size. It comes from where the firmware put the memory windows (MMIO), or from a BAR that is small on one of the two", [
+		count(lopsided), concat("; ", [facts.pair_name(d[0], d[1]) | some i, d in sort(lopsided); i < 4]),
+	]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[1], d[0])]), "value": "not offered", "source": offered_at} | some i, d in sort(lopsided); i < 4],
+	"params": params,
+	"remedies": ["nccl-p2p-disable", "update-bios", "enable-rebar", "upgrade-rocm"],
+} if {
+	count(lopsided) > 0
+}
 
 what_works := sprintf("HIP offers peer access between the GPUs, and %s", [copies]) if {
 	count(copied) > 0

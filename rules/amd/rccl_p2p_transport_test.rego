@@ -162,3 +162,14 @@ test_unresolvable if {
 	count(rccl_p2p_transport.missing) == 1 with input as object.remove(stuck, ["transfers"])
 	count(rccl_p2p_transport.not_applicable) == 1 with input as {"gpus": {"devices": [{"address": a, "vendor": "nvidia"}]}}
 }
+
+test_fires_on_access_in_one_direction if {
+	one_way := {"gpus": {"devices": cards, "p2p": [{"a": a, "b": b, "read": "ok", "write": "ok"}, {"a": b, "b": a, "read": "not-supported", "write": "not-supported"}]}}
+	found(one_way) == {["high", "likely", "nccl-p2p-disable"]}
+	contains(message(one_way), "0000:03:00.0 -> 0000:06:00.0, and not back")
+	probed := {"gpus": {"devices": cards, "p2p": null}, "transfers": {"api": "hip", "outcome": "ok", "peers": [{"source": a, "destination": b, "access": false}, {"source": b, "destination": a, "access": true}]}}
+	found(probed) == {["high", "likely", "nccl-p2p-disable"]}
+	found({"gpus": {"devices": cards, "p2p": matrix}}) == set()
+	refused := [{"a": a, "b": b, "read": "not-supported", "write": "not-supported"}, {"a": b, "b": a, "read": "not-supported", "write": "not-supported"}]
+	found({"gpus": {"devices": cards, "p2p": refused}, "links": {"pairs": [pair]}}) == set()
+}
