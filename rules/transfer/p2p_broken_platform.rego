@@ -552,6 +552,25 @@ findings contains {
 	count(failures) == 0
 }
 
+# told_needed are sentences by which somebody says that a program runs only with peer
+# access off. On AMD's GPUs rule rccl-p2p-transport weighs them.
+told_needed := logs.messages({"prose-p2p-off-needed"})
+
+findings contains {
+	"subject": "host",
+	"message": "A program runs only with NCCL_P2P_DISABLE=1: the driver offers peer access that does not work here. On bare metal the first suspects are an IOMMU that translates and ACS that redirects; gpudoctor probe p2p --probe full tells which transfers fail.",
+	"evidence": array.slice(logs.all_evidence(told_needed), 0, 2),
+	"order": logs.first(told_needed).order,
+	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"severity": "high",
+	"confidence": "possible",
+	"remedies": bench_cures,
+} if {
+	count(told_needed) > 0
+	not amd.present
+	count(wrong) + count(failures) == 0
+}
+
 # late are the latencies of p2pBandwidthLatencyTest with peer access that no path
 # has: its kernel waits for a word that does not arrive until a limit of tens of
 # milliseconds ends the wait (49206 us in transformers issue 20438), where the

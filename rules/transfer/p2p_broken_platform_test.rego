@@ -409,3 +409,10 @@ test_radeon_wants_remapping if {
 	some h in p2p_broken_platform.findings with input as object.union(broken, {"iommu": {"mode": "passthrough"}})
 	"iommu-remap" in h.remedies
 }
+
+test_fires_on_what_people_write if {
+	sentence := {"logs": {"messages": [{"id": "prose-p2p-off-needed", "program": "people", "role": "category", "fields": {"gpu": ""}, "text": "x", "source": "a.md", "line": 1, "order": 0}]}}
+	some f in p2p_broken_platform.findings with input as sentence
+	[f.severity, f.confidence, f.remedies[0]] == ["high", "possible", "nccl-p2p-disable"]
+	count(p2p_broken_platform.findings) == 0 with input as object.union(sentence, {"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "amd"}]}})
+}
