@@ -36,6 +36,7 @@ import data.gpudoctor.lib.peers
 judged contains p if {
 	some p in facts.gpu_pairs
 	peers.joined(p) != "nvlink"
+	not p.link_type == "xgmi"
 	not peers.refused(p)
 }
 

@@ -74,6 +74,7 @@ peers_wanted(address) if {
 	some p in facts.gpu_pairs
 	address in [p.a, p.b]
 	peers.joined(p) == "pcie"
+	not p.link_type == "xgmi"
 	not peers.refused(p)
 	not peers.measured(p.a, p.b) == "good"
 }

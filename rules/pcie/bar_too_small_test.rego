@@ -265,4 +265,7 @@ test_amd_tells_what_is_visible if {
 	f.evidence[0].fact == "gpus.devices[0000:01:00.0].visible_memory_bytes"
 	grades(bar_too_small.findings) == {["low", "likely"]} with input as visible(16 * gib, "xgmi")
 	count(bar_too_small.findings) == 0 with input as visible(24 * gib, "pcie")
+	counted := {"a": a, "b": b, "kind": "gpu-gpu", "link_type": "xgmi", "nvlinks": 0}
+	grown := object.union(visible(16 * gib, "xgmi"), {"links": {"pairs": [counted]}, "pci": {"devices": [rebar(x, small, 32 * gib) | some x in [a, b]]}})
+	grades(bar_too_small.findings) == {["low", "likely"]} with input as grown
 }
