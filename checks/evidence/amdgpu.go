@@ -172,6 +172,42 @@ func amdGPUSetAccess(p *checks.Pair, word string) {
 	p.Accessible = &ok
 }
 
+// amdGPUSetCoherent notes whether a link is coherent: "C", or "NC" where it is
+// not (amdsmi_cli/amdsmi_commands.py, topology).
+func amdGPUSetCoherent(p *checks.Pair, word string) {
+	var coherent bool
+	switch strings.ToUpper(word) {
+	case "C":
+		coherent = p.Coherent == nil || *p.Coherent
+	case "NC":
+	default:
+		return
+	}
+	p.Coherent = &coherent
+}
+
+// amdGPUAtomics is the widths in bits of the atomic operations of a link.
+var amdGPUAtomics = regexp.MustCompile(`^(?:64|32)(?:,(?:64|32))?$`)
+
+func amdGPUSetAtomics(p *checks.Pair, word string) {
+	if p.Atomics == "" && amdGPUAtomics.MatchString(word) {
+		p.Atomics = word
+	}
+}
+
+// amdGPUWorst reads "T" or "F" of a link. One direction that cannot is enough.
+func amdGPUWorst(known *bool, word string) *bool {
+	var can bool
+	switch strings.ToUpper(word) {
+	case "T", "TRUE":
+		can = known == nil || *known
+	case "F", "FALSE":
+	default:
+		return known
+	}
+	return &can
+}
+
 // amdGPUNumber reads a number that stands before a unit ("16", "32 GT/s",
 // "64289 MB").
 func amdGPUNumber(text string) (float64, bool) {

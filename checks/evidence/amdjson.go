@@ -265,6 +265,10 @@ func amdJSONGPU(s *Sink, r *amdJSONReader, e *amdJSONNode) {
 		if n := amdGPUInt(link.at("num_hops").string()); n != nil {
 			p.Hops = n
 		}
+		amdGPUSetCoherent(p, link.at("coherent").string())
+		amdGPUSetAtomics(p, link.at("atomics").string())
+		p.DMA = amdGPUWorst(p.DMA, link.at("dma").string())
+		p.Bidirectional = amdGPUWorst(p.Bidirectional, link.at("bi_dir").string())
 	}
 }
 

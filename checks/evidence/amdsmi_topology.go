@@ -69,5 +69,13 @@ func amdSMITopologyCell(p *checks.Pair, table, cell string) {
 		p.Hops = amdGPUInt(cell)
 	case strings.HasSuffix(table, "LINK TYPE"):
 		amdGPUSetLink(p, cell)
+	case strings.HasSuffix(table, "COHERANCY"), strings.HasSuffix(table, "COHERENCY"):
+		amdGPUSetCoherent(p, cell)
+	case strings.HasSuffix(table, "ATOMICS"):
+		amdGPUSetAtomics(p, cell)
+	case strings.HasSuffix(table, "DMA"):
+		p.DMA = amdGPUWorst(p.DMA, cell)
+	case strings.HasSuffix(table, "DIRECTIONAL"):
+		p.Bidirectional = amdGPUWorst(p.Bidirectional, cell)
 	}
 }

@@ -24,6 +24,7 @@
 package gpudoctor.rules.amd_gpu_fault
 
 import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 
 # forms are the driver's messages with what each means: how bad it is, how sure,
@@ -168,6 +169,75 @@ findings contains {
 	g.retired_pages > 0
 }
 
+# The driver's own counters by block, since it was loaded (ras/umc_err_count and the
+# like). Corrected errors are what memory with ECC is for.
+counters[[address, name]] := b if {
+	some address, blocks in amd.errors
+	some name, b in blocks
+	not contains(name, "xgmi")
+}
+
+findings contains {
+	"subject": key[0],
+	"affects": [address | some address in [key[0]]; facts.is_address(address)],
+	"message": sprintf("The driver counted %d errors of %s in block %s that could not be corrected, since it was loaded", [b.uncorrectable, key[0], key[1]]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("gpus.devices[%s].ras[%s].uncorrectable", [key[0], key[1]]), "value": b.uncorrectable, "source": sprintf("ras/%s_err_count", [key[1]])}],
+	"params": {"gpu": key[0]},
+	"remedies": ["reset-amd-gpu", "replace-hardware"],
+} if {
+	some key, b in counters
+	b.uncorrectable > 0
+	not told_by_log(key[0])
+}
+
+# A deferred error is memory that cannot be corrected and was not used since: the
+# program that reads it dies (poison).
+findings contains {
+	"subject": key[0],
+	"affects": [address | some address in [key[0]]; facts.is_address(address)],
+	"message": sprintf("The driver counted %d deferred errors of %s in block %s: memory that cannot be corrected, and kills the program that reads it", [b.deferred, key[0], key[1]]),
+	"severity": "medium",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("gpus.devices[%s].ras[%s].deferred", [key[0], key[1]]), "value": b.deferred, "source": sprintf("ras/%s_err_count", [key[1]])}],
+	"params": {"gpu": key[0]},
+	"remedies": ["reset-amd-gpu", "replace-hardware"],
+} if {
+	some key, b in counters
+	b.deferred > 0
+	b.uncorrectable == 0
+	not told_by_log(key[0])
+}
+
+told_by_log(address) if {
+	some key, _ in signs
+	key[0] in {address, "host"}
+}
+
+# kfd_lost are GPUs that the compute driver leaves out. In a container it lists only
+# what was passed in, and with xGMI amd-xgmi tells.
+findings contains {
+	"subject": address,
+	"affects": [address],
+	"message": sprintf("GPU %s is bound to the driver amdgpu and not in the topology of the compute driver, which lists others of the same model: it was not started for computing, and HIP does not offer it. The kernel log of the boot says why", [address]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "none", "source": "/sys/class/kfd/kfd/topology"}],
+	"params": {"gpu": address},
+	"remedies": ["reboot", "reset-amd-gpu", "replace-hardware"],
+} if {
+	some address in amd.kfd_lost
+	facts.in_container == false
+	not hived
+	not told_by_log(address)
+}
+
+hived if {
+	some g in amd.gpus
+	g.kfd.hive != ""
+}
+
 # What programs saw of it: the fault may be the program's own.
 hung := logs.by_id["rocr-gpu-hang"]
 
@@ -188,6 +258,7 @@ missing contains "kernel_log: the kernel log was not read, nor is it known what 
 	amd.present
 	not input.kernel_log
 	not hung
+	count(counters) == 0
 }
 
 missing contains "gpus: it is not known whether there are AMD GPUs" if {

@@ -72,3 +72,25 @@ test_leaves_gpus_without_room_alone if {
 	elsewhere := object.union(room, {"address": "0000:26:00.0"})
 	found({"kernel_log": {"source": "x", "events": [failed, elsewhere]}}) == {["0000:05:00.0", "critical", "confirmed", "reboot"]}
 }
+
+counted(block) := {"gpus": {"devices": [{"address": "0000:05:00.0", "vendor": "amd", "ras": [block]}]}}
+
+test_fires_on_the_drivers_counters if {
+	found(counted({"block": "umc", "uncorrectable": 1, "correctable": 40})) == {["0000:05:00.0", "high", "likely", "reset-amd-gpu"]}
+	found(counted({"block": "umc", "uncorrectable": 0, "correctable": 0, "deferred": 2})) == {["0000:05:00.0", "medium", "likely", "reset-amd-gpu"]}
+	found(counted({"block": "gfx", "uncorrectable": 0, "correctable": 40})) == set()
+	found(counted({"block": "xgmi_wafl", "uncorrectable": 4, "correctable": 0})) == set()
+	both := object.union(counted({"block": "umc", "uncorrectable": 1, "correctable": 0}), {"kernel_log": {"source": "dmesg", "events": [{"kind": "amdgpu", "address": "0000:05:00.0", "message": "Poison is created"}]}})
+	found(both) == {["0000:05:00.0", "high", "confirmed", "reset-amd-gpu"]}
+}
+
+test_fires_on_a_gpu_that_the_compute_driver_leaves_out if {
+	document := {
+		"container": {"inside": false},
+		"gpus": {"amd": {"kfd": "ok"}, "devices": [{"address": "0000:05:00.0", "vendor": "amd", "kfd": {"node": 1}}, {"address": "0000:26:00.0", "vendor": "amd"}]},
+		"pci": {"devices": [{"address": address, "kind": "gpu", "vendor": "0x1002", "device": "0x7551", "driver": "amdgpu"} | some address in ["0000:05:00.0", "0000:26:00.0"]]},
+	}
+	found(document) == {["0000:26:00.0", "high", "likely", "reboot"]}
+	found(object.union(document, {"container": {"inside": true}})) == set()
+	found(object.remove(document, ["container"])) == set()
+}

@@ -20,7 +20,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [iommu-pt, nccl-p2p-disable]
+#   remedies: [iommu-pt, iommu-remap, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
 #   profiles: [training]
 #   since: "0.1"
@@ -45,10 +45,14 @@ passed if {
 	count(input.iommu.units) == 0
 }
 
+# What is asked for counts only where it is not known what is in force.
 passed if {
+	not in_force
 	some word in command_line
 	word in {"iommu=pt", "iommu.passthrough=1", "iommu.passthrough=y", "iommu.passthrough=on", "iommu=off", "amd_iommu=off", "intel_iommu=off"}
 }
+
+in_force if input.iommu.mode in {"passthrough", "off", "translated", "mixed"}
 
 command_line := {word | some word in input.host.command_line} | {word | some word in input.iommu.command_line}
 
@@ -69,11 +73,7 @@ faults contains e if {
 	startswith(e.message, "amdgpu ")
 }
 
-# only_radeon is true where every GPU whose family is known is a Radeon.
-only_radeon if {
-	amd.radeon
-	not amd.instinct
-}
+only_radeon if amd.only_radeon
 
 # The transfers that start a communicator hang, and RCCL complained.
 findings contains {
@@ -227,7 +227,7 @@ cures := ["nccl-p2p-disable", "iommu-pt"] if {
 # What is in force, seen on the machine, without a complaint.
 findings contains {
 	"subject": "host",
-	"message": "The IOMMU translates the DMA of Instinct GPUs. AMD recommends to pass it through (iommu=pt), for speed between GPUs and NICs and because transfers between GPUs over PCIe may hang",
+	"message": sprintf("The IOMMU translates the DMA of Instinct GPUs. AMD recommends to pass it through (iommu=pt)%s, for speed between GPUs and NICs and because transfers between GPUs over PCIe may hang", [generation_words]),
 	"severity": "low",
 	"confidence": "likely",
 	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}],
@@ -239,6 +239,68 @@ findings contains {
 	amd.instinct
 	count(amd.gpus) > 1
 	not guest
+}
+
+# The two generations differ: MI200 was validated with the IOMMU off in the firmware,
+# or passed through where there are 256 threads and more, whose interrupts need it;
+# MI300 and newer with it on and passed through (amdgpu-docs, mi200.md and iommu.rst).
+generation_words := "; on MI200, whose tuning guide switches the IOMMU off in the firmware, as long as there are fewer than 256 threads either will do" if {
+	amd.mi200
+} else := " and not to switch it off"
+
+# Radeon cards that reach each other over PCIe want the opposite, which counts where
+# they would.
+peers_over_pcie if count(amd.over_pcie) > 0
+
+peers_over_pcie if {
+	count(amd.discrete) > 1
+	count(amd.pairs) == 0
+}
+
+no_peers if {
+	count(amd.over_pcie) > 0
+	every p in amd.over_pcie {
+		p.accessible == false
+	}
+}
+
+findings contains {
+	"subject": "host",
+	"message": sprintf("The IOMMU %s, and %d Radeon GPUs reach each other over PCIe at best. AMD recommends remapping, the default, for them: with it the kernel maps a peer's memory to addresses that the other GPU can use%s", [radeon_mode, count(amd.discrete), no_peers_words]),
+	"severity": radeon_severity,
+	"confidence": radeon_confidence,
+	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}],
+	"remedies": ["iommu-remap", "nccl-p2p-disable"],
+} if {
+	input.iommu.mode in {"passthrough", "off"}
+	only_radeon
+	count(amd.discrete) > 1
+	peers_over_pcie
+	count(faults) == 0
+	not guest
+	not guests
+}
+
+radeon_mode := {"passthrough": "passes DMA through (iommu=pt)", "off": "is off"}[input.iommu.mode]
+
+default no_peers_words := ""
+
+no_peers_words := ". Here the driver offers no peer access between them, for which this is one of the conditions" if no_peers
+
+# A driver that offers none where it could is worth a reboot; a job that stands still
+# with what is not recommended may do so for this.
+default radeon_severity := "low"
+
+radeon_severity := "medium" if no_peers
+
+radeon_severity := "high" if amd.stuck
+
+default radeon_confidence := "possible"
+
+radeon_confidence := "likely" if {
+	input.iommu.mode == "passthrough"
+	not amd.stuck
+	not no_peers
 }
 
 guest if facts.is_guest == true

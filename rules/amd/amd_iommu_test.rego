@@ -101,3 +101,24 @@ test_fires_on_a_fault_in_the_drivers_name if {
 	document := {"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "name": "AMD Radeon RX 7900 XTX"}]}, "kernel_log": {"source": "journal.txt", "events": [named]}}
 	found(document) == {["high", "likely", ["nccl-p2p-disable", "iommu-pt"]]}
 }
+
+cards(name, mode) := {"gpus": {"devices": gpus(name)}, "iommu": {"mode": mode}, "host": {"command_line": ["ro", "iommu=pt"]}}
+
+joined(accessible) := {"links": {"pairs": [{"a": "0000:06:00.0", "b": "0000:43:00.0", "kind": "gpu-gpu", "link_type": "pcie", "accessible": accessible}]}}
+
+test_radeon_wants_remapping if {
+	found(cards("AMD Radeon AI PRO R9700", "passthrough")) == {["low", "likely", ["iommu-remap", "nccl-p2p-disable"]]}
+	found(cards("AMD Radeon AI PRO R9700", "translated")) == set()
+	found(object.union(cards("AMD Radeon AI PRO R9700", "passthrough"), joined(false))) == {["medium", "possible", ["iommu-remap", "nccl-p2p-disable"]]}
+	found(object.union(cards("AMD Radeon AI PRO R9700", "off"), joined(true))) == {["low", "possible", ["iommu-remap", "nccl-p2p-disable"]]}
+}
+
+# What is in force counts, not what the command line asks for.
+test_the_state_counts if {
+	found(cards("AMD Instinct MI300X", "translated")) == {["low", "likely", ["iommu-pt"]]}
+	found(cards("AMD Instinct MI300X", "passthrough")) == set()
+	some f in amd_iommu.findings with input as cards("AMD Instinct MI250X", "translated")
+	contains(f.message, "256 threads")
+	some g in amd_iommu.findings with input as cards("AMD Instinct MI300X", "translated")
+	contains(g.message, "not to switch it off")
+}

@@ -255,9 +255,93 @@ findings contains {
 
 said_by_kernel if count(events.confirmed) > 0
 
+# The driver's own counters of the links (RAS block xgmi_wafl), since it was loaded.
+# Where a tool counted, too, that finding tells.
+wafl[address] := blocks.xgmi_wafl if {
+	some address, blocks in amd.errors
+	not counted[address]
+}
+
+findings contains {
+	"subject": address,
+	"affects": [address | facts.is_address(address)],
+	"message": sprintf("The driver counted %d errors of the xGMI links of %s that it could not correct, since it was loaded", [b.uncorrectable, address]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("gpus.devices[%s].ras[xgmi_wafl].uncorrectable", [address]), "value": b.uncorrectable, "source": "ras/xgmi_wafl_err_count"}],
+	"params": {"gpu": address},
+	"remedies": ["reset-amd-gpu", "reboot-or-reload-driver", "replace-hardware"],
+} if {
+	some address, b in wafl
+	b.uncorrectable > 0
+	not said_by_kernel
+}
+
+# hives are the GPUs of each hive, as the compute driver numbers them.
+hives[g.kfd.hive] contains g.address if {
+	some g in amd.gpus
+	g.kfd.hive != ""
+}
+
+# hiveless are accelerators of a meshed board that the compute driver lists outside
+# of any hive, although others of the model are in one. A virtual function sees no
+# hive.
+hiveless := {g.address |
+	some g in amd.gpus
+	g.address in meshed
+	object.get(g.kfd, "hive", "") == ""
+	g.kfd.node >= 0
+	some other in amd.gpus
+	other.name == g.name
+	other.kfd.hive != ""
+}
+
+findings contains {
+	"subject": "host",
+	"affects": sort([address | some address in hiveless; facts.is_address(address)]),
+	"message": sprintf("%s in no xGMI hive, although %d others of the same model are: its links did not come up, or the driver could not start it together with the rest", [is_are(hiveless), count(others_in_hives)]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("gpus.devices[%s].kfd.hive", [address]), "value": "", "source": "/sys/class/kfd/kfd/topology/nodes/*/properties (hive_id)"} | some address in sort(hiveless)],
+	"params": {"gpus": sort(hiveless)},
+	"remedies": ["reboot-or-reload-driver", "reset-amd-gpu", "replace-hardware"],
+} if {
+	count(hiveless) > 0
+	count(missed) + count(outside) == 0
+	not facts.is_guest == true
+}
+
+others_in_hives := {address | some members in hives; some address in members}
+
+is_are(set_) := sprintf("%s is", [facts.list(set_)]) if {
+	count(set_) == 1
+} else := sprintf("%s are", [facts.list(set_)])
+
+# lost are the accelerators of a meshed board that the compute driver does not
+# list, although it lists others: the hive is incomplete without them.
+lost := {address | some address in amd.kfd_lost; count(others_in_hives) > 0}
+
+findings contains {
+	"subject": "host",
+	"affects": sort(lost),
+	"message": sprintf("%s not in the topology of AMD's compute driver, which has an xGMI hive of %d others of the same model: the hive is incomplete, and HIP does not offer that GPU. The kernel log of the boot says why it was not started", [is_are(lost), count(others_in_hives)]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "none", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(lost)],
+	"params": {"gpus": sort(lost)},
+	"remedies": ["reboot-or-reload-driver", "reset-amd-gpu", "replace-hardware"],
+} if {
+	count(lost) > 0
+	not facts.in_container == true
+}
+
 seen if count(links) > 0
 
 seen if count(counted) > 0
+
+seen if count(wafl) > 0
+
+seen if count(hives) > 0
 
 seen if {
 	some e in amdgpu_events

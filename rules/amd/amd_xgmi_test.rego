@@ -96,3 +96,41 @@ test_fires_own_check_of_rccl if {
 	some f in amd_xgmi.findings with input as said
 	contains(f.message, "{2}")
 }
+
+oam(address, extra) := object.union({"address": address, "vendor": "amd", "name": "AMD Instinct MI300X"}, extra)
+
+in_hive(node) := {"kfd": {"node": node, "hive": "0x4a1c"}}
+
+severities(document) := {[f.severity, f.confidence] | some f in amd_xgmi.findings with input as document}
+
+test_fires_on_counters_of_links if {
+	wafl := {"ras": [{"block": "xgmi_wafl", "uncorrectable": 3, "correctable": 1}]}
+	severities({"gpus": {"devices": [oam("0000:05:00.0", wafl)]}}) == {["high", "likely"]}
+	quiet := {"ras": [{"block": "xgmi_wafl", "uncorrectable": 0, "correctable": 7}]}
+	severities({"gpus": {"devices": [oam("0000:05:00.0", quiet)]}}) == set()
+}
+
+test_fires_on_a_gpu_without_a_hive if {
+	alone := {"kfd": {"node": 4, "hive": ""}}
+	document := {"gpus": {"devices": [oam("0000:05:00.0", in_hive(2)), oam("0000:26:00.0", in_hive(3)), oam("0000:46:00.0", alone)]}}
+	severities(document) == {["high", "likely"]}
+	severities(object.union(document, {"host": {"virtualization": {"kind": "kvm", "guest": true, "source": "x"}}})) == set()
+	whole := {"gpus": {"devices": [oam("0000:05:00.0", in_hive(2)), oam("0000:26:00.0", in_hive(3)), oam("0000:46:00.0", in_hive(4))]}}
+	severities(whole) == set()
+	count(amd_xgmi.missing) == 0 with input as whole
+}
+
+function(address) := {"address": address, "kind": "gpu", "vendor": "0x1002", "device": "0x74a1", "driver": "amdgpu"}
+
+test_fires_on_a_gpu_that_the_compute_driver_lost if {
+	document := {
+		"gpus": {
+			"amd": {"kfd": "ok"},
+			"devices": [oam("0000:05:00.0", in_hive(2)), oam("0000:26:00.0", in_hive(3)), oam("0000:46:00.0", {})],
+		},
+		"pci": {"devices": [function(address) | some address in ["0000:05:00.0", "0000:26:00.0", "0000:46:00.0"]]},
+	}
+	severities(document) == {["high", "likely"]}
+	severities(object.union(document, {"container": {"inside": true}})) == set()
+	severities(object.union(document, {"gpus": {"amd": {"kfd": "unreadable"}}})) == set()
+}

@@ -470,3 +470,19 @@ test_an_address_that_is_not_of_this_host if {
 	[f.subject, f.severity, f.confidence] == ["NCCL_COMM_ID", "critical", "confirmed"]
 	count(env_misconfig.findings) == 0 with input as failed
 }
+
+# What HIP's copies show says less of RCCL's transport.
+test_p2p_off_on_amd_is_weighed_less if {
+	cards := [{"address": address, "vendor": "amd"} | some address in ["0000:03:00.0", "0000:06:00.0"]]
+	document := {
+		"gpus": {"devices": cards},
+		"env": {"variables": [{"name": "NCCL_P2P_DISABLE", "value": "1", "source": "environment", "effective": true}]},
+		"transfers": {"outcome": "ok", "api": "hip", "transfers": [
+			{"test": "copy", "source": "0000:03:00.0", "destination": "0000:06:00.0", "outcome": "ok", "gbps": 26.1},
+			{"test": "copy", "source": "0000:06:00.0", "destination": "0000:03:00.0", "outcome": "ok", "gbps": 26.1},
+		]},
+	}
+	some f in env_misconfig.findings with input as document
+	[f.severity, f.confidence] == ["low", "possible"]
+	contains(f.message, "RCCL's own transport")
+}

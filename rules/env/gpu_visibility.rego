@@ -766,6 +766,38 @@ findings contains {
 	count(chosen_evidence) == 0
 }
 
+# Nothing crashed, and HIP counts the integrated GPU as device 0, in the order of the
+# compute driver's nodes: a program that takes the first GPU computes on it, and one
+# that takes all of them waits for the slowest.
+integrated_first if {
+	input.transfers.api == "hip"
+	input.transfers.devices[0].address in amd.integrated
+}
+
+integrated_first if {
+	count(surroundings.offered) == 0
+	nodes := {g.kfd.node | some g in amd.gpus; g.address in amd.integrated; g.kfd}
+	others := {g.kfd.node | some g in amd.gpus; g.address in amd.discrete; g.kfd}
+	min(nodes) < min(others)
+}
+
+findings contains {
+	"subject": "GPUs",
+	"affects": sort([address | some address in amd.integrated; facts.is_address(address)]),
+	"message": sprintf("HIP counts the integrated GPU as device 0, before %d cards: a program that takes the first GPU computes on it, and RCCL over all of them includes it. HIP_VISIBLE_DEVICES with the numbers of the cards alone leaves it out", [count(amd.discrete)]),
+	"severity": "low",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("gpus.devices[%s].integrated", [address]), "value": true, "source": "the compute driver's topology"} | some address in sort(amd.integrated)],
+	"params": {"variable": "HIP_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices"],
+} if {
+	integrated_first
+	count(amd.discrete) > 0
+	count(taken) == 0
+	count(amd.crashes) == 0
+	count({n | some n in ["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"]; facts.env[n]}) == 0
+}
+
 # rocBLAS names the integrated GPU itself: a program did compute there.
 findings contains {
 	"subject": "GPUs",

@@ -338,3 +338,18 @@ test_ranks_that_guess_one_gpu if {
 	count(gpu_visibility.findings) == 0 with input as {"logs": {"messages": [guess("0", "0"), guess("8", "0"), stuck]}}
 	count(gpu_visibility.findings) == 0 with input as {"logs": {"messages": [guess("0", "0"), guess("1", "1"), stuck]}}
 }
+
+# An integrated GPU that HIP counts first.
+with_integrated(nodes) := {"gpus": {"nvml": "", "devices": [
+	{"address": "0000:0c:00.0", "vendor": "amd", "architecture": "gfx1036", "integrated": true, "kfd": {"node": nodes[0]}},
+	{"address": "0000:03:00.0", "vendor": "amd", "architecture": "gfx1201", "kfd": {"node": nodes[1]}},
+]}}
+
+test_integrated_gpu_is_device_0 if {
+	some f in gpu_visibility.findings with input as with_integrated([1, 2])
+	[f.severity, f.confidence] == ["low", "likely"]
+	count(gpu_visibility.findings) == 0 with input as with_integrated([2, 1])
+	offered := object.union(with_integrated([2, 1]), {"transfers": {"api": "hip", "outcome": "ok", "devices": [{"address": "0000:0c:00.0"}, {"address": "0000:03:00.0"}]}})
+	some g in gpu_visibility.findings with input as offered
+	g.severity == "low"
+}

@@ -55,6 +55,154 @@ radeon if {
 	not contains(name, "Instinct")
 }
 
+# What somebody writes of his cards ("our R9700 need ...") names them as well.
+radeon if {
+	some m in logs.by_id["prose-p2p-off-needed"]
+	regex.match(`(?i)^(R9700|RX|W ?[67])`, m.fields.gpu)
+}
+
+instinct if {
+	some m in logs.by_id["prose-p2p-off-needed"]
+	regex.match(`(?i)^MI`, m.fields.gpu)
+}
+
+# only_radeon and only_instinct are true where every GPU whose family is known is
+# of that one.
+only_radeon if {
+	radeon
+	not instinct
+}
+
+only_instinct if {
+	instinct
+	not radeon
+}
+
+# Generations of Instinct: MI200 (gfx90a) is validated with the IOMMU off or passed
+# through, MI300 and newer with it on and passed through
+# (amdgpu-docs, docs/system-optimization/mi200.md and docs/conceptual/iommu.rst).
+is_mi200(g) if g.architecture == "gfx90a"
+
+is_mi200(g) if regex.match(`\bMI2[0-9]{2}`, g.name)
+
+mi200 if {
+	some g in gpus
+	is_mi200(g)
+}
+
+mi200 if {
+	some name in models
+	regex.match(`\bMI2[0-9]{2}`, name)
+}
+
+# pairs are those of AMD GPUs, each unordered pair once; over_pcie those that no
+# xGMI link joins, as far as it is known how they are joined.
+pairs := {p |
+	some p in input.links.pairs
+	p.kind == "gpu-gpu"
+	p.a in addresses
+	p.b in addresses
+}
+
+addresses := {g.address | some g in gpus}
+
+over_pcie := {p | some p in pairs; p.link_type == "pcie"}
+
+# offered are the ordered pairs of AMD GPUs for which HIP or the driver says that
+# one reaches the memory of the other.
+offered contains [p.a, p.b] if {
+	some p in input.gpus.p2p
+	p.read == "ok"
+	p.a in addresses
+	p.b in addresses
+}
+
+offered contains [p.source, p.destination] if {
+	input.transfers.api == "hip"
+	some p in input.transfers.peers
+	p.access == true
+}
+
+offered contains direction if {
+	some p in pairs
+	p.accessible == true
+	not p.dma == false
+	some direction in [[p.a, p.b], [p.b, p.a]]
+}
+
+# small_bars are the GPUs of which the processor, and thereby a peer, sees a part
+# of the memory alone, with that part. The driver wants both sizes to be the same
+# before it offers peer access over PCIe (amdgpu_device.c,
+# amdgpu_device_is_peer_accessible: real_vram_size == visible_vram_size); a
+# twentieth is left for sizes that were rounded.
+small_bars[g.address] := g.visible_memory_bytes if {
+	some g in gpus
+	is_number(g.visible_memory_bytes)
+	g.memory_bytes > 0
+	g.visible_memory_bytes * 20 < g.memory_bytes * 19
+	not g.integrated == true
+}
+
+# large_bars are those whose memory is all visible.
+large_bars := {g.address |
+	some g in gpus
+	is_number(g.visible_memory_bytes)
+	g.memory_bytes > 0
+	not small_bars[g.address]
+}
+
+# p2p_options are what the kernel must be built with (amdgpu-docs,
+# docs/conceptual/iommu.rst); CONFIG_HSA_AMD_P2P depends on the other two
+# (drivers/gpu/drm/amd/amdkfd/Kconfig).
+p2p_options := ["CONFIG_HSA_AMD_P2P", "CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY"]
+
+# kernel_lacks are those that the kernel is known to be without. Where the one that
+# depends on the others is there, the others are.
+kernel_lacks := {option |
+	some option in p2p_options
+	input.gpus.amd.kernel_config[option] == "n"
+	not p2p_built
+}
+
+p2p_built if input.gpus.amd.kernel_config.CONFIG_HSA_AMD_P2P in {"y", "m"}
+
+# p2p_switched_off is true where the driver was told to offer no peer access over
+# PCIe (module parameter pcie_p2p of amdgpu, on by default).
+p2p_switched_off if input.gpus.amd.parameters.pcie_p2p in {"N", "0", "n"}
+
+p2p_switched_on if input.gpus.amd.parameters.pcie_p2p in {"Y", "1", "y"}
+
+# errors are the counters of the blocks of each GPU, by block: those of the links
+# of xGMI are amd-xgmi's, all others amd-gpu-fault's.
+errors[g.address][b.block] := b if {
+	some g in gpus
+	some b in g.ras
+}
+
+# kfd_lost are the GPUs that the compute driver does not list although it lists
+# another of the same model: it was not started, or refused that one.
+kfd_lost := {d.address |
+	input.gpus.amd.kfd == "ok"
+	some d in input.pci.devices
+	d.vendor == "0x1002"
+	d.kind == "gpu"
+	d.driver == "amdgpu"
+	not d.virtual == true
+	not listed(d.address)
+	some other in input.pci.devices
+	other.vendor == d.vendor
+	other.device == d.device
+	listed(other.address)
+}
+
+# listed is true of a GPU with a node in the compute driver's topology. Partitions
+# of one accelerator are several functions, of which the first alone is a device.
+listed(address) if {
+	some g in gpus
+	g.address == address
+	g.kfd.node >= 0
+}
+
 # present is true where anything tells of AMD GPUs or of their software.
 present if count(gpus) > 0
 

@@ -331,14 +331,37 @@ used.nccl := stated_nccl if {
 	count({u.version | some u in installed_nccl}) == 1
 }
 
-used.rccl := {{"version": p.version, "evidence": package_evidence(p)} |
+used.rccl := stated_rccl if {
+	count(stated_rccl) > 0
+} else := installed_rccl if {
+	count({u.version | some u in installed_rccl}) == 1
+} else := set()
+
+used.rocm := stated_rocm if {
+	count(stated_rocm) > 0
+} else := installed_rocm
+
+stated_rccl contains {"version": p.version, "evidence": package_evidence(p)} if {
 	some p in input.software
 	p.name == "rccl"
 }
 
-used.rocm := {{"version": p.version, "evidence": package_evidence(p)} |
+# installed_rccl are the libraries of this machine whose version is known: the name
+# of RCCL's file holds the version of its interface (librccl.so.1.0.60102), which
+# is none of RCCL's.
+installed_rccl contains {"version": l.version, "evidence": {"fact": "libraries.files", "value": l.version, "source": l.path}} if {
+	some l in input.libraries.files
+	l.kind == "librccl"
+	regex.match(`^2\.`, l.version)
+}
+
+stated_rocm contains {"version": p.version, "evidence": package_evidence(p)} if {
 	some p in input.software
 	p.name == "rocm"
+}
+
+installed_rocm contains {"version": input.gpus.amd.rocm, "evidence": {"fact": "gpus.amd.rocm", "value": input.gpus.amd.rocm, "source": "/opt/rocm/.info/version"}} if {
+	regex.match(`^[0-9]`, input.gpus.amd.rocm)
 }
 
 stated_nccl contains {"version": p.version, "evidence": package_evidence(p)} if {
@@ -376,6 +399,12 @@ gpu_names contains sprintf("%s %s", [object.get(g, "name", ""), object.get(g, "a
 gpu_names contains name if {
 	some b in input.benchmarks
 	some name in b.gpu_names
+}
+
+# What somebody writes of his cards names them, too.
+gpu_names contains m.fields.gpu if {
+	some m in logs.by_id["prose-p2p-off-needed"]
+	m.fields.gpu != ""
 }
 
 a_gpu(pattern) if {

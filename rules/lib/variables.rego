@@ -125,6 +125,13 @@ paths := [
 		"severity": "info", "confidence": "likely",
 		"why": "changes nothing: the driver offers no peer access here",
 	},
+	# HIP's copies say less of RCCL's transport than CUDA's of NCCL's: see
+	# rccl-p2p-transport.
+	{
+		"names": ["NCCL_P2P_DISABLE"], "is": [1], "when": ["p2p-proven", "amd"],
+		"severity": "low", "confidence": "possible",
+		"why": "keeps RCCL from peer access; copies of HIP between these GPUs arrive, which does not show that RCCL's own transport works: compare rccl-tests with and without it before it is taken off",
+	},
 	{
 		"names": ["NCCL_P2P_DISABLE"], "is": [1], "when": ["p2p-proven"],
 		"severity": "by-loss", "confidence": "confirmed", "measured": true,

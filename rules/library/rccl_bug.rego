@@ -14,7 +14,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [nccl-proto, upgrade-rocm, downgrade-nccl]
+#   remedies: [nccl-proto, upgrade-rocm, downgrade-nccl, fix-visible-devices]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.rccl_bug
@@ -97,6 +97,42 @@ shows(f) if f.row.symptom == "stall"
 ordered(f) := {"order": f.order} if {
 	is_number(f.order)
 } else := {}
+
+# codeless are messages of RCCL, or of a job over it, that the library holds no code
+# for a GPU (HIP 98 and 209, HIP's hipErrorInvalidDeviceFunction and
+# hipErrorNoBinaryForGpu): RCCL's own kernels are compiled for a list of
+# architectures, which each release and each wheel chooses.
+codeless := {m |
+	some m in logs.by_id["hip-no-code-object"]
+	of_rccl(m)
+}
+
+of_rccl(m) if regex.match(`HIP failure`, m.text)
+
+of_rccl(m) if {
+	some c in logs.complaints
+	regex.match(`unhandled cuda error|NCCL failure|ncclUnhandledCudaError`, c.text)
+	m.program == "hip"
+}
+
+architectures := sort({g.architecture | some g in input.gpus.devices; g.architecture})
+
+findings contains {
+	"subject": "rccl",
+	"message": sprintf("RCCL holds no code for a GPU here%s («invalid device function», HIP 98 and 209): it was built for other architectures, or a GPU among the chosen ones is of another kind than the rest. Take a build of RCCL that lists the architecture (roc-obj-ls librccl.so), or leave that GPU out", [architecture_words]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": array.slice(logs.all_evidence(codeless), 0, 3),
+	"order": logs.first(codeless).order,
+	"params": {"variable": "HIP_VISIBLE_DEVICES"},
+	"remedies": ["upgrade-rocm", "fix-visible-devices"],
+} if {
+	count(codeless) > 0
+}
+
+default architecture_words := ""
+
+architecture_words := sprintf(" (%s)", [concat(", ", architectures)]) if count(architectures) > 0
 
 missing contains "software: no text tells the version of ROCm" if {
 	known_faults.on_amd

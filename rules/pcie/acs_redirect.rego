@@ -22,6 +22,7 @@
 #   since: "0.1"
 package gpudoctor.rules.acs_redirect
 
+import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
@@ -35,6 +36,7 @@ import data.gpudoctor.lib.peers
 judged contains p if {
 	some p in facts.gpu_pairs
 	peers.joined(p) != "nvlink"
+	not p.link_type == "xgmi"
 	not peers.refused(p)
 }
 
@@ -214,12 +216,24 @@ staged_way(pairs) := ["nccl-p2p-disable"] if {
 	}
 } else := []
 
-# pass_through is no cure where it is known to be in force.
+# pass_through is no cure where it is known to be in force, nor for Radeon cards,
+# for which AMD recommends remapping.
 pass_through(pairs) := [] if {
+	amd_alone
+	not amd.instinct
+} else := [] if {
 	every address in peers.ends(pairs) {
 		pci.untranslated(address)
 	}
 } else := ["iommu-pt"]
+
+# amd_alone is true where all GPUs that are known are AMD's: their driver counts a way
+# that ACS redirects as one through the host bridge, and offers it where the kernel
+# trusts that (pci_p2pdma_distance), so that NVIDIA's advice is not for them.
+amd_alone if {
+	amd.present
+	count({g | some g in input.gpus.devices; g.vendor == "nvidia"}) == 0
+}
 
 default caution := ""
 
@@ -306,7 +320,10 @@ unnamed contains u if {
 # fragment_grade: the bits alone are on many a machine that does not use the
 # path. Together with a job that fails they are what NVIDIA's guide asks to look
 # at first. On a switch's port they hurt in any case.
-fragment_grade := ["high", "likely"] if {
+fragment_grade := ["medium", "possible"] if {
+	amd_alone
+	job_failed
+} else := ["high", "likely"] if {
 	job_failed
 } else := ["high", "likely"] if {
 	job_shown
@@ -366,6 +383,9 @@ fragment_reason := "The job fails; where these ports are on the way between GPUs
 
 fragment_remedies := ["nccl-p2p-disable"] if {
 	facts.is_passthrough_host == true
+} else := ["nccl-p2p-disable", "disable-acs"] if {
+	amd_alone
+	job_failed
 } else := ["disable-acs", "nccl-p2p-disable", "iommu-pt"] if {
 	job_failed
 } else := ["disable-acs"]

@@ -269,3 +269,15 @@ test_texts_name_the_way_out if {
 	f.remedies == ["disable-acs", "nccl-p2p-disable"]
 	"lspci.txt:7" in {e.source | some e in f.evidence}
 }
+
+# NVIDIA's advice is not AMD's: where all GPUs are AMD's, bits on ports that nobody
+# placed are one suspect among others.
+test_amd_alone_is_weighed_less if {
+	document := {
+		"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "amd", "name": "AMD Radeon AI PRO R9700"}]},
+		"pci": {"devices": [], "unnamed_acs": [{"control": ["ReqRedir", "CmpltRedir"], "count": 4, "source": "lspci.txt", "line": 2}]},
+		"logs": {"messages": [{"id": "rocr-memory-fault", "program": "rocr", "role": "category", "text": "x", "source": "x", "line": 1, "order": 0, "fields": {}}]},
+	}
+	some f in acs_redirect.findings with input as document
+	[f.severity, f.confidence, f.remedies] == ["medium", "possible", ["nccl-p2p-disable", "disable-acs"]]
+}

@@ -23,6 +23,7 @@
 #   since: "0.1"
 package gpudoctor.rules.bar_too_small
 
+import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
@@ -54,7 +55,12 @@ small[g.address] := size if {
 	size < g.memory_bytes / 2
 	not g.mig == true
 	not g.virtualization_mode == "vgpu"
+	not g.address in amd.large_bars
+	not amd.small_bars[g.address]
 }
+
+# AMD's driver tells how much of the memory is visible, and wants all of it to be.
+small[address] := size if some address, size in amd.small_bars
 
 # growable is the largest size that the card's Resizable BAR offers for its
 # memory, where that is more than it has.
@@ -68,6 +74,7 @@ peers_wanted(address) if {
 	some p in facts.gpu_pairs
 	address in [p.a, p.b]
 	peers.joined(p) == "pcie"
+	not p.link_type == "xgmi"
 	not peers.refused(p)
 	not peers.measured(p.a, p.b) == "good"
 }
@@ -78,6 +85,8 @@ peers_wanted(address) if {
 grade(address, size) := ["medium", "confirmed"] if {
 	growable(address, size)
 	peers_wanted(address)
+} else := ["low", "likely"] if {
+	xgmi_joined(address)
 } else := ["medium", "likely"] if {
 	facts.gpu[address].vendor == "amd"
 	count(facts.gpus) > 1
@@ -102,6 +111,16 @@ findings contains {
 	gpus := {address | some address, _ in small; kind(address) == k}
 }
 
+# xgmi_joined is true for a GPU that reaches each other one over xGMI, which needs no
+# BAR.
+xgmi_joined(address) if {
+	mine := {p | some p in amd.pairs; address in [p.a, p.b]}
+	count(mine) > 0
+	every p in mine {
+		p.link_type == "xgmi"
+	}
+}
+
 # kind groups GPUs that are alike.
 kind(address) := [
 	grade(address, small[address]),
@@ -121,14 +140,12 @@ named(gpus) := sprintf("GPU %s", [facts.list(gpus)]) if {
 outlook(gpus) := sprintf(" Its Resizable BAR capability offers %s, so the firmware has not enlarged it (Above 4G Decoding, Resizable BAR, no CSM).", [facts.bytes(min(sizes))]) if {
 	sizes := {largest | some address in gpus; largest := growable(address, small[address])}
 	count(sizes) > 0
+} else := " AMD's driver offers peer access over PCIe only where all of it is visible (Above 4G Decoding, Resizable BAR, no CSM)." if {
+	count({address | some address in gpus; amd.small_bars[address]}) > 0
 } else := " The card shows no larger size to choose, or its capabilities could not be read."
 
 evidence(address) := array.concat(
-	[{
-		"fact": sprintf("gpus.devices[%s].bar1_bytes", [address]),
-		"value": small[address],
-		"source": bar_source[facts.gpu[address].vendor],
-	}],
+	[size_evidence(address)],
 	[{
 		"fact": sprintf("pci.devices[%s].resizable_bars", [address]),
 		"value": pci.device[address].resizable_bars,
@@ -137,6 +154,18 @@ evidence(address) := array.concat(
 		growable(address, small[address])
 	],
 )
+
+size_evidence(address) := {
+	"fact": sprintf("gpus.devices[%s].visible_memory_bytes", [address]),
+	"value": small[address],
+	"source": "mem_info_vis_vram_total of the PCI device",
+} if {
+	amd.small_bars[address]
+} else := {
+	"fact": sprintf("gpus.devices[%s].bar1_bytes", [address]),
+	"value": small[address],
+	"source": bar_source[facts.gpu[address].vendor],
+}
 
 # A memory BAR for which the kernel found no room: the driver cannot reach the
 # GPU at all, or not its memory.
@@ -546,7 +575,7 @@ judged := {g.address |
 	some g in facts.named
 	g.memory_bytes > 0
 	window(g)
-}
+} | (amd.large_bars | object.keys(amd.small_bars))
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 

@@ -250,3 +250,22 @@ test_silent_on_cards_that_have_no_larger_bar if {
 	known := object.union(object.remove(listed_card("0x2684", 268435456, "nvidia"), ["gpus"]), {"gpus": {"devices": [{"address": a, "vendor": "nvidia", "bar1_bytes": 34359738368}]}})
 	count(bar_too_small.findings) == 0 with input as known
 }
+
+visible(part, type) := {
+	"gpus": {"devices": [{"address": x, "vendor": "amd", "memory_bytes": 24 * gib, "visible_memory_bytes": part} | some x in [a, b]]},
+	"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "link_type": type}]},
+}
+
+test_amd_tells_what_is_visible if {
+	found := bar_too_small.findings with input as visible(16 * gib, "pcie")
+	grades(found) == {["medium", "likely"]}
+	some f in found
+	contains(f.message, "16 GiB of 24 GiB")
+	contains(f.message, "only where all of it is visible")
+	f.evidence[0].fact == "gpus.devices[0000:01:00.0].visible_memory_bytes"
+	grades(bar_too_small.findings) == {["low", "likely"]} with input as visible(16 * gib, "xgmi")
+	count(bar_too_small.findings) == 0 with input as visible(24 * gib, "pcie")
+	counted := {"a": a, "b": b, "kind": "gpu-gpu", "link_type": "xgmi", "nvlinks": 0}
+	grown := object.union(visible(16 * gib, "xgmi"), {"links": {"pairs": [counted]}, "pci": {"devices": [rebar(x, small, 32 * gib) | some x in [a, b]]}})
+	grades(bar_too_small.findings) == {["low", "likely"]} with input as grown
+}

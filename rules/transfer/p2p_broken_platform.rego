@@ -18,7 +18,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware]
+#   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, iommu-remap, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform
@@ -133,7 +133,13 @@ remedies(k, directions, ts) := ["reset-gpu", "reboot-or-reload-driver", "replace
 	k[0] != "error"
 } else := array.concat(["nccl-p2p-disable", "upgrade-driver", "update-bios"], pass_through(directions))
 
-pass_through(directions) := [] if {
+# AMD recommends remapping for Radeon GPUs.
+pass_through(directions) := ["iommu-remap"] if {
+	amd.only_radeon
+	input.iommu.mode in {"passthrough", "off"}
+} else := [] if {
+	amd.only_radeon
+} else := [] if {
 	every d in directions {
 		every address in d {
 			pci.untranslated(address)
@@ -346,6 +352,8 @@ bench_cures := array.concat(["nccl-p2p-disable"], platform_cures)
 
 platform_cures := ["upgrade-driver"] if {
 	facts.is_guest == true
+} else := ["disable-acs", "iommu-remap", "update-bios", "upgrade-driver"] if {
+	amd.only_radeon
 } else := ["iommu-pt", "iommu-off", "disable-acs", "update-bios", "upgrade-driver"]
 
 findings contains {
@@ -542,6 +550,25 @@ findings contains {
 } if {
 	count(compared) > 0
 	count(failures) == 0
+}
+
+# told_needed are sentences by which somebody says that a program runs only with peer
+# access off. On AMD's GPUs rule rccl-p2p-transport weighs them.
+told_needed := logs.messages({"prose-p2p-off-needed"})
+
+findings contains {
+	"subject": "host",
+	"message": "A program runs only with NCCL_P2P_DISABLE=1: the driver offers peer access that does not work here. On bare metal the first suspects are an IOMMU that translates and ACS that redirects; gpudoctor probe p2p --probe full tells which transfers fail.",
+	"evidence": array.slice(logs.all_evidence(told_needed), 0, 2),
+	"order": logs.first(told_needed).order,
+	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"severity": "high",
+	"confidence": "possible",
+	"remedies": bench_cures,
+} if {
+	count(told_needed) > 0
+	not amd.present
+	count(wrong) + count(failures) == 0
 }
 
 # late are the latencies of p2pBandwidthLatencyTest with peer access that no path

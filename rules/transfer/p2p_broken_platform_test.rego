@@ -395,3 +395,24 @@ test_silent_on_collectives_that_stand_still_otherwise if {
 	linked := object.union(standing("NVIDIA A40", "p2p-ipc"), {"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "nvlinks": [{"active": true}]}]}})
 	count(p2p_broken_platform.findings) == 0 with input as linked
 }
+
+# Radeon cards are not to be passed through the IOMMU.
+test_radeon_wants_remapping if {
+	cards := [{"address": address, "vendor": "amd", "name": "AMD Radeon AI PRO R9700"} | some address in ["0000:03:00.0", "0000:06:00.0"]]
+	copied := {"gpus": {"devices": cards}, "benchmarks": [{"tool": "own program", "test": "a copy between GPUs", "what": "copy", "wrong": 1, "complete": true, "points": [{"a": "GPU0", "b": "GPU1", "line": 1}], "source": "a", "line": 1}]}
+	some f in p2p_broken_platform.findings with input as copied
+	f.remedies == ["nccl-p2p-disable", "disable-acs", "iommu-remap", "update-bios", "upgrade-driver"]
+	broken := {"gpus": {"devices": cards}, "transfers": {"outcome": "ok", "api": "hip", "transfers": [{"test": "copy", "source": "0000:03:00.0", "destination": "0000:06:00.0", "outcome": "hang"}]}}
+	some g in p2p_broken_platform.findings with input as broken
+	not "iommu-pt" in g.remedies
+	not "iommu-remap" in g.remedies
+	some h in p2p_broken_platform.findings with input as object.union(broken, {"iommu": {"mode": "passthrough"}})
+	"iommu-remap" in h.remedies
+}
+
+test_fires_on_what_people_write if {
+	sentence := {"logs": {"messages": [{"id": "prose-p2p-off-needed", "program": "people", "role": "category", "fields": {"gpu": ""}, "text": "x", "source": "a.md", "line": 1, "order": 0}]}}
+	some f in p2p_broken_platform.findings with input as sentence
+	[f.severity, f.confidence, f.remedies[0]] == ["high", "possible", "nccl-p2p-disable"]
+	count(p2p_broken_platform.findings) == 0 with input as object.union(sentence, {"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "amd"}]}})
+}

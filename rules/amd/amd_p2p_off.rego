@@ -1,0 +1,179 @@
+# METADATA
+# title: AMD's driver offers no peer access over PCIe
+# description: >-
+#   The driver amdgpu lets two GPUs reach each other over PCIe where the kernel
+#   was built for it (CONFIG_HSA_AMD_P2P, which depends on CONFIG_PCI_P2PDMA and
+#   CONFIG_DMABUF_MOVE_NOTIFY), its module parameter pcie_p2p is on, all memory
+#   of both is visible, and the chipset forwards between them. Where one of
+#   these is missing RCCL goes through host memory by itself, with a fraction of
+#   the bandwidth; programs that insist on peer access fail. xGMI needs none of
+#   it. The rule was not tried on AMD hardware.
+# related_resources:
+#   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/gpu/drm/amd/amdgpu/amdgpu_device.c
+#     description: amdgpu_device_is_peer_accessible, the conditions and what the driver says
+#   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/gpu/drm/amd/amdkfd/Kconfig
+#     description: CONFIG_HSA_AMD_P2P, and what it depends on
+#   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
+#     description: AMD's list of kernel options for peer access
+# schemas:
+#   - input: schema.facts
+# custom:
+#   cause: p2p-unsupported-gpu
+#   severity: medium
+#   confidence: likely
+#   remedies: [enable-amd-p2p, nccl-p2p-disable, plan-without-peer-access]
+#   explains: [p2p-unsupported-gpu]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.amd_p2p_off
+
+import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.pci
+
+# wanting is true where AMD GPUs have nothing but PCIe to reach each other by, as
+# far as it is known how they are joined: a pair that the driver or its tools call
+# "pcie", or several Radeon cards, which have no xGMI.
+wanting if {
+	count(amd.over_pcie) > 0
+	count({p | some p in amd.pairs; p.link_type == "xgmi"}) == 0
+}
+
+wanting if {
+	count(amd.pairs) + count(amd.discrete) > 1
+	count({p | some p in amd.pairs; p.link_type}) == 0
+	amd.only_radeon
+}
+
+# denied and granted are what is known of peer access itself. What works needs no
+# option.
+granted if {
+	some p in amd.over_pcie
+	p.accessible == true
+}
+
+granted if count(amd.offered) > 0
+
+denied if {
+	some p in amd.over_pcie
+	p.accessible == false
+}
+
+denied if count(refused) > 0
+
+# refused are messages of programs that there is no peer access.
+refused := {m |
+	some m in logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
+	not regex.match(`(?i)not ?(been )?enabled`, m.text)
+}
+
+confidence := "confirmed" if {
+	denied
+} else := "likely"
+
+refused_order := {"order": logs.first(refused).order} if {
+	count(refused) > 0
+} else := {}
+
+severity := "high" if {
+	count(refused) > 0
+} else := "medium"
+
+findings contains object.union(
+	{
+		"subject": "pcie_p2p",
+		"affects": affected,
+		"message": "The driver amdgpu was told to offer no peer access over PCIe (module parameter pcie_p2p is off, it is on by default): RCCL goes through host memory between GPUs that only PCIe joins, and programs that insist on peer access fail",
+		"severity": severity,
+		"confidence": confidence,
+		"evidence": array.concat([{"fact": "gpus.amd.parameters.pcie_p2p", "value": input.gpus.amd.parameters.pcie_p2p, "source": "/sys/module/amdgpu/parameters/pcie_p2p"}], logs.all_evidence(refused)),
+		"remedies": ["enable-amd-p2p", "nccl-p2p-disable"],
+	},
+	refused_order,
+) if {
+	amd.p2p_switched_off
+	wanting
+	not granted
+}
+
+findings contains object.union(
+	{
+		"subject": "kernel",
+		"affects": affected,
+		"message": sprintf("The kernel %swas built without %s, which AMD's driver needs to offer peer access over PCIe%s: RCCL goes through host memory between GPUs that only PCIe joins", [release, facts.list(amd.kernel_lacks), dkms_words]),
+		"severity": severity,
+		"confidence": kernel_confidence,
+		"evidence": array.concat([{"fact": sprintf("gpus.amd.kernel_config.%s", [option]), "value": "n", "source": "the kernel's configuration"} | some option in sort(amd.kernel_lacks)], logs.all_evidence(refused)),
+		"remedies": ["enable-amd-p2p", "nccl-p2p-disable"],
+	},
+	refused_order,
+) if {
+	count(amd.kernel_lacks) > 0
+	wanting
+	not granted
+}
+
+release := sprintf("%s ", [input.host.kernel]) if {
+	input.host.kernel
+} else := ""
+
+# A driver that was built beside the kernel (amdgpu-dkms) has its own configuration,
+# as far as it does not need the kernel's functions.
+dkms if input.gpus.amd.version != ""
+
+default dkms_words := ""
+
+dkms_words := " (the driver here is AMD's own, built beside the kernel, and may do without some of it)" if dkms
+
+kernel_confidence := "confirmed" if {
+	denied
+} else := "possible" if {
+	dkms
+} else := "likely"
+
+# The driver says for itself that the chipset does not forward between two GPUs
+# (pci_p2pdma_distance, drivers/pci/p2pdma.c: every AMD processor since Zen, and a
+# list of Intel's).
+unforwarded := [e |
+	some e in input.kernel_log.events
+	e.kind == "amdgpu"
+	contains(e.message, "PCIe P2P access from peer device")
+]
+
+findings contains {
+	"subject": "host",
+	"affects": sort({e.address | some e in unforwarded; facts.is_address(e.address)}),
+	"message": "AMD's driver says that the chipset does not forward between two GPUs: below different root ports of a processor that the kernel does not trust with it, or behind bridges that keep them apart. RCCL goes through host memory",
+	"severity": chipset_severity,
+	"confidence": "confirmed",
+	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": pci.event_at(e)} | some i, e in unforwarded; i < 4],
+	"remedies": ["plan-without-peer-access", "nccl-p2p-disable"],
+} if {
+	count(unforwarded) > 0
+	not granted
+}
+
+default chipset_severity := "low"
+
+chipset_severity := "medium" if count(refused) > 0
+
+affected := sort({address | some p in amd.over_pcie; some address in [p.a, p.b]; facts.is_address(address)})
+
+judged if is_object(input.gpus.amd.kernel_config)
+
+judged if is_object(input.gpus.amd.parameters)
+
+judged if count(unforwarded) > 0
+
+missing contains "gpus.amd: neither the kernel's configuration nor the driver's parameters were read" if {
+	not judged
+	not no_amd
+}
+
+not_applicable contains "fewer than two AMD GPUs" if no_amd
+
+no_amd if {
+	is_array(input.gpus.devices)
+	count(amd.gpus) < 2
+}

@@ -1,0 +1,454 @@
+# METADATA
+# title: HIP copies between the GPUs arrive, RCCL over P2P does not run
+# description: >-
+#   HIP says that AMD GPUs reach each other and its copies between them arrive,
+#   and yet RCCL, or a program over it, fails or stands still until its P2P
+#   transport is switched off. The two are not the same: a HIP copy is one
+#   command to a copy engine, whereas RCCL maps the memory of a peer's GPU into
+#   each process (HIP IPC, or DMA-BUF) and lets kernels on both GPUs store into
+#   it and wait for each other's stores there. So the way through the hardware is
+#   there, and what is at fault is above or beside it. The rule was not tried on
+#   AMD hardware.
+# related_resources:
+#   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/transport/p2p.cc
+#     description: What RCCL's P2P transport maps, and how it decides to be used
+#   - ref: https://github.com/ROCm/rocm-systems/issues/11348
+#     description: Four R9700, fine with the P2P transport off, the host hangs with it on
+#   - ref: https://github.com/ROCm/legacy-rocm-build/issues/6576
+#     description: Two W7800, RCCL over P2P stands still for 0.2 s in each collective, and not over host memory
+#   - ref: https://github.com/ROCm/ROCR-Runtime/issues/355
+#     description: hipMemcpyPeer is right and HIP IPC fails, on two R9700
+#   - ref: https://github.com/ROCm/rocm-systems/pull/10554
+#     description: Peer access that HIP offers one way only, and what RCCL made of it
+#   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
+#     description: What peer access over PCIe wants of the IOMMU and of the kernel
+# schemas:
+#   - input: schema.facts
+# custom:
+#   cause: p2p-broken-platform
+#   severity: critical
+#   confidence: likely
+#   remedies: [nccl-p2p-disable, upgrade-rocm, iommu-remap, iommu-pt, disable-acs, enable-rebar, enable-amd-p2p, hsa-env, update-bios]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.rccl_p2p_transport
+
+import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.pci
+import data.gpudoctor.lib.peers
+
+# copied are what shows that HIP's copies between GPUs arrive: the probe's, and
+# those of programs of other people. What they call a success need not have been
+# compared.
+copied contains {"fact": "transfers.transfers", "value": sprintf("copy %s: %s", [facts.pair_name(t.source, t.destination), t.outcome]), "source": "probe (HIP)"} if {
+	input.transfers.api == "hip"
+	some t in facts.peer_transfers
+	t.test == "copy"
+	t.outcome in {"ok", "slow"}
+}
+
+copied contains {"fact": sprintf("benchmarks[%s]", [b.tool]), "value": b.test, "source": logs.at(b)} if {
+	amd.present
+	some b in input.benchmarks
+	b.what in {"copy", "copy-read", "bidirectional"}
+	b.complete == true
+	object.get(b, "wrong", 0) == 0
+	object.get(b, "p2p", true) == true
+}
+
+# verified is true where somebody compared what arrived with what was sent.
+verified if {
+	input.transfers.api == "hip"
+	count(copied) > 0
+}
+
+verified if {
+	some b in input.benchmarks
+	b.what == "copy"
+	b.wrong == 0
+}
+
+# spoiled is true where transfers between the GPUs failed: then it is not RCCL's
+# transport alone, and p2p-broken-platform tells.
+spoiled if count(peers.trouble) > 0
+
+spoiled if {
+	some b in input.benchmarks
+	b.wrong > 0
+}
+
+# reached are the pairs that HIP or the driver offers, for evidence.
+reached := [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[0], d[1])]), "value": "ok", "source": offered_at} |
+	some i, d in sort(amd.offered)
+	i < 2
+]
+
+offered_at := "hipDeviceCanAccessPeer (probe)" if {
+	input.transfers.api == "hip"
+} else := "hipDeviceCanAccessPeer, or the driver's topology"
+
+# needed are sentences by which somebody says that a program runs only with the P2P
+# transport off.
+needed := logs.messages({"prose-p2p-off-needed"})
+
+# over_p2p are the channels by which RCCL went straight to another GPU.
+over_p2p contains t if {
+	of_amd
+	some t in input.logs.transports
+	startswith(t.kind, "p2p-")
+}
+
+of_amd if {
+	some c in input.logs.communicators
+	c.library == "rccl"
+}
+
+of_amd if known_faults.on_amd
+
+# standing are the signs that RCCL stood still: ranks that did not finish their
+# start, a table that broke off, a watchdog.
+standing if amd.stuck
+
+standing if count(logs.stalled) > 0
+
+# broken are messages that mapping a peer's memory failed, or that RCCL's kernels
+# or the process died of it.
+broken := logs.messages({
+	"hip-ipc-failed", "hip-peer-access-failed", "nccl-ipc-open-failed", "nccl-ipc-handle-failed",
+	"rocr-memory-fault", "rocr-gpu-hang", "nccl-cuda-invalid-argument", "nccl-cuda-illegal-address",
+})
+
+# otherwise_said is true where a message states another cause.
+otherwise_said if {
+	some m in logs.complaints
+	m.role == "cause"
+	not m in broken
+}
+
+p2p_off if facts.env.NCCL_P2P_DISABLE == "1"
+
+# explanation tells the copy engine from RCCL's transport.
+explanation := concat(" ", [
+	"A HIP copy is one command to a copy engine of the GPU (SDMA).",
+	"RCCL's P2P transport maps the peer's memory into each process (HIP IPC or DMA-BUF), and kernels on both GPUs store into it and wait for each other's stores.",
+	"So the path through the hardware is there, and what fails is that transport, or what it needs beyond a copy.",
+	"NCCL_P2P_DISABLE=1 takes RCCL through host memory.",
+])
+
+# Somebody says that it needs the transport off, and shows that HIP's copies arrive.
+findings contains {
+	"subject": "host",
+	"affects": sort(affected),
+	"message": sprintf("%s, yet a program runs only with NCCL_P2P_DISABLE=1. %s %s", [what_works, explanation, outlook]),
+	"severity": "critical",
+	"confidence": needed_confidence,
+	"evidence": array.concat(array.concat(array.slice(logs.all_evidence(needed), 0, 2), array.slice(sort(copied), 0, 2)), reached),
+	"order": logs.first(needed).order,
+	"params": params,
+	"remedies": remedies,
+} if {
+	count(needed) > 0
+	amd.present
+	not spoiled
+	count(copied) + count(amd.offered) > 0
+}
+
+default needed_confidence := "possible"
+
+needed_confidence := "likely" if {
+	count(copied) > 0
+	count(amd.offered) > 0
+}
+
+# Nothing shows how HIP's own copies do.
+findings contains {
+	"subject": "host",
+	"message": sprintf("A program on AMD GPUs runs only with NCCL_P2P_DISABLE=1: RCCL's P2P transport fails here. Whether HIP's own copies between the GPUs arrive is not known, which tells a path that is broken from a transport that is (gpudoctor probe p2p --probe full). %s", [outlook]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": array.slice(logs.all_evidence(needed), 0, 3),
+	"order": logs.first(needed).order,
+	"params": params,
+	"remedies": remedies,
+} if {
+	count(needed) > 0
+	amd.present
+	not spoiled
+	count(copied) + count(amd.offered) == 0
+}
+
+# The same seen: copies by HIP are right, and RCCL's log over P2P stands still or
+# breaks.
+findings contains object.union(
+	{
+		"subject": "host",
+		"affects": sort(affected),
+		"message": sprintf("%s, yet RCCL %s over its P2P transport (%d channels in the log). %s %s", [what_works, how_it_fails, sum([t.channels | some t in over_p2p]), explanation, outlook]),
+		"severity": "critical",
+		"confidence": seen_confidence,
+		"evidence": array.concat(
+			array.concat(
+				[{"fact": sprintf("logs.transports[%s]", [t.kind]), "value": t.channels, "source": logs.at(t)} | some t in array.slice(sort(over_p2p), 0, 2)],
+				array.slice(logs.all_evidence(broken), 0, 2),
+			),
+			array.slice(sort(copied), 0, 2),
+		),
+		"params": params,
+		"remedies": remedies,
+	},
+	ordered,
+) if {
+	count(needed) == 0
+	count(over_p2p) > 0
+	count(copied) > 0
+	fails
+	not spoiled
+	not otherwise_said
+	not p2p_off
+}
+
+fails if standing
+
+fails if count(broken) > 0
+
+default ordered := {}
+
+ordered := {"order": logs.first(broken).order} if count(broken) > 0
+
+default how_it_fails := "does not go on"
+
+how_it_fails := "fails" if count(broken) > 0
+
+# A log that breaks off may have been cut; a message says so for itself.
+default seen_confidence := "possible"
+
+seen_confidence := "likely" if {
+	standing
+	verified
+}
+
+seen_confidence := "likely" if count(logs.messages({"hip-ipc-failed", "nccl-ipc-open-failed", "nccl-ipc-handle-failed"})) > 0
+
+# lopsided are pairs for which HIP offers peer access one way and not the other. Each
+# end of RCCL asks in its own direction, so that one takes P2P and the other host
+# memory, and neither understands what the other sends (ROCm/rocm-systems pull 10554).
+lopsided contains d if {
+	some d in amd.offered
+	[d[1], d[0]] in withheld
+	not d in withheld
+}
+
+withheld contains [p.a, p.b] if {
+	some p in input.gpus.p2p
+	p.read == "not-supported"
+}
+
+withheld contains [p.source, p.destination] if {
+	input.transfers.api == "hip"
+	some p in input.transfers.peers
+	p.access == false
+}
+
+findings contains {
+	"subject": "host",
+	"affects": sort({address | some d in lopsided; some address in d; facts.is_address(address)}),
+	"message": sprintf("HIP offers peer access one way only between %d pairs of GPUs (%s, and not back). Each end of RCCL asks in its own direction: one takes the P2P transport and the other host memory, and they fail with «invalid argument» or shared memory of an impossible size. It comes from where the firmware put the memory windows (MMIO), or from a BAR that is small on one of the two", [
+		count(lopsided), concat("; ", [facts.pair_name(d[0], d[1]) | some i, d in sort(lopsided); i < 4]),
+	]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[1], d[0])]), "value": "not offered", "source": offered_at} | some i, d in sort(lopsided); i < 4],
+	"params": params,
+	"remedies": ["nccl-p2p-disable", "update-bios", "enable-rebar", "upgrade-rocm"],
+} if {
+	count(lopsided) > 0
+}
+
+what_works := sprintf("HIP offers peer access between the GPUs, and %s", [copies]) if {
+	count(copied) > 0
+	count(amd.offered) > 0
+} else := sprintf("HIP works between the GPUs: %s", [copies]) if {
+	count(copied) > 0
+} else := "HIP offers peer access between the GPUs"
+
+# Who calls a copy a success may not have looked at what arrived.
+copies := "its copies arrive (verified)" if {
+	verified
+} else := "its copies report success (what arrived was not compared here)"
+
+affected := {address | some d in amd.offered; some address in d; facts.is_address(address)}
+
+# candidates are what a lasting fix may be, in the order in which to look: how each
+# is checked, what helps, and whether the facts speak for it or rule it out.
+candidates := [
+	{
+		"name": "the versions of ROCm and RCCL", "remedy": "upgrade-rocm", "state": version_state,
+		"words": version_words,
+	},
+	{
+		"name": "the IOMMU", "remedy": iommu_remedy, "state": iommu_state,
+		"words": sprintf("the IOMMU's mode, for which AMD wants %s (cat /sys/kernel/iommu_groups/*/type, %s)", [iommu_wanted, iommu_types]),
+	},
+	{
+		"name": "ACS", "remedy": "disable-acs", "state": acs_state,
+		"words": "ACS on the bridges between the GPUs (lspci -vvv | grep -E '^[0-9a-f]|ACSCtl' as root; ReqRedir+ and CmpltRedir+ send peer traffic up to the root complex)",
+	},
+	{
+		"name": "the BAR", "remedy": "enable-rebar", "state": bar_state,
+		"words": "the BAR over all memory (mem_info_vis_vram_total equals mem_info_vram_total in /sys/class/drm/card*/device)",
+	},
+	{
+		"name": "the kernel's options", "remedy": "enable-amd-p2p", "state": kernel_state,
+		"words": "the kernel (grep -E 'HSA_AMD_P2P|PCI_P2PDMA|DMABUF_MOVE_NOTIFY' /boot/config-$(uname -r): all y; /sys/module/amdgpu/parameters/pcie_p2p: Y)",
+	},
+	{
+		"name": "HSA_* variables", "remedy": "hsa-env", "state": hsa_state,
+		"words": "variables (env | grep -E '^(HSA|HIP|ROCR|NCCL|RCCL)_'): older RCCL wants HSA_FORCE_FINE_GRAIN_PCIE=1, HSA_ENABLE_IPC_MODE_LEGACY and HSA_ENABLE_SDMA should not be left over",
+	},
+]
+
+# outlook names what speaks for itself first, then what is to be checked, then what
+# is ruled out.
+outlook := concat(" ", [text |
+	some text in [
+		sprintf("The facts speak for: %s.", [concat("; ", [c.words | some c in candidates; c.state == "speaks"])]),
+		sprintf("For a lasting fix check, in this order: %s.", [concat("; ", numbered)]),
+		"To tell them apart compare rccl-tests (all_reduce_perf -b 8 -e 128M -f 2 -g 2) with and without NCCL_P2P_DISABLE=1, and with NCCL_PROTO=Simple, with gpudoctor probe p2p --probe full, whose stores, handshakes and transfers between processes do what RCCL does.",
+		sprintf("Ruled out here: %s.", [concat(", ", [c.name | some c in candidates; c.state == "cleared"])]),
+	]
+	not endswith(text, ": .")
+])
+
+open := [c.words | some c in candidates; c.state == "open"]
+
+numbered := [sprintf("(%d) %s", [i + 1, words]) | some i, words in open]
+
+# remedies stand in the same order: the workaround, what the facts speak for, and
+# what is open.
+remedies := array.concat(["nccl-p2p-disable"], array.concat(
+	[c.remedy | some c in candidates; c.state == "speaks"],
+	[c.remedy | some c in candidates; c.state == "open"],
+))
+
+params := {"bridges": bridges, "bridge": bridges[0], "variable": "HSA_FORCE_FINE_GRAIN_PCIE", "value": "1", "vendor": "amd"}
+
+bridges := sort(redirecting) if {
+	count(redirecting) > 0
+} else := ["BRIDGE"]
+
+redirecting := {bridge | some p in amd.pairs; some bridge in pci.redirecting(p)}
+
+version_words := sprintf("a known fault of %s (see rccl-bug)", [concat(" and ", sort(known))]) if {
+	count(known) > 0
+} else := sprintf("the versions of ROCm and RCCL, here %s: look at their known faults (gpudoctor check --only rccl-bug on a run's log with NCCL_DEBUG=INFO), and try a newer one%s", [concat(", ", sort(told)), protocol_words]) if {
+	count(told) > 0
+} else := sprintf("the versions of ROCm and RCCL (cat /opt/rocm/.info/version; python3 -c 'import torch; print(torch.version.hip, torch.cuda.nccl.version())'): look at their known faults (gpudoctor check --only rccl-bug), and try a newer one%s", [protocol_words])
+
+default protocol_words := ""
+
+protocol_words := "; on RDNA4 (gfx12) RCCL of ROCm 7.2 to 7.12 hangs with the protocol LL, which NCCL_PROTO=Simple shows" if amd.radeon
+
+names := {"rocm": "ROCm", "rccl": "RCCL"}
+
+known contains sprintf("%s %s", [name, f.version]) if {
+	some library, name in names
+	some f in known_faults.found[library]
+}
+
+told contains sprintf("%s %s", [name, use.version]) if {
+	some library, name in names
+	some use in known_faults.used[library]
+}
+
+version_state := "speaks" if {
+	count(known) > 0
+} else := "open"
+
+iommu_remedy := "iommu-pt" if {
+	amd.only_instinct
+} else := "iommu-remap"
+
+iommu_wanted := "pass-through with Instinct GPUs" if {
+	amd.only_instinct
+} else := "remapping, the default, with Radeon GPUs that reach each other over PCIe" if {
+	amd.only_radeon
+} else := "remapping with Radeon GPUs that reach each other over PCIe, and pass-through with Instinct GPUs"
+
+iommu_types := "identity is pass-through, DMA and DMA-FQ are remapping"
+
+iommu_state := "cleared" if {
+	amd.only_instinct
+	input.iommu.mode in {"passthrough", "off"}
+} else := "speaks" if {
+	amd.only_instinct
+	input.iommu.mode in {"translated", "mixed"}
+} else := "cleared" if {
+	amd.only_radeon
+	input.iommu.mode == "translated"
+} else := "speaks" if {
+	amd.only_radeon
+	input.iommu.mode in {"passthrough", "mixed"}
+} else := "open"
+
+acs_state := "speaks" if {
+	count(redirecting) > 0
+} else := "cleared" if {
+	count(amd.pairs) > 0
+	every p in amd.pairs {
+		is_array(p.bridges)
+		count(p.bridges) > 0
+		count(pci.hidden(p)) == 0
+	}
+} else := "open"
+
+bar_state := "speaks" if {
+	count(amd.small_bars) > 0
+} else := "cleared" if {
+	count(amd.gpus) > 0
+	every g in amd.gpus {
+		g.address in amd.large_bars
+	}
+} else := "open"
+
+kernel_state := "speaks" if {
+	count(amd.kernel_lacks) > 0
+} else := "speaks" if {
+	amd.p2p_switched_off
+} else := "cleared" if {
+	amd.p2p_built
+	amd.p2p_switched_on
+} else := "open"
+
+# suspects are variables of the runtime that change how memory is shared or copied.
+suspects := {name |
+	some name in ["HSA_ENABLE_IPC_MODE_LEGACY", "HSA_ENABLE_SDMA", "HSA_ENABLE_PEER_SDMA", "HSA_OVERRIDE_GFX_VERSION"]
+	facts.env[name]
+}
+
+hsa_state := "speaks" if {
+	count(suspects) > 0
+} else := "open"
+
+missing contains "logs: no log of a job was given" if {
+	not input.logs
+	not no_amd
+}
+
+missing contains "transfers: nothing tells whether HIP's copies between the GPUs arrive" if {
+	input.logs
+	amd.present
+	count(over_p2p) > 0
+	fails
+	count(copied) == 0
+	count(needed) == 0
+}
+
+not_applicable contains "no AMD GPU" if no_amd
+
+no_amd if {
+	is_array(input.gpus.devices)
+	not amd.present
+}
