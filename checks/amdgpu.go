@@ -574,8 +574,9 @@ func kfdUsers(ctx context.Context, h *Host, devices []GPU, nodes []kfdNode) (map
 		}
 		held := make(map[string]int64)
 		for id, address := range addresses {
-			n, err := h.Int(fmt.Sprintf("%s/%d/vram_%d", kfdProcesses, pid, id))
-			if err == nil && n > 0 && held[address] <= math.MaxInt64-n {
+			// A process that ended meanwhile holds nothing.
+			n, readErr := h.Int(fmt.Sprintf("%s/%d/vram_%d", kfdProcesses, pid, id))
+			if readErr == nil && n > 0 && held[address] <= math.MaxInt64-n {
 				held[address] += n
 			}
 		}

@@ -26,11 +26,11 @@ func gatherAMD(t *testing.T, m *machine.Memory) *Facts {
 	return f
 }
 
-// gapsOf lists what is not known of a section, "fact: reason".
-func gapsOf(f *Facts, section string) []string {
+// gapsOfGPUs lists what is not known of the GPUs, "fact: reason".
+func gapsOfGPUs(f *Facts) []string {
 	var list []string
 	for _, u := range f.Unknown {
-		if u.Section == section && u.Fact != "devices" && u.Fact != "driver.fabric_manager.running" {
+		if u.Section == "gpus" && u.Fact != "devices" && u.Fact != "driver.fabric_manager.running" {
 			list = append(list, u.Fact+": "+u.Reason)
 		}
 	}
@@ -66,7 +66,7 @@ func TestAMDAccelerator(t *testing.T) {
 	if got := f.GPUs.Devices[1].Processes; got == nil || len(got) != 0 {
 		t.Errorf("a GPU that a process opened and holds no memory on is used by %v", got)
 	}
-	if diff := cmp.Diff([]string{`devices.ras: 0000:08:00.0: sdma_err_count says "Query currently inaccessible"`}, gapsOf(f, "gpus")); diff != "" {
+	if diff := cmp.Diff([]string{`devices.ras: 0000:08:00.0: sdma_err_count says "Query currently inaccessible"`}, gapsOfGPUs(f)); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
 	driver := &AMDDriver{
@@ -104,7 +104,7 @@ func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
 		m.AddError(dir+"/ras/"+block+"_err_count", machine.ErrSlow)
 	}
 	f := gatherAMD(t, m)
-	if got := gapsOf(f, "gpus"); len(got) != 1 || !strings.HasPrefix(got[0], "devices.ras: read ") {
+	if got := gapsOfGPUs(f); len(got) != 1 || !strings.HasPrefix(got[0], "devices.ras: read ") {
 		t.Errorf("unknown: %q", got)
 	}
 	if f.GPUs.Devices[2].RAS != nil || f.GPUs.Devices[2].XGMIErrors != nil || len(f.GPUs.Devices[3].RAS) != 6 {
@@ -266,10 +266,10 @@ func TestAMDTopologyUnreadable(t *testing.T) {
 			if f.GPUs.AMD.KFD != tt.state || listed != tt.listed {
 				t.Errorf("%s, %d GPUs; want %s, %d", f.GPUs.AMD.KFD, listed, tt.state, tt.listed)
 			}
-			i := slices.IndexFunc(gapsOf(f, "gpus"), func(s string) bool { return strings.HasPrefix(s, "devices.kfd:") })
+			i := slices.IndexFunc(gapsOfGPUs(f), func(s string) bool { return strings.HasPrefix(s, "devices.kfd:") })
 			got := ""
 			if i >= 0 {
-				got = gapsOf(f, "gpus")[i]
+				got = gapsOfGPUs(f)[i]
 			}
 			if got != tt.want {
 				t.Errorf("unknown:\n got %q\nwant %q", got, tt.want)
@@ -303,8 +303,8 @@ func TestAMDNoTopology(t *testing.T) {
 			if f.GPUs.AMD == nil || f.GPUs.AMD.KFD != tt.state || !*f.GPUs.AMD.Loaded {
 				t.Fatalf("driver %+v", f.GPUs.AMD)
 			}
-			if !slices.ContainsFunc(gapsOf(f, "gpus"), func(s string) bool { return strings.Contains(s, tt.want) }) {
-				t.Errorf("unknown: %q does not tell %q", gapsOf(f, "gpus"), tt.want)
+			if !slices.ContainsFunc(gapsOfGPUs(f), func(s string) bool { return strings.Contains(s, tt.want) }) {
+				t.Errorf("unknown: %q does not tell %q", gapsOfGPUs(f), tt.want)
 			}
 			for _, p := range f.Links.Pairs {
 				if p.Accessible != nil || p.LinkType != "" {

@@ -95,7 +95,7 @@ func readKFDLinks(ctx context.Context, h *Host, node int, kind string) (links []
 	all = true
 	for i, number := range kfdNumbers(names) {
 		if i == maxKFDLinks || ctx.Err() != nil {
-			return links, false, nil
+			return links, false, err
 		}
 		b, readErr := h.Read(fmt.Sprintf("%s/%d/properties", dir, number))
 		if readErr != nil {
@@ -201,7 +201,7 @@ func (t *topology) xgmiGBps(p *Pair, link kfdLink) float64 {
 	const most = 10_000_000 // 10 TB/s is more than any hive carries.
 	if link.minMBps > 0 && link.maxMBps >= link.minMBps && link.maxMBps <= most {
 		perLink := max(model.xgmiGBps, float64(link.minMBps)/1000)
-		return roundTo(perLink*float64(link.maxMBps/link.minMBps), 1000)
+		return thousandths(perLink * float64(link.maxMBps/link.minMBps))
 	}
 	if model.mesh {
 		return model.xgmiGBps

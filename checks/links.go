@@ -433,11 +433,11 @@ func pcieGBps(speedGTs float64, width int) float64 {
 	case speedGTs >= 64:
 		efficiency = 242.0 / 256
 	}
-	return roundTo(speedGTs*efficiency/8*float64(width), 1000)
+	return thousandths(speedGTs * efficiency / 8 * float64(width))
 }
 
-// roundTo rounds to 1/parts.
-func roundTo(v float64, parts float64) float64 { return math.Round(v*parts) / parts }
+// thousandths rounds to three digits after the point.
+func thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }
 
 // joinNVLinks fills in the NVLinks of a pair of GPUs.
 func (t *topology) joinNVLinks(p *Pair) {
@@ -457,7 +457,7 @@ func (t *topology) joinNVLinks(p *Pair) {
 	p.NVLinks = &n
 	if n > 0 {
 		p.NVSwitch = through
-		p.NVLinkGBps = roundTo(float64(n)*min(slowestNVLink(a.NVLinks), slowestNVLink(b.NVLinks)), 1000)
+		p.NVLinkGBps = thousandths(float64(n) * min(slowestNVLink(a.NVLinks), slowestNVLink(b.NVLinks)))
 	}
 }
 

@@ -167,7 +167,7 @@ func expect(f *Facts, devices int, t *probe.Transfer) {
 	if rate == 0 {
 		return // Nothing is known of the path: no speed is wrong.
 	}
-	fraction := roundTo(*t.GBps/rate, 1000)
+	fraction := thousandths(*t.GBps / rate)
 	t.ExpectedGBps, t.Fraction, t.Threshold, t.Basis = &rate, &fraction, &threshold, basis
 	if shared(f, t.Source, t.Destination) {
 		// The other job took its part of the engines: the path may be sound.

@@ -88,7 +88,7 @@ func TestLaunchJSON(t *testing.T) {
 			Command: []string{"torchrun", "--nproc_per_node=8", "train.py"}, Mounts: []string{"emptyDir-memory:/dev/shm"}, Processes: new(8),
 			Variables: map[string]string{"NCCL_IB_DISABLE": "1"}, Resources: map[string]string{"nvidia.com/gpu": "8"},
 		}},
-		"pod, cut": {launchPodJSON[:strings.Index(launchPodJSON, `"volumes"`)], checks.Launch{
+		"pod, cut": {before(launchPodJSON, `"volumes"`), checks.Launch{
 			Kind: "kubernetes", Name: "trainer-0", Image: "img:1", GPUs: new(8), GPUVendor: "nvidia", IPC: "host", SHMMounted: true,
 			Command: []string{"torchrun", "--nproc_per_node=8", "train.py"}, Mounts: []string{"dshm:/dev/shm"}, Processes: new(8),
 			Variables: map[string]string{"NCCL_IB_DISABLE": "1"}, Resources: map[string]string{"nvidia.com/gpu": "8"},
@@ -152,4 +152,10 @@ func FuzzLaunchJSON(f *testing.F) {
 			t.Errorf("%d launches", n)
 		}
 	})
+}
+
+// before is the part of text before the word.
+func before(text, word string) string {
+	head, _, _ := strings.Cut(text, word)
+	return head
 }

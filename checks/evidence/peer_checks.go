@@ -45,18 +45,21 @@ var peerAnswerKind = &Kind{
 	Anchors: []string{"can_device_access_peer("},
 	Line: func(s *Sink, l Line) bool {
 		m := peerAnswer.FindStringSubmatch(l.Text)
-		return m != nil && peerMatrixEnter(s, m[1], m[2], m[3], false, l)
+		if m != nil {
+			peerMatrixEnter(s, m[1], m[2], m[3], false, l)
+		}
+		return m != nil
 	},
 }
 
 var (
-	peerMatrixRow = regexp.MustCompile(`^\s*(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?(?:->|→|=>) ?(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?[:=] ?(0|1|[Yy]es|[Nn]o|[Tt]rue|[Ff]alse)\s*$`)
+	peerMatrixRow = regexp.MustCompile(`^\s*(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?(?:->|→|=>) ?(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?[:=] ?(0|1|(?i:yes|no|true|false))\s*$`)
 	peerAnswer    = regexp.MustCompile(`can_device_access_peer\((\d{1,2}), ?(\d{1,2})\)\W{1,8}(0|1|True|False)\b`)
 )
 
-func peerMatrixEnter(s *Sink, from, to, answer string, amd bool, l Line) bool {
+func peerMatrixEnter(s *Sink, from, to, answer string, amd bool, l Line) {
 	if from == to {
-		return true // Of itself a GPU says no.
+		return // Of itself a GPU says no.
 	}
 	switch strings.ToLower(answer) {
 	case "1", "yes", "true":
@@ -69,7 +72,6 @@ func peerMatrixEnter(s *Sink, from, to, answer string, amd bool, l Line) bool {
 			s.GPUAt(number(index), l).Vendor = "amd"
 		}
 	}
-	return true
 }
 
 // peerCopyKind is a line in which such a program says how a copy between two GPUs

@@ -278,10 +278,9 @@ func (e *engine) start() *failure {
 	}
 	d, err := hip.Load()
 	var second *failure
-	switch {
-	case err == nil:
+	if err == nil {
 		_, second = e.startWith(d, "libamdhip64")
-	default:
+	} else {
 		second = &failure{Outcome: Unknown, Reason: err.Error()}
 	}
 	if second == nil || first == nil || lib == nil && amdDriver() {

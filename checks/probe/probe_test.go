@@ -28,6 +28,7 @@ func simulate(t *testing.T, mode Mode, gpus, faults string, flags ...string) *Re
 
 // eachAPI runs a test for the simulated libcuda and the simulated libamdhip64.
 func eachAPI(t *testing.T, run func(t *testing.T, api string)) {
+	t.Helper()
 	for _, api := range []string{apiCUDA, apiHIP} {
 		t.Run(api, func(t *testing.T) { run(t, api) })
 	}
@@ -85,6 +86,7 @@ func outcomes(r *Report) []string {
 func TestQuick(t *testing.T) { eachAPI(t, quick) }
 
 func quick(t *testing.T, api string) {
+	t.Helper()
 	start := map[string]string{apiCUDA: stageInit, apiHIP: stageInitHIP}[api]
 	healthy := []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}
 	for _, c := range []struct {
@@ -149,6 +151,7 @@ func quick(t *testing.T, api string) {
 func TestFull(t *testing.T) { eachAPI(t, full) }
 
 func full(t *testing.T, api string) {
+	t.Helper()
 	// HIP gives memory to another process in one way.
 	ways := map[string][]string{apiCUDA: {"cuMem", "cudaIpc"}, apiHIP: {"hipIpc"}}[api]
 	between := func(outcomes string) (lines []string) {

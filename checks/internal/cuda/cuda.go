@@ -18,7 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
-// The words that the doors to drivers share.
+// Result and the others are what the doors to drivers share.
 type (
 	Result    = gpudriver.Result
 	Error     = gpudriver.Error
@@ -121,9 +121,13 @@ type Driver struct {
 // Library is the name by which programs load the driver's library.
 const Library = "libcuda.so.1"
 
-// API, Library and InitCall tell what this is.
-func (d *Driver) API() string      { return "cuda" }
-func (d *Driver) Library() string  { return Library }
+// API is the name of the interface, as reports give it.
+func (d *Driver) API() string { return "cuda" }
+
+// Library is the name of the library that was loaded.
+func (d *Driver) Library() string { return Library }
+
+// InitCall is the function that starts the library.
 func (d *Driver) InitCall() string { return "cuInit" }
 
 // Load loads the library. Its functions are looked up one by one, so that a

@@ -76,17 +76,21 @@ var (
 	ErrVersion = errors.New("this version is not known here")
 )
 
-// Handles of the driver.
 type (
+	// Handles of the driver.
+
 	// Device is a CUdevice or a hipDevice_t.
 	Device int32
 	// Context is what is made current on a thread: a CUcontext; for HIP, whose
 	// threads have a current device, that device's number and one.
 	Context uintptr
-	// Stream, Event, Module and Function are the driver's.
-	Stream   uintptr
-	Event    uintptr
-	Module   uintptr
+	// Stream is a queue of a device's work.
+	Stream uintptr
+	// Event is a mark in a stream.
+	Event uintptr
+	// Module is code that was loaded.
+	Module uintptr
+	// Function is a kernel of a module.
 	Function uintptr
 	// Pointer is an address in a device's memory.
 	Pointer uint64

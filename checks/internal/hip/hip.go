@@ -22,7 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
-// The words that the doors to drivers share.
+// Result and the others are what the doors to drivers share.
 type (
 	Result    = gpudriver.Result
 	Device    = gpudriver.Device
@@ -199,7 +199,8 @@ func (d *Driver) bind(handle uintptr) {
 	with := handle
 	if _, err := purego.Dlsym(handle, "hiprtcCreateProgram"); err != nil {
 		dir := d.library[:strings.LastIndexByte(d.library, '/')+1]
-		suffix := d.library[strings.Index(d.library, ".so"):]
+		_, version, _ := strings.Cut(d.library, ".so")
+		suffix := ".so" + version
 		for _, name := range []string{dir + "libhiprtc" + suffix, "libhiprtc" + suffix} {
 			if own, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL); err == nil {
 				with = own
@@ -221,9 +222,13 @@ func (d *Driver) register(handle uintptr, name string, fn any) {
 	purego.RegisterFunc(fn, address)
 }
 
-// API, Library and InitCall tell what this is.
-func (d *Driver) API() string      { return "hip" }
-func (d *Driver) Library() string  { return d.library }
+// API is the name of the interface, as reports give it.
+func (d *Driver) API() string { return "hip" }
+
+// Library is the name of the library that was loaded.
+func (d *Driver) Library() string { return d.library }
+
+// InitCall is the function that starts the library.
 func (d *Driver) InitCall() string { return "hipInit" }
 
 // Missing reports the functions that the library lacks, without which nothing
