@@ -271,9 +271,15 @@ func launchStrip(words []string) (variables [][2]string, rest []string) {
 			}
 			words = words[min(n, len(words)):]
 		}
+		if len(words) > 0 && launchDuration.MatchString(words[0]) { // "timeout 60 torchrun ..."
+			words = words[1:]
+		}
 	}
 	return variables, words
 }
+
+// launchDuration is a length of time, as timeout takes it.
+var launchDuration = regexp.MustCompile(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
 
 // launchBase is a program's name without its folder.
 func launchBase(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }

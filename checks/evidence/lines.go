@@ -229,9 +229,32 @@ func promptOf(line string) (Prompt, bool) {
 	return Prompt{Command: strings.TrimSpace(command), Host: host}, true
 }
 
+// runners are programs that carry out the command which stands further behind in
+// their line: in a job, on another machine, in a container.
+var runners = map[string]bool{
+	"srun": true, "ssh": true, "pdsh": true, "clush": true, "docker": true, "podman": true, "nerdctl": true, "kubectl": true, "oc": true, "crictl": true,
+	"apptainer": true, "singularity": true, "enroot": true, "bash": true, "sh": true, "mpirun": true, "mpiexec": true, "timeout": true, "nsenter": true, "chroot": true,
+}
+
+// runs reports whether words hold a command behind a runner: between blanks or
+// quotes ("srun --gres=gpu:4 bash -c 'ulimit -l'").
+func runs(words, command string) bool {
+	for at := 0; ; {
+		i := strings.Index(words[at:], command)
+		if i < 0 {
+			return false
+		}
+		i += at
+		at = i + len(command)
+		if i > 0 && strings.IndexByte(" /\"'", words[i-1]) >= 0 && (at == len(words) || strings.IndexByte(" |\"'", words[at]) >= 0) {
+			return true
+		}
+	}
+}
+
 // hasCommand reports whether a command line runs command: at its beginning, or
-// behind sudo, variables or a pipe's first part. A path before the program's
-// name does not matter.
+// behind sudo, variables, a runner or a pipe's first part. A path before the
+// program's name does not matter.
 func hasCommand(line, command string) bool {
 	for part := range strings.SplitSeq(line, ";") {
 		words := strings.Fields(part)
@@ -244,6 +267,9 @@ func hasCommand(line, command string) bool {
 		words[0] = words[0][strings.LastIndexByte(words[0], '/')+1:]
 		rest := strings.Join(words, " ")
 		if rest == command || strings.HasPrefix(rest, command+" ") || strings.HasPrefix(rest, command+"|") {
+			return true
+		}
+		if runners[words[0]] && runs(rest, command) {
 			return true
 		}
 	}

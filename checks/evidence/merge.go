@@ -19,7 +19,10 @@ func mergeGPU(g, other *checks.GPU) {
 	}
 	load := g.UtilizationPercent
 	if g.PCIe == nil || g.PCIe.Generation == 0 {
-		load = other.UtilizationPercent
+		// A text that tells neither, as a matrix of the topology, changes nothing.
+		if load == nil || other.PCIe != nil && other.PCIe.Generation != 0 {
+			load = other.UtilizationPercent
+		}
 	}
 	if g.PCIe != nil && other.PCIe != nil {
 		link := *g.PCIe

@@ -154,6 +154,9 @@ func nvsmiTableSecond(g *checks.GPU, m []string) {
 	if n, ok := nvsmiMemory(m[3]); ok {
 		g.MemoryBytes = n
 	}
+	if g.PCIe == nil || g.PCIe.Generation == 0 { // Else it would be of another moment: mergeGPU.
+		nvsmiSet(g, "utilization", strings.TrimSuffix(m[4], "%"))
+	}
 	if mode := nvsmiTableModes[m[5]]; mode != "" {
 		g.ComputeMode = mode
 	}

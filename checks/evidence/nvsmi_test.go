@@ -47,7 +47,7 @@ func TestNvsmiTable(t *testing.T) {
 	ecc := int64(3)
 	want := checks.GPU{
 		Address: "0000:1b:00.0", Vendor: "nvidia", InNVML: true, Index: &index, Name: "NVIDIA A100-SXM4-80GB",
-		MemoryBytes: 81920 << 20, MemoryUsedBytes: &memory, PerformanceState: &state, Persistence: new(true), ComputeMode: "exclusive-process",
+		MemoryBytes: 81920 << 20, MemoryUsedBytes: &memory, PerformanceState: &state, UtilizationPercent: new(12), Persistence: new(true), ComputeMode: "exclusive-process",
 		MIG: new(false), MIGPending: new(true), ECC: &checks.ECC{Enabled: true, VolatileUncorrected: &ecc},
 		Processes: []checks.GPUProcess{{PID: 7713, Name: "python3", UsedBytes: &used}},
 	}
@@ -323,9 +323,11 @@ func TestNvsmiUtilization(t *testing.T) {
 		text string
 		want *int
 	}{
-		"csv":   {"index, pcie.link.gen.current, utilization.gpu [%]\n0, 4, 97 %\n", new(97)},
-		"query": {"GPU 00000000:01:00.0\n    Product Name                          : NVIDIA H200\n    PCI\n        GPU Link Info\n            PCIe Generation\n                Max                       : 4\n                Current                   : 1\n    Utilization\n        Gpu                               : 3 %\n        Memory                            : 1 %\n", new(3)},
-		"none":  {"index, pcie.link.gen.current, utilization.gpu [%]\n0, 4, [N/A]\n", nil},
+		"csv":           {"index, pcie.link.gen.current, utilization.gpu [%]\n0, 4, 97 %\n", new(97)},
+		"query":         {"GPU 00000000:01:00.0\n    Product Name                          : NVIDIA H200\n    PCI\n        GPU Link Info\n            PCIe Generation\n                Max                       : 4\n                Current                   : 1\n    Utilization\n        Gpu                               : 3 %\n        Memory                            : 1 %\n", new(3)},
+		"none":          {"index, pcie.link.gen.current, utilization.gpu [%]\n0, 4, [N/A]\n", nil},
+		"table":         {"|   0  NVIDIA L4                      On  | 00000000:17:00.0 Off |                    0 |\n| N/A   52C    P0              34W /  72W |    478MiB / 23034MiB |    100%      Default |\n", new(100)},
+		"then a matrix": {"index, name, utilization.gpu [%]\n0, Tesla V100-PCIE-32GB, 99 %\n$ nvidia-smi topo -m\n\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t0-15\t0\n", new(99)},
 	} {
 		f := Parse("smi.txt", c.text)
 		if f.GPUs == nil || len(f.GPUs.Devices) != 1 {

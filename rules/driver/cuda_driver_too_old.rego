@@ -226,6 +226,45 @@ findings contains {
 	least_branch[built_for]
 }
 
+# older_branch is the least driver branch of releases before CUDA 11, each of which
+# needs a driver of its own (CUDA release notes, table of driver versions).
+older_branch := {
+	"7.0": 346, "7.5": 352, "8.0": 367, "9.0": 384, "9.1": 387, "9.2": 396, "10.0": 410, "10.1": 418, "10.2": 440,
+}
+
+# nccl_needs are the packages of NCCL that are built for a CUDA which needs a newer
+# driver than the one that is named. NCCL brings the runtime that it was built with,
+# and nothing of it runs below that.
+nccl_needs contains {"package": p, "release": release, "branch": branch} if {
+	some p in input.software
+	regex.match(`^(?:libnccl2|libnccl-dev|libnccl|nccl)$`, p.name)
+	some found in regex.find_all_string_submatch_n(`\+cuda([0-9]{1,2})\.([0-9])$`, p.version, 1)
+	release := sprintf("%s.%s", [found[1], found[2]])
+	branch := object.get(older_branch, release, object.get(least_branch, to_number(found[1]), null))
+	branch > surroundings.version(input.gpus.driver.version)[0]
+}
+
+findings contains {
+	"subject": "driver",
+	"message": sprintf("NCCL %s is built for CUDA %s, which needs driver %d or newer; the driver here is %s", [need.package.version, need.release, need.branch, input.gpus.driver.version]),
+	"severity": nccl_grade[0],
+	"confidence": nccl_grade[1],
+	"evidence": [
+		{"fact": sprintf("software[%s]", [need.package.name]), "value": need.package.version, "source": logs.at(need.package)},
+		{"fact": "gpus.driver.version", "value": input.gpus.driver.version, "source": "nvidia-smi"},
+	],
+	"params": {"driver": need.branch, "cuda": to_number(split(need.release, ".")[0])},
+	"remedies": ["upgrade-driver", "use-older-cuda"],
+} if {
+	count(claims | compat_claims) == 0
+	need := sort(nccl_needs)[0]
+}
+
+# Without a failure a compatibility library may serve it.
+default nccl_grade := ["low", "possible"]
+
+nccl_grade := ["critical", "likely"] if logs.failed
+
 # built_for is what all packages of CUDA's runtime here agree on: of an
 # environment with two the texts do not tell which is used.
 built_for := max(majors) if {

@@ -137,3 +137,25 @@ test_graphs_need_a_driver if {
 	[f.subject, f.confidence] == ["driver", "confirmed"]
 	count(cuda_driver_too_old.findings) == 0 with input as object.union(refused, {"gpus": {"driver": {"version": "510.47.03"}}})
 }
+
+# built_with is a package of NCCL for a CUDA, beside a driver.
+built_with(version, driver) := {
+	"gpus": {"driver": {"version": driver}},
+	"software": [{"name": "libnccl2", "version": version, "manager": "dpkg", "source": "a.txt", "line": 1}],
+}
+
+test_nccl_for_a_newer_cuda_than_the_driver_serves if {
+	failed := {"logs": {"messages": [{
+		"id": "nccl-unhandled-cuda-error", "program": "nccl", "role": "category", "text": "unhandled cuda error", "source": "a", "line": 1, "order": 0,
+		"count": 1, "ranks": 1,
+	}]}}
+	every pair in [["2.1.2-1+cuda9.0", "375.66"], ["2.9.8-1+cuda11.0", "440.33.01"], ["2.21.5-1+cuda12.4", "470.82.01"]] {
+		some f in cuda_driver_too_old.findings with input as object.union(built_with(pair[0], pair[1]), failed)
+		[f.severity, f.confidence, f.remedies[0]] == ["critical", "likely", "upgrade-driver"]
+		some g in cuda_driver_too_old.findings with input as built_with(pair[0], pair[1])
+		g.severity == "low"
+	}
+	every pair in [["2.1.2-1+cuda8.0", "375.66"], ["2.21.5-1+cuda12.4", "535.154.05"], ["2.9.8-1+cuda10.2", "440.33.01"]] {
+		count(cuda_driver_too_old.findings) == 0 with input as object.union(built_with(pair[0], pair[1]), failed)
+	}
+}

@@ -870,3 +870,26 @@ not_applicable contains "no GPU on this machine" if {
 	count(findings) == 0
 	count(surroundings.driver_devices) == 0
 }
+
+# unbounded are the pods that ask for fewer GPUs than there are and run privileged:
+# the device plugin's choice is then without effect, as a privileged container gets
+# every device of its node (kubernetes issue 81256, k8s-device-plugin issue 1294).
+unbounded contains l if {
+	some l in input.launches
+	l.kind == "kubernetes"
+	l.privileged
+	l.gpus > 0
+	count(surroundings.nvml_gpus) > l.gpus
+}
+
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("%s asks for %d of %d GPUs and is privileged, so that it sees all of the node, those of other pods among them: programs then take the first ones. Leave out privileged and add the capabilities it needs, or set NVIDIA_VISIBLE_DEVICES by what the device plugin chose", [launches.title(l), l.gpus, count(surroundings.nvml_gpus)]),
+	"severity": "medium",
+	"confidence": "likely",
+	"evidence": [{"fact": "launches[].privileged", "value": true, "source": logs.at(l)}, {"fact": "gpus.devices", "value": count(surroundings.nvml_gpus), "source": "NVML"}],
+	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices"],
+} if {
+	l := sort(unbounded)[0]
+}

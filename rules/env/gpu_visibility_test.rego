@@ -353,3 +353,13 @@ test_integrated_gpu_is_device_0 if {
 	some g in gpu_visibility.findings with input as offered
 	g.severity == "low"
 }
+
+test_a_privileged_pod_sees_all_gpus if {
+	two := {"gpus": {"nvml": "ok", "devices": [{"address": "GPU0", "vendor": "nvidia", "in_nvml": true}, {"address": "GPU1", "vendor": "nvidia", "in_nvml": true}]}}
+	some f in gpu_visibility.findings with input as object.union(two, asks(true, 1))
+	f.remedies[0] == "fix-visible-devices"
+	count(gpu_visibility.findings) == 0 with input as object.union(two, asks(true, 2))
+	count(gpu_visibility.findings) == 0 with input as object.union(two, asks(false, 1))
+}
+
+asks(privileged, gpus) := {"launches": [{"kind": "kubernetes", "name": "b", "privileged": privileged, "gpus": gpus, "source": "pod.yaml", "line": 1}]}

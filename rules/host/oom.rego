@@ -16,7 +16,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   remedies: [free-memory, other]
+#   remedies: [free-memory, fix-application, other]
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.oom
@@ -39,6 +39,21 @@ host := logs.messages({
 # killed is the kernel's record. It may tell of another day, so it is the cause
 # of a failure only where something failed.
 killed := logs.by_id["kernel-out-of-memory"]
+
+# refused are NCCL's requests for memory of a GPU that failed, as PyTorch repeats
+# them («Last error»), without CUDA's reason: that is lack of memory unless another
+# cause is told.
+refused := logs.messages({"nccl-gpu-alloc-failed"}) if {
+	count({m | some m in logs.complaints; m.role == "cause"}) == 0
+	count(logs.messages({"nccl-cuda-failure"})) == 0
+} else := set()
+
+findings contains object.union(
+	finding(refused, "GPU memory", "high", "likely", "NCCL got no memory of the GPU, which PyTorch's cache or other processes hold"),
+	{"remedies": ["free-memory", "fix-application"]},
+) if {
+	count(refused) > 0
+}
 
 # ended are processes that something killed.
 ended := logs.messages({"process-killed", "dataloader-killed", "exit-killed"})

@@ -49,3 +49,9 @@ test_silent_for_host_memory_of_cumem if {
 	count(oom.findings) == 0 with input as {"software": software, "logs": {"messages": [failed, trace]}}
 	count(oom.findings) == 1 with input as {"software": software, "logs": {"messages": [failed]}}
 }
+
+# PyTorch repeats NCCL's last warning without CUDA's reason.
+test_fires_for_memory_that_nccl_did_not_get if {
+	found([message("nccl-gpu-alloc-failed", "category", 1)]) == {["GPU memory", "high", "likely"]}
+	found([message("nccl-gpu-alloc-failed", "category", 1), message("nccl-cuda-illegal-address", "cause", 0)]) == set()
+}

@@ -62,6 +62,12 @@ told := [
 		"remedies": ["upgrade-nccl", "downgrade-nccl"], "source": "https://github.com/NVIDIA/nccl/issues/326",
 	},
 	{
+		"id": "merged-nics-fallback", "library": "nccl", "since": "2.24.3", "fixed": "2.27.3",
+		"said": ["nccl-topo-no-net-id"], "telltale": true, "confidence": "likely", "severity": "critical",
+		"what": "merges NICs and, where it finds no tree between GPUs and NICs, falls back to NIC 0, which no longer exists then",
+		"remedies": ["upgrade-nccl"], "source": "https://github.com/NVIDIA/nccl/issues/1748",
+	},
+	{
 		"id": "no-code-for-gpu", "library": "nccl",
 		"said": ["nccl-cuda-no-kernel-image"], "telltale": true, "confidence": "likely", "severity": "critical",
 		"what": "holds no code for this GPU: it is older than the GPU's architecture, or was built without it",

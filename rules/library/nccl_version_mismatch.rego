@@ -20,7 +20,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env]
+#   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env, other]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.nccl_version_mismatch
@@ -67,6 +67,18 @@ findings contains {
 	"order": m.order,
 } if {
 	m := logs.first(logs.by_id["nccl-library-missing"])
+}
+
+findings contains {
+	"subject": "nccl",
+	"message": sprintf("The program's build has no NCCL, so another build or package of it is needed: %s", [m.text]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": [logs.evidence(m)],
+	"remedies": ["other", "same-nccl-everywhere"],
+	"order": m.order,
+} if {
+	m := logs.first(logs.by_id["nccl-not-built-in"])
 }
 
 # An NCCL that was built with CUDA before 11.3 cannot be captured in a graph, as

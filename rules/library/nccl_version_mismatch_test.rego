@@ -111,3 +111,11 @@ test_silent_on_plugins_of_two_runs if {
 	tcp := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n2", "Socket", "a.log")]}}
 	count(nccl_version_mismatch.findings) == 0 with input as tcp
 }
+
+test_a_build_without_nccl if {
+	some f in nccl_version_mismatch.findings with input as {"logs": {"messages": [{
+		"id": "nccl-not-built-in", "program": "frameworks", "role": "cause", "text": "Distributed package doesn't have NCCL built in", "source": "a", "line": 1,
+		"order": 2, "count": 1, "ranks": 1,
+	}]}}
+	[f.severity, f.order, f.remedies[0]] == ["high", 2, "other"]
+}

@@ -18,7 +18,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, iommu-remap, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware]
+#   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, iommu-remap, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware, disable-custom-all-reduce]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform
@@ -693,6 +693,112 @@ findings contains {
 	count(stuck) > 0
 	(count(wrong) + count(failures)) + count(broken_off) == 0
 }
+
+# unmoved are the signs that a job's very first collective never ended: the first
+# number of a process group at the watchdog, none completed when it gave up, or
+# vLLM's workers that do not answer while their GPUs compute without end.
+unmoved contains m if {
+	some m in logs.by_id["torch-watchdog-timeout"]
+	m.fields.seq == "1"
+}
+
+unmoved contains m if {
+	some m in logs.by_id["torch-work-status"]
+	m.fields.completed == "-1"
+}
+
+unmoved contains m if {
+	some m in logs.by_id["vllm-workers-stuck"]
+	spinning
+}
+
+# spinning is true where all GPUs are shown busy: the kernels of a collective wait
+# in a loop, so that its ranks have come to it, and none is late or still loads.
+spinning if {
+	count(input.gpus.devices) > 1
+	every g in input.gpus.devices {
+		g.utilization_percent >= 95
+	}
+}
+
+# trials are command lines that switch peer access off by themselves, and no
+# complaint follows in their text: somebody tried what it changes.
+trials contains l if {
+	some l in input.launches
+	l.variables.NCCL_P2P_DISABLE == "1"
+	count({m | some m in logs.complaints; m.source == l.source; m.line > l.line}) == 0
+}
+
+# served_then is true where such a trial came as far as to answer.
+served_then if {
+	some l in trials
+	some m in logs.by_id["server-ready"]
+	m.source == l.source
+	m.line > l.line
+}
+
+# kept_off is true where peer access was off in the run that failed, too.
+kept_off if {
+	some v in input.env.variables
+	v.name in {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"}
+	v.value in {"1", "LOC"}
+	count({l | some l in trials; l.source == v.source; l.line == v.line}) == 0
+}
+
+# A watchdog's timeout names no cause. On one machine, between cards that PCIe
+# joins, a first collective that all ranks came to and none leaves is peer access
+# that does not work; a slow rank alone looks the same where nothing shows the GPUs
+# busy (vllm issues 5484 and 14025, lightning issue 19425, SkyRL pull 325).
+findings contains {
+	"subject": "host",
+	"message": sprintf("The first collective of the job never ended (%s), on one machine whose GPUs reach each other over PCIe%s. Either peer-to-peer transfers are lost on the way, as by a translating IOMMU, ACS or a driver that offers access which does not work, or a rank came late; NCCL_P2P_DISABLE=1 tells the two apart", [logs.at(first_unmoved), spinning_words]),
+	"evidence": array.slice(logs.all_evidence(unmoved), 0, 3),
+	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"], "gpus": all_gpus},
+	"severity": "high",
+	"confidence": unmoved_confidence,
+	"order": first_unmoved.order,
+	"remedies": array.concat(unmoved_first, platform_cures),
+} if {
+	count(unmoved) > 0
+	not elsewhere
+	(count(wrong) + count(failures)) + count(broken_off) == 0
+}
+
+first_unmoved := logs.first(unmoved)
+
+default spinning_words := ""
+
+spinning_words := ", and runs with peer access switched off (NCCL_P2P_DISABLE=1)" if {
+	served_then
+} else := ", and all of them are busy without end" if spinning
+
+default unmoved_confidence := "possible"
+
+unmoved_confidence := "likely" if served_then
+
+unmoved_confidence := "likely" if spinning
+
+default unmoved_first := ["nccl-p2p-disable"]
+
+unmoved_first := ["nccl-p2p-disable", "disable-custom-all-reduce"] if logs.said("vllm-workers-stuck")
+
+# elsewhere is true where the texts show another reason, another way than peer
+# access over PCIe, or several machines.
+elsewhere if count({m | some m in logs.complaints; m.role == "cause"}) > 0
+
+elsewhere if networks.multi_node
+
+elsewhere if amd.present
+
+elsewhere if nvlink_shown
+
+elsewhere if not on_pcie
+
+elsewhere if kept_off
+
+elsewhere if count(staged_way) > 0
+
+elsewhere if count(went_on) > 0
 
 missing contains "transfers: the probe did not run, so no transfer was tried" if {
 	several

@@ -416,3 +416,61 @@ test_fires_on_what_people_write if {
 	[f.severity, f.confidence, f.remedies[0]] == ["high", "possible", "nccl-p2p-disable"]
 	count(p2p_broken_platform.findings) == 0 with input as object.union(sentence, {"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "amd"}]}})
 }
+
+# unmoved is a job whose first collective the watchdog gave up, on two cards.
+unmoved(seq, load) := {
+	"logs": {"messages": [{
+		"id": "torch-watchdog-timeout", "program": "pytorch", "role": "category", "text": "WorkNCCL(...)", "source": "a.log", "line": 9, "order": 3,
+		"count": 1, "ranks": 1, "fields": {"seq": seq, "op": "ALLREDUCE", "numel_in": "1", "timeout_ms": "600000"},
+	}]},
+	"gpus": {"devices": [
+		{"vendor": "nvidia", "address": "0000:17:00.0", "name": "NVIDIA L4", "utilization_percent": load},
+		{"vendor": "nvidia", "address": "0000:65:00.0", "name": "NVIDIA L4", "utilization_percent": 100},
+	]},
+}
+
+off(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "b.txt", "line": 3, "effective": true}]}}
+
+trial := {"launches": [{"kind": "command", "variables": {"NCCL_P2P_DISABLE": "1"}, "source": "b.txt", "line": 3}]}
+
+test_fires_where_the_first_collective_never_ends if {
+	some f in p2p_broken_platform.findings with input as unmoved("1", 3)
+	[f.severity, f.confidence, f.order, f.remedies[0]] == ["high", "possible", 3, "nccl-p2p-disable"]
+	some g in p2p_broken_platform.findings with input as unmoved("1", 100)
+	g.confidence == "likely"
+	contains(g.message, "busy without end")
+}
+
+test_fires_for_workers_that_spin if {
+	workers := {"logs": {"messages": [{
+		"id": "vllm-workers-stuck", "program": "vllm", "role": "category", "text": "No available shared memory broadcast block found", "source": "a.log", "line": 9,
+		"order": 3, "count": 1, "ranks": 1,
+	}]}}
+	some f in p2p_broken_platform.findings with input as object.union(unmoved("7", 100), workers)
+	f.remedies[1] == "disable-custom-all-reduce"
+	count(p2p_broken_platform.findings) == 0 with input as object.union(unmoved("7", 40), workers)
+}
+
+test_fires_after_a_trial_that_came_through if {
+	given := object.union(unmoved("1", 3), object.union(off("NCCL_P2P_DISABLE", "1"), trial))
+	some f in p2p_broken_platform.findings with input as given
+	f.confidence == "possible"
+	ready := {"id": "server-ready", "program": "frameworks", "role": "setting", "text": "Application startup complete.", "source": "b.txt", "line": 5, "order": 9, "count": 1, "ranks": 1}
+	some g in p2p_broken_platform.findings with input as object.union(given, {"logs": {"messages": array.concat(given.logs.messages, [ready])}})
+	g.confidence == "likely"
+	contains(g.message, "switched off")
+}
+
+test_silent_where_something_else_explains_the_first_collective if {
+	every extra in [
+		off("NCCL_P2P_DISABLE", "1"),
+		off("NCCL_P2P_LEVEL", "LOC"),
+		{"logs": {"transports": [{"kind": "shm", "channels": 2, "source": "a.log", "line": 2}]}},
+		{"launches": [{"kind": "slurm", "nodes": 2, "source": "b.txt", "line": 1}]},
+		{"gpus": {"devices": [{"vendor": "nvidia", "address": "0000:17:00.0", "name": "NVIDIA H100 80GB HBM3", "nvlinks": [{"active": true}]}]}},
+		{"benchmarks": [{"tool": "nccl-tests", "what": "collective", "ranks": 2, "points": [{"bytes": 8}], "complete": true, "source": "c", "line": 1}]},
+	] {
+		count([f | some f in p2p_broken_platform.findings; contains(f.message, "first collective of the job")]) == 0 with input as object.union(unmoved("1", 3), extra)
+	}
+	count(p2p_broken_platform.findings) == 0 with input as unmoved("77", 100)
+}
