@@ -258,6 +258,8 @@ wants_rdma if networks.multi_node
 
 wants_rdma if facts.env.NCCL_IB_HCA != ""
 
+wants_rdma if upper(facts.env.NCCL_NET) == "IB"
+
 wants_rdma if facts.env.NCCL_IB_DISABLE == "0"
 
 # NCCL finds no RDMA device in a container that was given none, while one of the
@@ -280,6 +282,27 @@ findings contains {
 	count(linked) > 0
 	l := sort(without_rdma)[0]
 }
+
+# NCCL was told to use InfiniBand or RoCE and nothing else, and finds no device of it
+# in a container that was given none: what is told is right, and the nodes are
+# missing.
+findings contains {
+	"subject": "/dev/infiniband",
+	"message": sprintf("NCCL_NET=IB allows NCCL its own InfiniBand and RoCE transport alone, and NCCL finds no RDMA device in %s, which was given none: /dev/infiniband was not passed in. So the job ends, and does not go on over TCP", [launches.title(l)]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"remedies": ["pass-rdma-devices", "pass-device-nodes", "add-ipc-lock"],
+	"params": {"nodes": ["/dev/infiniband"]},
+	"evidence": array.concat(logs.all_evidence(barred), unopened_launches),
+	"order": logs.first(barred).order - 1,
+} if {
+	count(barred) > 0
+	count(unopened) == 0
+	upper(facts.env.NCCL_NET) == "IB"
+	l := sort(without_rdma)[0]
+}
+
+barred := logs.messages({"nccl-network-not-found"})
 
 unopened contains m if {
 	some m in logs.by_id["nccl-ib-device-unusable"]
@@ -316,9 +339,16 @@ efa_elsewhere if {
 
 efa_elsewhere if facts.env.FI_PROVIDER == "efa"
 
+# pyxis are containers that Slurm starts. A hook of enroot may bring the RDMA devices
+# without a word, so that the finding needs NCCL's word that there is none.
+pyxis contains l if {
+	some l in launches.enclosed
+	l.kind == "slurm"
+}
+
 # without_rdma are the containers that were given no RDMA device.
 without_rdma contains l if {
-	some l in launches.containers
+	some l in (launches.containers | pyxis)
 	not l.privileged
 	count({d | some d in object.get(l, "devices", []); startswith(d, "/dev/infiniband")}) == 0
 	count({m | some m in object.get(l, "mounts", []); startswith(m, "/dev")}) == 0
