@@ -283,6 +283,33 @@ findings contains {
 	l := sort(without_rdma)[0]
 }
 
+# Memory that is shared by fabric handles (NVLink between machines) needs a channel of
+# IMEX, a device node of its own, which an unprivileged container has only where it
+# was passed in (NVIDIA/nccl issue 1925).
+channels := logs.messages({"nccl-mnnvl-imex-channel"})
+
+findings contains {
+	"subject": "/dev/nvidia-caps-imex-channels",
+	"message": sprintf("NCCL may not share memory over the NVLinks between machines (%s), and %s is not privileged: it lacks the IMEX channel, /dev/nvidia-caps-imex-channels/channel0. A ComputeDomain of NVIDIA's DRA driver, or --device, passes it in; NCCL_MNNVL_ENABLE=0 does without", [logs.at(first), launches.title(sort(unchannelled)[0])]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["pass-device-nodes", "other"],
+	"params": {"nodes": ["/dev/nvidia-caps-imex-channels/channel0"]},
+	"evidence": logs.all_evidence(channels),
+	"order": first.order,
+} if {
+	count(channels) > 0
+	count(unchannelled) > 0
+	first := logs.first(channels)
+}
+
+unchannelled contains l if {
+	some l in launches.enclosed
+	not l.privileged
+	launches.with_gpu(l)
+	count({p | some p in array.concat(object.get(l, "devices", []), object.get(l, "mounts", [])); contains(p, "imex")}) == 0
+}
+
 # NCCL was told to use InfiniBand or RoCE and nothing else, and finds no device of it
 # in a container that was given none: what is told is right, and the nodes are
 # missing.

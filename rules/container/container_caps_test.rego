@@ -341,3 +341,14 @@ test_a_job_of_slurm_in_a_container_without_rdma if {
 	given := object.union(document, {"launches": [{"kind": "slurm", "image": "nvcr.io/x", "nodes": 2, "mounts": ["/dev/infiniband:/dev/infiniband"], "source": "run.sh", "line": 1}]})
 	count(container_caps.findings) == 0 with input as given
 }
+
+test_a_container_without_an_imex_channel if {
+	document := {
+		"launches": [{"kind": "kubernetes", "name": "w", "gpus": 4, "source": "pod.yaml", "line": 1}],
+		"logs": {"messages": [remark("nccl-mnnvl-imex-channel", {})]},
+	}
+	some f in container_caps.findings with input as document
+	[f.subject, f.severity, f.remedies[0]] == ["/dev/nvidia-caps-imex-channels", "critical", "pass-device-nodes"]
+	count(container_caps.findings) == 0 with input as object.remove(document, ["launches"])
+	count(container_caps.findings) == 0 with input as object.union(document, {"launches": [{"kind": "kubernetes", "name": "w", "privileged": true, "source": "pod.yaml", "line": 1}]})
+}
