@@ -4,6 +4,6 @@ package evidence
 var nvidiaKinds = []*Kind{
 	nvsmiXMLKind, nvsmiQueryKind, nvsmiTableKind, nvsmiCSVKind,
 	nvtopoPeerKind, nvtopoKind, nvlinkStateKind, nvsmiListKind,
-	nvdriverVersionKind, nvdriverParamsKind, nvdriverModuleKind, nvdriverGPUKind,
+	nvdriverVersionKind, nvdriverParamsKind, nvdriverModuleKind, nvdriverGPUKind, nvdriverLinkKind,
 	nvfabricServiceKind, nvfabricVersionKind,
 }

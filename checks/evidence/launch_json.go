@@ -137,10 +137,10 @@ func (t *launchTask) launch(c *launchTaskContainer) *checks.Launch {
 // --format, or by who pasted it.
 var launchInspectPartKind = &Kind{
 	Name: "docker-inspect-part", Title: "A part of a container, from docker inspect", Command: "docker inspect NAME | grep -e Shm -e Ipc -e Memlock", Gives: []string{"launches"},
-	Anchors: []string{`"ShmSize":`, `"IpcMode":`}, Commands: []string{"docker inspect", "docker container inspect", "podman inspect"},
+	Anchors: []string{`"ShmSize":`, `"IpcMode":`, `"Privileged":`}, Commands: []string{"docker inspect", "docker container inspect", "podman inspect"},
 	Begins: func(in *Lines) bool {
 		l, ok := in.Peek()
-		return ok && (launchInspectPart.MatchString(l.Text) || launchInspectSize(in) != nil)
+		return ok && (launchInspectPart.MatchString(l.Text) || launchInspectOpen(in) || launchInspectSize(in) != nil)
 	},
 	Read: func(s *Sink, in *Lines) {
 		first, _ := in.Peek()
@@ -168,6 +168,8 @@ var launchInspectPartKind = &Kind{
 					l.Privileged = value == "true"
 				case "Image":
 					l.Image = value
+				case "PathOnHost":
+					launchDevice(l, value)
 				}
 			}
 		}
@@ -175,10 +177,28 @@ var launchInspectPartKind = &Kind{
 	},
 }
 
+// launchInspectOpen is true of the brace, or the field, that opens what --format
+// or jq took of a container's HostConfig.
+func launchInspectOpen(in *Lines) bool {
+	l, _ := in.Peek()
+	if !in.After("docker inspect", "docker container inspect", "podman inspect") || !launchInspectLine.MatchString(l.Text) || strings.HasPrefix(strings.TrimSpace(l.Text), "[") {
+		return false
+	}
+	for _, l := range in.Ahead(40) {
+		if launchInspectPart.MatchString(l.Text) {
+			return true
+		}
+		if !launchInspectLine.MatchString(l.Text) {
+			return false
+		}
+	}
+	return false
+}
+
 var (
-	launchInspectPart  = regexp.MustCompile(`^\s*\{?(?:"[A-Za-z]+":.*,)?\s*"(?:ShmSize|IpcMode)":`)
+	launchInspectPart  = regexp.MustCompile(`^\s*\{?(?:"[A-Za-z]+":.*,)?\s*"(?:ShmSize|IpcMode|Privileged)":`)
 	launchInspectLine  = regexp.MustCompile(`^\s*(?:\{?\s*"[\w./-]*":?|[\]\[{}])`)
-	launchInspectField = regexp.MustCompile(`"(ShmSize|IpcMode|PidMode|NetworkMode|Runtime|Privileged|Image)":\s*("[^"]{0,300}"|\d{1,18}|true|false)`)
+	launchInspectField = regexp.MustCompile(`"(ShmSize|IpcMode|PidMode|NetworkMode|Runtime|Privileged|Image|PathOnHost)":\s*("[^"]{0,300}"|\d{1,18}|true|false)`)
 )
 
 // launchInspectSize is the bare number that docker inspect -f

@@ -362,8 +362,18 @@ func launchReplicas(n *yaml.Node) *int {
 
 // pod reads a pod's specification.
 func (w *launchWalk) pod(spec map[string]*yaml.Node, c launchContext) {
+	begin := len(w.sink.Facts.Launches)
 	for _, container := range launchList(spec["containers"]) {
 		w.container(container, spec, c)
+	}
+	// A container that asks for no GPU beside one that does gets none: a proxy, a
+	// collector of logs.
+	if own := w.sink.Facts.Launches[min(begin, len(w.sink.Facts.Launches)):]; slices.ContainsFunc(own, func(l checks.Launch) bool { return l.GPUs != nil && *l.GPUs > 0 }) {
+		for i := range own {
+			if own[i].GPUs == nil {
+				own[i].GPUs = new(0)
+			}
+		}
 	}
 }
 

@@ -258,6 +258,8 @@ wants_rdma if networks.multi_node
 
 wants_rdma if facts.env.NCCL_IB_HCA != ""
 
+wants_rdma if upper(facts.env.NCCL_NET) == "IB"
+
 wants_rdma if facts.env.NCCL_IB_DISABLE == "0"
 
 # NCCL finds no RDMA device in a container that was given none, while one of the
@@ -280,6 +282,54 @@ findings contains {
 	count(linked) > 0
 	l := sort(without_rdma)[0]
 }
+
+# Memory that is shared by fabric handles (NVLink between machines) needs a channel of
+# IMEX, a device node of its own, which an unprivileged container has only where it
+# was passed in (NVIDIA/nccl issue 1925).
+channels := logs.messages({"nccl-mnnvl-imex-channel"})
+
+findings contains {
+	"subject": "/dev/nvidia-caps-imex-channels",
+	"message": sprintf("NCCL may not share memory over the NVLinks between machines (%s), and %s is not privileged: it lacks the IMEX channel, /dev/nvidia-caps-imex-channels/channel0. A ComputeDomain of NVIDIA's DRA driver, or --device, passes it in; NCCL_MNNVL_ENABLE=0 does without", [logs.at(first), launches.title(sort(unchannelled)[0])]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["pass-device-nodes", "other"],
+	"params": {"nodes": ["/dev/nvidia-caps-imex-channels/channel0"]},
+	"evidence": logs.all_evidence(channels),
+	"order": first.order,
+} if {
+	count(channels) > 0
+	count(unchannelled) > 0
+	first := logs.first(channels)
+}
+
+unchannelled contains l if {
+	some l in launches.enclosed
+	not l.privileged
+	launches.with_gpu(l)
+	count({p | some p in array.concat(object.get(l, "devices", []), object.get(l, "mounts", [])); contains(p, "imex")}) == 0
+}
+
+# NCCL was told to use InfiniBand or RoCE and nothing else, and finds no device of it
+# in a container that was given none: what is told is right, and the nodes are
+# missing.
+findings contains {
+	"subject": "/dev/infiniband",
+	"message": sprintf("NCCL_NET=IB allows NCCL its own InfiniBand and RoCE transport alone, and NCCL finds no RDMA device in %s, which was given none: /dev/infiniband was not passed in. So the job ends, and does not go on over TCP", [launches.title(l)]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"remedies": ["pass-rdma-devices", "pass-device-nodes", "add-ipc-lock"],
+	"params": {"nodes": ["/dev/infiniband"]},
+	"evidence": array.concat(logs.all_evidence(barred), unopened_launches),
+	"order": logs.first(barred).order - 1,
+} if {
+	count(barred) > 0
+	count(unopened) == 0
+	upper(facts.env.NCCL_NET) == "IB"
+	l := sort(without_rdma)[0]
+}
+
+barred := logs.messages({"nccl-network-not-found"})
 
 unopened contains m if {
 	some m in logs.by_id["nccl-ib-device-unusable"]
@@ -316,9 +366,16 @@ efa_elsewhere if {
 
 efa_elsewhere if facts.env.FI_PROVIDER == "efa"
 
+# pyxis are containers that Slurm starts. A hook of enroot may bring the RDMA devices
+# without a word, so that the finding needs NCCL's word that there is none.
+pyxis contains l if {
+	some l in launches.enclosed
+	l.kind == "slurm"
+}
+
 # without_rdma are the containers that were given no RDMA device.
 without_rdma contains l if {
-	some l in launches.containers
+	some l in (launches.containers | pyxis)
 	not l.privileged
 	count({d | some d in object.get(l, "devices", []); startswith(d, "/dev/infiniband")}) == 0
 	count({m | some m in object.get(l, "mounts", []); startswith(m, "/dev")}) == 0

@@ -316,3 +316,39 @@ test_gvisor if {
 	some f in container_caps.findings with input as {"logs": {"messages": [remark("gvisor-call-unknown", {"what": "control command", "number": "0x3d05"})]}}
 	[f.subject, f.severity, f.remedies[0]] == ["gVisor", "high", "other"]
 }
+
+test_a_container_without_devices_and_no_other_network if {
+	document := {
+		"launches": [{"kind": "docker-inspect", "network": "host", "ipc": "host", "source": "i.txt", "line": 1}],
+		"env": {"variables": [{"name": "NCCL_NET", "value": "IB", "source": "a.log", "effective": true}]},
+		"logs": {"messages": [remark("nccl-network-not-found", {})]},
+	}
+	some f in container_caps.findings with input as document
+	[f.subject, f.severity, f.confidence] == ["/dev/infiniband", "critical", "confirmed"]
+	count(container_caps.findings) == 0 with input as object.remove(document, ["env"])
+	count(container_caps.findings) == 0 with input as object.union(document, {"launches": [{"kind": "docker-inspect", "devices": ["/dev/infiniband/uverbs0"], "source": "i.txt", "line": 1}]})
+}
+
+test_a_job_of_slurm_in_a_container_without_rdma if {
+	document := {
+		"launches": [{"kind": "slurm", "image": "nvcr.io/x", "nodes": 2, "mounts": ["/lustre:/data"], "source": "run.sh", "line": 1}],
+		"nics": {"rdma": [{"device": "mlx5_0", "port": 1, "state": "active", "source": "host.txt", "line": 1}]},
+		"logs": {"messages": [remark("nccl-ib-no-device", {})]},
+	}
+	some f in container_caps.findings with input as document
+	[f.subject, f.severity] == ["/dev/infiniband", "high"]
+	contains(f.message, "the job's container")
+	given := object.union(document, {"launches": [{"kind": "slurm", "image": "nvcr.io/x", "nodes": 2, "mounts": ["/dev/infiniband:/dev/infiniband"], "source": "run.sh", "line": 1}]})
+	count(container_caps.findings) == 0 with input as given
+}
+
+test_a_container_without_an_imex_channel if {
+	document := {
+		"launches": [{"kind": "kubernetes", "name": "w", "gpus": 4, "source": "pod.yaml", "line": 1}],
+		"logs": {"messages": [remark("nccl-mnnvl-imex-channel", {})]},
+	}
+	some f in container_caps.findings with input as document
+	[f.subject, f.severity, f.remedies[0]] == ["/dev/nvidia-caps-imex-channels", "critical", "pass-device-nodes"]
+	count(container_caps.findings) == 0 with input as object.remove(document, ["launches"])
+	count(container_caps.findings) == 0 with input as object.union(document, {"launches": [{"kind": "kubernetes", "name": "w", "privileged": true, "source": "pod.yaml", "line": 1}]})
+}

@@ -99,6 +99,23 @@ findings contains {
 	first := logs.first(unexplained)
 }
 
+# unraised are refusals to raise the limit: an engine without root, or a shell, may
+# not go beyond the hard limit of its user.
+unraised := logs.messages({"memlock-raise-refused"})
+
+findings contains {
+	"subject": "RLIMIT_MEMLOCK",
+	"message": sprintf("The limit of locked memory is to be raised beyond the hard limit of this user, which the kernel refuses (%s). It has to be raised for the user (limits.conf, LimitMEMLOCK of the service that starts the job or the container engine), and the session begun anew", [logs.at(logs.first(unraised))]),
+	"severity": "high",
+	"confidence": "confirmed",
+	"evidence": array.concat(logs.all_evidence(unraised), limits_read),
+	"remedies": ["raise-memlock"],
+	"order": logs.first(unraised).order,
+} if {
+	count(unraised) > 0
+	count(refused) == 0
+}
+
 unexplained_confidence := "likely" if {
 	soft >= 0
 	soft < tight

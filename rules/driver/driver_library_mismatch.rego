@@ -177,7 +177,7 @@ kernel_words := sprintf("The kernel driver has %s", [kernel_driver]) if kernel_d
 # Programs say it in a log.
 claims contains m if {
 	some m in logs.complaints
-	m.id in {"nvml-version-mismatch", "nvrm-api-mismatch", "xla-dso-mismatch", "cuda-driver-mismatch"}
+	m.id in {"nvml-version-mismatch", "nvml-function-missing", "nvrm-api-mismatch", "xla-dso-mismatch", "cuda-driver-mismatch"}
 }
 
 # The same error in another program's line, such as NCCL's.
@@ -237,13 +237,13 @@ told_cure := ["unset-env", "reboot-or-reload-driver", "remove-driver-libraries"]
 # driver that they are of; apt's history tells of them, too.
 packaged[version] contains p if {
 	some p in input.software
-	regex.match(`^(?:libnvidia-compute|libnvidia-ml|nvidia-driver-cuda-libs|nvidia-driver-libs|libcuda1|nvidia-utils|nvidia-smi)(?:-|\d|$)`, p.name)
+	regex.match(`^(?:libnvidia-compute|libnvidia-ml|libcuda|nvidia-driver-cuda-libs|nvidia-driver-libs|libcuda1|nvidia-utils|nvidia-smi)(?:-|\d|$)`, p.name)
 	version := regex.find_n(`^(?:\d+:)?(\d{3}\.\d+(?:\.\d+)?)`, p.version, 1)[0]
 }
 
 findings contains {
 	"subject": "driver",
-	"message": sprintf("The packages of the driver's libraries have version %s, the loaded kernel driver has %s: the driver was updated and its kernel module not loaded anew", [facts.list(updated), kernel_driver]),
+	"message": sprintf("The driver's libraries that are installed have version %s, the loaded kernel driver has %s: the driver was updated and its kernel module not loaded anew", [facts.list(updated), kernel_driver]),
 	"severity": package_severity,
 	"confidence": "likely",
 	"evidence": array.concat(
@@ -259,6 +259,23 @@ findings contains {
 	updated := {regex.replace(version, `^\d+:`, "") | some version, _ in packaged}
 	count(updated) > 0
 	not kernel_driver in updated
+}
+
+# imaged are libraries of the driver that an image holds, at the places where the
+# container runtime wants to put those of the host.
+imaged := logs.messages({"image-driver-library"})
+
+findings contains {
+	"subject": "image",
+	"message": sprintf("The image holds libraries of the driver (%s), where the container runtime has to put those of the host, and so the container does not start. They came in when the image was made or saved on a machine with a driver: remove libcuda and libnvidia-* from it", [facts.list({m.fields.path | some m in imaged})]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"evidence": logs.all_evidence(imaged),
+	"order": logs.first(imaged).order,
+	"remedies": ["remove-driver-libraries"],
+	"params": {},
+} if {
+	count(imaged) > 0
 }
 
 # wrong_modules are the driver's own words that it serves this GPU with its open

@@ -270,3 +270,15 @@ test_fires_on_modules_of_the_wrong_kind if {
 	some f in driver_library_mismatch.findings with input as {"kernel_log": {"events": [said_open]}}
 	[f.severity, f.confidence, f.remedies[0]] == ["critical", "confirmed", "upgrade-driver"]
 }
+
+told(id, fields) := {"logs": {"messages": [{"id": id, "program": "nvml", "role": "cause", "text": "said", "fields": fields, "source": "a.log", "line": 1, "order": 1, "count": 1}]}}
+
+test_fires_on_a_library_that_lacks_a_function if {
+	some f in driver_library_mismatch.findings with input as told("nvml-function-missing", {})
+	[f.confidence, f.remedies[0]] == ["confirmed", "reboot-or-reload-driver"]
+}
+
+test_fires_on_libraries_in_an_image if {
+	some f in driver_library_mismatch.findings with input as told("image-driver-library", {"path": "/merged/usr/lib/libnvidia-ml.so.1"})
+	[f.subject, f.confidence, f.remedies] == ["image", "confirmed", ["remove-driver-libraries"]]
+}

@@ -18,7 +18,7 @@
 # custom:
 #   severity: low
 #   confidence: likely
-#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, disable-custom-all-reduce, other]
+#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
 #   since: "0.1"
 package gpudoctor.rules.env_misconfig
 

@@ -486,3 +486,8 @@ test_p2p_off_on_amd_is_weighed_less if {
 	[f.severity, f.confidence] == ["low", "possible"]
 	contains(f.message, "RCCL's own transport")
 }
+
+test_a_network_of_nccl_itself if {
+	some f in env_misconfig.findings with input as object.union(set_to("NCCL_NET", "IB"), message_said("nccl-network-not-found", {}))
+	[f.severity, f.confidence, f.remedies[1]] == ["critical", "likely", "pass-rdma-devices"]
+}

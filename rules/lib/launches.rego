@@ -91,6 +91,8 @@ words := {
 	"compose": "the service",
 	"kubernetes": "the pod",
 	"docker-inspect": "the container",
+	"slurm": "the job's container",
+	"apptainer": "the container",
 }
 
 # evidence shows a launch by its line.

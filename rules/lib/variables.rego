@@ -81,6 +81,13 @@ failing := [
 		"source": "https://github.com/vllm-project/vllm/issues/42609",
 	},
 	{
+		# NCCL's own networks need no plugin: it has them, and found nothing to use them with.
+		"names": ["NCCL_NET"], "like": `(?i)^(?:IB|Socket)$`, "said": ["nccl-network-not-found"],
+		"severity": "critical", "confidence": "likely",
+		"why": "allows NCCL that transport of its own and no other, and NCCL finds no device for it here: it is down, filtered out by NCCL_IB_HCA or NCCL_SOCKET_IFNAME, or not in this container",
+		"remedies": ["unset-env", "pass-rdma-devices"],
+	},
+	{
 		"names": ["NCCL_NET", "NCCL_NET_PLUGIN"], "said": ["nccl-network-not-found"],
 		"severity": "critical", "confidence": "confirmed",
 		"why": "asks for a network that NCCL does not find: a plugin is missing, or the name is of another machine",

@@ -152,6 +152,24 @@ findings contains {
 	count(died_before(m)) == 0
 }
 
+# The same without a word: the ranks began to build a communicator over several pods
+# and nothing followed (NVIDIA/nccl issue 1638).
+findings contains {
+	"subject": "service mesh",
+	"message": sprintf("A proxy of a service mesh (Istio, Linkerd) stands before the pods (%s), and ranks on several of them began to build a communicator, after which nothing is said: the proxy accepts a connection itself and holds what is sent over it. Pods of such a job are to run without it (sidecar.istio.io/inject: \"false\"), or with their ports left out of it (traffic.sidecar.istio.io/excludeInboundPorts, excludeOutboundPorts)", [logs.at(logs.first(logs.by_id["kubernetes-sidecar"]))]),
+	"severity": "high",
+	"confidence": "possible",
+	"remedies": ["open-firewall", "other"],
+	"evidence": [logs.evidence(logs.first(logs.by_id["kubernetes-sidecar"]))],
+} if {
+	logs.said("kubernetes-sidecar")
+	networks.multi_node
+	count(broken) == 0
+	count(logs.complaints) == 0
+	some c in input.logs.communicators
+	c.started > c.completed
+}
+
 broken contains m if {
 	some m in logs.complaints
 	m.program in {"pytorch", "gloo", "nccl", "rccl", "socket"}

@@ -116,3 +116,12 @@ test_doubts_where_a_tunnel_was_taken if {
 	)
 	grades(document) == {["critical", "possible"]}
 }
+
+began(completed) := {"logs": {"communicators": [{"nodes": 2, "started": 2, "completed": completed, "ranks": 2}]}}
+
+test_suspects_a_service_mesh_of_silence if {
+	grades(object.union(log([sidecar]), began(0))) == {["high", "possible"]}
+	grades(object.union(log([sidecar]), began(2))) == set()
+	grades(object.union(log([sidecar, oom]), began(0))) == set()
+	grades(began(0)) == set()
+}

@@ -266,7 +266,10 @@ elsewhere := " on this machine, and is on another one of the job, whose channels
 
 # GDRCopy has a module of its own, which bears on programs that use GDRCopy alone:
 # UCX, NVSHMEM, and NCCL's flush.
-copying := logs.messages({"gdrcopy-symbol", "gdrcopy-module-missing"})
+copying := logs.messages({"gdrcopy-symbol", "gdrcopy-module-missing"}) | {m |
+	some m in logs.by_id["ucx-transport-unavailable"]
+	contains(m.fields.transport, "gdr_copy")
+}
 
 findings contains {
 	"subject": "gdrdrv",

@@ -129,3 +129,12 @@ test_fires_where_gdrcopy_does_not_load if {
 	contains(g.message, "insmod.sh")
 	count(gdr_module_missing.missing) == 0 with input as log([m])
 }
+
+lacks(name) := n if {
+	n := count(gdr_module_missing.findings) with input as log([with_fields(said("ucx-transport-unavailable", "x"), {"transport": name})])
+}
+
+test_fires_where_ucx_lacks_gdrcopy if {
+	lacks("'gdr_copy'") == 1
+	lacks("'rc_x'") == 0
+}

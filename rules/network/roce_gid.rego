@@ -19,7 +19,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   remedies: [set-gid-index, unset-env]
+#   remedies: [set-gid-index, unset-env, upgrade-nccl]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.roce_gid
@@ -56,6 +56,29 @@ findings contains {
 	count(bad) > 0
 	not elsewhere
 	first := logs.first(bad)
+}
+
+# unread are NCCL's own words that an entry of the table of GIDs cannot be read: it
+# looks through all of them for the best, and in a container with a network of its
+# own most belong to interfaces elsewhere.
+unread := logs.messages({"nccl-ib-gid-unread"}) | {m |
+	some m in logs.by_id["nccl-ib-call-failed"]
+	m.fields.call == "ibv_query_gid"
+}
+
+findings contains {
+	"subject": "RoCE",
+	"message": sprintf("NCCL looks for the GID itself and cannot read an entry of the NIC's table (%s): it is of an interface that this container's network does not have. NCCL_IB_GID_INDEX with an index that show_gids lists here keeps it from looking; newer releases pass over such entries%s", [logs.at(first), hint]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": array.concat(array.slice(logs.all_evidence(unread), 0, 4), index_evidence),
+	"order": first.order,
+	"remedies": ["set-gid-index", "upgrade-nccl"],
+	"params": params,
+} if {
+	count(unread) > 0
+	count(bad) == 0
+	first := logs.first(unread)
 }
 
 observation(m) := sprintf("A queue pair could not be connected (No such device, %s): the interface of the GID is down, or is not in the network namespace of this process, as in a container with a network of its own%s.", [logs.at(m), pair_remark]) if {

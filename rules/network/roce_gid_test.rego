@@ -120,3 +120,12 @@ test_fires_for_a_gid_without_an_interface if {
 	f.remedies == ["set-gid-index", "set-ib-hca", "other"]
 	contains(f.message, "network namespace")
 }
+
+test_fires_for_a_table_that_cannot_be_read if {
+	some f in roce_gid.findings with input as log([said("nccl-ib-gid-unread", "NET/IB: read failed in ncclIbRoceGetVersionNum: Invalid argument")])
+	[f.severity, f.confidence, f.remedies[0]] == ["critical", "likely", "set-gid-index"]
+	call := object.union(said("nccl-ib-call-failed", "Call to ibv_query_gid failed"), {"fields": {"call": "ibv_query_gid"}})
+	count(roce_gid.findings) == 1 with input as log([call])
+	other := object.union(call, {"fields": {"call": "ibv_open_device"}})
+	count(roce_gid.findings) == 0 with input as log([other])
+}

@@ -76,7 +76,7 @@ findings contains {
 }
 
 # complaints are what the fabric manager says against the fabric.
-complaints := logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch", "fm-topology", "fm-switch-fatal"})
+complaints := logs.messages({"fm-version-mismatch", "nvswitch-version-mismatch", "fm-topology", "fm-switch-fatal", "fm-umad-missing"})
 
 # unserved are failures of its service. It fails wherever there is no NVSwitch
 # ("nothing to do"), which is no fault there; on boards of NVLink 5, where the
@@ -166,7 +166,11 @@ findings contains object.union(
 }
 
 # told are the messages that led here, place where the first of them stands.
-told := said_not_ready | complaints
+told := (said_not_ready | complaints) | shown_dark
+
+shown_dark := dark if {
+	blacked_out
+} else := set()
 
 default place := {}
 
@@ -203,6 +207,41 @@ broken if {
 	logs.failed
 }
 
+# dark are the words of programs that CUDA gave no GPU, without its number 802:
+# older ones print no more than that there is none (wilicc/gpu-burn issue 36).
+dark := logs.messages({"cuda-no-device", "cuda-init-error"})
+
+# blacked_out is true where NVML shows the GPUs of a board with NVSwitches and CUDA
+# offers none, no variable hides them, and nothing shows a fabric manager.
+blacked_out if {
+	count(input.texts) > 0
+	count(dark) > 0
+	count(input.gpus.devices) > 0
+	switches
+	count(members) == 0
+	not facts.is_guest == true
+	not manager.running == true
+	not logs.said("fm-configured")
+	count({n | some n in {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"}; is_string(facts.env[n])}) == 0
+}
+
+broken if blacked_out
+
+switches if in_tree
+
+switches if board
+
+# unlisted is true where the packages of the driver are known, and the fabric
+# manager is not among them.
+unlisted if {
+	count(packages) == 0
+	count({p.name | some p in input.software; regex.match(`^(?:kmod-)?nvidia-`, p.name)}) > 1
+}
+
+default unlisted_words := "nothing shows that its fabric manager runs"
+
+unlisted_words := "its fabric manager is not among the driver's packages" if unlisted
+
 board if count([g | some g in input.gpus.devices; regex.match(board_models, g.name)]) >= 8
 
 # board_models are the names by which nvidia-smi shows GPUs on NVSwitch boards; a
@@ -235,6 +274,14 @@ observations contains sprintf("Registration with the fabric of %s ended in %s.",
 	count(failed) > 0
 }
 
+observations contains "NVIDIA's subnet manager for NVLink does not reach the NVSwitches, which on boards of NVLink 5 are NICs: load the module ib_umad, then start the fabric manager anew." if {
+	logs.said("fm-umad-missing")
+}
+
+observations contains sprintf("The driver shows the GPUs of a machine with NVSwitches, CUDA offers none (%s), and %s.", [logs.at(logs.first(dark)), unlisted_words]) if {
+	blacked_out
+}
+
 observations contains "The fabric manager does not run." if stopped
 
 observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", [installed, loaded]) if mismatch
@@ -260,6 +307,15 @@ severity := "high" if {
 
 default confidence := "likely"
 
+confidence := "possible" if {
+	blacked_out
+	not unlisted
+	not cannot_run
+	not not_ready
+	count(complaints) == 0
+	count(unsettled) == 0
+}
+
 confidence := "confirmed" if not_ready
 
 confidence := "confirmed" if count(complaints) > 0
@@ -272,6 +328,8 @@ remedies := ["match-fabric-manager", "reboot-or-reload-driver"] if {
 	mismatch
 } else := ["match-fabric-manager", "reboot-or-reload-driver"] if {
 	count(mismatches) > 0
+} else := ["start-fabric-manager", "reboot-or-reload-driver"] if {
+	logs.said("fm-umad-missing")
 } else := ["reset-gpu", "reboot", "replace-hardware"] if {
 	count(complaints) > 0
 } else := ["start-fabric-manager", "reboot-or-reload-driver"] if {

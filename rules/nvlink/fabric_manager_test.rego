@@ -212,3 +212,33 @@ test_fires_on_the_word_of_the_driver_of_the_switches if {
 	[f.severity, f.confidence, f.remedies[0]] == ["critical", "confirmed", "match-fabric-manager"]
 	contains(f.message, "450.51.06 and the driver 450.80.02")
 }
+
+# switched_machine is one whose lspci shows NVSwitches, as a text tells of it.
+switched_machine := {
+	"texts": [{"name": "a.txt"}],
+	"pci": {"devices": [{"address": "0000:c4:00.0", "kind": "nvswitch"}]},
+	"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "name": "A100-SXM4-40GB"}]},
+}
+
+driver_packages := {"software": [{"name": n, "version": "460.32.03-1.el7", "manager": "rpm", "source": "b", "line": i + 1} | some i, n in ["nvidia-driver", "nvidia-driver-libs"]]}
+
+test_no_gpu_for_cuda_on_a_machine_with_switches if {
+	blind := said("cuda-no-device", "category", "No CUDA devices", {})
+	some f in fabric_manager.findings with input as object.union(switched_machine, blind)
+	[f.severity, f.confidence] == ["critical", "possible"]
+	some g in fabric_manager.findings with input as object.union(object.union(switched_machine, blind), driver_packages)
+	[g.confidence, g.remedies[0]] == ["likely", "start-fabric-manager"]
+	contains(g.message, "not among the driver's packages")
+
+	# Without switches, without a failure, and where a variable hides GPUs.
+	count(fabric_manager.findings) == 0 with input as object.union(object.remove(switched_machine, ["pci"]), blind)
+	count(fabric_manager.findings) == 0 with input as object.union(switched_machine, driver_packages)
+	hidden := {"env": {"variables": [{"name": "CUDA_VISIBLE_DEVICES", "value": "", "source": "e", "effective": true}]}}
+	count(fabric_manager.findings) == 0 with input as object.union(object.union(switched_machine, blind), hidden)
+}
+
+test_a_subnet_manager_without_its_module if {
+	some f in fabric_manager.findings with input as said("fm-umad-missing", "cause", "nvlsm: ibwarn: is ib_umad module loaded?", {})
+	[f.confidence, f.remedies[0]] == ["confirmed", "start-fabric-manager"]
+	contains(f.message, "ib_umad")
+}

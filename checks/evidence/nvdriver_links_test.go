@@ -1,0 +1,34 @@
+package evidence
+
+import "testing"
+
+func TestNvdriverLinks(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"ls -l", "$ ls -l /usr/lib64/libnvidia-ml*\nlrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n", "libnvidia-ml 550.90.07"},
+		{"a target with its folder", "libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\n", "libcuda 535.183.01"},
+		{"a compatibility library", "lrwxrwxrwx 1 root root 20 May  1 10:00 /usr/local/cuda/compat/libcuda.so.1 -> libcuda.so.570.86.10\n", ""},
+		{"no version", "libcuda.so.1 -> libcuda.so\n", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := ""
+			for _, p := range Parse("x.txt", test.text).Software {
+				got += p.Name + " " + p.Version
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestPartsOfInspectAndPods(t *testing.T) {
+	f := Parse("x.txt", "$ docker inspect e | jq .[0].HostConfig\n{\n  \"Privileged\": true,\n  \"Devices\": [\n    {\"PathOnHost\": \"/dev/infiniband/uverbs0\"}\n  ],\n  \"IpcMode\": \"host\"\n}\n")
+	if len(f.Launches) != 1 || !f.Launches[0].Privileged || len(f.Launches[0].Devices) != 1 || f.Launches[0].IPC != "host" {
+		t.Errorf("got %+v", f.Launches)
+	}
+	f = Parse("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: w\nspec:\n  containers:\n  - name: worker\n    image: a\n    resources:\n      limits:\n        nvidia.com/gpu: 2\n  - name: proxy\n    image: b\n    args: [proxy]\n")
+	if len(f.Launches) != 2 || f.Launches[1].GPUs == nil || *f.Launches[1].GPUs != 0 || *f.Launches[0].GPUs != 2 {
+		t.Errorf("got %+v", f.Launches)
+	}
+}
