@@ -584,7 +584,7 @@ func kfdUsers(ctx context.Context, h *Host, devices []GPU, nodes []kfdNode) (map
 			users[address] = append(users[address], GPUProcess{PID: pid, UsedBytes: &n})
 		}
 	}
-	return users, nil
+	return users, ctx.Err()
 }
 
 // busyAMD says which GPUs of AMD are in use by others than the doctor.
