@@ -83,6 +83,8 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 			f.Params = params
 		case "evidence":
 			f.Evidence = r.evidence(value)
+		case "steps":
+			f.Steps = r.steps(value)
 		case "order":
 			n, ok := native(value).(int64)
 			if !ok {
@@ -190,6 +192,35 @@ func (r *findingReader) evidence(v ast.Value) []Evidence {
 	default:
 		r.fault("evidence is not a list")
 	}
+	return list
+}
+
+// steps reads a list, the order of which says something.
+func (r *findingReader) steps(v ast.Value) []Step {
+	items, ok := v.(*ast.Array)
+	if !ok {
+		r.fault("steps is not an array")
+		return nil
+	}
+	list := make([]Step, 0, items.Len())
+	items.Foreach(func(t *ast.Term) {
+		var s Step
+		r.each("a step", t.Value, func(key string, value ast.Value) bool {
+			switch key {
+			case "look":
+				s.Look = r.text("a step's look", value)
+			case "command":
+				s.Command = r.text("a step's command", value)
+			default:
+				return false
+			}
+			return true
+		})
+		if s.Look == "" {
+			r.fault("a step lacks look")
+		}
+		list = append(list, s)
+	})
 	return list
 }
 

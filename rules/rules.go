@@ -100,6 +100,9 @@ type Finding struct {
 	Message string `json:"message"`
 	// Evidence is what led to it.
 	Evidence []Evidence `json:"evidence"`
+	// Steps are what to look at, in order, where several things may lie behind
+	// it and the facts do not decide.
+	Steps []Step `json:"steps,omitempty"`
 	// Explains are the findings that are consequences of this one.
 	Explains []Finding `json:"explains,omitempty"`
 	// Remedies are the ids of what cures it, the best first.
@@ -120,6 +123,14 @@ type Evidence struct {
 	Value any `json:"value"`
 	// Source is the file, call or log line that it came from.
 	Source string `json:"source"`
+}
+
+// Step is one thing to look at.
+type Step struct {
+	// Look says what to look at and what it ought to be.
+	Look string `json:"look"`
+	// Command shows it; the doctor runs none. Empty where there is none.
+	Command string `json:"command,omitempty"`
 }
 
 // Skipped is a rule that could not be judged.

@@ -142,12 +142,13 @@ explanation := concat(" ", [
 findings contains {
 	"subject": "host",
 	"affects": sort(affected),
-	"message": sprintf("%s, yet a program runs only with NCCL_P2P_DISABLE=1. %s %s", [what_works, explanation, outlook]),
+	"message": sprintf("%s, yet a program runs only with NCCL_P2P_DISABLE=1. %s%s", [what_works, explanation, outlook]),
 	"severity": "critical",
 	"confidence": needed_confidence,
 	"evidence": array.concat(array.concat(array.slice(logs.all_evidence(needed), 0, 2), array.slice(sort(copied), 0, 2)), reached),
 	"order": logs.first(needed).order,
 	"params": params,
+	"steps": steps,
 	"remedies": remedies,
 } if {
 	count(needed) > 0
@@ -166,12 +167,13 @@ needed_confidence := "likely" if {
 # Nothing shows how HIP's own copies do.
 findings contains {
 	"subject": "host",
-	"message": sprintf("A program on AMD GPUs runs only with NCCL_P2P_DISABLE=1: RCCL's P2P transport fails here. Whether HIP's own copies between the GPUs arrive is not known, which tells a path that is broken from a transport that is (gpudoctor probe p2p --probe full). %s", [outlook]),
+	"message": sprintf("A program on AMD GPUs runs only with NCCL_P2P_DISABLE=1: RCCL's P2P transport fails here. Whether HIP's own copies between the GPUs arrive is not known, which tells a path that is broken from a transport that is (gpudoctor probe p2p --probe full).%s", [outlook]),
 	"severity": "high",
 	"confidence": "possible",
 	"evidence": array.slice(logs.all_evidence(needed), 0, 3),
 	"order": logs.first(needed).order,
 	"params": params,
+	"steps": steps,
 	"remedies": remedies,
 } if {
 	count(needed) > 0
@@ -186,7 +188,7 @@ findings contains object.union(
 	{
 		"subject": "host",
 		"affects": sort(affected),
-		"message": sprintf("%s, yet RCCL %s over its P2P transport (%d channels in the log). %s %s", [what_works, how_it_fails, sum([t.channels | some t in over_p2p]), explanation, outlook]),
+		"message": sprintf("%s, yet RCCL %s over its P2P transport (%d channels in the log). %s%s", [what_works, how_it_fails, sum([t.channels | some t in over_p2p]), explanation, outlook]),
 		"severity": "critical",
 		"confidence": seen_confidence,
 		"evidence": array.concat(
@@ -197,6 +199,7 @@ findings contains object.union(
 			array.slice(sort(copied), 0, 2),
 		),
 		"params": params,
+		"steps": steps,
 		"remedies": remedies,
 	},
 	ordered,
@@ -286,45 +289,63 @@ affected := {address | some d in amd.offered; some address in d; facts.is_addres
 candidates := [
 	{
 		"name": "the versions of ROCm and RCCL", "remedy": "upgrade-rocm", "state": version_state,
-		"words": version_words,
+		"look": version_words,
+		"command": "cat /opt/rocm/.info/version; python3 -c 'import torch; print(torch.version.hip, torch.cuda.nccl.version())'",
 	},
 	{
 		"name": "the IOMMU", "remedy": iommu_remedy, "state": iommu_state,
-		"words": sprintf("the IOMMU's mode, for which AMD wants %s (cat /sys/kernel/iommu_groups/*/type, %s)", [iommu_wanted, iommu_types]),
+		"look": sprintf("The IOMMU: AMD wants %s (identity is pass-through, DMA and DMA-FQ are remapping)", [iommu_wanted]),
+		"command": "cat /sys/kernel/iommu_groups/*/type | sort | uniq -c",
 	},
 	{
 		"name": "ACS", "remedy": "disable-acs", "state": acs_state,
-		"words": "ACS on the bridges between the GPUs (lspci -vvv | grep -E '^[0-9a-f]|ACSCtl' as root; ReqRedir+ and CmpltRedir+ send peer traffic up to the root complex)",
+		"look": "ACS on the bridges between the GPUs: ReqRedir+ and CmpltRedir+ send peer traffic up to the root complex",
+		"command": "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'",
 	},
 	{
 		"name": "the BAR", "remedy": "enable-rebar", "state": bar_state,
-		"words": "the BAR over all memory (mem_info_vis_vram_total equals mem_info_vram_total in /sys/class/drm/card*/device)",
+		"look": "The BAR: the memory that the CPU and peers see is to be all of it",
+		"command": "grep . /sys/class/drm/card*/device/mem_info_vram_total /sys/class/drm/card*/device/mem_info_vis_vram_total",
 	},
 	{
 		"name": "the kernel's options", "remedy": "enable-amd-p2p", "state": kernel_state,
-		"words": "the kernel (grep -E 'HSA_AMD_P2P|PCI_P2PDMA|DMABUF_MOVE_NOTIFY' /boot/config-$(uname -r): all y; /sys/module/amdgpu/parameters/pcie_p2p: Y)",
+		"look": "The kernel: all three options y, and pcie_p2p of amdgpu Y",
+		"command": "grep -E 'HSA_AMD_P2P|PCI_P2PDMA|DMABUF_MOVE_NOTIFY' /boot/config-$(uname -r); cat /sys/module/amdgpu/parameters/pcie_p2p",
 	},
 	{
 		"name": "HSA_* variables", "remedy": "hsa-env", "state": hsa_state,
-		"words": "variables (env | grep -E '^(HSA|HIP|ROCR|NCCL|RCCL)_'): older RCCL wants HSA_FORCE_FINE_GRAIN_PCIE=1, HSA_ENABLE_IPC_MODE_LEGACY and HSA_ENABLE_SDMA should not be left over",
+		"look": "Variables: older RCCL wants HSA_FORCE_FINE_GRAIN_PCIE=1; HSA_ENABLE_IPC_MODE_LEGACY and HSA_ENABLE_SDMA are not to be left over",
+		"command": "env | grep -E '^(HSA|HIP|ROCR|NCCL|RCCL)_'",
 	},
 ]
 
-# outlook names what speaks for itself first, then what is to be checked, then what
-# is ruled out.
-outlook := concat(" ", [text |
-	some text in [
-		sprintf("The facts speak for: %s.", [concat("; ", [c.words | some c in candidates; c.state == "speaks"])]),
-		sprintf("For a lasting fix check, in this order: %s.", [concat("; ", numbered)]),
-		"To tell them apart compare rccl-tests (all_reduce_perf -b 8 -e 128M -f 2 -g 2) with and without NCCL_P2P_DISABLE=1, and with NCCL_PROTO=Simple, with gpudoctor probe p2p --probe full, whose stores, handshakes and transfers between processes do what RCCL does.",
-		sprintf("Ruled out here: %s.", [concat(", ", [c.name | some c in candidates; c.state == "cleared"])]),
-	]
-	not endswith(text, ": .")
-])
+# steps are what the facts speak for, then what is open, then how to tell them
+# apart.
+steps := array.concat(
+	array.concat(
+		[step(c, sprintf("%s. The facts speak for it", [c.look])) | some c in candidates; c.state == "speaks"],
+		[step(c, c.look) | some c in candidates; c.state == "open"],
+	),
+	[
+		{
+			"look": "Which of them it is: rccl-tests with and without NCCL_P2P_DISABLE=1, and with NCCL_PROTO=Simple",
+			"command": "all_reduce_perf -b 8 -e 128M -f 2 -g 2",
+		},
+		{
+			"look": "Beside it the doctor's own stores, handshakes and transfers between processes, which do what RCCL does",
+			"command": "gpudoctor probe p2p --probe full",
+		},
+	],
+)
 
-open := [c.words | some c in candidates; c.state == "open"]
+step(c, look) := {"look": look, "command": c.command}
 
-numbered := [sprintf("(%d) %s", [i + 1, words]) | some i, words in open]
+# outlook names what the facts rule out.
+outlook := sprintf(" Ruled out here: %s.", [concat(", ", cleared)]) if {
+	count(cleared) > 0
+} else := ""
+
+cleared := [c.name | some c in candidates; c.state == "cleared"]
 
 # remedies stand in the same order: the workaround, what the facts speak for, and
 # what is open.
@@ -341,15 +362,15 @@ bridges := sort(redirecting) if {
 
 redirecting := {bridge | some p in amd.pairs; some bridge in pci.redirecting(p)}
 
-version_words := sprintf("a known fault of %s (see rccl-bug)", [concat(" and ", sort(known))]) if {
+version_words := sprintf("A known fault of %s (see rccl-bug)%s", [concat(" and ", sort(known)), protocol_words]) if {
 	count(known) > 0
-} else := sprintf("the versions of ROCm and RCCL, here %s: look at their known faults (gpudoctor check --only rccl-bug on a run's log with NCCL_DEBUG=INFO), and try a newer one%s", [concat(", ", sort(told)), protocol_words]) if {
+} else := sprintf("The versions of ROCm and RCCL, here %s: known faults (gpudoctor check --only rccl-bug on a log with NCCL_DEBUG=INFO), and whether a newer one does it%s", [concat(", ", sort(told)), protocol_words]) if {
 	count(told) > 0
-} else := sprintf("the versions of ROCm and RCCL (cat /opt/rocm/.info/version; python3 -c 'import torch; print(torch.version.hip, torch.cuda.nccl.version())'): look at their known faults (gpudoctor check --only rccl-bug), and try a newer one%s", [protocol_words])
+} else := sprintf("The versions of ROCm and RCCL: known faults (gpudoctor check --only rccl-bug on a log with NCCL_DEBUG=INFO), and whether a newer one does it%s", [protocol_words])
 
 default protocol_words := ""
 
-protocol_words := "; on RDNA4 (gfx12) RCCL of ROCm 7.2 to 7.12 hangs with the protocol LL, which NCCL_PROTO=Simple shows" if amd.radeon
+protocol_words := ". On RDNA4 (gfx12) RCCL of ROCm 7.2 to 7.12 hangs with the protocol LL, which NCCL_PROTO=Simple shows" if amd.radeon
 
 names := {"rocm": "ROCm", "rccl": "RCCL"}
 
@@ -376,8 +397,6 @@ iommu_wanted := "pass-through with Instinct GPUs" if {
 } else := "remapping, the default, with Radeon GPUs that reach each other over PCIe" if {
 	amd.only_radeon
 } else := "remapping with Radeon GPUs that reach each other over PCIe, and pass-through with Instinct GPUs"
-
-iommu_types := "identity is pass-through, DMA and DMA-FQ are remapping"
 
 iommu_state := "cleared" if {
 	amd.only_instinct

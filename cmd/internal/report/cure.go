@@ -6,13 +6,16 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // cure writes what to do: the quickest workaround, the lasting fix, and how to
 // see that it helped.
 func (t *text) cure(number int, margin string, g group) {
 	c := cureOf(g, t.d.Advice)
-	if c.now == nil && c.fix == nil {
+	steps := g.steps()
+	cured := c.now != nil || c.fix != nil
+	if !cured && len(steps) == 0 {
 		return
 	}
 	t.line()
@@ -33,7 +36,27 @@ func (t *text) cure(number int, margin string, g group) {
 	if len(c.others) > 0 && t.style.Verbose {
 		t.labelled(margin, "more", strings.Join(c.others, ", "))
 	}
-	t.line(margin, t.paint(dim, pad("check", labelWidth)), "gpudoctor check --only ", t.clean(strings.Join(g.ids(), ",")))
+	t.steps(margin, steps)
+	if cured {
+		t.line(margin, t.paint(dim, pad("check", labelWidth)), "gpudoctor check --only ", t.clean(strings.Join(g.ids(), ",")))
+	}
+}
+
+// steps writes what to look at, in order. A command is never broken.
+func (t *text) steps(margin string, steps []rules.Step) {
+	label := "look"
+	for i, s := range steps {
+		number := fmt.Sprintf("%d. ", i+1)
+		lead, inner := t.paint(green, pad(label, labelWidth))+number, strings.Repeat(" ", labelWidth+len(number))
+		for _, l := range Wrap(t.clean(s.Look), t.width-len(margin)-len(inner)) {
+			t.line(margin, lead, l)
+			lead = inner
+		}
+		if s.Command != "" {
+			t.line(margin, inner, t.clean(s.Command))
+		}
+		label = ""
+	}
 }
 
 // advice writes one remedy: what to type, what it takes and what it costs.

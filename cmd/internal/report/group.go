@@ -85,6 +85,19 @@ func (g group) explained() []group {
 	return groups(all)
 }
 
+// steps are what the findings want looked at, each once.
+func (g group) steps() []rules.Step {
+	var all []rules.Step
+	for _, f := range g.findings {
+		for _, s := range f.Steps {
+			if !slices.Contains(all, s) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
 // ids are the rules of the group and of what it explains.
 func (g group) ids() []string {
 	ids := []string{g.Rule}

@@ -169,6 +169,20 @@ func (m *markdown) finding(number int, g group) {
 	for _, e := range g.explained() {
 		m.put("Explains %s: %s\n", code(e.Rule), m.codes(e.subjects))
 	}
+	steps := g.steps()
+	if len(steps) > 0 {
+		m.put("Look at, in this order:\n")
+	}
+	for i, s := range steps {
+		if s.Command == "" {
+			m.put("%d. %s", i+1, inline(s.Look))
+		} else {
+			m.put("%d. %s: %s", i+1, inline(s.Look), code(s.Command))
+		}
+	}
+	if len(steps) > 0 {
+		m.put("")
+	}
 	rows := 0
 	for _, f := range g.findings {
 		for _, e := range f.Evidence {

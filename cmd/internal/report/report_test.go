@@ -66,6 +66,7 @@ func TestGoldenStyles(t *testing.T) {
 		{"hostile", "hostile-ascii", Style{ASCII: true, Verbose: true}},
 		{"deliberate", "deliberate-verbose", Style{Verbose: true}},
 		{"busy-part", "busy-part-60", Style{Width: 60}},
+		{"steps", "steps-60", Style{Width: 60}},
 		{"full", "full-verbose", Style{Width: 80, Verbose: true}},
 	} {
 		var b bytes.Buffer

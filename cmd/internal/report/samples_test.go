@@ -29,6 +29,7 @@ func samples() map[string]*Document {
 		"slow-start":   New(slowToStart()),
 		"gave-up":      New(gaveUp()),
 		"deliberate":   New(deliberate()),
+		"steps":        New(undecided()),
 	}
 }
 
@@ -319,6 +320,7 @@ func hostile() Input {
 	f := &in.Verdict.Findings[0]
 	f.Severity, f.Title, f.Subject, f.Message = rules.High, bad, bad, bad
 	f.Evidence = []rules.Evidence{{Fact: bad, Value: map[string]any{bad: bad}, Source: bad}}
+	f.Steps = []rules.Step{{Look: bad, Command: bad}}
 	in.Advice = []remedies.Advice{unset("A'; rm -rf ~ #"+bad, "env-misconfig")}
 	in.Advice[0].Cures[0].Subject = bad
 	in.Advice[0].Apply.Environment = map[string]string{"X": "$(reboot) ```\n```"}
@@ -458,5 +460,19 @@ func deliberate() Input {
 	for _, f := range in.Verdict.Findings {
 		in.Advice = append(in.Advice, unset(f.Subject, f.Rule))
 	}
+	return in
+}
+
+// undecided has a finding behind which several things may lie, and nothing that
+// cures it as it stands.
+func undecided() Input {
+	in := low()
+	f := &in.Verdict.Findings[0]
+	f.Severity, f.Remedies = rules.High, nil
+	f.Steps = []rules.Step{
+		{Look: "The mode of the IOMMU, which is to be pass-through where Instinct accelerators reach each other over PCIe", Command: "cat /sys/kernel/iommu_groups/*/type | sort | uniq -c"},
+		{Look: "The slots: both cards belong below one switch"},
+	}
+	in.Advice = nil
 	return in
 }
