@@ -32,3 +32,15 @@ func TestPartsOfInspectAndPods(t *testing.T) {
 		t.Errorf("got %+v", f.Launches)
 	}
 }
+
+func FuzzNvdriverLinks(f *testing.F) {
+	f.Add("lrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n")
+	f.Add("libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\r\nlibcuda.so.1 -> \n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, p := range Parse("x", text).Software {
+			if p.Name == "" || p.Version == "" {
+				t.Errorf("a library without name or version: %+v", p)
+			}
+		}
+	})
+}
