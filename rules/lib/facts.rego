@@ -164,6 +164,11 @@ list(names) := sorted[0] if {
 	last > 0
 }
 
+# few joins the first of many names: "a, b, c and 9 more".
+few(names) := list(names) if {
+	count(names) <= 4
+} else := sprintf("%s and %d more", [concat(", ", array.slice(sort(names), 0, 3)), count(names) - 3])
+
 # bytes writes a number of bytes for people: "64 MiB", "1.5 GiB", "unlimited"
 # for -1 as the kernel means it.
 bytes(n) := "unlimited" if {

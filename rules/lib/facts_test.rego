@@ -103,3 +103,9 @@ test_only_amd if {
 	not facts.only_amd with input as {"gpus": {"devices": []}}
 	not facts.only_amd with input as {}
 }
+
+test_few if {
+	facts.few({"a"}) == "a"
+	facts.few({"d", "a", "c", "b"}) == "a, b, c and d"
+	facts.few({"e", "d", "a", "c", "b"}) == "a, b, c and 2 more"
+}

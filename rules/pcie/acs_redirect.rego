@@ -401,7 +401,7 @@ missing contains "pci.devices[].acs: a virtual machine shows no bridges of the r
 	count(judged) > 0
 }
 
-missing contains sprintf("pci.devices[].acs: extended configuration space of %s was not readable; it needs root", [facts.list(hidden)]) if {
+missing contains sprintf("pci.devices[].acs: extended configuration space of %s was not readable; it needs root", [facts.few(hidden)]) if {
 	not facts.is_guest == true
 	hidden := {address | some p in judged; some address in pci.hidden(p)}
 	count(hidden) > 0

@@ -567,6 +567,12 @@ missing contains "gpus: the GPUs are not known" if {
 missing contains "gpus.devices[].memory_bytes: NVML did not answer" if {
 	count(facts.gpus) > 0
 	count(sized) == 0
+	not facts.only_amd
+}
+
+missing contains "gpus.devices[].memory_bytes: amdgpu does not say how much memory there is" if {
+	count(sized) == 0
+	facts.only_amd
 }
 
 sized := {g.address | some g in facts.named; g.memory_bytes > 0}
