@@ -43,7 +43,7 @@ func gatherIOMMU(_ context.Context, g *Gathering) error {
 	} else {
 		f.Units = append([]string{}, f.Units...)
 	}
-	f.Vendor = iommuVendor(f.Units)
+	f.Vendor = IOMMUVendor(f.Units)
 	if f.Groups, err = readIOMMUGroups(g); err != nil {
 		g.Unknown("iommu", "groups", fmt.Sprintf("list %s: %s", iommuGroups, cause(err)), hintFor(err))
 	}
@@ -60,9 +60,9 @@ func gatherIOMMU(_ context.Context, g *Gathering) error {
 	return nil
 }
 
-// iommuVendor tells the maker from the names that the drivers give to their
+// IOMMUVendor tells the maker from the names that the drivers give to their
 // units: drivers/iommu/intel/dmar.c, amd/init.c, arm-smmu*.c, virtio-iommu.c.
-func iommuVendor(units []string) string {
+func IOMMUVendor(units []string) string {
 	if len(units) == 0 {
 		return ""
 	}

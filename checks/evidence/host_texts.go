@@ -415,6 +415,45 @@ func sysfsNamed(in *Lines) []string {
 	return paths
 }
 
+// iommuUnitsKind are the units of the IOMMU, as ls lists them: names in one line or
+// one a line, or links in the long form ("dmar0 -> ../../devices/virtual/iommu/dmar0").
+// The folder is empty where no IOMMU is on.
+var iommuUnitsKind = &Kind{
+	Name: "iommu-units", Title: "units of the IOMMU", Command: "ls /sys/class/iommu", Gives: []string{"iommu"},
+	Commands: []string{"ls"},
+	Begins: func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && in.After("ls") && iommuUnitsListed.MatchString(in.Prompt().Command) && (iommuUnitsForm.MatchString(l.Text) || iommuUnitsTotal.MatchString(l.Text))
+	},
+	Read: func(s *Sink, in *Lines) {
+		f := s.IOMMU()
+		for len(f.Units) < maxDevices {
+			l, ok := in.Peek()
+			if !ok || !iommuUnitsForm.MatchString(l.Text) && !iommuUnitsTotal.MatchString(l.Text) {
+				break
+			}
+			in.Next()
+			if f.Units == nil {
+				f.Units = []string{}
+			}
+			for _, name := range iommuUnitsName.FindAllString(strings.Split(l.Text, " -> ")[0], 64) {
+				if !slices.Contains(f.Units, name) {
+					f.Units = append(f.Units, name)
+				}
+			}
+			s.Origin("iommu.units", l)
+		}
+		f.Vendor = cmp.Or(f.Vendor, checks.IOMMUVendor(f.Units))
+	},
+}
+
+var (
+	iommuUnitsListed = regexp.MustCompile(`ls (?:-\w+ )*/sys/class/iommu/?\s*$`)
+	iommuUnitsForm   = regexp.MustCompile(`^(?:l[rwx-]{9}\S* .* )?(?:(?:dmar|ivhd)\d{1,3}|(?:arm-)?smmu\S{1,40}|virtio-iommu\S{0,20})(?:[ \t]+(?:dmar|ivhd)\d{1,3})*(?: -> \S+)?\s*$`)
+	iommuUnitsTotal  = regexp.MustCompile(`^total 0\s*$`)
+	iommuUnitsName   = regexp.MustCompile(`\b(?:dmar|ivhd)\d{1,3}\b|\b(?:arm-)?smmu\S{1,40}|\bvirtio-iommu\S{0,20}`)
+)
+
 // setpciKind is what setpci prints of an ACS control register: the value alone
 // behind its prompt, or with -v the place before it.
 var setpciKind = &Kind{

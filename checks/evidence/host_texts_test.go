@@ -98,6 +98,15 @@ func TestKernelIOMMU(t *testing.T) {
 			"/sys/kernel/iommu_groups/14/type:DMA-FQ\n[ 0.8] pci 0000:41:00.0: Adding to iommu group 14\n/sys/kernel/iommu_groups/2/type:identity\n",
 			checks.IOMMUFacts{Groups: []checks.IOMMUGroup{{ID: 2, Type: "identity", Devices: []string{}}, {ID: 14, Type: "DMA-FQ", Devices: []string{"0000:41:00.0"}}}},
 		},
+		"units": {
+			"$ ls /sys/class/iommu\nivhd0  ivhd1\n$ uname -r\n6.8.0\n",
+			checks.IOMMUFacts{Units: []string{"ivhd0", "ivhd1"}, Vendor: "amd"},
+		},
+		"units in the long form": {
+			"$ ls -l /sys/class/iommu/\ntotal 0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar0 -> ../../devices/virtual/iommu/dmar0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar1 -> ../../devices/virtual/iommu/dmar1\n",
+			checks.IOMMUFacts{Units: []string{"dmar0", "dmar1"}, Vendor: "intel"},
+		},
+		"no units": {"$ ls -l /sys/class/iommu\ntotal 0\n", checks.IOMMUFacts{Units: []string{}}},
 		"command line": {
 			"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz root=UUID=1 ro amd_iommu=on iommu=pt pci=realloc\n",
 			checks.IOMMUFacts{CommandLine: []string{"amd_iommu=on", "iommu=pt"}},

@@ -169,7 +169,7 @@ findings contains {
 # What programs say in a log, CUDA's texts and names in whoever's line: 35, 36 and
 # 222, and what PyTorch and the container runtime find before CUDA starts.
 claims contains m if {
-	some m in logs.messages({"torch-driver-too-old", "container-cuda-requirement", "cuda-insufficient-driver", "cuda-unsupported-ptx", "cuda-needs-newer-driver", "ngc-driver-too-old"})
+	some m in logs.messages({"torch-driver-too-old", "container-cuda-requirement", "cuda-insufficient-driver", "cuda-unsupported-ptx", "cuda-needs-newer-driver", "ngc-driver-too-old", "libcuda-older-than-program"})
 }
 
 claims contains m if {
@@ -177,6 +177,36 @@ claims contains m if {
 	m.role != "consequence"
 	regex.match(`CUDA driver version is insufficient for CUDA runtime version|ErrorInsufficientDriver|PTX was compiled with an unsupported toolchain`, m.text)
 }
+
+# NVML comes with the driver and grows with it: a program that calls a function which
+# the library lacks was built for a newer driver. nvidia-smi and its kin come with the
+# driver as well, so that their complaint is of another kind (driver-library-mismatch).
+findings contains {
+	"subject": "driver",
+	"message": sprintf("The driver's NVML library lacks a function that a program calls%s: the driver%s is older than the program needs", [lacking, here]),
+	"severity": "high",
+	"confidence": "likely",
+	"evidence": logs.all_evidence(older_nvml),
+	"order": logs.first(older_nvml).order,
+	"remedies": ["upgrade-driver", "remove-from-library-path"],
+	"params": {"variable": "LD_LIBRARY_PATH"},
+} if {
+	count(older_nvml) > 0
+	count(claims) == 0
+}
+
+older_nvml := logs.messages({"nvml-older-than-program"})
+
+default lacking := ""
+
+lacking := sprintf(" (%s)", [concat(", ", sort(symbols))]) if {
+	symbols := {m.fields.symbol | some m in older_nvml; m.fields.symbol != ""}
+	count(symbols) > 0
+}
+
+default here := ""
+
+here := sprintf(" here (%s)", [input.gpus.driver.version]) if input.gpus.driver.version != ""
 
 # 804: libcuda is newer than the kernel's driver, and the GPU is none that may use
 # a compatibility library. An image with a newer CUDA than the host's driver

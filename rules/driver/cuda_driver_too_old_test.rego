@@ -159,3 +159,16 @@ test_nccl_for_a_newer_cuda_than_the_driver_serves if {
 		count(cuda_driver_too_old.findings) == 0 with input as object.union(built_with(pair[0], pair[1]), failed)
 	}
 }
+
+# NVML comes with the driver.
+test_nvml_lacks_a_function if {
+	document := object.union(
+		said("nvml-older-than-program", "undefined symbol: nvmlDeviceGetPciInfo_v3", {"symbol": "nvmlDeviceGetPciInfo_v3"}),
+		{"gpus": {"driver": {"version": "375.39"}}},
+	)
+	some f in cuda_driver_too_old.findings with input as document
+	[f.severity, f.confidence, f.order] == ["high", "likely", 2]
+	contains(f.message, "(nvmlDeviceGetPciInfo_v3): the driver here (375.39) is older")
+	some g in cuda_driver_too_old.findings with input as said("nvml-older-than-program", "NVMLError_FunctionNotFound", {})
+	contains(g.message, "calls: the driver is older")
+}

@@ -16,7 +16,7 @@
 # custom:
 #   severity: low
 #   confidence: confirmed
-#   remedies: [nccl-p2p-disable, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar, plan-without-peer-access]
+#   remedies: [nccl-p2p-disable, disable-custom-all-reduce, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar, plan-without-peer-access]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_unsupported_gpu
@@ -143,6 +143,7 @@ stopped := {m |
 		"peer access is not supported between these two devices",
 		"PEER_ACCESS_UNSUPPORTED",
 		"cudaErrorPeerAccessUnsupported",
+		"Can't enable access between nodes",
 	]
 	contains(m.text, words)
 }
@@ -157,11 +158,17 @@ findings contains {
 	"evidence": logs.all_evidence(stopped),
 	"severity": "critical",
 	"confidence": "confirmed",
-	"remedies": ["nccl-p2p-disable"],
+	"remedies": stopped_cure,
 	"order": logs.first(stopped).order,
 } if {
 	count(stopped) > 0
 }
+
+# stopped_cure: an all-reduce that a server brings itself heeds no variable of NCCL.
+stopped_cure := ["disable-custom-all-reduce", "nccl-p2p-disable"] if {
+	some m in stopped
+	regex.match(`(?i)custom_all_?reduce|Can't enable access between nodes|IpcMemory`, m.text)
+} else := ["nccl-p2p-disable"]
 
 # told_refused are the pairs of which a text says, by what CUDA answered one of its
 # programs, that there is no peer access, where their paths are not known.

@@ -181,3 +181,9 @@ test_tells_of_amd_gpus_that_do_not_reach_each_other if {
 	count(p2p_unsupported_gpu.findings) == 0 with input as shown_by_amd(true, "pcie")
 	count(p2p_unsupported_gpu.findings) == 0 with input as shown_by_amd(false, "xgmi")
 }
+
+# A server's own all-reduce heeds no variable of NCCL.
+test_names_the_all_reduce_that_stops if {
+	some f in p2p_unsupported_gpu.findings with input as stop("RuntimeError: Can't enable access between nodes 0 and 1")
+	f.remedies == ["disable-custom-all-reduce", "nccl-p2p-disable"]
+}

@@ -124,6 +124,11 @@ hangs := [
 		"source": "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-nvls-enable",
 	},
 	{
+		"id": "work-queue-leak", "library": "nccl", "fixed": "2.22.3", "said": ["nccl-work-queue-full"], "confidence": "possible",
+		"what": "loses room in its queue of work as CUDA graphs are launched, until all ranks wait for it for ever", "remedies": ["upgrade-nccl"],
+		"source": "https://github.com/NVIDIA/nccl/issues/1251",
+	},
+	{
 		"id": "mixed-gpus", "library": "nccl", "fixed": "2.26.2", "when": ["mixed-gpus"], "symptom": "hang", "confidence": "likely",
 		"what": "can choose different algorithms on GPUs of different architectures, which hangs", "remedies": ["upgrade-nccl", "nccl-algo"], "source": notes("2.26.2"),
 	},

@@ -432,4 +432,49 @@ scattered if {
 	f.kind in {"timed-out", "no-route", "unreachable", "aborted"}
 }
 
+# meeting are the addresses at which the ranks were told to meet: MASTER_ADDR, or an
+# option of torchrun, Accelerate or SGLang, its value in the same word or the next.
+meeting contains address if {
+	address := facts.env.MASTER_ADDR
+	regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, address)
+}
+
+meeting contains address if {
+	some l in input.launches
+	some i, word in l.command
+	regex.match(meeting_option, word)
+	some text in array.concat([regex.replace(word, meeting_option, "")], array.slice(l.command, i + 1, i + 2))
+	some found in regex.find_all_string_submatch_n(`^(?:tcp://)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$`, text, 1)
+	address := found[1]
+}
+
+meeting_option := `^--(?:master[_-]addr|rdzv[_-]endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|dist[_-]url|init[_-]method)(?:=|$)`
+
+# off_meeting are the connections that failed over another network than the one in
+# which the ranks were told to meet, where this machine has an interface in each. The
+# ranks told each other their addresses through that meeting, so that its network
+# leads to the peers.
+off_meeting contains {"failure": f, "taken": taken, "meant": meant, "address": address} if {
+	some f in failures
+	f.hard
+	f.kind in {"timed-out", "no-route", "unreachable"}
+	some taken in input.nics.interfaces
+	some x in ipv4_of(taken)
+	within(x, f.remote)
+	some address in meeting
+	not within(x, address)
+	some meant in input.nics.interfaces
+	meant.name != taken.name
+	not dead(meant)
+	some y in ipv4_of(meant)
+	within(y, address)
+	not within(y, f.remote)
+}
+
+within(network, address) if {
+	regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, address)
+	regex.match(`/([89]|[12]\d|30)$`, network)
+	net.cidr_contains(network, address)
+}
+
 host_of(m) := object.get(m, "host", "")

@@ -213,6 +213,8 @@ astray if count(networks.bad_choices) > 0
 
 astray if count(networks.narrow_used) > 0
 
+astray if count(networks.off_meeting) > 0
+
 # What else shows that a firewall is on.
 support := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "kubernetes-network-policy"})
 

@@ -20,7 +20,7 @@
 # custom:
 #   severity: critical
 #   confidence: likely
-#   remedies: [set-socket-ifname, unset-env, set-ib-hca, other]
+#   remedies: [set-socket-ifname, unset-env, set-ib-hca, open-firewall, other]
 #   since: "0.1"
 package gpudoctor.rules.wrong_nic
 
@@ -197,6 +197,26 @@ findings contains {
 		net.cidr_contains(x, split(y, "/")[0])
 		net.cidr_contains(y, split(x, "/")[0])
 	])[0]
+}
+
+# The ranks met over one network and then connect over another, which does not lead
+# from machine to machine.
+findings contains {
+	"subject": "network",
+	"message": sprintf("The ranks were told to meet at %s, which %s leads to, and connect to each other over the network of %s, where %s is not reached: NCCL took an interface that does not lead to the peers. NCCL_SOCKET_IFNAME is to name the other", [astray.address, astray.meant.name, astray.taken.name, astray.failure.remote]),
+	"severity": "critical",
+	"confidence": "likely",
+	"remedies": ["set-socket-ifname", "open-firewall"],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+	"evidence": array.concat(
+		[logs.evidence(astray.failure.message)],
+		[{"fact": sprintf("nics.interfaces[%s].addresses", [n.name]), "value": n.addresses, "source": logs.at(n)} | some n in [astray.taken, astray.meant]],
+	),
+	"order": astray.failure.message.order,
+} if {
+	least := min({a.failure.message.order | some a in networks.off_meeting})
+	astray := sort([a | some a in networks.off_meeting; a.failure.message.order == least])[0]
+	count(networks.bad_choices) == 0
 }
 
 # On one machine it is no matter, and one log does not tell how many there are.

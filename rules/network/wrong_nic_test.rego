@@ -254,3 +254,20 @@ test_fires_on_an_address_without_a_network if {
 	grades(object.union(log(rows), listed([interfaces[1]]))) == set()
 	grades(object.union(log([using("a", "wg0:10.9.0.2<0>"), rows[1]]), listed([interfaces[0], {"name": "wg0", "kind": "tunnel", "addresses": ["10.9.0.2/24"]}]))) == {["critical", "likely"]}
 }
+
+# The ranks met over one network and connect over another.
+two_networks(command) := object.union(log([failed("b", "192.168.19.14<52822> failed : No route to host")]), {
+	"launches": [{"kind": "torchrun", "command": command, "source": "run.txt", "line": 1}],
+	"nics": {"interfaces": [
+		{"name": "em1", "state": "up", "kind": "ethernet", "addresses": ["192.168.19.15/24"], "source": "ip.txt", "line": 2},
+		{"name": "em4", "state": "up", "kind": "ethernet", "addresses": ["10.20.4.12/24"], "source": "ip.txt", "line": 3},
+	]},
+})
+
+test_fires_where_ranks_met_elsewhere if {
+	says(two_networks(["torchrun", "--rdzv_endpoint=10.20.4.11:29500", "train.py"]), "which em4 leads to")
+	says(two_networks(["torchrun", "--master_addr", "10.20.4.11", "train.py"]), "over the network of em1")
+	not says(two_networks(["torchrun", "--master_addr", "192.168.19.14", "train.py"]), "told to meet")
+	variable := object.union(two_networks([]), {"env": {"variables": [{"name": "MASTER_ADDR", "value": "10.20.4.11", "effective": true}]}})
+	says(variable, "told to meet at 10.20.4.11")
+}

@@ -253,6 +253,42 @@ findings contains {
 	count(suspects) > 0
 }
 
+# Someone lists the units of the IOMMU, so it is on, and the command line asks for no
+# pass-through: the kernel translates then, unless it was built otherwise
+# (CONFIG_IOMMU_DEFAULT_PASSTHROUGH, which is off by default and in distributions).
+findings contains {
+	"subject": "host",
+	"affects": sort(peers.ends(suspects)),
+	"message": sprintf("The IOMMU is on (%s), the kernel command line asks for no pass-through, and %s talk to each other over PCIe where they use peer access. %s", [
+		concat(", ", sort(input.iommu.units)), peers.pairs_text(suspects), weight[units_standing][2],
+	]),
+	"evidence": [
+		{"fact": "iommu.units", "value": input.iommu.units, "source": "/sys/class/iommu"},
+		{"fact": "host.command_line", "value": input.host.command_line, "source": "/proc/cmdline"},
+	],
+	"params": {"gpus": sort(peers.ends(suspects)), "vendor": input.iommu.vendor},
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": default_remedies,
+} if {
+	count(input.texts) > 0
+	count(input.iommu.units) > 0
+	input.iommu.vendor in {"intel", "amd"}
+	count(input.host.command_line) > 0
+	not switched_off
+	not pci.translates_by_default
+	not input.iommu.default_domain == "passthrough"
+	count(affected) + count(refused) == 0
+	count(suspects) > 0
+}
+
+default units_standing := "unsure"
+
+units_standing := "implied" if {
+	some p in suspects
+	peers.joined(p) == "pcie"
+}
+
 # A collective that does not end between NVIDIA GPUs that use peer access, where the
 # kernel log or its command line says that the IOMMU translates.
 findings contains {

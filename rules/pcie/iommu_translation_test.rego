@@ -270,3 +270,18 @@ test_names_the_stopgap_where_communicators_are_known if {
 	some f in iommu_translation.findings with input as object.union(log, {"logs": {"communicators": [{"ranks": 2}]}})
 	"nccl-p2p-disable" in f.remedies
 }
+
+# Who lists the units shows that the IOMMU is on.
+listing_units(units, words) := object.union(log_of_boot("amd", ""), {
+	"iommu": {"vendor": "amd", "units": units, "groups": [], "command_line": words},
+	"host": {"command_line": array.concat(["BOOT_IMAGE=/vmlinuz", "ro"], words)},
+	"kernel_log": {"source": "", "events": []},
+})
+
+test_fires_on_units_without_pass_through if {
+	some f in iommu_translation.findings with input as listing_units(["ivhd0"], [])
+	[f.severity, f.confidence] == ["medium", "possible"]
+	contains(f.message, "ivhd0")
+	count(iommu_translation.findings) == 0 with input as listing_units([], [])
+	count(iommu_translation.findings) == 0 with input as listing_units(["ivhd0"], ["iommu=pt"])
+}
