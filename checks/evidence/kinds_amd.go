@@ -5,5 +5,5 @@ var amdKinds = []*Kind{
 	amdJSONKind, amdSMITopologyKind, amdSMITableKind, amdSMIKind, amdSMIVersionKind,
 	rocmSMITopologyKind, rocmSMITableKind, rocmSMILineKind,
 	rocminfoKind, rocminfoAgentsKind, rocminfoVersionKind, rocmLibraryKind,
-	transferBenchKind, rocmBandwidthKind, torchDevicesKind,
+	transferBenchKind, rocmBandwidthKind, torchDevicesKind, kernelConfigKind,
 }

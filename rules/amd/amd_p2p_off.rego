@@ -46,6 +46,10 @@ wanting if {
 	amd.only_radeon
 }
 
+# A program that was refused wants it, however the GPUs are joined: over xGMI it
+# would have it.
+wanting if count(refused) > 0
+
 # denied and granted are what is known of peer access itself. What works needs no
 # option.
 granted if {

@@ -63,3 +63,10 @@ test_unresolvable if {
 	count(amd_p2p_off.missing) == 0 with input as log
 	count(amd_p2p_off.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }
+
+# A program that HIP refused, and what a search in the kernel's configuration shows.
+test_fires_on_a_refusal_where_the_gpus_are_not_known if {
+	refused := {"gpus": {"amd": without}, "logs": refusal}
+	found(refused) == {["kernel", "high", "confirmed", "enable-amd-p2p"]}
+	found({"gpus": {"amd": without}}) == set()
+}

@@ -16,6 +16,8 @@
 #     description: HSA_NO_SCRATCH_RECLAIM=1 on MI200 with ROCm 7.13 and newer
 #   - ref: https://github.com/ROCm/rocm-systems/issues/2209
 #     description: HSA_ENABLE_IPC_MODE_LEGACY=1 lets hipIpcGetMemHandle fail
+#   - ref: https://github.com/ROCm/ROCR-Runtime/issues/270
+#     description: The older way needs calls that the kernel of kernel.org lacks; HSA_ENABLE_IPC_MODE_LEGACY=0 there
 #   - ref: https://github.com/ROCm/ROCm/issues/5238
 #     description: HSA_OVERRIDE_GFX_VERSION of another GPU, memory access fault
 # schemas:
@@ -23,7 +25,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
-#   remedies: [hsa-env, unset-env]
+#   remedies: [hsa-env, unset-env, nccl-p2p-disable, upgrade-rocm]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.hsa_config
@@ -182,7 +184,33 @@ findings contains {
 	count(unshared) > 0
 }
 
-unshared := logs.by_id["hip-ipc-failed"]
+unshared := logs.messages({"hip-ipc-failed"}) | unmapped
+
+# unmapped are failures that RCCL met where it maps a peer's memory.
+unmapped := {m |
+	some m in logs.by_id["nccl-cuda-invalid-argument"]
+	m.fields.runtime in {"HIP", "Hip"}
+	endswith(m.fields.file, "transport/p2p.cc")
+}
+
+# The same where no text tells how the variable is set. ROCr has two ways, the
+# kernel driver's own (KFD, the default up to ROCm 6), which the kernel of
+# kernel.org does not have, and DMA-BUF; an image may choose one for the other
+# (ROCR-Runtime issue 270, rccl issue 1454, rocm-systems issue 2209). RCCL does
+# not try before it uses it (rocm-systems pull 7864).
+findings contains {
+	"subject": "HSA_ENABLE_IPC_MODE_LEGACY",
+	"message": sprintf("HIP could not share memory of a GPU between processes (%s), and RCCL, which does not try that first, fails with it. ROCr has two ways: that of AMD's own kernel driver (amdgpu-dkms), which the kernel's own amdgpu lacks and newer drivers refuse, and DMA-BUF, which HSA_ENABLE_IPC_MODE_LEGACY=0 chooses. Look how it is set where the job runs: images set it to 1. NCCL_P2P_DISABLE=1 does without", [logs.at(logs.first(unshared))]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": logs.all_evidence(unshared),
+	"order": logs.first(unshared).order,
+	"params": {"variable": "HSA_ENABLE_IPC_MODE_LEGACY", "value": "0"},
+	"remedies": ["hsa-env", "nccl-p2p-disable", "upgrade-rocm"],
+} if {
+	count(unshared) > 0
+	not facts.env.HSA_ENABLE_IPC_MODE_LEGACY
+}
 
 # A card whose architecture the libraries were not built for. Where the
 # architecture is that of an integrated GPU, gpu-visibility speaks.

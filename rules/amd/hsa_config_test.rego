@@ -110,3 +110,15 @@ test_scratch_memory_on_mi200 if {
 	found(object.union(rocm("7.13.0.0"), machine([{"architecture": "gfx942"}]))) == set()
 	found(object.union(object.union(rocm("7.13.0.0"), set_to("HSA_NO_SCRATCH_RECLAIM", "1")), machine([{"architecture": "gfx90a"}]))) == set()
 }
+
+# RCCL's own word that a peer's memory could not be mapped.
+test_fires_on_ipc_whose_way_is_not_known if {
+	told := {["HSA_ENABLE_IPC_MODE_LEGACY", "high", "possible", ["hsa-env", "nccl-p2p-disable", "upgrade-rocm"]]}
+	found(log([message("hip-ipc-failed", 4, {})])) == told
+	found(log([message("nccl-cuda-invalid-argument", 4, {"runtime": "HIP", "file": "transport/p2p.cc"})])) == told
+
+	# Elsewhere in RCCL, and of CUDA, the same word is another matter.
+	found(log([message("nccl-cuda-invalid-argument", 4, {"runtime": "HIP", "file": "enqueue.cc"})])) == set()
+	found(log([message("nccl-cuda-invalid-argument", 4, {"runtime": "Cuda", "file": "transport/p2p.cc"})])) == set()
+	found(object.union(set_to("HSA_ENABLE_IPC_MODE_LEGACY", "0"), log([message("hip-ipc-failed", 4, {})]))) == set()
+}

@@ -594,6 +594,11 @@ refusals := [
 		"remedies": ["pass-amd-devices", "grant-device-access"],
 	},
 	{
+		"name": "render", "ids": {"amd-node-refused"}, "subject": "/dev/dri", "severity": "high", "confidence": "likely",
+		"message": "a system call on a node of an AMD GPU is refused: the container's device control group, or the node's permissions, keeps the process from it. A device plugin or --device has to allow it whole (rwm), and newer versions of PyTorch ask for render nodes that older ones did not",
+		"remedies": ["pass-amd-devices", "grant-device-access"],
+	},
+	{
 		"name": "scheduler", "ids": {"kubernetes-device-lacking"}, "subject": "kubelet", "severity": "medium", "confidence": "possible",
 		"message": "Kubernetes finds no node that offers the devices that the pod asks for: they are in use, unhealthy, or their device plugin does not run",
 		"remedies": ["other"],

@@ -352,3 +352,10 @@ test_a_container_without_an_imex_channel if {
 	count(container_caps.findings) == 0 with input as object.remove(document, ["launches"])
 	count(container_caps.findings) == 0 with input as object.union(document, {"launches": [{"kind": "kubernetes", "name": "w", "privileged": true, "source": "pod.yaml", "line": 1}]})
 }
+
+# A trace of system calls shows that a render node is refused.
+test_fires_on_a_render_node_that_is_refused if {
+	traced := {"logs": {"messages": [{"id": "amd-node-refused", "program": "rocr", "role": "cause", "text": "access(\"/dev/dri/renderD128\", F_OK) = -1 EPERM", "fields": {"node": "/dev/dri/renderD128"}, "source": "strace.txt", "line": 2, "order": 1}]}}
+	some f in container_caps.findings with input as traced
+	[f.subject, f.severity, f.confidence, f.remedies[0]] == ["/dev/dri", "high", "likely", "pass-amd-devices"]
+}

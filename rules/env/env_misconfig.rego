@@ -198,6 +198,19 @@ holds("many-nics", _) if count(surroundings.rdma_nics) > 10
 
 holds("efa", _) if count(surroundings.efa_devices) > 0
 
+# libfabric's provider for Slingshot, by what the plugin says or is told.
+holds("cxi", _) if {
+	some m in logs.by_id["ofi-provider"]
+	startswith(m.fields.provider, "cxi")
+}
+
+holds("cxi", _) if startswith(facts.env.FI_PROVIDER, "cxi")
+
+holds("cxi", _) if {
+	some p in input.nics.providers
+	startswith(p, "cxi")
+}
+
 holds("nvidia", _) if surroundings.has_nvidia
 
 holds("amd", _) if surroundings.has_amd

@@ -491,3 +491,12 @@ test_a_network_of_nccl_itself if {
 	some f in env_misconfig.findings with input as object.union(set_to("NCCL_NET", "IB"), message_said("nccl-network-not-found", {}))
 	[f.severity, f.confidence, f.remedies[1]] == ["critical", "likely", "pass-rdma-devices"]
 }
+
+test_memory_hooks_over_slingshot if {
+	chosen := object.union(machine("FI_MR_CACHE_MONITOR", "memhooks"), {"nics": {"providers": ["cxi"]}})
+	severity(chosen) == "low"
+	severity(object.union(chosen, message_said("torch-watchdog-timeout", {}))) == "critical"
+	severity(object.union(machine("FI_MR_CACHE_MONITOR", "memhooks"), message_said("ofi-provider", {"provider": "cxi"}))) == "low"
+	found(machine("FI_MR_CACHE_MONITOR", "memhooks")) == set()
+	found(object.union(machine("FI_MR_CACHE_MONITOR", "userfaultfd"), {"nics": {"providers": ["cxi"]}})) == set()
+}

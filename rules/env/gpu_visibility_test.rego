@@ -380,3 +380,8 @@ test_open_mpi_reaches_for_a_hidden_gpu if {
 	seen(object.union(slurm(1), {"logs": {"messages": [said("openmpi-cuda-ipc-failed", {"error": "1"}, 3)]}})) == 1
 	seen(object.union(slurm(4), {"logs": {"messages": [said("openmpi-cuda-ipc-failed", {"error": "1"}, 3)]}})) == 0
 }
+
+test_fires_on_code_that_does_not_load_next_to_an_integrated_gpu if {
+	unloaded := object.union(message("hip-shared-object-failed", 5, "HIP error: shared object initialization failed"), {"program": "hip"})
+	["GPUs", "high", "likely"] in found(object.union(desktop, log([unloaded])))
+}

@@ -237,7 +237,7 @@ discrete := {g.address |
 # or could not use a GPU.
 crash_ids := {
 	"process-segmentation-fault", "rocr-memory-fault", "rocr-gpu-hang", "hsa-status-error", "rocblas-no-kernels", "hip-no-code-object",
-	"hip-invalid-device",
+	"hip-invalid-device", "hip-shared-object-failed",
 }
 
 crashes := logs.messages(crash_ids)

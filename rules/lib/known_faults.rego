@@ -266,6 +266,14 @@ amd := [
 		"what": "does without GPUDirect RDMA on Linux 6.8 and newer (fixed with RCCL 2.21.5)", "remedies": ["upgrade-rocm"], "source": "https://github.com/ROCm/rccl/blob/develop/CHANGELOG.md",
 	},
 	{
+		"id": "kernel-6-8-gdr-rccl", "library": "rccl", "fixed": "2.21.5", "when": ["kernel-6-8"], "said": ["rccl-gdr-no-peer-memory", "nccl-gdr-nic-disabled"], "confidence": "likely",
+		"what": "looks for peer memory in a place that Linux 6.4 and newer do not have (/sys/kernel/mm/memory_peers), and so does without GPUDirect RDMA, though the NIC's driver offers it", "remedies": ["upgrade-rocm"], "source": "https://github.com/ROCm/rccl/pull/1328",
+	},
+	{
+		"id": "hip-captured-event", "library": "rocm", "since": "7.0.0", "fixed": "7.2.2", "said": ["hip-captured-event"], "confidence": "likely",
+		"what": "brings a HIP that refuses questions of another thread (PyTorch's watchdog) about an event while a graph is captured. PyTorch since February 2026 takes the answer for «not ready»; until then do without graphs (--enforce-eager, --disable-cuda-graph)", "remedies": ["upgrade-rocm"], "source": "https://github.com/pytorch/pytorch/pull/175377",
+	},
+	{
 		"id": "radeon-several-preview", "library": "rccl", "fixed": "2.18.3", "when": ["gfx11"], "symptom": "fail", "confidence": "likely",
 		"what": "is of ROCm 5.7 or older, which knows several Radeon RX 7900 as a preview only; peer access fails with «invalid device pointer» until RCCL and the kernel driver are of ROCm 6",
 		"remedies": ["upgrade-rocm", "nccl-p2p-disable"], "source": "https://github.com/ROCm/rccl/issues/1055",
@@ -534,6 +542,13 @@ holds("serving") if {
 holds("kernel-6-6") if surroundings.version(input.host.kernel) >= [6, 6]
 
 holds("kernel-6-8") if surroundings.version(input.host.kernel) >= [6, 8]
+
+# RCCL names the kernel in its log.
+holds("kernel-6-8") if {
+	some p in input.software
+	p.name == "kernel"
+	surroundings.version(p.version) >= [6, 8]
+}
 
 holds("pollara") if {
 	some d in input.pci.devices

@@ -140,3 +140,14 @@ test_rocm if {
 }
 
 test_nothing_of_nothing if faults({}) == set()
+
+# RCCL's log names the kernel, and no release of ROCm.
+test_faults_of_rccl_by_its_log if {
+	gdr := message("nccl-gdr-nic-disabled", {}, "GPU Direct RDMA Disabled for HCA 0 'bnxt_re0'")
+	"kernel-6-8-gdr-rccl" in faults(log([package_("rccl", "2.20.5", "log"), package_("kernel", "6.8.0-44-generic", "log")], [gdr]))
+	not "kernel-6-8-gdr-rccl" in faults(log([package_("rccl", "2.20.5", "log"), package_("kernel", "5.15.0-44-generic", "log")], [gdr]))
+	not "kernel-6-8-gdr-rccl" in faults(log([package_("rccl", "2.21.5", "log"), package_("kernel", "6.8.0-44-generic", "log")], [gdr]))
+	captured := message("hip-captured-event", {}, "HIP error: operation not permitted when stream is capturing")
+	"hip-captured-event" in faults(log([package_("rocm", "7.2.0", "rocm")], [captured]))
+	not "hip-captured-event" in faults(log([package_("rocm", "6.4.0", "rocm")], [captured]))
+}

@@ -399,6 +399,23 @@ networks := [
 		"source": efa_guide,
 	},
 	{
+		# HPE's guide for RCCL and NCCL over Slingshot, and OLCF's, LUMI's and
+		# CSCS's after it.
+		"names": ["FI_MR_CACHE_MONITOR"], "text": ["memhooks"], "when": ["cxi"],
+		"said": ["torch-watchdog-timeout", "torch-heartbeat-timeout"],
+		"severity": "critical", "confidence": "likely",
+		"why": "has libfabric watch memory by hooks in the allocator, with which NCCL and RCCL can hang over Slingshot (cxi), as the job did: userfaultfd, or kdreg2 where it is installed, is what HPE asks for",
+		"remedies": ["other", "unset-env"],
+		"source": "https://github.com/olcf/olcf-user-docs/issues/947",
+	},
+	{
+		"names": ["FI_MR_CACHE_MONITOR"], "text": ["memhooks"], "when": ["cxi"],
+		"severity": "low", "confidence": "possible",
+		"why": "has libfabric watch memory by hooks in the allocator, with which NCCL and RCCL can hang over Slingshot (cxi); HPE asks for userfaultfd, or kdreg2 where it is installed",
+		"remedies": ["other", "unset-env"],
+		"source": "https://github.com/olcf/olcf-user-docs/issues/947",
+	},
+	{
 		"names": ["FI_EFA_USE_DEVICE_RDMA"], "text": ["0", "n", "no", "false", "off"], "when": ["efa"],
 		"severity": "medium", "confidence": "likely",
 		"why": "has EFA emulate RDMA, which is slow",

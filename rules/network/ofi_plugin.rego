@@ -11,6 +11,10 @@
 #     description: How EFA and NCCL are set up
 #   - ref: https://github.com/aws/aws-ofi-nccl/issues/1020
 #     description: fi_getinfo finds nothing where the container lacks /dev/infiniband
+#   - ref: https://github.com/olcf/olcf-user-docs/issues/947
+#     description: What RCCL over Slingshot (cxi) wants of libfabric, lest it hang
+#   - ref: https://github.com/ROCm/aws-ofi-rccl/issues/16
+#     description: Collectives that hang over cxi with another libfabric
 #   - ref: https://github.com/aws/aws-ofi-nccl/issues/803
 #     description: A plugin that takes tcp where EFA's devices are not passed in
 # schemas:
@@ -117,6 +121,27 @@ versions := [{"fact": sprintf("software[%s]", [p.name]), "value": p.version, "so
 	some p in input.software
 	p.name in {"aws-ofi-nccl", "libfabric"}
 ]
+
+# A collective that does not end over Slingshot. The logs of such a job tell no
+# more than its watchdog does; libfabric's default way to watch memory is one known
+# reason, and another libfabric than the system's is the next.
+hung := logs.messages({"torch-watchdog-timeout", "torch-heartbeat-timeout"})
+
+findings contains {
+	"subject": "network",
+	"message": "A collective did not end over libfabric's provider for Slingshot (cxi). If no rank failed or fell out of step before, look at FI_MR_CACHE_MONITOR: with memhooks, the default of many versions, NCCL and RCCL can hang there, with userfaultfd or kdreg2 they do not; then at libfabric itself, which should be the system's, with the version that its cxi provider was built for",
+	"severity": "medium",
+	"confidence": "possible",
+	"remedies": ["fix-ofi-plugin"],
+	"evidence": array.concat(array.slice(logs.all_evidence(hung), 0, 2), array.concat([logs.evidence(logs.first(logs.by_id["ofi-provider"]))], versions)),
+	"order": logs.first(hung).order,
+} if {
+	count(statements) == 0
+	count(hung) > 0
+	some m in logs.by_id["ofi-provider"]
+	startswith(m.fields.provider, "cxi")
+	not facts.env.FI_MR_CACHE_MONITOR
+}
 
 # fi_info lists no provider of EFA.
 findings contains {

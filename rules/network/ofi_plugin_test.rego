@@ -121,3 +121,18 @@ test_fires_on_the_plugins_own_topology if {
 	not says(object.union(log(rows), topology("/etc/topo.xml")), "from 1.11 on")
 	not says(object.union(log([rows[1]]), topology("/opt/aws-ofi-nccl/xml/p5.48xl-topo.xml")), "from 1.11 on")
 }
+
+hung := {"id": "torch-watchdog-timeout", "program": "pytorch", "role": "consequence", "text": "Watchdog caught collective operation timeout"}
+
+provider(name) := {"id": "ofi-provider", "role": "setting", "text": "NET/OFI Selected Provider is x", "fields": {"provider": name}}
+
+test_a_collective_that_hangs_over_slingshot if {
+	document := log([provider("cxi"), hung])
+	grades(document) == {["medium", "possible"]}
+	first(document) == {"fix-ofi-plugin"}
+	says(document, "FI_MR_CACHE_MONITOR")
+	grades(log([provider("efa"), hung])) == set()
+	grades(log([provider("cxi")])) == set()
+	known := {"env": {"variables": [{"name": "FI_MR_CACHE_MONITOR", "value": "userfaultfd", "effective": true}]}}
+	grades(object.union(document, known)) == set()
+}

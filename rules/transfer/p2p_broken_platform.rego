@@ -625,18 +625,34 @@ findings contains object.union(
 		"params": {"variable": name},
 		"severity": forced_grade[0],
 		"confidence": forced_grade[1],
-		"remedies": ["unset-env", "iommu-pt"],
+		"remedies": forced_cures,
 	},
 	when_garbage,
 ) if {
 	some name, v in forced
-	peers.over_pcie
+	only_pcie
 	count(wrong) + count(failures) == 0
+}
+
+only_pcie if peers.over_pcie
+
+# Radeon cards have no link but PCIe, except a few with a bridge (Radeon Pro VII,
+# W6800X Duo). Where llama.cpp lists several, peer access goes over it.
+only_pcie if count(radeons) > 1
+
+radeons := {m.fields.index |
+	some m in logs.by_id["ggml-rocm-device"]
+	regex.match(`Radeon.*(?:RX|R9700|W[67][0-9]{3}\b)`, m.fields.name)
 }
 
 variable_at(v) := sprintf("%s:%d", [v.source, v.line]) if {
 	v.line > 0
 } else := v.source
+
+# RCCL has a switch of its own, beside the program's.
+default forced_cures := ["unset-env", "iommu-pt"]
+
+forced_cures := ["unset-env", "nccl-p2p-disable", "iommu-pt"] if count(radeons) > 1
 
 default garbage_words := ""
 

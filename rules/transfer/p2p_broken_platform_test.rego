@@ -474,3 +474,13 @@ test_silent_where_something_else_explains_the_first_collective if {
 	}
 	count(p2p_broken_platform.findings) == 0 with input as unmoved("77", 100)
 }
+
+radeon(index, name) := object.union(complaint("Device", "setting"), {"id": "ggml-rocm-device", "program": "llama.cpp", "fields": {"index": index, "name": name, "architecture": "gfx1201"}})
+
+test_fires_on_peer_access_asked_for_between_radeon_cards if {
+	asked := {"env": llama.env, "logs": {"messages": [radeon(i, "AMD Radeon AI PRO R9700") | some i in ["0", "1"]]}}
+	some f in p2p_broken_platform.findings with input as asked
+	[f.severity, f.confidence, f.remedies] == ["low", "possible", ["unset-env", "nccl-p2p-disable", "iommu-pt"]]
+	count(p2p_broken_platform.findings) == 0 with input as {"env": llama.env, "logs": {"messages": [radeon(i, "AMD Instinct MI210") | some i in ["0", "1"]]}}
+	count(p2p_broken_platform.findings) == 0 with input as {"env": llama.env, "logs": {"messages": [radeon("0", "AMD Radeon RX 7900 XTX")]}}
+}

@@ -1,0 +1,43 @@
+package evidence
+
+import (
+	"regexp"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// kernelConfigKind takes single options of the kernel's configuration, as a search
+// in /proc/config.gz or /boot/config-* prints them. An option that the text does not
+// name stays unknown: it may have been left out by the search.
+var kernelConfigKind = &Kind{
+	Name: "kernel-config", Title: "Options of the kernel's configuration",
+	Command: "zgrep -E 'HSA_AMD|P2PDMA|MOVE_NOTIFY' /proc/config.gz /boot/config-$(uname -r)",
+	Gives:   []string{"gpus"},
+	Anchors: []string{"CONFIG_HSA_AMD", "CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY"},
+	Line: func(s *Sink, l Line) bool {
+		m := kernelConfigLine.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		name, value := m[1], m[2]
+		if m[3] != "" {
+			name, value = m[3], "n"
+		}
+		gpus := s.GPUs()
+		if gpus.AMD == nil {
+			gpus.AMD = &checks.AMDDriver{}
+		}
+		if gpus.AMD.KernelConfig == nil {
+			gpus.AMD.KernelConfig = map[string]string{}
+		}
+		if _, known := gpus.AMD.KernelConfig[name]; !known {
+			gpus.AMD.KernelConfig[name] = value
+		}
+		s.Origin("gpus.amd", l)
+		return true
+	},
+}
+
+// kernelConfigLine is "CONFIG_A=y" or "# CONFIG_A is not set", with the file's name
+// before it where several were searched (scripts/kconfig/confdata.c of Linux).
+var kernelConfigLine = regexp.MustCompile(`^(?:[\w./-]+:)?\s*(?:(CONFIG_(?:HSA_AMD|HSA_AMD_P2P|PCI_P2PDMA|DMABUF_MOVE_NOTIFY))=([ymn])|# (CONFIG_(?:HSA_AMD|HSA_AMD_P2P|PCI_P2PDMA|DMABUF_MOVE_NOTIFY)) is not set)\s*$`)
