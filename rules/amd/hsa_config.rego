@@ -194,7 +194,7 @@ unmapped := {m |
 }
 
 # The same where no text tells how the variable is set. ROCr has two ways, the
-# kernel driver's own (KFD, the default up to ROCm 6), which the kernel of
+# kernel driver's own (KFD, the default of ROCm 6.3), which the kernel of
 # kernel.org does not have, and DMA-BUF; an image may choose one for the other
 # (ROCR-Runtime issue 270, rccl issue 1454, rocm-systems issue 2209). RCCL does
 # not try before it uses it (rocm-systems pull 7864).

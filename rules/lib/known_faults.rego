@@ -271,7 +271,7 @@ amd := [
 	},
 	{
 		"id": "hip-captured-event", "library": "rocm", "since": "7.0.0", "fixed": "7.2.2", "said": ["hip-captured-event"], "confidence": "likely",
-		"what": "brings a HIP that refuses questions of another thread (PyTorch's watchdog) about an event while a graph is captured. PyTorch since February 2026 takes the answer for «not ready»; until then do without graphs (--enforce-eager, --disable-cuda-graph)", "remedies": ["upgrade-rocm"], "source": "https://github.com/pytorch/pytorch/pull/175377",
+		"what": "brings a HIP that refuses questions of another thread (PyTorch's watchdog) about an event while a graph is captured. PyTorch takes the answer for «not ready» since its pull 175377 of February 2026; before that do without graphs (--enforce-eager, --disable-cuda-graph)", "remedies": ["upgrade-rocm"], "source": "https://github.com/pytorch/pytorch/pull/175377",
 	},
 	{
 		"id": "radeon-several-preview", "library": "rccl", "fixed": "2.18.3", "when": ["gfx11"], "symptom": "fail", "confidence": "likely",

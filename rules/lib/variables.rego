@@ -399,19 +399,19 @@ networks := [
 		"source": efa_guide,
 	},
 	{
-		# HPE's guide for RCCL and NCCL over Slingshot, and OLCF's, LUMI's and
-		# CSCS's after it.
+		# HPE's guide for RCCL and NCCL over Slingshot, as OLCF's users are told of
+		# it; LUMI's guide says the same (LUMI-AI-Guide pull 118).
 		"names": ["FI_MR_CACHE_MONITOR"], "text": ["memhooks"], "when": ["cxi"],
 		"said": ["torch-watchdog-timeout", "torch-heartbeat-timeout"],
 		"severity": "critical", "confidence": "likely",
-		"why": "has libfabric watch memory by hooks in the allocator, with which NCCL and RCCL can hang over Slingshot (cxi), as the job did: userfaultfd, or kdreg2 where it is installed, is what HPE asks for",
+		"why": "has libfabric watch memory by hooks in the allocator, with which NCCL and RCCL can hang over Slingshot (cxi), as the job did: HPE's guide asks for userfaultfd; kdreg2 follows it where it is installed",
 		"remedies": ["other", "unset-env"],
 		"source": "https://github.com/olcf/olcf-user-docs/issues/947",
 	},
 	{
 		"names": ["FI_MR_CACHE_MONITOR"], "text": ["memhooks"], "when": ["cxi"],
 		"severity": "low", "confidence": "possible",
-		"why": "has libfabric watch memory by hooks in the allocator, with which NCCL and RCCL can hang over Slingshot (cxi); HPE asks for userfaultfd, or kdreg2 where it is installed",
+		"why": "has libfabric watch memory by hooks in the allocator, with which NCCL and RCCL can hang over Slingshot (cxi); HPE's guide asks for userfaultfd; kdreg2 follows it where it is installed",
 		"remedies": ["other", "unset-env"],
 		"source": "https://github.com/olcf/olcf-user-docs/issues/947",
 	},
