@@ -18,6 +18,22 @@ func Address(s string) string { return canonicalAddress(s) }
 // communicate, and so belongs into EnvFacts.
 func SteersCommunication(name string) bool { return machine.SteersCommunication(name) }
 
+// AMDModel is the name of the AMD GPU with a PCI device id ("0x74a1"); empty where
+// it is not known.
+func AMDModel(device string) string { return amdModels[device].name }
+
+// CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79"); false
+// where one is no list.
+func CommonCPUs(a, b string) (int, bool) {
+	x, err1 := parseCPUList(a)
+	y, err2 := parseCPUList(b)
+	return x.common(y), err1 == nil && err2 == nil
+}
+
+// KernelOption reads an option from a line of a kernel's configuration, if it is
+// one of those that checks want.
+func KernelOption(line string) (name, value string, ok bool) { return machine.KernelOption(line) }
+
 // ReadConfig takes from the bytes of a function's configuration space what they
 // show, as for a live machine.
 func (d *PCIDevice) ReadConfig(config []byte) { d.readConfig(config) }

@@ -128,7 +128,8 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 }
 
 func (c *gpuGathering) inPCI(address string) bool {
-	return c.Facts.PCI != nil && slices.ContainsFunc(c.Facts.PCI.Devices, func(d PCIDevice) bool { return d.Address == address })
+	_, is := c.pciDevice(address)
+	return is
 }
 
 // placeSilent finds out which GPUs those are that NVML counts but that do not

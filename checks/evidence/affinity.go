@@ -3,6 +3,8 @@ package evidence
 import (
 	"regexp"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
 )
 
 // affinityKind takes lines that tell on which CPUs a process may run:
@@ -42,42 +44,13 @@ func (s *Sink) joinAffinity() {
 	if f == nil || f.AllowedCPUs == "" {
 		return
 	}
-	allowed := affinitySet(f.AllowedCPUs)
 	for i := range f.Nodes {
 		n := &f.Nodes[i]
 		if n.CPUs == "" || n.AllowedCPUs != nil {
 			continue
 		}
-		both := 0
-		for cpu := range affinitySet(n.CPUs) {
-			if allowed[cpu] {
-				both++
-			}
-		}
-		n.AllowedCPUs = &both
-	}
-}
-
-// affinityMost bounds the CPUs of a list; the kernel knows 8192 at most
-// (NR_CPUS of x86-64).
-const affinityMost = 8192
-
-func affinitySet(list string) map[int]bool {
-	set := make(map[int]bool)
-	for part := range strings.SplitSeq(list, ",") {
-		from, rest, ok := ncclNumber(part)
-		if !ok {
-			continue
-		}
-		to := from
-		if strings.HasPrefix(rest, "-") {
-			if to, _, ok = ncclNumber(rest[1:]); !ok {
-				continue
-			}
-		}
-		for cpu := from; cpu <= min(to, affinityMost); cpu++ {
-			set[cpu] = true
+		if both, ok := checks.CommonCPUs(f.AllowedCPUs, n.CPUs); ok {
+			n.AllowedCPUs = &both
 		}
 	}
-	return set
 }

@@ -28,16 +28,6 @@ var amdGPUIntegrated = map[string]bool{
 	"gfx1037": true, "gfx1103": true, "gfx1150": true, "gfx1151": true, "gfx1152": true, "gfx1153": true,
 }
 
-// amdGPUModels are the models of devices by their PCI id, for tools that print
-// the id alone: Instinct GPUs, whose needs differ from those of Radeon cards
-// (amdgpu_drv.c, the tables of amd-smi and the PCI ID database).
-var amdGPUModels = map[string]string{
-	"0x66a0": "AMD Instinct MI60 / MI50", "0x66a1": "AMD Instinct MI60 / MI50", "0x738c": "AMD Instinct MI100", "0x738e": "AMD Instinct MI100",
-	"0x740c": "AMD Instinct MI250X / MI250", "0x7408": "AMD Instinct MI250X", "0x740f": "AMD Instinct MI210", "0x7410": "AMD Instinct MI210 VF",
-	"0x74a0": "AMD Instinct MI300A", "0x74a1": "AMD Instinct MI300X", "0x74a2": "AMD Instinct MI308X", "0x74a5": "AMD Instinct MI325X",
-	"0x74b5": "AMD Instinct MI300X VF", "0x74b9": "AMD Instinct MI325X VF", "0x75a0": "AMD Instinct MI350X", "0x75a3": "AMD Instinct MI355X",
-}
-
 // amdGPUArchitecture is an architecture, alone or with features
 // ("gfx942:sramecc+:xnack-").
 var amdGPUArchitecture = regexp.MustCompile(`\bgfx(?:[0-9a-f]{3,4})\b`)
@@ -78,10 +68,20 @@ func amdGPUSetIndex(s *Sink, g *checks.GPU, index int) {
 	g.Index = &index
 }
 
+// amdGPUInstinct is the model of an Instinct GPU by its PCI id, for tools that
+// print the id alone: its needs differ from those of a Radeon card. It is empty for
+// all others.
+func amdGPUInstinct(id string) string {
+	if model := checks.AMDModel(strings.ToLower(id)); strings.HasPrefix(model, "AMD Instinct") {
+		return model
+	}
+	return ""
+}
+
 // amdGPUSetName notes a model. Tools print ids or "N/A" where they know none.
 func amdGPUSetName(g *checks.GPU, name string) {
 	name = strings.TrimSpace(name)
-	if model, ok := amdGPUModels[strings.ToLower(name)]; ok {
+	if model := amdGPUInstinct(name); model != "" {
 		name = model
 	}
 	if name == "" || name == "N/A" || strings.HasPrefix(name, "0x") || g.Name != "" {

@@ -11,12 +11,31 @@ const (
 	maxJSONBytes = 32 << 20
 )
 
+// jsonQuotes follows the strings of a document.
+type jsonQuotes struct{ inside, escaped bool }
+
+// outside takes the next byte, and reports whether it belongs to no string.
+func (q *jsonQuotes) outside(c byte) bool {
+	switch {
+	case q.escaped:
+		q.escaped = false
+	case q.inside && c == '\\':
+		q.escaped = true
+	case c == '"':
+		q.inside = !q.inside
+	default:
+		return !q.inside
+	}
+	return false
+}
+
 // jsonDocument takes the lines of a JSON object, from the next line to the one
 // in which its last brace closes, and returns it. Where the opening brace
 // stood in a line before, it is put back.
 func jsonDocument(in *Lines) string {
 	var text strings.Builder
-	depth, inString, escaped, opened := 0, false, false, false
+	var quotes jsonQuotes
+	depth, opened := 0, false
 	first, _ := in.Peek()
 	if !strings.HasPrefix(strings.TrimSpace(first.Text), "{") && !strings.HasPrefix(strings.TrimSpace(first.Text), "[") {
 		text.WriteByte('{')
@@ -29,13 +48,7 @@ func jsonDocument(in *Lines) string {
 		}
 		for i, c := range []byte(l.Text) {
 			switch {
-			case escaped:
-				escaped = false
-			case inString && c == '\\':
-				escaped = true
-			case c == '"':
-				inString = !inString
-			case inString:
+			case !quotes.outside(c):
 			case c == '{' || c == '[':
 				depth++
 				opened = true
@@ -57,17 +70,12 @@ func jsonDocument(in *Lines) string {
 // last value that is whole, and what is open there is closed.
 func jsonClosed(text string) string {
 	var open, whole []byte
-	at, inString, escaped := 0, false, false
+	var quotes jsonQuotes
+	at := 0
 	for i := range len(text) {
 		c := text[i]
 		switch {
-		case escaped:
-			escaped = false
-		case inString && c == '\\':
-			escaped = true
-		case c == '"':
-			inString = !inString
-		case inString:
+		case !quotes.outside(c):
 		case c == '{' || c == '[':
 			if len(open) >= maxJSONDepth {
 				return text

@@ -15,13 +15,9 @@ var kernelConfigKind = &Kind{
 	Gives:   []string{"gpus"},
 	Anchors: []string{"CONFIG_HSA_AMD", "CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY"},
 	Line: func(s *Sink, l Line) bool {
-		m := kernelConfigLine.FindStringSubmatch(l.Text)
-		if m == nil {
+		name, value, ok := checks.KernelOption(kernelConfigFile.ReplaceAllString(l.Text, ""))
+		if !ok {
 			return false
-		}
-		name, value := m[1], m[2]
-		if m[3] != "" {
-			name, value = m[3], "n"
 		}
 		gpus := s.GPUs()
 		if gpus.AMD == nil {
@@ -38,6 +34,6 @@ var kernelConfigKind = &Kind{
 	},
 }
 
-// kernelConfigLine is "CONFIG_A=y" or "# CONFIG_A is not set", with the file's name
-// before it where several were searched (scripts/kconfig/confdata.c of Linux).
-var kernelConfigLine = regexp.MustCompile(`^(?:[\w./-]+:)?\s*(?:(CONFIG_(?:HSA_AMD|HSA_AMD_P2P|PCI_P2PDMA|DMABUF_MOVE_NOTIFY))=([ymn])|# (CONFIG_(?:HSA_AMD|HSA_AMD_P2P|PCI_P2PDMA|DMABUF_MOVE_NOTIFY)) is not set)\s*$`)
+// kernelConfigFile is the file's name, which stands before a line where several
+// were searched.
+var kernelConfigFile = regexp.MustCompile(`^[\w./-]+:`)

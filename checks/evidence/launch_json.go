@@ -133,11 +133,13 @@ func (t *launchTask) launch(c *launchTaskContainer) *checks.Launch {
 	return l
 }
 
+var launchInspectCommands = []string{"docker inspect", "docker container inspect", "podman inspect"}
+
 // launchInspectPartKind takes what is left of docker inspect by grep, by
 // --format, or by who pasted it.
 var launchInspectPartKind = &Kind{
 	Name: "docker-inspect-part", Title: "A part of a container, from docker inspect", Command: "docker inspect NAME | grep -e Shm -e Ipc -e Memlock", Gives: []string{"launches"},
-	Anchors: []string{`"ShmSize":`, `"IpcMode":`, `"Privileged":`}, Commands: []string{"docker inspect", "docker container inspect", "podman inspect"},
+	Anchors: []string{`"ShmSize":`, `"IpcMode":`, `"Privileged":`}, Commands: launchInspectCommands,
 	Begins: func(in *Lines) bool {
 		l, ok := in.Peek()
 		return ok && (launchInspectPart.MatchString(l.Text) || launchInspectOpen(in) || launchInspectSize(in) != nil)
@@ -181,7 +183,7 @@ var launchInspectPartKind = &Kind{
 // or jq took of a container's HostConfig.
 func launchInspectOpen(in *Lines) bool {
 	l, _ := in.Peek()
-	if !in.After("docker inspect", "docker container inspect", "podman inspect") || !launchInspectLine.MatchString(l.Text) || strings.HasPrefix(strings.TrimSpace(l.Text), "[") {
+	if !in.After(launchInspectCommands...) || !launchInspectLine.MatchString(l.Text) || strings.HasPrefix(strings.TrimSpace(l.Text), "[") {
 		return false
 	}
 	for _, l := range in.Ahead(40) {
@@ -205,7 +207,7 @@ var (
 // '{{.HostConfig.ShmSize}}' prints.
 func launchInspectSize(in *Lines) *int64 {
 	l, _ := in.Peek()
-	if !in.After("docker inspect", "docker container inspect", "podman inspect") || !strings.Contains(in.Prompt().Command, ".ShmSize") {
+	if !in.After(launchInspectCommands...) || !strings.Contains(in.Prompt().Command, ".ShmSize") {
 		return nil
 	}
 	if n, err := strconv.ParseInt(strings.Trim(strings.TrimSpace(l.Text), "'\""), 10, 64); err == nil && n >= 0 {

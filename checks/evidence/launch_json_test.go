@@ -159,3 +159,14 @@ func before(text, word string) string {
 	head, _, _ := strings.Cut(text, word)
 	return head
 }
+
+func TestPartsOfInspectAndPods(t *testing.T) {
+	f := Parse("x.txt", "$ docker inspect e | jq .[0].HostConfig\n{\n  \"Privileged\": true,\n  \"Devices\": [\n    {\"PathOnHost\": \"/dev/infiniband/uverbs0\"}\n  ],\n  \"IpcMode\": \"host\"\n}\n")
+	if len(f.Launches) != 1 || !f.Launches[0].Privileged || len(f.Launches[0].Devices) != 1 || f.Launches[0].IPC != "host" {
+		t.Errorf("got %+v", f.Launches)
+	}
+	f = Parse("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: w\nspec:\n  containers:\n  - name: worker\n    image: a\n    resources:\n      limits:\n        nvidia.com/gpu: 2\n  - name: proxy\n    image: b\n    args: [proxy]\n")
+	if len(f.Launches) != 2 || f.Launches[1].GPUs == nil || *f.Launches[1].GPUs != 0 || *f.Launches[0].GPUs != 2 {
+		t.Errorf("got %+v", f.Launches)
+	}
+}

@@ -22,17 +22,6 @@ func TestNvdriverLinks(t *testing.T) {
 	}
 }
 
-func TestPartsOfInspectAndPods(t *testing.T) {
-	f := Parse("x.txt", "$ docker inspect e | jq .[0].HostConfig\n{\n  \"Privileged\": true,\n  \"Devices\": [\n    {\"PathOnHost\": \"/dev/infiniband/uverbs0\"}\n  ],\n  \"IpcMode\": \"host\"\n}\n")
-	if len(f.Launches) != 1 || !f.Launches[0].Privileged || len(f.Launches[0].Devices) != 1 || f.Launches[0].IPC != "host" {
-		t.Errorf("got %+v", f.Launches)
-	}
-	f = Parse("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: w\nspec:\n  containers:\n  - name: worker\n    image: a\n    resources:\n      limits:\n        nvidia.com/gpu: 2\n  - name: proxy\n    image: b\n    args: [proxy]\n")
-	if len(f.Launches) != 2 || f.Launches[1].GPUs == nil || *f.Launches[1].GPUs != 0 || *f.Launches[0].GPUs != 2 {
-		t.Errorf("got %+v", f.Launches)
-	}
-}
-
 func FuzzNvdriverLinks(f *testing.F) {
 	f.Add("lrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n")
 	f.Add("libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\r\nlibcuda.so.1 -> \n")

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,12 +62,8 @@ func peerMatrixEnter(s *Sink, from, to, answer string, amd bool, l Line) {
 	if from == to {
 		return // Of itself a GPU says no.
 	}
-	switch strings.ToLower(answer) {
-	case "1", "yes", "true":
-		p2pAccess(s, number(from), number(to), true, l)
-	default:
-		p2pAccess(s, number(from), number(to), false, l)
-	}
+	access := slices.Contains([]string{"1", "yes", "true"}, strings.ToLower(answer))
+	p2pAccess(s, number(from), number(to), access, l)
 	if amd {
 		for _, index := range []string{from, to} {
 			s.GPUAt(number(index), l).Vendor = "amd"

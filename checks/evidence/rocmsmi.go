@@ -110,7 +110,7 @@ func rocmSMISet(g *checks.GPU, key, value string) {
 		// Before ROCm 6 the series is the id where the name is not known.
 		amdGPUSetName(g, value)
 	case "device id", "card model":
-		if _, ok := amdGPUModels[strings.ToLower(value)]; ok {
+		if amdGPUInstinct(value) != "" {
 			amdGPUSetName(g, value)
 		}
 	case "gfx version":

@@ -8,7 +8,6 @@
 package cuda
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"unsafe"
@@ -170,30 +169,20 @@ func Load() (*Driver, error) {
 		"cuIpcGetMemHandle": &c.IpcGetMemHandle, "cuIpcOpenMemHandle_v2": &c.IpcOpenMemHandle,
 		"cuGetErrorName": &c.GetErrorName, "cuGetErrorString": &c.GetErrorString,
 	} {
-		address, err := purego.Dlsym(handle, name)
-		if err != nil {
-			d.missing[name] = true
-			continue
-		}
-		purego.RegisterFunc(fn, address)
+		d.missing[name] = !gpudriver.Bind(handle, name, fn)
 	}
 	return d, nil
 }
 
 // Missing reports the functions that the library lacks, without which nothing
 // can be done.
-func (d *Driver) Missing() []string {
-	var names []string
-	for _, name := range []string{
-		"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetPCIBusId", "cuDeviceCanAccessPeer", "cuDevicePrimaryCtxRetain",
-		"cuCtxSetCurrent", "cuCtxEnablePeerAccess", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
-		"cuMemcpyDtoDAsync_v2", "cuMemsetD32Async", "cuStreamCreate", "cuStreamQuery", "cuEventCreate", "cuEventRecord", "cuEventElapsedTime",
-	} {
-		if d.missing[name] {
-			names = append(names, name)
-		}
-	}
-	return names
+func (d *Driver) Missing() []string { return gpudriver.Lacking(needed, d.missing) }
+
+// needed are the functions without which nothing can be done.
+var needed = []string{
+	"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetPCIBusId", "cuDeviceCanAccessPeer", "cuDevicePrimaryCtxRetain",
+	"cuCtxSetCurrent", "cuCtxEnablePeerAccess", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+	"cuMemcpyDtoDAsync_v2", "cuMemsetD32Async", "cuStreamCreate", "cuStreamQuery", "cuEventCreate", "cuEventRecord", "cuEventElapsedTime",
 }
 
 // check turns a result into an error that names the call.
@@ -204,13 +193,13 @@ func (d *Driver) check(call string, r Result) error {
 	e := &Error{Call: call, Result: r, Name: names[r]}
 	var s uintptr
 	if e.Name == "" && d.c.GetErrorName != nil && d.c.GetErrorName(r, &s) == gpudriver.Success {
-		e.Name = text(s)
+		e.Name = gpudriver.Text(s)
 	}
 	if e.Name == "" {
 		e.Name = "CUDA_ERROR"
 	}
 	if d.c.GetErrorString != nil && d.c.GetErrorString(r, &s) == gpudriver.Success {
-		e.Text = text(s)
+		e.Text = gpudriver.Text(s)
 	}
 	return e
 }
@@ -223,24 +212,13 @@ var names = map[Result]string{
 	gpudriver.CompatNotSupport: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
 }
 
-// text reads a C string that the driver owns, at most 256 bytes of it.
-func text(p uintptr) string {
-	if p == 0 {
-		return ""
-	}
-	b := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), 256)
-	return string(b[:max(0, bytes.IndexByte(b, 0))])
-}
-
-func missing(name string) error { return fmt.Errorf("%s: %w", name, gpudriver.ErrMissing) }
-
 // Init initialises the driver.
 func (d *Driver) Init() error { return d.check("cuInit", d.c.Init(0)) }
 
 // Version returns the newest CUDA version that the driver serves, as 13.0.
 func (d *Driver) Version() (string, error) {
 	if d.c.DriverGetVersion == nil {
-		return "", missing("cuDriverGetVersion")
+		return "", gpudriver.Missing("cuDriverGetVersion")
 	}
 	var v int32
 	err := d.check("cuDriverGetVersion", d.c.DriverGetVersion(&v))
@@ -265,18 +243,18 @@ func (d *Driver) Devices() ([]Device, error) {
 // Name returns the model's name.
 func (d *Driver) Name(dev Device) (string, error) {
 	if d.c.DeviceGetName == nil {
-		return "", missing("cuDeviceGetName")
+		return "", gpudriver.Missing("cuDeviceGetName")
 	}
 	var b [256]byte
 	err := d.check("cuDeviceGetName", d.c.DeviceGetName(&b[0], int32(len(b)), dev))
-	return string(b[:max(0, bytes.IndexByte(b[:], 0))]), err
+	return gpudriver.String(b[:]), err
 }
 
 // Address returns the PCI address, lower case.
 func (d *Driver) Address(dev Device) (string, error) {
 	var b [32]byte
 	err := d.check("cuDeviceGetPCIBusId", d.c.DeviceGetPCIBusID(&b[0], int32(len(b)), dev))
-	return strings.ToLower(string(b[:max(0, bytes.IndexByte(b[:], 0))])), err
+	return strings.ToLower(gpudriver.String(b[:])), err
 }
 
 // Capability returns the compute capability, as 9.0.
@@ -300,7 +278,7 @@ func (d *Driver) TimerHz(Device) float64 { return 1e9 }
 // attribute returns an attribute of a device.
 func (d *Driver) attribute(a attribute, dev Device) (int, error) {
 	if d.c.DeviceGetAttribute == nil {
-		return 0, missing("cuDeviceGetAttribute")
+		return 0, gpudriver.Missing("cuDeviceGetAttribute")
 	}
 	var v int32
 	err := d.check("cuDeviceGetAttribute", d.c.DeviceGetAttribute(&v, a, dev))
@@ -310,7 +288,7 @@ func (d *Driver) attribute(a attribute, dev Device) (int, error) {
 // TotalMemory returns the size of a device's memory in bytes.
 func (d *Driver) TotalMemory(dev Device) (uint64, error) {
 	if d.c.DeviceTotalMem == nil {
-		return 0, missing("cuDeviceTotalMem_v2")
+		return 0, gpudriver.Missing("cuDeviceTotalMem_v2")
 	}
 	var n uint64
 	err := d.check("cuDeviceTotalMem", d.c.DeviceTotalMem(&n, dev))
@@ -327,7 +305,7 @@ func (d *Driver) CanAccessPeer(dev, peer Device) (bool, error) {
 // PeerAttribute returns an attribute of an ordered pair.
 func (d *Driver) PeerAttribute(a gpudriver.PeerAttribute, src, dst Device) (int, error) {
 	if d.c.DeviceGetP2PAttribute == nil {
-		return 0, missing("cuDeviceGetP2PAttribute")
+		return 0, gpudriver.Missing("cuDeviceGetP2PAttribute")
 	}
 	var v int32
 	err := d.check("cuDeviceGetP2PAttribute", d.c.DeviceGetP2PAttribute(&v, peerAttribute(a)+1, src, dst))
@@ -369,7 +347,7 @@ func (d *Driver) AllocShared(n uint64) (Pointer, error) { return d.Alloc(n) }
 // Free frees device memory.
 func (d *Driver) Free(p Pointer) error {
 	if d.c.MemFree == nil {
-		return missing("cuMemFree_v2")
+		return gpudriver.Missing("cuMemFree_v2")
 	}
 	return d.check("cuMemFree", d.c.MemFree(p))
 }
@@ -381,7 +359,7 @@ const portable = 1
 // AllocHost allocates n bytes of pinned host memory, known to all contexts.
 func (d *Driver) AllocHost(n uint64) ([]byte, error) {
 	if d.c.MemHostAlloc == nil {
-		return nil, missing("cuMemHostAlloc")
+		return nil, gpudriver.Missing("cuMemHostAlloc")
 	}
 	var p unsafe.Pointer
 	if err := d.check("cuMemHostAlloc", d.c.MemHostAlloc(&p, n, portable)); err != nil {
@@ -393,7 +371,7 @@ func (d *Driver) AllocHost(n uint64) ([]byte, error) {
 // RegisterHost pins memory that the caller mapped.
 func (d *Driver) RegisterHost(b []byte) error {
 	if d.c.MemHostRegister == nil {
-		return missing("cuMemHostRegister_v2")
+		return gpudriver.Missing("cuMemHostRegister_v2")
 	}
 	return d.check("cuMemHostRegister", d.c.MemHostRegister(unsafe.Pointer(&b[0]), uint64(len(b)), portable))
 }
@@ -401,7 +379,7 @@ func (d *Driver) RegisterHost(b []byte) error {
 // UnregisterHost undoes RegisterHost.
 func (d *Driver) UnregisterHost(b []byte) error {
 	if d.c.MemHostUnregister == nil {
-		return missing("cuMemHostUnregister")
+		return gpudriver.Missing("cuMemHostUnregister")
 	}
 	return d.check("cuMemHostUnregister", d.c.MemHostUnregister(unsafe.Pointer(&b[0])))
 }
@@ -447,7 +425,7 @@ func (d *Driver) Done(s Stream) (bool, error) {
 // Wait makes a stream wait for an event.
 func (d *Driver) Wait(s Stream, e Event) error {
 	if d.c.StreamWaitEvent == nil {
-		return missing("cuStreamWaitEvent")
+		return gpudriver.Missing("cuStreamWaitEvent")
 	}
 	return d.check("cuStreamWaitEvent", d.c.StreamWaitEvent(s, e, 0))
 }
@@ -474,7 +452,7 @@ func (d *Driver) Seconds(a, b Event) (float64, error) {
 // LoadModule gives PTX to the driver's compiler, for the current context.
 func (d *Driver) LoadModule(ptx string) (Module, error) {
 	if d.c.ModuleLoadData == nil || d.c.ModuleGetFunction == nil || d.c.LaunchKernel == nil {
-		return 0, missing("cuModuleLoadData")
+		return 0, gpudriver.Missing("cuModuleLoadData")
 	}
 	var m Module
 	err := d.check("cuModuleLoadData", d.c.ModuleLoadData(&m, unsafe.Pointer(gpudriver.CString(ptx))))
@@ -491,11 +469,7 @@ func (d *Driver) Function(m Module, name string) (Function, error) {
 // Launch puts a kernel into a stream. Every parameter of our kernels is 64
 // bits wide.
 func (d *Driver) Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error {
-	at := make([]unsafe.Pointer, len(params))
-	for i := range params {
-		at[i] = unsafe.Pointer(&params[i])
-	}
-	return d.check("cuLaunchKernel", d.c.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, unsafe.Pointer(&at[0]), nil))
+	return d.check("cuLaunchKernel", d.c.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, gpudriver.Params(params), nil))
 }
 
 // IPCWay is the name of this way to another process.
@@ -506,7 +480,7 @@ func (d *Driver) IPCWay() string { return "cudaIpc" }
 func (d *Driver) IPCHandle(p Pointer) (IPCHandle, error) {
 	var h IPCHandle
 	if d.c.IpcGetMemHandle == nil {
-		return h, missing("cuIpcGetMemHandle")
+		return h, gpudriver.Missing("cuIpcGetMemHandle")
 	}
 	err := d.check("cuIpcGetMemHandle", d.c.IpcGetMemHandle(&h, p))
 	return h, err
@@ -516,7 +490,7 @@ func (d *Driver) IPCHandle(p Pointer) (IPCHandle, error) {
 // (CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS is 1).
 func (d *Driver) OpenIPC(h IPCHandle) (Pointer, error) {
 	if d.c.IpcOpenMemHandle == nil {
-		return 0, missing("cuIpcOpenMemHandle_v2")
+		return 0, gpudriver.Missing("cuIpcOpenMemHandle_v2")
 	}
 	var p Pointer
 	err := d.check("cuIpcOpenMemHandle", d.c.IpcOpenMemHandle(&p, h, 1))
@@ -544,7 +518,7 @@ func (d *Driver) hasVMM() bool {
 // another process can import them, and the size.
 func (d *Driver) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error) {
 	if !d.hasVMM() {
-		return 0, 0, -1, missing("cuMemCreate")
+		return 0, 0, -1, gpudriver.Missing("cuMemCreate")
 	}
 	prop := allocationProp{kind: 1, handleTypes: posixHandle, location: memLocation{1, int32(dev)}}
 	var granularity uint64
@@ -567,7 +541,7 @@ func (d *Driver) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd in
 // Import maps an allocation that another process exported for use by dev.
 func (d *Driver) Import(fd int, size uint64, dev Device) (Pointer, error) {
 	if !d.hasVMM() {
-		return 0, missing("cuMemImportFromShareableHandle")
+		return 0, gpudriver.Missing("cuMemImportFromShareableHandle")
 	}
 	var h Allocation
 	if err := d.check("cuMemImportFromShareableHandle", d.c.MemImport(&h, uintptr(fd), posixHandle)); err != nil {

@@ -7,6 +7,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
 )
 
 // Result is a CUresult or a hipError_t: HIP's numbers are CUDA's where both have
@@ -207,3 +210,49 @@ func Path(maps []byte, name string) string {
 
 // CString returns s as a C library wants it.
 func CString(s string) *byte { return &append([]byte(s), 0)[0] }
+
+// Text reads a C string that a library owns, at most 256 bytes of it.
+func Text(p uintptr) string {
+	if p == 0 {
+		return ""
+	}
+	return String(unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), 256))
+}
+
+// String is what stands in a buffer up to its first zero; one without a zero
+// holds no string.
+func String(b []byte) string { return string(b[:max(0, bytes.IndexByte(b, 0))]) }
+
+// Missing is the error of a call to a function that the library lacks.
+func Missing(name string) error { return fmt.Errorf("%s: %w", name, ErrMissing) }
+
+// Bind looks a function up in a library that was loaded, and reports whether it
+// has it. fn points to a variable of the function's type.
+func Bind(handle uintptr, name string, fn any) bool {
+	address, err := purego.Dlsym(handle, name)
+	if err != nil {
+		return false
+	}
+	purego.RegisterFunc(fn, address)
+	return true
+}
+
+// Lacking are those of the needed functions that are missing.
+func Lacking(needed []string, missing map[string]bool) []string {
+	var names []string
+	for _, name := range needed {
+		if missing[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Params are the addresses of a kernel's parameters, as a launch wants them.
+func Params(params []uint64) unsafe.Pointer {
+	at := make([]unsafe.Pointer, len(params))
+	for i := range params {
+		at[i] = unsafe.Pointer(&params[i])
+	}
+	return unsafe.Pointer(&at[0])
+}

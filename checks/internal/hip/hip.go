@@ -9,7 +9,6 @@
 package hip
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -222,12 +221,7 @@ func (d *Driver) bind(handle uintptr) {
 }
 
 func (d *Driver) register(handle uintptr, name string, fn any) {
-	address, err := purego.Dlsym(handle, name)
-	if err != nil {
-		d.missing[name] = true
-		return
-	}
-	purego.RegisterFunc(fn, address)
+	d.missing[name] = !gpudriver.Bind(handle, name, fn)
 }
 
 // API is the name of the interface, as reports give it.
@@ -241,11 +235,7 @@ func (d *Driver) InitCall() string { return "hipInit" }
 
 // Missing reports the functions that the library lacks, without which nothing
 // can be done.
-func (d *Driver) Missing() []string {
-	return slices.DeleteFunc(slices.Clone(needed), func(name string) bool { return !d.missing[name] })
-}
-
-func missing(name string) error { return fmt.Errorf("%s: %w", name, gpudriver.ErrMissing) }
+func (d *Driver) Missing() []string { return gpudriver.Lacking(needed, d.missing) }
 
 // check turns a result into an error that names the call.
 func (d *Driver) check(call string, r Result) error {
@@ -254,24 +244,15 @@ func (d *Driver) check(call string, r Result) error {
 	}
 	e := &gpudriver.Error{Call: call, Result: r}
 	if d.c.GetErrorName != nil {
-		e.Name = text(d.c.GetErrorName(r))
+		e.Name = gpudriver.Text(d.c.GetErrorName(r))
 	}
 	if e.Name == "" {
 		e.Name = "hipError"
 	}
 	if d.c.GetErrorString != nil {
-		e.Text = text(d.c.GetErrorString(r))
+		e.Text = gpudriver.Text(d.c.GetErrorString(r))
 	}
 	return e
-}
-
-// text reads a C string that the library owns, at most 256 bytes of it.
-func text(p uintptr) string {
-	if p == 0 {
-		return ""
-	}
-	b := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), 256)
-	return string(b[:max(0, bytes.IndexByte(b, 0))])
 }
 
 // Init initialises the runtime.
@@ -310,18 +291,18 @@ func (d *Driver) Devices() ([]Device, error) {
 // Name returns the model's name.
 func (d *Driver) Name(dev Device) (string, error) {
 	if d.c.DeviceGetName == nil {
-		return "", missing("hipDeviceGetName")
+		return "", gpudriver.Missing("hipDeviceGetName")
 	}
 	var b [256]byte
 	err := d.check("hipDeviceGetName", d.c.DeviceGetName(&b[0], int32(len(b)), dev))
-	return string(b[:max(0, bytes.IndexByte(b[:], 0))]), err
+	return gpudriver.String(b[:]), err
 }
 
 // Address returns the PCI address, lower case.
 func (d *Driver) Address(dev Device) (string, error) {
 	var b [32]byte
 	err := d.check("hipDeviceGetPCIBusId", d.c.DeviceGetPCIBusID(&b[0], int32(len(b)), int32(dev)))
-	return strings.ToLower(string(b[:max(0, bytes.IndexByte(b[:], 0))])), err
+	return strings.ToLower(gpudriver.String(b[:])), err
 }
 
 // Capability is nothing that AMD's GPUs have.
@@ -329,7 +310,7 @@ func (d *Driver) Capability(Device) string { return "" }
 
 func (d *Driver) attribute(a int32, dev Device) (int, error) {
 	if d.c.DeviceGetAttribute == nil {
-		return 0, missing("hipDeviceGetAttribute")
+		return 0, gpudriver.Missing("hipDeviceGetAttribute")
 	}
 	var v int32
 	err := d.check("hipDeviceGetAttribute", d.c.DeviceGetAttribute(&v, a, int32(dev)))
@@ -352,7 +333,7 @@ func (d *Driver) TimerHz(dev Device) float64 {
 // TotalMemory returns the size of a device's memory in bytes.
 func (d *Driver) TotalMemory(dev Device) (uint64, error) {
 	if d.c.DeviceTotalMem == nil {
-		return 0, missing("hipDeviceTotalMem")
+		return 0, gpudriver.Missing("hipDeviceTotalMem")
 	}
 	var n uint64
 	err := d.check("hipDeviceTotalMem", d.c.DeviceTotalMem(&n, dev))
@@ -370,7 +351,7 @@ func (d *Driver) CanAccessPeer(dev, peer Device) (bool, error) {
 // (hipDevP2PAttrPerformanceRank), as the door's own do.
 func (d *Driver) PeerAttribute(a gpudriver.PeerAttribute, src, dst Device) (int, error) {
 	if d.c.DeviceGetP2PAttribute == nil {
-		return 0, missing("hipDeviceGetP2PAttribute")
+		return 0, gpudriver.Missing("hipDeviceGetP2PAttribute")
 	}
 	var v int32
 	err := d.check("hipDeviceGetP2PAttribute", d.c.DeviceGetP2PAttribute(&v, int32(a), int32(src), int32(dst)))
@@ -423,7 +404,7 @@ func (d *Driver) Alloc(n uint64) (Pointer, error) {
 // programming guide, «Coherence controls»).
 func (d *Driver) AllocShared(n uint64) (Pointer, error) {
 	if d.c.ExtMallocWithFlags == nil {
-		return 0, missing("hipExtMallocWithFlags")
+		return 0, gpudriver.Missing("hipExtMallocWithFlags")
 	}
 	var p Pointer
 	if err := d.check("hipExtMallocWithFlags", d.c.ExtMallocWithFlags(&p, n, fineGrained)); err != nil {
@@ -463,7 +444,7 @@ func (d *Driver) owner(p Pointer) (int32, bool) {
 // Free frees device memory.
 func (d *Driver) Free(p Pointer) error {
 	if d.c.Free == nil {
-		return missing("hipFree")
+		return gpudriver.Missing("hipFree")
 	}
 	d.mu.Lock()
 	d.owners = slices.DeleteFunc(d.owners, func(a allocation) bool { return a.at == p })
@@ -474,7 +455,7 @@ func (d *Driver) Free(p Pointer) error {
 // AllocHost allocates n bytes of pinned host memory, known to all devices.
 func (d *Driver) AllocHost(n uint64) ([]byte, error) {
 	if d.c.HostMalloc == nil {
-		return nil, missing("hipHostMalloc")
+		return nil, gpudriver.Missing("hipHostMalloc")
 	}
 	var p unsafe.Pointer
 	if err := d.check("hipHostMalloc", d.c.HostMalloc(&p, n, portable)); err != nil {
@@ -486,7 +467,7 @@ func (d *Driver) AllocHost(n uint64) ([]byte, error) {
 // RegisterHost pins memory that the caller mapped.
 func (d *Driver) RegisterHost(b []byte) error {
 	if d.c.HostRegister == nil {
-		return missing("hipHostRegister")
+		return gpudriver.Missing("hipHostRegister")
 	}
 	return d.check("hipHostRegister", d.c.HostRegister(unsafe.Pointer(&b[0]), uint64(len(b)), portable))
 }
@@ -494,7 +475,7 @@ func (d *Driver) RegisterHost(b []byte) error {
 // UnregisterHost undoes RegisterHost.
 func (d *Driver) UnregisterHost(b []byte) error {
 	if d.c.HostUnregister == nil {
-		return missing("hipHostUnregister")
+		return gpudriver.Missing("hipHostUnregister")
 	}
 	return d.check("hipHostUnregister", d.c.HostUnregister(unsafe.Pointer(&b[0])))
 }
@@ -549,7 +530,7 @@ func (d *Driver) Done(s Stream) (bool, error) {
 // Wait makes a stream wait for an event.
 func (d *Driver) Wait(s Stream, e Event) error {
 	if d.c.StreamWaitEvent == nil {
-		return missing("hipStreamWaitEvent")
+		return gpudriver.Missing("hipStreamWaitEvent")
 	}
 	return d.check("hipStreamWaitEvent", d.c.StreamWaitEvent(s, e, 0))
 }
@@ -577,7 +558,7 @@ func (d *Driver) Seconds(a, b Event) (float64, error) {
 func (d *Driver) LoadModule(source string) (Module, error) {
 	c := &d.c
 	if c.ModuleLoadData == nil || c.ModuleGetFunction == nil || c.ModuleLaunchKernel == nil {
-		return 0, missing("hipModuleLoadData")
+		return 0, gpudriver.Missing("hipModuleLoadData")
 	}
 	code, err := d.compile(source)
 	if err != nil {
@@ -593,7 +574,7 @@ func (d *Driver) LoadModule(source string) (Module, error) {
 func (d *Driver) compile(source string) ([]byte, error) {
 	c := &d.c
 	if c.CreateProgram == nil || c.CompileProgram == nil || c.GetCodeSize == nil || c.GetCode == nil || c.GetDevice == nil {
-		return nil, missing("hiprtcCompileProgram")
+		return nil, gpudriver.Missing("hiprtcCompileProgram")
 	}
 	var dev int32
 	if err := d.check("hipGetDevice", c.GetDevice(&dev)); err != nil {
@@ -679,11 +660,7 @@ func (d *Driver) Function(m Module, name string) (Function, error) {
 // Launch puts a kernel into a stream. Every parameter of our kernels is 64
 // bits wide.
 func (d *Driver) Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error {
-	at := make([]unsafe.Pointer, len(params))
-	for i := range params {
-		at[i] = unsafe.Pointer(&params[i])
-	}
-	return d.check("hipModuleLaunchKernel", d.c.ModuleLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, unsafe.Pointer(&at[0]), nil))
+	return d.check("hipModuleLaunchKernel", d.c.ModuleLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, gpudriver.Params(params), nil))
 }
 
 // IPCWay is the name of this way to another process.
@@ -694,7 +671,7 @@ func (d *Driver) IPCWay() string { return "hipIpc" }
 func (d *Driver) IPCHandle(p Pointer) (IPCHandle, error) {
 	var h IPCHandle
 	if d.c.IpcGetMemHandle == nil {
-		return h, missing("hipIpcGetMemHandle")
+		return h, gpudriver.Missing("hipIpcGetMemHandle")
 	}
 	err := d.check("hipIpcGetMemHandle", d.c.IpcGetMemHandle(&h, p))
 	return h, err
@@ -705,7 +682,7 @@ func (d *Driver) IPCHandle(p Pointer) (IPCHandle, error) {
 // on (hip_runtime_api.h).
 func (d *Driver) OpenIPC(h IPCHandle) (Pointer, error) {
 	if d.c.IpcOpenMemHandle == nil {
-		return 0, missing("hipIpcOpenMemHandle")
+		return 0, gpudriver.Missing("hipIpcOpenMemHandle")
 	}
 	lazy := uint32(1)
 	if d.major == 5 {
@@ -722,10 +699,10 @@ func (d *Driver) CanExport(Device) bool { return false }
 
 // Exportable and Import are not offered.
 func (d *Driver) Exportable(Device, uint64) (p Pointer, size uint64, fd int, err error) {
-	return 0, 0, -1, missing("hipMemExportToShareableHandle")
+	return 0, 0, -1, gpudriver.Missing("hipMemExportToShareableHandle")
 }
 
 // Import is not offered.
 func (d *Driver) Import(int, uint64, Device) (Pointer, error) {
-	return 0, missing("hipMemImportFromShareableHandle")
+	return 0, gpudriver.Missing("hipMemImportFromShareableHandle")
 }

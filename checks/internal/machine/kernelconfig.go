@@ -2,7 +2,6 @@ package machine
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -83,16 +82,12 @@ func parseKernelConfig(r io.Reader, compressed bool) (map[string]string, error) 
 	lines.Buffer(nil, maxKernelConfigLine)
 	named := 0
 	for lines.Scan() {
-		line := bytes.TrimSpace(lines.Bytes())
-		if off, isOff := bytes.CutSuffix(line, []byte(" is not set")); isOff {
-			line = append(bytes.TrimPrefix(off, []byte("# ")), "=n"...)
-		}
-		name, value, ok := strings.Cut(string(line), "=")
-		if !ok || !strings.HasPrefix(name, "CONFIG_") {
+		name, value, ok := kernelOption(lines.Text())
+		if !ok {
 			continue
 		}
 		named++
-		if slices.Contains(wantedKernelOptions, name) && (value == "y" || value == "m" || value == "n") {
+		if wantedKernelOption(name, value) {
 			options[name] = value
 		}
 	}
@@ -110,4 +105,26 @@ func parseKernelConfig(r io.Reader, compressed bool) (map[string]string, error) 
 		}
 	}
 	return options, nil
+}
+
+// kernelOption reads a line of a configuration (scripts/kconfig/confdata.c).
+func kernelOption(line string) (name, value string, ok bool) {
+	line = strings.TrimSpace(line)
+	if comment, is := strings.CutPrefix(line, "# "); is {
+		if off, isOff := strings.CutSuffix(comment, " is not set"); isOff {
+			line = off + "=n"
+		}
+	}
+	name, value, ok = strings.Cut(line, "=")
+	return name, value, ok && strings.HasPrefix(name, "CONFIG_")
+}
+
+func wantedKernelOption(name, value string) bool {
+	return slices.Contains(wantedKernelOptions, name) && (value == "y" || value == "m" || value == "n")
+}
+
+// KernelOption is a line's option, if it is one that checks want.
+func KernelOption(line string) (name, value string, ok bool) {
+	name, value, ok = kernelOption(line)
+	return name, value, ok && wantedKernelOption(name, value)
 }
