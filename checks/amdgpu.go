@@ -176,7 +176,7 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *GPU {
 	if gpu := find(func(a string) bool { return a == address }); gpu != nil {
 		return gpu
 	}
-	if _, is := c.pciDevice(address); !is || !strings.HasSuffix(address, ".0") {
+	if _, is := c.Facts.pciDevice(address); !is || !strings.HasSuffix(address, ".0") {
 		first := address[:len(address)-1] + "0"
 		if gpu := find(func(a string) bool { return a == first }); gpu != nil {
 			return gpu
@@ -187,10 +187,10 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *GPU {
 	return &c.out.Devices[len(c.out.Devices)-1]
 }
 
-// pciDevice is a GPU's entry in the PCI tree.
-func (c *gpuGathering) pciDevice(address string) (PCIDevice, bool) {
-	if c.Facts.PCI != nil {
-		for _, d := range c.Facts.PCI.Devices {
+// pciDevice is the entry of an address in the PCI tree.
+func (f *Facts) pciDevice(address string) (PCIDevice, bool) {
+	if f.PCI != nil {
+		for _, d := range f.PCI.Devices {
 			if d.Address == address {
 				return d, true
 			}
@@ -204,7 +204,7 @@ func (c *gpuGathering) pciDevice(address string) (PCIDevice, bool) {
 // (amdgpu_xgmi_show_error, amdgpu_xgmi.c). Nor are unique_id and serial_number,
 // which identify the card and tell no more. It returns whether amdgpu drives it.
 func (c *gpuGathering) readAMDGPU(gpu *GPU) bool {
-	d, inPCI := c.pciDevice(gpu.Address)
+	d, inPCI := c.Facts.pciDevice(gpu.Address)
 	model := amdModels[d.Device]
 	gpu.Name = cmp.Or(gpu.Name, model.name)
 	if gpu.Integrated == nil && inPCI {
@@ -254,7 +254,7 @@ func (c *gpuGathering) readAMDGPU(gpu *GPU) bool {
 func (c *gpuGathering) noteMemory() {
 	var silent []string
 	for _, gpu := range c.out.Devices {
-		d, _ := c.pciDevice(gpu.Address)
+		d, _ := c.Facts.pciDevice(gpu.Address)
 		if gpu.Vendor == amdGPU && d.Driver == amdDriver && (gpu.MemoryBytes == 0 || gpu.VisibleMemoryBytes == nil) {
 			silent = append(silent, gpu.Address)
 		}

@@ -128,7 +128,7 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 }
 
 func (c *gpuGathering) inPCI(address string) bool {
-	_, is := c.pciDevice(address)
+	_, is := c.Facts.pciDevice(address)
 	return is
 }
 
@@ -161,9 +161,8 @@ func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 // givenAway is true for a GPU that another driver than NVIDIA's holds, such as
 // vfio-pci for a guest: NVML does not count it.
 func (c *gpuGathering) givenAway(address string) bool {
-	return c.Facts.PCI != nil && slices.ContainsFunc(c.Facts.PCI.Devices, func(d PCIDevice) bool {
-		return d.Address == address && d.Driver != "" && d.Driver != "nvidia"
-	})
+	d, _ := c.Facts.pciDevice(address)
+	return d.Driver != "" && d.Driver != "nvidia"
 }
 
 // fill copies what NVML said of a GPU.

@@ -239,14 +239,8 @@ func pairRate(f *Facts, t *probe.Transfer, devices int, s share) (rate, threshol
 // oneXGMI is the rate of one xGMI link of a pair, or of all of them where the
 // model is not known.
 func oneXGMI(f *Facts, p *Pair) float64 {
-	if f.PCI != nil {
-		for _, d := range f.PCI.Devices {
-			if d.Address == p.A && amdModels[d.Device].xgmiGBps > 0 {
-				return amdModels[d.Device].xgmiGBps
-			}
-		}
-	}
-	return p.XGMIGBps
+	d, _ := f.pciDevice(p.A) // Of one that is not in the tree no model is known.
+	return cmp.Or(amdModels[d.Device].xgmiGBps, p.XGMIGBps)
 }
 
 // isAMD is true for a GPU that is AMD's.
@@ -301,13 +295,8 @@ func hostRate(f *Facts, gpu, node string, s share) (rate, threshold float64, bas
 
 // gpuNode is the NUMA node of a GPU, as the probe names it.
 func gpuNode(f *Facts, address string) string {
-	if f.PCI == nil {
-		return ""
-	}
-	for _, d := range f.PCI.Devices {
-		if d.Address == address && d.NUMANode != nil {
-			return fmt.Sprintf("node%d", *d.NUMANode)
-		}
+	if d, _ := f.pciDevice(address); d.NUMANode != nil {
+		return fmt.Sprintf("node%d", *d.NUMANode)
 	}
 	return ""
 }
