@@ -63,7 +63,7 @@ func nvrtc(t *testing.T) string {
 	for _, pattern := range []string{
 		os.Getenv("GPUDOCTOR_NVRTC"), "/usr/local/cuda*/lib64/libnvrtc.so", "/usr/local/cuda*/lib64/libnvrtc.so.1*", "/usr/lib/x86_64-linux-gnu/libnvrtc.so*",
 		"/usr/lib*/python3*/*-packages/nvidia/*/lib/libnvrtc.so.1*", "/usr/local/lib*/python3*/*-packages/nvidia/*/lib/libnvrtc.so.1*",
-		"/opt/*/lib*/python3*/*-packages/nvidia/*/lib/libnvrtc.so.1*", "/root/*/lib*/python3*/*-packages/nvidia/*/lib/libnvrtc.so.1*",
+		"/opt/*/lib*/python3*/*-packages/nvidia/*/lib/libnvrtc.so.1*", filepath.Join(os.Getenv("HOME"), "*/lib*/python3*/*-packages/nvidia/*/lib/libnvrtc.so.1*"),
 	} {
 		if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
 			return found[0]
