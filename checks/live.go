@@ -63,7 +63,7 @@ func withProbeOptions(ctx context.Context, h *Host, opts Options) context.Contex
 		o.Patience = min(opts.ProbeTimeout, maxPatience)
 	}
 	if !opts.ProbeBusy {
-		o.Busy = func(ctx context.Context) map[string]string { return busyGPUs(ctx, h) }
+		o.Busy = func(ctx context.Context) map[string]probe.User { return busyGPUs(ctx, h) }
 	}
 	return context.WithValue(ctx, probeOptions{}, o)
 }
@@ -75,20 +75,17 @@ const busyBytes = 4 << 30
 
 // busyGPUs says which GPUs are in use by others than the doctor, and by what.
 // A GPU of which nothing can be learned is not taken for busy.
-func busyGPUs(ctx context.Context, h *Host) map[string]string {
+func busyGPUs(ctx context.Context, h *Host) map[string]probe.User {
 	busy := busyAMD(ctx, h)
 	for _, d := range devicesSoon(ctx, h) {
 		switch {
 		case d.Address == "":
 		case len(d.Processes) > 0:
 			p := d.Processes[0]
-			name, err := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID))
-			if err != nil {
-				name = "not visible here"
-			}
-			busy[d.Address] = fmt.Sprintf("in use by process %d (%s)", p.PID, name) + probe.Undisturbed
+			name, _ := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID)) // Of another PID namespace none is visible.
+			busy[d.Address] = probe.User{PID: p.PID, Program: name}
 		case d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes:
-			busy[d.Address] = fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here", *d.MemoryUsedBytes>>20) + probe.Undisturbed
+			busy[d.Address] = probe.User{UsedBytes: *d.MemoryUsedBytes}
 		}
 	}
 	return busy

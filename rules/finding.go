@@ -83,6 +83,8 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 			f.Params = params
 		case "evidence":
 			f.Evidence = r.evidence(value)
+		case "accounts_for":
+			f.AccountsFor = r.accounts(value)
 		case "steps":
 			f.Steps = r.steps(value)
 		case "order":
@@ -192,6 +194,40 @@ func (r *findingReader) evidence(v ast.Value) []Evidence {
 	default:
 		r.fault("evidence is not a list")
 	}
+	return list
+}
+
+// accounts reads the transfers that a finding accounts for.
+func (r *findingReader) accounts(v ast.Value) []Account {
+	items, ok := v.(*ast.Array)
+	if !ok {
+		r.fault("accounts_for is not an array")
+		return nil
+	}
+	list := make([]Account, 0, items.Len())
+	items.Foreach(func(t *ast.Term) {
+		var a Account
+		r.each("accounts_for", t.Value, func(key string, value ast.Value) bool {
+			switch key {
+			case "test":
+				a.Test = r.text(key, value)
+			case "source":
+				a.Source = r.text(key, value)
+			case "destination":
+				a.Destination = r.text(key, value)
+			case "way":
+				a.Way = r.text(key, value)
+			case "device":
+				a.Device = r.text(key, value)
+			case "probe":
+				a.Probe = value.Compare(ast.Boolean(true)) == 0
+			default:
+				return false
+			}
+			return true
+		})
+		list = append(list, a)
+	})
 	return list
 }
 

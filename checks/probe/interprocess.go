@@ -241,7 +241,7 @@ func (e *engine) copyShared(o *ownerProcess, t *Transfer, a *gpu, index int, s s
 	if err := e.fill(a, a.out, n, seed); err != nil {
 		return err
 	}
-	seconds, err := e.timed(a, copyTimes, func(stream gpudriver.Stream) error { return e.d.Copy(p, a.out, n, stream) })
+	seconds, err := e.timed(a, copyTimes, func(_ uint64, stream gpudriver.Stream) error { return e.d.Copy(p, a.out, n, stream) })
 	if err != nil {
 		return err
 	}
@@ -250,10 +250,8 @@ func (e *engine) copyShared(o *ownerProcess, t *Transfer, a *gpu, index int, s s
 		return err
 	}
 	t.Outcome, t.Reason, t.BadBytes, t.FirstBad, t.Found, t.Verified = answer.Outcome, answer.Reason, answer.BadBytes, answer.FirstBad, answer.Found, answer.Verified
-	t.ErrorCode, t.ErrorName = answer.ErrorCode, answer.ErrorName
-	if t.Outcome == OK {
-		t.GBps = rate(n, seconds)
-	}
+	t.ErrorCode, t.ErrorName, t.Call, t.Cause = answer.ErrorCode, answer.ErrorName, answer.Call, answer.Cause
+	t.measured(copyTimes*n, seconds, most(a, e.gpus[e.index(s.Address)]))
 	return nil
 }
 

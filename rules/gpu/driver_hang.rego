@@ -15,6 +15,7 @@
 #   severity: critical
 #   confidence: confirmed
 #   cause: gpu-fault
+#   explains: [transfer-failed]
 #   remedies: [reset-gpu, reboot, reboot-or-reload-driver, upgrade-driver]
 #   profiles: [training]
 #   since: "0.1"
@@ -122,7 +123,7 @@ findings contains {
 	"message": sprintf("The %s could not make GPU %s ready: it failed with %s (%d), which names no cause.", [api_name, facts.list(gpus), said[0], said[1]]),
 	"evidence": [{
 		"fact": sprintf("transfers.devices[%s]", [d.address]),
-		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name"]),
+		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),
 		"source": "probe",
 	} |
 		some d in input.transfers.devices
@@ -250,7 +251,7 @@ evidence := [{
 	"value": input.transfers[field],
 	"source": "probe",
 } |
-	some field in ["outcome", "stage", "gpu", "reason", "error_code", "error_name", "signal", "left"]
+	some field in ["outcome", "stage", "gpu", "reason", "error_code", "error_name", "call", "signal", "left"]
 	input.transfers[field]
 ]
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -260,12 +259,11 @@ func stopped(t *probe.Report, all paths) (status, string) {
 		where = " " + cmp.Or(stageWords[t.Stage], "in the test "+t.Stage)
 	}
 	reason := cmp.Or(t.Reason, t.ErrorName)
-	if t.ErrorName != "" && !strings.Contains(reason, t.ErrorName) {
+	if t.Call == "" && t.ErrorName != "" && t.Reason != "" { // A reason with a call has the name.
 		reason += " (" + t.ErrorName + ")"
 	}
-	if at := onGPU.FindString(reason); at != "" {
-		where += strings.TrimPrefix(at, ",")
-		reason = strings.Replace(reason, at, "", 1)
+	if t.GPU != "" {
+		where += " on GPU " + t.GPU
 	}
 	if reason != "" {
 		reason = ": " + reason
@@ -289,9 +287,6 @@ func stopped(t *probe.Report, all paths) (status, string) {
 	}
 	return statusOpen, "no transfer could be tried" + reason
 }
-
-// onGPU is how the probe names the GPU of a step that did not come to its end.
-var onGPU = regexp.MustCompile(`, on GPU [0-9A-Fa-f:.]+`)
 
 // pathsLine sums the paths up, the worst first.
 func pathsLine(all paths) (status, string) {
