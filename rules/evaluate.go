@@ -65,21 +65,18 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	v := &Verdict{NotApplicable: left}
 	var findings []Finding
 	for _, rule := range chosen {
-		answer := said[rule.ID]
-		found, faults := readFindings(rule, answer.findings)
-		findings = append(findings, found...)
+		a := s.read(rule, said[rule.ID])
+		findings = append(findings, a.findings...)
 		switch {
-		case len(faults) > 0:
-			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: faults})
-		case len(found) > 0:
-		case answer.failure != "":
-			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: []string{answer.failure}})
-		case len(answer.missing) > 0 && len(facts.Texts) == 0 && ofTexts(answer.missing):
+		case len(a.faults) > 0:
+			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: inWords(a.faults), Fault: true})
+		case len(a.findings) > 0:
+		case len(a.missing) > 0 && len(facts.Texts) == 0 && ofTexts(a.missing):
 			v.NotApplicable[rule.ID] = "it judges what texts tell, and none was given"
-		case len(answer.missing) > 0:
-			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: withReasons(answer.missing, facts.Unknown)})
-		case len(answer.notApplicable) > 0:
-			v.NotApplicable[rule.ID] = strings.Join(answer.notApplicable, "; ")
+		case len(a.missing) > 0:
+			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: withReasons(a.missing, facts.Unknown)})
+		case len(a.notApplicable) > 0:
+			v.NotApplicable[rule.ID] = strings.Join(a.notApplicable, "; ")
 		default:
 			v.Passed = append(v.Passed, rule.ID)
 		}
@@ -92,15 +89,8 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 var textSections = []string{"benchmarks", "launches", "logs", "nics", "software", "storage"}
 
 // ofTexts reports whether a rule lacks nothing but what texts would tell.
-func ofTexts(missing []string) bool {
-	for _, m := range missing {
-		path, _, _ := strings.Cut(m, ":")
-		section, _, _ := strings.Cut(plainPath(path), ".")
-		if !slices.Contains(textSections, section) {
-			return false
-		}
-	}
-	return true
+func ofTexts(missing []Missing) bool {
+	return !slices.ContainsFunc(missing, func(m Missing) bool { return !slices.Contains(textSections, m.Section()) })
 }
 
 // choose returns the rules to judge, and those that another profile leaves out
@@ -159,11 +149,10 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// answer is what one rule says.
+// answer is what one rule says, as Rego returned it.
 type answer struct {
-	findings               []ast.Value
-	missing, notApplicable []string
-	failure                string // Why the rule could not be run.
+	findings, missing, notApplicable []*ast.Term
+	failure                          string // Why the rule could not be run.
 }
 
 // ask asks all rules, those that were compiled together in one query, and the
@@ -235,13 +224,11 @@ func (s *Set) query(ctx context.Context, input ast.Value, rules []Rule) (map[str
 			items := set.Value.(ast.Set).Slice()
 			switch string(name.Value.(ast.String)) {
 			case "findings":
-				for _, t := range items {
-					a.findings = append(a.findings, t.Value)
-				}
+				a.findings = items
 			case "missing":
-				a.missing = texts(items)
+				a.missing = items
 			case "not_applicable":
-				a.notApplicable = texts(items)
+				a.notApplicable = items
 			}
 		})
 		said[string(id.Value.(ast.String))] = a
@@ -272,36 +259,13 @@ func offered(m *ast.Module, name string) bool {
 	return slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return r.Head.Name.String() == name })
 }
 
-// texts returns the texts of a set in order.
-func texts(terms []*ast.Term) []string {
-	list := make([]string, 0, len(terms))
-	for _, t := range terms {
-		s, ok := t.Value.(ast.String)
-		if !ok {
-			s = ast.String(t.String())
-		}
-		list = append(list, string(s))
-	}
-	slices.Sort(list)
-	return list
-}
-
-// withReasons appends to each missing fact why it is not known, where the
-// facts say so: "pci.devices.acs" becomes "pci.devices.acs: config space
-// beyond 64 bytes needs root".
-func withReasons(missing []string, unknown []checks.Unknown) []string {
-	list := make([]string, 0, len(missing))
+// withReasons gives each missing fact the reason why it is not known, where the
+// facts say so.
+func withReasons(missing []Missing, unknown []checks.Unknown) []Missing {
+	list := make([]Missing, 0, len(missing))
 	for _, m := range missing {
-		path, words, _ := strings.Cut(m, ": ")
-		reason := reasonFor(path, unknown)
-		switch {
-		case reason == "" || strings.Contains(words, reason):
-			list = append(list, m)
-		case words == "":
-			list = append(list, path+": "+reason)
-		default:
-			list = append(list, fmt.Sprintf("%s: %s (%s)", path, words, reason))
-		}
+		m.Reason = reasonFor(m.Fact, unknown)
+		list = append(list, m)
 	}
 	return list
 }
@@ -331,6 +295,22 @@ func reasonFor(path string, unknown []checks.Unknown) string {
 		}
 	}
 	return reason
+}
+
+// inWords makes of each text what a rule lacks, with no fact named.
+func inWords(texts []string) []Missing {
+	list := make([]Missing, 0, len(texts))
+	for _, t := range texts {
+		list = append(list, Missing{Words: t})
+	}
+	return list
+}
+
+// Section is the section of the facts that the fact is in; empty where the rule
+// named no fact.
+func (m Missing) Section() string {
+	section, _, _ := strings.Cut(plainPath(m.Fact), ".")
+	return section
 }
 
 // plainPath leaves out what stands in brackets: "pci.devices[].acs" becomes

@@ -51,7 +51,7 @@ func TestEvaluateOutcomes(t *testing.T) {
 	s, err := policyOf(t, map[string]string{
 		"fails.rego":      ruleText("fails", high, fires),
 		"passes.rego":     ruleText("passes", high, "findings contains {} if false\n"),
-		"skips.rego":      ruleText("skips", high, "findings contains {} if false\nmissing contains \"pci.devices[].acs\"\nnot_applicable contains \"no GPU\"\n"),
+		"skips.rego":      ruleText("skips", high, "findings contains {} if false\nmissing contains {\"fact\": \"pci.devices[].acs\", \"words\": \"hidden\"}\nnot_applicable contains \"no GPU\"\n"),
 		"not_here.rego":   ruleText("not-here", high, "findings contains {} if false\nnot_applicable contains \"no GPU\"\n"),
 		"image_only.rego": ruleText("image-only", high+"#   profiles: [image]\n", "findings contains {} if false\n"),
 		"breaks.rego":     ruleText("breaks", high, "findings contains {} if x == 1\nx := 1 if input.schema\nx := 2 if input.schema\n"),
@@ -73,8 +73,8 @@ func TestEvaluateOutcomes(t *testing.T) {
 		}},
 		Passed: []string{"passes"},
 		Skipped: []Skipped{
-			{Rule: "breaks", Missing: []string{"the rule failed: breaks.rego:12: eval_conflict_error: rule data.gpudoctor.rules.breaks.x produced conflicting values"}},
-			{Rule: "skips", Missing: []string{"pci.devices[].acs: config space beyond 64 bytes needs root"}},
+			faulty("breaks", "the rule failed: breaks.rego:12: eval_conflict_error: rule data.gpudoctor.rules.breaks.x produced conflicting values"),
+			{Rule: "skips", Missing: []Missing{{Fact: "pci.devices[].acs", Reason: "config space beyond 64 bytes needs root", Words: "hidden"}}},
 		},
 		NotApplicable: map[string]string{"not-here": "no GPU"},
 	}
@@ -125,6 +125,11 @@ func TestEvaluateChoice(t *testing.T) {
 	}
 }
 
+// faulty is a rule that is skipped because it is itself at fault.
+func faulty(rule string, faults ...string) Skipped {
+	return Skipped{Rule: rule, Missing: inWords(faults), Fault: true}
+}
+
 func TestMalformedFinding(t *testing.T) {
 	tests := map[string]struct{ body, want string }{
 		"unknown key":       {finds(`"sujbect": "x"`), `a finding has the unknown key "sujbect"`},
@@ -153,7 +158,7 @@ func TestMalformedFinding(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := &Verdict{NotApplicable: map[string]string{}, Skipped: []Skipped{
-				{Rule: "bad", Missing: []string{"the rule returned a malformed finding: " + tt.want}},
+				faulty("bad", "the rule returned a malformed finding: "+tt.want),
 			}}
 			if diff := cmp.Diff(want, v); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
@@ -184,12 +189,81 @@ func TestMalformedAmongOthers(t *testing.T) {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 	const no = "which is neither a PCI address in lower case nor GPU and a number"
-	want := []Skipped{{Rule: "bad", Missing: []string{
-		`the rule returned a malformed finding: affects holds "", ` + no,
-		`the rule returned a malformed finding: affects holds "x", ` + no,
-	}}}
+	want := []Skipped{faulty("bad",
+		`the rule returned a malformed finding: affects holds "", `+no,
+		`the rule returned a malformed finding: affects holds "x", `+no,
+	)}
 	if diff := cmp.Diff(want, v.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+}
+
+// TestMissing holds what an entry of missing is taken for, in a built-in rule and
+// in one of the user's: a text alone is words, of which no part is a path, and
+// only the user may give one. What is malformed makes the rule skipped, never
+// passed.
+func TestMissing(t *testing.T) {
+	unknown := []checks.Unknown{{Section: "pci", Fact: "devices", Reason: "no root"}, {Section: "gpus", Reason: "no NVML"}}
+	malformed := func(reason string) Skipped {
+		return faulty("one", "the rule returned a malformed entry of missing: "+reason)
+	}
+	skipped := func(missing ...Missing) Skipped { return Skipped{Rule: "one", Missing: missing} }
+	tests := map[string]struct {
+		body          string
+		builtin, user Skipped // The same when user is empty.
+	}{
+		"a fact":           {body: `missing contains {"fact": "pci.devices[].acs"}`, builtin: skipped(Missing{Fact: "pci.devices[].acs", Reason: "no root"})},
+		"with words":       {body: `missing contains {"fact": "gpus", "words": "a (b): c"}`, builtin: skipped(Missing{Fact: "gpus", Reason: "no NVML", Words: "a (b): c"})},
+		"without a reason": {body: `missing contains {"fact": "env", "words": "w"}`, builtin: skipped(Missing{Fact: "env", Words: "w"})},
+		"two":              {body: "missing contains {\"fact\": \"gpus\"}\nmissing contains {\"fact\": \"env\"}", builtin: skipped(Missing{Fact: "env"}, Missing{Fact: "gpus", Reason: "no NVML"})},
+		"a text":           {body: `missing contains "gpus: not (known)"`, builtin: malformed("it is not an object"), user: skipped(Missing{Words: "gpus: not (known)"})},
+		"an empty text":    {body: `missing contains ""`, builtin: malformed("it is not an object"), user: malformed("it is not a text")},
+		"a number":         {body: `missing contains 1`, builtin: malformed("it is not an object")},
+		"no fact":          {body: `missing contains {"words": "w"}`, builtin: malformed("fact is missing")},
+		"an unknown key":   {body: `missing contains {"fact": "env", "word": "w"}`, builtin: malformed(`it has the unknown key "word"`)},
+		"words no text":    {body: `missing contains {"fact": "env", "words": ["w"]}`, builtin: malformed("words is not a text")},
+		"not applicable":   {body: `not_applicable contains {"words": "w"}`, builtin: faulty("one", "the rule returned a malformed entry of not_applicable: it is not a text")},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			files := map[string][]byte{"one.rego": []byte(ruleText("one", high, "findings contains {} if false\n"+tt.body+"\n"))}
+			for i, want := range []Skipped{tt.builtin, tt.user} {
+				if want.Rule == "" {
+					want = tt.builtin
+				}
+				sets := [2]map[string][]byte{}
+				sets[i] = files
+				s, err := load(sets[0], sets[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				v, err := s.Evaluate(t.Context(), &checks.Facts{Unknown: unknown}, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(&Verdict{NotApplicable: map[string]string{}, Skipped: []Skipped{want}}, v); diff != "" {
+					t.Errorf("user %v (-want +got):\n%s", i == 1, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestMissingString holds how what a rule lacked is shown.
+func TestMissingString(t *testing.T) {
+	tests := map[Missing][2]string{ // All of it, and in short.
+		{}:                            {"", "no "},
+		{Fact: "a.b"}:                 {"a.b", "no a.b"},
+		{Words: "w (x): y"}:           {"w (x): y", "w (x): y"},
+		{Fact: "a.b", Words: "w (x)"}: {"a.b: w (x)", "w (x)"},
+		{Fact: "a.b", Reason: "r"}:    {"a.b: r", "r"},
+		{Fact: "a.b", Reason: "r", Words: "w (x)"}:   {"a.b: w (x) (r)", "r"},
+		{Fact: "a.b", Reason: "same", Words: "same"}: {"a.b: same", "same"},
+	}
+	for m, want := range tests {
+		if got := [2]string{m.String(), m.Short()}; got != want {
+			t.Errorf("%#v is shown as %q, want %q", m, got, want)
+		}
 	}
 }
 
@@ -268,21 +342,20 @@ func TestReasons(t *testing.T) {
 		{Section: "gpus", Reason: "no library"},
 		{Section: "numa", Fact: "nodes.distances", Reason: "hidden"},
 	}
-	tests := map[string]string{
-		"pci.devices.acs":                       "pci.devices.acs: needs root",
-		"pci.devices[].acs.control":             "pci.devices[].acs.control: needs root",
-		"pci.devices[0000:3b:00.0].link":        "pci.devices[0000:3b:00.0].link: no PCI",
-		"pci.devices[].acs: hidden":             "pci.devices[].acs: hidden (needs root)",
-		"pci.devices[].acs: reading needs root": "pci.devices[].acs: reading needs root",
-		"pci":                                   "pci",
-		"gpus.devices[].nvlinks":                "gpus.devices[].nvlinks: no library",
-		"gpus":                                  "gpus: no library",
-		"numa.nodes":                            "numa.nodes: hidden",
-		"links":                                 "links",
+	tests := map[string]string{ // The reason of each fact.
+		"pci.devices.acs":                "needs root",
+		"pci.devices[].acs.control":      "needs root",
+		"pci.devices[0000:3b:00.0].link": "no PCI",
+		"pci":                            "",
+		"gpus.devices[].nvlinks":         "no library",
+		"gpus":                           "no library",
+		"numa.nodes":                     "hidden",
+		"links":                          "",
+		"":                               "",
 	}
-	for missing, want := range tests {
-		if got := withReasons([]string{missing}, unknown); got[0] != want {
-			t.Errorf("withReasons(%q) = %q, want %q", missing, got[0], want)
+	for fact, want := range tests {
+		if got := withReasons([]Missing{{Fact: fact, Words: "needs root"}}, unknown); got[0].Reason != want || got[0].Words != "needs root" {
+			t.Errorf("withReasons(%q) = %+v, want the reason %q", fact, got[0], want)
 		}
 	}
 }

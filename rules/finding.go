@@ -15,46 +15,95 @@ import (
 // which only the index is known is called "GPU3".
 var pciAddress = regexp.MustCompile(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]+)$`)
 
-// malformed and failed begin the reasons for which a rule is skipped that is
-// itself at fault.
-const (
-	malformed = "the rule returned a malformed finding: "
-	failed    = "the rule failed: "
-)
+// reading is what one rule said, read.
+type reading struct {
+	findings      []Finding
+	missing       []Missing
+	notApplicable []string
+	// faults say what is wrong with the rule itself, each reason once.
+	faults []string
+}
 
-// findingReader reads one finding that a rule returned and keeps the first
+// read reads what a rule returned. An entry that is malformed is a fault and
+// costs nothing but itself.
+func (s *Set) read(rule Rule, a answer) reading {
+	var out reading
+	if a.failure != "" {
+		out.faults = []string{a.failure}
+	}
+	keep := func(fault string) bool {
+		if fault != "" && !slices.Contains(out.faults, fault) {
+			out.faults = append(out.faults, fault)
+		}
+		return fault == ""
+	}
+	for _, t := range a.findings {
+		if f, fault := readFinding(rule, t.Value); keep(fault) {
+			out.findings = append(out.findings, f)
+		}
+	}
+	for _, t := range a.missing {
+		if m, fault := readMissing(t.Value, s.own[rule.ID]); keep(fault) {
+			out.missing = append(out.missing, m)
+		}
+	}
+	for _, t := range a.notApplicable {
+		r := &entryReader{what: "entry of not_applicable"}
+		if said := r.text("it", t.Value); keep(r.reason) {
+			out.notApplicable = append(out.notApplicable, said)
+		}
+	}
+	slices.SortFunc(out.missing, func(a, b Missing) int { return cmp.Or(cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Words, b.Words)) })
+	slices.Sort(out.notApplicable)
+	slices.Sort(out.faults)
+	return out
+}
+
+// readMissing reads an object with the path of the fact and, if the rule says
+// more of it, words. A text alone, which only a user's rule may give, is words.
+func readMissing(v ast.Value, own bool) (m Missing, fault string) {
+	r := &entryReader{what: "entry of missing"}
+	if _, isText := v.(ast.String); isText && own {
+		return Missing{Words: r.text("it", v)}, r.reason
+	}
+	r.each("it", v, func(key string, value ast.Value) bool {
+		switch key {
+		case "fact":
+			m.Fact = r.text(key, value)
+		case "words":
+			m.Words = r.text(key, value)
+		default:
+			return false
+		}
+		return true
+	})
+	if m.Fact == "" {
+		r.fault("fact is missing")
+	}
+	return m, r.reason
+}
+
+// failed begins the fault of a rule that could not be run.
+const failed = "the rule failed: "
+
+// entryReader reads one entry of a set that a rule returned and keeps the first
 // fault of its shape.
-type findingReader struct {
+type entryReader struct {
+	what   string // What the entry is, in words.
 	reason string
 }
 
-func (r *findingReader) fault(format string, args ...any) {
+func (r *entryReader) fault(format string, args ...any) {
 	if r.reason == "" {
-		r.reason = malformed + fmt.Sprintf(format, args...)
+		r.reason = "the rule returned a malformed " + r.what + ": " + fmt.Sprintf(format, args...)
 	}
-}
-
-// readFindings turns what a rule returned into findings, and says of those
-// that are malformed what is wrong with them, each reason once.
-func readFindings(rule Rule, values []ast.Value) (found []Finding, faults []string) {
-	for _, v := range values {
-		f, fault := readFinding(rule, v)
-		switch {
-		case fault == "":
-			found = append(found, f)
-		case !slices.Contains(faults, fault):
-			faults = append(faults, fault)
-		}
-	}
-	slices.Sort(faults)
-	return found, faults
 }
 
 // readFinding turns one object that a rule returned into a finding, or says
 // what is wrong with it. A key that is not known is a fault, since it may be a
 // misspelt one.
 func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
-	r := &findingReader{}
+	r := &entryReader{what: "finding"}
 	f = Finding{
 		Rule: rule.ID, Cause: rule.Cause, Title: rule.Title,
 		Severity: rule.Severity, Confidence: rule.Confidence, Remedies: rule.Remedies,
@@ -118,7 +167,7 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 
 // each gives every pair of an object to take, which says whether it knows the
 // key.
-func (r *findingReader) each(what string, v ast.Value, take func(key string, value ast.Value) bool) {
+func (r *entryReader) each(what string, v ast.Value, take func(key string, value ast.Value) bool) {
 	object, ok := v.(ast.Object)
 	if !ok {
 		r.fault("%s is not an object", what)
@@ -132,7 +181,7 @@ func (r *findingReader) each(what string, v ast.Value, take func(key string, val
 	})
 }
 
-func (r *findingReader) text(key string, v ast.Value) string {
+func (r *entryReader) text(key string, v ast.Value) string {
 	s, ok := v.(ast.String)
 	if !ok || s == "" {
 		r.fault("%s is not a text", key)
@@ -141,7 +190,7 @@ func (r *findingReader) text(key string, v ast.Value) string {
 }
 
 // texts reads a list or set of texts.
-func (r *findingReader) texts(key string, v ast.Value) []string {
+func (r *entryReader) texts(key string, v ast.Value) []string {
 	items, ok := native(v).([]any)
 	texts := make([]string, 0, len(items))
 	for _, item := range items {
@@ -155,13 +204,13 @@ func (r *findingReader) texts(key string, v ast.Value) []string {
 	return texts
 }
 
-func (r *findingReader) oneOf(key string, known bool, v ast.Value) {
+func (r *entryReader) oneOf(key string, known bool, v ast.Value) {
 	if !known {
 		r.fault("%s is %s", key, v)
 	}
 }
 
-func (r *findingReader) evidence(v ast.Value) []Evidence {
+func (r *entryReader) evidence(v ast.Value) []Evidence {
 	var list []Evidence
 	one := func(t *ast.Term) {
 		var e Evidence
@@ -232,7 +281,7 @@ func (r *findingReader) accounts(v ast.Value) []Account {
 }
 
 // steps reads a list, the order of which says something.
-func (r *findingReader) steps(v ast.Value) []Step {
+func (r *entryReader) steps(v ast.Value) []Step {
 	items, ok := v.(*ast.Array)
 	if !ok {
 		r.fault("steps is not an array")

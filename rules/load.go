@@ -71,8 +71,9 @@ func firstLine(message string) string {
 type Set struct {
 	rules   []Rule // In order of id.
 	modules map[string]*ast.Module
-	bytes   map[string]int // The size of each file.
-	checked bool           // Compile with all checks: some rules are the user's own.
+	bytes   map[string]int  // The size of each file.
+	checked bool            // Compile with all checks: some rules are the user's own.
+	own     map[string]bool // The rules that are the user's own, by id.
 
 	once sync.Once
 	part map[string]*part // What each file was compiled in.
@@ -160,7 +161,7 @@ func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, e
 // load parses the files and reads their metadata.
 func load(builtin, user map[string][]byte) (*Set, error) {
 	n := len(builtin) + len(user)
-	s := &Set{modules: make(map[string]*ast.Module, n), bytes: make(map[string]int, n), checked: len(user) > 0}
+	s := &Set{modules: make(map[string]*ast.Module, n), bytes: make(map[string]int, n), checked: len(user) > 0, own: map[string]bool{}}
 	var faults []error
 	owner := map[string]string{} // The file that declares a package.
 	for i, files := range []map[string][]byte{builtin, user} {
@@ -180,6 +181,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 				rule, errs := readRule(name, m)
 				faults = append(faults, errs...)
 				if i == 1 { // A test holds the built-in rules to it.
+					s.own[rule.ID] = true
 					faults = append(faults, lint(name, m)...)
 				}
 				s.rules = append(s.rules, rule)

@@ -411,15 +411,12 @@ func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
 	return faults
 }
 
-// ruleFaults lists the rules of a verdict that failed or returned a malformed
-// finding.
+// ruleFaults lists the rules of a verdict that are themselves at fault.
 func ruleFaults(v *Verdict) []string {
 	var faults []string
 	for _, s := range v.Skipped {
-		for _, m := range s.Missing {
-			if strings.HasPrefix(m, malformed) || strings.HasPrefix(m, failed) {
-				faults = append(faults, s.Rule+": "+m)
-			}
+		if s.Fault {
+			faults = append(faults, fmt.Sprintf("%s: %v", s.Rule, s.Missing))
 		}
 	}
 	return faults

@@ -3,6 +3,8 @@
 // them in one query, and turns what they return into findings.
 package rules
 
+import "cmp"
+
 // Severity says how much a finding matters.
 type Severity string
 
@@ -141,10 +143,42 @@ type Step struct {
 
 // Skipped is a rule that could not be judged.
 type Skipped struct {
-	Rule string `json:"rule"`
-	// Missing lists the facts that it lacked, with the reason where the
-	// facts give one.
-	Missing []string `json:"missing"`
+	Rule string
+	// Missing lists what it lacked.
+	Missing []Missing
+	// Fault is true where the rule itself is at fault: it failed while it
+	// ran, or what it returned is malformed. Missing says how.
+	Fault bool
+}
+
+// Missing is one thing that a rule lacked.
+type Missing struct {
+	// Fact is the path of the fact that it needs: "pci.devices[].acs". It is
+	// empty where the rule named none.
+	Fact string `json:"fact,omitempty"`
+	// Reason is why the fact is not known, as the facts themselves say.
+	Reason string `json:"reason,omitempty"`
+	// Words are what the rule says of it.
+	Words string `json:"words,omitempty"`
+}
+
+// String is all of it on one line: "pci.devices[].acs: which bits are set is
+// not known (config space beyond 64 bytes needs root)".
+func (m Missing) String() string {
+	said := cmp.Or(m.Words, m.Reason)
+	if m.Words != "" && m.Reason != "" && m.Words != m.Reason {
+		said += " (" + m.Reason + ")"
+	}
+	if m.Fact == "" || said == "" {
+		return m.Fact + said
+	}
+	return m.Fact + ": " + said
+}
+
+// Short is why the rule could not be judged, in the fewest words that tell it:
+// the reason of the facts, or else the rule's words.
+func (m Missing) Short() string {
+	return cmp.Or(m.Reason, m.Words, "no "+m.Fact)
 }
 
 // Verdict is what the rules say of one machine.

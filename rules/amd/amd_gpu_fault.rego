@@ -254,14 +254,14 @@ findings contains {
 	count(signs) == 0
 }
 
-missing contains "kernel_log: the kernel log was not read, nor is it known what AMD's tools say" if {
+missing contains {"fact": "kernel_log", "words": "the kernel log was not read, nor is it known what AMD's tools say"} if {
 	amd.present
 	not input.kernel_log
 	not hung
 	count(counters) == 0
 }
 
-missing contains "gpus: it is not known whether there are AMD GPUs" if {
+missing contains {"fact": "gpus", "words": "it is not known whether there are AMD GPUs"} if {
 	not amd.present
 	not known
 	not input.kernel_log

@@ -313,13 +313,13 @@ judged if translated
 
 judged if passed
 
-missing contains "gpus: it is not known whether there are AMD GPUs" if {
+missing contains {"fact": "gpus", "words": "it is not known whether there are AMD GPUs"} if {
 	not judged
 	not amd.present
 	not known
 }
 
-missing contains "iommu: how the IOMMU treats the GPUs is not known" if {
+missing contains {"fact": "iommu", "words": "how the IOMMU treats the GPUs is not known"} if {
 	amd.present
 	not judged
 }

@@ -170,7 +170,7 @@ judged if is_object(input.gpus.amd.parameters)
 
 judged if count(unforwarded) > 0
 
-missing contains "gpus.amd: neither the kernel's configuration nor the driver's parameters were read" if {
+missing contains {"fact": "gpus.amd", "words": "neither the kernel's configuration nor the driver's parameters were read"} if {
 	not judged
 	not no_amd
 }

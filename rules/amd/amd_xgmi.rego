@@ -348,7 +348,7 @@ seen if {
 	contains(lower(e.message), "xgmi")
 }
 
-missing contains "links.pairs[].link_type: how the GPUs are joined is not known" if {
+missing contains {"fact": "links.pairs[].link_type", "words": "how the GPUs are joined is not known"} if {
 	not seen
 	not no_hive
 }

@@ -311,7 +311,7 @@ mi200 if {
 	regex.match(`\bMI2[15]0`, name)
 }
 
-missing contains "logs: nothing tells what AMD's runtime complained of, nor how it is set" if {
+missing contains {"fact": "logs", "words": "nothing tells what AMD's runtime complained of, nor how it is set"} if {
 	not logs.given
 	not input.env
 	not no_amd

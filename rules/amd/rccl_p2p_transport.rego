@@ -451,12 +451,12 @@ hsa_state := "speaks" if {
 	count(suspects) > 0
 } else := "open"
 
-missing contains "logs: no log of a job was given" if {
+missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs
 	not no_amd
 }
 
-missing contains "transfers: nothing tells whether HIP's copies between the GPUs arrive" if {
+missing contains {"fact": "transfers", "words": "nothing tells whether HIP's copies between the GPUs arrive"} if {
 	input.logs
 	amd.present
 	count(over_p2p) > 0

@@ -327,7 +327,7 @@ findings contains {
 	m := logs.first(logs.by_id["torch-port-in-use"])
 }
 
-missing contains "logs: no log of a job was given" if {
+missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs
 	count(findings) == 0
 }

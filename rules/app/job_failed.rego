@@ -59,4 +59,4 @@ remark := "It is a consequence: another rank failed before, and its log is what 
 	first.role == "category"
 } else := "It states a fault that no rule knows yet"
 
-missing contains "logs: no log of a job was given" if not input.logs
+missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs

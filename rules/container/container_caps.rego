@@ -624,14 +624,14 @@ findings contains {
 	count(launches.without_gpus) > 0
 }
 
-missing contains "container: device nodes and capabilities were not read" if not input.container
+missing contains {"fact": "container", "words": "device nodes and capabilities were not read"} if not input.container
 
-missing contains "container.device_nodes: /dev could not be listed" if {
+missing contains {"fact": "container.device_nodes", "words": "/dev could not be listed"} if {
 	input.container
 	not surroundings.rdma_nodes
 }
 
-missing contains "libraries: which NCCL is used here is not known" if {
+missing contains {"fact": "libraries", "words": "which NCCL is used here is not known"} if {
 	numa_forbidden
 	count(surroundings.usable) > 1
 	not input.libraries

@@ -249,19 +249,19 @@ findings contains {
 	first := logs.first(unshared)
 }
 
-missing contains "container: namespaces were not read" if not input.container
+missing contains {"fact": "container", "words": "namespaces were not read"} if not input.container
 
-missing contains "container.inside: it is not known whether this is a container" if {
+missing contains {"fact": "container.inside", "words": "it is not known whether this is a container"} if {
 	input.container
 	not inside_known
 }
 
-missing contains "container.private_ipc: it is not known whether the IPC namespace is shared" if {
+missing contains {"fact": "container.private_ipc", "words": "it is not known whether the IPC namespace is shared"} if {
 	part_of_machine
 	not private_known
 }
 
-missing contains "gpus: it is not known which GPUs are used here" if {
+missing contains {"fact": "gpus", "words": "it is not known which GPUs are used here"} if {
 	facts.in_container
 	not surroundings.usable
 }

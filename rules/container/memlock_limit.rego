@@ -250,18 +250,18 @@ lifted if {
 	input.container.private_user == false
 }
 
-missing contains "container: limits were not read" if {
+missing contains {"fact": "container", "words": "limits were not read"} if {
 	not input.container
 	count(refused | unexplained) == 0
 }
 
-missing contains "container.memlock_soft_bytes: the limit on locked memory is not known" if {
+missing contains {"fact": "container.memlock_soft_bytes", "words": "the limit on locked memory is not known"} if {
 	input.container
 	not input.container.memlock_soft_bytes
 	count(refused | unexplained) == 0
 }
 
-missing contains "container.device_nodes: it is not known whether RDMA devices are in reach" if {
+missing contains {"fact": "container.device_nodes", "words": "it is not known whether RDMA devices are in reach"} if {
 	input.container
 	not surroundings.rdma_nodes
 	not enough

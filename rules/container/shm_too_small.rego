@@ -359,11 +359,11 @@ findings contains {
 
 counted if count(surroundings.usable) > 0
 
-missing contains "container: /dev/shm and limits were not read" if not input.container
+missing contains {"fact": "container", "words": "/dev/shm and limits were not read"} if not input.container
 
-missing contains "gpus: it is not known how many GPUs are used here" if not surroundings.usable
+missing contains {"fact": "gpus", "words": "it is not known how many GPUs are used here"} if not surroundings.usable
 
-missing contains "container.shm: the size of /dev/shm is not known" if {
+missing contains {"fact": "container.shm", "words": "the size of /dev/shm is not known"} if {
 	input.container
 	not input.container.shm
 	not input.container.shm_mounted == false

@@ -160,14 +160,14 @@ sandbox := " (the container runs under gVisor, whose /sys is its own)" if count(
 
 sandbox_evidence := [{"fact": "launches[].runtime", "value": l.runtime, "source": logs.at(l)} | some l in sandboxed]
 
-missing contains "container: mounts were not read" if not input.container
+missing contains {"fact": "container", "words": "mounts were not read"} if not input.container
 
-missing contains "container.sys_mounted: it is not known whether /sys is mounted" if {
+missing contains {"fact": "container.sys_mounted", "words": "it is not known whether /sys is mounted"} if {
 	input.container
 	not mounted_known
 }
 
-missing contains "gpus: it is not known whether there are GPUs" if {
+missing contains {"fact": "gpus", "words": "it is not known whether there are GPUs"} if {
 	input.container
 	not surroundings.usable
 }

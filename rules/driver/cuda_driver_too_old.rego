@@ -367,12 +367,12 @@ findings contains {
 	count(claims) == 0
 }
 
-missing contains "libraries: no CUDA runtime was looked for" if {
+missing contains {"fact": "libraries", "words": "no CUDA runtime was looked for"} if {
 	not input.libraries
 	count(claims | compat_claims) == 0
 }
 
-missing contains "gpus.driver: the CUDA version that the driver serves is not known" if {
+missing contains {"fact": "gpus.driver", "words": "the CUDA version that the driver serves is not known"} if {
 	count(runtimes) > 0
 	not served
 	not no_nvidia

@@ -528,19 +528,19 @@ library_evidence(l) := {
 	"source": object.get(l, "real_path", l.path),
 }
 
-missing contains "libraries: no library was looked for" if {
+missing contains {"fact": "libraries", "words": "no library was looked for"} if {
 	not input.libraries
 	count(((claims | unreachable) | stub_claims)) == 0
 }
 
-missing contains "gpus.driver.kernel_version: the loaded kernel driver is not known" if {
+missing contains {"fact": "gpus.driver.kernel_version", "words": "the loaded kernel driver is not known"} if {
 	count(real) > 0
 	not kernel_driver
 	not surroundings.image
 	not no_nvidia
 }
 
-missing contains "container.inside: it is not known whether these files are an image's" if {
+missing contains {"fact": "container.inside", "words": "it is not known whether these files are an image's"} if {
 	count(real) > 0
 	not kernel_driver
 	not no_nvidia

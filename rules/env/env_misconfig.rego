@@ -473,7 +473,7 @@ shortened(name) := {concat("", [substring(name, 0, i), substring(name, i + 1, -1
 	some i in numbers.range(5, count(name) - 1)
 }
 
-missing contains "env: variables were not read" if {
+missing contains {"fact": "env", "words": "variables were not read"} if {
 	not input.env
 	count(findings) == 0
 }

@@ -890,12 +890,12 @@ integrated_evidence := [{
 	g.architecture
 ]
 
-missing contains "env: variables were not read" if {
+missing contains {"fact": "env", "words": "variables were not read"} if {
 	not input.env
 	count(findings) == 0
 }
 
-missing contains "gpus: it is not known whether there are GPUs" if {
+missing contains {"fact": "gpus", "words": "it is not known whether there are GPUs"} if {
 	count(findings) == 0
 	not input.gpus
 	not input.container

@@ -255,7 +255,7 @@ evidence := [{
 	input.transfers[field]
 ]
 
-missing contains "transfers: the probe did not run" if {
+missing contains {"fact": "transfers", "words": "the probe did not run"} if {
 	not probe_ran
 	not no_gpu
 }

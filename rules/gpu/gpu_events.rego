@@ -82,7 +82,7 @@ afterword(code) := "A program's own error causes it as a rule." if {
 	xid.meaning[code].class == "note"
 } else := "NVIDIA's catalog says what it means."
 
-missing contains "kernel_log: the kernel log was not readable" if {
+missing contains {"fact": "kernel_log", "words": "the kernel log was not readable"} if {
 	not input.kernel_log
 	not no_gpu
 }

@@ -519,19 +519,19 @@ way_back(remedy) := "" if remedy != "reboot"
 # fact is the path of a GPU's fact.
 fact(address, name) := sprintf("gpus.devices[%s].%s", [address, name])
 
-missing contains "kernel_log: the kernel log was not readable" if {
+missing contains {"fact": "kernel_log", "words": "the kernel log was not readable"} if {
 	not input.kernel_log
 	count(signs) == 0
 	not no_gpu
 }
 
-missing contains "gpus.devices[].ecc: NVML did not answer" if {
+missing contains {"fact": "gpus.devices[].ecc", "words": "NVML did not answer"} if {
 	input.gpus.nvml != "ok"
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
 }
 
-missing contains "gpus.devices[].ecc: NVML did not answer" if {
+missing contains {"fact": "gpus.devices[].ecc", "words": "NVML did not answer"} if {
 	input.gpus.nvml != "ok"
 	count(facts.offered) > 0
 	not facts.only_amd

@@ -208,7 +208,7 @@ findings contains {
 
 word := {true: "on", false: "off"}
 
-missing contains "gpus.devices[].mig: NVML did not answer" if {
+missing contains {"fact": "gpus.devices[].mig", "words": "NVML did not answer"} if {
 	not answered
 	not spans
 	count(mixed) == 0

@@ -300,12 +300,12 @@ told(p) if peers.access[[p.a, p.b]] == false
 
 told(p) if is_boolean(p.accessible)
 
-missing contains "links.pairs[].p2p: neither NVML nor the CUDA driver was asked about peer access" if {
+missing contains {"fact": "links.pairs[].p2p", "words": "neither NVML nor the CUDA driver was asked about peer access"} if {
 	some p in facts.gpu_pairs
 	not told(p)
 }
 
-missing contains "links.pairs: the pairs of GPUs are not known" if {
+missing contains {"fact": "links.pairs", "words": "the pairs of GPUs are not known"} if {
 	not facts.gpu_pairs
 	not one_gpu
 	count(told_refused) + count(told_offered) == 0

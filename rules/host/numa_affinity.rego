@@ -309,26 +309,26 @@ balancing_read if is_number(input.numa.balancing)
 
 told if count((((refused | apart) | balanced) | core_bound)) > 0
 
-missing contains "numa: the NUMA topology was not read" if {
+missing contains {"fact": "numa", "words": "the NUMA topology was not read"} if {
 	not numa_read
 	not told
 }
 
 numa_read if is_object(input.numa)
 
-missing contains "gpus: it is not known which GPUs are used here" if {
+missing contains {"fact": "gpus", "words": "it is not known which GPUs are used here"} if {
 	not single_node
 	not told
 	not surroundings.usable
 }
 
-missing contains "numa.nodes[].allowed_cpus: the affinity of this process is not known" if {
+missing contains {"fact": "numa.nodes[].allowed_cpus", "words": "the affinity of this process is not known"} if {
 	not single_node
 	count(surroundings.usable) > 0
 	count([n | some n in surroundings.cpu_nodes; is_number(n.allowed_cpus)]) < count(surroundings.cpu_nodes)
 }
 
-missing contains "pci.devices[].numa_node: the firmware does not say on which node the GPUs are" if {
+missing contains {"fact": "pci.devices[].numa_node", "words": "the firmware does not say on which node the GPUs are"} if {
 	not single_node
 	count(used) > 0
 	count(node_gpus) == 0

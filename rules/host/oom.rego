@@ -98,4 +98,4 @@ finding(list, subject, severity_, confidence_, text) := {
 	first := logs.first(list)
 }
 
-missing contains "logs: no log of a job was given" if not logs.given
+missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given

@@ -55,4 +55,4 @@ known := [{"fact": "container.nofile_soft", "value": input.container.nofile_soft
 	input.container.nofile_soft > 0
 } else := []
 
-missing contains "logs: no log of a job was given" if not logs.given
+missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given

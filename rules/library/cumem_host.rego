@@ -141,6 +141,6 @@ findings contains {
 	count(crashed) > 0
 }
 
-missing contains "logs: no log of a job was given" if not input.logs
+missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
 
 not_applicable contains "NCCL_CUMEM_HOST_ENABLE or NCCL_CUMEM_ENABLE switches it off" if switched_off

@@ -131,13 +131,13 @@ default pathless_order := {}
 
 pathless_order := {"order": logs.first(pathless).order} if count(pathless) > 0
 
-missing contains "software: no text tells the version of NCCL" if {
+missing contains {"fact": "software", "words": "no text tells the version of NCCL"} if {
 	logs.failed
 	not known_faults.version_known.nccl
 	not known_faults.on_amd
 	count(findings) == 0
 }
 
-missing contains "logs: no log of a job was given" if not input.logs
+missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
 
 not_applicable contains "the GPUs are AMD's, where RCCL is in NCCL's place" if known_faults.on_amd

@@ -52,7 +52,7 @@ test_silent_without_a_symptom if {
 
 test_unresolvable if {
 	count(nccl_bug.missing) == 1 with input as {}
-	"software: no text tells the version of NCCL" in nccl_bug.missing with input as {"logs": {"messages": [message("torch-watchdog-timeout", 1)]}}
+	{"fact": "software", "words": "no text tells the version of NCCL"} in nccl_bug.missing with input as {"logs": {"messages": [message("torch-watchdog-timeout", 1)]}}
 	count(nccl_bug.findings) == 0 with input as {}
 }
 

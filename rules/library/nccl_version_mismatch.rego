@@ -241,12 +241,12 @@ findings contains {
 	count({v | some v in logs.by_id["nccl-version-mismatch"]}) == 0
 }
 
-missing contains "logs: no log of a job was given" if {
+missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs
 	count(versions) == 0
 }
 
-missing contains "software: no text tells the versions of NCCL by host" if {
+missing contains {"fact": "software", "words": "no text tells the versions of NCCL by host"} if {
 	count(garbage) > 0
 	count(versions) == 0
 }

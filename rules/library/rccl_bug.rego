@@ -134,13 +134,13 @@ default architecture_words := ""
 
 architecture_words := sprintf(" (%s)", [concat(", ", architectures)]) if count(architectures) > 0
 
-missing contains "software: no text tells the version of ROCm" if {
+missing contains {"fact": "software", "words": "no text tells the version of ROCm"} if {
 	known_faults.on_amd
 	logs.failed
 	count(known_faults.used.rocm) + count(known_faults.used.rccl) == 0
 }
 
-missing contains "logs: no log of a job was given" if not input.logs
+missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
 
 not_applicable contains "the GPUs are NVIDIA's" if {
 	surroundings.has_nvidia

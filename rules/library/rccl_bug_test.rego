@@ -54,7 +54,7 @@ test_silent_with_one_rank if count(rccl_bug.findings) == 0 with input as {"softw
 test_unresolvable if {
 	count(rccl_bug.missing) == 1 with input as {}
 	amd := {"gpus": radeon, "logs": {"messages": [hang]}}
-	"software: no text tells the version of ROCm" in rccl_bug.missing with input as amd
+	{"fact": "software", "words": "no text tells the version of ROCm"} in rccl_bug.missing with input as amd
 	count(rccl_bug.findings) == 0 with input as {}
 }
 

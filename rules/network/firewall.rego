@@ -272,4 +272,4 @@ doubtful_severity(f) := "high" if {
 	f.hard
 } else := "medium"
 
-missing contains "logs: no log of a job was given" if not input.logs
+missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs

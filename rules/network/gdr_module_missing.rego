@@ -292,7 +292,7 @@ copying_words := "It was built for another version of the NVIDIA driver, or that
 	logs.said("gdrcopy-symbol")
 } else := "Install it for the kernel and the driver that run, and load it (insmod.sh of GDRCopy makes /dev/gdrdrv, modprobe alone may not); in a container pass /dev/gdrdrv in"
 
-missing contains "nics.modules: it is not known whether nvidia-peermem is loaded (lsmod)" if {
+missing contains {"fact": "nics.modules", "words": "it is not known whether nvidia-peermem is loaded (lsmod)"} if {
 	count(((unloadable | refusals) | copying)) == 0
 	count(disabled) == 0
 	not known

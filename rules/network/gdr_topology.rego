@@ -184,7 +184,7 @@ good_from_host(device) if {
 	p.gbps >= p.expected_gbps * p.threshold
 } else := false
 
-missing contains "links: neither NCCL's choice for GPUDirect RDMA nor the paths between GPUs and NICs are known" if {
+missing contains {"fact": "links", "words": "neither NCCL's choice for GPUDirect RDMA nor the paths between GPUs and NICs are known"} if {
 	count(too_far | near) == 0
 	count(nic_paths) == 0
 	count(rdma.direct_channels) == 0

@@ -274,7 +274,7 @@ findings contains {
 	first := logs.first(rdma.retry_exceeded)
 }
 
-missing contains "nics.rdma: the state of the RDMA ports is not known (ibstat)" if {
+missing contains {"fact": "nics.rdma", "words": "the state of the RDMA ports is not known (ibstat)"} if {
 	not known_state
 	count(lost) == 0
 }

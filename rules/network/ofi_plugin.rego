@@ -363,7 +363,7 @@ call_grade(m) := ["high", "likely"] if {
 	m in unfit
 } else := ["medium", "possible"]
 
-missing contains "logs: no log of a job was given" if {
+missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs
 	not input.nics
 }

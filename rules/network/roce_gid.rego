@@ -272,7 +272,7 @@ findings contains {
 	m := logs.first(logs.messages(["rdma-gid-missing"]))
 }
 
-missing contains "nics.rdma[].gids: the GIDs of the RoCE ports are not known (show_gids)" if {
+missing contains {"fact": "nics.rdma[].gids", "words": "the GIDs of the RoCE ports are not known (show_gids)"} if {
 	count(tables) == 0
 	count(bad) == 0
 	not rdma.link == "infiniband"

@@ -286,7 +286,7 @@ settlement := "the job had moved data before" if {
 	contains(m.text, "Transport retry count exceeded")
 }
 
-missing contains "nics.rdma: neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)" if {
+missing contains {"fact": "nics.rdma", "words": "neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)"} if {
 	count(mtus) == 0
 	count(loss) == 0
 	count(collapsed) == 0

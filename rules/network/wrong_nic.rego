@@ -677,7 +677,7 @@ ucx_severity := "high" if {
 	logs.said("ucx-unreachable")
 } else := "low"
 
-missing contains "logs: no log of a job was given" if {
+missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs
 	not input.nics
 }

@@ -428,13 +428,13 @@ findings contains {
 	not input.container.inside == true
 }
 
-missing contains "gpus.devices[].fabric: NVML did not say how the fabric stands" if {
+missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not say how the fabric stands"} if {
 	not broken
 	input.gpus.nvswitches > 0
 	count(members) == 0
 }
 
-missing contains "gpus.nvswitches: whether there are NVSwitches is not known" if {
+missing contains {"fact": "gpus.nvswitches", "words": "whether there are NVSwitches is not known"} if {
 	not broken
 	count(members) == 0
 	not counted

@@ -451,7 +451,7 @@ default dark_severity := "low"
 
 dark_severity := "high" if logs.failed
 
-missing contains "gpus.devices[].nvlinks: NVML did not say what NVLinks there are" if {
+missing contains {"fact": "gpus.devices[].nvlinks", "words": "NVML did not say what NVLinks there are"} if {
 	unread
 	count([1 | some _, ms in claims; count(ms) > 0]) == 0
 	count(told) == 0

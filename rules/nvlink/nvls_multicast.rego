@@ -117,7 +117,7 @@ default where := ""
 
 where := " The fabric manager does not run." if manager.running == false
 
-missing contains "logs: no log of NCCL was given" if {
+missing contains {"fact": "logs", "words": "no log of NCCL was given"} if {
 	not logs.given
 	not facts.gpus
 }

@@ -390,18 +390,18 @@ fragment_remedies := ["nccl-p2p-disable"] if {
 	job_failed
 } else := ["disable-acs"]
 
-missing contains "links.pairs: the paths between the GPUs are not known" if {
+missing contains {"fact": "links.pairs", "words": "the paths between the GPUs are not known"} if {
 	not facts.gpu_pairs
 	not one_gpu
 }
 
-missing contains "pci.devices[].acs: a virtual machine shows no bridges of the real topology" if {
+missing contains {"fact": "pci.devices[].acs", "words": "a virtual machine shows no bridges of the real topology"} if {
 	facts.is_guest == true
 	count(facts.gpus) > 1
 	count(judged) > 0
 }
 
-missing contains sprintf("pci.devices[].acs: extended configuration space of %s was not readable; it needs root", [facts.few(hidden)]) if {
+missing contains {"fact": "pci.devices[].acs", "words": sprintf("extended configuration space of %s was not readable; it needs root", [facts.few(hidden)])} if {
 	not facts.is_guest == true
 	hidden := {address | some p in judged; some address in pci.hidden(p)}
 	count(hidden) > 0

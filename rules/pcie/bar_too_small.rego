@@ -559,18 +559,18 @@ refused_remedies := ["nccl-p2p-disable", "replace-hardware"] if {
 
 bar_source := {"nvidia": "nvmlDeviceGetBAR1MemoryInfo", "amd": "resource of the PCI device, BAR 0"}
 
-missing contains "gpus: the GPUs are not known" if {
+missing contains {"fact": "gpus", "words": "the GPUs are not known"} if {
 	not facts.gpus
 	count(unsized | unmappable) + count(kept_out) == 0
 }
 
-missing contains "gpus.devices[].memory_bytes: NVML did not answer" if {
+missing contains {"fact": "gpus.devices[].memory_bytes", "words": "NVML did not answer"} if {
 	count(facts.gpus) > 0
 	count(sized) == 0
 	not facts.only_amd
 }
 
-missing contains "gpus.devices[].memory_bytes: amdgpu does not say how much memory there is" if {
+missing contains {"fact": "gpus.devices[].memory_bytes", "words": "amdgpu does not say how much memory there is"} if {
 	count(sized) == 0
 	facts.only_amd
 }

@@ -466,31 +466,31 @@ command_line_at := sprintf("%s:%d", [o.source, o.line]) if {
 	o.fact == "iommu.command_line"
 } else := "/proc/cmdline"
 
-missing contains "iommu.groups: the IOMMU groups are not known" if {
+missing contains {"fact": "iommu.groups", "words": "the IOMMU groups are not known"} if {
 	several
 	not pci.translates_by_default
 	not judged_elsewhere
 	not groups_known
 }
 
-missing contains "iommu.groups[].type: this kernel does not say what is in force (Linux 5.11 and newer do)" if {
+missing contains {"fact": "iommu.groups[].type", "words": "this kernel does not say what is in force (Linux 5.11 and newer do)"} if {
 	not judged_elsewhere
 	some p in judged
 	some address in [p.a, p.b]
 	untold(group[address])
 }
 
-missing contains "iommu: in a virtual machine the host's IOMMU decides, which cannot be seen from here" if {
+missing contains {"fact": "iommu", "words": "in a virtual machine the host's IOMMU decides, which cannot be seen from here"} if {
 	several
 	facts.is_guest == true
 }
 
-missing contains "host.virtualization: whether this is bare metal is not known" if {
+missing contains {"fact": "host.virtualization", "words": "whether this is bare metal is not known"} if {
 	several
 	not virtualization_known
 }
 
-missing contains "links.pairs: the paths between the GPUs are not known" if {
+missing contains {"fact": "links.pairs", "words": "the paths between the GPUs are not known"} if {
 	not facts.gpu_pairs
 	not one_gpu
 }

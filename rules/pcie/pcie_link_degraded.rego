@@ -464,17 +464,17 @@ findings contains {
 	count(lagging) > 0
 }
 
-missing contains "pci.devices[].link: in a virtual machine the real links are not visible" if {
+missing contains {"fact": "pci.devices[].link", "words": "in a virtual machine the real links are not visible"} if {
 	facts.is_guest == true
 	count(facts.gpus) > 0
 }
 
-missing contains "host.virtualization: whether this is bare metal is not known" if {
+missing contains {"fact": "host.virtualization", "words": "whether this is bare metal is not known"} if {
 	not virtualization_known
 	not no_gpu
 }
 
-missing contains "pci.devices[].link: the links of the GPUs are not known" if {
+missing contains {"fact": "pci.devices[].link", "words": "the links of the GPUs are not known"} if {
 	facts.is_guest == false
 	count(facts.gpus) > 0
 	count({address | some address in facts.gpus; shown(address)}) == 0

@@ -109,4 +109,4 @@ findings contains {
 	b.wrong > 0
 }
 
-missing contains "benchmarks: no table of a benchmark was given" if not input.benchmarks
+missing contains {"fact": "benchmarks", "words": "no table of a benchmark was given"} if not input.benchmarks

@@ -831,12 +831,12 @@ elsewhere if count(staged_way) > 0
 
 elsewhere if count(went_on) > 0
 
-missing contains "transfers: the probe did not run, so no transfer was tried" if {
+missing contains {"fact": "transfers", "words": "the probe did not run, so no transfer was tried"} if {
 	several
 	not facts.peer_transfers
 }
 
-missing contains sprintf("transfers: the probe stopped (%s)", [input.transfers.outcome]) if {
+missing contains {"fact": "transfers", "words": sprintf("the probe stopped (%s)", [input.transfers.outcome])} if {
 	several
 	input.transfers.outcome != "ok"
 	count(facts.peer_transfers) == 0

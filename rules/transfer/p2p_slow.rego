@@ -280,7 +280,7 @@ copies_grade(slow_copies, ts) := "low" if {
 	spared(slow_copies, ts)
 } else := grade(slow_copies)
 
-missing contains "transfers: the probe did not run, so no speed was measured" if {
+missing contains {"fact": "transfers", "words": "the probe did not run, so no speed was measured"} if {
 	several
 	not facts.peer_transfers
 }

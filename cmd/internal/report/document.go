@@ -44,7 +44,7 @@ type Document struct {
 	// Passed are the rules that found nothing wrong.
 	Passed []string `json:"passed"`
 	// Skipped are the rules that could not be judged.
-	Skipped []rules.Skipped `json:"skipped"`
+	Skipped []Skipped `json:"skipped"`
 	// NotApplicable are the rules that have nothing to judge here, each with
 	// the reason.
 	NotApplicable map[string]string `json:"not_applicable"`
@@ -63,6 +63,32 @@ type Document struct {
 	persistent *bool  // Persistence mode is on for every GPU.
 	textsOnly  bool   // No machine was examined, but what somebody sent.
 	runs       string // How the job is started, as instructions names it.
+}
+
+// Skipped is a rule that could not be judged.
+type Skipped struct {
+	Rule string `json:"rule"`
+	// Missing says what it lacked, in one line for each of lacks.
+	Missing []string `json:"missing"`
+	// Lacks is what it lacked: the path of each fact, why the fact is not
+	// known, and what the rule says of it.
+	Lacks []rules.Missing `json:"lacks,omitempty"`
+	// Fault is true where the rule itself is at fault.
+	Fault bool `json:"fault,omitempty"`
+}
+
+// skippedOf makes the report's list of what the rules say, in order of id.
+func skippedOf(skipped []rules.Skipped) []Skipped {
+	all := make([]Skipped, 0, len(skipped))
+	for _, s := range skipped {
+		one := Skipped{Rule: s.Rule, Missing: make([]string, 0, len(s.Missing)), Lacks: s.Missing, Fault: s.Fault}
+		for _, m := range s.Missing {
+			one.Missing = append(one.Missing, m.String())
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b Skipped) int { return cmp.Compare(a.Rule, b.Rule) })
+	return all
 }
 
 // Host is the machine in short.
@@ -235,7 +261,7 @@ func New(in Input) *Document {
 		Findings:      withOrigins(whole(in.Verdict.Findings), in.Facts),
 		Advice:        wholeAdvice(in.Advice),
 		Passed:        list(slices.Sorted(slices.Values(in.Verdict.Passed))),
-		Skipped:       make([]rules.Skipped, 0, len(in.Verdict.Skipped)),
+		Skipped:       skippedOf(in.Verdict.Skipped),
 		NotApplicable: maps.Clone(in.Verdict.NotApplicable),
 		Unknown:       list(in.Facts.Unknown),
 		Timing:        in.Timing,
@@ -244,16 +270,11 @@ func New(in Input) *Document {
 		textsOnly:     in.TextsOnly,
 		runs:          runsBy(in.Facts),
 	}
-	for _, s := range in.Verdict.Skipped {
-		s.Missing = list(s.Missing)
-		d.Skipped = append(d.Skipped, s)
-	}
 	if in.Facts.Transfers != nil {
 		t := *in.Facts.Transfers
 		t.Devices, t.Peers, t.Transfers = list(t.Devices), list(t.Peers), list(t.Transfers)
 		d.Transfers = &t
 	}
-	slices.SortFunc(d.Skipped, func(a, b rules.Skipped) int { return cmp.Compare(a.Rule, b.Rule) })
 	if d.NotApplicable == nil {
 		d.NotApplicable = map[string]string{}
 	}

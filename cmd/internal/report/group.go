@@ -158,7 +158,7 @@ func (g group) has(c remedies.Cure) bool {
 
 // reasons groups rules that could not be judged by what they lacked, the
 // commonest first.
-func reasons(skipped []rules.Skipped) []reason {
+func reasons(skipped []Skipped) []reason {
 	var all []reason
 	for _, s := range skipped {
 		text := reasonOf(s)
@@ -179,20 +179,10 @@ type reason struct {
 	rules []string
 }
 
-// reasonOf is why a rule could not be judged, in the fewest words that tell it:
-// of "pci.devices[].acs: config space was not readable (it needs root)" what
-// stands in the brackets, else what stands behind the path of the fact.
-func reasonOf(s rules.Skipped) string {
-	if len(s.Missing) == 0 {
+// reasonOf is why a rule could not be judged, in the fewest words that tell it.
+func reasonOf(s Skipped) string {
+	if len(s.Lacks) == 0 {
 		return "no reason given"
 	}
-	why := s.Missing[0]
-	if i := strings.LastIndex(why, " ("); i >= 0 && strings.HasSuffix(why, ")") {
-		return why[i+2 : len(why)-1]
-	}
-	fact, said, ok := strings.Cut(why, ": ")
-	if !ok {
-		return "no " + fact
-	}
-	return said
+	return s.Lacks[0].Short()
 }

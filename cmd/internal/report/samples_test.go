@@ -97,9 +97,9 @@ func healthy(n int) Input {
 		Verdict: rules.Verdict{
 			Passed: passed,
 			Skipped: []rules.Skipped{
-				{Rule: "acs-redirect", Missing: []string{"pci.devices[].acs: no bridge above the GPUs is visible in this virtual machine"}},
-				{Rule: "pcie-link-degraded", Missing: []string{"links.pairs[].narrowest: no bridge above the GPUs is visible in this virtual machine"}},
-				{Rule: "xid-events", Missing: []string{"kernel_log: open /dev/kmsg: permission denied"}},
+				{Rule: "acs-redirect", Missing: []rules.Missing{{Fact: "pci.devices[].acs", Words: "no bridge above the GPUs is visible in this virtual machine"}}},
+				{Rule: "pcie-link-degraded", Missing: []rules.Missing{{Fact: "links.pairs[].narrowest", Words: "no bridge above the GPUs is visible in this virtual machine"}}},
+				{Rule: "xid-events", Missing: []rules.Missing{{Fact: "kernel_log", Words: "open /dev/kmsg: permission denied"}}},
 			},
 			NotApplicable: map[string]string{"amd-iommu": "no AMD GPU", "ipc-namespace": "not in a container"},
 		},
@@ -325,7 +325,7 @@ func hostile() Input {
 	in.Advice[0].Cures[0].Subject = bad
 	in.Advice[0].Apply.Environment = map[string]string{"X": "$(reboot) ```\n```"}
 	in.Advice[0].Links = []string{"javascript:alert(1)", "https://e.example/)<b>"}
-	in.Verdict.Skipped[0].Missing = []string{bad}
+	in.Verdict.Skipped[0].Missing = []rules.Missing{{Fact: bad, Reason: bad, Words: bad}}
 	in.Facts.Unknown = []checks.Unknown{{Section: "host", Fact: bad, Reason: bad, Hint: bad}}
 	return in
 }

@@ -74,9 +74,8 @@ func (d *Document) wanted(severity map[string]rules.Severity, f *checks.Facts) [
 	value := map[string]int{}
 	all := map[string]*Wanted{}
 	for _, s := range d.Skipped {
-		for _, missing := range s.Missing {
-			path, _, _ := strings.Cut(missing, ":")
-			section, _, _ := strings.Cut(path, ".")
+		for _, lack := range s.Lacks {
+			section := lack.Section()
 			asked, ok := wishes[section]
 			if !ok || d.sent(asked) {
 				continue
