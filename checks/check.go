@@ -90,7 +90,10 @@ type unknownList struct {
 
 // Unknown notes a fact that could not be established.
 func (g *Gathering) Unknown(section, fact, reason, hint string) {
-	u := Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint}
+	g.add(Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
+}
+
+func (g *Gathering) add(u Unknown) {
 	g.unknown.mu.Lock()
 	defer g.unknown.mu.Unlock()
 	if !slices.Contains(g.unknown.list, u) {

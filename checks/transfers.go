@@ -61,10 +61,10 @@ func gatherTransfers(_ context.Context, g *Gathering) error {
 	a := <-g.probe
 	switch {
 	case errors.Is(a.err, errProbeOff):
-		g.Unknown("transfers", "", a.err.Error(), "use --probe quick or full")
+		g.add(Unknown{Section: "transfers", Reason: a.err.Error(), Hint: "use --probe quick or full", Kind: NotAsked})
 		return nil
 	case errors.Is(a.err, machine.ErrNotRecorded):
-		g.Unknown("transfers", "", "the recording holds no probe", "")
+		g.add(Unknown{Section: "transfers", Reason: "the recording holds no probe", Kind: NotRecorded})
 		return nil
 	case a.err != nil:
 		return a.err

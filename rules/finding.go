@@ -247,7 +247,7 @@ func (r *entryReader) evidence(v ast.Value) []Evidence {
 }
 
 // accounts reads the transfers that a finding accounts for.
-func (r *findingReader) accounts(v ast.Value) []Account {
+func (r *entryReader) accounts(v ast.Value) []Account {
 	items, ok := v.(*ast.Array)
 	if !ok {
 		r.fault("accounts_for is not an array")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -66,15 +67,16 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	for check, d := range g.took {
 		timing.ChecksMS[check] = report.Milliseconds(d)
 	}
-	severities := make(map[string]rules.Severity)
-	for _, rule := range known.rules.Rules() {
-		severities[rule.ID] = rule.Severity
-	}
 	return report.New(report.Input{
-		TextsOnly: g.textsOnly, Severities: severities,
+		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: facts, Verdict: *verdict, Advice: advice, Timing: timing,
 	}), g.err
+}
+
+// probed reports whether the request asks for transfers of its own.
+func (r request) probed() bool {
+	return len(r.source.from) == 0 && r.options.Probe != probe.Off
 }
 
 // onlyVendor is the one vendor of all GPUs; empty where there are several. Where

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -53,6 +54,7 @@ func probeP2P(c *cli.Context) error {
 	p.done()
 	d := report.New(report.Input{
 		Version: version, Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		Probed: len(src.from) == 0 && opts.Probe != probe.Off,
 		Timing: report.Timing{TotalMS: report.Milliseconds(g.took["transfers"])},
 	})
 	code := report.TransfersExitCode(d)

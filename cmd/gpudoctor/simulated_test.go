@@ -126,6 +126,12 @@ func quiet(transfers []string) judgement {
 	return judgement{state: report.Healthy, probe: "ok", transfers: transfers}
 }
 
+// unproven is the judgement of a machine without a finding on which something
+// could not be tried.
+func unproven(transfers []string) judgement {
+	return judgement{state: report.Inconclusive, probe: "ok", transfers: transfers}
+}
+
 // sick is the judgement of a machine with findings at or above high.
 func sick(outcome string, transfers []string, remedy string, findings ...string) judgement {
 	return judgement{exit: exitFindings, state: report.Findings, probe: outcome, transfers: transfers, findings: findings, remedy: remedy}
@@ -145,7 +151,7 @@ var simulations = []simulated{
 		"copy:" + strings.Repeat(" ok", 12), "sm-store:" + strings.Repeat(" ok", 12), "sm-load:" + strings.Repeat(" ok", 12),
 	})},
 	{name: "healthy one GPU", gpus: 1, want: quiet(nil)},
-	{name: "NVML without CUDA", libraries: []string{"nvml"}, want: judgement{state: report.Unproven, probe: "unknown in load library"}},
+	{name: "NVML without CUDA", libraries: []string{"nvml"}, want: judgement{exit: exitUnproven, state: report.Inconclusive, probe: "unknown in load library"}},
 
 	// What becomes of the data.
 	{name: "corrupt first page", cuda: "corrupt-first-page@0>1", want: broken([]string{
@@ -160,9 +166,9 @@ var simulations = []simulated{
 	{name: "one direction only", cuda: "dropped@1>0", want: broken([]string{
 		"copy: ok corrupt(poison)", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok",
 	}, "gpu1 -> gpu0")},
-	{name: "intermittent", cuda: "intermittent", want: broken([]string{
-		"copy: ok ok", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok",
-	}, "gpu1 -> gpu0")},
+	{name: "intermittent", cuda: "intermittent", want: sick("ok", []string{
+		"copy: corrupt(poison) corrupt(poison)", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok ok",
+	}, "nccl-p2p-disable", "p2p-broken-platform critical confirmed gpu0 -> gpu1", "p2p-broken-platform critical confirmed gpu1 -> gpu0")},
 	{name: "whole machine", cuda: "zeros", gpus: 3, want: broken([]string{
 		"copy:" + strings.Repeat(" corrupt(zeros)", 6), "sm-store:" + strings.Repeat(" corrupt(zeros)", 6),
 		"sm-load:" + strings.Repeat(" corrupt(zeros)", 6), "host-staged:" + strings.Repeat(" ok", 6),
@@ -187,7 +193,7 @@ var simulations = []simulated{
 	{name: "crash in a copy", cuda: "crash-copy@1>0", want: broken([]string{
 		"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok",
 	}, "gpu1 -> gpu0")},
-	{name: "no PTX compiler", cuda: "error-module=221", want: quiet([]string{"copy: ok ok"})},
+	{name: "no PTX compiler", cuda: "error-module=221", want: unproven([]string{"copy: ok ok"})},
 	{name: "no PTX compiler and zeros", cuda: "error-module=221,zeros@0>1", want: broken(
 		[]string{"copy: corrupt(zeros) ok", "host-staged: ok"}, "gpu0 -> gpu1")},
 	{name: "missing symbol and zeros", cuda: "zeros@0>1", flags: []string{"-DOLD_DRIVER"}, want: broken([]string{
@@ -237,9 +243,9 @@ var simulations = []simulated{
 		"reset-gpu", "driver-hang high likely gpu1")},
 	{name: "one GPU has a memory error", cuda: "error-context=214@1", want: sick("ok", notTried,
 		"reset-gpu", "gpu-fault critical confirmed gpu1")},
-	{name: "one GPU is barred", cuda: "error-context=46@1", want: judgement{state: report.Unproven, probe: "ok", transfers: notTried}},
-	{name: "no driver", cuda: "error-init=100", nvml: "driver-not-loaded", want: judgement{state: report.NoGPU, probe: "error in cuInit"}},
-	{name: "no permission", cuda: "error-init=100", nvml: "no-permission", want: judgement{state: report.Unproven, probe: "error in cuInit"}},
+	{name: "one GPU is barred", cuda: "error-context=46@1", want: judgement{state: report.Inconclusive, probe: "ok", transfers: notTried}},
+	{name: "no driver", cuda: "error-init=100", nvml: "driver-not-loaded", want: judgement{state: report.Inconclusive, probe: "error in cuInit"}},
+	{name: "no permission", cuda: "error-init=100", nvml: "no-permission", want: judgement{state: report.Inconclusive, probe: "error in cuInit"}},
 
 	// What NVML says.
 	{name: "no permission for NVML", nvml: "no-permission", want: quiet(healthyQuick)},
@@ -271,7 +277,7 @@ var simulations = []simulated{
 	{name: "MIG on", nvml: "mig-on", want: judgement{
 		state: report.Findings, probe: "ok", transfers: healthyQuick, findings: []string{"mig-mode medium likely gpu1"}, remedy: "disable-mig",
 	}},
-	{name: "busy GPU", nvml: "busy", want: judgement{state: report.Unproven, probe: "ok", transfers: notTried}},
+	{name: "busy GPU", nvml: "busy", want: judgement{state: report.Inconclusive, probe: "ok", transfers: notTried}},
 	// The same by HIP: two GPUs of AMD's that nothing but the runtime shows.
 	{name: "HIP healthy", libraries: hip, short: true, want: quiet(healthyQuick)},
 	{name: "HIP healthy full", libraries: hip, mode: probe.Full, want: quiet(healthyHIP)},
@@ -285,9 +291,9 @@ var simulations = []simulated{
 	{name: "HIP owner never sees stores", libraries: hip, cuda: "dropped-sm", want: broken([]string{
 		"copy: ok ok", "sm-store: corrupt(poison) corrupt(poison)", "sm-load: corrupt(poison) corrupt(poison)", "host-staged: ok ok",
 	}, "gpu0 -> gpu1")},
-	{name: "HIP intermittent", libraries: hip, cuda: "intermittent", want: broken([]string{
-		"copy: ok ok", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok",
-	}, "gpu1 -> gpu0")},
+	{name: "HIP intermittent", libraries: hip, cuda: "intermittent", want: sick("ok", []string{
+		"copy: corrupt(poison) corrupt(poison)", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok ok",
+	}, "nccl-p2p-disable", "p2p-broken-platform critical confirmed gpu0 -> gpu1", "p2p-broken-platform critical confirmed gpu1 -> gpu0")},
 	{name: "HIP error of a copy", libraries: hip, cuda: "error-copy=1@0>1", want: broken([]string{
 		"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok",
 	}, "gpu0 -> gpu1")},
@@ -300,7 +306,7 @@ var simulations = []simulated{
 	{name: "HIP crash in a copy", libraries: hip, cuda: "crash-copy@1>0", want: broken([]string{
 		"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok",
 	}, "gpu1 -> gpu0")},
-	{name: "HIP without code for the GPU", libraries: hip, cuda: "error-module=209", want: quiet([]string{"copy: ok ok"})},
+	{name: "HIP without code for the GPU", libraries: hip, cuda: "error-module=209", want: unproven([]string{"copy: ok ok"})},
 	{name: "HIP stale handshake flags", libraries: hip, cuda: "stale-flags@1>0", mode: probe.Full, want: broken(changed(healthyHIP, "handshake: hang"), "gpu0 -> gpu1")},
 	{name: "HIP lost atomics", libraries: hip, cuda: "lost-atomics@0>1", mode: probe.Full, want: broken(changed(healthyHIP, "atomics: corrupt ok"), "gpu0 -> gpu1")},
 	{name: "HIP lost between processes", libraries: hip, cuda: "ipc-dropped", mode: probe.Full, want: sick("ok", changed(healthyHIP,
@@ -310,7 +316,7 @@ var simulations = []simulated{
 		"reload-amd-driver", "driver-hang critical confirmed host")},
 	{name: "HIP one GPU does not start", libraries: hip, cuda: "error-context=999@1", want: sick("ok", notTried,
 		"reset-amd-gpu", "driver-hang high likely gpu1")},
-	{name: "HIP sees no GPU", libraries: hip, cuda: "error-init=100", want: judgement{state: report.NoGPU}},
+	{name: "HIP sees no GPU", libraries: hip, cuda: "error-init=100", want: judgement{state: report.Inconclusive}},
 	{name: "busy GPU, used all the same", nvml: "busy", arguments: []string{"--probe-busy"}, want: quiet(healthyQuick)},
 }
 

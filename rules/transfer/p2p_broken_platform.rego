@@ -110,7 +110,7 @@ process_remedies(directions, ts) := ["nccl-cumem-disable", "upgrade-driver"] if 
 # arrived slowly beside them.
 accounted(directions) := sort({peers.named(t) |
 	some d in directions
-	some t in failures[d] | slow_beside(d)
+	some t in (failures[d] | slow_beside(d))
 })
 
 slow_beside(d) := {t |

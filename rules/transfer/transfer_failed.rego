@@ -22,7 +22,6 @@
 package gpudoctor.rules.transfer_failed
 
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.peers
 
 # classes are the driver's error codes by what they are about (cuda.h,
 # cudaError_enum; HIP has the same numbers, hip_runtime_api.h), with what helps.
@@ -178,9 +177,9 @@ findings contains {
 	"subject": "host",
 	"affects": [],
 	"message": sprintf("The probe stopped%s: %s%s. Programs that use the GPUs are likely to fail the same way. No other rule names the cause.", [stage, stopped, said(whole)]),
-	"evidence": [{"fact": sprintf("transfers.%s", [field]), "value": input.transfers[field], "source": "probe"} |
+	"evidence": [{"fact": sprintf("transfers.%s", [field]), "value": value, "source": "probe"} |
 		some field in ["outcome", "stage", "gpu", "reason", "cause", "error_code", "error_name", "call", "exit_code", "signal"]
-		not is_null(object.get(input.transfers, field, null))
+		value := input.transfers[field]
 	],
 	"params": {"gpus": sort([address | some address in facts.gpus])},
 	"severity": severity_of[whole[0]],

@@ -201,8 +201,45 @@ const (
 	statusOpen status = "??"
 )
 
-// transfersLine says in one sentence what became of the transfers.
+// transfersLine says in one sentence what became of the transfers. Its mark is
+// FAIL just where something failed, also beside the paths, so that it agrees with
+// the verdict.
 func transfersLine(d *Document, all paths) (status, string) {
+	s, said := pathsOrWhy(d, all)
+	if n := failures(d); n > 0 && s != statusFail {
+		s, said = statusFail, said+"; "+othersFailed(d)
+	}
+	if s == statusOK && d.Verdict.State == Inconclusive {
+		s = statusOpen
+	}
+	return s, said
+}
+
+// othersFailed names what failed beside the paths between the GPUs.
+func othersFailed(d *Document) string {
+	var names []string
+	for _, g := range d.Transfers.Devices {
+		if g.Outcome.Failed() {
+			names = append(names, "GPU "+g.Address+" could not be made ready")
+		}
+	}
+	tests := map[string]int{}
+	for _, t := range d.Transfers.Transfers {
+		if t.Outcome.Failed() {
+			tests[t.Test+" "+string(t.Outcome)]++
+		}
+	}
+	for _, test := range slices.Sorted(maps.Keys(tests)) {
+		names = append(names, fmt.Sprintf("%s (%d)", test, tests[test]))
+	}
+	if len(names) == 0 {
+		return "the probe fails"
+	}
+	return "failed: " + strings.Join(names, ", ")
+}
+
+// pathsOrWhy sums the peer paths up, or says why there is none.
+func pathsOrWhy(d *Document, all paths) (status, string) {
 	t := d.Transfers
 	switch {
 	case len(d.Host.GPUs) == 0 && (t == nil || len(t.Devices) == 0):

@@ -99,7 +99,7 @@ func TestGoldenTransfers(t *testing.T) {
 // well.
 func TestTransfersExitCode(t *testing.T) {
 	part := healthy(8)
-	use(&part, 2, "in use by process 1234 (python3)")
+	use(&part, 2, probe.User{PID: 1234, Program: "python3"})
 	for _, tt := range []struct {
 		name string
 		in   Input
@@ -178,7 +178,7 @@ func TestMissing(t *testing.T) {
 	}{
 		{"healthy", healthy(8), []string{}},
 		{"busy", busy(), []string{
-			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): --probe-busy tries them all the same)",
+			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): --probe-busy tries them nevertheless)",
 		}},
 		{"not asked for", unproven(), []string{"transfers (the probe was not asked for)"}},
 		{"gave up", gaveUp(), []string{"transfers (4 transfers made the process useless that drove them; the rest was not tried)"}},
@@ -269,18 +269,18 @@ func TestVerdict(t *testing.T) {
 		{"info at info", failOn(low(), "info"), Healthy, 1},
 		{"critical", acs(), Findings, 1},
 		{"critical at critical", failOn(acs(), "critical"), Findings, 1},
-		{"critical at none", failOn(acs(), "none"), Findings, 0},
+		{"critical at none", failOn(acs(), "none"), Findings, 3},
 		{"a finding comes before what is missing", strict(driverHang()), Findings, 1},
-		{"low cause of critical consequences", mild, Healthy, 1},
-		{"no GPU", noGPUs(), NoGPU, 0},
-		{"no GPU, strict", strict(noGPUs()), NoGPU, 3},
-		{"nothing could be read", Input{Profile: rules.Training, FailOn: "high", Strict: true, Facts: &checks.Facts{}}, Unproven, 3},
+		{"low cause of critical consequences", mild, Findings, 1},
+		{"no GPU", noGPUs(), Inconclusive, 0},
+		{"no GPU, strict", strict(noGPUs()), Inconclusive, 3},
+		{"nothing could be read", Input{Profile: rules.Training, FailOn: "high", Strict: true, Facts: &checks.Facts{}}, Inconclusive, 3},
 		{"image", strict(image), Healthy, 0},
-		{"not tried", unproven(), Unproven, 0},
-		{"not tried, strict", strict(unproven()), Unproven, 3},
+		{"not tried", unproven(), Inconclusive, 0},
+		{"not tried, strict", strict(unproven()), Inconclusive, 3},
 		{"only one rule that could be judged", strict(only(unproven(), "env-misconfig")), Healthy, 0},
-		{"only one rule that could not", strict(only(healthy(8), "acs-redirect")), Unproven, 3},
-		{"corrupt, and no rule says so", corruptUnsaid, Unproven, 0},
+		{"only one rule that could not", strict(only(healthy(8), "acs-redirect")), Inconclusive, 3},
+		{"corrupt, and no rule says so", corruptUnsaid, Inconclusive, 3},
 	} {
 		d := New(tt.in)
 		if d.Verdict.State != tt.state || d.Verdict.ExitCode != tt.exit {

@@ -384,12 +384,12 @@ func full() Input {
 }
 
 // use marks a GPU as in use, and what would have been tried with it.
-func use(in *Input, i int, reason string) {
+func use(in *Input, i int, by probe.User) {
 	t := in.Facts.Transfers
-	t.Devices[i].Outcome, t.Devices[i].Reason = probe.Unknown, reason+probe.Undisturbed
+	t.Devices[i].Outcome, t.Devices[i].Reason, t.Devices[i].Cause, t.Devices[i].User = probe.Unknown, by.String(), probe.CauseBusy, &by
 	for n, x := range t.Transfers {
 		if x.Outcome == probe.OK && (x.Source == gpuAt(i) || x.Destination == gpuAt(i)) {
-			t.Transfers[n] = probe.Transfer{Test: x.Test, Source: x.Source, Destination: x.Destination, Outcome: probe.Unknown, Reason: gpuAt(i) + ": " + reason + probe.Undisturbed}
+			t.Transfers[n] = probe.Transfer{Test: x.Test, Source: x.Source, Destination: x.Destination, Outcome: probe.Unknown, Cause: probe.CauseDevice, Reason: gpuAt(i) + ": " + by.String()}
 		}
 	}
 }
@@ -397,8 +397,8 @@ func use(in *Input, i int, reason string) {
 // busy is a pair of GPUs on which one job computes.
 func busy() Input {
 	in := healthy(2)
-	use(&in, 0, "in use by process 1234 (python3)")
-	use(&in, 1, "in use by process 1234 (python3)")
+	use(&in, 0, probe.User{PID: 1234, Program: "python3"})
+	use(&in, 1, probe.User{PID: 1234, Program: "python3"})
 	return in
 }
 
@@ -407,11 +407,12 @@ func busy() Input {
 func busyInPart() Input {
 	in := healthy(8)
 	for i := range 6 {
-		use(&in, i, fmt.Sprintf("in use by process %d (python3)", 1234+i))
+		use(&in, i, probe.User{PID: 1234 + i, Program: "python3"})
 	}
 	d := &in.Facts.Transfers.Devices[6]
-	use(&in, 6, "")
-	d.Outcome, d.Reason, d.ErrorCode, d.ErrorName = probe.Error, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY", 2, "CUDA_ERROR_OUT_OF_MEMORY"
+	use(&in, 6, probe.User{})
+	d.Reason, d.Cause, d.User = "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2)", probe.CauseNoMemory, nil
+	d.ErrorCode, d.ErrorName, d.Call = 2, "CUDA_ERROR_OUT_OF_MEMORY", "cuMemAlloc_v2"
 	return in
 }
 
@@ -419,7 +420,7 @@ func busyInPart() Input {
 func stoppedOnGPU() Input {
 	in := driverHang()
 	t := in.Facts.Transfers
-	t.Stage, t.Reason = "contexts", "a call of the driver did not return, on GPU "+gpuAt(3)
+	t.Stage, t.Reason, t.GPU = "contexts", "a call of the driver did not return", gpuAt(3)
 	in.Verdict.Findings[0].Message = "A context was not made on " + gpuAt(3) + " within 60 s."
 	return in
 }
@@ -437,7 +438,7 @@ func slowToStart() Input {
 func gaveUp() Input {
 	in := hang()
 	t := in.Facts.Transfers
-	t.Outcome, t.Stage, t.Reason = probe.Unknown, probe.TestCopy, "4 transfers made the process useless that drove them; the rest was not tried"
+	t.Outcome, t.Cause, t.Stage, t.Reason = probe.Unknown, probe.CauseGaveUp, probe.TestCopy, "4 transfers made the process useless that drove them; the rest was not tried"
 	t.Transfers = t.Transfers[:30]
 	return in
 }
