@@ -301,6 +301,8 @@ func (a *assembly) conclude(r child.Result) *Answer {
 	case answer.Outcome != "": // The child has said it all.
 	case r.TimedOut || r.Canceled:
 		answer.Outcome = Hang
+	case r.Flooded != "":
+		answer.Outcome, answer.Reason = Crashed, fmt.Sprintf("it wrote to %s without end and was ended", r.Flooded)
 	case r.Finished:
 		answer.Outcome, answer.Reason = Failed, r.Failure
 	default:
