@@ -44,15 +44,7 @@ const (
 	hostBytes = 8 << 20
 	// attempts is how often a transfer that came out wrong is tried.
 	attempts = 3
-	// patience is how long one transfer may take: 64 MiB at 0.05 GB/s is
-	// 1.3 s, slower than the slowest host staging that was ever reported.
-	defaultPatience = 5 * time.Second
 )
-
-// startPatience is how long each step of starting the driver may take. Without
-// persistence mode each GPU is started first, at a second or two (nvidia-persistenced
-// documentation), side by side for contexts and one after the other in cuInit.
-const startPatience = 20 * time.Second
 
 // errHang says that a stream did not come to its end in time, errClock that the
 // driver's timer gave no time that can be one.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
@@ -150,7 +151,7 @@ func (e *engine) interprocess() {
 		return
 	}
 	defer o.end()
-	first, err := o.next(startPatience)
+	first, err := o.next(deadline.Start)
 	if err == nil && first.Failed != "" {
 		err = errors.New(first.Failed)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 )
 
@@ -56,7 +57,7 @@ type Options struct {
 	// Mode is how much of it.
 	Mode Mode
 	// Patience bounds one transfer, Start each step of starting the driver, and
-	// Whole everything; 0 means 5 s, 20 s, and no bound.
+	// Whole everything; 0 means deadline.Transfer, deadline.Start, and no bound.
 	Patience time.Duration
 	Start    time.Duration
 	Whole    time.Duration
@@ -96,8 +97,8 @@ func environment() []string {
 // reports; an error means that it could not be begun.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	s := &session{options: o, report: &Report{Mode: o.Mode, Outcome: OK, Devices: []Device{}, Peers: []Peer{}, Transfers: []Transfer{}}}
-	s.options.Patience = cmp.Or(o.Patience, defaultPatience)
-	s.options.Start = cmp.Or(o.Start, startPatience)
+	s.options.Patience = cmp.Or(o.Patience, deadline.Transfer)
+	s.options.Start = cmp.Or(o.Start, deadline.Start)
 	s.options.Whole = cmp.Or(o.Whole, math.MaxInt64)
 	s.begun = time.Now()
 	for n := range maxChildren {
@@ -201,7 +202,7 @@ type silence struct {
 // listen waits until the child is gone, was silent for longer than it may be, or
 // the time for the whole has run out.
 func (s *session) listen(life context.Context) silence {
-	limit := max(s.options.Start, child.SpawnPatience)
+	limit := max(s.options.Start, deadline.Spawn)
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	whole := time.NewTimer(s.left())
@@ -222,11 +223,6 @@ func (s *session) listen(life context.Context) silence {
 	}
 }
 
-// callPatience is how many times the patience for one transfer the child may be
-// silent: a transfer waits once for its data, once for the copy and once for the
-// comparison, and each wait has that patience.
-const callPatience = 3
-
 // limit is how long the child may be silent in its present stage. Past the
 // start it watches each transfer itself, some waits in each: from here only a
 // call of the driver that does not return is seen.
@@ -238,11 +234,11 @@ func (s *session) limit() time.Duration {
 	case s.preparing():
 		return s.options.Start
 	case s.stage == TestInterprocess: // A second process starts the driver anew.
-		return s.options.Start + callPatience*s.options.Patience
+		return s.options.Start + deadline.Calls*s.options.Patience
 	case s.stage == stageCleanup:
 		return s.options.Patience
 	}
-	return callPatience * s.options.Patience
+	return deadline.Calls * s.options.Patience
 }
 
 // preparing is true before any transfer.
@@ -365,7 +361,7 @@ func (s *session) fail(f failure) {
 func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 	f := s.ending(result, quiet)
 	switch {
-	case s.ended && !s.garbled && quiet == (silence{}):
+	case s.ended && !s.garbled && result.Unsent == 0 && quiet == (silence{}):
 		for _, t := range slices.Clone(s.under) {
 			t.Outcome, t.Cause, t.Reason = Unknown, CauseProtocol, "the process that drives the GPUs never said what became of it"
 			s.record(t)
@@ -374,13 +370,13 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 			s.useless++
 		}
 		return !s.whole && !result.Left
-	case s.garbled:
+	case f.Cause == CauseProtocol:
 		s.fail(f)
 		return false
 	case s.stage == stageCleanup:
 		f.Reason += ", when the memory was given back after all transfers"
 		s.fail(f)
-		s.report.Signal = result.Signal
+		s.report.Signal = signalOf(result)
 		return false
 	case s.preparing():
 		if len(s.steps) > 0 { // The step that is under way for longest.
@@ -391,10 +387,11 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 			f.Reason += ", when it was started again after a transfer that failed"
 		}
 		s.fail(f)
-		s.report.Signal, s.report.ExitCode = result.Signal, exitCode(result)
+		s.report.Signal, s.report.ExitCode = signalOf(result), exitCode(result)
 		return false
 	}
-	for _, t := range slices.Clone(s.under) {
+	under := slices.Clone(s.under)
+	for _, t := range under {
 		t.Outcome, t.Reason, t.Cause = f.Outcome, f.Reason, f.Cause
 		s.record(t)
 	}
@@ -402,8 +399,9 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 		s.outOfTime()
 		return false
 	}
-	if len(s.under) == 0 && s.stage != "" && f.Cause == CauseFlooded {
+	if len(under) == 0 { // It ended between two transfers.
 		s.fail(f)
+		s.report.Signal, s.report.ExitCode = signalOf(result), exitCode(result)
 		return false
 	}
 	s.useless++
@@ -413,6 +411,10 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 // ending says how a child came to its end, as the outcome of what it was at.
 func (s *session) ending(result child.Result, quiet silence) failure {
 	switch {
+	case result.Flooded != "":
+		return failure{Outcome: Error, Cause: CauseFlooded, Reason: fmt.Sprintf("the driver wrote without end to %s, and its process was ended", result.Flooded)}
+	case result.Unsent > 0:
+		return failure{Outcome: Unknown, Cause: CauseProtocol, Reason: "the process that drives the GPUs could not say what it found: " + result.UnsentReason}
 	case s.garbled:
 		return failure{Outcome: Unknown, Cause: CauseProtocol, Reason: "messages of the process that drives the GPUs were lost or garbled"}
 	case quiet.tooLong > 0:
@@ -421,7 +423,7 @@ func (s *session) ending(result child.Result, quiet silence) failure {
 		return failure{Outcome: Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(quiet.lasted))}
 	case quiet.late:
 		return failure{Outcome: Unknown, Cause: CauseDeadline, Reason: s.lateReason()}
-	case result.Signal != "":
+	case signalOf(result) != "":
 		return failure{Outcome: Error, Reason: "the driver crashed: " + result.Signal}
 	case result.Failure != "":
 		return failure{Outcome: Error, Cause: CauseExited, Reason: "the process that drives the GPUs ended early: " + result.Failure}
@@ -429,6 +431,15 @@ func (s *session) ending(result child.Result, quiet silence) failure {
 		return failure{Outcome: Error, Cause: CauseExited, Reason: fmt.Sprintf("the process that drives the GPUs ended early, with exit code %d", result.Code)}
 	}
 	return failure{Outcome: Error, Cause: CauseExited, Reason: "the process that drives the GPUs ended early"}
+}
+
+// signalOf is the signal that ended a process, but for one that was ended from
+// here.
+func signalOf(r child.Result) string {
+	if r.TimedOut || r.Canceled || r.Flooded != "" {
+		return ""
+	}
+	return r.Signal
 }
 
 // exitCode is the exit code of a process that ended by itself before its work

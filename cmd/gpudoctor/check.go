@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -15,11 +18,15 @@ import (
 
 // The flags that several commands take.
 var (
-	fromFlag  = &cli.StringSliceFlag{Name: "from", Usage: "`FILE`: examine texts (files, folders, archives, - for a pipe) or a recording"}
-	withFlag  = &cli.StringSliceFlag{Name: "with", Usage: "`FILE`: examine this text, too, such as the log of the job that failed"}
-	probeFlag = &cli.StringFlag{Name: "probe", Usage: "`MODE`: how much of the transfers to make: off, quick or full (default quick)"}
-	busyFlag  = &cli.BoolFlag{Name: "probe-busy", DisableDefaultText: true, Usage: "use GPUs that other processes are using, too"}
-	waitFlag  = &cli.DurationFlag{Name: "probe-timeout", Usage: "`TIME`: wait for each step of the driver at most so long (30s, 2m)"}
+	fromFlag     = &cli.StringSliceFlag{Name: "from", Usage: "`FILE`: examine texts (files, folders, archives, - for a pipe) or a recording"}
+	withFlag     = &cli.StringSliceFlag{Name: "with", Usage: "`FILE`: examine this text, too, such as the log of the job that failed"}
+	probeFlag    = &cli.StringFlag{Name: "probe", Usage: "`MODE`: how much of the transfers to make: off, quick or full (default quick)"}
+	busyFlag     = &cli.BoolFlag{Name: "probe-busy", DisableDefaultText: true, Usage: "use GPUs that other processes are using, too"}
+	waitFlag     = &cli.DurationFlag{Name: "probe-timeout", Usage: "`TIME`: timeout for each step of the driver (30s, 2m)"}
+	deadlineFlag = &cli.DurationFlag{
+		Name: "deadline", EnvVars: []string{"GPUDOCTOR_DEADLINE"},
+		Usage: "`TIME`: end within this time (default 30s; 2m with --probe full, 10m with --from)",
+	}
 	colorFlag = &cli.StringFlag{
 		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
 		Usage: "`WHEN`: auto, always or never",
@@ -57,6 +64,7 @@ GPUDOCTOR_COLOR in the environment stand for the flags of these names.`,
 			probeFlag,
 			busyFlag,
 			waitFlag,
+			deadlineFlag,
 			&cli.StringFlag{
 				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},
 				Usage: "`PROFILE`: training, or image: a container image under build",
@@ -92,7 +100,7 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(s.Quiet)
+	p := newProgress(s.Quiet, r.options.Whole)
 	defer p.done()
 	r.options.Progress = p.step
 	d, err := diagnose(c.Context, r)
@@ -154,11 +162,27 @@ func readSource(c *cli.Context) (s source, opts checks.Options, err error) {
 	if opts.ProbeTimeout < 0 {
 		return s, opts, errors.New("--probe-timeout is below zero")
 	}
+	if opts.Whole = c.Duration(deadlineFlag.Name); c.IsSet(deadlineFlag.Name) && opts.Whole < deadline.Least {
+		return s, opts, hinted(fmt.Errorf("--deadline %s is too short", opts.Whole), "the shortest is "+deadline.Least.String())
+	}
+	opts.Whole = cmp.Or(opts.Whole, defaultDeadline(c, opts))
 	s = source{from: c.StringSlice(fromFlag.Name), with: c.StringSlice(withFlag.Name), stdin: c.App.Reader}
 	if len(s.from) > 0 && (c.IsSet(probeFlag.Name) && opts.Probe != probe.Off || c.IsSet(busyFlag.Name) || c.IsSet(waitFlag.Name)) {
 		return s, opts, hinted(errProbeRecorded, "a recording holds the transfers that were made with it")
 	}
 	return s, opts, s.check()
+}
+
+// defaultDeadline is how long the whole command may take where nobody says. Who
+// allows the driver more time for each step allows the whole more, too.
+func defaultDeadline(c *cli.Context, opts checks.Options) time.Duration {
+	switch {
+	case len(c.StringSlice(fromFlag.Name))+len(c.StringSlice(withFlag.Name)) > 0:
+		return deadline.Texts
+	case opts.Probe == probe.Full:
+		return max(deadline.Full, 4*opts.ProbeTimeout)
+	}
+	return max(deadline.Whole, 4*opts.ProbeTimeout)
 }
 
 // readStyle reads how the report is to be laid out.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -50,7 +51,10 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}
 	facts := g.facts
 	judging := time.Now()
-	verdict, err := known.rules.Evaluate(ctx, facts, rules.Options{Profile: r.profile, Only: only, Skip: skip})
+	// A policy of the user's may take forever.
+	evaluating, stopEvaluating := context.WithTimeout(ctx, max(r.options.Whole-time.Since(start), deadline.Ending))
+	defer stopEvaluating()
+	verdict, err := known.rules.Evaluate(evaluating, facts, rules.Options{Profile: r.profile, Only: only, Skip: skip})
 	if err != nil {
 		return nil, problem(err)
 	}

@@ -22,7 +22,7 @@ func probeCommand() *cli.Command {
 			Usage: "between every ordered pair of GPUs of this machine",
 			Description: `exit code: 0 every path carries data correctly at the speed of its links;
 1 some path does not; 2 an error; 3 some path could not be tried`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, formatFlag, tablesFlag, quietFlag, colorFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, formatFlag, tablesFlag, quietFlag, colorFlag},
 			Action: probeP2P,
 		}},
 	}
@@ -44,7 +44,7 @@ func probeP2P(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(s.Quiet)
+	p := newProgress(s.Quiet, opts.Whole)
 	defer p.done()
 	opts.Progress = p.step
 	g := gather(c.Context, src, opts)

@@ -52,6 +52,7 @@ type simulated struct {
 	// steps is how often --probe-timeout may pass, 0 where nothing hangs.
 	steps int
 	short bool // It is run with -short, too.
+	bare  bool // Without --probe-timeout.
 	want  judgement
 }
 
@@ -320,6 +321,44 @@ var simulations = []simulated{
 	{name: "busy GPU, used all the same", nvml: "busy", arguments: []string{"--probe-busy"}, want: quiet(healthyQuick)},
 }
 
+// failClosed are the faults that ended in "Healthy, exit 0" before transfers had a
+// last resort, and the like: none may pass for health.
+var failClosed = []simulated{
+	{name: "peer access refused late, everywhere", cuda: "error-peer=217", short: true, want: sick("ok", []string{"copy: error error", "host-staged: ok ok"},
+		"nccl-p2p-disable", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
+	{name: "no kernel can be launched", cuda: "error-launch=209", short: true, want: sick("ok", []string{
+		"copy: error error", "sm-store: error error", "sm-load: error error", "host-staged: error error",
+	}, "upgrade-driver", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
+	{name: "exits in cuInit", cuda: "exit-init=0", short: true, want: sick("error in cuInit", nil,
+		"reset-gpu", "transfer-failed high confirmed host")},
+	{name: "exits when a context is made", cuda: "exit-context=0@1", want: sick("error in contexts", nil,
+		"reset-gpu", "transfer-failed high confirmed host")},
+	{name: "exits in a copy", cuda: "exit-copy=0@0>1", want: broken([]string{
+		"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "no time", cuda: "elapsed=0", short: true, want: clockless},
+	{name: "time runs backwards", cuda: "elapsed=-3", want: clockless},
+	{name: "time is no number", cuda: "elapsed=nan", short: true, want: clockless},
+	{name: "endless time", cuda: "elapsed=inf", want: clockless},
+	{name: "copies that come late", cuda: "late-from=3", want: clockless},
+	{name: "copies that never come, from the third on", cuda: "dropped-from=3", short: true, want: sick("ok", []string{
+		"copy: corrupt(poison) corrupt(poison)", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok ok",
+	}, "nccl-p2p-disable", "p2p-broken-platform critical confirmed gpu0 -> gpu1")},
+	{name: "a flood in cuInit", cuda: "flood-init", want: sick("error in cuInit", nil,
+		"reset-gpu", "transfer-failed high confirmed host")},
+	{name: "HIP peer access refused late", libraries: hip, cuda: "error-peer=217", want: sick("ok", []string{"copy: error error", "host-staged: ok ok"},
+		"nccl-p2p-disable", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
+	{name: "HIP exits in hipInit", libraries: hip, cuda: "exit-init=0", want: sick("error in hipInit", nil,
+		"reset-amd-gpu", "transfer-failed high confirmed host")},
+	{name: "HIP time is no number", libraries: hip, cuda: "elapsed=nan", want: clockless},
+}
+
+// clockless is the judgement of a machine on which data arrives, and no time is
+// known in which it does.
+var clockless = judgement{
+	exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: []string{"copy: unknown unknown", "sm-store: ok ok", "sm-load: ok ok"},
+}
+
 // notTried are the transfers with a GPU that takes no part.
 var notTried = []string{"copy: unknown unknown", "sm-store: unknown unknown", "sm-load: unknown unknown"}
 
@@ -368,6 +407,65 @@ func TestSimulated(t *testing.T) {
 				t.Skip("not with -short")
 			}
 			s.check(t, s.run(t))
+		})
+	}
+}
+
+// TestFailClosed holds that none of the faults that once passed for health does.
+func TestFailClosed(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	for _, s := range failClosed {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && !s.short {
+				t.Skip("not with -short")
+			}
+			e := s.run(t)
+			s.check(t, e)
+			if e.exit == exitOK {
+				t.Error("exit code 0")
+			}
+		})
+	}
+}
+
+// TestDeadline holds that the program ends within its deadline whatever hangs, by
+// the default timeouts, and is not green.
+func TestDeadline(t *testing.T) {
+	needsNoGPU(t)
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
+	const most = 8 * time.Second
+	for _, s := range []simulated{
+		{name: "cuInit hangs", cuda: "hang-init"},
+		{name: "a context hangs", cuda: "hang-contexts@1"},
+		{name: "one copy never returns", cuda: "hang-copy-call@0>1"},
+		{name: "every copy hangs", cuda: "hang-copy", gpus: 4},
+		{name: "stdout is flooded in copies", cuda: "flood-copy"},
+		{name: "NVML hangs", nvml: "hang-init"},
+		{name: "both hang", nvml: "hang-init", cuda: "hang-init"},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.arguments = []string{"--deadline", most.String()}
+			s.bare = true
+			start := time.Now()
+			e := s.run(t)
+			took := time.Since(start)
+			if e.err != nil {
+				t.Fatal(e.err)
+			}
+			validate(t, e.stdout)
+			// Where the tests of other packages use the machine too, its start and its
+			// end take longer.
+			if took > most+slack/2 {
+				t.Errorf("it took %s with a deadline of %s", took.Round(time.Millisecond), most)
+			}
+			if e.exit == exitOK {
+				t.Error("exit code 0")
+			}
 		})
 	}
 }
@@ -454,9 +552,9 @@ func (s simulated) commandLine() []string {
 	if mode == "" {
 		mode = probe.Quick
 	}
-	line := []string{
-		"check", "--format", "json", "--probe", string(mode), "--probe-timeout", s.timeout().String(),
-		"--skip", strings.Join(surroundings, ","),
+	line := []string{"check", "--format", "json", "--probe", string(mode), "--skip", strings.Join(surroundings, ",")}
+	if !s.bare {
+		line = append(line, "--probe-timeout", s.timeout().String())
 	}
 	return append(line, s.arguments...)
 }

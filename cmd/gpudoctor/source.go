@@ -81,10 +81,18 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 		return g
 	}
 	debug.SetMemoryLimit(textsMemory)
-	read, err := evidence.Read(ctx, texts, evidence.Options{Stdin: s.stdin, Gather: opts, Progress: opts.Progress})
+	reading := ctx
+	if opts.Whole > 0 {
+		var stop context.CancelFunc
+		reading, stop = context.WithTimeout(ctx, opts.Whole)
+		defer stop()
+	}
+	read, err := evidence.Read(reading, texts, evidence.Options{Stdin: s.stdin, Gather: opts, Progress: opts.Progress})
 	switch {
 	case ctx.Err() != nil:
 		return gathered{err: context.Cause(ctx)}
+	case reading.Err() != nil:
+		return gathered{err: hinted(fmt.Errorf("reading the input took longer than %s", opts.Whole), "--deadline sets another limit")}
 	case errors.Is(err, evidence.ErrNothing):
 		g := gathered{err: hinted(err, takesTexts, takesKinds)}
 		if slices.ContainsFunc(read.Facts.Texts, func(t checks.Text) bool { return t.Problem == "" }) {

@@ -27,6 +27,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
 const (
@@ -45,18 +47,7 @@ const (
 	maxOutput = 64 << 10
 	// maxWords bounds what is kept of an error that a child tells.
 	maxWords = 4 << 10
-	// patience is how long a child may take to go once it was killed, or once
-	// its task has ended. One that sits in the kernel takes longer.
-	patience = 2 * time.Second
-	// drain is how long the pipes of a child that has ended are read on: what
-	// it wrote is there already, but a process that it left behind may hold
-	// them open.
-	drain = time.Second
 )
-
-// SpawnPatience is how long a child may take to say its first word. That is no
-// library's doing, but a machine's that is out of breath.
-const SpawnPatience = 30 * time.Second
 
 // Spec says what a child is to do.
 type Spec struct {
@@ -189,10 +180,10 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	if state == nil { // It must go.
 		kill(proc)
 		shut(pipes.lifeline.ours)
-		state = within(patience, ended)
+		state = within(deadline.Kill, ended)
 	}
 	r.Left = state == nil
-	pipes.hurry(time.Now().Add(drain))
+	pipes.hurry(time.Now().Add(deadline.Drain))
 	readers.Wait()
 	r.Finished, r.Failure = inbox.finished, inbox.failure
 	r.Malformed, r.Unsent, r.UnsentReason = inbox.malformed, inbox.unsent, inbox.unsentReason
@@ -232,7 +223,7 @@ func await(
 	case state := <-ended:
 		return state
 	case <-done:
-		return within(patience, ended)
+		return within(deadline.Kill, ended)
 	case r.Flooded = <-flooded:
 		return nil
 	case <-ctx.Done():

@@ -298,7 +298,7 @@ func TestAskCanceled(t *testing.T) {
 	simulate(t, "hang-init")
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
-	if a, err := Ask(ctx, 0, nil); !errors.Is(err, context.Canceled) {
+	if a, err := Ask(ctx, Limits{}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Ask = %+v, %v, want context.Canceled", a, err)
 	}
 }
