@@ -481,18 +481,18 @@ func (in *inbox) take(line []byte) {
 	case in.finished || err != nil || !e.whole():
 		in.malformed++
 	case e.Done:
-		in.finished, in.failure = true, first(e.Failure, maxWords)
+		in.finished, in.failure = true, words(e.Failure)
 		close(in.done)
 	case e.Unsent != "":
 		in.unsent++
-		in.unsentReason = cmp.Or(in.unsentReason, first(e.Unsent, maxWords))
+		in.unsentReason = cmp.Or(in.unsentReason, words(e.Unsent))
 	default:
 		in.receive(e.Message)
 	}
 }
 
-// first returns the first n bytes of s, without half a character.
-func first(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "") }
+// words returns the first maxWords bytes of s, without half a character.
+func words(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxWords)], "") }
 
 // tail keeps the last max bytes that were written to it.
 type tail struct {

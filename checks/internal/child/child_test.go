@@ -537,6 +537,31 @@ noise of a library
 	}
 }
 
+// TestWords holds that an error that a child tells is bounded, and stays UTF-8.
+func TestWords(t *testing.T) {
+	for in, want := range map[string]int{
+		"": 0, "no luck": 7, strings.Repeat("x", maxWords): maxWords, strings.Repeat("x", maxWords+1): maxWords,
+		strings.Repeat("x", maxWords-1) + "é": maxWords - 1,
+	} {
+		r := outboxed(t, envelope{Done: true, Failure: in})
+		if got := r.failure; len(got) != want || !strings.HasPrefix(in, got) {
+			t.Errorf("of %d bytes %d are kept, want %d", len(in), len(got), want)
+		}
+	}
+}
+
+// outboxed has an inbox read one envelope.
+func outboxed(t *testing.T, e envelope) *inbox {
+	t.Helper()
+	line, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := newInbox(nil)
+	in.read(bytes.NewReader(line))
+	return in
+}
+
 func TestTail(t *testing.T) {
 	for _, tt := range []struct {
 		writes []string

@@ -49,7 +49,7 @@ func Main() {
 	err := perform(os.Args[2], json.RawMessage(os.Args[3]), out)
 	end := envelope{Done: true}
 	if err != nil {
-		end.Failure = first(err.Error(), maxWords)
+		end.Failure = words(err.Error())
 	}
 	code := 0
 	if out.write(end) != nil {
@@ -130,7 +130,7 @@ func (o *outbox) send(message any) error {
 	}
 	if err != nil {
 		err = fmt.Errorf("encode a message: %w", err)
-		return errors.Join(err, o.write(envelope{Unsent: first(err.Error(), maxWords)}))
+		return errors.Join(err, o.write(envelope{Unsent: words(err.Error())}))
 	}
 	return o.write(envelope{Message: raw})
 }
