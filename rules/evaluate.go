@@ -120,7 +120,7 @@ func (s *Set) judgeRest(ctx context.Context, facts checks.Facts, answers map[str
 	if len(last) == 0 {
 		return nil
 	}
-	rest := unexplained(facts.Transfers, others)
+	rest := Unexplained(facts.Transfers, others)
 	if rest == nil {
 		for _, rule := range last {
 			answers[rule.ID] = reading{}

@@ -533,7 +533,7 @@ func TestUnexplained(t *testing.T) {
 		{"the whole is known, a transfer is not", &probe.Report{Outcome: probe.Hang, Transfers: []probe.Transfer{transfer(probe.Corrupt)}}, []Finding{{Severity: Critical, Evidence: []Evidence{{Fact: "transfers.stage"}}}}, "1 0 ok"},
 	} {
 		left := ""
-		if rest := unexplained(c.report, c.findings); rest != nil {
+		if rest := Unexplained(c.report, c.findings); rest != nil {
 			left = fmt.Sprintf("%d %d %s", len(rest.Transfers), len(rest.Devices), rest.Outcome)
 		}
 		if left != c.left {

@@ -28,14 +28,19 @@ func accountOf(t *probe.Transfer) Account {
 // passing, below high, does not account for it; what is slow may be no fault.
 func accounts(findings []Finding) (failed, slow map[Account]bool) {
 	failed, slow = map[Account]bool{}, map[Account]bool{}
-	for _, f := range findings {
-		for _, a := range slices.Concat(f.AccountsFor, citedBy(f.Evidence)) {
-			slow[a] = true
-			if f.Severity.Rank() <= High.Rank() {
-				failed[a] = true
+	var walk func([]Finding)
+	walk = func(list []Finding) {
+		for _, f := range list {
+			for _, a := range slices.Concat(f.AccountsFor, citedBy(f.Evidence)) {
+				slow[a] = true
+				if f.Severity.Rank() <= High.Rank() {
+					failed[a] = true
+				}
 			}
+			walk(f.Explains)
 		}
 	}
+	walk(findings)
 	return failed, slow
 }
 
@@ -61,9 +66,9 @@ func citedBy(evidence []Evidence) []Account {
 	return all
 }
 
-// unexplained is the part of the probe's report that failed and that no finding
-// accounts for; nil where there is none.
-func unexplained(report *probe.Report, findings []Finding) *probe.Report {
+// Unexplained is the part of a probe's report that failed, or was slow, and that no
+// finding accounts for, consequences included; nil where there is none.
+func Unexplained(report *probe.Report, findings []Finding) *probe.Report {
 	if report == nil {
 		return nil
 	}

@@ -22,6 +22,7 @@
 package gpudoctor.rules.transfer_failed
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.peers
 
 # classes are the driver's error codes by what they are about (cuda.h,
 # cudaError_enum; HIP has the same numbers, hip_runtime_api.h), with what helps.
@@ -85,6 +86,7 @@ findings contains {
 		some i, t in sort(ts)
 		i < shown
 	],
+	"accounts_for": sort({peers.named(t) | some t in ts}),
 	"params": {"gpus": affected(ts), "pairs": pairs(ts)},
 	"severity": severity_of[kind[0]],
 	"confidence": "confirmed",

@@ -209,10 +209,26 @@ func transfersLine(d *Document, all paths) (status, string) {
 	if n := failures(d); n > 0 && s != statusFail {
 		s, said = statusFail, said+"; "+othersFailed(d)
 	}
+	if n := slowTransfers(d); n > 0 && s == statusOK && d.Verdict.State != Healthy {
+		s, said = statusSlow, said+"; "+plural(n, "other transfer")+" slow"
+	}
 	if s == statusOK && d.Verdict.State == Inconclusive {
 		s = statusOpen
 	}
 	return s, said
+}
+
+// slowTransfers counts the transfers that were too slow.
+func slowTransfers(d *Document) int {
+	n := 0
+	if d.Transfers != nil {
+		for _, t := range d.Transfers.Transfers {
+			if t.Outcome == probe.Slow {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // othersFailed names what failed beside the paths between the GPUs.

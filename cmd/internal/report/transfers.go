@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
-
-	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // TransfersExitCode is what a command that makes transfers and nothing else
@@ -14,9 +11,8 @@ import (
 // the speed of its links, or there is no pair of GPUs; 1 when some transfer fails
 // or is slow; 3 when some or all could not be tried.
 func TransfersExitCode(d *Document) int {
-	slow := d.Transfers != nil && slices.ContainsFunc(d.Transfers.Transfers, func(t probe.Transfer) bool { return t.Outcome == probe.Slow })
 	switch v := &d.Verdict; {
-	case d.Transfers != nil && failures(d) > 0, slow:
+	case d.Transfers != nil && failures(d) > 0, slowTransfers(d) > 0:
 		return 1
 	case v.has(ReasonProbe), v.has(ReasonUntried):
 		return 3

@@ -113,7 +113,6 @@ func (d *Document) judge(in Input) Verdict {
 		}
 	}
 	grave := len(v.Reasons) > 0
-	failed := d.Transfers != nil && failures(d) > 0
 	v.Reasons = append(v.Reasons, d.unexamined(in)...)
 	for _, r := range v.gaps() {
 		v.Missing = append(v.Missing, r.Text)
@@ -126,12 +125,12 @@ func (d *Document) judge(in Input) Verdict {
 	default:
 		v.State = Healthy
 	}
-	v.ExitCode, v.Reason = d.exitCode(&v, failed, in.Strict)
+	v.ExitCode, v.Reason = d.exitCode(&v, in.Strict)
 	return v
 }
 
 // exitCode is the exit code of a verdict, and why.
-func (d *Document) exitCode(v *Verdict, failed, strict bool) (code int, why string) {
+func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 	reaching := 0
 	for _, f := range d.Findings {
 		if d.FailOn.reaches(worst(f)) {
@@ -143,7 +142,7 @@ func (d *Document) exitCode(v *Verdict, failed, strict bool) (code int, why stri
 		return 2, "nothing in the input was recognized"
 	case reaching > 0:
 		return 1, fmt.Sprintf("%s at or above %s", plural(reaching, "finding"), d.FailOn)
-	case failed:
+	case v.has(ReasonFailed), failures(d) > 0:
 		return 3, "transfers failed, and no finding at or above " + string(d.FailOn) + " says so"
 	case v.has(ReasonProbe):
 		return 3, "the probe was asked for and could not do its work: " + v.shortly()
@@ -161,9 +160,10 @@ func (d *Document) exitCode(v *Verdict, failed, strict bool) (code int, why stri
 // verdict needs and was not examined.
 func (d *Document) unexamined(in Input) []Reason {
 	var all []Reason
-	if n := failures(d); n > 0 && !slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return atLeast(worst(f), rules.High) }) {
-		// The rules that would say so were left out, or a policy replaced them.
-		all = append(all, Reason{Code: ReasonFailed, Text: fmt.Sprintf("transfers (%s of the probe failed, and the rules that say so were left out)", plural(n, "step"))})
+	// The rules that would say so may have been left out, or a policy may have
+	// taken their place.
+	if rest := rules.Unexplained(d.Transfers, d.Findings); rest != nil && !(d.noGPU() && len(rest.Transfers)+len(rest.Devices) == 0) {
+		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that say so were left out)"})
 	}
 	switch {
 	case d.textsOnly && !slices.ContainsFunc(in.Facts.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 }):
@@ -171,8 +171,11 @@ func (d *Document) unexamined(in Input) []Reason {
 	case d.textsOnly && len(in.Only) == 0:
 		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only texts about it were examined)"})
 	case len(in.Only) > 0:
-		if none := d.missingTransfers(in.Facts); len(none) == 1 && none[0].Code == ReasonNoGPU {
-			all = append(all, none...)
+		// The probe is run whatever rules are asked for.
+		for _, r := range d.missingTransfers(in.Facts) {
+			if r.Code == ReasonNoGPU || r.Code == ReasonProbe {
+				all = append(all, r)
+			}
 		}
 		for _, s := range d.Skipped {
 			if slices.Contains(in.Only, s.Rule) {
@@ -275,10 +278,42 @@ func failures(d *Document) int {
 			n++
 		}
 	}
-	if t.Outcome.Failed() && !(t.ErrorCode == noDeviceCode && len(d.Host.GPUs) == 0) {
+	if t.Outcome.Failed() && !d.noGPU() {
 		n++
 	}
 	return n
+}
+
+// noGPU reports whether the driver says that it finds no GPU, and nothing else
+// shows one.
+func (d *Document) noGPU() bool {
+	return d.Transfers != nil && d.Transfers.ErrorCode == noDeviceCode && len(d.Host.GPUs) == 0
+}
+
+// inShort says what of a probe's report is left: "2 transfers failed".
+func inShort(rest *probe.Report) string {
+	failed, slow := 0, 0
+	for _, t := range rest.Transfers {
+		if t.Outcome == probe.Slow {
+			slow++
+		} else {
+			failed++
+		}
+	}
+	var said []string
+	if failed > 0 {
+		said = append(said, plural(failed, "transfer")+" failed")
+	}
+	if slow > 0 {
+		said = append(said, plural(slow, "transfer")+" too slow")
+	}
+	if n := len(rest.Devices); n > 0 {
+		said = append(said, plural(n, "GPU")+" could not be made ready")
+	}
+	if rest.Outcome.Failed() {
+		said = append(said, "the probe failed")
+	}
+	return strings.Join(said, ", ")
 }
 
 // Error codes that say that there is nothing to probe (cuda.h):
@@ -377,9 +412,9 @@ func (d *Document) untriedTests() []Reason {
 		if t.Test == probe.TestCopy || t.Outcome != probe.Unknown || t.Cause == probe.CauseDevice {
 			continue
 		}
-		code := ReasonUntried
-		if cause := d.causeOf(t); cause == probe.CauseClock || cause == probe.CauseImplausible || cause == probe.CauseProtocol || cause == probe.CauseDeadline {
-			code = ReasonProbe
+		code := ReasonProbe
+		if harmless[d.causeOf(t)] {
+			code = ReasonUntried
 		}
 		key := t.Test + " " + string(code)
 		if tests[key] == nil {
