@@ -91,12 +91,18 @@ compdef _gpudoctor gpudoctor
 	"fish": `function __gpudoctor
 	set -l words (commandline --tokenize --cut-at-cursor --current-process)
 	set -l word (commandline --cut-at-cursor --current-token)
+	set -l flag (string match -r '^--[a-z-]+=' -- $word)
+	set -l value (string replace -r '^--[a-z-]+=' '' -- $word)
 	for line in (gpudoctor __complete $words[2..-1] "$word" 2>/dev/null)
 		switch $line
 			case :files
-				__fish_complete_path (string replace -r '^--[a-z-]+=' '' -- $word)
+				for file in (__fish_complete_path "$value")
+					echo "$flag$file"
+				end
 			case :folders
-				__fish_complete_directories (string replace -r '^--[a-z-]+=' '' -- $word)
+				for folder in (__fish_complete_directories "$value")
+					echo "$flag$folder"
+				end
 			case '*'
 				echo $line
 		end

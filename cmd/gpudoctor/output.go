@@ -86,7 +86,7 @@ func mayWrite(file, at string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrPermission):
-		return hinted(fmt.Errorf("-o %s: this user may not write to %s", file, at), "name another folder, such as "+os.TempDir())
+		return hinted(fmt.Errorf("-o %s: permission to write to %s denied", file, at), "name another folder, such as "+os.TempDir())
 	}
 	return hinted(fmt.Errorf("-o %s: %s: %w", file, at, err), "name another folder, such as "+os.TempDir())
 }

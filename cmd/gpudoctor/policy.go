@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -31,7 +32,11 @@ func readPolicy(c *cli.Context) (string, error) {
 	found, err := holdsPolicy(os.DirFS(dir))
 	switch {
 	case err != nil:
-		return "", hinted(fmt.Errorf("--policy %s: %s", dir, inWords(err, "file")), takesPolicy)
+		place := dir
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			place = filepath.Join(dir, filepath.FromSlash(at.Path))
+		}
+		return "", hinted(fmt.Errorf("--policy %s: %s", place, inWords(err, "file")), "gpudoctor reads all of the folder", takesPolicy)
 	case !found:
 		return "", hinted(fmt.Errorf("--policy %s: the folder holds no rules and no remedies", dir), takesPolicy)
 	}
@@ -62,13 +67,13 @@ func holdsPolicy(fsys fs.FS) (bool, error) {
 
 // inWords says why something cannot be read, without the name of a system call.
 func inWords(err error, kind string) string {
-	var at *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "no such " + kind
 	case errors.Is(err, fs.ErrPermission):
-		return "this user may not read it"
-	case errors.As(err, &at):
+		return "permission denied"
+	}
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err.Error()
 	}
 	return err.Error()

@@ -91,7 +91,7 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 		announceInput(s.stdin)
 	}
 	debug.SetMemoryLimit(textsMemory)
-	read, err := evidence.Read(ctx, texts, evidence.Options{Stdin: s.stdin, Gather: opts, Progress: opts.Progress})
+	read, err := evidence.Read(ctx, texts, evidence.Options{Stdin: upToEOF(s.stdin), Gather: opts, Progress: opts.Progress})
 	switch {
 	case ctx.Err() != nil:
 		return gathered{err: context.Cause(ctx)}
@@ -198,6 +198,9 @@ func (s source) check() error {
 			info, err := readable(name)
 			if err != nil {
 				hints := append(nearSource(name), flag+strings.TrimPrefix(takesTexts, "--from"))
+				if errors.Is(err, fs.ErrPermission) {
+					hints = []string{"make it readable for this user, or run gpudoctor as one who may read it"}
+				}
 				return hinted(fmt.Errorf("%s %s: %s", flag, quoteWord(name), inWords(err, "file")), hints...)
 			}
 			if j := slices.IndexFunc(seen, func(n named) bool { return os.SameFile(n.info, info) }); j >= 0 {
@@ -288,6 +291,30 @@ func nearSource(name string) []string {
 		}
 	}
 	return nil
+}
+
+// untilEOF reads up to the first end of file. A terminal has one each time that
+// Ctrl-D is typed, and a read behind it would wait again.
+type untilEOF struct {
+	r     io.Reader
+	ended bool
+}
+
+// upToEOF reads up to the first end of file; nil stays nil.
+func upToEOF(r io.Reader) io.Reader {
+	if r == nil {
+		return nil
+	}
+	return &untilEOF{r: r}
+}
+
+func (u *untilEOF) Read(p []byte) (int, error) {
+	if u.ended {
+		return 0, io.EOF
+	}
+	n, err := u.r.Read(p)
+	u.ended = errors.Is(err, io.EOF)
+	return n, err
 }
 
 // announceInput tells a person that nothing happens until they have typed the
