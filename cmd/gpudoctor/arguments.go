@@ -102,11 +102,11 @@ func (l *commandLine) commands() []*cli.Command {
 
 // name is the command line without flags and words.
 func (l *commandLine) name() string {
-	name := l.app.Name
+	names := []string{l.app.Name}
 	for _, c := range l.path {
-		name += " " + c.Name
+		names = append(names, c.Name)
 	}
-	return name
+	return strings.Join(names, " ")
 }
 
 // help is where the flags are listed.

@@ -113,7 +113,7 @@ func form(f cli.Flag, n int) []string {
 	if c := choices[names[0]]; len(c) > 0 {
 		value = c[n%len(c)]
 	}
-	if names[0] == waitFlag.Name {
+	if _, isTime := f.(*cli.DurationFlag); isTime {
 		value = "7s"
 	}
 	switch {
@@ -170,7 +170,7 @@ func TestAnyOrder(t *testing.T) {
 		}
 	}
 	t.Logf("%d command lines of %d commands", lines, commands)
-	if lines < 5000 || commands != 9 {
+	if lines < 5000 || commands < 9 {
 		t.Errorf("%d command lines of %d commands were tried", lines, commands)
 	}
 }

@@ -211,6 +211,9 @@ func (l *commandLine) valueAsked(word string) (flag cli.Flag, prefix, value stri
 func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, files string) {
 	name := f.Names()[0]
 	var values []string
+	if _, isTime := f.(*cli.DurationFlag); isTime {
+		values = []string{"30s", "1m", "2m"}
+	}
 	switch name {
 	case fromFlag.Name:
 		for _, e := range fixtures.Examples() {
@@ -221,12 +224,10 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 		files = filesToo
 	case policyFlag.Name:
 		files = foldersToo
-	case waitFlag.Name:
-		values = []string{"30s", "1m", "2m"}
 	case "only", "skip":
 		values = l.ids(value)
 	default:
-		values = choices[name]
+		values = append(values, choices[name]...)
 	}
 	for _, v := range values {
 		all = append(all, answer{word: prefix + v})

@@ -65,7 +65,7 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	}
 	if m := badValue.FindStringSubmatch(err.Error()); m != nil {
 		hints := []string{help}
-		if m[2] == waitFlag.Name {
+		if _, isTime := allFlags(c.App)[m[2]].(*cli.DurationFlag); isTime {
 			hints = []string{"a time has a unit: 30s, 2m"}
 		}
 		return hinted(fmt.Errorf("%s does not take %s", dashed(m[2]), m[1]), hints...)
