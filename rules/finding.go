@@ -246,6 +246,15 @@ func (r *entryReader) evidence(v ast.Value) []Evidence {
 	return list
 }
 
+// name reads a text that may be empty: facts that were cut may lack it.
+func (r *entryReader) name(key string, v ast.Value) string {
+	s, ok := v.(ast.String)
+	if !ok {
+		r.fault("%s is not a text", key)
+	}
+	return string(s)
+}
+
 // accounts reads the transfers that a finding accounts for.
 func (r *entryReader) accounts(v ast.Value) []Account {
 	items, ok := v.(*ast.Array)
@@ -259,15 +268,15 @@ func (r *entryReader) accounts(v ast.Value) []Account {
 		r.each("accounts_for", t.Value, func(key string, value ast.Value) bool {
 			switch key {
 			case "test":
-				a.Test = r.text(key, value)
+				a.Test = r.name(key, value)
 			case "source":
-				a.Source = r.text(key, value)
+				a.Source = r.name(key, value)
 			case "destination":
-				a.Destination = r.text(key, value)
+				a.Destination = r.name(key, value)
 			case "way":
-				a.Way = r.text(key, value)
+				a.Way = r.name(key, value)
 			case "device":
-				a.Device = r.text(key, value)
+				a.Device = r.name(key, value)
 			case "probe":
 				a.Probe = value.Compare(ast.Boolean(true)) == 0
 			default:

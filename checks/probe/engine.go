@@ -149,6 +149,8 @@ type gpu struct {
 	out, in, result, flags gpudriver.Pointer
 	size                   uint64
 	peers                  map[int]bool // By index: peer access is on.
+	// unasked are errors of the question whether there is peer access, by index.
+	unasked map[int]error
 	kernels                map[string]gpudriver.Function
 	noKernels              error // Why there are none.
 	noFlags                error // Why kernels of two GPUs cannot talk to each other.
@@ -377,14 +379,21 @@ func (e *engine) queryPeers() {
 				continue
 			}
 			p := &Peer{Source: a.Address, Destination: b.Address}
-			if can, err := e.d.CanAccessPeer(a.handle, b.handle); err == nil {
-				p.Access = &can
-				if can {
-					if a.peers == nil {
-						a.peers = make(map[int]bool)
-					}
-					a.peers[j] = false // Possible, not yet on.
+			can, err := e.d.CanAccessPeer(a.handle, b.handle)
+			switch {
+			case err != nil:
+				if a.unasked == nil {
+					a.unasked = make(map[int]error)
 				}
+				a.unasked[j] = err
+			case can:
+				if a.peers == nil {
+					a.peers = make(map[int]bool)
+				}
+				a.peers[j] = false // Possible, not yet on.
+			}
+			if err == nil {
+				p.Access = &can
 			}
 			if v, err := e.d.PeerAttribute(gpudriver.PeerPerformanceRank, a.handle, b.handle); err == nil {
 				p.PerformanceRank = &v

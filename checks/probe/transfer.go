@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -107,6 +108,8 @@ func (e *engine) eachPair(x test) {
 				t.Outcome, t.Reason, t.Cause = Unknown, whyNot(a, b), CauseDevice
 			case x.staged:
 				e.attempt(t, x, i, j)
+			case a.unasked[j] != nil || x.both && b.unasked[i] != nil:
+				t.fail(cmp.Or(a.unasked[j], b.unasked[i]))
 			case ab == noAccess || (x.both && ba == noAccess):
 				t.Outcome, t.Reason, t.Cause = Unsupported, "the driver offers no peer access for this pair", CauseNoAccess
 			case ab == refusedAccess || (x.both && ba == refusedAccess):

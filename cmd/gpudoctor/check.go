@@ -112,10 +112,8 @@ func check(c *cli.Context) error {
 		return err
 	}
 	if !s.Quiet {
-		for _, o := range all {
-			if o.file != "" {
-				tell("gpudoctor: wrote %s", o.file)
-			}
+		if err := sayWritten(all, d.Verdict, c.App.Writer); err != nil {
+			return err
 		}
 	}
 	if err != nil {
@@ -132,18 +130,25 @@ func readRequest(c *cli.Context) (request, error) {
 		strict:  c.Bool("strict"),
 		only:    ids(c.StringSlice("only")),
 		skip:    ids(c.StringSlice("skip")),
-		policy:  c.String("policy"),
 	}
 	if err := noArguments(c); err != nil {
 		return r, err
 	}
-	if err := oneOf("profile", string(r.profile), []string{string(rules.Training), string(rules.Image)}); err != nil {
+	if err := oneOf("profile", string(r.profile)); err != nil {
 		return r, err
 	}
-	if err := oneOf("fail-on", string(r.failOn), report.Thresholds()); err != nil {
+	if err := oneOf("fail-on", string(r.failOn)); err != nil {
 		return r, err
+	}
+	for _, flag := range []string{"only", "skip"} {
+		if c.IsSet(flag) && len(ids(c.StringSlice(flag))) == 0 {
+			return r, hinted(fmt.Errorf("--%s %s names no rule", flag, strings.Join(c.StringSlice(flag), " ")), "gpudoctor rules list lists the rules")
+		}
 	}
 	var err error
+	if r.policy, err = readPolicy(c); err != nil {
+		return r, err
+	}
 	r.source, r.options, err = readSource(c)
 	if r.profile == rules.Image && !c.IsSet(probeFlag.Name) {
 		r.options.Probe = probe.Off
@@ -156,7 +161,7 @@ func readSource(c *cli.Context) (s source, opts checks.Options, err error) {
 	opts.Probe = probe.Mode(cmp.Or(c.String(probeFlag.Name), string(probe.Quick)))
 	opts.ProbeBusy = c.Bool(busyFlag.Name)
 	opts.ProbeTimeout = c.Duration(waitFlag.Name)
-	if err := oneOf(probeFlag.Name, string(opts.Probe), []string{string(probe.Off), string(probe.Quick), string(probe.Full)}); err != nil {
+	if err := oneOf(probeFlag.Name, string(opts.Probe)); err != nil {
 		return s, opts, err
 	}
 	if opts.ProbeTimeout < 0 {
@@ -188,7 +193,7 @@ func defaultDeadline(c *cli.Context, opts checks.Options) time.Duration {
 // readStyle reads how the report is to be laid out.
 func readStyle(c *cli.Context) (report.Style, error) {
 	color := c.String("color")
-	if err := oneOf("color", color, []string{colorAuto, colorAlways, colorNever}); err != nil {
+	if err := oneOf("color", color); err != nil {
 		return report.Style{}, err
 	}
 	s := style(c.App.Writer, color)

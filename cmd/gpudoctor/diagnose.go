@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -108,8 +109,10 @@ func (r request) knowledge() (known knowledge, only, skip []string, err error) {
 	if only, err = known.expand(r.only); err != nil {
 		return known, nil, nil, err
 	}
-	skip, err = known.expand(r.skip)
-	return known, only, skip, err
+	if skip, err = known.expand(r.skip); err != nil {
+		return known, nil, nil, err
+	}
+	return known, only, skip, known.anyLeft(r.profile, only, skip)
 }
 
 // knowledge is the rules and the remedies.
@@ -177,6 +180,23 @@ func (k knowledge) expand(ids []string) ([]string, error) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
+}
+
+// anyLeft refuses a choice of rules that leaves none to judge: such a run could
+// only be green.
+func (k knowledge) anyLeft(profile rules.Profile, only, skip []string) error {
+	judged := func(r rules.Rule) bool {
+		return (len(only) == 0 || slices.Contains(only, r.ID)) && !slices.Contains(skip, r.ID)
+	}
+	switch all := k.rules.Rules(); {
+	case !slices.ContainsFunc(all, judged):
+		return hinted(errors.New("--only and --skip leave no rule to judge"), "gpudoctor rules list lists the rules")
+	case !slices.ContainsFunc(all, func(r rules.Rule) bool {
+		return judged(r) && (len(r.Profiles) == 0 || slices.Contains(r.Profiles, profile))
+	}):
+		return hinted(fmt.Errorf("--only and --skip leave no rule to judge for the profile %s", profile), "gpudoctor rules list lists the rules and their profiles")
+	}
+	return nil
 }
 
 // record makes every check of this machine and writes what was read.

@@ -113,11 +113,34 @@ func TestTransfersExitCode(t *testing.T) {
 		{"a hang and more", hang(), 1},
 		{"the rest not tried after hangs", gaveUp(), 1},
 		{"the driver hangs", driverHang(), 1},
+		{"no GPU", noGPUs(), 0},
+		{"no GPU, as far as texts tell", fewGPUs(0, func(in *Input) { in.TextsOnly = true }), 3},
+		{"no GPU, and nothing was read", fewGPUs(0, func(in *Input) { in.Facts.PCI, in.Facts.GPUs, in.Facts.Transfers = nil, nil, nil }), 3},
+		{"GPUs that cannot be seen", fewGPUs(0, func(in *Input) {
+			in.Facts.Unknown = append(in.Facts.Unknown, checks.Unknown{Section: "gpus", Fact: "devices", Reason: "no driver"})
+		}), 3},
+		{"no GPU in the tree, one for the driver", fewGPUs(0, func(in *Input) { in.Facts.Transfers.Devices = healthy(1).Facts.Transfers.Devices }), 0},
+		{"one GPU", fewGPUs(1, nil), 0},
+		{"one GPU, no probe", fewGPUs(1, func(in *Input) { in.Facts.Transfers = nil }), 0},
+		{"one GPU, as far as texts tell", fewGPUs(1, func(in *Input) { in.TextsOnly = true }), 3},
+		{"one GPU, two for the driver", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Devices = healthy(2).Facts.Transfers.Devices }), 3},
+		{"one GPU, the driver hangs", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Outcome = probe.Hang }), 1},
+		{"one GPU, the driver fails", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Outcome = probe.Error }), 1},
+		{"two GPUs, no probe", fewGPUs(2, func(in *Input) { in.Facts.Transfers = nil }), 3},
 	} {
 		if got := TransfersExitCode(New(tt.in)); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}
 	}
+}
+
+// fewGPUs is a healthy machine with n GPUs, changed.
+func fewGPUs(n int, change func(*Input)) Input {
+	in := healthy(n)
+	if change != nil {
+		change(&in)
+	}
+	return in
 }
 
 // TestFigures holds how tests beyond the plain copy are summed up.

@@ -33,6 +33,19 @@ func samples() map[string]*Document {
 	}
 }
 
+// accounted lets the findings of a sample account for all that failed or was slow
+// in it, as those of real rules do. The test of what no finding accounts for does
+// without.
+func accounted(in Input) Input {
+	for _, t := range in.Facts.Transfers.Transfers {
+		for i := range in.Verdict.Findings {
+			f := &in.Verdict.Findings[i]
+			f.AccountsFor = append(f.AccountsFor, rules.Account{Test: t.Test, Source: t.Source, Destination: t.Destination, Way: t.Way})
+		}
+	}
+	return in
+}
+
 func gpuAt(i int) string { return fmt.Sprintf("0000:00:%02x.0", 6+i) }
 
 // nvswitch is the facts of a virtual machine with n H200s on NVSwitches, as
@@ -183,7 +196,7 @@ func acs() Input {
 		}
 	}
 	cures := []remedies.Cure{{Rule: "acs-redirect", Subject: "0000:40:01.1"}, {Rule: "acs-redirect", Subject: "0000:c0:01.1"}}
-	return Input{
+	return accounted(Input{
 		Version: "0.1.0", Sources: []string{"this machine"}, Profile: rules.Training, FailOn: "high", Facts: f,
 		Verdict: rules.Verdict{Findings: []rules.Finding{bridge("0000:40:01.1", broken), bridge("0000:c0:01.1", broken)}, Passed: passed[:10]},
 		Advice: []remedies.Advice{
@@ -212,7 +225,7 @@ func acs() Input {
 			},
 		},
 		Timing: Timing{TotalMS: 1903},
-	}
+	})
 }
 
 // hang is a fabric on which one path hangs and one is slow.
@@ -244,7 +257,7 @@ func hang() Input {
 		Why:   "the only fix", Description: "Ends what runs on the GPUs and resets them.", Cost: "all jobs on the machine", Needs: []remedies.Need{remedies.NeedRoot, remedies.NeedJobRestart},
 		Risk: "medium", Lasts: "forever", Apply: remedies.Apply{Commands: []string{"nvidia-smi --gpu-reset"}}, Undo: "nothing to undo", Verify: "gpudoctor check --probe full", Links: []string{},
 	}}
-	return in
+	return accounted(in)
 }
 
 // driverHang is a driver that hangs before any transfer.
@@ -305,7 +318,7 @@ func many() Input {
 			Message: fmt.Sprintf("Link %d of %s is inactive.", i, gpuAt(i)), Evidence: []rules.Evidence{}, Remedies: []string{},
 		})
 	}
-	return in
+	return accounted(in)
 }
 
 // hostile is a machine whose every name was chosen to do harm where it is

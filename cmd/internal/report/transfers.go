@@ -14,7 +14,7 @@ func TransfersExitCode(d *Document) int {
 	switch v := &d.Verdict; {
 	case d.Transfers != nil && failures(d) > 0, slowTransfers(d) > 0:
 		return 1
-	case v.has(ReasonProbe), v.has(ReasonUntried):
+	case v.has(ReasonProbe), v.has(ReasonUntried), v.has(ReasonTexts), v.has(ReasonUnread), !d.Host.looked:
 		return 3
 	}
 	return 0

@@ -337,7 +337,7 @@ func (d *Document) missingTransfers(f *checks.Facts) []Reason {
 			return one(ReasonUntried, why)
 		}
 		return one(ReasonNoGPU, "no GPU was found")
-	case len(d.Host.GPUs) < 2:
+	case len(d.Host.GPUs) < 2 && (t == nil || len(t.Devices) < 2):
 		return nil
 	case t == nil:
 		if u := d.unknown("transfers"); u != nil && u.Kind == "" && d.probed {
@@ -352,6 +352,8 @@ func (d *Document) missingTransfers(f *checks.Facts) []Reason {
 		return one(ReasonProbe, why)
 	case t.Outcome != probe.OK && t.Outcome != "":
 		return nil // It failed, which is no gap: see failures.
+	case len(t.Devices) > 1 && len(newPaths(d)) == 0:
+		return one(ReasonProbe, "no pair of the GPUs was tried")
 	case len(t.Devices) == 0:
 		return one(ReasonProbe, "the driver offers none of "+plural(len(d.Host.GPUs), "GPU")+" to this process")
 	}
