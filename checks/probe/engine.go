@@ -150,13 +150,13 @@ type gpu struct {
 	size                   uint64
 	peers                  map[int]bool // By index: peer access is on.
 	// unasked are errors of the question whether there is peer access, by index.
-	unasked map[int]error
-	kernels                map[string]gpudriver.Function
-	noKernels              error // Why there are none.
-	noFlags                error // Why kernels of two GPUs cannot talk to each other.
-	failed                 bool  // A step of making it ready failed.
-	sms                    uint32
-	pinned                 []byte // For small answers and, without kernels, for data.
+	unasked   map[int]error
+	kernels   map[string]gpudriver.Function
+	noKernels error // Why there are none.
+	noFlags   error // Why kernels of two GPUs cannot talk to each other.
+	failed    bool  // A step of making it ready failed.
+	sms       uint32
+	pinned    []byte // For small answers and, without kernels, for data.
 }
 
 // engine drives the transfers, on one thread. Only making the GPUs ready is

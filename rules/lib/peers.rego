@@ -139,7 +139,12 @@ trouble[k] contains t if {
 	some t in ts
 	failed(t)
 	not access[[t.source, t.destination]] == false
+	not object.get(t, "call", "") in asking
 }
+
+# asking are the calls that ask whether there is peer access: where they fail, it
+# is not known to be offered.
+asking := {"cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer"}
 
 # sluggish are the transfers of two GPUs that arrived too slowly, by their key.
 sluggish[k] contains t if {
