@@ -17,6 +17,8 @@
 #   severity: medium
 #   confidence: possible
 #   cause: other
+#   needs:
+#     - job-told
 #   remedies: [other]
 #   last_resort: true
 #   profiles: [training]

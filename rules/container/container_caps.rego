@@ -20,6 +20,12 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - container.inside
+#     - container.device_nodes
+#     - container.capabilities
+#     - container.get_mempolicy
+#     - [gpus.devices, container.driver_devices]
 #   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, other]
 #   profiles: [training]
 #   since: "0.1"
@@ -634,6 +640,14 @@ missing contains {"fact": "libraries", "words": "which NCCL is used here is not 
 	numa_forbidden
 	count(surroundings.usable) > 1
 	not input.libraries
+}
+
+missing contains {"fact": "libraries.files[].version", "words": "which NCCL is used here is not known"} if {
+	numa_forbidden
+	count(surroundings.usable) > 1
+	some l in input.libraries.files
+	l.kind == "libnccl"
+	not l.version
 }
 
 not_applicable contains "no GPU and no GPU driver on this machine" if {

@@ -15,6 +15,8 @@
 #   severity: critical
 #   confidence: confirmed
 #   cause: gpu-fault
+#   needs:
+#     - transfers.outcome
 #   remedies: [reset-gpu, reboot, reboot-or-reload-driver, upgrade-driver]
 #   profiles: [training]
 #   since: "0.1"

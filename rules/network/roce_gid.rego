@@ -19,6 +19,9 @@
 # custom:
 #   severity: critical
 #   confidence: likely
+#   needs:
+#     - nics.rdma[].gids
+#     - [env.variables, job-told]
 #   remedies: [set-gid-index, unset-env, upgrade-nccl]
 #   profiles: [training]
 #   since: "0.1"

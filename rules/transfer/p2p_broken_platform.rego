@@ -18,6 +18,8 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
+#   needs:
+#     - transfers.transfers
 #   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, iommu-remap, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware, disable-custom-all-reduce]
 #   profiles: [training]
 #   since: "0.1"

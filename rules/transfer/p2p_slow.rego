@@ -16,6 +16,8 @@
 #   severity: medium
 #   confidence: confirmed
 #   cause: p2p-broken-platform
+#   needs:
+#     - transfers.transfers
 #   remedies: [disable-acs, iommu-pt, update-bios, nccl-p2p-disable, nccl-p2p-level, reset-gpu, upgrade-driver, bind-numa, reseat-or-fix-pcie-link]
 #   profiles: [training]
 #   since: "0.1"
