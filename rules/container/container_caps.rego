@@ -490,9 +490,7 @@ applies("numa", m) if {
 	object.get(m.fields, "call", "") != "get_mempolicy"
 }
 
-applies("nvml-permission", m) if contains(m.fields.reason, "Insufficient Permissions")
-
-applies(name, _) if not name in {"numa", "numa-query", "nvml-permission", "lost", "lost-in-container"}
+applies(name, _) if not name in {"numa", "numa-query", "lost", "lost-in-container"}
 
 applies("lost", _) if not held
 
@@ -560,7 +558,7 @@ refusals := [
 		"remedies": ["pass-device-nodes", "grant-device-access"],
 	},
 	{
-		"name": "nvml-permission", "ids": {"nvml-init-failed"}, "subject": "/dev/nvidia*", "severity": "high", "confidence": "likely",
+		"name": "nvml-permission", "ids": {"nvml-init-forbidden"}, "subject": "/dev/nvidia*", "severity": "high", "confidence": "likely",
 		"message": "NVML may not open the devices: their permissions, or a container's device control group, forbids it",
 		"remedies": ["pass-device-nodes", "grant-device-access"],
 	},
