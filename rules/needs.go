@@ -11,6 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // Need is what a rule must know before it may pass: one of several facts, each
@@ -31,16 +32,45 @@ type condition struct {
 var conditions = map[string]condition{
 	"job-connected": {
 		fact: "logs.communicators", is: "a log shows that the ranks of a job connected",
-		isNot: "no log shows that the ranks of a job connected (run it with NCCL_DEBUG=INFO)",
+		isNot: "no log of a run with NCCL_DEBUG=INFO shows that its ranks connected",
 		holds: func(f *checks.Facts) bool { return connected(f.Logs) },
 	},
 	"job-told": {
 		fact: "logs.communicators", is: "a log shows how far a job came",
-		isNot: "no log shows how far a job came (run it with NCCL_DEBUG=INFO)",
+		isNot: "no log of a run with NCCL_DEBUG=INFO shows how far it came",
 		holds: func(f *checks.Facts) bool {
 			return f.Logs != nil && len(f.Logs.Communicators) > 0 && (connected(f.Logs) || complains(f.Logs))
 		},
 	},
+	"transfers-tried": {
+		fact: "transfers.transfers", is: "every path between GPUs was tried", isNot: "not every path between GPUs was tried",
+		holds: func(f *checks.Facts) bool { return tried(f.Transfers, func(probe.Transfer) bool { return true }) },
+	},
+	"transfers-measured": {
+		fact: "transfers.transfers", is: "the speed of every path between GPUs was measured", isNot: "not every path between GPUs was tried and its speed measured",
+		holds: func(f *checks.Facts) bool {
+			return tried(f.Transfers, func(t probe.Transfer) bool { return t.Outcome != probe.OK && t.Outcome != probe.Slow || t.GBps != nil })
+		},
+	},
+}
+
+// tried reports whether copies between GPUs were tried, and it is known of each
+// what became of it, and what good asks for.
+func tried(r *probe.Report, good func(probe.Transfer) bool) bool {
+	if r == nil {
+		return false
+	}
+	copies := 0
+	for _, t := range r.Transfers {
+		if t.Test != probe.TestCopy {
+			continue
+		}
+		copies++
+		if t.Outcome == probe.Unknown || t.Outcome == "" || !good(t) {
+			return false
+		}
+	}
+	return copies > 0
 }
 
 // connected reports whether the log of a job shows that its ranks reached each

@@ -14,10 +14,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/open-policy-agent/opa/v1/ast"
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
@@ -68,6 +70,81 @@ func TestNeedsAreNeeded(t *testing.T) {
 		}
 	}
 	t.Logf("%d needs of %d rules taken away", tried, len(passing))
+}
+
+// TestConditions holds when the conditions hold.
+func TestConditions(t *testing.T) {
+	made := checks.Communicator{Ranks: 8, Started: 8, Completed: 8}
+	begun := checks.Communicator{Ranks: 8, Started: 8, Completed: 7}
+	wide := checks.Communicator{Ranks: 16, Started: 1, Completed: 1, Nodes: 2}
+	near, far := checks.Transport{Kind: "shm"}, checks.Transport{Kind: "net"}
+	setting, failure := checks.Message{Role: "setting"}, checks.Message{Role: "category"}
+	logs := func(c []checks.Communicator, ways []checks.Transport, said ...checks.Message) *checks.Facts {
+		return &checks.Facts{Logs: &checks.LogFacts{Communicators: c, Transports: ways, Messages: said}}
+	}
+	type (
+		comms = []checks.Communicator
+		ways  = []checks.Transport
+	)
+	rate := 12.5
+	probed := func(outcomes ...probe.Transfer) *checks.Facts {
+		return &checks.Facts{Transfers: &probe.Report{Outcome: probe.OK, Transfers: outcomes}}
+	}
+	transfer := func(test string, outcome probe.Outcome, gbps *float64) probe.Transfer {
+		return probe.Transfer{Test: test, Outcome: outcome, GBps: gbps}
+	}
+	for name, tt := range map[string]struct {
+		facts *checks.Facts
+		want  string // The conditions that hold.
+	}{
+		"nothing":                     {&checks.Facts{}, ""},
+		"an empty log":                {logs(nil, nil), ""},
+		"messages alone":              {logs(nil, nil, setting, failure), ""},
+		"channels alone":              {logs(nil, ways{near}), ""},
+		"made, no channel":            {logs(comms{made}, nil), ""},
+		"made":                        {logs(comms{made}, ways{near}), "job-connected job-told"},
+		"made, and a failure":         {logs(comms{made}, ways{near}, failure), "job-connected job-told"},
+		"one of two not made":         {logs(comms{made, begun}, ways{near}), ""},
+		"not made, and a setting":     {logs(comms{begun}, nil, setting), ""},
+		"not made, and a failure":     {logs(comms{begun}, nil, failure), "job-told"},
+		"of two hosts, no network":    {logs(comms{wide}, ways{near}), ""},
+		"of two hosts":                {logs(comms{wide}, ways{near, far}), "job-connected job-told"},
+		"no transfer":                 {probed(), ""},
+		"through host memory alone":   {probed(transfer("host-staged", probe.OK, &rate)), ""},
+		"copied":                      {probed(transfer(probe.TestCopy, probe.OK, &rate)), "transfers-measured transfers-tried"},
+		"copied, not measured":        {probed(transfer(probe.TestCopy, probe.OK, nil)), "transfers-tried"},
+		"failed":                      {probed(transfer(probe.TestCopy, probe.Corrupt, nil)), "transfers-measured transfers-tried"},
+		"one of two unknown":          {probed(transfer(probe.TestCopy, probe.OK, &rate), transfer(probe.TestCopy, probe.Unknown, nil)), ""},
+		"an outcome that is not told": {probed(transfer(probe.TestCopy, "", &rate)), ""},
+	} {
+		var got []string
+		for _, id := range slices.Sorted(maps.Keys(conditions)) {
+			if conditions[id].holds(tt.facts) {
+				got = append(got, id)
+			}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %q hold, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// TestKnown holds when what stands at a path is known.
+func TestKnown(t *testing.T) {
+	input, err := ast.InterfaceToValue(map[string]any{
+		"a": map[string]any{"empty": []any{}, "none": "", "text": "x", "no": false, "zero": 0, "list": []any{map[string]any{"b": 1}, map[string]any{"c": 2}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"a": true, "a.empty": true, "a.empty[].b": false, "a.none": false, "a.text": true, "a.no": true, "a.zero": true, "a.list[].b": true, "a.list[].c": true,
+		"a.list[].d": false, "a.list.b": false, "a.text.b": false, "a[].text": false, "b": false, "b[].c": false,
+	} {
+		if got := known(input, keysOf(path)); got != want {
+			t.Errorf("%s is known: %v, want %v", path, got, want)
+		}
+	}
 }
 
 // pathOf is the path that a need is about.

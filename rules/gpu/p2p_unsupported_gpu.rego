@@ -17,7 +17,7 @@
 #   severity: low
 #   confidence: confirmed
 #   needs:
-#     - ["links.pairs[].p2p", transfers.peers]
+#     - ["links.pairs[].p2p.read", "transfers.peers[].access"]
 #   remedies: [nccl-p2p-disable, disable-custom-all-reduce, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar, plan-without-peer-access]
 #   profiles: [training]
 #   since: "0.1"
