@@ -25,21 +25,23 @@ type condition struct {
 	fact string
 	// is says that it holds, isNot what is missing where it does not.
 	is, isNot string
-	holds     func(f *checks.Facts) bool
+	// ofLogs is true where it is for logs to tell.
+	ofLogs bool
+	holds  func(f *checks.Facts) bool
 }
 
 // conditions are all of them, by name.
 var conditions = map[string]condition{
 	"job-connected": {
 		fact: "logs.communicators", is: "a log shows that the ranks of a job connected",
-		isNot: "no log of a run with NCCL_DEBUG=INFO shows that its ranks connected",
-		holds: func(f *checks.Facts) bool { return connected(f.Logs) },
+		isNot: "no log of a run with NCCL_DEBUG=INFO shows that its ranks connected", ofLogs: true,
+		holds: func(f *checks.Facts) bool { return !cut(f) && connected(f.Logs) },
 	},
 	"job-told": {
 		fact: "logs.communicators", is: "a log shows how far a job came",
-		isNot: "no log of a run with NCCL_DEBUG=INFO shows how far it came",
+		isNot: "no log of a run with NCCL_DEBUG=INFO shows how far it came", ofLogs: true,
 		holds: func(f *checks.Facts) bool {
-			return f.Logs != nil && len(f.Logs.Communicators) > 0 && (connected(f.Logs) || complains(f.Logs))
+			return f.Logs != nil && len(f.Logs.Communicators) > 0 && !cut(f) && (connected(f.Logs) || complains(f.Logs))
 		},
 	},
 	"transfers-tried": {
@@ -71,6 +73,13 @@ func tried(r *probe.Report, good func(probe.Transfer) bool) bool {
 		}
 	}
 	return copies > 0
+}
+
+// cut reports whether part of what the logs say is not in the facts: a text was
+// not read to its end, or there were more messages than are kept.
+func cut(f *checks.Facts) bool {
+	return f.Logs != nil && f.Logs.Truncated ||
+		slices.ContainsFunc(f.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 && t.Problem != "" })
 }
 
 // connected reports whether the log of a job shows that its ranks reached each
@@ -108,7 +117,7 @@ func unmet(rule Rule, facts *checks.Facts, input ast.Value) []Missing {
 			continue
 		}
 		for i := range need {
-			if m := need.lacks(i); !slices.Contains(all, m) {
+			if m := need.lacks(i, facts); !slices.Contains(all, m) {
 				all = append(all, m)
 			}
 		}
@@ -117,9 +126,12 @@ func unmet(rule Rule, facts *checks.Facts, input ast.Value) []Missing {
 }
 
 // lacks says that one fact of a need is missing, and what would do instead.
-func (n Need) lacks(i int) Missing {
+func (n Need) lacks(i int, facts *checks.Facts) Missing {
 	c, isCondition := conditions[n[i]]
-	if isCondition {
+	switch {
+	case isCondition && c.ofLogs && cut(facts):
+		return Missing{Fact: "logs", Words: "the logs were not read whole"}
+	case isCondition:
 		return Missing{Fact: c.fact, Words: c.isNot}
 	}
 	var instead []string
