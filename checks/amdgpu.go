@@ -590,8 +590,8 @@ func kfdUsers(ctx context.Context, h *Host, devices []GPU, nodes []kfdNode) (map
 }
 
 // busyAMD says which GPUs of AMD are in use by others than the doctor.
-func busyAMD(ctx context.Context, h *Host) map[string]string {
-	busy := make(map[string]string)
+func busyAMD(ctx context.Context, h *Host) map[string]probe.User {
+	busy := make(map[string]probe.User)
 	t := readKFD(ctx, h)
 	var devices []GPU
 	for i := range t.nodes {
@@ -601,17 +601,14 @@ func busyAMD(ctx context.Context, h *Host) map[string]string {
 	if len(devices) > 0 && seesAllProcesses(h) {
 		users, _ := kfdUsers(ctx, h, devices, t.nodes) // Who is not seen is not in the way.
 		for address, list := range users {
-			name, err := h.Text(fmt.Sprintf("/proc/%d/comm", list[0].PID))
-			if err != nil {
-				name = "not visible here"
-			}
-			busy[address] = fmt.Sprintf("in use by process %d (%s)", list[0].PID, name) + probe.Undisturbed
+			name, _ := h.Text(fmt.Sprintf("/proc/%d/comm", list[0].PID)) // Of another PID namespace none is visible.
+			busy[address] = probe.User{PID: list[0].PID, Program: name}
 		}
 		return busy
 	}
 	for _, d := range devices {
 		if n, err := h.Int(path.Join(pciDevices, d.Address, "mem_info_vram_used")); err == nil && n > busyBytes {
-			busy[d.Address] = fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here", n>>20) + probe.Undisturbed
+			busy[d.Address] = probe.User{UsedBytes: n}
 		}
 	}
 	return busy

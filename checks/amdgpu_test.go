@@ -91,7 +91,7 @@ func TestAMDAccelerator(t *testing.T) {
 		t.Errorf("%d pairs, want 28", pairs)
 	}
 	busy := busyAMD(t.Context(), NewHost(m))
-	if len(busy) != 1 || !strings.HasPrefix(busy["0000:08:00.0"], "in use by process 777 (python3)") {
+	if want := (probe.User{PID: 777, Program: "python3"}); len(busy) != 1 || busy["0000:08:00.0"] != want {
 		t.Errorf("busy: %v", busy)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -57,12 +58,22 @@ type Options struct {
 	// management library, and each transfer where it is shorter than the
 	// probe's own bound; 0 means the defaults.
 	ProbeTimeout time.Duration
-	// Deadline bounds each check; 0 means a default of 20 s. The probe has
-	// its own deadline.
+	// Deadline bounds each check; 0 means deadline.Check. The probe has its own
+	// deadline.
 	Deadline time.Duration
+	// Whole bounds all checks together; 0 means no bound.
+	Whole time.Duration
 	// Progress, if set, is told the name of a check or a step of the probe
 	// as it begins. It is called from several goroutines.
 	Progress func(step string)
+}
+
+// within is what is left of Whole for what runs in children; 0 without a bound.
+func (o Options) within() time.Duration {
+	if o.Whole == 0 {
+		return 0
+	}
+	return deadline.Within(o.Whole)
 }
 
 // Gathering is a gathering of facts under way, as one check sees it. A check
@@ -90,7 +101,10 @@ type unknownList struct {
 
 // Unknown notes a fact that could not be established.
 func (g *Gathering) Unknown(section, fact, reason, hint string) {
-	u := Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint}
+	g.add(Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
+}
+
+func (g *Gathering) add(u Unknown) {
 	g.unknown.mu.Lock()
 	defer g.unknown.mu.Unlock()
 	if !slices.Contains(g.unknown.list, u) {
@@ -104,7 +118,13 @@ func (g *Gathering) Unknown(section, fact, reason, hint string) {
 // stays nil and is listed as unknown.
 func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time.Duration) {
 	if opts.Deadline == 0 {
-		opts.Deadline = 20 * time.Second
+		opts.Deadline = deadline.Check
+	}
+	if opts.Whole > 0 {
+		// By then the children have been ended by their own deadlines.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, max(opts.Whole-deadline.Drain, opts.Whole*3/4))
+		defer cancel()
 	}
 	if opts.Progress == nil {
 		opts.Progress = func(string) {}
@@ -180,6 +200,7 @@ func (c *Check) run(ctx context.Context, g *Gathering) error {
 		ctx, cancel = context.WithTimeout(ctx, g.Options.Deadline)
 		defer cancel()
 	}
+	start := time.Now()
 	ended := make(chan error, 1)
 	go func() {
 		defer func() {
@@ -193,7 +214,7 @@ func (c *Check) run(ctx context.Context, g *Gathering) error {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("gave no answer within %s", g.Options.Deadline)
+		return fmt.Errorf("gave no answer within %s", time.Since(start).Round(100*time.Millisecond))
 	}
 }
 

@@ -71,7 +71,20 @@ type Unknown struct {
 	Reason string `json:"reason"`
 	// Hint says what would make it known: "run as root".
 	Hint string `json:"hint,omitempty"`
+	// Kind is why, where that is no failure; empty for all others.
+	Kind UnknownKind `json:"kind,omitempty"`
 }
+
+// UnknownKind says why a fact is not known, where nothing failed.
+type UnknownKind string
+
+// The kinds.
+const (
+	// NotAsked: nobody asked for it (--probe off).
+	NotAsked UnknownKind = "not-asked"
+	// NotRecorded: the recording does not hold it.
+	NotRecorded UnknownKind = "not-recorded"
+)
 
 // HostFacts is the machine, its kernel and its processors.
 type HostFacts struct {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
@@ -20,9 +20,9 @@ func ChildMain() { child.Main() }
 // libraries answer, each in a child of this binary.
 var registerAnswers = sync.OnceFunc(func() {
 	machine.Register(machine.AskNVML, func(ctx context.Context, _ string) (any, error) {
-		patience, _ := ctx.Value(driverPatience{}).(time.Duration)
+		limits, _ := ctx.Value(driverLimits{}).(nvml.Limits)
 		met, _ := ctx.Value(gpusMet{}).(chan []nvml.Device)
-		return nvml.Ask(ctx, patience, func(devices []nvml.Device) {
+		return nvml.Ask(ctx, limits, func(devices []nvml.Device) {
 			select {
 			case met <- devices:
 			default: // Nobody is to be told, or was told before.
@@ -36,14 +36,14 @@ var registerAnswers = sync.OnceFunc(func() {
 	})
 })
 
-// driverPatience is the context key of how long a call of a vendor's library
-// may take. Whoever asks the management library first decides for all, so it
-// stands in the context of the whole gathering.
-type driverPatience struct{}
+// driverLimits is the context key of how long the management library may take.
+// Whoever asks it first decides for all, so it stands in the context of the whole
+// gathering.
+type driverLimits struct{}
 
 // gpusMet is the context key of a channel with room for one message: the GPUs
 // as the management library shows them, as soon as it has, so that the probe
-// need not wait for the rest. It stands beside driverPatience.
+// need not wait for the rest. It stands beside driverLimits.
 type gpusMet struct{}
 
 // probeOptions is the context key of the probe's options: what is asked and
@@ -52,18 +52,18 @@ type probeOptions struct{}
 
 // withDriverOptions adds what those who ask a vendor's library share.
 func withDriverOptions(ctx context.Context, opts Options) context.Context {
-	ctx = context.WithValue(ctx, driverPatience{}, opts.ProbeTimeout)
+	ctx = context.WithValue(ctx, driverLimits{}, nvml.Limits{Call: opts.ProbeTimeout, All: opts.within() / 2})
 	return context.WithValue(ctx, gpusMet{}, make(chan []nvml.Device, 1))
 }
 
 // withProbeOptions adds what a live probe needs beside its mode.
 func withProbeOptions(ctx context.Context, h *Host, opts Options) context.Context {
-	o := probe.Options{Start: opts.ProbeTimeout, Progress: func(stage string) { opts.Progress("probe: " + stage) }}
+	o := probe.Options{Start: opts.ProbeTimeout, Whole: opts.within(), Progress: func(stage string) { opts.Progress("probe: " + stage) }}
 	if opts.ProbeTimeout > 0 {
-		o.Patience = min(opts.ProbeTimeout, maxPatience)
+		o.Patience = min(opts.ProbeTimeout, deadline.Transfer)
 	}
 	if !opts.ProbeBusy {
-		o.Busy = func(ctx context.Context) map[string]string { return busyGPUs(ctx, h) }
+		o.Busy = func(ctx context.Context) map[string]probe.User { return busyGPUs(ctx, h) }
 	}
 	return context.WithValue(ctx, probeOptions{}, o)
 }
@@ -75,20 +75,17 @@ const busyBytes = 4 << 30
 
 // busyGPUs says which GPUs are in use by others than the doctor, and by what.
 // A GPU of which nothing can be learned is not taken for busy.
-func busyGPUs(ctx context.Context, h *Host) map[string]string {
+func busyGPUs(ctx context.Context, h *Host) map[string]probe.User {
 	busy := busyAMD(ctx, h)
 	for _, d := range devicesSoon(ctx, h) {
 		switch {
 		case d.Address == "":
 		case len(d.Processes) > 0:
 			p := d.Processes[0]
-			name, err := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID))
-			if err != nil {
-				name = "not visible here"
-			}
-			busy[d.Address] = fmt.Sprintf("in use by process %d (%s)", p.PID, name) + probe.Undisturbed
+			name, _ := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID)) // Of another PID namespace none is visible.
+			busy[d.Address] = probe.User{PID: p.PID, Program: name}
 		case d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes:
-			busy[d.Address] = fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here", *d.MemoryUsedBytes>>20) + probe.Undisturbed
+			busy[d.Address] = probe.User{UsedBytes: *d.MemoryUsedBytes}
 		}
 	}
 	return busy

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -27,9 +26,6 @@ computed here from the links that were negotiated.`,
 
 // errProbeOff is the reason why there are no transfers when nobody asked.
 var errProbeOff = errors.New("the probe was not asked for")
-
-// maxPatience bounds one transfer where the user allows more for the driver.
-const maxPatience = 5 * time.Second
 
 // askProbe puts the probe under way. A recording is asked for whatever it
 // holds.
@@ -61,10 +57,10 @@ func gatherTransfers(_ context.Context, g *Gathering) error {
 	a := <-g.probe
 	switch {
 	case errors.Is(a.err, errProbeOff):
-		g.Unknown("transfers", "", a.err.Error(), "use --probe quick or full")
+		g.add(Unknown{Section: "transfers", Reason: a.err.Error(), Hint: "use --probe quick or full", Kind: NotAsked})
 		return nil
 	case errors.Is(a.err, machine.ErrNotRecorded):
-		g.Unknown("transfers", "", "the recording holds no probe", "")
+		g.add(Unknown{Section: "transfers", Reason: "the recording holds no probe", Kind: NotRecorded})
 		return nil
 	case a.err != nil:
 		return a.err

@@ -45,7 +45,7 @@ func (e *UnknownRuleError) Error() string {
 // found is told all the same, so that such a rule may have findings and be
 // skipped too.
 func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (*Verdict, error) {
-	chosen, left, err := s.choose(opts)
+	chosen, always, left, err := s.choose(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -58,15 +58,25 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	said, err := s.ask(ctx, input, chosen)
+	said, err := s.ask(ctx, input, slices.Concat(chosen, always))
 	if err != nil {
+		return nil, err
+	}
+	answers := make(map[string]reading, len(said))
+	for _, rule := range slices.Concat(chosen, always) {
+		answers[rule.ID] = s.read(rule, said[rule.ID])
+	}
+	if err := s.judgeRest(ctx, judged, answers); err != nil {
 		return nil, err
 	}
 	v := &Verdict{NotApplicable: left}
 	told := toldByTexts(facts)
 	var findings []Finding
+	for _, rule := range always {
+		findings = append(findings, answers[rule.ID].findings...)
+	}
 	for _, rule := range chosen {
-		a := s.read(rule, said[rule.ID])
+		a := answers[rule.ID]
 		findings = append(findings, a.findings...)
 		if len(a.findings)+len(a.missing)+len(a.notApplicable) == 0 {
 			a.missing = unmet(rule, facts, input) // Before it passes.
@@ -105,12 +115,52 @@ func ofTexts(missing []Missing) bool {
 	return !slices.ContainsFunc(missing, func(m Missing) bool { return !slices.Contains(textSections, m.Section()) })
 }
 
-// choose returns the rules to judge, and those that another profile leaves out
-// although they were asked for by name.
-func (s *Set) choose(opts Options) (chosen []Rule, left map[string]string, err error) {
+// judgeRest has the rules that judge what is left judge again, where they found
+// something: only what no finding of another rule accounts for.
+func (s *Set) judgeRest(ctx context.Context, facts checks.Facts, answers map[string]reading) error {
+	var others []Finding
+	var last []Rule
+	for _, rule := range s.rules {
+		switch a, asked := answers[rule.ID]; {
+		case !asked:
+		case !rule.Unexplained:
+			others = append(others, a.findings...)
+		case len(a.findings) > 0:
+			last = append(last, rule)
+		}
+	}
+	if len(last) == 0 {
+		return nil
+	}
+	rest := Unexplained(facts.Transfers, others)
+	if rest == nil {
+		for _, rule := range last {
+			answers[rule.ID] = reading{}
+		}
+		return nil
+	}
+	facts.Transfers = rest
+	input, err := inputValue(&facts)
+	if err != nil {
+		return err
+	}
+	said, err := s.ask(ctx, input, last)
+	if err != nil {
+		return err
+	}
+	for _, rule := range last {
+		answers[rule.ID] = s.read(rule, said[rule.ID])
+	}
+	return nil
+}
+
+// choose returns the rules to judge, those that are judged beside them whatever
+// was asked for, and those that another profile leaves out although they were
+// asked for by name.
+func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]string, err error) {
 	for _, id := range slices.Concat(opts.Only, opts.Skip) {
 		if _, ok := s.Rule(id); !ok {
-			return nil, nil, &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
+			return nil, nil, nil, &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
 		}
 	}
 	profile := opts.Profile
@@ -123,13 +173,17 @@ func (s *Set) choose(opts Options) (chosen []Rule, left map[string]string, err e
 		switch {
 		case slices.Contains(opts.Skip, rule.ID):
 		case len(opts.Only) > 0 && !slices.Contains(opts.Only, rule.ID):
+			// A failure that was measured is told whatever else was asked for.
+			if rule.Unexplained && inProfile {
+				always = append(always, rule)
+			}
 		case inProfile:
 			chosen = append(chosen, rule)
 		case len(opts.Only) > 0:
 			left[rule.ID] = fmt.Sprintf("the profile %s does not judge it", profile)
 		}
 	}
-	return chosen, left, nil
+	return chosen, always, left, nil
 }
 
 // nearest returns the rule whose id is most like the given one, if any is.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/util"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // policyOf loads a set of the rules in the given files alone.
@@ -497,6 +499,44 @@ func TestNearest(t *testing.T) {
 	} {
 		if got := Nearest(word, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+// TestUnexplained holds which part of a probe's report is left for the last
+// resort: what failed and no finding of at least high accounts for.
+func TestUnexplained(t *testing.T) {
+	t.Parallel()
+	transfer := func(outcome probe.Outcome) probe.Transfer {
+		return probe.Transfer{Test: probe.TestCopy, Source: "a", Destination: "b", Outcome: outcome}
+	}
+	named := Account{Test: probe.TestCopy, Source: "a", Destination: "b"}
+	for _, c := range []struct {
+		name     string
+		report   *probe.Report
+		findings []Finding
+		left     string // What is left of transfers, devices and the whole; empty where nothing is.
+	}{
+		{"no probe", nil, nil, ""},
+		{"all is well", &probe.Report{Outcome: probe.OK, Transfers: []probe.Transfer{transfer(probe.OK), transfer(probe.Unsupported), transfer(probe.Unknown)}}, nil, ""},
+		{"nobody speaks of it", &probe.Report{Outcome: probe.OK, Transfers: []probe.Transfer{transfer(probe.Hang)}}, nil, "1 0 ok"},
+		{"a finding does", &probe.Report{Outcome: probe.OK, Transfers: []probe.Transfer{transfer(probe.Hang)}}, []Finding{{Severity: High, AccountsFor: []Account{named}}}, ""},
+		{"one does in passing", &probe.Report{Outcome: probe.OK, Transfers: []probe.Transfer{transfer(probe.Hang)}}, []Finding{{Severity: Medium, AccountsFor: []Account{named}}}, "1 0 ok"},
+		{"what is slow may be slight", &probe.Report{Outcome: probe.OK, Transfers: []probe.Transfer{transfer(probe.Slow)}}, []Finding{{Severity: Low, AccountsFor: []Account{named}}}, ""},
+		{"another way of it", &probe.Report{Outcome: probe.OK, Transfers: []probe.Transfer{transfer(probe.Error)}}, []Finding{{Severity: High, AccountsFor: []Account{{Test: probe.TestCopy, Source: "a", Destination: "b", Way: "cuMem"}}}}, "1 0 ok"},
+		{"the way back", &probe.Report{Outcome: probe.OK, Transfers: []probe.Transfer{transfer(probe.Error)}}, []Finding{{Severity: High, AccountsFor: []Account{{Test: probe.TestCopy, Source: "b", Destination: "a"}}}}, "1 0 ok"},
+		{"evidence names the device", &probe.Report{Outcome: probe.OK, Devices: []probe.Device{{Address: "a", Outcome: probe.Error}}}, []Finding{{Severity: High, Evidence: []Evidence{{Fact: "transfers.devices[a].outcome"}}}}, ""},
+		{"evidence names another", &probe.Report{Outcome: probe.OK, Devices: []probe.Device{{Address: "a", Outcome: probe.Error}}}, []Finding{{Severity: High, Evidence: []Evidence{{Fact: "transfers.devices[b].outcome"}}}}, "0 1 ok"},
+		{"evidence names the code", &probe.Report{Outcome: probe.Error, ErrorCode: 803}, []Finding{{Severity: Critical, Evidence: []Evidence{{Fact: "transfers.error_code"}}}}, ""},
+		{"evidence is of pairs", &probe.Report{Outcome: probe.Error, ErrorCode: 803}, []Finding{{Severity: Critical, Evidence: []Evidence{{Fact: "transfers.peers[a -> b].access"}, {Fact: "transfers.transfers[a -> b]"}}}}, "0 0 error"},
+		{"the whole is known, a transfer is not", &probe.Report{Outcome: probe.Hang, Transfers: []probe.Transfer{transfer(probe.Corrupt)}}, []Finding{{Severity: Critical, Evidence: []Evidence{{Fact: "transfers.stage"}}}}, "1 0 ok"},
+	} {
+		left := ""
+		if rest := Unexplained(c.report, c.findings); rest != nil {
+			left = fmt.Sprintf("%d %d %s", len(rest.Transfers), len(rest.Devices), rest.Outcome)
+		}
+		if left != c.left {
+			t.Errorf("%s: left %q, want %q", c.name, left, c.left)
 		}
 	}
 }

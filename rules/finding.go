@@ -132,6 +132,8 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 			f.Params = params
 		case "evidence":
 			f.Evidence = r.evidence(value)
+		case "accounts_for":
+			f.AccountsFor = r.accounts(value)
 		case "steps":
 			f.Steps = r.steps(value)
 		case "order":
@@ -241,6 +243,49 @@ func (r *entryReader) evidence(v ast.Value) []Evidence {
 	default:
 		r.fault("evidence is not a list")
 	}
+	return list
+}
+
+// name reads a text that may be empty: facts that were cut may lack it.
+func (r *entryReader) name(key string, v ast.Value) string {
+	s, ok := v.(ast.String)
+	if !ok {
+		r.fault("%s is not a text", key)
+	}
+	return string(s)
+}
+
+// accounts reads the transfers that a finding accounts for.
+func (r *entryReader) accounts(v ast.Value) []Account {
+	items, ok := v.(*ast.Array)
+	if !ok {
+		r.fault("accounts_for is not an array")
+		return nil
+	}
+	list := make([]Account, 0, items.Len())
+	items.Foreach(func(t *ast.Term) {
+		var a Account
+		r.each("accounts_for", t.Value, func(key string, value ast.Value) bool {
+			switch key {
+			case "test":
+				a.Test = r.name(key, value)
+			case "source":
+				a.Source = r.name(key, value)
+			case "destination":
+				a.Destination = r.name(key, value)
+			case "way":
+				a.Way = r.name(key, value)
+			case "device":
+				a.Device = r.name(key, value)
+			case "probe":
+				a.Probe = value.Compare(ast.Boolean(true)) == 0
+			default:
+				return false
+			}
+			return true
+		})
+		list = append(list, a)
+	})
 	return list
 }
 

@@ -72,6 +72,9 @@ type Rule struct {
 	// Needs are what must be known before it passes. A rule that finds nothing
 	// where one of them is not met is skipped.
 	Needs []Need `json:"needs,omitempty"`
+	// Unexplained is true for a rule that judges only what failed in the probe and
+	// what no finding of another rule accounts for. It is evaluated after them.
+	Unexplained bool `json:"unexplained,omitempty"`
 	// Profiles are those in which it is judged; all when empty.
 	Profiles []Profile `json:"profiles,omitempty"`
 	// Links are sources.
@@ -114,6 +117,9 @@ type Finding struct {
 	Remedies []string `json:"remedies"`
 	// Params fill the templates of the remedies: "bridges", "variable", ...
 	Params map[string]any `json:"params,omitempty"`
+	// AccountsFor are the transfers that it speaks of, where it judges single
+	// ones.
+	AccountsFor []Account `json:"-"`
 	// Order is the place of the message that led to it among all messages of
 	// the logs: of findings that are equally severe and sure, what was said
 	// first comes first. nil where no log led to it.

@@ -67,7 +67,8 @@ func joinSame(findings []Finding) []Finding {
 }
 
 // foldLastResort puts what says only that something failed under the finding
-// that ranks highest, if one of medium severity or above names a cause.
+// that ranks highest, if one of medium severity or above names a cause. That one
+// is as bad as the failure then.
 func foldLastResort(causes []Finding, rules []Rule) []Finding {
 	last := make(map[string]bool)
 	for _, r := range rules {
@@ -85,6 +86,11 @@ func foldLastResort(causes []Finding, rules []Rule) []Finding {
 		return causes
 	}
 	kept[0].Explains = append(kept[0].Explains, folded...)
+	for _, f := range folded {
+		if f.Severity.Rank() < kept[0].Severity.Rank() {
+			kept[0].Severity = f.Severity
+		}
+	}
 	return kept
 }
 

@@ -31,8 +31,9 @@ const (
 	// smBlocks for each multiprocessor and smThreads are the shape of the SM
 	// copies.
 	smBlocks, smThreads = 4, 512
-	// copyTimes is how many copies are timed together.
-	copyTimes = 3
+	// copyTimes is how many copies are timed together, each of a part of the
+	// buffer of its own. Parts begin at multiples of partAlign.
+	copyTimes, partAlign = 3, 4096
 	// resultBytes is what kernels report into, flagBytes what they talk through.
 	resultBytes, flagBytes = 4096, 4096
 	// leastBytes is what is still worth copying on a GPU that is nearly full.
@@ -43,18 +44,14 @@ const (
 	hostBytes = 8 << 20
 	// attempts is how often a transfer that came out wrong is tried.
 	attempts = 3
-	// patience is how long one transfer may take: 64 MiB at 0.05 GB/s is
-	// 1.3 s, slower than the slowest host staging that was ever reported.
-	defaultPatience = 5 * time.Second
 )
 
-// startPatience is how long each step of starting the driver may take: without
-// persistence mode a machine with 16 GPUs brings each one up first, at a
-// second or two (nvidia-persistenced documentation).
-const startPatience = 60 * time.Second
-
-// errHang says that a stream did not come to its end in time.
-var errHang = errors.New("no end within the deadline")
+// errHang says that a stream did not come to its end in time, errClock that the
+// driver's timer gave no time that can be one.
+var (
+	errHang  = errors.New("no end within the deadline")
+	errClock = errors.New("the driver's timer gave no usable time")
+)
 
 // The stages of a probe, beside those that bear the name of their test.
 const (
@@ -70,8 +67,12 @@ const (
 	stageCleanup  = "cleanup"
 )
 
-// message is what the child sends; exactly one field is set.
+// message is what the child sends. Beside its number exactly one field is set.
 type message struct {
+	// Number counts the messages of one child from 1, so that one that was lost,
+	// repeated or put elsewhere is noticed.
+	Number int `json:"n"`
+
 	Stage    string    `json:"stage,omitempty"`
 	Step     *step     `json:"step,omitempty"`
 	Library  *library  `json:"library,omitempty"`
@@ -102,8 +103,10 @@ type library struct {
 type failure struct {
 	Outcome   Outcome `json:"outcome"`
 	Reason    string  `json:"reason"`
+	Cause     Cause   `json:"cause,omitempty"`
 	ErrorCode int     `json:"error_code,omitempty"`
 	ErrorName string  `json:"error_name,omitempty"`
+	Call      string  `json:"call,omitempty"`
 }
 
 // order is what the child is asked to do.
@@ -146,6 +149,8 @@ type gpu struct {
 	out, in, result, flags gpudriver.Pointer
 	size                   uint64
 	peers                  map[int]bool // By index: peer access is on.
+	// unasked are errors of the question whether there is peer access, by index.
+	unasked map[int]error
 	kernels                map[string]gpudriver.Function
 	noKernels              error // Why there are none.
 	noFlags                error // Why kernels of two GPUs cannot talk to each other.
@@ -170,7 +175,7 @@ type engine struct {
 	broken    error       // A context is lost: nothing more can be done here.
 	staging   []byte      // Pinned, for the control arm.
 	// askBusy waits for word which GPUs are busy, by address, and with what.
-	askBusy func() (map[string]string, error)
+	askBusy func() (map[string]User, error)
 }
 
 func newEngine(o order, send func(message)) *engine {
@@ -214,11 +219,13 @@ func fail(err error) *failure {
 	var ce *gpudriver.Error
 	switch {
 	case errors.As(err, &ce):
-		f.ErrorCode, f.ErrorName = int(ce.Result), ce.Name
+		f.ErrorCode, f.ErrorName, f.Call = int(ce.Result), ce.Name, ce.Call
 	case errors.Is(err, errHang):
 		f.Outcome = Hang
 	case errors.Is(err, gpudriver.ErrMissing):
-		f.Outcome = Unknown
+		f.Outcome, f.Cause = Unknown, CauseIncompatible
+	case errors.Is(err, errClock):
+		f.Outcome, f.Cause = Unknown, CauseClock
 	}
 	return f
 }
@@ -238,17 +245,17 @@ func (e *engine) prepare() *failure {
 		e.send(message{Await: true})
 		busy, err := e.askBusy()
 		if err != nil {
-			return &failure{Outcome: Unknown, Reason: err.Error()}
+			return &failure{Outcome: Unknown, Reason: err.Error(), Cause: CauseProtocol}
 		}
 		for _, g := range e.gpus {
-			if why, is := busy[g.Address]; is {
-				g.Outcome, g.Reason = Unknown, why
+			if user, is := busy[g.Address]; is {
+				g.Outcome, g.Reason, g.Cause, g.User = Unknown, user.String(), CauseBusy, &user
 			}
 		}
 	}
 	for _, g := range e.gpus {
 		if slices.Contains(e.order.Leave, g.Address) {
-			g.Outcome, g.Reason = Unknown, "left alone"
+			g.Outcome, g.Reason, g.Cause = Unknown, "left alone", CauseLeftAlone
 		}
 	}
 	e.ready()
@@ -265,7 +272,7 @@ func (e *engine) start() *failure {
 		d, err := cuda.Load()
 		switch {
 		case err != nil:
-			first = &failure{Outcome: Unknown, Reason: err.Error()}
+			first = &failure{Outcome: Unknown, Reason: err.Error(), Cause: CauseNoLibrary}
 		default:
 			lib, first = e.startWith(d, "libcuda")
 			if first == nil || first.ErrorCode != int(gpudriver.NoDevice) {
@@ -281,7 +288,7 @@ func (e *engine) start() *failure {
 	if err == nil {
 		_, second = e.startWith(d, "libamdhip64")
 	} else {
-		second = &failure{Outcome: Unknown, Reason: err.Error()}
+		second = &failure{Outcome: Unknown, Reason: err.Error(), Cause: CauseNoLibrary}
 	}
 	if second == nil || first == nil || lib == nil && amdDriver() {
 		return second
@@ -307,7 +314,8 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 	e.d = d
 	lib := &library{API: d.API()}
 	if missing := d.Missing(); len(missing) > 0 {
-		return lib, &failure{Outcome: Unknown, Reason: fmt.Sprintf("%s lacks %v: it is too old for the probe, or no driver library", d.Library(), missing)}
+		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or no driver library", d.Library(), missing)
+		return lib, &failure{Outcome: Unknown, Reason: reason, Cause: CauseIncompatible}
 	}
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
 		lib.Path = gpudriver.Path(maps, name)
@@ -319,7 +327,7 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 		if d.API() == apiHIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
 			// The runtime for AMD's GPUs is installed where there is none, too. HIP
 			// 5.2 then says hipErrorInvalidDevice.
-			f.Outcome, f.Reason = Unknown, "HIP offers no GPU to this process: "+f.Reason
+			f.Outcome, f.Reason, f.Cause = Unknown, "HIP offers no GPU to this process: "+f.Reason, CauseNoDevice
 		}
 		return lib, f
 	}
@@ -327,7 +335,7 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 	lib.Version = v
 	e.send(message{Library: lib})
 	if errors.Is(err, gpudriver.ErrVersion) {
-		return lib, &failure{Outcome: Unknown, Reason: err.Error()}
+		return lib, &failure{Outcome: Unknown, Reason: err.Error(), Cause: CauseIncompatible}
 	}
 	return lib, nil
 }
@@ -371,14 +379,21 @@ func (e *engine) queryPeers() {
 				continue
 			}
 			p := &Peer{Source: a.Address, Destination: b.Address}
-			if can, err := e.d.CanAccessPeer(a.handle, b.handle); err == nil {
-				p.Access = &can
-				if can {
-					if a.peers == nil {
-						a.peers = make(map[int]bool)
-					}
-					a.peers[j] = false // Possible, not yet on.
+			can, err := e.d.CanAccessPeer(a.handle, b.handle)
+			switch {
+			case err != nil:
+				if a.unasked == nil {
+					a.unasked = make(map[int]error)
 				}
+				a.unasked[j] = err
+			case can:
+				if a.peers == nil {
+					a.peers = make(map[int]bool)
+				}
+				a.peers[j] = false // Possible, not yet on.
+			}
+			if err == nil {
+				p.Access = &can
 			}
 			if v, err := e.d.PeerAttribute(gpudriver.PeerPerformanceRank, a.handle, b.handle); err == nil {
 				p.PerformanceRank = &v
@@ -469,18 +484,24 @@ func (e *engine) forAll(step func(*gpu) error) {
 // lose notes why a GPU takes no part.
 func (g *gpu) lose(err error) {
 	f := fail(err)
-	g.Outcome, g.Reason, g.ErrorCode, g.ErrorName = f.Outcome, f.Reason, f.ErrorCode, f.ErrorName
+	switch {
+	case errors.Is(err, gpudriver.OutOfMemory):
+		f.Outcome, f.Cause = Unknown, CauseNoMemory
+	case errors.Is(err, gpudriver.DeviceUnavail):
+		f.Outcome, f.Cause = Unknown, CauseBusy
+	}
+	g.Outcome, g.Reason, g.Cause, g.ErrorCode, g.ErrorName, g.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 }
 
 // allocate takes a GPU's memory, streams and events. On a GPU that is nearly
 // full it makes do with less.
 func (e *engine) allocate(g *gpu) error {
 	var err error
-	g.size = copyBytes
+	g.size = copyTimes * copyBytes
 	if e.order.Mode == Quick {
 		g.size /= 2
 	}
-	for ; ; g.size /= 2 {
+	for ; ; g.size = g.size / 2 &^ (partAlign - 1) {
 		if g.out, err = e.d.Alloc(2*g.size + resultBytes); err == nil {
 			break
 		}

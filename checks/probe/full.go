@@ -3,6 +3,7 @@ package probe
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -38,21 +39,27 @@ const (
 func (e *engine) bidirectional(t *Transfer, a, b *gpu, seed uint64) error {
 	n := min(a.size, b.size)
 	if a.kernels == nil || b.kernels == nil {
-		n = min(n, hostBytes)
+		n = min(n, copyTimes*hostBytes)
 	}
+	n = n / copyTimes &^ (partAlign - 1)
 	t.Bytes = int64(n)
 	back := seed ^ 1<<63 // The other direction's own pattern.
 	e.seeds = append(e.seeds, back)
-	if err := e.lay(a, b, n, seed); err != nil {
+	whole := copyTimes * n
+	if err := e.lay(a, b, whole, seed); err != nil {
 		return err
 	}
-	if err := e.lay(b, a, n, back); err != nil {
+	if err := e.lay(b, a, whole, back); err != nil {
 		return err
 	}
-	if err := e.begin(a, bothTimes, func(s gpudriver.Stream) error { return e.d.Copy(b.in, a.out, n, s) }); err != nil {
+	// The copies go over the parts of the buffer in turn.
+	in := func(put func(at, n uint64, s gpudriver.Stream) error) func(uint64, gpudriver.Stream) error {
+		return func(time uint64, s gpudriver.Stream) error { return put(time%copyTimes*n, n, s) }
+	}
+	if err := e.begin(a, bothTimes, in(e.engineCopy(a, b))); err != nil {
 		return err
 	}
-	if err := e.begin(b, bothTimes, func(s gpudriver.Stream) error { return e.d.Copy(a.in, b.out, n, s) }); err != nil {
+	if err := e.begin(b, bothTimes, in(e.engineCopy(b, a))); err != nil {
 		return err
 	}
 	there, err := e.end(a)
@@ -63,14 +70,22 @@ func (e *engine) bidirectional(t *Transfer, a, b *gpu, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	if x, y := rate(bothTimes*n, there), rate(bothTimes*n, andBack); x != nil && y != nil {
-		sum := *x + *y
-		t.GBps = &sum
-	}
-	if err := e.verify(t, b, b.in, n, seed); err != nil || t.Outcome != OK {
+	if err := e.verify(t, b, b.in, whole, seed); err != nil || t.Outcome != OK {
 		return err
 	}
-	return e.verify(t, a, a.in, n, back)
+	if err := e.verify(t, a, a.in, whole, back); err != nil || t.Outcome != OK {
+		return err
+	}
+	t.measured(bothTimes*n, there, most(a, b))
+	if t.GBps == nil {
+		return nil
+	}
+	one := *t.GBps
+	if t.measured(bothTimes*n, andBack, most(a, b)); t.GBps != nil {
+		sum := one + *t.GBps
+		t.GBps = &sum
+	}
+	return nil
 }
 
 // lane is one transfer of the test in which all run at once.
@@ -181,10 +196,10 @@ func (e *engine) race(lanes []*lane, n uint64) error {
 		if err != nil {
 			return err
 		}
-		l.t.GBps = rate(bothTimes*n, seconds)
 		if err := e.verify(l.t, l.b, l.in, n, l.seed); err != nil {
 			return err
 		}
+		l.t.measured(bothTimes*n, seconds, most(l.a, l.b))
 	}
 	return nil
 }
@@ -267,8 +282,7 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 			return err
 		}
 		if first[0] == rounds && second[0] == rounds {
-			us := roundTo(float64(first[1])/e.d.TimerHz(a.handle)*1e6/rounds, 1000)
-			t.Microseconds = &us
+			t.took(float64(first[1])/e.d.TimerHz(a.handle), rounds)
 			return nil
 		}
 	}
@@ -287,7 +301,8 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 func withoutFlags(t *Transfer, gpus ...*gpu) bool {
 	for _, g := range gpus {
 		if g.noFlags != nil {
-			t.Outcome, t.Reason = Unknown, fmt.Sprintf("no memory on %s through which running kernels can talk: %v", g.Address, g.noFlags)
+			t.Outcome, t.Cause = Unknown, CauseUnavailable
+			t.Reason = fmt.Sprintf("no memory on %s through which running kernels can talk: %v", g.Address, g.noFlags)
 			return true
 		}
 	}
@@ -345,7 +360,7 @@ func (e *engine) latency(t *Transfer, a, b *gpu, _ uint64) error {
 	if err := e.wait(b, b.streams[0]); err != nil {
 		return err
 	}
-	chase := func(s gpudriver.Stream) error {
+	chase := func(_ uint64, s gpudriver.Stream) error {
 		return e.d.Launch(a.kernels["gd_chase"], 1, 1, s, uint64(b.in), uint64(nodes), uint64(a.result))
 	}
 	if _, err := e.timed(a, 1, chase); err != nil {
@@ -363,8 +378,7 @@ func (e *engine) latency(t *Transfer, a, b *gpu, _ uint64) error {
 		t.Outcome, t.Reason = Corrupt, "loads from the peer's memory did not bring what stands there"
 		return nil
 	}
-	us := roundTo(seconds*1e6/float64(nodes), 1000)
-	t.Microseconds = &us
+	t.took(seconds, nodes)
 	return nil
 }
 
@@ -408,14 +422,12 @@ func (e *engine) atomics(t *Transfer, a, b *gpu, _ uint64) error {
 // staged is the control arm: the data goes through pinned host memory, half a
 // buffer coming in while the other goes out.
 func (e *engine) staged(t *Transfer, a, b *gpu, seed uint64) error {
-	n := min(a.size, b.size, wakeBytes) / stageBytes * stageBytes
+	n := min(a.size, b.size, wakeBytes)
 	if a.kernels == nil || b.kernels == nil {
 		n = min(n, stageBytes)
 	}
-	if n == 0 {
-		t.Outcome, t.Reason = Unknown, "too little memory is free on one of the GPUs"
-		return nil
-	}
+	step := min(n, stageBytes) &^ (partAlign - 1) // leastBytes is far above partAlign.
+	n = n / step * step
 	t.Bytes = int64(n)
 	if err := e.d.SetCurrent(a.context); err != nil {
 		return err
@@ -428,9 +440,9 @@ func (e *engine) staged(t *Transfer, a, b *gpu, seed uint64) error {
 		return err
 	}
 	start := time.Now()
-	for i := range n / stageBytes {
-		half := buffer[i%2*stageBytes:][:stageBytes]
-		at := gpudriver.Pointer(i * stageBytes)
+	for i := range n / step {
+		half := buffer[i%2*stageBytes:][:step]
+		at := gpudriver.Pointer(i * step)
 		if err := e.chunk(a, b, half, at, []gpudriver.Event{b.from, b.to}[i%2], i > 1); err != nil {
 			return err
 		}
@@ -438,8 +450,12 @@ func (e *engine) staged(t *Transfer, a, b *gpu, seed uint64) error {
 	if err := e.wait(b, b.streams[0]); err != nil {
 		return err
 	}
-	t.GBps = rate(n, time.Since(start).Seconds())
-	return e.verify(t, b, b.in, n, seed)
+	seconds := time.Since(start).Seconds()
+	if err := e.verify(t, b, b.in, n, seed); err != nil {
+		return err
+	}
+	t.measured(n, seconds, math.Inf(1)) // By the host's clock, and no link of the GPUs'.
+	return nil
 }
 
 // chunk puts one chunk of a staged copy into the two streams. The event tells

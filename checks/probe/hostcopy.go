@@ -31,7 +31,7 @@ func (e *engine) unknownNode(name string, err error) {
 			{Test: TestHostToDevice, Source: name, Destination: g.Address},
 			{Test: TestDeviceToHost, Source: g.Address, Destination: name},
 		} {
-			t.Outcome, t.Reason = Unknown, err.Error()
+			t.Outcome, t.Reason, t.Cause = Unknown, err.Error(), CauseUnavailable
 			e.report(t)
 		}
 	}
@@ -107,13 +107,16 @@ func (e *engine) hostCopy(t *Transfer, g *gpu, b []byte) error {
 	if err := put(); err != nil {
 		return err
 	}
-	seconds, err := e.timed(g, copyTimes, func(gpudriver.Stream) error { return put() })
+	seconds, err := e.timed(g, copyTimes, func(uint64, gpudriver.Stream) error { return put() })
 	if err != nil {
 		return err
 	}
-	t.GBps = rate(n, seconds)
 	if toDevice {
-		return e.verify(t, g, g.in, n, s)
+		if err := e.verify(t, g, g.in, n, s); err != nil {
+			return err
+		}
+		t.measured(copyTimes*n, seconds, most(g))
+		return nil
 	}
 	t.Verified = "host"
 	if c := compareHost(b, s); c.bad > 0 {
@@ -121,5 +124,6 @@ func (e *engine) hostCopy(t *Transfer, g *gpu, b []byte) error {
 		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = Corrupt, int64(8*c.bad), &first, nil, "other"
 		t.Reason = fmt.Sprintf("%d of %d bytes in host memory are not what the GPU holds", t.BadBytes, n)
 	}
+	t.measured(copyTimes*n, seconds, most(g))
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
@@ -34,6 +35,8 @@ type shared struct {
 	// Handle is cudaIpc's. The file descriptor of cuMem comes over the
 	// socket, in the order of the list.
 	Handle []byte `json:"handle,omitempty"`
+	// Failed is the driver's error where it offers the way and then failed.
+	Failed *failure `json:"failed,omitempty"`
 }
 
 // ownerMessage is what the owner sends: its list of memory, then an answer to
@@ -77,8 +80,16 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	for _, g := range e.alive() {
 		for _, way := range []string{wayVMM, e.d.IPCWay()} {
 			s, p, fd, err := e.share(g, way)
-			if err != nil {
+			switch {
+			case errors.Is(err, errors.ErrUnsupported), errors.Is(err, gpudriver.NotSupported), errors.Is(err, gpudriver.ErrMissing):
 				continue // A way that the driver does not offer is not on the list.
+			case err != nil:
+				s.Failed = fail(err)
+				if errors.Is(err, gpudriver.OutOfMemory) {
+					s.Failed.Outcome, s.Failed.Cause = Unknown, CauseNoMemory
+				}
+				list, at = append(list, s), append(at, 0)
+				continue
 			}
 			if fd >= 0 {
 				if err := sendFile(socket, fd); err != nil {
@@ -150,7 +161,7 @@ func (e *engine) interprocess() {
 		return
 	}
 	defer o.end()
-	first, err := o.next(startPatience)
+	first, err := o.next(deadline.Start)
 	if err == nil && first.Failed != "" {
 		err = errors.New(first.Failed)
 	}
@@ -164,7 +175,7 @@ func (e *engine) interprocess() {
 	}
 	for index, s := range first.Shared {
 		fd := -1
-		if s.Way == wayVMM {
+		if s.Way == wayVMM && s.Failed == nil {
 			if fd, err = receiveFile(o.socket); err != nil {
 				e.unknownBetween(err.Error())
 				return
@@ -205,6 +216,11 @@ func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
 			continue
 		}
 		e.send(message{Begin: t})
+		if f := s.Failed; f != nil {
+			t.Outcome, t.Reason, t.Cause, t.ErrorCode, t.ErrorName, t.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
+			e.report(t)
+			continue
+		}
 		seed := e.seed(TestInterprocess, i, j, index)
 		if err := e.copyShared(o, t, a, index, s, fd, seed); err != nil {
 			t.fail(err)
@@ -241,7 +257,7 @@ func (e *engine) copyShared(o *ownerProcess, t *Transfer, a *gpu, index int, s s
 	if err := e.fill(a, a.out, n, seed); err != nil {
 		return err
 	}
-	seconds, err := e.timed(a, copyTimes, func(stream gpudriver.Stream) error { return e.d.Copy(p, a.out, n, stream) })
+	seconds, err := e.timed(a, copyTimes, func(_ uint64, stream gpudriver.Stream) error { return e.d.Copy(p, a.out, n, stream) })
 	if err != nil {
 		return err
 	}
@@ -250,10 +266,8 @@ func (e *engine) copyShared(o *ownerProcess, t *Transfer, a *gpu, index int, s s
 		return err
 	}
 	t.Outcome, t.Reason, t.BadBytes, t.FirstBad, t.Found, t.Verified = answer.Outcome, answer.Reason, answer.BadBytes, answer.FirstBad, answer.Found, answer.Verified
-	t.ErrorCode, t.ErrorName = answer.ErrorCode, answer.ErrorName
-	if t.Outcome == OK {
-		t.GBps = rate(n, seconds)
-	}
+	t.ErrorCode, t.ErrorName, t.Call, t.Cause = answer.ErrorCode, answer.ErrorName, answer.Call, answer.Cause
+	t.measured(copyTimes*n, seconds, most(a, e.gpus[e.index(s.Address)]))
 	return nil
 }
 

@@ -358,8 +358,8 @@ func TestBusy(t *testing.T) {
 	dir := drivers.Build(t, "cuda")
 	r, err := Run(t.Context(), Options{
 		Mode: Quick, Env: []string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_GPUS=3"},
-		Busy: func(context.Context) map[string]string {
-			return map[string]string{"0000:07:00.0": "process 4711 uses it"}
+		Busy: func(context.Context) map[string]User {
+			return map[string]User{"0000:07:00.0": {PID: 4711, Program: "python3"}}
 		},
 	})
 	if err != nil {
@@ -370,7 +370,7 @@ func TestBusy(t *testing.T) {
 		if want := map[bool]Outcome{true: Unknown, false: OK}[touched]; x.Outcome != want {
 			t.Errorf("%s %s -> %s: %s (%s), want %s", x.Test, x.Source, x.Destination, x.Outcome, x.Reason, want)
 		}
-		if touched && !strings.Contains(x.Reason, "process 4711 uses it") {
+		if touched && !strings.Contains(x.Reason, "in use by process 4711 (python3)") {
 			t.Errorf("%s %s -> %s: reason %q", x.Test, x.Source, x.Destination, x.Reason)
 		}
 	}
@@ -383,7 +383,7 @@ func TestSlowWord(t *testing.T) {
 	const start = 2 * time.Second
 	r, err := Run(t.Context(), Options{
 		Mode: Quick, Start: start, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda")},
-		Busy: func(ctx context.Context) map[string]string {
+		Busy: func(ctx context.Context) map[string]User {
 			select {
 			case <-time.After(start + start/2):
 			case <-ctx.Done(): // The driver was given up.

@@ -5,6 +5,8 @@
 // checks knows.
 package probe
 
+import "fmt"
+
 // Mode says how much of the probe is run.
 type Mode string
 
@@ -41,6 +43,51 @@ const (
 	Unsupported Outcome = "unsupported"
 	// Unknown means that it could not be tried.
 	Unknown Outcome = "unknown"
+)
+
+// Failed is true for an outcome that means that something is wrong, beyond being
+// slow.
+func (o Outcome) Failed() bool { return o == Corrupt || o == Hang || o == Error }
+
+// Cause says why an outcome is not OK where the driver gave no error code of
+// its own. Whoever judges a probe goes by it; a Reason is for people alone.
+type Cause string
+
+// The causes.
+const (
+	// CauseNoLibrary: the driver's library could not be loaded.
+	CauseNoLibrary Cause = "no-library"
+	// CauseIncompatible: the library lacks functions, or is of a version of
+	// which the probe does not know the sizes and numbers.
+	CauseIncompatible Cause = "incompatible-library"
+	// CauseNoDevice: the driver offers no GPU to this process.
+	CauseNoDevice Cause = "no-device"
+	// CauseBusy: others use the GPU, which is not disturbed unasked.
+	CauseBusy Cause = "busy"
+	// CauseNoMemory: the GPU's memory is taken by others.
+	CauseNoMemory Cause = "no-memory"
+	// CauseLeftAlone: an earlier process could not make the GPU ready.
+	CauseLeftAlone Cause = "left-alone"
+	// CauseDevice: one of the two GPUs takes no part.
+	CauseDevice Cause = "device"
+	// CauseNoAccess: the driver offers no peer access.
+	CauseNoAccess Cause = "no-access"
+	// CauseExited: the process that drives the GPUs ended before its work did.
+	CauseExited Cause = "exited"
+	// CauseFlooded: it wrote more than it may, and was ended.
+	CauseFlooded Cause = "flooded"
+	// CauseProtocol: messages of the process were lost, or are not its own.
+	CauseProtocol Cause = "protocol"
+	// CauseDeadline: the time for the whole probe ran out.
+	CauseDeadline Cause = "deadline"
+	// CauseGaveUp: too many processes became useless.
+	CauseGaveUp Cause = "gave-up"
+	// CauseClock: the driver's timer gave no time that can be one.
+	CauseClock Cause = "clock"
+	// CauseImplausible: the rate is beyond what any link of this GPU carries.
+	CauseImplausible Cause = "implausible-rate"
+	// CauseUnavailable: what the test needs is not there.
+	CauseUnavailable Cause = "unavailable"
 )
 
 // The tests, as Transfer.Test names them.
@@ -93,12 +140,19 @@ type Report struct {
 	// it does one GPU at a time: "contexts", "memory", "kernels", "peer
 	// access".
 	GPU string `json:"gpu,omitempty"`
-	// Reason says in words why the outcome is not OK.
+	// Reason says in words why the outcome is not OK, Cause as a word that
+	// programs can go by.
 	Reason string `json:"reason,omitempty"`
+	Cause  Cause  `json:"cause,omitempty"`
 	// ErrorCode and ErrorName are the driver's, where it gave one:
-	// 802, "CUDA_ERROR_SYSTEM_NOT_READY".
+	// 802, "CUDA_ERROR_SYSTEM_NOT_READY". Call is the function that gave it:
+	// "cuInit".
 	ErrorCode int    `json:"error_code,omitempty"`
 	ErrorName string `json:"error_name,omitempty"`
+	Call      string `json:"call,omitempty"`
+	// ExitCode is the one with which the process that drives the GPUs ended
+	// before its work did.
+	ExitCode *int `json:"exit_code,omitempty"`
 	// Signal is the one that ended the child, if one did: "SIGSEGV".
 	Signal string `json:"signal,omitempty"`
 	// Library is the driver library's path, DriverVersion the newest CUDA
@@ -128,9 +182,26 @@ type Stage struct {
 	Milliseconds float64 `json:"ms"`
 }
 
-// Undisturbed ends the reason why a GPU takes no part that others are using: it
-// is to be used all the same if that is asked for.
-const Undisturbed = ": it is not disturbed unasked"
+// User is a process that uses a GPU beside the doctor.
+type User struct {
+	// PID is its number, 0 where no process can be seen. Program is its name
+	// (/proc/PID/comm), empty where that cannot be read.
+	PID     int    `json:"pid,omitempty"`
+	Program string `json:"program,omitempty"`
+	// UsedBytes is the memory in use where no process can be seen.
+	UsedBytes int64 `json:"used_bytes,omitempty"`
+}
+
+// String names the process as a report does.
+func (u User) String() string {
+	switch {
+	case u.PID == 0:
+		return fmt.Sprintf("%d MiB of its memory are in use by a process that cannot be seen here", u.UsedBytes>>20)
+	case u.Program == "":
+		return fmt.Sprintf("in use by process %d (not visible here)", u.PID)
+	}
+	return fmt.Sprintf("in use by process %d (%s)", u.PID, u.Program)
+}
 
 // Device is a GPU as the driver offers it to this process.
 type Device struct {
@@ -144,11 +215,15 @@ type Device struct {
 	ComputeCapability string `json:"compute_capability,omitempty"`
 	// MemoryBytes is its memory.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
-	// Outcome is what became of making it ready; Reason says why not.
+	// Outcome is what became of making it ready; Reason says why not, Cause and
+	// User as programs read it.
 	Outcome   Outcome `json:"outcome"`
 	Reason    string  `json:"reason,omitempty"`
+	Cause     Cause   `json:"cause,omitempty"`
+	User      *User   `json:"user,omitempty"`
 	ErrorCode int     `json:"error_code,omitempty"`
 	ErrorName string  `json:"error_name,omitempty"`
+	Call      string  `json:"call,omitempty"`
 }
 
 // Peer is what the driver says of one ordered pair: whether the GPU Source
@@ -175,9 +250,11 @@ type Transfer struct {
 	Destination string `json:"destination"`
 	// Way tells the ways between processes apart: "cuMem", "cudaIpc", "hipIpc".
 	Way string `json:"way,omitempty"`
-	// Outcome is what became of it; Reason says why it is not OK.
+	// Outcome is what became of it; Reason says why it is not OK, Cause as a
+	// word that programs can go by.
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`
+	Cause   Cause   `json:"cause,omitempty"`
 	// Bytes is the size of one copy.
 	Bytes int64 `json:"bytes,omitempty"`
 	// GBps is the rate in 10^9 bytes a second (both directions together for
@@ -204,10 +281,13 @@ type Transfer struct {
 	BadBytes int64  `json:"bad_bytes,omitempty"`
 	FirstBad *int64 `json:"first_bad,omitempty"`
 	Found    string `json:"found,omitempty"`
-	// ErrorCode and ErrorName are the driver's.
+	// ErrorCode and ErrorName are the driver's, Call the function that gave
+	// them: "cuCtxEnablePeerAccess".
 	ErrorCode int    `json:"error_code,omitempty"`
 	ErrorName string `json:"error_name,omitempty"`
-	// Repeats counts the attempts that gave this outcome, where a first one
-	// failed and it was tried again.
-	Repeats int `json:"repeats,omitempty"`
+	Call      string `json:"call,omitempty"`
+	// Attempts counts how often it was tried, where that is more than once, and
+	// Repeats the attempts that gave this outcome.
+	Attempts int `json:"attempts,omitempty"`
+	Repeats  int `json:"repeats,omitempty"`
 }

@@ -9,8 +9,10 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 )
 
@@ -23,9 +25,9 @@ func init() {
 		if err := json.Unmarshal(args, &o); err != nil {
 			return err
 		}
-		e := newEngine(o, func(m message) { _ = send(m) }) // A parent that is gone ends this process.
-		e.askBusy = func() (map[string]string, error) {
-			var busy map[string]string
+		e := newEngine(o, numbered(send))
+		e.askBusy = func() (map[string]User, error) {
+			var busy map[string]User
 			err := child.Receive(ctx, &busy)
 			return busy, err
 		}
@@ -35,17 +37,33 @@ func init() {
 	})
 }
 
+// numbered gives each message its number. One that cannot be sent leaves a gap:
+// the parent sees that something is missing, and a parent that is gone ends this
+// process.
+func numbered(send func(any) error) func(message) {
+	var mu sync.Mutex // Messages leave in the order of their numbers.
+	n := 0
+	return func(m message) {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		m.Number = n
+		_ = send(m)
+	}
+}
+
 // Options says how the probe is run.
 type Options struct {
 	// Mode is how much of it.
 	Mode Mode
-	// Patience bounds one transfer, Start each step of starting the driver;
-	// 0 means 5 s and 60 s.
+	// Patience bounds one transfer, Start each step of starting the driver, and
+	// Whole everything; 0 means deadline.Transfer, deadline.Start, and no bound.
 	Patience time.Duration
 	Start    time.Duration
+	Whole    time.Duration
 	// Busy says which GPUs are in use, by address, and by what; those are
 	// left alone. It is asked while the driver starts. Nil means none.
-	Busy func(ctx context.Context) map[string]string
+	Busy func(ctx context.Context) map[string]User
 	// Progress, if set, is told each stage as it begins.
 	Progress func(stage string)
 	// API is the only one that is to be tried, "cuda" or "hip"; empty is CUDA's,
@@ -79,11 +97,15 @@ func environment() []string {
 // reports; an error means that it could not be begun.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	s := &session{options: o, report: &Report{Mode: o.Mode, Outcome: OK, Devices: []Device{}, Peers: []Peer{}, Transfers: []Transfer{}}}
-	s.options.Patience = cmp.Or(o.Patience, defaultPatience)
-	s.options.Start = cmp.Or(o.Start, startPatience)
+	s.options.Patience = cmp.Or(o.Patience, deadline.Transfer)
+	s.options.Start = cmp.Or(o.Start, deadline.Start)
+	s.options.Whole = cmp.Or(o.Whole, math.MaxInt64)
+	s.begun = time.Now()
 	for n := range maxChildren {
 		stage := s.stage
-		s.control = n == maxChildren-1
+		// The last process is for the control arm, and so is one for which too
+		// little time is left to go on with the rest.
+		s.control = n == maxChildren-1 || n > 0 && s.left() < s.options.Whole/3
 		again, err := s.child(ctx, n > 0)
 		if err != nil {
 			return nil, err
@@ -91,7 +113,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		if s.control {
 			s.giveUp(stage)
 		}
-		if !again {
+		if !again || s.control {
 			break
 		}
 	}
@@ -99,14 +121,19 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return s.report, nil
 }
 
+// left is the time that is left for the whole.
+func (s *session) left() time.Duration { return s.options.Whole - time.Since(s.begun) }
+
 // session is one run of the probe: one child, or several when a transfer made
 // an earlier one useless.
 type session struct {
 	options  Options
 	report   *Report
+	begun    time.Time
 	tried    []string // Keys of the transfers that are known.
 	suspects [][2]string
 	lost     []string // GPUs that could not be made ready.
+	useless  int      // How many processes a transfer made useless.
 
 	// Of the present child, written by the goroutine that receives its
 	// messages and read once it is gone:
@@ -117,10 +144,14 @@ type session struct {
 	asking  bool       // It waits for word from here which GPUs are busy.
 	steps   []step     // Under way, of making GPUs ready.
 	under   []Transfer // Begun and not yet reported.
+	number  int        // Of the last message.
+	garbled bool       // A message was lost, repeated, or is none.
 	ended   bool       // It came to its end; whole says that nothing is left to do.
 	whole   bool
+	failed  bool // It said that it cannot go on; its last word may still come.
 	busy    chan any
 	heard   chan time.Duration // How long it may be silent from now on.
+	stop    context.CancelFunc // Ends it.
 	ctx     context.Context    //nolint:containedctx // The life of one child, whose callback needs it.
 }
 
@@ -129,10 +160,11 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 	life, stop := context.WithCancel(ctx)
 	defer stop()
 	s.resumed, s.stage, s.asking, s.steps, s.under, s.ended, s.whole = resumed, "", false, nil, nil, false, false
-	s.busy, s.heard, s.ctx = make(chan any, 1), make(chan time.Duration), life
-	silent := make(chan bool, 1)
+	s.number, s.garbled, s.failed = 0, false, false
+	s.busy, s.heard, s.stop, s.ctx = make(chan any, 1), make(chan time.Duration), stop, life
+	silence := make(chan silence, 1)
 	go func() {
-		silent <- s.listen(life)
+		silence <- s.listen(life)
 		stop()
 	}()
 	result, err := child.Run(life, child.Spec{
@@ -146,30 +178,47 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 		Receive: s.receive,
 	})
 	stop()
-	hung := <-silent
+	quiet := <-silence
 	switch {
 	case err != nil:
 		return false, err
 	case ctx.Err() != nil && !s.ended:
 		return false, fmt.Errorf("the probe was interrupted: %w", ctx.Err())
 	}
-	s.report.Left = result.Left
-	return s.conclude(result, hung), nil
+	s.report.Left = s.report.Left || result.Left
+	return s.conclude(result, quiet), nil
 }
 
-// listen returns true when the child was silent for longer than it may be,
-// false when it is gone.
-func (s *session) listen(life context.Context) bool {
-	timer := time.NewTimer(max(s.options.Start, child.SpawnPatience))
+// silence is why a child was ended, if it was.
+type silence struct {
+	// tooLong is how long it said nothing, where that was longer than it may.
+	tooLong time.Duration
+	// late is true where the time for the whole ran out, and lasted how long it
+	// had said nothing by then.
+	late   bool
+	lasted time.Duration
+}
+
+// listen waits until the child is gone, was silent for longer than it may be, or
+// the time for the whole has run out.
+func (s *session) listen(life context.Context) silence {
+	limit := max(s.options.Start, deadline.Spawn)
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	whole := time.NewTimer(s.left())
+	defer whole.Stop()
+	word := time.Now()
 	for {
 		select {
-		case limit := <-s.heard:
+		case limit = <-s.heard:
+			word = time.Now()
 			timer.Reset(limit)
 		case <-timer.C:
-			return true
+			return silence{tooLong: limit}
+		case <-whole.C:
+			return silence{late: true, lasted: time.Since(word)}
 		case <-life.Done():
-			return false
+			return silence{}
 		}
 	}
 }
@@ -185,11 +234,11 @@ func (s *session) limit() time.Duration {
 	case s.preparing():
 		return s.options.Start
 	case s.stage == TestInterprocess: // A second process starts the driver anew.
-		return s.options.Start + 4*s.options.Patience
+		return s.options.Start + deadline.Calls*s.options.Patience
 	case s.stage == stageCleanup:
 		return s.options.Patience
 	}
-	return 4 * s.options.Patience
+	return deadline.Calls * s.options.Patience
 }
 
 // preparing is true before any transfer.
@@ -204,9 +253,31 @@ func (s *session) preparing() bool {
 // receive takes one message of the child.
 func (s *session) receive(raw json.RawMessage) {
 	var m message
-	if json.Unmarshal(raw, &m) != nil {
-		return // Noise of a library is no word of ours.
+	if s.garbled || json.Unmarshal(raw, &m) != nil || m.Number != s.number+1 || !m.known() || s.ended && (m.Ended == nil || !s.failed) {
+		// What follows cannot be trusted to be whole.
+		s.garbled = true
+		s.stop()
+		return
 	}
+	s.number = m.Number
+	s.take(m)
+	select {
+	case s.heard <- s.limit():
+	case <-s.ctx.Done():
+	}
+}
+
+// known reports whether the outcomes that a message bears are among those that
+// there are.
+func (m *message) known() bool {
+	all := []Outcome{OK, Slow, Corrupt, Hang, Error, Unsupported, Unknown}
+	return (m.Device == nil || slices.Contains(all, m.Device.Outcome)) &&
+		(m.Transfer == nil || slices.Contains(all, m.Transfer.Outcome) && slices.Contains(reportOrder, m.Transfer.Test)) &&
+		(m.Failure == nil || slices.Contains(all, m.Failure.Outcome) && m.Failure.Outcome != OK)
+}
+
+// take keeps what a message says.
+func (s *session) take(m message) {
 	r := s.report
 	s.asking = m.Await
 	switch {
@@ -231,7 +302,7 @@ func (s *session) receive(raw json.RawMessage) {
 		r.Peers = append(r.Peers, *m.Peer)
 	case m.SMTests != "":
 		r.SMTests = m.SMTests
-	case m.Await:
+	case m.Await && s.options.Busy != nil:
 		go func() {
 			busy := s.options.Busy(s.ctx)
 			select {
@@ -245,13 +316,9 @@ func (s *session) receive(raw json.RawMessage) {
 		s.record(*m.Transfer)
 	case m.Failure != nil:
 		s.fail(*m.Failure)
-		s.ended, s.whole = true, true
+		s.ended, s.whole, s.failed = true, true, true
 	case m.Ended != nil:
-		s.ended, s.whole = true, s.whole || *m.Ended
-	}
-	select {
-	case s.heard <- s.limit():
-	case <-s.ctx.Done():
+		s.ended, s.whole, s.failed = true, *m.Ended, false
 	}
 }
 
@@ -278,57 +345,130 @@ func (s *session) record(t Transfer) {
 		s.tried = append(s.tried, t.key())
 		s.report.Transfers = append(s.report.Transfers, t)
 	}
-	if bad(t.Outcome) && t.Test != TestStaged {
+	if t.Outcome.Failed() && t.Test != TestStaged {
 		s.suspects = append(s.suspects, [2]string{t.Source, t.Destination})
 	}
 }
 
-// bad is true for an outcome that blames the path.
-func bad(o Outcome) bool { return o == Corrupt || o == Hang || o == Error }
-
 // fail notes what stopped the probe as a whole.
 func (s *session) fail(f failure) {
 	r := s.report
-	r.Outcome, r.Stage, r.Reason, r.ErrorCode, r.ErrorName = f.Outcome, s.stage, f.Reason, f.ErrorCode, f.ErrorName
+	r.Outcome, r.Stage, r.Reason, r.Cause, r.ErrorCode, r.ErrorName, r.Call = f.Outcome, s.stage, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 }
 
 // conclude draws the conclusion from the end of a child and reports whether
 // another one should go on.
-func (s *session) conclude(result child.Result, hung bool) (again bool) {
-	outcome, reason := Error, "the process that drives the GPUs ended early"
+func (s *session) conclude(result child.Result, quiet silence) (again bool) {
+	f := s.ending(result, quiet)
 	switch {
-	case hung:
-		outcome, reason = Hang, "a call of the driver did not return"
-	case result.Signal != "":
-		reason = "the driver crashed: " + result.Signal
-	case result.Failure != "":
-		reason += ": " + result.Failure
-	}
-	switch {
-	case s.ended && !hung:
+	case s.ended && !s.garbled && result.Unsent == 0 && quiet == (silence{}):
+		for _, t := range slices.Clone(s.under) {
+			t.Outcome, t.Cause, t.Reason = Unknown, CauseProtocol, "the process that drives the GPUs never said what became of it"
+			s.record(t)
+		}
+		if !s.whole {
+			s.useless++
+		}
 		return !s.whole && !result.Left
+	case f.Cause == CauseProtocol:
+		s.fail(f)
+		return false
 	case s.stage == stageCleanup:
-		s.fail(failure{Outcome: outcome, Reason: reason + ", when the memory was given back after all transfers"})
-		s.report.Signal = result.Signal
+		f.Reason += ", when the memory was given back after all transfers"
+		s.fail(f)
+		s.report.Signal = signalOf(result)
 		return false
 	case s.preparing():
 		if len(s.steps) > 0 { // The step that is under way for longest.
 			s.stage = s.steps[0].Name
 			s.report.GPU = s.steps[0].GPU
-			reason += ", on GPU " + s.report.GPU
 		}
 		if s.resumed {
-			reason += ", when it was started again after a transfer that failed"
+			f.Reason += ", when it was started again after a transfer that failed"
 		}
-		s.fail(failure{Outcome: outcome, Reason: reason})
-		s.report.Signal = result.Signal
+		s.fail(f)
+		s.report.Signal, s.report.ExitCode = signalOf(result), exitCode(result)
 		return false
 	}
-	for _, t := range slices.Clone(s.under) {
-		t.Outcome, t.Reason = outcome, reason
+	under := slices.Clone(s.under)
+	for _, t := range under {
+		t.Outcome, t.Reason, t.Cause = f.Outcome, f.Reason, f.Cause
 		s.record(t)
 	}
+	if quiet.late {
+		s.outOfTime()
+		return false
+	}
+	if len(under) == 0 { // It ended between two transfers.
+		s.fail(f)
+		s.report.Signal, s.report.ExitCode = signalOf(result), exitCode(result)
+		return false
+	}
+	s.useless++
 	return !result.Left
+}
+
+// ending says how a child came to its end, as the outcome of what it was at.
+func (s *session) ending(result child.Result, quiet silence) failure {
+	switch {
+	case result.Flooded != "":
+		return failure{Outcome: Error, Cause: CauseFlooded, Reason: fmt.Sprintf("the driver wrote without end to %s, and its process was ended", result.Flooded)}
+	case result.Unsent > 0:
+		return failure{Outcome: Unknown, Cause: CauseProtocol, Reason: "the process that drives the GPUs could not say what it found: " + result.UnsentReason}
+	case s.garbled:
+		return failure{Outcome: Unknown, Cause: CauseProtocol, Reason: "messages of the process that drives the GPUs were lost or garbled"}
+	case quiet.tooLong > 0:
+		return failure{Outcome: Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong))}
+	case quiet.late && quiet.lasted > s.options.Patience:
+		return failure{Outcome: Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(quiet.lasted))}
+	case quiet.late:
+		return failure{Outcome: Unknown, Cause: CauseDeadline, Reason: s.lateReason()}
+	case signalOf(result) != "":
+		return failure{Outcome: Error, Reason: "the driver crashed: " + result.Signal}
+	case result.Failure != "":
+		return failure{Outcome: Error, Cause: CauseExited, Reason: "the process that drives the GPUs ended early: " + result.Failure}
+	case result.Exited && !result.Finished:
+		return failure{Outcome: Error, Cause: CauseExited, Reason: fmt.Sprintf("the process that drives the GPUs ended early, with exit code %d", result.Code)}
+	}
+	return failure{Outcome: Error, Cause: CauseExited, Reason: "the process that drives the GPUs ended early"}
+}
+
+// signalOf is the signal that ended a process, but for one that was ended from
+// here.
+func signalOf(r child.Result) string {
+	if r.TimedOut || r.Canceled || r.Flooded != "" {
+		return ""
+	}
+	return r.Signal
+}
+
+// exitCode is the exit code of a process that ended by itself before its work
+// did; nil for any other.
+func exitCode(r child.Result) *int {
+	if !r.Exited || r.Finished || r.Signal != "" {
+		return nil
+	}
+	return &r.Code
+}
+
+// roughly rounds a time for a sentence.
+func roughly(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+func (s *session) lateReason() string {
+	return fmt.Sprintf("the time for the probe ran out after %s", roughly(s.options.Whole))
+}
+
+// outOfTime notes that the rest was not tried, unless worse stopped the probe.
+func (s *session) outOfTime() {
+	if s.report.Outcome == OK {
+		s.report.Outcome, s.report.Stage, s.report.Cause = Unknown, s.stage, CauseDeadline
+		s.report.Reason = s.lateReason() + "; the rest was not tried"
+	}
 }
 
 // giveUp notes that the rest was not tried, unless worse stopped the probe.
@@ -336,8 +476,12 @@ func (s *session) giveUp(stage string) {
 	if s.report.Outcome != OK {
 		return
 	}
-	s.report.Outcome, s.report.Stage = Unknown, stage
-	s.report.Reason = fmt.Sprintf("%d transfers made the process useless that drove them; the rest was not tried", maxChildren-1)
+	s.report.Outcome, s.report.Stage, s.report.Cause = Unknown, stage, CauseGaveUp
+	s.report.Reason = fmt.Sprintf("%d transfers made the process useless that drove them; the rest was not tried", s.useless)
+	if s.useless < maxChildren-1 {
+		s.report.Cause = CauseDeadline
+		s.report.Reason = fmt.Sprintf("after %d transfers that made the process useless that drove them, too little time was left for the rest", s.useless)
+	}
 }
 
 // order puts the transfers in order of test and pair.

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -52,15 +53,15 @@ var controlArm = part{TestStaged, (*engine).control}
 // fail notes an error of the driver, or a hang, as the outcome of a transfer.
 func (t *Transfer) fail(err error) {
 	f := fail(err)
-	t.Outcome, t.Reason, t.ErrorCode, t.ErrorName = f.Outcome, f.Reason, f.ErrorCode, f.ErrorName
-	t.GBps = nil
+	t.Outcome, t.Reason, t.Cause, t.ErrorCode, t.ErrorName, t.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
+	t.GBps, t.Microseconds = nil, nil
 }
 
 func (e *engine) report(t *Transfer) {
 	e.reporting.Lock()
 	defer e.reporting.Unlock()
 	switch {
-	case bad(t.Outcome):
+	case t.Outcome.Failed():
 		e.suspects = append(e.suspects, [2]string{t.Source, t.Destination})
 	case t.Outcome == OK && t.Test == TestCopy && t.GBps != nil:
 		e.copies = append(e.copies, *t)
@@ -104,11 +105,13 @@ func (e *engine) eachPair(x test) {
 			}
 			switch {
 			case a.Outcome != OK || b.Outcome != OK:
-				t.Outcome, t.Reason = Unknown, whyNot(a, b)
+				t.Outcome, t.Reason, t.Cause = Unknown, whyNot(a, b), CauseDevice
 			case x.staged:
 				e.attempt(t, x, i, j)
+			case a.unasked[j] != nil || x.both && b.unasked[i] != nil:
+				t.fail(cmp.Or(a.unasked[j], b.unasked[i]))
 			case ab == noAccess || (x.both && ba == noAccess):
-				t.Outcome, t.Reason = Unsupported, "the driver offers no peer access for this pair"
+				t.Outcome, t.Reason, t.Cause = Unsupported, "the driver offers no peer access for this pair", CauseNoAccess
 			case ab == refusedAccess || (x.both && ba == refusedAccess):
 				continue // It was reported when switching it on failed.
 			default:
@@ -149,12 +152,13 @@ func whyNot(gpus ...*gpu) string {
 	return ""
 }
 
-// attempt runs one test on one pair, again if it comes out wrong, and finds
-// out after an error whether the contexts can still be used.
+// attempt runs one test on one pair, again if it comes out wrong or at a rate
+// that cannot be, and finds out after an error whether the contexts can still be
+// used.
 func (e *engine) attempt(t *Transfer, x test, i, j int) {
 	e.send(message{Begin: t})
 	a, b := e.gpus[i], e.gpus[j]
-	wrong := 0
+	wrong, odd, made := 0, 0, 0
 	for n := range attempts {
 		s := e.seed(x.name, i, j, n)
 		one := Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: OK}
@@ -164,19 +168,29 @@ func (e *engine) attempt(t *Transfer, x test, i, j int) {
 			e.broken = e.usable(err, a, b)
 			return
 		}
-		if one.Outcome == Corrupt {
+		made++
+		switch {
+		case one.Outcome == Corrupt:
 			wrong++
+		case one.Outcome == Unknown && (one.Cause == CauseImplausible || one.Cause == CauseClock):
+			odd++
 		}
-		if n == 0 || one.Outcome == Corrupt {
+		// Wrong data outweighs all, and a rate that can be one that cannot.
+		if n == 0 || one.Outcome == Corrupt || wrong == 0 && t.Outcome == Unknown {
 			*t = one
 		}
-		if wrong == 0 {
-			return
+		if wrong == 0 && odd <= n {
+			break
 		}
 	}
-	t.Repeats = wrong
-	if wrong < attempts {
-		t.Reason = fmt.Sprintf("%s (%d of %d attempts)", t.Reason, wrong, attempts)
+	if made > 1 {
+		t.Attempts, t.Repeats = made, max(wrong, odd)
+		if t.Outcome == OK {
+			t.Repeats = made - odd
+		}
+	}
+	if wrong > 0 && wrong < made {
+		t.Reason = fmt.Sprintf("%s (%d of %d attempts)", t.Reason, wrong, made)
 	}
 }
 
@@ -282,7 +296,7 @@ func (e *engine) verify(t *Transfer, g *gpu, p gpudriver.Pointer, n, seed uint64
 	if c.bad == 0 {
 		return nil
 	}
-	t.Outcome, t.BadBytes, t.GBps = Corrupt, int64(8*c.bad), nil
+	t.Outcome, t.Cause, t.BadBytes, t.GBps = Corrupt, "", int64(8*c.bad), nil
 	first := int64(8 * c.first)
 	t.FirstBad = &first
 	t.Found = e.found(g, p, c)
@@ -319,23 +333,24 @@ func (e *engine) found(g *gpu, p gpudriver.Pointer, c comparison) string {
 }
 
 // begin puts a transfer into the GPU's stream so many times, between two
-// events that take the time.
-func (e *engine) begin(g *gpu, times int, put func(gpudriver.Stream) error) error {
+// events that take the time. put is told which time it is.
+func (e *engine) begin(g *gpu, times int, put func(time uint64, s gpudriver.Stream) error) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
 	if err := e.d.Record(g.from, g.streams[0]); err != nil {
 		return err
 	}
-	for range times {
-		if err := put(g.streams[0]); err != nil {
+	for n := range times {
+		if err := put(uint64(n), g.streams[0]); err != nil {
 			return err
 		}
 	}
 	return e.d.Record(g.to, g.streams[0])
 }
 
-// end waits for what begin began and returns the seconds that it took.
+// end waits for what begin began and returns the seconds that it took. They may
+// be no time at all: see rate.
 func (e *engine) end(g *gpu) (float64, error) {
 	if err := e.wait(g, g.streams[0]); err != nil {
 		return 0, err
@@ -343,23 +358,57 @@ func (e *engine) end(g *gpu) (float64, error) {
 	return e.d.Seconds(g.from, g.to)
 }
 
-// timed does both and returns the seconds of one of the times.
-func (e *engine) timed(g *gpu, times int, put func(gpudriver.Stream) error) (float64, error) {
+// timed does both and returns the seconds of all the times together.
+func (e *engine) timed(g *gpu, times int, put func(time uint64, s gpudriver.Stream) error) (float64, error) {
 	if err := e.begin(g, times, put); err != nil {
 		return 0, err
 	}
-	seconds, err := e.end(g)
-	return seconds / float64(times), err
+	return e.end(g)
 }
 
-// rate is bytes in seconds as 10^9 bytes a second; nil when the clock did not
-// move.
-func rate(bytes uint64, seconds float64) *float64 {
-	if seconds <= 0 {
-		return nil
+// usableTime reports whether a driver's timer gave a time that can be one.
+func usableTime(seconds float64) bool {
+	return seconds > 0 && !math.IsInf(seconds, 1) // NaN is not above 0.
+}
+
+// rate is bytes in seconds as 10^9 bytes a second; 0 where the time can be none.
+func rate(bytes uint64, seconds float64) float64 {
+	if !usableTime(seconds) {
+		return 0
 	}
-	r := roundTo(float64(bytes)/seconds/1e9, 100)
-	return &r
+	return roundTo(float64(bytes)/seconds/1e9, 100)
+}
+
+// measured notes the rate at which the bytes of a transfer arrived. Where the
+// driver's timer gave no time, or one in which no link of these GPUs carries as
+// much, what the transfer reached is not known, and it is not said to be good.
+func (t *Transfer) measured(bytes uint64, seconds, most float64) {
+	if t.Outcome != OK {
+		return
+	}
+	switch r := rate(bytes, seconds); {
+	case !usableTime(seconds):
+		t.Outcome, t.Cause, t.GBps = Unknown, CauseClock, nil
+		t.Reason = fmt.Sprintf("every byte arrived, but the driver's timer gave %g ms for it, so the rate is not known", seconds*1e3)
+	case rate(bytes, seconds+timerSeconds) > most:
+		t.Outcome, t.Cause, t.GBps = Unknown, CauseImplausible, nil
+		t.Reason = fmt.Sprintf("every byte arrived, but at %.0f GB/s by the driver's timer, beyond the %.0f GB/s that its links carry at most", r, most)
+	default:
+		t.GBps = &r
+	}
+}
+
+// took notes the time of one of several rounds.
+func (t *Transfer) took(seconds float64, rounds int) {
+	if t.Outcome != OK {
+		return
+	}
+	if us := roundTo(seconds*1e6/float64(rounds), 1000); usableTime(seconds) && us > 0 && !math.IsInf(us, 1) {
+		t.Microseconds = &us
+		return
+	}
+	t.Outcome, t.Cause = Unknown, CauseClock
+	t.Reason = fmt.Sprintf("the data is right, but the timer gave %g ms for %d rounds, so the time is not known", seconds*1e3, rounds)
 }
 
 // roundTo rounds to 1/parts: the clock tells no more.
@@ -379,12 +428,15 @@ func (e *engine) lay(a, b *gpu, n, seed uint64) error {
 
 // move moves data from a to b, driven by one of the two, has the owner verify
 // every byte, and notes the rate. The first copy wakes the link and tells how
-// much is worth timing.
-func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(n uint64, s gpudriver.Stream) error) error {
+// much is worth timing. What is timed are copies of different parts of the
+// buffer, into memory that was poisoned before, so that a copy that did not
+// happen cannot hide behind one that did.
+func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(at, n uint64, s gpudriver.Stream) error) error {
 	limit := min(a.size, b.size)
 	if driver.kernels == nil {
-		limit = min(limit, hostBytes)
+		limit = min(limit, copyTimes*hostBytes)
 	}
+	limit = limit / copyTimes &^ (partAlign - 1) // One copy of several.
 	n := min(limit, wakeBytes)
 	untimed := e.order.Mode == Quick && (t.Test == TestStore || t.Test == TestLoad)
 	if untimed {
@@ -394,26 +446,37 @@ func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(n ui
 	if err := e.lay(a, b, n, seed); err != nil {
 		return err
 	}
-	seconds, err := e.timed(driver, 1, func(s gpudriver.Stream) error { return put(n, s) })
+	seconds, err := e.timed(driver, 1, func(_ uint64, s gpudriver.Stream) error { return put(0, n, s) })
 	if err != nil {
 		return err
 	}
 	if err := e.verify(t, b, b.in, n, seed); err != nil || t.Outcome != OK || untimed {
 		return err
 	}
-	if r := rate(n, seconds); r != nil && *r > fastGBps && limit > n {
+	if rate(n, seconds) > fastGBps {
 		n = limit
 		t.Bytes = int64(n)
-		if err := e.lay(a, b, n, seed); err != nil {
-			return err
-		}
 	}
-	seconds, err = e.timed(driver, copyTimes, func(s gpudriver.Stream) error { return put(n, s) })
+	again := e.another(seed)
+	if err := e.lay(a, b, copyTimes*n, again); err != nil {
+		return err
+	}
+	seconds, err = e.timed(driver, copyTimes, func(time uint64, s gpudriver.Stream) error { return put(time*n, n, s) })
 	if err != nil {
 		return err
 	}
-	t.GBps = rate(n, seconds)
-	return e.verify(t, b, b.in, n, seed)
+	if err := e.verify(t, b, b.in, copyTimes*n, again); err != nil {
+		return err
+	}
+	t.measured(copyTimes*n, seconds, most(a, b))
+	return nil
+}
+
+// another is a second seed of one attempt, which remembers it.
+func (e *engine) another(seed uint64) uint64 {
+	s := seed ^ 1<<62
+	e.seeds = append(e.seeds, s)
+	return s
 }
 
 // timeAgain times those copies once more that were slower than others by more
@@ -425,7 +488,7 @@ func (e *engine) timeAgain() {
 	for _, t := range e.copies {
 		best = max(best, *t.GBps)
 	}
-	for _, t := range e.copies {
+	for _, t := range slices.Clone(e.copies) { // To report one adds to them.
 		if *t.GBps >= straggler*best || e.broken != nil {
 			continue
 		}
@@ -442,12 +505,19 @@ func (e *engine) timeAgain() {
 
 // copyWrite has the copy engine of a write to b.
 func (e *engine) copyWrite(t *Transfer, a, b *gpu, seed uint64) error {
-	return e.move(t, a, a, b, seed, func(n uint64, s gpudriver.Stream) error { return e.d.Copy(b.in, a.out, n, s) })
+	return e.move(t, a, a, b, seed, e.engineCopy(a, b))
 }
 
 // copyRead has the copy engine of b read from a.
 func (e *engine) copyRead(t *Transfer, a, b *gpu, seed uint64) error {
-	return e.move(t, b, a, b, seed, func(n uint64, s gpudriver.Stream) error { return e.d.Copy(b.in, a.out, n, s) })
+	return e.move(t, b, a, b, seed, e.engineCopy(a, b))
+}
+
+// engineCopy copies a part of a's out buffer to the same part of b's in buffer.
+func (e *engine) engineCopy(a, b *gpu) func(at, n uint64, s gpudriver.Stream) error {
+	return func(at, n uint64, s gpudriver.Stream) error {
+		return e.d.Copy(b.in+gpudriver.Pointer(at), a.out+gpudriver.Pointer(at), n, s)
+	}
 }
 
 // smStore has the SMs of a store to b.
@@ -459,7 +529,7 @@ func (e *engine) smStore(t *Transfer, a, b *gpu, seed uint64) error {
 func (e *engine) smLoad(t *Transfer, a, b *gpu, seed uint64) error { return e.smCopy(t, b, a, b, seed) }
 
 func (e *engine) smCopy(t *Transfer, driver, a, b *gpu, seed uint64) error {
-	return e.move(t, driver, a, b, seed, func(n uint64, s gpudriver.Stream) error {
-		return e.d.Launch(driver.kernels["gd_copy"], driver.sms*smBlocks, smThreads, s, uint64(b.in), uint64(a.out), n/16)
+	return e.move(t, driver, a, b, seed, func(at, n uint64, s gpudriver.Stream) error {
+		return e.d.Launch(driver.kernels["gd_copy"], driver.sms*smBlocks, smThreads, s, uint64(b.in)+at, uint64(a.out)+at, n/16)
 	})
 }

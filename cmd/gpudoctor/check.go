@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -15,11 +18,15 @@ import (
 
 // The flags that several commands take.
 var (
-	fromFlag  = &cli.StringSliceFlag{Name: "from", Usage: "`FILE`: examine texts (files, folders, archives, - for a pipe) or a recording"}
-	withFlag  = &cli.StringSliceFlag{Name: "with", Usage: "`FILE`: examine this text, too, such as the log of the job that failed"}
-	probeFlag = &cli.StringFlag{Name: "probe", Usage: "`MODE`: how much of the transfers to make: off, quick or full (default quick)"}
-	busyFlag  = &cli.BoolFlag{Name: "probe-busy", DisableDefaultText: true, Usage: "use GPUs that other processes are using, too"}
-	waitFlag  = &cli.DurationFlag{Name: "probe-timeout", Usage: "`TIME`: wait for each step of the driver at most so long (30s, 2m)"}
+	fromFlag     = &cli.StringSliceFlag{Name: "from", Usage: "`FILE`: examine texts (files, folders, archives, - for a pipe) or a recording"}
+	withFlag     = &cli.StringSliceFlag{Name: "with", Usage: "`FILE`: examine this text, too, such as the log of the job that failed"}
+	probeFlag    = &cli.StringFlag{Name: "probe", Usage: "`MODE`: how much of the transfers to make: off, quick or full (default quick)"}
+	busyFlag     = &cli.BoolFlag{Name: "probe-busy", DisableDefaultText: true, Usage: "use GPUs that other processes are using, too"}
+	waitFlag     = &cli.DurationFlag{Name: "probe-timeout", Usage: "`TIME`: timeout for each step of the driver (30s, 2m)"}
+	deadlineFlag = &cli.DurationFlag{
+		Name: "deadline", EnvVars: []string{"GPUDOCTOR_DEADLINE"},
+		Usage: "`TIME`: end within this time (default 30s; 2m with --probe full, 10m with --from)",
+	}
 	colorFlag = &cli.StringFlag{
 		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
 		Usage: "`WHEN`: auto, always or never",
@@ -57,6 +64,7 @@ GPUDOCTOR_COLOR in the environment stand for the flags of these names.`,
 			probeFlag,
 			busyFlag,
 			waitFlag,
+			deadlineFlag,
 			&cli.StringFlag{
 				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},
 				Usage: "`PROFILE`: training, or image: a container image under build",
@@ -92,7 +100,7 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(s.Quiet)
+	p := newProgress(s.Quiet, r.options.Whole)
 	defer p.done()
 	r.options.Progress = p.step
 	d, err := diagnose(c.Context, r)
@@ -104,10 +112,8 @@ func check(c *cli.Context) error {
 		return err
 	}
 	if !s.Quiet {
-		for _, o := range all {
-			if o.file != "" {
-				tell("gpudoctor: wrote %s", o.file)
-			}
+		if err := sayWritten(all, d.Verdict, c.App.Writer); err != nil {
+			return err
 		}
 	}
 	if err != nil {
@@ -124,18 +130,25 @@ func readRequest(c *cli.Context) (request, error) {
 		strict:  c.Bool("strict"),
 		only:    ids(c.StringSlice("only")),
 		skip:    ids(c.StringSlice("skip")),
-		policy:  c.String("policy"),
 	}
 	if err := noArguments(c); err != nil {
 		return r, err
 	}
-	if err := oneOf("profile", string(r.profile), []string{string(rules.Training), string(rules.Image)}); err != nil {
+	if err := oneOf("profile", string(r.profile)); err != nil {
 		return r, err
 	}
-	if err := oneOf("fail-on", string(r.failOn), report.Thresholds()); err != nil {
+	if err := oneOf("fail-on", string(r.failOn)); err != nil {
 		return r, err
+	}
+	for _, flag := range []string{"only", "skip"} {
+		if c.IsSet(flag) && len(ids(c.StringSlice(flag))) == 0 {
+			return r, hinted(fmt.Errorf("--%s %s names no rule", flag, strings.Join(c.StringSlice(flag), " ")), "gpudoctor rules list lists the rules")
+		}
 	}
 	var err error
+	if r.policy, err = readPolicy(c); err != nil {
+		return r, err
+	}
 	r.source, r.options, err = readSource(c)
 	if r.profile == rules.Image && !c.IsSet(probeFlag.Name) {
 		r.options.Probe = probe.Off
@@ -148,12 +161,16 @@ func readSource(c *cli.Context) (s source, opts checks.Options, err error) {
 	opts.Probe = probe.Mode(cmp.Or(c.String(probeFlag.Name), string(probe.Quick)))
 	opts.ProbeBusy = c.Bool(busyFlag.Name)
 	opts.ProbeTimeout = c.Duration(waitFlag.Name)
-	if err := oneOf(probeFlag.Name, string(opts.Probe), []string{string(probe.Off), string(probe.Quick), string(probe.Full)}); err != nil {
+	if err := oneOf(probeFlag.Name, string(opts.Probe)); err != nil {
 		return s, opts, err
 	}
 	if opts.ProbeTimeout < 0 {
 		return s, opts, errors.New("--probe-timeout is below zero")
 	}
+	if opts.Whole = c.Duration(deadlineFlag.Name); c.IsSet(deadlineFlag.Name) && opts.Whole < deadline.Least {
+		return s, opts, hinted(fmt.Errorf("--deadline %s is too short", opts.Whole), "the shortest is "+deadline.Least.String())
+	}
+	opts.Whole = cmp.Or(opts.Whole, defaultDeadline(c, opts))
 	s = source{from: c.StringSlice(fromFlag.Name), with: c.StringSlice(withFlag.Name), stdin: c.App.Reader}
 	if len(s.from) > 0 && (c.IsSet(probeFlag.Name) && opts.Probe != probe.Off || c.IsSet(busyFlag.Name) || c.IsSet(waitFlag.Name)) {
 		return s, opts, hinted(errProbeRecorded, "a recording holds the transfers that were made with it")
@@ -161,10 +178,22 @@ func readSource(c *cli.Context) (s source, opts checks.Options, err error) {
 	return s, opts, s.check()
 }
 
+// defaultDeadline is how long the whole command may take where nobody says. Who
+// allows the driver more time for each step allows the whole more, too.
+func defaultDeadline(c *cli.Context, opts checks.Options) time.Duration {
+	switch {
+	case len(c.StringSlice(fromFlag.Name))+len(c.StringSlice(withFlag.Name)) > 0:
+		return deadline.Texts
+	case opts.Probe == probe.Full:
+		return max(deadline.Full, 4*opts.ProbeTimeout)
+	}
+	return max(deadline.Whole, 4*opts.ProbeTimeout)
+}
+
 // readStyle reads how the report is to be laid out.
 func readStyle(c *cli.Context) (report.Style, error) {
 	color := c.String("color")
-	if err := oneOf("color", color, []string{colorAuto, colorAlways, colorNever}); err != nil {
+	if err := oneOf("color", color); err != nil {
 		return report.Style{}, err
 	}
 	s := style(c.App.Writer, color)

@@ -1,62 +1,132 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// completeWord stands before a command line of which a shell asks what its last
+// word may become: gpudoctor __complete check --format m. Each answer stands on
+// a line, what it means behind a tab. A last line of filesToo or foldersToo
+// asks the shell for names of files as well.
+const (
+	completeWord = "__complete"
+	filesToo     = ":files"
+	foldersToo   = ":folders"
 )
 
 // completions are the scripts that make a shell ask gpudoctor what may come
-// next (--generate-bash-completion is the question, an answer stands on a
-// line).
+// next.
 var completions = map[string]string{
+	// Bash ends words at the characters of COMP_WORDBREAKS, such as ":" and
+	// "=": what was typed is put together again, and the answers are cut to
+	// what comes behind the last of them.
 	"bash": `_gpudoctor() {
-	local word="${COMP_WORDS[COMP_CWORD]}" words=("${COMP_WORDS[@]:1:COMP_CWORD-1}")
-	[[ "$word" == -* ]] && words+=("$word")
-	local IFS=$'\n'
-	COMPREPLY=($(compgen -W "$(gpudoctor "${words[@]}" --generate-bash-completion 2>/dev/null)" -- "$word"))
+	local i break line head="" files="" words=()
+	for ((i = 1; i <= COMP_CWORD; i++)); do
+		if ((i > 1)) && [[ ${COMP_WORDS[i]} == [:=]* || ${COMP_WORDS[i-1]} == *[:=] ]]; then
+			words[${#words[@]}-1]+=${COMP_WORDS[i]}
+		else
+			words+=("${COMP_WORDS[i]}")
+		fi
+	done
+	local word=${words[${#words[@]}-1]}
+	for break in : =; do
+		if [[ $COMP_WORDBREAKS == *$break* && ${word##*$break} != "$word" ]]; then
+			line=${word%"${word##*$break}"}
+			((${#line} > ${#head})) && head=$line
+		fi
+	done
+	COMPREPLY=()
+	while IFS= read -r line; do
+		case $line in
+		:files) files=default ;;
+		:folders) files=dirnames ;;
+		*)
+			line=${line%%$'\t'*}
+			COMPREPLY+=("${line#"$head"}")
+			;;
+		esac
+	done < <(gpudoctor __complete "${words[@]}" 2>/dev/null)
+	if [[ $files && ${#COMPREPLY[@]} -eq 0 ]]; then
+		compopt -o "$files" 2>/dev/null
+	elif [[ $files == default && -z $head ]]; then
+		while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$word")
+	fi
 }
-complete -o default -F _gpudoctor gpudoctor
+complete -F _gpudoctor gpudoctor
 `,
 	"zsh": `#compdef gpudoctor
 _gpudoctor() {
-	local word="${words[CURRENT]}"
-	local -a before answers
-	before=("${(@)words[2,CURRENT-1]}")
-	[[ "$word" == -* ]] && before+=("$word")
-	answers=("${(@f)$(gpudoctor "${before[@]}" --generate-bash-completion 2>/dev/null)}")
-	compadd -- "${answers[@]%%:*}"
-	_files
+	local line prefix="" files=""
+	local -a answers meanings
+	[[ "${words[CURRENT]}" == --*=* ]] && prefix="${words[CURRENT]%%=*}="
+	while IFS= read -r line; do
+		case "$line" in
+		:files) files=_files ;;
+		:folders) files="_files -/" ;;
+		*) answers+=("${line%%$'\t'*}"); meanings+=("${line/$'\t'/  }") ;;
+		esac
+	done < <(gpudoctor __complete "${(@)words[2,CURRENT-1]}" "${words[CURRENT]}" 2>/dev/null)
+	(( ${#answers} )) && compadd -l -d meanings -a answers
+	if [[ -n "$files" ]]; then
+		[[ -n "$prefix" ]] && compset -P "$prefix"
+		${=files}
+	fi
 }
 compdef _gpudoctor gpudoctor
 `,
 	"fish": `function __gpudoctor
 	set -l words (commandline --tokenize --cut-at-cursor --current-process)
-	set -l word (commandline --current-token)
-	string match -q -- '-*' $word; and set -a words $word
-	gpudoctor $words[2..-1] --generate-bash-completion 2>/dev/null | string replace -r '^([a-z-]+):' '$1\t'
+	set -l word (commandline --cut-at-cursor --current-token)
+	set -l flag (string match -r '^--[a-z-]+=' -- $word)
+	set -l value (string replace -r '^--[a-z-]+=' '' -- $word)
+	for line in (gpudoctor __complete $words[2..-1] "$word" 2>/dev/null)
+		switch $line
+			case :files
+				for file in (__fish_complete_path "$value")
+					echo "$flag$file"
+				end
+			case :folders
+				for folder in (__fish_complete_directories "$value")
+					echo "$flag$folder"
+				end
+			case '*'
+				echo $line
+		end
+	end
 end
-complete --command gpudoctor --arguments '(__gpudoctor)'
+complete --command gpudoctor --no-files --arguments '(__gpudoctor)'
 `,
 	"powershell": `Register-ArgumentCompleter -Native -CommandName gpudoctor -ScriptBlock {
 	param($word, $ast, $position)
 	$words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { $_.ToString() })
-	if ($word -and -not $word.StartsWith('-')) { $words = @($words | Select-Object -SkipLast 1) }
-	& gpudoctor @words --generate-bash-completion 2>$null |
-		ForEach-Object { ($_ -split ':')[0] } | Where-Object { $_ -like "$word*" }
+	if ($word) { $words = @($words | Select-Object -SkipLast 1) }
+	& gpudoctor __complete @words "$word" 2>$null | ForEach-Object {
+		if ($_ -eq ':files' -or $_ -eq ':folders') { [System.Management.Automation.CompletionCompleters]::CompleteFilename($word) }
+		else { ($_ -split "` + "`t" + `")[0] }
+	}
 }
 `,
 }
 
 func completionCommand() *cli.Command {
-	shells := slices.Sorted(maps.Keys(completions))
+	shells := shellNames()
 	return &cli.Command{
 		Name:      "completion",
-		Usage:     "print the script that completes commands and flags in a shell",
+		Usage:     "print the script that completes commands, flags and their values in a shell",
 		ArgsUsage: strings.Join(shells, "|"),
 		Description: `bash        source <(gpudoctor completion bash)
 zsh         source <(gpudoctor completion zsh)
@@ -64,11 +134,11 @@ fish        gpudoctor completion fish | source
 powershell  gpudoctor completion powershell | Out-String | Invoke-Expression`,
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() != 1 {
-				return hinted(errors.New("completion takes the name of one shell"), "one of: "+strings.Join(shells, ", "))
+				return hinted(errors.New("completion takes the name of one shell"), "one of: "+join(shells))
 			}
 			script, ok := completions[c.Args().First()]
 			if !ok {
-				return unknownName("shell", c.Args().First(), shells, "one of: "+strings.Join(shells, ", "))
+				return unknownName("shell", c.Args().First(), shells, "one of: "+join(shells))
 			}
 			return toStdout(c.App.Writer, func(w io.Writer) error {
 				_, err := io.WriteString(w, script)
@@ -76,4 +146,195 @@ powershell  gpudoctor completion powershell | Out-String | Invoke-Expression`,
 			})
 		},
 	}
+}
+
+// shellNames are the shells for which there is a script.
+func shellNames() []string { return slices.Sorted(maps.Keys(completions)) }
+
+// answer is what a word may become, and what that means.
+type answer struct{ word, meaning string }
+
+// complete answers what the last word of a command line may become.
+func complete(app *cli.App, words []string) string {
+	word := words[len(words)-1]
+	l := parseLine(app, words[:len(words)-1])
+	var all []answer
+	files := ""
+	flag, prefix, value := l.valueAsked(word)
+	switch {
+	case flag != nil:
+		all, files = l.values(flag, prefix, value)
+	case strings.HasPrefix(word, "-") && !l.literal:
+		all = l.flagAnswers()
+	default:
+		all = l.wordAnswers()
+	}
+	var b strings.Builder
+	for _, a := range all {
+		if strings.HasPrefix(a.word, word) {
+			b.WriteString(report.Printable(a.word, false))
+			if a.meaning != "" {
+				b.WriteString("\t" + report.Printable(a.meaning, false))
+			}
+			b.WriteString("\n")
+		}
+	}
+	if files != "" {
+		b.WriteString(files + "\n")
+	}
+	return b.String()
+}
+
+// valueAsked returns the flag whose value a word is, with what stands before
+// the value in the word and the value: "--format=m", or "m" behind "--format".
+// The flag is nil where the word is none.
+func (l *commandLine) valueAsked(word string) (flag cli.Flag, prefix, value string) {
+	if l.literal {
+		return nil, "", ""
+	}
+	all := allFlags(l.app)
+	if strings.HasPrefix(word, "-") {
+		if before, after, ok := strings.Cut(word, "="); ok {
+			if f := all[flagName(before)]; f != nil && takesValue(f) {
+				return f, before + "=", after
+			}
+		}
+		return nil, "", ""
+	}
+	if l.open {
+		return all[l.flags[len(l.flags)-1].name], "", word
+	}
+	return nil, "", ""
+}
+
+// values are the values of a flag, and which names of files are values as well.
+func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, files string) {
+	name := f.Names()[0]
+	var values []string
+	if _, isTime := f.(*cli.DurationFlag); isTime {
+		values = []string{"30s", "1m", "2m"}
+	}
+	switch name {
+	case fromFlag.Name:
+		for _, e := range fixtures.Examples() {
+			values = append(values, examplePrefix+e)
+		}
+		files = filesToo
+	case withFlag.Name, "output":
+		files = filesToo
+	case policyFlag.Name:
+		files = foldersToo
+	case "only", "skip":
+		values = l.ids(value)
+	default:
+		values = append(values, choices[name]...)
+	}
+	for _, v := range values {
+		all = append(all, answer{word: prefix + v})
+	}
+	return all, files
+}
+
+// ids are the lists of rules that a list may become: those before its last
+// comma, and one more.
+func (l *commandLine) ids(list string) []string {
+	before := list[:strings.LastIndex(list, ",")+1]
+	given := ids([]string{before})
+	var lists []string
+	for _, r := range l.knowledge().rules.Rules() {
+		if !slices.Contains(given, r.ID) {
+			lists = append(lists, before+r.ID)
+		}
+	}
+	return lists
+}
+
+// knowledge is the rules and remedies, with those of the --policy that the
+// command line names, if they are sound.
+func (l *commandLine) knowledge() knowledge {
+	policy := ""
+	for _, a := range l.flags {
+		if a.name == policyFlag.Name {
+			policy = a.value
+		}
+	}
+	if policy != "" {
+		if known, err := learn(policy); err == nil {
+			return known
+		}
+	}
+	return builtin()
+}
+
+// builtin is the rules and remedies that come with gpudoctor. There are none if
+// they cannot be read, which tests rule out.
+var builtin = sync.OnceValue(func() knowledge {
+	known, err := learn("")
+	if err != nil {
+		return knowledge{rules: &rules.Set{}, remedies: &remedies.Set{}}
+	}
+	return known
+})
+
+// flagAnswers are the flags that may follow: those of the command that are not
+// there yet, or may be repeated.
+func (l *commandLine) flagAnswers() []answer {
+	var all []answer
+	for _, f := range l.levelFlags(len(l.path)) {
+		_, repeats := f.(*cli.StringSliceFlag)
+		if !repeats && slices.ContainsFunc(l.flags, func(a argument) bool { return a.name == f.Names()[0] }) {
+			continue
+		}
+		doc, ok := f.(cli.DocGenerationFlag)
+		if !ok {
+			continue
+		}
+		for _, n := range f.Names() {
+			if len(n) > 1 {
+				all = append(all, answer{"--" + n, plainUsage(doc.GetUsage())})
+			}
+		}
+		for _, n := range f.Names() {
+			if len(n) == 1 {
+				all = append(all, answer{"-" + n, plainUsage(doc.GetUsage())})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b answer) int { return cmp.Compare(a.word, b.word) })
+	return all
+}
+
+// plainUsage is the usage of a flag without what it takes.
+func plainUsage(usage string) string {
+	before, rest, ok := strings.Cut(usage, "`")
+	if !ok || before != "" {
+		return strings.ReplaceAll(usage, "`", "")
+	}
+	_, after, _ := strings.Cut(rest, "`")
+	return strings.TrimPrefix(after, ": ")
+}
+
+// wordAnswers are the words that may follow: commands, or what a command takes.
+func (l *commandLine) wordAnswers() []answer {
+	var all []answer
+	switch c := l.command(); {
+	case len(l.words) > 0:
+	case len(l.commands()) > 0:
+		for _, c := range l.commands() {
+			if !c.Hidden && c.Name != "help" {
+				all = append(all, answer{c.Name, c.Usage})
+			}
+		}
+	case c.Name == "explain":
+		for _, n := range l.knowledge().names() {
+			all = append(all, answer{word: n})
+		}
+	case c.Name == "completion":
+		for _, s := range shellNames() {
+			all = append(all, answer{word: s})
+		}
+	case !l.literal:
+		all = l.flagAnswers() // It takes no words.
+	}
+	return all
 }

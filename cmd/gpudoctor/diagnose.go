@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -49,7 +52,10 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}
 	facts := g.facts
 	judging := time.Now()
-	verdict, err := known.rules.Evaluate(ctx, facts, rules.Options{Profile: r.profile, Only: only, Skip: skip})
+	// A policy of the user's may take forever.
+	evaluating, stopEvaluating := context.WithTimeout(ctx, max(r.options.Whole-time.Since(start), deadline.Ending))
+	defer stopEvaluating()
+	verdict, err := known.rules.Evaluate(evaluating, facts, rules.Options{Profile: r.profile, Only: only, Skip: skip})
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -66,15 +72,16 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	for check, d := range g.took {
 		timing.ChecksMS[check] = report.Milliseconds(d)
 	}
-	severities := make(map[string]rules.Severity)
-	for _, rule := range known.rules.Rules() {
-		severities[rule.ID] = rule.Severity
-	}
 	return report.New(report.Input{
-		TextsOnly: g.textsOnly, Severities: severities,
+		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: facts, Verdict: *verdict, Advice: advice, Timing: timing,
 	}), g.err
+}
+
+// probed reports whether the request asks for transfers of its own.
+func (r request) probed() bool {
+	return len(r.source.from) == 0 && r.options.Probe != probe.Off
 }
 
 // onlyVendor is the one vendor of all GPUs; empty where there are several. Where
@@ -102,8 +109,10 @@ func (r request) knowledge() (known knowledge, only, skip []string, err error) {
 	if only, err = known.expand(r.only); err != nil {
 		return known, nil, nil, err
 	}
-	skip, err = known.expand(r.skip)
-	return known, only, skip, err
+	if skip, err = known.expand(r.skip); err != nil {
+		return known, nil, nil, err
+	}
+	return known, only, skip, known.anyLeft(r.profile, only, skip)
 }
 
 // knowledge is the rules and the remedies.
@@ -171,6 +180,23 @@ func (k knowledge) expand(ids []string) ([]string, error) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
+}
+
+// anyLeft refuses a choice of rules that leaves none to judge: such a run could
+// only be green.
+func (k knowledge) anyLeft(profile rules.Profile, only, skip []string) error {
+	judged := func(r rules.Rule) bool {
+		return (len(only) == 0 || slices.Contains(only, r.ID)) && !slices.Contains(skip, r.ID)
+	}
+	switch all := k.rules.Rules(); {
+	case !slices.ContainsFunc(all, judged):
+		return hinted(errors.New("--only and --skip leave no rule to judge"), "gpudoctor rules list lists the rules")
+	case !slices.ContainsFunc(all, func(r rules.Rule) bool {
+		return judged(r) && (len(r.Profiles) == 0 || slices.Contains(r.Profiles, profile))
+	}):
+		return hinted(fmt.Errorf("--only and --skip leave no rule to judge for the profile %s", profile), "gpudoctor rules list lists the rules and their profiles")
+	}
+	return nil
 }
 
 // record makes every check of this machine and writes what was read.

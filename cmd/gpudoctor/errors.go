@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +39,9 @@ func verdict(code int) error {
 	return verdictError{code}
 }
 
+// join lists names with commas between.
+func join(names []string) string { return strings.Join(names, ", ") }
+
 // complain writes an error on one line and its hints on a line each.
 func complain(w io.Writer, err error) {
 	var b strings.Builder
@@ -61,16 +63,9 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	if c.Command != nil && c.Command.HelpName != "" {
 		help = c.Command.HelpName + " --help lists the flags"
 	}
-	text := err.Error()
-	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
-		return unknownName("flag", dashed(name), flagNames(c), help)
-	}
-	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
-		return hinted(fmt.Errorf("%s needs a value", dashed(name)), help)
-	}
-	if m := badValue.FindStringSubmatch(text); m != nil {
+	if m := badValue.FindStringSubmatch(err.Error()); m != nil {
 		hints := []string{help}
-		if m[2] == waitFlag.Name {
+		if _, isTime := allFlags(c.App)[m[2]].(*cli.DurationFlag); isTime {
 			hints = []string{"a time has a unit: 30s, 2m"}
 		}
 		return hinted(fmt.Errorf("%s does not take %s", dashed(m[2]), m[1]), hints...)
@@ -90,27 +85,9 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// flagNames lists the flags of a command as they are typed.
-func flagNames(c *cli.Context) []string {
-	var names []string
-	flags := c.App.Flags
-	if c.Command != nil && c.Command.Name != "" {
-		flags = c.Command.Flags
-	}
-	for _, f := range flags {
-		for _, n := range f.Names() {
-			if len(n) > 1 {
-				names = append(names, "--"+n)
-			}
-		}
-	}
-	return names
-}
-
 // unknownName says that there is no such command, flag or id, and which one
 // may have been meant.
-func unknownName(kind, name string, known []string, help string) error {
-	hints := []string{help}
+func unknownName(kind, name string, known []string, hints ...string) error {
 	if near := rules.Nearest(name, known); near != "" {
 		hints = append([]string{"did you mean " + near + "?"}, hints...)
 	}
@@ -124,12 +101,4 @@ func quoteWord(word string) string {
 		return q
 	}
 	return word
-}
-
-// oneOf checks a flag's value.
-func oneOf(flag, value string, known []string) error {
-	if slices.Contains(known, value) {
-		return nil
-	}
-	return unknownName("value of --"+flag+":", value, known, "--"+flag+" takes one of: "+strings.Join(known, ", "))
 }

@@ -22,34 +22,30 @@ func explainCommand() *cli.Command {
 		ArgsUsage: "ID",
 		Flags:     []cli.Flag{policyFlag},
 		Action: func(c *cli.Context) error {
-			known, err := learn(c.String("policy"))
-			if err != nil {
-				return err
-			}
+			id := c.Args().First()
 			if c.Args().Len() != 1 {
 				return hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list lists the rules", "gpudoctor explain acs-redirect")
 			}
-			id := c.Args().First()
+			policy, err := readPolicy(c)
+			if err != nil {
+				return err
+			}
+			known, err := learn(policy)
+			if err != nil {
+				return err
+			}
 			width := style(c.App.Writer, colorNever).Width
 			e := explanation{known: known, width: min(max(width, 40), 100)}
 			if width == 0 {
 				e.width = 100
 			}
 			if !e.explain(id) {
-				return unknownName("id", id, known.names(), "gpudoctor rules list lists the rules")
+				return unknownName("id", id, known.names(), append(meantAs(c), "gpudoctor rules list lists the rules")...)
 			}
 			return toStdout(c.App.Writer, func(w io.Writer) error {
 				_, err := io.WriteString(w, e.b.String())
 				return err
 			})
-		},
-		BashComplete: func(c *cli.Context) {
-			known, err := learn("")
-			if err != nil {
-				return
-			}
-			// A shell that no longer reads wants no answer.
-			_, _ = io.WriteString(c.App.Writer, strings.Join(known.names(), "\n")+"\n")
 		},
 	}
 }
@@ -214,7 +210,11 @@ func rulesCommand() *cli.Command {
 				if err := noArguments(c); err != nil {
 					return err
 				}
-				known, err := learn(c.String("policy"))
+				policy, err := readPolicy(c)
+				if err != nil {
+					return err
+				}
+				known, err := learn(policy)
 				if err != nil {
 					return err
 				}

@@ -40,7 +40,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	ignoreEmptyVariables()
-	err := newApp(stdout).RunContext(ctx, args)
+	err := runLine(ctx, newApp(stdout), args)
 	if stopped, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
 		return exitSignal + int(stopped.signal)
 	}
@@ -53,6 +53,22 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	complain(stderr, err)
 	return exitError
+}
+
+// runLine runs a command line, or answers what may come next in one.
+func runLine(ctx context.Context, app *cli.App, args []string) error {
+	app.Setup()
+	if len(args) > 2 && args[1] == completeWord {
+		return toStdout(app.Writer, func(w io.Writer) error {
+			_, err := io.WriteString(w, complete(app, args[2:]))
+			return err
+		})
+	}
+	arranged, err := arrange(app, args)
+	if err != nil {
+		return err
+	}
+	return app.RunContext(ctx, arranged)
 }
 
 // ignoreEmptyVariables takes a variable that is set to nothing, as CI systems
@@ -77,14 +93,14 @@ func newApp(stdout io.Writer) *cli.App {
 		Version:                   version,
 		Writer:                    stdout,
 		ErrWriter:                 io.Discard, // Errors are told once, in complain.
-		EnableBashCompletion:      true,
-		DisableSliceFlagSeparator: true, // A file's name may hold a comma.
+		DisableSliceFlagSeparator: true,       // A file's name may hold a comma.
 		CustomAppHelpTemplate:     appHelp,
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError:              usageError,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return unknownName("command", c.Args().First(), commandNames(c.App.Commands), "gpudoctor --help lists the commands")
+				hints := append(meantAs(c), "gpudoctor --help lists the commands")
+				return unknownName("command", c.Args().First(), commandNames(c.App.Commands), hints...)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -97,8 +113,8 @@ func newApp(stdout io.Writer) *cli.App {
 	return app
 }
 
-// prepare sets what is the same for all commands. Their HelpName, which the
-// library sets, is the command with those above it.
+// prepare sets what is the same for all commands. Their HelpName is the command
+// with those above it; the library sets that of the outermost.
 func prepare(commands []*cli.Command) {
 	for _, c := range commands {
 		c.OnUsageError = usageError
@@ -107,6 +123,9 @@ func prepare(commands []*cli.Command) {
 		if len(c.Subcommands) > 0 {
 			c.CustomHelpTemplate = groupHelp
 			c.Action = groupAction
+			for _, sub := range c.Subcommands {
+				sub.HelpName = "gpudoctor " + c.Name + " " + sub.Name
+			}
 			prepare(c.Subcommands)
 		}
 	}
@@ -118,7 +137,7 @@ func groupAction(c *cli.Context) error {
 	if c.Args().Present() {
 		return unknownName("command", name+" "+c.Args().First(), prefixed(name, all), c.Command.HelpName+" --help lists the commands")
 	}
-	return hinted(errors.New(name+" needs a command"), "one of: "+strings.Join(prefixed(c.Command.HelpName, all), ", "))
+	return hinted(errors.New(name+" needs a command"), "one of: "+join(prefixed(c.Command.HelpName, all)))
 }
 
 // commandNames lists the commands that a person sees.
@@ -139,16 +158,4 @@ func prefixed(word string, names []string) []string {
 		all[i] = word + " " + n
 	}
 	return all
-}
-
-// noArguments refuses words that a command does not take.
-func noArguments(c *cli.Context) error {
-	if !c.Args().Present() {
-		return nil
-	}
-	hints := []string{c.Command.HelpName + " --help shows what it takes"}
-	if strings.HasPrefix(c.Args().First(), "-") {
-		hints = append([]string{"flags stand before other words"}, hints...)
-	}
-	return hinted(errors.New("unexpected word: "+quoteWord(c.Args().First())), hints...)
 }

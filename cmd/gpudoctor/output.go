@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -26,7 +25,7 @@ type output struct {
 // standard output takes that of --format, and is left alone when there are
 // files and it was not asked for.
 func outputs(files []string, format string, formatSet bool) ([]output, error) {
-	if err := oneOf("format", format, report.FormatNames()); err != nil {
+	if err := oneOf("format", format, report.FormatAliases()...); err != nil {
 		return nil, err
 	}
 	f, _ := report.FormatNamed(format)
@@ -39,7 +38,7 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 		}
 		of, ok := report.FormatOf(file)
 		if !ok {
-			return nil, hinted(fmt.Errorf("-o %s: the name does not tell the format", file), "end it in one of: "+strings.Join(report.Extensions(), ", "))
+			return nil, hinted(fmt.Errorf("-o %s: the name does not tell the format", quoteWord(file)), "end it in one of: "+join(report.Extensions()))
 		}
 		if err := writable(file); err != nil {
 			return nil, err
@@ -62,16 +61,72 @@ func writable(file string) error {
 	switch {
 	case err == nil && info.IsDir():
 		return hinted(fmt.Errorf("-o %s: is a folder", file), "name a file in it")
+	case err == nil && !info.Mode().IsRegular():
+		return mayWrite(file, file)
 	case err == nil:
+		if target, err := filepath.EvalSymlinks(file); err == nil {
+			return mayWrite(file, filepath.Dir(target)) // The new file takes the place of the old one.
+		}
 		return nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("-o: %w", err)
+		return hinted(fmt.Errorf("-o %s: %s", file, inWords(err, "file")), "name another file")
 	}
 	dir := filepath.Dir(file)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return hinted(fmt.Errorf("-o %s: there is no folder %s", file, dir), "make it, or name another")
 	}
-	return nil
+	return mayWrite(file, dir)
+}
+
+// mayWrite refuses a file that is to be written at a place where that is not
+// allowed.
+func mayWrite(file, at string) error {
+	err := accessible(at)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission):
+		return hinted(fmt.Errorf("-o %s: permission to write to %s denied", file, at), "name another folder, such as "+os.TempDir())
+	}
+	return hinted(fmt.Errorf("-o %s: %s: %w", file, at, err), "name another folder, such as "+os.TempDir())
+}
+
+// written says which files were written, and the verdict: a log that holds
+// nothing else tells how it went. It is empty where there are none.
+func written(all []output, v report.Verdict) string {
+	var files, parts []string
+	for _, o := range all {
+		if o.file != "" {
+			files = append(files, report.Printable(o.file, false))
+		}
+	}
+	if len(files) == 0 {
+		return ""
+	}
+	if v.State != report.Findings { // The counts say it.
+		parts = append(parts, string(v.State))
+	}
+	if counts := v.Counts.String(); counts != "" {
+		parts = append(parts, counts)
+	}
+	return fmt.Sprintf("gpudoctor: wrote %s: %s; exit %d", join(files), join(parts), v.ExitCode)
+}
+
+// sayWritten writes that line: on standard output where no report is written
+// to it, or else for a person who looks on.
+func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
+	line := written(all, v)
+	switch {
+	case line == "":
+		return nil
+	case slices.ContainsFunc(all, func(o output) bool { return o.file == "" }):
+		tell("%s", line)
+		return nil
+	}
+	return toStdout(stdout, func(w io.Writer) error {
+		_, err := io.WriteString(w, line+"\n")
+		return err
+	})
 }
 
 // writeReport writes the report to every output.

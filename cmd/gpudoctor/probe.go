@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -19,9 +20,10 @@ func probeCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:  "p2p",
 			Usage: "between every ordered pair of GPUs of this machine",
-			Description: `exit code: 0 every path carries data correctly at the speed of its links;
-1 some path does not; 2 an error; 3 some path could not be tried`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, formatFlag, tablesFlag, quietFlag, colorFlag},
+			Description: `exit code: 0 every path carries data correctly at the speed of its links, or
+there are no two GPUs; 1 some path does not; 2 an error; 3 some path could not
+be tried`,
+			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, formatFlag, tablesFlag, quietFlag, colorFlag},
 			Action: probeP2P,
 		}},
 	}
@@ -43,7 +45,7 @@ func probeP2P(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(s.Quiet)
+	p := newProgress(s.Quiet, opts.Whole)
 	defer p.done()
 	opts.Progress = p.step
 	g := gather(c.Context, src, opts)
@@ -52,7 +54,8 @@ func probeP2P(c *cli.Context) error {
 	}
 	p.done()
 	d := report.New(report.Input{
-		Version: version, Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		TextsOnly: g.textsOnly, Version: version, Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		Probed: len(src.from) == 0 && opts.Probe != probe.Off,
 		Timing: report.Timing{TotalMS: report.Milliseconds(g.took["transfers"])},
 	})
 	code := report.TransfersExitCode(d)

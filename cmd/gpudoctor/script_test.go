@@ -49,7 +49,10 @@ func TestScripts(t *testing.T) {
 			untried.Unknown = []checks.Unknown{{Section: "transfers", Reason: "the probe was not asked for"}}
 			none := eightGPUs()
 			none.GPUs.Devices, none.Transfers = nil, nil
-			for name, f := range map[string]*checks.Facts{"healthy.json": eightGPUs(), "untried.json": untried, "no-gpu.json": none} {
+			one := eightGPUs()
+			one.GPUs.Devices, one.Links.Pairs = one.GPUs.Devices[:1], nil
+			one.Transfers = &probe.Report{Mode: probe.Quick, Outcome: probe.OK, Devices: one.Transfers.Devices[:1]}
+			for name, f := range map[string]*checks.Facts{"healthy.json": eightGPUs(), "untried.json": untried, "no-gpu.json": none, "one-gpu.json": one} {
 				if err := writeFacts(filepath.Join(e.WorkDir, name), f); err != nil {
 					return err
 				}

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
 // signalError is why the work was stopped.
@@ -16,7 +18,7 @@ func (e signalError) Error() string { return fmt.Sprintf("stopped by signal: %s"
 
 // grace is how long the program takes at most to end its children and to
 // tidy up once it is told to stop. A child ends with the program in any case.
-const grace = 3 * time.Second
+const grace = deadline.Signal
 
 // untilSignal returns a context that ends at the first SIGINT or SIGTERM, so
 // that children are ended and nothing is left half-written. A second one, or

@@ -52,6 +52,7 @@ type simulated struct {
 	// steps is how often --probe-timeout may pass, 0 where nothing hangs.
 	steps int
 	short bool // It is run with -short, too.
+	bare  bool // Without --probe-timeout.
 	want  judgement
 }
 
@@ -126,6 +127,12 @@ func quiet(transfers []string) judgement {
 	return judgement{state: report.Healthy, probe: "ok", transfers: transfers}
 }
 
+// unproven is the judgement of a machine without a finding on which something
+// could not be tried.
+func unproven(transfers []string) judgement {
+	return judgement{state: report.Inconclusive, probe: "ok", transfers: transfers}
+}
+
 // sick is the judgement of a machine with findings at or above high.
 func sick(outcome string, transfers []string, remedy string, findings ...string) judgement {
 	return judgement{exit: exitFindings, state: report.Findings, probe: outcome, transfers: transfers, findings: findings, remedy: remedy}
@@ -145,7 +152,7 @@ var simulations = []simulated{
 		"copy:" + strings.Repeat(" ok", 12), "sm-store:" + strings.Repeat(" ok", 12), "sm-load:" + strings.Repeat(" ok", 12),
 	})},
 	{name: "healthy one GPU", gpus: 1, want: quiet(nil)},
-	{name: "NVML without CUDA", libraries: []string{"nvml"}, want: judgement{state: report.Unproven, probe: "unknown in load library"}},
+	{name: "NVML without CUDA", libraries: []string{"nvml"}, want: judgement{exit: exitUnproven, state: report.Inconclusive, probe: "unknown in load library"}},
 
 	// What becomes of the data.
 	{name: "corrupt first page", cuda: "corrupt-first-page@0>1", want: broken([]string{
@@ -160,9 +167,9 @@ var simulations = []simulated{
 	{name: "one direction only", cuda: "dropped@1>0", want: broken([]string{
 		"copy: ok corrupt(poison)", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok",
 	}, "gpu1 -> gpu0")},
-	{name: "intermittent", cuda: "intermittent", want: broken([]string{
-		"copy: ok ok", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok",
-	}, "gpu1 -> gpu0")},
+	{name: "intermittent", cuda: "intermittent", want: sick("ok", []string{
+		"copy: corrupt(poison) corrupt(poison)", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok ok",
+	}, "nccl-p2p-disable", "p2p-broken-platform critical confirmed gpu0 -> gpu1", "p2p-broken-platform critical confirmed gpu1 -> gpu0")},
 	{name: "whole machine", cuda: "zeros", gpus: 3, want: broken([]string{
 		"copy:" + strings.Repeat(" corrupt(zeros)", 6), "sm-store:" + strings.Repeat(" corrupt(zeros)", 6),
 		"sm-load:" + strings.Repeat(" corrupt(zeros)", 6), "host-staged:" + strings.Repeat(" ok", 6),
@@ -187,7 +194,7 @@ var simulations = []simulated{
 	{name: "crash in a copy", cuda: "crash-copy@1>0", want: broken([]string{
 		"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok",
 	}, "gpu1 -> gpu0")},
-	{name: "no PTX compiler", cuda: "error-module=221", want: quiet([]string{"copy: ok ok"})},
+	{name: "no PTX compiler", cuda: "error-module=221", want: unproven([]string{"copy: ok ok"})},
 	{name: "no PTX compiler and zeros", cuda: "error-module=221,zeros@0>1", want: broken(
 		[]string{"copy: corrupt(zeros) ok", "host-staged: ok"}, "gpu0 -> gpu1")},
 	{name: "missing symbol and zeros", cuda: "zeros@0>1", flags: []string{"-DOLD_DRIVER"}, want: broken([]string{
@@ -237,9 +244,9 @@ var simulations = []simulated{
 		"reset-gpu", "driver-hang high likely gpu1")},
 	{name: "one GPU has a memory error", cuda: "error-context=214@1", want: sick("ok", notTried,
 		"reset-gpu", "gpu-fault critical confirmed gpu1")},
-	{name: "one GPU is barred", cuda: "error-context=46@1", want: judgement{state: report.Unproven, probe: "ok", transfers: notTried}},
-	{name: "no driver", cuda: "error-init=100", nvml: "driver-not-loaded", want: judgement{state: report.NoGPU, probe: "error in cuInit"}},
-	{name: "no permission", cuda: "error-init=100", nvml: "no-permission", want: judgement{state: report.Unproven, probe: "error in cuInit"}},
+	{name: "one GPU is barred", cuda: "error-context=46@1", want: judgement{state: report.Inconclusive, probe: "ok", transfers: notTried}},
+	{name: "no driver", cuda: "error-init=100", nvml: "driver-not-loaded", want: judgement{state: report.Inconclusive, probe: "error in cuInit"}},
+	{name: "no permission", cuda: "error-init=100", nvml: "no-permission", want: judgement{state: report.Inconclusive, probe: "error in cuInit"}},
 
 	// What NVML says.
 	{name: "no permission for NVML", nvml: "no-permission", want: quiet(healthyQuick)},
@@ -271,7 +278,7 @@ var simulations = []simulated{
 	{name: "MIG on", nvml: "mig-on", want: judgement{
 		state: report.Findings, probe: "ok", transfers: healthyQuick, findings: []string{"mig-mode medium likely gpu1"}, remedy: "disable-mig",
 	}},
-	{name: "busy GPU", nvml: "busy", want: judgement{state: report.Unproven, probe: "ok", transfers: notTried}},
+	{name: "busy GPU", nvml: "busy", want: judgement{state: report.Inconclusive, probe: "ok", transfers: notTried}},
 	// The same by HIP: two GPUs of AMD's that nothing but the runtime shows.
 	{name: "HIP healthy", libraries: hip, short: true, want: quiet(healthyQuick)},
 	{name: "HIP healthy full", libraries: hip, mode: probe.Full, want: quiet(healthyHIP)},
@@ -285,9 +292,9 @@ var simulations = []simulated{
 	{name: "HIP owner never sees stores", libraries: hip, cuda: "dropped-sm", want: broken([]string{
 		"copy: ok ok", "sm-store: corrupt(poison) corrupt(poison)", "sm-load: corrupt(poison) corrupt(poison)", "host-staged: ok ok",
 	}, "gpu0 -> gpu1")},
-	{name: "HIP intermittent", libraries: hip, cuda: "intermittent", want: broken([]string{
-		"copy: ok ok", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok",
-	}, "gpu1 -> gpu0")},
+	{name: "HIP intermittent", libraries: hip, cuda: "intermittent", want: sick("ok", []string{
+		"copy: corrupt(poison) corrupt(poison)", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok ok",
+	}, "nccl-p2p-disable", "p2p-broken-platform critical confirmed gpu0 -> gpu1", "p2p-broken-platform critical confirmed gpu1 -> gpu0")},
 	{name: "HIP error of a copy", libraries: hip, cuda: "error-copy=1@0>1", want: broken([]string{
 		"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok",
 	}, "gpu0 -> gpu1")},
@@ -300,7 +307,7 @@ var simulations = []simulated{
 	{name: "HIP crash in a copy", libraries: hip, cuda: "crash-copy@1>0", want: broken([]string{
 		"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok",
 	}, "gpu1 -> gpu0")},
-	{name: "HIP without code for the GPU", libraries: hip, cuda: "error-module=209", want: quiet([]string{"copy: ok ok"})},
+	{name: "HIP without code for the GPU", libraries: hip, cuda: "error-module=209", want: unproven([]string{"copy: ok ok"})},
 	{name: "HIP stale handshake flags", libraries: hip, cuda: "stale-flags@1>0", mode: probe.Full, want: broken(changed(healthyHIP, "handshake: hang"), "gpu0 -> gpu1")},
 	{name: "HIP lost atomics", libraries: hip, cuda: "lost-atomics@0>1", mode: probe.Full, want: broken(changed(healthyHIP, "atomics: corrupt ok"), "gpu0 -> gpu1")},
 	{name: "HIP lost between processes", libraries: hip, cuda: "ipc-dropped", mode: probe.Full, want: sick("ok", changed(healthyHIP,
@@ -310,8 +317,46 @@ var simulations = []simulated{
 		"reload-amd-driver", "driver-hang critical confirmed host")},
 	{name: "HIP one GPU does not start", libraries: hip, cuda: "error-context=999@1", want: sick("ok", notTried,
 		"reset-amd-gpu", "driver-hang high likely gpu1")},
-	{name: "HIP sees no GPU", libraries: hip, cuda: "error-init=100", want: judgement{state: report.NoGPU}},
+	{name: "HIP sees no GPU", libraries: hip, cuda: "error-init=100", want: judgement{state: report.Inconclusive}},
 	{name: "busy GPU, used all the same", nvml: "busy", arguments: []string{"--probe-busy"}, want: quiet(healthyQuick)},
+}
+
+// failClosed are the faults that ended in "Healthy, exit 0" before transfers had a
+// last resort, and the like: none may pass for health.
+var failClosed = []simulated{
+	{name: "peer access refused late, everywhere", cuda: "error-peer=217", short: true, want: sick("ok", []string{"copy: error error", "host-staged: ok ok"},
+		"nccl-p2p-disable", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
+	{name: "no kernel can be launched", cuda: "error-launch=209", short: true, want: sick("ok", []string{
+		"copy: error error", "sm-store: error error", "sm-load: error error", "host-staged: error error",
+	}, "upgrade-driver", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
+	{name: "exits in cuInit", cuda: "exit-init=0", short: true, want: sick("error in cuInit", nil,
+		"reset-gpu", "transfer-failed high confirmed host")},
+	{name: "exits when a context is made", cuda: "exit-context=0@1", want: sick("error in contexts", nil,
+		"reset-gpu", "transfer-failed high confirmed host")},
+	{name: "exits in a copy", cuda: "exit-copy=0@0>1", want: broken([]string{
+		"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok",
+	}, "gpu0 -> gpu1")},
+	{name: "no time", cuda: "elapsed=0", short: true, want: clockless},
+	{name: "time runs backwards", cuda: "elapsed=-3", want: clockless},
+	{name: "time is no number", cuda: "elapsed=nan", short: true, want: clockless},
+	{name: "endless time", cuda: "elapsed=inf", want: clockless},
+	{name: "copies that come late", cuda: "late-from=3", want: clockless},
+	{name: "copies that never come, from the third on", cuda: "dropped-from=3", short: true, want: sick("ok", []string{
+		"copy: corrupt(poison) corrupt(poison)", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok ok",
+	}, "nccl-p2p-disable", "p2p-broken-platform critical confirmed gpu0 -> gpu1")},
+	{name: "a flood in cuInit", cuda: "flood-init", want: sick("error in cuInit", nil,
+		"reset-gpu", "transfer-failed high confirmed host")},
+	{name: "HIP peer access refused late", libraries: hip, cuda: "error-peer=217", want: sick("ok", []string{"copy: error error", "host-staged: ok ok"},
+		"nccl-p2p-disable", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
+	{name: "HIP exits in hipInit", libraries: hip, cuda: "exit-init=0", want: sick("error in hipInit", nil,
+		"reset-amd-gpu", "transfer-failed high confirmed host")},
+	{name: "HIP time is no number", libraries: hip, cuda: "elapsed=nan", want: clockless},
+}
+
+// clockless is the judgement of a machine on which data arrives, and no time is
+// known in which it does.
+var clockless = judgement{
+	exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: []string{"copy: unknown unknown", "sm-store: ok ok", "sm-load: ok ok"},
 }
 
 // notTried are the transfers with a GPU that takes no part.
@@ -362,6 +407,65 @@ func TestSimulated(t *testing.T) {
 				t.Skip("not with -short")
 			}
 			s.check(t, s.run(t))
+		})
+	}
+}
+
+// TestFailClosed holds that none of the faults that once passed for health does.
+func TestFailClosed(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	for _, s := range failClosed {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && !s.short {
+				t.Skip("not with -short")
+			}
+			e := s.run(t)
+			s.check(t, e)
+			if e.exit == exitOK {
+				t.Error("exit code 0")
+			}
+		})
+	}
+}
+
+// TestDeadline holds that the program ends within its deadline whatever hangs, by
+// the default timeouts, and is not green.
+func TestDeadline(t *testing.T) {
+	needsNoGPU(t)
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
+	const most = 8 * time.Second
+	for _, s := range []simulated{
+		{name: "cuInit hangs", cuda: "hang-init"},
+		{name: "a context hangs", cuda: "hang-contexts@1"},
+		{name: "one copy never returns", cuda: "hang-copy-call@0>1"},
+		{name: "every copy hangs", cuda: "hang-copy", gpus: 4},
+		{name: "stdout is flooded in copies", cuda: "flood-copy"},
+		{name: "NVML hangs", nvml: "hang-init"},
+		{name: "both hang", nvml: "hang-init", cuda: "hang-init"},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.arguments = []string{"--deadline", most.String()}
+			s.bare = true
+			start := time.Now()
+			e := s.run(t)
+			took := time.Since(start)
+			if e.err != nil {
+				t.Fatal(e.err)
+			}
+			validate(t, e.stdout)
+			// Where the tests of other packages use the machine too, its start and its
+			// end take longer.
+			if took > most+slack/2 {
+				t.Errorf("it took %s with a deadline of %s", took.Round(time.Millisecond), most)
+			}
+			if e.exit == exitOK {
+				t.Error("exit code 0")
+			}
 		})
 	}
 }
@@ -448,9 +552,9 @@ func (s simulated) commandLine() []string {
 	if mode == "" {
 		mode = probe.Quick
 	}
-	line := []string{
-		"check", "--format", "json", "--probe", string(mode), "--probe-timeout", s.timeout().String(),
-		"--skip", strings.Join(surroundings, ","),
+	line := []string{"check", "--format", "json", "--probe", string(mode), "--skip", strings.Join(surroundings, ",")}
+	if !s.bare {
+		line = append(line, "--probe-timeout", s.timeout().String())
 	}
 	return append(line, s.arguments...)
 }

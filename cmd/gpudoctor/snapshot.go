@@ -21,6 +21,7 @@ gpudoctor check --from FILE then gives the same findings on any machine.`,
 			probeFlag,
 			busyFlag,
 			waitFlag,
+			deadlineFlag,
 			quietFlag,
 		},
 		Action: snapshot,
@@ -44,7 +45,7 @@ func snapshot(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(c.Bool("quiet"))
+	p := newProgress(c.Bool("quiet"), opts.Whole)
 	defer p.done()
 	var recording bytes.Buffer
 	opts.Progress = p.step

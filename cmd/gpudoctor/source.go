@@ -2,19 +2,26 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // source is what is examined: this machine when from is empty, else
@@ -80,11 +87,22 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 	if len(texts) == 0 {
 		return g
 	}
+	if slices.Contains(texts, standardInput) {
+		announceInput(s.stdin)
+	}
 	debug.SetMemoryLimit(textsMemory)
-	read, err := evidence.Read(ctx, texts, evidence.Options{Stdin: s.stdin, Gather: opts, Progress: opts.Progress})
+	reading := ctx
+	if opts.Whole > 0 {
+		var stop context.CancelFunc
+		reading, stop = context.WithTimeout(ctx, opts.Whole)
+		defer stop()
+	}
+	read, err := evidence.Read(reading, texts, evidence.Options{Stdin: upToEOF(s.stdin), Gather: opts, Progress: opts.Progress})
 	switch {
 	case ctx.Err() != nil:
 		return gathered{err: context.Cause(ctx)}
+	case reading.Err() != nil:
+		return gathered{err: hinted(fmt.Errorf("reading the input took longer than %s", opts.Whole), "--deadline sets another limit")}
 	case errors.Is(err, evidence.ErrNothing):
 		g := gathered{err: hinted(err, takesTexts, takesKinds)}
 		if slices.ContainsFunc(read.Facts.Texts, func(t checks.Text) bool { return t.Problem == "" }) {
@@ -129,7 +147,7 @@ func openExample(from string) (*checks.Host, *checks.Facts, error) {
 	name := strings.TrimPrefix(from, examplePrefix)
 	raw, err := fixtures.Example(name)
 	if err != nil {
-		return nil, nil, unknownName("example", name, fixtures.Examples(), "examples: "+strings.Join(fixtures.Examples(), ", "))
+		return nil, nil, fmt.Errorf("read example %s: %w", name, err)
 	}
 	return checks.Open(from, bytes.NewReader(raw))
 }
@@ -166,16 +184,151 @@ func openRecording(path string) (*checks.Host, *checks.Facts, error) {
 	return host, facts, nil
 }
 
-// check refuses sources that do not go together.
+// check refuses sources that do not go together or cannot be read, before any
+// work is done.
 func (s source) check() error {
-	all := slices.Concat(s.from, s.with)
-	for i, name := range all {
-		if strings.HasPrefix(name, examplePrefix) && (i > 0 || len(s.from) > 1) {
+	var seen []named
+	for i, name := range slices.Concat(s.from, s.with) {
+		flag := "--" + fromFlag.Name
+		if i >= len(s.from) {
+			flag = "--" + withFlag.Name
+		}
+		switch {
+		case strings.HasPrefix(name, examplePrefix) && i >= len(s.from):
+			return hinted(fmt.Errorf("%s %s: an example is a machine, no text", flag, quoteWord(name)), "--from "+name)
+		case strings.HasPrefix(name, examplePrefix) && len(s.from) > 1:
 			return hinted(errExampleAlone, "a log of what happened there may be given along with it: --with FILE")
+		case strings.HasPrefix(name, examplePrefix):
+			if err := knownExample(name); err != nil {
+				return err
+			}
+		case name != standardInput:
+			info, err := readable(name)
+			if err != nil {
+				hints := append(nearSource(name), flag+strings.TrimPrefix(takesTexts, "--from"))
+				if errors.Is(err, fs.ErrPermission) {
+					hints = []string{"make it readable for this user, or run gpudoctor as one who may read it"}
+				}
+				return hinted(fmt.Errorf("%s %s: %s", flag, quoteWord(name), inWords(err, "file")), hints...)
+			}
+			if j := slices.IndexFunc(seen, func(n named) bool { return os.SameFile(n.info, info) }); j >= 0 {
+				return sameTwice(flag, name, seen[j].name)
+			}
+			seen = append(seen, named{name, info})
 		}
 	}
-	if n := len(slices.DeleteFunc(all, func(name string) bool { return name != standardInput })); n > 1 {
+	if n := len(slices.DeleteFunc(slices.Concat(s.from, s.with), func(name string) bool { return name != standardInput })); n > 1 {
 		return fmt.Errorf("standard input (-) is named %d times", n)
 	}
 	return nil
+}
+
+// named is a file and the name by which it was given.
+type named struct {
+	name string
+	info fs.FileInfo
+}
+
+// sameTwice refuses a file that is given twice: what it states would count
+// twice.
+func sameTwice(flag, name, before string) error {
+	if name == before {
+		return hinted(fmt.Errorf("%s %s is given twice", flag, quoteWord(name)), "name it once")
+	}
+	return hinted(fmt.Errorf("%s %s is the same as %s", flag, quoteWord(name), quoteWord(before)), "name one of them")
+}
+
+// knownExample refuses an example that there is none of.
+func knownExample(from string) error {
+	name := strings.TrimPrefix(from, examplePrefix)
+	all := fixtures.Examples()
+	if slices.Contains(all, name) {
+		return nil
+	}
+	hints := []string{"examples: " + join(all)}
+	if near := rules.Nearest(name, all); near != "" {
+		hints = append([]string{"did you mean " + examplePrefix + near + "?"}, hints...)
+	}
+	return hinted(fmt.Errorf("unknown example %s", quoteWord(name)), hints...)
+}
+
+// readable reports what a file or a folder is, or why it cannot be read. A pipe
+// is not opened, which would wait for its writer.
+func readable(name string) (fs.FileInfo, error) {
+	info, err := os.Stat(name)
+	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+		return info, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return info, err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	if info.IsDir() {
+		if _, err = f.ReadDir(1); errors.Is(err, io.EOF) {
+			err = nil // It is empty.
+		}
+	}
+	return info, err
+}
+
+// maxNear is how many names of a folder are looked at for one like another.
+const maxNear = 1000
+
+// nearSource says what may have been meant by a file that is not there: an
+// example, or a file beside it.
+func nearSource(name string) []string {
+	if _, err := os.Lstat(name); err == nil {
+		return nil
+	}
+	if prefix, rest, ok := strings.Cut(name, ":"); ok && rules.Nearest(prefix, []string{strings.TrimSuffix(examplePrefix, ":")}) != "" {
+		if near := rules.Nearest(rest, fixtures.Examples()); near != "" {
+			return []string{"did you mean " + examplePrefix + near + "?"}
+		}
+	}
+	if slices.Contains(fixtures.Examples(), name) {
+		return []string{"did you mean " + examplePrefix + name + "?"}
+	}
+	dir, base := filepath.Split(name)
+	if f, err := os.Open(cmp.Or(dir, ".")); err == nil {
+		names, _ := f.Readdirnames(maxNear) // Those that were read before an error will do.
+		_ = f.Close()                       // It was only read.
+		slices.Sort(names)
+		if near := rules.Nearest(base, names); near != "" {
+			return []string{"did you mean " + report.ShellWord(dir+near) + "?"}
+		}
+	}
+	return nil
+}
+
+// untilEOF reads up to the first end of file. A terminal has one each time that
+// Ctrl-D is typed, and a read behind it would wait again.
+type untilEOF struct {
+	r     io.Reader
+	ended bool
+}
+
+// upToEOF reads up to the first end of file; nil stays nil.
+func upToEOF(r io.Reader) io.Reader {
+	if r == nil {
+		return nil
+	}
+	return &untilEOF{r: r}
+}
+
+func (u *untilEOF) Read(p []byte) (int, error) {
+	if u.ended {
+		return 0, io.EOF
+	}
+	n, err := u.r.Read(p)
+	u.ended = errors.Is(err, io.EOF)
+	return n, err
+}
+
+// announceInput tells a person that nothing happens until they have typed the
+// text.
+func announceInput(stdin io.Reader) {
+	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		tell("gpudoctor: reading standard input; Ctrl-D ends it")
+	}
 }

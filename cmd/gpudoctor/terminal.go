@@ -67,29 +67,57 @@ type progress struct {
 	mu    sync.Mutex
 	w     *os.File
 	since time.Time
+	most  time.Duration // The deadline of the whole.
+	name  string        // What is under way.
 	shown bool
+	stop  chan struct{}
 }
 
 // patience is how long nothing is shown: what ends before needs no progress.
 const patience = 400 * time.Millisecond
 
-// newProgress returns a progress that shows nothing where nobody looks.
-func newProgress(quiet bool) *progress {
-	p := &progress{since: time.Now()}
+// slow is when a person begins to wonder, and is told how long it may last.
+const slow = 3 * time.Second
+
+// newProgress returns a progress that shows nothing where nobody looks. most is
+// how long the whole may take.
+func newProgress(quiet bool, most time.Duration) *progress {
+	p := &progress{since: time.Now(), most: most, stop: make(chan struct{})}
 	if !quiet && term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" {
 		p.w = os.Stderr
+		go p.tick()
 	}
 	return p
 }
 
-// step says what has begun.
+// tick shows each second that something is still under way.
+func (p *progress) tick() {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			p.step("")
+		case <-p.stop:
+			return
+		}
+	}
+}
+
+// step says what has begun, or with no name that the same is still under way.
 func (p *progress) step(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.w == nil || time.Since(p.since) < patience {
+	p.name = cmp.Or(name, p.name)
+	took := time.Since(p.since)
+	if p.w == nil || took < patience || p.name == "" {
 		return
 	}
-	_, err := fmt.Fprintf(p.w, "\r\x1b[Kgpudoctor: %.60s ...", report.Printable(name, true))
+	line := fmt.Sprintf("gpudoctor: %.40s ...", report.Printable(p.name, true))
+	if took >= slow {
+		line += fmt.Sprintf(" %.0f s of at most %.0f s", took.Seconds(), p.most.Seconds())
+	}
+	_, err := fmt.Fprint(p.w, "\r\x1b[K"+line)
 	p.shown = err == nil
 }
 
@@ -100,6 +128,9 @@ func (p *progress) done() {
 	if p.shown {
 		_, _ = io.WriteString(p.w, "\r\x1b[K") // A terminal that is gone needs no tidying.
 		p.shown = false
+	}
+	if p.w != nil {
+		close(p.stop)
 	}
 	p.w = nil
 }

@@ -21,7 +21,7 @@
 #     - gpus.devices
 #     - [kernel_log, "gpus.devices[].ras"]
 #   remedies: [reset-amd-gpu, reboot, replace-hardware, upgrade-rocm]
-#   explains: [p2p-broken-platform, p2p-slow]
+#   explains: [p2p-broken-platform, p2p-slow, transfer-failed]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.amd_gpu_fault

@@ -1,5 +1,5 @@
 # METADATA
-# title: A job failed, and what was sent does not say why
+# title: A job failed, and the input does not say why
 # description: >-
 #   The log holds statements of a failure («unhandled system error», a watchdog's
 #   timeout, a connection that a remote peer closed), and each of them names a
@@ -14,7 +14,7 @@
 # schemas:
 #   - input: schema.facts
 # custom:
-#   severity: medium
+#   severity: high
 #   confidence: possible
 #   cause: other
 #   needs:

@@ -47,6 +47,7 @@ findings contains {
 		"value": sort(surroundings.nvidia_nodes),
 		"source": "/dev",
 	}],
+	"accounts_for": [{"probe": true} | input.transfers.error_code > 0],
 	"params": {"nodes": [path]},
 	"remedies": ["pass-device-nodes"],
 } if {

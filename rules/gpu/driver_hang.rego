@@ -17,6 +17,7 @@
 #   cause: gpu-fault
 #   needs:
 #     - transfers.outcome
+#   explains: [transfer-failed]
 #   remedies: [reset-gpu, reboot, reboot-or-reload-driver, upgrade-driver]
 #   profiles: [training]
 #   since: "0.1"
@@ -124,7 +125,7 @@ findings contains {
 	"message": sprintf("The %s could not make GPU %s ready: it failed with %s (%d), which names no cause.", [api_name, facts.list(gpus), said[0], said[1]]),
 	"evidence": [{
 		"fact": sprintf("transfers.devices[%s]", [d.address]),
-		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name"]),
+		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),
 		"source": "probe",
 	} |
 		some d in input.transfers.devices
@@ -252,7 +253,7 @@ evidence := [{
 	"value": input.transfers[field],
 	"source": "probe",
 } |
-	some field in ["outcome", "stage", "gpu", "reason", "error_code", "error_name", "signal", "left"]
+	some field in ["outcome", "stage", "gpu", "reason", "error_code", "error_name", "call", "signal", "left"]
 	input.transfers[field]
 ]
 

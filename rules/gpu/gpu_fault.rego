@@ -21,7 +21,7 @@
 #     - kernel_log.events
 #     - [gpus.devices, transfers.devices]
 #   remedies: [reset-gpu, reboot, replace-hardware, reseat-or-fix-pcie-link, update-bios, upgrade-driver, reboot-or-reload-driver]
-#   explains: [driver-hang, p2p-broken-platform, p2p-slow, nvlink-down]
+#   explains: [driver-hang, p2p-broken-platform, p2p-slow, nvlink-down, transfer-failed]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gpu_fault
@@ -385,7 +385,7 @@ signs[d.address] contains {
 	"severity": "critical",
 	"words": sprintf("the CUDA driver could not make it ready (%s)", [object.get(d, "error_name", d.outcome)]),
 	"confidence": "confirmed",
-	"evidence": [{"fact": fact(d.address, "outcome"), "value": d.outcome, "source": "probe"}],
+	"evidence": [{"fact": sprintf("transfers.devices[%s].outcome", [d.address]), "value": d.outcome, "source": "probe"}],
 	"remedies": reset,
 } if {
 	some d in input.transfers.devices
@@ -431,6 +431,7 @@ findings contains {
 	} |
 		some t in sort(staged_failures)
 	],
+	"accounts_for": sort({peers.named(t) | some t in staged_failures} | {peers.named(t) | some t in beside_staged}),
 	"params": {"gpus": sort(involved)},
 	"severity": "critical",
 	"confidence": "confirmed",
@@ -438,6 +439,18 @@ findings contains {
 } if {
 	count(staged_failures) > 0
 	involved := accused
+}
+
+# beside_staged are the transfers between the same GPUs that failed without the
+# host.
+beside_staged contains t if {
+	some s in staged_failures
+	some t in peers.trouble[peers.key(s.source, s.destination)]
+}
+
+beside_staged contains t if {
+	some s in staged_failures
+	some t in peers.sluggish[peers.key(s.source, s.destination)]
 }
 
 accused := suspects if {

@@ -79,6 +79,9 @@ whole(address) if {
 	regex.match(`^([3-7]\.|8\.[1-9])`, capability)
 }
 
+# named is a transfer as a finding's accounts_for names it.
+named(t) := object.filter(t, ["test", "source", "destination", "way"])
+
 # key names an unordered pair.
 key(a, b) := sort([a, b])
 

@@ -15,7 +15,7 @@
 #   needs:
 #     - [gpus.nvswitches, "gpus.devices[].fabric"]
 #   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver, reset-gpu, reboot, replace-hardware]
-#   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down]
+#   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down, transfer-failed]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.fabric_manager

@@ -21,6 +21,7 @@
 #   needs:
 #     - transfers-tried
 #   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, iommu-remap, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware, disable-custom-all-reduce]
+#   explains: [transfer-failed]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_broken_platform
@@ -67,6 +68,7 @@ findings contains {
 	"affects": sort({address | some direction in directions; some address in direction}),
 	"message": concat(" ", array.concat([sprintf("%s %s, although the driver offers peer access.", [what(directions, transfers), became(transfers)])], remarks(directions, transfers))),
 	"evidence": evidence(directions),
+	"accounts_for": accounted(directions),
 	"params": {"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions}), "staged_good": staged_good(directions)},
 	"severity": "critical",
 	"confidence": "confirmed",
@@ -88,8 +90,9 @@ findings contains {
 		what(directions, transfers), became(transfers), reason(transfers),
 	]),
 	"evidence": evidence(directions),
+	"accounts_for": accounted(directions),
 	"params": {"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions})},
-	"severity": process_severity(directions, transfers),
+	"severity": "high",
 	"confidence": "confirmed",
 	"remedies": process_remedies(directions, transfers),
 } if {
@@ -105,9 +108,17 @@ process_remedies(directions, ts) := ["nccl-cumem-disable", "upgrade-driver"] if 
 	only_fails("cudaIpc", "cuMem", directions, ts)
 } else := ["nccl-p2p-disable", "upgrade-driver"]
 
-process_severity(directions, ts) := "medium" if {
-	only_fails("cudaIpc", "cuMem", directions, ts)
-} else := "high"
+# accounted are the transfers of some ordered pairs that failed, and those that
+# arrived slowly beside them.
+accounted(directions) := sort({peers.named(t) |
+	some d in directions
+	some t in (failures[d] | slow_beside(d))
+})
+
+slow_beside(d) := {t |
+	some t in peers.sluggish[peers.key(d[0], d[1])]
+	[t.source, t.destination] == d
+}
 
 # only_fails is true where one way of giving memory to another process fails
 # over each of these pairs, and the other is right.
@@ -282,17 +293,21 @@ copies_only(directions, ts) := "Loads and stores of the SMs are right: only the 
 # switch it on, so that no transfer was begun.
 refused_late(ts) if {
 	some t in ts
-	contains(t.reason, "cuCtxEnablePeerAccess")
+	t.call in enabling
 }
 
-not_switched_on(ts) := "It cannot even be switched on (cuCtxEnablePeerAccess)." if {
+# enabling are the calls that switch peer access on.
+enabling := {"cuCtxEnablePeerAccess", "hipDeviceEnablePeerAccess"}
+
+not_switched_on(ts) := sprintf("It cannot even be switched on (%s).", [concat(", ", sort({t.call | some t in ts; t.call in enabling}))]) if {
 	refused_late(ts)
 } else := ""
 
 # The probe says how many of its attempts went wrong where not all did.
 at_times(ts) := "It comes and goes: tried again, the same transfer arrived right." if {
 	some t in ts
-	endswith(t.reason, " attempts)")
+	t.outcome == "corrupt"
+	t.repeats < t.attempts
 } else := ""
 
 together_only(ts) := "Each pair alone is right: it fails only while all GPUs write at once." if {

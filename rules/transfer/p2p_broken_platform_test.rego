@@ -99,7 +99,7 @@ test_atomics_alone if {
 }
 
 test_peer_access_that_cannot_be_switched_on if {
-	late := object.union(transfer("copy", a, b, "error"), {"reason": "cuCtxEnablePeerAccess: X", "error_name": "X"})
+	late := object.union(transfer("copy", a, b, "error"), {"call": "cuCtxEnablePeerAccess", "error_name": "X"})
 	some f in p2p_broken_platform.findings with input as machine([late, transfer("copy", b, a, "ok"), transfer("sm-load", a, b, "ok")])
 	contains(f.message, "cannot even be switched on")
 	not contains(f.message, "only the copy engines fail")
@@ -121,7 +121,7 @@ test_remedies_over_nvlink if {
 }
 
 test_intermittent if {
-	now_and_then := object.union(corrupt("copy", a, b), {"repeats": 1, "reason": "zeros stand there (1 of 3 attempts)"})
+	now_and_then := object.union(corrupt("copy", a, b), {"repeats": 1, "attempts": 3})
 	some f in p2p_broken_platform.findings with input as machine([now_and_then])
 	contains(f.message, "It comes and goes")
 }
@@ -154,7 +154,7 @@ test_one_way_between_processes if {
 		[object.union(t, {"way": "cuMem"}) | some t in both_ways("between-processes", "ok")],
 	)
 	some g in p2p_broken_platform.findings with input as machine(other_ways)
-	g.severity == "medium"
+	g.severity == "high"
 	g.remedies == ["upgrade-driver"]
 }
 

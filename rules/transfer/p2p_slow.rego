@@ -19,6 +19,7 @@
 #   needs:
 #     - transfers-measured
 #   remedies: [disable-acs, iommu-pt, update-bios, nccl-p2p-disable, nccl-p2p-level, reset-gpu, upgrade-driver, bind-numa, reseat-or-fix-pcie-link]
+#   explains: [transfer-failed]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.p2p_slow
@@ -71,6 +72,7 @@ findings contains {
 		count(directions), count(tried), moment(k[1]), figures(transfers), hint(k[1], directions, transfers),
 	]),
 	"evidence": evidence(directions),
+	"accounts_for": sort({peers.named(t) | some t in transfers}),
 	"params": {
 		"gpus": sort({address | some d in directions; some address in d}),
 		"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions}),
@@ -244,6 +246,7 @@ findings contains {
 		"value": [object.filter(t, ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]) | some t in sort(slow_copies)],
 		"source": "probe",
 	}],
+	"accounts_for": sort({peers.named(t) | some t in slow_copies}),
 	"params": object.union({"gpu": gpu, "device": gpu}, near(gpu)),
 	"severity": copies_grade(slow_copies, ts),
 	"confidence": "confirmed",

@@ -13,6 +13,7 @@ package child
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
 const (
@@ -42,18 +45,9 @@ const (
 	maxMessage = 8 << 20
 	// maxOutput bounds what is kept of a child's stdout and stderr each.
 	maxOutput = 64 << 10
-	// patience is how long a child may take to go once it was killed, or once
-	// its task has ended. One that sits in the kernel takes longer.
-	patience = 2 * time.Second
-	// drain is how long the pipes of a child that has ended are read on: what
-	// it wrote is there already, but a process that it left behind may hold
-	// them open.
-	drain = time.Second
+	// maxWords bounds what is kept of an error that a child tells.
+	maxWords = 4 << 10
 )
-
-// SpawnPatience is how long a child may take to say its first word. That is no
-// library's doing, but a machine's that is out of breath.
-const SpawnPatience = 30 * time.Second
 
 // Spec says what a child is to do.
 type Spec struct {
@@ -92,6 +86,9 @@ type Result struct {
 	// was canceled.
 	TimedOut bool
 	Canceled bool
+	// Flooded is the stream of which the child, or a library in it, wrote more
+	// than any healthy one does; it was ended for that. Empty if none.
+	Flooded Stream
 	// Left is true when it was killed and is still there: it sits in the
 	// kernel. It goes when the kernel lets it go.
 	Left bool
@@ -100,21 +97,41 @@ type Result struct {
 	Stderr string
 	// Malformed counts messages that could not be understood.
 	Malformed int
+	// Unsent counts messages that the task could not send: one that holds a NaN,
+	// which JSON has no word for, or one that is too long. UnsentReason is the
+	// first one's error.
+	Unsent       int
+	UnsentReason string
 }
 
 // Crashed is true when the child ended before its task did, and nobody here
 // ended it.
-func (r Result) Crashed() bool { return !r.Finished && !r.TimedOut && !r.Canceled }
+func (r Result) Crashed() bool {
+	return !r.Finished && !r.TimedOut && !r.Canceled && r.Flooded == ""
+}
 
-// envelope is one line on the message pipe: a message, or the end.
+// envelope is one line on the message pipe: a message, why there is none, or the
+// end.
 type envelope struct {
 	Message json.RawMessage `json:"message,omitempty"`
+	Unsent  string          `json:"unsent,omitempty"`
 	Done    bool            `json:"done,omitempty"`
 	Failure string          `json:"failure,omitempty"`
 }
 
+// whole is true for an envelope that holds one thing.
+func (e *envelope) whole() bool {
+	things := 0
+	for _, is := range []bool{e.Message != nil, e.Unsent != "", e.Done} {
+		if is {
+			things++
+		}
+	}
+	return things == 1
+}
+
 // Run runs a task in a child and waits for its end, at most until the
-// deadline and 2 s more. An error means that there was no child; whatever a
+// deadline and 2 s more. A child that writes without end is ended before. An error means that there was no child; whatever a
 // child did is told by the Result.
 func Run(ctx context.Context, spec Spec) (Result, error) {
 	if spec.Deadline > 0 {
@@ -146,21 +163,35 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	inbox := newInbox(spec.Receive)
 	stdout, stderr := &tail{max: maxOutput}, &tail{max: maxOutput}
 	var readers sync.WaitGroup
-	readers.Go(func() { inbox.read(pipes.message.ours) })
-	readers.Go(func() { _, _ = io.Copy(stdout, pipes.stdout.ours) }) // A lost end of the noise is no loss.
-	readers.Go(func() { _, _ = io.Copy(stderr, pipes.stderr.ours) })
+	flooded := make(chan Stream, 3) // One place for each reader.
+	read := func(name Stream, passed func() bool) {
+		readers.Go(func() {
+			if passed() {
+				flooded <- name
+			}
+		})
+	}
+	read(Messages, func() bool { return inbox.read(pipes.message.ours) })
+	read(Stdout, func() bool { return drainInto(stdout, pipes.stdout.ours, outputBounds) })
+	read(Stderr, func() bool { return drainInto(stderr, pipes.stderr.ours, outputBounds) })
 
 	var r Result
-	state := await(ctx, &r, ended, inbox.done)
+	state := await(ctx, &r, ended, inbox.done, flooded)
 	if state == nil { // It must go.
 		kill(proc)
 		shut(pipes.lifeline.ours)
-		state = within(patience, ended)
+		state = within(deadline.Kill, ended)
 	}
 	r.Left = state == nil
-	pipes.hurry(time.Now().Add(drain))
+	pipes.hurry(time.Now().Add(deadline.Drain))
 	readers.Wait()
-	r.Finished, r.Failure, r.Malformed = inbox.finished, inbox.failure, inbox.malformed
+	r.Finished, r.Failure = inbox.finished, inbox.failure
+	r.Malformed, r.Unsent, r.UnsentReason = inbox.malformed, inbox.unsent, inbox.unsentReason
+	select {
+	case stream := <-flooded: // It was seen after another end.
+		r.Flooded = cmp.Or(r.Flooded, stream)
+	default:
+	}
 	r.Stdout, r.Stderr = stdout.String(), stderr.String()
 	r.conclude(state)
 	return r, nil
@@ -185,12 +216,16 @@ func feed(w io.Writer, input <-chan any, gone <-chan struct{}) {
 
 // await returns the child's state once it ended by itself, or nil once it has
 // to be ended.
-func await(ctx context.Context, r *Result, ended <-chan *os.ProcessState, done <-chan struct{}) *os.ProcessState {
+func await(
+	ctx context.Context, r *Result, ended <-chan *os.ProcessState, done <-chan struct{}, flooded <-chan Stream,
+) *os.ProcessState {
 	select {
 	case state := <-ended:
 		return state
 	case <-done:
-		return within(patience, ended)
+		return within(deadline.Kill, ended)
+	case r.Flooded = <-flooded:
+		return nil
 	case <-ctx.Done():
 		r.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
 		r.Canceled = !r.TimedOut
@@ -404,47 +439,60 @@ func (p *pipes) hurry(at time.Time) {
 
 // inbox takes the messages of one child.
 type inbox struct {
-	receive   func(json.RawMessage)
-	done      chan struct{} // Closed when the task has ended.
-	finished  bool
-	failure   string
-	malformed int
+	receive func(json.RawMessage)
+	done    chan struct{} // Closed when the task has ended.
+	// bounds, longest and most bound the messages in bytes, each one's length,
+	// and their number.
+	bounds        bounds
+	longest, most int
+
+	finished     bool
+	failure      string
+	malformed    int
+	unsent       int
+	unsentReason string
 }
 
 func newInbox(receive func(json.RawMessage)) *inbox {
 	if receive == nil {
 		receive = func(json.RawMessage) {}
 	}
-	return &inbox{receive: receive, done: make(chan struct{})}
+	return &inbox{receive: receive, done: make(chan struct{}), bounds: messageBounds, longest: maxMessage, most: maxMessages}
 }
 
-// read takes messages until the end of r. What cannot be understood, such as
-// the noise of a library that writes to a descriptor that is not its own, is
-// counted and passed over.
-func (in *inbox) read(r io.Reader) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxMessage)
-	for lines.Scan() {
+// read takes messages until the end of r, or until a bound is passed, which it
+// reports. What cannot be understood, such as the noise of a library that writes
+// to a descriptor that is not its own, is counted and passed over.
+func (in *inbox) read(r io.Reader) (flooded bool) {
+	lines := bufio.NewScanner(newBounded(r, in.bounds))
+	lines.Buffer(nil, in.longest)
+	for n := 0; lines.Scan(); n++ {
+		if n == in.most {
+			return true
+		}
 		in.take(lines.Bytes())
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		in.malformed++
-		_, _ = io.Copy(io.Discard, r) // The child must not block on a full pipe.
-	}
+	return errors.Is(lines.Err(), errFlood) || errors.Is(lines.Err(), bufio.ErrTooLong)
 }
 
 func (in *inbox) take(line []byte) {
 	var e envelope
 	switch err := json.Unmarshal(line, &e); {
-	case in.finished || err != nil || (e.Message == nil && !e.Done):
+	case in.finished || err != nil || !e.whole():
 		in.malformed++
 	case e.Done:
-		in.finished, in.failure = true, e.Failure
+		in.finished, in.failure = true, words(e.Failure)
 		close(in.done)
+	case e.Unsent != "":
+		in.unsent++
+		in.unsentReason = cmp.Or(in.unsentReason, words(e.Unsent))
 	default:
 		in.receive(e.Message)
 	}
 }
+
+// words returns the first maxWords bytes of s, without half a character.
+func words(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxWords)], "") }
 
 // tail keeps the last max bytes that were written to it.
 type tail struct {

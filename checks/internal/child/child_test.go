@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -96,6 +97,54 @@ func init() {
 		}
 		_, _ = os.Stderr.WriteString("last line\n")
 		return send("after")
+	})
+	Register("flood", func(_ context.Context, args json.RawMessage, send func(any) error) error {
+		var fd int
+		_ = json.Unmarshal(args, &fd)
+		_ = send("before")
+		fmt.Fprintln(os.Stderr, "first line")
+		chunk := bytes.Repeat([]byte("x"), 64<<10)
+		for {
+			if _, err := syscall.Write(fd, chunk); err != nil && !errors.Is(err, syscall.EINTR) {
+				return err
+			}
+		}
+	})
+	Register("lines", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
+		for {
+			if err := send(1); err != nil {
+				return err
+			}
+		}
+	})
+	Register("unsendable", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
+		// As one whose sender makes nothing of the error.
+		_ = send(map[string]float64{"gbps": math.NaN()})
+		_ = send(math.Inf(1))
+		_ = send(strings.Repeat("x", maxMessage))
+		_ = send(strings.Repeat("x", maxMessage-envelopeBytes-2))
+		return nil
+	})
+	Register("script", func(_ context.Context, args json.RawMessage, _ func(any) error) error {
+		var s script
+		if err := json.Unmarshal(args, &s); err != nil {
+			return err
+		}
+		b, err := io.ReadAll(File(0))
+		if err != nil {
+			return err
+		}
+		for len(b) > 0 {
+			n, err := syscall.Write(messageFD, b)
+			if err != nil && !errors.Is(err, syscall.EINTR) {
+				return err
+			}
+			b = b[max(n, 0):]
+		}
+		if s.Exits {
+			os.Exit(int(s.Code))
+		}
+		return nil
 	})
 	Register("nested", func(ctx context.Context, _ json.RawMessage, send func(any) error) error {
 		_, err := Run(ctx, Spec{Task: "hang", Receive: func(m json.RawMessage) { _ = send([]json.RawMessage{[]byte(strconv.Itoa(os.Getpid())), m}) }})
@@ -252,6 +301,7 @@ func TestCrashed(t *testing.T) {
 		{Result{Signal: "SIGSEGV"}, true},
 		{Result{Signal: "SIGKILL", TimedOut: true}, false},
 		{Result{Signal: "SIGKILL", Canceled: true}, false},
+		{Result{Signal: "SIGKILL", Flooded: Stderr}, false},
 	} {
 		if got := tt.r.Crashed(); got != tt.want {
 			t.Errorf("%+v.Crashed() = %t, want %t", tt.r, got, tt.want)
@@ -469,24 +519,47 @@ noise of a library
 {}
 
 {"message":{"a":[2]}}
+{"message":1,"done":true}
+{"unsent":"NaN"}
+{"unsent":"too long"}
 {"done":true,"failure":"x"}
 {"message":3}
+{"done":true}
 `))
 	if diff := cmp.Diff([]string{"1", `{"a":[2]}`}, got); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
-	if !in.finished || in.failure != "x" || in.malformed != 4 {
-		t.Errorf("finished %t, failure %q, malformed %d; want true, x, 4", in.finished, in.failure, in.malformed)
+	if !in.finished || in.failure != "x" || in.malformed != 6 {
+		t.Errorf("finished %t, failure %q, malformed %d; want true, x, 6", in.finished, in.failure, in.malformed)
+	}
+	if in.unsent != 2 || in.unsentReason != "NaN" {
+		t.Errorf("unsent %d, %q; want 2, NaN", in.unsent, in.unsentReason)
 	}
 }
 
-func TestInboxTooLong(t *testing.T) {
-	in := newInbox(nil)
-	r := strings.NewReader(strings.Repeat("x", maxMessage+1) + "\n{\"done\":true}\n")
-	in.read(r)
-	if in.finished || in.malformed != 1 || r.Len() != 0 {
-		t.Errorf("finished %t, malformed %d, unread %d; want false, 1, 0", in.finished, in.malformed, r.Len())
+// TestWords holds that an error that a child tells is bounded, and stays UTF-8.
+func TestWords(t *testing.T) {
+	for in, want := range map[string]int{
+		"": 0, "no luck": 7, strings.Repeat("x", maxWords): maxWords, strings.Repeat("x", maxWords+1): maxWords,
+		strings.Repeat("x", maxWords-1) + "é": maxWords - 1,
+	} {
+		r := outboxed(t, envelope{Done: true, Failure: in})
+		if got := r.failure; len(got) != want || !strings.HasPrefix(in, got) {
+			t.Errorf("of %d bytes %d are kept, want %d", len(in), len(got), want)
+		}
 	}
+}
+
+// outboxed has an inbox read one envelope.
+func outboxed(t *testing.T, e envelope) *inbox {
+	t.Helper()
+	line, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := newInbox(nil)
+	in.read(bytes.NewReader(line))
+	return in
 }
 
 func TestTail(t *testing.T) {
@@ -525,27 +598,4 @@ func TestCaughtSignal(t *testing.T) {
 			t.Errorf("caughtSignal(%q) = %q, want %q", tt.stderr, got, tt.want)
 		}
 	}
-}
-
-func FuzzInbox(f *testing.F) {
-	f.Add([]byte("{\"message\":1}\n{\"done\":true}\n"))
-	f.Add([]byte("{\"done\":true}\n{\"done\":true}\nnoise"))
-	f.Add([]byte("SIGSEGV: segmentation violation\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		n := 0
-		in := newInbox(func(m json.RawMessage) {
-			n++
-			if !json.Valid(m) {
-				t.Errorf("received %q, which is no JSON", m)
-			}
-		})
-		in.read(bytes.NewReader(b))
-		if lines := bytes.Count(b, []byte("\n")) + 1; n+in.malformed > lines {
-			t.Errorf("%d messages and %d malformed from %d lines", n, in.malformed, lines)
-		}
-		_ = parentIn(b) // It must not panic.
-		if s := caughtSignal(b); s != "" && !strings.HasPrefix(s, "SIG") {
-			t.Errorf("caughtSignal = %q", s)
-		}
-	})
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -48,7 +49,7 @@ func Main() {
 	err := perform(os.Args[2], json.RawMessage(os.Args[3]), out)
 	end := envelope{Done: true}
 	if err != nil {
-		end.Failure = err.Error()
+		end.Failure = words(err.Error())
 	}
 	code := 0
 	if out.write(end) != nil {
@@ -120,13 +121,22 @@ type outbox struct {
 	pipe *os.File
 }
 
+// send sends a message. One that cannot be sent is told to the parent as that,
+// also where the task makes nothing of the error.
 func (o *outbox) send(message any) error {
 	raw, err := json.Marshal(message)
+	if err == nil && len(raw) > maxMessage-envelopeBytes {
+		err = fmt.Errorf("%d bytes are too many", len(raw))
+	}
 	if err != nil {
-		return fmt.Errorf("encode a message: %w", err)
+		err = fmt.Errorf("encode a message: %w", err)
+		return errors.Join(err, o.write(envelope{Unsent: words(err.Error())}))
 	}
 	return o.write(envelope{Message: raw})
 }
+
+// envelopeBytes is more than an envelope has around its message.
+const envelopeBytes = 64
 
 func (o *outbox) write(e envelope) error {
 	line, err := json.Marshal(e)

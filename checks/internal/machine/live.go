@@ -10,13 +10,14 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
 const (
 	// fileDeadline bounds one operation on a file. On a healthy machine the
 	// slowest, a read of PCI config space, takes well under a millisecond.
-	fileDeadline = 2 * time.Second
+	fileDeadline = deadline.File
 	// maxNames bounds the names in a folder.
 	maxNames = 200_000
 )

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 )
 
@@ -210,27 +211,25 @@ type end struct {
 // task is the name of the child's task.
 const task = "nvml"
 
-const (
-	// stepLimit is how long one call may take. The first call for a GPU
-	// that no process holds (persistence mode off) starts it, which takes
-	// two to three seconds on a large one; 10 s is far beyond that.
-	stepLimit = 10 * time.Second
-	// totalLimit bounds the whole: 8 GPUs that each start in three seconds.
-	totalLimit = 30 * time.Second
-)
-
 // errStalled is why a child was ended whose step took too long.
 var errStalled = errors.New("a step did not end")
 
-// Ask asks the library all that Answer holds. Each call may take as long as
-// patience says, 0 meaning 10 s. An error means that it could not be asked; a
+// Limits bound how long the library may take: Call for each call, All for all of
+// them; 0 means deadline.NVMLCall and three times Call.
+type Limits struct{ Call, All time.Duration }
+
+// Ask asks the library all that Answer holds, within the limits. An error means that it could not be asked; a
 // library that is missing, hangs, crashes or fails is an answer.
 //
 // Met, if set, is called once with the GPUs as soon as each was asked: the
 // status of the pairs takes as long again (4 questions of 1 ms for each).
-func Ask(ctx context.Context, patience time.Duration, met func([]Device)) (*Answer, error) {
-	step := cmp.Or(patience, stepLimit)
-	return ask(ctx, step, totalLimit/stepLimit*step, met)
+func Ask(ctx context.Context, limits Limits, met func([]Device)) (*Answer, error) {
+	call := cmp.Or(limits.Call, deadline.NVMLCall)
+	all := deadline.NVML / deadline.NVMLCall * call
+	if limits.All > 0 {
+		all = min(all, limits.All)
+	}
+	return ask(ctx, min(call, all), all, met)
 }
 
 func ask(ctx context.Context, step, total time.Duration, met func([]Device)) (*Answer, error) {
@@ -239,10 +238,10 @@ func ask(ctx context.Context, step, total time.Duration, met func([]Device)) (*A
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(max(step, child.SpawnPatience), func() { cancel(errStalled) })
+	watchdog := time.AfterFunc(max(step, min(deadline.Spawn, total)), func() { cancel(errStalled) })
 	defer watchdog.Stop()
 	a := assembly{met: met}
-	result, err := child.Run(running, child.Spec{Task: task, Deadline: child.SpawnPatience + total, Receive: func(m json.RawMessage) {
+	result, err := child.Run(running, child.Spec{Task: task, Deadline: min(deadline.Spawn, total) + total, Receive: func(m json.RawMessage) {
 		watchdog.Reset(step)
 		a.take(m)
 	}})
@@ -301,6 +300,8 @@ func (a *assembly) conclude(r child.Result) *Answer {
 	case answer.Outcome != "": // The child has said it all.
 	case r.TimedOut || r.Canceled:
 		answer.Outcome = Hang
+	case r.Flooded != "":
+		answer.Outcome, answer.Reason = Crashed, fmt.Sprintf("it wrote to %s without end and was ended", r.Flooded)
 	case r.Finished:
 		answer.Outcome, answer.Reason = Failed, r.Failure
 	default:

@@ -207,6 +207,8 @@ func TestAskStopped(t *testing.T) {
 		{"crash-init", Answer{Outcome: Crashed, ErrorName: "SIGSEGV", Stage: "nvmlInit_v2", Driver: nvmlOnly}, 0},
 		{"crash-device", Answer{Outcome: Crashed, ErrorName: "SIGSEGV", Stage: "nvmlDeviceGetName of GPU 1", Driver: healthy().Driver}, 1},
 		{"exit-init", Answer{Outcome: Crashed, Reason: "simulated NVML: giving up", Stage: "nvmlInit_v2", Driver: nvmlOnly}, 0},
+		{"exit-init=0", Answer{Outcome: Crashed, Reason: "simulated NVML: a library may write to stderr", Stage: "nvmlInit_v2", Driver: nvmlOnly}, 0},
+		{"flood-init", Answer{Outcome: Crashed, Reason: "it wrote to stderr without end and was ended", Stage: "nvmlInit_v2", Driver: nvmlOnly}, 0},
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
 			simulate(t, tt.fault)
@@ -296,7 +298,7 @@ func TestAskCanceled(t *testing.T) {
 	simulate(t, "hang-init")
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
-	if a, err := Ask(ctx, 0, nil); !errors.Is(err, context.Canceled) {
+	if a, err := Ask(ctx, Limits{}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Ask = %+v, %v, want context.Canceled", a, err)
 	}
 }

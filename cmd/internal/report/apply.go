@@ -103,6 +103,9 @@ func block(text string) []string {
 // bare matches what a POSIX shell takes as one word without quotes.
 var bare = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
 
+// ShellWord makes one word for a POSIX shell.
+func ShellWord(word string) string { return quote(word) }
+
 // quote makes one word for a POSIX shell.
 func quote(word string) string {
 	if bare.MatchString(word) {

@@ -62,6 +62,8 @@ type Document struct {
 
 	persistent *bool  // Persistence mode is on for every GPU.
 	textsOnly  bool   // No machine was examined, but what somebody sent.
+	probed     bool   // The probe was asked for.
+	only       int    // How many rules were asked for by name.
 	runs       string // How the job is started, as instructions names it.
 }
 
@@ -131,48 +133,6 @@ type GPU struct {
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 }
 
-// State is the verdict in one word.
-type State string
-
-// The states of a verdict.
-const (
-	// Healthy means that all that a job needs was tried or judged, and that
-	// nothing of medium severity or above was found.
-	Healthy State = "healthy"
-	// Findings means that something of medium severity or above was found.
-	Findings State = "findings"
-	// Unproven means that nothing of medium severity or above was found, yet
-	// something that the verdict rests on could not be judged.
-	Unproven State = "unproven"
-	// NoGPU means that there is no GPU to judge, and that nothing of medium
-	// severity or above was found in the host and the container.
-	NoGPU State = "no-gpu"
-	// Inconclusive means that texts were examined and no machine, and that
-	// nothing of medium severity or above was found in them.
-	Inconclusive State = "inconclusive"
-)
-
-// Verdict is the report in one object.
-type Verdict struct {
-	// State is the verdict in one word.
-	State State `json:"state"`
-	// Counts are the findings by severity, consequences not counted.
-	Counts Counts `json:"counts"`
-	// ExitCode is the one that the program ends with: 0, 1, 2 where texts were
-	// given and nothing in them was recognised, or 3 where --strict was given
-	// and something in missing could not be judged.
-	ExitCode int `json:"exit_code" jsonschema:"enum=0,enum=1,enum=2,enum=3"`
-	// Reason says why.
-	Reason string `json:"reason"`
-	// Missing lists what the verdict needs and could not be had, with the
-	// reason and, where there is one, the way to have it.
-	Missing []string `json:"missing"`
-
-	short []string // Missing without what the line of the transfers says.
-	// unread is true where nothing in the texts was recognised.
-	unread bool
-}
-
 // Counts are findings by severity.
 type Counts struct {
 	Critical int `json:"critical"`
@@ -239,14 +199,16 @@ type Input struct {
 	// Only are the rules that were asked for by name, if any: then the
 	// verdict needs these and nothing else.
 	Only []string
+	// Probed is true where the probe was asked for in this run.
+	Probed bool
 	// TextsOnly is true where no machine was examined, live or recorded.
 	TextsOnly bool
-	// Severities are those of the rules.
-	Severities map[string]rules.Severity
-	Facts      *checks.Facts
-	Verdict    rules.Verdict
-	Advice     []remedies.Advice
-	Timing     Timing
+	// Rules are all rules that there are.
+	Rules   []rules.Rule
+	Facts   *checks.Facts
+	Verdict rules.Verdict
+	Advice  []remedies.Advice
+	Timing  Timing
 }
 
 // New makes a report. The same input gives the same report.
@@ -268,6 +230,8 @@ func New(in Input) *Document {
 		Texts:         in.Facts.Texts,
 		persistent:    persistent(in.Facts.GPUs),
 		textsOnly:     in.TextsOnly,
+		probed:        in.Probed,
+		only:          len(in.Only),
 		runs:          runsBy(in.Facts),
 	}
 	if in.Facts.Transfers != nil {
@@ -282,12 +246,21 @@ func New(in Input) *Document {
 		d.Timing.ChecksMS = map[string]float64{}
 	}
 	if d.textsOnly {
-		d.Wanted = d.wanted(in.Severities, in.Facts)
+		d.Wanted = d.wanted(severitiesOf(in.Rules), in.Facts)
 		d.Host.parts = ofTexts(d)
 		d.Host.Summary = strings.Join(d.Host.parts, ", ")
 	}
 	d.Verdict = d.judge(in)
 	return d
+}
+
+// severitiesOf are the severities of rules by their ids.
+func severitiesOf(all []rules.Rule) map[string]rules.Severity {
+	by := make(map[string]rules.Severity, len(all))
+	for _, r := range all {
+		by[r.ID] = r.Severity
+	}
+	return by
 }
 
 // list makes a nil list an empty one, so that it stands as [] in JSON.
@@ -324,48 +297,6 @@ func wholeAdvice(advice []remedies.Advice) []remedies.Advice {
 	return all
 }
 
-// judge sums the report up.
-func (d *Document) judge(in Input) Verdict {
-	v := Verdict{Counts: count(d.Findings)}
-	v.Missing, v.short = d.missing(in)
-	switch {
-	case v.Counts.Critical+v.Counts.High+v.Counts.Medium > 0:
-		v.State = Findings
-	case d.textsOnly:
-		v.State = Inconclusive
-		v.unread = !slices.ContainsFunc(in.Facts.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 })
-	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(in.Facts) && d.unseen() == "":
-		v.State = NoGPU
-	case len(v.Missing) > 0:
-		v.State = Unproven
-	default:
-		v.State = Healthy
-	}
-	reaching := 0
-	for _, f := range d.Findings {
-		if d.FailOn.reaches(worst(f)) {
-			reaching++
-		}
-	}
-	switch {
-	case v.unread:
-		v.ExitCode, v.Reason = 2, "nothing in what was sent was recognised"
-	case reaching > 0:
-		v.ExitCode = 1
-		v.Reason = fmt.Sprintf("%s at or above %s", plural(reaching, "finding"), d.FailOn)
-	case in.Strict && len(v.Missing) > 0:
-		v.ExitCode = 3
-		v.Reason = "--strict, and not judged: " + strings.Join(v.short, "; ")
-	case len(d.Findings) > 0 && d.FailOn != Never:
-		v.Reason = fmt.Sprintf("no finding at or above %s", d.FailOn)
-	case len(d.Findings) > 0:
-		v.Reason = "--fail-on none"
-	default:
-		v.Reason = "no finding"
-	}
-	return v
-}
-
 // count counts findings by severity.
 func count(findings []rules.Finding) Counts {
 	var c Counts
@@ -384,112 +315,6 @@ func count(findings []rules.Finding) Counts {
 		}
 	}
 	return c
-}
-
-// missing lists what the verdict needs and could not be had: the rules that
-// were asked for by name, or else the sections that the profile rests on and,
-// between several GPUs, transfers that were really made. short leaves out why
-// paths were not tried.
-func (d *Document) missing(in Input) (missing, short []string) {
-	missing = []string{}
-	if d.textsOnly && len(in.Only) == 0 {
-		missing = append(missing, "the machine (texts of it were examined)")
-		return missing, missing
-	}
-	if len(in.Only) > 0 {
-		for _, s := range d.Skipped {
-			if slices.Contains(in.Only, s.Rule) {
-				missing = append(missing, s.Rule+" ("+reasonOf(s)+")")
-			}
-		}
-		return missing, missing
-	}
-	missing = append(missing, d.missingSections(in.Facts)...)
-	short = missing
-	why, open := d.missingTransfers(in.Facts)
-	if why == "" {
-		return missing, short
-	}
-	short = append(slices.Clone(missing), "transfers ("+why+")")
-	if len(open) > 0 {
-		why += ": " + gapsInWords(open)
-	}
-	return append(missing, "transfers ("+why+")"), short
-}
-
-// missingSections lists the sections that the profile rests on and that could
-// not be read, those with the same reason together.
-func (d *Document) missingSections(f *checks.Facts) []string {
-	needed := map[string]bool{"env": f.Env == nil, "libraries": f.Libraries == nil}
-	if d.Profile == rules.Training {
-		needed = map[string]bool{
-			"pci": f.PCI == nil, "gpus": f.GPUs == nil, "links": f.Links == nil,
-			"container": f.Container == nil, "env": f.Env == nil,
-		}
-	}
-	var why, missing []string
-	sections := map[string][]string{} // By the reason why they are missing.
-	for _, section := range slices.Sorted(maps.Keys(needed)) {
-		if needed[section] {
-			reason := d.whyUnknown(section)
-			if sections[reason] == nil {
-				why = append(why, reason)
-			}
-			sections[reason] = append(sections[reason], section)
-		}
-	}
-	for _, reason := range why {
-		missing = append(missing, strings.Join(sections[reason], ", ")+" ("+reason+")")
-	}
-	return missing
-}
-
-// missingTransfers says what is missing of the transfers; open are the reasons
-// why some paths were not tried. It is empty where nothing is missing.
-func (d *Document) missingTransfers(f *checks.Facts) (why string, open []gap) {
-	if d.Profile != rules.Training {
-		return "", nil
-	}
-	all := newPaths(d)
-	switch t := d.Transfers; {
-	case len(d.Host.GPUs) == 0 && looked(f):
-		return cmp.Or(d.unseen(), "no GPU was found"), nil
-	case len(d.Host.GPUs) < 2:
-		return "", nil
-	case t == nil:
-		return d.whyUnknown("transfers"), nil
-	case t.Outcome == probe.Unknown || t.Outcome == probe.Unsupported:
-		return cmp.Or(t.Reason, "the probe could not run"), nil
-	case len(d.Findings) == 0 && (t.Outcome != probe.OK || all.wrong()):
-		// Its rule was left out, or the user's policy took its place.
-		return "they fail, and no rule that was judged says so", nil
-	}
-	untried := all.with(probe.Unknown)
-	if len(untried) == 0 {
-		return "", nil
-	}
-	return fmt.Sprintf("%d of %s could not be tried", len(untried), plural(len(all), "peer path")), gaps(d, untried)
-}
-
-// unseen says why there may be GPUs although none is seen: a library failed
-// that has something to answer.
-func (d *Document) unseen() string {
-	for _, u := range d.Unknown {
-		if u.Section == "gpus" && u.Fact == "devices" {
-			return u.Reason
-		}
-	}
-	return ""
-}
-
-// whyUnknown gives the reason that the facts state for the lack of a section.
-func (d *Document) whyUnknown(section string) string {
-	for _, u := range d.Unknown {
-		if u.Section == section && u.Fact == "" {
-			return u.Reason
-		}
-	}
-	return "the facts do not hold them"
 }
 
 // plural counts a thing in words: "one finding", "2 findings".

@@ -3,8 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -14,7 +14,7 @@ import (
 type gap struct {
 	// devices are the GPUs that it holds for; none where it holds for all.
 	devices []string
-	// reason says why; of GPUs that are in use, by which program.
+	// reason says why; of GPUs that are in use, it is the program.
 	reason string
 	// processes are those of a program that uses the GPUs.
 	processes []string
@@ -112,23 +112,21 @@ func union(list, more []string) []string {
 	return list
 }
 
-// inUse is how the probe names the process that uses a GPU.
-var inUse = regexp.MustCompile(`^in use by process ([0-9]+) \((.*)\)$`)
-
 // gapOf says why a GPU took no part, and how to go on.
 func gapOf(device probe.Device) gap {
 	g := gap{devices: []string{device.Address}, reason: cmp.Or(device.Reason, device.ErrorName, string(device.Outcome))}
-	if device.ErrorName != "" && !strings.Contains(g.reason, device.ErrorName) {
+	if device.Call == "" && device.ErrorName != "" && device.Reason != "" { // A reason with a call has the name.
 		g.reason += " (" + device.ErrorName + ")"
 	}
-	short, busy := strings.CutSuffix(g.reason, probe.Undisturbed)
-	switch {
-	case busy:
-		g.reason, g.hint = short, "--probe-busy tries them all the same"
-		if m := inUse.FindStringSubmatch(short); m != nil {
-			g.processes, g.reason = []string{m[1]}, m[2]
+	switch device.Cause {
+	case probe.CauseBusy:
+		if u := device.User; u != nil {
+			g.hint = "--probe-busy tries them nevertheless"
+			if u.PID > 0 {
+				g.processes, g.reason = []string{strconv.Itoa(u.PID)}, cmp.Or(u.Program, "not visible here")
+			}
 		}
-	case device.ErrorName == "CUDA_ERROR_OUT_OF_MEMORY":
+	case probe.CauseNoMemory:
 		g.hint = "free some of its memory and run again"
 	}
 	return g

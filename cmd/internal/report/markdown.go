@@ -39,10 +39,7 @@ func (m *markdown) put(format string, args ...any) {
 // summary writes the verdict and the machine.
 func (m *markdown) summary() {
 	d := m.d
-	title := map[State]string{
-		Healthy: "healthy", NoGPU: "no GPU", Unproven: "no fault found, not proven healthy", Inconclusive: "no fault named in what was sent", Findings: tally(d.Verdict.Counts),
-	}[d.Verdict.State]
-	m.put("## gpudoctor: %s\n", title)
+	m.put("## gpudoctor: %s\n", inline(d.title()))
 	_, said := transfersLine(d, newPaths(d))
 	if d.textsOnly {
 		said = ""
@@ -66,6 +63,25 @@ func (m *markdown) summary() {
 	row("gpudoctor", d.Version+", profile "+string(d.Profile))
 	m.put("")
 	m.texts()
+}
+
+// title is the verdict in a few words.
+func (d *Document) title() string {
+	switch v := &d.Verdict; {
+	case v.State == Healthy:
+		return "healthy"
+	case v.State == Findings:
+		return tally(v.Counts)
+	case v.has(ReasonFailed):
+		return "transfers fail"
+	case v.has(ReasonUnread):
+		return "nothing in the input was recognized"
+	case v.has(ReasonTexts):
+		return "no known fault found in the input"
+	case v.has(ReasonNoGPU):
+		return "no GPU"
+	}
+	return "no problems found, not proven healthy"
 }
 
 // texts writes which texts were recognised as what.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -202,8 +201,61 @@ const (
 	statusOpen status = "??"
 )
 
-// transfersLine says in one sentence what became of the transfers.
+// transfersLine says in one sentence what became of the transfers. Its mark is
+// FAIL just where something failed, also beside the paths, so that it agrees with
+// the verdict.
 func transfersLine(d *Document, all paths) (status, string) {
+	s, said := pathsOrWhy(d, all)
+	if n := failures(d); n > 0 && s != statusFail {
+		s, said = statusFail, said+"; "+othersFailed(d)
+	}
+	if n := slowTransfers(d); n > 0 && s == statusOK && d.Verdict.State != Healthy {
+		s, said = statusSlow, said+"; "+plural(n, "other transfer")+" slow"
+	}
+	if s == statusOK && d.Verdict.State == Inconclusive {
+		s = statusOpen
+	}
+	return s, said
+}
+
+// slowTransfers counts the transfers that were too slow.
+func slowTransfers(d *Document) int {
+	n := 0
+	if d.Transfers != nil {
+		for _, t := range d.Transfers.Transfers {
+			if t.Outcome == probe.Slow {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// othersFailed names what failed beside the paths between the GPUs.
+func othersFailed(d *Document) string {
+	var names []string
+	for _, g := range d.Transfers.Devices {
+		if g.Outcome.Failed() {
+			names = append(names, "GPU "+g.Address+" could not be made ready")
+		}
+	}
+	tests := map[string]int{}
+	for _, t := range d.Transfers.Transfers {
+		if t.Outcome.Failed() {
+			tests[t.Test+" "+string(t.Outcome)]++
+		}
+	}
+	for _, test := range slices.Sorted(maps.Keys(tests)) {
+		names = append(names, fmt.Sprintf("%s (%d)", test, tests[test]))
+	}
+	if len(names) == 0 {
+		return "the probe fails"
+	}
+	return "failed: " + strings.Join(names, ", ")
+}
+
+// pathsOrWhy sums the peer paths up, or says why there is none.
+func pathsOrWhy(d *Document, all paths) (status, string) {
 	t := d.Transfers
 	switch {
 	case len(d.Host.GPUs) == 0 && (t == nil || len(t.Devices) == 0):
@@ -260,12 +312,11 @@ func stopped(t *probe.Report, all paths) (status, string) {
 		where = " " + cmp.Or(stageWords[t.Stage], "in the test "+t.Stage)
 	}
 	reason := cmp.Or(t.Reason, t.ErrorName)
-	if t.ErrorName != "" && !strings.Contains(reason, t.ErrorName) {
+	if t.Call == "" && t.ErrorName != "" && t.Reason != "" { // A reason with a call has the name.
 		reason += " (" + t.ErrorName + ")"
 	}
-	if at := onGPU.FindString(reason); at != "" {
-		where += strings.TrimPrefix(at, ",")
-		reason = strings.Replace(reason, at, "", 1)
+	if t.GPU != "" {
+		where += " on GPU " + t.GPU
 	}
 	if reason != "" {
 		reason = ": " + reason
@@ -289,9 +340,6 @@ func stopped(t *probe.Report, all paths) (status, string) {
 	}
 	return statusOpen, "no transfer could be tried" + reason
 }
-
-// onGPU is how the probe names the GPU of a step that did not come to its end.
-var onGPU = regexp.MustCompile(`, on GPU [0-9A-Fa-f:.]+`)
 
 // pathsLine sums the paths up, the worst first.
 func pathsLine(all paths) (status, string) {

@@ -15,6 +15,7 @@ type Format struct {
 	// Name is what --format takes.
 	Name string
 	// Extension is the file name's end, with the dot, that stands for it.
+	// Without the dot it is another name of the format.
 	Extension string
 
 	write func(b *bytes.Buffer, d *Document, s Style)
@@ -64,25 +65,40 @@ func Extensions() []string {
 	return ends
 }
 
-// FormatNamed finds a format by name.
+// FormatAliases are the other names of formats: their extensions without the
+// dot, as far as they differ from the names.
+func FormatAliases() []string {
+	var aliases []string
+	for _, f := range formats {
+		if alias := f.Extension[1:]; alias != f.Name {
+			aliases = append(aliases, alias)
+		}
+	}
+	return aliases
+}
+
+// FormatNamed finds a format by its name or its alias.
 func FormatNamed(name string) (Format, bool) {
 	for _, f := range formats {
-		if f.Name == name {
+		if f.Name == name || f.Extension == "."+name {
 			return f, true
 		}
 	}
 	return Format{}, false
 }
 
-// FormatOf finds the format that a file's name stands for.
+// FormatOf finds the format that a file's name stands for: it ends in a dot and
+// the format's name or alias.
 func FormatOf(file string) (Format, bool) {
-	for _, f := range formats {
-		if strings.EqualFold(filepath.Ext(file), f.Extension) {
-			return f, true
-		}
+	ext := strings.ToLower(filepath.Ext(file))
+	if ext == "" {
+		return Format{}, false
 	}
-	return Format{}, false
+	return FormatNamed(ext[1:])
 }
+
+// String lists the counts that are not zero: "1 critical, 2 low".
+func (c Counts) String() string { return tally(c) }
 
 // Write writes a report in one piece.
 func (f Format) Write(w io.Writer, d *Document, s Style) error {

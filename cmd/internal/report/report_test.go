@@ -99,7 +99,7 @@ func TestGoldenTransfers(t *testing.T) {
 // well.
 func TestTransfersExitCode(t *testing.T) {
 	part := healthy(8)
-	use(&part, 2, "in use by process 1234 (python3)")
+	use(&part, 2, probe.User{PID: 1234, Program: "python3"})
 	for _, tt := range []struct {
 		name string
 		in   Input
@@ -113,11 +113,34 @@ func TestTransfersExitCode(t *testing.T) {
 		{"a hang and more", hang(), 1},
 		{"the rest not tried after hangs", gaveUp(), 1},
 		{"the driver hangs", driverHang(), 1},
+		{"no GPU", noGPUs(), 0},
+		{"no GPU, as far as texts tell", fewGPUs(0, func(in *Input) { in.TextsOnly = true }), 3},
+		{"no GPU, and nothing was read", fewGPUs(0, func(in *Input) { in.Facts.PCI, in.Facts.GPUs, in.Facts.Transfers = nil, nil, nil }), 3},
+		{"GPUs that cannot be seen", fewGPUs(0, func(in *Input) {
+			in.Facts.Unknown = append(in.Facts.Unknown, checks.Unknown{Section: "gpus", Fact: "devices", Reason: "no driver"})
+		}), 3},
+		{"no GPU in the tree, one for the driver", fewGPUs(0, func(in *Input) { in.Facts.Transfers.Devices = healthy(1).Facts.Transfers.Devices }), 0},
+		{"one GPU", fewGPUs(1, nil), 0},
+		{"one GPU, no probe", fewGPUs(1, func(in *Input) { in.Facts.Transfers = nil }), 0},
+		{"one GPU, as far as texts tell", fewGPUs(1, func(in *Input) { in.TextsOnly = true }), 3},
+		{"one GPU, two for the driver", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Devices = healthy(2).Facts.Transfers.Devices }), 3},
+		{"one GPU, the driver hangs", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Outcome = probe.Hang }), 1},
+		{"one GPU, the driver fails", fewGPUs(1, func(in *Input) { in.Facts.Transfers.Outcome = probe.Error }), 1},
+		{"two GPUs, no probe", fewGPUs(2, func(in *Input) { in.Facts.Transfers = nil }), 3},
 	} {
 		if got := TransfersExitCode(New(tt.in)); got != tt.want {
 			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
 		}
 	}
+}
+
+// fewGPUs is a healthy machine with n GPUs, changed.
+func fewGPUs(n int, change func(*Input)) Input {
+	in := healthy(n)
+	if change != nil {
+		change(&in)
+	}
+	return in
 }
 
 // TestFigures holds how tests beyond the plain copy are summed up.
@@ -178,7 +201,7 @@ func TestMissing(t *testing.T) {
 	}{
 		{"healthy", healthy(8), []string{}},
 		{"busy", busy(), []string{
-			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): --probe-busy tries them all the same)",
+			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): --probe-busy tries them nevertheless)",
 		}},
 		{"not asked for", unproven(), []string{"transfers (the probe was not asked for)"}},
 		{"gave up", gaveUp(), []string{"transfers (4 transfers made the process useless that drove them; the rest was not tried)"}},
@@ -269,18 +292,18 @@ func TestVerdict(t *testing.T) {
 		{"info at info", failOn(low(), "info"), Healthy, 1},
 		{"critical", acs(), Findings, 1},
 		{"critical at critical", failOn(acs(), "critical"), Findings, 1},
-		{"critical at none", failOn(acs(), "none"), Findings, 0},
+		{"critical at none", failOn(acs(), "none"), Findings, 3},
 		{"a finding comes before what is missing", strict(driverHang()), Findings, 1},
-		{"low cause of critical consequences", mild, Healthy, 1},
-		{"no GPU", noGPUs(), NoGPU, 0},
-		{"no GPU, strict", strict(noGPUs()), NoGPU, 3},
-		{"nothing could be read", Input{Profile: rules.Training, FailOn: "high", Strict: true, Facts: &checks.Facts{}}, Unproven, 3},
+		{"low cause of critical consequences", mild, Findings, 1},
+		{"no GPU", noGPUs(), Inconclusive, 0},
+		{"no GPU, strict", strict(noGPUs()), Inconclusive, 3},
+		{"nothing could be read", Input{Profile: rules.Training, FailOn: "high", Strict: true, Facts: &checks.Facts{}}, Inconclusive, 3},
 		{"image", strict(image), Healthy, 0},
-		{"not tried", unproven(), Unproven, 0},
-		{"not tried, strict", strict(unproven()), Unproven, 3},
+		{"not tried", unproven(), Inconclusive, 0},
+		{"not tried, strict", strict(unproven()), Inconclusive, 3},
 		{"only one rule that could be judged", strict(only(unproven(), "env-misconfig")), Healthy, 0},
-		{"only one rule that could not", strict(only(healthy(8), "acs-redirect")), Unproven, 3},
-		{"corrupt, and no rule says so", corruptUnsaid, Unproven, 0},
+		{"only one rule that could not", strict(only(healthy(8), "acs-redirect")), Inconclusive, 3},
+		{"corrupt, and no rule says so", corruptUnsaid, Inconclusive, 3},
 	} {
 		d := New(tt.in)
 		if d.Verdict.State != tt.state || d.Verdict.ExitCode != tt.exit {

@@ -33,6 +33,19 @@ func samples() map[string]*Document {
 	}
 }
 
+// accounted lets the findings of a sample account for all that failed or was slow
+// in it, as those of real rules do. The test of what no finding accounts for does
+// without.
+func accounted(in Input) Input {
+	for _, t := range in.Facts.Transfers.Transfers {
+		for i := range in.Verdict.Findings {
+			f := &in.Verdict.Findings[i]
+			f.AccountsFor = append(f.AccountsFor, rules.Account{Test: t.Test, Source: t.Source, Destination: t.Destination, Way: t.Way})
+		}
+	}
+	return in
+}
+
 func gpuAt(i int) string { return fmt.Sprintf("0000:00:%02x.0", 6+i) }
 
 // nvswitch is the facts of a virtual machine with n H200s on NVSwitches, as
@@ -183,7 +196,7 @@ func acs() Input {
 		}
 	}
 	cures := []remedies.Cure{{Rule: "acs-redirect", Subject: "0000:40:01.1"}, {Rule: "acs-redirect", Subject: "0000:c0:01.1"}}
-	return Input{
+	return accounted(Input{
 		Version: "0.1.0", Sources: []string{"this machine"}, Profile: rules.Training, FailOn: "high", Facts: f,
 		Verdict: rules.Verdict{Findings: []rules.Finding{bridge("0000:40:01.1", broken), bridge("0000:c0:01.1", broken)}, Passed: passed[:10]},
 		Advice: []remedies.Advice{
@@ -212,7 +225,7 @@ func acs() Input {
 			},
 		},
 		Timing: Timing{TotalMS: 1903},
-	}
+	})
 }
 
 // hang is a fabric on which one path hangs and one is slow.
@@ -244,7 +257,7 @@ func hang() Input {
 		Why:   "the only fix", Description: "Ends what runs on the GPUs and resets them.", Cost: "all jobs on the machine", Needs: []remedies.Need{remedies.NeedRoot, remedies.NeedJobRestart},
 		Risk: "medium", Lasts: "forever", Apply: remedies.Apply{Commands: []string{"nvidia-smi --gpu-reset"}}, Undo: "nothing to undo", Verify: "gpudoctor check --probe full", Links: []string{},
 	}}
-	return in
+	return accounted(in)
 }
 
 // driverHang is a driver that hangs before any transfer.
@@ -305,7 +318,7 @@ func many() Input {
 			Message: fmt.Sprintf("Link %d of %s is inactive.", i, gpuAt(i)), Evidence: []rules.Evidence{}, Remedies: []string{},
 		})
 	}
-	return in
+	return accounted(in)
 }
 
 // hostile is a machine whose every name was chosen to do harm where it is
@@ -384,12 +397,12 @@ func full() Input {
 }
 
 // use marks a GPU as in use, and what would have been tried with it.
-func use(in *Input, i int, reason string) {
+func use(in *Input, i int, by probe.User) {
 	t := in.Facts.Transfers
-	t.Devices[i].Outcome, t.Devices[i].Reason = probe.Unknown, reason+probe.Undisturbed
+	t.Devices[i].Outcome, t.Devices[i].Reason, t.Devices[i].Cause, t.Devices[i].User = probe.Unknown, by.String(), probe.CauseBusy, &by
 	for n, x := range t.Transfers {
 		if x.Outcome == probe.OK && (x.Source == gpuAt(i) || x.Destination == gpuAt(i)) {
-			t.Transfers[n] = probe.Transfer{Test: x.Test, Source: x.Source, Destination: x.Destination, Outcome: probe.Unknown, Reason: gpuAt(i) + ": " + reason + probe.Undisturbed}
+			t.Transfers[n] = probe.Transfer{Test: x.Test, Source: x.Source, Destination: x.Destination, Outcome: probe.Unknown, Cause: probe.CauseDevice, Reason: gpuAt(i) + ": " + by.String()}
 		}
 	}
 }
@@ -397,8 +410,8 @@ func use(in *Input, i int, reason string) {
 // busy is a pair of GPUs on which one job computes.
 func busy() Input {
 	in := healthy(2)
-	use(&in, 0, "in use by process 1234 (python3)")
-	use(&in, 1, "in use by process 1234 (python3)")
+	use(&in, 0, probe.User{PID: 1234, Program: "python3"})
+	use(&in, 1, probe.User{PID: 1234, Program: "python3"})
 	return in
 }
 
@@ -407,11 +420,12 @@ func busy() Input {
 func busyInPart() Input {
 	in := healthy(8)
 	for i := range 6 {
-		use(&in, i, fmt.Sprintf("in use by process %d (python3)", 1234+i))
+		use(&in, i, probe.User{PID: 1234 + i, Program: "python3"})
 	}
 	d := &in.Facts.Transfers.Devices[6]
-	use(&in, 6, "")
-	d.Outcome, d.Reason, d.ErrorCode, d.ErrorName = probe.Error, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY", 2, "CUDA_ERROR_OUT_OF_MEMORY"
+	use(&in, 6, probe.User{})
+	d.Reason, d.Cause, d.User = "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2)", probe.CauseNoMemory, nil
+	d.ErrorCode, d.ErrorName, d.Call = 2, "CUDA_ERROR_OUT_OF_MEMORY", "cuMemAlloc_v2"
 	return in
 }
 
@@ -419,7 +433,7 @@ func busyInPart() Input {
 func stoppedOnGPU() Input {
 	in := driverHang()
 	t := in.Facts.Transfers
-	t.Stage, t.Reason = "contexts", "a call of the driver did not return, on GPU "+gpuAt(3)
+	t.Stage, t.Reason, t.GPU = "contexts", "a call of the driver did not return", gpuAt(3)
 	in.Verdict.Findings[0].Message = "A context was not made on " + gpuAt(3) + " within 60 s."
 	return in
 }
@@ -437,7 +451,7 @@ func slowToStart() Input {
 func gaveUp() Input {
 	in := hang()
 	t := in.Facts.Transfers
-	t.Outcome, t.Stage, t.Reason = probe.Unknown, probe.TestCopy, "4 transfers made the process useless that drove them; the rest was not tried"
+	t.Outcome, t.Cause, t.Stage, t.Reason = probe.Unknown, probe.CauseGaveUp, probe.TestCopy, "4 transfers made the process useless that drove them; the rest was not tried"
 	t.Transfers = t.Transfers[:30]
 	return in
 }

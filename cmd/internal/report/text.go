@@ -301,36 +301,40 @@ func (t *text) closing() {
 	d := t.d
 	var said string
 	code := green
-	switch d.Verdict.State {
-	case Healthy:
+	switch v := &d.Verdict; {
+	case v.State == Healthy && d.only > 0:
+		said = "No problems found by " + plural(d.only, "rule") + ", the only ones judged (--only)."
+		if d.only == 1 {
+			said = "No problems found by the only rule judged (--only)."
+		}
+	case v.State == Healthy && d.Profile == rules.Image:
+		said = "No problems found in this image."
+	case v.State == Healthy:
 		said = "Healthy."
-		if d.Profile == rules.Image {
-			said = "No fault found in this image."
-		}
-	case NoGPU:
-		said, code = "No GPU to judge.", plain
-		if len(d.Findings) == 0 {
-			said = "No GPU to judge; no fault found around it."
-		}
-	case Inconclusive:
-		said, code = "Nothing in what was sent names a fault.", plain
-		if d.Verdict.unread {
-			said = "Nothing in what was sent was recognised."
-		}
-	case Unproven:
-		said, code = "No fault found, but not proven healthy: "+t.clean(strings.Join(d.Verdict.short, "; "))+".", yellow
-	default:
-		said, code = tally(d.Verdict.Counts)+".", yellow
-		if d.Verdict.Counts.Critical+d.Verdict.Counts.High > 0 {
+	case v.State == Findings:
+		said, code = tally(v.Counts)+".", yellow
+		if v.Counts.Critical+v.Counts.High > 0 {
 			code = red
 		}
+	case v.has(ReasonFailed):
+		said, code = "Transfers fail: "+t.clean(v.shortly())+".", red
+	case v.has(ReasonUnread):
+		said, code = "Nothing in the input was recognized.", plain
+	case v.has(ReasonTexts):
+		said, code = "No known fault found in the input.", plain
+	case v.has(ReasonNoGPU) && len(d.Findings) == 0:
+		said, code = "No GPU to judge; no problems found.", plain
+	case v.has(ReasonNoGPU):
+		said, code = "No GPU to judge.", plain
+	default:
+		said, code = "No problems found, but not proven healthy: "+t.clean(v.shortly())+".", yellow
 	}
 	t.wrappedAfter(code, said, t.clean(t.judged()))
 	t.wanted()
 	if hints := t.hints(); hints != "" {
 		t.wrapped("", dim, hints)
 	}
-	if d.Verdict.State == NoGPU && t.style.Example != "" {
+	if d.Verdict.has(ReasonNoGPU) && t.style.Example != "" {
 		t.line("See a recorded machine with GPUs: ", t.paint(bold, "gpudoctor check --from example:"+t.style.Example))
 	}
 	if d.Verdict.ExitCode != 0 || len(d.Findings) > 0 {
@@ -362,7 +366,7 @@ func (t *text) judged() string {
 	if len(d.Passed) == 1 {
 		s = "1 rule passed"
 	}
-	if n := len(d.NotApplicable); n > 0 && (len(d.Passed) == 0 || d.Verdict.State == NoGPU || t.style.Verbose) {
+	if n := len(d.NotApplicable); n > 0 && (len(d.Passed) == 0 || d.Verdict.has(ReasonNoGPU) || t.style.Verbose) {
 		s += fmt.Sprintf(", %d do not apply", n)
 	}
 	if len(d.Skipped) == 0 {

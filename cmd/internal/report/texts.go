@@ -280,8 +280,8 @@ func (t *text) quotes(margin string, g group) {
 
 // wanted writes what to send where nothing could be concluded.
 func (t *text) wanted() {
-	if t.d.Verdict.State == Inconclusive {
-		t.wrapped("", dim, "If something fails all the same: send "+logWish+", or run gpudoctor check on the machine")
+	if t.d.textsOnly && t.d.Verdict.State == Inconclusive {
+		t.wrapped("", dim, "If the job still fails, send "+logWish+", or run gpudoctor check on the machine")
 		return
 	}
 	if !t.d.open() || len(t.d.Wanted) == 0 {

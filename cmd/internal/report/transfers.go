@@ -4,20 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-
-	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // TransfersExitCode is what a command that makes transfers and nothing else
 // ends with: 0 when every path that the driver offers carries data correctly at
-// the speed of its links, 1 when some path does not, 3 when some or all could
-// not be tried.
+// the speed of its links, or there is no pair of GPUs; 1 when some transfer fails
+// or is slow; 3 when some or all could not be tried.
 func TransfersExitCode(d *Document) int {
-	all := newPaths(d)
-	switch t := d.Transfers; {
-	case t != nil && (t.Outcome == probe.Hang || t.Outcome == probe.Error || t.Outcome == probe.Corrupt), all.wrong(), len(all.with(probe.Slow)) > 0:
+	switch v := &d.Verdict; {
+	case d.Transfers != nil && failures(d) > 0, slowTransfers(d) > 0:
 		return 1
-	case len(all.with(probe.OK)) == 0, len(all.with(probe.Unknown)) > 0:
+	case v.has(ReasonProbe), v.has(ReasonUntried), v.has(ReasonTexts), v.has(ReasonUnread), !d.Host.looked:
 		return 3
 	}
 	return 0

@@ -1,0 +1,87 @@
+// Package deadline holds how long everything may take that can hang: the whole
+// command, each stage of it and each child process. docs/deadlines.md shows the
+// same table; a test holds the two equal.
+package deadline
+
+import "time"
+
+// The deadlines. A shorter one above always wins: no stage outlasts the command.
+const (
+	// Whole bounds the command on a live machine; Full does with the full probe,
+	// Texts where texts or recordings are read. --deadline sets another.
+	Whole = 30 * time.Second
+	Full  = 2 * time.Minute
+	Texts = 10 * time.Minute
+	// Ending is what is kept of the whole to end children (Kill, Drain) and to
+	// judge, rank and write, which takes 0.1 to 0.3 s.
+	Ending = 4 * time.Second
+	// Least is the shortest that --deadline takes.
+	Least = 2 * time.Second
+
+	// Check bounds each check that reads files, File one operation on a file: on a
+	// healthy machine it takes microseconds, on a dead network share forever.
+	Check = 20 * time.Second
+	File  = 2 * time.Second
+
+	// Start bounds each step of starting the driver for the probe. Without
+	// persistence mode each GPU is started first, at a second or two
+	// (nvidia-persistenced documentation).
+	Start = 20 * time.Second
+	// Transfer bounds one wait for a transfer: 64 MiB at 0.05 GB/s take 1.3 s,
+	// slower than the slowest staging through the host that was ever reported.
+	Transfer = 5 * time.Second
+	// Calls is how many times Transfer the process that drives the GPUs may say
+	// nothing: a transfer waits for its data, for the copy and for the comparison.
+	Calls = 3
+
+	// NVMLCall bounds one call of the management library: the first one for a GPU
+	// that no process holds starts it, which takes two to three seconds on a large
+	// one. NVML bounds all of them: 8 GPUs that each start in three seconds.
+	NVMLCall = 10 * time.Second
+	NVML     = 30 * time.Second
+
+	// Spawn is how long a child may take to say its first word: no library's doing,
+	// but a machine's that is out of breath.
+	Spawn = 30 * time.Second
+	// Kill is how long a child may take to go once it was killed or its task has
+	// ended; one that sits in the kernel takes longer and is left there. Drain is
+	// how long the pipes of one that has ended are read on.
+	Kill  = 2 * time.Second
+	Drain = time.Second
+	// Signal is how long the command takes to tidy up after SIGINT or SIGTERM.
+	Signal = 3 * time.Second
+)
+
+// Row is one deadline as the documentation shows it.
+type Row struct {
+	What string
+	At   time.Duration
+	// Then says what becomes of what was not done by then.
+	Then string
+}
+
+// Table is every deadline, from the outermost.
+func Table() []Row {
+	return []Row{
+		{"the whole command, on a live machine (`--deadline`)", Whole, "what is under way is ended, and the report says what was not done"},
+		{"the same with `--probe full`", Full, "the same"},
+		{"the same with `--from` or `--with`", Texts, "an error"},
+		{"kept of it for the end: children, rules, report", Ending, ""},
+		{"each check that reads files", Check, "its section is unknown"},
+		{"one operation on a file", File, "the fact is unknown"},
+		{"each step of starting the driver (`--probe-timeout`)", Start, "outcome hang; the process is ended"},
+		{"each wait for a transfer (`--probe-timeout`, where that is shorter)", Transfer, "outcome hang; the next transfer is tried"},
+		{"silence of the process that drives the GPUs, in a transfer", Calls * Transfer, "outcome hang; a new process goes on"},
+		{"each call of the management library (`--probe-timeout`)", NVMLCall, "outcome hang; the process is ended"},
+		{"all calls of the management library", NVML, "the same"},
+		{"the first word of a child", Spawn, "outcome hang"},
+		{"the end of a child that was killed", Kill, "it is left behind, and the report says so"},
+		{"reading the pipes of a child that has ended", Drain, "the rest is lost"},
+		{"the end of the command after SIGINT or SIGTERM", Signal, "it exits"},
+	}
+}
+
+// Within is what is left of a whole for a stage of it, its end kept.
+func Within(whole time.Duration) time.Duration {
+	return max(whole-Ending, whole/2)
+}

@@ -1,0 +1,378 @@
+package child
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// script is what the task of that name does: it writes its first file to the
+// message pipe and exits, or returns.
+type script struct {
+	Exits bool
+	Code  byte
+}
+
+// TestFlood holds that a child that writes without end is ended soon, that the
+// result names the stream, and that this costs a share of one core.
+func TestFlood(t *testing.T) {
+	for _, tt := range []struct {
+		stream Stream
+		task   string
+		fd     int
+	}{
+		{Stdout, "flood", 1},
+		{Stderr, "flood", 2},
+		{Messages, "flood", messageFD},
+		{Messages, "lines", 0},
+	} {
+		t.Run(fmt.Sprint(tt.task, " ", tt.stream), func(t *testing.T) {
+			start, cpu := time.Now(), spent(t)
+			var received, size int
+			r, err := Run(t.Context(), Spec{Task: tt.task, Args: tt.fd, Deadline: time.Minute, Receive: func(m json.RawMessage) {
+				received++
+				size += len(m)
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			took, cpu := time.Since(start), spent(t)-cpu
+			want := Result{Flooded: tt.stream, Signal: "SIGKILL", Stdout: r.Stdout, Stderr: r.Stderr, Malformed: r.Malformed}
+			if diff := cmp.Diff(want, r); diff != "" {
+				t.Errorf("Run (-want +got):\n%s", diff)
+			}
+			if len(r.Stdout) > maxOutput || len(r.Stderr) > maxOutput || received == 0 || received > maxMessages {
+				t.Errorf("kept %d and %d bytes of output, received %d messages", len(r.Stdout), len(r.Stderr), received)
+			}
+			if took > 20*time.Second { // 2 s on an idle machine.
+				t.Errorf("took %s", took)
+			}
+			if cpu > 5*time.Second { // 0.2 s on an idle machine.
+				t.Errorf("took %s of processor time", cpu)
+			}
+			t.Logf("%s, of which %s of this process's processor time; %d messages", took.Round(time.Millisecond), cpu.Round(time.Millisecond), received)
+		})
+	}
+}
+
+// spent is the processor time of this process.
+func spent(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// TestUnsent holds that a message that could not be sent is told, although the
+// task ran to its end.
+func TestUnsent(t *testing.T) {
+	var sizes []int
+	r, err := Run(t.Context(), Spec{Task: "unsendable", Receive: func(m json.RawMessage) { sizes = append(sizes, len(m)) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Result{Finished: true, Exited: true, Unsent: 3, UnsentReason: "encode a message: json: unsupported value: NaN"}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Errorf("Run (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{maxMessage - envelopeBytes}, sizes); diff != "" {
+		t.Errorf("sizes of messages (-want +got):\n%s", diff)
+	}
+}
+
+// TestBoundedRate holds by a clock of its own that no more is read than the burst
+// and the rate allow, whatever the sizes of the reads, and that less costs no
+// pause.
+func TestBoundedRate(t *testing.T) {
+	limit := bounds{bytes: 1 << 20, burst: 10_000, rate: 1000}
+	for _, chunk := range []int{1, 7, 100, 4096, 9999, 10_000, 20_000, 100_000} {
+		for _, every := range []time.Duration{0, time.Millisecond, 100 * time.Millisecond, time.Minute} {
+			clock, paused := time.Unix(1, 0), time.Duration(0)
+			begin := clock
+			b := newBounded(strings.NewReader(strings.Repeat("x", 200_000)), limit)
+			b.now = func() time.Time { return clock }
+			b.sleep = func(d time.Duration) { clock, paused = clock.Add(d), paused+d }
+			read := 0
+			for buffer := make([]byte, chunk); ; clock = clock.Add(every) {
+				n, err := b.Read(buffer)
+				if read += n; err != nil {
+					break
+				}
+				allowed := float64(limit.burst) + limit.rate*clock.Sub(begin).Seconds()
+				if float64(read) > allowed+1 {
+					t.Fatalf("chunks of %d every %s: %d bytes were read when %.0f were allowed", chunk, every, read, allowed)
+				}
+			}
+			if read != 200_000 {
+				t.Errorf("chunks of %d every %s: read %d bytes", chunk, every, read)
+			}
+			slow := float64(chunk) <= limit.rate*every.Seconds() && int64(chunk) <= limit.burst
+			if slow != (paused == 0) {
+				t.Errorf("chunks of %d every %s: paused %s", chunk, every, paused)
+			}
+		}
+	}
+}
+
+// TestBoundedBytes holds that as much as the bound is no flood, and one byte more
+// is, of which no more is read.
+func TestBoundedBytes(t *testing.T) {
+	limit := bounds{bytes: 1000, burst: 1 << 20, rate: 1 << 20}
+	for size, want := range map[int]bool{0: false, 1: false, 999: false, 1000: false, 1001: true, 5000: true} {
+		r := strings.NewReader(strings.Repeat("x", size))
+		kept := &tail{max: 10}
+		if got := drainInto(kept, r, limit); got != want {
+			t.Errorf("%d bytes: flooded %t, want %t", size, got, want)
+		}
+		if read := size - r.Len(); read > 1001 {
+			t.Errorf("%d bytes were read of %d", read, size)
+		}
+		if len(kept.buf) > 10 {
+			t.Errorf("kept %d bytes", len(kept.buf))
+		}
+	}
+	failing := io.MultiReader(strings.NewReader("x"), failingReader{})
+	if drainInto(io.Discard, failing, limit) {
+		t.Error("a pipe that breaks is taken for a flood")
+	}
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
+
+// TestInboxBounds holds each bound of the messages.
+func TestInboxBounds(t *testing.T) {
+	done := `{"done":true}` + "\n"
+	for _, tt := range []struct {
+		name    string
+		in      string
+		flooded bool
+	}{
+		{"as long as may be", `{"message":"` + strings.Repeat("x", 85) + `"}` + "\n" + done, false},
+		{"a message too long", `{"message":"` + strings.Repeat("x", 86) + `"}` + "\n" + done, true},
+		{"noise without an end of line", strings.Repeat("x", 500) + "\n" + done, true},
+		{"as many as may be", strings.Repeat("\n", 19) + done, false},
+		{"too many", strings.Repeat("\n", 20) + done, true},
+		{"too many that are good", strings.Repeat(`{"message":1}`+"\n", 20) + done, true},
+		{"as many bytes as may be", strings.Repeat(strings.Repeat("x", 90)+"\n", 10) + strings.Repeat("x", 75) + "\n" + done, false},
+		{"too many bytes", strings.Repeat(strings.Repeat("x", 90)+"\n", 10) + strings.Repeat("x", 76) + "\n" + done, true},
+	} {
+		in := small(nil)
+		r := strings.NewReader(tt.in)
+		flooded := in.read(r)
+		// That the end stood there before the flood's last byte is no matter.
+		if flooded != tt.flooded || (!flooded && !in.finished) {
+			t.Errorf("%s: flooded %t, finished %t; want flooded %t", tt.name, flooded, in.finished, tt.flooded)
+		}
+	}
+}
+
+// small is an inbox with small bounds.
+func small(receive func(json.RawMessage)) *inbox {
+	in := newInbox(receive)
+	in.bounds.bytes, in.longest, in.most = 1000, 100, 20
+	return in
+}
+
+// understood is what an inbox is to make of messages: the reference for the
+// fuzzing, in the plainest words.
+func understood(b []byte, longest, most int, total int64) (messages []string, malformed, unsent int, finished, flooded bool) {
+	if int64(len(b)) > total {
+		b, flooded = b[:total+1], true
+	}
+	lines := bytes.Split(b, []byte("\n"))
+	if len(lines[len(lines)-1]) == 0 {
+		lines = lines[:len(lines)-1]
+	}
+	for i, line := range lines {
+		last := i == len(lines)-1 && !bytes.HasSuffix(b, []byte("\n"))
+		if i == most || len(line) >= longest || (last && flooded && len(line) >= longest) {
+			return messages, malformed, unsent, finished, true
+		}
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		var e struct {
+			Message json.RawMessage
+			Unsent  string
+			Done    bool
+			Failure string
+		}
+		err := json.Unmarshal(line, &e)
+		switch {
+		case err != nil || finished:
+			malformed++
+		case e.Message != nil && e.Unsent == "" && !e.Done:
+			messages = append(messages, string(e.Message))
+		case e.Message == nil && e.Unsent != "" && !e.Done:
+			unsent++
+		case e.Message == nil && e.Unsent == "" && e.Done:
+			finished = true
+		default:
+			malformed++
+		}
+	}
+	return messages, malformed, unsent, finished, flooded
+}
+
+// protocolSeeds are conversations that went wrong.
+var protocolSeeds = []string{
+	"",
+	"{\"message\":1}\n{\"done\":true}\n",
+	"{\"done\":true}\n{\"done\":true}\nnoise",
+	"{\"done\":true,\"failure\":\"no luck\"}\n{\"message\":1}\n",
+	"{\"message\":1}\n{\"message\":1}\n{\"message\":2}\n",
+	"{\"message\":{\"transfer\":{\"gbps\":NaN}}}\n{\"done\":true}\n",
+	"{\"message\":{\"transfer\":{\"gbps\":1e999}}}\n{\"done\":true}\n",
+	"{\"unsent\":\"NaN\"}\n{\"done\":true}\n",
+	"{\"unsent\":\"NaN\",\"done\":true}\n",
+	"{\"message\":null}\n{\"message\":{}}\n{}\nnull\n[]\n1\n\"done\"\n",
+	"{\"message\":1}\n{\"done\":tr",
+	"{\"DONE\":true}\n",
+	"\r\n{\"done\":true}\r\n",
+	"SIGSEGV: segmentation violation\n",
+	"\x00\xff{\"done\":true}\n",
+	strings.Repeat("[", 99) + "\n",
+	strings.Repeat("\n", 25),
+	strings.Repeat("x", 2000),
+}
+
+func FuzzInbox(f *testing.F) {
+	for _, s := range protocolSeeds {
+		f.Add([]byte(s), byte(7))
+	}
+	f.Fuzz(func(t *testing.T, b []byte, chunk byte) {
+		var got []string
+		in := small(func(m json.RawMessage) {
+			if !json.Valid(m) {
+				t.Errorf("received %q, which is no JSON", m)
+			}
+			got = append(got, string(m))
+		})
+		r := bytes.NewReader(b)
+		flooded := in.read(chunks{r, int(chunk)%50 + 1})
+		messages, malformed, unsent, finished, wantFlooded := understood(b, in.longest, in.most, in.bounds.bytes)
+		if flooded != wantFlooded {
+			t.Fatalf("flooded %t, want %t", flooded, wantFlooded)
+		}
+		if read := len(b) - r.Len(); int64(read) > in.bounds.bytes+1 {
+			t.Errorf("%d bytes were read", read)
+		}
+		if diff := cmp.Diff(messages, got); diff != "" {
+			t.Errorf("messages (-want +got):\n%s", diff)
+		}
+		if in.malformed != malformed || in.unsent != unsent || in.finished != finished {
+			t.Errorf("malformed %d, unsent %d, finished %t; want %d, %d, %t", in.malformed, in.unsent, in.finished, malformed, unsent, finished)
+		}
+		_ = parentIn(b) // It must not panic.
+		if s := caughtSignal(b); s != "" && !strings.HasPrefix(s, "SIG") {
+			t.Errorf("caughtSignal = %q", s)
+		}
+	})
+}
+
+// chunks reads so many bytes at a time, as a pipe may give them.
+type chunks struct {
+	r io.Reader
+	n int
+}
+
+func (c chunks) Read(p []byte) (int, error) { return c.r.Read(p[:min(len(p), c.n)]) }
+
+// mangled does to a conversation what may become of one: each step is a pair of
+// bytes, an operation and a place.
+func mangled(lines []string, steps []byte) []byte {
+	lines = slices.Clone(lines)
+	for ; len(steps) >= 2 && len(lines) > 0; steps = steps[2:] {
+		i, j := int(steps[1])%len(lines), int(steps[1]>>4)%len(lines)
+		switch steps[0] % 9 {
+		case 0: // Truncated, and nothing after it.
+			lines = append(lines[:i:i], lines[i][:len(lines[i])/2])
+		case 1: // Swapped with another.
+			lines[i], lines[j] = lines[j], lines[i]
+		case 2: // Said twice.
+			lines = slices.Insert(lines, j, lines[i])
+		case 3: // Lost.
+			lines = slices.Delete(lines, i, i+1)
+		case 4: // Garbage before it.
+			lines = slices.Insert(lines, i, "libfabric: \x00\xffgarbage\n")
+		case 5: // Garbage that runs into it.
+			lines[i] = "[warn] " + lines[i]
+		case 6: // Its end of line is lost.
+			lines[i] = strings.TrimSuffix(lines[i], "\n")
+		case 7: // A number that JSON does not know.
+			lines[i] = strings.Replace(lines[i], "395.5", "NaN", 1)
+		case 8: // Oversized.
+			lines[i] = strings.Replace(lines[i], "395.5", strings.Repeat("9", 2*maxMessage/(1+len(steps))), 1)
+		}
+	}
+	return []byte(strings.Join(lines, ""))
+}
+
+// FuzzRun has a real child say what a child would say after something went wrong,
+// and exit or return. Whatever it is, Run returns, tells no more messages than
+// there were lines, and takes only a child that said so for one that finished.
+func FuzzRun(f *testing.F) {
+	whole := []string{
+		`{"message":{"stage":"copy"}}` + "\n", `{"message":{"begin":{"test":"copy"}}}` + "\n",
+		`{"message":{"transfer":{"test":"copy","gbps":395.5}}}` + "\n", `{"message":{"ended":true}}` + "\n", `{"done":true}` + "\n",
+	}
+	f.Add([]byte{}, false, byte(0))
+	f.Add([]byte{}, true, byte(0))
+	for op := range byte(9) {
+		for place := range byte(len(whole)) {
+			f.Add([]byte{op, place | place<<5}, true, op%2)
+		}
+	}
+	f.Add([]byte{3, 4}, true, byte(0))  // An early _exit(0).
+	f.Add([]byte{3, 4}, false, byte(0)) // The end is said by the child's own code.
+	f.Fuzz(func(t *testing.T, steps []byte, exits bool, code byte) {
+		if len(steps) > 40 {
+			return
+		}
+		b := mangled(whole, steps)
+		file := filepath.Join(t.TempDir(), "messages")
+		if err := os.WriteFile(file, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		opened, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer shut(opened)
+		var got []string
+		r, err := Run(t.Context(), Spec{
+			Task: "script", Args: script{exits, code}, Files: []*os.File{opened}, Deadline: 30 * time.Second,
+			Receive: func(m json.RawMessage) { got = append(got, string(m)) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := b
+		if !exits { // Main says the end.
+			said = append(slices.Clone(b), "{\"done\":true}\n"...)
+		}
+		messages, malformed, unsent, finished, flooded := understood(said, maxMessage, maxMessages, messageBounds.bytes)
+		if diff := cmp.Diff(messages, got); diff != "" {
+			t.Errorf("messages (-want +got):\n%s", diff)
+		}
+		if r.Finished != finished || r.Malformed != malformed || r.Unsent != unsent || (r.Flooded != "") != flooded {
+			t.Errorf("%+v; want finished %t, malformed %d, unsent %d, flooded %t", r, finished, malformed, unsent, flooded)
+		}
+		if r.TimedOut || r.Canceled || r.Left || r.Crashed() == (finished || flooded) {
+			t.Errorf("%+v, crashed %t", r, r.Crashed())
+		}
+	})
+}

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/urfave/cli/v2"
+)
+
+// testApp is the command line, set up.
+func testApp() *cli.App {
+	app := newApp(io.Discard)
+	app.Setup()
+	return app
+}
+
+// TestFlagsAgree holds what parseLine rests on: a flag's name means the same
+// flag in all commands, and takes a value in all or in none.
+func TestFlagsAgree(t *testing.T) {
+	app := testApp()
+	type kind struct {
+		first string
+		takes bool
+	}
+	seen := map[string]kind{}
+	commands := leaves(app.Commands)
+	for _, c := range commands {
+		for _, f := range withHelp(c.Flags) {
+			for _, n := range f.Names() {
+				k := kind{f.Names()[0], takesValue(f)}
+				if before, ok := seen[n]; ok && before != k {
+					t.Errorf("%s: --%s is %v, and %v elsewhere", c.HelpName, n, k, before)
+				}
+				seen[n] = k
+			}
+		}
+	}
+	if len(commands) < 10 || len(seen) < 20 {
+		t.Errorf("%d commands and %d names of flags were seen", len(commands), len(seen))
+	}
+}
+
+// parsed is what a command sees of a command line.
+type parsed struct {
+	Command string
+	Flags   map[string]string
+	Words   []string
+}
+
+// parse runs a command line whose commands do nothing but tell what they see.
+func parse(t *testing.T, args []string) parsed {
+	t.Helper()
+	app := newApp(io.Discard)
+	var saw *parsed
+	for _, c := range leaves(app.Commands) {
+		c.Action = func(c *cli.Context) error {
+			saw = &parsed{Command: c.Command.HelpName, Flags: map[string]string{}, Words: c.Args().Slice()}
+			for _, f := range c.Command.Flags {
+				if name := f.Names()[0]; c.IsSet(name) {
+					saw.Flags[name] = fmt.Sprint(c.Value(name))
+				}
+			}
+			return nil
+		}
+	}
+	if err := runLine(t.Context(), app, append([]string{"gpudoctor"}, args...)); err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	if saw == nil {
+		t.Fatalf("%q: no command was run", args)
+	}
+	return *saw
+}
+
+// orders are all orders of units in which the first fixed ones keep theirs.
+func orders(units [][]string, fixed int) [][]string {
+	if len(units) == 0 {
+		return [][]string{nil}
+	}
+	var all [][]string
+	for i := range units {
+		if i > 0 && i < fixed {
+			continue
+		}
+		rest := slices.Concat(units[:i], units[i+1:])
+		left := fixed
+		if i < fixed {
+			left--
+		}
+		for _, o := range orders(rest, left) {
+			all = append(all, slices.Concat(units[i], o))
+		}
+	}
+	return all
+}
+
+// form writes a flag in one of the ways in which it can be typed.
+func form(f cli.Flag, n int) []string {
+	names := f.Names()
+	name := names[n%len(names)]
+	dashes := "--"
+	if len(name) == 1 || n%3 == 2 {
+		dashes = "-"
+	}
+	value := "a value of " + names[0]
+	if c := choices[names[0]]; len(c) > 0 {
+		value = c[n%len(c)]
+	}
+	if _, isTime := f.(*cli.DurationFlag); isTime {
+		value = "7s"
+	}
+	switch {
+	case !takesValue(f):
+		return []string{dashes + name}
+	case n%2 == 0:
+		return []string{dashes + name, value}
+	}
+	return []string{dashes + name + "=" + value}
+}
+
+// TestAnyOrder holds that every command sees the same, in whatever order its
+// name, its flags and its words are typed: each command, each pair of its
+// flags, none to two words.
+func TestAnyOrder(t *testing.T) {
+	lines, commands := 0, 0
+	for _, c := range leaves(testApp().Commands) {
+		if c.Name == "help" {
+			continue
+		}
+		commands++
+		var path [][]string
+		for word := range strings.FieldsSeq(c.HelpName) {
+			path = append(path, []string{word})
+		}
+		path = path[1:]
+		flags := slices.DeleteFunc(slices.Clone(c.Flags), func(f cli.Flag) bool { return f == cli.HelpFlag })
+		check := func(words int, given ...[]string) {
+			fixed := slices.Clone(path)
+			for i := range words {
+				fixed = append(fixed, []string{fmt.Sprint("word", i)})
+			}
+			want := parse(t, slices.Concat(slices.Concat(path...), slices.Concat(given...), slices.Concat(fixed[len(path):]...)))
+			if want.Command != c.HelpName || len(want.Words) != words || len(want.Flags) != len(given) {
+				t.Fatalf("%s with %q: saw %v", c.HelpName, given, want)
+			}
+			for _, args := range orders(slices.Concat(fixed, given), len(fixed)) {
+				lines++
+				if diff := cmp.Diff(want, parse(t, args)); diff != "" {
+					t.Fatalf("%q (-want +got):\n%s", args, diff)
+				}
+			}
+		}
+		for words := range 3 {
+			check(words)
+			for i, f := range flags {
+				for n := range 6 {
+					check(words, form(f, n))
+				}
+				for j, g := range flags[:i] {
+					check(words, form(f, i+j+words), form(g, i+2*j+words))
+				}
+			}
+		}
+	}
+	t.Logf("%d command lines of %d commands", lines, commands)
+	if lines < 5000 || commands < 9 {
+		t.Errorf("%d command lines of %d commands were tried", lines, commands)
+	}
+}
+
+// TestArrange holds what becomes of words that look like flags, and of letters
+// in one.
+func TestArrange(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{"explain a --policy p", "explain --policy=p -- a"},
+		{"explain --policy=p -- --a --policy", "explain --policy=p -- --a --policy"},
+		{"explain -- a -- b", "explain -- a -- b"},
+		{"-- explain --policy", "explain -- --policy"},
+		{"check --from - -", "check --from=- -- -"},
+		{"check --probe-timeout -5s", "check --probe-timeout=-5s"},
+		{"check --from -x", "check --from=-x"},
+		{"check --from=--verbose", "check --from=--verbose"},
+		{"check --from=a=b", "check --from=a=b"},
+		{"check -vq", "check --verbose --quiet"},
+		{"check -qo r.md", "check --quiet --output=r.md"},
+		{"check -qo=r.md", "check --quiet --output=r.md"},
+		{"check -o a.md --output b.md -from c", "check --output=a.md --output=b.md --from=c"},
+		{"--format md probe --quiet p2p", "probe p2p --format=md --quiet"},
+		{"--version check", "--version check"},
+		{"check --version", "--version check"},
+		{"help", "--help"},
+		{"help check", "check --help"},
+		{"help probe p2p", "probe p2p --help"},
+		{"explain acs -h", "explain --help"},
+		{"probe nonsense --from a", "probe -- nonsense"},
+		{"nonsense --from a --bogus", "-- nonsense"},
+		{"help nonsense", "-- nonsense"},
+		{"", ""},
+	} {
+		got, err := arrange(testApp(), append([]string{"gpudoctor"}, strings.Fields(tt.in)...))
+		if err != nil {
+			t.Errorf("%s: %v", tt.in, err)
+		}
+		if s := strings.Join(got[1:], " "); s != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.in, s, tt.want)
+		}
+	}
+}
+
+// FuzzArrange holds that no command line is a crash, and that what is arranged
+// stays as it is.
+func FuzzArrange(f *testing.F) {
+	for _, line := range []string{"check --from a -qv", "explain x --policy\x00p", "-- --", "--=", "-=x check", "help probe p2p", "probe --help nonsense", "check -o= ---"} {
+		f.Add(strings.ReplaceAll(line, " ", "\n"))
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		app := testApp()
+		args := append([]string{"gpudoctor"}, strings.Split(line, "\n")...)
+		complete(app, args[1:])
+		once, err := arrange(app, args)
+		if err != nil {
+			var h hintedError
+			if !errors.As(err, &h) || len(h.hints) == 0 {
+				t.Errorf("an error without a hint: %v", err)
+			}
+			return
+		}
+		twice, err := arrange(app, once)
+		if err != nil || !slices.Equal(once, twice) {
+			t.Errorf("%q becomes %q, and that %q: %v", args, once, twice, err)
+		}
+	})
+}
+
+// TestValueNeeded holds that every flag of every command says by its name that
+// its value is missing or empty.
+func TestValueNeeded(t *testing.T) {
+	tried := 0
+	for _, c := range leaves(testApp().Commands) {
+		for _, f := range c.Flags {
+			if !takesValue(f) {
+				continue
+			}
+			for _, n := range f.Names() {
+				flag := dashed(n)
+				for _, tt := range []struct {
+					args []string
+					want string
+				}{
+					{[]string{flag}, " needs a value"},
+					{[]string{flag, "--help"}, " needs a value"},
+					{[]string{flag, "--"}, " needs a value"},
+					{[]string{flag, ""}, " has an empty value"},
+					{[]string{flag + "="}, " has an empty value"},
+				} {
+					tried++
+					args := append(strings.Fields(c.HelpName), tt.args...)
+					var b bytes.Buffer
+					if code := run(args, io.Discard, &b); code != exitError {
+						t.Errorf("%q ended with %d", args, code)
+					}
+					if first, hint, _ := strings.Cut(b.String(), "\n"); first != "gpudoctor: "+flag+tt.want || !strings.HasPrefix(hint, "hint: ") {
+						t.Errorf("%q said %q", args, b.String())
+					}
+				}
+			}
+		}
+	}
+	if tried < 100 {
+		t.Errorf("only %d command lines were tried", tried)
+	}
+}
+
+// TestUnknownFlag holds that a flag that a command lacks is named as it was
+// typed, with a hint that leads on.
+func TestUnknownFlag(t *testing.T) {
+	for line, want := range map[string]string{
+		"check --fial-on high": "unknown flag --fial-on|did you mean --fail-on?|gpudoctor check --help lists the flags",
+		"check -fial-on=high":  "unknown flag -fial-on|did you mean --fail-on?|gpudoctor check --help lists the flags",
+		"check -f":             "unknown flag -f|did you mean --from or --fail-on or --format?|gpudoctor check --help lists the flags",
+		"check -qx":            "unknown flag -qx|gpudoctor check --help lists the flags",
+		"check ---from x":      "unknown flag ---from|did you mean --from?|gpudoctor check --help lists the flags",
+		"check --=x":           "unknown flag --|gpudoctor check --help lists the flags",
+		"facts --format json":  "unknown flag --format|it is a flag of: gpudoctor check, gpudoctor probe p2p|gpudoctor facts --help lists the flags",
+		"--check":              "unknown flag --check|did you mean gpudoctor check?|gpudoctor --help lists the flags",
+		"probe --p2p":          "unknown flag --p2p|did you mean gpudoctor probe p2p?|gpudoctor probe --help lists the flags",
+		"-v":                   "unknown flag -v|did you mean --version?|it is a flag of: gpudoctor check, gpudoctor probe p2p|gpudoctor --help lists the flags",
+		"explain x -o":         "unknown flag -o|it is a flag of: gpudoctor check, gpudoctor snapshot|gpudoctor explain --help lists the flags",
+	} {
+		_, err := arrange(testApp(), append([]string{"gpudoctor"}, strings.Fields(line)...))
+		var h hintedError
+		if !errors.As(err, &h) {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		if got := strings.Join(append([]string{err.Error()}, h.hints...), "|"); got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
+}
+
+// TestHelpEverywhere holds that --help shows the help of the command that is
+// named, wherever it stands.
+func TestHelpEverywhere(t *testing.T) {
+	for _, c := range leaves(testApp().Commands) {
+		if c.Name == "help" {
+			continue
+		}
+		path := strings.Fields(c.HelpName)
+		for _, args := range [][]string{
+			append(slices.Clone(path), "--help"), append(slices.Clone(path), "word", "-h"),
+			append([]string{path[0], "--help"}, path[1:]...), append([]string{path[0], "help"}, path[1:]...),
+		} {
+			var b bytes.Buffer
+			arranged, err := arrange(testApp(), args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := newApp(&b).RunContext(context.Background(), arranged); err != nil || !strings.HasPrefix(b.String(), c.HelpName+": ") {
+				t.Errorf("%q: %v, %.60q", args, err, b.String())
+			}
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+)
+
+// asked is what complete answers: the words, and what it asks the shell for.
+func asked(t *testing.T, words ...string) (answers []string, files string) {
+	t.Helper()
+	for line := range strings.Lines(complete(testApp(), words)) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, ":") {
+			files = line
+			continue
+		}
+		word, _, _ := strings.Cut(line, "\t")
+		if !strings.HasPrefix(word, words[len(words)-1]) {
+			t.Errorf("%q: the answer %q does not begin as the word", words, word)
+		}
+		answers = append(answers, word)
+	}
+	return answers, files
+}
+
+// prefixes are all beginnings of a word, from the first n letters on.
+func prefixes(word string, n int) []string {
+	var all []string
+	for ; n <= len(word); n++ {
+		all = append(all, word[:n])
+	}
+	return all
+}
+
+// TestCompletion holds that every beginning of every command, flag and value is
+// completed, in each way in which it can be typed.
+func TestCompletion(t *testing.T) {
+	questions := 0
+	offers := func(want string, words ...string) {
+		t.Helper()
+		questions++
+		if answers, _ := asked(t, words...); !slices.Contains(answers, want) {
+			t.Errorf("%q: %q is not among the answers %q", words, want, answers)
+		}
+	}
+	app := testApp()
+	known, err := learn("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range leaves(app.Commands) {
+		if c.Name == "help" {
+			continue
+		}
+		path := strings.Fields(c.HelpName)[1:]
+		for i, word := range path {
+			for _, p := range prefixes(word, 0) {
+				offers(word, append(slices.Clone(path[:i]), p)...)
+			}
+		}
+		for _, f := range withHelp(c.Flags) {
+			for _, n := range f.Names() {
+				if len(n) == 1 {
+					continue
+				}
+				for _, p := range prefixes("--"+n, 1) {
+					offers("--"+n, append(slices.Clone(path), p)...)
+				}
+				for _, v := range choices[n] {
+					for _, p := range prefixes(v, 0) {
+						offers(v, append(slices.Clone(path), "--"+n, p)...)
+						offers("--"+n+"="+v, append(slices.Clone(path), "--"+n+"="+p)...)
+						offers(v, append(slices.Clone(path), "--quiet", "--"+n, p)...)
+					}
+				}
+			}
+		}
+		if hasFlag(c, fromFlag.Name) {
+			for _, e := range fixtures.Examples() {
+				for _, p := range prefixes(examplePrefix+e, 0) {
+					offers(examplePrefix+e, append(slices.Clone(path), "--from", p)...)
+					offers("--from="+examplePrefix+e, append(slices.Clone(path), "--from="+p)...)
+				}
+			}
+		}
+	}
+	for _, r := range known.rules.Rules() {
+		for _, flag := range []string{"--only", "--skip"} {
+			for _, list := range []string{"", "no-gpu,", "a,b,"} {
+				offers(list+r.ID, "check", flag, list+r.ID[:len(r.ID)/2])
+				offers(flag+"="+list+r.ID, "check", flag+"="+list+r.ID[:1])
+			}
+		}
+	}
+	for _, id := range known.names() {
+		offers(id, "explain", id[:len(id)/2])
+	}
+	offers("test-gate", "explain", "--policy", filepath.Join("testdata", "policy"), "test")
+	for _, s := range shellNames() {
+		for _, p := range prefixes(s, 0) {
+			offers(s, "completion", p)
+		}
+	}
+	t.Logf("%d questions", questions)
+	if questions < 2500 {
+		t.Errorf("only %d questions were asked", questions)
+	}
+}
+
+// TestCompletionIsTrue holds that each value that is offered is taken, that no
+// flag that takes a value is left without an answer, and that what is there is
+// not offered again.
+func TestCompletionIsTrue(t *testing.T) {
+	for _, c := range leaves(testApp().Commands) {
+		if c.Name == "help" {
+			continue
+		}
+		path := strings.Fields(c.HelpName)[1:]
+		for _, f := range c.Flags {
+			name := "--" + f.Names()[0]
+			if !takesValue(f) {
+				if answers, _ := asked(t, append(slices.Clone(path), name, "-")...); slices.Contains(answers, name) {
+					t.Errorf("%s %s: it is offered again", c.HelpName, name)
+				}
+				continue
+			}
+			answers, files := asked(t, append(slices.Clone(path), name, "")...)
+			if len(answers) == 0 && files == "" {
+				t.Errorf("%s %s: no value is offered", c.HelpName, name)
+			}
+			for _, a := range answers {
+				if choices[name[2:]] != nil {
+					if err := oneOf(name[2:], a); err != nil {
+						t.Errorf("%s %s %s is offered and refused: %v", c.HelpName, name, a, err)
+					}
+				}
+			}
+			again, _ := asked(t, append(slices.Clone(path), name, "x", "--")...)
+			if _, repeats := f.(*cli.StringSliceFlag); slices.Contains(again, name) != repeats {
+				t.Errorf("%s %s x: offered again: %v", c.HelpName, name, !repeats)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		line, want, files string
+	}{
+		{"check --format ", "text json markdown", ""},
+		{"check --from x", "", filesToo},
+		{"check --policy ", "", foldersToo},
+		{"check --only acs-redirect,acs-redirect", "", ""},
+		{"check --from -- ", "", ""},
+		{"explain acs-redirect ", "", ""},
+		{"explain -- disable-m", "disable-mig", ""},
+		{"check -- ", "", ""},
+		{"nonsense ", "", ""},
+		{"-", "--help --version -h", ""},
+		{"--format json ch", "check", ""},
+		{"probe ", "p2p", ""},
+		{"probe --from x p", "p2p", ""},
+		{"completion z", "zsh", ""},
+	} {
+		answers, files := asked(t, strings.Split(tt.line, " ")...)
+		if got := strings.Join(answers, " "); got != tt.want || files != tt.files {
+			t.Errorf("%q: got %q and %q, want %q and %q", tt.line, got, files, tt.want, tt.files)
+		}
+	}
+}
+
+// TestFormatNames holds that a format's extension is its name as well.
+func TestFormatNames(t *testing.T) {
+	for i, end := range report.Extensions() {
+		name := report.FormatNames()[i]
+		for _, alias := range []string{name, end[1:]} {
+			all, err := outputs(nil, alias, true)
+			if err != nil || len(all) != 1 || all[0].format.Name != name {
+				t.Errorf("--format %s: got %v, %v, want %s", alias, all, err, name)
+			}
+			if f, ok := report.FormatOf("r." + strings.ToUpper(alias)); !ok || f.Name != name {
+				t.Errorf("-o r.%s: got %s", alias, f.Name)
+			}
+		}
+	}
+	for _, wrong := range []string{"", "m", "pdf", ".md", "MD"} {
+		if _, err := outputs(nil, wrong, true); err == nil {
+			t.Errorf("--format %q is taken", wrong)
+		}
+	}
+}
+
+// bashWords splits a line as bash does for a completion: at blanks, and at each
+// run of ":" and "=".
+func bashWords(line string) []string {
+	var words []string
+	for word := range strings.SplitSeq(line, " ") {
+		part := ""
+		for i, r := range word {
+			isBreak := r == ':' || r == '='
+			if i > 0 && isBreak != strings.ContainsAny(part[len(part)-1:], ":=") {
+				words, part = append(words, part), ""
+			}
+			part += string(r)
+		}
+		words = append(words, part)
+	}
+	return words
+}
+
+// TestBashCompletion holds that the script for bash, run by bash, offers what
+// complete answers, cut to what bash puts in place.
+func TestBashCompletion(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash here")
+	}
+	lines := map[string][]string{
+		"gpudoctor ch":                                 {"check"},
+		"gpudoctor check --fail":                       {"--fail-on"},
+		"gpudoctor check --fail-on ":                   report.Thresholds(),
+		"gpudoctor check --format m":                   {"markdown"},
+		"gpudoctor check --format=m":                   {"markdown"},
+		"gpudoctor check --format=":                    {"text", "json", "markdown"},
+		"gpudoctor check --from example:h200x":         {"h200x2", "h200x4"},
+		"gpudoctor check --from=example:h200x":         {"h200x2", "h200x4"},
+		"gpudoctor check --from example:":              fixtures.Examples(),
+		"gpudoctor check -q --from example:h200x4 --p": {"--policy", "--probe", "--probe-busy", "--probe-timeout", "--profile"},
+		"gpudoctor check --only acs-redirect,iommu-t":  {"acs-redirect,iommu-translation"},
+		"gpudoctor check --only=acs-redirect,iommu-t":  {"acs-redirect,iommu-translation"},
+		"gpudoctor explain disable-m":                  {"disable-mig"},
+		"gpudoctor probe p2p --col":                    {"--color"},
+		"gpudoctor check --from exam":                  append(examples(), "exam.log"),
+		"gpudoctor nonsense ":                          nil,
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"gpudoctor.bash": completions["bash"], "exam.log": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for line, want := range lines {
+		words := bashWords(line)
+		c := exec.Command(bash, append([]string{
+			"--norc", "-c",
+			`. ./gpudoctor.bash; COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpudoctor; printf '%s\n' "${COMPREPLY[@]}"`,
+			"bash",
+		}, words...)...)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v: %s", line, err, out)
+		}
+		got := strings.Fields(string(out))
+		if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", line, diff)
+		}
+	}
+}
+
+func examples() []string {
+	var all []string
+	for _, e := range fixtures.Examples() {
+		all = append(all, examplePrefix+e)
+	}
+	return all
+}

@@ -1,0 +1,91 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestDenied holds what a user is told who may not read or write something. The
+// program runs as nobody if the test runs as root, who may do all.
+func TestDenied(t *testing.T) {
+	program, err := exec.LookPath("gpudoctor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for at := dir; at != filepath.Dir(os.TempDir()) && at != "/"; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && info.Mode().Perm()&0o055 != 0o055 {
+			if err := os.Chmod(at, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	program = filepath.Join(dir, "gpudoctor")
+	for _, folder := range []string{"locked", "read-only", "policy/locked"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		program: string(raw), "job.log": "NCCL version 2.28.9+cuda13.0\n", "locked.log": "NCCL version 2.28.9\n", "read-only/old.md": "",
+	} {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, mode := range map[string]os.FileMode{"locked": 0, "locked.log": 0, "read-only": 0o555, "policy/locked": 0} {
+		name = filepath.Join(dir, name)
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(name, 0o755) }) // Else the folder could not be taken away.
+	}
+	for line, want := range map[string]string{
+		"check --from locked.log":                  "gpudoctor: --from locked.log: permission denied",
+		"check --from locked":                      "gpudoctor: --from locked: permission denied",
+		"check --from locked/x.log":                "gpudoctor: --from locked/x.log: permission denied",
+		"check --from job.log --with locked.log":   "gpudoctor: --with locked.log: permission denied",
+		"facts --from locked.log":                  "gpudoctor: --from locked.log: permission denied",
+		"check --from job.log --policy locked":     "gpudoctor: --policy locked: permission denied",
+		"check --from job.log --policy policy":     "gpudoctor: --policy policy/locked: permission denied",
+		"explain acs-redirect --policy locked/x":   "gpudoctor: --policy locked/x: permission denied",
+		"check --from job.log -o read-only/r.md":   "gpudoctor: -o read-only/r.md: permission to write to read-only denied",
+		"check --from job.log -o read-only/old.md": "gpudoctor: -o read-only/old.md: permission to write to read-only denied",
+		"check --from job.log -o locked/r.md":      "gpudoctor: -o locked/r.md: permission denied",
+		"snapshot -o read-only/host.txtar":         "gpudoctor: -o read-only/host.txtar: permission to write to read-only denied",
+		"check --from job.log -o r.md":             "gpudoctor: -o r.md: permission to write to . denied",
+	} {
+		var stdout, stderr bytes.Buffer
+		c := exec.Command(program, strings.Fields(line)...)
+		c.Dir, c.Stdout, c.Stderr, c.Env = dir, &stdout, &stderr, []string{"PATH=/usr/bin:/bin"} // No HOME.
+		if os.Getuid() == 0 {
+			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		} else if strings.HasSuffix(line, "-o r.md") {
+			continue // The folder is this user's.
+		}
+		var exit *exec.ExitError
+		if err := c.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitError {
+			t.Errorf("%s: %v, %s", line, err, stdout.String())
+			continue
+		}
+		first, hints, _ := strings.Cut(stderr.String(), "\n")
+		if first != want || !strings.HasPrefix(hints, "hint: ") || stdout.Len() > 0 {
+			t.Errorf("%s: said %q and %q, want %q and a hint", line, stdout.String(), stderr.String(), want)
+		}
+	}
+}

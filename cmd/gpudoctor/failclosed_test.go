@@ -1,0 +1,359 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// The tests here hold, by enumeration, that nothing that failed in the probe is
+// ever taken for health: whatever failed, in which stage, with which code, for
+// which profile, and whichever rules were left out.
+
+// variant is one way in which the probe of a healthy machine comes out.
+type variant struct {
+	name   string
+	change func(r *probe.Report)
+	// failed is true where something failed, slow where something was slow only.
+	// Else something is unknown.
+	failed, slow bool
+	// harmless is true where what is unknown is no failure of the probe.
+	harmless bool
+}
+
+// selection is a profile with the rules that are asked for and left out.
+type selection struct {
+	name       string
+	profile    rules.Profile
+	only, skip []string
+	failOn     report.Threshold
+}
+
+// judge runs the rules and makes the report, as the commands do.
+func judge(tb testing.TB, k knowledge, facts *checks.Facts, s selection) *report.Document {
+	tb.Helper()
+	verdict, err := k.rules.Evaluate(context.Background(), facts, rules.Options{Profile: s.profile, Only: s.only, Skip: s.skip})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	advice := k.remedies.ForVendor(onlyVendor(facts)).Rank(verdict.Findings, k.remedies.Proofs(facts.Transfers))
+	return report.New(report.Input{
+		Profile: s.profile, FailOn: s.failOn, Only: s.only, Probed: true, Rules: k.rules.Rules(), Facts: facts, Verdict: *verdict, Advice: advice,
+	})
+}
+
+// healthyPair is the recorded machine with two H200, and what its probe said.
+func healthyPair(tb testing.TB) *checks.Facts {
+	tb.Helper()
+	g := source{from: []string{examplePrefix + "h200x2"}}.machine(tb.Context(), checks.Options{})
+	if g.err != nil {
+		tb.Fatal(g.err)
+	}
+	return g.facts
+}
+
+// allTests are all tests of the probe.
+var allTests = []string{
+	probe.TestCopy, probe.TestCopyRead, probe.TestStore, probe.TestLoad, probe.TestBidirectional, probe.TestAllAtOnce, probe.TestHandshake,
+	probe.TestLatency, probe.TestAtomics, probe.TestStaged, probe.TestInterprocess, probe.TestHostToDevice, probe.TestDeviceToHost,
+}
+
+// stages are the steps of the probe that are no test.
+var stages = []string{
+	"", "load library", "cuInit", "hipInit", "devices", "peer access query", "contexts", "memory", "peer access", "kernels", "cleanup",
+}
+
+// codes are the error codes that cuda.h (CUDA 13, cudaError_enum) and
+// hip_runtime_api.h (ROCm 6, hipError_t) define, and made-up ones.
+var codes = []int{
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 17, 18, 21, 34, 35, 36, 46, 52, 98, 100, 101, 102, 200, 201, 202, 205, 206, 207, 208, 209, 210, 211, 212,
+	213, 214, 215, 216, 217, 218, 219, 220, 221, 222, 223, 224, 225, 226, 300, 301, 302, 303, 304, 400, 401, 402, 500, 600, 700, 701, 702, 703,
+	704, 705, 708, 709, 710, 711, 712, 713, 714, 715, 716, 717, 718, 719, 720, 721, 800, 801, 802, 803, 804, 805, 806, 807, 808, 809, 810, 811,
+	812, 900, 901, 902, 903, 904, 905, 906, 907, 908, 909, 910, 911, 912, 913, 914, 915, 916, 917, 918, 999, 1052, 1053, 1054, -1, 33, 150, 4711,
+}
+
+// classCodes are one code of each class that rules tell apart, and a made-up one.
+var classCodes = []int{0, 2, 100, 209, 214, 217, 304, 711, 719, 801, 802, 803, 999, 4711}
+
+// fewCodes are some of them.
+var fewCodes = []int{0, 100, 217, 719, 803}
+
+// explaining are the rules that account for a failure of the probe.
+var explaining = []string{
+	"p2p-broken-platform", "p2p-slow", "gpu-fault", "driver-hang", "fabric-manager", "driver-library-mismatch", "gpu-visibility", "container-caps",
+	"acs-redirect", "iommu-translation", "nvlink-down",
+}
+
+// selections are the ways in which rules are chosen. The first is the plain one.
+func selections(k knowledge) []selection {
+	var others []string
+	for _, r := range k.rules.Rules() {
+		if r.ID != "env-misconfig" {
+			others = append(others, r.ID)
+		}
+	}
+	return []selection{
+		{name: "all", profile: rules.Training, failOn: report.Threshold(rules.High)},
+		{name: "image", profile: rules.Image, failOn: report.Threshold(rules.High)},
+		{name: "no explanation", profile: rules.Training, failOn: report.Threshold(rules.High), skip: explaining},
+		{name: "no last resort", profile: rules.Training, failOn: report.Threshold(rules.High), skip: []string{"transfer-failed"}},
+		{name: "neither", profile: rules.Training, failOn: report.Threshold(rules.High), skip: append([]string{"transfer-failed"}, explaining...)},
+		{name: "one rule", profile: rules.Training, failOn: report.Threshold(rules.High), only: []string{"env-misconfig"}},
+		{name: "all but one left out", profile: rules.Training, failOn: report.Threshold(rules.High), skip: others},
+		{name: "nothing may fail", profile: rules.Training, failOn: report.Never},
+		{name: "critical", profile: rules.Training, failOn: report.Threshold(rules.Critical)},
+	}
+}
+
+// transfersOf are the transfers of one test between the two GPUs, or with the
+// host's memory.
+func transfersOf(test, a, b string) []probe.Transfer {
+	switch test {
+	case probe.TestHostToDevice:
+		return []probe.Transfer{{Test: test, Source: "node0", Destination: a}, {Test: test, Source: "node0", Destination: b}}
+	case probe.TestDeviceToHost:
+		return []probe.Transfer{{Test: test, Source: a, Destination: "node0"}, {Test: test, Source: b, Destination: "node0"}}
+	case probe.TestInterprocess:
+		return []probe.Transfer{{Test: test, Source: a, Destination: b, Way: "cuMem"}, {Test: test, Source: a, Destination: b, Way: "cudaIpc"}}
+	}
+	return []probe.Transfer{{Test: test, Source: a, Destination: b}, {Test: test, Source: b, Destination: a}}
+}
+
+// put puts a transfer into a report, in place of the one that was there.
+func put(r *probe.Report, t probe.Transfer) {
+	r.Transfers = append(slices.DeleteFunc(slices.Clone(r.Transfers), func(x probe.Transfer) bool {
+		return x.Test == t.Test && x.Source == t.Source && x.Destination == t.Destination && x.Way == t.Way
+	}), t)
+}
+
+// transferVariants are the ways in which transfers come out, so many of a test.
+func transferVariants(in []string, all []int, count int, a, b string) []variant {
+	var list []variant
+	add := func(test string, outcome probe.Outcome, code int, cause probe.Cause) {
+		list = append(list, variant{
+			name: fmt.Sprintf("%d x %s %s %d %s", count, test, outcome, code, cause), failed: outcome.Failed(), slow: outcome == probe.Slow,
+			harmless: cause == probe.CauseUnavailable || cause == probe.CauseNoMemory,
+			change: func(r *probe.Report) {
+				for _, t := range transfersOf(test, a, b)[:count] {
+					t.Outcome, t.ErrorCode, t.Cause, t.Reason = outcome, code, cause, "x"
+					if code != 0 {
+						t.ErrorName, t.Call = fmt.Sprintf("ERROR_%d", code), "cuMemcpyDtoDAsync_v2"
+					}
+					if outcome == probe.Slow {
+						rate, expected, fraction, threshold := 9.0, 450.0, 0.02, 0.8
+						t.GBps, t.ExpectedGBps, t.Fraction, t.Threshold = &rate, &expected, &fraction, &threshold
+					}
+					put(r, t)
+				}
+			},
+		})
+	}
+	for _, test := range in {
+		for _, outcome := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Slow} {
+			add(test, outcome, 0, "")
+		}
+		for _, code := range all {
+			add(test, probe.Error, code, "")
+		}
+		for _, cause := range []probe.Cause{
+			"", probe.CauseClock, probe.CauseImplausible, probe.CauseProtocol, probe.CauseDeadline, probe.CauseUnavailable, probe.CauseNoMemory,
+		} {
+			add(test, probe.Unknown, 0, cause)
+		}
+	}
+	return list
+}
+
+// wholeVariants are the ways in which the probe as a whole, or one GPU, fails.
+func wholeVariants(all []int, in []string, a string) []variant {
+	var list []variant
+	zero := 0
+	for _, stage := range in {
+		add := func(name string, failed, harmless bool, change func(r *probe.Report)) {
+			list = append(list, variant{name: "stage " + stage + ": " + name, failed: failed, harmless: harmless, change: func(r *probe.Report) {
+				r.Stage, r.Reason = stage, "x"
+				r.Transfers, r.Devices, r.Peers = []probe.Transfer{}, []probe.Device{}, []probe.Peer{}
+				change(r)
+			}})
+		}
+		for _, code := range all {
+			add(fmt.Sprintf("error %d", code), true, false, func(r *probe.Report) {
+				r.Outcome, r.ErrorCode, r.ErrorName = probe.Error, code, fmt.Sprintf("ERROR_%d", code)
+			})
+		}
+		add("hang", true, false, func(r *probe.Report) { r.Outcome = probe.Hang })
+		add("corrupt", true, false, func(r *probe.Report) { r.Outcome = probe.Corrupt })
+		add("crash", true, false, func(r *probe.Report) { r.Outcome, r.Signal = probe.Error, "SIGSEGV" })
+		add("exit 0", true, false, func(r *probe.Report) { r.Outcome, r.Cause, r.ExitCode = probe.Error, probe.CauseExited, &zero })
+		add("flood", true, false, func(r *probe.Report) { r.Outcome, r.Cause = probe.Error, probe.CauseFlooded })
+		for _, cause := range []probe.Cause{probe.CauseProtocol, probe.CauseDeadline, probe.CauseGaveUp, probe.CauseNoLibrary, probe.CauseIncompatible, ""} {
+			add("unknown "+string(cause), false, false, func(r *probe.Report) { r.Outcome, r.Cause = probe.Unknown, cause })
+		}
+		add("nothing was said", false, false, func(r *probe.Report) { r.Outcome, r.Stage = probe.OK, "" })
+	}
+	for _, code := range all {
+		list = append(list, variant{name: fmt.Sprintf("GPU error %d", code), failed: code != 2 && code != 46, harmless: true, change: func(r *probe.Report) {
+			lose(r, a, probe.Device{Outcome: probe.Error, ErrorCode: code, ErrorName: fmt.Sprintf("ERROR_%d", code), Reason: "x"})
+		}})
+	}
+	for outcome, failed := range map[probe.Outcome]bool{probe.Hang: true, probe.Corrupt: true} {
+		list = append(list, variant{name: "GPU " + string(outcome), failed: failed, change: func(r *probe.Report) { lose(r, a, probe.Device{Outcome: outcome}) }})
+	}
+	list = append(list,
+		variant{name: "GPU busy", harmless: true, change: func(r *probe.Report) {
+			lose(r, a, probe.Device{Outcome: probe.Unknown, Cause: probe.CauseBusy, User: &probe.User{PID: 7, Program: "python3"}})
+		}},
+		variant{name: "GPU left out without a word", change: func(r *probe.Report) { lose(r, a, probe.Device{Outcome: probe.Unknown}) }},
+	)
+	return list
+}
+
+// lose makes one GPU take no part.
+func lose(r *probe.Report, address string, as probe.Device) {
+	r.Devices = slices.Clone(r.Devices)
+	for i := range r.Devices {
+		if r.Devices[i].Address == address {
+			as.Address = address
+			r.Devices[i] = as
+		}
+	}
+	r.Transfers = slices.Clone(r.Transfers)
+	for i, t := range r.Transfers {
+		if t.Source == address || t.Destination == address {
+			r.Transfers[i] = probe.Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: probe.Unknown, Cause: probe.CauseDevice, Reason: "x"}
+		}
+	}
+}
+
+// wrong says how a report takes a failure for health; empty where it does not.
+func wrong(d *report.Document, v variant, s selection) string {
+	text := func(style report.Style, name string) string {
+		var b bytes.Buffer
+		f, _ := report.FormatNamed(name)
+		if err := f.Write(&b, d, style); err != nil {
+			return err.Error()
+		}
+		return b.String()
+	}
+	plain, quiet, marked := text(report.Style{}, "text"), text(report.Style{Quiet: true}, "text"), text(report.Style{}, "markdown")
+	var document struct {
+		Verdict struct {
+			State    report.State `json:"state"`
+			ExitCode int          `json:"exit_code"`
+			Reasons  []any        `json:"reasons"`
+		} `json:"verdict"`
+	}
+	if err := json.Unmarshal([]byte(text(report.Style{}, "json")), &document); err != nil {
+		return err.Error()
+	}
+	headline := ""
+	for line := range strings.Lines(plain) {
+		if word, _, _ := strings.Cut(line, " "); slices.Contains([]string{"ok", "slow", "FAIL", "--", "??"}, word) {
+			headline = word
+			break
+		}
+	}
+	code := d.Verdict.ExitCode
+	switch {
+	case document.Verdict.State != d.Verdict.State || document.Verdict.ExitCode != code:
+		return "the JSON differs from the verdict"
+	case v.harmless && !v.failed && len(s.only) > 0:
+		return "" // Who asks for one rule does not ask for what could not be tried.
+	case d.Verdict.State == report.Healthy:
+		return "the state is healthy"
+	case len(document.Verdict.Reasons) == 0:
+		return "the verdict has no reason"
+	case strings.Contains(plain, "Healthy"), strings.Contains(marked, "## gpudoctor: healthy"):
+		return "the text says healthy"
+	case v.failed && code == exitOK:
+		return "the exit code is 0"
+	case v.failed && headline != "FAIL":
+		return "the headline says " + headline
+	case v.failed && strings.Contains(plain, "No problems found"):
+		return "the closing line says that there are no problems"
+	case v.failed && !strings.Contains(quiet, "exit "):
+		return "--quiet says nothing"
+	case !v.failed && !v.slow && !v.harmless && s.profile == rules.Training && len(s.only) == 0 && code == exitOK:
+		return "the probe failed, and the exit code is 0"
+	case headline == "ok":
+		return "the headline says ok"
+	}
+	return ""
+}
+
+// TestFailureIsNeverHealth enumerates test x outcome x stage x error code x
+// profile x rules chosen.
+func TestFailureIsNeverHealth(t *testing.T) {
+	t.Parallel()
+	k, err := learn("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := healthyPair(t)
+	chosen := selections(k)
+	if d := judge(t, k, base, chosen[0]); d.Verdict.State != report.Healthy || d.Verdict.ExitCode != exitOK {
+		t.Fatalf("the machine that faults are put into is %s itself: %v", d.Verdict.State, d.Verdict.Reasons)
+	}
+	a, b := base.Transfers.Devices[0].Address, base.Transfers.Devices[1].Address
+	type one struct {
+		variant
+		selection
+	}
+	var list []one
+	// Every code in one place of each kind, one of each class in all places, and a
+	// few in some places with all selections.
+	for _, v := range slices.Concat(
+		transferVariants([]string{probe.TestCopy}, codes, 1, a, b), transferVariants([]string{probe.TestCopy}, fewCodes, 2, a, b),
+		transferVariants(allTests[1:], classCodes, 1, a, b), wholeVariants(codes, []string{"cuInit"}, a),
+		wholeVariants(fewCodes, slices.Concat(stages, allTests), a),
+	) {
+		list = append(list, one{v, chosen[0]})
+	}
+	some := []string{probe.TestCopy, probe.TestStore, probe.TestStaged, probe.TestLatency, probe.TestHostToDevice}
+	for _, v := range slices.Concat(transferVariants(some, fewCodes, 1, a, b), wholeVariants(fewCodes, []string{"cuInit", "contexts", probe.TestCopy}, a)) {
+		for _, s := range chosen[1:] {
+			list = append(list, one{v, s})
+		}
+	}
+	step := 1
+	if testing.Short() {
+		step = 97 // The race detector makes each many times as slow.
+	}
+	var made, faults atomic.Int64
+	work := make(chan one)
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for o := range work {
+				facts, r := *base, *base.Transfers
+				facts.Transfers = &r
+				o.change(&r)
+				made.Add(1)
+				if why := wrong(judge(t, k, &facts, o.selection), o.variant, o.selection); why != "" && faults.Add(1) < 40 {
+					t.Errorf("%s; %s: %s", o.variant.name, o.selection.name, why)
+				}
+			}
+		})
+	}
+	for i := 0; i < len(list); i += step {
+		work <- list[i]
+	}
+	close(work)
+	wg.Wait()
+	if n := faults.Load(); n > 0 {
+		t.Errorf("%d of %d failures are taken for health", n, made.Load())
+	}
+	t.Logf("%d combinations", made.Load())
+}

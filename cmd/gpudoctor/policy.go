@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// What --policy takes, for hints.
+const takesPolicy = "--policy takes a folder that holds rules (*.rego) or remedies (*.yaml)"
+
+// readPolicy reads --policy, and refuses what is no folder of rules or
+// remedies: a policy that is left out unnoticed would let things pass.
+func readPolicy(c *cli.Context) (string, error) {
+	dir := c.String(policyFlag.Name)
+	if dir == "" {
+		return "", nil
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return "", hinted(fmt.Errorf("--policy %s: %s", dir, inWords(err, "folder")), takesPolicy)
+	case !info.IsDir():
+		return "", hinted(fmt.Errorf("--policy %s: not a folder", dir), takesPolicy)
+	}
+	found, err := holdsPolicy(os.DirFS(dir))
+	switch {
+	case err != nil:
+		place := dir
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			place = filepath.Join(dir, filepath.FromSlash(at.Path))
+		}
+		return "", hinted(fmt.Errorf("--policy %s: %s", place, inWords(err, "file")), "gpudoctor reads all of the folder", takesPolicy)
+	case !found:
+		return "", hinted(fmt.Errorf("--policy %s: the folder holds no rules and no remedies", dir), takesPolicy)
+	}
+	return dir, nil
+}
+
+// holdsPolicy reports whether a folder holds a rule or a remedy. What is hidden
+// and tests of rules are no part of a policy (rules.ReadPolicy).
+func holdsPolicy(fsys fs.FS) (bool, error) {
+	found := false
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch ext := path.Ext(name); {
+		case err != nil:
+			return err
+		case name != "." && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+		case d.IsDir():
+		case ext == ".yaml", ext == ".rego" && !strings.HasSuffix(name, "_test.rego"):
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found, err
+}
+
+// inWords says why something cannot be read, without the name of a system call.
+func inWords(err error, kind string) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "no such " + kind
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	}
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,258 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+)
+
+// The tests here put the shim of fixtures/drivers between the program and the
+// simulated driver. On a machine with GPUs it stands before the real one, which
+// fixtures/drivers/gpu_run.py does.
+
+// shimmed is a fault that both the simulated driver and the shim can show.
+type shimmed struct {
+	fault string
+	mode  probe.Mode // Quick if empty.
+	steps int        // How often --probe-timeout may pass.
+	// copies is true where only what becomes of the copy engine's copies is to be
+	// the same: the shim cannot reach into a kernel, nor into a real stream.
+	copies bool
+	// unseen is true where the outcomes of transfers are those of a healthy machine,
+	// open where it is the probe's to decide whether they are.
+	unseen, open bool
+	short        bool
+}
+
+// shimmedFaults are every fault of the shim.
+func shimmedFaults() []shimmed {
+	list := []shimmed{
+		{fault: "error-peer=217", short: true},
+		{fault: "error-launch=209", short: true},
+		{fault: "exit-init=0", short: true},
+		{fault: "exit-copy=0@0>1"},
+		{fault: "exit-context=0@1"},
+		{fault: "elapsed=0", open: true, short: true},
+		{fault: "elapsed=-3", open: true},
+		{fault: "elapsed=nan", open: true},
+		{fault: "elapsed=inf", open: true},
+		{fault: "dropped-from=3", open: true, short: true},
+		{fault: "late-from=3", open: true},
+		{fault: "late-from=1@0>1", open: true},
+		{fault: "lost-copy=719@0>1"},
+		{fault: "refused@0>1"},
+		{fault: "slow=20@0>1"},
+		{fault: "no-ipc", mode: probe.Full},
+		{fault: "crash-init"},
+		{fault: "crash-context@1"},
+		{fault: "error-query=700@1#5"},
+		{fault: "error-launch-verify=700@1"},
+		{fault: "flood-init=1", unseen: true},
+		{fault: "flood-stdout-init"},
+		{fault: "flood-stderr-init"},
+		{fault: "flood-copy=1@0>1", unseen: true},
+		{fault: "flood-messages-init"},
+
+		{fault: "crash-copy@0>1", copies: true},
+		{fault: "dropped@0>1", copies: true},
+		{fault: "zeros", copies: true},
+		{fault: "corrupt-first-page@1>0", copies: true},
+		{fault: "corrupt-word@1>0", copies: true},
+
+		{fault: "hang-init", steps: 1},
+		{fault: "hang-contexts@1", steps: 1},
+		{fault: "hang-context@1", steps: 1},
+		{fault: "hang-copy-call@0>1", steps: 4},
+		{fault: "hang-copy@0>1", steps: 3, copies: true},
+		{fault: "hang-cleanup", steps: 1, open: true},
+	}
+	// An error of every call, on the second GPU where it is of one.
+	for _, call := range []string{
+		"init", "version", "count", "device", "address", "total", "name", "attribute", "can-access", "p2p-attribute", "context@1",
+		"current@1", "peer@0>1", "alloc@1", "host-alloc@1", "copy@0>1", "to-device@1", "to-host@1", "memset@1", "stream@1", "query@1",
+		"event@1", "record@1", "elapsed@1", "module@1", "function@1", "launch@1", "launch-fill@1", "launch-verify@1", "launch-copy@1", "free",
+	} {
+		list = append(list, errorOf(call, probe.Quick))
+	}
+	for _, call := range []string{
+		"register", "wait@1", "launch-handshake@1", "launch-chase@1", "launch-atomics@1", "ipc-get", "ipc-open", "create", "export", "import",
+		"map", "access",
+	} {
+		list = append(list, errorOf(call, probe.Full))
+	}
+	return list
+}
+
+// errorOf is the fault that a call fails: CALL or CALL@SRC>DST.
+func errorOf(call string, mode probe.Mode) shimmed {
+	name, at, _ := strings.Cut(call, "@")
+	if at != "" {
+		at = "@" + at
+	}
+	return shimmed{fault: "error-" + name + "=999" + at, mode: mode}
+}
+
+// harmless are errors of calls without which transfers are examined all the same.
+var harmless = []string{"version", "total", "name", "attribute", "p2p-attribute", "free", "register"}
+
+func (f shimmed) harmless() bool {
+	return f.unseen || slices.ContainsFunc(harmless, func(call string) bool { return f.fault == "error-"+call+"=999" })
+}
+
+// TestShim holds that each fault that the shim shows is the one that the simulated
+// driver shows, by what the program makes of it; that it is not a healthy machine's;
+// and that no process is left. Without an order the shim does nothing.
+func TestShim(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	shim := drivers.BuildShim(t)
+	healthy := map[probe.Mode]judgement{}
+	for _, mode := range []probe.Mode{probe.Quick, probe.Full} {
+		healthy[mode], _ = observed(t, simulated{mode: mode})
+		for _, order := range []string{"", "GPUDOCTOR_SHIM_FAULT="} {
+			with, _ := observed(t, simulated{mode: mode}, "LD_PRELOAD="+shim, order)
+			if diff := cmp.Diff(healthy[mode], with, cmp.AllowUnexported(judgement{})); diff != "" {
+				t.Fatalf("the shim without an order, %s (-without it +with it):\n%s", mode, diff)
+			}
+		}
+	}
+	for _, f := range shimmedFaults() {
+		t.Run(strings.NewReplacer("@", " at ", ">", "-").Replace(f.fault), func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && !f.short {
+				t.Skip("not with -short")
+			}
+			s := simulated{mode: f.mode, steps: f.steps}
+			got, document := observed(t, s, "LD_PRELOAD="+shim, "GPUDOCTOR_SHIM_FAULT="+f.fault)
+			s.cuda = f.fault
+			want, _ := observed(t, s)
+			if f.copies {
+				got, want = ofCopies(got), ofCopies(want)
+			}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(judgement{})); diff != "" {
+				t.Errorf("(-simulated +shim):\n%s", diff)
+			}
+			base := healthy[probe.Quick]
+			if f.mode == probe.Full {
+				base = healthy[probe.Full]
+			}
+			same := slices.Equal(base.transfers, got.transfers) && base.probe == got.probe
+			if f.copies {
+				same = slices.Equal(ofCopies(base).transfers, got.transfers)
+			}
+			if !f.open && same != f.harmless() {
+				t.Errorf("the outcomes are those of a healthy machine: %t, want %t\n%v", same, f.harmless(), document.Transfers)
+			}
+		})
+	}
+}
+
+// observed runs the program with these variables, and returns its judgement.
+func observed(t *testing.T, s simulated, variables ...string) (judgement, *report.Document) {
+	t.Helper()
+	marker := runMarker + "=" + rand.Text()
+	e := s.prepare(t, append(variables, marker)...)()
+	if e.err != nil {
+		t.Fatalf("%v\nstandard error: %.2000s", e.err, e.stderr)
+	}
+	if e.stderr != "" {
+		t.Errorf("standard error: %.2000s", e.stderr)
+	}
+	validate(t, e.stdout)
+	var d report.Document
+	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
+		t.Fatal(err)
+	}
+	if !within(gone, func() bool { return len(processes(marker)) == 0 }) {
+		t.Errorf("these processes are left: %v", processes(marker))
+	}
+	return judged(e.exit, &d), &d
+}
+
+// ofCopies is what a judgement says of the copy engine's copies.
+func ofCopies(j judgement) judgement {
+	return judgement{exit: j.exit, state: j.state, transfers: slices.DeleteFunc(slices.Clone(j.transfers), func(line string) bool {
+		return !strings.HasPrefix(line, probe.TestCopy+":")
+	})}
+}
+
+// TestGPURun holds that the script for a machine with GPUs runs the program with
+// each fault, prints what comes of it, and fails where that is wrong.
+func TestGPURun(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	program, err := exec.LookPath("gpudoctor") // Of testscript.
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join("..", "..", "fixtures", "drivers", "gpu_run.py")
+	env := simulated{}.environment(t)
+	shim := drivers.BuildShim(t)
+	for _, tt := range []struct {
+		name     string
+		options  []string
+		timeout  time.Duration
+		exit     int
+		contains []string
+	}{
+		{"faults", []string{"--only", "zeros crash-init"}, calmTimeout, 0, []string{
+			"quick zeros                          1 findings", "p2p-broken-platform critical confirmed", "quick crash-init", "2 runs, 0 wrong",
+		}},
+		{"no shim", []string{"--shim", "/nowhere.so"}, calmTimeout, 2, []string{"no such file"}},
+		{"no end", []string{"--only", "hang-init", "--limit", "1"}, time.Minute, 1, []string{"no end within 1 s", "1 runs, 1 wrong"}},
+		{"no time", []string{"--only", "zeros", "--budget", "1e-9"}, calmTimeout, 1, []string{"not run, the budget is spent: zeros"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			results := filepath.Join(t.TempDir(), "results")
+			line := slices.Concat([]string{script, "--gpudoctor", program, "--shim", shim, "--json", results}, tt.options,
+				[]string{"--", "--probe-timeout", tt.timeout.String(), "--skip", strings.Join(surroundings, ",")})
+			c := exec.Command(python, line...)
+			c.Env = env
+			out, err := c.CombinedOutput()
+			if c.ProcessState.ExitCode() != tt.exit {
+				t.Errorf("exit code %d, want %d (%v)", c.ProcessState.ExitCode(), tt.exit, err)
+			}
+			for _, words := range tt.contains {
+				if !strings.Contains(string(out), words) {
+					t.Errorf("it does not print %q:\n%s", words, out)
+				}
+			}
+			kept, err := os.ReadFile(results)
+			if rows := strings.Count(string(out), "\nquick "); tt.exit < 2 && (err != nil || bytes.Count(kept, []byte("\n")) != rows) {
+				t.Errorf("%d results are kept of %d (%v)", bytes.Count(kept, []byte("\n")), rows, err)
+			}
+		})
+	}
+}
+
+// TestShimActsInTheChild holds that the program's own process is left alone.
+func TestShimActsInTheChild(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	s := simulated{arguments: []string{"--probe", "off"}}
+	j, _ := observed(t, s, "LD_PRELOAD="+drivers.BuildShim(t), "GPUDOCTOR_SHIM_FAULT=crash-init")
+	if j.exit != 0 || j.transfers != nil {
+		t.Errorf("without a probe: %s", fmt.Sprint(j))
+	}
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// choices are the values of each flag that takes one of a few.
+var choices = map[string][]string{
+	"profile":      {string(rules.Training), string(rules.Image)},
+	"fail-on":      report.Thresholds(),
+	"format":       report.FormatNames(),
+	"color":        {colorAuto, colorAlways, colorNever},
+	probeFlag.Name: {string(probe.Off), string(probe.Quick), string(probe.Full)},
+}
+
+// oneOf checks the value of a flag that takes one of a few. Aliases are taken
+// as well, and not listed.
+func oneOf(flag, value string, aliases ...string) error {
+	known := choices[flag]
+	if slices.Contains(known, value) || slices.Contains(aliases, value) {
+		return nil
+	}
+	return unknownName("value of --"+flag+":", value, slices.Concat(known, aliases), "--"+flag+" takes one of: "+join(known))
+}

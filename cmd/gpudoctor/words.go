@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// noArguments refuses words that a command does not take.
+func noArguments(c *cli.Context) error {
+	if !c.Args().Present() {
+		return nil
+	}
+	hints := append(meantAs(c), c.Command.HelpName+" --help shows what it takes")
+	return hinted(errors.New("unexpected word: "+quoteWord(c.Args().First())), hints...)
+}
+
+// meantAs says what the words may have been meant as that a command does not
+// take: files to examine, the file to write, or the value of a flag.
+func meantAs(c *cli.Context) []string {
+	words := c.Args().Slice()
+	switch {
+	case !slices.ContainsFunc(words, func(w string) bool { return !looksLikeSource(w) }):
+		return filesMeant(c, words)
+	case c.Command == nil:
+		return nil
+	}
+	for _, f := range c.Command.Flags {
+		if name := f.Names()[0]; slices.Contains(choices[name], words[0]) {
+			return []string{"did you mean --" + name + " " + words[0] + "?"}
+		}
+	}
+	return nil
+}
+
+// filesMeant says how files that stand without a flag are given.
+func filesMeant(c *cli.Context, words []string) []string {
+	var hints []string
+	if c.Command != nil && hasFlag(c.Command, "output") && !hasFlag(c.Command, fromFlag.Name) {
+		hints = append(hints, "to write to it: "+c.Command.HelpName+" -o "+report.ShellWord(words[0]))
+	}
+	command := "gpudoctor check"
+	if c.Command != nil && hasFlag(c.Command, fromFlag.Name) {
+		command = c.Command.HelpName
+	}
+	for _, w := range words {
+		if name, ok := strings.CutPrefix(w, examplePrefix); ok && !slices.Contains(fixtures.Examples(), name) {
+			return append(hints, "examples are given as "+command+" --from "+examplePrefix+nearestExample(name))
+		}
+		command += " --from " + report.ShellWord(w)
+	}
+	return append(hints, "to examine it: "+command)
+}
+
+// nearestExample is the example whose name is most like the given one, or
+// "NAME".
+func nearestExample(name string) string {
+	if near := rules.Nearest(name, fixtures.Examples()); near != "" {
+		return near
+	}
+	return "NAME"
+}
+
+// hasFlag reports whether a command has a flag of that name.
+func hasFlag(c *cli.Command, name string) bool {
+	return slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return f.Names()[0] == name })
+}
+
+// looksLikeSource reports whether a word is something to examine: an example,
+// standard input, a file or a folder, or what is named like one.
+func looksLikeSource(word string) bool {
+	if word == standardInput || strings.HasPrefix(word, examplePrefix) || strings.ContainsAny(word, `/\`) {
+		return true
+	}
+	if _, err := os.Stat(word); err == nil {
+		return true
+	}
+	return len(filepath.Ext(word)) > 1 && !strings.HasPrefix(word, ".")
+}

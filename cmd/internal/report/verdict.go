@@ -1,0 +1,463 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// State is the verdict in one word.
+type State string
+
+// The states of a verdict.
+const (
+	// Healthy means that all that the profile calls for was examined, and that
+	// nothing of medium severity or above was found.
+	Healthy State = "healthy"
+	// Findings means that something of medium severity or above was found.
+	Findings State = "findings"
+	// Inconclusive means that nothing of medium severity or above was found, and
+	// that something failed, or something that the profile calls for was not
+	// examined: Verdict.Reasons says what.
+	Inconclusive State = "inconclusive"
+)
+
+// ReasonCode names why a verdict is not Healthy.
+type ReasonCode string
+
+// The reasons.
+const (
+	// ReasonFinding is a finding of medium severity or above.
+	ReasonFinding ReasonCode = "finding"
+	// ReasonFailed means that transfers failed, and that no finding says so.
+	ReasonFailed ReasonCode = "transfers-failed"
+	// ReasonProbe means that the probe was asked for and could not do its work.
+	ReasonProbe ReasonCode = "probe-failed"
+	// ReasonUntried means that transfers were not tried, for a reason that is no
+	// failure: nobody asked for them, or others use the GPUs.
+	ReasonUntried ReasonCode = "transfers-untried"
+	// ReasonSection means that a section of the facts could not be read.
+	ReasonSection ReasonCode = "section-unknown"
+	// ReasonRule means that a rule could not be judged that was asked for by
+	// name, or whose finding would be high or critical.
+	ReasonRule ReasonCode = "rule-not-judged"
+	// ReasonNoGPU means that there is no GPU to judge.
+	ReasonNoGPU ReasonCode = "no-gpu"
+	// ReasonTexts means that texts were examined, and no machine.
+	ReasonTexts ReasonCode = "texts-only"
+	// ReasonUnread means that nothing in the texts was recognised.
+	ReasonUnread ReasonCode = "nothing-recognised"
+)
+
+// Reason is one reason why the verdict is not Healthy.
+type Reason struct {
+	// Code names it for programs, Text for people.
+	Code ReasonCode `json:"code"`
+	Text string     `json:"text"`
+
+	short string // Text without what the line of the transfers says.
+}
+
+// Verdict is the report in one object. The mark of the headline, the closing
+// line, the JSON and the exit code all follow from it.
+type Verdict struct {
+	// State is the verdict in one word.
+	State State `json:"state"`
+	// Reasons say why it is not Healthy, the weightiest first.
+	Reasons []Reason `json:"reasons"`
+	// Counts are the findings by severity, consequences not counted.
+	Counts Counts `json:"counts"`
+	// ExitCode is the one that the program ends with: 0; 1 where a finding is at
+	// or above fail_on; 2 where texts were given and nothing in them was
+	// recognised; 3 where transfers or the probe failed and no such finding is
+	// there, and with --strict where reasons has any but findings.
+	ExitCode int `json:"exit_code" jsonschema:"enum=0,enum=1,enum=2,enum=3"`
+	// Reason says why the exit code is what it is.
+	Reason string `json:"reason"`
+	// Missing lists what the verdict needs and could not be had, with the
+	// reason and, where there is one, the way to have it.
+	Missing []string `json:"missing"`
+}
+
+// has reports whether one of the reasons is of that kind.
+func (v *Verdict) has(code ReasonCode) bool {
+	return slices.ContainsFunc(v.Reasons, func(r Reason) bool { return r.Code == code })
+}
+
+// gaps are the reasons that are no findings.
+func (v *Verdict) gaps() []Reason {
+	return slices.DeleteFunc(slices.Clone(v.Reasons), func(r Reason) bool { return r.Code == ReasonFinding })
+}
+
+// shortly gives the reasons that are no findings in a sentence.
+func (v *Verdict) shortly() string {
+	var said []string
+	for _, r := range v.gaps() {
+		said = append(said, cmp.Or(r.short, r.Text))
+	}
+	return strings.Join(said, "; ")
+}
+
+// judge computes the verdict, once, from all that the report holds.
+func (d *Document) judge(in Input) Verdict {
+	v := Verdict{Counts: count(d.Findings), Reasons: []Reason{}, Missing: []string{}}
+	for _, f := range d.Findings {
+		if atLeast(worst(f), rules.Medium) {
+			v.Reasons = append(v.Reasons, Reason{Code: ReasonFinding, Text: f.Rule + ": " + f.Subject})
+		}
+	}
+	grave := len(v.Reasons) > 0
+	v.Reasons = append(v.Reasons, d.unexamined(in)...)
+	for _, r := range v.gaps() {
+		v.Missing = append(v.Missing, r.Text)
+	}
+	switch {
+	case grave:
+		v.State = Findings
+	case len(v.Reasons) > 0:
+		v.State = Inconclusive
+	default:
+		v.State = Healthy
+	}
+	v.ExitCode, v.Reason = d.exitCode(&v, in.Strict)
+	return v
+}
+
+// exitCode is the exit code of a verdict, and why.
+func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
+	reaching := 0
+	for _, f := range d.Findings {
+		if d.FailOn.reaches(worst(f)) {
+			reaching++
+		}
+	}
+	switch {
+	case v.has(ReasonUnread):
+		return 2, "nothing in the input was recognized"
+	case reaching > 0:
+		return 1, fmt.Sprintf("%s at or above %s", plural(reaching, "finding"), d.FailOn)
+	case v.has(ReasonFailed), failures(d) > 0:
+		return 3, "transfers failed, and no finding at or above " + string(d.FailOn) + " says so"
+	case v.has(ReasonProbe):
+		return 3, "the probe was asked for and could not do its work: " + v.shortly()
+	case strict && len(v.gaps()) > 0:
+		return 3, "--strict, and not examined: " + v.shortly()
+	case len(d.Findings) > 0 && d.FailOn == Never:
+		return 0, "--fail-on none"
+	case len(d.Findings) > 0:
+		return 0, fmt.Sprintf("no finding at or above %s", d.FailOn)
+	}
+	return 0, "no finding"
+}
+
+// unexamined says what failed without a finding that says so, and what the
+// verdict needs and was not examined.
+func (d *Document) unexamined(in Input) []Reason {
+	var all []Reason
+	// The rules that would say so may have been left out, or a policy may have
+	// taken their place.
+	if rest := rules.Unexplained(d.Transfers, d.Findings); rest != nil && !(d.noGPU() && len(rest.Transfers)+len(rest.Devices) == 0) {
+		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that say so were left out)"})
+	}
+	switch {
+	case d.textsOnly && !slices.ContainsFunc(in.Facts.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 }):
+		return append(all, Reason{Code: ReasonUnread, Text: "the machine (nothing in the input was recognized)"})
+	case d.textsOnly && len(in.Only) == 0:
+		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only texts about it were examined)"})
+	case len(in.Only) > 0:
+		// The probe is run whatever rules are asked for.
+		for _, r := range d.missingTransfers(in.Facts) {
+			if r.Code == ReasonNoGPU || r.Code == ReasonProbe {
+				all = append(all, r)
+			}
+		}
+		for _, s := range d.Skipped {
+			if slices.Contains(in.Only, s.Rule) {
+				all = append(all, notJudged(s))
+			}
+		}
+		if d.textsOnly {
+			all = append(all, Reason{Code: ReasonTexts, Text: "the machine (only texts about it were examined)"})
+		}
+		return all
+	}
+	all = append(all, d.missingSections(in.Facts)...)
+	all = append(all, d.missingTransfers(in.Facts)...)
+	return append(all, d.missingRules(in)...)
+}
+
+// notJudged is the reason of a rule that could not be judged.
+func notJudged(s Skipped) Reason {
+	return Reason{Code: ReasonRule, Text: s.Rule + " (" + reasonOf(s) + ")"}
+}
+
+// missingSections lists the sections that the profile rests on and that could
+// not be read, those with the same reason together.
+func (d *Document) missingSections(f *checks.Facts) []Reason {
+	needed := map[string]bool{"env": f.Env == nil, "libraries": f.Libraries == nil}
+	if d.Profile == rules.Training {
+		needed = map[string]bool{
+			"pci": f.PCI == nil, "gpus": f.GPUs == nil, "links": f.Links == nil,
+			"container": f.Container == nil, "env": f.Env == nil,
+		}
+	}
+	var why []string
+	sections := map[string][]string{} // By the reason why they are missing.
+	for _, section := range slices.Sorted(maps.Keys(needed)) {
+		if needed[section] {
+			reason := d.whyUnknown(section)
+			if sections[reason] == nil {
+				why = append(why, reason)
+			}
+			sections[reason] = append(sections[reason], section)
+		}
+	}
+	var all []Reason
+	for _, reason := range why {
+		all = append(all, Reason{Code: ReasonSection, Text: strings.Join(sections[reason], ", ") + " (" + reason + ")"})
+	}
+	return all
+}
+
+// missingRules lists the rules that could not be judged and whose finding would
+// be high or critical. Where every transfer between several GPUs was tried and
+// arrived at full speed, that answers what would have explained a failure.
+func (d *Document) missingRules(in Input) []Reason {
+	answered := map[string]bool{}
+	if d.Profile == rules.Training && proven(d) {
+		for _, r := range in.Rules {
+			answered[r.ID] = slices.ContainsFunc(r.Explains, func(id string) bool { return measured[id] }) || measured[r.ID]
+		}
+	}
+	var all []Reason
+	for _, s := range d.Skipped {
+		i := slices.IndexFunc(in.Rules, func(r rules.Rule) bool { return r.ID == s.Rule })
+		if i >= 0 && atLeast(in.Rules[i].Severity, rules.High) && !answered[s.Rule] {
+			all = append(all, notJudged(s))
+		}
+	}
+	return all
+}
+
+// measured are the rules that judge the transfers themselves: what explains their
+// findings is answered where the transfers are good.
+var measured = map[string]bool{
+	"p2p-broken-platform": true, "p2p-slow": true, "p2p-unsupported-gpu": true, "transfer-failed": true, "driver-hang": true,
+}
+
+// proven reports whether the probe came to its end and every GPU and every
+// transfer that the driver offers is good.
+func proven(d *Document) bool {
+	t := d.Transfers
+	return t != nil && t.Outcome == probe.OK && len(t.Devices) > 0 &&
+		!slices.ContainsFunc(t.Devices, func(g probe.Device) bool { return g.Outcome != probe.OK && g.Outcome != "" }) &&
+		!slices.ContainsFunc(t.Transfers, func(x probe.Transfer) bool { return x.Outcome != probe.OK && x.Outcome != probe.Unsupported })
+}
+
+// failures counts the transfers, GPUs and steps of the probe that failed. That
+// the driver finds no GPU where there is none is no failure.
+func failures(d *Document) int {
+	t := d.Transfers
+	if t == nil {
+		return 0
+	}
+	n := 0
+	for _, x := range t.Transfers {
+		if x.Outcome.Failed() {
+			n++
+		}
+	}
+	for _, g := range t.Devices {
+		if g.Outcome.Failed() && !inUseCodes[g.ErrorCode] {
+			n++
+		}
+	}
+	if t.Outcome.Failed() && !d.noGPU() {
+		n++
+	}
+	return n
+}
+
+// noGPU reports whether the driver says that it finds no GPU, and nothing else
+// shows one.
+func (d *Document) noGPU() bool {
+	return d.Transfers != nil && d.Transfers.ErrorCode == noDeviceCode && len(d.Host.GPUs) == 0
+}
+
+// inShort says what of a probe's report is left: "2 transfers failed".
+func inShort(rest *probe.Report) string {
+	failed, slow := 0, 0
+	for _, t := range rest.Transfers {
+		if t.Outcome == probe.Slow {
+			slow++
+		} else {
+			failed++
+		}
+	}
+	var said []string
+	if failed > 0 {
+		said = append(said, plural(failed, "transfer")+" failed")
+	}
+	if slow > 0 {
+		said = append(said, plural(slow, "transfer")+" too slow")
+	}
+	if n := len(rest.Devices); n > 0 {
+		said = append(said, plural(n, "GPU")+" could not be made ready")
+	}
+	if rest.Outcome.Failed() {
+		said = append(said, "the probe failed")
+	}
+	return strings.Join(said, ", ")
+}
+
+// Error codes that say that there is nothing to probe (cuda.h):
+// CUDA_ERROR_NO_DEVICE, and for a GPU that others hold, as probes before 0.2
+// recorded it, CUDA_ERROR_OUT_OF_MEMORY and CUDA_ERROR_DEVICE_UNAVAILABLE.
+const noDeviceCode = 100
+
+var inUseCodes = map[int]bool{2: true, 46: true}
+
+// missingTransfers says what is missing of the transfers.
+func (d *Document) missingTransfers(f *checks.Facts) []Reason {
+	if d.Profile != rules.Training && d.Transfers == nil {
+		return nil
+	}
+	one := func(code ReasonCode, why string) []Reason {
+		return []Reason{{Code: code, Text: "transfers (" + why + ")"}}
+	}
+	switch t := d.Transfers; {
+	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && looked(f):
+		if why := d.unseen(); why != "" {
+			return one(ReasonUntried, why)
+		}
+		return one(ReasonNoGPU, "no GPU was found")
+	case len(d.Host.GPUs) < 2 && (t == nil || len(t.Devices) < 2):
+		return nil
+	case t == nil:
+		if u := d.unknown("transfers"); u != nil && u.Kind == "" && d.probed {
+			return one(ReasonProbe, u.Reason)
+		}
+		return one(ReasonUntried, d.whyUnknown("transfers"))
+	case t.Outcome == probe.Unknown || t.Outcome == probe.Unsupported:
+		why := cmp.Or(t.Reason, "the probe could not run")
+		if harmless[t.Cause] {
+			return one(ReasonUntried, why)
+		}
+		return one(ReasonProbe, why)
+	case t.Outcome != probe.OK && t.Outcome != "":
+		return nil // It failed, which is no gap: see failures.
+	case len(t.Devices) > 1 && len(newPaths(d)) == 0:
+		return one(ReasonProbe, "no pair of the GPUs was tried")
+	case len(t.Devices) == 0:
+		return one(ReasonProbe, "the driver offers none of "+plural(len(d.Host.GPUs), "GPU")+" to this process")
+	}
+	return slices.Concat(d.untriedPaths(), d.untriedTests())
+}
+
+// harmless are the causes of an unknown outcome that are no failure of the probe.
+var harmless = map[probe.Cause]bool{
+	probe.CauseNoDevice: true, probe.CauseBusy: true, probe.CauseNoMemory: true, probe.CauseNoAccess: true,
+	probe.CauseLeftAlone: true, probe.CauseUnavailable: true,
+}
+
+// causeOf is why a transfer was not tried: that of its GPU where the GPU is why.
+func (d *Document) causeOf(t *probe.Transfer) probe.Cause {
+	if t.Cause != probe.CauseDevice && t.Cause != "" {
+		return t.Cause
+	}
+	for _, g := range d.Transfers.Devices {
+		if (g.Address == t.Source || g.Address == t.Destination) && g.Outcome != probe.OK {
+			if g.Cause == "" && (g.Outcome.Failed() || inUseCodes[g.ErrorCode]) {
+				return probe.CauseBusy // A failure is counted by itself.
+			}
+			return g.Cause
+		}
+	}
+	return t.Cause
+}
+
+// untriedPaths are the ordered pairs of GPUs of which nothing is known.
+func (d *Document) untriedPaths() []Reason {
+	all := newPaths(d)
+	untried := all.with(probe.Unknown)
+	if len(untried) == 0 {
+		return nil
+	}
+	code := ReasonUntried
+	for _, p := range untried {
+		// A recording may hold a probe of some pairs; a probe of our own leaves
+		// none out without a reason.
+		if p.plain == nil && d.probed || p.plain != nil && !harmless[d.causeOf(p.plain)] {
+			code = ReasonProbe
+		}
+	}
+	why := fmt.Sprintf("%d of %s could not be tried", len(untried), plural(len(all), "peer path"))
+	r := Reason{Code: code, Text: "transfers (" + why + ")", short: "transfers (" + why + ")"}
+	if open := gaps(d, untried); len(open) > 0 {
+		r.Text = "transfers (" + why + ": " + gapsInWords(open) + ")"
+	}
+	return []Reason{r}
+}
+
+// untriedTests are the tests beyond the plain copy of which nothing is known.
+func (d *Document) untriedTests() []Reason {
+	var all []Reason
+	tests := map[string]*Reason{}
+	for i := range d.Transfers.Transfers {
+		t := &d.Transfers.Transfers[i]
+		if t.Test == probe.TestCopy || t.Outcome != probe.Unknown || t.Cause == probe.CauseDevice {
+			continue
+		}
+		code := ReasonProbe
+		if harmless[d.causeOf(t)] {
+			code = ReasonUntried
+		}
+		key := t.Test + " " + string(code)
+		if tests[key] == nil {
+			tests[key] = &Reason{Code: code, Text: t.Test + " (" + cmp.Or(t.Reason, "not tried") + ")"}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(tests)) {
+		all = append(all, *tests[key])
+	}
+	if why := d.Transfers.SMTests; why != "" && len(d.Transfers.Devices) > 1 {
+		all = append(all, Reason{Code: ReasonUntried, Text: "SM loads and stores (" + why + ")"})
+	}
+	return all
+}
+
+// unseen says why there may be GPUs although none is seen: a library failed
+// that has something to answer.
+func (d *Document) unseen() string {
+	for _, u := range d.Unknown {
+		if u.Section == "gpus" && u.Fact == "devices" {
+			return u.Reason
+		}
+	}
+	return ""
+}
+
+// unknown is what the facts say of the lack of a whole section; nil where they
+// say nothing.
+func (d *Document) unknown(section string) *checks.Unknown {
+	for i, u := range d.Unknown {
+		if u.Section == section && u.Fact == "" {
+			return &d.Unknown[i]
+		}
+	}
+	return nil
+}
+
+// whyUnknown gives the reason that the facts state for the lack of a section.
+func (d *Document) whyUnknown(section string) string {
+	if u := d.unknown(section); u != nil {
+		return u.Reason
+	}
+	return "the facts do not hold them"
+}

@@ -1,0 +1,236 @@
+# METADATA
+# title: A transfer between GPUs failed, and no other rule says why
+# description: >-
+#   The last resort for what the probe measured. It judges only the transfers,
+#   GPUs and steps of the driver that failed and that no finding of another rule
+#   accounts for, so that a failure is never passed over because nobody knows its
+#   cause. The driver's error code narrows down what helps.
+# related_resources:
+#   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
+#     description: The error codes of the CUDA driver (CUresult).
+#   - ref: https://rocm.docs.amd.com/projects/HIP/en/latest/reference/error_codes.html
+#     description: The error codes of HIP (hipError_t).
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: confirmed
+#   cause: other
+#   needs:
+#     - transfers.outcome
+#   remedies: [nccl-p2p-disable, reset-gpu, reboot-or-reload-driver, upgrade-driver, start-fabric-manager, free-memory, fix-visible-devices, pass-device-nodes, grant-device-access, replace-hardware, other]
+#   unexplained: true
+#   since: "0.2"
+package gpudoctor.rules.transfer_failed
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.peers
+
+# classes are the driver's error codes by what they are about (cuda.h,
+# cudaError_enum; HIP has the same numbers, hip_runtime_api.h), with what helps.
+classes := [
+	{"name": "memory", "codes": {2}, "words": "GPU memory ran out", "remedies": ["free-memory", "other"]},
+	{"name": "in-use", "codes": {46, 54, 201, 216}, "words": "another process holds the GPU", "remedies": ["free-memory", "other"]},
+	{"name": "no-device", "codes": {100, 101}, "words": "the driver offers no such GPU to this process", "remedies": ["fix-visible-devices", "pass-device-nodes"]},
+	{
+		"name": "peer-access", "codes": {217, 704, 705, 711},
+		"words": "peer access cannot be switched on", "remedies": ["nccl-p2p-disable", "reboot-or-reload-driver", "upgrade-driver"],
+	},
+	{
+		"name": "code", "codes": {98, 200, 209, 218, 221, 222, 223, 300, 301, 302, 303, 500},
+		"words": "the driver cannot run the probe's kernels", "remedies": ["upgrade-driver", "reboot-or-reload-driver"],
+	},
+	{
+		"name": "hardware", "codes": {214, 220, 226, 227},
+		"words": "the hardware reports an uncorrectable error", "remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
+	},
+	{"name": "fabric", "codes": {802}, "words": "the NVLink fabric is not ready", "remedies": ["start-fabric-manager", "reboot-or-reload-driver"]},
+	{
+		"name": "installation", "codes": {3, 4, 34, 35, 803, 804},
+		"words": "the driver's library does not fit the kernel driver", "remedies": ["reboot-or-reload-driver", "upgrade-driver"],
+	},
+	{
+		"name": "system", "codes": {304, 800},
+		"words": "the operating system refused a call of the driver", "remedies": ["grant-device-access", "pass-device-nodes", "other"],
+	},
+	{"name": "unsupported", "codes": {801}, "words": "the driver does not support the call", "remedies": ["upgrade-driver", "nccl-p2p-disable"]},
+]
+
+unknown_class := {
+	"name": "other", "words": "the code names no cause",
+	"remedies": ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver", "nccl-p2p-disable"],
+}
+
+class(code) := c if {
+	some c in classes
+	code in c.codes
+} else := unknown_class
+
+severity_of := {"corrupt": "critical", "hang": "critical", "error": "high", "slow": "high"}
+
+code_of(x) := object.get(x, "error_code", 0)
+
+# failures are the transfers that ended alike: the same outcome, code and call.
+failures[[t.outcome, code_of(t), object.get(t, "error_name", ""), object.get(t, "call", "")]] contains t if {
+	some t in input.transfers.transfers
+	severity_of[t.outcome]
+}
+
+findings contains {
+	"subject": subject(ts),
+	"affects": affected(ts),
+	"message": sprintf("%s %s%s. No other rule names the cause.", [which(ts), became[kind[0]], said(kind)]),
+	"evidence": [{
+		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(t.source, t.destination)]),
+		"value": object.filter(t, ["test", "way", "outcome", "reason", "cause", "found", "bad_bytes", "error_code", "error_name", "call", "gbps"]),
+		"source": "probe",
+	} |
+		some i, t in sort(ts)
+		i < shown
+	],
+	"accounts_for": sort({peers.named(t) | some t in ts}),
+	"params": {"gpus": affected(ts), "pairs": pairs(ts)},
+	"severity": severity_of[kind[0]],
+	"confidence": "confirmed",
+	"remedies": remedies(kind, ts),
+} if {
+	some kind, ts in failures
+}
+
+# shown bounds the transfers that stand as evidence.
+shown := 8
+
+became := {
+	"corrupt": "report success and deliver wrong data", "hang": "do not end",
+	"error": "fail", "slow": "are slower than the link allows",
+}
+
+said(kind) := sprintf(" with %s (%d)%s: %s", [kind[2], kind[1], in_call(kind[3]), class(kind[1]).words]) if {
+	kind[1] > 0
+} else := ""
+
+in_call("") := ""
+
+in_call(call) := sprintf(" in %s", [call]) if call != ""
+
+pairs(ts) := sort({facts.pair_name(t.source, t.destination) | some t in ts})
+
+tests(ts) := concat(", ", sort({t.test | some t in ts}))
+
+subject(ts) := pairs(ts)[0] if {
+	count(pairs(ts)) == 1
+} else := sprintf("%s and %d more", [pairs(ts)[0], count(pairs(ts)) - 1])
+
+which(ts) := sprintf("Transfers from %s to %s (%s)", [t.source, t.destination, tests(ts)]) if {
+	count(pairs(ts)) == 1
+	some t in ts
+} else := sprintf("Transfers over %d paths (%s)", [count(pairs(ts)), tests(ts)])
+
+affected(ts) := sort({address |
+	some t in ts
+	some address in [t.source, t.destination]
+	facts.is_address(address)
+})
+
+remedies(kind, _) := class(kind[1]).remedies if {
+	kind[0] == "error"
+} else := ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"] if {
+	between_gpus(kind)
+} else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver", "replace-hardware"]
+
+between_gpus(kind) if {
+	some t in failures[kind]
+	t.test in facts.peer_tests
+}
+
+# A GPU that the driver could not make ready.
+findings contains {
+	"subject": facts.list(gpus),
+	"affects": sort(gpus),
+	"message": sprintf("The driver could not make GPU %s ready: %s%s. No other rule names the cause.", [facts.list(gpus), step_became[kind[0]], said(kind)]),
+	"evidence": [{
+		"fact": sprintf("transfers.devices[%s]", [d.address]),
+		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),
+		"source": "probe",
+	} |
+		some d in input.transfers.devices
+		d.address in gpus
+	],
+	"params": {"gpus": sort(gpus)},
+	"severity": severity_of[kind[0]],
+	"confidence": "confirmed",
+	"remedies": device_remedies(kind),
+} if {
+	some kind, gpus in unready
+}
+
+step_became := {"corrupt": "it delivered wrong data", "hang": "it did not come back", "error": "it failed", "slow": "it was too slow"}
+
+unready[[d.outcome, code_of(d), object.get(d, "error_name", ""), object.get(d, "call", "")]] contains d.address if {
+	some d in input.transfers.devices
+	severity_of[d.outcome]
+	facts.is_address(d.address)
+}
+
+device_remedies(kind) := class(kind[1]).remedies if {
+	kind[0] == "error"
+} else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
+
+# The probe as a whole.
+findings contains {
+	"subject": "host",
+	"affects": [],
+	"message": sprintf("The probe stopped%s: %s%s. Programs that use the GPUs are likely to fail the same way. No other rule names the cause.", [stage, stopped, said(whole)]),
+	"evidence": [{"fact": sprintf("transfers.%s", [field]), "value": value, "source": "probe"} |
+		some field in ["outcome", "stage", "gpu", "reason", "cause", "error_code", "error_name", "call", "exit_code", "signal"]
+		value := input.transfers[field]
+	],
+	"params": {"gpus": sort([address | some address in facts.gpus])},
+	"severity": severity_of[whole[0]],
+	"confidence": "confirmed",
+	"remedies": device_remedies(whole),
+} if {
+	severity_of[input.transfers.outcome]
+	not no_gpu
+	not told_by_transfer
+}
+
+whole := [input.transfers.outcome, code_of(input.transfers), object.get(input.transfers, "error_name", ""), object.get(input.transfers, "call", "")]
+
+default stage := ""
+
+stage := sprintf(" at the step %q", [input.transfers.stage]) if input.transfers.stage != ""
+
+stopped := sprintf("the process that drives the GPUs exited with code %d before its work was done", [input.transfers.exit_code]) if {
+	input.transfers.exit_code >= 0
+} else := sprintf("the driver crashed with %s", [input.transfers.signal]) if {
+	input.transfers.signal != ""
+} else := "the process that drives the GPUs wrote without end" if {
+	input.transfers.cause == "flooded"
+} else := step_became[whole[0]]
+
+# no_gpu: CUDA says that it finds no GPU (CUDA_ERROR_NO_DEVICE), and nothing else
+# shows one. That is no failure.
+no_gpu if {
+	code_of(input.transfers) == 100
+	count([address | some address in facts.gpus]) == 0
+}
+
+# told_by_transfer: in a test, what stopped the probe is the transfer's outcome.
+told_by_transfer if {
+	some t in input.transfers.transfers
+	t.test == input.transfers.stage
+	severity_of[t.outcome]
+}
+
+missing contains {"fact": "transfers", "words": "the probe did not run, so no transfer was tried"} if {
+	not input.transfers
+	not no_pair
+}
+
+no_pair if count(facts.gpus) < 2
+
+not_applicable contains "fewer than two GPUs" if {
+	not input.transfers
+	no_pair
+}

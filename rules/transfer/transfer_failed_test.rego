@@ -1,0 +1,107 @@
+package gpudoctor.rules.transfer_failed_test
+
+import data.gpudoctor.rules.transfer_failed
+
+a := "0000:01:00.0"
+
+b := "0000:02:00.0"
+
+machine(transfers) := {
+	"gpus": {"devices": [{"address": x, "vendor": "nvidia"} | some x in [a, b]]},
+	"transfers": object.union({"outcome": "ok", "devices": [], "transfers": []}, transfers),
+}
+
+transfer(test, source, destination, outcome) := {"test": test, "source": source, "destination": destination, "outcome": outcome}
+
+coded(t, code, name, call) := object.union(t, {"error_code": code, "error_name": name, "call": call})
+
+test_fires if {
+	refused := [
+		coded(transfer("copy", a, b, "error"), 217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "cuCtxEnablePeerAccess"),
+		coded(transfer("copy", b, a, "error"), 217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "cuCtxEnablePeerAccess"),
+	]
+	found := transfer_failed.findings with input as machine({"transfers": refused})
+	count(found) == 1
+	some f in found
+	f.severity == "high"
+	f.affects == [a, b]
+	f.subject == sprintf("%s -> %s and 1 more", [a, b])
+	contains(f.message, "fail with CUDA_ERROR_PEER_ACCESS_UNSUPPORTED (217) in cuCtxEnablePeerAccess: peer access cannot be switched on")
+	f.remedies[0] == "nccl-p2p-disable"
+	count(f.evidence) == 2
+}
+
+test_each_outcome if {
+	every outcome, severity in {"corrupt": "critical", "hang": "critical", "error": "high", "slow": "high"} {
+		some f in transfer_failed.findings with input as machine({"transfers": [transfer("copy", a, b, outcome)]})
+		f.severity == severity
+		f.subject == sprintf("%s -> %s", [a, b])
+	}
+}
+
+test_outcomes_apart if {
+	found := transfer_failed.findings with input as machine({"transfers": [
+		transfer("copy", a, b, "corrupt"), transfer("copy", b, a, "hang"), coded(transfer("sm-store", a, b, "error"), 209, "CUDA_ERROR_NO_BINARY_FOR_GPU", ""),
+	]})
+	count(found) == 3
+	some f in found
+	f.remedies[0] == "upgrade-driver"
+}
+
+test_host_memory if {
+	some f in transfer_failed.findings with input as machine({"transfers": [transfer("host-to-device", "node0", a, "corrupt")]})
+	f.affects == [a]
+	f.remedies[0] == "reset-gpu"
+	some g in transfer_failed.findings with input as machine({"transfers": [coded(transfer("host-staged", a, b, "error"), 999, "CUDA_ERROR_UNKNOWN", "cuMemcpyDtoHAsync")]})
+	contains(g.message, "names no cause")
+}
+
+test_device if {
+	devices := [{"address": a, "outcome": "error", "error_code": 802, "error_name": "CUDA_ERROR_SYSTEM_NOT_READY"}, {"address": b, "outcome": "ok"}]
+	some f in transfer_failed.findings with input as machine({"devices": devices})
+	f.subject == a
+	f.remedies[0] == "start-fabric-manager"
+	hung := [{"address": a, "outcome": "hang"}]
+	some g in transfer_failed.findings with input as machine({"devices": hung})
+	g.severity == "critical"
+	contains(g.message, "did not come back")
+}
+
+test_probe if {
+	stopped := {"outcome": "error", "stage": "cuInit"}
+	some f in transfer_failed.findings with input as machine(object.union(stopped, {"exit_code": 0, "cause": "exited"}))
+	f.severity == "high"
+	contains(f.message, `at the step "cuInit": the process that drives the GPUs exited with code 0`)
+	some g in transfer_failed.findings with input as machine(object.union(stopped, {"signal": "SIGSEGV"}))
+	contains(g.message, "crashed with SIGSEGV")
+	some h in transfer_failed.findings with input as machine(object.union(stopped, {"cause": "flooded"}))
+	contains(h.message, "wrote without end")
+	some i in transfer_failed.findings with input as machine({"outcome": "hang", "stage": ""})
+	contains(i.message, "stopped: it did not come back")
+	i.severity == "critical"
+}
+
+test_no_gpu_is_no_failure if {
+	none := {"transfers": {"outcome": "error", "error_code": 100}}
+	count(transfer_failed.findings) == 0 with input as none
+	count(transfer_failed.findings) == 1 with input as machine({"outcome": "error", "error_code": 100})
+}
+
+test_told_by_its_transfer if {
+	found := transfer_failed.findings with input as machine({"outcome": "hang", "stage": "copy", "transfers": [transfer("copy", a, b, "hang")]})
+	count(found) == 1
+	some f in found
+	f.subject != "host"
+}
+
+test_silent if {
+	good := [transfer("copy", a, b, "ok"), transfer("copy", b, a, "unsupported"), transfer("sm-load", a, b, "unknown")]
+	count(transfer_failed.findings) == 0 with input as machine({"transfers": good})
+	count(transfer_failed.missing) == 0 with input as machine({"transfers": good})
+	count(transfer_failed.not_applicable) == 1 with input as {"gpus": {"devices": []}}
+}
+
+test_unresolvable if {
+	count(transfer_failed.findings) == 0 with input as {}
+	count(transfer_failed.missing) == 1 with input as {}
+}

@@ -1,0 +1,104 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// Account names something that failed in the probe and that a finding speaks of:
+// a transfer, a GPU that could not be made ready, or the probe as a whole.
+type Account struct {
+	// Test, Source, Destination and Way name a transfer.
+	Test, Source, Destination, Way string
+	// Device is the address of a GPU.
+	Device string
+	// Probe is true for the probe as a whole.
+	Probe bool
+}
+
+// accountOf names a transfer.
+func accountOf(t *probe.Transfer) Account {
+	return Account{Test: t.Test, Source: t.Source, Destination: t.Destination, Way: t.Way}
+}
+
+// accounts are what the findings speak of: what their rules say, and the GPUs and
+// the fields of the probe that stand as evidence. Whoever speaks of a failure in
+// passing, below high, does not account for it; what is slow may be no fault.
+func accounts(findings []Finding) (failed, slow map[Account]bool) {
+	failed, slow = map[Account]bool{}, map[Account]bool{}
+	var walk func([]Finding)
+	walk = func(list []Finding) {
+		for _, f := range list {
+			for _, a := range slices.Concat(f.AccountsFor, citedBy(f.Evidence)) {
+				slow[a] = true
+				if f.Severity.Rank() <= High.Rank() {
+					failed[a] = true
+				}
+			}
+			walk(f.Explains)
+		}
+	}
+	walk(findings)
+	return failed, slow
+}
+
+// citedBy are the parts of the probe's report that stand as evidence:
+// "transfers.devices[0000:06:00.0].outcome" and "transfers.error_code". The list of
+// transfers and that of peers tell of pairs, not of single transfers.
+func citedBy(evidence []Evidence) []Account {
+	var all []Account
+	for _, e := range evidence {
+		field, ok := strings.CutPrefix(e.Fact, "transfers.")
+		if !ok {
+			continue
+		}
+		name, rest, indexed := strings.Cut(field, "[")
+		switch {
+		case indexed && name == "devices":
+			address, _, _ := strings.Cut(rest, "]")
+			all = append(all, Account{Device: address})
+		case name != "transfers" && name != "peers" && name != "driver_version":
+			all = append(all, Account{Probe: true})
+		}
+	}
+	return all
+}
+
+// Unexplained is the part of a probe's report that failed, or was slow, and that no
+// finding accounts for, consequences included; nil where there is none.
+func Unexplained(report *probe.Report, findings []Finding) *probe.Report {
+	if report == nil {
+		return nil
+	}
+	failed, slow := accounts(findings)
+	rest := *report
+	rest.Transfers = keep(report.Transfers, func(t *probe.Transfer) bool {
+		a := accountOf(t)
+		return t.Outcome.Failed() && !failed[a] || t.Outcome == probe.Slow && !slow[a]
+	})
+	rest.Devices = keep(report.Devices, func(d *probe.Device) bool {
+		return d.Outcome.Failed() && !failed[Account{Device: d.Address}]
+	})
+	whole := report.Outcome.Failed() && !failed[Account{Probe: true}]
+	if !whole {
+		rest.Outcome, rest.Stage, rest.GPU, rest.Signal, rest.ExitCode = probe.OK, "", "", "", nil
+		rest.Reason, rest.Cause, rest.ErrorCode, rest.ErrorName, rest.Call = "", "", 0, "", ""
+	}
+	if !whole && len(rest.Transfers)+len(rest.Devices) == 0 {
+		return nil
+	}
+	return &rest
+}
+
+// keep are the items that a test holds for.
+func keep[T any](list []T, holds func(*T) bool) []T {
+	kept := []T{}
+	for i := range list {
+		if holds(&list[i]) {
+			kept = append(kept, list[i])
+		}
+	}
+	return kept
+}
