@@ -149,12 +149,13 @@ func yamlProblems(name string, err error) []error {
 	}
 	faults := make([]error, 0, len(messages))
 	for _, m := range messages {
-		p := &rules.Problem{File: name, Reason: strings.TrimPrefix(m, "yaml: "), Hint: "see docs/remedies.md for the keys of a remedy"}
+		p := &rules.Problem{File: name, Hint: "see docs/remedies.md for the keys of a remedy"}
+		said := strings.TrimPrefix(m, "yaml: ")
 		if at := atLine.FindStringSubmatch(m); at != nil {
 			p.Line, _ = strconv.Atoi(at[1]) // Digits only, by the pattern.
-			p.Reason = strings.TrimPrefix(m, at[0])
+			said = strings.TrimPrefix(m, at[0])
 		}
-		p.Reason = strings.ReplaceAll(p.Reason, "remedies.", "")
+		p.Reason = strings.ReplaceAll(said, "remedies.", "")
 		faults = append(faults, p)
 	}
 	return faults

@@ -2,9 +2,7 @@ package rules
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -133,9 +131,9 @@ func (p *part) compile(checked bool) error {
 // factsSchemas is the schema of the facts, so that a path that does not exist
 // in them is an error.
 func factsSchemas() (*ast.SchemaSet, error) {
-	var schema any
-	if err := json.Unmarshal(factsSchema, &schema); err != nil {
-		return nil, fmt.Errorf("read facts.schema.json: %w", err)
+	schema, err := readSchema()
+	if err != nil {
+		return nil, err
 	}
 	set := ast.NewSchemaSet()
 	set.Put(ast.SchemaRootRef, schema)

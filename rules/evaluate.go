@@ -70,6 +70,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 		return nil, err
 	}
 	v := &Verdict{NotApplicable: left}
+	told := toldByTexts(facts)
 	var findings []Finding
 	for _, rule := range always {
 		findings = append(findings, answers[rule.ID].findings...)
@@ -77,12 +78,15 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	for _, rule := range chosen {
 		a := answers[rule.ID]
 		findings = append(findings, a.findings...)
+		if len(a.findings)+len(a.missing)+len(a.notApplicable) == 0 {
+			a.missing = unmet(rule, facts, input) // Before it passes.
+		}
 		switch {
 		case len(a.faults) > 0:
 			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: inWords(a.faults), Fault: true})
 		case len(a.findings) > 0:
-		case len(a.missing) > 0 && len(facts.Texts) == 0 && ofTexts(a.missing):
-			v.NotApplicable[rule.ID] = "it judges what texts tell, and none was given"
+		case len(a.missing) > 0 && !told && ofTexts(a.missing):
+			v.NotApplicable[rule.ID] = noTexts
 		case len(a.missing) > 0:
 			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: withReasons(a.missing, facts.Unknown)})
 		case len(a.notApplicable) > 0:
@@ -95,8 +99,16 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	return v, nil
 }
 
+// noTexts says why a rule does not apply that lacks nothing but what texts tell.
+const noTexts = "it judges what texts tell, and none was given"
+
 // textSections are the sections of the facts that only texts fill.
 var textSections = []string{"benchmarks", "launches", "logs", "nics", "software", "storage"}
+
+// toldByTexts reports whether the facts hold anything that only texts tell.
+func toldByTexts(f *checks.Facts) bool {
+	return len(f.Texts) > 0 || f.Benchmarks != nil || f.Launches != nil || f.Logs != nil || f.NICs != nil || f.Software != nil || f.Storage != nil
+}
 
 // ofTexts reports whether a rule lacks nothing but what texts would tell.
 func ofTexts(missing []Missing) bool {

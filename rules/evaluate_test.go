@@ -254,11 +254,10 @@ func TestMissing(t *testing.T) {
 // TestMissingString holds how what a rule lacked is shown.
 func TestMissingString(t *testing.T) {
 	tests := map[Missing][2]string{ // All of it, and in short.
-		{}:                            {"", "no "},
-		{Fact: "a.b"}:                 {"a.b", "no a.b"},
-		{Words: "w (x): y"}:           {"w (x): y", "w (x): y"},
-		{Fact: "a.b", Words: "w (x)"}: {"a.b: w (x)", "w (x)"},
-		{Fact: "a.b", Reason: "r"}:    {"a.b: r", "r"},
+		{Fact: "a.b"}:                                {"a.b is not known", "a.b is not known"},
+		{Words: "w (x): y"}:                          {"w (x): y", "w (x): y"},
+		{Fact: "a.b", Words: "w (x)"}:                {"a.b: w (x)", "w (x)"},
+		{Fact: "a.b", Reason: "r"}:                   {"a.b: r", "r"},
 		{Fact: "a.b", Reason: "r", Words: "w (x)"}:   {"a.b: w (x) (r)", "r"},
 		{Fact: "a.b", Reason: "same", Words: "same"}: {"a.b: same", "same"},
 	}

@@ -460,6 +460,12 @@ var healthy = map[string]func() *model{
 		return machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("docker", 8, 16<<30).
 			env("NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
 	},
+	"docker, 4 of 8 and --ipc=host": func() *model {
+		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).inside("docker", 4, 512<<30).
+			env("NVIDIA_VISIBLE_DEVICES=0,1,2,3", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
+		m.Container.PrivateIPC = new(false)
+		return m
+	},
 	"rootless podman": func() *model {
 		m := machine(l40s, l40s).inside("podman", 2, 8<<30).env("NVIDIA_VISIBLE_DEVICES=void")
 		m.Container.PrivateUser = new(true)

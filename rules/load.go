@@ -198,6 +198,9 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 	if len(faults) == 0 {
 		faults = s.checkExplains()
 	}
+	if len(faults) == 0 && len(s.own) > 0 { // A test holds the built-in rules to it.
+		faults = strangeNeeds(slices.DeleteFunc(slices.Clone(s.rules), func(r Rule) bool { return !s.own[r.ID] }))
+	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}

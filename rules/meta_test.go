@@ -59,6 +59,13 @@ func TestLibraryBites(t *testing.T) {
 		"no remedies":               {file: rule, old: "#   remedies: [reseat-or-fix-pcie-link]\n", want: "custom.remedies is missing"},
 		"remedies are no list":      {file: rule, old: "[reseat-or-fix-pcie-link]", replacement: "reseat", want: "custom.remedies is not a list"},
 		"unknown key":               {file: rule, old: "#   since: \"0.1\"\n", replacement: "#   since: \"0.1\"\n#   cuase: x\n", want: "custom.cuase is not known"},
+		"no needs":                  {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", want: "custom.needs is missing"},
+		"needs what is no fact":     {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- gpus.devices.pcie.width", want: `"gpus.devices.pcie.width" is not a path of the facts`},
+		"needs no list":             {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", replacement: "#   needs: env\n", want: "custom.needs is not a list"},
+		"needs a number":            {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- [env, 1]", want: "custom.needs holds 1"},
+		"needs nothing":             {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- []", want: "custom.needs holds an empty list"},
+		"lacks what is no fact":     {file: rule, old: "{\"fact\": \"gpus.devices[].pcie\"", replacement: "{\"fact\": \"gpus.devices[].pci\"", want: `missing does not name a path of the facts, but "gpus.devices[].pci"`},
+		"lacks a sentence":          {file: rule, old: "{\"fact\": \"gpus.devices[].pcie\", \"words\": \"link width\"}", replacement: "\"gpus: link width\"", want: `missing does not name a path`},
 		"no since":                  {file: rule, old: "#   since: \"0.1\"\n", want: "custom.since is missing"},
 		"no link":                   {file: rule, old: "# related_resources:\n#   - ref: https://example.com/pcie\n#     description: speeds\n", want: "no link"},
 		"no metadata":               {file: rule, old: "# METADATA\n", replacement: "# Data\n", want: "the package has no metadata"},
@@ -180,10 +187,14 @@ func (l library) faults(t *testing.T) []string {
 			faults = append(faults, name+": schemas lacks input: schema.facts")
 		}
 	}
+	for _, err := range strangeNeeds(set.rules) {
+		faults = append(faults, err.Error())
+	}
 	for _, rule := range set.rules {
 		for _, err := range lint(rule.File, set.modules[rule.File]) {
 			faults = append(faults, err.Error())
 		}
+		faults = append(faults, missingFaults(rule.File, set.modules[rule.File])...)
 		faults = append(faults, l.ruleFaults(rule, set.modules[rule.File])...)
 		if verb := fractionVerb.Find(files[rule.File]); verb != nil {
 			faults = append(faults, fmt.Sprintf("%s: OPA's sprintf takes %s of no whole number, which any may be; write it with peers.decimal or round it", rule.File, verb))
@@ -248,9 +259,33 @@ func (l library) ruleFaults(rule Rule, m *ast.Module) []string {
 	if rule.Since == "" {
 		fault("custom.since is missing")
 	}
+	if len(rule.Needs) == 0 {
+		fault("custom.needs is missing: the rule would pass where nothing is known")
+	}
 	for _, id := range namedRemedies(m) {
 		if !slices.Contains(rule.Remedies, id) {
 			fault("remedy %s is not in its metadata", id)
+		}
+	}
+	return faults
+}
+
+// missingFaults checks that each entry of missing is written out as an object
+// that names a path of the facts.
+func missingFaults(file string, m *ast.Module) []string {
+	var faults []string
+	for _, rule := range m.Rules {
+		if rule.Head.Name.String() != "missing" || rule.Head.Key == nil {
+			continue
+		}
+		path := ast.String("")
+		if object, ok := rule.Head.Key.Value.(ast.Object); ok {
+			if fact := object.Get(ast.StringTerm("fact")); fact != nil {
+				path, _ = fact.Value.(ast.String)
+			}
+		}
+		if !inFacts(string(path)) {
+			faults = append(faults, fmt.Sprintf("%s:%d: missing does not name a path of the facts, but %q", file, rule.Location.Row, string(path)))
 		}
 	}
 	return faults

@@ -69,6 +69,9 @@ type Rule struct {
 	// LastResort is true for a rule that says only that something failed: it
 	// is a consequence of whatever else was found.
 	LastResort bool `json:"last_resort,omitempty"`
+	// Needs are what must be known before it passes. A rule that finds nothing
+	// where one of them is not met is skipped.
+	Needs []Need `json:"needs,omitempty"`
 	// Unexplained is true for a rule that judges only what failed in the probe and
 	// what no finding of another rule accounts for. It is evaluated after them.
 	Unexplained bool `json:"unexplained,omitempty"`
@@ -169,8 +172,11 @@ func (m Missing) String() string {
 	if m.Words != "" && m.Reason != "" && m.Words != m.Reason {
 		said += " (" + m.Reason + ")"
 	}
-	if m.Fact == "" || said == "" {
-		return m.Fact + said
+	switch {
+	case m.Fact == "":
+		return said
+	case said == "":
+		return m.Short()
 	}
 	return m.Fact + ": " + said
 }
@@ -178,7 +184,7 @@ func (m Missing) String() string {
 // Short is why the rule could not be judged, in the fewest words that tell it:
 // the reason of the facts, or else the rule's words.
 func (m Missing) Short() string {
-	return cmp.Or(m.Reason, m.Words, "no "+m.Fact)
+	return cmp.Or(m.Reason, m.Words, m.Fact+" is not known")
 }
 
 // Verdict is what the rules say of one machine.

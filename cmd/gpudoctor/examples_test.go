@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,4 +74,50 @@ func withoutTimes(t *testing.T, d *report.Document) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// TestExamplesJudged holds which rules could not be judged on a recorded machine
+// that is healthy: that rules ask for what they need costs it nothing.
+func TestExamplesJudged(t *testing.T) {
+	type want struct {
+		State   report.State
+		Skipped []string
+		Passed  int // At least.
+	}
+	for name, w := range map[string]want{
+		"h200x2":        {report.Healthy, []string{"pcie-link-degraded"}, 17}, // The links of a virtual machine are not the real ones.
+		"h200x4":        {report.Healthy, []string{"pcie-link-degraded"}, 17},
+		"model-8x-pcie": {report.Healthy, nil, 17},
+		"model-mi300x8": {report.Healthy, nil, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := diagnose(t.Context(), request{source: source{from: []string{"example:" + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := want{State: d.Verdict.State}
+			for _, s := range d.Skipped {
+				got.Skipped = append(got.Skipped, s.Rule)
+			}
+			got.Passed = min(w.Passed, len(d.Passed))
+			if diff := cmp.Diff(w, got); diff != "" {
+				t.Errorf("judged (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLogOfOneLine holds that a log of one line lets no rule pass.
+func TestLogOfOneLine(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "one.log")
+	if err := os.WriteFile(log, []byte("node1:1234:1234 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := diagnose(t.Context(), request{source: source{from: []string{log}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Passed) > 0 || len(d.Skipped) == 0 {
+		t.Errorf("%d rules were skipped, and these passed: %v", len(d.Skipped), d.Passed)
+	}
 }

@@ -17,6 +17,9 @@
 #   cause: gpu-fault
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - gpus.devices
+#     - [kernel_log, "gpus.devices[].ras"]
 #   remedies: [reset-amd-gpu, reboot, replace-hardware, upgrade-rocm]
 #   explains: [p2p-broken-platform, p2p-slow, transfer-failed]
 #   profiles: [training]

@@ -20,6 +20,9 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - gpus.devices
+#     - [iommu.mode, iommu.groups]
 #   remedies: [iommu-pt, iommu-remap, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
 #   profiles: [training]

@@ -21,6 +21,9 @@
 #   cause: p2p-unsupported-gpu
 #   severity: medium
 #   confidence: likely
+#   needs:
+#     - gpus.devices
+#     - [gpus.amd.kernel_config, gpus.amd.parameters.pcie_p2p]
 #   remedies: [enable-amd-p2p, nccl-p2p-disable, plan-without-peer-access]
 #   explains: [p2p-unsupported-gpu]
 #   profiles: [training]

@@ -17,6 +17,9 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - gpus.devices[].name
+#     - ["links.pairs[].link_type", "gpus.devices[].xgmi_errors", "gpus.devices[].kfd.hive"]
 #   remedies: [reboot-or-reload-driver, reset-amd-gpu, replace-hardware]
 #   explains: [p2p-slow]
 #   profiles: [training]

@@ -25,6 +25,9 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - [env, job-told]
+#     - [gpus.devices, job-told]
 #   remedies: [hsa-env, unset-env, nccl-p2p-disable, upgrade-rocm]
 #   profiles: [training]
 #   since: "0.1"

@@ -28,6 +28,8 @@
 #   cause: p2p-broken-platform
 #   severity: critical
 #   confidence: likely
+#   needs:
+#     - job-told
 #   remedies: [nccl-p2p-disable, upgrade-rocm, iommu-remap, iommu-pt, disable-acs, enable-rebar, enable-amd-p2p, hsa-env, update-bios]
 #   profiles: [training]
 #   since: "0.1"

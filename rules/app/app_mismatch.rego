@@ -17,6 +17,8 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
+#   needs:
+#     - job-told
 #   remedies: [fix-application, nccl-timeout, other]
 #   profiles: [training]
 #   since: "0.1"

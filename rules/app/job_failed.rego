@@ -17,6 +17,8 @@
 #   severity: high
 #   confidence: possible
 #   cause: other
+#   needs:
+#     - job-told
 #   remedies: [other]
 #   last_resort: true
 #   profiles: [training]

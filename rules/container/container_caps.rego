@@ -20,6 +20,12 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - container.inside
+#     - container.device_nodes
+#     - container.capabilities
+#     - container.get_mempolicy
+#     - [gpus.devices, container.driver_devices]
 #   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, other]
 #   profiles: [training]
 #   since: "0.1"
@@ -485,9 +491,7 @@ applies("numa", m) if {
 	object.get(m.fields, "call", "") != "get_mempolicy"
 }
 
-applies("nvml-permission", m) if contains(m.fields.reason, "Insufficient Permissions")
-
-applies(name, _) if not name in {"numa", "numa-query", "nvml-permission", "lost", "lost-in-container"}
+applies(name, _) if not name in {"numa", "numa-query", "lost", "lost-in-container"}
 
 applies("lost", _) if not held
 
@@ -555,7 +559,7 @@ refusals := [
 		"remedies": ["pass-device-nodes", "grant-device-access"],
 	},
 	{
-		"name": "nvml-permission", "ids": {"nvml-init-failed"}, "subject": "/dev/nvidia*", "severity": "high", "confidence": "likely",
+		"name": "nvml-permission", "ids": {"nvml-init-forbidden"}, "subject": "/dev/nvidia*", "severity": "high", "confidence": "likely",
 		"message": "NVML may not open the devices: their permissions, or a container's device control group, forbids it",
 		"remedies": ["pass-device-nodes", "grant-device-access"],
 	},
@@ -635,6 +639,14 @@ missing contains {"fact": "libraries", "words": "which NCCL is used here is not 
 	numa_forbidden
 	count(surroundings.usable) > 1
 	not input.libraries
+}
+
+missing contains {"fact": "libraries.files[].version", "words": "which NCCL is used here is not known"} if {
+	numa_forbidden
+	count(surroundings.usable) > 1
+	some l in input.libraries.files
+	l.kind == "libnccl"
+	not l.version
 }
 
 not_applicable contains "no GPU and no GPU driver on this machine" if {

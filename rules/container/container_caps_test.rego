@@ -190,7 +190,7 @@ test_fires_as_programs_say if {
 	judged(told(message("nvidia-runtime-missing", {}))) == {["container", "critical", "confirmed"]}
 	judged(told(message("nvidia-cgroup-refused", {}))) == {["container", "high", "confirmed"]}
 	judged(told(message("kfd-not-accessible", {"error": "Permission denied"}))) == {["/dev/kfd", "high", "confirmed"]}
-	judged(told(message("nvml-init-failed", {"reason": "Insufficient Permissions"}))) == {["/dev/nvidia*", "high", "likely"]}
+	judged(told(message("nvml-init-forbidden", {}))) == {["/dev/nvidia*", "high", "likely"]}
 }
 
 test_names_the_node if {

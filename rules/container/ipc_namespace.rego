@@ -15,6 +15,9 @@
 # custom:
 #   severity: low
 #   confidence: possible
+#   needs:
+#     - container.inside
+#     - container.private_ipc
 #   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, other]
 #   profiles: [training]
 #   since: "0.1"

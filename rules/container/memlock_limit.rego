@@ -17,6 +17,9 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - container.memlock_soft_bytes
+#     - container.device_nodes
 #   remedies: [raise-memlock, raise-memlock-limits, add-ipc-lock]
 #   profiles: [training]
 #   since: "0.1"

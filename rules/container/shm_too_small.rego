@@ -18,6 +18,9 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - [container.shm, container.shm_mounted]
+#     - [gpus.devices, container.device_nodes, transfers.devices]
 #   remedies: [increase-shm, share-ipc, remount-shm, clear-shm, nccl-shm-disable]
 #   profiles: [training]
 #   since: "0.1"

@@ -15,6 +15,11 @@
 # custom:
 #   severity: medium
 #   confidence: likely
+#   needs:
+#     - container.sys_mounted
+#     - container.pci_visible
+#     - links.virtual_topology
+#     - [gpus.devices, transfers.devices]
 #   remedies: [mount-sys, nccl-topo-file, other]
 #   profiles: [training]
 #   since: "0.1"
@@ -170,6 +175,12 @@ missing contains {"fact": "container.sys_mounted", "words": "it is not known whe
 missing contains {"fact": "gpus", "words": "it is not known whether there are GPUs"} if {
 	input.container
 	not surroundings.usable
+}
+
+missing contains {"fact": "links.pairs[].nvlinks", "words": "which GPUs NVLink joins is not known"} if {
+	input.links.virtual_topology == true
+	count(surroundings.usable) > 1
+	not nvlinks_known
 }
 
 mounted_known if is_boolean(input.container.sys_mounted)

@@ -16,6 +16,8 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - libraries.files
 #   remedies: [upgrade-driver, use-older-cuda, reboot-or-reload-driver, remove-from-library-path]
 #   profiles: [training]
 #   since: "0.1"

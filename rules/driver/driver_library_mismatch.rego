@@ -18,6 +18,8 @@
 # custom:
 #   severity: critical
 #   confidence: likely
+#   needs:
+#     - ["libraries.files[].version", transfers.driver_version]
 #   remedies: [reboot-or-reload-driver, remove-driver-libraries, remove-from-library-path, unset-env, upgrade-driver]
 #   since: "0.1"
 package gpudoctor.rules.driver_library_mismatch

@@ -18,6 +18,8 @@
 # custom:
 #   severity: low
 #   confidence: likely
+#   needs:
+#     - env.variables
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, other]
 #   since: "0.1"
 package gpudoctor.rules.env_misconfig
@@ -476,6 +478,23 @@ shortened(name) := {concat("", [substring(name, 0, i), substring(name, i + 1, -1
 missing contains {"fact": "env", "words": "variables were not read"} if {
 	not input.env
 	count(findings) == 0
+}
+
+missing contains {"fact": "gpus.devices[].compute_capability", "words": sprintf("whether there is NVLink multicast, which %s takes away, is not known", [name])} if {
+	some row in variables.rows
+	"multicast" in row.when
+	some name in row.names
+	fits(row, trim_space(facts.variable[name].value))
+	not multicast_known
+}
+
+multicast_known if count(facts.gpus) == 0
+
+multicast_known if facts.only_amd
+
+multicast_known if {
+	some g in facts.named
+	g.compute_capability != ""
 }
 
 not_applicable contains "no variable of a communication library is set" if {

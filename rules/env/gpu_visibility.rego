@@ -24,6 +24,11 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - env.variables
+#     - container.inside
+#     - libraries.files
+#     - [gpus.devices, container.device_nodes]
 #   remedies: [fix-visible-devices, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, update-bios, nccl-p2p-disable]
 #   profiles: [training]
 #   since: "0.1"

@@ -15,6 +15,8 @@
 #   severity: critical
 #   confidence: confirmed
 #   cause: gpu-fault
+#   needs:
+#     - transfers.outcome
 #   explains: [transfer-failed]
 #   remedies: [reset-gpu, reboot, reboot-or-reload-driver, upgrade-driver]
 #   profiles: [training]

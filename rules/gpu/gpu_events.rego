@@ -13,6 +13,9 @@
 #   severity: low
 #   confidence: likely
 #   cause: gpu-fault
+#   needs:
+#     - kernel_log.events
+#     - [gpus.devices, transfers.devices]
 #   remedies: [fix-application, reset-gpu]
 #   profiles: [training]
 #   since: "0.1"
@@ -85,6 +88,12 @@ afterword(code) := "A program's own error causes it as a rule." if {
 missing contains {"fact": "kernel_log", "words": "the kernel log was not readable"} if {
 	not input.kernel_log
 	not no_gpu
+}
+
+missing contains {"fact": "kernel_log.events[].code", "words": "which Xid an event is, is not known"} if {
+	some e in input.kernel_log.events
+	e.kind == "xid"
+	not e.code
 }
 
 no_gpu if count(facts.gpus) == 0

@@ -17,6 +17,9 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - kernel_log.events
+#     - [gpus.devices, transfers.devices]
 #   remedies: [reset-gpu, reboot, replace-hardware, reseat-or-fix-pcie-link, update-bios, upgrade-driver, reboot-or-reload-driver]
 #   explains: [driver-hang, p2p-broken-platform, p2p-slow, nvlink-down, transfer-failed]
 #   profiles: [training]

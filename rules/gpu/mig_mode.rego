@@ -12,6 +12,8 @@
 # custom:
 #   severity: low
 #   confidence: likely
+#   needs:
+#     - gpus.devices
 #   remedies: [disable-mig, reset-gpu]
 #   explains: [p2p-unsupported-gpu, gpu-visibility]
 #   profiles: [training]

@@ -16,6 +16,8 @@
 # custom:
 #   severity: low
 #   confidence: confirmed
+#   needs:
+#     - ["links.pairs[].p2p.read", "transfers.peers[].access"]
 #   remedies: [nccl-p2p-disable, disable-custom-all-reduce, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar, plan-without-peer-access]
 #   profiles: [training]
 #   since: "0.1"
@@ -138,14 +140,14 @@ findings contains {
 stopped := {m |
 	some m in logs.complaints
 	not m.program in libraries
-	some words in [
+	some phrase in [
 		"doesn't support faster communication broadband",
 		"peer access is not supported between these two devices",
 		"PEER_ACCESS_UNSUPPORTED",
 		"cudaErrorPeerAccessUnsupported",
 		"Can't enable access between nodes",
 	]
-	contains(m.text, words)
+	contains(m.text, phrase)
 }
 
 # libraries ask the driver before they use peer access (src/transport/p2p.cc,

@@ -18,6 +18,11 @@
 # custom:
 #   severity: medium
 #   confidence: likely
+#   needs:
+#     - numa.nodes[].allowed_cpus
+#     - numa.allowed_cpus
+#     - pci.devices[].numa_node
+#     - [gpus.devices, transfers.devices]
 #   remedies: [bind-numa, ignore-cpu-affinity, disable-numa-balancing]
 #   profiles: [training]
 #   since: "0.1"

@@ -16,6 +16,8 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
+#   needs:
+#     - job-told
 #   remedies: [free-memory, fix-application, other]
 #   profiles: [training]
 #   since: "0.2"

@@ -15,6 +15,8 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
+#   needs:
+#     - job-told
 #   remedies: [raise-process-limits, other]
 #   cause: other
 #   profiles: [training]

@@ -21,6 +21,8 @@
 # custom:
 #   severity: critical
 #   confidence: likely
+#   needs:
+#     - job-told
 #   remedies: [nccl-cumem-host-disable, add-sys-nice, upgrade-nccl, upgrade-driver]
 #   explains: [p2p-unsupported-gpu]
 #   profiles: [training]

@@ -18,6 +18,9 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - job-told
+#     - [software, libraries.files]
 #   remedies: [upgrade-nccl, downgrade-nccl, nccl-proto, nccl-algo, nccl-cumem-disable, nccl-nvls-disable, same-nccl-everywhere, unset-env]
 #   profiles: [training]
 #   since: "0.1"

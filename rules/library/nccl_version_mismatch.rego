@@ -20,6 +20,9 @@
 # custom:
 #   severity: critical
 #   confidence: likely
+#   needs:
+#     - job-told
+#     - software
 #   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env, other]
 #   profiles: [training]
 #   since: "0.1"

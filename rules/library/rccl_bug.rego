@@ -14,6 +14,9 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - job-told
+#     - [software, libraries.files]
 #   remedies: [nccl-proto, upgrade-rocm, downgrade-nccl, fix-visible-devices]
 #   profiles: [training]
 #   since: "0.1"

@@ -23,6 +23,8 @@
 # custom:
 #   severity: critical
 #   confidence: likely
+#   needs:
+#     - job-connected
 #   remedies: [open-firewall, set-socket-ifname, other]
 #   since: "0.1"
 package gpudoctor.rules.firewall

@@ -22,6 +22,8 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - [nics.modules, job-connected]
 #   remedies: [load-nvidia-peermem, enable-dmabuf, upgrade-nccl, other]
 #   profiles: [training]
 #   since: "0.1"
@@ -296,6 +298,11 @@ missing contains {"fact": "nics.modules", "words": "it is not known whether nvid
 	count(((unloadable | refusals) | copying)) == 0
 	count(disabled) == 0
 	not known
+}
+
+missing contains {"fact": "logs.transports", "words": "nvidia-peermem is not loaded, and no log tells whether the job does without it"} if {
+	module_absent
+	not input.logs
 }
 
 known if is_array(input.nics.modules)

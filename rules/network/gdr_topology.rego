@@ -16,6 +16,8 @@
 # custom:
 #   severity: low
 #   confidence: likely
+#   needs:
+#     - [links.pairs, job-told]
 #   remedies: [set-net-gdr-level, nccl-topo-file, disable-acs, iommu-pt, other]
 #   profiles: [training]
 #   since: "0.1"

@@ -18,6 +18,8 @@
 # custom:
 #   severity: critical
 #   confidence: likely
+#   needs:
+#     - nics.rdma
 #   remedies: [bring-port-up, other]
 #   explains: [roce-gid, roce-mtu-pfc]
 #   profiles: [training]

@@ -22,6 +22,8 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - job-connected
 #   remedies: [fix-ofi-plugin, install-ofi-plugin, pass-rdma-devices, unset-env]
 #   since: "0.1"
 package gpudoctor.rules.ofi_plugin

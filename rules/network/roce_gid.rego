@@ -19,6 +19,9 @@
 # custom:
 #   severity: critical
 #   confidence: likely
+#   needs:
+#     - nics.rdma[].gids
+#     - [env.variables, job-told]
 #   remedies: [set-gid-index, unset-env, upgrade-nccl]
 #   profiles: [training]
 #   since: "0.1"
@@ -33,8 +36,8 @@ import data.gpudoctor.lib.rdma
 bad := rdma.retry_exceeded | refused
 
 refused contains m if {
-	some reason in ["invalid", "unreachable", "timeout", "no-device"]
-	some m in object.get(rdma.unconnected, reason, set())
+	some error in ["invalid", "unreachable", "timeout", "no-device"]
+	some m in object.get(rdma.unconnected, error, set())
 }
 
 # elsewhere is true when the log names another reason for the same lines: a port

@@ -18,6 +18,8 @@
 # custom:
 #   severity: high
 #   confidence: possible
+#   needs:
+#     - nics.rdma
 #   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable, reseat-or-fix-pcie-link]
 #   profiles: [training]
 #   since: "0.1"

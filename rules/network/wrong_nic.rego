@@ -20,6 +20,9 @@
 # custom:
 #   severity: critical
 #   confidence: likely
+#   needs:
+#     - [job-connected, nics.interfaces]
+#     - [job-connected, env.variables]
 #   remedies: [set-socket-ifname, unset-env, set-ib-hca, open-firewall, other]
 #   since: "0.1"
 package gpudoctor.rules.wrong_nic

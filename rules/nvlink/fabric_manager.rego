@@ -12,6 +12,8 @@
 # custom:
 #   severity: critical
 #   confidence: likely
+#   needs:
+#     - [gpus.nvswitches, "gpus.devices[].fabric"]
 #   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver, reset-gpu, reboot, replace-hardware]
 #   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down, transfer-failed]
 #   profiles: [training]

@@ -14,6 +14,8 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - gpus.devices[].nvlinks
 #   remedies: [reset-gpu, reboot, replace-hardware, reseat-nvlink-bridge, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager]
 #   explains: [p2p-slow]
 #   profiles: [training]
@@ -23,6 +25,7 @@ package gpudoctor.rules.nvlink_down
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.xid
 
 # links are the NVLinks of each GPU that has any, and whose were read. A GPU in
@@ -456,6 +459,11 @@ missing contains {"fact": "gpus.devices[].nvlinks", "words": "NVML did not say w
 	count([1 | some _, ms in claims; count(ms) > 0]) == 0
 	count(told) == 0
 	not no_gpu
+}
+
+missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not say how the fabric stands"} if {
+	surroundings.multicast
+	count([g | some g in facts.named; g.fabric]) == 0
 }
 
 unread if not facts.gpus

@@ -20,6 +20,8 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
+#   needs:
+#     - job-told
 #   remedies: [reset-gpu, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager, downgrade-nccl]
 #   profiles: [training]
 #   since: "0.2"

@@ -16,6 +16,9 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - links.pairs
+#     - pci.devices
 #   remedies: [disable-acs, iommu-pt, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
 #   profiles: [training]

@@ -18,6 +18,9 @@
 # custom:
 #   severity: low
 #   confidence: likely
+#   needs:
+#     - gpus.devices[].memory_bytes
+#     - ["gpus.devices[].bar1_bytes", "pci.devices[].bars"]
 #   remedies: [enable-rebar, update-bios, nccl-p2p-disable, replace-hardware]
 #   profiles: [training]
 #   since: "0.1"

@@ -17,6 +17,10 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   needs:
+#     - links.pairs
+#     - [iommu.groups, iommu.mode]
+#     - host.virtualization
 #   remedies: [iommu-pt, iommu-off, nccl-p2p-disable]
 #   explains: [p2p-broken-platform, p2p-slow]
 #   profiles: [training]

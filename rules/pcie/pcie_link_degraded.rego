@@ -14,6 +14,13 @@
 # custom:
 #   severity: medium
 #   confidence: likely
+#   needs:
+#     - [gpus.devices, transfers.devices]
+#     - pci.devices[].ancestors
+#     - pci.devices[].link.width
+#     - pci.devices[].link.max_width
+#     - pci.devices[].link.max_speed_gts
+#     - host.virtualization
 #   remedies: [reseat-or-fix-pcie-link, update-bios, bind-numa]
 #   explains: [p2p-slow]
 #   profiles: [training]

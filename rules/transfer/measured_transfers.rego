@@ -18,6 +18,11 @@
 #   severity: medium
 #   confidence: confirmed
 #   cause: p2p-broken-platform
+#   needs:
+#     - benchmarks[].points[].gbps
+#     - benchmarks[].points[].expected_gbps
+#     - benchmarks[].points[].threshold
+#     - benchmarks[].points[].basis
 #   remedies: [disable-acs, iommu-pt, nccl-p2p-disable, nccl-p2p-level, update-bios, upgrade-driver, reset-gpu]
 #   profiles: [training]
 #   since: "0.1"

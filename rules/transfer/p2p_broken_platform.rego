@@ -18,6 +18,8 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
+#   needs:
+#     - transfers-tried
 #   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, iommu-remap, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware, disable-custom-all-reduce]
 #   explains: [transfer-failed]
 #   profiles: [training]
@@ -846,6 +848,11 @@ missing contains {"fact": "transfers", "words": sprintf("the probe stopped (%s)"
 several if count(facts.gpus) > 1
 
 several if not facts.gpus
+
+not_applicable contains "the driver offers fewer than two GPUs here" if {
+	input.transfers.outcome == "ok"
+	count(input.transfers.devices) < 2
+}
 
 not_applicable contains "fewer than two GPUs" if not several
 

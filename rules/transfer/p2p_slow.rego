@@ -16,6 +16,8 @@
 #   severity: medium
 #   confidence: confirmed
 #   cause: p2p-broken-platform
+#   needs:
+#     - transfers-measured
 #   remedies: [disable-acs, iommu-pt, update-bios, nccl-p2p-disable, nccl-p2p-level, reset-gpu, upgrade-driver, bind-numa, reseat-or-fix-pcie-link]
 #   explains: [transfer-failed]
 #   profiles: [training]
@@ -288,6 +290,11 @@ missing contains {"fact": "transfers", "words": "the probe did not run, so no sp
 several if count(facts.gpus) > 1
 
 several if not facts.gpus
+
+not_applicable contains "the driver offers fewer than two GPUs here" if {
+	input.transfers.outcome == "ok"
+	count(input.transfers.devices) < 2
+}
 
 not_applicable contains "fewer than two GPUs" if {
 	not several

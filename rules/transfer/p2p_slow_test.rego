@@ -154,3 +154,9 @@ test_unresolvable if {
 test_not_applicable_to_one_gpu if {
 	count(p2p_slow.not_applicable) == 1 with input as {"gpus": {"devices": [{"address": a, "vendor": "nvidia"}]}}
 }
+
+test_not_applicable_to_one_offered_gpu if {
+	one := {"outcome": "ok", "devices": [{"address": a}], "transfers": []}
+	count(p2p_slow.not_applicable) == 1 with input as object.union(machine([]), {"transfers": one})
+	count(p2p_slow.not_applicable) == 0 with input as machine([fine("copy", a, b)])
+}

@@ -333,6 +333,39 @@ func TestNewOfNothing(t *testing.T) {
 	}
 }
 
+// TestWhySkipped holds that what a rule lacked is told by its fields: no bracket
+// or colon in words is taken for anything, and --verbose, which lists all that was
+// lacked, does not say it again in the last line.
+func TestWhySkipped(t *testing.T) {
+	in := nothing()
+	in.Verdict.Skipped = []rules.Skipped{
+		{Rule: "b", Missing: []rules.Missing{{Fact: "nics.modules", Words: "no module: (lsmod)"}}},
+		{Rule: "a", Missing: []rules.Missing{{Fact: "pci.devices[].acs", Reason: "needs root (or CAP_SYS_ADMIN)", Words: "hidden: (x)"}}},
+		{Rule: "c", Missing: []rules.Missing{{Fact: "env"}}},
+		{Rule: "d", Missing: []rules.Missing{{Words: "the rule failed: x (y)"}}, Fault: true},
+	}
+	d := New(in)
+	for i, want := range []Skipped{
+		{Rule: "a", Missing: []string{"pci.devices[].acs: hidden: (x) (needs root (or CAP_SYS_ADMIN))"}, Lacks: in.Verdict.Skipped[1].Missing},
+		{Rule: "b", Missing: []string{"nics.modules: no module: (lsmod)"}, Lacks: in.Verdict.Skipped[0].Missing},
+		{Rule: "c", Missing: []string{"env is not known"}, Lacks: in.Verdict.Skipped[2].Missing},
+		{Rule: "d", Missing: []string{"the rule failed: x (y)"}, Lacks: in.Verdict.Skipped[3].Missing, Fault: true},
+	} {
+		if diff := cmp.Diff(want, d.Skipped[i]); diff != "" {
+			t.Errorf("skipped (-want +got):\n%s", diff)
+		}
+	}
+	for verbose, want := range map[bool]string{
+		false: "0 rules passed, 4 could not be judged: needs root (or CAP_SYS_ADMIN) (1); no module: (lsmod) (1); env is not known (1); and other reasons (--verbose).",
+		true:  "0 rules passed, 4 could not be judged.",
+	} {
+		got := (&text{d: d, style: Style{Verbose: verbose}}).judged()
+		if got != want {
+			t.Errorf("verbose %v: %q, want %q", verbose, got, want)
+		}
+	}
+}
+
 func TestPrintable(t *testing.T) {
 	for _, tt := range []struct {
 		in    string

@@ -372,11 +372,15 @@ func (t *text) judged() string {
 	if len(d.Skipped) == 0 {
 		return s + "."
 	}
-	s += fmt.Sprintf(", %d could not be judged: ", len(d.Skipped))
+	s += fmt.Sprintf(", %d could not be judged", len(d.Skipped))
+	if t.style.Verbose { // They are listed above, with what they lacked.
+		return s + "."
+	}
+	s += ": "
 	all := reasons(d.Skipped)
 	const most = 3
 	for i, r := range all {
-		if i == most && !t.style.Verbose {
+		if i == most {
 			s += "; and other reasons"
 			break
 		}
@@ -388,10 +392,7 @@ func (t *text) judged() string {
 			s += fmt.Sprintf(" (%d)", len(r.rules))
 		}
 	}
-	if !t.style.Verbose {
-		return s + " (--verbose)."
-	}
-	return s + "."
+	return s + " (--verbose)."
 }
 
 // hints says what would make known what is not, the commonest first.

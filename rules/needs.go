@@ -1,0 +1,266 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// Need is what a rule must know before it may pass: one of several facts, each
+// the path of a fact ("links.pairs", "gpus.devices[].ecc") or a condition by
+// name ("job-connected"). A path with [] asks for it in at least one element.
+type Need []string
+
+// condition is something that a rule may need and that no single path says.
+type condition struct {
+	// fact is the path that it is about.
+	fact string
+	// is says that it holds, isNot what is missing where it does not.
+	is, isNot string
+	// ofLogs is true where it is for logs to tell.
+	ofLogs bool
+	holds  func(f *checks.Facts) bool
+}
+
+// conditions are all of them, by name.
+var conditions = map[string]condition{
+	"job-connected": {
+		fact: "logs.communicators", is: "a log shows that the ranks of a job connected",
+		isNot: "no log of a run with NCCL_DEBUG=INFO shows that its ranks connected", ofLogs: true,
+		holds: func(f *checks.Facts) bool { return !cut(f) && connected(f.Logs) },
+	},
+	"job-told": {
+		fact: "logs.communicators", is: "a log shows how far a job came",
+		isNot: "no log of a run with NCCL_DEBUG=INFO shows how far it came", ofLogs: true,
+		holds: func(f *checks.Facts) bool {
+			return f.Logs != nil && len(f.Logs.Communicators) > 0 && !cut(f) && (connected(f.Logs) || complains(f.Logs))
+		},
+	},
+	"transfers-tried": {
+		fact: "transfers.transfers", is: "every path between GPUs was tried", isNot: "not every path between GPUs was tried",
+		holds: func(f *checks.Facts) bool { return tried(f.Transfers, func(probe.Transfer) bool { return true }) },
+	},
+	"transfers-measured": {
+		fact: "transfers.transfers", is: "the speed of every path between GPUs was measured", isNot: "not every path between GPUs was tried and its speed measured",
+		holds: func(f *checks.Facts) bool {
+			return tried(f.Transfers, func(t probe.Transfer) bool { return t.Outcome != probe.OK && t.Outcome != probe.Slow || t.GBps != nil })
+		},
+	},
+}
+
+// tried reports whether copies between GPUs were tried, and it is known of each
+// what became of it, and what good asks for.
+func tried(r *probe.Report, good func(probe.Transfer) bool) bool {
+	if r == nil {
+		return false
+	}
+	copies := 0
+	for _, t := range r.Transfers {
+		if t.Test != probe.TestCopy {
+			continue
+		}
+		copies++
+		if t.Outcome == probe.Unknown || t.Outcome == "" || !good(t) {
+			return false
+		}
+	}
+	return copies > 0
+}
+
+// cut reports whether part of what the logs say is not in the facts: a text was
+// not read to its end, or there were more messages than are kept.
+func cut(f *checks.Facts) bool {
+	return f.Logs != nil && f.Logs.Truncated ||
+		slices.ContainsFunc(f.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 && t.Problem != "" })
+}
+
+// connected reports whether the log of a job shows that its ranks reached each
+// other: every communicator that was begun was made ("Init COMPLETE" of NCCL,
+// src/init.cc, ncclCommInitRankFunc), and channels were opened ("via P2P/IPC",
+// "via NET/IB/0"; src/transport/*.cc), between hosts over a network. What stands
+// before that in a log says nothing of what would have failed after it.
+func connected(l *checks.LogFacts) bool {
+	if l == nil || len(l.Communicators) == 0 {
+		return false
+	}
+	apart := false
+	for _, c := range l.Communicators {
+		if c.Completed == 0 || c.Completed < c.Started {
+			return false
+		}
+		apart = apart || c.Nodes > 1 || len(c.Hosts) > 1
+	}
+	return slices.ContainsFunc(l.Transports, func(t checks.Transport) bool {
+		return !apart || t.Kind == "net" || t.Kind == "collnet"
+	})
+}
+
+// complains reports whether a log states a failure.
+func complains(l *checks.LogFacts) bool {
+	return slices.ContainsFunc(l.Messages, func(m checks.Message) bool { return m.Role != "setting" })
+}
+
+// unmet lists what a rule needs and the facts do not hold. Of several facts, one
+// of which would do, all are listed.
+func unmet(rule Rule, facts *checks.Facts, input ast.Value) []Missing {
+	var all []Missing
+	for _, need := range rule.Needs {
+		if slices.ContainsFunc(need, func(n string) bool { return met(n, facts, input) }) {
+			continue
+		}
+		for i := range need {
+			if m := need.lacks(i, facts); !slices.Contains(all, m) {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// lacks says that one fact of a need is missing, and what would do instead.
+func (n Need) lacks(i int, facts *checks.Facts) Missing {
+	c, isCondition := conditions[n[i]]
+	switch {
+	case isCondition && c.ofLogs && cut(facts):
+		return Missing{Fact: "logs", Words: "the logs were not read whole"}
+	case isCondition:
+		return Missing{Fact: c.fact, Words: c.isNot}
+	}
+	var instead []string
+	for j, other := range n {
+		if o, ok := conditions[other]; ok {
+			instead = append(instead, o.is)
+		} else if j != i {
+			instead = append(instead, other+" is known")
+		}
+	}
+	m := Missing{Fact: n[i]}
+	if len(instead) > 0 {
+		m.Words = "needed, unless " + strings.Join(instead, " or ")
+	}
+	return m
+}
+
+// met reports whether one fact is known, or one condition holds.
+func met(need string, facts *checks.Facts, input ast.Value) bool {
+	if c, ok := conditions[need]; ok {
+		return c.holds(facts)
+	}
+	return known(input, keysOf(need))
+}
+
+// keysOf lists the keys of a path; "[]" stands for the elements of a list.
+func keysOf(path string) []string {
+	return strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".")
+}
+
+// known reports whether a value holds what stands at a path. An empty list is
+// known, an empty text is not.
+func known(v ast.Value, path []string) bool {
+	if len(path) == 0 {
+		return v.Compare(ast.String("")) != 0
+	}
+	switch v := v.(type) {
+	case ast.Object:
+		t := v.Get(ast.StringTerm(path[0]))
+		return t != nil && known(t.Value, path[1:])
+	case *ast.Array:
+		if path[0] != "[]" {
+			return false
+		}
+		for i := range v.Len() {
+			if known(v.Elem(i).Value, path[1:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// needs reads custom.needs: a list, the elements of which are texts, or lists of
+// texts of which one is enough.
+func (r *metadataReader) needs() []Need {
+	const hint = "write it as a list of paths, or of lists of paths one of which is enough"
+	value, set := r.custom["needs"]
+	delete(r.custom, "needs")
+	items, ok := value.([]any)
+	if set && (!ok || len(items) == 0) {
+		r.fault(hint, "custom.needs is not a list")
+	}
+	var all []Need
+	for _, item := range items {
+		one, ok := item.([]any)
+		if !ok {
+			one = []any{item}
+		}
+		var need Need
+		for _, n := range one {
+			s, ok := n.(string)
+			if !ok || s == "" {
+				r.fault(hint, "custom.needs holds %v", n)
+			}
+			need = append(need, s)
+		}
+		if len(need) == 0 {
+			r.fault(hint, "custom.needs holds an empty list")
+		}
+		all = append(all, need)
+	}
+	return all
+}
+
+// strangeNeeds lists what rules need that is neither a path of the facts nor a
+// condition.
+func strangeNeeds(rules []Rule) []error {
+	var faults []error
+	for _, rule := range rules {
+		for _, n := range slices.Concat(rule.Needs...) {
+			if _, ok := conditions[n]; !ok && !inFacts(n) {
+				faults = append(faults, &Problem{
+					File: rule.File, Reason: fmt.Sprintf("custom.needs: %q is not a path of the facts", n),
+					Hint: "see rules/facts.schema.json; the conditions are " + strings.Join(slices.Sorted(maps.Keys(conditions)), ", "),
+				})
+			}
+		}
+	}
+	return faults
+}
+
+// inFacts reports whether a path is one of the facts'.
+func inFacts(path string) bool {
+	schema, err := readSchema()
+	return err == nil && inSchema(schema, keysOf(path))
+}
+
+// readSchema reads the schema of the facts, once.
+var readSchema = sync.OnceValues(func() (map[string]any, error) {
+	var schema map[string]any
+	if err := json.Unmarshal(factsSchema, &schema); err != nil {
+		return nil, fmt.Errorf("read facts.schema.json: %w", err)
+	}
+	return schema, nil
+})
+
+// inSchema reports whether a JSON Schema has what stands at a path.
+func inSchema(at map[string]any, path []string) bool {
+	if len(path) == 0 {
+		return true
+	}
+	next, ok := at["items"].(map[string]any)
+	if path[0] != "[]" {
+		properties, _ := at["properties"].(map[string]any)
+		next, ok = properties[path[0]].(map[string]any)
+	}
+	if !ok { // A map, whatever its keys.
+		next, ok = at["additionalProperties"].(map[string]any)
+	}
+	return ok && inSchema(next, path[1:])
+}

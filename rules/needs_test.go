@@ -1,0 +1,461 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	goast "go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"golang.org/x/tools/txtar"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+)
+
+// TestNeedsAreNeeded holds, by mutation, that a rule passes only if what it needs
+// is known: for every rule and every healthy document in which it passes, each of
+// its needs is taken away in turn.
+func TestNeedsAreNeeded(t *testing.T) {
+	set, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, passing := 0, map[string]int{}
+	for _, d := range documents(t) {
+		if !d.healthy {
+			continue
+		}
+		v, err := set.Evaluate(t.Context(), factsOf(t, d.document), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		users := map[string][]string{} // The rules that pass, by need.
+		for _, id := range v.Passed {
+			rule, _ := set.Rule(id)
+			passing[id]++
+			for _, need := range rule.Needs {
+				key := strings.Join(need, "|")
+				users[key] = append(users[key], id)
+			}
+		}
+		for need, ids := range users {
+			mutant := deepCopy(d.document).(map[string]any)
+			for n := range strings.SplitSeq(need, "|") {
+				remove(mutant, keysOf(pathOf(n)))
+			}
+			v, err := set.Evaluate(t.Context(), factsOf(t, mutant), Options{Only: ids})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tried += len(ids)
+			for _, id := range v.Passed {
+				t.Errorf("%s: %s passes without %s", d.name, id, need)
+			}
+		}
+	}
+	for _, rule := range set.Rules() {
+		if passing[rule.ID] == 0 {
+			t.Errorf("%s passes in no healthy document, so that nothing shows what it needs", rule.ID)
+		}
+	}
+	t.Logf("%d needs of %d rules taken away", tried, len(passing))
+}
+
+// TestConditions holds when the conditions hold.
+func TestConditions(t *testing.T) {
+	made := checks.Communicator{Ranks: 8, Started: 8, Completed: 8}
+	begun := checks.Communicator{Ranks: 8, Started: 8, Completed: 7}
+	wide := checks.Communicator{Ranks: 16, Started: 1, Completed: 1, Nodes: 2}
+	near, far := checks.Transport{Kind: "shm"}, checks.Transport{Kind: "net"}
+	setting, failure := checks.Message{Role: "setting"}, checks.Message{Role: "category"}
+	logs := func(c []checks.Communicator, ways []checks.Transport, said ...checks.Message) *checks.Facts {
+		return &checks.Facts{Logs: &checks.LogFacts{Communicators: c, Transports: ways, Messages: said}}
+	}
+	type (
+		comms = []checks.Communicator
+		ways  = []checks.Transport
+	)
+	rate := 12.5
+	probed := func(outcomes ...probe.Transfer) *checks.Facts {
+		return &checks.Facts{Transfers: &probe.Report{Outcome: probe.OK, Transfers: outcomes}}
+	}
+	transfer := func(test string, outcome probe.Outcome, gbps *float64) probe.Transfer {
+		return probe.Transfer{Test: test, Outcome: outcome, GBps: gbps}
+	}
+	for name, tt := range map[string]struct {
+		facts *checks.Facts
+		want  string // The conditions that hold.
+	}{
+		"nothing":                     {&checks.Facts{}, ""},
+		"an empty log":                {logs(nil, nil), ""},
+		"messages alone":              {logs(nil, nil, setting, failure), ""},
+		"channels alone":              {logs(nil, ways{near}), ""},
+		"made, no channel":            {logs(comms{made}, nil), ""},
+		"made":                        {logs(comms{made}, ways{near}), "job-connected job-told"},
+		"made, and a failure":         {logs(comms{made}, ways{near}, failure), "job-connected job-told"},
+		"cut":                         {&checks.Facts{Logs: &checks.LogFacts{Communicators: comms{made}, Transports: ways{near}, Truncated: true}}, ""},
+		"a text that was cut":         {&checks.Facts{Logs: logs(comms{made}, ways{near}).Logs, Texts: []checks.Text{{Name: "x", Kinds: []checks.TextKind{{Kind: "nccl-log"}}, Problem: "p"}}}, ""},
+		"another was not read":        {&checks.Facts{Logs: logs(comms{made}, ways{near}).Logs, Texts: []checks.Text{{Name: "x.png", Problem: "binary data"}}}, "job-connected job-told"},
+		"one of two not made":         {logs(comms{made, begun}, ways{near}), ""},
+		"not made, and a setting":     {logs(comms{begun}, nil, setting), ""},
+		"not made, and a failure":     {logs(comms{begun}, nil, failure), "job-told"},
+		"of two hosts, no network":    {logs(comms{wide}, ways{near}), ""},
+		"of two hosts":                {logs(comms{wide}, ways{near, far}), "job-connected job-told"},
+		"no transfer":                 {probed(), ""},
+		"through host memory alone":   {probed(transfer("host-staged", probe.OK, &rate)), ""},
+		"copied":                      {probed(transfer(probe.TestCopy, probe.OK, &rate)), "transfers-measured transfers-tried"},
+		"copied, not measured":        {probed(transfer(probe.TestCopy, probe.OK, nil)), "transfers-tried"},
+		"failed":                      {probed(transfer(probe.TestCopy, probe.Corrupt, nil)), "transfers-measured transfers-tried"},
+		"one of two unknown":          {probed(transfer(probe.TestCopy, probe.OK, &rate), transfer(probe.TestCopy, probe.Unknown, nil)), ""},
+		"an outcome that is not told": {probed(transfer(probe.TestCopy, "", &rate)), ""},
+	} {
+		var got []string
+		for _, id := range slices.Sorted(maps.Keys(conditions)) {
+			if conditions[id].holds(tt.facts) {
+				got = append(got, id)
+			}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %q hold, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// TestKnown holds when what stands at a path is known.
+func TestKnown(t *testing.T) {
+	input, err := ast.InterfaceToValue(map[string]any{
+		"a": map[string]any{"empty": []any{}, "none": "", "text": "x", "no": false, "zero": 0, "list": []any{map[string]any{"b": 1}, map[string]any{"c": 2}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"a": true, "a.empty": true, "a.empty[].b": false, "a.none": false, "a.text": true, "a.no": true, "a.zero": true, "a.list[].b": true, "a.list[].c": true,
+		"a.list[].d": false, "a.list.b": false, "a.text.b": false, "a[].text": false, "b": false, "b[].c": false,
+	} {
+		if got := known(input, keysOf(path)); got != want {
+			t.Errorf("%s is known: %v, want %v", path, got, want)
+		}
+	}
+}
+
+// pathOf is the path that a need is about.
+func pathOf(need string) string {
+	if c, ok := conditions[need]; ok {
+		return c.fact
+	}
+	return need
+}
+
+// remove takes away what stands at a path, in every element of a list.
+func remove(v any, path []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		if len(path) == 1 {
+			delete(v, path[0])
+			return
+		}
+		remove(v[path[0]], path[1:])
+	case []any:
+		for _, element := range v {
+			remove(element, path[1:])
+		}
+	}
+}
+
+func factsOf(t *testing.T, document map[string]any) *checks.Facts {
+	t.Helper()
+	b, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &checks.Facts{}
+	if err := json.Unmarshal(b, f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestHealthyCasesPass holds that a rule is not skipped in its own healthy case:
+// that it finds nothing there is worth something only if it could judge.
+func TestHealthyCasesPass(t *testing.T) {
+	set, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged := 0
+	for _, c := range cases {
+		id, ok := strings.CutSuffix(c.Name, "-healthy")
+		if _, known := set.Rule(id); !ok || !known {
+			continue
+		}
+		v, err := set.Evaluate(t.Context(), c.Facts, Options{Only: []string{id}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range v.Skipped {
+			t.Errorf("case %s: skipped, for want of %v", c.Name, s.Missing)
+		}
+		judged++
+	}
+	if judged != len(set.Rules()) {
+		t.Errorf("%d healthy cases of %d rules", judged, len(set.Rules()))
+	}
+}
+
+// saysNo are kinds of facts whose absence says no, or which something else
+// stands in for, so that a rule may pass without them.
+var saysNo = map[string]string{
+	"acs-redirect pci.devices[].acs":                  "extended is true, so the port has no ACS capability",
+	"amd-p2p-off gpus.amd.kernel_config":              "amdgpu has the parameter pcie_p2p only where the kernel was built with peer access",
+	"container-caps container.driver_devices":         "gpus.devices names the GPUs as well",
+	"cuda-driver-too-old gpus.driver.cuda_version":    "it follows from the driver's branch",
+	"driver-library-mismatch libraries.files[].loads": "a mark that is left out where it is false",
+	"driver-library-mismatch libraries.files[].stub":  "a mark that is left out where it is false",
+	"numa-affinity numa.balancing":                    "a kernel that cannot balance has no such setting (CONFIG_NUMA_BALANCING)",
+	"nvlink-down gpus.devices[].fabric.unhealthy":     "a list that is left out where it is empty",
+	"pcie-link-degraded pci.devices[].port_type":      "it tells a switch's own link from that of the GPU below it, which is judged all the same",
+}
+
+// TestUnknownNeverPasses holds that what is not known never lets a rule pass that
+// finds a fault where it is known: in every case in which rules fire, each kind of
+// fact is taken away in turn. A rule may still fire, be skipped, or have nothing to
+// judge.
+func TestUnknownNeverPasses(t *testing.T) {
+	set, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, fired, used := 0, map[string]bool{}, map[string]bool{}
+	for _, c := range cases {
+		v, err := set.Evaluate(t.Context(), c.Facts, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := firedIn(v)
+		if len(ids) == 0 {
+			continue
+		}
+		for _, id := range ids {
+			fired[id] = true
+		}
+		document := written(t, c.Facts)
+		for _, kind := range kindsOf(document) {
+			f := mutations[0].of(t, document, kind)
+			if f == nil {
+				continue
+			}
+			v, err := set.Evaluate(t.Context(), f, Options{Only: ids})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tried += len(ids)
+			for _, id := range v.Passed {
+				if key := id + " " + kind; always(t, f, kind) {
+					continue // It was not unknown.
+				} else if saysNo[key] == "" {
+					t.Errorf("case %s: %s fires, and passes where %s is not known", c.Name, id, kind)
+				} else {
+					used[key] = true
+				}
+			}
+		}
+	}
+	for key := range saysNo {
+		if !used[key] {
+			t.Errorf("%s needs no exception", key)
+		}
+	}
+	if len(fired) != len(set.Rules()) {
+		t.Errorf("%d of %d rules fire in a case", len(fired), len(set.Rules()))
+	}
+	t.Logf("%d times a kind of fact was taken from a rule that fires, of %d rules", tried, len(fired))
+}
+
+// firedIn lists the rules that found something, consequences among them.
+func firedIn(v *Verdict) []string {
+	fired := map[string]bool{}
+	for _, f := range v.Findings {
+		fired[f.Rule] = true
+		for _, e := range f.Explains {
+			fired[e.Rule] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(fired))
+}
+
+// TestNothingKnownNothingPasses holds that of an empty document no rule passes, in
+// either profile, and that none which a machine would settle is said not to apply.
+func TestNothingKnownNothingPasses(t *testing.T) {
+	set, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*checks.Facts{{}, {Schema: checks.FactsSchema}, {Texts: []checks.Text{{Name: "x"}}}, {Logs: &checks.LogFacts{}}} {
+		for _, profile := range []Profile{Training, Image} {
+			v, err := set.Evaluate(t.Context(), f, Options{Profile: profile})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(v.Passed)+len(v.Findings) > 0 {
+				t.Errorf("%+v, profile %s: %v passed, found %v", f, profile, v.Passed, v.Findings)
+			}
+			for id, why := range v.NotApplicable {
+				if why != noTexts || toldByTexts(f) {
+					t.Errorf("%+v, profile %s: %s does not apply: %s", f, profile, id, why)
+				}
+			}
+		}
+	}
+}
+
+// toldByOneLine are the rules that one line of a text may let pass, and the
+// kinds of text whose line holds all that they need.
+var toldByOneLine = map[string][]string{
+	// A JSON document, which may stand on one line, holds a whole topology.
+	"amd-xgmi": {"amd-smi-json"},
+	// A variable is judged by itself.
+	"env-misconfig": {"nccl-log", "environment", "command-line", "command", "dockerfile", "sbatch", "launch", "arguments"},
+	// The module is loaded: another uses it.
+	"gdr-module-missing": {"lsmod"},
+	// The state of one port, or the ports that NCCL uses.
+	"ib-port-down": {"ibdev2netdev", "rdma-link", "ibv_devinfo", "nccl-log", "nccl-diagnostics", "ibstat", "ibstatus"},
+}
+
+// TestOneLineTexts holds that a text of one line lets no rule pass but those of
+// which it holds all that they need: each example of the catalogue of messages,
+// each line of the recorded texts, and each line of what the tests of package
+// evidence read, which are of nearly every kind. Of lines that give the same facts
+// one is judged.
+func TestOneLineTexts(t *testing.T) {
+	set, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := map[string]bool{"node1:1234:1234 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>": true}
+	add := func(text string) {
+		for line := range strings.Lines(text) {
+			lines[strings.TrimRight(line, "\n")] = true
+		}
+	}
+	for _, s := range evidence.Statements() {
+		for _, e := range s.Examples {
+			add(e)
+		}
+	}
+	recorded(t, add)
+	literals(t, add)
+	kinds, shapes := map[string]bool{}, map[string]bool{}
+	file := filepath.Join(t.TempDir(), "one.txt")
+	for _, line := range slices.Sorted(maps.Keys(lines)) {
+		if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		read, err := evidence.Read(t.Context(), []string{file}, evidence.Options{})
+		if err != nil {
+			continue // Nothing was recognised.
+		}
+		var own []string
+		for _, text := range read.Facts.Texts {
+			for _, k := range text.Kinds {
+				own = append(own, k.Kind)
+				kinds[k.Kind] = true
+			}
+		}
+		shape := fmt.Sprint(own, shapeOf(written(t, read.Facts)), roles(read.Facts))
+		if shapes[shape] {
+			continue
+		}
+		shapes[shape] = true
+		v, err := set.Evaluate(t.Context(), read.Facts, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range v.Passed {
+			if !slices.ContainsFunc(own, func(k string) bool { return slices.Contains(toldByOneLine[id], k) }) {
+				t.Errorf("%s passes by one line of kind %q: %s", id, own, line)
+			}
+		}
+	}
+	t.Logf("%d lines, %d different ones of %d kinds", len(lines), len(shapes), len(kinds))
+	if len(kinds) < 80 || len(shapes) < 300 {
+		t.Errorf("%d different lines of %d kinds were judged", len(shapes), len(kinds))
+	}
+}
+
+// shapeOf is the kinds of facts in a document, without the fields of messages,
+// which each row of the catalogue has of its own.
+func shapeOf(document map[string]any) []string {
+	return slices.DeleteFunc(kindsOf(document), func(kind string) bool { return strings.HasPrefix(kind, "logs.messages[].fields.") })
+}
+
+// roles are those of the messages of a log.
+func roles(f *checks.Facts) []string {
+	var all []string
+	if f.Logs != nil {
+		for _, m := range f.Logs.Messages {
+			all = append(all, m.Role)
+		}
+	}
+	return all
+}
+
+// recorded gives the recorded texts.
+func recorded(t *testing.T, add func(string)) {
+	t.Helper()
+	files, err := filepath.Glob("../fixtures/texts/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded texts: %v", err)
+	}
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Files {
+			add(string(f.Data))
+		}
+	}
+}
+
+// literals gives every text in the tests of package evidence.
+func literals(t *testing.T, add func(string)) {
+	t.Helper()
+	files, err := filepath.Glob("../checks/evidence/*_test.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests of package evidence: %v", err)
+	}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		goast.Inspect(parsed, func(n goast.Node) bool {
+			if literal, ok := n.(*goast.BasicLit); ok && literal.Kind == token.STRING {
+				if text, err := strconv.Unquote(literal.Value); err == nil {
+					add(text)
+				}
+			}
+			return true
+		})
+	}
+}
