@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -53,14 +54,14 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	if err != nil {
 		return nil, problem(err)
 	}
-	ranking := time.Now()
-	advice := known.remedies.ForVendor(onlyVendor(facts)).Rank(verdict.Findings, known.remedies.Proofs(facts.Transfers))
+	judged := time.Now()
+	ranking := r.rank(known.remedies, verdict.Findings, facts)
 	end := time.Now()
 
 	timing := report.Timing{
 		TotalMS:    report.Milliseconds(end.Sub(start)),
-		RulesMS:    report.Milliseconds(ranking.Sub(judging)),
-		RemediesMS: report.Milliseconds(end.Sub(ranking)),
+		RulesMS:    report.Milliseconds(judged.Sub(judging)),
+		RemediesMS: report.Milliseconds(end.Sub(judged)),
 		ChecksMS:   map[string]float64{},
 	}
 	for check, d := range g.took {
@@ -73,8 +74,54 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	return report.New(report.Input{
 		TextsOnly: g.textsOnly, Severities: severities,
 		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
-		Facts: facts, Verdict: *verdict, Advice: advice, Timing: timing,
+		Facts: facts, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 	}), g.err
+}
+
+// rank says what can be done about the findings.
+func (r request) rank(known *remedies.Set, findings []rules.Finding, facts *checks.Facts) remedies.Ranking {
+	return known.ForVendor(onlyVendor(facts)).Rank(findings, remedies.Situation{
+		Facts: facts, Proofs: known.Proofs(facts.Transfers), Recheck: r.recheck(),
+	})
+}
+
+// recheck is what a command has to repeat to judge the same things again. What
+// stands at its default is left out.
+func (r request) recheck() remedies.Recheck {
+	var flags []string
+	add := func(name, value string) {
+		if value != "" {
+			flags = append(flags, "--"+name, value)
+		}
+	}
+	for _, file := range r.source.from {
+		add(fromFlag.Name, file)
+	}
+	for _, file := range r.source.with {
+		add(withFlag.Name, file)
+	}
+	if len(r.source.from) == 0 {
+		if r.options.Probe != probe.Quick && (r.options.Probe != probe.Off || r.profile != rules.Image) {
+			add(probeFlag.Name, string(r.options.Probe))
+		}
+		if r.options.ProbeBusy {
+			flags = append(flags, "--"+busyFlag.Name)
+		}
+		if r.options.ProbeTimeout > 0 {
+			add(waitFlag.Name, r.options.ProbeTimeout.String())
+		}
+	}
+	if r.profile != rules.Training {
+		add("profile", string(r.profile))
+	}
+	add(policyFlag.Name, r.policy)
+	if r.failOn != report.Threshold(rules.High) {
+		add("fail-on", string(r.failOn))
+	}
+	if r.strict {
+		flags = append(flags, "--strict")
+	}
+	return remedies.Recheck{Flags: flags}
 }
 
 // onlyVendor is the one vendor of all GPUs; empty where there are several. Where

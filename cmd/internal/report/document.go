@@ -41,6 +41,10 @@ type Document struct {
 	Findings []rules.Finding `json:"findings"`
 	// Advice is what can be done, the best first.
 	Advice []remedies.Advice `json:"advice"`
+	// Withheld is what the findings name and need not or must not be done here:
+	// what is in force already, and what would take away a setting that another
+	// finding needs.
+	Withheld []remedies.Withheld `json:"withheld,omitempty"`
 	// Passed are the rules that found nothing wrong.
 	Passed []string `json:"passed"`
 	// Skipped are the rules that could not be judged.
@@ -63,6 +67,7 @@ type Document struct {
 	persistent *bool  // Persistence mode is on for every GPU.
 	textsOnly  bool   // No machine was examined, but what somebody sent.
 	runs       string // How the job is started, as instructions names it.
+	recheck    remedies.Recheck
 }
 
 // Host is the machine in short.
@@ -220,7 +225,10 @@ type Input struct {
 	Facts      *checks.Facts
 	Verdict    rules.Verdict
 	Advice     []remedies.Advice
-	Timing     Timing
+	Withheld   []remedies.Withheld
+	// Recheck is how gpudoctor was called.
+	Recheck remedies.Recheck
+	Timing  Timing
 }
 
 // New makes a report. The same input gives the same report.
@@ -243,6 +251,8 @@ func New(in Input) *Document {
 		persistent:    persistent(in.Facts.GPUs),
 		textsOnly:     in.TextsOnly,
 		runs:          runsBy(in.Facts),
+		recheck:       in.Recheck,
+		Withheld:      in.Withheld,
 	}
 	for _, s := range in.Verdict.Skipped {
 		s.Missing = list(s.Missing)

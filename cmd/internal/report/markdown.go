@@ -266,7 +266,7 @@ func (m *markdown) told(label, text string) {
 
 // command matches a remark that can be typed as it is: behind a command, prose
 // begins with a comma or a semicolon, or goes on in a sentence.
-var command = regexp.MustCompile(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( [a-z0-9,-]+)?)*)$`)
+var command = regexp.MustCompile(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( ([A-Za-z0-9_./:=,@%+-]+|'[^']*'))?)*)$`)
 
 // instruction writes what to type, or the steps that a person takes.
 func (m *markdown) instruction(i instruction) {
