@@ -16,12 +16,13 @@ import (
 //	{{.name}}                   the values of a param
 //	{{.names | join ";"}}       all of them, with what stands between them
 //	{{.name | else "words"}}    words where the param is not known
-//	{{without .name}}           at the beginning of a list item: it stands only
-//	                            where the param is not known
+//	{{with .name}}              at the beginning of a list item: it stands only
+//	                            where the param is known
+//	{{without .name}}           the same, where it is not
 //	{{check}}                   the command that judges the same rules again
 var (
 	placeholder = regexp.MustCompile(`\{\{(?:\.([a-z][a-z0-9_]*)(?: \| join "([^"{}]*)")?(?: \| else "([^"{}]*)")?|(check))\}\}`)
-	condition   = regexp.MustCompile(`^\{\{without \.([a-z][a-z0-9_]*)\}\}`)
+	condition   = regexp.MustCompile(`^\{\{(with|without) \.([a-z][a-z0-9_]*)\}\}`)
 )
 
 // slot is a placeholder in a template.
@@ -141,7 +142,7 @@ func (p params) values(name string) []string {
 
 // derived are the params that follow from others: "gpu_ids" are GPUs as
 // nvidia-smi takes them, by PCI address or by index, and "driver_branch" is a
-// driver's major version.
+// driver's major version. "device" is a GPU where no param says which.
 var derived = map[string]string{"gpu_id": "gpu", "gpu_ids": "gpus", "driver_branch": "driver"}
 
 // indexName is the name of a GPU of which only the index is known.
@@ -149,7 +150,8 @@ var indexName = regexp.MustCompile(`^GPU([0-9]{1,4})$`)
 
 // paramsOf merges the params of findings. The ids of their rules, and of those
 // whose findings they explain, stand as "rules", and the GPUs that suffer as
-// "gpus", unless a param says which. What follows from others stands in derived.
+// "gpus", unless a param says which; the subject stands for them where it is a
+// GPU. What follows from others stands in derived.
 func paramsOf(findings []rules.Finding) params {
 	p := params{}
 	for _, f := range findings {
@@ -158,13 +160,19 @@ func paramsOf(findings []rules.Finding) params {
 			p.add(map[string]any{"rules": e.Rule})
 		}
 		p.add(f.Params)
-		if f.Params["gpu"] == nil && f.Params["gpus"] == nil {
-			for _, address := range f.Affects {
+		own := params{}
+		own.add(f.Params)
+		if len(own.values("gpu")) == 0 {
+			for _, address := range gpusOf(f) {
 				p.add(map[string]any{"gpus": address})
 			}
 		}
 	}
-	for _, gpu := range slices.Concat(p["gpus"], p["gpu"]) {
+	gpus := slices.Concat(p["gpus"], p["gpu"])
+	if len(p.values("device")) == 0 {
+		p["device"] = gpus
+	}
+	for _, gpu := range gpus {
 		p.add(map[string]any{"gpu_ids": indexName.ReplaceAllString(gpu, "$1")})
 	}
 	for _, version := range p["driver"] {
@@ -173,6 +181,17 @@ func paramsOf(findings []rules.Finding) params {
 	}
 	return p
 }
+
+// gpusOf are the GPUs that a finding is about.
+func gpusOf(f rules.Finding) []string {
+	if len(f.Affects) == 0 && gpuName.MatchString(f.Subject) {
+		return []string{f.Subject}
+	}
+	return f.Affects
+}
+
+// gpuName is a PCI address, or the name of a GPU of which only the index is known.
+var gpuName = regexp.MustCompile(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]{1,4})$`)
 
 // filler fills the templates of one remedy for the findings that it cures.
 type filler struct {
@@ -194,9 +213,10 @@ func newFiller(findings []rules.Finding, again Recheck) filler {
 // known, and nothing stands in for it.
 func (f filler) fill(template string, p params) (text string, ok bool) {
 	ok = true
-	if unless := condition.FindStringSubmatch(template); unless != nil {
-		ok = len(f.merged.values(unless[1])) == 0
-		template = template[len(unless[0]):]
+	if when := condition.FindStringSubmatch(template); when != nil {
+		known := len(f.merged.values(when[2])) > 0
+		ok = known == (when[1] == "with")
+		template = template[len(when[0]):]
 	}
 	text = placeholder.ReplaceAllStringFunc(template, func(found string) string {
 		s := slotOf(found)

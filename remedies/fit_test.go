@@ -55,7 +55,8 @@ func TestFit(t *testing.T) {
 		"a flag of every container": {
 			[]rules.Finding{caps},
 			&checks.Facts{Launches: []checks.Launch{{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}}},
-			"share-ipc", []string{"--cap-add=SYS_NICE in-force", "--ipc=host in-force"},
+			"share-ipc",
+			[]string{"--cap-add=SYS_NICE in-force", "--ipc=host in-force"},
 		},
 		"a flag of one of two containers": {
 			[]rules.Finding{caps},
@@ -107,7 +108,10 @@ func TestEdits(t *testing.T) {
 		"the user's file": {withEnv(inForce("NCCL_P2P_DISABLE", "1", "/home/u/.nccl.conf", 2)), false, []string{"/home/u/.nccl.conf:2"}, []Need{NeedJobRestart}, "forever"},
 		"the environment, which hides a file": {
 			withEnv(inForce("NCCL_P2P_DISABLE", "1", "environment", 0), checks.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2}),
-			true, []string{"/etc/nccl.conf:2"}, []Need{NeedJobRestart, NeedRoot}, "job",
+			true,
+			[]string{"/etc/nccl.conf:2"},
+			[]Need{NeedJobRestart, NeedRoot},
+			"job",
 		},
 		"a pod":          {launch("kubernetes"), false, []string{"job.txt:12"}, []Need{NeedJobRestart, NeedContainerRestart}, "forever"},
 		"a Dockerfile":   {launch("dockerfile"), false, []string{"job.txt:12"}, []Need{NeedJobRestart, NeedImageRebuild}, "forever"},

@@ -1,8 +1,10 @@
 package remedies
 
 import (
+	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -85,5 +87,30 @@ func TestLasts(t *testing.T) {
 	}
 	if checked == 0 {
 		t.Error("no remedy has commands")
+	}
+}
+
+// TestNVLSLoss holds that what it costs to do without NVLink SHARP is said once,
+// in the rules, and that the remedies say the same.
+func TestNVLSLoss(t *testing.T) {
+	raw, err := os.ReadFile("../rules/lib/variables.rego")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stated := regexp.MustCompile(`(?m)^nvls_loss := "(.+)"$`).FindSubmatch(raw)
+	if stated == nil {
+		t.Fatal("the rules do not state nvls_loss")
+	}
+	found := 0
+	for _, r := range builtin(t).Remedies() {
+		if r.Apply.Environment["NCCL_NVLS_ENABLE"] == "0" || r.Apply.Environment["NCCL_CUMEM_ENABLE"] == "0" {
+			found++
+			if !strings.Contains(r.Cost, string(stated[1])) {
+				t.Errorf("%s: cost = %q, which does not say that %s", r.ID, r.Cost, stated[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no remedy does without NVLink SHARP")
 	}
 }

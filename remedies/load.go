@@ -228,8 +228,8 @@ func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 	}
 	without := map[string]bool{}
 	r.Apply.walk(func(text string) {
-		if m := condition.FindStringSubmatch(text); m != nil {
-			without[m[1]] = true
+		if m := condition.FindStringSubmatch(text); m != nil && m[1] == "without" {
+			without[m[2]] = true
 		}
 	})
 	noted := map[string]bool{}

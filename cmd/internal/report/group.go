@@ -29,6 +29,22 @@ func groups(findings []rules.Finding) []group {
 	return all
 }
 
+// topics names what groups are about: the variable, or else the rule. Each stands
+// once.
+func topics(groups []group) []string {
+	var all []string
+	for _, g := range groups {
+		topic, ok := g.Params["variable"].(string)
+		if !ok {
+			topic = g.Rule
+		}
+		if !slices.Contains(all, topic) {
+			all = append(all, topic)
+		}
+	}
+	return all
+}
+
 // messages are what the findings say, each message once, with the subject
 // before it where several findings say different things.
 func (g group) messages() []string {
