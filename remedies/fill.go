@@ -22,7 +22,9 @@ import (
 //	{{check}}                   the command that judges the same rules again
 var (
 	placeholder = regexp.MustCompile(`\{\{(?:\.([a-z][a-z0-9_]*)(?: \| join "([^"{}]*)")?(?: \| else "([^"{}]*)")?|(check))\}\}`)
-	condition   = regexp.MustCompile(`^\{\{(with|without) \.([a-z][a-z0-9_]*)\}\}`)
+	condition   = regexp.MustCompile("^" + anyCondition.String())
+	// anyCondition is one wherever it stands.
+	anyCondition = regexp.MustCompile(`\{\{(with|without) \.([a-z][a-z0-9_]*)\}\}`)
 )
 
 // slot is a placeholder in a template.
@@ -69,14 +71,23 @@ func badPlaceholders(text string) []string {
 // Unfilled shows a template to a person who has no finding to fill it from:
 // each placeholder by the name of what it will hold.
 func Unfilled(template string) string {
-	template = condition.ReplaceAllString(template, "")
-	return placeholder.ReplaceAllStringFunc(template, func(found string) string {
+	template = anyCondition.ReplaceAllStringFunc(template, func(found string) string {
+		if when := condition.FindStringSubmatch(found); when[1] == "without" {
+			return "where " + when[2] + " is not known: "
+		}
+		return ""
+	})
+	template = placeholder.ReplaceAllStringFunc(template, func(found string) string {
 		if s := slotOf(found); !s.check {
 			return "<" + s.name + ">"
 		}
-		return Recheck{}.Command("<rules>")
+		return Recheck{}.Command() + " --only <rules>"
 	})
+	return quoted.ReplaceAllString(template, "$1")
 }
+
+// quoted is the name of a param in the quotes that a shell needs for it.
+var quoted = regexp.MustCompile(`'(<[a-z_]+>)'`)
 
 // safeValues are the forms of what may stand in a command. Params come from
 // facts, which whoever wrote a log or named a file has had a hand in: nothing

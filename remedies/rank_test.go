@@ -88,6 +88,21 @@ func TestRankOrder(t *testing.T) {
 			findings: []rules.Finding{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")},
 			want:     "nccl-p2p-disable iommu-pt disable-acs",
 		},
+		"what leads for each finding, then what else helps": {
+			findings: []rules.Finding{
+				finding("a", rules.High, rules.Likely, "disable-acs", "iommu-pt", "update-bios", "nccl-p2p-disable"),
+				finding("b", rules.High, rules.Likely, "increase-shm", "share-ipc", "mount-sys"),
+				finding("c", rules.Low, rules.Likely, "disable-numa-balancing"),
+			},
+			want: "disable-acs nccl-p2p-disable iommu-pt increase-shm share-ipc mount-sys update-bios disable-numa-balancing",
+		},
+		"a fix of two findings stands with the first": {
+			findings: []rules.Finding{
+				finding("a", rules.High, rules.Likely, "disable-acs", "iommu-pt", "update-bios"),
+				finding("b", rules.High, rules.Likely, "increase-shm", "update-bios"),
+			},
+			want: "update-bios disable-acs increase-shm iommu-pt",
+		},
 		"the rule's order among equals": {
 			findings: []rules.Finding{finding("container-caps", rules.High, rules.Likely, "add-sys-nice", "add-ipc-lock", "mount-sys")},
 			want:     "add-sys-nice add-ipc-lock mount-sys",
@@ -357,5 +372,17 @@ func BenchmarkRank(b *testing.B) {
 	}
 	for b.Loop() {
 		s.Rank(findings, Situation{})
+	}
+}
+
+func TestUnfilled(t *testing.T) {
+	for in, want := range map[string]string{
+		"setpci -s {{.bridge}} X": "setpci -s <bridge> X", `--only {{.rules | join ","}}`: "--only <rules>", "plain": "plain",
+		`Take {{.gpu | else "the GPU"}} out`: "Take <gpu> out", "by hand: {{without .gpu}}Find it": "by hand: where gpu is not known: Find it",
+		"{{with .gpu}}Do it": "Do it", "{{check}}; see": "gpudoctor check --only <rules>; see", "export '{{.variable}}'=1": "export <variable>=1",
+	} {
+		if got := Unfilled(in); got != want {
+			t.Errorf("Unfilled(%q) = %q, want %q", in, got, want)
+		}
 	}
 }

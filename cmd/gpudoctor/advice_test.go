@@ -127,8 +127,8 @@ func TestAdviceFits(t *testing.T) {
 			setsNothingInForce(t, s.facts, a, seen)
 			hasNoGap(t, a, seen)
 			lastsAsSaid(t, a, seen)
-			checksAgain(t, s.request, a)
 		}
+		checksAgain(t, s.request, d, seen)
 		setsOrUnsets(t, d.Advice, seen)
 		keepsWhatIsNeeded(t, known, d)
 		seen["withheld"] += len(d.Withheld)
@@ -147,7 +147,7 @@ func TestAdviceFits(t *testing.T) {
 	})
 	for _, what := range []string{
 		"documents", "advice", "advice followed", "withheld", "set", "unset", "edits", "kernel parameters", "docker flags", "commands", "steps",
-		"told in text", "told in verbose text", "told in markdown",
+		"told in text", "told in verbose text", "told in markdown", "check again in text", "check again in markdown",
 	} {
 		if seen[what] == 0 {
 			t.Errorf("nothing was seen of: %s", what)
@@ -523,13 +523,35 @@ func lastsAsSaid(t *testing.T, a remedies.Advice, seen tally) {
 }
 
 // checksAgain holds that the command that checks again examines the same.
-func checksAgain(t *testing.T, r request, a remedies.Advice) {
+func checksAgain(t *testing.T, r request, d *report.Document, seen tally) {
 	t.Helper()
 	want := "gpudoctor check --from " + remedies.Quote(r.source.from[0])
 	if r.profile != rules.Training {
 		want += " --profile " + string(r.profile)
 	}
-	if !strings.HasPrefix(a.Verify, want+" --only ") {
-		t.Errorf("%s: verify = %q, want it to begin with %q", a.ID(), a.Verify, want)
+	want += " --only "
+	for _, a := range d.Advice {
+		if !strings.HasPrefix(a.Verify, want) {
+			t.Errorf("%s: verify = %q, want it to begin with %q", a.ID(), a.Verify, want)
+		}
+	}
+	for _, format := range []string{"text", "markdown"} {
+		f, _ := report.FormatNamed(format)
+		for _, style := range []report.Style{{}, {Verbose: true}} {
+			var b bytes.Buffer
+			if err := f.Write(&b, d, style); err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range checkAgain.FindAllStringSubmatch(b.String(), -1) {
+				seen["check again in "+format]++
+				if !strings.HasPrefix(m[1], want) {
+					t.Errorf("%s: check again with %q, want it to begin with %q", format, m[1], want)
+				}
+			}
+		}
 	}
 }
+
+// checkAgain is where a format tells the command: alone on a line, where nothing
+// breaks it.
+var checkAgain = regexp.MustCompile(`(?m)^(?: +check +)?(gpudoctor check --from .*)$`)

@@ -101,7 +101,11 @@ func (r request) recheck() remedies.Recheck {
 		add(withFlag.Name, file)
 	}
 	if len(r.source.from) == 0 {
-		if r.options.Probe != probe.Quick && (r.options.Probe != probe.Off || r.profile != rules.Image) {
+		usual := probe.Quick
+		if r.profile == rules.Image {
+			usual = probe.Off
+		}
+		if r.options.Probe != usual {
 			add(probeFlag.Name, string(r.options.Probe))
 		}
 		if r.options.ProbeBusy {
