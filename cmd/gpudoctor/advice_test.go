@@ -194,7 +194,36 @@ func following(s situation, all []remedies.Advice) []situation {
 			})
 		}
 	}
+	for _, a := range all {
+		for _, flag := range a.Apply.Docker {
+			add(func(f *checks.Facts) {
+				launches := []checks.Launch{{Kind: "docker-run", Name: "train", Source: "run.sh", Line: 1}}
+				if len(f.Launches) > 0 {
+					launches = slices.Clone(f.Launches)
+				}
+				for i := range launches {
+					give(&launches[i], flag)
+				}
+				f.Launches = launches
+			})
+		}
+	}
 	return after
+}
+
+// give starts a container with a flag of docker run.
+func give(l *checks.Launch, flag string) {
+	name, value, _ := strings.Cut(flag, "=")
+	switch name {
+	case "--ipc":
+		l.IPC = value
+	case "--network":
+		l.Network = value
+	case "--cap-add":
+		l.CapAdd = append(slices.Clone(l.CapAdd), value)
+	case "--device":
+		l.Devices = append(slices.Clone(l.Devices), value)
+	}
 }
 
 // withVariable sets a variable in place of what it was.
@@ -316,7 +345,7 @@ func setsNothingInForce(t *testing.T, f *checks.Facts, a remedies.Advice, seen t
 			described++
 			capability, isCapability := strings.CutPrefix(flag, "--cap-add=")
 			device, isDevice := strings.CutPrefix(flag, "--device=")
-			if flag == "--ipc=host" && l.IPC == "host" || isCapability && slices.Contains(l.CapAdd, capability) || isDevice && slices.Contains(l.Devices, device) {
+			if flag == "--ipc=host" && l.IPC == "host" || flag == "--network=host" && l.Network == "host" || isCapability && slices.Contains(l.CapAdd, capability) || isDevice && slices.Contains(l.Devices, device) {
 				has++
 			}
 		}
