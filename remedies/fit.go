@@ -115,7 +115,7 @@ type fitting struct {
 // hold notes what is taken out.
 func (f *fitting) hold(w Withheld) {
 	w.Remedy = f.advisedAs()
-	w.Cures = f.candidate.curesOf()
+	w.Cures = f.curesOf()
 	f.withheld = append(f.withheld, w)
 	f.changed = true
 }

@@ -1,6 +1,7 @@
 package remedies
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -15,8 +16,9 @@ func withEnv(variables ...checks.Variable) *checks.Facts {
 	return &checks.Facts{Env: &checks.EnvFacts{Variables: variables}}
 }
 
-func inForce(name, value, source string, line int) checks.Variable {
-	return checks.Variable{Name: name, Value: value, Source: source, Line: line, Effective: true}
+// inForce is NCCL_P2P_DISABLE with a value that is in force.
+func inForce(value, source string, line int) checks.Variable {
+	return checks.Variable{Name: "NCCL_P2P_DISABLE", Value: value, Source: source, Line: line, Effective: true}
 }
 
 // TestFit holds what is advised and what is withheld, by what is in force.
@@ -24,7 +26,7 @@ func TestFit(t *testing.T) {
 	p2p := variable("NCCL_P2P_DISABLE", rules.High)
 	sound := finding("p2p-slow", rules.Low, rules.Likely, "nccl-p2p-disable")
 	pod := &checks.Facts{
-		Env:      withEnv(inForce("NCCL_P2P_DISABLE", "1", "pod.yaml", 12)).Env,
+		Env:      withEnv(inForce("1", "pod.yaml", 12)).Env,
 		Launches: []checks.Launch{{Kind: "kubernetes", Variables: map[string]string{"NCCL_P2P_DISABLE": "1"}, Source: "pod.yaml", Line: 3}},
 		Texts:    []checks.Text{{Name: "pod.yaml"}},
 	}
@@ -41,9 +43,9 @@ func TestFit(t *testing.T) {
 		withheld []string // Setting and reason.
 	}{
 		"nothing is known":               {findings: []rules.Finding{acs()}, advice: "nccl-p2p-disable disable-acs iommu-pt"},
-		"a workaround in force":          {[]rules.Finding{acs()}, withEnv(inForce("NCCL_P2P_DISABLE", "1", "environment", 0)), "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE=1 in-force"}},
-		"in other words":                 {[]rules.Finding{acs()}, withEnv(inForce("NCCL_P2P_DISABLE", " 01", "environment", 0)), "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE=1 in-force"}},
-		"with another value":             {[]rules.Finding{acs()}, withEnv(inForce("NCCL_P2P_DISABLE", "0", "environment", 0)), "nccl-p2p-disable disable-acs iommu-pt", nil},
+		"a workaround in force":          {[]rules.Finding{acs()}, withEnv(inForce("1", "environment", 0)), "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE=1 in-force"}},
+		"in other words":                 {[]rules.Finding{acs()}, withEnv(inForce(" 01", "environment", 0)), "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE=1 in-force"}},
+		"with another value":             {[]rules.Finding{acs()}, withEnv(inForce("0", "environment", 0)), "nccl-p2p-disable disable-acs iommu-pt", nil},
 		"in a file that another hides":   {[]rules.Finding{acs()}, withEnv(checks.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf"}), "nccl-p2p-disable disable-acs iommu-pt", nil},
 		"in a pod":                       {[]rules.Finding{acs()}, pod, "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE=1 in-force"}},
 		"not unset while it is the cure": {[]rules.Finding{acs(), p2p}, pod, "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE needed", "NCCL_P2P_DISABLE=1 in-force"}},
@@ -87,12 +89,20 @@ func TestFit(t *testing.T) {
 func TestEdits(t *testing.T) {
 	launch := func(kind string) *checks.Facts {
 		return &checks.Facts{
-			Env:      withEnv(inForce("NCCL_P2P_DISABLE", "1", "job.txt", 12)).Env,
+			Env:      withEnv(inForce("1", "job.txt", 12)).Env,
 			Launches: []checks.Launch{{Kind: kind, Variables: map[string]string{"NCCL_P2P_DISABLE": "1"}, Source: "job.txt", Line: 3}},
 			Texts:    []checks.Text{{Name: "job.txt"}},
 		}
 	}
-	log := withEnv(inForce("NCCL_P2P_DISABLE", "1", "nccl.log", 4))
+	text := func(name string, kinds ...string) *checks.Facts {
+		f := withEnv(inForce("1", name, 4))
+		f.Texts = []checks.Text{{Name: name}}
+		for _, k := range kinds {
+			f.Texts[0].Kinds = append(f.Texts[0].Kinds, checks.TextKind{Kind: k})
+		}
+		return f
+	}
+	log := withEnv(inForce("1", "nccl.log", 4))
 	log.Texts = []checks.Text{{Name: "nccl.log"}}
 	tests := map[string]struct {
 		facts *checks.Facts
@@ -102,20 +112,24 @@ func TestEdits(t *testing.T) {
 		lasts string
 	}{
 		"not known":       {nil, true, nil, []Need{NeedJobRestart}, "job"},
-		"the environment": {withEnv(inForce("NCCL_P2P_DISABLE", "1", "environment", 0)), true, nil, []Need{NeedJobRestart}, "job"},
+		"the environment": {withEnv(inForce("1", "environment", 0)), true, nil, []Need{NeedJobRestart}, "job"},
 		"a log":           {log, true, nil, []Need{NeedJobRestart}, "job"},
-		"NCCL's file":     {withEnv(inForce("NCCL_P2P_DISABLE", "1", "/etc/nccl.conf", 2)), false, []string{"/etc/nccl.conf:2"}, []Need{NeedJobRestart, NeedRoot}, "forever"},
-		"the user's file": {withEnv(inForce("NCCL_P2P_DISABLE", "1", "/home/u/.nccl.conf", 2)), false, []string{"/home/u/.nccl.conf:2"}, []Need{NeedJobRestart}, "forever"},
+		"NCCL's file":     {withEnv(inForce("1", "/etc/nccl.conf", 2)), false, []string{"/etc/nccl.conf:2"}, []Need{NeedJobRestart, NeedRoot}, "forever"},
+		"the user's file": {withEnv(inForce("1", "/home/u/.nccl.conf", 2)), false, []string{"/home/u/.nccl.conf:2"}, []Need{NeedJobRestart}, "forever"},
 		"the environment, which hides a file": {
-			withEnv(inForce("NCCL_P2P_DISABLE", "1", "environment", 0), checks.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2}),
+			withEnv(inForce("1", "environment", 0), checks.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2}),
 			true,
 			[]string{"/etc/nccl.conf:2"},
 			[]Need{NeedJobRestart, NeedRoot},
 			"job",
 		},
-		"a pod":          {launch("kubernetes"), false, []string{"job.txt:12"}, []Need{NeedJobRestart, NeedContainerRestart}, "forever"},
-		"a Dockerfile":   {launch("dockerfile"), false, []string{"job.txt:12"}, []Need{NeedJobRestart, NeedImageRebuild}, "forever"},
-		"a batch script": {launch("slurm"), false, []string{"job.txt:12"}, []Need{NeedJobRestart}, "forever"},
+		"a pod":                 {launch("kubernetes"), false, []string{"job.txt:12"}, []Need{NeedJobRestart, NeedContainerRestart}, "forever"},
+		"a Dockerfile":          {launch("dockerfile"), false, []string{"job.txt:12"}, []Need{NeedJobRestart, NeedImageRebuild}, "forever"},
+		"a batch script's text": {text("job.txt", "sbatch", "environment"), false, []string{"job.txt:4"}, []Need{NeedJobRestart}, "forever"},
+		"a Dockerfile's text":   {text("job.txt", "dockerfile"), false, []string{"job.txt:4"}, []Need{NeedJobRestart, NeedImageRebuild}, "forever"},
+		"a script and a log":    {text("job.txt", "sbatch", "nccl-log"), true, nil, []Need{NeedJobRestart}, "job"},
+		"a copy of NCCL's file": {text("ticket/nccl.conf", "environment"), false, []string{"ticket/nccl.conf:4"}, []Need{NeedJobRestart}, "forever"},
+		"a batch script":        {launch("slurm"), false, []string{"job.txt:12"}, []Need{NeedJobRestart}, "forever"},
 	}
 	s := builtin(t)
 	for name, tt := range tests {
@@ -127,7 +141,7 @@ func TestEdits(t *testing.T) {
 			a := advice[0]
 			var edits []string
 			for _, e := range a.Apply.Edits {
-				edits = append(edits, e.Place.String())
+				edits = append(edits, e.String())
 				if e.Remove != "NCCL_P2P_DISABLE=1" {
 					t.Errorf("it removes %q", e.Remove)
 				}
@@ -158,5 +172,19 @@ func TestForms(t *testing.T) {
 	}
 	if set := podVariables(got.Kubernetes); !cmp.Equal(set, got.Environment) {
 		t.Errorf("a pod reads %v", set)
+	}
+}
+
+// TestRemovalsApart holds that variables which are removed in different ways are
+// advised apart, each with what that way takes.
+func TestRemovalsApart(t *testing.T) {
+	facts := withEnv(inForce("1", "environment", 0), checks.Variable{Name: "NCCL_SHM_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2, Effective: true})
+	var got []string
+	for _, a := range builtin(t).Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.High)}, Situation{Facts: facts}).Advice {
+		got = append(got, fmt.Sprintf("%v %d %v %s", a.Apply.Unset, len(a.Apply.Edits), a.Needs, a.Lasts))
+	}
+	want := []string{"[NCCL_P2P_DISABLE] 0 [job-restart] job", "[] 1 [job-restart root] forever"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("advice (-want +got):\n%s", diff)
 	}
 }

@@ -33,16 +33,16 @@ func TestLasts(t *testing.T) {
 		}
 		takes := func(n Need) bool { return slices.Contains(r.Needs, n) }
 		stays := len(a.KernelCommandLine)+len(a.Modprobe)+len(a.Sysctl) > 0
-		if len(a.KernelCommandLine) > 0 && !(r.Lasts == "forever" && takes(NeedRoot) && takes(NeedReboot)) {
+		if len(a.KernelCommandLine) > 0 && (r.Lasts != "forever" || !takes(NeedRoot) || !takes(NeedReboot)) {
 			fault("a kernel parameter takes root and a reboot, and lasts")
 		}
-		if len(a.Modprobe) > 0 && !(r.Lasts == "forever" && takes(NeedRoot) && (takes(NeedReboot) || takes(NeedDriverReload))) {
+		if len(a.Modprobe) > 0 && (r.Lasts != "forever" || !takes(NeedRoot) || !takes(NeedReboot) && !takes(NeedDriverReload)) {
 			fault("a module's option takes root and a reload of the module, and lasts")
 		}
-		if len(a.Sysctl) > 0 && !(r.Lasts == "forever" && takes(NeedRoot)) {
+		if len(a.Sysctl) > 0 && (r.Lasts != "forever" || !takes(NeedRoot)) {
 			fault("a file of sysctl.d takes root, and lasts")
 		}
-		if len(a.Environment)+len(a.Unset) > 0 && !stays && !(r.Lasts == "job" && slices.Equal(r.Needs, []Need{NeedJobRestart})) {
+		if len(a.Environment)+len(a.Unset) > 0 && !stays && (r.Lasts != "job" || !slices.Equal(r.Needs, []Need{NeedJobRestart})) {
 			fault("a variable takes a restart of the job, and lasts as long")
 		}
 		if len(a.Docker)+len(a.Kubernetes) > 0 && len(a.Environment)+len(a.Commands) == 0 && !takes(NeedContainerRestart) && !takes(NeedJobRestart) {

@@ -48,6 +48,8 @@ type candidate struct {
 	proof  *Proof
 	score  score
 	filler filler
+	// removal is how the variables that it unsets are removed here.
+	removal string
 	// apply is the remedy's, filled, as it fits here.
 	apply Apply
 }
@@ -134,11 +136,13 @@ func (s *Set) ForVendor(vendor string) *Set {
 }
 
 // candidates collects the remedies that the findings name, each once for all
-// findings of one band.
+// findings of one band. One that removes variables stands apart for those that are
+// removed in another way, since it takes something else and lasts otherwise.
 func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate {
 	type key struct {
-		id   string
-		band int
+		id      string
+		band    int
+		removal string
 	}
 	byKey := map[key]*candidate{}
 	var list []*candidate
@@ -150,10 +154,10 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 				continue
 			}
 			seen[r.ID] = true
-			k := key{r.ID, band(f.Severity)}
+			k := key{r.ID, band(f.Severity), here.removalOf(r, f)}
 			c := byKey[k]
 			if c == nil {
-				c = &candidate{remedy: r, score: score{
+				c = &candidate{remedy: r, removal: k.removal, score: score{
 					severity: f.Severity.Rank(), confidence: f.Confidence.Rank(), place: place, unproven: 1,
 				}}
 				if proof, tried := here.Proofs[r.ID]; tried {
@@ -195,7 +199,7 @@ func joined(list []*candidate) []*candidate {
 	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(a.score.severity, b.score.severity) })
 	var kept []*candidate
 	for _, c := range list {
-		i := slices.IndexFunc(kept, func(k *candidate) bool { return k.remedy.ID == c.remedy.ID && k.covers(c) })
+		i := slices.IndexFunc(kept, func(k *candidate) bool { return k.remedy.ID == c.remedy.ID && k.removal == c.removal && k.covers(c) })
 		if i < 0 {
 			kept = append(kept, c)
 			continue

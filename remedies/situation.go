@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // Situation is what advice has to fit.
@@ -93,10 +94,36 @@ func (s Situation) placeOf(v checks.Variable) Place {
 			return p
 		}
 	}
-	if slices.ContainsFunc(s.Facts.Texts, func(t checks.Text) bool { return t.Name == v.Source }) {
-		p.Kind = "text"
+	if i := slices.IndexFunc(s.Facts.Texts, func(t checks.Text) bool { return t.Name == v.Source }); i >= 0 {
+		p.Kind = kindOf(s.Facts.Texts[i])
 	}
 	return p
+}
+
+// configurations are the names of the files that NCCL and RCCL read (initEnvFunc,
+// NCCL src/misc/param.cc): nothing in such a file tells what it is.
+var configurations = []string{"nccl.conf", ".nccl.conf", "rccl.conf", ".rccl.conf"}
+
+// kindOf is the kind of place that a text is for the variables in it: what a batch
+// script or a Dockerfile sets is set there. Where a text holds something else as
+// well, such as a log, a variable may be from that.
+func kindOf(t checks.Text) string {
+	if slices.Contains(configurations, path.Base(t.Name)) {
+		return "file"
+	}
+	kind := "text"
+	for _, k := range t.Kinds {
+		switch k.Kind {
+		case "sbatch":
+			kind = "slurm"
+		case "dockerfile":
+			kind = "dockerfile"
+		case "environment", "command-line", "messages": // Their lines look like this.
+		default:
+			return "text"
+		}
+	}
+	return kind
 }
 
 // editable are the lines of files that give a variable its value in force: also
@@ -130,6 +157,32 @@ func (s Situation) editable(name string) []Edit {
 		}
 	}
 	return all
+}
+
+// removalOf is removal for what a remedy unsets because of a finding.
+func (s Situation) removalOf(r Remedy, f rules.Finding) string {
+	if len(r.Apply.Unset) == 0 {
+		return ""
+	}
+	for _, name := range newFiller([]rules.Finding{f}, Recheck{}).list(r.Apply.Unset) {
+		return s.removal(name)
+	}
+	return ""
+}
+
+// removal tells apart the variables that are removed in different ways: by "unset",
+// or by an edit that takes this or that.
+func (s Situation) removal(name string) string {
+	edits := s.editable(name)
+	var ways []string
+	if len(edits) == 0 || s.inEnvironment(name) {
+		ways = append(ways, "unset")
+	}
+	for _, e := range edits {
+		ways = append(ways, string(e.needsOf()))
+	}
+	slices.Sort(ways)
+	return strings.Join(slices.Compact(ways), " ")
 }
 
 // inEnvironment reports whether a process was seen to have a variable, or

@@ -120,6 +120,7 @@ func TestAdviceFits(t *testing.T) {
 	}
 	seen := tally{}
 	hold := func(t *testing.T, s situation) *report.Document {
+		t.Helper()
 		d := tellOf(t.Context(), t, known, s)
 		seen["documents"]++
 		for _, a := range d.Advice {
