@@ -169,6 +169,9 @@ func (m *markdown) finding(number int, g group) {
 	for _, e := range g.explained() {
 		m.put("Explains %s: %s\n", code(e.Rule), m.codes(e.subjects))
 	}
+	for _, said := range g.withheld(m.d.Withheld) {
+		m.put("Note: %s\n", inline(said))
+	}
 	steps := g.steps()
 	if len(steps) > 0 {
 		m.put("Look at, in this order:\n")
