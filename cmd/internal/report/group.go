@@ -184,7 +184,7 @@ func withheldInWords(w remedies.Withheld) string {
 	case w.By != nil:
 		return fmt.Sprintf("%s stays set as long as %s is not fixed", w.Setting, w.By.Rule)
 	default:
-		return w.Setting + " is left as the advice above has it"
+		return w.Setting + " is not advised, as other advice does the opposite"
 	}
 }
 
