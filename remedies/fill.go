@@ -11,17 +11,83 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// placeholder is {{.name}} or {{.names | join ";"}}.
-var placeholder = regexp.MustCompile(`\{\{\.([a-z][a-z0-9_]*)(?: \| join "([^"{}]*)")?\}\}`)
+// A template may hold these:
+//
+//	{{.name}}                   the values of a param
+//	{{.names | join ";"}}       all of them, with what stands between them
+//	{{.name | else "words"}}    words where the param is not known
+//	{{with .name}}              at the beginning of a list item: it stands only
+//	                            where the param is known
+//	{{without .name}}           the same, where it is not
+//	{{check}}                   the command that judges the same rules again
+var (
+	placeholder = regexp.MustCompile(`\{\{(?:\.([a-z][a-z0-9_]*)(?: \| join "([^"{}]*)")?(?: \| else "([^"{}]*)")?|(check))\}\}`)
+	condition   = regexp.MustCompile("^" + anyCondition.String())
+	// anyCondition is one wherever it stands.
+	anyCondition = regexp.MustCompile(`\{\{(with|without) \.([a-z][a-z0-9_]*)\}\}`)
+)
+
+// slot is a placeholder in a template.
+type slot struct {
+	name string
+	// join is true where all values are to stand, with sep between them.
+	join bool
+	sep  string
+	// orElse stands where there is no value, if hasElse is true.
+	orElse  string
+	hasElse bool
+	check   bool
+}
+
+// slotOf reads what placeholder matched.
+func slotOf(found string) slot {
+	parts := placeholder.FindStringSubmatch(found)
+	return slot{
+		name: parts[1], join: strings.Contains(found, " | join "), sep: parts[2],
+		orElse: parts[3], hasElse: strings.Contains(found, " | else "), check: parts[4] != "",
+	}
+}
+
+// slots are the placeholders of a template that name a param.
+func slots(template string) []slot {
+	var all []slot
+	for _, found := range placeholder.FindAllString(template, -1) {
+		if s := slotOf(found); !s.check {
+			all = append(all, s)
+		}
+	}
+	return all
+}
 
 // badPlaceholders lists what looks like a placeholder and is none.
 func badPlaceholders(text string) []string {
-	rest := placeholder.ReplaceAllString(text, "")
+	rest := placeholder.ReplaceAllString(condition.ReplaceAllString(text, ""), "")
 	if strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
 		return []string{strings.TrimSpace(rest)}
 	}
 	return nil
 }
+
+// Unfilled shows a template to a person who has no finding to fill it from:
+// each placeholder by the name of what it will hold.
+func Unfilled(template string) string {
+	template = anyCondition.ReplaceAllStringFunc(template, func(found string) string {
+		if when := condition.FindStringSubmatch(found); when[1] == "without" {
+			return "where " + when[2] + " is not known: "
+		}
+		return ""
+	})
+	template = placeholder.ReplaceAllStringFunc(template, func(found string) string {
+		if s := slotOf(found); !s.check {
+			return "<" + s.name + ">"
+		}
+		return Recheck{}.Command() + " --only <rules>"
+	})
+	return quoted.ReplaceAllString(template, "$1")
+}
+
+// quoted is the name of a param in the quotes that a shell needs for it.
+var quoted = regexp.MustCompile(`'(<[a-z_]+>)'`)
 
 // safeValues are the forms of what may stand in a command. Params come from
 // facts, which whoever wrote a log or named a file has had a hand in: nothing
@@ -40,7 +106,8 @@ func isSafe(value string) bool {
 // params are the values of each param that may stand in a command, in order.
 type params map[string][]string
 
-// add adds the values of a finding's params. An unsafe value is left out.
+// add adds the values of a finding's params. An unsafe value is left out, and
+// so is a param's own name in capitals, by which a rule says that it is not known.
 func (p params) add(from map[string]any) {
 	for name, v := range from {
 		values, ok := v.([]any)
@@ -49,7 +116,7 @@ func (p params) add(from map[string]any) {
 		}
 		for _, v := range values {
 			text, ok := asText(v)
-			if ok && isSafe(text) && !slices.Contains(p[name], text) {
+			if ok && isSafe(text) && text != strings.ToUpper(strings.TrimSuffix(name, "s")) && !slices.Contains(p[name], text) {
 				p[name] = append(p[name], text)
 			}
 		}
@@ -84,9 +151,18 @@ func (p params) values(name string) []string {
 	return nil
 }
 
+// derived are the params that follow from others: "gpu_ids" are GPUs as
+// nvidia-smi takes them, by PCI address or by index, and "driver_branch" is a
+// driver's major version. "device" is a GPU where no param says which.
+var derived = map[string]string{"gpu_id": "gpu", "gpu_ids": "gpus", "driver_branch": "driver"}
+
+// indexName is the name of a GPU of which only the index is known.
+var indexName = regexp.MustCompile(`^GPU([0-9]{1,4})$`)
+
 // paramsOf merges the params of findings. The ids of their rules, and of those
 // whose findings they explain, stand as "rules", and the GPUs that suffer as
-// "gpus", unless a param says which.
+// "gpus", unless a param says which; the subject stands for them where it is a
+// GPU. What follows from others stands in derived.
 func paramsOf(findings []rules.Finding) params {
 	p := params{}
 	for _, f := range findings {
@@ -95,73 +171,113 @@ func paramsOf(findings []rules.Finding) params {
 			p.add(map[string]any{"rules": e.Rule})
 		}
 		p.add(f.Params)
-		if f.Params["gpu"] == nil && f.Params["gpus"] == nil {
-			for _, address := range f.Affects {
+		own := params{}
+		own.add(f.Params)
+		if len(own.values("gpu")) == 0 {
+			for _, address := range gpusOf(f) {
 				p.add(map[string]any{"gpus": address})
 			}
 		}
 	}
+	gpus := slices.Concat(p["gpus"], p["gpu"])
+	if len(p.values("device")) == 0 {
+		p["device"] = gpus
+	}
+	for _, gpu := range gpus {
+		p.add(map[string]any{"gpu_ids": indexName.ReplaceAllString(gpu, "$1")})
+	}
+	for _, version := range p["driver"] {
+		branch, _, _ := strings.Cut(version, ".")
+		p.add(map[string]any{"driver_branch": branch})
+	}
 	return p
 }
 
-// text fills a running text: several values are joined by ", ".
-func (p params) text(s string) string {
-	return placeholder.ReplaceAllStringFunc(s, func(found string) string {
-		parts := placeholder.FindStringSubmatch(found)
-		values, sep := p.values(parts[1]), ", "
-		if strings.Contains(found, "join") {
-			sep = parts[2]
-		}
-		if len(values) == 0 {
-			return "<" + parts[1] + ">"
-		}
-		return strings.Join(values, sep)
-	})
+// gpusOf are the GPUs that a finding is about.
+func gpusOf(f rules.Finding) []string {
+	if len(f.Affects) == 0 && gpuName.MatchString(f.Subject) {
+		return []string{f.Subject}
+	}
+	return f.Affects
 }
+
+// gpuName is a PCI address, or the name of a GPU of which only the index is known.
+var gpuName = regexp.MustCompile(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]{1,4})$`)
 
 // filler fills the templates of one remedy for the findings that it cures.
 type filler struct {
 	merged params
 	each   []params // The params of each finding.
+	check  string   // The command that judges the findings' rules again.
 }
 
-func newFiller(findings []rules.Finding) filler {
+func newFiller(findings []rules.Finding, again Recheck) filler {
 	f := filler{merged: paramsOf(findings)}
+	f.check = again.Command(f.merged["rules"]...)
 	for _, finding := range findings {
 		f.each = append(f.each, paramsOf([]rules.Finding{finding}))
 	}
 	return f
 }
 
+// fill fills a template with the values of p. ok is false where one is not
+// known, and nothing stands in for it.
+func (f filler) fill(template string, p params) (text string, ok bool) {
+	ok = true
+	if when := condition.FindStringSubmatch(template); when != nil {
+		known := len(f.merged.values(when[2])) > 0
+		ok = known == (when[1] == "with")
+		template = template[len(when[0]):]
+	}
+	text = placeholder.ReplaceAllStringFunc(template, func(found string) string {
+		s := slotOf(found)
+		if s.check {
+			return f.check
+		}
+		values, sep := p.values(s.name), ", "
+		if s.join {
+			sep = s.sep
+		}
+		if len(values) == 0 {
+			ok = ok && s.hasElse
+			return s.orElse
+		}
+		return strings.Join(values, sep)
+	})
+	return text, ok
+}
+
+// text fills a running text, each placeholder of which has something to stand
+// in for it: check holds remedies to that. Several values are joined by ", ".
+func (f filler) text(template string) string {
+	text, _ := f.fill(template, f.merged)
+	return text
+}
+
 // list fills the items of a list. An item with {{.bridge}} is repeated for
 // each value that a finding gives, so that values of one finding stay
 // together; one with a join takes those of all findings at once. What comes
-// twice stands once.
+// twice stands once. An item of which a value is not known is left out.
 func (f filler) list(items []string) []string {
 	var out []string
-	add := func(s string) {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
+	add := func(template string, p params) {
+		if text, ok := f.fill(template, p); ok && !slices.Contains(out, text) {
+			out = append(out, text)
 		}
 	}
 	for _, item := range items {
 		repeated, ok := repeatedName(item)
-		if !ok {
-			add(f.merged.text(item))
+		if !ok || len(f.merged.values(repeated)) == 0 {
+			add(item, f.merged)
 			continue
 		}
-		found := false
 		for _, p := range f.each {
 			for _, value := range p.values(repeated) {
 				one := maps.Clone(p)
 				delete(one, repeated+"s")
 				one[repeated] = []string{value}
-				add(one.text(item))
-				found = true
+				add(item, one)
 			}
-		}
-		if !found {
-			add(f.merged.text(item))
 		}
 	}
 	return out
@@ -169,47 +285,66 @@ func (f filler) list(items []string) []string {
 
 // repeatedName returns the name in an item's first placeholder without join.
 func repeatedName(item string) (string, bool) {
-	for _, parts := range placeholder.FindAllStringSubmatch(item, -1) {
-		if !strings.Contains(parts[0], "join") {
-			return parts[1], true
+	for _, s := range slots(item) {
+		if !s.join {
+			return s.name, true
 		}
 	}
 	return "", false
 }
 
-// table fills the values of a table.
+// table fills the keys and values of a table, for each finding from its own
+// params. Where two findings give a key different values, the first one's
+// stands. An entry of which a value is not known is left out.
 func (f filler) table(t map[string]string) map[string]string {
-	if t == nil {
-		return nil
-	}
 	out := make(map[string]string, len(t))
-	for key, value := range t {
-		out[key] = f.merged.text(value)
+	for _, p := range f.each {
+		for _, key := range slices.Sorted(maps.Keys(t)) {
+			name, ok := f.fill(key, p)
+			value, known := f.fill(t[key], p)
+			if _, taken := out[name]; ok && known && !taken {
+				out[name] = value
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil
 	}
 	return out
 }
 
 // apply fills all of Apply.
 func (f filler) apply(a Apply) Apply {
+	kubernetes, ok := f.fill(a.Kubernetes, f.merged)
+	if !ok {
+		kubernetes = ""
+	}
 	return Apply{
 		Environment: f.table(a.Environment), Unset: f.list(a.Unset),
 		KernelCommandLine: f.list(a.KernelCommandLine),
-		Docker:            f.list(a.Docker), Kubernetes: f.merged.text(a.Kubernetes), Slurm: f.list(a.Slurm),
+		Docker:            f.list(a.Docker), Kubernetes: kubernetes, Slurm: f.list(a.Slurm),
 		Sysctl: f.table(a.Sysctl), Modprobe: f.list(a.Modprobe),
 		Commands: f.list(a.Commands), Steps: f.list(a.Steps),
 	}
 }
 
 // walk gives every text of a remedy that may hold a placeholder to visit.
-func (r *Remedy) walk(visit func(string) string) {
-	for _, text := range []string{r.Title, r.Description, r.Cost, r.Caution, r.Undo, r.Verify} {
+func (r *Remedy) walk(visit func(string)) {
+	for _, text := range r.prose() {
 		visit(text)
 	}
 	r.Apply.walk(visit)
 }
 
-func (a *Apply) walk(visit func(string) string) {
-	visit(a.Kubernetes)
+// prose is what is said of a remedy whatever is known.
+func (r *Remedy) prose() []string {
+	return []string{r.Title, r.Description, r.Cost, r.Caution, r.Undo, r.Verify}
+}
+
+func (a *Apply) walk(visit func(string)) {
+	if a.Kubernetes != "" {
+		visit(a.Kubernetes)
+	}
 	for _, list := range [][]string{a.Unset, a.KernelCommandLine, a.Docker, a.Slurm, a.Modprobe, a.Commands, a.Steps} {
 		for _, text := range list {
 			visit(text)

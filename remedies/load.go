@@ -203,21 +203,49 @@ func check(name string, r *Remedy) []error {
 	if len(r.Sources) == 0 {
 		fault("name at least one", "sources is missing")
 	}
-	empty := true
-	r.walk(func(text string) string {
+	r.walk(func(text string) {
 		for _, bad := range badPlaceholders(text) {
 			fault("write {{.name}} or {{.names | join \";\"}}", "placeholder %s is not understood", bad)
 		}
-		return text
 	})
-	r.Apply.walk(func(text string) string {
-		empty = empty && text == ""
-		return text
-	})
+	empty := true
+	r.Apply.walk(func(text string) { empty = empty && text == "" })
 	if empty {
 		fault("say what to set, run or do", "apply is empty")
 	}
+	checkUnknown(fault, r)
 	return faults
+}
+
+// checkUnknown holds that a remedy says what to do also where a param is not
+// known, so that no advice is left with a gap.
+func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
+	for _, text := range r.prose() {
+		for _, s := range slots(text) {
+			if !s.hasElse {
+				fault(fmt.Sprintf("write {{.%s | else \"...\"}}", s.name), "nothing stands in for {{.%s}} where it is not known", s.name)
+			}
+		}
+	}
+	without := map[string]bool{}
+	r.Apply.walk(func(text string) {
+		if m := condition.FindStringSubmatch(text); m != nil && m[1] == "without" {
+			without[m[2]] = true
+		}
+	})
+	noted := map[string]bool{}
+	r.Apply.walk(func(text string) {
+		for _, s := range slots(text) {
+			if s.hasElse || without[s.name] || without[derived[s.name]] || noted[s.name] {
+				continue
+			}
+			noted[s.name] = true
+			fault(
+				fmt.Sprintf("add an item that begins with {{without .%s}}, or write {{.%s | else \"...\"}}", s.name, s.name),
+				"apply does not say what to do where {{.%s}} is not known", s.name,
+			)
+		}
+	})
 }
 
 // checkWord notes a word that is not in the list.

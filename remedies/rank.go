@@ -47,27 +47,80 @@ type candidate struct {
 	cures  []rules.Finding
 	proof  *Proof
 	score  score
+	filler filler
+	// removal is how the variables that it unsets are removed here.
+	removal string
+	// apply is the remedy's, filled, as it fits here.
+	apply Apply
+}
+
+// Ranking is what can be done about findings.
+type Ranking struct {
+	// Advice is what to do, the first thing first.
+	Advice []Advice
+	// Withheld is what the findings name and need not or must not be done here.
+	Withheld []Withheld
 }
 
 // Rank returns what can be done about the findings, the first thing to do
 // first. Where communication fails that is a workaround that is quick and safe,
 // if there is one; else it is what removes the cause. Beside it stands the
-// other of the two for the same finding. proofs says, by remedy id, what was
-// tried here. A remedy that does not exist is left out: Check finds it. One that
-// would do more for findings of low severity than for the faults that it cures
-// stands there several times, each for its own findings.
-func (s *Set) Rank(findings []rules.Finding, proofs map[string]Proof) []Advice {
-	candidates := s.candidates(findings, proofs)
+// other of the two for the same finding. What leads for each finding comes
+// first, finding by finding; what else would help comes after. A remedy that does
+// not exist is left out: Check finds it. One that would do more for findings of
+// low severity than for the faults that it cures stands there several times, each
+// for its own findings. No advice sets what is in force already, and no two set
+// and unset one variable.
+func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
+	findings = slices.SortedFunc(slices.Values(findings), rules.Finding.Compare)
+	candidates := s.candidates(findings, here)
 	slices.SortFunc(candidates, func(a, b *candidate) int {
 		return cmp.Or(a.score.compare(b.score), cmp.Compare(a.remedy.ID, b.remedy.ID))
 	})
-	pairUp(candidates)
+	candidates, withheld := s.fit(candidates, findings, here)
 	advice := make([]Advice, 0, len(candidates))
 	for _, c := range candidates {
 		advice = append(advice, c.advice())
 	}
-	return advice
+	return Ranking{Advice: inOrder(advice, findings), Withheld: withheld}
 }
+
+// inOrder puts first what leads for each group of findings that are alike, in
+// the order of the groups: of those of medium severity and above, then what else
+// would help these, and the same for those below.
+func inOrder(advice []Advice, findings []rules.Finding) []Advice {
+	ordered := make([]Advice, 0, len(advice))
+	rest := advice
+	take := func(which func(*Advice) bool) {
+		var left []Advice
+		for i := range rest {
+			if which(&rest[i]) {
+				ordered = append(ordered, rest[i])
+			} else {
+				left = append(left, rest[i])
+			}
+		}
+		rest = left
+	}
+	groups := rules.Groups(findings)
+	for _, slight := range []bool{false, true} {
+		for _, group := range groups {
+			if isSlight(group[0]) != slight {
+				continue
+			}
+			// Those of the leading ones that do not stand yet follow in this order.
+			for _, lead := range LeadsOf(slices.Concat(ordered, rest), group).inTurn() {
+				take(func(a *Advice) bool { return a.equal(lead) })
+			}
+		}
+		take(func(a *Advice) bool {
+			return !a.disproven() && slices.ContainsFunc(findings, func(f rules.Finding) bool { return isSlight(f) == slight && a.cures(f) })
+		})
+	}
+	return append(ordered, rest...)
+}
+
+func isSlight(f rules.Finding) bool { return f.Severity.Rank() > rules.Medium.Rank() }
 
 // ForVendor returns the remedies as they are for a machine whose GPUs are all of
 // one vendor.
@@ -83,32 +136,31 @@ func (s *Set) ForVendor(vendor string) *Set {
 }
 
 // candidates collects the remedies that the findings name, each once for all
-// findings of one band.
-func (s *Set) candidates(findings []rules.Finding, proofs map[string]Proof) []*candidate {
+// findings of one band. One that removes variables stands apart for those that are
+// removed in another way, since it takes something else and lasts otherwise.
+func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate {
 	type key struct {
-		id   string
-		band int
+		id      string
+		band    int
+		removal string
 	}
 	byKey := map[key]*candidate{}
 	var list []*candidate
 	for _, f := range findings {
 		seen := map[string]bool{} // A finding counts once, also under an alias.
 		for place, name := range f.Remedies {
-			r, ok := s.Remedy(name)
-			if form := s.forms[r.ID]; form != "" {
-				r = s.byID[form]
-			}
+			r, ok := s.form(name)
 			if !ok || seen[r.ID] {
 				continue
 			}
 			seen[r.ID] = true
-			k := key{r.ID, band(f.Severity)}
+			k := key{r.ID, band(f.Severity), here.removalOf(r, f)}
 			c := byKey[k]
 			if c == nil {
-				c = &candidate{remedy: r, score: score{
+				c = &candidate{remedy: r, removal: k.removal, score: score{
 					severity: f.Severity.Rank(), confidence: f.Confidence.Rank(), place: place, unproven: 1,
 				}}
-				if proof, tried := proofs[r.ID]; tried {
+				if proof, tried := here.Proofs[r.ID]; tried {
 					c.proof = &proof
 				}
 				byKey[k] = c
@@ -119,9 +171,21 @@ func (s *Set) candidates(findings []rules.Finding, proofs map[string]Proof) []*c
 	}
 	list = joined(list)
 	for _, c := range list {
+		c.filler = newFiller(c.cures, here.Recheck)
+		c.apply = c.filler.apply(c.remedy.Apply)
+		c.edit(here)
 		c.rate()
 	}
 	return list
+}
+
+// form returns the remedy of that id, in its form for the GPUs of this machine.
+func (s *Set) form(id string) (Remedy, bool) {
+	r, ok := s.Remedy(id)
+	if form := s.forms[r.ID]; form != "" {
+		r = s.byID[form]
+	}
+	return r, ok
 }
 
 // band tells apart the findings for which a remedy is advised apart. Those of
@@ -135,7 +199,7 @@ func joined(list []*candidate) []*candidate {
 	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(a.score.severity, b.score.severity) })
 	var kept []*candidate
 	for _, c := range list {
-		i := slices.IndexFunc(kept, func(k *candidate) bool { return k.remedy.ID == c.remedy.ID && k.covers(c) })
+		i := slices.IndexFunc(kept, func(k *candidate) bool { return k.remedy.ID == c.remedy.ID && k.removal == c.removal && k.covers(c) })
 		if i < 0 {
 			kept = append(kept, c)
 			continue
@@ -149,8 +213,8 @@ func joined(list []*candidate) []*candidate {
 // covers reports whether doing what the candidate says does all that the other
 // one of the same remedy says, too.
 func (c *candidate) covers(other *candidate) bool {
-	one := newFiller(c.cures).apply(c.remedy.Apply)
-	both := newFiller(slices.Concat(c.cures, other.cures)).apply(c.remedy.Apply)
+	one := newFiller(c.cures, Recheck{}).apply(c.remedy.Apply)
+	both := newFiller(slices.Concat(c.cures, other.cures), Recheck{}).apply(c.remedy.Apply)
 	return reflect.DeepEqual(one, both)
 }
 
@@ -208,48 +272,32 @@ func effort(of []Need) int {
 	return hardest
 }
 
-// pairUp moves next to the first candidate what stands beside it for the worst
-// finding that it cures: beside a workaround the first fix, beside a fix the
-// first quick workaround.
-func pairUp(list []*candidate) {
-	if len(list) == 0 || list[0].score.disproven > 0 {
-		return
-	}
-	first := list[0]
-	worst := slices.MinFunc(first.cures, rules.Finding.Compare)
-	for i, c := range list {
-		if c.remedy.Kind == first.remedy.Kind || c.score.disproven > 0 || !c.curesFinding(worst) {
-			continue
-		}
-		if c.remedy.Kind == Fix || isQuick(c.remedy.Needs) {
-			copy(list[2:i+1], list[1:i])
-			list[1] = c
-			return
-		}
-	}
-}
-
-func (c *candidate) curesFinding(f rules.Finding) bool {
-	return slices.ContainsFunc(c.cures, func(g rules.Finding) bool { return g.Rule == f.Rule && g.Subject == f.Subject })
-}
-
 // advice fills the remedy's templates.
 func (c *candidate) advice() Advice {
-	r, fill := c.remedy, newFiller(c.cures)
-	text := fill.merged.text
+	r, text := c.remedy, c.filler.text
 	a := Advice{
 		Remedy: r.ID, Title: text(r.Title), Kind: r.Kind, Why: c.why(),
 		Description: text(r.Description), Cost: text(r.Cost), Needs: r.Needs, Risk: r.Risk, Lasts: r.Lasts,
-		Caution: text(r.Caution), Apply: fill.apply(r.Apply), Undo: text(r.Undo), Verify: text(r.Verify),
+		Caution: text(r.Caution), Apply: c.apply.WithForms(), Undo: text(r.Undo), Verify: text(r.Verify),
 		Proof: c.proof, Links: r.Sources,
 	}
 	if r.FormOf != "" {
 		a.Remedy, a.Form = r.FormOf, r.ID
 	}
-	for _, f := range c.cures {
-		a.Cures = append(a.Cures, Cure{Rule: f.Rule, Subject: f.Subject})
-	}
+	a.Cures = c.curesOf()
 	return a
+}
+
+// advisedAs is the id by which a program knows the remedy.
+func (c *candidate) advisedAs() string { return cmp.Or(c.remedy.FormOf, c.remedy.ID) }
+
+// curesOf names the findings that it cures.
+func (c *candidate) curesOf() []Cure {
+	all := make([]Cure, 0, len(c.cures))
+	for _, f := range c.cures {
+		all = append(all, Cure{Rule: f.Rule, Subject: f.Subject})
+	}
+	return all
 }
 
 // why says in words what the score says in numbers.
@@ -304,29 +352,63 @@ func needsInWords(of []Need) string {
 	return strings.Join(words, " and ")
 }
 
-// Pair returns, of ranked advice, what to do about a finding now and what to
-// do about it for good. now is the first workaround that takes no more than a
-// restart of the job or the container, and nil where the fix is as quick. fix
-// is the first that removes the cause. What was tried here and is of no help is
-// neither.
-func Pair(advice []Advice, f rules.Finding) (now, fix *Advice) {
+// Leads are what leads of the advice for findings that are alike. Each is nil
+// where there is none.
+type Leads struct {
+	// Now is the first workaround that takes no more than a restart of the job or
+	// the container; nil where the fix is as quick.
+	Now *Advice
+	// Fix is the first that removes the cause, and Or the second.
+	Fix, Or *Advice
+	// FixFirst is true where the fix ranks before the workaround: where all works,
+	// but badly, a workaround would cost what the fix brings.
+	FixFirst bool
+}
+
+// LeadsOf returns what leads of ranked advice for findings. What was tried here
+// and is of no help does not.
+func LeadsOf(advice []Advice, findings []rules.Finding) Leads {
+	var l Leads
 	for i := range advice {
 		a := &advice[i]
-		if !slices.Contains(a.Cures, Cure{Rule: f.Rule, Subject: f.Subject}) || a.Proof != nil && a.Proof.Outcome == Disproven {
+		if a.disproven() || !slices.ContainsFunc(findings, a.cures) {
 			continue
 		}
 		switch {
-		case a.Kind == Fix && fix == nil:
-			fix = a
-		case a.Kind == Workaround && now == nil && isQuick(a.Needs):
-			now = a
+		case a.Kind == Fix && l.Fix == nil:
+			l.Fix = a
+			l.FixFirst = l.Now == nil
+		case a.Kind == Fix && l.Or == nil:
+			l.Or = a
+		case a.Kind == Workaround && l.Now == nil && isQuick(a.Needs):
+			l.Now = a
 		}
 	}
-	if now != nil && fix != nil && effort(fix.Needs) <= effort(now.Needs) && risky(fix) <= risky(now) {
-		now = nil
+	if l.Now != nil && l.Fix != nil && effort(l.Fix.Needs) <= effort(l.Now.Needs) && risky(l.Fix) <= risky(l.Now) {
+		l.Now = nil
 	}
-	return now, fix
+	return l
 }
+
+// inTurn returns those that there are, in the order that they are told in.
+func (l Leads) inTurn() []*Advice {
+	all := []*Advice{l.Now, l.Fix, l.Or}
+	if l.FixFirst {
+		all = []*Advice{l.Fix, l.Now, l.Or}
+	}
+	return slices.DeleteFunc(all, func(a *Advice) bool { return a == nil })
+}
+
+func (a *Advice) disproven() bool { return a.Proof != nil && a.Proof.Outcome == Disproven }
+
+// cures reports whether the advice is for a finding.
+func (a *Advice) cures(f rules.Finding) bool {
+	return slices.Contains(a.Cures, Cure{Rule: f.Rule, Subject: f.Subject})
+}
+
+// equal reports whether two are the same advice: of one remedy, for the same
+// findings.
+func (a *Advice) equal(b *Advice) bool { return a.ID() == b.ID() && slices.Equal(a.Cures, b.Cures) }
 
 func risky(a *Advice) int { return slices.Index(risks, a.Risk) }
 

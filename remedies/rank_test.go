@@ -88,6 +88,21 @@ func TestRankOrder(t *testing.T) {
 			findings: []rules.Finding{acs(), finding("iommu-translation", rules.Critical, rules.Confirmed, "iommu-pt")},
 			want:     "nccl-p2p-disable iommu-pt disable-acs",
 		},
+		"what leads for each finding, then what else helps": {
+			findings: []rules.Finding{
+				finding("a", rules.High, rules.Likely, "disable-acs", "iommu-pt", "update-bios", "nccl-p2p-disable"),
+				finding("b", rules.High, rules.Likely, "increase-shm", "share-ipc", "mount-sys"),
+				finding("c", rules.Low, rules.Likely, "disable-numa-balancing"),
+			},
+			want: "disable-acs nccl-p2p-disable iommu-pt increase-shm share-ipc mount-sys update-bios disable-numa-balancing",
+		},
+		"a fix of two findings stands with the first": {
+			findings: []rules.Finding{
+				finding("a", rules.High, rules.Likely, "disable-acs", "iommu-pt", "update-bios"),
+				finding("b", rules.High, rules.Likely, "increase-shm", "update-bios"),
+			},
+			want: "update-bios disable-acs increase-shm iommu-pt",
+		},
 		"the rule's order among equals": {
 			findings: []rules.Finding{finding("container-caps", rules.High, rules.Likely, "add-sys-nice", "add-ipc-lock", "mount-sys")},
 			want:     "add-sys-nice add-ipc-lock mount-sys",
@@ -100,11 +115,11 @@ func TestRankOrder(t *testing.T) {
 	s := builtin(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := order(s.Rank(tt.findings, tt.proofs)); got != tt.want {
+			if got := order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice); got != tt.want {
 				t.Errorf("order = %q, want %q", got, tt.want)
 			}
 			slices.Reverse(tt.findings)
-			if got := order(s.Rank(tt.findings, tt.proofs)); got != tt.want {
+			if got := order(s.Rank(tt.findings, Situation{Proofs: tt.proofs}).Advice); got != tt.want {
 				t.Errorf("order of reversed findings = %q, want %q", got, tt.want)
 			}
 		})
@@ -159,7 +174,7 @@ func TestBands(t *testing.T) {
 			for _, order := range []string{"as they are", "reversed"} {
 				var unset [][]string
 				var cures []int
-				for _, a := range s.Rank(tt.findings, nil) {
+				for _, a := range s.Rank(tt.findings, Situation{}).Advice {
 					list := slices.Clone(a.Apply.Unset)
 					slices.Sort(list)
 					unset, cures = append(unset, list), append(cures, len(a.Cures))
@@ -176,13 +191,13 @@ func TestBands(t *testing.T) {
 	}
 }
 
-// TestPairOfBands holds that a finding is told its own advice where a remedy
+// TestLeadsOfBands holds that a finding is told its own advice where a remedy
 // has several.
-func TestPairOfBands(t *testing.T) {
+func TestLeadsOfBands(t *testing.T) {
 	findings := []rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_NVLS_ENABLE", rules.Low)}
-	advice := builtin(t).Rank(findings, nil)
+	advice := builtin(t).Rank(findings, Situation{}).Advice
 	for _, f := range findings {
-		if _, fix := Pair(advice, f); fix == nil || !slices.Equal(fix.Apply.Unset, []string{f.Subject}) {
+		if fix := LeadsOf(advice, []rules.Finding{f}).Fix; fix == nil || !slices.Equal(fix.Apply.Unset, []string{f.Subject}) {
 			t.Errorf("%s: got %+v, want to unset it alone", f.Subject, fix)
 		}
 	}
@@ -192,14 +207,14 @@ func TestWhy(t *testing.T) {
 	proofs := map[string]Proof{"nccl-p2p-disable": {Outcome: Proven, Detail: "11.2 GB/s, correct"}}
 	advice := builtin(t).Rank([]rules.Finding{
 		acs(), finding("p2p-slow", rules.Medium, rules.Likely, "nccl-p2p-disable"), finding("mig-mode", rules.High, rules.Likely, "disable-mig"),
-	}, proofs)
+	}, Situation{Proofs: proofs}).Advice
 	got := map[string]string{}
 	for _, a := range advice {
 		got[a.Remedy] = a.Why
 	}
 	want := map[string]string{
 		"nccl-p2p-disable": "cures 1 critical finding and 1 more, confirmed; measured here: 11.2 GB/s, correct; no root, this job only",
-		"disable-acs":      "cures 1 critical finding, confirmed; root, until the next boot",
+		"disable-acs":      "cures 1 critical finding, confirmed; root and a reboot, lasting",
 		"iommu-pt":         "cures 1 critical finding, confirmed; root and a reboot, lasting",
 		"disable-mig":      "cures 1 high finding, likely; root and a reload of the driver, lasting; medium risk",
 	}
@@ -208,7 +223,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-func TestPair(t *testing.T) {
+func TestLeads(t *testing.T) {
 	tests := map[string]struct {
 		finding  rules.Finding
 		proofs   map[string]Proof
@@ -224,22 +239,22 @@ func TestPair(t *testing.T) {
 	s := builtin(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			now, fix := Pair(s.Rank([]rules.Finding{tt.finding}, tt.proofs), tt.finding)
+			leads := LeadsOf(s.Rank([]rules.Finding{tt.finding}, Situation{Proofs: tt.proofs}).Advice, []rules.Finding{tt.finding})
 			id := func(a *Advice) string {
 				if a == nil {
 					return ""
 				}
 				return a.Remedy
 			}
-			if id(now) != tt.now || id(fix) != tt.fix {
-				t.Errorf("Pair = %q, %q; want %q, %q", id(now), id(fix), tt.now, tt.fix)
+			if id(leads.Now) != tt.now || id(leads.Fix) != tt.fix {
+				t.Errorf("leads = %q, %q; want %q, %q", id(leads.Now), id(leads.Fix), tt.now, tt.fix)
 			}
 		})
 	}
 }
 
 func TestTemplates(t *testing.T) {
-	advice := builtin(t).Rank([]rules.Finding{acs()}, nil)
+	advice := builtin(t).Rank([]rules.Finding{acs()}, Situation{}).Advice
 	i := slices.IndexFunc(advice, func(a Advice) bool { return a.Remedy == "disable-acs" })
 	got := advice[i]
 	wantCommands := []string{"setpci -s 0000:40:01.1 ECAP_ACS+0x6.w=0000", "setpci -s 0000:40:03.1 ECAP_ACS+0x6.w=0000"}
@@ -262,26 +277,35 @@ func TestFill(t *testing.T) {
 		item     string
 		want     []string
 	}{
-		"a value":                  {[]rules.Finding{one(map[string]any{"gpu": "0000:3b:00.0"})}, "x {{.gpu}}", []string{"x 0000:3b:00.0"}},
-		"the GPUs that suffer":     {[]rules.Finding{{Rule: "r", Affects: []string{"0000:3b:00.0"}}}, "x {{.gpu}}", []string{"x 0000:3b:00.0"}},
-		"a list repeats":           {[]rules.Finding{one(map[string]any{"gpus": []any{"a", "b"}})}, "x {{.gpu}}", []string{"x a", "x b"}},
-		"a list joins":             {[]rules.Finding{one(map[string]any{"gpus": []any{"a", "b"}})}, `x {{.gpus | join ";"}}`, []string{"x a;b"}},
-		"findings repeat once":     {[]rules.Finding{one(map[string]any{"gpu": "a"}), one(map[string]any{"gpu": "b"}), one(map[string]any{"gpu": "a"})}, "x {{.gpu}}", []string{"x a", "x b"}},
-		"values stay together":     {[]rules.Finding{one(map[string]any{"gpu": "a", "node": int64(0)}), one(map[string]any{"gpu": "b", "node": int64(1)})}, "{{.gpu}} {{.node}}", []string{"a 0", "b 1"}},
-		"single values join":       {[]rules.Finding{one(map[string]any{"node": int64(0)}), one(map[string]any{"node": int64(1)})}, `x {{.nodes | join ","}}`, []string{"x 0,1"}},
-		"missing":                  {[]rules.Finding{one(nil)}, "x {{.gpu}}", []string{"x <gpu>"}},
-		"a command is not filled":  {[]rules.Finding{one(map[string]any{"gpu": "0; rm -rf /"})}, "x {{.gpu}}", []string{"x <gpu>"}},
-		"nor a substitution":       {[]rules.Finding{one(map[string]any{"gpu": "$(id)"})}, "x {{.gpu}}", []string{"x <gpu>"}},
-		"nor an option":            {[]rules.Finding{one(map[string]any{"gpu": "--help"})}, "x {{.gpu}}", []string{"x <gpu>"}},
-		"nor a line":               {[]rules.Finding{one(map[string]any{"gpu": "a\nb"})}, "x {{.gpu}}", []string{"x <gpu>"}},
-		"nor a path upwards":       {[]rules.Finding{one(map[string]any{"file": "/a/../etc/passwd"})}, "x {{.file}}", []string{"x <file>"}},
-		"a path":                   {[]rules.Finding{one(map[string]any{"file": "/dev/nvidia0"})}, "x {{.file}}", []string{"x /dev/nvidia0"}},
-		"a CPU list":               {[]rules.Finding{one(map[string]any{"cpus": "0-15,64-79"})}, `x {{.cpus | join ","}}`, []string{"x 0-15,64-79"}},
-		"an object is not a value": {[]rules.Finding{one(map[string]any{"gpu": map[string]any{"a": "b"}})}, "x {{.gpu}}", []string{"x <gpu>"}},
+		"a value":                   {[]rules.Finding{one(map[string]any{"gpu": "0000:3b:00.0"})}, "x {{.gpu}}", []string{"x 0000:3b:00.0"}},
+		"the GPUs that suffer":      {[]rules.Finding{{Rule: "r", Affects: []string{"0000:3b:00.0"}}}, "x {{.gpu}}", []string{"x 0000:3b:00.0"}},
+		"a list repeats":            {[]rules.Finding{one(map[string]any{"gpus": []any{"a", "b"}})}, "x {{.gpu}}", []string{"x a", "x b"}},
+		"a list joins":              {[]rules.Finding{one(map[string]any{"gpus": []any{"a", "b"}})}, `x {{.gpus | join ";"}}`, []string{"x a;b"}},
+		"findings repeat once":      {[]rules.Finding{one(map[string]any{"gpu": "a"}), one(map[string]any{"gpu": "b"}), one(map[string]any{"gpu": "a"})}, "x {{.gpu}}", []string{"x a", "x b"}},
+		"values stay together":      {[]rules.Finding{one(map[string]any{"gpu": "a", "node": int64(0)}), one(map[string]any{"gpu": "b", "node": int64(1)})}, "{{.gpu}} {{.node}}", []string{"a 0", "b 1"}},
+		"single values join":        {[]rules.Finding{one(map[string]any{"node": int64(0)}), one(map[string]any{"node": int64(1)})}, `x {{.nodes | join ","}}`, []string{"x 0,1"}},
+		"missing":                   {[]rules.Finding{one(nil)}, "x {{.gpu}}", nil},
+		"a command is not filled":   {[]rules.Finding{one(map[string]any{"gpu": "0; rm -rf /"})}, "x {{.gpu}}", nil},
+		"nor a substitution":        {[]rules.Finding{one(map[string]any{"gpu": "$(id)"})}, "x {{.gpu}}", nil},
+		"nor an option":             {[]rules.Finding{one(map[string]any{"gpu": "--help"})}, "x {{.gpu}}", nil},
+		"nor a line":                {[]rules.Finding{one(map[string]any{"gpu": "a\nb"})}, "x {{.gpu}}", nil},
+		"nor a path upwards":        {[]rules.Finding{one(map[string]any{"file": "/a/../etc/passwd"})}, "x {{.file}}", nil},
+		"a path":                    {[]rules.Finding{one(map[string]any{"file": "/dev/nvidia0"})}, "x {{.file}}", []string{"x /dev/nvidia0"}},
+		"a CPU list":                {[]rules.Finding{one(map[string]any{"cpus": "0-15,64-79"})}, `x {{.cpus | join ","}}`, []string{"x 0-15,64-79"}},
+		"the subject, if it is one": {[]rules.Finding{{Rule: "r", Subject: "0000:3b:00.0"}}, "x {{.gpu}}", []string{"x 0000:3b:00.0"}},
+		"no GPU":                    {[]rules.Finding{{Rule: "r", Subject: "host"}}, "x {{.gpu}}", nil},
+		"an index":                  {[]rules.Finding{{Rule: "r", Affects: []string{"GPU3"}}}, "x -i {{.gpu_id}}", []string{"x -i 3"}},
+		"words in its place":        {[]rules.Finding{one(nil)}, `x {{.gpu | else "the GPU"}}`, []string{"x the GPU"}},
+		"where it is known":         {[]rules.Finding{one(map[string]any{"gpu": "a"})}, "{{with .gpu}}x", []string{"x"}},
+		"where it is known, not":    {[]rules.Finding{one(nil)}, "{{with .gpu}}x", nil},
+		"where it is not known":     {[]rules.Finding{one(nil)}, "{{without .gpus}}x", []string{"x"}},
+		"its own name is no value":  {[]rules.Finding{one(map[string]any{"bridges": []any{"BRIDGE"}, "bridge": "BRIDGE"})}, "x {{.bridge}}", nil},
+		"the same command again":    {[]rules.Finding{one(nil)}, "{{check}}", []string{"gpudoctor check --only r"}},
+		"an object is not a value":  {[]rules.Finding{one(map[string]any{"gpu": map[string]any{"a": "b"}})}, "x {{.gpu}}", nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, newFiller(tt.findings).list([]string{tt.item})); diff != "" {
+			if diff := cmp.Diff(tt.want, newFiller(tt.findings, Recheck{}).list([]string{tt.item})); diff != "" {
 				t.Errorf("list (-want +got):\n%s", diff)
 			}
 		})
@@ -296,8 +320,8 @@ func FuzzFill(f *testing.F) {
 	f.Add("a b")
 	f.Add("é")
 	f.Fuzz(func(t *testing.T, value string) {
-		got := newFiller([]rules.Finding{{Params: map[string]any{"gpu": value}}}).list([]string{"{{.gpu}}"})
-		if len(got) != 1 || strings.Trim(got[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+:,/-") != "" && got[0] != "<gpu>" {
+		got := newFiller([]rules.Finding{{Params: map[string]any{"gpu": value}}}, Recheck{}).list([]string{"{{.gpu}}"})
+		if len(got) > 1 || len(got) == 1 && strings.Trim(got[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+:,/-") != "" {
 			t.Errorf("%q became %q", value, got)
 		}
 	})
@@ -347,6 +371,18 @@ func BenchmarkRank(b *testing.B) {
 		findings = append(findings, f)
 	}
 	for b.Loop() {
-		s.Rank(findings, nil)
+		s.Rank(findings, Situation{})
+	}
+}
+
+func TestUnfilled(t *testing.T) {
+	for in, want := range map[string]string{
+		"setpci -s {{.bridge}} X": "setpci -s <bridge> X", `--only {{.rules | join ","}}`: "--only <rules>", "plain": "plain",
+		`Take {{.gpu | else "the GPU"}} out`: "Take <gpu> out", "by hand: {{without .gpu}}Find it": "by hand: where gpu is not known: Find it",
+		"{{with .gpu}}Do it": "Do it", "{{check}}; see": "gpudoctor check --only <rules>; see", "export '{{.variable}}'=1": "export <variable>=1",
+	} {
+		if got := Unfilled(in); got != want {
+			t.Errorf("Unfilled(%q) = %q, want %q", in, got, want)
+		}
 	}
 }

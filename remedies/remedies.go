@@ -73,9 +73,13 @@ type Remedy struct {
 // not bear on it stays empty. A list item that holds a template over a list
 // param is repeated for each element ({{.each}}).
 type Apply struct {
-	// Environment is to be set; Unset is to be removed from it.
+	// Environment is to be set; Unset is to be removed from it. The ways by which
+	// Docker, Kubernetes and Slurm set what is in Environment are derived.
 	Environment map[string]string `yaml:"environment,omitempty" json:"environment,omitempty"`
 	Unset       []string          `yaml:"unset,omitempty" json:"unset,omitempty"`
+	// Edits are lines to take out of files: where a variable to be removed is set
+	// in one. No remedy's file holds any; they follow from the facts.
+	Edits []Edit `yaml:"-" json:"edits,omitempty"`
 	// KernelCommandLine is to be added to the kernel's command line.
 	KernelCommandLine []string `yaml:"kernel_command_line,omitempty" json:"kernel_command_line,omitempty"`
 	// Docker and Kubernetes are flags and a pod spec fragment.
@@ -120,6 +124,33 @@ type Advice struct {
 
 // ID is the id that "gpudoctor explain" takes: that of the form, if there is one.
 func (a *Advice) ID() string { return cmp.Or(a.Form, a.Remedy) }
+
+// Withheld is something that a finding's remedy would do, and that is not advised
+// here.
+type Withheld struct {
+	Remedy string `json:"remedy"`
+	// Cures are the findings that name the remedy.
+	Cures []Cure `json:"cures"`
+	// Setting is what would be set, "NCCL_P2P_DISABLE=1", or removed,
+	// "NCCL_P2P_DISABLE".
+	Setting string `json:"setting"`
+	// Reason is "in-force" where it is set already: the fault is there all the same,
+	// or does no harm because of it. It is "needed" where a finding of medium
+	// severity or above names the setting as its cure, and "opposed" where an advice
+	// that ranks higher does the opposite.
+	Reason string `json:"reason" jsonschema:"enum=in-force,enum=needed,enum=opposed"`
+	// Where is the place at which it is set; for "in-force".
+	Where *Place `json:"where,omitempty"`
+	// By is the finding that needs it; for "needed".
+	By *Cure `json:"by,omitempty"`
+}
+
+// The reasons why something is withheld.
+const (
+	InForce = "in-force"
+	Needed  = "needed"
+	Opposed = "opposed"
+)
 
 // Cure names a finding that an advice cures.
 type Cure struct {

@@ -316,6 +316,56 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// TestFoldSameFault holds that one fault is told once.
+func TestFoldSameFault(t *testing.T) {
+	const one, two = "0000:01:00.0", "0000:02:00.0"
+	f := func(rule, cause, subject string, severity Severity, affects ...string) Finding {
+		return Finding{Rule: rule, Cause: cause, Subject: subject, Severity: severity, Confidence: Likely, Affects: affects}
+	}
+	said := func(f Finding) Finding { f.Order = new(3); return f }
+	with := func(f Finding, fault string) Finding { f.Params = map[string]any{"fault": fault}; return f }
+	seen := func(f Finding, value any) Finding {
+		f.Evidence = []Evidence{{Fact: "x", Value: value, Source: "a.txt:1"}}
+		return f
+	}
+	fault := func(subject string, severity Severity, affects ...string) Finding {
+		return f("gpu-fault", "gpu-fault", subject, severity, affects...)
+	}
+	events := f("gpu-events", "gpu-fault", one, Info, one)
+	broken, table := f("broken", "broken", "host", Critical), f("table", "broken", "a table", Critical)
+	tests := map[string]struct {
+		findings []Finding
+		want     []string // rule subject severity(consequences)
+	}{
+		"a program's word and the GPU":          {[]Finding{said(fault("host", Critical)), fault(one, High, one)}, []string{"gpu-fault 0000:01:00.0 critical(host)"}},
+		"of one of two GPUs":                    {[]Finding{said(fault("host", Critical)), fault(one, High, one), fault(two, High, two)}, []string{"gpu-fault host critical()", "gpu-fault 0000:01:00.0 high()", "gpu-fault 0000:02:00.0 high()"}},
+		"two rules and one GPU":                 {[]Finding{fault(one, High, one), events}, []string{"gpu-fault 0000:01:00.0 high(0000:01:00.0)"}},
+		"two rules and two GPUs":                {[]Finding{fault(two, High, two), events}, []string{"gpu-fault 0000:02:00.0 high()", "gpu-events 0000:01:00.0 info()"}},
+		"all three":                             {[]Finding{said(fault("host", Critical)), fault(one, High, one), events}, []string{"gpu-fault 0000:01:00.0 critical(host 0000:01:00.0)"}},
+		"one line, two rules":                   {[]Finding{seen(table, 2), seen(broken, 2)}, []string{"broken host critical(a table)"}},
+		"two lines, two rules":                  {[]Finding{seen(table, 2), seen(broken, 3)}, []string{"broken host critical()", "table a table critical()"}},
+		"one line, two causes":                  {[]Finding{seen(fault("host", High), 2), seen(broken, 2)}, []string{"broken host critical()", "gpu-fault host high()"}},
+		"one rule, one fault in two ways":       {[]Finding{with(f("bug", "bug", "nccl", High), "a"), with(f("bug", "bug", "nccl", Critical), "a")}, []string{"bug nccl critical(nccl)"}},
+		"one rule, two faults of one version":   {[]Finding{seen(with(f("bug", "bug", "nccl", High), "a"), 1), seen(with(f("bug", "bug", "nccl", Critical), "b"), 1)}, []string{"bug nccl critical()", "bug nccl high()"}},
+		"one rule, a GPU and the whole, unsaid": {[]Finding{fault("host", Critical), fault(one, High, one)}, []string{"gpu-fault host critical()", "gpu-fault 0000:01:00.0 high()"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, f := range fold(tt.findings, nil) {
+				var under []string
+				for _, e := range f.Explains {
+					under = append(under, e.Subject)
+				}
+				got = append(got, fmt.Sprintf("%s %s %s(%s)", f.Rule, f.Subject, f.Severity, strings.Join(under, " ")))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("folded (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestCompareSubjects(t *testing.T) {
 	sorted := []string{
 		"0000:3b:00.0", "0000:3b:00.0 -> 0000:5e:00.0", "0000:c1:00.0", "10000:01:00.0", "/dev/nvidia2", "/dev/nvidia10", "NCCL_ALGO", "host", "node2", "node10",

@@ -359,17 +359,29 @@ func native(v ast.Value) any {
 	}
 }
 
-// Compare orders findings: the worst severity first, then the surest, then by
-// rule, subject and message.
+// Compare orders findings: the worst severity first, then the surest, then what has
+// an effect before what has none, then by rule, subject and message.
 func (f Finding) Compare(other Finding) int {
 	return cmp.Or(
 		cmp.Compare(f.Severity.Rank(), other.Severity.Rank()),
 		cmp.Compare(f.Confidence.Rank(), other.Confidence.Rank()),
+		compareInert(f, other),
 		compareOrder(f.Order, other.Order),
 		cmp.Compare(f.Rule, other.Rule),
 		compareSubjects(f.Subject, other.Subject),
 		cmp.Compare(f.Message, other.Message),
 	)
+}
+
+// compareInert puts a setting that does nothing behind what does something.
+func compareInert(a, b Finding) int {
+	switch {
+	case a.Inert() == b.Inert():
+		return 0
+	case a.Inert():
+		return 1
+	}
+	return -1
 }
 
 // compareOrder puts what a log said first before what it said later, and that

@@ -1,6 +1,10 @@
 package rules
 
-import "slices"
+import (
+	"cmp"
+	"reflect"
+	"slices"
+)
 
 // fold puts each finding that is a consequence of another under it, and
 // returns the causes in order of rank.
@@ -46,7 +50,77 @@ func fold(findings []Finding, rules []Rule) []Finding {
 		}
 	}
 	slices.SortFunc(causes, Finding.Compare)
-	return foldLastResort(causes, rules)
+	return foldLastResort(foldSameFault(causes), rules)
+}
+
+// foldSameFault puts findings that tell of one fault under one of them: under the
+// one of the rule that the cause is named after or, of one rule, the one that names
+// the GPU; else under the one that ranks highest. The causes are in order of rank,
+// and so is what it returns.
+func foldSameFault(causes []Finding) []Finding {
+	slices.SortStableFunc(causes, func(a, b Finding) int { return cmp.Compare(standing(a), standing(b)) })
+	var kept []Finding
+	for _, f := range causes {
+		i := slices.IndexFunc(kept, func(k Finding) bool { return sameFault(k, f, causes) })
+		if i < 0 {
+			kept = append(kept, f)
+			continue
+		}
+		k := &kept[i]
+		if f.Severity.Rank() < k.Severity.Rank() {
+			k.Severity = f.Severity
+		}
+		if f.Confidence.Rank() < k.Confidence.Rank() {
+			k.Confidence = f.Confidence
+		}
+		if compareOrder(f.Order, k.Order) < 0 {
+			k.Order = f.Order
+		}
+		if k.Rule == f.Rule {
+			k.Evidence = slices.Concat(k.Evidence, f.Evidence)
+		}
+		under := f.Explains
+		f.Explains = nil
+		k.Explains = slices.Concat(k.Explains, []Finding{f}, under)
+	}
+	slices.SortFunc(kept, Finding.Compare)
+	return kept
+}
+
+// standing is lower for a finding under which others of its cause go.
+func standing(f Finding) int {
+	s := 0
+	if f.Rule != f.Cause {
+		s += 2
+	}
+	if len(f.Affects) == 0 {
+		s++
+	}
+	return s
+}
+
+// sameFault reports whether two findings of one cause tell of one fault. Those of
+// one rule do where it says so (the param "fault") or where one names the only GPU
+// at fault and the other none, as a program that does not know which it was. Those of
+// two rules do where they concern the same GPUs, or rest on the same evidence.
+func sameFault(k, f Finding, all []Finding) bool {
+	switch {
+	case k.Cause == "" || k.Cause != f.Cause:
+		return false
+	case k.Rule == f.Rule && len(k.Affects) == 1 && len(f.Affects) == 0:
+		return f.Order != nil && !slices.ContainsFunc(all, func(o Finding) bool {
+			return o.Rule == k.Rule && len(o.Affects) > 0 && !slices.Equal(o.Affects, k.Affects)
+		})
+	case k.Rule == f.Rule:
+		return k.Subject == f.Subject && k.Params["fault"] != nil && k.Params["fault"] == f.Params["fault"]
+	case len(k.Affects) > 0 && len(f.Affects) > 0:
+		return slices.Equal(k.Affects, f.Affects)
+	}
+	return slices.ContainsFunc(f.Evidence, func(e Evidence) bool {
+		return slices.ContainsFunc(k.Evidence, func(o Evidence) bool {
+			return e.Fact == o.Fact && e.Source == o.Source && reflect.DeepEqual(e.Value, o.Value)
+		})
+	})
 }
 
 // joinSame puts what the facts say of a subject under what a log said of it, of

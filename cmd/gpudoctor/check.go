@@ -125,11 +125,12 @@ func check(c *cli.Context) error {
 // readRequest reads what is to be examined, and how it is to be judged.
 func readRequest(c *cli.Context) (request, error) {
 	r := request{
-		profile: rules.Profile(c.String("profile")),
-		failOn:  report.Threshold(c.String("fail-on")),
-		strict:  c.Bool("strict"),
-		only:    ids(c.StringSlice("only")),
-		skip:    ids(c.StringSlice("skip")),
+		deadline: c.Duration(deadlineFlag.Name),
+		profile:  rules.Profile(c.String("profile")),
+		failOn:   report.Threshold(c.String("fail-on")),
+		strict:   c.Bool("strict"),
+		only:     ids(c.StringSlice("only")),
+		skip:     ids(c.StringSlice("skip")),
 	}
 	if err := noArguments(c); err != nil {
 		return r, err

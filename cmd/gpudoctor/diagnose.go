@@ -22,7 +22,9 @@ import (
 type request struct {
 	source source
 	// options are how its facts are gathered.
-	options    checks.Options
+	options checks.Options
+	// deadline is the one that was asked for, 0 where none was.
+	deadline   time.Duration
 	profile    rules.Profile
 	failOn     report.Threshold
 	strict     bool
@@ -59,14 +61,14 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	if err != nil {
 		return nil, problem(err)
 	}
-	ranking := time.Now()
-	advice := known.remedies.ForVendor(onlyVendor(facts)).Rank(verdict.Findings, known.remedies.Proofs(facts.Transfers))
+	judged := time.Now()
+	ranking := r.rank(known.remedies, verdict.Findings, facts)
 	end := time.Now()
 
 	timing := report.Timing{
 		TotalMS:    report.Milliseconds(end.Sub(start)),
-		RulesMS:    report.Milliseconds(ranking.Sub(judging)),
-		RemediesMS: report.Milliseconds(end.Sub(ranking)),
+		RulesMS:    report.Milliseconds(judged.Sub(judging)),
+		RemediesMS: report.Milliseconds(end.Sub(judged)),
 		ChecksMS:   map[string]float64{},
 	}
 	for check, d := range g.took {
@@ -75,13 +77,66 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	return report.New(report.Input{
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
-		Facts: facts, Verdict: *verdict, Advice: advice, Timing: timing,
+		Facts: facts, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 	}), g.err
 }
 
 // probed reports whether the request asks for transfers of its own.
 func (r request) probed() bool {
 	return len(r.source.from) == 0 && r.options.Probe != probe.Off
+}
+
+// rank says what can be done about the findings.
+func (r request) rank(known *remedies.Set, findings []rules.Finding, facts *checks.Facts) remedies.Ranking {
+	return known.ForVendor(onlyVendor(facts)).Rank(findings, remedies.Situation{
+		Facts: facts, Proofs: known.Proofs(facts.Transfers), Recheck: r.recheck(),
+	})
+}
+
+// recheck is what a command has to repeat to judge the same things again. What
+// stands at its default is left out.
+func (r request) recheck() remedies.Recheck {
+	var flags []string
+	add := func(name, value string) {
+		if value != "" {
+			flags = append(flags, "--"+name, value)
+		}
+	}
+	for _, file := range r.source.from {
+		add(fromFlag.Name, file)
+	}
+	for _, file := range r.source.with {
+		add(withFlag.Name, file)
+	}
+	if len(r.source.from) == 0 {
+		usual := probe.Quick
+		if r.profile == rules.Image {
+			usual = probe.Off
+		}
+		if r.options.Probe != usual {
+			add(probeFlag.Name, string(r.options.Probe))
+		}
+		if r.options.ProbeBusy {
+			flags = append(flags, "--"+busyFlag.Name)
+		}
+		if r.options.ProbeTimeout > 0 {
+			add(waitFlag.Name, r.options.ProbeTimeout.String())
+		}
+	}
+	if r.deadline > 0 {
+		add(deadlineFlag.Name, r.deadline.String())
+	}
+	if r.profile != rules.Training {
+		add("profile", string(r.profile))
+	}
+	add(policyFlag.Name, r.policy)
+	if r.failOn != report.Threshold(rules.High) {
+		add("fail-on", string(r.failOn))
+	}
+	if r.strict {
+		flags = append(flags, "--strict")
+	}
+	return remedies.Recheck{Flags: flags}
 }
 
 // onlyVendor is the one vendor of all GPUs; empty where there are several. Where

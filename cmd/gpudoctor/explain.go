@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -131,9 +130,9 @@ func (e *explanation) rule(r rules.Rule) {
 }
 
 func (e *explanation) remedy(r remedies.Remedy) {
-	e.line("%s: %s (%s)", r.ID, r.Title, r.Kind)
+	e.line("%s: %s (%s)", r.ID, remedies.Unfilled(r.Title), r.Kind)
 	e.line("")
-	e.text("", r.Description)
+	e.text("", remedies.Unfilled(r.Description))
 	e.line("")
 	e.part("costs", r.Cost)
 	e.part("takes", report.Effort(r.Needs, r.Lasts))
@@ -141,7 +140,7 @@ func (e *explanation) remedy(r remedies.Remedy) {
 	if r.Caution != "" {
 		e.part("caution", r.Caution)
 	}
-	for i, l := range report.ApplyLines(r.Apply) {
+	for i, l := range report.ApplyLines(r.Apply.WithForms()) {
 		label := ""
 		if i == 0 {
 			label = "apply"
@@ -150,7 +149,7 @@ func (e *explanation) remedy(r remedies.Remedy) {
 			e.part(label, l)
 			continue
 		}
-		fmt.Fprintf(&e.b, "  %-12s%s\n", label, report.Printable(unfilled(l), false))
+		fmt.Fprintf(&e.b, "  %-12s%s\n", label, report.Printable(remedies.Unfilled(l), false))
 	}
 	e.part("undo", r.Undo)
 	e.part("verify", r.Verify)
@@ -186,17 +185,11 @@ func (e *explanation) part(label, s string) {
 	if s == "" {
 		return
 	}
-	for _, l := range report.Wrap(report.Printable(unfilled(s), false), e.width-14) {
+	for _, l := range report.Wrap(report.Printable(remedies.Unfilled(s), false), e.width-14) {
 		fmt.Fprintf(&e.b, "  %-12s%s\n", label, l)
 		label = ""
 	}
 }
-
-// unfilled shows the places that a finding will fill by what they will hold:
-// "{{.bridge}}" as "<bridge>".
-func unfilled(s string) string { return place.ReplaceAllString(s, "<$1>") }
-
-var place = regexp.MustCompile(`\{\{[^.}]*\.([A-Za-z_]+)[^}]*\}\}`)
 
 func rulesCommand() *cli.Command {
 	return &cli.Command{

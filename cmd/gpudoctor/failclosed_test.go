@@ -48,9 +48,9 @@ func judge(tb testing.TB, k knowledge, facts *checks.Facts, s selection) *report
 	if err != nil {
 		tb.Fatal(err)
 	}
-	advice := k.remedies.ForVendor(onlyVendor(facts)).Rank(verdict.Findings, k.remedies.Proofs(facts.Transfers))
+	ranking := request{profile: s.profile}.rank(k.remedies, verdict.Findings, facts)
 	return report.New(report.Input{
-		Profile: s.profile, FailOn: s.failOn, Only: s.only, Probed: true, Rules: k.rules.Rules(), Facts: facts, Verdict: *verdict, Advice: advice,
+		Profile: s.profile, FailOn: s.failOn, Only: s.only, Probed: true, Rules: k.rules.Rules(), Facts: facts, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld,
 	})
 }
 

@@ -48,13 +48,3 @@ func TestWriteFileLeavesNothing(t *testing.T) {
 		t.Errorf("%d files are left, want 1 (%v)", len(entries), err)
 	}
 }
-
-func TestUnfilled(t *testing.T) {
-	for in, want := range map[string]string{
-		"setpci -s {{.bridge}} X": "setpci -s <bridge> X", `--only {{.rules | join ","}}`: "--only <rules>", "{{ .each }}": "<each>", "plain": "plain",
-	} {
-		if got := unfilled(in); got != want {
-			t.Errorf("unfilled(%q) = %q, want %q", in, got, want)
-		}
-	}
-}

@@ -19,8 +19,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -295,7 +295,7 @@ func nearSource(name string) []string {
 		_ = f.Close()                       // It was only read.
 		slices.Sort(names)
 		if near := rules.Nearest(base, names); near != "" {
-			return []string{"did you mean " + report.ShellWord(dir+near) + "?"}
+			return []string{"did you mean " + remedies.Quote(dir+near) + "?"}
 		}
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -45,7 +45,7 @@ func meantAs(c *cli.Context) []string {
 func filesMeant(c *cli.Context, words []string) []string {
 	var hints []string
 	if c.Command != nil && hasFlag(c.Command, "output") && !hasFlag(c.Command, fromFlag.Name) {
-		hints = append(hints, "to write to it: "+c.Command.HelpName+" -o "+report.ShellWord(words[0]))
+		hints = append(hints, "to write to it: "+c.Command.HelpName+" -o "+remedies.Quote(words[0]))
 	}
 	command := "gpudoctor check"
 	if c.Command != nil && hasFlag(c.Command, fromFlag.Name) {
@@ -55,7 +55,7 @@ func filesMeant(c *cli.Context, words []string) []string {
 		if name, ok := strings.CutPrefix(w, examplePrefix); ok && !slices.Contains(fixtures.Examples(), name) {
 			return append(hints, "examples are given as "+command+" --from "+examplePrefix+nearestExample(name))
 		}
-		command += " --from " + report.ShellWord(w)
+		command += " --from " + remedies.Quote(w)
 	}
 	return append(hints, "to examine it: "+command)
 }

@@ -95,6 +95,7 @@ findings contains object.union(
 		"severity": severity,
 		"confidence": confidence,
 		"evidence": array.concat([{"fact": "gpus.amd.parameters.pcie_p2p", "value": input.gpus.amd.parameters.pcie_p2p, "source": "/sys/module/amdgpu/parameters/pcie_p2p"}], logs.all_evidence(refused)),
+		"params": {"parameter": "pcie_p2p"},
 		"remedies": ["enable-amd-p2p", "nccl-p2p-disable"],
 	},
 	refused_order,

@@ -277,7 +277,7 @@ findings contains {
 	"confidence": "possible",
 	"evidence": logs.all_evidence(unmatched),
 	"order": logs.first(unmatched).order,
-	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION", "value": "VERSION"},
+	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION"},
 	"remedies": ["hsa-env"],
 } if {
 	count(unmatched) > 0

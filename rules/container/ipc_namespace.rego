@@ -1,10 +1,11 @@
 # METADATA
-# title: One GPU of several, in a container with its own IPC and /dev/shm
+# title: Ranks of one machine do not share its namespaces
 # description: >-
 #   NCCL uses peer access and shared memory only between ranks that see the same
 #   host identity and the same /dev/shm. Ranks in containers of their own, each
 #   with a private /dev/shm, talk over the network even inside one machine,
-#   which is many times slower than NVLink or PCIe.
+#   which is many times slower than NVLink or PCIe. The Unix sockets by which
+#   NCCL hands memory on belong to the network namespace.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: Sharing of the host's resources between containers
@@ -18,7 +19,7 @@
 #   needs:
 #     - container.inside
 #     - container.private_ipc
-#   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, other]
+#   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, fix-application, other]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.ipc_namespace
@@ -101,6 +102,35 @@ findings contains {
 	count(gone) > 0
 	first := logs.first(gone)
 }
+
+# unreached are Unix sockets of processes of the same host on which nobody listens
+# (ECONNREFUSED). NCCL gives them abstract names (USE_ABSTRACT_SOCKET in
+# src/misc/ipcsocket.cc), and these belong to the network namespace (unix(7),
+# network_namespaces(7)). A process that had failed before no longer listens either.
+unreached := {m |
+	some m in logs.by_id["nccl-uds-send-failed"]
+	m.fields.errno == "111"
+	count({other | some other in logs.complaints; other.role == "cause"; other.order < m.order; other.id != m.id}) == 0
+}
+
+findings contains {
+	"subject": "network namespace",
+	"message": sprintf("%s: NCCL reached no process behind the Unix socket of another rank of this host. Either that process had ended, or the ranks run in containers with a network namespace each, to which the socket's name belongs. No firewall has a part in it", [logs.who(logs.first(unreached))]),
+	"severity": "high",
+	"confidence": unreached_confidence,
+	"remedies": ["share-ipc", "fix-application"],
+	"params": {"network": "host"},
+	"evidence": array.slice(logs.all_evidence(unreached), 0, 4),
+	"order": logs.first(unreached).order,
+} if {
+	count(unreached) > 0
+}
+
+unreached_confidence := "likely" if {
+	count(launches.enclosed) > 0
+} else := "likely" if {
+	facts.in_container
+} else := "possible"
 
 # walled are the pairs of GPUs of which one process cannot map the memory of the
 # other, by NCCL's own check. cudaIpc needs a PID and an IPC namespace in common,

@@ -140,3 +140,22 @@ test_fires_own_check_of_nccl if {
 test_silent_own_check_of_nccl if {
 	count(ipc_namespace.findings) == 0 with input as {"logs": {"messages": [said("nccl-diag-p2p-import", {"from": "0", "to": "1", "handle": "CUMEM_FABRIC"})]}}
 }
+
+refused := object.union(said("nccl-uds-send-failed", {"path": "/tmp/nccl-socket-3-5f1a", "error": "Connection refused", "errno": "111"}), {"text": "UDS: Sending data over socket failed : Connection refused (111)"})
+
+test_fires_for_a_unix_socket if {
+	some f in ipc_namespace.findings with input as {"logs": {"messages": [refused]}}
+	f.subject == "network namespace"
+	f.confidence == "possible"
+	f.params.network == "host"
+	some g in ipc_namespace.findings with input as {"logs": {"messages": [refused]}, "launches": [one]}
+	g.confidence == "likely"
+	some h in ipc_namespace.findings with input as {"logs": {"messages": [refused]}, "container": {"inside": true}}
+	h.confidence == "likely"
+}
+
+test_silent_for_a_unix_socket_of_a_rank_that_failed if {
+	earlier := object.union(said("torch-out-of-memory", {}), {"order": 1})
+	count(ipc_namespace.findings) == 0 with input as {"logs": {"messages": [earlier, refused]}}
+	count(ipc_namespace.findings) == 0 with input as {"logs": {"messages": [said("nccl-uds-send-failed", {"errno": "104"})]}}
+}

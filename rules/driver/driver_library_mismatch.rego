@@ -25,7 +25,6 @@
 package gpudoctor.rules.driver_library_mismatch
 
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -304,25 +303,6 @@ default package_severity := "medium"
 
 package_severity := "critical" if logs.failed
 
-# No module is loaded at all, as after an update of the kernel.
-unreachable := logs.messages({"nvidia-driver-unreachable"}) | {m |
-	some m in logs.by_id["torch-no-driver"]
-	count(launches.enclosed) == 0
-}
-
-findings contains {
-	"subject": "driver",
-	"message": "The NVIDIA kernel driver is not loaded, or does not answer. After an update of the kernel or of the driver its module has to be built and loaded anew",
-	"confidence": "confirmed",
-	"evidence": logs.all_evidence(unreachable),
-	"order": logs.first(unreachable).order,
-	"remedies": ["reboot-or-reload-driver", "upgrade-driver"],
-	"params": {},
-} if {
-	count(unreachable) > 0
-	count(claims) == 0
-}
-
 stub_claims contains m if {
 	some m in logs.complaints
 	m.role != "consequence"
@@ -532,7 +512,7 @@ library_evidence(l) := {
 
 missing contains {"fact": "libraries", "words": "no library was looked for"} if {
 	not input.libraries
-	count(((claims | unreachable) | stub_claims)) == 0
+	count(claims | stub_claims) == 0
 }
 
 missing contains {"fact": "gpus.driver.kernel_version", "words": "the loaded kernel driver is not known"} if {

@@ -46,9 +46,14 @@ finding(name, v, row) := {
 	"remedies": object.get(row, "remedies", ["unset-env"]),
 	"params": object.union(
 		{"variable": name, "source": object.get(row, "source", variables.guide)},
-		object.filter(row, ["level"]),
+		object.union(object.filter(row, ["level"]), effect(row)),
 	),
 }
+
+# effect marks a setting that does nothing: those that do something come first.
+effect(row) := {"effect": "none"} if {
+	row.inert
+} else := {}
 
 # said are the messages that a row asks for, as evidence, and when_said is where
 # the first of them stands.
@@ -429,7 +434,7 @@ findings contains {
 	"confidence": "possible",
 	"evidence": [surroundings.variable_evidence(v)],
 	"remedies": ["unset-env"],
-	"params": {"variable": name, "meant": meant, "source": variables.guide},
+	"params": {"variable": name, "meant": meant, "effect": "none", "source": variables.guide},
 } if {
 	some name, v in facts.variable
 	unknown_name(name)

@@ -28,6 +28,7 @@ import data.gpudoctor.lib.surroundings
 #   confidence  "likely" where the message or the circumstances are particular
 #               to the fault, "possible" where a mere symptom is
 #   severity    default: high
+#   fault       default: id; rows of one fault that show in different ways
 #   what        to follow "NCCL 2.14.3 "
 #   remedies
 #   source
@@ -90,7 +91,7 @@ architectures := [
 		"what": "is older than the support of Blackwell (2.25.1)", "remedies": ["upgrade-nccl"], "source": notes("2.25.1"),
 	},
 	{
-		"id": "blackwell-workstation", "library": "nccl", "since": "2.25.1", "fixed": "2.26.2", "when": ["blackwell-12"], "symptom": "fail", "confidence": "likely",
+		"id": "blackwell-workstation", "fault": "blackwell-shared-memory", "library": "nccl", "since": "2.25.1", "fixed": "2.26.2", "when": ["blackwell-12"], "symptom": "fail", "confidence": "likely",
 		"what": "asks for more shared memory than Blackwell GPUs of compute capability 12.0 have", "remedies": ["upgrade-nccl"], "source": "https://github.com/NVIDIA/nccl/issues/1637",
 	},
 	{

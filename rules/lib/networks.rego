@@ -142,10 +142,17 @@ failures contains {"kind": kind, "remote": remote(m), "hard": hard(m), "message"
 	some m in input.logs.messages
 	told_of_failure(m)
 	m.program in {"nccl", "rccl", "gloo", "openmpi", "ucx", "socket", "pytorch", "ray", "vllm"}
+	not of_one_host(m)
 	some kind, pattern in errors
 	regex.match(pattern, m.text)
 	not completion(m)
 }
+
+# of_one_host: a Unix socket joins processes of one host. No network and no
+# firewall lies between them.
+of_one_host(m) if m.id in unix_socket_failures
+
+unix_socket_failures := {"nccl-uds-bind-failed", "nccl-uds-send-failed", "nccl-uds-failed"}
 
 # told_of_failure counts a try that is repeated, too: it is no complaint by
 # itself.

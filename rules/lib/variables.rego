@@ -26,6 +26,7 @@ package gpudoctor.lib.variables
 #   why         what it does, to follow "NAME=value, set in ..., "
 #   remedies    default: unset-env
 #   level       what NCCL_P2P_LEVEL should be, for the remedy nccl-p2p-level
+#   inert       the setting does nothing
 #   source      default: NCCL's page of variables
 #   said        one of these messages must have been said (ids of the catalogue
 #               of messages); the finding shows it
@@ -40,6 +41,11 @@ ofi_guide := "https://github.com/aws/aws-ofi-nccl/blob/master/include/nccl_ofi_p
 efa_guide := "https://github.com/ofiwg/libfabric/blob/main/man/fi_efa.7.md"
 
 nvshmem_guide := "https://docs.nvidia.com/nvshmem/api/gen/env.html"
+
+# nvls_loss is what it costs to do without NVLink SHARP: with eight H100, 370 GB/s
+# in place of 480 (sjeaugey in NVIDIA/nccl-tests issue 212); with eight B300, 695 in
+# place of 845 (NVIDIA/nccl issue 2140). A test holds the remedies to it.
+nvls_loss := "large all-reduces lose up to a quarter of their bandwidth"
 
 # failing are settings by which a log shows that something failed.
 failing := [
@@ -129,7 +135,7 @@ paths := [
 	{"names": ["NCCL_P2P_DISABLE"], "is": [1], "when": ["one-gpu"], "silent": true},
 	{
 		"names": ["NCCL_P2P_DISABLE"], "is": [1], "when": ["p2p-refused"],
-		"severity": "info", "confidence": "likely",
+		"severity": "info", "confidence": "likely", "inert": true,
 		"why": "changes nothing: the driver offers no peer access here",
 	},
 	# HIP's copies say less of RCCL's transport than CUDA's of NCCL's: see
@@ -231,12 +237,12 @@ paths := [
 	{
 		"names": ["NCCL_NVLS_ENABLE"], "is": [0], "when": ["multicast"], "unless": ["one-gpu"],
 		"severity": "low", "confidence": "likely",
-		"why": "keeps NCCL from NVLink SHARP: large all-reduces lose up to a quarter of their bandwidth",
+		"why": sprintf("keeps NCCL from NVLink SHARP: %s", [nvls_loss]),
 	},
 	{
 		"names": ["NCCL_CUMEM_ENABLE"], "is": [0], "when": ["multicast"], "unless": ["one-gpu"],
 		"severity": "low", "confidence": "likely",
-		"why": "switches off NVLink SHARP and multi-node NVLink, which need cuMem: large all-reduces lose up to a quarter of their bandwidth",
+		"why": sprintf("switches off NVLink SHARP and multi-node NVLink, which need cuMem: %s", [nvls_loss]),
 	},
 	{
 		"names": ["NCCL_MNNVL_ENABLE"], "is": [1],
@@ -504,7 +510,7 @@ tuning := [
 	},
 	{
 		"names": ["NCCL_DEBUG"],
-		"severity": "info", "confidence": "likely",
+		"severity": "info", "confidence": "likely", "inert": true,
 		"why": "is no level that NCCL knows (VERSION, WARN, INFO, ABORT, TRACE): nothing is written",
 	},
 	{
@@ -543,7 +549,7 @@ dead := [
 	},
 	{
 		"names": ["OFI_NCCL_ENDPOINT_PER_COMM"],
-		"severity": "info", "confidence": "likely",
+		"severity": "info", "confidence": "likely", "inert": true,
 		"why": "is read by no present version of aws-ofi-nccl",
 		"source": ofi_guide,
 	},
@@ -553,7 +559,7 @@ dead := [
 # its place. With RCCL, which follows NCCL at a distance, little is lost by it.
 gone(name, version, successor) := {
 	"names": [name], "unless": [sprintf("nccl<%s", [version])],
-	"severity": "info", "confidence": "likely",
+	"severity": "info", "confidence": "likely", "inert": true,
 	"why": sprintf("is not read any more since NCCL %s%s", [version, successor_remark(successor)]),
 	"source": guide,
 }

@@ -44,7 +44,7 @@ finding(row, evidence) := {
 	"confidence": row.confidence,
 	"evidence": evidence,
 	"remedies": row.remedies,
-	"params": {"fault": row.id, "variable": "CUDA_LAUNCH_BLOCKING", "source": row.source},
+	"params": {"fault": object.get(row, "fault", row.id), "variable": "CUDA_LAUNCH_BLOCKING", "source": row.source},
 }
 
 version_words(evidence) := sprintf("NCCL %s", [version]) if {

@@ -175,6 +175,7 @@ findings contains {
 broken contains m if {
 	some m in logs.complaints
 	m.program in {"pytorch", "gloo", "nccl", "rccl", "socket"}
+	not networks.of_one_host(m)
 	regex.match(`(?i)got 0 bytes|connection (reset|closed|refused)|connection to the C10d store has failed|socket has timed out|Socket Timeout`, m.text)
 }
 

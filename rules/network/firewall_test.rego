@@ -125,3 +125,10 @@ test_suspects_a_service_mesh_of_silence if {
 	grades(object.union(log([sidecar, oom]), began(0))) == set()
 	grades(began(0)) == set()
 }
+
+test_silent_for_a_unix_socket if {
+	uds := {"id": "nccl-uds-send-failed", "text": "NCCL WARN UDS: Sending data over socket /tmp/nccl-socket-3-5f1a failed : Connection refused (111)"}
+	count(firewall.findings) == 0 with input as log([uds])
+	mesh := {"id": "kubernetes-sidecar", "program": "kubernetes", "role": "setting", "text": "istio-proxy"}
+	count(firewall.findings) == 0 with input as log([mesh, uds])
+}

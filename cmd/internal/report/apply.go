@@ -1,8 +1,8 @@
 package report
 
 import (
+	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,27 +19,51 @@ type instruction struct {
 	lines    []string
 }
 
-// byHand is the instruction for a person.
-const byHand = "by hand"
+// byHand is the instruction for a person, and untilBoot that for a shell where
+// what lasts stands beside it.
+const (
+	byHand    = "by hand"
+	untilBoot = "until the next boot"
+)
+
+// edits says what to take out of which file.
+func edits(all []remedies.Edit) []string {
+	var lines []string
+	for _, e := range all {
+		place := e.File
+		if e.Line > 0 {
+			place = fmt.Sprintf("%s, line %d", e.File, e.Line)
+		}
+		lines = append(lines, fmt.Sprintf("remove %s from %s", e.Remove, place))
+	}
+	return lines
+}
 
 // instructions turns a remedy's machine-readable form into lines. Those of
 // primary are to be carried out; those of others say the same, or what is
 // left to do, for a container runtime or a scheduler. runs is the one of these
 // by which the job is known to be started, and comes first.
 func instructions(a remedies.Apply, runs string) (primary, others []instruction) {
-	var shell []string
+	var shell, kernel []string
 	for _, name := range slices.Sorted(maps.Keys(a.Environment)) {
-		shell = append(shell, "export "+quote(name)+"="+quote(a.Environment[name]))
+		shell = append(shell, "export "+remedies.Quote(name)+"="+remedies.Quote(a.Environment[name]))
 	}
 	for _, name := range a.Unset {
-		shell = append(shell, "unset "+quote(name))
+		shell = append(shell, "unset "+remedies.Quote(name))
 	}
-	shell = append(shell, a.Commands...)
+	commands := slices.Clone(a.Commands)
 	for _, name := range slices.Sorted(maps.Keys(a.Sysctl)) {
-		shell = append(shell, "sysctl -w "+quote(name+"="+a.Sysctl[name]))
+		commands = append(commands, "sysctl -w "+remedies.Quote(name+"="+a.Sysctl[name]))
+		kernel = append(kernel, name+" = "+a.Sysctl[name])
+	}
+	if len(a.KernelCommandLine)+len(a.Sysctl) == 0 {
+		shell, commands = append(shell, commands...), nil
 	}
 	all := []instruction{
 		{"", "sh", shell},
+		{untilBoot, "sh", commands},
+		{"sysctl.d", "text", kernel},
+		{"edit", "text", edits(a.Edits)},
 		{"kernel command line", "text", join(a.KernelCommandLine)},
 		{"modprobe.d", "text", a.Modprobe},
 		{"docker run", "text", join(a.Docker)},
@@ -98,20 +122,6 @@ func block(text string) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimRight(text, "\n"), "\n")
-}
-
-// bare matches what a POSIX shell takes as one word without quotes.
-var bare = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
-
-// ShellWord makes one word for a POSIX shell.
-func ShellWord(word string) string { return quote(word) }
-
-// quote makes one word for a POSIX shell.
-func quote(word string) string {
-	if bare.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // ApplyLines are the lines by which a remedy is applied, each way of it.

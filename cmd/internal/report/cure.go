@@ -9,36 +9,33 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// cure writes what to do: the quickest workaround, the lasting fix, and how to
-// see that it helped.
+// cure writes what to do in order of rank: the quickest workaround, the lasting
+// fix, and how to see that it helped.
 func (t *text) cure(number int, margin string, g group) {
 	c := cureOf(g, t.d.Advice)
 	steps := g.steps()
-	cured := c.now != nil || c.fix != nil
-	if !cured && len(steps) == 0 {
+	withheld := g.withheld(t.d.Withheld)
+	cured := len(c.lead) > 0
+	if !cured && len(steps) == 0 && len(withheld) == 0 {
 		return
 	}
 	t.line()
-	// In order of rank: where all works, but badly, a workaround would cost
-	// what the fix brings.
-	if c.fixFirst {
-		t.advice(number, margin, "fix", c.fix)
+	for _, said := range withheld {
+		t.labelled(margin, "note", said)
 	}
-	t.advice(number, margin, "now", c.now)
-	if !c.fixFirst {
-		t.advice(number, margin, "fix", c.fix)
-	}
-	if t.style.Verbose || c.now == nil {
-		t.advice(number, margin, "or", c.or)
-	} else if c.or != nil {
-		t.pointer(margin, "or", c.or.Title+" ("+Effort(c.or.Needs, c.or.Lasts)+"):", "gpudoctor explain "+c.or.ID())
+	for _, l := range c.lead {
+		if l.label == "or" && c.has("now") && !t.style.Verbose {
+			t.pointer(margin, l.label, l.advice.Title+" ("+Effort(l.advice.Needs, l.advice.Lasts)+"):", "gpudoctor explain "+l.advice.ID())
+		} else {
+			t.advice(number, margin, l.label, l.advice)
+		}
 	}
 	if len(c.others) > 0 && t.style.Verbose {
 		t.labelled(margin, "more", strings.Join(c.others, ", "))
 	}
 	t.steps(margin, steps)
 	if cured {
-		t.line(margin, t.paint(dim, pad("check", labelWidth)), "gpudoctor check --only ", t.clean(strings.Join(g.ids(), ",")))
+		t.line(margin, t.paint(dim, pad("check", labelWidth)), t.clean(t.d.recheck.Command(g.ids()...)))
 	}
 }
 
@@ -61,9 +58,6 @@ func (t *text) steps(margin string, steps []rules.Step) {
 
 // advice writes one remedy: what to type, what it takes and what it costs.
 func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
-	if a == nil {
-		return
-	}
 	key := a.ID() + "\x00" + valueOf(a.Apply)
 	if at := t.shown[key]; at != unnumbered {
 		t.labelled(margin, label, fmt.Sprintf("%s, as under %d", a.Title, at))

@@ -41,6 +41,10 @@ type Document struct {
 	Findings []rules.Finding `json:"findings"`
 	// Advice is what can be done, the best first.
 	Advice []remedies.Advice `json:"advice"`
+	// Withheld is what the findings name and need not or must not be done here:
+	// what is in force already, and what would take away a setting that another
+	// finding needs.
+	Withheld []remedies.Withheld `json:"withheld,omitempty"`
 	// Passed are the rules that found nothing wrong.
 	Passed []string `json:"passed"`
 	// Skipped are the rules that could not be judged.
@@ -65,6 +69,7 @@ type Document struct {
 	probed     bool   // The probe was asked for.
 	only       int    // How many rules were asked for by name.
 	runs       string // How the job is started, as instructions names it.
+	recheck    remedies.Recheck
 }
 
 // Skipped is a rule that could not be judged.
@@ -204,10 +209,13 @@ type Input struct {
 	// TextsOnly is true where no machine was examined, live or recorded.
 	TextsOnly bool
 	// Rules are all rules that there are.
-	Rules   []rules.Rule
-	Facts   *checks.Facts
-	Verdict rules.Verdict
-	Advice  []remedies.Advice
+	Rules    []rules.Rule
+	Facts    *checks.Facts
+	Verdict  rules.Verdict
+	Advice   []remedies.Advice
+	Withheld []remedies.Withheld
+	// Recheck is how gpudoctor was called.
+	Recheck remedies.Recheck
 	Timing  Timing
 }
 
@@ -233,6 +241,8 @@ func New(in Input) *Document {
 		probed:        in.Probed,
 		only:          len(in.Only),
 		runs:          runsBy(in.Facts),
+		recheck:       in.Recheck,
+		Withheld:      in.Withheld,
 	}
 	if in.Facts.Transfers != nil {
 		t := *in.Facts.Transfers

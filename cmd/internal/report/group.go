@@ -1,7 +1,7 @@
 package report
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,19 +16,31 @@ type group struct {
 	findings []rules.Finding
 }
 
-// groups gathers findings by rule, title, severity and confidence, in order.
+// groups gathers findings that are alike, in order.
 func groups(findings []rules.Finding) []group {
 	var all []group
-	for _, f := range findings {
-		i := slices.IndexFunc(all, func(g group) bool {
-			return g.Rule == f.Rule && g.Title == f.Title && g.Severity == f.Severity && g.Confidence == f.Confidence
-		})
-		if i < 0 {
-			all = append(all, group{Finding: f})
-			i = len(all) - 1
+	for _, alike := range rules.Groups(findings) {
+		g := group{Finding: alike[0], findings: alike}
+		for _, f := range alike {
+			g.subjects = append(g.subjects, f.Subject)
 		}
-		all[i].findings = append(all[i].findings, f)
-		all[i].subjects = append(all[i].subjects, f.Subject)
+		all = append(all, g)
+	}
+	return all
+}
+
+// topics names what groups are about: the variable, or else the rule. Each stands
+// once.
+func topics(groups []group) []string {
+	var all []string
+	for _, g := range groups {
+		topic, ok := g.Params["variable"].(string)
+		if !ok {
+			topic = g.Rule
+		}
+		if !slices.Contains(all, topic) {
+			all = append(all, topic)
+		}
 	}
 	return all
 }
@@ -109,31 +121,33 @@ func (g group) ids() []string {
 	return ids
 }
 
-// cure is what a person is told to do about a group: the quickest workaround
-// and the lasting fix, in their places of the ranking.
+// cure is what a person is told to do about a group: what leads, labelled, in
+// order of rank.
 type cure struct {
-	now, fix *remedies.Advice
-	// fixFirst is true where the fix ranks before the workaround.
-	fixFirst bool
-	// or is a second fix; others are what else would help.
-	or     *remedies.Advice
+	lead []labelledAdvice
+	// others are what else would help, by id.
 	others []string
+}
+
+// labelledAdvice is one of the advice, under "now", "fix" or "or".
+type labelledAdvice struct {
+	label  string
+	advice *remedies.Advice
 }
 
 // cureOf chooses from the advice what cures a group.
 func cureOf(g group, advice []remedies.Advice) cure {
+	leads := remedies.LeadsOf(advice, g.findings)
 	var c cure
-	for _, f := range g.findings {
-		now, fix := remedies.Pair(advice, f)
-		c.now, c.fix = cmp.Or(c.now, now), cmp.Or(c.fix, fix)
-	}
-	c.fixFirst = c.now != nil && c.fix != nil && place(advice, c.fix) < place(advice, c.now)
 	for i := range advice {
-		a := &advice[i]
-		switch {
-		case a == c.now || a == c.fix || !slices.ContainsFunc(a.Cures, g.has):
-		case a.Kind == remedies.Fix && c.or == nil && c.fix != nil:
-			c.or = a
+		switch a := &advice[i]; {
+		case !slices.ContainsFunc(a.Cures, g.has):
+		case a == leads.Now:
+			c.lead = append(c.lead, labelledAdvice{"now", a})
+		case a == leads.Fix:
+			c.lead = append(c.lead, labelledAdvice{"fix", a})
+		case a == leads.Or:
+			c.lead = append(c.lead, labelledAdvice{"or", a})
 		default:
 			c.others = append(c.others, a.ID())
 		}
@@ -141,14 +155,37 @@ func cureOf(g group, advice []remedies.Advice) cure {
 	return c
 }
 
-// place is the rank of one of the advice.
-func place(advice []remedies.Advice, a *remedies.Advice) int {
-	for i := range advice {
-		if &advice[i] == a {
-			return i
+// has reports whether a label is among those of what leads.
+func (c cure) has(label string) bool {
+	return slices.ContainsFunc(c.lead, func(l labelledAdvice) bool { return l.label == label })
+}
+
+// withheld is what is not advised for a group, and why, in words.
+func (g group) withheld(all []remedies.Withheld) []string {
+	var said []string
+	for _, w := range all {
+		if !slices.ContainsFunc(w.Cures, g.has) {
+			continue
+		}
+		if text := withheldInWords(w); !slices.Contains(said, text) {
+			said = append(said, text)
 		}
 	}
-	return -1
+	return said
+}
+
+// withheldInWords says why something is not advised.
+func withheldInWords(w remedies.Withheld) string {
+	switch {
+	case w.Reason == remedies.InForce && w.Where != nil:
+		return fmt.Sprintf("%s is set already (%s)", w.Setting, w.Where)
+	case w.Reason == remedies.InForce:
+		return w.Setting + " is in force already"
+	case w.By != nil:
+		return fmt.Sprintf("%s stays set as long as %s is not fixed", w.Setting, w.By.Rule)
+	default:
+		return w.Setting + " is not advised, as other advice does the opposite"
+	}
 }
 
 // has reports whether a cure is of one of the group's findings.

@@ -185,6 +185,9 @@ func (m *markdown) finding(number int, g group) {
 	for _, e := range g.explained() {
 		m.put("Explains %s: %s\n", code(e.Rule), m.codes(e.subjects))
 	}
+	for _, said := range g.withheld(m.d.Withheld) {
+		m.put("Note: %s\n", inline(said))
+	}
 	steps := g.steps()
 	if len(steps) > 0 {
 		m.put("Look at, in this order:\n")
@@ -282,7 +285,7 @@ func (m *markdown) told(label, text string) {
 
 // command matches a remark that can be typed as it is: behind a command, prose
 // begins with a comma or a semicolon, or goes on in a sentence.
-var command = regexp.MustCompile(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( [a-z0-9,-]+)?)*)$`)
+var command = regexp.MustCompile(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( ([A-Za-z0-9_./:=,@%+-]+|'[^']*'))?)*)$`)
 
 // instruction writes what to type, or the steps that a person takes.
 func (m *markdown) instruction(i instruction) {

@@ -412,25 +412,19 @@ func FuzzPrintable(f *testing.F) {
 	})
 }
 
-func TestQuote(t *testing.T) {
-	for in, want := range map[string]string{
-		"NCCL_P2P_DISABLE": "NCCL_P2P_DISABLE", "1": "1", "": "''", "a b": "'a b'", "$(reboot)": "'$(reboot)'", "it's": `'it'\''s'`,
-	} {
-		if got := quote(in); got != want {
-			t.Errorf("quote(%q) = %s, want %s", in, got, want)
-		}
-	}
-}
-
 func TestInstructionsOfEveryKind(t *testing.T) {
 	apply := remedies.Apply{
-		Environment: map[string]string{"B": "2", "A": "1"}, Unset: []string{"C"}, KernelCommandLine: []string{"iommu=pt", "amd_iommu=on"},
+		Environment: map[string]string{"B": "2", "A": "1"}, Unset: []string{"C"},
+		Edits: []remedies.Edit{{Place: remedies.Place{Kind: "file", File: "/etc/nccl.conf", Line: 3}, Remove: "D=1"}}, KernelCommandLine: []string{"iommu=pt", "amd_iommu=on"},
 		Docker: []string{"--shm-size=16g"}, Kubernetes: "a:\n  b: c\n", Slurm: []string{"PropagateResourceLimitsExcept=MEMLOCK"},
 		Sysctl: map[string]string{"kernel.numa_balancing": "0"}, Modprobe: []string{"options nvidia a=b"}, Commands: []string{"one", "two"}, Steps: []string{"Open the lid."},
 	}
 	primary, others := instructions(apply, "")
 	want := []instruction{
-		{"", "sh", []string{"export A=1", "export B=2", "unset C", "one", "two", "sysctl -w kernel.numa_balancing=0"}},
+		{"", "sh", []string{"export A=1", "export B=2", "unset C"}},
+		{"until the next boot", "sh", []string{"one", "two", "sysctl -w kernel.numa_balancing=0"}},
+		{"sysctl.d", "text", []string{"kernel.numa_balancing = 0"}},
+		{"edit", "text", []string{"remove D=1 from /etc/nccl.conf, line 3"}},
 		{"kernel command line", "text", []string{"iommu=pt amd_iommu=on"}},
 		{"modprobe.d", "text", []string{"options nvidia a=b"}},
 		{"by hand", "", []string{"Open the lid."}},

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -29,6 +30,7 @@ func samples() map[string]*Document {
 		"slow-start":   New(slowToStart()),
 		"gave-up":      New(gaveUp()),
 		"deliberate":   New(deliberate()),
+		"withheld":     New(withheld()),
 		"steps":        New(undecided()),
 	}
 }
@@ -488,5 +490,37 @@ func undecided() Input {
 		{Look: "The slots: both cards belong below one switch"},
 	}
 	in.Advice = nil
+	return in
+}
+
+// withheld is a pair of GPUs between which data arrives wrong, of which a pod knows:
+// its workaround is set, and a name that nothing reads beside it.
+func withheld() Input {
+	in := acs()
+	at := &remedies.Place{Kind: "kubernetes", File: "pod.yaml", Line: 12}
+	cure := remedies.Cure{Rule: in.Verdict.Findings[0].Rule, Subject: in.Verdict.Findings[0].Subject}
+	in.Advice = slices.DeleteFunc(slices.Clone(in.Advice), func(a remedies.Advice) bool { return a.Remedy == "nccl-p2p-disable" })
+	setting := func(name, value, message string, params map[string]any) rules.Finding {
+		params["variable"] = name
+		return rules.Finding{
+			Rule: "env-misconfig", Cause: "env-misconfig", Severity: rules.Low, Confidence: rules.Likely, Title: "A variable is set wrongly or left over",
+			Subject: name, Message: name + "=" + value + ", set in line 12 of pod.yaml, " + message, Params: params, Remedies: []string{"unset-env"},
+			Evidence: []rules.Evidence{{Fact: "env.variables[" + name + "]", Value: value, Source: "pod.yaml:12"}},
+		}
+	}
+	in.Verdict.Findings = append(
+		in.Verdict.Findings,
+		setting("NCCL_P2P_DISABLE", "1", "keeps NCCL from peer access", map[string]any{}),
+		setting("NCCL_DEBG", "INFO", "is read by nothing; NCCL_DEBUG is meant, it seems", map[string]any{"effect": "none"}),
+	)
+	in.Withheld = []remedies.Withheld{
+		{Remedy: "nccl-p2p-disable", Cures: []remedies.Cure{cure}, Setting: "NCCL_P2P_DISABLE=1", Reason: remedies.InForce, Where: at},
+		{Remedy: "unset-env", Cures: []remedies.Cure{{Rule: "env-misconfig", Subject: "NCCL_P2P_DISABLE"}}, Setting: "NCCL_P2P_DISABLE", Reason: remedies.Needed, By: &cure},
+	}
+	edit := unset("NCCL_DEBG", "env-misconfig")
+	edit.Apply = remedies.Apply{Edits: []remedies.Edit{{Place: *at, Remove: "NCCL_DEBG=INFO"}}}
+	edit.Needs, edit.Lasts = []remedies.Need{remedies.NeedJobRestart, remedies.NeedContainerRestart}, "forever"
+	in.Advice = append(in.Advice, edit)
+	in.Recheck = remedies.Recheck{Flags: []string{"--with", "pod.yaml", "--fail-on", "medium"}}
 	return in
 }

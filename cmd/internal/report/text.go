@@ -213,7 +213,9 @@ func (t *text) finding(number int, g group) {
 	}
 	for _, e := range g.explained() {
 		said := "explains " + t.clean(e.Rule)
-		if !slices.Equal(e.subjects, []string{"host"}) {
+		if e.Rule == g.Rule {
+			said = "also: " + t.clean(e.Message)
+		} else if !slices.Equal(e.subjects, []string{"host"}) {
 			said += ": " + t.some(e.subjects, maxSubjects)
 		}
 		t.wrapped(margin, dim, said)
@@ -267,7 +269,7 @@ func (t *text) slight(findings []rules.Finding) {
 	all := groups(findings)
 	for i, g := range all {
 		if i == maxLow && !t.style.Verbose {
-			t.wrapped("      ", dim, fmt.Sprintf("and %d more (--verbose)", len(all)-i))
+			t.wrapped("      ", dim, fmt.Sprintf("and %d more: %s (--verbose)", len(all)-i, t.clean(strings.Join(topics(all[i:]), ", "))))
 			break
 		}
 		said := g.messages()[0]

@@ -52,7 +52,7 @@ var wishes = map[string]wish{
 	"software":   {packagesWish, []string{"packages", "pip-list", "pip-freeze"}},
 	"libraries":  {packagesWish, []string{"packages", "pip-list", "pip-freeze"}},
 	"numa":       {"lscpu; numactl --hardware", []string{"lscpu", "numactl"}},
-	"benchmarks": {"all_reduce_perf -b 8 -e 1G -f 2 -g <GPUs>, of nccl-tests or rccl-tests", []string{"nccl-tests"}},
+	"benchmarks": {"all_reduce_perf -b 8 -e 1G -f 2 -g 8, with the number of GPUs for 8, of nccl-tests or rccl-tests", []string{"nccl-tests"}},
 }
 
 // sent reports whether a text of a wish's kinds is among the texts.

@@ -1,0 +1,587 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// situation is facts that advice is given for.
+type situation struct {
+	name    string
+	request request
+	facts   *checks.Facts
+	// textsOnly is true where no machine was examined.
+	textsOnly bool
+}
+
+// situations gives every case, recorded machine and text of this repository,
+// and every incident where the folder of incidents is beside it.
+func situations(t *testing.T, visit func(situation)) {
+	t.Helper()
+	cases, err := fixtures.Cases(os.DirFS("../../fixtures/cases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		for _, profile := range []rules.Profile{rules.Training, rules.Image} {
+			visit(situation{
+				name: "case " + c.Name + " " + string(profile), facts: c.Facts,
+				request: request{source: source{from: []string{c.Name + "/facts.json"}}, profile: profile, failOn: report.Threshold(rules.High)},
+			})
+		}
+	}
+	var from []string
+	for _, name := range fixtures.Examples() {
+		from = append(from, examplePrefix+name)
+	}
+	texts, err := filepath.Glob("../../fixtures/texts/*.txtar")
+	if err != nil || len(texts) == 0 || len(from) == 0 || len(cases) == 0 {
+		t.Fatalf("%d cases, %d machines, %d texts: %v", len(cases), len(from), len(texts), err)
+	}
+	for _, file := range append(from, texts...) {
+		visit(gatherFrom(t, file, file))
+	}
+	incidents, err := filepath.Glob("../../../shared/incidents/*/case.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range incidents {
+		visit(gatherFrom(t, "incident "+filepath.Base(filepath.Dir(file)), withoutAnswer(t, filepath.Dir(file))))
+	}
+	t.Logf("%d cases, %d machines, %d texts, %d incidents", len(cases), len(from), len(texts), len(incidents))
+}
+
+// gatherFrom reads what --from names.
+func gatherFrom(t *testing.T, name, from string) situation {
+	t.Helper()
+	r := request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
+	g := gather(t.Context(), r.source, r.options)
+	if g.facts == nil {
+		t.Fatalf("%s: %v", name, g.err)
+	}
+	return situation{name: name, request: r, facts: g.facts, textsOnly: g.textsOnly}
+}
+
+// withoutAnswer copies an incident without the file that says what is wrong.
+func withoutAnswer(t *testing.T, dir string) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), filepath.Base(dir))
+	if err := os.CopyFS(folder, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(folder, "case.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// tellOf makes the report of a situation.
+func tellOf(ctx context.Context, t *testing.T, known knowledge, s situation) *report.Document {
+	t.Helper()
+	verdict, err := known.rules.Evaluate(ctx, s.facts, rules.Options{Profile: s.request.profile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranking := s.request.rank(known.remedies, verdict.Findings, s.facts)
+	return report.New(report.Input{
+		Version: version, Sources: s.request.source.names(), Profile: s.request.profile, FailOn: s.request.failOn, TextsOnly: s.textsOnly,
+		Facts: s.facts, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: s.request.recheck(),
+	})
+}
+
+// tally counts what was looked at, so that no check can hold for want of
+// anything to look at.
+type tally map[string]int
+
+// TestAdviceFits holds, for all situations, that no advice sets what is in force
+// already, that no variable is both set and unset, that no command has a gap, that
+// all formats tell the advice in one order, and that what an advice takes and how
+// long it lasts are true.
+func TestAdviceFits(t *testing.T) {
+	known, err := learn("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := tally{}
+	hold := func(t *testing.T, s situation) *report.Document {
+		t.Helper()
+		d := tellOf(t.Context(), t, known, s)
+		seen["documents"]++
+		for _, a := range d.Advice {
+			seen["advice"]++
+			setsNothingInForce(t, s.facts, a, seen)
+			hasNoGap(t, a, seen)
+			lastsAsSaid(t, a, seen)
+		}
+		checksAgain(t, s.request, d, seen)
+		setsOrUnsets(t, d.Advice, seen)
+		keepsWhatIsNeeded(t, known, d)
+		seen["withheld"] += len(d.Withheld)
+		formatsHaveNoGap(t, d)
+		oneOrder(t, d, seen)
+		return d
+	}
+	situations(t, func(s situation) {
+		t.Run(s.name, func(t *testing.T) {
+			d := hold(t, s)
+			for _, followed := range following(s, d.Advice) {
+				seen["advice followed"]++
+				hold(t, followed)
+			}
+		})
+	})
+	for _, what := range []string{
+		"documents", "advice", "advice followed", "withheld", "set", "unset", "edits", "kernel parameters", "docker flags", "commands", "steps",
+		"told in text", "told in verbose text", "told in markdown", "check again in text", "check again in markdown",
+	} {
+		if seen[what] == 0 {
+			t.Errorf("nothing was seen of: %s", what)
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%-20s %d", what, seen[what])
+	}
+}
+
+// following are the situations after one advice was followed and nothing became
+// better: what it sets is in force, for a variable in each of the places where it
+// may be set.
+func following(s situation, all []remedies.Advice) []situation {
+	var after []situation
+	add := func(change func(*checks.Facts)) {
+		facts := *s.facts
+		change(&facts)
+		next := s
+		next.facts = &facts
+		after = append(after, next)
+	}
+	for _, a := range all {
+		for name, value := range a.Apply.Environment {
+			for _, source := range []string{"environment", "/etc/nccl.conf", "/root/.nccl.conf"} {
+				add(func(f *checks.Facts) {
+					f.Env = withVariable(f.Env, checks.Variable{Name: name, Value: value, Source: source})
+				})
+			}
+			add(func(f *checks.Facts) {
+				f.Env = withVariable(f.Env, checks.Variable{Name: name, Value: value, Source: "pod.yaml", Line: 12})
+				pod := checks.Launch{Kind: "kubernetes", Name: "train", Variables: map[string]string{name: value}, Source: "pod.yaml", Line: 9}
+				f.Launches = append(slices.Clone(f.Launches), pod)
+			})
+		}
+		for _, parameter := range a.Apply.KernelCommandLine {
+			add(func(f *checks.Facts) {
+				host := checks.HostFacts{}
+				if f.Host != nil {
+					host = *f.Host
+				}
+				host.CommandLine = append(slices.Clone(host.CommandLine), parameter)
+				f.Host = &host
+			})
+		}
+	}
+	for _, a := range all {
+		for _, flag := range a.Apply.Docker {
+			add(func(f *checks.Facts) {
+				launches := []checks.Launch{{Kind: "docker-run", Name: "train", Source: "run.sh", Line: 1}}
+				if len(f.Launches) > 0 {
+					launches = slices.Clone(f.Launches)
+				}
+				for i := range launches {
+					give(&launches[i], flag)
+				}
+				f.Launches = launches
+			})
+		}
+	}
+	return after
+}
+
+// give starts a container with a flag of docker run.
+func give(l *checks.Launch, flag string) {
+	name, value, _ := strings.Cut(flag, "=")
+	switch name {
+	case "--ipc":
+		l.IPC = value
+	case "--network":
+		l.Network = value
+	case "--cap-add":
+		l.CapAdd = append(slices.Clone(l.CapAdd), value)
+	case "--device":
+		l.Devices = append(slices.Clone(l.Devices), value)
+	}
+}
+
+// withVariable sets a variable in place of what it was.
+func withVariable(env *checks.EnvFacts, v checks.Variable) *checks.EnvFacts {
+	v.Effective = true
+	all := []checks.Variable{v}
+	if env != nil {
+		for _, other := range env.Variables {
+			if other.Name != v.Name {
+				all = append(all, other)
+			}
+		}
+	}
+	return &checks.EnvFacts{Variables: all}
+}
+
+// keepsWhatIsNeeded holds that no advice unsets what a finding of medium severity
+// or above names as its cure, but where that finding names the opposite first.
+func keepsWhatIsNeeded(t *testing.T, known knowledge, d *report.Document) {
+	t.Helper()
+	removed := map[string]string{}
+	for _, a := range d.Advice {
+		for _, name := range a.Apply.Unset {
+			removed[name] = a.ID()
+		}
+		for _, e := range a.Apply.Edits {
+			name, _, _ := strings.Cut(e.Remove, "=")
+			removed[name] = a.ID()
+		}
+	}
+	for _, f := range d.Findings {
+		if f.Severity.Rank() > rules.Medium.Rank() {
+			continue
+		}
+		for _, id := range f.Remedies {
+			r, _ := known.remedies.Remedy(id)
+			if len(r.Apply.Unset) > 0 && f.Params["variable"] != nil {
+				break // What it unsets is its own to say.
+			}
+			for name := range r.Apply.Environment {
+				if removed[name] != "" {
+					t.Errorf("%s unsets %s, by which %s is cured", removed[name], name, f.Rule)
+				}
+			}
+		}
+	}
+}
+
+// exportedBySlurm and setForDocker are variables as advice sets them.
+var (
+	setInShell      = regexp.MustCompile(`^export ([A-Z][A-Z0-9_]*)=(\S+)$`)
+	setForDocker    = regexp.MustCompile(`^-e ([A-Z][A-Z0-9_]*)=(\S*)$`)
+	exportedBySlurm = regexp.MustCompile(`[=,]([A-Z][A-Z0-9_]*)=([^,\s]*)`)
+	setInPod        = regexp.MustCompile(`\{name: ([A-Z][A-Z0-9_]*), value: "?([^"}]*)"?\}`)
+)
+
+// setsNothingInForce compares what an advice sets with the facts.
+func setsNothingInForce(t *testing.T, f *checks.Facts, a remedies.Advice, seen tally) {
+	t.Helper()
+	inForce := map[string][]string{}
+	if f.Env != nil {
+		for _, v := range f.Env.Variables {
+			if v.Effective {
+				inForce[v.Name] = append(inForce[v.Name], strings.ToLower(strings.TrimSpace(v.Value)))
+			}
+		}
+	}
+	for _, l := range f.Launches {
+		for name, value := range l.Variables {
+			inForce[name] = append(inForce[name], strings.ToLower(strings.TrimSpace(value)))
+		}
+	}
+	set := map[string]string{}
+	maps.Copy(set, a.Apply.Environment)
+	matches := func(pattern *regexp.Regexp, text string) {
+		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+			set[m[1]] = m[2]
+		}
+	}
+	for _, c := range a.Apply.Commands {
+		matches(setInShell, c)
+	}
+	for _, flag := range a.Apply.Docker {
+		matches(setForDocker, flag)
+	}
+	for _, line := range a.Apply.Slurm {
+		matches(exportedBySlurm, line)
+	}
+	matches(setInPod, a.Apply.Kubernetes)
+	for name, value := range set {
+		seen["set"]++
+		if slices.Contains(inForce[name], strings.ToLower(value)) {
+			t.Errorf("%s sets %s=%s, which is set already", a.ID(), name, value)
+		}
+	}
+	var commandLine []string
+	if f.Host != nil {
+		commandLine = append(commandLine, f.Host.CommandLine...)
+	}
+	if f.IOMMU != nil {
+		commandLine = append(commandLine, f.IOMMU.CommandLine...)
+	}
+	for _, parameter := range a.Apply.KernelCommandLine {
+		seen["kernel parameters"]++
+		if slices.Contains(commandLine, parameter) {
+			t.Errorf("%s adds %s, which is on the kernel's command line already", a.ID(), parameter)
+		}
+	}
+	if balancing := a.Apply.Sysctl["kernel.numa_balancing"]; balancing != "" && f.NUMA != nil && f.NUMA.Balancing != nil && strconv.Itoa(*f.NUMA.Balancing) == balancing {
+		t.Errorf("%s sets kernel.numa_balancing=%s, which it is already", a.ID(), balancing)
+	}
+	for _, flag := range a.Apply.Docker {
+		seen["docker flags"]++
+		described, has := 0, 0
+		for _, l := range f.Launches {
+			if !slices.Contains([]string{"docker-run", "compose", "kubernetes", "docker-inspect"}, l.Kind) {
+				continue
+			}
+			described++
+			capability, isCapability := strings.CutPrefix(flag, "--cap-add=")
+			device, isDevice := strings.CutPrefix(flag, "--device=")
+			if flag == "--ipc=host" && l.IPC == "host" || flag == "--network=host" && l.Network == "host" || isCapability && slices.Contains(l.CapAdd, capability) || isDevice && slices.Contains(l.Devices, device) {
+				has++
+			}
+		}
+		if described > 0 && has == described {
+			t.Errorf("%s gives docker run %s, with which each container is started already", a.ID(), flag)
+		}
+	}
+}
+
+// setsOrUnsets looks for a variable that is both set and unset.
+func setsOrUnsets(t *testing.T, all []remedies.Advice, seen tally) {
+	t.Helper()
+	set, unset := map[string]string{}, map[string]string{}
+	for _, a := range all {
+		for name := range a.Apply.Environment {
+			set[name] = a.ID()
+		}
+		for _, name := range a.Apply.Unset {
+			unset[name] = a.ID()
+			seen["unset"]++
+		}
+		for _, e := range a.Apply.Edits {
+			name, _, _ := strings.Cut(e.Remove, "=")
+			unset[name] = a.ID()
+			seen["edits"]++
+		}
+	}
+	for name, by := range set {
+		if unset[name] != "" {
+			t.Errorf("%s sets %s, and %s unsets it", by, name, unset[name])
+		}
+	}
+}
+
+// gap is what a person would have to fill in. A word of capitals stands for a
+// value, too, where it stands in a command.
+var (
+	gap     = regexp.MustCompile(`<[^<>=\s][^<>=]*>|\{\{|\}\}`)
+	capital = regexp.MustCompile(`(?:^|[^$\w])[A-Z]{4,}\b`)
+)
+
+// hasNoGap looks for gaps in an advice as JSON has it.
+func hasNoGap(t *testing.T, a remedies.Advice, seen tally) {
+	t.Helper()
+	for _, text := range textsOf(t, a) {
+		if found := gap.FindString(text); found != "" {
+			t.Errorf("%s has a gap: %s in %q", a.ID(), found, text)
+		}
+	}
+	seen["commands"] += len(a.Apply.Commands)
+	seen["steps"] += len(a.Apply.Steps)
+	for _, line := range slices.Concat(a.Apply.Commands, a.Apply.KernelCommandLine, a.Apply.Unset) {
+		if found := capital.FindString(line); found != "" {
+			t.Errorf("%s: %q leaves %s to be filled in", a.ID(), line, found)
+		}
+	}
+}
+
+// textsOf lists every text in a value's JSON.
+func textsOf(t *testing.T, v any) []string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			all = append(all, v)
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		case map[string]any:
+			for key, item := range v {
+				all = append(all, key)
+				walk(item)
+			}
+		}
+	}
+	walk(tree)
+	return all
+}
+
+// formatsHaveNoGap looks for gaps in what is written of advice and steps. What is
+// quoted from the input, which may hold anything, is left out.
+func formatsHaveNoGap(t *testing.T, d *report.Document) {
+	t.Helper()
+	own := *d
+	own.Findings = slices.Clone(d.Findings)
+	for i := range own.Findings {
+		f := &own.Findings[i]
+		f.Evidence, f.Message, f.Explains, f.Subject = nil, "-", nil, "-"
+	}
+	own.Advice = slices.Clone(d.Advice)
+	for i := range own.Advice {
+		own.Advice[i].Cures = slices.Clone(own.Advice[i].Cures)
+		for j := range own.Advice[i].Cures {
+			own.Advice[i].Cures[j].Subject = "-"
+		}
+	}
+	own.Unknown, own.Skipped, own.NotApplicable, own.Texts, own.Transfers = nil, nil, nil, nil, nil
+	for _, text := range textsOf(t, own.Findings) {
+		if found := gap.FindString(text); found != "" {
+			t.Errorf("a step of a finding has a gap: %s", found)
+		}
+	}
+	for _, format := range []string{"text", "markdown"} {
+		f, _ := report.FormatNamed(format)
+		for _, style := range []report.Style{{}, {Verbose: true}} {
+			var b bytes.Buffer
+			if err := f.Write(&b, &own, style); err != nil {
+				t.Fatal(err)
+			}
+			written := markup.ReplaceAllString(b.String(), "")
+			written = strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(written)
+			if found := gap.FindString(written); found != "" {
+				t.Errorf("%s has a gap: %s", format, found)
+			}
+		}
+	}
+}
+
+// markup is what Markdown writes between angle brackets.
+var markup = regexp.MustCompile(`</?(?:details|summary)>|<!-- -->|<https?://[^<>]*>`)
+
+// oneOrder renders the report with the advice numbered by rank, and reads the
+// numbers where text and Markdown tell them.
+func oneOrder(t *testing.T, d *report.Document, seen tally) {
+	t.Helper()
+	numbered := *d
+	numbered.Advice = slices.Clone(d.Advice)
+	for i := range numbered.Advice {
+		a := &numbered.Advice[i]
+		a.Title = fmt.Sprintf("Advice %d", i+1)
+		a.Caution = fmt.Sprintf("rank %d", i+1)
+	}
+	var b bytes.Buffer
+	for _, tt := range []struct {
+		name, format string
+		style        report.Style
+		all          bool
+		told         *regexp.Regexp
+	}{
+		{"text", "text", report.Style{}, false, regexp.MustCompile(`caution: rank (\d+)\n|\n +or +Advice (\d+) \(`)},
+		{"verbose text", "text", report.Style{Verbose: true}, false, regexp.MustCompile(`caution: rank (\d+)\n`)},
+		{"markdown", "markdown", report.Style{}, true, regexp.MustCompile(`\n### \d+\. (?:now|fix): Advice (\d+)\n`)},
+	} {
+		f, _ := report.FormatNamed(tt.format)
+		b.Reset()
+		if err := f.Write(&b, &numbered, tt.style); err != nil {
+			t.Fatal(err)
+		}
+		var order []int
+		for _, m := range tt.told.FindAllStringSubmatch(b.String(), -1) {
+			rank, _ := strconv.Atoi(m[1] + m[len(m)-1])
+			if len(m) == 2 {
+				rank, _ = strconv.Atoi(m[1])
+			}
+			if !slices.Contains(order, rank) {
+				order = append(order, rank)
+			}
+		}
+		seen["told in "+tt.name] += len(order)
+		if !slices.IsSorted(order) {
+			t.Errorf("%s tells advice in the order %v", tt.name, order)
+		}
+		if tt.all && len(order) != len(d.Advice) {
+			t.Errorf("%s tells %d of %d", tt.name, len(order), len(d.Advice))
+		}
+	}
+}
+
+// lastsAsSaid compares what an advice takes and how long it lasts with what it
+// does.
+func lastsAsSaid(t *testing.T, a remedies.Advice, seen tally) {
+	t.Helper()
+	apply := a.Apply
+	takes := func(n remedies.Need) bool { return slices.Contains(a.Needs, n) }
+	fault := func(format string, args ...any) {
+		t.Errorf("%s takes %v and lasts %s: %s", a.ID(), a.Needs, a.Lasts, fmt.Sprintf(format, args...))
+	}
+	seen["lasting "+a.Lasts]++
+	if len(apply.KernelCommandLine) > 0 && (a.Lasts != "forever" || !takes(remedies.NeedReboot) || !takes(remedies.NeedRoot)) {
+		fault("a kernel parameter takes root and a reboot, and lasts")
+	}
+	if len(apply.Environment)+len(apply.Unset) > 0 && a.Lasts != "job" {
+		fault("a variable of a process lasts as long as its job")
+	}
+	if len(apply.Edits) > 0 && len(apply.Unset) == 0 && a.Lasts != "forever" {
+		fault("a change of a file lasts")
+	}
+	for _, e := range apply.Edits {
+		if strings.HasPrefix(e.File, "/etc/") && !takes(remedies.NeedRoot) {
+			fault("%s is root's", e.File)
+		}
+	}
+}
+
+// checksAgain holds that the command that checks again examines the same.
+func checksAgain(t *testing.T, r request, d *report.Document, seen tally) {
+	t.Helper()
+	want := "gpudoctor check --from " + remedies.Quote(r.source.from[0])
+	if r.profile != rules.Training {
+		want += " --profile " + string(r.profile)
+	}
+	want += " --only "
+	for _, a := range d.Advice {
+		if !strings.HasPrefix(a.Verify, want) {
+			t.Errorf("%s: verify = %q, want it to begin with %q", a.ID(), a.Verify, want)
+		}
+	}
+	for _, format := range []string{"text", "markdown"} {
+		f, _ := report.FormatNamed(format)
+		for _, style := range []report.Style{{}, {Verbose: true}} {
+			var b bytes.Buffer
+			if err := f.Write(&b, d, style); err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range checkAgain.FindAllStringSubmatch(b.String(), -1) {
+				seen["check again in "+format]++
+				if !strings.HasPrefix(m[1], want) {
+					t.Errorf("%s: check again with %q, want it to begin with %q", format, m[1], want)
+				}
+			}
+		}
+	}
+}
+
+// checkAgain is where a format tells the command: alone on a line, where nothing
+// breaks it.
+var checkAgain = regexp.MustCompile(`(?m)^(?: +check +)?(gpudoctor check --from .*)$`)

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
+
+// parseRequest reads a command line of "gpudoctor check" as the program does.
+func parseRequest(t *testing.T, flags []string) request {
+	t.Helper()
+	var got request
+	c := checkCommand()
+	c.Action = func(c *cli.Context) (err error) {
+		got, err = readRequest(c)
+		return err
+	}
+	app := &cli.App{Name: "gpudoctor", Reader: strings.NewReader(""), Commands: []*cli.Command{c}}
+	if err := app.Run(append([]string{"gpudoctor", "check"}, flags...)); err != nil {
+		t.Fatalf("%q: %v", flags, err)
+	}
+	got.source.stdin = nil
+	return got
+}
+
+// TestRecheckKnowsFlags holds that of each flag it was decided whether a command
+// that checks again needs it.
+func TestRecheckKnowsFlags(t *testing.T) {
+	repeated := []string{"from", "with", "profile", "policy", "fail-on", "strict", "probe", "probe-busy", "probe-timeout", "deadline"}
+	left := []string{"only", "skip", "format", "output", "verbose", "quiet", "color"}
+	for _, f := range checkCommand().Flags {
+		if name := f.Names()[0]; !slices.Contains(repeated, name) && !slices.Contains(left, name) {
+			t.Errorf("--%s: add it to request.recheck and to TestRecheck if it decides what is examined or how it is judged, else to the flags that are left out", name)
+		}
+	}
+}
+
+// TestRecheck holds, for all sets of flags, that the command that checks again asks
+// for the same.
+func TestRecheck(t *testing.T) {
+	for _, name := range []string{"GPUDOCTOR_PROFILE", "GPUDOCTOR_FAIL_ON", "GPUDOCTOR_POLICY"} {
+		t.Setenv(name, "") // It is as it was after the test.
+		if err := os.Unsetenv(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	policy, err := filepath.Abs(filepath.Join("testdata", "policy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"my logs", "b.log", "c.log"} {
+		if err := os.WriteFile(name, []byte("NCCL INFO"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := [][]string{
+		{"--from", "my logs"},
+		{"--from", "b.log"},
+		{"--with", "c.log"},
+		{"--profile", "image"},
+		{"--policy", policy},
+		{"--fail-on", "medium"},
+		{"--strict"},
+		{"--probe", "off"},
+		{"--probe", "quick"},
+		{"--probe", "full"},
+		{"--probe-busy"},
+		{"--probe-timeout", "30s"},
+		{"--deadline", "45s"},
+	}
+	tried := 0
+	for set := range 1 << len(options) {
+		var flags []string
+		for i, option := range options {
+			if set&(1<<i) != 0 {
+				flags = append(flags, option...)
+			}
+		}
+		if slices.Contains(flags, "--from") && slices.ContainsFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--probe") }) {
+			continue // A recording cannot be probed.
+		}
+		tried++
+		want := parseRequest(t, flags)
+		again := want.recheck()
+		if got := parseRequest(t, again.Flags); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q checks again with %q: %+v, want %+v", flags, again.Flags, got, want)
+		}
+		if len(flags) == 0 && len(again.Flags) > 0 {
+			t.Errorf("without flags it checks again with %q", again.Flags)
+		}
+	}
+	t.Logf("%d sets of flags", tried)
+}

@@ -1,0 +1,219 @@
+package remedies
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// edit puts in place of "unset" the edit of the file that sets a variable, where
+// one is known to do so.
+func (c *candidate) edit(here Situation) {
+	var unset []string
+	wanted := map[Need]bool{}
+	for _, name := range c.apply.Unset {
+		edits := here.editable(name)
+		for _, e := range edits {
+			if !slices.Contains(c.apply.Edits, e) {
+				c.apply.Edits = append(c.apply.Edits, e)
+			}
+			wanted[e.needsOf()] = true
+		}
+		if len(edits) == 0 || here.inEnvironment(name) {
+			unset = append(unset, name)
+		}
+	}
+	c.apply.Unset = unset
+	if len(c.apply.Edits) == 0 {
+		return
+	}
+	slices.SortFunc(c.apply.Edits, compareEdits)
+	for _, n := range c.remedy.Needs {
+		wanted[n] = true
+	}
+	c.remedy.Needs = slices.SortedFunc(maps.Keys(wanted), func(a, b Need) int { return slices.Index(needs, a) - slices.Index(needs, b) })
+	if len(unset) == 0 {
+		c.remedy.Lasts = "forever"
+	}
+}
+
+// fit takes out of the candidates, which are in order of rank, what is in force
+// here, what a finding needs as it is, and what one that ranks higher does the
+// opposite of. A candidate of which nothing is left goes.
+func (s *Set) fit(list []*candidate, findings []rules.Finding, here Situation) (kept []*candidate, withheld []Withheld) {
+	needed := s.needed(findings)
+	set, unset := map[string]bool{}, map[string]bool{} // What is advised so far.
+	for _, c := range list {
+		f := fitting{candidate: c, here: here}
+		f.environment(unset)
+		f.unset(set, needed)
+		f.kernel()
+		f.containers()
+		withheld = append(withheld, f.withheld...)
+		if f.emptied() {
+			continue
+		}
+		kept = append(kept, c)
+		for name := range c.apply.Environment {
+			set[name] = true
+		}
+		for _, name := range c.apply.removed() {
+			unset[name] = true
+		}
+	}
+	return kept, withheld
+}
+
+// removed are the variables that are to be removed, in whatever way.
+func (a Apply) removed() []string {
+	all := slices.Clone(a.Unset)
+	for _, e := range a.Edits {
+		name, _, _ := strings.Cut(e.Remove, "=")
+		all = append(all, name)
+	}
+	return all
+}
+
+// needed returns, by variable, the finding of medium severity or above that
+// names a setting of it as its cure. One that would sooner have it removed does
+// not need it.
+func (s *Set) needed(findings []rules.Finding) map[string]Cure {
+	all := map[string]Cure{}
+	for _, f := range findings {
+		if isSlight(f) {
+			continue
+		}
+		fill := newFiller([]rules.Finding{f}, Recheck{})
+		removed := map[string]bool{}
+		for _, id := range f.Remedies {
+			r, _ := s.form(id)
+			for _, name := range fill.list(r.Apply.Unset) {
+				removed[name] = true
+			}
+			for name := range fill.table(r.Apply.Environment) {
+				if _, taken := all[name]; !taken && !removed[name] {
+					all[name] = Cure{Rule: f.Rule, Subject: f.Subject}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// fitting is a candidate while it is fitted to the machine.
+type fitting struct {
+	*candidate
+	here     Situation
+	withheld []Withheld
+	// settings is true where something else than a container's flag went.
+	settings bool
+	changed  bool
+}
+
+// hold notes what is taken out.
+func (f *fitting) hold(w Withheld) {
+	w.Remedy = f.advisedAs()
+	w.Cures = f.curesOf()
+	f.withheld = append(f.withheld, w)
+	f.changed = true
+}
+
+// environment takes out the variables that have their values already, or that an
+// advice before removes.
+func (f *fitting) environment(unset map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(f.apply.Environment)) {
+		value := f.apply.Environment[name]
+		place, has := f.here.hasVariable(name, value)
+		switch {
+		case has:
+			f.hold(Withheld{Setting: name + "=" + value, Reason: InForce, Where: &place})
+		case unset[name]:
+			f.hold(Withheld{Setting: name + "=" + value, Reason: Opposed})
+		default:
+			continue
+		}
+		f.settings = true
+		delete(f.apply.Environment, name)
+	}
+}
+
+// unset takes out the variables that a finding needs, or that an advice before
+// sets.
+func (f *fitting) unset(set map[string]bool, needed map[string]Cure) {
+	keeps := map[string]bool{}
+	for _, name := range f.apply.removed() {
+		by, isNeeded := needed[name]
+		switch {
+		case keeps[name]:
+			continue
+		case isNeeded:
+			f.hold(Withheld{Setting: name, Reason: Needed, By: &by})
+		case set[name]:
+			f.hold(Withheld{Setting: name, Reason: Opposed})
+		default:
+			continue
+		}
+		f.settings = true
+		keeps[name] = true
+	}
+	f.apply.Unset = slices.DeleteFunc(f.apply.Unset, func(name string) bool { return keeps[name] })
+	f.apply.Edits = slices.DeleteFunc(f.apply.Edits, func(e Edit) bool {
+		name, _, _ := strings.Cut(e.Remove, "=")
+		return keeps[name]
+	})
+}
+
+// kernel takes out the parameters of the kernel and its modules that are in
+// force.
+func (f *fitting) kernel() {
+	inForce := func(setting string, has bool) bool {
+		if has {
+			f.hold(Withheld{Setting: setting, Reason: InForce})
+			f.settings = true
+		}
+		return has
+	}
+	f.apply.KernelCommandLine = slices.DeleteFunc(f.apply.KernelCommandLine, func(p string) bool {
+		return inForce(p, f.here.hasKernelParameter(p))
+	})
+	f.apply.Modprobe = slices.DeleteFunc(f.apply.Modprobe, func(line string) bool {
+		return inForce(line, f.here.hasModuleOption(line))
+	})
+	maps.DeleteFunc(f.apply.Sysctl, func(name, value string) bool {
+		return inForce(name+"="+value, f.here.hasSysctl(name, value))
+	})
+}
+
+// containers takes out the flags that every container has which is described.
+func (f *fitting) containers() {
+	flags := len(f.apply.Docker)
+	f.apply.Docker = slices.DeleteFunc(f.apply.Docker, func(flag string) bool {
+		if !f.here.hasContainerFlag(flag) {
+			return false
+		}
+		f.hold(Withheld{Setting: flag, Reason: InForce})
+		return true
+	})
+	for name, value := range podVariables(f.apply.Kubernetes) {
+		if _, has := f.here.hasVariable(name, value); has {
+			f.apply.Kubernetes = ""
+		}
+	}
+	if flags > 0 && len(f.apply.Docker) == 0 {
+		f.apply.Kubernetes = "" // It says the same for a pod.
+	}
+}
+
+// emptied reports whether nothing is left of what something was taken out of.
+// Steps are remarks on what was to be set, but for a container's flags, beside
+// which they say what else there is.
+func (f *fitting) emptied() bool {
+	a := f.apply
+	if len(a.KernelCommandLine) > 0 || len(a.Environment) > 0 || len(a.Unset) > 0 || len(a.Edits) > 0 ||
+		len(a.Docker) > 0 || a.Kubernetes != "" || len(a.Slurm) > 0 || len(a.Sysctl) > 0 || len(a.Modprobe) > 0 || len(a.Commands) > 0 {
+		return false
+	}
+	return f.changed && (f.settings || len(a.Steps) == 0)
+}

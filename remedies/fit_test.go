@@ -1,0 +1,190 @@
+package remedies
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// withEnv is facts of variables.
+func withEnv(variables ...checks.Variable) *checks.Facts {
+	return &checks.Facts{Env: &checks.EnvFacts{Variables: variables}}
+}
+
+// inForce is NCCL_P2P_DISABLE with a value that is in force.
+func inForce(value, source string, line int) checks.Variable {
+	return checks.Variable{Name: "NCCL_P2P_DISABLE", Value: value, Source: source, Line: line, Effective: true}
+}
+
+// TestFit holds what is advised and what is withheld, by what is in force.
+func TestFit(t *testing.T) {
+	p2p := variable("NCCL_P2P_DISABLE", rules.High)
+	sound := finding("p2p-slow", rules.Low, rules.Likely, "nccl-p2p-disable")
+	pod := &checks.Facts{
+		Env:      withEnv(inForce("1", "pod.yaml", 12)).Env,
+		Launches: []checks.Launch{{Kind: "kubernetes", Variables: map[string]string{"NCCL_P2P_DISABLE": "1"}, Source: "pod.yaml", Line: 3}},
+		Texts:    []checks.Text{{Name: "pod.yaml"}},
+	}
+	iommu := finding("iommu-translation", rules.High, rules.Likely, "iommu-pt")
+	caps := finding("container-caps", rules.High, rules.Likely, "add-sys-nice", "share-ipc")
+	level := finding("env-misconfig", rules.High, rules.Likely, "nccl-p2p-level", "unset-env")
+	level.Params = map[string]any{"variable": "NCCL_P2P_LEVEL", "level": "SYS"}
+	opposite := level
+	opposite.Remedies = []string{"unset-env", "nccl-p2p-level"}
+	tests := map[string]struct {
+		findings []rules.Finding
+		facts    *checks.Facts
+		advice   string
+		withheld []string // Setting and reason.
+	}{
+		"nothing is known":               {findings: []rules.Finding{acs()}, advice: "nccl-p2p-disable disable-acs iommu-pt"},
+		"a workaround in force":          {[]rules.Finding{acs()}, withEnv(inForce("1", "environment", 0)), "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE=1 in-force"}},
+		"in other words":                 {[]rules.Finding{acs()}, withEnv(inForce(" 01", "environment", 0)), "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE=1 in-force"}},
+		"with another value":             {[]rules.Finding{acs()}, withEnv(inForce("0", "environment", 0)), "nccl-p2p-disable disable-acs iommu-pt", nil},
+		"in a file that another hides":   {[]rules.Finding{acs()}, withEnv(checks.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf"}), "nccl-p2p-disable disable-acs iommu-pt", nil},
+		"in a pod":                       {[]rules.Finding{acs()}, pod, "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE=1 in-force"}},
+		"not unset while it is the cure": {[]rules.Finding{acs(), p2p}, pod, "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE needed", "NCCL_P2P_DISABLE=1 in-force"}},
+		"unset where the cure is slight": {[]rules.Finding{p2p, sound}, nil, "unset-env", []string{"NCCL_P2P_DISABLE=1 opposed"}},
+		"set, by what names it first":    {[]rules.Finding{level}, nil, "nccl-p2p-level", []string{"NCCL_P2P_LEVEL needed"}},
+		"unset, by what names it first":  {[]rules.Finding{opposite}, nil, "unset-env", []string{"NCCL_P2P_LEVEL=SYS opposed"}},
+		"a kernel parameter in force":    {[]rules.Finding{iommu}, &checks.Facts{Host: &checks.HostFacts{CommandLine: []string{"quiet", "iommu=pt"}}}, "", []string{"iommu=pt in-force"}},
+		"one of another value":           {[]rules.Finding{iommu}, &checks.Facts{Host: &checks.HostFacts{CommandLine: []string{"iommu=on"}}}, "iommu-pt", nil},
+		"a flag of every container": {
+			[]rules.Finding{caps},
+			&checks.Facts{Launches: []checks.Launch{{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}}},
+			"share-ipc",
+			[]string{"--cap-add=SYS_NICE in-force", "--ipc=host in-force"},
+		},
+		"a flag of one of two containers": {
+			[]rules.Finding{caps},
+			&checks.Facts{Launches: []checks.Launch{{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}, {Kind: "compose"}}},
+			"add-sys-nice share-ipc", nil,
+		},
+	}
+	s := builtin(t)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			ranking := s.Rank(tt.findings, Situation{Facts: tt.facts})
+			if got := order(ranking.Advice); got != tt.advice {
+				t.Errorf("advice = %q, want %q", got, tt.advice)
+			}
+			var withheld []string
+			for _, w := range ranking.Withheld {
+				withheld = append(withheld, w.Setting+" "+w.Reason)
+			}
+			slices.Sort(withheld)
+			if diff := cmp.Diff(tt.withheld, withheld); diff != "" {
+				t.Errorf("withheld (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEdits holds that a variable is taken out of the place at which it is set.
+func TestEdits(t *testing.T) {
+	launch := func(kind string) *checks.Facts {
+		return &checks.Facts{
+			Env:      withEnv(inForce("1", "job.txt", 12)).Env,
+			Launches: []checks.Launch{{Kind: kind, Variables: map[string]string{"NCCL_P2P_DISABLE": "1"}, Source: "job.txt", Line: 3}},
+			Texts:    []checks.Text{{Name: "job.txt"}},
+		}
+	}
+	text := func(name string, kinds ...string) *checks.Facts {
+		f := withEnv(inForce("1", name, 4))
+		f.Texts = []checks.Text{{Name: name}}
+		for _, k := range kinds {
+			f.Texts[0].Kinds = append(f.Texts[0].Kinds, checks.TextKind{Kind: k})
+		}
+		return f
+	}
+	log := withEnv(inForce("1", "nccl.log", 4))
+	log.Texts = []checks.Text{{Name: "nccl.log"}}
+	tests := map[string]struct {
+		facts *checks.Facts
+		unset bool
+		edits []string
+		needs []Need
+		lasts string
+	}{
+		"not known":       {nil, true, nil, []Need{NeedJobRestart}, "job"},
+		"the environment": {withEnv(inForce("1", "environment", 0)), true, nil, []Need{NeedJobRestart}, "job"},
+		"a log":           {log, true, nil, []Need{NeedJobRestart}, "job"},
+		"NCCL's file":     {withEnv(inForce("1", "/etc/nccl.conf", 2)), false, []string{"/etc/nccl.conf:2"}, []Need{NeedJobRestart, NeedRoot}, "forever"},
+		"the user's file": {withEnv(inForce("1", "/home/u/.nccl.conf", 2)), false, []string{"/home/u/.nccl.conf:2"}, []Need{NeedJobRestart}, "forever"},
+		"the environment, which hides a file": {
+			withEnv(inForce("1", "environment", 0), checks.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2}),
+			true,
+			[]string{"/etc/nccl.conf:2"},
+			[]Need{NeedJobRestart, NeedRoot},
+			"job",
+		},
+		"a pod":                 {launch("kubernetes"), false, []string{"job.txt:12"}, []Need{NeedJobRestart, NeedContainerRestart}, "forever"},
+		"a Dockerfile":          {launch("dockerfile"), false, []string{"job.txt:12"}, []Need{NeedJobRestart, NeedImageRebuild}, "forever"},
+		"a batch script's text": {text("job.txt", "sbatch", "environment"), false, []string{"job.txt:4"}, []Need{NeedJobRestart}, "forever"},
+		"a Dockerfile's text":   {text("job.txt", "dockerfile"), false, []string{"job.txt:4"}, []Need{NeedJobRestart, NeedImageRebuild}, "forever"},
+		"a script and a log":    {text("job.txt", "sbatch", "nccl-log"), true, nil, []Need{NeedJobRestart}, "job"},
+		"a copy of NCCL's file": {text("ticket/nccl.conf", "environment"), false, []string{"ticket/nccl.conf:4"}, []Need{NeedJobRestart}, "forever"},
+		"a batch script":        {launch("slurm"), false, []string{"job.txt:12"}, []Need{NeedJobRestart}, "forever"},
+	}
+	s := builtin(t)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			advice := s.Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High)}, Situation{Facts: tt.facts}).Advice
+			if len(advice) != 1 {
+				t.Fatalf("advice = %+v", advice)
+			}
+			a := advice[0]
+			var edits []string
+			for _, e := range a.Apply.Edits {
+				edits = append(edits, e.String())
+				if e.Remove != "NCCL_P2P_DISABLE=1" {
+					t.Errorf("it removes %q", e.Remove)
+				}
+			}
+			if diff := cmp.Diff(tt.edits, edits); diff != "" {
+				t.Errorf("edits (-want +got):\n%s", diff)
+			}
+			if got := slices.Equal(a.Apply.Unset, []string{"NCCL_P2P_DISABLE"}); got != tt.unset {
+				t.Errorf("it unsets %q", a.Apply.Unset)
+			}
+			if !slices.Equal(a.Needs, tt.needs) || a.Lasts != tt.lasts {
+				t.Errorf("it takes %v and lasts %s, want %v and %s", a.Needs, a.Lasts, tt.needs, tt.lasts)
+			}
+		})
+	}
+}
+
+// TestForms holds that the ways to set a variable say the same.
+func TestForms(t *testing.T) {
+	got := Apply{Environment: map[string]string{"B": "2", "A": "x"}}.WithForms()
+	want := Apply{
+		Environment: map[string]string{"B": "2", "A": "x"}, Docker: []string{"-e A=x", "-e B=2"},
+		Kubernetes: "env:\n  - {name: A, value: \"x\"}\n  - {name: B, value: \"2\"}\n",
+		Slurm:      []string{"#SBATCH --export=ALL,A=x,B=2"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("forms (-want +got):\n%s", diff)
+	}
+	if set := podVariables(got.Kubernetes); !cmp.Equal(set, got.Environment) {
+		t.Errorf("a pod reads %v", set)
+	}
+}
+
+// TestRemovalsApart holds that variables which are removed in different ways are
+// advised apart, each with what that way takes.
+func TestRemovalsApart(t *testing.T) {
+	facts := withEnv(inForce("1", "environment", 0), checks.Variable{Name: "NCCL_SHM_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2, Effective: true})
+	var got []string
+	for _, a := range builtin(t).Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.High)}, Situation{Facts: facts}).Advice {
+		got = append(got, fmt.Sprintf("%v %d %v %s", a.Apply.Unset, len(a.Apply.Edits), a.Needs, a.Lasts))
+	}
+	want := []string{"[NCCL_P2P_DISABLE] 0 [job-restart] job", "[] 1 [job-restart root] forever"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("advice (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,116 @@
+package remedies
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// transient are commands whose effect the next boot ends; those of passing are
+// over with the process, and those of lasting outlive a boot, or repair what then
+// stays repaired.
+var (
+	transient = regexp.MustCompile(`^(sysctl -w|setpci|mount|modprobe -r|modprobe) `)
+	passing   = regexp.MustCompile(`^(export|numactl) `)
+	lasting   = regexp.MustCompile(`^(systemctl enable|sudo usermod|nvidia-smi (mig|-i|--gpu-reset)|amd-smi reset|systemctl (reboot|restart|stop|start)|find /dev/shm)`)
+	asRoot    = regexp.MustCompile(`^(sysctl|setpci|mount|modprobe|systemctl|nvidia-smi (mig|-i|--gpu-reset)|amd-smi reset)`)
+)
+
+// reloads are remedies whose commands load a driver afresh: what they do is a
+// repair, which a boot does as well.
+var reloads = []string{"reboot-or-reload-driver", "reload-amd-driver"}
+
+// TestLasts holds what each remedy takes, how long it lasts and of what kind it is
+// to what it does.
+func TestLasts(t *testing.T) {
+	checked := 0
+	for _, r := range builtin(t).Remedies() {
+		a := r.Apply
+		fault := func(why string) {
+			t.Errorf("%s is a %s, takes %v and lasts %s: %s", r.ID, r.Kind, r.Needs, r.Lasts, why)
+		}
+		takes := func(n Need) bool { return slices.Contains(r.Needs, n) }
+		stays := len(a.KernelCommandLine)+len(a.Modprobe)+len(a.Sysctl) > 0
+		if len(a.KernelCommandLine) > 0 && (r.Lasts != "forever" || !takes(NeedRoot) || !takes(NeedReboot)) {
+			fault("a kernel parameter takes root and a reboot, and lasts")
+		}
+		if len(a.Modprobe) > 0 && (r.Lasts != "forever" || !takes(NeedRoot) || !takes(NeedReboot) && !takes(NeedDriverReload)) {
+			fault("a module's option takes root and a reload of the module, and lasts")
+		}
+		if len(a.Sysctl) > 0 && (r.Lasts != "forever" || !takes(NeedRoot)) {
+			fault("a file of sysctl.d takes root, and lasts")
+		}
+		if len(a.Environment)+len(a.Unset) > 0 && !stays && (r.Lasts != "job" || !slices.Equal(r.Needs, []Need{NeedJobRestart})) {
+			fault("a variable takes a restart of the job, and lasts as long")
+		}
+		if len(a.Docker)+len(a.Kubernetes) > 0 && len(a.Environment)+len(a.Commands) == 0 && !takes(NeedContainerRestart) && !takes(NeedJobRestart) {
+			fault("a container's flag takes a new container")
+		}
+		if slices.Equal(r.Needs, []Need{NeedContainerRestart}) && r.Lasts != "forever" {
+			fault("how a container is started lasts")
+		}
+		for _, n := range []Need{NeedDriverReload, NeedReboot, NeedBIOS} {
+			if takes(n) && !takes(NeedRoot) {
+				fault(string(n) + " takes root")
+			}
+		}
+		if takes(NeedBIOS) && !takes(NeedReboot) {
+			fault("a setting of the firmware takes a reboot")
+		}
+		if (takes(NeedImageRebuild) || takes(NeedBIOS) || takes(NeedHands)) && r.Lasts != "forever" {
+			fault("a new image, a setting of the firmware and a repair last")
+		}
+		for _, c := range a.Commands {
+			checked++
+			switch {
+			case asRoot.MatchString(c) && !takes(NeedRoot):
+				fault(c + " takes root")
+			case passing.MatchString(c) && r.Lasts != "job":
+				fault(c + " is over with the process")
+			case transient.MatchString(c) && !stays && !slices.Contains(reloads, r.ID) && r.Lasts != "boot":
+				fault(c + " lasts until the next boot")
+			case lasting.MatchString(c) && r.Lasts != "forever":
+				fault(c + " lasts")
+			case !passing.MatchString(c) && !transient.MatchString(c) && !lasting.MatchString(c):
+				t.Errorf("%s: how long does %q last?", r.ID, c)
+			}
+		}
+		if len(a.Environment) > 0 {
+			for _, flag := range a.Docker {
+				if setting := regexp.MustCompile(`^-e (\w+)=`).FindStringSubmatch(flag); setting != nil {
+					t.Errorf("%s: %s is derived from environment", r.ID, flag)
+				}
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no remedy has commands")
+	}
+}
+
+// TestNVLSLoss holds that what it costs to do without NVLink SHARP is said once,
+// in the rules, and that the remedies say the same.
+func TestNVLSLoss(t *testing.T) {
+	raw, err := os.ReadFile("../rules/lib/variables.rego")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stated := regexp.MustCompile(`(?m)^nvls_loss := "(.+)"$`).FindSubmatch(raw)
+	if stated == nil {
+		t.Fatal("the rules do not state nvls_loss")
+	}
+	found := 0
+	for _, r := range builtin(t).Remedies() {
+		if r.Apply.Environment["NCCL_NVLS_ENABLE"] == "0" || r.Apply.Environment["NCCL_CUMEM_ENABLE"] == "0" {
+			found++
+			if !strings.Contains(r.Cost, string(stated[1])) {
+				t.Errorf("%s: cost = %q, which does not say that %s", r.ID, r.Cost, stated[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no remedy does without NVLink SHARP")
+	}
+}

@@ -1,0 +1,38 @@
+package remedies
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Recheck is how the user called gpudoctor: what a command has to repeat to
+// judge the same things again.
+type Recheck struct {
+	// Flags are those that decide what is examined and how it is judged, as
+	// words of a command line: "--profile", "image". --only and --skip are not
+	// among them.
+	Flags []string
+}
+
+// Command is the command that judges these rules again.
+func (r Recheck) Command(rules ...string) string {
+	words := []string{"gpudoctor", "check"}
+	for _, flag := range r.Flags {
+		words = append(words, Quote(flag))
+	}
+	if len(rules) > 0 {
+		words = append(words, "--only", Quote(strings.Join(rules, ",")))
+	}
+	return strings.Join(words, " ")
+}
+
+// bare matches what a POSIX shell takes as one word without quotes.
+var bare = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
+
+// Quote makes one word for a POSIX shell.
+func Quote(word string) string {
+	if bare.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

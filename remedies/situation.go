@@ -1,0 +1,372 @@
+package remedies
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// Situation is what advice has to fit.
+type Situation struct {
+	// Facts are those that the findings were made of; nothing is known to be in
+	// force where they are nil.
+	Facts *checks.Facts
+	// Proofs says, by remedy id, what was tried here.
+	Proofs map[string]Proof
+	// Recheck is how gpudoctor was called.
+	Recheck Recheck
+}
+
+// Place is where something is set.
+type Place struct {
+	// Kind is "environment", "file" (a configuration file of this machine),
+	// "text" (a log or a listing, which shows the setting and not where it is
+	// made), or the kind of a launch: "kubernetes", "dockerfile", "compose",
+	// "slurm", "docker-run".
+	Kind string `json:"kind"`
+	// File and Line are where it stands; empty for the environment.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+}
+
+// String names the place for a person.
+func (p Place) String() string {
+	switch {
+	case p.File == "":
+		return p.Kind
+	case p.Line == 0:
+		return p.File
+	}
+	return p.File + ":" + strconv.Itoa(p.Line)
+}
+
+// setting is a variable's value in force, and where it is set.
+type setting struct {
+	value string
+	place Place
+}
+
+// settings are the values of a variable that are in force: for the process that
+// reads them, or for a job that is described.
+func (s Situation) settings(name string) []setting {
+	if s.Facts == nil {
+		return nil
+	}
+	var all []setting
+	add := func(n setting) {
+		if !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	if s.Facts.Env != nil {
+		for _, v := range s.Facts.Env.Variables {
+			if v.Name == name && v.Effective {
+				add(setting{v.Value, s.placeOf(v)})
+			}
+		}
+	}
+	for _, l := range s.Facts.Launches {
+		value, set := l.Variables[name]
+		known := slices.ContainsFunc(all, func(o setting) bool { return o.value == value && o.place.File == l.Source })
+		if set && !known {
+			add(setting{value, Place{l.Kind, l.Source, l.Line}})
+		}
+	}
+	return all
+}
+
+// placeOf tells where a variable is set.
+func (s Situation) placeOf(v checks.Variable) Place {
+	if v.Source == "environment" {
+		return Place{Kind: "environment"}
+	}
+	p := Place{Kind: "file", File: v.Source, Line: v.Line}
+	for _, l := range s.Facts.Launches {
+		if value, set := l.Variables[v.Name]; set && l.Source == v.Source && value == v.Value {
+			p.Kind = l.Kind
+			return p
+		}
+	}
+	if i := slices.IndexFunc(s.Facts.Texts, func(t checks.Text) bool { return t.Name == v.Source }); i >= 0 {
+		p.Kind = kindOf(s.Facts.Texts[i])
+	}
+	return p
+}
+
+// configurations are the names of the files that NCCL and RCCL read (initEnvFunc,
+// NCCL src/misc/param.cc): nothing in such a file tells what it is.
+var configurations = []string{"nccl.conf", ".nccl.conf", "rccl.conf", ".rccl.conf"}
+
+// kindOf is the kind of place that a text is for the variables in it: what a batch
+// script or a Dockerfile sets is set there. Where a text holds something else as
+// well, such as a log, a variable may be from that.
+func kindOf(t checks.Text) string {
+	if slices.Contains(configurations, path.Base(t.Name)) {
+		return "file"
+	}
+	kind := "text"
+	for _, k := range t.Kinds {
+		switch k.Kind {
+		case "sbatch":
+			kind = "slurm"
+		case "dockerfile":
+			kind = "dockerfile"
+		case "environment", "command-line", "messages": // Their lines look like this.
+		default:
+			return "text"
+		}
+	}
+	return kind
+}
+
+// editable are the lines of files that give a variable its value in force: also
+// those that another one hides, since they take effect once that one is gone.
+func (s Situation) editable(name string) []Edit {
+	if s.Facts == nil {
+		return nil
+	}
+	var all []Edit
+	inForce := func(value string) bool {
+		return slices.ContainsFunc(s.settings(name), func(n setting) bool { return n.value == value })
+	}
+	add := func(e Edit) {
+		if !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+	}
+	if s.Facts.Env != nil {
+		for _, v := range s.Facts.Env.Variables {
+			p := s.placeOf(v)
+			if v.Name == name && inForce(v.Value) && p.Kind != "environment" && p.Kind != "text" {
+				add(Edit{Place: p, Remove: name + "=" + v.Value})
+			}
+		}
+	}
+	for _, l := range s.Facts.Launches {
+		value, set := l.Variables[name]
+		known := slices.ContainsFunc(all, func(e Edit) bool { return e.File == l.Source })
+		if set && !known {
+			add(Edit{Place: Place{l.Kind, l.Source, l.Line}, Remove: name + "=" + value})
+		}
+	}
+	return all
+}
+
+// removalOf is removal for what a remedy unsets because of a finding.
+func (s Situation) removalOf(r Remedy, f rules.Finding) string {
+	if len(r.Apply.Unset) == 0 {
+		return ""
+	}
+	for _, name := range newFiller([]rules.Finding{f}, Recheck{}).list(r.Apply.Unset) {
+		return s.removal(name)
+	}
+	return ""
+}
+
+// removal tells apart the variables that are removed in different ways: by "unset",
+// or by an edit that takes this or that.
+func (s Situation) removal(name string) string {
+	edits := s.editable(name)
+	var ways []string
+	if len(edits) == 0 || s.inEnvironment(name) {
+		ways = append(ways, "unset")
+	}
+	for _, e := range edits {
+		ways = append(ways, string(e.needsOf()))
+	}
+	slices.Sort(ways)
+	return strings.Join(slices.Compact(ways), " ")
+}
+
+// inEnvironment reports whether a process was seen to have a variable, or
+// nothing is known of it: then "unset" is what removes it.
+func (s Situation) inEnvironment(name string) bool {
+	all := s.settings(name)
+	return len(all) == 0 || slices.ContainsFunc(all, func(n setting) bool {
+		return n.place.Kind == "environment" || n.place.Kind == "text"
+	})
+}
+
+// hasVariable reports whether a variable has a value already, and where.
+func (s Situation) hasVariable(name, value string) (Place, bool) {
+	for _, n := range s.settings(name) {
+		if sameValue(n.value, value) {
+			return n.place, true
+		}
+	}
+	return Place{}, false
+}
+
+// sameValue compares values of a variable: as numbers, if they are, or as words
+// whatever their case.
+func sameValue(a, b string) bool {
+	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+	x, errX := strconv.ParseInt(a, 10, 64)
+	y, errY := strconv.ParseInt(b, 10, 64)
+	if errX == nil && errY == nil {
+		return x == y
+	}
+	return strings.EqualFold(a, b)
+}
+
+// hasKernelParameter reports whether a parameter is on the kernel's command
+// line already, by itself or in a list of the same key.
+func (s Situation) hasKernelParameter(parameter string) bool {
+	if s.Facts == nil {
+		return false
+	}
+	var line []string
+	if s.Facts.Host != nil {
+		line = append(line, s.Facts.Host.CommandLine...)
+	}
+	if s.Facts.IOMMU != nil {
+		line = append(line, s.Facts.IOMMU.CommandLine...)
+	}
+	key, value, _ := strings.Cut(parameter, "=")
+	return slices.ContainsFunc(line, func(word string) bool {
+		k, v, _ := strings.Cut(strings.ReplaceAll(word, `"`, ""), "=")
+		return k == key && (v == value || slices.Contains(strings.Split(v, ","), value))
+	})
+}
+
+// hasSysctl reports whether a setting of the kernel has a value already.
+func (s Situation) hasSysctl(name, value string) bool {
+	if s.Facts == nil || s.Facts.NUMA == nil || s.Facts.NUMA.Balancing == nil {
+		return false
+	}
+	return name == "kernel.numa_balancing" && strconv.Itoa(*s.Facts.NUMA.Balancing) == value
+}
+
+// hasModuleOption reports whether a module has an option already: "options
+// amdgpu pcie_p2p=1".
+func (s Situation) hasModuleOption(line string) bool {
+	words := strings.Fields(line)
+	if s.Facts == nil || s.Facts.GPUs == nil || len(words) != 3 || words[0] != "options" {
+		return false
+	}
+	name, value, _ := strings.Cut(words[2], "=")
+	var parameters map[string]string
+	switch g := s.Facts.GPUs; words[1] {
+	case "amdgpu":
+		if g.AMD != nil {
+			parameters = g.AMD.Parameters
+		}
+	case "nvidia":
+		parameters = g.Driver.Parameters
+	}
+	has, known := parameters[name]
+	return known && sameValue(strings.NewReplacer("Y", "1", "N", "0").Replace(has), value)
+}
+
+// containers are the kinds of launches that the flags of docker run bear on.
+var containers = []string{"docker-run", "compose", "kubernetes", "docker-inspect"}
+
+// hasContainerFlag reports whether every container that is described has what
+// a flag of docker run asks for.
+func (s Situation) hasContainerFlag(flag string) bool {
+	if s.Facts == nil {
+		return false
+	}
+	if setting, ok := strings.CutPrefix(flag, "-e "); ok {
+		name, value, _ := strings.Cut(setting, "=")
+		_, has := s.hasVariable(name, value)
+		return has
+	}
+	described := false
+	for _, l := range s.Facts.Launches {
+		if !slices.Contains(containers, l.Kind) {
+			continue
+		}
+		described = true
+		if !asks(l, flag) {
+			return false
+		}
+	}
+	return described
+}
+
+// asks reports whether a container is started with what a flag of docker run
+// asks for.
+func asks(l checks.Launch, flag string) bool {
+	key, value, _ := strings.Cut(strings.Replace(flag, " ", "=", 1), "=")
+	switch key {
+	case "--ipc":
+		return l.IPC == value
+	case "--network":
+		return l.Network == value
+	case "--cap-add":
+		return l.Privileged || slices.Contains(l.CapAdd, value) || slices.Contains(l.CapAdd, "ALL")
+	case "--device":
+		return l.Privileged || slices.Contains(l.Devices, value)
+	case "--gpus":
+		return value == "all" && l.GPUs != nil && *l.GPUs == -1
+	case "-v":
+		parts := strings.Split(value, ":")
+		return slices.Contains(l.Mounts, strings.Join(parts[:min(2, len(parts))], ":"))
+	case "--ulimit":
+		return value == "memlock=-1" && l.MemlockBytes != nil && *l.MemlockBytes == -1
+	case "--shm-size":
+		size, ok := bytesOf(value)
+		return ok && l.SHMBytes != nil && *l.SHMBytes >= size
+	}
+	return false
+}
+
+// bytesOf reads a size as docker run takes it: "16g" (docker's units.RAMInBytes).
+func bytesOf(size string) (int64, bool) {
+	shift, known := map[string]int{"k": 10, "m": 20, "g": 30}[strings.ToLower(size[max(len(size)-1, 0):])]
+	if known {
+		size = size[:len(size)-1]
+	}
+	n, err := strconv.ParseInt(size, 10, 32)
+	return n << shift, err == nil
+}
+
+// podVariables are the variables that a fragment of a pod's description sets.
+func podVariables(fragment string) map[string]string {
+	var pod struct {
+		Env []struct{ Name, Value string } `yaml:"env"`
+	}
+	if yaml.Unmarshal([]byte(fragment), &pod) != nil {
+		return nil
+	}
+	set := map[string]string{}
+	for _, v := range pod.Env {
+		set[v.Name] = v.Value
+	}
+	return set
+}
+
+// Edit is a line to take out of a file.
+type Edit struct {
+	Place
+	// Remove is the setting that goes: "NCCL_P2P_DISABLE=1".
+	Remove string `json:"remove"`
+}
+
+// needsOf is what an edit takes.
+func (e Edit) needsOf() Need {
+	switch e.Kind {
+	case "dockerfile":
+		return NeedImageRebuild
+	case "kubernetes", "compose", "docker-run", "docker-inspect", "ecs", "apptainer":
+		return NeedContainerRestart
+	case "file":
+		if strings.HasPrefix(path.Clean(e.File), "/etc/") {
+			return NeedRoot
+		}
+	}
+	return NeedJobRestart
+}
+
+// compareEdits orders edits by file and line.
+func compareEdits(a, b Edit) int {
+	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Remove, b.Remove))
+}
