@@ -226,7 +226,10 @@ type Launch struct {
 	// "vpc.amazonaws.com/efa": "4".
 	Resources map[string]string `json:"resources,omitempty"`
 	Source    string            `json:"source"`
-	Line      int               `json:"line"`
+	// Line is where it begins. Lines are those of its parts, where several lines
+	// describe it: "shm_bytes", "variables[NCCL_DEBUG]".
+	Line  int            `json:"line"`
+	Lines map[string]int `json:"lines,omitempty"`
 }
 
 // Benchmark is a table that a benchmark printed.

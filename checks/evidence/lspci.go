@@ -387,6 +387,7 @@ var (
 // detail reads one line below a function's head.
 func (d *lspciDevice) detail(s *Sink, l Line, text string) {
 	d.details++
+	s.Watch("pci.devices["+d.Address+"]", d.PCIDevice, l)
 	name, value, _ := strings.Cut(text, ":")
 	switch name {
 	case "Control":
@@ -492,7 +493,6 @@ func (d *lspciDevice) link(s *Sink, l Line, name, value string) {
 	}
 	d.Link.SpeedGTs, d.Link.Width = speed, width
 	d.Link.Source = fmt.Sprintf("%s:%d", s.name, l.Number)
-	s.Origin("pci.devices["+d.Address+"].link", l)
 }
 
 // lspciRemark is what lspci adds to a speed or a width: "(ok)", "(downgraded)",
@@ -512,7 +512,6 @@ func (d *lspciDevice) acs(s *Sink, l Line, name, value string) {
 	} else {
 		d.ACS.Control, d.ACS.ControlWord = set, lspciWord(set)
 	}
-	s.Origin("pci.devices["+d.Address+"].acs", l)
 }
 
 // plainRegion reads a BAR of lspci -v, which leaves the numbers out: BARs come in

@@ -33,7 +33,7 @@ var nvdriverVersionKind = &Kind{
 			d.Open = new(strings.Contains(m[1], "Open"))
 		}
 		d.KernelVersion = version // The last that was loaded is the one that runs.
-		s.Origin("gpus.driver.kernel_version", l)
+		s.Told("gpus.driver.kernel_version", version, l)
 		s.Package("nvidia-driver", version, "", "kernel", l)
 	},
 }
@@ -67,7 +67,7 @@ var nvdriverParamsKind = &Kind{
 			}
 			if len(d.Parameters) < 500 { // Driver 580 has 50.
 				d.Parameters[m[1]] = strings.ToValidUTF8(strings.Trim(m[2], `"`), "?")
-				s.Origin("gpus.driver.parameters["+m[1]+"]", l)
+				s.Told("gpus.driver.parameters["+m[1]+"]", d.Parameters[m[1]], l)
 			}
 			return true
 		})

@@ -104,7 +104,7 @@ func p2pAccess(s *Sink, a, b int, can bool, l Line) {
 	}
 	if len(gpus.P2P) < maxEntries {
 		gpus.P2P = append(gpus.P2P, checks.GPUPeer{A: from.Address, B: to.Address, Read: status, Write: status})
-		s.Origin("gpus.p2p", l)
+		s.Told("gpus.p2p["+from.Address+" -> "+to.Address+"]", &gpus.P2P[len(gpus.P2P)-1], l)
 	}
 }
 
