@@ -425,24 +425,28 @@ var iommuUnitsKind = &Kind{
 	},
 	Read: func(s *Sink, in *Lines) {
 		f := s.IOMMU()
-		first, _ := in.Peek()
+		var last Line
 		for len(f.Units) < maxDevices {
 			l, ok := in.Peek()
 			if !ok || !iommuUnitsForm.MatchString(l.Text) && !iommuUnitsTotal.MatchString(l.Text) {
 				break
 			}
 			in.Next()
+			last = l
 			if f.Units == nil {
 				f.Units = []string{}
+				s.Told("iommu.units", f.Units, l)
 			}
+			s.Watch("iommu", f, l)
 			for _, name := range iommuUnitsName.FindAllString(strings.Split(l.Text, " -> ")[0], 64) {
 				if !slices.Contains(f.Units, name) {
 					f.Units = append(f.Units, name)
 				}
 			}
 		}
-		s.Told("iommu.units", f.Units, first) // The list begins there.
+		s.ledger.close()
 		f.Vendor = cmp.Or(f.Vendor, checks.IOMMUVendor(f.Units))
+		s.Told("iommu.vendor", f.Vendor, last)
 	},
 }
 

@@ -232,7 +232,7 @@ func (w *launchWalk) visit(n *yaml.Node, c launchContext) {
 		w.services(m["services"], c)
 		return
 	case m["image"] != nil && launchIsComposeService(m):
-		w.service("", n, c)
+		w.service(nil, n, c)
 		return
 	case m["image"] != nil && launchIsContainer(m):
 		w.container(n, nil, c)
@@ -241,7 +241,7 @@ func (w *launchWalk) visit(n *yaml.Node, c launchContext) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		child := c
 		if launchIsCompose(launchMapping(n.Content[i+1])) { // A service without the line "services:".
-			w.service(n.Content[i].Value, n.Content[i+1], child)
+			w.service(n.Content[i], n.Content[i+1], child)
 			continue
 		}
 		w.visit(n.Content[i+1], child)
@@ -483,15 +483,19 @@ func (w *launchWalk) mount(l *checks.Launch, mount map[string]*yaml.Node, volume
 func (w *launchWalk) services(n *yaml.Node, c launchContext) {
 	n = launchResolve(n)
 	for i := 0; i+1 < len(n.Content) && i < 2*launchMaxList; i += 2 {
-		w.service(n.Content[i].Value, n.Content[i+1], c)
+		w.service(n.Content[i], n.Content[i+1], c)
 	}
 }
 
-// service reads one service.
-func (w *launchWalk) service(name string, n *yaml.Node, c launchContext) {
+// service reads one service; key is its name, with which it begins, or nil.
+func (w *launchWalk) service(key, n *yaml.Node, c launchContext) {
 	m := launchMapping(n)
 	if m == nil {
 		return
+	}
+	name, begin := launchText(key), n
+	if key != nil {
+		begin = key
 	}
 	l := &checks.Launch{
 		Kind: "compose", Name: cmp.Or(launchText(m["container_name"]), name, c.name), Image: launchText(m["image"]), Runtime: launchText(m["runtime"]),
@@ -546,7 +550,7 @@ func (w *launchWalk) service(name string, n *yaml.Node, c launchContext) {
 	for _, entry := range launchTexts(m["tmpfs"]) {
 		launchDockerOption(l, "--tmpfs", entry)
 	}
-	launchKeep(w.sink, l, w.at(n))
+	launchKeep(w.sink, l, w.at(begin))
 }
 
 // serviceLimits reads the limits of a service and the GPUs it asks for.

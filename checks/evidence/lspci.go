@@ -597,6 +597,7 @@ func (d *lspciDevice) dump(line string) {
 // was shown, and the place of the functions in the tree.
 func lspciFinish(s *Sink, devices []*lspciDevice, prompt string) {
 	verbose := 0
+	s.ledger.close()
 	for _, d := range devices {
 		if len(d.hex) >= 64 {
 			d.decode()

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -135,7 +136,11 @@ func nvdriverGPURead(s *Sink, in *Lines) {
 	address := ""
 	first, _ := in.Peek()
 	models := 0
+	// The address stands below: until it is known the facts bear that of the
+	// place.
+	unnamed := lineAddress(s, first)
 	in.While(func(l Line) bool {
+		s.Watch("gpus.devices["+unnamed+"]", told, l)
 		m := nvdriverGPUField.FindStringSubmatch(l.Text)
 		if m == nil {
 			return false
@@ -163,7 +168,16 @@ func nvdriverGPURead(s *Sink, in *Lines) {
 	if address == "" {
 		return
 	}
+	s.ledger.close()
+	s.ledger.rename(map[string]string{unnamed: address})
 	g := s.GPU(address, first)
 	g.Vendor = "nvidia"
+	s.ledger.close()
 	mergeGPU(g, told)
+}
+
+// lineAddress names a GPU whose address is not known yet by the place of its
+// description.
+func lineAddress(s *Sink, first Line) string {
+	return strings.NewReplacer("[", "", "]", "").Replace(s.Source()) + " line " + strconv.Itoa(first.Number)
 }

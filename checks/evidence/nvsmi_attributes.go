@@ -191,6 +191,7 @@ func nvsmiTold(s *Sink, known, told *checks.GPU, name, text string, l Line) {
 			s.ledger.drop(told)
 		}
 	}
+	s.ledger.close()
 }
 
 // nvsmiCounts are the counts of errors.

@@ -65,24 +65,26 @@ func (g *ledger) note(fact, value, source string, line int) {
 }
 
 // watch notes that what changes in an object from now on is told by one line:
-// until another line is looked at, or another place is given for the object.
+// until another line is looked at, or an object is watched for another one.
 // object is a pointer.
 func (g *ledger) watch(path string, object any, source string, line int) {
+	if len(g.open) > 0 && (g.open[0].line != line || g.open[0].source != source) {
+		g.close()
+	}
 	v := reflect.ValueOf(object)
-	for i := range g.open {
-		w := &g.open[i]
-		if w.object.Pointer() == v.Pointer() && w.object.Type() == v.Type() {
-			if w.line != line || w.source != source {
-				g.settle(w)
-				w.before, w.source, w.line = clone(v), source, line
-			}
-			return
-		}
+	if slices.ContainsFunc(g.open, func(w watched) bool { return w.is(v) }) {
+		return
 	}
 	if len(g.open) >= maxWatched {
 		return
 	}
 	g.open = append(g.open, watched{path: path, object: v, before: clone(v), source: source, line: line})
+}
+
+// is reports whether an object is this one: the first field of a structure lies
+// where the structure does.
+func (w *watched) is(object reflect.Value) bool {
+	return w.object.Pointer() == object.Pointer() && w.object.Type() == object.Type()
 }
 
 // settle notes what changed.
@@ -98,16 +100,9 @@ func (g *ledger) settle(w *watched) {
 
 // reached ends the watching of objects for lines before one.
 func (g *ledger) reached(line int) {
-	if len(g.open) == 0 {
-		return
+	if len(g.open) > 0 && g.open[0].line < line {
+		g.close()
 	}
-	g.open = slices.DeleteFunc(g.open, func(w watched) bool {
-		if w.line < line {
-			g.settle(&w)
-			return true
-		}
-		return false
-	})
 }
 
 // close ends the watching of all objects.
@@ -122,7 +117,7 @@ func (g *ledger) close() {
 // drop ends the watching of an object whose change no one line tells: a sum.
 func (g *ledger) drop(object any) {
 	v := reflect.ValueOf(object)
-	g.open = slices.DeleteFunc(g.open, func(w watched) bool { return w.object.Pointer() == v.Pointer() && w.object.Type() == v.Type() })
+	g.open = slices.DeleteFunc(g.open, func(w watched) bool { return w.is(v) })
 }
 
 // rename carries new names of GPUs into the paths of facts.
@@ -152,34 +147,55 @@ func (g *ledger) origins(f *checks.Facts) []checks.Origin {
 		return nil
 	}
 	final := make(map[string]string)
-	unclear := make(map[string]bool) // Paths of two facts: interfaces of two hosts.
+	shared := sharedPaths(f.NICs)
 	for path, section := range map[string]any{
 		"host": f.Host, "pci": f.PCI, "iommu": f.IOMMU, "numa": f.NUMA, "gpus": f.GPUs, "links": f.Links, "container": f.Container,
 		"nics": f.NICs, "storage": f.Storage,
 	} {
 		v := reflect.ValueOf(section)
-		leaves(path, reflect.Zero(v.Type()), v, false, func(fact, value string, _ bool) {
-			_, again := final[fact]
-			final[fact], unclear[fact] = value, again || unclear[fact]
-		})
+		leaves(path, reflect.Zero(v.Type()), v, false, func(fact, value string, _ bool) { final[fact] = value })
 	}
 	var list []checks.Origin
 	placed := make(map[string]bool)
 	for _, t := range g.told {
-		if value, ok := final[t.fact]; placed[t.fact] || !(ok && value == t.value && !unclear[t.fact]) && !ownPlaces(t.fact) {
+		if value, ok := final[t.fact]; placed[t.fact] || !(ok && value == t.value) && !ownPlaces(t.fact) {
+			continue
+		}
+		if entry, _, _ := strings.Cut(t.fact, "]"); shared[entry+"]"] {
 			continue
 		}
 		placed[t.fact] = true
 		if t.line <= 0 {
 			continue
 		}
-		list = append(list, checks.Origin{Fact: t.fact, Source: t.source, Line: t.line})
+		list = append(list, checks.Origin{Fact: t.fact, Source: t.source, Line: t.line, Value: t.value})
 		// Rules ask for the place of a port's ACS bits by this path.
 		if port, ok := strings.CutSuffix(t.fact, ".acs.control"); ok {
-			list = append(list, checks.Origin{Fact: port + ".acs", Source: t.source, Line: t.line})
+			list = append(list, checks.Origin{Fact: port + ".acs", Source: t.source, Line: t.line, Value: t.value})
 		}
 	}
 	return list
+}
+
+// sharedPaths are the paths that stand for several entries: interfaces of two
+// hosts that bear one name. Nobody could tell whose line is given for them.
+func sharedPaths(f *checks.NICFacts) map[string]bool {
+	if f == nil {
+		return nil
+	}
+	count, shared := map[string]int{}, map[string]bool{}
+	note := func(path string) {
+		if count[path]++; count[path] > 1 {
+			shared[path] = true
+		}
+	}
+	for _, n := range f.Interfaces {
+		note("nics.interfaces[" + n.Name + "]")
+	}
+	for _, q := range f.QoS {
+		note("nics.qos[" + q.Interface + "]")
+	}
+	return shared
 }
 
 // ownPlaces is true for facts of lists whose entries bear their places
@@ -258,7 +274,7 @@ func leaves(path string, before, after reflect.Value, set bool, emit func(fact, 
 			if before.IsValid() {
 				old = before.Field(field.index)
 			}
-			if f := after.Field(field.index); !f.IsZero() {
+			if f := after.Field(field.index); !f.IsZero() && !(field.omitted && f.Kind() == reflect.Slice && f.Len() == 0) {
 				leaves(path+"."+field.name, old, f, false, emit)
 			}
 		}
@@ -294,7 +310,7 @@ func listLeaves(path string, before, after reflect.Value, emit func(fact, value 
 		if before.IsValid() {
 			old = before.Len()
 		}
-		if value := plainValue(after); old == 0 || plainValue(before) != value {
+		if value := plainValue(after); !before.IsValid() || before.IsNil() || plainValue(before) != value {
 			emit(path, value, old > 0 && old < after.Len())
 		}
 		return
@@ -305,7 +321,17 @@ func listLeaves(path string, before, after reflect.Value, emit func(fact, value 
 		if before.IsValid() && i < before.Len() && keyOf(before.Index(i), i) == key {
 			old = before.Index(i)
 		}
-		leaves(path+"["+key+"]", old, after.Index(i), false, emit)
+		at := path + "[" + key + "]"
+		leaves(at, old, after.Index(i), false, emit)
+		if old.IsValid() {
+			continue
+		}
+		// One line tells a whole entry, and false is told as well: a link is down.
+		for _, field := range fieldsOf(after.Type().Elem()) {
+			if f := after.Index(i).Field(field.index); f.Kind() == reflect.Bool && !f.Bool() && !field.omitted {
+				emit(at+"."+field.name, "false", false)
+			}
+		}
 	}
 }
 
@@ -328,10 +354,10 @@ func plainValue(v reflect.Value) string {
 // keyOf names an entry of a list as rules do in the paths of their evidence.
 func keyOf(v reflect.Value, index int) string {
 	named := make(map[string]reflect.Value, 4)
-	for _, field := range fieldsOf(v.Type()) {
-		switch field.name {
-		case "a", "b", "device", "port", "address", "name", "path", "id", "index", "block", "interface", "pid":
-			named[field.name] = v.Field(field.index)
+	for i := range v.NumField() {
+		switch name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); name {
+		case "a", "b", "device", "port", "address", "name", "path", "id", "index", "block", "interface", "pid", "link":
+			named[name] = v.Field(i)
 		default:
 		}
 	}
@@ -341,7 +367,7 @@ func keyOf(v reflect.Value, index int) string {
 	if device, port := named["device"], named["port"]; device.IsValid() && port.IsValid() {
 		return plainValue(device) + ":" + plainValue(port)
 	}
-	for _, name := range []string{"address", "name", "path", "id", "block", "interface", "index", "pid"} {
+	for _, name := range []string{"address", "name", "path", "id", "block", "interface", "index", "pid", "link"} {
 		if field := named[name]; field.IsValid() {
 			return plainValue(field)
 		}
@@ -353,21 +379,31 @@ func keyOf(v reflect.Value, index int) string {
 type factField struct {
 	index int
 	name  string
+	// omitted is true of one that the document leaves out where it is zero.
+	omitted bool
 }
 
 var factFields sync.Map // From reflect.Type to []factField.
 
-// fieldsOf lists the fields of a type that facts hold. The places that entries
-// bear themselves are no facts.
+// unsaid are the fields that no line tells as such: the places that entries bear
+// themselves, what names an entry in its path, and what follows from other facts.
+var unsaid = map[string]bool{
+	"source": true, "line": true, "lines": true, "address": true, "a": true, "b": true, "index": true, "kind": true, "vendor": true, "in_nvml": true,
+	"in_pci": true, "class": true, "root_bus": true, "ancestors": true, "bridges": true, "common_bridge": true, "control_word": true, "config_bytes": true,
+	"extended": true, "prefetchable": true, "is_64bit": true, "io": true,
+}
+
+// fieldsOf lists the fields of a type whose values lines of texts tell.
 func fieldsOf(t reflect.Type) []factField {
 	if known, ok := factFields.Load(t); ok {
 		return known.([]factField) //nolint:forcetypeassert // Nothing else is stored.
 	}
 	var fields []factField
 	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if name != "" && name != "-" && name != "source" && name != "line" {
-			fields = append(fields, factField{i, name})
+		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names := name == "link" && t.Field(i).Type.Kind() == reflect.Int // An NVLink's number.
+		if name != "" && name != "-" && !unsaid[name] && !names {
+			fields = append(fields, factField{i, name, strings.Contains(options, "omitempty")})
 		}
 	}
 	factFields.Store(t, fields)

@@ -148,6 +148,16 @@ func benchmarkMatrix(in *Lines, cell func(row, column string, value float64, at 
 	}
 }
 
+// benchmarkStands notes the line of a part of a table, the first one.
+func benchmarkStands(b *checks.Benchmark, part string, line int) {
+	if b.Lines == nil {
+		b.Lines = make(map[string]int)
+	}
+	if b.Lines[part] == 0 {
+		b.Lines[part] = line
+	}
+}
+
 // addBenchmark notes a table, with its peak.
 func addBenchmark(s *Sink, b checks.Benchmark) {
 	for _, p := range b.Points {
@@ -203,6 +213,7 @@ func simpleP2PLine(s *Sink, l Line) bool {
 		if b.Wrong == nil {
 			b.Wrong = new(int64)
 			b.Line = l.Number
+			benchmarkStands(b, "wrong", l.Number)
 		}
 		*b.Wrong++
 		return true

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -156,18 +157,38 @@ type places struct {
 	facts *checks.Facts
 	// at are the lines of facts by their paths, and below are those of the
 	// parts of a fact that has none of its own.
-	at    map[string]string
+	at    map[string]told
 	below map[string][]string
 	// events are the lines of kernel logs, by what they say.
 	events map[string]string
 }
 
+// told is where a fact was read, and its value; that is empty where the facts
+// come from a file.
+type told struct{ source, value string }
+
+// sameValue reports whether a value that a text told is the one that evidence
+// shows, be it in another order or, of a list, as one text.
+func sameValue(told string, shown any) bool {
+	words := func(text string) []string {
+		list := strings.Fields(strings.NewReplacer("[", " ", "]", " ").Replace(text))
+		for i, word := range list {
+			if n, err := strconv.ParseFloat(word, 64); err == nil {
+				list[i] = strconv.FormatFloat(n, 'g', -1, 64)
+			}
+		}
+		slices.Sort(list)
+		return list
+	}
+	return slices.Equal(words(told), words(fmt.Sprint(shown)))
+}
+
 func placesOf(f *checks.Facts) places {
-	p := places{facts: f, at: make(map[string]string, len(f.Origins)), below: make(map[string][]string), events: make(map[string]string)}
+	p := places{facts: f, at: make(map[string]told, len(f.Origins)), below: make(map[string][]string), events: make(map[string]string)}
 	for _, o := range f.Origins {
 		path, source := plainPath(o.Fact), lineAt(o.Source, o.Line)
-		if p.at[path] == "" {
-			p.at[path] = source
+		if p.at[path].source == "" {
+			p.at[path] = told{source, o.Value}
 		}
 		for i := strings.LastIndexByte(path, '.'); i > 0; i = strings.LastIndexByte(path[:i], '.') {
 			p.below[path[:i]] = append(p.below[path[:i]], source)
@@ -207,10 +228,15 @@ func (p *places) of(e rules.Evidence) string {
 		return p.variable(e)
 	case strings.HasPrefix(section, "launches["):
 		return p.launch(e)
+	case strings.HasPrefix(section, "benchmarks"):
+		return p.benchmark(e)
 	}
 	path := plainPath(e.Fact)
-	if p.at[path] != "" {
-		return p.at[path]
+	if t, ok := p.at[path]; ok {
+		if t.value != "" && !sameValue(t.value, e.Value) { // The rule has it from elsewhere.
+			return ""
+		}
+		return t.source
 	}
 	if lineOfText.MatchString(e.Source) { // An entry of a list, which bears its own place.
 		return ""
@@ -258,6 +284,46 @@ func (p *places) launch(e rules.Evidence) string {
 		}
 	}
 	return ""
+}
+
+// benchmark is where a part of a table stands, which the rule names by the line
+// in which the table begins.
+func (p *places) benchmark(e rules.Evidence) string {
+	_, part, _ := strings.Cut(e.Fact, "].")
+	number, isNumber := plainNumber(e.Value)
+	for _, b := range p.facts.Benchmarks {
+		switch {
+		case e.Source != lineAt(b.Source, b.Line):
+			continue
+		case b.Lines[part] > 0:
+			return lineAt(b.Source, b.Lines[part])
+		case part == "" && isNumber && b.Wrong != nil && float64(*b.Wrong) == number && b.Lines["wrong"] > 0:
+			return lineAt(b.Source, b.Lines["wrong"])
+		case part != "points" || !isNumber:
+			continue
+		}
+		for _, point := range b.Points {
+			if point.Line > 0 && (point.GBps != nil && *point.GBps == number || point.Microseconds != nil && *point.Microseconds == number) {
+				return lineAt(b.Source, point.Line)
+			}
+		}
+	}
+	return ""
+}
+
+// plainNumber is a number of the findings, which are JSON.
+func plainNumber(value any) (float64, bool) {
+	switch n := value.(type) {
+	case json.Number:
+		f, err := n.Float64()
+		return f, err == nil
+	case float64:
+		return n, true
+	case int:
+		return float64(n), true
+	default:
+		return 0, false
+	}
 }
 
 // isText reports whether a source is one of the texts that were given.
