@@ -98,7 +98,7 @@ var (
 	queryName  = regexp.MustCompile(`^\s+([A-Z][A-Za-z ]*?)\s+: `)
 	queryNames = map[string]string{
 		"pcie.generation": "Current", "pcie.max_generation": "Max", "pcie.device_max_generation": "Device Max", "pcie.width": "Current",
-		"pcie.max_width": "Max", "mig": "Current", "mig_pending": "Pending", "ecc.enabled": "Current", "memory_bytes": "Total",
+		"pcie.max_width": "Max", "mig": "Current", "mig_pending": "Pending", "memory_bytes": "Total",
 		"memory_used_bytes": "Used", "bar1_bytes": "Total",
 	}
 )
