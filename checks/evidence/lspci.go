@@ -413,7 +413,7 @@ func (d *lspciDevice) detail(s *Sink, l Line, text string) {
 	case "LnkCap", "LnkSta":
 		d.link(s, l, name, value)
 	case "ACSCap", "ACSCtl":
-		d.acs(s, l, name, value)
+		d.acs(name, value)
 	case "ATSCtl":
 		d.ATS = &checks.ATS{Enabled: strings.Contains(value, "Enable+")}
 	case "NUMA node":
@@ -499,7 +499,7 @@ func (d *lspciDevice) link(s *Sink, l Line, name, value string) {
 // "(strange)", "(overdriven)".
 var lspciRemark = regexp.MustCompile(` \([a-z]+\)`)
 
-func (d *lspciDevice) acs(s *Sink, l Line, name, value string) {
+func (d *lspciDevice) acs(name, value string) {
 	set := lspciSet(value)
 	if set == nil {
 		return

@@ -158,7 +158,9 @@ func (g *ledger) origins(f *checks.Facts) []checks.Origin {
 	var list []checks.Origin
 	placed := make(map[string]bool)
 	for _, t := range g.told {
-		if value, ok := final[t.fact]; placed[t.fact] || !(ok && value == t.value) && !ownPlaces(t.fact) {
+		value, ok := final[t.fact]
+		// Each setting of a variable bears its own place: nothing replaces it.
+		if holds := ok && value == t.value || strings.HasPrefix(t.fact, "env.variables["); !holds || placed[t.fact] {
 			continue
 		}
 		if entry, _, _ := strings.Cut(t.fact, "]"); shared[entry+"]"] {
@@ -196,12 +198,6 @@ func sharedPaths(f *checks.NICFacts) map[string]bool {
 		note("nics.qos[" + q.Interface + "]")
 	}
 	return shared
-}
-
-// ownPlaces is true for facts of lists whose entries bear their places
-// themselves, so that nothing can replace a value unseen.
-func ownPlaces(fact string) bool {
-	return strings.HasPrefix(fact, "env.variables[") || strings.HasPrefix(fact, "launches[")
 }
 
 // clone copies a value, what it points to included.
@@ -263,10 +259,13 @@ func leaves(path string, before, after reflect.Value, set bool, emit func(fact, 
 		if after.IsNil() {
 			return
 		}
-		if before.IsValid() && !before.IsNil() {
-			leaves(path, before.Elem(), after.Elem(), false, emit)
-		} else {
+		switch {
+		case !before.IsValid() || before.IsNil():
 			leaves(path, reflect.Value{}, after.Elem(), true, emit)
+		case after.Elem().Kind() == reflect.Struct:
+			leaves(path, before.Elem(), after.Elem(), false, emit)
+		case plainValue(before) != plainValue(after): // Zero is told, too.
+			emit(path, plainValue(after), false)
 		}
 	case reflect.Struct:
 		for _, field := range fieldsOf(after.Type()) {
@@ -274,9 +273,11 @@ func leaves(path string, before, after reflect.Value, set bool, emit func(fact, 
 			if before.IsValid() {
 				old = before.Field(field.index)
 			}
-			if f := after.Field(field.index); !f.IsZero() && !(field.omitted && f.Kind() == reflect.Slice && f.Len() == 0) {
-				leaves(path+"."+field.name, old, f, false, emit)
+			f := after.Field(field.index)
+			if f.IsZero() || field.omitted && f.Kind() == reflect.Slice && f.Len() == 0 {
+				continue
 			}
+			leaves(path+"."+field.name, old, f, false, emit)
 		}
 	case reflect.Slice:
 		if after.IsNil() {
@@ -294,10 +295,8 @@ func leaves(path string, before, after reflect.Value, set bool, emit func(fact, 
 			}
 		}
 	default:
-		if set || !after.IsZero() && !(before.IsValid() && before.Equal(after)) {
-			if value := plainValue(after); set || !before.IsValid() || plainValue(before) != value {
-				emit(path, value, false)
-			}
+		if set || !after.IsZero() && (!before.IsValid() || !before.Equal(after)) {
+			emit(path, plainValue(after), false)
 		}
 	}
 }

@@ -67,6 +67,10 @@ func TestPlaces(t *testing.T) {
 			[]string{"list.txt", "GPU 0: NVIDIA H200 (UUID: GPU-1)\nGPU 1: NVIDIA H200 (UUID: GPU-2)\n", "q.csv", "index, pci.bus_id, mig.mode.current\n0, 00000000:06:00.0, Disabled\n1, 00000000:07:00.0, Enabled\n"},
 			map[string]string{"gpus.devices[0000:07:00.0].uuid": "list.txt:2", "gpus.devices[0000:07:00.0].mig": "q.csv:3", "gpus.devices[GPU1].uuid": ""},
 		},
+		"what one text switches on and the next one off": {
+			[]string{"a.csv", "index, pci.bus_id, mig.mode.current\n0, 00000000:06:00.0, Enabled\n", "b.csv", "index, pci.bus_id, mig.mode.current\n0, 00000000:06:00.0, Disabled\n"},
+			map[string]string{"gpus.devices[0000:06:00.0].mig": "b.csv:2"},
+		},
 		"an address below what it is of": {
 			[]string{"info.txt", "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 17\nGPU UUID: \t GPU-5d5ba0d6\nBus Location: \t 0000:18:00.0\n"},
 			map[string]string{"gpus.devices[0000:18:00.0].uuid": "info.txt:3", "gpus.devices[0000:18:00.0].name": "info.txt:1"},

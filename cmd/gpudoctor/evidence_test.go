@@ -78,6 +78,7 @@ type ticket struct {
 // the scripts, the texts in the tests of package evidence, the examples of the
 // catalogue of messages, bundles of them, and the incidents.
 func tickets(t *testing.T) []ticket {
+	t.Helper()
 	var list []ticket
 	for _, pattern := range []string{"../../fixtures/texts/*.txtar", "testdata/script/*.txtar"} {
 		files, err := filepath.Glob(pattern)
@@ -132,6 +133,7 @@ func tickets(t *testing.T) []ticket {
 // literals are the texts in the tests of package evidence and the examples of
 // its catalogue: each by itself, and bundles of eight.
 func literals(t *testing.T) []ticket {
+	t.Helper()
 	files, err := filepath.Glob("../../checks/evidence/*_test.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tests of package evidence: %v", err)

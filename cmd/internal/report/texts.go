@@ -337,11 +337,12 @@ func (d *Document) quotes(g group) []rules.Evidence {
 	var all []rules.Evidence
 	for _, f := range g.findings {
 		for _, e := range f.Evidence {
-			m := lineOfText.FindStringSubmatch(e.Source)
-			if m == nil || !slices.ContainsFunc(d.Texts, func(t checks.Text) bool { return t.Name == m[1] }) {
+			name := lineOfText.ReplaceAllString(e.Source, "$1")
+			if !slices.ContainsFunc(d.Texts, func(t checks.Text) bool { return t.Name == name }) {
 				continue
 			}
-			if !slices.ContainsFunc(all, func(o rules.Evidence) bool { return o.Source == e.Source }) {
+			// Of one line the first fact is enough; a text alone may tell several.
+			if !slices.ContainsFunc(all, func(o rules.Evidence) bool { return o.Source == e.Source && (name != e.Source || o.Fact == e.Fact) }) {
 				all = append(all, e)
 			}
 		}
