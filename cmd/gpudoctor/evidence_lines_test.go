@@ -34,7 +34,10 @@ var (
 	leadingGPU  = regexp.MustCompile(`^\W{0,6}(?:GPU|card|Device)? ?\[?(\d{1,3})(?:[\]:,)]|\s|$)`)
 	ordinalPair = regexp.MustCompile(`\b(\d{1,3}) -> (\d{1,3})\b|\((\d{1,3}), (\d{1,3})\)|Device=(\d+) .*Device=(\d+)|\(GPU(\d+)\) -> .*\(GPU(\d+)\)`)
 	otherEnd    = regexp.MustCompile(`target="[^"]*"`)
-	rowOfNIC    = regexp.MustCompile(`^(?:NIC\d+|mlx\w+)\s`)
+	// matrixCell is a rate between two GPUs, and matrixRow the row of a matrix.
+	matrixCell = regexp.MustCompile(`^benchmarks\[(?:nvbandwidth|p2pBandwidthLatencyTest)\]\.points\[GPU(\d+) -> GPU(\d+)\]$`)
+	matrixRow  = regexp.MustCompile(`^\s*(\d{1,3})(?:\s+(?:N/A|\d+\.\d+)){2}`)
+	rowOfNIC   = regexp.MustCompile(`^(?:NIC\d+|mlx\w+)\s`)
 	// interfaceHead names the interface that a line begins, or is of.
 	interfaceHead = regexp.MustCompile(`^\d+: ([^@:\s]+)[@:]|^([^@\s]+)\S* +(?:UP|DOWN|UNKNOWN) `)
 	interfaceKey  = regexp.MustCompile(`^nics\.interfaces\[([^\]]*)\]`)
@@ -47,6 +50,10 @@ func (c claim) ofThis(line string) bool {
 	if m := interfaceKey.FindStringSubmatch(c.fact); m != nil {
 		head := interfaceHead.FindStringSubmatch(line)
 		return head == nil || head[1]+head[2] == m[1]
+	}
+	if m := matrixCell.FindStringSubmatch(c.fact); m != nil {
+		row := matrixRow.FindStringSubmatch(line)
+		return row == nil || row[1] == m[1] || row[1] == m[2]
 	}
 	m := pathKey.FindStringSubmatch(c.fact)
 	if m == nil || m[1] == "links.pairs" && rowOfNIC.MatchString(line) {
@@ -263,6 +270,17 @@ var factLines = []factLine{
 	labelled(`^iommu\.units$`, `dmar|ivhd|smmu|virtio|^total 0`),
 	labelled(`^iommu\.vendor$`, `AMD-Vi|DMAR|ivhd|dmar`),
 	labelled(`^logs\.communicators`, `nranks {value}\b|comm `),
+	{regexp.MustCompile(`^benchmarks\[perftest\]\.points`), func(c claim, _ []string, line string) bool {
+		gbps, _ := c.value.(float64)
+		return shows(line, gbps) || shows(line, gbps*8) // In Gb/s with --report_gbits.
+	}},
+	{regexp.MustCompile(`^logs\.transports\[`), func(c claim, _ []string, line string) bool {
+		ends, _ := c.value.([]any)
+		if len(ends) != 2 { // A rule's own words of it.
+			return strings.Contains(line, "via") || shows(line, c.value)
+		}
+		return regexp.MustCompile(fmt.Sprintf(`\b%v(?:\[\w+\])? ?-> ?%v\b`, ends[0], ends[1])).MatchString(line)
+	}},
 	labelled(`^benchmarks\[own program\]`, `GPU|cuda|hip|device`),
 	{regexp.MustCompile(`^benchmarks(?:\[.*\]\.wrong)?$`), func(c claim, _ []string, line string) bool {
 		return shows(line, c.value) || wrongValues.MatchString(line)
