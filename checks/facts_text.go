@@ -34,6 +34,9 @@ type Origin struct {
 	// Source is the text's name, Line the line from 1.
 	Source string `json:"source"`
 	Line   int    `json:"line"`
+	// Value is the fact's value as text, for those who show it. A facts file does
+	// not hold it: the fact itself does.
+	Value string `json:"-"`
 }
 
 // LogFacts is what programs wrote of their own run.
@@ -226,7 +229,10 @@ type Launch struct {
 	// "vpc.amazonaws.com/efa": "4".
 	Resources map[string]string `json:"resources,omitempty"`
 	Source    string            `json:"source"`
-	Line      int               `json:"line"`
+	// Line is where it begins. Lines are those of its parts, where several lines
+	// describe it: "shm_bytes", "variables[NCCL_DEBUG]".
+	Line  int            `json:"line"`
+	Lines map[string]int `json:"lines,omitempty"`
 }
 
 // Benchmark is a table that a benchmark printed.
@@ -266,7 +272,11 @@ type Benchmark struct {
 	// off.
 	Complete bool   `json:"complete"`
 	Source   string `json:"source"`
-	Line     int    `json:"line"`
+	// Line is where it begins. Lines are those of its parts: "wrong" is where the
+	// wrong values are counted, or where nobody counts them, the first one that
+	// shows some; "jobs" is where the second process calls itself rank 0.
+	Line  int            `json:"line"`
+	Lines map[string]int `json:"lines,omitempty"`
 }
 
 // BenchmarkPoint is one value of a table.

@@ -30,7 +30,7 @@ var affinityKind = &Kind{
 		// The first process counts: which of several is a rank, no line tells.
 		if f := s.NUMA(); f.AllowedCPUs == "" {
 			f.AllowedCPUs = strings.Clone(list)
-			s.Origin("numa.allowed_cpus", l)
+			s.Told("numa.allowed_cpus", f.AllowedCPUs, l)
 		}
 		return true
 	},

@@ -49,6 +49,7 @@ func amdGPUAt(s *Sink, index int, address string, l Line) *checks.GPU {
 		if g == nil {
 			g = s.GPUAt(index, l)
 		}
+		s.Watch("gpus.devices["+g.Address+"]", g, l)
 	}
 	g.Vendor = amdGPUVendor
 	return g
@@ -143,7 +144,7 @@ func (t *amdGPUPairs) of(a, b string, l Line) *checks.Pair {
 		t.known[name] = i
 		links.Pairs = append(links.Pairs, checks.Pair{A: name[0], B: name[1], Kind: "gpu-gpu"})
 	}
-	t.sink.Origin("links.pairs["+name[0]+" -> "+name[1]+"]", l)
+	t.sink.Watch("links.pairs["+name[0]+" -> "+name[1]+"]", &links.Pairs[i], l)
 	return &links.Pairs[i]
 }
 

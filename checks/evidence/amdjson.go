@@ -96,6 +96,17 @@ func (n *amdJSONNode) string() string {
 	return n.text
 }
 
+// place is the line of a value; none for a value that is not there.
+func (n *amdJSONNode) place() Line {
+	switch {
+	case n == nil:
+		return Line{}
+	case n.fields["value"] != nil:
+		return n.fields["value"].line
+	}
+	return n.line
+}
+
 // amdJSONReader reads JSON that may lack its beginning or its end.
 type amdJSONReader struct {
 	text  string
@@ -241,7 +252,7 @@ func amdJSONGPU(s *Sink, r *amdJSONReader, e *amdJSONNode) {
 	if err != nil || index < 0 || index >= amdGPUMax {
 		return
 	}
-	report := amdSMIReport{index: index, head: e.line, values: make(map[string]string)}
+	report := amdSMIReport{index: index, head: e.line}
 	amdJSONFlatten(&report, "", e, 0)
 	report.finish(s)
 	links := e.at("links")
@@ -257,18 +268,22 @@ func amdJSONGPU(s *Sink, r *amdJSONReader, e *amdJSONNode) {
 		if p == nil {
 			continue
 		}
-		amdGPUSetAccess(p, link.at("link_status").string())
-		amdGPUSetLink(p, link.at("link_type").string())
-		if n := amdGPUInt(link.at("weight").string()); n != nil {
+		said := func(key string) string {
+			s.Watch("links.pairs["+p.A+" -> "+p.B+"]", p, link.at(key).place())
+			return link.at(key).string()
+		}
+		amdGPUSetAccess(p, said("link_status"))
+		amdGPUSetLink(p, said("link_type"))
+		if n := amdGPUInt(said("weight")); n != nil {
 			p.Weight = n
 		}
-		if n := amdGPUInt(link.at("num_hops").string()); n != nil {
+		if n := amdGPUInt(said("num_hops")); n != nil {
 			p.Hops = n
 		}
-		amdGPUSetCoherent(p, link.at("coherent").string())
-		amdGPUSetAtomics(p, link.at("atomics").string())
-		p.DMA = amdGPUWorst(p.DMA, link.at("dma").string())
-		p.Bidirectional = amdGPUWorst(p.Bidirectional, link.at("bi_dir").string())
+		amdGPUSetCoherent(p, said("coherent"))
+		amdGPUSetAtomics(p, said("atomics"))
+		p.DMA = amdGPUWorst(p.DMA, said("dma"))
+		p.Bidirectional = amdGPUWorst(p.Bidirectional, said("bi_dir"))
 	}
 }
 
@@ -295,9 +310,9 @@ func amdJSONFlatten(r *amdSMIReport, path string, n *amdJSONNode, depth int) {
 		name := path + strings.ToUpper(strings.ReplaceAll(key, " ", "_"))
 		switch text := child.string(); {
 		case name == "RETIRED" && len(child.items) > 0:
-			r.pages = len(child.items)
-		case text != "" && len(r.values) < amdSMIMaxValues:
-			r.values[name] = text
+			r.page(len(child.items), child.line)
+		case text != "":
+			r.set(name, text, child.place())
 		case len(child.fields) > 0 && depth < 6:
 			amdJSONFlatten(r, name+"/", child, depth+1)
 		}
@@ -308,6 +323,7 @@ func amdJSONFlatten(r *amdSMIReport, path string, n *amdJSONNode, depth int) {
 func amdJSONCard(s *Sink, index int, n *amdJSONNode) {
 	g := amdGPUAt(s, index, n.at("PCI Bus").string(), n.line)
 	for _, key := range n.keys {
+		s.Watch("gpus.devices["+g.Address+"]", g, n.fields[key].place())
 		rocmSMISet(g, key, n.fields[key].string())
 	}
 }

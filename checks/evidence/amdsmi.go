@@ -69,7 +69,7 @@ func amdSMIRead(s *Sink, in *Lines) {
 			report = amdSMIReport{index: next, head: l}
 			next++
 		}
-		report.take(len(m[1]), m[2], m[3])
+		report.take(len(m[1]), m[2], m[3], l)
 		in.Next()
 	}
 	report.finish(s)
@@ -82,23 +82,24 @@ type amdSMIReport struct {
 	// path are the keys above the entry under way, with their indents.
 	path   []string
 	indent []int
-	// values are the entries by their keys, "/" between them.
+	// values are the entries by their keys, "/" between them, and lines those
+	// in which they stand.
 	values map[string]string
-	// pages counts the pages that are listed as retired.
-	pages int
+	lines  map[string]Line
+	// pages counts the pages that are listed as retired, and listed is where
+	// the list begins.
+	pages  int
+	listed Line
 }
 
 // amdSMIMaxValues bounds the entries of one GPU.
 const amdSMIMaxValues = 1000
 
-func (r *amdSMIReport) take(indent int, key, value string) {
+func (r *amdSMIReport) take(indent int, key, value string, l Line) {
 	for len(r.indent) > 0 && r.indent[len(r.indent)-1] >= indent {
 		r.indent, r.path = r.indent[:len(r.indent)-1], r.path[:len(r.path)-1]
 	}
 	key = strings.ToUpper(strings.ReplaceAll(strings.TrimSpace(key), " ", "_"))
-	if r.values == nil {
-		r.values = make(map[string]string)
-	}
 	if len(r.path) > 8 {
 		return
 	}
@@ -108,10 +109,26 @@ func (r *amdSMIReport) take(indent int, key, value string) {
 	}
 	name := strings.Join(append(r.path, key), "/")
 	if strings.HasPrefix(name, "RETIRED/") && key == "PAGE_ADDRESS" {
-		r.pages++
+		r.page(1, l)
+	}
+	r.set(name, strings.TrimSpace(value), l)
+}
+
+// page counts pages that are listed as retired.
+func (r *amdSMIReport) page(count int, l Line) {
+	if r.pages == 0 {
+		r.listed = l
+	}
+	r.pages += count
+}
+
+// set keeps the first value of an entry.
+func (r *amdSMIReport) set(name, value string, l Line) {
+	if r.values == nil {
+		r.values, r.lines = make(map[string]string), make(map[string]Line)
 	}
 	if _, ok := r.values[name]; !ok && len(r.values) < amdSMIMaxValues {
-		r.values[name] = strings.TrimSpace(value)
+		r.values[name], r.lines[name] = value, l
 	}
 }
 
@@ -216,17 +233,21 @@ func (r *amdSMIReport) finish(s *Sink) {
 	g := amdGPUAt(s, r.index, address, r.head)
 	// amd-smi's name of the board is worth less than that of the model.
 	for _, first := range []string{"ASIC/MARKET_NAME", "MARKET_NAME"} {
+		s.Watch("gpus.devices["+g.Address+"]", g, r.lines[first])
 		amdGPUSetName(g, r.values[first])
 	}
 	for name, set := range amdSMIFields {
 		if v, ok := r.values[name]; ok && v != "N/A" {
+			s.Watch("gpus.devices["+g.Address+"]", g, r.lines[name])
 			set(g, v)
 		}
 	}
 	if pages := r.pages; pages > 0 { // The report goes on to the next GPU.
+		s.Watch("gpus.devices["+g.Address+"]", g, r.listed)
 		g.RetiredPages = &pages
 	}
-	amdSMIDriver(s, r.values["DRIVER/VERSION"], r.head)
+	s.ledger.close()
+	amdSMIDriver(s, r.values["DRIVER/VERSION"], r.lines["DRIVER/VERSION"])
 }
 
 // amdSMIDriver notes the version of the kernel driver, which for one that

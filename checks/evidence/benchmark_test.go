@@ -38,7 +38,7 @@ func TestNCCLTests(t *testing.T) {
 	peak, wrong := 37.28, int64(3)
 	want := checks.Benchmark{
 		Tool: "nccl-tests", Test: "all_reduce", What: "collective", Ranks: 2, Nodes: 1,
-		GPUNames: []string{"NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"}, PeakGBps: &peak, Wrong: &wrong, Complete: true, Source: "x.txt", Line: 2,
+		GPUNames: []string{"NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"}, PeakGBps: &peak, Wrong: &wrong, Complete: true, Source: "x.txt", Line: 2, Lines: map[string]int{"wrong": 14},
 	}
 	if diff := cmp.Diff(want, b); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -95,7 +95,6 @@ func bondingRead(s *Sink, in *Lines) {
 	}
 	if nics := s.NICs(); len(nics.Bonds) < netipMaxInterfaces && (bond.Mode != "" || len(bond.Members) > 0) {
 		nics.Bonds = append(nics.Bonds, bond)
-		s.Origin("nics.bonds["+name+"]", first)
 	}
 }
 

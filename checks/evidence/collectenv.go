@@ -62,7 +62,7 @@ var collectEnvKind = &Kind{
 				if gpus.Driver.Version == "" {
 					gpus.Driver.Version = v[1]
 				}
-				s.Origin("gpus.driver.version", l)
+				s.Told("gpus.driver.version", v[1], l)
 			}
 		}
 		return true
@@ -80,7 +80,7 @@ func collectEnvOS(s *Sink, value string, l Line) bool {
 	host := s.HostFacts()
 	if host.Distribution == "" {
 		host.Distribution = m[1]
-		s.Origin("host.distribution", l)
+		s.Told("host.distribution", m[1], l)
 	}
 	if host.Arch == "" && m[2] != "" {
 		host.Arch = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64", "ppc64le": "ppc64le"}[m[2]]
@@ -152,7 +152,7 @@ var osReleaseKind = &Kind{
 		set := func(fact string, at *string, value string) {
 			if *at == "" {
 				*at = value
-				s.Origin("host."+fact, l)
+				s.Told("host."+fact, value, l)
 			}
 		}
 		switch m[1] + m[3] + m[5] {
@@ -188,10 +188,10 @@ var osReleasePrinted = &Kind{
 		switch {
 		case strings.Contains(in.Prompt().Command, "d") && strings.Contains(value, " ") && host.Distribution == "":
 			host.Distribution = value
-			s.Origin("host.distribution", l)
+			s.Told("host.distribution", value, l)
 		case !strings.Contains(value, " ") && host.DistributionID == "" && !strings.ContainsAny(value[:1], "0123456789"):
 			host.DistributionID = strings.ToLower(value)
-			s.Origin("host.distribution_id", l)
+			s.Told("host.distribution_id", host.DistributionID, l)
 		}
 	},
 }

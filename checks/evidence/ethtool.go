@@ -22,6 +22,7 @@ var ethtoolKind = &Kind{
 				return false
 			}
 			if m := ethtoolLink.FindStringSubmatch(l.Text); m != nil {
+				s.Watch("nics.interfaces["+name+"]", n, l)
 				n.Carrier = new(m[1] == "yes")
 				ended = true // It is the last of all items.
 			}

@@ -31,11 +31,11 @@ var fiInfoKind = &Kind{
 	},
 	Read: func(s *Sink, in *Lines) {
 		listed := in.After("fi_info -l")
+		first, _ := in.Peek()
 		for _, l := range in.While(func(l Line) bool { return fiInfoBelongs(l.Text, listed) || fiInfoBareError.MatchString(l.Text) }) {
 			nics := s.NICs()
 			if nics.Providers == nil {
 				nics.Providers = []string{}
-				s.Origin("nics.providers", l)
 			}
 			m := fiInfoProvider.FindStringSubmatch(l.Text)
 			if m == nil && listed {
@@ -45,6 +45,7 @@ var fiInfoKind = &Kind{
 				nics.Providers = append(nics.Providers, m[1])
 			}
 		}
+		s.Told("nics.providers", s.NICs().Providers, first) // The list begins there.
 	},
 }
 

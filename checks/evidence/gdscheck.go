@@ -56,8 +56,8 @@ func gdscheckRead(s *Sink, in *Lines) {
 		}
 		if g.Line == 0 {
 			g.Line = l.Number
-			s.Origin("storage.gds", l)
 		}
+		s.Watch("storage.gds", g, l)
 		if m := gdscheckDriver.FindStringSubmatch(l.Text); m != nil {
 			gdscheckSet(&g.Drivers, strings.TrimSpace(m[2]), strings.ToLower(m[3]))
 		} else if m := gdscheckProperty.FindStringSubmatch(l.Text); m != nil {

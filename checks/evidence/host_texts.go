@@ -41,9 +41,9 @@ func cmdlineRead(s *Sink, in *Lines) {
 			}
 			host.CommandLine = append(host.CommandLine, checks.Printable(word, 256))
 		}
-		s.Origin("host.command_line", l)
+		s.Told("host.command_line", host.CommandLine, l)
 		s.IOMMU().CommandLine = checks.IOMMUParameters(text)
-		s.Origin("iommu.command_line", l)
+		s.Told("iommu.command_line", s.IOMMU().CommandLine, l)
 	}
 }
 
@@ -77,6 +77,7 @@ func lscpuLine(s *Sink, l Line) bool {
 		host.CPU = &checks.CPU{}
 	}
 	cpu := host.CPU
+	s.Watch("host.cpu", cpu, l)
 	switch m[1] {
 	case "Vendor ID":
 		cpu.Vendor = cmp.Or(cpu.Vendor, value)
@@ -101,7 +102,6 @@ func lscpuLine(s *Sink, l Line) bool {
 		}
 		s.node(number(m[2]), value, l)
 	}
-	s.Origin("host.cpu", l)
 	return true
 }
 
@@ -124,7 +124,7 @@ func (s *Sink) guest(kind string, guest bool, l Line) {
 	host.Virtualization = &checks.Virtualization{
 		Kind: cmp.Or(kind, "other"), Guest: guest, Source: fmt.Sprintf("%s:%d", s.name, l.Number),
 	}
-	s.Origin("host.virtualization", l)
+	s.Told("host.virtualization", host.Virtualization, l)
 }
 
 // node notes the CPUs of a NUMA node.
@@ -138,8 +138,8 @@ func (s *Sink) node(id int, cpus string, l Line) *checks.NUMANode {
 		f.Nodes = slices.Insert(f.Nodes, i, checks.NUMANode{ID: id, Distances: []int{}})
 	}
 	n := &f.Nodes[i]
+	s.Watch(fmt.Sprintf("numa.nodes[%d]", id), n, l)
 	n.CPUs = cmp.Or(n.CPUs, cpus)
-	s.Origin(fmt.Sprintf("numa.nodes[%d]", id), l)
 	return n
 }
 
@@ -228,7 +228,7 @@ var unameKind = &Kind{
 		if host.Kernel == "" {
 			host.Hostname, host.Kernel = checks.Printable(m[1], 256), checks.Printable(m[2], 256)
 			host.Arch = cmp.Or(unameArch[m[3]], m[3])
-			s.Origin("host.kernel", l)
+			s.Told("host.kernel", host.Kernel, l)
 		}
 		s.Package("kernel", m[2], m[1], "uname", l)
 		return true
@@ -289,16 +289,14 @@ func dmidecodeRead(s *Sink, in *Lines) {
 			}
 		case section == "Base Board Information" && (m[1] == "Manufacturer" || m[1] == "Product Name"):
 			join(&board, m[2])
-			s.Origin("host.board", l)
 		case section == "BIOS Information" && m[1] != "Manufacturer" && m[1] != "Product Name":
 			join(&bios, m[2])
-			s.Origin("host.bios", l)
 		case section == "System Information" && m[1] == "Manufacturer":
 			host.Vendor = cmp.Or(host.Vendor, checks.Printable(m[2], 256))
-			s.Origin("host.vendor", l)
+			s.Told("host.vendor", host.Vendor, l)
 		case section == "System Information" && m[1] == "Product Name":
 			host.Product = cmp.Or(host.Product, checks.Printable(m[2], 256))
-			s.Origin("host.product", l)
+			s.Told("host.product", host.Product, l)
 		}
 		in.Next()
 	}
@@ -329,7 +327,7 @@ func sysfsValue(s *Sink, l Line, path, value string) bool {
 	if strings.HasSuffix(path, "numa_balancing") {
 		if n := optional(value); n != nil {
 			s.NUMA().Balancing = n
-			s.Origin("numa.balancing", l)
+			s.Told("numa.balancing", n, l)
 			return true
 		}
 		return false
@@ -339,7 +337,7 @@ func sysfsValue(s *Sink, l Line, path, value string) bool {
 			return false
 		}
 		s.groupTypes[number(m[1])] = value
-		s.Origin("iommu.groups["+m[1]+"]", l)
+		s.Told("iommu.groups["+strconv.Itoa(number(m[1]))+"].type", value, l)
 		return true
 	}
 	m := sysfsDevice.FindStringSubmatch(path)
@@ -427,23 +425,28 @@ var iommuUnitsKind = &Kind{
 	},
 	Read: func(s *Sink, in *Lines) {
 		f := s.IOMMU()
+		var last Line
 		for len(f.Units) < maxDevices {
 			l, ok := in.Peek()
 			if !ok || !iommuUnitsForm.MatchString(l.Text) && !iommuUnitsTotal.MatchString(l.Text) {
 				break
 			}
 			in.Next()
+			last = l
 			if f.Units == nil {
 				f.Units = []string{}
+				s.Told("iommu.units", f.Units, l)
 			}
+			s.Watch("iommu", f, l)
 			for _, name := range iommuUnitsName.FindAllString(strings.Split(l.Text, " -> ")[0], 64) {
 				if !slices.Contains(f.Units, name) {
 					f.Units = append(f.Units, name)
 				}
 			}
-			s.Origin("iommu.units", l)
 		}
+		s.ledger.close()
 		f.Vendor = cmp.Or(f.Vendor, checks.IOMMUVendor(f.Units))
+		s.Told("iommu.vendor", f.Vendor, last)
 	},
 }
 
@@ -491,7 +494,6 @@ var setpciKind = &Kind{
 			if d.ACS == nil {
 				on := checks.ACSWord(word)
 				d.ACS = &checks.ACS{Capability: on, Control: on, ControlWord: word}
-				s.Origin("pci.devices["+address+"].acs", l)
 			}
 		}
 	},

@@ -145,11 +145,11 @@ func (r *hostXML) cpu(e *hostXMLElement, a map[string]string, l Line) {
 		host.CPU = &checks.CPU{}
 	}
 	c := host.CPU
+	r.s.Watch("host.cpu", c, l)
 	c.Vendor = cmp.Or(c.Vendor, checks.Printable(a["vendor"], 64))
 	c.Family = cmp.Or(c.Family, number(a["familyid"]))
 	c.ModelNumber = cmp.Or(c.ModelNumber, number(a["modelid"]))
 	host.Arch = cmp.Or(host.Arch, unameArch[a["arch"]])
-	r.s.Origin("host.cpu", l)
 }
 
 // hostXMLMask writes a set of CPUs in words of 32 bits, the highest first
@@ -224,8 +224,8 @@ func (r *hostXML) gpu(a map[string]string, l Line) {
 	if address == "" {
 		return
 	}
-	g := r.s.GPU(address, l)
-	g.Vendor, g.InPCI = cmp.Or(g.Vendor, checks.VendorName(r.s.Device(address, l).Vendor)), true
+	d, g := r.s.Device(address, l), r.s.GPU(address, l)
+	g.Vendor, g.InPCI = cmp.Or(g.Vendor, checks.VendorName(d.Vendor)), true
 	if dev := optional(a["dev"]); dev != nil && g.Index == nil && *dev >= 0 {
 		g.Index = dev
 	}
@@ -257,7 +257,7 @@ func (r *hostXML) join() {
 	}
 	for i, a := range r.gpus {
 		for _, b := range r.gpus[i+1:] {
-			if r.s.Device(a, Line{Number: r.first}).Vendor != "0x10de" || r.s.Facts.Links.Between(a, b) != nil {
+			if r.s.devices[a] == nil || r.s.devices[a].Vendor != "0x10de" || r.s.Facts.Links.Between(a, b) != nil {
 				continue
 			}
 			n := max(r.links[a][b], r.links[b][a])
@@ -268,7 +268,6 @@ func (r *hostXML) join() {
 			}
 			p := checks.Pair{A: min(a, b), B: max(a, b), Kind: "gpu-gpu", NVLinks: &n, NVSwitch: through}
 			r.s.Links().Pairs = append(r.s.Links().Pairs, p)
-			r.s.Origin("links.pairs["+p.A+" -> "+p.B+"]", Line{Number: r.first})
 		}
 	}
 }

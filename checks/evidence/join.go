@@ -111,13 +111,5 @@ func (s *Sink) renameGPUs(names map[string]string) {
 			p.A, p.B = to(p.A), to(p.B)
 		}
 	}
-	for old, address := range names {
-		prefix := "gpus.devices[" + old + "]"
-		for i := range s.Facts.Origins {
-			o := &s.Facts.Origins[i]
-			if len(o.Fact) >= len(prefix) && o.Fact[:len(prefix)] == prefix {
-				o.Fact = "gpus.devices[" + address + "]" + o.Fact[len(prefix):]
-			}
-		}
-	}
+	s.ledger.rename(names)
 }

@@ -66,7 +66,7 @@ func kernelIOMMU(s *Sink, l Line, message string) bool {
 	if m := kernelDomain.FindStringSubmatch(message); m != nil {
 		f := s.IOMMU()
 		f.DefaultDomain = cmp.Or(f.DefaultDomain, strings.ToLower(m[1]))
-		s.Origin("iommu.default_domain", l)
+		s.Told("iommu.default_domain", strings.ToLower(m[1]), l)
 		return true
 	}
 	if m := kernelGroup.FindStringSubmatch(message); m != nil {
@@ -92,11 +92,11 @@ func kernelIOMMU(s *Sink, l Line, message string) bool {
 	f := s.IOMMU()
 	if f.Vendor == "" {
 		f.Vendor = vendor
-		s.Origin("iommu.vendor", l)
+		s.Told("iommu.vendor", vendor, l)
 	}
 	if f.DefaultDomain == "" && kernelPass.MatchString(message) {
 		f.DefaultDomain = "passthrough" // Kernels before 5.3 do not name the default.
-		s.Origin("iommu.default_domain", l)
+		s.Told("iommu.default_domain", f.DefaultDomain, l)
 	}
 	return true
 }

@@ -26,10 +26,10 @@ var kernelConfigKind = &Kind{
 		if gpus.AMD.KernelConfig == nil {
 			gpus.AMD.KernelConfig = map[string]string{}
 		}
+		s.Told("gpus.amd.kernel_config["+name+"]", value, l)
 		if _, known := gpus.AMD.KernelConfig[name]; !known {
 			gpus.AMD.KernelConfig[name] = value
 		}
-		s.Origin("gpus.amd", l)
 		return true
 	},
 }

@@ -31,6 +31,7 @@ func netipInterface(s *Sink, name string, l Line) *checks.Interface {
 	nics, host := s.NICs(), s.Host()
 	for i := range nics.Interfaces {
 		if n := &nics.Interfaces[i]; n.Name == name && n.Host == host {
+			s.Watch("nics.interfaces["+name+"]", n, l)
 			return n
 		}
 	}
@@ -39,8 +40,9 @@ func netipInterface(s *Sink, name string, l Line) *checks.Interface {
 		return &n
 	}
 	nics.Interfaces = append(nics.Interfaces, n)
-	s.Origin("nics.interfaces["+name+"]", l)
-	return &nics.Interfaces[len(nics.Interfaces)-1]
+	known := &nics.Interfaces[len(nics.Interfaces)-1]
+	s.Watch("nics.interfaces["+name+"]", known, l)
+	return known
 }
 
 // netipAddress adds an address with its prefix length.

@@ -185,8 +185,11 @@ func launchKeep(s *Sink, l *checks.Launch, at Line) {
 		l.Command[i] = checks.Printable(word, launchMaxValue)
 	}
 	l.Name, l.Image = checks.Printable(l.Name, 300), checks.Printable(l.Image, 300)
+	if l.Lines == nil {
+		launchFind(l, s.block)
+	}
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
-		s.Variable(name, l.Variables[name], at)
+		s.Variable(name, l.Variables[name], launchLine(l, launchVariable(name), at))
 	}
 	for i := range s.Facts.Launches {
 		if launchSame(&s.Facts.Launches[i], l) {
@@ -722,7 +725,11 @@ func launchExec(s *Sink, l *checks.Launch, words []string, at Line) bool {
 		return false
 	}
 	for name, value := range l.Variables {
-		s.Variable(name, value, at)
+		line := at
+		if len(s.block) > 1 {
+			line.Number = launchLineOf(s.block, name, value)
+		}
+		s.Variable(name, value, line)
 	}
 	command := words[1:]
 	if len(command) > 2 && command[1] == "-c" {

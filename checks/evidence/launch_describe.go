@@ -60,7 +60,7 @@ func launchDescribeRead(s *Sink, in *Lines) {
 		at     Line
 	}
 	var (
-		walk       = &launchWalk{sink: s}
+		walk       = &launchWalk{sink: s, first: Line{Number: 1}} // The lines of its nodes are those of the text.
 		containers []*container
 		volumes    = map[string]map[string]*yaml.Node{}
 		// The words above the line: at the left, by two and by four spaces.
@@ -79,7 +79,7 @@ func launchDescribeRead(s *Sink, in *Lines) {
 		case 2:
 			item, field = key, ""
 			if top == "Containers" && len(containers) < launchMaxList {
-				containers = append(containers, &container{launch: &checks.Launch{Kind: "kubernetes", Name: key}, at: l})
+				containers = append(containers, &container{launch: &checks.Launch{Kind: "kubernetes", Name: key, Lines: map[string]int{}}, at: l})
 			}
 			continue
 		case 4:
@@ -87,7 +87,7 @@ func launchDescribeRead(s *Sink, in *Lines) {
 		}
 		switch {
 		case top == "Volumes" && item != "" && len(volumes) < launchMaxList:
-			launchDescribeVolume(volumes, item, key, value)
+			launchDescribeVolume(volumes, item, key, value, l)
 		case top == "Containers" && len(containers) > 0:
 			c := containers[len(containers)-1]
 			switch {
@@ -99,8 +99,10 @@ func launchDescribeRead(s *Sink, in *Lines) {
 				c.launch.Command = append(c.launch.Command, strings.TrimSpace(l.Text))
 			case field == "Limits", field == "Requests":
 				walk.resource(c.launch, key, value)
+				launchStands(c.launch, "resources["+key+"]", l.Number)
 			case field == "Environment":
 				launchSet(c.launch, key, value)
+				launchStands(c.launch, launchVariable(key), l.Number)
 			case field == "Mounts":
 				if m := launchDescribeMount.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil && len(c.mounts) < launchMaxList {
 					c.mounts = append(c.mounts, mount{m[1], m[2]})
@@ -127,7 +129,7 @@ func launchDescribeBelongs(text, top string) bool {
 }
 
 // launchDescribeVolume notes a line of a volume in the form of a manifest.
-func launchDescribeVolume(volumes map[string]map[string]*yaml.Node, name, key, value string) {
+func launchDescribeVolume(volumes map[string]map[string]*yaml.Node, name, key, value string, at Line) {
 	kind := func(kind string) *yaml.Node {
 		if volumes[name] == nil {
 			volumes[name] = map[string]*yaml.Node{}
@@ -137,7 +139,9 @@ func launchDescribeVolume(volumes map[string]map[string]*yaml.Node, name, key, v
 		}
 		return volumes[name][kind]
 	}
-	set := func(n *yaml.Node, key string) { n.Content = append(n.Content, launchScalar(key), launchScalar(value)) }
+	set := func(n *yaml.Node, key string) {
+		n.Content = append(n.Content, launchScalar(key), &yaml.Node{Kind: yaml.ScalarNode, Value: value, Line: at.Number})
+	}
 	switch {
 	case key == "Type" && strings.HasPrefix(value, "EmptyDir"):
 		kind("emptyDir")

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/gpudoctor/gpudoctor/checks"
 )
 
@@ -40,6 +42,7 @@ var launchDockerfileKind = &Kind{
 			}
 			for _, v := range environmentSettings(l.Text) {
 				launchSet(found, v[0], v[1])
+				launchStands(found, launchVariable(v[0]), l.Number)
 			}
 		}
 		launchKeep(s, found, first)
@@ -87,8 +90,11 @@ var launchInspectKind = &Kind{
 		if json.Unmarshal([]byte(b.String()), &containers) != nil {
 			return
 		}
+		nodes := launchJSONNodes(b.String())
 		for i := range containers[:min(len(containers), launchMaxList)] {
-			launchKeep(s, containers[i].launch(), first)
+			l := containers[i].launch()
+			containers[i].places(l, launchItem(nodes, i), first.Number)
+			launchKeep(s, l, first)
 		}
 	},
 }
@@ -123,6 +129,29 @@ type launchInspected struct {
 		}
 	}
 	Mounts []struct{ Source, Destination string }
+}
+
+// places notes the lines of a container's parts in the document, which begins
+// at line first.
+func (c *launchInspected) places(l *checks.Launch, n *yaml.Node, first int) {
+	l.Lines = map[string]int{}
+	note := func(part string, keys ...string) {
+		if below := launchBelow(n, keys...); below != nil {
+			launchStands(l, part, first+below.Line-1)
+		}
+	}
+	note("shm_bytes", "HostConfig", "ShmSize")
+	note("ipc", "HostConfig", "IpcMode")
+	note("privileged", "HostConfig", "Privileged")
+	note("runtime", "HostConfig", "Runtime")
+	note("devices", "HostConfig", "Devices")
+	environment := launchBelow(n, "Config", "Env")
+	for i, setting := range c.Config.Env {
+		if entry := launchItem(environment, i); entry != nil {
+			name, _, _ := strings.Cut(setting, "=")
+			launchStands(l, launchVariable(name), first+entry.Line-1)
+		}
+	}
 }
 
 func (c *launchInspected) launch() *checks.Launch {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/gpudoctor/gpudoctor/checks"
 )
 
@@ -45,8 +47,14 @@ var launchJSONKind = &Kind{
 			if task.TaskDefinition != nil {
 				task.launchTaskDefinition = *task.TaskDefinition
 			}
+			nodes := launchJSONNodes(text)
+			if task.TaskDefinition != nil {
+				nodes = launchBelow(nodes, "TaskDefinition")
+			}
 			for i := range task.ContainerDefinitions[:min(len(task.ContainerDefinitions), launchMaxList)] {
-				launchKeep(s, task.launch(&task.ContainerDefinitions[i]), first)
+				l := task.launch(&task.ContainerDefinitions[i])
+				task.ContainerDefinitions[i].places(l, nodes, i, first.Number)
+				launchKeep(s, l, first)
 			}
 			if len(task.ContainerDefinitions) > 0 {
 				return
@@ -133,6 +141,26 @@ func (t *launchTask) launch(c *launchTaskContainer) *checks.Launch {
 	return l
 }
 
+// places notes the lines of a container's parts in the task definition, which
+// begins at line first.
+func (c *launchTaskContainer) places(l *checks.Launch, definition *yaml.Node, index, first int) {
+	l.Lines = map[string]int{}
+	container := launchItem(launchBelow(definition, "ContainerDefinitions"), index)
+	note := func(part string, n *yaml.Node) {
+		if n != nil {
+			launchStands(l, part, first+n.Line-1)
+		}
+	}
+	note("shm_bytes", launchBelow(container, "LinuxParameters", "SharedMemorySize"))
+	note("devices", launchBelow(container, "LinuxParameters", "Devices"))
+	note("ipc", launchBelow(definition, "IPCMode"))
+	note("privileged", launchBelow(container, "Privileged"))
+	environment := launchBelow(container, "Environment")
+	for i, v := range c.Environment {
+		note(launchVariable(v.Name), launchBelow(launchItem(environment, i), "Name"))
+	}
+}
+
 var launchInspectCommands = []string{"docker inspect", "docker container inspect", "podman inspect"}
 
 // launchInspectPartKind takes what is left of docker inspect by grep, by
@@ -153,7 +181,8 @@ var launchInspectPartKind = &Kind{
 			launchKeep(s, l, first)
 			return
 		}
-		for _, line := range in.While(func(l Line) bool { return launchInspectLine.MatchString(l.Text) }) {
+		lines := in.While(func(l Line) bool { return launchInspectLine.MatchString(l.Text) })
+		for _, line := range lines {
 			for _, m := range launchInspectField.FindAllStringSubmatch(line.Text, -1) {
 				switch value := strings.Trim(m[2], `"`); m[1] {
 				case "ShmSize":
@@ -175,6 +204,7 @@ var launchInspectPartKind = &Kind{
 				}
 			}
 		}
+		launchFind(l, lines)
 		launchKeep(s, l, first)
 	},
 }

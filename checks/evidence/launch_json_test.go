@@ -121,7 +121,7 @@ func TestLaunchJSON(t *testing.T) {
 			continue
 		}
 		got := f.Launches[0]
-		got.Source, got.Line = "", 0
+		got.Source, got.Line, got.Lines = "", 0, nil
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

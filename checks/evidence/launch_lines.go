@@ -101,6 +101,7 @@ func launchReadLines(s *Sink, in *Lines) {
 		text = launchBare(next.Text)
 	}
 	var b strings.Builder
+	lines := []Line{{Text: text, Number: at.Number}}
 	for range launchMaxLines {
 		if !launchGoesOn(text) || b.Len() > maxLine {
 			break
@@ -112,13 +113,16 @@ func launchReadLines(s *Sink, in *Lines) {
 		if !ok {
 			break
 		}
+		lines = append(lines, l)
 		text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(l.Text), "> "))
 		if strings.HasPrefix(text, "#") { // A comment between: the shell would end here, the author does not mean it.
 			text = `\`
 		}
 	}
 	b.WriteString(text)
+	s.block = lines
 	launchCommand(s, b.String(), at)
+	s.block = nil
 }
 
 // launchArgumentsKind takes the arguments that servers and launchers print of
@@ -187,6 +191,7 @@ var launchScriptKind = &Kind{
 				words = words[1:]
 			}
 		}
+		launchFind(found, lines)
 		launchKeep(s, found, first)
 	},
 }

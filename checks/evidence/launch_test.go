@@ -15,7 +15,7 @@ func launchJSON(t *testing.T, f *checks.Facts) string {
 	t.Helper()
 	list := make([]string, 0, len(f.Launches))
 	for _, l := range f.Launches {
-		l.Source, l.Line = "", 0
+		l.Source, l.Line, l.Lines = "", 0, nil
 		b, err := json.Marshal(l)
 		if err != nil {
 			t.Fatal(err)

@@ -185,6 +185,14 @@ type launchContext struct {
 	nodes *int
 }
 
+// stands notes where a part of a launch stands; n may be nil. An alias is looked
+// up where it points to: the text stands there.
+func (w *launchWalk) stands(l *checks.Launch, part string, n *yaml.Node) {
+	if n = launchResolve(n); n != nil {
+		launchStands(l, part, w.at(n).Number)
+	}
+}
+
 func (w *launchWalk) at(n *yaml.Node) Line { return Line{Number: w.first.Number + max(n.Line, 1) - 1} }
 
 func (w *launchWalk) visit(n *yaml.Node, c launchContext) {
@@ -214,7 +222,7 @@ func (w *launchWalk) visit(n *yaml.Node, c launchContext) {
 		}
 	}
 	if name := launchText(m["name"]); m["value"] != nil && checks.SteersCommunication(name) { // An entry of a container's env.
-		w.sink.Variable(name, checks.Printable(launchText(m["value"]), launchMaxValue), w.at(n))
+		w.sink.Variable(name, checks.Printable(launchText(m["value"]), launchMaxValue), w.at(m["name"]))
 	}
 	switch {
 	case launchIsSequence(m["containers"]):
@@ -224,7 +232,7 @@ func (w *launchWalk) visit(n *yaml.Node, c launchContext) {
 		w.services(m["services"], c)
 		return
 	case m["image"] != nil && launchIsComposeService(m):
-		w.service("", n, c)
+		w.service(nil, n, c)
 		return
 	case m["image"] != nil && launchIsContainer(m):
 		w.container(n, nil, c)
@@ -233,7 +241,7 @@ func (w *launchWalk) visit(n *yaml.Node, c launchContext) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		child := c
 		if launchIsCompose(launchMapping(n.Content[i+1])) { // A service without the line "services:".
-			w.service(n.Content[i].Value, n.Content[i+1], child)
+			w.service(n.Content[i], n.Content[i+1], child)
 			continue
 		}
 		w.visit(n.Content[i+1], child)
@@ -387,19 +395,26 @@ func (w *launchWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c launch
 		Kind: "kubernetes", Name: cmp.Or(c.name, launchText(m["name"])), Image: launchText(m["image"]), Nodes: c.nodes,
 		Runtime: launchText(pod["runtimeClassName"]), Command: append(launchTexts(m["command"]), launchTexts(m["args"])...),
 	}
+	l.Lines = map[string]int{}
 	for key, set := range map[string]*string{"hostIPC": &l.IPC, "hostPID": &l.PID, "hostNetwork": &l.Network} {
 		if launchText(pod[key]) == "true" {
 			*set = "host"
 		}
 	}
+	w.stands(l, "ipc", pod["hostIPC"])
+	w.stands(l, "runtime", pod["runtimeClassName"])
 	resources := launchMapping(m["resources"])
 	for _, part := range []string{"limits", "requests"} {
 		for name, value := range launchMapping(resources[part]) {
 			w.resource(l, name, launchText(value))
+			if value != nil && l.Resources[name] != "" { // Of two values the last one counts.
+				l.Lines["resources["+name+"]"] = w.at(value).Number
+			}
 		}
 	}
 	security := launchMapping(m["securityContext"])
 	l.Privileged = launchText(security["privileged"]) == "true"
+	w.stands(l, "privileged", security["privileged"])
 	capabilities := launchMapping(security["capabilities"])
 	for _, name := range launchTexts(capabilities["add"]) {
 		launchAppend(&l.CapAdd, launchCapability(name))
@@ -415,6 +430,7 @@ func (w *launchWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c launch
 	for _, entry := range launchList(m["env"]) {
 		if v := launchMapping(entry); v["value"] != nil {
 			launchSet(l, launchText(v["name"]), launchText(v["value"]))
+			w.stands(l, launchVariable(launchText(v["name"])), v["name"])
 		}
 	}
 	volumes := make(map[string]map[string]*yaml.Node)
@@ -457,6 +473,7 @@ func (w *launchWalk) mount(l *checks.Launch, mount map[string]*yaml.Node, volume
 		}
 		if target == "/dev/shm" {
 			l.SHMBytes = launchSize(launchText(empty["sizeLimit"]))
+			w.stands(l, "shm_bytes", empty["sizeLimit"])
 		}
 	}
 	launchMount(l, source, target)
@@ -466,20 +483,28 @@ func (w *launchWalk) mount(l *checks.Launch, mount map[string]*yaml.Node, volume
 func (w *launchWalk) services(n *yaml.Node, c launchContext) {
 	n = launchResolve(n)
 	for i := 0; i+1 < len(n.Content) && i < 2*launchMaxList; i += 2 {
-		w.service(n.Content[i].Value, n.Content[i+1], c)
+		w.service(n.Content[i], n.Content[i+1], c)
 	}
 }
 
-// service reads one service.
-func (w *launchWalk) service(name string, n *yaml.Node, c launchContext) {
+// service reads one service; key is its name, with which it begins, or nil.
+func (w *launchWalk) service(key, n *yaml.Node, c launchContext) {
 	m := launchMapping(n)
 	if m == nil {
 		return
+	}
+	name, begin := launchText(key), n
+	if key != nil {
+		begin = key
 	}
 	l := &checks.Launch{
 		Kind: "compose", Name: cmp.Or(launchText(m["container_name"]), name, c.name), Image: launchText(m["image"]), Runtime: launchText(m["runtime"]),
 		IPC: launchText(m["ipc"]), PID: launchText(m["pid"]), Network: launchText(m["network_mode"]), Privileged: launchText(m["privileged"]) == "true",
 		SHMBytes: launchSize(launchText(m["shm_size"])),
+	}
+	l.Lines = map[string]int{}
+	for part, key := range map[string]string{"runtime": "runtime", "ipc": "ipc", "privileged": "privileged", "shm_bytes": "shm_size", "devices": "devices"} {
+		w.stands(l, part, m[key])
 	}
 	for _, key := range []string{"entrypoint", "command"} {
 		if text := launchText(m[key]); text != "" {
@@ -503,10 +528,12 @@ func (w *launchWalk) service(name string, n *yaml.Node, c launchContext) {
 	w.serviceLimits(l, m)
 	for name, value := range launchMapping(m["environment"]) {
 		launchSet(l, name, launchText(value))
+		w.stands(l, launchVariable(name), value)
 	}
-	for _, entry := range launchTexts(m["environment"]) {
-		if name, value, ok := launchAssignment(entry); ok {
+	for _, entry := range launchList(m["environment"]) {
+		if name, value, ok := launchAssignment(launchText(entry)); ok {
 			launchSet(l, name, value)
+			w.stands(l, launchVariable(name), entry)
 		}
 	}
 	for _, entry := range launchList(m["volumes"]) {
@@ -523,7 +550,7 @@ func (w *launchWalk) service(name string, n *yaml.Node, c launchContext) {
 	for _, entry := range launchTexts(m["tmpfs"]) {
 		launchDockerOption(l, "--tmpfs", entry)
 	}
-	launchKeep(w.sink, l, w.at(n))
+	launchKeep(w.sink, l, w.at(begin))
 }
 
 // serviceLimits reads the limits of a service and the GPUs it asks for.

@@ -95,7 +95,10 @@ func limitsSet(s *Sink, l Line, form limitsForm, m []string) bool {
 	if hardAt != nil {
 		limitsLower(hardAt, hard)
 	}
-	s.Origin(fact, l)
+	s.Told(fact, soft, l)
+	if hardAt != nil {
+		s.Told("container.memlock_hard_bytes", hard, l)
+	}
 	return true
 }
 
@@ -206,7 +209,7 @@ func shmSet(s *Sink, l Line, source string, fs *checks.FileSystem) {
 	c.SHMMounted = &mounted
 	if c.SHM == nil || fs.SizeBytes < c.SHM.SizeBytes {
 		c.SHM = fs
-		s.Origin("container.shm", l)
+		s.Told("container.shm", fs, l)
 	}
 	// Container engines call theirs "shm" (moby daemon/container_operations_unix.go,
 	// containerd pkg/oci WithDevShmSize); on machines it is called "tmpfs".
@@ -228,7 +231,7 @@ var processKind = &Kind{
 				return false
 			}
 			s.Container().Capabilities = append([]string{}, checks.CapabilityNames(mask)...)
-			s.Origin("container.capabilities", l)
+			s.Told("container.capabilities", s.Container().Capabilities, l)
 			return true
 		}
 		if m := processCapsh.FindStringSubmatch(l.Text); m != nil && s.Container().Capabilities == nil {
@@ -239,13 +242,13 @@ var processKind = &Kind{
 				}
 			}
 			s.Container().Capabilities = list
-			s.Origin("container.capabilities", l)
+			s.Told("container.capabilities", list, l)
 			return true
 		}
 		if m := processSeccomp.FindStringSubmatch(l.Text); m != nil {
 			// Documentation/filesystems/proc.rst: 0, 1 and 2.
 			s.Container().Seccomp = map[string]string{"0": "none", "1": "strict", "2": "filter"}[m[1]]
-			s.Origin("container.seccomp", l)
+			s.Told("container.seccomp", s.Container().Seccomp, l)
 			return true
 		}
 		if m := processMemory.FindStringSubmatch(l.Text); m != nil && s.HostFacts().MemoryBytes == 0 {
@@ -266,7 +269,7 @@ var processKind = &Kind{
 				}
 			}
 			s.HostFacts().MemoryBytes = *size * unit
-			s.Origin("host.memory_bytes", l)
+			s.Told("host.memory_bytes", s.HostFacts().MemoryBytes, l)
 			return true
 		}
 		return false
@@ -359,7 +362,7 @@ func nodesAdd(s *Sink, c *checks.ContainerFacts, node, text string, l Line) {
 		access = "rw"
 	}
 	c.DeviceNodes = append(c.DeviceNodes, checks.DeviceNode{Path: node, Access: access})
-	s.Origin("container.device_nodes", l)
+	s.Told("container.device_nodes["+node+"]", &checks.DeviceNode{Path: node, Access: access}, l)
 	if m := nodesOwned.FindStringSubmatch(text); m != nil && access == "" {
 		o := nodesOwner{node: len(c.DeviceNodes) - 1, source: s.name, user: m[1], group: m[2]}
 		s.access.owned = append(s.access.owned, o)

@@ -38,7 +38,10 @@ type Lines struct {
 	prompt Prompt
 	// fetch returns the next line of the text; it is called once for each.
 	fetch func() (Line, bool)
-	ahead []Line
+	// reached, if set, is told the number of the next line whenever a reader
+	// looks at it.
+	reached func(int)
+	ahead   []Line
 	// buffer is where ahead begins once it is empty.
 	buffer []Line
 	ended  bool
@@ -91,6 +94,9 @@ func (in *Lines) Ahead(n int) []Line {
 		if cap(in.ahead) > cap(in.buffer) {
 			in.buffer = in.ahead[:0]
 		}
+	}
+	if in.reached != nil && len(in.ahead) > 0 {
+		in.reached(in.ahead[0].Number)
 	}
 	lines := in.ahead[:min(n, len(in.ahead))]
 	for i, l := range lines {

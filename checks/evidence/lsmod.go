@@ -38,7 +38,7 @@ var lsmodPromptKind = &Kind{
 				nics.Modules = []string{}
 			}
 			nics.ModulesPartial = false
-			s.Origin("nics.modules", l)
+			s.Told("nics.modules", nics.Modules, l)
 		}
 		return true
 	},
@@ -75,11 +75,9 @@ func lsmodRead(s *Sink, in *Lines) {
 			nics.Modules = append(nics.Modules, name)
 		}
 	}
+	begin, _ := in.Peek()
 	first := true
 	in.While(func(l Line) bool {
-		if first {
-			s.Origin("nics.modules", l)
-		}
 		if lsmodHead.MatchString(l.Text) {
 			if !first {
 				return false
@@ -102,6 +100,7 @@ func lsmodRead(s *Sink, in *Lines) {
 		return true
 	})
 	nics.ModulesPartial = nics.ModulesPartial && partial
+	s.Told("nics.modules", nics.Modules, begin) // The list begins there.
 }
 
 // lsmodShowsPeerMemory reports whether a command line of lsmod would have

@@ -387,6 +387,7 @@ var (
 // detail reads one line below a function's head.
 func (d *lspciDevice) detail(s *Sink, l Line, text string) {
 	d.details++
+	s.Watch("pci.devices["+d.Address+"]", d.PCIDevice, l)
 	name, value, _ := strings.Cut(text, ":")
 	switch name {
 	case "Control":
@@ -412,7 +413,7 @@ func (d *lspciDevice) detail(s *Sink, l Line, text string) {
 	case "LnkCap", "LnkSta":
 		d.link(s, l, name, value)
 	case "ACSCap", "ACSCtl":
-		d.acs(s, l, name, value)
+		d.acs(name, value)
 	case "ATSCtl":
 		d.ATS = &checks.ATS{Enabled: strings.Contains(value, "Enable+")}
 	case "NUMA node":
@@ -492,14 +493,13 @@ func (d *lspciDevice) link(s *Sink, l Line, name, value string) {
 	}
 	d.Link.SpeedGTs, d.Link.Width = speed, width
 	d.Link.Source = fmt.Sprintf("%s:%d", s.name, l.Number)
-	s.Origin("pci.devices["+d.Address+"].link", l)
 }
 
 // lspciRemark is what lspci adds to a speed or a width: "(ok)", "(downgraded)",
 // "(strange)", "(overdriven)".
 var lspciRemark = regexp.MustCompile(` \([a-z]+\)`)
 
-func (d *lspciDevice) acs(s *Sink, l Line, name, value string) {
+func (d *lspciDevice) acs(name, value string) {
 	set := lspciSet(value)
 	if set == nil {
 		return
@@ -512,7 +512,6 @@ func (d *lspciDevice) acs(s *Sink, l Line, name, value string) {
 	} else {
 		d.ACS.Control, d.ACS.ControlWord = set, lspciWord(set)
 	}
-	s.Origin("pci.devices["+d.Address+"].acs", l)
 }
 
 // plainRegion reads a BAR of lspci -v, which leaves the numbers out: BARs come in
@@ -598,6 +597,7 @@ func (d *lspciDevice) dump(line string) {
 // was shown, and the place of the functions in the tree.
 func lspciFinish(s *Sink, devices []*lspciDevice, prompt string) {
 	verbose := 0
+	s.ledger.close()
 	for _, d := range devices {
 		if len(d.hex) >= 64 {
 			d.decode()

@@ -28,6 +28,7 @@ var (
 func mlnxQoSRead(s *Sink, in *Lines) {
 	q := checks.QoS{Source: s.Source(), Host: s.Host(), Interface: rdmaFlag(in.Prompt().Command, "-i")}
 	inPFC := false
+	var pfcAt Line
 	var priorities []string
 	in.While(func(l Line) bool {
 		if strings.TrimSpace(l.Text) == "" {
@@ -64,6 +65,7 @@ func mlnxQoSRead(s *Sink, in *Lines) {
 			if !inPFC || q.PFC != nil || !mlnxQoSPriority.MatchString(value) || len(values) != len(priorities) {
 				break
 			}
+			pfcAt = l
 			q.PFC = []int{}
 			for i, v := range values {
 				if n, ok := rdmaNumber(priorities[i]); ok && v == "1" {
@@ -75,5 +77,8 @@ func mlnxQoSRead(s *Sink, in *Lines) {
 	})
 	if nics := s.NICs(); (q.Trust != "" || q.PFC != nil) && len(nics.QoS) < maxEntries {
 		nics.QoS = append(nics.QoS, q)
+		if q.PFC != nil {
+			s.Told("nics.qos["+q.Interface+"].pfc", q.PFC, pfcAt)
+		}
 	}
 }

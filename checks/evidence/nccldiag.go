@@ -127,7 +127,7 @@ func ncclDiagEnterIOMMU(s *Sink, l Line, mode string) {
 	if f.Mode == "" {
 		f.Mode = "translated"
 	}
-	s.Origin("iommu.mode", l)
+	s.Told("iommu.mode", f.Mode, l)
 }
 
 // ncclDiagMaxEvents bounds the Xids that are kept.

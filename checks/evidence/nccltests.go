@@ -68,6 +68,9 @@ func readNCCLTests(s *Sink, in *Lines) {
 			b.Ranks++
 			if m[1] == "0" && !begun {
 				jobs++
+				if jobs == 2 {
+					benchmarkStands(&b, "jobs", l.Number)
+				}
 			}
 			if m[2] != "" {
 				hosts[m[2]] = true
@@ -80,9 +83,16 @@ func readNCCLTests(s *Sink, in *Lines) {
 		case ncclTestsRow(&b, l, &wrong, &checked):
 			rows++
 			begun = true
+			if wrong > 0 {
+				benchmarkStands(&b, "wrong", l.Number)
+			}
 		case ncclTestsWrong.MatchString(l.Text):
 			n, err := strconv.ParseInt(ncclTestsWrong.FindStringSubmatch(l.Text)[1], 10, 64)
 			if err == nil {
+				if n > 0 && n >= wrong {
+					delete(b.Lines, "wrong")
+					benchmarkStands(&b, "wrong", l.Number)
+				}
 				wrong, checked = max(wrong, n), true
 			}
 		case ncclTestsPeak.MatchString(l.Text):

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/gpudoctor/gpudoctor/checks"
 )
 
@@ -131,16 +133,24 @@ func readNVBandwidthJSON(s *Sink, in *Lines) {
 	if json.Unmarshal([]byte(text), &doc) != nil {
 		return
 	}
-	for _, c := range doc.Body.Testcases {
+	cases := launchBelow(launchJSONNodes(text), "nvbandwidth", "testcases")
+	at := func(n *yaml.Node) Line {
+		if n == nil {
+			return first
+		}
+		return Line{Number: first.Number + n.Line - 1}
+	}
+	for n, c := range doc.Body.Testcases {
 		if len(c.Matrix) == 0 {
 			continue
 		}
-		b := nvbandwidthBenchmark(s, c.Description, c.Name, first)
+		matrix := launchBelow(launchItem(cases, n), "bandwidth_matrix")
+		b := nvbandwidthBenchmark(s, c.Description, c.Name, at(launchItem(cases, n)))
 		b.Complete = c.Status == "Passed"
 		for i, row := range c.Matrix {
 			for j, cell := range row {
 				if value, ok := nvbandwidthNumber(cell); ok {
-					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), value, first)
+					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), value, at(launchItem(launchItem(matrix, i), j)))
 				}
 			}
 		}

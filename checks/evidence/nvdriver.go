@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -33,7 +34,7 @@ var nvdriverVersionKind = &Kind{
 			d.Open = new(strings.Contains(m[1], "Open"))
 		}
 		d.KernelVersion = version // The last that was loaded is the one that runs.
-		s.Origin("gpus.driver.kernel_version", l)
+		s.Told("gpus.driver.kernel_version", version, l)
 		s.Package("nvidia-driver", version, "", "kernel", l)
 	},
 }
@@ -67,7 +68,7 @@ var nvdriverParamsKind = &Kind{
 			}
 			if len(d.Parameters) < 500 { // Driver 580 has 50.
 				d.Parameters[m[1]] = strings.ToValidUTF8(strings.Trim(m[2], `"`), "?")
-				s.Origin("gpus.driver.parameters["+m[1]+"]", l)
+				s.Told("gpus.driver.parameters["+m[1]+"]", d.Parameters[m[1]], l)
 			}
 			return true
 		})
@@ -135,7 +136,11 @@ func nvdriverGPURead(s *Sink, in *Lines) {
 	address := ""
 	first, _ := in.Peek()
 	models := 0
+	// The address stands below: until it is known the facts bear that of the
+	// place.
+	unnamed := lineAddress(s, first)
 	in.While(func(l Line) bool {
+		s.Watch("gpus.devices["+unnamed+"]", told, l)
 		m := nvdriverGPUField.FindStringSubmatch(l.Text)
 		if m == nil {
 			return false
@@ -163,7 +168,16 @@ func nvdriverGPURead(s *Sink, in *Lines) {
 	if address == "" {
 		return
 	}
+	s.ledger.close()
+	s.ledger.rename(map[string]string{unnamed: address})
 	g := s.GPU(address, first)
 	g.Vendor = "nvidia"
+	s.ledger.close()
 	mergeGPU(g, told)
+}
+
+// lineAddress names a GPU whose address is not known yet by the place of its
+// description.
+func lineAddress(s *Sink, first Line) string {
+	return strings.NewReplacer("[", "", "]", "").Replace(s.Source()) + " line " + strconv.Itoa(first.Number)
 }

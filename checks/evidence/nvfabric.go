@@ -62,7 +62,7 @@ func nvfabricEnter(s *Sink, running *bool, l Line) {
 		return
 	}
 	nvfabricManager(s).Running = running
-	s.Origin("gpus.driver.fabric_manager.running", l)
+	s.Told("gpus.driver.fabric_manager.running", running, l)
 }
 
 func nvfabricManager(s *Sink) *checks.FabricManager {
@@ -87,7 +87,7 @@ var nvfabricVersionKind = &Kind{
 			return false
 		}
 		nvfabricManager(s).Version = m[1]
-		s.Origin("gpus.driver.fabric_manager.version", l)
+		s.Told("gpus.driver.fabric_manager.version", m[1], l)
 		s.Package("fabric-manager", m[1], "", "log", l)
 		return true
 	},

@@ -66,6 +66,7 @@ func nvlinkStateRead(s *Sink, in *Lines) {
 		if m == nil || g == nil {
 			return nvlinkNone.MatchString(l.Text) || m != nil
 		}
+		s.Watch("gpus.devices["+g.Address+"]", g, l)
 		nvlinkEnter(g, number(m[1]), m[2])
 		return true
 	})

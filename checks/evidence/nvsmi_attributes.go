@@ -180,6 +180,33 @@ func nvsmiSet(g *checks.GPU, name, text string) {
 	}
 }
 
+// nvsmiTold enters one attribute of a GPU in what a listing tells of it, and
+// notes the line. A count that is added to another one has no line of its own.
+func nvsmiTold(s *Sink, known, told *checks.GPU, name, text string, l Line) {
+	s.Watch("gpus.devices["+known.Address+"]", told, l)
+	before := nvsmiCounts(told.ECC)
+	nvsmiSet(told, name, text)
+	for i, count := range nvsmiCounts(told.ECC) {
+		if before[i] > 0 && count > before[i] {
+			s.ledger.drop(told)
+		}
+	}
+	s.ledger.close()
+}
+
+// nvsmiCounts are the counts of errors.
+func nvsmiCounts(e *checks.ECC) (counts [4]int64) {
+	if e == nil {
+		return counts
+	}
+	for i, count := range []*int64{e.VolatileCorrected, e.VolatileUncorrected, e.AggregateCorrected, e.AggregateUncorrected} {
+		if count != nil {
+			counts[i] = *count
+		}
+	}
+	return counts
+}
+
 // nvsmiHealth enters what nvidia-smi says of a part of the fabric's health.
 func nvsmiHealth(g *checks.GPU, part, value string) {
 	bad := ""
@@ -291,7 +318,7 @@ func nvsmiDriver(s *Sink, driver, cuda string, l Line) {
 		d := &s.GPUs().Driver
 		if d.Version == "" {
 			d.Version = driver
-			s.Origin("gpus.driver.version", l)
+			s.Told("gpus.driver.version", driver, l)
 		}
 		s.Package("nvidia-driver", driver, "", "nvidia-smi", l)
 	}
@@ -299,7 +326,7 @@ func nvsmiDriver(s *Sink, driver, cuda string, l Line) {
 		d := &s.GPUs().Driver
 		if d.CUDAVersion == "" {
 			d.CUDAVersion = cuda
-			s.Origin("gpus.driver.cuda_version", l)
+			s.Told("gpus.driver.cuda_version", cuda, l)
 		}
 		s.Package("cuda-driver", cuda, "", "nvidia-smi", l)
 	}
@@ -329,7 +356,7 @@ func nvsmiGPU(s *Sink, busID string, index int, l Line) *checks.GPU {
 func nvsmiAnswered(s *Sink, l Line) {
 	if gpus := s.GPUs(); gpus.NVML == "" {
 		gpus.NVML = "ok"
-		s.Origin("gpus.nvml", l)
+		s.Told("gpus.nvml", gpus.NVML, l)
 	}
 }
 

@@ -220,7 +220,7 @@ func (r *nvsmiQueryReader) line(text string, l Line) bool {
 	if r.gpu == nil {
 		return true
 	}
-	r.attribute(path, m[3])
+	r.attribute(path, m[3], l)
 	// "Processes" has its lines below "Process ID", at the same depth or deeper.
 	switch m[2] {
 	case "Process ID":
@@ -267,13 +267,13 @@ func (r *nvsmiQueryReader) nextNameless(heading string, l Line) {
 	r.gpu, r.known, r.nameless = &checks.GPU{}, nvsmiGPU(r.sink, "", r.index, l), true
 }
 
-func (r *nvsmiQueryReader) attribute(path, value string) {
+func (r *nvsmiQueryReader) attribute(path, value string, l Line) {
 	name := nvsmiQueryNames[path]
 	if name == "" && r.nameless {
 		name = nvsmiQueryTails[path]
 	}
 	if name != "" {
-		nvsmiSet(r.gpu, name, value)
+		nvsmiTold(r.sink, r.known, r.gpu, name, value, l)
 	}
 }
 

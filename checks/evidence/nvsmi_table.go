@@ -91,10 +91,12 @@ func nvsmiTableRead(s *Sink, in *Lines) {
 			}
 			nvsmiTableFirst(s, gpu, m, l)
 		case gpu != nil && row == 1 && nvsmiTableUse.MatchString(text):
+			s.Watch("gpus.devices["+gpu.Address+"]", gpu, l)
 			nvsmiTableSecond(gpu, nvsmiTableUse.FindStringSubmatch(text))
 			row = 2
 		case gpu != nil && row == 2 && !nvsmiTableRule.MatchString(text):
 			if cells := strings.Split(text, "|"); len(cells) >= 4 {
+				s.Watch("gpus.devices["+gpu.Address+"]", gpu, l)
 				nvsmiTableMIG(gpu, strings.TrimSpace(cells[3]))
 			}
 			row = 0

@@ -195,13 +195,13 @@ func (r *nvsmiXMLReader) end(l Line) {
 		r.commit()
 	default:
 		if below, ok := strings.CutPrefix(path, "gpu/"); ok && r.gpu != nil {
-			r.attribute(below, text)
+			r.attribute(below, text, l)
 		}
 	}
 	r.path = r.path[:len(r.path)-1]
 }
 
-func (r *nvsmiXMLReader) attribute(path, text string) {
+func (r *nvsmiXMLReader) attribute(path, text string, l Line) {
 	switch path {
 	case "processes/process_info/pid":
 		if pid, err := strconv.Atoi(text); err == nil && len(r.gpu.Processes) < maxEntries {
@@ -218,7 +218,7 @@ func (r *nvsmiXMLReader) attribute(path, text string) {
 		}
 	default:
 		if name := nvsmiXMLNames[path]; name != "" {
-			nvsmiSet(r.gpu, name, text)
+			nvsmiTold(r.sink, r.known, r.gpu, name, text, l)
 		}
 	}
 }

@@ -242,8 +242,8 @@ func (t *nvtopoPairs) pair(a, b, kind string, l Line) *checks.Pair {
 		i = len(links.Pairs)
 		t.known[[2]string{a, b}] = i
 		links.Pairs = append(links.Pairs, checks.Pair{A: a, B: b, Kind: kind})
-		t.sink.Origin("links.pairs["+a+" -> "+b+"]", l)
 	}
+	t.sink.Watch("links.pairs["+a+" -> "+b+"]", &links.Pairs[i], l)
 	return &links.Pairs[i]
 }
 

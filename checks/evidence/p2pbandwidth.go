@@ -104,7 +104,7 @@ func p2pAccess(s *Sink, a, b int, can bool, l Line) {
 	}
 	if len(gpus.P2P) < maxEntries {
 		gpus.P2P = append(gpus.P2P, checks.GPUPeer{A: from.Address, B: to.Address, Read: status, Write: status})
-		s.Origin("gpus.p2p", l)
+		s.Told("gpus.p2p["+from.Address+" -> "+to.Address+"]", &gpus.P2P[len(gpus.P2P)-1], l)
 	}
 }
 
@@ -145,6 +145,16 @@ func benchmarkMatrix(in *Lines, cell func(row, column string, value float64, at 
 				cell(fields[0], columns[i], value, l)
 			}
 		}
+	}
+}
+
+// benchmarkStands notes the line of a part of a table, the first one.
+func benchmarkStands(b *checks.Benchmark, part string, line int) {
+	if b.Lines == nil {
+		b.Lines = make(map[string]int)
+	}
+	if b.Lines[part] == 0 {
+		b.Lines[part] = line
 	}
 }
 
@@ -203,6 +213,7 @@ func simpleP2PLine(s *Sink, l Line) bool {
 		if b.Wrong == nil {
 			b.Wrong = new(int64)
 			b.Line = l.Number
+			benchmarkStands(b, "wrong", l.Number)
 		}
 		*b.Wrong++
 		return true

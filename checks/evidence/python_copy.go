@@ -147,6 +147,7 @@ func pythonCopyWrong(s *Sink, from, to pythonCopy) bool {
 	wrong := int64(len(to.numbers))
 	s.Facts.Benchmarks = append(s.Facts.Benchmarks, checks.Benchmark{
 		Tool: "pytorch", Test: "a tensor copied by hand", What: "copy", Wrong: &wrong, Complete: true, Source: s.name, Line: to.line,
+		Lines:  map[string]int{"wrong": to.line},
 		Points: []checks.BenchmarkPoint{{A: "GPU" + from.device, B: "GPU" + to.device, Line: to.line}},
 	})
 	return true

@@ -63,7 +63,6 @@ func rdmaMerge(s *Sink, p checks.RDMAPort, l Line) {
 	}
 	rdmaNameTypes(&p)
 	nics.RDMA = append(nics.RDMA, p)
-	s.Origin("nics.rdma["+p.Device+":"+strconv.Itoa(p.Port)+"]", l)
 }
 
 // rdmaAgree reports whether two reports can be of the same port of the same

@@ -58,7 +58,8 @@ func (r *reading) read(ctx context.Context, name string, from io.Reader) error {
 	r.sink.Facts.Texts = append(r.sink.Facts.Texts, checks.Text{Name: name, Kinds: []checks.TextKind{}})
 	s := r.anchors.scan(from)
 	defer s.close()
-	in := &Lines{name: name}
+	in := &Lines{name: name, reached: r.sink.ledger.reached}
+	defer r.sink.ledger.close()
 	in.fetch = func() (Line, bool) {
 		l, takers, ok := s.next()
 		if ok {
@@ -100,6 +101,7 @@ func (r *reading) block(in *Lines, l Line) {
 	}
 	before := in.taken
 	kind.Read(r.sink, in)
+	r.sink.ledger.close()
 	if in.taken == before { // It took nothing: a bug of the parser, but no endless loop.
 		in.skip()
 		return
@@ -142,8 +144,11 @@ func (r *reading) line(l Line) {
 	for _, t := range l.takers {
 		i := int(t)
 		if i < len(r.kinds) {
-			if k := r.kinds[i]; k.Line != nil && containsAny(l.Text, k.Anchors) && k.Line(r.sink, l) {
-				r.recognised(k.Name, l, 1)
+			if k := r.kinds[i]; k.Line != nil && containsAny(l.Text, k.Anchors) {
+				if k.Line(r.sink, l) {
+					r.recognised(k.Name, l, 1)
+				}
+				r.sink.ledger.close()
 			}
 			continue
 		}
@@ -186,5 +191,6 @@ func (r *reading) finish() *checks.Facts {
 		s.Logs().Messages = list
 	}
 	s.join()
+	s.Facts.Origins = s.ledger.origins(s.Facts)
 	return s.Facts
 }

@@ -51,6 +51,8 @@ type rocminfoGPU struct {
 	name, marketing, kind, uuid, bdf, memory string
 	seen                                     bool
 	head                                     Line
+	// lines are those of the entries that it keeps, by their keys.
+	lines map[string]Line
 }
 
 func rocminfoRead(s *Sink, in *Lines) {
@@ -128,6 +130,10 @@ func (a *rocminfoGPU) entry(l Line, key, value string, own bool, finish func()) 
 	if a.head.Number == 0 {
 		a.head = l
 	}
+	if a.lines == nil {
+		a.lines = make(map[string]Line)
+	}
+	a.lines[key] = l
 	return true
 }
 
@@ -145,16 +151,22 @@ func (a *rocminfoGPU) finish(s *Sink, index int) bool {
 		return false
 	}
 	g := amdGPUAt(s, index, rocminfoAddress(a.bdf), a.head)
+	told := func(key string) { s.Watch("gpus.devices["+g.Address+"]", g, a.lines[key]) }
+	told("Name")
 	amdGPUSetArchitecture(g, a.name)
+	told("Marketing Name")
 	amdGPUSetName(g, a.marketing)
+	told("Uuid")
 	if g.UUID == "" && strings.HasPrefix(a.uuid, "GPU-") && a.uuid != "GPU-XX" {
 		g.UUID = checks.Printable(a.uuid, 64)
 	}
 	if g.Integrated == nil && a.memory != "" || strings.Contains(a.memory, "APU") {
 		// Memory Properties is empty for a card.
+		told("Memory Properties")
 		integrated := strings.Contains(a.memory, "APU")
 		g.Integrated = &integrated
 	}
+	s.ledger.close()
 	return true
 }
 

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"reflect"
 	"strconv"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -19,7 +20,7 @@ type Sink struct {
 	devices map[string]*checks.PCIDevice
 	gpus    map[string]*checks.GPU
 	order   []string
-	origins map[string]bool
+	ledger  ledger
 	// partialPCI is set until a text lists the whole PCI tree.
 	partialPCI bool
 
@@ -37,6 +38,9 @@ type Sink struct {
 	groupTypes map[int]string
 	// shell are the numbers that a script gives names.
 	shell launchNumbers
+	// block are the lines of the command that is being read, where it goes on over
+	// several.
+	block []Line
 	// tensor is the last tensor that a text showed on a GPU.
 	tensor pythonCopy
 	// gpuBuffer is set while perftest's next table is of a GPU's memory.
@@ -49,11 +53,11 @@ type Sink struct {
 
 func newSink() *Sink {
 	s := &Sink{
-		Facts:   &checks.Facts{Schema: checks.FactsSchema},
-		devices: make(map[string]*checks.PCIDevice),
-		gpus:    make(map[string]*checks.GPU),
-		origins: make(map[string]bool), partialPCI: true,
-		kernel: checks.NewKernelLogReader(), bridges: make(map[string]string), groupTypes: make(map[int]string),
+		Facts:      &checks.Facts{Schema: checks.FactsSchema},
+		devices:    make(map[string]*checks.PCIDevice),
+		gpus:       make(map[string]*checks.GPU),
+		partialPCI: true,
+		kernel:     checks.NewKernelLogReader(), bridges: make(map[string]string), groupTypes: make(map[int]string),
 	}
 	s.messages = newMessageLog(s)
 	return s
@@ -61,6 +65,7 @@ func newSink() *Sink {
 
 // begin turns to another text.
 func (s *Sink) begin(name string, prompt *Prompt) {
+	s.ledger.close()
 	s.name, s.prompt, s.gpuBuffer = name, prompt, false
 }
 
@@ -75,20 +80,21 @@ func (s *Sink) Host() string {
 	return s.prompt.Host
 }
 
-// Origin notes which line a fact is from. fact is its path as rules write it:
-// "pci.devices[0000:40:01.1].acs.control", "container.shm",
-// "env.variables[NCCL_DEBUG]". A path stands for all that lies below it.
-// The first origin of a path counts.
-func (s *Sink) Origin(fact string, l Line) {
-	if s.origins[fact] || len(s.origins) >= maxOrigins {
-		return
-	}
-	s.origins[fact] = true
-	s.Facts.Origins = append(s.Facts.Origins, checks.Origin{Fact: fact, Source: s.name, Line: l.Number})
+// Told notes that a line tells a value of a fact. fact is its path as rules
+// write it: "container.shm.size_bytes", "env.variables[NCCL_DEBUG]". Of a
+// structure, to which value points, all parts that are set are told there.
+func (s *Sink) Told(fact string, value any, l Line) {
+	leaves(fact, reflect.Value{}, reflect.ValueOf(value), true, func(fact, value string, _ bool) {
+		s.ledger.note(fact, value, s.name, l.Number)
+	})
 }
 
-// maxOrigins bounds the origins that are kept.
-const maxOrigins = 20000
+// Watch notes that what changes next in a structure of the facts, to which
+// object points, is told by a line. It ends when the reader looks at another
+// line, so that nothing is ever put down to a line that came before it.
+func (s *Sink) Watch(fact string, object any, l Line) {
+	s.ledger.watch(fact, object, s.name, l.Number)
+}
 
 // maxDevices bounds the PCI functions and the GPUs, maxEntries each list of
 // the facts that texts fill.
@@ -107,7 +113,7 @@ func (s *Sink) Device(address string, l Line) *checks.PCIDevice {
 			s.devices[address] = d
 		}
 	}
-	s.Origin("pci.devices["+address+"]", l)
+	s.Watch("pci.devices["+address+"]", d, l)
 	return d
 }
 
@@ -124,7 +130,7 @@ func (s *Sink) GPU(address string, l Line) *checks.GPU {
 			s.order = append(s.order, address)
 		}
 	}
-	s.Origin("gpus.devices["+address+"]", l)
+	s.Watch("gpus.devices["+address+"]", g, l)
 	return g
 }
 
@@ -203,7 +209,7 @@ func (s *Sink) Variable(name, value string, l Line) {
 	s.Facts.Env.Variables = append(s.Facts.Env.Variables, checks.Variable{
 		Name: name, Value: value, Source: s.name, Line: l.Number, Effective: effective,
 	})
-	s.Origin("env.variables["+name+"]", l)
+	s.Told("env.variables["+name+"]", value, l)
 }
 
 // Package notes a version of a piece of software. The host is that of the

@@ -130,6 +130,13 @@ narrow[d.address] := {"width": d.link.width, "best": d.link.max_width, "source":
 	d.link.width < d.link.max_width
 }
 
+# link_fact is where each source tells the width of a device's link.
+link_fact := {
+	"config space of both ends": "pci.devices[%s].link.%s",
+	"lspci": "pci.devices[%s].link.%s",
+	"NVML": "gpus.devices[%s].pcie.%s",
+}
+
 width_by_nvml(address) if {
 	some g in facts.named
 	g.address == address
@@ -165,8 +172,8 @@ findings contains {
 	]),
 	"evidence": array.concat(
 		[
-			{"fact": sprintf("pci.devices[%s].link.width", [address]), "value": n.width, "source": n.source},
-			{"fact": sprintf("pci.devices[%s].link.max_width", [address]), "value": n.best, "source": n.source},
+			{"fact": sprintf(link_fact[n.source], [address, "width"]), "value": n.width, "source": n.source},
+			{"fact": sprintf(link_fact[n.source], [address, "max_width"]), "value": n.best, "source": n.source},
 		],
 		error_evidence(address),
 	),
