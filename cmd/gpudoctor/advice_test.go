@@ -105,9 +105,9 @@ func tellOf(ctx context.Context, t *testing.T, known knowledge, s situation) *re
 	})
 }
 
-// tally counts what was looked at, so that no check can hold for want of
+// adviceTally counts what was looked at, so that no check can hold for want of
 // anything to look at.
-type tally map[string]int
+type adviceTally map[string]int
 
 // TestAdviceFits holds, for all situations, that no advice sets what is in force
 // already, that no variable is both set and unset, that no command has a gap, that
@@ -118,7 +118,7 @@ func TestAdviceFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := tally{}
+	seen := adviceTally{}
 	hold := func(t *testing.T, s situation) *report.Document {
 		t.Helper()
 		d := tellOf(t.Context(), t, known, s)
@@ -282,7 +282,7 @@ var (
 )
 
 // setsNothingInForce compares what an advice sets with the facts.
-func setsNothingInForce(t *testing.T, f *checks.Facts, a remedies.Advice, seen tally) {
+func setsNothingInForce(t *testing.T, f *checks.Facts, a remedies.Advice, seen adviceTally) {
 	t.Helper()
 	inForce := map[string][]string{}
 	if f.Env != nil {
@@ -357,7 +357,7 @@ func setsNothingInForce(t *testing.T, f *checks.Facts, a remedies.Advice, seen t
 }
 
 // setsOrUnsets looks for a variable that is both set and unset.
-func setsOrUnsets(t *testing.T, all []remedies.Advice, seen tally) {
+func setsOrUnsets(t *testing.T, all []remedies.Advice, seen adviceTally) {
 	t.Helper()
 	set, unset := map[string]string{}, map[string]string{}
 	for _, a := range all {
@@ -389,7 +389,7 @@ var (
 )
 
 // hasNoGap looks for gaps in an advice as JSON has it.
-func hasNoGap(t *testing.T, a remedies.Advice, seen tally) {
+func hasNoGap(t *testing.T, a remedies.Advice, seen adviceTally) {
 	t.Helper()
 	for _, text := range textsOf(t, a) {
 		if found := gap.FindString(text); found != "" {
@@ -481,7 +481,7 @@ var markup = regexp.MustCompile(`</?(?:details|summary)>|<!-- -->|<https?://[^<>
 
 // oneOrder renders the report with the advice numbered by rank, and reads the
 // numbers where text and Markdown tell them.
-func oneOrder(t *testing.T, d *report.Document, seen tally) {
+func oneOrder(t *testing.T, d *report.Document, seen adviceTally) {
 	t.Helper()
 	numbered := *d
 	numbered.Advice = slices.Clone(d.Advice)
@@ -528,7 +528,7 @@ func oneOrder(t *testing.T, d *report.Document, seen tally) {
 
 // lastsAsSaid compares what an advice takes and how long it lasts with what it
 // does.
-func lastsAsSaid(t *testing.T, a remedies.Advice, seen tally) {
+func lastsAsSaid(t *testing.T, a remedies.Advice, seen adviceTally) {
 	t.Helper()
 	apply := a.Apply
 	takes := func(n remedies.Need) bool { return slices.Contains(a.Needs, n) }
@@ -553,7 +553,7 @@ func lastsAsSaid(t *testing.T, a remedies.Advice, seen tally) {
 }
 
 // checksAgain holds that the command that checks again examines the same.
-func checksAgain(t *testing.T, r request, d *report.Document, seen tally) {
+func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) {
 	t.Helper()
 	want := "gpudoctor check --from " + remedies.Quote(r.source.from[0])
 	if r.profile != rules.Training {

@@ -90,9 +90,23 @@ func tickets(t *testing.T) []ticket {
 			if err != nil {
 				t.Fatal(err)
 			}
+			archive := txtar.Parse(raw)
 			c := ticket{name: file, paths: []string{file}, lines: map[string][]string{}}
-			for _, f := range txtar.Parse(raw).Files {
-				c.lines[f.Name] = linesOf(string(f.Data))
+			script := strings.Contains(pattern, "script")
+			if script { // It is no archive to the program: its files are given.
+				c.paths = nil
+			}
+			dir := t.TempDir()
+			for i, f := range archive.Files {
+				name := f.Name
+				if script {
+					name = filepath.Join(dir, strconv.Itoa(i)+"-"+filepath.Base(f.Name))
+					c.paths = append(c.paths, name)
+					if err := os.WriteFile(name, f.Data, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				c.lines[name] = linesOf(string(f.Data))
 			}
 			list = append(list, c)
 		}
