@@ -181,27 +181,27 @@ func wholeVariants(all []int, in []string, a string) []variant {
 	var list []variant
 	zero := 0
 	for _, stage := range in {
-		add := func(name string, failed, harmless bool, change func(r *probe.Report)) {
-			list = append(list, variant{name: "stage " + stage + ": " + name, failed: failed, harmless: harmless, change: func(r *probe.Report) {
+		add := func(name string, failed bool, change func(r *probe.Report)) {
+			list = append(list, variant{name: "stage " + stage + ": " + name, failed: failed, change: func(r *probe.Report) {
 				r.Stage, r.Reason = stage, "x"
 				r.Transfers, r.Devices, r.Peers = []probe.Transfer{}, []probe.Device{}, []probe.Peer{}
 				change(r)
 			}})
 		}
 		for _, code := range all {
-			add(fmt.Sprintf("error %d", code), true, false, func(r *probe.Report) {
+			add(fmt.Sprintf("error %d", code), true, func(r *probe.Report) {
 				r.Outcome, r.ErrorCode, r.ErrorName = probe.Error, code, fmt.Sprintf("ERROR_%d", code)
 			})
 		}
-		add("hang", true, false, func(r *probe.Report) { r.Outcome = probe.Hang })
-		add("corrupt", true, false, func(r *probe.Report) { r.Outcome = probe.Corrupt })
-		add("crash", true, false, func(r *probe.Report) { r.Outcome, r.Signal = probe.Error, "SIGSEGV" })
-		add("exit 0", true, false, func(r *probe.Report) { r.Outcome, r.Cause, r.ExitCode = probe.Error, probe.CauseExited, &zero })
-		add("flood", true, false, func(r *probe.Report) { r.Outcome, r.Cause = probe.Error, probe.CauseFlooded })
+		add("hang", true, func(r *probe.Report) { r.Outcome = probe.Hang })
+		add("corrupt", true, func(r *probe.Report) { r.Outcome = probe.Corrupt })
+		add("crash", true, func(r *probe.Report) { r.Outcome, r.Signal = probe.Error, "SIGSEGV" })
+		add("exit 0", true, func(r *probe.Report) { r.Outcome, r.Cause, r.ExitCode = probe.Error, probe.CauseExited, &zero })
+		add("flood", true, func(r *probe.Report) { r.Outcome, r.Cause = probe.Error, probe.CauseFlooded })
 		for _, cause := range []probe.Cause{probe.CauseProtocol, probe.CauseDeadline, probe.CauseGaveUp, probe.CauseNoLibrary, probe.CauseIncompatible, ""} {
-			add("unknown "+string(cause), false, false, func(r *probe.Report) { r.Outcome, r.Cause = probe.Unknown, cause })
+			add("unknown "+string(cause), false, func(r *probe.Report) { r.Outcome, r.Cause = probe.Unknown, cause })
 		}
-		add("nothing was said", false, false, func(r *probe.Report) { r.Outcome, r.Stage = probe.OK, "" })
+		add("nothing was said", false, func(r *probe.Report) { r.Outcome, r.Stage = probe.OK, "" })
 	}
 	for _, code := range all {
 		list = append(list, variant{name: fmt.Sprintf("GPU error %d", code), failed: code != 2 && code != 46, harmless: true, change: func(r *probe.Report) {

@@ -118,15 +118,13 @@ func gapOf(device probe.Device) gap {
 	if device.Call == "" && device.ErrorName != "" && device.Reason != "" { // A reason with a call has the name.
 		g.reason += " (" + device.ErrorName + ")"
 	}
-	switch device.Cause {
-	case probe.CauseBusy:
-		if u := device.User; u != nil {
-			g.hint = "--probe-busy tries them nevertheless"
-			if u.PID > 0 {
-				g.processes, g.reason = []string{strconv.Itoa(u.PID)}, cmp.Or(u.Program, "not visible here")
-			}
+	if u := device.User; device.Cause == probe.CauseBusy && u != nil {
+		g.hint = "--probe-busy tries them nevertheless"
+		if u.PID > 0 {
+			g.processes, g.reason = []string{strconv.Itoa(u.PID)}, cmp.Or(u.Program, "not visible here")
 		}
-	case probe.CauseNoMemory:
+	}
+	if device.Cause == probe.CauseNoMemory {
 		g.hint = "free some of its memory and run again"
 	}
 	return g

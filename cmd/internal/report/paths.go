@@ -101,11 +101,6 @@ func (all paths) tried() paths {
 	return slices.DeleteFunc(slices.Clone(all), func(p path) bool { return p.outcome == probe.Unknown })
 }
 
-// wrong reports whether data does not arrive on some path.
-func (all paths) wrong() bool {
-	return slices.ContainsFunc(all, func(p path) bool { return badness[p.outcome] > badness[probe.Slow] })
-}
-
 // deciding are the transfers that gave the paths their outcome.
 func (all paths) deciding() []*probe.Transfer {
 	var ts []*probe.Transfer

@@ -162,7 +162,8 @@ func (d *Document) unexamined(in Input) []Reason {
 	var all []Reason
 	// The rules that would say so may have been left out, or a policy may have
 	// taken their place.
-	if rest := rules.Unexplained(d.Transfers, d.Findings); rest != nil && !(d.noGPU() && len(rest.Transfers)+len(rest.Devices) == 0) {
+	rest := rules.Unexplained(d.Transfers, d.Findings)
+	if rest != nil && (!d.noGPU() || len(rest.Transfers)+len(rest.Devices) > 0) {
 		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that say so were left out)"})
 	}
 	switch {

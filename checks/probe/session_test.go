@@ -1,0 +1,202 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+)
+
+// healthyMessages are what the child says of two healthy GPUs.
+func healthyMessages() []message {
+	const a, b = "0000:06:00.0", "0000:07:00.0"
+	ended := true
+	yes := true
+	list := []message{
+		{Stage: stageLibrary},
+		{Library: &library{API: apiCUDA, Path: "/lib/libcuda.so.1", Version: "13.0"}},
+		{Stage: stageInit},
+		{Stage: stageDevices},
+		{Stage: stageQuery},
+		{Peer: &Peer{Source: a, Destination: b, Access: &yes}},
+		{Peer: &Peer{Source: b, Destination: a, Access: &yes}},
+		{Stage: stageContexts},
+		{Step: &step{Name: stageContexts, GPU: a}},
+		{Step: &step{Name: stageContexts, GPU: a, Done: true}},
+		{Device: &Device{Address: a, Outcome: OK}},
+		{Device: &Device{Ordinal: 1, Address: b, Outcome: OK}},
+	}
+	for _, test := range []string{TestCopy, TestStore, TestLoad} {
+		list = append(list, message{Stage: test})
+		for _, pair := range [][2]string{{a, b}, {b, a}} {
+			t := Transfer{Test: test, Source: pair[0], Destination: pair[1], Outcome: OK}
+			list = append(list, message{Begin: &t})
+			done := t
+			done.Verified = "gpu"
+			if test == TestCopy {
+				rate := 394.5
+				done.GBps, done.Bytes = &rate, 1<<28
+			}
+			list = append(list, message{Transfer: &done})
+		}
+	}
+	list = append(list, message{Stage: stageCleanup}, message{Ended: &ended})
+	for i := range list {
+		list[i].Number = i + 1
+	}
+	return list
+}
+
+// encoded are messages as they come through the pipe.
+func encoded(tb testing.TB, list []message) [][]byte {
+	tb.Helper()
+	var lines [][]byte
+	for _, m := range list {
+		raw, err := json.Marshal(m)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		lines = append(lines, raw)
+	}
+	return lines
+}
+
+// heard is the report that a session makes of messages and of the child's end.
+func heard(lines [][]byte, result child.Result, quiet silence) *Report {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	s := &session{
+		options: Options{Patience: time.Second, Start: time.Second, Whole: time.Minute}, begun: time.Now(), ctx: ctx, stop: stop,
+		report: &Report{Mode: Quick, Outcome: OK, Devices: []Device{}, Peers: []Peer{}, Transfers: []Transfer{}},
+		busy:   make(chan any, 1), heard: make(chan time.Duration, len(lines)+1),
+	}
+	for _, line := range lines {
+		s.receive(line)
+	}
+	s.conclude(result, quiet)
+	s.order()
+	s.report.Stages = nil // They hold times.
+	return s.report
+}
+
+// sound reports whether a report says that all that was begun on two GPUs went
+// well. It is what a verdict of health rests on.
+func sound(r *Report) bool {
+	return r.Outcome == OK && len(r.Devices) == 2 && len(r.Peers) == 2 && len(r.Transfers) == 6 &&
+		!slices.ContainsFunc(r.Transfers, func(t Transfer) bool { return t.Outcome != OK }) &&
+		!slices.ContainsFunc(r.Devices, func(d Device) bool { return d.Outcome != OK })
+}
+
+var finished = child.Result{Finished: true, Exited: true}
+
+// TestSessionNoticesLoss holds, by enumeration, that a report is sound only if every
+// message came, once and in its place: each message is dropped, repeated, moved to
+// every other place, cut short and replaced, and the stream ends after each.
+func TestSessionNoticesLoss(t *testing.T) {
+	t.Parallel()
+	lines := encoded(t, healthyMessages())
+	want := heard(lines, finished, silence{})
+	if !sound(want) {
+		t.Fatalf("the whole stream gives %+v", want)
+	}
+	n := 0
+	hold := func(what string, changed [][]byte, result child.Result) {
+		n++
+		if got := heard(changed, result, silence{}); sound(got) {
+			t.Errorf("%s: the report is sound", what)
+		}
+	}
+	for i := range lines {
+		without := slices.Concat(lines[:i], lines[i+1:])
+		hold(fmt.Sprintf("without message %d", i+1), without, finished)
+		for j := range without {
+			if j != i {
+				hold(fmt.Sprintf("message %d in place %d", i+1, j+1), slices.Insert(slices.Clone(without), j, lines[i]), finished)
+			}
+		}
+		if i < len(lines)-1 {
+			hold(fmt.Sprintf("message %d twice", i+1), slices.Insert(slices.Clone(lines), i, lines[i]), finished)
+		}
+		for _, with := range []string{`{`, `null`, `[]`, `{"n":-1}`, `7`, `{"n":1e99}`, fmt.Sprintf(`{"n":%d,"transfer":{"test":"copy","outcome":"fine"}}`, i+1)} {
+			changed := slices.Clone(lines)
+			changed[i] = []byte(with)
+			hold(fmt.Sprintf("message %d is %s", i+1, with), changed, finished)
+		}
+		for _, result := range []child.Result{
+			{Exited: true}, {Exited: true, Code: 1}, {Signal: "SIGSEGV"}, {Flooded: "stdout"}, {Finished: true, Failure: "x"}, finished, {Finished: true, Unsent: 1}, {},
+		} {
+			hold(fmt.Sprintf("%d messages, then %+v", i, result), lines[:i], result)
+		}
+	}
+	// The whole stream, and a word that could not be sent.
+	hold("all messages, and one unsent", lines, child.Result{Finished: true, Exited: true, Unsent: 1, UnsentReason: "NaN"})
+	t.Logf("%d streams", n)
+}
+
+// TestSessionHang holds what becomes of a child that was ended for its silence.
+func TestSessionHang(t *testing.T) {
+	t.Parallel()
+	lines := encoded(t, healthyMessages())
+	for i := range len(lines) - 1 {
+		for _, quiet := range []silence{{tooLong: time.Second}, {late: true}, {late: true, lasted: time.Minute}} {
+			if got := heard(lines[:i], child.Result{Canceled: true, Signal: "SIGKILL"}, quiet); sound(got) || got.Signal != "" {
+				t.Errorf("%d messages and %+v: outcome %s, signal %q", i, quiet, got.Outcome, got.Signal)
+			}
+		}
+	}
+}
+
+// FuzzSession holds the same for streams that are mixed up at random: whatever
+// comes, a report is sound only if it equals that of the whole stream, and nothing
+// crashes.
+func FuzzSession(f *testing.F) {
+	lines := encoded(f, healthyMessages())
+	want := heard(lines, finished, silence{})
+	f.Add(uint64(1), []byte(`{"n":3,"stage":"copy"}`), uint8(3), true)
+	f.Add(uint64(9), []byte(`{"n":14,"transfer":{"test":"copy","source":"a","destination":"b","outcome":"ok","gbps":1e308}}`), uint8(0), false)
+	f.Add(uint64(2), []byte(`{"n":27,"ended":true}`), uint8(200), true)
+	f.Fuzz(func(t *testing.T, order uint64, alien []byte, changes uint8, whole bool) {
+		r := rand.New(rand.NewPCG(order, 7))
+		stream := slices.Clone(lines)
+		for range changes % 8 {
+			i, j := r.IntN(len(stream)), r.IntN(len(stream))
+			switch r.IntN(6) {
+			case 0:
+				stream[i], stream[j] = stream[j], stream[i]
+			case 1:
+				stream = slices.Insert(stream, i, stream[j])
+			case 2:
+				if len(stream) > 1 {
+					stream = slices.Delete(stream, i, i+1)
+				}
+			case 3:
+				stream = slices.Insert(stream, i, alien)
+			case 4:
+				stream[i] = stream[i][:r.IntN(len(stream[i])+1)]
+			case 5:
+				stream = stream[:i+1]
+			}
+		}
+		result := finished
+		if !whole {
+			result = child.Result{Exited: true}
+		}
+		got := heard(stream, result, silence{})
+		if sound(got) && !cmp.Equal(got, want) {
+			t.Errorf("a report that is sound differs from that of the whole stream:\n%s", cmp.Diff(want, got))
+		}
+		for _, x := range got.Transfers {
+			if x.GBps != nil && (math.IsNaN(*x.GBps) || math.IsInf(*x.GBps, 0)) {
+				t.Errorf("a rate of %g", *x.GBps)
+			}
+		}
+	})
+}
