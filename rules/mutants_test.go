@@ -20,6 +20,9 @@ import (
 // stands, from one machine. Which machine that is follows from the kind's place
 // in the alphabet; GPUDOCTOR_ALL_MUTANTS takes it from every machine that has it.
 func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	set, err := Load()
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,9 @@ import (
 // is known: for every rule and every healthy document in which it passes, each of
 // its needs is taken away in turn.
 func TestNeedsAreNeeded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	set, err := Load()
 	if err != nil {
 		t.Fatal(err)
@@ -237,6 +240,9 @@ var saysNo = map[string]string{
 // fact is taken away in turn. A rule may still fire, be skipped, or have nothing to
 // judge.
 func TestUnknownNeverPasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	set, err := Load()
 	if err != nil {
 		t.Fatal(err)
@@ -347,6 +353,9 @@ var toldByOneLine = map[string][]string{
 // evidence read, which are of nearly every kind. Of lines that give the same facts
 // one is judged.
 func TestOneLineTexts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	set, err := Load()
 	if err != nil {
 		t.Fatal(err)

@@ -45,6 +45,9 @@ func prefixes(word string, n int) []string {
 // TestCompletion holds that every beginning of every command, flag and value is
 // completed, in each way in which it can be typed.
 func TestCompletion(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	questions := 0
 	offers := func(want string, words ...string) {
 		t.Helper()

@@ -33,6 +33,9 @@ import (
 // down to another. That the check can tell is shown by moving each place by a
 // line, and to another text: nearly none of those pass.
 func TestEvidenceStands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	known, err := learn("")
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
 # METADATA
-# title: A transfer between GPUs failed, and no other rule says why
+# title: The probe of the GPUs failed, and no other rule says why
 # description: >-
 #   The last resort for what the probe measured. It judges only the transfers,
 #   GPUs and steps of the driver that failed and that no finding of another rule
@@ -172,7 +172,9 @@ unready[[d.outcome, code_of(d), object.get(d, "error_name", ""), object.get(d, "
 	facts.is_address(d.address)
 }
 
-device_remedies(kind) := class(kind[1]).remedies if {
+# device_remedies: where a GPU or the driver does not start, no way between GPUs is
+# at fault.
+device_remedies(kind) := [r | some r in class(kind[1]).remedies; r != "nccl-p2p-disable"] if {
 	kind[0] == "error"
 } else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
 

@@ -72,6 +72,7 @@ test_probe if {
 	some f in transfer_failed.findings with input as machine(object.union(stopped, {"exit_code": 0, "cause": "exited"}))
 	f.severity == "high"
 	contains(f.message, `at the step "cuInit": the process that drives the GPUs exited with code 0`)
+	not "nccl-p2p-disable" in f.remedies
 	some g in transfer_failed.findings with input as machine(object.union(stopped, {"signal": "SIGSEGV"}))
 	contains(g.message, "crashed with SIGSEGV")
 	some h in transfer_failed.findings with input as machine(object.union(stopped, {"cause": "flooded"}))

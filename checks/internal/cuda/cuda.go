@@ -143,7 +143,7 @@ func (d *Driver) InitCall() string { return "cuInit" }
 func Load() (*Driver, error) {
 	handle, err := purego.Dlopen(Library, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return nil, fmt.Errorf("load %s: %w", Library, err)
+		return nil, fmt.Errorf("load the CUDA driver: %w", err) // It names the file.
 	}
 	d := &Driver{missing: make(map[string]bool)}
 	c := &d.c

@@ -101,6 +101,15 @@ func (all paths) tried() paths {
 	return slices.DeleteFunc(slices.Clone(all), func(p path) bool { return p.outcome == probe.Unknown })
 }
 
+// lacked says of paths of which nothing is known what they lack: where the data
+// arrived, they were tried.
+func (all paths) lacked() string {
+	if !slices.ContainsFunc(all, func(p path) bool { return p.plain == nil || p.plain.Verified == "" }) {
+		return "judged"
+	}
+	return "tried"
+}
+
 // deciding are the transfers that gave the paths their outcome.
 func (all paths) deciding() []*probe.Transfer {
 	var ts []*probe.Transfer
@@ -384,7 +393,7 @@ func pathsLine(all paths) (status, string) {
 		first(statusNone)
 	}
 	if open := all.with(probe.Unknown); len(open) > 0 {
-		said = append(said, count(open)+" could not be tried")
+		said = append(said, count(open)+" could not be "+open.lacked())
 		if s == statusOK || s == "" {
 			s = statusOpen
 		}

@@ -145,7 +145,7 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 	case v.has(ReasonFailed), failures(d) > 0:
 		return 3, "transfers failed, and no finding at or above " + string(d.FailOn) + " says so"
 	case v.has(ReasonProbe):
-		return 3, "the probe was asked for and could not do its work: " + v.shortly()
+		return 3, "the probe was asked for and could not do its work"
 	case strict && len(v.gaps()) > 0:
 		return 3, "--strict, and not examined: " + v.shortly()
 	case len(d.Findings) > 0 && d.FailOn == Never:
@@ -189,8 +189,9 @@ func (d *Document) unexamined(in Input) []Reason {
 		return all
 	}
 	all = append(all, d.missingSections(in.Facts)...)
-	all = append(all, d.missingTransfers(in.Facts)...)
-	return append(all, d.missingRules(in)...)
+	transfers := d.missingTransfers(in.Facts)
+	all = append(all, transfers...)
+	return append(all, d.missingRules(in, len(transfers) > 0)...)
 }
 
 // notJudged is the reason of a rule that could not be judged.
@@ -227,9 +228,10 @@ func (d *Document) missingSections(f *checks.Facts) []Reason {
 }
 
 // missingRules lists the rules that could not be judged and whose finding would
-// be high or critical. Where every transfer between several GPUs was tried and
+// be high or critical. told is true where the lack of transfers is a reason by
+// itself. Where every transfer between several GPUs was tried and
 // arrived at full speed, that answers what would have explained a failure.
-func (d *Document) missingRules(in Input) []Reason {
+func (d *Document) missingRules(in Input, told bool) []Reason {
 	answered := map[string]bool{}
 	if d.Profile == rules.Training && proven(d) {
 		for _, r := range in.Rules {
@@ -239,11 +241,16 @@ func (d *Document) missingRules(in Input) []Reason {
 	var all []Reason
 	for _, s := range d.Skipped {
 		i := slices.IndexFunc(in.Rules, func(r rules.Rule) bool { return r.ID == s.Rule })
-		if i >= 0 && atLeast(in.Rules[i].Severity, rules.High) && !answered[s.Rule] {
+		if i >= 0 && atLeast(in.Rules[i].Severity, rules.High) && !answered[s.Rule] && !(told && lacksTransfersAlone(s)) {
 			all = append(all, notJudged(s))
 		}
 	}
 	return all
+}
+
+// lacksTransfersAlone reports whether a rule lacked nothing but transfers.
+func lacksTransfersAlone(s Skipped) bool {
+	return len(s.Lacks) > 0 && !slices.ContainsFunc(s.Lacks, func(m rules.Missing) bool { return m.Section() != "transfers" })
 }
 
 // measured are the rules that judge the transfers themselves: what explains their
@@ -398,7 +405,7 @@ func (d *Document) untriedPaths() []Reason {
 			code = ReasonProbe
 		}
 	}
-	why := fmt.Sprintf("%d of %s could not be tried", len(untried), plural(len(all), "peer path"))
+	why := fmt.Sprintf("%d of %s could not be %s", len(untried), plural(len(all), "peer path"), untried.lacked())
 	r := Reason{Code: code, Text: "transfers (" + why + ")", short: "transfers (" + why + ")"}
 	if open := gaps(d, untried); len(open) > 0 {
 		r.Text = "transfers (" + why + ": " + gapsInWords(open) + ")"
