@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -214,7 +215,7 @@ func (l *kernelLog) flush() {
 // time of the line before.
 func splitTime(line string, before float64) (float64, string) {
 	head, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
-	at, err := strconv.ParseFloat(head, 64)
+	at, err := finite.Parse(head)
 	if !ok || err != nil || !(at >= 0 && at < 1e10) || strings.Trim(head, "0123456789.") != "" {
 		return before, line
 	}

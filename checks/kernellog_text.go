@@ -3,8 +3,9 @@ package checks
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // KernelLogReader finds events in the lines of kernel logs that people send:
@@ -59,7 +60,7 @@ func KernelMessage(line string) (seconds float64, host, message string) {
 	if m == nil {
 		return 0, "", line
 	}
-	if at, err := strconv.ParseFloat(m[kernelPrefix.SubexpIndex("seconds")], 64); err == nil {
+	if at, err := finite.Parse(m[kernelPrefix.SubexpIndex("seconds")]); err == nil {
 		seconds = at
 	}
 	return seconds, m[kernelPrefix.SubexpIndex("host")], strings.TrimSpace(line[len(m[0]):])

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // Sizes and places in configuration space, from the PCI Express base
@@ -401,7 +403,7 @@ func parseResource(b []byte) []BAR {
 // on older kernels "16 GT/s" or "Unknown speed". 0 is not known.
 func parseLinkSpeed(s string) float64 {
 	number, _, _ := strings.Cut(s, " ")
-	speed, err := strconv.ParseFloat(number, 64)
+	speed, err := finite.Parse(number)
 	if err != nil {
 		return 0
 	}

@@ -2,10 +2,10 @@ package evidence
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // What the texts of AMD's tools have in common. None of it was tried on AMD
@@ -213,7 +213,7 @@ func amdGPUWorst(known *bool, word string) *bool {
 // "64289 MB").
 func amdGPUNumber(text string) (float64, bool) {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
-	v, err := strconv.ParseFloat(word, 64)
+	v, err := finite.Parse(word)
 	if err != nil || v < 0 || v > 1e15 || v != v {
 		return 0, false
 	}

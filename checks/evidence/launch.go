@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 const (
@@ -104,7 +105,7 @@ func launchAssignment(word string) (name, value string, ok bool) {
 func launchSize(text string) *int64 {
 	text = strings.ToLower(strings.TrimSpace(text))
 	digits := strings.TrimRight(text, "bikmgtpe ")
-	n, err := strconv.ParseFloat(digits, 64)
+	n, err := finite.Parse(digits)
 	if err != nil || n < 0 {
 		return nil
 	}

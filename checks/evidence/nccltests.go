@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // ncclTestsKind reads the tables of nccl-tests and rccl-tests, of all their
@@ -183,14 +184,14 @@ func ncclTestsRow(b *checks.Benchmark, l Line, wrong *int64, checked *bool) bool
 		var ok [3]bool
 		var v [3]float64
 		for i := range 3 {
-			n, err := strconv.ParseFloat(values[i], 64)
+			n, err := finite.Parse(values[i])
 			v[i], ok[i] = n, err == nil && n >= 0 && n < 1e15
 		}
 		if !ok[0] || !ok[1] || !ok[2] {
 			return false
 		}
 		p.Microseconds, p.AlgorithmGBps, p.GBps = &v[0], &v[1], &v[2]
-		if n, err := strconv.ParseFloat(values[3], 64); err == nil && n >= 0 && n < 1e15 {
+		if n, err := finite.Parse(values[3]); err == nil && n >= 0 && n < 1e15 {
 			*checked = true
 			// Up to 2.12 the column held the largest deviation, not a count: a
 			// value below one is rounding.

@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // nvbandwidthKind reads NVIDIA/nvbandwidth (output.cpp and json_output.cpp of
@@ -164,7 +165,7 @@ func nvbandwidthNumber(cell any) (float64, bool) {
 	case float64:
 		return v, true
 	case string:
-		n, err := strconv.ParseFloat(v, 64)
+		n, err := finite.Parse(v)
 		return n, err == nil
 	}
 	return 0, false

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // nvlinkStateKind is what nvidia-smi nvlink tells of the links of each GPU: the
@@ -94,7 +95,7 @@ func nvlinkEnter(g *checks.GPU, link int, text string) {
 		n.Active = false
 	case speed != nil:
 		n.Active = true
-		if gb, err := strconv.ParseFloat(speed[1], 64); err == nil && gb < 1e4 {
+		if gb, err := finite.Parse(speed[1]); err == nil && gb < 1e4 {
 			n.SpeedMBps = int(gb*1000 + 0.5)
 		}
 	default:

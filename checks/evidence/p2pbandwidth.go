@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // p2pBandwidthKind reads p2pBandwidthLatencyTest of NVIDIA/cuda-samples.
@@ -141,7 +142,7 @@ func benchmarkMatrix(in *Lines, cell func(row, column string, value float64, at 
 		}
 		in.Next()
 		for i, word := range fields[1:] {
-			if value, err := strconv.ParseFloat(word, 64); err == nil && i < len(columns) && value >= 0 && value < 1e9 {
+			if value, err := finite.Parse(word); err == nil && i < len(columns) && value >= 0 && value < 1e9 {
 				cell(fields[0], columns[i], value, l)
 			}
 		}
@@ -192,7 +193,7 @@ func simpleP2PLine(s *Sink, l Line) bool {
 		return true
 	}
 	if m := simpleP2PRate.FindStringSubmatch(l.Text); m != nil {
-		rate, err := strconv.ParseFloat(m[3], 64)
+		rate, err := finite.Parse(m[3])
 		if err != nil {
 			return false
 		}

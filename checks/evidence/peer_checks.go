@@ -3,10 +3,10 @@ package evidence
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // peerMatrixKind is what small programs print that people write to ask the driver
@@ -116,7 +116,7 @@ func peerCopyLine(s *Sink, l Line) bool {
 // them at all.
 func peerCopyVerdict(text string) (wrong, told bool) {
 	if m := peerCopyDiff.FindStringSubmatch(text); m != nil {
-		if v, err := strconv.ParseFloat(m[1], 64); err == nil {
+		if v, err := finite.Parse(m[1]); err == nil {
 			// A copy is exact: rounding is no excuse.
 			wrong, told = v > 0, true
 		}

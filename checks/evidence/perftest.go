@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // perftestKind reads ib_write_bw and its sisters of linux-rdma/perftest
@@ -99,7 +100,7 @@ var perftestGPUKind = &Kind{
 func perftestRow(b *checks.Benchmark, fields []string, gbits bool, l Line) bool {
 	size, err := strconv.ParseInt(fields[0], 10, 64)
 	_, errCount := strconv.ParseInt(fields[1], 10, 64)
-	average, errRate := strconv.ParseFloat(fields[3], 64)
+	average, errRate := finite.Parse(fields[3])
 	if err != nil || errCount != nil || errRate != nil || size <= 0 || average < 0 {
 		return false
 	}

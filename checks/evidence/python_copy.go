@@ -4,10 +4,10 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // pythonCopyKind is a tensor that somebody copied from GPU to GPU by hand and
@@ -60,7 +60,7 @@ const (
 func pythonCopyValues(text string) []float64 {
 	var values []float64
 	for _, n := range pythonCopyNumber.FindAllString(text, pythonCopyMost) {
-		v, err := strconv.ParseFloat(n, 64)
+		v, err := finite.Parse(n)
 		if err != nil || math.Abs(v) < 1.1e-38 {
 			v = 0
 		}

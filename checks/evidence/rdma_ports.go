@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // rdmaPorts reads a listing of ports below the devices that they belong to.
@@ -297,7 +298,7 @@ func rdmaRate(text string) float64 {
 	if i := strings.IndexAny(text, " \t("); i >= 0 {
 		text = text[:i]
 	}
-	f, err := strconv.ParseFloat(text, 64)
+	f, err := finite.Parse(text)
 	if err != nil || !(f > 0 && f < 1e5) {
 		return 0
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // rocmBandwidthKind are the devices and the matrices of rocm-bandwidth-test
@@ -129,7 +130,7 @@ func (r *rocmBandwidthReport) cells(pairs *amdGPUPairs, m []string, l Line) {
 			}
 			continue
 		}
-		rate, err := strconv.ParseFloat(cell, 64)
+		rate, err := finite.Parse(cell)
 		if err != nil || from == to || rate < 0 || rate > 1e6 || len(r.bench.Points) >= maxEntries {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
 // transferBenchKind are the matrices of TransferBench's presets p2p and a2a
@@ -82,7 +83,7 @@ func transferBenchRead(s *Sink, in *Lines) {
 		}
 		from := transferBenchDevice(m)
 		for i, cell := range strings.FieldsFunc(m[4], func(r rune) bool { return strings.ContainsRune(" \t,|", r) }) {
-			rate, err := strconv.ParseFloat(cell, 64)
+			rate, err := finite.Parse(cell)
 			if err != nil || i >= len(columns) || columns[i] == from || rate < 0 || rate > 1e6 || len(b.Points) >= maxEntries {
 				continue
 			}

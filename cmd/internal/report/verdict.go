@@ -241,7 +241,7 @@ func (d *Document) missingRules(in Input, told bool) []Reason {
 	var all []Reason
 	for _, s := range d.Skipped {
 		i := slices.IndexFunc(in.Rules, func(r rules.Rule) bool { return r.ID == s.Rule })
-		if i >= 0 && atLeast(in.Rules[i].Severity, rules.High) && !answered[s.Rule] && !(told && lacksTransfersAlone(s)) {
+		if i >= 0 && atLeast(in.Rules[i].Severity, rules.High) && !answered[s.Rule] && (!told || !lacksTransfersAlone(s)) {
 			all = append(all, notJudged(s))
 		}
 	}
