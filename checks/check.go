@@ -153,7 +153,9 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 			own := *facts
 			mu.Unlock()
 			g := &Gathering{Host: h, Facts: &own, Options: opts, probe: asked, unknown: unknown}
-			opts.Progress(c.Name)
+			if c != transfersCheck { // It waits for the probe, which tells its stages.
+				opts.Progress(c.Name)
+			}
 			err := c.run(ctx, g)
 			if err != nil {
 				g.Unknown(c.Name, "", err.Error(), hintFor(err))

@@ -145,7 +145,7 @@ type session struct {
 	steps   []step     // Under way, of making GPUs ready.
 	under   []Transfer // Begun and not yet reported.
 	number  int        // Of the last message.
-	garbled bool       // A message was lost, repeated, or is none.
+	garbled bool       // A message was lost, repeated or malformed.
 	ended   bool       // It came to its end; whole says that nothing is left to do.
 	whole   bool
 	failed  bool // It said that it cannot go on; its last word may still come.
@@ -460,7 +460,7 @@ func roughly(d time.Duration) time.Duration {
 }
 
 func (s *session) lateReason() string {
-	return fmt.Sprintf("the time for the probe ran out after %s", roughly(s.options.Whole))
+	return fmt.Sprintf("the time for the probe ran out after %s, at the step %s", roughly(s.options.Whole), cmp.Or(s.stage, "start"))
 }
 
 // outOfTime notes that the rest was not tried, unless worse stopped the probe.

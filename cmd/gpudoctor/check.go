@@ -53,11 +53,12 @@ for a moment, judges both by rules and ranks what would help. With --from it
 examines what somebody sent instead: an NCCL log, outputs of lspci, dmesg or
 nvidia-smi, a pod spec, several of them in one file, a folder or an archive.
 
-exit code: 0 nothing at or above --fail-on; 1 findings at or above it;
-2 wrong usage or an error; 3 with --strict, the verdict could not be reached
+exit code: 0 nothing at or above --fail-on, and neither a transfer nor the probe
+failed; 1 findings at or above it; 2 wrong usage or an error; 3 transfers or the
+probe failed without such a finding, or with --strict not everything was examined
 
-GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_FORMAT and
-GPUDOCTOR_COLOR in the environment stand for the flags of these names.`,
+GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_DEADLINE,
+GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR stand for the flags of these names.`,
 		Flags: []cli.Flag{
 			fromFlag,
 			withFlag,
@@ -73,7 +74,7 @@ GPUDOCTOR_COLOR in the environment stand for the flags of these names.`,
 				Name: "fail-on", Value: string(rules.High), EnvVars: []string{"GPUDOCTOR_FAIL_ON"},
 				Usage: "`SEV`: severity for exit code 1: critical to info, or none",
 			},
-			&cli.BoolFlag{Name: "strict", DisableDefaultText: true, Usage: "exit code 3 if the verdict could not be reached"},
+			&cli.BoolFlag{Name: "strict", DisableDefaultText: true, Usage: "exit code 3 if not everything could be examined"},
 			&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: judge these rules alone, with commas between"},
 			&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: leave these rules out"},
 			policyFlag,

@@ -131,7 +131,7 @@ func transfersOf(test, a, b string) []probe.Transfer {
 	return []probe.Transfer{{Test: test, Source: a, Destination: b}, {Test: test, Source: b, Destination: a}}
 }
 
-// put puts a transfer into a report, in place of the one that was there.
+// put puts a transfer into a report, instead of the one that was there.
 func put(r *probe.Report, t probe.Transfer) {
 	r.Transfers = append(slices.DeleteFunc(slices.Clone(r.Transfers), func(x probe.Transfer) bool {
 		return x.Test == t.Test && x.Source == t.Source && x.Destination == t.Destination && x.Way == t.Way
