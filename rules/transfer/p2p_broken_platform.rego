@@ -379,7 +379,7 @@ findings contains {
 		concat("; ", sort({bench_words(b) | some b in wrong})),
 	]),
 	"evidence": [{"fact": sprintf("benchmarks[%s].wrong", [b.tool]), "value": b.wrong, "source": logs.at(b)} | some b in sort(wrong)],
-	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"params": platform,
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": bench_cures,
@@ -392,14 +392,23 @@ bench_words(b) := sprintf("%s, %s to %s", [b.test, b.points[0].a, b.points[0].b]
 	b.points[0].a != ""
 } else := b.tool
 
-# cpu_vendor is whose IOMMU it is: the kernel parameter bears its name.
+# platform names whose IOMMU it is, where that is known: the kernel parameter bears
+# its name.
+default platform := {}
+
+platform := {"vendor": cpu_vendor}
+
 cpu_vendor := input.iommu.vendor if {
 	input.iommu.vendor in {"intel", "amd"}
 } else := "amd" if {
 	input.host.cpu.vendor == "AuthenticAMD"
+} else := "intel" if {
+	input.host.cpu.vendor == "GenuineIntel"
 } else := "amd" if {
 	regex.match(`EPYC|Ryzen|AMD`, input.host.cpu.model)
-} else := "intel"
+} else := "intel" if {
+	regex.match(`Intel|Xeon`, input.host.cpu.model)
+}
 
 # told_wrong are the transfers of NCCL's own check whose data arrived wrong, by
 # whether NVLink joins the two GPUs.
@@ -416,7 +425,7 @@ findings contains {
 	]),
 	"evidence": array.slice(logs.all_evidence(ms), 0, 4),
 	"order": logs.first(ms).order,
-	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"], "gpus": all_gpus},
+	"params": object.union(platform, {"gpus": all_gpus}),
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": {true: ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "replace-hardware"], false: bench_cures}[over_nvlink],
@@ -476,7 +485,7 @@ findings contains {
 	"subject": "host",
 	"message": "A collective over peer-to-peer transfers that cross PCIe began and has not moved anything. Unless the text was cut: on bare metal, ACS that redirects and an IOMMU that translates keep such transfers from arriving; with NCCL_P2P_DISABLE=1 it then runs",
 	"evidence": sort(logs.stalled),
-	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"], "gpus": all_gpus},
+	"params": object.union(platform, {"gpus": all_gpus}),
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "iommu-off", "update-bios", "upgrade-driver"],
@@ -504,7 +513,7 @@ findings contains {
 	]),
 	"evidence": array.slice(logs.all_evidence(direct_refused), 0, 4),
 	"order": logs.first(direct_refused).order,
-	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"params": platform,
 	"severity": "high",
 	"confidence": "likely",
 	"remedies": ["nccl-p2p-disable", "nccl-cumem-disable", "upgrade-driver"],
@@ -524,7 +533,7 @@ findings contains {
 	"subject": "host",
 	"message": sprintf("%s does not come to its end: copies with peer access hang or fail.", [concat(", ", sort({b.tool | some b in broken_off}))]),
 	"evidence": [{"fact": sprintf("benchmarks[%s].complete", [b.tool]), "value": false, "source": logs.at(b)} | some b in sort(broken_off)],
-	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"params": platform,
 	"severity": "high",
 	"confidence": "possible",
 	"remedies": bench_cures,
@@ -560,7 +569,7 @@ findings contains {
 	"subject": "host",
 	"message": "A collective does not end with peer access, and does without it (NCCL_P2P_DISABLE=1): the driver offers peer access that does not work on this platform. On bare metal the first suspects are an IOMMU that translates and ACS that redirects.",
 	"evidence": [{"fact": "benchmarks", "value": b.test, "source": logs.at(b)} | some b in sort(compared)],
-	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"params": platform,
 	"severity": "critical",
 	"confidence": "likely",
 	"remedies": bench_cures,
@@ -578,7 +587,7 @@ findings contains {
 	"message": "A program runs only with NCCL_P2P_DISABLE=1: the driver offers peer access that does not work here. On bare metal the first suspects are an IOMMU that translates and ACS that redirects; gpudoctor probe p2p --probe full tells which transfers fail.",
 	"evidence": array.slice(logs.all_evidence(told_needed), 0, 2),
 	"order": logs.first(told_needed).order,
-	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"params": platform,
 	"severity": "high",
 	"confidence": "possible",
 	"remedies": bench_cures,
@@ -606,7 +615,7 @@ findings contains {
 		round(max({p.microseconds | some b in late; some p in b.points})),
 	]),
 	"evidence": [{"fact": sprintf("benchmarks[%s].points", [b.tool]), "value": max({p.microseconds | some p in b.points}), "source": logs.at(b)} | some b in sort(late)],
-	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"params": platform,
 	"severity": "critical",
 	"confidence": "likely",
 	"remedies": bench_cures,
@@ -718,7 +727,7 @@ findings contains {
 	"subject": "host",
 	"message": "NCCL's log ends after its communicator was made, between GeForce cards that no NVLink joins: where the driver offers them peer access that does not work (525 to 535 did so for Ada cards, modified drivers do), the first collective hangs.",
 	"evidence": [{"fact": "logs.communicators", "value": c.ranks, "source": logs.at(c)} | some c in sort(stuck)],
-	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"]},
+	"params": platform,
 	"severity": stuck_grade,
 	"confidence": "possible",
 	"remedies": ["nccl-p2p-disable", "upgrade-driver", "iommu-pt"],
@@ -786,7 +795,7 @@ findings contains {
 	"subject": "host",
 	"message": sprintf("The first collective of the job never ended (%s), on one machine whose GPUs reach each other over PCIe%s. Either peer-to-peer transfers are lost on the way, as by a translating IOMMU, ACS or a driver that offers access which does not work, or a rank came late; NCCL_P2P_DISABLE=1 tells the two apart", [logs.at(first_unmoved), spinning_words]),
 	"evidence": array.slice(logs.all_evidence(unmoved), 0, 3),
-	"params": {"vendor": cpu_vendor, "bridge": "BRIDGE", "bridges": ["BRIDGE"], "gpus": all_gpus},
+	"params": object.union(platform, {"gpus": all_gpus}),
 	"severity": "high",
 	"confidence": unmoved_confidence,
 	"order": first_unmoved.order,
