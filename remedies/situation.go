@@ -247,13 +247,13 @@ func (s Situation) hasSysctl(name, value string) bool {
 // hasModuleOption reports whether a module has an option already: "options
 // amdgpu pcie_p2p=1".
 func (s Situation) hasModuleOption(line string) bool {
-	words := strings.Fields(line)
-	if s.Facts == nil || s.Facts.GPUs == nil || len(words) != 3 || words[0] != "options" {
+	parts := strings.Fields(line)
+	if s.Facts == nil || s.Facts.GPUs == nil || len(parts) != 3 || parts[0] != "options" {
 		return false
 	}
-	name, value, _ := strings.Cut(words[2], "=")
+	name, value, _ := strings.Cut(parts[2], "=")
 	var parameters map[string]string
-	switch g := s.Facts.GPUs; words[1] {
+	switch g := s.Facts.GPUs; parts[1] {
 	case "amdgpu":
 		if g.AMD != nil {
 			parameters = g.AMD.Parameters
