@@ -102,6 +102,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	s.options.Whole = cmp.Or(o.Whole, math.MaxInt64)
 	s.begun = time.Now()
 	for n := range maxChildren {
+		if n > 0 && s.left() <= 0 {
+			s.outOfTime()
+			break
+		}
 		stage := s.stage
 		// The last process is for the control arm, and so is one for which too
 		// little time is left to go on with the rest.
