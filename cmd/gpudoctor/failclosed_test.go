@@ -313,7 +313,7 @@ func TestFailureIsNeverHealth(t *testing.T) {
 	}
 	var list []one
 	// Every code in one place of each kind, one of each class in all places, and a
-	// few in some places with all selections.
+	// few in all tests and some stages with all selections.
 	for _, v := range slices.Concat(
 		transferVariants([]string{probe.TestCopy}, codes, 1, a, b), transferVariants([]string{probe.TestCopy}, fewCodes, 2, a, b),
 		transferVariants(allTests[1:], classCodes, 1, a, b), wholeVariants(codes, []string{"cuInit"}, a),
@@ -321,8 +321,7 @@ func TestFailureIsNeverHealth(t *testing.T) {
 	) {
 		list = append(list, one{v, chosen[0]})
 	}
-	some := []string{probe.TestCopy, probe.TestStaged, probe.TestHostToDevice}
-	for _, v := range slices.Concat(transferVariants(some, fewCodes, 1, a, b), wholeVariants(fewCodes, []string{"cuInit", "contexts", probe.TestCopy}, a)) {
+	for _, v := range slices.Concat(transferVariants(allTests, fewCodes, 1, a, b), wholeVariants(fewCodes, []string{"cuInit", "contexts", probe.TestCopy}, a)) {
 		for _, s := range chosen[1:] {
 			list = append(list, one{v, s})
 		}
