@@ -217,7 +217,7 @@ func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
 		}
 		e.send(message{Begin: t})
 		if f := s.Failed; f != nil {
-			t.Outcome, t.Reason, t.Cause, t.ErrorCode, t.ErrorName, t.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
+			t.failAs(f)
 			e.report(t)
 			continue
 		}

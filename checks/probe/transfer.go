@@ -52,7 +52,11 @@ var controlArm = part{TestStaged, (*engine).control}
 
 // fail notes an error of the driver, or a hang, as the outcome of a transfer.
 func (t *Transfer) fail(err error) {
-	f := fail(err)
+	t.failAs(fail(err))
+}
+
+// failAs notes a failure as the outcome of a transfer.
+func (t *Transfer) failAs(f *failure) {
 	t.Outcome, t.Reason, t.Cause, t.ErrorCode, t.ErrorName, t.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 	t.GBps, t.Microseconds = nil, nil
 }

@@ -230,7 +230,7 @@ func give(l *checks.Launch, flag string) {
 	}
 }
 
-// withVariable sets a variable in place of what it was.
+// withVariable sets a variable to another value.
 func withVariable(env *checks.EnvFacts, v checks.Variable) *checks.EnvFacts {
 	v.Effective = true
 	all := []checks.Variable{v}

@@ -106,7 +106,7 @@ func errorOf(call string, mode probe.Mode) shimmed {
 	return shimmed{fault: "error-" + name + "=999" + at, mode: mode}
 }
 
-// harmless are errors of calls without which transfers are examined all the same.
+// harmless are errors of calls without which transfers are still examined.
 var harmless = []string{"version", "total", "name", "attribute", "p2p-attribute", "free", "register"}
 
 func (f shimmed) harmless() bool {

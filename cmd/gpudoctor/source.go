@@ -238,7 +238,7 @@ func sameTwice(flag, name, before string) error {
 	return hinted(fmt.Errorf("%s %s is the same as %s", flag, quoteWord(name), quoteWord(before)), "name one of them")
 }
 
-// knownExample refuses an example that there is none of.
+// knownExample refuses the name of an example that does not exist.
 func knownExample(from string) error {
 	name := strings.TrimPrefix(from, examplePrefix)
 	all := fixtures.Examples()

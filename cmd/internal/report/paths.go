@@ -213,7 +213,7 @@ func transfersLine(d *Document, all paths) (status, string) {
 	if n := failures(d); n > 0 && s != statusFail {
 		s, said = statusFail, said+"; "+othersFailed(d)
 	}
-	if n := slowTransfers(d); n > 0 && s == statusOK && d.Verdict.State != Healthy {
+	if n := slowTransfers(d.Transfers); n > 0 && s == statusOK && d.Verdict.State != Healthy {
 		s, said = statusSlow, said+"; "+plural(n, "other transfer")+" slow"
 	}
 	if s == statusOK && d.Verdict.State == Inconclusive {
@@ -223,11 +223,16 @@ func transfersLine(d *Document, all paths) (status, string) {
 }
 
 // slowTransfers counts the transfers that were too slow.
-func slowTransfers(d *Document) int {
+func slowTransfers(r *probe.Report) int {
+	return countTransfers(r, func(o probe.Outcome) bool { return o == probe.Slow })
+}
+
+// countTransfers counts the transfers whose outcome a test holds for.
+func countTransfers(r *probe.Report, holds func(probe.Outcome) bool) int {
 	n := 0
-	if d.Transfers != nil {
-		for _, t := range d.Transfers.Transfers {
-			if t.Outcome == probe.Slow {
+	if r != nil {
+		for _, t := range r.Transfers {
+			if holds(t.Outcome) {
 				n++
 			}
 		}

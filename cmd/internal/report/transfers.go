@@ -12,7 +12,7 @@ import (
 // or is slow; 3 when some or all could not be tried.
 func TransfersExitCode(d *Document) int {
 	switch v := &d.Verdict; {
-	case d.Transfers != nil && failures(d) > 0, slowTransfers(d) > 0:
+	case d.Transfers != nil && failures(d) > 0, slowTransfers(d.Transfers) > 0:
 		return 1
 	case v.has(ReasonProbe), v.has(ReasonUntried), v.has(ReasonTexts), v.has(ReasonUnread), !d.Host.looked:
 		return 3

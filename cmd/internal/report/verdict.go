@@ -275,12 +275,7 @@ func failures(d *Document) int {
 	if t == nil {
 		return 0
 	}
-	n := 0
-	for _, x := range t.Transfers {
-		if x.Outcome.Failed() {
-			n++
-		}
-	}
+	n := countTransfers(t, probe.Outcome.Failed)
 	for _, g := range t.Devices {
 		if g.Outcome.Failed() && !inUseCodes[g.ErrorCode] {
 			n++
@@ -300,14 +295,7 @@ func (d *Document) noGPU() bool {
 
 // inShort says what of a probe's report is left: "2 transfers failed".
 func inShort(rest *probe.Report) string {
-	failed, slow := 0, 0
-	for _, t := range rest.Transfers {
-		if t.Outcome == probe.Slow {
-			slow++
-		} else {
-			failed++
-		}
-	}
+	failed, slow := countTransfers(rest, probe.Outcome.Failed), slowTransfers(rest)
 	var said []string
 	if failed > 0 {
 		said = append(said, plural(failed, "transfer")+" failed")
