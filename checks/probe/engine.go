@@ -592,20 +592,26 @@ func (e *engine) release() {
 // wait waits for the end of a stream of a GPU, polling so that a hang is
 // seen from here.
 func (e *engine) wait(g *gpu, s gpudriver.Stream) error {
-	deadline := time.Now().Add(e.order.Patience)
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
+	waited, since := time.Duration(0), time.Now()
 	for n := 0; ; n++ {
 		done, err := e.d.Done(s)
 		if done || err != nil {
 			return err
 		}
-		if n > 200 { // Short transfers are polled without a pause.
-			time.Sleep(20 * time.Microsecond)
-			if time.Now().After(deadline) {
-				return errHang
-			}
+		if n <= 200 { // Short transfers are polled without a pause.
+			continue
 		}
+		if waited > e.order.Patience {
+			return errHang
+		}
+		time.Sleep(20 * time.Microsecond)
+		// A process that got no processor for a while, or was stopped, has not
+		// waited for the driver: it takes ten looks at least.
+		now := time.Now()
+		waited += min(now.Sub(since), e.order.Patience/10)
+		since = now
 	}
 }

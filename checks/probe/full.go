@@ -275,25 +275,39 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 	// Whoever gives transfers more time gives it to this one, too; and the
 	// kernels end before the patience for their stream does.
 	bound := min(max(shakeBound, e.order.Patience/5), e.order.Patience/2)
-	var first, second []uint64
+	var first, second shaken
+	apart := time.Duration(0)
 	for range shakeTries {
 		var err error
-		if first, second, err = e.shake(a, b, bound); err != nil {
+		if first, second, apart, err = e.shake(a, b, bound); err != nil {
 			return err
 		}
-		if first[0] == rounds && second[0] == rounds {
-			t.took(float64(first[1])/e.d.TimerHz(a.handle), rounds)
+		if first.rounds == rounds && second.rounds == rounds {
+			t.took(first.seconds, rounds)
 			return nil
 		}
+	}
+	// A store is lost where nothing was seen for most of the time. Where stores
+	// were seen up to the end, or one kernel was gone before the other was there,
+	// somebody had to wait for a processor.
+	switch lost := bound.Seconds() / 2; {
+	case apart.Seconds() > lost:
+		t.Outcome, t.Cause = Unknown, CauseDeadline
+		t.Reason = fmt.Sprintf("the kernels were started %s apart, and are to talk to each other within %s: this machine is too busy", roughly(apart), bound)
+		return nil
+	case min(first.silent, second.silent) < lost:
+		t.Outcome, t.Cause = Unknown, CauseDeadline
+		t.Reason = fmt.Sprintf("round %d of %d was reached within %s, and stores were seen up to then", first.rounds+1, rounds, bound)
+		return nil
 	}
 	// The first side stores the number of a round before it waits, so the
 	// one that is behind tells whose store was not seen.
 	from, to := a, b
-	if second[0] > first[0] {
+	if second.rounds > first.rounds {
 		from, to = b, a
 	}
 	t.Outcome = Hang
-	t.Reason = fmt.Sprintf("%s did not see the store of %s in round %d of %d within %s", to.Address, from.Address, first[0]+1, rounds, bound)
+	t.Reason = fmt.Sprintf("%s did not see the store of %s in round %d of %d within %s", to.Address, from.Address, first.rounds+1, rounds, bound)
 	return nil
 }
 
@@ -309,34 +323,53 @@ func withoutFlags(t *Transfer, gpus ...*gpu) bool {
 	return false
 }
 
-// shake plays one handshake and returns what each side reports: the rounds
-// done and the nanoseconds taken.
-func (e *engine) shake(a, b *gpu, bound time.Duration) (first, second []uint64, err error) {
+// shaken is what a kernel reports of a handshake: the rounds done, the time taken,
+// and the time since it saw the last store, in seconds.
+type shaken struct {
+	rounds          uint64
+	seconds, silent float64
+}
+
+// shake plays one handshake and returns what each side reports, and how far apart
+// the two were started.
+func (e *engine) shake(a, b *gpu, bound time.Duration) (first, second shaken, apart time.Duration, err error) {
 	if err := e.zeroFlags(a, b); err != nil {
-		return nil, nil, err
+		return first, second, 0, err
 	}
+	begun := time.Now()
 	for _, side := range []struct {
 		g, peer *gpu
 		first   uint64
 	}{{a, b, 1}, {b, a, 0}} {
 		if err := e.d.SetCurrent(side.g.context); err != nil {
-			return nil, nil, err
+			return first, second, 0, err
 		}
 		if err := e.d.Launch(side.g.kernels["gd_handshake"], 1, 1, side.g.streams[0],
 			uint64(side.g.flags), uint64(side.peer.flags), rounds, side.first, uint64(bound.Seconds()*e.d.TimerHz(side.g.handle)), uint64(side.g.result)); err != nil {
-			return nil, nil, err
+			return first, second, 0, err
 		}
 	}
+	apart = time.Since(begun)
 	for _, g := range []*gpu{a, b} {
 		if err := e.wait(g, g.streams[0]); err != nil {
-			return nil, nil, err
+			return first, second, 0, err
 		}
 	}
-	if first, err = e.words(a, a.result, 2); err != nil {
-		return nil, nil, err
+	if first, err = e.shaken(a); err != nil {
+		return first, second, 0, err
 	}
-	second, err = e.words(b, b.result, 2)
-	return first, second, err
+	second, err = e.shaken(b)
+	return first, second, apart, err
+}
+
+// shaken reads what the kernel of a GPU reported.
+func (e *engine) shaken(g *gpu) (shaken, error) {
+	words, err := e.words(g, g.result, 3)
+	if err != nil {
+		return shaken{}, err
+	}
+	hz := e.d.TimerHz(g.handle)
+	return shaken{words[0], float64(words[1]) / hz, float64(words[2]) / hz}, nil
 }
 
 // latency has a follow pointers through the memory of b.

@@ -75,21 +75,25 @@ extern "C" __global__ void gd_copy(gd_unit *dst, const gd_unit *src, u64 units) 
 // gd_handshake plays ping-pong with a kernel on the peer: each side writes the
 // number of the round into the peer's memory and waits for it in its own. One side
 // goes first. It ends after so many rounds, or when the bound in ticks is over; the
-// result is the rounds done and the ticks taken. A compiler may take the counter
+// result is the rounds done, the ticks taken, and the ticks since the last store was
+// seen. A compiler may take the counter
 // for one that never changes, so looks are counted, too: a look takes longer than
 // 10 ns, so that 2^30 of them are longer than any bound that is given.
 extern "C" __global__ void gd_handshake(u64 *mine, u64 *peer, u64 rounds, u64 first, u64 bound, u64 *result) {
-    u64 start = gd_ticks(), round = 1, looks = 0;
+    u64 start = gd_ticks(), seen = start, round = 1, looks = 0;
     for (; round <= rounds; round++) {
         if (first) gd_show(peer, round);
         while (gd_seen(mine) < round) {
             if (gd_ticks() - start > bound || ++looks >> 30) goto done;
         }
+        seen = gd_ticks();
         if (!first) gd_show(peer, round);
     }
 done:
     gd_show(result, round - 1);
-    gd_show(result + 1, gd_ticks() - start);
+    u64 end = gd_ticks();
+    gd_show(result + 1, end - start);
+    gd_show(result + 2, end - seen);
 }
 
 // gd_chase follows pointers through memory, each load waiting for the one before

@@ -181,6 +181,7 @@ func full(t *testing.T, api string) {
 	}{
 		{"healthy", "", all()},
 		{"flags never seen", "stale-flags@1>0", all("handshake: hang")},
+		{"flags slowly seen", "slow-flags=50@1>0", all("handshake: unknown")},
 		{"atomics lost", "lost-atomics@0>1", all("atomics: corrupt ok")},
 		{"nothing to share", "no-ipc", append(slices.DeleteFunc(all(), func(l string) bool {
 			return strings.HasPrefix(l, TestInterprocess)
