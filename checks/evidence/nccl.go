@@ -499,14 +499,14 @@ func (n *ncclLog) communicator(s *Sink, l Line, body string, who ncclWho) bool {
 		return false
 	}
 	ranks, ok := ncclAfter(body, " nranks ")
-	if !ok {
+	if !ok || rank >= ranks { // Ranks count from 0.
 		return false
 	}
 	c := n.find(s, l, body, pointer, what, rank, ranks)
 	if c == nil {
 		return true
 	}
-	if what != 0 { // 2.2 to 2.4 do not say that a start is complete: it only names the ranks.
+	if what != 0 && rank < c.Ranks { // 2.2 to 2.4 do not say that a start is complete: it only names the ranks.
 		n.mark(c, rank, what)
 	}
 	if len(n.byPointer) < ncclMaxRanks {

@@ -293,6 +293,7 @@ func FuzzNCCL(f *testing.F) {
 	}
 	f.Add("n1:1:5 [0] NCCL INFO comm 0x10 rank 0 nranks 1 cudaDev 0 nvmlDev 3 - Init COMPLETE\nRCCL version 2.18.6+hip6.0")
 	f.Add(ncclSaid("a", "NET/IB : Using [0]={[0] mlx5_0:1/IB} ; OOB eth0:10.1.2.4<0>", "Setting affinity for GPU 0 to ff", "16 coll channels, 24 p2p channels"))
+	f.Add("n1:1:5 [0] NCCL INFO comm 0x10 rank 1 nranks 4 cudaDev 0 nvmlDev 3\nn1:1:5 [0] NCCL INFO comm 0x10 rank 0 nranks 0")
 	f.Add("a:1:2 [0] misc/socket.cc:58 (f) NCCL WARN socketProgress: Connection closed by remote peer b<4>")
 	f.Fuzz(func(t *testing.T, text string) {
 		facts := Parse("x", text)
@@ -304,7 +305,7 @@ func FuzzNCCL(f *testing.F) {
 			t.Errorf("%d facts of %d lines", n, lines)
 		}
 		for _, c := range facts.Logs.Communicators {
-			if c.Completed > c.Started || c.Started == 0 {
+			if c.Completed > c.Started || c.Started > c.Ranks || c.Ranks == 0 {
 				t.Errorf("%+v", c)
 			}
 		}
