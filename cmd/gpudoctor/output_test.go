@@ -115,13 +115,8 @@ func TestSignalsWhileWriting(t *testing.T) {
 			}
 		}
 	}
-	for i, s := range endSignals {
-		signal, ok := s.(syscall.Signal)
-		if !ok {
-			t.Fatalf("%v has no number", s)
-		}
-		target := slices.Sorted(maps.Keys(steps))[i%3]
-		runs = append(runs, run{target, steps[target][1], false, int(signal), 1})
+	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGXCPU} { // See TestSignalsWhileGathering for all of them.
+		runs = append(runs, run{"new", "filled", true, int(signal), 1})
 	}
 	if testing.Short() {
 		runs = runs[:6]
@@ -258,7 +253,6 @@ func commandLines(t *testing.T) map[string][]string {
 	}
 	all := map[string][]string{}
 	for _, line := range []string{
-		"check --only shm-too-small --from " + log,
 		"check --only shm-too-small --from " + log + " -o " + filepath.Join(t.TempDir(), "r.md"),
 		"facts --from " + log,
 		"probe p2p --from " + machine,
@@ -284,6 +278,7 @@ func commandLines(t *testing.T) map[string][]string {
 // written gives exit code 2 and one line, and a reader that has gone no word and
 // the code that it would have been.
 func TestOutputFails(t *testing.T) {
+	slowWithRace(t)
 	for line, args := range commandLines(t) {
 		var stdout, stderr bytes.Buffer
 		code := run(args, &stdout, &stderr)
@@ -294,7 +289,7 @@ func TestOutputFails(t *testing.T) {
 		for _, after := range []int{0, stdout.Len() / 2, stdout.Len() - 1} {
 			for _, reason := range []error{syscall.ENOSPC, syscall.EIO, syscall.EFBIG, syscall.EDQUOT, syscall.EBADF, syscall.EPIPE} {
 				slow := strings.HasPrefix(line, "check --only") || strings.HasPrefix(line, "rules list") || strings.HasPrefix(line, "explain")
-				if (slow || testing.Short()) && (after != stdout.Len()/2 || reason != syscall.ENOSPC && reason != syscall.EPIPE) {
+				if slow && (after != stdout.Len()/2 || reason != syscall.ENOSPC && reason != syscall.EPIPE) {
 					continue // Rules take a while to be read.
 				}
 				want, said := exitError, "gpudoctor: write standard output: "+reason.Error()+"\nhint: what was written to it is incomplete\n"
