@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -109,12 +110,16 @@ func IsRecording(head []byte) bool {
 // factsHead is how a facts file begins: its first field is the schema.
 var factsHead = regexp.MustCompile(`^\s*\{\s*"schema"\s*:\s*"gpudoctor\.facts/`)
 
-// WriteFacts writes a facts file.
+// WriteFacts writes a facts file that is safe to show on a terminal.
 func WriteFacts(w io.Writer, f *Facts) error {
-	encoder := json.NewEncoder(w)
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // It is read by people, not by browsers.
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(f); err != nil {
+		return fmt.Errorf("write facts: %w", err)
+	}
+	if _, err := w.Write(escape.JSON(b.Bytes())); err != nil {
 		return fmt.Errorf("write facts: %w", err)
 	}
 	return nil

@@ -48,8 +48,12 @@ const (
 	// how long the pipes of one that has ended are read on.
 	Kill  = 2 * time.Second
 	Drain = time.Second
-	// Signal is how long the command takes to tidy up after SIGINT or SIGTERM.
+	// Signal is how long the command takes to tidy up after a signal that ends it.
 	Signal = 3 * time.Second
+
+	// Reader is how long a FIFO that -o names may be without a reader: one that is
+	// started along with the command is there before the report is.
+	Reader = 10 * time.Second
 )
 
 // Row is one deadline as the documentation shows it.
@@ -77,7 +81,8 @@ func Table() []Row {
 		{"the first word of a child", Spawn, "outcome hang"},
 		{"the end of a child that was killed", Kill, "it is left behind, and the report says so"},
 		{"reading the pipes of a child that has ended", Drain, "the rest is lost"},
-		{"the end of the command after SIGINT or SIGTERM", Signal, "it exits"},
+		{"the end of the command after SIGINT, SIGTERM or another signal that ends it", Signal, "it exits"},
+		{"a FIFO that `-o` names and that has no reader", Reader, "an error"},
 	}
 }
 

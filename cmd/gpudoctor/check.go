@@ -97,6 +97,9 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := apart(filesOf(all), r.source, c.App.Writer); err != nil {
+		return err
+	}
 	s, err := readStyle(c)
 	if err != nil {
 		return err
@@ -109,7 +112,7 @@ func check(c *cli.Context) error {
 		return err
 	}
 	p.done()
-	if err := writeReport(all, d, s, c.App.Writer); err != nil {
+	if err := writeReport(c.Context, all, d, s, c.App.Writer); err != nil {
 		return err
 	}
 	if !s.Quiet {

@@ -175,7 +175,7 @@ func (e *explanation) line(format string, args ...any) {
 
 // text writes a paragraph behind a margin.
 func (e *explanation) text(margin, s string) {
-	for _, l := range report.Wrap(report.Printable(s, false), e.width-len(margin)) {
+	for _, l := range report.Paragraphs(s, e.width-len(margin)) {
 		e.b.WriteString(margin + l + "\n")
 	}
 }
@@ -185,8 +185,8 @@ func (e *explanation) part(label, s string) {
 	if s == "" {
 		return
 	}
-	for _, l := range report.Wrap(report.Printable(remedies.Unfilled(s), false), e.width-14) {
-		fmt.Fprintf(&e.b, "  %-12s%s\n", label, l)
+	for _, l := range report.Paragraphs(remedies.Unfilled(s), e.width-14) {
+		e.b.WriteString(strings.TrimRight(fmt.Sprintf("  %-12s%s", label, l), " ") + "\n")
 		label = ""
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 )
 
 // The help pages. Columns are aligned by the tabs (text/tabwriter).
@@ -61,7 +63,7 @@ func describeFlag(f cli.Flag) string {
 	}
 	line := "  " + strings.Join(append(short, long...), ", ") + takes + "\t" + usage
 	if v := doc.GetDefaultText(); doc.TakesValue() && v != "" && v != "0s" {
-		line += " (default " + strings.Trim(v, `"`) + ")"
+		line += " (default " + report.Printable(strings.Trim(v, `"`), false) + ")"
 	}
 	return line
 }

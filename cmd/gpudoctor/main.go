@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	_ "github.com/gpudoctor/gpudoctor/cmd/internal/stdio" // Before anything is opened.
 )
 
 // The exit codes.
@@ -40,11 +41,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	ignoreEmptyVariables()
-	err := runLine(ctx, newApp(stdout), args)
+	out := &standardOutput{Writer: stdout}
+	err := runLine(ctx, newApp(out), args)
 	if stopped, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
 		return exitSignal + int(stopped.signal)
 	}
 	var verdict verdictError
+	if failure := out.failure(); failure != nil && (err == nil || errors.As(err, &verdict)) {
+		err = failure
+	}
 	switch {
 	case err == nil:
 		return exitOK
@@ -83,7 +88,7 @@ func ignoreEmptyVariables() {
 
 // newApp builds the command line.
 func newApp(stdout io.Writer) *cli.App {
-	cli.VersionPrinter = func(c *cli.Context) { _ = printVersion(c.App.Writer) } // It has no way to say that nobody reads.
+	cli.VersionPrinter = func(c *cli.Context) { _ = printVersion(c.App.Writer) } // See standardOutput.
 	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version and end", DisableDefaultText: true}
 	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help and end", DisableDefaultText: true}
 	cli.FlagStringer = describeFlag

@@ -1,16 +1,17 @@
 package main
 
 import (
-	"crypto/rand"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"syscall"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 )
 
@@ -43,9 +44,6 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 		if err := writable(file); err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(all, func(o output) bool { return filepath.Clean(o.file) == filepath.Clean(file) }) {
-			return nil, fmt.Errorf("-o %s is given twice", file)
-		}
 		all = append(all, output{file, of})
 	}
 	if onStdout {
@@ -54,51 +52,89 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 	return all, nil
 }
 
+// filesOf are the files among outputs.
+func filesOf(all []output) []string {
+	var files []string
+	for _, o := range all {
+		if o.file != "" {
+			files = append(files, o.file)
+		}
+	}
+	return files
+}
+
 // writable refuses, before any work is done, a file that could not be
 // written after it.
 func writable(file string) error {
-	info, err := os.Stat(file)
+	err := outfile.Check(file)
+	at, inFolder := errors.AsType[*outfile.FolderError](err)
 	switch {
-	case err == nil && info.IsDir():
-		return hinted(fmt.Errorf("-o %s: is a folder", file), "name a file in it")
-	case err == nil && !info.Mode().IsRegular():
-		return mayWrite(file, file)
 	case err == nil:
-		if target, err := filepath.EvalSymlinks(file); err == nil {
-			return mayWrite(file, filepath.Dir(target)) // The new file takes the place of the old one.
-		}
 		return nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return hinted(fmt.Errorf("-o %s: %s", file, inWords(err, "file")), "name another file")
+	case errors.Is(err, outfile.ErrFolder):
+		return hinted(fmt.Errorf("-o %s: is a folder", file), "name a file in it")
+	case inFolder && errors.Is(err, fs.ErrPermission):
+		return hinted(fmt.Errorf("-o %s: permission to write to %s denied", file, at.Folder), otherFolder())
+	case inFolder && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
+		return hinted(fmt.Errorf("-o %s: there is no folder %s", file, at.Folder), "make it, or name another")
+	case inFolder:
+		return hinted(fmt.Errorf("-o %s: %w", file, at), otherFolder())
 	}
-	dir := filepath.Dir(file)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return hinted(fmt.Errorf("-o %s: there is no folder %s", file, dir), "make it, or name another")
-	}
-	return mayWrite(file, dir)
+	return hinted(fmt.Errorf("-o %s: %s", file, inWords(err, "file")), "name another file")
 }
 
-// mayWrite refuses a file that is to be written at a place where that is not
-// allowed.
-func mayWrite(file, at string) error {
-	err := accessible(at)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrPermission):
-		return hinted(fmt.Errorf("-o %s: permission to write to %s denied", file, at), "name another folder, such as "+os.TempDir())
+// otherFolder is the hint for a folder in which nothing can be written.
+func otherFolder() string { return "name another folder, such as " + os.TempDir() }
+
+// apart refuses outputs that would write over what the command reads, or over
+// each other.
+func apart(files []string, src source, stdout io.Writer) error {
+	type taken struct {
+		outfile.Place
+		by string
 	}
-	return hinted(fmt.Errorf("-o %s: %s: %w", file, at, err), "name another folder, such as "+os.TempDir())
+	var all []taken
+	add := func(by string, place outfile.Place, err error) {
+		if err == nil { // What cannot be read or written is refused elsewhere.
+			all = append(all, taken{place, by})
+		}
+	}
+	for i, name := range slices.Concat(src.from, src.with) {
+		by := "the input --" + fromFlag.Name + " " + quoteWord(name)
+		if i >= len(src.from) {
+			by = "the input --" + withFlag.Name + " " + quoteWord(name)
+		}
+		place, err := outfile.Find(name)
+		if f, ok := src.stdin.(*os.File); ok && name == standardInput {
+			place, err = outfile.PlaceOf(f)
+		}
+		add(by, place, err)
+	}
+	if f, ok := plain(stdout).(*os.File); ok {
+		place, err := outfile.PlaceOf(f)
+		add("standard output", place, err)
+	}
+	for i, file := range files {
+		if slices.Contains(files[:i], file) {
+			return hinted(fmt.Errorf("-o %s is given twice", quoteWord(file)), "name it once")
+		}
+		place, err := outfile.Find(file)
+		for _, t := range all {
+			if err == nil && place.Same(t.Place) {
+				return hinted(fmt.Errorf("-o %s is the same file as %s", quoteWord(file), t.by), "name another file")
+			}
+		}
+		add("-o "+quoteWord(file), place, err)
+	}
+	return nil
 }
 
 // written says which files were written, and the verdict: a log that holds
 // nothing else tells how it went. It is empty where there are none.
 func written(all []output, v report.Verdict) string {
 	var files, parts []string
-	for _, o := range all {
-		if o.file != "" {
-			files = append(files, report.Printable(o.file, false))
-		}
+	for _, file := range filesOf(all) {
+		files = append(files, report.Printable(file, false))
 	}
 	if len(files) == 0 {
 		return ""
@@ -129,58 +165,55 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 	})
 }
 
-// writeReport writes the report to every output.
-func writeReport(all []output, d *report.Document, s report.Style, stdout io.Writer) error {
+// writeReport writes the report to every output. One that cannot be written does
+// not keep the others from it.
+func writeReport(ctx context.Context, all []output, d *report.Document, s report.Style, stdout io.Writer) error {
+	var failed []error
 	for _, o := range all {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if o.file == "" {
-			if err := toStdout(stdout, func(w io.Writer) error { return o.format.Write(w, d, s) }); err != nil {
-				return err
-			}
+			failed = append(failed, toStdout(stdout, func(w io.Writer) error { return o.format.Write(w, d, s) }))
 			continue
 		}
 		plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}
-		if err := writeFile(o.file, func(w io.Writer) error { return o.format.Write(w, d, plain) }); err != nil {
-			return err
-		}
+		var b bytes.Buffer
+		failed = append(failed, o.format.Write(&b, d, plain), writeFile(ctx, o.file, b.Bytes(), outfile.Shared))
 	}
-	return nil
+	return firstOf(failed)
 }
 
-// toStdout writes to standard output. A reader that has gone has seen all
-// that it wanted.
-func toStdout(stdout io.Writer, write func(io.Writer) error) error {
-	err := write(stdout)
-	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+// firstOf is the first of errors, with the others as hints.
+func firstOf(all []error) error {
+	all = slices.DeleteFunc(all, func(err error) bool { return err == nil })
+	if len(all) == 0 {
 		return nil
 	}
-	return err
+	var hints []string
+	for _, err := range all[1:] {
+		hints = append(hints, "also: "+err.Error())
+	}
+	return hinted(all[0], hints...)
 }
 
-// writeFile writes a file whole or not at all: into a new one beside it, which
-// then takes its name. A device or a pipe is written to as it is.
-func writeFile(file string, write func(io.Writer) error) (err error) {
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target
-	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(file, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	name := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+"."+rand.Text()[:8])
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", file, errors.Unwrap(err))
-	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("write %s: %w", file, errors.Join(err, os.Remove(name)))
-		}
-	}()
-	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+// writeFile writes a file whole or not at all, and says what is left if it
+// cannot.
+func writeFile(ctx context.Context, file string, data []byte, perm fs.FileMode) error {
+	err := outfile.Write(ctx, file, data, perm)
+	failed, ok := errors.AsType[*outfile.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
 		return err
 	}
-	return os.Rename(name, file)
+	hint := "name another file"
+	switch failed.State {
+	case outfile.Unwritten:
+		hint = "no file was written; name another"
+	case outfile.Unchanged:
+		hint = "the file is unchanged; name another"
+	}
+	return hinted(err, hint)
 }

@@ -20,7 +20,10 @@ import (
 
 func TestMain(m *testing.M) {
 	checks.ChildMain() // The program under test is this binary.
-	testscript.Main(m, map[string]func(){"gpudoctor": main})
+	testscript.Main(m, map[string]func(){"gpudoctor": func() {
+		signalAtStep()
+		main()
+	}})
 }
 
 // TestScripts runs the program as a person does.

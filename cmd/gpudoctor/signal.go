@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 )
 
 // signalError is why the work was stopped.
@@ -20,17 +21,33 @@ func (e signalError) Error() string { return fmt.Sprintf("stopped by signal: %s"
 // tidy up once it is told to stop. A child ends with the program in any case.
 const grace = deadline.Signal
 
-// untilSignal returns a context that ends at the first SIGINT or SIGTERM, so
-// that children are ended and nothing is left half-written. A second one, or
-// the end of the grace, ends the program at once. A pipe whose reader has gone
-// makes a write fail in place of ending the program.
+// abandonWithin is how long an exit at once waits for a file system: longer than
+// a report of some 100 KiB takes to be written, shorter than a person waits.
+const abandonWithin = time.Second
+
+// endSignals are the signals by which others end the program. The runtime of Go
+// would exit at once, or print a trace of its stacks. It still does so for a
+// fault of the program itself, which comes as one of the last five.
+var endSignals = []os.Signal{
+	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGXCPU, syscall.SIGABRT,
+	syscall.SIGTRAP, syscall.SIGSYS, syscall.SIGILL, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV,
+}
+
+// untilSignal returns a context that ends at the first signal that ends the
+// program, so that children are ended and nothing is left half-written. A second
+// one, or the end of the grace, ends the program at once. A pipe whose reader has
+// gone makes a write fail instead of ending the program.
 func untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	// A signal that is caught, unlike one that is ignored, is back at its
 	// default in a child.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	c := make(chan os.Signal, 2)
-	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM)
+	for _, s := range endSignals {
+		if !signal.Ignored(s) { // As by nohup, and by shells for what runs in the background.
+			signal.Notify(c, s)
+		}
+	}
 	go func() {
 		for s := range c {
 			number, ok := s.(syscall.Signal)
@@ -38,11 +55,17 @@ func untilSignal(parent context.Context) (context.Context, func()) {
 				continue
 			}
 			if ctx.Err() != nil {
-				os.Exit(exitSignal + int(number))
+				exitAtOnce(number)
 			}
 			cancel(signalError{number})
-			time.AfterFunc(grace, func() { os.Exit(exitSignal + int(number)) })
+			time.AfterFunc(grace, func() { exitAtOnce(number) })
 		}
 	}()
 	return ctx, func() { signal.Stop(c) }
+}
+
+// exitAtOnce exits without leaving a file half-written.
+func exitAtOnce(by syscall.Signal) {
+	outfile.Abandon(abandonWithin)
+	os.Exit(exitSignal + int(by))
 }

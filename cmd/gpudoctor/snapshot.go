@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 )
 
 func snapshotCommand() *cli.Command {
@@ -53,14 +55,13 @@ func snapshot(c *cli.Context) error {
 		return err
 	}
 	p.done()
-	write := func(w io.Writer) error {
-		_, err := w.Write(recording.Bytes())
-		return err
-	}
 	if file == "-" {
-		return toStdout(c.App.Writer, write)
+		return toStdout(c.App.Writer, func(w io.Writer) error {
+			_, err := w.Write(recording.Bytes())
+			return err
+		})
 	}
-	if err := writeFile(file, write); err != nil {
+	if err := writeFile(c.Context, file, recording.Bytes(), outfile.Private); err != nil {
 		return err
 	}
 	if !c.Bool("quiet") {

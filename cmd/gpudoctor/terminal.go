@@ -26,7 +26,7 @@ const (
 // is a terminal.
 func style(stdout io.Writer, color string) report.Style {
 	s := report.Style{Color: color == colorAlways, ASCII: !utf8Locale(), Example: example()}
-	f, ok := stdout.(*os.File)
+	f, ok := plain(stdout).(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return s
 	}
@@ -138,6 +138,6 @@ func (p *progress) done() {
 // tell writes a remark for a person who looks on, and nothing elsewhere.
 func tell(format string, args ...any) {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
-		fmt.Fprintf(os.Stderr, format+"\n", args...)
+		_, _ = io.WriteString(os.Stderr, report.Printable(fmt.Sprintf(format, args...), false)+"\n") // It is a remark.
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 )
 
 // SnapshotFormat begins the first line of every snapshot; the version of the
@@ -214,7 +216,7 @@ func (s *snapshotWriter) answers(m *Memory) {
 			continue
 		}
 		s.marker(name + ".json")
-		s.printf("%s\n", indented.Bytes())
+		s.printf("%s\n", escape.JSON(indented.Bytes()))
 	}
 }
 
@@ -272,7 +274,7 @@ func entryName(name string) string {
 // quoted quotes a name that would not be read back as it is. A quoted name is
 // always a path.
 func quoted(name string) string {
-	odd := func(r rune) bool { return r == ' ' || r == '"' || r == utf8.RuneError || !unicode.IsPrint(r) }
+	odd := func(r rune) bool { return r == ' ' || r == '"' || r == utf8.RuneError || !escape.Visible(r) }
 	if name == "" || name[0] == '!' || strings.HasPrefix(name, "answers/") || name == "--" || strings.ContainsFunc(name, odd) {
 		return strconv.QuoteToASCII(name)
 	}
@@ -290,7 +292,7 @@ func encode(data []byte) (body []byte, attributes []string) {
 	return data, nil
 }
 
-// isText reports whether data can stand as text: printable, and no line of it
+// isText reports whether data can stand as text: visible, and no line of it
 // looks like the beginning of an entry.
 func isText(data []byte) bool {
 	if !utf8.Valid(data) {
@@ -298,7 +300,7 @@ func isText(data []byte) bool {
 	}
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
-		if isMarker(line) || bytes.ContainsFunc(line, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
+		if isMarker(line) || bytes.ContainsFunc(line, func(r rune) bool { return r != '\t' && !escape.Visible(r) }) {
 			return false
 		}
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 )
 
 // device is a PCI device of the machines below.
@@ -27,6 +29,23 @@ func configSpace() []byte {
 	copy(b, []byte{0xde, 0x10, 0x35, 0x23, 0x06, 0x04, 0x10, 0x00})
 	b[0x7f], b[0xfff] = 0x80, 1
 	return b
+}
+
+// hiddenCharacters are some of those that steer a terminal, turn the direction of
+// writing or do not show.
+const hiddenCharacters = "\x01\x1b\x7f\u0085\u009b\u00a0\u00ad\u034f\u061c\u200b\u200e\u2028\u202e\u2066\u3164\ufe0f\ufeff\ue000\U000e0041\U000e0100"
+
+// visible reports a character of a recording that does not show.
+func visible(t *testing.T, recording []byte) {
+	t.Helper()
+	for line := range bytes.Lines(recording) {
+		for _, r := range string(line) {
+			if r != '\n' && r != '\t' && !escape.Visible(r) {
+				t.Errorf("%U in %q", r, line)
+				return
+			}
+		}
+	}
 }
 
 // oddMachine returns one that shows each kind of thing that a recording has
@@ -56,6 +75,15 @@ func oddMachine() *Memory {
 	m.AddFile("/answers/environ.json", []byte("a file\n"))
 	m.AddFile("/!odd", []byte("odd\n"))
 	m.AddFile("/large", bytes.Repeat([]byte("0123456789abcde\n"), 1000))
+	for i, r := range hiddenCharacters {
+		hidden := fmt.Sprintf("a%cb", r)
+		m.AddFile(fmt.Sprintf("/hidden/%d", i), []byte(hidden+"\n"))
+		m.AddFile("/hidden/"+hidden, []byte("x\n"))
+		m.AddLink(fmt.Sprintf("/hidden/link%d", i), hidden)
+		m.AddError(fmt.Sprintf("/hidden/error%d", i), errors.New(hidden))
+		m.Answer("hidden "+hidden, hidden)
+		m.AnswerError("hidden error "+hidden, errors.New(hidden))
+	}
 	m.AddLink("/etc/link with blanks", "../a b/\"c\"")
 	m.Answer(AskUname, Uname{Node: "gpu-box-17", Release: "6.8.0", Machine: "x86_64"})
 	m.Answer(AskKernelLog, "1.000000 NVRM: loading\n2.500000 AER: x <y> & z\n")
@@ -97,7 +125,7 @@ func visit(src Source) []string {
 	}
 	for question := range m.answers {
 		raw, err := src.Ask(context.Background(), question)
-		note("ask", question, string(raw), err)
+		note("ask", question, string(escape.JSON(raw)), err) // However it is spelled.
 	}
 	slices.Sort(out)
 	return out
@@ -112,6 +140,7 @@ func snapshot(t *testing.T, src Source, opts WriteOptions) ([]byte, *Memory) {
 	if err := r.Write(&b, opts); err != nil {
 		t.Fatal(err)
 	}
+	visible(t, b.Bytes())
 	m, err := Parse("test.txtar", b.Bytes())
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, b.Bytes())
@@ -426,7 +455,7 @@ func FuzzParse(f *testing.F) {
 				if err == nil && !json.Valid(raw) {
 					t.Fatalf("the answer to %q is no JSON: %q", question, raw)
 				}
-				out = append(out, fmt.Sprintf("%q %s %v", question, raw, err))
+				out = append(out, fmt.Sprintf("%q %s %v", question, escape.JSON(raw), err))
 			}
 			return out
 		}
@@ -436,6 +465,7 @@ func FuzzParse(f *testing.F) {
 		if err := r.Write(&b, WriteOptions{KeepNames: true}); err != nil {
 			t.Fatal(err)
 		}
+		visible(t, b.Bytes())
 		again, err := Parse("again", b.Bytes())
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, b.Bytes())

@@ -51,7 +51,7 @@ func instructions(a remedies.Apply, runs string) (primary, others []instruction)
 	for _, name := range a.Unset {
 		shell = append(shell, "unset "+remedies.Quote(name))
 	}
-	commands := slices.Clone(a.Commands)
+	commands := eachLine(a.Commands)
 	for _, name := range slices.Sorted(maps.Keys(a.Sysctl)) {
 		commands = append(commands, "sysctl -w "+remedies.Quote(name+"="+a.Sysctl[name]))
 		kernel = append(kernel, name+" = "+a.Sysctl[name])
@@ -65,11 +65,11 @@ func instructions(a remedies.Apply, runs string) (primary, others []instruction)
 		{"sysctl.d", "text", kernel},
 		{"edit", "text", edits(a.Edits)},
 		{"kernel command line", "text", join(a.KernelCommandLine)},
-		{"modprobe.d", "text", a.Modprobe},
+		{"modprobe.d", "text", eachLine(a.Modprobe)},
 		{"docker run", "text", join(a.Docker)},
-		{"Slurm", "text", a.Slurm},
+		{"Slurm", "text", eachLine(a.Slurm)},
 		{"Kubernetes", "yaml", block(a.Kubernetes)},
-		{byHand, "", a.Steps},
+		{byHand, "", eachLine(a.Steps)},
 	}
 	all = slices.DeleteFunc(all, func(i instruction) bool { return len(i.lines) == 0 })
 	const elsewhere = "docker run Slurm Kubernetes"
@@ -114,6 +114,17 @@ func join(words []string) []string {
 		return nil
 	}
 	return []string{strings.Join(words, " ")}
+}
+
+// eachLine parts what the author of a remedy wrote in several lines, such as a
+// here-document. The name or the value of a variable is no such text: it comes
+// from the machine, and stays on its line.
+func eachLine(texts []string) []string {
+	var lines []string
+	for _, t := range texts {
+		lines = append(lines, strings.Split(strings.TrimRight(t, "\n"), "\n")...)
+	}
+	return lines
 }
 
 // block splits a text into its lines.

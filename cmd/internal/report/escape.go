@@ -2,9 +2,10 @@ package report
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 )
 
 // maxField bounds how much of one string from the machine is printed, in
@@ -28,9 +29,9 @@ func Printable(s string, ascii bool) string {
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 		case r == '\n' || r == '\t' || r == '\r':
 			b.WriteByte(' ')
-		case r < utf8.RuneSelf && !strconv.IsPrint(r):
+		case r < utf8.RuneSelf && !escape.Visible(r):
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case !strconv.IsPrint(r) || ascii && r >= utf8.RuneSelf:
+		case !escape.Visible(r) || ascii && r >= utf8.RuneSelf:
 			fmt.Fprintf(&b, `\u{%x}`, r)
 		default:
 			b.WriteRune(r)

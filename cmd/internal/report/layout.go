@@ -138,6 +138,21 @@ func Wrap(s string, width int) []string {
 	return append(lines, line)
 }
 
+// Paragraphs breaks a text like Wrap, and where it has line breaks of its own.
+// What a line is indented by stays, as far as half of the width. Each line is
+// safe to print.
+func Paragraphs(s string, width int) []string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimRight(s, " \t\r\n"), "\n") {
+		text := strings.TrimLeft(line, " \t")
+		indent := strings.Repeat(" ", min(len(line)-len(text), width/2))
+		for _, l := range Wrap(Printable(text, false), width-len(indent)) {
+			lines = append(lines, strings.TrimRight(indent+l, " "))
+		}
+	}
+	return lines
+}
+
 // pad fills a string up to a width with blanks, on its left if the width is
 // negative.
 func pad(s string, width int) string {

@@ -1,0 +1,39 @@
+// Package escape tells what is safe to show on a terminal and writes the rest as
+// escapes.
+package escape
+
+import (
+	"fmt"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Visible reports whether a character shows as one: it is no control character
+// and no white space but the blank, does not turn the direction of writing, and
+// takes room (Default_Ignorable_Code_Point of Unicode does not).
+func Visible(r rune) bool {
+	return r < utf8.RuneSelf && strconv.IsPrint(r) ||
+		strconv.IsPrint(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// JSON escapes the characters of encoded JSON that are not visible, which changes
+// nothing for a program that decodes it. They stand in strings alone; outside of
+// them JSON is ASCII.
+func JSON(raw []byte) []byte {
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); {
+		r, n := utf8.DecodeRune(raw[i:])
+		switch {
+		case r == '\n' || Visible(r):
+			out = append(out, raw[i:i+n]...)
+		case r > 0xffff:
+			hi, lo := (r-0x10000)>>10+0xd800, (r-0x10000)&0x3ff+0xdc00
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		i += n
+	}
+	return out
+}

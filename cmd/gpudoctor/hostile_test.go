@@ -1,0 +1,384 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+)
+
+// hostile holds what steers a terminal, turns the direction of writing, hides, or
+// is no text: each control character of C0 and C1 but NUL and the line break,
+// sequences of terminals, marks of direction, characters without width, tags,
+// surrogates and bytes that are no UTF-8.
+func hostile() string {
+	var b strings.Builder
+	b.WriteString("H\x1b[2J\x1b]0;owned\x07\x1bPq\x1b\\")
+	for r := rune(1); r < 0xa0; r++ {
+		if r != '\n' && (r < ' ' || r >= 0x7f) {
+			b.WriteRune(r)
+		}
+	}
+	b.WriteString("\u061c\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff\u00ad\u034f\u3164\ufe0f")
+	b.WriteString("\U000e0001\U000e0041\U000e0100\ue000\uffff")
+	b.WriteString("\x80\x9b31m\xff\xc0\xaf\xed\xa0\x80T")
+	return b.String()
+}
+
+// shown holds that what a command prints steers no terminal.
+func shown(t *testing.T, what, output string) {
+	t.Helper()
+	if !utf8.ValidString(output) {
+		t.Errorf("%s: the output is no UTF-8", what)
+	}
+	for line := range strings.Lines(output) {
+		for i, r := range strings.TrimSuffix(line, "\n") {
+			if !escape.Visible(r) {
+				t.Errorf("%s: %U in %q", what, r, line[max(0, i-40):min(len(line), i+40)])
+				return
+			}
+		}
+	}
+}
+
+// runShown runs a command line in this process and holds that nothing that it prints
+// or writes steers a terminal.
+func runShown(t *testing.T, what string, args ...string) (code int, stdout string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = run(append([]string{"gpudoctor"}, args...), &out, &err)
+	shown(t, what+", standard output", out.String())
+	shown(t, what+", standard error", err.String())
+	return code, out.String()
+}
+
+// checkShown examines sources in every format.
+func checkShown(t *testing.T, what string, args ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	line := []string{"check", "--probe", "off", "--verbose", "--format", "text"}
+	for _, end := range []string{"json", "md"} {
+		line = append(line, "-o", filepath.Join(dir, "r."+end))
+	}
+	if code, _ := runShown(t, what, append(line, args...)...); code == exitError && !strings.Contains(what, "refused") {
+		t.Errorf("%s: exit code %d", what, code)
+	}
+	for _, name := range names(t, dir) {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown(t, what+", "+name, string(raw))
+	}
+}
+
+// slowWithRace skips what has nothing side by side that the race detector could
+// look at.
+func slowWithRace(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
+}
+
+// planted puts the hostile text behind each string of a decoded document that
+// the choice takes, and into the names of what maps hold.
+func planted(v any, path string, take func(path string) bool) any {
+	switch v := v.(type) {
+	case string:
+		if take(path) {
+			return v + hostile()
+		}
+	case []any:
+		for i := range v {
+			v[i] = planted(v[i], path, take)
+		}
+	case map[string]any:
+		for name, value := range v {
+			v[name] = planted(value, path+"."+name, take)
+		}
+	}
+	return v
+}
+
+// TestHostileFacts holds it for the strings of facts: of the whole machine, and
+// of each section by itself.
+func TestHostileFacts(t *testing.T) {
+	slowWithRace(t)
+	facts := filepath.Join(t.TempDir(), "facts.json")
+	_, machine := runShown(t, "facts", "facts", "--from", filepath.Join("..", "..", "fixtures", "hosts", "h200x2.txtar"))
+	var sections map[string]any
+	if err := json.Unmarshal([]byte(machine), &sections); err != nil {
+		t.Fatal(err)
+	}
+	for _, section := range append(slices.Sorted(maps.Keys(sections)), "all") {
+		if section == "schema" {
+			continue
+		}
+		var v map[string]any
+		if err := json.Unmarshal([]byte(machine), &v); err != nil {
+			t.Fatal(err)
+		}
+		count := 0
+		planted(v, "", func(path string) bool {
+			chosen := path != ".schema" && (section == "all" || strings.HasPrefix(path, "."+section))
+			if chosen {
+				count++
+			}
+			return chosen
+		})
+		delete(v, "schema")
+		raw, err := json.Marshal(v) // It writes bytes that are no UTF-8 as U+FFFD.
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeHostile(t, facts, append([]byte(`{"schema": "gpudoctor.facts/v1", `), raw[1:]...)) // By which it is recognised.
+		code, out := runShown(t, "facts of "+section, "facts", "--keep-identifiers", "--from", facts)
+		if code != exitOK || count > 0 && !strings.Contains(out, `\u202e`) {
+			t.Errorf("facts of %s: exit code %d; %d strings are planted", section, code, count)
+		}
+		runShown(t, "probe p2p of "+section, "probe", "p2p", "--verbose", "--from", facts)
+		if section == "all" || section == "env" {
+			checkShown(t, "check of "+section, "--from", facts)
+		}
+	}
+}
+
+func writeHostile(t *testing.T, file string, raw []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHostileTexts holds it for texts of every kind, in files, folders and
+// archives with hostile names, and for recorded machines.
+func TestHostileTexts(t *testing.T) {
+	slowWithRace(t)
+	root := filepath.Join("..", "..", "fixtures", "texts")
+	dir := filepath.Join(t.TempDir(), "ticket")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	name := strings.ReplaceAll(hostile(), "/", "")
+	name = name[:min(len(name), 200)] // NAME_MAX, with room for the rest.
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	n := 0
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(file)
+		if err != nil || len(raw) > 20<<10 {
+			return err // The large ones hold the same kinds.
+		}
+		var b bytes.Buffer
+		for line := range bytes.Lines(raw) {
+			text, ended := bytes.CutSuffix(line, []byte("\n"))
+			b.Write(text)
+			if n++; n%3 == 0 { // Else nothing would be recognised.
+				b.WriteString(hostile())
+			}
+			if ended {
+				b.WriteByte('\n')
+			}
+		}
+		base := fmt.Sprintf("%d%s%s", n, name, filepath.Ext(file))
+		if len(names(t, dir)) < 60 {
+			writeHostile(t, filepath.Join(dir, base), b.Bytes())
+		}
+		if archive.Len() < 100<<10 {
+			if err := w.WriteHeader(&tar.Header{Name: base, Size: int64(b.Len()), Mode: 0o600, Format: tar.FormatGNU}); err != nil {
+				return err
+			}
+			_, err = w.Write(b.Bytes())
+		}
+		return err
+	})
+	if err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	tarball := filepath.Join(t.TempDir(), "texts"+name+".tar")
+	writeHostile(t, tarball, archive.Bytes())
+	checkShown(t, "check of a folder", "--from", dir)
+	checkShown(t, "check of an archive", "--from", tarball)
+	runShown(t, "facts of a folder", "facts", "--keep-identifiers", "--from", dir)
+	runShown(t, "facts of an archive", "facts", "--from", tarball)
+	for _, bad := range []string{dir + "/no" + name, dir + "\n" + name} {
+		checkShown(t, "refused check of no file", "--from", bad)
+	}
+	damaged := filepath.Join(dir, "machine"+name+".txtar")
+	host, err := os.ReadFile(filepath.Join("..", "..", "fixtures", "hosts", "h200x2.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, raw := range map[string][]byte{
+		"content": bytes.ReplaceAll(host, []byte("NVIDIA"), []byte("NVIDIA"+hostile())),
+		"entries": bytes.ReplaceAll(host, []byte(" --\n"), []byte(hostile()+" --\n")),
+		"head":    append([]byte("gpudoctor.snapshot/v1\n"+hostile()), host...),
+		"newer":   []byte("gpudoctor.snapshot/v9" + hostile() + "\n"),
+		"schema":  []byte(`{"schema": "gpudoctor.facts/v1` + hostile() + `"}`),
+		"field":   []byte(`{"schema": "gpudoctor.facts/v1", "` + hostile() + `": 1}`),
+		"syntax":  []byte(`{"schema": "gpudoctor.facts/v1"` + hostile() + `}`),
+	} {
+		writeHostile(t, damaged, raw)
+		runShown(t, "facts of a recording with a hostile "+what, "facts", "--from", damaged)
+	}
+	writeHostile(t, damaged, bytes.ReplaceAll(host, []byte("NVIDIA"), []byte("NVIDIA"+hostile())))
+	checkShown(t, "refused check of a recording", "--from", damaged)
+}
+
+// TestHostilePolicy holds it for every text of a rule and of a remedy, and for
+// the names of their files; and that line breaks of texts stay.
+func TestHostilePolicy(t *testing.T) {
+	slowWithRace(t)
+	visible := strings.ToValidUTF8(hostile(), "?") // YAML refuses anything else.
+	text := "first line\nsecond line" + visible
+	encoded, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evil, inYAML := string(escape.JSON(encoded)), strconv.QuoteToASCII(text) // The escapes of Go are escapes of YAML.
+	dir := filepath.Join(t.TempDir(), "policy")
+	rule := fmt.Sprintf(`# METADATA
+# title: %[2]s
+# description: %[2]s
+# related_resources:
+#   - ref: https://example.com/gate
+#     description: %[2]s
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: low
+#   confidence: confirmed
+#   remedies: [test-remedy]
+#   since: %[2]s
+package gpudoctor.rules.test_gate
+
+findings contains {
+	"subject": %[1]s,
+	"severity": "high",
+	"message": %[1]s,
+	"evidence": [{"fact": %[1]s, "value": %[1]s, "source": %[1]s}],
+}
+
+missing contains %[1]s
+`, evil, inYAML)
+	remedy := fmt.Sprintf(`id: test-remedy
+title: %[1]s
+kind: fix
+description: %[1]s
+cost: %[1]s
+needs: [job-restart]
+risk: none
+lasts: job
+apply:
+  commands: [%[1]s]
+  steps: [%[1]s]
+undo: %[1]s
+verify: %[1]s
+sources:
+  - https://example.com/gate
+`, inYAML)
+	writeHostile(t, filepath.Join(dir, "test_gate.rego"), []byte(rule))
+	writeHostile(t, filepath.Join(dir, "test-remedy.yaml"), []byte(remedy))
+	machine := filepath.Join(t.TempDir(), "machine.json")
+	if err := writeFacts(machine, eightGPUs()); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"test-gate", "test-remedy"} {
+		code, out := runShown(t, "explain "+id, "explain", id, "--policy", dir)
+		if code != exitOK {
+			t.Errorf("explain %s: exit code %d", id, code)
+		}
+		if want := strings.Count(out, "first line\n"); want < 2 {
+			t.Errorf("explain %s lost line breaks:\n%s", id, out)
+		}
+	}
+	runShown(t, "rules list", "rules", "list", "--policy", dir)
+	runShown(t, "completion", completeWord, "explain", "--policy", dir, "test")
+	checkShown(t, "check with a policy", "--from", machine, "--policy", dir, "--only", "test-gate")
+
+	var doc map[string]any
+	if err := yaml.Unmarshal([]byte(remedy), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{"kind", visible} {
+		broken := maps.Clone(doc)
+		broken[field] = map[string]any{visible: visible}
+		raw, err := yaml.Marshal(broken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeHostile(t, filepath.Join(dir, "test-remedy.yaml"), raw)
+		runShown(t, "explain with a remedy with a hostile "+field, "explain", "test-remedy", "--policy", dir)
+	}
+	name := strings.ReplaceAll(visible, "/", "")[:200] // NAME_MAX, with room for the rest.
+	for _, text := range []string{"package gpudoctor.rules.x\n" + hostile(), "package gpudoctor.rules.x\nx := \"" + hostile() + "\"\n"} {
+		bad := filepath.Join(t.TempDir(), strings.ToValidUTF8(name, ""))
+		writeHostile(t, filepath.Join(bad, strings.ToValidUTF8(name, "")+".rego"), []byte(text))
+		runShown(t, "rules list with a broken rule", "rules", "list", "--policy", bad)
+	}
+}
+
+// TestHostileWords holds it for what is typed: each flag of each command, each
+// argument, each name of a command, and each variable that stands for a flag.
+func TestHostileWords(t *testing.T) {
+	slowWithRace(t)
+	t.Chdir(t.TempDir()) // A word that names a file to write is taken.
+	word := hostile()
+	var walk func(before []string, commands []*cli.Command)
+	walk = func(before []string, commands []*cli.Command) {
+		for _, c := range commands {
+			line := append(slices.Clone(before), c.Name)
+			walk(line, c.Subcommands)
+			runShown(t, fmt.Sprintf("%q with a word", line), append(slices.Clone(line), word)...)
+			runShown(t, fmt.Sprintf("%q with an unknown flag", line), append(slices.Clone(line), "--"+word)...)
+			runShown(t, fmt.Sprintf("%q completed", line), append(append([]string{completeWord}, line...), word)...)
+			for _, f := range c.Flags {
+				for _, name := range f.Names() {
+					what := fmt.Sprintf("%q with --%s", line, name)
+					if name == "version" || name == "help" {
+						continue
+					}
+					if _, bool := f.(*cli.BoolFlag); bool {
+						runShown(t, what, append(slices.Clone(line), "--"+name+"="+word)...)
+						continue
+					}
+					runShown(t, what, append(slices.Clone(line), "--"+name, word)...)
+					runShown(t, what+" completed", append(append([]string{completeWord}, line...), "--"+name, word)...)
+				}
+				if envs, ok := f.(cli.DocGenerationFlag); ok {
+					for _, env := range envs.GetEnvVars() {
+						t.Setenv(env, word)
+						runShown(t, fmt.Sprintf("%q with %s", line, env), append(slices.Clone(line), "--help")...)
+						runShown(t, fmt.Sprintf("%q with %s", line, env), append(slices.Clone(line), "--from", "example:h200x4")...)
+						t.Setenv(env, "")
+					}
+				}
+			}
+		}
+	}
+	walk(nil, newApp(&bytes.Buffer{}).Commands)
+	runShown(t, "a word", word)
+	runShown(t, "a flag", "--"+word)
+	runShown(t, "a flag with one dash", "-"+word)
+}

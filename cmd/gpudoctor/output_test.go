@@ -1,0 +1,539 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	ossignal "os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+)
+
+// stepVariable holds a step of outfile.Write, a signal's number, how many times
+// the program under test gets it there, and whether it is to write as on a file
+// system that knows no files without a name: "filled 15 1 false".
+const stepVariable = "GPUDOCTOR_TEST_STEP"
+
+// signalAtStep makes the program under test send itself signals.
+func signalAtStep() {
+	order, ok := os.LookupEnv(stepVariable)
+	if !ok {
+		return
+	}
+	if err := os.Unsetenv(stepVariable); err != nil { // Children have nothing to do with it.
+		panic(err)
+	}
+	var at string
+	var signal, times int
+	if _, err := fmt.Sscan(order, &at, &signal, &times, &outfile.Testing.Named); err != nil {
+		panic(err)
+	}
+	arrived := make(chan os.Signal, times)
+	outfile.Testing.Step = func(step string) {
+		for ; step == at && times > 0; times-- {
+			ossignal.Notify(arrived, syscall.Signal(signal))
+			if err := syscall.Kill(os.Getpid(), syscall.Signal(signal)); err != nil {
+				panic(err)
+			}
+			<-arrived
+			time.Sleep(20 * time.Millisecond) // For the other one who is notified.
+		}
+	}
+}
+
+// ended is how a run of the program ended.
+type ended struct {
+	code           int
+	stdout, stderr string
+}
+
+// runProgram runs the program with more in its environment, in a folder.
+func runProgram(t *testing.T, dir, variable string, args ...string) ended {
+	t.Helper()
+	c := exec.Command("gpudoctor", args...)
+	var stdout, stderr bytes.Buffer
+	c.Dir, c.Stdout, c.Stderr = dir, &stdout, &stderr
+	c.Env = append(os.Environ(), variable)
+	err := c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return ended{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// oldRecording is longer than a recording of a machine without GPUs: a rest of
+// it would show.
+var oldRecording = []byte(strings.Repeat("before\n", 300_000))
+
+// TestSignalsWhileWriting holds that, whatever signal ends the program at
+// whatever step of a write, nothing is left but the file: the old one or the new
+// one, whole.
+func TestSignalsWhileWriting(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	type run struct {
+		target, step  string
+		named         bool
+		signal, times int
+	}
+	steps := map[string][]string{
+		"new":      {"made", "filled", "linked", "renamed"},
+		"existing": {"opened", "made", "filled", "named", "renamed"},
+		"of two names": { // It is written in place.
+			"opened", "kept", "overwritten", "truncated",
+		},
+	}
+	var runs []run
+	for _, target := range slices.Sorted(maps.Keys(steps)) {
+		for _, step := range steps[target] {
+			for _, named := range []bool{false, true} {
+				if step == "linked" && named || step == "renamed" && !named && target == "new" || target == "of two names" && named {
+					continue // There is no such step.
+				}
+				for times := 1; times <= 2; times++ {
+					if times == 2 && !named && target == "existing" {
+						continue // It differs from the new file in the step "named" alone.
+					}
+					runs = append(runs, run{target, step, named, int(syscall.SIGTERM), times})
+				}
+			}
+		}
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGXCPU} { // See TestSignalsWhileGathering for all of them.
+		runs = append(runs, run{"new", "filled", true, int(signal), 1})
+	}
+	if testing.Short() {
+		runs = runs[:6]
+	}
+	for _, r := range runs {
+		t.Run(fmt.Sprintf("%s, %s, named %t, %d times %s", r.target, r.step, r.named, r.times, syscall.Signal(r.signal)), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := filepath.Join(dir, "r.txtar")
+			want := []string{"r.txtar"}
+			if r.target != "new" {
+				writeTestFile(t, file, oldRecording)
+			}
+			if r.target == "of two names" {
+				if err := os.Link(file, filepath.Join(dir, "s.txtar")); err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, "s.txtar")
+			}
+			order := fmt.Sprintf("%s %d %d %t", r.step, r.signal, r.times, r.named)
+			got := runProgram(t, dir, stepVariable+"="+order, "snapshot", "--probe", "off", "-o", file)
+			if got.code != exitSignal+r.signal || got.stderr != "" {
+				t.Errorf("exit code %d, want %d; it said %q", got.code, exitSignal+r.signal, got.stderr)
+			}
+			content, err := os.ReadFile(file)
+			if errors.Is(err, fs.ErrNotExist) && r.target == "new" {
+				want = nil
+			} else if err != nil || !whole(content) {
+				t.Errorf("the file holds %d bytes, %.40q..., %v", len(content), content, err)
+			}
+			if left := names(t, dir); !slices.Equal(left, want) {
+				t.Errorf("the folder holds %q, want %q", left, want)
+			}
+		})
+	}
+}
+
+// whole reports whether a file is the old one or a recording to its end.
+func whole(content []byte) bool {
+	return bytes.Equal(content, oldRecording) || !bytes.Contains(content, []byte("before\n")) && bytes.HasSuffix(content, []byte("-- !end --\n"))
+}
+
+func writeTestFile(t *testing.T, file string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSignalsWhileGathering holds that each signal that ends the program does so
+// while it waits for its input, with the code of the signal and without a word;
+// and that a signal that the program was started without is not heard.
+func TestSignalsWhileGathering(t *testing.T) {
+	t.Parallel()
+	var all sync.WaitGroup // At once: each takes the grace, and most of it is waiting.
+	for _, s := range endSignals {
+		signal, ok := s.(syscall.Signal)
+		if !ok {
+			t.Fatalf("%v has no number", s)
+		}
+		all.Go(func() { signalWhileGathering(t, signal, false) })
+		if signal == syscall.SIGHUP || signal == syscall.SIGINT { // Go's runtime respects no others (package os/signal).
+			all.Go(func() { signalWhileGathering(t, signal, true) })
+		}
+	}
+	all.Wait()
+}
+
+func signalWhileGathering(t *testing.T, signal syscall.Signal, ignored bool) {
+	fail := func(err error) bool {
+		if err != nil {
+			t.Errorf("%s, ignored %t: %v", signal, ignored, err)
+		}
+		return err != nil
+	}
+	fifo := filepath.Join(t.TempDir(), "in")
+	if fail(syscall.Mkfifo(fifo, 0o600)) {
+		return
+	}
+	args := []string{"facts", "--from", fifo} // It ends soonest.
+	c := exec.Command("gpudoctor", args...)
+	if ignored {
+		c = exec.Command("sh", append([]string{"-c", fmt.Sprintf(`trap '' %d; exec gpudoctor "$@"`, signal), "sh"}, args...)...)
+	}
+	var said bytes.Buffer
+	c.Stderr = &said
+	if fail(c.Start()) {
+		return
+	}
+	w, err := os.OpenFile(fifo, os.O_WRONLY, 0) // Until it is read.
+	if fail(err) || fail(c.Process.Signal(signal)) {
+		return
+	}
+	want := exitSignal + int(signal)
+	if ignored {
+		want = exitOK
+		_, err := io.WriteString(w, "NCCL version 2.28.9+cuda13.0\n")
+		if fail(err) || fail(w.Close()) {
+			return
+		}
+	}
+	_ = c.Wait()  // Its state tells how it ended.
+	_ = w.Close() // It may be closed.
+	if got := c.ProcessState.ExitCode(); got != want || said.Len() > 0 {
+		t.Errorf("%s, ignored %t: %s, want exit code %d; it said %q", signal, ignored, c.ProcessState, want, &said)
+	}
+}
+
+// failingOutput fails after some bytes.
+type failingOutput struct {
+	left int
+	err  error
+}
+
+func (f *failingOutput) Write(p []byte) (int, error) {
+	if len(p) > f.left {
+		n := f.left
+		f.left = 0
+		return n, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: f.err}
+	}
+	f.left -= len(p)
+	return len(p), nil
+}
+
+// commandLines are calls of every command that writes to standard output.
+func commandLines(t *testing.T) map[string][]string {
+	t.Helper()
+	needsNoGPU(t)
+	log := filepath.Join(t.TempDir(), "job.log")
+	writeTestFile(t, log, []byte("NCCL version 2.28.9+cuda13.0\n"))
+	machine := filepath.Join(t.TempDir(), "machine.json")
+	if err := writeFacts(machine, eightGPUs()); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for _, line := range []string{
+		"check --only shm-too-small --from " + log + " -o " + filepath.Join(t.TempDir(), "r.md"),
+		"facts --from " + log,
+		"probe p2p --from " + machine,
+		"snapshot --probe off -o -",
+		"explain acs-redirect",
+		"rules list",
+		"texts",
+		"completion bash",
+		completeWord + " check --fr",
+		"version",
+		"--version",
+		"--help",
+		"",
+		"check --help",
+		"rules --help",
+	} {
+		all[line] = append([]string{"gpudoctor"}, strings.Fields(line)...)
+	}
+	return all
+}
+
+// TestOutputFails holds for every command that a report that could not be
+// written gives exit code 2 and one line, and a reader that has gone no word and
+// the code that it would have been.
+func TestOutputFails(t *testing.T) {
+	slowWithRace(t)
+	for line, args := range commandLines(t) {
+		var stdout, stderr bytes.Buffer
+		code := run(args, &stdout, &stderr)
+		if stdout.Len() == 0 || stderr.Len() > 0 {
+			t.Errorf("%s: wrote %q and %q", line, &stdout, &stderr)
+			continue
+		}
+		for _, after := range []int{0, stdout.Len() / 2, stdout.Len() - 1} {
+			for _, reason := range []error{syscall.ENOSPC, syscall.EIO, syscall.EFBIG, syscall.EDQUOT, syscall.EBADF, syscall.EPIPE} {
+				slow := strings.HasPrefix(line, "check --only") || strings.HasPrefix(line, "rules list") || strings.HasPrefix(line, "explain")
+				if slow && (after != stdout.Len()/2 || reason != syscall.ENOSPC && reason != syscall.EPIPE) {
+					continue // Rules take a while to be read.
+				}
+				want, said := exitError, "gpudoctor: write standard output: "+reason.Error()+"\nhint: what was written to it is incomplete\n"
+				switch {
+				case errors.Is(reason, syscall.EPIPE):
+					want, said = code, ""
+				case errors.Is(reason, syscall.EBADF):
+					said = "gpudoctor: write standard output: it is closed\nhint: redirect it to a file; check -o FILE writes a report to one\n"
+				}
+				var stderr bytes.Buffer
+				if got := run(args, &failingOutput{after, reason}, &stderr); got != want || stderr.String() != said {
+					t.Errorf("%s, %v after %d bytes: exit code %d, want %d; said %q, want %q", line, reason, after, got, want, &stderr, said)
+				}
+			}
+		}
+	}
+}
+
+// TestClosedStreams holds, for every set of closed standard streams, that what is
+// meant for one never gets into a file, and that a report that was lost is told
+// by the exit code.
+func TestClosedStreams(t *testing.T) {
+	if !stdio.Held {
+		t.Skip("needs cgo: Go's runtime opens /dev/null for a closed stream before any code of this program runs")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	writeTestFile(t, filepath.Join(dir, "job.log"), []byte("NCCL version 2.28.9+cuda13.0\n"))
+	for set := range 8 {
+		redirect := ""
+		for i, closed := range []string{" <&-", " >&-", " 2>&-"} {
+			if set&(1<<i) != 0 {
+				redirect += closed
+			}
+		}
+		file := fmt.Sprintf("r%d.txtar", set)
+		lines := []string{"gpudoctor facts --from job.log", "gpudoctor snapshot --probe off -o " + file}
+		if set == 2 || set == 7 {
+			file = fmt.Sprintf("r%d.md", set)
+			lines = append(lines, "gpudoctor check --only shm-too-small --from job.log -o "+file)
+		}
+		for _, line := range lines {
+			c := exec.Command("sh", "-c", line+redirect)
+			var stdout, stderr bytes.Buffer
+			c.Dir, c.Stdout, c.Stderr = dir, &stdout, &stderr
+			_ = c.Run() // Its state tells how it ended.
+			want, said := exitOK, 0
+			writes := !strings.Contains(line, "snapshot")
+			if set&2 != 0 && writes {
+				want, said = exitError, 2 // An error and a hint.
+			}
+			if set&4 != 0 {
+				said = 0
+			}
+			if got := c.ProcessState.ExitCode(); got != want || strings.Count(stderr.String(), "\n") != said || (set&2 == 0 && writes) != (stdout.Len() > 0) {
+				t.Errorf("%s%s: exit code %d, want %d; it said %q and %q", line, redirect, got, want, &stdout, &stderr)
+			}
+		}
+		for _, name := range []string{file, fmt.Sprintf("r%d.txtar", set)} {
+			content, err := os.ReadFile(filepath.Join(dir, name))
+			if head := content[:min(len(content), 3)]; err != nil || string(head) != "## " && string(head) != "-- " && string(head) != "gpu" || bytes.Contains(content, []byte("gpudoctor: w")) {
+				t.Errorf("%s: %s holds %.80q, %v", redirect, name, content, err)
+			}
+		}
+	}
+}
+
+// TestOutputs holds for both commands that write files, and for what -o may
+// name, that the file is whole and has kept its mode and owner, or that the exit
+// code is 2, one line says why and nothing has changed. Package outfile holds the
+// same for many more targets; here they pass through the command line, as a user
+// who may not do everything.
+func TestOutputs(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	const nobody = 65534
+	dir := t.TempDir()
+	for at := dir; at != filepath.Dir(os.TempDir()) && at != "/"; at = filepath.Dir(at) {
+		_ = os.Chmod(at, 0o755) // Of those that are not this user's, nobody may be able to pass.
+	}
+	log := filepath.Join(dir, "job.log")
+	writeTestFile(t, log, []byte("NCCL version 2.28.9+cuda13.0\n"))
+	program, err := exec.LookPath("gpudoctor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program = filepath.Join(dir, "gpudoctor")
+	if err := errors.Join(os.WriteFile(program, raw, 0o755), os.Chmod(log, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []struct {
+		end  string
+		args []string
+		mode fs.FileMode // Of a new file.
+	}{
+		{".md", []string{"check", "--only", "shm-too-small", "--from", log}, 0o644},
+		{".txtar", []string{"snapshot", "--probe", "off"}, 0o600},
+	} {
+		for _, to := range []struct {
+			name  string
+			mode  fs.FileMode // Of the file, 0 if there is none.
+			other bool        // It is another user's.
+			dir   fs.FileMode // Of the folder.
+			fails string
+		}{
+			{name: "new", dir: 0o755},
+			{name: "existing", mode: 0o604, dir: 0o755},
+			{name: "of another user, writable", mode: 0o666, other: true, dir: 0o755},
+			{name: "of another user", mode: 0o600, other: true, dir: 0o755, fails: "permission denied"},
+			{name: "read-only", mode: 0o400, dir: 0o755, fails: "permission denied"},
+			{name: "write-only", mode: 0o200, dir: 0o755},
+			{name: "in a folder that is not writable", mode: 0o600, dir: 0o555},
+			{name: "new in a folder that is not writable", dir: 0o555, fails: "permission to write to "},
+		} {
+			t.Run(command.args[0]+" "+to.name, func(t *testing.T) {
+				if os.Getuid() != 0 && to.other {
+					t.Skip("needs root")
+				}
+				if command.args[0] == "check" && to.fails == "" && to.mode != 0o666 && to.mode != 0 {
+					t.Skip("as with a snapshot, which is faster")
+				}
+				where := filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "_"))
+				file := filepath.Join(where, "r"+command.end)
+				if err := os.Mkdir(where, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if to.mode != 0 {
+					writeTestFile(t, file, oldRecording)
+					if err := os.Chmod(file, to.mode); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if os.Getuid() == 0 {
+					if to.mode != 0 && !to.other {
+						err = os.Chown(file, nobody, nobody)
+					}
+					if err := errors.Join(err, os.Chown(where, nobody, nobody)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := os.Chmod(where, to.dir); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = os.Chmod(where, 0o755) }) // Else it could not be removed.
+				before, statErr := os.Stat(file)
+
+				c := exec.Command("sh", append([]string{"-c", `umask 022; exec "$@"`, "sh", program}, append(command.args, "-o", file)...)...)
+				var said bytes.Buffer
+				c.Stderr, c.Env = &said, []string{"PATH=/usr/bin:/bin"}
+				if os.Getuid() == 0 {
+					c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+				}
+				_ = c.Run() // Its state tells how it ended.
+				code := c.ProcessState.ExitCode()
+
+				after, err := os.Stat(file)
+				if statErr == nil && err == nil {
+					a, b := before.Sys().(*syscall.Stat_t), after.Sys().(*syscall.Stat_t) //nolint:errcheck,forcetypeassert // On Linux.
+					if a.Mode != b.Mode || a.Uid != b.Uid || a.Gid != b.Gid {
+						t.Errorf("it was %v and is %v", before, after)
+					}
+				} else if err == nil && after.Mode() != command.mode {
+					t.Errorf("mode %s, want %s", after.Mode(), command.mode)
+				}
+				_ = os.Chmod(file, 0o600) // This user may not be root.
+				content, err := os.ReadFile(file)
+				if to.fails != "" {
+					first, hint, _ := strings.Cut(said.String(), "\n")
+					if code != exitError || !strings.HasPrefix(first, "gpudoctor: -o "+file+": "+to.fails) || !strings.HasPrefix(hint, "hint: ") {
+						t.Errorf("exit code %d, %q", code, &said)
+					}
+					if (to.mode == 0) != errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(content, oldRecording) {
+						t.Errorf("it holds %.40q, %v", content, err)
+					}
+				} else if code != exitOK || said.Len() > 0 || err != nil || len(content) == 0 || bytes.Contains(content, []byte("before\n")) {
+					t.Errorf("exit code %d, %q; it holds %.40q, %v", code, &said, content, err)
+				}
+				if left := names(t, where); len(left) > 1 {
+					t.Errorf("the folder holds %q", left)
+				}
+			})
+		}
+	}
+}
+
+// TestOutputsApart holds that no output is written over an input, another output
+// or what standard output is redirected to, however the names are spelled.
+func TestOutputsApart(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	writeTestFile(t, "in.txt", []byte("NCCL version 2.28.9+cuda13.0\n"))
+	writeTestFile(t, "out.md", nil)
+	for name, err := range map[string]error{
+		"hard": os.Link("in.txt", "hard.txt"), "soft": os.Symlink("in.txt", "soft.txt"), "dangling": os.Symlink("new.md", "dangling.md"),
+		"hard out": os.Link("out.md", "hard.md"), "sub": os.Mkdir("sub", 0o755),
+	} {
+		if err != nil {
+			t.Fatal(name, err)
+		}
+	}
+	for _, tt := range []struct {
+		args, want string
+	}{
+		{"--from in.txt -o in.txt", "-o in.txt is the same file as the input --from in.txt"},
+		{"--from in.txt -o sub/../in.txt", "-o sub/../in.txt is the same file as the input --from in.txt"},
+		{"--from in.txt -o hard.txt", "-o hard.txt is the same file as the input --from in.txt"},
+		{"--from soft.txt -o in.txt", "-o in.txt is the same file as the input --from soft.txt"},
+		{"--from in.txt -o r.json -o soft.txt", "-o soft.txt is the same file as the input --from in.txt"},
+		{"--with in.txt -o in.txt", "-o in.txt is the same file as the input --with in.txt"},
+		{"--from in.txt -o r.md -o r.md", "-o r.md is given twice"},
+		{"--from in.txt -o r.md -o sub/../r.md", "-o sub/../r.md is the same file as -o r.md"},
+		{"--from in.txt -o new.md -o dangling.md", "-o dangling.md is the same file as -o new.md"},
+		{"--from in.txt -o out.md -o hard.md", "-o hard.md is the same file as -o out.md"},
+		{"--from in.txt -o stdout.md", "-o stdout.md is the same file as standard output"},
+		{"--from - -o in.txt", "-o in.txt is the same file as the input --from -"},
+		{"--from sub --from in.txt -o sub/r.md", ""},
+		{"--from in.txt -o r.md -o r.txt -o r.json", ""},
+	} {
+		stdout, err := os.Create("stdout.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdin, err := os.Open("in.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := exec.Command("gpudoctor", append([]string{"check", "--only", "shm-too-small"}, strings.Fields(tt.args)...)...)
+		var said bytes.Buffer
+		c.Stdin, c.Stdout, c.Stderr = stdin, stdout, &said
+		_ = c.Run() // Its state tells how it ended.
+		if err := errors.Join(stdin.Close(), stdout.Close()); err != nil {
+			t.Fatal(err)
+		}
+		first, hint, _ := strings.Cut(said.String(), "\n")
+		if tt.want == "" && (said.Len() > 0 || c.ProcessState.ExitCode() != exitOK) ||
+			tt.want != "" && (c.ProcessState.ExitCode() != exitError || first != "gpudoctor: "+tt.want || !strings.HasPrefix(hint, "hint: ")) {
+			t.Errorf("%s: %s, %q; want %q", tt.args, c.ProcessState, &said, tt.want)
+		}
+		if content, err := os.ReadFile("in.txt"); err != nil || string(content) != "NCCL version 2.28.9+cuda13.0\n" {
+			t.Fatalf("%s: the input holds %q, %v", tt.args, content, err)
+		}
+	}
+}
