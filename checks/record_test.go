@@ -178,7 +178,7 @@ func TestOpen(t *testing.T) {
 		err         error
 	}{
 		{"gpudoctor.snapshot/v1\n-- a --\nb\n", true, false, nil},
-		{"\ufeff\n gpudoctor.snapshot/v1\r\n", true, false, nil},
+		{"\ufeff\n gpudoctor.snapshot/v1\r\n-- a --\r\n", true, false, nil},
 		{"\ufeff \n{\"schema\": \"gpudoctor.facts/v1\"}\n", false, true, nil},
 		{"gpudoctor.snapshot/v2\n", false, false, ErrNewer},
 		{`{"schema": "gpudoctor.facts/v2"}`, false, false, ErrNewer},
@@ -194,7 +194,7 @@ func TestOpen(t *testing.T) {
 	if _, err := OpenSnapshot("s", strings.NewReader("{}")); !errors.Is(err, machine.ErrNotSnapshot) {
 		t.Errorf("got %v, want ErrNotSnapshot", err)
 	}
-	if h, err := OpenSnapshot("s", strings.NewReader("gpudoctor.snapshot/v1\n")); err != nil || h == nil {
+	if h, err := OpenSnapshot("s", strings.NewReader("gpudoctor.snapshot/v1\n-- a --\n")); err != nil || h == nil {
 		t.Errorf("an empty snapshot: got %v, %v", h, err)
 	}
 }
