@@ -109,10 +109,10 @@ func TestFactsRedact(t *testing.T) {
 	f := recordedFacts()
 	got := f.Redact()
 	want := recordedFacts()
-	want.Host.Hostname = "host-1"
-	want.Host.CommandLine = []string{"root=UUID=00000000-0000-0000-0000-000000000002", "ip=192.0.2.1"}
-	want.GPUs.Devices[0].UUID = "GPU-00000000-0000-0000-0000-000000000002"
-	want.GPUs.Devices[0].Fabric.ClusterUUID = "00000000-0000-0000-0000-000000000001"
+	want.Host.Hostname = "host-1.example.com"
+	want.Host.CommandLine = []string{"root=UUID=00000000-0000-0000-0000-000000000001", "ip=240.0.0.1"}
+	want.GPUs.Devices[0].UUID = "GPU-00000000-0000-0000-0000-000000000001"
+	want.GPUs.Devices[0].Fabric.ClusterUUID = "00000000-0000-0000-0000-000000000002"
 	want.Env.Variables[0].Value = "redacted"
 	want.Env.Variables[1].Value, want.Env.Variables[1].Source = "/home/user1/topo.xml", "/home/user1/.nccl.conf"
 	want.KernelLog.Events[0].Message = "host-1: NVRM: Xid (PCI:0000:3b:00): 79"
