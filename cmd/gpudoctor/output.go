@@ -130,15 +130,17 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 }
 
 // writeReport writes the report to every output.
-func writeReport(all []output, d *report.Document, s report.Style, stdout io.Writer) error {
+func writeReport(all []output, v *versions, s report.Style, stdout io.Writer) error {
 	for _, o := range all {
 		if o.file == "" {
+			d := v.toStdout(stdout)
 			if err := toStdout(stdout, func(w io.Writer) error { return o.format.Write(w, d, s) }); err != nil {
 				return err
 			}
 			continue
 		}
 		plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}
+		d := v.toFile()
 		if err := writeFile(o.file, func(w io.Writer) error { return o.format.Write(w, d, plain) }); err != nil {
 			return err
 		}

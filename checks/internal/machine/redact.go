@@ -116,12 +116,12 @@ func (r *Redactor) text(s string, addresses bool) string {
 	s = privateKeys(s)
 	var out strings.Builder
 	out.Grow(len(s))
-	named := false // The line before names a secret whose value is on this one.
+	name := "" // Of a secret whose value is on the next line.
 	for line := range strings.Lines(s) {
-		if named {
-			line = secretValueLine(line)
+		if name != "" {
+			line = secretValueLine(name, line)
 		}
-		named = namesSecret(line)
+		name = namedOn(line)
 		out.WriteString(r.line(line, addresses))
 	}
 	return out.String()

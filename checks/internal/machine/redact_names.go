@@ -59,7 +59,7 @@ var nameContexts = []nameContext{
 	nameAround(`\bnode {host} (?:exited|died|failed|aborted|is down|not responding)`, "node "),
 	// Meeting points of PyTorch, DeepSpeed, Accelerate, SGLang, Ray.
 	nameAround(`(?i)\b(?:[a-z_]*master[_-]addr(?:ess)?|rdzv[_-]?endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|init[_-]method|dist[_-]url|ray[_-]address|nccl[_-]comm[_-]id|[a-z_]*master[_-]host|[a-z_]*head[_-](?:node|addr|ip))["'\\]*\s*[:=]\s*[\\"']*(?:[a-z]+://)?\[?{host}`, "addr", "ADDR", "endpoint", "ENDPOINT", "process", "method", "METHOD", "url", "URL", "COMM_ID", "aster", "MASTER", "head", "HEAD"),
-	nameAround(`--?(?:master[_-]addr(?:ess)?|rdzv[_-]?endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|init[_-]method|dist[_-]url|head[_-]node|node[_-]ip[_-]address|master[_-]host)\s+["']?(?:[a-z]+://)?\[?{host}`, "--"),
+	nameAround(`--?(?:master[_-]addr(?:ess)?|rdzv[_-]?endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|init[_-]method|dist[_-]url|address|head[_-]node|node[_-]ip[_-]address|master[_-]host)\s+["']?(?:[a-z]+://)?\[?{host}`, "--"),
 	nameAround(`(?:connect|onnection|ocket|address|listen|resolve|endpoint|endezvous)[^\n]*?[\[(](?P<host>[A-Za-z][A-Za-z0-9_.-]*)(?:\]:|, |:)[0-9]{2,5}\b`, "]:", ", ", ":"),
 	nameAround(`(?:peer|remote|from|to|connect)\s+(?:host\s+)?(?P<host>[A-Za-z][A-Za-z0-9_.-]*)<[0-9]{2,5}>`, "<"),
 	nameAround(`(?:connect to host|resolve host(?:name)?:?|unknown host|no route to host|Name or service not known:?|could not resolve|lookup)\s+["']?{host}`, "host", "service", "resolve", "lookup"),
@@ -89,7 +89,7 @@ var nameContexts = []nameContext{
 	nameAround(`\b(?:SLURM_JOB_NAME|SLURM_JOB_PARTITION|JOB_NAME|JobName|WANDB_PROJECT|WANDB_RUN_ID|WANDB_NAME|WANDB_ENTITY|POD_NAME|POD_NAMESPACE)=["']?{job}`, "JOB", "JobName", "WANDB", "POD_"),
 	nameAround(`\b(?:docker|podman|nerdctl|enroot)\s(?:.*\s)?--name[\s=]+{job}`, "--name"),
 	nameAround(`^\s*(?:container_name|jobName|job_name|namespace|claimName|secretName|serviceAccountName|serviceAccount)\s*:\s*{job}\s*$`, "_name", "Name", "namespace", "serviceAccount"),
-	nameAround(`^\s*(?:-\s+)?[Ii]mage\s*:\s*{image}\s*$`, "mage"),
+	nameAround(`^\s*(?:-\s+)?[Ii]mage\s*:\s*{image}["']?,?\s*$`, "mage"),
 	nameAround(`--container-image[\s=]+{image}`, "--container-image"),
 	nameAround(`\b(?:Pulling from|pull access denied for|manifest for|Pulling image|pull image|image)\s+["'](?P<image>[a-z0-9][^\s"']*/[^\s"']*)["']`, "mage", "ulling"),
 }

@@ -146,7 +146,7 @@ var (
 	noSecretAfter = []string{
 		"through", "thru", "rate", "ed", "es", "count", "counts", "limit", "length", "len", "size", "sizes", "num", "per", "budget", "type", "types", "mode", "method",
 		"id", "ids", "index", "parallel", "parallelism", "embedding", "embeddings", "file", "files", "path", "dir", "env", "name", "names", "ref", "plugin", "provider", "timeout",
-		"interval", "ttl", "sock", "socket", "host", "server", "url", "uri", "port", "header", "bits", "mpool", "cache", "range", "ranges", "space", "required", "enabled", "enable", "disable", "disabled", "protocol", "fail", "failures", "ok",
+		"interval", "ttl", "sock", "socket", "host", "server", "url", "uri", "port", "header", "bits", "mpool", "cache", "range", "ranges", "space", "required", "enabled", "enable", "disable", "disabled", "protocol", "fail", "failures", "ok", "error", "errors",
 	}
 )
 
@@ -226,7 +226,7 @@ func plainSetting(value string) bool {
 		return true
 	}
 	digits := strings.TrimPrefix(low, "0x")
-	return len(digits) <= 5 && strings.Trim(digits, "0123456789abcdef") == "" && digits != "" && strings.ContainsAny(digits, "0123456789") // 5: 65535.
+	return len(digits) <= 5 && strings.Trim(digits, "0123456789abcdef") == "" && (digits != low || strings.ContainsAny(digits, "0123456789")) // 5: 65535.
 }
 
 // number reports whether a value is a number or a size, of whatever length.
@@ -281,8 +281,9 @@ type setting struct {
 	// sign is '=', ':' or ' ' between the two.
 	sign byte
 	// flag is true behind dashes, quoted where the name or the value stands in
-	// quotes, whole where the value is all that follows on its line.
-	flag, quoted, whole bool
+	// quotes. first is true where the name is the first on its line, whole where
+	// the value is all else on it, too.
+	flag, quoted, first, whole bool
 }
 
 // secret reports whether a value is one.
@@ -296,7 +297,7 @@ func (s setting) secret(value string) bool {
 	low := lower(value)
 	password := slices.ContainsFunc([]string{"pass", "pwd", "secret", "pin"}, func(p string) bool { return strings.Contains(lower(s.name), p) })
 	switch {
-	case isNumber(value) && !(sure == isSecret && password && len(value) > 5):
+	case isNumber(value) && !(password && (sure == isSecret || upper || s.flag) && len(value) > 5):
 		return false
 	case s.sign != '=' && slices.Contains(verdicts, strings.Trim(low, ".,;:!")):
 		return false
@@ -393,7 +394,7 @@ func secretBeside(s string, at, end int) (from, to int) {
 	if secrecy(name) == noSecret {
 		return 0, 0
 	}
-	what := setting{name: name, flag: before(s, at) == '-'}
+	what := setting{name: name, flag: before(s, at) == '-', first: strings.Trim(s[:at], " \t-\"'{") == ""}
 	i := end
 	for i < len(s) && strings.IndexByte(`"'\]`, s[i]) >= 0 {
 		what.quoted = what.quoted || s[i] == '"' || s[i] == '\''
@@ -446,7 +447,7 @@ func valueAt(s string, at int, what *setting) (from, to int) {
 		at++ // An escaped quote.
 	}
 	if q := after(s, at); q == '"' || q == '\'' {
-		what.quoted = what.quoted || what.sign != ' ' || what.flag
+		what.quoted = what.quoted || what.sign == '=' || what.flag
 		for to = at + 1; to < len(s) && s[to] != q && s[to] != '\n'; to++ {
 			if s[to] == '\\' && to+1 < len(s) && s[to+1] != q {
 				to++
@@ -456,6 +457,7 @@ func valueAt(s string, at int, what *setting) (from, to int) {
 				to++
 			}
 		}
+		what.whole = what.first && strings.Trim(s[min(to, len(s)):], "\"', \t\r\n") == ""
 		return at + 1, min(to, len(s))
 	}
 	for to = at; to < len(s) && s[to] != ' ' && s[to] != '\t' && s[to] != '\n' && s[to] != '\r' && s[to] != 0; to++ {
@@ -463,7 +465,7 @@ func valueAt(s string, at int, what *setting) (from, to int) {
 			break
 		}
 	}
-	what.whole = strings.TrimSpace(s[to:]) == "" || after(s, to) == 0 // In /proc/PID/environ.
+	what.whole = what.first && (strings.TrimSpace(s[to:]) == "" || after(s, to) == 0) // NUL, in /proc/PID/environ.
 	for to > at && strings.IndexByte(`"',;)]}\`, s[to-1]) >= 0 {
 		to--
 	}
@@ -481,20 +483,22 @@ var (
 	valueLine = regexp.MustCompile(`^(\s*(?:-\s+)?["']?value["']?\s*:\s*["']?)([^\n]*?)(["']?,?\s*)$`)
 )
 
-// namesSecret reports whether a line of a pod's environment names a secret, whose
-// value is on the next.
-func namesSecret(line string) bool {
+// namedOn returns the name on a line of a pod's environment, if it is that of a
+// secret, whose value is on the next.
+func namedOn(line string) string {
 	if !strings.Contains(line, "name") {
-		return false
+		return ""
 	}
-	m := nameLine.FindStringSubmatch(line)
-	return m != nil && secrecy(m[1]) != noSecret
+	if m := nameLine.FindStringSubmatch(line); m != nil && secrecy(m[1]) != noSecret {
+		return m[1]
+	}
+	return ""
 }
 
-// secretValueLine redacts the value on such a line.
-func secretValueLine(line string) string {
+// secretValueLine redacts the value on the line behind a name.
+func secretValueLine(name, line string) string {
 	m := valueLine.FindStringSubmatch(line)
-	if m == nil || plainSetting(m[2]) || isNumber(m[2]) {
+	if m == nil || !secretVariable(name, m[2]) {
 		return line
 	}
 	return m[1] + redacted + m[3]

@@ -102,7 +102,10 @@ func (r *Redactor) dictionary(at fieldPlace, v reflect.Value) reflect.Value {
 	variable := r.variableName(v)
 	for _, k := range keys {
 		key, value := k.String(), v.MapIndex(k)
-		shown := reflect.ValueOf(r.Text(key)).Convert(k.Type())
+		shown := k
+		if !at.ours || !slices.Contains(ourKeys, at.key) {
+			shown = reflect.ValueOf(r.Text(key)).Convert(k.Type())
+		}
 		text, isText := stringIn(value)
 		switch {
 		case isText && key == "value" && variable != "":
@@ -197,6 +200,9 @@ func (r *Redactor) setting(name, value string) string {
 // ourWords are fields whose strings are words of ours, or links to what everybody
 // can read.
 var ourWords = []string{"schema", "id", "rule", "remedy", "remedies", "passed", "kind", "kinds", "code", "links", "severity", "confidence", "program", "role", "section", "test", "outcome", "mode", "found_by"}
+
+// ourKeys are fields that hold maps whose keys are such words.
+var ourKeys = []string{"not_applicable", "checks_ms", "lines", "counters", "channels", "parameters", "kernel_config"}
 
 // field redacts a text by what its key says of it.
 func (r *Redactor) field(at fieldPlace, s string) string {
