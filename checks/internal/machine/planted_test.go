@@ -1,10 +1,16 @@
 package machine
 
 import (
+	"bytes"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // corpus are the things that must not be seen, and the lines that they stand in.
@@ -131,5 +137,77 @@ func TestPrivateKeys(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// text is the corpus as one text: every thing in every line of its kind.
+func (c corpus) text() string {
+	var b strings.Builder
+	for _, kind := range slices.Sorted(maps.Keys(c.lines)) {
+		for _, line := range c.lines[kind] {
+			for _, thing := range c.things[kind] {
+				b.WriteString(strings.ReplaceAll(line, "{}", thing) + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// TestPlantedInSnapshot plants the corpus wherever a recording holds text: none of
+// it may be seen in the snapshot.
+func TestPlantedInSnapshot(t *testing.T) {
+	c := readCorpus(t)
+	text := c.text()
+	src := &Memory{}
+	src.AddFile("/proc/self/mountinfo", []byte(text))
+	src.AddFile("/etc/nccl.conf", []byte("\xff\xfe not UTF-8\n"+text))
+	src.AddFile("/proc/1/environ", []byte(strings.ReplaceAll(text, "\n", "\x00")))
+	src.AddFile("/etc/resolv.conf", []byte(text))
+	src.AddError("/proc/2/comm", errors.New(strings.ReplaceAll(text, "\n", "; ")))
+	src.Answer(AskKernelLog, text)
+	src.Answer(AskEnviron, slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "    value:") // Of two lines.
+	}))
+	src.Answer("note", map[string]any{"notes": strings.Split(text, "\n"), "whole": text, "command": strings.Fields(text)})
+	src.AddFile("/proc/sys/kernel/hostname", []byte("gpunode-17\n"))
+	src.Answer(AskUname, Uname{Node: "gpunode-17.hpc.acme-corp.com"})
+	snapshotOf := func(keepNames bool) string {
+		r := NewRecorder(src)
+		for name := range src.nodes {
+			_, _ = r.ReadFile(name, MaxFile)
+		}
+		for question := range src.answers {
+			_, _ = r.Ask(t.Context(), question)
+		}
+		var b bytes.Buffer
+		if err := r.Write(&b, WriteOptions{KeepNames: keepNames}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	seen := strings.ToLower(snapshotOf(false))
+	control := strings.ToLower(snapshotOf(true))
+	for kind, things := range c.things {
+		for _, thing := range things {
+			thing = strings.ToLower(thing)
+			if !strings.Contains(control, thing) {
+				t.Errorf("%s %q is not in the snapshot that is not redacted: the test tests nothing", kind, thing)
+			}
+			if i := strings.Index(seen, thing); i >= 0 {
+				t.Errorf("%s %q is seen: %q", kind, thing, seen[max(0, i-60):min(len(seen), i+60)])
+			}
+		}
+	}
+	m, err := Parse("x", []byte(snapshotOf(false)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := &Recorder{seen: *m}
+	var again bytes.Buffer
+	if err := first.Write(&again, WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(snapshotOf(false), again.String()); diff != "" {
+		t.Errorf("redacting twice changes something (-once +twice):\n%s", diff)
 	}
 }

@@ -41,12 +41,12 @@ var nameContexts = []nameContext{
 	nameAround(`(?:[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[0-9.,:+Z-]*)\s+{host}\s+(?:[A-Za-z_][\w./()-]*\[[0-9]*\]|kernel|systemd|dockerd|containerd|kubelet|slurmd|slurmctld|nvidia-fabricmanager|nv-fabricmanager)(?:\[[0-9]*\])?:`, "]:", "kernel:", "systemd:", "d:", "r:", "t:"),
 	// Prompts, addresses of mail, logins of ssh.
 	nameAround(`\b{user}@{host}(?:[: ][^#$\[\]"]*\]?[#$%](?:\s|$))`, "@"),
-	nameAround(`\b(?:ssh|scp|rsync|sftp|pdsh|ssh-copy-id|mosh)\s(?:[^|;&\n]*\s)?{user}@{host}`, "@"),
+	nameAround(`\b(?:ssh|scp|rsync|sftp|pdsh|ssh-copy-id|mosh)\s(?:[^;|&\n]*?\s)??{user}@{host}`, "@"),
 	nameAround(`\b(?P<user>[A-Za-z0-9_][A-Za-z0-9_.+-]*)@(?P<host>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,})\b`, "@"),
 	nameAround(`\bssh\s+(?:-[A-Za-z]+(?:\s+[^-\s]\S*)?\s+)*{host}\s+(?:["']|nvidia-smi|sudo|bash|hostname|python|mpirun|ls|cat|dmesg)`, "ssh "),
 	// Slurm.
 	nameAround(`(?:NODELIST|NodeList|BatchHost|NodeName|NodeHostName|HostList|--nodelist|--exclude|--nodefile|--include)(?:\([A-Z_]+\))?\s*[=: ]\s*["']?{hosts}`, "NODELIST", "odeList", "BatchHost", "NodeName", "NodeHostName", "HostList", "--nodelist", "--exclude", "--include"),
-	nameAround(`\b(?:srun|sbatch|salloc|pdsh|clush)\s(?:.*\s)?-w[\s=]*{hosts}`, "-w"),
+	nameAround(`\b(?:srun|sbatch|salloc|pdsh|clush)\s(?:[^;|&\n]*?\s)??-w[\s=]*{hosts}`, "-w"),
 	nameAround(`\b(?:srun|slurmstepd|slurmd)(?:-[\w.-]+)?: (?:error|fatal|info|debug|warning): (?:Node )?{hosts}: tasks?\b`, "srun:", "slurmstepd"),
 	nameAround(`\b(?:STEP|JOB) \S+ ON {host} `, " ON "),
 	nameAround(`\bslurm(?:d|stepd)[\[-]{host}\]?:`, "slurm"),
@@ -87,7 +87,7 @@ var nameContexts = []nameContext{
 	nameAround(`(?:--job-name|--container-name|--account|--partition|--reservation|--qos|--wckey)[\s=]+{job}`, "--job-name", "--container-name", "--account", "--partition", "--reservation", "--qos", "--wckey"),
 	nameAround(`#SBATCH\s+-[JAp]\s*{job}`, "#SBATCH"),
 	nameAround(`\b(?:SLURM_JOB_NAME|SLURM_JOB_PARTITION|JOB_NAME|JobName|WANDB_PROJECT|WANDB_RUN_ID|WANDB_NAME|WANDB_ENTITY|POD_NAME|POD_NAMESPACE)=["']?{job}`, "JOB", "JobName", "WANDB", "POD_"),
-	nameAround(`\b(?:docker|podman|nerdctl|enroot)\s(?:.*\s)?--name[\s=]+{job}`, "--name"),
+	nameAround(`\b(?:docker|podman|nerdctl|enroot)\s(?:[^;|&\n]*?\s)??--name[\s=]+{job}`, "--name"),
 	nameAround(`^\s*(?:container_name|jobName|job_name|namespace|claimName|secretName|serviceAccountName|serviceAccount)\s*:\s*{job}\s*$`, "_name", "Name", "namespace", "serviceAccount"),
 	nameAround(`^\s*(?:-\s+)?[Ii]mage\s*:\s*{image}["']?,?\s*$`, "mage"),
 	nameAround(`--container-image[\s=]+{image}`, "--container-image"),

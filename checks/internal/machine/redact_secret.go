@@ -110,7 +110,9 @@ func privateKeys(s string) string {
 		if to == len(s) && strings.HasSuffix(match, "\n") {
 			end = "\n"
 		}
-		return "-----BEGIN PRIVATE KEY----- " + redacted + " -----END PRIVATE KEY-----" + end
+		// There are as many lines as before: places are told by their numbers.
+		lines := strings.Repeat("\n"+redacted, strings.Count(strings.TrimSuffix(match, end), "\n"))
+		return "-----BEGIN PRIVATE KEY----- " + redacted + " -----END PRIVATE KEY-----" + lines + end
 	})
 }
 
@@ -329,34 +331,64 @@ func secrets(s string) string {
 	if strings.Contains(s, "@") && strings.Contains(s, "://") {
 		s = userinfo.ReplaceAllString(s, "://"+redacted+"@")
 	}
+	s = shortFlags(s)
 	low := lower(s)
-	if strings.Contains(low, "curl") || strings.Contains(low, "wget") || strings.Contains(low, "sshpass") || strings.Contains(low, "docker login") || strings.Contains(low, "mysql") {
-		s = shortFlags(s)
-		low = lower(s)
-	}
 	if !hasHint(low) {
 		return s
 	}
+	if strings.Contains(low, "name") && strings.Contains(low, "value") {
+		s = namedValues(s)
+	}
 	return secretSettings(s)
+}
+
+// nameAndValue is a variable on one line, as JSON and YAML write it:
+// {"name": "DB_PASSWORD", "value": "x"}.
+var nameAndValue = regexp.MustCompile(`\bname["'\\]*\s*:\s*["'\\]*([A-Za-z_][\w.-]*)["'\\]*\s*[,;\s]\s*["'\\]*value["'\\]*\s*:\s*(\\?"(?:[^"\\]|\\[^"])*|'[^']*|[^\s"',;}]+)`)
+
+// namedValues replaces the values of such variables.
+func namedValues(s string) string {
+	var out strings.Builder
+	last := 0
+	for _, m := range nameAndValue.FindAllStringSubmatchIndex(s, -1) {
+		value := strings.TrimLeft(s[m[4]:m[5]], "\\\"'")
+		if from := m[5] - len(value); secretVariable(s[m[2]:m[3]], value) {
+			out.WriteString(s[last:from] + redacted)
+			last = m[5]
+		}
+	}
+	return out.String() + s[last:]
 }
 
 // userinfo is the user and the password of a URL (RFC 3986, 3.2.1); a password
 // may hold an @ that is not escaped.
 var userinfo = regexp.MustCompile(`://[^/\s"'<>]+@`)
 
-// passwordFlags are flags of one letter that passwords follow.
-var passwordFlags = regexp.MustCompile(`\b(?:sshpass\s+-p|(?:curl|wget)\s(?:.*\s)?(?:-u|--user|--proxy-user)|docker\s+login\s(?:.*\s)?-p|mysql\w*\s(?:.*\s)?-p)[\s=]*["']?([^\s"']+)`)
+// passwordFlags are flags of one letter that passwords follow, by program.
+var passwordFlags = []tokenShape{
+	{"sshpass", lazily(`\bsshpass\s+-p\s*["']?([^\s"']+)`)},
+	{"curl", lazily(`\bcurl\s(?:[^;|&\n]*?\s)??(?:-u|--user|--proxy-user)[\s=]*["']?([^\s"']+)`)},
+	{"wget", lazily(`\bwget\s(?:[^;|&\n]*?\s)??(?:--user|--proxy-user)[\s=]*["']?([^\s"']+)`)},
+	{"login", lazily(`\b(?:docker|podman|nerdctl|helm)\s+(?:registry\s+)?login\s(?:[^;|&\n]*?\s)??-p[\s=]*["']?([^\s"']+)`)},
+	{"mysql", lazily(`\bmysql\w*\s(?:[^;|&\n]*?\s)??-p["']?([^\s"']+)`)},
+}
 
 func shortFlags(s string) string {
-	var out strings.Builder
-	last := 0
-	for _, m := range passwordFlags.FindAllStringSubmatchIndex(s, -1) {
-		if value := s[m[2]:m[3]]; !plainSetting(value) {
-			out.WriteString(s[last:m[2]] + redacted)
-			last = m[3]
+	for _, f := range passwordFlags {
+		if !strings.Contains(s, f.literal) {
+			continue
 		}
+		var out strings.Builder
+		last := 0
+		for _, m := range f.shape.get().FindAllStringSubmatchIndex(s, -1) {
+			if value := s[m[2]:m[3]]; !plainSetting(value) {
+				out.WriteString(s[last:m[2]] + redacted)
+				last = m[3]
+			}
+		}
+		s = out.String() + s[last:]
 	}
-	return out.String() + s[last:]
+	return s
 }
 
 // secretSettings replaces the values that stand beside names of secrets.
@@ -420,7 +452,10 @@ func secretBeside(s string, at, end int) (from, to int) {
 		i++
 	}
 	lowName := lower(name)
-	scheme, rest, _ := strings.Cut(s[min(i, len(s)):], " ")
+	scheme, rest := s[i:], ""
+	if blank := strings.IndexAny(scheme, " \t"); blank >= 0 {
+		scheme, rest = scheme[:blank], scheme[blank+1:]
+	}
 	switch bare := lower(strings.Trim(scheme, `"'`)); {
 	case slices.Contains([]string{"bearer", "basic", "digest", "token", "apikey", "negotiate"}, bare) && rest != "" && strings.HasSuffix(lowName, "authorization"):
 		i += len(scheme) + 1 // RFC 9110, 11.6.2: the scheme, then the credentials.
@@ -430,7 +465,7 @@ func secretBeside(s string, at, end int) (from, to int) {
 			return from, to
 		}
 		return 0, 0
-	case what.sign == ' ' && !what.flag && strings.Contains(s, "machine ") && strings.Contains(s, "password "): // A line of .netrc.
+	case what.sign == ' ' && !what.flag && strings.Contains(s, "machine") && strings.Contains(s, "login"): // A line of .netrc.
 		what.sign = '='
 		what.quoted = true
 	}

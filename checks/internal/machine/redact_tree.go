@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // JSON redacts a JSON document, and returns it in order of its keys. What a
@@ -241,6 +242,19 @@ func (r *Redactor) passwd(data []byte) []byte {
 	return []byte(out.String())
 }
 
+// environ redacts an entry of an environment.
+func (r *Redactor) environ(entry string) string {
+	name, value, ok := strings.Cut(entry, "=")
+	if !ok || !isIdentifier(name) {
+		return r.Text(entry)
+	}
+	return name + "=" + r.setting(name, value)
+}
+
+func isIdentifier(name string) bool {
+	return name != "" && !isDigit(name[0]) && !strings.ContainsFunc(name, func(c rune) bool { return c >= utf8.RuneSelf || !isWord(byte(c)) })
+}
+
 // withoutSerialNumber returns a PCI config space in which the serial number
 // of the device is zero. On a network adapter it is made of the MAC address.
 // It is the extended capability 3, of 12 bytes (PCI Express base
@@ -278,8 +292,7 @@ func (r *Redactor) answer(question string, a answer) answer {
 	if list, ok := v.([]any); ok && question == AskEnviron {
 		for i := range list {
 			if entry, ok := list[i].(string); ok {
-				name, value, _ := strings.Cut(entry, "=")
-				list[i] = name + "=" + r.setting(name, value)
+				list[i] = r.environ(entry)
 			}
 		}
 	} else {

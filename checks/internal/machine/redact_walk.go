@@ -140,18 +140,19 @@ func stringIn(v reflect.Value) (string, bool) {
 	return v.String(), true
 }
 
-// list redacts the elements of a list. The words of a command are redacted
-// together: "--password" stands before the word that it is about.
+// list redacts the elements of a list.
 func (r *Redactor) list(at fieldPlace, v reflect.Value) reflect.Value {
 	if v.IsNil() || v.Type().Elem().Kind() == reflect.Uint8 {
 		return v
 	}
 	out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-	if words, ok := v.Interface().([]string); ok && at.key == "command" {
-		for i, word := range r.command(words) {
-			out.Index(i).SetString(word)
+	if words, ok := wordsIn(v); ok {
+		if together := r.together(at, words); together != nil {
+			for i, word := range together {
+				out.Index(i).Set(reflect.ValueOf(word))
+			}
+			return out
 		}
-		return out
 	}
 	for i := range v.Len() {
 		out.Index(i).Set(r.walk(at, v.Index(i)))
@@ -159,24 +160,57 @@ func (r *Redactor) list(at fieldPlace, v reflect.Value) reflect.Value {
 	return out
 }
 
-// command redacts the words of a command.
-func (r *Redactor) command(words []string) []string {
-	const between = "\t"
-	line := strings.Join(words, between)
-	if strings.Count(line, between) == max(len(words)-1, 0) && !strings.Contains(line, "\n") {
-		if out := strings.Split(r.Text(line), between); len(out) == len(words) {
+// wordsIn are the elements of a list, if all are strings.
+func wordsIn(v reflect.Value) ([]string, bool) {
+	words := make([]string, 0, v.Len())
+	for i := range v.Len() {
+		word, ok := stringIn(v.Index(i))
+		if !ok {
+			return nil, false
+		}
+		words = append(words, word)
+	}
+	return words, true
+}
+
+// together redacts the strings of a list as one text, for what one says of the
+// next: the words of a command as one line, others as lines. It is nil where each
+// is to be redacted by itself.
+func (r *Redactor) together(at fieldPlace, list []string) []string {
+	switch {
+	case len(list) < 2:
+		return nil
+	case at.key == "command":
+		if out := r.joined(list, "\t"); out != nil {
 			return out
 		}
-	}
-	out := make([]string, len(words))
-	for i, word := range words {
-		before := ""
-		if i > 0 && strings.HasPrefix(words[i-1], "-") {
-			before = words[i-1] + " "
+		out := make([]string, len(list))
+		for i, word := range list {
+			before := strings.Join(list[max(0, i-2):i], " ") + " " // Such as "Authorization: Bearer".
+			redacted, ok := strings.CutPrefix(r.Text(before+word), before)
+			if !ok {
+				redacted = r.Text(word)
+			}
+			out[i] = redacted
 		}
-		out[i] = strings.TrimPrefix(r.Text(before+word), before)
+		return out
+	case at.ours && slices.Contains(ourWords, at.key) || isHostKey(at.key) || saysVersion(at.key) || strings.Contains(at.key, "serial") || strings.Contains(at.key, "uuid"):
+		return nil
 	}
-	return out
+	return r.joined(list, "\n")
+}
+
+// joined redacts strings with a separator between them; nil where they cannot be
+// told apart after it.
+func (r *Redactor) joined(list []string, between string) []string {
+	text := strings.Join(list, between)
+	if strings.Count(text, between) != len(list)-1 || strings.Contains(text, "\n") && between != "\n" {
+		return nil
+	}
+	if out := strings.Split(r.Text(text), between); len(out) == len(list) {
+		return out
+	}
+	return nil
 }
 
 // setting redacts the value of a variable.

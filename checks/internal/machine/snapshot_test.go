@@ -444,7 +444,10 @@ func TestEveryCut(t *testing.T) {
 	}
 	whole, tried := b.Bytes(), 0
 	for end := range lineEnds(whole) {
-		for _, trailer := range trailers {
+		for i, trailer := range trailers {
+			if testing.Short() && (end+i)%6 > 0 && end < len(whole) {
+				continue
+			}
 			tried++
 			what := fmt.Sprintf("cut at %d of %d, then %q", end, len(whole), trailer)
 			err := checkParsed(t, what, slices.Concat(whole[:end], []byte(trailer)))
