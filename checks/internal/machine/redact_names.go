@@ -38,7 +38,7 @@ var nameContexts = []nameContext{
 	// NCCL and RCCL begin their lines so (debug.cc, ncclDebugLog).
 	nameAround(`(?:^|[\s\]:|])(?P<host>[A-Za-z][A-Za-z0-9_.-]*|[0-9][A-Za-z0-9_.-]*[A-Za-z][A-Za-z0-9_.-]*):[0-9]+:[0-9]+ (?:\[-?[0-9]+\]|NCCL)`, " [", " NCCL"),
 	// Syslog daemons and journalctl: the time, the host, the program.
-	nameAround(`(?:[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[0-9.,:+Z-]*)\s+{host}\s+(?:[A-Za-z_][\w./()-]*\[[0-9]*\]|kernel|systemd|dockerd|containerd|kubelet|slurmd|slurmctld|nvidia-fabricmanager|nv-fabricmanager)(?:\[[0-9]*\])?:`, "]:", "kernel:", "systemd:", "d:", "r:", "t:"),
+	nameAround(`(?:[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[0-9.,:+Z-]*)\s+{host}\s+(?:[A-Za-z_][\w./()-]*\[[0-9]*\]|kernel|systemd|dockerd|containerd|kubelet|slurmd|slurmctld|nvidia-fabricmanager|nv-fabricmanager)(?:\[[0-9]*\])?:`, "]:", "kernel:", "systemd", "dockerd", "containerd", "kubelet", "slurm", "fabricmanager"),
 	// Prompts, addresses of mail, logins of ssh.
 	nameAround(`\b{user}@{host}(?:[: ][^#$\[\]"]*\]?[#$%](?:\s|$))`, "@"),
 	nameAround(`\b(?:ssh|scp|rsync|sftp|pdsh|ssh-copy-id|mosh)\s(?:[^;|&\n]*?\s)??{user}@{host}`, "@"),
@@ -58,9 +58,9 @@ var nameContexts = []nameContext{
 	nameAround(`\bon node {host}(?:[,.:;]|\s+(?:exited|aborted|died|failed|called|lost)|\s*$)`, "on node "),
 	nameAround(`\bnode {host} (?:exited|died|failed|aborted|is down|not responding)`, "node "),
 	// Meeting points of PyTorch, DeepSpeed, Accelerate, SGLang, Ray.
-	nameAround(`(?i)\b(?:[a-z_]*master[_-]addr(?:ess)?|rdzv[_-]?endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|init[_-]method|dist[_-]url|ray[_-]address|nccl[_-]comm[_-]id|[a-z_]*master[_-]host|[a-z_]*head[_-](?:node|addr|ip))["'\\]*\s*[:=]\s*[\\"']*(?:[a-z]+://)?\[?{host}`, "addr", "ADDR", "endpoint", "ENDPOINT", "process", "method", "METHOD", "url", "URL", "COMM_ID", "aster", "MASTER", "head", "HEAD"),
+	nameAround(`(?i)\b(?:[a-z_]*master[_-]addr(?:ess)?|rdzv[_-]?endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|init[_-]method|dist[_-]url|ray[_-]address|nccl[_-]comm[_-]id|[a-z_]*master[_-]host|[a-z_]*head[_-](?:node|addr|ip))["'\\]*\s*[:=]\s*[\\"']*(?:[a-z]+://)?\[?{host}`, "aster_addr", "aster-addr", "ASTER_ADDR", "rdzv", "RDZV", "process_ip", "process-ip", "init", "INIT", "dist", "DIST", "ddress", "ADDRESS", "COMM_ID", "comm_id", "aster_host", "ASTER_HOST", "head_", "head-", "HEAD_"),
 	nameAround(`--?(?:master[_-]addr(?:ess)?|rdzv[_-]?endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|init[_-]method|dist[_-]url|address|head[_-]node|node[_-]ip[_-]address|master[_-]host)\s+["']?(?:[a-z]+://)?\[?{host}`, "--"),
-	nameAround(`(?:connect|onnection|ocket|address|listen|resolve|endpoint|endezvous)[^\n]*?[\[(](?P<host>[A-Za-z][A-Za-z0-9_.-]*)(?:\]:|, |:)[0-9]{2,5}\b`, "]:", ", ", ":"),
+	nameAround(`(?:connect|onnection|ocket|address|listen|resolve|endpoint|endezvous)[^\n]*?[\[(](?P<host>[A-Za-z][A-Za-z0-9_.-]*)(?:\]:|, |:)[0-9]{2,5}\b`, "onnect", "ocket", "address", "listen", "resolve", "ndpoint", "ndezvous"),
 	nameAround(`(?:peer|remote|from|to|connect)\s+(?:host\s+)?(?P<host>[A-Za-z][A-Za-z0-9_.-]*)<[0-9]{2,5}>`, "<"),
 	nameAround(`(?:connect to host|resolve host(?:name)?:?|unknown host|no route to host|Name or service not known:?|could not resolve|lookup)\s+["']?{host}`, "host", "service", "resolve", "lookup"),
 	nameAround(`(?:getaddrinfo|gethostbyname)\w*\(\s*["']?{host}`, "getaddrinfo", "gethostbyname"),
@@ -96,6 +96,9 @@ var nameContexts = []nameContext{
 
 // named replaces the names that stand where names stand, and learns them.
 func (r *Redactor) named(s string) string {
+	if !strings.ContainsAny(s, " \t=@/:[") {
+		return s // Nothing stands around it.
+	}
 	if strings.Contains(s, "[") {
 		s = replace(s, bracketList, r.bracketNames)
 	}

@@ -74,6 +74,10 @@ var tokenShapes = []tokenShape{
 
 // tokens replaces what looks like a token.
 func tokens(s string) string {
+	const shortest = 12 // Characters of the shortest that is found.
+	if len(s) < shortest {
+		return s
+	}
 	for _, t := range tokenShapes {
 		if !strings.Contains(s, t.literal) {
 			continue

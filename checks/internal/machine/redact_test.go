@@ -249,12 +249,27 @@ func FuzzRedact(f *testing.F) {
 	f.Add("GPU-8f6c1d1e-2222-3333-4444-555566667777 a0:36:9f:01:02:03 10.1.2.3 fe80::1 /home/alice/x KEY=v")
 	f.Add("0c42:a103:00ab:1234 0000:0000:0000:0000:0000:ffff:0a01:0203 BOOTIF=01-a0-36-9f-01-02-03 serial number: abcd1234")
 	f.Add("::ffff:10.1.2.3 01:02:03:04:05:06:07:08 -1.2.3.4 1.2.3.4- node_guid: 0x0c42a10300ab1234")
+	for line := range strings.Lines(readCorpus(f).text()) {
+		f.Add(strings.TrimSuffix(line, "\n"))
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		once := NewRedactor().Text(text)
-		if other := NewRedactor().Text(text); other != once {
+		redact := func(text string) string {
+			r := NewRedactor()
+			r.Study(text)
+			return r.Text(text)
+		}
+		once := redact(text)
+		if other := redact(text); other != once {
 			t.Errorf("not the same twice: %q and %q", once, other)
 		}
-		raw, err := json.Marshal(map[string]any{"serial": text, "x": []string{text}, text: "hostname"})
+		if strings.Count(once, "\n") != strings.Count(text, "\n") {
+			t.Errorf("%q has other lines than %q", once, text)
+		}
+		secrets := NewSecretsRedactor().Text(text)
+		if again := NewSecretsRedactor().Text(secrets); again != secrets {
+			t.Errorf("secrets redacted twice: %q becomes %q, and then %q", text, secrets, again)
+		}
+		raw, err := json.Marshal(map[string]any{"serial": text, "x": []string{text, text}, "command": []string{text, "--password", text}, text: "hostname"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,6 +277,25 @@ func FuzzRedact(f *testing.F) {
 			t.Errorf("%s becomes %s, %v", raw, out, err)
 		}
 	})
+}
+
+// BenchmarkRedact redacts texts of one, two, four and eight times the size, with
+// as many times the names in them: the time for a byte is to stay the same.
+func BenchmarkRedact(b *testing.B) {
+	for _, times := range []int{1, 2, 4, 8} {
+		b.Run(fmt.Sprintf("%dx", times), func(b *testing.B) {
+			var text strings.Builder
+			for i := range 1000 * times {
+				fmt.Fprintf(&text, "trainer-%04d:%d:4077 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC 10.%d.%d.%d<0> KEY_%d=v\n", i, i, i>>16, i>>8&0xff, i&0xff, i)
+			}
+			b.SetBytes(int64(text.Len()))
+			for b.Loop() {
+				r := NewRedactor()
+				r.Study(text.String())
+				r.Text(text.String())
+			}
+		})
+	}
 }
 
 func BenchmarkRedactText(b *testing.B) {
