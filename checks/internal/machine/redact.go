@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -42,8 +41,12 @@ type Redactor struct {
 	domains map[string]bool
 	// domainOf is the domain of the first host of each name.
 	domainOf map[string]string
-	// homes are home folders outside /home.
-	homes map[string]string
+	// homes are the users of home folders outside /home, homeDirs the folders that
+	// hold these.
+	homes    map[string]string
+	homeDirs []string
+	// listed counts the hosts of lists.
+	listed int
 	// ipv4Seen are the IPv4 addresses by their first number, sorted.
 	ipv4Seen map[byte][]ipv4Pair
 }
@@ -245,17 +248,21 @@ func systemUser(name string) bool {
 
 // users replaces the names of users in paths.
 func (r *Redactor) users(s string) string {
-	for _, home := range slices.Sorted(maps.Keys(r.homes)) {
+	for _, dir := range r.homeDirs {
 		for at := 0; ; {
-			i := strings.Index(s[at:], home)
+			i := strings.Index(s[at:], dir)
 			if i < 0 {
 				break
 			}
-			from := at + i
-			at = from + len(home)
-			if c := after(s, at); !isWord(c) && c != '-' && c != '.' {
-				s = s[:from] + r.homes[home] + s[at:]
-				at = from + len(r.homes[home])
+			from := at + i + len(dir)
+			at = from
+			for at < len(s) && (isWord(s[at]) || s[at] == '-' || s[at] == '.') {
+				at++
+			}
+			at = from + len(strings.TrimRight(s[from:at], ".-"))
+			if user, ok := r.homes[s[from-len(dir):at]]; ok {
+				s = s[:from] + user + s[at:]
+				at = from + len(user)
 			}
 		}
 	}
@@ -272,7 +279,11 @@ func (r *Redactor) users(s string) string {
 func (r *Redactor) learnHome(home string) {
 	home = path.Clean(home)
 	if dir, name := path.Split(home); path.IsAbs(home) && name != "" && name != "root" && dir != "/home/" && dir != "/" {
-		r.homes[home] = dir + r.user(name)
+		r.homes[home] = r.user(name)
+		const most = 16 // Folders that hold home folders; each is looked for in each line.
+		if !slices.Contains(r.homeDirs, dir) && len(r.homeDirs) < most {
+			r.homeDirs = append(r.homeDirs, dir)
+		}
 	}
 }
 

@@ -191,8 +191,9 @@ func (r *Redactor) bracketNames(s string, from, to int) string {
 	return r.hosts(list)
 }
 
-// maxListed bounds the hosts of a list that are learnt one by one.
-const maxListed = 4096
+// maxListed bounds the hosts of lists that are learnt one by one, in all: a list
+// of a few bytes can name millions.
+const maxListed = 1 << 16
 
 // hosts redacts a list of hosts: names with commas between, each with a number of
 // slots or a port behind it, or with numbers in brackets.
@@ -204,7 +205,7 @@ func (r *Redactor) hosts(list string) string {
 		dots := len(name) - len(strings.TrimLeft(name, ".*"))
 		switch {
 		case open > 0 && end > open && !hostStandIn.MatchString(name):
-			name = r.range_(name[:open], name[open+1:end], name[end+1:])
+			name = r.numbered(name[:open], name[open+1:end], name[end+1:])
 		case open > 0:
 		case dots > 0 && !publicHost(name[dots:]) && strings.Contains(name[dots:], "."): // A domain, in no_proxy.
 			r.learnDomain(lower(name[dots:]))
@@ -243,9 +244,9 @@ func splitList(list string) []string {
 	return append(all, list[start:])
 }
 
-// range_ redacts the hosts that a prefix, numbers and a suffix make, and writes
+// numbered redacts the hosts that a prefix, numbers and a suffix make, and writes
 // their stand-ins in the same form.
-func (r *Redactor) range_(prefix, numbers, suffix string) string {
+func (r *Redactor) numbered(prefix, numbers, suffix string) string {
 	var names []string
 	for part := range strings.SplitSeq(numbers, ",") {
 		low, high, isRange := strings.Cut(part, "-")
@@ -254,7 +255,7 @@ func (r *Redactor) range_(prefix, numbers, suffix string) string {
 		if isRange && err == nil {
 			last, err = strconv.Atoi(high)
 		}
-		if err != nil || last < first || last-first > maxListed || len(names) > maxListed {
+		if err != nil || last < first || last-first >= maxListed-r.listed-len(names) {
 			return r.hostWithDomain(strings.TrimRight(prefix, "-_.") + suffix)
 		}
 		for n := first; n <= last; n++ {
@@ -262,6 +263,7 @@ func (r *Redactor) range_(prefix, numbers, suffix string) string {
 			names = append(names, prefix+strings.Repeat("0", max(0, len(low)-len(digits)))+digits+suffix)
 		}
 	}
+	r.listed += len(names)
 	var standIns []int
 	for _, name := range names {
 		n, err := strconv.Atoi(strings.TrimPrefix(r.Host(name), "host-"))

@@ -72,8 +72,9 @@ func (r *Redactor) walk(at fieldPlace, v reflect.Value) reflect.Value {
 func (r *Redactor) structure(at fieldPlace, v reflect.Value) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
-	for i, field := range reflect.VisibleFields(v.Type()) {
-		if !field.IsExported() || len(field.Index) > 1 {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if !field.IsExported() {
 			continue
 		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -248,9 +249,7 @@ func (r *Redactor) field(at fieldPlace, s string) string {
 	case r.secretsOnly:
 		return r.Text(s)
 	case isHostKey(at.key):
-		if host := r.hosts(s); host != s {
-			return host
-		}
+		s = r.hosts(s)
 	case at.parent == "launches" && at.key == "image":
 		if image := r.image(s); image != s {
 			return image

@@ -20,7 +20,8 @@ var ordinary = regexp.MustCompile(`^(?:(?:gpu|cpu|numa|eth|ib|bond|en[ospx]?|mlx
 // learn makes a word be replaced wherever it stands. The first stand-in holds.
 func (r *Redactor) learn(word, standIn string) {
 	word = lower(word)
-	if _, ok := r.words[word]; ok || word == "" || !isAlnum(word[0]) || !isAlnum(word[len(word)-1]) {
+	const longest = 512 // Of a name that is looked for; that of an image may be long.
+	if _, ok := r.words[word]; ok || word == "" || len(word) > longest || !isAlnum(word[0]) || !isAlnum(word[len(word)-1]) {
 		return
 	}
 	r.words[word] = standIn
@@ -134,15 +135,18 @@ func (r *Redactor) nameAt(low string, at int) (end int, standIn string) {
 // 2606).
 const exampleDomain = "example.com"
 
+// maxHostName is how long the name of a host can be (RFC 1035, 2.3.4).
+const maxHostName = 253
+
 // inDomain finds a dotted name that ends in a known domain: where its first part
 // ends, and where it ends; the first part is empty for the domain itself.
 func (r *Redactor) inDomain(low string, at int) (short, end int) {
 	to := at
-	for to < len(low) && (isAlnum(low[to]) || low[to] == '-' || low[to] == '_' || low[to] == '.' && to+1 < len(low) && isAlnum(low[to+1])) {
+	for to < len(low) && to-at <= maxHostName && (isAlnum(low[to]) || low[to] == '-' || low[to] == '_' || low[to] == '.' && to+1 < len(low) && isAlnum(low[to+1])) {
 		to++
 	}
 	name := low[at:to]
-	if !strings.Contains(name, ".") {
+	if len(name) > maxHostName || !strings.Contains(name, ".") {
 		return 0, 0
 	}
 	for from := 0; from >= 0; {
@@ -174,7 +178,7 @@ var noHost = []string{
 // isHostName reports whether a text can be the name of a host, and of one that is
 // not the same on every machine.
 func isHostName(name string) bool {
-	return len(name) <= 253 && strings.Trim(name, "0123456789.-_:x") != "" && isAlnum(name[0]) && // 253: RFC 1035, 2.3.4.
+	return len(name) <= maxHostName && strings.Trim(name, "0123456789.-_:x") != "" && isAlnum(name[0]) &&
 		!slices.Contains(noHost, lower(name)) && !strings.HasPrefix(lower(name), "localhost") &&
 		!strings.ContainsFunc(name, func(c rune) bool { return !isAlnum(byte(min(c, 0xff))) && c != '.' && c != '-' && c != '_' })
 }

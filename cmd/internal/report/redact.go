@@ -36,6 +36,9 @@ func (d *Document) redact(r *checks.Redactor, what Redaction) *Document {
 	out.Host.parts = checks.Redact(r, d.Host.parts)
 	out.recheck = checks.Redact(r, d.recheck)
 	out.runs = checks.Redact(r, d.runs)
+	for i, reason := range d.Verdict.Reasons {
+		out.Verdict.Reasons[i].short = checks.Redact(r, reason.short)
+	}
 	return out
 }
 
