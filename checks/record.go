@@ -125,30 +125,28 @@ func WriteFacts(w io.Writer, f *Facts) error {
 	return nil
 }
 
-// Redact returns a copy in which host names, serial numbers, UUIDs, addresses
-// and user names are replaced by stand-ins, the same thing by the same one.
-func (f *Facts) Redact() *Facts {
-	raw, err := json.Marshal(f)
-	if err == nil {
-		raw, err = NewRedactor().JSON(raw)
-	}
-	redacted := &Facts{}
-	if err == nil {
-		err = json.Unmarshal(raw, redacted)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("facts cannot be encoded: %v", err)) // The types of Facts forbid it: a bug.
-	}
-	return redacted
+// Redact returns a copy in which names of hosts, users, jobs and images, serial
+// numbers, UUIDs, addresses and secrets are replaced by stand-ins, the same thing
+// by the same one.
+func (f *Facts) Redact() *Facts { return Redact(NewRedactor(), f) }
+
+// Redact studies a value and returns a copy of it in which all strings are
+// redacted: facts, or what was made of them.
+func Redact[T any](r *Redactor, v T) T {
+	r.Study(v)
+	return machine.Redact(r, v)
 }
 
 // Redactor replaces what identifies a machine, its network or its users by
-// stand-ins, in texts and in JSON documents. It is the one that snapshots are
-// redacted with.
+// stand-ins, in texts and in values. It is the one that snapshots are redacted
+// with.
 type Redactor = machine.Redactor
 
 // NewRedactor returns a redactor that has seen nothing yet.
 func NewRedactor() *Redactor { return machine.NewRedactor() }
+
+// NewSecretsRedactor returns a redactor that replaces secrets and nothing else.
+func NewSecretsRedactor() *Redactor { return machine.NewSecretsRedactor() }
 
 func readBounded(name string, r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxFactsFile+1))

@@ -109,10 +109,10 @@ func TestFactsRedact(t *testing.T) {
 	f := recordedFacts()
 	got := f.Redact()
 	want := recordedFacts()
-	want.Host.Hostname = "host-1"
-	want.Host.CommandLine = []string{"root=UUID=00000000-0000-0000-0000-000000000002", "ip=192.0.2.1"}
-	want.GPUs.Devices[0].UUID = "GPU-00000000-0000-0000-0000-000000000002"
-	want.GPUs.Devices[0].Fabric.ClusterUUID = "00000000-0000-0000-0000-000000000001"
+	want.Host.Hostname = "host-1.example.com"
+	want.Host.CommandLine = []string{"root=UUID=00000000-0000-0000-0000-000000000001", "ip=240.0.0.1"}
+	want.GPUs.Devices[0].UUID = "GPU-00000000-0000-0000-0000-000000000001"
+	want.GPUs.Devices[0].Fabric.ClusterUUID = "00000000-0000-0000-0000-000000000002"
 	want.Env.Variables[0].Value = "redacted"
 	want.Env.Variables[1].Value, want.Env.Variables[1].Source = "/home/user1/topo.xml", "/home/user1/.nccl.conf"
 	want.KernelLog.Events[0].Message = "host-1: NVRM: Xid (PCI:0000:3b:00): 79"
@@ -178,7 +178,7 @@ func TestOpen(t *testing.T) {
 		err         error
 	}{
 		{"gpudoctor.snapshot/v1\n-- a --\nb\n", true, false, nil},
-		{"\ufeff\n gpudoctor.snapshot/v1\r\n", true, false, nil},
+		{"\ufeff\n gpudoctor.snapshot/v1\r\n-- a --\r\n", true, false, nil},
 		{"\ufeff \n{\"schema\": \"gpudoctor.facts/v1\"}\n", false, true, nil},
 		{"gpudoctor.snapshot/v2\n", false, false, ErrNewer},
 		{`{"schema": "gpudoctor.facts/v2"}`, false, false, ErrNewer},
@@ -194,7 +194,7 @@ func TestOpen(t *testing.T) {
 	if _, err := OpenSnapshot("s", strings.NewReader("{}")); !errors.Is(err, machine.ErrNotSnapshot) {
 		t.Errorf("got %v, want ErrNotSnapshot", err)
 	}
-	if h, err := OpenSnapshot("s", strings.NewReader("gpudoctor.snapshot/v1\n")); err != nil || h == nil {
+	if h, err := OpenSnapshot("s", strings.NewReader("gpudoctor.snapshot/v1\n-- a --\n")); err != nil || h == nil {
 		t.Errorf("an empty snapshot: got %v, %v", h, err)
 	}
 }

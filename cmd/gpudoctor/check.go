@@ -37,7 +37,6 @@ var (
 	}
 	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show evidence, all transfers and what was not judged"}
 	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "say only what makes the exit code other than 0"}
-	keepFlag    = &cli.BoolFlag{Name: "keep-identifiers", DisableDefaultText: true, Usage: "leave names, serial numbers and addresses as they are"}
 	policyFlag  = &cli.StringFlag{
 		Name: "policy", EnvVars: []string{"GPUDOCTOR_POLICY"},
 		Usage: "`DIR`: add rules (*.rego) and remedies (*.yaml)",
@@ -52,6 +51,9 @@ func checkCommand() *cli.Command {
 for a moment, judges both by rules and ranks what would help. With --from it
 examines what somebody sent instead: an NCCL log, outputs of lspci, dmesg or
 nvidia-smi, a pod spec, several of them in one file, a folder or an archive.
+
+In files names, addresses and serial numbers are replaced by stand-ins, and
+secrets everywhere; --no-redact leaves them.
 
 exit code: 0 nothing at or above --fail-on, and neither a transfer nor the probe
 failed; 1 findings at or above it; 2 wrong usage or an error; 3 transfers or the
@@ -78,6 +80,7 @@ GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR stand for the flags of these names.`,
 			&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: judge these rules alone, with commas between"},
 			&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: leave these rules out"},
 			policyFlag,
+			redactFlag, noRedactFlag, keepFlag,
 			formatFlag,
 			&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write a file (.txt, .json or .md); may be repeated"},
 			verboseFlag,
@@ -104,6 +107,10 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	redact, err := readRedaction(c)
+	if err != nil {
+		return err
+	}
 	p := newProgress(s.Quiet, r.options.Whole)
 	defer p.done()
 	r.options.Progress = p.step
@@ -112,7 +119,7 @@ func check(c *cli.Context) error {
 		return err
 	}
 	p.done()
-	if err := writeReport(c.Context, all, d, s, c.App.Writer); err != nil {
+	if err := writeReport(c.Context, all, redact.of(d), s, c.App.Writer); err != nil {
 		return err
 	}
 	if !s.Quiet {

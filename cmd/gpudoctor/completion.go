@@ -286,7 +286,7 @@ func (l *commandLine) flagAnswers() []answer {
 			continue
 		}
 		doc, ok := f.(cli.DocGenerationFlag)
-		if !ok {
+		if visible, hides := f.(cli.VisibleFlag); !ok || hides && !visible.IsVisible() {
 			continue
 		}
 		for _, n := range f.Names() {

@@ -12,14 +12,19 @@ func factsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "facts",
 		Usage: "print what was read, as JSON, without judging it",
-		Description: `The document is what rules see; gpudoctor check --from takes it. Host names,
-serial numbers, UUIDs, MAC and IP addresses are replaced by stand-ins.`,
-		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, keepFlag, quietFlag},
+		Description: `The document is what rules see; gpudoctor check --from takes it. Names of
+hosts, users, jobs and images, serial numbers, UUIDs, MAC and IP addresses and
+secrets are replaced by stand-ins, the same thing by the same one.`,
+		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, noRedactFlag, keepFlag, quietFlag},
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
 			}
 			src, opts, err := readSource(c)
+			if err != nil {
+				return err
+			}
+			redact, err := readRedaction(c)
 			if err != nil {
 				return err
 			}
@@ -32,7 +37,7 @@ serial numbers, UUIDs, MAC and IP addresses are replaced by stand-ins.`,
 			}
 			p.done()
 			facts := g.facts
-			if !c.Bool(keepFlag.Name) {
+			if redact != redactNothing {
 				facts = facts.Redact()
 			}
 			return toStdout(c.App.Writer, func(w io.Writer) error { return checks.WriteFacts(w, facts) })

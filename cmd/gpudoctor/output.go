@@ -167,19 +167,20 @@ func sayWritten(all []output, v report.Verdict, stdout io.Writer) error {
 
 // writeReport writes the report to every output. One that cannot be written does
 // not keep the others from it.
-func writeReport(ctx context.Context, all []output, d *report.Document, s report.Style, stdout io.Writer) error {
+func writeReport(ctx context.Context, all []output, v *versions, s report.Style, stdout io.Writer) error {
 	var failed []error
 	for _, o := range all {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if o.file == "" {
+			d := v.toStdout(stdout)
 			failed = append(failed, toStdout(stdout, func(w io.Writer) error { return o.format.Write(w, d, s) }))
 			continue
 		}
 		plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}
 		var b bytes.Buffer
-		failed = append(failed, o.format.Write(&b, d, plain), writeFile(ctx, o.file, b.Bytes(), outfile.Shared))
+		failed = append(failed, o.format.Write(&b, v.toFile(), plain), writeFile(ctx, o.file, b.Bytes(), outfile.Shared))
 	}
 	return firstOf(failed)
 }

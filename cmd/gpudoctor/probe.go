@@ -23,7 +23,7 @@ func probeCommand() *cli.Command {
 			Description: `exit code: 0 every path carries data correctly at the speed of its links, or
 there are no two GPUs; 1 some path does not; 2 an error; 3 some path could not
 be tried`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, formatFlag, tablesFlag, quietFlag, colorFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag, colorFlag},
 			Action: probeP2P,
 		}},
 	}
@@ -45,6 +45,10 @@ func probeP2P(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	redact, err := readRedaction(c)
+	if err != nil {
+		return err
+	}
 	p := newProgress(s.Quiet, opts.Whole)
 	defer p.done()
 	opts.Progress = p.step
@@ -63,7 +67,8 @@ func probeP2P(c *cli.Context) error {
 		return nil
 	}
 	s.Tables, s.Quiet = true, false
-	if err := toStdout(c.App.Writer, func(w io.Writer) error { return all[0].format.WriteTransfers(w, d, s) }); err != nil {
+	shown := redact.of(d).toStdout(c.App.Writer)
+	if err := toStdout(c.App.Writer, func(w io.Writer) error { return all[0].format.WriteTransfers(w, shown, s) }); err != nil {
 		return err
 	}
 	return verdict(code)

@@ -14,11 +14,13 @@ func snapshotCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "snapshot",
 		Usage: "record this machine, to be examined elsewhere",
-		Description: `Makes every check and keeps what was read. Host names, serial numbers, UUIDs,
-MAC and IP addresses are replaced by stand-ins, the same thing by the same one.
+		Description: `Makes every check and keeps what was read. Names of hosts, users, jobs and
+images, serial numbers, UUIDs, MAC and IP addresses and secrets are replaced by
+stand-ins, the same thing by the same one.
 gpudoctor check --from FILE then gives the same findings on any machine.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: the file to write, NAME.txtar; - for standard output"},
+			noRedactFlag,
 			keepFlag,
 			probeFlag,
 			busyFlag,
@@ -47,11 +49,15 @@ func snapshot(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	redact, err := readRedaction(c)
+	if err != nil {
+		return err
+	}
 	p := newProgress(c.Bool("quiet"), opts.Whole)
 	defer p.done()
 	var recording bytes.Buffer
 	opts.Progress = p.step
-	if err := record(c.Context, &recording, opts, c.Bool(keepFlag.Name)); err != nil {
+	if err := record(c.Context, &recording, opts, redact == redactNothing); err != nil {
 		return err
 	}
 	p.done()
@@ -65,9 +71,9 @@ func snapshot(c *cli.Context) error {
 		return err
 	}
 	if !c.Bool("quiet") {
-		kept := "names, serial numbers and addresses replaced"
-		if c.Bool(keepFlag.Name) {
-			kept = "with names, serial numbers and addresses"
+		kept := "names, serial numbers, addresses and secrets replaced"
+		if redact == redactNothing {
+			kept = "with names, serial numbers, addresses and secrets"
 		}
 		tell("gpudoctor: wrote %s, %d KiB, %s", file, (recording.Len()+1023)/1024, kept)
 		tell("hint: gpudoctor check --from %s", file)

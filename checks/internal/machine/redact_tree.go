@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/netip"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // JSON redacts a JSON document, and returns it in order of its keys. What a
@@ -24,8 +24,8 @@ func (r *Redactor) JSON(raw []byte) ([]byte, error) {
 	if err := decoder.Decode(&v); err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
-	r.study("", v)
-	return encodeJSON(r.value("", v))
+	r.Study(v)
+	return encodeJSON(Redact(r, v))
 }
 
 func encodeJSON(v any) ([]byte, error) {
@@ -36,87 +36,6 @@ func encodeJSON(v any) ([]byte, error) {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// study learns names from a document before it is redacted, so that they are
-// also replaced where they stand earlier in it.
-func (r *Redactor) study(key string, v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			r.study(strings.ToLower(k), v[k])
-		}
-	case []any:
-		for _, e := range v {
-			r.study(key, e)
-		}
-	case string:
-		switch {
-		case isHostKey(key):
-			r.Host(v)
-		case strings.Contains(key, "serial"):
-			r.serial(v)
-		}
-	}
-}
-
-func isHostKey(key string) bool {
-	return key == "hostname" || key == "host_name" || key == "nodename"
-}
-
-// value redacts a value that stands under a key in lower case.
-func (r *Redactor) value(key string, v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		return r.object(v)
-	case []any:
-		for i := range v {
-			v[i] = r.value(key, v[i])
-		}
-	case string:
-		return r.field(key, v)
-	}
-	return v
-}
-
-func (r *Redactor) object(v map[string]any) map[string]any {
-	out := make(map[string]any, len(v))
-	name, _ := v["name"].(string)
-	for _, k := range slices.Sorted(maps.Keys(v)) {
-		value := v[k]
-		if text, ok := value.(string); ok && (k == "value" && secretVariable(name, text) || secretVariable(k, text) && isSetting(k)) {
-			value = redacted
-		}
-		out[r.Text(k)] = r.value(strings.ToLower(k), value)
-	}
-	return out
-}
-
-// isSetting reports whether a key is the name of a variable, rather than a
-// field of ours.
-func isSetting(key string) bool { return key == strings.ToUpper(key) }
-
-// field redacts a text by what its key says of it.
-func (r *Redactor) field(key, s string) string {
-	switch {
-	case s == "":
-		return s
-	case isHostKey(key):
-		return r.Host(s)
-	case strings.Contains(key, "serial"):
-		return r.serial(s)
-	case key == "hive": // KFDNode.Hive, in hexadecimal.
-		if n, err := strconv.ParseUint(strings.TrimPrefix(s, "0x"), 16, 64); err == nil {
-			return fmt.Sprintf("%#016x", r.guid(n))
-		}
-		return r.uuid(s)
-	case strings.Contains(key, "uuid"):
-		if text := r.Text(s); text != s || strings.Contains(s, uuidStandIn) || strings.Trim(s, "0-") == "" || isNone(s) {
-			return text
-		}
-		return r.uuid(s)
-	}
-	return r.text(s, !saysVersion(key))
 }
 
 // isNone reports whether a text says that there is no value.
@@ -202,17 +121,16 @@ func (r *Redactor) studyMemory(m *Memory) {
 			if home, ok := strings.CutPrefix(entry, "HOME="); ok {
 				r.learnHome(home)
 			}
-			name, value, _ := strings.Cut(entry, "=")
-			if _, err := netip.ParseAddr(value); err != nil && slices.Contains(masterAddresses, name) {
-				r.Host(value)
-			}
 		}
 	}
+	r.studying = true
+	defer func() { r.studying = false }()
 	for _, question := range slices.Sorted(maps.Keys(m.answers)) {
-		var v any
-		if json.Unmarshal(m.answers[question].raw, &v) == nil {
-			r.study("", v)
-		}
+		r.answer(question, m.answers[question])
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
+		r.path(name)
+		r.file(name, m.nodes[name].read.value)
 	}
 }
 
@@ -324,6 +242,19 @@ func (r *Redactor) passwd(data []byte) []byte {
 	return []byte(out.String())
 }
 
+// environ redacts an entry of an environment.
+func (r *Redactor) environ(entry string) string {
+	name, value, ok := strings.Cut(entry, "=")
+	if !ok || !isIdentifier(name) {
+		return r.Text(entry)
+	}
+	return name + "=" + r.setting(name, value)
+}
+
+func isIdentifier(name string) bool {
+	return name != "" && !isDigit(name[0]) && !strings.ContainsFunc(name, func(c rune) bool { return c >= utf8.RuneSelf || !isWord(byte(c)) })
+}
+
 // withoutSerialNumber returns a PCI config space in which the serial number
 // of the device is zero. On a network adapter it is made of the MAC address.
 // It is the extended capability 3, of 12 bytes (PCI Express base
@@ -358,6 +289,15 @@ func (r *Redactor) answer(question string, a answer) answer {
 			names["node"] = r.Host(node)
 		}
 	}
-	raw, err := encodeJSON(r.value("", v))
+	if list, ok := v.([]any); ok && question == AskEnviron {
+		for i := range list {
+			if entry, ok := list[i].(string); ok {
+				list[i] = r.environ(entry)
+			}
+		}
+	} else {
+		v = Redact(r, v)
+	}
+	raw, err := encodeJSON(v)
 	return answer{raw: raw, err: err}
 }

@@ -66,11 +66,17 @@ type parser struct {
 	entries int
 	decoded int // Bytes that came out of hex.
 	machine *Memory
-	whole   bool // The end was there.
+	// recorded is true for what a program wrote, which has an end.
+	recorded bool
+	whole    bool // The end was there.
 }
 
 // ErrCutShort is returned for a recording that lacks its end.
 var ErrCutShort = errors.New("the recording is cut short: its end is missing")
+
+// ErrAfterEnd is returned for a recording with more text after its end, such as
+// two recordings in one file. Which of it tells of the machine is not known.
+var ErrAfterEnd = errors.New("text after the end of the recording")
 
 // take returns the next line, without its end.
 func (p *parser) take() (line []byte, ok bool) {
@@ -104,11 +110,7 @@ func (p *parser) parse() error {
 	for {
 		line, ok := p.take()
 		if !ok {
-			if p.machine.partial && !p.whole {
-				p.at = p.line
-				return ErrCutShort
-			}
-			return nil
+			return p.finish()
 		}
 		p.at = p.line
 		if err := p.count(1); err != nil {
@@ -121,6 +123,31 @@ func (p *parser) parse() error {
 		}
 		if len(p.machine.nodes) > maxNodes {
 			return fmt.Errorf("more than %d paths", maxNodes)
+		}
+	}
+}
+
+// finish refuses a recording without an end. One by hand needs none, but an
+// entry: a file that was cut off in its head shows a machine that has nothing.
+func (p *parser) finish() error {
+	if p.whole || p.entries > 0 && !p.recorded {
+		return nil
+	}
+	p.at = p.line
+	return ErrCutShort
+}
+
+// end reads what follows the end of a recording: nothing but blank lines may.
+func (p *parser) end() error {
+	p.whole = true
+	for {
+		line, ok := p.take()
+		switch {
+		case !ok:
+			return nil
+		case len(bytes.TrimSpace(line)) > 0:
+			p.at = p.line
+			return fmt.Errorf("%w: %.40q", ErrAfterEnd, line)
 		}
 	}
 }
@@ -139,9 +166,11 @@ func (p *parser) comment() error {
 		return fmt.Errorf("%w: its format is %s%d, and this one reads up to %d", ErrNewer, SnapshotFormat, version, snapshotVersion)
 	}
 	for line := range strings.Lines(rest) {
-		if strings.TrimSpace(line) == unlistedLine {
+		line = strings.TrimSpace(line)
+		if line == unlistedLine {
 			p.machine.partial = true
 		}
+		p.recorded = p.recorded || line == unlistedLine || strings.HasPrefix(line, recordedBy)
 	}
 	return nil
 }
@@ -156,8 +185,7 @@ func (p *parser) count(n int) error {
 // entry reads one entry: text stands in its marker.
 func (p *parser) entry(text string) error {
 	if text == endWord {
-		p.whole = true
-		return nil
+		return p.end()
 	}
 	if word, ok := strings.CutPrefix(text, "!"); ok {
 		return p.pathList(word)

@@ -30,6 +30,9 @@ const snapshotVersion = 1
 // at. Without it, as in one written by hand, what is not listed is not there.
 const unlistedLine = "unlisted: not-recorded"
 
+// recordedBy begins the second line of a snapshot that a program wrote.
+const recordedBy = "recorded by gpudoctor "
+
 // endWord is the last entry of a recorded snapshot: one that lacks it was cut
 // short on its way, and what is missing must not be taken for absent.
 const endWord = "!end"
@@ -78,7 +81,7 @@ func (r *Recorder) Write(w io.Writer, opts WriteOptions) error {
 		m = NewRedactor().memory(m)
 	}
 	s := snapshotWriter{w: bufio.NewWriter(w)}
-	s.printf("%s%d\nrecorded by gpudoctor %s\n%s\n", SnapshotFormat, snapshotVersion,
+	s.printf("%s%d\n%s%s\n%s\n", SnapshotFormat, snapshotVersion, recordedBy,
 		cmp.Or(strings.TrimSpace(oneLine(opts.Version)), "of unknown version"), unlistedLine)
 	s.printf(notation, note)
 	s.nodes(m)

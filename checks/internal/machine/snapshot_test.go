@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -357,6 +360,10 @@ func TestParseErrors(t *testing.T) {
 		{"-- a --\n", "x.txtar:1: not a snapshot: the first line is not gpudoctor.snapshot/v1"},
 		{"gpudoctor.snapshot/v2\n", "x.txtar:1: made by a newer gpudoctor: its format is gpudoctor.snapshot/v2, and this one reads up to 1"},
 		{"gpudoctor.snapshot/vx\n", `x.txtar:1: not a version of the format: "gpudoctor.snapshot/vx"`},
+		{head, "x.txtar:1: the recording is cut short: its end is missing"},
+		{head + "recorded by gpudoctor 1\n-- a --\nx\n", "x.txtar:4: the recording is cut short: its end is missing"},
+		{head + "-- a --\n1\n-- !end --\n\n\nx\n", `x.txtar:7: text after the end of the recording: "x"`},
+		{head + "-- a --\n1\n-- !end --\n-- b --\n", `x.txtar:5: text after the end of the recording: "-- b --"`},
 		{head + "-- a --\nx\n-- ../etc/passwd --\n", `x.txtar:4: a path that leads upwards: "../etc/passwd"`},
 		{head + "-- a/../b --\n", `x.txtar:2: a path that leads upwards: "a/../b"`},
 		{head + "-- a//b --\n", `x.txtar:2: a path that is not in its plain form: "a//b"`},
@@ -419,6 +426,114 @@ func TestLinkLoop(t *testing.T) {
 	}
 }
 
+// trailers are what may follow a recording, or the place where it was cut off.
+var trailers = []string{
+	"", "\n", "\n\n \t\r\n", "x", "--", "-- ", "-- --\n", "--  --\n", "-- x --\n", "-- x --", "  -- x --\n", "-- x -- \n", "$ exit\n",
+	"this line is longer than any marker -- x --\n", "-- !end --\n", "gpudoctor.snapshot/v1\n-- etc/hostname --\nother\n", "\x00\n", "\xff\xfe",
+}
+
+// lineEnds yields each place between two lines of a text, its end included.
+func lineEnds(text []byte) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		end := 0
+		for line := range bytes.Lines(text) {
+			if end += len(line); !yield(end) {
+				return
+			}
+		}
+	}
+}
+
+// blank reports whether a trailer says nothing.
+func blank(trailer string) bool { return strings.TrimSpace(trailer) == "" }
+
+// checkParsed holds what every text must do: it is parsed, or there is one line
+// that names the place.
+func checkParsed(t *testing.T, what string, text []byte) error {
+	t.Helper()
+	m, err := Parse("x.txtar", text)
+	switch {
+	case err == nil && m == nil:
+		t.Fatalf("%s: neither a machine nor an error", what)
+	case err != nil && (!strings.HasPrefix(err.Error(), "x.txtar:") || strings.Contains(err.Error(), "\n")):
+		t.Errorf("%s: not one line that names the place: %v", what, err)
+	}
+	return err
+}
+
+// TestEveryCut cuts a recording behind each of its lines, and puts each trailer
+// behind the cut. None may be taken for a whole recording but the whole one, with
+// nothing or blank lines behind it.
+func TestEveryCut(t *testing.T) {
+	r := NewRecorder(oddMachine())
+	visit(r)
+	var b bytes.Buffer
+	if err := r.Write(&b, WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	whole, tried := b.Bytes(), 0
+	for end := range lineEnds(whole) {
+		for i, trailer := range trailers {
+			if testing.Short() && (end+i)%6 > 0 && end < len(whole) {
+				continue
+			}
+			tried++
+			what := fmt.Sprintf("cut at %d of %d, then %q", end, len(whole), trailer)
+			err := checkParsed(t, what, slices.Concat(whole[:end], []byte(trailer)))
+			switch complete := end == len(whole); {
+			case complete && blank(trailer) && err != nil:
+				t.Errorf("%s: %v", what, err)
+			case complete && !blank(trailer) && !errors.Is(err, ErrAfterEnd):
+				t.Errorf("%s: got %v, want ErrAfterEnd", what, err)
+			case !complete && err == nil && trailer != "-- !end --\n" && !headOnly(whole[:end], trailer):
+				t.Errorf("%s: taken for a whole recording", what)
+			}
+		}
+	}
+	t.Logf("%d texts", tried)
+}
+
+// headOnly reports whether a text is cut so short that it does not say that it is
+// a recording, and goes on as one by hand.
+func headOnly(head []byte, trailer string) bool {
+	return !bytes.Contains(head, []byte(recordedBy)) && strings.Contains(trailer, "-- ")
+}
+
+// TestEveryCutOfHosts does so with the recorded hosts: with all trailers behind
+// the whole, and at each cut with one of them in turn.
+func TestEveryCutOfHosts(t *testing.T) {
+	hosts, err := filepath.Glob("../../../fixtures/hosts/*.txtar")
+	if err != nil || len(hosts) == 0 {
+		t.Fatal(hosts, err)
+	}
+	for _, name := range hosts {
+		whole, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, cuts := bytes.Count(whole, []byte("\n")), 40
+		if testing.Short() {
+			cuts = 10
+		}
+		every, n := max(1, lines/cuts), 0
+		for end := range lineEnds(whole) {
+			if n++; n%every != 0 || end == len(whole) {
+				continue
+			}
+			trailer := trailers[n/every%len(trailers)]
+			if err := checkParsed(t, fmt.Sprintf("%s cut behind line %d, then %q", name, n, trailer), slices.Concat(whole[:end], []byte(trailer))); err == nil && trailer != "-- !end --\n" {
+				t.Errorf("%s cut behind line %d, then %q: taken for a whole recording", name, n, trailer)
+			}
+		}
+		for _, trailer := range trailers {
+			err := checkParsed(t, name, slices.Concat(whole, []byte(trailer)))
+			if blank(trailer) != (err == nil) {
+				t.Errorf("%s, then %q: %v", name, trailer, err)
+			}
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	r := NewRecorder(oddMachine())
 	visit(r)
@@ -427,6 +542,14 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
+	for _, trailer := range trailers {
+		f.Add(slices.Concat(b.Bytes(), []byte(trailer)))
+	}
+	n := 0
+	for end := range lineEnds(b.Bytes()) {
+		f.Add(slices.Concat(b.Bytes()[:end], []byte(trailers[n%len(trailers)])))
+		n++
+	}
 	f.Add([]byte("gpudoctor.snapshot/v1\n-- a/ --\nb\n-- a/b -> c --\n-- answers/x.json --\n{}\n-- !not-exist --\nq\n"))
 	f.Add([]byte("gpudoctor.snapshot/v1\nunlisted: not-recorded\n-- a hex part --\n00*9 ff\n-- a stat -rw-r--r-- 1 --\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

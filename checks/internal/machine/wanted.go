@@ -59,9 +59,6 @@ func Wanted(name string) bool {
 	return SteersCommunication(name) || hasPrefix(name, otherPrefixes) || slices.Contains(otherNames, name)
 }
 
-// masterAddresses are variables whose value is a machine's name or address.
-var masterAddresses = []string{"MASTER_ADDR", "HOST_IP", "VLLM_HOST_IP", "SGLANG_HOST_IP"}
-
 // withheld is the value of a variable whose real one is nobody's business.
 const withheld = "set"
 
@@ -82,29 +79,6 @@ func wantedEnviron(environ []string) []string {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// secretVariable reports whether a variable's name says that its value is a
-// secret (NVIDIA_API_KEY). A small number is none: NCCL_IB_PKEY is the index
-// of a partition key, UCX_RKEY_MPOOL a size.
-func secretVariable(name, value string) bool {
-	name = strings.ToUpper(name)
-	for _, word := range []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "KEY"} {
-		if strings.Contains(name, word) {
-			return value != withheld && !plainSetting(value)
-		}
-	}
-	return false
-}
-
-// plainSetting reports whether a value is a short number or a switch.
-func plainSetting(value string) bool {
-	switch strings.ToLower(value) {
-	case "", "y", "n", "yes", "no", "on", "off", "true", "false", "auto", "try":
-		return true
-	}
-	digits := strings.TrimPrefix(strings.ToLower(value), "0x")
-	return len(digits) <= 5 && strings.Trim(digits, "0123456789abcdef") == "" // 5: 65535.
 }
 
 // kernelLogWords are found in the lines of the kernel log that bear on GPUs,

@@ -61,14 +61,19 @@ type Document struct {
 	// Wanted are the texts that would settle what could not be judged, what
 	// settles most first; of texts alone.
 	Wanted []Wanted `json:"wanted,omitempty"`
+	// Redacted says what stand-ins took the place of: "names" for names of hosts,
+	// users, jobs and images, addresses, serial numbers and secrets, "secrets" for
+	// secrets alone; absent where all is as it was read.
+	Redacted Redaction `json:"redacted,omitempty"`
 	// Timing is how long it took. It differs from run to run.
 	Timing Timing `json:"timing"`
 
-	persistent *bool  // Persistence mode is on for every GPU.
-	textsOnly  bool   // No machine was examined, but what somebody sent.
-	probed     bool   // The probe was asked for.
-	only       int    // How many rules were asked for by name.
-	runs       string // How the job is started, as instructions names it.
+	facts      *checks.Facts // What it was made of.
+	persistent *bool         // Persistence mode is on for every GPU.
+	textsOnly  bool          // No machine was examined, but what somebody sent.
+	probed     bool          // The probe was asked for.
+	only       int           // How many rules were asked for by name.
+	runs       string        // How the job is started, as instructions names it.
 	recheck    remedies.Recheck
 }
 
@@ -236,6 +241,7 @@ func New(in Input) *Document {
 		Unknown:       list(in.Facts.Unknown),
 		Timing:        in.Timing,
 		Texts:         in.Facts.Texts,
+		facts:         in.Facts,
 		persistent:    persistent(in.Facts.GPUs),
 		textsOnly:     in.TextsOnly,
 		probed:        in.Probed,

@@ -61,6 +61,7 @@ func (m *markdown) summary() {
 	row("exit", fmt.Sprintf("%d: %s", d.Verdict.ExitCode, d.Verdict.Reason))
 	row("rules", fmt.Sprintf("%d passed, %d could not be judged, %d do not apply", len(d.Passed), len(d.Skipped), len(d.NotApplicable)))
 	row("gpudoctor", d.Version+", profile "+string(d.Profile))
+	row("redacted", d.redactedNote())
 	m.put("")
 	m.texts()
 }

@@ -25,6 +25,7 @@ var enums = map[reflect.Type][]any{
 	reflect.TypeFor[remedies.Kind]():    {remedies.Fix, remedies.Workaround},
 	reflect.TypeFor[probe.Mode]():       {probe.Off, probe.Quick, probe.Full},
 	reflect.TypeFor[probe.Outcome]():    {probe.OK, probe.Slow, probe.Corrupt, probe.Hang, probe.Error, probe.Unsupported, probe.Unknown},
+	reflect.TypeFor[Redaction]():        {RedactedNames, RedactedSecrets},
 	reflect.TypeFor[State]():            {Healthy, Findings, Inconclusive},
 	reflect.TypeFor[ReasonCode]():       {ReasonFinding, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonUnread},
 	reflect.TypeFor[Threshold]():        {Threshold("critical"), Threshold("high"), Threshold("medium"), Threshold("low"), Threshold("info"), Never},

@@ -333,6 +333,9 @@ func (t *text) closing() {
 	}
 	t.wrappedAfter(code, said, t.clean(t.judged()))
 	t.wanted()
+	if note := d.redactedNote(); note != "" {
+		t.wrapped("", dim, note)
+	}
 	if hints := t.hints(); hints != "" {
 		t.wrapped("", dim, hints)
 	}

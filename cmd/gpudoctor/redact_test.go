@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// diagnosisOf is a diagnosis without names: what was found, how grave and how sure it
+// is, what is advised, and the exit code.
+func diagnosisOf(t *testing.T, known knowledge, facts *checks.Facts) []string {
+	t.Helper()
+	r := request{source: source{from: []string{"x"}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
+	verdict, err := known.rules.Evaluate(t.Context(), facts, rules.Options{Profile: r.profile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranking := r.rank(known.remedies, verdict.Findings, facts)
+	d := report.New(report.Input{
+		Profile: r.profile, FailOn: r.failOn, Rules: known.rules.Rules(), Facts: facts, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld,
+	})
+	var out, found []string
+	var add func(all []rules.Finding, indent string)
+	add = func(all []rules.Finding, indent string) {
+		for _, f := range all {
+			found = append(found, fmt.Sprintf("%s%s %s %s, %d pieces of evidence", indent, f.Rule, f.Severity, f.Confidence, len(f.Evidence)))
+			add(f.Explains, indent+"  ")
+		}
+	}
+	add(d.Findings, "")
+	slices.Sort(found) // The findings of one rule stand in order of their subjects.
+	for _, a := range d.Advice {
+		out = append(out, "advice "+a.ID())
+	}
+	slices.Sort(out)
+	skipped := make([]string, 0, len(d.Skipped))
+	for _, s := range d.Skipped {
+		skipped = append(skipped, "skipped "+s.Rule)
+	}
+	return slices.Concat(found, out, skipped, []string{fmt.Sprintf("%s, exit %d", d.Verdict.State, d.Verdict.ExitCode)})
+}
+
+// TestRedactionKeepsDiagnosis holds that the redacted facts of every recorded
+// machine and of every text give the diagnosis that the facts themselves give.
+func TestRedactionKeepsDiagnosis(t *testing.T) {
+	known, err := learn("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := known.rules.Compile(); err != nil {
+		t.Fatal(err)
+	}
+	examples, err := filepath.Glob("../../fixtures/*/*.txtar")
+	if err != nil || len(examples) == 0 {
+		t.Fatal(examples, err)
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("GPUDOCTOR_TEST_TEXTS")) { // More of them, by hand.
+		more, err := filepath.Glob(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples = append(examples, more...)
+	}
+	for i, file := range examples {
+		if testing.Short() && i%8 > 0 {
+			continue
+		}
+		facts := factsOf(t, file)
+		if facts == nil {
+			continue
+		}
+		redacted := facts.Redact()
+		if diff := cmp.Diff(diagnosisOf(t, known, facts), diagnosisOf(t, known, redacted)); diff != "" {
+			t.Errorf("%s: redacted facts are judged differently (-before +after):\n%s", file, diff)
+		}
+		if diff := cmp.Diff(redacted, redacted.Redact()); diff != "" {
+			t.Errorf("%s: redacting twice changes something (-once +twice):\n%s", file, diff)
+		}
+	}
+}
+
+// factsOf reads the facts of a recording or of texts; nil where there are none.
+func factsOf(t *testing.T, file string) *checks.Facts {
+	t.Helper()
+	read, err := evidence.Read(t.Context(), []string{file}, evidence.Options{})
+	if errors.Is(err, evidence.ErrNothing) || err != nil && !strings.HasPrefix(file, "../../fixtures") {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read.Facts
+}
+
+// corpus reads the corpus of things that must not be seen, and its lines, each
+// with one of the things of its kind, so that every thing stands somewhere. Package
+// machine, which holds the corpus, tries every thing in every line.
+func corpus(t *testing.T) (things, lines []string) {
+	t.Helper()
+	raw, err := os.ReadFile("../../checks/internal/machine/testdata/planted.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	byKind, seen := map[string][]string{}, map[string]int{}
+	for pass := range 2 {
+		for row := range strings.Lines(string(raw)) {
+			f := strings.SplitN(strings.TrimSuffix(row, "\n"), "\t", 3)
+			switch {
+			case strings.HasPrefix(row, "#"):
+			case pass == 0 && f[1] == "thing":
+				thing := f[2]
+				if f[0] == "secret" {
+					thing = strings.ReplaceAll(thing, "+", "")
+				}
+				byKind[f[0]] = append(byKind[f[0]], thing)
+				things = append(things, thing)
+			case pass == 1 && f[1] == "line" && !strings.Contains(f[2], `\n`):
+				all := byKind[f[0]]
+				for i := 0; i == 0 || seen[f[0]] == 0 && i < len(all); i++ { // The first line with all.
+					lines = append(lines, strings.ReplaceAll(f[2], "{}", all[(seen[f[0]]+i)%len(all)]))
+				}
+				seen[f[0]]++
+			}
+		}
+	}
+	return things, lines
+}
+
+// plantedFacts are the facts of a job that says each of the lines in a message
+// that is a finding, and of a launch with the lines as its command.
+func plantedFacts(lines []string) *checks.Facts {
+	f := &checks.Facts{Schema: checks.FactsSchema, Host: &checks.HostFacts{Hostname: "gpunode-17.hpc.acme-corp.com"}, Logs: &checks.LogFacts{Messages: []checks.Message{}}}
+	const said = "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm)."
+	for i, line := range lines {
+		f.Logs.Messages = append(f.Logs.Messages, checks.Message{
+			ID: "dataloader-bus-error", Program: "pytorch", Role: "cause", Text: fmt.Sprintf("%s line-%d %s", line, i, said), Host: "zeus",
+			Source: "/home/alice/dgx-07.log", Line: i + 1, Order: i, Count: 1, Ranks: 1,
+		})
+		f.Launches = append(f.Launches, checks.Launch{
+			Kind: "docker-run", Name: fmt.Sprintf("ProjectApollo-%d", i), Image: "registry.acme-corp.com/team/secret-model:v3", Command: strings.Fields(line),
+			Variables: map[string]string{"NCCL_NOTE": line, "DB_PASSWORD": "hunter2"}, Source: "run.sh", Line: i + 1,
+		})
+		f.Unknown = append(f.Unknown, checks.Unknown{Section: "pci", Reason: line})
+	}
+	return f
+}
+
+// TestNothingPlantedLeaves runs the program over facts that are full of names and
+// secrets: none may be seen in a file that it writes, and no secret on a terminal
+// either. What stands for a name is the same everywhere.
+func TestNothingPlantedLeaves(t *testing.T) {
+	things, lines := corpus(t)
+	dir := t.TempDir()
+	input := filepath.Join(dir, "in.json")
+	var raw bytes.Buffer
+	if err := checks.WriteFacts(&raw, plantedFacts(lines)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(input, raw.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output := func(args ...string) string {
+		var out, failure bytes.Buffer
+		if code := run(append([]string{"gpudoctor"}, args...), &out, &failure); code == exitError {
+			t.Fatalf("%q: %s", args, failure.String())
+		}
+		return out.String()
+	}
+	file := func(name string) string { return filepath.Join(dir, name) }
+	facts := output("facts", "--from", input)
+	said := output("check", "--from", input, "-o", file("r.txt"), "-o", file("r.json"), "-o", file("r.md"), "--format", "json", "--verbose")
+	all := map[string]string{"facts": facts}
+	for _, name := range []string{"r.txt", "r.json", "r.md"} {
+		raw, err := os.ReadFile(file(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = string(raw)
+	}
+	whole := map[string]string{"facts": output("facts", "--no-redact", "--from", input), "r.json": output("check", "--from", input, "--no-redact", "--format", "json")}
+	inJSON := func(thing string) string {
+		raw, err := json.Marshal(thing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ToLower(strings.NewReplacer(`\u0026`, "&").Replace(string(raw[1 : len(raw)-1])))
+	}
+	for i, thing := range things {
+		thing = inJSON(thing)
+		for name, text := range whole {
+			if !strings.Contains(strings.ToLower(text), thing) {
+				t.Errorf("%q is not in %s with --no-redact: the test tests nothing", thing, name)
+			}
+		}
+		for name, text := range all {
+			text = strings.ToLower(text)
+			if at := strings.Index(text, thing); at >= 0 {
+				t.Errorf("%q is seen in %s: %q", thing, name, text[max(0, at-80):min(len(text), at+80)])
+			}
+		}
+		if i >= len(things)-secretsPlanted(t) && strings.Contains(strings.ToLower(said), thing) {
+			t.Errorf("the secret %q is seen on standard output", thing)
+		}
+	}
+	for _, name := range []string{"zeus", "dgx-07", "Falcon42"} {
+		if !strings.Contains(said, name) {
+			t.Errorf("the name %s is not seen in a pipe, where names stay", name)
+		}
+	}
+	for name, text := range all {
+		if name != "facts" && !strings.Contains(text, "Names, addresses and secrets are replaced") && !strings.Contains(text, `"redacted": "names"`) {
+			t.Errorf("%s does not say that it is redacted", name)
+		}
+	}
+	standIn := regexp.MustCompile(`(host-[0-9]+)[^"]{0,80} (line-[0-9]+) ERROR`)
+	inFacts := map[string]string{}
+	for _, m := range standIn.FindAllStringSubmatch(facts, -1) {
+		inFacts[m[2]] = m[1]
+	}
+	same := 0
+	for _, m := range standIn.FindAllStringSubmatch(all["r.json"], -1) {
+		if same++; inFacts[m[2]] != m[1] {
+			t.Errorf("%s has %s in the facts and %s in the report", m[2], inFacts[m[2]], m[1])
+		}
+	}
+	if same < 10 {
+		t.Errorf("only %d stand-ins were compared", same)
+	}
+}
+
+// secretsPlanted counts the secrets, which stand behind the names.
+func secretsPlanted(t *testing.T) int {
+	t.Helper()
+	raw, err := os.ReadFile("../../checks/internal/machine/testdata/planted.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, kind := range []string{"secret", "password", "key"} {
+		n += strings.Count(string(raw), "\n"+kind+"\tthing\t")
+	}
+	return n
+}
