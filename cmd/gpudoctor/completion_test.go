@@ -72,6 +72,9 @@ func TestCompletion(t *testing.T) {
 			}
 		}
 		for _, f := range withHelp(c.Flags) {
+			if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {
+				continue // An old name.
+			}
 			for _, n := range f.Names() {
 				if len(n) == 1 {
 					continue

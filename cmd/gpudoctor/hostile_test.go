@@ -339,6 +339,20 @@ sources:
 	}
 }
 
+// restoring returns what undoes that a flag has kept the value of its variable:
+// Apply of package cli writes it into the flag.
+func restoring(f cli.Flag) func() {
+	switch f := f.(type) {
+	case *cli.StringFlag:
+		old := *f
+		return func() { *f = old }
+	case *cli.DurationFlag:
+		old := *f
+		return func() { *f = old }
+	}
+	return func() {}
+}
+
 // TestHostileWords holds it for what is typed: each flag of each command, each
 // argument, each name of a command, and each variable that stands for a flag.
 func TestHostileWords(t *testing.T) {
@@ -367,11 +381,13 @@ func TestHostileWords(t *testing.T) {
 					runShown(t, what+" completed", append(append([]string{completeWord}, line...), "--"+name, word)...)
 				}
 				if envs, ok := f.(cli.DocGenerationFlag); ok {
+					restore := restoring(f)
 					for _, env := range envs.GetEnvVars() {
 						t.Setenv(env, word)
 						runShown(t, fmt.Sprintf("%q with %s", line, env), append(slices.Clone(line), "--help")...)
 						runShown(t, fmt.Sprintf("%q with %s", line, env), append(slices.Clone(line), "--from", "example:h200x4")...)
 						t.Setenv(env, "")
+						restore()
 					}
 				}
 			}

@@ -287,6 +287,9 @@ func TestOutputFails(t *testing.T) {
 			continue
 		}
 		for _, after := range []int{0, stdout.Len() / 2, stdout.Len() - 1} {
+			if strings.HasPrefix(line, "snapshot") && after > stdout.Len()/2 {
+				continue // One recording of this machine is a little longer than another.
+			}
 			for _, reason := range []error{syscall.ENOSPC, syscall.EIO, syscall.EFBIG, syscall.EDQUOT, syscall.EBADF, syscall.EPIPE} {
 				slow := strings.HasPrefix(line, "check --only") || strings.HasPrefix(line, "rules list") || strings.HasPrefix(line, "explain")
 				if slow && (after != stdout.Len()/2 || reason != syscall.ENOSPC && reason != syscall.EPIPE) {
