@@ -3,6 +3,7 @@ module github.com/gpudoctor/gpudoctor
 go 1.26.0
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/NVIDIA/go-nvml v0.13.3-0
 	github.com/agnivade/levenshtein v1.2.1
 	github.com/ebitengine/purego v0.11.3

@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// version is gpudoctor's own.
-const version = "0.1.0"
+// version is gpudoctor's own. That of a release is set by .ci/release.
+var version = "0.1.0"
 
 func versionCommand() *cli.Command {
 	return &cli.Command{

@@ -1,0 +1,236 @@
+// Command release makes and checks what .ci/release publishes beside the program.
+package main
+
+import (
+	"bytes"
+	"context"
+	"debug/buildinfo"
+	"debug/elf"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+const usage = `usage: release sbom PROGRAM        write the bill of materials of a program
+       release check PROGRAM SBOM  check that a program is built as a release
+       release reach URL           exit 0 if an address answers within 5 s
+`
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "release: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, stdout io.Writer) error {
+	switch {
+	case len(args) == 2 && args[0] == "sbom":
+		info, err := buildinfo.ReadFile(args[1])
+		if err != nil {
+			return err
+		}
+		return writeSBOM(stdout, info)
+	case len(args) == 3 && args[0] == "check":
+		return check(stdout, args[1], args[2])
+	case len(args) == 2 && args[0] == "reach":
+		return reach(args[1])
+	}
+	return errors.New(usage)
+}
+
+// writeSBOM writes the bill of materials of a program in the format of CycloneDX.
+// The same program gives the same bytes.
+func writeSBOM(w io.Writer, info *debug.BuildInfo) error {
+	bom := cdx.NewBOM()
+	program := component(cdx.ComponentTypeApplication, &info.Main)
+	bom.Metadata = &cdx.Metadata{Timestamp: setting(info, "vcs.time"), Component: &program}
+	libraries, refs := []cdx.Component{}, []string{}
+	for _, m := range modules(info) {
+		c := component(cdx.ComponentTypeLibrary, m)
+		libraries, refs = append(libraries, c), append(refs, c.BOMRef)
+	}
+	bom.Components = &libraries
+	bom.Dependencies = &[]cdx.Dependency{{Ref: program.BOMRef, Dependencies: &refs}}
+	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).Encode(bom)
+}
+
+// modules are the modules that a program is made of beside its own, with the
+// standard library by the name that vulnerabilities of it are filed under.
+func modules(info *debug.BuildInfo) []*debug.Module {
+	all := []*debug.Module{{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func component(kind cdx.ComponentType, m *debug.Module) cdx.Component {
+	c := cdx.Component{Type: kind, Name: m.Path, Version: m.Version, PackageURL: "pkg:golang/" + m.Path + "@" + m.Version}
+	c.BOMRef = c.PackageURL
+	// The checksum of go.sum: SHA-256 over the names and checksums of the files.
+	if sum, ok := strings.CutPrefix(m.Sum, "h1:"); ok {
+		if raw, err := base64.StdEncoding.DecodeString(sum); err == nil {
+			c.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(raw)}}
+		}
+	}
+	return c
+}
+
+func setting(info *debug.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// check reports all that a program or its bill of materials lacks.
+func check(stdout io.Writer, program, sbom string) error {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	f, err := elf.Open(program)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	raw, err := os.ReadFile(sbom)
+	if err != nil {
+		return err
+	}
+	size, err := os.Stat(program)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(hardened(f), stamped(info), complete(raw, info), starts(program, info)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s: %d bytes, position-independent, revision %s, %d modules\n",
+		program, size.Size(), setting(info, "vcs.revision"), len(info.Deps))
+	return err
+}
+
+// hardened reports what an executable lacks of protection.
+//
+// It cannot have BIND_NOW: go-nvml leaves the functions of NVIDIA's management
+// library undefined until the library is loaded, and the program would not start.
+func hardened(f *elf.File) error {
+	var errs []error
+	if f.Type != elf.ET_DYN {
+		errs = append(errs, fmt.Errorf("the program is %s, not position-independent", f.Type))
+	}
+	stack, relro := false, false
+	for _, p := range f.Progs {
+		stack = stack || p.Type == elf.PT_GNU_STACK
+		relro = relro || p.Type == elf.PT_GNU_RELRO
+		switch {
+		case p.Type == elf.PT_GNU_STACK && p.Flags&elf.PF_X != 0:
+			errs = append(errs, errors.New("the stack is executable"))
+		case p.Type == elf.PT_LOAD && p.Flags&(elf.PF_W|elf.PF_X) == elf.PF_W|elf.PF_X:
+			errs = append(errs, errors.New("a segment is writable and executable"))
+		}
+	}
+	if !stack {
+		errs = append(errs, errors.New("PT_GNU_STACK is missing: the stack would be executable"))
+	}
+	if !relro {
+		errs = append(errs, errors.New("PT_GNU_RELRO is missing"))
+	}
+	if textrel, err := f.DynValue(elf.DT_TEXTREL); err != nil || len(textrel) > 0 {
+		errs = append(errs, errors.Join(errors.New("the code has relocations"), err))
+	}
+	return errors.Join(errs...)
+}
+
+// stamped reports what the build information lacks.
+func stamped(info *debug.BuildInfo) error {
+	var errs []error
+	for key, want := range map[string]string{"-buildmode": "pie", "-trimpath": "true", "CGO_ENABLED": "1", "vcs": "git", "vcs.modified": "false"} {
+		if got := setting(info, key); got != want {
+			errs = append(errs, fmt.Errorf("build setting %s is %q, want %q", key, got, want))
+		}
+	}
+	if revision := setting(info, "vcs.revision"); len(revision) < 40 { // SHA-1, or SHA-256.
+		errs = append(errs, fmt.Errorf("build setting vcs.revision is %q", revision))
+	}
+	return errors.Join(errs...)
+}
+
+// complete reports the modules of a program that a bill of materials does not
+// name, and those that it names and the program does not hold.
+func complete(sbom []byte, info *debug.BuildInfo) error {
+	var bom cdx.BOM
+	if err := cdx.NewBOMDecoder(bytes.NewReader(sbom), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
+		return fmt.Errorf("read the bill of materials: %w", err)
+	}
+	named := map[string]bool{}
+	if bom.Components != nil {
+		for _, c := range *bom.Components {
+			named[c.Name+"@"+c.Version] = true
+		}
+	}
+	var errs []error
+	for _, m := range modules(info) {
+		if name := m.Path + "@" + m.Version; !named[name] {
+			errs = append(errs, fmt.Errorf("the bill of materials lacks %s", name))
+		} else {
+			delete(named, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		errs = append(errs, fmt.Errorf("the bill of materials names %s, which the program does not hold", name))
+	}
+	return errors.Join(errs...)
+}
+
+// starts reports that the program does not start, or does not say what it was
+// built from.
+func starts(program string, info *debug.BuildInfo) error {
+	out, err := exec.Command(program, "--version").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s --version: %w: %s", program, err, out)
+	}
+	if revision := setting(info, "vcs.revision"); len(revision) < 12 || !strings.Contains(string(out), "commit "+revision[:12]+",") {
+		return fmt.Errorf("%s --version says %q, without the revision %s", program, out, revision)
+	}
+	return nil
+}
+
+// reach reports why an address does not answer.
+func reach(address string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	if err := answer.Body.Close(); err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", address, answer.Status)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+func built(t *testing.T) *debug.BuildInfo {
+	t.Helper()
+	info, ok := debug.ReadBuildInfo()
+	if !ok || len(info.Deps) == 0 {
+		t.Fatal("the test holds no build information")
+	}
+	return info
+}
+
+// TestSBOM holds that a bill of materials names each module of a program, and
+// that one that misses a module, or has one too many, is found out.
+func TestSBOM(t *testing.T) {
+	info := built(t)
+	var first, second bytes.Buffer
+	if err := writeSBOM(&first, info); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeSBOM(&second, info); err != nil || first.String() != second.String() {
+		t.Errorf("the second bill of materials differs from the first: %v", err)
+	}
+	if err := complete(first.Bytes(), info); err != nil {
+		t.Error(err)
+	}
+	for i, m := range info.Deps {
+		less, changed := *info, *info
+		less.Deps = append(append([]*debug.Module{}, info.Deps[:i]...), info.Deps[i+1:]...)
+		other := *m
+		other.Version += ".1"
+		changed.Deps = append(append([]*debug.Module{}, less.Deps...), &other)
+		for _, with := range []*debug.BuildInfo{&less, &changed} {
+			if err := complete(first.Bytes(), with); err == nil || !strings.Contains(err.Error(), m.Path) {
+				t.Errorf("without %s: %v", m.Path, err)
+			}
+			var b bytes.Buffer
+			if err := writeSBOM(&b, with); err != nil {
+				t.Fatal(err)
+			}
+			if err := complete(b.Bytes(), info); err == nil || !strings.Contains(err.Error(), m.Path) {
+				t.Errorf("a bill of materials without %s: %v", m.Path, err)
+			}
+		}
+	}
+	if err := complete([]byte("{"), info); err == nil {
+		t.Error("half a bill of materials is taken")
+	}
+}
+
+// TestCheck holds that each property of a release is looked at.
+func TestCheck(t *testing.T) {
+	good := func() *debug.BuildInfo {
+		return &debug.BuildInfo{Settings: []debug.BuildSetting{
+			{Key: "-buildmode", Value: "pie"},
+			{Key: "-trimpath", Value: "true"},
+			{Key: "CGO_ENABLED", Value: "1"},
+			{Key: "vcs", Value: "git"},
+			{Key: "vcs.modified", Value: "false"},
+			{Key: "vcs.revision", Value: strings.Repeat("0a", 20)},
+		}}
+	}
+	if err := stamped(good()); err != nil {
+		t.Error(err)
+	}
+	for i := range good().Settings {
+		info := good()
+		info.Settings[i].Value += "x"[:min(1, 5-i)] // An empty revision, or another word.
+		if i == 5 {
+			info.Settings[i].Value = ""
+		}
+		if err := stamped(info); err == nil || !strings.Contains(err.Error(), info.Settings[i].Key) {
+			t.Errorf("%s is %q: %v", info.Settings[i].Key, info.Settings[i].Value, err)
+		}
+	}
+	prog := func(t elf.ProgType, f elf.ProgFlag) *elf.Prog { return &elf.Prog{ProgHeader: elf.ProgHeader{Type: t, Flags: f}} }
+	for want, progs := range map[string][]*elf.Prog{
+		"":                        {prog(elf.PT_LOAD, elf.PF_R|elf.PF_X), prog(elf.PT_GNU_STACK, elf.PF_R|elf.PF_W), prog(elf.PT_GNU_RELRO, elf.PF_R)},
+		"stack is executable":     {prog(elf.PT_GNU_STACK, elf.PF_R|elf.PF_W|elf.PF_X), prog(elf.PT_GNU_RELRO, elf.PF_R)},
+		"PT_GNU_STACK is missing": {prog(elf.PT_GNU_RELRO, elf.PF_R)},
+		"PT_GNU_RELRO is missing": {prog(elf.PT_GNU_STACK, elf.PF_R|elf.PF_W)},
+		"writable and executable": {prog(elf.PT_LOAD, elf.PF_W|elf.PF_X), prog(elf.PT_GNU_STACK, elf.PF_R|elf.PF_W), prog(elf.PT_GNU_RELRO, elf.PF_R)},
+	} {
+		err := hardened(&elf.File{FileHeader: elf.FileHeader{Type: elf.ET_DYN}, Progs: progs})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+	if err := hardened(&elf.File{FileHeader: elf.FileHeader{Type: elf.ET_EXEC}}); err == nil || !strings.Contains(err.Error(), "not position-independent") {
+		t.Errorf("ET_EXEC: %v", err)
+	}
+}
+
+// TestUsage holds that whatever else is asked for is an error.
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{nil, {"sbom"}, {"check", "x"}, {"sbom", "/nowhere"}, {"check", "/nowhere", "/nowhere"}, {"reach", "::"}, {"reach", "http://127.0.0.1:1/"}} {
+		var b bytes.Buffer
+		if err := run(args, &b); err == nil {
+			t.Errorf("%q is taken", args)
+		}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := run([]string{"sbom", program}, &b); err != nil || !strings.Contains(b.String(), "cyclonedx-go") {
+		t.Errorf("sbom: %v", err)
+	}
+}
