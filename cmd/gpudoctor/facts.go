@@ -14,7 +14,7 @@ func factsCommand() *cli.Command {
 		Usage: "print what was read, as JSON, without judging it",
 		Description: `The document is what rules see; gpudoctor check --from takes it. Host names,
 serial numbers, UUIDs, MAC and IP addresses are replaced by stand-ins.`,
-		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, keepFlag, quietFlag},
+		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, keepFlag, quietFlag},
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
