@@ -112,11 +112,11 @@ func (t *intake) zip(ctx context.Context, in text, r io.ReaderAt, size int64) er
 func zipMember(member *zip.File) (p problem, isText bool) {
 	mode := member.Mode()
 	switch {
-	case mode.IsDir():
+	case mode.IsDir() && member.UncompressedSize64 == 0:
 		return problem{}, false
 	case mode&fs.ModeSymlink != 0:
 		return problem{why: "a symbolic link"}, false
-	case !mode.IsRegular():
+	case !mode.IsRegular() && !mode.IsDir():
 		return problem{why: "not a regular file"}, false
 	case member.Flags&1 != 0: // APPNOTE.TXT 4.4.4, bit 0.
 		return problem{"encrypted: unpack it first", checks.UnreadForm}, false
@@ -167,7 +167,11 @@ func (t *intake) tar(ctx context.Context, in text, r io.Reader) error {
 	for {
 		head, err := members.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			// What follows the last member is nothing, but for the checksum of
+			// what the archive is packed in.
+			if _, err = io.Copy(io.Discard, r); err == nil {
+				return nil
+			}
 		}
 		if err != nil {
 			if !errors.Is(err, ErrMaxBytes) && !errors.Is(err, context.DeadlineExceeded) {

@@ -91,8 +91,8 @@ func encodingOf(head []byte) encoding.Encoding {
 	return nil
 }
 
-// isASCIIIn reports whether a sample is of characters of a width, four fifths of
-// which are ASCII, and none of which is zero.
+// isASCIIIn reports whether a sample is of characters of a width, the first and four
+// fifths of which are ASCII, and none of which is zero.
 func isASCIIIn(sample []byte, width, at int) bool {
 	ascii := 0
 	for i := 0; i < len(sample); i += width {
@@ -107,6 +107,8 @@ func isASCIIIn(sample []byte, width, at int) bool {
 			return false
 		case zeros == width-1:
 			ascii++
+		case i == 0: // Another encoding goes before, or it is none.
+			return false
 		}
 	}
 	return ascii*width*5 >= len(sample)*4
