@@ -3,6 +3,7 @@ package evidence
 import (
 	"errors"
 	"io"
+	"sync"
 )
 
 const (
@@ -69,11 +70,11 @@ func (a *anchorSet) split(r io.Reader, s *scanner, chunks chan<- *chunk) error {
 		var c *chunk
 		select {
 		case c = <-s.free:
-			// Lines that were looked at ahead keep their takers.
-			c.data, c.lines, c.takers = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers))
 		default:
-			c = &chunk{data: make([]byte, 0, chunkBytes+maxLine)}
+			c = spareChunks.Get().(*chunk)
 		}
+		// Lines that were looked at ahead keep their takers.
+		c.data, c.lines, c.takers = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers))
 		c.data = append(c.data, rest...)
 		room := c.data[len(c.data) : len(c.data)+chunkBytes-len(rest)]
 		n, err := readFull(r, room)
@@ -167,6 +168,16 @@ func (s *scanner) pass() {
 // close ends the reading.
 func (s *scanner) close() {
 	close(s.stop)
-	for range s.chunks { // Let the goroutine see it.
+	for c := range s.chunks { // Until the goroutine has seen it.
+		spareChunks.Put(c)
+	}
+	if s.now != nil {
+		spareChunks.Put(s.now)
+	}
+	for len(s.free) > 0 {
+		spareChunks.Put(<-s.free)
 	}
 }
+
+// spareChunks are those of texts before: a ticket may hold thousands of small ones.
+var spareChunks = sync.Pool{New: func() any { return &chunk{data: make([]byte, 0, chunkBytes+maxLine)} }}
