@@ -137,8 +137,11 @@ func (e nothingError) Unwrap() error      { return e.error }
 // nothing says why nothing was recognised.
 func (t *intake) nothing(texts []checks.Text) error {
 	reason := func(text checks.Text) error {
+		bounded := text.Unread == checks.UnreadSize || text.Unread == checks.UnreadTime
 		switch {
-		case text.Unread == checks.UnreadSize || text.Unread == checks.UnreadTime:
+		case bounded && text.Bytes > 0:
+			return fmt.Errorf("nothing was recognised in its first %s: %w", size(text.Bytes), cmp.Or(t.stopped, ErrDeadline))
+		case bounded:
 			return fmt.Errorf("not read: %w", cmp.Or(t.stopped, ErrDeadline))
 		case text.Unread == checks.UnreadError && t.failed != nil:
 			return t.failed
