@@ -16,7 +16,31 @@ type Text struct {
 	Kinds []TextKind `json:"kinds"`
 	// Problem says why it was not read, or not to its end: "binary data".
 	Problem string `json:"problem,omitempty"`
+	// Unread says why part of what it may tell was not read. It is empty where
+	// all was read, and for what holds no text: binary data, links, devices.
+	Unread Unread `json:"unread,omitempty"`
+	// More is how many further texts an entry stands for that are not listed by
+	// name.
+	More int `json:"more,omitempty"`
 }
+
+// Unread names why a text, or a part of it, was not read.
+type Unread string
+
+// The reasons.
+const (
+	// UnreadError is an error of the file system, or a broken archive.
+	UnreadError Unread = "error"
+	// UnreadForm is a form that is not read: encrypted, or packed too often.
+	UnreadForm Unread = "form"
+	// UnreadLines are lines that are longer than what is read of a line.
+	UnreadLines Unread = "long-lines"
+	// UnreadSize is the bound of --max-bytes, UnreadTime that of --deadline, and
+	// UnreadCount that of the number of texts.
+	UnreadSize  Unread = "max-bytes"
+	UnreadTime  Unread = "deadline"
+	UnreadCount Unread = "too-many"
+)
 
 // TextKind is one kind of text that was recognised in a text.
 type TextKind struct {

@@ -76,10 +76,10 @@ func tried(r *probe.Report, good func(probe.Transfer) bool) bool {
 }
 
 // cut reports whether part of what the logs say is not in the facts: a text was
-// not read to its end, or there were more messages than are kept.
+// not read, or not to its end, or there were more messages than are kept.
 func cut(f *checks.Facts) bool {
 	return f.Logs != nil && f.Logs.Truncated ||
-		slices.ContainsFunc(f.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 && t.Problem != "" })
+		slices.ContainsFunc(f.Texts, func(t checks.Text) bool { return t.Unread != "" || len(t.Kinds) > 0 && t.Problem != "" })
 }
 
 // connected reports whether the log of a job shows that its ranks reached each

@@ -109,6 +109,7 @@ func TestConditions(t *testing.T) {
 		"made, and a failure":         {logs(comms{made}, ways{near}, failure), "job-connected job-told"},
 		"cut":                         {&checks.Facts{Logs: &checks.LogFacts{Communicators: comms{made}, Transports: ways{near}, Truncated: true}}, ""},
 		"a text that was cut":         {&checks.Facts{Logs: logs(comms{made}, ways{near}).Logs, Texts: []checks.Text{{Name: "x", Kinds: []checks.TextKind{{Kind: "nccl-log"}}, Problem: "p"}}}, ""},
+		"a text that was not read":    {&checks.Facts{Logs: logs(comms{made}, ways{near}).Logs, Texts: []checks.Text{{Name: "x", Problem: "p", Unread: checks.UnreadSize}}}, ""},
 		"another was not read":        {&checks.Facts{Logs: logs(comms{made}, ways{near}).Logs, Texts: []checks.Text{{Name: "x.png", Problem: "binary data"}}}, "job-connected job-told"},
 		"one of two not made":         {logs(comms{made, begun}, ways{near}), ""},
 		"not made, and a setting":     {logs(comms{begun}, nil, setting), ""},

@@ -22,6 +22,9 @@ const (
 	// healthy machine it takes microseconds, on a dead network share forever.
 	Check = 20 * time.Second
 	File  = 2 * time.Second
+	// Silence bounds one answer of a file that is read as a text. It may lie on a
+	// network share, which a healthy server's failover stops for some seconds.
+	Silence = 20 * time.Second
 
 	// Start bounds each step of starting the driver for the probe. Without
 	// persistence mode each GPU is started first, at a second or two
@@ -69,10 +72,11 @@ func Table() []Row {
 	return []Row{
 		{"the whole command, on a live machine (`--deadline`)", Whole, "what is under way is ended, and the report says what was not done"},
 		{"the same with `--probe full`", Full, "the same"},
-		{"the same with `--from` or `--with`", Texts, "an error"},
+		{"the same with `--from` or `--with`", Texts, "what was read is judged, and the report says what was not read"},
 		{"kept of it for the end: children, rules, report", Ending, ""},
 		{"each check that reads files", Check, "its section is unknown"},
 		{"one operation on a file", File, "the fact is unknown"},
+		{"one operation on a file of `--from` or `--with`, except pipes", Silence, "the text is listed as not read"},
 		{"each step of starting the driver (`--probe-timeout`)", Start, "outcome hang; the process is ended"},
 		{"each wait for a transfer (`--probe-timeout`, where that is shorter)", Transfer, "outcome hang; the next transfer is tried"},
 		{"silence of the process that drives the GPUs, in a transfer", Calls * Transfer, "outcome hang; a new process goes on"},

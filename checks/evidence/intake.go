@@ -1,46 +1,22 @@
 package evidence
 
 import (
-	"archive/tar"
-	"archive/zip"
 	"bufio"
 	"bytes"
-	"compress/bzip2"
-	"compress/gzip"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/transform"
-	"golang.org/x/tools/txtar"
+	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks"
-)
-
-// The bounds of what is read.
-const (
-	// maxTotal bounds what is read in all, after unpacking: more than any log
-	// that people send, and little enough for an endless pipe to end.
-	maxTotal = 16 << 30
-	// maxUnpacked bounds what one archive or compressed file gives. A gzip
-	// stream can grow a thousandfold.
-	maxUnpacked = 4 << 30
-	// maxTexts bounds the texts.
-	maxTexts = 4096
-	// maxDepth bounds archives in archives.
-	maxDepth = 3
-	// maxInMemory bounds what has to be held in memory whole: a zip inside of
-	// another archive or a pipe, and a txtar.
-	maxInMemory = 64 << 20
-	// headBytes is how much of a text is looked at to tell what it is.
-	headBytes = 4 << 10
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/files"
 )
 
 // Options says how texts are read.
@@ -51,11 +27,25 @@ type Options struct {
 	Gather checks.Options
 	// Progress, if set, is told the name of each text as it begins.
 	Progress func(name string)
+	// MaxBytes bounds what is read in all, after unpacking; 0 is DefaultMaxBytes.
+	MaxBytes int64
+	// Silence bounds how long one answer of a file may take; 0 is
+	// deadline.Silence. It does not bound pipes: their writer may be slow.
+	Silence time.Duration
+	// Files is where the files are; nil is this machine.
+	Files files.System
 }
 
-// ErrNothing is returned where nothing in the texts was recognised. The facts
-// list the texts all the same.
-var ErrNothing = errors.New("nothing in it was recognised")
+// The errors of Read where nothing in the texts was recognised. The facts list the
+// texts all the same.
+var (
+	// ErrNothing is any of them.
+	ErrNothing = errors.New("nothing in it was recognised")
+	// ErrDeadline and ErrMaxBytes are those of texts that were not read since a
+	// bound was reached.
+	ErrDeadline = errors.New("the deadline was reached (--deadline)")
+	ErrMaxBytes = errors.New("the limit was reached (--max-bytes)")
+)
 
 // intake opens files, folders and archives, and gives their texts to a
 // reading.
@@ -72,7 +62,16 @@ type intake struct {
 	// explicit is set while a file is read that was named itself, not found
 	// in a folder or an archive.
 	explicit bool
-	left     int64
+	// left is what may still be read, of Options.MaxBytes.
+	left int64
+	// stopped is why nothing more is read, once a bound was reached.
+	stopped error
+	// names are those of the texts so far.
+	names map[string]int
+	// beyond are texts that are counted only: there are too many to list.
+	beyond listing
+	// failed is the first error of a file or of what it holds.
+	failed error
 }
 
 // Result is what was read.
@@ -88,19 +87,30 @@ type Result struct {
 // the facts that their texts tell. A recording of gpudoctor's own among them
 // (a snapshot, or a facts file) tells of the machine, and the texts of what
 // happened there.
+//
+// What cannot be read is listed with the reason, and the rest is read. When the
+// deadline of the context or MaxBytes is reached, the facts are those of what was
+// read until then. A context that is cancelled gives its cause.
 func Read(ctx context.Context, paths []string, options Options) (Result, error) {
 	if options.Progress == nil {
 		options.Progress = func(string) {}
 	}
-	t := &intake{reading: newReading(), options: options, left: maxTotal}
+	options.MaxBytes = cmp.Or(options.MaxBytes, DefaultMaxBytes)
+	options.Silence = cmp.Or(options.Silence, deadline.Silence)
+	if options.Files == nil {
+		options.Files = files.OS{}
+	}
+	t := &intake{reading: newReading(), options: options, left: options.MaxBytes, names: make(map[string]int)}
+	t.beyond = listing{intake: t}
 	if len(paths) == 1 {
 		t.alone = paths[0]
 	}
-	for _, path := range paths {
-		if err := t.path(ctx, path); err != nil {
+	for i, path := range paths {
+		if err := t.argument(ctx, path, len(paths)-i-1); err != nil {
 			return Result{}, err
 		}
 	}
+	t.beyond.close()
 	facts := t.finish()
 	for i := range facts.Texts {
 		if text := &facts.Texts[i]; len(text.Kinds) == 0 && text.Problem == "" && text.Bytes == 0 {
@@ -113,104 +123,167 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 	case t.base != nil:
 		return Result{Join(t.base, facts), t.baseName}, nil
 	case !slices.ContainsFunc(facts.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 }):
-		return Result{Facts: facts}, fmt.Errorf("%s: %w", strings.Join(paths, ", "), nothing(facts.Texts))
+		return Result{Facts: facts}, fmt.Errorf("%s: %w", strings.Join(paths, ", "), t.nothing(facts.Texts))
 	}
 	return Result{Facts: facts}, nil
 }
 
+// nothingError is ErrNothing with why.
+type nothingError struct{ error }
+
+func (nothingError) Is(target error) bool { return target == ErrNothing }
+func (e nothingError) Unwrap() error      { return e.error }
+
 // nothing says why nothing was recognised.
-func nothing(texts []checks.Text) error {
-	if len(texts) == 1 && texts[0].Problem != "" {
-		return fmt.Errorf("%w (%s)", ErrNothing, texts[0].Problem)
+func (t *intake) nothing(texts []checks.Text) error {
+	reason := func(text checks.Text) error {
+		bounded := text.Unread == checks.UnreadSize || text.Unread == checks.UnreadTime
+		switch {
+		case bounded && text.Bytes > 0:
+			return fmt.Errorf("nothing was recognised in its first %s: %w", size(text.Bytes), cmp.Or(t.stopped, ErrDeadline))
+		case bounded:
+			return fmt.Errorf("not read: %w", cmp.Or(t.stopped, ErrDeadline))
+		case text.Unread == checks.UnreadError && t.failed != nil:
+			return t.failed
+		}
+		return fmt.Errorf("%w (%s)", ErrNothing, text.Problem)
+	}
+	first := slices.IndexFunc(texts, func(t checks.Text) bool { return t.Unread != "" })
+	switch {
+	case len(texts) == 1 && texts[0].Problem != "":
+		return nothingError{reason(texts[0])}
+	case first >= 0:
+		unread := 0
+		for _, text := range texts {
+			if text.Unread != "" {
+				unread += max(text.More, 1)
+			}
+		}
+		why := reason(texts[first])
+		return nothingError{fmt.Errorf("nothing in it was recognised; %d of its texts could not be read to the end, the first is %s: %w", unread, texts[first].Name, why)}
 	}
 	return ErrNothing
 }
 
-// path reads one argument.
+// ended reports whether nothing more is read: a bound was reached. A context that
+// was cancelled gives its cause.
+func (t *intake) ended(ctx context.Context) (bool, error) {
+	if ctx.Err() != nil {
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return true, context.Cause(ctx)
+		}
+		t.stopped = cmp.Or(t.stopped, ErrDeadline)
+	}
+	return t.stopped != nil, nil
+}
+
+// argument reads one argument. A pipe, whose writer may not come, leaves half of
+// the time to those after it.
+func (t *intake) argument(ctx context.Context, path string, after int) error {
+	at, bounded := ctx.Deadline()
+	if !bounded || after == 0 {
+		return t.path(ctx, path)
+	}
+	info, err := t.stat(ctx, path)
+	if path != "-" && (err != nil || info.IsDir() || info.Mode().IsRegular()) {
+		return t.path(ctx, path)
+	}
+	half, stop := context.WithTimeout(ctx, time.Until(at)/2)
+	defer stop()
+	err = t.path(half, path)
+	if errors.Is(t.stopped, ErrDeadline) && ctx.Err() == nil {
+		t.stopped = nil
+	}
+	return err
+}
+
+func (t *intake) stat(ctx context.Context, path string) (fs.FileInfo, error) {
+	return files.Within(ctx, t.options.Silence, func() (fs.FileInfo, error) { return t.options.Files.Stat(path) })
+}
+
+// path reads a file, a folder or standard input.
 func (t *intake) path(ctx context.Context, path string) error {
+	if ended, err := t.ended(ctx); err != nil {
+		return err
+	} else if ended {
+		t.beyond.pass(path, t.problemOf(t.stopped))
+		return nil
+	}
 	if path == "-" {
 		if t.options.Stdin == nil {
 			return errors.New("standard input is not open")
 		}
-		return t.stream(ctx, "standard input", t.options.Stdin, 0)
+		r := files.NewReader(ctx, t.options.Stdin, 0, nil)
+		defer r.Close()
+		return t.stream(ctx, text{name: "standard input", from: r, list: &t.beyond})
 	}
-	info, err := os.Stat(path)
+	info, err := t.stat(ctx, path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) && t.alone != "":
 		return fmt.Errorf("%s: no such file", path)
 	case err != nil:
-		return err
+		return t.unreadable(ctx, &t.beyond, path, err)
 	case !info.IsDir():
 		t.explicit = true
 		defer func() { t.explicit = false }()
-		return t.file(ctx, path, path)
+		return t.file(ctx, path, path, info.Mode(), &t.beyond)
 	}
-	return filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
-		shown, relErr := filepath.Rel(path, at)
-		if relErr != nil {
-			shown = at
-		}
-		switch {
-		case err != nil && at == path:
-			return err
-		case err != nil:
-			t.refuse(shown, err.Error())
-		case d.IsDir() && at != path && strings.HasPrefix(d.Name(), "."):
-			return fs.SkipDir // .git and the like.
-		case d.IsDir():
-		case !d.Type().IsRegular():
-			t.refuse(shown, "not a regular file")
-		case t.full():
-			return fs.SkipAll
-		default:
-			return t.file(ctx, at, shown)
-		}
-		return nil
-	})
+	return t.folder(ctx, path)
 }
 
-// full reports whether no further text is taken.
-func (t *intake) full() bool {
-	texts := t.sink.Facts.Texts
-	if len(texts) < maxTexts {
-		return false
+// unreadable lists a file that could not be read, and lets the reading go on unless
+// it was cancelled.
+func (t *intake) unreadable(ctx context.Context, list *listing, name string, err error) error {
+	if _, cancelled := t.ended(ctx); cancelled != nil {
+		return cancelled
 	}
-	texts[len(texts)-1].Problem = fmt.Sprintf("more than %d texts: this one and those after it were not read", maxTexts)
-	return true
-}
-
-// refused lists a text that is not read, and lets the reading go on.
-func (t *intake) refused(name, why string) error {
-	t.refuse(name, why)
+	if t.failed == nil {
+		t.failed = fmt.Errorf("not read: %s", cause(err))
+	}
+	list.pass(name, t.problemOf(err))
 	return nil
 }
 
-// refuse lists a text that is not read.
-func (t *intake) refuse(name, why string) {
-	if len(t.sink.Facts.Texts) < maxTexts {
-		t.sink.Facts.Texts = append(t.sink.Facts.Texts, checks.Text{
-			Name: checks.Printable(name, 200), Kinds: []checks.TextKind{}, Problem: checks.Printable(why, 200),
-		})
-	}
+// opened is an open file.
+type opened struct {
+	files.File
+	info fs.FileInfo
 }
 
 // file reads a file.
-func (t *intake) file(ctx context.Context, path, shown string) error {
-	f, err := os.Open(path)
+func (t *intake) file(ctx context.Context, path, shown string, mode fs.FileMode, list *listing) error {
+	silence := t.options.Silence
+	if !mode.IsRegular() {
+		silence = 0
+	}
+	f, err := files.Within(ctx, silence, func() (opened, error) {
+		f, err := t.options.Files.Open(path)
+		if err != nil {
+			return opened{}, err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			_ = f.Close() // It was not even read.
+			return opened{}, err
+		}
+		return opened{f, info}, nil
+	})
 	if err != nil {
-		if shown == path {
-			return err
-		}
-		return t.refused(shown, cause(err))
+		return t.unreadable(ctx, list, shown, err)
 	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	head := make([]byte, 4)
-	if n, err := f.ReadAt(head, 0); err == nil && n == 4 && isZip(head) {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			return t.zip(ctx, shown, f, info.Size(), 0)
+	// Files of /proc and /sys have no size, and reading /proc/kmsg takes away what
+	// was read.
+	if f.info.Mode().IsRegular() && f.info.Size() > 0 {
+		at := files.NewReaderAt(ctx, f, silence)
+		head := make([]byte, 4)
+		if n, _ := at.ReadAt(head, 0); n == len(head) && isZip(head) {
+			defer f.Close() //nolint:errcheck // It was only read.
+			return t.zip(ctx, text{name: shown, list: list}, at, f.info.Size())
 		}
 	}
-	return t.stream(ctx, shown, f, 0)
+	r := files.NewReader(ctx, f, silence, f.Close)
+	defer r.Close()
+	return t.stream(ctx, text{name: shown, from: r, list: list})
 }
 
 // cause leaves the name out of an error of the file system.
@@ -221,276 +294,180 @@ func cause(err error) string {
 	return err.Error()
 }
 
-func isZip(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
+// found is what a folder holds.
+type found struct {
+	path, shown string
+	mode        fs.FileMode
+	// err is why it cannot be read, and problem why it is not read.
+	err     error
+	problem problem
+}
+
+// folder reads the files of a folder. They are listed before the first is read, so
+// that those are known that a bound leaves unread.
+func (t *intake) folder(ctx context.Context, path string) error {
+	all := t.walk(ctx, path, ".", nil)
+	list := &listing{intake: t, of: path}
+	defer list.close()
+	for _, f := range all {
+		ended, err := t.ended(ctx)
+		switch {
+		case err != nil:
+			return err
+		case f.err != nil:
+			err = t.unreadable(ctx, list, f.shown, f.err)
+		case f.problem.why != "":
+			list.pass(f.shown, f.problem)
+		case ended:
+			list.pass(f.shown, t.problemOf(t.stopped))
+		case t.full():
+			list.pass(f.shown, tooMany)
+		default:
+			err = t.file(ctx, f.path, f.shown, f.mode, list)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk lists a folder and those in it. Links are not followed, and folders whose
+// names begin with a dot (.git) are left out.
+func (t *intake) walk(ctx context.Context, path, shown string, all []found) []found {
+	got, err := files.Within(ctx, t.options.Silence, func() (listed, error) {
+		entries, err := t.options.Files.ReadDir(path)
+		return listed{entries, err}, nil
+	})
+	if err = cmp.Or(err, got.err); err != nil {
+		if shown == "." {
+			shown = path
+		}
+		all = append(all, found{shown: shown, err: err})
+	}
+	for _, d := range got.entries {
+		f := found{path: filepath.Join(path, d.Name()), shown: filepath.Join(shown, d.Name()), mode: d.Type()}
+		switch {
+		case len(all) >= maxFiles:
+			f.problem = problem{fmt.Sprintf("more than %d files: it and those after it were not read", maxFiles), checks.UnreadCount}
+			return append(all, f)
+		case d.IsDir() && strings.HasPrefix(d.Name(), "."):
+			continue
+		case d.IsDir():
+			if all = t.walk(ctx, f.path, f.shown, all); len(all) > maxFiles {
+				return all
+			}
+			continue
+		case !d.Type().IsRegular():
+			f.problem = problem{why: "not a regular file"}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// listed is what ReadDir gives: with an error come the names before it.
+type listed struct {
+	entries []fs.DirEntry
+	err     error
+}
+
+// text is a text, or what one may be packed in.
+type text struct {
+	name string
+	from io.Reader
+	// depth counts the archives around it.
+	depth int
+	// counted is set where what is read of it is counted already: it lies in an
+	// archive that is not compressed.
+	counted bool
+	// list is that of the folder or archive in which it lies.
+	list *listing
+}
 
 // stream reads a text, or what is packed in it. What it is is told by its
 // first bytes.
-func (t *intake) stream(ctx context.Context, name string, from io.Reader, depth int) error {
+func (t *intake) stream(ctx context.Context, in text) error {
 	if t.full() {
+		in.list.pass(in.name, tooMany)
 		return nil
 	}
-	r := bufio.NewReaderSize(from, headBytes*16)
+	r := bufio.NewReaderSize(in.from, peekBytes)
 	head, err := r.Peek(headBytes)
-	if err != nil && !errors.Is(err, io.EOF) {
-		if depth == 0 && len(head) == 0 {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
-		return t.refused(name, cause(err))
+	if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
+		return t.unreadable(ctx, in.list, in.name, err)
 	}
-	packed := func(unpacked io.Reader, suffixes ...string) error {
-		if depth >= maxDepth {
-			return t.refused(name, "packed too often")
-		}
-		inner := name
-		for _, s := range suffixes {
-			inner = strings.TrimSuffix(inner, s)
-		}
-		return t.stream(ctx, inner, bounded(unpacked, maxUnpacked), depth+1)
+	if packed, err := t.unpack(ctx, in, r, head); packed {
+		return err
 	}
+	if !in.counted {
+		r, in.counted = bufio.NewReaderSize(&counter{from: r, intake: t}, peekBytes), true
+	}
+	if isTar(head) {
+		return t.tar(ctx, in, r)
+	}
+	if unwrapped := unwrap(r); unwrapped != nil {
+		r = bufio.NewReaderSize(unwrapped, peekBytes)
+	}
+	// An error comes again when the text is read.
+	head, _ = r.Peek(headBytes)
 	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return t.refused(name, "broken gzip: "+err.Error())
-		}
-		return packed(z, ".gz", ".tgz")
-	case bytes.HasPrefix(head, []byte("BZh")) && len(head) > 9 && string(head[4:10]) == "1AY&SY":
-		return packed(bzip2.NewReader(r), ".bz2")
-	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
-		t.refuse(name, "packed with xz, which is not read: unpack it first")
-	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
-		t.refuse(name, "packed with zstd, which is not read: unpack it first")
-	case isZip(head):
-		raw, whole, err := inMemory(r)
-		if err != nil || !whole {
-			return t.refused(name, fmt.Sprintf("a zip in a pipe or an archive is read up to %d MiB", maxInMemory>>20))
-		}
-		return t.zip(ctx, name, bytes.NewReader(raw), int64(len(raw)), depth)
-	case len(head) > 262 && string(head[257:262]) == "ustar":
-		return t.tar(ctx, name, r, depth)
-	case isRecording(head):
-		return t.recording(ctx, name, r)
+	case checks.IsRecording(head):
+		return t.recording(ctx, in, r)
 	case isArchiveText(head):
-		return t.txtar(ctx, name, r)
-	default:
-		return t.plain(ctx, name, r, head)
+		return t.txtar(ctx, in, r)
 	}
-	return nil
-}
-
-// bounded reads at most n bytes; more is an error.
-func bounded(r io.Reader, n int64) io.Reader { return &boundedReader{r, n} }
-
-type boundedReader struct {
-	from io.Reader
-	left int64
-}
-
-// errTooLarge ends the reading of what unpacks without an end.
-var errTooLarge = fmt.Errorf("it unpacks to more than %d GiB; the rest was not read", maxUnpacked>>30)
-
-func (b *boundedReader) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errTooLarge
-	}
-	n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
-}
-
-func inMemory(r io.Reader) (raw []byte, whole bool, err error) {
-	raw, err = io.ReadAll(io.LimitReader(r, maxInMemory+1))
-	return raw, len(raw) <= maxInMemory, err
-}
-
-// zip reads the members of a zip archive. Their names are shown and never
-// used as paths.
-func (t *intake) zip(ctx context.Context, name string, r io.ReaderAt, size int64, depth int) error {
-	z, err := zip.NewReader(r, size)
-	if err != nil {
-		return t.refused(name, "broken zip: "+err.Error())
-	}
-	left := int64(maxUnpacked)
-	for _, member := range z.File {
-		shown := t.member(name, member.Name)
-		if member.FileInfo().IsDir() || t.full() {
-			continue
-		}
-		if depth >= maxDepth || left <= 0 {
-			t.refuse(shown, "packed too often, or too large")
-			continue
-		}
-		f, err := member.Open()
-		if err != nil {
-			t.refuse(shown, err.Error())
-			continue
-		}
-		counted := &boundedReader{f, left}
-		err = t.stream(ctx, shown, counted, depth+1)
-		left = counted.left
-		f.Close() //nolint:errcheck // It was only read.
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tar reads the members of a tar archive.
-func (t *intake) tar(ctx context.Context, name string, r io.Reader, depth int) error {
-	members := tar.NewReader(r)
-	for {
-		head, err := members.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return t.refused(name, "broken tar: "+err.Error())
-		case head.Typeflag != tar.TypeReg:
-			continue
-		case t.full():
-			return nil
-		}
-		if depth >= maxDepth {
-			t.refuse(name+":"+head.Name, "packed too often")
-			continue
-		}
-		if err := t.stream(ctx, t.member(strings.TrimSuffix(name, ".tar"), head.Name), members, depth+1); err != nil {
-			return err
-		}
-	}
-}
-
-// member is the name of a member of an archive.
-func (t *intake) member(archive, name string) string {
-	if t.alone != "" && strings.HasPrefix(t.alone, archive) {
-		return name
-	}
-	return archive + ":" + name
-}
-
-// isArchiveText reports whether a text is a txtar archive: its first line, or
-// the first one after a comment, is the mark of a file.
-func isArchiveText(head []byte) bool {
-	files := txtar.Parse(head).Files
-	return len(files) > 0 && !strings.ContainsAny(files[0].Name, " \t") && strings.ContainsAny(files[0].Name, "./")
-}
-
-func (t *intake) txtar(ctx context.Context, name string, r io.Reader) error {
-	raw, whole, err := inMemory(r)
-	if err != nil || !whole {
-		return t.refused(name, fmt.Sprintf("a text archive is read up to %d MiB", maxInMemory>>20))
-	}
-	for _, f := range txtar.Parse(raw).Files {
-		if t.full() {
-			break
-		}
-		if err := t.stream(ctx, t.member(name, f.Name), bytes.NewReader(f.Data), maxDepth); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// isRecording reports whether a text is gpudoctor's own: a snapshot or a facts
-// file.
-func isRecording(head []byte) bool {
-	return checks.IsRecording(bytes.TrimPrefix(head, []byte("\ufeff")))
+	return t.plain(ctx, in, r, head)
 }
 
 // recording reads the machine that a recording tells of. There can be one.
-func (t *intake) recording(ctx context.Context, name string, r io.Reader) error {
-	switch {
-	case t.base != nil && t.explicit:
-		return fmt.Errorf("%s: a second recording beside %s: examine it by itself", name, t.baseName)
-	case t.base != nil:
-		return t.refused(name, "a second recording beside "+t.baseName+": examine it by itself")
+func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
+	named := t.explicit && in.depth == 0
+	if t.base != nil {
+		why := "a second recording beside " + t.baseName + ": examine it by itself"
+		if named {
+			return fmt.Errorf("%s: %s", in.name, why)
+		}
+		in.list.pass(in.name, problem{why, checks.UnreadForm})
+		return nil
 	}
-	host, facts, err := checks.Open(name, r)
+	raw, err := io.ReadAll(io.LimitReader(r, checks.MaxFactsFile+1))
 	if err != nil {
+		return t.unreadable(ctx, in.list, in.name, err)
+	}
+	host, facts, err := checks.Open(in.name, bytes.NewReader(raw))
+	switch {
+	case err != nil && named:
 		return err
+	case err != nil:
+		return t.unreadable(ctx, in.list, in.name, err)
 	}
 	if facts == nil {
 		facts, _ = checks.Gather(ctx, host, t.options.Gather)
 	}
-	t.base, t.baseName = facts, name
+	t.base, t.baseName = facts, in.name
 	return nil
 }
 
 // plain reads a text that is not packed.
-func (t *intake) plain(ctx context.Context, name string, r io.Reader, head []byte) error {
-	name = checks.Printable(name, 200)
-	if encoding := utf16Of(head); encoding != nil {
-		r = transform.NewReader(r, encoding)
-	} else if isBinary(head) {
-		return t.refused(name, "binary data")
+func (t *intake) plain(ctx context.Context, in text, r io.Reader, head []byte) error {
+	if isBinary(head) {
+		in.list.pass(in.name, problem{why: "binary data"})
+		return nil
 	}
-	if t.left <= 0 {
-		return t.refused(name, fmt.Sprintf("not read: more than %d GiB in all", maxTotal>>30))
-	}
+	name := t.unique(in.name)
 	t.options.Progress(name)
-	limited := &io.LimitedReader{R: r, N: t.left}
-	err := t.read(ctx, name, limited)
-	t.left = limited.N
-	text := t.textUnderWay()
-	switch {
-	case ctx.Err() != nil:
-		return err
-	case err != nil && text.Bytes == 0 && len(t.sink.Facts.Texts) == 1:
-		return fmt.Errorf("read %s: %w", name, err)
-	case err != nil:
-		text.Problem = "not read to its end: " + cause(err)
-	case limited.N <= 0:
-		text.Problem = fmt.Sprintf("longer than %d GiB; the rest was not read", maxTotal>>30)
+	err := t.read(ctx, name, r)
+	if _, cancelled := t.ended(ctx); cancelled != nil {
+		return cancelled
+	}
+	if err != nil {
+		p, told := t.problemOf(err), t.textUnderWay()
+		if told.Problem, told.Unread = p.why, p.unread; told.Bytes > 0 {
+			told.Problem = "not read beyond its first " + size(told.Bytes) + ": " + p.why
+		} else if t.failed == nil {
+			t.failed = fmt.Errorf("not read: %s", cause(err))
+		}
 	}
 	return nil
-}
-
-// utf16Of returns the decoder of a text that is UTF-16: by its mark, or because
-// every second byte of its beginning is zero. nil is anything else.
-func utf16Of(head []byte) transform.Transformer {
-	order := unicode.LittleEndian
-	switch {
-	case bytes.HasPrefix(head, []byte("\xff\xfe")):
-	case bytes.HasPrefix(head, []byte("\xfe\xff")):
-		order = unicode.BigEndian
-	default:
-		sample := head[:min(len(head), 512)&^1]
-		even, odd := 0, 0
-		for i, b := range sample {
-			switch {
-			case b != 0:
-			case i%2 == 0:
-				even++
-			default:
-				odd++
-			}
-		}
-		half := len(sample) / 2
-		switch {
-		case half < 4:
-			return nil
-		case odd > half*9/10 && even == 0:
-		case even > half*9/10 && odd == 0:
-			order = unicode.BigEndian
-		default:
-			return nil
-		}
-	}
-	return unicode.UTF16(order, unicode.UseBOM).NewDecoder()
-}
-
-// isBinary reports whether the beginning of a file is no text: it holds zero
-// bytes, or mostly control characters.
-func isBinary(head []byte) bool {
-	control := 0
-	for _, b := range head {
-		switch {
-		case b == 0:
-			return true
-		case b < ' ' && b != '\n' && b != '\r' && b != '\t' && b != 0x1b && b != '\f' && b != '\b':
-			control++
-		}
-	}
-	return control > len(head)/10
 }

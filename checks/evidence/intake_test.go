@@ -33,7 +33,7 @@ func gzipped(data []byte) []byte {
 	return b.Bytes()
 }
 
-func tarred(t *testing.T, members ...string) []byte {
+func tarred(t testing.TB, members ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -47,7 +47,7 @@ func tarred(t *testing.T, members ...string) []byte {
 	return b.Bytes()
 }
 
-func zipped(t *testing.T, members ...string) []byte {
+func zipped(t testing.TB, members ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -318,22 +318,6 @@ func FuzzAnchors(f *testing.F) {
 			if slices.Contains(found, uint16(i)) && !strings.Contains(line, key) {
 				t.Errorf("%q is found in %q", key, line)
 			}
-		}
-	})
-}
-
-// FuzzRead holds that no input makes the reading fail in another way than by
-// an error.
-func FuzzRead(f *testing.F) {
-	f.Add([]byte(known))
-	f.Add(gzipped([]byte(known)))
-	f.Add(utf16Bytes(binary.LittleEndian, true))
-	f.Add([]byte("-- a.log --\n" + known))
-	f.Add([]byte("$ lspci -vvv\r\n\x1b[0mfoo\r\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := Read(t.Context(), []string{"-"}, Options{Stdin: bytes.NewReader(data)})
-		if err == nil && len(got.Facts.Texts) == 0 && got.Recording == "" {
-			t.Error("neither texts nor an error")
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"bytes"
 	"regexp"
 	"strings"
 )
@@ -13,7 +12,8 @@ const maxLine = 64 << 10
 type Line struct {
 	// Text is what it holds; a tab stays a tab.
 	Text string
-	// Number counts from 1.
+	// Number counts from 1, as editors do: a line feed ends a line, and so does a
+	// carriage return in a text that has no line feeds.
 	Number int
 	// takers are those whose anchors the line may hold.
 	takers []uint16
@@ -156,16 +156,10 @@ func (in *Lines) skip() bool {
 // ones).
 var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 
-// clean takes terminal escapes, control characters and the end off a line.
+// clean takes terminal escapes and control characters off a line.
 func clean(b []byte) string {
-	for len(b) > 0 && (b[len(b)-1] == '\r' || b[len(b)-1] == '\n') {
-		b = b[:len(b)-1]
-	}
 	if plain(b) {
 		return string(b)
-	}
-	if i := bytes.LastIndexByte(b, '\r'); i >= 0 { // A progress bar: what stayed on the screen.
-		b = b[i+1:]
 	}
 	b = escape.ReplaceAll(b, nil)
 	return strings.Map(func(c rune) rune {

@@ -91,7 +91,14 @@ var (
 	peerCopyGood  = regexp.MustCompile(`(?i)\b(?:success(?:ful(?:ly)?)?|ok|pass(?:ed)?|correct|match(?:es)?|equal[:= ]+true)\b`)
 )
 
+// peerCopyArrows are what peerCopyPair has between the GPUs: looking for them first
+// is far quicker.
+var peerCopyArrows = []string{"->", "→", "=>", " to ", " To ", " TO ", " tO "}
+
 func peerCopyLine(s *Sink, l Line) bool {
+	if !containsAny(l.Text, peerCopyArrows) {
+		return false
+	}
 	m := peerCopyPair.FindStringSubmatch(l.Text)
 	if m == nil || m[1] == m[2] || !peerCopyTold.MatchString(l.Text) {
 		return false

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -61,13 +62,17 @@ func (r *reading) read(ctx context.Context, name string, from io.Reader) error {
 	in := &Lines{name: name, reached: r.sink.ledger.reached}
 	defer r.sink.ledger.close()
 	in.fetch = func() (Line, bool) {
-		l, takers, ok := s.next()
-		if ok {
-			l.takers = takers
-			l.prompt = slices.Contains(takers, r.promptTaker)
+		for {
+			l, overwritten, ok := s.next()
+			if !ok {
+				return l, false
+			}
 			r.line(l)
+			if !overwritten { // Blocks are made of what stayed on the screen.
+				l.prompt = slices.Contains(l.takers, r.promptTaker)
+				return l, true
+			}
 		}
-		return l, ok
 	}
 	r.sink.begin(name, &in.prompt)
 	for ctx.Err() == nil {
@@ -88,6 +93,10 @@ func (r *reading) read(ctx context.Context, name string, from io.Reader) error {
 	t.Lines, t.Bytes = s.number, s.bytes
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if s.cut > 0 {
+		t.Problem = fmt.Sprintf("%d of its lines are longer than %s: %s of them were not read", s.cut, size(maxLine), size(s.cutBytes))
+		t.Unread = checks.UnreadLines
 	}
 	return s.err
 }

@@ -1,10 +1,9 @@
 package evidence
 
 import (
-	"bytes"
 	"errors"
 	"io"
-	"slices"
+	"sync"
 )
 
 const (
@@ -17,6 +16,7 @@ const (
 // chunk is a run of whole lines and what was found in them.
 type chunk struct {
 	data  []byte
+	bytes int64 // How much of it is new: a line that went on is in two chunks.
 	lines []lineAt
 	// takers holds, line by line, those whose anchors the line may hold.
 	takers []uint16
@@ -26,7 +26,12 @@ type chunk struct {
 type lineAt struct {
 	from, to int32
 	takers   int32 // Where those of this line end; they begin at those of the line before.
-	cut      bool  // The line was longer than maxLine.
+	// numbered is true where the line has a number of its own. One behind a
+	// carriage return has that of the line in which it stands.
+	numbered bool
+	// overwritten is true where a carriage return ended the line and another one
+	// took its place on the screen, as those of progress bars do.
+	overwritten bool
 }
 
 // scanner reads a text in chunks, looks for anchors in them in a goroutine of
@@ -39,7 +44,10 @@ type scanner struct {
 	at     int // The next line of now.
 	number int // The number of the last line handed out or passed over.
 	bytes  int64
-	err    error
+	// cut counts the lines that were longer than maxLine, and cutBytes what was
+	// passed over of them. They hold once the chunks have ended.
+	cut, cutBytes int64
+	err           error
 }
 
 // scan begins to read a text.
@@ -56,25 +64,27 @@ func (a *anchorSet) scan(r io.Reader) *scanner {
 // split cuts the text into chunks of whole lines.
 func (a *anchorSet) split(r io.Reader, s *scanner, chunks chan<- *chunk) error {
 	var rest []byte // The beginning of a line that goes on in the next chunk.
-	skipping := false
+	sp := splitter{anchors: a, numbered: true, first: true}
+	defer func() { s.cut, s.cutBytes = sp.cut, sp.cutBytes }()
 	for {
 		var c *chunk
 		select {
 		case c = <-s.free:
-			// Lines that were looked at ahead keep their takers.
-			c.data, c.lines, c.takers = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers))
 		default:
-			c = &chunk{data: make([]byte, 0, chunkBytes+maxLine)}
+			c = spareChunks.Get().(*chunk)
 		}
+		// Lines that were looked at ahead keep their takers.
+		c.data, c.lines, c.takers = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers))
 		c.data = append(c.data, rest...)
 		room := c.data[len(c.data) : len(c.data)+chunkBytes-len(rest)]
-		n, err := io.ReadFull(r, room)
+		n, err := readFull(r, room)
 		c.data = c.data[:len(c.data)+n]
+		c.bytes = int64(n)
 		last := err != nil
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if errors.Is(err, io.EOF) {
 			err = nil
 		}
-		rest, skipping = a.lines(c, last, skipping)
+		rest = sp.lines(c, last)
 		select {
 		case chunks <- c:
 		case <-s.stop:
@@ -86,44 +96,15 @@ func (a *anchorSet) split(r io.Reader, s *scanner, chunks chan<- *chunk) error {
 	}
 }
 
-// lines finds the lines of a chunk and the anchors in them. It returns what
-// belongs to a line that is not whole yet, and whether the rest of a line that
-// is too long is to be passed over.
-func (a *anchorSet) lines(c *chunk, last, skipping bool) (rest []byte, skip bool) {
-	from := 0
-	for from < len(c.data) {
-		end := bytes.IndexByte(c.data[from:], '\n')
-		to := from + end
-		cut := false
-		switch {
-		case end < 0 && skipping:
-			return nil, true
-		case end >= 0 && skipping: // The end of a line that was too long.
-			skipping = false
-			from = to + 1
-			continue
-		case end > maxLine || end < 0 && len(c.data)-from > maxLine:
-			skipping = end < 0
-			if end < 0 {
-				to = len(c.data) - 1
-			}
-			a.line(c, from, from+maxLine, true)
-			from = to + 1
-			continue
-		case end < 0 && !last:
-			return slices.Clone(c.data[from:]), false
-		case end < 0:
-			to = len(c.data)
-		}
-		a.line(c, from, to, cut)
-		from = to + 1
+// readFull fills a buffer. Unlike io.ReadFull it tells the end of the text from
+// the end of a compressed stream that was cut off.
+func readFull(r io.Reader, buffer []byte) (n int, err error) {
+	for n < len(buffer) && err == nil {
+		var read int
+		read, err = r.Read(buffer[n:])
+		n += read
 	}
-	return nil, skipping
-}
-
-func (a *anchorSet) line(c *chunk, from, to int, cut bool) {
-	c.takers = a.in(c.data[from:to], c.takers)
-	c.lines = append(c.lines, lineAt{from: int32(from), to: int32(to), takers: int32(len(c.takers)), cut: cut})
+	return n, err
 }
 
 // fill makes sure that there is a next line.
@@ -141,23 +122,28 @@ func (s *scanner) fill() bool {
 			return false
 		}
 		s.now, s.at = c, 0
-		s.bytes += int64(len(c.data))
+		s.bytes += c.bytes
 	}
 	return true
 }
 
-// next hands out the next line, with those who may take it.
-func (s *scanner) next() (l Line, takers []uint16, ok bool) {
+// next hands out the next line, with those who may take it. overwritten lines
+// were not left on the screen.
+func (s *scanner) next() (l Line, overwritten, ok bool) {
 	if !s.fill() {
-		return Line{}, nil, false
+		return Line{}, false, false
 	}
 	place, before := s.now.lines[s.at], int32(0)
 	if s.at > 0 {
 		before = s.now.lines[s.at-1].takers
 	}
 	s.at++
-	s.number++
-	return Line{Text: clean(s.now.data[place.from:place.to]), Number: s.number}, s.now.takers[before:place.takers], true
+	if place.numbered {
+		s.number++
+	}
+	return Line{
+		Text: clean(s.now.data[place.from:place.to]), Number: s.number, takers: s.now.takers[before:place.takers],
+	}, place.overwritten, true
 }
 
 // pass goes over lines that nobody takes.
@@ -171,8 +157,10 @@ func (s *scanner) pass() {
 			if t := s.now.lines[s.at].takers; t != before {
 				return
 			}
+			if s.now.lines[s.at].numbered {
+				s.number++
+			}
 			s.at++
-			s.number++
 		}
 	}
 }
@@ -180,6 +168,16 @@ func (s *scanner) pass() {
 // close ends the reading.
 func (s *scanner) close() {
 	close(s.stop)
-	for range s.chunks { // Let the goroutine see it.
+	for c := range s.chunks { // Until the goroutine has seen it.
+		spareChunks.Put(c)
+	}
+	if s.now != nil {
+		spareChunks.Put(s.now)
+	}
+	for len(s.free) > 0 {
+		spareChunks.Put(<-s.free)
 	}
 }
+
+// spareChunks are those of texts before: a ticket may hold thousands of small ones.
+var spareChunks = sync.Pool{New: func() any { return &chunk{data: make([]byte, 0, chunkBytes+maxLine)} }}

@@ -26,6 +26,17 @@ var (
 	timeSpeaker = regexp.MustCompile(`(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)`)
 )
 
+// rankForms are those that tell a rank, in the order in which they are tried, with
+// what is in every such line.
+var rankForms = []struct {
+	pattern *regexp.Regexp
+	signs   []string
+}{
+	{mpiSpeaker, []string{"<std"}},
+	{rankSpeaker, []string{"ank", "Worker_"}},
+	{slurmSpeaker, []string{": "}},
+}
+
 // identify reads who wrote a line.
 func identify(line string) speaker {
 	line = line[:min(len(line), 400)]
@@ -35,11 +46,17 @@ func identify(line string) speaker {
 			s.host, s.pid, s.device = m[1], number(m[2]), optional(m[3])
 		}
 	}
-	if m := pidSpeaker.FindStringSubmatch(line); m != nil && s.pid == 0 {
-		s.pid = number(m[1])
+	if s.pid == 0 && strings.Contains(line, "pid=") {
+		if m := pidSpeaker.FindStringSubmatch(line); m != nil {
+			s.pid = number(m[1])
+		}
 	}
-	for _, form := range []*regexp.Regexp{mpiSpeaker, rankSpeaker, slurmSpeaker} {
-		if m := form.FindStringSubmatch(line); m != nil {
+	for _, form := range rankForms {
+		// Looking for what is in each of them first is far quicker.
+		if !containsAny(line, form.signs) {
+			continue
+		}
+		if m := form.pattern.FindStringSubmatch(line); m != nil {
 			s.rank = optional(strings.Join(m[1:], ""))
 			break
 		}

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -26,6 +29,10 @@ var (
 	deadlineFlag = &cli.DurationFlag{
 		Name: "deadline", EnvVars: []string{"GPUDOCTOR_DEADLINE"},
 		Usage: "`TIME`: end within this time (default 30s; 2m with --probe full, 10m with --from)",
+	}
+	maxBytesFlag = &cli.StringFlag{
+		Name:  "max-bytes",
+		Usage: "`SIZE`: read at most this much of texts, unpacked (500MB, 8GiB; default " + humanize.IBytes(evidence.DefaultMaxBytes) + ")",
 	}
 	colorFlag = &cli.StringFlag{
 		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},
@@ -68,6 +75,7 @@ GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR stand for the flags of these names.`,
 			busyFlag,
 			waitFlag,
 			deadlineFlag,
+			maxBytesFlag,
 			&cli.StringFlag{
 				Name: "profile", Value: string(rules.Training), EnvVars: []string{"GPUDOCTOR_PROFILE"},
 				Usage: "`PROFILE`: training, or image: a container image under build",
@@ -184,10 +192,26 @@ func readSource(c *cli.Context) (s source, opts checks.Options, err error) {
 	}
 	opts.Whole = cmp.Or(opts.Whole, defaultDeadline(c, opts))
 	s = source{from: c.StringSlice(fromFlag.Name), with: c.StringSlice(withFlag.Name), stdin: c.App.Reader}
+	if s.maxBytes, err = readSize(c, maxBytesFlag.Name); err != nil {
+		return s, opts, err
+	}
 	if len(s.from) > 0 && (c.IsSet(probeFlag.Name) && opts.Probe != probe.Off || c.IsSet(busyFlag.Name) || c.IsSet(waitFlag.Name)) {
 		return s, opts, hinted(errProbeRecorded, "a recording holds the transfers that were made with it")
 	}
-	return s, opts, s.check()
+	return s, opts, s.check(c.Context)
+}
+
+// readSize reads a flag that takes a number of bytes; 0 is one that is not set.
+func readSize(c *cli.Context, flag string) (int64, error) {
+	value := c.String(flag)
+	if !c.IsSet(flag) {
+		return 0, nil
+	}
+	size, err := humanize.ParseBytes(value)
+	if err != nil || size == 0 || size > math.MaxInt64 {
+		return 0, hinted(fmt.Errorf("--%s does not take %q", flag, value), "a size is a number above 0 with a unit: 500MB, 2GiB")
+	}
+	return int64(size), nil
 }
 
 // defaultDeadline is how long the whole command may take where nobody says. Who

@@ -224,6 +224,8 @@ func (l *commandLine) values(f cli.Flag, prefix, value string) (all []answer, fi
 		files = filesToo
 	case policyFlag.Name:
 		files = foldersToo
+	case maxBytesFlag.Name:
+		values = []string{"500MB", "2GiB", "8GiB"}
 	case "only", "skip":
 		values = l.ids(value)
 	default:

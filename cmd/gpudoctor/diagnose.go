@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -125,6 +126,9 @@ func (r request) recheck() remedies.Recheck {
 	}
 	if r.deadline > 0 {
 		add(deadlineFlag.Name, r.deadline.String())
+	}
+	if r.source.maxBytes > 0 {
+		add(maxBytesFlag.Name, strconv.FormatInt(r.source.maxBytes, 10)+"B")
 	}
 	if r.profile != rules.Training {
 		add("profile", string(r.profile))

@@ -15,7 +15,7 @@ func factsCommand() *cli.Command {
 		Description: `The document is what rules see; gpudoctor check --from takes it. Names of
 hosts, users, jobs and images, serial numbers, UUIDs, MAC and IP addresses and
 secrets are replaced by stand-ins, the same thing by the same one.`,
-		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, noRedactFlag, keepFlag, quietFlag},
+		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, noRedactFlag, keepFlag, quietFlag},
 		Action: func(c *cli.Context) error {
 			if err := noArguments(c); err != nil {
 				return err

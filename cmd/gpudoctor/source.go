@@ -18,7 +18,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -32,6 +34,18 @@ type source struct {
 	// with are texts of what happened on the machine that is examined.
 	with  []string
 	stdin io.Reader
+	// maxBytes bounds what is read of texts; 0 is the default.
+	maxBytes int64
+	// system is where the files are; nil is this machine.
+	system files.System
+}
+
+// files is where the files are.
+func (s source) files() files.System {
+	if s.system == nil {
+		return files.OS{}
+	}
+	return s.system
 }
 
 // The prefix of a name of a recording that comes with gpudoctor, and what
@@ -76,6 +90,7 @@ type gathered struct {
 
 // gather reads the facts of this machine, or those of recordings and texts.
 func gather(ctx context.Context, s source, opts checks.Options) gathered {
+	start := time.Now()
 	g := s.machine(ctx, opts)
 	if g.err != nil {
 		return g
@@ -94,15 +109,19 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 	reading := ctx
 	if opts.Whole > 0 {
 		var stop context.CancelFunc
-		reading, stop = context.WithTimeout(ctx, opts.Whole)
+		reading, stop = context.WithDeadline(ctx, start.Add(deadline.Within(opts.Whole)))
 		defer stop()
 	}
-	read, err := evidence.Read(reading, texts, evidence.Options{Stdin: upToEOF(s.stdin), Gather: opts, Progress: opts.Progress})
+	read, err := evidence.Read(reading, texts, evidence.Options{
+		Stdin: upToEOF(s.stdin), Gather: opts, Progress: opts.Progress, MaxBytes: s.maxBytes, Files: s.system,
+	})
 	switch {
 	case ctx.Err() != nil:
 		return gathered{err: context.Cause(ctx)}
-	case reading.Err() != nil:
-		return gathered{err: hinted(fmt.Errorf("reading the input took longer than %s", opts.Whole), "--deadline sets another limit")}
+	case errors.Is(err, evidence.ErrDeadline):
+		return gathered{err: hinted(err, "--deadline sets another limit, "+opts.Whole.String()+" was this one")}
+	case errors.Is(err, evidence.ErrMaxBytes):
+		return gathered{err: hinted(err, "--max-bytes sets another limit")}
 	case errors.Is(err, evidence.ErrNothing):
 		g := gathered{err: hinted(err, takesTexts, takesKinds)}
 		if slices.ContainsFunc(read.Facts.Texts, func(t checks.Text) bool { return t.Problem == "" }) {
@@ -130,8 +149,8 @@ func (s source) machine(ctx context.Context, opts checks.Options) gathered {
 		host = checks.Live()
 	case strings.HasPrefix(s.from[0], examplePrefix):
 		host, facts, err = openExample(s.from[0])
-	case len(s.from) == 1 && isRecording(s.from[0]):
-		host, facts, err = openRecording(s.from[0])
+	case len(s.from) == 1 && s.isRecording(ctx, s.from[0]):
+		host, facts, err = s.openRecording(ctx, s.from[0])
 	default:
 		return gathered{}
 	}
@@ -152,29 +171,37 @@ func openExample(from string) (*checks.Host, *checks.Facts, error) {
 	return checks.Open(from, bytes.NewReader(raw))
 }
 
-// isRecording reports whether a file is one of gpudoctor's own.
-func isRecording(path string) bool {
-	if info, err := os.Stat(path); path == standardInput || err != nil || !info.Mode().IsRegular() {
+// isRecording reports whether a file is one of gpudoctor's own. Files of /proc,
+// which have no size, are not: reading some takes away what was read.
+func (s source) isRecording(ctx context.Context, path string) bool {
+	if path == standardInput {
 		return false
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	head := make([]byte, 1024)
-	n, _ := io.ReadFull(f, head)
-	return checks.IsRecording(head[:n])
+	is, err := files.Within(ctx, deadline.Silence, func() (bool, error) {
+		if info, err := s.files().Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+			return false, err
+		}
+		f, err := s.files().Open(path)
+		if err != nil {
+			return false, err
+		}
+		defer f.Close() //nolint:errcheck // It was only read.
+		head := make([]byte, 1024)
+		n, _ := io.ReadFull(f, head)
+		return checks.IsRecording(head[:n]), nil
+	})
+	return is && err == nil // Why it cannot be read is found when it is read.
 }
 
 // openRecording opens a snapshot or a facts file.
-func openRecording(path string) (*checks.Host, *checks.Facts, error) {
-	f, err := os.Open(path)
+func (s source) openRecording(ctx context.Context, path string) (*checks.Host, *checks.Facts, error) {
+	f, err := files.Within(ctx, deadline.Silence, func() (files.File, error) { return s.files().Open(path) })
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	host, facts, err := checks.Open(path, f)
+	r := files.NewReader(ctx, f, deadline.Silence, f.Close)
+	defer r.Close()
+	host, facts, err := checks.Open(path, r)
 	switch {
 	case errors.Is(err, checks.ErrNewer):
 		return nil, nil, hinted(err, "a newer gpudoctor wrote it: update this one")
@@ -186,7 +213,7 @@ func openRecording(path string) (*checks.Host, *checks.Facts, error) {
 
 // check refuses sources that do not go together or cannot be read, before any
 // work is done.
-func (s source) check() error {
+func (s source) check(ctx context.Context) error {
 	var seen []named
 	for i, name := range slices.Concat(s.from, s.with) {
 		flag := "--" + fromFlag.Name
@@ -203,9 +230,12 @@ func (s source) check() error {
 				return err
 			}
 		case name != standardInput:
-			info, err := readable(name)
+			info, err := files.Within(ctx, deadline.Silence, func() (fs.FileInfo, error) { return s.readable(name) })
+			if errors.Is(err, files.ErrSilent) && len(s.from)+len(s.with) > 1 {
+				continue // The report says so, and the others are read.
+			}
 			if err != nil {
-				hints := append(nearSource(name), flag+strings.TrimPrefix(takesTexts, "--from"))
+				hints := append(nearSource(ctx, name), flag+strings.TrimPrefix(takesTexts, "--from"))
 				if errors.Is(err, fs.ErrPermission) {
 					hints = []string{"make it readable for this user, or run gpudoctor as one who may read it"}
 				}
@@ -253,23 +283,18 @@ func knownExample(from string) error {
 }
 
 // readable reports what a file or a folder is, or why it cannot be read. A pipe
-// is not opened, which would wait for its writer.
-func readable(name string) (fs.FileInfo, error) {
-	info, err := os.Stat(name)
+// is not opened, which would wait for its writer. A folder is only looked at: what
+// of it can be read is found when it is read.
+func (s source) readable(name string) (fs.FileInfo, error) {
+	info, err := s.files().Stat(name)
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
 		return info, err
 	}
-	f, err := os.Open(name)
+	f, err := s.files().Open(name)
 	if err != nil {
 		return info, err
 	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	if info.IsDir() {
-		if _, err = f.ReadDir(1); errors.Is(err, io.EOF) {
-			err = nil // It is empty.
-		}
-	}
-	return info, err
+	return info, f.Close()
 }
 
 // maxNear is how many names of a folder are looked at for one like another.
@@ -277,7 +302,12 @@ const maxNear = 1000
 
 // nearSource says what may have been meant by a file that is not there: an
 // example, or a file beside it.
-func nearSource(name string) []string {
+func nearSource(ctx context.Context, name string) []string {
+	near, _ := files.Within(ctx, deadline.Silence, func() ([]string, error) { return nearFile(name), nil })
+	return near
+}
+
+func nearFile(name string) []string {
 	if _, err := os.Lstat(name); err == nil {
 		return nil
 	}

@@ -77,6 +77,8 @@ func (d *Document) title() string {
 		return "transfers fail"
 	case v.has(ReasonUnread):
 		return "nothing in the input was recognized"
+	case v.has(ReasonTexts) && v.has(ReasonCut):
+		return "no known fault found in what was read of the input"
 	case v.has(ReasonTexts):
 		return "no known fault found in the input"
 	case v.has(ReasonNoGPU):

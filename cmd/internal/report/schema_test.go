@@ -9,6 +9,7 @@ import (
 	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -27,7 +28,8 @@ var enums = map[reflect.Type][]any{
 	reflect.TypeFor[probe.Outcome]():    {probe.OK, probe.Slow, probe.Corrupt, probe.Hang, probe.Error, probe.Unsupported, probe.Unknown},
 	reflect.TypeFor[Redaction]():        {RedactedNames, RedactedSecrets},
 	reflect.TypeFor[State]():            {Healthy, Findings, Inconclusive},
-	reflect.TypeFor[ReasonCode]():       {ReasonFinding, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonUnread},
+	reflect.TypeFor[ReasonCode]():       {ReasonFinding, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonCut, ReasonUnread},
+	reflect.TypeFor[checks.Unread]():    {checks.UnreadError, checks.UnreadForm, checks.UnreadLines, checks.UnreadSize, checks.UnreadTime, checks.UnreadCount},
 	reflect.TypeFor[Threshold]():        {Threshold("critical"), Threshold("high"), Threshold("medium"), Threshold("low"), Threshold("info"), Never},
 }
 

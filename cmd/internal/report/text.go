@@ -322,6 +322,8 @@ func (t *text) closing() {
 		said, code = "Transfers fail: "+t.clean(v.shortly())+".", red
 	case v.has(ReasonUnread):
 		said, code = "Nothing in the input was recognized.", plain
+	case v.has(ReasonTexts) && v.has(ReasonCut):
+		said, code = "No known fault found in what was read of the input: "+t.clean(v.text(ReasonCut))+".", yellow
 	case v.has(ReasonTexts):
 		said, code = "No known fault found in the input.", plain
 	case v.has(ReasonNoGPU) && len(d.Findings) == 0:

@@ -51,6 +51,8 @@ const (
 	ReasonNoGPU ReasonCode = "no-gpu"
 	// ReasonTexts means that texts were examined, and no machine.
 	ReasonTexts ReasonCode = "texts-only"
+	// ReasonCut means that texts were not read, or not to their end.
+	ReasonCut ReasonCode = "texts-unread"
 	// ReasonUnread means that nothing in the texts was recognised.
 	ReasonUnread ReasonCode = "nothing-recognised"
 )
@@ -88,6 +90,16 @@ type Verdict struct {
 // has reports whether one of the reasons is of that kind.
 func (v *Verdict) has(code ReasonCode) bool {
 	return slices.ContainsFunc(v.Reasons, func(r Reason) bool { return r.Code == code })
+}
+
+// text is the reason of that kind in words; empty where there is none.
+func (v *Verdict) text(code ReasonCode) string {
+	for _, r := range v.Reasons {
+		if r.Code == code {
+			return r.Text
+		}
+	}
+	return ""
 }
 
 // gaps are the reasons that are no findings.
@@ -166,6 +178,7 @@ func (d *Document) unexamined(in Input) []Reason {
 	if rest != nil && (!d.noGPU() || len(rest.Transfers)+len(rest.Devices) > 0) {
 		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (" + inShort(rest) + ", and the rules that say so were left out)"})
 	}
+	all = append(all, unreadTexts(in.Facts.Texts)...)
 	switch {
 	case d.textsOnly && !slices.ContainsFunc(in.Facts.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 }):
 		return append(all, Reason{Code: ReasonUnread, Text: "the machine (nothing in the input was recognized)"})
@@ -192,6 +205,34 @@ func (d *Document) unexamined(in Input) []Reason {
 	transfers := d.missingTransfers(in.Facts)
 	all = append(all, transfers...)
 	return append(all, d.missingRules(in, len(transfers) > 0)...)
+}
+
+// unreadTexts says how many texts were not read to their end, and names the first.
+func unreadTexts(texts []checks.Text) []Reason {
+	unread, all := 0, 0
+	var first *checks.Text
+	for i := range texts {
+		t := &texts[i]
+		if t.Unread == "" && t.Problem != "" {
+			continue // It holds no text.
+		}
+		all += max(t.More, 1)
+		if t.Unread == "" {
+			continue
+		}
+		unread += max(t.More, 1)
+		if first == nil {
+			first = t
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	which := first.Name + ": " + first.Problem
+	if unread > 1 {
+		which = "the first is " + which
+	}
+	return []Reason{{Code: ReasonCut, Text: fmt.Sprintf("%d of %s (not read to the end; %s)", unread, plural(all, "text"), which)}}
 }
 
 // notJudged is the reason of a rule that could not be judged.

@@ -1,0 +1,253 @@
+// Package files reads files that may never answer: a pipe that nobody writes to,
+// a terminal, a log of the kernel, a network share whose server is gone. Each
+// operation runs in a goroutine of its own and is given up when the context ends
+// or when the file stays silent. A goroutine that was given up ends with its
+// operation, or with the process.
+package files
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// System is where files are; OS is the one of this machine.
+type System interface {
+	// Stat describes a file, symbolic links followed.
+	Stat(name string) (fs.FileInfo, error)
+	// Open opens a file for reading.
+	Open(name string) (File, error)
+	// ReadDir lists a folder by name. With an error come the names that were
+	// read before it.
+	ReadDir(name string) ([]fs.DirEntry, error)
+}
+
+// File is an open file.
+type File interface {
+	io.ReadCloser
+	io.ReaderAt
+	Stat() (fs.FileInfo, error)
+}
+
+// OS is the file system of this machine.
+type OS struct{}
+
+// Stat describes a file, symbolic links followed.
+func (OS) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
+
+// Open opens a file for reading.
+func (OS) Open(name string) (File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err // A nil *os.File is no nil File.
+	}
+	return f, nil
+}
+
+// ReadDir lists a folder by name.
+func (OS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+
+// ErrSilent is returned for a file that did not answer in time.
+var ErrSilent = errors.New("no answer")
+
+// Within runs an operation until the context ends, with its cause, or until
+// silence has passed, with ErrSilent. A silence of 0 is not bounded.
+func Within[T any](ctx context.Context, silence time.Duration, operation func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	var none T
+	if ctx.Err() != nil {
+		return none, context.Cause(ctx)
+	}
+	done := make(chan answer, 1)
+	go func() {
+		value, err := operation()
+		done <- answer{value, err}
+	}()
+	timeout, stop := after(silence)
+	defer stop()
+	select {
+	case a := <-done:
+		return a.value, a.err
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	case <-timeout:
+		return none, silent(silence)
+	}
+}
+
+// after is a timer that a silence of 0 never sets off.
+func after(silence time.Duration) (<-chan time.Time, func() bool) {
+	if silence <= 0 {
+		return nil, func() bool { return true }
+	}
+	timer := time.NewTimer(silence)
+	return timer.C, timer.Stop
+}
+
+func silent(silence time.Duration) error { return fmt.Errorf("%w within %s", ErrSilent, silence) }
+
+const (
+	// blockBytes is how much is read at once.
+	blockBytes = 256 << 10
+	// blocksAhead is how many blocks are read before they are needed.
+	blocksAhead = 2
+	// maxEmptyReads is how often a read may give nothing, as in package bufio.
+	maxEmptyReads = 100
+)
+
+// Reader reads ahead from what may never answer. Its errors stay: a read after
+// one gives the same.
+type Reader struct {
+	ctx     context.Context
+	silence time.Duration
+	blocks  <-chan block
+	free    chan<- []byte
+	now     block
+	whole   []byte // The buffer that now lies in.
+}
+
+type block struct {
+	buffer []byte
+	n      int
+	err    error
+}
+
+// NewReader begins to read. Where from is an io.Closer that should be closed, close
+// is its Close; it is called once the last read has ended.
+func NewReader(ctx context.Context, from io.Reader, silence time.Duration, closeFrom func() error) *Reader {
+	blocks, free := make(chan block, blocksAhead), make(chan []byte, blocksAhead)
+	for range blocksAhead {
+		free <- nil
+	}
+	go func() {
+		if closeFrom != nil {
+			defer closeFrom() //nolint:errcheck // It was only read.
+		}
+		for buffer := range free {
+			if buffer == nil {
+				buffer = make([]byte, blockBytes)
+			}
+			n, err := readSome(from, buffer)
+			blocks <- block{buffer, n, err} // There is room: it has as many places as there are buffers.
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return &Reader{ctx: ctx, silence: silence, blocks: blocks, free: free}
+}
+
+// readSome reads something, or fails.
+func readSome(from io.Reader, buffer []byte) (int, error) {
+	for range maxEmptyReads {
+		if n, err := from.Read(buffer); n > 0 || err != nil {
+			return n, err
+		}
+	}
+	return 0, io.ErrNoProgress
+}
+
+// Read reads from the block at hand, or waits for the next one.
+func (r *Reader) Read(p []byte) (int, error) {
+	for r.now.n == 0 {
+		if r.now.err != nil {
+			return 0, r.now.err
+		}
+		if err := r.next(); err != nil {
+			r.now.err = err
+		}
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	n := copy(p, r.now.buffer[:r.now.n])
+	r.now.buffer, r.now.n = r.now.buffer[n:], r.now.n-n
+	return n, nil
+}
+
+// next waits for the next block.
+func (r *Reader) next() error {
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	if r.whole != nil {
+		r.free <- r.whole
+		r.whole = nil
+	}
+	timeout, stop := after(r.silence)
+	defer stop()
+	select {
+	case r.now = <-r.blocks:
+		r.whole = r.now.buffer
+		return nil
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	case <-timeout:
+		return silent(r.silence)
+	}
+}
+
+// Close ends the reading. It does not wait for a read that is under way.
+func (r *Reader) Close() { close(r.free) }
+
+// ReaderAt reads blocks of a file that may never answer.
+type ReaderAt struct {
+	ctx     context.Context
+	silence time.Duration
+	from    io.ReaderAt
+	at      int64 // Where block begins.
+	block   []byte
+	err     error // What ended the block before its time.
+}
+
+// NewReaderAt returns a ReaderAt.
+func NewReaderAt(ctx context.Context, from io.ReaderAt, silence time.Duration) *ReaderAt {
+	return &ReaderAt{ctx: ctx, silence: silence, from: from}
+}
+
+// ReadAt reads from the block at hand where it lies in it.
+func (r *ReaderAt) ReadAt(p []byte, offset int64) (read int, err error) {
+	if offset < 0 {
+		return 0, fs.ErrInvalid
+	}
+	for read < len(p) {
+		at := offset + int64(read)
+		if at < r.at || at >= r.at+int64(len(r.block)) {
+			if err := r.load(at - at%blockBytes); err != nil {
+				return read, err
+			}
+			if at >= r.at+int64(len(r.block)) {
+				return read, cmp.Or(r.err, io.EOF)
+			}
+		}
+		read += copy(p[read:], r.block[at-r.at:])
+	}
+	return read, nil
+}
+
+// load reads the block that begins at an offset. What was read before an error
+// stays.
+func (r *ReaderAt) load(at int64) error {
+	type part struct {
+		data []byte
+		err  error
+	}
+	got, err := Within(r.ctx, r.silence, func() (part, error) {
+		buffer := make([]byte, blockBytes)
+		n, err := r.from.ReadAt(buffer, at)
+		return part{buffer[:n], err}, nil
+	})
+	if err != nil {
+		return err
+	}
+	r.at, r.block, r.err = at, got.data, got.err
+	return nil
+}

@@ -1,0 +1,169 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+var errBroken = errors.New("broken")
+
+// TestReader holds that what is read is what is there, in whatever pieces it comes,
+// up to an error, which stays.
+func TestReader(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789abcdef"), 3*blockBytes/16+1)
+	for name, from := range map[string]func(io.Reader) io.Reader{
+		"whole": func(r io.Reader) io.Reader { return r }, "halves": iotest.HalfReader, "with the end": iotest.DataErrReader,
+	} {
+		for _, last := range []error{io.EOF, errBroken} {
+			closed := make(chan bool, 1)
+			r := NewReader(t.Context(), from(io.MultiReader(bytes.NewReader(data), iotest.ErrReader(last))), 0, func() error {
+				closed <- true
+				return nil
+			})
+			var got bytes.Buffer
+			_, err := io.Copy(&got, r)
+			if last == io.EOF && err != nil || last != io.EOF && !errors.Is(err, last) {
+				t.Errorf("%s: got %v, want %v", name, err, last)
+			}
+			if !bytes.Equal(got.Bytes(), data) {
+				t.Errorf("%s: got %d bytes that differ", name, got.Len())
+			}
+			if _, again := r.Read(make([]byte, 1)); !errors.Is(again, last) {
+				t.Errorf("%s: then %v, want %v", name, again, last)
+			}
+			r.Close()
+			<-closed
+		}
+	}
+}
+
+// TestReaderAt holds that any part of a file is what is there, and an error where it
+// is.
+func TestReaderAt(t *testing.T) {
+	data := make([]byte, 2*blockBytes+100)
+	for i := range data {
+		data[i] = byte(i * 7 >> 3)
+	}
+	for _, end := range []int{len(data), blockBytes + 10} { // An error behind end.
+		r := NewReaderAt(t.Context(), failsAt{data, int64(end)}, 0)
+		for _, at := range []int{0, 1, blockBytes - 1, blockBytes, blockBytes + 9, len(data) - 1, len(data), len(data) + 5} {
+			for _, n := range []int{0, 1, 10, blockBytes, len(data)} {
+				p := make([]byte, n)
+				read, err := r.ReadAt(p, int64(at))
+				want := max(0, min(n, end-at))
+				if read != want || !bytes.Equal(p[:read], data[min(at, len(data)):][:want]) {
+					t.Errorf("%d from %d: got %d, want %d", n, at, read, want)
+				}
+				if (err != nil) != (want < n) || err != nil && end < len(data) && !errors.Is(err, errBroken) {
+					t.Errorf("%d from %d: %v", n, at, err)
+				}
+			}
+		}
+	}
+	if _, err := NewReaderAt(t.Context(), bytes.NewReader(data), 0).ReadAt(nil, -1); err == nil {
+		t.Error("a place before the beginning is taken")
+	}
+}
+
+// failsAt is a file that cannot be read from a place on.
+type failsAt struct {
+	data []byte
+	end  int64
+}
+
+func (f failsAt) ReadAt(p []byte, at int64) (int, error) {
+	n := 0
+	if at < f.end {
+		n = copy(p, f.data[at:f.end])
+	}
+	switch {
+	case n == len(p):
+		return n, nil
+	case f.end < int64(len(f.data)):
+		return n, errBroken
+	}
+	return n, io.EOF
+}
+
+// never is a file that never answers.
+type never struct{ end chan struct{} }
+
+func (n never) Read([]byte) (int, error) {
+	<-n.end
+	return 0, io.EOF
+}
+
+func (n never) ReadAt([]byte, int64) (int, error) { return n.Read(nil) }
+
+// TestNoAnswer holds, for each operation, that a file that never answers is given up
+// when the context ends, with its cause, and when it was silent for too long.
+func TestNoAnswer(t *testing.T) {
+	file := never{make(chan struct{})}
+	defer close(file.end)
+	why := errors.New("stopped")
+	for name, operation := range map[string]func(context.Context, time.Duration) error{
+		"within": func(ctx context.Context, silence time.Duration) error {
+			_, err := Within(ctx, silence, func() (int, error) { return file.Read(nil) })
+			return err
+		},
+		"read": func(ctx context.Context, silence time.Duration) error {
+			r := NewReader(ctx, file, silence, nil)
+			defer r.Close()
+			_, err := r.Read(make([]byte, 1))
+			return err
+		},
+		"read at": func(ctx context.Context, silence time.Duration) error {
+			_, err := NewReaderAt(ctx, file, silence).ReadAt(make([]byte, 1), 0)
+			return err
+		},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if err := operation(ctx, time.Millisecond); !errors.Is(err, ErrSilent) {
+			t.Errorf("%s: silent: %v", name, err)
+		}
+		time.AfterFunc(time.Millisecond, func() { cancel(why) })
+		if err := operation(ctx, 0); !errors.Is(err, why) {
+			t.Errorf("%s: cancelled: %v", name, err)
+		}
+		if err := operation(ctx, 0); !errors.Is(err, why) {
+			t.Errorf("%s: cancelled before: %v", name, err)
+		}
+	}
+}
+
+// TestOS holds that the file system of this machine answers as package os does.
+func TestOS(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a")
+	if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var system System = OS{}
+	if info, err := system.Stat(name); err != nil || info.Size() != 4 {
+		t.Errorf("stat: %v", err)
+	}
+	if entries, err := system.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("list: %v", err)
+	}
+	f, err := system.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(f); err != nil || string(got) != "text" {
+		t.Errorf("read: %q, %v", got, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if f, err := system.Open(name + "x"); f != nil || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("open what is not there: %v, %v", f, err)
+	}
+}

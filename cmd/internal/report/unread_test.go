@@ -1,0 +1,42 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// TestUnreadIsNeverHealth holds that a machine is not called healthy where a part of
+// the texts was not read, for whatever reason, and that what holds no text is no
+// such reason.
+func TestUnreadIsNeverHealth(t *testing.T) {
+	whole := checks.Text{Name: "job.log", Lines: 1, Bytes: 80, Kinds: []checks.TextKind{{Kind: "nccl-log", Line: 1, Lines: 1}}}
+	for _, tt := range []struct {
+		text  checks.Text
+		state State
+	}{
+		{checks.Text{Name: "none", Kinds: []checks.TextKind{}}, Healthy},
+		{checks.Text{Name: "x", Problem: "binary data", Kinds: []checks.TextKind{}}, Healthy},
+		{checks.Text{Name: "x", Problem: "no answer", Unread: checks.UnreadError}, Inconclusive},
+		{checks.Text{Name: "x", Problem: "encrypted", Unread: checks.UnreadForm}, Inconclusive},
+		{checks.Text{Name: "x", Problem: "long", Unread: checks.UnreadLines, Lines: 1, Kinds: whole.Kinds}, Inconclusive},
+		{checks.Text{Name: "x", Problem: "limit", Unread: checks.UnreadSize, Lines: 1}, Inconclusive},
+		{checks.Text{Name: "x", Problem: "deadline", Unread: checks.UnreadTime}, Inconclusive},
+		{checks.Text{Name: "and 3 more", Problem: "more than 4096 texts", Unread: checks.UnreadCount, More: 3}, Inconclusive},
+	} {
+		in := healthy(4)
+		in.Facts.Texts = []checks.Text{whole, tt.text}
+		d := New(in)
+		if d.Verdict.State != tt.state {
+			t.Errorf("%+v: the verdict is %s, want %s: %+v", tt.text, d.Verdict.State, tt.state, d.Verdict.Reasons)
+		}
+		named := false
+		for _, r := range d.Verdict.Reasons {
+			named = named || r.Code == ReasonCut && strings.Contains(r.Text, tt.text.Name)
+		}
+		if named != (tt.state != Healthy) {
+			t.Errorf("%+v: the reasons are %+v", tt.text, d.Verdict.Reasons)
+		}
+	}
+}
