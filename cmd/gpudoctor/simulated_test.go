@@ -146,6 +146,7 @@ func broken(transfers []string, subject string) judgement {
 var simulations = []simulated{
 	{name: "healthy", short: true, want: quiet(healthyQuick)},
 	{name: "healthy full", mode: probe.Full, want: quiet(healthyFull)},
+	{name: "a driver leaves a process behind", cuda: "daemon-init", short: true, want: quiet(healthyQuick)},
 	{name: "healthy old driver", flags: []string{"-DOLD_DRIVER"}, want: quiet(healthyQuick)},
 	{name: "healthy without NVML", libraries: []string{"cuda"}, want: quiet(healthyQuick)},
 	{name: "healthy four GPUs", gpus: 4, want: quiet([]string{
@@ -360,6 +361,13 @@ var failClosed = []simulated{
 		"nccl-p2p-disable", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
 	{name: "HIP exits in hipInit", libraries: hip, cuda: "exit-init=0", want: sick("error in hipInit", nil,
 		"reset-amd-gpu", "transfer-failed high confirmed host")},
+	// A process that somebody kills says nothing of the driver, inside a call or not.
+	{name: "killed in cuInit", cuda: "kill-init", short: true, want: judgement{exit: exitUnproven, state: report.Inconclusive, probe: "unknown in cuInit"}},
+	{name: "killed in a copy", cuda: "kill-copy-call@0>1", want: judgement{exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: []string{
+		"copy: unknown ok", "sm-store: ok ok", "sm-load: ok ok",
+	}}},
+	{name: "HIP killed in hipInit", libraries: hip, cuda: "kill-init", want: judgement{state: report.Inconclusive, probe: "unknown in hipInit"}},
+	{name: "NVML killed", nvml: "kill-init", short: true, want: judgement{state: report.Inconclusive, probe: "ok", transfers: healthyQuick}},
 	{name: "HIP time is no number", libraries: hip, cuda: "elapsed=nan", want: clockless},
 }
 
