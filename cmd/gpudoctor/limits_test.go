@@ -83,7 +83,7 @@ func programForAll(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "gpudoctor-limits")
+	dir, err := os.MkdirTemp("", "gpudoctor-limits") //nolint:usetesting // Others may not enter its folder.
 	if err != nil {
 		t.Fatal(err)
 	}

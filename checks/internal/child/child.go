@@ -27,6 +27,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -228,8 +229,8 @@ func feed(w io.Writer, input <-chan any, gone <-chan struct{}) {
 // await returns the child's state once it ended by itself, or nil once it has
 // to be ended.
 func await(
-	ctx context.Context, r *Result, ended <-chan *os.ProcessState, done <-chan struct{}, flooded <-chan Stream,
-) *os.ProcessState {
+	ctx context.Context, r *Result, ended <-chan *ending, done <-chan struct{}, flooded <-chan Stream,
+) *ending {
 	select {
 	case state := <-ended:
 		return state
@@ -246,7 +247,7 @@ func await(
 
 // within waits for the child's end for some time, and returns nil when it
 // does not come.
-func within(d time.Duration, ended <-chan *os.ProcessState) *os.ProcessState {
+func within(d time.Duration, ended <-chan *ending) *ending {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -258,19 +259,25 @@ func within(d time.Duration, ended <-chan *os.ProcessState) *os.ProcessState {
 }
 
 // conclude reads the exit code or the signal from the state of the process.
-func (r *Result) conclude(state *os.ProcessState) {
+func (r *Result) conclude(state *ending) {
 	if r.Finished { // The deadline that came while it was leaving took nothing.
 		r.TimedOut, r.Canceled = false, false
 	}
 	if state == nil {
 		return
 	}
-	r.Exited, r.Code = state.Exited(), state.ExitCode()
-	if !r.Exited {
-		r.Code, r.Signal = 0, signalOf(state)
-	} else if r.Code == 2 && !r.Finished {
+	r.Exited, r.Code, r.Signal = state.exited, state.code, state.signal
+	if r.Code == 2 && !r.Finished {
 		r.Signal = caughtSignal([]byte(r.Stderr))
 	}
+}
+
+// ending is how a process ended: with an exit code, by a signal, or in a way that
+// cannot be known.
+type ending struct {
+	exited bool
+	code   int
+	signal string
 }
 
 // runtimeSignal is how the Go runtime begins its report of a fatal signal:
@@ -358,7 +365,7 @@ func parentIn(stat []byte) int {
 
 // start starts the child. The channel gives its state once it has ended and
 // was reaped.
-func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.ProcessState, error) {
+func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, error) {
 	path, err := self()
 	if err != nil {
 		return nil, nil, err
@@ -371,7 +378,6 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.Proces
 	attr := &os.ProcAttr{
 		Env:   environment(os.Environ(), append(slices.Clone(spec.Env), familyVariable())),
 		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs, cmp.Or(pipes.record, null)},
-		Sys:   attributes(),
 	}
 	attr.Files = append(attr.Files, spec.Files...)
 	type begun struct {
@@ -379,29 +385,38 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.Proces
 		err  error
 	}
 	begin := make(chan begun, 1)
-	ended := make(chan *os.ProcessState, 1)
+	ended := make(chan *ending, 1)
 	go func() {
 		// The kernel ties the child's life to the thread that started it
 		// (PR_SET_PDEATHSIG): keep that thread until the child has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		proc, err := give(func() (*os.Process, error) {
-			return os.StartProcess(path, []string{os.Args[0], mark, spec.Task, args}, attr)
+			return startWith(path, []string{os.Args[0], mark, spec.Task, args}, attr)
 		})
 		begin <- begun{proc, err}
 		if err != nil {
 			return
 		}
 		awaitExit(proc)
-		state, err := proc.Wait()
-		if err != nil {
-			state = &os.ProcessState{} // Somebody else reaped it: nothing is known of its end.
-		}
+		state := reap(proc)
 		sweep(proc.Pid)
 		ended <- state
 	}()
 	b := <-begin
 	return b.proc, ended, b.err
+}
+
+// startWith starts a process with as many of the attributes as the system allows: a
+// filter may deny prctl or setpgid. The lifeline ends a child without them.
+func startWith(path string, argv []string, attr *os.ProcAttr) (proc *os.Process, err error) {
+	for _, attr.Sys = range attributes() {
+		proc, err = os.StartProcess(path, argv, attr)
+		if !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.ENOSYS) {
+			break
+		}
+	}
+	return proc, err
 }
 
 // environment returns base with the variables of extra in place of those of

@@ -27,6 +27,7 @@ const asParent = "GPUDOCTOR_TEST_AS_PARENT"
 
 func TestMain(m *testing.M) {
 	Main()
+	denied()
 	if os.Getenv(asParent) != "" {
 		_, _ = Run(context.Background(), Spec{Task: "nested", Receive: func(m json.RawMessage) { _, _ = fmt.Fprintf(os.Stdout, "%s\n", m) }})
 		return

@@ -104,7 +104,7 @@ func childrenOf() []int {
 		if err != nil {
 			continue // That thread has ended.
 		}
-		for _, word := range bytes.Fields(text) {
+		for word := range bytes.FieldsSeq(text) {
 			if pid, err := strconv.Atoi(string(word)); err == nil && pid > 1 {
 				all = append(all, pid)
 			}

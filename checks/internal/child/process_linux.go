@@ -13,13 +13,18 @@ import (
 // self is the running binary, even if its file was replaced or removed.
 func self() (string, error) { return "/proc/self/exe", nil }
 
-func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// attributes are those of a child, the best first.
+func attributes() []*syscall.SysProcAttr {
+	return []*syscall.SysProcAttr{
+		{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+		{Setpgid: true}, {Pdeathsig: syscall.SIGKILL}, {},
+	}
 }
 
 // kill ends the child and all of its process group.
 func kill(proc *os.Process) {
 	_ = unix.Kill(-proc.Pid, unix.SIGKILL) // It may have ended just now.
+	_ = proc.Kill()                        // It has no group where setpgid is denied.
 }
 
 // waitid is replaced by tests.
@@ -84,12 +89,28 @@ func readNow(pipe *os.File, b []byte) (n int, err error) {
 	return 0, err
 }
 
-func signalOf(state *os.ProcessState) string {
-	status, ok := state.Sys().(syscall.WaitStatus)
-	if !ok || !status.Signaled() {
-		return ""
+// reap reaps a child that has ended, and returns how. Package os waits by waitid
+// where it can, and gives up where a filter denies that.
+func reap(proc *os.Process) *ending {
+	var status syscall.WaitStatus
+	if state, err := proc.Wait(); err == nil {
+		status, _ = state.Sys().(syscall.WaitStatus)
+	} else {
+		for {
+			pid, err := syscall.Wait4(proc.Pid, &status, 0, nil)
+			if errors.Is(err, syscall.EINTR) {
+				continue
+			}
+			if err != nil || pid != proc.Pid {
+				return &ending{} // Somebody else reaped it.
+			}
+			break
+		}
 	}
-	return unix.SignalName(status.Signal())
+	if status.Signaled() {
+		return &ending{signal: unix.SignalName(status.Signal())}
+	}
+	return &ending{exited: true, code: status.ExitStatus()}
 }
 
 // parentOf returns the id of a process's parent, or 0.

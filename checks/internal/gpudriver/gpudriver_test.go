@@ -40,14 +40,14 @@ func BenchmarkRecord(b *testing.B) {
 		f := func(Stream) Result { return Success }
 		record("polled", &f)
 		for b.Loop() {
-			f(1)
+			_ = f(1)
 		}
 	})
 	b.Run("any", func(b *testing.B) {
 		f := func(*int32, uint64, Device) Result { return Success }
 		record("any", &f)
 		for b.Loop() {
-			f(nil, 1, 2)
+			_ = f(nil, 1, 2)
 		}
 	})
 }

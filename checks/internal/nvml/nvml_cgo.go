@@ -98,15 +98,24 @@ func (q *interviewer) call(function string, f func() nvml.Return) nvml.Return {
 	return ret
 }
 
+// load loads the library, and returns why that failed, or nil.
+func (q *interviewer) load() *end {
+	var err error
+	child.CallOf("loading " + library).Do(func() { err = q.file.Open() })
+	if err == nil {
+		return nil
+	}
+	failed := loadError(err)
+	return &failed
+}
+
 // run asks everything in turn. An error means that nobody listens.
 func (q *interviewer) run() (end, error) {
 	if err := q.send(piece{Stage: "loading " + library}); err != nil {
 		return end{}, err
 	}
-	var err error
-	child.CallOf("loading " + library).Do(func() { err = q.file.Open() })
-	if err != nil {
-		return loadError(err), nil
+	if failed := q.load(); failed != nil {
+		return *failed, nil
 	}
 	var driver Driver
 	// This one needs no initialization and is worth most when that fails.

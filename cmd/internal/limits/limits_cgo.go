@@ -3,7 +3,7 @@
 package limits
 
 /*
-extern int gpudoctor_stderr;
+extern int gpudoctor_stderr; // Of guard.c.
 */
 import "C"
 
