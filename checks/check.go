@@ -123,7 +123,7 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 	if opts.Whole > 0 {
 		// By then the children have been ended by their own deadlines.
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, max(opts.Whole-deadline.Drain, opts.Whole*3/4))
+		ctx, cancel = context.WithTimeout(ctx, max(opts.Whole-deadline.Judge, opts.Whole*3/4))
 		defer cancel()
 	}
 	if opts.Progress == nil {

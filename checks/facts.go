@@ -381,7 +381,8 @@ type GPUFacts struct {
 	// NVLinks lead to; nil when not known.
 	NVSwitches *int `json:"nvswitches,omitempty"`
 	// NVML says how the management library answered: "ok", "hang",
-	// "crashed", "not-found", "not-built", "error", "not-asked".
+	// "crashed", "ended" (its process, and not by the library), "not-found",
+	// "not-built", "error", "not-asked".
 	NVML string `json:"nvml"`
 	// NVMLError is the library's error code name, in that case.
 	NVMLError string `json:"nvml_error,omitempty"`

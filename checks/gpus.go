@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 )
@@ -269,6 +270,8 @@ func (c *gpuGathering) noteNVML(a *nvml.Answer) {
 			reason += ": " + why
 		}
 		hint = "the kernel log says more"
+	case nvml.Ended:
+		reason, hint = "the process that asks NVIDIA's management library was ended"+at+": "+a.Reason, endHints[a.Death]
 	default:
 		if !c.expectsNVIDIA() && !provesDriver[a.ErrorName] {
 			return // There is nothing to ask about.
@@ -276,6 +279,19 @@ func (c *gpuGathering) noteNVML(a *nvml.Answer) {
 		reason, hint = c.whyNot(a, at, why)
 	}
 	c.Unknown("gpus", "devices", reason, hint)
+}
+
+// NVMLEnded is what GPUFacts.NVML says where the process that asks the library was
+// ended, and not by the library.
+const NVMLEnded = nvml.Ended
+
+// endHints say what to do where a process of this program ended and no driver is to
+// blame, by whose doing it was.
+var endHints = map[child.Death]string{
+	child.DeathByOther:    "run it again; where the kernel log tells that memory ran out, give the machine or the container more",
+	child.DeathByShortage: "raise the limit (ulimit, or the container's), and run it again",
+	child.DeathByBug:      "this is a fault of gpudoctor; report it",
+	child.DeathUnknown:    "run it again",
 }
 
 // whyNot says why NVML did not answer at all, and what would help.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
@@ -73,7 +74,7 @@ func gatherTransfers(_ context.Context, g *Gathering) error {
 	}
 	addOffered(g.Facts, a.report)
 	if a.report.Outcome == probe.Unknown {
-		g.Unknown("transfers", "", a.report.Reason, "")
+		g.Unknown("transfers", "", a.report.Reason, probeHints[a.report.Cause])
 	}
 	if a.report.SMTests != "" {
 		g.Unknown("transfers", "sm", a.report.SMTests, "")
@@ -84,9 +85,19 @@ func gatherTransfers(_ context.Context, g *Gathering) error {
 	return nil
 }
 
+// probeHints say what to do where the probe's process ended and no driver is to
+// blame.
+var probeHints = map[probe.Cause]string{
+	probe.CauseKilled: endHints[child.DeathByOther], probe.CauseShortage: endHints[child.DeathByShortage],
+	probe.CauseBug: endHints[child.DeathByBug], probe.CauseEnded: endHints[child.DeathUnknown], probe.CauseStalled: endHints[child.DeathUnknown],
+}
+
 // noDriver is true on a machine without GPUs and without their driver. The runtime
 // of AMD's GPUs is installed where there is none, too.
 func noDriver(f *Facts, r *probe.Report) bool {
+	if _, ended := probeHints[r.Cause]; ended { // It did not come to look for one.
+		return false
+	}
 	if r.Outcome != probe.Unknown || r.Stage != "load library" && r.API != "hip" {
 		return false
 	}

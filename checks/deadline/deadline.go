@@ -12,9 +12,10 @@ const (
 	Whole = 30 * time.Second
 	Full  = 2 * time.Minute
 	Texts = 10 * time.Minute
-	// Ending is what is kept of the whole to end children (Kill, Drain) and to
-	// judge, rank and write, which takes 0.1 to 0.3 s.
+	// Ending is what is kept of the whole to end children (Kill) and to judge, rank
+	// and write (Judge), which takes 0.1 to 0.3 s.
 	Ending = 4 * time.Second
+	Judge  = time.Second
 	// Least is the shortest that --deadline takes.
 	Least = 2 * time.Second
 
@@ -47,10 +48,8 @@ const (
 	// but a machine's that is out of breath.
 	Spawn = 30 * time.Second
 	// Kill is how long a child may take to go once it was killed or its task has
-	// ended; one that sits in the kernel takes longer and is left there. Drain is
-	// how long the pipes of one that has ended are read on.
-	Kill  = 2 * time.Second
-	Drain = time.Second
+	// ended; one that sits in the kernel takes longer and is left there.
+	Kill = 2 * time.Second
 	// Signal is how long the command takes to tidy up after a signal that ends it.
 	Signal = 3 * time.Second
 
@@ -84,7 +83,6 @@ func Table() []Row {
 		{"all calls of the management library", NVML, "the same"},
 		{"the first word of a child", Spawn, "outcome hang"},
 		{"the end of a child that was killed", Kill, "it is left behind, and the report says so"},
-		{"reading the pipes of a child that has ended", Drain, "the rest is lost"},
 		{"the end of the command after SIGINT, SIGTERM or another signal that ends it", Signal, "it exits"},
 		{"a FIFO that `-o` names and that has no reader", Reader, "an error"},
 	}

@@ -53,8 +53,8 @@ func TestNested(t *testing.T) {
 			t.Errorf("%s is %s, which a command of %s does not have", name, d, Whole)
 		}
 	}
-	if Kill+Drain >= Ending {
-		t.Errorf("%s are kept for the end, of which children take %s", Ending, Kill+Drain)
+	if Kill+Judge >= Ending {
+		t.Errorf("%s are kept for the end, which takes %s", Ending, Kill+Judge)
 	}
 	for whole := Least; whole < time.Hour; whole += whole / 3 {
 		if w := Within(whole); w <= 0 || w >= whole {

@@ -135,6 +135,11 @@ func (t *Transfer) key() string {
 	return t.Test + " " + t.Source + " " + t.Destination + " " + t.Way
 }
 
+// same is true of two that have the same key.
+func (t *Transfer) same(o *Transfer) bool {
+	return t.Test == o.Test && t.Source == o.Source && t.Destination == o.Destination && t.Way == o.Way
+}
+
 // gpu is a GPU that is ready for transfers.
 type gpu struct {
 	Device
@@ -224,6 +229,8 @@ func fail(err error) *failure {
 		f.Outcome = Hang
 	case errors.Is(err, gpudriver.ErrMissing):
 		f.Outcome, f.Cause = Unknown, CauseIncompatible
+	case errors.Is(err, errOwner):
+		f.Outcome, f.Cause = Unknown, CauseEnded
 	case errors.Is(err, errClock):
 		f.Outcome, f.Cause = Unknown, CauseClock
 	}

@@ -149,7 +149,20 @@ type ownerProcess struct {
 	answers chan ownerMessage
 	socket  *os.File
 	stop    context.CancelFunc
-	ended   chan struct{}
+	ended   chan struct{} // Closed once it has ended, and end tells how.
+	end     child.Result
+}
+
+// errOwner is wrapped where the second process ended, and not by the driver's
+// doing: that says nothing of the transfer.
+var errOwner = errors.New("the second process was ended")
+
+// lost is the error of a transfer whose owner ended.
+func (o *ownerProcess) lost() error {
+	if o.end.Death == child.DeathByLibrary {
+		return fmt.Errorf("the driver ended the second process: %s", o.end.End())
+	}
+	return fmt.Errorf("%w: %s", errOwner, o.end.End())
 }
 
 // interprocess copies from each GPU, driven from here, into memory that
@@ -160,7 +173,7 @@ func (e *engine) interprocess() {
 		e.unknownBetween(err.Error())
 		return
 	}
-	defer o.end()
+	defer o.close()
 	first, err := o.next(deadline.Start)
 	if err == nil && first.Failed != "" {
 		err = errors.New(first.Failed)
@@ -282,8 +295,8 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 	go func() {
 		defer close(o.ended)
 		defer theirs.Close() //nolint:errcheck // The child has a copy of its own.
-		// The process is only told from its answers, or from their absence.
-		_, _ = child.Run(ctx, child.Spec{
+		var err error
+		o.end, err = child.Run(ctx, child.Spec{
 			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.API(), Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
 			Receive: func(raw json.RawMessage) {
 				var m ownerMessage
@@ -295,6 +308,9 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 				}
 			},
 		})
+		if err != nil {
+			o.end.Why = err.Error()
+		}
 	}()
 	return o, nil
 }
@@ -317,7 +333,7 @@ func (o *ownerProcess) next(patience time.Duration) (ownerMessage, error) {
 	case m := <-o.answers:
 		return m, nil
 	case <-o.ended:
-		return ownerMessage{}, errors.New("it ended early")
+		return ownerMessage{}, o.lost()
 	case <-time.After(patience):
 		return ownerMessage{}, errHang
 	}
@@ -328,7 +344,7 @@ func (o *ownerProcess) ask(d demand, patience time.Duration) (*Transfer, error) 
 	select {
 	case o.demands <- d:
 	case <-o.ended:
-		return nil, errors.New("the second process ended early")
+		return nil, o.lost()
 	}
 	m, err := o.next(2 * patience)
 	if err != nil {
@@ -340,8 +356,8 @@ func (o *ownerProcess) ask(d demand, patience time.Duration) (*Transfer, error) 
 	return m.Transfer, nil
 }
 
-// end ends the owner and waits until it is gone.
-func (o *ownerProcess) end() {
+// close ends the owner and waits until it is gone.
+func (o *ownerProcess) close() {
 	o.stop()
 	<-o.ended
 	_ = o.socket.Close() // Nothing is left to come.

@@ -72,8 +72,20 @@ const (
 	CauseDevice Cause = "device"
 	// CauseNoAccess: the driver offers no peer access.
 	CauseNoAccess Cause = "no-access"
-	// CauseExited: the process that drives the GPUs ended before its work did.
+	// CauseExited: the driver ended the process that drives the GPUs, inside one of
+	// its calls.
 	CauseExited Cause = "exited"
+	// CauseKilled: a signal from outside ended it, such as the kernel's when memory
+	// runs out.
+	CauseKilled Cause = "killed"
+	// CauseShortage: it got no thread, no memory or no file.
+	CauseShortage Cause = "shortage"
+	// CauseBug: a fault of this program ended it.
+	CauseBug Cause = "bug"
+	// CauseEnded: it ended, and nobody can tell why.
+	CauseEnded Cause = "ended"
+	// CauseStalled: it came to nothing in time, outside any call of the driver.
+	CauseStalled Cause = "stalled"
 	// CauseFlooded: it wrote more than it may, and was ended.
 	CauseFlooded Cause = "flooded"
 	// CauseProtocol: messages of the process were lost, or are not its own.
@@ -145,8 +157,8 @@ type Report struct {
 	Reason string `json:"reason,omitempty"`
 	Cause  Cause  `json:"cause,omitempty"`
 	// ErrorCode and ErrorName are the driver's, where it gave one:
-	// 802, "CUDA_ERROR_SYSTEM_NOT_READY". Call is the function that gave it:
-	// "cuInit".
+	// 802, "CUDA_ERROR_SYSTEM_NOT_READY". Call is the function that gave it, or in
+	// which the process hung or ended: "cuInit".
 	ErrorCode int    `json:"error_code,omitempty"`
 	ErrorName string `json:"error_name,omitempty"`
 	Call      string `json:"call,omitempty"`

@@ -57,7 +57,7 @@ type Options struct {
 	// Mode is how much of it.
 	Mode Mode
 	// Patience bounds one transfer, Start each step of starting the driver, and
-	// Whole everything; 0 means deadline.Transfer, deadline.Start, and no bound.
+	// Whole everything; 0 means deadline.Transfer, deadline.Start and deadline.Full.
 	Patience time.Duration
 	Start    time.Duration
 	Whole    time.Duration
@@ -99,7 +99,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	s := &session{options: o, report: &Report{Mode: o.Mode, Outcome: OK, Devices: []Device{}, Peers: []Peer{}, Transfers: []Transfer{}}}
 	s.options.Patience = cmp.Or(o.Patience, deadline.Transfer)
 	s.options.Start = cmp.Or(o.Start, deadline.Start)
-	s.options.Whole = cmp.Or(o.Whole, math.MaxInt64)
+	s.options.Whole = cmp.Or(o.Whole, deadline.Full)
 	s.begun = time.Now()
 	for n := range maxChildren {
 		if n > 0 && s.left() <= 0 {
@@ -134,10 +134,12 @@ type session struct {
 	options  Options
 	report   *Report
 	begun    time.Time
-	tried    []string // Keys of the transfers that are known.
+	tried    []string       // Keys of the transfers that are known.
+	at       map[string]int // Where each of them is in the report.
 	suspects [][2]string
 	lost     []string // GPUs that could not be made ready.
 	useless  int      // How many processes a transfer made useless.
+	kept     int      // Bytes of the messages of all processes.
 
 	// Of the present child, written by the goroutine that receives its
 	// messages and read once it is gone:
@@ -146,6 +148,7 @@ type session struct {
 	stage   string
 	since   time.Time  // When the stage began.
 	asking  bool       // It waits for word from here which GPUs are busy.
+	asked   bool       // It did, once.
 	steps   []step     // Under way, of making GPUs ready.
 	under   []Transfer // Begun and not yet reported.
 	number  int        // Of the last message.
@@ -164,7 +167,7 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 	life, stop := context.WithCancel(ctx)
 	defer stop()
 	s.resumed, s.stage, s.asking, s.steps, s.under, s.ended, s.whole = resumed, "", false, nil, nil, false, false
-	s.number, s.garbled, s.failed = 0, false, false
+	s.number, s.garbled, s.failed, s.asked = 0, false, false, false
 	s.busy, s.heard, s.stop, s.ctx = make(chan any, 1), make(chan time.Duration), stop, life
 	silence := make(chan silence, 1)
 	go func() {
@@ -254,10 +257,36 @@ func (s *session) preparing() bool {
 	return false
 }
 
+// Bounds of what is kept of the messages: a library in the process may write valid
+// ones without end. One has 300 to 500 bytes, and up to 20 KiB where it holds the
+// words of a compiler; a full probe of 16 GPUs sends 3 MB, and 5 processes do where
+// four become useless.
+const (
+	maxMessage = 64 << 10
+	maxKept    = 16 << 20
+	// The largest machine has 72 GPUs (GB200 NVL72): 5112 pairs, of which all are
+	// under way at once in one test, and 12 tests.
+	maxDevices   = 256
+	maxPeers     = maxDevices * maxDevices
+	maxUnder     = 1 << 13
+	maxTransfers = 1 << 16
+)
+
+// full reports whether a message is of something of which there is already as much
+// as there can be.
+func (s *session) full(m *message) bool {
+	r := s.report
+	return m.Device != nil && len(r.Devices) >= maxDevices || m.Peer != nil && len(r.Peers) >= maxPeers ||
+		m.Step != nil && len(s.steps) >= maxDevices || m.Begin != nil && len(s.under) >= maxUnder ||
+		m.Transfer != nil && len(r.Transfers) >= maxTransfers || m.Stage != "" && len(r.Stages) >= maxDevices
+}
+
 // receive takes one message of the child.
 func (s *session) receive(raw json.RawMessage) {
 	var m message
-	if s.garbled || json.Unmarshal(raw, &m) != nil || m.Number != s.number+1 || !m.known() || s.ended && (m.Ended == nil || !s.failed) {
+	s.kept += len(raw)
+	if s.garbled || len(raw) > maxMessage || s.kept > maxKept || json.Unmarshal(raw, &m) != nil ||
+		m.Number != s.number+1 || !m.known() || s.asked && m.Await || s.full(&m) || s.ended && (m.Ended == nil || !s.failed) {
 		// What follows cannot be trusted to be whole.
 		s.garbled = true
 		s.stop()
@@ -283,7 +312,7 @@ func (m *message) known() bool {
 // take keeps what a message says.
 func (s *session) take(m message) {
 	r := s.report
-	s.asking = m.Await
+	s.asking, s.asked = m.Await, s.asked || m.Await
 	switch {
 	case m.Stage != "":
 		s.enter(m.Stage)
@@ -342,10 +371,14 @@ func (s *session) enter(stage string) {
 
 // record keeps the outcome of a transfer.
 func (s *session) record(t Transfer) {
-	s.under = slices.DeleteFunc(s.under, func(u Transfer) bool { return u.key() == t.key() })
-	if i := slices.IndexFunc(s.report.Transfers, func(old Transfer) bool { return old.key() == t.key() }); i >= 0 {
+	s.under = slices.DeleteFunc(s.under, func(u Transfer) bool { return u.same(&t) })
+	if i, known := s.at[t.key()]; known {
 		s.report.Transfers[i] = t // It was timed again.
 	} else {
+		if s.at == nil {
+			s.at = make(map[string]int)
+		}
+		s.at[t.key()] = len(s.report.Transfers)
 		s.tried = append(s.tried, t.key())
 		s.report.Transfers = append(s.report.Transfers, t)
 	}
@@ -396,7 +429,7 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 	}
 	under := slices.Clone(s.under)
 	for _, t := range under {
-		t.Outcome, t.Reason, t.Cause = f.Outcome, f.Reason, f.Cause
+		t.Outcome, t.Reason, t.Cause, t.Call = f.Outcome, f.Reason, f.Cause, f.Call
 		s.record(t)
 	}
 	if quiet.late {
@@ -421,20 +454,37 @@ func (s *session) ending(result child.Result, quiet silence) failure {
 		return failure{Outcome: Unknown, Cause: CauseProtocol, Reason: "the process that drives the GPUs could not say what it found: " + result.UnsentReason}
 	case s.garbled:
 		return failure{Outcome: Unknown, Cause: CauseProtocol, Reason: "messages of the process that drives the GPUs were lost or garbled"}
+	case quiet.tooLong > 0 && result.InLibrary():
+		return failure{Outcome: Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong)), Call: call(result)}
 	case quiet.tooLong > 0:
-		return failure{Outcome: Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong))}
-	case quiet.late && quiet.lasted > s.options.Patience:
-		return failure{Outcome: Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(quiet.lasted))}
+		return failure{Outcome: Unknown, Cause: CauseStalled, Reason: fmt.Sprintf("the process that drives the GPUs came to nothing within %s, outside any call of the driver", roughly(quiet.tooLong))}
+	case quiet.late && quiet.lasted > s.options.Patience && result.InLibrary():
+		return failure{Outcome: Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(quiet.lasted)), Call: call(result)}
 	case quiet.late:
 		return failure{Outcome: Unknown, Cause: CauseDeadline, Reason: s.lateReason()}
-	case signalOf(result) != "":
-		return failure{Outcome: Error, Reason: "the driver crashed: " + result.Signal}
+	case result.Death == child.DeathByLibrary && result.Signal != "":
+		return failure{Outcome: Error, Reason: "the driver crashed: " + result.Signal, Call: call(result)}
+	case result.Death == child.DeathByLibrary:
+		return failure{Outcome: Error, Cause: CauseExited, Reason: fmt.Sprintf("the driver ended the process that drives the GPUs, with exit code %d", result.Code), Call: call(result)}
 	case result.Failure != "":
-		return failure{Outcome: Error, Cause: CauseExited, Reason: "the process that drives the GPUs ended early: " + result.Failure}
-	case result.Exited && !result.Finished:
-		return failure{Outcome: Error, Cause: CauseExited, Reason: fmt.Sprintf("the process that drives the GPUs ended early, with exit code %d", result.Code)}
+		return failure{Outcome: Unknown, Cause: CauseBug, Reason: "the probe failed: " + result.Failure + "; this is a fault of gpudoctor, report it"}
 	}
-	return failure{Outcome: Error, Cause: CauseExited, Reason: "the process that drives the GPUs ended early"}
+	return failure{Outcome: Unknown, Cause: cmp.Or(deathCauses[result.Death], CauseEnded), Reason: "the probe's process was ended: " + result.End()}
+}
+
+// deathCauses are the causes of what a process was at that ended, and not by the
+// driver.
+var deathCauses = map[child.Death]Cause{
+	child.DeathByOther: CauseKilled, child.DeathByShortage: CauseShortage, child.DeathByBug: CauseBug, child.DeathUnknown: CauseEnded,
+}
+
+// call is the function of the driver that was under way; empty where several were,
+// one for each GPU.
+func call(r child.Result) string {
+	if len(r.Inside) == 1 {
+		return r.Inside[0]
+	}
+	return ""
 }
 
 // signalOf is the signal that ended a process, but for one that was ended from
@@ -449,7 +499,7 @@ func signalOf(r child.Result) string {
 // exitCode is the exit code of a process that ended by itself before its work
 // did; nil for any other.
 func exitCode(r child.Result) *int {
-	if !r.Exited || r.Finished || r.Signal != "" {
+	if r.Death != child.DeathByLibrary || r.Signal != "" {
 		return nil
 	}
 	return &r.Code

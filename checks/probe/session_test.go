@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,7 +132,19 @@ func TestSessionNoticesLoss(t *testing.T) {
 			hold(fmt.Sprintf("message %d is %s", i+1, with), changed, finished)
 		}
 		for _, result := range []child.Result{
-			{Exited: true}, {Exited: true, Code: 1}, {Signal: "SIGSEGV"}, {Flooded: "stdout"}, {Finished: true, Failure: "x"}, finished, {Finished: true, Unsent: 1}, {},
+			{Exited: true},
+			{Exited: true, Code: 1},
+			{Signal: "SIGSEGV"},
+			{Signal: "SIGSEGV", Death: child.DeathByLibrary},
+			{Signal: "SIGKILL", Death: child.DeathByOther},
+			{Exited: true, Code: 2, Death: child.DeathByShortage},
+			{Exited: true, Code: 2, Death: child.DeathByBug},
+			{Death: child.DeathUnknown},
+			{Flooded: "stdout"},
+			{Finished: true, Failure: "x"},
+			finished,
+			{Finished: true, Unsent: 1},
+			{},
 		} {
 			hold(fmt.Sprintf("%d messages, then %+v", i, result), lines[:i], result)
 		}
@@ -151,6 +164,106 @@ func TestSessionHang(t *testing.T) {
 				t.Errorf("%d messages and %+v: outcome %s, signal %q", i, quiet, got.Outcome, got.Signal)
 			}
 		}
+	}
+}
+
+// TestBlame holds, for every end of the process after every message, that the
+// driver is blamed only where the process says that it was at work: no outcome
+// beside unknown comes of any other end.
+func TestBlame(t *testing.T) {
+	t.Parallel()
+	lines := encoded(t, healthyMessages())
+	for i := range len(lines) - 1 {
+		for _, death := range []child.Death{child.DeathByOther, child.DeathByShortage, child.DeathByBug, child.DeathUnknown, child.DeathByLibrary} {
+			for _, result := range []child.Result{{Signal: "SIGKILL"}, {Signal: "SIGSEGV"}, {Exited: true}, {Exited: true, Code: 2, Signal: "SIGABRT"}} {
+				result.Death, result.Recorded, result.Inside = death, true, []string{"cuInit"}
+				blamed(t, heard(lines[:i], result, silence{}), death == child.DeathByLibrary, fmt.Sprintf("%d messages, then %+v", i, result))
+			}
+		}
+		for _, inside := range []bool{false, true} {
+			for _, quiet := range []silence{{tooLong: time.Second}, {late: true, lasted: time.Minute}} {
+				result := child.Result{Signal: "SIGKILL", Canceled: true, Recorded: true}
+				if inside {
+					result.Inside = []string{"cuInit"}
+				}
+				if inside && quiet.late {
+					continue // Between two transfers the whole's end is what is told.
+				}
+				blamed(t, heard(lines[:i], result, quiet), inside, fmt.Sprintf("%d messages, then %+v, inside %t", i, quiet, inside))
+			}
+		}
+	}
+}
+
+// blamed holds whether anything of a report is said to have failed.
+func blamed(t *testing.T, r *Report, want bool, what string) {
+	t.Helper()
+	got := r.Outcome.Failed() || slices.ContainsFunc(r.Transfers, func(t Transfer) bool { return t.Outcome.Failed() })
+	if got != want {
+		t.Errorf("%s: the driver is blamed: %t, want %t (%s, %s)", what, got, want, r.Outcome, r.Reason)
+	}
+	if sound(r) {
+		t.Errorf("%s: the report is sound", what)
+	}
+}
+
+// TestKept holds that a child whose messages are all valid cannot make the report
+// grow without end, and that what it costs to take each does not grow with what
+// was taken.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]func(i int) message{
+		"devices": func(i int) message { return message{Device: &Device{Address: fmt.Sprint(i), Outcome: Unknown}} },
+		"peers":   func(i int) message { return message{Peer: &Peer{Source: fmt.Sprint(i)}} },
+		"begins":  func(i int) message { return message{Begin: &Transfer{Test: TestCopy, Source: fmt.Sprint(i)}} },
+		"transfers": func(i int) message {
+			return message{Transfer: &Transfer{Test: TestCopy, Source: fmt.Sprint(i), Outcome: Corrupt, Reason: strings.Repeat("x", 200)}}
+		},
+		"steps":       func(i int) message { return message{Step: &step{GPU: fmt.Sprint(i)}} },
+		"stages":      func(i int) message { return message{Stage: fmt.Sprint(i)} },
+		"one message": func(int) message { return message{SMTests: strings.Repeat("x", maxMessage)} },
+		"awaits":      func(int) message { return message{Await: true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &session{report: &Report{}, ctx: t.Context(), stop: func() {}, heard: make(chan time.Duration, 1<<17)}
+			for i := range 1 << 17 { // As many as package child lets through.
+				m := next(i)
+				m.Number = i + 1
+				raw, err := json.Marshal(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if s.receive(raw); s.garbled {
+					break
+				}
+			}
+			r := s.report
+			if n := len(r.Devices) + len(r.Peers) + len(r.Transfers) + len(s.under) + len(s.steps) + len(r.Stages); !s.garbled || n > maxTransfers || s.kept > maxKept+maxMessage*2 {
+				t.Errorf("%d things and %d bytes are kept, and it goes on: %t", n, s.kept, !s.garbled)
+			}
+		})
+	}
+}
+
+// TestValidForever holds that a child that says something valid forever, always in
+// time, is ended with the whole.
+func TestValidForever(t *testing.T) {
+	t.Parallel()
+	life, stop := context.WithCancel(t.Context())
+	defer stop()
+	s := &session{options: Options{Start: time.Hour, Whole: 50 * time.Millisecond}, begun: time.Now(), heard: make(chan time.Duration)}
+	go func() {
+		for {
+			select {
+			case s.heard <- time.Hour:
+			case <-life.Done():
+				return
+			}
+		}
+	}()
+	if quiet := s.listen(life); !quiet.late {
+		t.Errorf("it ended with %+v", quiet)
 	}
 }
 

@@ -87,6 +87,10 @@ var codes = []int{
 // classCodes are one code of each class that rules tell apart, and a made-up one.
 var classCodes = []int{0, 2, 100, 209, 214, 217, 304, 711, 719, 801, 802, 803, 999, 4711}
 
+// ends are the causes of a process that ended, or came to nothing, not by the
+// driver's doing.
+var ends = []probe.Cause{probe.CauseKilled, probe.CauseShortage, probe.CauseBug, probe.CauseEnded, probe.CauseStalled}
+
 // fewCodes are some of them.
 var fewCodes = []int{0, 100, 217, 719, 803}
 
@@ -167,9 +171,9 @@ func transferVariants(in []string, all []int, count int, a, b string) []variant 
 		for _, code := range all {
 			add(test, probe.Error, code, "")
 		}
-		for _, cause := range []probe.Cause{
+		for _, cause := range append(slices.Clone(ends[:1]),
 			"", probe.CauseClock, probe.CauseImplausible, probe.CauseProtocol, probe.CauseDeadline, probe.CauseUnavailable, probe.CauseNoMemory,
-		} {
+		) {
 			add(test, probe.Unknown, 0, cause)
 		}
 	}
@@ -198,8 +202,17 @@ func wholeVariants(all []int, in []string, a string) []variant {
 		add("crash", true, func(r *probe.Report) { r.Outcome, r.Signal = probe.Error, "SIGSEGV" })
 		add("exit 0", true, func(r *probe.Report) { r.Outcome, r.Cause, r.ExitCode = probe.Error, probe.CauseExited, &zero })
 		add("flood", true, func(r *probe.Report) { r.Outcome, r.Cause = probe.Error, probe.CauseFlooded })
-		for _, cause := range []probe.Cause{probe.CauseProtocol, probe.CauseDeadline, probe.CauseGaveUp, probe.CauseNoLibrary, probe.CauseIncompatible, ""} {
-			add("unknown "+string(cause), false, func(r *probe.Report) { r.Outcome, r.Cause = probe.Unknown, cause })
+		few := ends[:1]
+		if stage == "cuInit" {
+			few = ends
+		}
+		for _, cause := range append(slices.Clone(few), probe.CauseProtocol, probe.CauseDeadline, probe.CauseGaveUp, probe.CauseNoLibrary, probe.CauseIncompatible, "") {
+			add("unknown "+string(cause), false, func(r *probe.Report) {
+				r.Outcome, r.Cause = probe.Unknown, cause
+				if slices.Contains(ends, cause) {
+					r.Signal = "SIGKILL"
+				}
+			})
 		}
 		add("nothing was said", false, func(r *probe.Report) { r.Outcome, r.Stage = probe.OK, "" })
 	}
@@ -289,8 +302,15 @@ func wrong(d *report.Document, v variant, s selection) string {
 		return "the probe failed, and the exit code is 0"
 	case headline == "ok":
 		return "the headline says ok"
+	case d.Transfers != nil && slices.Contains(ends, d.Transfers.Cause) && (headline == "FAIL" || blames(d)):
+		return "the driver is blamed for the end of the process"
 	}
 	return ""
+}
+
+// blames is true where a finding puts something down to the driver.
+func blames(d *report.Document) bool {
+	return slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return slices.Contains([]string{"driver-hang", "transfer-failed"}, f.Rule) })
 }
 
 // TestFailureIsNeverHealth enumerates test x outcome x stage x error code x

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/limits"
 	_ "github.com/gpudoctor/gpudoctor/cmd/internal/stdio" // Before anything is opened.
 )
 
@@ -26,7 +27,12 @@ const (
 )
 
 func main() {
+	os.Stderr = limits.Stderr()
 	checks.ChildMain()
+	if err := limits.Check(); err != nil {
+		complain(os.Stderr, hinted(err, "raise it with ulimit"))
+		os.Exit(exitError)
+	}
 	// The program lives for seconds and makes some 50 MiB in all, most of it
 	// while the rules are compiled: garbage is left where it lies until there
 	// are 64 MiB (16 times the least heap of 4 MiB, runtime/debug), and a large

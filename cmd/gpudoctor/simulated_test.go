@@ -48,6 +48,7 @@ type simulated struct {
 	// nil is both.
 	libraries, flags []string
 	arguments        []string
+	ulimit           string // What a shell's ulimit is given before.
 
 	// steps is how often --probe-timeout may pass, 0 where nothing hangs.
 	steps int
@@ -146,6 +147,8 @@ func broken(transfers []string, subject string) judgement {
 var simulations = []simulated{
 	{name: "healthy", short: true, want: quiet(healthyQuick)},
 	{name: "healthy full", mode: probe.Full, want: quiet(healthyFull)},
+	{name: "a driver leaves a process behind", cuda: "daemon-init", short: true, want: quiet(healthyQuick)},
+	{name: "healthy under a low limit", ulimit: "-v 8000000", want: quiet(healthyQuick)},
 	{name: "healthy old driver", flags: []string{"-DOLD_DRIVER"}, want: quiet(healthyQuick)},
 	{name: "healthy without NVML", libraries: []string{"cuda"}, want: quiet(healthyQuick)},
 	{name: "healthy four GPUs", gpus: 4, want: quiet([]string{
@@ -360,6 +363,13 @@ var failClosed = []simulated{
 		"nccl-p2p-disable", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
 	{name: "HIP exits in hipInit", libraries: hip, cuda: "exit-init=0", want: sick("error in hipInit", nil,
 		"reset-amd-gpu", "transfer-failed high confirmed host")},
+	// A process that somebody kills says nothing of the driver, inside a call or not.
+	{name: "killed in cuInit", cuda: "kill-init", short: true, want: judgement{exit: exitUnproven, state: report.Inconclusive, probe: "unknown in cuInit"}},
+	{name: "killed in a copy", cuda: "kill-copy-call@0>1", want: judgement{exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: []string{
+		"copy: unknown ok", "sm-store: ok ok", "sm-load: ok ok",
+	}}},
+	{name: "HIP killed in hipInit", libraries: hip, cuda: "kill-init", want: judgement{state: report.Inconclusive, probe: "unknown in hipInit"}},
+	{name: "NVML killed", nvml: "kill-init", short: true, want: judgement{state: report.Inconclusive, probe: "ok", transfers: healthyQuick}},
 	{name: "HIP time is no number", libraries: hip, cuda: "elapsed=nan", want: clockless},
 }
 
@@ -578,8 +588,7 @@ func (s simulated) prepare(t *testing.T, variables ...string) func() ending {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
 		var stdout, stderr bytes.Buffer
-		// testscript puts this binary on the path under the program's name.
-		c := exec.CommandContext(ctx, "gpudoctor", s.commandLine()...)
+		c := s.command(ctx, s.commandLine())
 		c.Env, c.Stdout, c.Stderr = env, &stdout, &stderr
 		err := c.Run()
 		e := ending{exit: c.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
@@ -592,6 +601,15 @@ func (s simulated) prepare(t *testing.T, variables ...string) func() ending {
 		}
 		return e
 	}
+}
+
+// command is the program's, under the limit. Testscript puts this binary on the path
+// under the program's name.
+func (s simulated) command(ctx context.Context, line []string) *exec.Cmd {
+	if s.ulimit == "" {
+		return exec.CommandContext(ctx, "gpudoctor", line...)
+	}
+	return exec.CommandContext(ctx, "sh", append([]string{"-c", "ulimit " + s.ulimit + `; exec gpudoctor "$@"`, "sh"}, line...)...)
 }
 
 func (s simulated) run(t *testing.T) ending {

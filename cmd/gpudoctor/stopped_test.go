@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,6 +41,8 @@ func TestStopped(t *testing.T) {
 		{"copy", simulated{cuda: "hang-copy"}},
 		{"between processes", simulated{cuda: "hang-ipc", mode: probe.Full}},
 		{"nvmlInit", simulated{nvml: "hang-init"}},
+		{"cuInit under a low limit", simulated{cuda: "hang-init", ulimit: "-v 8000000"}},
+		{"copy, with a process left behind", simulated{cuda: "daemon-init,hang-copy"}},
 	} {
 		for _, by := range []struct {
 			signal syscall.Signal
@@ -51,6 +52,9 @@ func TestStopped(t *testing.T) {
 				t.Parallel()
 				if testing.Short() && at.name != "copy" {
 					t.Skip("not with -short")
+				}
+				if by.signal == syscall.SIGKILL && strings.Contains(at.run.cuda, "daemon") {
+					t.Skip("nobody is left who would end it: the kernel kills the child at once")
 				}
 				stop(t, at.run, by.signal, by.exit)
 			})
@@ -65,7 +69,7 @@ func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 	before := names(t, "/dev/shm")
 	scratch, marker := t.TempDir(), runMarker+"="+rand.Text()
 	out := t.TempDir()
-	c := exec.Command("gpudoctor", append(s.commandLine(), "-o", filepath.Join(out, "report.json"), "-o", filepath.Join(out, "report.md"))...)
+	c := s.command(t.Context(), append(s.commandLine(), "-o", filepath.Join(out, "report.json"), "-o", filepath.Join(out, "report.md")))
 	var stdout, stderr bytes.Buffer
 	c.Env, c.Stdout, c.Stderr = append(s.environment(t), "TMPDIR="+scratch, marker), &stdout, &stderr
 	if err := c.Start(); err != nil {

@@ -48,7 +48,7 @@ func TestFlood(t *testing.T) {
 				t.Fatal(err)
 			}
 			took, cpu := time.Since(start), spent(t)-cpu
-			want := Result{Flooded: tt.stream, Signal: "SIGKILL", Stdout: r.Stdout, Stderr: r.Stderr, Malformed: r.Malformed}
+			want := Result{Flooded: tt.stream, Signal: "SIGKILL", Stdout: r.Stdout, Stderr: r.Stderr, Malformed: r.Malformed, Recorded: r.Recorded}
 			if diff := cmp.Diff(want, r); diff != "" {
 				t.Errorf("Run (-want +got):\n%s", diff)
 			}
@@ -84,7 +84,7 @@ func TestUnsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Result{Finished: true, Exited: true, Unsent: 3, UnsentReason: "encode a message: json: unsupported value: NaN"}
+	want := Result{Finished: true, Exited: true, Unsent: 3, UnsentReason: "encode a message: json: unsupported value: NaN", Recorded: r.Recorded}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("Run (-want +got):\n%s", diff)
 	}
@@ -371,8 +371,8 @@ func FuzzRun(f *testing.F) {
 		if r.Finished != finished || r.Malformed != malformed || r.Unsent != unsent || (r.Flooded != "") != flooded {
 			t.Errorf("%+v; want finished %t, malformed %d, unsent %d, flooded %t", r, finished, malformed, unsent, flooded)
 		}
-		if r.TimedOut || r.Canceled || r.Left || r.Crashed() == (finished || flooded) {
-			t.Errorf("%+v, crashed %t", r, r.Crashed())
+		if r.TimedOut || r.Canceled || r.Left || r.Death != "" == (finished || flooded) {
+			t.Errorf("%+v, crashed %t", r, r.Death != "")
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -38,8 +40,10 @@ const (
 	// messages and of the one that ends with the parent.
 	messageFD  = 3
 	lifelineFD = 4
+	// recordFD is the number, in the child, of the memory that holds its record.
+	recordFD = 5
 	// firstFile is the number of the first of Spec.Files.
-	firstFile = 5
+	firstFile = 6
 	// maxMessage bounds one message: the answer of 16 GPUs with 18 links each
 	// is below 100 kB.
 	maxMessage = 8 << 20
@@ -82,6 +86,14 @@ type Result struct {
 	// Signal names the signal that ended it: "SIGSEGV". A crash that the Go
 	// runtime caught (it exits with code 2 then) counts as well.
 	Signal string
+	// Death says whose doing it was that it ended before its task did, and Why
+	// says more in words. Both are empty where it was ended from here.
+	Death Death
+	Why   string
+	// Inside are the functions of vendors' libraries that were under way when it
+	// ended. Recorded is false where that is not known.
+	Inside   []string
+	Recorded bool
 	// TimedOut is true when the deadline ended it, Canceled when the context
 	// was canceled.
 	TimedOut bool
@@ -102,12 +114,6 @@ type Result struct {
 	// first one's error.
 	Unsent       int
 	UnsentReason string
-}
-
-// Crashed is true when the child ended before its task did, and nobody here
-// ended it.
-func (r Result) Crashed() bool {
-	return !r.Finished && !r.TimedOut && !r.Canceled && r.Flooded == ""
 }
 
 // envelope is one line on the message pipe: a message, why there is none, or the
@@ -131,8 +137,9 @@ func (e *envelope) whole() bool {
 }
 
 // Run runs a task in a child and waits for its end, at most until the
-// deadline and 2 s more. A child that writes without end is ended before. An error means that there was no child; whatever a
-// child did is told by the Result.
+// deadline and 2 s more. A child that writes without end is ended before. All that
+// it wrote is read. An error means that there was no child; whatever a child did
+// is told by the Result.
 func Run(ctx context.Context, spec Spec) (Result, error) {
 	if spec.Deadline > 0 {
 		var cancel context.CancelFunc
@@ -171,9 +178,9 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 			}
 		})
 	}
-	read(Messages, func() bool { return inbox.read(pipes.message.ours) })
-	read(Stdout, func() bool { return drainInto(stdout, pipes.stdout.ours, outputBounds) })
-	read(Stderr, func() bool { return drainInto(stderr, pipes.stderr.ours, outputBounds) })
+	read(Messages, func() bool { return inbox.read(toEmpty{pipes.message.ours}) })
+	read(Stdout, func() bool { return drainInto(stdout, toEmpty{pipes.stdout.ours}, outputBounds) })
+	read(Stderr, func() bool { return drainInto(stderr, toEmpty{pipes.stderr.ours}, outputBounds) })
 
 	var r Result
 	state := await(ctx, &r, ended, inbox.done, flooded)
@@ -183,7 +190,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 		state = within(deadline.Kill, ended)
 	}
 	r.Left = state == nil
-	pipes.hurry(time.Now().Add(deadline.Drain))
+	pipes.hurry()
 	readers.Wait()
 	r.Finished, r.Failure = inbox.finished, inbox.failure
 	r.Malformed, r.Unsent, r.UnsentReason = inbox.malformed, inbox.unsent, inbox.unsentReason
@@ -194,6 +201,11 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	}
 	r.Stdout, r.Stderr = stdout.String(), stderr.String()
 	r.conclude(state)
+	var rec record
+	if pipes.record != nil {
+		rec = readRecord(pipes.record)
+	}
+	r.judge(rec)
 	return r, nil
 }
 
@@ -217,8 +229,8 @@ func feed(w io.Writer, input <-chan any, gone <-chan struct{}) {
 // await returns the child's state once it ended by itself, or nil once it has
 // to be ended.
 func await(
-	ctx context.Context, r *Result, ended <-chan *os.ProcessState, done <-chan struct{}, flooded <-chan Stream,
-) *os.ProcessState {
+	ctx context.Context, r *Result, ended <-chan *ending, done <-chan struct{}, flooded <-chan Stream,
+) *ending {
 	select {
 	case state := <-ended:
 		return state
@@ -235,7 +247,7 @@ func await(
 
 // within waits for the child's end for some time, and returns nil when it
 // does not come.
-func within(d time.Duration, ended <-chan *os.ProcessState) *os.ProcessState {
+func within(d time.Duration, ended <-chan *ending) *ending {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -247,19 +259,25 @@ func within(d time.Duration, ended <-chan *os.ProcessState) *os.ProcessState {
 }
 
 // conclude reads the exit code or the signal from the state of the process.
-func (r *Result) conclude(state *os.ProcessState) {
+func (r *Result) conclude(state *ending) {
 	if r.Finished { // The deadline that came while it was leaving took nothing.
 		r.TimedOut, r.Canceled = false, false
 	}
 	if state == nil {
 		return
 	}
-	r.Exited, r.Code = state.Exited(), state.ExitCode()
-	if !r.Exited {
-		r.Code, r.Signal = 0, signalOf(state)
-	} else if r.Code == 2 && !r.Finished {
+	r.Exited, r.Code, r.Signal = state.exited, state.code, state.signal
+	if r.Code == 2 && !r.Finished {
 		r.Signal = caughtSignal([]byte(r.Stderr))
 	}
+}
+
+// ending is how a process ended: with an exit code, by a signal, or in a way that
+// cannot be known.
+type ending struct {
+	exited bool
+	code   int
+	signal string
 }
 
 // runtimeSignal is how the Go runtime begins its report of a fatal signal:
@@ -283,14 +301,35 @@ var family struct {
 	pids map[int]bool
 }
 
-func addToFamily(pid int) {
+// give starts a child and adds it to the family. Until it belongs to it, no sweep
+// may come across it.
+func give(begin func() (*os.Process, error)) (*os.Process, error) {
+	adoptOrphans()
 	family.Lock()
 	defer family.Unlock()
+	proc, err := begin()
+	if err != nil {
+		return nil, err
+	}
 	if family.pids == nil {
 		family.pids = make(map[int]bool)
 	}
-	family.pids[pid] = true
+	family.pids[proc.Pid] = true
+	return proc, nil
 }
+
+// familyName is the variable by which the processes are known that come from a
+// child, whoever is their parent by now.
+const familyName = "GPUDOCTOR_FAMILY"
+
+// familyVariable is the variable with its value: one for a process that was
+// started by hand and all that come from it.
+var familyVariable = sync.OnceValue(func() string {
+	if v := os.Getenv(familyName); v != "" && isChild() {
+		return familyName + "=" + v
+	}
+	return familyName + "=" + rand.Text()
+})
 
 // Own is true for this process, for the children that it ever started, and
 // for the living that come from them.
@@ -326,7 +365,7 @@ func parentIn(stat []byte) int {
 
 // start starts the child. The channel gives its state once it has ended and
 // was reaped.
-func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.ProcessState, error) {
+func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, error) {
 	path, err := self()
 	if err != nil {
 		return nil, nil, err
@@ -337,9 +376,8 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.Proces
 	}
 	defer shut(null)
 	attr := &os.ProcAttr{
-		Env:   environment(os.Environ(), spec.Env),
-		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs},
-		Sys:   attributes(),
+		Env:   environment(os.Environ(), append(slices.Clone(spec.Env), familyVariable())),
+		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs, cmp.Or(pipes.record, null)},
 	}
 	attr.Files = append(attr.Files, spec.Files...)
 	type begun struct {
@@ -347,29 +385,38 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *os.Proces
 		err  error
 	}
 	begin := make(chan begun, 1)
-	ended := make(chan *os.ProcessState, 1)
+	ended := make(chan *ending, 1)
 	go func() {
 		// The kernel ties the child's life to the thread that started it
 		// (PR_SET_PDEATHSIG): keep that thread until the child has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		proc, err := os.StartProcess(path, []string{os.Args[0], mark, spec.Task, args}, attr)
-		if err == nil {
-			addToFamily(proc.Pid)
-		}
+		proc, err := give(func() (*os.Process, error) {
+			return startWith(path, []string{os.Args[0], mark, spec.Task, args}, attr)
+		})
 		begin <- begun{proc, err}
 		if err != nil {
 			return
 		}
 		awaitExit(proc)
-		state, err := proc.Wait()
-		if err != nil {
-			state = &os.ProcessState{} // Somebody else reaped it: nothing is known of its end.
-		}
+		state := reap(proc)
+		sweep(proc.Pid)
 		ended <- state
 	}()
 	b := <-begin
 	return b.proc, ended, b.err
+}
+
+// startWith starts a process with as many of the attributes as the system allows: a
+// filter may deny prctl or setpgid. The lifeline ends a child without them.
+func startWith(path string, argv []string, attr *os.ProcAttr) (proc *os.Process, err error) {
+	for _, attr.Sys = range attributes() {
+		proc, err = os.StartProcess(path, argv, attr)
+		if !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.ENOSYS) {
+			break
+		}
+	}
+	return proc, err
 }
 
 // environment returns base with the variables of extra in place of those of
@@ -388,7 +435,11 @@ func environment(base, extra []string) []string {
 // pipe is a pipe of which the child gets one end.
 type pipe struct{ ours, theirs *os.File }
 
-type pipes struct{ stdout, stderr, message, lifeline pipe }
+// pipes are a child's, and the memory for its record, nil where there is none.
+type pipes struct {
+	stdout, stderr, message, lifeline pipe
+	record                            *os.File
+}
 
 func openPipes() (*pipes, error) {
 	p := &pipes{}
@@ -405,6 +456,7 @@ func openPipes() (*pipes, error) {
 		}
 		*end.reader, *end.writer = r, w
 	}
+	p.record = newRecord()
 	return p, nil
 }
 
@@ -416,6 +468,7 @@ func (p *pipes) close() {
 	for _, one := range p.all() {
 		shut(one.ours)
 	}
+	shut(p.record)
 }
 
 func (p *pipes) closeTheirs() {
@@ -428,13 +481,27 @@ func (p *pipes) closeTheirs() {
 // loses nothing.
 func shut(f *os.File) { _ = f.Close() }
 
-// hurry makes the readers stop at a time even if a pipe is still held open.
-func (p *pipes) hurry(at time.Time) {
+// hurry makes the readers stop once a pipe is empty, even if it is still held
+// open: a process that left the child's group may hold it.
+func (p *pipes) hurry() {
 	for _, one := range []pipe{p.stdout, p.stderr, p.message} {
-		if err := one.ours.SetReadDeadline(at); err != nil {
+		if err := one.ours.SetReadDeadline(time.Unix(1, 0)); err != nil {
 			shut(one.ours) // Where pipes know no deadline.
 		}
 	}
+}
+
+// toEmpty reads a pipe to its end. Past the pipe's deadline it reads what is there,
+// however long that takes, and takes an empty pipe for the end. All that a process
+// wrote lies in the pipe by the time that it is dead.
+type toEmpty struct{ pipe *os.File }
+
+func (t toEmpty) Read(b []byte) (int, error) {
+	n, err := t.pipe.Read(b)
+	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
+	}
+	return readNow(t.pipe, b)
 }
 
 // inbox takes the messages of one child.

@@ -2,6 +2,7 @@ package child
 
 import (
 	"errors"
+	"io"
 	"os"
 	"strconv"
 	"syscall"
@@ -12,34 +13,104 @@ import (
 // self is the running binary, even if its file was replaced or removed.
 func self() (string, error) { return "/proc/self/exe", nil }
 
-func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// attributes are those of a child, the best first.
+func attributes() []*syscall.SysProcAttr {
+	return []*syscall.SysProcAttr{
+		{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+		{Setpgid: true}, {Pdeathsig: syscall.SIGKILL}, {},
+	}
 }
 
 // kill ends the child and all of its process group.
 func kill(proc *os.Process) {
 	_ = unix.Kill(-proc.Pid, unix.SIGKILL) // It may have ended just now.
+	_ = proc.Kill()                        // It has no group where setpgid is denied.
 }
+
+// waitid is replaced by tests.
+var waitid = unix.Waitid
 
 // awaitExit waits until the child has ended, and ends what it left in its
 // process group. The child is not reaped before that, so that the number of
-// the group is surely still its own.
+// the group is surely still its own. Where the system allows no such wait, it
+// returns at once: the caller reaps the child then, and the group is left to sweep.
 func awaitExit(proc *os.Process) {
 	for {
-		err := unix.Waitid(unix.P_PID, proc.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		err := waitid(unix.P_PID, proc.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err == nil, awaitByHandle(proc.Pid):
+			kill(proc)
+		}
+		return
+	}
+}
+
+// awaitByHandle waits for the same by a file descriptor of the process, and reports
+// whether that could be had. A filter may deny waitid alone.
+func awaitByHandle(pid int) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd) //nolint:errcheck // Nothing was written to it.
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
 		if !errors.Is(err, unix.EINTR) {
+			return err == nil && n == 1
+		}
+	}
+}
+
+// readNow reads what a pipe holds, and takes an empty one for its end.
+func readNow(pipe *os.File, b []byte) (n int, err error) {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	// Control, unlike Read, cares for no deadline. The pipe does not block: package
+	// os made it so.
+	if e := raw.Control(func(fd uintptr) {
+		for {
+			if n, err = unix.Read(int(fd), b); !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	}); e != nil {
+		return 0, e
+	}
+	if n > 0 {
+		return n, nil
+	}
+	if err == nil || errors.Is(err, unix.EAGAIN) {
+		err = io.EOF
+	}
+	return 0, err
+}
+
+// reap reaps a child that has ended, and returns how. Package os waits by waitid
+// where it can, and gives up where a filter denies that.
+func reap(proc *os.Process) *ending {
+	var status syscall.WaitStatus
+	if state, err := proc.Wait(); err == nil {
+		status, _ = state.Sys().(syscall.WaitStatus)
+	} else {
+		for {
+			pid, err := syscall.Wait4(proc.Pid, &status, 0, nil)
+			if errors.Is(err, syscall.EINTR) {
+				continue
+			}
+			if err != nil || pid != proc.Pid {
+				return &ending{} // Somebody else reaped it.
+			}
 			break
 		}
 	}
-	kill(proc)
-}
-
-func signalOf(state *os.ProcessState) string {
-	status, ok := state.Sys().(syscall.WaitStatus)
-	if !ok || !status.Signaled() {
-		return ""
+	if status.Signaled() {
+		return &ending{signal: unix.SignalName(status.Signal())}
 	}
-	return unix.SignalName(status.Signal())
+	return &ending{exited: true, code: status.ExitStatus()}
 }
 
 // parentOf returns the id of a process's parent, or 0.
@@ -53,6 +124,8 @@ func parentOf(pid int) int {
 
 // settle prepares the process for its life as a child.
 func settle() {
+	adoptOrphans()
+	openRecord(recordFD)
 	// No process that a library starts may hold these pipes open.
 	unix.CloseOnExec(messageFD)
 	unix.CloseOnExec(lifelineFD)
@@ -66,8 +139,18 @@ func settle() {
 	}
 }
 
-// killGroup ends this process and all of its group.
+// killGroup ends this process, all that come from it and all of its group.
 func killGroup() {
+	for range 8 { // Whoever is ended leaves its own to this process.
+		children := childrenOf()
+		if len(children) == 0 {
+			break
+		}
+		for _, pid := range children {
+			_ = unix.Kill(pid, unix.SIGKILL) // It may have ended.
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		}
+	}
 	if unix.Getpgrp() == unix.Getpid() {
 		_ = unix.Kill(0, unix.SIGKILL) // The caller exits if this does not.
 	}

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"io"
 	"os"
 	"syscall"
 )
@@ -12,16 +13,32 @@ import (
 
 func self() (string, error) { return os.Executable() }
 
-func attributes() *syscall.SysProcAttr { return nil }
+func attributes() []*syscall.SysProcAttr { return []*syscall.SysProcAttr{nil} }
 
 func kill(proc *os.Process) { _ = proc.Kill() } // It may have ended just now.
 
 func awaitExit(*os.Process) {}
 
-func signalOf(state *os.ProcessState) string { return state.String() }
+func reap(proc *os.Process) *ending {
+	state, err := proc.Wait()
+	if err != nil {
+		return &ending{}
+	}
+	if !state.Exited() {
+		return &ending{signal: state.String()}
+	}
+	return &ending{exited: true, code: state.ExitCode()}
+}
 
 func settle() {}
 
 func killGroup() {}
 
 func parentOf(int) int { return 0 }
+
+func adoptOrphans() {}
+
+func sweep(int) {}
+
+// readNow takes the end of the time for the end of the pipe.
+func readNow(*os.File, []byte) (int, error) { return 0, io.EOF }

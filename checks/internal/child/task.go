@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 )
 
 // Task is what a child does. It gets the arguments of its Spec and sends
@@ -32,7 +33,7 @@ func Register(task string, f Task) {
 // is to be called first thing in main, and in TestMain of a test that runs
 // children.
 func Main() {
-	if len(os.Args) < 2 || os.Args[1] != mark {
+	if !isChild() {
 		return
 	}
 	messages, lifeline := inherited(messageFD), inherited(lifelineFD)
@@ -44,6 +45,7 @@ func Main() {
 	// One goroutine tells where a crash was; all of them would push that out
 	// of what is kept.
 	debug.SetTraceback("single")
+	atomic.StoreUint32(wordAt(startedAt), 1)
 	go hold(lifeline)
 	out := &outbox{pipe: messages}
 	err := perform(os.Args[2], json.RawMessage(os.Args[3]), out)
@@ -59,6 +61,9 @@ func Main() {
 	// runs, which may hang.
 	os.Exit(code)
 }
+
+// isChild is true in a process that was started as a child.
+func isChild() bool { return len(os.Args) > 1 && os.Args[1] == mark }
 
 func perform(name string, args json.RawMessage, out *outbox) error {
 	task, ok := tasks[name]

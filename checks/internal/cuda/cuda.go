@@ -12,8 +12,6 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
-
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
@@ -141,7 +139,7 @@ func (d *Driver) InitCall() string { return "cuInit" }
 // Load loads the library. Its functions are looked up one by one, so that a
 // driver that lacks a newer one is still of use.
 func Load() (*Driver, error) {
-	handle, err := purego.Dlopen(Library, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	handle, err := gpudriver.Open(Library)
 	if err != nil {
 		return nil, fmt.Errorf("load the CUDA driver: %w", err) // It names the file.
 	}

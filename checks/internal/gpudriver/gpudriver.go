@@ -7,9 +7,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 )
 
 // Result is a CUresult or a hipError_t: HIP's numbers are CUDA's where both have
@@ -226,15 +229,53 @@ func String(b []byte) string { return string(b[:max(0, bytes.IndexByte(b, 0))]) 
 // Missing is the error of a call to a function that the library lacks.
 func Missing(name string) error { return fmt.Errorf("%s: %w", name, ErrMissing) }
 
+// Open loads a library. It is the only way to one but NVML's: a crash in the
+// library's constructors is put down to it.
+func Open(name string) (handle uintptr, err error) {
+	child.CallOf("loading " + name).Do(func() { handle, err = purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL) })
+	return handle, err
+}
+
+// Has reports whether a library has a function.
+func Has(handle uintptr, name string) bool {
+	_, err := purego.Dlsym(handle, name)
+	return err == nil
+}
+
 // Bind looks a function up in a library that was loaded, and reports whether it
-// has it. fn points to a variable of the function's type.
+// has it. fn points to a variable of the function's type. All calls of all
+// libraries pass here: each is on this process's record while it is under way.
 func Bind(handle uintptr, name string, fn any) bool {
 	address, err := purego.Dlsym(handle, name)
 	if err != nil {
 		return false
 	}
 	purego.RegisterFunc(fn, address)
+	record(name, fn)
 	return true
+}
+
+// record puts the calls of a function on this process's record.
+func record(name string, fn any) {
+	call := child.CallOf(name)
+	if f, ok := fn.(*func(Stream) Result); ok { // A stream is polled up to 50 000 times a second.
+		inner := *f
+		*f = func(s Stream) Result {
+			under := call.Begin()
+			r := inner(s)
+			under.End()
+			return r
+		}
+		return
+	}
+	v := reflect.ValueOf(fn).Elem()
+	inner := reflect.ValueOf(v.Interface())
+	v.Set(reflect.MakeFunc(v.Type(), func(args []reflect.Value) []reflect.Value {
+		under := call.Begin()
+		results := inner.Call(args)
+		under.End()
+		return results
+	}))
 }
 
 // Lacking are those of the needed functions that are missing.

@@ -3,8 +3,54 @@ package gpudriver
 import (
 	"errors"
 	"fmt"
+	"os/exec"
+	"strings"
 	"testing"
 )
+
+// TestOneDoor holds that no other package calls a library beside NVML's, whose
+// package has one door of its own: what is not called here is on no record.
+func TestOneDoor(t *testing.T) {
+	list, err := exec.Command("go", "list", "-f", `{{.ImportPath}}: {{join .Imports " "}}`, "github.com/gpudoctor/gpudoctor/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doors := map[string]string{"ebitengine/purego": "gpudriver", "NVIDIA/go-nvml": "nvml"}
+	seen := 0
+	for line := range strings.Lines(string(list)) {
+		name, imports, _ := strings.Cut(line, ": ")
+		for library, door := range doors {
+			if !strings.Contains(imports, library) {
+				continue
+			}
+			if seen++; !strings.HasSuffix(name, "/internal/"+door) {
+				t.Errorf("%s calls libraries with %s", name, library)
+			}
+		}
+	}
+	if seen < len(doors) {
+		t.Errorf("%d doors are seen, want %d", seen, len(doors))
+	}
+}
+
+// BenchmarkRecord is what it adds to a call that it is on the record, for a
+// function that is called in a loop and for any other.
+func BenchmarkRecord(b *testing.B) {
+	b.Run("polled", func(b *testing.B) {
+		f := func(Stream) Result { return Success }
+		record("polled", &f)
+		for b.Loop() {
+			_ = f(1)
+		}
+	})
+	b.Run("any", func(b *testing.B) {
+		f := func(*int32, uint64, Device) Result { return Success }
+		record("any", &f)
+		for b.Loop() {
+			_ = f(nil, 1, 2)
+		}
+	})
+}
 
 func TestPath(t *testing.T) {
 	const maps = `7f0000000000-7f0000001000 r--p 00000000 08:01 42 /usr/lib/x86_64-linux-gnu/libc.so.6

@@ -16,8 +16,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
-
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 )
 
@@ -182,7 +180,7 @@ var libraries = []string{
 func Load() (*Driver, error) {
 	var first error
 	for _, name := range libraries {
-		handle, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+		handle, err := gpudriver.Open(name)
 		if err != nil {
 			if first == nil || !strings.Contains(err.Error(), "cannot open shared object file") {
 				first = err // One that is there and does not load tells more.
@@ -204,12 +202,12 @@ func (d *Driver) bind(handle uintptr) {
 	}
 	// ROCm 7 takes the compiler out of libamdhip64; since 5.x there is a libhiprtc.
 	with := handle
-	if _, err := purego.Dlsym(handle, "hiprtcCreateProgram"); err != nil {
+	if !gpudriver.Has(handle, "hiprtcCreateProgram") {
 		dir := d.library[:strings.LastIndexByte(d.library, '/')+1]
 		_, version, _ := strings.Cut(d.library, ".so")
 		suffix := ".so" + version
 		for _, name := range []string{dir + "libhiprtc" + suffix, "libhiprtc" + suffix} {
-			if own, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL); err == nil {
+			if own, err := gpudriver.Open(name); err == nil {
 				with = own
 				break
 			}

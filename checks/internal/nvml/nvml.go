@@ -25,8 +25,12 @@ const (
 	OK = "ok"
 	// Hang means that a step did not end. Answer.Stage names it.
 	Hang = "hang"
-	// Crashed means that the library ended its process.
+	// Crashed means that the library ended its process, inside one of its calls or
+	// in a thread of its own.
 	Crashed = "crashed"
+	// Ended means that the process ended otherwise, or that nobody can tell:
+	// Answer.Death. That says nothing of the library.
+	Ended = "ended"
 	// NotFound means that the loader finds no such library.
 	NotFound = "not-found"
 	// NotBuilt means that this binary was built without the door.
@@ -44,6 +48,8 @@ type Answer struct {
 	// of a crash ("SIGSEGV"). Reason says more in words, where there is more.
 	ErrorName string `json:"error_name,omitempty"`
 	Reason    string `json:"reason,omitempty"`
+	// Death says whose doing it was that the process ended.
+	Death child.Death `json:"death,omitempty"`
 	// Stage is the step that was under way when the library hung, crashed or
 	// failed: "nvmlDeviceGetHandleByIndex of GPU 3".
 	Stage string `json:"stage,omitempty"`
@@ -254,6 +260,14 @@ func ask(ctx context.Context, step, total time.Duration, met func([]Device)) (*A
 	return a.conclude(result), nil
 }
 
+// Bounds of what is kept of a child in which a library may write whatever it likes.
+// The largest machine has 72 GPUs (GB200 NVL72), which MIG does not make more of
+// here, and a GPU with 18 NVLinks is told in 6 KiB.
+const (
+	maxDevices = 256
+	maxPiece   = 256 << 10
+)
+
 // assembly puts the pieces together.
 type assembly struct {
 	answer Answer
@@ -263,8 +277,11 @@ type assembly struct {
 // take takes one message.
 func (a *assembly) take(message []byte) {
 	var p piece
-	if json.Unmarshal(message, &p) != nil {
+	if len(message) > maxPiece || json.Unmarshal(message, &p) != nil {
 		return // The child is of this binary; only a broken one sends such.
+	}
+	if len(a.answer.Devices) == maxDevices && p.Device != nil || len(a.answer.P2P)+len(p.P2P) > maxDevices*maxDevices {
+		return // What is beyond is not kept.
 	}
 	if p.Stage != "" {
 		a.answer.Stage = p.Stage
@@ -274,6 +291,7 @@ func (a *assembly) take(message []byte) {
 	}
 	if p.Met && a.met != nil {
 		a.met(slices.Clone(a.answer.Devices))
+		a.met = nil // It is called once.
 	}
 	if p.Device != nil {
 		p.Device.Processes = others(p.Device.Processes)
@@ -298,14 +316,18 @@ func (a *assembly) conclude(r child.Result) *Answer {
 	case answer.Outcome == OK:
 		answer.Stage = ""
 	case answer.Outcome != "": // The child has said it all.
-	case r.TimedOut || r.Canceled:
+	case (r.TimedOut || r.Canceled) && r.InLibrary():
 		answer.Outcome = Hang
+	case r.TimedOut || r.Canceled:
+		answer.Outcome, answer.Death, answer.Reason = Ended, child.DeathUnknown, "it came to nothing in time, outside any call of the library"
 	case r.Flooded != "":
 		answer.Outcome, answer.Reason = Crashed, fmt.Sprintf("it wrote to %s without end and was ended", r.Flooded)
 	case r.Finished:
 		answer.Outcome, answer.Reason = Failed, r.Failure
-	default:
+	case r.Death == child.DeathByLibrary:
 		answer.Outcome, answer.ErrorName, answer.Reason = Crashed, r.Signal, lastWords(r)
+	default:
+		answer.Outcome, answer.Death, answer.Reason = Ended, r.Death, r.End()
 	}
 	return answer
 }

@@ -93,7 +93,20 @@ func (q *interviewer) call(function string, f func() nvml.Return) nvml.Return {
 	if err := q.send(piece{Stage: name + q.about}); err != nil {
 		return nvml.ERROR_UNKNOWN // Nobody listens any more; the next message ends the task.
 	}
-	return f()
+	var ret nvml.Return
+	child.CallOf(name).Do(func() { ret = f() })
+	return ret
+}
+
+// load loads the library, and returns why that failed, or nil.
+func (q *interviewer) load() *end {
+	var err error
+	child.CallOf("loading " + library).Do(func() { err = q.file.Open() })
+	if err == nil {
+		return nil
+	}
+	failed := loadError(err)
+	return &failed
 }
 
 // run asks everything in turn. An error means that nobody listens.
@@ -101,8 +114,8 @@ func (q *interviewer) run() (end, error) {
 	if err := q.send(piece{Stage: "loading " + library}); err != nil {
 		return end{}, err
 	}
-	if err := q.file.Open(); err != nil {
-		return loadError(err), nil
+	if failed := q.load(); failed != nil {
+		return *failed, nil
 	}
 	var driver Driver
 	// This one needs no initialization and is worth most when that fails.

@@ -2,8 +2,10 @@ package nvml
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,11 +115,26 @@ func TestConclude(t *testing.T) {
 	}{
 		{"a hang that stays", child.Result{TimedOut: true, Left: true, Signal: "SIGKILL"}, Answer{Outcome: Hang, Stage: "nvmlInit_v2", Left: true}},
 		{"a stall", child.Result{Canceled: true, Signal: "SIGKILL"}, Answer{Outcome: Hang, Stage: "nvmlInit_v2"}},
-		{"a signal", child.Result{Signal: "SIGABRT", Stderr: "r15 0x0\n"}, Answer{Outcome: Crashed, ErrorName: "SIGABRT", Stage: "nvmlInit_v2"}},
+		{"a signal", child.Result{Signal: "SIGABRT", Death: child.DeathByLibrary, Stderr: "r15 0x0\n"}, Answer{Outcome: Crashed, ErrorName: "SIGABRT", Stage: "nvmlInit_v2"}},
 		{
 			"the loader",
-			child.Result{Exited: true, Code: 127, Stderr: "a\nsymbol lookup error: undefined symbol\n\n"},
+			child.Result{Exited: true, Code: 127, Death: child.DeathByLibrary, Stderr: "a\nsymbol lookup error: undefined symbol\n\n"},
 			Answer{Outcome: Crashed, Reason: "symbol lookup error: undefined symbol", Stage: "nvmlInit_v2"},
+		},
+		{
+			"a stall outside any call",
+			child.Result{Canceled: true, Signal: "SIGKILL", Recorded: true},
+			Answer{Outcome: Ended, Death: child.DeathUnknown, Reason: "it came to nothing in time, outside any call of the library", Stage: "nvmlInit_v2"},
+		},
+		{
+			"the OOM killer",
+			child.Result{Signal: "SIGKILL", Death: child.DeathByOther, Why: "such as by the kernel's OOM killer", Recorded: true, Inside: []string{"nvmlInit_v2"}},
+			Answer{Outcome: Ended, Death: child.DeathByOther, Reason: "SIGKILL, such as by the kernel's OOM killer", Stage: "nvmlInit_v2"},
+		},
+		{
+			"no thread",
+			child.Result{Exited: true, Code: 2, Signal: "SIGABRT", Death: child.DeathByShortage, Why: "no thread could be created", Recorded: true},
+			Answer{Outcome: Ended, Death: child.DeathByShortage, Reason: "SIGABRT, no thread could be created", Stage: "nvmlInit_v2"},
 		},
 		{"the task", child.Result{Finished: true, Failure: "no task"}, Answer{Outcome: Failed, Reason: "no task", Stage: "nvmlInit_v2"}},
 	} {
@@ -148,6 +165,21 @@ func FuzzAddress(f *testing.F) {
 			t.Errorf("address(%q) = %q, want it unchanged", got, again)
 		}
 	})
+}
+
+// TestKept holds that a child cannot make the answer grow without end.
+func TestKept(t *testing.T) {
+	var a assembly
+	for i := range 2 * maxDevices {
+		a.take(fmt.Appendf(nil, `{"device":{"index":%d},"p2p":[%s{"a":"x"}]}`, i, strings.Repeat(`{"a":"x"},`, maxDevices)))
+	}
+	a.take(fmt.Appendf(nil, `{"driver":{"version":"%0*d"}}`, maxPiece, 0))
+	if d, p := len(a.answer.Devices), len(a.answer.P2P); d == 0 || d > maxDevices || p > maxDevices*maxDevices {
+		t.Errorf("%d devices and %d pairs are kept", d, p)
+	}
+	if len(a.answer.Driver.Version) > 0 {
+		t.Error("a piece that is too large is kept")
+	}
 }
 
 func FuzzPieces(f *testing.F) {

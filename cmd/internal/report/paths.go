@@ -342,6 +342,7 @@ func stopped(t *probe.Report, all paths) (status, string) {
 	switch {
 	case t.Outcome == probe.Hang:
 		return statusFail, "the GPU driver hangs" + where + reason
+	case t.Outcome == probe.Unknown: // Whatever ended the process, the driver did not.
 	case t.Signal != "":
 		return statusFail, "the GPU driver crashes" + where + " with " + t.Signal + reason
 	case t.Outcome == probe.Error || t.Outcome == probe.Corrupt:

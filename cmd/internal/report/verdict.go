@@ -265,6 +265,10 @@ func (d *Document) missingSections(f *checks.Facts) []Reason {
 	for _, reason := range why {
 		all = append(all, Reason{Code: ReasonSection, Text: strings.Join(sections[reason], ", ") + " (" + reason + ")"})
 	}
+	if d.Profile == rules.Training && f.GPUs != nil && f.GPUs.NVML == checks.NVMLEnded {
+		// What the library would have said is not known, and nothing says that it is well.
+		all = append(all, Reason{Code: ReasonSection, Text: "gpus (" + cmp.Or(d.unseen(), "the management library's process was ended") + ")"})
+	}
 	return all
 }
 

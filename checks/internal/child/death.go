@@ -1,0 +1,197 @@
+package child
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Death says whose doing the end of a child was that did not finish its task and
+// that nobody here ended.
+type Death string
+
+// The deaths.
+const (
+	// DeathByLibrary: a vendor's library crashed, or ended the process, inside one
+	// of its calls or in a thread of its own.
+	DeathByLibrary Death = "library"
+	// DeathByOther: another process or the kernel ended it, by SIGKILL or SIGTERM
+	// and the like. The kernel does that when memory runs out.
+	DeathByOther Death = "killed"
+	// DeathByShortage: it got no thread, no memory or no file.
+	DeathByShortage Death = "shortage"
+	// DeathByBug: a fault of this program.
+	DeathByBug Death = "bug"
+	// DeathUnknown: nobody can tell.
+	DeathUnknown Death = "unknown"
+)
+
+// crashSignals are those that a fault in a process's own code raises (signal(7)).
+// Any other comes from outside.
+var crashSignals = []string{"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS"}
+
+// A resource is what a process can run short of.
+type resource struct {
+	// pattern is what the Go runtime, its C part or the system says.
+	pattern *regexp.Regexp
+	words   string
+	// limit is the number of the limit on it, or -1.
+	limit limit
+}
+
+// resources are told apart by the runtime's own words: runtime/os_linux.go
+// (newosproc), runtime/cgo/gcc_libinit.c and gcc_fatalf.c (pthread_create),
+// runtime/malloc.go, mem_linux.go and mpagealloc.go (memory), netpoll_epoll.go
+// (descriptors). They are looked for only where something else than words shows
+// that the runtime died.
+var resources = []resource{
+	{regexp.MustCompile(`failed to create new OS thread|pthread_create failed|newosproc`), "no thread could be created", limitProcesses},
+	{regexp.MustCompile(`epollcreate failed|eventfd failed|netpollinit failed|inotify`), "no file could be opened", limitFiles},
+	{regexp.MustCompile(`out of memory|cannot allocate memory|failed to reserve|cannot map pages|malloc failed|failed to allocate`), "memory ran out", limitMemory},
+}
+
+// shortOf returns what a dying runtime was short of, in words; empty where it
+// does not say.
+func shortOf(said string) string {
+	for _, r := range resources {
+		if r.pattern.MatchString(said) {
+			return r.words + r.limit.words()
+		}
+	}
+	return ""
+}
+
+// limit is one of the limits of a process.
+type limit int
+
+const (
+	limitProcesses limit = iota
+	limitFiles
+	limitMemory
+)
+
+// words name the limit where one is set.
+func (l limit) words() string {
+	n, set := l.get()
+	if !set {
+		return ""
+	}
+	switch l {
+	case limitProcesses:
+		return fmt.Sprintf("; the limit on processes (ulimit -u) is %d", n)
+	case limitFiles:
+		return fmt.Sprintf("; the limit on open files (ulimit -n) is %d", n)
+	case limitMemory:
+		return fmt.Sprintf("; the limit on address space (ulimit -v) is %d MiB", n>>20)
+	}
+	return ""
+}
+
+// signalReport is how the runtime's report of a signal begins (runtime,
+// fatalsignal): "SIGSEGV: segmentation violation\nPC=0x46 m=0 sigcode=1 addr=0x0".
+var signalReport = regexp.MustCompile(`^(SIG[A-Z]{2,6}): .*\nPC=\S+ m=\d+ sigcode=(\d+)`)
+
+// runtimeReport is what the runtime says to stderr, where it could not be had from
+// it apart.
+var runtimeReport = regexp.MustCompile(`(?ms)^(?:SIG[A-Z]{2,6}: |panic: |fatal error: |runtime: ).*`)
+
+const (
+	// inCode is what follows for a thread that was in C code.
+	inCode = "\nsignal arrived during cgo execution\n"
+	// userCode is SI_USER: kill(2) was called (asm-generic/siginfo.h).
+	userCode = "0"
+)
+
+// judge says whose doing the end of a child was, and fills in Death, Signal, Inside
+// and Why.
+func (r *Result) judge(rec record) {
+	r.Recorded, r.Inside = rec.known, rec.inside
+	if r.Finished || r.TimedOut || r.Canceled || r.Flooded != "" || r.Left {
+		return
+	}
+	r.Death, r.Why = DeathUnknown, "nothing more is known"
+	if !rec.known && r.Exited {
+		rec.report = runtimeReport.FindString(r.Stderr)
+	}
+	report := signalReport.FindStringSubmatch(rec.report)
+	if rec.known && r.Exited {
+		r.Signal = "" // What the runtime said is known, and no library's words are taken for it.
+	}
+	if report != nil {
+		r.Signal = report[1]
+	}
+	within := len(rec.inside) > 0
+	switch {
+	case r.Signal == "SIGKILL":
+		r.Death, r.Why = DeathByOther, "such as by the kernel's OOM killer"
+	case r.Signal != "" && !slices.Contains(crashSignals, r.Signal), report != nil && report[2] == userCode:
+		r.Death, r.Why = DeathByOther, "sent by another process, or for a limit"
+	case rec.known && !rec.started:
+		// No library was loaded. That a process cannot even start is for want of
+		// something.
+		r.Death, r.Why = DeathByShortage, "it could not start"
+		if short := shortOf(r.Stderr); short != "" {
+			r.Why += ": " + short
+		}
+	case report != nil && strings.Contains(rec.report, inCode):
+		r.library(within || !rec.known)
+	case report != nil && r.Signal == "SIGABRT":
+		// The C part of the runtime gives up by abort(3), outside a call of C code.
+		r.Death, r.Why = DeathByShortage, shortOf(r.Stderr)
+	case report != nil || strings.HasPrefix(rec.report, "panic:"):
+		r.Death, r.Why = DeathByBug, firstLine(rec.report)
+	case rec.report != "": // A fatal error: what it is stands before the report, on stderr alone.
+		if r.Death, r.Why = DeathByShortage, shortOf(r.Stderr); r.Why == "" {
+			r.Death, r.Why = DeathByBug, fatalError(r.Stderr)
+		}
+	case r.Signal != "":
+		// The Go runtime reports a fault of its own threads. This one was in another
+		// thread, or its handler was taken away.
+		r.library(within || rec.called)
+	case r.Exited:
+		r.library(within)
+	}
+}
+
+// library blames a library, where there is cause.
+func (r *Result) library(is bool) {
+	if is {
+		r.Death, r.Why = DeathByLibrary, ""
+	}
+}
+
+// firstLine is the first line of a report, bounded.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return strings.ToValidUTF8(line[:min(len(line), 200)], "?")
+}
+
+// fatalError is the runtime's line that says why it ends: "fatal error: all
+// goroutines are asleep".
+func fatalError(stderr string) string {
+	if _, rest, ok := strings.Cut("\n"+stderr, "\nfatal error: "); ok {
+		return firstLine(rest)
+	}
+	return "nothing more is known"
+}
+
+// InLibrary is true where a call of a vendor's library was under way, or may have
+// been.
+func (r Result) InLibrary() bool { return len(r.Inside) > 0 || !r.Recorded }
+
+// End says in words how a child ended that did not finish its task: "SIGKILL,
+// such as by the kernel's OOM killer".
+func (r Result) End() string {
+	how := "it ended early"
+	switch {
+	case r.Signal != "":
+		how = r.Signal
+	case r.Exited:
+		how = fmt.Sprintf("exit code %d", r.Code)
+	}
+	if r.Why != "" {
+		how += ", " + r.Why
+	}
+	return how
+}

@@ -1,0 +1,243 @@
+//go:build linux
+
+package child
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	Register("inside", func(_ context.Context, args json.RawMessage, _ func(any) error) error {
+		var number int
+		_ = json.Unmarshal(args, &number)
+		CallOf("libReturned").Do(func() {})
+		CallOf("libDies").Do(func() {
+			if number == 0 {
+				os.Exit(7)
+			}
+			_ = syscall.Kill(os.Getpid(), syscall.Signal(number))
+			select {}
+		})
+		return nil
+	})
+	Register("backlog", func(_ context.Context, args json.RawMessage, send func(any) error) error {
+		var n int
+		_ = json.Unmarshal(args, &n)
+		for i := range n {
+			if err := send(i); err != nil {
+				return err
+			}
+		}
+		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+			return err
+		}
+		select {}
+	})
+	Register("escape", func(_ context.Context, _ json.RawMessage, send func(any) error) error {
+		// A library whose process leaves the group and the session, holds the pipes
+		// and outlives the child.
+		proc, err := os.StartProcess("/proc/self/exe", []string{"test", "-test.run=TestSleepForever"}, &os.ProcAttr{
+			Env:   append(os.Environ(), "GPUDOCTOR_TEST_SLEEP=1"),
+			Files: []*os.File{nil, os.Stdout, os.Stderr, os.NewFile(messageFD, "messages")},
+			Sys:   &syscall.SysProcAttr{Setsid: true},
+		})
+		if err != nil {
+			return err
+		}
+		return send(proc.Pid)
+	})
+}
+
+// TestBlame holds, for every end of a child, what is known of it and every call
+// under way, that a library is blamed only for what happened inside one of its
+// calls or in a thread of its own, and never for a signal from outside.
+func TestBlame(t *testing.T) {
+	ends := []Result{{Exited: true}, {Exited: true, Code: 1}, {Exited: true, Code: 2}, {}}
+	for _, name := range append(slices.Clone(crashSignals), "SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGXCPU", "SIGPIPE", "SIGQUIT") {
+		ends = append(ends, Result{Signal: name})
+	}
+	reports := []string{
+		"", "panic: a bug\n", "\nruntime stack:\nruntime.throw\n",
+		"SIGABRT: abort\nPC=0x1 m=5 sigcode=18446744073709551610\n\ngoroutine 0 [idle]:\n",
+	}
+	for _, name := range crashSignals {
+		for _, code := range []int{0, 1, 2} {
+			for _, where := range []string{"", strings.TrimPrefix(inCode, "\n")} {
+				reports = append(reports, fmt.Sprintf("%s: x\nPC=0x46 m=0 sigcode=%d addr=0x0\n%s\ngoroutine 1\n", name, code, where))
+			}
+		}
+	}
+	stderrs := []string{
+		"", "noise\n", "runtime/cgo: pthread_create failed: Resource temporarily unavailable\n", "SIGSEGV: the library says\n",
+		"runtime: failed to create new OS thread (have 11 already; errno=11)\nfatal error: newosproc\n", "fatal error: out of memory\n",
+	}
+	blamed := 0
+	for _, end := range ends {
+		for _, report := range reports {
+			if report != "" && end.Code != 2 {
+				continue // The runtime exits with 2.
+			}
+			for _, stderr := range stderrs {
+				for state := range 9 {
+					r := end
+					r.Stderr = stderr
+					var rec record
+					if state < 8 {
+						rec = record{known: true, started: state&1 > 0, called: state&2 > 0, report: report}
+						if state&4 > 0 {
+							rec.inside = []string{"cuInit"}
+						}
+					} else { // There is no record.
+						r.Stderr += report
+					}
+					r.judge(rec)
+					switch outside := slices.Contains(crashSignals, r.Signal); {
+					case r.Death == "":
+						t.Errorf("%+v, %+v: no verdict", end, rec)
+					case r.Death != DeathByLibrary:
+						continue
+					case end.Signal != "" && !outside, strings.Contains(report, "sigcode=0 "):
+						t.Errorf("%+v, %+v: blamed for a signal from outside", end, rec)
+					case len(rec.inside) == 0 && (!rec.called || !outside) && (rec.known || !strings.Contains(report, inCode)):
+						t.Errorf("%+v, %+v: blamed without a call", end, rec)
+					case strings.HasPrefix(report, "panic") || strings.HasPrefix(report, "\n"):
+						t.Errorf("%+v, %+v: blamed for the runtime's death", end, rec)
+					}
+					blamed++
+				}
+			}
+		}
+	}
+	if blamed == 0 {
+		t.Error("no library is ever blamed")
+	}
+}
+
+// TestInside holds that the calls under way survive the child's death.
+func TestInside(t *testing.T) {
+	for _, tt := range []struct {
+		signal syscall.Signal
+		want   Result
+	}{
+		{0, Result{Exited: true, Code: 7, Death: DeathByLibrary}},
+		{syscall.SIGKILL, Result{Signal: "SIGKILL", Death: DeathByOther, Why: "such as by the kernel's OOM killer"}},
+		{syscall.SIGTERM, Result{Signal: "SIGTERM", Death: DeathByOther, Why: "sent by another process, or for a limit"}},
+		{syscall.SIGSEGV, Result{Exited: true, Code: 2, Signal: "SIGSEGV", Death: DeathByOther, Why: "sent by another process, or for a limit"}},
+	} {
+		r, err := Run(t.Context(), Spec{Task: "inside", Args: int(tt.signal), Deadline: 20 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.want.Inside, tt.want.Recorded = []string{"libDies"}, true
+		r.Stdout, r.Stderr = "", ""
+		if diff := cmp.Diff(tt.want, r); diff != "" {
+			t.Errorf("signal %d (-want +got):\n%s", tt.signal, diff)
+		}
+	}
+}
+
+// TestNothingIsLost holds that whatever a child wrote before it died is received,
+// however slow the receiver is and however many there are at once.
+func TestNothingIsLost(t *testing.T) {
+	const messages = 400
+	count := 12
+	if testing.Short() {
+		count = 4
+	}
+	var all sync.WaitGroup
+	for range count {
+		all.Go(func() {
+			got := 0
+			r, err := Run(t.Context(), Spec{Task: "backlog", Args: messages, Receive: func(json.RawMessage) {
+				if got++; got%(messages/4) == 0 {
+					time.Sleep(400 * time.Millisecond) // Four of them are longer than any drain of a second.
+				}
+			}})
+			if err != nil || r.Signal != "SIGKILL" || got != messages || r.Malformed > 0 {
+				t.Errorf("received %d of %d messages, %d malformed (%+v, %v)", got, messages, r.Malformed, r, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestWaitidDenied holds that a filter that denies the wait for a child is not
+// taken for the child's end.
+func TestWaitidDenied(t *testing.T) {
+	defer func() { waitid = unix.Waitid }()
+	for _, denied := range []error{unix.ENOSYS, unix.EPERM} {
+		waitid = func(int, int, *unix.Siginfo, int, *unix.Rusage) error { return denied }
+		got, _ := run(t.Context(), t, Spec{Task: "echo", Args: 1, Deadline: 20 * time.Second})
+		if diff := cmp.Diff(outcome{`1 "" `, Result{Finished: true, Exited: true}}, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", denied, diff)
+		}
+	}
+}
+
+// TestEscape holds that a process that left the child's group and session goes
+// with the child, that its hold on the pipes keeps nobody waiting, and that a
+// process of somebody else's is left alone.
+func TestEscape(t *testing.T) {
+	other, err := os.StartProcess("/proc/self/exe", []string{"test", "-test.run=TestSleepForever"}, &os.ProcAttr{
+		Env: append(os.Environ(), "GPUDOCTOR_TEST_SLEEP=1"), Files: []*os.File{nil, nil, nil},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	r, err := Run(t.Context(), Spec{Task: "escape", Receive: func(m json.RawMessage) { pid = pidsIn(t, m)[0] }})
+	if err != nil || !r.Finished {
+		t.Fatalf("Run = %+v, %v, want it to finish", r, err)
+	}
+	awaitGone(t, pid)
+	if err := other.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("another process was ended: %v", err)
+	}
+	_ = other.Kill()
+	if state, err := other.Wait(); err != nil || state.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Errorf("another process was reaped: %v, %v", state, err)
+	}
+}
+
+// FuzzReadRecord holds that no record crashes the parent, or is larger than what
+// it may be.
+func FuzzReadRecord(f *testing.F) {
+	f.Add([]byte{1, 0, 0, 0, 1, 0, 0, 0}, 0)
+	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255}, slotsAt)
+	f.Add([]byte("SIGSEGV: x\nPC=0x1 m=1 sigcode=1\n"), recordBytes)
+	f.Add([]byte("\xff\xfe"), namesAt)
+	f.Fuzz(func(t *testing.T, b []byte, at int) {
+		page := make([]byte, recordBytes+reportBytes)
+		copy(page[min(max(at, 0), len(page)):], b)
+		rec := readRecord(bytes.NewReader(page))
+		if !rec.known || len(rec.inside) > slots || len(rec.report) > reportBytes {
+			t.Errorf("%+v", rec)
+		}
+		for _, name := range rec.inside {
+			if len(name) > nameBytes {
+				t.Errorf("%q", name)
+			}
+		}
+	})
+}
+
+// BenchmarkCall is what the record adds to each call of a library.
+func BenchmarkCall(b *testing.B) {
+	c := CallOf("benchmark")
+	for b.Loop() {
+		c.Begin().End()
+	}
+}

@@ -1,0 +1,105 @@
+//go:build linux
+
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// asDenied is the environment variable that makes this test binary a parent to whom
+// the kernel denies a system call: its number, and the error.
+const asDenied = "GPUDOCTOR_TEST_DENIED"
+
+// deny makes the kernel fail a system call of this process and all that it starts.
+func deny(call uint32, with unix.Errno) error {
+	const (
+		load, jumpIfEqual, give = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K
+		allow, fail             = 0x7fff0000, 0x00050000 // SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO (linux/seccomp.h).
+	)
+	filter := []unix.SockFilter{
+		{Code: load}, // The number of the call is at offset 0.
+		{Code: jumpIfEqual, Jf: 1, K: call},
+		{Code: give, K: fail | uint32(with)},
+		{Code: give, K: allow},
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	const setFilter, allThreads = 1, 1 // SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC.
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, setFilter, allThreads, uintptr(unsafe.Pointer(&program))); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// runDenied runs children of a few kinds under the filter, and prints what became
+// of each.
+func runDenied() {
+	var call uint32
+	var with unix.Errno
+	_, _ = fmt.Sscan(os.Getenv(asDenied), &call, &with)
+	if err := deny(call, with); err != nil {
+		fmt.Println("no filter:", err)
+		return
+	}
+	for _, task := range []string{"echo", "inside", "signal"} {
+		got := 0
+		r, err := Run(context.Background(), Spec{Task: task, Args: 9, Deadline: 20 * time.Second, Receive: func(json.RawMessage) { got++ }})
+		if err != nil {
+			fmt.Printf("%s: no child\n", task)
+			continue
+		}
+		fmt.Printf("%s: %d messages, finished %t, %q, %s\n", task, got, r.Finished, r.Death, r.Signal)
+	}
+}
+
+// TestDenied holds that where the kernel denies what is not needed, children are
+// run, and that whatever it denies, no library is blamed.
+func TestDenied(t *testing.T) {
+	const usual = "echo: 2 messages, finished true, \"\", \ninside: 0 messages, finished false, \"killed\", SIGKILL\nsignal: 1 messages, finished false, \"killed\", SIGKILL\n"
+	for name, tt := range map[string]struct {
+		call   uint32
+		needed bool
+	}{
+		"waitid": {call: unix.SYS_WAITID}, "memfd_create": {call: unix.SYS_MEMFD_CREATE}, "pidfd_open": {call: unix.SYS_PIDFD_OPEN},
+		"prctl":   {call: unix.SYS_PRCTL, needed: true}, // The kernel ends the child with its parent.
+		"setpgid": {call: unix.SYS_SETPGID, needed: true}, "execve": {call: unix.SYS_EXECVE, needed: true}, "pipe2": {call: unix.SYS_PIPE2, needed: true},
+		"getrlimit": {call: unix.SYS_PRLIMIT64}, "fcntl seals": {call: unix.SYS_FTRUNCATE},
+	} {
+		for _, with := range []unix.Errno{unix.ENOSYS, unix.EPERM} {
+			t.Run(fmt.Sprint(name, " ", with), func(t *testing.T) {
+				t.Parallel()
+				c := exec.Command(os.Args[0])
+				c.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d", asDenied, tt.call, with))
+				out, err := c.Output()
+				got := string(out)
+				if strings.HasPrefix(got, "no filter") {
+					t.Skip(got)
+				}
+				none := strings.Count(got, ": no child\n") == 3
+				if err != nil || strings.Contains(got, string(DeathByLibrary)) || got != usual && !(tt.needed && none) {
+					t.Errorf("%v\n%s", err, got)
+				}
+			})
+		}
+	}
+}
+
+// denied runs as the parent that TestDenied starts.
+func denied() {
+	if os.Getenv(asDenied) != "" {
+		runDenied()
+		os.Exit(0)
+	}
+}

@@ -1,0 +1,139 @@
+package child
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// A child keeps a record in memory that its parent shares: which calls of
+// vendors' libraries are under way. It outlives the child, whatever ended it, so
+// that a library is blamed only for what happened inside one of its calls. What
+// the Go runtime says when it dies is written behind the record.
+const (
+	recordBytes = 64 << 10
+	reportBytes = 64 << 10 // A report with the stack of one goroutine has 2 to 6 KiB.
+
+	startedAt = 0  // Not 0: the task has begun.
+	calledAt  = 4  // Not 0: a library was called, or loaded.
+	slotsAt   = 64 // slots numbers of 4 bytes: 1 + the Call under way, 0 for none.
+	// slots bounds the calls under way at once. The probe makes one for each GPU;
+	// of a 65th nothing is told but that it is under way.
+	slots   = 64
+	namesAt = 4 << 10
+	// nameBytes bounds the name of a function: NVML's longest has 58. maxCalls
+	// bounds their number: CUDA, HIP and NVML are called by 150 names.
+	nameBytes = 96
+	maxCalls  = (recordBytes - namesAt) / nameBytes
+)
+
+// A Call is a function of a vendor's library, or another step that runs a
+// library's code, such as loading it.
+type Call uint32
+
+// Under is a call that is under way.
+type Under struct{ slot *uint32 }
+
+// ledger is this process's record. Where it is no child, or the parent could not
+// share memory, it is memory of its own that nobody reads.
+var ledger = struct {
+	sync.Mutex
+	page  []byte
+	calls map[string]Call
+}{page: alignedBytes(recordBytes), calls: make(map[string]Call)}
+
+// alignedBytes returns n bytes that hold aligned words.
+func alignedBytes(n int) []byte {
+	words := make([]uint64, n/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), n)
+}
+
+// CallOf names a function. Each name is kept once. Past the bound, all others
+// share one name.
+func CallOf(function string) Call {
+	ledger.Lock()
+	defer ledger.Unlock()
+	if c, ok := ledger.calls[function]; ok {
+		return c
+	}
+	c := Call(min(len(ledger.calls), maxCalls-1))
+	if c == maxCalls-1 {
+		function = "another function"
+	}
+	ledger.calls[function] = c
+	name := ledger.page[namesAt+int(c)*nameBytes:][:nameBytes]
+	copy(name[:nameBytes-1], function)
+	return c
+}
+
+func wordAt(at int) *uint32 { return (*uint32)(unsafe.Pointer(&ledger.page[at])) }
+
+// Begin notes that the call is under way, until End.
+func (c Call) Begin() Under {
+	called := wordAt(calledAt)
+	if atomic.LoadUint32(called) == 0 {
+		atomic.StoreUint32(called, 1)
+	}
+	for i := range slots {
+		slot := wordAt(slotsAt + 4*i)
+		if atomic.LoadUint32(slot) == 0 && atomic.CompareAndSwapUint32(slot, 0, uint32(c)+1) {
+			return Under{slot}
+		}
+	}
+	return Under{}
+}
+
+// End notes that the call has returned.
+func (u Under) End() {
+	if u.slot != nil {
+		atomic.StoreUint32(u.slot, 0)
+	}
+}
+
+// Do makes a call by f. A panic in f leaves it under way: it ends the process.
+func (c Call) Do(f func()) {
+	u := c.Begin()
+	f()
+	u.End()
+}
+
+// record is what a parent reads of a child's record.
+type record struct {
+	// known is true where there is one; else the rest says nothing.
+	known bool
+	// started is true once the task has begun, called once a library was called.
+	started, called bool
+	// inside are the functions under way, each once, in order.
+	inside []string
+	// report is what the Go runtime said when it died.
+	report string
+}
+
+// readRecord reads the record of a child that has ended. What stands there was
+// written by a process in which a library ran: every number is bounded.
+func readRecord(r io.ReaderAt) record {
+	b := make([]byte, recordBytes+reportBytes)
+	if n, err := r.ReadAt(b, 0); n < len(b) && err != nil {
+		return record{}
+	}
+	word := func(at int) uint32 { return binary.NativeEndian.Uint32(b[at:]) }
+	rec := record{known: true, started: word(startedAt) != 0, called: word(calledAt) != 0}
+	for i := range slots {
+		call := word(slotsAt + 4*i)
+		if call == 0 {
+			continue
+		}
+		at := namesAt + int(min(call-1, maxCalls-1))*nameBytes
+		name, _, _ := bytes.Cut(b[at:at+nameBytes], []byte{0})
+		rec.inside = append(rec.inside, string(bytes.ToValidUTF8(name, []byte("?"))))
+	}
+	slices.Sort(rec.inside)
+	rec.inside = slices.Compact(rec.inside)
+	report, _, _ := bytes.Cut(b[recordBytes:], []byte{0})
+	rec.report = string(bytes.ToValidUTF8(report, []byte("?")))
+	return rec
+}

@@ -1,0 +1,50 @@
+package child
+
+import (
+	"os"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+)
+
+// newRecord makes the memory that a child's record is kept in, or returns nil
+// where the system does not give it: then less is known of the child's end.
+func newRecord() *os.File {
+	fd, err := unix.MemfdCreate("gpudoctor-child", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil
+	}
+	f := os.NewFile(uintptr(fd), "record")
+	if unix.Ftruncate(fd, recordBytes+reportBytes) != nil {
+		shut(f)
+		return nil
+	}
+	// A child can make it neither longer nor shorter. Where that cannot be had,
+	// as much is read all the same.
+	_, _ = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
+	return f
+}
+
+// openRecord makes the ledger of this child the memory that its parent gave it,
+// and has the Go runtime write its last words behind it. Without either, the
+// parent knows less of this child's end.
+func openRecord(fd int) {
+	var stat unix.Stat_t
+	if unix.Fstat(fd, &stat) != nil || stat.Size != recordBytes+reportBytes {
+		return
+	}
+	unix.CloseOnExec(fd)
+	page, err := unix.Mmap(fd, 0, recordBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return
+	}
+	ledger.Lock()
+	copy(page[namesAt:], ledger.page[namesAt:]) // What was named at the start.
+	ledger.page = page
+	ledger.Unlock()
+	f := os.NewFile(uintptr(fd), "record")
+	defer shut(f) // The runtime keeps a descriptor of its own.
+	if _, err := f.Seek(recordBytes, 0); err == nil {
+		_ = debug.SetCrashOutput(f, debug.CrashOptions{})
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package child
+
+import "os"
+
+func newRecord() *os.File { return nil }
+
+func openRecord(int) {}
