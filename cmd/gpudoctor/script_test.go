@@ -18,12 +18,15 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
+// programs are what this binary is under another name.
+var programs = map[string]func(){"gpudoctor": func() {
+	signalAtStep()
+	main()
+}}
+
 func TestMain(m *testing.M) {
 	checks.ChildMain() // The program under test is this binary.
-	testscript.Main(m, map[string]func(){"gpudoctor": func() {
-		signalAtStep()
-		main()
-	}})
+	testscript.Main(m, programs)
 }
 
 // TestScripts runs the program as a person does.

@@ -1,0 +1,501 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"bytes"
+	stdcmp "cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	mathrand "math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+)
+
+// The soak runs the program many times, many at once, on healthy machines, and
+// disturbs it: signals to it and to its children, low limits. In full:
+//
+//	go build -o /tmp/gpudoctor ./cmd/gpudoctor
+//	go test ./cmd/gpudoctor -run TestSoak -v -timeout 2h -soak.runs 1000 -soak.at-once 50 -soak.program /tmp/gpudoctor
+var (
+	soakRuns    = flag.Int("soak.runs", 0, "how many runs TestSoak makes; 0 is a few")
+	soakAtOnce  = flag.Int("soak.at-once", 0, "how many runs of TestSoak are under way at once; 0 is three for each core")
+	soakSeed    = flag.Uint64("soak.seed", 0, "what TestSoak chooses its disturbances by; 0 is a new one")
+	soakOnly    = flag.Int("soak.only", -1, "the number of the one run that TestSoak makes")
+	soakProgram = flag.String("soak.program", "", "the program that TestSoak runs; the test binary itself if empty")
+)
+
+// soakUsers is the first user id of those that runs are made as, so that the
+// limit on processes, which root does not have, counts those of one run alone.
+const soakUsers = 200_000
+
+// soakPatience is how long a run may take: fifty at once on two cores make one
+// of a second last a minute.
+const soakPatience = 10 * time.Minute
+
+// old is what stands in the files of a run that is to overwrite them.
+const old = "an old report\n"
+
+// limitsVariable orders the limits of a run, as NUMBER=VALUE by spaces, and
+// limitedProgram is what sets them.
+const (
+	limitsVariable = "GPUDOCTOR_TEST_LIMITS"
+	limitedProgram = "gpudoctor-limited"
+)
+
+func init() { programs[limitedProgram] = limited }
+
+// limited sets the limits that are ordered and becomes the program.
+func limited() {
+	for _, order := range strings.Fields(os.Getenv(limitsVariable)) {
+		var resource int
+		var value uint64
+		if _, err := fmt.Sscanf(order, "%d=%d", &resource, &value); err != nil {
+			panic(err)
+		}
+		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: value, Max: value}); err != nil {
+			panic(err)
+		}
+	}
+	panic(syscall.Exec(os.Args[1], append([]string{"gpudoctor"}, os.Args[2:]...), os.Environ()))
+}
+
+// soakSource is one thing that is examined.
+type soakSource struct {
+	name string
+	// live is true where the simulated drivers are run.
+	live      bool
+	arguments []string
+	// files are what it writes.
+	files []string
+}
+
+// soakRun is one run and what disturbs it.
+type soakRun struct {
+	number int
+	source soakSource
+	// overwrites is true where there are files of the names that it writes.
+	overwrites bool
+	signal     syscall.Signal // 0 for none.
+	child      bool           // The signal goes to a child.
+	after      time.Duration
+	limit      string // The name of the limit; empty for none.
+	resource   int
+	value      uint64
+}
+
+func (r soakRun) String() string {
+	s := fmt.Sprintf("run %d of %s", r.number, r.source.name)
+	if r.overwrites {
+		s += ", over old files"
+	}
+	if r.signal != 0 {
+		to := "it"
+		if r.child {
+			to = "a child"
+		}
+		s += fmt.Sprintf(", %s to %s after %s", unix.SignalName(r.signal), to, r.after)
+	}
+	if r.limit != "" {
+		s += fmt.Sprintf(", %s %d", r.limit, r.value)
+	}
+	return s
+}
+
+// calm is true for a run that nothing disturbs.
+func (r soakRun) calm() bool { return r.signal == 0 && r.limit == "" }
+
+// choose chooses a run by its number and the seed alone.
+// Signals come within the time that a run takes: a third of a second of a
+// processor, shared with the others.
+func choose(number int, seed uint64, atOnce int, sources []soakSource) soakRun {
+	random := mathrand.New(mathrand.NewPCG(seed, uint64(number)))
+	takes := max(1000, 333*atOnce/runtime.NumCPU())
+	r := soakRun{number: number, source: sources[random.IntN(len(sources))], overwrites: random.IntN(2) == 0}
+	switch random.IntN(3) {
+	case 0:
+		all := []syscall.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGKILL}
+		r.child = r.source.live && random.IntN(2) == 0
+		if r.child {
+			all = []syscall.Signal{unix.SIGKILL, unix.SIGTERM, unix.SIGSEGV, unix.SIGABRT, unix.SIGXCPU}
+		}
+		r.signal, r.after = all[random.IntN(len(all))], time.Duration(random.IntN(takes))*time.Millisecond
+	case 1:
+		limits := []struct {
+			name     string
+			resource int
+			values   []uint64
+		}{
+			{"RLIMIT_NPROC", unix.RLIMIT_NPROC, []uint64{1, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64}},
+			{"RLIMIT_AS", unix.RLIMIT_AS, []uint64{128 << 20, 256 << 20, 512 << 20, 768 << 20, 1 << 30, 3 << 29, 2 << 30, 5 << 29, 3 << 30, 4 << 30, 8 << 30}},
+			{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, []uint64{4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64}},
+			{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, []uint64{0, 1, 100, 4 << 10, 8 << 10, 16 << 10, 64 << 10}},
+		}
+		l := limits[random.IntN(len(limits))]
+		r.limit, r.resource, r.value = l.name, l.resource, l.values[random.IntN(len(l.values))]
+	}
+	return r
+}
+
+// soakBench is what all runs of a soak have in common.
+type soakBench struct {
+	dir       string
+	program   string // The program, and before it what sets limits.
+	limiter   string
+	libraries string
+	// calm is what an undisturbed run of each source says.
+	calm map[string]soakVerdict
+}
+
+// soakVerdict is what a run says, in short.
+type soakVerdict struct {
+	Exit     int
+	State    report.State
+	Findings []string
+}
+
+// TestSoak holds that whatever disturbs the program on a healthy machine, it
+// names no fault that is not there, leaves no process and no file behind, writes
+// its files whole or not at all, and tells a person in one line what went wrong.
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	if os.Getuid() != 0 {
+		t.Skip("only root can run the program as one user for each run")
+	}
+	runs, atOnce := stdcmp.Or(*soakRuns, 40), stdcmp.Or(*soakAtOnce, 3*runtime.NumCPU())
+	if testing.Short() && *soakRuns == 0 {
+		runs = 12
+	}
+	seed := *soakSeed
+	if seed == 0 {
+		seed = mathrand.Uint64()
+	}
+	b := newSoakBench(t)
+	sources := b.sources(t)
+	for i, s := range sources {
+		v, err := b.once(t, soakRun{number: runs + i, source: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.calm[s.name] = v
+	}
+	var numbers []int
+	for n := range runs {
+		if *soakOnly < 0 || *soakOnly == n {
+			numbers = append(numbers, n)
+		}
+	}
+	var mu sync.Mutex // Guards failed and exits.
+	failed, exits := 0, map[string]int{}
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(atOnce, len(numbers)) {
+		workers.Go(func() {
+			for n := range next {
+				r := choose(n, seed, atOnce, sources)
+				v, err := b.once(t, r)
+				mu.Lock()
+				exits[fmt.Sprintf("exit %3d", v.Exit)]++
+				if err != nil {
+					failed++
+					t.Errorf("%s (again by -soak.seed %d -soak.at-once %d -soak.only %d): %v", r, seed, atOnce, n, err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, n := range numbers {
+		next <- n
+	}
+	close(next)
+	workers.Wait()
+	t.Logf("%d runs, %d at once, %d failed", len(numbers), atOnce, failed)
+	for _, exit := range slices.Sorted(maps.Keys(exits)) {
+		t.Logf("%s: %d", exit, exits[exit])
+	}
+}
+
+// newSoakBench puts what runs need where every user may read it.
+func newSoakBench(t *testing.T) *soakBench {
+	t.Helper()
+	b := &soakBench{dir: t.TempDir(), calm: map[string]soakVerdict{}}
+	for at := b.dir; at != filepath.Dir(os.TempDir()) && at != "/"; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && info.Mode().Perm()&0o055 != 0o055 {
+			if err := os.Chmod(at, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	place := func(from, name string) string {
+		raw, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(b.dir, name)
+		if err := os.WriteFile(to, raw, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return to
+	}
+	self, err := exec.LookPath("gpudoctor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.program = place(stdcmp.Or(*soakProgram, self), "gpudoctor")
+	b.limiter = filepath.Join(b.dir, limitedProgram)
+	if err := os.Link(place(self, "self"), b.limiter); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range (simulated{}).environment(t) {
+		if dirs, ok := strings.CutPrefix(entry, "LD_LIBRARY_PATH="); ok {
+			for dir := range strings.SplitSeq(dirs, ":") {
+				for _, name := range names(t, dir) {
+					place(filepath.Join(dir, name), name)
+				}
+			}
+		}
+	}
+	b.libraries = b.dir
+	return b
+}
+
+// sources are what runs examine: the simulated drivers, recorded machines and
+// texts.
+func (b *soakBench) sources(t *testing.T) []soakSource {
+	t.Helper()
+	reports := []string{"report.json", "report.md"}
+	written := []string{"-o", "report.json", "-o", "report.md"}
+	check := append([]string{"check", "--skip", strings.Join(surroundings, ",")}, written...)
+	all := []soakSource{
+		{"live", true, check, reports},
+		{"live in full", true, append(slices.Clone(check), "--probe", string(probe.Full)), reports},
+		{"snapshot", true, []string{"snapshot", "-o", "host.txtar"}, []string{"host.txtar"}},
+		{"facts", true, []string{"facts"}, nil},
+	}
+	for _, from := range []string{
+		"hosts/h200x2.txtar", "hosts/model-8x-pcie.txtar", "hosts/model-mi300x8.txtar", "texts/h200x2-healthy-tree.txtar", "texts/h200x2-ifname-missing.txtar",
+	} {
+		raw, err := os.ReadFile(filepath.Join("..", "..", "fixtures", from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(b.dir, filepath.Base(from))
+		if err := os.WriteFile(file, raw, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, soakSource{from, false, append([]string{"check", "--from", file}, written...), reports})
+	}
+	return all
+}
+
+// once makes a run and says what is wrong with it.
+func (b *soakBench) once(t *testing.T, r soakRun) (soakVerdict, error) {
+	t.Helper()
+	uid := uint32(soakUsers + r.number)
+	dir := filepath.Join(b.dir, strconv.Itoa(r.number))
+	scratch := dir + "-tmp"
+	for _, d := range []string{dir, scratch} {
+		if err := errors.Join(os.Mkdir(d, 0o700), os.Chown(d, int(uid), int(uid))); err != nil {
+			return soakVerdict{}, err
+		}
+	}
+	if r.overwrites {
+		for _, name := range r.source.files {
+			name = filepath.Join(dir, name)
+			if err := errors.Join(os.WriteFile(name, []byte(old), 0o600), os.Chown(name, int(uid), int(uid))); err != nil {
+				return soakVerdict{}, err
+			}
+		}
+	}
+	marker := runMarker + "=" + rand.Text()
+	ctx, cancel := context.WithTimeout(t.Context(), soakPatience)
+	defer cancel()
+	line := append([]string{b.program}, r.source.arguments...)
+	env := []string{"PATH=/usr/bin:/bin", "HOME=" + scratch, "TMPDIR=" + scratch, "GPUDOCTOR_SIM_GPUS=2", marker}
+	if r.source.live {
+		env = append(env, "LD_LIBRARY_PATH="+b.libraries)
+	}
+	if r.limit != "" {
+		line = append([]string{b.limiter}, line...)
+		env = append(env, fmt.Sprintf("%s=%d=%d", limitsVariable, r.resource, r.value))
+	}
+	var stdout, stderr bytes.Buffer
+	c := exec.CommandContext(ctx, line[0], line[1:]...)
+	c.Dir, c.Env, c.Stdout, c.Stderr = dir, env, &stdout, &stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	if err := c.Start(); err != nil {
+		return soakVerdict{}, err
+	}
+	if r.signal != 0 {
+		time.AfterFunc(r.after, func() { r.disturb(c.Process.Pid, marker) })
+	}
+	err := c.Wait()
+	var exit *exec.ExitError
+	v := soakVerdict{Exit: c.ProcessState.ExitCode()}
+	switch {
+	case ctx.Err() != nil:
+		return v, fmt.Errorf("it did not end within %s", soakPatience)
+	case err != nil && !errors.As(err, &exit):
+		return v, err
+	}
+	v, err = b.judge(r, c.ProcessState, dir, stdout.String(), stderr.String())
+	if !within(gone, func() bool { return len(processes(marker)) == 0 }) {
+		err = errors.Join(err, fmt.Errorf("these processes are left: %v", processes(marker)))
+	}
+	for _, d := range []string{dir, scratch} {
+		for _, name := range names(t, d) {
+			if d == scratch || !slices.Contains(r.source.files, name) {
+				err = errors.Join(err, fmt.Errorf("%s is left", name))
+			}
+		}
+	}
+	if err == nil {
+		err = errors.Join(os.RemoveAll(dir), os.RemoveAll(scratch))
+	}
+	return v, err
+}
+
+// disturb sends the signal to the program, or to one of its children if there
+// is any.
+func (r soakRun) disturb(pid int, marker string) {
+	if !r.child {
+		_ = syscall.Kill(pid, r.signal) // It may have ended.
+		return
+	}
+	for child := range processes(marker) {
+		if child != pid {
+			_ = syscall.Kill(child, r.signal)
+			return
+		}
+	}
+}
+
+// forbidden are words that no run on a healthy machine may say: those of the Go
+// runtime's tracebacks, and those of a driver that is blamed.
+var forbidden = []string{"goroutine ", "runtime:", "runtime/cgo", "fatal error", "panic:", "SIGABRT: abort", "[signal ", "crashed", "did not return", `"outcome": "hang"`}
+
+// judge says what is wrong with what a run said and wrote.
+func (b *soakBench) judge(r soakRun, state *os.ProcessState, dir, stdout, stderr string) (soakVerdict, error) {
+	v := soakVerdict{Exit: state.ExitCode()}
+	var wrong []error
+	complain := func(format string, args ...any) {
+		wrong = append(wrong, fmt.Errorf(format, args...))
+	}
+	said := map[string]string{"standard output": stdout, "standard error": stderr}
+	for _, name := range r.source.files {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+		case err != nil:
+			complain("%w", err)
+		default:
+			said[name] = string(raw)
+		}
+	}
+	for where, text := range said {
+		for _, word := range forbidden {
+			if i := strings.Index(text, word); i >= 0 {
+				complain("%s says %q: %q", where, word, text[max(0, i-200):min(len(text), i+300)])
+				break
+			}
+		}
+	}
+	signal := syscall.Signal(0)
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		signal = status.Signal()
+	}
+	whole := 0
+	for _, name := range r.source.files {
+		switch text, there := said[name], said[name] != ""; {
+		case there && text != old:
+			whole++
+			if err := v.read(name, text); err != nil {
+				complain("%s: %w", name, err)
+			}
+		case there != r.overwrites:
+			complain("%s was there: %t, and is: %t", name, r.overwrites, there)
+		}
+	}
+	switch {
+	case signal != 0:
+		if r.child || signal != r.signal { // One that comes before main ends it at once.
+			complain("%s ended it", unix.SignalName(signal))
+		}
+	case v.Exit == exitError:
+		if !strings.HasPrefix(stderr, "gpudoctor: ") {
+			complain("exit 2, and standard error says %q", stderr)
+		}
+		rest := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")[1:]
+		if i := slices.IndexFunc(rest, func(l string) bool { return !strings.HasPrefix(l, "hint: ") }); i >= 0 {
+			complain("exit 2, and standard error has the line %q", rest[i])
+		}
+		if r.calm() {
+			complain("exit 2: %s", stderr)
+		}
+	case v.Exit > exitSignal:
+		if r.child || v.Exit != exitSignal+int(r.signal) {
+			complain("exit %d", v.Exit)
+		}
+	case whole < len(r.source.files):
+		complain("exit %d, and %d of %d files are written; standard error: %s", v.Exit, whole, len(r.source.files), stderr)
+	}
+	calm, known := b.calm[r.source.name]
+	for _, f := range v.Findings {
+		if known && !slices.Contains(calm.Findings, f) && (r.limit == "" || !strings.HasPrefix(f, "process-limits ")) {
+			complain("it finds %s", f)
+		}
+	}
+	if diff := cmp.Diff(calm, v); known && r.calm() && diff != "" {
+		complain("nothing disturbed it (-want +got):\n%s", diff)
+	}
+	return v, errors.Join(wrong...)
+}
+
+// read reads a file that a run wrote, which must be whole.
+func (v *soakVerdict) read(name, text string) error {
+	switch filepath.Ext(name) {
+	case ".json":
+		var d report.Document
+		if err := json.Unmarshal([]byte(text), &d); err != nil {
+			return err
+		}
+		if d.Verdict.ExitCode != v.Exit {
+			return fmt.Errorf("it says exit code %d, and it is %d", d.Verdict.ExitCode, v.Exit)
+		}
+		v.State = d.Verdict.State
+		for _, f := range d.Findings {
+			v.Findings = append(v.Findings, fmt.Sprintf("%s %s", f.Rule, f.Subject))
+		}
+	case ".txtar":
+		if _, _, err := checks.Open(name, strings.NewReader(text)); err != nil {
+			return err
+		}
+	default:
+		if !strings.HasSuffix(text, "\n") {
+			return fmt.Errorf("it ends in %q", text[max(0, len(text)-80):])
+		}
+	}
+	return nil
+}
