@@ -57,6 +57,9 @@ var nameContexts = []nameContext{
 	nameAround(`\b(?:Local host|Remote host|Target node|Local hostname|Peer host|Node|Host)\s*:\s*{host}\s*$`, "host", "ode:", "ode :", "Host"),
 	nameAround(`\bon node {host}(?:[,.:;]|\s+(?:exited|aborted|died|failed|called|lost)|\s*$)`, "on node "),
 	nameAround(`\bnode {host} (?:exited|died|failed|aborted|is down|not responding)`, "node "),
+	nameAround(`(?:^|\s)\[{host}:(?:[0-9]{3,}|mpi_rank_[0-9]+)\]`, "["),
+	nameAround(`\brank [0-9]+ on {host}(?:\s|$|[,.:;])`, "rank "),
+	nameAround(`\b(?:on|from) host {host}(?:\s|$|[,.:;])`, " host "),
 	// Meeting points of PyTorch, DeepSpeed, Accelerate, SGLang, Ray.
 	nameAround(`(?i)\b(?:[a-z_]*master[_-]addr(?:ess)?|rdzv[_-]?endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|init[_-]method|dist[_-]url|ray[_-]address|nccl[_-]comm[_-]id|[a-z_]*master[_-]host|[a-z_]*head[_-](?:node|addr|ip))["'\\]*\s*[:=]\s*[\\"']*(?:[a-z]+://)?\[?{host}`, "aster_addr", "aster-addr", "ASTER_ADDR", "rdzv", "RDZV", "process_ip", "process-ip", "init", "INIT", "dist", "DIST", "ddress", "ADDRESS", "COMM_ID", "comm_id", "aster_host", "ASTER_HOST", "head_", "head-", "HEAD_"),
 	nameAround(`--?(?:master[_-]addr(?:ess)?|rdzv[_-]?endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|init[_-]method|dist[_-]url|address|head[_-]node|node[_-]ip[_-]address|master[_-]host)\s+["']?(?:[a-z]+://)?\[?{host}`, "--"),
@@ -183,6 +186,9 @@ var bracketList = regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9_.-]*\[[0-9]+(?:[-,][0
 func (r *Redactor) bracketNames(s string, from, to int) string {
 	list := s[from:to]
 	open := strings.IndexByte(list, '[')
+	if slices.Contains([]string{"GPU", "CPU", "NIC", "HCA", "Rank", "rank", "bus", "NVLink", "core"}, list[:open]) {
+		return list
+	}
 	if list[open+1] != '0' || list[open+2] == '-' || list[open+2] == ',' {
 		if ordinary.MatchString(lower(list[:open])) || !strings.HasSuffix(list[:open], "-") {
 			return list

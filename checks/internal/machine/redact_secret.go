@@ -303,14 +303,14 @@ func (s setting) secret(value string) bool {
 	low := lower(value)
 	password := slices.ContainsFunc([]string{"pass", "pwd", "secret", "pin"}, func(p string) bool { return strings.Contains(lower(s.name), p) })
 	switch {
-	case isNumber(value) && !(password && (sure == isSecret || upper || s.flag) && len(value) > 5):
+	case isNumber(value) && (!password || sure != isSecret && !upper && !s.flag || len(value) <= 5):
 		return false
 	case s.sign != '=' && slices.Contains(verdicts, strings.Trim(low, ".,;:!")):
 		return false
 	case s.sign == ' ' && !s.flag:
 		return random(value)
 	case sure == isSecret && password:
-		return !(isPath(value) && lower(s.name) == "pwd")
+		return !isPath(value) || lower(s.name) != "pwd"
 	case isPath(value):
 		return false
 	case sure == isSecret && (stated || s.sign == '=' || s.whole):
@@ -469,6 +469,8 @@ func secretBeside(s string, at, end int) (from, to int) {
 			return from, to
 		}
 		return 0, 0
+	case what.sign == ' ' && !what.flag && setsVariable(s[:at]):
+		what.sign = '='
 	case what.sign == ' ' && !what.flag && strings.Contains(s, "machine") && strings.Contains(s, "login"): // A line of .netrc.
 		what.sign = '='
 		what.quoted = true
@@ -480,6 +482,13 @@ func secretBeside(s string, at, end int) (from, to int) {
 	return from, to
 }
 
+// setsVariable reports whether a text ends in a command that takes a name and a
+// value: setenv of csh, ENV of a Dockerfile.
+func setsVariable(s string) bool {
+	s = strings.TrimRight(s, " \t")
+	return strings.HasSuffix(s, "setenv") || s == "ENV"
+}
+
 // valueAt returns where the value lies that begins at a place.
 func valueAt(s string, at int, what *setting) (from, to int) {
 	for at < len(s) && s[at] == '\\' {
@@ -488,13 +497,13 @@ func valueAt(s string, at int, what *setting) (from, to int) {
 	if q := after(s, at); q == '"' || q == '\'' {
 		what.quoted = what.quoted || what.sign == '=' || what.flag
 		for to = at + 1; to < len(s) && s[to] != q && s[to] != '\n'; to++ {
-			if s[to] == '\\' && to+1 < len(s) && s[to+1] != q {
-				to++
-			} else if s[to] == '\\' && before(s, at) == '\\' {
-				break // The quotes are escaped themselves.
-			} else if s[to] == '\\' {
-				to++
+			switch {
+			case s[to] != '\\':
+				continue
+			case before(s, at) == '\\' && after(s, to+1) == q:
+				return at + 1, to // The quotes are escaped themselves.
 			}
+			to++
 		}
 		what.whole = what.first && strings.Trim(s[min(to, len(s)):], "\"', \t\r\n") == ""
 		return at + 1, min(to, len(s))

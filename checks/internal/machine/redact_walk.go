@@ -16,7 +16,7 @@ import (
 // of ours, and stay, as do unexported fields.
 func Redact[T any](r *Redactor, v T) T {
 	out := r.walk(fieldPlace{}, reflect.ValueOf(&v).Elem())
-	return out.Interface().(T) //nolint:errcheck,forcetypeassert // A walk keeps the type.
+	return out.Interface().(T) //nolint:forcetypeassert // A walk keeps the type.
 }
 
 // Study learns the names in a value, so that they are replaced wherever they
@@ -38,7 +38,7 @@ type fieldPlace struct {
 }
 
 func (r *Redactor) walk(at fieldPlace, v reflect.Value) reflect.Value {
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // What holds no string stays.
 	case reflect.Pointer:
 		if v.IsNil() {
 			return v

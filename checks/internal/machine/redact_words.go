@@ -182,10 +182,13 @@ var noHost = []string{
 	"default", "required", "self", "here", "unset", "host", "hostname", "private", "bridge", "the", "this", "a", "an", "and", "or", "of", "at", "on", "to", "from", "for",
 }
 
+// numberedThing are processes and devices, which stand in brackets as hosts do.
+var numberedThing = regexp.MustCompile(`(?i)^(?:rank|gpu|cuda|cpu|device|core)[-_]?[0-9]*$`)
+
 // isHostName reports whether a text can be the name of a host, and of one that is
 // not the same on every machine.
 func isHostName(name string) bool {
-	return len(name) <= maxHostName && strings.Trim(name, "0123456789.-_:x") != "" && isAlnum(name[0]) &&
+	return len(name) <= maxHostName && strings.Trim(name, "0123456789.-_:x") != "" && isAlnum(name[0]) && !numberedThing.MatchString(name) &&
 		!slices.Contains(noHost, lower(name)) && !strings.HasPrefix(lower(name), "localhost") &&
 		!strings.ContainsFunc(name, func(c rune) bool { return !isAlnum(byte(min(c, 0xff))) && c != '.' && c != '-' && c != '_' })
 }
