@@ -313,3 +313,44 @@ func secretsPlanted(t *testing.T) int {
 	}
 	return n
 }
+
+// TestRedactWhere holds which version of a report goes where: that with names to a
+// terminal or a pipe alone.
+func TestRedactWhere(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // Nothing is written.
+	r, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()    //nolint:errcheck // Nothing is read.
+	defer pipe.Close() //nolint:errcheck // Nothing is written.
+	d := report.New(report.Input{Facts: &checks.Facts{Host: &checks.HostFacts{Hostname: "atlas7"}}, FailOn: report.Never, Profile: rules.Training})
+	for _, tt := range []struct {
+		choice                 redaction
+		toFile, redirect, pipe report.Redaction
+	}{
+		{redactFiles, report.RedactedNames, report.RedactedNames, report.RedactedSecrets},
+		{redactAll, report.RedactedNames, report.RedactedNames, report.RedactedNames},
+		{redactNothing, "", "", ""},
+	} {
+		v := tt.choice.of(d)
+		for _, got := range []struct {
+			what string
+			d    *report.Document
+			want report.Redaction
+		}{
+			{"-o FILE", v.toFile(), tt.toFile}, {"> FILE", v.toStdout(file), tt.redirect}, {"a pipe", v.toStdout(pipe), tt.pipe}, {"a buffer", v.toStdout(&bytes.Buffer{}), tt.pipe},
+		} {
+			if got.d.Redacted != got.want || (got.d.Host.Hostname == "atlas7") != (got.want != report.RedactedNames) {
+				t.Errorf("choice %d, %s: redacted %q, host %q; want %q", tt.choice, got.what, got.d.Redacted, got.d.Host.Hostname, got.want)
+			}
+		}
+	}
+	if d.Host.Hostname != "atlas7" || d.Redacted != "" {
+		t.Error("the report itself was changed")
+	}
+}

@@ -10,8 +10,6 @@ import (
 // This file finds names by what stands around them: the name of a host before a
 // message of NCCL, that of a job behind --job-name.
 
-func numberText(n int) string { return strconv.Itoa(n) }
-
 // nameContext is what stands around a name. The groups of its pattern are called for
 // what stands there: host, hosts (a list), user, job, image, export (a folder of
 // a file server). A line is looked at only if it holds one of the hints.
@@ -306,7 +304,7 @@ func (r *Redactor) export(source string) string {
 		if name == "" || name == "/" || exportStandIn.MatchString(name) {
 			return name
 		}
-		return "/export-" + numberText(r.number(kindExport, name))
+		return "/export-" + strconv.Itoa(r.number(kindExport, name))
 	}
 	if rest, ok := strings.CutPrefix(source, "//"); ok {
 		server, share, _ := strings.Cut(rest, "/")

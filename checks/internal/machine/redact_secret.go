@@ -156,7 +156,7 @@ var (
 	}
 )
 
-// words splits a name at everything that is no letter or digit, and where an
+// wordsOf splits a name at everything that is no letter or digit, and where an
 // upper-case letter follows a lower-case one.
 func wordsOf(name string) []string {
 	var words []string
@@ -182,10 +182,8 @@ func wordsOf(name string) []string {
 
 // secrecy tells whether a name is that of a secret.
 func secrecy(name string) strength {
-	if low := lower(name); !hasHint(low) || low == "pwd" || low == "oldpwd" { // The shell's folder.
-		if name != "pwd" {
-			return noSecret
-		}
+	if !hasHint(lower(name)) || name == "PWD" || name == "OLDPWD" { // The shell's folders.
+		return noSecret
 	}
 	words := wordsOf(name)
 	found := noSecret
@@ -227,7 +225,7 @@ var verdicts = []string{
 // a reference to another variable or a place holder.
 func plainSetting(value string) bool {
 	low := lower(strings.TrimSpace(value))
-	if slices.Contains(harmless, low) || strings.HasPrefix(low, "$") || strings.HasPrefix(low, "%") || strings.HasPrefix(low, "<") ||
+	if slices.Contains(harmless, low) || strings.HasPrefix(low, "$") || strings.HasPrefix(low, "<") || strings.HasPrefix(low, "%") && (strings.HasSuffix(low, "%") || len(low) == 2) ||
 		strings.HasPrefix(low, "{{") || len(low) > 2 && strings.Trim(low, "*x.") == "" {
 		return true
 	}
@@ -235,7 +233,7 @@ func plainSetting(value string) bool {
 	return len(digits) <= 5 && strings.Trim(digits, "0123456789abcdef") == "" && (digits != low || strings.ContainsAny(digits, "0123456789")) // 5: 65535.
 }
 
-// number reports whether a value is a number or a size, of whatever length.
+// isNumber reports whether a value is a number or a size, of whatever length.
 func isNumber(value string) bool {
 	rest := strings.TrimLeft(value, "+-0123456789.,_e")
 	return rest != value && slices.Contains([]string{"", "b", "k", "m", "g", "t", "kb", "mb", "gb", "kib", "mib", "gib", "s", "ms", "us", "%", "x"}, lower(rest))
@@ -301,7 +299,7 @@ func (s setting) secret(value string) bool {
 	upper := s.name == strings.ToUpper(s.name) && strings.ToLower(s.name) != s.name
 	stated := s.flag || s.quoted || upper && s.sign == '=' // No prose.
 	low := lower(value)
-	password := slices.ContainsFunc([]string{"pass", "pwd", "secret", "pin"}, func(p string) bool { return strings.Contains(lower(s.name), p) })
+	password := slices.ContainsFunc([]string{"pass", "pwd", "secret"}, func(p string) bool { return strings.Contains(lower(s.name), p) })
 	switch {
 	case isNumber(value) && (!password || sure != isSecret && !upper && !s.flag || len(value) <= 5):
 		return false

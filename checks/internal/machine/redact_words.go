@@ -3,6 +3,7 @@ package machine
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -215,7 +216,7 @@ func (r *Redactor) Host(name string) string {
 	} else if domain != "" {
 		r.domainOf[short] = domain
 	}
-	standIn := "host-" + numberText(r.number(kindHost, key))
+	standIn := "host-" + strconv.Itoa(r.number(kindHost, key))
 	if distinctive(short) {
 		r.learn(short, standIn)
 	}
@@ -280,7 +281,7 @@ func (r *Redactor) work(k kind, prefix, name string) string {
 		strings.ContainsAny(name, "$<>{}*% ") || strings.Trim(name, "0123456789.-_:") == "" || ordinary.MatchString(lower(name)) {
 		return name
 	}
-	standIn := prefix + numberText(r.number(k, name))
+	standIn := prefix + strconv.Itoa(r.number(k, name))
 	if distinctive(name) {
 		r.learn(name, standIn)
 	}
