@@ -35,7 +35,7 @@ type Recording struct {
 type RecordOptions struct {
 	// Version is gpudoctor's own; it stands in the head of the snapshot.
 	Version string
-	// KeepNames leaves host names, addresses and serial numbers as they are.
+	// KeepNames leaves names, addresses, serial numbers and secrets as they are.
 	// By default they are replaced by stand-ins.
 	KeepNames bool
 }

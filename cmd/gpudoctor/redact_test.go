@@ -93,6 +93,64 @@ func TestRedactionKeepsDiagnosis(t *testing.T) {
 	}
 }
 
+// TestRedactOddHostNames calls a machine by every word that stands in its facts: no
+// field that a rule reads may be taken for its name.
+func TestRedactOddHostNames(t *testing.T) {
+	files := []string{"../../fixtures/hosts/h200x2.txtar", "../../fixtures/hosts/model-mi250x4.txtar"}
+	if testing.Short() {
+		files = files[:1]
+	}
+	tried := 0
+	for _, file := range files {
+		facts := factsOf(t, file)
+		facts.Links = nil // Many pairs, all alike.
+		encode := func(hostname string) map[string]any {
+			facts.Host.Hostname = hostname
+			redacted := facts.Redact()
+			redacted.Host.Hostname = ""
+			document, ok := asJSON(t, redacted).(map[string]any)
+			if !ok {
+				t.Fatal("facts are no object")
+			}
+			return document
+		}
+		want := encode("zz-9-none")
+		words := map[string]bool{}
+		wordsIn(want, words)
+		for word := range words {
+			if len(word) < 3 || len(word) > 24 || testing.Short() && len(word)%5 > 0 {
+				continue
+			}
+			tried++
+			if diff := cmp.Diff(want, encode(word)); diff != "" {
+				t.Errorf("%s: on a host called %q other facts change:\n%s", file, word, diff)
+			}
+		}
+	}
+	t.Logf("%d names", tried)
+}
+
+// wordsIn collects the words of all strings in a decoded document.
+func wordsIn(v any, words map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, e := range v {
+			if key != "value" { // Of a variable: somebody wrote it.
+				wordsIn(e, words)
+			}
+		}
+	case []any:
+		for _, e := range v {
+			wordsIn(e, words)
+		}
+	case string:
+		// A field that holds one word, which a host can be called by.
+		if !strings.ContainsAny(v, " /.:_,") && !strings.HasPrefix(v, "lib") {
+			words[v] = true
+		}
+	}
+}
+
 // factsOf reads the facts of a recording or of texts; nil where there are none.
 func factsOf(t *testing.T, file string) *checks.Facts {
 	t.Helper()
@@ -254,4 +312,45 @@ func secretsPlanted(t *testing.T) int {
 		n += strings.Count(string(raw), "\n"+kind+"\tthing\t")
 	}
 	return n
+}
+
+// TestRedactWhere holds which version of a report goes where: that with names to a
+// terminal or a pipe alone.
+func TestRedactWhere(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // Nothing is written.
+	r, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()    //nolint:errcheck // Nothing is read.
+	defer pipe.Close() //nolint:errcheck // Nothing is written.
+	d := report.New(report.Input{Facts: &checks.Facts{Host: &checks.HostFacts{Hostname: "atlas7"}}, FailOn: report.Never, Profile: rules.Training})
+	for _, tt := range []struct {
+		choice                 redaction
+		toFile, redirect, pipe report.Redaction
+	}{
+		{redactFiles, report.RedactedNames, report.RedactedNames, report.RedactedSecrets},
+		{redactAll, report.RedactedNames, report.RedactedNames, report.RedactedNames},
+		{redactNothing, "", "", ""},
+	} {
+		v := tt.choice.of(d)
+		for _, got := range []struct {
+			what string
+			d    *report.Document
+			want report.Redaction
+		}{
+			{"-o FILE", v.toFile(), tt.toFile}, {"> FILE", v.toStdout(file), tt.redirect}, {"a pipe", v.toStdout(pipe), tt.pipe}, {"a buffer", v.toStdout(&bytes.Buffer{}), tt.pipe},
+		} {
+			if got.d.Redacted != got.want || (got.d.Host.Hostname == "atlas7") != (got.want != report.RedactedNames) {
+				t.Errorf("choice %d, %s: redacted %q, host %q; want %q", tt.choice, got.what, got.d.Redacted, got.d.Host.Hostname, got.want)
+			}
+		}
+	}
+	if d.Host.Hostname != "atlas7" || d.Redacted != "" {
+		t.Error("the report itself was changed")
+	}
 }

@@ -18,17 +18,17 @@ import (
 var update = flag.Bool("update", false, "write the list of words that redacting changes")
 
 // fixtureTexts are all texts of fixtures/texts, by file and member.
-func fixtureTexts(t testing.TB) map[string]string {
-	t.Helper()
+func fixtureTexts(tb testing.TB) map[string]string {
+	tb.Helper()
 	files, err := filepath.Glob("../../../fixtures/texts/*.txtar")
 	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+		tb.Fatal(files, err)
 	}
 	all := make(map[string]string)
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		for _, f := range txtar.Parse(raw).Files {
 			all[strings.TrimSuffix(filepath.Base(file), ".txtar")+":"+f.Name] = string(f.Data)

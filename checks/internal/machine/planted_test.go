@@ -17,11 +17,11 @@ import (
 type corpus struct{ things, lines map[string][]string }
 
 // readCorpus reads testdata/planted.tsv.
-func readCorpus(t testing.TB) corpus {
-	t.Helper()
+func readCorpus(tb testing.TB) corpus {
+	tb.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "planted.tsv"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	c := corpus{map[string][]string{}, map[string][]string{}}
 	for line := range strings.Lines(string(raw)) {
@@ -31,7 +31,7 @@ func readCorpus(t testing.TB) corpus {
 		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3)
 		switch {
 		case len(f) != 3:
-			t.Fatalf("not three parts: %q", line)
+			tb.Fatalf("not three parts: %q", line)
 		case f[1] == "thing" && f[0] == "secret":
 			c.things[f[0]] = append(c.things[f[0]], strings.ReplaceAll(f[2], "+", ""))
 		case f[1] == "thing":
@@ -106,8 +106,19 @@ func TestNotSecret(t *testing.T) {
 		}
 	}
 	for _, v := range []struct{ name, value string }{
-		{"NCCL_IB_PKEY", "0x8001"}, {"UCX_RKEY_MPOOL", "1"}, {"TOKENIZERS_PARALLELISM", "false"}, {"NCCL_IB_AUTH_TYPE", "psk"}, {"NCCL_IB_AUTH", "1"}, {"KUBERNETES_TOKEN_FILE", "/run/token"},
-		{"NCCL_ALGO", "Ring"}, {"NVIDIA_VISIBLE_DEVICES", "all"}, {"SINGULARITY_BIND", "/scratch"}, {"PWD", "/work"}, {"SSH_AUTH_SOCK", "/tmp/x"}, {"NVIDIA_API_KEY", withheld}, {"HF_TOKEN", ""},
+		{"NCCL_IB_PKEY", "0x8001"},
+		{"UCX_RKEY_MPOOL", "1"},
+		{"TOKENIZERS_PARALLELISM", "false"},
+		{"NCCL_IB_AUTH_TYPE", "psk"},
+		{"NCCL_IB_AUTH", "1"},
+		{"KUBERNETES_TOKEN_FILE", "/run/token"},
+		{"NCCL_ALGO", "Ring"},
+		{"NVIDIA_VISIBLE_DEVICES", "all"},
+		{"SINGULARITY_BIND", "/scratch"},
+		{"PWD", "/work"},
+		{"SSH_AUTH_SOCK", "/tmp/x"},
+		{"NVIDIA_API_KEY", withheld},
+		{"HF_TOKEN", ""},
 	} {
 		if secretVariable(v.name, v.value) {
 			t.Errorf("%s=%s is taken for a secret", v.name, v.value)

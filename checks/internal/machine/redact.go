@@ -159,7 +159,11 @@ func (r *Redactor) line(s string, addresses bool) string {
 	if r.studying {
 		return s
 	}
-	s = r.learnt(s)
+	return r.numbers(r.learnt(s), addresses)
+}
+
+// numbers replaces what identifies by number: UUIDs, GUIDs and addresses.
+func (r *Redactor) numbers(s string, addresses bool) string {
 	s = r.uuids(s)
 	s = r.colons(s)
 	s = r.macs(s)

@@ -10,8 +10,6 @@ import (
 // This file finds names by what stands around them: the name of a host before a
 // message of NCCL, that of a job behind --job-name.
 
-func numberText(n int) string { return strconv.Itoa(n) }
-
 // nameContext is what stands around a name. The groups of its pattern are called for
 // what stands there: host, hosts (a list), user, job, image, export (a folder of
 // a file server). A line is looked at only if it holds one of the hints.
@@ -57,6 +55,9 @@ var nameContexts = []nameContext{
 	nameAround(`\b(?:Local host|Remote host|Target node|Local hostname|Peer host|Node|Host)\s*:\s*{host}\s*$`, "host", "ode:", "ode :", "Host"),
 	nameAround(`\bon node {host}(?:[,.:;]|\s+(?:exited|aborted|died|failed|called|lost)|\s*$)`, "on node "),
 	nameAround(`\bnode {host} (?:exited|died|failed|aborted|is down|not responding)`, "node "),
+	nameAround(`(?:^|\s)\[{host}:(?:[0-9]{3,}|mpi_rank_[0-9]+)\]`, "["),
+	nameAround(`\brank [0-9]+ on {host}(?:\s|$|[,.:;])`, "rank "),
+	nameAround(`\b(?:on|from) host {host}(?:\s|$|[,.:;])`, " host "),
 	// Meeting points of PyTorch, DeepSpeed, Accelerate, SGLang, Ray.
 	nameAround(`(?i)\b(?:[a-z_]*master[_-]addr(?:ess)?|rdzv[_-]?endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|init[_-]method|dist[_-]url|ray[_-]address|nccl[_-]comm[_-]id|[a-z_]*master[_-]host|[a-z_]*head[_-](?:node|addr|ip))["'\\]*\s*[:=]\s*[\\"']*(?:[a-z]+://)?\[?{host}`, "aster_addr", "aster-addr", "ASTER_ADDR", "rdzv", "RDZV", "process_ip", "process-ip", "init", "INIT", "dist", "DIST", "ddress", "ADDRESS", "COMM_ID", "comm_id", "aster_host", "ASTER_HOST", "head_", "head-", "HEAD_"),
 	nameAround(`--?(?:master[_-]addr(?:ess)?|rdzv[_-]?endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|init[_-]method|dist[_-]url|address|head[_-]node|node[_-]ip[_-]address|master[_-]host)\s+["']?(?:[a-z]+://)?\[?{host}`, "--"),
@@ -183,6 +184,9 @@ var bracketList = regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9_.-]*\[[0-9]+(?:[-,][0
 func (r *Redactor) bracketNames(s string, from, to int) string {
 	list := s[from:to]
 	open := strings.IndexByte(list, '[')
+	if slices.Contains([]string{"GPU", "CPU", "NIC", "HCA", "Rank", "rank", "bus", "NVLink", "core"}, list[:open]) {
+		return list
+	}
 	if list[open+1] != '0' || list[open+2] == '-' || list[open+2] == ',' {
 		if ordinary.MatchString(lower(list[:open])) || !strings.HasSuffix(list[:open], "-") {
 			return list
@@ -300,7 +304,7 @@ func (r *Redactor) export(source string) string {
 		if name == "" || name == "/" || exportStandIn.MatchString(name) {
 			return name
 		}
-		return "/export-" + numberText(r.number(kindExport, name))
+		return "/export-" + strconv.Itoa(r.number(kindExport, name))
 	}
 	if rest, ok := strings.CutPrefix(source, "//"); ok {
 		server, share, _ := strings.Cut(rest, "/")

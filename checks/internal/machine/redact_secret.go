@@ -156,7 +156,7 @@ var (
 	}
 )
 
-// words splits a name at everything that is no letter or digit, and where an
+// wordsOf splits a name at everything that is no letter or digit, and where an
 // upper-case letter follows a lower-case one.
 func wordsOf(name string) []string {
 	var words []string
@@ -182,10 +182,8 @@ func wordsOf(name string) []string {
 
 // secrecy tells whether a name is that of a secret.
 func secrecy(name string) strength {
-	if low := lower(name); !hasHint(low) || low == "pwd" || low == "oldpwd" { // The shell's folder.
-		if name != "pwd" {
-			return noSecret
-		}
+	if !hasHint(lower(name)) || name == "PWD" || name == "OLDPWD" { // The shell's folders.
+		return noSecret
 	}
 	words := wordsOf(name)
 	found := noSecret
@@ -227,7 +225,7 @@ var verdicts = []string{
 // a reference to another variable or a place holder.
 func plainSetting(value string) bool {
 	low := lower(strings.TrimSpace(value))
-	if slices.Contains(harmless, low) || strings.HasPrefix(low, "$") || strings.HasPrefix(low, "%") || strings.HasPrefix(low, "<") ||
+	if slices.Contains(harmless, low) || strings.HasPrefix(low, "$") || strings.HasPrefix(low, "<") || strings.HasPrefix(low, "%") && (strings.HasSuffix(low, "%") || len(low) == 2) ||
 		strings.HasPrefix(low, "{{") || len(low) > 2 && strings.Trim(low, "*x.") == "" {
 		return true
 	}
@@ -235,7 +233,7 @@ func plainSetting(value string) bool {
 	return len(digits) <= 5 && strings.Trim(digits, "0123456789abcdef") == "" && (digits != low || strings.ContainsAny(digits, "0123456789")) // 5: 65535.
 }
 
-// number reports whether a value is a number or a size, of whatever length.
+// isNumber reports whether a value is a number or a size, of whatever length.
 func isNumber(value string) bool {
 	rest := strings.TrimLeft(value, "+-0123456789.,_e")
 	return rest != value && slices.Contains([]string{"", "b", "k", "m", "g", "t", "kb", "mb", "gb", "kib", "mib", "gib", "s", "ms", "us", "%", "x"}, lower(rest))
@@ -301,16 +299,16 @@ func (s setting) secret(value string) bool {
 	upper := s.name == strings.ToUpper(s.name) && strings.ToLower(s.name) != s.name
 	stated := s.flag || s.quoted || upper && s.sign == '=' // No prose.
 	low := lower(value)
-	password := slices.ContainsFunc([]string{"pass", "pwd", "secret", "pin"}, func(p string) bool { return strings.Contains(lower(s.name), p) })
+	password := slices.ContainsFunc([]string{"pass", "pwd", "secret"}, func(p string) bool { return strings.Contains(lower(s.name), p) })
 	switch {
-	case isNumber(value) && !(password && (sure == isSecret || upper || s.flag) && len(value) > 5):
+	case isNumber(value) && (!password || sure != isSecret && !upper && !s.flag || len(value) <= 5):
 		return false
 	case s.sign != '=' && slices.Contains(verdicts, strings.Trim(low, ".,;:!")):
 		return false
 	case s.sign == ' ' && !s.flag:
 		return random(value)
 	case sure == isSecret && password:
-		return !(isPath(value) && lower(s.name) == "pwd")
+		return !isPath(value) || lower(s.name) != "pwd"
 	case isPath(value):
 		return false
 	case sure == isSecret && (stated || s.sign == '=' || s.whole):
@@ -469,6 +467,8 @@ func secretBeside(s string, at, end int) (from, to int) {
 			return from, to
 		}
 		return 0, 0
+	case what.sign == ' ' && !what.flag && setsVariable(s[:at]):
+		what.sign = '='
 	case what.sign == ' ' && !what.flag && strings.Contains(s, "machine") && strings.Contains(s, "login"): // A line of .netrc.
 		what.sign = '='
 		what.quoted = true
@@ -480,6 +480,13 @@ func secretBeside(s string, at, end int) (from, to int) {
 	return from, to
 }
 
+// setsVariable reports whether a text ends in a command that takes a name and a
+// value: setenv of csh, ENV of a Dockerfile.
+func setsVariable(s string) bool {
+	s = strings.TrimRight(s, " \t")
+	return strings.HasSuffix(s, "setenv") || s == "ENV"
+}
+
 // valueAt returns where the value lies that begins at a place.
 func valueAt(s string, at int, what *setting) (from, to int) {
 	for at < len(s) && s[at] == '\\' {
@@ -488,13 +495,13 @@ func valueAt(s string, at int, what *setting) (from, to int) {
 	if q := after(s, at); q == '"' || q == '\'' {
 		what.quoted = what.quoted || what.sign == '=' || what.flag
 		for to = at + 1; to < len(s) && s[to] != q && s[to] != '\n'; to++ {
-			if s[to] == '\\' && to+1 < len(s) && s[to+1] != q {
-				to++
-			} else if s[to] == '\\' && before(s, at) == '\\' {
-				break // The quotes are escaped themselves.
-			} else if s[to] == '\\' {
-				to++
+			switch {
+			case s[to] != '\\':
+				continue
+			case before(s, at) == '\\' && after(s, to+1) == q:
+				return at + 1, to // The quotes are escaped themselves.
 			}
+			to++
 		}
 		what.whole = what.first && strings.Trim(s[min(to, len(s)):], "\"', \t\r\n") == ""
 		return at + 1, min(to, len(s))

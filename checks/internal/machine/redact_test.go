@@ -116,8 +116,8 @@ func TestRedactHosts(t *testing.T) {
 			t.Errorf("Host(%q): got %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	const text = "dgx-07 kernel: nvidia on node0, dgx-07.ai.corp.example and store.ai.corp.example; not dgx-071, my-dgx-07"
-	const want = "host-1 kernel: nvidia on node0, host-1.example.com and host-4.example.com; not dgx-071, my-host-1"
+	const text = "dgx-07 kernel: nvidia on node0 with NUMA node0, dgx-07.ai.corp.example and store.ai.corp.example; not dgx-071, my-dgx-07"
+	const want = "host-1 kernel: nvidia on host-3 with NUMA node0, host-1.example.com and host-4.example.com; not dgx-071, my-host-1"
 	if diff := cmp.Diff(want, r.Text(text)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -242,6 +242,38 @@ func TestRedactMemory(t *testing.T) {
 	}
 	if names, err := m.ReadDir("/sys/class/net"); err != nil || len(names) != 1 || names[0] != "enx020000000001" {
 		t.Errorf("list of interfaces: got %q, %v", names, err)
+	}
+}
+
+// TestRedactKernelPaths holds that the paths of the kernel stay, whatever a host is
+// called.
+func TestRedactKernelPaths(t *testing.T) {
+	for _, host := range []string{"node1", "nvidia0", "devices", "system", "class", "mlx5_0", "shm", "meminfo"} {
+		src := &Memory{}
+		src.AddFile("/proc/sys/kernel/hostname", []byte(host+"\n"))
+		src.AddFile("/sys/devices/system/node/node1/meminfo", []byte("Node 1 MemTotal: 16 kB\n"))
+		src.AddLink("/sys/devices/system/cpu/cpu0/node1", "../../node/node1")
+		src.AddFile("/sys/class/infiniband/mlx5_0/ports/1/state", []byte("4: ACTIVE\n"))
+		src.Answer(AskStatfs+"/dev/shm", Statfs{Type: "tmpfs"})
+		src.Answer(AskAccess+"/dev/nvidia0", "rw")
+		src.Answer(AskUname, Uname{Node: host})
+		out := NewRedactor().memory(src)
+		for name := range src.nodes {
+			if out.nodes[name] == nil {
+				t.Errorf("on the host %s there is no %s", host, name)
+			}
+		}
+		for question := range src.answers {
+			if _, ok := out.answers[question]; !ok {
+				t.Errorf("on the host %s nobody answers %s", host, question)
+			}
+		}
+		if b, err := out.ReadFile("/sys/devices/system/cpu/cpu0/node1/meminfo", 100); err != nil || !strings.Contains(string(b), "MemTotal") {
+			t.Errorf("on the host %s a link leads nowhere: %q, %v", host, b, err)
+		}
+		if b, err := out.ReadFile("/proc/sys/kernel/hostname", 100); err != nil || string(b) != "host-1\n" {
+			t.Errorf("the host %s is called %q, %v", host, b, err)
+		}
 	}
 }
 

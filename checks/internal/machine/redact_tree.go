@@ -77,7 +77,7 @@ func (r *Redactor) memory(m *Memory) *Memory {
 		slices.Sort(to.list.value)
 	}
 	for _, question := range slices.Sorted(maps.Keys(m.answers)) {
-		out.setAnswer(r.Text(question), r.answer(question, m.answers[question]))
+		out.setAnswer(r.question(question), r.answer(question, m.answers[question]))
 	}
 	return out
 }
@@ -134,9 +134,21 @@ func (r *Redactor) studyMemory(m *Memory) {
 	}
 }
 
-// path redacts a path of a file.
+// path redacts a path of a file. What the kernel shows of itself bears no names,
+// but words that names can be made of: /sys/devices/system/node/node1.
 func (r *Redactor) path(name string) string {
+	if hasPrefix(name, []string{"/sys/", "/proc/", "/dev/"}) {
+		return absolute(r.numbers(name, true))
+	}
 	return absolute(r.text(name, true))
+}
+
+// question redacts a question, which may end in a path.
+func (r *Redactor) question(question string) string {
+	if about, name, ok := strings.Cut(question, ":/"); ok {
+		return about + ":" + r.path("/"+name)
+	}
+	return r.Text(question)
 }
 
 // target redacts where a link points. One that points into a folder whose

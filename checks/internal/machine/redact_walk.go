@@ -16,7 +16,7 @@ import (
 // of ours, and stay, as do unexported fields.
 func Redact[T any](r *Redactor, v T) T {
 	out := r.walk(fieldPlace{}, reflect.ValueOf(&v).Elem())
-	return out.Interface().(T) //nolint:errcheck,forcetypeassert // A walk keeps the type.
+	return out.Interface().(T) //nolint:forcetypeassert // A walk keeps the type.
 }
 
 // Study learns the names in a value, so that they are replaced wherever they
@@ -38,7 +38,7 @@ type fieldPlace struct {
 }
 
 func (r *Redactor) walk(at fieldPlace, v reflect.Value) reflect.Value {
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // What holds no string stays.
 	case reflect.Pointer:
 		if v.IsNil() {
 			return v
@@ -195,7 +195,7 @@ func (r *Redactor) together(at fieldPlace, list []string) []string {
 			out[i] = redacted
 		}
 		return out
-	case at.ours && slices.Contains(ourWords, at.key) || isHostKey(at.key) || saysVersion(at.key) || strings.Contains(at.key, "serial") || strings.Contains(at.key, "uuid"):
+	case at.oneWord() || at.ours && slices.Contains(ourWords, at.key) || isHostKey(at.key) || saysVersion(at.key) || strings.Contains(at.key, "serial") || strings.Contains(at.key, "uuid"):
 		return nil
 	}
 	return r.joined(list, "\n")
@@ -271,7 +271,25 @@ func (r *Redactor) field(at fieldPlace, s string) string {
 		}
 		return r.uuid(s)
 	}
+	if at.oneWord() && !strings.ContainsAny(s, " \t\n/=@") {
+		return r.numbers(secrets(s), !saysVersion(at.key))
+	}
 	return r.text(s, !saysVersion(at.key))
+}
+
+// freeKeys are fields that hold what somebody wrote. One word in any other field is
+// a word of ours or of a driver, which a host may be called by: "passthrough".
+var freeKeys = []string{
+	"value", "source", "sources", "text", "texts", "message", "subject", "title", "summary", "reason", "reasons", "hint", "image", "command", "mounts", "path", "target",
+	"fact", "facts", "why", "where", "by", "missing", "look", "note", "network", "ipc", "pid", "short", "examined", "a", "b", "netdev", "interface", "master", "members", "devices", "addresses",
+}
+
+// oneWord reports whether a value of one word is none that somebody wrote.
+func (at fieldPlace) oneWord() bool {
+	if at.key == "name" {
+		return at.ours && at.parent != "launches" && at.parent != "texts"
+	}
+	return at.ours && !slices.Contains(freeKeys, at.key)
 }
 
 // isHostKey reports whether a field of this name holds names of hosts.

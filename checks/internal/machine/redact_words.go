@@ -3,6 +3,7 @@ package machine
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -11,10 +12,11 @@ import (
 // ordinary are words that the texts of this trade are full of, and names of
 // numbered devices. A host, user or job of such a name is replaced where it is
 // known to be one, and nowhere else: to replace the word wherever it stands would
-// spoil what is said of a machine, and "node1" says nothing of whose node it is.
-var ordinary = regexp.MustCompile(`^(?:(?:gpu|cpu|numa|eth|ib|bond|en[ospx]?|mlx\d?|nvme|rank|dev|card|socket|channel|ring|tree|stream|slot|port|link|device)[-_]?(?:[0-9]|1[0-5])?|(?:node|vm|host|worker|master|server|pod|task|job|user|container)(?:[0-9]|1[0-5])?|mlx\d_\d+|nvme\d+n\d+|eth\d+|cpu\d+|` +
-	`localhost|linux|ubuntu|debian|rocky|centos|fedora|redhat|suse|amazon|azure|google|nvidia|amd|amdgpu|intel|mellanox|kernel|compute|head|login|docker|podman|kube|kubernetes|slurm|training|trainer|train|inference|instance|default|unknown|system|machine|hypervisor|gpudoctor|redacted|test|tests|demo|main|prod|production|staging|local|private|public|network|cluster|data|model|models|home|root|admin|nobody|build|release|none|null|true|false|` +
+// spoil what is said of a machine.
+var ordinary = regexp.MustCompile(`^(?:(?:gpu|cpu|numa|eth|ib|bond|en[ospx]?|mlx\d?|nvme|rank|dev|card|socket|channel|ring|tree|stream|slot|port|link|device)[-_]?(?:[0-9]|1[0-5])?|(?:node|vm|host|worker|master|server|pod|task|job|user|container)|(?:task|job|user)[0-9]+|mlx\d_\d+|nvme\d+n\d+|eth\d+|cpu\d+|` +
+	`localhost|config|environment|sysfs|devices|procfs|corp|intra|internal|intranet|cloud|linux|ubuntu|debian|rocky|centos|fedora|redhat|suse|amazon|azure|google|nvidia|amd|amdgpu|intel|mellanox|kernel|compute|head|login|docker|podman|kube|kubernetes|slurm|training|trainer|train|inference|instance|default|unknown|system|machine|hypervisor|gpudoctor|redacted|test|tests|demo|main|prod|production|staging|local|private|public|network|cluster|data|model|models|home|root|admin|nobody|build|release|none|null|true|false|` +
 	`cuda|nccl|rccl|rocm|torch|pytorch|python|python3|bash|mpirun|torchrun|vllm|sglang|ollama|llama|llama-server|triton|jax|tensorflow|deepspeed|megatron|nemo|ampere|hopper|turing|volta|pascal|blackwell|ada|tesla|quadro|titan|spark|info|warn|warning|error|debug|trace|fatal|critical|notice|failed|failure|timeout|transport|memory|shared|driver|library|process|service|error|bench|benchmark|benchmarks|app|application|api|web|file|files|log|logs|name|code|work|work[-_]?dir|workspace|scratch|shm|tmp|var|etc|opt|usr|lib|proc|sys|mnt|` +
+	`[abhlvptk][0-9]{1,3}[a-z]?|mi[0-9]+[a-z]?|g[bh]?[0-9]{3}|rtx[0-9a-z]*|gtx[0-9a-z]*|gfx[0-9a-f]+|sm_?[0-9]+|dgx|hgx|geforce|instinct|radeon|epyc|xeon|ryzen|connectx[0-9a-z-]*|bluefield[0-9a-z-]*|infiniband|ethernet|roce|nvlink|nvswitch|pcie|iommu|` +
 	`all-?reduce|allreduce|all_reduce|all-gather|all_gather|broadcast|reduce|p2p|copy|check|probe|quick|full|off|auto)$`)
 
 // learn makes a word be replaced wherever it stands. The first stand-in holds.
@@ -110,7 +112,7 @@ func (r *Redactor) learnt(s string) string {
 func (r *Redactor) nameAt(low string, at int) (end int, standIn string) {
 	first := partEnd(low, at)
 	for n, to := r.parts[low[at:first]], first; n > 0; n-- {
-		if word, ok := r.words[low[at:to]]; ok {
+		if word, ok := r.words[low[at:to]]; ok && !ofKernel(low, at) {
 			end, standIn = to, word
 		}
 		if to+1 >= len(low) || !isAlnum(low[to+1]) {
@@ -129,6 +131,12 @@ func (r *Redactor) nameAt(low string, at int) (end int, standIn string) {
 		return to, exampleDomain
 	}
 	return to, r.Host(low[at:short]) + "." + exampleDomain
+}
+
+// ofKernel reports whether what begins at a place is numbered by the kernel: a
+// NUMA node, which may be called as a host is.
+func ofKernel(low string, at int) bool {
+	return slices.ContainsFunc([]string{"node/", "numa ", "numa-", "numa_", "scsi_host/", "scsi "}, func(word string) bool { return strings.HasSuffix(low[:at], word) })
 }
 
 // exampleDomain stands for all domains; it is reserved for documentation (RFC
@@ -175,10 +183,13 @@ var noHost = []string{
 	"default", "required", "self", "here", "unset", "host", "hostname", "private", "bridge", "the", "this", "a", "an", "and", "or", "of", "at", "on", "to", "from", "for",
 }
 
+// numberedThing are processes and devices, which stand in brackets as hosts do.
+var numberedThing = regexp.MustCompile(`(?i)^(?:rank|gpu|cuda|cpu|device|core)[-_]?[0-9]*$`)
+
 // isHostName reports whether a text can be the name of a host, and of one that is
 // not the same on every machine.
 func isHostName(name string) bool {
-	return len(name) <= maxHostName && strings.Trim(name, "0123456789.-_:x") != "" && isAlnum(name[0]) &&
+	return len(name) <= maxHostName && strings.Trim(name, "0123456789.-_:x") != "" && isAlnum(name[0]) && !numberedThing.MatchString(name) &&
 		!slices.Contains(noHost, lower(name)) && !strings.HasPrefix(lower(name), "localhost") &&
 		!strings.ContainsFunc(name, func(c rune) bool { return !isAlnum(byte(min(c, 0xff))) && c != '.' && c != '-' && c != '_' })
 }
@@ -205,7 +216,7 @@ func (r *Redactor) Host(name string) string {
 	} else if domain != "" {
 		r.domainOf[short] = domain
 	}
-	standIn := "host-" + numberText(r.number(kindHost, key))
+	standIn := "host-" + strconv.Itoa(r.number(kindHost, key))
 	if distinctive(short) {
 		r.learn(short, standIn)
 	}
@@ -223,11 +234,16 @@ var sharedDomains = []string{
 }
 
 // learnDomain notes a domain, and those above it as far as they have one owner,
-// and not all the world.
+// and not all the world; and the owner's name.
 func (r *Redactor) learnDomain(domain string) {
+	const long = 5 // A shorter name of an owner is too common to be looked for.
 	for strings.Contains(domain, ".") && domain != exampleDomain && !publicHost(domain) && !slices.Contains(sharedDomains, domain) {
 		r.domains[domain] = true
-		_, domain, _ = strings.Cut(domain, ".")
+		label, rest, _ := strings.Cut(domain, ".")
+		if owner := !strings.Contains(rest, ".") || slices.Contains(sharedDomains, rest); owner && rest != "cluster.local" && rest != "svc.cluster.local" && len(label) >= long && distinctive(label) {
+			r.learn(label, "example")
+		}
+		domain = rest
 	}
 }
 
@@ -265,7 +281,7 @@ func (r *Redactor) work(k kind, prefix, name string) string {
 		strings.ContainsAny(name, "$<>{}*% ") || strings.Trim(name, "0123456789.-_:") == "" || ordinary.MatchString(lower(name)) {
 		return name
 	}
-	standIn := prefix + numberText(r.number(k, name))
+	standIn := prefix + strconv.Itoa(r.number(k, name))
 	if distinctive(name) {
 		r.learn(name, standIn)
 	}

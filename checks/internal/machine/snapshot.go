@@ -66,7 +66,7 @@ const (
 type WriteOptions struct {
 	// Version is gpudoctor's own.
 	Version string
-	// KeepNames leaves host names, addresses and serial numbers as they are.
+	// KeepNames leaves names, addresses, serial numbers and secrets as they are.
 	KeepNames bool
 }
 

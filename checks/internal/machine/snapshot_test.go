@@ -541,13 +541,13 @@ func FuzzParse(f *testing.F) {
 	if err := r.Write(&b, WriteOptions{}); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(b.Bytes())
+	recording := bytes.ReplaceAll(b.Bytes(), []byte("0123456789abcde\n"), nil) // Of /large; small seeds are tried more often.
 	for _, trailer := range trailers {
-		f.Add(slices.Concat(b.Bytes(), []byte(trailer)))
+		f.Add(slices.Concat(recording, []byte(trailer)))
 	}
 	n := 0
-	for end := range lineEnds(b.Bytes()) {
-		f.Add(slices.Concat(b.Bytes()[:end], []byte(trailers[n%len(trailers)])))
+	for end := range lineEnds(recording) {
+		f.Add(slices.Concat(recording[:end], []byte(trailers[n%len(trailers)])))
 		n++
 	}
 	f.Add([]byte("gpudoctor.snapshot/v1\n-- a/ --\nb\n-- a/b -> c --\n-- answers/x.json --\n{}\n-- !not-exist --\nq\n"))
@@ -596,7 +596,9 @@ func FuzzParse(f *testing.F) {
 		if diff := cmp.Diff(want, look(again)); diff != "" {
 			t.Errorf("(-first +second)\n%s\n%s", diff, b.Bytes())
 		}
-		_ = NewRedactor().memory(m) // It must not panic.
+		if len(data) < 1<<9 {
+			_ = NewRedactor().memory(m) // It must not panic; FuzzRedact tries texts.
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func plant(v reflect.Value, at string, depth int, next func() string) []string {
 	if !v.CanSet() && v.CanAddr() { // An unexported field.
 		v = reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 	}
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // The others hold no strings.
 	case reflect.String:
 		if v.Type() == reflect.TypeFor[string]() {
 			v.SetString(next())
@@ -112,11 +113,9 @@ func dump(v reflect.Value, at string, depth int) map[string]string {
 		return all
 	}
 	add := func(v reflect.Value, at string) {
-		for place, text := range dump(v, at, depth-1) {
-			all[place] = text
-		}
+		maps.Copy(all, dump(v, at, depth-1))
 	}
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // The others hold no strings.
 	case reflect.String:
 		all[at] = v.String()
 	case reflect.Pointer, reflect.Interface:
