@@ -152,7 +152,7 @@ func TestInside(t *testing.T) {
 // TestNothingIsLost holds that whatever a child wrote before it died is received,
 // however slow the receiver is and however many there are at once.
 func TestNothingIsLost(t *testing.T) {
-	const messages = 400
+	const messages = 2000
 	count := 12
 	if testing.Short() {
 		count = 4
