@@ -120,7 +120,11 @@ func (p *part) compile(checked bool) error {
 	} else {
 		c = c.WithSkipStages(uncheckedStages...)
 	}
-	c.Compile(p.modules)
+	modules := make(map[string]*ast.Module, len(p.modules))
+	for name, m := range p.modules {
+		modules[name] = indexed(m)
+	}
+	c.Compile(modules)
 	if c.Failed() {
 		return errors.Join(problems("", c.Errors)...)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/agnivade/levenshtein"
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -222,45 +223,76 @@ type answer struct {
 }
 
 // ask asks all rules, those that were compiled together in one query, and the
-// queries side by side.
+// queries side by side. Where one fails, each of its rules is asked alone, so that only
+// those at fault give no answer.
 func (s *Set) ask(ctx context.Context, input ast.Value, rules []Rule) (map[string]answer, error) {
+	left := s.newBudget(ctx)
 	said := make(map[string]answer, len(rules))
-	var mu sync.Mutex // Guards said.
+	var alone []Rule
+	var mu sync.Mutex // Guards said and alone.
 	var wg sync.WaitGroup
 	for _, group := range s.byPart(rules) {
 		wg.Go(func() {
-			answers := s.askTogether(ctx, input, group)
+			answers, err := s.boundedQuery(ctx, left.share(), input, group)
 			mu.Lock()
 			defer mu.Unlock()
+			if err != nil {
+				alone = append(alone, group...)
+			}
 			maps.Copy(said, answers)
 		})
 	}
 	wg.Wait()
+	slices.SortFunc(alone, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	for _, rule := range alone {
+		if ctx.Err() != nil {
+			break
+		}
+		one, err := s.boundedQuery(ctx, left.share(), input, []Rule{rule})
+		if err != nil {
+			one = map[string]answer{rule.ID: {failure: failureOf(err)}}
+		}
+		maps.Copy(said, one)
+	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("evaluate rules: %w", context.Cause(ctx))
 	}
 	return said, nil
 }
 
-// askTogether puts one query for all of the rules. If it fails, it asks each
-// rule alone, so that only those at fault give no answer.
-func (s *Set) askTogether(ctx context.Context, input ast.Value, rules []Rule) map[string]answer {
-	said, err := s.query(ctx, input, rules)
-	if err == nil {
-		return said
+// boundedQuery is a query that is stopped when it takes too long or too much memory.
+func (s *Set) boundedQuery(ctx context.Context, limit time.Duration, input ast.Value, rules []Rule) (map[string]answer, error) {
+	return within(ctx, limit, s.limits.grace, s.limits.heap, func(ctx context.Context) (map[string]answer, error) { return s.query(ctx, input, rules) })
+}
+
+// failureOf says why a rule gave no answer.
+func failureOf(err error) string {
+	var limited *LimitError
+	if errors.As(err, &limited) {
+		return stopped + limited.Error()
 	}
-	said = make(map[string]answer, len(rules))
-	for _, rule := range rules {
-		if ctx.Err() != nil {
-			return nil
-		}
-		one, err := s.query(ctx, input, []Rule{rule})
-		if err != nil {
-			one = map[string]answer{rule.ID: {failure: failed + firstLine(err.Error())}}
-		}
-		maps.Copy(said, one)
+	return failed + withoutKeys(firstLine(err.Error()))
+}
+
+// budget is the time that rules have: until end all of them, and a part of it each.
+type budget struct {
+	end  time.Time
+	each time.Duration
+}
+
+// newBudget is the time of all rules, or what is left of the whole command's.
+func (s *Set) newBudget(ctx context.Context) budget {
+	end := time.Now().Add(s.limits.rules)
+	if whole, ok := ctx.Deadline(); ok && whole.Before(end) {
+		end = whole
 	}
-	return said
+	return budget{end, s.limits.rule}
+}
+
+// share is what the next query may take: never more than half of what is left, so that
+// rules which do not end leave time for those after them.
+func (b budget) share() time.Duration {
+	return max(min(b.each, time.Until(b.end)/2), time.Millisecond)
 }
 
 // query asks for what the packages of these rules, of one part, offer.

@@ -37,6 +37,13 @@ func (s *Set) read(rule Rule, a answer) reading {
 		}
 		return fault == ""
 	}
+	size := maxSaid
+	for _, t := range slices.Concat(a.findings, a.missing, a.notApplicable) {
+		if size = measure(t.Value, size); size < 0 {
+			keep(fmt.Sprintf("%sreturned more than %d MiB", stopped, maxSaid>>20))
+			return out
+		}
+	}
 	for _, t := range a.findings {
 		if f, fault := readFinding(rule, t.Value); keep(fault) {
 			out.findings = append(out.findings, f)
@@ -83,8 +90,15 @@ func readMissing(v ast.Value, own bool) (m Missing, fault string) {
 	return m, r.reason
 }
 
-// failed begins the fault of a rule that could not be run.
-const failed = "the rule failed: "
+// maxSaid bounds what one rule says: a finding has some kilobytes.
+const maxSaid = 16 << 20
+
+// failed begins the fault of a rule that could not be run, stopped that of one that was
+// not let run to its end.
+const (
+	failed  = "the rule failed: "
+	stopped = "the rule was stopped: it "
+)
 
 // entryReader reads one entry of a set that a rule returned and keeps the first
 // fault of its shape.

@@ -19,6 +19,12 @@ const (
 	// Least is the shortest that --deadline takes.
 	Least = 2 * time.Second
 
+	// Rule bounds one rule, which takes milliseconds on the largest machine, and Rules
+	// all of them. Compile bounds compiling the rules of a policy, which takes 0.3 s.
+	Rule    = 5 * time.Second
+	Rules   = 20 * time.Second
+	Compile = 10 * time.Second
+
 	// Check bounds each check that reads files, File one operation on a file: on a
 	// healthy machine it takes microseconds, on a dead network share forever.
 	Check = 20 * time.Second
@@ -83,6 +89,9 @@ func Table() []Row {
 		{"all calls of the management library", NVML, "the same"},
 		{"the first word of a child", Spawn, "outcome hang"},
 		{"the end of a child that was killed", Kill, "it is left behind, and the report says so"},
+		{"compiling the rules of a policy", Compile, "an error"},
+		{"one rule", Rule, "it is stopped and listed as skipped"},
+		{"all rules", Rules, "each gets half of what is left at most"},
 		{"the end of the command after SIGINT, SIGTERM or another signal that ends it", Signal, "it exits"},
 		{"a FIFO that `-o` names and that has no reader", Reader, "an error"},
 	}

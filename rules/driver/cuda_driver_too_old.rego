@@ -98,11 +98,9 @@ findings contains {
 
 # served_by_compat is true where a compatibility library of that release is
 # what the loader takes; a probe that ran has already counted it in.
-served_by_compat(major) if {
-	some l in compat
-	l.loads
-	surroundings.version(l.version)[0] >= least_branch[major]
-}
+served_by_compat(major) if max(compat_branches) >= least_branch[major]
+
+compat_branches := {surroundings.version(l.version)[0] | some l in compat; l.loads}
 
 compat contains l if {
 	some l in input.libraries.files
@@ -130,10 +128,10 @@ findings contains {
 	wanted > served.version[0]
 	least_branch[wanted]
 	not served_by_compat(wanted)
-	count(runtimes_of(wanted)) == 0
+	not wanted in runtime_majors
 }
 
-runtimes_of(major) := {l.path | some l in runtimes; surroundings.version(l.version)[0] == major}
+runtime_majors := {surroundings.version(l.version)[0] | some l in runtimes}
 
 # NCCL says that its calls cannot be captured in a graph with a driver before 465.
 findings contains {

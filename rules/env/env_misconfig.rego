@@ -444,13 +444,10 @@ findings contains {
 unknown_name(name) if {
 	startswith(name, "NCCL_")
 	not name in variables.known
-	not in_table(name)
+	not name in judged_names
 }
 
-in_table(name) if {
-	some row in variables.rows
-	name in row.names
-}
+judged_names := {name | some row in variables.rows; some name in row.names}
 
 # meaning is the variable that a wrong name stands for: one of the table of
 # misspellings, one with the same words in another order, or one that differs
@@ -463,7 +460,9 @@ meaning(name) := variables.misspelt[name] if {
 	count(one_letter_off(name)) > 0
 }
 
-same_words(name) := {k | some k in variables.known; sorted_words(k) == sorted_words(name)}
+same_words(name) := object.get(by_words, [sorted_words(name)], set())
+
+by_words[sorted_words(k)] contains k if some k in variables.known
 
 sorted_words(name) := sort(split(name, "_"))
 
@@ -471,10 +470,12 @@ sorted_words(name) := sort(split(name, "_"))
 # share what is left after leaving out one letter, or one is what is left of
 # the other.
 one_letter_off(name) := {k |
-	some k in variables.known
-	abs(count(k) - count(name)) < 2
+	some length in numbers.range(count(name) - 1, count(name) + 1)
+	some k in by_length[length]
 	count((shortened(k) | {k}) & (shortened(name) | {name})) > 0
 }
+
+by_length[count(k)] contains k if some k in variables.known
 
 shortened(name) := {concat("", [substring(name, 0, i), substring(name, i + 1, -1)]) |
 	some i in numbers.range(5, count(name) - 1)

@@ -53,10 +53,13 @@ where(e) := e.address if {
 
 outweighed(e) if {
 	xid.meaning[e.code].class in {"application", "secondary"}
-	some other in input.kernel_log.events
-	other.kind == "xid"
-	faulty(other.code)
-	where(other) == where(e)
+	where(e) in faulty_places
+}
+
+faulty_places contains where(e) if {
+	some e in input.kernel_log.events
+	e.kind == "xid"
+	faulty(e.code)
 }
 
 findings contains {

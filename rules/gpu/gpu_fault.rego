@@ -301,7 +301,7 @@ missed := {g.address |
 	input.gpus.nvml == "ok"
 	object.get(g, "error", "") == ""
 	pci.device[g.address].driver == "nvidia"
-	not excluded[g.address]
+	not g.address in excluded
 	input.container.inside == false
 }
 
@@ -411,7 +411,7 @@ staged_failures contains t if {
 }
 
 suspects := {address |
-	some t in staged_failures
+	some t in array.slice(sort(staged_failures), 0, 1)
 	some address in [t.source, t.destination]
 	every other in staged_failures {
 		address in [other.source, other.destination]

@@ -65,8 +65,13 @@ findings contains {
 	some n in surroundings.cpu_nodes
 	n.allowed_cpus == 0
 	count(node_gpus[n.id]) > 0
-	some other in surroundings.cpu_nodes
-	other.allowed_cpus > 0
+	allowed_elsewhere
+}
+
+# allowed_elsewhere is true where the process may run on some node.
+allowed_elsewhere if {
+	some n in surroundings.cpu_nodes
+	n.allowed_cpus > 0
 }
 
 subjects(gpus) := sprintf("GPU %s is", [facts.list(gpus)]) if {
@@ -76,9 +81,9 @@ subjects(gpus) := sprintf("GPU %s is", [facts.list(gpus)]) if {
 # distance_remark says how far the nearest node is on which it may run; 10
 # means local (ACPI SLIT).
 distance_remark(n) := sprintf(" (distance %d, local is 10)", [nearest]) if {
-	nearest := min([n.distances[i] |
-		some i, other in input.numa.nodes
-		other.allowed_cpus > 0
+	nearest := min([distance |
+		some i, distance in n.distances
+		input.numa.nodes[i].allowed_cpus > 0
 	])
 } else := ""
 

@@ -31,11 +31,7 @@ evidence(m) := {
 }
 
 # all_evidence shows messages in their order, each of one row once.
-all_evidence(set_) := [evidence(m) |
-	some order in sort({m.order | some m in set_})
-	some m in set_
-	m.order == order
-]
+all_evidence(set_) := [evidence(m) | some [_, m] in sort([[m.order, m] | some m in set_])]
 
 # at names the place of a message, or of whatever else has a source and a line.
 at(m) := sprintf("%s:%d", [m.source, m.line])

@@ -312,14 +312,23 @@ bad_choices contains c if {
 	some c in chosen
 	c.place > 0
 	astray(c)
+	c.name in words_of_failures
+}
+
+# words_of_failures are the words of the messages, names of interfaces among them.
+words_of_failures contains trim(word, ".-") if {
 	some f in failures
-	contains(f.message.text, c.name)
+	some word in regex.find_n(`[\w.-]+`, f.message.text, -1)
 }
 
 bad_choices contains c if {
 	some c in chosen
 	c.place > 0
 	astray(c)
+	useless_failed
+}
+
+useless_failed if {
 	some f in failures
 	useless(f.remote)
 }
@@ -330,17 +339,17 @@ useless(address) if loopback(address)
 
 # A bridge of containers or virtual machines bears it on the machine that told
 # it, whatever network its owner gave to the bridge.
-useless(address) if {
+useless(address) if address in bridges
+
+bridges contains c.address if {
 	some c in chosen
-	c.address == address
 	inside_machine(c.name)
 }
 
-useless(address) if {
+bridges contains split(a, "/")[0] if {
 	some n in input.nics.interfaces
 	inside_machine(n.name)
 	some a in n.addresses
-	split(a, "/")[0] == address
 }
 
 # inside_machine is true of the names of bridges alone: a veth may be the end of
@@ -351,7 +360,14 @@ useless(address) if link_local(address)
 
 useless(address) if {
 	bridge_address(address)
-	count({c | some c in chosen; bridge_address(c.address); not regex.match(`^(eth\d|docker|virbr|podman|cni|br-)`, c.name)}) == 0
+	not bridge_networks_taken
+}
+
+# bridge_networks_taken is true where a real interface has an address of such a network.
+bridge_networks_taken if {
+	some c in chosen
+	bridge_address(c.address)
+	not regex.match(`^(eth\d|docker|virbr|podman|cni|br-)`, c.name)
 }
 
 astray(c) if loopback(c.address)
@@ -368,6 +384,10 @@ astray(c) if {
 astray(c) if {
 	bridge_address(c.address)
 	regex.match(`^eth\d`, c.name)
+	bridge_failed
+}
+
+bridge_failed if {
 	some f in failures
 	bridge_address(f.remote)
 }

@@ -172,19 +172,19 @@ measured(a, b) := "failed" if {
 # staged_failed is true for two GPUs between which data was lost on the way
 # through host memory too: then it is not peer-to-peer access that fails.
 staged_failed(a, b) if {
+	some t in staged_of[key(a, b)]
+	failed(t)
+}
+
+# staged_of are the transfers through host memory between two GPUs, by their key.
+staged_of[key(t.source, t.destination)] contains t if {
 	some t in input.transfers.transfers
 	t.test == "host-staged"
-	key(t.source, t.destination) == key(a, b)
-	failed(t)
 }
 
 # staged_good is true when the control arm through host memory was right.
 staged_good(a, b) if {
-	arm := {t.outcome |
-		some t in input.transfers.transfers
-		t.test == "host-staged"
-		key(t.source, t.destination) == key(a, b)
-	}
+	arm := {t.outcome | some t in staged_of[key(a, b)]}
 	count(arm) > 0
 	arm - {"ok", "slow"} == set()
 }
@@ -197,9 +197,11 @@ alone_tests := {"copy", "copy-read", "sm-store", "sm-load"}
 # between two GPUs, or, where it was not tried between these, the least that it
 # reached between others.
 staged_rate(a, b) := min(rates) if {
-	rates := staged_rates & {t.gbps | some t in staged; key(t.source, t.destination) == key(a, b)}
+	rates := {t.gbps | some t in staged_of[key(a, b)]; t in staged}
 	count(rates) > 0
-} else := min(staged_rates)
+} else := least_staged
+
+least_staged := min(staged_rates)
 
 staged := {t |
 	some t in input.transfers.transfers

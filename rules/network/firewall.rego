@@ -79,11 +79,11 @@ silent := logs.messages({"ofi-peer-unreachable"})
 first_silent := logs.first(silent) if count(silent) > 0
 
 efa_confidence := "possible" if {
-	count(died_before(first_silent)) > 0
+	died_before(first_silent)
 } else := "likely"
 
 efa_doubt := "; but other ranks had failed before, and a peer that is gone does not answer either" if {
-	count(died_before(first_silent)) > 0
+	died_before(first_silent)
 } else := ""
 
 # A transfer over EFA failed, and the error says no more. The people who make the
@@ -105,15 +105,16 @@ findings contains {
 	count({other | some other in logs.complaints; other.order < m.order}) == 0
 }
 
-# died_before are complaints that came earlier and are of another kind: a rank
-# that ended for another reason no longer answers.
-died_before(m) := {other |
+# died_before is true where a complaint of another kind came earlier: a rank that
+# ended for another reason no longer answers.
+died_before(m) if first_death < m.order
+
+first_death := min({other.order |
 	some other in logs.complaints
-	other.order < m.order
 	other.role == "cause"
 	not other.id in connecting
 	not startswith(other.id, "ofi-")
-}
+})
 
 # connecting are the messages that are themselves about connections.
 connecting contains f.message.id if some f in networks.failures
@@ -151,7 +152,7 @@ findings contains {
 	logs.said("kubernetes-sidecar")
 	count(broken) > 0
 	m := logs.first(broken)
-	count(died_before(m)) == 0
+	not died_before(m)
 }
 
 # The same without a word: the ranks began to build a communicator over several pods
@@ -186,7 +187,7 @@ blocked contains f if {
 	f.hard
 	f.kind in {"timed-out", "no-route"}
 	reachable(f)
-	count(died_before(f.message)) == 0
+	not died_before(f.message)
 }
 
 reachable(f) if f.remote == ""
@@ -252,7 +253,7 @@ doubtful contains f if {
 	f.kind in {"refused", "aborted", "timed-out", "no-route"}
 	reachable(f)
 	not networks.single_node
-	count(died_before(f.message)) == 0
+	not died_before(f.message)
 	networks.troubled
 }
 

@@ -164,10 +164,10 @@ hint := sprintf(". The tables shown have a GID of RoCE v2 with an address at ind
 
 right_index := min(routable_everywhere)
 
-params["gid_index"] := right_index
+params.gid_index := right_index
 
 # variable is what an NCCL that chooses the GID itself needs no more.
-params["variable"] := "NCCL_IB_GID_INDEX" if {
+params.variable := "NCCL_IB_GID_INDEX" if {
 	rdma.chooses_gid
 	rdma.gid_index
 }
@@ -202,17 +202,12 @@ routable(g) if {
 
 # routable_everywhere are the indices at which every known table has a GID of
 # RoCE v2 with an address.
-routable_everywhere contains i if {
-	count(tables) > 0
+routable_everywhere := {i | some i, ports in routable_in; count(ports) == count(tables)}
+
+routable_in[g.index] contains p if {
 	some p in tables
 	some g in listed(p)
 	routable(g)
-	i := g.index
-	every q in tables {
-		some h in listed(q)
-		h.index == i
-		routable(h)
-	}
 }
 
 # wrong_index says what is wrong with the index that is set, if the tables show

@@ -59,10 +59,9 @@ switched if {
 cut(address) if regex.match(`\b[AH]800\b`, facts.gpu[address].name)
 
 # most is the largest number of active links among the GPUs of one model.
-most(address) := max([active[other] |
-	some other, _ in links
-	facts.gpu[other].name == facts.gpu[address].name
-])
+most(address) := max(active_of[facts.gpu[address].name])
+
+active_of[facts.gpu[address].name] contains n if some address, n in active
 
 # short is how many links a GPU should have, where that is more than it has.
 # Behind NVSwitches every link of a GPU leads to one, and none may be down
@@ -400,13 +399,18 @@ link_subject := address if {
 # lost links.
 switched_pairs := {p | some p in facts.gpu_pairs; p.nvswitch == true; is_number(p.nvlinks)}
 
+switched_of[address] contains p if {
+	some p in switched_pairs
+	some address in [p.a, p.b]
+}
+
 widest := max({p.nvlinks | some p in switched_pairs})
 
 narrow[address] := most_of if {
 	some p in switched_pairs
 	some address in [p.a, p.b]
 	not links[address]
-	most_of := max({q.nvlinks | some q in switched_pairs; address in {q.a, q.b}})
+	most_of := max({q.nvlinks | some q in switched_of[address]})
 	most_of < widest
 }
 
@@ -419,8 +423,7 @@ findings contains {
 		"value": p.nvlinks,
 		"source": "nvidia-smi topo -m",
 	} |
-		some p in sort(switched_pairs)
-		address in {p.a, p.b}
+		some p in sort(switched_of[address])
 	],
 	"params": {"gpu": address},
 	"severity": "high",

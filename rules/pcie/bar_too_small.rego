@@ -73,13 +73,15 @@ growable(address, size) := largest if {
 }
 
 # peers_wanted is true for a GPU that would talk to another over PCIe.
-peers_wanted(address) if {
+peers_wanted(address) if address in pcie_ends
+
+pcie_ends contains address if {
 	some p in facts.gpu_pairs
-	address in [p.a, p.b]
 	peers.joined(p) == "pcie"
 	not p.link_type == "xgmi"
 	not peers.refused(p)
 	not peers.measured(p.a, p.b) == "good"
+	some address in [p.a, p.b]
 }
 
 # The window bears on NVIDIA's own peer-to-peer access only where the driver
@@ -116,13 +118,9 @@ findings contains {
 
 # xgmi_joined is true for a GPU that reaches each other one over xGMI, which needs no
 # BAR.
-xgmi_joined(address) if {
-	mine := {p | some p in amd.pairs; address in [p.a, p.b]}
-	count(mine) > 0
-	every p in mine {
-		p.link_type == "xgmi"
-	}
-}
+xgmi_joined(address) if address in (peers.ends(xgmi_pairs) - peers.ends(amd.pairs - xgmi_pairs))
+
+xgmi_pairs := {p | some p in amd.pairs; p.link_type == "xgmi"}
 
 # kind groups GPUs that are alike.
 kind(address) := [

@@ -47,9 +47,11 @@ lower contains bridge if {
 }
 
 # below are the endpoints whose way goes over the link above a function.
-below(address) := {e |
+below(address) := object.get(above, address, set())
+
+above[address] contains e if {
 	some e in endpoints
-	address in array.concat([e], [x | some x in pci.device[e].ancestors])
+	some address in array.concat([e], [x | some x in pci.device[e].ancestors])
 }
 
 # physical is false where the link is a hypervisor's invention: it says what
@@ -212,13 +214,14 @@ described(address) := sprintf("switch %s", [address]) if {
 bridged := {peers.key(p.a, p.b) | some p in facts.gpu_pairs; p.nvlinks > 0}
 
 # slowed are the slow transfers of the endpoints behind a link.
-slowed(address) := {t |
+slowed(address) := {t | some gpu in below(address); some t in slow_of[gpu]}
+
+slow_of[gpu] contains t if {
 	some k, ts in peers.sluggish
 	not k in bridged
 	some t in ts
 	t.test != "all-at-once"
-	some gpu in below(address)
-	gpu in [t.source, t.destination]
+	some gpu in [t.source, t.destination]
 }
 
 confidence(address) := "confirmed" if {

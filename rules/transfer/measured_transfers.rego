@@ -94,11 +94,7 @@ count_text(ps, b) := "It is the best value of the table" if {
 } else := sprintf("%d of %d values of this table are too low", [count(ps), count(b.points)])
 
 first_points(ps) := array.slice(
-	[p |
-		some line in sort({p.line | some p in ps})
-		some p in ps
-		p.line == line
-	],
+	[p | some [_, p] in sort([[p.line, p] | some p in ps])],
 	0, 4,
 )
 

@@ -259,7 +259,7 @@ one_way(directions, ts) := "It fails in one direction only." if {
 	not only_mutual(ts)
 	every d in directions {
 		not failures[[d[1], d[0]]]
-		count([t | some t in facts.peer_transfers; t.source == d[1]; t.destination == d[0]; t.outcome == "ok"]) > 0
+		count([t | some t in peers.transfers_of[peers.key(d[0], d[1])]; t.source == d[1]; t.outcome == "ok"]) > 0
 	}
 } else := ""
 
@@ -698,11 +698,13 @@ when_garbage := {"order": logs.first(garbage).order} if count(garbage) > 0
 stuck contains c if {
 	some c in input.logs.communicators
 	c.library == "nccl"
-	count({g | some g in input.gpus.devices; regex.match(`GeForce RTX (40|50)`, g.name)}) > 1
+	count(newer_geforce) > 1
 	count(went_on) == 0
 	count(staged_way) == 0
 	count(told_off) == 0
 }
+
+newer_geforce := {g | some g in input.gpus.devices; regex.match(`GeForce RTX (40|50)`, g.name)}
 
 # A log that ends early may have been cut by whoever sent it: without a
 # complaint it is worth knowing and no more.

@@ -134,19 +134,13 @@ hint("alone", directions, ts) := " That is below a tenth of the link: it looks l
 	t.fraction < 0.1
 } else := " Near half of the link under one switch looks like a detour through the root port, as ACS makes it; ACS could not be read here, root can." if {
 	count(unread(directions)) > 0
-	some d in directions
-	turning[peers.key(d[0], d[1])]
+	near_half(ts)
+	turns(directions)
 	not peers.under_nvlink(directions)
-	some t in ts
-	t.fraction >= 0.3
-	t.fraction <= 0.65
 } else := " Near half of the link under one switch looks like a detour through the root port." if {
-	some d in directions
-	turning[peers.key(d[0], d[1])]
+	near_half(ts)
+	turns(directions)
 	not peers.under_nvlink(directions)
-	some t in ts
-	t.fraction >= 0.3
-	t.fraction <= 0.65
 } else := " NVLink joins these GPUs: look for links that are down, and for the clocks." if {
 	peers.under_nvlink(directions)
 } else := ""
@@ -170,6 +164,17 @@ remedies("alone", directions) := ["reset-gpu", "upgrade-driver"] if {
 	faster := {d | some d in directions; peers.staged_faster(d[0], d[1])}
 }
 
+near_half(ts) if {
+	some t in ts
+	t.fraction >= 0.3
+	t.fraction <= 0.65
+}
+
+turns(directions) if {
+	some d in directions
+	turning[peers.key(d[0], d[1])]
+}
+
 bare_metal if {
 	not facts.is_guest == true
 	not facts.is_passthrough_host == true
@@ -187,12 +192,13 @@ unknowns(directions) := [cure |
 
 # unread are the bridges on the way whose ACS bits could not be read.
 unread(directions) := {bridge |
-	some p in facts.gpu_pairs
 	some d in directions
-	peers.key(p.a, p.b) == peers.key(d[0], d[1])
+	some p in pairs_of[peers.key(d[0], d[1])]
 	some bridge in pci.hidden(p)
 	not pci.emulated(bridge)
 }
+
+pairs_of[peers.key(p.a, p.b)] contains p if some p in facts.gpu_pairs
 
 undecided(directions) := {address |
 	some d in directions

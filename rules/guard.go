@@ -1,0 +1,125 @@
+package rules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+)
+
+// LimitError says that a rule was stopped because it needed too much.
+type LimitError struct {
+	// Took is how long it was let run, Bytes how much memory it was let have: the one
+	// that it went beyond, the other is 0.
+	Took  time.Duration
+	Bytes uint64
+}
+
+// Error says which limit it was.
+func (e *LimitError) Error() string {
+	if e.Bytes > 0 {
+		return fmt.Sprintf("needed more than %d MiB of memory", e.Bytes>>20)
+	}
+	return fmt.Sprintf("took longer than %s", e.Took.Round(time.Millisecond))
+}
+
+// limits are what rules may take: one alone, and all of them.
+type limits struct {
+	rule, rules time.Duration
+	// grace is how long a step that is under way may take to end after the rule was
+	// stopped. What takes longer is left behind, until the program ends.
+	grace time.Duration
+	// heap is what they may add to the memory that is in use.
+	heap uint64
+}
+
+// usual are the limits of every run. All rules together take some 30 MB on a machine
+// with eight GPUs; the program is to stay well below 512 MiB.
+var usual = limits{deadline.Rule, deadline.Rules, time.Second, 128 << 20}
+
+// watchEvery is how often memory is looked at: a step of an evaluation adds some
+// 1 GB/s at most, 5 MB in that time.
+const watchEvery = 5 * time.Millisecond
+
+// within runs something that ends soon after its context does. It gives a *LimitError
+// where that took longer, or the program more memory, than it may. A panic is an error.
+func within[T any](ctx context.Context, limit, grace time.Duration, heap uint64, do func(context.Context) (T, error)) (T, error) {
+	if inUse() > heap {
+		runtime.GC() // What is garbage is nobody's.
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	timer := time.AfterFunc(limit, func() { stop(&LimitError{Took: limit}) })
+	defer timer.Stop()
+	go watch(ctx, stop, heap)
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = fmt.Errorf("it panicked: %v", p)
+			}
+			done <- r
+		}()
+		r.value, r.err = do(ctx)
+	}()
+	var r result
+	select {
+	case r = <-done:
+	case <-ctx.Done():
+		select {
+		case r = <-done:
+		case <-time.After(grace):
+			r.err = context.Cause(ctx)
+		}
+	}
+	var limited *LimitError
+	if r.err != nil && errors.As(context.Cause(ctx), &limited) {
+		r.err = limited
+	}
+	return r.value, r.err
+}
+
+// watch stops what is under way when the memory in use grows by more than heap.
+func watch(ctx context.Context, stop context.CancelCauseFunc, heap uint64) {
+	base := inUse()
+	most := base + heap // What may be in use, garbage included, until somebody looks.
+	every := time.NewTicker(watchEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		if inUse() <= most {
+			continue
+		}
+		runtime.GC()
+		live := inUse()
+		if live > base+heap {
+			stop(&LimitError{Bytes: heap})
+			return
+		}
+		most = live + heap
+	}
+}
+
+// inUse are the bytes of objects and stacks, what is not collected yet included.
+func inUse() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(samples)
+	var sum uint64
+	for _, s := range samples {
+		sum += s.Value.Uint64()
+	}
+	return sum
+}

@@ -1,0 +1,251 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// A rule that takes too long or too much memory is stopped between two steps of its
+// evaluation. A single call of a function is one step, so that what one call makes of
+// what it is given is bounded here: a call that would go beyond fails, and the rule
+// with it.
+const (
+	// maxCallBytes bounds what a function is given that goes through all of it, and
+	// what it may make of that. The longest text that a built-in rule handles is a
+	// line of a log.
+	maxCallBytes = 1 << 20
+	// maxPattern bounds a regular expression; the longest of a built-in rule has a
+	// tenth of it.
+	maxPattern = 16 << 10
+	// maxExponent bounds a number in arithmetic: beyond it a float64 is infinite, and
+	// a whole number takes its digits in memory.
+	maxExponent = 308
+	// maxElements bounds a list that a function joins.
+	maxElements = 1 << 20
+)
+
+// refused are the functions that no rule may call, beside those whose answer does not
+// follow from the facts: those that read foreign formats or keys, which facts hold
+// none of, and those whose work has no bound (graph.reachable_paths,
+// regex.globs_match, templates).
+var refused = []string{
+	"crypto.", "glob.", "graph.reachable_paths", "graphql.", "io.jwt.", "json.unmarshal", "providers.", "regex.globs_match",
+	"regex.template_match", "rego.parse_module", "strings.render_template", "yaml.",
+}
+
+func isRefused(name string) bool {
+	return slices.ContainsFunc(refused, func(r string) bool { return strings.HasPrefix(name, r) })
+}
+
+// bound says what is wrong with the operands of a call; empty where nothing is.
+type bound func(operands []*ast.Term) string
+
+// bounds are those of each function.
+var bounds = map[string]bound{
+	"array.concat":  inElements,
+	"array.flatten": inBytes,
+	"bits.lsh":      both(inNumbers, func(o []*ast.Term) string { return atMost("bits", o[1], 4096) }),
+	"sprintf":       both(inBytes, inFormat),
+	"units.parse":   inUnits, "units.parse_bytes": inUnits, "to_number": inUnits,
+	"replace": both(inBytes, inReplaced), "regex.replace": both(inBytes, inPattern(1), inReplaced), "strings.replace_n": both(inBytes, inReplacedN),
+	"regex.match": both(inBytes, inPattern(0)), "regex.split": both(inBytes, inPattern(0)), "regex.find_n": both(inBytes, inPattern(0)),
+	"regex.find_all_string_submatch_n": both(inBytes, inPattern(0)), "regex.is_valid": both(inBytes, inPattern(0)), "re_match": both(inBytes, inPattern(0)),
+}
+
+func init() {
+	for _, name := range []string{
+		"base64.decode", "base64.encode", "base64.is_valid", "base64url.decode", "base64url.encode", "base64url.encode_no_pad", "concat", "hex.decode",
+		"hex.encode", "indexof", "indexof_n", "internal.template_string", "json.is_valid", "json.marshal", "json.marshal_with_options", "lower", "print",
+		"split", "strings.any_prefix_match", "strings.any_suffix_match", "strings.count", "strings.reverse", "strings.split_n", "substring", "trace", "trim",
+		"trim_left", "trim_prefix", "trim_right", "trim_space", "trim_suffix", "upper", "urlquery.decode", "urlquery.decode_object", "urlquery.encode",
+		"urlquery.encode_object",
+	} {
+		bounds[name] = inBytes
+	}
+	for _, name := range []string{
+		"abs", "bits.and", "bits.negate", "bits.or", "bits.rsh", "bits.xor", "ceil", "div", "floor", "format_int", "minus", "mul", "numbers.range",
+		"numbers.range_step", "plus", "product", "rem", "round", "sum",
+	} {
+		bounds[name] = inNumbers
+	}
+	for name, within := range bounds {
+		call := topdown.GetBuiltin(name)
+		topdown.RegisterBuiltinFunc(name, func(c topdown.BuiltinContext, operands []*ast.Term, iter func(*ast.Term) error) error {
+			if fault := within(operands); fault != "" {
+				return topdown.Halt{Err: &topdown.Error{Code: topdown.BuiltinErr, Message: fmt.Sprintf("%s: %s", name, fault), Location: c.Location}}
+			}
+			return call(c, operands, iter)
+		})
+	}
+}
+
+func both(all ...bound) bound {
+	return func(operands []*ast.Term) string {
+		for _, one := range all {
+			if fault := one(operands); fault != "" {
+				return fault
+			}
+		}
+		return ""
+	}
+}
+
+// inBytes holds where the operands, written out, are of a bounded size.
+func inBytes(operands []*ast.Term) string {
+	left := maxCallBytes
+	for _, o := range operands {
+		if left = measure(o.Value, left); left < 0 {
+			return fmt.Sprintf("it was given more than %d MiB", maxCallBytes>>20)
+		}
+	}
+	return ""
+}
+
+// measure takes the size of a value, written out, off what is left, and stops where
+// nothing is. A value may hold another many times over, so that it is larger than the
+// memory that it takes.
+func measure(v ast.Value, left int) int {
+	each := func(t *ast.Term) bool {
+		left = measure(t.Value, left)
+		return left < 0
+	}
+	left -= 2
+	switch v := v.(type) {
+	case ast.String:
+		left -= len(v)
+	case ast.Number:
+		left -= len(v)
+	case *ast.Array:
+		v.Until(each)
+	case ast.Set:
+		v.Until(each)
+	case ast.Object:
+		v.Until(func(k, value *ast.Term) bool { return each(k) || each(value) })
+	}
+	return left
+}
+
+// inElements holds where lists are joined to one that is not too long.
+func inElements(operands []*ast.Term) string {
+	n := 0
+	for _, o := range operands {
+		if a, ok := o.Value.(*ast.Array); ok {
+			n += a.Len()
+		}
+	}
+	if n > maxElements {
+		return fmt.Sprintf("the list would have more than %d elements", maxElements)
+	}
+	return ""
+}
+
+// inNumbers holds where no number, also in a list of them, has more digits than a
+// float64 can tell.
+func inNumbers(operands []*ast.Term) string {
+	huge := func(t *ast.Term) bool {
+		n, ok := t.Value.(ast.Number)
+		return ok && tooLarge(string(n))
+	}
+	for _, o := range operands {
+		found := huge(o)
+		switch v := o.Value.(type) {
+		case *ast.Array:
+			found = v.Until(huge)
+		case ast.Set:
+			found = v.Until(huge)
+		}
+		if found {
+			return "a number has too many digits"
+		}
+	}
+	return ""
+}
+
+func tooLarge(number string) bool {
+	digits, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	n, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	return len(digits) > 2*maxExponent || err != nil || max(n, -n) > maxExponent
+}
+
+// hugeExponent is one of a number that a text holds.
+var hugeExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4,}`)
+
+// inUnits holds of a text that is a number people write.
+func inUnits(operands []*ast.Term) string {
+	if s, ok := operands[0].Value.(ast.String); ok && (len(s) > maxExponent || hugeExponent.MatchString(string(s))) {
+		return "the text is no number of a usual size"
+	}
+	return ""
+}
+
+func atMost(what string, t *ast.Term, most int) string {
+	if n, ok := t.Value.(ast.Number); ok {
+		if f, ok := n.Float64(); !ok || math.Abs(f) > float64(most) {
+			return fmt.Sprintf("more than %d %s", most, what)
+		}
+	}
+	return ""
+}
+
+// inPattern holds where the operand at that place is no endless regular expression.
+func inPattern(at int) bound {
+	return func(operands []*ast.Term) string {
+		if s, ok := operands[at].Value.(ast.String); ok && len(s) > maxPattern {
+			return fmt.Sprintf("the pattern is longer than %d KiB", maxPattern>>10)
+		}
+		return ""
+	}
+}
+
+// inReplaced holds where a replacement at each place of the text makes it not too long.
+func inReplaced(operands []*ast.Term) string {
+	text, _ := operands[0].Value.(ast.String)
+	replacement, _ := operands[2].Value.(ast.String)
+	return product(len(text)+1, len(replacement)+1)
+}
+
+// inReplacedN is the same for several replacements, by what they replace.
+func inReplacedN(operands []*ast.Term) string {
+	text, _ := operands[1].Value.(ast.String)
+	longest := 0
+	if replacements, ok := operands[0].Value.(ast.Object); ok {
+		replacements.Foreach(func(_, value *ast.Term) {
+			replacement, _ := value.Value.(ast.String)
+			longest = max(longest, len(replacement))
+		})
+	}
+	return product(len(text)+1, longest+1)
+}
+
+func product(a, b int) string {
+	if a > 16*maxCallBytes/b {
+		return fmt.Sprintf("it could make more than %d MiB", 16*maxCallBytes>>20)
+	}
+	return ""
+}
+
+// widths are numbers in a format: "%1000d", "%.1000f".
+var widths = regexp.MustCompile(`[0-9]{3,}|\*`)
+
+// inFormat holds where a format has no wide fields and does not repeat long texts.
+func inFormat(operands []*ast.Term) string {
+	format, ok := operands[0].Value.(ast.String)
+	if !ok {
+		return ""
+	}
+	for _, verb := range strings.Split(string(format), "%")[1:] {
+		if end := strings.IndexAny(verb, "bcdefgoqstvxEGOTUX"); end >= 0 && widths.MatchString(verb[:end]) {
+			return "a field is wider than 99 characters"
+		}
+	}
+	verbs := 1 + strings.Count(string(format), "%")
+	return product(verbs, maxCallBytes-measure(operands[1].Value, maxCallBytes)+1)
+}

@@ -1,0 +1,99 @@
+package rules
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+)
+
+// attacks are bodies of rules that would take time or memory without end, each in its
+// own way. "laughs" is a list of 2^40 elements that takes 40 lines.
+var attacks = map[string]string{
+	"endless comprehension": `x := count([1 | some i in numbers.range(1, 100000); some j in numbers.range(1, 100000); i * j == -1])
+	x == 1`,
+	"endless every": `every i in numbers.range(1, 3000) { every j in numbers.range(1, 100000) { i + j > 0 } }`,
+	"memory": `x := [[i, j, k] | some i in numbers.range(1, 1000); some j in numbers.range(1, 1000); some k in numbers.range(1, 1000)]
+	count(x) == 1`,
+	"long range":         `count(numbers.range(1, 1000000000000)) == 1`,
+	"range by steps":     `count(numbers.range_step(1, 1000000000000, 2)) == 1`,
+	"addresses":          `count(net.cidr_expand("10.0.0.0/2")) == 1`,
+	"lists joined":       `count(l27) == 1`,
+	"texts joined":       `count(t40) == 1`,
+	"laughs written":     `json.marshal(laughs) == ""`,
+	"laughs formatted":   `sprintf("%v", [laughs]) == ""`,
+	"laughs flattened":   `count(array.flatten(laughs)) == 1`,
+	"laughs compared":    `laughs28 in [other28]`,
+	"laughs walked":      `count([1 | walk(laughs, [_, v]); v == 2]) == 1`,
+	"laughs told":        `params := {"l": laughs}`,
+	"wide field":         `sprintf("%1000000d%1000000d", [1, 2]) == ""`,
+	"width given":        `sprintf("%*d", [1000000, 2]) == ""`,
+	"text repeated":      `sprintf(concat("", ["%[1]s" | some _ in numbers.range(1, 10000)]), [t16]) == ""`,
+	"replaced":           `count(replace(t16, "a", t16)) == 1`,
+	"replaced often":     `count(strings.replace_n({"a": t16}, t16)) == 1`,
+	"replaced by regex":  `count(regex.replace(t16, "a", t16)) == 1`,
+	"found all":          `count([1 | some i in numbers.range(1, 100000); regex.find_n("a", sprintf("%s%d", [t16, i]), -1)]) == 1`,
+	"long pattern":       `regex.match(t16, t16)`,
+	"pattern of repeats": `regex.match("((((((a{1,99}){1,99}){1,99}){1,99}){1,99}){1,99})", t16)`,
+	"shifted":            `bits.lsh(1, 1000000000000) == 1`,
+	"huge text":          `to_number("1e999999999") + 1 == 1`,
+	"huge units":         `units.parse_bytes("1e999999999G") == 1`,
+	"squares":            `s40 == 1`,
+}
+
+// ballast are the values that attacks use.
+var ballast = "l0 := [1, 2]\nt0 := \"a\"\nlaughs0 := [1, 1]\nother0 := [1, 1]\ns0 := 99\n" + doubled("l%d := array.concat(l%d, l%d)\n") +
+	doubled("t%d := concat(\"\", [t%d, t%d])\n") + doubled("laughs%d := [laughs%d | some _ in numbers.range(1, 2)]\n") + doubled("other%d := [other%d | some _ in numbers.range(1, 2)]\n") +
+	doubled("s%d := s%d * s%d\n") + "laughs := laughs40\nlaughs_too := other40\n"
+
+func doubled(line string) string {
+	var b strings.Builder
+	for i := range 40 {
+		b.WriteString(strings.NewReplacer("%d := ", strconv.Itoa(i+1)+" := ", "%d", strconv.Itoa(i)).Replace(line))
+	}
+	return b.String()
+}
+
+// TestAttacks holds that a rule which would take time or memory without end is
+// stopped and listed, and that all others are reported.
+func TestAttacks(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(attacks)) {
+		t.Run(name, func(t *testing.T) {
+			s, err := policyOf(t, map[string]string{
+				"honest.rego": ruleText("honest", high, fires), "other.rego": ruleText("other", high, fires),
+				"attack.rego": ruleText("attack", high, attacker(attacks[name])),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.limits.rule, s.limits.grace = 50*time.Millisecond, 50*time.Millisecond
+			v, err := s.Evaluate(t.Context(), &checks.Facts{Schema: checks.FactsSchema}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, f := range v.Findings {
+				found = append(found, f.Rule)
+			}
+			if !slices.Equal(found, []string{"honest", "other"}) {
+				t.Errorf("found %v", found)
+			}
+			if len(v.Skipped) != 1 || v.Skipped[0].Rule != "attack" || !v.Skipped[0].Fault {
+				t.Errorf("skipped %+v, passed %v", v.Skipped, v.Passed)
+			}
+			t.Log(v.Skipped)
+		})
+	}
+}
+
+// attacker is a rule that finds something where the body of an attack ends.
+func attacker(body string) string {
+	if params, ok := strings.CutPrefix(body, "params := "); ok {
+		return ballast + finds(`"params": `+params)
+	}
+	return ballast + strings.Replace(fires, "}]}\n", "}]} if {\n\t"+body+"\n}\n", 1)
+}
