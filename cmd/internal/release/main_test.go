@@ -81,7 +81,9 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s is %q: %v", info.Settings[i].Key, info.Settings[i].Value, err)
 		}
 	}
-	prog := func(t elf.ProgType, f elf.ProgFlag) *elf.Prog { return &elf.Prog{ProgHeader: elf.ProgHeader{Type: t, Flags: f}} }
+	prog := func(t elf.ProgType, f elf.ProgFlag) *elf.Prog {
+		return &elf.Prog{ProgHeader: elf.ProgHeader{Type: t, Flags: f}}
+	}
 	for want, progs := range map[string][]*elf.Prog{
 		"":                        {prog(elf.PT_LOAD, elf.PF_R|elf.PF_X), prog(elf.PT_GNU_STACK, elf.PF_R|elf.PF_W), prog(elf.PT_GNU_RELRO, elf.PF_R)},
 		"stack is executable":     {prog(elf.PT_GNU_STACK, elf.PF_R|elf.PF_W|elf.PF_X), prog(elf.PT_GNU_RELRO, elf.PF_R)},
