@@ -77,10 +77,10 @@ func checkShown(t *testing.T, what string, args ...string) {
 	if code, _ := runShown(t, what, append(line, args...)...); code == exitError && !strings.Contains(what, "refused") {
 		t.Errorf("%s: exit code %d", what, code)
 	}
-	for _, name := range names(t, dir) {
+	for _, name := range []string{"r.json", "r.md"} {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
+		if err != nil && !strings.Contains(what, "refused") {
+			t.Error(err)
 		}
 		shown(t, what+", "+name, string(raw))
 	}
@@ -202,9 +202,7 @@ func TestHostileTexts(t *testing.T) {
 			}
 		}
 		base := fmt.Sprintf("%d%s%s", n, name, filepath.Ext(file))
-		if len(names(t, dir)) < 60 {
-			writeHostile(t, filepath.Join(dir, base), b.Bytes())
-		}
+		writeHostile(t, filepath.Join(dir, base), b.Bytes())
 		if archive.Len() < 100<<10 {
 			if err := w.WriteHeader(&tar.Header{Name: base, Size: int64(b.Len()), Mode: 0o600, Format: tar.FormatGNU}); err != nil {
 				return err
@@ -373,7 +371,7 @@ func TestHostileWords(t *testing.T) {
 					if name == "version" || name == "help" {
 						continue
 					}
-					if _, bool := f.(*cli.BoolFlag); bool {
+					if _, alone := f.(*cli.BoolFlag); alone {
 						runShown(t, what, append(slices.Clone(line), "--"+name+"="+word)...)
 						continue
 					}

@@ -209,12 +209,10 @@ func writeFile(ctx context.Context, file string, data []byte, perm fs.FileMode) 
 	case !ok:
 		return err
 	}
-	hint := "name another file"
-	switch failed.State {
-	case outfile.Unwritten:
-		hint = "no file was written; name another"
-	case outfile.Unchanged:
-		hint = "the file is unchanged; name another"
-	}
+	hint := map[outfile.State]string{
+		outfile.Unwritten:  "no file was written; name another",
+		outfile.Unchanged:  "the file is unchanged; name another",
+		outfile.Incomplete: "name another file",
+	}[failed.State]
 	return hinted(err, hint)
 }

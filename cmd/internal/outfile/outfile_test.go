@@ -40,11 +40,13 @@ type target struct {
 var regular = []target{
 	{name: "new", make: func(_ *testing.T, dir string) string { return filepath.Join(dir, "r") }},
 	{name: "in the current folder", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		t.Chdir(dir)
 		return "r"
 	}},
 	{name: "existing", make: existing(0o644), replaced: true},
 	{name: "existing, in the current folder", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		t.Chdir(dir)
 		existing(0o644)(t, dir)
 		return "r"
@@ -53,28 +55,34 @@ var regular = []target{
 	{name: "for everyone", make: existing(0o666), replaced: true},
 	{name: "executable", make: existing(0o755), replaced: true},
 	{name: "read-only", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		needsRoot(t)
 		return existing(0o400)(t, dir)
 	}, replaced: true},
 	{name: "of another user", make: owned(1234, 0), inPlace: true},
 	{name: "of another group", make: owned(0, 1234), inPlace: true},
 	{name: "link", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		existing(0o640)(t, dir)
 		return link(t, dir, "r", "link")
 	}, replaced: true},
 	{name: "link to a link of another folder", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		do(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
 		existing(0o640)(t, dir)
 		link(t, dir, "../r", "sub/second")
 		return link(t, dir, "sub/second", "first")
 	}, replaced: true},
 	{name: "link that leads nowhere", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		return link(t, dir, "r", "link")
 	}},
 	{name: "link that leads nowhere by its full name", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		return link(t, dir, filepath.Join(dir, "r"), "link")
 	}},
 	{name: "link that leads nowhere through a linked folder", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		do(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
 		link(t, dir, "a/b", "folder")
 		link(t, dir, "../second", "a/b/link") // From a/b it is a/second, however one came there.
@@ -82,16 +90,19 @@ var regular = []target{
 		return filepath.Join(dir, "folder", "link")
 	}},
 	{name: "hard link", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		name := existing(0o644)(t, dir)
 		do(t, os.Link(name, filepath.Join(dir, "other")))
 		return name
 	}, inPlace: true},
 	{name: "with an attribute", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		name := existing(0o644)(t, dir)
 		allowed(t, unix.Setxattr(name, "user.note", []byte("kept"), 0))
 		return name
 	}, inPlace: true},
 	{name: "with an access control list", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		name := existing(0o644)(t, dir)
 		// Version 2; user:: rw, user:1234: r, group:: r, mask:: r, other:: r
 		// (linux/posix_acl_xattr.h).
@@ -107,6 +118,7 @@ var regular = []target{
 		return name
 	}, inPlace: true},
 	{name: "bind mount", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		needsRoot(t)
 		name := existing(0o644)(t, dir)
 		source := filepath.Join(t.TempDir(), "source")
@@ -142,6 +154,7 @@ func needsRoot(t *testing.T) {
 
 func existing(mode fs.FileMode) func(*testing.T, string) string {
 	return func(t *testing.T, dir string) string {
+		t.Helper()
 		name := filepath.Join(dir, "r")
 		do(t, os.WriteFile(name, oldContent, 0o600))
 		do(t, os.Chmod(name, mode))
@@ -151,6 +164,7 @@ func existing(mode fs.FileMode) func(*testing.T, string) string {
 
 func owned(uid, gid int) func(*testing.T, string) string {
 	return func(t *testing.T, dir string) string {
+		t.Helper()
 		needsRoot(t)
 		name := existing(0o600)(t, dir)
 		do(t, os.Chown(name, uid, gid))
@@ -167,6 +181,7 @@ func link(t *testing.T, dir, to, name string) string {
 
 // umask sets the umask of the test.
 func umask(t *testing.T, mask int) {
+	t.Helper()
 	before := unix.Umask(mask)
 	t.Cleanup(func() { unix.Umask(before) })
 }
@@ -305,15 +320,28 @@ var refused = []struct {
 	late bool
 }{
 	{name: "folder", make: func(_ *testing.T, dir string) string { return dir }, want: ErrFolder},
-	{name: "link to a folder", make: func(t *testing.T, dir string) string { return link(t, dir, ".", "l") }, want: ErrFolder},
+	{name: "link to a folder", make: func(t *testing.T, dir string) string {
+		t.Helper()
+		return link(t, dir, ".", "l")
+	}, want: ErrFolder},
 	{name: "no folder", make: func(_ *testing.T, dir string) string { return filepath.Join(dir, "no", "r") }, want: fs.ErrNotExist},
-	{name: "below a file", make: func(t *testing.T, dir string) string { return existing(0o600)(t, dir) + "/r" }, want: unix.ENOTDIR},
-	{name: "loop", make: func(t *testing.T, dir string) string { return link(t, dir, "l", "l") }, want: unix.ELOOP},
-	{name: "link into no folder", make: func(t *testing.T, dir string) string { return link(t, dir, "no/r", "l") }, want: fs.ErrNotExist},
+	{name: "below a file", make: func(t *testing.T, dir string) string {
+		t.Helper()
+		return existing(0o600)(t, dir) + "/r"
+	}, want: unix.ENOTDIR},
+	{name: "loop", make: func(t *testing.T, dir string) string {
+		t.Helper()
+		return link(t, dir, "l", "l")
+	}, want: unix.ELOOP},
+	{name: "link into no folder", make: func(t *testing.T, dir string) string {
+		t.Helper()
+		return link(t, dir, "no/r", "l")
+	}, want: fs.ErrNotExist},
 	{name: "name too long", make: func(_ *testing.T, dir string) string {
 		return filepath.Join(dir, strings.Repeat("x", 256))
 	}, want: unix.ENAMETOOLONG},
 	{name: "dangling link of another user in a folder for all", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		needsRoot(t)
 		do(t, os.Chmod(dir, 0o777|fs.ModeSticky))
 		name := link(t, dir, "r", "l")
@@ -321,6 +349,7 @@ var refused = []struct {
 		return name
 	}, want: ErrForeignLink},
 	{name: "immutable", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		needsRoot(t)
 		name := existing(0o600)(t, dir)
 		f, err := os.Open(name)
@@ -330,19 +359,31 @@ var refused = []struct {
 		t.Cleanup(func() { _ = errors.Join(set(0), f.Close()) })
 		return name
 	}, want: fs.ErrPermission},
-	{name: "full file system", make: func(t *testing.T, dir string) string { return full(t, dir, "", 0) }, want: unix.ENOSPC, late: true},
-	{name: "existing on a full file system", make: func(t *testing.T, dir string) string { return full(t, dir, "r", 0) }, want: unix.ENOSPC, late: true},
-	{name: "existing of another user on a full file system", make: func(t *testing.T, dir string) string { return full(t, dir, "r", 1234) }, want: unix.ENOSPC, late: true},
+	{name: "full file system", make: func(t *testing.T, dir string) string {
+		t.Helper()
+		return full(t, dir, "", 0)
+	}, want: unix.ENOSPC, late: true},
+	{name: "existing on a full file system", make: func(t *testing.T, dir string) string {
+		t.Helper()
+		return full(t, dir, "r", 0)
+	}, want: unix.ENOSPC, late: true},
+	{name: "existing of another user on a full file system", make: func(t *testing.T, dir string) string {
+		t.Helper()
+		return full(t, dir, "r", 1234)
+	}, want: unix.ENOSPC, late: true},
 	{name: "new beyond the limit", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		limit(t, least)
 		return filepath.Join(dir, "r")
 	}, want: unix.EFBIG, late: true},
 	{name: "existing beyond the limit", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		name := existing(0o600)(t, dir)
 		limit(t, least)
 		return name
 	}, want: unix.EFBIG, late: true},
 	{name: "existing of another user beyond the limit", make: func(t *testing.T, dir string) string {
+		t.Helper()
 		name := owned(1234, 0)(t, dir)
 		limit(t, least)
 		return name

@@ -23,10 +23,10 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-const usage = `usage: release sbom PROGRAM        write the bill of materials of a program
-       release check PROGRAM SBOM  check that a program is built as a release
-       release reach URL           exit 0 if an address answers within 5 s
-`
+var errUsage = errors.New(`usage:
+    release sbom PROGRAM        write the bill of materials of a program
+    release check PROGRAM SBOM  check that a program is built as a release
+    release reach URL           exit 0 if an address answers within 5 s`)
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
@@ -48,7 +48,7 @@ func run(args []string, stdout io.Writer) error {
 	case len(args) == 2 && args[0] == "reach":
 		return reach(args[1])
 	}
-	return errors.New(usage)
+	return errUsage
 }
 
 // writeSBOM writes the bill of materials of a program in the format of CycloneDX.
