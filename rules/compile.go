@@ -55,8 +55,10 @@ func (s *Set) compile() error {
 		wg.Go(func() { errs[i] = p.compile(s.checked) })
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
+	for _, err := range errs {
+		if err != nil {
+			return err // It joins one for each fault.
+		}
 	}
 	s.part = make(map[string]*part, len(s.rules))
 	for _, p := range parts {

@@ -27,9 +27,9 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("took longer than %s", e.Took.Round(time.Millisecond))
 }
 
-// limits are what rules may take: one alone, and all of them.
+// limits are what rules may take: one alone, all of them, and compiling a policy.
 type limits struct {
-	rule, rules time.Duration
+	rule, rules, compile time.Duration
 	// grace is how long a step that is under way may take to end after the rule was
 	// stopped. What takes longer is left behind, until the program ends.
 	grace time.Duration
@@ -39,7 +39,7 @@ type limits struct {
 
 // usual are the limits of every run. All rules together take some 30 MB on a machine
 // with eight GPUs; the program is to stay well below 512 MiB.
-var usual = limits{deadline.Rule, deadline.Rules, time.Second, 128 << 20}
+var usual = limits{rule: deadline.Rule, rules: deadline.Rules, compile: deadline.Compile, grace: time.Second, heap: 128 << 20}
 
 // watchEvery is how often memory is looked at: a step of an evaluation adds some
 // 1 GB/s at most, 5 MB in that time.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -96,4 +97,72 @@ func attacker(body string) string {
 		return ballast + finds(`"params": `+params)
 	}
 	return ballast + strings.Replace(fires, "}]}\n", "}]} if {\n\t"+body+"\n}\n", 1)
+}
+
+// TestPolicyBombs holds that a policy which takes time or memory without end to compile
+// gives one line.
+func TestPolicyBombs(t *testing.T) {
+	const uses = "findings contains {} if x\n"
+	for name, body := range map[string]string{
+		"types":    "t0 := [1, \"a\"]\nu0 := [1, \"a\"]\n" + doubled("t%d := [t%d, t%d]\n") + doubled("u%d := [u%d, u%d]\n") + "x if t40 in [u40]\n" + uses,
+		"brackets": "x := " + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "\n" + uses,
+		"braces":   "x := " + strings.Repeat("{1: ", 100000) + uses,
+		"else":     "x := 1 if input.schema == \"\"\n" + strings.Repeat("else := 2 if input.schema == \"a\"\n", 6000) + uses,
+		"number":   "x := 1e999999999\n" + uses,
+		"yaml":     "# METADATA\n# title: *a\n# custom: {a: &a [*a]}\nx if true\n" + uses,
+	} {
+		t.Run(name, func(t *testing.T) {
+			most := usual
+			most.compile = 300 * time.Millisecond
+			_, err := loadWithin(most, "policy", nil, map[string][]byte{"own.rego": []byte(ruleText("own", high, body))})
+			faultsAreLines(t, err)
+			if err == nil {
+				t.Error("it was taken")
+			}
+		})
+	}
+}
+
+// faultsAreLines holds that each fault of a policy is one line that names its file.
+func faultsAreLines(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for _, one := range all {
+		var p *Problem
+		if !errors.As(one, &p) || p.File == "" || p.Reason == "" || strings.Contains(one.Error(), "\n") || len(one.Error()) > 2000 {
+			t.Errorf("not one line that names a file: %.200q", one.Error())
+		}
+	}
+}
+
+// FuzzPolicy holds that no text of a rule makes the doctor fail, or keeps it busy
+// beyond the limits.
+func FuzzPolicy(f *testing.F) {
+	f.Add(ruleText("own", high, fires))
+	f.Add(ruleText("own", high, "findings contains {} if false\n"))
+	f.Add("# METADATA\n# title: &a [*a]\npackage gpudoctor.rules.own\n")
+	f.Add("package gpudoctor.lib.own\nf(x) := y if y := x[_]\n")
+	f.Add("package gpudoctor.rules.own\ndefault x := 1\nx[a][b] contains c if some a, b, c in input\n")
+	for _, name := range []string{"memory", "long range", "shifted", "wide field"} {
+		body := attacks[name]
+		f.Add(ruleText("own", high, strings.Replace(fires, "}]}\n", "}]} if {\n\t"+body+"\n}\n", 1)))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		most := limits{rule: 100 * time.Millisecond, rules: time.Second, compile: 3 * time.Second, grace: 100 * time.Millisecond, heap: usual.heap}
+		s, err := loadWithin(most, "policy", nil, map[string][]byte{"own.rego": []byte(text)})
+		faultsAreLines(t, err)
+		if err != nil {
+			return
+		}
+		s.limits = most
+		if _, err := s.Evaluate(t.Context(), &checks.Facts{Schema: checks.FactsSchema}, Options{}); err != nil {
+			t.Error(err)
+		}
+	})
 }

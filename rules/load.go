@@ -16,8 +16,6 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-
-	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
 // embedded holds the rules and the library. The Rego tests lie beside them
@@ -125,7 +123,12 @@ func LoadWith(dir string) (*Set, error) {
 	for name, text := range own {
 		user[filepath.Join(dir, filepath.FromSlash(name))] = text
 	}
-	s, err := within(context.Background(), deadline.Compile, 0, maxCompileHeap, func(context.Context) (*Set, error) {
+	return loadWithin(usual, dir, builtin, user)
+}
+
+// loadWithin loads and compiles rules of the user's, from a folder, within limits.
+func loadWithin(most limits, dir string, builtin, user map[string][]byte) (*Set, error) {
+	s, err := within(context.Background(), most.compile, 0, maxCompileHeap, func(context.Context) (*Set, error) {
 		s, err := load(builtin, user)
 		if err != nil {
 			return nil, err

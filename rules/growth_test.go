@@ -1,0 +1,297 @@
+package rules
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+)
+
+// steps counts the steps of an evaluation, as a measure of its work that is the same
+// on every run.
+type steps struct{ n int }
+
+func (*steps) Enabled() bool { return true }
+
+func (s *steps) TraceEvent(topdown.Event) { s.n++ }
+
+func (*steps) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
+
+// meter measures what rules take, each alone.
+type meter struct {
+	set     *Set
+	queries map[string]rego.PreparedEvalQuery
+}
+
+func newMeter(t testing.TB) *meter {
+	t.Helper()
+	s, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Compile(); err != nil {
+		t.Fatal(err)
+	}
+	return &meter{s, map[string]rego.PreparedEvalQuery{}}
+}
+
+// evaluate evaluates one rule, with further options.
+func (m *meter) evaluate(t testing.TB, id string, facts *checks.Facts, more ...rego.EvalOption) error {
+	t.Helper()
+	q, ok := m.queries[id]
+	if !ok {
+		rule, _ := m.set.Rule(id)
+		var err error
+		q, err = rego.New(
+			rego.Compiler(m.set.part[rule.File].compiler), rego.ParsedQuery(m.set.queryBody([]Rule{rule})),
+			rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
+		).PrepareForEval(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.queries[id] = q
+	}
+	input, err := inputValue(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = q.Eval(t.Context(), append(more, rego.EvalParsedInput(input))...)
+	return err
+}
+
+// growth is facts that grow in one way: the entries of one list, or of all, are copied.
+type growth struct {
+	document map[string]any
+	// list is the path of the list; empty for all lists that lie in no other.
+	list string
+	// varied says which members differ from copy to copy, beside the place in a text.
+	varied func(key string) bool
+}
+
+// listsOf are the paths of all lists in a document.
+func listsOf(document map[string]any) []string {
+	found := map[string]bool{}
+	var walk func(v any, path string)
+	walk = func(v any, path string) {
+		switch v := v.(type) {
+		case map[string]any:
+			for key, member := range v {
+				if path != "" {
+					key = path + "." + key
+				}
+				walk(member, key)
+			}
+		case []any:
+			if len(v) > 0 {
+				found[path] = true
+			}
+			for _, element := range v {
+				walk(element, path+"[]")
+			}
+		}
+	}
+	walk(document, "")
+	return slices.Sorted(maps.Keys(found))
+}
+
+// times are the facts with each entry n times, or nil where no Go type holds them.
+func (g growth) times(t testing.TB, n int) *checks.Facts {
+	t.Helper()
+	grown := g.grow(g.document, "", n)
+	b, err := json.Marshal(grown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &checks.Facts{}
+	if json.Unmarshal(b, f) != nil {
+		return nil
+	}
+	return f
+}
+
+func (g growth) grow(v any, path string, n int) any {
+	switch v := v.(type) {
+	case map[string]any:
+		grown := make(map[string]any, len(v))
+		for key, member := range v {
+			at := key
+			if path != "" {
+				at = path + "." + key
+			}
+			grown[key] = g.grow(member, at, n)
+		}
+		return grown
+	case []any:
+		if g.list != "" && g.list != path {
+			grown := make([]any, len(v))
+			for i, element := range v {
+				grown[i] = g.grow(element, path+"[]", n)
+			}
+			return grown
+		}
+		grown := make([]any, 0, n*len(v))
+		for copies := range n {
+			for _, element := range v {
+				grown = append(grown, g.vary(element, "", copies))
+			}
+		}
+		return grown
+	}
+	return v
+}
+
+var (
+	addressInText = regexp.MustCompile(`[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]`)
+	versionText   = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+$`)
+)
+
+// vary is one copy of an entry: the first is the entry itself.
+func (g growth) vary(v any, key string, copies int) any {
+	if copies == 0 {
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		varied := make(map[string]any, len(v))
+		for k, member := range v {
+			varied[k] = g.vary(member, k, copies)
+		}
+		return varied
+	case []any:
+		varied := make([]any, len(v))
+		for i, element := range v {
+			varied[i] = g.vary(element, key, copies)
+		}
+		return varied
+	case float64:
+		if key == "line" || key == "order" || key == "seconds" || g.varied(key) {
+			return v + float64(1000*copies)
+		}
+	case string:
+		if g.varied(key) {
+			return another(v, copies)
+		}
+	}
+	return v
+}
+
+// another is a text of the same kind.
+func another(text string, copies int) string {
+	switch {
+	case addressInText.MatchString(text):
+		return addressInText.ReplaceAllStringFunc(text, func(address string) string {
+			domain, rest, _ := strings.Cut(address, ":")
+			n, _ := strconv.ParseInt(domain, 16, 64)
+			return fmt.Sprintf("%04x:%s", n+int64(copies)<<4, rest)
+		})
+	case versionText.MatchString(text):
+		at := strings.LastIndexByte(text, '.')
+		n, _ := strconv.Atoi(text[at+1:])
+		return fmt.Sprintf("%s.%d", text[:at], n+copies)
+	}
+	return fmt.Sprintf("%s%d", text, copies)
+}
+
+// places are the members that name a host, a device or a process.
+var places = []string{
+	"a", "address", "affects", "ancestors", "b", "bridges", "comm", "destination", "devices", "fact", "host", "hosts", "id_hex", "pid", "rank", "source",
+}
+
+// kinds are the members that say what an entry is: a copy of another kind fires nothing.
+var kinds = []string{
+	"class", "found", "found_by", "id", "kind", "manager", "outcome", "program", "role", "section", "state", "test", "tool", "type", "vendor", "what",
+}
+
+// ways are those in which a document may grow.
+func ways(document map[string]any) map[string]growth {
+	variations := map[string]func(string) bool{
+		"copies in other lines":             func(string) bool { return false },
+		"copies of other places":            func(key string) bool { return slices.Contains(places, key) },
+		"copies that differ but for a kind": func(key string) bool { return !slices.Contains(kinds, key) },
+	}
+	all := map[string]growth{}
+	for variation, varied := range variations {
+		for _, list := range append(listsOf(document), "") {
+			all[cmp.Or(list, "all lists")+": "+variation] = growth{document, list, varied}
+		}
+	}
+	return all
+}
+
+// tooFast reports whether something grows by more than 2.5 times per doubling, at sizes
+// of 1, 2 and 4. What does not grow with the size is left out, and so is a start of a
+// few hundred steps.
+func tooFast(one, two, four int) bool { return float64(four-two) > 2.5*float64(max(two-one, 200)) }
+
+// TestGrowth holds that no rule takes more than n log n steps of what it reads. Each
+// case grows in each of its lists and in all at once, and each rule that fires in it
+// is evaluated alone. One case of each rule, and all lists at once and every 15th way, stand for all;
+// GPUDOCTOR_ALL_GROWTH tries every case and way.
+func TestGrowth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
+	_, every := os.LookupEnv("GPUDOCTOR_ALL_GROWTH")
+	m := newMeter(t)
+	all, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	tried, n := 0, 0
+	for _, c := range all {
+		document := written(t, c.Facts)
+		ws := ways(document)
+		for _, f := range c.Want.Findings {
+			if seen[f.Rule] && !every {
+				continue
+			}
+			seen[f.Rule] = true
+			for _, name := range slices.Sorted(maps.Keys(ws)) {
+				n++
+				if g := ws[name]; every || g.list == "" || n%15 == 0 {
+					tried++
+					m.grows(t, f.Rule, c.Name+", "+name, g)
+				}
+			}
+		}
+	}
+	t.Logf("%d ways to grow", tried)
+	if tried < 150 {
+		t.Errorf("only %d ways to grow were tried", tried)
+	}
+}
+
+// grows fails the test where a rule takes too many steps more than facts grow.
+func (m *meter) grows(t *testing.T, id, name string, g growth) {
+	t.Helper()
+	var counts []int
+	for size := 4; size <= 32; size *= 2 {
+		facts := g.times(t, size)
+		if facts == nil {
+			return // No Go type holds them.
+		}
+		counter := &steps{}
+		if m.evaluate(t, id, facts, rego.EvalQueryTracer(counter)) != nil {
+			return // Two entries of one address that differ.
+		}
+		counts = append(counts, counter.n)
+		if n := len(counts); n > 2 && !tooFast(counts[n-3], counts[n-2], counts[n-1]) {
+			return // A step at one size is no growth.
+		}
+	}
+	t.Errorf("%s: %s: %v steps", id, name, counts)
+}
