@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
@@ -37,8 +39,8 @@ func fixtureTexts(tb testing.TB) map[string]string {
 	return all
 }
 
-// TestRedactChanges lists every word of the repository's texts that redacting
-// changes, with what becomes of it. A word on the list that is neither a name nor
+// TestRedactChanges lists every word of the repository's texts and recordings that
+// redacting changes, with what becomes of it. A word on the list that is neither a name nor
 // a secret is a fault: evidence is spoilt.
 func TestRedactChanges(t *testing.T) {
 	texts := fixtureTexts(t)
@@ -54,6 +56,35 @@ func TestRedactChanges(t *testing.T) {
 			fmt.Fprintf(&list, "%s, secrets\n  %s\n", name, strings.Join(changedWords(text, got), "\n  "))
 		}
 	}
+	// A recorded machine, redacted once, has nothing more to replace.
+	hosts, err := filepath.Glob("../../../fixtures/hosts/*.txtar")
+	if err != nil || len(hosts) == 0 {
+		t.Fatal(hosts, err)
+	}
+	for _, host := range hosts {
+		raw, err := os.ReadFile(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Parse(host, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := NewRedactor().memory(m)
+		for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
+			if n := out.nodes[name]; n == nil || string(n.read.value) != string(m.nodes[name].read.value) {
+				fmt.Fprintf(&list, "%s %s\n", filepath.Base(host), name)
+				if n != nil {
+					fmt.Fprintf(&list, "  %s\n", strings.Join(changedWords(string(m.nodes[name].read.value), string(n.read.value)), "\n  "))
+				}
+			}
+		}
+		for _, question := range slices.Sorted(maps.Keys(m.answers)) {
+			if before, after := jsonText(t, m.answers[question].raw), jsonText(t, out.answers[question].raw); before != after {
+				fmt.Fprintf(&list, "%s %s\n  %s\n", filepath.Base(host), question, strings.Join(changedWords(before, after), "\n  "))
+			}
+		}
+	}
 	file := filepath.Join("testdata", "redact-changes.golden")
 	if *update {
 		if err := os.WriteFile(file, []byte(list.String()), 0o600); err != nil {
@@ -67,6 +98,25 @@ func TestRedactChanges(t *testing.T) {
 	if diff := cmp.Diff(string(want), list.String()); diff != "" {
 		t.Errorf("other words are replaced than before (-before +after); -update writes the list:\n%s", diff)
 	}
+}
+
+// jsonText is a JSON document in order of its keys.
+func jsonText(t *testing.T, raw []byte) string {
+	t.Helper()
+	if len(raw) == 0 {
+		return ""
+	}
+	var v any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // changedWords returns what differs between two texts of equal lines, word by

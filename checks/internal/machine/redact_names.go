@@ -55,7 +55,7 @@ var nameContexts = []nameContext{
 	nameAround(`\b(?:Local host|Remote host|Target node|Local hostname|Peer host|Node|Host)\s*:\s*{host}\s*$`, "host", "ode:", "ode :", "Host"),
 	nameAround(`\bon node {host}(?:[,.:;]|\s+(?:exited|aborted|died|failed|called|lost)|\s*$)`, "on node "),
 	nameAround(`\bnode {host} (?:exited|died|failed|aborted|is down|not responding)`, "node "),
-	nameAround(`(?:^|\s)\[{host}:(?:[0-9]{3,}|mpi_rank_[0-9]+)\]`, "["),
+	nameAround(`(?:^|\s)\[(?P<host>[A-Za-z0-9.]*[g-zG-Z-][A-Za-z0-9_.-]*):(?:[0-9]{3,}|mpi_rank_[0-9]+)\]`, "["), // Not [10de:2335].
 	nameAround(`\brank [0-9]+ on {host}(?:\s|$|[,.:;])`, "rank "),
 	nameAround(`\b(?:on|from) host {host}(?:\s|$|[,.:;])`, " host "),
 	// Meeting points of PyTorch, DeepSpeed, Accelerate, SGLang, Ray.
@@ -130,6 +130,9 @@ func (r *Redactor) named(s string) string {
 	return s
 }
 
+// fileEnds are ends of names that are no hosts': of files, and of platforms.
+var fileEnds = []string{".so", ".py", ".cc", ".cpp", ".c", ".h", ".log", "-gnu"}
+
 // nameOf returns what stands for a name of a kind, which lies in s.
 func (r *Redactor) nameOf(what, name, s string, from, to int) string {
 	switch what {
@@ -156,7 +159,7 @@ func (r *Redactor) nameOf(what, name, s string, from, to int) string {
 			return exampleDomain // Of an address of mail.
 		}
 	}
-	if strings.HasSuffix(name, ".so") || strings.HasSuffix(name, ".py") || strings.HasSuffix(name, ".cc") || strings.HasSuffix(name, ".cpp") {
+	if slices.ContainsFunc(fileEnds, func(end string) bool { return strings.HasSuffix(name, end) }) {
 		return name
 	}
 	return r.hostWithDomain(name)

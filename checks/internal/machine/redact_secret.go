@@ -484,7 +484,7 @@ func secretBeside(s string, at, end int) (from, to int) {
 // value: setenv of csh, ENV of a Dockerfile.
 func setsVariable(s string) bool {
 	s = strings.TrimRight(s, " \t")
-	return strings.HasSuffix(s, "setenv") || s == "ENV"
+	return strings.HasSuffix(s, "setenv") || strings.HasSuffix(s, "ENV") && !isWord(before(s, len(s)-len("ENV")))
 }
 
 // valueAt returns where the value lies that begins at a place.

@@ -93,8 +93,19 @@ func TestRedactLeaves(t *testing.T) {
 		"tmpfs /dev/shm rw,size=65536k 0:25 / 1:2:3",
 		"5-4-3-2-1-0 26-11-21-05-43-00",
 		"NCCL_SOCKET_IFNAME=^docker0,lo KEY=1 MONKEY_COUNT=5",
+		"Linux version 6.8.0-60-generic (buildd@lcy02-amd64-054) (gcc 13.3.0) #63-Ubuntu SMP",
+		"pci 0000:3b:00.0: [10de:2335] type 00 class 0x030200", " [10de:2335]", "nvidia 0000:3b:00.0: enabling device (0000 -> 0002)",
+		"GPU[00-07] gpu[0-7] bus[0-3] channel[0,1] worker[0] NCCL INFO Channel 00/16 : 0 1 2 3", "CPU affinity 0-15,64-79 NUMA node1 CPU(s): 16-31",
+		"    image: nvcr.io/nvidia/pytorch:25.01-py3", "see https://github.com/NVIDIA/nccl/issues/1515 and https://docs.nvidia.com/x",
+		"2025-08-19 10:21:07 INFO trainer: step 5", "2025-08-19 10:21:07,123 - train - INFO - loss: 1.25", "[rank0]:[W socket.cpp:663] x", "[rank3]: Traceback", "rank 3 on GPU 2",
+		"on node 0, on host 1", "host: private", "node: 3", "Host: x86_64-linux-gnu", "error: connection refused", "master_addr is not set", "MASTER_ADDR=localhost MASTER_PORT=29500",
+		"torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1970", "libnccl.so.2(+0x1a2b3)[0x7f0123456789]", "File \"/usr/lib/python3.12/site-packages/torch/nn.py\", line 12, in forward",
+		"socket://0.0.0.0:2345 unix:///run/x.sock file:///etc/x", "tmpfs on /dev/shm type tmpfs (rw)", "/dev/sda1 on / type ext4 (rw)", "overlay / overlay rw,lowerdir=/a:/b 0 0",
+		"docker run --gpus all --ipc host --network host --shm-size 8g", "python -m torch.distributed.run --nproc_per_node 8 train.py", "mpirun -np 8 -x NCCL_DEBUG=INFO ./all_reduce_perf -b 8 -e 1G -f 2 -g 1",
 	} {
-		if got := NewRedactor().Text(text); got != text {
+		r := NewRedactor()
+		r.Study(text)
+		if got := r.Text(text); got != text {
 			t.Errorf("\n got %q\nwant it unchanged: %q", got, text)
 		}
 	}
