@@ -80,6 +80,9 @@ func TestDenied(t *testing.T) {
 		for _, with := range []unix.Errno{unix.ENOSYS, unix.EPERM} {
 			t.Run(fmt.Sprint(name, " ", with), func(t *testing.T) {
 				t.Parallel()
+				if testing.Short() && with != unix.ENOSYS {
+					t.Skip("not with -short")
+				}
 				c := exec.Command(os.Args[0])
 				c.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d", asDenied, tt.call, with))
 				out, err := c.Output()
