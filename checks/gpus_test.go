@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 )
@@ -207,6 +208,10 @@ func TestGPUsUnknown(t *testing.T) {
 		{
 			"crash", nvidia, &nvml.Answer{Outcome: nvml.Crashed, ErrorName: "SIGSEGV", Stage: "nvmlDeviceGetName of GPU 1"}, "crashed",
 			[]string{section + "NVIDIA's management library crashes in nvmlDeviceGetName of GPU 1: SIGSEGV +hint"},
+		},
+		{
+			"killed", nvidia, &nvml.Answer{Outcome: nvml.Ended, Death: child.DeathByOther, Reason: "SIGKILL, such as by the kernel's OOM killer", Stage: "nvmlInit_v2"}, "ended",
+			[]string{section + "the process that asks NVIDIA's management library was ended in nvmlInit_v2: SIGKILL, such as by the kernel's OOM killer +hint"},
 		},
 		{
 			"refused", nvidia,

@@ -84,7 +84,7 @@ const (
 	CauseBug Cause = "bug"
 	// CauseEnded: it ended, and nobody can tell why.
 	CauseEnded Cause = "ended"
-	// CauseStalled: it came to nothing in time, outside any call of the driver.
+	// CauseStalled: it made no progress in time, outside any call of the driver.
 	CauseStalled Cause = "stalled"
 	// CauseFlooded: it wrote more than it may, and was ended.
 	CauseFlooded Cause = "flooded"

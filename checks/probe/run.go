@@ -457,7 +457,7 @@ func (s *session) ending(result child.Result, quiet silence) failure {
 	case quiet.tooLong > 0 && result.InLibrary():
 		return failure{Outcome: Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong)), Call: call(result)}
 	case quiet.tooLong > 0:
-		return failure{Outcome: Unknown, Cause: CauseStalled, Reason: fmt.Sprintf("the process that drives the GPUs came to nothing within %s, outside any call of the driver", roughly(quiet.tooLong))}
+		return failure{Outcome: Unknown, Cause: CauseStalled, Reason: fmt.Sprintf("the process that drives the GPUs made no progress within %s, outside any call of the driver", roughly(quiet.tooLong))}
 	case quiet.late && quiet.lasted > s.options.Patience && result.InLibrary():
 		return failure{Outcome: Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(quiet.lasted)), Call: call(result)}
 	case quiet.late:

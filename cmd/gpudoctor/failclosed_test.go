@@ -87,7 +87,7 @@ var codes = []int{
 // classCodes are one code of each class that rules tell apart, and a made-up one.
 var classCodes = []int{0, 2, 100, 209, 214, 217, 304, 711, 719, 801, 802, 803, 999, 4711}
 
-// ends are the causes of a process that ended, or came to nothing, not by the
+// ends are the causes of a process that ended, or made no progress, not by the
 // driver's doing.
 var ends = []probe.Cause{probe.CauseKilled, probe.CauseShortage, probe.CauseBug, probe.CauseEnded, probe.CauseStalled}
 

@@ -128,11 +128,10 @@ func (r *Result) judge(rec record) {
 	case r.Signal != "" && !slices.Contains(crashSignals, r.Signal), report != nil && report[2] == userCode:
 		r.Death, r.Why = DeathByOther, "sent by another process, or for a limit"
 	case rec.known && !rec.started:
-		// No library was loaded. That a process cannot even start is for want of
-		// something.
-		r.Death, r.Why = DeathByShortage, "it could not start"
+		// No library was loaded.
+		r.Why = "it could not start"
 		if short := shortOf(r.Stderr); short != "" {
-			r.Why += ": " + short
+			r.Death, r.Why = DeathByShortage, r.Why+": "+short
 		}
 	case report != nil && strings.Contains(rec.report, inCode):
 		r.library(within || !rec.known)

@@ -17,7 +17,9 @@ func self() (string, error) { return "/proc/self/exe", nil }
 func attributes() []*syscall.SysProcAttr {
 	return []*syscall.SysProcAttr{
 		{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-		{Setpgid: true}, {Pdeathsig: syscall.SIGKILL}, {},
+		{Setpgid: true},
+		{Pdeathsig: syscall.SIGKILL},
+		{},
 	}
 }
 

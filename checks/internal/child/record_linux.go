@@ -19,8 +19,8 @@ func newRecord() *os.File {
 		shut(f)
 		return nil
 	}
-	// A child can make it neither longer nor shorter. Where that cannot be had,
-	// as much is read all the same.
+	// A child can make it neither longer nor shorter. Without seals the parent reads
+	// the same number of bytes.
 	_, _ = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
 	return f
 }

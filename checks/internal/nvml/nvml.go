@@ -319,7 +319,7 @@ func (a *assembly) conclude(r child.Result) *Answer {
 	case (r.TimedOut || r.Canceled) && r.InLibrary():
 		answer.Outcome = Hang
 	case r.TimedOut || r.Canceled:
-		answer.Outcome, answer.Death, answer.Reason = Ended, child.DeathUnknown, "it came to nothing in time, outside any call of the library"
+		answer.Outcome, answer.Death, answer.Reason = Ended, child.DeathUnknown, "it made no progress in time, outside any call of the library"
 	case r.Flooded != "":
 		answer.Outcome, answer.Reason = Crashed, fmt.Sprintf("it wrote to %s without end and was ended", r.Flooded)
 	case r.Finished:

@@ -124,7 +124,7 @@ func TestConclude(t *testing.T) {
 		{
 			"a stall outside any call",
 			child.Result{Canceled: true, Signal: "SIGKILL", Recorded: true},
-			Answer{Outcome: Ended, Death: child.DeathUnknown, Reason: "it came to nothing in time, outside any call of the library", Stage: "nvmlInit_v2"},
+			Answer{Outcome: Ended, Death: child.DeathUnknown, Reason: "it made no progress in time, outside any call of the library", Stage: "nvmlInit_v2"},
 		},
 		{
 			"the OOM killer",
