@@ -18,7 +18,7 @@ const (
 	// Least is the shortest that --deadline takes.
 	Least = 2 * time.Second
 
-	// Rule bounds one rule, which takes milliseconds on the largest machine, and Rules
+	// Rule bounds the processor time of one rule, which takes milliseconds on the largest machine, and Rules
 	// all of them. Compile bounds compiling the rules of a policy, which takes 0.3 s.
 	Rule    = 5 * time.Second
 	Rules   = 20 * time.Second
@@ -83,9 +83,9 @@ func Table() []Row {
 		{"the first word of a child", Spawn, "outcome hang"},
 		{"the end of a child that was killed", Kill, "it is left behind, and the report says so"},
 		{"reading the pipes of a child that has ended", Drain, "the rest is lost"},
-		{"compiling the rules of a policy", Compile, "an error"},
-		{"one rule", Rule, "it is stopped and listed as skipped"},
-		{"all rules", Rules, "each gets half of what is left at most"},
+		{"compiling the rules of a policy (processor time)", Compile, "an error"},
+		{"one rule (processor time)", Rule, "it is stopped and listed as skipped"},
+		{"all rules (processor time)", Rules, "each gets half of what is left at most"},
 		{"the end of the command after SIGINT or SIGTERM", Signal, "it exits"},
 	}
 }
