@@ -1,7 +1,5 @@
 package rules
 
-import "slices"
-
 // inert is the value of the param "effect" of a finding about a setting that
 // does nothing.
 const inert = "none"
@@ -12,9 +10,18 @@ func (f Finding) Inert() bool { return f.Params["effect"] == inert }
 
 // Alike reports whether a person reads two findings as one. Those about
 // different variables are not: each does something else.
-func (f Finding) Alike(other Finding) bool {
-	return f.Rule == other.Rule && f.Title == other.Title && f.Severity == other.Severity && f.Confidence == other.Confidence &&
-		f.variable() == other.variable() && f.Inert() == other.Inert()
+func (f Finding) Alike(other Finding) bool { return f.likeness() == other.likeness() }
+
+// likeness is what findings have in common that a person reads as one.
+type likeness struct {
+	rule, title, variable string
+	severity              Severity
+	confidence            Confidence
+	inert                 bool
+}
+
+func (f Finding) likeness() likeness {
+	return likeness{f.Rule, f.Title, f.variable(), f.Severity, f.Confidence, f.Inert()}
 }
 
 // variable is the variable that a finding is about; empty where it is about none.
@@ -26,11 +33,13 @@ func (f Finding) variable() string {
 // Groups gathers findings that are alike, in their order.
 func Groups(findings []Finding) [][]Finding {
 	var all [][]Finding
+	at := map[likeness]int{}
 	for _, f := range findings {
-		i := slices.IndexFunc(all, func(g []Finding) bool { return g[0].Alike(f) })
-		if i < 0 {
+		i, known := at[f.likeness()]
+		if !known {
+			i = len(all)
+			at[f.likeness()] = i
 			all = append(all, nil)
-			i = len(all) - 1
 		}
 		all[i] = append(all[i], f)
 	}

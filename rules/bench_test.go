@@ -2,9 +2,12 @@ package rules
 
 import (
 	"fmt"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
 // eightGPUs is a machine with eight GPUs below switches, and 200 further
@@ -80,6 +83,40 @@ func BenchmarkInput(b *testing.B) {
 	for b.Loop() {
 		if _, err := inputValue(facts); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkGrowth is what each rule takes on all lists of a case that fires it, 16, 32
+// and 64 times as long. It fails where the time grows by more than 2.5 per doubling:
+// what one call of a function does is no step that TestGrowth counts.
+func BenchmarkGrowth(b *testing.B) {
+	m := newMeter(b)
+	all, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range all {
+		for _, f := range c.Want.Findings {
+			b.Run(c.Name+"/"+f.Rule, func(b *testing.B) {
+				g := ways(written(b, c.Facts))["all lists: copies of other places"]
+				facts := []*checks.Facts{g.times(b, 16), g.times(b, 32), g.times(b, 64)}
+				took := make([]time.Duration, len(facts))
+				for b.Loop() {
+					for i, f2 := range facts {
+						start := time.Now()
+						if f2 == nil || m.evaluate(b, f.Rule, f2) != nil {
+							b.Skip("no Go type holds the copies, or two of one address differ")
+						}
+						if d := time.Since(start); took[i] == 0 || d < took[i] {
+							took[i] = d
+						}
+					}
+				}
+				if took[2] > time.Millisecond && took[2] > took[1]*5/2 && took[1] > took[0]*5/2 {
+					b.Fatalf("%v at 16, 32 and 64 times the size", took)
+				}
+			})
 		}
 	}
 }

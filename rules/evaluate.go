@@ -226,14 +226,14 @@ type answer struct {
 // queries side by side. Where one fails, each of its rules is asked alone, so that only
 // those at fault give no answer.
 func (s *Set) ask(ctx context.Context, input ast.Value, rules []Rule) (map[string]answer, error) {
-	left := s.newBudget(ctx)
+	left := s.newBudget()
 	said := make(map[string]answer, len(rules))
 	var alone []Rule
 	var mu sync.Mutex // Guards said and alone.
 	var wg sync.WaitGroup
 	for _, group := range s.byPart(rules) {
 		wg.Go(func() {
-			answers, err := s.boundedQuery(ctx, left.share(), input, group)
+			answers, err := s.boundedQuery(ctx, left.together(), input, group)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -274,26 +274,22 @@ func failureOf(err error) string {
 	return failed + withoutKeys(firstLine(err.Error()))
 }
 
-// budget is the time that rules have: until end all of them, and a part of it each.
-type budget struct {
-	end  time.Time
-	each time.Duration
-}
+// budget is the processor time that rules have: until end all of them, and a part of
+// it each.
+type budget struct{ end, each time.Duration }
 
-// newBudget is the time of all rules, or what is left of the whole command's.
-func (s *Set) newBudget(ctx context.Context) budget {
-	end := time.Now().Add(s.limits.rules)
-	if whole, ok := ctx.Deadline(); ok && whole.Before(end) {
-		end = whole
-	}
-	return budget{end, s.limits.rule}
-}
+func (s *Set) newBudget() budget { return budget{cpuTime() + s.limits.rules, s.limits.rule} }
 
-// share is what the next query may take: never more than half of what is left, so that
-// rules which do not end leave time for those after them.
-func (b budget) share() time.Duration {
-	return max(min(b.each, time.Until(b.end)/2), time.Millisecond)
-}
+// together is what all rules may take in one go, share what one alone may take after
+// that: never more than half of what is left, so that rules which do not end leave
+// time for those after them.
+func (b budget) together() time.Duration { return max((b.end-cpuTime())/2, least) }
+
+func (b budget) share() time.Duration { return max(min(b.each, b.together()), least) }
+
+// least is what each rule may take, however little is left: most take a few
+// milliseconds.
+const least = 20 * time.Millisecond
 
 // query asks for what the packages of these rules, of one part, offer.
 func (s *Set) query(ctx context.Context, input ast.Value, rules []Rule) (map[string]answer, error) {

@@ -13,7 +13,7 @@ import (
 
 // LimitError says that a rule was stopped because it needed too much.
 type LimitError struct {
-	// Took is how long it was let run, Bytes how much memory it was let have: the one
+	// Took is the processor time that it was let have, Bytes how much memory it was let have: the one
 	// that it went beyond, the other is 0.
 	Took  time.Duration
 	Bytes uint64
@@ -53,9 +53,12 @@ func within[T any](ctx context.Context, limit, grace time.Duration, heap uint64,
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	timer := time.AfterFunc(limit, func() { stop(&LimitError{Took: limit}) })
-	defer timer.Stop()
-	go watch(ctx, stop, heap)
+	if end, ok := ctx.Deadline(); ok { // Others have to follow before the whole command ends.
+		left := time.Until(end) / 2
+		timer := time.AfterFunc(left, func() { stop(&LimitError{Took: left}) })
+		defer timer.Stop()
+	}
+	go watch(ctx, stop, limit, heap)
 	type result struct {
 		value T
 		err   error
@@ -88,8 +91,13 @@ func within[T any](ctx context.Context, limit, grace time.Duration, heap uint64,
 	return r.value, r.err
 }
 
-// watch stops what is under way when the memory in use grows by more than heap.
-func watch(ctx context.Context, stop context.CancelCauseFunc, heap uint64) {
+// started is when the program started.
+var started = time.Now()
+
+// watch stops what is under way when it has taken more processor time than limit, or
+// the memory in use grows by more than heap.
+func watch(ctx context.Context, stop context.CancelCauseFunc, limit time.Duration, heap uint64) {
+	until := cpuTime() + limit
 	base := inUse()
 	most := base + heap // What may be in use, garbage included, until somebody looks.
 	every := time.NewTicker(watchEvery)
@@ -99,6 +107,10 @@ func watch(ctx context.Context, stop context.CancelCauseFunc, heap uint64) {
 		case <-ctx.Done():
 			return
 		case <-every.C:
+		}
+		if cpuTime() > until {
+			stop(&LimitError{Took: limit})
+			return
 		}
 		if inUse() <= most {
 			continue

@@ -71,7 +71,7 @@ func TestAttacks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.limits.rule, s.limits.grace = 50*time.Millisecond, 50*time.Millisecond
+			s.limits.rule, s.limits.rules, s.limits.grace = 50*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
 			v, err := s.Evaluate(t.Context(), &checks.Facts{Schema: checks.FactsSchema}, Options{})
 			if err != nil {
 				t.Fatal(err)

@@ -109,7 +109,7 @@ func documents(t *testing.T) []document {
 	return list
 }
 
-func written(t *testing.T, f *checks.Facts) map[string]any {
+func written(t testing.TB, f *checks.Facts) map[string]any {
 	t.Helper()
 	b, err := json.Marshal(f)
 	if err != nil {

@@ -20,10 +20,14 @@ func fold(findings []Finding, rules []Rule) []Finding {
 	findings = joinSame(findings)
 	explains := closure(rules)
 	parent := make([]int, len(findings))
-	for i := range findings {
-		parent[i] = slices.IndexFunc(findings, func(cause Finding) bool {
-			return explains[cause.Rule][findings[i].Rule] && shareGPU(cause, findings[i])
-		})
+	first := firsts(findings)
+	for i, f := range findings {
+		parent[i] = -1
+		for rule, of := range first {
+			if at := of.sharing(f); explains[rule][f.Rule] && at >= 0 && (parent[i] < 0 || at < parent[i]) {
+				parent[i] = at
+			}
+		}
 	}
 	for i := range findings {
 		root := i
@@ -126,16 +130,28 @@ func sameFault(k, f Finding, all []Finding) bool {
 // joinSame puts what the facts say of a subject under what a log said of it, of
 // the same rule: the log names the fault, and the facts bear it out.
 func joinSame(findings []Finding) []Finding {
+	type key struct {
+		rule, subject string
+		confidence    Confidence
+	}
+	told := map[key]int{} // The first that a log told.
 	var kept []Finding
 	for _, f := range findings {
-		i := slices.IndexFunc(kept, func(k Finding) bool {
-			return k.Rule == f.Rule && k.Subject == f.Subject && k.Order != nil && f.Order == nil && k.Confidence.Rank() <= f.Confidence.Rank()
-		})
-		if i < 0 {
-			kept = append(kept, f)
+		at := -1
+		for _, c := range confidences[:min(f.Confidence.Rank()+1, len(confidences))] {
+			if i, ok := told[key{f.Rule, f.Subject, c}]; ok && f.Order == nil && (at < 0 || i < at) {
+				at = i
+			}
+		}
+		if at >= 0 {
+			kept[at].Evidence = append(slices.Clip(kept[at].Evidence), f.Evidence...)
 			continue
 		}
-		kept[i].Evidence = append(slices.Clone(kept[i].Evidence), f.Evidence...)
+		k := key{f.Rule, f.Subject, f.Confidence}
+		if _, known := told[k]; !known && f.Order != nil {
+			told[k] = len(kept)
+		}
+		kept = append(kept, f)
 	}
 	return kept
 }
@@ -168,12 +184,47 @@ func foldLastResort(causes []Finding, rules []Rule) []Finding {
 	return kept
 }
 
-// shareGPU reports whether two findings concern a GPU in common.
-func shareGPU(a, b Finding) bool {
-	if len(a.Affects) == 0 || len(b.Affects) == 0 {
-		return true
+// foremost are the places of the first of a rule's findings: of all, of those that
+// concern the whole host, and of those that concern a GPU. -1 stands for none.
+type foremost struct {
+	any, host int
+	gpu       map[string]int
+}
+
+// firsts are the foremost findings of each rule.
+func firsts(findings []Finding) map[string]*foremost {
+	all := map[string]*foremost{}
+	for i, f := range findings {
+		of := all[f.Rule]
+		if of == nil {
+			of = &foremost{any: i, host: -1, gpu: map[string]int{}}
+			all[f.Rule] = of
+		}
+		if len(f.Affects) == 0 && of.host < 0 {
+			of.host = i
+		}
+		for _, gpu := range f.Affects {
+			if _, known := of.gpu[gpu]; !known {
+				of.gpu[gpu] = i
+			}
+		}
 	}
-	return slices.ContainsFunc(a.Affects, func(gpu string) bool { return slices.Contains(b.Affects, gpu) })
+	return all
+}
+
+// sharing is the place of the first that shares a GPU with a finding; one that names
+// no GPU shares all.
+func (of *foremost) sharing(f Finding) int {
+	if len(f.Affects) == 0 {
+		return of.any
+	}
+	best := of.host
+	for _, gpu := range f.Affects {
+		if i, ok := of.gpu[gpu]; ok && (best < 0 || i < best) {
+			best = i
+		}
+	}
+	return best
 }
 
 // closure lists, for each rule, the rules whose findings are consequences of

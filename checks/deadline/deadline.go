@@ -19,7 +19,7 @@ const (
 	// Least is the shortest that --deadline takes.
 	Least = 2 * time.Second
 
-	// Rule bounds one rule, which takes milliseconds on the largest machine, and Rules
+	// Rule bounds the processor time of one rule, which takes milliseconds on the largest machine, and Rules
 	// all of them. Compile bounds compiling the rules of a policy, which takes 0.3 s.
 	Rule    = 5 * time.Second
 	Rules   = 20 * time.Second
@@ -89,9 +89,9 @@ func Table() []Row {
 		{"all calls of the management library", NVML, "the same"},
 		{"the first word of a child", Spawn, "outcome hang"},
 		{"the end of a child that was killed", Kill, "it is left behind, and the report says so"},
-		{"compiling the rules of a policy", Compile, "an error"},
-		{"one rule", Rule, "it is stopped and listed as skipped"},
-		{"all rules", Rules, "each gets half of what is left at most"},
+		{"compiling the rules of a policy (processor time)", Compile, "an error"},
+		{"one rule (processor time)", Rule, "it is stopped and listed as skipped"},
+		{"all rules (processor time)", Rules, "each gets half of what is left at most"},
 		{"the end of the command after SIGINT, SIGTERM or another signal that ends it", Signal, "it exits"},
 		{"a FIFO that `-o` names and that has no reader", Reader, "an error"},
 	}

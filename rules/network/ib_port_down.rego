@@ -173,10 +173,10 @@ cable_confidence(m) := "likely" if {
 # up_again is true of a link that came up later, unless a job failed meanwhile.
 up_again(m) if {
 	count(broken) == 0
-	some up in logs.messages(["mlx5-link-up", "mlx5-cable-in"])
-	up.fields.address == m.fields.address
-	up.order > m.order
+	max(ups[m.fields.address]) > m.order
 }
+
+ups[m.fields.address] contains m.order if some m in logs.messages(["mlx5-link-up", "mlx5-cable-in"])
 
 # The tools' listings. NCCL itself leaves inactive ports out.
 inactive contains p if {
@@ -197,9 +197,9 @@ wanted contains p if {
 }
 
 # alone is true of a port on a machine that shows no active one.
-alone(p) if {
-	count({q | some q in rdma.active_ports; object.get(q, "host", "") == object.get(p, "host", "")}) == 0
-}
+alone(p) if not object.get(p, "host", "") in active_hosts
+
+active_hosts := {object.get(q, "host", "") | some q in rdma.active_ports}
 
 # without_network is true when a program found no RDMA device to use.
 without_network if count(logs.messages(["nccl-ib-no-device", "rdma-no-devices", "rdma-port-not-active"])) > 0
