@@ -326,6 +326,34 @@ func TestClosedStreams(t *testing.T) {
 	}
 }
 
+// TestFileSizeLimit holds that a limit on the size of files (RLIMIT_FSIZE), whose
+// signal SIGXFSZ ends other programs, is told like a full disk.
+func TestFileSizeLimit(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	for line, want := range map[string]string{
+		"gpudoctor completion bash >out":                 "gpudoctor: write standard output: file too large\nhint: what was written to it is incomplete\n",
+		"gpudoctor snapshot --probe off -o host.txtar":   "gpudoctor: write host.txtar: file too large\nhint: no file was written; name another\n",
+		"gpudoctor snapshot --probe off -o before.txtar": "gpudoctor: write before.txtar: file too large\nhint: the file is unchanged; name another\n",
+	} {
+		dir := t.TempDir()
+		writeTestFile(t, filepath.Join(dir, "before.txtar"), oldRecording)
+		c := exec.Command("sh", "-c", "ulimit -f 1; "+line) // Blocks of 512 bytes.
+		var said bytes.Buffer
+		c.Dir, c.Stderr = dir, &said
+		_ = c.Run() // Its state tells how it ended.
+		if got := c.ProcessState.ExitCode(); got != exitError || said.String() != want {
+			t.Errorf("%s: exit code %d, want %d; it said %q, want %q", line, got, exitError, &said, want)
+		}
+		if content, err := os.ReadFile(filepath.Join(dir, "before.txtar")); err != nil || !bytes.Equal(content, oldRecording) {
+			t.Errorf("%s: the file holds %.40q, %v", line, content, err)
+		}
+		if left := slices.DeleteFunc(names(t, dir), func(name string) bool { return name == "out" }); len(left) != 1 {
+			t.Errorf("%s: the folder holds %q", line, left)
+		}
+	}
+}
+
 // TestOutputs holds for both commands that write files, and for what -o may
 // name, that the file is whole and has kept its mode and owner, or that the exit
 // code is 2, one line says why and nothing has changed. Package outfile holds the

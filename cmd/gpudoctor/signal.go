@@ -61,7 +61,10 @@ func untilSignal(parent context.Context) (context.Context, func()) {
 			time.AfterFunc(grace, func() { exitAtOnce(number) })
 		}
 	}()
-	return ctx, func() { signal.Stop(c) }
+	return ctx, func() {
+		signal.Stop(c) // Nothing is sent after it.
+		close(c)
+	}
 }
 
 // exitAtOnce exits without leaving a file half-written.
