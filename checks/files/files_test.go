@@ -30,7 +30,7 @@ func TestReader(t *testing.T) {
 			})
 			var got bytes.Buffer
 			_, err := io.Copy(&got, r)
-			if last == io.EOF && err != nil || last != io.EOF && !errors.Is(err, last) {
+			if ended := errors.Is(last, io.EOF); ended && err != nil || !ended && !errors.Is(err, last) {
 				t.Errorf("%s: got %v, want %v", name, err, last)
 			}
 			if !bytes.Equal(got.Bytes(), data) {
