@@ -163,6 +163,12 @@ func TestOS(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := system.ReadDir(filepath.Join(dir, "empty")); err != nil || len(entries) != 0 {
+		t.Errorf("list nothing: %v", err)
+	}
 	if f, err := system.Open(name + "x"); f != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("open what is not there: %v, %v", f, err)
 	}
