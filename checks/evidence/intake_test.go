@@ -33,13 +33,13 @@ func gzipped(data []byte) []byte {
 	return b.Bytes()
 }
 
-func tarred(t testing.TB, members ...string) []byte {
-	t.Helper()
+func tarred(tb testing.TB, members ...string) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for i := 0; i < len(members); i += 2 {
 		if err := w.WriteHeader(&tar.Header{Name: members[i], Size: int64(len(members[i+1])), Mode: 0o600, Typeflag: tar.TypeReg}); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		io.WriteString(w, members[i+1]) //nolint:errcheck // A buffer.
 	}
@@ -47,14 +47,14 @@ func tarred(t testing.TB, members ...string) []byte {
 	return b.Bytes()
 }
 
-func zipped(t testing.TB, members ...string) []byte {
-	t.Helper()
+func zipped(tb testing.TB, members ...string) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for i := 0; i < len(members); i += 2 {
 		m, err := w.Create(members[i])
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		io.WriteString(m, members[i+1]) //nolint:errcheck // A buffer.
 	}

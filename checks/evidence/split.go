@@ -101,8 +101,7 @@ func (s *splitter) pastReturns(data []byte, at int, last bool) (next int, feed b
 	if s.returns {
 		return at + 1, true
 	}
-	for next = at; next < len(data) && data[next] == '\r'; next++ {
-	}
+	next = len(data) - len(bytes.TrimLeft(data[at:], "\r"))
 	switch {
 	case next < len(data) && data[next] == '\n':
 		return next + 1, true

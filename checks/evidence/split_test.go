@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -152,7 +153,7 @@ func TestEndOfStream(t *testing.T) {
 	buffer := make([]byte, 8)
 	for _, want := range []error{io.EOF, io.ErrUnexpectedEOF, nil} {
 		r := io.MultiReader(strings.NewReader("abc"), endingIn(want))
-		if n, err := readFull(r, buffer); n < 3 || err != want {
+		if n, err := readFull(r, buffer); n < 3 || !errors.Is(err, want) {
 			t.Errorf("got %d, %v, want %v", n, err, want)
 		}
 	}

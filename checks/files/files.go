@@ -13,6 +13,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -49,8 +51,23 @@ func (OS) Open(name string) (File, error) {
 	return f, nil
 }
 
-// ReadDir lists a folder by name.
-func (OS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+// maxNames bounds the names that are read of one folder.
+const maxNames = 200_000
+
+// ReadDir lists a folder by name, up to maxNames.
+func (OS) ReadDir(name string) ([]fs.DirEntry, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	entries, err := f.ReadDir(maxNames)
+	if errors.Is(err, io.EOF) { // It is empty.
+		err = nil
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
 
 // ErrSilent is returned for a file that did not answer in time.
 var ErrSilent = errors.New("no answer")

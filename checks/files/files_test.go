@@ -30,7 +30,7 @@ func TestReader(t *testing.T) {
 			})
 			var got bytes.Buffer
 			_, err := io.Copy(&got, r)
-			if last == io.EOF && err != nil || last != io.EOF && !errors.Is(err, last) {
+			if ended := errors.Is(last, io.EOF); ended && err != nil || !ended && !errors.Is(err, last) {
 				t.Errorf("%s: got %v, want %v", name, err, last)
 			}
 			if !bytes.Equal(got.Bytes(), data) {
@@ -162,6 +162,12 @@ func TestOS(t *testing.T) {
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := system.ReadDir(filepath.Join(dir, "empty")); err != nil || len(entries) != 0 {
+		t.Errorf("list nothing: %v", err)
 	}
 	if f, err := system.Open(name + "x"); f != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("open what is not there: %v, %v", f, err)
