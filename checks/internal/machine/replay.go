@@ -55,7 +55,18 @@ func Parse(name string, data []byte) (*Memory, error) {
 	if err := p.parse(); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", name, p.at, err)
 	}
+	p.machine.settle()
 	return p.machine, nil
+}
+
+// settle notes that nothing is at a path of which no more is known than that an
+// operation found nothing there: it holds for the others as well.
+func (m *Memory) settle() {
+	for name, n := range m.nodes {
+		if name != "/" && len(n.children) == 0 && absentFrom(n) {
+			m.addGone(name)
+		}
+	}
 }
 
 // parser reads the entries of a snapshot one after the other.
