@@ -24,6 +24,9 @@ type Options struct {
 	Profile Profile
 	// Only and Skip are rule ids: those alone, and all but those.
 	Only, Skip []string
+	// Time is the processor time that is left for all rules; deadline.Rules at most,
+	// and that where it is 0.
+	Time time.Duration
 }
 
 // UnknownRuleError says that no rule has that id.
@@ -59,7 +62,8 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	said, err := s.ask(ctx, input, slices.Concat(chosen, always))
+	remaining := s.newBudget(opts.Time)
+	said, err := s.ask(ctx, remaining, input, slices.Concat(chosen, always))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +71,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	for _, rule := range slices.Concat(chosen, always) {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
-	if err := s.judgeRest(ctx, judged, answers); err != nil {
+	if err := s.judgeRest(ctx, remaining, judged, answers); err != nil {
 		return nil, err
 	}
 	v := &Verdict{NotApplicable: left}
@@ -118,7 +122,7 @@ func ofTexts(missing []Missing) bool {
 
 // judgeRest has the rules that judge what is left judge again, where they found
 // something: only what no finding of another rule accounts for.
-func (s *Set) judgeRest(ctx context.Context, facts checks.Facts, answers map[string]reading) error {
+func (s *Set) judgeRest(ctx context.Context, left budget, facts checks.Facts, answers map[string]reading) error {
 	var others []Finding
 	var last []Rule
 	for _, rule := range s.rules {
@@ -145,7 +149,7 @@ func (s *Set) judgeRest(ctx context.Context, facts checks.Facts, answers map[str
 	if err != nil {
 		return err
 	}
-	said, err := s.ask(ctx, input, last)
+	said, err := s.ask(ctx, left, input, last)
 	if err != nil {
 		return err
 	}
@@ -225,8 +229,7 @@ type answer struct {
 // ask asks all rules, those that were compiled together in one query, and the
 // queries side by side. Where one fails, each of its rules is asked alone, so that only
 // those at fault give no answer.
-func (s *Set) ask(ctx context.Context, input ast.Value, rules []Rule) (map[string]answer, error) {
-	left := s.newBudget()
+func (s *Set) ask(ctx context.Context, left budget, input ast.Value, rules []Rule) (map[string]answer, error) {
 	said := make(map[string]answer, len(rules))
 	var alone []Rule
 	var mu sync.Mutex // Guards said and alone.
@@ -278,7 +281,10 @@ func failureOf(err error) string {
 // it each.
 type budget struct{ end, each time.Duration }
 
-func (s *Set) newBudget() budget { return budget{cpuTime() + s.limits.rules, s.limits.rule} }
+// newBudget is what rules have that are given so much; 0 is all that they ever have.
+func (s *Set) newBudget(given time.Duration) budget {
+	return budget{cpuTime() + min(cmp.Or(given, s.limits.rules), s.limits.rules), s.limits.rule}
+}
 
 // together is what all rules may take in one go, share what one alone may take after
 // that: never more than half of what is left, so that rules which do not end leave
