@@ -237,6 +237,19 @@ func fail(err error) *failure {
 	return f
 }
 
+// failOnGPU is fail of a call that takes something of a GPU: where others have it,
+// or the machine gives this process no more, nothing is known of a fault.
+func failOnGPU(err error) *failure {
+	f := fail(err)
+	switch {
+	case errors.Is(err, gpudriver.OutOfMemory):
+		f.Outcome, f.Cause = Unknown, CauseNoMemory
+	case errors.Is(err, gpudriver.DeviceUnavail):
+		f.Outcome, f.Cause = Unknown, CauseBusy
+	}
+	return f
+}
+
 // prepare starts the driver and makes the GPUs ready.
 func (e *engine) prepare() *failure {
 	if f := e.start(); f != nil {
@@ -490,13 +503,7 @@ func (e *engine) forAll(step func(*gpu) error) {
 
 // lose notes why a GPU takes no part.
 func (g *gpu) lose(err error) {
-	f := fail(err)
-	switch {
-	case errors.Is(err, gpudriver.OutOfMemory):
-		f.Outcome, f.Cause = Unknown, CauseNoMemory
-	case errors.Is(err, gpudriver.DeviceUnavail):
-		f.Outcome, f.Cause = Unknown, CauseBusy
-	}
+	f := failOnGPU(err)
 	g.Outcome, g.Reason, g.Cause, g.ErrorCode, g.ErrorName, g.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 }
 

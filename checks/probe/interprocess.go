@@ -84,10 +84,7 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 			case errors.Is(err, errors.ErrUnsupported), errors.Is(err, gpudriver.NotSupported), errors.Is(err, gpudriver.ErrMissing):
 				continue // A way that the driver does not offer is not on the list.
 			case err != nil:
-				s.Failed = fail(err)
-				if errors.Is(err, gpudriver.OutOfMemory) {
-					s.Failed.Outcome, s.Failed.Cause = Unknown, CauseNoMemory
-				}
+				s.Failed = failOnGPU(err)
 				list, at = append(list, s), append(at, 0)
 				continue
 			}

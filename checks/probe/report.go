@@ -64,7 +64,8 @@ const (
 	CauseNoDevice Cause = "no-device"
 	// CauseBusy: others use the GPU, which is not disturbed unasked.
 	CauseBusy Cause = "busy"
-	// CauseNoMemory: the GPU's memory is taken by others.
+	// CauseNoMemory: the driver says that memory ran out, mostly because others
+	// have the GPU's.
 	CauseNoMemory Cause = "no-memory"
 	// CauseLeftAlone: an earlier process could not make the GPU ready.
 	CauseLeftAlone Cause = "left-alone"

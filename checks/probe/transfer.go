@@ -52,7 +52,7 @@ var controlArm = part{TestStaged, (*engine).control}
 
 // fail notes an error of the driver, or a hang, as the outcome of a transfer.
 func (t *Transfer) fail(err error) {
-	t.failAs(fail(err))
+	t.failAs(failOnGPU(err))
 }
 
 // failAs notes a failure as the outcome of a transfer.

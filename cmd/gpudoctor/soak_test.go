@@ -474,7 +474,9 @@ func (b *soakBench) judge(r soakRun, state *os.ProcessState, dir, stdout, stderr
 			complain("it finds %s", f)
 		}
 	}
-	if diff := cmp.Diff(calm, v); known && r.calm() && diff != "" {
+	// So many at once may take more time than one has; then it says that.
+	late := *soakAtOnce > 3*runtime.NumCPU() && v.State == report.Inconclusive && (v.Exit == exitOK || v.Exit == exitUnproven) && v.Findings == nil
+	if diff := cmp.Diff(calm, v); known && r.calm() && !late && diff != "" {
 		complain("nothing disturbed it (-want +got):\n%s", diff)
 	}
 	return v, errors.Join(wrong...)
