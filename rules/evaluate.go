@@ -16,6 +16,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
 // Options says which rules are judged.
@@ -24,6 +25,8 @@ type Options struct {
 	Profile Profile
 	// Only and Skip are rule ids: those alone, and all but those.
 	Only, Skip []string
+	// Limit is the processor time that one rule may take; deadline.Rule when 0.
+	Limit time.Duration
 }
 
 // UnknownRuleError says that no rule has that id.
@@ -59,7 +62,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	said, err := s.ask(ctx, input, slices.Concat(chosen, always))
+	said, err := s.ask(ctx, opts.Limit, input, slices.Concat(chosen, always))
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	for _, rule := range slices.Concat(chosen, always) {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
-	if err := s.judgeRest(ctx, judged, answers); err != nil {
+	if err := s.judgeRest(ctx, opts.Limit, judged, answers); err != nil {
 		return nil, err
 	}
 	v := &Verdict{NotApplicable: left}
@@ -118,7 +121,7 @@ func ofTexts(missing []Missing) bool {
 
 // judgeRest has the rules that judge what is left judge again, where they found
 // something: only what no finding of another rule accounts for.
-func (s *Set) judgeRest(ctx context.Context, facts checks.Facts, answers map[string]reading) error {
+func (s *Set) judgeRest(ctx context.Context, limit time.Duration, facts checks.Facts, answers map[string]reading) error {
 	var others []Finding
 	var last []Rule
 	for _, rule := range s.rules {
@@ -145,7 +148,7 @@ func (s *Set) judgeRest(ctx context.Context, facts checks.Facts, answers map[str
 	if err != nil {
 		return err
 	}
-	said, err := s.ask(ctx, input, last)
+	said, err := s.ask(ctx, limit, input, last)
 	if err != nil {
 		return err
 	}
@@ -225,13 +228,13 @@ type answer struct {
 // ask asks all rules, those that were compiled together in one query, and the
 // queries side by side. Where one fails, each of its rules is asked alone, so that only
 // those at fault give no answer.
-func (s *Set) ask(ctx context.Context, input ast.Value, rules []Rule) (map[string]answer, error) {
-	left := s.newBudget()
+func (s *Set) ask(ctx context.Context, limit time.Duration, input ast.Value, rules []Rule) (map[string]answer, error) {
+	left := s.newBudget(limit)
 	said := make(map[string]answer, len(rules))
 	var alone []Rule
 	var mu sync.Mutex // Guards said and alone.
 	var wg sync.WaitGroup
-	for _, group := range s.byPart(rules) {
+	for _, group := range s.groups(rules) {
 		wg.Go(func() {
 			answers, err := s.boundedQuery(ctx, left.together(), input, group)
 			mu.Lock()
@@ -278,7 +281,15 @@ func failureOf(err error) string {
 // it each.
 type budget struct{ end, each time.Duration }
 
-func (s *Set) newBudget() budget { return budget{cpuTime() + s.limits.rules, s.limits.rule} }
+// newBudget is that of one round of questions. Where the time of one rule is given, that of all
+// is in proportion.
+func (s *Set) newBudget(rule time.Duration) budget {
+	all := s.limits.rules
+	if rule > 0 {
+		all = rule * (deadline.Rules / deadline.Rule)
+	}
+	return budget{cpuTime() + all, cmp.Or(rule, s.limits.rule)}
+}
 
 // together is what all rules may take in one go, share what one alone may take after
 // that: never more than half of what is left, so that rules which do not end leave
@@ -300,7 +311,11 @@ func (s *Set) query(ctx context.Context, input ast.Value, rules []Rule) (map[str
 	if err != nil {
 		return nil, fmt.Errorf("prepare the rules: %w", err)
 	}
-	results, err := prepared.Eval(ctx, rego.EvalParsedInput(input))
+	options := []rego.EvalOption{rego.EvalParsedInput(input)}
+	if s.own[rules[0].ID] {
+		options = append(options, rego.EvalQueryTracer(&stackGuard{ctx: ctx}))
+	}
+	results, err := prepared.Eval(ctx, options...)
 	if err != nil {
 		return nil, err
 	}
