@@ -147,12 +147,17 @@ func factsSchemas() (*ast.SchemaSet, error) {
 	return set, nil
 }
 
-// byPart groups rules by the part that they were compiled in.
-func (s *Set) byPart(rules []Rule) [][]Rule {
-	groups := map[*part][]Rule{}
+// groups are the rules that are asked in one query: those that were compiled in one
+// part, the user's own apart, so that theirs alone are watched by a stackGuard.
+func (s *Set) groups(rules []Rule) [][]Rule {
+	type kind struct {
+		*part
+		own bool
+	}
+	groups := map[kind][]Rule{}
 	for _, rule := range rules {
-		p := s.part[rule.File]
-		groups[p] = append(groups[p], rule)
+		k := kind{s.part[rule.File], s.own[rule.ID]}
+		groups[k] = append(groups[k], rule)
 	}
 	return slices.Collect(maps.Values(groups))
 }

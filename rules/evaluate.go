@@ -16,6 +16,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
 // Options says which rules are judged.
@@ -27,6 +28,8 @@ type Options struct {
 	// Time is the processor time that is left for all rules; deadline.Rules at most,
 	// and that where it is 0.
 	Time time.Duration
+	// Limit is the processor time that one rule may take; deadline.Rule when 0.
+	Limit time.Duration
 }
 
 // UnknownRuleError says that no rule has that id.
@@ -62,7 +65,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	remaining := s.newBudget(opts.Time)
+	remaining := s.newBudget(opts)
 	said, err := s.ask(ctx, remaining, input, slices.Concat(chosen, always))
 	if err != nil {
 		return nil, err
@@ -234,7 +237,7 @@ func (s *Set) ask(ctx context.Context, left budget, input ast.Value, rules []Rul
 	var alone []Rule
 	var mu sync.Mutex // Guards said and alone.
 	var wg sync.WaitGroup
-	for _, group := range s.byPart(rules) {
+	for _, group := range s.groups(rules) {
 		wg.Go(func() {
 			answers, err := s.boundedQuery(ctx, left.together(), input, group)
 			mu.Lock()
@@ -281,9 +284,14 @@ func failureOf(err error) string {
 // it each.
 type budget struct{ end, each time.Duration }
 
-// newBudget is what rules have that are given so much; 0 is all that they ever have.
-func (s *Set) newBudget(given time.Duration) budget {
-	return budget{cpuTime() + min(cmp.Or(given, s.limits.rules), s.limits.rules), s.limits.rule}
+// newBudget is what rules have by the options. Where the time of one rule is given,
+// that of all is in proportion.
+func (s *Set) newBudget(opts Options) budget {
+	all, each := s.limits.rules, s.limits.rule
+	if opts.Limit > 0 {
+		all, each = opts.Limit*(deadline.Rules/deadline.Rule), opts.Limit
+	}
+	return budget{cpuTime() + min(cmp.Or(opts.Time, all), all), each}
 }
 
 // together is what all rules may take in one go, share what one alone may take after
@@ -306,7 +314,11 @@ func (s *Set) query(ctx context.Context, input ast.Value, rules []Rule) (map[str
 	if err != nil {
 		return nil, fmt.Errorf("prepare the rules: %w", err)
 	}
-	results, err := prepared.Eval(ctx, rego.EvalParsedInput(input))
+	options := []rego.EvalOption{rego.EvalParsedInput(input)}
+	if s.own[rules[0].ID] {
+		options = append(options, rego.EvalQueryTracer(&stackGuard{ctx: ctx}))
+	}
+	results, err := prepared.Eval(ctx, options...)
 	if err != nil {
 		return nil, err
 	}

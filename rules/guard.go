@@ -8,6 +8,8 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"github.com/open-policy-agent/opa/v1/topdown"
+
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
@@ -67,7 +69,11 @@ func within[T any](ctx context.Context, limit, grace time.Duration, heap uint64,
 	go func() {
 		var r result
 		defer func() {
-			if p := recover(); p != nil {
+			switch p := recover().(type) {
+			case nil:
+			case *LimitError: // See stackGuard.
+				r.err = p
+			default:
 				r.err = fmt.Errorf("it panicked: %v", p)
 			}
 			done <- r
@@ -125,9 +131,61 @@ func watch(ctx context.Context, stop context.CancelCauseFunc, limit time.Duratio
 	}
 }
 
+const (
+	// maxStack bounds the stacks while rules of the user's are evaluated. Go ends the
+	// program, which nothing can prevent, where one needs more than 1 GB, or 250 MB on
+	// 32 bits.
+	maxStack = 64 << 20
+	// guardEvery is after how many steps a stackGuard looks. A step takes less than
+	// 4 KiB of stack, so that it looks at least every 4 MiB.
+	guardEvery = 1024
+)
+
+// stackGuard stops an evaluation between two steps of comparing lists. OPA compares
+// the elements of two lists by a call inside the call for the element before, and
+// does not look at its context meanwhile: the stack grows with the number of elements,
+// and a list that holds another many times over has any number of them. Following each
+// step takes time, so that only rules of the user's are watched.
+type stackGuard struct {
+	ctx   context.Context
+	steps int
+}
+
+// Enabled makes it a topdown.QueryTracer.
+func (*stackGuard) Enabled() bool { return true }
+
+// Config says that it does not read variables.
+func (*stackGuard) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
+
+// TraceEvent panics with a *LimitError where the evaluation has to end: a tracer has no
+// other way to end it. See within.
+func (g *stackGuard) TraceEvent(topdown.Event) {
+	if g.steps++; g.steps%guardEvery != 0 {
+		return
+	}
+	if g.ctx.Err() != nil {
+		var limited *LimitError
+		if errors.As(context.Cause(g.ctx), &limited) {
+			panic(limited)
+		}
+		panic(context.Cause(g.ctx))
+	}
+	if read("/memory/classes/heap/stacks:bytes") > maxStack {
+		panic(&LimitError{Bytes: maxStack})
+	}
+}
+
 // inUse are the bytes of objects and stacks, what is not collected yet included.
 func inUse() uint64 {
-	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	return read("/memory/classes/heap/objects:bytes", "/memory/classes/heap/stacks:bytes")
+}
+
+// read is the sum of metrics of the Go runtime.
+func read(names ...string) uint64 {
+	samples := make([]metrics.Sample, len(names))
+	for i, name := range names {
+		samples[i].Name = name
+	}
 	metrics.Read(samples)
 	var sum uint64
 	for _, s := range samples {

@@ -29,6 +29,7 @@ var attacks = map[string]string{
 	"laughs formatted":   `sprintf("%v", [laughs]) == ""`,
 	"laughs flattened":   `count(array.flatten(laughs)) == 1`,
 	"laughs compared":    `laughs28 in [other28]`,
+	"laughs unified":     `laughs == laughs_too`,
 	"laughs walked":      `count([1 | walk(laughs, [_, v]); v == 2]) == 1`,
 	"laughs told":        `params := {"l": laughs}`,
 	"wide field":         `sprintf("%1000000d%1000000d", [1, 2]) == ""`,
@@ -46,10 +47,22 @@ var attacks = map[string]string{
 	"squares":            `s40 == 1`,
 }
 
+// recursions are bodies of rules that would let OPA's comparison of lists call itself
+// until Go ends the program.
+var recursions = map[string]string{
+	"laughs unified":    `laughs == laughs_too`,
+	"laughs of objects": `boxes == boxes_too`,
+	"laughs in a head":  `same(laughs, laughs_too)`,
+	"laughs by pattern": `[laughs, 1] = [laughs_too, x]`,
+	"long lists":        `[[i] | some i in numbers.range(1, 300000)] == [[i] | some i in numbers.range(1, 300000)]`,
+}
+
 // ballast are the values that attacks use.
 var ballast = "l0 := [1, 2]\nt0 := \"a\"\nlaughs0 := [1, 1]\nother0 := [1, 1]\ns0 := 99\n" + doubled("l%d := array.concat(l%d, l%d)\n") +
 	doubled("t%d := concat(\"\", [t%d, t%d])\n") + doubled("laughs%d := [laughs%d | some _ in numbers.range(1, 2)]\n") + doubled("other%d := [other%d | some _ in numbers.range(1, 2)]\n") +
-	doubled("s%d := s%d * s%d\n") + "laughs := laughs40\nlaughs_too := other40\n"
+	doubled("s%d := s%d * s%d\n") + "laughs := laughs40\nlaughs_too := other40\n" + "same(x, x) := true\n" +
+	"box0 := {\"a\": 1}\nbag0 := {\"a\": 1}\n" + doubled("box%d := {k: box%d | some k in [1, 2]}\n") + doubled("bag%d := {k: bag%d | some k in [1, 2]}\n") +
+	"boxes := box40\nboxes_too := bag40\n"
 
 func doubled(line string) string {
 	var b strings.Builder
@@ -57,6 +70,33 @@ func doubled(line string) string {
 		b.WriteString(strings.NewReplacer("%d := ", strconv.Itoa(i+1)+" := ", "%d", strconv.Itoa(i)).Replace(line))
 	}
 	return b.String()
+}
+
+// TestStack holds that a rule is stopped whose evaluation would overflow the stack,
+// however much time it has.
+func TestStack(t *testing.T) {
+	files := map[string]string{"honest.rego": ruleText("honest", high, fires)}
+	for name, body := range recursions {
+		id := strings.ReplaceAll(name, " ", "-")
+		files[strings.ReplaceAll(name, " ", "_")+".rego"] = ruleText(id, high, attacker(body))
+	}
+	s, err := policyOf(t, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.limits.heap = 1 << 30
+	v, err := s.Evaluate(t.Context(), &checks.Facts{Schema: checks.FactsSchema}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Findings) != 1 || v.Findings[0].Rule != "honest" || len(v.Skipped) != len(recursions) {
+		t.Errorf("found %v, skipped %v", v.Findings, v.Skipped)
+	}
+	for _, skipped := range v.Skipped {
+		if got, want := skipped.Missing[0].Words, stopped+"needed more than 64 MiB of memory"; got != want {
+			t.Errorf("%s: %s; want %s", skipped.Rule, got, want)
+		}
+	}
 }
 
 // TestAttacks holds that a rule which would take time or memory without end is

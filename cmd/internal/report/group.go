@@ -194,19 +194,30 @@ func (g group) has(c remedies.Cure) bool {
 }
 
 // reasons groups rules that could not be judged by what they lacked, the
-// commonest first.
+// commonest first. Before them stand those at fault themselves, by name.
 func reasons(skipped []Skipped) []reason {
 	var all []reason
 	for _, s := range skipped {
 		text := reasonOf(s)
+		if s.Fault {
+			text = notJudged(s).Text
+		}
 		i := slices.IndexFunc(all, func(r reason) bool { return r.text == text })
 		if i < 0 {
-			all = append(all, reason{text: text})
+			all = append(all, reason{text: text, fault: s.Fault})
 			i = len(all) - 1
 		}
 		all[i].rules = append(all[i].rules, s.Rule)
 	}
-	slices.SortStableFunc(all, func(a, b reason) int { return len(b.rules) - len(a.rules) })
+	slices.SortStableFunc(all, func(a, b reason) int {
+		switch {
+		case a.fault && !b.fault:
+			return -1
+		case b.fault && !a.fault:
+			return 1
+		}
+		return len(b.rules) - len(a.rules)
+	})
 	return all
 }
 
@@ -214,6 +225,7 @@ func reasons(skipped []Skipped) []reason {
 type reason struct {
 	text  string
 	rules []string
+	fault bool // The text names the rule, which is at fault itself.
 }
 
 // reasonOf is why a rule could not be judged, in the fewest words that tell it.

@@ -356,10 +356,10 @@ func TestWhySkipped(t *testing.T) {
 		}
 	}
 	for verbose, want := range map[bool]string{
-		false: "0 rules passed, 4 could not be judged: needs root (or CAP_SYS_ADMIN) (1); no module: (lsmod) (1); env is not known (1); and other reasons (--verbose).",
+		false: "0 rules passed, 4 could not be judged: d (the rule failed: x (y)); needs root (or CAP_SYS_ADMIN) (1); no module: (lsmod) (1); and other reasons (--verbose).",
 		true:  "0 rules passed, 4 could not be judged.",
 	} {
-		got := (&text{d: d, style: Style{Verbose: verbose}}).judged()
+		got := (&text{d: d, style: Style{Verbose: verbose}}).judged("")
 		if got != want {
 			t.Errorf("verbose %v: %q, want %q", verbose, got, want)
 		}

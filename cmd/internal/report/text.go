@@ -333,7 +333,7 @@ func (t *text) closing() {
 	default:
 		said, code = "No problems found, but not proven healthy: "+t.clean(v.shortly())+".", yellow
 	}
-	t.wrappedAfter(code, said, t.clean(t.judged()))
+	t.wrappedAfter(code, said, t.clean(t.judged(said)))
 	t.wanted()
 	if note := d.redactedNote(); note != "" {
 		t.wrapped("", dim, note)
@@ -366,8 +366,9 @@ func tally(c Counts) string {
 	return strings.Join(parts, ", ")
 }
 
-// judged says how many rules could be judged, and what the others lacked.
-func (t *text) judged() string {
+// judged says how many rules could be judged, and what the others lacked, but for
+// what was said of them already.
+func (t *text) judged(said string) string {
 	d := t.d
 	s := fmt.Sprintf("%d rules passed", len(d.Passed))
 	if len(d.Passed) == 1 {
@@ -383,8 +384,11 @@ func (t *text) judged() string {
 	if t.style.Verbose { // They are listed above, with what they lacked.
 		return s + "."
 	}
+	all := slices.DeleteFunc(reasons(d.Skipped), func(r reason) bool { return r.fault && strings.Contains(said, t.clean(r.text)) })
+	if len(all) == 0 {
+		return s + " (--verbose)."
+	}
 	s += ": "
-	all := reasons(d.Skipped)
 	const most = 3
 	for i, r := range all {
 		if i == most {
@@ -395,7 +399,7 @@ func (t *text) judged() string {
 			s += "; "
 		}
 		s += r.text
-		if len(all) > 1 {
+		if len(all) > 1 && !r.fault {
 			s += fmt.Sprintf(" (%d)", len(r.rules))
 		}
 	}
