@@ -137,7 +137,7 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 	ctx = withDriverOptions(ctx, opts)
 	linked := make(chan *Facts, 1)
 	asked := askProbe(ctx, h, opts, linked) // The driver starts while files are read.
-	var mu sync.Mutex               // Guards facts and timing.
+	var mu sync.Mutex                       // Guards facts and timing.
 	done := make(map[string]chan struct{}, len(All))
 	for _, c := range All {
 		done[c.Name] = make(chan struct{})

@@ -422,10 +422,12 @@ func (s *session) record(t Transfer) {
 	}
 }
 
-// better is what stands of two tries of one transfer: the better rate, unless the
-// second went wrong.
+// better is what stands of two tries of one transfer: what went wrong, else the
+// better rate.
 func better(first, second Transfer) Transfer {
 	switch {
+	case first.Outcome.Failed():
+		return first
 	case first.Outcome != OK || first.GBps == nil:
 		return second
 	case second.Outcome == Unknown || second.Outcome == OK && (second.GBps == nil || *second.GBps < *first.GBps):
