@@ -589,8 +589,9 @@ func kfdUsers(ctx context.Context, h *Host, devices []GPU, nodes []kfdNode) (map
 	return users, ctx.Err()
 }
 
-// busyAMD says which GPUs of AMD are in use by others than the doctor.
-func busyAMD(ctx context.Context, h *Host) map[string]probe.User {
+// busyAMD says which GPUs of AMD are in use by others than the doctor, which may
+// hold as many bytes of their memory as own.
+func busyAMD(ctx context.Context, h *Host, own int64) map[string]probe.User {
 	busy := make(map[string]probe.User)
 	t := readKFD(ctx, h)
 	var devices []GPU
@@ -607,7 +608,7 @@ func busyAMD(ctx context.Context, h *Host) map[string]probe.User {
 		return busy
 	}
 	for _, d := range devices {
-		if n, err := h.Int(path.Join(pciDevices, d.Address, "mem_info_vram_used")); err == nil && n > busyBytes {
+		if n, err := h.Int(path.Join(pciDevices, d.Address, "mem_info_vram_used")); err == nil && n > busyBytes+own {
 			busy[d.Address] = probe.User{UsedBytes: n}
 		}
 	}

@@ -90,7 +90,7 @@ func TestAMDAccelerator(t *testing.T) {
 	if pairs != 28 {
 		t.Errorf("%d pairs, want 28", pairs)
 	}
-	busy := busyAMD(t.Context(), NewHost(m))
+	busy := busyAMD(t.Context(), NewHost(m), 0)
 	if want := (probe.User{PID: 777, Program: "python3"}); len(busy) != 1 || busy["0000:08:00.0"] != want {
 		t.Errorf("busy: %v", busy)
 	}

@@ -84,7 +84,10 @@ type Gathering struct {
 	Facts   *Facts
 	Options Options
 
-	probe   <-chan probeAnswer
+	probe <-chan probeAnswer
+	// linked is told the facts once the links are known: the probe's speeds are
+	// judged by them while it is under way.
+	linked  chan<- *Facts
 	unknown *unknownList
 }
 
@@ -132,8 +135,9 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 	facts := &Facts{Schema: FactsSchema}
 	unknown := &unknownList{}
 	ctx = withDriverOptions(ctx, opts)
-	asked := askProbe(ctx, h, opts) // The driver starts while files are read.
-	var mu sync.Mutex               // Guards facts and timing.
+	linked := make(chan *Facts, 1)
+	asked := askProbe(ctx, h, opts, linked) // The driver starts while files are read.
+	var mu sync.Mutex                       // Guards facts and timing.
 	done := make(map[string]chan struct{}, len(All))
 	for _, c := range All {
 		done[c.Name] = make(chan struct{})
@@ -152,7 +156,7 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 			mu.Lock()
 			own := *facts
 			mu.Unlock()
-			g := &Gathering{Host: h, Facts: &own, Options: opts, probe: asked, unknown: unknown}
+			g := &Gathering{Host: h, Facts: &own, Options: opts, probe: asked, linked: linked, unknown: unknown}
 			if c != transfersCheck { // It waits for the probe, which tells its stages.
 				opts.Progress(c.Name)
 			}

@@ -3,6 +3,7 @@ package checks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -57,8 +58,11 @@ func withDriverOptions(ctx context.Context, opts Options) context.Context {
 }
 
 // withProbeOptions adds what a live probe needs beside its mode.
-func withProbeOptions(ctx context.Context, h *Host, opts Options) context.Context {
-	o := probe.Options{Start: opts.ProbeTimeout, Whole: opts.within(), Progress: func(stage string) { opts.Progress("probe: " + stage) }}
+func withProbeOptions(ctx context.Context, h *Host, opts Options, slow func(context.Context, int, []probe.Transfer) []probe.Transfer) context.Context {
+	o := probe.Options{
+		Slow: slow, Users: func(ctx context.Context) map[string]probe.User { return usersNow(ctx, h) },
+		Start: opts.ProbeTimeout, Whole: opts.within(), Progress: func(stage string) { opts.Progress("probe: " + stage) },
+	}
 	if opts.ProbeTimeout > 0 {
 		o.Patience = min(opts.ProbeTimeout, deadline.Transfer)
 	}
@@ -76,19 +80,68 @@ const busyBytes = 4 << 30
 // busyGPUs says which GPUs are in use by others than the doctor, and by what.
 // A GPU of which nothing can be learned is not taken for busy.
 func busyGPUs(ctx context.Context, h *Host) map[string]probe.User {
-	busy := busyAMD(ctx, h)
-	for _, d := range devicesSoon(ctx, h) {
+	busy := busyAMD(ctx, h, 0)
+	addUsers(h, busy, devicesSoon(ctx, h), 0)
+	return busy
+}
+
+// ownBytes is what the probe takes of a GPU at most: 3 GiB of buffers in the full
+// probe, and less than 1 GiB for the context (0.6 GiB on an H200).
+const ownBytes = 4 << 30
+
+// usersNow says the same while the probe holds memory on every GPU that it tries.
+// The management library is asked afresh, unless it gave no answer before.
+func usersNow(ctx context.Context, h *Host) map[string]probe.User {
+	users := busyAMD(ctx, h, ownBytes)
+	var first nvml.Answer
+	if h.Ask(ctx, machine.AskNVML, &first) != nil || first.Outcome != nvml.OK {
+		return users
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	limits, _ := ctx.Value(driverLimits{}).(nvml.Limits)
+	var devices []nvml.Device
+	_, _ = nvml.Ask(ctx, limits, func(met []nvml.Device) { // Called off, it has no answer.
+		devices = met
+		cancel() // Pairs are of no interest.
+	})
+	for i := range devices {
+		if d := &devices[i]; d.Own == 0 {
+			d.Processes = withoutOwn(h, d.Processes)
+		}
+	}
+	addUsers(h, users, devices, ownBytes)
+	return users
+}
+
+// withoutOwn leaves out the process that drives the GPUs where the library did not
+// name it: in a container the numbers may be those of the whole machine, where it
+// has another one. It is then one of those that cannot be seen.
+func withoutOwn(h *Host, list []nvml.Process) []nvml.Process {
+	i := slices.IndexFunc(list, func(p nvml.Process) bool {
+		_, err := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID))
+		return err != nil
+	})
+	if i < 0 {
+		return list
+	}
+	return slices.Delete(slices.Clone(list), i, i+1)
+}
+
+// addUsers adds who uses which GPU by the management library. own is how much of
+// its memory the doctor may hold.
+func addUsers(h *Host, users map[string]probe.User, devices []nvml.Device, own int64) {
+	for _, d := range devices {
 		switch {
 		case d.Address == "":
 		case len(d.Processes) > 0:
 			p := d.Processes[0]
 			name, _ := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID)) // Of another PID namespace none is visible.
-			busy[d.Address] = probe.User{PID: p.PID, Program: name}
-		case d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes:
-			busy[d.Address] = probe.User{UsedBytes: *d.MemoryUsedBytes}
+			users[d.Address] = probe.User{PID: p.PID, Program: name}
+		case d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes+own:
+			users[d.Address] = probe.User{UsedBytes: *d.MemoryUsedBytes}
 		}
 	}
-	return busy
 }
 
 // devicesSoon returns the GPUs by the management library, before its whole

@@ -29,8 +29,8 @@ computed here from the links that were negotiated.`,
 var errProbeOff = errors.New("the probe was not asked for")
 
 // askProbe puts the probe under way. A recording is asked for whatever it
-// holds.
-func askProbe(ctx context.Context, h *Host, opts Options) <-chan probeAnswer {
+// holds. The facts come through linked once the links are known.
+func askProbe(ctx context.Context, h *Host, opts Options, linked chan *Facts) <-chan probeAnswer {
 	c := make(chan probeAnswer, 1)
 	modes := []probe.Mode{opts.Probe}
 	switch {
@@ -40,7 +40,15 @@ func askProbe(ctx context.Context, h *Host, opts Options) <-chan probeAnswer {
 		c <- probeAnswer{err: errProbeOff}
 		return c
 	}
-	ctx = withProbeOptions(ctx, h, opts)
+	ctx = withProbeOptions(ctx, h, opts, func(ctx context.Context, gpus int, all []probe.Transfer) []probe.Transfer {
+		select {
+		case f := <-linked:
+			linked <- f // For the next time.
+			return slowOnes(f, gpus, all)
+		case <-ctx.Done():
+			return nil
+		}
+	})
 	go func() {
 		var a probeAnswer
 		for _, m := range modes {
@@ -54,7 +62,22 @@ func askProbe(ctx context.Context, h *Host, opts Options) <-chan probeAnswer {
 	return c
 }
 
+// slowOnes are the transfers that are slower than the links allow.
+func slowOnes(f *Facts, gpus int, all []probe.Transfer) []probe.Transfer {
+	var slow []probe.Transfer
+	for _, t := range all {
+		if expect(f, gpus, &t); t.Outcome == probe.Slow {
+			slow = append(slow, t)
+		}
+	}
+	return slow
+}
+
 func gatherTransfers(_ context.Context, g *Gathering) error {
+	select {
+	case g.linked <- g.Facts:
+	default: // No probe is under way.
+	}
 	a := <-g.probe
 	switch {
 	case errors.Is(a.err, errProbeOff):
@@ -176,7 +199,11 @@ func expect(f *Facts, devices int, t *probe.Transfer) {
 	}
 	fraction := thousandths(*t.GBps / rate)
 	t.ExpectedGBps, t.Fraction, t.Threshold, t.Basis = &rate, &fraction, &threshold, basis
-	if shared(f, t.Source, t.Destination) {
+	address, user := firstUser(f, t.Source, t.Destination)
+	if user != nil && t.Outcome == probe.OK && fraction < threshold {
+		t.InUse(address, *user)
+	}
+	if user != nil || t.Cause == probe.CauseBusy {
 		// The other job took its part of the engines: the path may be sound.
 		t.Threshold, t.Basis = nil, basis+"; others use a GPU of the pair, so the speed is not judged"
 		return
@@ -187,11 +214,25 @@ func expect(f *Facts, devices int, t *probe.Transfer) {
 	}
 }
 
-// shared is true when others than the doctor compute on one of the GPUs.
-func shared(f *Facts, addresses ...string) bool {
-	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d GPU) bool {
-		return slices.Contains(addresses, d.Address) && len(d.Processes) > 0
-	})
+// firstUser is the first of these GPUs that others than the doctor use, and who
+// does; nil where none is known to be in use.
+func firstUser(f *Facts, addresses ...string) (string, *probe.User) {
+	if f.GPUs == nil {
+		return "", nil
+	}
+	for i := range f.GPUs.Devices {
+		d := &f.GPUs.Devices[i]
+		if !slices.Contains(addresses, d.Address) {
+			continue
+		}
+		if len(d.Processes) > 0 {
+			return d.Address, &probe.User{PID: d.Processes[0].PID, Program: d.Processes[0].Name}
+		}
+		if d.MemoryUsedBytes != nil && *d.MemoryUsedBytes > busyBytes+ownBytes {
+			return d.Address, &probe.User{UsedBytes: *d.MemoryUsedBytes}
+		}
+	}
+	return "", nil
 }
 
 // pairRate is what the links between two GPUs could carry.

@@ -1,10 +1,12 @@
 package checks
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -78,7 +80,7 @@ func TestExpectHost(t *testing.T) {
 	}
 }
 
-// TestExpectShared holds that a GPU on which others compute is not called slow.
+// TestExpectShared holds that a rate measured beside a job says nothing.
 func TestExpectShared(t *testing.T) {
 	f := &Facts{
 		GPUs:  &GPUFacts{Devices: []GPU{{Address: "a", Processes: []GPUProcess{{PID: 4711}}}, {Address: "b", Processes: []GPUProcess{}}}},
@@ -86,7 +88,7 @@ func TestExpectShared(t *testing.T) {
 	}
 	rate := 171.0 // Measured on 2 x H200 beside a matrix product.
 	x := probe.Transfer{Test: probe.TestStore, Source: "b", Destination: "a", Outcome: probe.OK, GBps: &rate}
-	if expect(f, 2, &x); x.Outcome != probe.OK || x.Threshold != nil || !strings.Contains(x.Basis, "not judged") {
+	if expect(f, 2, &x); x.Outcome != probe.Unknown || x.Cause != probe.CauseBusy || x.Threshold != nil || !strings.Contains(x.Basis, "not judged") {
 		t.Errorf("outcome %s, threshold %v, basis %q", x.Outcome, x.Threshold, x.Basis)
 	}
 }
@@ -135,5 +137,81 @@ func TestTransfersSection(t *testing.T) {
 				t.Errorf("unknown %q, want %q", joined, c.unknown)
 			}
 		})
+	}
+}
+
+// TestExpectUnderLoad holds, for each use of the GPUs and each outcome, that a rate
+// below the expectation is slow just where nobody is known to have used them, and
+// that what became of the data stands.
+func TestExpectUnderLoad(t *testing.T) {
+	const a, b = "0000:06:00.0", "0000:07:00.0"
+	pair := Pair{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}
+	uses := map[string]GPU{
+		"nobody":                 {},
+		"a process":              {Processes: []GPUProcess{{PID: 7, Name: "python3"}}},
+		"somebody unseen":        {MemoryUsedBytes: new(int64(100 << 30))},
+		"the doctor and its own": {MemoryUsedBytes: new(int64(ownBytes))},
+	}
+	for use, gpu := range uses {
+		for _, of := range []string{a, b, "0000:08:00.0"} {
+			gpu.Address = of
+			used := (use == "a process" || use == "somebody unseen") && of != "0000:08:00.0"
+			f := &Facts{Links: &LinkFacts{Pairs: []Pair{pair}}, GPUs: &GPUFacts{Devices: []GPU{gpu}}}
+			for _, test := range []string{probe.TestCopy, probe.TestCopyRead, probe.TestBidirectional, probe.TestAllAtOnce} {
+				for _, outcome := range []probe.Outcome{probe.OK, probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
+					for _, gbps := range []float64{7, 800} {
+						x := probe.Transfer{Test: test, Source: a, Destination: b, Outcome: outcome, GBps: new(gbps)}
+						expect(f, 2, &x)
+						want := outcome
+						switch {
+						case outcome != probe.OK || gbps == 800:
+						case used:
+							want = probe.Unknown
+						default:
+							want = probe.Slow
+						}
+						busy := want == probe.Unknown && outcome == probe.OK
+						if x.Outcome != want || (x.Cause == probe.CauseBusy) != busy || busy != (x.User != nil && strings.Contains(x.Reason, of)) {
+							t.Errorf("%s of %s, %s, %g GB/s, %s: %s (%s), want %s", use, of, test, gbps, outcome, x.Outcome, x.Reason, want)
+						}
+						if *x.GBps != gbps || used != (x.Threshold == nil) {
+							t.Errorf("%s of %s, %s, %s: %+v", use, of, test, outcome, x)
+						}
+						// A recording is judged again, where nobody may be seen any more.
+						again := x
+						expect(&Facts{Links: f.Links}, 2, &again)
+						if busy && (again.Outcome != probe.Unknown || again.Threshold != nil) {
+							t.Errorf("judged again it is %+v", again)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestWithoutOwn holds that of the processes that the management library names
+// without the doctor's, one that cannot be seen is taken for it, and only one.
+func TestWithoutOwn(t *testing.T) {
+	m := &machine.Memory{}
+	m.AddFile("/proc/10/comm", []byte("python3\n"))
+	m.AddFile("/proc/11/comm", []byte("python3\n"))
+	seen, hidden := []int{10, 11}, []int{900, 901}
+	for n := range len(seen) + 1 {
+		for k := range len(hidden) + 1 {
+			var list []nvml.Process
+			for _, pid := range append(slices.Clone(hidden[:k]), seen[:n]...) {
+				list = append(list, nvml.Process{PID: pid})
+			}
+			left := withoutOwn(NewHost(m), list)
+			if want := n + max(0, k-1); len(left) != want {
+				t.Errorf("of %d that can be seen and %d that cannot %d are left, want %d", n, k, len(left), want)
+			}
+			for _, pid := range seen[:n] {
+				if !slices.ContainsFunc(left, func(p nvml.Process) bool { return p.PID == pid }) {
+					t.Errorf("process %d was left out", pid)
+				}
+			}
+		}
 	}
 }

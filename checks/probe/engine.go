@@ -83,6 +83,7 @@ type message struct {
 	Transfer *Transfer `json:"transfer,omitempty"`
 	Failure  *failure  `json:"failure,omitempty"`
 	Await    bool      `json:"await,omitempty"`
+	Judge    bool      `json:"judge,omitempty"` // Which transfers are slow?
 	Ended    *bool     `json:"ended,omitempty"` // True when nothing is left to do.
 }
 
@@ -128,6 +129,9 @@ type order struct {
 	Suspects [][2]string `json:"suspects,omitempty"`
 	// Control leaves out all but the control arm for the suspects.
 	Control bool `json:"control,omitempty"`
+	// Judge makes the child ask, once all is tried, which transfers are slow and
+	// are to be timed again.
+	Judge bool `json:"judge,omitempty"`
 }
 
 // key names a transfer within one probe.
@@ -173,6 +177,7 @@ type engine struct {
 	send      func(message)
 	copies    []Transfer // The copies that came out right, with their rates.
 	skip      map[string]bool
+	again     map[string]bool // All that is to be tried while slow transfers are timed again, else nil.
 	gpus      []*gpu
 	seeds     []uint64    // All that were used, to tell foreign data.
 	suspects  [][2]string // Pairs that came out wrong.
@@ -181,6 +186,8 @@ type engine struct {
 	staging   []byte      // Pinned, for the control arm.
 	// askBusy waits for word which GPUs are busy, by address, and with what.
 	askBusy func() (map[string]User, error)
+	// askSlow waits for word which transfers are to be timed again, by their keys.
+	askSlow func() ([]string, error)
 }
 
 func newEngine(o order, send func(message)) *engine {
@@ -200,20 +207,64 @@ func (e *engine) run() (whole bool) {
 		e.send(message{Failure: f})
 		return true
 	}
-	parts := plan(e.order.Mode)
-	if e.order.Control {
-		parts = []part{controlArm}
+	if !e.order.Control {
+		parts := plan(e.order.Mode)
+		if !e.try(parts) || !e.timeSlow(parts) {
+			return false
+		}
 	}
+	if !e.try([]part{controlArm}) {
+		return false
+	}
+	e.stage(stageCleanup)
+	e.release()
+	return true
+}
+
+// try runs parts of the plan, and reports false when a transfer left a context
+// unusable.
+func (e *engine) try(parts []part) bool {
 	for _, p := range parts {
+		if e.again != nil && !p.rates {
+			continue
+		}
 		e.stage(p.stage)
 		p.run(e)
 		if e.broken != nil {
 			return false
 		}
 	}
-	e.stage(stageCleanup)
-	e.release()
 	return true
+}
+
+// timeSlow times those transfers again that the parent calls slow, until it names
+// none. The parent takes its time before it answers: what else used the GPUs may
+// be gone by then.
+func (e *engine) timeSlow(parts []part) bool {
+	defer func() { e.again = nil }()
+	for e.order.Judge {
+		e.send(message{Judge: true})
+		slow, err := e.askSlow()
+		if err != nil || len(slow) == 0 { // Without an answer the rates stand.
+			break
+		}
+		e.again = make(map[string]bool, len(slow))
+		for _, key := range slow {
+			e.again[key] = true
+		}
+		if !e.try(parts) {
+			return false
+		}
+	}
+	return true
+}
+
+// leaves reports whether a transfer is not to be tried.
+func (e *engine) leaves(t *Transfer) bool {
+	if e.again != nil {
+		return !e.again[t.key()]
+	}
+	return e.skip[t.key()]
 }
 
 func (e *engine) stage(name string) { e.send(message{Stage: name}) }

@@ -61,7 +61,7 @@ func (e *engine) onNode(b []byte, name string) {
 			{Test: TestHostToDevice, Source: name, Destination: g.Address, Outcome: OK},
 			{Test: TestDeviceToHost, Source: g.Address, Destination: name, Outcome: OK},
 		} {
-			if e.skip[t.key()] || e.broken != nil {
+			if e.leaves(t) || e.broken != nil {
 				continue
 			}
 			e.send(message{Begin: t})

@@ -62,7 +62,8 @@ const (
 	CauseIncompatible Cause = "incompatible-library"
 	// CauseNoDevice: the driver offers no GPU to this process.
 	CauseNoDevice Cause = "no-device"
-	// CauseBusy: others use the GPU, which is not disturbed unasked.
+	// CauseBusy: others use the GPU, which is not disturbed unasked; or they used it
+	// when a transfer was timed, so that its rate proves nothing.
 	CauseBusy Cause = "busy"
 	// CauseNoMemory: the driver says that memory ran out, mostly because others
 	// have the GPU's.
@@ -216,6 +217,14 @@ func (u User) String() string {
 	return fmt.Sprintf("in use by process %d (%s)", u.PID, u.Program)
 }
 
+// InUse notes that another process used a GPU of the pair, by address, when the
+// transfer was timed: its rate says nothing about the path. The rate stays, and
+// so does what became of the data.
+func (t *Transfer) InUse(address string, by User) {
+	t.Outcome, t.Cause, t.User = Unknown, CauseBusy, &by
+	t.Reason = fmt.Sprintf("%s: %s while the transfer was timed, so its speed is not judged", address, by)
+}
+
 // Device is a GPU as the driver offers it to this process.
 type Device struct {
 	// Ordinal is the driver's number for it in this process.
@@ -299,6 +308,9 @@ type Transfer struct {
 	ErrorCode int    `json:"error_code,omitempty"`
 	ErrorName string `json:"error_name,omitempty"`
 	Call      string `json:"call,omitempty"`
+	// User is who used one of the GPUs when it was timed, where the rate is not
+	// judged for that (CauseBusy).
+	User *User `json:"user,omitempty"`
 	// Attempts counts how often it was tried, where that is more than once, and
 	// Repeats the attempts that gave this outcome.
 	Attempts int `json:"attempts,omitempty"`

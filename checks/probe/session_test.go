@@ -313,3 +313,31 @@ func FuzzSession(f *testing.F) {
 		}
 	})
 }
+
+// TestBetter holds, for each two outcomes and rates of two tries of one transfer,
+// that a failure is never forgotten, and that of two rates the better one stands.
+func TestBetter(t *testing.T) {
+	t.Parallel()
+	rates := []*float64{nil, new(20.0), new(400.0)}
+	for _, first := range rates {
+		for _, outcome := range []Outcome{OK, Corrupt, Hang, Error, Unsupported, Unknown} {
+			for _, second := range rates {
+				got := better(Transfer{Outcome: OK, GBps: first}, Transfer{Outcome: outcome, GBps: second})
+				if outcome.Failed() && got.Outcome != outcome {
+					t.Errorf("%s is forgotten", outcome)
+				}
+				if first != nil && outcome == OK && (got.GBps == nil || *got.GBps < *first || second != nil && *got.GBps < *second) {
+					t.Errorf("of %v and %v stands %v", first, second, got.GBps)
+				}
+				if first != nil && outcome == Unknown && (got.Outcome != OK || got.GBps != first) {
+					t.Errorf("a rate is given up for one that is not known: %+v", got)
+				}
+			}
+		}
+	}
+	for _, bad := range []Outcome{Corrupt, Hang, Error} {
+		if got := better(Transfer{Outcome: bad}, Transfer{Outcome: OK, GBps: new(400.0)}); got.Outcome != bad {
+			t.Errorf("%s is forgotten", bad)
+		}
+	}
+}

@@ -15,19 +15,21 @@ import (
 type part struct {
 	stage string
 	run   func(*engine)
+	// rates is true when it measures rates that are judged.
+	rates bool
 }
 
-// plan is what a mode does, in order.
+// plan is what a mode does, in order, before the control arm.
 func plan(m Mode) []part {
 	pairs := func(name string, x test, bind func(*engine) run) part {
-		return part{name, func(e *engine) {
+		return part{stage: name, rates: true, run: func(e *engine) {
 			x.name, x.run = name, bind(e)
 			e.eachPair(x)
 		}}
 	}
 	parts := []part{
 		pairs(TestCopy, test{}, func(e *engine) run { return e.copyWrite }),
-		{TestCopy, (*engine).timeAgain},
+		{stage: TestCopy, run: (*engine).timeAgain},
 		pairs(TestStore, test{kernels: true}, func(e *engine) run { return e.smStore }),
 		pairs(TestLoad, test{kernels: true, reads: true}, func(e *engine) run { return e.smLoad }),
 	}
@@ -35,20 +37,20 @@ func plan(m Mode) []part {
 		parts = append(parts,
 			pairs(TestCopyRead, test{reads: true}, func(e *engine) run { return e.copyRead }),
 			pairs(TestBidirectional, test{both: true, once: true}, func(e *engine) run { return e.bidirectional }),
-			part{TestAllAtOnce, (*engine).allAtOnce},
+			part{stage: TestAllAtOnce, run: (*engine).allAtOnce, rates: true},
 			pairs(TestHandshake, test{kernels: true, both: true, once: true}, func(e *engine) run { return e.handshake }),
 			pairs(TestLatency, test{kernels: true}, func(e *engine) run { return e.latency }),
 			pairs(TestAtomics, test{kernels: true}, func(e *engine) run { return e.atomics }),
 			pairs(TestStaged, test{staged: true}, func(e *engine) run { return e.staged }),
-			part{TestInterprocess, (*engine).interprocess},
-			part{TestHostToDevice, (*engine).hostCopies},
+			part{stage: TestInterprocess, run: (*engine).interprocess},
+			part{stage: TestHostToDevice, run: (*engine).hostCopies, rates: true},
 		)
 	}
-	return append(parts, controlArm)
+	return parts
 }
 
 // controlArm is worth its time where a pair came out wrong.
-var controlArm = part{TestStaged, (*engine).control}
+var controlArm = part{stage: TestStaged, run: (*engine).control}
 
 // fail notes an error of the driver, or a hang, as the outcome of a transfer.
 func (t *Transfer) fail(err error) {
@@ -100,7 +102,7 @@ func (e *engine) eachPair(x test) {
 				continue
 			}
 			t := &Transfer{Test: x.name, Source: a.Address, Destination: b.Address, Outcome: OK}
-			if e.skip[t.key()] {
+			if e.leaves(t) {
 				continue
 			}
 			ab, ba := a.access(j), b.access(i)
@@ -500,8 +502,8 @@ func (e *engine) another(seed uint64) uint64 {
 }
 
 // timeAgain times those copies once more that were slower than others by more
-// than straggler: a single dip is no property of the path. The better rate
-// stands.
+// than straggler: a single dip is no property of the path. The parent keeps the
+// better rate.
 func (e *engine) timeAgain() {
 	const straggler = 0.9 // Pairs of one fabric differ by less than 1 % (8 x H200: 395 to 396 GB/s).
 	best := 0.0
@@ -515,10 +517,6 @@ func (e *engine) timeAgain() {
 		i, j := e.index(t.Source), e.index(t.Destination)
 		again := Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: OK}
 		e.attempt(&again, test{name: TestCopy, run: e.copyWrite}, i, j)
-		if again.Outcome == OK && again.GBps != nil {
-			rate := max(*t.GBps, *again.GBps)
-			again.GBps = &rate
-		}
 		e.report(&again)
 	}
 }

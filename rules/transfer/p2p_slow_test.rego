@@ -160,3 +160,15 @@ test_not_applicable_to_one_offered_gpu if {
 	count(p2p_slow.not_applicable) == 1 with input as object.union(machine([]), {"transfers": one})
 	count(p2p_slow.not_applicable) == 0 with input as machine([fine("copy", a, b)])
 }
+
+# A rate that was measured while others used the GPUs proves nothing, however low.
+test_silent_under_load if {
+	loaded := {"outcome": "unknown", "cause": "busy", "user": {"pid": 7}}
+	every gbps in [0.1, 3, 28] {
+		every test in ["copy", "all-at-once", "bidirectional"] {
+			count(p2p_slow.findings) == 0 with input as machine([object.union(transfer(test, a, b, gbps), loaded), fine("copy", b, a)])
+		}
+	}
+	host := object.union(transfer("host-to-device", "node0", a, 3), loaded)
+	count(p2p_slow.findings) == 0 with input as machine([host, fine("copy", a, b)])
+}

@@ -103,8 +103,10 @@ type Device struct {
 	// NVLinks is empty for a GPU without any; nil is not known.
 	NVLinks []NVLink `json:"nvlinks"`
 	Fabric  *Fabric  `json:"fabric,omitempty"`
-	// Processes is nil where they cannot be listed.
+	// Processes is nil where they cannot be listed. Own counts the doctor's, which
+	// are left out of them.
 	Processes []Process `json:"processes"`
+	Own       int       `json:"-"`
 	// Refused are the questions that this GPU answered with an error, other
 	// than that it does not support them.
 	Refused []Refusal `json:"refused,omitempty"`
@@ -294,7 +296,9 @@ func (a *assembly) take(message []byte) {
 		a.met = nil // It is called once.
 	}
 	if p.Device != nil {
+		named := len(p.Device.Processes)
 		p.Device.Processes = others(p.Device.Processes)
+		p.Device.Own = named - len(p.Device.Processes)
 		a.answer.Devices = append(a.answer.Devices, *p.Device)
 	}
 	a.answer.P2P = append(a.answer.P2P, p.P2P...)

@@ -176,6 +176,7 @@ func TestAsk(t *testing.T) {
 		{"busy", func(a *Answer) { // The second process is the child itself.
 			a.Devices[1].MemoryUsedBytes = new(int64(4 << 30))
 			a.Devices[1].Processes = []Process{{PID: 4242, UsedBytes: new(int64(4 << 30))}}
+			a.Devices[1].Own = 1
 		}},
 		{"p2p-blocked", func(a *Answer) {
 			a.P2P[0].Read = "chipset-not-supported"

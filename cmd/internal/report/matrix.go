@@ -226,6 +226,9 @@ func cellOf(o probe.Outcome, t *probe.Transfer) string {
 	case probe.Unsupported:
 		return "-"
 	case probe.Unknown:
+		if t != nil && underLoad(t) {
+			return rate(*t.GBps) + "?"
+		}
 		return "?"
 	default:
 	}
@@ -244,6 +247,13 @@ func cellOf(o probe.Outcome, t *probe.Transfer) string {
 	return string(o)
 }
 
+// underLoad is true of a transfer that was timed while others used its GPUs.
+func underLoad(t *probe.Transfer) bool {
+	return t.Outcome == probe.Unknown && t.Cause == probe.CauseBusy && t.GBps != nil
+}
+
+const untriedMark = "? not tried"
+
 // explain writes the legend of the marks that are in the table.
 func (m *matrix) explain() {
 	var words []string
@@ -256,11 +266,19 @@ func (m *matrix) explain() {
 		{probe.Error, "ERR driver error"},
 		{probe.Slow, "! slower than the links allow"},
 		{probe.Unsupported, "- not offered"},
-		{probe.Unknown, "? not tried"},
+		{probe.Unknown, untriedMark},
 	} {
 		if slices.ContainsFunc(m.marks, func(row []probe.Outcome) bool { return slices.Contains(row, e.outcome) }) {
 			words = append(words, e.text)
 		}
+	}
+	if slices.ContainsFunc(m.cells, func(row []string) bool {
+		return slices.ContainsFunc(row, func(c string) bool { return len(c) > 1 && strings.HasSuffix(c, "?") })
+	}) {
+		if !slices.ContainsFunc(m.cells, func(row []string) bool { return slices.Contains(row, "?") }) {
+			words = slices.DeleteFunc(words, func(w string) bool { return w == untriedMark })
+		}
+		words = append(words, "9? measured under load, not judged")
 	}
 	m.legend = strings.Join(words, ", ")
 }

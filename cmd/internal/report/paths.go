@@ -399,7 +399,11 @@ func pathsLine(all paths) (status, string) {
 		first(statusNone)
 	}
 	if open := all.with(probe.Unknown); len(open) > 0 {
-		said = append(said, count(open)+" could not be "+open.lacked())
+		text := count(open) + " could not be " + open.lacked()
+		if loaded := slices.DeleteFunc(open.deciding(), func(t *probe.Transfer) bool { return !underLoad(t) }); len(loaded) > 0 {
+			text += ", " + speed(loaded) + " under load"
+		}
+		said = append(said, text)
 		if s == statusOK || s == "" {
 			s = statusOpen
 		}
@@ -521,8 +525,13 @@ func figureByWay(ts []*probe.Transfer) string {
 func figure(ts []*probe.Transfer) string {
 	rates, times := span{}, span{}
 	outcomes := map[probe.Outcome]int{}
+	loaded := 0
 	for _, t := range ts {
-		outcomes[t.Outcome]++
+		if underLoad(t) {
+			loaded++
+		} else {
+			outcomes[t.Outcome]++
+		}
 		if t.GBps != nil {
 			rates.add(*t.GBps)
 		}
@@ -545,6 +554,9 @@ func figure(ts []*probe.Transfer) string {
 		if outcomes[o] > 0 {
 			s += fmt.Sprintf(" (%d %s)", outcomes[o], outcomeInWords(o))
 		}
+	}
+	if loaded > 0 {
+		s += fmt.Sprintf(" (%d under load, not judged)", loaded)
 	}
 	return s
 }

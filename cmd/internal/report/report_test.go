@@ -203,6 +203,9 @@ func TestMissing(t *testing.T) {
 		{"busy", busy(), []string{
 			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): --probe-busy tries them nevertheless)",
 		}},
+		{"under load", underLoadInPart(), []string{
+			"transfers (3 of 12 peer paths could not be judged: 0000:00:07.0: in use by process 1234 (python3) while the transfer was timed, so its speed is not judged)",
+		}},
 		{"not asked for", unproven(), []string{"transfers (the probe was not asked for)"}},
 		{"gave up", gaveUp(), []string{"transfers (4 transfers made the process useless that drove them; the rest was not tried)"}},
 	} {
@@ -214,7 +217,7 @@ func TestMissing(t *testing.T) {
 
 // TestOneScreen holds the promise that a healthy machine takes one screen.
 func TestOneScreen(t *testing.T) {
-	for _, name := range []string{"healthy", "healthy-pair", "low", "no-gpu", "unproven", "busy", "busy-part", "slow-start", "full"} {
+	for _, name := range []string{"healthy", "healthy-pair", "low", "no-gpu", "unproven", "busy", "busy-part", "under-load", "slow-start", "full"} {
 		var b bytes.Buffer
 		writeText(&b, samples()[name], Style{Width: 80, Example: "h200x8"})
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")

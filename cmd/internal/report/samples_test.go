@@ -26,6 +26,7 @@ func samples() map[string]*Document {
 		"full":         New(full()),
 		"busy":         New(busy()),
 		"busy-part":    New(busyInPart()),
+		"under-load":   New(underLoadInPart()),
 		"stopped":      New(stoppedOnGPU()),
 		"slow-start":   New(slowToStart()),
 		"gave-up":      New(gaveUp()),
@@ -428,6 +429,20 @@ func busyInPart() Input {
 	use(&in, 6, probe.User{})
 	d.Reason, d.Cause, d.User = "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2)", probe.CauseNoMemory, nil
 	d.ErrorCode, d.ErrorName, d.Call = 2, "CUDA_ERROR_OUT_OF_MEMORY", "cuMemAlloc_v2"
+	return in
+}
+
+// underLoadInPart is a machine on which a process came to use a GPU while the probe
+// ran.
+func underLoadInPart() Input {
+	in := healthy(4)
+	for i := range in.Facts.Transfers.Transfers {
+		t := &in.Facts.Transfers.Transfers[i]
+		if t.Test == probe.TestCopy && t.Source == gpuAt(1) {
+			t.InUse(gpuAt(1), probe.User{PID: 1234, Program: "python3"})
+			*t.GBps, t.Threshold = 79.6, nil
+		}
+	}
 	return in
 }
 
