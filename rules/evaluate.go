@@ -273,8 +273,7 @@ func (s *Set) boundedQuery(ctx context.Context, limit time.Duration, input ast.V
 
 // failureOf says why a rule gave no answer.
 func failureOf(err error) string {
-	var limited *LimitError
-	if errors.As(err, &limited) {
+	if limited, ok := errors.AsType[*LimitError](err); ok {
 		return stopped + limited.Error()
 	}
 	return failed + withoutKeys(firstLine(err.Error()))

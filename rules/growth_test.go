@@ -38,21 +38,21 @@ type meter struct {
 	measured int
 }
 
-func newMeter(t testing.TB) *meter {
-	t.Helper()
+func newMeter(tb testing.TB) *meter {
+	tb.Helper()
 	s, err := Load()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := s.Compile(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return &meter{set: s, queries: map[string]rego.PreparedEvalQuery{}}
 }
 
 // evaluate evaluates one rule, with further options.
-func (m *meter) evaluate(t testing.TB, id string, facts *checks.Facts, more ...rego.EvalOption) error {
-	t.Helper()
+func (m *meter) evaluate(tb testing.TB, id string, facts *checks.Facts, more ...rego.EvalOption) error {
+	tb.Helper()
 	q, ok := m.queries[id]
 	if !ok {
 		rule, _ := m.set.Rule(id)
@@ -60,17 +60,17 @@ func (m *meter) evaluate(t testing.TB, id string, facts *checks.Facts, more ...r
 		q, err = rego.New(
 			rego.Compiler(m.set.part[rule.File].compiler), rego.ParsedQuery(m.set.queryBody([]Rule{rule})),
 			rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
-		).PrepareForEval(t.Context())
+		).PrepareForEval(tb.Context())
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		m.queries[id] = q
 	}
 	input, err := inputValue(facts)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	_, err = q.Eval(t.Context(), append(more, rego.EvalParsedInput(input))...)
+	_, err = q.Eval(tb.Context(), append(more, rego.EvalParsedInput(input))...)
 	return err
 }
 
@@ -110,12 +110,12 @@ func listsOf(document map[string]any) []string {
 }
 
 // times are the facts with each entry n times, or nil where no Go type holds them.
-func (g growth) times(t testing.TB, n int) *checks.Facts {
-	t.Helper()
+func (g growth) times(tb testing.TB, n int) *checks.Facts {
+	tb.Helper()
 	grown := g.grow(g.document, "", n)
 	b, err := json.Marshal(grown)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	f := &checks.Facts{}
 	if json.Unmarshal(b, f) != nil {

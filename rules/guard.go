@@ -164,8 +164,7 @@ func (g *stackGuard) TraceEvent(topdown.Event) {
 		return
 	}
 	if g.ctx.Err() != nil {
-		var limited *LimitError
-		if errors.As(context.Cause(g.ctx), &limited) {
+		if limited, ok := errors.AsType[*LimitError](context.Cause(g.ctx)); ok {
 			panic(limited)
 		}
 		panic(context.Cause(g.ctx))

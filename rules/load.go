@@ -135,8 +135,7 @@ func loadWithin(most limits, dir string, builtin, user map[string][]byte) (*Set,
 		}
 		return s, s.Compile()
 	})
-	var limited *LimitError
-	if errors.As(err, &limited) {
+	if limited, ok := errors.AsType[*LimitError](err); ok {
 		return nil, &Problem{File: dir, Reason: "compiling the policy " + limited.Error(), Hint: "make it smaller: fewer rules, less deeply nested"}
 	}
 	return s, err

@@ -69,7 +69,7 @@ func init() { programs[limitedProgram] = limited }
 
 // limited sets the limits that are ordered and becomes the program.
 func limited() {
-	for _, order := range strings.Fields(os.Getenv(limitsVariable)) {
+	for order := range strings.FieldsSeq(os.Getenv(limitsVariable)) {
 		var resource int
 		var value uint64
 		if _, err := fmt.Sscanf(order, "%d=%d", &resource, &value); err != nil {

@@ -139,9 +139,10 @@ link_fact := {
 	"NVML": "gpus.devices[%s].pcie.%s",
 }
 
-width_by_nvml(address) if {
+width_by_nvml(address) if address in widths_by_nvml
+
+widths_by_nvml := {g.address |
 	some g in facts.named
-	g.address == address
 	g.pcie.max_width > 0
 }
 
@@ -265,11 +266,13 @@ dragging[g.address] := {"speed": speed, "best": best(g.address).speed} if {
 	not quick(g.address)
 }
 
-quick(address) if {
+quick(address) if address in quick_ends
+
+quick_ends := {end |
 	some p in facts.gpu_pairs
-	address in [p.a, p.b]
 	peers.joined(p) == "pcie"
 	peers.measured(p.a, p.b) == "good"
+	some end in [p.a, p.b]
 }
 
 # The link above a switch does not follow the GPUs' power states. AMD's cards
