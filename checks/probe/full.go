@@ -3,10 +3,8 @@ package probe
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
@@ -131,11 +129,8 @@ func (e *engine) alive() []*gpu {
 }
 
 // lanes cuts the buffers so that each ordered pair has a part of its own at
-// either end, and returns its size. To time one again all have to run.
+// either end, and returns its size.
 func (e *engine) lanes() ([]*lane, uint64) {
-	together := e.again != nil && slices.ContainsFunc(slices.Collect(maps.Keys(e.again)), func(key string) bool {
-		return strings.HasPrefix(key, TestAllAtOnce+" ")
-	})
 	n := uint64(copyBytes)
 	for _, g := range e.alive() {
 		n = min(n, g.size)
@@ -148,7 +143,7 @@ func (e *engine) lanes() ([]*lane, uint64) {
 	for i, a := range e.gpus {
 		for j, b := range e.gpus {
 			t := &Transfer{Test: TestAllAtOnce, Source: a.Address, Destination: b.Address, Outcome: OK, Bytes: int64(n)}
-			if i == j || a.Outcome != OK || b.Outcome != OK || a.access(j) != fullAccess || !together && e.leaves(t) {
+			if i == j || a.Outcome != OK || b.Outcome != OK || a.access(j) != fullAccess || e.skip[t.key()] {
 				continue
 			}
 			lanes = append(lanes, &lane{
