@@ -109,15 +109,15 @@ func documents(t *testing.T) []document {
 	return list
 }
 
-func written(t testing.TB, f *checks.Facts) map[string]any {
-	t.Helper()
+func written(tb testing.TB, f *checks.Facts) map[string]any {
+	tb.Helper()
 	b, err := json.Marshal(f)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var d map[string]any
 	if err := json.Unmarshal(b, &d); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return d
 }

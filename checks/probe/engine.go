@@ -395,6 +395,10 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 	e.stage(d.InitCall())
 	if err := d.Init(); err != nil {
 		f := fail(err)
+		if errors.Is(err, gpudriver.OutOfMemory) {
+			// No GPU was asked for any yet: it is the machine's, or a limit on it.
+			f.Outcome, f.Cause = Unknown, CauseShortage
+		}
 		if d.API() == apiHIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
 			// The runtime for AMD's GPUs is installed where there is none, too. HIP
 			// 5.2 then says hipErrorInvalidDevice.

@@ -157,6 +157,8 @@ var simulations = []simulated{
 	{name: "healthy one GPU", gpus: 1, want: quiet(nil)},
 	{name: "NVML without CUDA", libraries: []string{"nvml"}, want: judgement{exit: exitUnproven, state: report.Inconclusive, probe: "unknown in load library"}},
 
+	{name: "no memory for cuInit", cuda: "error-init=2", want: judgement{exit: exitUnproven, state: report.Inconclusive, probe: "unknown in cuInit"}},
+
 	// What becomes of the data.
 	{name: "corrupt first page", cuda: "corrupt-first-page@0>1", want: broken([]string{
 		"copy: corrupt(other) ok", "sm-store: corrupt(other) ok", "sm-load: corrupt(other) ok", "host-staged: ok",
