@@ -323,13 +323,19 @@ findings contains {
 }
 
 # twins are GPUs that worked beside it with the link that it lacks.
-twins(address) := {g.address |
-	some g in facts.named
-	busy(g)
-	g.pcie.generation >= held_low[address].best
+twins(address) := fast_enough[held_low[address].best]
+
+# fast_enough holds, by generation, the GPUs that worked with a link of at least that.
+fast_enough := {generation: addresses |
+	some generation in {h.best | some h in held_low}
+	addresses := {g.address |
+		some g in facts.named
+		busy(g)
+		g.pcie.generation >= generation
+	}
 }
 
-twin_words(address) := sprintf(", as that of %s was", [facts.list(twins(address))]) if {
+twin_words(address) := sprintf(", as that of %s was", [facts.few(twins(address))]) if {
 	count(twins(address)) > 0
 } else := ""
 
