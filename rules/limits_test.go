@@ -75,6 +75,9 @@ func doubled(line string) string {
 // TestStack holds that a rule is stopped whose evaluation would overflow the stack,
 // however much time it has.
 func TestStack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
 	files := map[string]string{"honest.rego": ruleText("honest", high, fires)}
 	for name, body := range recursions {
 		id := strings.ReplaceAll(name, " ", "-")
@@ -102,6 +105,9 @@ func TestStack(t *testing.T) {
 // TestAttacks holds that a rule which would take time or memory without end is
 // stopped and listed, and that all others are reported.
 func TestAttacks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
 	for _, name := range slices.Sorted(maps.Keys(attacks)) {
 		t.Run(name, func(t *testing.T) {
 			s, err := policyOf(t, map[string]string{
@@ -142,6 +148,9 @@ func attacker(body string) string {
 // TestPolicyBombs holds that a policy which takes time or memory without end to compile
 // gives one line.
 func TestPolicyBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
 	const uses = "findings contains {} if x\n"
 	for name, body := range map[string]string{
 		"types":    "t0 := [1, \"a\"]\nu0 := [1, \"a\"]\n" + doubled("t%d := [t%d, t%d]\n") + doubled("u%d := [u%d, u%d]\n") + "x if t40 in [u40]\n" + uses,
@@ -184,6 +193,9 @@ func faultsAreLines(t *testing.T, err error) {
 // FuzzPolicy holds that no text of a rule makes the doctor fail, or keeps it busy
 // beyond the limits.
 func FuzzPolicy(f *testing.F) {
+	if testing.Short() {
+		f.Skip("not with -short")
+	}
 	f.Add(ruleText("own", high, fires))
 	f.Add(ruleText("own", high, "findings contains {} if false\n"))
 	f.Add("# METADATA\n# title: &a [*a]\npackage gpudoctor.rules.own\n")

@@ -21,7 +21,10 @@ bare_metal if {
 }
 
 # device is each PCI function by its address.
-device[d.address] := d if some d in input.pci.devices
+device[d.address] := d if {
+	some d in input.pci.devices
+	d.address != ""
+}
 
 # parent is the port just above a device: the upper end of its link.
 parent(address) := device[d.ancestors[last]] if {
