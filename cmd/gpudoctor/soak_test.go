@@ -186,10 +186,10 @@ type soakVerdict struct {
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
-	runs, atOnce := stdcmp.Or(*soakRuns, 40), stdcmp.Or(*soakAtOnce, 3*runtime.NumCPU())
 	if testing.Short() && *soakRuns == 0 {
-		runs = 12
+		t.Skip("not with -short")
 	}
+	runs, atOnce := stdcmp.Or(*soakRuns, 30), stdcmp.Or(*soakAtOnce, 3*runtime.NumCPU())
 	seed := *soakSeed
 	if seed == 0 {
 		seed = mathrand.Uint64()
