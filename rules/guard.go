@@ -55,11 +55,6 @@ func within[T any](ctx context.Context, limit, grace time.Duration, heap uint64,
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if end, ok := ctx.Deadline(); ok { // Others have to follow before the whole command ends.
-		left := time.Until(end) / 2
-		timer := time.AfterFunc(left, func() { stop(&LimitError{Took: left}) })
-		defer timer.Stop()
-	}
 	go watch(ctx, stop, limit, heap)
 	type result struct {
 		value T

@@ -36,8 +36,8 @@ type Options struct {
 	Files files.System
 }
 
-// The errors of Read where nothing in the texts was recognised. The facts list the
-// texts all the same.
+// The errors of Read where nothing in the texts was recognised. The facts still
+// list the texts.
 var (
 	// ErrNothing is any of them.
 	ErrNothing = errors.New("nothing in it was recognised")

@@ -13,17 +13,9 @@ import (
 	"testing"
 )
 
-// TestDenied holds what a user is told who may not read or write something. The
-// program runs as nobody if the test runs as root, who may do all.
-func TestDenied(t *testing.T) {
-	program, err := exec.LookPath("gpudoctor")
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+// folderForAll is a folder that every user may enter.
+func folderForAll(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	for at := dir; at != filepath.Dir(os.TempDir()) && at != "/"; at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err == nil && info.Mode().Perm()&0o055 != 0o055 {
@@ -32,19 +24,41 @@ func TestDenied(t *testing.T) {
 			}
 		}
 	}
-	program = filepath.Join(dir, "gpudoctor")
+	return dir
+}
+
+// placed copies a file to where every user may read and run it.
+func placed(t *testing.T, from, dir, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(dir, name)
+	if err := os.WriteFile(to, raw, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestDenied holds what a user is told who may not read or write something. The
+// program runs as nobody if the test runs as root, who may do all.
+func TestDenied(t *testing.T) {
+	program, err := exec.LookPath("gpudoctor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folderForAll(t)
+	program = placed(t, program, dir, "gpudoctor")
 	for _, folder := range []string{"locked", "read-only", "policy/locked"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, text := range map[string]string{
-		program: string(raw), "job.log": "NCCL version 2.28.9+cuda13.0\n", "locked.log": "NCCL version 2.28.9\n", "read-only/old.md": "",
+		"job.log": "NCCL version 2.28.9+cuda13.0\n", "locked.log": "NCCL version 2.28.9\n", "read-only/old.md": "",
 	} {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

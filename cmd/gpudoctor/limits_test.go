@@ -21,7 +21,11 @@ func TestLimits(t *testing.T) {
 		t.Skip("the race detector needs more address space than any limit leaves")
 	}
 	t.Parallel()
-	program := programForAll(t)
+	program, err := exec.LookPath("gpudoctor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program = placed(t, program, folderForAll(t), "gpudoctor")
 	for _, tt := range []struct {
 		limit, variable string
 		line            string // Where it does not come to a report in any case.
@@ -70,30 +74,4 @@ func TestLimits(t *testing.T) {
 			}
 		})
 	}
-}
-
-// programForAll copies the program to where every user may run it.
-func programForAll(t *testing.T) string {
-	t.Helper()
-	program, err := exec.LookPath("gpudoctor")
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "gpudoctor-limits") //nolint:usetesting // Others may not enter its folder.
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // What stays is in the folder for temporary files.
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	copied := filepath.Join(dir, "gpudoctor")
-	if err := os.WriteFile(copied, raw, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return copied
 }

@@ -165,10 +165,10 @@ func choose(number int, seed uint64, atOnce int, sources []soakSource) soakRun {
 
 // soakBench is what all runs of a soak have in common.
 type soakBench struct {
-	dir       string
-	program   string // The program, and before it what sets limits.
-	limiter   string
-	libraries string
+	// dir holds the programs, the simulated libraries and a folder for each run.
+	dir string
+	// program is what is run, and limiter sets limits before.
+	program, limiter string
 	// calm is what an undisturbed run of each source says.
 	calm map[string]soakVerdict
 }
@@ -242,44 +242,25 @@ func TestSoak(t *testing.T) {
 // newSoakBench puts what runs need where every user may read it.
 func newSoakBench(t *testing.T) *soakBench {
 	t.Helper()
-	b := &soakBench{dir: t.TempDir(), calm: map[string]soakVerdict{}}
-	for at := b.dir; at != filepath.Dir(os.TempDir()) && at != "/"; at = filepath.Dir(at) {
-		if info, err := os.Stat(at); err == nil && info.Mode().Perm()&0o055 != 0o055 {
-			if err := os.Chmod(at, 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	place := func(from, name string) string {
-		raw, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		to := filepath.Join(b.dir, name)
-		if err := os.WriteFile(to, raw, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return to
-	}
+	b := &soakBench{dir: folderForAll(t), calm: map[string]soakVerdict{}}
 	self, err := exec.LookPath("gpudoctor")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.program = place(stdcmp.Or(*soakProgram, self), "gpudoctor")
+	b.program = placed(t, stdcmp.Or(*soakProgram, self), b.dir, "gpudoctor")
 	b.limiter = filepath.Join(b.dir, limitedProgram)
-	if err := os.Link(place(self, "self"), b.limiter); err != nil {
+	if err := os.Link(placed(t, self, b.dir, "self"), b.limiter); err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range (simulated{}).environment(t) {
 		if dirs, ok := strings.CutPrefix(entry, "LD_LIBRARY_PATH="); ok {
 			for dir := range strings.SplitSeq(dirs, ":") {
 				for _, name := range names(t, dir) {
-					place(filepath.Join(dir, name), name)
+					placed(t, filepath.Join(dir, name), b.dir, name)
 				}
 			}
 		}
 	}
-	b.libraries = b.dir
 	return b
 }
 
@@ -340,7 +321,7 @@ func (b *soakBench) once(t *testing.T, r soakRun) (soakVerdict, error) {
 	line := append([]string{b.program}, r.source.arguments...)
 	env := []string{"PATH=/usr/bin:/bin", "HOME=" + scratch, "TMPDIR=" + scratch, "GPUDOCTOR_SIM_GPUS=2", marker}
 	if r.source.live {
-		env = append(env, "LD_LIBRARY_PATH="+b.libraries)
+		env = append(env, "LD_LIBRARY_PATH="+b.dir)
 	}
 	if r.limit != "" {
 		line = append([]string{b.limiter}, line...)

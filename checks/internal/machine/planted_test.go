@@ -81,7 +81,7 @@ func TestPlanted(t *testing.T) {
 	t.Logf("%d lines", tried)
 }
 
-// TestNotSecret holds that nothing is taken for a secret that is none: settings
+// TestNotSecret holds that only secrets are taken for secrets: settings
 // that faults depend on, numbers, switches, and what programs say in words.
 func TestNotSecret(t *testing.T) {
 	for _, text := range []string{

@@ -21,7 +21,7 @@ func (r *Redactor) colons(s string) string {
 		return s
 	}
 	return replace(s, colonRun, func(s string, from, to int) string {
-		// A group that is the end or the beginning of a word is none.
+		// A group that is the end or the beginning of a word is no part of an address.
 		start, end := from, to
 		if isWord(before(s, from)) {
 			start += strings.IndexByte(s[start:end], ':') + 1

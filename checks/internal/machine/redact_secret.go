@@ -321,7 +321,7 @@ func (s setting) secret(value string) bool {
 }
 
 // secretVariable reports whether a variable's name says that its value is a
-// secret (NVIDIA_API_KEY). A small number is none: NCCL_IB_PKEY is the index
+// secret (NVIDIA_API_KEY). A small number is no secret: NCCL_IB_PKEY is the index
 // of a partition key, UCX_RKEY_MPOOL a size.
 func secretVariable(name, value string) bool {
 	return setting{name: name, sign: '=', quoted: true}.secret(value)
