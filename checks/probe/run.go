@@ -536,10 +536,7 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 		s.report.Signal = signalOf(result)
 		return false
 	case s.preparing():
-		if len(s.steps) > 0 { // The step that is under way for longest.
-			s.stage = s.steps[0].Name
-			s.report.GPU = s.steps[0].GPU
-		}
+		s.stage, s.report.GPU = s.blamed(quiet)
 		if s.resumed {
 			f.Reason += ", when it was started again after a transfer that failed"
 		}
@@ -563,6 +560,26 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 	}
 	s.useless++
 	return !result.Left
+}
+
+// preparation is the order of the steps that make a GPU ready.
+var preparation = []string{stageContexts, stageMemory, stageKernels, stagePeers}
+
+// blamed is the step of the preparation that failed, and the GPU it was for. Of
+// several steps under way, the first that began is the one that hangs. A process that
+// ended could have done so in any of them: then the earliest step of a GPU's
+// preparation stands for all, and no GPU is named.
+func (s *session) blamed(quiet silence) (stage, gpu string) {
+	switch {
+	case len(s.steps) == 0:
+		return s.stage, s.report.GPU
+	case len(s.steps) == 1 || quiet != (silence{}):
+		return s.steps[0].Name, s.steps[0].GPU
+	}
+	first := slices.MinFunc(s.steps, func(a, b step) int {
+		return cmp.Compare(slices.Index(preparation, a.Name), slices.Index(preparation, b.Name))
+	})
+	return first.Name, ""
 }
 
 // ending says how a child came to its end, as the outcome of what it was at.

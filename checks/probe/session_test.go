@@ -341,3 +341,24 @@ func TestBetter(t *testing.T) {
 		}
 	}
 }
+
+// TestStepBlamed holds, for any two steps under way, that a process that ended names
+// no GPU and the same stage whichever began first, and that a hang names the first.
+func TestStepBlamed(t *testing.T) {
+	t.Parallel()
+	for i, a := range preparation {
+		for j, b := range preparation {
+			lines := encoded(t, []message{
+				{Number: 1, Stage: stageContexts}, {Number: 2, Step: &step{Name: a, GPU: "a"}}, {Number: 3, Step: &step{Name: b, GPU: "b"}},
+			})
+			died := heard(lines, child.Result{Death: child.DeathByLibrary, Exited: true, Recorded: true}, silence{})
+			if want := preparation[min(i, j)]; died.Stage != want || died.GPU != "" {
+				t.Errorf("ended in %s and %s: %s on GPU %q, want %s and none", a, b, died.Stage, died.GPU, want)
+			}
+			hung := heard(lines, child.Result{Canceled: true, Recorded: true, Inside: []string{"x", "y"}}, silence{tooLong: time.Second})
+			if hung.Stage != a || hung.GPU != "a" {
+				t.Errorf("hung in %s and %s: %s on GPU %q, want %s on a", a, b, hung.Stage, hung.GPU, a)
+			}
+		}
+	}
+}

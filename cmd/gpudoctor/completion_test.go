@@ -224,6 +224,7 @@ func bashWords(line string) []string {
 // TestBashCompletion holds that the script for bash, run by bash, offers what
 // complete answers, cut to what bash puts in place.
 func TestBashCompletion(t *testing.T) {
+	slowWithRace(t)
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("there is no bash here")

@@ -17,6 +17,7 @@ import (
 // TestExamples holds what is said of each recorded machine, and that it is
 // said in the same words, but for the times, when it is asked again.
 func TestExamples(t *testing.T) {
+	slowWithRace(t)
 	type want struct {
 		Exit     int
 		Findings []string

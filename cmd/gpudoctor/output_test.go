@@ -281,6 +281,7 @@ func TestOutputFails(t *testing.T) {
 // meant for one never gets into a file, and that a report that was lost is told
 // by the exit code.
 func TestClosedStreams(t *testing.T) {
+	slowWithRace(t)
 	if !stdio.Held { // Without cgo Go's runtime opens /dev/null before any code of this program runs.
 		t.Fatal("closed streams are not looked for")
 	}
@@ -360,6 +361,7 @@ func TestFileSizeLimit(t *testing.T) {
 // same for many more targets; here they pass through the command line, as a user
 // who may not do everything.
 func TestOutputs(t *testing.T) {
+	slowWithRace(t)
 	t.Parallel()
 	needsNoGPU(t)
 	const nobody = 65534

@@ -43,6 +43,7 @@ func TestRecheckKnowsFlags(t *testing.T) {
 // TestRecheck holds, for all sets of flags, that the command that checks again asks
 // for the same.
 func TestRecheck(t *testing.T) {
+	slowWithRace(t)
 	for _, name := range []string{"GPUDOCTOR_PROFILE", "GPUDOCTOR_FAIL_ON", "GPUDOCTOR_POLICY"} {
 		t.Setenv(name, "") // It is as it was after the test.
 		if err := os.Unsetenv(name); err != nil {
