@@ -1,20 +1,14 @@
 package rules
 
 import (
-	"cmp"
 	"errors"
 	"maps"
-	"runtime"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-)
 
-// maxParts bounds the parts that are compiled side by side: the library is
-// compiled in each part anew, so that more parts gain ever less.
-const maxParts = 4
+	"github.com/gpudoctor/gpudoctor/checks"
+)
 
 // uncheckedStages only refuse a faulty rule, or serve what the evaluation does
 // not need. Tests hold the built-in rules to all of them, so that a start can
@@ -26,112 +20,135 @@ var uncheckedStages = []ast.StageID{
 	ast.StageCheckDeprecatedBuiltins, ast.StageBuildRequiredCapabilities,
 }
 
-// part is some of the rules, compiled together with what they import.
-type part struct {
-	modules  map[string]*ast.Module
+// program is compiled rules, and the facts that they may judge.
+type program struct {
 	compiler *ast.Compiler
-	bytes    int
+	// rules are the ids of those that may be asked.
+	rules map[string]bool
+	// given are the sections of the facts as they must be, nil for one that must be
+	// missing. Sections that it lacks may be anything.
+	given map[string]ast.Value
+	// exact is true where the program judges one input only.
+	exact bool
 }
 
-// Compile compiles the rules. Evaluate does so by itself; to call it earlier,
-// while facts are still being gathered, saves the time. It may be called from
-// several goroutines and does its work once.
+// serves reports whether a program can be asked these rules about some facts.
+func (p *program) serves(rules []Rule, input ast.Object) bool {
+	if p == nil || p.exact || slices.ContainsFunc(rules, func(r Rule) bool { return !p.rules[r.ID] }) {
+		return false
+	}
+	for section, want := range p.given {
+		switch got := input.Get(ast.StringTerm(section)); {
+		case got == nil && want == nil:
+		case got == nil || want == nil || got.Value.Compare(want) != 0:
+			return false
+		}
+	}
+	return true
+}
+
+// Compile compiles all rules for any facts. Evaluate compiles only what the facts at
+// hand need, each time; Compile first where many facts are to be judged. It may be
+// called from several goroutines and does its work once.
 func (s *Set) Compile() error {
-	s.once.Do(func() { s.err = s.compile() })
+	s.once.Do(func() {
+		p, err := s.compiled(s.modules, s.rules)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ready, s.err = p, err
+	})
 	return s.err
 }
 
-// compile compiles the built-in rules in several parts side by side, without
-// checks that tests have made. Rules of the user's are checked in full, all
-// together.
-func (s *Set) compile() error {
-	parts := []*part{{modules: s.modules}}
-	if !s.checked {
-		parts = s.split(min(maxParts, runtime.GOMAXPROCS(0)))
+// Expected are sections of the facts that are known before the others.
+type Expected struct {
+	// Facts holds these sections.
+	Facts *checks.Facts
+	// Sections are their names in the facts document; one that the facts lack is
+	// expected to be missing.
+	Sections []string
+}
+
+// Prepare compiles what facts with the expected sections may need, whatever the
+// others say: while those are still being gathered, this saves the time. Where other
+// facts come, Evaluate compiles again.
+func (s *Set) Prepare(opts Options, expected Expected) error {
+	if s.checked {
+		return s.Compile()
 	}
-	errs := make([]error, len(parts))
-	var wg sync.WaitGroup
-	for i, p := range parts {
-		wg.Go(func() { errs[i] = p.compile(s.checked) })
+	chosen, always, _, err := s.choose(opts)
+	if err != nil {
+		return err
 	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err // It joins one for each fault.
+	input, err := inputValue(expected.Facts)
+	if err != nil {
+		return err
+	}
+	given := make(map[string]ast.Value, len(expected.Sections))
+	known := make(map[string]*shape, len(expected.Sections))
+	for _, section := range expected.Sections {
+		given[section], known[section] = nil, undefined
+		if t := input.Get(ast.StringTerm(section)); t != nil {
+			given[section], known[section] = t.Value, valuesOf(t.Value)
 		}
 	}
-	s.part = make(map[string]*part, len(s.rules))
-	for _, p := range parts {
-		for name := range p.modules {
-			s.part[name] = p
-		}
+	asked := slices.Concat(chosen, always)
+	p, err := s.compiled(specialised(s.modules, asked, &shape{any: true, known: known}), asked)
+	if err != nil {
+		return err
 	}
+	p.given = given
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready = p
 	return nil
 }
 
-// split deals the rules out to parts of like size, each with the library
-// packages that it imports.
-func (s *Set) split(n int) []*part {
-	parts := make([]*part, n)
-	for i := range parts {
-		parts[i] = &part{modules: map[string]*ast.Module{}}
+// TextSections are the sections of the facts that only texts fill.
+var TextSections = []string{"benchmarks", "launches", "logs", "nics", "software", "storage"}
+
+// program returns a program that can be asked these rules about some facts.
+func (s *Set) program(rules []Rule, input ast.Object) (*program, error) {
+	s.mu.Lock()
+	ready := s.ready
+	s.mu.Unlock()
+	if ready.serves(rules, input) {
+		return ready, nil
 	}
-	libraries := map[string]string{} // The file of each package.
-	for name, m := range s.modules {
-		libraries[packageName(m)] = name
+	p, err := s.compiled(specialised(s.modules, rules, valuesOf(input)), rules)
+	if err != nil {
+		return nil, err
 	}
-	bySize := slices.SortedFunc(slices.Values(s.rules), func(a, b Rule) int {
-		return cmp.Or(cmp.Compare(s.bytes[b.File], s.bytes[a.File]), cmp.Compare(a.ID, b.ID))
-	})
-	for _, rule := range bySize {
-		least := slices.MinFunc(parts, func(a, b *part) int { return cmp.Compare(a.bytes, b.bytes) })
-		s.addTo(least, rule.File, libraries)
-	}
-	return slices.DeleteFunc(parts, func(p *part) bool { return len(p.modules) == 0 })
+	p.exact = true
+	return p, nil
 }
 
-// addTo adds a file to a part, and what it imports.
-func (s *Set) addTo(p *part, name string, files map[string]string) {
-	m := s.modules[name]
-	if m == nil || p.modules[name] != nil {
-		return
-	}
-	p.modules[name] = m
-	p.bytes += s.bytes[name]
-	for _, imported := range m.Imports {
-		path := strings.TrimPrefix(imported.Path.String(), "data.")
-		for path != "" { // An import may name a rule inside of a package.
-			if file, ok := files[path]; ok {
-				s.addTo(p, file, files)
-				break
-			}
-			path = path[:max(0, strings.LastIndexByte(path, '.'))]
-		}
-	}
-}
-
-// compile compiles one part.
-func (p *part) compile(checked bool) error {
+// compiled compiles modules: rules of the user's with all checks, the built-in ones
+// without those that tests have made.
+func (s *Set) compiled(all map[string]*ast.Module, rules []Rule) (*program, error) {
 	c := ast.NewCompiler().WithCapabilities(capabilities())
-	if checked {
+	if s.checked {
 		schemas, err := factsSchemas()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		c = c.WithStrict(true).WithSchemas(schemas).WithUseTypeCheckAnnotations(true)
 	} else {
 		c = c.WithSkipStages(uncheckedStages...)
 	}
-	modules := make(map[string]*ast.Module, len(p.modules))
-	for name, m := range p.modules {
+	modules := make(map[string]*ast.Module, len(all))
+	for name, m := range all {
 		modules[name] = indexed(m)
 	}
 	c.Compile(modules)
 	if c.Failed() {
-		return errors.Join(problems("", c.Errors)...)
+		return nil, errors.Join(problems("", c.Errors)...) // It joins one for each fault.
 	}
-	p.compiler = c
-	return nil
+	p := &program{compiler: c, rules: make(map[string]bool, len(rules))}
+	for _, rule := range rules {
+		p.rules[rule.ID] = true
+	}
+	return p, nil
 }
 
 // factsSchemas is the schema of the facts, so that a path that does not exist
@@ -147,17 +164,12 @@ func factsSchemas() (*ast.SchemaSet, error) {
 	return set, nil
 }
 
-// groups are the rules that are asked in one query: those that were compiled in one
-// part, the user's own apart, so that theirs alone are watched by a stackGuard.
+// groups are the rules that are asked in one query: the user's own apart, so that
+// theirs alone are watched by a stackGuard.
 func (s *Set) groups(rules []Rule) [][]Rule {
-	type kind struct {
-		*part
-		own bool
-	}
-	groups := map[kind][]Rule{}
+	groups := map[bool][]Rule{}
 	for _, rule := range rules {
-		k := kind{s.part[rule.File], s.own[rule.ID]}
-		groups[k] = append(groups[k], rule)
+		groups[s.own[rule.ID]] = append(groups[s.own[rule.ID]], rule)
 	}
 	return slices.Collect(maps.Values(groups))
 }

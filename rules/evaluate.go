@@ -56,22 +56,24 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Compile(); err != nil {
-		return nil, err
-	}
 	judged := *facts
 	judged.Profile = string(cmp.Or(opts.Profile, Training))
 	input, err := inputValue(&judged)
 	if err != nil {
 		return nil, err
 	}
+	asked := slices.Concat(chosen, always)
+	p, err := s.program(asked, input)
+	if err != nil {
+		return nil, err
+	}
 	remaining := s.newBudget(opts)
-	said, err := s.ask(ctx, remaining, input, slices.Concat(chosen, always))
+	said, err := s.ask(ctx, remaining, p, input, asked)
 	if err != nil {
 		return nil, err
 	}
 	answers := make(map[string]reading, len(said))
-	for _, rule := range slices.Concat(chosen, always) {
+	for _, rule := range asked {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
 	if err := s.judgeRest(ctx, remaining, judged, answers); err != nil {
@@ -110,9 +112,6 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 // noTexts says why a rule does not apply that lacks nothing but what texts tell.
 const noTexts = "it judges what texts tell, and none was given"
 
-// textSections are the sections of the facts that only texts fill.
-var textSections = []string{"benchmarks", "launches", "logs", "nics", "software", "storage"}
-
 // toldByTexts reports whether the facts hold anything that only texts tell.
 func toldByTexts(f *checks.Facts) bool {
 	return len(f.Texts) > 0 || f.Benchmarks != nil || f.Launches != nil || f.Logs != nil || f.NICs != nil || f.Software != nil || f.Storage != nil
@@ -120,7 +119,7 @@ func toldByTexts(f *checks.Facts) bool {
 
 // ofTexts reports whether a rule lacks nothing but what texts would tell.
 func ofTexts(missing []Missing) bool {
-	return !slices.ContainsFunc(missing, func(m Missing) bool { return !slices.Contains(textSections, m.Section()) })
+	return !slices.ContainsFunc(missing, func(m Missing) bool { return !slices.Contains(TextSections, m.Section()) })
 }
 
 // judgeRest has the rules that judge what is left judge again, where they found
@@ -152,7 +151,11 @@ func (s *Set) judgeRest(ctx context.Context, left budget, facts checks.Facts, an
 	if err != nil {
 		return err
 	}
-	said, err := s.ask(ctx, left, input, last)
+	p, err := s.program(last, input)
+	if err != nil {
+		return err
+	}
+	said, err := s.ask(ctx, left, p, input, last)
 	if err != nil {
 		return err
 	}
@@ -229,17 +232,16 @@ type answer struct {
 	failure                          string // Why the rule could not be run.
 }
 
-// ask asks all rules, those that were compiled together in one query, and the
-// queries side by side. Where one fails, each of its rules is asked alone, so that only
-// those at fault give no answer.
-func (s *Set) ask(ctx context.Context, left budget, input ast.Value, rules []Rule) (map[string]answer, error) {
+// ask asks all rules, in as few queries as can be and side by side. Where one fails,
+// each of its rules is asked alone, so that only those at fault give no answer.
+func (s *Set) ask(ctx context.Context, left budget, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	said := make(map[string]answer, len(rules))
 	var alone []Rule
 	var mu sync.Mutex // Guards said and alone.
 	var wg sync.WaitGroup
 	for _, group := range s.groups(rules) {
 		wg.Go(func() {
-			answers, err := s.boundedQuery(ctx, left.together(), input, group)
+			answers, err := s.boundedQuery(ctx, left.together(), p, input, group)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -254,7 +256,7 @@ func (s *Set) ask(ctx context.Context, left budget, input ast.Value, rules []Rul
 		if ctx.Err() != nil {
 			break
 		}
-		one, err := s.boundedQuery(ctx, left.share(), input, []Rule{rule})
+		one, err := s.boundedQuery(ctx, left.share(), p, input, []Rule{rule})
 		if err != nil {
 			one = map[string]answer{rule.ID: {failure: failureOf(err)}}
 		}
@@ -267,8 +269,8 @@ func (s *Set) ask(ctx context.Context, left budget, input ast.Value, rules []Rul
 }
 
 // boundedQuery is a query that is stopped when it takes too long or too much memory.
-func (s *Set) boundedQuery(ctx context.Context, limit time.Duration, input ast.Value, rules []Rule) (map[string]answer, error) {
-	return within(ctx, limit, s.limits.grace, s.limits.heap, func(ctx context.Context) (map[string]answer, error) { return s.query(ctx, input, rules) })
+func (s *Set) boundedQuery(ctx context.Context, limit time.Duration, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
+	return within(ctx, limit, s.limits.grace, s.limits.heap, func(ctx context.Context) (map[string]answer, error) { return s.query(ctx, p, input, rules) })
 }
 
 // failureOf says why a rule gave no answer.
@@ -304,10 +306,10 @@ func (b budget) share() time.Duration { return max(min(b.each, b.together()), le
 // milliseconds.
 const least = 20 * time.Millisecond
 
-// query asks for what the packages of these rules, of one part, offer.
-func (s *Set) query(ctx context.Context, input ast.Value, rules []Rule) (map[string]answer, error) {
+// query asks a program for what the packages of these rules offer.
+func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	prepared, err := rego.New(
-		rego.Compiler(s.part[rules[0].File].compiler), rego.ParsedQuery(s.queryBody(rules)), rego.StrictBuiltinErrors(true),
+		rego.Compiler(p.compiler), rego.ParsedQuery(s.queryBody(rules)), rego.StrictBuiltinErrors(true),
 		rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
 	).PrepareForEval(ctx)
 	if err != nil {

@@ -40,14 +40,7 @@ type meter struct {
 
 func newMeter(tb testing.TB) *meter {
 	tb.Helper()
-	s, err := Load()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := s.Compile(); err != nil {
-		tb.Fatal(err)
-	}
-	return &meter{set: s, queries: map[string]rego.PreparedEvalQuery{}}
+	return &meter{set: compiledSet(tb), queries: map[string]rego.PreparedEvalQuery{}}
 }
 
 // evaluate evaluates one rule, with further options.
@@ -58,7 +51,7 @@ func (m *meter) evaluate(tb testing.TB, id string, facts *checks.Facts, more ...
 		rule, _ := m.set.Rule(id)
 		var err error
 		q, err = rego.New(
-			rego.Compiler(m.set.part[rule.File].compiler), rego.ParsedQuery(m.set.queryBody([]Rule{rule})),
+			rego.Compiler(m.set.ready.compiler), rego.ParsedQuery(m.set.queryBody([]Rule{rule})),
 			rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
 		).PrepareForEval(tb.Context())
 		if err != nil {

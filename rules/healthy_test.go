@@ -611,10 +611,7 @@ var ngcImage = []string{
 // TestHealthy holds that a healthy machine gets nothing of medium or above,
 // whoever looks, with and without the probe, in both profiles.
 func TestHealthy(t *testing.T) {
-	set, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := compiledSet(t)
 	for name, build := range healthy {
 		t.Run(name, func(t *testing.T) {
 			for _, v := range variants(build) {

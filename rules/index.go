@@ -46,11 +46,11 @@ func keyed(m *ast.Module) []string {
 	follows := map[string]bool{}
 	var names []string
 	for _, rule := range m.Rules {
-		name, ref := headName(rule), rule.Head.Ref()
+		name := headName(rule)
 		if _, seen := follows[name]; !seen {
 			names = append(names, name)
 		}
-		follows[name] = follows[name] || len(ref) > 1 && !ast.IsConstant(ref[1].Value)
+		follows[name] = follows[name] || byVariable(rule)
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
 		return !follows[name] || slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return headName(r) == name && len(r.Head.Ref()) == 1 })

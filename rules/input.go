@@ -13,13 +13,17 @@ import (
 // what is nil: it is left out, so that a rule sees a fact that is not known as
 // undefined and never as null. Doing without the JSON in between takes a
 // quarter of the time.
-func inputValue(v any) (ast.Value, error) {
+func inputValue(v any) (ast.Object, error) {
 	c := converter{fields: map[reflect.Type][]field{}}
 	t, err := c.term(reflect.ValueOf(v))
 	if err != nil || t == nil {
 		return ast.NewObject(), err
 	}
-	return t.Value, nil
+	object, ok := t.Value.(ast.Object)
+	if !ok {
+		return nil, fmt.Errorf("facts are a %T, not an object", v)
+	}
+	return object, nil
 }
 
 // converter remembers the fields of the types that it met.

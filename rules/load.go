@@ -80,14 +80,14 @@ func firstLine(message string) string {
 type Set struct {
 	rules   []Rule // In order of id.
 	modules map[string]*ast.Module
-	bytes   map[string]int  // The size of each file.
 	checked bool            // Compile with all checks: some rules are the user's own.
 	own     map[string]bool // The rules that are the user's own, by id.
 	limits  limits
 
-	once sync.Once
-	part map[string]*part // What each file was compiled in.
-	err  error
+	once  sync.Once // Of Compile.
+	err   error
+	mu    sync.Mutex // Guards ready.
+	ready *program   // What was compiled beforehand.
 }
 
 // Load returns the built-in rules. It reads their metadata; they are compiled
@@ -186,7 +186,7 @@ func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, e
 // load parses the files and reads their metadata.
 func load(builtin, user map[string][]byte) (*Set, error) {
 	n := len(builtin) + len(user)
-	s := &Set{modules: make(map[string]*ast.Module, n), bytes: make(map[string]int, n), checked: len(user) > 0, own: map[string]bool{}, limits: usual}
+	s := &Set{modules: make(map[string]*ast.Module, n), checked: len(user) > 0, own: map[string]bool{}, limits: usual}
 	var faults []error
 	owner := map[string]string{} // The file that declares a package.
 	for i, files := range []map[string][]byte{builtin, user} {
@@ -200,7 +200,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 				continue
 			}
 			owner[pkg] = name
-			s.modules[name], s.bytes[name] = m, len(files[name])
+			s.modules[name] = m
 			switch {
 			case strings.HasPrefix(pkg, rulesPackage):
 				rule, errs := readRule(name, m)

@@ -23,10 +23,7 @@ func TestMutants(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}
-	set, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := compiledSet(t)
 	machines := documents(t)
 	owners := map[string][]int{} // The machines that have each kind of fact.
 	for i, m := range machines {

@@ -30,10 +30,7 @@ func TestNeedsAreNeeded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}
-	set, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := compiledSet(t)
 	tried, passing := 0, map[string]int{}
 	for _, d := range documents(t) {
 		if !d.healthy {
@@ -194,10 +191,7 @@ func factsOf(t *testing.T, document map[string]any) *checks.Facts {
 // TestHealthyCasesPass holds that a rule is not skipped in its own healthy case:
 // that it finds nothing there is worth something only if it could judge.
 func TestHealthyCasesPass(t *testing.T) {
-	set, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := compiledSet(t)
 	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
 	if err != nil {
 		t.Fatal(err)
@@ -244,10 +238,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}
-	set, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := compiledSet(t)
 	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
 	if err != nil {
 		t.Fatal(err)
@@ -313,10 +304,7 @@ func firedIn(v *Verdict) []string {
 // TestNothingKnownNothingPasses holds that of an empty document no rule passes, in
 // either profile, and that none which a machine would settle is said not to apply.
 func TestNothingKnownNothingPasses(t *testing.T) {
-	set, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := compiledSet(t)
 	for _, f := range []*checks.Facts{{}, {Schema: checks.FactsSchema}, {Texts: []checks.Text{{Name: "x"}}}, {Logs: &checks.LogFacts{}}} {
 		for _, profile := range []Profile{Training, Image} {
 			v, err := set.Evaluate(t.Context(), f, Options{Profile: profile})
@@ -357,10 +345,7 @@ func TestOneLineTexts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}
-	set, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := compiledSet(t)
 	lines := map[string]bool{"node1:1234:1234 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>": true}
 	add := func(text string) {
 		for line := range strings.Lines(text) {

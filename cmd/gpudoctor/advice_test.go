@@ -117,10 +117,7 @@ func TestAdviceFits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}
-	known, err := learn("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := learnt(t)
 	seen := adviceTally{}
 	hold := func(t *testing.T, s situation) *report.Document {
 		t.Helper()

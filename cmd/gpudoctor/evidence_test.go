@@ -36,13 +36,7 @@ func TestEvidenceStands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}
-	known, err := learn("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := known.rules.Compile(); err != nil {
-		t.Fatal(err)
-	}
+	known := learnt(t)
 	all := tickets(t)
 	var sum tally
 	for _, c := range all {

@@ -57,13 +57,7 @@ func diagnosisOf(t *testing.T, known knowledge, facts *checks.Facts) []string {
 // TestRedactionKeepsDiagnosis holds that the redacted facts of every recorded
 // machine and of every text give the diagnosis that the facts themselves give.
 func TestRedactionKeepsDiagnosis(t *testing.T) {
-	known, err := learn("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := known.rules.Compile(); err != nil {
-		t.Fatal(err)
-	}
+	known := learnt(t)
 	examples, err := filepath.Glob("../../fixtures/*/*.txtar")
 	if err != nil || len(examples) == 0 {
 		t.Fatal(examples, err)

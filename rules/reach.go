@@ -1,0 +1,598 @@
+package rules
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// reach finds what rules can evaluate to on some facts, without evaluating them: it
+// follows shapes in place of values. What it says is undefined is undefined; what it
+// says is possible may still not be.
+type reach struct {
+	input *shape
+	// packages are the modules by package, without "data.".
+	packages map[string]*scope
+	// known are the shapes of rules; one that is being found is any.
+	known map[global]*shape
+	// calls are the shapes of functions for some arguments.
+	calls map[string]*shape
+	// idle are the negated expressions that hold for certain, in the bodies of rules.
+	idle map[*ast.Expr]bool
+	// dead are the definitions that never hold, whatever their arguments.
+	dead map[*ast.Rule]bool
+	// fields and parts remember what was looked up.
+	fields map[fieldOf]*shape
+	parts  map[*shape][2]*shape
+	// depth and steps count the calls that were followed: inside of each other, and all.
+	depth, steps int
+}
+
+// scope is what names mean in a module.
+type scope struct {
+	name   string
+	module *ast.Module
+	rules  map[string][]*ast.Rule
+	// imports are packages, or rules of packages, by the name they have here.
+	imports map[ast.Var]ast.Ref
+}
+
+// global names a rule of a package.
+type global struct{ pkg, name string }
+
+type fieldOf struct {
+	*shape
+	key ast.Value
+}
+
+// env holds the shapes of local variables.
+type env map[ast.Var]*shape
+
+func newReach(modules map[string]*ast.Module, input *shape) *reach {
+	r := &reach{
+		input: input, packages: make(map[string]*scope, len(modules)), known: map[global]*shape{}, calls: map[string]*shape{},
+		idle: map[*ast.Expr]bool{}, dead: map[*ast.Rule]bool{}, fields: map[fieldOf]*shape{}, parts: map[*shape][2]*shape{},
+	}
+	for _, m := range modules {
+		s := newScope(m)
+		r.packages[s.name] = s
+	}
+	return r
+}
+
+func newScope(m *ast.Module) *scope {
+	s := &scope{name: packageName(m), module: m, rules: map[string][]*ast.Rule{}, imports: map[ast.Var]ast.Ref{}}
+	for _, rule := range m.Rules {
+		s.rules[headName(rule)] = append(s.rules[headName(rule)], rule)
+	}
+	for _, imported := range m.Imports {
+		s.imports[imported.Name()] = imported.Path.Value.(ast.Ref)
+	}
+	return s
+}
+
+// global finds the rule that a reference leads to, and what follows after its name.
+func (r *reach) global(s *scope, ref ast.Ref) (to global, rest ast.Ref, ok bool) {
+	head, isVar := ref[0].Value.(ast.Var)
+	if !isVar {
+		return global{}, nil, false
+	}
+	if _, own := s.rules[string(head)]; own {
+		return global{s.name, string(head)}, ref[1:], true
+	}
+	path, imported := s.imports[head]
+	switch {
+	case imported:
+		ref = path.Concat(ref[1:])
+	case head != "data":
+		return global{}, nil, false
+	}
+	name := make([]string, 0, len(ref))
+	for i, t := range ref[1:] {
+		word, isText := t.Value.(ast.String)
+		if !isText {
+			break
+		}
+		if p, known := r.packages[strings.Join(name, ".")]; known {
+			if _, defined := p.rules[string(word)]; defined {
+				return global{p.name, string(word)}, ref[i+2:], true
+			}
+		}
+		name = append(name, string(word))
+	}
+	return global{}, nil, false
+}
+
+// rule returns the shape of a rule's value.
+func (r *reach) rule(g global) *shape {
+	if known, ok := r.known[g]; ok {
+		return known
+	}
+	r.known[g] = anything
+	s := r.packages[g.pkg]
+	all := undefined
+	for _, rule := range s.rules[g.name] {
+		all = all.or(r.definition(s, rule, nil))
+	}
+	if all.none() && isCollection(s.rules[g.name]) {
+		all = collectionOf(undefined, undefined)
+	}
+	r.known[g] = all
+	return all
+}
+
+// isCollection reports whether rules define the parts of a collection, which is empty
+// where none of them holds.
+func isCollection(rules []*ast.Rule) bool {
+	head := rules[0].Head
+	return len(head.Args) == 0 && (head.Key != nil || len(head.Ref()) > 1)
+}
+
+// definition returns the shape of what one definition adds to a rule's value.
+// Arguments are those of a call; without them they may be anything.
+func (r *reach) definition(s *scope, rule *ast.Rule, args []*shape) *shape {
+	e := env{}
+	recorded := args == nil
+	possible := true
+	for i, arg := range rule.Head.Args {
+		given := anything
+		if args != nil && i < len(args) {
+			given = args[i]
+		}
+		possible = r.bind(e, arg, given) && possible
+	}
+	possible = possible && r.body(s, e, rule.Body, recorded)
+	value := undefined
+	if possible {
+		value = r.value(s, e, rule.Head)
+		possible = !value.none()
+	}
+	if fixed := fixedSet(rule.Head); fixed != nil && value.none() {
+		value, possible = collectionOf(valuesOf(fixed), collectionOf(undefined, undefined)), true
+	}
+	if recorded {
+		r.dead[rule] = !possible
+	}
+	if rule.Else != nil {
+		value = value.or(r.definition(s, rule.Else, args))
+	}
+	return value
+}
+
+// fixedSet returns the key of a set that is there, if empty, whatever holds: "a" of
+// "p.a contains x".
+func fixedSet(head *ast.Head) ast.Value {
+	if ref := head.Ref(); head.RuleKind() == ast.MultiValue && len(ref) > 1 && isScalar(ref[1].Value) {
+		return ref[1].Value
+	}
+	return nil
+}
+
+// value returns the shape of what a rule's head adds.
+func (r *reach) value(s *scope, e env, head *ast.Head) *shape {
+	ref := head.Ref()
+	value := valuesOf(ast.Boolean(true))
+	if head.Value != nil {
+		value = r.term(s, e, head.Value)
+	}
+	if head.RuleKind() == ast.MultiValue { // An entry of an object has a key as well.
+		if value = r.term(s, e, head.Key); !value.none() {
+			value = collectionOf(value, value)
+		}
+	}
+	if len(head.Args) > 0 {
+		return value
+	}
+	for i := len(ref) - 1; i > 0 && !value.none(); i-- {
+		key := r.term(s, e, ref[i])
+		if key.none() {
+			return undefined
+		}
+		value = collectionOf(key, value)
+	}
+	return value
+}
+
+// body reports whether a body may hold, and notes the shapes of its variables.
+// Where the variables may be anything, what always holds is recorded.
+func (r *reach) body(s *scope, e env, body ast.Body, recorded bool) bool {
+	declare(e, body)
+	for _, expr := range body {
+		if !r.expr(s, e, expr, recorded) {
+			return false
+		}
+	}
+	return true
+}
+
+// declare hides the rules whose names local variables have.
+func declare(e env, body ast.Body) {
+	hide := func(t *ast.Term) {
+		ast.WalkVars(t, func(v ast.Var) bool {
+			e[v] = anything
+			return false
+		})
+	}
+	for _, expr := range body {
+		switch terms := expr.Terms.(type) {
+		case *ast.SomeDecl:
+			for _, symbol := range terms.Symbols {
+				if call, ok := symbol.Value.(ast.Call); ok {
+					for _, declared := range call[1 : len(call)-1] {
+						hide(declared)
+					}
+				} else {
+					hide(symbol)
+				}
+			}
+		case []*ast.Term:
+			if expr.IsAssignment() {
+				hide(terms[1])
+			}
+		}
+	}
+}
+
+// expr reports whether an expression may hold.
+func (r *reach) expr(s *scope, e env, expr *ast.Expr, recorded bool) bool {
+	if len(expr.With) > 0 {
+		return true
+	}
+	if expr.Negated {
+		positive := *expr
+		positive.Negated = false
+		if recorded && !r.expr(s, maps.Clone(e), &positive, false) {
+			r.idle[expr] = true
+		}
+		return true
+	}
+	switch terms := expr.Terms.(type) {
+	case *ast.Term:
+		return r.term(s, e, terms).mayBeTrue()
+	case *ast.SomeDecl:
+		for _, symbol := range terms.Symbols {
+			if call, ok := symbol.Value.(ast.Call); ok && !r.member(s, e, call) {
+				return false
+			}
+		}
+	case *ast.Every:
+		return !r.term(s, e, terms.Domain).none()
+	case []*ast.Term:
+		return r.holds(s, e, terms)
+	}
+	return true
+}
+
+// mayBeTrue reports whether a term may be defined and not false.
+func (s *shape) mayBeTrue() bool {
+	if s.any || s.set {
+		return true
+	}
+	for _, v := range s.values {
+		if v != ast.Value(ast.Boolean(false)) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether a call, as an expression, may hold.
+func (r *reach) holds(s *scope, e env, call []*ast.Term) bool {
+	switch operator(call) {
+	case "assign", "eq":
+		right := r.term(s, e, call[2])
+		if right.none() {
+			return false
+		}
+		if operator(call) == "eq" {
+			if v, ok := call[1].Value.(ast.Var); !ok || e[v] != nil || r.isGlobal(s, v) {
+				left := r.term(s, e, call[1])
+				return !left.none() && mayMeet(left, right)
+			}
+		}
+		return r.bind(e, call[1], right)
+	case "internal.member_2", "internal.member_3":
+		return r.member(s, e, call)
+	}
+	return r.call(s, e, call).mayBeTrue()
+}
+
+// isGlobal reports whether a name is a rule's, an import's or a document's.
+func (r *reach) isGlobal(s *scope, v ast.Var) bool {
+	_, rule := s.rules[string(v)]
+	_, imported := s.imports[v]
+	return rule || imported || v == "input" || v == "data"
+}
+
+// bind notes that what a pattern stands for has a shape, and reports whether that may be.
+func (r *reach) bind(e env, pattern *ast.Term, to *shape) bool {
+	if to.none() {
+		return false
+	}
+	switch p := pattern.Value.(type) {
+	case ast.Var:
+		if p.IsWildcard() {
+			return true
+		}
+		if was, ok := e[p]; !ok || was.any && len(was.known) == 0 {
+			e[p] = to
+			return true
+		}
+		return mayMeet(e[p], to)
+	case *ast.Array:
+		parts := anything
+		if !to.any {
+			_, parts = r.each(to)
+		}
+		p.Foreach(func(t *ast.Term) {
+			// Which part it stands for is not followed.
+			if v, ok := t.Value.(ast.Var); ok && !v.IsWildcard() && !parts.none() {
+				e[v] = parts
+			}
+		})
+	case ast.Object, ast.Ref, ast.Call:
+		return true
+	}
+	return !isScalar(pattern.Value) || to.mayBe(pattern.Value)
+}
+
+// member reports whether "x in c", or "k, v in c", may hold.
+func (r *reach) member(s *scope, e env, call []*ast.Term) bool {
+	in := r.term(s, e, call[len(call)-1])
+	if in.none() || in.empty() {
+		return false
+	}
+	keys, elements := r.each(in)
+	if len(call) == 4 && !r.bind(e, call[1], keys) {
+		return false
+	}
+	element := call[len(call)-2]
+	switch element.Value.(type) {
+	case ast.Ref, ast.Call:
+		one := r.term(s, e, element)
+		return !one.none() && mayMeet(one, elements)
+	}
+	return r.bind(e, element, elements)
+}
+
+// each remembers the keys and elements of a shape.
+func (r *reach) each(s *shape) (keys, elements *shape) {
+	if p, ok := r.parts[s]; ok {
+		return p[0], p[1]
+	}
+	keys, elements = s.each()
+	r.parts[s] = [2]*shape{keys, elements}
+	return keys, elements
+}
+
+// field remembers what stands under a key.
+func (r *reach) field(s *shape, key ast.Value) *shape {
+	if s.any {
+		return s.field(key)
+	}
+	k := fieldOf{s, key}
+	if known, ok := r.fields[k]; ok {
+		return known
+	}
+	f := s.field(key)
+	r.fields[k] = f
+	return f
+}
+
+// term returns the shape of a term.
+func (r *reach) term(s *scope, e env, t *ast.Term) *shape {
+	switch v := t.Value.(type) {
+	case ast.String, ast.Number, ast.Boolean, ast.Null:
+		return valuesOf(v)
+	case ast.Var:
+		return r.ref(s, e, ast.Ref{t})
+	case ast.Ref:
+		return r.ref(s, e, v)
+	case ast.Call:
+		return r.call(s, e, v)
+	case *ast.Array:
+		return r.literal(s, e, v.Len(), func(each func(k, t *ast.Term)) { v.Foreach(func(t *ast.Term) { each(nil, t) }) })
+	case ast.Set:
+		return r.literal(s, e, v.Len(), func(each func(k, t *ast.Term)) { v.Foreach(func(t *ast.Term) { each(t, t) }) })
+	case ast.Object:
+		return r.literal(s, e, v.Len(), func(each func(k, t *ast.Term)) { v.Foreach(each) })
+	case *ast.ArrayComprehension:
+		return r.comprehension(s, e, v.Body, nil, v.Term)
+	case *ast.SetComprehension:
+		return r.comprehension(s, e, v.Body, v.Term, v.Term)
+	case *ast.ObjectComprehension:
+		return r.comprehension(s, e, v.Body, v.Key, v.Value)
+	}
+	return anything
+}
+
+// literal returns the shape of an array, a set or an object that is written out. It
+// is undefined where a part of it is.
+func (r *reach) literal(s *scope, e env, n int, foreach func(func(k, t *ast.Term))) *shape {
+	keys, elements := undefined, undefined
+	whole := true
+	foreach(func(k, t *ast.Term) {
+		element := r.term(s, e, t)
+		whole = whole && !element.none()
+		elements = elements.or(element)
+		switch k {
+		case nil:
+			keys = anything
+		case t:
+			keys = keys.or(element)
+		default:
+			key := r.term(s, e, k)
+			whole = whole && !key.none()
+			keys = keys.or(key)
+		}
+	})
+	if !whole {
+		return undefined
+	}
+	if n == 0 {
+		return collectionOf(undefined, undefined)
+	}
+	return collectionOf(keys, elements)
+}
+
+func (r *reach) comprehension(s *scope, e env, body ast.Body, key, element *ast.Term) *shape {
+	inner := maps.Clone(e)
+	if !r.body(s, inner, body, false) {
+		return collectionOf(undefined, undefined)
+	}
+	elements, keys := r.term(s, inner, element), anything
+	if key != nil {
+		keys = r.term(s, inner, key)
+	}
+	if elements.none() || keys.none() {
+		return collectionOf(undefined, undefined)
+	}
+	return collectionOf(keys, elements)
+}
+
+// ref returns the shape of what a reference leads to.
+func (r *reach) ref(s *scope, e env, ref ast.Ref) *shape {
+	at, rest := anything, ref[1:]
+	switch head := ref[0].Value.(type) {
+	case ast.Var:
+		if local, ok := e[head]; ok {
+			at = local
+		} else if head == "input" {
+			at = r.input
+		} else if to, after, ok := r.global(s, ref); ok {
+			if r.isFunction(to) {
+				return anything
+			}
+			at, rest = r.rule(to), after
+		}
+	default:
+		at = r.term(s, e, ref[0])
+	}
+	for _, t := range rest {
+		if at.none() {
+			return undefined
+		}
+		at = r.step(s, e, at, t)
+	}
+	return at
+}
+
+// step returns the shape of what stands in a collection under a key: one that is
+// written out, one of those that a variable may have, or any.
+func (r *reach) step(s *scope, e env, at *shape, key *ast.Term) *shape {
+	if isScalar(key.Value) {
+		return r.field(at, key.Value)
+	}
+	keys, elements := r.each(at)
+	v, isVar := key.Value.(ast.Var)
+	if isVar && !r.isGlobal(s, v) {
+		if _, bound := e[v]; !bound {
+			e[v] = keys // It takes each in turn.
+			return elements
+		}
+	}
+	k := r.term(s, e, key)
+	switch {
+	case k.none():
+		return undefined
+	case k.any || k.set || len(k.values) > few || at.any:
+		return elements
+	}
+	found := undefined
+	for _, one := range k.values {
+		if !isScalar(one) {
+			return elements
+		}
+		found = found.or(r.field(at, one))
+	}
+	return found
+}
+
+func (r *reach) isFunction(g global) bool {
+	return len(r.packages[g.pkg].rules[g.name][0].Head.Args) > 0
+}
+
+// operator is the name of the function that is called, as the rules write it.
+func operator(call []*ast.Term) string {
+	if ref, ok := call[0].Value.(ast.Ref); ok {
+		return ref.String()
+	}
+	return ""
+}
+
+// maxDepth and maxSteps bound the calls that are followed. The built-in rules need
+// depth 5 and 3,000 steps.
+const (
+	maxDepth = 12
+	maxSteps = 50_000
+)
+
+// call returns the shape of what a function gives.
+func (r *reach) call(s *scope, e env, call []*ast.Term) *shape {
+	args := make([]*shape, 0, len(call)-1)
+	for _, t := range call[1:] {
+		arg := r.term(s, e, t)
+		if arg.none() {
+			return undefined
+		}
+		args = append(args, arg)
+	}
+	ref, ok := call[0].Value.(ast.Ref)
+	if !ok {
+		return anything
+	}
+	to, rest, ok := r.global(s, ref)
+	if !ok {
+		return builtin(ref.String(), args)
+	}
+	if r.steps++; len(rest) > 0 || r.depth >= maxDepth || r.steps > maxSteps {
+		return anything
+	}
+	r.depth++
+	defer func() { r.depth-- }()
+	found := undefined
+	for _, rule := range r.packages[to.pkg].rules[to.name] {
+		found = found.or(r.definition(r.packages[to.pkg], rule, args))
+	}
+	if len(args) > len(r.packages[to.pkg].rules[to.name][0].Head.Args) && !found.none() {
+		return anything // The last argument takes what the function gives, be it false.
+	}
+	return found
+}
+
+// builtin returns the shape of what a function of Rego's gives.
+func builtin(name string, args []*shape) *shape {
+	switch name {
+	case "count":
+		return args[0].size()
+	case "min", "max":
+		if args[0].empty() {
+			return undefined
+		}
+	case "sort", "reverse", "array.reverse", "sum":
+		if args[0].empty() && name != "sum" {
+			return collectionOf(undefined, undefined)
+		}
+	case "array.concat", "or", "union", "object.union":
+		if len(args) == 2 && args[0].empty() && args[1].empty() {
+			return collectionOf(undefined, undefined)
+		}
+	case "and":
+		if args[0].empty() || args[1].empty() {
+			return collectionOf(undefined, undefined)
+		}
+	case "minus":
+		if args[0].set && args[0].empty() && len(args[0].values) == 0 {
+			return collectionOf(undefined, undefined)
+		}
+	case "internal.member_2":
+		if args[1].empty() {
+			return valuesOf(ast.Boolean(false))
+		}
+	}
+	if holds, ok := orders[name]; ok && len(args) == 2 && !mayHold(args[0], args[1], holds) {
+		return valuesOf(ast.Boolean(false))
+	}
+	return anything
+}

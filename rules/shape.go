@@ -1,0 +1,257 @@
+package rules
+
+import "github.com/open-policy-agent/opa/v1/ast"
+
+// shape is what a term may evaluate to: any value, one of a list of values, or a
+// collection that the rules compute. One that is none of these is undefined for
+// certain. A shape says at least what is possible, never less.
+type shape struct {
+	// any is true where nothing is known but some fields of an object.
+	any   bool
+	known map[string]*shape
+	// values are those that it may have: parts of the facts, and constants.
+	values []ast.Value
+	// set is true where it may be a collection that the rules compute, or an empty
+	// one, with these keys and elements.
+	set            bool
+	keys, elements *shape
+}
+
+var (
+	anything  = &shape{any: true}
+	undefined = &shape{}
+)
+
+// maxValues bounds the values of a shape: the devices of the largest machines.
+const maxValues = 4096
+
+// none reports whether a term is undefined for certain.
+func (s *shape) none() bool { return !s.any && !s.set && len(s.values) == 0 }
+
+// valuesOf returns the shape of a term with one of these values.
+func valuesOf(values ...ast.Value) *shape { return &shape{values: values} }
+
+// collectionOf returns the shape of a computed collection.
+func collectionOf(keys, elements *shape) *shape {
+	return &shape{set: true, keys: keys, elements: elements}
+}
+
+// or returns the shape of a term that has one of two shapes.
+func (s *shape) or(other *shape) *shape {
+	switch {
+	case s == other || other.none():
+		return s
+	case s.none():
+		return other
+	case s.any || other.any || len(s.values)+len(other.values) > maxValues:
+		return anything
+	}
+	u := &shape{values: s.values, set: s.set || other.set}
+	if len(other.values) > 0 {
+		u.values = distinct(append(append(make([]ast.Value, 0, len(s.values)+len(other.values)), s.values...), other.values...))
+	}
+	switch {
+	case s.set && other.set:
+		u.keys, u.elements = s.keys.or(other.keys), s.elements.or(other.elements)
+	case s.set:
+		u.keys, u.elements = s.keys, s.elements
+	case other.set:
+		u.keys, u.elements = other.keys, other.elements
+	}
+	return u
+}
+
+// isScalar reports whether a value has no parts.
+func isScalar(v ast.Value) bool {
+	switch v.(type) {
+	case ast.String, ast.Number, ast.Boolean, ast.Null:
+		return true
+	}
+	return false
+}
+
+// distinct leaves out scalars that are there already.
+func distinct(values []ast.Value) []ast.Value {
+	if len(values) < 2 {
+		return values
+	}
+	seen := make(map[ast.Value]bool, len(values))
+	kept := values[:0]
+	for _, v := range values {
+		if isScalar(v) { // Their types are comparable.
+			if seen[v] {
+				continue
+			}
+			seen[v] = true
+		}
+		kept = append(kept, v)
+	}
+	return kept
+}
+
+// field returns the shape of what stands under a key.
+func (s *shape) field(key ast.Value) *shape {
+	if s.any {
+		if name, ok := key.(ast.String); ok && s.known[string(name)] != nil {
+			return s.known[string(name)]
+		}
+		return anything
+	}
+	var found []ast.Value
+	k := ast.NewTerm(key)
+	for _, v := range s.values {
+		switch v := v.(type) {
+		case ast.Object:
+			if t := v.Get(k); t != nil {
+				found = append(found, t.Value)
+			}
+		case *ast.Array:
+			if t := v.Get(k); t != nil {
+				found = append(found, t.Value)
+			}
+		case ast.Set:
+			if v.Contains(k) {
+				found = append(found, key)
+			}
+		}
+	}
+	out := valuesOf(distinct(found)...)
+	if s.set && s.keys.mayBe(key) {
+		out = out.or(s.elements)
+	}
+	return out
+}
+
+// each returns the shapes of the keys and of the elements.
+func (s *shape) each() (keys, elements *shape) {
+	if s.any {
+		return anything, anything
+	}
+	var names, found []ast.Value
+	for _, v := range s.values {
+		switch v := v.(type) {
+		case ast.Object:
+			v.Foreach(func(k, e *ast.Term) { names, found = append(names, k.Value), append(found, e.Value) })
+		case *ast.Array:
+			v.Foreach(func(e *ast.Term) { found = append(found, e.Value) })
+			names = append(names, indices(v.Len())...)
+		case ast.Set:
+			v.Foreach(func(e *ast.Term) { names, found = append(names, e.Value), append(found, e.Value) })
+		}
+		if len(found) > maxValues {
+			return anything, anything
+		}
+	}
+	keys, elements = valuesOf(distinct(names)...), valuesOf(distinct(found)...)
+	if s.set {
+		keys, elements = keys.or(s.keys), elements.or(s.elements)
+	}
+	return keys, elements
+}
+
+func indices(n int) []ast.Value {
+	list := make([]ast.Value, n)
+	for i := range list {
+		list[i] = ast.InternedTerm(i).Value
+	}
+	return list
+}
+
+// mayBe reports whether the shape may have a value.
+func (s *shape) mayBe(v ast.Value) bool {
+	if s.any || s.set {
+		return true
+	}
+	for _, own := range s.values {
+		if !isScalar(own) || !isScalar(v) || own.Compare(v) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// few is how many values are compared with each other, pair by pair.
+const few = 64
+
+// mayHold reports whether a comparison may hold between values of two shapes.
+func mayHold(a, b *shape, holds func(order int) bool) bool {
+	if a.any || a.set || b.any || b.set || len(a.values) > few || len(b.values) > few {
+		return true
+	}
+	for _, x := range a.values {
+		for _, y := range b.values {
+			if !isScalar(x) || !isScalar(y) || holds(x.Compare(y)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayMeet reports whether two shapes may have a value in common.
+func mayMeet(a, b *shape) bool {
+	if a.any || a.set || b.any || b.set {
+		return true
+	}
+	if len(a.values) > len(b.values) {
+		a, b = b, a
+	}
+	scalars := make(map[ast.Value]bool, len(a.values))
+	for _, v := range a.values {
+		if !isScalar(v) {
+			return true
+		}
+		scalars[v] = true
+	}
+	for _, v := range b.values {
+		if !isScalar(v) || scalars[v] {
+			return true
+		}
+		if _, ok := v.(ast.Number); ok { // 1 and 1.0 are equal, and differ as texts.
+			return true
+		}
+	}
+	return false
+}
+
+// orders are the comparisons, by the name of their function.
+var orders = map[string]func(order int) bool{
+	"equal": func(o int) bool { return o == 0 },
+	"neq":   func(o int) bool { return o != 0 },
+	"gt":    func(o int) bool { return o > 0 },
+	"gte":   func(o int) bool { return o >= 0 },
+	"lt":    func(o int) bool { return o < 0 },
+	"lte":   func(o int) bool { return o <= 0 },
+}
+
+// size returns the shape of the number of elements.
+func (s *shape) size() *shape {
+	_, elements := s.each()
+	if s.any || s.set && !elements.none() || len(s.values) > few {
+		return anything
+	}
+	var counts []ast.Value
+	if s.set {
+		counts = append(counts, ast.InternedTerm(0).Value)
+	}
+	for _, v := range s.values {
+		n, ok := v.(interface{ Len() int })
+		if !ok {
+			return anything
+		}
+		if _, isText := v.(ast.String); isText {
+			return anything
+		}
+		counts = append(counts, ast.InternedTerm(n.Len()).Value)
+	}
+	return valuesOf(distinct(counts)...)
+}
+
+// empty reports whether a collection has no elements for certain.
+func (s *shape) empty() bool {
+	if s.any {
+		return false
+	}
+	_, elements := s.each()
+	return elements.none()
+}

@@ -1,0 +1,228 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// specialised are the modules that some rules need on input of a shape: without the
+// definitions that cannot hold there, and without what nothing else refers to. On that
+// input they evaluate to the same. Compiling takes most of a start, and on most
+// machines nine tenths of the rules have nothing to go by: no log was given, there is
+// no GPU of that vendor, a variable is not set.
+func specialised(modules map[string]*ast.Module, roots []Rule, input *shape) map[string]*ast.Module {
+	k := &keeper{reach: newReach(modules, input), kept: map[global][]*ast.Rule{}}
+	for _, rule := range roots {
+		for _, name := range answers {
+			k.keep(global{packageName(modules[rule.File]), name})
+		}
+	}
+	for len(k.queue) > 0 {
+		next := k.queue[0]
+		k.queue = k.queue[1:]
+		k.follow(next)
+	}
+	return k.modules(modules)
+}
+
+// keeper collects the definitions to keep.
+type keeper struct {
+	*reach
+	kept  map[global][]*ast.Rule
+	queue []global
+}
+
+// keep notes that a rule is referred to.
+func (k *keeper) keep(g global) {
+	s := k.packages[g.pkg]
+	if s == nil || len(s.rules[g.name]) == 0 {
+		return
+	}
+	if _, known := k.kept[g]; !known {
+		k.kept[g] = nil
+		k.queue = append(k.queue, g)
+	}
+}
+
+// follow keeps the definitions of a rule that may hold, and what they refer to.
+func (k *keeper) follow(g global) {
+	s := k.packages[g.pkg]
+	definitions := s.rules[g.name]
+	if len(definitions[0].Head.Args) > 0 {
+		for _, rule := range definitions {
+			k.definition(s, rule, nil)
+		}
+	} else {
+		k.rule(g)
+	}
+	for _, rule := range definitions {
+		if alive := k.alive(rule); alive != nil {
+			k.kept[g] = append(k.kept[g], alive)
+			k.refer(s, alive)
+		}
+	}
+	switch {
+	case len(k.kept[g]) == 0:
+		k.kept[g] = []*ast.Rule{never(s.module, definitions[0])}
+	case slices.ContainsFunc(definitions, byVariable) && !slices.ContainsFunc(k.kept[g], byVariable):
+		// With a key that is not written out, the object has no empty sets.
+		k.kept[g] = append(k.kept[g], noKey(s.module, g.name))
+	}
+}
+
+// byVariable reports whether a definition adds to an object under a key that is not
+// written out.
+func byVariable(rule *ast.Rule) bool {
+	ref := rule.Head.Ref()
+	return len(ref) > 1 && !ast.IsConstant(ref[1].Value)
+}
+
+// noKey is "name[key] contains element if some key, element in {}".
+func noKey(m *ast.Module, name string) *ast.Rule {
+	key, element := ast.VarTerm("key"), ast.VarTerm("element")
+	head := ast.RefHead(ast.Ref{ast.VarTerm(name), key})
+	head.Key, head.Value, head.Location = element, nil, m.Package.Location
+	each := ast.MemberWithKey.Call(key, element, ast.ObjectTerm())
+	rule := &ast.Rule{Head: head, Body: ast.NewBody(&ast.Expr{Terms: &ast.SomeDecl{Symbols: []*ast.Term{each}}}), Module: m, Location: m.Package.Location}
+	ast.WalkTerms(rule, func(t *ast.Term) bool { return located(t, m.Package.Location) == nil })
+	ast.WalkExprs(rule, func(e *ast.Expr) bool { return e.SetLocation(m.Package.Location) == nil })
+	return rule
+}
+
+// alive is a definition without what cannot hold in it; nil where nothing may hold.
+func (k *keeper) alive(rule *ast.Rule) *ast.Rule {
+	var other *ast.Rule
+	if rule.Else != nil {
+		other = k.alive(rule.Else)
+	}
+	if k.dead[rule] {
+		if other == nil {
+			return nil
+		}
+		first := *rule
+		first.Head = rule.Head.Copy()
+		if first.Head.Value != nil {
+			first.Head.Value = located(ast.BooleanTerm(true), rule.Location)
+		}
+		first.Body, first.Else = impossible(rule.Location), other
+		return &first
+	}
+	kept := *rule
+	kept.Else = other
+	if slices.ContainsFunc(rule.Body, func(e *ast.Expr) bool { return k.idle[e] }) {
+		kept.Body = slices.DeleteFunc(slices.Clone(rule.Body), func(e *ast.Expr) bool { return k.idle[e] })
+		if len(kept.Body) == 0 {
+			kept.Body = ast.NewBody(ast.NewExpr(located(ast.BooleanTerm(true), rule.Location)).SetLocation(rule.Location))
+		}
+	}
+	return &kept
+}
+
+// refer keeps the rules that a definition refers to.
+func (k *keeper) refer(s *scope, rule *ast.Rule) {
+	visitor := ast.NewGenericVisitor(func(x any) bool {
+		switch x := x.(type) {
+		case ast.Ref:
+			k.referTo(s, x)
+		case ast.Var:
+			k.referTo(s, ast.Ref{ast.NewTerm(x)})
+		}
+		return false
+	})
+	for r := rule; r != nil; r = r.Else {
+		visitor.Walk(r.Head.Ref()) // The visitor leaves it out.
+		visitor.Walk(r)
+	}
+}
+
+func (k *keeper) referTo(s *scope, ref ast.Ref) {
+	if to, _, ok := k.global(s, ref); ok {
+		k.keep(to)
+		return
+	}
+	head, _ := ref[0].Value.(ast.Var)
+	path, imported := s.imports[head]
+	switch {
+	case imported && len(ref) > 1:
+		ref = path.Concat(ref[1:])
+	case head != "data":
+		return
+	}
+	// It chooses among rules by what is known only later: all of them are kept.
+	prefix := strings.TrimPrefix(ref.ConstantPrefix().String(), "data.")
+	for name, p := range k.packages {
+		if name == prefix || strings.HasPrefix(name, prefix+".") {
+			for rule := range p.rules {
+				k.keep(global{name, rule})
+			}
+		}
+	}
+}
+
+// modules are the modules with what was kept, in the order of the files.
+func (k *keeper) modules(all map[string]*ast.Module) map[string]*ast.Module {
+	out := map[string]*ast.Module{}
+	for file, m := range all {
+		s := k.packages[packageName(m)]
+		var rules []*ast.Rule
+		done := map[string]bool{}
+		for _, rule := range m.Rules {
+			if name := headName(rule); !done[name] {
+				done[name] = true
+				rules = append(rules, k.kept[global{s.name, name}]...)
+			}
+		}
+		if len(rules) > 0 {
+			out[file] = &ast.Module{Package: m.Package, Imports: m.Imports, Rules: rules}
+		}
+	}
+	for _, m := range out {
+		for _, rule := range m.Rules {
+			for r := rule; r != nil; r = r.Else {
+				r.Module = m
+			}
+		}
+	}
+	return out
+}
+
+// never is a definition that gives what a rule gives of which no definition holds: an
+// empty set, an empty object, or nothing.
+func never(m *ast.Module, like *ast.Rule) *ast.Rule {
+	at := m.Package.Location
+	head := ast.RefHead(ast.Ref{ast.VarTerm(headName(like))})
+	body := impossible(at)
+	switch {
+	case len(like.Head.Args) > 0:
+		head.Args = make(ast.Args, len(like.Head.Args))
+		for i := range head.Args {
+			head.Args[i] = located(ast.VarTerm("unused_"+strings.Repeat("x", i)), at)
+		}
+		head.Value = ast.BooleanTerm(true)
+	case !isCollection([]*ast.Rule{like}):
+		head.Value = ast.BooleanTerm(true)
+	case len(like.Head.Ref()) == 1:
+		head.Value, body = ast.SetTerm(), certain(at)
+	default:
+		head.Value, body = ast.ObjectTerm(), certain(at)
+	}
+	head.Assign, head.Location = true, at
+	located(head.Value, at)
+	located(head.Reference[0], at)
+	return &ast.Rule{Location: at, Head: head, Body: body, Module: m}
+}
+
+func impossible(at *ast.Location) ast.Body { return constant(false, at) }
+
+func certain(at *ast.Location) ast.Body { return constant(true, at) }
+
+func constant(v bool, at *ast.Location) ast.Body {
+	return ast.NewBody(ast.NewExpr(located(ast.BooleanTerm(v), at)).SetLocation(at))
+}
+
+func located(t *ast.Term, at *ast.Location) *ast.Term {
+	t.Location = at
+	return t
+}

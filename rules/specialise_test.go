@@ -1,0 +1,256 @@
+package rules
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+)
+
+// compiledSet is the built-in rules, compiled for whatever facts come.
+func compiledSet(tb testing.TB) *Set {
+	tb.Helper()
+	s, err := Load()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := s.Compile(); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// TestSpecialised holds, for the facts of every case, whole and with each kind of fact
+// taken away, that rules which are compiled for these facts alone say what they say
+// when all of them are compiled; and the same of rules that are prepared before the
+// facts of some sections are known.
+func TestSpecialised(t *testing.T) {
+	whole := compiledSet(t)
+	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	every, compared, smaller := 211, 0, 0
+	if testing.Short() {
+		every = 997
+	}
+	kinds := 0
+	for _, c := range cases {
+		all := []*checks.Facts{c.Facts}
+		document := written(t, c.Facts)
+		for _, kind := range kindsOf(document) {
+			if kinds++; kinds%every > 0 {
+				continue
+			}
+			if f := mutations[kinds/every%len(mutations)].of(t, document, kind); f != nil {
+				all = append(all, f)
+			}
+		}
+		for i, f := range all {
+			want, err := whole.Evaluate(t.Context(), f, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, expected := range []*Expected{nil, expectedOf(f, i+compared)}[compared%2:][:1] {
+				lean := &Set{rules: whole.rules, modules: whole.modules, own: whole.own, limits: whole.limits}
+				if expected != nil {
+					if err := lean.Prepare(Options{}, *expected); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got, err := lean.Evaluate(t.Context(), f, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(said(t, want), said(t, got)); diff != "" {
+					t.Fatalf("case %s, facts %d, expected %v (-all rules +those compiled for the facts):\n%s", c.Name, i, expected, diff)
+				}
+				compared++
+				if expected != nil && len(lean.ready.compiler.Modules) < len(whole.modules) {
+					smaller++
+				}
+			}
+		}
+	}
+	if smaller == 0 {
+		t.Error("nothing is left out")
+	}
+	t.Logf("%d comparisons", compared)
+}
+
+// expectedOf takes some sections of facts for known beforehand: a third, by turns.
+func expectedOf(f *checks.Facts, turn int) *Expected {
+	e := &Expected{Facts: f, Sections: slices.Clone(TextSections)}
+	if turn%3 == 0 {
+		e.Sections = append(e.Sections, "pci", "gpus", "env", "host", "container", "kernel_log", "libraries", "links")
+	}
+	return e
+}
+
+// said is a verdict as a document.
+func said(t *testing.T, v *Verdict) any {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document any
+	if err := json.Unmarshal(raw, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+// TestShapes holds what shapes say of what rules evaluate to. Where "true" is said of
+// what never holds, the shapes do not follow so far: "not", patterns, places in arrays.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	input, err := ast.InterfaceToValue(map[string]any{
+		"gpus": []any{map[string]any{"vendor": "nvidia", "n": 1}, map[string]any{"vendor": "amd"}}, "none": []any{}, "text": "abc",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := map[bool][]string{
+		true: {
+			`input.gpus[_].vendor == "amd"`,
+			`some g in input.gpus; g.vendor != "intel"`,
+			`not input.missing`,
+			`not input.text`,
+			`count(sets) == 1`,
+			`sets.a`,
+			`count(sets.a) == 0`,
+			`count([g | some g in input.gpus; g.vendor == "amd"]) > 0`,
+			`some i; input.gpus[i].n == 1`,
+			`by_vendor["amd"]`,
+			`some v in ["intel", "amd"]; by_vendor[v]`,
+			`of("amd")`,
+			`truth(1, false)`,
+			`x := {"a": [y | y := input.missing]}; x`,
+			`every g in input.none { g.x }`,
+			`union({input.none, set()}) != set()`,
+			`not "x" in empty`,
+			`other == 2`,
+			`input.gpus[0].n == 1.0`,
+			`[a, b] := [1, input.text]; a == b`,
+			`[a, _] := input.none; a`,
+			`object.get(input, "missing", 1) == 1`,
+			`input.gpus[i].vendor == "amd"; input.gpus[i].n == 1`,
+			`startswith(input.text, "a")`,
+			`some g in input.gpus; not g.vendor; g.vendor`,
+			`"amd" in {g.vendor | some g in input.gpus}`,
+			`some by_vendor in input.gpus; by_vendor.vendor == "amd"`,
+			`{"amd", "intel"} & {g.vendor | some g in input.gpus} != set()`,
+			`fixed.a == 1`,
+			`data.gpudoctor.rules.t.by_vendor["amd"]`,
+			`data.gpudoctor.rules["t"]["by_vendor"][input.gpus[_].vendor]`,
+			`not by_vendor["intel"]; by_vendor["amd"]`,
+			`"nvidia" = input.gpus[_].vendor`,
+			`x := [1, 2]; x[0] == 2`,
+			`input.missing with input.missing as 1`,
+			`x := input.gpus[_].n; not x > 5`,
+			`some k, _ in input; k == "gpus"`,
+			`some [a, b] in [[1, 2], [3, 4]]; a == 3`,
+			`walk(input, [path, value]); value == "abc"`,
+			`default_one == 1`,
+			`chain == "second"`,
+		},
+		false: {
+			`some g in input.gpus; g.vendor == "intel"`,
+			`input.missing`,
+			`count(input.none) > 0`,
+			`count([g | some g in input.gpus; g.vendor == "intel"]) > 0`,
+			`some i, g in input.gpus; i > 7`,
+			`some i; input.gpus[i].n == 2`,
+			`by_vendor["intel"]`,
+			`some v in ["intel", "other"]; by_vendor[v]`,
+			`of("intel")`,
+			`x := {"a": input.missing}; x`,
+			`every g in input.missing { g.x }`,
+			`some s in empty; s`,
+			`other == 3`,
+			`max(input.none) == 1`,
+			`object.get(input.missing, "a", 1) == 1`,
+			`"intel" in {g.vendor | some g in input.gpus}`,
+			`gpus := input.none; some g in gpus; g`,
+			`input.text == input.gpus[_].vendor`,
+			`false`,
+			`count({"amd"} & {v | some v in input.none}) == 1`,
+			`fixed.b`,
+			`fixed[input.text]`,
+			`data.gpudoctor.rules.t.by_vendor["intel"]`,
+			`x = input.missing`,
+			`"intel" = input.gpus[_].vendor`,
+			`x := input.gpus[_].vendor; x == "intel"`,
+			`x := {1, 2}; some y in x; y == 3`,
+			`x := {1, 2}; x[3]`,
+			`input["gpus"][_].n > 5`,
+			`some k, _ in input; k == "nothing"`,
+			`some k, v in {"a": 1, "b": 2}; k == "c"`,
+			`some k, v in {"a": 1, "b": 2}; v == 3`,
+			`some [a, b] in [[1, 2], [3, 4]]; a == 9`,
+			`default_one == 5`,
+			`chain == "first"`,
+		},
+	}
+	for want, bodies := range shapes {
+		for _, body := range bodies {
+			if got := mayHoldIn(t, body, input); got != want {
+				t.Errorf("%s may hold: %t, want %t", body, got, want)
+			}
+		}
+	}
+}
+
+// mayHoldIn reports what shapes say of the body of a rule.
+func mayHoldIn(t *testing.T, body string, input ast.Value) bool {
+	t.Helper()
+	m, err := ast.ParseModuleWithOpts("t.rego", `package gpudoctor.rules.t
+
+by_vendor[g.vendor] contains g if some g in input.gpus
+
+of(v) := g if {
+	some g in input.gpus
+	g.vendor == v
+}
+
+truth(x) := false if x == 1
+
+empty contains x if {
+	some x in input.none
+}
+
+other := 2
+
+sets.a contains 1 if input.missing
+
+fixed.a := 1
+
+fixed.b := 2 if input.missing
+
+default default_one := 1
+
+default_one := 5 if input.missing
+
+chain := "first" if {
+	input.missing
+} else := "second" if {
+	input.text
+} else := "third"
+
+tested if {
+	`+body+`
+}
+`, ast.ParserOptions{RegoVersion: ast.RegoV1})
+	if err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	r := newReach(map[string]*ast.Module{"t.rego": m}, valuesOf(input))
+	return !r.rule(global{"gpudoctor.rules.t", "tested"}).none()
+}
