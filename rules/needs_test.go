@@ -198,7 +198,7 @@ func TestHealthyCasesPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
 		t.Fatal(err)
 	}
