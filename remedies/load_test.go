@@ -85,7 +85,7 @@ func TestCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func BenchmarkInput(b *testing.B) {
 // what one call of a function does is no step that TestGrowth counts.
 func BenchmarkGrowth(b *testing.B) {
 	m := newMeter(b)
-	all, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	all, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -241,7 +241,7 @@ func TestGrowth(t *testing.T) {
 	}
 	_, every := os.LookupEnv("GPUDOCTOR_ALL_GROWTH")
 	m := newMeter(t)
-	all, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	all, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
 		t.Fatal(err)
 	}

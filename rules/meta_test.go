@@ -31,13 +31,13 @@ const leastCoverage = 90.0
 
 // library is a tree of rules with its cases, as it lies in a repository.
 type library struct {
-	rules fs.FS
-	cases fs.FS
+	rules    fs.FS
+	fixtures fs.FS // With the folders cases and bases.
 }
 
 // TestLibrary holds the rules to the contract: see docs/rules.md.
 func TestLibrary(t *testing.T) {
-	for _, fault := range (library{rules: os.DirFS("."), cases: os.DirFS("../fixtures/cases")}).faults(t) {
+	for _, fault := range (library{rules: os.DirFS("."), fixtures: os.DirFS("../fixtures")}).faults(t) {
 		t.Error(fault)
 	}
 }
@@ -147,11 +147,7 @@ func libraryOf(t *testing.T, a *txtar.Archive) library {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := fs.Sub(fsys, "cases")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return library{rules: fsys, cases: cases}
+	return library{rules: fsys, fixtures: fsys}
 }
 
 // faults lists what breaks the contract. Later checks are left out while the
@@ -409,7 +405,7 @@ func hasTest(m *ast.Module, prefix string) bool {
 // it, in parts and without checks; it must say the same.
 func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
 	t.Helper()
-	cases, err := fixtures.Cases(l.cases)
+	cases, err := fixtures.Cases(l.fixtures)
 	if err != nil {
 		return lines(err)
 	}

@@ -88,7 +88,7 @@ type document struct {
 // probe.
 func documents(t *testing.T) []document {
 	t.Helper()
-	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -192,7 +192,7 @@ func factsOf(t *testing.T, document map[string]any) *checks.Facts {
 // that it finds nothing there is worth something only if it could judge.
 func TestHealthyCasesPass(t *testing.T) {
 	set := compiledSet(t)
-	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestUnknownNeverPasses(t *testing.T) {
 		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
 	}
 	set := compiledSet(t)
-	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func compiledSet(tb testing.TB) *Set {
 // facts of some sections are known.
 func TestSpecialised(t *testing.T) {
 	whole := compiledSet(t)
-	cases, err := fixtures.Cases(os.DirFS("../fixtures/cases"))
+	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
 		t.Fatal(err)
 	}

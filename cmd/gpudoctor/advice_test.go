@@ -34,7 +34,7 @@ type situation struct {
 // and every incident where the folder of incidents is beside it.
 func situations(t *testing.T, visit func(situation)) {
 	t.Helper()
-	cases, err := fixtures.Cases(os.DirFS("../../fixtures/cases"))
+	cases, err := fixtures.Cases(os.DirFS("../../fixtures"))
 	if err != nil {
 		t.Fatal(err)
 	}
