@@ -27,7 +27,8 @@ type program struct {
 	rules map[string]bool
 	// given are the sections of the facts as they must be, nil for one that must be
 	// missing. Sections that it lacks may be anything.
-	given map[string]ast.Value
+	given   map[string]ast.Value
+	modules map[string]*ast.Module
 	// exact is true where the program judges one input only.
 	exact bool
 }
@@ -52,7 +53,12 @@ func (p *program) serves(rules []Rule, input ast.Object) bool {
 // called from several goroutines and does its work once.
 func (s *Set) Compile() error {
 	s.once.Do(func() {
-		p, err := s.compiled(s.modules, s.rules)
+		modules, err := s.modulesOf(s.rules)
+		if err != nil {
+			s.err = err
+			return
+		}
+		p, err := s.compiled(modules, s.rules)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.ready, s.err = p, err
@@ -93,7 +99,7 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 		}
 	}
 	asked := slices.Concat(chosen, always)
-	p, err := s.compiled(specialised(s.modules, asked, &shape{any: true, known: known}), asked)
+	p, err := s.specialise(asked, &shape{any: true, known: known})
 	if err != nil {
 		return err
 	}
@@ -115,12 +121,21 @@ func (s *Set) program(rules []Rule, input ast.Object) (*program, error) {
 	if ready.serves(rules, input) {
 		return ready, nil
 	}
-	p, err := s.compiled(specialised(s.modules, rules, valuesOf(input)), rules)
+	p, err := s.specialise(rules, valuesOf(input))
 	if err != nil {
 		return nil, err
 	}
 	p.exact = true
 	return p, nil
+}
+
+// specialise compiles what some rules need on input of a shape.
+func (s *Set) specialise(rules []Rule, input *shape) (*program, error) {
+	modules, err := s.modulesOf(rules)
+	if err != nil {
+		return nil, err
+	}
+	return s.compiled(specialised(modules, rules, input), rules)
 }
 
 // compiled compiles modules: rules of the user's with all checks, the built-in ones
@@ -144,7 +159,7 @@ func (s *Set) compiled(all map[string]*ast.Module, rules []Rule) (*program, erro
 	if c.Failed() {
 		return nil, errors.Join(problems("", c.Errors)...) // It joins one for each fault.
 	}
-	p := &program{compiler: c, rules: make(map[string]bool, len(rules))}
+	p := &program{compiler: c, modules: all, rules: make(map[string]bool, len(rules))}
 	for _, rule := range rules {
 		p.rules[rule.ID] = true
 	}

@@ -309,7 +309,7 @@ const least = 20 * time.Millisecond
 // query asks a program for what the packages of these rules offer.
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
 	prepared, err := rego.New(
-		rego.Compiler(p.compiler), rego.ParsedQuery(s.queryBody(rules)), rego.StrictBuiltinErrors(true),
+		rego.Compiler(p.compiler), rego.ParsedQuery(p.queryBody(rules)), rego.StrictBuiltinErrors(true),
 		rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
 	).PrepareForEval(ctx)
 	if err != nil {
@@ -351,13 +351,13 @@ func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Ru
 
 // queryBody builds "verdicts = {<id>: {"findings": data..., ...}, ...}" with
 // the sets that each package offers, all of which are defined.
-func (s *Set) queryBody(rules []Rule) ast.Body {
+func (p *program) queryBody(rules []Rule) ast.Body {
 	verdicts := make([][2]*ast.Term, 0, len(rules))
 	for _, rule := range rules {
-		pkg := s.modules[rule.File].Package.Path
+		pkg := p.modules[rule.File].Package.Path
 		offers := make([][2]*ast.Term, 0, len(answers))
 		for _, name := range answers {
-			if offered(s.modules[rule.File], name) {
+			if offered(p.modules[rule.File], name) {
 				ref := pkg.Append(ast.StringTerm(name))
 				offers = append(offers, [2]*ast.Term{ast.StringTerm(name), ast.NewTerm(ref)})
 			}

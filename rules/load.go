@@ -80,6 +80,8 @@ func firstLine(message string) string {
 type Set struct {
 	rules   []Rule // In order of id.
 	modules map[string]*ast.Module
+	// lazy parses the built-in rules when they are needed; nil where modules holds all.
+	lazy    *lazyModules
 	checked bool            // Compile with all checks: some rules are the user's own.
 	own     map[string]bool // The rules that are the user's own, by id.
 	limits  limits
@@ -90,14 +92,33 @@ type Set struct {
 	ready *program   // What was compiled beforehand.
 }
 
-// Load returns the built-in rules. It reads their metadata; they are compiled
-// when facts are judged for the first time.
+// Load returns the built-in rules. It reads the index of their metadata; they are
+// parsed and compiled when facts are judged.
 func Load() (*Set, error) {
-	files, err := regoFiles(embedded)
+	x, err := readIndex()
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in rules: %w", err)
 	}
-	return load(files, nil)
+	return &Set{rules: x.Rules, lazy: newLazyModules(x), limits: usual}, nil
+}
+
+// Parse parses the rules that the options choose. Evaluate does so by itself; to call it
+// earlier, while facts are still being gathered, saves the time.
+func (s *Set) Parse(opts Options) error {
+	chosen, always, _, err := s.choose(opts)
+	if err != nil {
+		return err
+	}
+	_, err = s.modulesOf(slices.Concat(chosen, always))
+	return err
+}
+
+// modulesOf returns the modules of some rules, and those that they import.
+func (s *Set) modulesOf(rules []Rule) (map[string]*ast.Module, error) {
+	if s.lazy == nil {
+		return s.modules, nil
+	}
+	return s.lazy.modulesOf(rules)
 }
 
 // LoadWith returns the built-in rules and those of the user's in the folder
@@ -190,7 +211,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 	var faults []error
 	owner := map[string]string{} // The file that declares a package.
 	for i, files := range []map[string][]byte{builtin, user} {
-		modules, errs := parse(files)
+		modules, errs := parse(files, true)
 		faults = append(faults, errs...)
 		for _, name := range slices.Sorted(maps.Keys(modules)) {
 			m := modules[name]
@@ -267,13 +288,13 @@ func taketwice(pkg, first, second string, line int) *Problem {
 	}
 }
 
-// parse parses files side by side.
-func parse(files map[string][]byte) (map[string]*ast.Module, []error) {
+// parse parses files side by side, with their metadata or without.
+func parse(files map[string][]byte, metadata bool) (map[string]*ast.Module, []error) {
 	var mu sync.Mutex // Guards modules and faults.
 	modules := make(map[string]*ast.Module, len(files))
 	var faults []error
 	opts := ast.ParserOptions{
-		ProcessAnnotation: true, RegoVersion: ast.RegoV1, Capabilities: capabilities(),
+		ProcessAnnotation: metadata, RegoVersion: ast.RegoV1, Capabilities: capabilities(),
 	}
 	var wg sync.WaitGroup
 	for name, text := range files {

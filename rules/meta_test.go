@@ -348,7 +348,7 @@ func (l library) files(t *testing.T) map[string][]byte {
 // their files.
 func (l library) testFaults(t *testing.T, set *Set) []string {
 	t.Helper()
-	modules, errs := parse(l.files(t))
+	modules, errs := parse(l.files(t), true)
 	if len(errs) > 0 {
 		var faults []string
 		for _, err := range errs {

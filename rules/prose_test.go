@@ -77,7 +77,7 @@ func TestNoCodeReadsProse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modules, errs := parse(files)
+	modules, errs := parse(files, true)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

@@ -58,7 +58,7 @@ func TestSpecialised(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, expected := range []*Expected{nil, expectedOf(f, i+compared)}[compared%2:][:1] {
-				lean := &Set{rules: whole.rules, modules: whole.modules, own: whole.own, limits: whole.limits}
+				lean := &Set{rules: whole.rules, lazy: whole.lazy, limits: whole.limits}
 				if expected != nil {
 					if err := lean.Prepare(Options{}, *expected); err != nil {
 						t.Fatal(err)
@@ -72,7 +72,7 @@ func TestSpecialised(t *testing.T) {
 					t.Fatalf("case %s, facts %d, expected %v (-all rules +those compiled for the facts):\n%s", c.Name, i, expected, diff)
 				}
 				compared++
-				if expected != nil && len(lean.ready.compiler.Modules) < len(whole.modules) {
+				if expected != nil && len(lean.ready.compiler.Modules) < len(whole.lazy.modules) {
 					smaller++
 				}
 			}

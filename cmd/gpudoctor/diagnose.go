@@ -55,6 +55,9 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		return nil, err
 	}
 	choice := rules.Options{Profile: r.profile, Only: only, Skip: skip, Limit: ruleLimit}
+	if err := known.rules.Parse(choice); err != nil {
+		return nil, problem(err)
+	}
 	var g gathered
 	select {
 	case g = <-read:

@@ -1,0 +1,71 @@
+package rules
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestIndex holds that index.json says what the files of the built-in rules say. Run it
+// with -update after a change of a rule's metadata or imports.
+func TestIndex(t *testing.T) {
+	files, err := regoFiles(embedded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := load(files, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.MarshalIndent(indexOf(s), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	if *update {
+		if err := os.WriteFile("index.json", got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("index.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("index.json differs from the rules; run go test ./rules -run TestIndex -update (-file +rules):\n%s", diff)
+	}
+}
+
+// TestParsesWhatIsNeeded holds that each rule, asked alone, gets all that it
+// imports and less than everything.
+func TestParsesWhatIsNeeded(t *testing.T) {
+	t.Parallel()
+	x, err := readIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range x.Rules {
+		l := newLazyModules(x)
+		modules, err := l.modulesOf([]Rule{rule})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(modules); n == 0 || n > len(x.Files)/3 {
+			t.Errorf("%s needs %d of %d files", rule.ID, n, len(x.Files))
+		}
+		for file := range modules {
+			for _, other := range x.Files[file] {
+				if modules[other] == nil {
+					t.Errorf("%s needs %s, which imports %s, which is missing", rule.ID, file, other)
+				}
+			}
+		}
+		again, err := l.modulesOf([]Rule{rule})
+		if err != nil || len(again) != len(modules) || slices.ContainsFunc(x.Files[rule.File], func(f string) bool { return again[f] != modules[f] }) {
+			t.Errorf("%s: %d modules, then %d others: %v", rule.ID, len(modules), len(again), err)
+		}
+	}
+}
