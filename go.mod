@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
-	github.com/NVIDIA/go-nvml v0.13.3-0
+	github.com/NVIDIA/go-nvml v0.12.9-0
 	github.com/agnivade/levenshtein v1.2.1
 	github.com/dustin/go-humanize v1.0.1
 	github.com/ebitengine/purego v0.11.3
