@@ -26,7 +26,7 @@ import (
 var embedded embed.FS
 
 // factsSchema is the schema of the facts, made from the Go types by
-// TestFactsSchema. The type checker takes it for rules of the user's own; the
+// TestGoldenFactsSchema. The type checker takes it for rules of the user's own; the
 // embedded rules are checked against it by a test, which spares each start
 // the time.
 //
