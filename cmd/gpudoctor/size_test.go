@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -27,4 +29,25 @@ func TestSize(t *testing.T) {
 		t.Errorf("the stripped program has %d bytes, more than %d; go version -m and go tool nm -size show what is in it", info.Size(), maxSize)
 	}
 	t.Logf("%d bytes", info.Size())
+}
+
+// TestLinked holds that the parts of OPA that would make the program 5 MB larger are
+// not linked: the rules are evaluated by v1/topdown.
+func TestLinked(t *testing.T) {
+	list, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const opa = "github.com/open-policy-agent/opa/"
+	packages := strings.Fields(string(list))
+	for _, name := range packages {
+		for _, heavy := range []string{opa + "v1/rego", opa + "v1/bundle", opa + "internal/compiler/wasm", "google.golang.org/protobuf/"} {
+			if strings.HasPrefix(name, heavy) {
+				t.Errorf("the program links %s", name)
+			}
+		}
+	}
+	if !slices.Contains(packages, opa+"v1/topdown") {
+		t.Errorf("%sv1/topdown is not among the %d packages", opa, len(packages))
+	}
 }
