@@ -2,10 +2,8 @@ package checks
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,9 +12,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
-
-var update = flag.Bool("update", false, "write the modelled machines to fixtures/hosts")
 
 // model is a machine that nobody recorded: its tree, driver and transfers are
 // made up from published figures. Its file in fixtures/hosts begins with
@@ -207,10 +204,10 @@ var models = map[string]*machine.Memory{
 	"model-mi250x4":     mi250x4().build(),
 }
 
-// TestModels holds that the files of the modelled machines are what this test
+// TestGoldenModels holds that the files of the modelled machines are what this test
 // makes, and that a replay of each gives the same facts as the model itself.
-// Run it with -update after a change of what checks read.
-func TestModels(t *testing.T) {
+// Run make update after a change of what checks read.
+func TestGoldenModels(t *testing.T) {
 	for name, m := range models {
 		t.Run(name, func(t *testing.T) {
 			host, recording := NewHost(m).Record()
@@ -220,19 +217,8 @@ func TestModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := "../fixtures/hosts/" + name + ".txtar"
-			if *update {
-				if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			kept, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(kept, file.Bytes()) {
-				t.Errorf("%s differs from the model; run go test ./checks -run TestModels -update", path)
-			}
-			replayed, err := OpenSnapshot(path, bytes.NewReader(kept))
+			golden.File(t, path, file.Bytes())
+			replayed, err := OpenSnapshot(path, &file)
 			if err != nil {
 				t.Fatal(err)
 			}

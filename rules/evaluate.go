@@ -13,7 +13,7 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -308,25 +308,15 @@ const least = 20 * time.Millisecond
 
 // query asks a program for what the packages of these rules offer.
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
-	prepared, err := rego.New(
-		rego.Compiler(p.compiler), rego.ParsedQuery(p.queryBody(rules)), rego.StrictBuiltinErrors(true),
-		rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
-	).PrepareForEval(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the rules: %w", err)
-	}
-	options := []rego.EvalOption{rego.EvalParsedInput(input)}
+	var tracer topdown.QueryTracer
 	if s.own[rules[0].ID] {
-		options = append(options, rego.EvalQueryTracer(&stackGuard{ctx: ctx}))
+		tracer = &stackGuard{ctx: ctx}
 	}
-	results, err := prepared.Eval(ctx, options...)
+	result, err := evaluate(ctx, p.compiler, p.queryBody(rules), "verdicts", input, tracer)
 	if err != nil {
 		return nil, err
 	}
-	if len(results) != 1 {
-		return nil, errors.New("the rules gave no answer")
-	}
-	verdicts, ok := results[0].Bindings["verdicts"].(ast.Object)
+	verdicts, ok := result.(ast.Object)
 	if !ok {
 		return nil, errors.New("the rules gave no object")
 	}

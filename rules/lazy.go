@@ -13,7 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// indexFile is the index of the built-in rules, made from their files by TestIndex:
+// indexFile is the index of the built-in rules, made from their files by TestGoldenIndex:
 // reading it takes a hundredth of the time that parsing them takes.
 //
 //go:embed index.json

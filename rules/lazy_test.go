@@ -2,16 +2,15 @@ package rules
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
-// TestIndex holds that index.json says what the files of the built-in rules say. Run it
-// with -update after a change of a rule's metadata or imports.
-func TestIndex(t *testing.T) {
+// TestGoldenIndex holds that index.json says what the files of the built-in rules say.
+// Run make update after a change of a rule's metadata or imports.
+func TestGoldenIndex(t *testing.T) {
 	files, err := regoFiles(embedded)
 	if err != nil {
 		t.Fatal(err)
@@ -20,23 +19,11 @@ func TestIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := json.MarshalIndent(indexOf(s), "", " ")
+	made, err := json.MarshalIndent(indexOf(s), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = append(got, '\n')
-	if *update {
-		if err := os.WriteFile("index.json", got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("index.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("index.json differs from the rules; run go test ./rules -run TestIndex -update (-file +rules):\n%s", diff)
-	}
+	golden.File(t, "index.json", append(made, '\n'))
 }
 
 // TestParsesWhatIsNeeded holds that each rule, asked alone, gets all that it

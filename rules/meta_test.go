@@ -42,6 +42,14 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
+// TestFormat holds that every Rego file is formatted. TestLibrary checks that with
+// everything else in half a minute; this test alone runs before each commit.
+func TestFormat(t *testing.T) {
+	for _, fault := range (library{rules: os.DirFS(".")}).formatFaults(t) {
+		t.Error(fault)
+	}
+}
+
 // TestLibraryBites holds that each check of TestLibrary finds what it is for:
 // it breaks a library that keeps the contract in one place at a time.
 func TestLibraryBites(t *testing.T) {

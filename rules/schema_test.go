@@ -3,37 +3,21 @@ package rules
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/invopop/jsonschema"
 	jsonschemavalidate "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
-var update = flag.Bool("update", false, "write facts.schema.json from the Go types")
-
-// TestFactsSchema holds that facts.schema.json equals the Go types. Run it
-// with -update after a change of the facts.
-func TestFactsSchema(t *testing.T) {
-	got := generateSchema(t)
-	if *update {
-		if err := os.WriteFile("facts.schema.json", got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("facts.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("facts.schema.json differs from the Go types; run go test ./rules -run TestFactsSchema -update (-file +types):\n%s", diff)
-	}
+// TestGoldenFactsSchema holds that facts.schema.json equals the Go types. Run
+// make update after a change of the facts.
+func TestGoldenFactsSchema(t *testing.T) {
+	golden.File(t, "facts.schema.json", generateSchema(t))
 }
 
 // generateSchema makes the schema of the facts from the Go types, without

@@ -1,16 +1,14 @@
 package deadline
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "write docs/deadlines.md")
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+)
 
 const intro = `# Deadlines
 
@@ -21,26 +19,14 @@ Everything that can hang has a deadline. A stage never outlasts the command: wha
 | --- | ---: | --- |
 `
 
-// TestDocs holds docs/deadlines.md equal to the table.
-func TestDocs(t *testing.T) {
+// TestGoldenDocs holds docs/deadlines.md equal to the table.
+func TestGoldenDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(intro)
 	for _, r := range Table() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.What, r.At, r.Then)
 	}
-	file := filepath.Join("..", "..", "docs", "deadlines.md")
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != b.String() {
-		t.Errorf("%s differs from the table; run go test ./checks/deadline -update", file)
-	}
+	golden.File(t, filepath.Join("..", "..", "docs", "deadlines.md"), []byte(b.String()))
 }
 
 // TestNested holds that no stage outlasts what it is a part of.

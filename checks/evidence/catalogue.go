@@ -11,7 +11,7 @@ import (
 	"slices"
 	"sync"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 //go:embed messages/*.yaml

@@ -1,19 +1,18 @@
 package evidence
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
-var update = flag.Bool("update", false, "write docs/evidence.md anew")
-
-// TestDocs holds that docs/evidence.md lists every kind of text, and the
+// TestGoldenDocs holds that docs/evidence.md lists every kind of text, and the
 // messages by program.
-func TestDocs(t *testing.T) {
+func TestGoldenDocs(t *testing.T) {
 	const path = "../../docs/evidence.md"
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -21,15 +20,7 @@ func TestDocs(t *testing.T) {
 	}
 	want := replaceBetween(t, string(raw), "kinds", kindsTable())
 	want = replaceBetween(t, want, "messages", messagesTable())
-	if string(raw) == want {
-		return
-	}
-	if !*update {
-		t.Fatalf("%s is out of date: go test ./checks/evidence -run Docs -update", path)
-	}
-	if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	golden.File(t, path, []byte(want))
 }
 
 func replaceBetween(t *testing.T, text, name, table string) string {

@@ -236,6 +236,10 @@ func Open(name string) (handle uintptr, err error) {
 	return handle, err
 }
 
+// Global stands for the libraries that this process has loaded for all to see
+// (RTLD_GLOBAL), as go-nvml loads NVML.
+const Global uintptr = purego.RTLD_DEFAULT
+
 // Has reports whether a library has a function.
 func Has(handle uintptr, name string) bool {
 	_, err := purego.Dlsym(handle, name)

@@ -3,7 +3,6 @@ package machine
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -13,11 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
-)
 
-var update = flag.Bool("update", false, "write the list of words that redacting changes")
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+)
 
 // fixtureTexts are all texts of fixtures/texts, by file and member.
 func fixtureTexts(tb testing.TB) map[string]string {
@@ -39,10 +37,10 @@ func fixtureTexts(tb testing.TB) map[string]string {
 	return all
 }
 
-// TestRedactChanges lists every word of the repository's texts and recordings that
+// TestGoldenRedactChanges lists every word of the repository's texts and recordings that
 // redacting changes, with what becomes of it. A word on the list that is neither a name nor
 // a secret is a fault: evidence is spoilt.
-func TestRedactChanges(t *testing.T) {
+func TestGoldenRedactChanges(t *testing.T) {
 	texts := fixtureTexts(t)
 	var list strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -85,19 +83,7 @@ func TestRedactChanges(t *testing.T) {
 			}
 		}
 	}
-	file := filepath.Join("testdata", "redact-changes.golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(list.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), list.String()); diff != "" {
-		t.Errorf("other words are replaced than before (-before +after); -update writes the list:\n%s", diff)
-	}
+	golden.File(t, filepath.Join("testdata", "redact-changes.golden"), []byte(list.String()))
 }
 
 // jsonText is a JSON document in order of its keys.

@@ -189,11 +189,11 @@ func (s *subject) ecc() {
 	e := &ECC{Enabled: isOn(mode.first)}
 	s.out.ECC = e
 	e.RetiredPagesPending = learn(s, "nvmlDeviceGetRetiredPagesPendingStatus", s.gpu.GetRetiredPagesPendingStatus, isOn)
-	e.UnrepairableMemory = learn(s, "nvmlDeviceGetUnrepairableMemoryFlag_v1", s.gpu.GetUnrepairableMemoryFlag_v1, func(m nvml.UnrepairableMemoryStatus_v1) bool {
-		return m.BUnrepairableMemory != 0
+	e.UnrepairableMemory = learn(s, "nvmlDeviceGetUnrepairableMemoryFlag_v1", s.unrepairableMemory, func(m unrepairableMemoryStatus) bool {
+		return m.unrepairable != 0
 	})
-	e.ChannelRepairIsPending = learn(s, "nvmlDeviceGetRepairStatus", s.gpu.GetRepairStatus, func(r nvml.RepairStatus) bool {
-		return r.BChannelRepairPending != 0
+	e.ChannelRepairIsPending = learn(s, "nvmlDeviceGetRepairStatus", s.repairStatus, func(r repairStatus) bool {
+		return r.channelPending != 0
 	})
 	if !e.Enabled {
 		return // Nothing is counted.

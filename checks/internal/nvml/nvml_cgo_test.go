@@ -170,6 +170,12 @@ func TestAsk(t *testing.T) {
 		{"ecc-uncorrected", func(a *Answer) {
 			a.Devices[1].ECC.VolatileUncorrected, a.Devices[1].ECC.AggregateUncorrected = new(int64(7)), new(int64(7))
 		}},
+		{"memory-unrepairable", func(a *Answer) {
+			a.Devices[1].ECC.UnrepairableMemory = new(true)
+		}},
+		{"repair-pending", func(a *Answer) {
+			a.Devices[1].ECC.ChannelRepairIsPending = new(true)
+		}},
 		{"mig-on", func(a *Answer) {
 			a.Devices[1].MIG, a.Devices[1].MIGPending = new(true), new(true)
 		}},
@@ -240,6 +246,19 @@ func TestOldDriver(t *testing.T) {
 		for j := range d.NVLinks {
 			d.NVLinks[j].RemoteType = ""
 		}
+	}
+	if diff := cmp.Diff(want, answer(t)); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+}
+
+// TestNVML12 asks a library that lacks only the functions that are looked up by
+// hand.
+func TestNVML12(t *testing.T) {
+	simulate(t, "", "-DNVML_12")
+	want := healthy()
+	for i := range want.Devices {
+		want.Devices[i].ECC.UnrepairableMemory, want.Devices[i].ECC.ChannelRepairIsPending = nil, nil
 	}
 	if diff := cmp.Diff(want, answer(t)); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)

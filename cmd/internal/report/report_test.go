@@ -2,8 +2,6 @@ package report
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,28 +14,10 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
-
-var update = flag.Bool("update", false, "write the golden files and the JSON Schema anew")
-
-// golden compares a report with the file that holds it.
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it anew):\n%s", file, diff)
-	}
-}
 
 func TestGolden(t *testing.T) {
 	for name, d := range samples() {
@@ -46,7 +26,7 @@ func TestGolden(t *testing.T) {
 			if err := f.Write(&b, d, Style{Example: "h200x8"}); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join("testdata", name+f.Extension+".golden"), b.Bytes())
+			golden.File(t, filepath.Join("testdata", name+f.Extension+".golden"), b.Bytes())
 		}
 	}
 }
@@ -71,7 +51,7 @@ func TestGoldenStyles(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		writeText(&b, samples()[tt.sample], tt.style)
-		golden(t, filepath.Join("testdata", tt.file+".txt.golden"), b.Bytes())
+		golden.File(t, filepath.Join("testdata", tt.file+".txt.golden"), b.Bytes())
 	}
 }
 
@@ -91,7 +71,7 @@ func TestGoldenTransfers(t *testing.T) {
 		if err := f.WriteTransfers(&b, samples()[tt.sample], tt.style); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, filepath.Join("testdata", tt.file+".golden"), b.Bytes())
+		golden.File(t, filepath.Join("testdata", tt.file+".golden"), b.Bytes())
 	}
 }
 

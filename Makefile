@@ -1,0 +1,40 @@
+# make, or make help, lists the targets.
+
+BENCH ?= .
+PACKAGES ?= ./...
+
+# The packages whose tests compare files. They alone know the flag -update.
+GOLDEN = $(shell go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/[[ ][^ ]*fixtures\/golden[] ]/ {print $$1}')
+
+.PHONY: help build test lint fmt update bench check release
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build ./gpudoctor
+	go build -o gpudoctor ./cmd/gpudoctor
+
+test: ## run the tests (PACKAGES=./rules for some of them)
+	go test $(PACKAGES)
+
+lint: ## check the format, go.mod and the linters' rules
+	@unformatted=$$(.ci/tool gofumpt -l .) && if [ -n "$$unformatted" ]; then \
+		printf 'not formatted by gofumpt (make fmt formats them):\n%s\n' "$$unformatted"; exit 1; fi
+	go mod tidy -diff
+	go vet ./...
+	.ci/tool golangci-lint run ./...
+
+fmt: ## format the Go files
+	.ci/tool gofumpt -w .
+
+update: ## write the files that tests compare with (schemas, tables in docs, goldens)
+	go test -run '^TestGolden' $(GOLDEN) -update
+
+bench: ## run the benchmarks (PACKAGES=./rules BENCH=Compile for some of them)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PACKAGES)
+
+check: ## run all that a change must pass (.ci/run; slow)
+	.ci/run
+
+release: ## build the release of the commit into .out/release
+	.ci/release

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxSize is the most bytes that the stripped program may have: 32 MB.
+const maxSize = 32_000_000
+
+// TestSize holds the program to its size. The release is larger by its relocations.
+func TestSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it links the program")
+	}
+	file := filepath.Join(t.TempDir(), "gpudoctor")
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", file, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > maxSize {
+		t.Errorf("the stripped program has %d bytes, more than %d; go version -m and go tool nm -size show what is in it", info.Size(), maxSize)
+	}
+	t.Logf("%d bytes", info.Size())
+}
+
+// TestLinked holds that the parts of OPA that would make the program 5 MB larger are
+// not linked: the rules are evaluated by v1/topdown.
+func TestLinked(t *testing.T) {
+	list, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const opa = "github.com/open-policy-agent/opa/"
+	packages := strings.Fields(string(list))
+	for _, name := range packages {
+		for _, heavy := range []string{opa + "v1/rego", opa + "v1/bundle", opa + "internal/compiler/wasm", "google.golang.org/protobuf/"} {
+			if strings.HasPrefix(name, heavy) {
+				t.Errorf("the program links %s", name)
+			}
+		}
+	}
+	if !slices.Contains(packages, opa+"v1/topdown") {
+		t.Errorf("%sv1/topdown is not among the %d packages", opa, len(packages))
+	}
+}

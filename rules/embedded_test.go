@@ -1,0 +1,36 @@
+package rules
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEmbedded holds that every rule and library file is built into the program, and
+// no Rego test.
+func TestEmbedded(t *testing.T) {
+	want, err := regoFiles(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob("*/*_test.rego")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d Rego tests on disk: %v", len(names), err)
+	}
+	got := map[string][]byte{}
+	err = fs.WalkDir(embedded, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			got[name], err = fs.ReadFile(embedded, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files built into the program by the patterns in load.go (-on disk +built in):\n%s", diff)
+	}
+}
