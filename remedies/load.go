@@ -18,7 +18,7 @@ import (
 	"strings"
 	"sync"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/rules"
 )

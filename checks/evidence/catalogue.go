@@ -11,7 +11,7 @@ import (
 	"slices"
 	"sync"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 )
 
 //go:embed messages/*.yaml

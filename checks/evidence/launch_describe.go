@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 )

@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 )
