@@ -15,7 +15,7 @@ type Line struct {
 	// Number counts from 1, as editors do: a line feed ends a line, and so does a
 	// carriage return in a text that has no line feeds.
 	Number int
-	// takers are those whose anchors the line may hold.
+	// takers are those that have an anchor in the line.
 	takers []uint16
 	// prompt is true where it may be a shell prompt.
 	prompt bool
@@ -156,11 +156,8 @@ func (in *Lines) skip() bool {
 // ones).
 var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 
-// clean takes terminal escapes and control characters off a line.
+// clean takes terminal escapes and control characters off a line that is not plain.
 func clean(b []byte) string {
-	if plain(b) {
-		return string(b)
-	}
 	b = escape.ReplaceAll(b, nil)
 	return strings.Map(func(c rune) rune {
 		if c < ' ' && c != '\t' || c == 0x7f {

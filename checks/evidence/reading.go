@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -123,7 +122,7 @@ func (r *reading) block(in *Lines, l Line) {
 func (r *reading) kindOf(in *Lines, l Line) *Kind {
 	if in.prompt.Command != "" && l.Number == in.prompt.Line+1 {
 		for i, k := range r.kinds {
-			anchored := slices.Contains(l.takers, uint16(i)) && containsAny(l.Text, k.Anchors)
+			anchored := slices.Contains(l.takers, uint16(i))
 			if k.Read != nil && (anchored || in.After(k.Commands...)) && k.Begins(in) {
 				return k
 			}
@@ -136,7 +135,7 @@ func (r *reading) kindOf(in *Lines, l Line) *Kind {
 		if i >= len(r.kinds) || !r.readers[i] || first >= 0 && i > first {
 			continue
 		}
-		if k := r.kinds[i]; containsAny(l.Text, k.Anchors) && k.Begins(in) {
+		if r.kinds[i].Begins(in) {
 			first = i
 		}
 	}
@@ -153,7 +152,7 @@ func (r *reading) line(l Line) {
 	for _, t := range l.takers {
 		i := int(t)
 		if i < len(r.kinds) {
-			if k := r.kinds[i]; k.Line != nil && containsAny(l.Text, k.Anchors) {
+			if k := r.kinds[i]; k.Line != nil {
 				if k.Line(r.sink, l) {
 					r.recognised(k.Name, l, 1)
 				}
@@ -162,7 +161,7 @@ func (r *reading) line(l Line) {
 			continue
 		}
 		i -= len(r.kinds)
-		if i < len(r.statements) && (first < 0 || i < first) && containsAny(l.Text, r.statements[i].Anchors) {
+		if i < len(r.statements) && (first < 0 || i < first) {
 			if found, ok := r.statements[i].match(l.Text); ok {
 				first, fields = i, found
 			}
@@ -186,10 +185,6 @@ func (r *reading) recognised(kind string, first Line, lines int) {
 		}
 	}
 	t.Kinds = append(t.Kinds, checks.TextKind{Kind: kind, Line: first.Number, Lines: lines})
-}
-
-func containsAny(s string, literals []string) bool {
-	return slices.ContainsFunc(literals, func(l string) bool { return strings.Contains(s, l) })
 }
 
 // finish joins what the texts told and returns the facts.

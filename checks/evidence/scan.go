@@ -18,7 +18,7 @@ type chunk struct {
 	data  []byte
 	bytes int64 // How much of it is new: a line that went on is in two chunks.
 	lines []lineAt
-	// takers holds, line by line, those whose anchors the line may hold.
+	// takers holds, line by line, those that anchorSet.in found.
 	takers []uint16
 }
 
@@ -26,6 +26,7 @@ type chunk struct {
 type lineAt struct {
 	from, to int32
 	takers   int32 // Where those of this line end; they begin at those of the line before.
+	plain    bool
 	// numbered is true where the line has a number of its own. One behind a
 	// carriage return has that of the line in which it stands.
 	numbered bool
@@ -37,13 +38,14 @@ type lineAt struct {
 // scanner reads a text in chunks, looks for anchors in them in a goroutine of
 // its own, and hands out lines.
 type scanner struct {
-	chunks <-chan *chunk
-	free   chan *chunk
-	stop   chan struct{}
-	now    *chunk
-	at     int // The next line of now.
-	number int // The number of the last line handed out or passed over.
-	bytes  int64
+	anchors *anchorSet
+	chunks  <-chan *chunk
+	free    chan *chunk
+	stop    chan struct{}
+	now     *chunk
+	at      int // The next line of now.
+	number  int // The number of the last line handed out or passed over.
+	bytes   int64
 	// cut counts the lines that were longer than maxLine, and cutBytes what was
 	// passed over of them. They hold once the chunks have ended.
 	cut, cutBytes int64
@@ -53,7 +55,7 @@ type scanner struct {
 // scan begins to read a text.
 func (a *anchorSet) scan(r io.Reader) *scanner {
 	chunks := make(chan *chunk, chunksAhead)
-	s := &scanner{chunks: chunks, free: make(chan *chunk, chunksAhead+2), stop: make(chan struct{})}
+	s := &scanner{anchors: a, chunks: chunks, free: make(chan *chunk, chunksAhead+2), stop: make(chan struct{})}
 	go func() {
 		defer close(chunks)
 		s.err = a.split(r, s, chunks)
@@ -141,9 +143,14 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	if place.numbered {
 		s.number++
 	}
-	return Line{
-		Text: clean(s.now.data[place.from:place.to]), Number: s.number, takers: s.now.takers[before:place.takers],
-	}, place.overwritten, true
+	l = Line{Number: s.number, takers: s.now.takers[before:place.takers:place.takers]}
+	if raw := s.now.data[place.from:place.to]; place.plain {
+		l.Text = string(raw)
+	} else {
+		l.Text = clean(raw)
+		l.takers = s.anchors.holding(l.Text, l.takers)
+	}
+	return l, place.overwritten, true
 }
 
 // pass goes over lines that nobody takes.

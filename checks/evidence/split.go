@@ -134,9 +134,11 @@ func (s *splitter) segment(c *chunk, from, to int, feed, carriage bool) {
 
 // line looks for anchors in a line.
 func (s *splitter) line(c *chunk, from, to int, overwritten bool) {
-	c.takers = s.anchors.in(c.data[from:to], c.takers)
+	text := c.data[from:to]
+	isPlain := plain(text)
+	c.takers = s.anchors.in(text, isPlain, c.takers)
 	c.lines = append(c.lines, lineAt{
-		from: int32(from), to: int32(to), takers: int32(len(c.takers)), numbered: s.numbered, overwritten: overwritten,
+		from: int32(from), to: int32(to), takers: int32(len(c.takers)), plain: isPlain, numbered: s.numbered, overwritten: overwritten,
 	})
 	s.numbered = false
 }
