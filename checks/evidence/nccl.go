@@ -279,13 +279,15 @@ func (n *ncclLog) read(s *Sink, l Line, body string, who ncclWho) bool {
 	case len(body) > 0 && body[0] >= '0' && body[0] <= '9':
 		return n.counts(s, body, who)
 	}
-	if strings.Contains(body, " set ") && n.variable(s, l, body) {
+	// Most lines are of none of the other forms. Their rarest letters are looked for
+	// first, since that is quickest.
+	if strings.Contains(body, "CCL_") && n.variable(s, l, body) {
 		return true
 	}
 	if strings.Contains(body, "comm") && strings.Contains(body, "rank ") && n.communicator(s, l, body, who) {
 		return true
 	}
-	if strings.Contains(body, " version ") || strings.Contains(body, "version :") || strings.HasPrefix(body, "NCCL version ") || strings.HasPrefix(body, "RCCL version ") {
+	if strings.Contains(body, "version") && (strings.Contains(body, " version ") || strings.Contains(body, "version :")) {
 		return n.version(s, l, body, who.host)
 	}
 	return false

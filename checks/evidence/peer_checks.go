@@ -95,11 +95,14 @@ var (
 // with a digit before it and the first letter of a GPU's name behind it.
 func peerCopyArrow(line string) bool {
 	for i := range len(line) {
-		n := arrowAt(line[i:])
-		if n == 0 {
+		if !arrowByte[line[i]] {
 			continue
 		}
-		before, after := strings.TrimSuffix(line[:i], " "), strings.TrimPrefix(line[i+n:], " ")
+		before, after, ok := cutArrow(line, i)
+		if !ok {
+			continue
+		}
+		before, after = strings.TrimSuffix(before, " "), strings.TrimPrefix(after, " ")
 		if before != "" && isDigit(before[len(before)-1]) && after != "" && strings.IndexByte("cghdCGHD", after[0]) >= 0 {
 			return true
 		}
@@ -107,19 +110,35 @@ func peerCopyArrow(line string) bool {
 	return false
 }
 
-// arrowAt is the length of the arrow, or of " to ", at the beginning of a text; 0 is
-// none.
-func arrowAt(text string) int {
-	const utf8Arrow, word = "→", " to "
-	switch {
-	case (text[0] == '-' || text[0] == '=') && len(text) > 1 && text[1] == '>':
-		return len("->")
-	case text[0] == utf8Arrow[0] && strings.HasPrefix(text, utf8Arrow):
-		return len(utf8Arrow)
-	case text[0] == ' ' && len(text) >= len(word) && strings.EqualFold(text[:len(word)], word):
-		return len(word)
+// utf8Arrow is one of the arrows, and utf8ArrowEnd its last byte.
+const (
+	utf8Arrow    = "→"
+	utf8ArrowEnd = '\x92'
+)
+
+// arrowByte are the bytes that cutArrow looks for: the rarest of each arrow.
+var arrowByte = [256]bool{'>': true, utf8ArrowEnd: true, 'o': true, 'O': true}
+
+// cutArrow cuts a line around "->", "=>", "→" or " to " (in any case), of which the
+// byte at a place is the rarest.
+func cutArrow(line string, at int) (before, after string, ok bool) {
+	before, after = line[:at], line[at+1:]
+	switch line[at] {
+	case '>':
+		if before, ok = strings.CutSuffix(before, "-"); !ok {
+			before, ok = strings.CutSuffix(before, "=")
+		}
+	case 'o', 'O':
+		if before, ok = strings.CutSuffix(before, " t"); !ok {
+			before, ok = strings.CutSuffix(before, " T")
+		}
+		if ok {
+			after, ok = strings.CutPrefix(after, " ")
+		}
+	default:
+		before, ok = strings.CutSuffix(before, utf8Arrow[:len(utf8Arrow)-1])
 	}
-	return 0
+	return before, after, ok
 }
 
 func peerCopyLine(s *Sink, l Line) bool {
