@@ -17,8 +17,10 @@ type anchorSet struct {
 	next []uint32
 	// ending are the anchors whose keys end in a state; most states have none.
 	ending [][]anchor
-	// anchors are those of each taker.
-	anchors [][]string
+	// anchors are those of each taker, and prefilters the Prefilter of each kind; other
+	// takers have none.
+	anchors    [][]string
+	prefilters []func(line []byte) Relevance
 }
 
 // anchor is an anchor of a taker whose key was found.
@@ -121,6 +123,27 @@ const endsHere = 1 << 31
 // unproven marks a taker of which only the key of an anchor was found so far. It
 // keeps the place of the taker: takers stand in the order of their first keys.
 const unproven = 1 << 15
+
+// takersOf appends those to which a line is relevant. counted is true where the line
+// is only counted, by the one that it appends.
+func (a *anchorSet) takersOf(line []byte, plain bool, takers []uint16) (all []uint16, counted bool) {
+	from := len(takers)
+	takers = a.in(line, plain, takers)
+	if !plain {
+		return takers, false
+	}
+	kept := takers[:from]
+	for _, t := range takers[from:] {
+		relevance := Relevant
+		if int(t) < len(a.prefilters) && a.prefilters[t] != nil {
+			relevance = a.prefilters[t](line)
+		}
+		if relevance != Irrelevant {
+			kept, counted = append(kept, t), relevance == Counted
+		}
+	}
+	return kept, counted && len(kept) == from+1
+}
 
 // in appends the takers that have an anchor in a line, each once. Of a line that is
 // not plain it appends those of which a key is found: see holding.

@@ -28,7 +28,8 @@ var ncclKind = &Kind{
 		// What people paste without its beginning.
 		" via P2P/", " via SHM/", " via NET/", " via direct shared memory", "NET/IB : Using [", " - Init COMPLETE", " - Init START", " set by environment to ",
 	},
-	Line: ncclLine,
+	Prefilter: ncclPrefilter,
+	Line:      ncclLine,
 }
 
 const (

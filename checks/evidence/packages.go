@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 )
@@ -86,6 +87,13 @@ var packagesTable = &Kind{
 		"torch  ", "torch\t", "vllm  ", "vllm\t", "nccl", "sglang  ", "deepspeed  ", "accelerate  ", "transformers  ", "triton  ",
 		"jaxlib  ", "tensorflow  ", "megatron-core  ", "nvshmem", "cuda-runtime", "cudatoolkit", "flash-attn  ", "flash_attn  ", "xformers  ",
 		"horovod  ", "ray  ", "lightning  ", "cuda-version", "[conda] ",
+	},
+	Prefilter: func(line []byte) Relevance {
+		// packageListed has two blanks or a tab behind the name.
+		if bytes.IndexByte(line, '\t') >= 0 || bytes.Contains(line, []byte("  ")) {
+			return Relevant
+		}
+		return Irrelevant
 	},
 	Line: func(s *Sink, l Line) bool {
 		m := packageListed.FindStringSubmatch(l.Text)

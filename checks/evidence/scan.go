@@ -18,7 +18,7 @@ type chunk struct {
 	data  []byte
 	bytes int64 // How much of it is new: a line that went on is in two chunks.
 	lines []lineAt
-	// takers holds, line by line, those that anchorSet.in found.
+	// takers holds, line by line, those that anchorSet.takersOf found.
 	takers []uint16
 }
 
@@ -27,6 +27,8 @@ type lineAt struct {
 	from, to int32
 	takers   int32 // Where those of this line end; they begin at those of the line before.
 	plain    bool
+	// counted is true where the one who takes the line only counts it.
+	counted bool
 	// numbered is true where the line has a number of its own. One behind a
 	// carriage return has that of the line in which it stands.
 	numbered bool
@@ -135,10 +137,7 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	if !s.fill() {
 		return Line{}, false, false
 	}
-	place, before := s.now.lines[s.at], int32(0)
-	if s.at > 0 {
-		before = s.now.lines[s.at-1].takers
-	}
+	place, before := s.now.lines[s.at], s.takersBefore()
 	s.at++
 	if place.numbered {
 		s.number++
@@ -153,23 +152,33 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	return l, place.overwritten, true
 }
 
-// pass goes over lines that nobody takes.
-func (s *scanner) pass() {
+// pass goes over lines that nobody takes, and counts those that are only counted.
+func (s *scanner) pass(count func(taker uint16, number int)) {
 	for s.fill() {
-		before := int32(0)
-		if s.at > 0 {
-			before = s.now.lines[s.at-1].takers
-		}
+		before := s.takersBefore()
 		for s.at < len(s.now.lines) {
-			if t := s.now.lines[s.at].takers; t != before {
+			l := &s.now.lines[s.at]
+			if l.takers != before && !l.counted {
 				return
 			}
-			if s.now.lines[s.at].numbered {
+			if l.numbered {
 				s.number++
 			}
+			if l.counted {
+				count(s.now.takers[before], s.number)
+			}
+			before = l.takers
 			s.at++
 		}
 	}
+}
+
+// takersBefore is where the takers of the next line begin.
+func (s *scanner) takersBefore() int32 {
+	if s.at == 0 {
+		return 0
+	}
+	return s.now.lines[s.at-1].takers
 }
 
 // close ends the reading.

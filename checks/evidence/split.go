@@ -132,14 +132,13 @@ func (s *splitter) segment(c *chunk, from, to int, feed, carriage bool) {
 	}
 }
 
-// line looks for anchors in a line.
+// line finds those who may take a line.
 func (s *splitter) line(c *chunk, from, to int, overwritten bool) {
 	text := c.data[from:to]
-	isPlain := plain(text)
-	c.takers = s.anchors.in(text, isPlain, c.takers)
-	c.lines = append(c.lines, lineAt{
-		from: int32(from), to: int32(to), takers: int32(len(c.takers)), plain: isPlain, numbered: s.numbered, overwritten: overwritten,
-	})
+	l := lineAt{from: int32(from), to: int32(to), plain: plain(text), numbered: s.numbered, overwritten: overwritten}
+	c.takers, l.counted = s.anchors.takersOf(text, l.plain, c.takers)
+	l.takers = int32(len(c.takers))
+	c.lines = append(c.lines, l)
 	s.numbered = false
 }
 
