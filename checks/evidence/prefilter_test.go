@@ -35,7 +35,8 @@ func TestPrefilters(t *testing.T) {
 	if err := writeLog(&log, 1<<20, 64); err != nil {
 		t.Fatal(err)
 	}
-	sameWithoutPrefilters(t, "log", log.String())
+	sameWithoutPrefilters(t, "interleaved", log.String())
+	sameWithoutPrefilters(t, "subsystems", string(allSubsystems(3)))
 }
 
 // TestPrefilteredLines holds of which lines NCCL's log is only counted.
