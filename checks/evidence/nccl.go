@@ -245,7 +245,8 @@ func ncclWord(s, before string) string {
 	return word
 }
 
-// read takes what a line says; it reports whether it is a form it knows.
+// read takes what a line says; it reports whether it is a form it knows. ncclMayTell
+// has to know each form from which it takes something.
 func (n *ncclLog) read(s *Sink, l Line, body string, who ncclWho) bool {
 	if who.thread == "" { // The launcher's words may still stand before it.
 		body = ncclStrip(body)
@@ -280,15 +281,13 @@ func (n *ncclLog) read(s *Sink, l Line, body string, who ncclWho) bool {
 	case len(body) > 0 && body[0] >= '0' && body[0] <= '9':
 		return n.counts(s, body, who)
 	}
-	// Most lines are of none of the other forms. Their rarest letters are looked for
-	// first, since that is quickest.
-	if strings.Contains(body, "CCL_") && n.variable(s, l, body) {
+	if strings.Contains(body, " set ") && n.variable(s, l, body) {
 		return true
 	}
 	if strings.Contains(body, "comm") && strings.Contains(body, "rank ") && n.communicator(s, l, body, who) {
 		return true
 	}
-	if strings.Contains(body, "version") && (strings.Contains(body, " version ") || strings.Contains(body, "version :")) {
+	if strings.Contains(body, " version ") || strings.Contains(body, "version :") || strings.HasPrefix(body, "NCCL version ") || strings.HasPrefix(body, "RCCL version ") {
 		return n.version(s, l, body, who.host)
 	}
 	return false
