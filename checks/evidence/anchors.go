@@ -3,8 +3,8 @@ package evidence
 import "slices"
 
 // keyBytes is how much of an anchor the automaton looks for: its end, which
-// tells more than its beginning ("NET/IB : Got async event"). What it finds is
-// compared with the whole anchor afterwards.
+// tells more than its beginning ("NET/IB : Got async event"). Where it finds a
+// key, it compares what stands before it with the rest of the anchor.
 const keyBytes = 8
 
 // anchorSet finds all anchors of all kinds and statements in one pass over a
@@ -15,23 +15,35 @@ type anchorSet struct {
 	columns int
 	// next is the state that follows, by state and column.
 	next []uint32
-	// found are the takers of the keys that end in a state; most have none.
-	found [][]uint16
+	// ending are the anchors whose keys end in a state; most states have none.
+	ending [][]anchor
+	// anchors are those of each taker, and prefilters the Prefilter of each kind; other
+	// takers have none.
+	anchors    [][]string
+	prefilters []func(line []byte) Relevance
+}
+
+// anchor is an anchor of a taker whose key was found.
+type anchor struct {
+	taker uint16
+	// before is what stands before the key.
+	before string
 }
 
 // newAnchorSet builds the automaton; anchors[i] are those of taker i.
 func newAnchorSet(anchors [][]string) *anchorSet {
-	a := &anchorSet{columns: 1}
+	a := &anchorSet{columns: 1, anchors: anchors}
 	var keys []string
-	takers := make(map[string][]uint16)
+	ending := make(map[string][]anchor)
 	for i, list := range anchors {
-		for _, anchor := range list {
-			key := anchor[max(0, len(anchor)-keyBytes):]
-			if takers[key] == nil {
+		for _, text := range list {
+			split := max(0, len(text)-keyBytes)
+			key, found := text[split:], anchor{uint16(i), text[:split]}
+			if ending[key] == nil {
 				keys = append(keys, key)
 			}
-			if !slices.Contains(takers[key], uint16(i)) {
-				takers[key] = append(takers[key], uint16(i))
+			if !slices.Contains(ending[key], found) {
+				ending[key] = append(ending[key], found)
 			}
 			for _, b := range []byte(key) {
 				if a.class[b] == 0 {
@@ -52,7 +64,7 @@ func newAnchorSet(anchors [][]string) *anchorSet {
 			}
 			at = int(a.next[cell])
 		}
-		a.found[at] = append(a.found[at], takers[key]...)
+		a.ending[at] = append(a.ending[at], ending[key]...)
 	}
 	a.link()
 	return a
@@ -61,15 +73,15 @@ func newAnchorSet(anchors [][]string) *anchorSet {
 // state adds a state.
 func (a *anchorSet) state() int {
 	a.next = append(a.next, make([]uint32, a.columns)...)
-	a.found = append(a.found, nil)
-	return len(a.found) - 1
+	a.ending = append(a.ending, nil)
+	return len(a.ending) - 1
 }
 
 // link completes the table, level by level: where a state has no way on, that
 // of its longest proper suffix is taken.
 func (a *anchorSet) link() {
-	suffix := make([]uint32, len(a.found))
-	queue := make([]uint32, 0, len(a.found))
+	suffix := make([]uint32, len(a.ending))
+	queue := make([]uint32, 0, len(a.ending))
 	for c := range a.columns {
 		if s := a.next[c]; s != 0 {
 			queue = append(queue, s)
@@ -78,9 +90,9 @@ func (a *anchorSet) link() {
 	for len(queue) > 0 {
 		s := queue[0]
 		queue = queue[1:]
-		for _, taker := range a.found[suffix[s]] {
-			if !slices.Contains(a.found[s], taker) {
-				a.found[s] = append(a.found[s], taker)
+		for _, shorter := range a.ending[suffix[s]] {
+			if !slices.Contains(a.ending[s], shorter) {
+				a.ending[s] = append(a.ending[s], shorter)
 			}
 		}
 		for c := range a.columns {
@@ -98,7 +110,7 @@ func (a *anchorSet) link() {
 	// it: one look-up for each byte.
 	for cell, s := range a.next {
 		row := s * uint32(a.columns)
-		if len(a.found[s]) > 0 {
+		if len(a.ending[s]) > 0 {
 			row |= endsHere
 		}
 		a.next[cell] = row
@@ -108,21 +120,79 @@ func (a *anchorSet) link() {
 // endsHere marks a state in which keys end.
 const endsHere = 1 << 31
 
-// in appends the takers whose anchors may be in a line, each once.
-func (a *anchorSet) in(line []byte, takers []uint16) []uint16 {
+// unproven marks a taker of which only the key of an anchor was found so far. It
+// keeps the place of the taker: takers stand in the order of their first keys.
+const unproven = 1 << 15
+
+// takersOf appends those to which a line is relevant. counted is true where the line
+// is only counted, by the one that it appends.
+func (a *anchorSet) takersOf(line []byte, plain bool, takers []uint16) (all []uint16, counted bool) {
 	from := len(takers)
-	next, class := a.next, &a.class
-	state := uint32(0)
-	for _, b := range line {
-		state = next[state+uint32(class[b])]
-		if state&endsHere != 0 {
-			state &^= endsHere
-			for _, t := range a.found[state/uint32(a.columns)] {
-				if !slices.Contains(takers[from:], t) {
-					takers = append(takers, t)
-				}
-			}
+	takers = a.in(line, plain, takers)
+	if !plain {
+		return takers, false
+	}
+	kept := takers[:from]
+	for _, t := range takers[from:] {
+		relevance := Relevant
+		if int(t) < len(a.prefilters) && a.prefilters[t] != nil {
+			relevance = a.prefilters[t](line)
+		}
+		if relevance != Irrelevant {
+			kept, counted = append(kept, t), relevance == Counted
 		}
 	}
+	return kept, counted && len(kept) == from+1
+}
+
+// in appends the takers that have an anchor in a line, each once. Of a line that is
+// not plain it appends those of which a key is found: see holding.
+func (a *anchorSet) in(line []byte, plain bool, takers []uint16) []uint16 {
+	from := len(takers)
+	next, class := a.next, &a.class
+	state, open := uint32(0), false
+	for i, b := range line {
+		state = next[state+uint32(class[b])]
+		if state&endsHere == 0 {
+			continue
+		}
+		state &^= endsHere
+		for _, found := range a.ending[state/uint32(a.columns)] {
+			proven := found.before == "" || !plain || endsWith(line[:i+1-keyBytes], found.before)
+			takers = add(takers, from, found.taker, proven)
+			open = open || !proven
+		}
+	}
+	if open {
+		kept := slices.DeleteFunc(takers[from:], func(t uint16) bool { return t&unproven != 0 })
+		takers = takers[:from+len(kept)]
+	}
 	return takers
+}
+
+// holding keeps of the takers those that have an anchor in a line.
+func (a *anchorSet) holding(line string, takers []uint16) []uint16 {
+	return slices.DeleteFunc(takers, func(t uint16) bool { return !containsAny(line, a.anchors[t]) })
+}
+
+// endsWith is strings.HasSuffix for bytes and a string.
+func endsWith(b []byte, end string) bool {
+	return len(b) >= len(end) && string(b[len(b)-len(end):]) == end
+}
+
+// add adds a taker to those that begin at a place, unless it is there, and notes
+// that it is proven.
+func add(takers []uint16, from int, taker uint16, proven bool) []uint16 {
+	for i, t := range takers[from:] {
+		if t&^unproven == taker {
+			if proven {
+				takers[from+i] = taker
+			}
+			return takers
+		}
+	}
+	if !proven {
+		taker |= unproven
+	}
+	return append(takers, taker)
 }

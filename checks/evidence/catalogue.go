@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
 	"slices"
 	"sync"
 
@@ -48,7 +47,7 @@ type Statement struct {
 	// The patterns are compiled when the first line is compared with them:
 	// most texts need a few of them only.
 	compile      sync.Once
-	like, unlike *regexp.Regexp
+	like, unlike *pattern
 }
 
 // roles are the values of Statement.Role.
@@ -110,13 +109,13 @@ func (t *Statement) prepare() error {
 }
 
 // patterns compiles a row's patterns, which a test holds to be right.
-func (t *Statement) patterns() (like, unlike *regexp.Regexp) {
+func (t *Statement) patterns() (like, unlike *pattern) {
 	t.compile.Do(func() {
 		if t.Like != "" {
-			t.like = regexp.MustCompile(t.Like)
+			t.like = newPattern(t.Like)
 		}
 		if t.Unlike != "" {
-			t.unlike = regexp.MustCompile(t.Unlike)
+			t.unlike = newPattern(t.Unlike)
 		}
 	})
 	return t.like, t.unlike
@@ -125,17 +124,17 @@ func (t *Statement) patterns() (like, unlike *regexp.Regexp) {
 // match returns the fields of a line that is of this form.
 func (t *Statement) match(line string) (fields map[string]string, ok bool) {
 	like, unlike := t.patterns()
-	if unlike != nil && unlike.MatchString(line) {
+	if like != nil && !like.may(line) || unlike != nil && unlike.match(line) {
 		return nil, false
 	}
 	if like == nil {
 		return nil, true
 	}
-	m := like.FindStringSubmatch(line)
+	m := like.find(line)
 	if m == nil {
 		return nil, false
 	}
-	for i, name := range like.SubexpNames() {
+	for i, name := range like.expression.SubexpNames() {
 		if name != "" && m[i] != "" {
 			if fields == nil {
 				fields = make(map[string]string)

@@ -28,6 +28,10 @@ type Kind struct {
 	// the kind as well, whatever it holds. A pipe into grep and the like may
 	// follow in the prompt's line.
 	Commands []string
+	// Prefilter, if set, says what a line is to the kind before it is offered. It
+	// sees each plain line in which there is an anchor, and keeps none of them. It
+	// runs beside Line, Begins and Read, and only saves them work.
+	Prefilter func(line []byte) Relevance
 	// Line takes one line by itself, for texts whose lines stand between
 	// those of others: logs. It reports whether it understood it. It is
 	// called for lines inside of blocks, too.
@@ -39,6 +43,18 @@ type Kind struct {
 	// after it. It need not check for shell prompts: in ends before one.
 	Read func(s *Sink, in *Lines)
 }
+
+// Relevance is what a line is to a kind.
+type Relevance uint8
+
+const (
+	// Relevant lines are offered to the kind.
+	Relevant Relevance = iota
+	// Counted lines are those that Line takes without learning anything from them.
+	Counted
+	// Irrelevant lines are those that neither Line nor Begins takes.
+	Irrelevant
+)
 
 // beginsLike is the Begins of a kind whose first line has a form of its own.
 func beginsLike(form *regexp.Regexp) func(in *Lines) bool {

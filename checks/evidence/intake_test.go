@@ -309,15 +309,19 @@ func FuzzAnchors(f *testing.F) {
 		if len(anchors) == 0 {
 			return
 		}
-		found := newAnchorSet(anchors).in([]byte(line), nil)
+		set := newAnchorSet(anchors)
+		exact, keys := set.in([]byte(line), true, nil), set.in([]byte(line), false, nil)
 		for i, list := range anchors {
-			if strings.Contains(line, list[0]) && !slices.Contains(found, uint16(i)) {
-				t.Errorf("%q is not found in %q", list[0], line)
+			taker, key := uint16(i), list[0][max(0, len(list[0])-keyBytes):]
+			if got, want := slices.Contains(exact, taker), strings.Contains(line, list[0]); got != want {
+				t.Errorf("%q found in %q: %t, want %t", list[0], line, got, want)
 			}
-			key := list[0][max(0, len(list[0])-keyBytes):]
-			if slices.Contains(found, uint16(i)) && !strings.Contains(line, key) {
-				t.Errorf("%q is found in %q", key, line)
+			if got, want := slices.Contains(keys, taker), strings.Contains(line, key); got != want {
+				t.Errorf("the key %q found in %q: %t, want %t", key, line, got, want)
 			}
+		}
+		if held := set.holding(line, keys); !slices.Equal(held, exact) {
+			t.Errorf("%q holds %v, and %v are found in it", line, held, exact)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -58,6 +59,12 @@ var (
 var launchInspectKind = &Kind{
 	Name: "docker-inspect", Title: "A container, from docker inspect", Command: "docker inspect NAME", Gives: []string{"launches", "env"},
 	Anchors: []string{"["}, Commands: []string{"docker inspect", "docker container inspect", "podman inspect"},
+	Prefilter: func(line []byte) Relevance {
+		if string(bytes.TrimSpace(line)) == "[" {
+			return Relevant
+		}
+		return Irrelevant
+	},
 	Begins: func(in *Lines) bool {
 		l, ok := in.Peek()
 		if text := strings.TrimSpace(l.Text); !ok || text != "[" {

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"encoding/binary"
 	"regexp"
 	"strings"
 )
@@ -15,7 +16,7 @@ type Line struct {
 	// Number counts from 1, as editors do: a line feed ends a line, and so does a
 	// carriage return in a text that has no line feeds.
 	Number int
-	// takers are those whose anchors the line may hold.
+	// takers are those that have an anchor in the line.
 	takers []uint16
 	// prompt is true where it may be a shell prompt.
 	prompt bool
@@ -156,11 +157,8 @@ func (in *Lines) skip() bool {
 // ones).
 var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 
-// clean takes terminal escapes and control characters off a line.
+// clean takes terminal escapes and control characters off a line that is not plain.
 func clean(b []byte) string {
-	if plain(b) {
-		return string(b)
-	}
 	b = escape.ReplaceAll(b, nil)
 	return strings.Map(func(c rune) rune {
 		if c < ' ' && c != '\t' || c == 0x7f {
@@ -172,6 +170,27 @@ func clean(b []byte) string {
 
 // plain reports whether a line is of printable ASCII and tabs alone.
 func plain(b []byte) bool {
+	for ; len(b) >= wordBytes; b = b[wordBytes:] {
+		if !plainWord(binary.LittleEndian.Uint64(b)) && !plainBytes(b[:wordBytes]) {
+			return false
+		}
+	}
+	return plainBytes(b)
+}
+
+// wordBytes is how many bytes plainWord looks at together.
+const wordBytes = 8
+
+// plainWord reports whether eight bytes are of printable ASCII: none is below a blank,
+// none is DEL, and none has its highest bit set.
+func plainWord(w uint64) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	belowBlank := (w - each*' ') &^ w
+	del := w + each // Its carry leaves the other bytes right: they are below 0x80.
+	return (w|belowBlank|del)&high == 0
+}
+
+func plainBytes(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\t' || c >= 0x7f {
 			return false

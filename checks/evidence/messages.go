@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -92,7 +91,10 @@ func messageKey(id string, fields map[string]string) string {
 	var b strings.Builder
 	b.WriteString(id)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		fmt.Fprintf(&b, "\x00%s=%s", name, fields[name])
+		b.WriteByte(0)
+		b.WriteString(name)
+		b.WriteByte('=')
+		b.WriteString(fields[name])
 	}
 	return b.String()
 }

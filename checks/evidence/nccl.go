@@ -28,7 +28,8 @@ var ncclKind = &Kind{
 		// What people paste without its beginning.
 		" via P2P/", " via SHM/", " via NET/", " via direct shared memory", "NET/IB : Using [", " - Init COMPLETE", " - Init START", " set by environment to ",
 	},
-	Line: ncclLine,
+	Prefilter: ncclPrefilter,
+	Line:      ncclLine,
 }
 
 const (
@@ -244,7 +245,8 @@ func ncclWord(s, before string) string {
 	return word
 }
 
-// read takes what a line says; it reports whether it is a form it knows.
+// read takes what a line says; it reports whether it is a form it knows. ncclMayTell
+// has to know each form from which it takes something.
 func (n *ncclLog) read(s *Sink, l Line, body string, who ncclWho) bool {
 	if who.thread == "" { // The launcher's words may still stand before it.
 		body = ncclStrip(body)

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -77,8 +78,8 @@ func peerMatrixEnter(s *Sink, from, to, answer string, amd bool, l Line) {
 // alone was not compared with what was sent.
 var peerCopyKind = &Kind{
 	Name: "peer-copy", Title: "a copy between two GPUs, from a small program", Gives: []string{"benchmarks"},
-	Anchors: []string{"cuda:", "GPU ", "GPU0", "GPU1", "gpu0", "gpu1", "device "},
-	Line:    peerCopyLine,
+	Anchors:   []string{"cuda:", "GPU ", "GPU0", "GPU1", "gpu0", "gpu1", "device "},
+	Prefilter: peerCopyPrefilter, Line: peerCopyLine,
 }
 
 var (
@@ -91,14 +92,50 @@ var (
 	peerCopyGood  = regexp.MustCompile(`(?i)\b(?:success(?:ful(?:ly)?)?|ok|pass(?:ed)?|correct|match(?:es)?|equal[:= ]+true)\b`)
 )
 
-// peerCopyArrows are what peerCopyPair has between the GPUs: looking for them first
-// is far quicker.
-var peerCopyArrows = []string{"->", "→", "=>", " to ", " To ", " TO ", " tO "}
+// peerCopyPrefilter keeps the lines that hold what peerCopyPair has between the GPUs,
+// with a digit before it and the first letter of a GPU's name behind it.
+func peerCopyPrefilter(line []byte) Relevance {
+	for i, b := range line {
+		if !arrowByte[b] {
+			continue
+		}
+		before, after, ok := cutArrow(line, i)
+		if !ok {
+			continue
+		}
+		before, after = bytes.TrimSuffix(before, blank), bytes.TrimPrefix(after, blank)
+		if len(before) > 0 && isDigit(before[len(before)-1]) && len(after) > 0 && strings.IndexByte("cghdCGHD", after[0]) >= 0 {
+			return Relevant
+		}
+	}
+	return Irrelevant
+}
+
+var blank = []byte(" ")
+
+// arrowByte are the bytes that cutArrow looks for: the rarest of each arrow.
+var arrowByte = [256]bool{'>': true, 'o': true, 'O': true}
+
+// cutArrow cuts a line around "->", "=>" or " to " (in any case), of which the byte at
+// a place is the rarest.
+func cutArrow(line []byte, at int) (before, after []byte, ok bool) {
+	before, after = line[:at], line[at+1:]
+	if line[at] != '>' {
+		t := len(before) - 1
+		if t < 1 || before[t] != 't' && before[t] != 'T' || before[t-1] != ' ' {
+			return nil, nil, false
+		}
+		after, ok = bytes.CutPrefix(after, blank)
+		return before[:t-1], after, ok
+	}
+	shaft := len(before) - 1
+	if shaft < 0 || before[shaft] != '-' && before[shaft] != '=' {
+		return nil, nil, false
+	}
+	return before[:shaft], after, true
+}
 
 func peerCopyLine(s *Sink, l Line) bool {
-	if !containsAny(l.Text, peerCopyArrows) {
-		return false
-	}
 	m := peerCopyPair.FindStringSubmatch(l.Text)
 	if m == nil || m[1] == m[2] || !peerCopyTold.MatchString(l.Text) {
 		return false

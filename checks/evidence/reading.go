@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -35,13 +34,17 @@ var promptSigns = []string{"$ ", "# ", "% ", "*** /", "==> /", "*** ls: "}
 // once.
 var anchorsOfAll = sync.OnceValue(func() *anchorSet {
 	var anchors [][]string
+	var prefilters []func(line []byte) Relevance
 	for _, k := range kinds() {
 		anchors = append(anchors, k.Anchors)
+		prefilters = append(prefilters, k.Prefilter)
 	}
 	for _, t := range Statements() {
 		anchors = append(anchors, t.Anchors)
 	}
-	return newAnchorSet(append(anchors, promptSigns))
+	set := newAnchorSet(append(anchors, promptSigns))
+	set.prefilters = prefilters
+	return set
 })
 
 func newReading() *reading {
@@ -77,7 +80,7 @@ func (r *reading) read(ctx context.Context, name string, from io.Reader) error {
 	r.sink.begin(name, &in.prompt)
 	for ctx.Err() == nil {
 		if len(in.ahead) == 0 && s.number != in.prompt.Line {
-			s.pass()
+			s.pass(r.count)
 		}
 		in.ended = false
 		l, ok := in.Peek()
@@ -115,7 +118,7 @@ func (r *reading) block(in *Lines, l Line) {
 		in.skip()
 		return
 	}
-	r.recognised(kind.Name, l, in.taken-before)
+	r.recognised(kind.Name, l.Number, in.taken-before)
 }
 
 // kindOf returns the kind of the block that begins at the next line: of those
@@ -123,7 +126,7 @@ func (r *reading) block(in *Lines, l Line) {
 func (r *reading) kindOf(in *Lines, l Line) *Kind {
 	if in.prompt.Command != "" && l.Number == in.prompt.Line+1 {
 		for i, k := range r.kinds {
-			anchored := slices.Contains(l.takers, uint16(i)) && containsAny(l.Text, k.Anchors)
+			anchored := slices.Contains(l.takers, uint16(i))
 			if k.Read != nil && (anchored || in.After(k.Commands...)) && k.Begins(in) {
 				return k
 			}
@@ -136,7 +139,7 @@ func (r *reading) kindOf(in *Lines, l Line) *Kind {
 		if i >= len(r.kinds) || !r.readers[i] || first >= 0 && i > first {
 			continue
 		}
-		if k := r.kinds[i]; containsAny(l.Text, k.Anchors) && k.Begins(in) {
+		if r.kinds[i].Begins(in) {
 			first = i
 		}
 	}
@@ -153,16 +156,16 @@ func (r *reading) line(l Line) {
 	for _, t := range l.takers {
 		i := int(t)
 		if i < len(r.kinds) {
-			if k := r.kinds[i]; k.Line != nil && containsAny(l.Text, k.Anchors) {
+			if k := r.kinds[i]; k.Line != nil {
 				if k.Line(r.sink, l) {
-					r.recognised(k.Name, l, 1)
+					r.recognised(k.Name, l.Number, 1)
 				}
 				r.sink.ledger.close()
 			}
 			continue
 		}
 		i -= len(r.kinds)
-		if i < len(r.statements) && (first < 0 || i < first) && containsAny(l.Text, r.statements[i].Anchors) {
+		if i < len(r.statements) && (first < 0 || i < first) {
 			if found, ok := r.statements[i].match(l.Text); ok {
 				first, fields = i, found
 			}
@@ -170,14 +173,17 @@ func (r *reading) line(l Line) {
 	}
 	if first >= 0 {
 		r.sink.messages.add(r.statements[first].ID, fields, l)
-		r.recognised("messages", l, 1)
+		r.recognised("messages", l.Number, 1)
 	}
 }
 
 func (r *reading) textUnderWay() *checks.Text { return &r.sink.Facts.Texts[r.current] }
 
-// recognised counts lines as understood.
-func (r *reading) recognised(kind string, first Line, lines int) {
+// count counts a line that a kind takes without learning anything from it.
+func (r *reading) count(kind uint16, line int) { r.recognised(r.kinds[kind].Name, line, 1) }
+
+// recognised counts lines as understood, of which the first has a number.
+func (r *reading) recognised(kind string, first, lines int) {
 	t := r.textUnderWay()
 	for i := range t.Kinds {
 		if k := &t.Kinds[i]; k.Kind == kind {
@@ -185,11 +191,7 @@ func (r *reading) recognised(kind string, first Line, lines int) {
 			return
 		}
 	}
-	t.Kinds = append(t.Kinds, checks.TextKind{Kind: kind, Line: first.Number, Lines: lines})
-}
-
-func containsAny(s string, literals []string) bool {
-	return slices.ContainsFunc(literals, func(l string) bool { return strings.Contains(s, l) })
+	t.Kinds = append(t.Kinds, checks.TextKind{Kind: kind, Line: first, Lines: lines})
 }
 
 // finish joins what the texts told and returns the facts.

@@ -18,7 +18,7 @@ type chunk struct {
 	data  []byte
 	bytes int64 // How much of it is new: a line that went on is in two chunks.
 	lines []lineAt
-	// takers holds, line by line, those whose anchors the line may hold.
+	// takers holds, line by line, those that anchorSet.takersOf found.
 	takers []uint16
 }
 
@@ -26,6 +26,9 @@ type chunk struct {
 type lineAt struct {
 	from, to int32
 	takers   int32 // Where those of this line end; they begin at those of the line before.
+	plain    bool
+	// counted is true where the one who takes the line only counts it.
+	counted bool
 	// numbered is true where the line has a number of its own. One behind a
 	// carriage return has that of the line in which it stands.
 	numbered bool
@@ -37,13 +40,14 @@ type lineAt struct {
 // scanner reads a text in chunks, looks for anchors in them in a goroutine of
 // its own, and hands out lines.
 type scanner struct {
-	chunks <-chan *chunk
-	free   chan *chunk
-	stop   chan struct{}
-	now    *chunk
-	at     int // The next line of now.
-	number int // The number of the last line handed out or passed over.
-	bytes  int64
+	anchors *anchorSet
+	chunks  <-chan *chunk
+	free    chan *chunk
+	stop    chan struct{}
+	now     *chunk
+	at      int // The next line of now.
+	number  int // The number of the last line handed out or passed over.
+	bytes   int64
 	// cut counts the lines that were longer than maxLine, and cutBytes what was
 	// passed over of them. They hold once the chunks have ended.
 	cut, cutBytes int64
@@ -53,7 +57,7 @@ type scanner struct {
 // scan begins to read a text.
 func (a *anchorSet) scan(r io.Reader) *scanner {
 	chunks := make(chan *chunk, chunksAhead)
-	s := &scanner{chunks: chunks, free: make(chan *chunk, chunksAhead+2), stop: make(chan struct{})}
+	s := &scanner{anchors: a, chunks: chunks, free: make(chan *chunk, chunksAhead+2), stop: make(chan struct{})}
 	go func() {
 		defer close(chunks)
 		s.err = a.split(r, s, chunks)
@@ -133,36 +137,48 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	if !s.fill() {
 		return Line{}, false, false
 	}
-	place, before := s.now.lines[s.at], int32(0)
-	if s.at > 0 {
-		before = s.now.lines[s.at-1].takers
-	}
+	place, before := s.now.lines[s.at], s.takersBefore()
 	s.at++
 	if place.numbered {
 		s.number++
 	}
-	return Line{
-		Text: clean(s.now.data[place.from:place.to]), Number: s.number, takers: s.now.takers[before:place.takers],
-	}, place.overwritten, true
+	l = Line{Number: s.number, takers: s.now.takers[before:place.takers:place.takers]}
+	if raw := s.now.data[place.from:place.to]; place.plain {
+		l.Text = string(raw)
+	} else {
+		l.Text = clean(raw)
+		l.takers = s.anchors.holding(l.Text, l.takers)
+	}
+	return l, place.overwritten, true
 }
 
-// pass goes over lines that nobody takes.
-func (s *scanner) pass() {
+// pass goes over lines that nobody takes, and counts those that are only counted.
+func (s *scanner) pass(count func(taker uint16, number int)) {
 	for s.fill() {
-		before := int32(0)
-		if s.at > 0 {
-			before = s.now.lines[s.at-1].takers
-		}
+		before := s.takersBefore()
 		for s.at < len(s.now.lines) {
-			if t := s.now.lines[s.at].takers; t != before {
+			l := &s.now.lines[s.at]
+			if l.takers != before && !l.counted {
 				return
 			}
-			if s.now.lines[s.at].numbered {
+			if l.numbered {
 				s.number++
 			}
+			if l.counted {
+				count(s.now.takers[before], s.number)
+			}
+			before = l.takers
 			s.at++
 		}
 	}
+}
+
+// takersBefore is where the takers of the next line begin.
+func (s *scanner) takersBefore() int32 {
+	if s.at == 0 {
+		return 0
+	}
+	return s.now.lines[s.at-1].takers
 }
 
 // close ends the reading.

@@ -1,70 +1,167 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 )
 
-// The forms in which launchers and programs say who wrote a line.
+// The forms in which launchers say who wrote a line.
 var (
-	// ncclSpeaker is NCCL's and RCCL's own: "host:pid:tid [dev] NCCL WARN"
-	// (src/debug.cc of 2.4 to 2.30), with a file or a function between from
-	// time to time.
-	ncclSpeaker = regexp.MustCompile(`([A-Za-z0-9][\w.-]*):(\d+):\d+(?: \[(\d+)\])? `)
 	// rankSpeaker are "[rank3]:" (PyTorch), "[Rank 3]", "Rank 3]:",
 	// "(Worker_TP1 pid=382)", "(RayWorkerWrapper pid=12, ip=10.0.0.2, rank=3)".
-	rankSpeaker = regexp.MustCompile(`\[[Rr]ank ?(\d+)[\]|]|\brank[=: ](\d+)\b|Worker_(?:DP\d+_)?(?:PP\d+_)?TP(\d+)`)
+	rankSpeaker = newPattern(`\[[Rr]ank ?(\d+)[\]|]|\brank[=: ](\d+)\b|Worker_(?:DP\d+_)?(?:PP\d+_)?TP(\d+)`)
 	// mpiSpeaker is Open MPI's --tag-output: "[1,3]<stdout>:".
-	mpiSpeaker = regexp.MustCompile(`^\[\d+,(\d+)\]<std(?:out|err)>`)
-	// slurmSpeaker is that of srun --label: "12: ".
-	slurmSpeaker = regexp.MustCompile(`^ *(\d{1,6}): `)
+	mpiSpeaker = newPattern(`^\[\d+,(\d+)\]<std(?:out|err)>`)
 	// pidSpeaker are "(Worker_TP0 pid=381)", "(raylet, ip=..., pid=12)".
-	pidSpeaker = regexp.MustCompile(`\bpid=(\d+)`)
-	// timeSpeaker are ISO times and those of NCCL 2.26 ("[2025-08-21 16:02:40]")
-	// and DeepSpeed.
-	timeSpeaker = regexp.MustCompile(`(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)`)
+	pidSpeaker = newPattern(`\bpid=(\d+)`)
 )
-
-// rankForms are those that tell a rank, in the order in which they are tried, with
-// what is in every such line.
-var rankForms = []struct {
-	pattern *regexp.Regexp
-	signs   []string
-}{
-	{mpiSpeaker, []string{"<std"}},
-	{rankSpeaker, []string{"ank", "Worker_"}},
-	{slurmSpeaker, []string{": "}},
-}
 
 // identify reads who wrote a line.
 func identify(line string) speaker {
 	line = line[:min(len(line), 400)]
 	var s speaker
 	if strings.Contains(line, "NCCL") {
-		if m := ncclSpeaker.FindStringSubmatch(line); m != nil {
-			s.host, s.pid, s.device = m[1], number(m[2]), optional(m[3])
+		if host, pid, device, ok := ncclSpeaker(line); ok {
+			s.host, s.pid, s.device = host, number(pid), optional(device)
 		}
 	}
-	if s.pid == 0 && strings.Contains(line, "pid=") {
-		if m := pidSpeaker.FindStringSubmatch(line); m != nil {
+	if s.pid == 0 {
+		if m := pidSpeaker.find(line); m != nil {
 			s.pid = number(m[1])
 		}
 	}
-	for _, form := range rankForms {
-		// Looking for what is in each of them first is far quicker.
-		if !containsAny(line, form.signs) {
+	s.rank, s.time = rankOf(line), timeOf(line)
+	return s
+}
+
+// rankOf reads the rank that wrote a line.
+func rankOf(line string) *int {
+	for _, form := range []*pattern{mpiSpeaker, rankSpeaker} {
+		if m := form.find(line); m != nil {
+			return optional(strings.Join(m[1:], ""))
+		}
+	}
+	return optional(slurmRank(line))
+}
+
+// ncclSpeaker reads how NCCL and RCCL begin their lines: "host:pid:tid [dev] NCCL WARN"
+// (src/debug.cc of 2.4 to 2.30), with a file or a function between from time to time.
+func ncclSpeaker(line string) (host, pid, device string, ok bool) {
+	for colon := range len(line) {
+		if line[colon] != ':' {
 			continue
 		}
-		if m := form.pattern.FindStringSubmatch(line); m != nil {
-			s.rank = optional(strings.Join(m[1:], ""))
-			break
+		pid, rest := leadingDigits(line[colon+1:])
+		rest, ok := strings.CutPrefix(rest, ":")
+		if pid == "" || !ok {
+			continue
+		}
+		tid, rest := leadingDigits(rest)
+		host := hostBefore(line[:colon])
+		if tid == "" || host == "" || !strings.HasPrefix(rest, " ") {
+			continue
+		}
+		return host, pid, bracketed(rest), true
+	}
+	return "", "", "", false
+}
+
+// hostBefore is the name of a host at the end of a text.
+func hostBefore(text string) string {
+	start := len(text)
+	for start > 0 && ncclHostByte(text[start-1]) {
+		start--
+	}
+	return strings.TrimLeft(text[start:], "._-")
+}
+
+// bracketed is the number in " [3] " at the beginning of a text.
+func bracketed(text string) string {
+	rest, ok := strings.CutPrefix(text, " [")
+	if !ok {
+		return ""
+	}
+	n, rest := leadingDigits(rest)
+	if !strings.HasPrefix(rest, "] ") {
+		return ""
+	}
+	return n
+}
+
+// slurmRank reads the label of srun --label: "12: ".
+func slurmRank(line string) string {
+	const most = 6 // A label is a task's number; more digits are a time or an address.
+	n, rest := leadingDigits(strings.TrimLeft(line, " "))
+	if len(n) > most || !strings.HasPrefix(rest, ": ") {
+		return ""
+	}
+	return n
+}
+
+// leadingDigits takes the digits off the front of a text.
+func leadingDigits(s string) (digits, rest string) {
+	i := 0
+	for i < len(s) && isDigit(s[i]) {
+		i++
+	}
+	return s[:i], s[i:]
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// timeForm is an ISO time, as NCCL 2.26 ("[2025-08-21 16:02:40]") and DeepSpeed
+// write it: 0 is any digit, and a T may stand instead of the blank.
+const timeForm = "0000-00-00 00:00:00"
+
+// timeOf reads the first time of a line.
+func timeOf(line string) string {
+	const firstDash = 4
+	for i := firstDash; i < len(line); i++ {
+		if line[i] != '-' || !isTime(line[i-firstDash:]) {
+			continue
+		}
+		from := line[i-firstDash:]
+		date, clock := from[:len("0000-00-00")], from[len("0000-00-00 "):len(timeForm)]
+		return date + "T" + clock + fraction(from[len(timeForm):])
+	}
+	return ""
+}
+
+// isTime reports whether a text begins with a time.
+func isTime(text string) bool {
+	if len(text) < len(timeForm) {
+		return false
+	}
+	for i := range len(timeForm) {
+		switch want, c := timeForm[i], text[i]; want {
+		case '0':
+			if !isDigit(c) {
+				return false
+			}
+		case ' ':
+			if c != ' ' && c != 'T' {
+				return false
+			}
+		default:
+			if c != want {
+				return false
+			}
 		}
 	}
-	if m := timeSpeaker.FindStringSubmatch(line); m != nil {
-		s.time = m[1] + "T" + strings.ReplaceAll(m[2], ",", ".")
+	return true
+}
+
+// fraction reads the part of a second behind a time: ",123456" or ".123".
+func fraction(text string) string {
+	const most = 9 // Nanoseconds.
+	if text == "" || text[0] != '.' && text[0] != ',' {
+		return ""
 	}
-	return s
+	digits, _ := leadingDigits(text[1:])
+	if digits == "" {
+		return ""
+	}
+	return "." + digits[:min(len(digits), most)]
 }
 
 func number(s string) int {

@@ -132,12 +132,13 @@ func (s *splitter) segment(c *chunk, from, to int, feed, carriage bool) {
 	}
 }
 
-// line looks for anchors in a line.
+// line finds those who may take a line.
 func (s *splitter) line(c *chunk, from, to int, overwritten bool) {
-	c.takers = s.anchors.in(c.data[from:to], c.takers)
-	c.lines = append(c.lines, lineAt{
-		from: int32(from), to: int32(to), takers: int32(len(c.takers)), numbered: s.numbered, overwritten: overwritten,
-	})
+	text := c.data[from:to]
+	l := lineAt{from: int32(from), to: int32(to), plain: plain(text), numbered: s.numbered, overwritten: overwritten}
+	c.takers, l.counted = s.anchors.takersOf(text, l.plain, c.takers)
+	l.takers = int32(len(c.takers))
+	c.lines = append(c.lines, l)
 	s.numbered = false
 }
 
