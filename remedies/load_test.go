@@ -85,6 +85,11 @@ func TestCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if testing.Short() { // The race detector makes compiling for each case slow.
+		if err := set.Compile(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	cases, err := fixtures.Cases(os.DirFS("../fixtures"))
 	if err != nil {
 		t.Fatal(err)

@@ -37,6 +37,9 @@ type library struct {
 
 // TestLibrary holds the rules to the contract: see docs/rules.md.
 func TestLibrary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: nothing in it runs side by side")
+	}
 	for _, fault := range (library{rules: os.DirFS("."), fixtures: os.DirFS("../fixtures")}).faults(t) {
 		t.Error(fault)
 	}

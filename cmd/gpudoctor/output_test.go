@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	osignal "os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,6 +81,7 @@ func TestSignalsWhileWriting(t *testing.T) {
 			}
 		}
 	}
+	hear(t, syscall.SIGHUP)
 	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGXCPU} { // See TestSignalsWhileGathering for all of them.
 		runs = append(runs, run{"new", "filled", true, int(signal), 1})
 	}
@@ -150,8 +152,19 @@ func TestSignalsWhileGathering(t *testing.T) {
 	all.Wait()
 }
 
+// hear lets programs that the test starts hear a signal even if the test itself was
+// started without it, by nohup say: they inherit that a signal is ignored, but not
+// that it is handled.
+func hear(t *testing.T, signal os.Signal) {
+	t.Helper()
+	heard := make(chan os.Signal, 1)
+	osignal.Notify(heard, signal)
+	t.Cleanup(func() { osignal.Stop(heard) })
+}
+
 func signalWhileGathering(t *testing.T, signal syscall.Signal, ignored bool) {
 	t.Helper()
+	hear(t, signal)
 	fail := func(err error) bool {
 		if err != nil {
 			t.Errorf("%s, ignored %t: %v", signal, ignored, err)

@@ -167,6 +167,9 @@ func (c corpus) text() string {
 // TestPlantedInSnapshot plants the corpus wherever a recording holds text: none of
 // it may be seen in the snapshot.
 func TestPlantedInSnapshot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: nothing in it runs side by side")
+	}
 	c := readCorpus(t)
 	text := c.text()
 	src := &Memory{}
