@@ -41,12 +41,7 @@ func amdGPUAt(s *Sink, index int, address string, l Line) *checks.GPU {
 		amdGPUSetIndex(s, g, index)
 	} else {
 		// Another part of the text may have told the address.
-		for _, known := range s.gpus {
-			if known.Index != nil && *known.Index == index && known.Vendor == amdGPUVendor && known.Address != GPUName(index) {
-				g = known
-			}
-		}
-		if g == nil {
+		if g = s.gpus[s.addressOf(index, amdGPUVendor)]; g == nil {
 			g = s.GPUAt(index, l)
 		}
 		s.Watch("gpus.devices["+g.Address+"]", g, l)

@@ -46,16 +46,18 @@ func compareGPUs(a, b *checks.GPU) int {
 // nameGPUs gives GPUs that are known by index alone their addresses, where
 // another text tells which index has which address, or, as the management
 // library counts in order of the addresses (nvmlDeviceGetHandleByIndex), where
-// the PCI tree shows as many GPUs of that vendor.
+// the PCI tree shows as many GPUs of that vendor. An index that several GPUs have, as
+// in texts of several machines, names none of them.
 func (s *Sink) nameGPUs() {
-	addressOf := make(map[int]string)
+	addressOf, shared := make(map[int]string), make(map[int]bool)
 	var unnamed []*checks.GPU
-	for name, g := range s.gpus {
-		switch {
+	for _, name := range slices.Sorted(maps.Keys(s.gpus)) {
+		switch g := s.gpus[name]; {
 		case g.Index == nil:
 		case name == GPUName(*g.Index):
 			unnamed = append(unnamed, g)
 		default:
+			shared[*g.Index] = addressOf[*g.Index] != ""
 			addressOf[*g.Index] = name
 		}
 	}
@@ -79,7 +81,7 @@ func (s *Sink) nameGPUs() {
 	for _, g := range unnamed {
 		old := g.Address
 		address, ok := addressOf[*g.Index]
-		if !ok {
+		if !ok || shared[*g.Index] {
 			continue
 		}
 		rename[old] = address
@@ -94,6 +96,22 @@ func (s *Sink) nameGPUs() {
 		s.order = append(s.order, address)
 	}
 	s.renameGPUs(rename)
+}
+
+// addressOf returns the address of the GPU of a vendor, or of any where vendor is empty,
+// that has an index; empty where none has it, or several do, of several machines.
+func (s *Sink) addressOf(index int, vendor string) string {
+	found := ""
+	for address, g := range s.gpus {
+		switch {
+		case g.Index == nil || *g.Index != index || vendor != "" && g.Vendor != vendor || address == GPUName(index):
+		case found != "":
+			return ""
+		default:
+			found = address
+		}
+	}
+	return found
 }
 
 // renameGPUs carries new names into what speaks of GPUs.

@@ -263,11 +263,9 @@ func nvtopoNUMA(s *Sink, index int, row []string, devices int, l Line) {
 	if g := s.GPUAt(index, l); g.NUMANode == nil {
 		g.NUMANode = &node
 	}
-	for address, g := range s.gpus {
-		if g.Index != nil && *g.Index == index && address != GPUName(index) {
-			if d := s.Device(address, l); d.NUMANode == nil {
-				d.NUMANode = &node
-			}
+	if address := s.addressOf(index, ""); address != "" {
+		if d := s.Device(address, l); d.NUMANode == nil {
+			d.NUMANode = &node
 		}
 	}
 }
