@@ -76,6 +76,12 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	for _, rule := range asked {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
+	for id, findings := range s.told(facts.Logs) {
+		if a, asked := answers[id]; asked {
+			a.findings = append(a.findings, findings...)
+			answers[id] = a
+		}
+	}
 	if err := s.judgeRest(ctx, remaining, judged, answers); err != nil {
 		return nil, err
 	}

@@ -38,6 +38,8 @@ type Statement struct {
 	Like string `yaml:"like,omitempty"`
 	// Unlike is a pattern that the line must not match.
 	Unlike string `yaml:"unlike,omitempty"`
+	// Verdict is what the message means by itself; nil where a rule decides.
+	Verdict *Verdict `yaml:"verdict,omitempty"`
 	// Source is where the form is from: a file of the program at a version,
 	// or a page.
 	Source string `yaml:"source"`
@@ -99,6 +101,11 @@ func (t *Statement) prepare() error {
 		return fmt.Errorf("the role %q is none of %q", t.Role, roles)
 	case len(t.Anchors) == 0 || len(t.Examples) == 0:
 		return errors.New("anchors or examples are missing")
+	}
+	if t.Verdict != nil {
+		if err := t.Verdict.check(t); err != nil {
+			return err
+		}
 	}
 	for _, a := range t.Anchors {
 		if len(a) < 5 {

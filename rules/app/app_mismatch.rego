@@ -266,20 +266,6 @@ findings contains {
 
 call(m) := sprintf("%s of %s elements of type %s", [m.fields.op, m.fields.count, m.fields.type])
 
-# A rank that did not come may be out of step, or may have ended.
-findings contains {
-	"subject": "job",
-	"message": sprintf("The traces of the flight recorder show ranks that never came to a collective: %s. They ran another branch of the program, had fewer batches, or ended", [m.text]),
-	"severity": "high",
-	"confidence": "possible",
-	"evidence": [logs.evidence(m)],
-	"remedies": ["fix-application"],
-	"order": m.order,
-} if {
-	not logs.said("torch-flight-mismatch")
-	m := logs.first(logs.by_id["torch-flight-missing-ranks"])
-}
-
 # The desynchronization report lists what ranks began at one number in
 # neighbouring lines.
 findings contains {
@@ -315,19 +301,6 @@ findings contains {
 }
 
 number(text) := to_number(text) if regex.match(`^[0-9]{1,9}$`, text)
-
-# The port is taken.
-findings contains {
-	"subject": "job",
-	"message": sprintf("The port at which the ranks meet is in use by another process, one of another job or a left-over of an earlier one: %s", [m.text]),
-	"severity": "high",
-	"confidence": "confirmed",
-	"evidence": [logs.evidence(m)],
-	"remedies": ["fix-application", "other"],
-	"order": m.order,
-} if {
-	m := logs.first(logs.by_id["torch-port-in-use"])
-}
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs

@@ -33,19 +33,6 @@ import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-# NCCL says it itself.
-findings contains {
-	"subject": "nccl",
-	"message": sprintf("NCCL says that ranks of one job run different versions of it: %s", [m.text]),
-	"severity": "critical",
-	"confidence": "confirmed",
-	"evidence": [logs.evidence(m)],
-	"remedies": ["same-nccl-everywhere"],
-	"order": m.order,
-} if {
-	m := logs.first(logs.by_id["nccl-version-mismatch"])
-}
-
 # The program and the library do not fit.
 findings contains {
 	"subject": "nccl",
@@ -70,18 +57,6 @@ findings contains {
 	"order": m.order,
 } if {
 	m := logs.first(logs.by_id["nccl-library-missing"])
-}
-
-findings contains {
-	"subject": "nccl",
-	"message": sprintf("The program's build has no NCCL, so another build or package of it is needed: %s", [m.text]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": [logs.evidence(m)],
-	"remedies": ["other", "same-nccl-everywhere"],
-	"order": m.order,
-} if {
-	m := logs.first(logs.by_id["nccl-not-built-in"])
 }
 
 # An NCCL that was built with CUDA before 11.3 cannot be captured in a graph, as

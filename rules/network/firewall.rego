@@ -32,19 +32,6 @@ package gpudoctor.rules.firewall
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 
-# The plugin of AWS says it in so many words.
-findings contains {
-	"subject": "network",
-	"message": "The security group of an instance drops EFA's packets: it must allow all traffic to and from itself, inbound and outbound",
-	"severity": "critical",
-	"confidence": "confirmed",
-	"remedies": ["open-firewall"],
-	"evidence": [logs.evidence(m)],
-	"order": m.order,
-} if {
-	m := logs.first(logs.by_id["ofi-security-group"])
-}
-
 # Open MPI guesses it itself, where its daemons do not reach each other. A
 # daemon that did not report back may have other reasons.
 findings contains {

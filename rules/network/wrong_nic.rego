@@ -130,21 +130,6 @@ gloo_reason(name) := "GLOO_SOCKET_IFNAME takes the whole name of one interface; 
 	regex.match(`[\^=]`, name)
 } else := "an interface of that name does not exist here or has no address, or the host's name leads nowhere. GLOO_SOCKET_IFNAME takes whole names"
 
-# Gloo was told an address, or the host's name leads to one, that no interface
-# here bears: an old entry of /etc/hosts, or 0.0.0.0.
-findings contains {
-	"subject": "network",
-	"message": sprintf("Gloo finds no interface with the address %s: the host's name leads to an address that this machine does not have (an old line of /etc/hosts, say), or a program was told that address", [m.fields.address]),
-	"severity": "critical",
-	"confidence": "confirmed",
-	"remedies": ["set-socket-ifname", "unset-env"],
-	"params": {"variable": "GLOO_SOCKET_IFNAME"},
-	"evidence": [logs.evidence(m)],
-	"order": m.order,
-} if {
-	m := logs.first(logs.by_id["gloo-address-missing"])
-}
-
 # vLLM places a worker on the node whose address it takes for its own, by the
 # resource node:ADDRESS; Ray knows a machine by the address that it chose, or was
 # told (ray start --node-ip-address). On machines with several interfaces the two

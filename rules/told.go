@@ -1,0 +1,59 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/evidence"
+)
+
+// told are the findings of the messages that mean something by themselves, by rule:
+// one for each row of the catalogue, of the first message of its form.
+func (s *Set) told(logs *checks.LogFacts) map[string][]Finding {
+	if logs == nil || len(logs.Messages) == 0 {
+		return nil
+	}
+	first := map[string]*checks.Message{}
+	for i := range logs.Messages {
+		m := &logs.Messages[i]
+		if f := first[m.ID]; f == nil || cmp.Or(cmp.Compare(m.Order, f.Order), cmp.Compare(m.Text, f.Text)) < 0 {
+			first[m.ID] = m
+		}
+	}
+	said := func(id string) bool { return first[id] != nil }
+	findings := map[string][]Finding{}
+	for _, id := range slices.Sorted(maps.Keys(first)) {
+		m, v := first[id], evidence.Verdicts()[id]
+		if v == nil || slices.ContainsFunc(v.Unless, said) {
+			continue
+		}
+		if rule, ok := s.Rule(v.Rule); ok {
+			findings[rule.ID] = append(findings[rule.ID], toldBy(m, v, rule))
+		}
+	}
+	return findings
+}
+
+// toldBy is the finding of a message by its row's verdict.
+func toldBy(m *checks.Message, v *evidence.Verdict, rule Rule) Finding {
+	order := m.Order
+	f := Finding{
+		Rule: rule.ID, Cause: rule.Cause, Title: rule.Title, Subject: v.Subject, Message: v.Fill(m), Order: &order,
+		Severity: cmp.Or(Severity(v.Severity), rule.Severity), Confidence: cmp.Or(Confidence(v.Confidence), rule.Confidence),
+		Remedies: rule.Remedies,
+		Evidence: []Evidence{{Fact: fmt.Sprintf("logs.messages[%s]", m.ID), Value: m.Text, Source: fmt.Sprintf("%s:%d", m.Source, m.Line)}},
+	}
+	if len(v.Remedies) > 0 {
+		f.Remedies = v.Remedies
+	}
+	if len(v.Params) > 0 {
+		f.Params = make(map[string]any, len(v.Params))
+		for name, value := range v.Params {
+			f.Params[name] = value
+		}
+	}
+	return f
+}
