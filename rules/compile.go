@@ -1,9 +1,12 @@
 package rules
 
 import (
+	"cmp"
 	"errors"
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -99,7 +102,11 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 		}
 	}
 	asked := slices.Concat(chosen, always)
-	p, err := s.specialise(asked, &shape{any: true, known: known})
+	modules, err := s.modulesOf(asked)
+	if err != nil {
+		return err
+	}
+	p, err := s.compiled(specialised(modules, asked, &shape{any: true, known: known}), asked)
 	if err != nil {
 		return err
 	}
@@ -113,29 +120,52 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 // TextSections are the sections of the facts that only texts fill.
 var TextSections = []string{"benchmarks", "launches", "logs", "nics", "software", "storage"}
 
-// program returns a program that can be asked these rules about some facts.
-func (s *Set) program(rules []Rule, input ast.Object) (*program, error) {
+// maxPrograms bounds the programs that are compiled, and evaluated, side by side. Each
+// compiles the library that its rules need once more.
+const maxPrograms = 2
+
+// programs returns programs that can together be asked these rules about some facts.
+func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
 	s.mu.Lock()
 	ready := s.ready
 	s.mu.Unlock()
 	if ready.serves(rules, input) {
-		return ready, nil
+		return []*program{ready}, nil
 	}
-	p, err := s.specialise(rules, valuesOf(input))
-	if err != nil {
-		return nil, err
-	}
-	p.exact = true
-	return p, nil
-}
-
-// specialise compiles what some rules need on input of a shape.
-func (s *Set) specialise(rules []Rule, input *shape) (*program, error) {
 	modules, err := s.modulesOf(rules)
 	if err != nil {
 		return nil, err
 	}
-	return s.compiled(specialised(modules, rules, input), rules)
+	hands := deal(rules, modules, min(maxPrograms, runtime.GOMAXPROCS(0)))
+	list, errs := make([]*program, len(hands)), make([]error, len(hands))
+	var wg sync.WaitGroup
+	for i, hand := range hands {
+		wg.Go(func() {
+			if list[i], errs[i] = s.compiled(specialised(modules, hand, valuesOf(input)), hand); errs[i] == nil {
+				list[i].exact = true
+			}
+		})
+	}
+	wg.Wait()
+	return list, errors.Join(errs...)
+}
+
+// deal deals rules out to so many hands with about as many definitions each; few
+// rules to one.
+func deal(rules []Rule, modules map[string]*ast.Module, hands int) [][]Rule {
+	const few = 4
+	if len(rules) <= few {
+		hands = 1
+	}
+	size := func(r Rule) int { return len(modules[r.File].Rules) }
+	out, sizes := make([][]Rule, hands), make([]int, hands)
+	largest := slices.SortedStableFunc(slices.Values(rules), func(a, b Rule) int { return cmp.Compare(size(b), size(a)) })
+	for _, rule := range largest {
+		least := slices.Index(sizes, slices.Min(sizes))
+		out[least] = append(out[least], rule)
+		sizes[least] += size(rule)
+	}
+	return out
 }
 
 // compiled compiles modules: rules of the user's with all checks, the built-in ones
@@ -179,12 +209,14 @@ func factsSchemas() (*ast.SchemaSet, error) {
 	return set, nil
 }
 
-// groups are the rules that are asked in one query: the user's own apart, so that
-// theirs alone are watched by a stackGuard.
-func (s *Set) groups(rules []Rule) [][]Rule {
+// groups are the rules of a program that are asked in one query: the user's own apart,
+// so that theirs alone are watched by a stackGuard.
+func (s *Set) groups(p *program, rules []Rule) [][]Rule {
 	groups := map[bool][]Rule{}
 	for _, rule := range rules {
-		groups[s.own[rule.ID]] = append(groups[s.own[rule.ID]], rule)
+		if p.rules[rule.ID] {
+			groups[s.own[rule.ID]] = append(groups[s.own[rule.ID]], rule)
+		}
 	}
 	return slices.Collect(maps.Values(groups))
 }

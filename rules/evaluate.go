@@ -63,12 +63,12 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 		return nil, err
 	}
 	asked := slices.Concat(chosen, always)
-	p, err := s.program(asked, input)
+	programs, err := s.programs(asked, input)
 	if err != nil {
 		return nil, err
 	}
 	remaining := s.newBudget(opts)
-	said, err := s.ask(ctx, remaining, p, input, asked)
+	said, err := s.ask(ctx, remaining, programs, input, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -157,11 +157,11 @@ func (s *Set) judgeRest(ctx context.Context, left budget, facts checks.Facts, an
 	if err != nil {
 		return err
 	}
-	p, err := s.program(last, input)
+	programs, err := s.programs(last, input)
 	if err != nil {
 		return err
 	}
-	said, err := s.ask(ctx, left, p, input, last)
+	said, err := s.ask(ctx, left, programs, input, last)
 	if err != nil {
 		return err
 	}
@@ -238,33 +238,41 @@ type answer struct {
 	failure                          string // Why the rule could not be run.
 }
 
-// ask asks all rules, in as few queries as can be and side by side. Where one fails,
-// each of its rules is asked alone, so that only those at fault give no answer.
-func (s *Set) ask(ctx context.Context, left budget, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
+// ask asks programs all rules, in as few queries as can be and side by side. Where one
+// fails, each of its rules is asked alone, so that only those at fault give no answer.
+func (s *Set) ask(ctx context.Context, left budget, programs []*program, input ast.Value, rules []Rule) (map[string]answer, error) {
+	type question struct {
+		*program
+		rules []Rule
+	}
 	said := make(map[string]answer, len(rules))
-	var alone []Rule
+	var alone []question
 	var mu sync.Mutex // Guards said and alone.
 	var wg sync.WaitGroup
-	for _, group := range s.groups(rules) {
-		wg.Go(func() {
-			answers, err := s.boundedQuery(ctx, left.together(), p, input, group)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				alone = append(alone, group...)
-			}
-			maps.Copy(said, answers)
-		})
+	for _, p := range programs {
+		for _, group := range s.groups(p, rules) {
+			wg.Go(func() {
+				answers, err := s.boundedQuery(ctx, left.together(), p, input, group)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					for _, rule := range group {
+						alone = append(alone, question{p, []Rule{rule}})
+					}
+				}
+				maps.Copy(said, answers)
+			})
+		}
 	}
 	wg.Wait()
-	slices.SortFunc(alone, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
-	for _, rule := range alone {
+	slices.SortFunc(alone, func(a, b question) int { return cmp.Compare(a.rules[0].ID, b.rules[0].ID) })
+	for _, q := range alone {
 		if ctx.Err() != nil {
 			break
 		}
-		one, err := s.boundedQuery(ctx, left.share(), p, input, []Rule{rule})
+		one, err := s.boundedQuery(ctx, left.share(), q.program, input, q.rules)
 		if err != nil {
-			one = map[string]answer{rule.ID: {failure: failureOf(err)}}
+			one = map[string]answer{q.rules[0].ID: {failure: failureOf(err)}}
 		}
 		maps.Copy(said, one)
 	}
