@@ -153,8 +153,8 @@ func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
 // deal deals rules out to so many hands with about as many definitions each; few
 // rules to one.
 func deal(rules []Rule, modules map[string]*ast.Module, hands int) [][]Rule {
-	const few = 4
-	if len(rules) <= few {
+	const oneHand = 4 // So many rules compile in less time than the library that both would need.
+	if len(rules) <= oneHand {
 		hands = 1
 	}
 	size := func(r Rule) int { return len(modules[r.File].Rules) }

@@ -113,15 +113,17 @@ func (r *entryReader) fault(format string, args ...any) {
 	}
 }
 
+// finding is a finding of a rule, as its metadata describes it.
+func (r Rule) finding() Finding {
+	return Finding{Rule: r.ID, Cause: r.Cause, Title: r.Title, Severity: r.Severity, Confidence: r.Confidence, Remedies: r.Remedies}
+}
+
 // readFinding turns one object that a rule returned into a finding, or says
 // what is wrong with it. A key that is not known is a fault, since it may be a
 // misspelt one.
 func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 	r := &entryReader{what: "finding"}
-	f = Finding{
-		Rule: rule.ID, Cause: rule.Cause, Title: rule.Title,
-		Severity: rule.Severity, Confidence: rule.Confidence, Remedies: rule.Remedies,
-	}
+	f = rule.finding()
 	r.each("a finding", v, func(key string, value ast.Value) bool {
 		switch key {
 		case "subject":

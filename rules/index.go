@@ -69,11 +69,7 @@ func whole(m *ast.Module, name string) *ast.Rule {
 	all := ast.ObjectComprehensionTerm(k, v, ast.NewBody(ast.Equality.Expr(v, each)))
 	head := ast.RefHead(ast.Ref{ast.VarTerm(name)})
 	head.Value, head.Assign = all, true
-	head.Location = m.Package.Location
-	rule := &ast.Rule{Location: m.Package.Location, Head: head, Body: ast.NewBody(ast.NewExpr(ast.BooleanTerm(true))), Module: m}
-	ast.WalkTerms(rule, func(t *ast.Term) bool { t.Location = m.Package.Location; return false })
-	ast.WalkExprs(rule, func(e *ast.Expr) bool { e.Location = m.Package.Location; return false })
-	return rule
+	return placed(&ast.Rule{Head: head, Body: certain(m.Package.Location)}, m)
 }
 
 // withoutKeys gives a message of OPA's the names that the rules bear in their files.

@@ -3,8 +3,8 @@ package rules
 import "github.com/open-policy-agent/opa/v1/ast"
 
 // shape is what a term may evaluate to: any value, one of a list of values, or a
-// collection that the rules compute. One that is none of these is undefined for
-// certain. A shape says at least what is possible, never less.
+// collection that the rules compute. A term with an empty shape is certainly undefined.
+// A shape may allow too much, never too little.
 type shape struct {
 	// any is true where nothing is known but some fields of an object.
 	any   bool

@@ -83,12 +83,9 @@ func byVariable(rule *ast.Rule) bool {
 func noKey(m *ast.Module, name string) *ast.Rule {
 	key, element := ast.VarTerm("key"), ast.VarTerm("element")
 	head := ast.RefHead(ast.Ref{ast.VarTerm(name), key})
-	head.Key, head.Value, head.Location = element, nil, m.Package.Location
+	head.Key, head.Value = element, nil
 	each := ast.MemberWithKey.Call(key, element, ast.ObjectTerm())
-	rule := &ast.Rule{Head: head, Body: ast.NewBody(&ast.Expr{Terms: &ast.SomeDecl{Symbols: []*ast.Term{each}}}), Module: m, Location: m.Package.Location}
-	ast.WalkTerms(rule, func(t *ast.Term) bool { return located(t, m.Package.Location) == nil })
-	ast.WalkExprs(rule, func(e *ast.Expr) bool { return e.SetLocation(m.Package.Location) == nil })
-	return rule
+	return placed(&ast.Rule{Head: head, Body: ast.NewBody(&ast.Expr{Terms: &ast.SomeDecl{Symbols: []*ast.Term{each}}})}, m)
 }
 
 // alive is a definition without what cannot hold in it; nil where nothing may hold.
@@ -114,7 +111,7 @@ func (k *keeper) alive(rule *ast.Rule) *ast.Rule {
 	if slices.ContainsFunc(rule.Body, func(e *ast.Expr) bool { return k.idle[e] }) {
 		kept.Body = slices.DeleteFunc(slices.Clone(rule.Body), func(e *ast.Expr) bool { return k.idle[e] })
 		if len(kept.Body) == 0 {
-			kept.Body = ast.NewBody(ast.NewExpr(located(ast.BooleanTerm(true), rule.Location)).SetLocation(rule.Location))
+			kept.Body = certain(rule.Location)
 		}
 	}
 	return &kept
@@ -122,10 +119,19 @@ func (k *keeper) alive(rule *ast.Rule) *ast.Rule {
 
 // refer keeps the rules that a definition refers to.
 func (k *keeper) refer(s *scope, rule *ast.Rule) {
-	visitor := ast.NewGenericVisitor(func(x any) bool {
+	var visitor *ast.GenericVisitor
+	visitor = ast.NewGenericVisitor(func(x any) bool {
 		switch x := x.(type) {
 		case ast.Ref:
 			k.referTo(s, x)
+			rest := x
+			if _, named := x[0].Value.(ast.Var); named {
+				rest = x[1:] // The name alone is no reference.
+			}
+			for _, t := range rest {
+				visitor.Walk(t)
+			}
+			return true
 		case ast.Var:
 			k.referTo(s, ast.Ref{ast.NewTerm(x)})
 		}
@@ -145,7 +151,7 @@ func (k *keeper) referTo(s *scope, ref ast.Ref) {
 	head, _ := ref[0].Value.(ast.Var)
 	path, imported := s.imports[head]
 	switch {
-	case imported && len(ref) > 1:
+	case imported:
 		ref = path.Concat(ref[1:])
 	case head != "data":
 		return
@@ -198,20 +204,28 @@ func never(m *ast.Module, like *ast.Rule) *ast.Rule {
 	case len(like.Head.Args) > 0:
 		head.Args = make(ast.Args, len(like.Head.Args))
 		for i := range head.Args {
-			head.Args[i] = located(ast.VarTerm("unused_"+strings.Repeat("x", i)), at)
+			head.Args[i] = ast.VarTerm("unused_" + strings.Repeat("x", i))
 		}
 		head.Value = ast.BooleanTerm(true)
-	case !isCollection([]*ast.Rule{like}):
+	case !isCollection(like):
 		head.Value = ast.BooleanTerm(true)
 	case len(like.Head.Ref()) == 1:
 		head.Value, body = ast.SetTerm(), certain(at)
 	default:
 		head.Value, body = ast.ObjectTerm(), certain(at)
 	}
-	head.Assign, head.Location = true, at
-	located(head.Value, at)
-	located(head.Reference[0], at)
-	return &ast.Rule{Location: at, Head: head, Body: body, Module: m}
+	head.Assign = true
+	return placed(&ast.Rule{Head: head, Body: body}, m)
+}
+
+// placed puts a rule that no file holds into a module, at its package line.
+func placed(rule *ast.Rule, m *ast.Module) *ast.Rule {
+	at := m.Package.Location
+	rule.Module, rule.Location, rule.Head.Location = m, at, at
+	ast.WalkTerms(rule, func(t *ast.Term) bool { return located(t, at) == nil })
+	ast.WalkTerms(rule.Head.Ref(), func(t *ast.Term) bool { return located(t, at) == nil })
+	ast.WalkExprs(rule, func(e *ast.Expr) bool { return e.SetLocation(at) == nil })
+	return rule
 }
 
 func impossible(at *ast.Location) ast.Body { return constant(false, at) }

@@ -106,6 +106,29 @@ func said(t *testing.T, v *Verdict) any {
 	return document
 }
 
+// TestPackageAsValue holds that a package which a rule uses as one value keeps all its
+// rules, and that one which it only reads a rule of keeps that rule alone.
+func TestPackageAsValue(t *testing.T) {
+	t.Parallel()
+	for use, want := range map[string]int{"count(other)": 2, "other.one": 1, "data.gpudoctor.lib.other[input.name]": 2} {
+		modules := map[string]*ast.Module{}
+		for name, text := range map[string]string{
+			"t.rego":     "package gpudoctor.rules.t\nimport data.gpudoctor.lib.other\nfindings contains x if x := " + use,
+			"other.rego": "package gpudoctor.lib.other\none := 1\ntwo := 2",
+		} {
+			m, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{RegoVersion: ast.RegoV1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			modules[name] = m
+		}
+		kept := specialised(modules, []Rule{{ID: "t", File: "t.rego"}}, anything)
+		if got := len(kept["other.rego"].Rules); got != want {
+			t.Errorf("%s keeps %d rules of the package, want %d", use, got, want)
+		}
+	}
+}
+
 // TestShapes holds what shapes say of what rules evaluate to. Where "true" is said of
 // what never holds, the shapes do not follow so far: "not", patterns, places in arrays.
 func TestShapes(t *testing.T) {

@@ -40,12 +40,10 @@ func (s *Set) told(logs *checks.LogFacts) map[string][]Finding {
 // toldBy is the finding of a message by its row's verdict.
 func toldBy(m *checks.Message, v *evidence.Verdict, rule Rule) Finding {
 	order := m.Order
-	f := Finding{
-		Rule: rule.ID, Cause: rule.Cause, Title: rule.Title, Subject: v.Subject, Message: v.Fill(m), Order: &order,
-		Severity: cmp.Or(Severity(v.Severity), rule.Severity), Confidence: cmp.Or(Confidence(v.Confidence), rule.Confidence),
-		Remedies: rule.Remedies,
-		Evidence: []Evidence{{Fact: fmt.Sprintf("logs.messages[%s]", m.ID), Value: m.Text, Source: fmt.Sprintf("%s:%d", m.Source, m.Line)}},
-	}
+	f := rule.finding()
+	f.Subject, f.Message, f.Order = v.Subject, v.Fill(m), &order
+	f.Severity, f.Confidence = cmp.Or(Severity(v.Severity), f.Severity), cmp.Or(Confidence(v.Confidence), f.Confidence)
+	f.Evidence = []Evidence{{Fact: fmt.Sprintf("logs.messages[%s]", m.ID), Value: m.Text, Source: fmt.Sprintf("%s:%d", m.Source, m.Line)}}
 	if len(v.Remedies) > 0 {
 		f.Remedies = v.Remedies
 	}
