@@ -1,12 +1,14 @@
 package rules
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -67,8 +69,8 @@ func TestTableRemedies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := map[string][]string{} // By rule.
-	name := func(rule string, remedies []string) { named[rule] = append(named[rule], remedies...) }
+	all := map[string][]string{} // By rule.
+	name := func(rule string, remedies []string) { all[rule] = append(all[rule], remedies...) }
 	for _, x := range data.XIDs().XIDs {
 		rule := "gpu-events"
 		if x.Class == "fault" || x.Class == "link" {
@@ -76,7 +78,10 @@ func TestTableRemedies(t *testing.T) {
 		}
 		name(rule, data.XIDs().Actions[x.Action])
 	}
-	for id, remedies := range named {
+	for _, row := range data.Variables().Rows {
+		name("env-misconfig", row.Remedies)
+	}
+	for id, remedies := range all {
 		rule, ok := s.Rule(id)
 		if !ok {
 			t.Errorf("no rule %s", id)
@@ -88,4 +93,71 @@ func TestTableRemedies(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCircumstances holds that each circumstance that a table names is one that the
+// module which reads the table can tell, that each of those is named, and that each
+// message is one of the catalogue.
+func TestCircumstances(t *testing.T) {
+	t.Parallel()
+	messages := map[string]bool{}
+	for _, s := range evidence.Statements() {
+		messages[s.ID] = true
+	}
+	variables := named{}
+	for _, row := range data.Variables().Rows {
+		variables.circumstances = append(variables.circumstances, slices.Concat(row.When, row.Unless)...)
+		variables.messages = append(variables.messages, row.Said...)
+	}
+	for file, names := range map[string]named{"env/env_misconfig.rego": variables} {
+		can := circumstancesOf(t, file)
+		used := map[string]bool{}
+		for _, name := range names.circumstances {
+			if comparison.MatchString(name) {
+				continue
+			}
+			if used[name] = true; !can[name] {
+				t.Errorf("%s does not know the circumstance %q", file, name)
+			}
+		}
+		for name := range can {
+			if !used[name] {
+				t.Errorf("%s: no row of the table names the circumstance %q", file, name)
+			}
+		}
+		for _, id := range names.messages {
+			if !messages[id] {
+				t.Errorf("the table of %s names the message %q, which the catalogue lacks", file, id)
+			}
+		}
+	}
+}
+
+// named is what the rows of a table name.
+type named struct{ circumstances, messages []string }
+
+// comparison is a circumstance that compares a version.
+var comparison = regexp.MustCompile(`^nccl(<|>=)[0-9.]+$`)
+
+// circumstancesOf are the circumstances that a module tells: those of which its
+// function holds is defined.
+func circumstancesOf(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	text, err := embedded.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, faults := parse(map[string][]byte{file: text}, false)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	can := map[string]bool{}
+	for _, rule := range modules[file].Rules {
+		if headName(rule) == "holds" {
+			if name, ok := rule.Head.Args[0].Value.(ast.String); ok {
+				can[string(name)] = true
+			}
+		}
+	}
+	return can
 }

@@ -18,7 +18,8 @@ var files embed.FS
 
 // tables are the tables by name.
 var tables = map[string]table{
-	"xids": tableOf(XIDs),
+	"variables": tableOf(Variables),
+	"xids":      tableOf(XIDs),
 }
 
 // table is a table whatever its type.
