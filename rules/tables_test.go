@@ -81,6 +81,13 @@ func TestTableRemedies(t *testing.T) {
 	for _, row := range data.Variables().Rows {
 		name("env-misconfig", row.Remedies)
 	}
+	for _, row := range data.KnownFaults().Rows {
+		rule := "nccl-bug"
+		if row.Library != "nccl" {
+			rule = "rccl-bug"
+		}
+		name(rule, row.Remedies)
+	}
 	for id, remedies := range all {
 		rule, ok := s.Rule(id)
 		if !ok {
@@ -109,7 +116,12 @@ func TestCircumstances(t *testing.T) {
 		variables.circumstances = append(variables.circumstances, slices.Concat(row.When, row.Unless)...)
 		variables.messages = append(variables.messages, row.Said...)
 	}
-	for file, names := range map[string]named{"env/env_misconfig.rego": variables} {
+	faults := named{}
+	for _, row := range data.KnownFaults().Rows {
+		faults.circumstances = append(faults.circumstances, row.When...)
+		faults.messages = append(faults.messages, row.Said...)
+	}
+	for file, names := range map[string]named{"env/env_misconfig.rego": variables, "lib/known_faults.rego": faults} {
 		can := circumstancesOf(t, file)
 		used := map[string]bool{}
 		for _, name := range names.circumstances {

@@ -18,8 +18,9 @@ var files embed.FS
 
 // tables are the tables by name.
 var tables = map[string]table{
-	"variables": tableOf(Variables),
-	"xids":      tableOf(XIDs),
+	"known_faults": tableOf(KnownFaults),
+	"variables":    tableOf(Variables),
+	"xids":         tableOf(XIDs),
 }
 
 // table is a table whatever its type.
