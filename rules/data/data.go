@@ -18,6 +18,7 @@ var files embed.FS
 
 // tables are the tables by name.
 var tables = map[string]table{
+	"gpu_models":   tableOf(GPUModels),
 	"known_faults": tableOf(KnownFaults),
 	"variables":    tableOf(Variables),
 	"xids":         tableOf(XIDs),

@@ -7,6 +7,7 @@
 #   - input: schema.facts
 package gpudoctor.lib.known_faults
 
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
@@ -27,56 +28,38 @@ of_host_memory(m) if {
 	library_versions.in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
 }
 
-# gpu_names are the models that the facts or the texts name.
-gpu_names contains sprintf("%s %s", [object.get(g, "name", ""), object.get(g, "architecture", "")]) if some g in input.gpus.devices
-
-gpu_names contains name if {
-	some b in input.benchmarks
-	some name in b.gpu_names
-}
+# architectures are those of the GPUs that the facts or the texts name.
+architectures := gpu_models.architectures | in_prose
 
 # What somebody writes of his cards names them, too.
-gpu_names contains m.fields.gpu if {
-	some m in logs.by_id["prose-p2p-off-needed"]
-	m.fields.gpu != ""
-}
+in_prose contains gpu_models.architecture({"name": m.fields.gpu}) if some m in logs.by_id["prose-p2p-off-needed"]
 
-a_gpu(pattern) if {
-	some name in gpu_names
-	regex.match(pattern, name)
-}
-
-ampere := `(?i)\b(?:A100|A800|A30|A10|A40|A16|A2|A6000|A5000|A4000|RTX 30[5-9]0)\b|ampere`
-
-hopper := `(?i)\b(?:H100|H200|H800|H20|GH200)\b|hopper`
-
-blackwell := `(?i)\b(?:B100|B200|B300|GB200|GB300|GB10)\b|blackwell|RTX 50[5-9]0`
-
-blackwell_12 := `(?i)RTX 50[5-9]0|RTX PRO \d+ Blackwell`
+# older are the architectures before Blackwell.
+older := {"maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper"}
 
 # holds is true of a circumstance that is known.
-holds("ampere") if a_gpu(ampere)
+holds("ampere") if "ampere" in architectures
 
-holds("hopper") if a_gpu(hopper)
+holds("hopper") if "hopper" in architectures
 
-holds("blackwell") if a_gpu(blackwell)
+holds("blackwell") if "blackwell" in architectures
 
-holds("blackwell-12") if a_gpu(blackwell_12)
+holds("blackwell-12") if gpu_models.model[_].compute_capability == "12.0"
 
-holds("spark") if a_gpu(`\bGB10\b`)
+holds("spark") if gpu_models.model[_].name == "GB10"
 
-holds("grace-blackwell") if a_gpu(`\bGB[23]00\b`)
+holds("grace-blackwell") if gpu_models.model[_].name in {"GB200", "GB300"}
 
 holds("before-blackwell") if {
-	count(gpu_names) > 0
-	every name in gpu_names {
-		regex.match(concat("|", [ampere, hopper, `\b(?:V100|T4|L4|L40S?|RTX 40[5-9]0)\b`]), name)
-	}
+	count(architectures) > 0
+	count(architectures - older) == 0
 }
 
-holds("gfx12") if a_gpu(`(?i)gfx12|R9700|RX 90[67]0`)
+holds("gfx12") if strings.any_prefix_match(architectures, "gfx12")
 
-holds("gfx11") if a_gpu(`(?i)gfx110|RX 7[89]00|W7[89]00`)
+holds("gfx11") if strings.any_prefix_match(architectures, "gfx110")
+
+holds("gfx950") if "gfx950" in architectures
 
 holds("amd-pcie") if {
 	count(input.links.pairs) > 0
@@ -85,16 +68,15 @@ holds("amd-pcie") if {
 	}
 }
 
-holds("gfx950") if a_gpu(`(?i)gfx950|MI35[05]`)
-
 holds("arm") if input.host.arch == "arm64"
 
-holds("arm") if a_gpu(`\b(?:GH200|GB200|GB300|GB10)\b`)
-
-holds("mixed-gpus") if {
-	families := {f | some f, pattern in {"ampere": ampere, "hopper": hopper, "blackwell": blackwell, "ada": `(?i)\b(?:L4|L40S?|RTX 40[5-9]0|RTX \d+ Ada)\b`}; a_gpu(pattern)}
-	count(families) > 1
+holds("arm") if {
+	some m in gpu_models.model
+	m.form == "superchip"
+	not startswith(m.architecture, "gfx")
 }
+
+holds("mixed-gpus") if count(architectures - {""}) > 1
 
 holds("several-hosts") if {
 	some c in input.logs.communicators
@@ -108,11 +90,16 @@ holds("several-hosts") if {
 
 holds("nvswitch") if surroundings.nvswitch
 
-holds("nvswitch") if a_gpu(`(?i)\b(?:H100 80GB HBM3|H100 SXM|H200|H800|B200|B300|GB200|GB300)\b`)
+# Volta's and Ampere's NVSwitches have no NVLink SHARP, of which the rows speak.
+holds("nvswitch") if {
+	some m in gpu_models.model
+	m.nvswitch
+	m.architecture in {"hopper", "blackwell"}
+}
 
 holds("cubemesh") if {
 	surroundings.nvlinked
-	a_gpu(`(?i)V100-SXM2|P100-SXM2`)
+	gpu_models.model[_].name in {"V100 SXM2", "P100 SXM2"}
 }
 
 holds("launch-blocking") if {
