@@ -24,18 +24,12 @@
 #   since: "0.1"
 package gpudoctor.rules.driver_library_mismatch
 
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 kernel_driver := input.gpus.driver.kernel_version
-
-# The codes with which libcuda refuses to work (cuda.h).
-stub_library := 34
-
-driver_mismatch := 803
-
-compat_unsupported := 804
 
 # driver_kinds are the libraries that belong to the driver, not to a toolkit.
 driver_kinds := {"libcuda", "libnvidia-ml", "libnvidia-ptxjitcompiler"}
@@ -128,7 +122,7 @@ confidence_of(kind) := "confirmed" if {
 # answers are the libraries' own words for a mismatch.
 answers(kind) := [cuda_answer] if {
 	kind == "libcuda"
-	input.transfers.error_code == driver_mismatch
+	input.transfers.error_code == driver_errors.code.SYSTEM_DRIVER_MISMATCH
 } else := [nvml_answer] if {
 	kind == "libnvidia-ml"
 	endswith(input.gpus.nvml_error, "LIB_RM_VERSION_MISMATCH")
@@ -155,7 +149,7 @@ findings contains {
 }
 
 mismatched.CUDA := cuda_answer if {
-	input.transfers.error_code == driver_mismatch
+	input.transfers.error_code == driver_errors.code.SYSTEM_DRIVER_MISMATCH
 	not told("libcuda")
 	count(older_compat) == 0
 }
@@ -330,7 +324,7 @@ findings contains {
 	"remedies": ["remove-from-library-path"],
 	"params": {},
 } if {
-	input.transfers.error_code == stub_library
+	input.transfers.error_code == driver_errors.code.STUB_LIBRARY
 	count(stubs) == 0
 }
 
@@ -385,11 +379,11 @@ found_remark(l) := " (by LD_LIBRARY_PATH)" if {
 
 default stub_confidence := "likely"
 
-stub_confidence := "confirmed" if input.transfers.error_code == stub_library
+stub_confidence := "confirmed" if input.transfers.error_code == driver_errors.code.STUB_LIBRARY
 
 default stub_answers := []
 
-stub_answers := [cuda_answer] if input.transfers.error_code == stub_library
+stub_answers := [cuda_answer] if input.transfers.error_code == driver_errors.code.STUB_LIBRARY
 
 # A compatibility library serves drivers that are older than itself. Before a
 # newer driver's own library it fails, or takes features away.
@@ -426,7 +420,7 @@ findings contains {
 	"remedies": ["remove-from-library-path", "upgrade-driver"],
 	"params": {"folders": sort({folder(l.path) | some l in loaded_compat})},
 } if {
-	input.transfers.error_code == compat_unsupported
+	input.transfers.error_code == driver_errors.code.COMPAT_NOT_SUPPORTED_ON_DEVICE
 	count(older_compat) == 0
 }
 
@@ -446,7 +440,7 @@ compat_confidence := "confirmed" if count(compat_answers) > 0
 
 default compat_answers := []
 
-compat_answers := [cuda_answer] if input.transfers.error_code in {driver_mismatch, compat_unsupported}
+compat_answers := [cuda_answer] if input.transfers.error_code in {driver_errors.code.SYSTEM_DRIVER_MISMATCH, driver_errors.code.COMPAT_NOT_SUPPORTED_ON_DEVICE}
 
 # Driver libraries in an image shadow those that the host brings, or stand
 # beside them, and fit one driver version alone.

@@ -26,6 +26,7 @@
 #   since: "0.1"
 package gpudoctor.rules.gpu_fault
 
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
@@ -111,9 +112,9 @@ signs[where(e)] contains {
 # severity, the confidence, words and what helps.
 statements := [
 	[{"cuda-ecc"}, "critical", "confirmed", "CUDA met a memory error that cannot be corrected (214)", ["replace-hardware", "reset-gpu", "reboot"]],
-	[{"gpu-lost"}, "critical", "confirmed", dead.GPU_IS_LOST[0], off_bus],
+	[{"gpu-lost"}, "critical", "confirmed", driver_errors.nvml.GPU_IS_LOST.words, off_bus],
 	[{"gpu-handle-failed"}, "critical", "confirmed", "it does not answer the driver", off_bus],
-	[{"gpu-needs-reset"}, "critical", "confirmed", dead.RESET_REQUIRED[0], reset],
+	[{"gpu-needs-reset"}, "critical", "confirmed", driver_errors.nvml.RESET_REQUIRED.words, reset],
 	[{"nccl-diag-ecc"}, "high", "confirmed", "NCCL's diagnostics count memory errors that could not be corrected since the driver was loaded", reset],
 	[{"nvsmi-err"}, "high", "likely", "nvidia-smi cannot read its state (ERR!)", reset],
 	[{"gpu-inforom-corrupted"}, "low", "likely", "its information ROM is damaged", ["replace-hardware"]],
@@ -177,26 +178,17 @@ findings contains {
 
 signs[g.address] contains {
 	"severity": "critical",
-	"words": sprintf("NVML answers %s: %s", [g.error, dead[bare(g.error)][0]]),
+	"words": sprintf("NVML answers %s: %s", [g.error, driver_errors.nvml[bare(g.error)].words]),
 	"confidence": "confirmed",
 	"evidence": [{"fact": fact(g.address, "error"), "value": g.error, "source": "nvmlDeviceGetHandleByPciBusId"}],
-	"remedies": dead[bare(g.error)][1],
+	"remedies": driver_errors.nvml[bare(g.error)].remedies,
 } if {
 	some g in input.gpus.devices
-	dead[bare(g.error)]
+	driver_errors.nvml[bare(g.error)]
 }
 
-# dead are NVML's errors for a GPU that it knows and cannot use (nvml.h), and
-# what helps.
-dead := {
-	"GPU_IS_LOST": ["it has fallen off the bus or is otherwise out of reach", off_bus],
-	"RESET_REQUIRED": ["it must be reset before it can be used again", reset],
-	"IRQ_ISSUE": ["the kernel sees its interrupts go astray", ["reboot", "update-bios"]],
-	"INSUFFICIENT_POWER": ["its power cables are not connected", ["reseat-or-fix-pcie-link"]],
-}
-
-# off_bus: what no longer answers on the bus cannot be reset over it.
-off_bus := ["reboot", "reseat-or-fix-pcie-link", "replace-hardware"]
+# off_bus helps a GPU that no longer answers on the bus, over which it cannot be reset.
+off_bus := driver_errors.nvml.GPU_IS_LOST.remedies
 
 # bare drops the prefix that NVML's names have in its header.
 bare(name) := trim_prefix(trim_prefix(name, "NVML_"), "ERROR_")
@@ -396,7 +388,7 @@ device_failed(d) if d.outcome == "hang"
 
 device_failed(d) if {
 	d.outcome == "error"
-	d.error_code in facts.hardware_errors
+	d.error_code in driver_errors.hardware
 }
 
 # Data that is lost on the way through host memory too was not lost between

@@ -8,6 +8,7 @@
 #   - input: schema.facts
 package gpudoctor.lib.peers
 
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 
@@ -85,19 +86,13 @@ named(t) := object.filter(t, ["test", "source", "destination", "way"])
 # key names an unordered pair.
 key(a, b) := sort([a, b])
 
-# foreign_errors are error codes of the CUDA driver that a transfer can meet
-# and that say nothing about the path (cuda.h): out of memory, device in use
-# by another process, no kernel image, no PTX compiler, PTX too new, not
-# supported. The probe could not try, and says so.
-foreign_errors := {2, 46, 200, 209, 217, 218, 221, 222, 801}
-
 # failed is true for a transfer between GPUs that hung, failed or delivered
 # wrong data.
 failed(t) if t.outcome in {"corrupt", "hang"}
 
 failed(t) if {
 	t.outcome == "error"
-	not object.get(t, "error_code", 0) in foreign_errors
+	not object.get(t, "error_code", 0) in driver_errors.untried
 }
 
 # under_nvlink is true when NVLink joins each of these ordered pairs.

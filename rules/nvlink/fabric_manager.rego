@@ -20,6 +20,7 @@
 #   since: "0.1"
 package gpudoctor.rules.fabric_manager
 
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
@@ -37,11 +38,11 @@ switched if input.gpus.nvswitches > 0
 switched if count(members) > 0
 
 # not_ready is CUDA's own word for it: 802, CUDA_ERROR_SYSTEM_NOT_READY.
-probe_not_ready if input.transfers.error_code == 802
+probe_not_ready if input.transfers.error_code == driver_errors.code.SYSTEM_NOT_READY
 
 probe_not_ready if {
 	some d in input.transfers.devices
-	d.error_code == 802
+	d.error_code == driver_errors.code.SYSTEM_NOT_READY
 }
 
 not_ready if probe_not_ready

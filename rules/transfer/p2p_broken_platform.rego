@@ -27,6 +27,7 @@
 package gpudoctor.rules.p2p_broken_platform
 
 import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
@@ -132,13 +133,12 @@ only_fails(way, other, directions, ts) if {
 	}
 }
 
-# Memory that is at fault stays so without peer-to-peer (214, 226: see
-# facts.hardware_errors). Over NVLink neither firmware nor IOMMU has a part in
+# Memory that is at fault stays so without peer-to-peer. Over NVLink neither firmware nor IOMMU has a part in
 # it, and in a virtual machine both are the host's. Pass-through cures only what
 # it is not known to be in force for.
 remedies(k, directions, ts) := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"] if {
 	some t in ts
-	t.error_code in {214, 226}
+	t.error_code in driver_errors.in_gpu
 } else := ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"] if {
 	peers.under_nvlink(directions)
 } else := ["nccl-p2p-disable", "upgrade-driver"] if {
