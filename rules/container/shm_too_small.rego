@@ -30,19 +30,12 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
-
-# connection_bytes is what NCCL puts into /dev/shm for one connection that goes
-# through host memory: the buffers of its protocols (Simple 4 MiB, LL 512 KiB,
-# LL128 4800 KiB: nccl src/init.cc) and a page of flags (src/transport/shm.cc).
-connection_bytes := ((((4 * 1024) + 512) + 4800) + 4) * 1024
+import data.tables.limits
 
 # need is the least that one communicator takes when all of its GPUs go through
 # host memory: each rank receives on 2 channels, from its neighbour in the ring
 # and from one in the tree.
-need := ((count(surroundings.usable) * 2) * 2) * connection_bytes
-
-# recommended is what NVIDIA's troubleshooting guide asks for.
-recommended := surroundings.gib
+need := ((count(surroundings.usable) * 2) * 2) * limits.shm_connection_bytes
 
 shm := input.container.shm
 
@@ -66,7 +59,7 @@ findings contains finding(
 findings contains finding(message, grade, remedies, evidence) if {
 	count(surroundings.usable) > 0
 	not shm.read_only
-	shm.free_bytes < recommended
+	shm.free_bytes < limits.shm_recommended_bytes
 	evidence := [
 		{"fact": "container.shm.size_bytes", "value": shm.size_bytes, "source": "statfs /dev/shm"},
 		{"fact": "container.shm.free_bytes", "value": shm.free_bytes, "source": "statfs /dev/shm"},
@@ -91,7 +84,7 @@ enlarge := array.concat(["increase-shm", "share-ipc"], [r | some r in ["nccl-shm
 
 # Where the size is right, what ended jobs left is in the way.
 remedies := ["clear-shm"] if {
-	shm.size_bytes >= recommended
+	shm.size_bytes >= limits.shm_recommended_bytes
 } else := enlarge
 
 grade_absent := "high" if {
@@ -127,12 +120,12 @@ message := sprintf(
 	"/dev/shm has %s, of which %s are free: files of earlier jobs (nccl-*, torch_*, sem.*) that nobody uses can be deleted. %s",
 	[facts.bytes(shm.size_bytes), facts.bytes(shm.free_bytes), consequence],
 ) if {
-	shm.size_bytes >= recommended
+	shm.size_bytes >= limits.shm_recommended_bytes
 } else := sprintf("/dev/shm has %s (the default of container runtimes), %s free. %s", [
 	facts.bytes(shm.size_bytes),
 	facts.bytes(shm.free_bytes), consequence,
 ]) if {
-	shm.size_bytes == 64 * surroundings.mib
+	shm.size_bytes == limits.shm_default_bytes
 } else := sprintf("/dev/shm has %s, %s free. %s", [
 	facts.bytes(shm.size_bytes),
 	facts.bytes(shm.free_bytes), consequence,
@@ -159,7 +152,7 @@ stated := {m |
 # warned are Ray's: it goes on elsewhere, what else needs /dev/shm does not.
 warned := {m |
 	some m in logs.by_id["ray-shm-too-small"]
-	to_number(m.fields.bytes) < recommended
+	to_number(m.fields.bytes) < limits.shm_recommended_bytes
 }
 
 # unexplained are NCCL's that name the file and not the error, as releases before
@@ -181,7 +174,7 @@ full := logs.messages({"no-space-left"})
 # small is true where the place itself is known to be small.
 small if count(launches.small_shm) > 0
 
-small if shm.size_bytes < recommended
+small if shm.size_bytes < limits.shm_recommended_bytes
 
 small if logs.said("ngc-shm-default")
 
@@ -229,7 +222,7 @@ told := {m |
 findings contains said(wordless, "high", "likely", sprintf("NCCL failed in a call of the system, of which nothing more is told, and /dev/shm is full (%s free)", [facts.bytes(shm.free_bytes)])) if {
 	unsaid
 	count(wordless) > 0
-	shm.free_bytes < 64 * surroundings.mib
+	shm.free_bytes < limits.shm_default_bytes
 }
 
 findings contains said(wordless, "high", "possible", sprintf("NCCL failed in a call of the system, of which nothing more is told%s: shared memory is what containers lack mostly", [implied_small])) if {
@@ -239,7 +232,7 @@ findings contains said(wordless, "high", "possible", sprintf("NCCL failed in a c
 	not shm_full
 }
 
-shm_full if shm.free_bytes < 64 * surroundings.mib
+shm_full if shm.free_bytes < limits.shm_default_bytes
 
 # By itself a bus error, or a full device, leaves other reasons open.
 findings contains said(died, "medium", "possible", "A process died of a bus error. Too little space in /dev/shm is the most frequent reason where several GPUs are used") if {
@@ -278,7 +271,7 @@ findings contains {
 }
 
 # roomy is true where the size is known to be enough.
-roomy if shm.size_bytes >= recommended
+roomy if shm.size_bytes >= limits.shm_recommended_bytes
 
 default launch_severity := "low"
 
@@ -310,7 +303,7 @@ implied := implied_small if {
 }
 
 implied_small := sprintf(", and /dev/shm has %s", [facts.bytes(shm.size_bytes)]) if {
-	shm.size_bytes < recommended
+	shm.size_bytes < limits.shm_recommended_bytes
 } else := sprintf(", and %s %s", [launches.title(first_small), launches.shm_words(first_small)]) if {
 	first_small
 } else := ", and NVIDIA's image found the default of 64 MB there as it started" if {
@@ -355,7 +348,7 @@ findings contains {
 } if {
 	unsaid
 	count(died) == 0
-	shm.size_bytes < recommended
+	shm.size_bytes < limits.shm_recommended_bytes
 	not counted
 	launches.several
 }

@@ -21,6 +21,7 @@ var tables = map[string]table{
 	"driver_errors": tableOf(DriverErrors),
 	"gpu_models":    tableOf(GPUModels),
 	"known_faults":  tableOf(KnownFaults),
+	"limits":        tableOf(Limits),
 	"variables":     tableOf(Variables),
 	"xids":          tableOf(XIDs),
 }

@@ -11,6 +11,7 @@ package gpudoctor.lib.peers
 import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
+import data.tables.limits
 
 # vendor is the maker of a GPU, from the management library or the PCI tree.
 vendor(address) := facts.gpu[address].vendor
@@ -207,18 +208,17 @@ staged := {t |
 staged_rates := {t.gbps | some t in staged}
 
 # staged_faster is true for two GPUs between which the way through host memory
-# was measured faster than peer access: by a tenth, which is beyond what two
-# measurements of one thing differ by.
+# was measured faster than peer access.
 staged_faster(a, b) if {
 	direct := {t.gbps | some t in sluggish[key(a, b)]; t.test in alone_tests}
-	staged_rate(a, b) > 1.1 * min(direct)
+	staged_rate(a, b) > limits.staged_faster * min(direct)
 }
 
 # staged_beats_crowd is the same where peer access is slow only while all GPUs
-# write at once. The control arm runs alone, so it must be twice as fast.
+# write at once.
 staged_beats_crowd(a, b) if {
 	together := {t.gbps | some t in sluggish[key(a, b)]; t.test == "all-at-once"}
-	staged_rate(a, b) > 2 * min(together)
+	staged_rate(a, b) > limits.staged_beats_crowd * min(together)
 }
 
 # seen says in a few words what became of transfers, for evidence: each test

@@ -30,6 +30,7 @@ package gpudoctor.rules.measured_transfers
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.peers
+import data.tables.limits
 
 # slow_points are the values of one table that are below what counts as good.
 slow_points[i] contains p if {
@@ -78,7 +79,7 @@ on_purpose(b) if {
 
 # Less than half of what counts as good is lost to a wrong path, not to noise.
 grade(p, _) := "high" if {
-	p.gbps < (p.expected_gbps * p.threshold) * 0.6
+	p.gbps < (p.expected_gbps * p.threshold) * limits.wrong_path
 } else := "medium"
 
 cures(b) := ["nccl-p2p-level", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"] if {

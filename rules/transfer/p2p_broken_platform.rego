@@ -34,6 +34,7 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.tables.limits
 
 # path is the way within a GPU that a test takes: its copy engine or its SMs,
 # in one process, or memory that another process exported.
@@ -593,14 +594,13 @@ findings contains {
 
 # late are the latencies of p2pBandwidthLatencyTest with peer access that no path
 # has: its kernel waits for a word that does not arrive until a limit of tens of
-# milliseconds ends the wait (49206 us in transformers issue 20438), where the
-# slowest path through two sockets takes some 50 us.
+# milliseconds ends the wait.
 late contains b if {
 	some b in input.benchmarks
 	b.what == "latency"
 	b.p2p == true
 	some p in b.points
-	p.microseconds > 1000
+	p.microseconds > limits.late_us
 }
 
 findings contains {
@@ -760,7 +760,7 @@ unmoved contains m if {
 spinning if {
 	count(input.gpus.devices) > 1
 	every g in input.gpus.devices {
-		g.utilization_percent >= 95
+		g.utilization_percent >= limits.spinning_percent
 	}
 }
 

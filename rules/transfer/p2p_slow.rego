@@ -27,6 +27,7 @@ package gpudoctor.rules.p2p_slow
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.tables.limits
 
 # slow are the slow transfers of each ordered pair of GPUs, where nothing
 # worse happened on it.
@@ -122,16 +123,14 @@ turning[peers.key(p.a, p.b)] := p.common_bridge if {
 	p.common_bridge != ""
 }
 
-# hint says what the figure looks like. Redirected traffic of one switch was
-# measured at 0.40 of what it reached afterwards, host staging below 0.1 of
-# NVLink; the bounds leave room on both sides.
+# hint says what the figure looks like.
 hint("together", directions, _) := " NVLink joins these GPUs: look for links and switches of the fabric that are down or have errors." if {
 	peers.under_nvlink(directions)
 } else := " They share an uplink, or a switch that collapses under concurrent writes."
 
 hint("alone", directions, ts) := " That is below a tenth of the link: it looks like staging through host memory." if {
 	some t in ts
-	t.fraction < 0.1
+	t.fraction < limits.staged
 } else := " Near half of the link under one switch looks like a detour through the root port, as ACS makes it; ACS could not be read here, root can." if {
 	count(unread(directions)) > 0
 	near_half(ts)
@@ -166,8 +165,8 @@ remedies("alone", directions) := ["reset-gpu", "upgrade-driver"] if {
 
 near_half(ts) if {
 	some t in ts
-	t.fraction >= 0.3
-	t.fraction <= 0.65
+	t.fraction >= limits.detour.least
+	t.fraction <= limits.detour.most
 }
 
 turns(directions) if {
