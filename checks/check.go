@@ -1,3 +1,7 @@
+// Package checks gathers facts about one machine: what its PCI tree, IOMMU,
+// GPUs, container, environment, libraries and kernel log show of themselves,
+// and what a real transfer between its GPUs does. It reads and parses; it
+// judges nothing. Judging is the work of package rules.
 package checks
 
 import (

@@ -360,7 +360,7 @@ func (c *containerReader) readDriver() {
 			continue
 		}
 		d := parseGPUInformation(b)
-		d.Address = cmp.Or(canonicalAddress(name), d.Address)
+		d.Address = cmp.Or(Address(name), d.Address)
 		if d.Address == "" {
 			continue
 		}
@@ -386,7 +386,7 @@ func parseGPUInformation(b []byte) DriverDevice {
 		case "Model":
 			d.Model = printable(value, maxShown)
 		case "Bus Location":
-			d.Address = canonicalAddress(value)
+			d.Address = Address(value)
 		case "Device Minor":
 			if n, err := strconv.Atoi(value); err == nil && n >= 0 {
 				d.Minor = &n

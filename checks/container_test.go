@@ -375,7 +375,7 @@ func FuzzGPUInformation(f *testing.F) {
 	f.Add([]byte("Device Minor: -1\nBus Location: 0000\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := parseGPUInformation(b)
-		if d.Minor != nil && *d.Minor < 0 || len(d.Model) > maxShown || canonicalAddress(d.Address) != d.Address {
+		if d.Minor != nil && *d.Minor < 0 || len(d.Model) > maxShown || Address(d.Address) != d.Address {
 			t.Errorf("bad device %+v", d)
 		}
 	})

@@ -9,11 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
-// Address returns a PCI address as the facts write it ("0000:3b:00.0"), from
-// one that may lack domain or function or has a domain of eight digits, in
-// either case; it is empty when s is none.
-func Address(s string) string { return canonicalAddress(s) }
-
 // SteersCommunication reports whether a variable of this name steers how GPUs
 // communicate, and so belongs into EnvFacts.
 func SteersCommunication(name string) bool { return machine.SteersCommunication(name) }

@@ -1,7 +1,3 @@
-// Package checks gathers facts about one machine: what its PCI tree, IOMMU,
-// GPUs, container, environment, libraries and kernel log show of themselves,
-// and what a real transfer between its GPUs does. It reads and parses; it
-// judges nothing. Judging is the work of package rules.
 package checks
 
 import "github.com/gpudoctor/gpudoctor/checks/probe"
@@ -665,6 +661,20 @@ type LinkFacts struct {
 	// VirtualTopology is true when the tree shows no bridge above any GPU of
 	// several: a VM or container whose PCI paths are not the real ones.
 	VirtualTopology *bool `json:"virtual_topology,omitempty"`
+}
+
+// Between returns the path between two devices, named in either order; nil
+// where there is none.
+func (l *LinkFacts) Between(a, b string) *Pair {
+	if l == nil {
+		return nil
+	}
+	for i := range l.Pairs {
+		if p := &l.Pairs[i]; p.A == a && p.B == b || p.A == b && p.B == a {
+			return p
+		}
+	}
+	return nil
 }
 
 // Pair is the path between two devices. Each unordered pair stands once, the

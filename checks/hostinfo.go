@@ -363,7 +363,7 @@ func passthroughHost(h *Host) *bool {
 			return nil
 		}
 		// Beside the devices by address stand files such as new_id.
-		gives = gives || slices.ContainsFunc(bound, func(s string) bool { return canonicalAddress(s) != "" })
+		gives = gives || slices.ContainsFunc(bound, func(s string) bool { return Address(s) != "" })
 	}
 	if devices, err := h.Dir("/sys/bus/mdev/devices"); err == nil && len(devices) > 0 {
 		gives = true // Mediated devices: shares of a device that a guest gets.

@@ -310,7 +310,7 @@ func (l *kernelLog) addWindow(message string, at float64) bool {
 	if resource == "" {
 		return false
 	}
-	event := KernelEvent{Kind: "bar", Address: canonicalAddress(group("addr")), Seconds: at, SizeBytes: sizeOfWindow(resource)}
+	event := KernelEvent{Kind: "bar", Address: Address(group("addr")), Seconds: at, SizeBytes: sizeOfWindow(resource)}
 	part := cmp.Or(group("bar"), group("bridge"))
 	switch n, err := strconv.Atoi(part); {
 	case err != nil || n > 5:
@@ -370,7 +370,7 @@ func (l *kernelLog) addFirmware(message string, at float64) bool {
 		l.apei = s
 	}
 	// The other line of this name, of vendor and device, holds no address.
-	device := canonicalAddress(trailing(message, " device_id: "))
+	device := Address(trailing(message, " device_id: "))
 	if device == "" {
 		return false
 	}
@@ -402,7 +402,7 @@ func (s signature) match(message string) (KernelEvent, bool) {
 			switch {
 			case i >= len(groups) || groups[i] == "":
 			case name == "addr":
-				event.Address = canonicalAddress(groups[i])
+				event.Address = Address(groups[i])
 			case name == "code":
 				code, err := strconv.ParseUint(groups[i], 10, 31)
 				if err != nil {
@@ -438,7 +438,7 @@ func isFatal(words string) *bool {
 
 func leadingAddress(message string) string {
 	if groups := leading.FindStringSubmatch(message); groups != nil {
-		return canonicalAddress(groups[1])
+		return Address(groups[1])
 	}
 	return ""
 }
@@ -486,25 +486,4 @@ func (l *kernelLog) events() []KernelEvent {
 	}
 	slices.SortStableFunc(events, func(a, b KernelEvent) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	return events
-}
-
-// anyAddress is a PCI address in any of the forms that logs and drivers use.
-var anyAddress = regexp.MustCompile(`^(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?$`)
-
-// canonicalAddress returns a PCI address as the facts write it
-// ("0000:3b:00.0"), from one that may lack domain or function, or has a
-// domain of eight digits; it is empty when s is none.
-func canonicalAddress(s string) string {
-	groups := anyAddress.FindStringSubmatch(s)
-	if groups == nil {
-		return ""
-	}
-	domain, function := groups[1], groups[4]
-	if domain = strings.TrimLeft(domain, "0"); len(domain) < 4 {
-		domain = strings.Repeat("0", 4-len(domain)) + domain
-	}
-	if function == "" {
-		function = "0"
-	}
-	return strings.ToLower(domain + ":" + groups[2] + ":" + groups[3] + "." + function)
 }

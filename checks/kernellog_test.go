@@ -218,25 +218,6 @@ func TestKernelLogBound(t *testing.T) {
 	}
 }
 
-func TestCanonicalAddress(t *testing.T) {
-	tests := map[string]string{
-		"0000:3B:00":       "0000:3b:00.0",
-		"3b:00.1":          "0000:3b:00.1",
-		"3b:00":            "0000:3b:00.0",
-		"00000000:01:00.0": "0000:01:00.0",
-		"10000:e1:00.0":    "10000:e1:00.0",
-		"0009:01:00.0":     "0009:01:00.0",
-		"new_id":           "",
-		"3b:00.9":          "",
-		"":                 "",
-	}
-	for in, want := range tests {
-		if got := canonicalAddress(in); got != want {
-			t.Errorf("canonicalAddress(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func FuzzKernelLog(f *testing.F) {
 	f.Add("81.000001 NVRM: Xid (PCI:0000:01:00): 79, pid=1\n")
 	f.Add("1.0 pcieport 0000:00:07.0: AER: Corrected error received: 0000:2b:00.0\nNVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\\x0aNVRM: BAR1")
@@ -250,7 +231,7 @@ func FuzzKernelLog(f *testing.F) {
 			if e.Kind == "" || e.Count < 1 || len(e.Message) > maxMessage || e.Seconds < 0 {
 				t.Errorf("bad event %+v", e)
 			}
-			if e.Address != "" && canonicalAddress(e.Address) != e.Address {
+			if e.Address != "" && Address(e.Address) != e.Address {
 				t.Errorf("address %q is not canonical", e.Address)
 			}
 		}

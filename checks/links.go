@@ -89,20 +89,6 @@ func gatherLinks(ctx context.Context, g *Gathering) error {
 	return nil
 }
 
-// Between returns the path between two devices, named in either order; nil
-// where there is none.
-func (l *LinkFacts) Between(a, b string) *Pair {
-	if l == nil {
-		return nil
-	}
-	for i := range l.Pairs {
-		if p := &l.Pairs[i]; p.A == a && p.B == b || p.A == b && p.B == a {
-			return p
-		}
-	}
-	return nil
-}
-
 // topology is what the other sections say of the devices, by address.
 type topology struct {
 	devices      map[string]*PCIDevice

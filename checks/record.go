@@ -125,10 +125,10 @@ func WriteFacts(w io.Writer, f *Facts) error {
 	return nil
 }
 
-// Redact returns a copy in which names of hosts, users, jobs and images, serial
+// RedactFacts returns a copy in which names of hosts, users, jobs and images, serial
 // numbers, UUIDs, addresses and secrets are replaced by stand-ins, the same thing
 // by the same one.
-func (f *Facts) Redact() *Facts { return Redact(NewRedactor(), f) }
+func RedactFacts(f *Facts) *Facts { return Redact(NewRedactor(), f) }
 
 // Redact studies a value and returns a copy of it in which all strings are
 // redacted: facts, or what was made of them.

@@ -632,7 +632,7 @@ func lspciFinish(s *Sink, devices []*lspciDevice, prompt string) {
 
 // decode reads a dump of config space.
 func (d *lspciDevice) decode() {
-	d.ReadConfig(d.hex)
+	d.PCIDevice.ReadConfig(d.hex)
 	if len(d.hex) < 64 || d.OffBus {
 		return
 	}
