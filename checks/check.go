@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -85,13 +86,13 @@ func (o Options) within() time.Duration {
 // checks that it comes after.
 type Gathering struct {
 	Host    *Host
-	Facts   *Facts
+	Facts   *facts.Facts
 	Options Options
 
 	probe <-chan probeAnswer
 	// linked is told the facts once the links are known: the probe's speeds are
 	// judged by them while it is under way.
-	linked  chan<- *Facts
+	linked  chan<- *facts.Facts
 	unknown *unknownList
 }
 
@@ -103,15 +104,15 @@ type probeAnswer struct {
 
 type unknownList struct {
 	mu   sync.Mutex
-	list []Unknown
+	list []facts.Unknown
 }
 
 // Unknown notes a fact that could not be established.
 func (g *Gathering) Unknown(section, fact, reason, hint string) {
-	g.add(Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
+	g.add(facts.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
 }
 
-func (g *Gathering) add(u Unknown) {
+func (g *Gathering) add(u facts.Unknown) {
 	g.unknown.mu.Lock()
 	defer g.unknown.mu.Unlock()
 	if !slices.Contains(g.unknown.list, u) {
@@ -123,7 +124,7 @@ func (g *Gathering) add(u Unknown) {
 // and returns the facts with the time that each check took. A check that
 // fails, panics or outlasts its deadline never stops another: its section
 // stays nil and is listed as unknown.
-func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time.Duration) {
+func Gather(ctx context.Context, h *Host, opts Options) (*facts.Facts, map[string]time.Duration) {
 	if opts.Deadline == 0 {
 		opts.Deadline = deadline.Check
 	}
@@ -136,10 +137,10 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 	if opts.Progress == nil {
 		opts.Progress = func(string) {}
 	}
-	facts := &Facts{Schema: FactsSchema}
+	f := &facts.Facts{Schema: facts.FactsSchema}
 	unknown := &unknownList{}
 	ctx = withDriverOptions(ctx, opts)
-	linked := make(chan *Facts, 1)
+	linked := make(chan *facts.Facts, 1)
 	asked := askProbe(ctx, h, opts, linked) // The driver starts while files are read.
 	var mu sync.Mutex                       // Guards facts and timing.
 	done := make(map[string]chan struct{}, len(All))
@@ -158,7 +159,7 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 			// Each check works on a copy of its own, so that one that
 			// outlasts its deadline writes into nothing that others read.
 			mu.Lock()
-			own := *facts
+			own := *f
 			mu.Unlock()
 			g := &Gathering{Host: h, Facts: &own, Options: opts, probe: asked, linked: linked, unknown: unknown}
 			if c != transfersCheck { // It waits for the probe, which tells its stages.
@@ -172,27 +173,27 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 			defer mu.Unlock()
 			timing[c.Name] = time.Since(start)
 			if err == nil {
-				facts.take(c.Name, &own)
+				take(f, c.Name, &own)
 			}
 		})
 	}
 	wg.Wait()
 	unknown.mu.Lock()
 	defer unknown.mu.Unlock()
-	facts.Unknown = slices.Clone(unknown.list)
+	f.Unknown = slices.Clone(unknown.list)
 	order := make(map[string]int, len(All))
 	for i, c := range All {
 		order[c.Name] = i
 	}
-	slices.SortStableFunc(facts.Unknown, func(a, b Unknown) int {
+	slices.SortStableFunc(f.Unknown, func(a, b facts.Unknown) int {
 		return cmp.Or(cmp.Compare(order[a.Section], order[b.Section]), cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Reason, b.Reason))
 	})
-	return facts, timing
+	return f, timing
 }
 
 // take copies one section from another document.
-func (f *Facts) take(section string, from *Facts) {
-	t := reflect.TypeFor[Facts]()
+func take(f *facts.Facts, section string, from *facts.Facts) {
+	t := reflect.TypeFor[facts.Facts]()
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		if name == section {

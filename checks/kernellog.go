@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
@@ -51,7 +52,7 @@ func gatherKernelLog(ctx context.Context, g *Gathering) error {
 	if !whole {
 		g.Unknown("kernel_log", "events", fmt.Sprintf("more than %d different events; the rest was not read", maxEvents), "read the kernel log itself: dmesg")
 	}
-	g.Facts.KernelLog = &KernelLogFacts{Source: "/dev/kmsg", Events: events}
+	g.Facts.KernelLog = &facts.KernelLogFacts{Source: "/dev/kmsg", Events: events}
 	return nil
 }
 
@@ -143,7 +144,7 @@ var launchCheck = regexp.MustCompile(`SKEDCHECK\d+`)
 
 // counted is an event, with how often each of its forms came.
 type counted struct {
-	event KernelEvent
+	event facts.KernelEvent
 	forms map[int]int
 }
 
@@ -172,7 +173,7 @@ func newKernelLog() *kernelLog {
 
 // parseKernelLog turns lines "seconds.micros message" into events, in order
 // of time, equal ones counted. It is false when there were too many.
-func parseKernelLog(text string) ([]KernelEvent, bool) {
+func parseKernelLog(text string) ([]facts.KernelEvent, bool) {
 	log := newKernelLog()
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line[:min(len(line), maxLine)], "\r\n")
@@ -272,7 +273,7 @@ func (l *kernelLog) add(message string, at float64) {
 func (l *kernelLog) addACS(word, message string, at float64) {
 	const redirects = 0x04 | 0x08 | 0x20
 	if control, err := strconv.ParseUint(word, 16, 16); err == nil && control&redirects == 0 {
-		l.count(KernelEvent{Kind: "acs-disabled", Address: leadingAddress(message), Seconds: at}, "acs", 0, message)
+		l.count(facts.KernelEvent{Kind: "acs-disabled", Address: leadingAddress(message), Seconds: at}, "acs", 0, message)
 	}
 }
 
@@ -310,7 +311,7 @@ func (l *kernelLog) addWindow(message string, at float64) bool {
 	if resource == "" {
 		return false
 	}
-	event := KernelEvent{Kind: "bar", Address: Address(group("addr")), Seconds: at, SizeBytes: sizeOfWindow(resource)}
+	event := facts.KernelEvent{Kind: "bar", Address: facts.Address(group("addr")), Seconds: at, SizeBytes: sizeOfWindow(resource)}
 	part := cmp.Or(group("bar"), group("bridge"))
 	switch n, err := strconv.Atoi(part); {
 	case err != nil || n > 5:
@@ -351,7 +352,7 @@ func sizeOfWindow(resource string) int64 {
 }
 
 // drop forgets a window without room that has found as much in the end.
-func (l *kernelLog) drop(assigned KernelEvent, form string) {
+func (l *kernelLog) drop(assigned facts.KernelEvent, form string) {
 	key := eventKey(assigned, form)
 	if c := l.found[key]; c != nil && assigned.SizeBytes >= c.event.SizeBytes {
 		delete(l.found, key)
@@ -370,11 +371,11 @@ func (l *kernelLog) addFirmware(message string, at float64) bool {
 		l.apei = s
 	}
 	// The other line of this name, of vendor and device, holds no address.
-	device := Address(trailing(message, " device_id: "))
+	device := facts.Address(trailing(message, " device_id: "))
 	if device == "" {
 		return false
 	}
-	event := KernelEvent{Kind: "aer", Address: device, Seconds: at}
+	event := facts.KernelEvent{Kind: "aer", Address: device, Seconds: at}
 	if l.apei != "" {
 		fatal := l.apei == "fatal"
 		event.Fatal = &fatal
@@ -391,8 +392,8 @@ func trailing(message, marker string) string {
 }
 
 // match reads an event out of a message.
-func (s signature) match(message string) (KernelEvent, bool) {
-	var event KernelEvent
+func (s signature) match(message string) (facts.KernelEvent, bool) {
+	var event facts.KernelEvent
 	if s.pattern != nil {
 		groups := s.pattern.FindStringSubmatch(message)
 		if groups == nil {
@@ -402,7 +403,7 @@ func (s signature) match(message string) (KernelEvent, bool) {
 			switch {
 			case i >= len(groups) || groups[i] == "":
 			case name == "addr":
-				event.Address = Address(groups[i])
+				event.Address = facts.Address(groups[i])
 			case name == "code":
 				code, err := strconv.ParseUint(groups[i], 10, 31)
 				if err != nil {
@@ -438,14 +439,14 @@ func isFatal(words string) *bool {
 
 func leadingAddress(message string) string {
 	if groups := leading.FindStringSubmatch(message); groups != nil {
-		return Address(groups[1])
+		return facts.Address(groups[1])
 	}
 	return ""
 }
 
 // count adds one to an event, or begins it. Events are equal when kind, code,
 // address, severity and form are.
-func (l *kernelLog) count(event KernelEvent, form string, line int, message string) {
+func (l *kernelLog) count(event facts.KernelEvent, form string, line int, message string) {
 	event.Host, event.Source, event.Line = l.host, l.source, l.number
 	l.seen++
 	key := eventKey(event, form)
@@ -463,7 +464,7 @@ func (l *kernelLog) count(event KernelEvent, form string, line int, message stri
 	c.forms[line]++
 }
 
-func eventKey(event KernelEvent, form string) string {
+func eventKey(event facts.KernelEvent, form string) string {
 	code, fatal := "", ""
 	if event.Code != nil {
 		code = strconv.Itoa(*event.Code)
@@ -476,14 +477,14 @@ func eventKey(event KernelEvent, form string) string {
 
 // events returns what was found. Of two forms that come along with each other
 // the more frequent one counts.
-func (l *kernelLog) events() []KernelEvent {
-	events := make([]KernelEvent, 0, len(l.order))
+func (l *kernelLog) events() []facts.KernelEvent {
+	events := make([]facts.KernelEvent, 0, len(l.order))
 	for _, c := range l.order {
 		for _, n := range c.forms {
 			c.event.Count = max(c.event.Count, n)
 		}
 		events = append(events, c.event)
 	}
-	slices.SortStableFunc(events, func(a, b KernelEvent) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	slices.SortStableFunc(events, func(a, b facts.KernelEvent) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	return events
 }

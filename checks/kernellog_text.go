@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
@@ -83,7 +84,7 @@ func (r *KernelLogReader) Line(line, source string, number int) bool {
 // Events returns what was found in all lines so far, in order of the time since
 // boot as far as lines tell it. It is false when there were more events than
 // are kept.
-func (r *KernelLogReader) Events() ([]KernelEvent, bool) {
+func (r *KernelLogReader) Events() ([]facts.KernelEvent, bool) {
 	r.log.flush()
 	return r.log.events(), r.log.whole
 }

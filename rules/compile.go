@@ -10,7 +10,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // uncheckedStages only refuse a faulty rule, or serve what the evaluation does
@@ -72,7 +72,7 @@ func (s *Set) Compile() error {
 // Expected are sections of the facts that are known before the others.
 type Expected struct {
 	// Facts holds these sections.
-	Facts *checks.Facts
+	Facts *facts.Facts
 	// Sections are their names in the facts document; one that the facts lack is
 	// expected to be missing.
 	Sections []string

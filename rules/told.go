@@ -6,17 +6,17 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // told are the findings of the messages that mean something by themselves, by rule:
 // one for each row of the catalogue, of the first message of its form.
-func (s *Set) told(logs *checks.LogFacts) map[string][]Finding {
+func (s *Set) told(logs *facts.LogFacts) map[string][]Finding {
 	if logs == nil || len(logs.Messages) == 0 {
 		return nil
 	}
-	first := map[string]*checks.Message{}
+	first := map[string]*facts.Message{}
 	for i := range logs.Messages {
 		m := &logs.Messages[i]
 		if f := first[m.ID]; f == nil || cmp.Or(cmp.Compare(m.Order, f.Order), cmp.Compare(m.Text, f.Text)) < 0 {
@@ -38,7 +38,7 @@ func (s *Set) told(logs *checks.LogFacts) map[string][]Finding {
 }
 
 // toldBy is the finding of a message by its row's verdict.
-func toldBy(m *checks.Message, v *evidence.Verdict, rule Rule) Finding {
+func toldBy(m *facts.Message, v *evidence.Verdict, rule Rule) Finding {
 	order := m.Order
 	f := rule.finding()
 	f.Subject, f.Message, f.Order = v.Subject, v.Fill(m), &order

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // factsOfLine are the facts of a log of one line.
-func factsOfLine(t *testing.T, line string) *checks.Facts {
+func factsOfLine(t *testing.T, line string) *facts.Facts {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
 	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
@@ -89,9 +89,9 @@ func TestToldUnless(t *testing.T) {
 	gaveWay := 0
 	for id, v := range evidence.Verdicts() {
 		said := func(ids ...string) []Finding {
-			logs := &checks.LogFacts{}
+			logs := &facts.LogFacts{}
 			for i, id := range ids {
-				logs.Messages = append(logs.Messages, checks.Message{ID: id, Text: "it said so", Source: "a", Line: 9 - i, Order: 9 - i})
+				logs.Messages = append(logs.Messages, facts.Message{ID: id, Text: "it said so", Source: "a", Line: 9 - i, Order: 9 - i})
 			}
 			return set.told(logs)[v.Rule]
 		}

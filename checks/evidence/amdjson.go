@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // amdJSONKind is what amd-smi and rocm-smi print with --json. It may begin in
@@ -289,9 +289,9 @@ func amdJSONGPU(s *Sink, r *amdJSONReader, e *amdJSONNode) {
 
 // amdJSONName is the name of the GPU that an object tells of.
 func amdJSONName(s *Sink, e *amdJSONNode) string {
-	address := checks.Address(e.at("bdf").string())
+	address := facts.Address(e.at("bdf").string())
 	if address == "" {
-		address = checks.Address(e.at("bus", "bdf").string())
+		address = facts.Address(e.at("bus", "bdf").string())
 	}
 	if address != "" {
 		return address

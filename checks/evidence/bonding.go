@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // bondingKind is /proc/net/bonding/bond0 (drivers/net/bonding/bond_procfs.c).
@@ -50,7 +50,7 @@ func bondingRead(s *Sink, in *Lines) {
 		name = m[1]
 	}
 	first, _ := in.Peek()
-	bond := checks.Bond{Name: name, Host: s.Host(), Source: s.Source(), Line: first.Number}
+	bond := facts.Bond{Name: name, Host: s.Host(), Source: s.Source(), Line: first.Number}
 	member, begun := "", false
 	for {
 		l, ok := in.Peek()

@@ -28,7 +28,7 @@ type Statement struct {
 	// full stop: "NCCL could not enlarge its file in /dev/shm".
 	Says string `yaml:"says"`
 	// Role is "cause", "category", "consequence" or "setting"; see
-	// checks.Message.
+	// facts.Message.
 	Role string `yaml:"role"`
 	// Anchors are literals: every such line holds one of them, and few other
 	// lines do.

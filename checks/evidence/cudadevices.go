@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // cudaDevicesKind reads the lists of devices that NVIDIA's benchmarks print
@@ -40,13 +41,13 @@ func cudaDevicesLine(s *Sink, l Line) bool {
 		if errDomain != nil || errBus != nil || errDevice != nil {
 			return false
 		}
-		name, address = m[2], checks.Address(fmt.Sprintf("%04x:%02x:%02x.0", domain, bus, device))
+		name, address = m[2], facts.Address(fmt.Sprintf("%04x:%02x:%02x.0", domain, bus, device))
 	case cudaDevicesBandwidth.MatchString(l.Text):
 		m := cudaDevicesBandwidth.FindStringSubmatch(l.Text)
-		name, address = m[2], checks.Address(m[3]+".0")
+		name, address = m[2], facts.Address(m[3]+".0")
 	case cudaDevicesTests.MatchString(l.Text):
 		m := cudaDevicesTests.FindStringSubmatch(l.Text)
-		name, address = m[3], checks.Address(m[2]+".0")
+		name, address = m[3], facts.Address(m[2]+".0")
 	}
 	if address == "" {
 		return false

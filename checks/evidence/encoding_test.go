@@ -18,7 +18,7 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 	"golang.org/x/tools/txtar"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // everyText is each text of fixtures/texts, and one of all examples of messages.
@@ -158,12 +158,12 @@ func told(tb testing.TB, text string) string {
 	return indented(tb, got.Facts)
 }
 
-func indented(tb testing.TB, facts *checks.Facts) string {
+func indented(tb testing.TB, f *facts.Facts) string {
 	tb.Helper()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetIndent("", " ")
-	if err := e.Encode(facts); err != nil {
+	if err := e.Encode(f); err != nil {
 		tb.Fatal(err)
 	}
 	return b.String()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // gdscheckKind is the report of gdscheck -p on GPUDirect Storage
@@ -44,7 +45,7 @@ func gdscheckBelongs(line string) bool {
 func gdscheckRead(s *Sink, in *Lines) {
 	g := s.Storage().GDS
 	if g == nil {
-		g = &checks.GDS{Source: s.Source()}
+		g = &facts.GDS{Source: s.Source()}
 		s.Storage().GDS = g
 	}
 	in.While(func(l Line) bool {

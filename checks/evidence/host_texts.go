@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // cmdlineKind is the kernel's command line, from /proc/cmdline or from the
@@ -74,7 +75,7 @@ func lscpuLine(s *Sink, l Line) bool {
 	value := checks.Printable(m[3], 256)
 	host := s.HostFacts()
 	if host.CPU == nil {
-		host.CPU = &checks.CPU{}
+		host.CPU = &facts.CPU{}
 	}
 	cpu := host.CPU
 	s.Watch("host.cpu", cpu, l)
@@ -121,21 +122,21 @@ func (s *Sink) guest(kind string, guest bool, l Line) {
 	if !guest {
 		kind = "none"
 	}
-	host.Virtualization = &checks.Virtualization{
+	host.Virtualization = &facts.Virtualization{
 		Kind: cmp.Or(kind, "other"), Guest: guest, Source: fmt.Sprintf("%s:%d", s.name, l.Number),
 	}
 	s.Told("host.virtualization", host.Virtualization, l)
 }
 
 // node notes the CPUs of a NUMA node.
-func (s *Sink) node(id int, cpus string, l Line) *checks.NUMANode {
+func (s *Sink) node(id int, cpus string, l Line) *facts.NUMANode {
 	f := s.NUMA()
-	i, found := slices.BinarySearchFunc(f.Nodes, id, func(n checks.NUMANode, id int) int { return cmp.Compare(n.ID, id) })
+	i, found := slices.BinarySearchFunc(f.Nodes, id, func(n facts.NUMANode, id int) int { return cmp.Compare(n.ID, id) })
 	if !found {
 		if len(f.Nodes) >= 1024 {
-			return &checks.NUMANode{}
+			return &facts.NUMANode{}
 		}
-		f.Nodes = slices.Insert(f.Nodes, i, checks.NUMANode{ID: id, Distances: []int{}})
+		f.Nodes = slices.Insert(f.Nodes, i, facts.NUMANode{ID: id, Distances: []int{}})
 	}
 	n := &f.Nodes[i]
 	s.Watch(fmt.Sprintf("numa.nodes[%d]", id), n, l)
@@ -341,13 +342,13 @@ func sysfsValue(s *Sink, l Line, path, value string) bool {
 		return true
 	}
 	m := sysfsDevice.FindStringSubmatch(path)
-	if m == nil || checks.Address(m[1]) == "" {
+	if m == nil || facts.Address(m[1]) == "" {
 		return false
 	}
-	d := s.Device(checks.Address(m[1]), l)
-	link := func() *checks.PCIeLink {
+	d := s.Device(facts.Address(m[1]), l)
+	link := func() *facts.PCIeLink {
 		if d.Link == nil {
-			d.Link = &checks.PCIeLink{Source: fmt.Sprintf("%s:%d", s.name, l.Number)}
+			d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.name, l.Number)}
 		}
 		return d.Link
 	}
@@ -493,7 +494,7 @@ var setpciKind = &Kind{
 			d := s.Device(address, l)
 			if d.ACS == nil {
 				on := checks.ACSWord(word)
-				d.ACS = &checks.ACS{Capability: on, Control: on, ControlWord: word}
+				d.ACS = &facts.ACS{Capability: on, Control: on, ControlWord: word}
 			}
 		}
 	},
@@ -535,20 +536,20 @@ func setpciLooped(in *Lines) int {
 func setpciValue(in *Lines, l Line) (address string, word int, ok bool) {
 	digits := ""
 	if m := setpciLong.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
-		address, digits = checks.Address(m[1]), m[2]
+		address, digits = facts.Address(m[1]), m[2]
 	} else if m := setpciAt.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
 		capability, _ := strconv.ParseUint(m[2], 16, 16)
 		register, _ := strconv.ParseUint(m[3], 16, 16)
 		if register != capability+6 {
 			return "", 0, false
 		}
-		address, digits = checks.Address(m[1]), m[4]
+		address, digits = facts.Address(m[1]), m[4]
 	} else if in.After("setpci") {
 		command, value := setpciRead.FindStringSubmatch(in.Prompt().Command), setpciWord.FindStringSubmatch(strings.TrimSpace(l.Text))
 		if command == nil || value == nil {
 			return "", 0, false
 		}
-		address, digits = checks.Address(command[1]), value[1]
+		address, digits = facts.Address(command[1]), value[1]
 	}
 	n, err := strconv.ParseUint(digits, 16, 16)
 	return address, int(n), err == nil && address != "" && n != 0xffff

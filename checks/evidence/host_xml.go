@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // hostXMLKind is a machine's topology in XML: what NCCL and RCCL write to
@@ -142,7 +143,7 @@ func (r *hostXML) cpu(e *hostXMLElement, a map[string]string, l Line) {
 	}
 	host := r.s.HostFacts()
 	if host.CPU == nil {
-		host.CPU = &checks.CPU{}
+		host.CPU = &facts.CPU{}
 	}
 	c := host.CPU
 	r.s.Watch("host.cpu", c, l)
@@ -177,7 +178,7 @@ func hostXMLMask(mask string) string {
 // pci is NCCL's element of a function. Of the bridges NCCL keeps one for each
 // switch, so what lies around an element is not the whole list of ancestors.
 func (r *hostXML) pci(e *hostXMLElement, a map[string]string, l Line) {
-	address := checks.Address(a["busid"])
+	address := facts.Address(a["busid"])
 	if address == "" || a["vendor"] == "0xffff" || strings.HasPrefix(address, "ffff:ff:") {
 		return // A switch that a static topology makes up.
 	}
@@ -195,7 +196,7 @@ func (r *hostXML) pci(e *hostXMLElement, a map[string]string, l Line) {
 	// The speed and width are max_link_speed and max_link_width (xml.cc,
 	// ncclTopoGetXmlFromSys).
 	if speed, width := checks.LinkSpeed(a["link_speed"]), checks.LinkWidth(a["link_width"]); d.Link == nil && speed > 0 && width > 0 {
-		d.Link = &checks.PCIeLink{MaxSpeedGTs: speed, MaxWidth: width, Source: fmt.Sprintf("%s:%d", r.s.name, l.Number)}
+		d.Link = &facts.PCIeLink{MaxSpeedGTs: speed, MaxWidth: width, Source: fmt.Sprintf("%s:%d", r.s.name, l.Number)}
 	}
 }
 
@@ -240,7 +241,7 @@ func (r *hostXML) gpu(a map[string]string, l Line) {
 
 // nvlink is NCCL's element of the NVLinks from a GPU to one other end.
 func (r *hostXML) nvlink(a map[string]string) {
-	from, to := r.above(), checks.Address(a["target"])
+	from, to := r.above(), facts.Address(a["target"])
 	if from == "" || to == "" || r.links[from] == nil || len(r.links[from]) > 64 {
 		return
 	}
@@ -266,7 +267,7 @@ func (r *hostXML) join() {
 				n = min(r.links[a]["switch"], r.links[b]["switch"])
 				through = n > 0
 			}
-			p := checks.Pair{A: min(a, b), B: max(a, b), Kind: "gpu-gpu", NVLinks: &n, NVSwitch: through}
+			p := facts.Pair{A: min(a, b), B: max(a, b), Kind: "gpu-gpu", NVLinks: &n, NVSwitch: through}
 			r.s.Links().Pairs = append(r.s.Links().Pairs, p)
 		}
 	}
@@ -320,7 +321,7 @@ func hostXMLLowest(bits uint64) int {
 // function notes a function that hwloc shows. hwloc leaves no bridge out above
 // a function that it keeps, unless it was asked to (topology-pci.c).
 func (r *hostXML) function(e *hostXMLElement, a map[string]string, class string, l Line) {
-	address := checks.Address(a["pci_busid"])
+	address := facts.Address(a["pci_busid"])
 	if address == "" {
 		return
 	}

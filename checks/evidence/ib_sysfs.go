@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // ibSysfsKind is what grep prints of files below /sys/class/infiniband: a path
@@ -51,7 +51,7 @@ var (
 // ibSysfsNote takes one file of a port. What the files hold is in the kernel's
 // Documentation/ABI/stable/sysfs-class-infiniband.
 func ibSysfsNote(s *Sink, device, number, file, value string, l Line) bool {
-	p := checks.RDMAPort{Device: device}
+	p := facts.RDMAPort{Device: device}
 	p.Port, _ = rdmaNumber(number)
 	folder, name := "", file
 	if i := strings.LastIndexByte(file, '/'); i >= 0 {
@@ -84,7 +84,7 @@ func ibSysfsNote(s *Sink, device, number, file, value string, l Line) bool {
 		if err != nil || index >= rdmaMaxGIDs {
 			return false
 		}
-		g := checks.GID{Index: index}
+		g := facts.GID{Index: index}
 		switch folder {
 		case "gids":
 			if !strings.Contains(value, ":") {
@@ -124,7 +124,7 @@ var cmaRoCEModeKind = &Kind{
 	Read: func(s *Sink, in *Lines) {
 		command := in.Prompt().Command
 		if l, ok := in.Next(); ok {
-			p := checks.RDMAPort{Device: rdmaFlag(command, "-d"), DefaultRoCE: rdmaGIDType(l.Text), LinkLayer: "Ethernet"}
+			p := facts.RDMAPort{Device: rdmaFlag(command, "-d"), DefaultRoCE: rdmaGIDType(l.Text), LinkLayer: "Ethernet"}
 			p.Port, _ = rdmaNumber(rdmaFlag(command, "-p"))
 			rdmaMerge(s, p, l)
 		}

@@ -3,7 +3,7 @@ package evidence
 import (
 	"regexp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // ibdev2netdevKind is the map from RDMA ports to network interfaces by the
@@ -34,10 +34,10 @@ func ibdev2netdevRead(s *Sink, l Line) bool {
 		return false
 	}
 	up := m[5] == "Up"
-	p := checks.RDMAPort{Device: m[2], Netdev: m[4], NetdevUp: &up, LinkLayer: rdmaNetdevLayer(m[4])}
+	p := facts.RDMAPort{Device: m[2], Netdev: m[4], NetdevUp: &up, LinkLayer: rdmaNetdevLayer(m[4])}
 	p.Port, _ = rdmaNumber(port[1])
 	p.State = rdmaState(port[2])
-	p.Address = checks.Address(m[1])
+	p.Address = facts.Address(m[1])
 	if model := ibdev2netdevModel.FindStringSubmatch(m[3]); model != nil {
 		p.Model = model[1]
 	}

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // ibstatKind is the listing of RDMA devices by infiniband-diags
@@ -44,7 +44,7 @@ func ibstatRead(s *Sink, in *Lines) {
 		}
 		if m := ibstatHead.FindStringSubmatch(l.Text); m != nil {
 			ports.flush()
-			ports.device = checks.RDMAPort{Device: m[1]}
+			ports.device = facts.RDMAPort{Device: m[1]}
 			return true
 		}
 		if m := ibstatPort.FindStringSubmatch(l.Text); m != nil {

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // ibstatusKind is the listing of ports by the script of infiniband-diags
@@ -35,7 +35,7 @@ func ibstatusRead(s *Sink, in *Lines) {
 		if m := ibstatusHead.FindStringSubmatch(l.Text); m != nil {
 			ports.flush()
 			n, _ := rdmaNumber(m[2])
-			ports.device = checks.RDMAPort{Device: m[1], Port: n}
+			ports.device = facts.RDMAPort{Device: m[1], Port: n}
 			ports.begin(l)
 			return true
 		}
@@ -46,7 +46,7 @@ func ibstatusRead(s *Sink, in *Lines) {
 		switch value := m[2]; m[1] {
 		case "default gid":
 			if strings.Contains(value, ":") {
-				rdmaAddGID(ports.begin(l), checks.GID{Index: 0, GID: value})
+				rdmaAddGID(ports.begin(l), facts.GID{Index: 0, GID: value})
 			}
 		case "base lid":
 			ports.begin(l).LID = rdmaLID(value)

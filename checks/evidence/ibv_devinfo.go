@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // ibvDevinfoKind is the listing of RDMA devices by libibverbs' example
@@ -45,7 +45,7 @@ func ibvDevinfoBelongs(line string) bool {
 }
 
 func ibvDevinfoRead(s *Sink, in *Lines) {
-	ports := rdmaPorts{sink: s, device: checks.RDMAPort{Device: rdmaFlag(in.Prompt().Command, "-d")}}
+	ports := rdmaPorts{sink: s, device: facts.RDMAPort{Device: rdmaFlag(in.Prompt().Command, "-d")}}
 	width, speed := 0.0, 0.0
 	vendor := ""
 	flush := func() {
@@ -67,7 +67,7 @@ func ibvDevinfoRead(s *Sink, in *Lines) {
 		switch key {
 		case "hca_id":
 			flush()
-			ports.device, vendor = checks.RDMAPort{Device: value}, ""
+			ports.device, vendor = facts.RDMAPort{Device: value}, ""
 		case "fw_ver":
 			ports.device.Firmware = value
 		case "vendor_id":
@@ -109,7 +109,7 @@ func ibvDevinfoRead(s *Sink, in *Lines) {
 			if index, ok := strings.CutPrefix(key, "GID["); ok {
 				if n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(index, "]"))); err == nil {
 					gid, kind, _ := strings.Cut(value, ",")
-					rdmaAddGID(ports.begin(l), checks.GID{Index: n, GID: strings.TrimSpace(gid), Type: rdmaGIDType(kind)})
+					rdmaAddGID(ports.begin(l), facts.GID{Index: n, GID: strings.TrimSpace(gid), Type: rdmaGIDType(kind)})
 				}
 			}
 		}

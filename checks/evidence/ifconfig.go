@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // ifconfigKind is the output of ifconfig of net-tools, in its form since 1.60
@@ -102,7 +102,7 @@ func ifconfigLine(s *Sink, current string, l Line) string {
 }
 
 // ifconfigCarrier: an interface that is up without RUNNING has no carrier.
-func ifconfigCarrier(n *checks.Interface) {
+func ifconfigCarrier(n *facts.Interface) {
 	if n.State == "up" && n.Carrier == nil && n.Kind != "loopback" {
 		n.Carrier = new(false)
 	}

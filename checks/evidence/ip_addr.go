@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // ipAddrKind is the output of "ip addr" and "ip link" of iproute2
@@ -100,7 +100,7 @@ func ipAddrLine(s *Sink, current string, l Line) string {
 }
 
 // ipAddrRead reads the rest of an interface's first line.
-func ipAddrRead(n *checks.Interface, peer, flags, rest string) {
+func ipAddrRead(n *facts.Interface, peer, flags, rest string) {
 	netipFlags(n, flags, "LOWER_UP")
 	if m := ipAddrMTU.FindStringSubmatch(rest); m != nil {
 		n.MTU = number(m[1])
@@ -128,7 +128,7 @@ func ipAddrRead(n *checks.Interface, peer, flags, rest string) {
 
 // ipAddrKindOf reads the type of the hardware address (ARPHRD_*, as iproute2
 // names them in lib/ll_types.c).
-func ipAddrKindOf(n *checks.Interface, hardware string) {
+func ipAddrKindOf(n *facts.Interface, hardware string) {
 	switch {
 	case hardware == "loopback":
 		n.Kind = "loopback"

@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // kernelConfigKind takes single options of the kernel's configuration, as a search
@@ -21,7 +22,7 @@ var kernelConfigKind = &Kind{
 		}
 		gpus := s.GPUs()
 		if gpus.AMD == nil {
-			gpus.AMD = &checks.AMDDriver{}
+			gpus.AMD = &facts.AMDDriver{}
 		}
 		if gpus.AMD.KernelConfig == nil {
 			gpus.AMD.KernelConfig = map[string]string{}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // netipKinds are the kinds of text about IP networks and libfabric.
@@ -27,7 +27,7 @@ var netipName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$`)
 
 // netipInterface returns the interface of a name on the host of the shell
 // prompt, new if need be. What is beyond the bound is returned, but not kept.
-func netipInterface(s *Sink, name string, l Line) *checks.Interface {
+func netipInterface(s *Sink, name string, l Line) *facts.Interface {
 	nics, host := s.NICs(), s.Host()
 	for i := range nics.Interfaces {
 		if n := &nics.Interfaces[i]; n.Name == name && n.Host == host {
@@ -35,7 +35,7 @@ func netipInterface(s *Sink, name string, l Line) *checks.Interface {
 			return n
 		}
 	}
-	n := checks.Interface{Name: name, Host: host, Source: s.Source(), Line: l.Number}
+	n := facts.Interface{Name: name, Host: host, Source: s.Source(), Line: l.Number}
 	if len(nics.Interfaces) >= netipMaxInterfaces {
 		return &n
 	}
@@ -46,7 +46,7 @@ func netipInterface(s *Sink, name string, l Line) *checks.Interface {
 }
 
 // netipAddress adds an address with its prefix length.
-func netipAddress(n *checks.Interface, address string) {
+func netipAddress(n *facts.Interface, address string) {
 	if len(n.Addresses) >= netipMaxAddresses || len(address) > 64 {
 		return
 	}
@@ -88,7 +88,7 @@ func netipKindOfName(name string) string {
 // netipFlags reads the flags of an interface, as the kernel names them
 // (include/uapi/linux/if.h): UP is the administrator's will, LOWER_UP and
 // RUNNING are the carrier.
-func netipFlags(n *checks.Interface, flags string, carrierWord string) {
+func netipFlags(n *facts.Interface, flags string, carrierWord string) {
 	set := make(map[string]bool)
 	for f := range strings.FieldsFuncSeq(flags, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
 		set[f] = true

@@ -6,7 +6,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // launchDescribeKind takes kubectl describe pod, from its list of containers on:
@@ -55,7 +55,7 @@ var (
 func launchDescribeRead(s *Sink, in *Lines) {
 	type mount struct{ target, volume string }
 	type container struct {
-		launch *checks.Launch
+		launch *facts.Launch
 		mounts []mount
 		at     Line
 	}
@@ -79,7 +79,7 @@ func launchDescribeRead(s *Sink, in *Lines) {
 		case 2:
 			item, field = key, ""
 			if top == "Containers" && len(containers) < launchMaxList {
-				containers = append(containers, &container{launch: &checks.Launch{Kind: "kubernetes", Name: key, Lines: map[string]int{}}, at: l})
+				containers = append(containers, &container{launch: &facts.Launch{Kind: "kubernetes", Name: key, Lines: map[string]int{}}, at: l})
 			}
 			continue
 		case 4:

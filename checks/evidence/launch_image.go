@@ -8,7 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // launchDockerfileKind takes Dockerfiles: the base image and the variables that
@@ -29,7 +29,7 @@ var launchDockerfileKind = &Kind{
 	},
 	Read: func(s *Sink, in *Lines) {
 		first, _ := in.Peek()
-		found := &checks.Launch{Kind: "dockerfile"}
+		found := &facts.Launch{Kind: "dockerfile"}
 		goesOn := false
 		lines := in.While(func(l Line) bool {
 			text := strings.TrimSpace(l.Text)
@@ -140,7 +140,7 @@ type launchInspected struct {
 
 // places notes the lines of a container's parts in the document, which begins
 // at line first.
-func (c *launchInspected) places(l *checks.Launch, n *yaml.Node, first int) {
+func (c *launchInspected) places(l *facts.Launch, n *yaml.Node, first int) {
 	l.Lines = map[string]int{}
 	note := func(part string, keys ...string) {
 		if below := launchBelow(n, keys...); below != nil {
@@ -161,9 +161,9 @@ func (c *launchInspected) places(l *checks.Launch, n *yaml.Node, first int) {
 	}
 }
 
-func (c *launchInspected) launch() *checks.Launch {
+func (c *launchInspected) launch() *facts.Launch {
 	h := &c.HostConfig
-	l := &checks.Launch{
+	l := &facts.Launch{
 		Kind: "docker-inspect", Name: strings.TrimPrefix(c.Name, "/"), Image: c.Config.Image, Runtime: h.Runtime, IPC: h.IpcMode, PID: h.PidMode,
 		Network: h.NetworkMode, Privileged: h.Privileged, SHMBytes: h.ShmSize,
 	}

@@ -8,7 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // launchJSONKind takes Kubernetes objects in JSON, and the task definitions of
@@ -101,8 +101,8 @@ type launchTaskContainer struct {
 	}
 }
 
-func (t *launchTask) launch(c *launchTaskContainer) *checks.Launch {
-	l := &checks.Launch{
+func (t *launchTask) launch(c *launchTaskContainer) *facts.Launch {
+	l := &facts.Launch{
 		Kind: "ecs", Name: c.Name, Image: c.Image, IPC: t.IPCMode, PID: t.PIDMode, Privileged: c.Privileged, Command: append(c.EntryPoint, c.Command...),
 	}
 	if t.NetworkMode == "host" {
@@ -143,7 +143,7 @@ func (t *launchTask) launch(c *launchTaskContainer) *checks.Launch {
 
 // places notes the lines of a container's parts in the task definition, which
 // begins at line first.
-func (c *launchTaskContainer) places(l *checks.Launch, definition *yaml.Node, index, first int) {
+func (c *launchTaskContainer) places(l *facts.Launch, definition *yaml.Node, index, first int) {
 	l.Lines = map[string]int{}
 	container := launchItem(launchBelow(definition, "ContainerDefinitions"), index)
 	note := func(part string, n *yaml.Node) {
@@ -174,7 +174,7 @@ var launchInspectPartKind = &Kind{
 	},
 	Read: func(s *Sink, in *Lines) {
 		first, _ := in.Peek()
-		l := &checks.Launch{Kind: "docker-inspect"}
+		l := &facts.Launch{Kind: "docker-inspect"}
 		if size := launchInspectSize(in); size != nil {
 			in.Next()
 			l.SHMBytes = size

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // launchAnchors are the programs that start containers and jobs.
@@ -134,7 +135,7 @@ var launchArgumentsKind = &Kind{
 	Name: "arguments", Title: "The arguments that a server or a launcher printed", Gives: []string{"launches"},
 	Anchors: []string{"tensor_parallel_size", "tp_size=", "num_local_procs="},
 	Line: func(s *Sink, l Line) bool {
-		found := &checks.Launch{Kind: "command"}
+		found := &facts.Launch{Kind: "command"}
 		text := l.Text[:min(len(l.Text), 16<<10)]
 		for _, m := range launchArgument.FindAllStringSubmatch(text, 32) {
 			n := launchCount(m[2])
@@ -178,7 +179,7 @@ var launchScriptKind = &Kind{
 			text := strings.TrimSpace(l.Text)
 			return text == "" || strings.HasPrefix(text, "#")
 		})
-		found := &checks.Launch{Kind: "slurm"}
+		found := &facts.Launch{Kind: "slurm"}
 		var words []string
 		for _, l := range lines {
 			if rest, ok := strings.CutPrefix(strings.TrimSpace(l.Text), "#SBATCH"); ok && len(words) < launchMaxWords {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // limitsKind takes the lines of ulimit -a, /proc/PID/limits, prlimit and
@@ -145,7 +146,7 @@ var shmKind = &Kind{
 			if size == nil || used == nil || free == nil {
 				return false
 			}
-			shmSet(s, l, m[1], &checks.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: *size, UsedBytes: *used, FreeBytes: *free})
+			shmSet(s, l, m[1], &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: *size, UsedBytes: *used, FreeBytes: *free})
 			return true
 		}
 		for _, form := range shmMounts {
@@ -155,7 +156,7 @@ var shmKind = &Kind{
 			}
 			fields := form.SubexpNames()
 			source, options := m[slices.Index(fields, "source")], ","+m[slices.Index(fields, "options")]+","
-			fs := &checks.FileSystem{Path: "/dev/shm", Type: "tmpfs", ReadOnly: strings.Contains(options, ",ro,")}
+			fs := &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", ReadOnly: strings.Contains(options, ",ro,")}
 			if _, rest, ok := strings.Cut(options, ",size="); ok {
 				rest, _, _ = strings.Cut(rest, ",")
 				if size := launchSize(rest); size != nil {
@@ -203,7 +204,7 @@ func shmSize(text string, unit int64) *int64 {
 }
 
 // shmSet notes the file system; of several the smallest counts.
-func shmSet(s *Sink, l Line, source string, fs *checks.FileSystem) {
+func shmSet(s *Sink, l Line, source string, fs *facts.FileSystem) {
 	c := s.Container()
 	mounted := true
 	c.SHMMounted = &mounted
@@ -353,16 +354,16 @@ var (
 
 // nodesAdd notes a node. Whoever made the listing may open a node that
 // everybody may; of others it takes the user's groups, too.
-func nodesAdd(s *Sink, c *checks.ContainerFacts, node, text string, l Line) {
-	if len(c.DeviceNodes) >= maxEntries || slices.ContainsFunc(c.DeviceNodes, func(n checks.DeviceNode) bool { return n.Path == node }) {
+func nodesAdd(s *Sink, c *facts.ContainerFacts, node, text string, l Line) {
+	if len(c.DeviceNodes) >= maxEntries || slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == node }) {
 		return
 	}
 	access := ""
 	if strings.HasPrefix(text, "crw-rw-rw-") || strings.HasPrefix(text, "crwxrwxrwx") {
 		access = "rw"
 	}
-	c.DeviceNodes = append(c.DeviceNodes, checks.DeviceNode{Path: node, Access: access})
-	s.Told("container.device_nodes["+node+"]", &checks.DeviceNode{Path: node, Access: access}, l)
+	c.DeviceNodes = append(c.DeviceNodes, facts.DeviceNode{Path: node, Access: access})
+	s.Told("container.device_nodes["+node+"]", &facts.DeviceNode{Path: node, Access: access}, l)
 	if m := nodesOwned.FindStringSubmatch(text); m != nil && access == "" {
 		o := nodesOwner{node: len(c.DeviceNodes) - 1, source: s.name, user: m[1], group: m[2]}
 		s.access.owned = append(s.access.owned, o)
@@ -393,7 +394,7 @@ type nodesOwner struct {
 
 // settle says whether the user may open these nodes, where the same text shows
 // both; root may open them all, unless a namespace keeps it from that.
-func (a *nodesAccess) settle(c *checks.ContainerFacts, owners ...nodesOwner) {
+func (a *nodesAccess) settle(c *facts.ContainerFacts, owners ...nodesOwner) {
 	if len(a.groups) == 0 || slices.Contains(a.user, "0") {
 		return
 	}

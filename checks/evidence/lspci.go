@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // lspciKind is what lspci prints of each function, in any of its forms, whole
@@ -98,14 +99,14 @@ func lspciHeadOf(line string) (address, class, rest string, ok bool) {
 		class, known := lspciClasses[m[3]]
 		switch {
 		case m[2] != "":
-			return checks.Address(m[1]), "0x" + m[2] + "00", m[5], true
+			return facts.Address(m[1]), "0x" + m[2] + "00", m[5], true
 		case m[4] != "":
 			if known && strings.HasPrefix(class, "0x"+m[4]) {
-				return checks.Address(m[1]), class, m[5], true
+				return facts.Address(m[1]), class, m[5], true
 			}
-			return checks.Address(m[1]), "0x" + m[4] + "00", m[5], true
+			return facts.Address(m[1]), "0x" + m[4] + "00", m[5], true
 		case known:
-			return checks.Address(m[1]), class, m[5], true
+			return facts.Address(m[1]), class, m[5], true
 		}
 		return "", "", "", false
 	}
@@ -118,7 +119,7 @@ func lspciHeadOf(line string) (address, class, rest string, ok bool) {
 		if m[5] != "" && m[7] != "" {
 			rest += " [" + m[5] + ":" + m[7] + "]"
 		}
-		return checks.Address(m[1]), class, rest, true
+		return facts.Address(m[1]), class, rest, true
 	}
 	return "", "", "", false
 }
@@ -173,7 +174,7 @@ var lspciNumber = regexp.MustCompile(`^\d{1,7}[:-]\s*`)
 
 // lspciDevice is a function under way.
 type lspciDevice struct {
-	*checks.PCIDevice
+	*facts.PCIDevice
 	head Line
 	// hex is its config space as a dump shows it.
 	hex []byte
@@ -193,7 +194,7 @@ func lspciRead(s *Sink, in *Lines) {
 	prompt := in.Prompt().Command
 	if l, ok := in.Peek(); ok {
 		if address := lspciAsked(in); address != "" && lspciDetail(l.Text) {
-			current = &lspciDevice{PCIDevice: s.Device(checks.Address(address), l), head: l, secondary: -1, subordinate: -1}
+			current = &lspciDevice{PCIDevice: s.Device(facts.Address(address), l), head: l, secondary: -1, subordinate: -1}
 			devices = append(devices, current)
 		}
 	}
@@ -275,7 +276,7 @@ func lspciPortless(s *Sink, l Line, on []string) {
 		}
 	}
 	if len(s.unnamedACS) < maxEntries {
-		s.unnamedACS = append(s.unnamedACS, checks.UnnamedACS{Control: on, Count: 1, Source: s.name, Line: l.Number})
+		s.unnamedACS = append(s.unnamedACS, facts.UnnamedACS{Control: on, Count: 1, Source: s.name, Line: l.Number})
 	}
 }
 
@@ -358,7 +359,7 @@ var lspciModel = regexp.MustCompile(`^(?:NVIDIA|nVidia) Corporation \w+ \[([^\]:
 
 // lspciGPUName notes the model of an NVIDIA GPU, which the database gives in
 // brackets.
-func (s *Sink) lspciGPUName(d *checks.PCIDevice, rest string, l Line) {
+func (s *Sink) lspciGPUName(d *facts.PCIDevice, rest string, l Line) {
 	m := lspciModel.FindStringSubmatch(rest)
 	if m == nil || !checks.IsGPU(d) {
 		return
@@ -415,7 +416,7 @@ func (d *lspciDevice) detail(s *Sink, l Line, text string) {
 	case "ACSCap", "ACSCtl":
 		d.acs(name, value)
 	case "ATSCtl":
-		d.ATS = &checks.ATS{Enabled: strings.Contains(value, "Enable+")}
+		d.ATS = &facts.ATS{Enabled: strings.Contains(value, "Enable+")}
 	case "NUMA node":
 		if m := lspciNUMA.FindStringSubmatch(text); m != nil {
 			d.NUMANode = optional(m[1])
@@ -484,7 +485,7 @@ func (d *lspciDevice) link(s *Sink, l Line, name, value string) {
 		return
 	}
 	if d.Link == nil {
-		d.Link = &checks.PCIeLink{Source: fmt.Sprintf("%s:%d", s.name, l.Number)}
+		d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.name, l.Number)}
 	}
 	speed, width := checks.LinkSpeed(m[1]), checks.LinkWidth(m[2])
 	if name == "LnkCap" {
@@ -505,7 +506,7 @@ func (d *lspciDevice) acs(name, value string) {
 		return
 	}
 	if d.ACS == nil {
-		d.ACS = &checks.ACS{}
+		d.ACS = &facts.ACS{}
 	}
 	if name == "ACSCap" {
 		d.ACS.Capability = set
@@ -538,10 +539,10 @@ func (d *lspciDevice) region(text string) {
 		return
 	}
 	index := number(m[1])
-	if slices.ContainsFunc(d.BARs, func(b checks.BAR) bool { return b.Index == index }) {
+	if slices.ContainsFunc(d.BARs, func(b facts.BAR) bool { return b.Index == index }) {
 		return
 	}
-	d.BARs = append(d.BARs, checks.BAR{
+	d.BARs = append(d.BARs, facts.BAR{
 		Index: index, SizeBytes: size, IO: m[2] == "I/O ports", Unassigned: m[3] == "<unassigned>",
 		Prefetchable: strings.Contains(m[4], " prefetchable"), Is64Bit: strings.Contains(m[4], "64-bit"),
 	})
@@ -575,7 +576,7 @@ func (d *lspciDevice) resizable(text string) {
 			largest = max(largest, n)
 		}
 	}
-	d.ResizableBARs = append(d.ResizableBARs, checks.ResizableBAR{Index: number(m[1]), SizeBytes: size, MaxBytes: largest})
+	d.ResizableBARs = append(d.ResizableBARs, facts.ResizableBAR{Index: number(m[1]), SizeBytes: size, MaxBytes: largest})
 }
 
 // dump takes a line of a hexadecimal dump, "10: 00 00 ...", which must go on
@@ -632,7 +633,7 @@ func lspciFinish(s *Sink, devices []*lspciDevice, prompt string) {
 
 // decode reads a dump of config space.
 func (d *lspciDevice) decode() {
-	d.PCIDevice.ReadConfig(d.hex)
+	checks.ReadConfig(d.PCIDevice, d.hex)
 	if len(d.hex) < 64 || d.OffBus {
 		return
 	}

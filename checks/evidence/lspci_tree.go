@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // lspciTreeKind is the tree of lspci -t, whole or cut (pciutils, ls-tree.c).
@@ -113,12 +113,12 @@ func lspciTreeWalk(s *Sink, l Line, columns map[int]lspciTreeBus) (root, placed 
 
 // lspciDomain writes a domain as addresses do.
 func lspciDomain(s string) string {
-	return strings.TrimSuffix(checks.Address(s+":00:00.0"), ":00:00.0")
+	return strings.TrimSuffix(facts.Address(s+":00:00.0"), ":00:00.0")
 }
 
 // lspciTreeFunction notes a function and returns its address.
 func lspciTreeFunction(s *Sink, l Line, at lspciTreeBus, function, rest string) string {
-	address := checks.Address(at.domain + ":" + at.bus + ":" + function)
+	address := facts.Address(at.domain + ":" + at.bus + ":" + function)
 	if address == "" {
 		return ""
 	}
@@ -157,7 +157,7 @@ var lspciTreeModels = regexp.MustCompile(`GeForce|Quadro|Tesla|TITAN|RTX|NVS|\[[
 // sound, USB and serial ones of the same card, which are functions 1 to 3,
 // NVSwitches, whose names begin with GV100GL or bear the word, and chipsets of
 // before 2010, whose ids are below 0x0fc0 (PCI ID database, vendor 10de).
-func lspciTreeGPU(d *checks.PCIDevice, rest string) bool {
+func lspciTreeGPU(d *facts.PCIDevice, rest string) bool {
 	if d.Vendor != "0x10de" || !strings.HasSuffix(d.Address, ".0") || strings.Contains(rest, "NVSwitch") ||
 		strings.Contains(rest, "Audio") || strings.Contains(rest, "Bridge") {
 		return false

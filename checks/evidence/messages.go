@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 	maxVariants = 16
 	// maxSpeakers bounds the processes that are told apart for one message.
 	maxSpeakers = 4096
-	// maxText bounds a message's text, as checks.Message promises.
+	// maxText bounds a message's text, as facts.Message promises.
 	maxText = 300
 )
 
@@ -33,7 +34,7 @@ type messageLog struct {
 
 // heard is a message and who said it.
 type heard struct {
-	message  checks.Message
+	message  facts.Message
 	speakers map[string]bool
 }
 
@@ -71,7 +72,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	}
 	if h == nil {
 		m.variants[id]++
-		h = &heard{speakers: make(map[string]bool), message: checks.Message{
+		h = &heard{speakers: make(map[string]bool), message: facts.Message{
 			ID: id, Program: row.Program, Role: row.Role, Text: checks.Printable(strings.TrimSpace(l.Text), maxText), Fields: fields,
 			Host: cmp.Or(who.host, m.sink.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
 			Source: m.sink.name, Line: l.Number,
@@ -100,8 +101,8 @@ func messageKey(id string, fields map[string]string) string {
 }
 
 // messages returns what was found, in order.
-func (m *messageLog) messages() []checks.Message {
-	list := make([]checks.Message, 0, len(m.order))
+func (m *messageLog) messages() []facts.Message {
+	list := make([]facts.Message, 0, len(m.order))
 	timed := true
 	for _, h := range m.order {
 		h.message.Ranks = max(len(h.speakers), 1)
@@ -109,7 +110,7 @@ func (m *messageLog) messages() []checks.Message {
 		list = append(list, h.message)
 	}
 	if timed {
-		slices.SortStableFunc(list, func(a, b checks.Message) int { return cmp.Compare(a.Time, b.Time) })
+		slices.SortStableFunc(list, func(a, b facts.Message) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	for i := range list {
 		list[i].Order = i

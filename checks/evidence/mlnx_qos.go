@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // mlnxQoSKind is the flow control of an interface as mlnx_qos -i shows it
@@ -26,7 +26,7 @@ var (
 )
 
 func mlnxQoSRead(s *Sink, in *Lines) {
-	q := checks.QoS{Source: s.Source(), Host: s.Host(), Interface: rdmaFlag(in.Prompt().Command, "-i")}
+	q := facts.QoS{Source: s.Source(), Host: s.Host(), Interface: rdmaFlag(in.Prompt().Command, "-i")}
 	inPFC := false
 	var pfcAt Line
 	var priorities []string

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // ncclDiagKind are the reports that NCCL 2.31, and RCCL after it, writes of
@@ -62,7 +63,7 @@ func ncclDiagLine(s *Sink, l Line) bool {
 	} else if m := ncclDiagIOMMU.FindStringSubmatch(body); m != nil {
 		ncclDiagEnterIOMMU(s, l, m[1])
 	} else if m := ncclDiagPort.FindStringSubmatch(body); m != nil {
-		rdmaMerge(s, checks.RDMAPort{
+		rdmaMerge(s, facts.RDMAPort{
 			Device: m[1], Port: number(m[2]), Host: host, LinkLayer: rdmaLinkLayer(m[4]),
 			State: rdmaState(m[5]), PhysicalState: rdmaPhysicalState(m[6]), RateGbps: float64(number(m[3])) / 1000,
 		}, l)
@@ -70,7 +71,7 @@ func ncclDiagLine(s *Sink, l Line) bool {
 		ncclDiagEnterXid(s, l, m[1], m[2], m[3], m[4], m[5], body)
 	} else if ncclDiagVerified.MatchString(body) {
 		none := int64(0)
-		addBenchmark(s, checks.Benchmark{
+		addBenchmark(s, facts.Benchmark{
 			Tool: "nccl-diagnostics", Test: "peer access", What: "other", P2P: new(true), Wrong: &none, Complete: true, Source: s.Source(), Line: l.Number,
 		})
 	}
@@ -140,7 +141,7 @@ func ncclDiagEnterXid(s *Sink, l Line, kind, code, count, class, host, text stri
 		return
 	}
 	n := number(code)
-	e := checks.KernelEvent{
+	e := facts.KernelEvent{
 		Kind: strings.ToLower(kind), Code: &n, Message: checks.Printable(text, 300), Count: max(1, number(count)),
 		Host: checks.Printable(host, 100), Source: s.Source(), Line: l.Number,
 	}

@@ -8,7 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
@@ -64,13 +64,13 @@ func readNVBandwidth(s *Sink, in *Lines) {
 	addBenchmark(s, b)
 }
 
-func nvbandwidthBenchmark(s *Sink, title, name string, l Line) checks.Benchmark {
+func nvbandwidthBenchmark(s *Sink, title, name string, l Line) facts.Benchmark {
 	enabled := true
 	test := name
 	if test == "" {
 		test = strings.TrimSpace(title)
 	}
-	b := checks.Benchmark{Tool: "nvbandwidth", Test: test, What: nvbandwidthWhat(name, title), Source: s.Source(), Line: l.Number}
+	b := facts.Benchmark{Tool: "nvbandwidth", Test: test, What: nvbandwidthWhat(name, title), Source: s.Source(), Line: l.Number}
 	if strings.Contains(title, "GPU(row)") {
 		b.P2P = &enabled // It makes peer access or leaves the pair out (N/A).
 	}
@@ -101,11 +101,11 @@ func nvbandwidthWhat(name, title string) string {
 	return "other"
 }
 
-func nvbandwidthPoint(b *checks.Benchmark, row, column string, value float64, at Line) {
+func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at Line) {
 	if len(b.Points) >= maxEntries {
 		return
 	}
-	p := checks.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
+	p := facts.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
 	switch b.What {
 	case "host-to-gpu":
 		p.A = "CPU"

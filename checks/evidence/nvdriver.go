@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // nvdriverVersionKind is the version of the kernel module that is loaded, as
@@ -132,7 +132,7 @@ var nvdriverGPUKind = &Kind{
 var nvdriverGPUField = regexp.MustCompile(`^([A-Z][A-Za-z ]+):\s*(.*?)\s*$`)
 
 func nvdriverGPURead(s *Sink, in *Lines) {
-	told := &checks.GPU{}
+	told := &facts.GPU{}
 	address := ""
 	first, _ := in.Peek()
 	models := 0
@@ -158,7 +158,7 @@ func nvdriverGPURead(s *Sink, in *Lines) {
 				told.UUID = m[2]
 			}
 		case "Bus Location":
-			address = checks.Address(m[2])
+			address = facts.Address(m[2])
 		case "IRQ", "Video BIOS", "Bus Type", "DMA Size", "DMA Mask", "Device Minor", "GPU Firmware", "GPU Excluded", "Blacklisted":
 		default:
 			return false

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // nvfabricServiceKind is the state of the fabric manager's service:
@@ -65,10 +65,10 @@ func nvfabricEnter(s *Sink, running *bool, l Line) {
 	s.Told("gpus.driver.fabric_manager.running", running, l)
 }
 
-func nvfabricManager(s *Sink) *checks.FabricManager {
+func nvfabricManager(s *Sink) *facts.FabricManager {
 	d := &s.GPUs().Driver
 	if d.FabricManager == nil {
-		d.FabricManager = &checks.FabricManager{}
+		d.FabricManager = &facts.FabricManager{}
 	}
 	return d.FabricManager
 }

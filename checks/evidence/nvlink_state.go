@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
@@ -53,7 +53,7 @@ var (
 )
 
 func nvlinkStateRead(s *Sink, in *Lines) {
-	var g *checks.GPU
+	var g *facts.GPU
 	in.While(func(l Line) bool {
 		if m := nvlinkGPU.FindStringSubmatch(l.Text); m != nil {
 			g = s.GPUAt(number(m[1]), l)
@@ -74,7 +74,7 @@ func nvlinkStateRead(s *Sink, in *Lines) {
 }
 
 // nvlinkEnter enters what a line tells of a link.
-func nvlinkEnter(g *checks.GPU, link int, text string) {
+func nvlinkEnter(g *facts.GPU, link int, text string) {
 	if link >= 64 { // NVML_NVLINK_MAX_LINKS is 18, or 36 since driver 590.
 		return
 	}
@@ -83,10 +83,10 @@ func nvlinkEnter(g *checks.GPU, link int, text string) {
 	if speed == nil && counter == nil && !inactive {
 		return // A capability, a counter of newer links: nothing of the state.
 	}
-	i := slices.IndexFunc(g.NVLinks, func(n checks.NVLink) bool { return n.Link == link })
+	i := slices.IndexFunc(g.NVLinks, func(n facts.NVLink) bool { return n.Link == link })
 	if i < 0 {
 		// A counter is shown for links that are up.
-		g.NVLinks = append(g.NVLinks, checks.NVLink{Link: link, Active: counter != nil})
+		g.NVLinks = append(g.NVLinks, facts.NVLink{Link: link, Active: counter != nil})
 		i = len(g.NVLinks) - 1
 	}
 	n := &g.NVLinks[i]

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // nvsmiCSVKind is the answer to nvidia-smi --query-gpu with --format=csv: the
@@ -136,7 +136,7 @@ func nvsmiCSVRead(s *Sink, in *Lines) {
 // nvsmiCSVRow reads one line. position is the index of its GPU where no column
 // tells.
 func nvsmiCSVRow(s *Sink, columns, fields []string, position int, consecutive *bool, row int, l Line) bool {
-	told := &checks.GPU{}
+	told := &facts.GPU{}
 	address, driver := "", ""
 	index, given := position, false
 	for i, column := range columns {
@@ -151,7 +151,7 @@ func nvsmiCSVRow(s *Sink, columns, fields []string, position int, consecutive *b
 			index, given = n, true
 			*consecutive = *consecutive && n == row
 		case "address":
-			if address = checks.Address(value); address == "" {
+			if address = facts.Address(value); address == "" {
 				return false
 			}
 		case "driver":
@@ -164,7 +164,7 @@ func nvsmiCSVRow(s *Sink, columns, fields []string, position int, consecutive *b
 		}
 	}
 	nvsmiDriver(s, driver, "", l)
-	var g *checks.GPU
+	var g *facts.GPU
 	switch {
 	case address == "":
 		g = nvsmiGPU(s, "", index, l)

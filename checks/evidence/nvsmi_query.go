@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // nvsmiQueryKind is the long listing of nvidia-smi, whole, of one section (-d),
@@ -99,19 +100,19 @@ type nvsmiQueryReader struct {
 	sink *Sink
 	// gpu is what the listing tells of the GPU under way, known the GPU itself:
 	// what one listing tells replaces what another told, it does not add to it.
-	gpu, known *checks.GPU
+	gpu, known *facts.GPU
 	headings   []string
 	depths     []int
 	// attached is what "Attached GPUs" says, found the GPUs that were listed.
 	attached int
-	found    []*checks.GPU
+	found    []*facts.GPU
 	first    Line
 	// nameless is true while lines of a GPU come whose heading was cut off;
 	// opening is the first of its lines, which marks the next GPU.
 	nameless bool
 	opening  string
 	index    int
-	process  *checks.GPUProcess
+	process  *facts.GPUProcess
 }
 
 func nvsmiQueryRead(s *Sink, in *Lines) {
@@ -171,7 +172,7 @@ func (r *nvsmiQueryReader) begin(busID string, l Line) {
 	if len(r.found) >= maxEntries {
 		return
 	}
-	r.gpu, r.known = &checks.GPU{}, nvsmiGPU(r.sink, busID, -1, l)
+	r.gpu, r.known = &facts.GPU{}, nvsmiGPU(r.sink, busID, -1, l)
 	r.found = append(r.found, r.known)
 }
 
@@ -225,7 +226,7 @@ func (r *nvsmiQueryReader) line(text string, l Line) bool {
 	switch m[2] {
 	case "Process ID":
 		if pid, err := strconv.Atoi(strings.TrimSpace(m[3])); err == nil && len(r.gpu.Processes) < maxEntries {
-			r.gpu.Processes = append(r.gpu.Processes, checks.GPUProcess{PID: pid})
+			r.gpu.Processes = append(r.gpu.Processes, facts.GPUProcess{PID: pid})
 			r.process = &r.gpu.Processes[len(r.gpu.Processes)-1]
 		}
 	case "Name":
@@ -264,7 +265,7 @@ func (r *nvsmiQueryReader) nextNameless(heading string, l Line) {
 		return
 	}
 	r.index = max(r.index+1, 0)
-	r.gpu, r.known, r.nameless = &checks.GPU{}, nvsmiGPU(r.sink, "", r.index, l), true
+	r.gpu, r.known, r.nameless = &facts.GPU{}, nvsmiGPU(r.sink, "", r.index, l), true
 }
 
 func (r *nvsmiQueryReader) attribute(path, value string, l Line) {

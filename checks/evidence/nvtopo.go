@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // nvtopoKind is the matrix of nvidia-smi topo -m, in all its layouts: with NICs
@@ -232,7 +232,7 @@ func newNvtopoPairs(s *Sink) *nvtopoPairs {
 }
 
 // pair returns a pair, new if need be; nil where there are too many.
-func (t *nvtopoPairs) pair(a, b, kind string, l Line) *checks.Pair {
+func (t *nvtopoPairs) pair(a, b, kind string, l Line) *facts.Pair {
 	links := t.sink.Links()
 	i, ok := t.known[[2]string{a, b}]
 	if !ok {
@@ -241,7 +241,7 @@ func (t *nvtopoPairs) pair(a, b, kind string, l Line) *checks.Pair {
 		}
 		i = len(links.Pairs)
 		t.known[[2]string{a, b}] = i
-		links.Pairs = append(links.Pairs, checks.Pair{A: a, B: b, Kind: kind})
+		links.Pairs = append(links.Pairs, facts.Pair{A: a, B: b, Kind: kind})
 	}
 	t.sink.Watch("links.pairs["+a+" -> "+b+"]", &links.Pairs[i], l)
 	return &links.Pairs[i]
@@ -388,7 +388,7 @@ func (t *nvtopoPairs) status(a, b int, what, word string, l Line) {
 		return
 	}
 	if p.P2P == nil {
-		p.P2P = &checks.P2PStatus{}
+		p.P2P = &facts.P2PStatus{}
 	}
 	field := &p.P2P.Read
 	switch what {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
@@ -140,9 +140,9 @@ func peerCopyLine(s *Sink, l Line) bool {
 	if m == nil || m[1] == m[2] || !peerCopyTold.MatchString(l.Text) {
 		return false
 	}
-	b := checks.Benchmark{
+	b := facts.Benchmark{
 		Tool: "own program", Test: "a copy between GPUs", What: "copy", Complete: true, Source: s.Source(), Line: l.Number,
-		Points: []checks.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], Line: l.Number}},
+		Points: []facts.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], Line: l.Number}},
 	}
 	switch wrong, told := peerCopyVerdict(l.Text); {
 	case wrong:

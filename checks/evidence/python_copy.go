@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
@@ -145,10 +145,10 @@ func pythonCopyWrong(s *Sink, from, to pythonCopy) bool {
 		return false
 	}
 	wrong := int64(len(to.numbers))
-	s.Facts.Benchmarks = append(s.Facts.Benchmarks, checks.Benchmark{
+	s.Facts.Benchmarks = append(s.Facts.Benchmarks, facts.Benchmark{
 		Tool: "pytorch", Test: "a tensor copied by hand", What: "copy", Wrong: &wrong, Complete: true, Source: s.name, Line: to.line,
 		Lines:  map[string]int{"wrong": to.line},
-		Points: []checks.BenchmarkPoint{{A: "GPU" + from.device, B: "GPU" + to.device, Line: to.line}},
+		Points: []facts.BenchmarkPoint{{A: "GPU" + from.device, B: "GPU" + to.device, Line: to.line}},
 	})
 	return true
 }

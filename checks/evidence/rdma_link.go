@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // rdmaLinkKind is the listing of ports by iproute2 (rdma link), and its
@@ -26,7 +26,7 @@ func rdmaLinkRead(s *Sink, l Line) bool {
 	if m == nil {
 		return false
 	}
-	p := checks.RDMAPort{Device: l.Text[m[2]:m[3]]}
+	p := facts.RDMAPort{Device: l.Text[m[2]:m[3]]}
 	p.Port, _ = rdmaNumber(l.Text[m[4]:m[5]])
 	words := strings.Fields(l.Text[m[1]:])
 	known := false

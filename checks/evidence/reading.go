@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // reading is the examination of one or more texts that tell of one machine or
@@ -59,7 +59,7 @@ func newReading() *reading {
 // read reads one text, line by line.
 func (r *reading) read(ctx context.Context, name string, from io.Reader) error {
 	r.current = len(r.sink.Facts.Texts)
-	r.sink.Facts.Texts = append(r.sink.Facts.Texts, checks.Text{Name: name, Kinds: []checks.TextKind{}})
+	r.sink.Facts.Texts = append(r.sink.Facts.Texts, facts.Text{Name: name, Kinds: []facts.TextKind{}})
 	s := r.anchors.scan(from)
 	defer s.close()
 	in := &Lines{name: name, reached: r.sink.ledger.reached}
@@ -99,7 +99,7 @@ func (r *reading) read(ctx context.Context, name string, from io.Reader) error {
 	}
 	if s.cut > 0 {
 		t.Problem = fmt.Sprintf("%d of its lines are longer than %s: %s of them were not read", s.cut, size(maxLine), size(s.cutBytes))
-		t.Unread = checks.UnreadLines
+		t.Unread = facts.UnreadLines
 	}
 	return s.err
 }
@@ -177,7 +177,7 @@ func (r *reading) line(l Line) {
 	}
 }
 
-func (r *reading) textUnderWay() *checks.Text { return &r.sink.Facts.Texts[r.current] }
+func (r *reading) textUnderWay() *facts.Text { return &r.sink.Facts.Texts[r.current] }
 
 // count counts a line that a kind takes without learning anything from it.
 func (r *reading) count(kind uint16, line int) { r.recognised(r.kinds[kind].Name, line, 1) }
@@ -191,11 +191,11 @@ func (r *reading) recognised(kind string, first, lines int) {
 			return
 		}
 	}
-	t.Kinds = append(t.Kinds, checks.TextKind{Kind: kind, Line: first, Lines: lines})
+	t.Kinds = append(t.Kinds, facts.TextKind{Kind: kind, Line: first, Lines: lines})
 }
 
 // finish joins what the texts told and returns the facts.
-func (r *reading) finish() *checks.Facts {
+func (r *reading) finish() *facts.Facts {
 	s := r.sink
 	s.nccl.finish(s)
 	if list := s.messages.messages(); len(list) > 0 || s.Facts.Logs != nil {

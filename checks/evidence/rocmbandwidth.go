@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
@@ -36,7 +36,7 @@ type rocmBandwidthReport struct {
 	table string
 	two   bool
 	row   []int
-	bench *checks.Benchmark
+	bench *facts.Benchmark
 }
 
 func rocmBandwidthRead(s *Sink, in *Lines) {
@@ -78,7 +78,7 @@ func rocmBandwidthRead(s *Sink, in *Lines) {
 				if r.two {
 					what = "bidirectional"
 				}
-				r.bench = &checks.Benchmark{Tool: "rocm-bandwidth-test", Test: text, What: what, Source: s.Source(), Line: l.Number}
+				r.bench = &facts.Benchmark{Tool: "rocm-bandwidth-test", Test: text, What: what, Source: s.Source(), Line: l.Number}
 			}
 		case rocmBandwidthIndex.MatchString(l.Text):
 			r.row = nil
@@ -134,11 +134,11 @@ func (r *rocmBandwidthReport) cells(pairs *amdGPUPairs, m []string, l Line) {
 		if err != nil || from == to || rate < 0 || rate > 1e6 || len(r.bench.Points) >= maxEntries {
 			continue
 		}
-		r.bench.Points = append(r.bench.Points, checks.BenchmarkPoint{A: r.name(from), B: r.name(to), GBps: &rate, Line: l.Number})
+		r.bench.Points = append(r.bench.Points, facts.BenchmarkPoint{A: r.name(from), B: r.name(to), GBps: &rate, Line: l.Number})
 	}
 }
 
-func rocmBandwidthCell(p *checks.Pair, table, cell string) {
+func rocmBandwidthCell(p *facts.Pair, table, cell string) {
 	switch {
 	case table == "Link Type" && cell == "X":
 		p.LinkType = "xgmi"
@@ -164,7 +164,7 @@ func (r *rocmBandwidthReport) finish(s *Sink) {
 }
 
 // rocmBandwidthPeak notes the best rate between two GPUs.
-func rocmBandwidthPeak(b *checks.Benchmark) {
+func rocmBandwidthPeak(b *facts.Benchmark) {
 	for _, p := range b.Points {
 		if strings.HasPrefix(p.A, "GPU") && strings.HasPrefix(p.B, "GPU") && (b.PeakGBps == nil || *p.GBps > *b.PeakGBps) {
 			b.PeakGBps = p.GBps

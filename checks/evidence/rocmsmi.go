@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // rocmSMITopologyKind are the matrices of rocm-smi --showtopo and its parts
@@ -55,7 +56,7 @@ func rocmSMITopologyRead(s *Sink, in *Lines) {
 }
 
 // rocmSMICell notes what a matrix says of a pair.
-func rocmSMICell(p *checks.Pair, table, cell string) {
+func rocmSMICell(p *facts.Pair, table, cell string) {
 	switch strings.ToLower(table) {
 	case "weight":
 		p.Weight = amdGPUInt(cell)
@@ -104,7 +105,7 @@ func rocmSMILine(s *Sink, l Line) bool {
 }
 
 // rocmSMISet notes one entry of a GPU.
-func rocmSMISet(g *checks.GPU, key, value string) {
+func rocmSMISet(g *facts.GPU, key, value string) {
 	switch strings.ToLower(key) {
 	case "card series", "device name":
 		// Before ROCm 6 the series is the id where the name is not known.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // showGIDsKind is the table of GIDs by the script show_gids of MLNX_OFED. The
@@ -31,9 +31,9 @@ var (
 )
 
 func showGIDsRead(s *Sink, in *Lines) {
-	var ports []*checks.RDMAPort
-	at := make(map[*checks.RDMAPort]Line)
-	byName := make(map[string]*checks.RDMAPort)
+	var ports []*facts.RDMAPort
+	at := make(map[*facts.RDMAPort]Line)
+	byName := make(map[string]*facts.RDMAPort)
 	flush := func() {
 		for _, p := range ports {
 			rdmaMerge(s, *p, at[p])
@@ -58,12 +58,12 @@ func showGIDsRead(s *Sink, in *Lines) {
 		name := m[1] + " " + m[2]
 		p := byName[name]
 		if p == nil {
-			p = &checks.RDMAPort{Device: m[1], Port: number, Netdev: m[7], LinkLayer: rdmaNetdevLayer(m[7])}
+			p = &facts.RDMAPort{Device: m[1], Port: number, Netdev: m[7], LinkLayer: rdmaNetdevLayer(m[7])}
 			byName[name] = p
 			ports = append(ports, p)
 			at[p] = l
 		}
-		g := checks.GID{Index: index, GID: m[4], IPv4: m[5], Type: rdmaGIDType(m[6]), Netdev: m[7]}
+		g := facts.GID{Index: index, GID: m[4], IPv4: m[5], Type: rdmaGIDType(m[6]), Netdev: m[7]}
 		if strings.Contains(p.Netdev, ".") && !strings.Contains(m[7], ".") { // A VLAN's row came first.
 			p.Netdev = m[7]
 		}

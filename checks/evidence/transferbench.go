@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
@@ -33,7 +33,7 @@ var (
 )
 
 func transferBenchRead(s *Sink, in *Lines) {
-	b := checks.Benchmark{Tool: "TransferBench", What: "copy", Source: s.Source()}
+	b := facts.Benchmark{Tool: "TransferBench", What: "copy", Source: s.Source()}
 	first, _ := in.Peek()
 	b.Line = first.Number
 	var columns []string
@@ -87,7 +87,7 @@ func transferBenchRead(s *Sink, in *Lines) {
 			if err != nil || i >= len(columns) || columns[i] == from || rate < 0 || rate > 1e6 || len(b.Points) >= maxEntries {
 				continue
 			}
-			b.Points = append(b.Points, checks.BenchmarkPoint{A: from, B: columns[i], GBps: &rate, Line: l.Number})
+			b.Points = append(b.Points, facts.BenchmarkPoint{A: from, B: columns[i], GBps: &rate, Line: l.Number})
 		}
 	}
 	if len(b.Points) == 0 || len(s.Facts.Benchmarks) >= maxEntries {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // Verdict is what a message means by itself: a finding of a rule. Where other facts
@@ -41,7 +41,7 @@ var placeholder = regexp.MustCompile(`\{([a-z_]+)(?:\|([^{}]*))?\}`)
 const UnknownWords = "(not told)"
 
 // Fill returns the text of a verdict for a message.
-func (v *Verdict) Fill(m *checks.Message) string {
+func (v *Verdict) Fill(m *facts.Message) string {
 	return placeholder.ReplaceAllStringFunc(v.Text, func(place string) string {
 		part := placeholder.FindStringSubmatch(place)
 		if part[1] == "text" {

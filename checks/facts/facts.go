@@ -1,4 +1,6 @@
-package checks
+// Package facts is the facts document: what one machine, or the texts that people
+// send, show of themselves, as types alone. Nothing here reads a machine or judges.
+package facts
 
 import "github.com/gpudoctor/gpudoctor/checks/probe"
 

@@ -1,4 +1,4 @@
-package checks
+package facts
 
 // The sections of this file are filled from texts that people send: logs,
 // outputs of commands, job descriptions (package checks/evidence). A live
