@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
 	"gopkg.in/yaml.v3"
 )
 
@@ -49,7 +50,7 @@ type Statement struct {
 	// The patterns are compiled when the first line is compared with them:
 	// most texts need a few of them only.
 	compile      sync.Once
-	like, unlike *pattern
+	like, unlike *pattern.Pattern
 }
 
 // roles are the values of Statement.Role.
@@ -116,13 +117,13 @@ func (t *Statement) prepare() error {
 }
 
 // patterns compiles a row's patterns, which a test holds to be right.
-func (t *Statement) patterns() (like, unlike *pattern) {
+func (t *Statement) patterns() (like, unlike *pattern.Pattern) {
 	t.compile.Do(func() {
 		if t.Like != "" {
-			t.like = newPattern(t.Like)
+			t.like = pattern.New(t.Like)
 		}
 		if t.Unlike != "" {
-			t.unlike = newPattern(t.Unlike)
+			t.unlike = pattern.New(t.Unlike)
 		}
 	})
 	return t.like, t.unlike
@@ -131,17 +132,17 @@ func (t *Statement) patterns() (like, unlike *pattern) {
 // match returns the fields of a line that is of this form.
 func (t *Statement) match(line string) (fields map[string]string, ok bool) {
 	like, unlike := t.patterns()
-	if like != nil && !like.may(line) || unlike != nil && unlike.match(line) {
+	if like != nil && !like.May(line) || unlike != nil && unlike.Match(line) {
 		return nil, false
 	}
 	if like == nil {
 		return nil, true
 	}
-	m := like.find(line)
+	m := like.Find(line)
 	if m == nil {
 		return nil, false
 	}
-	for i, name := range like.expression.SubexpNames() {
+	for i, name := range like.Names() {
 		if name != "" && m[i] != "" {
 			if fields == nil {
 				fields = make(map[string]string)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
 )
 
 // Versions of software, as package managers and tools print them.
@@ -212,33 +214,33 @@ var packagesImages = &Kind{
 // packageStatement is a line by which a program or a tool tells a version.
 type packageStatement struct {
 	name, manager string
-	like          *pattern
+	like          *pattern.Pattern
 }
 
 // packageStatements are such lines. The first group is the version.
 var packageStatements = []packageStatement{
 	// vLLM: vllm/distributed/device_communicators/pynccl.py, vllm/entrypoints,
 	// vllm/v1/engine/core.py, vllm/engine/llm_engine.py.
-	{"nccl", "log", newPattern(`\b(?:vLLM|sglang|SGLang|LightLLM) is using nccl==([0-9][\w.+-]*)`)},
-	{"vllm", "log", newPattern(`\bvLLM API server version v?([0-9][\w.+-]*)`)},
-	{"vllm", "log", newPattern(`Initializing an? (?:V[01] )?LLM engine \(v([0-9][\w.+-]*)\)`)},
-	{"vllm", "collect_env", newPattern(`^\s*vLLM Version\s*: ([0-9][\w.+-]*)`)},
+	{"nccl", "log", pattern.New(`\b(?:vLLM|sglang|SGLang|LightLLM) is using nccl==([0-9][\w.+-]*)`)},
+	{"vllm", "log", pattern.New(`\bvLLM API server version v?([0-9][\w.+-]*)`)},
+	{"vllm", "log", pattern.New(`Initializing an? (?:V[01] )?LLM engine \(v([0-9][\w.+-]*)\)`)},
+	{"vllm", "collect_env", pattern.New(`^\s*vLLM Version\s*: ([0-9][\w.+-]*)`)},
 	// PyTorch: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp and Utils.
-	{"nccl", "log", newPattern(`(?:ProcessGroupNCCL|NCCLUtils|NCCLComm|nccl)\.[ch]pp:\d+,? .*NCCL version ([0-9]+\.[0-9]+\.[0-9]+)`)},
-	{"nccl", "log", newPattern(`\bProcessGroupNCCL[^,]{0,60} NCCL version:? ([0-9]+\.[0-9]+\.[0-9]+)`)},
-	{"torch", "log", newPattern(`^.{0,60}\bPyTorch version:? ([0-9][\w.+-]*) available`)},
+	{"nccl", "log", pattern.New(`(?:ProcessGroupNCCL|NCCLUtils|NCCLComm|nccl)\.[ch]pp:\d+,? .*NCCL version ([0-9]+\.[0-9]+\.[0-9]+)`)},
+	{"nccl", "log", pattern.New(`\bProcessGroupNCCL[^,]{0,60} NCCL version:? ([0-9]+\.[0-9]+\.[0-9]+)`)},
+	{"torch", "log", pattern.New(`^.{0,60}\bPyTorch version:? ([0-9][\w.+-]*) available`)},
 	// nvcc, lsb_release's neighbours, NVIDIA's and Mellanox' tools.
-	{"cuda-toolkit", "nvcc", newPattern(`Cuda compilation tools, release [0-9.]+, V([0-9.]+)`)},
-	{"ofed", "ofed_info", newPattern(`^\s*(?:MLNX_OFED_LINUX|OFED-internal|DOCA-OFED|DOCA_Host|OFED)-([0-9][\w.-]*):?\s*$`)},
-	{"nvidia-driver", "modinfo", newPattern(`NVRM version: NVIDIA UNIX.* Kernel Module(?: for \w+)?  ([0-9]+\.[0-9.]+)`)},
+	{"cuda-toolkit", "nvcc", pattern.New(`Cuda compilation tools, release [0-9.]+, V([0-9.]+)`)},
+	{"ofed", "ofed_info", pattern.New(`^\s*(?:MLNX_OFED_LINUX|OFED-internal|DOCA-OFED|DOCA_Host|OFED)-([0-9][\w.-]*):?\s*$`)},
+	{"nvidia-driver", "modinfo", pattern.New(`NVRM version: NVIDIA UNIX.* Kernel Module(?: for \w+)?  ([0-9]+\.[0-9.]+)`)},
 	// DeepSpeed: deepspeed/env_report.py, names padded with full stops.
-	{"torch", "ds_report", newPattern(`^torch version \.{3,} ([0-9][\w.+-]*)`)},
-	{"cuda-runtime", "ds_report", newPattern(`^torch cuda version \.{3,} ([0-9][\w.]*)`)},
-	{"hip", "ds_report", newPattern(`^torch hip version \.{3,} ([0-9][\w.+-]*)`)},
-	{"deepspeed", "ds_report", newPattern(`^deepspeed info \.{3,} ([0-9][\w.+-]*)`)},
+	{"torch", "ds_report", pattern.New(`^torch version \.{3,} ([0-9][\w.+-]*)`)},
+	{"cuda-runtime", "ds_report", pattern.New(`^torch cuda version \.{3,} ([0-9][\w.]*)`)},
+	{"hip", "ds_report", pattern.New(`^torch hip version \.{3,} ([0-9][\w.+-]*)`)},
+	{"deepspeed", "ds_report", pattern.New(`^deepspeed info \.{3,} ([0-9][\w.+-]*)`)},
 	// DeepSpeed and Megatron at their start.
-	{"deepspeed", "log", newPattern(`DeepSpeed info: version=([0-9][\w.+-]*)`)},
-	{"torch", "log", newPattern(`\[INFO\].* torch version = ([0-9][\w.+-]*)`)},
+	{"deepspeed", "log", pattern.New(`DeepSpeed info: version=([0-9][\w.+-]*)`)},
+	{"torch", "log", pattern.New(`\[INFO\].* torch version = ([0-9][\w.+-]*)`)},
 }
 
 // packagesStated takes the lines by which programs tell versions.
@@ -251,7 +253,7 @@ var packagesStated = &Kind{
 	},
 	Line: func(s *Sink, l Line) bool {
 		for _, st := range packageStatements {
-			if m := st.like.find(l.Text); m != nil {
+			if m := st.like.Find(l.Text); m != nil {
 				if version := strings.TrimRight(m[1], "."); version != "" {
 					s.Package(st.name, version, "", st.manager, l)
 					return true

@@ -1,9 +1,8 @@
-package evidence
+package pattern
 
 import (
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -17,7 +16,7 @@ func TestNeedsOf(t *testing.T) {
 		`foobar|\d+`:                                nil,
 		`ab.*cd`:                                    nil,
 	} {
-		if got := newPattern(expression).needs; !slices.EqualFunc(got, want, slices.Equal[literals]) {
+		if got := New(expression).needs; !slices.EqualFunc(got, want, slices.Equal[literals]) {
 			t.Errorf("%s: got %q, want %q", expression, got, want)
 		}
 	}
@@ -32,36 +31,12 @@ func FuzzPattern(f *testing.F) {
 		if _, err := regexp.Compile(expression); err != nil {
 			return
 		}
-		p := newPattern(expression)
-		if got, want := p.find(text), p.expression.FindStringSubmatch(text); !slices.Equal(got, want) {
+		p := New(expression)
+		if got, want := p.Find(text), p.expression.FindStringSubmatch(text); !slices.Equal(got, want) {
 			t.Errorf("%q in %q: got %q, want %q", expression, text, got, want)
 		}
-		if got, want := p.match(text), p.expression.MatchString(text); got != want {
+		if got, want := p.Match(text), p.expression.MatchString(text); got != want {
 			t.Errorf("%q in %q: got %t, want %t", expression, text, got, want)
 		}
 	})
-}
-
-// TestStatementsNeed holds that no row of the catalogue misses a line for want of a
-// literal: the lines are those of the rows' examples and of the repository's texts.
-func TestStatementsNeed(t *testing.T) {
-	lines := make(map[string]bool)
-	for _, text := range everyText(t) {
-		for line := range strings.SplitSeq(text, "\n") {
-			lines[line] = true
-		}
-	}
-	for _, row := range Statements() {
-		for line := range lines {
-			if !containsAny(line, row.Anchors) {
-				continue
-			}
-			like, unlike := row.patterns()
-			for _, p := range []*pattern{like, unlike} {
-				if p != nil && !p.may(line) && p.expression.MatchString(line) {
-					t.Errorf("%s: %q matches and lacks one of %q", row.ID, line, p.needs)
-				}
-			}
-		}
-	}
 }

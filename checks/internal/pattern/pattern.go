@@ -1,4 +1,6 @@
-package evidence
+// Package pattern matches regular expressions that are looked for in many lines and
+// found in few.
+package pattern
 
 import (
 	"regexp"
@@ -8,25 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a regular expression that is tried only on texts that hold the literals
+// Pattern is a regular expression that is tried only on texts that hold the literals
 // which each match holds: looking for literals is many times faster.
-type pattern struct {
+type Pattern struct {
 	expression *regexp.Regexp
 	// needs are lists of literals: each match holds one of every list.
 	needs []literals
 }
 
-// newPattern compiles a regular expression that is known to be right.
-func newPattern(expression string) *pattern {
-	p := &pattern{expression: regexp.MustCompile(expression)}
+// New compiles a regular expression that is known to be right.
+func New(expression string) *Pattern {
+	p := &Pattern{expression: regexp.MustCompile(expression)}
 	if tree, err := syntax.Parse(expression, syntax.Perl); err == nil {
 		p.needs = slices.DeleteFunc(needsOf(tree), func(l literals) bool { return l.shortest() < leastLiteral })
 	}
 	return p
 }
 
-// may reports whether the text holds the literals that a match needs.
-func (p *pattern) may(text string) bool {
+// May reports whether the text holds the literals that a match needs.
+func (p *Pattern) May(text string) bool {
 	for _, l := range p.needs {
 		if !containsAny(text, l) {
 			return false
@@ -35,18 +37,21 @@ func (p *pattern) may(text string) bool {
 	return true
 }
 
-// match is regexp.Regexp.MatchString.
-func (p *pattern) match(text string) bool {
-	return p.may(text) && p.expression.MatchString(text)
+// Match is regexp.Regexp.MatchString.
+func (p *Pattern) Match(text string) bool {
+	return p.May(text) && p.expression.MatchString(text)
 }
 
-// find is regexp.Regexp.FindStringSubmatch.
-func (p *pattern) find(text string) []string {
-	if !p.may(text) {
+// Find is regexp.Regexp.FindStringSubmatch.
+func (p *Pattern) Find(text string) []string {
+	if !p.May(text) {
 		return nil
 	}
 	return p.expression.FindStringSubmatch(text)
 }
+
+// Names is regexp.Regexp.SubexpNames.
+func (p *Pattern) Names() []string { return p.expression.SubexpNames() }
 
 const (
 	// leastLiteral is the length of the shortest literal that is looked for: most
