@@ -19,6 +19,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
@@ -352,7 +353,7 @@ func TestOneLineTexts(t *testing.T) {
 			lines[strings.TrimRight(line, "\n")] = true
 		}
 	}
-	for _, s := range evidence.Statements() {
+	for _, s := range message.Statements() {
 		for _, e := range s.Examples {
 			add(e)
 		}

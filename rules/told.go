@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // told are the findings of the messages that mean something by themselves, by rule:
@@ -26,7 +26,7 @@ func (s *Set) told(logs *facts.LogFacts) map[string][]Finding {
 	said := func(id string) bool { return first[id] != nil }
 	findings := map[string][]Finding{}
 	for _, id := range slices.Sorted(maps.Keys(first)) {
-		m, v := first[id], evidence.Verdicts()[id]
+		m, v := first[id], message.Verdicts()[id]
 		if v == nil || slices.ContainsFunc(v.Unless, said) {
 			continue
 		}
@@ -38,7 +38,7 @@ func (s *Set) told(logs *facts.LogFacts) map[string][]Finding {
 }
 
 // toldBy is the finding of a message by its row's verdict.
-func toldBy(m *facts.Message, v *evidence.Verdict, rule Rule) Finding {
+func toldBy(m *facts.Message, v *message.Verdict, rule Rule) Finding {
 	order := m.Order
 	f := rule.finding()
 	f.Subject, f.Message, f.Order = v.Subject, v.Fill(m), &order

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // factsOfLine are the facts of a log of one line.
@@ -33,7 +34,7 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	tried := 0
-	for _, row := range evidence.Statements() {
+	for _, row := range message.Statements() {
 		v := row.Verdict
 		if v == nil {
 			continue
@@ -49,7 +50,7 @@ func TestVerdicts(t *testing.T) {
 			}
 		}
 		for _, other := range v.Unless {
-			if !slices.ContainsFunc(evidence.Statements(), func(s *evidence.Statement) bool { return s.ID == other }) {
+			if !slices.ContainsFunc(message.Statements(), func(s *message.Statement) bool { return s.ID == other }) {
 				t.Errorf("%s: unless %s, which is no row", row.ID, other)
 			}
 		}
@@ -68,7 +69,7 @@ func TestVerdicts(t *testing.T) {
 				continue
 			}
 			got := verdict.Findings[at]
-			if strings.ContainsAny(strings.ReplaceAll(got.Message, f.Logs.Messages[0].Text, ""), "{}") || strings.Contains(got.Message, evidence.UnknownWords) {
+			if strings.ContainsAny(strings.ReplaceAll(got.Message, f.Logs.Messages[0].Text, ""), "{}") || strings.Contains(got.Message, message.UnknownWords) {
 				t.Errorf("%s: the text has a gap: %s", row.ID, got.Message)
 			}
 			if got.Severity.Rank() == len(severities) || got.Confidence.Rank() == len(confidences) || got.Order == nil || len(got.Remedies) == 0 {
@@ -87,7 +88,7 @@ func TestToldUnless(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	gaveWay := 0
-	for id, v := range evidence.Verdicts() {
+	for id, v := range message.Verdicts() {
 		said := func(ids ...string) []Finding {
 			logs := &facts.LogFacts{}
 			for i, id := range ids {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // everyText is each text of fixtures/texts, and one of all examples of messages.
@@ -39,7 +40,7 @@ func everyText(tb testing.TB) map[string]string {
 		}
 	}
 	var b strings.Builder
-	for _, s := range Statements() {
+	for _, s := range message.Statements() {
 		for _, example := range s.Examples {
 			b.WriteString(strings.ReplaceAll(example, "\n", " ") + "\n")
 		}

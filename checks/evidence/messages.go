@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 // messageLog collects the statements of programs.
 type messageLog struct {
 	sink  *Sink
-	rows  map[string]*Statement
+	rows  map[string]*message.Statement
 	found map[string]*heard
 	order []*heard
 	// variants counts the different messages of one form.
@@ -40,9 +41,9 @@ type heard struct {
 
 func newMessageLog(s *Sink) *messageLog {
 	m := &messageLog{
-		sink: s, rows: make(map[string]*Statement), found: make(map[string]*heard), variants: make(map[string]int),
+		sink: s, rows: make(map[string]*message.Statement), found: make(map[string]*heard), variants: make(map[string]int),
 	}
-	for _, row := range Statements() {
+	for _, row := range message.Statements() {
 		m.rows[row.ID] = row
 	}
 	return m

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // TestStatementsNeed holds that no row of the catalogue misses a line because it lacks a
@@ -16,14 +18,14 @@ func TestStatementsNeed(t *testing.T) {
 			lines[line] = true
 		}
 	}
-	for _, row := range Statements() {
+	for _, row := range message.Statements() {
 		like, unlike := regexp.MustCompile(row.Like), regexp.MustCompile(row.Unlike)
 		for line := range lines {
 			if !slices.ContainsFunc(row.Anchors, func(a string) bool { return strings.Contains(line, a) }) {
 				continue
 			}
 			want := like.MatchString(line) && (row.Unlike == "" || !unlike.MatchString(line))
-			if _, got := row.match(line); got != want {
+			if _, got := row.Match(line); got != want {
 				t.Errorf("%s: %q: got %t, want %t", row.ID, line, got, want)
 			}
 		}

@@ -24,7 +24,7 @@ import (
 // src/diagnostics/{p2p,ib_write_bw}.cc and src/ras/diagnostics_*.cc, and of
 // ROCm/rccl's docs/how-to/using-rccl-diagnostics.rst.
 //
-// What the report complains of is the catalogue's (messages/diagnostics.yaml);
+// What the report complains of is the catalogue's (checks/message/diagnostics.yaml);
 // here is read what it states.
 var ncclDiagKind = &Kind{
 	Name:    "nccl-diagnostics",

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // reading is the examination of one or more texts that tell of one machine or
@@ -17,7 +18,7 @@ type reading struct {
 	kinds []*Kind
 	// takers are, by their number in the automaton, the kinds and after them
 	// the statements; the last one stands for what may be a shell prompt.
-	statements  []*Statement
+	statements  []*message.Statement
 	anchors     *anchorSet
 	promptTaker uint16
 	// readers are the kinds that read blocks, by number.
@@ -39,7 +40,7 @@ var anchorsOfAll = sync.OnceValue(func() *anchorSet {
 		anchors = append(anchors, k.Anchors)
 		prefilters = append(prefilters, k.Prefilter)
 	}
-	for _, t := range Statements() {
+	for _, t := range message.Statements() {
 		anchors = append(anchors, t.Anchors)
 	}
 	set := newAnchorSet(append(anchors, promptSigns))
@@ -48,7 +49,7 @@ var anchorsOfAll = sync.OnceValue(func() *anchorSet {
 })
 
 func newReading() *reading {
-	r := &reading{sink: newSink(), kinds: kinds(), statements: Statements(), anchors: anchorsOfAll()}
+	r := &reading{sink: newSink(), kinds: kinds(), statements: message.Statements(), anchors: anchorsOfAll()}
 	r.promptTaker = uint16(len(r.kinds) + len(r.statements))
 	for _, k := range r.kinds {
 		r.readers = append(r.readers, k.Read != nil)
@@ -166,7 +167,7 @@ func (r *reading) line(l Line) {
 		}
 		i -= len(r.kinds)
 		if i < len(r.statements) && (first < 0 || i < first) {
-			if found, ok := r.statements[i].match(l.Text); ok {
+			if found, ok := r.statements[i].Match(l.Text); ok {
 				first, fields = i, found
 			}
 		}

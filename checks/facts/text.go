@@ -66,7 +66,7 @@ type Origin struct {
 // LogFacts is what programs wrote of their own run.
 type LogFacts struct {
 	// Messages are the statements that the catalogue of messages knows
-	// (checks/evidence/messages), equal ones counted, in order: by time where
+	// (checks/message), equal ones counted, in order: by time where
 	// all of them bear one, else as the texts stand.
 	Messages []Message `json:"messages"`
 	// Communicators are those that NCCL or RCCL made, or began to make.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -182,7 +183,7 @@ func literals(t *testing.T) []ticket {
 			return !ok
 		})
 	}
-	for _, row := range evidence.Statements() {
+	for _, row := range message.Statements() {
 		add(strings.Join(row.Examples, "\n"))
 	}
 	single := len(list)

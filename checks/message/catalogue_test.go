@@ -1,4 +1,4 @@
-package evidence
+package message
 
 import (
 	"regexp"
@@ -19,7 +19,7 @@ func TestCatalogue(t *testing.T) {
 		seen[row.ID] = true
 		for _, example := range row.Examples {
 			i := slices.IndexFunc(Statements(), func(s *Statement) bool {
-				_, ok := s.match(example)
+				_, ok := s.Match(example)
 				return ok && slices.ContainsFunc(s.Anchors, func(a string) bool { return strings.Contains(example, a) })
 			})
 			switch {

@@ -1,4 +1,6 @@
-package evidence
+// Package message is the catalogue of messages: the forms of lines by which programs
+// state what bears on the communication of GPUs, and what they mean by themselves.
+package message
 
 import (
 	"bytes"
@@ -14,7 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-//go:embed messages/*.yaml
+//go:embed *.yaml
 var messageFiles embed.FS
 
 // Statement is one row of the catalogue of messages: a form of line by which
@@ -67,7 +69,7 @@ var Statements = sync.OnceValue(func() []*Statement {
 })
 
 func readStatements(files fs.FS) ([]*Statement, error) {
-	names, err := fs.Glob(files, "messages/*.yaml")
+	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +131,8 @@ func (t *Statement) patterns() (like, unlike *pattern.Pattern) {
 	return t.like, t.unlike
 }
 
-// match returns the fields of a line that is of this form.
-func (t *Statement) match(line string) (fields map[string]string, ok bool) {
+// Match returns the fields of a line that is of this form.
+func (t *Statement) Match(line string) (fields map[string]string, ok bool) {
 	like, unlike := t.patterns()
 	if like != nil && !like.May(line) || unlike != nil && unlike.Match(line) {
 		return nil, false

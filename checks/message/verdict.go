@@ -1,4 +1,4 @@
-package evidence
+package message
 
 import (
 	"cmp"
