@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/engine"
 )
 
 // ChildMain is to be called first thing in main: where this process is a child
@@ -31,9 +32,9 @@ var registerAnswers = sync.OnceFunc(func() {
 		})
 	})
 	machine.Register(machine.AskProbe, func(ctx context.Context, mode string) (any, error) {
-		o, _ := ctx.Value(probeOptions{}).(probe.Options)
+		o, _ := ctx.Value(probeOptions{}).(engine.Options)
 		o.Mode = probe.Mode(mode)
-		return probe.Run(ctx, o)
+		return engine.Run(ctx, o)
 	})
 })
 
@@ -59,7 +60,7 @@ func withDriverOptions(ctx context.Context, opts Options) context.Context {
 
 // withProbeOptions adds what a live probe needs beside its mode.
 func withProbeOptions(ctx context.Context, h *Host, opts Options, slow func(context.Context, int, []probe.Transfer) []probe.Transfer) context.Context {
-	o := probe.Options{
+	o := engine.Options{
 		Slow: slow, Users: func(ctx context.Context) map[string]probe.User { return usersNow(ctx, h) },
 		Start: opts.ProbeTimeout, Whole: opts.within(), Progress: func(stage string) { opts.Progress("probe: " + stage) },
 	}

@@ -1,4 +1,9 @@
-package probe
+// Package engine moves data between GPUs and says what became of it. It drives
+// the vendor's driver API in a child of this binary, which may hang or crash
+// without harm, and it verifies every byte on the GPU that owns it. It judges
+// no speed: what a path should reach follows from the links, which package
+// checks knows.
+package engine
 
 import (
 	"cmp"
@@ -14,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // Sizes and counts of the probe.
@@ -73,18 +79,18 @@ type message struct {
 	// repeated or put elsewhere is noticed.
 	Number int `json:"n"`
 
-	Stage    string    `json:"stage,omitempty"`
-	Step     *step     `json:"step,omitempty"`
-	Library  *library  `json:"library,omitempty"`
-	Device   *Device   `json:"device,omitempty"`
-	Peer     *Peer     `json:"peer,omitempty"`
-	SMTests  string    `json:"sm_tests,omitempty"`
-	Begin    *Transfer `json:"begin,omitempty"`
-	Transfer *Transfer `json:"transfer,omitempty"`
-	Failure  *failure  `json:"failure,omitempty"`
-	Await    bool      `json:"await,omitempty"`
-	Judge    bool      `json:"judge,omitempty"` // Which transfers are slow?
-	Ended    *bool     `json:"ended,omitempty"` // True when nothing is left to do.
+	Stage    string          `json:"stage,omitempty"`
+	Step     *step           `json:"step,omitempty"`
+	Library  *library        `json:"library,omitempty"`
+	Device   *probe.Device   `json:"device,omitempty"`
+	Peer     *probe.Peer     `json:"peer,omitempty"`
+	SMTests  string          `json:"sm_tests,omitempty"`
+	Begin    *probe.Transfer `json:"begin,omitempty"`
+	Transfer *probe.Transfer `json:"transfer,omitempty"`
+	Failure  *failure        `json:"failure,omitempty"`
+	Await    bool            `json:"await,omitempty"`
+	Judge    bool            `json:"judge,omitempty"` // Which transfers are slow?
+	Ended    *bool           `json:"ended,omitempty"` // True when nothing is left to do.
 }
 
 // step is what is being done for one GPU in a stage of making all ready.
@@ -102,17 +108,17 @@ type library struct {
 
 // failure stops a probe as a whole.
 type failure struct {
-	Outcome   Outcome `json:"outcome"`
-	Reason    string  `json:"reason"`
-	Cause     Cause   `json:"cause,omitempty"`
-	ErrorCode int     `json:"error_code,omitempty"`
-	ErrorName string  `json:"error_name,omitempty"`
-	Call      string  `json:"call,omitempty"`
+	Outcome   probe.Outcome `json:"outcome"`
+	Reason    string        `json:"reason"`
+	Cause     probe.Cause   `json:"cause,omitempty"`
+	ErrorCode int           `json:"error_code,omitempty"`
+	ErrorName string        `json:"error_name,omitempty"`
+	Call      string        `json:"call,omitempty"`
 }
 
 // order is what the child is asked to do.
 type order struct {
-	Mode Mode `json:"mode"`
+	Mode probe.Mode `json:"mode"`
 	// API is the only one that is to be tried; empty is CUDA's, then HIP's.
 	API string `json:"api,omitempty"`
 	// Patience bounds one transfer.
@@ -134,19 +140,19 @@ type order struct {
 	Judge bool `json:"judge,omitempty"`
 }
 
-// key names a transfer within one probe.
-func (t *Transfer) key() string {
+// transferKey names a transfer within one probe.
+func transferKey(t *probe.Transfer) string {
 	return t.Test + " " + t.Source + " " + t.Destination + " " + t.Way
 }
 
-// same is true of two that have the same key.
-func (t *Transfer) same(o *Transfer) bool {
-	return t.Test == o.Test && t.Source == o.Source && t.Destination == o.Destination && t.Way == o.Way
+// sameTransfer is true of two that have the same key.
+func sameTransfer(a, b *probe.Transfer) bool {
+	return a.Test == b.Test && a.Source == b.Source && a.Destination == b.Destination && a.Way == b.Way
 }
 
 // gpu is a GPU that is ready for transfers.
 type gpu struct {
-	Device
+	probe.Device
 	handle  gpudriver.Device
 	context gpudriver.Context
 	// streams: the first is the GPU's own, the others carry the transfers to
@@ -175,7 +181,7 @@ type engine struct {
 	d         gpudriver.Driver
 	order     order
 	send      func(message)
-	copies    []Transfer // The copies that came out right, with their rates.
+	copies    []probe.Transfer // The copies that came out right, with their rates.
 	skip      map[string]bool
 	again     map[string]bool // All that is to be tried while slow transfers are timed again, else nil.
 	gpus      []*gpu
@@ -185,7 +191,7 @@ type engine struct {
 	broken    error       // A context is lost: nothing more can be done here.
 	staging   []byte      // Pinned, for the control arm.
 	// askBusy waits for word which GPUs are busy, by address, and with what.
-	askBusy func() (map[string]User, error)
+	askBusy func() (map[string]probe.User, error)
 	// askSlow waits for word which transfers are to be timed again, by their keys.
 	askSlow func() ([]string, error)
 }
@@ -260,30 +266,30 @@ func (e *engine) timeSlow(parts []part) bool {
 }
 
 // leaves reports whether a transfer is not to be tried.
-func (e *engine) leaves(t *Transfer) bool {
+func (e *engine) leaves(t *probe.Transfer) bool {
 	if e.again != nil {
-		return !e.again[t.key()]
+		return !e.again[transferKey(t)]
 	}
-	return e.skip[t.key()]
+	return e.skip[transferKey(t)]
 }
 
 func (e *engine) stage(name string) { e.send(message{Stage: name}) }
 
 // fail makes a failure of an error of the driver.
 func fail(err error) *failure {
-	f := &failure{Outcome: Error, Reason: err.Error()}
+	f := &failure{Outcome: probe.Error, Reason: err.Error()}
 	var ce *gpudriver.Error
 	switch {
 	case errors.As(err, &ce):
 		f.ErrorCode, f.ErrorName, f.Call = int(ce.Result), ce.Name, ce.Call
 	case errors.Is(err, errHang):
-		f.Outcome = Hang
+		f.Outcome = probe.Hang
 	case errors.Is(err, gpudriver.ErrMissing):
-		f.Outcome, f.Cause = Unknown, CauseIncompatible
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseIncompatible
 	case errors.Is(err, errOwner):
-		f.Outcome, f.Cause = Unknown, CauseEnded
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseEnded
 	case errors.Is(err, errClock):
-		f.Outcome, f.Cause = Unknown, CauseClock
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseClock
 	}
 	return f
 }
@@ -294,9 +300,9 @@ func failOnGPU(err error) *failure {
 	f := fail(err)
 	switch {
 	case errors.Is(err, gpudriver.OutOfMemory):
-		f.Outcome, f.Cause = Unknown, CauseNoMemory
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoMemory
 	case errors.Is(err, gpudriver.DeviceUnavail):
-		f.Outcome, f.Cause = Unknown, CauseBusy
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseBusy
 	}
 	return f
 }
@@ -316,17 +322,17 @@ func (e *engine) prepare() *failure {
 		e.send(message{Await: true})
 		busy, err := e.askBusy()
 		if err != nil {
-			return &failure{Outcome: Unknown, Reason: err.Error(), Cause: CauseProtocol}
+			return &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseProtocol}
 		}
 		for _, g := range e.gpus {
 			if user, is := busy[g.Address]; is {
-				g.Outcome, g.Reason, g.Cause, g.User = Unknown, user.String(), CauseBusy, &user
+				g.Outcome, g.Reason, g.Cause, g.User = probe.Unknown, user.String(), probe.CauseBusy, &user
 			}
 		}
 	}
 	for _, g := range e.gpus {
 		if slices.Contains(e.order.Leave, g.Address) {
-			g.Outcome, g.Reason, g.Cause = Unknown, "left alone", CauseLeftAlone
+			g.Outcome, g.Reason, g.Cause = probe.Unknown, "left alone", probe.CauseLeftAlone
 		}
 	}
 	e.ready()
@@ -343,7 +349,7 @@ func (e *engine) start() *failure {
 		d, err := cuda.Load()
 		switch {
 		case err != nil:
-			first = &failure{Outcome: Unknown, Reason: err.Error(), Cause: CauseNoLibrary}
+			first = &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseNoLibrary}
 		default:
 			lib, first = e.startWith(d, "libcuda")
 			if first == nil || first.ErrorCode != int(gpudriver.NoDevice) {
@@ -359,7 +365,7 @@ func (e *engine) start() *failure {
 	if err == nil {
 		_, second = e.startWith(d, "libamdhip64")
 	} else {
-		second = &failure{Outcome: Unknown, Reason: err.Error(), Cause: CauseNoLibrary}
+		second = &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseNoLibrary}
 	}
 	if second == nil || first == nil || lib == nil && amdDriver() {
 		return second
@@ -386,7 +392,7 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 	lib := &library{API: d.API()}
 	if missing := d.Missing(); len(missing) > 0 {
 		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or no driver library", d.Library(), missing)
-		return lib, &failure{Outcome: Unknown, Reason: reason, Cause: CauseIncompatible}
+		return lib, &failure{Outcome: probe.Unknown, Reason: reason, Cause: probe.CauseIncompatible}
 	}
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
 		lib.Path = gpudriver.Path(maps, name)
@@ -397,12 +403,12 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 		f := fail(err)
 		if errors.Is(err, gpudriver.OutOfMemory) {
 			// No GPU was asked for any yet: it is the machine's, or a limit on it.
-			f.Outcome, f.Cause = Unknown, CauseShortage
+			f.Outcome, f.Cause = probe.Unknown, probe.CauseShortage
 		}
 		if d.API() == apiHIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
 			// The runtime for AMD's GPUs is installed where there is none, too. HIP
 			// 5.2 then says hipErrorInvalidDevice.
-			f.Outcome, f.Reason, f.Cause = Unknown, "HIP offers no GPU to this process: "+f.Reason, CauseNoDevice
+			f.Outcome, f.Reason, f.Cause = probe.Unknown, "HIP offers no GPU to this process: "+f.Reason, probe.CauseNoDevice
 		}
 		return lib, f
 	}
@@ -410,7 +416,7 @@ func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure)
 	lib.Version = v
 	e.send(message{Library: lib})
 	if errors.Is(err, gpudriver.ErrVersion) {
-		return lib, &failure{Outcome: Unknown, Reason: err.Error(), Cause: CauseIncompatible}
+		return lib, &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseIncompatible}
 	}
 	return lib, nil
 }
@@ -428,7 +434,7 @@ func (e *engine) devices() *failure {
 		return fail(err)
 	}
 	for i, h := range handles {
-		g := &gpu{handle: h, Device: Device{Ordinal: i, Outcome: OK}}
+		g := &gpu{handle: h, Device: probe.Device{Ordinal: i, Outcome: probe.OK}}
 		if g.Address, err = e.d.Address(h); err != nil {
 			return fail(err)
 		}
@@ -453,7 +459,7 @@ func (e *engine) queryPeers() {
 			if i == j {
 				continue
 			}
-			p := &Peer{Source: a.Address, Destination: b.Address}
+			p := &probe.Peer{Source: a.Address, Destination: b.Address}
 			can, err := e.d.CanAccessPeer(a.handle, b.handle)
 			switch {
 			case err != nil:
@@ -513,7 +519,7 @@ func (e *engine) ready() {
 // step tells the parent what is done for which GPU, so that a call that does
 // not return is blamed on the right one.
 func (e *engine) step(g *gpu, name string, do func(*gpu) error) error {
-	if g.Outcome != OK || g.failed {
+	if g.Outcome != probe.OK || g.failed {
 		return nil
 	}
 	e.send(message{Step: &step{Name: name, GPU: g.Address}})
@@ -536,7 +542,7 @@ func (e *engine) retain(g *gpu) (err error) {
 func (e *engine) forAll(step func(*gpu) error) {
 	var wg sync.WaitGroup
 	for _, g := range e.gpus {
-		if g.Outcome != OK {
+		if g.Outcome != probe.OK {
 			continue
 		}
 		wg.Go(func() {
@@ -567,7 +573,7 @@ func (g *gpu) lose(err error) {
 func (e *engine) allocate(g *gpu) error {
 	var err error
 	g.size = copyTimes * copyBytes
-	if e.order.Mode == Quick {
+	if e.order.Mode == probe.Quick {
 		g.size /= 2
 	}
 	for ; ; g.size = g.size / 2 &^ (partAlign - 1) {
@@ -605,8 +611,8 @@ func (e *engine) enablePeers(g *gpu) error {
 			continue
 		}
 		if err := e.d.EnablePeer(e.gpus[j].context); err != nil {
-			t := Transfer{Test: TestCopy, Source: g.Address, Destination: e.gpus[j].Address}
-			t.fail(err)
+			t := probe.Transfer{Test: probe.TestCopy, Source: g.Address, Destination: e.gpus[j].Address}
+			setError(&t, err)
 			e.report(&t)
 			continue
 		}

@@ -1,4 +1,4 @@
-package probe
+package engine
 
 import (
 	"encoding/binary"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // Sizes and counts of the full probe.
@@ -36,7 +37,7 @@ const (
 )
 
 // bidirectional has both copy engines write at once.
-func (e *engine) bidirectional(t *Transfer, a, b *gpu, seed uint64) error {
+func (e *engine) bidirectional(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	n := min(a.size, b.size)
 	if a.kernels == nil || b.kernels == nil {
 		n = min(n, copyTimes*hostBytes)
@@ -70,18 +71,18 @@ func (e *engine) bidirectional(t *Transfer, a, b *gpu, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := e.verify(t, b, b.in, whole, seed); err != nil || t.Outcome != OK {
+	if err := e.verify(t, b, b.in, whole, seed); err != nil || t.Outcome != probe.OK {
 		return err
 	}
-	if err := e.verify(t, a, a.in, whole, back); err != nil || t.Outcome != OK {
+	if err := e.verify(t, a, a.in, whole, back); err != nil || t.Outcome != probe.OK {
 		return err
 	}
-	t.measured(bothTimes*n, there, most(a, b))
+	setRate(t, bothTimes*n, there, most(a, b))
 	if t.GBps == nil {
 		return nil
 	}
 	one := *t.GBps
-	if t.measured(bothTimes*n, andBack, most(a, b)); t.GBps != nil {
+	if setRate(t, bothTimes*n, andBack, most(a, b)); t.GBps != nil {
 		sum := one + *t.GBps
 		t.GBps = &sum
 	}
@@ -90,7 +91,7 @@ func (e *engine) bidirectional(t *Transfer, a, b *gpu, seed uint64) error {
 
 // lane is one transfer of the test in which all run at once.
 type lane struct {
-	t        *Transfer
+	t        *probe.Transfer
 	a, b     *gpu
 	out, in  gpudriver.Pointer
 	seed     uint64
@@ -106,8 +107,8 @@ func (e *engine) allAtOnce() {
 	}
 	if err := e.race(lanes, n); err != nil {
 		for _, l := range lanes {
-			if l.t.Outcome == OK && l.t.Verified == "" {
-				l.t.fail(err)
+			if l.t.Outcome == probe.OK && l.t.Verified == "" {
+				setError(l.t, err)
 			}
 		}
 		e.broken = e.usable(err, e.alive()...)
@@ -121,7 +122,7 @@ func (e *engine) allAtOnce() {
 func (e *engine) alive() []*gpu {
 	var alive []*gpu
 	for _, g := range e.gpus {
-		if g.Outcome == OK {
+		if g.Outcome == probe.OK {
 			alive = append(alive, g)
 		}
 	}
@@ -142,12 +143,12 @@ func (e *engine) lanes() ([]*lane, uint64) {
 	var lanes []*lane
 	for i, a := range e.gpus {
 		for j, b := range e.gpus {
-			t := &Transfer{Test: TestAllAtOnce, Source: a.Address, Destination: b.Address, Outcome: OK, Bytes: int64(n)}
-			if i == j || a.Outcome != OK || b.Outcome != OK || a.access(j) != fullAccess || e.skip[t.key()] {
+			t := &probe.Transfer{Test: probe.TestAllAtOnce, Source: a.Address, Destination: b.Address, Outcome: probe.OK, Bytes: int64(n)}
+			if i == j || a.Outcome != probe.OK || b.Outcome != probe.OK || a.access(j) != fullAccess || e.skip[transferKey(t)] {
 				continue
 			}
 			lanes = append(lanes, &lane{
-				t: t, a: a, b: b, seed: e.seed(TestAllAtOnce, i, j, 0),
+				t: t, a: a, b: b, seed: e.seed(probe.TestAllAtOnce, i, j, 0),
 				out: a.out + gpudriver.Pointer(uint64(j)*n), in: b.in + gpudriver.Pointer(uint64(i)*n),
 			})
 		}
@@ -199,7 +200,7 @@ func (e *engine) race(lanes []*lane, n uint64) error {
 		if err := e.verify(l.t, l.b, l.in, n, l.seed); err != nil {
 			return err
 		}
-		l.t.measured(bothTimes*n, seconds, most(l.a, l.b))
+		setRate(l.t, bothTimes*n, seconds, most(l.a, l.b))
 	}
 	return nil
 }
@@ -268,7 +269,7 @@ func (e *engine) words(g *gpu, p gpudriver.Pointer, count int) ([]uint64, error)
 
 // handshake lets a kernel on each GPU answer the other's stores. Both kernels
 // are bounded, so a store that is never seen ends the test, not the GPU.
-func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
+func (e *engine) handshake(t *probe.Transfer, a, b *gpu, _ uint64) error {
 	if withoutFlags(t, a, b) {
 		return nil
 	}
@@ -283,7 +284,7 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 			return err
 		}
 		if first.rounds == rounds && second.rounds == rounds {
-			t.took(first.seconds, rounds)
+			setTime(t, first.seconds, rounds)
 			return nil
 		}
 	}
@@ -292,11 +293,11 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 	// somebody had to wait for a processor.
 	switch lost := bound.Seconds() / 2; {
 	case apart.Seconds() > lost:
-		t.Outcome, t.Cause = Unknown, CauseDeadline
+		t.Outcome, t.Cause = probe.Unknown, probe.CauseDeadline
 		t.Reason = fmt.Sprintf("the kernels were started %s apart, and are to talk to each other within %s: this machine is too busy", roughly(apart), bound)
 		return nil
 	case min(first.silent, second.silent) < lost:
-		t.Outcome, t.Cause = Unknown, CauseDeadline
+		t.Outcome, t.Cause = probe.Unknown, probe.CauseDeadline
 		t.Reason = fmt.Sprintf("round %d of %d was reached within %s, and stores were seen up to then", first.rounds+1, rounds, bound)
 		return nil
 	}
@@ -306,16 +307,16 @@ func (e *engine) handshake(t *Transfer, a, b *gpu, _ uint64) error {
 	if second.rounds > first.rounds {
 		from, to = b, a
 	}
-	t.Outcome = Hang
+	t.Outcome = probe.Hang
 	t.Reason = fmt.Sprintf("%s did not see the store of %s in round %d of %d within %s", to.Address, from.Address, first.rounds+1, rounds, bound)
 	return nil
 }
 
 // withoutFlags notes where kernels of two GPUs cannot talk to each other.
-func withoutFlags(t *Transfer, gpus ...*gpu) bool {
+func withoutFlags(t *probe.Transfer, gpus ...*gpu) bool {
 	for _, g := range gpus {
 		if g.noFlags != nil {
-			t.Outcome, t.Cause = Unknown, CauseUnavailable
+			t.Outcome, t.Cause = probe.Unknown, probe.CauseUnavailable
 			t.Reason = fmt.Sprintf("no memory on %s through which running kernels can talk: %v", g.Address, g.noFlags)
 			return true
 		}
@@ -373,7 +374,7 @@ func (e *engine) shaken(g *gpu) (shaken, error) {
 }
 
 // latency has a follow pointers through the memory of b.
-func (e *engine) latency(t *Transfer, a, b *gpu, _ uint64) error {
+func (e *engine) latency(t *probe.Transfer, a, b *gpu, _ uint64) error {
 	nodes := min(chaseNodes, int(b.size/chaseStride))
 	list, err := e.hostBuffer(b, uint64(nodes)*chaseStride)
 	if err != nil {
@@ -408,17 +409,17 @@ func (e *engine) latency(t *Transfer, a, b *gpu, _ uint64) error {
 		return err
 	}
 	if last[0] != uint64(b.in) { // After a whole round the list leads back to its start.
-		t.Outcome, t.Reason = Corrupt, "loads from the peer's memory did not bring what stands there"
+		t.Outcome, t.Reason = probe.Corrupt, "loads from the peer's memory did not bring what stands there"
 		return nil
 	}
-	t.took(seconds, nodes)
+	setTime(t, seconds, nodes)
 	return nil
 }
 
 // atomics has both GPUs add to a counter in the memory of b at once.
-func (e *engine) atomics(t *Transfer, a, b *gpu, _ uint64) error {
+func (e *engine) atomics(t *probe.Transfer, a, b *gpu, _ uint64) error {
 	if v, err := e.d.PeerAttribute(gpudriver.PeerNativeAtomics, a.handle, b.handle); err == nil && v == 0 {
-		t.Outcome, t.Reason = Unsupported, "the driver offers no native atomics for this pair"
+		t.Outcome, t.Reason = probe.Unsupported, "the driver offers no native atomics for this pair"
 		return nil
 	}
 	if withoutFlags(t, b) {
@@ -446,7 +447,7 @@ func (e *engine) atomics(t *Transfer, a, b *gpu, _ uint64) error {
 	}
 	const want = 2 * atomicBlocks * atomicThreads * atomicAdds
 	if sum[0] != want {
-		t.Outcome, t.Reason = Corrupt, fmt.Sprintf("%d of %d additions arrived", sum[0], want)
+		t.Outcome, t.Reason = probe.Corrupt, fmt.Sprintf("%d of %d additions arrived", sum[0], want)
 	}
 	t.Verified = "gpu"
 	return nil
@@ -454,7 +455,7 @@ func (e *engine) atomics(t *Transfer, a, b *gpu, _ uint64) error {
 
 // staged is the control arm: the data goes through pinned host memory, half a
 // buffer coming in while the other goes out.
-func (e *engine) staged(t *Transfer, a, b *gpu, seed uint64) error {
+func (e *engine) staged(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	n := min(a.size, b.size, wakeBytes)
 	if a.kernels == nil || b.kernels == nil {
 		n = min(n, stageBytes)
@@ -487,7 +488,7 @@ func (e *engine) staged(t *Transfer, a, b *gpu, seed uint64) error {
 	if err := e.verify(t, b, b.in, n, seed); err != nil {
 		return err
 	}
-	t.measured(n, seconds, math.Inf(1)) // By the host's clock, and no link of the GPUs'.
+	setRate(t, n, seconds, math.Inf(1)) // By the host's clock, and no link of the GPUs'.
 	return nil
 }
 
@@ -535,7 +536,7 @@ func (e *engine) stagingBuffer() ([]byte, error) {
 // control runs the control arm for pairs that came out wrong, unless it is run
 // for all.
 func (e *engine) control() {
-	if e.order.Mode == Full && !e.order.Control {
+	if e.order.Mode == probe.Full && !e.order.Control {
 		return
 	}
 	done := make(map[[2]string]bool)
@@ -544,12 +545,12 @@ func (e *engine) control() {
 			continue
 		}
 		done[s] = true
-		t := &Transfer{Test: TestStaged, Source: s[0], Destination: s[1], Outcome: OK}
+		t := &probe.Transfer{Test: probe.TestStaged, Source: s[0], Destination: s[1], Outcome: probe.OK}
 		i, j := e.index(s[0]), e.index(s[1])
-		if e.skip[t.key()] || i < 0 || j < 0 || e.gpus[i].Outcome != OK || e.gpus[j].Outcome != OK {
+		if e.skip[transferKey(t)] || i < 0 || j < 0 || e.gpus[i].Outcome != probe.OK || e.gpus[j].Outcome != probe.OK {
 			continue
 		}
-		e.attempt(t, test{name: TestStaged, run: e.staged}, i, j)
+		e.attempt(t, test{name: probe.TestStaged, run: e.staged}, i, j)
 		e.report(t)
 	}
 }

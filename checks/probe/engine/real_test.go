@@ -1,4 +1,4 @@
-package probe
+package engine
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 )
 
@@ -21,7 +22,7 @@ func TestHIPOnCUDA(t *testing.T) {
 	if _, err := os.Stat("/dev/nvidia1"); err != nil {
 		t.Skip("there are no two GPUs of NVIDIA's here")
 	}
-	for _, mode := range []Mode{Quick, Full} {
+	for _, mode := range []probe.Mode{probe.Quick, probe.Full} {
 		t.Run(string(mode), func(t *testing.T) {
 			r, err := Run(t.Context(), Options{
 				Mode: mode, API: apiHIP, Patience: 20 * time.Second,
@@ -30,7 +31,7 @@ func TestHIPOnCUDA(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Outcome != OK || r.API != apiHIP || r.SMTests != "" {
+			if r.Outcome != probe.OK || r.API != apiHIP || r.SMTests != "" {
 				t.Fatalf("outcome %s of %q in %q: %s; SM tests: %q", r.Outcome, r.API, r.Stage, r.Reason, r.SMTests)
 			}
 			var tests []string
@@ -40,17 +41,17 @@ func TestHIPOnCUDA(t *testing.T) {
 					rate = fmt.Sprintf(" at %.1f GB/s", *x.GBps)
 				}
 				t.Logf("%-18s %s -> %s %s: %s%s, compared by %q", x.Test, x.Source, x.Destination, x.Way, x.Outcome, rate, x.Verified)
-				if x.Outcome != OK {
+				if x.Outcome != probe.OK {
 					t.Errorf("%s %s -> %s: %s (%s)", x.Test, x.Source, x.Destination, x.Outcome, x.Reason)
 				}
-				if (x.Test == TestCopy || x.Test == TestStore || x.Test == TestLoad) && x.Verified != "gpu" {
+				if (x.Test == probe.TestCopy || x.Test == probe.TestStore || x.Test == probe.TestLoad) && x.Verified != "gpu" {
 					t.Errorf("%s %s -> %s was compared by %q", x.Test, x.Source, x.Destination, x.Verified)
 				}
 				if !slices.Contains(tests, x.Test) {
 					tests = append(tests, x.Test)
 				}
 			}
-			if want := map[Mode]int{Quick: 3, Full: len(reportOrder)}[mode]; len(tests) != want {
+			if want := map[probe.Mode]int{probe.Quick: 3, probe.Full: len(reportOrder)}[mode]; len(tests) != want {
 				t.Errorf("%d tests were made, want %d: %v", len(tests), want, tests)
 			}
 		})
@@ -86,11 +87,11 @@ func TestRealHIP(t *testing.T) {
 	if len(found) == 0 && os.Getenv("GPUDOCTOR_WANT_HIP") == "" {
 		t.Skip("libamdhip64.so.5 is not installed here")
 	}
-	r, err := Run(t.Context(), Options{Mode: Quick, API: apiHIP})
+	r, err := Run(t.Context(), Options{Mode: probe.Quick, API: apiHIP})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Outcome != Unknown || r.API != apiHIP || r.Stage != stageInitHIP || !strings.HasPrefix(r.Reason, "HIP offers no GPU to this process: hipInit: ") || len(r.Transfers) > 0 || r.Signal != "" {
+	if r.Outcome != probe.Unknown || r.API != apiHIP || r.Stage != stageInitHIP || !strings.HasPrefix(r.Reason, "HIP offers no GPU to this process: hipInit: ") || len(r.Transfers) > 0 || r.Signal != "" {
 		t.Errorf("outcome %s of %q in %q, signal %q: %s", r.Outcome, r.API, r.Stage, r.Signal, r.Reason)
 	}
 	if !strings.HasSuffix(filepath.Dir(r.Library), filepath.Dir(found[0])) {

@@ -1,9 +1,10 @@
-package probe
+package engine
 
 import (
 	"fmt"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // hostCopies copies between each GPU and pinned memory of each NUMA node, so
@@ -27,11 +28,11 @@ func (e *engine) hostCopies() {
 // of a node.
 func (e *engine) unknownNode(name string, err error) {
 	for _, g := range e.alive() {
-		for _, t := range []*Transfer{
-			{Test: TestHostToDevice, Source: name, Destination: g.Address},
-			{Test: TestDeviceToHost, Source: g.Address, Destination: name},
+		for _, t := range []*probe.Transfer{
+			{Test: probe.TestHostToDevice, Source: name, Destination: g.Address},
+			{Test: probe.TestDeviceToHost, Source: g.Address, Destination: name},
 		} {
-			t.Outcome, t.Reason, t.Cause = Unknown, err.Error(), CauseUnavailable
+			t.Outcome, t.Reason, t.Cause = probe.Unknown, err.Error(), probe.CauseUnavailable
 			e.report(t)
 		}
 	}
@@ -57,16 +58,16 @@ func (e *engine) onNode(b []byte, name string) {
 		return
 	}
 	for _, g := range alive {
-		for _, t := range []*Transfer{
-			{Test: TestHostToDevice, Source: name, Destination: g.Address, Outcome: OK},
-			{Test: TestDeviceToHost, Source: g.Address, Destination: name, Outcome: OK},
+		for _, t := range []*probe.Transfer{
+			{Test: probe.TestHostToDevice, Source: name, Destination: g.Address, Outcome: probe.OK},
+			{Test: probe.TestDeviceToHost, Source: g.Address, Destination: name, Outcome: probe.OK},
 		} {
 			if e.leaves(t) || e.broken != nil {
 				continue
 			}
 			e.send(message{Begin: t})
 			if err := e.hostCopy(t, g, b); err != nil {
-				t.fail(err)
+				setError(t, err)
 				e.broken = e.usable(err, g)
 			}
 			e.report(t)
@@ -78,7 +79,7 @@ func (e *engine) onNode(b []byte, name string) {
 }
 
 // hostCopy copies one way, times it and compares every byte.
-func (e *engine) hostCopy(t *Transfer, g *gpu, b []byte) error {
+func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	n := min(uint64(len(b)), g.size)
 	if g.kernels == nil {
 		n = min(n, hostBytes)
@@ -86,7 +87,7 @@ func (e *engine) hostCopy(t *Transfer, g *gpu, b []byte) error {
 	b = b[:n]
 	t.Bytes = int64(n)
 	s := e.seed(t.Test, e.index(g.Address), 0, 0)
-	toDevice := t.Test == TestHostToDevice
+	toDevice := t.Test == probe.TestHostToDevice
 	if toDevice {
 		fillHost(b, s)
 		if err := e.blank(g, g.in, n); err != nil {
@@ -115,15 +116,15 @@ func (e *engine) hostCopy(t *Transfer, g *gpu, b []byte) error {
 		if err := e.verify(t, g, g.in, n, s); err != nil {
 			return err
 		}
-		t.measured(copyTimes*n, seconds, most(g))
+		setRate(t, copyTimes*n, seconds, most(g))
 		return nil
 	}
 	t.Verified = "host"
 	if c := compareHost(b, s); c.bad > 0 {
 		first := int64(8 * c.first)
-		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = Corrupt, int64(8*c.bad), &first, nil, "other"
+		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.bad), &first, nil, "other"
 		t.Reason = fmt.Sprintf("%d of %d bytes in host memory are not what the GPU holds", t.BadBytes, n)
 	}
-	t.measured(copyTimes*n, seconds, most(g))
+	setRate(t, copyTimes*n, seconds, most(g))
 	return nil
 }

@@ -1,4 +1,4 @@
-package probe
+package engine
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // healthyMessages are what the child says of two healthy GPUs.
@@ -27,22 +28,22 @@ func healthyMessages() []message {
 		{Stage: stageInit},
 		{Stage: stageDevices},
 		{Stage: stageQuery},
-		{Peer: &Peer{Source: a, Destination: b, Access: &yes}},
-		{Peer: &Peer{Source: b, Destination: a, Access: &yes}},
+		{Peer: &probe.Peer{Source: a, Destination: b, Access: &yes}},
+		{Peer: &probe.Peer{Source: b, Destination: a, Access: &yes}},
 		{Stage: stageContexts},
 		{Step: &step{Name: stageContexts, GPU: a}},
 		{Step: &step{Name: stageContexts, GPU: a, Done: true}},
-		{Device: &Device{Address: a, Outcome: OK}},
-		{Device: &Device{Ordinal: 1, Address: b, Outcome: OK}},
+		{Device: &probe.Device{Address: a, Outcome: probe.OK}},
+		{Device: &probe.Device{Ordinal: 1, Address: b, Outcome: probe.OK}},
 	}
-	for _, test := range []string{TestCopy, TestStore, TestLoad} {
+	for _, test := range []string{probe.TestCopy, probe.TestStore, probe.TestLoad} {
 		list = append(list, message{Stage: test})
 		for _, pair := range [][2]string{{a, b}, {b, a}} {
-			t := Transfer{Test: test, Source: pair[0], Destination: pair[1], Outcome: OK}
+			t := probe.Transfer{Test: test, Source: pair[0], Destination: pair[1], Outcome: probe.OK}
 			list = append(list, message{Begin: &t})
 			done := t
 			done.Verified = "gpu"
-			if test == TestCopy {
+			if test == probe.TestCopy {
 				rate := 394.5
 				done.GBps, done.Bytes = &rate, 1<<28
 			}
@@ -71,12 +72,12 @@ func encoded(tb testing.TB, list []message) [][]byte {
 }
 
 // heard is the report that a session makes of messages and of the child's end.
-func heard(lines [][]byte, result child.Result, quiet silence) *Report {
+func heard(lines [][]byte, result child.Result, quiet silence) *probe.Report {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	s := &session{
 		options: Options{Patience: time.Second, Start: time.Second, Whole: time.Minute}, begun: time.Now(), ctx: ctx, stop: stop,
-		report: &Report{Mode: Quick, Outcome: OK, Devices: []Device{}, Peers: []Peer{}, Transfers: []Transfer{}},
+		report: &probe.Report{Mode: probe.Quick, Outcome: probe.OK, Devices: []probe.Device{}, Peers: []probe.Peer{}, Transfers: []probe.Transfer{}},
 		busy:   make(chan any, 1), heard: make(chan time.Duration, len(lines)+1),
 	}
 	for _, line := range lines {
@@ -90,10 +91,10 @@ func heard(lines [][]byte, result child.Result, quiet silence) *Report {
 
 // sound reports whether a report says that all that was begun on two GPUs went
 // well. It is what a verdict of health rests on.
-func sound(r *Report) bool {
-	return r.Outcome == OK && len(r.Devices) == 2 && len(r.Peers) == 2 && len(r.Transfers) == 6 &&
-		!slices.ContainsFunc(r.Transfers, func(t Transfer) bool { return t.Outcome != OK }) &&
-		!slices.ContainsFunc(r.Devices, func(d Device) bool { return d.Outcome != OK })
+func sound(r *probe.Report) bool {
+	return r.Outcome == probe.OK && len(r.Devices) == 2 && len(r.Peers) == 2 && len(r.Transfers) == 6 &&
+		!slices.ContainsFunc(r.Transfers, func(t probe.Transfer) bool { return t.Outcome != probe.OK }) &&
+		!slices.ContainsFunc(r.Devices, func(d probe.Device) bool { return d.Outcome != probe.OK })
 }
 
 var finished = child.Result{Finished: true, Exited: true}
@@ -196,9 +197,9 @@ func TestBlame(t *testing.T) {
 }
 
 // blamed holds whether anything of a report is said to have failed.
-func blamed(t *testing.T, r *Report, want bool, what string) {
+func blamed(t *testing.T, r *probe.Report, want bool, what string) {
 	t.Helper()
-	got := r.Outcome.Failed() || slices.ContainsFunc(r.Transfers, func(t Transfer) bool { return t.Outcome.Failed() })
+	got := r.Outcome.Failed() || slices.ContainsFunc(r.Transfers, func(t probe.Transfer) bool { return t.Outcome.Failed() })
 	if got != want {
 		t.Errorf("%s: the driver is blamed: %t, want %t (%s, %s)", what, got, want, r.Outcome, r.Reason)
 	}
@@ -213,11 +214,15 @@ func blamed(t *testing.T, r *Report, want bool, what string) {
 func TestKept(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]func(i int) message{
-		"devices": func(i int) message { return message{Device: &Device{Address: fmt.Sprint(i), Outcome: Unknown}} },
-		"peers":   func(i int) message { return message{Peer: &Peer{Source: fmt.Sprint(i)}} },
-		"begins":  func(i int) message { return message{Begin: &Transfer{Test: TestCopy, Source: fmt.Sprint(i)}} },
+		"devices": func(i int) message {
+			return message{Device: &probe.Device{Address: fmt.Sprint(i), Outcome: probe.Unknown}}
+		},
+		"peers": func(i int) message { return message{Peer: &probe.Peer{Source: fmt.Sprint(i)}} },
+		"begins": func(i int) message {
+			return message{Begin: &probe.Transfer{Test: probe.TestCopy, Source: fmt.Sprint(i)}}
+		},
 		"transfers": func(i int) message {
-			return message{Transfer: &Transfer{Test: TestCopy, Source: fmt.Sprint(i), Outcome: Corrupt, Reason: strings.Repeat("x", 200)}}
+			return message{Transfer: &probe.Transfer{Test: probe.TestCopy, Source: fmt.Sprint(i), Outcome: probe.Corrupt, Reason: strings.Repeat("x", 200)}}
 		},
 		"steps":       func(i int) message { return message{Step: &step{GPU: fmt.Sprint(i)}} },
 		"stages":      func(i int) message { return message{Stage: fmt.Sprint(i)} },
@@ -226,7 +231,7 @@ func TestKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &session{report: &Report{}, ctx: t.Context(), stop: func() {}, heard: make(chan time.Duration, 1<<17)}
+			s := &session{report: &probe.Report{}, ctx: t.Context(), stop: func() {}, heard: make(chan time.Duration, 1<<17)}
 			for i := range 1 << 17 { // As many as package child lets through.
 				m := next(i)
 				m.Number = i + 1
@@ -320,23 +325,23 @@ func TestBetter(t *testing.T) {
 	t.Parallel()
 	rates := []*float64{nil, new(20.0), new(400.0)}
 	for _, first := range rates {
-		for _, outcome := range []Outcome{OK, Corrupt, Hang, Error, Unsupported, Unknown} {
+		for _, outcome := range []probe.Outcome{probe.OK, probe.Corrupt, probe.Hang, probe.Error, probe.Unsupported, probe.Unknown} {
 			for _, second := range rates {
-				got := better(Transfer{Outcome: OK, GBps: first}, Transfer{Outcome: outcome, GBps: second})
+				got := better(probe.Transfer{Outcome: probe.OK, GBps: first}, probe.Transfer{Outcome: outcome, GBps: second})
 				if outcome.Failed() && got.Outcome != outcome {
 					t.Errorf("%s is forgotten", outcome)
 				}
-				if first != nil && outcome == OK && (got.GBps == nil || *got.GBps < *first || second != nil && *got.GBps < *second) {
+				if first != nil && outcome == probe.OK && (got.GBps == nil || *got.GBps < *first || second != nil && *got.GBps < *second) {
 					t.Errorf("of %v and %v stands %v", first, second, got.GBps)
 				}
-				if first != nil && outcome == Unknown && (got.Outcome != OK || got.GBps != first) {
+				if first != nil && outcome == probe.Unknown && (got.Outcome != probe.OK || got.GBps != first) {
 					t.Errorf("a rate is given up for one that is not known: %+v", got)
 				}
 			}
 		}
 	}
-	for _, bad := range []Outcome{Corrupt, Hang, Error} {
-		if got := better(Transfer{Outcome: bad}, Transfer{Outcome: OK, GBps: new(400.0)}); got.Outcome != bad {
+	for _, bad := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error} {
+		if got := better(probe.Transfer{Outcome: bad}, probe.Transfer{Outcome: probe.OK, GBps: new(400.0)}); got.Outcome != bad {
 			t.Errorf("%s is forgotten", bad)
 		}
 	}

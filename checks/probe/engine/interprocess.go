@@ -1,4 +1,4 @@
-package probe
+package engine
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // ownerTask is the task of the process that owns the memory in the test
@@ -42,9 +43,9 @@ type shared struct {
 // ownerMessage is what the owner sends: its list of memory, then an answer to
 // each demand.
 type ownerMessage struct {
-	Shared   []shared  `json:"shared,omitempty"`
-	Failed   string    `json:"failed,omitempty"`
-	Transfer *Transfer `json:"transfer,omitempty"`
+	Shared   []shared        `json:"shared,omitempty"`
+	Failed   string          `json:"failed,omitempty"`
+	Transfer *probe.Transfer `json:"transfer,omitempty"`
 }
 
 // demand asks the owner to poison the memory with an index, or to compare it
@@ -102,7 +103,7 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 		if err := child.Receive(ctx, &d); err != nil {
 			return err
 		}
-		t := &Transfer{Outcome: OK}
+		t := &probe.Transfer{Outcome: probe.OK}
 		if d.Index < 0 || d.Index >= len(list) {
 			return fmt.Errorf("no memory %d", d.Index)
 		}
@@ -114,7 +115,7 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 			err = e.blank(g, at[d.Index], d.Bytes)
 		}
 		if err != nil {
-			t.fail(err)
+			setError(t, err)
 		}
 		send(ownerMessage{Transfer: t})
 	}
@@ -180,7 +181,7 @@ func (e *engine) interprocess() {
 		return
 	}
 	if len(first.Shared) == 0 {
-		e.onEachPair(Unsupported, "the driver gives memory to another process neither by "+wayVMM+" nor by "+e.d.IPCWay())
+		e.onEachPair(probe.Unsupported, "the driver gives memory to another process neither by "+wayVMM+" nor by "+e.d.IPCWay())
 		return
 	}
 	for index, s := range first.Shared {
@@ -202,11 +203,11 @@ func (e *engine) interprocess() {
 }
 
 // unknownBetween says for every pair that the test could not be made.
-func (e *engine) unknownBetween(reason string) { e.onEachPair(Unknown, reason) }
+func (e *engine) unknownBetween(reason string) { e.onEachPair(probe.Unknown, reason) }
 
 // onEachPair gives every pair the same outcome of the test between processes.
-func (e *engine) onEachPair(outcome Outcome, reason string) {
-	e.eachPair(test{name: TestInterprocess, staged: true, run: func(t *Transfer, _, _ *gpu, _ uint64) error {
+func (e *engine) onEachPair(outcome probe.Outcome, reason string) {
+	e.eachPair(test{name: probe.TestInterprocess, staged: true, run: func(t *probe.Transfer, _, _ *gpu, _ uint64) error {
 		t.Outcome, t.Reason = outcome, reason
 		return nil
 	}})
@@ -218,22 +219,22 @@ func (e *engine) onEachPair(outcome Outcome, reason string) {
 func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
 	j := e.index(s.Address)
 	for i, a := range e.gpus {
-		if i == j || j < 0 || a.Outcome != OK || a.access(j) != fullAccess || e.broken != nil {
+		if i == j || j < 0 || a.Outcome != probe.OK || a.access(j) != fullAccess || e.broken != nil {
 			continue
 		}
-		t := &Transfer{Test: TestInterprocess, Source: a.Address, Destination: s.Address, Way: s.Way, Outcome: OK}
-		if e.skip[t.key()] {
+		t := &probe.Transfer{Test: probe.TestInterprocess, Source: a.Address, Destination: s.Address, Way: s.Way, Outcome: probe.OK}
+		if e.skip[transferKey(t)] {
 			continue
 		}
 		e.send(message{Begin: t})
 		if f := s.Failed; f != nil {
-			t.failAs(f)
+			setFailure(t, f)
 			e.report(t)
 			continue
 		}
-		seed := e.seed(TestInterprocess, i, j, index)
+		seed := e.seed(probe.TestInterprocess, i, j, index)
 		if err := e.copyShared(o, t, a, index, s, fd, seed); err != nil {
-			t.fail(err)
+			setError(t, err)
 			e.broken = e.usable(err, a)
 		}
 		e.report(t)
@@ -242,7 +243,7 @@ func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
 
 // copyShared copies from a GPU into the owner's memory and has the owner
 // verify it.
-func (e *engine) copyShared(o *ownerProcess, t *Transfer, a *gpu, index int, s shared, fd int, seed uint64) error {
+func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index int, s shared, fd int, seed uint64) error {
 	n := min(s.Size, a.size, sharedBytes)
 	if a.kernels == nil {
 		n = min(n, hostBytes)
@@ -277,7 +278,7 @@ func (e *engine) copyShared(o *ownerProcess, t *Transfer, a *gpu, index int, s s
 	}
 	t.Outcome, t.Reason, t.BadBytes, t.FirstBad, t.Found, t.Verified = answer.Outcome, answer.Reason, answer.BadBytes, answer.FirstBad, answer.Found, answer.Verified
 	t.ErrorCode, t.ErrorName, t.Call, t.Cause = answer.ErrorCode, answer.ErrorName, answer.Call, answer.Cause
-	t.measured(copyTimes*n, seconds, most(a, e.gpus[e.index(s.Address)]))
+	setRate(t, copyTimes*n, seconds, most(a, e.gpus[e.index(s.Address)]))
 	return nil
 }
 
@@ -316,7 +317,7 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 func (e *engine) out() []string {
 	var out []string
 	for _, g := range e.gpus {
-		if g.Outcome != OK {
+		if g.Outcome != probe.OK {
 			out = append(out, g.Address)
 		}
 	}
@@ -337,7 +338,7 @@ func (o *ownerProcess) next(patience time.Duration) (ownerMessage, error) {
 }
 
 // ask puts a demand to the owner.
-func (o *ownerProcess) ask(d demand, patience time.Duration) (*Transfer, error) {
+func (o *ownerProcess) ask(d demand, patience time.Duration) (*probe.Transfer, error) {
 	select {
 	case o.demands <- d:
 	case <-o.ended:

@@ -1,4 +1,4 @@
-package probe
+package engine
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // probeTask is the task of the child that drives the GPUs.
@@ -26,8 +27,8 @@ func init() {
 			return err
 		}
 		e := newEngine(o, numbered(send))
-		e.askBusy = func() (map[string]User, error) {
-			var busy map[string]User
+		e.askBusy = func() (map[string]probe.User, error) {
+			var busy map[string]probe.User
 			err := child.Receive(ctx, &busy)
 			return busy, err
 		}
@@ -60,7 +61,7 @@ func numbered(send func(any) error) func(message) {
 // Options says how the probe is run.
 type Options struct {
 	// Mode is how much of it.
-	Mode Mode
+	Mode probe.Mode
 	// Patience bounds one transfer, Start each step of starting the driver, and
 	// Whole everything; 0 means deadline.Transfer, deadline.Start and deadline.Full.
 	Patience time.Duration
@@ -68,13 +69,13 @@ type Options struct {
 	Whole    time.Duration
 	// Busy says which GPUs are in use, by address, and by what; those are
 	// left alone. It is asked while the driver starts. Nil means none.
-	Busy func(ctx context.Context) map[string]User
+	Busy func(ctx context.Context) map[string]probe.User
 	// Slow returns those transfers that are slower than they should be, of the
 	// number of GPUs given. It is asked once all are tried; nil judges no speed.
-	Slow func(ctx context.Context, gpus int, all []Transfer) []Transfer
+	Slow func(ctx context.Context, gpus int, all []probe.Transfer) []probe.Transfer
 	// Users says which GPUs others use at this moment, by address. It is only asked
 	// where a transfer is slow.
-	Users func(ctx context.Context) map[string]User
+	Users func(ctx context.Context) map[string]probe.User
 	// Progress, if set, is told each stage as it begins.
 	Progress func(stage string)
 	// API is the only one that is to be tried, "cuda" or "hip"; empty is CUDA's,
@@ -106,8 +107,8 @@ func environment() []string {
 
 // Run runs the probe. A driver that hangs, crashes or refuses is what it
 // reports; an error means that it could not be begun.
-func Run(ctx context.Context, o Options) (*Report, error) {
-	s := &session{options: o, report: &Report{Mode: o.Mode, Outcome: OK, Devices: []Device{}, Peers: []Peer{}, Transfers: []Transfer{}}}
+func Run(ctx context.Context, o Options) (*probe.Report, error) {
+	s := &session{options: o, report: &probe.Report{Mode: o.Mode, Outcome: probe.OK, Devices: []probe.Device{}, Peers: []probe.Peer{}, Transfers: []probe.Transfer{}}}
 	s.options.Patience = cmp.Or(o.Patience, deadline.Transfer)
 	s.options.Start = cmp.Or(o.Start, deadline.Start)
 	s.options.Whole = cmp.Or(o.Whole, deadline.Full)
@@ -144,7 +145,7 @@ func (s *session) left() time.Duration { return s.options.Whole - time.Since(s.b
 // an earlier one useless.
 type session struct {
 	options  Options
-	report   *Report
+	report   *probe.Report
 	begun    time.Time
 	tried    []string       // Keys of the transfers that are known.
 	at       map[string]int // Where each of them is in the report.
@@ -155,7 +156,7 @@ type session struct {
 	rounds   int      // How often slow transfers were timed again.
 	// users are those that were seen on a GPU when a transfer was slow, by address.
 	// The goroutine that answers the child writes both.
-	users   map[string]User
+	users   map[string]probe.User
 	looking sync.Mutex // One such goroutine at a time.
 	judging sync.WaitGroup
 
@@ -164,14 +165,14 @@ type session struct {
 	resumed bool
 	control bool // It only runs the control arm.
 	stage   string
-	since   time.Time  // When the stage began.
-	asking  bool       // It waits for word from here which GPUs are busy.
-	asked   bool       // It did, once.
-	steps   []step     // Under way, of making GPUs ready.
-	under   []Transfer // Begun and not yet reported.
-	number  int        // Of the last message.
-	garbled bool       // A message was lost, repeated or malformed.
-	ended   bool       // It came to its end; whole says that nothing is left to do.
+	since   time.Time        // When the stage began.
+	asking  bool             // It waits for word from here which GPUs are busy.
+	asked   bool             // It did, once.
+	steps   []step           // Under way, of making GPUs ready.
+	under   []probe.Transfer // Begun and not yet reported.
+	number  int              // Of the last message.
+	garbled bool             // A message was lost, repeated or malformed.
+	ended   bool             // It came to its end; whole says that nothing is left to do.
 	whole   bool
 	judged  int  // How often it asked which transfers are slow.
 	failed  bool // It said that it cannot go on; its last word may still come.
@@ -260,7 +261,7 @@ func (s *session) limit() time.Duration {
 		return math.MaxInt64
 	case s.preparing():
 		return s.options.Start
-	case s.stage == TestInterprocess: // A second process starts the driver anew.
+	case s.stage == probe.TestInterprocess: // A second process starts the driver anew.
 		return s.options.Start + deadline.Calls*s.options.Patience
 	case s.stage == stageCleanup:
 		return s.options.Patience
@@ -330,10 +331,10 @@ func (s *session) mayAsk() bool {
 // known reports whether the outcomes that a message bears are among those that
 // there are.
 func (m *message) known() bool {
-	all := []Outcome{OK, Slow, Corrupt, Hang, Error, Unsupported, Unknown}
+	all := []probe.Outcome{probe.OK, probe.Slow, probe.Corrupt, probe.Hang, probe.Error, probe.Unsupported, probe.Unknown}
 	return (m.Device == nil || slices.Contains(all, m.Device.Outcome)) &&
 		(m.Transfer == nil || slices.Contains(all, m.Transfer.Outcome) && slices.Contains(reportOrder, m.Transfer.Test)) &&
-		(m.Failure == nil || slices.Contains(all, m.Failure.Outcome) && m.Failure.Outcome != OK)
+		(m.Failure == nil || slices.Contains(all, m.Failure.Outcome) && m.Failure.Outcome != probe.OK)
 }
 
 // take keeps what a message says.
@@ -355,7 +356,7 @@ func (s *session) take(m message) {
 		r.API, r.Library, r.DriverVersion = m.Library.API, m.Library.Path, m.Library.Version
 	case m.Device != nil && !s.resumed:
 		r.Devices = append(r.Devices, *m.Device)
-		if m.Device.Outcome != OK {
+		if m.Device.Outcome != probe.OK {
 			s.lost = append(s.lost, m.Device.Address)
 		}
 	case m.Peer != nil && !s.resumed:
@@ -395,42 +396,42 @@ func (s *session) enter(stage string) {
 	now := time.Now()
 	if s.stage != "" {
 		ms := math.Round(now.Sub(s.since).Seconds()*1e4) / 10
-		if i := slices.IndexFunc(s.report.Stages, func(x Stage) bool { return x.Name == s.stage }); i >= 0 {
+		if i := slices.IndexFunc(s.report.Stages, func(x probe.Stage) bool { return x.Name == s.stage }); i >= 0 {
 			s.report.Stages[i].Milliseconds += ms
 		} else {
-			s.report.Stages = append(s.report.Stages, Stage{Name: s.stage, Milliseconds: ms})
+			s.report.Stages = append(s.report.Stages, probe.Stage{Name: s.stage, Milliseconds: ms})
 		}
 	}
 	s.stage, s.since, s.steps = stage, now, nil
 }
 
 // record keeps the outcome of a transfer.
-func (s *session) record(t Transfer) {
-	s.under = slices.DeleteFunc(s.under, func(u Transfer) bool { return u.same(&t) })
-	if i, known := s.at[t.key()]; known {
+func (s *session) record(t probe.Transfer) {
+	s.under = slices.DeleteFunc(s.under, func(u probe.Transfer) bool { return sameTransfer(&u, &t) })
+	if i, known := s.at[transferKey(&t)]; known {
 		s.report.Transfers[i] = better(s.report.Transfers[i], t) // It was timed again.
 	} else {
 		if s.at == nil {
 			s.at = make(map[string]int)
 		}
-		s.at[t.key()] = len(s.report.Transfers)
-		s.tried = append(s.tried, t.key())
+		s.at[transferKey(&t)] = len(s.report.Transfers)
+		s.tried = append(s.tried, transferKey(&t))
 		s.report.Transfers = append(s.report.Transfers, t)
 	}
-	if t.Outcome.Failed() && t.Test != TestStaged {
+	if t.Outcome.Failed() && t.Test != probe.TestStaged {
 		s.suspects = append(s.suspects, [2]string{t.Source, t.Destination})
 	}
 }
 
 // better is what stands of two tries of one transfer: what went wrong, else the
 // better rate.
-func better(first, second Transfer) Transfer {
+func better(first, second probe.Transfer) probe.Transfer {
 	switch {
 	case first.Outcome.Failed():
 		return first
-	case first.Outcome != OK || first.GBps == nil:
+	case first.Outcome != probe.OK || first.GBps == nil:
 		return second
-	case second.Outcome == Unknown || second.Outcome == OK && (second.GBps == nil || *second.GBps < *first.GBps):
+	case second.Outcome == probe.Unknown || second.Outcome == probe.OK && (second.GBps == nil || *second.GBps < *first.GBps):
 		return first
 	}
 	return second
@@ -446,7 +447,7 @@ const (
 
 // slow looks who uses the GPUs where a transfer is slow, waits, and returns the keys
 // of those that are to be timed again.
-func (s *session) slow(gpus int, all []Transfer) []string {
+func (s *session) slow(gpus int, all []probe.Transfer) []string {
 	s.looking.Lock()
 	defer s.looking.Unlock()
 	slow := s.options.Slow(s.ctx, gpus, all)
@@ -456,7 +457,7 @@ func (s *session) slow(gpus int, all []Transfer) []string {
 	s.look()
 	// What runs all at once shares the links unfairly, in a new way each time: the best
 	// of several tries of one path would hide a collapse.
-	slow = slices.DeleteFunc(slow, func(t Transfer) bool { return t.Test == TestAllAtOnce })
+	slow = slices.DeleteFunc(slow, func(t probe.Transfer) bool { return t.Test == probe.TestAllAtOnce })
 	// The rest of the time is for what failed.
 	if len(slow) == 0 || s.rounds == maxRounds || s.left() < s.options.Whole/3 {
 		return nil
@@ -468,7 +469,7 @@ func (s *session) slow(gpus int, all []Transfer) []string {
 	s.rounds++
 	keys := make([]string, 0, len(slow))
 	for i := range slow {
-		keys = append(keys, slow[i].key())
+		keys = append(keys, transferKey(&slow[i]))
 	}
 	return keys
 }
@@ -482,7 +483,7 @@ func (s *session) look() {
 	defer cancel()
 	for address, u := range s.options.Users(ctx) {
 		if s.users == nil {
-			s.users = make(map[string]User)
+			s.users = make(map[string]probe.User)
 		}
 		if _, known := s.users[address]; !known {
 			s.users[address] = u
@@ -497,7 +498,7 @@ func (s *session) excuse(ctx context.Context) {
 		return
 	}
 	for _, slow := range s.options.Slow(ctx, len(s.report.Devices), s.report.Transfers) {
-		t := &s.report.Transfers[s.at[slow.key()]]
+		t := &s.report.Transfers[s.at[transferKey(&slow)]]
 		for _, address := range []string{t.Source, t.Destination} {
 			if u, used := s.users[address]; used {
 				t.InUse(address, u)
@@ -520,14 +521,14 @@ func (s *session) conclude(result child.Result, quiet silence) (again bool) {
 	switch {
 	case s.ended && !s.garbled && result.Unsent == 0 && quiet == (silence{}):
 		for _, t := range slices.Clone(s.under) {
-			t.Outcome, t.Cause, t.Reason = Unknown, CauseProtocol, "the process that drives the GPUs never said what became of it"
+			t.Outcome, t.Cause, t.Reason = probe.Unknown, probe.CauseProtocol, "the process that drives the GPUs never said what became of it"
 			s.record(t)
 		}
 		if !s.whole {
 			s.useless++
 		}
 		return !s.whole && !result.Left
-	case f.Cause == CauseProtocol:
+	case f.Cause == probe.CauseProtocol:
 		s.fail(f)
 		return false
 	case s.stage == stageCleanup:
@@ -586,33 +587,33 @@ func (s *session) blamed(quiet silence) (stage, gpu string) {
 func (s *session) ending(result child.Result, quiet silence) failure {
 	switch {
 	case result.Flooded != "":
-		return failure{Outcome: Error, Cause: CauseFlooded, Reason: fmt.Sprintf("the driver wrote without end to %s, and its process was ended", result.Flooded)}
+		return failure{Outcome: probe.Error, Cause: probe.CauseFlooded, Reason: fmt.Sprintf("the driver wrote without end to %s, and its process was ended", result.Flooded)}
 	case result.Unsent > 0:
-		return failure{Outcome: Unknown, Cause: CauseProtocol, Reason: "the process that drives the GPUs could not say what it found: " + result.UnsentReason}
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "the process that drives the GPUs could not say what it found: " + result.UnsentReason}
 	case s.garbled:
-		return failure{Outcome: Unknown, Cause: CauseProtocol, Reason: "messages of the process that drives the GPUs were lost or garbled"}
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages of the process that drives the GPUs were lost or garbled"}
 	case quiet.tooLong > 0 && result.InLibrary():
-		return failure{Outcome: Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong)), Call: call(result)}
+		return failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong)), Call: call(result)}
 	case quiet.tooLong > 0:
-		return failure{Outcome: Unknown, Cause: CauseStalled, Reason: fmt.Sprintf("the process that drives the GPUs made no progress within %s, outside any call of the driver", roughly(quiet.tooLong))}
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseStalled, Reason: fmt.Sprintf("the process that drives the GPUs made no progress within %s, outside any call of the driver", roughly(quiet.tooLong))}
 	case quiet.late && quiet.lasted > s.options.Patience && result.InLibrary():
-		return failure{Outcome: Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(quiet.lasted)), Call: call(result)}
+		return failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(quiet.lasted)), Call: call(result)}
 	case quiet.late:
-		return failure{Outcome: Unknown, Cause: CauseDeadline, Reason: s.lateReason()}
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseDeadline, Reason: s.lateReason()}
 	case result.Death == child.DeathByLibrary && result.Signal != "":
-		return failure{Outcome: Error, Reason: "the driver crashed: " + result.Signal, Call: call(result)}
+		return failure{Outcome: probe.Error, Reason: "the driver crashed: " + result.Signal, Call: call(result)}
 	case result.Death == child.DeathByLibrary:
-		return failure{Outcome: Error, Cause: CauseExited, Reason: fmt.Sprintf("the driver ended the process that drives the GPUs, with exit code %d", result.Code), Call: call(result)}
+		return failure{Outcome: probe.Error, Cause: probe.CauseExited, Reason: fmt.Sprintf("the driver ended the process that drives the GPUs, with exit code %d", result.Code), Call: call(result)}
 	case result.Failure != "":
-		return failure{Outcome: Unknown, Cause: CauseBug, Reason: "the probe failed: " + result.Failure + "; this is a fault of gpudoctor, report it"}
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseBug, Reason: "the probe failed: " + result.Failure + "; this is a fault of gpudoctor, report it"}
 	}
-	return failure{Outcome: Unknown, Cause: cmp.Or(deathCauses[result.Death], CauseEnded), Reason: "the probe's process was ended: " + result.End()}
+	return failure{Outcome: probe.Unknown, Cause: cmp.Or(deathCauses[result.Death], probe.CauseEnded), Reason: "the probe's process was ended: " + result.End()}
 }
 
 // deathCauses are the causes of what a process was at that ended, and not by the
 // driver.
-var deathCauses = map[child.Death]Cause{
-	child.DeathByOther: CauseKilled, child.DeathByShortage: CauseShortage, child.DeathByBug: CauseBug, child.DeathUnknown: CauseEnded,
+var deathCauses = map[child.Death]probe.Cause{
+	child.DeathByOther: probe.CauseKilled, child.DeathByShortage: probe.CauseShortage, child.DeathByBug: probe.CauseBug, child.DeathUnknown: probe.CauseEnded,
 }
 
 // call is the function of the driver that was under way; empty where several were,
@@ -656,28 +657,28 @@ func (s *session) lateReason() string {
 
 // outOfTime notes that the rest was not tried, unless worse stopped the probe.
 func (s *session) outOfTime() {
-	if s.report.Outcome == OK {
-		s.report.Outcome, s.report.Stage, s.report.Cause = Unknown, s.stage, CauseDeadline
+	if s.report.Outcome == probe.OK {
+		s.report.Outcome, s.report.Stage, s.report.Cause = probe.Unknown, s.stage, probe.CauseDeadline
 		s.report.Reason = s.lateReason() + "; the rest was not tried"
 	}
 }
 
 // giveUp notes that the rest was not tried, unless worse stopped the probe.
 func (s *session) giveUp(stage string) {
-	if s.report.Outcome != OK {
+	if s.report.Outcome != probe.OK {
 		return
 	}
-	s.report.Outcome, s.report.Stage, s.report.Cause = Unknown, stage, CauseGaveUp
+	s.report.Outcome, s.report.Stage, s.report.Cause = probe.Unknown, stage, probe.CauseGaveUp
 	s.report.Reason = fmt.Sprintf("%d transfers made the process useless that drove them; the rest was not tried", s.useless)
 	if s.useless < maxChildren-1 {
-		s.report.Cause = CauseDeadline
+		s.report.Cause = probe.CauseDeadline
 		s.report.Reason = fmt.Sprintf("after %d transfers that made the process useless that drove them, too little time was left for the rest", s.useless)
 	}
 }
 
 // order puts the transfers in order of test and pair.
 func (s *session) order() {
-	slices.SortStableFunc(s.report.Transfers, func(a, b Transfer) int {
+	slices.SortStableFunc(s.report.Transfers, func(a, b probe.Transfer) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(reportOrder, a.Test), slices.Index(reportOrder, b.Test)),
 			cmp.Compare(a.Source, b.Source), cmp.Compare(a.Destination, b.Destination), cmp.Compare(a.Way, b.Way),
@@ -687,6 +688,6 @@ func (s *session) order() {
 
 // reportOrder is the order of the tests in a report.
 var reportOrder = []string{
-	TestCopy, TestStore, TestLoad, TestCopyRead, TestBidirectional, TestAllAtOnce, TestHandshake, TestLatency, TestAtomics,
-	TestStaged, TestInterprocess, TestHostToDevice, TestDeviceToHost,
+	probe.TestCopy, probe.TestStore, probe.TestLoad, probe.TestCopyRead, probe.TestBidirectional, probe.TestAllAtOnce, probe.TestHandshake, probe.TestLatency, probe.TestAtomics,
+	probe.TestStaged, probe.TestInterprocess, probe.TestHostToDevice, probe.TestDeviceToHost,
 }

@@ -1,4 +1,4 @@
-package probe
+package engine
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // part is one part of a probe.
@@ -20,7 +21,7 @@ type part struct {
 }
 
 // plan is what a mode does, in order, before the control arm.
-func plan(m Mode) []part {
+func plan(m probe.Mode) []part {
 	pairs := func(name string, x test, bind func(*engine) run) part {
 		return part{stage: name, rates: true, run: func(e *engine) {
 			x.name, x.run = name, bind(e)
@@ -28,48 +29,48 @@ func plan(m Mode) []part {
 		}}
 	}
 	parts := []part{
-		pairs(TestCopy, test{}, func(e *engine) run { return e.copyWrite }),
-		{stage: TestCopy, run: (*engine).timeAgain},
-		pairs(TestStore, test{kernels: true}, func(e *engine) run { return e.smStore }),
-		pairs(TestLoad, test{kernels: true, reads: true}, func(e *engine) run { return e.smLoad }),
+		pairs(probe.TestCopy, test{}, func(e *engine) run { return e.copyWrite }),
+		{stage: probe.TestCopy, run: (*engine).timeAgain},
+		pairs(probe.TestStore, test{kernels: true}, func(e *engine) run { return e.smStore }),
+		pairs(probe.TestLoad, test{kernels: true, reads: true}, func(e *engine) run { return e.smLoad }),
 	}
-	if m == Full {
+	if m == probe.Full {
 		parts = append(parts,
-			pairs(TestCopyRead, test{reads: true}, func(e *engine) run { return e.copyRead }),
-			pairs(TestBidirectional, test{both: true, once: true}, func(e *engine) run { return e.bidirectional }),
-			part{stage: TestAllAtOnce, run: (*engine).allAtOnce},
-			pairs(TestHandshake, test{kernels: true, both: true, once: true}, func(e *engine) run { return e.handshake }),
-			pairs(TestLatency, test{kernels: true}, func(e *engine) run { return e.latency }),
-			pairs(TestAtomics, test{kernels: true}, func(e *engine) run { return e.atomics }),
-			pairs(TestStaged, test{staged: true}, func(e *engine) run { return e.staged }),
-			part{stage: TestInterprocess, run: (*engine).interprocess},
-			part{stage: TestHostToDevice, run: (*engine).hostCopies, rates: true},
+			pairs(probe.TestCopyRead, test{reads: true}, func(e *engine) run { return e.copyRead }),
+			pairs(probe.TestBidirectional, test{both: true, once: true}, func(e *engine) run { return e.bidirectional }),
+			part{stage: probe.TestAllAtOnce, run: (*engine).allAtOnce},
+			pairs(probe.TestHandshake, test{kernels: true, both: true, once: true}, func(e *engine) run { return e.handshake }),
+			pairs(probe.TestLatency, test{kernels: true}, func(e *engine) run { return e.latency }),
+			pairs(probe.TestAtomics, test{kernels: true}, func(e *engine) run { return e.atomics }),
+			pairs(probe.TestStaged, test{staged: true}, func(e *engine) run { return e.staged }),
+			part{stage: probe.TestInterprocess, run: (*engine).interprocess},
+			part{stage: probe.TestHostToDevice, run: (*engine).hostCopies, rates: true},
 		)
 	}
 	return parts
 }
 
 // controlArm is worth its time where a pair came out wrong.
-var controlArm = part{stage: TestStaged, run: (*engine).control}
+var controlArm = part{stage: probe.TestStaged, run: (*engine).control}
 
-// fail notes an error of the driver, or a hang, as the outcome of a transfer.
-func (t *Transfer) fail(err error) {
-	t.failAs(failOnGPU(err))
+// setError notes an error of the driver, or a hang, as the outcome of a transfer.
+func setError(t *probe.Transfer, err error) {
+	setFailure(t, failOnGPU(err))
 }
 
-// failAs notes a failure as the outcome of a transfer.
-func (t *Transfer) failAs(f *failure) {
+// setFailure notes a failure as the outcome of a transfer.
+func setFailure(t *probe.Transfer, f *failure) {
 	t.Outcome, t.Reason, t.Cause, t.ErrorCode, t.ErrorName, t.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
 	t.GBps, t.Microseconds = nil, nil
 }
 
-func (e *engine) report(t *Transfer) {
+func (e *engine) report(t *probe.Transfer) {
 	e.reporting.Lock()
 	defer e.reporting.Unlock()
 	switch {
 	case t.Outcome.Failed():
 		e.suspects = append(e.suspects, [2]string{t.Source, t.Destination})
-	case t.Outcome == OK && t.Test == TestCopy && t.GBps != nil:
+	case t.Outcome == probe.OK && t.Test == probe.TestCopy && t.GBps != nil:
 		e.copies = append(e.copies, *t)
 	}
 	e.send(message{Transfer: t})
@@ -89,7 +90,7 @@ type test struct {
 
 // run tries one transfer from a to b and notes in t what it finds. An error
 // is one of the driver's, or errHang.
-type run = func(t *Transfer, a, b *gpu, seed uint64) error
+type run = func(t *probe.Transfer, a, b *gpu, seed uint64) error
 
 // eachPair runs a test for every pair.
 func (e *engine) eachPair(x test) {
@@ -101,7 +102,7 @@ func (e *engine) eachPair(x test) {
 			if i == j || e.broken != nil || (x.once && i > j) {
 				continue
 			}
-			t := &Transfer{Test: x.name, Source: a.Address, Destination: b.Address, Outcome: OK}
+			t := &probe.Transfer{Test: x.name, Source: a.Address, Destination: b.Address, Outcome: probe.OK}
 			if e.leaves(t) {
 				continue
 			}
@@ -110,14 +111,14 @@ func (e *engine) eachPair(x test) {
 				ab, ba = ba, ab
 			}
 			switch {
-			case a.Outcome != OK || b.Outcome != OK:
-				t.Outcome, t.Reason, t.Cause = Unknown, whyNot(a, b), CauseDevice
+			case a.Outcome != probe.OK || b.Outcome != probe.OK:
+				t.Outcome, t.Reason, t.Cause = probe.Unknown, whyNot(a, b), probe.CauseDevice
 			case x.staged:
 				e.attempt(t, x, i, j)
 			case a.unasked[j] != nil || x.both && b.unasked[i] != nil:
-				t.fail(cmp.Or(a.unasked[j], b.unasked[i]))
+				setError(t, cmp.Or(a.unasked[j], b.unasked[i]))
 			case ab == noAccess || (x.both && ba == noAccess):
-				t.Outcome, t.Reason, t.Cause = Unsupported, "the driver offers no peer access for this pair", CauseNoAccess
+				t.Outcome, t.Reason, t.Cause = probe.Unsupported, "the driver offers no peer access for this pair", probe.CauseNoAccess
 			case ab == refusedAccess || (x.both && ba == refusedAccess):
 				continue // It was reported when switching it on failed.
 			default:
@@ -151,7 +152,7 @@ func (g *gpu) access(peer int) access {
 // whyNot says why one of two GPUs takes no part.
 func whyNot(gpus ...*gpu) string {
 	for _, g := range gpus {
-		if g.Outcome != OK {
+		if g.Outcome != probe.OK {
 			return g.Address + ": " + g.Reason
 		}
 	}
@@ -161,28 +162,28 @@ func whyNot(gpus ...*gpu) string {
 // attempt runs one test on one pair, again if it comes out wrong or at a rate
 // that cannot be, and finds out after an error whether the contexts can still be
 // used.
-func (e *engine) attempt(t *Transfer, x test, i, j int) {
+func (e *engine) attempt(t *probe.Transfer, x test, i, j int) {
 	e.send(message{Begin: t})
 	a, b := e.gpus[i], e.gpus[j]
 	wrong, odd, made := 0, 0, 0
 	for n := range attempts {
 		s := e.seed(x.name, i, j, n)
-		one := Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: OK}
+		one := probe.Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: probe.OK}
 		if err := x.run(&one, a, b, s); err != nil {
-			one.fail(err)
+			setError(&one, err)
 			*t = one
 			e.broken = e.usable(err, a, b)
 			return
 		}
 		made++
 		switch {
-		case one.Outcome == Corrupt:
+		case one.Outcome == probe.Corrupt:
 			wrong++
-		case one.Outcome == Unknown && (one.Cause == CauseImplausible || one.Cause == CauseClock):
+		case one.Outcome == probe.Unknown && (one.Cause == probe.CauseImplausible || one.Cause == probe.CauseClock):
 			odd++
 		}
 		// Wrong data outweighs all, and a rate that can be one that cannot.
-		if n == 0 || one.Outcome == Corrupt || wrong == 0 && t.Outcome == Unknown {
+		if n == 0 || one.Outcome == probe.Corrupt || wrong == 0 && t.Outcome == probe.Unknown {
 			*t = one
 		}
 		if wrong == 0 && odd <= n {
@@ -191,7 +192,7 @@ func (e *engine) attempt(t *Transfer, x test, i, j int) {
 	}
 	if made > 1 {
 		t.Attempts, t.Repeats = made, max(wrong, odd)
-		if t.Outcome == OK {
+		if t.Outcome == probe.OK {
 			t.Repeats = made - odd
 		}
 	}
@@ -263,7 +264,7 @@ func (e *engine) blank(g *gpu, p gpudriver.Pointer, n uint64) error {
 
 // verify has the owner compare n bytes at p with the pattern, and notes in
 // the transfer what it finds.
-func (e *engine) verify(t *Transfer, g *gpu, p gpudriver.Pointer, n, seed uint64) error {
+func (e *engine) verify(t *probe.Transfer, g *gpu, p gpudriver.Pointer, n, seed uint64) error {
 	if err := e.d.SetCurrent(g.context); err != nil {
 		return err
 	}
@@ -302,7 +303,7 @@ func (e *engine) verify(t *Transfer, g *gpu, p gpudriver.Pointer, n, seed uint64
 	if c.bad == 0 {
 		return nil
 	}
-	t.Outcome, t.Cause, t.BadBytes, t.GBps = Corrupt, "", int64(8*c.bad), nil
+	t.Outcome, t.Cause, t.BadBytes, t.GBps = probe.Corrupt, "", int64(8*c.bad), nil
 	first := int64(8 * c.first)
 	t.FirstBad = &first
 	t.Found = e.found(g, p, c)
@@ -385,35 +386,35 @@ func rate(bytes uint64, seconds float64) float64 {
 	return roundTo(float64(bytes)/seconds/1e9, 100)
 }
 
-// measured notes the rate at which the bytes of a transfer arrived. Where the
+// setRate notes the rate at which the bytes of a transfer arrived. Where the
 // driver's timer gave no time, or one in which no link of these GPUs carries as
 // much, what the transfer reached is not known, and it is not said to be good.
-func (t *Transfer) measured(bytes uint64, seconds, most float64) {
-	if t.Outcome != OK {
+func setRate(t *probe.Transfer, bytes uint64, seconds, most float64) {
+	if t.Outcome != probe.OK {
 		return
 	}
 	switch r := rate(bytes, seconds); {
 	case !usableTime(seconds):
-		t.Outcome, t.Cause, t.GBps = Unknown, CauseClock, nil
+		t.Outcome, t.Cause, t.GBps = probe.Unknown, probe.CauseClock, nil
 		t.Reason = fmt.Sprintf("every byte arrived, but the driver's timer gave %g ms for it, so the rate is not known", seconds*1e3)
 	case rate(bytes, seconds+timerSeconds) > most:
-		t.Outcome, t.Cause, t.GBps = Unknown, CauseImplausible, nil
+		t.Outcome, t.Cause, t.GBps = probe.Unknown, probe.CauseImplausible, nil
 		t.Reason = fmt.Sprintf("every byte arrived, but at %.0f GB/s by the driver's timer, beyond the %.0f GB/s that its links carry at most", r, most)
 	default:
 		t.GBps = &r
 	}
 }
 
-// took notes the time of one of several rounds.
-func (t *Transfer) took(seconds float64, rounds int) {
-	if t.Outcome != OK {
+// setTime notes the time of one of several rounds.
+func setTime(t *probe.Transfer, seconds float64, rounds int) {
+	if t.Outcome != probe.OK {
 		return
 	}
 	if us := roundTo(seconds*1e6/float64(rounds), 1000); usableTime(seconds) && us > 0 && !math.IsInf(us, 1) {
 		t.Microseconds = &us
 		return
 	}
-	t.Outcome, t.Cause = Unknown, CauseClock
+	t.Outcome, t.Cause = probe.Unknown, probe.CauseClock
 	t.Reason = fmt.Sprintf("the data is right, but the timer gave %g ms for %d rounds, so the time is not known", seconds*1e3, rounds)
 }
 
@@ -440,13 +441,13 @@ func (e *engine) layAt(a, b *gpu, out, in gpudriver.Pointer, n, seed uint64) err
 // much is worth timing. What is timed are copies of different parts of the
 // buffer, into memory that was poisoned before, so that a copy that did not
 // happen cannot hide behind one that did.
-func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(at, n uint64, s gpudriver.Stream) error) error {
+func (e *engine) move(t *probe.Transfer, driver, a, b *gpu, seed uint64, put func(at, n uint64, s gpudriver.Stream) error) error {
 	limit := min(a.size, b.size) / copyTimes &^ (partAlign - 1) // One copy of several.
 	n := min(limit, wakeBytes)
 	if driver.kernels == nil {
 		n = min(n, hostBytes)
 	}
-	untimed := e.order.Mode == Quick && (t.Test == TestStore || t.Test == TestLoad)
+	untimed := e.order.Mode == probe.Quick && (t.Test == probe.TestStore || t.Test == probe.TestLoad)
 	if untimed {
 		n = min(limit, storeBytes)
 	}
@@ -458,7 +459,7 @@ func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(at, 
 	if err != nil {
 		return err
 	}
-	if err := e.verify(t, b, b.in, n, seed); err != nil || t.Outcome != OK || untimed {
+	if err := e.verify(t, b, b.in, n, seed); err != nil || t.Outcome != probe.OK || untimed {
 		return err
 	}
 	if rate(n, seconds) > fastGBps {
@@ -483,11 +484,11 @@ func (e *engine) move(t *Transfer, driver, a, b *gpu, seed uint64, put func(at, 
 		return err
 	}
 	for i := range parts {
-		if err := e.verify(t, b, b.in+gpudriver.Pointer(i*n), compared, again+i); err != nil || t.Outcome != OK {
+		if err := e.verify(t, b, b.in+gpudriver.Pointer(i*n), compared, again+i); err != nil || t.Outcome != probe.OK {
 			return err
 		}
 	}
-	t.measured(copyTimes*n, seconds, most(a, b))
+	setRate(t, copyTimes*n, seconds, most(a, b))
 	return nil
 }
 
@@ -515,19 +516,19 @@ func (e *engine) timeAgain() {
 			continue
 		}
 		i, j := e.index(t.Source), e.index(t.Destination)
-		again := Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: OK}
-		e.attempt(&again, test{name: TestCopy, run: e.copyWrite}, i, j)
+		again := probe.Transfer{Test: t.Test, Source: t.Source, Destination: t.Destination, Outcome: probe.OK}
+		e.attempt(&again, test{name: probe.TestCopy, run: e.copyWrite}, i, j)
 		e.report(&again)
 	}
 }
 
 // copyWrite has the copy engine of a write to b.
-func (e *engine) copyWrite(t *Transfer, a, b *gpu, seed uint64) error {
+func (e *engine) copyWrite(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	return e.move(t, a, a, b, seed, e.engineCopy(a, b))
 }
 
 // copyRead has the copy engine of b read from a.
-func (e *engine) copyRead(t *Transfer, a, b *gpu, seed uint64) error {
+func (e *engine) copyRead(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	return e.move(t, b, a, b, seed, e.engineCopy(a, b))
 }
 
@@ -539,14 +540,16 @@ func (e *engine) engineCopy(a, b *gpu) func(at, n uint64, s gpudriver.Stream) er
 }
 
 // smStore has the SMs of a store to b.
-func (e *engine) smStore(t *Transfer, a, b *gpu, seed uint64) error {
+func (e *engine) smStore(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	return e.smCopy(t, a, a, b, seed)
 }
 
 // smLoad has the SMs of b load from a.
-func (e *engine) smLoad(t *Transfer, a, b *gpu, seed uint64) error { return e.smCopy(t, b, a, b, seed) }
+func (e *engine) smLoad(t *probe.Transfer, a, b *gpu, seed uint64) error {
+	return e.smCopy(t, b, a, b, seed)
+}
 
-func (e *engine) smCopy(t *Transfer, driver, a, b *gpu, seed uint64) error {
+func (e *engine) smCopy(t *probe.Transfer, driver, a, b *gpu, seed uint64) error {
 	return e.move(t, driver, a, b, seed, func(at, n uint64, s gpudriver.Stream) error {
 		return e.d.Launch(driver.kernels["gd_copy"], driver.sms*smBlocks, smThreads, s, uint64(b.in)+at, uint64(a.out)+at, n/16)
 	})
