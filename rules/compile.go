@@ -56,12 +56,13 @@ func (p *program) serves(rules []Rule, input ast.Object) bool {
 // called from several goroutines and does its work once.
 func (s *Set) Compile() error {
 	s.once.Do(func() {
-		modules, err := s.modulesOf(s.rules)
+		all := append(slices.Clip(s.rules), conditionRule)
+		modules, err := s.modulesOf(all)
 		if err != nil {
 			s.err = err
 			return
 		}
-		p, err := s.compiled(modules, s.rules)
+		p, err := s.compiled(modules, all)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.ready, s.err = p, err

@@ -63,12 +63,16 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 		return nil, err
 	}
 	asked := slices.Concat(chosen, always)
-	programs, err := s.programs(asked, input)
+	h, queried := hear(facts.Logs), asked
+	if h.asksConditions() {
+		queried = append(slices.Clip(asked), conditionRule)
+	}
+	programs, err := s.programs(queried, input)
 	if err != nil {
 		return nil, err
 	}
 	remaining := s.newBudget(opts)
-	said, err := s.ask(ctx, remaining, programs, input, asked)
+	said, err := s.ask(ctx, remaining, programs, input, queried)
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +80,20 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 	for _, rule := range asked {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
-	for id, findings := range s.told(f.Logs) {
+	conditions := said[conditionRule.ID]
+	for id, findings := range s.told(h, saidBy(h, conditions)) {
 		if a, asked := answers[id]; asked {
 			a.findings = append(a.findings, findings...)
+			if conditions.failure != "" {
+				a.faults = append(a.faults, conditions.failure)
+			}
 			answers[id] = a
 		}
+	}
+	for _, rule := range asked {
+		a := answers[rule.ID]
+		a.findings = rule.foremostKind(a.findings)
+		answers[rule.ID] = a
 	}
 	if err := s.judgeRest(ctx, remaining, judged, answers); err != nil {
 		return nil, err
@@ -166,7 +179,9 @@ func (s *Set) judgeRest(ctx context.Context, left budget, f facts.Facts, answers
 		return err
 	}
 	for _, rule := range last {
-		answers[rule.ID] = s.read(rule, said[rule.ID])
+		a := s.read(rule, said[rule.ID])
+		a.findings = rule.foremostKind(a.findings)
+		answers[rule.ID] = a
 	}
 	return nil
 }
@@ -235,7 +250,8 @@ func Nearest(word string, known []string) string {
 // answer is what one rule says, as Rego returned it.
 type answer struct {
 	findings, missing, notApplicable []*ast.Term
-	failure                          string // Why the rule could not be run.
+	holds, values, shown             []*ast.Term // Of the conditions.
+	failure                          string      // Why the rule could not be run.
 }
 
 // ask asks programs all rules, in as few queries as can be and side by side. Where one
@@ -346,6 +362,12 @@ func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Ru
 				a.missing = items
 			case "not_applicable":
 				a.notApplicable = items
+			case "holds":
+				a.holds = items
+			case "values":
+				a.values = items
+			case "shown":
+				a.shown = items
 			}
 		})
 		said[string(id.Value.(ast.String))] = a
@@ -359,8 +381,8 @@ func (p *program) queryBody(rules []Rule) ast.Body {
 	verdicts := make([][2]*ast.Term, 0, len(rules))
 	for _, rule := range rules {
 		pkg := p.modules[rule.File].Package.Path
-		offers := make([][2]*ast.Term, 0, len(answers))
-		for _, name := range answers {
+		offers := make([][2]*ast.Term, 0, len(rule.offers()))
+		for _, name := range rule.offers() {
 			if offered(p.modules[rule.File], name) {
 				ref := pkg.Append(ast.StringTerm(name))
 				offers = append(offers, [2]*ast.Term{ast.StringTerm(name), ast.NewTerm(ref)})

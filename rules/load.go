@@ -243,7 +243,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 	}
 	slices.SortFunc(s.rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
 	if len(faults) == 0 {
-		faults = s.checkExplains()
+		faults = s.checkPrecedence()
 	}
 	if len(faults) == 0 && len(s.own) > 0 { // A test holds the built-in rules to it.
 		faults = strangeNeeds(slices.DeleteFunc(slices.Clone(s.rules), func(r Rule) bool { return !s.own[r.ID] }))
@@ -252,28 +252,6 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 		return nil, errors.Join(faults...)
 	}
 	return s, nil
-}
-
-// checkExplains checks that what a rule explains is a rule and that no rule
-// explains itself, directly or through others.
-func (s *Set) checkExplains() []error {
-	var faults []error
-	explains := closure(s.rules)
-	for _, rule := range s.rules {
-		for _, id := range rule.Explains {
-			if _, ok := s.Rule(id); !ok {
-				err := &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
-				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + err.Error()})
-			}
-		}
-		if explains[rule.ID][rule.ID] {
-			faults = append(faults, &Problem{
-				File: rule.File, Reason: fmt.Sprintf("rule %s explains itself through custom.explains", rule.ID),
-				Hint: "a cause explains its consequences, never the other way as well",
-			})
-		}
-	}
-	return faults
 }
 
 // taketwice says that two files declare one package.

@@ -2,56 +2,184 @@ package rules
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/evidence"
 )
 
-// told are the findings of the messages that mean something by themselves, by rule:
-// one for each row of the catalogue, of the first message of its form.
-func (s *Set) told(logs *facts.LogFacts) map[string][]Finding {
-	if logs == nil || len(logs.Messages) == 0 {
-		return nil
+// conditionRule is the package that says which of the conditions hold that verdicts of
+// messages name, and what they quote of the facts. It is asked like a rule.
+var conditionRule = Rule{ID: "conditions", File: "lib/conditions.rego"}
+
+// conditionSets are the sets that it offers: names of conditions, pairs of a value's
+// name and its text, and pairs of a condition's name and the fact that shows it.
+var conditionSets = []string{"holds", "values", "shown"}
+
+// offers are the sets that the package of a rule offers.
+func (r Rule) offers() []string {
+	if r.File == conditionRule.File {
+		return conditionSets
 	}
-	first := map[string]*facts.Message{}
+	return answers
+}
+
+// toldOf reports whether a row of the catalogue gives findings of a rule.
+func toldOf(rule string) bool {
+	for _, v := range evidence.Verdicts() {
+		if v.Rule == rule {
+			return true
+		}
+	}
+	return false
+}
+
+// heard are messages that logs hold, by row, in their order.
+type heard map[string][]*checks.Message
+
+func hear(logs *checks.LogFacts) heard {
+	h := heard{}
+	if logs == nil {
+		return h
+	}
 	for i := range logs.Messages {
 		m := &logs.Messages[i]
-		if f := first[m.ID]; f == nil || cmp.Or(cmp.Compare(m.Order, f.Order), cmp.Compare(m.Text, f.Text)) < 0 {
-			first[m.ID] = m
+		h[m.ID] = append(h[m.ID], m)
+	}
+	for _, messages := range h {
+		slices.SortFunc(messages, compareMessages)
+	}
+	return h
+}
+
+func compareMessages(a, b *checks.Message) int {
+	return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Text, b.Text))
+}
+
+// verdicts are those of the rows of which there are messages, by row.
+func (h heard) verdicts() map[string]*evidence.Verdict {
+	all := map[string]*evidence.Verdict{}
+	for id := range h {
+		if v := evidence.Verdicts()[id]; v != nil {
+			all[id] = v
 		}
 	}
-	said := func(id string) bool { return first[id] != nil }
+	return all
+}
+
+// asksConditions reports whether a verdict that may be told depends on other facts.
+func (h heard) asksConditions() bool {
+	for _, v := range h.verdicts() {
+		if names, values := v.Conditions(); len(names)+len(values) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// told are the findings of the messages that mean something by themselves, by rule: one
+// for each row of the catalogue or group of rows, of the first message of its form.
+func (s *Set) told(h heard, said *circumstances) map[string][]Finding {
+	type voice struct{ rule, group string }
+	all := map[voice][]string{} // The rows that are told as one.
+	for id, v := range h.verdicts() {
+		if v.Told(&said.Said) {
+			key := voice{v.Rule, cmp.Or(v.Group, "row "+id)}
+			all[key] = append(all[key], id)
+		}
+	}
 	findings := map[string][]Finding{}
-	for _, id := range slices.Sorted(maps.Keys(first)) {
-		m, v := first[id], message.Verdicts()[id]
-		if v == nil || slices.ContainsFunc(v.Unless, said) {
+	for key, rows := range all {
+		rule, ok := s.Rule(key.rule)
+		if !ok {
 			continue
 		}
-		if rule, ok := s.Rule(v.Rule); ok {
-			findings[rule.ID] = append(findings[rule.ID], toldBy(m, v, rule))
-		}
+		slices.SortFunc(rows, func(a, b string) int { return cmp.Or(compareMessages(h[a][0], h[b][0]), cmp.Compare(a, b)) })
+		findings[rule.ID] = append(findings[rule.ID], h.finding(rule, rows, said))
+	}
+	for _, of := range findings {
+		slices.SortFunc(of, Finding.Compare)
 	}
 	return findings
 }
 
-// toldBy is the finding of a message by its row's verdict.
-func toldBy(m *facts.Message, v *message.Verdict, rule Rule) Finding {
-	order := m.Order
+// finding is the finding of rows that are told as one, by the verdict of the first.
+func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
+	first := h[rows[0]][0]
+	v := evidence.Verdicts()[rows[0]]
+	grade, when := v.GradeFor(&said.Said)
 	f := rule.finding()
-	f.Subject, f.Message, f.Order = v.Subject, v.Fill(m), &order
-	f.Severity, f.Confidence = cmp.Or(Severity(v.Severity), f.Severity), cmp.Or(Confidence(v.Confidence), f.Confidence)
-	f.Evidence = []Evidence{{Fact: fmt.Sprintf("logs.messages[%s]", m.ID), Value: m.Text, Source: fmt.Sprintf("%s:%d", m.Source, m.Line)}}
-	if len(v.Remedies) > 0 {
-		f.Remedies = v.Remedies
+	f.ID, f.Subject, f.Message = v.ID, v.Subject, evidence.Fill(grade.Text, first, &said.Said)
+	f.Severity, f.Confidence = cmp.Or(Severity(grade.Severity), f.Severity), cmp.Or(Confidence(grade.Confidence), f.Confidence)
+	var quoted []checks.Message
+	for i, row := range slices.Concat(rows, v.Also) {
+		messages := h[row]
+		if i < len(rows) && !v.All {
+			messages = messages[:1]
+		}
+		for _, m := range messages {
+			quoted = append(quoted, *m)
+		}
 	}
-	if len(v.Params) > 0 {
-		f.Params = make(map[string]any, len(v.Params))
-		for name, value := range v.Params {
-			f.Params[name] = value
+	for _, name := range when {
+		f.Evidence = append(f.Evidence, said.shown[name]...)
+	}
+	f.quote(quoted)
+	if grade.Remedies != nil {
+		f.Remedies = grade.Remedies
+	}
+	for name, value := range grade.Params {
+		if filled := evidence.Fill(value, first, &said.Said); filled != evidence.UnknownWords && filled != "" {
+			if f.Params == nil {
+				f.Params = map[string]any{}
+			}
+			f.Params[name] = filled
 		}
 	}
 	return f
+}
+
+// circumstances are what verdicts go by.
+type circumstances struct {
+	evidence.Said
+	// shown are the facts that show conditions, by the condition's name.
+	shown map[string][]Evidence
+}
+
+// saidBy is what verdicts go by: the messages, and the answer of the conditions.
+func saidBy(h heard, a answer) *circumstances {
+	s := &circumstances{Said: evidence.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}}
+	for id := range maps.Keys(h) {
+		s.Rows[id] = true
+	}
+	for _, t := range a.holds {
+		if name, ok := t.Value.(ast.String); ok {
+			s.Holds[string(name)] = true
+		}
+	}
+	// Sets have an order, so that of two values of one name the same one is taken always.
+	pairs := func(terms []*ast.Term, take func(name string, value ast.Value)) {
+		for _, t := range terms {
+			if pair, ok := t.Value.(*ast.Array); ok && pair.Len() == 2 {
+				if name, ok := pair.Elem(0).Value.(ast.String); ok {
+					take(string(name), pair.Elem(1).Value)
+				}
+			}
+		}
+	}
+	pairs(a.values, func(name string, value ast.Value) {
+		if text, ok := value.(ast.String); ok && text != "" {
+			s.Values[name] = string(text)
+		}
+	})
+	pairs(a.shown, func(name string, value ast.Value) {
+		r := &entryReader{}
+		if list := r.evidence(ast.NewArray(ast.NewTerm(value))); r.reason == "" {
+			s.shown[name] = append(s.shown[name], list...)
+		}
+	})
+	return s
 }

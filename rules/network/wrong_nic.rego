@@ -24,6 +24,7 @@
 #     - [job-connected, nics.interfaces]
 #     - [job-connected, env.variables]
 #   remedies: [set-socket-ifname, unset-env, set-ib-hca, open-firewall, other]
+#   first_of: [no-interface, address-not-filled]
 #   since: "0.1"
 package gpudoctor.rules.wrong_nic
 
@@ -31,52 +32,23 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 
-# NCCL says by itself that it has no interface. With NCCL_SOCKET_IFNAME set,
-# that value fits none.
-findings contains {
-	"subject": "network",
-	"message": no_interface_message,
-	"severity": "critical",
-	"confidence": no_interface_confidence,
-	"remedies": ["set-socket-ifname", "unset-env"],
-	"params": {"variable": "NCCL_SOCKET_IFNAME"},
-	"evidence": array.concat([logs.evidence(m)], asked_evidence),
-	"order": m.order,
-} if {
-	m := logs.first(no_interface)
-}
-
-no_interface contains m if {
-	some m in input.logs.messages
-	m.role == "cause"
-	regex.match(`no socket interface found|No usable listening interface found|NET/IB : No IP interface found|no device found matching`, m.text)
-}
-
-no_interface_message := sprintf("NCCL found no network interface that it may use: NCCL_SOCKET_IFNAME=%s fits none that is up and has an address", [networks.asked]) if {
-	networks.asked
-} else := "NCCL found no network interface that it may use: NCCL_SOCKET_IFNAME names one that is not there, or the container has none that is up and has an address"
-
-no_interface_confidence := "confirmed" if {
-	networks.asked
-} else := "likely"
-
 # The address of an interface that was not found is never filled in, and NCCL
 # goes on with what happens to be in memory (NVIDIA/nccl#1837). The same words
 # come where the ranks' libraries differ and lay out an address differently
 # (NVIDIA/nccl#1267): then the machine has taken an interface before. So only a
 # name that was asked for makes the interface likely.
 findings contains {
+	"id": "address-not-filled",
 	"subject": "network",
 	"message": family_message,
 	"severity": family_grade(m)[0],
 	"confidence": family_grade(m)[1],
 	"remedies": ["set-socket-ifname", "unset-env"],
 	"params": {"variable": "NCCL_SOCKET_IFNAME"},
-	"evidence": array.concat([logs.evidence(m)], asked_evidence),
-	"order": m.order,
+	"messages": [m],
+	"evidence": asked_evidence,
 } if {
 	m := logs.first(families)
-	count(no_interface) == 0
 	not versions_differ
 }
 

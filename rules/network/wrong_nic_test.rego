@@ -19,22 +19,13 @@ says(document, words) if {
 	contains(f.message, words)
 }
 
-nothing := {"id": "nccl-net-no-interface", "text": "NCCL WARN Bootstrap : no socket interface found"}
-
 family := {"id": "nccl-net-address-family", "text": "ncclSocketInit: connecting to address  with family 59936 is neither AF_INET(2) nor AF_INET6(10)"}
-
-test_fires_without_an_interface if {
-	grades(log([nothing])) == {["critical", "likely"]}
-	grades(object.union(log([nothing]), asked("eth9"))) == {["critical", "confirmed"]}
-	says(object.union(log([nothing]), asked("eth9")), "NCCL_SOCKET_IFNAME=eth9")
-}
 
 test_fires_on_an_address_that_was_never_filled_in if {
 	grades(log([family])) == {["critical", "possible"]}
 	grades(object.union(log([family]), asked("eth2"))) == {["critical", "likely"]}
 	grades(object.union(log([family]), asked("^lo"))) == {["critical", "possible"]}
 	says(object.union(log([family]), asked("eth2")), "NCCL_SOCKET_IFNAME=eth2")
-	grades(log([family, nothing])) == {["critical", "likely"]}
 }
 
 # A machine that took an interface before has one: libraries that differ give the

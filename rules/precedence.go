@@ -1,0 +1,158 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Which finding is told, and which goes under another, is declared in the metadata of
+// rules and applied here and in fold:
+//
+//   - explains: findings of other rules that are consequences of this rule's. An entry is
+//     "RULE" or "RULE/ID", one kind of that rule's findings; "ID > RULE/ID" says so of one
+//     kind of this rule's own findings only.
+//   - first_of: kinds of this rule's findings, by id. Of those that hold, only the ones of
+//     the kind that stands first are told.
+
+// key names the kind of a finding: "rule/id".
+func (f Finding) key() string { return f.Rule + "/" + f.ID }
+
+// explanation is an entry of explains, read: what explains what. Both are "rule" or
+// "rule/id".
+type explanation struct{ cause, effect string }
+
+// explanations reads the entries of a rule's explains.
+func (r Rule) explanations() []explanation {
+	all := make([]explanation, 0, len(r.Explains))
+	for _, entry := range r.Explains {
+		own, effect, narrowed := strings.Cut(entry, " > ")
+		if narrowed {
+			all = append(all, explanation{r.ID + "/" + own, effect})
+		} else {
+			all = append(all, explanation{r.ID, entry})
+		}
+	}
+	return all
+}
+
+// ruleOf is the rule of a key.
+func ruleOf(key string) string {
+	rule, _, _ := strings.Cut(key, "/")
+	return rule
+}
+
+// closure lists, for each rule and kind of finding, what are consequences of it, at any
+// distance.
+func closure(rules []Rule) map[string]map[string]bool {
+	direct := directly(rules)
+	all := make(map[string]map[string]bool, len(direct))
+	for cause := range direct {
+		seen := map[string]bool{}
+		var visit func(key string)
+		visit = func(key string) {
+			for _, next := range slices.Concat(direct[key], direct[ruleOf(key)]) {
+				if !seen[next] {
+					seen[next] = true
+					visit(next)
+				}
+			}
+		}
+		visit(cause)
+		all[cause] = seen
+	}
+	return all
+}
+
+// directly lists what each rule, and each kind of finding, explains by itself.
+func directly(rules []Rule) map[string][]string {
+	direct := make(map[string][]string, len(rules))
+	for _, r := range rules {
+		for _, e := range r.explanations() {
+			direct[e.cause] = append(direct[e.cause], e.effect)
+		}
+	}
+	return direct
+}
+
+// circular reports whether findings of a rule may be consequences of themselves: then
+// folding them would not end.
+func circular(rule string, rules []Rule) bool {
+	direct := directly(rules)
+	// meets reports whether two keys may speak of one finding.
+	meets := func(a, b string) bool { return a == b || ruleOf(a) == ruleOf(b) && (ruleOf(a) == a || ruleOf(b) == b) }
+	for cause := range direct {
+		if ruleOf(cause) != rule {
+			continue
+		}
+		seen := map[string]bool{}
+		var visit func(key string) bool
+		visit = func(key string) bool {
+			for other, effects := range direct {
+				if !meets(other, key) {
+					continue
+				}
+				for _, effect := range effects {
+					if meets(effect, cause) {
+						return true
+					}
+					if !seen[effect] {
+						seen[effect] = true
+						if visit(effect) {
+							return true
+						}
+					}
+				}
+			}
+			return false
+		}
+		if visit(cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPrecedence checks that what a rule explains is a rule, that no finding explains
+// itself, directly or through others, and that first_of names each kind once.
+func (s *Set) checkPrecedence() []error {
+	var faults []error
+	for _, rule := range s.rules {
+		for _, e := range rule.explanations() {
+			if id := ruleOf(e.effect); !s.has(id) {
+				err := &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
+				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + err.Error()})
+			}
+		}
+		if circular(rule.ID, s.rules) {
+			faults = append(faults, &Problem{
+				File: rule.File, Reason: fmt.Sprintf("rule %s explains itself through custom.explains", rule.ID),
+				Hint: "a cause explains its consequences, never the other way as well",
+			})
+		}
+		for i, id := range rule.FirstOf {
+			if slices.Contains(rule.FirstOf[:i], id) {
+				faults = append(faults, &Problem{File: rule.File, Reason: fmt.Sprintf("custom.first_of names %s twice", id)})
+			}
+		}
+	}
+	return faults
+}
+
+// has reports whether there is a rule of that id.
+func (s *Set) has(id string) bool {
+	_, ok := s.Rule(id)
+	return ok
+}
+
+// foremostKind leaves out the findings whose kind comes after that of another one in
+// the rule's first_of.
+func (r Rule) foremostKind(findings []Finding) []Finding {
+	first := len(r.FirstOf)
+	for _, f := range findings {
+		if at := slices.Index(r.FirstOf, f.ID); at >= 0 {
+			first = min(first, at)
+		}
+	}
+	return slices.DeleteFunc(findings, func(f Finding) bool { return slices.Index(r.FirstOf, f.ID) > first })
+}
