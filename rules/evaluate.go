@@ -63,7 +63,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 		return nil, err
 	}
 	asked := slices.Concat(chosen, always)
-	h, queried := hear(facts.Logs), asked
+	h, queried := hear(f.Logs), asked
 	if h.asksConditions() {
 		queried = append(slices.Clip(asked), conditionRule)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/checks"
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // conditionRule is the package that says which of the conditions hold that verdicts of
@@ -29,7 +29,7 @@ func (r Rule) offers() []string {
 
 // toldOf reports whether a row of the catalogue gives findings of a rule.
 func toldOf(rule string) bool {
-	for _, v := range evidence.Verdicts() {
+	for _, v := range message.Verdicts() {
 		if v.Rule == rule {
 			return true
 		}
@@ -38,9 +38,9 @@ func toldOf(rule string) bool {
 }
 
 // heard are messages that logs hold, by row, in their order.
-type heard map[string][]*checks.Message
+type heard map[string][]*facts.Message
 
-func hear(logs *checks.LogFacts) heard {
+func hear(logs *facts.LogFacts) heard {
 	h := heard{}
 	if logs == nil {
 		return h
@@ -55,15 +55,15 @@ func hear(logs *checks.LogFacts) heard {
 	return h
 }
 
-func compareMessages(a, b *checks.Message) int {
+func compareMessages(a, b *facts.Message) int {
 	return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Text, b.Text))
 }
 
 // verdicts are those of the rows of which there are messages, by row.
-func (h heard) verdicts() map[string]*evidence.Verdict {
-	all := map[string]*evidence.Verdict{}
+func (h heard) verdicts() map[string]*message.Verdict {
+	all := map[string]*message.Verdict{}
 	for id := range h {
-		if v := evidence.Verdicts()[id]; v != nil {
+		if v := message.Verdicts()[id]; v != nil {
 			all[id] = v
 		}
 	}
@@ -109,12 +109,12 @@ func (s *Set) told(h heard, said *circumstances) map[string][]Finding {
 // finding is the finding of rows that are told as one, by the verdict of the first.
 func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 	first := h[rows[0]][0]
-	v := evidence.Verdicts()[rows[0]]
+	v := message.Verdicts()[rows[0]]
 	grade, when := v.GradeFor(&said.Said)
 	f := rule.finding()
-	f.ID, f.Subject, f.Message = v.ID, v.Subject, evidence.Fill(grade.Text, first, &said.Said)
+	f.ID, f.Subject, f.Message = v.ID, v.Subject, message.Fill(grade.Text, first, &said.Said)
 	f.Severity, f.Confidence = cmp.Or(Severity(grade.Severity), f.Severity), cmp.Or(Confidence(grade.Confidence), f.Confidence)
-	var quoted []checks.Message
+	var quoted []facts.Message
 	for i, row := range slices.Concat(rows, v.Also) {
 		messages := h[row]
 		if i < len(rows) && !v.All {
@@ -132,7 +132,7 @@ func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 		f.Remedies = grade.Remedies
 	}
 	for name, value := range grade.Params {
-		if filled := evidence.Fill(value, first, &said.Said); filled != evidence.UnknownWords && filled != "" {
+		if filled := message.Fill(value, first, &said.Said); filled != message.UnknownWords && filled != "" {
 			if f.Params == nil {
 				f.Params = map[string]any{}
 			}
@@ -144,14 +144,14 @@ func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 
 // circumstances are what verdicts go by.
 type circumstances struct {
-	evidence.Said
+	message.Said
 	// shown are the facts that show conditions, by the condition's name.
 	shown map[string][]Evidence
 }
 
 // saidBy is what verdicts go by: the messages, and the answer of the conditions.
 func saidBy(h heard, a answer) *circumstances {
-	s := &circumstances{Said: evidence.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}}
+	s := &circumstances{Said: message.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}}
 	for id := range maps.Keys(h) {
 		s.Rows[id] = true
 	}

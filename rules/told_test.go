@@ -9,7 +9,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
@@ -83,8 +82,8 @@ func TestVerdicts(t *testing.T) {
 }
 
 // grades are all that a verdict may say.
-func grades(v *evidence.Verdict) []evidence.Grade {
-	all := []evidence.Grade{v.Grade}
+func grades(v *message.Verdict) []message.Grade {
+	all := []message.Grade{v.Grade}
 	for _, c := range v.Grades {
 		all = append(all, c.Grade)
 	}
@@ -93,8 +92,8 @@ func grades(v *evidence.Verdict) []evidence.Grade {
 
 // given is what a verdict goes by where a row was said, all values are known and some
 // conditions hold.
-func given(v *evidence.Verdict, row string, holds ...string) *circumstances {
-	said := &circumstances{Said: evidence.Said{Rows: map[string]bool{row: true}, Holds: map[string]bool{}, Values: map[string]string{}}}
+func given(v *message.Verdict, row string, holds ...string) *circumstances {
+	said := &circumstances{Said: message.Said{Rows: map[string]bool{row: true}, Holds: map[string]bool{}, Values: map[string]string{}}}
 	for _, name := range holds {
 		said.Holds[name] = true
 	}
@@ -108,7 +107,7 @@ func given(v *evidence.Verdict, row string, holds ...string) *circumstances {
 // checkTold holds that a finding of a message is whole.
 func checkTold(t *testing.T, row string, got Finding, line string) {
 	t.Helper()
-	if strings.ContainsAny(strings.ReplaceAll(got.Message, line, ""), "{}") || strings.Contains(got.Message, evidence.UnknownWords) {
+	if strings.ContainsAny(strings.ReplaceAll(got.Message, line, ""), "{}") || strings.Contains(got.Message, message.UnknownWords) {
 		t.Errorf("%s: the text has a gap: %s", row, got.Message)
 	}
 	if got.Severity.Rank() == len(severities) || got.Confidence.Rank() == len(confidences) || got.Order == nil || len(got.Remedies) == 0 {
@@ -123,8 +122,8 @@ func TestToldConditions(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	gaveWay, graded := 0, 0
-	for id, v := range evidence.Verdicts() {
-		messages := hear(&checks.LogFacts{Messages: []checks.Message{
+	for id, v := range message.Verdicts() {
+		messages := hear(&facts.LogFacts{Messages: []facts.Message{
 			{ID: id, Text: "said later", Source: "a", Line: 9, Order: 9}, {ID: id, Text: "said first", Source: "a", Line: 8, Order: 8},
 		}})
 		told := func(holds ...string) []Finding { return set.told(messages, given(v, id, holds...))[v.Rule] }
@@ -188,10 +187,10 @@ func TestConditionNames(t *testing.T) {
 	}
 	used := map[string]map[string]bool{"holds": {}, "values": {}}
 	rows := map[string]bool{}
-	for _, row := range evidence.Statements() {
+	for _, row := range message.Statements() {
 		rows[row.ID] = true
 	}
-	for id, v := range evidence.Verdicts() {
+	for id, v := range message.Verdicts() {
 		names, values := v.Conditions()
 		for _, name := range names {
 			used["holds"][name] = true
@@ -210,7 +209,7 @@ func TestConditionNames(t *testing.T) {
 			others = slices.Concat(others, c.When, c.Unless)
 		}
 		for _, name := range others {
-			if !evidence.IsCondition(name) && !rows[name] {
+			if !message.IsCondition(name) && !rows[name] {
 				t.Errorf("%s: %s is no row", id, name)
 			}
 		}

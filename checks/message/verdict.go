@@ -118,7 +118,7 @@ func (v *Verdict) GradeFor(s *Said) (g Grade, when []string) {
 const maxWords = 120
 
 // Fill fills the places of a text for a message.
-func Fill(text string, m *checks.Message, s *Said) string {
+func Fill(text string, m *facts.Message, s *Said) string {
 	return placeholder.ReplaceAllStringFunc(text, func(place string) string {
 		part := placeholder.FindStringSubmatch(place)
 		name, instead := part[2], part[3]
