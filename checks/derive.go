@@ -100,6 +100,21 @@ func Derive(f *facts.Facts) {
 	expectOfBenchmarks(f)
 }
 
+// deriveOffered lists the GPUs that HIP offers and nothing else shows, as in a
+// container without the PCI tree. It follows gathering, where each check writes its own
+// section.
+func deriveOffered(f *facts.Facts) {
+	if f.Transfers == nil || f.Transfers.API != "hip" || f.GPUs == nil {
+		return
+	}
+	for _, d := range f.Transfers.Devices {
+		if !slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Address == d.Address }) {
+			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: amdGPU, Name: d.Name, MemoryBytes: d.MemoryBytes})
+		}
+	}
+	slices.SortFunc(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
+}
+
 // deriveGPUs lists the GPUs of the PCI tree with those that other texts tell
 // of.
 func deriveGPUs(f *facts.Facts) {
