@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -275,7 +275,7 @@ func (c *gpuGathering) amdText(name string) string {
 	return printable(text, maxShown)
 }
 
-var partitionName = regexp.MustCompile(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
+var partitionName = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
 
 // partitionMode is a mode as amdgpu writes it; UNKNOWN is none.
 func partitionMode(text string) string {
@@ -350,7 +350,7 @@ func parseRAS(text string) (facts.RASBlock, bool) {
 	return r, seen == 3
 }
 
-var badPage = regexp.MustCompile(`^0x[0-9a-f]{8,16} : 0x[0-9a-f]{8} : [RPF]$`)
+var badPage = lazy.New(`^0x[0-9a-f]{8,16} : 0x[0-9a-f]{8} : [RPF]$`)
 
 // countBadPages counts the lines of gpu_vram_bad_pages,
 // "0x00000001 : 0x00001000 : R" (amdgpu_ras_sysfs_badpages_read); nil where a
@@ -465,7 +465,7 @@ func (c *gpuGathering) memoryPeers() *bool {
 	return new(false)
 }
 
-var rocmVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+([-.+~][0-9A-Za-z.~+-]*)?$`)
+var rocmVersion = lazy.New(`^[0-9]+(\.[0-9]+)+([-.+~][0-9A-Za-z.~+-]*)?$`)
 
 // readROCm reads the version of the installation that /opt/rocm leads to, or of
 // the only one that there is.

@@ -2,12 +2,12 @@ package checks
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // SteersCommunication reports whether a variable of this name steers how GPUs
@@ -140,7 +140,7 @@ func deriveGPUs(f *facts.Facts) {
 // 40 series (of the 30 series only the 3090 has one), the workstation cards of
 // Ada and Blackwell, and the data centre's cards for inference (NVIDIA's
 // datasheets of each).
-var unlinked = regexp.MustCompile(`GeForce (?:GTX|RTX (?:[45]0[5-9]0|30[5-8]0))|RTX (?:\d{4}|\d{4} SFF) Ada|RTX PRO \d{4}|\b(?:L4|L40|L40S|A2|A10|A10G|A16|T4|T4G|P4|P40|M40|M60|M10)\b`)
+var unlinked = lazy.New(`GeForce (?:GTX|RTX (?:[45]0[5-9]0|30[5-8]0))|RTX (?:\d{4}|\d{4} SFF) Ada|RTX PRO \d{4}|\b(?:L4|L40|L40S|A2|A10|A10G|A16|T4|T4G|P4|P40|M40|M60|M10)\b`)
 
 // deriveNVLinks notes the GPUs that have no NVLink: by their model, or because a
 // text that shows each pair of the GPUs by index shows none.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 var gpusCheck = &Check{
@@ -373,7 +373,7 @@ func (c *gpuGathering) readDriver() {
 //
 //	NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (...)
 //	NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024
-var driverVersion = regexp.MustCompile(`^NVRM version:.*Kernel Module.*?\s(\d+\.\d+(?:\.\d+)*)(?:\s|$)`)
+var driverVersion = lazy.New(`^NVRM version:.*Kernel Module.*?\s(\d+\.\d+(?:\.\d+)*)(?:\s|$)`)
 
 // parseDriverVersion reads /proc/driver/nvidia/version.
 func parseDriverVersion(text string) (version string, open *bool) {

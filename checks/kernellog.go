@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 var kernelLogCheck = &Check{
@@ -64,7 +64,7 @@ type signature struct {
 	// pattern's groups are named "addr", "code" and "fatal"; nil where
 	// contains says all. An address that it does not name is taken from the
 	// beginning of the message.
-	pattern *regexp.Regexp
+	pattern *lazy.Regexp
 	// twin is the form that comes along with this one for the same event:
 	// the two are not counted twice.
 	twin string
@@ -80,27 +80,27 @@ const severity = `(?P<fatal>(?:Corrected|Correctable|Uncorrected|Uncorrectable)(
 
 // leading finds the device that a message begins with: "nvidia 0000:3b:00.0:",
 // "NVRM: GPU 0000:3b:00.0:".
-var leading = regexp.MustCompile(`^(?:NVRM: )?(?:GPU(?: at PCI:)? ?)?(?:[\w-]+ )?(?P<addr>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)\b`)
+var leading = lazy.New(`^(?:NVRM: )?(?:GPU(?: at PCI:)? ?)?(?:[\w-]+ )?(?P<addr>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)\b`)
 
 // signatures are tried in order; the first that fits decides. The forms are
 // those of the kernel and driver sources, which KernelEvent's kinds name.
 var signatures = []signature{
-	{kind: "sxid", contains: "SXid (", pattern: regexp.MustCompile(`SXid \(PCI:` + address + `\): (?P<code>\d+)(?:, (?P<fatal>Fatal|Non-fatal))?`)},
-	{kind: "xid", contains: "NVRM: Xid (", pattern: regexp.MustCompile(`NVRM: Xid \((?:PCI:)?` + address + `[^)]*\): (?P<code>\d+)`)},
-	{kind: "aer", contains: "AER: ", twin: "aer", pattern: regexp.MustCompile(`AER: (?:Multiple )?` + severity + ` error (?:message )?received(?:(?: from|:) ` + address + `)?`)},
-	{kind: "aer", contains: "PCIe Bus Error: ", twin: "aer", pattern: regexp.MustCompile(`PCIe Bus Error: severity=` + severity)},
+	{kind: "sxid", contains: "SXid (", pattern: lazy.New(`SXid \(PCI:` + address + `\): (?P<code>\d+)(?:, (?P<fatal>Fatal|Non-fatal))?`)},
+	{kind: "xid", contains: "NVRM: Xid (", pattern: lazy.New(`NVRM: Xid \((?:PCI:)?` + address + `[^)]*\): (?P<code>\d+)`)},
+	{kind: "aer", contains: "AER: ", twin: "aer", pattern: lazy.New(`AER: (?:Multiple )?` + severity + ` error (?:message )?received(?:(?: from|:) ` + address + `)?`)},
+	{kind: "aer", contains: "PCIe Bus Error: ", twin: "aer", pattern: lazy.New(`PCIe Bus Error: severity=` + severity)},
 	{kind: "aer", contains: "DPC: containment event"},
 	// drivers/pci/pcie/err.c, report_error_detected: only errors that are not
 	// corrected get so far as to ask the device's driver.
 	{kind: "aer", contains: "device has no AER-aware driver"},
 	{kind: "aer", contains: "can't recover (no error_detected callback)"},
 	{kind: "pcie-link", contains: "available PCIe bandwidth, limited by"},
-	{kind: "pcie-link", contains: "pciehp", pattern: regexp.MustCompile(`Slot\([^)]*\): (?:Link Down|Card not present)`)},
-	{kind: "dmar-fault", contains: "Request device", pattern: regexp.MustCompile(`DMAR: ?\[[^\]]*\] Request device \[?(?:0x)?` + address)},
-	{kind: "amd-vi-fault", contains: "AMD-Vi: Event logged [", pattern: regexp.MustCompile(`AMD-Vi: Event logged \[\w+(?: device=` + address + `)?`)},
+	{kind: "pcie-link", contains: "pciehp", pattern: lazy.New(`Slot\([^)]*\): (?:Link Down|Card not present)`)},
+	{kind: "dmar-fault", contains: "Request device", pattern: lazy.New(`DMAR: ?\[[^\]]*\] Request device \[?(?:0x)?` + address)},
+	{kind: "amd-vi-fault", contains: "AMD-Vi: Event logged [", pattern: lazy.New(`AMD-Vi: Event logged \[\w+(?: device=` + address + `)?`)},
 	{kind: "iommu-mode", contains: "iommu: Default domain type:"},
 	{kind: "acs-disabled", contains: "disabled ACS redirect"},
-	{kind: "bar", contains: "assigned to your NVIDIA device is invalid", pattern: regexp.MustCompile(`is invalid(?:.*\(PCI:` + address + `\))?`)},
+	{kind: "bar", contains: "assigned to your NVIDIA device is invalid", pattern: lazy.New(`is invalid(?:.*\(PCI:` + address + `\))?`)},
 	// amdgpu_device.c, amdgpu_device_resize_fb_bar: the BAR over the memory keeps
 	// the size that the firmware gave it.
 	{kind: "bar", contains: "Problem resizing BAR0 (-"},
@@ -109,11 +109,11 @@ var signatures = []signature{
 	{kind: "nvrm", contains: "NVRM: API mismatch: the client"},
 	{kind: "nvrm", contains: "GPU has fallen off the bus"},
 	{kind: "nvrm", contains: "requires use of the NVIDIA open kernel modules"},
-	{kind: "nvrm", contains: "nvidia", pattern: regexp.MustCompile(`^nvidia(?:: probe of ` + address + `| \S+: probe with driver nvidia) failed`)},
+	{kind: "nvrm", contains: "nvidia", pattern: lazy.New(`^nvidia(?:: probe of ` + address + `| \S+: probe with driver nvidia) failed`)},
 	{kind: "nvrm", contains: "NVRM: The NVIDIA probe routine failed"},
-	{kind: "amdgpu", contains: "hardware errors detected in", pattern: regexp.MustCompile(`[1-9]\d* (?:new )?(?P<fatal>correctable|uncorrectable|deferred) hardware errors detected`)},
+	{kind: "amdgpu", contains: "hardware errors detected in", pattern: lazy.New(`[1-9]\d* (?:new )?(?P<fatal>correctable|uncorrectable|deferred) hardware errors detected`)},
 	// amdgpu_xgmi.c and amdgpu_psp.c: the hive did not form.
-	{kind: "amdgpu", contains: "XGMI: ", pattern: regexp.MustCompile(`XGMI: (?:[SG]et topology failure|[Ff]ailed to |node 0x[0-9a-f]+, can not match hive)`)},
+	{kind: "amdgpu", contains: "XGMI: ", pattern: lazy.New(`XGMI: (?:[SG]et topology failure|[Ff]ailed to |node 0x[0-9a-f]+, can not match hive)`)},
 	// kfd_device.c: the slot offers no atomic operations, so that ROCm does
 	// without this GPU.
 	{kind: "amdgpu", contains: "PCI rejects atomics"},
@@ -126,21 +126,21 @@ var signatures = []signature{
 	{kind: "amdgpu", contains: "poison is consumed"},
 	{kind: "amdgpu", contains: "reaches threshold value"},
 	{kind: "amdgpu", contains: "Accelerator Check Architecture events logged"},
-	{kind: "amdgpu", contains: "amdgpu", pattern: regexp.MustCompile(`GPU reset begin|GPU reset\(\d+\) failed|Mode[12] reset failed`)},
+	{kind: "amdgpu", contains: "amdgpu", pattern: lazy.New(`GPU reset begin|GPU reset\(\d+\) failed|Mode[12] reset failed`)},
 	{kind: "amdgpu", contains: "timeout, signaled seq="},
 	{kind: "amdgpu", contains: "page fault (src_id:"},
-	{kind: "amdgpu", contains: "amdgpu", pattern: regexp.MustCompile(`[hs]w_init of IP block <[^>]*> failed|Fatal error during GPU init|MES failed to respond to msg=|SMU: I'm not done`)},
+	{kind: "amdgpu", contains: "amdgpu", pattern: lazy.New(`[hs]w_init of IP block <[^>]*> failed|Fatal error during GPU init|MES failed to respond to msg=|SMU: I'm not done`)},
 	// drivers/base/dd.c: what the driver's start came to, as an errno. 12 is
 	// ENOMEM, with which amdgpu_device_init answers where it cannot map the BAR of
 	// the registers.
-	{kind: "amdgpu", contains: "amdgpu", pattern: regexp.MustCompile(`^amdgpu(?:: probe of ` + address + `| \S+: probe with driver amdgpu) failed with error -(?P<code>\d+)`)},
+	{kind: "amdgpu", contains: "amdgpu", pattern: lazy.New(`^amdgpu(?:: probe of ` + address + `| \S+: probe with driver amdgpu) failed with error -(?P<code>\d+)`)},
 	{kind: "amdgpu", contains: "qcm fence wait loop timeout"},
 	{kind: "amdgpu", contains: "PCIe P2P access from peer device"},
-	{kind: "oom", contains: "ut of memory", pattern: regexp.MustCompile(`[Oo]ut of memory.*: Kill(?:ed)? process \d+`)},
+	{kind: "oom", contains: "ut of memory", pattern: lazy.New(`[Oo]ut of memory.*: Kill(?:ed)? process \d+`)},
 }
 
 // launchCheck is what Xid 13 names where the GPU's scheduler refuses a kernel.
-var launchCheck = regexp.MustCompile(`SKEDCHECK\d+`)
+var launchCheck = lazy.New(`SKEDCHECK\d+`)
 
 // counted is an event, with how often each of its forms came.
 type counted struct {
@@ -284,12 +284,12 @@ func (l *kernelLog) addACS(word, message string, at float64) {
 // and "bridge window [mem size 0x... 64bit pref]: ..." since (pci_resource_name).
 // I/O ports, virtual functions and windows that are not prefetchable find no
 // room on many a healthy machine.
-var window = regexp.MustCompile(`^[\w-]+ ` + address + `: (?:BAR (?P<bar>[0-5]|9|15)|(?P<bridge>bridge window))(?: (?P<new>\[mem[^\]]*\]))?: ` +
+var window = lazy.New(`^[\w-]+ ` + address + `: (?:BAR (?P<bar>[0-5]|9|15)|(?P<bridge>bridge window))(?: (?P<new>\[mem[^\]]*\]))?: ` +
 	`(?P<what>can't assign; no space|failed to assign|no space for|assigned)(?: (?P<old>\[mem[^\]]*\]))?`)
 
 // windowSize finds the size of a window: "[mem size 0x800000000 64bit pref]",
 // or its first and last address.
-var windowSize = regexp.MustCompile(`size 0x([0-9a-f]+)|0x([0-9a-f]+)-0x([0-9a-f]+)`)
+var windowSize = lazy.New(`size 0x([0-9a-f]+)|0x([0-9a-f]+)-0x([0-9a-f]+)`)
 
 // leastBridgeWindow is the least size at which a bridge's window without room
 // is worth an event. Windows of a few MiB are what the kernel would like for

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 var librariesCheck = &Check{
@@ -74,7 +74,7 @@ var libraryKinds = []libraryKind{
 
 // libraryName splits a file name: libcudart-0a1b2c3d.so.12 (as Python wheels
 // rename it) is libcudart with the suffix "12".
-var libraryName = regexp.MustCompile(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)*)$`)
+var libraryName = lazy.New(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)*)$`)
 
 // splitLibrary returns the kind of a file and the numbers after .so, or false
 // when it is none of those looked for.

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // MaxFactsFile is the size of the largest facts file that is read, and of the
@@ -109,7 +109,7 @@ func IsRecording(head []byte) bool {
 }
 
 // factsHead is how a facts file begins: its first field is the schema.
-var factsHead = regexp.MustCompile(`^\s*\{\s*"schema"\s*:\s*"gpudoctor\.facts/`)
+var factsHead = lazy.New(`^\s*\{\s*"schema"\s*:\s*"gpudoctor\.facts/`)
 
 // WriteFacts writes a facts file that is safe to show on a terminal.
 func WriteFacts(w io.Writer, f *facts.Facts) error {
@@ -194,7 +194,7 @@ func parseFacts(name string, data []byte) (*facts.Facts, error) {
 }
 
 // factsFamily is a facts schema of any version.
-var factsFamily = regexp.MustCompile(`^gpudoctor\.facts/v[0-9]+$`)
+var factsFamily = lazy.New(`^gpudoctor\.facts/v[0-9]+$`)
 
 func checkSchema(schema *string) error {
 	switch {

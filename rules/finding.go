@@ -4,18 +4,18 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
 // pciAddress is the form of a PCI address: domain:bus:device.function. The
 // domain has more than four digits below an Intel VMD controller. A GPU of
 // which only the index is known is called "GPU3".
-var pciAddress = regexp.MustCompile(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]+)$`)
+var pciAddress = lazy.New(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]+)$`)
 
 // reading is what one rule said, read.
 type reading struct {
@@ -463,7 +463,7 @@ func compareSubjects(a, b string) int {
 }
 
 // subjectPart is a number or what stands between two numbers.
-var subjectPart = regexp.MustCompile(`\b[0-9a-f]+\b|[0-9]+|[^0-9]`)
+var subjectPart = lazy.New(`\b[0-9a-f]+\b|[0-9]+|[^0-9]`)
 
 func comparePart(a, b string) int {
 	aNumber, bNumber := isHex(a), isHex(b)

@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // What the texts of AMD's tools have in common. None of it was tried on AMD
@@ -31,7 +31,7 @@ var amdGPUIntegrated = map[string]bool{
 
 // amdGPUArchitecture is an architecture, alone or with features
 // ("gfx942:sramecc+:xnack-").
-var amdGPUArchitecture = regexp.MustCompile(`\bgfx(?:[0-9a-f]{3,4})\b`)
+var amdGPUArchitecture = lazy.New(`\bgfx(?:[0-9a-f]{3,4})\b`)
 
 // amdGPUAt returns the GPU with this index, and where the text tells it, this
 // address.
@@ -184,7 +184,7 @@ func amdGPUSetCoherent(p *facts.Pair, word string) {
 }
 
 // amdGPUAtomics is the widths in bits of the atomic operations of a link.
-var amdGPUAtomics = regexp.MustCompile(`^(?:64|32)(?:,(?:64|32))?$`)
+var amdGPUAtomics = lazy.New(`^(?:64|32)(?:,(?:64|32))?$`)
 
 func amdGPUSetAtomics(p *facts.Pair, word string) {
 	if p.Atomics == "" && amdGPUAtomics.MatchString(word) {

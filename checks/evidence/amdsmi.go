@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // amdSMIKind are the reports of amd-smi by GPU: list, static, metric and
@@ -26,9 +26,9 @@ var amdSMIKind = &Kind{
 }
 
 var (
-	amdSMIHead  = regexp.MustCompile(`^ *(?:- )?GPU: (\d{1,3})$`)
-	amdSMIEntry = regexp.MustCompile(`^( +)(?:- )?([A-Za-z0-9_ -]{1,60}):(?: (.*))?$`)
-	amdSMIModel = regexp.MustCompile(`^ +MARKET_NAME: \S`)
+	amdSMIHead  = lazy.New(`^ *(?:- )?GPU: (\d{1,3})$`)
+	amdSMIEntry = lazy.New(`^( +)(?:- )?([A-Za-z0-9_ -]{1,60}):(?: (.*))?$`)
+	amdSMIModel = lazy.New(`^ +MARKET_NAME: \S`)
 )
 
 // amdSMIRead takes the reports of consecutive GPUs. Without their heads, as
@@ -277,9 +277,9 @@ var amdSMITableKind = &Kind{
 }
 
 var (
-	amdSMIVersions = regexp.MustCompile(`(amdgpu|ROCm) version: ?(\S+)`)
-	amdSMIFirst    = regexp.MustCompile(`^\s*\|\s*([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(.*?)\s*\|\s*\S+(?: %)?\s+\S+(?: °C)?\s+(\d+|N/A)\s+\S+\s`)
-	amdSMISecond   = regexp.MustCompile(`^\s*\|\s*(\d{1,3})\s+(\d{1,3}|N/A)\s+(\d{1,3}|N/A)\s+(\S+)\s*\|`)
+	amdSMIVersions = lazy.New(`(amdgpu|ROCm) version: ?(\S+)`)
+	amdSMIFirst    = lazy.New(`^\s*\|\s*([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(.*?)\s*\|\s*\S+(?: %)?\s+\S+(?: °C)?\s+(\d+|N/A)\s+\S+\s`)
+	amdSMISecond   = lazy.New(`^\s*\|\s*(\d{1,3})\s+(\d{1,3}|N/A)\s+(\d{1,3}|N/A)\s+(\S+)\s*\|`)
 )
 
 func amdSMITableRead(s *Sink, in *Lines) {

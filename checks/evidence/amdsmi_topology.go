@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // amdSMITopologyKind are the tables of amd-smi topology and the head of that
@@ -18,8 +18,8 @@ var amdSMITopologyKind = &Kind{
 }
 
 var (
-	amdSMITopologyTitle = regexp.MustCompile(`^\s*([A-Z][A-Z -]*) TABLE:?\s*$`)
-	amdSMITopologyNames = regexp.MustCompile(`^\s*(?:[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\s*)+$`)
+	amdSMITopologyTitle = lazy.New(`^\s*([A-Z][A-Z -]*) TABLE:?\s*$`)
+	amdSMITopologyNames = lazy.New(`^\s*(?:[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\s*)+$`)
 )
 
 // amdSMITopologyRead takes one table: its title, the names above its columns

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"encoding/xml"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // hostXMLKind is a machine's topology in XML: what NCCL and RCCL write to
@@ -22,7 +22,7 @@ var hostXMLKind = &Kind{
 	Read:    hostXMLRead,
 }
 
-var hostXMLFirst = regexp.MustCompile(`^\s*<(?:system version="\d+"|topology[ >])`)
+var hostXMLFirst = lazy.New(`^\s*<(?:system version="\d+"|topology[ >])`)
 
 const (
 	// hostXMLBytes bounds the size of a topology, hostXMLDepth how deep its
@@ -207,7 +207,7 @@ func hostXMLSet(field *string, value string, length int) {
 	}
 }
 
-var hostXMLHex = regexp.MustCompile(`^0x[0-9a-f]+$`)
+var hostXMLHex = lazy.New(`^0x[0-9a-f]+$`)
 
 // above is the function around the element that is being read.
 func (r *hostXML) above() string {
@@ -275,9 +275,9 @@ func (r *hostXML) join() {
 
 // hostXMLBridge finds the buses below one of hwloc's bridges.
 var (
-	hostXMLBridge = regexp.MustCompile(`^([0-9a-f]{4,8}):\[([0-9a-f]{2})-([0-9a-f]{2})\]$`)
-	hostXMLType   = regexp.MustCompile(`^([0-9a-f]{4}).*\[([0-9a-f]{4}):([0-9a-f]{4})\]`)
-	hostXMLBit    = regexp.MustCompile(`^0x0*([0-9a-f]{1,8})$`)
+	hostXMLBridge = lazy.New(`^([0-9a-f]{4,8}):\[([0-9a-f]{2})-([0-9a-f]{2})\]$`)
+	hostXMLType   = lazy.New(`^([0-9a-f]{4}).*\[([0-9a-f]{4}):([0-9a-f]{4})\]`)
+	hostXMLBit    = lazy.New(`^0x0*([0-9a-f]{1,8})$`)
 )
 
 // object is hwloc's element of everything: packages, NUMA nodes, bridges and

@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ibSysfsKind is what grep prints of files below /sys/class/infiniband: a path
@@ -44,8 +44,8 @@ var ibSysfsCatKind = &Kind{
 var ibSysfsCongestion = map[string]bool{"np_cnp_sent": true, "np_ecn_marked_roce_packets": true, "rp_cnp_handled": true}
 
 var (
-	ibSysfsLine = regexp.MustCompile(`^/sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+):\s*(.*?)\s*$`)
-	ibSysfsPath = regexp.MustCompile(` /sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+)\s*$`)
+	ibSysfsLine = lazy.New(`^/sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+):\s*(.*?)\s*$`)
+	ibSysfsPath = lazy.New(` /sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+)\s*$`)
 )
 
 // ibSysfsNote takes one file of a port. What the files hold is in the kernel's
@@ -131,4 +131,4 @@ var cmaRoCEModeKind = &Kind{
 	},
 }
 
-var cmaRoCEModeLine = regexp.MustCompile(`^\s*(?:IB/)?RoCE v[12]\s*$`)
+var cmaRoCEModeLine = lazy.New(`^\s*(?:IB/)?RoCE v[12]\s*$`)

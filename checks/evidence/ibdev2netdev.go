@@ -1,9 +1,8 @@
 package evidence
 
 import (
-	"regexp"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ibdev2netdevKind is the map from RDMA ports to network interfaces by the
@@ -18,10 +17,10 @@ var ibdev2netdevKind = &Kind{
 }
 
 var (
-	ibdev2netdevLine  = regexp.MustCompile(`^\s*(?:([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) )?([\w.-]+) (.*)==> (\S+) \((Up|Down)\)`)
-	ibdev2netdevPort  = regexp.MustCompile(`\bport (\d+)(?: \(([A-Z]+) *\))?`)
-	ibdev2netdevModel = regexp.MustCompile(`^\((MT\d+) `)
-	ibdev2netdevFW    = regexp.MustCompile(`\bfw (\d[\d.]+)`)
+	ibdev2netdevLine  = lazy.New(`^\s*(?:([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) )?([\w.-]+) (.*)==> (\S+) \((Up|Down)\)`)
+	ibdev2netdevPort  = lazy.New(`\bport (\d+)(?: \(([A-Z]+) *\))?`)
+	ibdev2netdevModel = lazy.New(`^\((MT\d+) `)
+	ibdev2netdevFW    = lazy.New(`\bfw (\d[\d.]+)`)
 )
 
 func ibdev2netdevRead(s *Sink, l Line) bool {

@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ibstatusKind is the listing of ports by the script of infiniband-diags
@@ -20,8 +20,8 @@ var ibstatusKind = &Kind{
 }
 
 var (
-	ibstatusHead = regexp.MustCompile(`^\s*Infiniband device '([^']+)' port (\d+) status:`)
-	ibstatusLine = regexp.MustCompile(`^\s*(default gid|base lid|sm lid|state|phys state|rate|link_layer):\s*(.*?)\s*$`)
+	ibstatusHead = lazy.New(`^\s*Infiniband device '([^']+)' port (\d+) status:`)
+	ibstatusLine = lazy.New(`^\s*(default gid|base lid|sm lid|state|phys state|rate|link_layer):\s*(.*?)\s*$`)
 )
 
 func ibstatusRead(s *Sink, in *Lines) {

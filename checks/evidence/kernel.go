@@ -2,12 +2,12 @@ package evidence
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // kernelKind are the lines of a kernel log that tell of an event, or of the
@@ -55,11 +55,11 @@ var kernelIOMMUAnchors = []string{
 // the wording before Linux 5.3 was "Adding device ... to group"), intel/dmar.c
 // and iommu.c, amd/init.c.
 var (
-	kernelDomain = regexp.MustCompile(`^iommu: Default domain type: (Translated|Passthrough)`)
-	kernelGroup  = regexp.MustCompile(`^(?:\S+ ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,6})|iommu: Adding device ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) to group (\d{1,6}))`)
-	kernelIntel  = regexp.MustCompile(`^DMAR: (?:IOMMU enabled|Intel\(R\) Virtualization Technology for Directed I/O|Using Queued invalidation|Hardware identity mapping|\[[^\]]*\] Request device|DRHD: handling fault)`)
-	kernelAMD    = regexp.MustCompile(`^(?:\S+ )?(?:\S+: )?AMD-Vi: (?:Interrupt remapping enabled|Found IOMMU|IOMMU performance counters supported|Extended features|Lazy IO/TLB flushing|Virtual APIC enabled|X2APIC enabled|Event logged|Initialized for Passthrough Mode|AMD IOMMUv2|Using global IVHD)`)
-	kernelPass   = regexp.MustCompile(`Hardware identity mapping for device|Initialized for Passthrough Mode|Using passthrough domain for device`)
+	kernelDomain = lazy.New(`^iommu: Default domain type: (Translated|Passthrough)`)
+	kernelGroup  = lazy.New(`^(?:\S+ ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,6})|iommu: Adding device ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) to group (\d{1,6}))`)
+	kernelIntel  = lazy.New(`^DMAR: (?:IOMMU enabled|Intel\(R\) Virtualization Technology for Directed I/O|Using Queued invalidation|Hardware identity mapping|\[[^\]]*\] Request device|DRHD: handling fault)`)
+	kernelAMD    = lazy.New(`^(?:\S+ )?(?:\S+: )?AMD-Vi: (?:Interrupt remapping enabled|Found IOMMU|IOMMU performance counters supported|Extended features|Lazy IO/TLB flushing|Virtual APIC enabled|X2APIC enabled|Event logged|Initialized for Passthrough Mode|AMD IOMMUv2|Using global IVHD)`)
+	kernelPass   = lazy.New(`Hardware identity mapping for device|Initialized for Passthrough Mode|Using passthrough domain for device`)
 )
 
 // kernelIOMMU reads what a message tells of the IOMMU.

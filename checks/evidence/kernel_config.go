@@ -1,10 +1,9 @@
 package evidence
 
 import (
-	"regexp"
-
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // kernelConfigKind takes single options of the kernel's configuration, as a search
@@ -37,4 +36,4 @@ var kernelConfigKind = &Kind{
 
 // kernelConfigFile is the file's name, which stands before a line where several
 // were searched.
-var kernelConfigFile = regexp.MustCompile(`^[\w./-]+:`)
+var kernelConfigFile = lazy.New(`^[\w./-]+:`)

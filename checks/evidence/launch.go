@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 const (
@@ -92,7 +92,7 @@ func launchWords(line string) []string {
 }
 
 // launchName is a shell variable's name.
-var launchName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var launchName = lazy.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // launchAssignment splits NAME=value.
 func launchAssignment(word string) (name, value string, ok bool) {
@@ -284,7 +284,7 @@ func launchStrip(words []string) (variables [][2]string, rest []string) {
 }
 
 // launchDuration is a length of time, as timeout takes it.
-var launchDuration = regexp.MustCompile(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
+var launchDuration = lazy.New(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
 
 // launchBase is a program's name without its folder.
 func launchBase(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }
@@ -339,9 +339,9 @@ func launchProgram(words []string) string {
 
 var (
 	// launchCollective are the programs of nccl-tests and rccl-tests.
-	launchCollective = regexp.MustCompile(`^(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv|all_gather_v)_perf$`)
+	launchCollective = lazy.New(`^(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv|all_gather_v)_perf$`)
 	// launchModule are Python modules that start ranks.
-	launchModule = regexp.MustCompile(`^(?:vllm\.entrypoints\..*|sglang\.launch_server|sglang\.bench.*|deepspeed\.launcher\.(?:launch|runner)|accelerate\.commands\.launch|lmdeploy.*|tensorrt_llm.*)$`)
+	launchModule = lazy.New(`^(?:vllm\.entrypoints\..*|sglang\.launch_server|sglang\.bench.*|deepspeed\.launcher\.(?:launch|runner)|accelerate\.commands\.launch|lmdeploy.*|tensorrt_llm.*)$`)
 )
 
 // launchOptions are the options by which programs are told how many ranks to

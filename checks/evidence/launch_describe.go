@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // launchDescribeKind takes kubectl describe pod, from its list of containers on:
@@ -47,9 +47,9 @@ var launchDescribeKind = &Kind{
 }
 
 var (
-	launchDescribeField = regexp.MustCompile(`^ {4}(?:Image|Limits|Mounts|Environment|Container ID):`)
-	launchDescribeLine  = regexp.MustCompile(`^( *)(\S.*?)(?::(?: +(.*?))?)?\s*$`)
-	launchDescribeMount = regexp.MustCompile(`^(/\S*) from (\S+) \(`)
+	launchDescribeField = lazy.New(`^ {4}(?:Image|Limits|Mounts|Environment|Container ID):`)
+	launchDescribeLine  = lazy.New(`^( *)(\S.*?)(?::(?: +(.*?))?)?\s*$`)
+	launchDescribeMount = lazy.New(`^(/\S*) from (\S+) \(`)
 )
 
 func launchDescribeRead(s *Sink, in *Lines) {

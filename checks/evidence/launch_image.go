@@ -3,12 +3,12 @@ package evidence
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // launchDockerfileKind takes Dockerfiles: the base image and the variables that
@@ -51,8 +51,8 @@ var launchDockerfileKind = &Kind{
 }
 
 var (
-	launchFrom        = regexp.MustCompile(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+\S+)?\s*$`)
-	launchInstruction = regexp.MustCompile(`^\s*(?:RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
+	launchFrom        = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+\S+)?\s*$`)
+	launchInstruction = lazy.New(`^\s*(?:RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
 )
 
 // launchInspectKind takes the JSON of docker inspect.

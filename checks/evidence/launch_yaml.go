@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 const (
@@ -42,14 +42,14 @@ var launchYAMLKind = &Kind{
 
 var (
 	// launchYAMLFirst is how such a description, or a piece of one, begins.
-	launchYAMLFirst = regexp.MustCompile(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: )`)
+	launchYAMLFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: )`)
 	// launchYAMLTelling is what one of its lines must hold to be worth reading.
-	launchYAMLTelling = regexp.MustCompile(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|nvidia\.com/gpu|amd\.com/gpu)["']?:`)
+	launchYAMLTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|nvidia\.com/gpu|amd\.com/gpu)["']?:`)
 	// launchYAMLKey is a key at the level of the first line: one word.
-	launchYAMLKey = regexp.MustCompile(`^\s*(?:#|---\s*$|- |-$|[\w."'-]+\s*:(?:\s|$))`)
+	launchYAMLKey = lazy.New(`^\s*(?:#|---\s*$|- |-$|[\w."'-]+\s*:(?:\s|$))`)
 	// launchYAMLLine is a line of YAML: a key, an entry of a list, or what goes
 	// on from the line before.
-	launchYAMLLine = regexp.MustCompile(`^\s*(?:$|#|---\s*$|- |-$|[\w."'/$<&*-]+(?: ?[\w."'/-]+)*\s*:(?:\s|$)|[\]\[{}"']|\S+,?$)`)
+	launchYAMLLine = lazy.New(`^\s*(?:$|#|---\s*$|- |-$|[\w."'/$<&*-]+(?: ?[\w."'/-]+)*\s*:(?:\s|$)|[\]\[{}"']|\S+,?$)`)
 )
 
 func launchYAMLBegins(in *Lines) bool {
@@ -113,10 +113,10 @@ func launchYAMLRead(s *Sink, in *Lines) {
 }
 
 // launchTemplate is a line of a template: "{{- if .Values.shm }}".
-var launchTemplate = regexp.MustCompile(`^\s*\{\{`)
+var launchTemplate = lazy.New(`^\s*\{\{`)
 
 // launchLiteral is a key whose value is a block of text: "- |", "run: >-".
-var launchLiteral = regexp.MustCompile(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
+var launchLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
 
 // launchYAMLDocuments parses text, whose first line is first. What does not
 // parse to its end is read as far as it does: texts are cut.
@@ -150,7 +150,7 @@ func launchYAMLDocuments(s *Sink, text string, first Line) {
 	}
 }
 
-var launchErrorLine = regexp.MustCompile(`line (\d{1,6}):`)
+var launchErrorLine = lazy.New(`line (\d{1,6}):`)
 
 func launchErrorText(err error) string {
 	if err == nil {

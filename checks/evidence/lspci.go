@@ -3,13 +3,13 @@ package evidence
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // lspciKind is what lspci prints of each function, in any of its forms, whole
@@ -30,10 +30,10 @@ var lspciKind = &Kind{
 // [0302]: NVIDIA Corporation GA100 [A100 PCIe 40GB] [10de:20f1] (rev a1)". With
 // -n the class is its number alone, and where the database is missing "Class
 // [0302]". grep -n may have put a number before it.
-var lspciHead = regexp.MustCompile(`^(?:\d{1,3}:|\d{1,7}-)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?:([0-9a-f]{4})|([A-Z0-9][A-Za-z0-9/ .,-]*?)(?: \[([0-9a-f]{4})\])?): (.*)$`)
+var lspciHead = lazy.New(`^(?:\d{1,3}:|\d{1,7}-)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?:([0-9a-f]{4})|([A-Z0-9][A-Za-z0-9/ .,-]*?)(?: \[([0-9a-f]{4})\])?): (.*)$`)
 
 // lspciMachine is the same of lspci -m and -mm: fields in quotes.
-var lspciMachine = regexp.MustCompile(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?"`)
+var lspciMachine = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?"`)
 
 // lspciClasses are the classes as the PCI ID database names them, with their
 // codes: those that matter, and what else is common, so that a line can be
@@ -91,7 +91,7 @@ var lspciVendors = []struct{ words, id string }{
 
 // lspciIDs are the ids behind a name, "[10de:20f1]", or in its place, "Device
 // [8086:0d57]", "10de:20f1".
-var lspciIDs = regexp.MustCompile(`(?:^|[\[ ])([0-9a-f]{4}):([0-9a-f]{4})(?:\]|$| )`)
+var lspciIDs = lazy.New(`(?:^|[\[ ])([0-9a-f]{4}):([0-9a-f]{4})(?:\]|$| )`)
 
 // lspciHeadOf reads the first line of a function.
 func lspciHeadOf(line string) (address, class, rest string, ok bool) {
@@ -152,7 +152,7 @@ func lspciBegins(in *Lines) bool {
 }
 
 // lspciOne is the option by which lspci is asked for one function.
-var lspciOne = regexp.MustCompile(`\blspci\b.* -s ?((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: |$)`)
+var lspciOne = lazy.New(`\blspci\b.* -s ?((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: |$)`)
 
 // lspciAsked is the address of the one function of which a command shows details
 // and grep has left out the head, or nothing.
@@ -170,7 +170,7 @@ func lspciAsked(in *Lines) string {
 // lspciUnnumbered takes off the number of a line that grep -n has put before it.
 func lspciUnnumbered(line string) string { return lspciNumber.ReplaceAllString(line, "") }
 
-var lspciNumber = regexp.MustCompile(`^\d{1,7}[:-]\s*`)
+var lspciNumber = lazy.New(`^\d{1,7}[:-]\s*`)
 
 // lspciDevice is a function under way.
 type lspciDevice struct {
@@ -348,14 +348,14 @@ func lspciMaker(rest string) (vendor, device string) {
 
 // lspciRootPort are names of root ports: Intel's and others' say so, and AMD
 // calls those of its processors GPP bridges.
-var lspciRootPort = regexp.MustCompile(`Root Port|GPP Bridge`)
+var lspciRootPort = lazy.New(`Root Port|GPP Bridge`)
 
 // lspciUnnamedDevice is a device that the database does not know: "NVIDIA
 // Corporation Device 2684 (rev a1)".
-var lspciUnnamedDevice = regexp.MustCompile(`Device ([0-9a-f]{4})(?: |$)`)
+var lspciUnnamedDevice = lazy.New(`Device ([0-9a-f]{4})(?: |$)`)
 
 // lspciModel is the trade name in a description: "GA100 [A100 PCIe 40GB]".
-var lspciModel = regexp.MustCompile(`^(?:NVIDIA|nVidia) Corporation \w+ \[([^\]:]{3,64})\]`)
+var lspciModel = lazy.New(`^(?:NVIDIA|nVidia) Corporation \w+ \[([^\]:]{3,64})\]`)
 
 // lspciGPUName notes the model of an NVIDIA GPU, which the database gives in
 // brackets.
@@ -370,19 +370,19 @@ func (s *Sink) lspciGPUName(d *facts.PCIDevice, rest string, l Line) {
 }
 
 var (
-	lspciDump    = regexp.MustCompile(`^[0-9a-f]{2,3}: (?:[0-9a-f]{2} ){1,15}[0-9a-f]{2}\s*$`)
-	lspciBus     = regexp.MustCompile(`^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})`)
-	lspciCap     = regexp.MustCompile(`^Capabilities: \[([0-9a-f]{2,3})(?: v\d+)?\] (.*)`)
-	lspciLink    = regexp.MustCompile(`Speed ([0-9.]+GT/s|unknown)(?: \([^)]*\))?, Width x(\d+)`)
-	lspciRegion  = regexp.MustCompile(`^Region (\d): (Memory|I/O ports) at (\S+) ?(?:\[[^\]]*\] )?(?:\(([^)]*)\))?.*?(?:\[size=(\d+)([KMGT]?)\])?$`)
-	lspciPayload = regexp.MustCompile(`MaxPayload (\d+) bytes`)
-	lspciRead1   = regexp.MustCompile(`MaxReadReq (\d+) bytes`)
-	lspciExpress = regexp.MustCompile(`^Express (?:\(v\d\) )?([A-Za-z/ -]+?)(?: \(Slot[+-]\))?(?:,|$)`)
-	lspciNUMA    = regexp.MustCompile(`^NUMA node: (\d{1,4})`)
-	lspciGroup   = regexp.MustCompile(`^IOMMU group: (\d{1,6})`)
-	lspciDriver  = regexp.MustCompile(`^Kernel driver in use: (\S+)`)
-	lspciReBAR   = regexp.MustCompile(`^BAR (\d): current size: (\d+)([KMGT]?)B, supported: (.*)`)
-	lspciSizes   = regexp.MustCompile(`(\d+)([KMGT]?)B`)
+	lspciDump    = lazy.New(`^[0-9a-f]{2,3}: (?:[0-9a-f]{2} ){1,15}[0-9a-f]{2}\s*$`)
+	lspciBus     = lazy.New(`^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})`)
+	lspciCap     = lazy.New(`^Capabilities: \[([0-9a-f]{2,3})(?: v\d+)?\] (.*)`)
+	lspciLink    = lazy.New(`Speed ([0-9.]+GT/s|unknown)(?: \([^)]*\))?, Width x(\d+)`)
+	lspciRegion  = lazy.New(`^Region (\d): (Memory|I/O ports) at (\S+) ?(?:\[[^\]]*\] )?(?:\(([^)]*)\))?.*?(?:\[size=(\d+)([KMGT]?)\])?$`)
+	lspciPayload = lazy.New(`MaxPayload (\d+) bytes`)
+	lspciRead1   = lazy.New(`MaxReadReq (\d+) bytes`)
+	lspciExpress = lazy.New(`^Express (?:\(v\d\) )?([A-Za-z/ -]+?)(?: \(Slot[+-]\))?(?:,|$)`)
+	lspciNUMA    = lazy.New(`^NUMA node: (\d{1,4})`)
+	lspciGroup   = lazy.New(`^IOMMU group: (\d{1,6})`)
+	lspciDriver  = lazy.New(`^Kernel driver in use: (\S+)`)
+	lspciReBAR   = lazy.New(`^BAR (\d): current size: (\d+)([KMGT]?)B, supported: (.*)`)
+	lspciSizes   = lazy.New(`(\d+)([KMGT]?)B`)
 )
 
 // detail reads one line below a function's head.
@@ -498,7 +498,7 @@ func (d *lspciDevice) link(s *Sink, l Line, name, value string) {
 
 // lspciRemark is what lspci adds to a speed or a width: "(ok)", "(downgraded)",
 // "(strange)", "(overdriven)".
-var lspciRemark = regexp.MustCompile(` \([a-z]+\)`)
+var lspciRemark = lazy.New(` \([a-z]+\)`)
 
 func (d *lspciDevice) acs(name, value string) {
 	set := lspciSet(value)

@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // lspciTreeKind is the tree of lspci -t, whole or cut (pciutils, ls-tree.c).
@@ -19,10 +19,10 @@ var lspciTreeKind = &Kind{
 var (
 	// lspciTreeLine is a line of the tree: its connectors, and a function or a
 	// root bus among them.
-	lspciTreeLine = regexp.MustCompile(`^[ |]*(?:[-+\\]{1,4}\[[0-9a-f]{4,8}:[0-9a-f]{2}(?:-[0-9a-f]{2})?\]|[+\\]-[0-9a-f]{2}\.[0-7])`)
+	lspciTreeLine = lazy.New(`^[ |]*(?:[-+\\]{1,4}\[[0-9a-f]{4,8}:[0-9a-f]{2}(?:-[0-9a-f]{2})?\]|[+\\]-[0-9a-f]{2}\.[0-7])`)
 	// lspciTreeToken is what stands in a line, from left to right: a root bus
 	// "[0000:3a]", buses below a bridge "[3b-3d]", a function "00.0", a fork.
-	lspciTreeToken = regexp.MustCompile(`^(?:\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]|\[([0-9a-f]{2})(?:-([0-9a-f]{2}))?\]|([0-9a-f]{2}\.[0-7])|([+\\])|[- |])`)
+	lspciTreeToken = lazy.New(`^(?:\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]|\[([0-9a-f]{2})(?:-([0-9a-f]{2}))?\]|([0-9a-f]{2}\.[0-7])|([+\\])|[- |])`)
 )
 
 func lspciTreeBegins(in *Lines) bool {
@@ -150,7 +150,7 @@ func lspciTreeFunction(s *Sink, l Line, at lspciTreeBus, function, rest string) 
 }
 
 // lspciTreeModels are trade names of NVIDIA's GPUs.
-var lspciTreeModels = regexp.MustCompile(`GeForce|Quadro|Tesla|TITAN|RTX|NVS|\[[ABHLTVP]\d{1,3}\b|\bGB?\d{3}|\b[AGT][A-Z]\d{2,3}`)
+var lspciTreeModels = lazy.New(`GeForce|Quadro|Tesla|TITAN|RTX|NVS|\[[ABHLTVP]\d{1,3}\b|\bGB?\d{3}|\b[AGT][A-Z]\d{2,3}`)
 
 // lspciTreeGPU reports whether a function is surely an NVIDIA GPU: the tree
 // shows no class, but the model, or the id. NVIDIA's other functions are the

@@ -3,12 +3,12 @@ package evidence
 import (
 	"cmp"
 	"math/bits"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ncclKind are the lines that NCCL (2.4 to 2.30) and RCCL write of their start
@@ -542,7 +542,7 @@ func (n *ncclLog) communicator(s *Sink, l Line, body string, who ncclWho) bool {
 }
 
 // ncclOldStart is how NCCL 2.2 to 2.4 tell of the start of a communicator.
-var ncclOldStart = regexp.MustCompile(`^comm 0x[0-9a-f]+ rank \d+ nranks \d+(?: cudaDev \d+ nvmlDev \d+)?$`)
+var ncclOldStart = lazy.New(`^comm 0x[0-9a-f]+ rank \d+ nranks \d+(?: cudaDev \d+ nvmlDev \d+)?$`)
 
 // find returns the communicator that a line speaks of, new if need be. Where
 // the line bears no commId (before 2.16, and those split off since 2.23), its

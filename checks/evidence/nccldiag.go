@@ -3,12 +3,12 @@ package evidence
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ncclDiagKind are the reports that NCCL 2.31, and RCCL after it, writes of
@@ -38,12 +38,12 @@ var ncclDiagKind = &Kind{
 const ncclDiagMark = "NCCL DIAG "
 
 var (
-	ncclDiagVerified = regexp.MustCompile(`^p2p: (?:verified P2P access in both directions between every GPU pair|all \d+ directed GPU P2P edges verified)`)
-	ncclDiagGPUs     = regexp.MustCompile(`^GPU inventory: (\d{1,3})x (.+?) per node consistent across `)
-	ncclDiagDriver   = regexp.MustCompile(`^(CUDA|HIP|NVIDIA) driver version: (\d+(?:\.\d+)*) consistent across `)
-	ncclDiagIOMMU    = regexp.MustCompile(`^IOMMU mode: (passthrough|enabled \(DMA remapping\)|disabled) for `)
-	ncclDiagPort     = regexp.MustCompile(`^Net device ([\w.-]+):(\d{1,3}): net device type=[\w -]+, speed=(\d{1,8}) Mbps, link layer=(\w+)(?:, Data Direct)?, state=(\w+)/(\w+) across `)
-	ncclDiagXid      = regexp.MustCompile(`^(S?Xid) (\d{1,6}) detected (?:at least )?(\d{1,6}) times? (?:\((?:NVSwitch driver reported (Fatal|Non-fatal))?.*?\) )?on host (\S+?)\. (.*)$`)
+	ncclDiagVerified = lazy.New(`^p2p: (?:verified P2P access in both directions between every GPU pair|all \d+ directed GPU P2P edges verified)`)
+	ncclDiagGPUs     = lazy.New(`^GPU inventory: (\d{1,3})x (.+?) per node consistent across `)
+	ncclDiagDriver   = lazy.New(`^(CUDA|HIP|NVIDIA) driver version: (\d+(?:\.\d+)*) consistent across `)
+	ncclDiagIOMMU    = lazy.New(`^IOMMU mode: (passthrough|enabled \(DMA remapping\)|disabled) for `)
+	ncclDiagPort     = lazy.New(`^Net device ([\w.-]+):(\d{1,3}): net device type=[\w -]+, speed=(\d{1,8}) Mbps, link layer=(\w+)(?:, Data Direct)?, state=(\w+)/(\w+) across `)
+	ncclDiagXid      = lazy.New(`^(S?Xid) (\d{1,6}) detected (?:at least )?(\d{1,6}) times? (?:\((?:NVSwitch driver reported (Fatal|Non-fatal))?.*?\) )?on host (\S+?)\. (.*)$`)
 )
 
 func ncclDiagLine(s *Sink, l Line) bool {

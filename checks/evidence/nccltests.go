@@ -1,13 +1,13 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ncclTestsKind reads the tables of nccl-tests and rccl-tests, of all their
@@ -26,14 +26,14 @@ var ncclTestsKind = &Kind{
 }
 
 var (
-	ncclTestsHead = regexp.MustCompile(`^\W*(?:nThread \d+ nGpus \d+|Using devices\s*$|Collective test starting|out-of-place\s+in-place)`)
+	ncclTestsHead = lazy.New(`^\W*(?:nThread \d+ nGpus \d+|Using devices\s*$|Collective test starting|out-of-place\s+in-place)`)
 	// ncclTestsColumns is the line of the columns' names, with which a table
 	// begins that was cut out of its log.
-	ncclTestsColumns = regexp.MustCompile(`^\W*size +count +(?:\(elements\) +)?type\b.* algbw +busbw\b`)
-	ncclTestsDevice  = regexp.MustCompile(`Rank +(\d+) (?:Group +\d+ )?(?:Pid +\d+ )?(?:on +(\S+) |uses )device +(\d+) \[(\S+?)\] (.+?)\s*$`)
-	ncclTestsWrong   = regexp.MustCompile(`Out of bounds values : (\d+)`)
-	ncclTestsPeak    = regexp.MustCompile(`Avg bus bandwidth +: ([0-9.]+)`)
-	ncclTestsName    = regexp.MustCompile(`\b(\w+)_perf\b`)
+	ncclTestsColumns = lazy.New(`^\W*size +count +(?:\(elements\) +)?type\b.* algbw +busbw\b`)
+	ncclTestsDevice  = lazy.New(`Rank +(\d+) (?:Group +\d+ )?(?:Pid +\d+ )?(?:on +(\S+) |uses )device +(\d+) \[(\S+?)\] (.+?)\s*$`)
+	ncclTestsWrong   = lazy.New(`Out of bounds values : (\d+)`)
+	ncclTestsPeak    = lazy.New(`Avg bus bandwidth +: ([0-9.]+)`)
+	ncclTestsName    = lazy.New(`\b(\w+)_perf\b`)
 )
 
 // ncclTestsTypes are the data types of a row (test_typenames).

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvbandwidthKind reads NVIDIA/nvbandwidth (output.cpp and json_output.cpp of
@@ -28,7 +28,7 @@ var nvbandwidthKind = &Kind{
 }
 
 // nvbandwidthTitle is the line above a matrix: "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)".
-var nvbandwidthTitle = regexp.MustCompile(`^\s*(memcpy|memory latency|multicast|local copy).*(bandwidth \(GB/s\)|latency.*\(ns\))`)
+var nvbandwidthTitle = lazy.New(`^\s*(memcpy|memory latency|multicast|local copy).*(bandwidth \(GB/s\)|latency.*\(ns\))`)
 
 // nvbandwidthCase is one test in JSON.
 type nvbandwidthCase struct {

@@ -1,13 +1,13 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvlinkStateKind is what nvidia-smi nvlink tells of the links of each GPU: the
@@ -44,12 +44,12 @@ var nvlinkStateKind = &Kind{
 
 var (
 	nvlinkGPU   = nvsmiListGPU
-	nvlinkLine  = regexp.MustCompile(`^\s*Link (\d{1,2})[:,] (.*)$`)
-	nvlinkSpeed = regexp.MustCompile(`^(\d+(?:\.\d+)?) GB/s`)
-	nvlinkCount = regexp.MustCompile(`^(Replay|Recovery|CRC) Errors: (\d+)`)
+	nvlinkLine  = lazy.New(`^\s*Link (\d{1,2})[:,] (.*)$`)
+	nvlinkSpeed = lazy.New(`^(\d+(?:\.\d+)?) GB/s`)
+	nvlinkCount = lazy.New(`^(Replay|Recovery|CRC) Errors: (\d+)`)
 	// nvlinkNone is what it prints for a GPU none of whose links is up. A card
 	// without a bridge looks like that, too.
-	nvlinkNone = regexp.MustCompile(`(?i)Unable to retrieve NVLink information as all links are inActive`)
+	nvlinkNone = lazy.New(`(?i)Unable to retrieve NVLink information as all links are inActive`)
 )
 
 func nvlinkStateRead(s *Sink, in *Lines) {

@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // The long listings of nvidia-smi, text and XML, tell the same attributes under
@@ -333,8 +333,8 @@ func nvsmiDriver(s *Sink, driver, cuda string, l Line) {
 }
 
 var (
-	nvsmiDriverVersion = regexp.MustCompile(`^\d{2,3}\.\d+(?:\.\d+)?$`)
-	nvsmiCUDAVersion   = regexp.MustCompile(`^\d{1,2}\.\d{1,2}$`)
+	nvsmiDriverVersion = lazy.New(`^\d{2,3}\.\d+(?:\.\d+)?$`)
+	nvsmiCUDAVersion   = lazy.New(`^\d{1,2}\.\d{1,2}$`)
 )
 
 // nvsmiGPU returns the GPU at a bus id, or of an index where that is unknown.

@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvsmiQueryKind is the long listing of nvidia-smi, whole, of one section (-d),
@@ -36,10 +36,10 @@ var nvsmiQueryKind = &Kind{
 var (
 	// nvsmiQueryPair is "    Product Name    : NVIDIA H200"; the colon stands
 	// in a column of its own.
-	nvsmiQueryPair = regexp.MustCompile(`^(\s*)(\S(?:[^:]*\S)?)\s+: ?(.*)$`)
+	nvsmiQueryPair = lazy.New(`^(\s*)(\S(?:[^:]*\S)?)\s+: ?(.*)$`)
 	// nvsmiQueryHead is "    Fabric".
-	nvsmiQueryHead = regexp.MustCompile(`^(\s+)([A-Z][A-Za-z0-9 ().-]*?)\s*$`)
-	nvsmiQueryGPU  = regexp.MustCompile(`^GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$`)
+	nvsmiQueryHead = lazy.New(`^(\s+)([A-Z][A-Za-z0-9 ().-]*?)\s*$`)
+	nvsmiQueryGPU  = lazy.New(`^GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$`)
 )
 
 func nvsmiQueryBegins(in *Lines) bool {
@@ -164,7 +164,7 @@ func nvsmiCommandIndex(command string) int {
 	return -1
 }
 
-var nvsmiIndexOption = regexp.MustCompile(`\s(?:-i|--id)[= ]?(\d{1,3})(?:\s|$)`)
+var nvsmiIndexOption = lazy.New(`\s(?:-i|--id)[= ]?(\d{1,3})(?:\s|$)`)
 
 func (r *nvsmiQueryReader) begin(busID string, l Line) {
 	r.headings, r.depths, r.nameless = nil, nil, false

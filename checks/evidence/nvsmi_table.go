@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvsmiTableKind is the table that nvidia-smi prints without options, in the
@@ -32,20 +32,20 @@ var nvsmiTableKind = &Kind{
 }
 
 var (
-	nvsmiTableHead = regexp.MustCompile(`NVIDIA-SMI\s+(\d[\d.]*)\s+(?:(?:Driver|KMD) Version:\s*(\S+))?(?:\s+CUDA (?:UMD )?Version:\s*(\S+))?`)
+	nvsmiTableHead = lazy.New(`NVIDIA-SMI\s+(\d[\d.]*)\s+(?:(?:Driver|KMD) Version:\s*(\S+))?(?:\s+CUDA (?:UMD )?Version:\s*(\S+))?`)
 	// nvsmiTableGPU are the first two cells of a GPU's first line; the display
 	// column holds On, Off, N/A or ERR!.
-	nvsmiTableGPU = regexp.MustCompile(`^\|\s*(\d{1,3})\s+(\S.*?)\s+(On|Off|N/A|ERR!|TCC|WDDM|MCDM)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s+(?:On|Off|N/A|ERR!)\s*\|\s*(\S+)\s*\|`)
+	nvsmiTableGPU = lazy.New(`^\|\s*(\d{1,3})\s+(\S.*?)\s+(On|Off|N/A|ERR!|TCC|WDDM|MCDM)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s+(?:On|Off|N/A|ERR!)\s*\|\s*(\S+)\s*\|`)
 	// nvsmiTableUse is a GPU's second line: fan, temperature, state, power,
 	// memory, load, compute mode.
-	nvsmiTableUse = regexp.MustCompile(`^\|(?:[^|]*?\s(P\d{1,2})\s)?[^|]*\|\s*(\S+|Unknown Error|GPU is lost)\s*/\s*(\S+)\s*\|\s*(\S+)\s+(\S+(?: \S+)?)\s*\|`)
+	nvsmiTableUse = lazy.New(`^\|(?:[^|]*?\s(P\d{1,2})\s)?[^|]*\|\s*(\S+|Unknown Error|GPU is lost)\s*/\s*(\S+)\s*\|\s*(\S+)\s+(\S+(?: \S+)?)\s*\|`)
 	// nvsmiTableProcess is a line of the second table, with the columns GI and
 	// CI since driver 450.
-	nvsmiTableProcess = regexp.MustCompile(`^\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(\d+MiB|N/A)\s*\|`)
+	nvsmiTableProcess = lazy.New(`^\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(\d+MiB|N/A)\s*\|`)
 	// nvsmiTableInstance is a MIG instance in the table of these: GPU, GI, CI, MIG
 	// device, memory, counts of its units.
-	nvsmiTableInstance = regexp.MustCompile(`^\|\s+(\d{1,3})\s+\d{1,3}\s+\d{1,3}\s+\d{1,3}\s+\|\s*\d+MiB / `)
-	nvsmiTableRule     = regexp.MustCompile(`^[+|][-=+| ]*[+|]\s*$`)
+	nvsmiTableInstance = lazy.New(`^\|\s+(\d{1,3})\s+\d{1,3}\s+\d{1,3}\s+\d{1,3}\s+\|\s*\d+MiB / `)
+	nvsmiTableRule     = lazy.New(`^[+|][-=+| ]*[+|]\s*$`)
 )
 
 // nvsmiTableBelongs reports whether a line may be of the table.

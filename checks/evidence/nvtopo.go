@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvtopoKind is the matrix of nvidia-smi topo -m, in all its layouts: with NICs
@@ -38,11 +38,11 @@ var nvtopoKind = &Kind{
 }
 
 var (
-	nvtopoGPU  = regexp.MustCompile(`^GPU(\d{1,3})$`)
-	nvtopoName = regexp.MustCompile(`^[A-Za-z][\w.-]*$`)
-	nvtopoCell = regexp.MustCompile(`^(?:X|NV(\d{1,2})|PIX|PXB|PHB|NODE|SYS|SOC|PSB)$`)
+	nvtopoGPU  = lazy.New(`^GPU(\d{1,3})$`)
+	nvtopoName = lazy.New(`^[A-Za-z][\w.-]*$`)
+	nvtopoCell = lazy.New(`^(?:X|NV(\d{1,2})|PIX|PXB|PHB|NODE|SYS|SOC|PSB)$`)
 	// nvtopoNIC is a line of the legend of NICs.
-	nvtopoNIC = regexp.MustCompile(`^\s+(NIC\d+): (\S+)\s*$`)
+	nvtopoNIC = lazy.New(`^\s+(NIC\d+): (\S+)\s*$`)
 )
 
 // nvtopoMost bounds the rows of a matrix. The largest machines have 16 GPUs and
@@ -130,7 +130,7 @@ func nvtopoLegend(in *Lines) map[string]string {
 }
 
 // nvtopoWord is a line that explains a word of the matrix.
-var nvtopoWord = regexp.MustCompile(`^\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|SOC|PSB|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= `)
+var nvtopoWord = lazy.New(`^\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|SOC|PSB|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= `)
 
 func nvtopoOfLegend(text string) bool {
 	text = strings.TrimRight(text, " \t")
@@ -318,7 +318,7 @@ func nvtopoPeerRow(text string) []string {
 	return fields
 }
 
-var nvtopoPeerOption = regexp.MustCompile(`-p2p[= ]+([rwnap])`)
+var nvtopoPeerOption = lazy.New(`-p2p[= ]+([rwnap])`)
 
 func nvtopoPeerRead(s *Sink, in *Lines) {
 	what := ""

@@ -2,12 +2,12 @@ package evidence
 
 import (
 	"cmp"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // p2pBandwidthKind reads p2pBandwidthLatencyTest of NVIDIA/cuda-samples.
@@ -25,8 +25,8 @@ var p2pBandwidthKind = &Kind{
 }
 
 var (
-	p2pBandwidthTitle  = regexp.MustCompile(`^\s*(Unidirectional |Bidirectional )?P2P=(Enabled|Disabled) (Bandwidth|Latency)\b.*Matrix \((GB/s|us)\)`)
-	p2pBandwidthAccess = regexp.MustCompile(`^\s*Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)`)
+	p2pBandwidthTitle  = lazy.New(`^\s*(Unidirectional |Bidirectional )?P2P=(Enabled|Disabled) (Bandwidth|Latency)\b.*Matrix \((GB/s|us)\)`)
+	p2pBandwidthAccess = lazy.New(`^\s*Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)`)
 )
 
 func readP2PBandwidth(s *Sink, in *Lines) {
@@ -182,9 +182,9 @@ var simpleP2PKind = &Kind{
 }
 
 var (
-	simpleP2PAccess = regexp.MustCompile(`Peer access from .*\(GPU(\d+)\) -> .*\(GPU(\d+)\) : (Yes|No)`)
-	simpleP2PRate   = regexp.MustCompile(`cudaMemcpyPeer / cudaMemcpy between GPU(\d+) and GPU(\d+): ([0-9.]+)GB/s`)
-	simpleP2PWrong  = regexp.MustCompile(`Verification error @ element (\d+): val = (\S+), ref = (\S+)`)
+	simpleP2PAccess = lazy.New(`Peer access from .*\(GPU(\d+)\) -> .*\(GPU(\d+)\) : (Yes|No)`)
+	simpleP2PRate   = lazy.New(`cudaMemcpyPeer / cudaMemcpy between GPU(\d+) and GPU(\d+): ([0-9.]+)GB/s`)
+	simpleP2PWrong  = lazy.New(`Verification error @ element (\d+): val = (\S+), ref = (\S+)`)
 )
 
 func simpleP2PLine(s *Sink, l Line) bool {

@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // perftestKind reads ib_write_bw and its sisters of linux-rdma/perftest
@@ -25,8 +25,8 @@ var perftestKind = &Kind{
 }
 
 var (
-	perftestTitle   = regexp.MustCompile(`^\s*((?:Send|RDMA_Write|RDMA_Read)(?:_imm)?|(?:Atomic|Raw) \w+)( Bidirectional)?(?: Post List)? BW (?:forwarding )?(?:Multicast )?Test`)
-	perftestSetting = regexp.MustCompile(`(Device|Link type|Mtu|Transport type|GID index|Number of qps)\s*:\s*(\S+)`)
+	perftestTitle   = lazy.New(`^\s*((?:Send|RDMA_Write|RDMA_Read)(?:_imm)?|(?:Atomic|Raw) \w+)( Bidirectional)?(?: Post List)? BW (?:forwarding )?(?:Multicast )?Test`)
+	perftestSetting = lazy.New(`(Device|Link type|Mtu|Transport type|GID index|Number of qps)\s*:\s*(\S+)`)
 )
 
 func readPerftest(s *Sink, in *Lines) {

@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // rdmaLinkKind is the listing of ports by iproute2 (rdma link), and its
@@ -19,7 +19,7 @@ var rdmaLinkKind = &Kind{
 }
 
 // rdmaLinkHead is "link mlx5_0/1 ", or "1/1: mlx5_0/1: " before iproute2 5.0.
-var rdmaLinkHead = regexp.MustCompile(`^\s*(?:link |\d+/\d+: )([\w.-]+)/(\d+):? `)
+var rdmaLinkHead = lazy.New(`^\s*(?:link |\d+/\d+: )([\w.-]+)/(\d+):? `)
 
 func rdmaLinkRead(s *Sink, l Line) bool {
 	m := rdmaLinkHead.FindStringSubmatchIndex(l.Text)

@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // rocmBandwidthKind are the devices and the matrices of rocm-bandwidth-test
@@ -20,11 +20,11 @@ var rocmBandwidthKind = &Kind{
 }
 
 var (
-	rocmBandwidthTitle  = regexp.MustCompile(`^\s*(?:RocmBandwidthTest Version: \S+|Inter-Device (Access|Link Type|Link Hops|Numa Distance).*|(Uni|Bi)?directional copy (?:peak|average) bandwidth GB/s)\s*$`)
-	rocmBandwidthDevice = regexp.MustCompile(`^\s*Device: (\d{1,3}),\s+(.*?)\s*$`)
-	rocmBandwidthPlace  = regexp.MustCompile(`,\s+([0-9a-fA-F]{1,2}:[0-9a-fA-F]{1,2}\.[0-7])$`)
-	rocmBandwidthIndex  = regexp.MustCompile(`^\s*D/D((?:\s+\d{1,3})+)\s*$`)
-	rocmBandwidthRow    = regexp.MustCompile(`^\s*(\d{1,3})((?:\s+(?:[0-9.]+|N/A|[PX]|FAIL|PASS))+)\s*$`)
+	rocmBandwidthTitle  = lazy.New(`^\s*(?:RocmBandwidthTest Version: \S+|Inter-Device (Access|Link Type|Link Hops|Numa Distance).*|(Uni|Bi)?directional copy (?:peak|average) bandwidth GB/s)\s*$`)
+	rocmBandwidthDevice = lazy.New(`^\s*Device: (\d{1,3}),\s+(.*?)\s*$`)
+	rocmBandwidthPlace  = lazy.New(`,\s+([0-9a-fA-F]{1,2}:[0-9a-fA-F]{1,2}\.[0-7])$`)
+	rocmBandwidthIndex  = lazy.New(`^\s*D/D((?:\s+\d{1,3})+)\s*$`)
+	rocmBandwidthRow    = lazy.New(`^\s*(\d{1,3})((?:\s+(?:[0-9.]+|N/A|[PX]|FAIL|PASS))+)\s*$`)
 )
 
 // rocmBandwidthReport is the run under way.

@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // rocmSMITopologyKind are the matrices of rocm-smi --showtopo and its parts
@@ -18,8 +18,8 @@ var rocmSMITopologyKind = &Kind{
 }
 
 var (
-	rocmSMIMatrix = regexp.MustCompile(`^\s*=+ (Weight|Hops|Link Type|Link accessibility) between two GPUs =+\s*$`)
-	rocmSMINames  = regexp.MustCompile(`^\s*(?:GPU\d{1,3}\s*)+$`)
+	rocmSMIMatrix = lazy.New(`^\s*=+ (Weight|Hops|Link Type|Link accessibility) between two GPUs =+\s*$`)
+	rocmSMINames  = lazy.New(`^\s*(?:GPU\d{1,3}\s*)+$`)
 )
 
 func rocmSMITopologyRead(s *Sink, in *Lines) {
@@ -81,8 +81,8 @@ var rocmSMILineKind = &Kind{
 }
 
 var (
-	rocmSMIEntry  = regexp.MustCompile(`^\s*GPU\[(\d{1,3})\]\s*: ([^:]{1,60}?):\s*(.*?)\s*$`)
-	rocmSMIDriver = regexp.MustCompile(`^Driver version:\s*(\S+)\s*$`)
+	rocmSMIEntry  = lazy.New(`^\s*GPU\[(\d{1,3})\]\s*: ([^:]{1,60}?):\s*(.*?)\s*$`)
+	rocmSMIDriver = lazy.New(`^Driver version:\s*(\S+)\s*$`)
 )
 
 func rocmSMILine(s *Sink, l Line) bool {
@@ -140,7 +140,7 @@ var rocmSMITableKind = &Kind{
 
 // rocmSMIRow is a row: the number of the GPU, in ROCm 6 and newer that of the
 // node and the ids of device and GPU, and its temperature.
-var rocmSMIRow = regexp.MustCompile(`^\s*(\d{1,3})\s+(?:(?:\d+\s+)?\[?(0x[0-9a-fA-F]{4})\b.*|\S*\d\S*\s.*)$`)
+var rocmSMIRow = lazy.New(`^\s*(\d{1,3})\s+(?:(?:\d+\s+)?\[?(0x[0-9a-fA-F]{4})\b.*|\S*\d\S*\s.*)$`)
 
 func rocmSMITableRead(s *Sink, in *Lines) {
 	in.Next()

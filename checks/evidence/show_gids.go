@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // showGIDsKind is the table of GIDs by the script show_gids of MLNX_OFED. The
@@ -25,9 +25,9 @@ var showGIDsKind = &Kind{
 }
 
 var (
-	showGIDsHead = regexp.MustCompile(`^\s*DEV\s+PORT\s+INDEX\s+GID\b`)
-	showGIDsRow  = regexp.MustCompile(`^\s*([\w.-]+)\s+(\d+)\s+(\d+)\s+((?:[0-9a-f]{4}:){7}[0-9a-f]{4})\s+(?:(\d+\.\d+\.\d+\.\d+)\s+)?(v1|v2)(?:\s+([\w.@-]+))?\s*$`)
-	showGIDsRest = regexp.MustCompile(`^\s*(?:---[\s-]*|n_gids_found=\d+)\s*$`)
+	showGIDsHead = lazy.New(`^\s*DEV\s+PORT\s+INDEX\s+GID\b`)
+	showGIDsRow  = lazy.New(`^\s*([\w.-]+)\s+(\d+)\s+(\d+)\s+((?:[0-9a-f]{4}:){7}[0-9a-f]{4})\s+(?:(\d+\.\d+\.\d+\.\d+)\s+)?(v1|v2)(?:\s+([\w.@-]+))?\s*$`)
+	showGIDsRest = lazy.New(`^\s*(?:---[\s-]*|n_gids_found=\d+)\s*$`)
 )
 
 func showGIDsRead(s *Sink, in *Lines) {

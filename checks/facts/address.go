@@ -1,12 +1,13 @@
 package facts
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // anyAddress is a PCI address in any of the forms that logs and drivers use.
-var anyAddress = regexp.MustCompile(`^(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?$`)
+var anyAddress = lazy.New(`^(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?$`)
 
 // Address returns a PCI address as the facts write it ("0000:3b:00.0"), from
 // one that may lack domain or function or has a domain of eight digits, in

@@ -49,9 +49,7 @@ type Statement struct {
 	// Examples are lines that match, of our own making.
 	Examples []string `yaml:"examples"`
 
-	// The patterns are compiled when the first line is compared with them:
-	// most texts need a few of them only.
-	compile      sync.Once
+	// like and unlike are the patterns; nil where the row has none.
 	like, unlike *pattern.Pattern
 }
 
@@ -110,6 +108,12 @@ func (t *Statement) prepare() error {
 			return err
 		}
 	}
+	if t.Like != "" {
+		t.like = pattern.New(t.Like)
+	}
+	if t.Unlike != "" {
+		t.unlike = pattern.New(t.Unlike)
+	}
 	for _, a := range t.Anchors {
 		if len(a) < 5 {
 			return fmt.Errorf("the anchor %q is shorter than 5 bytes", a)
@@ -118,33 +122,19 @@ func (t *Statement) prepare() error {
 	return nil
 }
 
-// patterns compiles a row's patterns, which a test holds to be right.
-func (t *Statement) patterns() (like, unlike *pattern.Pattern) {
-	t.compile.Do(func() {
-		if t.Like != "" {
-			t.like = pattern.New(t.Like)
-		}
-		if t.Unlike != "" {
-			t.unlike = pattern.New(t.Unlike)
-		}
-	})
-	return t.like, t.unlike
-}
-
 // Match returns the fields of a line that is of this form.
 func (t *Statement) Match(line string) (fields map[string]string, ok bool) {
-	like, unlike := t.patterns()
-	if like != nil && !like.May(line) || unlike != nil && unlike.Match(line) {
+	if t.like != nil && !t.like.May(line) || t.unlike != nil && t.unlike.Match(line) {
 		return nil, false
 	}
-	if like == nil {
+	if t.like == nil {
 		return nil, true
 	}
-	m := like.Find(line)
+	m := t.like.Find(line)
 	if m == nil {
 		return nil, false
 	}
-	for i, name := range like.Names() {
+	for i, name := range t.like.Names() {
 		if name != "" && m[i] != "" {
 			if fields == nil {
 				fields = make(map[string]string)

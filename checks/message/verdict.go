@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Verdict is what a message means by itself: a finding of a rule. Where that depends on
@@ -67,7 +67,7 @@ type Case struct {
 }
 
 // placeholder is a place in Grade.Text that a message or a condition fills.
-var placeholder = regexp.MustCompile(`\{(@?)([a-z_]+)(\|[^{}]*)?\}`)
+var placeholder = lazy.New(`\{(@?)([a-z_]+)(\|[^{}]*)?\}`)
 
 // UnknownWords stand for a field that the line lacks.
 const UnknownWords = "(not told)"

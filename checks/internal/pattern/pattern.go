@@ -3,33 +3,44 @@
 package pattern
 
 import (
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Pattern is a regular expression that is tried only on texts that hold the literals
 // which each match holds: looking for literals is many times faster.
 type Pattern struct {
-	expression *regexp.Regexp
+	source     string
+	expression *lazy.Regexp
+	parse      sync.Once
 	// needs are lists of literals: each match holds one of every list.
 	needs []literals
 }
 
-// New compiles a regular expression that is known to be right.
+// New returns a pattern of a regular expression that is known to be right. It is parsed
+// on first use, and compiled when a text holds the literals.
 func New(expression string) *Pattern {
-	p := &Pattern{expression: regexp.MustCompile(expression)}
-	if tree, err := syntax.Parse(expression, syntax.Perl); err == nil {
-		p.needs = slices.DeleteFunc(needsOf(tree), func(l literals) bool { return l.shortest() < leastLiteral })
-	}
-	return p
+	return &Pattern{source: expression, expression: lazy.New(expression)}
+}
+
+// literals are what a match needs.
+func (p *Pattern) literals() []literals {
+	p.parse.Do(func() {
+		if tree, err := syntax.Parse(p.source, syntax.Perl); err == nil {
+			p.needs = slices.DeleteFunc(needsOf(tree), func(l literals) bool { return l.shortest() < leastLiteral })
+		}
+	})
+	return p.needs
 }
 
 // May reports whether the text holds the literals that a match needs.
 func (p *Pattern) May(text string) bool {
-	for _, l := range p.needs {
+	for _, l := range p.literals() {
 		if !containsAny(text, l) {
 			return false
 		}

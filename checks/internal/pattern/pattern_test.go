@@ -16,7 +16,7 @@ func TestNeedsOf(t *testing.T) {
 		`foobar|\d+`:                                nil,
 		`ab.*cd`:                                    nil,
 	} {
-		if got := New(expression).needs; !slices.EqualFunc(got, want, slices.Equal[literals]) {
+		if got := New(expression).literals(); !slices.EqualFunc(got, want, slices.Equal[literals]) {
 			t.Errorf("%s: got %q, want %q", expression, got, want)
 		}
 	}

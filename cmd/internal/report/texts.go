@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -127,7 +127,7 @@ func (d *Document) concluded() bool {
 }
 
 // lineOfText is a line of a text: "nccl.log:12".
-var lineOfText = regexp.MustCompile(`^(.+):(\d+)$`)
+var lineOfText = lazy.New(`^(.+):(\d+)$`)
 
 // withOrigins gives evidence the line of the text that its fact was read from.
 // A line is given only for the fact itself, never for what stands around it: two
