@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 var transfersCheck = &Check{
@@ -264,7 +265,7 @@ func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s share) (rate, th
 // model is not known.
 func oneXGMI(f *facts.Facts, p *facts.Pair) float64 {
 	d, _ := pciDevice(f, p.A) // Of one that is not in the tree no model is known.
-	return cmp.Or(amdModels[d.Device].xgmiGBps, p.XGMIGBps)
+	return cmp.Or(data.GPUModelByID(d.Device).XGMIGBps, p.XGMIGBps)
 }
 
 // isAMD is true for a GPU that is AMD's.
