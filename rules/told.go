@@ -124,22 +124,42 @@ func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 			quoted = append(quoted, *m)
 		}
 	}
-	for _, name := range when {
+	for _, name := range slices.Concat(when, said.holding(v.Also)) {
 		f.Evidence = append(f.Evidence, said.shown[name]...)
 	}
 	f.quote(quoted)
 	if grade.Remedies != nil {
 		f.Remedies = grade.Remedies
 	}
-	for name, value := range grade.Params {
-		if filled := evidence.Fill(value, first, &said.Said); filled != evidence.UnknownWords && filled != "" {
-			if f.Params == nil {
-				f.Params = map[string]any{}
-			}
-			f.Params[name] = filled
+	for name, param := range grade.Params {
+		speakers := []checks.Message{*first}
+		if param.List {
+			speakers = quoted
+		}
+		values := paramValues(param.Value, speakers, said)
+		if len(values) == 0 {
+			continue
+		}
+		if f.Params == nil {
+			f.Params = map[string]any{}
+		}
+		if f.Params[name] = any(values); !param.List {
+			f.Params[name] = values[0]
 		}
 	}
 	return f
+}
+
+// paramValues are what messages fill into the value of a parameter, each once.
+func paramValues(value string, messages []checks.Message, said *circumstances) []any {
+	var values []any
+	for i := range messages {
+		filled := evidence.Fill(value, &messages[i], &said.Said)
+		if filled != evidence.UnknownWords && filled != "" && !slices.Contains(values, any(filled)) {
+			values = append(values, filled)
+		}
+	}
+	return values
 }
 
 // circumstances are what verdicts go by.
@@ -147,6 +167,17 @@ type circumstances struct {
 	evidence.Said
 	// shown are the facts that show conditions, by the condition's name.
 	shown map[string][]Evidence
+}
+
+// holding are those of the names that are conditions which hold.
+func (c *circumstances) holding(names []string) []string {
+	var all []string
+	for _, name := range names {
+		if evidence.IsCondition(name) && c.Holds[name] {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // saidBy is what verdicts go by: the messages, and the answer of the conditions.

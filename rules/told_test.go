@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -157,6 +158,51 @@ func TestToldConditions(t *testing.T) {
 	}
 	if gaveWay == 0 || graded == 0 {
 		t.Errorf("%d rows or conditions before which a verdict gives way, %d grades", gaveWay, graded)
+	}
+}
+
+// TestToldAlso holds that the facts of a condition that is also shown are evidence where
+// it holds, and only there.
+func TestToldAlso(t *testing.T) {
+	t.Parallel()
+	set := compiledSet(t)
+	tried := 0
+	for id, v := range evidence.Verdicts() {
+		messages := hear(&checks.LogFacts{Messages: []checks.Message{{ID: id}}})
+		for _, name := range v.Also {
+			if !evidence.IsCondition(name) {
+				continue
+			}
+			tried++
+			for _, holds := range []bool{false, true} {
+				said := given(v, id, v.When...)
+				said.Holds[name] = holds
+				said.shown = map[string][]Evidence{name: {{Fact: "a.fact"}}}
+				f := set.told(messages, said)[v.Rule][0]
+				if slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "a.fact" }) != holds {
+					t.Errorf("%s, where %s holds: %t: %v", id, name, holds, f.Evidence)
+				}
+			}
+		}
+	}
+	if tried == 0 {
+		t.Error("no verdict shows a condition")
+	}
+}
+
+// TestToldParams holds that a list of a parameter is of all messages, each value once.
+func TestToldParams(t *testing.T) {
+	t.Parallel()
+	const row = "nvidia-devices-forbidden"
+	v := evidence.Verdicts()[row]
+	messages := hear(&checks.LogFacts{Messages: []checks.Message{
+		{ID: row, Order: 1, Fields: map[string]string{"node": "/dev/nvidia1"}},
+		{ID: row, Order: 0, Fields: map[string]string{"node": "/dev/nvidia0"}},
+		{ID: row, Order: 2, Fields: map[string]string{"node": "/dev/nvidia0"}},
+	}})
+	f := compiledSet(t).told(messages, given(v, row))[v.Rule][0]
+	if got := fmt.Sprint(f.Params["nodes"]); got != "[/dev/nvidia0 /dev/nvidia1]" {
+		t.Errorf("nodes: %s", got)
 	}
 }
 

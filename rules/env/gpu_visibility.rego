@@ -535,23 +535,6 @@ one_visible := sprintf("; %s=%s leaves one GPU to all of them", [name, facts.env
 	name := sort([n | some n in choosers; regex.match(`^(GPU-)?[0-9a-fA-F-]+$`, facts.env[n])])[0]
 }
 
-# The container runtime was told to give a GPU that is not there. In a batch job the
-# numbers of the machine are none of those that the job sees, which begin at 0.
-unknown_devices := logs.messages({"nvidia-device-unknown"})
-
-findings contains {
-	"subject": "GPUs",
-	"message": sprintf("The container is to be given GPU %s, and the runtime finds none of that name: NVIDIA_VISIBLE_DEVICES (or --gpus device=) counts among the GPUs that are visible where the container is started. In a job of a batch system these begin at 0; «all» takes those of the job", [facts.list({m.fields.device | some m in unknown_devices})]),
-	"severity": "critical",
-	"confidence": "confirmed",
-	"evidence": array.concat(logs.all_evidence(unknown_devices), [surroundings.variable_evidence(facts.variable[n]) | some n in ["NVIDIA_VISIBLE_DEVICES"]; facts.env[n]]),
-	"order": logs.first(unknown_devices).order,
-	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
-	"remedies": ["fix-visible-devices", "pass-device-nodes"],
-} if {
-	count(unknown_devices) > 0
-}
-
 # The program says itself that it was asked for more GPUs than it sees.
 findings contains {
 	"subject": "GPUs",

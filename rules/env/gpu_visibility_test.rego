@@ -364,12 +364,6 @@ test_a_privileged_pod_sees_all_gpus if {
 
 asks(privileged, gpus) := {"launches": [{"kind": "kubernetes", "name": "b", "privileged": privileged, "gpus": gpus, "source": "pod.yaml", "line": 1}]}
 
-test_a_container_asks_for_a_gpu_that_is_not_there if {
-	some f in gpu_visibility.findings with input as {"logs": {"messages": [said("nvidia-device-unknown", {"device": "4"}, 3)]}}
-	[f.severity, f.confidence, f.remedies[0]] == ["critical", "confirmed", "fix-visible-devices"]
-	contains(f.message, "GPU 4")
-}
-
 slurm(gpus) := {"launches": [{"kind": "slurm", "gpus": gpus, "processes": 4, "source": "job.txt", "line": 1}]}
 
 seen(document) := count([f | some f in gpu_visibility.findings with input as document; contains(f.message, "reaches for the GPU of another")])
