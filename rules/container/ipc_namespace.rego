@@ -20,6 +20,7 @@
 #     - container.inside
 #     - container.private_ipc
 #   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, fix-application, other]
+#   explains: [one-gpu-each > gpu-visibility/gpu-of-another]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.ipc_namespace
@@ -269,6 +270,7 @@ unshared contains m if {
 }
 
 findings contains {
+	"id": "one-gpu-each",
 	"subject": "IPC namespace",
 	"message": sprintf("%s has one GPU of its own, and NCCL opens the memory of a GPU in another container (%s), which CUDA allows only where both GPUs are visible. Give every container all GPUs of the machine and a shared IPC namespace, and choose among them in the program", [launches.title(sort(lone)[0]), logs.at(first)]),
 	"severity": "critical",

@@ -11,8 +11,10 @@ package gpudoctor.lib.conditions
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
+import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.surroundings
+import data.gpudoctor.lib.visible_devices as visible
 
 # NCCL_SOCKET_IFNAME is set for the job.
 holds contains "interface_asked" if networks.asked
@@ -46,3 +48,52 @@ shown contains ["container_without_imex", fact] if some fact in launches.devices
 holds contains "container_gpus_chosen" if facts.env.NVIDIA_VISIBLE_DEVICES
 
 shown contains ["container_gpus_chosen", surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES)]
+
+# Variables choose the GPUs of a program.
+holds contains "gpus_chosen" if count(visible.chosen) > 0
+
+shown contains ["gpus_chosen", fact] if some fact in visible.evidence
+
+values contains ["gpu_chooser", visible.chooser]
+
+# One of them hides all GPUs.
+holds contains "gpus_hidden" if visible.hidden
+
+# There should be GPUs: a machine without any is no fault, and PyTorch's report says so
+# of each laptop.
+holds contains "gpus_expected" if count(surroundings.of_vendor) > 0
+
+holds contains "gpus_expected" if count(logs.messages({"hip-no-device", "cuda-no-device", "nvsmi-no-devices"})) > 0
+
+holds contains "gpus_expected" if count(visible.chosen) > 0
+
+# One list leaves one GPU to all ranks.
+values contains ["one_visible_gpu", sprintf("; %s=%s leaves one GPU to all of them", [visible.alone, facts.env[visible.alone]])]
+
+# A node starts more ranks than it has GPUs for.
+holds contains "ranks_outnumber_gpus" if visible.ranks > visible.available
+
+values contains ["ranks", sprintf("%d", [visible.ranks])]
+
+values contains ["visible_gpus", sprintf("%d", [visible.available])]
+
+# What looks like one GPU are instances of one.
+holds contains "several_mig_instances" if visible.instances
+
+# A program states what is wrong. That rocBLAS has no kernels for a GPU is no reason for
+# the others.
+holds contains "cause_stated" if {
+	some m in logs.complaints
+	m.role == "cause"
+	m.id != "rocblas-no-kernels"
+}
+
+# The job runs in a container.
+holds contains "job_in_container" if count(launches.enclosed) > 0
+
+values contains ["job_image", object.get(sort(launches.enclosed)[0], "image", "the job")]
+
+shown contains ["job_in_container", launches.evidence(sort(launches.enclosed)[0])]
+
+# A container was started without GPUs.
+holds contains "container_without_gpus" if count(launches.without_gpus) > 0

@@ -55,3 +55,72 @@ test_container_gpus_chosen if {
 	fact.value == "4"
 	not "container_gpus_chosen" in conditions.holds with input as setting("CUDA_VISIBLE_DEVICES", "4")
 }
+
+# of are the conditions that hold for facts, and quoted the values.
+of(facts) := names if names := conditions.holds with input as facts
+
+quoted(facts) := object.union_n([{pair[0]: pair[1]} | some pair in pairs]) if pairs := conditions.values with input as facts
+
+said(id, role) := {"logs": {"messages": [{"id": id, "role": role, "program": "x", "text": "said", "source": "a.log", "line": 1, "order": 0}]}}
+
+test_gpus_chosen if {
+	{"gpus_chosen", "gpus_expected"} & of(setting("HIP_VISIBLE_DEVICES", "1")) == {"gpus_chosen", "gpus_expected"}
+	quoted(setting("HIP_VISIBLE_DEVICES", "1")).gpu_chooser == "HIP_VISIBLE_DEVICES"
+	some ["gpus_chosen", fact] in conditions.shown with input as setting("HIP_VISIBLE_DEVICES", "1")
+	fact.value == "1"
+	not "gpus_chosen" in of({})
+	quoted({}).gpu_chooser == "CUDA_VISIBLE_DEVICES"
+	quoted(object.union(said("hip-invalid-device", "cause"), {"gpus": {"devices": [{"vendor": "amd"}]}})).gpu_chooser == "HIP_VISIBLE_DEVICES"
+}
+
+test_gpus_hidden if {
+	every value in ["", "-1", "NoDevFiles,0"] {
+		"gpus_hidden" in of(setting("CUDA_VISIBLE_DEVICES", value))
+	}
+	not "gpus_hidden" in of(setting("CUDA_VISIBLE_DEVICES", "0,-1"))
+}
+
+test_gpus_expected if {
+	"gpus_expected" in of({"gpus": {"devices": [{"address": "GPU0", "vendor": "amd"}]}})
+	"gpus_expected" in of(said("cuda-no-device", "category"))
+	not "gpus_expected" in of(said("torch-sees-no-gpu", "category"))
+}
+
+test_one_visible_gpu if {
+	quoted(setting("CUDA_VISIBLE_DEVICES", "0")).one_visible_gpu == "; CUDA_VISIBLE_DEVICES=0 leaves one GPU to all of them"
+	not quoted(setting("CUDA_VISIBLE_DEVICES", "0,1")).one_visible_gpu
+}
+
+test_ranks_outnumber_gpus if {
+	crowded := object.union(setting("HIP_VISIBLE_DEVICES", "0,1,-1"), {"launches": [{"kind": "torchrun", "processes": 4}]})
+	"ranks_outnumber_gpus" in of(crowded)
+	[quoted(crowded).ranks, quoted(crowded).visible_gpus] == ["4", "2"]
+	not "ranks_outnumber_gpus" in of(object.union(crowded, {"launches": [{"kind": "torchrun", "processes": 2}]}))
+	not "ranks_outnumber_gpus" in of({"launches": crowded.launches})
+}
+
+test_several_mig_instances if {
+	"several_mig_instances" in of(setting("CUDA_VISIBLE_DEVICES", "MIG-a,MIG-b"))
+	"several_mig_instances" in of({"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "mig": true}]}})
+	not "several_mig_instances" in of(setting("CUDA_VISIBLE_DEVICES", "MIG-a"))
+}
+
+test_cause_stated if {
+	"cause_stated" in of(said("kfd-not-accessible", "cause"))
+	not "cause_stated" in of(said("rocblas-no-kernels", "cause"))
+	not "cause_stated" in of(said("cuda-no-device", "category"))
+}
+
+test_job_in_container if {
+	document := {"launches": [{"kind": "slurm", "image": "ubuntu.sqsh", "source": "job.sh", "line": 1}]}
+	"job_in_container" in of(document)
+	quoted(document).job_image == "ubuntu.sqsh"
+	some ["job_in_container", fact] in conditions.shown with input as document
+	fact.source == "job.sh:1"
+	not "job_in_container" in of({"launches": [{"kind": "slurm"}]})
+}
+
+test_container_without_gpus if {
+	"container_without_gpus" in given({})
+	not "container_without_gpus" in given({"gpus": 1})
+}
