@@ -97,3 +97,19 @@ shown contains ["job_in_container", launches.evidence(sort(launches.enclosed)[0]
 
 # A container was started without GPUs.
 holds contains "container_without_gpus" if count(launches.without_gpus) > 0
+
+# A variable names the network that NCCL is to use.
+holds contains "network_named" if {
+	some name in ["NCCL_NET", "NCCL_NET_PLUGIN"]
+	facts.variable[name]
+}
+
+# The limits and the memory of processes.
+
+# The limit on open files is known.
+holds contains "open_files_limit_known" if input.container.nofile_soft > 0
+
+shown contains ["open_files_limit_known", {"fact": "container.nofile_soft", "value": input.container.nofile_soft, "source": "/proc/self/limits"}]
+
+# Something killed a process of the job.
+holds contains "process_killed" if count(logs.messages({"process-killed", "dataloader-killed", "exit-killed"})) > 0

@@ -124,3 +124,23 @@ test_container_without_gpus if {
 	"container_without_gpus" in given({})
 	not "container_without_gpus" in given({"gpus": 1})
 }
+
+test_network_named if {
+	"network_named" in of(setting("NCCL_NET_PLUGIN", "aws-ofi"))
+	not "network_named" in of(setting("NCCL_NET_GDR_LEVEL", "PIX"))
+}
+
+# The limits and the memory of processes.
+
+test_open_files_limit_known if {
+	limited := {"container": {"nofile_soft": 1024}}
+	"open_files_limit_known" in of(limited)
+	some ["open_files_limit_known", fact] in conditions.shown with input as limited
+	fact.value == 1024
+	not "open_files_limit_known" in of({"container": {}})
+}
+
+test_process_killed if {
+	"process_killed" in of(said("exit-killed", "category"))
+	not "process_killed" in of(said("kernel-out-of-memory", "cause"))
+}
