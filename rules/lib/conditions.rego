@@ -113,3 +113,15 @@ shown contains ["open_files_limit_known", {"fact": "container.nofile_soft", "val
 
 # Something killed a process of the job.
 holds contains "process_killed" if count(logs.messages({"process-killed", "dataloader-killed", "exit-killed"})) > 0
+
+# The container runs under gVisor, whose kernel shows a /sys of its own.
+holds contains "sandboxed" if count(launches.sandboxed) > 0
+
+values contains ["sandbox", " (the container runs under gVisor, whose /sys is its own)"] if count(launches.sandboxed) > 0
+
+shown contains ["sandboxed", {"fact": "launches[].runtime", "value": l.runtime, "source": logs.at(l)}] if some l in launches.sandboxed
+
+# The limit on locked memory is known.
+holds contains "memlock_limit_known" if input.container.memlock_soft_bytes
+
+shown contains ["memlock_limit_known", {"fact": "container.memlock_soft_bytes", "value": input.container.memlock_soft_bytes, "source": "/proc/self/limits"}]

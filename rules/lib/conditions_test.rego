@@ -144,3 +144,20 @@ test_process_killed if {
 	"process_killed" in of(said("exit-killed", "category"))
 	not "process_killed" in of(said("kernel-out-of-memory", "cause"))
 }
+
+test_sandboxed if {
+	boxed := {"launches": [{"kind": "docker-run", "runtime": "runsc", "source": "run.txt", "line": 1}]}
+	"sandboxed" in of(boxed)
+	contains(quoted(boxed).sandbox, "gVisor")
+	some ["sandboxed", fact] in conditions.shown with input as boxed
+	fact.value == "runsc"
+	not "sandboxed" in of({"launches": [{"kind": "docker-run", "runtime": "nvidia"}]})
+}
+
+test_memlock_limit_known if {
+	limited := {"container": {"memlock_soft_bytes": 65536}}
+	"memlock_limit_known" in of(limited)
+	some ["memlock_limit_known", fact] in conditions.shown with input as limited
+	fact.value == 65536
+	not "memlock_limit_known" in of({"container": {}})
+}

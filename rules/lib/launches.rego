@@ -100,6 +100,9 @@ without_imex contains l if {
 	count({p | some p in array.concat(object.get(l, "devices", []), object.get(l, "mounts", [])); contains(p, "imex")}) == 0
 }
 
+# sandboxed are containers whose kernel is gVisor's.
+sandboxed := {l | some l in input.launches; l.runtime in {"runsc", "gvisor"}}
+
 # devices_evidence shows the devices that containers were given.
 devices_evidence(ls) := [fact |
 	some l in sort(ls)

@@ -17,6 +17,7 @@ beyond_sight contains m if {
 	not file_name(m) in {"shm.cc", "alloc.h"}
 }
 
+# file_name is that of the source file which a message names.
 file_name(m) := name if {
 	parts := split(object.get(m, ["fields", "file"], ""), "/")
 	name := parts[count(parts) - 1]
