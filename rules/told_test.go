@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -161,28 +162,83 @@ func TestToldConditions(t *testing.T) {
 	}
 }
 
-// TestConditionNames holds that every name that a verdict uses is a row of the catalogue
-// or is defined in lib/conditions.rego, and that every name defined there is used.
-func TestConditionNames(t *testing.T) {
+// TestToldAlso holds that the facts of a condition that is also shown are evidence where
+// it holds, and only there.
+func TestToldAlso(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
-	defined := map[string]map[string]bool{"holds": {}, "values": {}, "shown": {}}
-	modules, err := set.modulesOf([]Rule{conditionRule})
-	if err != nil {
-		t.Fatal(err)
+	tried := 0
+	for id, v := range message.Verdicts() {
+		messages := hear(&facts.LogFacts{Messages: []facts.Message{{ID: id}}})
+		for _, name := range v.Also {
+			if !message.IsCondition(name) {
+				continue
+			}
+			tried++
+			for _, holds := range []bool{false, true} {
+				said := given(v, id, v.When...)
+				said.Holds[name] = holds
+				said.shown = map[string][]Evidence{name: {{Fact: "a.fact"}}}
+				f := set.told(messages, said)[v.Rule][0]
+				if slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "a.fact" }) != holds {
+					t.Errorf("%s, where %s holds: %t: %v", id, name, holds, f.Evidence)
+				}
+			}
+		}
 	}
-	for _, rule := range modules[conditionRule.File].Rules {
-		of := defined[rule.Head.Name.String()]
-		if of == nil {
+	if tried == 0 {
+		t.Error("no verdict shows a condition")
+	}
+}
+
+// TestToldParams holds that a list of a parameter is of all messages, each value once.
+func TestToldParams(t *testing.T) {
+	t.Parallel()
+	const row = "nvidia-devices-forbidden"
+	v := message.Verdicts()[row]
+	messages := hear(&facts.LogFacts{Messages: []facts.Message{
+		{ID: row, Order: 1, Fields: map[string]string{"node": "/dev/nvidia1"}},
+		{ID: row, Order: 0, Fields: map[string]string{"node": "/dev/nvidia0"}},
+		{ID: row, Order: 2, Fields: map[string]string{"node": "/dev/nvidia0"}},
+	}})
+	f := compiledSet(t).told(messages, given(v, row))[v.Rule][0]
+	if got := fmt.Sprint(f.Params["nodes"]); got != "[/dev/nvidia0 /dev/nvidia1]" {
+		t.Errorf("nodes: %s", got)
+	}
+}
+
+// TestConditionNames holds that every name that a verdict uses is a row of the catalogue
+// or is defined in one file of conditions, and that every name defined there is used.
+func TestConditionNames(t *testing.T) {
+	t.Parallel()
+	set := wholeSet(t)
+	const where = conditionFiles + "*.rego"
+	defined := map[string]map[string]bool{"holds": {}, "values": {}, "shown": {}}
+	files := map[string]string{}
+	for file, m := range set.modules {
+		if !strings.HasPrefix(file, conditionFiles) {
 			continue
 		}
-		switch name := rule.Head.Key.Value.(type) {
-		case ast.String:
-			of[string(name)] = true
-		case *ast.Array:
-			of[string(name.Elem(0).Value.(ast.String))] = true
-		default:
-			t.Errorf("%s: the name of a condition is to be written out", rule.Location)
+		for _, rule := range m.Rules {
+			of := defined[rule.Head.Name.String()]
+			if of == nil {
+				continue
+			}
+			var name string
+			switch key := rule.Head.Key.Value.(type) {
+			case ast.String:
+				name = string(key)
+			case *ast.Array:
+				written, _ := key.Elem(0).Value.(ast.String)
+				name = string(written)
+			}
+			if name == "" {
+				t.Errorf("%s: the name of a condition is to be written out", rule.Location)
+			}
+			if other := files[name]; other != "" && other != file {
+				t.Errorf("%s is defined in %s and in %s", name, other, file)
+			}
+			of[name], files[name] = true, file
 		}
 	}
 	used := map[string]map[string]bool{"holds": {}, "values": {}}
@@ -195,13 +251,13 @@ func TestConditionNames(t *testing.T) {
 		for _, name := range names {
 			used["holds"][name] = true
 			if !defined["holds"][name] {
-				t.Errorf("%s: no condition %s in %s", id, name, conditionRule.File)
+				t.Errorf("%s: no condition %s in %s", id, name, where)
 			}
 		}
 		for _, name := range values {
 			used["values"][name] = true
 			if !defined["values"][name] {
-				t.Errorf("%s: no value %s in %s", id, name, conditionRule.File)
+				t.Errorf("%s: no value %s in %s", id, name, where)
 			}
 		}
 		others := slices.Concat(v.When, v.Unless, v.Also)
@@ -216,13 +272,13 @@ func TestConditionNames(t *testing.T) {
 	}
 	for name := range defined["shown"] {
 		if !defined["holds"][name] {
-			t.Errorf("%s: %s is shown and is no condition", conditionRule.File, name)
+			t.Errorf("%s: %s is shown and is no condition", where, name)
 		}
 	}
 	for set, names := range used {
 		for name := range defined[set] {
 			if !names[name] {
-				t.Errorf("%s: no verdict uses %s", conditionRule.File, name)
+				t.Errorf("%s: no verdict uses %s", where, name)
 			}
 		}
 	}

@@ -90,7 +90,7 @@ func readStatements(files fs.FS) ([]*Statement, error) {
 		}
 		all = append(all, rows...)
 	}
-	return all, nil
+	return all, share(all)
 }
 
 // prepare checks of a row what a machine can check.

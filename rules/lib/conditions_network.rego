@@ -1,13 +1,13 @@
 # METADATA
-# title: The conditions that verdicts of messages name
+# title: The conditions of network that verdicts of messages name
 # description: >-
 #   A row of the catalogue of messages may say when its verdict is told, or how bad it
 #   is, by the names of conditions (when, unless), and may quote a value of the facts
-#   ({@name}). Each name is defined here, once, and holds only where the facts show it:
-#   what is not known does not hold.
+#   ({@name}). Each name is defined once and holds only where the facts show it: what
+#   is not known does not hold. These are about interfaces, connections and EFA.
 # schemas:
 #   - input: schema.facts
-package gpudoctor.lib.conditions
+package gpudoctor.lib.conditions_network
 
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.efa
@@ -23,8 +23,6 @@ values contains ["asked_interface", networks.asked] if networks.asked
 shown contains ["interface_asked", asked_fact]
 
 asked_fact := {"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networks.asked, "source": "the texts"} if networks.asked
-
-# Area network: interfaces and connections.
 
 # NCCL counted one machine, or the texts show several.
 holds contains "one_node" if networks.single_node

@@ -1,24 +1,22 @@
-package gpudoctor.lib.conditions_test
+package gpudoctor.lib.conditions_network_test
 
-import data.gpudoctor.lib.conditions
+import data.gpudoctor.lib.conditions_network
 
 test_interface_asked if {
 	given := {"env": {"variables": [{"name": "NCCL_SOCKET_IFNAME", "value": "eth9", "effective": true}]}}
-	"interface_asked" in conditions.holds with input as given
-	["asked_interface", "eth9"] in conditions.values with input as given
-	some ["interface_asked", fact] in conditions.shown with input as given
+	"interface_asked" in conditions_network.holds with input as given
+	["asked_interface", "eth9"] in conditions_network.values with input as given
+	some ["interface_asked", fact] in conditions_network.shown with input as given
 	fact.value == "eth9"
-	not "interface_asked" in conditions.holds with input as {}
+	not "interface_asked" in conditions_network.holds with input as {}
 }
-
-# Area network.
 
 given(rows) := {"logs": {"messages": [object.union({"program": "nccl", "role": "cause", "source": "a.log", "count": 1, "ranks": 1, "order": i, "line": i + 1, "text": row.id}, row) | some i, row in rows]}}
 
-holds(condition, document) if condition in conditions.holds with input as document
+holds(condition, document) if condition in conditions_network.holds with input as document
 
 value(key, document) := known[0] if {
-	known := [pair[1] | some pair in conditions.values with input as document; pair[0] == key]
+	known := [pair[1] | some pair in conditions_network.values with input as document; pair[0] == key]
 }
 
 set_to(variable, setting) := {"env": {"variables": [{"name": variable, "value": setting, "effective": true}]}}
@@ -80,7 +78,7 @@ test_failed_before_efa if {
 
 test_efa if {
 	holds("efa_expected", set_to("FI_PROVIDER", "efa"))
-	some ["efa_expected", fact] in conditions.shown with input as set_to("FI_PROVIDER", "efa")
+	some ["efa_expected", fact] in conditions_network.shown with input as set_to("FI_PROVIDER", "efa")
 	fact.value == "efa"
 	not holds("efa_expected", {})
 	holds("failed_beside_ofi", given([{"id": "nccl-x"}]))
