@@ -132,14 +132,21 @@ func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 		f.Remedies = grade.Remedies
 	}
 	for name, value := range grade.Params {
-		if filled := evidence.Fill(value, first, &said.Said); filled != evidence.UnknownWords && filled != "" {
-			if f.Params == nil {
-				f.Params = map[string]any{}
-			}
-			f.Params[name] = filled
+		if whole, known := said.whole[value]; known {
+			f.param(name, whole)
+		} else if filled := evidence.Fill(value, first, &said.Said); filled != evidence.UnknownWords && filled != "" {
+			f.param(name, filled)
 		}
 	}
 	return f
+}
+
+// param gives a finding a param.
+func (f *Finding) param(name string, value any) {
+	if f.Params == nil {
+		f.Params = map[string]any{}
+	}
+	f.Params[name] = value
 }
 
 // circumstances are what verdicts go by.
@@ -147,11 +154,14 @@ type circumstances struct {
 	evidence.Said
 	// shown are the facts that show conditions, by the condition's name.
 	shown map[string][]Evidence
+	// whole are the values that are no texts, by their place ("{@all_gpus}"): a param
+	// that is such a place alone takes the value as it is.
+	whole map[string]any
 }
 
 // saidBy is what verdicts go by: the messages, and the answer of the conditions.
 func saidBy(h heard, a answer) *circumstances {
-	s := &circumstances{Said: evidence.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}}
+	s := &circumstances{Said: evidence.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}, whole: map[string]any{}}
 	for id := range maps.Keys(h) {
 		s.Rows[id] = true
 	}
@@ -171,8 +181,12 @@ func saidBy(h heard, a answer) *circumstances {
 		}
 	}
 	pairs(a.values, func(name string, value ast.Value) {
-		if text, ok := value.(ast.String); ok && text != "" {
-			s.Values[name] = string(text)
+		if text, ok := value.(ast.String); ok {
+			if text != "" {
+				s.Values[name] = string(text)
+			}
+		} else if whole, err := ast.JSON(value); err == nil {
+			s.whole["{@"+name+"}"] = whole
 		}
 	})
 	pairs(a.shown, func(name string, value ast.Value) {

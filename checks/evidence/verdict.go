@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +17,9 @@ import (
 // other facts, it names conditions; they are stated in Rego, in
 // rules/lib/conditions.rego. Reasoning that needs more is a rule's own.
 type Verdict struct {
+	// As is the id of a row whose verdict is this row's as well: both are one statement in
+	// two programs' forms, and told as one. It stands alone.
+	As string `yaml:"as,omitempty"`
 	// Rule is the rule whose finding it is.
 	Rule string `yaml:"rule"`
 	// ID is the kind of the finding, where the rule's first_of or another rule's
@@ -186,6 +190,37 @@ func (v *Verdict) check(row *Statement) error {
 		if strings.ContainsAny(placeholder.ReplaceAllString(text, ""), "{}") {
 			return fmt.Errorf("the verdict's text has a brace that is no {field}: %q", text)
 		}
+	}
+	return nil
+}
+
+// shareVerdicts gives each row whose verdict is that of another (as) that verdict, and
+// makes one group of the rows that share one.
+func shareVerdicts(rows []*Statement) error {
+	byID := make(map[string]*Statement, len(rows))
+	for _, row := range rows {
+		byID[row.ID] = row
+	}
+	shared := map[*Verdict]string{}
+	for _, row := range rows {
+		if row.Verdict == nil || row.Verdict.As == "" {
+			continue
+		}
+		as := byID[row.Verdict.As]
+		if as == nil || as.Verdict == nil || as.Verdict.Rule == "" {
+			return fmt.Errorf("%s: %s has no verdict of its own", row.ID, row.Verdict.As)
+		}
+		if !reflect.DeepEqual(row.Verdict, &Verdict{As: as.ID}) {
+			return fmt.Errorf("%s: the verdict is that of %s, and says more", row.ID, as.ID)
+		}
+		if err := as.Verdict.check(row); err != nil {
+			return fmt.Errorf("%s: %w", row.ID, err)
+		}
+		shared[as.Verdict] = as.ID
+		row.Verdict = as.Verdict
+	}
+	for v, id := range shared {
+		v.Group = cmp.Or(v.Group, id)
 	}
 	return nil
 }
