@@ -79,39 +79,61 @@ func directly(rules []Rule) map[string][]string {
 // circular reports whether findings of a rule may be consequences of themselves: then
 // folding them would not end.
 func circular(rule string, rules []Rule) bool {
-	direct := directly(rules)
-	// meets reports whether two keys may speak of one finding.
-	meets := func(a, b string) bool { return a == b || ruleOf(a) == ruleOf(b) && (ruleOf(a) == a || ruleOf(b) == b) }
-	for cause := range direct {
-		if ruleOf(cause) != rule {
+	edges := kindEdges(directly(rules))
+	for start := range edges {
+		if ruleOf(start) != rule {
 			continue
 		}
 		seen := map[string]bool{}
-		var visit func(key string) bool
-		visit = func(key string) bool {
-			for other, effects := range direct {
-				if !meets(other, key) {
-					continue
-				}
-				for _, effect := range effects {
-					if meets(effect, cause) {
-						return true
-					}
-					if !seen[effect] {
-						seen[effect] = true
-						if visit(effect) {
-							return true
-						}
-					}
+		var visit func(kind string)
+		visit = func(kind string) {
+			for _, next := range edges[kind] {
+				if !seen[next] {
+					seen[next] = true
+					visit(next)
 				}
 			}
-			return false
 		}
-		if visit(cause) {
+		visit(start)
+		if seen[start] {
 			return true
 		}
 	}
 	return false
+}
+
+// kindEdges writes out what a whole rule explains, or what explains a whole rule, for each
+// kind of that rule's findings that is told apart anywhere; "rule/" are all others.
+func kindEdges(direct map[string][]string) map[string][]string {
+	kinds := map[string][]string{}
+	note := func(key string) {
+		for _, kind := range []string{ruleOf(key) + "/", key} {
+			if kind != ruleOf(key) && !slices.Contains(kinds[ruleOf(key)], kind) {
+				kinds[ruleOf(key)] = append(kinds[ruleOf(key)], kind)
+			}
+		}
+	}
+	for cause, effects := range direct {
+		note(cause)
+		for _, effect := range effects {
+			note(effect)
+		}
+	}
+	of := func(key string) []string {
+		if ruleOf(key) == key {
+			return kinds[key]
+		}
+		return []string{key}
+	}
+	edges := map[string][]string{}
+	for cause, effects := range direct {
+		for _, kind := range of(cause) {
+			for _, effect := range effects {
+				edges[kind] = append(edges[kind], of(effect)...)
+			}
+		}
+	}
+	return edges
 }
 
 // checkPrecedence checks that what a rule explains is a rule, that no finding explains

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -138,6 +139,23 @@ func TestFirstOfLists(t *testing.T) {
 		}
 		if told != c.told {
 			t.Errorf("of %s: %s, want %s", c.hold, told, c.told)
+		}
+	}
+}
+
+// TestCircularKinds holds that a kind of finding may explain another one of its own
+// rule, and not itself.
+func TestCircularKinds(t *testing.T) {
+	t.Parallel()
+	for entries, want := range map[string]bool{
+		"b;x > a/y":       false,
+		"x > a/y;y > a/z": false,
+		"x > a/y;y > a/x": true,
+		"x > a":           true,
+	} {
+		rules := []Rule{{ID: "a", Explains: strings.Split(entries, ";")}, {ID: "b"}}
+		if got := circular("a", rules); got != want {
+			t.Errorf("%s: circular %t", entries, got)
 		}
 	}
 }

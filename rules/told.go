@@ -169,22 +169,31 @@ func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 		f.Remedies = grade.Remedies
 	}
 	for name, param := range grade.Params {
+		if whole, known := said.whole[param.Value]; known && !param.List {
+			f.param(name, whole)
+			continue
+		}
 		speakers := []facts.Message{*first}
 		if param.List {
 			speakers = quoted
 		}
-		values := paramValues(param.Value, speakers, said)
-		if len(values) == 0 {
-			continue
-		}
-		if f.Params == nil {
-			f.Params = map[string]any{}
-		}
-		if f.Params[name] = any(values); !param.List {
-			f.Params[name] = values[0]
+		switch values := paramValues(param.Value, speakers, said); {
+		case len(values) == 0:
+		case param.List:
+			f.param(name, values)
+		default:
+			f.param(name, values[0])
 		}
 	}
 	return f
+}
+
+// param gives a finding a param.
+func (f *Finding) param(name string, value any) {
+	if f.Params == nil {
+		f.Params = map[string]any{}
+	}
+	f.Params[name] = value
 }
 
 // paramValues are what messages fill into the value of a parameter, each once.
@@ -215,6 +224,9 @@ type circumstances struct {
 	message.Said
 	// shown are the facts that show conditions, by the condition's name.
 	shown map[string][]Evidence
+	// whole are the values that are no texts, by their place ("{@all_gpus}"): a param
+	// that is such a place alone takes the value as it is.
+	whole map[string]any
 }
 
 // holding are those of the names that are conditions which hold.
@@ -230,7 +242,7 @@ func (c *circumstances) holding(names []string) []string {
 
 // saidBy is what verdicts go by: the messages, and the answer of the conditions.
 func saidBy(h heard, a answer) *circumstances {
-	s := &circumstances{Said: message.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}}
+	s := &circumstances{Said: message.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}, whole: map[string]any{}}
 	for id := range maps.Keys(h) {
 		s.Rows[id] = true
 	}
@@ -250,8 +262,12 @@ func saidBy(h heard, a answer) *circumstances {
 		}
 	}
 	pairs(a.values, func(name string, value ast.Value) {
-		if text, ok := value.(ast.String); ok && text != "" {
-			s.Values[name] = string(text)
+		if text, ok := value.(ast.String); ok {
+			if text != "" {
+				s.Values[name] = string(text)
+			}
+		} else if whole, err := ast.JSON(value); err == nil {
+			s.whole["{@"+name+"}"] = whole
 		}
 	})
 	pairs(a.shown, func(name string, value ast.Value) {

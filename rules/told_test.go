@@ -2,8 +2,10 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -74,7 +76,8 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%s: %q gives no finding of %s: %v", row.ID, example, v.Rule, got)
 				continue
 			}
-			checkTold(t, row.ID, got[at], f.Logs.Messages[0].Text)
+			m := f.Logs.Messages[0]
+			checkTold(t, row.ID, got[at], append(slices.Collect(maps.Values(m.Fields)), m.Text)...)
 		}
 	}
 	if tried == 0 {
@@ -105,10 +108,15 @@ func given(v *message.Verdict, row string, holds ...string) *circumstances {
 	return said
 }
 
-// checkTold holds that a finding of a message is whole.
-func checkTold(t *testing.T, row string, got Finding, line string) {
+// checkTold holds that a finding of a message is whole. What the message said may hold
+// braces.
+func checkTold(t *testing.T, row string, got Finding, said ...string) {
 	t.Helper()
-	if strings.ContainsAny(strings.ReplaceAll(got.Message, line, ""), "{}") || strings.Contains(got.Message, message.UnknownWords) {
+	text := got.Message
+	for _, s := range said {
+		text = strings.ReplaceAll(text, s, "")
+	}
+	if strings.ContainsAny(text, "{}") || strings.Contains(got.Message, message.UnknownWords) {
 		t.Errorf("%s: the text has a gap: %s", row, got.Message)
 	}
 	if got.Severity.Rank() == len(severities) || got.Confidence.Rank() == len(confidences) || got.Order == nil || len(got.Remedies) == 0 {
@@ -281,5 +289,26 @@ func TestConditionNames(t *testing.T) {
 				t.Errorf("%s: no verdict uses %s", where, name)
 			}
 		}
+	}
+}
+
+// TestWholeParams holds that a param that is the place of a value alone takes a list as
+// it is, and is left out where the value is an empty text.
+func TestWholeParams(t *testing.T) {
+	t.Parallel()
+	const row, place = "cuda-nvlink", "{@all_gpus}"
+	if message.Verdicts()[row].Params["gpus"].Value != place {
+		t.Fatalf("%s has the params %v", row, message.Verdicts()[row].Params)
+	}
+	messages := hear(&facts.LogFacts{Messages: []facts.Message{{ID: row, Text: "said", Source: "a", Line: 1}}})
+	told := func(value *ast.Term) any {
+		said := saidBy(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
+		return messages.finding(Rule{}, []string{row}, said).Params["gpus"]
+	}
+	if got := told(ast.ArrayTerm(ast.StringTerm("GPU0"))); !reflect.DeepEqual(got, []any{"GPU0"}) {
+		t.Errorf("a list becomes %v", got)
+	}
+	if got := told(ast.StringTerm("")); got != nil {
+		t.Errorf("an empty text becomes %v", got)
 	}
 }

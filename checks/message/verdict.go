@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +19,8 @@ import (
 // other facts, it names conditions; they are stated in Rego, in
 // rules/lib/conditions_*.rego. Reasoning that needs more is a rule's own.
 type Verdict struct {
-	// As is the row whose verdict this one is, too; nothing else is given then.
+	// As is the id of a row whose verdict is this row's as well: both are one statement in
+	// two programs' forms, and told as one. It stands alone.
 	As string `yaml:"as,omitempty"`
 	// Rule is the rule whose finding it is.
 	Rule string `yaml:"rule"`
@@ -228,26 +230,33 @@ func (v *Verdict) check(row *Statement) error {
 	return nil
 }
 
-// share gives the rows that take another's verdict that one.
-func share(all []*Statement) error {
-	own := map[string]*Verdict{}
-	for _, row := range all {
-		if row.Verdict != nil && row.Verdict.As == "" {
-			own[row.ID] = row.Verdict
-		}
+// shareVerdicts gives each row whose verdict is that of another (as) that verdict, and
+// makes one group of the rows that share one.
+func shareVerdicts(rows []*Statement) error {
+	byID := make(map[string]*Statement, len(rows))
+	for _, row := range rows {
+		byID[row.ID] = row
 	}
-	for _, row := range all {
+	shared := map[*Verdict]string{}
+	for _, row := range rows {
 		if row.Verdict == nil || row.Verdict.As == "" {
 			continue
 		}
-		v := own[row.Verdict.As]
-		if v == nil {
+		as := byID[row.Verdict.As]
+		if as == nil || as.Verdict == nil || as.Verdict.Rule == "" {
 			return fmt.Errorf("%s: %s has no verdict of its own", row.ID, row.Verdict.As)
 		}
-		if err := v.check(row); err != nil {
+		if !reflect.DeepEqual(row.Verdict, &Verdict{As: as.ID}) {
+			return fmt.Errorf("%s: the verdict is that of %s, and says more", row.ID, as.ID)
+		}
+		if err := as.Verdict.check(row); err != nil {
 			return fmt.Errorf("%s: %w", row.ID, err)
 		}
-		row.Verdict = v
+		shared[as.Verdict] = as.ID
+		row.Verdict = as.Verdict
+	}
+	for v, id := range shared {
+		v.Group = cmp.Or(v.Group, id)
 	}
 	return nil
 }

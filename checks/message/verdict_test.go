@@ -26,11 +26,12 @@ func TestShare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows[0].Verdict != rows[1].Verdict || rows[2].Verdict != rows[1].Verdict || rows[1].Verdict.Text != "t" {
+	if rows[0].Verdict != rows[1].Verdict || rows[2].Verdict != rows[1].Verdict || rows[1].Verdict.Text != "t" || rows[1].Verdict.Group != "second" {
 		t.Errorf("%v, %v, %v", rows[0].Verdict, rows[1].Verdict, rows[2].Verdict)
 	}
 	for verdict, want := range map[string]string{
-		"as: third": "has no verdict of its own",
+		"as: third":        "has no verdict of its own",
+		"as: third, id: x": "has no verdict of its own",
 		"rule: r, subject: s, text: t, unless: [third]": "beside its own message",
 	} {
 		if _, err := readStatements(files(verdict)); err == nil || !strings.Contains(err.Error(), want) {

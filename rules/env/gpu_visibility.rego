@@ -197,6 +197,25 @@ findings contains {
 	count(rank_gpus.beyond_sight) > 0
 }
 
+# In a container no driver means that the container toolkit brought no libraries: it does
+# so for images that set NVIDIA_VISIBLE_DEVICES, as NVIDIA's do, or where the launch sets it
+# (enroot doc/standard-hooks.md, 98-nvidia.sh; Docker's --gpus sets it, Apptainer's --nv
+# stands for it). Outside of one the row has the verdict of driver-not-loaded.
+findings contains {
+	"subject": "GPUs",
+	"message": sprintf("No driver is found in the container of %s: its libraries come in only where NVIDIA_VISIBLE_DEVICES is set, by the image or by the launch, and NVIDIA_DRIVER_CAPABILITIES holds compute", [object.get(l, "image", "the job")]),
+	"severity": "critical",
+	"confidence": "likely",
+	"messages": logs.by_id["torch-no-driver"],
+	"evidence": [launches.evidence(l)],
+	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
+	"remedies": ["fix-visible-devices", "set-driver-capabilities", "pass-device-nodes"],
+} if {
+	logs.said("torch-no-driver")
+	count(launches.without_gpus) == 0
+	l := sort(launches.enclosed)[0]
+}
+
 # A pod's own value takes the place of what the device plugin chose: the kubelet
 # adds the pod's variables behind the plugin's (pkg/kubelet/kubelet_pods.go,
 # GenerateRunContainerOptions).

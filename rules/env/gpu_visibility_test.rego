@@ -245,6 +245,17 @@ test_a_gpu_of_another_rank if {
 
 said(id, fields, order) := {"id": id, "program": "pytorch", "role": "cause", "text": "said", "fields": fields, "source": "a.log", "line": 3, "order": order, "count": 1, "ranks": 1}
 
+test_a_container_without_the_drivers_libraries if {
+	document := {
+		"launches": [{"kind": "slurm", "image": "ubuntu.sqsh", "gpus": 2, "source": "job.sh", "line": 1}],
+		"logs": {"messages": [{"id": "torch-no-driver", "program": "pytorch", "role": "cause", "text": "Found no NVIDIA driver on your system", "source": "a.log", "line": 2, "order": 2}]},
+	}
+	some f in gpu_visibility.findings with input as document
+	f.severity == "critical"
+	f.remedies[0] == "fix-visible-devices"
+	count(gpu_visibility.findings) == 0 with input as object.remove(document, ["launches"])
+}
+
 pod(value) := {"launches": [{"kind": "kubernetes", "name": "b", "gpus": 1, "resources": {"nvidia.com/gpu": "1"}, "variables": {"NVIDIA_VISIBLE_DEVICES": value}, "source": "pod.yaml", "line": 1}]}
 
 test_a_pod_that_chooses_its_gpu_itself if {

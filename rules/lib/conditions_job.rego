@@ -84,13 +84,6 @@ holds contains "cause_stated" if {
 # The job runs in a container.
 holds contains "job_in_container" if count(launches.enclosed) > 0
 
-values contains ["job_image", object.get(sort(launches.enclosed)[0], "image", "the job")]
-
-shown contains ["job_in_container", launches.evidence(sort(launches.enclosed)[0])]
-
-# A container was started without GPUs.
-holds contains "container_without_gpus" if count(launches.without_gpus) > 0
-
 # A variable names the network that NCCL is to use.
 holds contains "network_named" if {
 	some name in ["NCCL_NET", "NCCL_NET_PLUGIN"]
