@@ -33,10 +33,11 @@
 #   since: "0.1"
 package gpudoctor.rules.container_caps
 
+import data.gpudoctor.lib.container_rdma
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.networks
+import data.gpudoctor.lib.numa_calls
 import data.gpudoctor.lib.surroundings
 
 # A GPU's node without the nodes of the driver itself.
@@ -228,163 +229,15 @@ absent contains path if {
 	regex.match(`^/dev/nvidia[0-9]+$`, path)
 }
 
-# InfiniBand NICs of the machine that a container cannot use.
-findings contains {
-	"subject": "/dev/infiniband",
-	"message": sprintf("The machine has %d InfiniBand NICs, and none of their device nodes was passed into this container: a job over several machines goes over TCP", [count(surroundings.infiniband_nics)]),
-	"severity": "low",
-	"confidence": "possible",
-	"evidence": [{"fact": "pci.devices", "value": sort(surroundings.infiniband_nics), "source": "/sys/bus/pci/devices"}],
-	"params": {"nodes": ["/dev/infiniband"]},
-	"remedies": ["pass-rdma-devices"],
-} if {
-	facts.in_container
-	count(surroundings.usable) > 0
-	count(surroundings.infiniband_nics) > 0
-	count(surroundings.rdma_nodes) == 0
+# RDMA devices that the container lacks.
+findings contains object.union({"subject": "/dev/infiniband", "params": {"nodes": ["/dev/infiniband"]}}, found) if {
+	some found in container_rdma.found
 }
-
-# A container that was given no RDMA device, by the description of its start.
-findings contains {
-	"id": lack.id,
-	"subject": "/dev/infiniband",
-	"message": lack.message,
-	"severity": lack.severity,
-	"confidence": lack.confidence,
-	"remedies": lack.remedies,
-	"params": {"nodes": ["/dev/infiniband"]},
-	"messages": lack.messages,
-	"evidence": launches.devices_evidence(launches.without_rdma),
-} if {
-	some lack in lacks
-	count(lack.messages) > 0
-}
-
-container_name := launches.title(sort(launches.without_rdma)[0])
-
-# NCCL finds no RDMA device, while one of the machine has a link, and the job asks for
-# RDMA.
-lacks contains {
-	"id": "rdma-not-passed",
-	"messages": {logs.first(logs.by_id["nccl-ib-no-device"])},
-	"severity": "high",
-	"confidence": "likely",
-	"remedies": ["pass-rdma-devices", "pass-device-nodes", "add-ipc-lock"],
-	"message": sprintf("NCCL finds no RDMA device in %s, which was given none: /dev/infiniband was not passed in. The machine has some with a link (%s), and the job goes over TCP instead", [container_name, concat(", ", sort(linked))]),
-} if {
-	not facts.env.NCCL_IB_DISABLE == "1"
-	rdma_asked
-	linked := {p.device | some p in input.nics.rdma; p.state == "active"}
-	count(linked) > 0
-}
-
-# NCCL was told to use InfiniBand or RoCE and nothing else: what it was told is right,
-# and the nodes are missing.
-lacks contains {
-	"id": "rdma-not-passed",
-	"messages": logs.by_id["nccl-network-not-found"],
-	"severity": "critical",
-	"confidence": "confirmed",
-	"remedies": ["pass-rdma-devices", "pass-device-nodes", "add-ipc-lock"],
-	"message": sprintf("NCCL_NET=IB allows NCCL only its own InfiniBand and RoCE transport, and NCCL finds no RDMA device in %s, which was given none: /dev/infiniband was not passed in. So the job ends instead of going on over TCP", [container_name]),
-} if {
-	upper(facts.env.NCCL_NET) == "IB"
-}
-
-# fi_info finds no device in one place: the machine has them, as the same command
-# outside, or what the job is told, shows.
-lacks contains {
-	"id": "efa-not-passed",
-	"messages": {m},
-	"severity": "high",
-	"confidence": "likely",
-	"remedies": ["pass-device-nodes", "pass-rdma-devices"],
-	"message": sprintf("libfabric finds no device (%s), and %s was started without any of /dev/infiniband, so that EFA is not visible in it. --device=/dev/infiniband/uverbs0, one for each of EFA's interfaces, or the resource vpc.amazonaws.com/efa, passes them in", [logs.at(m), container_name]),
-} if {
-	m := logs.first(logs.messages({"ofi-fi-info-empty", "ofi-efa-list-empty"}))
-	efa_elsewhere
-}
-
-# rdma_asked is true of a job over several machines, and of one whose variables speak
-# of RDMA.
-rdma_asked if networks.multi_node
-
-rdma_asked if facts.env.NCCL_IB_HCA != ""
-
-rdma_asked if upper(facts.env.NCCL_NET) == "IB"
-
-rdma_asked if facts.env.NCCL_IB_DISABLE == "0"
-
-efa_elsewhere if {
-	some p in input.nics.providers
-	startswith(p, "efa")
-}
-
-efa_elsewhere if facts.env.FI_PROVIDER == "efa"
 
 # NUMA calls that a seccomp filter forbids.
-findings contains {
-	"subject": "SYS_NICE",
-	"message": sprintf("NUMA calls are forbidden here (get_mempolicy gives EPERM), and NCCL %s takes host memory with them: transport through host memory fails (2.26.5 and newer fall back to /dev/shm)", [facts.list({l.version | some l in surroundings.nccl})]),
-	"severity": numa_severity,
-	"evidence": array.concat(numa_evidence, nccl_evidence),
-	"remedies": ["add-sys-nice", "nccl-cumem-host-disable", "upgrade-nccl"],
-	"params": {"capability": "SYS_NICE"},
-} if {
-	numa_forbidden
-	count(surroundings.usable) > 1
-	affected_nccl
+findings contains object.union({"subject": "SYS_NICE", "params": {"capability": "SYS_NICE"}}, found) if {
+	some found in numa_calls.found
 }
-
-# Elsewhere only the placement of memory suffers, which matters where there is more
-# than one node to place it on.
-findings contains {
-	"subject": "SYS_NICE",
-	"message": "NUMA calls are forbidden here (get_mempolicy gives EPERM): memory cannot be bound to the node of its GPU, and NCCL keeps its host buffers in /dev/shm",
-	"severity": "info",
-	"evidence": numa_evidence,
-	"remedies": ["add-sys-nice"],
-	"params": {"capability": "SYS_NICE"},
-} if {
-	numa_forbidden
-	count(surroundings.usable) > 1
-	count(surroundings.cpu_nodes) > 1
-	not affected_nccl
-}
-
-affected_nccl if {
-	surroundings.nccl_at_least([2, 24])
-	surroundings.nccl_below([2, 26, 5])
-}
-
-# Where GPUs reach each other directly host memory is the exception.
-default numa_severity := "high"
-
-numa_severity := "medium" if surroundings.p2p_proven
-
-numa_severity := "medium" if surroundings.all_nvlinked
-
-numa_forbidden if {
-	input.container.get_mempolicy == "EPERM"
-	not cumem_host_off
-}
-
-cumem_host_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
-
-cumem_host_off if facts.env.NCCL_CUMEM_ENABLE == "0"
-
-numa_evidence := [
-	{"fact": "container.get_mempolicy", "value": "EPERM", "source": "get_mempolicy(2)"},
-	{"fact": "container.seccomp", "value": object.get(input.container, "seccomp", ""), "source": "/proc/self/status"},
-]
-
-nccl_evidence := [{
-	"fact": sprintf("libraries.files[%s].version", [l.path]),
-	"value": l.version,
-	"source": l.path,
-} |
-	some l in surroundings.nccl
-]
 
 # blind are programs that find no driver, or no GPU, in a container that was
 # started without GPUs.
@@ -412,13 +265,13 @@ missing contains {"fact": "container.device_nodes", "words": "/dev could not be 
 }
 
 missing contains {"fact": "libraries", "words": "which NCCL is used here is not known"} if {
-	numa_forbidden
+	numa_calls.forbidden
 	count(surroundings.usable) > 1
 	not input.libraries
 }
 
 missing contains {"fact": "libraries.files[].version", "words": "which NCCL is used here is not known"} if {
-	numa_forbidden
+	numa_calls.forbidden
 	count(surroundings.usable) > 1
 	some l in input.libraries.files
 	l.kind == "libnccl"

@@ -12,19 +12,13 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.visible_devices as visible
+import data.tables.gpu_models
 
 taken := {m | some m in logs.by_id["ggml-rocm-device"]; inside_processor(m)}
 
 cards := logs.by_id["ggml-rocm-device"] - taken
 
-inside_processor(m) if m.fields.architecture in integrated_architectures
-
-# integrated_architectures are found inside of processors only (LLVM,
-# AMDGPUUsage, column APU).
-integrated_architectures := {
-	"gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103", "gfx1150",
-	"gfx1151", "gfx1152", "gfx1153",
-}
+inside_processor(m) if m.fields.architecture in gpu_models.amd_integrated
 
 # A program lists it among the cards.
 found contains {

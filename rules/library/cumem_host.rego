@@ -73,9 +73,8 @@ findings contains {
 	"message": sprintf("NCCL shares host memory through cuMem, and CUDA refuses a GPU access to it (%s): peer access between GPUs is not what is wrong, as this is the way without it. With NCCL_CUMEM_HOST_ENABLE=0 NCCL uses /dev/shm", [m.text]),
 	"severity": "critical",
 	"confidence": confidence(m),
-	"evidence": [logs.evidence(m)],
+	"messages": {m},
 	"remedies": ["nccl-cumem-host-disable", "upgrade-driver", "upgrade-nccl"],
-	"order": m.order,
 } if {
 	m := logs.first(mapping)
 	not switched_off
@@ -91,9 +90,9 @@ findings contains {
 	"message": sprintf("NCCL %s takes host memory through cuMem without trying first whether that works, and an allocation failed (%s); containers refuse the NUMA calls that it needs without SYS_NICE", [use.version, m.text]),
 	"severity": refused_severity(m),
 	"confidence": "likely",
-	"evidence": [logs.evidence(m), use.evidence],
+	"messages": {m},
+	"evidence": [use.evidence],
 	"remedies": ["nccl-cumem-host-disable", "add-sys-nice", "upgrade-nccl"],
-	"order": m.order,
 } if {
 	m := logs.first(refused)
 	not switched_off

@@ -15,7 +15,6 @@ test_fires_where_mapping_fails if {
 	f.severity == "critical"
 	f.confidence == "confirmed"
 	f.remedies[0] == "nccl-cumem-host-disable"
-	f.order == 2
 	other := message("nccl-cuda-not-permitted", {"file": "transport/shm.cc"})
 	some g in cumem_host.findings with input as {"logs": {"messages": [other]}}
 	g.confidence == "likely"
