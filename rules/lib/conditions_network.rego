@@ -14,6 +14,7 @@ import data.gpudoctor.lib.efa
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
+import data.gpudoctor.lib.rdma
 
 # NCCL_SOCKET_IFNAME is set for the job.
 holds contains "interface_asked" if networks.asked
@@ -102,3 +103,17 @@ values contains ["ofi_versions", sprintf(" (%s)", [concat(", ", sort(versions))]
 	versions := {sprintf("%s %s", [p.name, p.version]) | some p in input.software; p.name in {"aws-ofi-nccl", "libfabric"}}
 	count(versions) > 0
 }
+
+# RDMA: only InfiniBand is in use; a list of kernel modules shows whether that of
+# GPUDirect RDMA is loaded; the RDMA stack of NVIDIA that is installed.
+holds contains "infiniband" if rdma.link == "infiniband"
+
+holds contains "peermem_loaded" if rdma.peermem_loaded
+
+shown contains ["peermem_loaded", rdma.module_evidence[0]]
+
+holds contains "peermem_absent" if rdma.peermem_absent
+
+shown contains ["peermem_absent", rdma.module_evidence[0]]
+
+values contains ["with_ofed", sprintf(" (MLNX_OFED %s)", [max(logs.versions.ofed)])]

@@ -86,3 +86,15 @@ test_efa if {
 	value("then_tcp", {"logs": {"communicators": [{"nodes": 2}]}})
 	value("ofi_versions", {"software": [{"name": "libfabric", "version": "1.17"}]}) == " (libfabric 1.17)"
 }
+
+test_rdma if {
+	holds("infiniband", {"nics": {"rdma": [{"link_layer": "InfiniBand"}]}})
+	not holds("infiniband", {})
+	holds("peermem_loaded", {"nics": {"modules": ["nvidia_peermem"]}})
+	holds("peermem_absent", {"nics": {"modules": ["ib_core"]}})
+	some ["peermem_absent", fact] in conditions.shown with input as {"nics": {"modules": ["ib_core"]}}
+	fact.value == ["ib_core"]
+	some ["peermem_loaded", other] in conditions.shown with input as {"nics": {"modules": ["nvidia_peermem"]}}
+	other.fact == "nics.modules"
+	value("with_ofed", {"software": [{"name": "ofed", "version": "5.0-2.1.8"}]}) == " (MLNX_OFED 5.0-2.1.8)"
+}

@@ -192,6 +192,49 @@ astray(c) if {
 	not strings.any_prefix_match(c.name, ["veth", "ip6tnl"])
 }
 
+# choice_told is true where a bad choice itself shows the fault. Ranks that met on
+# several machines did so over this interface; a connection that failed later counts
+# still.
+choice_told if {
+	networks.troubled
+	not networks.met
+}
+
+choice_told if {
+	networks.troubled
+	useless_failed
+}
+
+# An address that holds on one cable, or in one machine, cannot be met from
+# another network: a job that shows both stands still without a word.
+choice_told if {
+	not networks.met
+	some c in first_choices
+	networks.link_local(c.address)
+	some other in first_choices
+	networks.host_of(other.message) != networks.host_of(c.message)
+	not useless(other.address)
+}
+
+# bad_remotes are connections to an address that means something else on each machine.
+# They leave the generic messages to themselves: what refuses a connection on 127.0.0.1
+# may be any service.
+bad_remotes contains f if {
+	some f in hard_failures
+	useless(f.remote)
+}
+
+# PyTorch gives up when its time is over. On one machine a container's address in
+# the network of a bridge is as good as any.
+bad_remotes contains f if {
+	networks.multi_node
+	some f in failures
+	f.message.id in {"torch-store-timed-out", "torch-store-connect-failed"}
+	f.kind == "timed-out"
+	useless(f.remote)
+	not networks.loopback(f.remote)
+}
+
 # narrow_used are the interfaces that NCCL took by itself and that have no network
 # around them, where others of the same list have one.
 narrow_used contains n if {

@@ -146,6 +146,25 @@ told_interface if {
 	not excludes(asked)
 }
 
+# told_names are the values of the variables that name interfaces.
+told_names[name] := value if {
+	some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]
+	value := facts.env[name]
+	value != ""
+}
+
+# taken are those of some names of interfaces that the value of a variable takes.
+taken("NCCL_SOCKET_IFNAME", names) := {name | some name in names; selects(told_names.NCCL_SOCKET_IFNAME, name)}
+
+taken("GLOO_SOCKET_IFNAME", names) := names & {trim_space(name) | some name in split(told_names.GLOO_SOCKET_IFNAME, ",")}
+
+# inside is true of names that no other machine reaches.
+inside("lo")
+
+inside(name) if private_bridge(name)
+
+inside(name) if startswith(name, "veth")
+
 # listed are the interfaces of each host whose list is whole: the loopback
 # interface is in each whole list.
 listed[host] := {n |
@@ -161,6 +180,25 @@ listed[host] := {n |
 dead(n) if n.state == "down"
 
 dead(n) if n.carrier == false
+
+# unusable says why none of some interfaces can be used.
+unusable(used) := "is down" if {
+	every n in used {
+		dead(n)
+	}
+} else := "has no address" if {
+	every n in used {
+		not dead(n)
+		count(object.get(n, "addresses", [])) == 0
+	}
+	with_addresses
+}
+
+# with_addresses is false of lists of links, which show no address at all.
+with_addresses if {
+	some n in input.nics.interfaces
+	count(n.addresses) > 0
+}
 
 # ipv4_of are the IPv4 addresses of an interface, with their netmasks.
 ipv4_of(n) := {a | some a in object.get(n, "addresses", []); not contains(a, ":"); contains(a, "/")}

@@ -26,11 +26,11 @@
 #     - job-connected
 #   remedies: [fix-ofi-plugin, install-ofi-plugin, pass-rdma-devices, unset-env]
 #   first_of:
-#     - stated > no-provider > other-provider > tcp
-#     - stated > no-provider > not-found > tcp
-#     - stated > no-provider > hung
-#     - stated > no-provider > no-efa
-#     - stated > no-provider > call-unknown > call-failed
+#     - stated > other-provider > tcp
+#     - stated > not-found > tcp
+#     - stated > hung
+#     - stated > no-efa
+#     - stated > call-unknown > call-failed
 #   since: "0.1"
 package gpudoctor.rules.ofi_plugin
 
@@ -48,7 +48,7 @@ versions := [{"fact": sprintf("software[%s]", [p.name]), "value": p.version, "so
 # An image that brings the plugin says so on instances without EFA, too, and NCCL
 # goes on. Where EFA is meant, the job is not what it should be.
 findings contains {
-	"id": "no-provider",
+	"id": "stated",
 	"subject": "network",
 	"message": "aws-ofi-nccl: the plugin finds no provider that it can use: EFA's devices (/dev/infiniband) are not passed into the container, or the instance has none",
 	"severity": no_provider_severity,

@@ -40,6 +40,9 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 
+# misled is a finding that a variable is to name another interface, or none.
+misled(variable, f) := object.union(f, {"subject": "network", "remedies": ["set-socket-ifname", "unset-env"], "params": {"variable": variable}})
+
 # interfaces_shown shows interfaces as evidence.
 interfaces_shown(list) := [{"fact": sprintf("nics.interfaces[%s].addresses", [n.name]), "value": object.get(n, "addresses", []), "source": logs.at(n)} | some n in list]
 
@@ -105,15 +108,12 @@ findings contains {
 # NCCL took an address that has no network around it (/32), or a tunnel, while
 # another interface of the machine has a network, and its peer did not answer. On
 # some clouds all addresses are such, which then tell nothing.
-findings contains {
+findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "narrow",
-	"subject": "network",
 	"message": sprintf("NCCL chose %s (%s), which leads to one other end alone, and the peer at %s did not answer; %s is in a network with others: name it by NCCL_SOCKET_IFNAME", [c.name, c.address, f.remote, facts.list({n.name | some n in networks.broader})]),
-	"remedies": ["set-socket-ifname", "unset-env"],
-	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"messages": [c.message, f.message],
 	"evidence": interfaces_shown(connections.narrow_used),
-} if {
+}) if {
 	names := {n.name | some n in connections.narrow_used}
 	c := sort([c | some c in connections.chosen; c.place == 0; c.name in names])[0]
 	f := connections.earliest(connections.unanswered)
@@ -121,42 +121,15 @@ findings contains {
 
 # An interface that ends inside of the machine was taken in a job over several
 # machines, and the job did not come up.
-findings contains {
+findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "choice",
-	"subject": "network",
 	"message": sprintf("%s uses %s (%s) in a job over several machines: %s%s", [speaker(c.message), c.name, c.address, why(c), told]),
-	"remedies": ["set-socket-ifname", "unset-env"],
-	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"messages": [c.message],
 	"evidence": asked_fact,
-} if {
+}) if {
 	networks.multi_node
-	choice_told
+	connections.choice_told
 	c := connections.earliest(connections.bad_choices)
-}
-
-# choice_told is true where the choice itself shows the fault. Ranks that met on
-# several machines did so over this interface; a connection that failed later counts
-# still.
-choice_told if {
-	networks.troubled
-	not networks.met
-}
-
-choice_told if {
-	networks.troubled
-	connections.useless_failed
-}
-
-# An address that holds on one cable, or in one machine, cannot be met from
-# another network: a job that shows both stands still without a word.
-choice_told if {
-	not networks.met
-	some c in connections.first_choices
-	networks.link_local(c.address)
-	some other in connections.first_choices
-	networks.host_of(other.message) != networks.host_of(c.message)
-	not connections.useless(other.address)
 }
 
 why(c) := "every machine has that address for itself" if {
@@ -179,39 +152,18 @@ speaker(m) := sprintf("NCCL on %s", [m.host]) if {
 
 # A connection was tried to an address that means something else on each
 # machine.
-findings contains {
+findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "peer-address",
-	"subject": "network",
 	"message": sprintf("A rank tried to connect to %s, and %s: %s. The peer took the wrong interface and told its address", [
 		f.remote, connections.words[f.kind], why({"address": f.remote}),
 	]),
 	"severity": severity,
 	"confidence": confidence,
-	"remedies": ["set-socket-ifname", "unset-env"],
-	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"messages": [f.message],
-} if {
+}) if {
 	not networks.single_node
-	f := connections.earliest(bad_remotes)
+	f := connections.earliest(connections.bad_remotes)
 	[severity, confidence] := grade(f)
-}
-
-# bad_remotes leave the generic messages to themselves: what refuses a
-# connection on 127.0.0.1 may be any service.
-bad_remotes contains f if {
-	some f in connections.hard_failures
-	connections.useless(f.remote)
-}
-
-# PyTorch gives up when its time is over. On one machine a container's address in
-# the network of a bridge is as good as any.
-bad_remotes contains f if {
-	networks.multi_node
-	some f in connections.failures
-	f.message.id in {"torch-store-timed-out", "torch-store-connect-failed"}
-	f.kind == "timed-out"
-	connections.useless(f.remote)
-	not networks.loopback(f.remote)
 }
 
 # On one machine a refused connection to itself only says that the process at
@@ -222,30 +174,24 @@ grade(f) := ["high", "possible"] if {
 } else := ["critical", "likely"]
 
 # Ranks took interfaces in different networks, and then did not connect.
-findings contains {
+findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "scattered",
-	"subject": "network",
 	"message": sprintf("The machines took interfaces in different networks (%s), and connections between them failed: one of them is likely the wrong one", [
 		concat(", ", sort({sprintf("%s: %s %s", [networks.host_of(c.message), c.name, c.address]) | some c in connections.first_choices})),
 	]),
-	"remedies": ["set-socket-ifname", "unset-env"],
-	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"messages": {f.message | some f in connections.hard_failures},
 	"evidence": logs.all_evidence({c.message | some c in connections.first_choices}),
-} if {
+}) if {
 	connections.scattered
 }
 
 # No route into the network at all: the interface that was taken does not lead
 # there.
-findings contains {
+findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "no-route",
-	"subject": "network",
 	"message": sprintf("This machine has no route into the network of a peer (%s): the ranks meet over an interface that not all of them have", [shown(f.remote)]),
-	"remedies": ["set-socket-ifname", "unset-env"],
-	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"messages": [f.message],
-} if {
+}) if {
 	f := connections.earliest({f | some f in connections.hard_failures; f.kind == "unreachable"})
 }
 
@@ -254,77 +200,42 @@ shown(remote) := remote if {
 } else := "not named"
 
 # The variables against the list of interfaces.
-findings contains {
-	"subject": "network",
+findings contains misled(name, {
 	"message": sprintf("%s=%s fits no interface%s: there are %s", [name, value, on(host), facts.list(names)]),
 	"severity": listed_severity,
-	"remedies": ["set-socket-ifname", "unset-env"],
-	"params": {"variable": name},
 	"evidence": [
 		variable_fact(name, value),
 		{"fact": "nics.interfaces", "value": sort(names), "source": logs.at(sort(interfaces)[0])},
 	],
-} if {
-	some name, value in told_names
+}) if {
+	some name, value in networks.told_names
 	some host, interfaces in networks.listed
 	names := {n.name | some n in interfaces}
-	count(taken(name, names)) == 0
+	count(networks.taken(name, names)) == 0
 
 	# Where a program took an interface by that name, the list is of another place, the
 	# host instead of the container, say.
-	count(taken(name, {c.name | some c in connections.chosen})) == 0
+	count(networks.taken(name, {c.name | some c in connections.chosen})) == 0
 }
 
-findings contains {
-	"subject": "network",
+findings contains misled(name, {
 	"message": sprintf("%s=%s takes %s%s, which %s", [name, value, facts.list({n.name | some n in used}), on(host), state]),
 	"severity": listed_severity,
 	"confidence": "confirmed",
-	"remedies": ["set-socket-ifname", "unset-env"],
-	"params": {"variable": name},
 	"evidence": array.concat(
 		[variable_fact(name, value)],
 		[{"fact": sprintf("nics.interfaces[%s]", [n.name]), "value": object.filter(n, ["state", "carrier", "addresses"]), "source": logs.at(n)} | some n in sort(used)],
 	),
-} if {
-	some name, value in told_names
+}) if {
+	some name, value in networks.told_names
 	some host, interfaces in networks.listed
-	by_name := taken(name, {n.name | some n in interfaces})
+	by_name := networks.taken(name, {n.name | some n in interfaces})
 	used := {n | some n in interfaces; n.name in by_name}
 	count(used) > 0
-	state := useless(used)
+	state := networks.unusable(used)
 }
 
 variable_fact(name, value) := {"fact": sprintf("env.variables[%s]", [name]), "value": value, "source": "the texts"}
-
-told_names[name] := value if {
-	some name in ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"]
-	value := facts.env[name]
-	value != ""
-}
-
-# taken are those of some names of interfaces that the value of a variable takes.
-taken("NCCL_SOCKET_IFNAME", names) := {name | some name in names; networks.selects(told_names.NCCL_SOCKET_IFNAME, name)}
-
-taken("GLOO_SOCKET_IFNAME", names) := names & {trim_space(name) | some name in split(told_names.GLOO_SOCKET_IFNAME, ",")}
-
-useless(used) := "is down" if {
-	every n in used {
-		networks.dead(n)
-	}
-} else := "has no address" if {
-	every n in used {
-		not networks.dead(n)
-		count(object.get(n, "addresses", [])) == 0
-	}
-	with_addresses
-}
-
-# with_addresses is false of lists of links, which show no address at all.
-with_addresses if {
-	some n in input.nics.interfaces
-	count(n.addresses) > 0
-}
 
 on(host) := sprintf(" on %s", [host]) if {
 	host != ""
@@ -335,27 +246,18 @@ listed_severity := "critical" if {
 } else := "high"
 
 # The variable names what no other machine reaches, and the job has several.
-findings contains {
+findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "inside",
-	"subject": "network",
 	"message": sprintf("NCCL_SOCKET_IFNAME=%s keeps NCCL to an interface that ends inside of the machine, and the job has several machines", [networks.asked]),
 	"severity": listed_severity,
-	"remedies": ["set-socket-ifname", "unset-env"],
-	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"evidence": asked_fact,
-} if {
+}) if {
 	networks.multi_node
 	networks.told_interface
 	every name in networks.patterns(networks.asked) {
-		inside(name)
+		networks.inside(name)
 	}
 }
-
-inside("lo")
-
-inside(name) if networks.private_bridge(name)
-
-inside(name) if startswith(name, "veth")
 
 # NCCL_IB_HCA against the list of RDMA devices.
 findings contains {
