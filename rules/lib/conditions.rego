@@ -9,6 +9,9 @@
 #   - input: schema.facts
 package gpudoctor.lib.conditions
 
+import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.networks
 
 # NCCL_SOCKET_IFNAME is set for the job.
@@ -17,3 +20,10 @@ holds contains "interface_asked" if networks.asked
 values contains ["asked_interface", networks.asked] if networks.asked
 
 shown contains ["interface_asked", {"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networks.asked, "source": "the texts"}] if networks.asked
+
+# Platform (area fabric).
+holds contains "amd_present" if amd.present
+
+holds contains "guest" if facts.is_guest == true
+
+values contains ["iommu_vendor", iommu.vendor]

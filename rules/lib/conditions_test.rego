@@ -10,3 +10,10 @@ test_interface_asked if {
 	fact.value == "eth9"
 	not "interface_asked" in conditions.holds with input as {}
 }
+
+test_platform if {
+	"amd_present" in conditions.holds with input as {"gpus": {"devices": [{"vendor": "amd"}]}}
+	"guest" in conditions.holds with input as {"host": {"virtualization": {"guest": true}}}
+	not "guest" in conditions.holds with input as {"host": {"virtualization": {"guest": false}}}
+	["iommu_vendor", "intel"] in conditions.values with input as {"host": {"cpu": {"vendor": "GenuineIntel"}}}
+}
