@@ -119,7 +119,7 @@ standing if count(logs.stalled) > 0
 # broken are messages that mapping a peer's memory failed, or that RCCL's kernels
 # or the process died of it.
 broken := logs.messages({
-	"hip-ipc-failed", "hip-peer-access-failed", "nccl-ipc-open-failed", "nccl-ipc-handle-failed",
+	"hip-ipc-failed", "hip-peer-access-failed", "hip-peer-access-not-enabled", "nccl-ipc-open-failed", "nccl-ipc-handle-failed",
 	"rocr-memory-fault", "rocr-gpu-hang", "nccl-cuda-invalid-argument", "nccl-cuda-illegal-address",
 })
 

@@ -111,6 +111,11 @@ translates_by_default if {
 	input.iommu.vendor in {"intel", "amd"}
 }
 
+# events are those of the kernel log, by kind; event_evidence shows some of them.
+events[e.kind] contains e if some e in input.kernel_log.events
+
+event_evidence(es) := [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": event_at(e)} | some e in sort(es)]
+
 # event_at says where an event of the kernel log stands.
 event_at(e) := sprintf("%s:%d", [e.source, e.line]) if {
 	e.source != ""
