@@ -47,10 +47,10 @@ job_failed if {
 	b.complete == false
 }
 
-job_failed if wrong_values
+job_failed if count(wrong) > 0
 
-# wrong_values is true where a benchmark found values that arrived wrong.
-wrong_values if {
+# wrong are the benchmarks that found values that arrived wrong.
+wrong contains b if {
 	some b in input.benchmarks
 	b.wrong > 0
 }
