@@ -164,3 +164,10 @@ bytes(n) := "unlimited" if {
 scaled(n, unit, name) := sprintf("%d %s", [n / unit, name]) if {
 	n % unit == 0
 } else := sprintf("%.1f %s", [n / unit, name])
+
+# read_at says where a fact was read: the line of a text that told it, else the place where
+# a live machine has it.
+read_at(fact, live) := sprintf("%s:%d", [o.source, o.line]) if {
+	some o in input.origins
+	o.fact == fact
+} else := live

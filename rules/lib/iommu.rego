@@ -6,6 +6,8 @@
 #   - input: schema.facts
 package gpudoctor.lib.iommu
 
+import data.gpudoctor.lib.facts
+
 # vendor is whose IOMMU it is, where that is known: the kernel parameter bears its
 # name.
 vendor := input.iommu.vendor if {
@@ -39,12 +41,4 @@ off := {word | some word in words; regex.match(`^(iommu=(off|soft)|(intel|amd)_i
 translating := words & {"intel_iommu=on", "iommu=force", "iommu=nopt", "iommu.passthrough=0", "amd_iommu=on", "amd_iommu=force_enable"}
 
 # evidence shows the command line.
-evidence := {"fact": "iommu.command_line", "value": input.iommu.command_line, "source": at("iommu.command_line", "/proc/cmdline")}
-
-# at says where a fact was read, where a text told it.
-at(fact, _) := sprintf("%s:%d", [o.source, o.line]) if {
-	some o in input.origins
-	o.fact == fact
-}
-
-at(fact, otherwise) := otherwise if not fact in {o.fact | some o in input.origins}
+evidence := {"fact": "iommu.command_line", "value": input.iommu.command_line, "source": facts.read_at("iommu.command_line", "/proc/cmdline")}

@@ -228,7 +228,7 @@ found contains {
 	]),
 	"evidence": array.concat(
 		pci.event_evidence({e | some e in pci.events["iommu-mode"]}),
-		[{"fact": "iommu.vendor", "value": input.iommu.vendor, "source": iommu.at("iommu.vendor", "the kernel log")}],
+		[{"fact": "iommu.vendor", "value": input.iommu.vendor, "source": facts.read_at("iommu.vendor", "the kernel log")}],
 	),
 	"params": {"gpus": sort(peers.ends(suspects))},
 	"severity": grade[0],
