@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // The types of links between nodes (HSA_IOLINKTYPE in hsakmttypes.h,
@@ -133,7 +135,7 @@ const (
 const xgmiHopWeight = 15
 
 // joinAMD fills in what the compute driver says of a pair.
-func (l *amdLinks) joinAMD(t *topology, p *Pair) {
+func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 	forth, hasForth := l.links[[2]string{p.A, p.B}]
 	back, hasBack := l.links[[2]string{p.B, p.A}]
 	asked := l.asked[p.A] && l.asked[p.B]
@@ -190,29 +192,29 @@ func (l *amdLinks) joinAMD(t *topology, p *Pair) {
 // took each link for one of 25 GT/s whatever the GPU
 // (amdgpu_amdkfd_get_xgmi_bandwidth_mbytes), so that the model's own rate stands
 // where it is known to be higher. Of a way over another GPU it says 0.
-func (t *topology) xgmiGBps(p *Pair, link kfdLink) float64 {
+func (t *topology) xgmiGBps(p *facts.Pair, link kfdLink) float64 {
 	if link.weight > xgmiHopWeight {
 		return 0
 	}
 	model := t.amdModel(p.A)
-	if b := t.amdModel(p.B); b.xgmiGBps < model.xgmiGBps {
+	if b := t.amdModel(p.B); b.XGMIGBps < model.XGMIGBps {
 		model = b
 	}
 	const most = 10_000_000 // 10 TB/s is more than any hive carries.
 	if link.minMBps > 0 && link.maxMBps >= link.minMBps && link.maxMBps <= most {
-		perLink := max(model.xgmiGBps, float64(link.minMBps)/1000)
+		perLink := max(model.XGMIGBps, float64(link.minMBps)/1000)
 		return thousandths(perLink * float64(link.maxMBps/link.minMBps))
 	}
-	if model.mesh {
-		return model.xgmiGBps
+	if model.XGMIMesh {
+		return model.XGMIGBps
 	}
 	return 0
 }
 
 // amdModel is what is known of a GPU's model.
-func (t *topology) amdModel(address string) amdModel {
+func (t *topology) amdModel(address string) data.GPUModel {
 	if d := t.devices[address]; d != nil {
-		return amdModels[d.Device]
+		return data.GPUModelByID(d.Device)
 	}
-	return amdModel{}
+	return data.GPUModel{}
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // leastCollective is the size from which on a collective shows the bandwidth
@@ -20,34 +22,19 @@ const leastCollective = 32 << 20
 // RTX PRO 6000 37 to 41 of 63, 4 x A100 25 of 31.5. Half of the least is slow.
 var collectiveShares = share{nvlink: 0.35, pcie: 0.20}
 
-// linkedModels are GPU models that always come with NVLink to every other one
-// of their board, and what one of them sends at most, in GB/s: links times the
-// usable rate of a link (NVIDIA's data sheets; docs.nvidia.com on
-// NVLink per generation).
-var linkedModels = []struct {
-	name string
-	gbps float64
-}{
-	{"A100-SXM4", 300}, {"A800-SXM4", 200}, {"H100 80GB HBM3", 450}, {"H800", 200}, {"H200", 450}, {"B200", 900}, {"B300", 900},
-}
-
-// linkedModel returns what a GPU of this model sends over its NVLinks.
+// linkedModel returns what a GPU of this model sends over its NVLinks to the others of
+// its board; 0 for a part of a GPU, or a model without.
 func linkedModel(name string) float64 {
-	if strings.Contains(name, "NVL") || strings.Contains(name, "PCIe") || strings.Contains(name, "MIG") {
+	if strings.Contains(name, "MIG") {
 		return 0
 	}
-	for _, m := range linkedModels {
-		if strings.Contains(name, m.name) {
-			return m.gbps
-		}
-	}
-	return 0
+	return data.GPUModelOf(name).NVLinkGBps
 }
 
 // expectOfBenchmarks notes beside each measured value what the links allow.
 // Which GPU of a table is which is not always told, so the weakest pair of the
 // machine sets the measure.
-func (f *Facts) expectOfBenchmarks() {
+func expectOfBenchmarks(f *facts.Facts) {
 	for i := range f.Benchmarks {
 		b := &f.Benchmarks[i]
 		if b.P2P != nil && !*b.P2P {
@@ -55,13 +42,13 @@ func (f *Facts) expectOfBenchmarks() {
 		}
 		switch b.What {
 		case "collective":
-			f.expectOfCollective(b)
+			expectOfCollective(f, b)
 		case probe.TestCopy, probe.TestCopyRead, probe.TestBidirectional:
-			f.expectOfPairs(b)
+			expectOfPairs(f, b)
 		case "host-to-gpu", "gpu-to-host":
-			f.expectOfHost(b)
+			expectOfHost(f, b)
 		case "network":
-			f.expectOfNetwork(b)
+			expectOfNetwork(f, b)
 		}
 	}
 }
@@ -78,7 +65,7 @@ const networkShare = 0.80
 
 // expectOfNetwork measures a bandwidth between two machines by the rate of the
 // port, which another text must have told.
-func (f *Facts) expectOfNetwork(b *Benchmark) {
+func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
 	if !strings.HasPrefix(b.Test, "RDMA_Write") && !strings.HasPrefix(b.Test, "Send") {
 		return // Reads and atomics keep fewer requests under way.
 	}
@@ -111,7 +98,7 @@ func (f *Facts) expectOfNetwork(b *Benchmark) {
 
 // expectOfHost measures copies between host memory and a GPU by the narrowest of
 // the GPUs' links: which GPU of the table is which is not always told.
-func (f *Facts) expectOfHost(b *Benchmark) {
+func expectOfHost(f *facts.Facts, b *facts.Benchmark) {
 	rate, basis := 0.0, "the GPU's PCIe link"
 	if f.GPUs != nil {
 		for _, d := range f.GPUs.Devices {
@@ -139,7 +126,7 @@ func (f *Facts) expectOfHost(b *Benchmark) {
 
 // weakestPair is the rate and the threshold of the pair of GPUs whose link
 // carries least.
-func (f *Facts) weakestPair(test string) (rate, threshold float64, basis string) {
+func weakestPair(f *facts.Facts, test string) (rate, threshold float64, basis string) {
 	if f.Links == nil {
 		return 0, 0, ""
 	}
@@ -159,11 +146,11 @@ func (f *Facts) weakestPair(test string) (rate, threshold float64, basis string)
 	return rate, threshold, basis
 }
 
-func (f *Facts) expectOfPairs(b *Benchmark) {
-	rate, threshold, basis := f.weakestPair(b.What)
+func expectOfPairs(f *facts.Facts, b *facts.Benchmark) {
+	rate, threshold, basis := weakestPair(f, b.What)
 	if rate == 0 {
 		// A board of four without NVSwitches shares its links among three peers.
-		rate, basis = f.modelRate(b)
+		rate, basis = modelRate(f, b)
 		rate, threshold = rate/3, shares[b.What].nvlink
 		if b.What == probe.TestBidirectional {
 			rate *= 2
@@ -182,7 +169,7 @@ func (f *Facts) expectOfPairs(b *Benchmark) {
 
 // modelRate is what a GPU of the table sends over its NVLinks, if all are of
 // one model that always has them.
-func (f *Facts) modelRate(b *Benchmark) (rate float64, basis string) {
+func modelRate(f *facts.Facts, b *facts.Benchmark) (rate float64, basis string) {
 	names := b.GPUNames
 	if len(names) == 0 && f.GPUs != nil {
 		for _, g := range f.GPUs.Devices {
@@ -202,15 +189,15 @@ func (f *Facts) modelRate(b *Benchmark) (rate float64, basis string) {
 	return rate, fmt.Sprintf("the NVLinks of %s", names[0])
 }
 
-func (f *Facts) expectOfCollective(b *Benchmark) {
+func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 	if b.Nodes > 1 || b.Ranks == 1 || len(b.Points) == 0 {
 		return
 	}
-	rate, basis := f.modelRate(b)
+	rate, basis := modelRate(f, b)
 	threshold := collectiveShares.nvlink
 	if rate == 0 {
 		var linked bool
-		rate, linked, basis = f.collectiveRate()
+		rate, linked, basis = collectiveRate(f)
 		if !linked {
 			threshold = collectiveShares.pcie
 		}
@@ -231,8 +218,8 @@ func (f *Facts) expectOfCollective(b *Benchmark) {
 }
 
 // collectiveRate is what one GPU's links carry where the paths are known.
-func (f *Facts) collectiveRate() (rate float64, linked bool, basis string) {
-	rate, _, basis = f.weakestPair(probe.TestCopy)
+func collectiveRate(f *facts.Facts) (rate float64, linked bool, basis string) {
+	rate, _, basis = weakestPair(f, probe.TestCopy)
 	if rate == 0 {
 		return 0, false, ""
 	}

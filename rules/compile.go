@@ -9,8 +9,10 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // uncheckedStages only refuse a faulty rule, or serve what the evaluation does
@@ -32,6 +34,8 @@ type program struct {
 	// missing. Sections that it lacks may be anything.
 	given   map[string]ast.Value
 	modules map[string]*ast.Module
+	// store holds the tables that the modules read.
+	store storage.Store
 	// exact is true where the program judges one input only.
 	exact bool
 }
@@ -56,7 +60,10 @@ func (p *program) serves(rules []Rule, input ast.Object) bool {
 // called from several goroutines and does its work once.
 func (s *Set) Compile() error {
 	s.once.Do(func() {
-		all := append(slices.Clip(s.rules), conditionRule)
+		all := slices.Clone(s.rules)
+		for _, file := range slices.Compact(slices.Sorted(maps.Values(s.conditions))) {
+			all = append(all, conditionRule(file))
+		}
 		modules, err := s.modulesOf(all)
 		if err != nil {
 			s.err = err
@@ -73,7 +80,7 @@ func (s *Set) Compile() error {
 // Expected are sections of the facts that are known before the others.
 type Expected struct {
 	// Facts holds these sections.
-	Facts *checks.Facts
+	Facts *facts.Facts
 	// Sections are their names in the facts document; one that the facts lack is
 	// expected to be missing.
 	Sections []string
@@ -190,7 +197,11 @@ func (s *Set) compiled(all map[string]*ast.Module, rules []Rule) (*program, erro
 	if c.Failed() {
 		return nil, errors.Join(problems("", c.Errors)...) // It joins one for each fault.
 	}
-	p := &program{compiler: c, modules: all, rules: make(map[string]bool, len(rules))}
+	tables := importedTables(all)
+	if s.checked {
+		tables = data.Names() // A rule of the user's may name a table without an import.
+	}
+	p := &program{compiler: c, modules: all, store: tableStore(tables), rules: make(map[string]bool, len(rules))}
 	for _, rule := range rules {
 		p.rules[rule.ID] = true
 	}

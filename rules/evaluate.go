@@ -15,8 +15,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // Options says which rules are judged.
@@ -51,22 +51,21 @@ func (e *UnknownRuleError) Error() string {
 // malformed finding, is skipped with the reason and stops no other. What else it
 // found is told all the same, so that such a rule may have findings and be
 // skipped too.
-func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (*Verdict, error) {
+func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verdict, error) {
 	chosen, always, left, err := s.choose(opts)
 	if err != nil {
 		return nil, err
 	}
-	judged := *facts
+	judged := *f
 	judged.Profile = string(cmp.Or(opts.Profile, Training))
 	input, err := inputValue(&judged)
 	if err != nil {
 		return nil, err
 	}
 	asked := slices.Concat(chosen, always)
-	h, queried := hear(facts.Logs), asked
-	if h.asksConditions() {
-		queried = append(slices.Clip(asked), conditionRule)
-	}
+	h := hear(f.Logs)
+	conditions := s.conditionRules(h)
+	queried := slices.Concat(asked, conditions)
 	programs, err := s.programs(queried, input)
 	if err != nil {
 		return nil, err
@@ -80,12 +79,12 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	for _, rule := range asked {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
-	conditions := said[conditionRule.ID]
-	for id, findings := range s.told(h, saidBy(h, conditions)) {
+	known := together(said, conditions)
+	for id, findings := range s.told(h, saidBy(h, known)) {
 		if a, asked := answers[id]; asked {
 			a.findings = append(a.findings, findings...)
-			if conditions.failure != "" {
-				a.faults = append(a.faults, conditions.failure)
+			if known.failure != "" {
+				a.faults = append(a.faults, known.failure)
 			}
 			answers[id] = a
 		}
@@ -99,7 +98,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 		return nil, err
 	}
 	v := &Verdict{NotApplicable: left}
-	told := toldByTexts(facts)
+	told := toldByTexts(f)
 	var findings []Finding
 	for _, rule := range always {
 		findings = append(findings, answers[rule.ID].findings...)
@@ -108,7 +107,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 		a := answers[rule.ID]
 		findings = append(findings, a.findings...)
 		if len(a.findings)+len(a.missing)+len(a.notApplicable) == 0 {
-			a.missing = unmet(rule, facts, input) // Before it passes.
+			a.missing = unmet(rule, f, input) // Before it passes.
 		}
 		switch {
 		case len(a.faults) > 0:
@@ -117,7 +116,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 		case len(a.missing) > 0 && !told && ofTexts(a.missing):
 			v.NotApplicable[rule.ID] = noTexts
 		case len(a.missing) > 0:
-			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: withReasons(a.missing, facts.Unknown)})
+			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: withReasons(a.missing, f.Unknown)})
 		case len(a.notApplicable) > 0:
 			v.NotApplicable[rule.ID] = strings.Join(a.notApplicable, "; ")
 		default:
@@ -132,7 +131,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 const noTexts = "it judges what texts tell, and none was given"
 
 // toldByTexts reports whether the facts hold anything that only texts tell.
-func toldByTexts(f *checks.Facts) bool {
+func toldByTexts(f *facts.Facts) bool {
 	return len(f.Texts) > 0 || f.Benchmarks != nil || f.Launches != nil || f.Logs != nil || f.NICs != nil || f.Software != nil || f.Storage != nil
 }
 
@@ -143,7 +142,7 @@ func ofTexts(missing []Missing) bool {
 
 // judgeRest has the rules that judge what is left judge again, where they found
 // something: only what no finding of another rule accounts for.
-func (s *Set) judgeRest(ctx context.Context, left budget, facts checks.Facts, answers map[string]reading) error {
+func (s *Set) judgeRest(ctx context.Context, left budget, f facts.Facts, answers map[string]reading) error {
 	var others []Finding
 	var last []Rule
 	for _, rule := range s.rules {
@@ -158,15 +157,15 @@ func (s *Set) judgeRest(ctx context.Context, left budget, facts checks.Facts, an
 	if len(last) == 0 {
 		return nil
 	}
-	rest := Unexplained(facts.Transfers, others)
+	rest := Unexplained(f.Transfers, others)
 	if rest == nil {
 		for _, rule := range last {
 			answers[rule.ID] = reading{}
 		}
 		return nil
 	}
-	facts.Transfers = rest
-	input, err := inputValue(&facts)
+	f.Transfers = rest
+	input, err := inputValue(&f)
 	if err != nil {
 		return err
 	}
@@ -342,7 +341,7 @@ func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Ru
 	if s.own[rules[0].ID] {
 		tracer = &stackGuard{ctx: ctx}
 	}
-	result, err := evaluate(ctx, p.compiler, p.queryBody(rules), "verdicts", input, tracer)
+	result, err := evaluate(ctx, p.compiler, p.store, p.queryBody(rules), "verdicts", input, tracer)
 	if err != nil {
 		return nil, err
 	}
@@ -400,7 +399,7 @@ func offered(m *ast.Module, name string) bool {
 
 // withReasons gives each missing fact the reason why it is not known, where the
 // facts say so.
-func withReasons(missing []Missing, unknown []checks.Unknown) []Missing {
+func withReasons(missing []Missing, unknown []facts.Unknown) []Missing {
 	list := make([]Missing, 0, len(missing))
 	for _, m := range missing {
 		m.Reason = reasonFor(m.Fact, unknown)
@@ -412,7 +411,7 @@ func withReasons(missing []Missing, unknown []checks.Unknown) []Missing {
 // reasonFor returns the reason that the facts give for a missing fact: the one
 // for this very fact, else for the closest around it, else for a part of it.
 // An unknown whole section speaks for each fact in it.
-func reasonFor(path string, unknown []checks.Unknown) string {
+func reasonFor(path string, unknown []facts.Unknown) string {
 	section, fact, _ := strings.Cut(plainPath(path), ".")
 	best, reason := 0, ""
 	for _, u := range unknown {

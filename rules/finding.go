@@ -4,19 +4,18 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/open-policy-agent/opa/v1/ast"
-
-	"github.com/gpudoctor/gpudoctor/checks"
 )
 
 // pciAddress is the form of a PCI address: domain:bus:device.function. The
 // domain has more than four digits below an Intel VMD controller. A GPU of
 // which only the index is known is called "GPU3".
-var pciAddress = regexp.MustCompile(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]+)$`)
+var pciAddress = lazy.New(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]+)$`)
 
 // reading is what one rule said, read.
 type reading struct {
@@ -127,7 +126,7 @@ func (r Rule) finding() Finding {
 func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 	r := &entryReader{what: "finding"}
 	f = rule.finding()
-	var quoted []checks.Message
+	var quoted []facts.Message
 	r.each("a finding", v, func(key string, value ast.Value) bool {
 		switch key {
 		case "id":
@@ -191,13 +190,13 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 }
 
 // messages reads messages of input.logs.
-func (r *entryReader) messages(v ast.Value) []checks.Message {
-	var list []checks.Message
+func (r *entryReader) messages(v ast.Value) []facts.Message {
+	var list []facts.Message
 	text, err := json.Marshal(native(v))
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
-	if err != nil || slices.ContainsFunc(list, func(m checks.Message) bool { return m.ID == "" || m.Source == "" }) {
+	if err != nil || slices.ContainsFunc(list, func(m facts.Message) bool { return m.ID == "" || m.Source == "" }) {
 		r.fault("messages are not messages of input.logs")
 		return nil
 	}
@@ -206,11 +205,11 @@ func (r *entryReader) messages(v ast.Value) []checks.Message {
 
 // quote shows messages as what led to the finding, in their order, before its other
 // evidence, and places it at the first of them.
-func (f *Finding) quote(messages []checks.Message) {
+func (f *Finding) quote(messages []facts.Message) {
 	if len(messages) == 0 {
 		return
 	}
-	slices.SortFunc(messages, func(a, b checks.Message) int {
+	slices.SortFunc(messages, func(a, b facts.Message) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Text, b.Text))
 	})
 	shown := make([]Evidence, 0, len(messages)+len(f.Evidence))
@@ -464,7 +463,7 @@ func compareSubjects(a, b string) int {
 }
 
 // subjectPart is a number or what stands between two numbers.
-var subjectPart = regexp.MustCompile(`\b[0-9a-f]+\b|[0-9]+|[^0-9]`)
+var subjectPart = lazy.New(`\b[0-9a-f]+\b|[0-9]+|[^0-9]`)
 
 func comparePart(a, b string) int {
 	aNumber, bNumber := isHex(a), isHex(b)

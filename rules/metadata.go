@@ -5,10 +5,10 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
@@ -52,7 +52,7 @@ func oneOf[T ~string](what string, all []T, name string) (T, error) {
 }
 
 // kebabCase is the form of an id.
-var kebabCase = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+var kebabCase = lazy.New(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
 // metadataReader reads one rule's metadata and notes each fault in it.
 type metadataReader struct {

@@ -13,7 +13,8 @@ import (
 //     "RULE" or "RULE/ID", one kind of that rule's findings; "ID > RULE/ID" says so of one
 //     kind of this rule's own findings only.
 //   - first_of: kinds of this rule's findings, by id. Of those that hold, only the ones of
-//     the kind that stands first are told.
+//     the kind that stands first are told. An entry "A > B > C" is a list of its own, for
+//     rules with several of them.
 
 // key names the kind of a finding: "rule/id".
 func (f Finding) key() string { return f.Rule + "/" + f.ID }
@@ -130,9 +131,11 @@ func (s *Set) checkPrecedence() []error {
 				Hint: "a cause explains its consequences, never the other way as well",
 			})
 		}
-		for i, id := range rule.FirstOf {
-			if slices.Contains(rule.FirstOf[:i], id) {
-				faults = append(faults, &Problem{File: rule.File, Reason: fmt.Sprintf("custom.first_of names %s twice", id)})
+		for _, kinds := range rule.firstOf() {
+			for i, id := range kinds {
+				if slices.Contains(kinds[:i], id) {
+					faults = append(faults, &Problem{File: rule.File, Reason: fmt.Sprintf("custom.first_of names %s twice", id)})
+				}
 			}
 		}
 	}
@@ -145,14 +148,33 @@ func (s *Set) has(id string) bool {
 	return ok
 }
 
-// foremostKind leaves out the findings whose kind comes after that of another one in
-// the rule's first_of.
-func (r Rule) foremostKind(findings []Finding) []Finding {
-	first := len(r.FirstOf)
-	for _, f := range findings {
-		if at := slices.Index(r.FirstOf, f.ID); at >= 0 {
-			first = min(first, at)
+// firstOf reads the lists of a rule's first_of.
+func (r Rule) firstOf() [][]string {
+	lists := [][]string{nil}
+	for _, entry := range r.FirstOf {
+		if kinds := strings.Split(entry, " > "); len(kinds) > 1 {
+			lists = append(lists, kinds)
+		} else {
+			lists[0] = append(lists[0], entry)
 		}
 	}
-	return slices.DeleteFunc(findings, func(f Finding) bool { return slices.Index(r.FirstOf, f.ID) > first })
+	return lists
+}
+
+// foremostKind leaves out the findings whose kind comes after that of another one in
+// a list of the rule's first_of.
+func (r Rule) foremostKind(findings []Finding) []Finding {
+	late := map[string]bool{}
+	for _, kinds := range r.firstOf() {
+		first := slices.IndexFunc(kinds, func(id string) bool {
+			return slices.ContainsFunc(findings, func(f Finding) bool { return f.ID == id })
+		})
+		if first < 0 {
+			continue
+		}
+		for _, id := range kinds[first+1:] {
+			late[id] = true
+		}
+	}
+	return slices.DeleteFunc(findings, func(f Finding) bool { return late[f.ID] })
 }

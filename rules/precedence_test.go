@@ -119,3 +119,25 @@ func TestFirstOf(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstOfLists holds, for two lists that have a kind in common, that each puts its
+// own kinds in order: what one leaves out comes back by no other.
+func TestFirstOfLists(t *testing.T) {
+	t.Parallel()
+	rule := Rule{ID: "a", FirstOf: []string{"x", "y", "u > v > w", "t > v"}}
+	for _, c := range []struct{ hold, told string }{
+		{"xyuvw", "xu"}, {"yvw", "yv"}, {"tvw", "t"}, {"tuw", "tu"}, {"w", "w"}, {"xt", "xt"},
+	} {
+		var findings []Finding
+		for _, id := range c.hold {
+			findings = append(findings, Finding{ID: string(id)})
+		}
+		told := ""
+		for _, f := range rule.foremostKind(findings) {
+			told += f.ID
+		}
+		if told != c.told {
+			t.Errorf("of %s: %s, want %s", c.hold, told, c.told)
+		}
+	}
+}

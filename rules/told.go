@@ -4,32 +4,60 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/checks"
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// conditionRule is the package that says which of the conditions hold that verdicts of
-// messages name, and what they quote of the facts. It is asked like a rule.
-var conditionRule = Rule{ID: "conditions", File: "lib/conditions.rego"}
+// conditionFiles begins the names of the files that say which of the conditions hold that
+// verdicts of messages name, and what they quote of the facts. They are asked like rules.
+const conditionFiles = "lib/conditions_"
 
-// conditionSets are the sets that it offers: names of conditions, pairs of a value's
+// conditionSets are the sets that they offer: names of conditions, pairs of a value's
 // name and its text, and pairs of a condition's name and the fact that shows it.
 var conditionSets = []string{"holds", "values", "shown"}
 
 // offers are the sets that the package of a rule offers.
 func (r Rule) offers() []string {
-	if r.File == conditionRule.File {
+	if strings.HasPrefix(r.File, conditionFiles) {
 		return conditionSets
 	}
 	return answers
 }
 
+// conditionRule is a file of conditions, to be asked.
+func conditionRule(file string) Rule { return Rule{ID: file, File: file} }
+
+// conditionsOf lists the conditions and values that modules define, each with its file.
+func conditionsOf(modules map[string]*ast.Module) map[string]string {
+	all := map[string]string{}
+	for file, m := range modules {
+		if !strings.HasPrefix(file, conditionFiles) {
+			continue
+		}
+		for _, rule := range m.Rules {
+			if rule.Head.Key == nil {
+				continue
+			}
+			switch key := rule.Head.Key.Value.(type) {
+			case ast.String:
+				all[string(key)] = file
+			case *ast.Array:
+				if name, ok := key.Elem(0).Value.(ast.String); ok {
+					all[string(name)] = file
+				}
+			}
+		}
+	}
+	return all
+}
+
 // toldOf reports whether a row of the catalogue gives findings of a rule.
 func toldOf(rule string) bool {
-	for _, v := range evidence.Verdicts() {
+	for _, v := range message.Verdicts() {
 		if v.Rule == rule {
 			return true
 		}
@@ -38,9 +66,9 @@ func toldOf(rule string) bool {
 }
 
 // heard are messages that logs hold, by row, in their order.
-type heard map[string][]*checks.Message
+type heard map[string][]*facts.Message
 
-func hear(logs *checks.LogFacts) heard {
+func hear(logs *facts.LogFacts) heard {
 	h := heard{}
 	if logs == nil {
 		return h
@@ -55,29 +83,38 @@ func hear(logs *checks.LogFacts) heard {
 	return h
 }
 
-func compareMessages(a, b *checks.Message) int {
+func compareMessages(a, b *facts.Message) int {
 	return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Text, b.Text))
 }
 
 // verdicts are those of the rows of which there are messages, by row.
-func (h heard) verdicts() map[string]*evidence.Verdict {
-	all := map[string]*evidence.Verdict{}
+func (h heard) verdicts() map[string]*message.Verdict {
+	all := map[string]*message.Verdict{}
 	for id := range h {
-		if v := evidence.Verdicts()[id]; v != nil {
+		if v := message.Verdicts()[id]; v != nil {
 			all[id] = v
 		}
 	}
 	return all
 }
 
-// asksConditions reports whether a verdict that may be told depends on other facts.
-func (h heard) asksConditions() bool {
+// conditionRules are the files of the conditions on which verdicts depend that may be
+// told.
+func (s *Set) conditionRules(h heard) []Rule {
+	files := map[string]bool{}
 	for _, v := range h.verdicts() {
-		if names, values := v.Conditions(); len(names)+len(values) > 0 {
-			return true
+		names, values := v.Conditions()
+		for _, name := range slices.Concat(names, values) {
+			if file, ok := s.conditions[name]; ok { // A test holds that each is defined.
+				files[file] = true
+			}
 		}
 	}
-	return false
+	all := make([]Rule, 0, len(files))
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		all = append(all, conditionRule(file))
+	}
+	return all
 }
 
 // told are the findings of the messages that mean something by themselves, by rule: one
@@ -109,12 +146,12 @@ func (s *Set) told(h heard, said *circumstances) map[string][]Finding {
 // finding is the finding of rows that are told as one, by the verdict of the first.
 func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 	first := h[rows[0]][0]
-	v := evidence.Verdicts()[rows[0]]
+	v := message.Verdicts()[rows[0]]
 	grade, when := v.GradeFor(&said.Said)
 	f := rule.finding()
-	f.ID, f.Subject, f.Message = v.ID, v.Subject, evidence.Fill(grade.Text, first, &said.Said)
+	f.ID, f.Subject, f.Message = v.ID, v.Subject, message.Fill(grade.Text, first, &said.Said)
 	f.Severity, f.Confidence = cmp.Or(Severity(grade.Severity), f.Severity), cmp.Or(Confidence(grade.Confidence), f.Confidence)
-	var quoted []checks.Message
+	var quoted []facts.Message
 	for i, row := range slices.Concat(rows, v.Also) {
 		messages := h[row]
 		if i < len(rows) && !v.All {
@@ -124,34 +161,76 @@ func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 			quoted = append(quoted, *m)
 		}
 	}
-	for _, name := range when {
+	for _, name := range slices.Concat(when, said.holding(v.Also)) {
 		f.Evidence = append(f.Evidence, said.shown[name]...)
 	}
 	f.quote(quoted)
 	if grade.Remedies != nil {
 		f.Remedies = grade.Remedies
 	}
-	for name, value := range grade.Params {
-		if filled := evidence.Fill(value, first, &said.Said); filled != evidence.UnknownWords && filled != "" {
-			if f.Params == nil {
-				f.Params = map[string]any{}
-			}
-			f.Params[name] = filled
+	for name, param := range grade.Params {
+		speakers := []facts.Message{*first}
+		if param.List {
+			speakers = quoted
+		}
+		values := paramValues(param.Value, speakers, said)
+		if len(values) == 0 {
+			continue
+		}
+		if f.Params == nil {
+			f.Params = map[string]any{}
+		}
+		if f.Params[name] = any(values); !param.List {
+			f.Params[name] = values[0]
 		}
 	}
 	return f
 }
 
+// paramValues are what messages fill into the value of a parameter, each once.
+func paramValues(value string, messages []facts.Message, said *circumstances) []any {
+	var values []any
+	for i := range messages {
+		filled := message.Fill(value, &messages[i], &said.Said)
+		if filled != message.UnknownWords && filled != "" && !slices.Contains(values, any(filled)) {
+			values = append(values, filled)
+		}
+	}
+	return values
+}
+
+// together is the answer of several files of conditions.
+func together(said map[string]answer, conditions []Rule) answer {
+	var all answer
+	for _, c := range conditions {
+		a := said[c.ID]
+		all.holds, all.values, all.shown = append(all.holds, a.holds...), append(all.values, a.values...), append(all.shown, a.shown...)
+		all.failure = cmp.Or(all.failure, a.failure)
+	}
+	return all
+}
+
 // circumstances are what verdicts go by.
 type circumstances struct {
-	evidence.Said
+	message.Said
 	// shown are the facts that show conditions, by the condition's name.
 	shown map[string][]Evidence
 }
 
+// holding are those of the names that are conditions which hold.
+func (c *circumstances) holding(names []string) []string {
+	var all []string
+	for _, name := range names {
+		if message.IsCondition(name) && c.Holds[name] {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
 // saidBy is what verdicts go by: the messages, and the answer of the conditions.
 func saidBy(h heard, a answer) *circumstances {
-	s := &circumstances{Said: evidence.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}}
+	s := &circumstances{Said: message.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}}
 	for id := range maps.Keys(h) {
 		s.Rows[id] = true
 	}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,12 +10,13 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // factsOfLine are the facts of a log of one line.
-func factsOfLine(t *testing.T, line string) *checks.Facts {
+func factsOfLine(t *testing.T, line string) *facts.Facts {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
 	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
@@ -36,7 +38,7 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	tried := 0
-	for _, row := range evidence.Statements() {
+	for _, row := range message.Statements() {
 		v := row.Verdict
 		if v == nil {
 			continue
@@ -57,7 +59,7 @@ func TestVerdicts(t *testing.T) {
 			tried++
 			f := factsOfLine(t, example)
 			var got []Finding
-			if len(v.When) == 0 && !slices.ContainsFunc(v.Unless, evidence.IsCondition) {
+			if len(v.When) == 0 && !slices.ContainsFunc(v.Unless, message.IsCondition) {
 				verdict, err := set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}})
 				if err != nil {
 					t.Fatal(err)
@@ -82,8 +84,8 @@ func TestVerdicts(t *testing.T) {
 }
 
 // grades are all that a verdict may say.
-func grades(v *evidence.Verdict) []evidence.Grade {
-	all := []evidence.Grade{v.Grade}
+func grades(v *message.Verdict) []message.Grade {
+	all := []message.Grade{v.Grade}
 	for _, c := range v.Grades {
 		all = append(all, c.Grade)
 	}
@@ -92,8 +94,8 @@ func grades(v *evidence.Verdict) []evidence.Grade {
 
 // given is what a verdict goes by where a row was said, all values are known and some
 // conditions hold.
-func given(v *evidence.Verdict, row string, holds ...string) *circumstances {
-	said := &circumstances{Said: evidence.Said{Rows: map[string]bool{row: true}, Holds: map[string]bool{}, Values: map[string]string{}}}
+func given(v *message.Verdict, row string, holds ...string) *circumstances {
+	said := &circumstances{Said: message.Said{Rows: map[string]bool{row: true}, Holds: map[string]bool{}, Values: map[string]string{}}}
 	for _, name := range holds {
 		said.Holds[name] = true
 	}
@@ -107,7 +109,7 @@ func given(v *evidence.Verdict, row string, holds ...string) *circumstances {
 // checkTold holds that a finding of a message is whole.
 func checkTold(t *testing.T, row string, got Finding, line string) {
 	t.Helper()
-	if strings.ContainsAny(strings.ReplaceAll(got.Message, line, ""), "{}") || strings.Contains(got.Message, evidence.UnknownWords) {
+	if strings.ContainsAny(strings.ReplaceAll(got.Message, line, ""), "{}") || strings.Contains(got.Message, message.UnknownWords) {
 		t.Errorf("%s: the text has a gap: %s", row, got.Message)
 	}
 	if got.Severity.Rank() == len(severities) || got.Confidence.Rank() == len(confidences) || got.Order == nil || len(got.Remedies) == 0 {
@@ -122,8 +124,8 @@ func TestToldConditions(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	gaveWay, graded := 0, 0
-	for id, v := range evidence.Verdicts() {
-		messages := hear(&checks.LogFacts{Messages: []checks.Message{
+	for id, v := range message.Verdicts() {
+		messages := hear(&facts.LogFacts{Messages: []facts.Message{
 			{ID: id, Text: "said later", Source: "a", Line: 9, Order: 9}, {ID: id, Text: "said first", Source: "a", Line: 8, Order: 8},
 		}})
 		told := func(holds ...string) []Finding { return set.told(messages, given(v, id, holds...))[v.Rule] }
@@ -161,47 +163,102 @@ func TestToldConditions(t *testing.T) {
 	}
 }
 
-// TestConditionNames holds that every name that a verdict uses is a row of the catalogue
-// or is defined in lib/conditions.rego, and that every name defined there is used.
-func TestConditionNames(t *testing.T) {
+// TestToldAlso holds that the facts of a condition that is also shown are evidence where
+// it holds, and only there.
+func TestToldAlso(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
-	defined := map[string]map[string]bool{"holds": {}, "values": {}, "shown": {}}
-	modules, err := set.modulesOf([]Rule{conditionRule})
-	if err != nil {
-		t.Fatal(err)
+	tried := 0
+	for id, v := range message.Verdicts() {
+		messages := hear(&facts.LogFacts{Messages: []facts.Message{{ID: id}}})
+		for _, name := range v.Also {
+			if !message.IsCondition(name) {
+				continue
+			}
+			tried++
+			for _, holds := range []bool{false, true} {
+				said := given(v, id, v.When...)
+				said.Holds[name] = holds
+				said.shown = map[string][]Evidence{name: {{Fact: "a.fact"}}}
+				f := set.told(messages, said)[v.Rule][0]
+				if slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "a.fact" }) != holds {
+					t.Errorf("%s, where %s holds: %t: %v", id, name, holds, f.Evidence)
+				}
+			}
+		}
 	}
-	for _, rule := range modules[conditionRule.File].Rules {
-		of := defined[rule.Head.Name.String()]
-		if of == nil {
+	if tried == 0 {
+		t.Error("no verdict shows a condition")
+	}
+}
+
+// TestToldParams holds that a list of a parameter is of all messages, each value once.
+func TestToldParams(t *testing.T) {
+	t.Parallel()
+	const row = "nvidia-devices-forbidden"
+	v := message.Verdicts()[row]
+	messages := hear(&facts.LogFacts{Messages: []facts.Message{
+		{ID: row, Order: 1, Fields: map[string]string{"node": "/dev/nvidia1"}},
+		{ID: row, Order: 0, Fields: map[string]string{"node": "/dev/nvidia0"}},
+		{ID: row, Order: 2, Fields: map[string]string{"node": "/dev/nvidia0"}},
+	}})
+	f := compiledSet(t).told(messages, given(v, row))[v.Rule][0]
+	if got := fmt.Sprint(f.Params["nodes"]); got != "[/dev/nvidia0 /dev/nvidia1]" {
+		t.Errorf("nodes: %s", got)
+	}
+}
+
+// TestConditionNames holds that every name that a verdict uses is a row of the catalogue
+// or is defined in one file of conditions, and that every name defined there is used.
+func TestConditionNames(t *testing.T) {
+	t.Parallel()
+	set := wholeSet(t)
+	const where = conditionFiles + "*.rego"
+	defined := map[string]map[string]bool{"holds": {}, "values": {}, "shown": {}}
+	files := map[string]string{}
+	for file, m := range set.modules {
+		if !strings.HasPrefix(file, conditionFiles) {
 			continue
 		}
-		switch name := rule.Head.Key.Value.(type) {
-		case ast.String:
-			of[string(name)] = true
-		case *ast.Array:
-			of[string(name.Elem(0).Value.(ast.String))] = true
-		default:
-			t.Errorf("%s: the name of a condition is to be written out", rule.Location)
+		for _, rule := range m.Rules {
+			of := defined[rule.Head.Name.String()]
+			if of == nil {
+				continue
+			}
+			var name string
+			switch key := rule.Head.Key.Value.(type) {
+			case ast.String:
+				name = string(key)
+			case *ast.Array:
+				written, _ := key.Elem(0).Value.(ast.String)
+				name = string(written)
+			}
+			if name == "" {
+				t.Errorf("%s: the name of a condition is to be written out", rule.Location)
+			}
+			if other := files[name]; other != "" && other != file {
+				t.Errorf("%s is defined in %s and in %s", name, other, file)
+			}
+			of[name], files[name] = true, file
 		}
 	}
 	used := map[string]map[string]bool{"holds": {}, "values": {}}
 	rows := map[string]bool{}
-	for _, row := range evidence.Statements() {
+	for _, row := range message.Statements() {
 		rows[row.ID] = true
 	}
-	for id, v := range evidence.Verdicts() {
+	for id, v := range message.Verdicts() {
 		names, values := v.Conditions()
 		for _, name := range names {
 			used["holds"][name] = true
 			if !defined["holds"][name] {
-				t.Errorf("%s: no condition %s in %s", id, name, conditionRule.File)
+				t.Errorf("%s: no condition %s in %s", id, name, where)
 			}
 		}
 		for _, name := range values {
 			used["values"][name] = true
 			if !defined["values"][name] {
-				t.Errorf("%s: no value %s in %s", id, name, conditionRule.File)
+				t.Errorf("%s: no value %s in %s", id, name, where)
 			}
 		}
 		others := slices.Concat(v.When, v.Unless, v.Also)
@@ -209,20 +266,20 @@ func TestConditionNames(t *testing.T) {
 			others = slices.Concat(others, c.When, c.Unless)
 		}
 		for _, name := range others {
-			if !evidence.IsCondition(name) && !rows[name] {
+			if !message.IsCondition(name) && !rows[name] {
 				t.Errorf("%s: %s is no row", id, name)
 			}
 		}
 	}
 	for name := range defined["shown"] {
 		if !defined["holds"][name] {
-			t.Errorf("%s: %s is shown and is no condition", conditionRule.File, name)
+			t.Errorf("%s: %s is shown and is no condition", where, name)
 		}
 	}
 	for set, names := range used {
 		for name := range defined[set] {
 			if !names[name] {
-				t.Errorf("%s: no verdict uses %s", conditionRule.File, name)
+				t.Errorf("%s: no verdict uses %s", where, name)
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 func TestFIInfo(t *testing.T) {
@@ -39,7 +39,7 @@ func TestFIInfo(t *testing.T) {
 
 func TestOFIVersions(t *testing.T) {
 	f := Parse("nccl.log", "n1:41:41 [0] NCCL INFO NET/OFI Initializing aws-ofi-nccl 1.14.0\nn1:41:41 [0] NCCL INFO NET/OFI Using Libfabric version 1.22\n")
-	want := []checks.Package{
+	want := []facts.Package{
 		{Name: "aws-ofi-nccl", Version: "1.14.0", Host: "n1", Manager: "log", Source: "nccl.log", Line: 1},
 		{Name: "libfabric", Version: "1.22", Host: "n1", Manager: "log", Source: "nccl.log", Line: 2},
 	}

@@ -1,11 +1,13 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // lspciTreeKind is the tree of lspci -t, whole or cut (pciutils, ls-tree.c).
@@ -19,10 +21,10 @@ var lspciTreeKind = &Kind{
 var (
 	// lspciTreeLine is a line of the tree: its connectors, and a function or a
 	// root bus among them.
-	lspciTreeLine = regexp.MustCompile(`^[ |]*(?:[-+\\]{1,4}\[[0-9a-f]{4,8}:[0-9a-f]{2}(?:-[0-9a-f]{2})?\]|[+\\]-[0-9a-f]{2}\.[0-7])`)
+	lspciTreeLine = lazy.New(`^[ |]*(?:[-+\\]{1,4}\[[0-9a-f]{4,8}:[0-9a-f]{2}(?:-[0-9a-f]{2})?\]|[+\\]-[0-9a-f]{2}\.[0-7])`)
 	// lspciTreeToken is what stands in a line, from left to right: a root bus
 	// "[0000:3a]", buses below a bridge "[3b-3d]", a function "00.0", a fork.
-	lspciTreeToken = regexp.MustCompile(`^(?:\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]|\[([0-9a-f]{2})(?:-([0-9a-f]{2}))?\]|([0-9a-f]{2}\.[0-7])|([+\\])|[- |])`)
+	lspciTreeToken = lazy.New(`^(?:\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]|\[([0-9a-f]{2})(?:-([0-9a-f]{2}))?\]|([0-9a-f]{2}\.[0-7])|([+\\])|[- |])`)
 )
 
 func lspciTreeBegins(in *Lines) bool {
@@ -113,12 +115,12 @@ func lspciTreeWalk(s *Sink, l Line, columns map[int]lspciTreeBus) (root, placed 
 
 // lspciDomain writes a domain as addresses do.
 func lspciDomain(s string) string {
-	return strings.TrimSuffix(checks.Address(s+":00:00.0"), ":00:00.0")
+	return strings.TrimSuffix(facts.Address(s+":00:00.0"), ":00:00.0")
 }
 
 // lspciTreeFunction notes a function and returns its address.
 func lspciTreeFunction(s *Sink, l Line, at lspciTreeBus, function, rest string) string {
-	address := checks.Address(at.domain + ":" + at.bus + ":" + function)
+	address := facts.Address(at.domain + ":" + at.bus + ":" + function)
 	if address == "" {
 		return ""
 	}
@@ -150,24 +152,21 @@ func lspciTreeFunction(s *Sink, l Line, at lspciTreeBus, function, rest string) 
 }
 
 // lspciTreeModels are trade names of NVIDIA's GPUs.
-var lspciTreeModels = regexp.MustCompile(`GeForce|Quadro|Tesla|TITAN|RTX|NVS|\[[ABHLTVP]\d{1,3}\b|\bGB?\d{3}|\b[AGT][A-Z]\d{2,3}`)
+var lspciTreeModels = sync.OnceValue(func() *lazy.Regexp { return lazy.New(data.GPUModels().NVIDIA.Names) })
 
 // lspciTreeGPU reports whether a function is surely an NVIDIA GPU: the tree
 // shows no class, but the model, or the id. NVIDIA's other functions are the
 // sound, USB and serial ones of the same card, which are functions 1 to 3,
 // NVSwitches, whose names begin with GV100GL or bear the word, and chipsets of
 // before 2010, whose ids are below 0x0fc0 (PCI ID database, vendor 10de).
-func lspciTreeGPU(d *checks.PCIDevice, rest string) bool {
+func lspciTreeGPU(d *facts.PCIDevice, rest string) bool {
 	if d.Vendor != "0x10de" || !strings.HasSuffix(d.Address, ".0") || strings.Contains(rest, "NVSwitch") ||
 		strings.Contains(rest, "Audio") || strings.Contains(rest, "Bridge") {
 		return false
 	}
 	if d.Device != "" {
-		switch d.Device {
-		case "0x1ac1", "0x1ac2", "0x1af1", "0x22a3", "0x2901": // NVSwitch of Volta, Ampere, Hopper and Blackwell.
-			return false
-		}
-		return d.Device >= "0x0fc0"
+		known := data.GPUModels().NVIDIA
+		return d.Device >= known.FirstGPUID && !slices.Contains(known.NVSwitchIDs, d.Device)
 	}
-	return lspciTreeModels.MatchString(rest)
+	return lspciTreeModels().MatchString(rest)
 }

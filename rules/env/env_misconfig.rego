@@ -28,7 +28,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.surroundings
-import data.gpudoctor.lib.variables
+import data.tables.variables
 
 # What the table says of a setting.
 findings contains object.union(finding(name, v, row), when_said(row)) if {
@@ -39,7 +39,7 @@ findings contains object.union(finding(name, v, row), when_said(row)) if {
 
 finding(name, v, row) := {
 	"subject": name,
-	"message": sprintf("%s=%s, set %s, %s%s%s", [name, shown(v.value), surroundings.where(v), row.why, figures(row), word_remark(row, v.value)]),
+	"message": sprintf("%s=%s, set %s, %s%s%s", [name, shown(v.value), surroundings.where(v), why(row), figures(row), word_remark(row, v.value)]),
 	"severity": weighed(row, v),
 	"confidence": row.confidence,
 	"evidence": array.concat([surroundings.variable_evidence(v)], array.concat(proofs(row), said(row))),
@@ -49,6 +49,11 @@ finding(name, v, row) := {
 		object.union(object.filter(row, ["level"]), effect(row)),
 	),
 }
+
+# why is what a setting does, with what that costs where the table says it.
+why(row) := sprintf("%s: %s", [row.why, variables.losses[row.loss]]) if {
+	row.loss
+} else := row.why
 
 # effect marks a setting that does nothing: those that do something come first.
 effect(row) := {"effect": "none"} if {
@@ -69,12 +74,13 @@ when_said(row) := {"order": logs.first(logs.messages(row.said)).order} if {
 # the job has one node: then that address is this machine's own.
 unmet := {m |
 	some m in logs.messages({"torch-store-connect-failed", "torch-store-timed-out"})
+	some name in ["host", "any_host"]
+	address := m.fields[name]
+	not regex.match(`^(?:localhost|::1$|(?:::ffff:)?127\.\d)`, address)
 	some l in input.launches
 	l.kind in {"torchrun", "command"}
 	l.nodes == 1
 	not several_nodes
-	regex.match(`connect(?:ing)? to (?:any network address of )?[\[(]*(?:::ffff:)?[\w.-]+`, m.text)
-	not regex.match(`(?:localhost|127\.\d|\[::1\])`, m.text)
 }
 
 several_nodes if {
@@ -87,10 +93,9 @@ findings contains {
 	"message": sprintf("The job has one node, and its ranks do not reach the address that they were given to meet at: %s. MASTER_ADDR (--master_addr, --rdzv_endpoint) must be one of this machine, as 127.0.0.1 is", [logs.first(unmet).text]),
 	"severity": "critical",
 	"confidence": "likely",
-	"evidence": [logs.evidence(logs.first(unmet))],
+	"messages": {logs.first(unmet)},
 	"remedies": ["unset-env"],
 	"params": {"variable": "MASTER_ADDR", "source": "https://docs.pytorch.org/docs/stable/elastic/run.html"},
-	"order": logs.first(unmet).order,
 } if {
 	count(unmet) > 0
 }
@@ -345,22 +350,6 @@ shown(value) := sprintf("%s...", [substring(value, 0, 60)]) if {
 	count(value) > 60
 } else := value
 
-# A network was asked for by name, and the log does not show by which variable.
-findings contains {
-	"subject": "NCCL_NET",
-	"message": "NCCL was asked for a network by name and does not find it: NCCL_NET or NCCL_NET_PLUGIN is set, or net is in /etc/nccl.conf, with a name of another machine or of a plugin that is missing here",
-	"severity": "critical",
-	"confidence": "likely",
-	"evidence": logs.all_evidence(lost),
-	"remedies": ["unset-env", "install-ofi-plugin"],
-	"params": {"variable": "NCCL_NET", "source": variables.guide},
-	"order": logs.first(lost).order,
-} if {
-	lost := logs.messages({"nccl-network-not-found"})
-	count(lost) > 0
-	count({name | some name in {"NCCL_NET", "NCCL_NET_PLUGIN"}; facts.variable[name]}) == 0
-}
-
 # Variables that decide how a communicator moves its data, which all its ranks must
 # agree on: a rank that takes another algorithm, transport or buffer waits for what
 # never comes. Others differ by right: interfaces, devices, files and verbosity.
@@ -393,10 +382,9 @@ findings contains {
 	"message": "The framework's own all-reduce could not share memory between processes. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True does that; whether it is set is not known here",
 	"severity": "medium",
 	"confidence": "possible",
-	"evidence": [logs.evidence(m)],
+	"messages": {m},
 	"remedies": ["disable-custom-all-reduce", "unset-env"],
 	"params": {"variable": "PYTORCH_CUDA_ALLOC_CONF", "source": "https://github.com/vllm-project/vllm/issues/42609"},
-	"order": m.order,
 } if {
 	m := logs.first({m | some m in logs.by_id["vllm-custom-all-reduce-failed"]; m.fields.error == "invalid argument"})
 	every name in ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"] {
@@ -420,7 +408,7 @@ findings contains {
 	not decided(name)
 }
 
-a_number(name) if name in variables.numbers
+a_number(name) if variables.known[name] == "number"
 
 a_number("NCCL_P2P_DISABLE")
 
@@ -443,7 +431,7 @@ findings contains {
 
 unknown_name(name) if {
 	startswith(name, "NCCL_")
-	not name in variables.known
+	not variables.known[name]
 	not name in judged_names
 }
 
@@ -462,7 +450,7 @@ meaning(name) := variables.misspelt[name] if {
 
 same_words(name) := object.get(by_words, [sorted_words(name)], set())
 
-by_words[sorted_words(k)] contains k if some k in variables.known
+by_words[sorted_words(k)] contains k if some k, _ in variables.known
 
 sorted_words(name) := sort(split(name, "_"))
 
@@ -475,7 +463,7 @@ one_letter_off(name) := {k |
 	count((shortened(k) | {k}) & (shortened(name) | {name})) > 0
 }
 
-by_length[count(k)] contains k if some k in variables.known
+by_length[count(k)] contains k if some k, _ in variables.known
 
 shortened(name) := {concat("", [substring(name, 0, i), substring(name, i + 1, -1)]) |
 	some i in numbers.range(5, count(name) - 1)
@@ -516,12 +504,12 @@ findings contains {
 	"message": sprintf("%s=%s, and UCX finds no transport between two of its ends: the list leaves out what UCX needs for its messages (tcp with an interface such as lo or eth0, or a device that reaches the peer)", [name, shown(facts.env[name])]),
 	"severity": "high",
 	"confidence": "likely",
-	"evidence": [surroundings.variable_evidence(facts.variable[name]), logs.evidence(m)],
+	"evidence": [surroundings.variable_evidence(facts.variable[name])],
+	"messages": {m},
 	"remedies": ["unset-env", "other"],
 	"params": {"variable": name, "source": "https://openucx.readthedocs.io/en/master/faq.html"},
-	"order": m.order,
 } if {
-	m := logs.first({m | some m in logs.by_id["ucx-unreachable"]; contains(m.text, "UCX  ERROR")})
+	m := logs.first({m | some m in logs.by_id["ucx-unreachable"]; m.fields.level == "ERROR"})
 	some name in ["UCX_NET_DEVICES", "UCX_TLS"]
 	not trim_space(facts.env[name]) in {"", "all"}
 }
@@ -533,10 +521,10 @@ findings contains {
 	"message": sprintf("%s=%s is a setting for RoCE, and only InfiniBand is here: a connection between two NICs could not be set up with it", [name, shown(facts.env[name])]),
 	"severity": "high",
 	"confidence": "possible",
-	"evidence": [surroundings.variable_evidence(facts.variable[name]), logs.evidence(m)],
+	"evidence": [surroundings.variable_evidence(facts.variable[name])],
+	"messages": {m},
 	"remedies": ["unset-env"],
 	"params": {"variable": name, "source": "https://github.com/NVIDIA/nvshmem/issues/45"},
-	"order": m.order,
 } if {
 	rdma.link == "infiniband"
 	m := logs.first(logs.by_id["rdma-modify-qp-failed"])

@@ -31,6 +31,7 @@ package gpudoctor.rules.cumem_host
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 
 # mapping are failures of CUDA in the transport by shared memory that older
@@ -50,13 +51,6 @@ refused contains m if {
 	endswith(m.fields.file, "alloc.h")
 }
 
-# garbled are names of files that no rank made: a rank read the handle of
-# another's cuMem memory as one.
-garbled contains m if {
-	some m in logs.messages({"nccl-shm-attach-failed", "nccl-shm-attach-missing"})
-	m.fields.size == "0"
-}
-
 switched_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
 
 switched_off if facts.env.NCCL_CUMEM_ENABLE == "0"
@@ -64,14 +58,14 @@ switched_off if facts.env.NCCL_CUMEM_ENABLE == "0"
 # too_old is true where NCCL is known to be older than its use of cuMem for the
 # host.
 too_old if {
-	some use in known_faults.used.nccl
-	not known_faults.in_range({"since": "2.23.4"}, use.version)
+	some use in library_versions.used.nccl
+	not library_versions.in_range({"since": "2.23.4"}, use.version)
 }
 
 # untested are the versions that use it without trying it first.
 untested contains use if {
-	some use in known_faults.used.nccl
-	known_faults.in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
+	some use in library_versions.used.nccl
+	library_versions.in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
 }
 
 findings contains {
@@ -115,7 +109,7 @@ findings contains {
 	"remedies": ["nccl-cumem-host-disable", "add-sys-nice"],
 	"order": m.order,
 } if {
-	m := logs.first(garbled)
+	m := logs.first(logs.by_id["nccl-shm-handle-garbled"])
 	not switched_off
 	not too_old
 }
@@ -125,23 +119,6 @@ fallbacks := {m | some m in logs.by_id["nccl-cumem-host-fallback"]}
 refused_severity(m) := "critical" if {
 	known_faults.of_host_memory(m)
 } else := "high"
-
-# crashed are the calls of a process that died while NCCL tried host memory
-# through cuMem: a fault of drivers before r595 on machines with a NUMA node that
-# has no processors or no memory (nccl issue 2106).
-crashed := logs.messages({"crash-in-cumem-host"})
-
-findings contains {
-	"subject": "nccl",
-	"message": "A process died inside of the driver where NCCL tries host memory through cuMem. Drivers before r595 do so on machines, and in containers, with a NUMA node without processors or memory. With NCCL_CUMEM_HOST_ENABLE=0 NCCL does not try and uses /dev/shm",
-	"severity": "critical",
-	"confidence": "confirmed",
-	"evidence": logs.all_evidence(crashed),
-	"remedies": ["nccl-cumem-host-disable", "upgrade-driver"],
-	"order": logs.first(crashed).order,
-} if {
-	count(crashed) > 0
-}
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
 

@@ -28,9 +28,11 @@ package gpudoctor.rules.bar_too_small
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.tables.gpu_models as table
 
 mib := 1024 * 1024
 
@@ -220,7 +222,7 @@ listed[d.vendor] contains d if {
 }
 
 # left_small are GeForce and workstation cards of a generation that has Resizable BAR
-# (Ampere and later: GA102 is 0x2200, and ids rise with the generations) whose window
+# (Ampere and later: ids rise with the generations) whose window
 # is as it was before: 256 MiB. None of them has as little memory.
 left_small contains d.address if {
 	count(input.texts) > 0
@@ -235,11 +237,9 @@ left_small contains d.address if {
 
 windowed := {g.address | some g in facts.named; g.bar1_bytes > 0}
 
-resizable_generation(d) if d.device >= "0x2200"
+resizable_generation(d) if d.device >= table.nvidia.first_resizable_bar_id
 
-resizable_generation(d) if {
-	regex.match(`GeForce RTX [345]0[5-9]0|RTX A[2-6]\d{3}|Ada Generation|RTX PRO`, facts.gpu[d.address].name)
-}
+resizable_generation(d) if gpu_models.model[facts.gpu[d.address].name].resizable_bar
 
 found contains {
 	"gpus": left_small,
@@ -337,8 +337,7 @@ tight_words := " Others have a larger one, so that the firmware can; such cards 
 # have: the firmware of a GeForce RTX 4090 offers 32 GiB at most.
 outgrown := {g.address |
 	some g in input.gpus.devices
-	regex.match(`GeForce RTX (4090|3090|4080)`, g.name)
-	g.memory_bytes > (40 * 1024) * mib
+	g.memory_bytes > (gpu_models.model[g.name].most_bar1_gib * 1024) * mib
 }
 
 refusal := {

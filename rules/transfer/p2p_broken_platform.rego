@@ -30,6 +30,7 @@ package gpudoctor.rules.p2p_broken_platform
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
@@ -393,12 +394,10 @@ on_pcie if {
 over_pcie if peers.over_pcie
 
 over_pcie if {
-	some name in gpu_names
-	regex.match(`PCIe|PCIE|GeForce|RTX|TITAN|Quadro|Tesla T4|Tesla P(4|40)\b|\bL4\b|\bL40S?\b|\bA(10|16|2|30|40)\b`, name)
-	not contains(name, "SXM")
+	some m in gpu_models.model
+	m.form == "card"
+	not m.nvlink == "pair"
 }
-
-gpu_names := {g.name | some g in input.gpus.devices} | {name | some b in input.benchmarks; some name in b.gpu_names}
 
 nvlink_shown if {
 	some p in facts.gpu_pairs
@@ -469,9 +468,16 @@ forced_cures := ["unset-env", "nccl-p2p-disable", "iommu-pt"] if count(radeons) 
 stuck contains c if {
 	some c in input.logs.communicators
 	c.library == "nccl"
-	count({g | some g in input.gpus.devices; regex.match(`GeForce RTX (40|50)`, g.name)}) > 1
+	count(newer_geforce) > 1
 	not excluded
 	count(told_off) == 0
+}
+
+newer_geforce := {g |
+	some g in input.gpus.devices
+	model := gpu_models.model[g.name]
+	model.geforce
+	model.architecture in {"ada", "blackwell"}
 }
 
 # excluded is true where a log states a cause, collectives ran (a table with values),
