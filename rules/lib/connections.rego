@@ -91,15 +91,14 @@ earliest(set_) := f if {
 
 # died_before is true of a message after a complaint of another kind than that a
 # connection or EFA failed: a rank that ended for another reason no longer answers.
-died_before(m) if {
-	first_death := min({other.order |
-		some other in logs.complaints
-		other.role == "cause"
-		not other.id in (last_words | tries)
-		not startswith(other.id, "ofi-")
-	})
-	first_death < m.order
-}
+died_before(m) if first_death < m.order
+
+first_death := min({m.order |
+	some m in logs.complaints
+	m.role == "cause"
+	not m.id in (last_words | tries)
+	not startswith(m.id, "ofi-")
+})
 
 # useless is true of the address of a peer that the peer should not have told.
 useless(address) if networks.loopback(address)
