@@ -9,13 +9,14 @@ import (
 	"io/fs"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -43,7 +44,7 @@ const (
 // hasAMD is false where the PCI tree shows no display or accelerator of AMD:
 // then there is nothing to look for, and no file is touched.
 func (c *gpuGathering) hasAMD() bool {
-	return c.Facts.PCI == nil || slices.ContainsFunc(c.Facts.PCI.Devices, func(d PCIDevice) bool {
+	return c.Facts.PCI == nil || slices.ContainsFunc(c.Facts.PCI.Devices, func(d facts.PCIDevice) bool {
 		return d.Vendor == vendorAMD && (d.Kind == kindGPU || d.Kind == "display" || d.Kind == "")
 	})
 }
@@ -91,7 +92,7 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 			gpu.Integrated = new(true)
 		}
 		if gpu.KFD == nil {
-			gpu.KFD = &KFDNode{
+			gpu.KFD = &facts.KFDNode{
 				Node: n.number, GPUID: n.id, RenderMinor: small(n.properties["drm_render_minor"]),
 				ComputeUnits: n.units(), XCCs: small(n.properties["num_xcc"]),
 			}
@@ -107,12 +108,12 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 		gpu.KFD.ComputeUnits += n.units()
 		gpu.KFD.XCCs += small(n.properties["num_xcc"])
 	}
-	slices.SortFunc(c.out.Devices, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
+	slices.SortFunc(c.out.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
 // gpuOfNode finds the GPU that a node is, or adds it.
-func (c *gpuGathering) gpuOfNode(n *kfdNode) *GPU {
-	find := func(is func(address string) bool) *GPU {
+func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
+	find := func(is func(address string) bool) *facts.GPU {
 		for i := range c.out.Devices {
 			if gpu := &c.out.Devices[i]; gpu.Vendor == amdGPU && is(gpu.Address) {
 				return gpu
@@ -131,19 +132,19 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *GPU {
 	if gpu := find(func(a string) bool { return a == address }); gpu != nil {
 		return gpu
 	}
-	if _, is := c.Facts.pciDevice(address); !is || !strings.HasSuffix(address, ".0") {
+	if _, is := pciDevice(c.Facts, address); !is || !strings.HasSuffix(address, ".0") {
 		first := address[:len(address)-1] + "0"
 		if gpu := find(func(a string) bool { return a == first }); gpu != nil {
 			return gpu
 		}
 	}
-	gpu := GPU{Address: address, Vendor: amdGPU, InPCI: c.inPCI(address)}
+	gpu := facts.GPU{Address: address, Vendor: amdGPU, InPCI: c.inPCI(address)}
 	c.out.Devices = append(c.out.Devices, gpu)
 	return &c.out.Devices[len(c.out.Devices)-1]
 }
 
 // pciDevice is the entry of an address in the PCI tree.
-func (f *Facts) pciDevice(address string) (PCIDevice, bool) {
+func pciDevice(f *facts.Facts, address string) (facts.PCIDevice, bool) {
 	if f.PCI != nil {
 		for _, d := range f.PCI.Devices {
 			if d.Address == address {
@@ -151,15 +152,15 @@ func (f *Facts) pciDevice(address string) (PCIDevice, bool) {
 			}
 		}
 	}
-	return PCIDevice{}, false
+	return facts.PCIDevice{}, false
 }
 
 // readAMDGPU reads what amdgpu says of one GPU in the folder of its PCI device.
 // Not read is xgmi_error: the driver clears the error by showing it
 // (amdgpu_xgmi_show_error, amdgpu_xgmi.c). Nor are unique_id and serial_number,
 // which identify the card and tell no more. It returns whether amdgpu drives it.
-func (c *gpuGathering) readAMDGPU(gpu *GPU) bool {
-	d, inPCI := c.Facts.pciDevice(gpu.Address)
+func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
+	d, inPCI := pciDevice(c.Facts, gpu.Address)
 	model := data.GPUModelByID(d.Device)
 	gpu.Name = cmp.Or(gpu.Name, model.Name)
 	if gpu.Integrated == nil && inPCI {
@@ -209,7 +210,7 @@ func (c *gpuGathering) readAMDGPU(gpu *GPU) bool {
 func (c *gpuGathering) noteMemory() {
 	var silent []string
 	for _, gpu := range c.out.Devices {
-		d, _ := c.Facts.pciDevice(gpu.Address)
+		d, _ := pciDevice(c.Facts, gpu.Address)
 		if gpu.Vendor == amdGPU && d.Driver == amdDriver && (gpu.MemoryBytes == 0 || gpu.VisibleMemoryBytes == nil) {
 			silent = append(silent, gpu.Address)
 		}
@@ -229,7 +230,7 @@ func (c *gpuGathering) amdText(name string) string {
 	return printable(text, maxShown)
 }
 
-var partitionName = regexp.MustCompile(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
+var partitionName = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
 
 // partitionMode is a mode as amdgpu writes it; UNKNOWN is none.
 func partitionMode(text string) string {
@@ -241,7 +242,7 @@ func partitionMode(text string) string {
 
 // readRAS reads the error counters. The driver shows a file for each block that
 // can count, on the accelerators and some professional cards.
-func (c *gpuGathering) readRAS(gpu *GPU, dir string) {
+func (c *gpuGathering) readRAS(gpu *facts.GPU, dir string) {
 	names, err := c.Host.Dir(dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, machine.ErrNotRecorded) {
@@ -281,8 +282,8 @@ func (c *gpuGathering) readRAS(gpu *GPU, dir string) {
 
 // parseRAS reads a file of counters: "ue: 0", "ce: 3" and, in newer
 // drivers, "de: 0" (amdgpu_ras_sysfs_read and amdgpu_ras_aca_sysfs_read, amdgpu_ras.c).
-func parseRAS(text string) (RASBlock, bool) {
-	var r RASBlock
+func parseRAS(text string) (facts.RASBlock, bool) {
+	var r facts.RASBlock
 	seen := 0
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(line, ":")
@@ -304,7 +305,7 @@ func parseRAS(text string) (RASBlock, bool) {
 	return r, seen == 3
 }
 
-var badPage = regexp.MustCompile(`^0x[0-9a-f]{8,16} : 0x[0-9a-f]{8} : [RPF]$`)
+var badPage = lazy.New(`^0x[0-9a-f]{8,16} : 0x[0-9a-f]{8} : [RPF]$`)
 
 // countBadPages counts the lines of gpu_vram_bad_pages,
 // "0x00000001 : 0x00001000 : R" (amdgpu_ras_sysfs_badpages_read); nil where a
@@ -369,8 +370,8 @@ var amdParameters = []string{
 
 // readAMDDriver reads what is known of the driver and what it needs. Where it
 // drives no GPU, nothing of that is missed.
-func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound []string) *AMDDriver {
-	d := &AMDDriver{KFD: t.state}
+func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound []string) *facts.AMDDriver {
+	d := &facts.AMDDriver{KFD: t.state}
 	if loaded, err := c.Host.Exists(amdModule); err == nil && (loaded || c.Facts.PCI != nil) {
 		d.Loaded = &loaded
 	}
@@ -419,7 +420,7 @@ func (c *gpuGathering) memoryPeers() *bool {
 	return new(false)
 }
 
-var rocmVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+([-.+~][0-9A-Za-z.~+-]*)?$`)
+var rocmVersion = lazy.New(`^[0-9]+(\.[0-9]+)+([-.+~][0-9A-Za-z.~+-]*)?$`)
 
 // readROCm reads the version of the installation that /opt/rocm leads to, or of
 // the only one that there is.
@@ -496,7 +497,7 @@ func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
 	}
 	for i := range c.out.Devices {
 		if gpu := &c.out.Devices[i]; gpu.KFD != nil {
-			gpu.Processes = append([]GPUProcess{}, users[gpu.Address]...)
+			gpu.Processes = append([]facts.GPUProcess{}, users[gpu.Address]...)
 			for j := range gpu.Processes {
 				gpu.Processes[j].Name = c.nameOf(gpu.Processes[j].PID)
 			}
@@ -508,7 +509,7 @@ func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
 // in bytes (kfd_procfs_show, kfd_process.c, since Linux 5.8). A process opens
 // every GPU; one on which it holds no memory is not in its use. The doctor and
 // its children are left out.
-func kfdUsers(ctx context.Context, h *Host, devices []GPU, nodes []kfdNode) (map[string][]GPUProcess, error) {
+func kfdUsers(ctx context.Context, h *Host, devices []facts.GPU, nodes []kfdNode) (map[string][]facts.GPUProcess, error) {
 	names, err := h.Dir(kfdProcesses)
 	if err != nil {
 		return nil, err
@@ -521,7 +522,7 @@ func kfdUsers(ctx context.Context, h *Host, devices []GPU, nodes []kfdNode) (map
 			}
 		}
 	}
-	users := make(map[string][]GPUProcess)
+	users := make(map[string][]facts.GPUProcess)
 	for i, pid := range kfdNumbers(names) {
 		if i == maxKFDProcesses || ctx.Err() != nil {
 			break
@@ -538,7 +539,7 @@ func kfdUsers(ctx context.Context, h *Host, devices []GPU, nodes []kfdNode) (map
 			}
 		}
 		for address, n := range held {
-			users[address] = append(users[address], GPUProcess{PID: pid, UsedBytes: &n})
+			users[address] = append(users[address], facts.GPUProcess{PID: pid, UsedBytes: &n})
 		}
 	}
 	return users, ctx.Err()
@@ -549,10 +550,10 @@ func kfdUsers(ctx context.Context, h *Host, devices []GPU, nodes []kfdNode) (map
 func busyAMD(ctx context.Context, h *Host, own int64) map[string]probe.User {
 	busy := make(map[string]probe.User)
 	t := readKFD(ctx, h)
-	var devices []GPU
+	var devices []facts.GPU
 	for i := range t.nodes {
 		n := &t.nodes[i]
-		devices = append(devices, GPU{Address: n.address(), KFD: &KFDNode{Node: n.number}})
+		devices = append(devices, facts.GPU{Address: n.address(), KFD: &facts.KFDNode{Node: n.number}})
 	}
 	if len(devices) > 0 && seesAllProcesses(h) {
 		users, _ := kfdUsers(ctx, h, devices, t.nodes) // Who is not seen is not in the way.

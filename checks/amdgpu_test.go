@@ -11,13 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // gatherAMD gathers everything of a machine.
-func gatherAMD(t *testing.T, m *machine.Memory) *Facts {
+func gatherAMD(t *testing.T, m *machine.Memory) *facts.Facts {
 	t.Helper()
 	f, _ := Gather(t.Context(), NewHost(m), Options{})
 	if f.GPUs == nil || f.Links == nil {
@@ -27,7 +28,7 @@ func gatherAMD(t *testing.T, m *machine.Memory) *Facts {
 }
 
 // gapsOfGPUs lists what is not known of the GPUs, "fact: reason".
-func gapsOfGPUs(f *Facts) []string {
+func gapsOfGPUs(f *facts.Facts) []string {
 	var list []string
 	for _, u := range f.Unknown {
 		if u.Section == "gpus" && u.Fact != "devices" && u.Fact != "driver.fabric_manager.running" {
@@ -49,16 +50,16 @@ func TestAMDAccelerator(t *testing.T) {
 	m.AddFile(kfdProcesses+"/777/vram_50002", []byte("0\n"))
 	m.AddFile("/proc/777/comm", []byte("python3\n"))
 	f := gatherAMD(t, m)
-	want := GPU{
+	want := facts.GPU{
 		Address: "0000:08:00.0", Vendor: "amd", InPCI: true, Name: "AMD Instinct MI300X OAM", Architecture: "gfx942", Integrated: new(false),
 		MemoryBytes: 196592 << 20, MemoryUsedBytes: new(int64(297029632)), VisibleMemoryBytes: new(int64(196592 << 20)),
-		KFD:              &KFDNode{Node: 2, GPUID: 50001, RenderMinor: 128, Hive: "0x0200000000000001", ComputeUnits: 304, XCCs: 8},
+		KFD:              &facts.KFDNode{Node: 2, GPUID: 50001, RenderMinor: 128, Hive: "0x0200000000000001", ComputeUnits: 304, XCCs: 8},
 		ComputePartition: "SPX", MemoryPartition: "NPS1", VBIOS: "113-M3000100-102",
-		RAS: []RASBlock{
+		RAS: []facts.RASBlock{
 			{Block: "gfx"}, {Block: "mmhub"}, {Block: "pcie_bif"}, {Block: "umc", Uncorrectable: 2, Correctable: 17, Deferred: 5}, {Block: "xgmi_wafl", Uncorrectable: 3, Correctable: 1},
 		},
 		XGMIErrors: new(3), RetiredPages: new(2),
-		Processes: []GPUProcess{{PID: 777, Name: "python3", UsedBytes: new(int64(4 << 30))}},
+		Processes: []facts.GPUProcess{{PID: 777, Name: "python3", UsedBytes: new(int64(4 << 30))}},
 	}
 	if diff := cmp.Diff(want, f.GPUs.Devices[0]); diff != "" {
 		t.Errorf("GPU (-want +got):\n%s", diff)
@@ -69,7 +70,7 @@ func TestAMDAccelerator(t *testing.T) {
 	if diff := cmp.Diff([]string{`devices.ras: 0000:08:00.0: sdma_err_count says "Query currently inaccessible"`}, gapsOfGPUs(f)); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
-	driver := &AMDDriver{
+	driver := &facts.AMDDriver{
 		Loaded: new(true), Version: "6.12.12", KFD: "ok", ROCm: "6.4.1-83", MemoryPeers: new(true),
 		Parameters:   map[string]string{"pcie_p2p": "Y", "use_xgmi_p2p": "1", "noretry": "-1", "no_system_mem_limit": "N", "gpu_recovery": "-1", "ras_enable": "-1"},
 		KernelConfig: map[string]string{"CONFIG_HSA_AMD": "y", "CONFIG_HSA_AMD_P2P": "y", "CONFIG_PCI_P2PDMA": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "y"},
@@ -160,7 +161,7 @@ func twoAMD(t *testing.T, nodes []aNode) *machine.Memory {
 }
 
 // pairOfAMD returns the pair of the first two GPUs.
-func pairOfAMD(f *Facts) *Pair { return f.Links.Between("0000:03:00.0", "0000:06:00.0") }
+func pairOfAMD(f *facts.Facts) *facts.Pair { return f.Links.Between("0000:03:00.0", "0000:06:00.0") }
 
 func TestAMDAccess(t *testing.T) {
 	const a, b = "0000:03:00.0", "0000:06:00.0"
@@ -358,7 +359,7 @@ func TestAMDPartitions(t *testing.T) {
 				t.Fatalf("%d GPUs, want 8", len(f.GPUs.Devices))
 			}
 			g := f.GPUs.Devices[0]
-			want := &KFDNode{Node: 2, GPUID: 1000, RenderMinor: 128, Hive: "0x0200000000000001", ComputeUnits: 304, XCCs: 8, Nodes: []int{2, 3, 4, 5, 6, 7, 8, 9}}
+			want := &facts.KFDNode{Node: 2, GPUID: 1000, RenderMinor: 128, Hive: "0x0200000000000001", ComputeUnits: 304, XCCs: 8, Nodes: []int{2, 3, 4, 5, 6, 7, 8, 9}}
 			if diff := cmp.Diff(want, g.KFD); diff != "" {
 				t.Errorf("node (-want +got):\n%s", diff)
 			}
@@ -395,7 +396,7 @@ func TestAMDIntegrated(t *testing.T) {
 
 func TestAMDRate(t *testing.T) {
 	mi300 := func(device string) *topology {
-		return &topology{devices: map[string]*PCIDevice{"a": {Device: device}, "b": {Device: device}}}
+		return &topology{devices: map[string]*facts.PCIDevice{"a": {Device: device}, "b": {Device: device}}}
 	}
 	for _, tt := range []struct {
 		name, device string
@@ -414,7 +415,7 @@ func TestAMDRate(t *testing.T) {
 		{"nonsense", "0x740c", kfdLink{weight: 15, minMBps: 1, maxMBps: 1 << 40}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := mi300(tt.device).xgmiGBps(&Pair{A: "a", B: "b"}, tt.link); got != tt.want {
+			if got := mi300(tt.device).xgmiGBps(&facts.Pair{A: "a", B: "b"}, tt.link); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
@@ -422,14 +423,14 @@ func TestAMDRate(t *testing.T) {
 }
 
 func TestAMDExpectation(t *testing.T) {
-	xgmi := func(rate float64) Pair {
-		return Pair{A: "0000:08:00.0", B: "0000:09:00.0", Kind: pairGPUs, LinkType: linkXGMI, XGMIGBps: rate, NVLinks: new(0), Narrowest: &NarrowestLink{BestGBps: 31.5}}
+	xgmi := func(rate float64) facts.Pair {
+		return facts.Pair{A: "0000:08:00.0", B: "0000:09:00.0", Kind: pairGPUs, LinkType: linkXGMI, XGMIGBps: rate, NVLinks: new(0), Narrowest: &facts.NarrowestLink{BestGBps: 31.5}}
 	}
 	unasked := xgmi(0)
 	unasked.LinkType = ""
 	for _, tt := range []struct {
 		name, test, device string
-		pair               Pair
+		pair               facts.Pair
 		gbps               float64
 		expected           float64
 		want               probe.Outcome
@@ -444,10 +445,10 @@ func TestAMDExpectation(t *testing.T) {
 		{"it may be xGMI or PCIe", probe.TestCopy, "0x740c", unasked, 1, 0, probe.OK},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &Facts{
-				PCI:   &PCIFacts{Devices: []PCIDevice{{Address: tt.pair.A, Device: tt.device}, {Address: tt.pair.B, Device: tt.device}}},
-				GPUs:  &GPUFacts{Devices: []GPU{{Address: tt.pair.A, Vendor: amdGPU}, {Address: tt.pair.B, Vendor: amdGPU}}},
-				Links: &LinkFacts{Pairs: []Pair{tt.pair}},
+			f := &facts.Facts{
+				PCI:   &facts.PCIFacts{Devices: []facts.PCIDevice{{Address: tt.pair.A, Device: tt.device}, {Address: tt.pair.B, Device: tt.device}}},
+				GPUs:  &facts.GPUFacts{Devices: []facts.GPU{{Address: tt.pair.A, Vendor: amdGPU}, {Address: tt.pair.B, Vendor: amdGPU}}},
+				Links: &facts.LinkFacts{Pairs: []facts.Pair{tt.pair}},
 			}
 			transfer := probe.Transfer{Test: tt.test, Source: tt.pair.A, Destination: tt.pair.B, Outcome: probe.OK, GBps: &tt.gbps}
 			expect(f, 2, &transfer)
@@ -483,7 +484,7 @@ func TestROCmVersion(t *testing.T) {
 			for name, text := range tt.files {
 				m.AddFile(name, []byte(text))
 			}
-			c := &gpuGathering{Gathering: &Gathering{Host: NewHost(m), Facts: &Facts{}, unknown: &unknownList{}}}
+			c := &gpuGathering{Gathering: onHost(m, &facts.Facts{})}
 			if got := c.readROCm(); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -521,7 +522,7 @@ func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
 		t.Errorf("hive %s", got)
 	}
 	hives := make(map[string]bool)
-	for _, g := range live.Redact().GPUs.Devices {
+	for _, g := range RedactFacts(live).GPUs.Devices {
 		hives[g.KFD.Hive] = true
 	}
 	if diff := cmp.Diff([]string{"0x0200000000000001"}, slices.Collect(maps.Keys(hives))); diff != "" {
@@ -544,8 +545,8 @@ func TestAMDNodesGroup(t *testing.T) {
 			m.Answer(machine.AskIDs, tt.ids)
 			m.Answer(machine.AskAccess+"/dev/kfd", tt.access)
 			f, _ := Gather(t.Context(), NewHost(m), Options{})
-			i := slices.IndexFunc(f.Container.DeviceNodes, func(n DeviceNode) bool { return n.Path == "/dev/kfd" })
-			if diff := cmp.Diff(DeviceNode{Path: "/dev/kfd", Access: tt.access, GroupID: new(993), Member: &tt.member}, f.Container.DeviceNodes[i]); diff != "" {
+			i := slices.IndexFunc(f.Container.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == "/dev/kfd" })
+			if diff := cmp.Diff(facts.DeviceNode{Path: "/dev/kfd", Access: tt.access, GroupID: new(993), Member: &tt.member}, f.Container.DeviceNodes[i]); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -554,9 +555,9 @@ func TestAMDNodesGroup(t *testing.T) {
 
 // pciOfWorkstation is the PCI tree of twoAMD, which is read by several
 // goroutines: that would make the fuzzer's coverage change from run to run.
-func pciOfWorkstation(f *testing.F) *PCIFacts {
+func pciOfWorkstation(f *testing.F) *facts.PCIFacts {
 	f.Helper()
-	g := &Gathering{Host: NewHost(r9700x4().build()), Facts: &Facts{}, unknown: &unknownList{}}
+	g := onHost(r9700x4().build(), &facts.Facts{})
 	if err := pciCheck.Gather(f.Context(), g); err != nil {
 		f.Fatal(err)
 	}
@@ -576,7 +577,7 @@ func FuzzKFD(f *testing.F) {
 		dir := folderOf(m, "0000:03:00.0")
 		m.AddFile(dir+"/ras/umc_err_count", []byte(counters))
 		m.AddFile(dir+"/ras/gpu_vram_bad_pages", []byte(counters))
-		pci := &Gathering{Host: NewHost(m), Facts: &Facts{PCI: tree}, unknown: &unknownList{}}
+		pci := onHost(m, &facts.Facts{PCI: tree})
 		for _, c := range []*Check{gpusCheck, linksCheck} {
 			if err := c.Gather(t.Context(), pci); err != nil {
 				t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -134,7 +135,7 @@ const (
 const xgmiHopWeight = 15
 
 // joinAMD fills in what the compute driver says of a pair.
-func (l *amdLinks) joinAMD(t *topology, p *Pair) {
+func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 	forth, hasForth := l.links[[2]string{p.A, p.B}]
 	back, hasBack := l.links[[2]string{p.B, p.A}]
 	asked := l.asked[p.A] && l.asked[p.B]
@@ -191,7 +192,7 @@ func (l *amdLinks) joinAMD(t *topology, p *Pair) {
 // took each link for one of 25 GT/s whatever the GPU
 // (amdgpu_amdkfd_get_xgmi_bandwidth_mbytes), so that the model's own rate stands
 // where it is known to be higher. Of a way over another GPU it says 0.
-func (t *topology) xgmiGBps(p *Pair, link kfdLink) float64 {
+func (t *topology) xgmiGBps(p *facts.Pair, link kfdLink) float64 {
 	if link.weight > xgmiHopWeight {
 		return 0
 	}

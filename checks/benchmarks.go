@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -21,7 +22,7 @@ func linkedModel(name string) float64 {
 // expectOfBenchmarks notes beside each measured value what the links allow.
 // Which GPU of a table is which is not always told, so the weakest pair of the
 // machine sets the measure.
-func (f *Facts) expectOfBenchmarks() {
+func expectOfBenchmarks(f *facts.Facts) {
 	for i := range f.Benchmarks {
 		b := &f.Benchmarks[i]
 		if b.P2P != nil && !*b.P2P {
@@ -29,20 +30,20 @@ func (f *Facts) expectOfBenchmarks() {
 		}
 		switch b.What {
 		case "collective":
-			f.expectOfCollective(b)
+			expectOfCollective(f, b)
 		case probe.TestCopy, probe.TestCopyRead, probe.TestBidirectional:
-			f.expectOfPairs(b)
+			expectOfPairs(f, b)
 		case "host-to-gpu", "gpu-to-host":
-			f.expectOfHost(b)
+			expectOfHost(f, b)
 		case "network":
-			f.expectOfNetwork(b)
+			expectOfNetwork(f, b)
 		}
 	}
 }
 
 // expectOfNetwork measures a bandwidth between two machines by the rate of the
 // port, which another text must have told.
-func (f *Facts) expectOfNetwork(b *Benchmark) {
+func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
 	if !strings.HasPrefix(b.Test, "RDMA_Write") && !strings.HasPrefix(b.Test, "Send") {
 		return // Reads and atomics keep fewer requests under way.
 	}
@@ -75,7 +76,7 @@ func (f *Facts) expectOfNetwork(b *Benchmark) {
 
 // expectOfHost measures copies between host memory and a GPU by the narrowest of
 // the GPUs' links: which GPU of the table is which is not always told.
-func (f *Facts) expectOfHost(b *Benchmark) {
+func expectOfHost(f *facts.Facts, b *facts.Benchmark) {
 	rate, basis := 0.0, "the GPU's PCIe link"
 	if f.GPUs != nil {
 		for _, d := range f.GPUs.Devices {
@@ -103,7 +104,7 @@ func (f *Facts) expectOfHost(b *Benchmark) {
 
 // weakestPair is the rate and the threshold of the pair of GPUs whose link
 // carries least.
-func (f *Facts) weakestPair(test string) (rate, threshold float64, basis string) {
+func weakestPair(f *facts.Facts, test string) (rate, threshold float64, basis string) {
 	if f.Links == nil {
 		return 0, 0, ""
 	}
@@ -123,11 +124,11 @@ func (f *Facts) weakestPair(test string) (rate, threshold float64, basis string)
 	return rate, threshold, basis
 }
 
-func (f *Facts) expectOfPairs(b *Benchmark) {
-	rate, threshold, basis := f.weakestPair(b.What)
+func expectOfPairs(f *facts.Facts, b *facts.Benchmark) {
+	rate, threshold, basis := weakestPair(f, b.What)
 	if rate == 0 {
 		// A board of four without NVSwitches shares its links among three peers.
-		rate, basis = f.modelRate(b)
+		rate, basis = modelRate(f, b)
 		rate, threshold = rate/3, data.Limits().Shares[b.What].NVLink
 		if b.What == probe.TestBidirectional {
 			rate *= 2
@@ -146,7 +147,7 @@ func (f *Facts) expectOfPairs(b *Benchmark) {
 
 // modelRate is what a GPU of the table sends over its NVLinks, if all are of
 // one model that always has them.
-func (f *Facts) modelRate(b *Benchmark) (rate float64, basis string) {
+func modelRate(f *facts.Facts, b *facts.Benchmark) (rate float64, basis string) {
 	names := b.GPUNames
 	if len(names) == 0 && f.GPUs != nil {
 		for _, g := range f.GPUs.Devices {
@@ -166,15 +167,15 @@ func (f *Facts) modelRate(b *Benchmark) (rate float64, basis string) {
 	return rate, fmt.Sprintf("the NVLinks of %s", names[0])
 }
 
-func (f *Facts) expectOfCollective(b *Benchmark) {
+func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 	if b.Nodes > 1 || b.Ranks == 1 || len(b.Points) == 0 {
 		return
 	}
-	rate, basis := f.modelRate(b)
+	rate, basis := modelRate(f, b)
 	threshold := data.Limits().Collective.NVLink
 	if rate == 0 {
 		var linked bool
-		rate, linked, basis = f.collectiveRate()
+		rate, linked, basis = collectiveRate(f)
 		if !linked {
 			threshold = data.Limits().Collective.PCIe
 		}
@@ -195,8 +196,8 @@ func (f *Facts) expectOfCollective(b *Benchmark) {
 }
 
 // collectiveRate is what one GPU's links carry where the paths are known.
-func (f *Facts) collectiveRate() (rate float64, linked bool, basis string) {
-	rate, _, basis = f.weakestPair(probe.TestCopy)
+func collectiveRate(f *facts.Facts) (rate float64, linked bool, basis string) {
+	rate, _, basis = weakestPair(f, probe.TestCopy)
 	if rate == 0 {
 		return 0, false, ""
 	}

@@ -1,3 +1,7 @@
+// Package checks gathers facts about one machine: what its PCI tree, IOMMU,
+// GPUs, container, environment, libraries and kernel log show of themselves,
+// and what a real transfer between its GPUs does. It reads and parses; it
+// judges nothing. Judging is the work of package rules.
 package checks
 
 import (
@@ -13,6 +17,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -81,13 +86,11 @@ func (o Options) within() time.Duration {
 // checks that it comes after.
 type Gathering struct {
 	Host    *Host
-	Facts   *Facts
+	Facts   *facts.Facts
 	Options Options
 
-	probe <-chan probeAnswer
-	// linked is told the facts once the links are known: the probe's speeds are
-	// judged by them while it is under way.
-	linked  chan<- *Facts
+	doors   *doors
+	probe   <-chan probeAnswer
 	unknown *unknownList
 }
 
@@ -99,15 +102,15 @@ type probeAnswer struct {
 
 type unknownList struct {
 	mu   sync.Mutex
-	list []Unknown
+	list []facts.Unknown
 }
 
 // Unknown notes a fact that could not be established.
 func (g *Gathering) Unknown(section, fact, reason, hint string) {
-	g.add(Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
+	g.add(facts.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
 }
 
-func (g *Gathering) add(u Unknown) {
+func (g *Gathering) add(u facts.Unknown) {
 	g.unknown.mu.Lock()
 	defer g.unknown.mu.Unlock()
 	if !slices.Contains(g.unknown.list, u) {
@@ -119,7 +122,7 @@ func (g *Gathering) add(u Unknown) {
 // and returns the facts with the time that each check took. A check that
 // fails, panics or outlasts its deadline never stops another: its section
 // stays nil and is listed as unknown.
-func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time.Duration) {
+func Gather(ctx context.Context, h *Host, opts Options) (*facts.Facts, map[string]time.Duration) {
 	if opts.Deadline == 0 {
 		opts.Deadline = deadline.Check
 	}
@@ -132,12 +135,11 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 	if opts.Progress == nil {
 		opts.Progress = func(string) {}
 	}
-	facts := &Facts{Schema: FactsSchema}
+	f := &facts.Facts{Schema: facts.FactsSchema}
 	unknown := &unknownList{}
-	ctx = withDriverOptions(ctx, opts)
-	linked := make(chan *Facts, 1)
-	asked := askProbe(ctx, h, opts, linked) // The driver starts while files are read.
-	var mu sync.Mutex                       // Guards facts and timing.
+	shared := newDoors(h, opts)
+	asked := shared.startProbe(ctx) // The driver starts while files are read.
+	var mu sync.Mutex               // Guards facts and timing.
 	done := make(map[string]chan struct{}, len(All))
 	for _, c := range All {
 		done[c.Name] = make(chan struct{})
@@ -154,9 +156,9 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 			// Each check works on a copy of its own, so that one that
 			// outlasts its deadline writes into nothing that others read.
 			mu.Lock()
-			own := *facts
+			own := *f
 			mu.Unlock()
-			g := &Gathering{Host: h, Facts: &own, Options: opts, probe: asked, linked: linked, unknown: unknown}
+			g := &Gathering{Host: h, Facts: &own, Options: opts, doors: shared, probe: asked, unknown: unknown}
 			if c != transfersCheck { // It waits for the probe, which tells its stages.
 				opts.Progress(c.Name)
 			}
@@ -168,27 +170,28 @@ func Gather(ctx context.Context, h *Host, opts Options) (*Facts, map[string]time
 			defer mu.Unlock()
 			timing[c.Name] = time.Since(start)
 			if err == nil {
-				facts.take(c.Name, &own)
+				take(f, c.Name, &own)
 			}
 		})
 	}
 	wg.Wait()
+	deriveOffered(f)
 	unknown.mu.Lock()
 	defer unknown.mu.Unlock()
-	facts.Unknown = slices.Clone(unknown.list)
+	f.Unknown = slices.Clone(unknown.list)
 	order := make(map[string]int, len(All))
 	for i, c := range All {
 		order[c.Name] = i
 	}
-	slices.SortStableFunc(facts.Unknown, func(a, b Unknown) int {
+	slices.SortStableFunc(f.Unknown, func(a, b facts.Unknown) int {
 		return cmp.Or(cmp.Compare(order[a.Section], order[b.Section]), cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Reason, b.Reason))
 	})
-	return facts, timing
+	return f, timing
 }
 
 // take copies one section from another document.
-func (f *Facts) take(section string, from *Facts) {
-	t := reflect.TypeFor[Facts]()
+func take(f *facts.Facts, section string, from *facts.Facts) {
+	t := reflect.TypeFor[facts.Facts]()
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		if name == section {

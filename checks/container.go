@@ -16,6 +16,7 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -63,7 +64,7 @@ func gatherContainer(ctx context.Context, g *Gathering) error {
 type containerReader struct {
 	g *Gathering
 	h *Host
-	f ContainerFacts
+	f facts.ContainerFacts
 	// mounts is nil when they could not be read.
 	mounts []*mountinfo.Info
 	// devices are the names in /dev; nil when they could not be read.
@@ -237,7 +238,7 @@ func (c *containerReader) readShm(ctx context.Context) {
 		c.unknown("shm", err)
 		return
 	}
-	c.f.SHM = &FileSystem{
+	c.f.SHM = &facts.FileSystem{
 		Path: shm, Type: printable(m.FSType, maxShown),
 		SizeBytes: size.SizeBytes, UsedBytes: max(0, size.SizeBytes-size.FreeBytes), FreeBytes: size.FreeBytes,
 		ReadOnly: size.ReadOnly || isReadOnly(m),
@@ -290,7 +291,7 @@ func (c *containerReader) readNodes(ctx context.Context) {
 		c.g.Unknown("container", "device_nodes", fmt.Sprintf("more than %d nodes; the rest was left out", maxNodes), "")
 		paths = paths[:maxNodes]
 	}
-	nodes := make([]DeviceNode, len(paths))
+	nodes := make([]facts.DeviceNode, len(paths))
 	var refused error
 	var ids machine.IDs
 	idsErr := c.h.Ask(ctx, machine.AskIDs, &ids)
@@ -299,7 +300,7 @@ func (c *containerReader) readNodes(ctx context.Context) {
 		if err := c.h.Ask(ctx, machine.AskAccess+p, &access); err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("access of %s: %w", p, err))
 		}
-		nodes[i] = DeviceNode{Path: p, Access: printable(access, maxShown)}
+		nodes[i] = facts.DeviceNode{Path: p, Access: printable(access, maxShown)}
 		var owner machine.Owner
 		if !grouped(p) || c.h.Ask(ctx, machine.AskOwner+p, &owner) != nil {
 			continue // The number of a group helps only with those that a group gives access to.
@@ -360,7 +361,7 @@ func (c *containerReader) readDriver() {
 			continue
 		}
 		d := parseGPUInformation(b)
-		d.Address = cmp.Or(canonicalAddress(name), d.Address)
+		d.Address = cmp.Or(facts.Address(name), d.Address)
 		if d.Address == "" {
 			continue
 		}
@@ -377,8 +378,8 @@ func (c *containerReader) readDriver() {
 // parseGPUInformation parses a file "information" of the NVIDIA driver
 // (kernel-open/nvidia/nv-procfs.c). Drivers before 455 call an excluded GPU
 // blacklisted.
-func parseGPUInformation(b []byte) DriverDevice {
-	var d DriverDevice
+func parseGPUInformation(b []byte) facts.DriverDevice {
+	var d facts.DriverDevice
 	for line := range bytes.Lines(b) {
 		key, value, _ := strings.Cut(string(line), ":")
 		value = strings.TrimSpace(value)
@@ -386,7 +387,7 @@ func parseGPUInformation(b []byte) DriverDevice {
 		case "Model":
 			d.Model = printable(value, maxShown)
 		case "Bus Location":
-			d.Address = canonicalAddress(value)
+			d.Address = facts.Address(value)
 		case "Device Minor":
 			if n, err := strconv.Atoi(value); err == nil && n >= 0 {
 				d.Minor = &n
@@ -425,7 +426,7 @@ func parseCgroup(b []byte) []cgroupPath {
 
 // readCgroup returns the limits of this process's control group; nil when
 // there is none to be seen.
-func readCgroup(h *Host, mounts []*mountinfo.Info) *Cgroup {
+func readCgroup(h *Host, mounts []*mountinfo.Info) *facts.Cgroup {
 	b, err := h.Read("/proc/self/cgroup")
 	if err != nil {
 		return nil
@@ -433,7 +434,7 @@ func readCgroup(h *Host, mounts []*mountinfo.Info) *Cgroup {
 	paths := parseCgroup(b)
 	if m := mountAt(mounts, "/sys/fs/cgroup"); m != nil && m.FSType == "cgroup2" {
 		folders := cgroupFolders(paths, "", m)
-		return &Cgroup{
+		return &facts.Cgroup{
 			Version:        2,
 			MemoryMaxBytes: lowestLimit(h, folders, "memory.max"),
 			CPUs:           nearest(h, folders, "cpuset.cpus.effective"),
@@ -452,7 +453,7 @@ func readCgroup(h *Host, mounts []*mountinfo.Info) *Cgroup {
 	if memory == nil && cpuset == nil {
 		return nil
 	}
-	return &Cgroup{
+	return &facts.Cgroup{
 		Version:        1,
 		MemoryMaxBytes: lowestLimit(h, memory, "memory.limit_in_bytes"),
 		CPUs:           cmp.Or(nearest(h, cpuset, "cpuset.effective_cpus"), nearest(h, cpuset, "cpuset.cpus")),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -94,11 +95,11 @@ func TestContainerDocker(t *testing.T) {
 		},
 	}
 	got := gatherOne(t, containerCheck, m.build())
-	want := &ContainerFacts{
+	want := &facts.ContainerFacts{
 		Inside:           new(true),
 		Runtime:          "docker",
 		Evidence:         []string{"/.dockerenv", "/proc/self/mountinfo: /", "/proc/self/mountinfo: /etc/hosts"},
-		SHM:              &FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: 64 << 20, UsedBytes: 4 << 20, FreeBytes: 60 << 20},
+		SHM:              &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: 64 << 20, UsedBytes: 4 << 20, FreeBytes: 60 << 20},
 		SHMMounted:       new(true),
 		MemlockSoftBytes: new(int64(65536)),
 		MemlockHardBytes: new(int64(-1)),
@@ -114,20 +115,20 @@ func TestContainerDocker(t *testing.T) {
 		SysMounted:   new(true),
 		SysReadOnly:  new(true),
 		PCIVisible:   new(true),
-		DeviceNodes: []DeviceNode{
+		DeviceNodes: []facts.DeviceNode{
 			{Path: "/dev/dri/renderD128", Access: "r"},
 			{Path: "/dev/infiniband/uverbs0", Access: "rw"},
 			{Path: "/dev/nvidia-caps/nvidia-cap1", Access: "none"},
 			{Path: "/dev/nvidia3", Access: "rw"},
 			{Path: "/dev/nvidiactl", Access: "rw"},
 		},
-		DriverDevices: []DriverDevice{
+		DriverDevices: []facts.DriverDevice{
 			{Address: "0000:2b:00.0", Minor: new(1), Model: "NVIDIA H200", Excluded: true},
 			{Address: "0000:3b:00.0", Minor: new(2), Model: "NVIDIA H200"},
 			{Address: "0000:4b:00.0", Minor: new(3), Model: "NVIDIA H200"},
 		},
 		MissingNodes: []string{"/dev/nvidia2"},
-		Cgroup:       &Cgroup{Version: 2, MemoryMaxBytes: new(int64(64 << 30)), CPUs: "0-15", Nodes: "0"},
+		Cgroup:       &facts.Cgroup{Version: 2, MemoryMaxBytes: new(int64(64 << 30)), CPUs: "0-15", Nodes: "0"},
 		PrivateIPC:   new(true),
 		PrivatePID:   new(true),
 		PrivateUser:  new(false),
@@ -241,7 +242,7 @@ func TestContainerInside(t *testing.T) {
 }
 
 // factsOf lists the facts that are unknown, each between blanks.
-func factsOf(list []Unknown) string {
+func factsOf(list []facts.Unknown) string {
 	s := " "
 	for _, u := range list {
 		s += u.Fact + " "
@@ -257,12 +258,12 @@ func TestContainerUnreadable(t *testing.T) {
 	m.AddError("/proc/driver/nvidia/gpus", fs.ErrPermission)
 	m.AnswerError(machine.AskLimits, errors.New("no limits"))
 	got := gatherOne(t, containerCheck, &m)
-	if diff := cmp.Diff(&ContainerFacts{}, got.Container); diff != "" {
+	if diff := cmp.Diff(&facts.ContainerFacts{}, got.Container); diff != "" {
 		t.Errorf("container (-want +got):\n%s", diff)
 	}
 	want := " shm private_ipc private_pid private_user capabilities seccomp memlock_soft_bytes get_mempolicy pci_visible device_nodes driver_devices inside "
-	if facts := factsOf(got.Unknown); facts != want {
-		t.Errorf("unknown facts %q, want %q", facts, want)
+	if paths := factsOf(got.Unknown); paths != want {
+		t.Errorf("unknown facts %q, want %q", paths, want)
 	}
 }
 
@@ -272,7 +273,7 @@ func TestContainerMissingMounts(t *testing.T) {
 		links: newNamespaces,
 	}
 	got := gatherOne(t, containerCheck, m.build()).Container
-	want := &ContainerFacts{
+	want := &facts.ContainerFacts{
 		Inside: new(true), Runtime: "other",
 		SHMMounted: new(false), SysMounted: new(false), PCIVisible: new(false),
 		PrivateIPC: new(true), PrivatePID: new(true), PrivateUser: new(false),
@@ -286,7 +287,7 @@ func TestCgroupLimits(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string
-		want  *Cgroup
+		want  *facts.Cgroup
 	}{
 		{"no control group", nil, nil},
 		{
@@ -299,7 +300,7 @@ func TestCgroupLimits(t *testing.T) {
 				"/sys/fs/cgroup/system.slice/memory.max":           "2000\n",
 				"/sys/fs/cgroup/cpuset.cpus.effective":             "0-7\n",
 			},
-			&Cgroup{Version: 2, MemoryMaxBytes: new(int64(1000)), CPUs: "0-7"},
+			&facts.Cgroup{Version: 2, MemoryMaxBytes: new(int64(1000)), CPUs: "0-7"},
 		},
 		{
 			"version 2: the root shows no limit",
@@ -307,7 +308,7 @@ func TestCgroupLimits(t *testing.T) {
 				"/proc/self/mountinfo": "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
 				"/proc/self/cgroup":    "0::/\n",
 			},
-			&Cgroup{Version: 2},
+			&facts.Cgroup{Version: 2},
 		},
 		{
 			"version 1 in a container that sees its own group as the root",
@@ -319,7 +320,7 @@ func TestCgroupLimits(t *testing.T) {
 				"/sys/fs/cgroup/cpuset/cpuset.cpus":           "0-3\n",
 				"/sys/fs/cgroup/cpuset/cpuset.mems":           "0-1\n",
 			},
-			&Cgroup{Version: 1, MemoryMaxBytes: new(int64(-1)), CPUs: "0-3", Nodes: "0-1"},
+			&facts.Cgroup{Version: 1, MemoryMaxBytes: new(int64(-1)), CPUs: "0-3", Nodes: "0-1"},
 		},
 	}
 	for _, tt := range tests {
@@ -375,7 +376,7 @@ func FuzzGPUInformation(f *testing.F) {
 	f.Add([]byte("Device Minor: -1\nBus Location: 0000\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := parseGPUInformation(b)
-		if d.Minor != nil && *d.Minor < 0 || len(d.Model) > maxShown || canonicalAddress(d.Address) != d.Address {
+		if d.Minor != nil && *d.Minor < 0 || len(d.Model) > maxShown || facts.Address(d.Address) != d.Address {
 			t.Errorf("bad device %+v", d)
 		}
 	})

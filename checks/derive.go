@@ -5,14 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
-
-// Address returns a PCI address as the facts write it ("0000:3b:00.0"), from
-// one that may lack domain or function or has a domain of eight digits, in
-// either case; it is empty when s is none.
-func Address(s string) string { return canonicalAddress(s) }
 
 // SteersCommunication reports whether a variable of this name steers how GPUs
 // communicate, and so belongs into EnvFacts.
@@ -36,7 +32,7 @@ func KernelOption(line string) (name, value string, ok bool) { return machine.Ke
 
 // ReadConfig takes from the bytes of a function's configuration space what they
 // show, as for a live machine.
-func (d *PCIDevice) ReadConfig(config []byte) { d.readConfig(config) }
+func ReadConfig(d *facts.PCIDevice, config []byte) { readConfig(d, config) }
 
 // ACSWord returns the ACS controls that a control word switches on.
 func ACSWord(word int) []string { return bitNames(uint32(word), acsNames) }
@@ -82,7 +78,7 @@ func Printable(s string, limit int) string { return printable(s, limit) }
 func CapabilityNames(mask uint64) []string { return capabilityNames(mask) }
 
 // IsGPU reports whether a PCI function is a GPU by its class and vendor.
-func IsGPU(d *PCIDevice) bool { return cmp.Or(d.Kind, pciKind(d)) == kindGPU }
+func IsGPU(d *facts.PCIDevice) bool { return cmp.Or(d.Kind, pciKind(d)) == kindGPU }
 
 // VendorName is the word for a GPU vendor's PCI id: "nvidia", "amd" or empty.
 func VendorName(id string) string { return gpuVendors[id] }
@@ -91,33 +87,48 @@ func VendorName(id string) string { return gpuVendors[id] }
 // together from texts: what kind each PCI function is, which of them are GPUs,
 // and the paths between them where the tree is known. What the document states
 // already stays.
-func Derive(f *Facts) {
+func Derive(f *facts.Facts) {
 	if f.PCI != nil {
 		for i := range f.PCI.Devices {
 			d := &f.PCI.Devices[i]
 			d.Kind = cmp.Or(d.Kind, pciKind(d))
 		}
-		f.deriveGPUs()
+		deriveGPUs(f)
 	}
-	f.deriveNVLinks()
-	f.derivePairs()
-	f.expectOfBenchmarks()
+	deriveNVLinks(f)
+	derivePairs(f)
+	expectOfBenchmarks(f)
+}
+
+// deriveOffered lists the GPUs that HIP offers and nothing else shows, as in a
+// container without the PCI tree. It follows gathering, where each check writes its own
+// section.
+func deriveOffered(f *facts.Facts) {
+	if f.Transfers == nil || f.Transfers.API != "hip" || f.GPUs == nil {
+		return
+	}
+	for _, d := range f.Transfers.Devices {
+		if !slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Address == d.Address }) {
+			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: amdGPU, Name: d.Name, MemoryBytes: d.MemoryBytes})
+		}
+	}
+	slices.SortFunc(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
 // deriveGPUs lists the GPUs of the PCI tree with those that other texts tell
 // of.
-func (f *Facts) deriveGPUs() {
+func deriveGPUs(f *facts.Facts) {
 	for _, d := range f.PCI.Devices {
 		vendor := gpuVendors[d.Vendor]
 		if d.Kind != kindGPU || vendor == "" || d.Virtual {
 			continue
 		}
 		if f.GPUs == nil {
-			f.GPUs = &GPUFacts{}
+			f.GPUs = &facts.GPUFacts{}
 		}
-		i := slices.IndexFunc(f.GPUs.Devices, func(g GPU) bool { return g.Address == d.Address })
+		i := slices.IndexFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Address == d.Address })
 		if i < 0 {
-			f.GPUs.Devices = append(f.GPUs.Devices, GPU{Address: d.Address})
+			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address})
 			i = len(f.GPUs.Devices) - 1
 		}
 		g := &f.GPUs.Devices[i]
@@ -127,7 +138,7 @@ func (f *Facts) deriveGPUs() {
 
 // deriveNVLinks notes the GPUs that have no NVLink: by their model, or because a
 // text that shows each pair of the GPUs by index shows none.
-func (f *Facts) deriveNVLinks() {
+func deriveNVLinks(f *facts.Facts) {
 	if f.GPUs == nil {
 		return
 	}
@@ -150,7 +161,7 @@ func (f *Facts) deriveNVLinks() {
 	for i := range f.GPUs.Devices {
 		g := &f.GPUs.Devices[i]
 		if g.NVLinks == nil && g.Vendor != vendorWordAMD && (none || data.GPUModelOf(g.Name).NVLink == "none") {
-			g.NVLinks = []NVLink{}
+			g.NVLinks = []facts.NVLink{}
 		}
 	}
 }
@@ -160,10 +171,10 @@ const vendorWordAMD = "amd"
 
 // derivePairs adds the paths that follow from the tree, and completes those
 // that a text states.
-func (f *Facts) derivePairs() {
+func derivePairs(f *facts.Facts) {
 	t := newTopology(f)
 	placed := func(address string) bool { d := t.devices[address]; return d != nil && d.RootBus != "" }
-	var derived []Pair
+	var derived []facts.Pair
 	for i, a := range t.gpuAddresses {
 		if !placed(a) {
 			continue
@@ -183,7 +194,7 @@ func (f *Facts) derivePairs() {
 		return
 	}
 	if f.Links == nil {
-		f.Links = &LinkFacts{}
+		f.Links = &facts.LinkFacts{}
 	}
 	for _, p := range derived {
 		stated := f.Links.Between(p.A, p.B)

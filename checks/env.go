@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -59,10 +60,10 @@ func gatherEnv(ctx context.Context, g *Gathering) error {
 	if err != nil {
 		return err
 	}
-	variables := []Variable{}
+	variables := []facts.Variable{}
 	for name, value := range env {
 		if machine.SteersCommunication(name) && printable(name, confValue) == name {
-			variables = append(variables, Variable{
+			variables = append(variables, facts.Variable{
 				Name: name, Value: printable(value, maxValue), Source: "environment", Effective: true,
 			})
 		}
@@ -74,10 +75,10 @@ func gatherEnv(ctx context.Context, g *Gathering) error {
 	if conf := env["NCCL_CONF_FILE"]; conf != "" {
 		noteMissingConf(g, conf)
 	}
-	slices.SortFunc(variables, func(a, b Variable) int {
+	slices.SortFunc(variables, func(a, b facts.Variable) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Line, b.Line))
 	})
-	g.Facts.Env = &EnvFacts{Variables: variables}
+	g.Facts.Env = &facts.EnvFacts{Variables: variables}
 	return nil
 }
 
@@ -123,8 +124,8 @@ func homeFolder(ctx context.Context, h *Host, env map[string]string) string {
 // readConfFiles returns what one library's files set. The environment and an
 // earlier setting win, because the library sets a variable only when it is
 // not set yet.
-func readConfFiles(g *Gathering, files []string, env map[string]string) []Variable {
-	var variables []Variable
+func readConfFiles(g *Gathering, files []string, env map[string]string) []facts.Variable {
+	var variables []facts.Variable
 	taken := make(map[string]bool)
 	for _, file := range files {
 		if !path.IsAbs(file) {
@@ -178,7 +179,7 @@ type brokenLine struct {
 // src/misc/param.cc): a line that begins with # is a comment, one without =
 // is passed over, and in the others all that stands before the first = is the
 // name, blanks included.
-func parseConf(b []byte) (settings []Variable, broken []brokenLine) {
+func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 	number := 0
 	for line := range bytes.Lines(b) {
 		number++
@@ -197,7 +198,7 @@ func parseConf(b []byte) (settings []Variable, broken []brokenLine) {
 		case !isVariableName(name):
 			broken = append(broken, brokenLine{number, fmt.Sprintf("%.60q is taken whole as the name of the variable; the line has no effect", name)})
 		default:
-			settings = append(settings, Variable{Name: name, Value: printable(value, confValue), Line: number})
+			settings = append(settings, facts.Variable{Name: name, Value: printable(value, confValue), Line: number})
 		}
 	}
 	return settings, broken

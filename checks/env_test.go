@@ -9,20 +9,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
 // gatherOne runs one check over a machine and returns the facts, with what is
 // unknown.
-func gatherOne(t *testing.T, c *Check, m *machine.Memory) *Facts {
+func gatherOne(t *testing.T, c *Check, m *machine.Memory) *facts.Facts {
 	t.Helper()
-	facts := &Facts{Schema: FactsSchema}
-	g := &Gathering{Host: NewHost(m), Facts: facts, unknown: &unknownList{}}
+	f := &facts.Facts{Schema: facts.FactsSchema}
+	g := onHost(m, f)
 	if err := c.Gather(t.Context(), g); err != nil {
 		g.Unknown(c.Name, "", err.Error(), hintFor(err))
 	}
-	facts.Unknown = g.unknown.list
-	return facts
+	f.Unknown = g.unknown.list
+	return f
 }
 
 func TestEnvSources(t *testing.T) {
@@ -30,17 +31,17 @@ func TestEnvSources(t *testing.T) {
 		name    string
 		environ []string
 		files   map[string]string
-		want    []Variable
-		unknown []Unknown
+		want    []facts.Variable
+		unknown []facts.Unknown
 	}{
 		{
 			name: "nothing set",
-			want: []Variable{},
+			want: []facts.Variable{},
 		},
 		{
 			name:    "only names that steer communication",
 			environ: []string{"HOME=/home/ada", "PATH=/bin", "NCCL_DEBUG=INFO", "LD_PRELOAD=", "FISH=1"},
-			want: []Variable{
+			want: []facts.Variable{
 				{Name: "LD_PRELOAD", Source: "environment", Effective: true},
 				{Name: "NCCL_DEBUG", Value: "INFO", Source: "environment", Effective: true},
 			},
@@ -52,7 +53,7 @@ func TestEnvSources(t *testing.T) {
 				"/home/ada/.nccl.conf": "# mine\nNCCL_P2P_DISABLE=1\nNCCL_NVLS_ENABLE=0\n",
 				"/etc/nccl.conf":       "NCCL_NVLS_ENABLE=1\r\nNCCL_IB_HCA==mlx5_0\nTMPDIR=/tmp\n",
 			},
-			want: []Variable{
+			want: []facts.Variable{
 				{Name: "NCCL_IB_HCA", Value: "=mlx5_0", Source: "/etc/nccl.conf", Line: 2, Effective: true},
 				{Name: "NCCL_NVLS_ENABLE", Value: "1", Source: "/etc/nccl.conf", Line: 1},
 				{Name: "NCCL_NVLS_ENABLE", Value: "0", Source: "/home/ada/.nccl.conf", Line: 3, Effective: true},
@@ -67,7 +68,7 @@ func TestEnvSources(t *testing.T) {
 				"/home/ada/.nccl.conf": "NCCL_DEBUG=INFO\n",
 				"/srv/job.conf":        "NCCL_DEBUG=WARN\nNCCL_DEBUG=TRACE\n",
 			},
-			want: []Variable{
+			want: []facts.Variable{
 				{Name: "NCCL_CONF_FILE", Value: "/srv/job.conf", Source: "environment", Effective: true},
 				{Name: "NCCL_DEBUG", Value: "WARN", Source: "/srv/job.conf", Line: 1, Effective: true},
 				{Name: "NCCL_DEBUG", Value: "TRACE", Source: "/srv/job.conf", Line: 2},
@@ -76,10 +77,10 @@ func TestEnvSources(t *testing.T) {
 		{
 			name:    "NCCL_CONF_FILE that leads nowhere",
 			environ: []string{"NCCL_CONF_FILE=/srv/gone.conf"},
-			want: []Variable{
+			want: []facts.Variable{
 				{Name: "NCCL_CONF_FILE", Value: "/srv/gone.conf", Source: "environment", Effective: true},
 			},
-			unknown: []Unknown{{
+			unknown: []facts.Unknown{{
 				Section: "env", Fact: "variables", Reason: "NCCL_CONF_FILE names /srv/gone.conf, which does not exist",
 				Hint: "set NCCL_CONF_FILE to the absolute path of a readable file",
 			}},
@@ -91,7 +92,7 @@ func TestEnvSources(t *testing.T) {
 				"/etc/nccl.conf": "NCCL_IB_TC=104\n",
 				"/etc/rccl.conf": "NCCL_IB_TC=106\n",
 			},
-			want: []Variable{
+			want: []facts.Variable{
 				{Name: "NCCL_IB_TC", Value: "104", Source: "/etc/nccl.conf", Line: 1, Effective: true},
 				{Name: "NCCL_IB_TC", Value: "106", Source: "/etc/rccl.conf", Line: 1, Effective: true},
 			},
@@ -102,15 +103,15 @@ func TestEnvSources(t *testing.T) {
 				"/etc/passwd":          "root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\n",
 				"/home/ada/.nccl.conf": "NCCL_DEBUG=INFO",
 			},
-			want: []Variable{{Name: "NCCL_DEBUG", Value: "INFO", Source: "/home/ada/.nccl.conf", Line: 1, Effective: true}},
+			want: []facts.Variable{{Name: "NCCL_DEBUG", Value: "INFO", Source: "/home/ada/.nccl.conf", Line: 1, Effective: true}},
 		},
 		{
 			name: "lines that have no effect",
 			files: map[string]string{
 				"/etc/nccl.conf": "export NCCL_DEBUG=INFO\nNCCL_NET\n\n  # a comment\nNCCL_ALGO = Ring\nNCCL_PROTO=Simple\n",
 			},
-			want: []Variable{{Name: "NCCL_PROTO", Value: "Simple", Source: "/etc/nccl.conf", Line: 6, Effective: true}},
-			unknown: []Unknown{
+			want: []facts.Variable{{Name: "NCCL_PROTO", Value: "Simple", Source: "/etc/nccl.conf", Line: 6, Effective: true}},
+			unknown: []facts.Unknown{
 				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:1: "export NCCL_DEBUG" is taken whole as the name of the variable; the line has no effect`, Hint: "correct the line or take it out"},
 				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:2: no NAME=value; the line has no effect`, Hint: "correct the line or take it out"},
 				{Section: "env", Fact: "variables", Reason: `/etc/nccl.conf:5: "NCCL_ALGO " is taken whole as the name of the variable; the line has no effect`, Hint: "correct the line or take it out"},
@@ -119,7 +120,7 @@ func TestEnvSources(t *testing.T) {
 		{
 			name:    "control characters are escaped",
 			environ: []string{"NCCL_SOCKET_IFNAME=eth0\x1b[31m\n\xff"},
-			want:    []Variable{{Name: "NCCL_SOCKET_IFNAME", Value: `eth0\x1b[31m\n�`, Source: "environment", Effective: true}},
+			want:    []facts.Variable{{Name: "NCCL_SOCKET_IFNAME", Value: `eth0\x1b[31m\n�`, Source: "environment", Effective: true}},
 		},
 	}
 	for _, tt := range tests {
@@ -131,7 +132,7 @@ func TestEnvSources(t *testing.T) {
 				m.AddFile(name, []byte(data))
 			}
 			got := gatherOne(t, envCheck, &m)
-			if diff := cmp.Diff(&EnvFacts{Variables: tt.want}, got.Env); diff != "" {
+			if diff := cmp.Diff(&facts.EnvFacts{Variables: tt.want}, got.Env); diff != "" {
 				t.Errorf("env (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tt.unknown, got.Unknown); diff != "" {
@@ -146,7 +147,7 @@ func TestEnvUnreadable(t *testing.T) {
 	m.Answer(machine.AskEnviron, []string{"HOME=/root"})
 	m.AddError("/etc/nccl.conf", fs.ErrPermission)
 	got := gatherOne(t, envCheck, &m)
-	want := []Unknown{{Section: "env", Fact: "variables", Reason: "read /etc/nccl.conf: permission denied", Hint: "run as root"}}
+	want := []facts.Unknown{{Section: "env", Fact: "variables", Reason: "read /etc/nccl.conf: permission denied", Hint: "run as root"}}
 	if diff := cmp.Diff(want, got.Unknown); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}

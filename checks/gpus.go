@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 var gpusCheck = &Check{
@@ -46,7 +47,7 @@ const (
 var gpuVendors = map[string]string{vendorNVIDIA: nvidiaGPU, vendorAMD: amdGPU}
 
 func gatherGPUs(ctx context.Context, g *Gathering) error {
-	c := &gpuGathering{Gathering: g, out: &GPUFacts{}}
+	c := &gpuGathering{Gathering: g, out: &facts.GPUFacts{}}
 	answer, err := c.askNVML(ctx)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func gatherGPUs(ctx context.Context, g *Gathering) error {
 	c.out.NVML, c.out.NVMLError, c.out.NVMLStage = answer.Outcome, answer.ErrorName, answer.Stage
 	c.join(answer.Devices)
 	for _, p := range answer.P2P {
-		c.out.P2P = append(c.out.P2P, GPUPeer(p))
+		c.out.P2P = append(c.out.P2P, facts.GPUPeer(p))
 	}
 	c.noteNVML(answer)
 	c.noteRefusals(answer.Devices)
@@ -74,7 +75,7 @@ func gatherGPUs(ctx context.Context, g *Gathering) error {
 // gpuGathering is the gathering of the section under way.
 type gpuGathering struct {
 	*Gathering
-	out *GPUFacts
+	out *facts.GPUFacts
 }
 
 // notAsked is GPUFacts.NVML of a recording that holds no answer.
@@ -82,7 +83,7 @@ const notAsked = "not-asked"
 
 func (c *gpuGathering) askNVML(ctx context.Context) (*nvml.Answer, error) {
 	answer := &nvml.Answer{}
-	err := c.Host.Ask(ctx, machine.AskNVML, answer)
+	err := c.doors.nvml(ctx, answer)
 	switch {
 	case err == nil:
 		return answer, nil
@@ -96,15 +97,15 @@ func (c *gpuGathering) askNVML(ctx context.Context) (*nvml.Answer, error) {
 
 // join makes the list of GPUs from the PCI tree and from NVML.
 func (c *gpuGathering) join(devices []nvml.Device) {
-	byAddress := make(map[string]*GPU)
+	byAddress := make(map[string]*facts.GPU)
 	if c.Facts.PCI != nil {
-		c.out.Devices = []GPU{}
+		c.out.Devices = []facts.GPU{}
 		for _, d := range c.Facts.PCI.Devices {
 			vendor := gpuVendors[d.Vendor]
 			// The virtual functions of a host that shares its GPUs are no
 			// GPUs of its own.
 			if d.Kind == kindGPU && vendor != "" && !d.Virtual {
-				byAddress[d.Address] = &GPU{Address: d.Address, Vendor: vendor, InPCI: true}
+				byAddress[d.Address] = &facts.GPU{Address: d.Address, Vendor: vendor, InPCI: true}
 			}
 		}
 	}
@@ -116,7 +117,7 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 		}
 		gpu := byAddress[d.Address]
 		if gpu == nil {
-			gpu = &GPU{Address: d.Address, Vendor: nvidiaGPU, InPCI: c.inPCI(d.Address)}
+			gpu = &facts.GPU{Address: d.Address, Vendor: nvidiaGPU, InPCI: c.inPCI(d.Address)}
 			byAddress[d.Address] = gpu
 		}
 		c.fill(gpu, d)
@@ -125,11 +126,11 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 		c.out.Devices = append(c.out.Devices, *gpu)
 	}
 	c.placeSilent(silent)
-	slices.SortFunc(c.out.Devices, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
+	slices.SortFunc(c.out.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
 func (c *gpuGathering) inPCI(address string) bool {
-	_, is := c.Facts.pciDevice(address)
+	_, is := pciDevice(c.Facts, address)
 	return is
 }
 
@@ -145,7 +146,7 @@ func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 	}
 	sure := len(left) == len(silent) && !slices.ContainsFunc(silent, func(d nvml.Device) bool { return d.Error != silent[0].Error })
 	for i, d := range silent {
-		gpu := &GPU{Vendor: nvidiaGPU}
+		gpu := &facts.GPU{Vendor: nvidiaGPU}
 		if sure {
 			gpu = &c.out.Devices[left[i]]
 		}
@@ -162,12 +163,12 @@ func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 // givenAway is true for a GPU that another driver than NVIDIA's holds, such as
 // vfio-pci for a guest: NVML does not count it.
 func (c *gpuGathering) givenAway(address string) bool {
-	d, _ := c.Facts.pciDevice(address)
+	d, _ := pciDevice(c.Facts, address)
 	return d.Driver != "" && d.Driver != "nvidia"
 }
 
 // fill copies what NVML said of a GPU.
-func (c *gpuGathering) fill(gpu *GPU, d nvml.Device) {
+func (c *gpuGathering) fill(gpu *facts.GPU, d nvml.Device) {
 	gpu.InNVML = true
 	gpu.Error = d.Error
 	gpu.Index = &d.Index
@@ -180,34 +181,34 @@ func (c *gpuGathering) fill(gpu *GPU, d nvml.Device) {
 	}
 	gpu.MemoryUsedBytes = d.MemoryUsedBytes
 	gpu.BAR1Bytes = d.BAR1Bytes
-	gpu.PCIe = (*GPULink)(d.PCIe)
+	gpu.PCIe = (*facts.GPULink)(d.PCIe)
 	gpu.PerformanceState = d.PerformanceState
 	gpu.Persistence = d.Persistence
 	gpu.ComputeMode = d.ComputeMode
 	gpu.VirtualizationMode = d.VirtualizationMode
 	gpu.MIG, gpu.MIGPending = d.MIG, d.MIGPending
-	gpu.ECC = (*ECC)(d.ECC)
-	gpu.RemappedRows = (*RemappedRows)(d.RemappedRows)
+	gpu.ECC = (*facts.ECC)(d.ECC)
+	gpu.RemappedRows = (*facts.RemappedRows)(d.RemappedRows)
 	gpu.RecoveryAction = d.RecoveryAction
-	gpu.Fabric = (*Fabric)(d.Fabric)
+	gpu.Fabric = (*facts.Fabric)(d.Fabric)
 	if d.NVLinks != nil {
-		gpu.NVLinks = []NVLink{}
+		gpu.NVLinks = []facts.NVLink{}
 	}
 	for _, link := range d.NVLinks {
-		gpu.NVLinks = append(gpu.NVLinks, NVLink(link))
+		gpu.NVLinks = append(gpu.NVLinks, facts.NVLink(link))
 	}
 	gpu.Processes = c.processes(d.Processes)
 }
 
 // processes adds to each process its name.
-func (c *gpuGathering) processes(list []nvml.Process) []GPUProcess {
+func (c *gpuGathering) processes(list []nvml.Process) []facts.GPUProcess {
 	if list == nil {
 		return nil
 	}
 	const maxNames = 1000 // More processes than a GPU has contexts for.
-	out := []GPUProcess{}
+	out := []facts.GPUProcess{}
 	for i, p := range list {
-		one := GPUProcess{PID: p.PID, UsedBytes: p.UsedBytes}
+		one := facts.GPUProcess{PID: p.PID, UsedBytes: p.UsedBytes}
 		if i < maxNames {
 			one.Name = c.nameOf(p.PID)
 		}
@@ -229,7 +230,7 @@ func (c *gpuGathering) nameOf(pid int) string {
 // expectsNVIDIA is true when something shows that this machine has an NVIDIA
 // GPU or driver, so that NVML should have answered.
 func (c *gpuGathering) expectsNVIDIA() bool {
-	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu GPU) bool { return gpu.Vendor == nvidiaGPU })
+	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu facts.GPU) bool { return gpu.Vendor == nvidiaGPU })
 }
 
 // provesDriver are NVML's errors that only a kernel driver gives rise to, also
@@ -372,7 +373,7 @@ func (c *gpuGathering) readDriver() {
 //
 //	NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (...)
 //	NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024
-var driverVersion = regexp.MustCompile(`^NVRM version:.*Kernel Module.*?\s(\d+\.\d+(?:\.\d+)*)(?:\s|$)`)
+var driverVersion = lazy.New(`^NVRM version:.*Kernel Module.*?\s(\d+\.\d+(?:\.\d+)*)(?:\s|$)`)
 
 // parseDriverVersion reads /proc/driver/nvidia/version.
 func parseDriverVersion(text string) (version string, open *bool) {
@@ -445,15 +446,15 @@ func (c *gpuGathering) hasFabric() bool {
 	if c.out.NVSwitches != nil && *c.out.NVSwitches > 0 {
 		return true
 	}
-	return slices.ContainsFunc(c.out.Devices, func(gpu GPU) bool {
+	return slices.ContainsFunc(c.out.Devices, func(gpu facts.GPU) bool {
 		return gpu.Fabric != nil && gpu.Fabric.State != "not-supported" ||
-			slices.ContainsFunc(gpu.NVLinks, func(l NVLink) bool { return l.RemoteType == "switch" })
+			slices.ContainsFunc(gpu.NVLinks, func(l facts.NVLink) bool { return l.RemoteType == "switch" })
 	})
 }
 
 // findFabricManager looks for the fabric manager's process and library.
-func (c *gpuGathering) findFabricManager(ctx context.Context) *FabricManager {
-	fm := &FabricManager{Running: c.fabricManagerRuns(ctx)}
+func (c *gpuGathering) findFabricManager(ctx context.Context) *facts.FabricManager {
+	fm := &facts.FabricManager{Running: c.fabricManagerRuns(ctx)}
 	if fm.Running == nil {
 		c.Unknown("gpus", "driver.fabric_manager.running", "the processes of the whole machine are not visible here",
 			"run outside of the container, or with its host's processes (docker run --pid host)")

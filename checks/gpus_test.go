@@ -8,15 +8,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 )
 
 // gpuFacts runs the check over a machine whose PCI tree is known.
-func gpuFacts(t *testing.T, m *machine.Memory, pci *PCIFacts) (*GPUFacts, []Unknown) {
+func gpuFacts(t *testing.T, m *machine.Memory, pci *facts.PCIFacts) (*facts.GPUFacts, []facts.Unknown) {
 	t.Helper()
-	g := &Gathering{Host: NewHost(m), Facts: &Facts{PCI: pci}, unknown: &unknownList{}}
+	g := onHost(m, &facts.Facts{PCI: pci})
 	if err := gpusCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
@@ -26,11 +27,11 @@ func gpuFacts(t *testing.T, m *machine.Memory, pci *PCIFacts) (*GPUFacts, []Unkn
 // gpuTree is a PCI tree of GPUs "nvidia ADDRESS", "amd ADDRESS", "vfio
 // ADDRESS" (NVIDIA's, given to a guest), "virtual ADDRESS", and "switch
 // ADDRESS".
-func gpuTree(devices ...string) *PCIFacts {
-	tree := &PCIFacts{Devices: []PCIDevice{}}
+func gpuTree(devices ...string) *facts.PCIFacts {
+	tree := &facts.PCIFacts{Devices: []facts.PCIDevice{}}
 	for _, s := range devices {
 		kind, address, _ := strings.Cut(s, " ")
-		d := PCIDevice{Address: address, Kind: "gpu", Vendor: "0x10de", Driver: "nvidia"}
+		d := facts.PCIDevice{Address: address, Kind: "gpu", Vendor: "0x10de", Driver: "nvidia"}
 		switch kind {
 		case "amd":
 			d.Vendor, d.Driver = "0x1002", "" // What amdgpu shows is tested in amdgpu_test.go.
@@ -56,16 +57,16 @@ func TestGPUsJoin(t *testing.T) {
 	lost := func(index int) nvml.Device { return nvml.Device{Index: index, Error: "GPU_IS_LOST"} }
 	for _, tt := range []struct {
 		name    string
-		pci     *PCIFacts
+		pci     *facts.PCIFacts
 		devices []nvml.Device
-		want    []GPU
+		want    []facts.GPU
 	}{
-		{"none", gpuTree(), nil, []GPU{}},
-		{"no PCI tree", nil, []nvml.Device{{Index: 0, Address: a}}, []GPU{{Address: a, Vendor: "nvidia", InNVML: true, Index: new(0)}}},
+		{"none", gpuTree(), nil, []facts.GPU{}},
+		{"no PCI tree", nil, []nvml.Device{{Index: 0, Address: a}}, []facts.GPU{{Address: a, Vendor: "nvidia", InNVML: true, Index: new(0)}}},
 		{
 			"in order of address, not of index", gpuTree("nvidia "+a, "nvidia "+b),
 			[]nvml.Device{{Index: 0, Address: b}, {Index: 1, Address: a}},
-			[]GPU{
+			[]facts.GPU{
 				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(1)},
 				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)},
 			},
@@ -73,23 +74,23 @@ func TestGPUsJoin(t *testing.T) {
 		{
 			"missing in NVML", gpuTree("nvidia "+a, "nvidia "+b),
 			[]nvml.Device{{Index: 0, Address: a}},
-			[]GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}, {Address: b, Vendor: "nvidia", InPCI: true}},
+			[]facts.GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}, {Address: b, Vendor: "nvidia", InPCI: true}},
 		},
 		{
 			"missing in PCI", gpuTree("nvidia " + a),
 			[]nvml.Device{{Index: 0, Address: a}, {Index: 1, Address: b}},
-			[]GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}, {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}},
+			[]facts.GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}, {Address: b, Vendor: "nvidia", InNVML: true, Index: new(1)}},
 		},
-		{"AMD", gpuTree("amd " + a), nil, []GPU{{Address: a, Vendor: "amd", InPCI: true, Integrated: new(false)}}},
+		{"AMD", gpuTree("amd " + a), nil, []facts.GPU{{Address: a, Vendor: "amd", InPCI: true, Integrated: new(false)}}},
 		{
 			"virtual functions that NVML does not know", gpuTree("nvidia "+a, "virtual 0000:06:00.4"),
 			[]nvml.Device{{Address: a}},
-			[]GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}},
+			[]facts.GPU{{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)}},
 		},
 		{
 			"one silent GPU is the one left over", gpuTree("nvidia "+a, "nvidia "+b, "vfio "+c),
 			[]nvml.Device{{Index: 0, Address: a}, lost(1)},
-			[]GPU{
+			[]facts.GPU{
 				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0)},
 				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST", Index: new(1)},
 				{Address: c, Vendor: "nvidia", InPCI: true},
@@ -98,7 +99,7 @@ func TestGPUsJoin(t *testing.T) {
 		{
 			"two with one error: which index is which is not known", gpuTree("nvidia "+a, "nvidia "+b),
 			[]nvml.Device{lost(0), lost(1)},
-			[]GPU{
+			[]facts.GPU{
 				{Address: a, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST"},
 				{Address: b, Vendor: "nvidia", InPCI: true, InNVML: true, Error: "GPU_IS_LOST"},
 			},
@@ -106,7 +107,7 @@ func TestGPUsJoin(t *testing.T) {
 		{
 			"a silent GPU that may be either", gpuTree("nvidia "+a, "nvidia "+b),
 			[]nvml.Device{lost(1)},
-			[]GPU{
+			[]facts.GPU{
 				{Vendor: "nvidia", InNVML: true, Error: "GPU_IS_LOST", Index: new(1)},
 				{Address: a, Vendor: "nvidia", InPCI: true},
 				{Address: b, Vendor: "nvidia", InPCI: true},
@@ -146,22 +147,22 @@ func TestGPUsDriver(t *testing.T) {
 		P2P: []nvml.Peer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
 	})
 	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
-	want := &GPUFacts{
-		Driver: GPUDriver{
+	want := &facts.GPUFacts{
+		Driver: facts.GPUDriver{
 			Version: "580.159.04", KernelVersion: "580.159.04", Open: new(true), NVMLVersion: "13.580.159.04", CUDAVersion: "13.0",
 			Parameters: map[string]string{"EnableMSI": "1", "RegistryDwords": "", "RmMsg": "a: b"},
 		},
-		Devices: []GPU{{
+		Devices: []facts.GPU{{
 			Address: "0000:06:00.0", Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(0),
-			NVLinks:   []NVLink{},
-			Processes: []GPUProcess{{PID: 4242, Name: "python3", UsedBytes: new(int64(1))}, {PID: 99}},
-			PCIe:      &GPULink{Generation: 5},
-			ECC:       &ECC{Enabled: true},
-			Fabric:    &Fabric{State: "not-supported"},
+			NVLinks:   []facts.NVLink{},
+			Processes: []facts.GPUProcess{{PID: 4242, Name: "python3", UsedBytes: new(int64(1))}, {PID: 99}},
+			PCIe:      &facts.GPULink{Generation: 5},
+			ECC:       &facts.ECC{Enabled: true},
+			Fabric:    &facts.Fabric{State: "not-supported"},
 		}},
 		NVSwitches: new(0),
 		NVML:       "ok",
-		P2P:        []GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
+		P2P:        []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)
@@ -178,7 +179,7 @@ func TestGPUsUnknown(t *testing.T) {
 	const section = "gpus devices: "
 	for _, tt := range []struct {
 		name   string
-		pci    *PCIFacts
+		pci    *facts.PCIFacts
 		answer *nvml.Answer // Nil for a recording without one.
 		nvml   string
 		want   []string // Of each unknown, "SECTION FACT: REASON", and whether it has a hint.
@@ -241,7 +242,7 @@ func TestGPUsUnknown(t *testing.T) {
 }
 
 // reasons spells what is unknown, and whether a hint says what would help.
-func reasons(unknown []Unknown) []string {
+func reasons(unknown []facts.Unknown) []string {
 	var list []string
 	for _, u := range unknown {
 		s := u.Section + " " + u.Fact + ": " + u.Reason
@@ -281,21 +282,21 @@ func TestFabricManager(t *testing.T) {
 		name    string
 		answer  nvml.Answer
 		files   map[string]string
-		want    *FabricManager
+		want    *facts.FabricManager
 		unknown int
 	}{
 		{"a machine without NVSwitches", plain, map[string]string{"/proc/2/comm": "kthreadd\n"}, nil, 0},
-		{"found among the processes", fabric, map[string]string{"/proc/2/comm": "kthreadd\n", "/proc/900/comm": "nv-fabricmanage\n"}, &FabricManager{Running: new(true)}, 0},
-		{"found by its pid file", fabric, map[string]string{pid: "900\n", "/proc/900/comm": "nv-fabricmanage\n"}, &FabricManager{Running: new(true)}, 0},
-		{"a pid file left over", fabric, map[string]string{pid: "900\n", "/proc/900/comm": "bash\n", "/proc/2/comm": "kthreadd\n"}, &FabricManager{Running: new(false)}, 0},
-		{"not there", fabric, map[string]string{"/proc/2/comm": "kthreadd\n", "/proc/1/comm": "systemd\n"}, &FabricManager{Running: new(false)}, 0},
-		{"not visible", fabric, map[string]string{"/proc/1/comm": "bash\n"}, &FabricManager{}, 1},
+		{"found among the processes", fabric, map[string]string{"/proc/2/comm": "kthreadd\n", "/proc/900/comm": "nv-fabricmanage\n"}, &facts.FabricManager{Running: new(true)}, 0},
+		{"found by its pid file", fabric, map[string]string{pid: "900\n", "/proc/900/comm": "nv-fabricmanage\n"}, &facts.FabricManager{Running: new(true)}, 0},
+		{"a pid file left over", fabric, map[string]string{pid: "900\n", "/proc/900/comm": "bash\n", "/proc/2/comm": "kthreadd\n"}, &facts.FabricManager{Running: new(false)}, 0},
+		{"not there", fabric, map[string]string{"/proc/2/comm": "kthreadd\n", "/proc/1/comm": "systemd\n"}, &facts.FabricManager{Running: new(false)}, 0},
+		{"not visible", fabric, map[string]string{"/proc/1/comm": "bash\n"}, &facts.FabricManager{}, 1},
 		{
 			"a library with a version", fabric,
 			map[string]string{"/proc/2/comm": "kthreadd\n", "/usr/lib64/libnvfm.so.580.159.04": "", "/usr/lib64/libnvfm.so.1": "-> libnvfm.so.580.159.04"},
-			&FabricManager{Running: new(false), Version: "580.159.04"}, 0,
+			&facts.FabricManager{Running: new(false), Version: "580.159.04"}, 0,
 		},
-		{"a library without", fabric, map[string]string{"/proc/2/comm": "kthreadd\n", "/usr/lib64/libnvfm.so.1": ""}, &FabricManager{Running: new(false)}, 0},
+		{"a library without", fabric, map[string]string{"/proc/2/comm": "kthreadd\n", "/usr/lib64/libnvfm.so.1": ""}, &facts.FabricManager{Running: new(false)}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := &machine.Memory{}
@@ -329,7 +330,7 @@ func TestNVSwitches(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		pci    *PCIFacts
+		pci    *facts.PCIFacts
 		answer *nvml.Answer
 		want   *int
 	}{
@@ -388,9 +389,9 @@ func FuzzDriverFiles(f *testing.F) {
 // known stands in no pair.
 func TestSilentGPUHasNoPairs(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
-	g := &Gathering{Host: NewHost(&machine.Memory{}), unknown: &unknownList{}, Facts: &Facts{
-		GPUs: &GPUFacts{Devices: []GPU{{Vendor: "nvidia", Error: "GPU_IS_LOST"}, {Address: a, Vendor: "nvidia"}, {Address: b, Vendor: "nvidia"}}},
-	}}
+	g := onHost(&machine.Memory{}, &facts.Facts{
+		GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Vendor: "nvidia", Error: "GPU_IS_LOST"}, {Address: a, Vendor: "nvidia"}, {Address: b, Vendor: "nvidia"}}},
+	})
 	if err := linksCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}

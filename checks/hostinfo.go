@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -29,7 +30,7 @@ const maxShown = 256
 
 func gatherHost(ctx context.Context, g *Gathering) error {
 	h := g.Host
-	var f HostFacts
+	var f facts.HostFacts
 	var names machine.Uname
 	if err := h.Ask(ctx, machine.AskUname, &names); err != nil {
 		g.Unknown("host", "hostname", err.Error(), "")
@@ -101,7 +102,7 @@ func goArch(uname string) string {
 
 // readDistribution fills in what os-release(5) says. The file in /etc comes
 // first; the one in /usr/lib stands in for it.
-func readDistribution(g *Gathering, f *HostFacts) {
+func readDistribution(g *Gathering, f *facts.HostFacts) {
 	b, err := g.Host.Read("/etc/os-release")
 	if errors.Is(err, fs.ErrNotExist) {
 		b, err = g.Host.Read("/usr/lib/os-release")
@@ -151,7 +152,7 @@ func joinFound(words ...string) string {
 
 // cpuInfo is what /proc/cpuinfo says.
 type cpuInfo struct {
-	CPU
+	facts.CPU
 	// flags is true when it lists the flags of an x86 processor, hypervisor
 	// when one of them says that a hypervisor is below.
 	flags, hypervisor bool
@@ -234,9 +235,9 @@ func isGVisor(h *Host) bool {
 
 // virtualization decides what this kernel runs on, from the most specific
 // evidence to the least; nil means that nothing tells.
-func virtualization(h *Host, f *HostFacts, cpu cpuInfo, commandLine string) *Virtualization {
-	guest := func(kind, source string) *Virtualization {
-		return &Virtualization{Kind: kind, Guest: true, Source: source}
+func virtualization(h *Host, f *facts.HostFacts, cpu cpuInfo, commandLine string) *facts.Virtualization {
+	guest := func(kind, source string) *facts.Virtualization {
+		return &facts.Virtualization{Kind: kind, Guest: true, Source: source}
 	}
 	switch {
 	case isGVisor(h):
@@ -248,7 +249,7 @@ func virtualization(h *Host, f *HostFacts, cpu cpuInfo, commandLine string) *Vir
 		// Xen's first domain drives the hardware: it is no guest.
 		features, err := h.Text("/proc/xen/capabilities")
 		control := err == nil && strings.Contains(features, "control_d")
-		return &Virtualization{Kind: "xen", Guest: !control, Source: "/sys/hypervisor/type"}
+		return &facts.Virtualization{Kind: "xen", Guest: !control, Source: "/sys/hypervisor/type"}
 	}
 	if kind := kindByDMI(f.Vendor, f.Product); kind != "" {
 		return guest(kind, "/sys/class/dmi/id")
@@ -259,9 +260,9 @@ func virtualization(h *Host, f *HostFacts, cpu cpuInfo, commandLine string) *Vir
 	case cpu.hypervisor:
 		return guest(kindByClock(h))
 	case cpu.flags:
-		return &Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag"}
+		return &facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag"}
 	case isBareMetal(f.Vendor, f.Product):
-		return &Virtualization{Kind: "none", Source: "/sys/class/dmi/id"}
+		return &facts.Virtualization{Kind: "none", Source: "/sys/class/dmi/id"}
 	}
 	if kind, source := kindByClock(h); kind != "other" {
 		return guest(kind, source)
@@ -363,7 +364,7 @@ func passthroughHost(h *Host) *bool {
 			return nil
 		}
 		// Beside the devices by address stand files such as new_id.
-		gives = gives || slices.ContainsFunc(bound, func(s string) bool { return canonicalAddress(s) != "" })
+		gives = gives || slices.ContainsFunc(bound, func(s string) bool { return facts.Address(s) != "" })
 	}
 	if devices, err := h.Dir("/sys/bus/mdev/devices"); err == nil && len(devices) > 0 {
 		gives = true // Mediated devices: shares of a device that a guest gets.

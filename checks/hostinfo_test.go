@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -39,13 +40,13 @@ func TestHost(t *testing.T) {
 		m.AddFile(name, []byte(data))
 	}
 	got := gatherOne(t, hostCheck, &m)
-	want := &HostFacts{
+	want := &facts.HostFacts{
 		Hostname: "gpu7", Kernel: "6.8.0-31-generic", Arch: "amd64",
 		Distribution: "Ubuntu 24.04 LTS", DistributionID: "ubuntu", DistributionVersion: "24.04",
 		CommandLine:    []string{"BOOT_IMAGE=/vmlinuz", "root=UUID=1", "ro", "iommu=pt"},
-		Virtualization: &Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag", PassthroughHost: new(false)},
+		Virtualization: &facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag", PassthroughHost: new(false)},
 		Vendor:         "Supermicro", Product: "SYS-821GE-TNHR", Board: "Supermicro X13DEG-OAD", BIOS: "2.1",
-		CPU:         &CPU{Vendor: "GenuineIntel", Model: "Intel(R) Xeon(R)", Family: 6, ModelNumber: 207, Sockets: 2, Threads: 2},
+		CPU:         &facts.CPU{Vendor: "GenuineIntel", Model: "Intel(R) Xeon(R)", Family: 6, ModelNumber: 207, Sockets: 2, Threads: 2},
 		MemoryBytes: 1056000000 << 10,
 		Root:        new(true),
 	}
@@ -61,106 +62,106 @@ func TestVirtualization(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string
-		want  *Virtualization
+		want  *facts.Virtualization
 	}{
 		{"nothing can be read", nil, nil},
 		{
 			"bare metal",
 			map[string]string{"/proc/cpuinfo": bareCPU},
-			&Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag"},
+			&facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag"},
 		},
 		{
 			"KVM by DMI",
 			map[string]string{"/proc/cpuinfo": guestCPU, vendorID: "QEMU\n", product: "Standard PC (Q35 + ICH9, 2009)\n"},
-			&Virtualization{Kind: "kvm", Guest: true, Source: "/sys/class/dmi/id"},
+			&facts.Virtualization{Kind: "kvm", Guest: true, Source: "/sys/class/dmi/id"},
 		},
 		{
 			"KVM that hides its flag, as for consumer GPUs",
 			map[string]string{"/proc/cpuinfo": bareCPU, vendorID: "QEMU"},
-			&Virtualization{Kind: "kvm", Guest: true, Source: "/sys/class/dmi/id"},
+			&facts.Virtualization{Kind: "kvm", Guest: true, Source: "/sys/class/dmi/id"},
 		},
 		{
 			"KVM by its clock",
 			map[string]string{"/proc/cpuinfo": guestCPU, vendorID: "Some Cloud", clocks: "kvm-clock tsc acpi_pm\n"},
-			&Virtualization{Kind: "kvm", Guest: true, Source: clocks},
+			&facts.Virtualization{Kind: "kvm", Guest: true, Source: clocks},
 		},
 		{
 			"Azure",
 			map[string]string{"/proc/cpuinfo": guestCPU, vendorID: "Microsoft Corporation", product: "Virtual Machine"},
-			&Virtualization{Kind: "hyperv", Guest: true, Source: "/sys/class/dmi/id"},
+			&facts.Virtualization{Kind: "hyperv", Guest: true, Source: "/sys/class/dmi/id"},
 		},
 		{
 			"VMware",
 			map[string]string{"/proc/cpuinfo": guestCPU, vendorID: "VMware, Inc.", product: "VMware7,1"},
-			&Virtualization{Kind: "vmware", Guest: true, Source: "/sys/class/dmi/id"},
+			&facts.Virtualization{Kind: "vmware", Guest: true, Source: "/sys/class/dmi/id"},
 		},
 		{
 			"a hypervisor without a name",
 			map[string]string{"/proc/cpuinfo": guestCPU, vendorID: "Some Cloud"},
-			&Virtualization{Kind: "other", Guest: true, Source: "/proc/cpuinfo: hypervisor flag"},
+			&facts.Virtualization{Kind: "other", Guest: true, Source: "/proc/cpuinfo: hypervisor flag"},
 		},
 		{
 			"Amazon's bare machine",
 			map[string]string{"/proc/cpuinfo": bareCPU, vendorID: amazon, product: "p4d.metal"},
-			&Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag"},
+			&facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag"},
 		},
 		{
 			"Firecracker",
 			map[string]string{"/proc/cpuinfo": guestCPU, "/proc/cmdline": "console=ttyS0 pci=off virtio_mmio.device=4K@0xd0000000:5", clocks: "kvm-clock"},
-			&Virtualization{Kind: "firecracker", Guest: true, Source: "/proc/sys/kernel/osrelease and /proc/cmdline, no DMI"},
+			&facts.Virtualization{Kind: "firecracker", Guest: true, Source: "/proc/sys/kernel/osrelease and /proc/cmdline, no DMI"},
 		},
 		{
 			"gVisor",
 			map[string]string{"/proc/version": emulatedKernel + "\n", "/proc/cpuinfo": bareCPU},
-			&Virtualization{Kind: "gvisor", Guest: true, Source: "/proc/version"},
+			&facts.Virtualization{Kind: "gvisor", Guest: true, Source: "/proc/version"},
 		},
 		{
 			"WSL",
 			map[string]string{"/proc/sys/kernel/osrelease": "5.15.90.1-microsoft-standard-WSL2\n", "/proc/cpuinfo": guestCPU},
-			&Virtualization{Kind: "wsl", Guest: true, Source: "/proc/sys/kernel/osrelease"},
+			&facts.Virtualization{Kind: "wsl", Guest: true, Source: "/proc/sys/kernel/osrelease"},
 		},
 		{
 			"Xen guest",
 			map[string]string{"/sys/hypervisor/type": "xen\n", "/proc/cpuinfo": guestCPU},
-			&Virtualization{Kind: "xen", Guest: true, Source: "/sys/hypervisor/type"},
+			&facts.Virtualization{Kind: "xen", Guest: true, Source: "/sys/hypervisor/type"},
 		},
 		{
 			"Xen's first domain",
 			map[string]string{"/sys/hypervisor/type": "xen\n", "/proc/xen/capabilities": "control_d\n"},
-			&Virtualization{Kind: "xen", Source: "/sys/hypervisor/type"},
+			&facts.Virtualization{Kind: "xen", Source: "/sys/hypervisor/type"},
 		},
 		{
 			"arm64 of a known maker",
 			map[string]string{"/proc/cpuinfo": armCPU, vendorID: "NVIDIA", product: "GB200 NVL"},
-			&Virtualization{Kind: "none", Source: "/sys/class/dmi/id"},
+			&facts.Virtualization{Kind: "none", Source: "/sys/class/dmi/id"},
 		},
 		{"arm64 of an unknown maker", map[string]string{"/proc/cpuinfo": armCPU, vendorID: "Nobody"}, nil},
 		{
 			"arm64 at Amazon, virtual",
 			map[string]string{"/proc/cpuinfo": armCPU, vendorID: amazon, product: "g5g.16xlarge"},
-			&Virtualization{Kind: "kvm", Guest: true, Source: "/sys/class/dmi/id"},
+			&facts.Virtualization{Kind: "kvm", Guest: true, Source: "/sys/class/dmi/id"},
 		},
 		{
 			"arm64 at Amazon, bare",
 			map[string]string{"/proc/cpuinfo": armCPU, vendorID: amazon, product: "g5g.metal"},
-			&Virtualization{Kind: "none", Source: "/sys/class/dmi/id"},
+			&facts.Virtualization{Kind: "none", Source: "/sys/class/dmi/id"},
 		},
 		{
 			"devices given to guests",
 			map[string]string{"/proc/cpuinfo": bareCPU, "/sys/bus/pci/drivers/vfio-pci/0000:17:00.0/vendor": "0x10de"},
-			&Virtualization{Kind: "none", PassthroughHost: new(true), Source: "/proc/cpuinfo: no hypervisor flag"},
+			&facts.Virtualization{Kind: "none", PassthroughHost: new(true), Source: "/proc/cpuinfo: no hypervisor flag"},
 		},
 		{
 			"vfio-pci loaded, nothing bound",
 			map[string]string{"/proc/cpuinfo": bareCPU, "/sys/bus/pci/drivers/vfio-pci/new_id": ""},
-			&Virtualization{Kind: "none", PassthroughHost: new(false), Source: "/proc/cpuinfo: no hypervisor flag"},
+			&facts.Virtualization{Kind: "none", PassthroughHost: new(false), Source: "/proc/cpuinfo: no hypervisor flag"},
 		},
 		{
 			"shares given to guests",
 			map[string]string{
 				"/proc/cpuinfo": bareCPU, "/sys/bus/pci/drivers/nvidia/bind": "", "/sys/bus/mdev/devices/4b20d080-1b54-4048-85b3-a6a62d165c01/x": "",
 			},
-			&Virtualization{Kind: "none", PassthroughHost: new(true), Source: "/proc/cpuinfo: no hypervisor flag"},
+			&facts.Virtualization{Kind: "none", PassthroughHost: new(true), Source: "/proc/cpuinfo: no hypervisor flag"},
 		},
 	}
 	for _, tt := range tests {
@@ -182,15 +183,15 @@ func TestHostUnreadable(t *testing.T) {
 	m.AnswerError(machine.AskUname, errors.New("no uname"))
 	m.AnswerError(machine.AskIDs, errors.New("no ids"))
 	got := gatherOne(t, hostCheck, &m)
-	if diff := cmp.Diff(&HostFacts{}, got.Host); diff != "" {
+	if diff := cmp.Diff(&facts.HostFacts{}, got.Host); diff != "" {
 		t.Errorf("host (-want +got):\n%s", diff)
 	}
-	var facts []string
+	var f []string
 	for _, u := range got.Unknown {
-		facts = append(facts, u.Fact)
+		f = append(f, u.Fact)
 	}
 	want := []string{"hostname", "distribution", "command_line", "cpu", "memory_bytes", "root", "virtualization"}
-	if diff := cmp.Diff(want, facts); diff != "" {
+	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("unknown facts (-want +got):\n%s", diff)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 var iommuCheck = &Check{
@@ -35,7 +37,7 @@ const (
 )
 
 func gatherIOMMU(_ context.Context, g *Gathering) error {
-	f := &IOMMUFacts{}
+	f := &facts.IOMMUFacts{}
 	var err error
 	if f.Units, err = g.Host.Dir(iommuUnits); err != nil {
 		f.Units = nil
@@ -77,7 +79,7 @@ func IOMMUVendor(units []string) string {
 // readIOMMUGroups lists the groups. Their devices are taken from the PCI
 // section, which has read each device's link to its group, unless that is
 // missing.
-func readIOMMUGroups(g *Gathering) ([]IOMMUGroup, error) {
+func readIOMMUGroups(g *Gathering) ([]facts.IOMMUGroup, error) {
 	names, err := g.Host.Dir(iommuGroups)
 	if err != nil {
 		return nil, err
@@ -90,14 +92,14 @@ func readIOMMUGroups(g *Gathering) ([]IOMMUGroup, error) {
 			}
 		}
 	}
-	groups := []IOMMUGroup{}
+	groups := []facts.IOMMUGroup{}
 	for _, name := range names {
 		id, err := strconv.Atoi(name)
 		if err != nil || id < 0 {
 			continue
 		}
 		dir := iommuGroups + "/" + name
-		group := IOMMUGroup{ID: id, Devices: append([]string{}, devices[id]...)}
+		group := facts.IOMMUGroup{ID: id, Devices: append([]string{}, devices[id]...)}
 		if group.Type, err = g.Host.Text(dir + "/type"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			g.Unknown("iommu", "groups.type", fmt.Sprintf("the type of a group cannot be read: %s", cause(err)), hintFor(err))
 		}
@@ -107,13 +109,13 @@ func readIOMMUGroups(g *Gathering) ([]IOMMUGroup, error) {
 		}
 		groups = append(groups, group)
 	}
-	slices.SortFunc(groups, func(a, b IOMMUGroup) int { return a.ID - b.ID })
+	slices.SortFunc(groups, func(a, b facts.IOMMUGroup) int { return a.ID - b.ID })
 	return groups, nil
 }
 
 // iommuMode says which mode is in force, or why that is not known. The empty
 // list of a virtual machine means that the guest itself has no IOMMU.
-func iommuMode(f *IOMMUFacts, pci *PCIFacts) (mode, unknown string) {
+func iommuMode(f *facts.IOMMUFacts, pci *facts.PCIFacts) (mode, unknown string) {
 	if f.Groups == nil {
 		return "", "the kernel's list of IOMMU groups cannot be read"
 	}
@@ -123,7 +125,7 @@ func iommuMode(f *IOMMUFacts, pci *PCIFacts) (mode, unknown string) {
 			return "", "there is no IOMMU group, but whether there are IOMMU units cannot be read"
 		case len(f.Units) > 0:
 			return "", "IOMMU units are listed, but their groups are hidden"
-		case pci != nil && slices.ContainsFunc(pci.Devices, func(d PCIDevice) bool { return d.IOMMUGroup != nil }):
+		case pci != nil && slices.ContainsFunc(pci.Devices, func(d facts.PCIDevice) bool { return d.IOMMUGroup != nil }):
 			return "", "devices belong to IOMMU groups, but the groups are hidden"
 		}
 		return iommuOff, ""
@@ -154,7 +156,7 @@ func iommuMode(f *IOMMUFacts, pci *PCIFacts) (mode, unknown string) {
 // a GPU or a NIC, or of every group where there is neither. A GPU or NIC that
 // is in no group although there are groups is not translated at all, which
 // counts as identity.
-func peerGroupTypes(groups []IOMMUGroup, pci *PCIFacts) []string {
+func peerGroupTypes(groups []facts.IOMMUGroup, pci *facts.PCIFacts) []string {
 	all := make([]string, 0, len(groups))
 	byID := make(map[int]string, len(groups))
 	for _, group := range groups {

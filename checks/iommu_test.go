@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 )
@@ -112,7 +113,7 @@ func TestIOMMUHidden(t *testing.T) {
 	tests := []struct {
 		name    string
 		build   func(m *machine.Memory)
-		want    *IOMMUFacts
+		want    *facts.IOMMUFacts
 		unknown []string
 	}{
 		{
@@ -121,13 +122,13 @@ func TestIOMMUHidden(t *testing.T) {
 				m.AddDir("/sys/class/iommu/smmu3.0x0000000012000000")
 				m.AddDir("/sys/kernel/iommu_groups")
 			},
-			&IOMMUFacts{Units: []string{"smmu3.0x0000000012000000"}, Vendor: "arm", Groups: []IOMMUGroup{}, CommandLine: []string{}},
+			&facts.IOMMUFacts{Units: []string{"smmu3.0x0000000012000000"}, Vendor: "arm", Groups: []facts.IOMMUGroup{}, CommandLine: []string{}},
 			[]string{"mode: IOMMU units are listed, but their groups are hidden"},
 		},
 		{
 			"neither can be read",
 			func(m *machine.Memory) { m.AddError("/sys/kernel/iommu_groups", fs.ErrPermission) },
-			&IOMMUFacts{CommandLine: []string{}},
+			&facts.IOMMUFacts{CommandLine: []string{}},
 			[]string{
 				"groups: list /sys/kernel/iommu_groups: permission denied",
 				"mode: the kernel's list of IOMMU groups cannot be read",
@@ -137,16 +138,16 @@ func TestIOMMUHidden(t *testing.T) {
 		{
 			"groups of a platform that lists no units",
 			func(m *machine.Memory) { m.AddFile("/sys/kernel/iommu_groups/0/type", []byte("identity\n")) },
-			&IOMMUFacts{
+			&facts.IOMMUFacts{
 				Mode: "passthrough", CommandLine: []string{},
-				Groups: []IOMMUGroup{{ID: 0, Type: "identity", Devices: []string{}}},
+				Groups: []facts.IOMMUGroup{{ID: 0, Type: "identity", Devices: []string{}}},
 			},
 			[]string{"units: list /sys/class/iommu: no such file or directory"},
 		},
 		{
 			"no group, and units that cannot be read",
 			func(m *machine.Memory) { m.AddDir("/sys/kernel/iommu_groups") },
-			&IOMMUFacts{Groups: []IOMMUGroup{}, CommandLine: []string{}},
+			&facts.IOMMUFacts{Groups: []facts.IOMMUGroup{}, CommandLine: []string{}},
 			[]string{
 				"mode: there is no IOMMU group, but whether there are IOMMU units cannot be read",
 				"units: list /sys/class/iommu: no such file or directory",
@@ -161,9 +162,9 @@ func TestIOMMUHidden(t *testing.T) {
 				m.AddDir("/sys/kernel/iommu_groups/10/devices/NVDA0001:00")
 				m.AddFile("/sys/kernel/iommu_groups/9/type", []byte("identity\n"))
 			},
-			&IOMMUFacts{
+			&facts.IOMMUFacts{
 				Units: []string{"virtio0"}, Vendor: "virtio", Mode: "mixed", CommandLine: []string{},
-				Groups: []IOMMUGroup{{ID: 9, Type: "identity", Devices: []string{}}, {ID: 10, Type: "DMA", Devices: []string{"0000:01:00.0"}}},
+				Groups: []facts.IOMMUGroup{{ID: 9, Type: "identity", Devices: []string{}}, {ID: 10, Type: "DMA", Devices: []string{"0000:01:00.0"}}},
 			},
 			nil,
 		},
@@ -173,7 +174,7 @@ func TestIOMMUHidden(t *testing.T) {
 			m := &machine.Memory{}
 			m.AddFile("/proc/cmdline", []byte("quiet\n"))
 			test.build(m)
-			g := &Gathering{Host: NewHost(m), Facts: &Facts{}, unknown: &unknownList{}}
+			g := onHost(m, &facts.Facts{})
 			if err := iommuCheck.Gather(t.Context(), g); err != nil {
 				t.Fatal(err)
 			}
@@ -191,8 +192,8 @@ func TestIOMMUHidden(t *testing.T) {
 }
 
 func TestIOMMUGroupsHiddenFromContainer(t *testing.T) {
-	pci := []PCIDevice{{Address: "0000:01:00.0", Kind: "gpu", IOMMUGroup: new(3)}}
-	mode, unknown := iommuMode(&IOMMUFacts{Units: []string{}, Groups: []IOMMUGroup{}}, &PCIFacts{Devices: pci})
+	pci := []facts.PCIDevice{{Address: "0000:01:00.0", Kind: "gpu", IOMMUGroup: new(3)}}
+	mode, unknown := iommuMode(&facts.IOMMUFacts{Units: []string{}, Groups: []facts.IOMMUGroup{}}, &facts.PCIFacts{Devices: pci})
 	if mode != "" || unknown != "devices belong to IOMMU groups, but the groups are hidden" {
 		t.Errorf("mode, unknown = %q, %q; want no mode where groups are hidden", mode, unknown)
 	}

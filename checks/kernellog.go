@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 var kernelLogCheck = &Check{
@@ -51,7 +52,7 @@ func gatherKernelLog(ctx context.Context, g *Gathering) error {
 	if !whole {
 		g.Unknown("kernel_log", "events", fmt.Sprintf("more than %d different events; the rest was not read", maxEvents), "read the kernel log itself: dmesg")
 	}
-	g.Facts.KernelLog = &KernelLogFacts{Source: "/dev/kmsg", Events: events}
+	g.Facts.KernelLog = &facts.KernelLogFacts{Source: "/dev/kmsg", Events: events}
 	return nil
 }
 
@@ -63,7 +64,7 @@ type signature struct {
 	// pattern's groups are named "addr", "code" and "fatal"; nil where
 	// contains says all. An address that it does not name is taken from the
 	// beginning of the message.
-	pattern *regexp.Regexp
+	pattern *lazy.Regexp
 	// twin is the form that comes along with this one for the same event:
 	// the two are not counted twice.
 	twin string
@@ -79,27 +80,27 @@ const severity = `(?P<fatal>(?:Corrected|Correctable|Uncorrected|Uncorrectable)(
 
 // leading finds the device that a message begins with: "nvidia 0000:3b:00.0:",
 // "NVRM: GPU 0000:3b:00.0:".
-var leading = regexp.MustCompile(`^(?:NVRM: )?(?:GPU(?: at PCI:)? ?)?(?:[\w-]+ )?(?P<addr>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)\b`)
+var leading = lazy.New(`^(?:NVRM: )?(?:GPU(?: at PCI:)? ?)?(?:[\w-]+ )?(?P<addr>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)\b`)
 
 // signatures are tried in order; the first that fits decides. The forms are
 // those of the kernel and driver sources, which KernelEvent's kinds name.
 var signatures = []signature{
-	{kind: "sxid", contains: "SXid (", pattern: regexp.MustCompile(`SXid \(PCI:` + address + `\): (?P<code>\d+)(?:, (?P<fatal>Fatal|Non-fatal))?`)},
-	{kind: "xid", contains: "NVRM: Xid (", pattern: regexp.MustCompile(`NVRM: Xid \((?:PCI:)?` + address + `[^)]*\): (?P<code>\d+)`)},
-	{kind: "aer", contains: "AER: ", twin: "aer", pattern: regexp.MustCompile(`AER: (?:Multiple )?` + severity + ` error (?:message )?received(?:(?: from|:) ` + address + `)?`)},
-	{kind: "aer", contains: "PCIe Bus Error: ", twin: "aer", pattern: regexp.MustCompile(`PCIe Bus Error: severity=` + severity)},
+	{kind: "sxid", contains: "SXid (", pattern: lazy.New(`SXid \(PCI:` + address + `\): (?P<code>\d+)(?:, (?P<fatal>Fatal|Non-fatal))?`)},
+	{kind: "xid", contains: "NVRM: Xid (", pattern: lazy.New(`NVRM: Xid \((?:PCI:)?` + address + `[^)]*\): (?P<code>\d+)`)},
+	{kind: "aer", contains: "AER: ", twin: "aer", pattern: lazy.New(`AER: (?:Multiple )?` + severity + ` error (?:message )?received(?:(?: from|:) ` + address + `)?`)},
+	{kind: "aer", contains: "PCIe Bus Error: ", twin: "aer", pattern: lazy.New(`PCIe Bus Error: severity=` + severity)},
 	{kind: "aer", contains: "DPC: containment event"},
 	// drivers/pci/pcie/err.c, report_error_detected: only errors that are not
 	// corrected get so far as to ask the device's driver.
 	{kind: "aer", contains: "device has no AER-aware driver"},
 	{kind: "aer", contains: "can't recover (no error_detected callback)"},
 	{kind: "pcie-link", contains: "available PCIe bandwidth, limited by"},
-	{kind: "pcie-link", contains: "pciehp", pattern: regexp.MustCompile(`Slot\([^)]*\): (?:Link Down|Card not present)`)},
-	{kind: "dmar-fault", contains: "Request device", pattern: regexp.MustCompile(`DMAR: ?\[[^\]]*\] Request device \[?(?:0x)?` + address)},
-	{kind: "amd-vi-fault", contains: "AMD-Vi: Event logged [", pattern: regexp.MustCompile(`AMD-Vi: Event logged \[\w+(?: device=` + address + `)?`)},
+	{kind: "pcie-link", contains: "pciehp", pattern: lazy.New(`Slot\([^)]*\): (?:Link Down|Card not present)`)},
+	{kind: "dmar-fault", contains: "Request device", pattern: lazy.New(`DMAR: ?\[[^\]]*\] Request device \[?(?:0x)?` + address)},
+	{kind: "amd-vi-fault", contains: "AMD-Vi: Event logged [", pattern: lazy.New(`AMD-Vi: Event logged \[\w+(?: device=` + address + `)?`)},
 	{kind: "iommu-mode", contains: "iommu: Default domain type:"},
 	{kind: "acs-disabled", contains: "disabled ACS redirect"},
-	{kind: "bar", contains: "assigned to your NVIDIA device is invalid", pattern: regexp.MustCompile(`is invalid(?:.*\(PCI:` + address + `\))?`)},
+	{kind: "bar", contains: "assigned to your NVIDIA device is invalid", pattern: lazy.New(`is invalid(?:.*\(PCI:` + address + `\))?`)},
 	// amdgpu_device.c, amdgpu_device_resize_fb_bar: the BAR over the memory keeps
 	// the size that the firmware gave it.
 	{kind: "bar", contains: "Problem resizing BAR0 (-"},
@@ -108,11 +109,11 @@ var signatures = []signature{
 	{kind: "nvrm", contains: "NVRM: API mismatch: the client"},
 	{kind: "nvrm", contains: "GPU has fallen off the bus"},
 	{kind: "nvrm", contains: "requires use of the NVIDIA open kernel modules"},
-	{kind: "nvrm", contains: "nvidia", pattern: regexp.MustCompile(`^nvidia(?:: probe of ` + address + `| \S+: probe with driver nvidia) failed`)},
+	{kind: "nvrm", contains: "nvidia", pattern: lazy.New(`^nvidia(?:: probe of ` + address + `| \S+: probe with driver nvidia) failed`)},
 	{kind: "nvrm", contains: "NVRM: The NVIDIA probe routine failed"},
-	{kind: "amdgpu", contains: "hardware errors detected in", pattern: regexp.MustCompile(`[1-9]\d* (?:new )?(?P<fatal>correctable|uncorrectable|deferred) hardware errors detected`)},
+	{kind: "amdgpu", contains: "hardware errors detected in", pattern: lazy.New(`[1-9]\d* (?:new )?(?P<fatal>correctable|uncorrectable|deferred) hardware errors detected`)},
 	// amdgpu_xgmi.c and amdgpu_psp.c: the hive did not form.
-	{kind: "amdgpu", contains: "XGMI: ", pattern: regexp.MustCompile(`XGMI: (?:[SG]et topology failure|[Ff]ailed to |node 0x[0-9a-f]+, can not match hive)`)},
+	{kind: "amdgpu", contains: "XGMI: ", pattern: lazy.New(`XGMI: (?:[SG]et topology failure|[Ff]ailed to |node 0x[0-9a-f]+, can not match hive)`)},
 	// kfd_device.c: the slot offers no atomic operations, so that ROCm does
 	// without this GPU.
 	{kind: "amdgpu", contains: "PCI rejects atomics"},
@@ -125,25 +126,25 @@ var signatures = []signature{
 	{kind: "amdgpu", contains: "poison is consumed"},
 	{kind: "amdgpu", contains: "reaches threshold value"},
 	{kind: "amdgpu", contains: "Accelerator Check Architecture events logged"},
-	{kind: "amdgpu", contains: "amdgpu", pattern: regexp.MustCompile(`GPU reset begin|GPU reset\(\d+\) failed|Mode[12] reset failed`)},
+	{kind: "amdgpu", contains: "amdgpu", pattern: lazy.New(`GPU reset begin|GPU reset\(\d+\) failed|Mode[12] reset failed`)},
 	{kind: "amdgpu", contains: "timeout, signaled seq="},
 	{kind: "amdgpu", contains: "page fault (src_id:"},
-	{kind: "amdgpu", contains: "amdgpu", pattern: regexp.MustCompile(`[hs]w_init of IP block <[^>]*> failed|Fatal error during GPU init|MES failed to respond to msg=|SMU: I'm not done`)},
+	{kind: "amdgpu", contains: "amdgpu", pattern: lazy.New(`[hs]w_init of IP block <[^>]*> failed|Fatal error during GPU init|MES failed to respond to msg=|SMU: I'm not done`)},
 	// drivers/base/dd.c: what the driver's start came to, as an errno. 12 is
 	// ENOMEM, with which amdgpu_device_init answers where it cannot map the BAR of
 	// the registers.
-	{kind: "amdgpu", contains: "amdgpu", pattern: regexp.MustCompile(`^amdgpu(?:: probe of ` + address + `| \S+: probe with driver amdgpu) failed with error -(?P<code>\d+)`)},
+	{kind: "amdgpu", contains: "amdgpu", pattern: lazy.New(`^amdgpu(?:: probe of ` + address + `| \S+: probe with driver amdgpu) failed with error -(?P<code>\d+)`)},
 	{kind: "amdgpu", contains: "qcm fence wait loop timeout"},
 	{kind: "amdgpu", contains: "PCIe P2P access from peer device"},
-	{kind: "oom", contains: "ut of memory", pattern: regexp.MustCompile(`[Oo]ut of memory.*: Kill(?:ed)? process \d+`)},
+	{kind: "oom", contains: "ut of memory", pattern: lazy.New(`[Oo]ut of memory.*: Kill(?:ed)? process \d+`)},
 }
 
 // launchCheck is what Xid 13 names where the GPU's scheduler refuses a kernel.
-var launchCheck = regexp.MustCompile(`SKEDCHECK\d+`)
+var launchCheck = lazy.New(`SKEDCHECK\d+`)
 
 // counted is an event, with how often each of its forms came.
 type counted struct {
-	event KernelEvent
+	event facts.KernelEvent
 	forms map[int]int
 }
 
@@ -172,7 +173,7 @@ func newKernelLog() *kernelLog {
 
 // parseKernelLog turns lines "seconds.micros message" into events, in order
 // of time, equal ones counted. It is false when there were too many.
-func parseKernelLog(text string) ([]KernelEvent, bool) {
+func parseKernelLog(text string) ([]facts.KernelEvent, bool) {
 	log := newKernelLog()
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line[:min(len(line), maxLine)], "\r\n")
@@ -272,7 +273,7 @@ func (l *kernelLog) add(message string, at float64) {
 func (l *kernelLog) addACS(word, message string, at float64) {
 	const redirects = 0x04 | 0x08 | 0x20
 	if control, err := strconv.ParseUint(word, 16, 16); err == nil && control&redirects == 0 {
-		l.count(KernelEvent{Kind: "acs-disabled", Address: leadingAddress(message), Seconds: at}, "acs", 0, message)
+		l.count(facts.KernelEvent{Kind: "acs-disabled", Address: leadingAddress(message), Seconds: at}, "acs", 0, message)
 	}
 }
 
@@ -283,12 +284,12 @@ func (l *kernelLog) addACS(word, message string, at float64) {
 // and "bridge window [mem size 0x... 64bit pref]: ..." since (pci_resource_name).
 // I/O ports, virtual functions and windows that are not prefetchable find no
 // room on many a healthy machine.
-var window = regexp.MustCompile(`^[\w-]+ ` + address + `: (?:BAR (?P<bar>[0-5]|9|15)|(?P<bridge>bridge window))(?: (?P<new>\[mem[^\]]*\]))?: ` +
+var window = lazy.New(`^[\w-]+ ` + address + `: (?:BAR (?P<bar>[0-5]|9|15)|(?P<bridge>bridge window))(?: (?P<new>\[mem[^\]]*\]))?: ` +
 	`(?P<what>can't assign; no space|failed to assign|no space for|assigned)(?: (?P<old>\[mem[^\]]*\]))?`)
 
 // windowSize finds the size of a window: "[mem size 0x800000000 64bit pref]",
 // or its first and last address.
-var windowSize = regexp.MustCompile(`size 0x([0-9a-f]+)|0x([0-9a-f]+)-0x([0-9a-f]+)`)
+var windowSize = lazy.New(`size 0x([0-9a-f]+)|0x([0-9a-f]+)-0x([0-9a-f]+)`)
 
 // leastBridgeWindow is the least size at which a bridge's window without room
 // is worth an event. Windows of a few MiB are what the kernel would like for
@@ -310,7 +311,7 @@ func (l *kernelLog) addWindow(message string, at float64) bool {
 	if resource == "" {
 		return false
 	}
-	event := KernelEvent{Kind: "bar", Address: canonicalAddress(group("addr")), Seconds: at, SizeBytes: sizeOfWindow(resource)}
+	event := facts.KernelEvent{Kind: "bar", Address: facts.Address(group("addr")), Seconds: at, SizeBytes: sizeOfWindow(resource)}
 	part := cmp.Or(group("bar"), group("bridge"))
 	switch n, err := strconv.Atoi(part); {
 	case err != nil || n > 5:
@@ -351,7 +352,7 @@ func sizeOfWindow(resource string) int64 {
 }
 
 // drop forgets a window without room that has found as much in the end.
-func (l *kernelLog) drop(assigned KernelEvent, form string) {
+func (l *kernelLog) drop(assigned facts.KernelEvent, form string) {
 	key := eventKey(assigned, form)
 	if c := l.found[key]; c != nil && assigned.SizeBytes >= c.event.SizeBytes {
 		delete(l.found, key)
@@ -370,11 +371,11 @@ func (l *kernelLog) addFirmware(message string, at float64) bool {
 		l.apei = s
 	}
 	// The other line of this name, of vendor and device, holds no address.
-	device := canonicalAddress(trailing(message, " device_id: "))
+	device := facts.Address(trailing(message, " device_id: "))
 	if device == "" {
 		return false
 	}
-	event := KernelEvent{Kind: "aer", Address: device, Seconds: at}
+	event := facts.KernelEvent{Kind: "aer", Address: device, Seconds: at}
 	if l.apei != "" {
 		fatal := l.apei == "fatal"
 		event.Fatal = &fatal
@@ -391,8 +392,8 @@ func trailing(message, marker string) string {
 }
 
 // match reads an event out of a message.
-func (s signature) match(message string) (KernelEvent, bool) {
-	var event KernelEvent
+func (s signature) match(message string) (facts.KernelEvent, bool) {
+	var event facts.KernelEvent
 	if s.pattern != nil {
 		groups := s.pattern.FindStringSubmatch(message)
 		if groups == nil {
@@ -402,7 +403,7 @@ func (s signature) match(message string) (KernelEvent, bool) {
 			switch {
 			case i >= len(groups) || groups[i] == "":
 			case name == "addr":
-				event.Address = canonicalAddress(groups[i])
+				event.Address = facts.Address(groups[i])
 			case name == "code":
 				code, err := strconv.ParseUint(groups[i], 10, 31)
 				if err != nil {
@@ -438,14 +439,14 @@ func isFatal(words string) *bool {
 
 func leadingAddress(message string) string {
 	if groups := leading.FindStringSubmatch(message); groups != nil {
-		return canonicalAddress(groups[1])
+		return facts.Address(groups[1])
 	}
 	return ""
 }
 
 // count adds one to an event, or begins it. Events are equal when kind, code,
 // address, severity and form are.
-func (l *kernelLog) count(event KernelEvent, form string, line int, message string) {
+func (l *kernelLog) count(event facts.KernelEvent, form string, line int, message string) {
 	event.Host, event.Source, event.Line = l.host, l.source, l.number
 	l.seen++
 	key := eventKey(event, form)
@@ -463,7 +464,7 @@ func (l *kernelLog) count(event KernelEvent, form string, line int, message stri
 	c.forms[line]++
 }
 
-func eventKey(event KernelEvent, form string) string {
+func eventKey(event facts.KernelEvent, form string) string {
 	code, fatal := "", ""
 	if event.Code != nil {
 		code = strconv.Itoa(*event.Code)
@@ -476,35 +477,14 @@ func eventKey(event KernelEvent, form string) string {
 
 // events returns what was found. Of two forms that come along with each other
 // the more frequent one counts.
-func (l *kernelLog) events() []KernelEvent {
-	events := make([]KernelEvent, 0, len(l.order))
+func (l *kernelLog) events() []facts.KernelEvent {
+	events := make([]facts.KernelEvent, 0, len(l.order))
 	for _, c := range l.order {
 		for _, n := range c.forms {
 			c.event.Count = max(c.event.Count, n)
 		}
 		events = append(events, c.event)
 	}
-	slices.SortStableFunc(events, func(a, b KernelEvent) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	slices.SortStableFunc(events, func(a, b facts.KernelEvent) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	return events
-}
-
-// anyAddress is a PCI address in any of the forms that logs and drivers use.
-var anyAddress = regexp.MustCompile(`^(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?$`)
-
-// canonicalAddress returns a PCI address as the facts write it
-// ("0000:3b:00.0"), from one that may lack domain or function, or has a
-// domain of eight digits; it is empty when s is none.
-func canonicalAddress(s string) string {
-	groups := anyAddress.FindStringSubmatch(s)
-	if groups == nil {
-		return ""
-	}
-	domain, function := groups[1], groups[4]
-	if domain = strings.TrimLeft(domain, "0"); len(domain) < 4 {
-		domain = strings.Repeat("0", 4-len(domain)) + domain
-	}
-	if function == "" {
-		function = "0"
-	}
-	return strings.ToLower(domain + ":" + groups[2] + ":" + groups[3] + "." + function)
 }

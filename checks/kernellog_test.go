@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -17,9 +18,9 @@ func TestKernelLogEvents(t *testing.T) {
 	tests := []struct {
 		name string
 		log  string
-		want []KernelEvent
+		want []facts.KernelEvent
 	}{
-		{"nothing", "", []KernelEvent{}},
+		{"nothing", "", []facts.KernelEvent{}},
 		{
 			"a healthy machine", `
 0.000000 Linux version 6.8.0
@@ -31,7 +32,7 @@ func TestKernelLogEvents(t *testing.T) {
 9.300000 NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05
 9.400000 NVRM: GPU at PCI:0000:17:00: GPU-00000000-0000-0000-0000-000000000000
 9.500000 amdgpu 0000:03:00.0: amdgpu: ring gfx_0.0.0 uses VM inv eng 0 on hub 0
-`, []KernelEvent{},
+`, []facts.KernelEvent{},
 		},
 		{
 			"Xid, old and new, with a MIG instance", `
@@ -40,7 +41,7 @@ func TestKernelLogEvents(t *testing.T) {
 82.500000 NVRM: Xid (PCI:0000:3B:00 GPU-I:05): 31, pid=12, name=python
 83.000000 NVRM: Xid (PCI:0000:3b:00): 31, pid=13, name=python
 84.000000 NVRM: Xid (0000:03:00): 13, 0003
-`, []KernelEvent{
+`, []facts.KernelEvent{
 				{Kind: "xid", Code: new(79), Address: "0000:01:00.0", Message: "NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", Seconds: 81.000001, Count: 1},
 				{Kind: "nvrm", Address: "0000:01:00.0", Message: "NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.", Seconds: 81.000002, Count: 1},
 				{Kind: "xid", Code: new(31), Address: "0000:3b:00.0", Message: "NVRM: Xid (PCI:0000:3B:00 GPU-I:05): 31, pid=12, name=python", Seconds: 82.5, Count: 2},
@@ -52,7 +53,7 @@ func TestKernelLogEvents(t *testing.T) {
 5.0 nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up
 6.0 nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)
 7.0 nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Data {0x00000000}
-`, []KernelEvent{
+`, []facts.KernelEvent{
 				{Kind: "sxid", Code: new(20034), Address: "0000:c1:00.0", Fatal: yes, Message: "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up", Seconds: 5, Count: 1},
 				{Kind: "sxid", Code: new(12028), Address: "0000:c1:00.0", Fatal: no, Message: "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)", Seconds: 6, Count: 1},
 				{Kind: "sxid", Code: new(12028), Address: "0000:c1:00.0", Message: "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Data {0x00000000}", Seconds: 7, Count: 1},
@@ -68,7 +69,7 @@ func TestKernelLogEvents(t *testing.T) {
 60.0 pcieport 0000:00:01.0: AER: Uncorrectable (Fatal) error message received from 0000:01:00.0
 61.0 pcieport 0000:00:01.0: DPC: containment event, status:0x1f01: unmasked uncorrectable error detected
 62.0 pcieport 0000:00:02.0: AER: Uncorrected (Non-Fatal) error received: id=0010
-`, []KernelEvent{
+`, []facts.KernelEvent{
 				{Kind: "aer", Address: "0000:2b:00.0", Fatal: no, Message: "pcieport 0000:00:07.0: AER: Multiple Corrected error received: 0000:2b:00.0", Seconds: 54.1, Count: 2},
 				{Kind: "aer", Address: "0000:01:00.0", Fatal: yes, Message: "pcieport 0000:00:01.0: AER: Uncorrectable (Fatal) error message received from 0000:01:00.0", Seconds: 60, Count: 1},
 				{Kind: "aer", Address: "0000:00:01.0", Message: "pcieport 0000:00:01.0: DPC: containment event, status:0x1f01: unmasked uncorrectable error detected", Seconds: 61, Count: 1},
@@ -82,7 +83,7 @@ func TestKernelLogEvents(t *testing.T) {
 3.3 {1}[Hardware Error]:   section_type: PCIe error
 3.4 {1}[Hardware Error]:   device_id: 0000:11:01.0
 3.5 {1}[Hardware Error]:   vendor_id: 0x1002, device_id: 0x74a1
-`, []KernelEvent{
+`, []facts.KernelEvent{
 				{Kind: "aer", Address: "0000:11:01.0", Fatal: yes, Message: "{1}[Hardware Error]:   device_id: 0000:11:01.0", Seconds: 3.4, Count: 1},
 			},
 		},
@@ -97,7 +98,7 @@ func TestKernelLogEvents(t *testing.T) {
 9.2 DMAR:[DMA Read] Request device [5e:00.1] fault addr 0
 9.3 AMD-Vi: Event logged [IO_PAGE_FAULT device=41:00.0 domain=0x0000 address=0xf0 flags=0x0010]
 9.4 nvidia 0000:c1:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0012 address=0xf0 flags=0x0020]
-`, []KernelEvent{
+`, []facts.KernelEvent{
 				{Kind: "iommu-mode", Message: "iommu: Default domain type: Passthrough (set via kernel command line)", Seconds: 0.5, Count: 1},
 				{Kind: "acs-disabled", Address: "0000:40:01.1", Message: "pci 0000:40:01.1: disabled ACS redirect", Seconds: 0.6, Count: 1},
 				{Kind: "acs-disabled", Address: "0000:40:03.1", Message: "pci 0000:40:03.1: Configured ACS to 0x11", Seconds: 0.7, Count: 1},
@@ -114,7 +115,7 @@ func TestKernelLogEvents(t *testing.T) {
 40.0 NVRM: API mismatch: the client has the version 550.54.14, but\x0aNVRM: this kernel module has the version 545.23.08.  Please\x0aNVRM: make sure that this kernel module and all NVIDIA driver
 41.0 NVRM: API mismatch: the client 'python' has the version 550.54.14,
 41.1 NVRM: Xid (PCI:0000:56:00): 48, pid=1
-`, []KernelEvent{
+`, []facts.KernelEvent{
 				{Kind: "bar", Address: "0000:56:00.0", Message: "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M @ 0x0 (PCI:0000:56:00.0)", Seconds: 37.1, Count: 1},
 				{Kind: "nvrm", Message: "NVRM: API mismatch: the client has the version 550.54.14, but this kernel module has the version 545.23.08.  Please", Seconds: 40, Count: 2},
 				{Kind: "xid", Code: new(48), Address: "0000:56:00.0", Message: "NVRM: Xid (PCI:0000:56:00): 48, pid=1", Seconds: 41.1, Count: 1},
@@ -133,7 +134,7 @@ func TestKernelLogEvents(t *testing.T) {
 4.2 [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout, signaled seq=1, emitted seq=2
 5.0 oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task=python3,pid=2343,uid=0
 5.1 Memory cgroup out of memory: Killed process 2343 (python3) total-vm:1kB
-`, []KernelEvent{
+`, []facts.KernelEvent{
 				{Kind: "bar", Address: "0000:56:00.0", BAR: new(1), SizeBytes: 128 << 30, Message: "pci 0000:56:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: can't assign; no space", Seconds: 1, Count: 1},
 				{Kind: "pcie-link", Address: "0000:56:00.0", Message: "pci 0000:56:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 16.0 GT/s PCIe x2 link at 0000:55:00.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)", Seconds: 1.1, Count: 1},
 				{Kind: "nvrm", Address: "0000:57:00.0", Message: "NVRM: GPU 0000:57:00.0: RmInitAdapter failed! (0x62:0xffff:1863)", Seconds: 2, Count: 1},
@@ -153,7 +154,7 @@ func TestKernelLogEvents(t *testing.T) {
 1.200000 amdgpu: probe of 0000:c5:00.0 failed with error -12
 1.300000 amdgpu 0000:c6:00.0: probe with driver amdgpu failed with error -22
 1.400000 snd_hda_intel: probe of 0000:05:00.1 failed with error -12
-`, []KernelEvent{
+`, []facts.KernelEvent{
 				{Kind: "bar", Message: "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).", Seconds: 1, Count: 1},
 				{Kind: "bar", Address: "0000:05:00.0", Message: "amdgpu 0000:05:00.0: amdgpu: Not enough PCI address space for a large BAR.", Seconds: 1.1, Count: 1},
 				{Kind: "amdgpu", Address: "0000:c5:00.0", Code: new(12), Message: "amdgpu: probe of 0000:c5:00.0 failed with error -12", Seconds: 1.2, Count: 1},
@@ -166,7 +167,7 @@ func TestKernelLogEvents(t *testing.T) {
 			var m machine.Memory
 			m.Answer(machine.AskKernelLog, tt.log)
 			got := gatherOne(t, kernelLogCheck, &m)
-			want := &KernelLogFacts{Source: "/dev/kmsg", Events: tt.want}
+			want := &facts.KernelLogFacts{Source: "/dev/kmsg", Events: tt.want}
 			if diff := cmp.Diff(want, got.KernelLog); diff != "" {
 				t.Errorf("kernel log (-want +got):\n%s", diff)
 			}
@@ -180,15 +181,15 @@ func TestKernelLogEvents(t *testing.T) {
 func TestKernelLogUnreadable(t *testing.T) {
 	tests := []struct {
 		err  error
-		want Unknown
+		want facts.Unknown
 	}{
 		{
 			&fs.PathError{Op: "open", Path: "/dev/kmsg", Err: fs.ErrPermission},
-			Unknown{Section: "kernel_log", Reason: "this user may not read the kernel log", Hint: "run as root, or allow it with sysctl kernel.dmesg_restrict=0"},
+			facts.Unknown{Section: "kernel_log", Reason: "this user may not read the kernel log", Hint: "run as root, or allow it with sysctl kernel.dmesg_restrict=0"},
 		},
 		{
 			errors.New("no such device"),
-			Unknown{Section: "kernel_log", Reason: "read the kernel log: no such device"},
+			facts.Unknown{Section: "kernel_log", Reason: "read the kernel log: no such device"},
 		},
 	}
 	for _, tt := range tests {
@@ -198,7 +199,7 @@ func TestKernelLogUnreadable(t *testing.T) {
 		if got.KernelLog != nil {
 			t.Errorf("%v: got a section, want none", tt.err)
 		}
-		if diff := cmp.Diff([]Unknown{tt.want}, got.Unknown); diff != "" {
+		if diff := cmp.Diff([]facts.Unknown{tt.want}, got.Unknown); diff != "" {
 			t.Errorf("%v: unknown (-want +got):\n%s", tt.err, diff)
 		}
 	}
@@ -218,25 +219,6 @@ func TestKernelLogBound(t *testing.T) {
 	}
 }
 
-func TestCanonicalAddress(t *testing.T) {
-	tests := map[string]string{
-		"0000:3B:00":       "0000:3b:00.0",
-		"3b:00.1":          "0000:3b:00.1",
-		"3b:00":            "0000:3b:00.0",
-		"00000000:01:00.0": "0000:01:00.0",
-		"10000:e1:00.0":    "10000:e1:00.0",
-		"0009:01:00.0":     "0009:01:00.0",
-		"new_id":           "",
-		"3b:00.9":          "",
-		"":                 "",
-	}
-	for in, want := range tests {
-		if got := canonicalAddress(in); got != want {
-			t.Errorf("canonicalAddress(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func FuzzKernelLog(f *testing.F) {
 	f.Add("81.000001 NVRM: Xid (PCI:0000:01:00): 79, pid=1\n")
 	f.Add("1.0 pcieport 0000:00:07.0: AER: Corrected error received: 0000:2b:00.0\nNVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\\x0aNVRM: BAR1")
@@ -250,7 +232,7 @@ func FuzzKernelLog(f *testing.F) {
 			if e.Kind == "" || e.Count < 1 || len(e.Message) > maxMessage || e.Seconds < 0 {
 				t.Errorf("bad event %+v", e)
 			}
-			if e.Address != "" && canonicalAddress(e.Address) != e.Address {
+			if e.Address != "" && facts.Address(e.Address) != e.Address {
 				t.Errorf("address %q is not canonical", e.Address)
 			}
 		}

@@ -1,11 +1,12 @@
 package checks
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // KernelLogReader finds events in the lines of kernel logs that people send:
@@ -48,7 +49,7 @@ func KernelLogAnchors() []string {
 // since boot ("[   12.803392]"), that of dmesg -T ("[Tue Aug 19 10:21:07
 // 2025]") and of dmesg -e ("[Jan21 10:15]", "[  +0.000844]" after the line
 // before), the processor ("[    C12]"), and "kernel:" again.
-var kernelPrefix = regexp.MustCompile(`^\s*(?:[a-z]+ *:[a-z]+ *: )?(?:(?:\p{L}{3,5}\.? {1,2}\d{1,2} \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)\s+(?:(?P<host>[A-Za-z0-9][\w.-]*)\s+kernel(?:\[\d*\])?:\s*)?)?` +
+var kernelPrefix = lazy.New(`^\s*(?:[a-z]+ *:[a-z]+ *: )?(?:(?:\p{L}{3,5}\.? {1,2}\d{1,2} \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)\s+(?:(?P<host>[A-Za-z0-9][\w.-]*)\s+kernel(?:\[\d*\])?:\s*)?)?` +
 	`(?:kern\s*:\s*\w+\s*:\s*)?(?:<\d{1,3}>)?\s*(?:\[\s*(?P<seconds>\d{1,9}\.\d{1,9})\s*\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4}\]|\[[A-Z][a-z]{2} {0,2}\d{1,2} \d\d:\d\d\]|\[\s*\+\d{1,9}\.\d{1,9}\])?` +
 	`\s*(?:\[\s*[CT]\d+\]\s*)?(?:kernel:\s*)?`)
 
@@ -83,7 +84,7 @@ func (r *KernelLogReader) Line(line, source string, number int) bool {
 // Events returns what was found in all lines so far, in order of the time since
 // boot as far as lines tell it. It is false when there were more events than
 // are kept.
-func (r *KernelLogReader) Events() ([]KernelEvent, bool) {
+func (r *KernelLogReader) Events() ([]facts.KernelEvent, bool) {
 	r.log.flush()
 	return r.log.events(), r.log.whole
 }

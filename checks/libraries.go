@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 var librariesCheck = &Check{
@@ -73,7 +74,7 @@ var libraryKinds = []libraryKind{
 
 // libraryName splits a file name: libcudart-0a1b2c3d.so.12 (as Python wheels
 // rename it) is libcudart with the suffix "12".
-var libraryName = regexp.MustCompile(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)*)$`)
+var libraryName = lazy.New(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)*)$`)
 
 // splitLibrary returns the kind of a file and the numbers after .so, or false
 // when it is none of those looked for.
@@ -178,7 +179,7 @@ func gatherLibraries(ctx context.Context, g *Gathering) error {
 	for i, k := range libraryKinds {
 		order[k.name] = i
 	}
-	slices.SortStableFunc(s.f.Files, func(a, b Library) int { return cmp.Compare(order[a.Kind], order[b.Kind]) })
+	slices.SortStableFunc(s.f.Files, func(a, b facts.Library) int { return cmp.Compare(order[a.Kind], order[b.Kind]) })
 	g.Facts.Libraries = &s.f
 	return nil
 }
@@ -188,7 +189,7 @@ func gatherLibraries(ctx context.Context, g *Gathering) error {
 type librarySearch struct {
 	g *Gathering
 	h *Host
-	f LibraryFacts
+	f facts.LibraryFacts
 	// seen holds what was reported, by way of finding and real path.
 	seen map[string]bool
 	// taken holds the plain names that the loader has found.
@@ -199,7 +200,7 @@ type librarySearch struct {
 }
 
 func (s *librarySearch) readMountPoints() {
-	s.f.Files = []Library{}
+	s.f.Files = []facts.Library{}
 	mounts, err := readMounts(s.h)
 	if err != nil {
 		s.g.Unknown("libraries", "files.mounted", err.Error(), hintFor(err))
@@ -392,8 +393,8 @@ func (s *librarySearch) addFile(at, foundBy string) {
 	key := foundBy + " " + realPath
 	if s.seen[key] {
 		if loads { // Another name of the same file is the one that is taken.
-			i := slices.IndexFunc(s.f.Files, func(l Library) bool { return l.FoundBy == foundBy && cmp.Or(l.RealPath, l.Path) == realPath })
-			s.f.Files[i].rename(at, realPath)
+			i := slices.IndexFunc(s.f.Files, func(l facts.Library) bool { return l.FoundBy == foundBy && cmp.Or(l.RealPath, l.Path) == realPath })
+			rename(&s.f.Files[i], at, realPath)
 			s.f.Files[i].Loads = true
 		}
 		return
@@ -403,8 +404,8 @@ func (s *librarySearch) addFile(at, foundBy string) {
 		return
 	}
 	s.seen[key] = true
-	lib := Library{Kind: kind.name, FoundBy: foundBy, Loads: loads}
-	lib.rename(at, realPath)
+	lib := facts.Library{Kind: kind.name, FoundBy: foundBy, Loads: loads}
+	rename(&lib, at, realPath)
 	lib.Empty = info.Size == 0 && info.Mode.IsRegular()
 	lib.Compat = hasFolder(at, "compat") || hasFolder(realPath, "compat")
 	lib.Mounted = s.mounted[at] || s.mounted[realPath]
@@ -420,7 +421,7 @@ func (s *librarySearch) addFile(at, foundBy string) {
 }
 
 // rename sets the path of a library and what it leads to.
-func (l *Library) rename(at, realPath string) {
+func rename(l *facts.Library, at, realPath string) {
 	l.Path, l.RealPath = at, ""
 	if realPath != at {
 		l.RealPath = realPath

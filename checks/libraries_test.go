@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -54,26 +55,26 @@ func TestLibraries(t *testing.T) {
 		cacheEntry{"libnvidia-ml.so.1", lib64 + "libnvidia-ml.so.1"},
 		cacheEntry{"libc.so.6", lib64 + "libc.so.6"},
 	)
-	cuda := Library{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byCache, Loads: true}
+	cuda := facts.Library{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byCache, Loads: true}
 	again := cuda
 	again.FoundBy, again.Loads = byDefault, false
-	ml := Library{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byCache, Loads: true}
+	ml := facts.Library{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byCache, Loads: true}
 	mlAgain := ml
 	mlAgain.FoundBy, mlAgain.Loads = byDefault, false
 	tests := []struct {
 		name    string
 		environ []string
 		put     func(m *machine.Memory)
-		want    []Library
+		want    []facts.Library
 	}{
-		{"an empty machine", nil, func(*machine.Memory) {}, []Library{}},
+		{"an empty machine", nil, func(*machine.Memory) {}, []facts.Library{}},
 		{
 			"a driver in the cache", nil,
 			func(m *machine.Memory) {
 				addDriver(m)
 				m.AddFile("/etc/ld.so.cache", driverCache)
 			},
-			[]Library{cuda, again, ml, mlAgain},
+			[]facts.Library{cuda, again, ml, mlAgain},
 		},
 		{
 			"a driver that the container runtime mounted", nil,
@@ -81,7 +82,7 @@ func TestLibraries(t *testing.T) {
 				addDriver(m)
 				m.AddFile("/proc/self/mountinfo", []byte("9 1 8:1 /x "+lib64+"libcuda.so.580.95.05 ro - ext4 /dev/sda1 ro\n"))
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byDefault, Loads: true, Mounted: true},
 				{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byDefault, Loads: true},
 			},
@@ -97,7 +98,7 @@ func TestLibraries(t *testing.T) {
 				m.AddInfo("/usr/local/cuda-12.4/compat/libcuda.so.550.54.15", big)
 				m.AddLink("/usr/local/cuda-12.4/compat/libcuda.so.1", "libcuda.so.550.54.15")
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libcuda", Path: "/usr/local/cuda/lib64/stubs/libcuda.so", RealPath: "/usr/local/cuda-12.4/lib64/stubs/libcuda.so", FoundBy: byLibraryPath, Stub: true},
 				{Kind: "libcuda", Path: "/usr/local/cuda/compat/libcuda.so.1", RealPath: "/usr/local/cuda-12.4/compat/libcuda.so.550.54.15", Version: "550.54.15", VersionSource: "file-name", FoundBy: byLibraryPath, Compat: true, Loads: true},
 				{Kind: "libcuda", Path: cuda.Path, RealPath: cuda.RealPath, Version: cuda.Version, VersionSource: "file-name", FoundBy: byCache},
@@ -114,7 +115,7 @@ func TestLibraries(t *testing.T) {
 				m.AddLink("/usr/lib/libcuda.so.1", "/usr/local/cuda/lib64/stubs/libcuda.so")
 				m.AddInfo("/usr/lib/libnvidia-ml.so.1", machine.FileInfo{Mode: 0o755, Size: 60 << 10})
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libcuda", Path: "/usr/lib/libcuda.so.1", RealPath: "/usr/local/cuda/lib64/stubs/libcuda.so", FoundBy: byDefault, Stub: true, Loads: true},
 				{Kind: "libcuda", Path: "/usr/local/cuda/lib64/stubs/libcuda.so", FoundBy: byToolkit, Stub: true},
 				{Kind: "libnvidia-ml", Path: "/usr/lib/libnvidia-ml.so.1", FoundBy: byDefault, Stub: true, Loads: true},
@@ -127,7 +128,7 @@ func TestLibraries(t *testing.T) {
 				m.AddLink(lib64+"libcuda.so.1", "libcuda.so.535.54.03")
 				m.AddLink(lib64+"libnvidia-ml.so.1", "libnvidia-ml.so.535.54.03")
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.535.54.03", Version: "535.54.03", VersionSource: "file-name", FoundBy: byDefault, Loads: true, Empty: true},
 			},
 		},
@@ -135,7 +136,7 @@ func TestLibraries(t *testing.T) {
 			"a small stand-in that was put first is no stub",
 			[]string{"LD_LIBRARY_PATH=/sim"},
 			func(m *machine.Memory) { m.AddFile("/sim/libcuda.so.1", []byte("\x7fELF\x02")) },
-			[]Library{{Kind: "libcuda", Path: "/sim/libcuda.so.1", FoundBy: byLibraryPath, Loads: true}},
+			[]facts.Library{{Kind: "libcuda", Path: "/sim/libcuda.so.1", FoundBy: byLibraryPath, Loads: true}},
 		},
 		{
 			"a library of 32 bits is passed over",
@@ -145,7 +146,7 @@ func TestLibraries(t *testing.T) {
 				m.AddFile("/new/libnccl.so.2", []byte("\x7fELF\x02"))
 				m.Answer(machine.AskLibraryText+"/new/libnccl.so.2", "NCCL version 2.28.9")
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libnccl", Path: "/old/libnccl.so.2", FoundBy: byLibraryPath},
 				{Kind: "libnccl", Path: "/new/libnccl.so.2", Version: "2.28.9", VersionSource: "content", FoundBy: byLibraryPath, Loads: true},
 			},
@@ -158,7 +159,7 @@ func TestLibraries(t *testing.T) {
 				m.AddInfo("/usr/lib64/libnccl.so.2.28.9", big)
 				m.AddLink("/usr/lib64/libnccl.so.2", "libnccl.so.2.28.9")
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libnccl", Path: "/x/libnccl.so.2.21.5", Version: "2.21.5", VersionSource: "file-name", FoundBy: byPreload, Loads: true},
 				{Kind: "libnccl", Path: "/usr/lib64/libnccl.so.2", RealPath: "/usr/lib64/libnccl.so.2.28.9", Version: "2.28.9", VersionSource: "file-name", FoundBy: byDefault},
 			},
@@ -173,7 +174,7 @@ func TestLibraries(t *testing.T) {
 				m.AddLink("/usr/lib64/libcudart.so.12", "libcudart.so.12.4.127")
 				m.AddLink("/usr/lib64/libcudart.so", "libcudart.so.12")
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.11.0", RealPath: "/usr/lib64/libcudart.so.11.8.89", Version: "11.8.89", VersionSource: "file-name", FoundBy: byDefault, Loads: true},
 				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.12", RealPath: "/usr/lib64/libcudart.so.12.4.127", Version: "12.4.127", VersionSource: "file-name", FoundBy: byDefault, Loads: true},
 				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.13.0.48", Version: "13.0.48", VersionSource: "file-name", FoundBy: byDefault},
@@ -190,7 +191,7 @@ func TestLibraries(t *testing.T) {
 				m.AddFile(site+"nvidia_cuda_runtime-13.0.48.dist-info/METADATA", nil)
 				m.AddInfo(site+"torch/lib/libcudart-d0da41ae.so.11.0", big)
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13", Version: "13.0.48", VersionSource: "metadata", FoundBy: byPython},
 				{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/torch/lib/libcudart-d0da41ae.so.11.0", FoundBy: byPython},
 				{Kind: "libnccl", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.27.3", VersionSource: "metadata", FoundBy: byPython},
@@ -205,7 +206,7 @@ func TestLibraries(t *testing.T) {
 				m.AddDir(site + "nvidia_nccl_cu11-2.21.5.dist-info")
 				m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libnccl", Path: "/usr/lib/python3/dist-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.21.5", VersionSource: "content", FoundBy: byPython},
 			},
 		},
@@ -219,7 +220,7 @@ func TestLibraries(t *testing.T) {
 				m.AddInfo("/opt/amd/lib/librccl.so.1.0.60204", big)
 				m.Answer(machine.AskLibraryText+"/opt/amd/lib/librccl.so.1.0.60204", "RCCL version 2.20.5")
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libamdhip64", Path: "/opt/amd/lib/libamdhip64.so.6", RealPath: "/opt/amd/lib/libamdhip64.so.6.2.60204", Version: "6.2.60204", VersionSource: "file-name", FoundBy: byToolkit},
 				{Kind: "librccl", Path: "/opt/amd/lib/librccl.so.1.0.60204", Version: "2.20.5", VersionSource: "content", FoundBy: byToolkit},
 			},
@@ -234,7 +235,7 @@ func TestLibraries(t *testing.T) {
 				m.AddInfo("/srv/rocm/lib/libamdhip64.so.6.4.60401", big)
 				m.AddLink("/srv/rocm/lib/libamdhip64.so.6", "libamdhip64.so.6.4.60401")
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libamdhip64", Path: "/srv/rocm/lib/libamdhip64.so.6", RealPath: "/srv/rocm/lib/libamdhip64.so.6.4.60401", Version: "6.4.60401", VersionSource: "file-name", FoundBy: byToolkit},
 				{Kind: "libhiprtc", Path: "/opt/rocm/lib/libhiprtc.so.6.4.60401", Version: "6.4.60401", VersionSource: "file-name", FoundBy: byToolkit},
 				{Kind: "libhsa-runtime64", Path: "/opt/rocm/lib/libhsa-runtime64.so.1.15.60401", Version: "1.15.60401", VersionSource: "file-name", FoundBy: byToolkit},
@@ -251,7 +252,7 @@ func TestLibraries(t *testing.T) {
 				m.AddInfo(site+"_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", big)
 				m.Answer(machine.AskLibraryText+site+"_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", "RCCL version 2.26.6")
 			},
-			[]Library{
+			[]facts.Library{
 				{Kind: "libamdhip64", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_core/lib/libamdhip64.so.7", FoundBy: byPython},
 				{Kind: "librccl", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", Version: "2.26.6", VersionSource: "content", FoundBy: byPython},
 			},
@@ -261,7 +262,7 @@ func TestLibraries(t *testing.T) {
 			func(m *machine.Memory) {
 				m.AddInfo("/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", big)
 			},
-			[]Library{{Kind: "nccl-net", Path: "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", FoundBy: byToolkit}},
+			[]facts.Library{{Kind: "nccl-net", Path: "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net-ofi.so", FoundBy: byToolkit}},
 		},
 	}
 	for _, tt := range tests {
@@ -271,7 +272,7 @@ func TestLibraries(t *testing.T) {
 			m.Answer(machine.AskEnviron, tt.environ)
 			tt.put(&m)
 			got := gatherOne(t, librariesCheck, &m)
-			if diff := cmp.Diff(&LibraryFacts{Files: tt.want}, got.Libraries); diff != "" {
+			if diff := cmp.Diff(&facts.LibraryFacts{Files: tt.want}, got.Libraries); diff != "" {
 				t.Errorf("libraries (-want +got):\n%s", diff)
 			}
 			if len(got.Unknown) > 0 {
@@ -288,7 +289,7 @@ func TestLibrariesUnreadable(t *testing.T) {
 	m.AddFile("/etc/ld.so.cache", []byte("not a cache"))
 	m.AddError("/usr/lib64", fs.ErrPermission)
 	got := gatherOne(t, librariesCheck, &m)
-	want := []Unknown{
+	want := []facts.Unknown{
 		{Section: "libraries", Fact: "files", Reason: "LD_LIBRARY_PATH is not known: read the environment: no answer"},
 		{Section: "libraries", Fact: "files.mounted", Reason: "read /proc/self/mountinfo: permission denied", Hint: "run as root"},
 		{Section: "libraries", Fact: "files", Reason: "/etc/ld.so.cache: not a cache of glibc's loader"},
@@ -296,7 +297,7 @@ func TestLibrariesUnreadable(t *testing.T) {
 	if diff := cmp.Diff(want, got.Unknown[:min(3, len(got.Unknown))]); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]Library{}, got.Libraries.Files); diff != "" {
+	if diff := cmp.Diff([]facts.Library{}, got.Libraries.Files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
@@ -431,7 +432,7 @@ func BenchmarkLibraries(b *testing.B) {
 	m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
 	m.AddInfo("/usr/local/cuda-13.0/lib64/libcudart.so.13.0.48", big)
 	for b.Loop() {
-		g := &Gathering{Host: NewHost(&m), Facts: &Facts{}, unknown: &unknownList{}}
+		g := onHost(&m, &facts.Facts{})
 		if err := librariesCheck.Gather(b.Context(), g); err != nil {
 			b.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 var linksCheck = &Check{
@@ -48,7 +50,7 @@ func gatherLinks(ctx context.Context, g *Gathering) error {
 	}
 	t := newTopology(g.Facts)
 	t.amd = readAMDLinks(ctx, g)
-	f := &LinkFacts{Pairs: []Pair{}, VirtualTopology: t.virtual()}
+	f := &facts.LinkFacts{Pairs: []facts.Pair{}, VirtualTopology: t.virtual()}
 	var noPath, noLink []string
 	for i, a := range t.gpuAddresses {
 		if ctx.Err() != nil {
@@ -89,25 +91,11 @@ func gatherLinks(ctx context.Context, g *Gathering) error {
 	return nil
 }
 
-// Between returns the path between two devices, named in either order; nil
-// where there is none.
-func (l *LinkFacts) Between(a, b string) *Pair {
-	if l == nil {
-		return nil
-	}
-	for i := range l.Pairs {
-		if p := &l.Pairs[i]; p.A == a && p.B == b || p.A == b && p.B == a {
-			return p
-		}
-	}
-	return nil
-}
-
 // topology is what the other sections say of the devices, by address.
 type topology struct {
-	devices      map[string]*PCIDevice
-	gpus         map[string]*GPU
-	peers        map[[2]string]*GPUPeer
+	devices      map[string]*facts.PCIDevice
+	gpus         map[string]*facts.GPU
+	peers        map[[2]string]*facts.GPUPeer
 	amd          *amdLinks
 	nodes        int // NUMA nodes; 0 where not known.
 	switches     int // NVSwitches; 0 where none or not known.
@@ -115,18 +103,18 @@ type topology struct {
 	nicAddresses []string
 }
 
-func newTopology(f *Facts) *topology {
+func newTopology(f *facts.Facts) *topology {
 	t := &topology{
-		devices: make(map[string]*PCIDevice),
-		gpus:    make(map[string]*GPU),
-		peers:   make(map[[2]string]*GPUPeer),
+		devices: make(map[string]*facts.PCIDevice),
+		gpus:    make(map[string]*facts.GPU),
+		peers:   make(map[[2]string]*facts.GPUPeer),
 	}
 	if f.PCI != nil {
 		for i := range f.PCI.Devices {
 			d := &f.PCI.Devices[i]
 			t.devices[d.Address] = d
 			switch {
-			case d.lent():
+			case lent(d):
 			case d.Kind == kindGPU:
 				t.gpuAddresses = append(t.gpuAddresses, d.Address)
 			case d.Kind == kindNIC:
@@ -166,7 +154,7 @@ func newTopology(f *Facts) *topology {
 // to a guest, or it is a virtual function that nobody has taken. The names
 // are those of the drivers that pass devices through: vfio-pci and its
 // variants (mlx5_vfio_pci, nvgrace-gpu-vfio-pci), pci-stub, Xen's pciback.
-func (d *PCIDevice) lent() bool {
+func lent(d *facts.PCIDevice) bool {
 	return d.Virtual && d.Driver == "" || strings.Contains(d.Driver, "vfio") ||
 		d.Driver == "pci-stub" || d.Driver == "pciback"
 }
@@ -187,8 +175,8 @@ func (t *topology) virtual() *bool {
 	return &flat
 }
 
-func (t *topology) pair(a, b, kind string) Pair {
-	p := Pair{A: a, B: b, Kind: kind}
+func (t *topology) pair(a, b, kind string) facts.Pair {
+	p := facts.Pair{A: a, B: b, Kind: kind}
 	if w := t.wayBetween(a, b); w != nil {
 		p.Path = w.path
 		p.Bridges = w.bridges
@@ -215,7 +203,7 @@ type way struct {
 
 // hop is one PCIe link of a way: the device at its lower end, and the port at
 // its upper end, which is nil where it is not known.
-type hop struct{ lower, upper *PCIDevice }
+type hop struct{ lower, upper *facts.PCIDevice }
 
 // role is what a bridge is in the tree.
 type role int
@@ -314,7 +302,7 @@ func switchesCrossed(common role, below ...[]role) int {
 }
 
 // throughRoot names the path of a pair that meets in the root complex.
-func (t *topology) throughRoot(a, b *PCIDevice) string {
+func (t *topology) throughRoot(a, b *facts.PCIDevice) string {
 	if a.RootBus == b.RootBus {
 		return pathPHB
 	}
@@ -332,7 +320,7 @@ func (t *topology) throughRoot(a, b *PCIDevice) string {
 
 // node is the NUMA node of a device or, where the firmware names none for it,
 // of the nearest bridge above that has one.
-func (t *topology) node(d *PCIDevice) *int {
+func (t *topology) node(d *facts.PCIDevice) *int {
 	if d.NUMANode != nil {
 		return d.NUMANode
 	}
@@ -348,9 +336,9 @@ func (t *topology) node(d *PCIDevice) *int {
 // (none: up to the root complex). A switch's downstream port has no link
 // above it: it meets the upstream port inside the switch. Nor has a root
 // port, nor an endpoint that is part of the root complex.
-func (t *topology) hops(d *PCIDevice, roles []role, shared int) []hop {
+func (t *topology) hops(d *facts.PCIDevice, roles []role, shared int) []hop {
 	var hops []hop
-	port := func(i int) *PCIDevice {
+	port := func(i int) *facts.PCIDevice {
 		if i < 0 {
 			return nil
 		}
@@ -369,8 +357,8 @@ func (t *topology) hops(d *PCIDevice, roles []role, shared int) []hop {
 
 // narrowest returns the slowest link of a way; nil where one of them does not
 // show its speed, or there is none.
-func narrowest(hops []hop) *NarrowestLink {
-	var slowest *NarrowestLink
+func narrowest(hops []hop) *facts.NarrowestLink {
+	var slowest *facts.NarrowestLink
 	best := math.Inf(1)
 	for _, h := range hops {
 		n := h.rate()
@@ -392,11 +380,11 @@ func narrowest(hops []hop) *NarrowestLink {
 // speed; what they can do is the less of the two. A port whose best is below
 // what its partner has negotiated is one that a hypervisor emulates above a
 // real device, and says nothing.
-func (h hop) rate() *NarrowestLink {
+func (h hop) rate() *facts.NarrowestLink {
 	if h.lower == nil {
 		return nil
 	}
-	lower, upper := h.lower.Link, (*PCIeLink)(nil)
+	lower, upper := h.lower.Link, (*facts.PCIeLink)(nil)
 	if h.upper != nil {
 		upper = h.upper.Link
 	}
@@ -413,7 +401,7 @@ func (h hop) rate() *NarrowestLink {
 		speed = min(speed, upper.MaxSpeedGTs)
 		width = min(width, upper.MaxWidth)
 	}
-	return &NarrowestLink{
+	return &facts.NarrowestLink{
 		At:       h.lower.Address,
 		SpeedGTs: lower.SpeedGTs,
 		Width:    lower.Width,
@@ -440,7 +428,7 @@ func pcieGBps(speedGTs float64, width int) float64 {
 func thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }
 
 // joinNVLinks fills in the NVLinks of a pair of GPUs.
-func (t *topology) joinNVLinks(p *Pair) {
+func (t *topology) joinNVLinks(p *facts.Pair) {
 	a, b := t.gpus[p.A], t.gpus[p.B]
 	n, through := 0, false
 	switch {
@@ -478,7 +466,7 @@ func (t *topology) vendor(address string) string {
 // of a fabric. In a virtual machine the remote ends are hidden; there the
 // driver's word decides that links join the two, and only the presence of a
 // switch tells how many, as it does for nvidia-smi.
-func (t *topology) joined(a, b *GPU) (n int, through, known bool) {
+func (t *topology) joined(a, b *facts.GPU) (n int, through, known bool) {
 	toB, toSwitchA, hiddenA := remotes(a, b.Address)
 	toA, toSwitchB, hiddenB := remotes(b, a.Address)
 	if direct := max(toA, toB); direct > 0 {
@@ -500,7 +488,7 @@ func (t *topology) joined(a, b *GPU) (n int, through, known bool) {
 		return min(toSwitchA, toSwitchB), true, true
 	case status != "ok":
 		return 0, false, false
-	case t.switches > 0 || a.inFabric() && b.inFabric():
+	case t.switches > 0 || inFabric(a) && inFabric(b):
 		return links, true, true
 	case len(t.gpuAddresses) == 2:
 		return links, false, true // There is nowhere else for them to lead.
@@ -510,7 +498,7 @@ func (t *topology) joined(a, b *GPU) (n int, through, known bool) {
 
 // remotes counts a GPU's active links to one peer, to switches, and to an end
 // that is hidden.
-func remotes(gpu *GPU, peer string) (direct, toSwitch, hidden int) {
+func remotes(gpu *facts.GPU, peer string) (direct, toSwitch, hidden int) {
 	for _, link := range gpu.NVLinks {
 		switch {
 		case !link.Active:
@@ -526,7 +514,7 @@ func remotes(gpu *GPU, peer string) (direct, toSwitch, hidden int) {
 }
 
 // inFabric reports whether a GPU has joined an NVSwitch fabric.
-func (g *GPU) inFabric() bool {
+func inFabric(g *facts.GPU) bool {
 	return g.Fabric != nil && g.Fabric.State == "completed"
 }
 
@@ -536,11 +524,11 @@ func (g *GPU) inFabric() bool {
 var nvlinkGBps = [...]float64{1: 20, 2: 25, 3: 25, 4: 25, 5: 50}
 
 // slowestNVLink returns the usable rate of the slowest active link.
-func slowestNVLink(links []NVLink) float64 {
+func slowestNVLink(links []facts.NVLink) float64 {
 	slowest := math.Inf(1)
 	for _, link := range links {
 		if link.Active {
-			slowest = min(slowest, link.usableGBps())
+			slowest = min(slowest, usableGBps(&link))
 		}
 	}
 	if math.IsInf(slowest, 1) {
@@ -555,7 +543,7 @@ func slowestNVLink(links []NVLink) float64 {
 // than their generation's, as the x4 ones of GA102 with 14.0625, show a raw
 // rate below it, and then that one is the bound. Without a generation, the
 // nearest usable rate below the raw one is taken.
-func (l *NVLink) usableGBps() float64 {
+func usableGBps(l *facts.NVLink) float64 {
 	raw := float64(l.SpeedMBps) / 1000
 	if l.Version > 0 && l.Version < len(nvlinkGBps) {
 		usable := nvlinkGBps[l.Version]
@@ -588,12 +576,12 @@ func worseWord(a, b string) string {
 
 // worse joins the answers for both directions of a pair; nil where there is
 // neither.
-func worse(forth, back *GPUPeer) *P2PStatus {
+func worse(forth, back *facts.GPUPeer) *facts.P2PStatus {
 	if forth == nil && back == nil {
 		return nil
 	}
-	forth, back = cmp.Or(forth, &GPUPeer{}), cmp.Or(back, &GPUPeer{})
-	return &P2PStatus{
+	forth, back = cmp.Or(forth, &facts.GPUPeer{}), cmp.Or(back, &facts.GPUPeer{})
+	return &facts.P2PStatus{
 		Read:    worseWord(forth.Read, back.Read),
 		Write:   worseWord(forth.Write, back.Write),
 		NVLink:  worseWord(forth.NVLink, back.NVLink),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 )
@@ -103,19 +104,19 @@ func TestNarrowest(t *testing.T) {
 		name   string
 		a, b   int
 		change func(tree *pcitree.Tree, gpus []*pcitree.Function)
-		want   *NarrowestLink
+		want   *facts.NarrowestLink
 	}{
 		{
 			"all at their best", 0, 1,
 			func(*pcitree.Tree, []*pcitree.Function) {},
-			&NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
+			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
 		},
 		{
 			"an idle GPU", 0, 1,
 			func(_ *pcitree.Tree, gpus []*pcitree.Function) {
 				gpus[1].Link = pcitree.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
 			},
-			&NarrowestLink{At: "0000:19:00.0", SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015},
+			&facts.NarrowestLink{At: "0000:19:00.0", SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015},
 		},
 		{
 			"a slot that can do less than the GPU", 0, 1,
@@ -123,14 +124,14 @@ func TestNarrowest(t *testing.T) {
 				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(4, 8)
 				gpus[0].Link = pcitree.Link{Speed: 4, Width: 8, MaxSpeed: 5, MaxWidth: 16}
 			},
-			&NarrowestLink{At: "0000:18:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754, BestGBps: 15.754},
+			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754, BestGBps: 15.754},
 		},
 		{
 			"a switch's uplink does not count where the traffic turns below it", 0, 1,
 			func(tree *pcitree.Tree, _ []*pcitree.Function) {
 				functionAt(t, tree, "0000:16:00.0").Link = pcitree.Gen(3, 4)
 			},
-			&NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
+			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
 		},
 		{
 			"a switch's uplink counts on the way through the root complex", 0, 4,
@@ -138,21 +139,21 @@ func TestNarrowest(t *testing.T) {
 				functionAt(t, tree, "0000:16:00.0").Link = pcitree.Gen(3, 4)
 				functionAt(t, tree, "0000:15:01.0").Link = pcitree.Link{Speed: 3, Width: 4, MaxSpeed: 5, MaxWidth: 16}
 			},
-			&NarrowestLink{At: "0000:16:00.0", SpeedGTs: 8, Width: 4, GBps: 3.938, BestGBps: 3.938},
+			&facts.NarrowestLink{At: "0000:16:00.0", SpeedGTs: 8, Width: 4, GBps: 3.938, BestGBps: 3.938},
 		},
 		{
 			"the link between two switches", 2, 3,
 			func(tree *pcitree.Tree, _ []*pcitree.Function) {
 				functionAt(t, tree, "0000:3b:00.0").Link = pcitree.Link{Speed: 5, Width: 8, MaxSpeed: 5, MaxWidth: 16}
 			},
-			&NarrowestLink{At: "0000:3b:00.0", SpeedGTs: 32, Width: 8, GBps: 31.508, BestGBps: 63.015},
+			&facts.NarrowestLink{At: "0000:3b:00.0", SpeedGTs: 32, Width: 8, GBps: 31.508, BestGBps: 63.015},
 		},
 		{
 			"an emulated port above a real GPU", 0, 1,
 			func(tree *pcitree.Tree, _ []*pcitree.Function) {
 				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(1, 1)
 			},
-			&NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
+			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
 		},
 		{
 			"PCIe 6", 0, 1,
@@ -161,7 +162,7 @@ func TestNarrowest(t *testing.T) {
 				functionAt(t, tree, "0000:17:00.0").Link = pcitree.Gen(6, 16)
 				functionAt(t, tree, "0000:17:01.0").Link = pcitree.Gen(6, 16)
 			},
-			&NarrowestLink{At: "0000:18:00.0", SpeedGTs: 64, Width: 16, GBps: 121, BestGBps: 121},
+			&facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 64, Width: 16, GBps: 121, BestGBps: 121},
 		},
 		{
 			"a GPU off the bus: its port knows the link", 0, 1,
@@ -249,8 +250,8 @@ func TestSwitchOnCard(t *testing.T) {
 }
 
 // nvlinks returns n links that are alike.
-func nvlinks(n int, link NVLink) []NVLink {
-	links := make([]NVLink, n)
+func nvlinks(n int, link facts.NVLink) []facts.NVLink {
+	links := make([]facts.NVLink, n)
 	for i := range links {
 		links[i] = link
 		links[i].Link = i
@@ -259,12 +260,12 @@ func nvlinks(n int, link NVLink) []NVLink {
 }
 
 // peersOf returns NVML's answer for each ordered pair of GPUs.
-func peersOf(nvlink string, gpus ...string) []GPUPeer {
-	var peers []GPUPeer
+func peersOf(nvlink string, gpus ...string) []facts.GPUPeer {
+	var peers []facts.GPUPeer
 	for _, a := range gpus {
 		for _, b := range gpus {
 			if a != b {
-				peers = append(peers, GPUPeer{A: a, B: b, Read: "ok", Write: "ok", NVLink: nvlink, Atomics: "ok"})
+				peers = append(peers, facts.GPUPeer{A: a, B: b, Read: "ok", Write: "ok", NVLink: nvlink, Atomics: "ok"})
 			}
 		}
 	}
@@ -272,11 +273,11 @@ func peersOf(nvlink string, gpus ...string) []GPUPeer {
 }
 
 func TestNVLinks(t *testing.T) {
-	hopper := NVLink{Active: true, Version: 4, SpeedMBps: 26562}
+	hopper := facts.NVLink{Active: true, Version: 4, SpeedMBps: 26562}
 	toSwitch := hopper
 	toSwitch.RemoteType, toSwitch.RemoteAddress = "switch", "0000:c1:00.0"
-	joined := &Fabric{State: "completed", Status: "SUCCESS"}
-	to := func(link NVLink, address string) NVLink {
+	joined := &facts.Fabric{State: "completed", Status: "SUCCESS"}
+	to := func(link facts.NVLink, address string) facts.NVLink {
 		link.RemoteType, link.RemoteAddress = "gpu", address
 		return link
 	}
@@ -286,8 +287,8 @@ func TestNVLinks(t *testing.T) {
 		name   string
 		others int // GPUs beside the two.
 		status string
-		a, b   []NVLink
-		fabric *Fabric
+		a, b   []facts.NVLink
+		fabric *facts.Fabric
 		links  *int
 		nvsw   bool
 		gbps   float64
@@ -303,15 +304,15 @@ func TestNVLinks(t *testing.T) {
 		{"hidden, no fabric, two GPUs", 0, "ok", nvlinks(6, hopper), nvlinks(6, hopper), nil, new(6), false, 150},
 		{"direct", 2, "ok", nvlinks(4, to(hopper, "0000:00:04.0")), nvlinks(4, to(hopper, "0000:00:03.0")), nil, new(4), false, 100},
 		{"direct, to another GPU", 2, "ok", nvlinks(4, to(hopper, "0000:00:05.0")), nvlinks(4, to(hopper, "0000:00:06.0")), nil, new(0), false, 0},
-		{"bridge of four narrow links (GA102)", 0, "ok", nvlinks(4, to(NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:04.0")), nvlinks(4, to(NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:03.0")), nil, new(4), false, 56.248},
-		{"none", 0, "not-supported", []NVLink{}, []NVLink{}, nil, new(0), false, 0},
+		{"bridge of four narrow links (GA102)", 0, "ok", nvlinks(4, to(facts.NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:04.0")), nvlinks(4, to(facts.NVLink{Active: true, Version: 3, SpeedMBps: 14062}, "0000:00:03.0")), nil, new(4), false, 56.248},
+		{"none", 0, "not-supported", []facts.NVLink{}, []facts.NVLink{}, nil, new(0), false, 0},
 		{"one not known", 0, "ok", nvlinks(4, hopper), nil, nil, nil, false, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			tree, functions := pcitree.FlatVM(2 + test.others)
 			a, b := functions[0].Address, functions[1].Address
-			gpus := &GPUFacts{Devices: []GPU{
+			gpus := &facts.GPUFacts{Devices: []facts.GPU{
 				{Address: a, Vendor: "nvidia", NVLinks: test.a, Fabric: test.fabric},
 				{Address: b, Vendor: "nvidia", NVLinks: test.b, Fabric: test.fabric},
 			}}
@@ -348,7 +349,7 @@ func TestUsableNVLink(t *testing.T) {
 		{0, 0, 0},
 	}
 	for _, test := range tests {
-		if got := (&NVLink{Version: test.version, SpeedMBps: test.mbps}).usableGBps(); got != test.want {
+		if got := usableGBps((&facts.NVLink{Version: test.version, SpeedMBps: test.mbps})); got != test.want {
 			t.Errorf("version %d at %d MB/s carries %g, want %g", test.version, test.mbps, got, test.want)
 		}
 	}
@@ -357,13 +358,13 @@ func TestUsableNVLink(t *testing.T) {
 func TestP2PStatus(t *testing.T) {
 	tree, functions := pcitree.FlatVM(3)
 	a, b, c := functions[0].Address, functions[1].Address, functions[2].Address
-	gpus := &GPUFacts{P2P: []GPUPeer{
+	gpus := &facts.GPUFacts{P2P: []facts.GPUPeer{
 		{A: a, B: b, Read: "ok", Write: "ok", NVLink: "unknown", Atomics: "ok"},
 		{A: b, B: a, Read: "chipset-not-supported", Write: "ok", NVLink: "ok"},
 		{A: c, B: b, Read: "ok"},
 	}}
 	f := gatherTopology(t, memoryOf(tree), gpus)
-	for pair, want := range map[[2]string]*P2PStatus{
+	for pair, want := range map[[2]string]*facts.P2PStatus{
 		{a, b}: {Read: "chipset-not-supported", Write: "ok", NVLink: "unknown", Atomics: "ok"},
 		{b, c}: {Read: "ok"},
 		{a, c}: nil,
@@ -378,9 +379,9 @@ func TestLinksFlatVM(t *testing.T) {
 	tree, functions := pcitree.FlatVM(2)
 	a, b := functions[0].Address, functions[1].Address
 	f := gatherTopology(t, memoryOf(tree), nil)
-	want := &Pair{
+	want := &facts.Pair{
 		A: a, B: b, Kind: "gpu-gpu", Path: "PHB", Bridges: []string{},
-		Narrowest: &NarrowestLink{At: a, SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
+		Narrowest: &facts.NarrowestLink{At: a, SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
 	}
 	if diff := cmp.Diff(want, f.Links.Between(b, a)); diff != "" {
 		t.Errorf("pair (-want +got):\n%s", diff)
@@ -391,32 +392,32 @@ func TestLinksFlatVM(t *testing.T) {
 	if f.IOMMU.Mode != "off" {
 		t.Errorf("IOMMU mode = %q, want off", f.IOMMU.Mode)
 	}
-	if f.Links.Between(a, a) != nil || (*LinkFacts)(nil).Between(a, b) != nil {
+	if f.Links.Between(a, a) != nil || (*facts.LinkFacts)(nil).Between(a, b) != nil {
 		t.Error("a pair that is not there was found")
 	}
 }
 
 // TestLinksWithoutPCI has the management library show GPUs that /sys hides.
 func TestLinksWithoutPCI(t *testing.T) {
-	link := NVLink{Active: true, Version: 4, SpeedMBps: 26562, RemoteType: "switch"}
-	facts := &Facts{GPUs: &GPUFacts{Devices: []GPU{
+	link := facts.NVLink{Active: true, Version: 4, SpeedMBps: 26562, RemoteType: "switch"}
+	f := &facts.Facts{GPUs: &facts.GPUFacts{Devices: []facts.GPU{
 		{Address: "0000:01:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
 		{Address: "0000:02:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
 	}}}
-	g := &Gathering{Host: NewHost(&machine.Memory{}), Facts: facts, unknown: &unknownList{}}
+	g := onHost(&machine.Memory{}, f)
 	if err := linksCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
-	want := &LinkFacts{Pairs: []Pair{{
+	want := &facts.LinkFacts{Pairs: []facts.Pair{{
 		A: "0000:01:00.0", B: "0000:02:00.0", Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450,
 	}}}
-	if diff := cmp.Diff(want, facts.Links); diff != "" {
+	if diff := cmp.Diff(want, f.Links); diff != "" {
 		t.Errorf("section (-want +got):\n%s", diff)
 	}
-	if !slices.ContainsFunc(g.unknown.list, func(u Unknown) bool { return u.Fact == "pairs.path" }) {
+	if !slices.ContainsFunc(g.unknown.list, func(u facts.Unknown) bool { return u.Fact == "pairs.path" }) {
 		t.Errorf("unknown = %v, want the path", g.unknown.list)
 	}
-	facts.GPUs = nil
+	f.GPUs = nil
 	if err := linksCheck.Gather(t.Context(), g); err == nil {
 		t.Error("no error where neither section is known")
 	}
@@ -443,30 +444,30 @@ func TestLinksOfGuests(t *testing.T) {
 
 // TestLinksBounded holds that a document full of GPUs is cut off.
 func TestLinksBounded(t *testing.T) {
-	facts := &Facts{PCI: &PCIFacts{}}
+	f := &facts.Facts{PCI: &facts.PCIFacts{}}
 	for bus := range 256 {
 		for device := range 4 {
 			address := fmt.Sprintf("0000:%02x:%02x.0", bus, device)
-			facts.PCI.Devices = append(facts.PCI.Devices, PCIDevice{Address: address, Kind: "gpu", RootBus: "pci0000:00"})
+			f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{Address: address, Kind: "gpu", RootBus: "pci0000:00"})
 		}
 	}
-	g := &Gathering{Host: NewHost(&machine.Memory{}), Facts: facts, unknown: &unknownList{}}
+	g := onHost(&machine.Memory{}, f)
 	if err := linksCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(facts.Links.Pairs); n != maxPairs {
+	if n := len(f.Links.Pairs); n != maxPairs {
 		t.Errorf("%d pairs, want %d", n, maxPairs)
 	}
 }
 
 func BenchmarkLinks(b *testing.B) {
 	tree, gpus, _ := pcitree.EightGPU()
-	f := &GPUFacts{}
+	f := &facts.GPUFacts{}
 	for _, gpu := range gpus {
-		link := NVLink{Active: true, Version: 4, SpeedMBps: 26562, RemoteType: "switch"}
-		f.Devices = append(f.Devices, GPU{Address: gpu.Address, Vendor: "nvidia", NVLinks: nvlinks(18, link)})
+		link := facts.NVLink{Active: true, Version: 4, SpeedMBps: 26562, RemoteType: "switch"}
+		f.Devices = append(f.Devices, facts.GPU{Address: gpu.Address, Vendor: "nvidia", NVLinks: nvlinks(18, link)})
 	}
-	g := &Gathering{Host: NewHost(memoryOf(tree)), Facts: gatherTopology(b, memoryOf(tree), f), unknown: &unknownList{}}
+	g := onHost(memoryOf(tree), gatherTopology(b, memoryOf(tree), f))
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := linksCheck.Gather(b.Context(), g); err != nil {

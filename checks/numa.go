@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 var numaCheck = &Check{
@@ -27,7 +29,7 @@ use from /proc/self/status.`,
 const numaNodes = "/sys/devices/system/node"
 
 func gatherNUMA(_ context.Context, g *Gathering) error {
-	f := &NUMAFacts{}
+	f := &facts.NUMAFacts{}
 	if n, err := g.Host.Int("/proc/sys/kernel/numa_balancing"); err == nil {
 		f.Balancing = new(int(n))
 	} else if !errors.Is(err, fs.ErrNotExist) { // Kernels without the feature have no such file.
@@ -49,7 +51,7 @@ func gatherNUMA(_ context.Context, g *Gathering) error {
 		g.Facts.NUMA = f
 		return nil
 	}
-	f.Nodes = []NUMANode{}
+	f.Nodes = []facts.NUMANode{}
 	for _, name := range names {
 		number, found := strings.CutPrefix(name, "node")
 		id, err := strconv.Atoi(number)
@@ -58,15 +60,15 @@ func gatherNUMA(_ context.Context, g *Gathering) error {
 		}
 		f.Nodes = append(f.Nodes, readNUMANode(g, id, allowed))
 	}
-	slices.SortFunc(f.Nodes, func(a, b NUMANode) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(f.Nodes, func(a, b facts.NUMANode) int { return cmp.Compare(a.ID, b.ID) })
 	g.Facts.NUMA = f
 	return nil
 }
 
 // readNUMANode reads one node; allowed is nil where the affinity is not known.
-func readNUMANode(g *Gathering, id int, allowed cpuList) NUMANode {
+func readNUMANode(g *Gathering, id int, allowed cpuList) facts.NUMANode {
 	dir := numaNodes + "/node" + strconv.Itoa(id)
-	node := NUMANode{ID: id}
+	node := facts.NUMANode{ID: id}
 	missing := func(fact string, err error) {
 		g.Unknown("numa", "nodes."+fact, err.Error(), hintFor(err))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -24,12 +25,12 @@ func TestNUMA(t *testing.T) {
 		m.AddFile(numaNodes+"/"+name+"/distance", []byte(files[2]))
 	}
 	m.AddFile(numaNodes+"/has_cpu", []byte("0-1\n"))
-	g := &Gathering{Host: NewHost(m), Facts: &Facts{}, unknown: &unknownList{}}
+	g := onHost(m, &facts.Facts{})
 	if err := numaCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
-	want := &NUMAFacts{
-		Nodes: []NUMANode{
+	want := &facts.NUMAFacts{
+		Nodes: []facts.NUMANode{
 			{ID: 0, CPUs: "0-15,32-47", AllowedCPUs: new(8), MemoryBytes: 1 << 20, Distances: []int{10, 21, 80}},
 			{ID: 1, CPUs: "16-31,48-63", AllowedCPUs: new(0), MemoryBytes: 2 << 20, Distances: []int{21, 10, 80}},
 			{ID: 10, CPUs: "", AllowedCPUs: new(0), MemoryBytes: 4 << 20, Distances: []int{80, 80, 10}},
@@ -49,11 +50,11 @@ func TestNUMAMissing(t *testing.T) {
 	m.AddFile(numaNodes+"/node0/cpulist", []byte("0-zwei\n"))
 	m.AddFile(numaNodes+"/node0/meminfo", []byte("Node 0 MemFree: 1 kB\n"))
 	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("on\n"))
-	g := &Gathering{Host: NewHost(m), Facts: &Facts{}, unknown: &unknownList{}}
+	g := onHost(m, &facts.Facts{})
 	if err := numaCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&NUMAFacts{Nodes: []NUMANode{{}}}, g.Facts.NUMA); diff != "" {
+	if diff := cmp.Diff(&facts.NUMAFacts{Nodes: []facts.NUMANode{{}}}, g.Facts.NUMA); diff != "" {
 		t.Errorf("section (-want +got):\n%s", diff)
 	}
 	var got []string
@@ -70,7 +71,7 @@ func TestNUMAMissing(t *testing.T) {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
 
-	g = &Gathering{Host: NewHost(&machine.Memory{}), Facts: &Facts{}, unknown: &unknownList{}}
+	g = onHost(&machine.Memory{}, &facts.Facts{})
 	if err := numaCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 var pciCheck = &Check{
@@ -46,7 +47,7 @@ func gatherPCI(ctx context.Context, g *Gathering) error {
 	// A read of 4096 bytes of config space takes about a millisecond, as
 	// each word of it is a transaction of its own; some at a time hide that.
 	const readers = 4
-	devices := make([]PCIDevice, len(names))
+	devices := make([]facts.PCIDevice, len(names))
 	r := &pciReader{host: g.Host}
 	var wg sync.WaitGroup
 	for first := range min(readers, len(names)) {
@@ -62,11 +63,11 @@ func gatherPCI(ctx context.Context, g *Gathering) error {
 	}
 	r.lendLinks(devices)
 	r.report(g)
-	g.Facts.PCI = &PCIFacts{Devices: devices}
+	g.Facts.PCI = &facts.PCIFacts{Devices: devices}
 	return nil
 }
 
-var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+var pciAddress = lazy.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 
 // isPCIAddress reports whether s is domain:bus:device.function. Domains of
 // more than four digits exist on Hyper-V and behind Intel VMD.
@@ -124,9 +125,9 @@ func someOf(names []string) string {
 }
 
 // device reads one function.
-func (r *pciReader) device(address string) PCIDevice {
+func (r *pciReader) device(address string) facts.PCIDevice {
 	dir := path.Join(pciDevices, address)
-	d := PCIDevice{
+	d := facts.PCIDevice{
 		Address: address,
 		Class:   r.id(dir+"/class", 6),
 		Vendor:  r.id(dir+"/vendor", 4),
@@ -172,11 +173,11 @@ func (r *pciReader) virtualOf(virtual, physical string) {
 
 // lendLinks gives each virtual function, whose own link registers are zero
 // (SR-IOV specification 1.1, 3.5), the link of its physical function.
-func (r *pciReader) lendLinks(devices []PCIDevice) {
+func (r *pciReader) lendLinks(devices []facts.PCIDevice) {
 	if len(r.physical) == 0 {
 		return
 	}
-	links := make(map[string]*PCIeLink, len(devices))
+	links := make(map[string]*facts.PCIeLink, len(devices))
 	for i := range devices {
 		links[devices[i].Address] = devices[i].Link
 	}
@@ -198,7 +199,7 @@ func (r *pciReader) id(name string, digits int) string {
 }
 
 // place finds the device's place in the tree.
-func (r *pciReader) place(d *PCIDevice, dir string) {
+func (r *pciReader) place(d *facts.PCIDevice, dir string) {
 	// In sysfs the entry is one link to a path that has no other, so the
 	// costly walk along each component is only the way out.
 	target, err := r.host.Link(dir)
@@ -237,7 +238,7 @@ const (
 
 // pciKind says in our words what a device is. Class codes are those of
 // include/linux/pci_ids.h.
-func pciKind(d *PCIDevice) string {
+func pciKind(d *facts.PCIDevice) string {
 	if len(d.Class) != len("0x030200") {
 		return ""
 	}
@@ -277,7 +278,7 @@ func pciKind(d *PCIDevice) string {
 
 // integratedGraphics reports whether a graphics device of AMD or Intel is
 // part of the processor.
-func integratedGraphics(d *PCIDevice) bool {
+func integratedGraphics(d *facts.PCIDevice) bool {
 	if d.Vendor == vendorIntel {
 		// Always function 0 of device 2 on the first bus (i915, GPU at
 		// 00:02.0); discrete ones stand behind bridges.
@@ -292,7 +293,7 @@ func integratedGraphics(d *PCIDevice) bool {
 
 // look reads what needs more than the device's name: config space, link,
 // BARs and error counters.
-func (r *pciReader) look(d *PCIDevice, dir string) {
+func (r *pciReader) look(d *facts.PCIDevice, dir string) {
 	state, err := r.config(d, dir)
 	if errors.Is(err, machine.ErrSlow) {
 		return // A device that does not answer is not asked again.
@@ -311,13 +312,13 @@ func (r *pciReader) look(d *PCIDevice, dir string) {
 }
 
 // config reads config space and notes what it hides.
-func (r *pciReader) config(d *PCIDevice, dir string) (configState, error) {
+func (r *pciReader) config(d *facts.PCIDevice, dir string) (configState, error) {
 	b, err := r.host.ReadPart(dir+"/config", configExtended)
 	if err != nil {
 		r.gap(d.Address, pciGap{fact: "devices.config", reason: fmt.Sprintf("config space cannot be read (%s)", cause(err))})
 		return configState{}, err
 	}
-	state := d.readConfig(b)
+	state := readConfig(d, b)
 	switch {
 	case state.offBus:
 		r.gap(d.Address, pciGap{
@@ -353,7 +354,7 @@ func (r *pciReader) config(d *PCIDevice, dir string) (configState, error) {
 }
 
 // sysfsLink reads the link from the files that the kernel makes for everyone.
-func (r *pciReader) sysfsLink(dir string) *PCIeLink {
+func (r *pciReader) sysfsLink(dir string) *facts.PCIeLink {
 	text := func(name string) string {
 		s, err := r.host.Text(dir + "/" + name)
 		if err != nil {
@@ -361,14 +362,14 @@ func (r *pciReader) sysfsLink(dir string) *PCIeLink {
 		}
 		return s
 	}
-	link := PCIeLink{
+	link := facts.PCIeLink{
 		SpeedGTs:    parseLinkSpeed(text("current_link_speed")),
 		Width:       parseLinkWidth(text("current_link_width")),
 		MaxSpeedGTs: parseLinkSpeed(text("max_link_speed")),
 		MaxWidth:    parseLinkWidth(text("max_link_width")),
 		Source:      "sysfs",
 	}
-	if !link.known() {
+	if !known(&link) {
 		return nil
 	}
 	return &link
@@ -376,7 +377,7 @@ func (r *pciReader) sysfsLink(dir string) *PCIeLink {
 
 // counters reads the kernel's AER counters, which are there where the kernel
 // owns AER for the device.
-func (r *pciReader) counters(d *PCIDevice, dir string) {
+func (r *pciReader) counters(d *facts.PCIDevice, dir string) {
 	total := func(name string) *int64 {
 		b, err := r.host.Read(dir + "/" + name)
 		if err != nil {
@@ -389,7 +390,7 @@ func (r *pciReader) counters(d *PCIDevice, dir string) {
 		return
 	}
 	if d.AER == nil {
-		d.AER = &AER{}
+		d.AER = &facts.AER{}
 	}
 	d.AER.TotalCorrectable = correctable
 	d.AER.TotalFatal = total("aer_dev_fatal")

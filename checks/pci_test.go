@@ -9,23 +9,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 )
 
 // gatherTopology runs the checks that know the machine's shape, in order, on
 // a machine in memory. gpus stands in for the answer of the gpus check.
-func gatherTopology(tb testing.TB, m *machine.Memory, gpus *GPUFacts) *Facts {
+func gatherTopology(tb testing.TB, m *machine.Memory, gpus *facts.GPUFacts) *facts.Facts {
 	tb.Helper()
-	f := &Facts{GPUs: gpus}
-	g := &Gathering{Host: NewHost(m), Facts: f, unknown: &unknownList{}}
+	f := &facts.Facts{GPUs: gpus}
+	g := onHost(m, f)
 	for _, c := range []*Check{pciCheck, iommuCheck, numaCheck, linksCheck} {
 		if err := c.Gather(tb.Context(), g); err != nil {
 			tb.Fatalf("%s: %v", c.Name, err)
 		}
 	}
 	f.Unknown = g.unknown.list
-	slices.SortFunc(f.Unknown, func(a, b Unknown) int {
+	slices.SortFunc(f.Unknown, func(a, b facts.Unknown) int {
 		return strings.Compare(a.Section+a.Fact+a.Reason, b.Section+b.Fact+b.Reason)
 	})
 	return f
@@ -39,7 +40,7 @@ func memoryOf(tree *pcitree.Tree) *machine.Memory {
 	return m
 }
 
-func deviceOf(tb testing.TB, f *Facts, address string) PCIDevice {
+func deviceOf(tb testing.TB, f *facts.Facts, address string) facts.PCIDevice {
 	tb.Helper()
 	for _, d := range f.PCI.Devices {
 		if d.Address == address {
@@ -47,7 +48,7 @@ func deviceOf(tb testing.TB, f *Facts, address string) PCIDevice {
 		}
 	}
 	tb.Fatalf("no device %s", address)
-	return PCIDevice{}
+	return facts.PCIDevice{}
 }
 
 func functionAt(tb testing.TB, tree *pcitree.Tree, address string) *pcitree.Function {
@@ -62,7 +63,7 @@ func functionAt(tb testing.TB, tree *pcitree.Tree, address string) *pcitree.Func
 }
 
 // unknownOf lists the reasons of one section.
-func unknownOf(f *Facts, section string) []string {
+func unknownOf(f *facts.Facts, section string) []string {
 	var reasons []string
 	for _, u := range f.Unknown {
 		if u.Section == section {
@@ -82,20 +83,20 @@ func TestPCIPrivileged(t *testing.T) {
 	gpus[0].ATS = new(true)
 	f := gatherTopology(t, memoryOf(tree), nil)
 
-	want := PCIDevice{
+	want := facts.PCIDevice{
 		Address: gpus[0].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
 		NUMANode: new(0), IOMMUGroup: new(gpus[0].Group), RootBus: "pci0000:15",
 		Ancestors:   []string{"0000:15:01.0", "0000:16:00.0", "0000:17:00.0"},
 		ConfigBytes: 4096, HeaderType: new(0), PortType: "endpoint",
-		Link:            &PCIeLink{SpeedGTs: 2.5, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
+		Link:            &facts.PCIeLink{SpeedGTs: 2.5, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
 		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
-		Extended: true, ATS: &ATS{Enabled: true},
-		ResizableBARs: []ResizableBAR{{Index: 2, SizeBytes: 128 << 30, MaxBytes: 128 << 30}},
-		AER: &AER{
+		Extended: true, ATS: &facts.ATS{Enabled: true},
+		ResizableBARs: []facts.ResizableBAR{{Index: 2, SizeBytes: 128 << 30, MaxBytes: 128 << 30}},
+		AER: &facts.AER{
 			Uncorrectable: []string{"CmpltTO", "ACSViol"}, Correctable: []string{"RxErr", "Timeout"},
 			TotalCorrectable: new(int64(7)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0)),
 		},
-		BARs: []BAR{
+		BARs: []facts.BAR{
 			{Index: 0, SizeBytes: 16 << 20, Prefetchable: true, Is64Bit: true},
 			{Index: 2, SizeBytes: 128 << 30, Prefetchable: true, Is64Bit: true},
 			{Index: 4, SizeBytes: 32 << 20, Prefetchable: true, Is64Bit: true},
@@ -106,7 +107,7 @@ func TestPCIPrivileged(t *testing.T) {
 	}
 
 	got := deviceOf(t, f, port.Address)
-	wantACS := &ACS{
+	wantACS := &facts.ACS{
 		Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
 		Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}, ControlWord: 0x1d,
 	}
@@ -127,22 +128,22 @@ func TestPCIUnprivileged(t *testing.T) {
 	tree.Write(m, false)
 	f := gatherTopology(t, m, nil)
 	got := deviceOf(t, f, gpus[3].Address)
-	want := PCIDevice{
+	want := facts.PCIDevice{
 		Address: gpus[3].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
 		NUMANode: new(0), IOMMUGroup: new(gpus[3].Group), RootBus: "pci0000:37", Ancestors: got.Ancestors,
 		ConfigBytes: 64, HeaderType: new(0),
-		Link: &PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "sysfs"},
-		AER:  &AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
+		Link: &facts.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "sysfs"},
+		AER:  &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 		BARs: got.BARs,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("GPU (-want +got):\n%s", diff)
 	}
-	wantUnknown := []Unknown{{
+	wantUnknown := []facts.Unknown{{
 		Section: "pci", Fact: "devices.config", Reason: "config space beyond 64 bytes needs root",
 		Hint: "run as root (in a container with --cap-add SYS_ADMIN)",
 	}}
-	gotUnknown := slices.DeleteFunc(f.Unknown, func(u Unknown) bool { return u.Section != "pci" })
+	gotUnknown := slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section != "pci" })
 	if diff := cmp.Diff(wantUnknown, gotUnknown); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
@@ -153,18 +154,18 @@ func TestPCIDamaged(t *testing.T) {
 		name   string
 		damage func(gpu *pcitree.Function)
 		// want changes what the undamaged GPU shows.
-		want    func(d *PCIDevice)
+		want    func(d *facts.PCIDevice)
 		unknown []string
 	}{
 		{
 			"fallen off the bus",
 			func(gpu *pcitree.Function) { gpu.OffBus = true },
-			func(d *PCIDevice) {
-				*d = PCIDevice{
+			func(d *facts.PCIDevice) {
+				*d = facts.PCIDevice{
 					Address: d.Address, Class: d.Class, Vendor: d.Vendor, Device: d.Device, Kind: d.Kind, Driver: d.Driver,
 					NUMANode: d.NUMANode, IOMMUGroup: d.IOMMUGroup, RootBus: d.RootBus, Ancestors: d.Ancestors,
 					OffBus: true, BARs: d.BARs,
-					AER: &AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
+					AER: &facts.AER{TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 				}
 			},
 			[]string{"devices.config: config space reads as all ones: the device has fallen off the bus or has no power: 0000:18:00.0"},
@@ -172,7 +173,7 @@ func TestPCIDamaged(t *testing.T) {
 		{
 			"cut off in the PCIe capability",
 			func(gpu *pcitree.Function) { gpu.ConfigBytes = 0x6a },
-			func(d *PCIDevice) {
+			func(d *facts.PCIDevice) {
 				d.ConfigBytes, d.Extended, d.ResizableBARs = 0x6a, false, nil
 				d.Link.Source = "sysfs"
 				d.AER.Uncorrectable, d.AER.Correctable = nil, nil
@@ -182,13 +183,13 @@ func TestPCIDamaged(t *testing.T) {
 		{
 			"cut off in the extended capabilities",
 			func(gpu *pcitree.Function) { gpu.ConfigBytes = 0x162 },
-			func(d *PCIDevice) { d.ConfigBytes, d.Extended, d.ResizableBARs = 0x162, false, nil },
+			func(d *facts.PCIDevice) { d.ConfigBytes, d.Extended, d.ResizableBARs = 0x162, false, nil },
 			[]string{"devices.config: config space is cut off or its list of capabilities is broken: 0000:18:00.0"},
 		},
 		{
 			"without extended space",
 			func(gpu *pcitree.Function) { gpu.ConfigBytes = 256 },
-			func(d *PCIDevice) {
+			func(d *facts.PCIDevice) {
 				d.ConfigBytes, d.Extended, d.ResizableBARs = 256, false, nil
 				d.AER.Uncorrectable, d.AER.Correctable = nil, nil
 			},
@@ -197,7 +198,7 @@ func TestPCIDamaged(t *testing.T) {
 		{
 			"masked by a hypervisor",
 			func(gpu *pcitree.Function) { gpu.Masked = true },
-			func(d *PCIDevice) { d.Extended = false },
+			func(d *facts.PCIDevice) { d.Extended = false },
 			[]string{"devices.extended: the hypervisor masks some extended capabilities (ACS, ATS, AER, resizable BAR): 0000:18:00.0"},
 		},
 	}
@@ -245,16 +246,16 @@ func TestPCIUnreadable(t *testing.T) {
 func TestPCIFlatVM(t *testing.T) {
 	tree, gpus := pcitree.FlatVM(2)
 	f := gatherTopology(t, memoryOf(tree), nil)
-	wantHost := PCIDevice{
+	wantHost := facts.PCIDevice{
 		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", RootBus: "pci0000:00",
 	}
 	if diff := cmp.Diff(wantHost, deviceOf(t, f, "0000:00:00.0")); diff != "" {
 		t.Errorf("host bridge (-want +got):\n%s", diff)
 	}
-	wantNIC := PCIDevice{
+	wantNIC := facts.PCIDevice{
 		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci",
 		RootBus: "pci0000:00", ConfigBytes: 256, HeaderType: new(0),
-		BARs: []BAR{{Index: 0, SizeBytes: 512 << 10, Is64Bit: true}},
+		BARs: []facts.BAR{{Index: 0, SizeBytes: 512 << 10, Is64Bit: true}},
 	}
 	if diff := cmp.Diff(wantNIC, deviceOf(t, f, "0000:00:02.0")); diff != "" {
 		t.Errorf("virtio NIC (-want +got):\n%s", diff)
@@ -280,7 +281,7 @@ func TestPCIVirtualFunction(t *testing.T) {
 }
 
 func TestPCIMissing(t *testing.T) {
-	g := &Gathering{Host: NewHost(&machine.Memory{}), Facts: &Facts{}, unknown: &unknownList{}}
+	g := onHost(&machine.Memory{}, &facts.Facts{})
 	if err := pciCheck.Gather(t.Context(), g); err == nil || g.Facts.PCI != nil {
 		t.Errorf("error = %v, section = %v; want an error and no section where there is no /sys", err, g.Facts.PCI)
 	}
@@ -316,7 +317,7 @@ func TestPCIKind(t *testing.T) {
 		{"0x030000", "", "", "0000:01:00.0", nil, ""},
 	}
 	for _, test := range tests {
-		d := PCIDevice{Address: test.address, Class: test.class, Vendor: test.vendor, Device: test.device, Ancestors: test.ancestors}
+		d := facts.PCIDevice{Address: test.address, Class: test.class, Vendor: test.vendor, Device: test.device, Ancestors: test.ancestors}
 		if got := pciKind(&d); got != test.want {
 			t.Errorf("kind of %s %s:%s at %s = %q, want %q", test.class, test.vendor, test.device, test.address, got, test.want)
 		}
@@ -371,7 +372,7 @@ func TestPCIReads(t *testing.T) {
 		tree := &pcitree.Tree{}
 		change(tree.Root(0, 0, 0))
 		s := &countingSource{Memory: memoryOf(tree)}
-		g := &Gathering{Host: NewHost(s), Facts: &Facts{}, unknown: &unknownList{}}
+		g := onHost(s, &facts.Facts{})
 		if err := pciCheck.Gather(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
@@ -390,7 +391,7 @@ func TestPCIReads(t *testing.T) {
 func BenchmarkTree(b *testing.B) {
 	tree, _, _ := pcitree.EightGPU()
 	m := &countingSource{Memory: memoryOf(tree)}
-	g := &Gathering{Host: NewHost(m), Facts: &Facts{}, unknown: &unknownList{}}
+	g := onHost(m, &facts.Facts{})
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := pciCheck.Gather(b.Context(), g); err != nil {

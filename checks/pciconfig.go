@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
@@ -69,7 +70,7 @@ type configState struct {
 
 // readConfig takes from configuration space what it shows and leaves alone
 // the fields that it does not show.
-func (d *PCIDevice) readConfig(config []byte) configState {
+func readConfig(d *facts.PCIDevice, config []byte) configState {
 	c := configSpace(config[:min(len(config), configExtended)])
 	state := configState{
 		offBus: len(c) > 0 && allBytes(c, 0xff),
@@ -94,8 +95,8 @@ func (d *PCIDevice) readConfig(config []byte) configState {
 		return state
 	}
 	state.express = true
-	d.readExpress(c, at)
-	d.Extended, state.hidden = d.readExtended(c)
+	readExpress(d, c, at)
+	d.Extended, state.hidden = readExtended(d, c)
 	return state
 }
 
@@ -184,7 +185,7 @@ func linkWidth(n int) int {
 }
 
 // readExpress reads the PCI Express capability at the given place.
-func (d *PCIDevice) readExpress(c configSpace, at int) {
+func readExpress(d *facts.PCIDevice, c configSpace, at int) {
 	if flags, ok := c.u16(at + 0x02); ok { // PCI_EXP_FLAGS.
 		d.PortType = portTypes[flags>>4&0xf]
 	}
@@ -201,20 +202,20 @@ func (d *PCIDevice) readExpress(c configSpace, at int) {
 	if !ok1 || !ok2 {
 		return
 	}
-	link := PCIeLink{
+	link := facts.PCIeLink{
 		SpeedGTs:    linkSpeed(lnksta & 0xf),
 		Width:       linkWidth(lnksta >> 4 & 0x3f),
 		MaxSpeedGTs: linkSpeed(int(lnkcap & 0xf)),
 		MaxWidth:    linkWidth(int(lnkcap >> 4 & 0x3f)),
 		Source:      "config",
 	}
-	if link.known() {
+	if known(&link) {
 		d.Link = &link
 	}
 }
 
 // known reports whether a link says anything.
-func (l *PCIeLink) known() bool {
+func known(l *facts.PCIeLink) bool {
 	return l.SpeedGTs != 0 || l.Width != 0 || l.MaxSpeedGTs != 0 || l.MaxWidth != 0
 }
 
@@ -229,7 +230,7 @@ func transferSize(code int) int {
 
 // readExtended reads the extended capabilities. It reports whether the list
 // is known to be complete, and whether entries are masked.
-func (d *PCIDevice) readExtended(c configSpace) (complete, hidden bool) {
+func readExtended(d *facts.PCIDevice, c configSpace) (complete, hidden bool) {
 	var seen [configExtended / 4]bool
 	for at := configLegacy; ; {
 		header, ok := c.u32(at)
@@ -244,15 +245,15 @@ func (d *PCIDevice) readExtended(c configSpace) (complete, hidden bool) {
 		case 0:
 			hidden = true
 		case extAER:
-			d.readAER(c, at)
+			readAER(d, c, at)
 		case extACS:
-			d.readACS(c, at)
+			readACS(d, c, at)
 		case extATS:
 			if control, ok := c.u16(at + 0x06); ok { // PCI_ATS_CTRL.
-				d.ATS = &ATS{Enabled: control&0x8000 != 0}
+				d.ATS = &facts.ATS{Enabled: control&0x8000 != 0}
 			}
 		case extReBAR:
-			d.readResizableBARs(c, at)
+			readResizableBARs(d, c, at)
 		}
 		next := int(header>>20) &^ 3 // The lowest two bits are reserved.
 		switch {
@@ -269,11 +270,11 @@ func (d *PCIDevice) readExtended(c configSpace) (complete, hidden bool) {
 // 0, PCI_ACS_SV to PCI_ACS_DT, as lspci names them.
 var acsNames = []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans"}
 
-func (d *PCIDevice) readACS(c configSpace, at int) {
+func readACS(d *facts.PCIDevice, c configSpace, at int) {
 	capability, ok1 := c.u16(at + 0x04) // PCI_ACS_CAP.
 	control, ok2 := c.u16(at + 0x06)    // PCI_ACS_CTRL.
 	if ok1 && ok2 {
-		d.ACS = &ACS{
+		d.ACS = &facts.ACS{
 			Capability:  bitNames(uint32(capability), acsNames),
 			Control:     bitNames(uint32(control), acsNames),
 			ControlWord: control,
@@ -295,11 +296,11 @@ var (
 	}
 )
 
-func (d *PCIDevice) readAER(c configSpace, at int) {
+func readAER(d *facts.PCIDevice, c configSpace, at int) {
 	uncorrectable, ok1 := c.u32(at + 0x04) // PCI_ERR_UNCOR_STATUS.
 	correctable, ok2 := c.u32(at + 0x10)   // PCI_ERR_COR_STATUS.
 	if ok1 && ok2 {
-		d.AER = &AER{
+		d.AER = &facts.AER{
 			Uncorrectable: bitNames(uncorrectable, uncorrectableNames),
 			Correctable:   bitNames(correctable, correctableNames),
 		}
@@ -317,7 +318,7 @@ func bitNames(word uint32, names []string) []string {
 	return set
 }
 
-func (d *PCIDevice) readResizableBARs(c configSpace, at int) {
+func readResizableBARs(d *facts.PCIDevice, c configSpace, at int) {
 	first, ok := c.u32(at + 0x08) // PCI_REBAR_CTRL of the first entry.
 	if !ok {
 		return
@@ -346,7 +347,7 @@ func (d *PCIDevice) readResizableBARs(c configSpace, at int) {
 				largest = max(largest, rebarBytes(bit+28))
 			}
 		}
-		d.ResizableBARs = append(d.ResizableBARs, ResizableBAR{Index: int(control & 7), SizeBytes: size, MaxBytes: largest})
+		d.ResizableBARs = append(d.ResizableBARs, facts.ResizableBAR{Index: int(control & 7), SizeBytes: size, MaxBytes: largest})
 	}
 }
 
@@ -369,8 +370,8 @@ const (
 
 // parseResource reads the file resource: one line "start end flags" for each
 // resource, of which the first six are the BARs.
-func parseResource(b []byte) []BAR {
-	bars := []BAR{}
+func parseResource(b []byte) []facts.BAR {
+	bars := []facts.BAR{}
 	lines := bufio.NewScanner(bytes.NewReader(b))
 	for index := 0; index < 6 && lines.Scan(); index++ {
 		fields := strings.Fields(lines.Text())
@@ -387,7 +388,7 @@ func parseResource(b []byte) []BAR {
 		if size <= 0 { // More than any machine can map.
 			continue
 		}
-		bars = append(bars, BAR{
+		bars = append(bars, facts.BAR{
 			Index:        index,
 			SizeBytes:    size,
 			Unassigned:   flags&resourceUnset != 0,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 )
 
@@ -19,103 +20,103 @@ func configOf() []byte {
 }
 
 func TestReadConfig(t *testing.T) {
-	full := PCIDevice{
+	full := facts.PCIDevice{
 		ConfigBytes: 4096, HeaderType: new(1), PortType: "root-port",
-		Link:            &PCIeLink{SpeedGTs: 16, Width: 8, MaxSpeedGTs: 16, MaxWidth: 8, Source: "config"},
+		Link:            &facts.PCIeLink{SpeedGTs: 16, Width: 8, MaxSpeedGTs: 16, MaxWidth: 8, Source: "config"},
 		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
 		Extended: true,
-		ACS: &ACS{
+		ACS: &facts.ACS{
 			Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
 			Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}, ControlWord: 0x1d,
 		},
-		ATS:           &ATS{},
-		ResizableBARs: []ResizableBAR{{Index: 2, SizeBytes: 8 << 30, MaxBytes: 8 << 30}},
-		AER:           &AER{Uncorrectable: []string{}, Correctable: []string{}},
+		ATS:           &facts.ATS{},
+		ResizableBARs: []facts.ResizableBAR{{Index: 2, SizeBytes: 8 << 30, MaxBytes: 8 << 30}},
+		AER:           &facts.AER{Uncorrectable: []string{}, Correctable: []string{}},
 	}
 	tests := []struct {
 		name   string
 		change func(b []byte) []byte
-		want   func(d *PCIDevice)
+		want   func(d *facts.PCIDevice)
 	}{
-		{"whole", func(b []byte) []byte { return b }, func(*PCIDevice) {}},
-		{"longer than config space is", func(b []byte) []byte { return append(b, 1) }, func(*PCIDevice) {}},
+		{"whole", func(b []byte) []byte { return b }, func(*facts.PCIDevice) {}},
+		{"longer than config space is", func(b []byte) []byte { return append(b, 1) }, func(*facts.PCIDevice) {}},
 		{
 			"several functions",
 			func(b []byte) []byte { b[0x0e] |= 0x80; return b },
-			func(*PCIDevice) {},
+			func(*facts.PCIDevice) {},
 		},
 		{
 			"nothing",
 			func([]byte) []byte { return nil },
-			func(d *PCIDevice) { *d = PCIDevice{} },
+			func(d *facts.PCIDevice) { *d = facts.PCIDevice{} },
 		},
 		{
 			"all ones",
 			func(b []byte) []byte { return slices.Repeat([]byte{0xff}, len(b)) },
-			func(d *PCIDevice) { *d = PCIDevice{OffBus: true} },
+			func(d *facts.PCIDevice) { *d = facts.PCIDevice{OffBus: true} },
 		},
 		{
 			"all zeros",
 			func(b []byte) []byte { return make([]byte, len(b)) },
-			func(d *PCIDevice) { *d = PCIDevice{ConfigBytes: 4096} },
+			func(d *facts.PCIDevice) { *d = facts.PCIDevice{ConfigBytes: 4096} },
 		},
 		{
 			"a header that is cut off",
 			func(b []byte) []byte { return b[:10] },
-			func(d *PCIDevice) { *d = PCIDevice{ConfigBytes: 10} },
+			func(d *facts.PCIDevice) { *d = facts.PCIDevice{ConfigBytes: 10} },
 		},
 		{
 			"ids of a virtual function",
 			func(b []byte) []byte { copy(b, "\xff\xff\xff\xff"); return b },
-			func(*PCIDevice) {},
+			func(*facts.PCIDevice) {},
 		},
 		{
 			"capabilities in a loop behind PCIe",
 			func(b []byte) []byte { b[0x61] = 0x40; return b },
-			func(*PCIDevice) {},
+			func(*facts.PCIDevice) {},
 		},
 		{
 			"capabilities that point into the header",
 			func(b []byte) []byte { b[0x41] = 0x10; return b },
-			func(d *PCIDevice) { *d = PCIDevice{ConfigBytes: 4096, HeaderType: new(1)} },
+			func(d *facts.PCIDevice) { *d = facts.PCIDevice{ConfigBytes: 4096, HeaderType: new(1)} },
 		},
 		{
 			"extended capabilities in a loop",
 			func(b []byte) []byte { put32(b, 0x220, 0x0015|1<<16|0x1c0<<20); return b },
-			func(d *PCIDevice) { d.Extended = false },
+			func(d *facts.PCIDevice) { d.Extended = false },
 		},
 		{
 			"extended capabilities of zeros",
 			func(b []byte) []byte { clear(b[0x100:]); return b },
-			func(d *PCIDevice) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil },
+			func(d *facts.PCIDevice) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil },
 		},
 		{
 			"extended capabilities of ones",
 			func(b []byte) []byte { copy(b[0x100:], slices.Repeat([]byte{0xff}, 4096-256)); return b },
-			func(d *PCIDevice) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil },
+			func(d *facts.PCIDevice) { d.Extended, d.ACS, d.ATS, d.ResizableBARs, d.AER = false, nil, nil, nil, nil },
 		},
 		{
 			"reserved link speed and width",
 			func(b []byte) []byte { b[0x72], b[0x73] = 0xff, 0xff; return b },
-			func(d *PCIDevice) { d.Link.SpeedGTs, d.Link.Width = 0, 0 },
+			func(d *facts.PCIDevice) { d.Link.SpeedGTs, d.Link.Width = 0, 0 },
 		},
 		{
 			"reserved payload sizes",
 			func(b []byte) []byte { b[0x64], b[0x68], b[0x69] = 0x07, 0xe0, 0x70; return b },
-			func(d *PCIDevice) {
+			func(d *facts.PCIDevice) {
 				d.MaxPayloadSupportedBytes, d.MaxPayloadBytes, d.ReadRequestBytes, d.RelaxedOrdering = 0, 0, 0, new(false)
 			},
 		},
 		{
 			"largest resizable BAR in the upper half of control",
 			func(b []byte) []byte { put32(b, 0x220+0x08, 1<<16|13<<8|1<<5|2); return b },
-			func(d *PCIDevice) { d.ResizableBARs[0].MaxBytes = 1 << 48 },
+			func(d *facts.PCIDevice) { d.ResizableBARs[0].MaxBytes = 1 << 48 },
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var got PCIDevice
-			got.readConfig(test.change(configOf()))
+			var got facts.PCIDevice
+			readConfig(&got, test.change(configOf()))
 			want := full
 			want.Link = new(*full.Link)
 			want.ResizableBARs = slices.Clone(full.ResizableBARs)
@@ -134,13 +135,13 @@ func put32(b []byte, at int, v uint32) {
 func TestParseResource(t *testing.T) {
 	tests := []struct {
 		name, in string
-		want     []BAR
+		want     []facts.BAR
 	}{
-		{"empty", "", []BAR{}},
+		{"empty", "", []facts.BAR{}},
 		{
 			"64-bit windows take two lines",
 			"0x0000104002000000 0x0000104002ffffff 0x000000000014220c\n0x0 0x0 0x0\n0x0000100000000000 0x0000103fffffffff 0x000000000014220c\n",
-			[]BAR{
+			[]facts.BAR{
 				{Index: 0, SizeBytes: 16 << 20, Prefetchable: true, Is64Bit: true},
 				{Index: 2, SizeBytes: 256 << 30, Prefetchable: true, Is64Bit: true},
 			},
@@ -148,15 +149,15 @@ func TestParseResource(t *testing.T) {
 		{
 			"I/O, 32 bits",
 			"0x00000000f6000000 0x00000000f6ffffff 0x0000000000040200\n0x000000000000e000 0x000000000000e07f 0x0000000000040101\n",
-			[]BAR{{Index: 0, SizeBytes: 16 << 20}, {Index: 1, SizeBytes: 128, IO: true}},
+			[]facts.BAR{{Index: 0, SizeBytes: 16 << 20}, {Index: 1, SizeBytes: 128, IO: true}},
 		},
 		{
 			"no room",
 			"0x0000000000000000 0x0000001fffffffff 0x000000002014220c\n",
-			[]BAR{{Index: 0, SizeBytes: 128 << 30, Unassigned: true, Prefetchable: true, Is64Bit: true}},
+			[]facts.BAR{{Index: 0, SizeBytes: 128 << 30, Unassigned: true, Prefetchable: true, Is64Bit: true}},
 		},
-		{"the ROM is no BAR", "0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0x1000 0x1fff 0x200\n", []BAR{}},
-		{"garbage", "x y z\n1 2\n0x2000 0x1000 0x200\n0x0 0xffffffffffffffff 0x200\n", []BAR{}},
+		{"the ROM is no BAR", "0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0x1000 0x1fff 0x200\n", []facts.BAR{}},
+		{"garbage", "x y z\n1 2\n0x2000 0x1000 0x200\n0x0 0xffffffffffffffff 0x200\n", []facts.BAR{}},
 	}
 	for _, test := range tests {
 		if diff := cmp.Diff(test.want, parseResource([]byte(test.in))); diff != "" {
@@ -208,8 +209,8 @@ func FuzzConfig(f *testing.F) {
 	f.Add(slices.Repeat([]byte{0xff}, 64))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var d PCIDevice
-		d.readConfig(b)
+		var d facts.PCIDevice
+		readConfig(&d, b)
 		if d.ConfigBytes > min(len(b), 4096) {
 			t.Errorf("%d bytes of %d read", d.ConfigBytes, len(b))
 		}
@@ -250,7 +251,7 @@ func BenchmarkConfig(b *testing.B) {
 	b.SetBytes(int64(len(config)))
 	b.ReportAllocs()
 	for b.Loop() {
-		var d PCIDevice
-		d.readConfig(config)
+		var d facts.PCIDevice
+		readConfig(&d, config)
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // MaxFactsFile is the size of the largest facts file that is read, and of the
@@ -74,7 +75,7 @@ func parseSnapshot(name string, data []byte) (*Host, error) {
 // ReadFacts reads a facts file. It is read strictly: a field that is not
 // known is an error, which names its line and column. A file of a newer
 // schema gives ErrNewer.
-func ReadFacts(name string, r io.Reader) (*Facts, error) {
+func ReadFacts(name string, r io.Reader) (*facts.Facts, error) {
 	data, err := readBounded(name, r)
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func ReadFacts(name string, r io.Reader) (*Facts, error) {
 // Open reads a snapshot or a facts file and returns the one that it is. It is
 // recognised by its content, not by its name. A file that is neither gives
 // ErrUnrecognized.
-func Open(name string, r io.Reader) (*Host, *Facts, error) {
+func Open(name string, r io.Reader) (*Host, *facts.Facts, error) {
 	data, err := readBounded(name, r)
 	if err != nil {
 		return nil, nil, err
@@ -108,10 +109,10 @@ func IsRecording(head []byte) bool {
 }
 
 // factsHead is how a facts file begins: its first field is the schema.
-var factsHead = regexp.MustCompile(`^\s*\{\s*"schema"\s*:\s*"gpudoctor\.facts/`)
+var factsHead = lazy.New(`^\s*\{\s*"schema"\s*:\s*"gpudoctor\.facts/`)
 
 // WriteFacts writes a facts file that is safe to show on a terminal.
-func WriteFacts(w io.Writer, f *Facts) error {
+func WriteFacts(w io.Writer, f *facts.Facts) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // It is read by people, not by browsers.
@@ -125,10 +126,10 @@ func WriteFacts(w io.Writer, f *Facts) error {
 	return nil
 }
 
-// Redact returns a copy in which names of hosts, users, jobs and images, serial
+// RedactFacts returns a copy in which names of hosts, users, jobs and images, serial
 // numbers, UUIDs, addresses and secrets are replaced by stand-ins, the same thing
 // by the same one.
-func (f *Facts) Redact() *Facts { return Redact(NewRedactor(), f) }
+func RedactFacts(f *facts.Facts) *facts.Facts { return Redact(NewRedactor(), f) }
 
 // Redact studies a value and returns a copy of it in which all strings are
 // redacted: facts, or what was made of them.
@@ -160,7 +161,7 @@ func readBounded(name string, r io.Reader) ([]byte, error) {
 }
 
 // parseFacts decodes a facts document.
-func parseFacts(name string, data []byte) (*Facts, error) {
+func parseFacts(name string, data []byte) (*facts.Facts, error) {
 	at := func(offset int64, err error) error {
 		line, column := place(data, offset)
 		return fmt.Errorf("%s:%d:%d: %w", name, line, column, err)
@@ -177,34 +178,34 @@ func parseFacts(name string, data []byte) (*Facts, error) {
 		return nil, at(int64(offset), err)
 	}
 	walk := fieldWalk{decoder: json.NewDecoder(bytes.NewReader(data)), data: data}
-	if err := walk.value(reflect.TypeFor[Facts](), ""); err != nil {
+	if err := walk.value(reflect.TypeFor[facts.Facts](), ""); err != nil {
 		return nil, at(walk.at, err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	facts := &Facts{}
-	if err := decoder.Decode(facts); err != nil {
+	f := &facts.Facts{}
+	if err := decoder.Decode(f); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return nil, at(wrong.Offset-1, fmt.Errorf("%s is a %s, which is no %s", wrong.Field, wrong.Value, wrong.Type))
 		}
 		return nil, at(decoder.InputOffset(), err)
 	}
-	return facts, nil
+	return f, nil
 }
 
 // factsFamily is a facts schema of any version.
-var factsFamily = regexp.MustCompile(`^gpudoctor\.facts/v[0-9]+$`)
+var factsFamily = lazy.New(`^gpudoctor\.facts/v[0-9]+$`)
 
 func checkSchema(schema *string) error {
 	switch {
 	case schema == nil:
-		return fmt.Errorf("no facts file: it has no schema; that of facts is %q", FactsSchema)
-	case *schema == FactsSchema:
+		return fmt.Errorf("no facts file: it has no schema; that of facts is %q", facts.FactsSchema)
+	case *schema == facts.FactsSchema:
 		return nil
 	case factsFamily.MatchString(*schema):
-		return fmt.Errorf("%w: its schema is %q, and this one reads %q", ErrNewer, *schema, FactsSchema)
+		return fmt.Errorf("%w: its schema is %q, and this one reads %q", ErrNewer, *schema, facts.FactsSchema)
 	}
-	return fmt.Errorf("no facts file: its schema is %.80q; that of facts is %q", *schema, FactsSchema)
+	return fmt.Errorf("no facts file: its schema is %.80q; that of facts is %q", *schema, facts.FactsSchema)
 }
 
 // place returns the line and column, both from 1, of an offset; the column

@@ -9,37 +9,38 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // recordedFacts has a field of each kind, and things that are to be redacted.
-func recordedFacts() *Facts {
-	return &Facts{
-		Schema: FactsSchema,
-		Host: &HostFacts{
+func recordedFacts() *facts.Facts {
+	return &facts.Facts{
+		Schema: facts.FactsSchema,
+		Host: &facts.HostFacts{
 			Hostname: "trainer-7.lab.example.org", Kernel: "6.8.0", BIOS: "Vendor 1.2.3.4 01/01/2026",
 			CommandLine: []string{"root=UUID=8f6c1d1e-2222-3333-4444-555566667777", "ip=10.1.2.3"}, Root: new(false),
 		},
-		PCI: &PCIFacts{Devices: []PCIDevice{{
-			Address: "0000:3b:00.0", Class: "0x030200", Link: &PCIeLink{SpeedGTs: 32, Source: "config"},
-			ACS: &ACS{Capability: []string{}, Control: []string{"ReqRedir"}},
+		PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{{
+			Address: "0000:3b:00.0", Class: "0x030200", Link: &facts.PCIeLink{SpeedGTs: 32, Source: "config"},
+			ACS: &facts.ACS{Capability: []string{}, Control: []string{"ReqRedir"}},
 		}}},
-		GPUs: &GPUFacts{NVML: "ok", Driver: GPUDriver{Version: "580.159.04", Parameters: map[string]string{"A": "<1>"}}, Devices: []GPU{{
+		GPUs: &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{Version: "580.159.04", Parameters: map[string]string{"A": "<1>"}}, Devices: []facts.GPU{{
 			Address: "0000:3b:00.0", UUID: "GPU-8f6c1d1e-2222-3333-4444-555566667777",
-			Fabric: &Fabric{State: "completed", ClusterUUID: "0a1b2c3d-2222-3333-4444-555566667777"},
+			Fabric: &facts.Fabric{State: "completed", ClusterUUID: "0a1b2c3d-2222-3333-4444-555566667777"},
 		}}},
-		Env: &EnvFacts{Variables: []Variable{
+		Env: &facts.EnvFacts{Variables: []facts.Variable{
 			{Name: "NVIDIA_API_KEY", Value: "nvapi", Source: "environment"},
 			{Name: "NCCL_TOPO_FILE", Value: "/home/alice/topo.xml", Source: "/home/alice/.nccl.conf", Line: 3},
 		}},
-		KernelLog: &KernelLogFacts{Source: "/dev/kmsg", Events: []KernelEvent{{
+		KernelLog: &facts.KernelLogFacts{Source: "/dev/kmsg", Events: []facts.KernelEvent{{
 			Kind: "xid", Code: new(79), Address: "0000:3b:00.0", Message: "trainer-7: NVRM: Xid (PCI:0000:3b:00): 79", Seconds: 1.5, Count: 1,
 		}}},
 		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK, Transfers: []probe.Transfer{{
 			Test: probe.TestCopy, Source: "0000:3b:00.0", Destination: "0000:5e:00.0", Outcome: probe.OK, GBps: new(395.5),
 		}}},
-		Unknown: []Unknown{{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root", Hint: "run as root"}},
+		Unknown: []facts.Unknown{{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root", Hint: "run as root"}},
 	}
 }
 
@@ -107,7 +108,7 @@ func (endlessFile) Read(b []byte) (int, error) { return len(b), nil }
 
 func TestFactsRedact(t *testing.T) {
 	f := recordedFacts()
-	got := f.Redact()
+	got := RedactFacts(f)
 	want := recordedFacts()
 	want.Host.Hostname = "host-1.example.com"
 	want.Host.CommandLine = []string{"root=UUID=00000000-0000-0000-0000-000000000001", "ip=240.0.0.1"}
@@ -122,7 +123,7 @@ func TestFactsRedact(t *testing.T) {
 	if diff := cmp.Diff(recordedFacts(), f); diff != "" {
 		t.Errorf("the facts themselves were changed (-before +after):\n%s", diff)
 	}
-	if diff := cmp.Diff(got, got.Redact()); diff != "" {
+	if diff := cmp.Diff(got, RedactFacts(got)); diff != "" {
 		t.Errorf("redacting twice changes something (-once +twice):\n%s", diff)
 	}
 }
@@ -207,12 +208,12 @@ func FuzzReadFacts(f *testing.F) {
 	f.Add(b.Bytes())
 	f.Add([]byte(`{"schema": "gpudoctor.facts/v1", "env": {"variables": [{"name": "A\\\"", "x": 1}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		facts, err := ReadFacts("fuzz", bytes.NewReader(data))
+		f, err := ReadFacts("fuzz", bytes.NewReader(data))
 		if err != nil {
 			return
 		}
 		var b bytes.Buffer
-		if err := WriteFacts(&b, facts.Redact()); err != nil {
+		if err := WriteFacts(&b, RedactFacts(f)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := ReadFacts("again", &b); err != nil {

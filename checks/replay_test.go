@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -15,11 +16,11 @@ import (
 // machine that runs the test is what was gathered from the machine itself,
 // what could not be read included.
 func TestReplayOfThisMachine(t *testing.T) {
-	facts := func(h *Host) string {
+	document := func(h *Host) string {
 		f, _ := Gather(t.Context(), h, Options{Probe: probe.Off, Deadline: time.Minute})
 		// Why there is no probe differs: here it was not asked for, there it
 		// is not in the recording.
-		f.Unknown = slices.DeleteFunc(f.Unknown, func(u Unknown) bool { return u.Section == "transfers" })
+		f.Unknown = slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section == "transfers" })
 		var b bytes.Buffer
 		if err := WriteFacts(&b, f); err != nil {
 			t.Fatal(err)
@@ -27,7 +28,7 @@ func TestReplayOfThisMachine(t *testing.T) {
 		return b.String()
 	}
 	h, recording := Live().Record()
-	want := facts(h)
+	want := document(h)
 	var snapshot bytes.Buffer
 	if err := recording.Write(&snapshot, RecordOptions{KeepNames: true}); err != nil {
 		t.Fatal(err)
@@ -37,7 +38,7 @@ func TestReplayOfThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, facts(replay)); diff != "" {
+	if diff := cmp.Diff(want, document(replay)); diff != "" {
 		t.Errorf("(-machine +replay)\n%s", diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -29,32 +30,22 @@ computed here from the links that were negotiated.`,
 // errProbeOff is the reason why there are no transfers when nobody asked.
 var errProbeOff = errors.New("the probe was not asked for")
 
-// askProbe puts the probe under way. A recording is asked for whatever it
-// holds. The facts come through linked once the links are known.
-func askProbe(ctx context.Context, h *Host, opts Options, linked chan *Facts) <-chan probeAnswer {
+// startProbe puts the probe under way. A recording is asked for whatever it holds.
+func (d *doors) startProbe(ctx context.Context) <-chan probeAnswer {
 	c := make(chan probeAnswer, 1)
-	modes := []probe.Mode{opts.Probe}
+	modes := []probe.Mode{d.options.Probe}
 	switch {
-	case h.Recorded():
+	case d.host.Recorded():
 		modes = []probe.Mode{probe.Full, probe.Quick}
-	case opts.Probe == "" || opts.Probe == probe.Off:
+	case d.options.Probe == "" || d.options.Probe == probe.Off:
 		c <- probeAnswer{err: errProbeOff}
 		return c
 	}
-	ctx = withProbeOptions(ctx, h, opts, func(ctx context.Context, gpus int, all []probe.Transfer) []probe.Transfer {
-		select {
-		case f := <-linked:
-			linked <- f // For the next time.
-			return slowOnes(f, gpus, all)
-		case <-ctx.Done():
-			return nil
-		}
-	})
 	go func() {
 		var a probeAnswer
 		for _, m := range modes {
 			a.report = &probe.Report{}
-			if a.err = h.Ask(ctx, machine.AskProbe+string(m), a.report); a.err == nil {
+			if a.err = d.probe(ctx, m, a.report); a.err == nil {
 				break
 			}
 		}
@@ -64,7 +55,7 @@ func askProbe(ctx context.Context, h *Host, opts Options, linked chan *Facts) <-
 }
 
 // slowOnes are the transfers that are slower than the links allow.
-func slowOnes(f *Facts, gpus int, all []probe.Transfer) []probe.Transfer {
+func slowOnes(f *facts.Facts, gpus int, all []probe.Transfer) []probe.Transfer {
 	var slow []probe.Transfer
 	for _, t := range all {
 		if expect(f, gpus, &t); t.Outcome == probe.Slow {
@@ -76,16 +67,16 @@ func slowOnes(f *Facts, gpus int, all []probe.Transfer) []probe.Transfer {
 
 func gatherTransfers(_ context.Context, g *Gathering) error {
 	select {
-	case g.linked <- g.Facts:
+	case g.doors.linked <- g.Facts:
 	default: // No probe is under way.
 	}
 	a := <-g.probe
 	switch {
 	case errors.Is(a.err, errProbeOff):
-		g.add(Unknown{Section: "transfers", Reason: a.err.Error(), Hint: "use --probe quick or full", Kind: NotAsked})
+		g.add(facts.Unknown{Section: "transfers", Reason: a.err.Error(), Hint: "use --probe quick or full", Kind: facts.NotAsked})
 		return nil
 	case errors.Is(a.err, machine.ErrNotRecorded):
-		g.add(Unknown{Section: "transfers", Reason: "the recording holds no probe", Kind: NotRecorded})
+		g.add(facts.Unknown{Section: "transfers", Reason: "the recording holds no probe", Kind: facts.NotRecorded})
 		return nil
 	case a.err != nil:
 		return a.err
@@ -96,7 +87,6 @@ func gatherTransfers(_ context.Context, g *Gathering) error {
 		g.Facts.Transfers = nil
 		return nil
 	}
-	addOffered(g.Facts, a.report)
 	if a.report.Outcome == probe.Unknown {
 		g.Unknown("transfers", "", a.report.Reason, probeHints[a.report.Cause])
 	}
@@ -118,32 +108,18 @@ var probeHints = map[probe.Cause]string{
 
 // noDriver is true on a machine without GPUs and without their driver. The runtime
 // of AMD's GPUs is installed where there is none, too.
-func noDriver(f *Facts, r *probe.Report) bool {
+func noDriver(f *facts.Facts, r *probe.Report) bool {
 	if _, ended := probeHints[r.Cause]; ended { // It did not come to look for one.
 		return false
 	}
 	if r.Outcome != probe.Unknown || r.Stage != "load library" && r.API != "hip" {
 		return false
 	}
-	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d GPU) bool { return d.Vendor == nvidiaGPU || d.Vendor == amdGPU })
-}
-
-// addOffered lists the GPUs that HIP offers and nothing else shows, as in a
-// container without the PCI tree.
-func addOffered(f *Facts, r *probe.Report) {
-	if r.API != "hip" || f.GPUs == nil {
-		return
-	}
-	for _, d := range r.Devices {
-		if !slices.ContainsFunc(f.GPUs.Devices, func(g GPU) bool { return g.Address == d.Address }) {
-			f.GPUs.Devices = append(f.GPUs.Devices, GPU{Address: d.Address, Vendor: amdGPU, Name: d.Name, MemoryBytes: d.MemoryBytes})
-		}
-	}
-	slices.SortFunc(f.GPUs.Devices, func(a, b GPU) int { return cmp.Compare(a.Address, b.Address) })
+	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Vendor == nvidiaGPU || d.Vendor == amdGPU })
 }
 
 // expect notes what a transfer should have reached, and judges its speed.
-func expect(f *Facts, devices int, t *probe.Transfer) {
+func expect(f *facts.Facts, devices int, t *probe.Transfer) {
 	s, judged := data.Limits().Shares[t.Test]
 	if t.GBps == nil || !judged {
 		return
@@ -180,7 +156,7 @@ func expect(f *Facts, devices int, t *probe.Transfer) {
 
 // firstUser is the first of these GPUs that others than the doctor use, and who
 // does; nil where none is known to be in use.
-func firstUser(f *Facts, addresses ...string) (string, *probe.User) {
+func firstUser(f *facts.Facts, addresses ...string) (string, *probe.User) {
 	if f.GPUs == nil {
 		return "", nil
 	}
@@ -200,7 +176,7 @@ func firstUser(f *Facts, addresses ...string) (string, *probe.User) {
 }
 
 // pairRate is what the links between two GPUs could carry.
-func pairRate(f *Facts, t *probe.Transfer, devices int, s data.Share) (rate, threshold float64, basis string) {
+func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s data.Share) (rate, threshold float64, basis string) {
 	p := f.Links.Between(t.Source, t.Destination)
 	if p == nil {
 		return 0, 0, ""
@@ -250,19 +226,19 @@ func pairRate(f *Facts, t *probe.Transfer, devices int, s data.Share) (rate, thr
 
 // oneXGMI is the rate of one xGMI link of a pair, or of all of them where the
 // model is not known.
-func oneXGMI(f *Facts, p *Pair) float64 {
-	d, _ := f.pciDevice(p.A) // Of one that is not in the tree no model is known.
+func oneXGMI(f *facts.Facts, p *facts.Pair) float64 {
+	d, _ := pciDevice(f, p.A) // Of one that is not in the tree no model is known.
 	return cmp.Or(data.GPUModelByID(d.Device).XGMIGBps, p.XGMIGBps)
 }
 
 // isAMD is true for a GPU that is AMD's.
-func isAMD(f *Facts, address string) bool {
-	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d GPU) bool { return d.Address == address && d.Vendor == amdGPU })
+func isAMD(f *facts.Facts, address string) bool {
+	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Address == address && d.Vendor == amdGPU })
 }
 
 // pcieRate is the rate of the narrowest PCIe link between two GPUs, or, where
 // the way is hidden, of the narrower of their own links.
-func pcieRate(f *Facts, p *Pair) (rate float64, basis string) {
+func pcieRate(f *facts.Facts, p *facts.Pair) (rate float64, basis string) {
 	if n := p.Narrowest; n != nil && n.BestGBps > 0 {
 		return n.BestGBps, "the narrowest PCIe link on the way"
 	}
@@ -275,7 +251,7 @@ func pcieRate(f *Facts, p *Pair) (rate float64, basis string) {
 
 // ownLinkRate is the best that a GPU's own PCIe link can do in its place, by
 // NVML.
-func ownLinkRate(f *Facts, address string) float64 {
+func ownLinkRate(f *facts.Facts, address string) float64 {
 	if f.GPUs == nil {
 		return 0
 	}
@@ -291,7 +267,7 @@ func ownLinkRate(f *Facts, address string) float64 {
 var generationGTs = []float64{2.5, 5, 8, 16, 32, 64}
 
 // hostRate is what a GPU's way to the host's memory could carry.
-func hostRate(f *Facts, gpu, node string, s data.Share) (rate, threshold float64, basis string) {
+func hostRate(f *facts.Facts, gpu, node string, s data.Share) (rate, threshold float64, basis string) {
 	rate = ownLinkRate(f, gpu)
 	if rate == 0 {
 		return 0, 0, ""
@@ -306,8 +282,8 @@ func hostRate(f *Facts, gpu, node string, s data.Share) (rate, threshold float64
 }
 
 // gpuNode is the NUMA node of a GPU, as the probe names it.
-func gpuNode(f *Facts, address string) string {
-	if d, _ := f.pciDevice(address); d.NUMANode != nil {
+func gpuNode(f *facts.Facts, address string) string {
+	if d, _ := pciDevice(f, address); d.NUMANode != nil {
 		return fmt.Sprintf("node%d", *d.NUMANode)
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -14,13 +15,13 @@ import (
 // those of healthy machines, and of the faults that the thresholds are for.
 func TestExpect(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
-	pcie := func(path string) Pair {
-		return Pair{A: a, B: b, Kind: "gpu-gpu", Path: path, NVLinks: new(0), Narrowest: &NarrowestLink{BestGBps: 63}}
+	pcie := func(path string) facts.Pair {
+		return facts.Pair{A: a, B: b, Kind: "gpu-gpu", Path: path, NVLinks: new(0), Narrowest: &facts.NarrowestLink{BestGBps: 63}}
 	}
-	nvlink := Pair{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}
+	nvlink := facts.Pair{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}
 	for _, c := range []struct {
 		name    string
-		pair    Pair
+		pair    facts.Pair
 		virtual bool
 		test    string
 		gbps    float64
@@ -43,11 +44,11 @@ func TestExpect(t *testing.T) {
 		{"PCIe 5 alone fine, together collapsed", pcie("PXB"), false, probe.TestAllAtOnce, 0.3, 8, probe.Slow},
 		{"PCIe 5 together, one uplink", pcie("PXB"), false, probe.TestAllAtOnce, 4, 8, probe.OK},
 		{"way hidden", pcie("PHB"), true, probe.TestCopy, 30, 2, probe.OK},
-		{"NVLinks not known", Pair{A: a, B: b, Path: "PHB", Narrowest: &NarrowestLink{BestGBps: 63}}, false, probe.TestCopy, 1, 2, probe.OK},
+		{"NVLinks not known", facts.Pair{A: a, B: b, Path: "PHB", Narrowest: &facts.NarrowestLink{BestGBps: 63}}, false, probe.TestCopy, 1, 2, probe.OK},
 		{"latency has no rate", nvlink, true, probe.TestLatency, 1, 2, probe.OK},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := &Facts{Links: &LinkFacts{Pairs: []Pair{c.pair}, VirtualTopology: &c.virtual}}
+			f := &facts.Facts{Links: &facts.LinkFacts{Pairs: []facts.Pair{c.pair}, VirtualTopology: &c.virtual}}
 			x := probe.Transfer{Test: c.test, Source: b, Destination: a, Outcome: probe.OK, GBps: &c.gbps}
 			expect(f, c.devices, &x)
 			if x.Outcome != c.want {
@@ -64,9 +65,9 @@ func TestExpect(t *testing.T) {
 // link, and less is expected from the far node.
 func TestExpectHost(t *testing.T) {
 	const gpu = "0000:06:00.0"
-	f := &Facts{
-		PCI:  &PCIFacts{Devices: []PCIDevice{{Address: gpu, NUMANode: new(0)}}},
-		GPUs: &GPUFacts{Devices: []GPU{{Address: gpu, PCIe: &GPULink{MaxGeneration: 5, Width: 16}}}},
+	f := &facts.Facts{
+		PCI:  &facts.PCIFacts{Devices: []facts.PCIDevice{{Address: gpu, NUMANode: new(0)}}},
+		GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: gpu, PCIe: &facts.GPULink{MaxGeneration: 5, Width: 16}}}},
 	}
 	for _, c := range []struct {
 		node string
@@ -82,9 +83,9 @@ func TestExpectHost(t *testing.T) {
 
 // TestExpectShared holds that a rate measured beside a job says nothing.
 func TestExpectShared(t *testing.T) {
-	f := &Facts{
-		GPUs:  &GPUFacts{Devices: []GPU{{Address: "a", Processes: []GPUProcess{{PID: 4711}}}, {Address: "b", Processes: []GPUProcess{}}}},
-		Links: &LinkFacts{Pairs: []Pair{{A: "a", B: "b", NVLinks: new(18), NVLinkGBps: 450}}},
+	f := &facts.Facts{
+		GPUs:  &facts.GPUFacts{Devices: []facts.GPU{{Address: "a", Processes: []facts.GPUProcess{{PID: 4711}}}, {Address: "b", Processes: []facts.GPUProcess{}}}},
+		Links: &facts.LinkFacts{Pairs: []facts.Pair{{A: "a", B: "b", NVLinks: new(18), NVLinkGBps: 450}}},
 	}
 	rate := 171.0 // Measured on 2 x H200 beside a matrix product.
 	x := probe.Transfer{Test: probe.TestStore, Source: "b", Destination: "a", Outcome: probe.OK, GBps: &rate}
@@ -95,7 +96,7 @@ func TestExpectShared(t *testing.T) {
 
 // TestCorruptStaysCorrupt holds that no rate makes a wrong transfer a slow one.
 func TestCorruptStaysCorrupt(t *testing.T) {
-	f := &Facts{Links: &LinkFacts{Pairs: []Pair{{A: "a", B: "b", NVLinks: new(18), NVLinkGBps: 450}}}}
+	f := &facts.Facts{Links: &facts.LinkFacts{Pairs: []facts.Pair{{A: "a", B: "b", NVLinks: new(18), NVLinkGBps: 450}}}}
 	rate := 1.0
 	x := probe.Transfer{Test: probe.TestCopy, Source: "a", Destination: "b", Outcome: probe.Corrupt, GBps: &rate}
 	if expect(f, 2, &x); x.Outcome != probe.Corrupt {
@@ -145,10 +146,10 @@ func TestTransfersSection(t *testing.T) {
 // that what became of the data stands.
 func TestExpectUnderLoad(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
-	pair := Pair{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}
-	uses := map[string]GPU{
+	pair := facts.Pair{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450}
+	uses := map[string]facts.GPU{
 		"nobody":                 {},
-		"a process":              {Processes: []GPUProcess{{PID: 7, Name: "python3"}}},
+		"a process":              {Processes: []facts.GPUProcess{{PID: 7, Name: "python3"}}},
 		"somebody unseen":        {MemoryUsedBytes: new(int64(100 << 30))},
 		"the doctor and its own": {MemoryUsedBytes: new(int64(ownBytes))},
 	}
@@ -156,7 +157,7 @@ func TestExpectUnderLoad(t *testing.T) {
 		for _, of := range []string{a, b, "0000:08:00.0"} {
 			gpu.Address = of
 			used := (use == "a process" || use == "somebody unseen") && of != "0000:08:00.0"
-			f := &Facts{Links: &LinkFacts{Pairs: []Pair{pair}}, GPUs: &GPUFacts{Devices: []GPU{gpu}}}
+			f := &facts.Facts{Links: &facts.LinkFacts{Pairs: []facts.Pair{pair}}, GPUs: &facts.GPUFacts{Devices: []facts.GPU{gpu}}}
 			for _, test := range []string{probe.TestCopy, probe.TestCopyRead, probe.TestBidirectional, probe.TestAllAtOnce} {
 				for _, outcome := range []probe.Outcome{probe.OK, probe.Corrupt, probe.Hang, probe.Error, probe.Unknown} {
 					for _, gbps := range []float64{7, 800} {
@@ -179,7 +180,7 @@ func TestExpectUnderLoad(t *testing.T) {
 						}
 						// A recording is judged again, where nobody may be seen any more.
 						again := x
-						expect(&Facts{Links: f.Links}, 2, &again)
+						expect(&facts.Facts{Links: f.Links}, 2, &again)
 						if busy && (again.Outcome != probe.Unknown || again.Threshold != nil) {
 							t.Errorf("judged again it is %+v", again)
 						}

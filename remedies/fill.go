@@ -3,11 +3,11 @@ package remedies
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -21,11 +21,13 @@ import (
 //	{{without .name}}           the same, where it is not
 //	{{check}}                   the command that judges the same rules again
 var (
-	placeholder = regexp.MustCompile(`\{\{(?:\.([a-z][a-z0-9_]*)(?: \| join "([^"{}]*)")?(?: \| else "([^"{}]*)")?|(check))\}\}`)
-	condition   = regexp.MustCompile("^" + anyCondition.String())
+	placeholder = lazy.New(`\{\{(?:\.([a-z][a-z0-9_]*)(?: \| join "([^"{}]*)")?(?: \| else "([^"{}]*)")?|(check))\}\}`)
+	condition   = lazy.New("^" + aCondition)
 	// anyCondition is one wherever it stands.
-	anyCondition = regexp.MustCompile(`\{\{(with|without) \.([a-z][a-z0-9_]*)\}\}`)
+	anyCondition = lazy.New(aCondition)
 )
+
+const aCondition = `\{\{(with|without) \.([a-z][a-z0-9_]*)\}\}`
 
 // slot is a placeholder in a template.
 type slot struct {
@@ -87,20 +89,20 @@ func Unfilled(template string) string {
 }
 
 // quoted is the name of a param in the quotes that a shell needs for it.
-var quoted = regexp.MustCompile(`'(<[a-z_]+>)'`)
+var quoted = lazy.New(`'(<[a-z_]+>)'`)
 
 // safeValues are the forms of what may stand in a command. Params come from
 // facts, which whoever wrote a log or named a file has had a hand in: nothing
 // but these forms is substituted, none of which means anything to a shell.
-var safeValues = []*regexp.Regexp{
-	regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`), // A PCI address.
-	regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,79}$`),             // A name, number, version or UUID.
-	regexp.MustCompile(`^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?){0,63}$`),    // A list of CPUs or nodes.
-	regexp.MustCompile(`^(/[A-Za-z0-9_+][A-Za-z0-9._+-]{0,79})+$`),       // A path without "..".
+var safeValues = []*lazy.Regexp{
+	lazy.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`), // A PCI address.
+	lazy.New(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,79}$`),             // A name, number, version or UUID.
+	lazy.New(`^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?){0,63}$`),    // A list of CPUs or nodes.
+	lazy.New(`^(/[A-Za-z0-9_+][A-Za-z0-9._+-]{0,79})+$`),       // A path without "..".
 }
 
 func isSafe(value string) bool {
-	return slices.ContainsFunc(safeValues, func(form *regexp.Regexp) bool { return form.MatchString(value) })
+	return slices.ContainsFunc(safeValues, func(form *lazy.Regexp) bool { return form.MatchString(value) })
 }
 
 // params are the values of each param that may stand in a command, in order.
@@ -157,7 +159,7 @@ func (p params) values(name string) []string {
 var derived = map[string]string{"gpu_id": "gpu", "gpu_ids": "gpus", "driver_branch": "driver"}
 
 // indexName is the name of a GPU of which only the index is known.
-var indexName = regexp.MustCompile(`^GPU([0-9]{1,4})$`)
+var indexName = lazy.New(`^GPU([0-9]{1,4})$`)
 
 // paramsOf merges the params of findings. The ids of their rules, and of those
 // whose findings they explain, stand as "rules", and the GPUs that suffer as
@@ -202,7 +204,7 @@ func gpusOf(f rules.Finding) []string {
 }
 
 // gpuName is a PCI address, or the name of a GPU of which only the index is known.
-var gpuName = regexp.MustCompile(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]{1,4})$`)
+var gpuName = lazy.New(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]{1,4})$`)
 
 // filler fills the templates of one remedy for the findings that it cures.
 type filler struct {

@@ -7,28 +7,28 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // withEnv is facts of variables.
-func withEnv(variables ...checks.Variable) *checks.Facts {
-	return &checks.Facts{Env: &checks.EnvFacts{Variables: variables}}
+func withEnv(variables ...facts.Variable) *facts.Facts {
+	return &facts.Facts{Env: &facts.EnvFacts{Variables: variables}}
 }
 
 // inForce is NCCL_P2P_DISABLE with a value that is in force.
-func inForce(value, source string, line int) checks.Variable {
-	return checks.Variable{Name: "NCCL_P2P_DISABLE", Value: value, Source: source, Line: line, Effective: true}
+func inForce(value, source string, line int) facts.Variable {
+	return facts.Variable{Name: "NCCL_P2P_DISABLE", Value: value, Source: source, Line: line, Effective: true}
 }
 
 // TestFit holds what is advised and what is withheld, by what is in force.
 func TestFit(t *testing.T) {
 	p2p := variable("NCCL_P2P_DISABLE", rules.High)
 	sound := finding("p2p-slow", rules.Low, rules.Likely, "nccl-p2p-disable")
-	pod := &checks.Facts{
+	pod := &facts.Facts{
 		Env:      withEnv(inForce("1", "pod.yaml", 12)).Env,
-		Launches: []checks.Launch{{Kind: "kubernetes", Variables: map[string]string{"NCCL_P2P_DISABLE": "1"}, Source: "pod.yaml", Line: 3}},
-		Texts:    []checks.Text{{Name: "pod.yaml"}},
+		Launches: []facts.Launch{{Kind: "kubernetes", Variables: map[string]string{"NCCL_P2P_DISABLE": "1"}, Source: "pod.yaml", Line: 3}},
+		Texts:    []facts.Text{{Name: "pod.yaml"}},
 	}
 	iommu := finding("iommu-translation", rules.High, rules.Likely, "iommu-pt")
 	caps := finding("container-caps", rules.High, rules.Likely, "add-sys-nice", "share-ipc")
@@ -38,7 +38,7 @@ func TestFit(t *testing.T) {
 	opposite.Remedies = []string{"unset-env", "nccl-p2p-level"}
 	tests := map[string]struct {
 		findings []rules.Finding
-		facts    *checks.Facts
+		facts    *facts.Facts
 		advice   string
 		withheld []string // Setting and reason.
 	}{
@@ -46,23 +46,23 @@ func TestFit(t *testing.T) {
 		"a workaround in force":          {[]rules.Finding{acs()}, withEnv(inForce("1", "environment", 0)), "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE=1 in-force"}},
 		"in other words":                 {[]rules.Finding{acs()}, withEnv(inForce(" 01", "environment", 0)), "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE=1 in-force"}},
 		"with another value":             {[]rules.Finding{acs()}, withEnv(inForce("0", "environment", 0)), "nccl-p2p-disable disable-acs iommu-pt", nil},
-		"in a file that another hides":   {[]rules.Finding{acs()}, withEnv(checks.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf"}), "nccl-p2p-disable disable-acs iommu-pt", nil},
+		"in a file that another hides":   {[]rules.Finding{acs()}, withEnv(facts.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf"}), "nccl-p2p-disable disable-acs iommu-pt", nil},
 		"in a pod":                       {[]rules.Finding{acs()}, pod, "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE=1 in-force"}},
 		"not unset while it is the cure": {[]rules.Finding{acs(), p2p}, pod, "disable-acs iommu-pt", []string{"NCCL_P2P_DISABLE needed", "NCCL_P2P_DISABLE=1 in-force"}},
 		"unset where the cure is slight": {[]rules.Finding{p2p, sound}, nil, "unset-env", []string{"NCCL_P2P_DISABLE=1 opposed"}},
 		"set, by what names it first":    {[]rules.Finding{level}, nil, "nccl-p2p-level", []string{"NCCL_P2P_LEVEL needed"}},
 		"unset, by what names it first":  {[]rules.Finding{opposite}, nil, "unset-env", []string{"NCCL_P2P_LEVEL=SYS opposed"}},
-		"a kernel parameter in force":    {[]rules.Finding{iommu}, &checks.Facts{Host: &checks.HostFacts{CommandLine: []string{"quiet", "iommu=pt"}}}, "", []string{"iommu=pt in-force"}},
-		"one of another value":           {[]rules.Finding{iommu}, &checks.Facts{Host: &checks.HostFacts{CommandLine: []string{"iommu=on"}}}, "iommu-pt", nil},
+		"a kernel parameter in force":    {[]rules.Finding{iommu}, &facts.Facts{Host: &facts.HostFacts{CommandLine: []string{"quiet", "iommu=pt"}}}, "", []string{"iommu=pt in-force"}},
+		"one of another value":           {[]rules.Finding{iommu}, &facts.Facts{Host: &facts.HostFacts{CommandLine: []string{"iommu=on"}}}, "iommu-pt", nil},
 		"a flag of every container": {
 			[]rules.Finding{caps},
-			&checks.Facts{Launches: []checks.Launch{{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}}},
+			&facts.Facts{Launches: []facts.Launch{{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}}},
 			"share-ipc",
 			[]string{"--cap-add=SYS_NICE in-force", "--ipc=host in-force"},
 		},
 		"a flag of one of two containers": {
 			[]rules.Finding{caps},
-			&checks.Facts{Launches: []checks.Launch{{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}, {Kind: "compose"}}},
+			&facts.Facts{Launches: []facts.Launch{{Kind: "docker-run", IPC: "host", CapAdd: []string{"SYS_NICE"}}, {Kind: "compose"}}},
 			"add-sys-nice share-ipc", nil,
 		},
 	}
@@ -87,25 +87,25 @@ func TestFit(t *testing.T) {
 
 // TestEdits holds that a variable is taken out of the place at which it is set.
 func TestEdits(t *testing.T) {
-	launch := func(kind string) *checks.Facts {
-		return &checks.Facts{
+	launch := func(kind string) *facts.Facts {
+		return &facts.Facts{
 			Env:      withEnv(inForce("1", "job.txt", 12)).Env,
-			Launches: []checks.Launch{{Kind: kind, Variables: map[string]string{"NCCL_P2P_DISABLE": "1"}, Source: "job.txt", Line: 3}},
-			Texts:    []checks.Text{{Name: "job.txt"}},
+			Launches: []facts.Launch{{Kind: kind, Variables: map[string]string{"NCCL_P2P_DISABLE": "1"}, Source: "job.txt", Line: 3}},
+			Texts:    []facts.Text{{Name: "job.txt"}},
 		}
 	}
-	text := func(name string, kinds ...string) *checks.Facts {
+	text := func(name string, kinds ...string) *facts.Facts {
 		f := withEnv(inForce("1", name, 4))
-		f.Texts = []checks.Text{{Name: name}}
+		f.Texts = []facts.Text{{Name: name}}
 		for _, k := range kinds {
-			f.Texts[0].Kinds = append(f.Texts[0].Kinds, checks.TextKind{Kind: k})
+			f.Texts[0].Kinds = append(f.Texts[0].Kinds, facts.TextKind{Kind: k})
 		}
 		return f
 	}
 	log := withEnv(inForce("1", "nccl.log", 4))
-	log.Texts = []checks.Text{{Name: "nccl.log"}}
+	log.Texts = []facts.Text{{Name: "nccl.log"}}
 	tests := map[string]struct {
-		facts *checks.Facts
+		facts *facts.Facts
 		unset bool
 		edits []string
 		needs []Need
@@ -117,7 +117,7 @@ func TestEdits(t *testing.T) {
 		"NCCL's file":     {withEnv(inForce("1", "/etc/nccl.conf", 2)), false, []string{"/etc/nccl.conf:2"}, []Need{NeedJobRestart, NeedRoot}, "forever"},
 		"the user's file": {withEnv(inForce("1", "/home/u/.nccl.conf", 2)), false, []string{"/home/u/.nccl.conf:2"}, []Need{NeedJobRestart}, "forever"},
 		"the environment, which hides a file": {
-			withEnv(inForce("1", "environment", 0), checks.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2}),
+			withEnv(inForce("1", "environment", 0), facts.Variable{Name: "NCCL_P2P_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2}),
 			true,
 			[]string{"/etc/nccl.conf:2"},
 			[]Need{NeedJobRestart, NeedRoot},
@@ -178,9 +178,9 @@ func TestForms(t *testing.T) {
 // TestRemovalsApart holds that variables which are removed in different ways are
 // advised apart, each with what that way takes.
 func TestRemovalsApart(t *testing.T) {
-	facts := withEnv(inForce("1", "environment", 0), checks.Variable{Name: "NCCL_SHM_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2, Effective: true})
+	f := withEnv(inForce("1", "environment", 0), facts.Variable{Name: "NCCL_SHM_DISABLE", Value: "1", Source: "/etc/nccl.conf", Line: 2, Effective: true})
 	var got []string
-	for _, a := range builtin(t).Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.High)}, Situation{Facts: facts}).Advice {
+	for _, a := range builtin(t).Rank([]rules.Finding{variable("NCCL_P2P_DISABLE", rules.High), variable("NCCL_SHM_DISABLE", rules.High)}, Situation{Facts: f}).Advice {
 		got = append(got, fmt.Sprintf("%v %d %v %s", a.Apply.Unset, len(a.Apply.Edits), a.Needs, a.Lasts))
 	}
 	want := []string{"[NCCL_P2P_DISABLE] 0 [job-restart] job", "[] 1 [job-restart root] forever"}

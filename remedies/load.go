@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -136,7 +136,7 @@ func decode(name string, text []byte) (Remedy, []error) {
 }
 
 // atLine is how yaml.v3 names the line of a fault.
-var atLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+var atLine = lazy.New(`^(?:yaml: )?line (\d+): `)
 
 // yamlProblems turns an error of yaml.v3 into one problem for each fault.
 func yamlProblems(name string, err error) []error {

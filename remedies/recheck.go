@@ -1,8 +1,9 @@
 package remedies
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Recheck is how the user called gpudoctor: what a command has to repeat to
@@ -27,7 +28,7 @@ func (r Recheck) Command(rules ...string) string {
 }
 
 // bare matches what a POSIX shell takes as one word without quotes.
-var bare = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
+var bare = lazy.New(`^[A-Za-z0-9_./:=,@%+-]+$`)
 
 // Quote makes one word for a POSIX shell.
 func Quote(word string) string {

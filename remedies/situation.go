@@ -9,7 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -17,7 +17,7 @@ import (
 type Situation struct {
 	// Facts are those that the findings were made of; nothing is known to be in
 	// force where they are nil.
-	Facts *checks.Facts
+	Facts *facts.Facts
 	// Proofs says, by remedy id, what was tried here.
 	Proofs map[string]Proof
 	// Recheck is how gpudoctor was called.
@@ -83,7 +83,7 @@ func (s Situation) settings(name string) []setting {
 }
 
 // placeOf tells where a variable is set.
-func (s Situation) placeOf(v checks.Variable) Place {
+func (s Situation) placeOf(v facts.Variable) Place {
 	if v.Source == "environment" {
 		return Place{Kind: "environment"}
 	}
@@ -94,7 +94,7 @@ func (s Situation) placeOf(v checks.Variable) Place {
 			return p
 		}
 	}
-	if i := slices.IndexFunc(s.Facts.Texts, func(t checks.Text) bool { return t.Name == v.Source }); i >= 0 {
+	if i := slices.IndexFunc(s.Facts.Texts, func(t facts.Text) bool { return t.Name == v.Source }); i >= 0 {
 		p.Kind = kindOf(s.Facts.Texts[i])
 	}
 	return p
@@ -107,7 +107,7 @@ var configurations = []string{"nccl.conf", ".nccl.conf", "rccl.conf", ".rccl.con
 // kindOf is the kind of place that a text is for the variables in it: what a batch
 // script or a Dockerfile sets is set there. Where a text holds something else as
 // well, such as a log, a variable may be from that.
-func kindOf(t checks.Text) string {
+func kindOf(t facts.Text) string {
 	if slices.Contains(configurations, path.Base(t.Name)) {
 		return "file"
 	}
@@ -294,7 +294,7 @@ func (s Situation) hasContainerFlag(flag string) bool {
 
 // asks reports whether a container is started with what a flag of docker run
 // asks for.
-func asks(l checks.Launch, flag string) bool {
+func asks(l facts.Launch, flag string) bool {
 	key, value, _ := strings.Cut(strings.Replace(flag, " ", "=", 1), "=")
 	switch key {
 	case "--ipc":

@@ -6,31 +6,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
 // eightGPUs is a machine with eight GPUs below switches, and 200 further
 // PCI functions, as a large server has.
-func eightGPUs() *checks.Facts {
+func eightGPUs() *facts.Facts {
 	no, zero := false, 0
-	f := &checks.Facts{
-		Schema: checks.FactsSchema,
-		Host:   &checks.HostFacts{Virtualization: &checks.Virtualization{Kind: "none", PassthroughHost: &no}},
-		PCI:    &checks.PCIFacts{}, Links: &checks.LinkFacts{}, GPUs: &checks.GPUFacts{NVML: "ok"},
-		Env: &checks.EnvFacts{Variables: []checks.Variable{}},
+	f := &facts.Facts{
+		Schema: facts.FactsSchema,
+		Host:   &facts.HostFacts{Virtualization: &facts.Virtualization{Kind: "none", PassthroughHost: &no}},
+		PCI:    &facts.PCIFacts{}, Links: &facts.LinkFacts{}, GPUs: &facts.GPUFacts{NVML: "ok"},
+		Env: &facts.EnvFacts{Variables: []facts.Variable{}},
 	}
 	for i := range 200 {
-		f.PCI.Devices = append(f.PCI.Devices, checks.PCIDevice{
+		f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{
 			Address: fmt.Sprintf("0000:%02x:00.0", i), Class: "0x060400", Kind: "bridge", Extended: true, ConfigBytes: 4096,
-			ACS: &checks.ACS{Capability: []string{"SrcValid", "ReqRedir"}, Control: []string{"SrcValid"}},
+			ACS: &facts.ACS{Capability: []string{"SrcValid", "ReqRedir"}, Control: []string{"SrcValid"}},
 		})
 	}
 	for a := range 8 {
 		address := fmt.Sprintf("0000:%02x:00.0", 0xc0+a)
-		f.GPUs.Devices = append(f.GPUs.Devices, checks.GPU{Address: address, Vendor: "nvidia", InPCI: true, InNVML: true, NVLinks: []checks.NVLink{}})
+		f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: address, Vendor: "nvidia", InPCI: true, InNVML: true, NVLinks: []facts.NVLink{}})
 		for b := range a {
-			f.Links.Pairs = append(f.Links.Pairs, checks.Pair{
+			f.Links.Pairs = append(f.Links.Pairs, facts.Pair{
 				A: fmt.Sprintf("0000:%02x:00.0", 0xc0+b), B: address, Kind: "gpu-gpu", Path: "PXB", NVLinks: &zero,
 				Bridges: []string{fmt.Sprintf("0000:%02x:00.0", b), fmt.Sprintf("0000:%02x:00.0", a)},
 			})
@@ -70,9 +70,9 @@ func BenchmarkEvaluate(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	facts := eightGPUs()
+	f := eightGPUs()
 	for b.Loop() {
-		if _, err := s.Evaluate(b.Context(), facts, Options{}); err != nil {
+		if _, err := s.Evaluate(b.Context(), f, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -81,9 +81,9 @@ func BenchmarkEvaluate(b *testing.B) {
 // BenchmarkEvaluateAgain is what a further judgement takes, all rules being compiled.
 func BenchmarkEvaluateAgain(b *testing.B) {
 	s := compiledSet(b)
-	facts := eightGPUs()
+	f := eightGPUs()
 	for b.Loop() {
-		if _, err := s.Evaluate(b.Context(), facts, Options{}); err != nil {
+		if _, err := s.Evaluate(b.Context(), f, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -91,9 +91,9 @@ func BenchmarkEvaluateAgain(b *testing.B) {
 
 // BenchmarkInput is the share of turning the facts into a value.
 func BenchmarkInput(b *testing.B) {
-	facts := eightGPUs()
+	f := eightGPUs()
 	for b.Loop() {
-		if _, err := inputValue(facts); err != nil {
+		if _, err := inputValue(f); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -112,12 +112,12 @@ func BenchmarkGrowth(b *testing.B) {
 		for _, f := range c.Want.Findings {
 			b.Run(c.Name+"/"+f.Rule, func(b *testing.B) {
 				g := ways(written(b, c.Facts))["all lists: copies of other places"]
-				facts := []*checks.Facts{g.times(b, 16), g.times(b, 32), g.times(b, 64)}
-				took := make([]time.Duration, len(facts))
+				documents := []*facts.Facts{g.times(b, 16), g.times(b, 32), g.times(b, 64)}
+				took := make([]time.Duration, len(documents))
 				for b.Loop() {
-					for i, f2 := range facts {
+					for i, document := range documents {
 						start := time.Now()
-						if f2 == nil || m.evaluate(b, f.Rule, f2) != nil {
+						if document == nil || m.evaluate(b, f.Rule, document) != nil {
 							b.Skip("no Go type holds the copies, or two of one address differ")
 						}
 						if d := time.Since(start); took[i] == 0 || d < took[i] {

@@ -11,7 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -60,12 +60,16 @@ func (p *program) serves(rules []Rule, input ast.Object) bool {
 // called from several goroutines and does its work once.
 func (s *Set) Compile() error {
 	s.once.Do(func() {
-		modules, err := s.modulesOf(s.rules)
+		all := slices.Clone(s.rules)
+		for _, file := range slices.Compact(slices.Sorted(maps.Values(s.conditions))) {
+			all = append(all, conditionRule(file))
+		}
+		modules, err := s.modulesOf(all)
 		if err != nil {
 			s.err = err
 			return
 		}
-		p, err := s.compiled(modules, s.rules)
+		p, err := s.compiled(modules, all)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.ready, s.err = p, err
@@ -76,7 +80,7 @@ func (s *Set) Compile() error {
 // Expected are sections of the facts that are known before the others.
 type Expected struct {
 	// Facts holds these sections.
-	Facts *checks.Facts
+	Facts *facts.Facts
 	// Sections are their names in the facts document; one that the facts lack is
 	// expected to be missing.
 	Sections []string

@@ -15,8 +15,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // Options says which rules are judged.
@@ -51,24 +51,27 @@ func (e *UnknownRuleError) Error() string {
 // malformed finding, is skipped with the reason and stops no other. What else it
 // found is told all the same, so that such a rule may have findings and be
 // skipped too.
-func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (*Verdict, error) {
+func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verdict, error) {
 	chosen, always, left, err := s.choose(opts)
 	if err != nil {
 		return nil, err
 	}
-	judged := *facts
+	judged := *f
 	judged.Profile = string(cmp.Or(opts.Profile, Training))
 	input, err := inputValue(&judged)
 	if err != nil {
 		return nil, err
 	}
 	asked := slices.Concat(chosen, always)
-	programs, err := s.programs(asked, input)
+	h := hear(f.Logs)
+	conditions := s.conditionRules(h)
+	queried := slices.Concat(asked, conditions)
+	programs, err := s.programs(queried, input)
 	if err != nil {
 		return nil, err
 	}
 	remaining := s.newBudget(opts)
-	said, err := s.ask(ctx, remaining, programs, input, asked)
+	said, err := s.ask(ctx, remaining, programs, input, queried)
 	if err != nil {
 		return nil, err
 	}
@@ -76,17 +79,26 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 	for _, rule := range asked {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
-	for id, findings := range s.told(facts.Logs) {
+	known := together(said, conditions)
+	for id, findings := range s.told(h, saidBy(h, known)) {
 		if a, asked := answers[id]; asked {
 			a.findings = append(a.findings, findings...)
+			if known.failure != "" {
+				a.faults = append(a.faults, known.failure)
+			}
 			answers[id] = a
 		}
+	}
+	for _, rule := range asked {
+		a := answers[rule.ID]
+		a.findings = rule.foremostKind(a.findings)
+		answers[rule.ID] = a
 	}
 	if err := s.judgeRest(ctx, remaining, judged, answers); err != nil {
 		return nil, err
 	}
 	v := &Verdict{NotApplicable: left}
-	told := toldByTexts(facts)
+	told := toldByTexts(f)
 	var findings []Finding
 	for _, rule := range always {
 		findings = append(findings, answers[rule.ID].findings...)
@@ -95,7 +107,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 		a := answers[rule.ID]
 		findings = append(findings, a.findings...)
 		if len(a.findings)+len(a.missing)+len(a.notApplicable) == 0 {
-			a.missing = unmet(rule, facts, input) // Before it passes.
+			a.missing = unmet(rule, f, input) // Before it passes.
 		}
 		switch {
 		case len(a.faults) > 0:
@@ -104,7 +116,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 		case len(a.missing) > 0 && !told && ofTexts(a.missing):
 			v.NotApplicable[rule.ID] = noTexts
 		case len(a.missing) > 0:
-			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: withReasons(a.missing, facts.Unknown)})
+			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: withReasons(a.missing, f.Unknown)})
 		case len(a.notApplicable) > 0:
 			v.NotApplicable[rule.ID] = strings.Join(a.notApplicable, "; ")
 		default:
@@ -119,7 +131,7 @@ func (s *Set) Evaluate(ctx context.Context, facts *checks.Facts, opts Options) (
 const noTexts = "it judges what texts tell, and none was given"
 
 // toldByTexts reports whether the facts hold anything that only texts tell.
-func toldByTexts(f *checks.Facts) bool {
+func toldByTexts(f *facts.Facts) bool {
 	return len(f.Texts) > 0 || f.Benchmarks != nil || f.Launches != nil || f.Logs != nil || f.NICs != nil || f.Software != nil || f.Storage != nil
 }
 
@@ -130,7 +142,7 @@ func ofTexts(missing []Missing) bool {
 
 // judgeRest has the rules that judge what is left judge again, where they found
 // something: only what no finding of another rule accounts for.
-func (s *Set) judgeRest(ctx context.Context, left budget, facts checks.Facts, answers map[string]reading) error {
+func (s *Set) judgeRest(ctx context.Context, left budget, f facts.Facts, answers map[string]reading) error {
 	var others []Finding
 	var last []Rule
 	for _, rule := range s.rules {
@@ -145,15 +157,15 @@ func (s *Set) judgeRest(ctx context.Context, left budget, facts checks.Facts, an
 	if len(last) == 0 {
 		return nil
 	}
-	rest := Unexplained(facts.Transfers, others)
+	rest := Unexplained(f.Transfers, others)
 	if rest == nil {
 		for _, rule := range last {
 			answers[rule.ID] = reading{}
 		}
 		return nil
 	}
-	facts.Transfers = rest
-	input, err := inputValue(&facts)
+	f.Transfers = rest
+	input, err := inputValue(&f)
 	if err != nil {
 		return err
 	}
@@ -166,7 +178,9 @@ func (s *Set) judgeRest(ctx context.Context, left budget, facts checks.Facts, an
 		return err
 	}
 	for _, rule := range last {
-		answers[rule.ID] = s.read(rule, said[rule.ID])
+		a := s.read(rule, said[rule.ID])
+		a.findings = rule.foremostKind(a.findings)
+		answers[rule.ID] = a
 	}
 	return nil
 }
@@ -235,7 +249,8 @@ func Nearest(word string, known []string) string {
 // answer is what one rule says, as Rego returned it.
 type answer struct {
 	findings, missing, notApplicable []*ast.Term
-	failure                          string // Why the rule could not be run.
+	holds, values, shown             []*ast.Term // Of the conditions.
+	failure                          string      // Why the rule could not be run.
 }
 
 // ask asks programs all rules, in as few queries as can be and side by side. Where one
@@ -346,6 +361,12 @@ func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Ru
 				a.missing = items
 			case "not_applicable":
 				a.notApplicable = items
+			case "holds":
+				a.holds = items
+			case "values":
+				a.values = items
+			case "shown":
+				a.shown = items
 			}
 		})
 		said[string(id.Value.(ast.String))] = a
@@ -359,8 +380,8 @@ func (p *program) queryBody(rules []Rule) ast.Body {
 	verdicts := make([][2]*ast.Term, 0, len(rules))
 	for _, rule := range rules {
 		pkg := p.modules[rule.File].Package.Path
-		offers := make([][2]*ast.Term, 0, len(answers))
-		for _, name := range answers {
+		offers := make([][2]*ast.Term, 0, len(rule.offers()))
+		for _, name := range rule.offers() {
 			if offered(p.modules[rule.File], name) {
 				ref := pkg.Append(ast.StringTerm(name))
 				offers = append(offers, [2]*ast.Term{ast.StringTerm(name), ast.NewTerm(ref)})
@@ -378,7 +399,7 @@ func offered(m *ast.Module, name string) bool {
 
 // withReasons gives each missing fact the reason why it is not known, where the
 // facts say so.
-func withReasons(missing []Missing, unknown []checks.Unknown) []Missing {
+func withReasons(missing []Missing, unknown []facts.Unknown) []Missing {
 	list := make([]Missing, 0, len(missing))
 	for _, m := range missing {
 		m.Reason = reasonFor(m.Fact, unknown)
@@ -390,7 +411,7 @@ func withReasons(missing []Missing, unknown []checks.Unknown) []Missing {
 // reasonFor returns the reason that the facts give for a missing fact: the one
 // for this very fact, else for the closest around it, else for a part of it.
 // An unknown whole section speaks for each fact in it.
-func reasonFor(path string, unknown []checks.Unknown) string {
+func reasonFor(path string, unknown []facts.Unknown) string {
 	section, fact, _ := strings.Cut(plainPath(path), ".")
 	best, reason := 0, ""
 	for _, u := range unknown {

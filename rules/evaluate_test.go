@@ -14,7 +14,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/util"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -61,10 +61,10 @@ func TestEvaluateOutcomes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := &checks.Facts{Schema: checks.FactsSchema, Unknown: []checks.Unknown{
+	f := &facts.Facts{Schema: facts.FactsSchema, Unknown: []facts.Unknown{
 		{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root"},
 	}}
-	got, err := s.Evaluate(t.Context(), facts, Options{})
+	got, err := s.Evaluate(t.Context(), f, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestEvaluateChoice(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			v, err := s.Evaluate(t.Context(), &checks.Facts{}, tt.opts)
+			v, err := s.Evaluate(t.Context(), &facts.Facts{}, tt.opts)
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -155,7 +155,7 @@ func TestMalformedFinding(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := s.Evaluate(t.Context(), &checks.Facts{}, Options{})
+			v, err := s.Evaluate(t.Context(), &facts.Facts{}, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +179,7 @@ func TestMalformedAmongOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := s.Evaluate(t.Context(), &checks.Facts{}, Options{})
+	v, err := s.Evaluate(t.Context(), &facts.Facts{}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestMalformedAmongOthers(t *testing.T) {
 // only the user may give one. What is malformed makes the rule skipped, never
 // passed.
 func TestMissing(t *testing.T) {
-	unknown := []checks.Unknown{{Section: "pci", Fact: "devices", Reason: "no root"}, {Section: "gpus", Reason: "no NVML"}}
+	unknown := []facts.Unknown{{Section: "pci", Fact: "devices", Reason: "no root"}, {Section: "gpus", Reason: "no NVML"}}
 	malformed := func(reason string) Skipped {
 		return faulty("one", "the rule returned a malformed entry of missing: "+reason)
 	}
@@ -239,7 +239,7 @@ func TestMissing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				v, err := s.Evaluate(t.Context(), &checks.Facts{Unknown: unknown}, Options{})
+				v, err := s.Evaluate(t.Context(), &facts.Facts{Unknown: unknown}, Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -275,7 +275,7 @@ func TestEvaluateCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Evaluate(ctx, &checks.Facts{}, Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := s.Evaluate(ctx, &facts.Facts{}, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
 }
@@ -387,7 +387,7 @@ func TestCompareSubjects(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	unknown := []checks.Unknown{
+	unknown := []facts.Unknown{
 		{Section: "pci", Fact: "devices.acs", Reason: "needs root"},
 		{Section: "pci", Fact: "devices", Reason: "no PCI"},
 		{Section: "gpus", Reason: "no library"},
@@ -415,23 +415,23 @@ func TestReasons(t *testing.T) {
 // what is null.
 func TestInputValue(t *testing.T) {
 	yes, node, bytes := true, 1, int64(1)<<40
-	facts := &checks.Facts{
-		Schema: checks.FactsSchema,
-		Host:   &checks.HostFacts{Kernel: "6.8.0", CommandLine: []string{"iommu=pt"}, Root: &yes},
-		PCI: &checks.PCIFacts{Devices: []checks.PCIDevice{{
-			Address: "0000:3b:00.0", NUMANode: &node, Link: &checks.PCIeLink{SpeedGTs: 2.5, Width: 16, Source: "config"},
-			ACS: &checks.ACS{Capability: []string{}, Control: nil},
+	f := &facts.Facts{
+		Schema: facts.FactsSchema,
+		Host:   &facts.HostFacts{Kernel: "6.8.0", CommandLine: []string{"iommu=pt"}, Root: &yes},
+		PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{{
+			Address: "0000:3b:00.0", NUMANode: &node, Link: &facts.PCIeLink{SpeedGTs: 2.5, Width: 16, Source: "config"},
+			ACS: &facts.ACS{Capability: []string{}, Control: nil},
 		}}},
-		GPUs: &checks.GPUFacts{
-			Driver:  checks.GPUDriver{Parameters: map[string]string{"EnableResizableBar": "1"}},
-			Devices: []checks.GPU{{Address: "0000:3b:00.0", BAR1Bytes: &bytes}},
+		GPUs: &facts.GPUFacts{
+			Driver:  facts.GPUDriver{Parameters: map[string]string{"EnableResizableBar": "1"}},
+			Devices: []facts.GPU{{Address: "0000:3b:00.0", BAR1Bytes: &bytes}},
 		},
 	}
-	got, err := inputValue(facts)
+	got, err := inputValue(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(facts)
+	text, err := json.Marshal(f)
 	if err != nil {
 		t.Fatal(err)
 	}

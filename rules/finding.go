@@ -2,18 +2,20 @@ package rules
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
 // pciAddress is the form of a PCI address: domain:bus:device.function. The
 // domain has more than four digits below an Intel VMD controller. A GPU of
 // which only the index is known is called "GPU3".
-var pciAddress = regexp.MustCompile(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]+)$`)
+var pciAddress = lazy.New(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]+)$`)
 
 // reading is what one rule said, read.
 type reading struct {
@@ -124,8 +126,13 @@ func (r Rule) finding() Finding {
 func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 	r := &entryReader{what: "finding"}
 	f = rule.finding()
+	var quoted []facts.Message
 	r.each("a finding", v, func(key string, value ast.Value) bool {
 		switch key {
+		case "id":
+			f.ID = r.text(key, value)
+		case "messages":
+			quoted = r.messages(value)
 		case "subject":
 			f.Subject = r.text(key, value)
 		case "message":
@@ -164,6 +171,7 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 		}
 		return true
 	})
+	f.quote(quoted)
 	for _, field := range [...]struct{ key, text string }{{"subject", f.Subject}, {"message", f.Message}} {
 		if field.text == "" {
 			r.fault("%s is missing", field.key)
@@ -179,6 +187,38 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 	}
 	slices.Sort(f.Affects) // A list keeps the rule's order, which says nothing.
 	return f, r.reason
+}
+
+// messages reads messages of input.logs.
+func (r *entryReader) messages(v ast.Value) []facts.Message {
+	var list []facts.Message
+	text, err := json.Marshal(native(v))
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil || slices.ContainsFunc(list, func(m facts.Message) bool { return m.ID == "" || m.Source == "" }) {
+		r.fault("messages are not messages of input.logs")
+		return nil
+	}
+	return list
+}
+
+// quote shows messages as what led to the finding, in their order, before its other
+// evidence, and places it at the first of them.
+func (f *Finding) quote(messages []facts.Message) {
+	if len(messages) == 0 {
+		return
+	}
+	slices.SortFunc(messages, func(a, b facts.Message) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Text, b.Text))
+	})
+	shown := make([]Evidence, 0, len(messages)+len(f.Evidence))
+	for _, m := range messages {
+		shown = append(shown, Evidence{Fact: fmt.Sprintf("logs.messages[%s]", m.ID), Value: m.Text, Source: fmt.Sprintf("%s:%d", m.Source, m.Line)})
+	}
+	f.Evidence = append(shown, f.Evidence...)
+	order := messages[0].Order
+	f.Order = &order
 }
 
 // each gives every pair of an object to take, which says whether it knows the
@@ -423,7 +463,7 @@ func compareSubjects(a, b string) int {
 }
 
 // subjectPart is a number or what stands between two numbers.
-var subjectPart = regexp.MustCompile(`\b[0-9a-f]+\b|[0-9]+|[^0-9]`)
+var subjectPart = lazy.New(`\b[0-9a-f]+\b|[0-9]+|[^0-9]`)
 
 func comparePart(a, b string) int {
 	aNumber, bNumber := isHex(a), isHex(b)

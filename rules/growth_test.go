@@ -16,7 +16,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
@@ -44,7 +44,7 @@ func newMeter(tb testing.TB) *meter {
 }
 
 // evaluate evaluates one rule, with further options.
-func (m *meter) evaluate(tb testing.TB, id string, facts *checks.Facts, more ...rego.EvalOption) error {
+func (m *meter) evaluate(tb testing.TB, id string, f *facts.Facts, more ...rego.EvalOption) error {
 	tb.Helper()
 	q, ok := m.queries[id]
 	if !ok {
@@ -59,7 +59,7 @@ func (m *meter) evaluate(tb testing.TB, id string, facts *checks.Facts, more ...
 		}
 		m.queries[id] = q
 	}
-	input, err := inputValue(facts)
+	input, err := inputValue(f)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -103,14 +103,14 @@ func listsOf(document map[string]any) []string {
 }
 
 // times are the facts with each entry n times, or nil where no Go type holds them.
-func (g growth) times(tb testing.TB, n int) *checks.Facts {
+func (g growth) times(tb testing.TB, n int) *facts.Facts {
 	tb.Helper()
 	grown := g.grow(g.document, "", n)
 	b, err := json.Marshal(grown)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &checks.Facts{}
+	f := &facts.Facts{}
 	if json.Unmarshal(b, f) != nil {
 		return nil
 	}
@@ -275,12 +275,12 @@ func (m *meter) grows(t *testing.T, id, name string, g growth) {
 	t.Helper()
 	var counts []int
 	for size := 4; size <= 32; size *= 2 {
-		facts := g.times(t, size)
-		if facts == nil {
+		f := g.times(t, size)
+		if f == nil {
 			return // No Go type holds them.
 		}
 		counter := &steps{}
-		switch err := m.evaluate(t, id, facts, rego.EvalQueryTracer(counter)); {
+		switch err := m.evaluate(t, id, f, rego.EvalQueryTracer(counter)); {
 		case topdown.IsError(err) && strings.Contains(err.Error(), topdown.ConflictErr):
 			return // Two entries of one address that differ.
 		case err != nil:

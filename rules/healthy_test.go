@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -43,57 +43,57 @@ const driver = "580.159.04"
 
 // model is a machine under construction.
 type model struct {
-	*checks.Facts
+	*facts.Facts
 	cards []card
 }
 
 // machine begins a bare-metal one of a user who is root, with two sockets and
 // these cards, each below a root port of its own; the first half on node 0.
 func machine(cards ...card) *model {
-	m := &model{cards: cards, Facts: &checks.Facts{
-		Schema: checks.FactsSchema,
-		Host: &checks.HostFacts{
+	m := &model{cards: cards, Facts: &facts.Facts{
+		Schema: facts.FactsSchema,
+		Host: &facts.HostFacts{
 			Kernel: "6.8.0-60-generic", Arch: "amd64", Distribution: "Ubuntu 24.04.3 LTS", DistributionID: "ubuntu", DistributionVersion: "24.04",
 			CommandLine:    []string{"BOOT_IMAGE=/vmlinuz", "ro", "iommu=pt"},
-			Virtualization: &checks.Virtualization{Kind: "none", PassthroughHost: new(false), Source: "/proc/cpuinfo"},
-			CPU:            &checks.CPU{Vendor: "GenuineIntel", Model: "INTEL(R) XEON(R) PLATINUM 8562Y+", Family: 6, ModelNumber: 207, Sockets: 2, Threads: 128},
+			Virtualization: &facts.Virtualization{Kind: "none", PassthroughHost: new(false), Source: "/proc/cpuinfo"},
+			CPU:            &facts.CPU{Vendor: "GenuineIntel", Model: "INTEL(R) XEON(R) PLATINUM 8562Y+", Family: 6, ModelNumber: 207, Sockets: 2, Threads: 128},
 			MemoryBytes:    1 << 40, Root: new(true),
 		},
-		PCI:   &checks.PCIFacts{},
-		IOMMU: &checks.IOMMUFacts{Units: []string{"dmar0"}, Vendor: "intel", Mode: "passthrough", CommandLine: []string{"iommu=pt"}},
-		NUMA: &checks.NUMAFacts{Balancing: new(1), AllowedCPUs: "0-127", AllowedNodes: "0-1", Nodes: []checks.NUMANode{
+		PCI:   &facts.PCIFacts{},
+		IOMMU: &facts.IOMMUFacts{Units: []string{"dmar0"}, Vendor: "intel", Mode: "passthrough", CommandLine: []string{"iommu=pt"}},
+		NUMA: &facts.NUMAFacts{Balancing: new(1), AllowedCPUs: "0-127", AllowedNodes: "0-1", Nodes: []facts.NUMANode{
 			{ID: 0, CPUs: "0-63", AllowedCPUs: new(64), MemoryBytes: 1 << 39, Distances: []int{10, 21}},
 			{ID: 1, CPUs: "64-127", AllowedCPUs: new(64), MemoryBytes: 1 << 39, Distances: []int{21, 10}},
 		}},
-		GPUs: &checks.GPUFacts{NVML: "ok", NVSwitches: new(0), Driver: checks.GPUDriver{
+		GPUs: &facts.GPUFacts{NVML: "ok", NVSwitches: new(0), Driver: facts.GPUDriver{
 			Version: driver, KernelVersion: driver, Open: new(true), NVMLVersion: "13." + driver, CUDAVersion: "13.0",
 		}},
-		Links: &checks.LinkFacts{Pairs: []checks.Pair{}, VirtualTopology: new(false)},
-		Container: &checks.ContainerFacts{
+		Links: &facts.LinkFacts{Pairs: []facts.Pair{}, VirtualTopology: new(false)},
+		Container: &facts.ContainerFacts{
 			Inside: new(false), SHM: shm(512 << 30), SHMMounted: new(true),
 			MemlockSoftBytes: new(int64(8 << 20)), MemlockHardBytes: new(int64(8 << 20)), Capabilities: []string{"IPC_LOCK", "SYS_ADMIN", "SYS_NICE"},
 			Seccomp: "none", GetMempolicy: "ok", Mlock: "ok", SysMounted: new(true), SysReadOnly: new(false), PCIVisible: new(true),
-			DeviceNodes: []checks.DeviceNode{}, PrivateIPC: new(false), PrivatePID: new(false), PrivateUser: new(false),
+			DeviceNodes: []facts.DeviceNode{}, PrivateIPC: new(false), PrivatePID: new(false), PrivateUser: new(false),
 		},
-		Env:       &checks.EnvFacts{Variables: []checks.Variable{}},
-		Libraries: &checks.LibraryFacts{Files: []checks.Library{}},
-		KernelLog: &checks.KernelLogFacts{Source: "/dev/kmsg", Events: []checks.KernelEvent{}},
+		Env:       &facts.EnvFacts{Variables: []facts.Variable{}},
+		Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
+		KernelLog: &facts.KernelLogFacts{Source: "/dev/kmsg", Events: []facts.KernelEvent{}},
 	}}
 	for i, c := range cards {
 		m.addCard(i, c)
 	}
 	for i := range cards {
 		for j := range i {
-			m.Links.Pairs = append(m.Links.Pairs, checks.Pair{
+			m.Links.Pairs = append(m.Links.Pairs, facts.Pair{
 				A: gpu(j), B: gpu(i), Kind: "gpu-gpu", Path: m.path(j, i), Bridges: []string{port(j), port(i)}, NVLinks: new(0),
-				P2P: &checks.P2PStatus{Read: "ok", Write: "ok", NVLink: "not-supported", Atomics: "not-supported"},
+				P2P: &facts.P2PStatus{Read: "ok", Write: "ok", NVLink: "not-supported", Atomics: "not-supported"},
 			})
 		}
 	}
 	if len(cards) > 0 {
 		m.nodes("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
 		for _, kind := range []string{"libcuda", "libnvidia-ml", "libnvidia-ptxjitcompiler"} {
-			m.library(checks.Library{Kind: kind, Path: "/usr/lib/x86_64-linux-gnu/" + kind + ".so.1", Version: driver, FoundBy: "ld_cache", Loads: true})
+			m.library(facts.Library{Kind: kind, Path: "/usr/lib/x86_64-linux-gnu/" + kind + ".so.1", Version: driver, FoundBy: "ld_cache", Loads: true})
 		}
 	}
 	return m
@@ -102,8 +102,8 @@ func machine(cards ...card) *model {
 func gpu(i int) string  { return fmt.Sprintf("0000:%02x:00.0", 0x18+8*i) }
 func port(i int) string { return fmt.Sprintf("0000:%02x:01.0", 0x17+8*i) }
 
-func shm(size int64) *checks.FileSystem {
-	return &checks.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: size, FreeBytes: size}
+func shm(size int64) *facts.FileSystem {
+	return &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: size, FreeBytes: size}
 }
 
 func (m *model) node(i int) int { return 2 * i / max(len(m.cards), 2) }
@@ -117,29 +117,29 @@ func (m *model) path(i, j int) string {
 
 func (m *model) addCard(i int, c card) {
 	speed := []float64{0, 2.5, 5, 8, 16, 32, 64}[c.generation]
-	link := checks.PCIeLink{SpeedGTs: speed, Width: c.width, MaxSpeedGTs: speed, MaxWidth: c.width, Source: "config"}
+	link := facts.PCIeLink{SpeedGTs: speed, Width: c.width, MaxSpeedGTs: speed, MaxWidth: c.width, Source: "config"}
 	idle := link
 	idle.SpeedGTs = 2.5 // As an idle card shows.
 	m.PCI.Devices = append(
-		m.PCI.Devices, checks.PCIDevice{
+		m.PCI.Devices, facts.PCIDevice{
 			Address: port(i), Class: "0x060400", Vendor: "0x8086", Device: "0x352a", Kind: "bridge", Driver: "pcieport", NUMANode: new(m.node(i)),
 			RootBus: "pci" + port(i)[:7], ConfigBytes: 4096, HeaderType: new(1), PortType: "root-port", Link: &link, Extended: true,
-			ACS: &checks.ACS{Capability: []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}, Control: []string{"SrcValid"}, ControlWord: 1},
+			ACS: &facts.ACS{Capability: []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}, Control: []string{"SrcValid"}, ControlWord: 1},
 		},
-		checks.PCIDevice{
+		facts.PCIDevice{
 			Address: gpu(i), Class: "0x030200", Vendor: "0x10de", Device: c.device, Kind: "gpu", Driver: "nvidia", NUMANode: new(m.node(i)), IOMMUGroup: new(40 + i),
 			RootBus: "pci" + port(i)[:7], Ancestors: []string{port(i)}, ConfigBytes: 4096, HeaderType: new(0), PortType: "endpoint", Link: &idle, Extended: true,
-			AER: &checks.AER{Uncorrectable: []string{}, Correctable: []string{}, TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
+			AER: &facts.AER{Uncorrectable: []string{}, Correctable: []string{}, TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 		},
 	)
-	m.IOMMU.Groups = append(m.IOMMU.Groups, checks.IOMMUGroup{ID: 40 + i, Type: "identity", Devices: []string{gpu(i)}})
-	g := checks.GPU{
+	m.IOMMU.Groups = append(m.IOMMU.Groups, facts.IOMMUGroup{ID: 40 + i, Type: "identity", Devices: []string{gpu(i)}})
+	g := facts.GPU{
 		Address: gpu(i), Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(i), UUID: fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i+1),
 		Name: c.name, Architecture: c.architecture, ComputeCapability: c.cc, MemoryBytes: c.memory << 30, MemoryUsedBytes: new(int64(0)),
-		PCIe:             &checks.GPULink{Generation: 1, Width: c.width, MaxGeneration: c.generation, MaxWidth: c.width, DeviceMaxGeneration: c.generation, Replays: new(0)},
+		PCIe:             &facts.GPULink{Generation: 1, Width: c.width, MaxGeneration: c.generation, MaxWidth: c.width, DeviceMaxGeneration: c.generation, Replays: new(0)},
 		PerformanceState: new(8), Persistence: new(true), ComputeMode: "default", VirtualizationMode: "none", RecoveryAction: "none",
-		ECC:          &checks.ECC{Enabled: true, VolatileCorrected: new(int64(0)), VolatileUncorrected: new(int64(0)), AggregateCorrected: new(int64(12)), AggregateUncorrected: new(int64(0))},
-		RemappedRows: &checks.RemappedRows{}, NVLinks: []checks.NVLink{}, Fabric: &checks.Fabric{State: "not-supported"}, Processes: []checks.GPUProcess{},
+		ECC:          &facts.ECC{Enabled: true, VolatileCorrected: new(int64(0)), VolatileUncorrected: new(int64(0)), AggregateCorrected: new(int64(12)), AggregateUncorrected: new(int64(0))},
+		RemappedRows: &facts.RemappedRows{}, NVLinks: []facts.NVLink{}, Fabric: &facts.Fabric{State: "not-supported"}, Processes: []facts.GPUProcess{},
 	}
 	if c.bar > 0 {
 		g.BAR1Bytes = new(c.bar << 30)
@@ -149,17 +149,17 @@ func (m *model) addCard(i int, c card) {
 	}
 	m.GPUs.Devices = append(m.GPUs.Devices, g)
 	m.nodes(fmt.Sprintf("/dev/nvidia%d", i))
-	m.Container.DriverDevices = append(m.Container.DriverDevices, checks.DriverDevice{Address: gpu(i), Minor: new(i), Model: c.name})
+	m.Container.DriverDevices = append(m.Container.DriverDevices, facts.DriverDevice{Address: gpu(i), Minor: new(i), Model: c.name})
 }
 
 func (m *model) nodes(paths ...string) *model {
 	for _, p := range paths {
-		m.Container.DeviceNodes = append(m.Container.DeviceNodes, checks.DeviceNode{Path: p, Access: "rw"})
+		m.Container.DeviceNodes = append(m.Container.DeviceNodes, facts.DeviceNode{Path: p, Access: "rw"})
 	}
 	return m
 }
 
-func (m *model) library(files ...checks.Library) *model {
+func (m *model) library(files ...facts.Library) *model {
 	m.Libraries.Files = append(m.Libraries.Files, files...)
 	return m
 }
@@ -168,7 +168,7 @@ func (m *model) library(files ...checks.Library) *model {
 func (m *model) env(settings ...string) *model {
 	for _, s := range settings {
 		name, value, _ := strings.Cut(s, "=")
-		m.Env.Variables = append(m.Env.Variables, checks.Variable{Name: name, Value: value, Source: "environment", Effective: true})
+		m.Env.Variables = append(m.Env.Variables, facts.Variable{Name: name, Value: value, Source: "environment", Effective: true})
 	}
 	return m
 }
@@ -178,10 +178,10 @@ func (m *model) nvlinked(remote string, links int, joined func(i, j int) bool) *
 	for i := range m.GPUs.Devices {
 		g, c := &m.GPUs.Devices[i], m.cards[i]
 		for l := range c.links {
-			g.NVLinks = append(g.NVLinks, checks.NVLink{Link: l, Active: l < links, Version: 4, RemoteType: remote, SpeedMBps: 26562, ReplayErrors: new(int64(0)), RecoveryErrors: new(int64(0)), CRCErrors: new(int64(0))})
+			g.NVLinks = append(g.NVLinks, facts.NVLink{Link: l, Active: l < links, Version: 4, RemoteType: remote, SpeedMBps: 26562, ReplayErrors: new(int64(0)), RecoveryErrors: new(int64(0)), CRCErrors: new(int64(0))})
 		}
 		if remote == "switch" {
-			g.Fabric = &checks.Fabric{State: "completed", Status: "SUCCESS"}
+			g.Fabric = &facts.Fabric{State: "completed", Status: "SUCCESS"}
 		}
 	}
 	for i := range m.Links.Pairs {
@@ -195,7 +195,7 @@ func (m *model) nvlinked(remote string, links int, joined func(i, j int) bool) *
 }
 
 func (m *model) number(address string) int {
-	return slices.IndexFunc(m.GPUs.Devices, func(g checks.GPU) bool { return g.Address == address })
+	return slices.IndexFunc(m.GPUs.Devices, func(g facts.GPU) bool { return g.Address == address })
 }
 
 func everyPair(int, int) bool { return true }
@@ -205,28 +205,28 @@ func (m *model) switched(switches int) *model {
 	m.nvlinked("switch", m.cards[0].links, everyPair)
 	m.GPUs.NVSwitches = new(switches)
 	for i := range switches {
-		m.PCI.Devices = append(m.PCI.Devices, checks.PCIDevice{
+		m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{
 			Address: fmt.Sprintf("0000:%02x:00.0", 0x05+i), Class: "0x068000", Vendor: "0x10de", Device: "0x22a3", Kind: "nvswitch", Driver: "nvidia-nvswitch", ConfigBytes: 4096, Extended: true,
 		})
 	}
-	m.GPUs.Driver.FabricManager = &checks.FabricManager{Running: new(true), Version: driver}
+	m.GPUs.Driver.FabricManager = &facts.FabricManager{Running: new(true), Version: driver}
 	return m
 }
 
 // refused has the driver offer no peer access, in NVML's words.
 func (m *model) refused(status string) *model {
 	for i := range m.Links.Pairs {
-		m.Links.Pairs[i].P2P = &checks.P2PStatus{Read: status, Write: status, NVLink: "not-supported", Atomics: "not-supported"}
+		m.Links.Pairs[i].P2P = &facts.P2PStatus{Read: status, Write: status, NVLink: "not-supported", Atomics: "not-supported"}
 	}
 	return m
 }
 
 // guest makes it a virtual machine with a flat PCI tree.
 func (m *model) guest() *model {
-	m.Host.Virtualization = &checks.Virtualization{Kind: "kvm", Guest: true, PassthroughHost: new(false), Source: "DMI"}
-	m.IOMMU = &checks.IOMMUFacts{Units: []string{}, Groups: []checks.IOMMUGroup{}, Mode: "off"}
-	m.NUMA = &checks.NUMAFacts{Balancing: new(0), Nodes: []checks.NUMANode{{ID: 0, CPUs: "0-63", AllowedCPUs: new(64), Distances: []int{10}}}}
-	m.PCI.Devices = slices.DeleteFunc(m.PCI.Devices, func(d checks.PCIDevice) bool { return d.Kind == "bridge" || d.Kind == "nvswitch" })
+	m.Host.Virtualization = &facts.Virtualization{Kind: "kvm", Guest: true, PassthroughHost: new(false), Source: "DMI"}
+	m.IOMMU = &facts.IOMMUFacts{Units: []string{}, Groups: []facts.IOMMUGroup{}, Mode: "off"}
+	m.NUMA = &facts.NUMAFacts{Balancing: new(0), Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-63", AllowedCPUs: new(64), Distances: []int{10}}}}
+	m.PCI.Devices = slices.DeleteFunc(m.PCI.Devices, func(d facts.PCIDevice) bool { return d.Kind == "bridge" || d.Kind == "nvswitch" })
 	for i := range m.PCI.Devices {
 		m.PCI.Devices[i].Ancestors, m.PCI.Devices[i].NUMANode, m.PCI.Devices[i].Extended = nil, nil, false
 	}
@@ -237,7 +237,7 @@ func (m *model) guest() *model {
 	for i := range m.GPUs.Devices {
 		m.GPUs.Devices[i].VirtualizationMode = "passthrough"
 	}
-	m.GPUs.Driver.FabricManager = &checks.FabricManager{Running: new(false)}
+	m.GPUs.Driver.FabricManager = &facts.FabricManager{Running: new(false)}
 	return m
 }
 
@@ -248,23 +248,23 @@ func (m *model) inside(runtime string, count int, shmBytes int64) *model {
 	c.Inside, c.Runtime, c.SHM, c.SysReadOnly = new(true), runtime, shm(shmBytes), new(true)
 	c.Capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"}
 	c.Seccomp, c.GetMempolicy, c.PrivateIPC, c.PrivatePID = "filter", "EPERM", new(true), new(true)
-	c.DeviceNodes = slices.DeleteFunc(c.DeviceNodes, func(n checks.DeviceNode) bool {
+	c.DeviceNodes = slices.DeleteFunc(c.DeviceNodes, func(n facts.DeviceNode) bool {
 		var minor int
 		read, _ := fmt.Sscanf(n.Path, "/dev/nvidia%d", &minor)
 		return read == 1 && minor >= count
 	})
 	for i := count; i < len(m.cards); i++ {
 		c.MissingNodes = append(c.MissingNodes, fmt.Sprintf("/dev/nvidia%d", i))
-		m.GPUs.Devices[i] = checks.GPU{Address: gpu(i), Vendor: "nvidia", InPCI: true}
+		m.GPUs.Devices[i] = facts.GPU{Address: gpu(i), Vendor: "nvidia", InPCI: true}
 	}
-	m.Links.Pairs = slices.DeleteFunc(m.Links.Pairs, func(p checks.Pair) bool { return m.number(p.B) >= count })
+	m.Links.Pairs = slices.DeleteFunc(m.Links.Pairs, func(p facts.Pair) bool { return m.number(p.B) >= count })
 	for i := range m.Libraries.Files {
 		m.Libraries.Files[i].Mounted = true
 	}
 	m.KernelLog = nil
-	m.Unknown = append(m.Unknown, checks.Unknown{Section: "kernel_log", Reason: "reading it needs CAP_SYSLOG", Hint: "run as root on the host"})
+	m.Unknown = append(m.Unknown, facts.Unknown{Section: "kernel_log", Reason: "reading it needs CAP_SYSLOG", Hint: "run as root on the host"})
 	if m.GPUs.Driver.FabricManager != nil {
-		m.GPUs.Driver.FabricManager = &checks.FabricManager{}
+		m.GPUs.Driver.FabricManager = &facts.FabricManager{}
 	}
 	return m
 }
@@ -310,7 +310,7 @@ func (m *model) unprivileged() *model {
 		m.Container.Capabilities = []string{}
 	}
 	m.KernelLog = nil
-	m.Unknown = append(m.Unknown, checks.Unknown{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root", Hint: "run as root"})
+	m.Unknown = append(m.Unknown, facts.Unknown{Section: "pci", Fact: "devices.acs", Reason: "config space beyond 64 bytes needs root", Hint: "run as root"})
 	return m
 }
 
@@ -318,7 +318,7 @@ func (m *model) unprivileged() *model {
 var healthy = map[string]func() *model{
 	"no GPU": func() *model {
 		m := machine()
-		m.GPUs = &checks.GPUFacts{NVML: "not-found", Devices: []checks.GPU{}}
+		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
 		return m
 	},
 	"8 x H100, HGX": func() *model { return machine(slices.Repeat([]card{h100}, 8)...).switched(4) },
@@ -340,7 +340,7 @@ var healthy = map[string]func() *model{
 	"GH200": func() *model {
 		m := machine(gh200)
 		m.Host.Arch, m.IOMMU.Vendor = "arm64", "arm"
-		m.NUMA.Nodes = append(m.NUMA.Nodes[:1], checks.NUMANode{ID: 1, CPUs: "", Distances: []int{80, 10}})
+		m.NUMA.Nodes = append(m.NUMA.Nodes[:1], facts.NUMANode{ID: 1, CPUs: "", Distances: []int{80, 10}})
 		return m
 	},
 	"4 x A100 PCIe, NVLink bridges on pairs": func() *model {
@@ -388,7 +388,7 @@ var healthy = map[string]func() *model{
 		m := machine(rtx4060m)
 		m.NUMA.Nodes = m.NUMA.Nodes[:1]
 		m.IOMMU.Mode, m.IOMMU.Groups[0].Type = "translated", "DMA-FQ"
-		m.PCI.Devices = append(m.PCI.Devices, checks.PCIDevice{Address: "0000:00:02.0", Class: "0x030000", Vendor: "0x8086", Device: "0x46a6", Kind: "display", Driver: "i915", ConfigBytes: 4096, Extended: true})
+		m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{Address: "0000:00:02.0", Class: "0x030000", Vendor: "0x8086", Device: "0x46a6", Kind: "display", Driver: "i915", ConfigBytes: 4096, Extended: true})
 		g := &m.GPUs.Devices[0]
 		g.ECC, g.RemappedRows, g.Persistence, g.PCIe.Width = nil, nil, new(false), 8
 		m.PCI.Devices[0].Link.MaxWidth, m.PCI.Devices[0].Link.Width = 8, 8
@@ -399,21 +399,21 @@ var healthy = map[string]func() *model{
 		m := machine(rtx4060m)
 		m.NUMA.Nodes = m.NUMA.Nodes[:1]
 		m.PCI.Devices[1].OffBus, m.PCI.Devices[1].Driver, m.PCI.Devices[1].Link = true, "nouveau", nil
-		m.GPUs = &checks.GPUFacts{NVML: "not-found", Devices: []checks.GPU{{Address: gpu(0), Vendor: "nvidia", InPCI: true}}}
-		m.Libraries.Files, m.Container.DeviceNodes, m.Container.DriverDevices = []checks.Library{}, []checks.DeviceNode{}, nil
+		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{{Address: gpu(0), Vendor: "nvidia", InPCI: true}}}
+		m.Libraries.Files, m.Container.DeviceNodes, m.Container.DriverDevices = []facts.Library{}, []facts.DeviceNode{}, nil
 		return m
 	},
 	"WSL2": func() *model {
 		m := machine(rtx4090)
-		m.Host.Virtualization = &checks.Virtualization{Kind: "wsl", Guest: true, Source: "/proc/sys/kernel/osrelease"}
+		m.Host.Virtualization = &facts.Virtualization{Kind: "wsl", Guest: true, Source: "/proc/sys/kernel/osrelease"}
 		m.Host.Kernel = "6.6.87.2-microsoft-standard-WSL2"
-		m.PCI.Devices = []checks.PCIDevice{{Address: "0001:00:00.0", Class: "0x030200", Vendor: "0x1414", Device: "0x008e", Kind: "display", Driver: "dxgkrnl", ConfigBytes: 256}}
+		m.PCI.Devices = []facts.PCIDevice{{Address: "0001:00:00.0", Class: "0x030200", Vendor: "0x1414", Device: "0x008e", Kind: "display", Driver: "dxgkrnl", ConfigBytes: 256}}
 		m.GPUs.Devices[0].InPCI, m.GPUs.Devices[0].Fabric = false, nil
 		m.GPUs.Driver.KernelVersion, m.GPUs.Driver.Version = "", "581.29"
-		m.GPUs.NVSwitches, m.IOMMU = nil, &checks.IOMMUFacts{Units: []string{}, Groups: []checks.IOMMUGroup{}, Mode: "off"}
-		m.Container.DeviceNodes, m.Container.DriverDevices = []checks.DeviceNode{}, nil
+		m.GPUs.NVSwitches, m.IOMMU = nil, &facts.IOMMUFacts{Units: []string{}, Groups: []facts.IOMMUGroup{}, Mode: "off"}
+		m.Container.DeviceNodes, m.Container.DriverDevices = []facts.DeviceNode{}, nil
 		m.NUMA.Nodes = m.NUMA.Nodes[:1]
-		m.Libraries.Files = []checks.Library{{Kind: "libcuda", Path: "/usr/lib/wsl/lib/libcuda.so.1", FoundBy: "ld_cache", Loads: true}, {Kind: "libnvidia-ml", Path: "/usr/lib/wsl/lib/libnvidia-ml.so.1", FoundBy: "ld_cache", Loads: true}}
+		m.Libraries.Files = []facts.Library{{Kind: "libcuda", Path: "/usr/lib/wsl/lib/libcuda.so.1", FoundBy: "ld_cache", Loads: true}, {Kind: "libnvidia-ml", Path: "/usr/lib/wsl/lib/libnvidia-ml.so.1", FoundBy: "ld_cache", Loads: true}}
 		return m
 	},
 	"passthrough host, one GPU in use": func() *model {
@@ -427,26 +427,26 @@ var healthy = map[string]func() *model{
 				m.PCI.Devices[i].ACS.Control = []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}
 			}
 		}
-		m.GPUs.Devices[1] = checks.GPU{Address: gpu(1), Vendor: "nvidia", InPCI: true}
-		m.Links.Pairs[0].P2P, m.Links.Pairs[0].NVLinks = &checks.P2PStatus{}, nil
-		m.Container.DeviceNodes = slices.DeleteFunc(m.Container.DeviceNodes, func(n checks.DeviceNode) bool { return n.Path == "/dev/nvidia1" })
+		m.GPUs.Devices[1] = facts.GPU{Address: gpu(1), Vendor: "nvidia", InPCI: true}
+		m.Links.Pairs[0].P2P, m.Links.Pairs[0].NVLinks = &facts.P2PStatus{}, nil
+		m.Container.DeviceNodes = slices.DeleteFunc(m.Container.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == "/dev/nvidia1" })
 		m.Container.DriverDevices = m.Container.DriverDevices[:1]
 		return m
 	},
 	"8 x MI300X, by PCI alone": func() *model {
 		m := machine()
-		m.GPUs = &checks.GPUFacts{NVML: "not-found", NVSwitches: new(0)}
+		m.GPUs = &facts.GPUFacts{NVML: "not-found", NVSwitches: new(0)}
 		for i := range 8 {
-			m.PCI.Devices = append(m.PCI.Devices, checks.PCIDevice{
+			m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{
 				Address: gpu(i), Class: "0x120000", Vendor: "0x1002", Device: "0x74a1", Kind: "gpu", Driver: "amdgpu", NUMANode: new(i / 4), Ancestors: []string{port(i)}, ConfigBytes: 4096, Extended: true,
-				Link: &checks.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
-				BARs: []checks.BAR{{Index: 0, SizeBytes: 256 << 30, Prefetchable: true, Is64Bit: true}},
+				Link: &facts.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
+				BARs: []facts.BAR{{Index: 0, SizeBytes: 256 << 30, Prefetchable: true, Is64Bit: true}},
 			})
-			m.GPUs.Devices = append(m.GPUs.Devices, checks.GPU{Address: gpu(i), Vendor: "amd", InPCI: true})
-			m.IOMMU.Groups = append(m.IOMMU.Groups, checks.IOMMUGroup{ID: i, Type: "identity", Devices: []string{gpu(i)}})
+			m.GPUs.Devices = append(m.GPUs.Devices, facts.GPU{Address: gpu(i), Vendor: "amd", InPCI: true})
+			m.IOMMU.Groups = append(m.IOMMU.Groups, facts.IOMMUGroup{ID: i, Type: "identity", Devices: []string{gpu(i)}})
 			m.nodes(fmt.Sprintf("/dev/dri/renderD%d", 128+8*i))
 			for j := range i {
-				m.Links.Pairs = append(m.Links.Pairs, checks.Pair{A: gpu(j), B: gpu(i), Kind: "gpu-gpu", Path: "NODE", Bridges: []string{port(j), port(i)}})
+				m.Links.Pairs = append(m.Links.Pairs, facts.Pair{A: gpu(j), B: gpu(i), Kind: "gpu-gpu", Path: "NODE", Bridges: []string{port(j), port(i)}})
 			}
 		}
 		m.NUMA.Balancing = new(0)
@@ -485,14 +485,14 @@ var healthy = map[string]func() *model{
 	},
 	"CUDA image under build": func() *model {
 		m := machine().inside("docker", 0, 64<<20).env(cudaImage...)
-		m.GPUs = &checks.GPUFacts{NVML: "not-found", Devices: []checks.GPU{}}
+		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
 		return m.library(cudaImageFiles...)
 	},
 	"CUDA image under build on a machine with GPUs": func() *model {
 		m := machine(h100, h100).inside("docker", 0, 64<<20).env(cudaImage...)
-		m.Container.DeviceNodes, m.Container.MissingNodes = []checks.DeviceNode{}, nil
-		m.GPUs.NVML, m.GPUs.Driver = "not-found", checks.GPUDriver{KernelVersion: driver}
-		m.Env.Variables = slices.DeleteFunc(m.Env.Variables, func(v checks.Variable) bool { return v.Name == "NVIDIA_VISIBLE_DEVICES" })
+		m.Container.DeviceNodes, m.Container.MissingNodes = []facts.DeviceNode{}, nil
+		m.GPUs.NVML, m.GPUs.Driver = "not-found", facts.GPUDriver{KernelVersion: driver}
+		m.Env.Variables = slices.DeleteFunc(m.Env.Variables, func(v facts.Variable) bool { return v.Name == "NVIDIA_VISIBLE_DEVICES" })
 		m.env("NVIDIA_VISIBLE_DEVICES=void")
 		m.Libraries.Files = cudaImageFiles
 		return m
@@ -502,31 +502,31 @@ var healthy = map[string]func() *model{
 	},
 	"NGC image under build": func() *model {
 		m := machine().inside("docker", 0, 64<<20).env(ngcImage...)
-		m.GPUs = &checks.GPUFacts{NVML: "not-found", Devices: []checks.GPU{}}
+		m.GPUs = &facts.GPUFacts{NVML: "not-found", Devices: []facts.GPU{}}
 		return m.library(cudaImageFiles...)
 	},
 	"PyTorch from pip": func() *model {
 		const site = "/usr/local/lib/python3.12/site-packages/nvidia/"
 		return machine(h100, h100).switched(4).library(
-			checks.Library{Kind: "libnccl", Path: site + "nccl/lib/libnccl.so.2", Version: "2.27.5+cuda12.9", VersionSource: "content", FoundBy: "python"},
-			checks.Library{Kind: "libcudart", Path: site + "cuda_runtime/lib/libcudart.so.12", Version: "12.8.90", VersionSource: "metadata", FoundBy: "python"},
+			facts.Library{Kind: "libnccl", Path: site + "nccl/lib/libnccl.so.2", Version: "2.27.5+cuda12.9", VersionSource: "content", FoundBy: "python"},
+			facts.Library{Kind: "libcudart", Path: site + "cuda_runtime/lib/libcudart.so.12", Version: "12.8.90", VersionSource: "metadata", FoundBy: "python"},
 		).env("TORCH_NCCL_ASYNC_ERROR_HANDLING=1", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=2")
 	},
 	"conda": func() *model {
 		const lib = "/opt/conda/lib/"
 		return machine(l40s, l40s).library(
-			checks.Library{Kind: "libnccl", Path: lib + "libnccl.so.2", RealPath: lib + "libnccl.so.2.27.7", Version: "2.27.7", VersionSource: "file-name", FoundBy: "ld_library_path", Loads: true},
-			checks.Library{Kind: "libcudart", Path: lib + "libcudart.so.12", Version: "12.9.79", VersionSource: "file-name", FoundBy: "ld_library_path", Loads: true},
-			checks.Library{Kind: "libcuda", Path: lib + "stubs/libcuda.so", FoundBy: "toolkit", Stub: true},
+			facts.Library{Kind: "libnccl", Path: lib + "libnccl.so.2", RealPath: lib + "libnccl.so.2.27.7", Version: "2.27.7", VersionSource: "file-name", FoundBy: "ld_library_path", Loads: true},
+			facts.Library{Kind: "libcudart", Path: lib + "libcudart.so.12", Version: "12.9.79", VersionSource: "file-name", FoundBy: "ld_library_path", Loads: true},
+			facts.Library{Kind: "libcuda", Path: lib + "stubs/libcuda.so", FoundBy: "toolkit", Stub: true},
 		).env("LD_LIBRARY_PATH=/opt/conda/lib", "CUDA_VISIBLE_DEVICES=0,1")
 	},
 	"Slurm job with one GPU of eight": func() *model {
 		m := machine(slices.Repeat([]card{h100}, 8)...).switched(4).unprivileged()
 		for i := 1; i < 8; i++ {
-			m.GPUs.Devices[i] = checks.GPU{Address: gpu(i), Vendor: "nvidia", InPCI: true}
+			m.GPUs.Devices[i] = facts.GPU{Address: gpu(i), Vendor: "nvidia", InPCI: true}
 		}
 		for i := range m.Links.Pairs {
-			m.Links.Pairs[i].P2P, m.Links.Pairs[i].NVLinks, m.Links.Pairs[i].NVSwitch = &checks.P2PStatus{}, nil, false
+			m.Links.Pairs[i].P2P, m.Links.Pairs[i].NVLinks, m.Links.Pairs[i].NVSwitch = &facts.P2PStatus{}, nil, false
 		}
 		m.NUMA.AllowedCPUs, m.NUMA.Nodes[0].AllowedCPUs, m.NUMA.Nodes[1].AllowedCPUs = "0-15", new(16), new(0)
 		m.Container.MemlockSoftBytes = new(int64(-1))
@@ -555,7 +555,7 @@ var healthy = map[string]func() *model{
 	},
 	"programs have failed": func() *model {
 		m := machine(h100, h100).switched(4)
-		m.KernelLog.Events = []checks.KernelEvent{
+		m.KernelLog.Events = []facts.KernelEvent{
 			{Kind: "xid", Code: new(31), Address: gpu(0), Message: "NVRM: Xid (PCI:0000:18:00): 31, pid=4711, MMU Fault", Count: 3},
 			{Kind: "xid", Code: new(43), Address: gpu(0), Message: "NVRM: Xid (PCI:0000:18:00): 43, pid=4711", Count: 1},
 			{Kind: "xid", Code: new(45), Address: gpu(1), Message: "NVRM: Xid (PCI:0000:20:00): 45, pid=4711", Count: 8},
@@ -575,7 +575,7 @@ var healthy = map[string]func() *model{
 			"NVSHMEM_BOOTSTRAP=PMI", "CUDA_MODULE_LOADING=LAZY", "CUDA_CACHE_PATH=/tmp/cache", "NVTE_FLASH_ATTN=1",
 		)
 		m.Container.MemlockSoftBytes = new(int64(-1))
-		m.PCI.Devices = append(m.PCI.Devices, checks.PCIDevice{Address: "0000:c1:00.0", Class: "0x020700", Vendor: "0x15b3", Device: "0x1021", Kind: "nic", Driver: "mlx5_core", ConfigBytes: 4096, Extended: true})
+		m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{Address: "0000:c1:00.0", Class: "0x020700", Vendor: "0x15b3", Device: "0x1021", Kind: "nic", Driver: "mlx5_core", ConfigBytes: 4096, Extended: true})
 		return m
 	},
 }
@@ -589,7 +589,7 @@ var cudaImage = []string{
 
 // cudaImageFiles are the libraries in them: stubs for linking, a compatibility
 // library that is not on the loader's path, the runtime and NCCL.
-var cudaImageFiles = []checks.Library{
+var cudaImageFiles = []facts.Library{
 	{Kind: "libcuda", Path: "/usr/local/cuda/lib64/stubs/libcuda.so", FoundBy: "toolkit", Stub: true},
 	{Kind: "libnvidia-ml", Path: "/usr/local/cuda/lib64/stubs/libnvidia-ml.so", FoundBy: "toolkit", Stub: true},
 	{Kind: "libcuda", Path: "/usr/local/cuda/compat/libcuda.so.1", RealPath: "/usr/local/cuda-12.8/compat/libcuda.so.570.124.06", Version: "570.124.06", FoundBy: "toolkit", Compat: true},
@@ -646,7 +646,7 @@ func soundFor(name string) []Profile {
 // variant is one way to look at a machine.
 type variant struct {
 	name  string
-	facts *checks.Facts
+	facts *facts.Facts
 }
 
 func variants(build func() *model) []variant {

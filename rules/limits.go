@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
@@ -176,7 +176,7 @@ func tooLarge(number string) bool {
 }
 
 // hugeExponent is one of a number that a text holds.
-var hugeExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4,}`)
+var hugeExponent = lazy.New(`[eE][+-]?[0-9]{4,}`)
 
 // inUnits holds of a text that is a number people write.
 func inUnits(operands []*ast.Term) string {
@@ -233,7 +233,7 @@ func product(a, b int) string {
 }
 
 // widths are numbers in a format: "%1000d", "%.1000f".
-var widths = regexp.MustCompile(`[0-9]{3,}|\*`)
+var widths = lazy.New(`[0-9]{3,}|\*`)
 
 // inFormat holds where a format has no wide fields and does not repeat long texts.
 func inFormat(operands []*ast.Term) string {

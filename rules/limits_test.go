@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // attacks are bodies of rules that would take time or memory without end, each in its
@@ -88,7 +88,7 @@ func TestStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.limits.heap = 1 << 30
-	v, err := s.Evaluate(t.Context(), &checks.Facts{Schema: checks.FactsSchema}, Options{})
+	v, err := s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestAttacks(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.limits.rule, s.limits.rules, s.limits.grace = 50*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
-			v, err := s.Evaluate(t.Context(), &checks.Facts{Schema: checks.FactsSchema}, Options{})
+			v, err := s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +213,7 @@ func FuzzPolicy(f *testing.F) {
 			return
 		}
 		s.limits = most
-		if _, err := s.Evaluate(t.Context(), &checks.Facts{Schema: checks.FactsSchema}, Options{}); err != nil {
+		if _, err := s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{}); err != nil {
 			t.Error(err)
 		}
 	})

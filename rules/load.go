@@ -82,10 +82,12 @@ type Set struct {
 	rules   []Rule // In order of id.
 	modules map[string]*ast.Module
 	// lazy parses the built-in rules when they are needed; nil where modules holds all.
-	lazy    *lazyModules
-	checked bool            // Compile with all checks: some rules are the user's own.
-	own     map[string]bool // The rules that are the user's own, by id.
-	limits  limits
+	lazy *lazyModules
+	// conditions are the files of the conditions that verdicts name.
+	conditions map[string]string
+	checked    bool            // Compile with all checks: some rules are the user's own.
+	own        map[string]bool // The rules that are the user's own, by id.
+	limits     limits
 
 	once  sync.Once // Of Compile.
 	err   error
@@ -100,7 +102,7 @@ func Load() (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in rules: %w", err)
 	}
-	return &Set{rules: x.Rules, lazy: newLazyModules(x), limits: usual}, nil
+	return &Set{rules: x.Rules, conditions: x.Conditions, lazy: newLazyModules(x), limits: usual}, nil
 }
 
 // Parse parses the rules that the options choose. Evaluate does so by itself; to call it
@@ -242,8 +244,9 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 		}
 	}
 	slices.SortFunc(s.rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	s.conditions = conditionsOf(s.modules)
 	if len(faults) == 0 {
-		faults = s.checkExplains()
+		faults = s.checkPrecedence()
 	}
 	if len(faults) == 0 && len(s.own) > 0 { // A test holds the built-in rules to it.
 		faults = strangeNeeds(slices.DeleteFunc(slices.Clone(s.rules), func(r Rule) bool { return !s.own[r.ID] }))
@@ -252,28 +255,6 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 		return nil, errors.Join(faults...)
 	}
 	return s, nil
-}
-
-// checkExplains checks that what a rule explains is a rule and that no rule
-// explains itself, directly or through others.
-func (s *Set) checkExplains() []error {
-	var faults []error
-	explains := closure(s.rules)
-	for _, rule := range s.rules {
-		for _, id := range rule.Explains {
-			if _, ok := s.Rule(id); !ok {
-				err := &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
-				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + err.Error()})
-			}
-		}
-		if explains[rule.ID][rule.ID] {
-			faults = append(faults, &Problem{
-				File: rule.File, Reason: fmt.Sprintf("rule %s explains itself through custom.explains", rule.ID),
-				Hint: "a cause explains its consequences, never the other way as well",
-			})
-		}
-	}
-	return faults
 }
 
 // taketwice says that two files declare one package.

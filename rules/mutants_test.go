@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
@@ -72,7 +72,7 @@ func TestMutants(t *testing.T) {
 // always is true of a member that the document has at any time, so that it is
 // not unknown when it is taken away, and of a mark, which means no where it is
 // left out.
-func always(t *testing.T, f *checks.Facts, kind string) bool {
+func always(t *testing.T, f *facts.Facts, kind string) bool {
 	t.Helper()
 	return kind == "libraries.files[].compat" || slices.Contains(kindsOf(written(t, f)), kind)
 }
@@ -106,7 +106,7 @@ func documents(t *testing.T) []document {
 	return list
 }
 
-func written(tb testing.TB, f *checks.Facts) map[string]any {
+func written(tb testing.TB, f *facts.Facts) map[string]any {
 	tb.Helper()
 	b, err := json.Marshal(f)
 	if err != nil {
@@ -194,7 +194,7 @@ var mutations = []mutation{
 
 // of returns the facts of a document in which every fact of a kind was spoilt,
 // or nil where there is none to spoil. Facts that the Go types refuse are none.
-func (m mutation) of(t *testing.T, original map[string]any, kind string) *checks.Facts {
+func (m mutation) of(t *testing.T, original map[string]any, kind string) *facts.Facts {
 	t.Helper()
 	copied := deepCopy(original).(map[string]any)
 	changed := false
@@ -210,7 +210,7 @@ func (m mutation) of(t *testing.T, original map[string]any, kind string) *checks
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &checks.Facts{}
+	f := &facts.Facts{}
 	if json.Unmarshal(b, f) != nil {
 		return nil
 	}

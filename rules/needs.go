@@ -10,7 +10,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -27,7 +27,7 @@ type condition struct {
 	is, isNot string
 	// ofLogs is true where it is for logs to tell.
 	ofLogs bool
-	holds  func(f *checks.Facts) bool
+	holds  func(f *facts.Facts) bool
 }
 
 // conditions are all of them, by name.
@@ -35,22 +35,22 @@ var conditions = map[string]condition{
 	"job-connected": {
 		fact: "logs.communicators", is: "a log shows that the ranks of a job connected",
 		isNot: "no log of a run with NCCL_DEBUG=INFO shows that its ranks connected", ofLogs: true,
-		holds: func(f *checks.Facts) bool { return !cut(f) && connected(f.Logs) },
+		holds: func(f *facts.Facts) bool { return !cut(f) && connected(f.Logs) },
 	},
 	"job-told": {
 		fact: "logs.communicators", is: "a log shows how far a job came",
 		isNot: "no log of a run with NCCL_DEBUG=INFO shows how far it came", ofLogs: true,
-		holds: func(f *checks.Facts) bool {
+		holds: func(f *facts.Facts) bool {
 			return f.Logs != nil && len(f.Logs.Communicators) > 0 && !cut(f) && (connected(f.Logs) || complains(f.Logs))
 		},
 	},
 	"transfers-tried": {
 		fact: "transfers.transfers", is: "every path between GPUs was tried", isNot: "not every path between GPUs was tried",
-		holds: func(f *checks.Facts) bool { return tried(f.Transfers, func(probe.Transfer) bool { return true }) },
+		holds: func(f *facts.Facts) bool { return tried(f.Transfers, func(probe.Transfer) bool { return true }) },
 	},
 	"transfers-measured": {
 		fact: "transfers.transfers", is: "the speed of every path between GPUs was measured", isNot: "not every path between GPUs was tried and its speed measured",
-		holds: func(f *checks.Facts) bool {
+		holds: func(f *facts.Facts) bool {
 			return tried(f.Transfers, func(t probe.Transfer) bool { return t.Outcome != probe.OK && t.Outcome != probe.Slow || t.GBps != nil })
 		},
 	},
@@ -77,9 +77,9 @@ func tried(r *probe.Report, good func(probe.Transfer) bool) bool {
 
 // cut reports whether part of what the logs say is not in the facts: a text was
 // not read, or not to its end, or there were more messages than are kept.
-func cut(f *checks.Facts) bool {
+func cut(f *facts.Facts) bool {
 	return f.Logs != nil && f.Logs.Truncated ||
-		slices.ContainsFunc(f.Texts, func(t checks.Text) bool { return t.Unread != "" || len(t.Kinds) > 0 && t.Problem != "" })
+		slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return t.Unread != "" || len(t.Kinds) > 0 && t.Problem != "" })
 }
 
 // connected reports whether the log of a job shows that its ranks reached each
@@ -87,7 +87,7 @@ func cut(f *checks.Facts) bool {
 // src/init.cc, ncclCommInitRankFunc), and channels were opened ("via P2P/IPC",
 // "via NET/IB/0"; src/transport/*.cc), between hosts over a network. What stands
 // before that in a log says nothing of what would have failed after it.
-func connected(l *checks.LogFacts) bool {
+func connected(l *facts.LogFacts) bool {
 	if l == nil || len(l.Communicators) == 0 {
 		return false
 	}
@@ -98,26 +98,26 @@ func connected(l *checks.LogFacts) bool {
 		}
 		apart = apart || c.Nodes > 1 || len(c.Hosts) > 1
 	}
-	return slices.ContainsFunc(l.Transports, func(t checks.Transport) bool {
+	return slices.ContainsFunc(l.Transports, func(t facts.Transport) bool {
 		return !apart || t.Kind == "net" || t.Kind == "collnet"
 	})
 }
 
 // complains reports whether a log states a failure.
-func complains(l *checks.LogFacts) bool {
-	return slices.ContainsFunc(l.Messages, func(m checks.Message) bool { return m.Role != "setting" })
+func complains(l *facts.LogFacts) bool {
+	return slices.ContainsFunc(l.Messages, func(m facts.Message) bool { return m.Role != "setting" })
 }
 
 // unmet lists what a rule needs and the facts do not hold. Of several facts, one
 // of which would do, all are listed.
-func unmet(rule Rule, facts *checks.Facts, input ast.Value) []Missing {
+func unmet(rule Rule, f *facts.Facts, input ast.Value) []Missing {
 	var all []Missing
 	for _, need := range rule.Needs {
-		if slices.ContainsFunc(need, func(n string) bool { return met(n, facts, input) }) {
+		if slices.ContainsFunc(need, func(n string) bool { return met(n, f, input) }) {
 			continue
 		}
 		for i := range need {
-			if m := need.lacks(i, facts); !slices.Contains(all, m) {
+			if m := need.lacks(i, f); !slices.Contains(all, m) {
 				all = append(all, m)
 			}
 		}
@@ -126,10 +126,10 @@ func unmet(rule Rule, facts *checks.Facts, input ast.Value) []Missing {
 }
 
 // lacks says that one fact of a need is missing, and what would do instead.
-func (n Need) lacks(i int, facts *checks.Facts) Missing {
+func (n Need) lacks(i int, f *facts.Facts) Missing {
 	c, isCondition := conditions[n[i]]
 	switch {
-	case isCondition && c.ofLogs && cut(facts):
+	case isCondition && c.ofLogs && cut(f):
 		return Missing{Fact: "logs", Words: "the logs were not read whole"}
 	case isCondition:
 		return Missing{Fact: c.fact, Words: c.isNot}
@@ -150,9 +150,9 @@ func (n Need) lacks(i int, facts *checks.Facts) Missing {
 }
 
 // met reports whether one fact is known, or one condition holds.
-func met(need string, facts *checks.Facts, input ast.Value) bool {
+func met(need string, f *facts.Facts, input ast.Value) bool {
 	if c, ok := conditions[need]; ok {
-		return c.holds(facts)
+		return c.holds(f)
 	}
 	return known(input, keysOf(need))
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"golang.org/x/tools/txtar"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
@@ -74,40 +75,40 @@ func TestNeedsAreNeeded(t *testing.T) {
 
 // TestConditions holds when the conditions hold.
 func TestConditions(t *testing.T) {
-	made := checks.Communicator{Ranks: 8, Started: 8, Completed: 8}
-	begun := checks.Communicator{Ranks: 8, Started: 8, Completed: 7}
-	wide := checks.Communicator{Ranks: 16, Started: 1, Completed: 1, Nodes: 2}
-	near, far := checks.Transport{Kind: "shm"}, checks.Transport{Kind: "net"}
-	setting, failure := checks.Message{Role: "setting"}, checks.Message{Role: "category"}
-	logs := func(c []checks.Communicator, ways []checks.Transport, said ...checks.Message) *checks.Facts {
-		return &checks.Facts{Logs: &checks.LogFacts{Communicators: c, Transports: ways, Messages: said}}
+	made := facts.Communicator{Ranks: 8, Started: 8, Completed: 8}
+	begun := facts.Communicator{Ranks: 8, Started: 8, Completed: 7}
+	wide := facts.Communicator{Ranks: 16, Started: 1, Completed: 1, Nodes: 2}
+	near, far := facts.Transport{Kind: "shm"}, facts.Transport{Kind: "net"}
+	setting, failure := facts.Message{Role: "setting"}, facts.Message{Role: "category"}
+	logs := func(c []facts.Communicator, ways []facts.Transport, said ...facts.Message) *facts.Facts {
+		return &facts.Facts{Logs: &facts.LogFacts{Communicators: c, Transports: ways, Messages: said}}
 	}
 	type (
-		comms = []checks.Communicator
-		ways  = []checks.Transport
+		comms = []facts.Communicator
+		ways  = []facts.Transport
 	)
 	rate := 12.5
-	probed := func(outcomes ...probe.Transfer) *checks.Facts {
-		return &checks.Facts{Transfers: &probe.Report{Outcome: probe.OK, Transfers: outcomes}}
+	probed := func(outcomes ...probe.Transfer) *facts.Facts {
+		return &facts.Facts{Transfers: &probe.Report{Outcome: probe.OK, Transfers: outcomes}}
 	}
 	transfer := func(test string, outcome probe.Outcome, gbps *float64) probe.Transfer {
 		return probe.Transfer{Test: test, Outcome: outcome, GBps: gbps}
 	}
 	for name, tt := range map[string]struct {
-		facts *checks.Facts
+		facts *facts.Facts
 		want  string // The conditions that hold.
 	}{
-		"nothing":                     {&checks.Facts{}, ""},
+		"nothing":                     {&facts.Facts{}, ""},
 		"an empty log":                {logs(nil, nil), ""},
 		"messages alone":              {logs(nil, nil, setting, failure), ""},
 		"channels alone":              {logs(nil, ways{near}), ""},
 		"made, no channel":            {logs(comms{made}, nil), ""},
 		"made":                        {logs(comms{made}, ways{near}), "job-connected job-told"},
 		"made, and a failure":         {logs(comms{made}, ways{near}, failure), "job-connected job-told"},
-		"cut":                         {&checks.Facts{Logs: &checks.LogFacts{Communicators: comms{made}, Transports: ways{near}, Truncated: true}}, ""},
-		"a text that was cut":         {&checks.Facts{Logs: logs(comms{made}, ways{near}).Logs, Texts: []checks.Text{{Name: "x", Kinds: []checks.TextKind{{Kind: "nccl-log"}}, Problem: "p"}}}, ""},
-		"a text that was not read":    {&checks.Facts{Logs: logs(comms{made}, ways{near}).Logs, Texts: []checks.Text{{Name: "x", Problem: "p", Unread: checks.UnreadSize}}}, ""},
-		"another was not read":        {&checks.Facts{Logs: logs(comms{made}, ways{near}).Logs, Texts: []checks.Text{{Name: "x.png", Problem: "binary data"}}}, "job-connected job-told"},
+		"cut":                         {&facts.Facts{Logs: &facts.LogFacts{Communicators: comms{made}, Transports: ways{near}, Truncated: true}}, ""},
+		"a text that was cut":         {&facts.Facts{Logs: logs(comms{made}, ways{near}).Logs, Texts: []facts.Text{{Name: "x", Kinds: []facts.TextKind{{Kind: "nccl-log"}}, Problem: "p"}}}, ""},
+		"a text that was not read":    {&facts.Facts{Logs: logs(comms{made}, ways{near}).Logs, Texts: []facts.Text{{Name: "x", Problem: "p", Unread: facts.UnreadSize}}}, ""},
+		"another was not read":        {&facts.Facts{Logs: logs(comms{made}, ways{near}).Logs, Texts: []facts.Text{{Name: "x.png", Problem: "binary data"}}}, "job-connected job-told"},
 		"one of two not made":         {logs(comms{made, begun}, ways{near}), ""},
 		"not made, and a setting":     {logs(comms{begun}, nil, setting), ""},
 		"not made, and a failure":     {logs(comms{begun}, nil, failure), "job-told"},
@@ -175,13 +176,13 @@ func remove(v any, path []string) {
 	}
 }
 
-func factsOf(t *testing.T, document map[string]any) *checks.Facts {
+func factsOf(t *testing.T, document map[string]any) *facts.Facts {
 	t.Helper()
 	b, err := json.Marshal(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &checks.Facts{}
+	f := &facts.Facts{}
 	if err := json.Unmarshal(b, f); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +306,7 @@ func firedIn(v *Verdict) []string {
 // either profile, and that none which a machine would settle is said not to apply.
 func TestNothingKnownNothingPasses(t *testing.T) {
 	set := compiledSet(t)
-	for _, f := range []*checks.Facts{{}, {Schema: checks.FactsSchema}, {Texts: []checks.Text{{Name: "x"}}}, {Logs: &checks.LogFacts{}}} {
+	for _, f := range []*facts.Facts{{}, {Schema: facts.FactsSchema}, {Texts: []facts.Text{{Name: "x"}}}, {Logs: &facts.LogFacts{}}} {
 		for _, profile := range []Profile{Training, Image} {
 			v, err := set.Evaluate(t.Context(), f, Options{Profile: profile})
 			if err != nil {
@@ -352,7 +353,7 @@ func TestOneLineTexts(t *testing.T) {
 			lines[strings.TrimRight(line, "\n")] = true
 		}
 	}
-	for _, s := range evidence.Statements() {
+	for _, s := range message.Statements() {
 		for _, e := range s.Examples {
 			add(e)
 		}
@@ -404,7 +405,7 @@ func shapeOf(document map[string]any) []string {
 }
 
 // roles are those of the messages of a log.
-func roles(f *checks.Facts) []string {
+func roles(f *facts.Facts) []string {
 	var all []string
 	if f.Logs != nil {
 		for _, m := range f.Logs.Messages {

@@ -64,8 +64,12 @@ type Rule struct {
 	Confidence Confidence `json:"confidence"`
 	// Remedies are the ids of what cures it, the best first.
 	Remedies []string `json:"remedies"`
-	// Explains are the rules whose findings are consequences of this one's.
+	// Explains are the rules whose findings are consequences of this one's: "rule",
+	// "rule/id", or "own id > rule/id".
 	Explains []string `json:"explains,omitempty"`
+	// FirstOf are ids of findings: of those that hold, only the findings of the first
+	// are told.
+	FirstOf []string `json:"first_of,omitempty"`
 	// LastResort is true for a rule that says only that something failed: it
 	// is a consequence of whatever else was found.
 	LastResort bool `json:"last_resort,omitempty"`
@@ -93,7 +97,10 @@ type Link struct {
 
 // Finding is a fault that a rule found.
 type Finding struct {
-	Rule       string     `json:"rule"`
+	Rule string `json:"rule"`
+	// ID is the kind of the finding among those of its rule, where the rule tells them
+	// apart.
+	ID         string     `json:"-"`
 	Cause      string     `json:"cause"`
 	Severity   Severity   `json:"severity"`
 	Confidence Confidence `json:"confidence"`

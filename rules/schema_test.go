@@ -10,7 +10,7 @@ import (
 	"github.com/invopop/jsonschema"
 	jsonschemavalidate "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -31,7 +31,7 @@ func generateSchema(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	t.Chdir("rules")
-	schema := r.Reflect(&checks.Facts{})
+	schema := r.Reflect(&facts.Facts{})
 	schema.Title = "gpudoctor facts"
 	allowNull(schema)
 	var out bytes.Buffer
@@ -83,9 +83,9 @@ func TestSchemaTakesFacts(t *testing.T) {
 		facts string
 		valid bool
 	}{
-		"empty":         {facts: mustJSON(t, checks.Facts{Schema: checks.FactsSchema}), valid: true},
-		"null list":     {facts: mustJSON(t, checks.Facts{PCI: &checks.PCIFacts{}}), valid: true},
-		"list":          {facts: mustJSON(t, checks.Facts{PCI: &checks.PCIFacts{Devices: []checks.PCIDevice{{NUMANode: &node}}}}), valid: true},
+		"empty":         {facts: mustJSON(t, facts.Facts{Schema: facts.FactsSchema}), valid: true},
+		"null list":     {facts: mustJSON(t, facts.Facts{PCI: &facts.PCIFacts{}}), valid: true},
+		"list":          {facts: mustJSON(t, facts.Facts{PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{{NUMANode: &node}}}}), valid: true},
 		"unknown field": {facts: `{"schema": "gpudoctor.facts/v1", "phase": "full moon"}`},
 		"wrong type":    {facts: `{"schema": "gpudoctor.facts/v1", "host": {"root": "yes"}}`},
 	}

@@ -23,8 +23,11 @@ func fold(findings []Finding, rules []Rule) []Finding {
 	first := firsts(findings)
 	for i, f := range findings {
 		parent[i] = -1
-		for rule, of := range first {
-			if at := of.sharing(f); explains[rule][f.Rule] && at >= 0 && (parent[i] < 0 || at < parent[i]) {
+		for cause, of := range first {
+			if !explains[cause][f.Rule] && !explains[cause][f.key()] {
+				continue
+			}
+			if at := of.sharing(f); at >= 0 && (parent[i] < 0 || at < parent[i]) {
 				parent[i] = at
 			}
 		}
@@ -191,14 +194,14 @@ type foremost struct {
 	gpu       map[string]int
 }
 
-// firsts are the foremost findings of each rule.
+// firsts are the foremost findings of each rule, and of each kind of finding.
 func firsts(findings []Finding) map[string]*foremost {
 	all := map[string]*foremost{}
-	for i, f := range findings {
-		of := all[f.Rule]
+	note := func(key string, i int, f Finding) {
+		of := all[key]
 		if of == nil {
 			of = &foremost{any: i, host: -1, gpu: map[string]int{}}
-			all[f.Rule] = of
+			all[key] = of
 		}
 		if len(f.Affects) == 0 && of.host < 0 {
 			of.host = i
@@ -207,6 +210,12 @@ func firsts(findings []Finding) map[string]*foremost {
 			if _, known := of.gpu[gpu]; !known {
 				of.gpu[gpu] = i
 			}
+		}
+	}
+	for i, f := range findings {
+		note(f.Rule, i, f)
+		if f.ID != "" {
+			note(f.key(), i, f)
 		}
 	}
 	return all
@@ -225,30 +234,4 @@ func (of *foremost) sharing(f Finding) int {
 		}
 	}
 	return best
-}
-
-// closure lists, for each rule, the rules whose findings are consequences of
-// its own, at any distance. Rules that explain each other in a circle explain
-// themselves; loading refuses them.
-func closure(rules []Rule) map[string]map[string]bool {
-	direct := make(map[string][]string, len(rules))
-	for _, r := range rules {
-		direct[r.ID] = r.Explains
-	}
-	all := make(map[string]map[string]bool, len(rules))
-	for _, r := range rules {
-		seen := map[string]bool{}
-		var visit func(id string)
-		visit = func(id string) {
-			for _, next := range direct[id] {
-				if !seen[next] {
-					seen[next] = true
-					visit(next)
-				}
-			}
-		}
-		visit(r.ID)
-		all[r.ID] = seen
-	}
-	return all
 }

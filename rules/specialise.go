@@ -15,7 +15,7 @@ import (
 func specialised(modules map[string]*ast.Module, roots []Rule, input *shape) map[string]*ast.Module {
 	k := &keeper{reach: newReach(modules, input), kept: map[global][]*ast.Rule{}}
 	for _, rule := range roots {
-		for _, name := range answers {
+		for _, name := range rule.offers() {
 			k.keep(global{packageName(modules[rule.File]), name})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
@@ -41,7 +41,7 @@ func TestSpecialised(t *testing.T) {
 		if testing.Short() && i%16 > 0 {
 			continue
 		}
-		all := []*checks.Facts{c.Facts}
+		all := []*facts.Facts{c.Facts}
 		document := written(t, c.Facts)
 		for _, kind := range kindsOf(document) {
 			if kinds++; kinds%every > 0 {
@@ -84,7 +84,7 @@ func TestSpecialised(t *testing.T) {
 }
 
 // expectedOf takes some sections of facts for known beforehand: a third, by turns.
-func expectedOf(f *checks.Facts, turn int) *Expected {
+func expectedOf(f *facts.Facts, turn int) *Expected {
 	e := &Expected{Facts: f, Sections: slices.Clone(TextSections)}
 	if turn%3 == 0 {
 		e.Sections = append(e.Sections, "pci", "gpus", "env", "host", "container", "kernel_log", "libraries", "links")

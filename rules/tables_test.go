@@ -7,8 +7,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/checks"
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -25,7 +25,7 @@ func TestPolicyReadsTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := s.Evaluate(t.Context(), &checks.Facts{}, Options{})
+		v, err := s.Evaluate(t.Context(), &facts.Facts{}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestTableRemedies(t *testing.T) {
 func TestCircumstances(t *testing.T) {
 	t.Parallel()
 	messages := map[string]bool{}
-	for _, s := range evidence.Statements() {
+	for _, s := range message.Statements() {
 		messages[s.ID] = true
 	}
 	variables := named{}

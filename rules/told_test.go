@@ -1,18 +1,24 @@
 package rules
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/open-policy-agent/opa/v1/ast"
+
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // factsOfLine are the facts of a log of one line.
-func factsOfLine(t *testing.T, line string) *checks.Facts {
+func factsOfLine(t *testing.T, line string) *facts.Facts {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
 	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
@@ -28,12 +34,13 @@ func factsOfLine(t *testing.T, line string) *checks.Facts {
 // TestVerdicts holds, for every example of every row with a verdict, that a log with
 // that line has the finding of the verdict: of a rule that exists, with a severity and
 // a confidence, remedies that the rule names, the line as evidence, and no gap in its
-// text.
+// text. Of a verdict that asks for conditions, or gives way to one, it holds so with the
+// former given alone: an example may show what the verdict gives way to.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	tried := 0
-	for _, row := range evidence.Statements() {
+	for _, row := range message.Statements() {
 		v := row.Verdict
 		if v == nil {
 			continue
@@ -43,37 +50,35 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%s: the verdict's rule %s does not exist", row.ID, v.Rule)
 			continue
 		}
-		for _, remedy := range v.Remedies {
-			if !slices.Contains(rule.Remedies, remedy) {
-				t.Errorf("%s: the rule %s does not name the remedy %s", row.ID, v.Rule, remedy)
-			}
-		}
-		for _, other := range v.Unless {
-			if !slices.ContainsFunc(evidence.Statements(), func(s *evidence.Statement) bool { return s.ID == other }) {
-				t.Errorf("%s: unless %s, which is no row", row.ID, other)
+		for _, grade := range grades(v) {
+			for _, remedy := range grade.Remedies {
+				if !slices.Contains(rule.Remedies, remedy) {
+					t.Errorf("%s: the rule %s does not name the remedy %s", row.ID, v.Rule, remedy)
+				}
 			}
 		}
 		for _, example := range row.Examples {
 			tried++
 			f := factsOfLine(t, example)
-			verdict, err := set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}})
-			if err != nil {
-				t.Fatal(err)
+			var got []Finding
+			if len(v.When) == 0 && !slices.ContainsFunc(v.Unless, message.IsCondition) {
+				verdict, err := set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = verdict.Findings
+			} else {
+				got = set.told(hear(f.Logs), given(v, row.ID, v.When...))[v.Rule]
 			}
-			at := slices.IndexFunc(verdict.Findings, func(f Finding) bool {
+			at := slices.IndexFunc(got, func(f Finding) bool {
 				return f.Rule == v.Rule && f.Subject == v.Subject && slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "logs.messages["+row.ID+"]" })
 			})
 			if at < 0 {
-				t.Errorf("%s: %q gives no finding of %s: %v", row.ID, example, v.Rule, verdict.Findings)
+				t.Errorf("%s: %q gives no finding of %s: %v", row.ID, example, v.Rule, got)
 				continue
 			}
-			got := verdict.Findings[at]
-			if strings.ContainsAny(strings.ReplaceAll(got.Message, f.Logs.Messages[0].Text, ""), "{}") || strings.Contains(got.Message, evidence.UnknownWords) {
-				t.Errorf("%s: the text has a gap: %s", row.ID, got.Message)
-			}
-			if got.Severity.Rank() == len(severities) || got.Confidence.Rank() == len(confidences) || got.Order == nil || len(got.Remedies) == 0 {
-				t.Errorf("%s: severity %q, confidence %q, order %v, remedies %q", row.ID, got.Severity, got.Confidence, got.Order, got.Remedies)
-			}
+			m := f.Logs.Messages[0]
+			checkTold(t, row.ID, got[at], append(slices.Collect(maps.Values(m.Fields)), m.Text)...)
 		}
 	}
 	if tried == 0 {
@@ -81,31 +86,230 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestToldUnless holds that a verdict gives way to each message that says more, and
-// that the first of several messages of a row is told.
-func TestToldUnless(t *testing.T) {
+// grades are all that a verdict may say.
+func grades(v *message.Verdict) []message.Grade {
+	all := []message.Grade{v.Grade}
+	for _, c := range v.Grades {
+		all = append(all, c.Grade)
+	}
+	return all
+}
+
+// given is what a verdict goes by where a row was said, all values are known and some
+// conditions hold.
+func given(v *message.Verdict, row string, holds ...string) *circumstances {
+	said := &circumstances{Said: message.Said{Rows: map[string]bool{row: true}, Holds: map[string]bool{}, Values: map[string]string{}}}
+	for _, name := range holds {
+		said.Holds[name] = true
+	}
+	_, values := v.Conditions()
+	for _, name := range values {
+		said.Values[name] = "known"
+	}
+	return said
+}
+
+// checkTold holds that a finding of a message is whole. What the message said may hold
+// braces.
+func checkTold(t *testing.T, row string, got Finding, said ...string) {
+	t.Helper()
+	text := got.Message
+	for _, s := range said {
+		text = strings.ReplaceAll(text, s, "")
+	}
+	if strings.ContainsAny(text, "{}") || strings.Contains(got.Message, message.UnknownWords) {
+		t.Errorf("%s: the text has a gap: %s", row, got.Message)
+	}
+	if got.Severity.Rank() == len(severities) || got.Confidence.Rank() == len(confidences) || got.Order == nil || len(got.Remedies) == 0 {
+		t.Errorf("%s: severity %q, confidence %q, order %v, remedies %q", row, got.Severity, got.Confidence, got.Order, got.Remedies)
+	}
+}
+
+// TestToldConditions holds, of every verdict: without one of its conditions it is not
+// told, beside a row or a condition that it gives way to neither; each grade is told
+// where its conditions alone hold; and of several messages the first is told.
+func TestToldConditions(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
-	gaveWay := 0
-	for id, v := range evidence.Verdicts() {
-		said := func(ids ...string) []Finding {
-			logs := &checks.LogFacts{}
-			for i, id := range ids {
-				logs.Messages = append(logs.Messages, checks.Message{ID: id, Text: "it said so", Source: "a", Line: 9 - i, Order: 9 - i})
+	gaveWay, graded := 0, 0
+	for id, v := range message.Verdicts() {
+		messages := hear(&facts.LogFacts{Messages: []facts.Message{
+			{ID: id, Text: "said later", Source: "a", Line: 9, Order: 9}, {ID: id, Text: "said first", Source: "a", Line: 8, Order: 8},
+		}})
+		told := func(holds ...string) []Finding { return set.told(messages, given(v, id, holds...))[v.Rule] }
+		whole := told(v.When...)
+		if len(whole) != 1 || *whole[0].Order != 8 || whole[0].Evidence[0].Source != "a:8" || v.All != (len(whole[0].Evidence) == 2) {
+			t.Errorf("%s, twice: %v", id, whole)
+			continue
+		}
+		for i, name := range v.When {
+			if f := told(slices.Delete(slices.Clone(v.When), i, i+1)...); len(f) > 0 {
+				t.Errorf("%s is told without %s", id, name)
 			}
-			return set.told(logs)[v.Rule]
 		}
-		if f := said(id, id); len(f) != 1 || *f[0].Order != 8 || f[0].Evidence[0].Source != "a:8" {
-			t.Errorf("%s, twice: %v", id, f)
-		}
-		for _, other := range v.Unless {
+		for _, name := range v.Unless {
 			gaveWay++
-			if f := said(id, other); slices.ContainsFunc(f, func(f Finding) bool { return f.Evidence[0].Fact == "logs.messages["+id+"]" }) {
-				t.Errorf("%s is told beside %s", id, other)
+			if f := told(append(slices.Clone(v.When), name)...); len(f) > 0 {
+				t.Errorf("%s is told beside %s", id, name)
+			}
+		}
+		for i, c := range v.Grades {
+			graded++
+			f := told(slices.Concat(v.When, c.When)...)
+			if len(f) != 1 {
+				t.Errorf("%s: grade %d is never told", id, i+1)
+				continue
+			}
+			if i == 0 && (c.Severity != "" && string(f[0].Severity) != c.Severity || c.Remedies != nil && !slices.Equal(f[0].Remedies, c.Remedies)) {
+				t.Errorf("%s: grade %d is told as %v", id, i+1, f[0])
+			}
+			checkTold(t, id, f[0], "said first")
+		}
+	}
+	if gaveWay == 0 || graded == 0 {
+		t.Errorf("%d rows or conditions before which a verdict gives way, %d grades", gaveWay, graded)
+	}
+}
+
+// TestToldAlso holds that the facts of a condition that is also shown are evidence where
+// it holds, and only there.
+func TestToldAlso(t *testing.T) {
+	t.Parallel()
+	set := compiledSet(t)
+	tried := 0
+	for id, v := range message.Verdicts() {
+		messages := hear(&facts.LogFacts{Messages: []facts.Message{{ID: id}}})
+		for _, name := range v.Also {
+			if !message.IsCondition(name) {
+				continue
+			}
+			tried++
+			for _, holds := range []bool{false, true} {
+				said := given(v, id, v.When...)
+				said.Holds[name] = holds
+				said.shown = map[string][]Evidence{name: {{Fact: "a.fact"}}}
+				f := set.told(messages, said)[v.Rule][0]
+				if slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "a.fact" }) != holds {
+					t.Errorf("%s, where %s holds: %t: %v", id, name, holds, f.Evidence)
+				}
 			}
 		}
 	}
-	if gaveWay == 0 {
-		t.Error("no verdict gives way to another message")
+	if tried == 0 {
+		t.Error("no verdict shows a condition")
+	}
+}
+
+// TestToldParams holds that a list of a parameter is of all messages, each value once.
+func TestToldParams(t *testing.T) {
+	t.Parallel()
+	const row = "nvidia-devices-forbidden"
+	v := message.Verdicts()[row]
+	messages := hear(&facts.LogFacts{Messages: []facts.Message{
+		{ID: row, Order: 1, Fields: map[string]string{"node": "/dev/nvidia1"}},
+		{ID: row, Order: 0, Fields: map[string]string{"node": "/dev/nvidia0"}},
+		{ID: row, Order: 2, Fields: map[string]string{"node": "/dev/nvidia0"}},
+	}})
+	f := compiledSet(t).told(messages, given(v, row))[v.Rule][0]
+	if got := fmt.Sprint(f.Params["nodes"]); got != "[/dev/nvidia0 /dev/nvidia1]" {
+		t.Errorf("nodes: %s", got)
+	}
+}
+
+// TestConditionNames holds that every name that a verdict uses is a row of the catalogue
+// or is defined in one file of conditions, and that every name defined there is used.
+func TestConditionNames(t *testing.T) {
+	t.Parallel()
+	set := wholeSet(t)
+	const where = conditionFiles + "*.rego"
+	defined := map[string]map[string]bool{"holds": {}, "values": {}, "shown": {}}
+	files := map[string]string{}
+	for file, m := range set.modules {
+		if !strings.HasPrefix(file, conditionFiles) {
+			continue
+		}
+		for _, rule := range m.Rules {
+			of := defined[rule.Head.Name.String()]
+			if of == nil {
+				continue
+			}
+			var name string
+			switch key := rule.Head.Key.Value.(type) {
+			case ast.String:
+				name = string(key)
+			case *ast.Array:
+				written, _ := key.Elem(0).Value.(ast.String)
+				name = string(written)
+			}
+			if name == "" {
+				t.Errorf("%s: the name of a condition is to be written out", rule.Location)
+			}
+			if other := files[name]; other != "" && other != file {
+				t.Errorf("%s is defined in %s and in %s", name, other, file)
+			}
+			of[name], files[name] = true, file
+		}
+	}
+	used := map[string]map[string]bool{"holds": {}, "values": {}}
+	rows := map[string]bool{}
+	for _, row := range message.Statements() {
+		rows[row.ID] = true
+	}
+	for id, v := range message.Verdicts() {
+		names, values := v.Conditions()
+		for _, name := range names {
+			used["holds"][name] = true
+			if !defined["holds"][name] {
+				t.Errorf("%s: no condition %s in %s", id, name, where)
+			}
+		}
+		for _, name := range values {
+			used["values"][name] = true
+			if !defined["values"][name] {
+				t.Errorf("%s: no value %s in %s", id, name, where)
+			}
+		}
+		others := slices.Concat(v.When, v.Unless, v.Also)
+		for _, c := range v.Grades {
+			others = slices.Concat(others, c.When, c.Unless)
+		}
+		for _, name := range others {
+			if !message.IsCondition(name) && !rows[name] {
+				t.Errorf("%s: %s is no row", id, name)
+			}
+		}
+	}
+	for name := range defined["shown"] {
+		if !defined["holds"][name] {
+			t.Errorf("%s: %s is shown and is no condition", where, name)
+		}
+	}
+	for set, names := range used {
+		for name := range defined[set] {
+			if !names[name] {
+				t.Errorf("%s: no verdict uses %s", where, name)
+			}
+		}
+	}
+}
+
+// TestWholeParams holds that a param that is the place of a value alone takes a list as
+// it is, and is left out where the value is an empty text.
+func TestWholeParams(t *testing.T) {
+	t.Parallel()
+	const row, place = "cuda-nvlink", "{@all_gpus}"
+	if message.Verdicts()[row].Params["gpus"].Value != place {
+		t.Fatalf("%s has the params %v", row, message.Verdicts()[row].Params)
+	}
+	messages := hear(&facts.LogFacts{Messages: []facts.Message{{ID: row, Text: "said", Source: "a", Line: 1}}})
+	told := func(value *ast.Term) any {
+		said := saidBy(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
+		return messages.finding(Rule{}, []string{row}, said).Params["gpus"]
+	}
+	if got := told(ast.ArrayTerm(ast.StringTerm("GPU0"))); !reflect.DeepEqual(got, []any{"GPU0"}) {
+		t.Errorf("a list becomes %v", got)
+	}
+	if got := told(ast.StringTerm("")); got != nil {
+		t.Errorf("an empty text becomes %v", got)
 	}
 }

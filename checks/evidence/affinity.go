@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // affinityKind takes lines that tell on which CPUs a process may run:
@@ -36,7 +36,7 @@ var affinityKind = &Kind{
 	},
 }
 
-var affinityForm = regexp.MustCompile(`^\s*(?:Cpus_allowed_list:\s*|pid \d+'s (?:current |new )?affinity list: )([\d,-]+)\s*$|^physcpubind: (\d[\d ]*)$`)
+var affinityForm = lazy.New(`^\s*(?:Cpus_allowed_list:\s*|pid \d+'s (?:current |new )?affinity list: )([\d,-]+)\s*$|^physcpubind: (\d[\d ]*)$`)
 
 // joinAffinity counts the CPUs of each node on which the process may run.
 func (s *Sink) joinAffinity() {

@@ -1,12 +1,13 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -17,19 +18,19 @@ const (
 	// amdGPUMax bounds the GPUs of one table. A node of MI300X in CPX mode has
 	// 64 partitions, each of which counts as a GPU.
 	amdGPUMax = 128
-	// amdGPUVendor is checks.GPU's word.
+	// amdGPUVendor is facts.GPU's word.
 	amdGPUVendor = "amd"
 )
 
 // amdGPUArchitecture is an architecture, alone or with features
 // ("gfx942:sramecc+:xnack-").
-var amdGPUArchitecture = regexp.MustCompile(`\bgfx(?:[0-9a-f]{3,4})\b`)
+var amdGPUArchitecture = lazy.New(`\bgfx(?:[0-9a-f]{3,4})\b`)
 
 // amdGPUAt returns the GPU with this index, and where the text tells it, this
 // address.
-func amdGPUAt(s *Sink, index int, address string, l Line) *checks.GPU {
-	var g *checks.GPU
-	if address = checks.Address(address); address != "" {
+func amdGPUAt(s *Sink, index int, address string, l Line) *facts.GPU {
+	var g *facts.GPU
+	if address = facts.Address(address); address != "" {
 		g = s.GPU(address, l)
 		amdGPUSetIndex(s, g, index)
 	} else {
@@ -45,7 +46,7 @@ func amdGPUAt(s *Sink, index int, address string, l Line) *checks.GPU {
 
 // amdGPUSetIndex gives a GPU its index, unless it has one or another GPU has
 // the same: the tools of AMD do not always count alike.
-func amdGPUSetIndex(s *Sink, g *checks.GPU, index int) {
+func amdGPUSetIndex(s *Sink, g *facts.GPU, index int) {
 	if g.Index != nil {
 		return
 	}
@@ -68,7 +69,7 @@ func amdGPUInstinct(id string) string {
 }
 
 // amdGPUSetName notes a model. Tools print ids or "N/A" where they know none.
-func amdGPUSetName(g *checks.GPU, name string) {
+func amdGPUSetName(g *facts.GPU, name string) {
 	name = strings.TrimSpace(name)
 	if model := amdGPUInstinct(name); model != "" {
 		name = model
@@ -80,7 +81,7 @@ func amdGPUSetName(g *checks.GPU, name string) {
 }
 
 // amdGPUSetArchitecture notes an architecture.
-func amdGPUSetArchitecture(g *checks.GPU, text string) {
+func amdGPUSetArchitecture(g *facts.GPU, text string) {
 	name := amdGPUArchitecture.FindString(text)
 	if name == "" || name == "gfx000" || g.Architecture != "" {
 		return
@@ -118,7 +119,7 @@ func amdGPUOrdered(a, b string) [2]string {
 
 // of returns the pair of two GPUs, new if need be; nil when there are too many
 // pairs or the two are one.
-func (t *amdGPUPairs) of(a, b string, l Line) *checks.Pair {
+func (t *amdGPUPairs) of(a, b string, l Line) *facts.Pair {
 	if a == b || a == "" || b == "" {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (t *amdGPUPairs) of(a, b string, l Line) *checks.Pair {
 		}
 		i = len(links.Pairs)
 		t.known[name] = i
-		links.Pairs = append(links.Pairs, checks.Pair{A: name[0], B: name[1], Kind: "gpu-gpu"})
+		links.Pairs = append(links.Pairs, facts.Pair{A: name[0], B: name[1], Kind: "gpu-gpu"})
 	}
 	t.sink.Watch("links.pairs["+name[0]+" -> "+name[1]+"]", &links.Pairs[i], l)
 	return &links.Pairs[i]
@@ -138,7 +139,7 @@ func (t *amdGPUPairs) of(a, b string, l Line) *checks.Pair {
 
 // amdGPUSetLink notes how two GPUs are joined, in the tools' words: "XGMI",
 // "PCIE" (rsmi and amd-smi), "X" and "P" (rocm-bandwidth-test).
-func amdGPUSetLink(p *checks.Pair, word string) {
+func amdGPUSetLink(p *facts.Pair, word string) {
 	switch strings.ToUpper(word) {
 	case "XGMI":
 		p.LinkType = "xgmi"
@@ -149,7 +150,7 @@ func amdGPUSetLink(p *checks.Pair, word string) {
 
 // amdGPUSetAccess notes whether two GPUs reach each other. One direction that
 // is refused is enough.
-func amdGPUSetAccess(p *checks.Pair, word string) {
+func amdGPUSetAccess(p *facts.Pair, word string) {
 	var ok bool
 	switch strings.ToUpper(word) {
 	case "ENABLED", "TRUE":
@@ -163,7 +164,7 @@ func amdGPUSetAccess(p *checks.Pair, word string) {
 
 // amdGPUSetCoherent notes whether a link is coherent: "C", or "NC" where it is
 // not (amdsmi_cli/amdsmi_commands.py, topology).
-func amdGPUSetCoherent(p *checks.Pair, word string) {
+func amdGPUSetCoherent(p *facts.Pair, word string) {
 	var coherent bool
 	switch strings.ToUpper(word) {
 	case "C":
@@ -176,9 +177,9 @@ func amdGPUSetCoherent(p *checks.Pair, word string) {
 }
 
 // amdGPUAtomics is the widths in bits of the atomic operations of a link.
-var amdGPUAtomics = regexp.MustCompile(`^(?:64|32)(?:,(?:64|32))?$`)
+var amdGPUAtomics = lazy.New(`^(?:64|32)(?:,(?:64|32))?$`)
 
-func amdGPUSetAtomics(p *checks.Pair, word string) {
+func amdGPUSetAtomics(p *facts.Pair, word string) {
 	if p.Atomics == "" && amdGPUAtomics.MatchString(word) {
 		p.Atomics = word
 	}

@@ -2,12 +2,12 @@ package evidence
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // amdJSONKind is what amd-smi and rocm-smi print with --json. It may begin in
@@ -30,7 +30,7 @@ var amdJSONKind = &Kind{
 
 // amdJSONBegin is the beginning of such a document: a GPU's number and, not far
 // from it, a key of amd-smi's; or rocm-smi's name of a card.
-var amdJSONBegin = regexp.MustCompile(`^[\s\[{]*(?:"gpu_data"\s*:\s*\[[\s{]*)?(?:"gpu"\s*:\s*\d{1,3}\s*,(?s:.{0,200}?)"(?:bdf|uuid|asic|bus|usage|clock|links|link_accessibility|pcie|ecc|retired|partition|driver|vram|board|power)"\s*:|"card\d{1,3}"\s*:\s*\{|"system"\s*:\s*\{\s*"(?:\(Topology\)|Driver version))`)
+var amdJSONBegin = lazy.New(`^[\s\[{]*(?:"gpu_data"\s*:\s*\[[\s{]*)?(?:"gpu"\s*:\s*\d{1,3}\s*,(?s:.{0,200}?)"(?:bdf|uuid|asic|bus|usage|clock|links|link_accessibility|pcie|ecc|retired|partition|driver|vram|board|power)"\s*:|"card\d{1,3}"\s*:\s*\{|"system"\s*:\s*\{\s*"(?:\(Topology\)|Driver version))`)
 
 // amdJSONMaxBytes and amdJSONMaxDepth bound a document. amd-smi static of 64
 // partitions has 300 KiB.
@@ -289,9 +289,9 @@ func amdJSONGPU(s *Sink, r *amdJSONReader, e *amdJSONNode) {
 
 // amdJSONName is the name of the GPU that an object tells of.
 func amdJSONName(s *Sink, e *amdJSONNode) string {
-	address := checks.Address(e.at("bdf").string())
+	address := facts.Address(e.at("bdf").string())
 	if address == "" {
-		address = checks.Address(e.at("bus", "bdf").string())
+		address = facts.Address(e.at("bus", "bdf").string())
 	}
 	if address != "" {
 		return address
@@ -349,4 +349,4 @@ func amdJSONSystem(s *Sink, r *amdJSONReader, n *amdJSONNode) {
 
 // amdJSONTopology are rocm-smi's keys: "(Topology) Link type between DRM
 // devices 0 and 1" (python_smi_tools/rocm_smi.py).
-var amdJSONTopology = regexp.MustCompile(`^\(Topology\) (Weight|Hops|Link [Tt]ype|Link accessibility) between DRM devices (\d{1,3}) and (\d{1,3})$`)
+var amdJSONTopology = lazy.New(`^\(Topology\) (Weight|Hops|Link [Tt]ype|Link accessibility) between DRM devices (\d{1,3}) and (\d{1,3})$`)

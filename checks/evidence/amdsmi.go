@@ -1,10 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // amdSMIKind are the reports of amd-smi by GPU: list, static, metric and
@@ -25,9 +26,9 @@ var amdSMIKind = &Kind{
 }
 
 var (
-	amdSMIHead  = regexp.MustCompile(`^ *(?:- )?GPU: (\d{1,3})$`)
-	amdSMIEntry = regexp.MustCompile(`^( +)(?:- )?([A-Za-z0-9_ -]{1,60}):(?: (.*))?$`)
-	amdSMIModel = regexp.MustCompile(`^ +MARKET_NAME: \S`)
+	amdSMIHead  = lazy.New(`^ *(?:- )?GPU: (\d{1,3})$`)
+	amdSMIEntry = lazy.New(`^( +)(?:- )?([A-Za-z0-9_ -]{1,60}):(?: (.*))?$`)
+	amdSMIModel = lazy.New(`^ +MARKET_NAME: \S`)
 )
 
 // amdSMIRead takes the reports of consecutive GPUs. Without their heads, as
@@ -133,38 +134,38 @@ func (r *amdSMIReport) set(name, value string, l Line) {
 }
 
 // amdSMIFields says which entry fills what, for text and JSON alike.
-var amdSMIFields = map[string]func(g *checks.GPU, value string){
+var amdSMIFields = map[string]func(g *facts.GPU, value string){
 	"ASIC/MARKET_NAME":             amdGPUSetName,
 	"MARKET_NAME":                  amdGPUSetName,
 	"BOARD/PRODUCT_NAME":           amdGPUSetName,
 	"ASIC/TARGET_GRAPHICS_VERSION": amdGPUSetArchitecture,
-	"UUID": func(g *checks.GPU, v string) {
+	"UUID": func(g *facts.GPU, v string) {
 		if g.UUID == "" && v != "N/A" {
 			g.UUID = checks.Printable(v, 64)
 		}
 	},
-	"BUS/MAX_PCIE_WIDTH": func(g *checks.GPU, v string) { amdSMIWidth(&amdSMILink(g).MaxWidth, v) },
-	"BUS/MAX_PCIE_SPEED": func(g *checks.GPU, v string) { amdSMISpeed(&amdSMILink(g).MaxGeneration, v) },
-	"PCIE/WIDTH":         func(g *checks.GPU, v string) { amdSMIWidth(&amdSMILink(g).Width, v) },
-	"PCIE/SPEED":         func(g *checks.GPU, v string) { amdSMISpeed(&amdSMILink(g).Generation, v) },
-	"PCIE/REPLAY_COUNT": func(g *checks.GPU, v string) {
+	"BUS/MAX_PCIE_WIDTH": func(g *facts.GPU, v string) { amdSMIWidth(&amdSMILink(g).MaxWidth, v) },
+	"BUS/MAX_PCIE_SPEED": func(g *facts.GPU, v string) { amdSMISpeed(&amdSMILink(g).MaxGeneration, v) },
+	"PCIE/WIDTH":         func(g *facts.GPU, v string) { amdSMIWidth(&amdSMILink(g).Width, v) },
+	"PCIE/SPEED":         func(g *facts.GPU, v string) { amdSMISpeed(&amdSMILink(g).Generation, v) },
+	"PCIE/REPLAY_COUNT": func(g *facts.GPU, v string) {
 		if n := amdGPUInt(v); n != nil {
 			amdSMILink(g).Replays = n
 		}
 	},
-	"VRAM/SIZE": func(g *checks.GPU, v string) {
+	"VRAM/SIZE": func(g *facts.GPU, v string) {
 		if mb, ok := amdGPUNumber(v); ok && g.MemoryBytes == 0 {
 			g.MemoryBytes = int64(mb) << 20 // amd-smi says MB and divides by 1024 * 1024.
 		}
 	},
-	"ECC/TOTAL_CORRECTABLE_COUNT":   func(g *checks.GPU, v string) { amdSMIErrors(g, false, v) },
-	"ECC/TOTAL_UNCORRECTABLE_COUNT": func(g *checks.GPU, v string) { amdSMIErrors(g, true, v) },
-	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": func(g *checks.GPU, v string) {
+	"ECC/TOTAL_CORRECTABLE_COUNT":   func(g *facts.GPU, v string) { amdSMIErrors(g, false, v) },
+	"ECC/TOTAL_UNCORRECTABLE_COUNT": func(g *facts.GPU, v string) { amdSMIErrors(g, true, v) },
+	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": func(g *facts.GPU, v string) {
 		if n := amdGPUInt(v); n != nil {
 			g.XGMIErrors = n
 		}
 	},
-	"XGMI_ERR": func(g *checks.GPU, v string) {
+	"XGMI_ERR": func(g *facts.GPU, v string) {
 		// amdsmi_xgmi_status_t.
 		for word, n := range map[string]int{"NO_ERRORS": 0, "ERROR": 1, "MULTIPLE_ERRORS": 2} {
 			if strings.TrimPrefix(v, "AMDSMI_XGMI_STATUS_") == word {
@@ -172,29 +173,29 @@ var amdSMIFields = map[string]func(g *checks.GPU, value string){
 			}
 		}
 	},
-	"RETIRED": func(g *checks.GPU, v string) {
+	"RETIRED": func(g *facts.GPU, v string) {
 		if zero := 0; v == "No bad pages found." && g.RetiredPages == nil {
 			g.RetiredPages = &zero
 		}
 	},
 }
 
-func amdSMILink(g *checks.GPU) *checks.GPULink {
+func amdSMILink(g *facts.GPU) *facts.GPULink {
 	if g.PCIe == nil {
-		g.PCIe = &checks.GPULink{}
+		g.PCIe = &facts.GPULink{}
 	}
 	return g.PCIe
 }
 
 // amdSMIErrors notes errors of the memory. amd-smi counts zero for cards
 // without ECC as well, so that zero says nothing.
-func amdSMIErrors(g *checks.GPU, uncorrected bool, value string) {
+func amdSMIErrors(g *facts.GPU, uncorrected bool, value string) {
 	v, ok := amdGPUNumber(value)
 	if !ok || v == 0 {
 		return
 	}
 	if g.ECC == nil {
-		g.ECC = &checks.ECC{Enabled: true}
+		g.ECC = &facts.ECC{Enabled: true}
 	}
 	n := int64(v)
 	if uncorrected {
@@ -276,13 +277,13 @@ var amdSMITableKind = &Kind{
 }
 
 var (
-	amdSMIVersions = regexp.MustCompile(`(amdgpu|ROCm) version: ?(\S+)`)
-	amdSMIFirst    = regexp.MustCompile(`^\s*\|\s*([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(.*?)\s*\|\s*\S+(?: %)?\s+\S+(?: °C)?\s+(\d+|N/A)\s+\S+\s`)
-	amdSMISecond   = regexp.MustCompile(`^\s*\|\s*(\d{1,3})\s+(\d{1,3}|N/A)\s+(\d{1,3}|N/A)\s+(\S+)\s*\|`)
+	amdSMIVersions = lazy.New(`(amdgpu|ROCm) version: ?(\S+)`)
+	amdSMIFirst    = lazy.New(`^\s*\|\s*([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(.*?)\s*\|\s*\S+(?: %)?\s+\S+(?: °C)?\s+(\d+|N/A)\s+\S+\s`)
+	amdSMISecond   = lazy.New(`^\s*\|\s*(\d{1,3})\s+(\d{1,3}|N/A)\s+(\d{1,3}|N/A)\s+(\S+)\s*\|`)
 )
 
 func amdSMITableRead(s *Sink, in *Lines) {
-	var g *checks.GPU
+	var g *facts.GPU
 	rows := 0
 	for {
 		l, ok := in.Peek()
@@ -304,7 +305,7 @@ func amdSMITableRead(s *Sink, in *Lines) {
 		}
 		if m := amdSMIFirst.FindStringSubmatch(l.Text); m != nil && rows < amdGPUMax {
 			rows++
-			g = s.GPU(checks.Address(m[1]), l)
+			g = s.GPU(facts.Address(m[1]), l)
 			g.Vendor = amdGPUVendor
 			amdGPUSetName(g, m[2])
 			amdSMIErrors(g, true, m[3])

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // amdTestGPU returns the GPU with an address, or fails.
-func amdTestGPU(t *testing.T, f *checks.Facts, address string) *checks.GPU {
+func amdTestGPU(t *testing.T, f *facts.Facts, address string) *facts.GPU {
 	t.Helper()
 	if f.GPUs != nil {
 		for i := range f.GPUs.Devices {
@@ -260,13 +260,13 @@ func FuzzAMDSMI(f *testing.F) {
 
 // amdTestBounded parses a text and holds that what comes out is bounded.
 func amdTestBounded(t *testing.T, text string) {
-	facts := Parse("fuzz", text)
+	f := Parse("fuzz", text)
 	gpus := 0
-	if facts.GPUs != nil {
-		gpus = len(facts.GPUs.Devices)
+	if f.GPUs != nil {
+		gpus = len(f.GPUs.Devices)
 	}
-	if facts.Links != nil && len(facts.Links.Pairs) > maxEntries*2 || gpus > maxDevices || len(facts.Benchmarks) > maxEntries || len(facts.Software) > maxEntries {
-		t.Errorf("%d GPUs, %d benchmarks, %d packages", gpus, len(facts.Benchmarks), len(facts.Software))
+	if f.Links != nil && len(f.Links.Pairs) > maxEntries*2 || gpus > maxDevices || len(f.Benchmarks) > maxEntries || len(f.Software) > maxEntries {
+		t.Errorf("%d GPUs, %d benchmarks, %d packages", gpus, len(f.Benchmarks), len(f.Software))
 	}
 }
 

@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // amdSMITopologyKind are the tables of amd-smi topology and the head of that
@@ -18,8 +18,8 @@ var amdSMITopologyKind = &Kind{
 }
 
 var (
-	amdSMITopologyTitle = regexp.MustCompile(`^\s*([A-Z][A-Z -]*) TABLE:?\s*$`)
-	amdSMITopologyNames = regexp.MustCompile(`^\s*(?:[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\s*)+$`)
+	amdSMITopologyTitle = lazy.New(`^\s*([A-Z][A-Z -]*) TABLE:?\s*$`)
+	amdSMITopologyNames = lazy.New(`^\s*(?:[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\s*)+$`)
 )
 
 // amdSMITopologyRead takes one table: its title, the names above its columns
@@ -35,7 +35,7 @@ func amdSMITopologyRead(s *Sink, in *Lines) {
 	columns := strings.Fields(head.Text)
 	columns = columns[:min(len(columns), amdGPUMax)]
 	for i, name := range columns {
-		columns[i] = checks.Address(name)
+		columns[i] = facts.Address(name)
 		amdGPUAt(s, i, columns[i], head)
 	}
 	pairs := newAMDGPUPairs(s)
@@ -45,11 +45,11 @@ func amdSMITopologyRead(s *Sink, in *Lines) {
 			return
 		}
 		cells := strings.Fields(l.Text)
-		if len(cells) < 2 || checks.Address(cells[0]) == "" {
+		if len(cells) < 2 || facts.Address(cells[0]) == "" {
 			return
 		}
 		in.Next()
-		row := checks.Address(cells[0])
+		row := facts.Address(cells[0])
 		for i, cell := range cells[1:min(len(cells), len(columns)+1)] {
 			if p := pairs.of(row, columns[i], l); p != nil {
 				amdSMITopologyCell(p, table, cell)
@@ -59,7 +59,7 @@ func amdSMITopologyRead(s *Sink, in *Lines) {
 }
 
 // amdSMITopologyCell notes what one cell says of a pair.
-func amdSMITopologyCell(p *checks.Pair, table, cell string) {
+func amdSMITopologyCell(p *facts.Pair, table, cell string) {
 	switch {
 	case strings.HasSuffix(table, "ACCESS"):
 		amdGPUSetAccess(p, cell)

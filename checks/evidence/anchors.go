@@ -1,6 +1,9 @@
 package evidence
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // keyBytes is how much of an anchor the automaton looks for: its end, which
 // tells more than its beginning ("NET/IB : Got async event"). Where it finds a
@@ -172,7 +175,8 @@ func (a *anchorSet) in(line []byte, plain bool, takers []uint16) []uint16 {
 
 // holding keeps of the takers those that have an anchor in a line.
 func (a *anchorSet) holding(line string, takers []uint16) []uint16 {
-	return slices.DeleteFunc(takers, func(t uint16) bool { return !containsAny(line, a.anchors[t]) })
+	holds := func(anchor string) bool { return strings.Contains(line, anchor) }
+	return slices.DeleteFunc(takers, func(t uint16) bool { return !slices.ContainsFunc(a.anchors[t], holds) })
 }
 
 // endsWith is strings.HasSuffix for bytes and a string.

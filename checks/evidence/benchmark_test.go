@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const ncclTestsTable = `$ ./build/all_reduce_perf -b 32M -e 64M -f 2 -g 2
@@ -36,7 +36,7 @@ func TestNCCLTests(t *testing.T) {
 	points := b.Points
 	b.Points = nil
 	peak, wrong := 37.28, int64(3)
-	want := checks.Benchmark{
+	want := facts.Benchmark{
 		Tool: "nccl-tests", Test: "all_reduce", What: "collective", Ranks: 2, Nodes: 1,
 		GPUNames: []string{"NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"}, PeakGBps: &peak, Wrong: &wrong, Complete: true, Source: "x.txt", Line: 2, Lines: map[string]int{"wrong": 14},
 	}
@@ -101,7 +101,7 @@ func TestP2PBandwidth(t *testing.T) {
 	if *f.Benchmarks[0].P2P || !*f.Benchmarks[1].P2P || *f.Benchmarks[1].Points[0].GBps != 363.14 || *f.Benchmarks[2].Points[1].Microseconds != 3.34 {
 		t.Errorf("got %+v", f.Benchmarks)
 	}
-	want := []checks.GPUPeer{{A: "GPU0", B: "GPU1", Read: "ok", Write: "ok"}, {A: "GPU1", B: "GPU0", Read: "not-supported", Write: "not-supported"}}
+	want := []facts.GPUPeer{{A: "GPU0", B: "GPU1", Read: "ok", Write: "ok"}, {A: "GPU1", B: "GPU0", Read: "not-supported", Write: "not-supported"}}
 	if diff := cmp.Diff(want, f.GPUs.P2P); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -219,8 +219,8 @@ func FuzzBenchmarks(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		facts := Parse("x", text)
-		if n := len(facts.Benchmarks); n > maxEntries {
+		f := Parse("x", text)
+		if n := len(f.Benchmarks); n > maxEntries {
 			t.Errorf("%d tables", n)
 		}
 	})

@@ -2,10 +2,10 @@ package evidence
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // bondingKind is /proc/net/bonding/bond0 (drivers/net/bonding/bond_procfs.c).
@@ -36,10 +36,10 @@ var bondingModes = map[string]string{
 const bondingMaxMembers = 64
 
 var (
-	bondingItem = regexp.MustCompile(`^\s*([A-Z][\w .()-]{1,60}?): ?(.*)$`)
-	bondingName = regexp.MustCompile(`/proc/net/bonding/([A-Za-z][\w.-]{0,14})`)
+	bondingItem = lazy.New(`^\s*([A-Z][\w .()-]{1,60}?): ?(.*)$`)
+	bondingName = lazy.New(`/proc/net/bonding/([A-Za-z][\w.-]{0,14})`)
 	// bondingFile is the name of a text that was copied from there.
-	bondingFile = regexp.MustCompile(`^(bond[\w.-]*?)(?:\.txt|\.log)?$`)
+	bondingFile = lazy.New(`^(bond[\w.-]*?)(?:\.txt|\.log)?$`)
 )
 
 func bondingRead(s *Sink, in *Lines) {
@@ -50,7 +50,7 @@ func bondingRead(s *Sink, in *Lines) {
 		name = m[1]
 	}
 	first, _ := in.Peek()
-	bond := checks.Bond{Name: name, Host: s.Host(), Source: s.Source(), Line: first.Number}
+	bond := facts.Bond{Name: name, Host: s.Host(), Source: s.Source(), Line: first.Number}
 	member, begun := "", false
 	for {
 		l, ok := in.Peek()

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const bondingSample = `Ethernet Channel Bonding Driver: v5.15.0
@@ -32,22 +32,22 @@ Speed: Unknown
 
 func TestBonding(t *testing.T) {
 	up := true
-	want := checks.Bond{Mode: "802.3ad", Up: &up, Members: []string{"eth2", "eth3"}, Down: []string{"eth3"}, Source: "x.txt", Line: 1}
+	want := facts.Bond{Mode: "802.3ad", Up: &up, Members: []string{"eth2", "eth3"}, Down: []string{"eth3"}, Source: "x.txt", Line: 1}
 	tests := map[string]struct {
 		name, text string
-		change     func(*checks.Bond)
+		change     func(*facts.Bond)
 	}{
-		"no name":           {name: "x.txt", text: bondingSample, change: func(*checks.Bond) {}},
-		"named by prompt":   {name: "x.txt", text: "root@n1:~# cat /proc/net/bonding/bond1\n" + bondingSample, change: func(b *checks.Bond) { b.Name, b.Host, b.Line = "bond1", "n1", 2 }},
-		"named by file":     {name: "proc/bond7.txt", text: bondingSample, change: func(b *checks.Bond) { b.Name, b.Source = "bond7", "proc/bond7.txt" }},
-		"first line is cut": {name: "x.txt", text: bondingSample[len("Ethernet Channel Bonding Driver: v5.15.0\n\n"):], change: func(*checks.Bond) {}},
+		"no name":           {name: "x.txt", text: bondingSample, change: func(*facts.Bond) {}},
+		"named by prompt":   {name: "x.txt", text: "root@n1:~# cat /proc/net/bonding/bond1\n" + bondingSample, change: func(b *facts.Bond) { b.Name, b.Host, b.Line = "bond1", "n1", 2 }},
+		"named by file":     {name: "proc/bond7.txt", text: bondingSample, change: func(b *facts.Bond) { b.Name, b.Source = "bond7", "proc/bond7.txt" }},
+		"first line is cut": {name: "x.txt", text: bondingSample[len("Ethernet Channel Bonding Driver: v5.15.0\n\n"):], change: func(*facts.Bond) {}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			expected := want
 			tt.change(&expected)
 			f := Parse(tt.name, tt.text)
-			if diff := cmp.Diff([]checks.Bond{expected}, f.NICs.Bonds); diff != "" {
+			if diff := cmp.Diff([]facts.Bond{expected}, f.NICs.Bonds); diff != "" {
 				t.Errorf("bonds (-want +got):\n%s", diff)
 			}
 			if got := netipInterfaces(f); len(got) != 2 || f.NICs.Interfaces[1].Carrier == nil || *f.NICs.Interfaces[1].Carrier {

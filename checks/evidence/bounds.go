@@ -13,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // The bounds of what is read.
@@ -67,21 +68,21 @@ func (c *counter) Read(p []byte) (int, error) {
 // problem is why a text is not read, for people and for programs.
 type problem struct {
 	why    string
-	unread checks.Unread
+	unread facts.Unread
 }
 
 // tooMany is the problem of what is one text more than are read.
-var tooMany = problem{fmt.Sprintf("more than %d texts", maxTexts), checks.UnreadCount}
+var tooMany = problem{fmt.Sprintf("more than %d texts", maxTexts), facts.UnreadCount}
 
 // problemOf is the problem of an error.
 func (t *intake) problemOf(err error) problem {
 	switch {
 	case errors.Is(err, ErrMaxBytes):
-		return problem{fmt.Sprintf("the limit of %s was reached (--max-bytes)", size(t.options.MaxBytes)), checks.UnreadSize}
+		return problem{fmt.Sprintf("the limit of %s was reached (--max-bytes)", size(t.options.MaxBytes)), facts.UnreadSize}
 	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded):
-		return problem{ErrDeadline.Error(), checks.UnreadTime}
+		return problem{ErrDeadline.Error(), facts.UnreadTime}
 	}
-	return problem{cause(err), checks.UnreadError}
+	return problem{cause(err), facts.UnreadError}
 }
 
 // full reports whether no further text is taken.
@@ -93,11 +94,11 @@ func (t *intake) note(name string, p problem) {
 		t.beyond.count(p, 1)
 		return
 	}
-	t.list(checks.Text{Name: t.unique(name), Problem: p.why, Unread: p.unread})
+	t.list(facts.Text{Name: t.unique(name), Problem: p.why, Unread: p.unread})
 }
 
-func (t *intake) list(text checks.Text) {
-	text.Kinds, text.Problem = []checks.TextKind{}, checks.Printable(text.Problem, 200)
+func (t *intake) list(text facts.Text) {
+	text.Kinds, text.Problem = []facts.TextKind{}, checks.Printable(text.Problem, 200)
 	t.sink.Facts.Texts = append(t.sink.Facts.Texts, text)
 }
 
@@ -128,12 +129,12 @@ type listing struct {
 type tally struct {
 	all    int
 	whys   map[string]int
-	unread checks.Unread
+	unread facts.Unread
 }
 
 // pass lists a member that is not read.
 func (l *listing) pass(name string, p problem) {
-	if p.unread == checks.UnreadSize || p.unread == checks.UnreadTime {
+	if p.unread == facts.UnreadSize || p.unread == facts.UnreadTime {
 		p.why = "not read: " + p.why
 	}
 	if l.named >= maxNamed && l.of != "" {
@@ -175,7 +176,7 @@ func (l *listing) close() {
 		if l.of != "" {
 			name += " in " + l.of
 		}
-		l.intake.list(checks.Text{Name: l.intake.unique(name), Problem: p.why, Unread: p.unread, More: sum.all})
+		l.intake.list(facts.Text{Name: l.intake.unique(name), Problem: p.why, Unread: p.unread, More: sum.all})
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 )
 
@@ -147,9 +147,9 @@ func (f *treeFile) ReadAt(p []byte, at int64) (int, error) {
 }
 
 // kindsOf gives what was recognised, by text.
-func kindsOf(facts *checks.Facts) map[string]bool {
+func kindsOf(f *facts.Facts) map[string]bool {
 	all := map[string]bool{}
-	for _, text := range facts.Texts {
+	for _, text := range f.Texts {
 		all[text.Name] = len(text.Kinds) > 0
 	}
 	return all
@@ -216,9 +216,9 @@ func TestReadFaults(t *testing.T) {
 			} else if err != nil || !kinds["d/a"] && !kinds["a"] || !kinds["d/c"] && !kinds["c"] {
 				t.Errorf("%s: %v; recognised: %v", name, err, kinds)
 			}
-			if !slices.ContainsFunc(got.Facts.Texts, func(text checks.Text) bool {
+			if !slices.ContainsFunc(got.Facts.Texts, func(text facts.Text) bool {
 				named := strings.Contains(text.Name, "sub") || r.what == "alone"
-				return named && text.Unread == checks.UnreadError && text.Problem != ""
+				return named && text.Unread == facts.UnreadError && text.Problem != ""
 			}) {
 				t.Errorf("%s: it is not named as not read: %+v", name, got.Facts.Texts)
 			}
@@ -231,9 +231,9 @@ func TestReadFaults(t *testing.T) {
 // TestReadDamaged holds that an archive that is cut off, or of which a byte is
 // another one, tells all that it told, or is named as not read.
 func TestReadDamaged(t *testing.T) {
-	heard := func(facts *checks.Facts) (n int) {
-		if facts != nil && facts.Logs != nil {
-			for _, m := range facts.Logs.Messages {
+	heard := func(f *facts.Facts) (n int) {
+		if f != nil && f.Logs != nil {
+			for _, m := range f.Logs.Messages {
 				n += m.Count
 			}
 		}
@@ -263,7 +263,7 @@ func TestReadDamaged(t *testing.T) {
 				if !kindsOf(got.Facts)["good"] {
 					t.Errorf("%s %s at %d: the other file is not read", form, how, at)
 				}
-				named := slices.ContainsFunc(got.Facts.Texts, func(t checks.Text) bool { return t.Problem != "" })
+				named := slices.ContainsFunc(got.Facts.Texts, func(t facts.Text) bool { return t.Problem != "" })
 				if heard(got.Facts) != 3 && !named {
 					t.Errorf("%s %s at %d: %d lines are heard, and nothing is said", form, how, at, heard(got.Facts))
 				}
@@ -304,7 +304,7 @@ func TestMaxBytes(t *testing.T) {
 			read, heard, named := int64(0), 0, false
 			for _, text := range got.Facts.Texts {
 				read += text.Bytes
-				named = named || text.Unread == checks.UnreadSize
+				named = named || text.Unread == facts.UnreadSize
 			}
 			if got.Facts.Logs != nil {
 				heard = got.Facts.Logs.Messages[0].Count
@@ -379,7 +379,7 @@ func TestReadDeadline(t *testing.T) {
 			t.Errorf("%s: no texts: %v", name, err)
 			continue
 		}
-		if !slices.ContainsFunc(got.Facts.Texts, func(t checks.Text) bool { return t.Unread == checks.UnreadTime && t.Problem != "" }) {
+		if !slices.ContainsFunc(got.Facts.Texts, func(t facts.Text) bool { return t.Unread == facts.UnreadTime && t.Problem != "" }) {
 			t.Errorf("%s: not named: %+v", name, got.Facts.Texts)
 		}
 		if !tt.heard && !errors.Is(err, ErrDeadline) {

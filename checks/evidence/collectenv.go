@@ -1,8 +1,9 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // The report of python -m torch.utils.collect_env, and of vLLM's own, which
@@ -14,7 +15,7 @@ import (
 var collectEnvNone = map[string]bool{"": true, "N/A": true, "None": true, "No CUDA": true, "Could not collect": true, "Failed to detect": true}
 
 // collectEnvLine is a line "Name: value" of the report.
-var collectEnvLine = regexp.MustCompile(`^\s*(PyTorch version|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|CUDA runtime version|Nvidia driver version|cuDNN version|HIP runtime version|MIOpen runtime version|ROCM Version)\s*: ?(.*?)\s*$`)
+var collectEnvLine = lazy.New(`^\s*(PyTorch version|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|CUDA runtime version|Nvidia driver version|cuDNN version|HIP runtime version|MIOpen runtime version|ROCM Version)\s*: ?(.*?)\s*$`)
 
 // collectEnvPackages are the names under which values are noted as software.
 var collectEnvPackages = map[string]string{
@@ -31,7 +32,7 @@ var collectEnvPackages = map[string]string{
 
 // collectEnvVersion is a version at the beginning of a value; the toolkit's and
 // cuDNN's may be a path that ends in one.
-var collectEnvVersion = regexp.MustCompile(`^(?:Probably one of the following:)?(?:/\S*libcudnn\.so\.)?([0-9]+(?:\.[0-9]+)[\w.+-]*)`)
+var collectEnvVersion = lazy.New(`^(?:Probably one of the following:)?(?:/\S*libcudnn\.so\.)?([0-9]+(?:\.[0-9]+)[\w.+-]*)`)
 
 // collectEnvKind takes the lines of the report but those of the GPUs.
 var collectEnvKind = &Kind{
@@ -70,7 +71,7 @@ var collectEnvKind = &Kind{
 }
 
 // collectEnvDistribution is the value of "OS": "Ubuntu 22.04.3 LTS (x86_64)".
-var collectEnvDistribution = regexp.MustCompile(`^(.{3,80}?)(?: \((x86_64|aarch64|arm64|ppc64le)\))?$`)
+var collectEnvDistribution = lazy.New(`^(.{3,80}?)(?: \((x86_64|aarch64|arm64|ppc64le)\))?$`)
 
 func collectEnvOS(s *Sink, value string, l Line) bool {
 	m := collectEnvDistribution.FindStringSubmatch(value)
@@ -89,7 +90,7 @@ func collectEnvOS(s *Sink, value string, l Line) bool {
 }
 
 // collectEnvGPU is a GPU of the report: "GPU 0: NVIDIA H100 80GB HBM3".
-var collectEnvGPU = regexp.MustCompile(`^\s*(?:GPU models and configuration\s*: *)?GPU ([0-9]{1,4}): (.{2,80}?)\s*$`)
+var collectEnvGPU = lazy.New(`^\s*(?:GPU models and configuration\s*: *)?GPU ([0-9]{1,4}): (.{2,80}?)\s*$`)
 
 // collectEnvGPUs takes the list of GPUs, which begins in the line of its title
 // or in the one after it.
@@ -111,7 +112,7 @@ var collectEnvGPUs = &Kind{
 }
 
 // collectEnvAMD is in the names of AMD's GPUs.
-var collectEnvAMD = regexp.MustCompile(`(?i)\bAMD\b|Radeon|Instinct|\bgfx[0-9]|\bMI[0-9]{2,3}[AX]?\b`)
+var collectEnvAMD = lazy.New(`(?i)\bAMD\b|Radeon|Instinct|\bgfx[0-9]|\bMI[0-9]{2,3}[AX]?\b`)
 
 func collectEnvAdd(s *Sink, l Line) {
 	m := collectEnvGPU.FindStringSubmatch(l.Text)
@@ -137,7 +138,7 @@ func collectEnvAdd(s *Sink, l Line) {
 }
 
 // osReleaseLine is a line of /etc/os-release, or of lsb_release -a.
-var osReleaseLine = regexp.MustCompile(`^\s*(?:(PRETTY_NAME|VERSION_ID|DISTRIB_DESCRIPTION)="?([^"]{1,80}?)"?|(ID)="?([a-z][a-z._-]{1,30})"?|(Description|Distributor ID|Release):\t *(.{1,80}?))\s*$`)
+var osReleaseLine = lazy.New(`^\s*(?:(PRETTY_NAME|VERSION_ID|DISTRIB_DESCRIPTION)="?([^"]{1,80}?)"?|(ID)="?([a-z][a-z._-]{1,30})"?|(Description|Distributor ID|Release):\t *(.{1,80}?))\s*$`)
 
 // osReleaseKind takes the distribution from /etc/os-release and lsb_release -a.
 var osReleaseKind = &Kind{

@@ -2,10 +2,11 @@ package evidence
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // cudaDevicesKind reads the lists of devices that NVIDIA's benchmarks print
@@ -22,11 +23,11 @@ var cudaDevicesKind = &Kind{
 var (
 	// p2pBandwidthLatencyTest.cu: "Device: %d, %s, pciBusID: %x, pciDeviceID:
 	// %x, pciDomainID:%x".
-	cudaDevicesSample = regexp.MustCompile(`^\s*Device: (\d+), (.+), pciBusID: ([0-9a-f]{1,2}), pciDeviceID: ([0-9a-f]{1,2}), pciDomainID: ?([0-9a-f]{1,8})\s*$`)
+	cudaDevicesSample = lazy.New(`^\s*Device: (\d+), (.+), pciBusID: ([0-9a-f]{1,2}), pciDeviceID: ([0-9a-f]{1,2}), pciDomainID: ?([0-9a-f]{1,8})\s*$`)
 	// nvbandwidth.cpp: "Device %d: %s (%s)" with the bus id.
-	cudaDevicesBandwidth = regexp.MustCompile(`^\s*Device (\d+): (.+) \(([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?\)\s*$`)
+	cudaDevicesBandwidth = lazy.New(`^\s*Device (\d+): (.+) \(([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?\)\s*$`)
 	// nccl-tests since 2.15: "... device  0 [0000:53:00] NVIDIA H100 80GB HBM3".
-	cudaDevicesTests = regexp.MustCompile(`\bdevice +(\d+) \[([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?\] ((?:NVIDIA|Tesla) .+?)\s*$`)
+	cudaDevicesTests = lazy.New(`\bdevice +(\d+) \[([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?\] ((?:NVIDIA|Tesla) .+?)\s*$`)
 )
 
 func cudaDevicesLine(s *Sink, l Line) bool {
@@ -40,13 +41,13 @@ func cudaDevicesLine(s *Sink, l Line) bool {
 		if errDomain != nil || errBus != nil || errDevice != nil {
 			return false
 		}
-		name, address = m[2], checks.Address(fmt.Sprintf("%04x:%02x:%02x.0", domain, bus, device))
+		name, address = m[2], facts.Address(fmt.Sprintf("%04x:%02x:%02x.0", domain, bus, device))
 	case cudaDevicesBandwidth.MatchString(l.Text):
 		m := cudaDevicesBandwidth.FindStringSubmatch(l.Text)
-		name, address = m[2], checks.Address(m[3]+".0")
+		name, address = m[2], facts.Address(m[3]+".0")
 	case cudaDevicesTests.MatchString(l.Text):
 		m := cudaDevicesTests.FindStringSubmatch(l.Text)
-		name, address = m[3], checks.Address(m[2]+".0")
+		name, address = m[3], facts.Address(m[2]+".0")
 	}
 	if address == "" {
 		return false

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -49,7 +50,7 @@ func kindsTable() string {
 
 func messagesTable() string {
 	count := make(map[string]map[string]int)
-	for _, s := range Statements() {
+	for _, s := range message.Statements() {
 		if count[s.Program] == nil {
 			count[s.Program] = make(map[string]int)
 		}

@@ -18,7 +18,8 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 	"golang.org/x/tools/txtar"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // everyText is each text of fixtures/texts, and one of all examples of messages.
@@ -39,7 +40,7 @@ func everyText(tb testing.TB) map[string]string {
 		}
 	}
 	var b strings.Builder
-	for _, s := range Statements() {
+	for _, s := range message.Statements() {
 		for _, example := range s.Examples {
 			b.WriteString(strings.ReplaceAll(example, "\n", " ") + "\n")
 		}
@@ -158,12 +159,12 @@ func told(tb testing.TB, text string) string {
 	return indented(tb, got.Facts)
 }
 
-func indented(tb testing.TB, facts *checks.Facts) string {
+func indented(tb testing.TB, f *facts.Facts) string {
 	tb.Helper()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetIndent("", " ")
-	if err := e.Encode(facts); err != nil {
+	if err := e.Encode(f); err != nil {
 		tb.Fatal(err)
 	}
 	return b.String()

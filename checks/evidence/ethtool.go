@@ -1,6 +1,8 @@
 package evidence
 
-import "regexp"
+import (
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
 
 // ethtoolKind is what "ethtool eth0" prints (ethtool.c, do_gset): whether the
 // interface has a link.
@@ -32,10 +34,10 @@ var ethtoolKind = &Kind{
 }
 
 var (
-	ethtoolHead = regexp.MustCompile(`^Settings for ([A-Za-z][\w.-]{0,14}):\s*$`)
+	ethtoolHead = lazy.New(`^Settings for ([A-Za-z][\w.-]{0,14}):\s*$`)
 	// ethtoolItem: all its lines but the first are indented, by a tab or, in
 	// what was pasted, by spaces.
-	ethtoolItem = regexp.MustCompile(`^\s+\S`)
+	ethtoolItem = lazy.New(`^\s+\S`)
 	// ethtoolLink may be followed by the cause: "no (No cable)".
-	ethtoolLink = regexp.MustCompile(`^\s+Link detected: (yes|no)\b`)
+	ethtoolLink = lazy.New(`^\s+Link detected: (yes|no)\b`)
 )

@@ -5,8 +5,9 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Kind is one kind of text. Exactly one of Line and Read is set.
@@ -57,7 +58,7 @@ const (
 )
 
 // beginsLike is the Begins of a kind whose first line has a form of its own.
-func beginsLike(form *regexp.Regexp) func(in *Lines) bool {
+func beginsLike(form *lazy.Regexp) func(in *Lines) bool {
 	return func(in *Lines) bool {
 		l, ok := in.Peek()
 		return ok && form.MatchString(l.Text)

@@ -1,9 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // fiInfoKind is the output of fi_info (libfabric, util/info.c): the providers
@@ -50,11 +51,11 @@ var fiInfoKind = &Kind{
 }
 
 var (
-	fiInfoProvider  = regexp.MustCompile(`^\s*provider: ([\w;-]{1,40})\s*$`)
-	fiInfoListed    = regexp.MustCompile(`^([a-z][\w;-]{1,40}):\s*$`)
-	fiInfoItem      = regexp.MustCompile(`^\s+(?:fabric|domain|version|type|protocol): ?\S*`)
-	fiInfoError     = regexp.MustCompile(`^\s*fi_getinfo: (-\d{1,5})\b ?\(?([^)]*)\)?\s*$`)
-	fiInfoBareError = regexp.MustCompile(`^-61\s*$`)
+	fiInfoProvider  = lazy.New(`^\s*provider: ([\w;-]{1,40})\s*$`)
+	fiInfoListed    = lazy.New(`^([a-z][\w;-]{1,40}):\s*$`)
+	fiInfoItem      = lazy.New(`^\s+(?:fabric|domain|version|type|protocol): ?\S*`)
+	fiInfoError     = lazy.New(`^\s*fi_getinfo: (-\d{1,5})\b ?\(?([^)]*)\)?\s*$`)
+	fiInfoBareError = lazy.New(`^-61\s*$`)
 )
 
 func fiInfoBelongs(line string, listed bool) bool {
@@ -81,4 +82,4 @@ var ofiLogKind = &Kind{
 	},
 }
 
-var ofiLogVersion = regexp.MustCompile(`NET/OFI (Initializing aws-ofi-nccl|Using aws-ofi-nccl|Using Libfabric version) (\d[\w.+-]{0,30})`)
+var ofiLogVersion = lazy.New(`NET/OFI (Initializing aws-ofi-nccl|Using aws-ofi-nccl|Using Libfabric version) (\d[\w.+-]{0,30})`)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // FuzzRead holds, of any file: reading it ends, within the bound of what is read; it
@@ -119,7 +119,7 @@ func TestTextsOfFixtures(t *testing.T) {
 		t.Errorf("%d texts, want %d", n, len(texts))
 	}
 	checkTexts(t, got, DefaultMaxBytes)
-	var unread []checks.Text
+	var unread []facts.Text
 	for _, text := range got.Facts.Texts {
 		if text.Problem != "" {
 			unread = append(unread, text)

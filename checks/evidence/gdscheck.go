@@ -1,10 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // gdscheckKind is the report of gdscheck -p on GPUDirect Storage
@@ -23,17 +24,17 @@ var gdscheckKind = &Kind{
 }
 
 var (
-	gdscheckRule     = regexp.MustCompile(`^\s*=+\s*$`)
-	gdscheckTitle    = regexp.MustCompile(`^\s*(ENVIRONMENT|DRIVER CONFIGURATION|CUFILE CONFIGURATION|GPU INFO|PLATFORM INFO):\s*$`)
-	gdscheckDriver   = regexp.MustCompile(`^\s*\**(--)?([A-Za-z][\w /+-]*?)\s*:\s*(Supported|Unsupported|Enabled|Disabled|Loaded|Not Loaded|Configured|Not configured|Up: \d+ Down: \d+)\b.*$`)
-	gdscheckProperty = regexp.MustCompile(`^\s*((?:properties|fs|execution|profile|logging|denylist|blacklist|miscellaneous)\.[\w.]+)\s*:\s*(.*?)\s*$`)
-	gdscheckIOMMU    = regexp.MustCompile(`^\s*IOMMU:\s*(.+?)\s*$`)
-	gdscheckGPU      = regexp.MustCompile(`^\s*GPU index \d+ .*(?:supports GDS|does not support GDS)`)
-	gdscheckOther    = regexp.MustCompile(`^\s*(?:GDS release version|nvidia_fs version|libcufile version|Platform|Nvidia Driver Info Status|Cuda Driver Version Installed|Platform verification|CUFILE_ENV_\w+|CUFILE_\w+|use pci p2pdma|pci_p2pdma)\b.*$`)
+	gdscheckRule     = lazy.New(`^\s*=+\s*$`)
+	gdscheckTitle    = lazy.New(`^\s*(ENVIRONMENT|DRIVER CONFIGURATION|CUFILE CONFIGURATION|GPU INFO|PLATFORM INFO):\s*$`)
+	gdscheckDriver   = lazy.New(`^\s*\**(--)?([A-Za-z][\w /+-]*?)\s*:\s*(Supported|Unsupported|Enabled|Disabled|Loaded|Not Loaded|Configured|Not configured|Up: \d+ Down: \d+)\b.*$`)
+	gdscheckProperty = lazy.New(`^\s*((?:properties|fs|execution|profile|logging|denylist|blacklist|miscellaneous)\.[\w.]+)\s*:\s*(.*?)\s*$`)
+	gdscheckIOMMU    = lazy.New(`^\s*IOMMU:\s*(.+?)\s*$`)
+	gdscheckGPU      = lazy.New(`^\s*GPU index \d+ .*(?:supports GDS|does not support GDS)`)
+	gdscheckOther    = lazy.New(`^\s*(?:GDS release version|nvidia_fs version|libcufile version|Platform|Nvidia Driver Info Status|Cuda Driver Version Installed|Platform verification|CUFILE_ENV_\w+|CUFILE_\w+|use pci p2pdma|pci_p2pdma)\b.*$`)
 )
 
 func gdscheckBelongs(line string) bool {
-	for _, form := range []*regexp.Regexp{gdscheckRule, gdscheckTitle, gdscheckDriver, gdscheckProperty, gdscheckIOMMU, gdscheckGPU, gdscheckOther} {
+	for _, form := range []*lazy.Regexp{gdscheckRule, gdscheckTitle, gdscheckDriver, gdscheckProperty, gdscheckIOMMU, gdscheckGPU, gdscheckOther} {
 		if form.MatchString(line) {
 			return true
 		}
@@ -44,7 +45,7 @@ func gdscheckBelongs(line string) bool {
 func gdscheckRead(s *Sink, in *Lines) {
 	g := s.Storage().GDS
 	if g == nil {
-		g = &checks.GDS{Source: s.Source()}
+		g = &facts.GDS{Source: s.Source()}
 		s.Storage().GDS = g
 	}
 	in.While(func(l Line) bool {

@@ -3,12 +3,13 @@ package evidence
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // cmdlineKind is the kernel's command line, from /proc/cmdline or from the
@@ -25,7 +26,7 @@ var cmdlineKind = &Kind{
 
 // cmdlineForm finds the command line in a line of its own or of a kernel log:
 // "Command line: ...", "Kernel command line: ...", "/proc/cmdline: ...".
-var cmdlineForm = regexp.MustCompile(`(?:^|[Cc]ommand line:|cmdline[:=]?|\]) *BOOT_IMAGE=`)
+var cmdlineForm = lazy.New(`(?:^|[Cc]ommand line:|cmdline[:=]?|\]) *BOOT_IMAGE=`)
 
 func cmdlineRead(s *Sink, in *Lines) {
 	l, _ := in.Next()
@@ -58,8 +59,8 @@ var lscpuKind = &Kind{
 }
 
 var (
-	lscpuField = regexp.MustCompile(`^\s*(Vendor ID|Model name|CPU family|Model|Socket\(s\)|CPU\(s\)|Hypervisor vendor|Flags|NUMA node(\d{1,4}) CPU\(s\)):\s+(.*?)\s*$`)
-	lscpuList  = regexp.MustCompile(`^\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*$`)
+	lscpuField = lazy.New(`^\s*(Vendor ID|Model name|CPU family|Model|Socket\(s\)|CPU\(s\)|Hypervisor vendor|Flags|NUMA node(\d{1,4}) CPU\(s\)):\s+(.*?)\s*$`)
+	lscpuList  = lazy.New(`^\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*$`)
 )
 
 func lscpuLine(s *Sink, l Line) bool {
@@ -74,7 +75,7 @@ func lscpuLine(s *Sink, l Line) bool {
 	value := checks.Printable(m[3], 256)
 	host := s.HostFacts()
 	if host.CPU == nil {
-		host.CPU = &checks.CPU{}
+		host.CPU = &facts.CPU{}
 	}
 	cpu := host.CPU
 	s.Watch("host.cpu", cpu, l)
@@ -121,21 +122,21 @@ func (s *Sink) guest(kind string, guest bool, l Line) {
 	if !guest {
 		kind = "none"
 	}
-	host.Virtualization = &checks.Virtualization{
+	host.Virtualization = &facts.Virtualization{
 		Kind: cmp.Or(kind, "other"), Guest: guest, Source: fmt.Sprintf("%s:%d", s.name, l.Number),
 	}
 	s.Told("host.virtualization", host.Virtualization, l)
 }
 
 // node notes the CPUs of a NUMA node.
-func (s *Sink) node(id int, cpus string, l Line) *checks.NUMANode {
+func (s *Sink) node(id int, cpus string, l Line) *facts.NUMANode {
 	f := s.NUMA()
-	i, found := slices.BinarySearchFunc(f.Nodes, id, func(n checks.NUMANode, id int) int { return cmp.Compare(n.ID, id) })
+	i, found := slices.BinarySearchFunc(f.Nodes, id, func(n facts.NUMANode, id int) int { return cmp.Compare(n.ID, id) })
 	if !found {
 		if len(f.Nodes) >= 1024 {
-			return &checks.NUMANode{}
+			return &facts.NUMANode{}
 		}
-		f.Nodes = slices.Insert(f.Nodes, i, checks.NUMANode{ID: id, Distances: []int{}})
+		f.Nodes = slices.Insert(f.Nodes, i, facts.NUMANode{ID: id, Distances: []int{}})
 	}
 	n := &f.Nodes[i]
 	s.Watch(fmt.Sprintf("numa.nodes[%d]", id), n, l)
@@ -152,9 +153,9 @@ var numactlKind = &Kind{
 }
 
 var (
-	numactlFirst    = regexp.MustCompile(`^available: \d{1,4} nodes? \(`)
-	numactlNode     = regexp.MustCompile(`^node +(\d{1,4}) (cpus|size|free): ?(.*)$`)
-	numactlDistance = regexp.MustCompile(`^ *(\d{1,4}): +(\d[\d ]*)$`)
+	numactlFirst    = lazy.New(`^available: \d{1,4} nodes? \(`)
+	numactlNode     = lazy.New(`^node +(\d{1,4}) (cpus|size|free): ?(.*)$`)
+	numactlDistance = lazy.New(`^ *(\d{1,4}): +(\d[\d ]*)$`)
 )
 
 func numactlRead(s *Sink, in *Lines) {
@@ -236,7 +237,7 @@ var unameKind = &Kind{
 }
 
 var (
-	unameForm = regexp.MustCompile(`\bLinux (\S+) (\d+\.\d+\S*) .*\b(x86_64|aarch64|ppc64le)(?: \S+)* GNU/Linux`)
+	unameForm = lazy.New(`\bLinux (\S+) (\d+\.\d+\S*) .*\b(x86_64|aarch64|ppc64le)(?: \S+)* GNU/Linux`)
 	unameArch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 )
 
@@ -257,7 +258,7 @@ var dmidecodeKind = &Kind{
 	Read: dmidecodeRead,
 }
 
-var dmidecodeField = regexp.MustCompile(`^\s*(Vendor|Version|Release Date|Manufacturer|Product Name): (.+?)\s*$`)
+var dmidecodeField = lazy.New(`^\s*(Vendor|Version|Release Date|Manufacturer|Product Name): (.+?)\s*$`)
 
 func dmidecodeRead(s *Sink, in *Lines) {
 	section := ""
@@ -316,10 +317,10 @@ var sysfsKind = &Kind{
 }
 
 var (
-	sysfsForm    = regexp.MustCompile(`^(/sys/kernel/iommu_groups/\d+/type|/sys/bus/pci/devices/[0-9a-f:.]+/[a-z_]+|/proc/sys/kernel/numa_balancing|kernel\.numa_balancing)(?::| = |=) ?(\S.*?)\s*$`)
-	sysfsGroup   = regexp.MustCompile(`^/sys/kernel/iommu_groups/(\d{1,6})/type$`)
-	sysfsDevice  = regexp.MustCompile(`^/sys/bus/pci/devices/([0-9a-f:.]+)/([a-z_]+)$`)
-	sysfsHex     = regexp.MustCompile(`^0x[0-9a-f]{4,6}$`)
+	sysfsForm    = lazy.New(`^(/sys/kernel/iommu_groups/\d+/type|/sys/bus/pci/devices/[0-9a-f:.]+/[a-z_]+|/proc/sys/kernel/numa_balancing|kernel\.numa_balancing)(?::| = |=) ?(\S.*?)\s*$`)
+	sysfsGroup   = lazy.New(`^/sys/kernel/iommu_groups/(\d{1,6})/type$`)
+	sysfsDevice  = lazy.New(`^/sys/bus/pci/devices/([0-9a-f:.]+)/([a-z_]+)$`)
+	sysfsHex     = lazy.New(`^0x[0-9a-f]{4,6}$`)
 	sysfsDomains = []string{"identity", "DMA", "DMA-FQ", "auto", "unmanaged"}
 )
 
@@ -341,13 +342,13 @@ func sysfsValue(s *Sink, l Line, path, value string) bool {
 		return true
 	}
 	m := sysfsDevice.FindStringSubmatch(path)
-	if m == nil || checks.Address(m[1]) == "" {
+	if m == nil || facts.Address(m[1]) == "" {
 		return false
 	}
-	d := s.Device(checks.Address(m[1]), l)
-	link := func() *checks.PCIeLink {
+	d := s.Device(facts.Address(m[1]), l)
+	link := func() *facts.PCIeLink {
 		if d.Link == nil {
-			d.Link = &checks.PCIeLink{Source: fmt.Sprintf("%s:%d", s.name, l.Number)}
+			d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.name, l.Number)}
 		}
 		return d.Link
 	}
@@ -397,8 +398,8 @@ var sysfsCatKind = &Kind{
 }
 
 var (
-	sysfsPlain = regexp.MustCompile(`^\s*-?[0-9A-Za-z.][\w./ -]{0,40}\s*$`)
-	sysfsPath  = regexp.MustCompile(`^/(?:sys/bus/pci/devices|sys/kernel/iommu_groups|proc/sys/kernel/numa_balancing)[\w.:/-]*$`)
+	sysfsPlain = lazy.New(`^\s*-?[0-9A-Za-z.][\w./ -]{0,40}\s*$`)
+	sysfsPath  = lazy.New(`^/(?:sys/bus/pci/devices|sys/kernel/iommu_groups|proc/sys/kernel/numa_balancing)[\w.:/-]*$`)
 )
 
 // sysfsNamed are the files that the prompt's command names; none where a pattern
@@ -451,10 +452,10 @@ var iommuUnitsKind = &Kind{
 }
 
 var (
-	iommuUnitsListed = regexp.MustCompile(`ls (?:-\w+ )*/sys/class/iommu/?\s*$`)
-	iommuUnitsForm   = regexp.MustCompile(`^(?:l[rwx-]{9}\S* .* )?(?:(?:dmar|ivhd)\d{1,3}|(?:arm-)?smmu\S{1,40}|virtio-iommu\S{0,20})(?:[ \t]+(?:dmar|ivhd)\d{1,3})*(?: -> \S+)?\s*$`)
-	iommuUnitsTotal  = regexp.MustCompile(`^total 0\s*$`)
-	iommuUnitsName   = regexp.MustCompile(`\b(?:dmar|ivhd)\d{1,3}\b|\b(?:arm-)?smmu\S{1,40}|\bvirtio-iommu\S{0,20}`)
+	iommuUnitsListed = lazy.New(`ls (?:-\w+ )*/sys/class/iommu/?\s*$`)
+	iommuUnitsForm   = lazy.New(`^(?:l[rwx-]{9}\S* .* )?(?:(?:dmar|ivhd)\d{1,3}|(?:arm-)?smmu\S{1,40}|virtio-iommu\S{0,20})(?:[ \t]+(?:dmar|ivhd)\d{1,3})*(?: -> \S+)?\s*$`)
+	iommuUnitsTotal  = lazy.New(`^total 0\s*$`)
+	iommuUnitsName   = lazy.New(`\b(?:dmar|ivhd)\d{1,3}\b|\b(?:arm-)?smmu\S{1,40}|\bvirtio-iommu\S{0,20}`)
 )
 
 // setpciKind is what setpci prints of an ACS control register: the value alone
@@ -493,7 +494,7 @@ var setpciKind = &Kind{
 			d := s.Device(address, l)
 			if d.ACS == nil {
 				on := checks.ACSWord(word)
-				d.ACS = &checks.ACS{Capability: on, Control: on, ControlWord: word}
+				d.ACS = &facts.ACS{Capability: on, Control: on, ControlWord: word}
 			}
 		}
 	},
@@ -502,17 +503,17 @@ var setpciKind = &Kind{
 var (
 	// setpciRead is a command that reads the ACS control: by name, or at the
 	// place that PLX's PEX 8700 switches have it (f24h + 6).
-	setpciRead = regexp.MustCompile(`-s +((?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b.* (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\|)`)
-	setpciWord = regexp.MustCompile(`^([0-9a-f]{4})$`)
+	setpciRead = lazy.New(`-s +((?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b.* (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\|)`)
+	setpciWord = lazy.New(`^([0-9a-f]{4})$`)
 	// setpciLoop is a shell loop that reads it of one port after the other, as
 	// NCCL's and PyTorch's threads show it: "for p in ...; do sudo setpci -s $p
 	// f2a.w; done". Whose value is whose the output does not tell.
-	setpciLoop = regexp.MustCompile(`\bfor \w.*\bsetpci +-s +["']?\$\{?\w+\}?["']? (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\|)`)
-	setpciSudo = regexp.MustCompile(`^\[sudo\] password for `)
-	setpciLong = regexp.MustCompile(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d[^)]*\+0?6\) = ([0-9a-f]{4})\b`)
+	setpciLoop = lazy.New(`\bfor \w.*\bsetpci +-s +["']?\$\{?\w+\}?["']? (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\|)`)
+	setpciSudo = lazy.New(`^\[sudo\] password for `)
+	setpciLong = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d[^)]*\+0?6\) = ([0-9a-f]{4})\b`)
 	// setpciAt is setpci -v of pciutils since 3.3, which gives the place of the
 	// capability and then that of the register: "(ecap 000d @2a0) @2a6 = 001d".
-	setpciAt = regexp.MustCompile(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d @([0-9a-f]{3})\) @([0-9a-f]{3})(?: =)? ([0-9a-f]{4})$`)
+	setpciAt = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d @([0-9a-f]{3})\) @([0-9a-f]{3})(?: =)? ([0-9a-f]{4})$`)
 )
 
 // setpciLooped is how many lines a loop over ports has printed, sudo's question
@@ -535,20 +536,20 @@ func setpciLooped(in *Lines) int {
 func setpciValue(in *Lines, l Line) (address string, word int, ok bool) {
 	digits := ""
 	if m := setpciLong.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
-		address, digits = checks.Address(m[1]), m[2]
+		address, digits = facts.Address(m[1]), m[2]
 	} else if m := setpciAt.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
 		capability, _ := strconv.ParseUint(m[2], 16, 16)
 		register, _ := strconv.ParseUint(m[3], 16, 16)
 		if register != capability+6 {
 			return "", 0, false
 		}
-		address, digits = checks.Address(m[1]), m[4]
+		address, digits = facts.Address(m[1]), m[4]
 	} else if in.After("setpci") {
 		command, value := setpciRead.FindStringSubmatch(in.Prompt().Command), setpciWord.FindStringSubmatch(strings.TrimSpace(l.Text))
 		if command == nil || value == nil {
 			return "", 0, false
 		}
-		address, digits = checks.Address(command[1]), value[1]
+		address, digits = facts.Address(command[1]), value[1]
 	}
 	n, err := strconv.ParseUint(digits, 16, 16)
 	return address, int(n), err == nil && address != "" && n != 0xffff

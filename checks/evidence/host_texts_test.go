@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 func TestKernelLines(t *testing.T) {
@@ -38,30 +38,30 @@ func TestKernelWindows(t *testing.T) {
 	const bar = "nvidia 0000:41:00.0: BAR 1 [mem size 0x800000000 64bit pref]: can't assign; no space\n"
 	tests := map[string]struct {
 		text string
-		want []checks.KernelEvent
+		want []facts.KernelEvent
 	}{
-		"no room": {bar, []checks.KernelEvent{{Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}}},
+		"no room": {bar, []facts.KernelEvent{{Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}}},
 		"room in a later pass": {
 			bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x47ffffffff 64bit pref]: assigned\n", nil,
 		},
 		"a smaller one in a later pass": {
 			bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x400fffffff 64bit pref]: assigned\n",
-			[]checks.KernelEvent{{Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}},
+			[]facts.KernelEvent{{Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}},
 		},
 		"a bridge, before Linux 6.9": {
 			"pcieport 0000:00:1d.4: BAR 15: no space for [mem size 0xc00000000 64bit pref]\n",
-			[]checks.KernelEvent{{Kind: "bridge-window", Address: "0000:00:1d.4", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
+			[]facts.KernelEvent{{Kind: "bridge-window", Address: "0000:00:1d.4", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
 		},
 		"a bridge, since": {
 			"pci 0000:00:01.0: bridge window [mem size 0xc00000000 64bit pref]: can't assign; no space\n",
-			[]checks.KernelEvent{{Kind: "bridge-window", Address: "0000:00:01.0", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
+			[]facts.KernelEvent{{Kind: "bridge-window", Address: "0000:00:01.0", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
 		},
 		"a bridge of an empty slot":   {"pci 0000:17:00.0: BAR 15: no space for [mem size 0x00200000 64bit pref]\n", nil},
 		"I/O ports":                   {"pci 0000:17:00.0: BAR 13: no space for [io  size 0x1000]\n", nil},
 		"what the card has at a boot": {"pci 0000:c1:00.0: BAR 1 [mem 0x90630000000-0x9063fffffff 64bit pref]\n", nil},
 	}
 	for name, tt := range tests {
-		var got []checks.KernelEvent
+		var got []facts.KernelEvent
 		if f := Parse("d", tt.text); f.KernelLog != nil {
 			got = f.KernelLog.Events
 		}
@@ -80,40 +80,40 @@ func TestKernelWindows(t *testing.T) {
 func TestKernelIOMMU(t *testing.T) {
 	tests := map[string]struct {
 		text string
-		want checks.IOMMUFacts
+		want facts.IOMMUFacts
 	}{
 		"translated": {
 			"[    0.73] iommu: Default domain type: Translated\n[    0.90] AMD-Vi: Interrupt remapping enabled\n",
-			checks.IOMMUFacts{DefaultDomain: "translated", Vendor: "amd"},
+			facts.IOMMUFacts{DefaultDomain: "translated", Vendor: "amd"},
 		},
 		"passed through by a parameter": {
 			"[    0.73] iommu: Default domain type: Passthrough (set via kernel command line)\n[    0.9] DMAR: Intel(R) Virtualization Technology for Directed I/O\n",
-			checks.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "intel"},
+			facts.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "intel"},
 		},
 		"passed through, before Linux 5.3": {
-			"AMD-Vi: Initialized for Passthrough Mode\n", checks.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "amd"},
+			"AMD-Vi: Initialized for Passthrough Mode\n", facts.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "amd"},
 		},
-		"no IOMMU": {"iommu: Default domain type: Translated\n", checks.IOMMUFacts{DefaultDomain: "translated"}},
+		"no IOMMU": {"iommu: Default domain type: Translated\n", facts.IOMMUFacts{DefaultDomain: "translated"}},
 		"groups": {
 			"/sys/kernel/iommu_groups/14/type:DMA-FQ\n[ 0.8] pci 0000:41:00.0: Adding to iommu group 14\n/sys/kernel/iommu_groups/2/type:identity\n",
-			checks.IOMMUFacts{Groups: []checks.IOMMUGroup{{ID: 2, Type: "identity", Devices: []string{}}, {ID: 14, Type: "DMA-FQ", Devices: []string{"0000:41:00.0"}}}},
+			facts.IOMMUFacts{Groups: []facts.IOMMUGroup{{ID: 2, Type: "identity", Devices: []string{}}, {ID: 14, Type: "DMA-FQ", Devices: []string{"0000:41:00.0"}}}},
 		},
 		"units": {
 			"$ ls /sys/class/iommu\nivhd0  ivhd1\n$ uname -r\n6.8.0\n",
-			checks.IOMMUFacts{Units: []string{"ivhd0", "ivhd1"}, Vendor: "amd"},
+			facts.IOMMUFacts{Units: []string{"ivhd0", "ivhd1"}, Vendor: "amd"},
 		},
 		"units in the long form": {
 			"$ ls -l /sys/class/iommu/\ntotal 0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar0 -> ../../devices/virtual/iommu/dmar0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar1 -> ../../devices/virtual/iommu/dmar1\n",
-			checks.IOMMUFacts{Units: []string{"dmar0", "dmar1"}, Vendor: "intel"},
+			facts.IOMMUFacts{Units: []string{"dmar0", "dmar1"}, Vendor: "intel"},
 		},
-		"no units": {"$ ls -l /sys/class/iommu\ntotal 0\n", checks.IOMMUFacts{Units: []string{}}},
+		"no units": {"$ ls -l /sys/class/iommu\ntotal 0\n", facts.IOMMUFacts{Units: []string{}}},
 		"command line": {
 			"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz root=UUID=1 ro amd_iommu=on iommu=pt pci=realloc\n",
-			checks.IOMMUFacts{CommandLine: []string{"amd_iommu=on", "iommu=pt"}},
+			facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on", "iommu=pt"}},
 		},
 		"command line of a boot": {
 			"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n",
-			checks.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}},
+			facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}},
 		},
 	}
 	for name, tt := range tests {
@@ -157,15 +157,15 @@ node   0   1
 	Product Name: ROMED8-2T
 kernel.numa_balancing = 1
 `)
-	want := &checks.HostFacts{
+	want := &facts.HostFacts{
 		Hostname: "node7", Kernel: "5.15.0-91-generic", Arch: "amd64", Board: "ASRockRack ROMED8-2T",
-		Virtualization: &checks.Virtualization{Kind: "none", Source: "host.txt:10"},
-		CPU:            &checks.CPU{Vendor: "AuthenticAMD", Model: "AMD EPYC 7543 32-Core Processor", Family: 25, ModelNumber: 1, Sockets: 2, Threads: 128},
+		Virtualization: &facts.Virtualization{Kind: "none", Source: "host.txt:10"},
+		CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD EPYC 7543 32-Core Processor", Family: 25, ModelNumber: 1, Sockets: 2, Threads: 128},
 	}
 	if diff := cmp.Diff(want, f.Host); diff != "" {
 		t.Errorf("host (-want +got):\n%s", diff)
 	}
-	numa := &checks.NUMAFacts{Balancing: new(1), Nodes: []checks.NUMANode{
+	numa := &facts.NUMAFacts{Balancing: new(1), Nodes: []facts.NUMANode{
 		{ID: 0, CPUs: "0-31,64-95", MemoryBytes: 515822 << 20, Distances: []int{10, 32}},
 		{ID: 1, CPUs: "32-63,96-127", MemoryBytes: 516088 << 20, Distances: []int{32, 10}},
 	}}
@@ -247,7 +247,7 @@ func TestSysfs(t *testing.T) {
 		"/sys/bus/pci/devices/0000:3b:00.0/vendor:0x10de\n/sys/bus/pci/devices/0000:3b:00.0/current_link_width:8\n"+
 		"/sys/bus/pci/devices/0000:3b:00.0/max_link_width:16\n/sys/bus/pci/devices/0000:3b:00.0/max_link_speed:16.0 GT/s PCIe\n")
 	d := lspciFind(t, f, "0000:3b:00.0")
-	want := &checks.PCIeLink{Width: 8, MaxWidth: 16, MaxSpeedGTs: 16, Source: "x:4"}
+	want := &facts.PCIeLink{Width: 8, MaxWidth: 16, MaxSpeedGTs: 16, Source: "x:4"}
 	if d.Kind != "gpu" || d.NUMANode == nil || *d.NUMANode != 1 || !cmp.Equal(want, d.Link) {
 		t.Errorf("got %+v, link %+v", d, d.Link)
 	}

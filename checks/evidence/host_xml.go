@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"encoding/xml"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // hostXMLKind is a machine's topology in XML: what NCCL and RCCL write to
@@ -21,7 +22,7 @@ var hostXMLKind = &Kind{
 	Read:    hostXMLRead,
 }
 
-var hostXMLFirst = regexp.MustCompile(`^\s*<(?:system version="\d+"|topology[ >])`)
+var hostXMLFirst = lazy.New(`^\s*<(?:system version="\d+"|topology[ >])`)
 
 const (
 	// hostXMLBytes bounds the size of a topology, hostXMLDepth how deep its
@@ -142,7 +143,7 @@ func (r *hostXML) cpu(e *hostXMLElement, a map[string]string, l Line) {
 	}
 	host := r.s.HostFacts()
 	if host.CPU == nil {
-		host.CPU = &checks.CPU{}
+		host.CPU = &facts.CPU{}
 	}
 	c := host.CPU
 	r.s.Watch("host.cpu", c, l)
@@ -177,7 +178,7 @@ func hostXMLMask(mask string) string {
 // pci is NCCL's element of a function. Of the bridges NCCL keeps one for each
 // switch, so what lies around an element is not the whole list of ancestors.
 func (r *hostXML) pci(e *hostXMLElement, a map[string]string, l Line) {
-	address := checks.Address(a["busid"])
+	address := facts.Address(a["busid"])
 	if address == "" || a["vendor"] == "0xffff" || strings.HasPrefix(address, "ffff:ff:") {
 		return // A switch that a static topology makes up.
 	}
@@ -195,7 +196,7 @@ func (r *hostXML) pci(e *hostXMLElement, a map[string]string, l Line) {
 	// The speed and width are max_link_speed and max_link_width (xml.cc,
 	// ncclTopoGetXmlFromSys).
 	if speed, width := checks.LinkSpeed(a["link_speed"]), checks.LinkWidth(a["link_width"]); d.Link == nil && speed > 0 && width > 0 {
-		d.Link = &checks.PCIeLink{MaxSpeedGTs: speed, MaxWidth: width, Source: fmt.Sprintf("%s:%d", r.s.name, l.Number)}
+		d.Link = &facts.PCIeLink{MaxSpeedGTs: speed, MaxWidth: width, Source: fmt.Sprintf("%s:%d", r.s.name, l.Number)}
 	}
 }
 
@@ -206,7 +207,7 @@ func hostXMLSet(field *string, value string, length int) {
 	}
 }
 
-var hostXMLHex = regexp.MustCompile(`^0x[0-9a-f]+$`)
+var hostXMLHex = lazy.New(`^0x[0-9a-f]+$`)
 
 // above is the function around the element that is being read.
 func (r *hostXML) above() string {
@@ -240,7 +241,7 @@ func (r *hostXML) gpu(a map[string]string, l Line) {
 
 // nvlink is NCCL's element of the NVLinks from a GPU to one other end.
 func (r *hostXML) nvlink(a map[string]string) {
-	from, to := r.above(), checks.Address(a["target"])
+	from, to := r.above(), facts.Address(a["target"])
 	if from == "" || to == "" || r.links[from] == nil || len(r.links[from]) > 64 {
 		return
 	}
@@ -266,7 +267,7 @@ func (r *hostXML) join() {
 				n = min(r.links[a]["switch"], r.links[b]["switch"])
 				through = n > 0
 			}
-			p := checks.Pair{A: min(a, b), B: max(a, b), Kind: "gpu-gpu", NVLinks: &n, NVSwitch: through}
+			p := facts.Pair{A: min(a, b), B: max(a, b), Kind: "gpu-gpu", NVLinks: &n, NVSwitch: through}
 			r.s.Links().Pairs = append(r.s.Links().Pairs, p)
 		}
 	}
@@ -274,9 +275,9 @@ func (r *hostXML) join() {
 
 // hostXMLBridge finds the buses below one of hwloc's bridges.
 var (
-	hostXMLBridge = regexp.MustCompile(`^([0-9a-f]{4,8}):\[([0-9a-f]{2})-([0-9a-f]{2})\]$`)
-	hostXMLType   = regexp.MustCompile(`^([0-9a-f]{4}).*\[([0-9a-f]{4}):([0-9a-f]{4})\]`)
-	hostXMLBit    = regexp.MustCompile(`^0x0*([0-9a-f]{1,8})$`)
+	hostXMLBridge = lazy.New(`^([0-9a-f]{4,8}):\[([0-9a-f]{2})-([0-9a-f]{2})\]$`)
+	hostXMLType   = lazy.New(`^([0-9a-f]{4}).*\[([0-9a-f]{4}):([0-9a-f]{4})\]`)
+	hostXMLBit    = lazy.New(`^0x0*([0-9a-f]{1,8})$`)
 )
 
 // object is hwloc's element of everything: packages, NUMA nodes, bridges and
@@ -320,7 +321,7 @@ func hostXMLLowest(bits uint64) int {
 // function notes a function that hwloc shows. hwloc leaves no bridge out above
 // a function that it keeps, unless it was asked to (topology-pci.c).
 func (r *hostXML) function(e *hostXMLElement, a map[string]string, class string, l Line) {
-	address := checks.Address(a["pci_busid"])
+	address := facts.Address(a["pci_busid"])
 	if address == "" {
 		return
 	}

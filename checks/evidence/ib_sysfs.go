@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ibSysfsKind is what grep prints of files below /sys/class/infiniband: a path
@@ -44,14 +44,14 @@ var ibSysfsCatKind = &Kind{
 var ibSysfsCongestion = map[string]bool{"np_cnp_sent": true, "np_ecn_marked_roce_packets": true, "rp_cnp_handled": true}
 
 var (
-	ibSysfsLine = regexp.MustCompile(`^/sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+):\s*(.*?)\s*$`)
-	ibSysfsPath = regexp.MustCompile(` /sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+)\s*$`)
+	ibSysfsLine = lazy.New(`^/sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+):\s*(.*?)\s*$`)
+	ibSysfsPath = lazy.New(` /sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+)\s*$`)
 )
 
 // ibSysfsNote takes one file of a port. What the files hold is in the kernel's
 // Documentation/ABI/stable/sysfs-class-infiniband.
 func ibSysfsNote(s *Sink, device, number, file, value string, l Line) bool {
-	p := checks.RDMAPort{Device: device}
+	p := facts.RDMAPort{Device: device}
 	p.Port, _ = rdmaNumber(number)
 	folder, name := "", file
 	if i := strings.LastIndexByte(file, '/'); i >= 0 {
@@ -84,7 +84,7 @@ func ibSysfsNote(s *Sink, device, number, file, value string, l Line) bool {
 		if err != nil || index >= rdmaMaxGIDs {
 			return false
 		}
-		g := checks.GID{Index: index}
+		g := facts.GID{Index: index}
 		switch folder {
 		case "gids":
 			if !strings.Contains(value, ":") {
@@ -124,11 +124,11 @@ var cmaRoCEModeKind = &Kind{
 	Read: func(s *Sink, in *Lines) {
 		command := in.Prompt().Command
 		if l, ok := in.Next(); ok {
-			p := checks.RDMAPort{Device: rdmaFlag(command, "-d"), DefaultRoCE: rdmaGIDType(l.Text), LinkLayer: "Ethernet"}
+			p := facts.RDMAPort{Device: rdmaFlag(command, "-d"), DefaultRoCE: rdmaGIDType(l.Text), LinkLayer: "Ethernet"}
 			p.Port, _ = rdmaNumber(rdmaFlag(command, "-p"))
 			rdmaMerge(s, p, l)
 		}
 	},
 }
 
-var cmaRoCEModeLine = regexp.MustCompile(`^\s*(?:IB/)?RoCE v[12]\s*$`)
+var cmaRoCEModeLine = lazy.New(`^\s*(?:IB/)?RoCE v[12]\s*$`)

@@ -3,7 +3,7 @@ package evidence
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const ibSysfsSample = `/sys/class/infiniband/mlx5_0/ports/1/state:1: DOWN
@@ -18,25 +18,25 @@ const ibSysfsSample = `/sys/class/infiniband/mlx5_0/ports/1/state:1: DOWN
 `
 
 func TestIBSysfs(t *testing.T) {
-	rdmaWant(t, ibSysfsSample, []checks.RDMAPort{{
+	rdmaWant(t, ibSysfsSample, []facts.RDMAPort{{
 		Device: "mlx5_0", Port: 1, State: "down", PhysicalState: "Disabled", RateGbps: 100, LinkLayer: "Ethernet",
-		GIDs:     []checks.GID{{Index: 3, GID: "0000:0000:0000:0000:0000:ffff:0a01:0203", Type: "RoCE v2", Netdev: "ens1", IPv4: "10.1.2.3"}},
+		GIDs:     []facts.GID{{Index: 3, GID: "0000:0000:0000:0000:0000:ffff:0a01:0203", Type: "RoCE v2", Netdev: "ens1", IPv4: "10.1.2.3"}},
 		Counters: map[string]int64{"packet_seq_err": 44},
 	}})
 }
 
 func TestIBSysfsCat(t *testing.T) {
-	rdmaWant(t, "$ cat /sys/class/infiniband/mlx5_1/ports/1/gid_attrs/types/3\nRoCE v2\n$ cma_roce_mode -d mlx5_1 -p 1\nIB/RoCE v1\n", []checks.RDMAPort{{
-		Device: "mlx5_1", Port: 1, LinkLayer: "Ethernet", GIDs: []checks.GID{{Index: 3, Type: "RoCE v2"}}, DefaultRoCE: "RoCE v1",
+	rdmaWant(t, "$ cat /sys/class/infiniband/mlx5_1/ports/1/gid_attrs/types/3\nRoCE v2\n$ cma_roce_mode -d mlx5_1 -p 1\nIB/RoCE v1\n", []facts.RDMAPort{{
+		Device: "mlx5_1", Port: 1, LinkLayer: "Ethernet", GIDs: []facts.GID{{Index: 3, Type: "RoCE v2"}}, DefaultRoCE: "RoCE v1",
 	}})
 }
 
 // A port that has counted notifications of congestion is of RoCE.
 func TestIBSysfsCongestion(t *testing.T) {
-	rdmaWant(t, "/sys/class/infiniband/mlx5_2/ports/1/hw_counters/np_cnp_sent:1333\n/sys/class/infiniband/mlx5_2/ports/1/hw_counters/out_of_sequence:9\n", []checks.RDMAPort{{
+	rdmaWant(t, "/sys/class/infiniband/mlx5_2/ports/1/hw_counters/np_cnp_sent:1333\n/sys/class/infiniband/mlx5_2/ports/1/hw_counters/out_of_sequence:9\n", []facts.RDMAPort{{
 		Device: "mlx5_2", Port: 1, LinkLayer: "Ethernet", Counters: map[string]int64{"out_of_sequence": 9},
 	}})
-	rdmaWant(t, "/sys/class/infiniband/mlx5_2/ports/1/hw_counters/np_cnp_sent:0\n/sys/class/infiniband/mlx5_2/ports/1/hw_counters/out_of_sequence:9\n", []checks.RDMAPort{{
+	rdmaWant(t, "/sys/class/infiniband/mlx5_2/ports/1/hw_counters/np_cnp_sent:0\n/sys/class/infiniband/mlx5_2/ports/1/hw_counters/out_of_sequence:9\n", []facts.RDMAPort{{
 		Device: "mlx5_2", Port: 1, Counters: map[string]int64{"out_of_sequence": 9},
 	}})
 }

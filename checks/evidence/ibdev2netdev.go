@@ -1,9 +1,8 @@
 package evidence
 
 import (
-	"regexp"
-
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ibdev2netdevKind is the map from RDMA ports to network interfaces by the
@@ -18,10 +17,10 @@ var ibdev2netdevKind = &Kind{
 }
 
 var (
-	ibdev2netdevLine  = regexp.MustCompile(`^\s*(?:([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) )?([\w.-]+) (.*)==> (\S+) \((Up|Down)\)`)
-	ibdev2netdevPort  = regexp.MustCompile(`\bport (\d+)(?: \(([A-Z]+) *\))?`)
-	ibdev2netdevModel = regexp.MustCompile(`^\((MT\d+) `)
-	ibdev2netdevFW    = regexp.MustCompile(`\bfw (\d[\d.]+)`)
+	ibdev2netdevLine  = lazy.New(`^\s*(?:([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) )?([\w.-]+) (.*)==> (\S+) \((Up|Down)\)`)
+	ibdev2netdevPort  = lazy.New(`\bport (\d+)(?: \(([A-Z]+) *\))?`)
+	ibdev2netdevModel = lazy.New(`^\((MT\d+) `)
+	ibdev2netdevFW    = lazy.New(`\bfw (\d[\d.]+)`)
 )
 
 func ibdev2netdevRead(s *Sink, l Line) bool {
@@ -34,10 +33,10 @@ func ibdev2netdevRead(s *Sink, l Line) bool {
 		return false
 	}
 	up := m[5] == "Up"
-	p := checks.RDMAPort{Device: m[2], Netdev: m[4], NetdevUp: &up, LinkLayer: rdmaNetdevLayer(m[4])}
+	p := facts.RDMAPort{Device: m[2], Netdev: m[4], NetdevUp: &up, LinkLayer: rdmaNetdevLayer(m[4])}
 	p.Port, _ = rdmaNumber(port[1])
 	p.State = rdmaState(port[2])
-	p.Address = checks.Address(m[1])
+	p.Address = facts.Address(m[1])
 	if model := ibdev2netdevModel.FindStringSubmatch(m[3]); model != nil {
 		p.Model = model[1]
 	}

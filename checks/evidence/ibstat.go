@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ibstatKind is the listing of RDMA devices by infiniband-diags
@@ -24,9 +24,9 @@ var ibstatKind = &Kind{
 }
 
 var (
-	ibstatHead = regexp.MustCompile(`^\s*(?:CA|Switch|Router) '([^']+)'\s*$`)
-	ibstatPort = regexp.MustCompile(`^\s*Port (\d+):\s*$`)
-	ibstatLine = regexp.MustCompile(`^\s*(CA type|Number of ports|Firmware version|Hardware version|Node GUID|System image GUID|State|Physical state|Rate|Effective speed|Base lid|LMC|SM lid|Capability mask|Port GUID|Link layer):\s*(.*?)\s*$`)
+	ibstatHead = lazy.New(`^\s*(?:CA|Switch|Router) '([^']+)'\s*$`)
+	ibstatPort = lazy.New(`^\s*Port (\d+):\s*$`)
+	ibstatLine = lazy.New(`^\s*(CA type|Number of ports|Firmware version|Hardware version|Node GUID|System image GUID|State|Physical state|Rate|Effective speed|Base lid|LMC|SM lid|Capability mask|Port GUID|Link layer):\s*(.*?)\s*$`)
 )
 
 func ibstatBelongs(line string) bool {
@@ -44,7 +44,7 @@ func ibstatRead(s *Sink, in *Lines) {
 		}
 		if m := ibstatHead.FindStringSubmatch(l.Text); m != nil {
 			ports.flush()
-			ports.device = checks.RDMAPort{Device: m[1]}
+			ports.device = facts.RDMAPort{Device: m[1]}
 			return true
 		}
 		if m := ibstatPort.FindStringSubmatch(l.Text); m != nil {
@@ -103,6 +103,6 @@ var ibstatGUIDsKind = &Kind{
 }
 
 var (
-	ibstatGUIDsHead = regexp.MustCompile(`^VM_hostname \S+\s*$`)
-	ibstatGUID      = regexp.MustCompile(`^\s*(?:0x)?[0-9a-f]{16}\s*$`)
+	ibstatGUIDsHead = lazy.New(`^VM_hostname \S+\s*$`)
+	ibstatGUID      = lazy.New(`^\s*(?:0x)?[0-9a-f]{16}\s*$`)
 )

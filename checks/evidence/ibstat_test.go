@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const ibstatSample = `CA 'mlx5_0'
@@ -36,17 +36,17 @@ CA 'mlx5_1'
 `
 
 func TestIBStat(t *testing.T) {
-	rdmaWant(t, ibstatSample+"done\n", []checks.RDMAPort{
+	rdmaWant(t, ibstatSample+"done\n", []facts.RDMAPort{
 		{Device: "mlx5_0", Port: 1, LinkLayer: "InfiniBand", State: "down", PhysicalState: "Polling", RateGbps: 10, LID: new(65535), SMLID: new(0), Firmware: "20.31.1014", Model: "MT4123"},
 		{Device: "mlx5_1", Port: 1, LinkLayer: "InfiniBand", State: "active", PhysicalState: "LinkUp", RateGbps: 200, LID: new(12), SMLID: new(3), Model: "MT4123"},
 	})
 }
 
 func TestIBStatFragments(t *testing.T) {
-	rdmaWant(t, "$ ibstat | grep -E \"CA '|State|Rate\"\nCA 'mlx5_0'\n                State: Initializing\n                Rate: 200\n", []checks.RDMAPort{
+	rdmaWant(t, "$ ibstat | grep -E \"CA '|State|Rate\"\nCA 'mlx5_0'\n                State: Initializing\n                Rate: 200\n", []facts.RDMAPort{
 		{Device: "mlx5_0", Port: 1, State: "init", RateGbps: 200},
 	})
-	rdmaWant(t, "$ ibstat mlx5_7 1\n\tState: Down\n\tPhysical state: Disabled\n", []checks.RDMAPort{
+	rdmaWant(t, "$ ibstat mlx5_7 1\n\tState: Down\n\tPhysical state: Disabled\n", []facts.RDMAPort{
 		{Device: "mlx5_7", Port: 1, State: "down", PhysicalState: "Disabled"},
 	})
 }

@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ibstatusKind is the listing of ports by the script of infiniband-diags
@@ -20,8 +20,8 @@ var ibstatusKind = &Kind{
 }
 
 var (
-	ibstatusHead = regexp.MustCompile(`^\s*Infiniband device '([^']+)' port (\d+) status:`)
-	ibstatusLine = regexp.MustCompile(`^\s*(default gid|base lid|sm lid|state|phys state|rate|link_layer):\s*(.*?)\s*$`)
+	ibstatusHead = lazy.New(`^\s*Infiniband device '([^']+)' port (\d+) status:`)
+	ibstatusLine = lazy.New(`^\s*(default gid|base lid|sm lid|state|phys state|rate|link_layer):\s*(.*?)\s*$`)
 )
 
 func ibstatusRead(s *Sink, in *Lines) {
@@ -35,7 +35,7 @@ func ibstatusRead(s *Sink, in *Lines) {
 		if m := ibstatusHead.FindStringSubmatch(l.Text); m != nil {
 			ports.flush()
 			n, _ := rdmaNumber(m[2])
-			ports.device = checks.RDMAPort{Device: m[1], Port: n}
+			ports.device = facts.RDMAPort{Device: m[1], Port: n}
 			ports.begin(l)
 			return true
 		}
@@ -46,7 +46,7 @@ func ibstatusRead(s *Sink, in *Lines) {
 		switch value := m[2]; m[1] {
 		case "default gid":
 			if strings.Contains(value, ":") {
-				rdmaAddGID(ports.begin(l), checks.GID{Index: 0, GID: value})
+				rdmaAddGID(ports.begin(l), facts.GID{Index: 0, GID: value})
 			}
 		case "base lid":
 			ports.begin(l).LID = rdmaLID(value)

@@ -3,7 +3,7 @@ package evidence
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const ibstatusSample = `Infiniband device 'mlx5_0' port 1 status:
@@ -25,10 +25,10 @@ bye
 `
 
 func TestIBStatus(t *testing.T) {
-	rdmaWant(t, ibstatusSample, []checks.RDMAPort{
+	rdmaWant(t, ibstatusSample, []facts.RDMAPort{
 		{
 			Device: "mlx5_0", Port: 1, LinkLayer: "InfiniBand", State: "active", PhysicalState: "LinkUp", RateGbps: 400, LID: new(31), SMLID: new(1),
-			GIDs: []checks.GID{{Index: 0, GID: "fe80:0000:0000:0000:0000:0000:0000:0001", Type: "IB"}},
+			GIDs: []facts.GID{{Index: 0, GID: "fe80:0000:0000:0000:0000:0000:0000:0001", Type: "IB"}},
 		},
 		{Device: "mlx5_bond_0", Port: 1, LinkLayer: "Ethernet", State: "down", PhysicalState: "Disabled", RateGbps: 40},
 	})

@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ibvDevinfoKind is the listing of RDMA devices by libibverbs' example
@@ -26,11 +26,11 @@ var ibvDevinfoKind = &Kind{
 }
 
 // ibvDevinfoLine is a line "key: value" of any depth.
-var ibvDevinfoLine = regexp.MustCompile(`^\s*(hca_id|transport|fw_ver|node_guid|sys_image_guid|vendor_id|vendor_part_id|hw_ver|board_id|phys_port_cnt|port|state|max_mtu|active_mtu|sm_lid|port_lid|port_lmc|link_layer|active_width|active_speed|phys_state|GID\[ *\d+\]):\s*(.*?)\s*$`)
+var ibvDevinfoLine = lazy.New(`^\s*(hca_id|transport|fw_ver|node_guid|sys_image_guid|vendor_id|vendor_part_id|hw_ver|board_id|phys_port_cnt|port|state|max_mtu|active_mtu|sm_lid|port_lid|port_lmc|link_layer|active_width|active_speed|phys_state|GID\[ *\d+\]):\s*(.*?)\s*$`)
 
 // ibvDevinfoOther is a line that -v adds and that is not read: a limit, the
 // head of a list of flags, or a flag.
-var ibvDevinfoOther = regexp.MustCompile(`^\s*(?:max_\w+|\w+_caps?|\w+_cap_flags\w*|\w+_cntr|\w+_len|\w+_sl|subnet_timeout|init_type_reply|atomic_cap|local_ca_ack_delay|port_id|core clock.*|completion[ _]timestamp.*|hca_core_clock|page_size_cap|num_comp_vectors|device_cap\w*|flags|supported_qp|rx_hash\w*|qp_rate_limit\w*|tag matching.*|cq moderation caps|raw packet caps|log atomic arg sizes.*|Unknown flags)\s*:|^\s*(?:tag matching|core clock|completion_timestamp_mask) not supported|^\s+[A-Z][A-Za-z0-9_ -]+$`)
+var ibvDevinfoOther = lazy.New(`^\s*(?:max_\w+|\w+_caps?|\w+_cap_flags\w*|\w+_cntr|\w+_len|\w+_sl|subnet_timeout|init_type_reply|atomic_cap|local_ca_ack_delay|port_id|core clock.*|completion[ _]timestamp.*|hca_core_clock|page_size_cap|num_comp_vectors|device_cap\w*|flags|supported_qp|rx_hash\w*|qp_rate_limit\w*|tag matching.*|cq moderation caps|raw packet caps|log atomic arg sizes.*|Unknown flags)\s*:|^\s*(?:tag matching|core clock|completion_timestamp_mask) not supported|^\s+[A-Z][A-Za-z0-9_ -]+$`)
 
 func ibvDevinfoKey(line string) string {
 	m := ibvDevinfoLine.FindStringSubmatch(line)
@@ -45,7 +45,7 @@ func ibvDevinfoBelongs(line string) bool {
 }
 
 func ibvDevinfoRead(s *Sink, in *Lines) {
-	ports := rdmaPorts{sink: s, device: checks.RDMAPort{Device: rdmaFlag(in.Prompt().Command, "-d")}}
+	ports := rdmaPorts{sink: s, device: facts.RDMAPort{Device: rdmaFlag(in.Prompt().Command, "-d")}}
 	width, speed := 0.0, 0.0
 	vendor := ""
 	flush := func() {
@@ -67,7 +67,7 @@ func ibvDevinfoRead(s *Sink, in *Lines) {
 		switch key {
 		case "hca_id":
 			flush()
-			ports.device, vendor = checks.RDMAPort{Device: value}, ""
+			ports.device, vendor = facts.RDMAPort{Device: value}, ""
 		case "fw_ver":
 			ports.device.Firmware = value
 		case "vendor_id":
@@ -109,7 +109,7 @@ func ibvDevinfoRead(s *Sink, in *Lines) {
 			if index, ok := strings.CutPrefix(key, "GID["); ok {
 				if n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(index, "]"))); err == nil {
 					gid, kind, _ := strings.Cut(value, ",")
-					rdmaAddGID(ports.begin(l), checks.GID{Index: n, GID: strings.TrimSpace(gid), Type: rdmaGIDType(kind)})
+					rdmaAddGID(ports.begin(l), facts.GID{Index: n, GID: strings.TrimSpace(gid), Type: rdmaGIDType(kind)})
 				}
 			}
 		}

@@ -3,7 +3,7 @@ package evidence
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const ibvDevinfoSample = `hca_id:	mlx5_2
@@ -48,28 +48,28 @@ hca_id:	mlx5_3
 `
 
 func TestIBVDevinfo(t *testing.T) {
-	rdmaWant(t, ibvDevinfoSample, []checks.RDMAPort{
+	rdmaWant(t, ibvDevinfoSample, []facts.RDMAPort{
 		{
 			Device: "mlx5_2", Port: 1, LinkLayer: "InfiniBand", State: "init", PhysicalState: "LinkUp", RateGbps: 400, MTU: 4096, MaxMTU: 4096,
 			LID: new(65535), SMLID: new(0), Firmware: "28.39.1002", Model: "MT4129",
-			GIDs: []checks.GID{{Index: 0, GID: "fe80:0000:0000:0000:aaaa:bbbb:0000:0001", Type: "IB"}},
+			GIDs: []facts.GID{{Index: 0, GID: "fe80:0000:0000:0000:aaaa:bbbb:0000:0001", Type: "IB"}},
 		},
 		{
 			Device: "mlx5_3", Port: 1, LinkLayer: "Ethernet", State: "active", MTU: 1024, Model: "MT4125",
-			GIDs: []checks.GID{{Index: 0, GID: "fe80::1", Type: "RoCE v1"}, {Index: 3, GID: "::ffff:10.1.2.3", Type: "RoCE v2", IPv4: "10.1.2.3"}},
+			GIDs: []facts.GID{{Index: 0, GID: "fe80::1", Type: "RoCE v1"}, {Index: 3, GID: "::ffff:10.1.2.3", Type: "RoCE v2", IPv4: "10.1.2.3"}},
 		},
 	})
 }
 
 // A forum's post often has lost its tabs, and grep the heads.
 func TestIBVDevinfoFragments(t *testing.T) {
-	rdmaWant(t, "$ ibv_devinfo | grep -E 'hca_id|state'\nhca_id: mlx5_0\nstate: PORT_DOWN (1)\nhca_id: mlx5_1\nstate: PORT_ACTIVE (4)\nother: line\n", []checks.RDMAPort{
+	rdmaWant(t, "$ ibv_devinfo | grep -E 'hca_id|state'\nhca_id: mlx5_0\nstate: PORT_DOWN (1)\nhca_id: mlx5_1\nstate: PORT_ACTIVE (4)\nother: line\n", []facts.RDMAPort{
 		{Device: "mlx5_0", Port: 1, State: "down"}, {Device: "mlx5_1", Port: 1, State: "active"},
 	})
-	rdmaWant(t, "$ ibv_devinfo -d mlx5_4 | grep link_layer\n            link_layer:     Ethernet\n", []checks.RDMAPort{
+	rdmaWant(t, "$ ibv_devinfo -d mlx5_4 | grep link_layer\n            link_layer:     Ethernet\n", []facts.RDMAPort{
 		{Device: "mlx5_4", Port: 1, LinkLayer: "Ethernet"},
 	})
-	rdmaWant(t, "my ports:\n   state:   PORT_DOWN (1)\n   state:   PORT_ACTIVE (4)\n", []checks.RDMAPort{
+	rdmaWant(t, "my ports:\n   state:   PORT_DOWN (1)\n   state:   PORT_ACTIVE (4)\n", []facts.RDMAPort{
 		{Port: 1, State: "down"}, {Port: 1, State: "active"},
 	})
 }

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math/bits"
 	"net/netip"
-	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ifconfigKind is the output of ifconfig of net-tools, in its form since 1.60
@@ -30,13 +30,13 @@ var ifconfigKind = &Kind{
 }
 
 var (
-	ifconfigHead    = regexp.MustCompile(`^\s*([A-Za-z][\w.-]{0,14})(?::\w+)?: flags=\d+<([A-Z0-9_,-]*)>\s*(?:mtu (\d{2,6}))?`)
-	ifconfigOldHead = regexp.MustCompile(`^\s*([A-Za-z][\w.-]{0,14})(?::\w+)?\s+Link encap:(\S+)`)
-	ifconfigInet    = regexp.MustCompile(`^\s*inet (?:addr:)?(\d{1,3}(?:\.\d{1,3}){3})(?:\s+(?:P-t-P:\S+|Bcast:\S+))*(?:\s+(?:netmask |Mask:)([0-9.]+))?`)
-	ifconfigInet6   = regexp.MustCompile(`^\s*inet6 (?:addr: ?)?([0-9a-fA-F:.]+)(?:%\S+)?(?:/(\d{1,3})|\s+prefixlen (\d{1,3}))`)
-	ifconfigOldUp   = regexp.MustCompile(`^\s+((?:[A-Z]+ )+)\s*MTU:(\d{2,6})`)
-	ifconfigType    = regexp.MustCompile(`^\s*(ether|infiniband|loop|unspec|tunnel|sit|ppp)\b`)
-	ifconfigCounter = regexp.MustCompile(`^\s+(?:[RT]X (?:packets|errors|bytes)|collisions:|device interrupt|UP |[A-Z]+ .*MTU:|inet6? |ether |infiniband |loop |unspec |tunnel |Interrupt:|Memory:|Base address)`)
+	ifconfigHead    = lazy.New(`^\s*([A-Za-z][\w.-]{0,14})(?::\w+)?: flags=\d+<([A-Z0-9_,-]*)>\s*(?:mtu (\d{2,6}))?`)
+	ifconfigOldHead = lazy.New(`^\s*([A-Za-z][\w.-]{0,14})(?::\w+)?\s+Link encap:(\S+)`)
+	ifconfigInet    = lazy.New(`^\s*inet (?:addr:)?(\d{1,3}(?:\.\d{1,3}){3})(?:\s+(?:P-t-P:\S+|Bcast:\S+))*(?:\s+(?:netmask |Mask:)([0-9.]+))?`)
+	ifconfigInet6   = lazy.New(`^\s*inet6 (?:addr: ?)?([0-9a-fA-F:.]+)(?:%\S+)?(?:/(\d{1,3})|\s+prefixlen (\d{1,3}))`)
+	ifconfigOldUp   = lazy.New(`^\s+((?:[A-Z]+ )+)\s*MTU:(\d{2,6})`)
+	ifconfigType    = lazy.New(`^\s*(ether|infiniband|loop|unspec|tunnel|sit|ppp)\b`)
+	ifconfigCounter = lazy.New(`^\s+(?:[RT]X (?:packets|errors|bytes)|collisions:|device interrupt|UP |[A-Z]+ .*MTU:|inet6? |ether |infiniband |loop |unspec |tunnel |Interrupt:|Memory:|Base address)`)
 )
 
 // ifconfigBelongs holds of the lines of interfaces and of the empty lines
@@ -102,7 +102,7 @@ func ifconfigLine(s *Sink, current string, l Line) string {
 }
 
 // ifconfigCarrier: an interface that is up without RUNNING has no carrier.
-func ifconfigCarrier(n *checks.Interface) {
+func ifconfigCarrier(n *facts.Interface) {
 	if n.State == "up" && n.Carrier == nil && n.Kind != "loopback" {
 		n.Carrier = new(false)
 	}

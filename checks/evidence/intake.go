@@ -16,6 +16,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 )
 
@@ -54,7 +55,7 @@ type intake struct {
 	options Options
 	// base are the facts of a recording among the texts, and baseName is that
 	// recording.
-	base     *checks.Facts
+	base     *facts.Facts
 	baseName string
 	// alone is the archive whose members are called by their own names, since
 	// it is all that was given.
@@ -77,7 +78,7 @@ type intake struct {
 // Result is what was read.
 type Result struct {
 	// Facts are what the texts tell.
-	Facts *checks.Facts
+	Facts *facts.Facts
 	// Recording names the recording of a machine among the texts; empty where
 	// there was none.
 	Recording string
@@ -111,21 +112,21 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 		}
 	}
 	t.beyond.close()
-	facts := t.finish()
-	for i := range facts.Texts {
-		if text := &facts.Texts[i]; len(text.Kinds) == 0 && text.Problem == "" && text.Bytes == 0 {
+	f := t.finish()
+	for i := range f.Texts {
+		if text := &f.Texts[i]; len(text.Kinds) == 0 && text.Problem == "" && text.Bytes == 0 {
 			text.Problem = "empty"
 		}
 	}
 	switch {
-	case len(facts.Texts) == 0 && t.base == nil:
+	case len(f.Texts) == 0 && t.base == nil:
 		return Result{}, fmt.Errorf("%s: no file in it", strings.Join(paths, ", "))
 	case t.base != nil:
-		return Result{Join(t.base, facts), t.baseName}, nil
-	case !slices.ContainsFunc(facts.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 }):
-		return Result{Facts: facts}, fmt.Errorf("%s: %w", strings.Join(paths, ", "), t.nothing(facts.Texts))
+		return Result{Join(t.base, f), t.baseName}, nil
+	case !slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }):
+		return Result{Facts: f}, fmt.Errorf("%s: %w", strings.Join(paths, ", "), t.nothing(f.Texts))
 	}
-	return Result{Facts: facts}, nil
+	return Result{Facts: f}, nil
 }
 
 // nothingError is ErrNothing with why.
@@ -135,20 +136,20 @@ func (nothingError) Is(target error) bool { return target == ErrNothing }
 func (e nothingError) Unwrap() error      { return e.error }
 
 // nothing says why nothing was recognised.
-func (t *intake) nothing(texts []checks.Text) error {
-	reason := func(text checks.Text) error {
-		bounded := text.Unread == checks.UnreadSize || text.Unread == checks.UnreadTime
+func (t *intake) nothing(texts []facts.Text) error {
+	reason := func(text facts.Text) error {
+		bounded := text.Unread == facts.UnreadSize || text.Unread == facts.UnreadTime
 		switch {
 		case bounded && text.Bytes > 0:
 			return fmt.Errorf("nothing was recognised in its first %s: %w", size(text.Bytes), cmp.Or(t.stopped, ErrDeadline))
 		case bounded:
 			return fmt.Errorf("not read: %w", cmp.Or(t.stopped, ErrDeadline))
-		case text.Unread == checks.UnreadError && t.failed != nil:
+		case text.Unread == facts.UnreadError && t.failed != nil:
 			return t.failed
 		}
 		return fmt.Errorf("%w (%s)", ErrNothing, text.Problem)
 	}
-	first := slices.IndexFunc(texts, func(t checks.Text) bool { return t.Unread != "" })
+	first := slices.IndexFunc(texts, func(t facts.Text) bool { return t.Unread != "" })
 	switch {
 	case len(texts) == 1 && texts[0].Problem != "":
 		return nothingError{reason(texts[0])}
@@ -349,7 +350,7 @@ func (t *intake) walk(ctx context.Context, path, shown string, all []found) []fo
 		f := found{path: filepath.Join(path, d.Name()), shown: filepath.Join(shown, d.Name()), mode: d.Type()}
 		switch {
 		case len(all) >= maxFiles:
-			f.problem = problem{fmt.Sprintf("more than %d files: it and those after it were not read", maxFiles), checks.UnreadCount}
+			f.problem = problem{fmt.Sprintf("more than %d files: it and those after it were not read", maxFiles), facts.UnreadCount}
 			return append(all, f)
 		case d.IsDir() && strings.HasPrefix(d.Name(), "."):
 			continue
@@ -428,24 +429,24 @@ func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
 		if named {
 			return fmt.Errorf("%s: %s", in.name, why)
 		}
-		in.list.pass(in.name, problem{why, checks.UnreadForm})
+		in.list.pass(in.name, problem{why, facts.UnreadForm})
 		return nil
 	}
 	raw, err := io.ReadAll(io.LimitReader(r, checks.MaxFactsFile+1))
 	if err != nil {
 		return t.unreadable(ctx, in.list, in.name, err)
 	}
-	host, facts, err := checks.Open(in.name, bytes.NewReader(raw))
+	host, f, err := checks.Open(in.name, bytes.NewReader(raw))
 	switch {
 	case err != nil && named:
 		return err
 	case err != nil:
 		return t.unreadable(ctx, in.list, in.name, err)
 	}
-	if facts == nil {
-		facts, _ = checks.Gather(ctx, host, t.options.Gather)
+	if f == nil {
+		f, _ = checks.Gather(ctx, host, t.options.Gather)
 	}
-	t.base, t.baseName = facts, in.name
+	t.base, t.baseName = f, in.name
 	return nil
 }
 

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // known is a line that the catalogue knows.
@@ -281,11 +281,11 @@ func TestRecordingAmongTexts(t *testing.T) {
 }
 
 func TestJoinEnv(t *testing.T) {
-	v := func(name, value string) checks.Variable {
-		return checks.Variable{Name: name, Value: value, Effective: true}
+	v := func(name, value string) facts.Variable {
+		return facts.Variable{Name: name, Value: value, Effective: true}
 	}
-	got := Join(&checks.Facts{Env: &checks.EnvFacts{Variables: []checks.Variable{v("NCCL_DEBUG", "INFO")}}},
-		&checks.Facts{Env: &checks.EnvFacts{Variables: []checks.Variable{v("NCCL_DEBUG", "WARN"), v("NCCL_ALGO", "Tree")}}})
+	got := Join(&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{v("NCCL_DEBUG", "INFO")}}},
+		&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{v("NCCL_DEBUG", "WARN"), v("NCCL_ALGO", "Tree")}}})
 	var list []string
 	for _, v := range got.Env.Variables {
 		list = append(list, fmt.Sprintf("%s=%s %t", v.Name, v.Value, v.Effective))

@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ipAddrKind is the output of "ip addr" and "ip link" of iproute2
@@ -28,23 +28,23 @@ var ipAddrKind = &Kind{
 
 var (
 	// ipAddrHead begins an interface: "2: eth0@if5: <BROADCAST,UP> mtu 1500 ...".
-	ipAddrHead = regexp.MustCompile(`^\s*(\d{1,6}): ([^\s:@]+)(?:@(\S+))?: <([A-Z0-9_,-]*)>(.*)$`)
+	ipAddrHead = lazy.New(`^\s*(\d{1,6}): ([^\s:@]+)(?:@(\S+))?: <([A-Z0-9_,-]*)>(.*)$`)
 	// ipAddrOneLine is the form of -o: "2: eth0    inet 10.0.0.5/24 brd ...".
-	ipAddrOneLine = regexp.MustCompile(`^\s*\d{1,6}: (\S+)\s+inet6? ([0-9A-Fa-f.:]+/\d{1,3})\s`)
+	ipAddrOneLine = lazy.New(`^\s*\d{1,6}: (\S+)\s+inet6? ([0-9A-Fa-f.:]+/\d{1,3})\s`)
 	// ipAddrLabelled is what grep leaves of an IPv4 address; the label, which
 	// is the interface's name, ends it.
-	ipAddrLabelled = regexp.MustCompile(`^\s*inet ([\d.]+/\d{1,2}) .*\bscope \w+ (?:(?:secondary|dynamic|noprefixroute|deprecated|tentative) )*([A-Za-z][\w.-]*)(?::\w+)?\s*$`)
+	ipAddrLabelled = lazy.New(`^\s*inet ([\d.]+/\d{1,2}) .*\bscope \w+ (?:(?:secondary|dynamic|noprefixroute|deprecated|tentative) )*([A-Za-z][\w.-]*)(?::\w+)?\s*$`)
 	// ipAddrInet is an address below its interface.
-	ipAddrInet = regexp.MustCompile(`^\s*inet6? ([0-9A-Fa-f.:]+/\d{1,3})(?:\s|$)`)
+	ipAddrInet = lazy.New(`^\s*inet6? ([0-9A-Fa-f.:]+/\d{1,3})(?:\s|$)`)
 	// ipAddrPeer is a point-to-point address: "inet 10.8.0.2 peer 10.8.0.1/32".
-	ipAddrPeer = regexp.MustCompile(`^\s*inet6? ([0-9A-Fa-f.:]+) peer `)
+	ipAddrPeer = lazy.New(`^\s*inet6? ([0-9A-Fa-f.:]+) peer `)
 	// ipAddrLink is the line of the hardware address.
-	ipAddrLink   = regexp.MustCompile(`(?:^|\\)\s*link/(\S+)`)
-	ipAddrMTU    = regexp.MustCompile(`\bmtu (\d{2,6})\b`)
-	ipAddrState  = regexp.MustCompile(`\bstate ([A-Z]+)\b`)
-	ipAddrMaster = regexp.MustCompile(`\bmaster (\S+)`)
+	ipAddrLink   = lazy.New(`(?:^|\\)\s*link/(\S+)`)
+	ipAddrMTU    = lazy.New(`\bmtu (\d{2,6})\b`)
+	ipAddrState  = lazy.New(`\bstate ([A-Z]+)\b`)
+	ipAddrMaster = lazy.New(`\bmaster (\S+)`)
 	// ipAddrDetail are the lines of -d and of -s that belong to an interface.
-	ipAddrDetail = regexp.MustCompile(`^\s+(?:valid_lft|altname|link/|inet|vf \d+|bridge|bridge_slave|bond |bond_slave|veth|vxlan|vlan |tun |macvlan|ipvlan|dummy|ipip|sit|gre|RX:|TX:|alias|promiscuity|permaddr|parent(?:bus|dev)|\d+\s+\d+)`)
+	ipAddrDetail = lazy.New(`^\s+(?:valid_lft|altname|link/|inet|vf \d+|bridge|bridge_slave|bond |bond_slave|veth|vxlan|vlan |tun |macvlan|ipvlan|dummy|ipip|sit|gre|RX:|TX:|alias|promiscuity|permaddr|parent(?:bus|dev)|\d+\s+\d+)`)
 )
 
 func ipAddrBelongs(l Line) bool {
@@ -100,7 +100,7 @@ func ipAddrLine(s *Sink, current string, l Line) string {
 }
 
 // ipAddrRead reads the rest of an interface's first line.
-func ipAddrRead(n *checks.Interface, peer, flags, rest string) {
+func ipAddrRead(n *facts.Interface, peer, flags, rest string) {
 	netipFlags(n, flags, "LOWER_UP")
 	if m := ipAddrMTU.FindStringSubmatch(rest); m != nil {
 		n.MTU = number(m[1])
@@ -128,7 +128,7 @@ func ipAddrRead(n *checks.Interface, peer, flags, rest string) {
 
 // ipAddrKindOf reads the type of the hardware address (ARPHRD_*, as iproute2
 // names them in lib/ll_types.c).
-func ipAddrKindOf(n *checks.Interface, hardware string) {
+func ipAddrKindOf(n *facts.Interface, hardware string) {
 	switch {
 	case hardware == "loopback":
 		n.Kind = "loopback"
@@ -178,11 +178,11 @@ var ipBriefKind = &Kind{
 }
 
 var (
-	ipBriefLine = regexp.MustCompile(`^\s*([A-Za-z][\w.-]{0,14})(?:@\S+)?\s+(UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT)(?:\s+(.*?))?\s*$`)
+	ipBriefLine = lazy.New(`^\s*([A-Za-z][\w.-]{0,14})(?:@\S+)?\s+(UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT)(?:\s+(.*?))?\s*$`)
 	// ipBriefAddress is an address with prefix length.
-	ipBriefAddress = regexp.MustCompile(`^(?:\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}/\d{1,3})$`)
+	ipBriefAddress = lazy.New(`^(?:\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}/\d{1,3})$`)
 	// ipBriefHardware is the hardware address of "ip -br link".
-	ipBriefHardware = regexp.MustCompile(`^[0-9a-f]{2}(?::[0-9a-f]{2}){5,19}$`)
+	ipBriefHardware = lazy.New(`^[0-9a-f]{2}(?::[0-9a-f]{2}){5,19}$`)
 )
 
 // ipBriefPlausible tells a line of ip from another program's that says "X is
@@ -223,6 +223,6 @@ var ipRouteKind = &Kind{
 var (
 	// ipRouteLine is a route: a destination, perhaps a gateway, the device
 	// and what iproute2 prints behind it.
-	ipRouteLine   = regexp.MustCompile(`^\s*(default|\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?) (?:via [0-9a-f.:]+ )?dev ([A-Za-z][\w.-]{0,14})((?: .*)?)$`)
-	ipRouteSource = regexp.MustCompile(`\bsrc (\d{1,3}(?:\.\d{1,3}){3})\b`)
+	ipRouteLine   = lazy.New(`^\s*(default|\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?) (?:via [0-9a-f.:]+ )?dev ([A-Za-z][\w.-]{0,14})((?: .*)?)$`)
+	ipRouteSource = lazy.New(`\bsrc (\d{1,3}(?:\.\d{1,3}){3})\b`)
 )

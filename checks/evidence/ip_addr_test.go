@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // netipShow writes an interface as one line: what is known of it.
-func netipShow(n *checks.Interface) string {
+func netipShow(n *facts.Interface) string {
 	words := []string{n.Name, n.State, n.Kind}
 	if n.Carrier != nil && !*n.Carrier {
 		words = append(words, "no-carrier")
@@ -29,7 +29,7 @@ func netipShow(n *checks.Interface) string {
 	return strings.Join(append(words, n.Addresses...), " ")
 }
 
-func netipInterfaces(f *checks.Facts) []string {
+func netipInterfaces(f *facts.Facts) []string {
 	if f.NICs == nil {
 		return nil
 	}
@@ -174,7 +174,7 @@ func TestInterfacesAreBounded(t *testing.T) {
 }
 
 // netipBounded fails when what was read is beyond its bounds.
-func netipBounded(t *testing.T, f *checks.Facts) {
+func netipBounded(t *testing.T, f *facts.Facts) {
 	t.Helper()
 	if f.NICs == nil {
 		return

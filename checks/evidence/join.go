@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // join makes one document of what several texts told: GPUs that one text knows
@@ -17,11 +18,11 @@ func (s *Sink) join() {
 	s.joinIOMMU()
 	s.joinAffinity()
 	if len(s.devices)+len(s.unnamedACS) > 0 {
-		list := make([]checks.PCIDevice, 0, len(s.devices))
+		list := make([]facts.PCIDevice, 0, len(s.devices))
 		for _, address := range slices.Sorted(maps.Keys(s.devices)) {
 			list = append(list, *s.devices[address])
 		}
-		s.Facts.PCI = &checks.PCIFacts{Devices: list, Partial: s.partialPCI, UnnamedACS: s.unnamedACS}
+		s.Facts.PCI = &facts.PCIFacts{Devices: list, Partial: s.partialPCI, UnnamedACS: s.unnamedACS}
 	}
 	if len(s.order) > 0 {
 		gpus := s.GPUs()
@@ -30,13 +31,13 @@ func (s *Sink) join() {
 				gpus.Devices = append(gpus.Devices, *g)
 			}
 		}
-		slices.SortStableFunc(gpus.Devices, func(a, b checks.GPU) int { return compareGPUs(&a, &b) })
+		slices.SortStableFunc(gpus.Devices, func(a, b facts.GPU) int { return compareGPUs(&a, &b) })
 	}
 	checks.Derive(s.Facts)
 }
 
 // compareGPUs orders GPUs by index where both have one, else by address.
-func compareGPUs(a, b *checks.GPU) int {
+func compareGPUs(a, b *facts.GPU) int {
 	if a.Index != nil && b.Index != nil {
 		return cmp.Compare(*a.Index, *b.Index)
 	}
@@ -50,7 +51,7 @@ func compareGPUs(a, b *checks.GPU) int {
 // in texts of several machines, names none of them.
 func (s *Sink) nameGPUs() {
 	addressOf, shared := make(map[int]string), make(map[int]bool)
-	var unnamed []*checks.GPU
+	var unnamed []*facts.GPU
 	for _, name := range slices.Sorted(maps.Keys(s.gpus)) {
 		switch g := s.gpus[name]; {
 		case g.Index == nil:

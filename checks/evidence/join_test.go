@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // TestNameGPUs holds, for every way in which three GPUs can share two indices, that a
@@ -15,7 +15,7 @@ import (
 func TestNameGPUs(t *testing.T) {
 	t.Parallel()
 	for indices := range 8 {
-		var first *checks.Facts
+		var first *facts.Facts
 		for range 16 {
 			s := newSink()
 			owners := map[int][]string{}

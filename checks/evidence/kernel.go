@@ -2,11 +2,12 @@ package evidence
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // kernelKind are the lines of a kernel log that tell of an event, or of the
@@ -21,7 +22,7 @@ func kernelLine(s *Sink, l Line) bool {
 	event := s.kernel.Line(l.Text, s.name, l.Number)
 	_, host, message := checks.KernelMessage(l.Text)
 	if host != "" && s.Facts.KernelLog == nil {
-		s.Facts.KernelLog = &checks.KernelLogFacts{Source: s.name, Events: []checks.KernelEvent{}}
+		s.Facts.KernelLog = &facts.KernelLogFacts{Source: s.name, Events: []facts.KernelEvent{}}
 	}
 	return kernelIOMMU(s, l, message) || event
 }
@@ -34,7 +35,7 @@ func (s *Sink) joinKernelLog() {
 		return
 	}
 	if s.Facts.KernelLog == nil {
-		s.Facts.KernelLog = &checks.KernelLogFacts{}
+		s.Facts.KernelLog = &facts.KernelLogFacts{}
 	}
 	if len(events) > 0 {
 		s.Facts.KernelLog.Source, s.Facts.KernelLog.Events = events[0].Source, events
@@ -54,11 +55,11 @@ var kernelIOMMUAnchors = []string{
 // the wording before Linux 5.3 was "Adding device ... to group"), intel/dmar.c
 // and iommu.c, amd/init.c.
 var (
-	kernelDomain = regexp.MustCompile(`^iommu: Default domain type: (Translated|Passthrough)`)
-	kernelGroup  = regexp.MustCompile(`^(?:\S+ ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,6})|iommu: Adding device ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) to group (\d{1,6}))`)
-	kernelIntel  = regexp.MustCompile(`^DMAR: (?:IOMMU enabled|Intel\(R\) Virtualization Technology for Directed I/O|Using Queued invalidation|Hardware identity mapping|\[[^\]]*\] Request device|DRHD: handling fault)`)
-	kernelAMD    = regexp.MustCompile(`^(?:\S+ )?(?:\S+: )?AMD-Vi: (?:Interrupt remapping enabled|Found IOMMU|IOMMU performance counters supported|Extended features|Lazy IO/TLB flushing|Virtual APIC enabled|X2APIC enabled|Event logged|Initialized for Passthrough Mode|AMD IOMMUv2|Using global IVHD)`)
-	kernelPass   = regexp.MustCompile(`Hardware identity mapping for device|Initialized for Passthrough Mode|Using passthrough domain for device`)
+	kernelDomain = lazy.New(`^iommu: Default domain type: (Translated|Passthrough)`)
+	kernelGroup  = lazy.New(`^(?:\S+ ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,6})|iommu: Adding device ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) to group (\d{1,6}))`)
+	kernelIntel  = lazy.New(`^DMAR: (?:IOMMU enabled|Intel\(R\) Virtualization Technology for Directed I/O|Using Queued invalidation|Hardware identity mapping|\[[^\]]*\] Request device|DRHD: handling fault)`)
+	kernelAMD    = lazy.New(`^(?:\S+ )?(?:\S+: )?AMD-Vi: (?:Interrupt remapping enabled|Found IOMMU|IOMMU performance counters supported|Extended features|Lazy IO/TLB flushing|Virtual APIC enabled|X2APIC enabled|Event logged|Initialized for Passthrough Mode|AMD IOMMUv2|Using global IVHD)`)
+	kernelPass   = lazy.New(`Hardware identity mapping for device|Initialized for Passthrough Mode|Using passthrough domain for device`)
 )
 
 // kernelIOMMU reads what a message tells of the IOMMU.
@@ -70,7 +71,7 @@ func kernelIOMMU(s *Sink, l Line, message string) bool {
 		return true
 	}
 	if m := kernelGroup.FindStringSubmatch(message); m != nil {
-		address, group := checks.Address(m[1]+m[3]), optional(m[2]+m[4])
+		address, group := facts.Address(m[1]+m[3]), optional(m[2]+m[4])
 		if address == "" || group == nil {
 			return false
 		}
@@ -116,10 +117,10 @@ func (s *Sink) joinIOMMU() {
 	}
 	for id, kind := range s.groupTypes {
 		if f.Groups == nil {
-			f.Groups = []checks.IOMMUGroup{}
+			f.Groups = []facts.IOMMUGroup{}
 		}
 		slices.Sort(members[id])
-		f.Groups = append(f.Groups, checks.IOMMUGroup{ID: id, Type: kind, Devices: append([]string{}, members[id]...)})
+		f.Groups = append(f.Groups, facts.IOMMUGroup{ID: id, Type: kind, Devices: append([]string{}, members[id]...)})
 	}
-	slices.SortFunc(f.Groups, func(a, b checks.IOMMUGroup) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(f.Groups, func(a, b facts.IOMMUGroup) int { return cmp.Compare(a.ID, b.ID) })
 }

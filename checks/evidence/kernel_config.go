@@ -1,9 +1,9 @@
 package evidence
 
 import (
-	"regexp"
-
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // kernelConfigKind takes single options of the kernel's configuration, as a search
@@ -21,7 +21,7 @@ var kernelConfigKind = &Kind{
 		}
 		gpus := s.GPUs()
 		if gpus.AMD == nil {
-			gpus.AMD = &checks.AMDDriver{}
+			gpus.AMD = &facts.AMDDriver{}
 		}
 		if gpus.AMD.KernelConfig == nil {
 			gpus.AMD.KernelConfig = map[string]string{}
@@ -36,4 +36,4 @@ var kernelConfigKind = &Kind{
 
 // kernelConfigFile is the file's name, which stands before a line where several
 // were searched.
-var kernelConfigFile = regexp.MustCompile(`^[\w./-]+:`)
+var kernelConfigFile = lazy.New(`^[\w./-]+:`)

@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // netipKinds are the kinds of text about IP networks and libfabric.
@@ -23,11 +23,11 @@ const netipMaxAddresses = 64
 // netipName is the name of an interface as the kernel allows it
 // (IFNAMSIZ is 16: net/core/dev.c, dev_valid_name), which ip and ifconfig
 // print; an alias ("eth0:1") belongs to its interface.
-var netipName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$`)
+var netipName = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$`)
 
 // netipInterface returns the interface of a name on the host of the shell
 // prompt, new if need be. What is beyond the bound is returned, but not kept.
-func netipInterface(s *Sink, name string, l Line) *checks.Interface {
+func netipInterface(s *Sink, name string, l Line) *facts.Interface {
 	nics, host := s.NICs(), s.Host()
 	for i := range nics.Interfaces {
 		if n := &nics.Interfaces[i]; n.Name == name && n.Host == host {
@@ -35,7 +35,7 @@ func netipInterface(s *Sink, name string, l Line) *checks.Interface {
 			return n
 		}
 	}
-	n := checks.Interface{Name: name, Host: host, Source: s.Source(), Line: l.Number}
+	n := facts.Interface{Name: name, Host: host, Source: s.Source(), Line: l.Number}
 	if len(nics.Interfaces) >= netipMaxInterfaces {
 		return &n
 	}
@@ -46,7 +46,7 @@ func netipInterface(s *Sink, name string, l Line) *checks.Interface {
 }
 
 // netipAddress adds an address with its prefix length.
-func netipAddress(n *checks.Interface, address string) {
+func netipAddress(n *facts.Interface, address string) {
 	if len(n.Addresses) >= netipMaxAddresses || len(address) > 64 {
 		return
 	}
@@ -61,17 +61,17 @@ func netipAddress(n *checks.Interface, address string) {
 // which make such interfaces choose.
 var netipKindsOfNames = []struct {
 	kind  string
-	names *regexp.Regexp
+	names *lazy.Regexp
 }{
-	{"loopback", regexp.MustCompile(`^lo\d*$`)},
-	{"bridge", regexp.MustCompile(`^(?:docker|br-|br\d|virbr|cni|cbr|lxcbr|lxdbr|incusbr|podman|kube-bridge|vmbr|ovs|ovn|nerdctl|weave|mpqemubr)`)},
-	{"veth", regexp.MustCompile(`^(?:veth|cali|lxc|vnet|tap|vif|azv)`)},
-	{"tunnel", regexp.MustCompile(`^(?:tun|wg|tailscale|zt|flannel|vxlan|cilium|tunl|ip6tnl|gre|sit|ppp|ipip|nebula|utun|geneve|erspan|wt\d)`)},
-	{"other", regexp.MustCompile(`^(?:dummy|nodelocaldns|kube-ipvs|ifb|vmnet|vboxnet)`)},
-	{"bond", regexp.MustCompile(`^(?:bond|team)\d*$`)},
-	{"wireless", regexp.MustCompile(`^(?:wl|wwan|ww)`)},
-	{"infiniband", regexp.MustCompile(`^(?:ib|ibp|ibs)\d`)},
-	{"vlan", regexp.MustCompile(`^(?:[\w-]+\.\d+|vlan\d+)$`)},
+	{"loopback", lazy.New(`^lo\d*$`)},
+	{"bridge", lazy.New(`^(?:docker|br-|br\d|virbr|cni|cbr|lxcbr|lxdbr|incusbr|podman|kube-bridge|vmbr|ovs|ovn|nerdctl|weave|mpqemubr)`)},
+	{"veth", lazy.New(`^(?:veth|cali|lxc|vnet|tap|vif|azv)`)},
+	{"tunnel", lazy.New(`^(?:tun|wg|tailscale|zt|flannel|vxlan|cilium|tunl|ip6tnl|gre|sit|ppp|ipip|nebula|utun|geneve|erspan|wt\d)`)},
+	{"other", lazy.New(`^(?:dummy|nodelocaldns|kube-ipvs|ifb|vmnet|vboxnet)`)},
+	{"bond", lazy.New(`^(?:bond|team)\d*$`)},
+	{"wireless", lazy.New(`^(?:wl|wwan|ww)`)},
+	{"infiniband", lazy.New(`^(?:ib|ibp|ibs)\d`)},
+	{"vlan", lazy.New(`^(?:[\w-]+\.\d+|vlan\d+)$`)},
 }
 
 // netipKindOfName is the kind of interface that a name belongs to; without a
@@ -88,7 +88,7 @@ func netipKindOfName(name string) string {
 // netipFlags reads the flags of an interface, as the kernel names them
 // (include/uapi/linux/if.h): UP is the administrator's will, LOWER_UP and
 // RUNNING are the carrier.
-func netipFlags(n *checks.Interface, flags string, carrierWord string) {
+func netipFlags(n *facts.Interface, flags string, carrierWord string) {
 	set := make(map[string]bool)
 	for f := range strings.FieldsFuncSeq(flags, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
 		set[f] = true

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 const (
@@ -91,7 +92,7 @@ func launchWords(line string) []string {
 }
 
 // launchName is a shell variable's name.
-var launchName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var launchName = lazy.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // launchAssignment splits NAME=value.
 func launchAssignment(word string) (name, value string, ok bool) {
@@ -136,7 +137,7 @@ func launchCount(text string) *int {
 }
 
 // launchSet sets a variable of a launch.
-func launchSet(l *checks.Launch, name, value string) {
+func launchSet(l *facts.Launch, name, value string) {
 	if !launchName.MatchString(name) {
 		return
 	}
@@ -164,7 +165,7 @@ func launchCapability(name string) string {
 }
 
 // launchMount notes a mount.
-func launchMount(l *checks.Launch, source, target string) {
+func launchMount(l *facts.Launch, source, target string) {
 	if target == "" {
 		return
 	}
@@ -177,7 +178,7 @@ func launchMount(l *checks.Launch, source, target string) {
 // launchKeep writes a launch into the facts: its variables are in force for
 // the job, too. A launch that another line described already is not told
 // twice.
-func launchKeep(s *Sink, l *checks.Launch, at Line) {
+func launchKeep(s *Sink, l *facts.Launch, at Line) {
 	l.Source, l.Line = s.Source(), at.Number
 	launchReadVariables(l)
 	launchReadCommand(l, l.Command)
@@ -204,7 +205,7 @@ func launchKeep(s *Sink, l *checks.Launch, at Line) {
 }
 
 // launchSame compares what two launches ask for, not where they stand.
-func launchSame(a, b *checks.Launch) bool {
+func launchSame(a, b *facts.Launch) bool {
 	number := func(n *int) int {
 		if n == nil {
 			return 0
@@ -219,7 +220,7 @@ func launchSame(a, b *checks.Launch) bool {
 
 // launchReadVariables takes from the variables which GPUs a container gets:
 // the NVIDIA runtime reads NVIDIA_VISIBLE_DEVICES.
-func launchReadVariables(l *checks.Launch) {
+func launchReadVariables(l *facts.Launch) {
 	visible, ok := l.Variables["NVIDIA_VISIBLE_DEVICES"]
 	if !ok || l.GPUs != nil || l.Runtime != "nvidia" && l.Kind != "docker-run" && l.Kind != "compose" {
 		return
@@ -283,7 +284,7 @@ func launchStrip(words []string) (variables [][2]string, rest []string) {
 }
 
 // launchDuration is a length of time, as timeout takes it.
-var launchDuration = regexp.MustCompile(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
+var launchDuration = lazy.New(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
 
 // launchBase is a program's name without its folder.
 func launchBase(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }
@@ -338,41 +339,41 @@ func launchProgram(words []string) string {
 
 var (
 	// launchCollective are the programs of nccl-tests and rccl-tests.
-	launchCollective = regexp.MustCompile(`^(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv|all_gather_v)_perf$`)
+	launchCollective = lazy.New(`^(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv|all_gather_v)_perf$`)
 	// launchModule are Python modules that start ranks.
-	launchModule = regexp.MustCompile(`^(?:vllm\.entrypoints\..*|sglang\.launch_server|sglang\.bench.*|deepspeed\.launcher\.(?:launch|runner)|accelerate\.commands\.launch|lmdeploy.*|tensorrt_llm.*)$`)
+	launchModule = lazy.New(`^(?:vllm\.entrypoints\..*|sglang\.launch_server|sglang\.bench.*|deepspeed\.launcher\.(?:launch|runner)|accelerate\.commands\.launch|lmdeploy.*|tensorrt_llm.*)$`)
 )
 
 // launchOptions are the options by which programs are told how many ranks to
 // run, by their spelling with dashes: the documentation of torchrun,
 // accelerate, DeepSpeed, vLLM, SGLang, TGI, TensorRT-LLM and LMDeploy.
-var launchOptions = map[string]func(l *checks.Launch, n *int){
-	"--nproc-per-node":               func(l *checks.Launch, n *int) { l.Processes = n },
-	"--num-processes":                func(l *checks.Launch, n *int) { l.Processes = n },
-	"--num-gpus":                     func(l *checks.Launch, n *int) { l.Processes = n },
-	"--nnodes":                       func(l *checks.Launch, n *int) { l.Nodes = n },
-	"--num-nodes":                    func(l *checks.Launch, n *int) { l.Nodes = n },
-	"--num-machines":                 func(l *checks.Launch, n *int) { l.Nodes = n },
-	"--tensor-parallel-size":         func(l *checks.Launch, n *int) { l.TensorParallel = n },
-	"--tensor-model-parallel-size":   func(l *checks.Launch, n *int) { l.TensorParallel = n },
-	"-tp":                            func(l *checks.Launch, n *int) { l.TensorParallel = n },
-	"--tp":                           func(l *checks.Launch, n *int) { l.TensorParallel = n },
-	"--tp-size":                      func(l *checks.Launch, n *int) { l.TensorParallel = n },
-	"--num-shard":                    func(l *checks.Launch, n *int) { l.TensorParallel = n },
-	"--pipeline-parallel-size":       func(l *checks.Launch, n *int) { l.PipelineParallel = n },
-	"--pipeline-model-parallel-size": func(l *checks.Launch, n *int) { l.PipelineParallel = n },
-	"-pp":                            func(l *checks.Launch, n *int) { l.PipelineParallel = n },
-	"--pp":                           func(l *checks.Launch, n *int) { l.PipelineParallel = n },
-	"--pp-size":                      func(l *checks.Launch, n *int) { l.PipelineParallel = n },
-	"--data-parallel-size":           func(l *checks.Launch, n *int) { l.DataParallel = n },
-	"-dp":                            func(l *checks.Launch, n *int) { l.DataParallel = n },
-	"--dp":                           func(l *checks.Launch, n *int) { l.DataParallel = n },
-	"--dp-size":                      func(l *checks.Launch, n *int) { l.DataParallel = n },
+var launchOptions = map[string]func(l *facts.Launch, n *int){
+	"--nproc-per-node":               func(l *facts.Launch, n *int) { l.Processes = n },
+	"--num-processes":                func(l *facts.Launch, n *int) { l.Processes = n },
+	"--num-gpus":                     func(l *facts.Launch, n *int) { l.Processes = n },
+	"--nnodes":                       func(l *facts.Launch, n *int) { l.Nodes = n },
+	"--num-nodes":                    func(l *facts.Launch, n *int) { l.Nodes = n },
+	"--num-machines":                 func(l *facts.Launch, n *int) { l.Nodes = n },
+	"--tensor-parallel-size":         func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"--tensor-model-parallel-size":   func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"-tp":                            func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"--tp":                           func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"--tp-size":                      func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"--num-shard":                    func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"--pipeline-parallel-size":       func(l *facts.Launch, n *int) { l.PipelineParallel = n },
+	"--pipeline-model-parallel-size": func(l *facts.Launch, n *int) { l.PipelineParallel = n },
+	"-pp":                            func(l *facts.Launch, n *int) { l.PipelineParallel = n },
+	"--pp":                           func(l *facts.Launch, n *int) { l.PipelineParallel = n },
+	"--pp-size":                      func(l *facts.Launch, n *int) { l.PipelineParallel = n },
+	"--data-parallel-size":           func(l *facts.Launch, n *int) { l.DataParallel = n },
+	"-dp":                            func(l *facts.Launch, n *int) { l.DataParallel = n },
+	"--dp":                           func(l *facts.Launch, n *int) { l.DataParallel = n },
+	"--dp-size":                      func(l *facts.Launch, n *int) { l.DataParallel = n },
 }
 
 // launchReadCommand takes from a program's arguments how many ranks it is to
 // run. A command inside of one word ("bash -c '...'") is read, too.
-func launchReadCommand(l *checks.Launch, words []string) {
+func launchReadCommand(l *facts.Launch, words []string) {
 	for i, word := range words {
 		if strings.ContainsAny(word, " \n") && i > 0 && strings.Contains(word, "--") {
 			for line := range strings.SplitSeq(strings.ReplaceAll(word, "\\\n", " "), "\n") {
@@ -385,7 +386,7 @@ func launchReadCommand(l *checks.Launch, words []string) {
 	launchReadOptions(l, words)
 }
 
-func launchReadOptions(l *checks.Launch, words []string) {
+func launchReadOptions(l *facts.Launch, words []string) {
 	if len(words) == 0 {
 		return
 	}
@@ -427,7 +428,7 @@ func launchReadOptions(l *checks.Launch, words []string) {
 
 // launchWorldInfo reads DeepSpeed's list of GPUs by host, JSON in base64
 // (deepspeed/launcher/runner.py, encode_world_info).
-func launchWorldInfo(l *checks.Launch, value string) {
+func launchWorldInfo(l *facts.Launch, value string) {
 	raw, err := base64.URLEncoding.DecodeString(value)
 	var hosts map[string][]int
 	if err != nil || json.Unmarshal(raw, &hosts) != nil {
@@ -450,7 +451,7 @@ func launchCommand(s *Sink, text string, at Line) bool {
 		words := launchWords(rest)
 		variables, command := launchStrip(words)
 		if kind := launchProgram(command); kind != "" {
-			l := &checks.Launch{Kind: kind}
+			l := &facts.Launch{Kind: kind}
 			for _, v := range variables {
 				launchSet(l, v[0], v[1])
 			}
@@ -472,7 +473,7 @@ func launchAfter(line string) string {
 }
 
 // launchRead reads a command by its kind.
-func launchRead(s *Sink, l *checks.Launch, words []string, at Line) bool {
+func launchRead(s *Sink, l *facts.Launch, words []string, at Line) bool {
 	switch l.Kind {
 	case "docker-run":
 		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" || w == "exec" })
@@ -542,7 +543,7 @@ var launchDockerFlags = launchFlags{
 
 // launchDocker reads the options of docker run. It reports false for what is
 // prose.
-func launchDocker(l *checks.Launch, words []string) bool {
+func launchDocker(l *facts.Launch, words []string) bool {
 	options := 0
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		options++
@@ -561,7 +562,7 @@ func launchDocker(l *checks.Launch, words []string) bool {
 	return options > 0
 }
 
-func launchDockerOption(l *checks.Launch, name, value string) {
+func launchDockerOption(l *facts.Launch, name, value string) {
 	switch name {
 	case "--gpus":
 		launchGPUs(l, value)
@@ -642,7 +643,7 @@ func launchFields(text string) map[string]string {
 
 // launchGPUs reads the value of --gpus: "all", "2", "device=0,1",
 // "\"device=0,1\"", "all,capabilities=utility".
-func launchGPUs(l *checks.Launch, value string) {
+func launchGPUs(l *facts.Launch, value string) {
 	value = strings.Trim(value, `"'\`)
 	l.GPUVendor = "nvidia"
 	if _, list, ok := strings.Cut(value, "device="); ok {
@@ -661,7 +662,7 @@ func launchGPUs(l *checks.Launch, value string) {
 
 // launchDevice reads the value of --device: a path, or a name of CDI such as
 // "nvidia.com/gpu=all".
-func launchDevice(l *checks.Launch, value string) {
+func launchDevice(l *facts.Launch, value string) {
 	path, _, _ := strings.Cut(value, ":")
 	launchAppend(&l.Devices, path)
 	vendor, device, cdi := strings.Cut(value, "=")
@@ -694,7 +695,7 @@ func launchDevice(l *checks.Launch, value string) {
 }
 
 // launchUlimit reads "memlock=-1:-1", "memlock=-1", "memlock=unlimited".
-func launchUlimit(l *checks.Launch, value string) {
+func launchUlimit(l *facts.Launch, value string) {
 	name, limit, ok := strings.Cut(value, "=")
 	if !ok || strings.TrimSpace(name) != "memlock" {
 		return
@@ -712,7 +713,7 @@ func launchUlimit(l *checks.Launch, value string) {
 
 // launchExec reads docker exec: it starts a program in a container that some
 // other line describes.
-func launchExec(s *Sink, l *checks.Launch, words []string, at Line) bool {
+func launchExec(s *Sink, l *facts.Launch, words []string, at Line) bool {
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		var name, value string
 		name, value, words = launchDockerFlags.next(words)
@@ -741,7 +742,7 @@ func launchExec(s *Sink, l *checks.Launch, words []string, at Line) bool {
 	if kind == "" || kind == "docker-run" { // A container in a container is not followed.
 		return false
 	}
-	inner := &checks.Launch{Kind: kind, Variables: l.Variables}
+	inner := &facts.Launch{Kind: kind, Variables: l.Variables}
 	for _, v := range variables {
 		launchSet(inner, v[0], v[1])
 	}
@@ -760,7 +761,7 @@ var launchApptainerFlags = launchFlags{
 // launchApptainer reads apptainer, singularity and enroot lines. They hand on
 // the host's /dev/shm and namespaces, unless --contain, --ipc or --pid says
 // otherwise.
-func launchApptainer(l *checks.Launch, words []string) {
+func launchApptainer(l *facts.Launch, words []string) {
 	l.Runtime = launchBase(words[0])
 	words = words[2:]
 	l.SHMMounted = true
@@ -815,7 +816,7 @@ var launchSlurmFlags = launchFlags{
 
 // launchSlurm reads the options of srun, or those of #SBATCH lines, and
 // returns the program.
-func launchSlurm(l *checks.Launch, words []string) []string {
+func launchSlurm(l *facts.Launch, words []string) []string {
 	var tasks *int
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		var name, value string
@@ -859,7 +860,7 @@ func launchSlurm(l *checks.Launch, words []string) []string {
 }
 
 // launchGres reads "gpu:8", "gpu:h100:8", "8", "h100:8".
-func launchGres(l *checks.Launch, name, value string) {
+func launchGres(l *facts.Launch, name, value string) {
 	if name == "--gres" {
 		i := strings.Index(value, "gpu")
 		if i < 0 {
@@ -889,7 +890,7 @@ var launchMPIFlags = []string{
 }
 
 // launchMPI reads the options of mpirun and returns the program.
-func launchMPI(l *checks.Launch, words []string) []string {
+func launchMPI(l *facts.Launch, words []string) []string {
 	var total, perNode, hosts *int
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		name, value, joined := strings.Cut(words[0], "=")

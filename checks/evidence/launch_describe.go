@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // launchDescribeKind takes kubectl describe pod, from its list of containers on:
@@ -47,15 +47,15 @@ var launchDescribeKind = &Kind{
 }
 
 var (
-	launchDescribeField = regexp.MustCompile(`^ {4}(?:Image|Limits|Mounts|Environment|Container ID):`)
-	launchDescribeLine  = regexp.MustCompile(`^( *)(\S.*?)(?::(?: +(.*?))?)?\s*$`)
-	launchDescribeMount = regexp.MustCompile(`^(/\S*) from (\S+) \(`)
+	launchDescribeField = lazy.New(`^ {4}(?:Image|Limits|Mounts|Environment|Container ID):`)
+	launchDescribeLine  = lazy.New(`^( *)(\S.*?)(?::(?: +(.*?))?)?\s*$`)
+	launchDescribeMount = lazy.New(`^(/\S*) from (\S+) \(`)
 )
 
 func launchDescribeRead(s *Sink, in *Lines) {
 	type mount struct{ target, volume string }
 	type container struct {
-		launch *checks.Launch
+		launch *facts.Launch
 		mounts []mount
 		at     Line
 	}
@@ -79,7 +79,7 @@ func launchDescribeRead(s *Sink, in *Lines) {
 		case 2:
 			item, field = key, ""
 			if top == "Containers" && len(containers) < launchMaxList {
-				containers = append(containers, &container{launch: &checks.Launch{Kind: "kubernetes", Name: key, Lines: map[string]int{}}, at: l})
+				containers = append(containers, &container{launch: &facts.Launch{Kind: "kubernetes", Name: key, Lines: map[string]int{}}, at: l})
 			}
 			continue
 		case 4:

@@ -3,12 +3,12 @@ package evidence
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // launchDockerfileKind takes Dockerfiles: the base image and the variables that
@@ -29,7 +29,7 @@ var launchDockerfileKind = &Kind{
 	},
 	Read: func(s *Sink, in *Lines) {
 		first, _ := in.Peek()
-		found := &checks.Launch{Kind: "dockerfile"}
+		found := &facts.Launch{Kind: "dockerfile"}
 		goesOn := false
 		lines := in.While(func(l Line) bool {
 			text := strings.TrimSpace(l.Text)
@@ -51,8 +51,8 @@ var launchDockerfileKind = &Kind{
 }
 
 var (
-	launchFrom        = regexp.MustCompile(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+\S+)?\s*$`)
-	launchInstruction = regexp.MustCompile(`^\s*(?:RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
+	launchFrom        = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+\S+)?\s*$`)
+	launchInstruction = lazy.New(`^\s*(?:RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
 )
 
 // launchInspectKind takes the JSON of docker inspect.
@@ -140,7 +140,7 @@ type launchInspected struct {
 
 // places notes the lines of a container's parts in the document, which begins
 // at line first.
-func (c *launchInspected) places(l *checks.Launch, n *yaml.Node, first int) {
+func (c *launchInspected) places(l *facts.Launch, n *yaml.Node, first int) {
 	l.Lines = map[string]int{}
 	note := func(part string, keys ...string) {
 		if below := launchBelow(n, keys...); below != nil {
@@ -161,9 +161,9 @@ func (c *launchInspected) places(l *checks.Launch, n *yaml.Node, first int) {
 	}
 }
 
-func (c *launchInspected) launch() *checks.Launch {
+func (c *launchInspected) launch() *facts.Launch {
 	h := &c.HostConfig
-	l := &checks.Launch{
+	l := &facts.Launch{
 		Kind: "docker-inspect", Name: strings.TrimPrefix(c.Name, "/"), Image: c.Config.Image, Runtime: h.Runtime, IPC: h.IpcMode, PID: h.PidMode,
 		Network: h.NetworkMode, Privileged: h.Privileged, SHMBytes: h.ShmSize,
 	}

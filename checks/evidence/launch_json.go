@@ -2,13 +2,13 @@ package evidence
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // launchJSONKind takes Kubernetes objects in JSON, and the task definitions of
@@ -65,9 +65,9 @@ var launchJSONKind = &Kind{
 	},
 }
 
-var launchJSONFamily = regexp.MustCompile(`^\s*(?:\{\s*)?"family":\s*"`)
+var launchJSONFamily = lazy.New(`^\s*(?:\{\s*)?"family":\s*"`)
 
-var launchJSONFirst = regexp.MustCompile(`^\s*(?:\{\s*)?"(?:apiVersion|containerDefinitions|taskDefinition)":\s*["\[{]`)
+var launchJSONFirst = lazy.New(`^\s*(?:\{\s*)?"(?:apiVersion|containerDefinitions|taskDefinition)":\s*["\[{]`)
 
 // launchTask is what is read of ECS: a task definition, or the answer to
 // aws ecs describe-task-definition (Amazon ECS API, ContainerDefinition).
@@ -101,8 +101,8 @@ type launchTaskContainer struct {
 	}
 }
 
-func (t *launchTask) launch(c *launchTaskContainer) *checks.Launch {
-	l := &checks.Launch{
+func (t *launchTask) launch(c *launchTaskContainer) *facts.Launch {
+	l := &facts.Launch{
 		Kind: "ecs", Name: c.Name, Image: c.Image, IPC: t.IPCMode, PID: t.PIDMode, Privileged: c.Privileged, Command: append(c.EntryPoint, c.Command...),
 	}
 	if t.NetworkMode == "host" {
@@ -143,7 +143,7 @@ func (t *launchTask) launch(c *launchTaskContainer) *checks.Launch {
 
 // places notes the lines of a container's parts in the task definition, which
 // begins at line first.
-func (c *launchTaskContainer) places(l *checks.Launch, definition *yaml.Node, index, first int) {
+func (c *launchTaskContainer) places(l *facts.Launch, definition *yaml.Node, index, first int) {
 	l.Lines = map[string]int{}
 	container := launchItem(launchBelow(definition, "ContainerDefinitions"), index)
 	note := func(part string, n *yaml.Node) {
@@ -174,7 +174,7 @@ var launchInspectPartKind = &Kind{
 	},
 	Read: func(s *Sink, in *Lines) {
 		first, _ := in.Peek()
-		l := &checks.Launch{Kind: "docker-inspect"}
+		l := &facts.Launch{Kind: "docker-inspect"}
 		if size := launchInspectSize(in); size != nil {
 			in.Next()
 			l.SHMBytes = size
@@ -228,9 +228,9 @@ func launchInspectOpen(in *Lines) bool {
 }
 
 var (
-	launchInspectPart  = regexp.MustCompile(`^\s*\{?(?:"[A-Za-z]+":.*,)?\s*"(?:ShmSize|IpcMode|Privileged)":`)
-	launchInspectLine  = regexp.MustCompile(`^\s*(?:\{?\s*"[\w./-]*":?|[\]\[{}])`)
-	launchInspectField = regexp.MustCompile(`"(ShmSize|IpcMode|PidMode|NetworkMode|Runtime|Privileged|Image|PathOnHost)":\s*("[^"]{0,300}"|\d{1,18}|true|false)`)
+	launchInspectPart  = lazy.New(`^\s*\{?(?:"[A-Za-z]+":.*,)?\s*"(?:ShmSize|IpcMode|Privileged)":`)
+	launchInspectLine  = lazy.New(`^\s*(?:\{?\s*"[\w./-]*":?|[\]\[{}])`)
+	launchInspectField = lazy.New(`"(ShmSize|IpcMode|PidMode|NetworkMode|Runtime|Privileged|Image|PathOnHost)":\s*("[^"]{0,300}"|\d{1,18}|true|false)`)
 )
 
 // launchInspectSize is the bare number that docker inspect -f

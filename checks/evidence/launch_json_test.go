@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const launchPodJSON = `{
@@ -81,38 +81,38 @@ func TestLaunchJSON(t *testing.T) {
 	size := func(n int64) *int64 { return &n }
 	for name, tt := range map[string]struct {
 		text string
-		want checks.Launch
+		want facts.Launch
 	}{
-		"pod": {launchPodJSON, checks.Launch{
+		"pod": {launchPodJSON, facts.Launch{
 			Kind: "kubernetes", Name: "trainer-0", Image: "img:1", GPUs: new(8), GPUVendor: "nvidia", IPC: "host", SHMBytes: size(16 << 30), SHMMounted: true,
 			Command: []string{"torchrun", "--nproc_per_node=8", "train.py"}, Mounts: []string{"emptyDir-memory:/dev/shm"}, Processes: new(8),
 			Variables: map[string]string{"NCCL_IB_DISABLE": "1"}, Resources: map[string]string{"nvidia.com/gpu": "8"},
 		}},
-		"pod, cut": {before(launchPodJSON, `"volumes"`), checks.Launch{
+		"pod, cut": {before(launchPodJSON, `"volumes"`), facts.Launch{
 			Kind: "kubernetes", Name: "trainer-0", Image: "img:1", GPUs: new(8), GPUVendor: "nvidia", IPC: "host", SHMMounted: true,
 			Command: []string{"torchrun", "--nproc_per_node=8", "train.py"}, Mounts: []string{"dshm:/dev/shm"}, Processes: new(8),
 			Variables: map[string]string{"NCCL_IB_DISABLE": "1"}, Resources: map[string]string{"nvidia.com/gpu": "8"},
 		}},
-		"ECS": {launchTaskJSON, checks.Launch{
+		"ECS": {launchTaskJSON, facts.Launch{
 			Kind: "ecs", Name: "main", IPC: "host", Image: "img:1", GPUs: new(4), GPUVendor: "nvidia", SHMBytes: size(512 << 20),
 			Command: []string{"python", "-m", "torch.distributed.run"}, CapAdd: []string{"IPC_LOCK"}, Devices: []string{"/dev/infiniband/uverbs0"},
 			MemlockBytes: size(-1), Variables: map[string]string{"FI_PROVIDER": "efa"},
 		}},
-		"described": {launchDescribed, checks.Launch{
+		"described": {launchDescribed, facts.Launch{
 			Kind: "kubernetes", Name: "main", Image: "img:1", GPUs: new(8), GPUVendor: "nvidia", SHMBytes: size(2 << 30), SHMMounted: true,
 			Command: []string{"torchrun", "--rdzv_endpoint=host:29500", "train.py"}, Mounts: []string{"emptyDir-memory:/dev/shm", "data:/data"},
 			Variables: map[string]string{"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth0"}, Resources: map[string]string{"nvidia.com/gpu": "8"},
 		}},
 		"inspected, filtered": {
 			"$ docker inspect trainer | grep -iE 'shm|ipc'\n            \"IpcMode\": \"private\",\n            \"ShmSize\": 67108864,\n",
-			checks.Launch{Kind: "docker-inspect", IPC: "private", SHMBytes: size(64 << 20)},
+			facts.Launch{Kind: "docker-inspect", IPC: "private", SHMBytes: size(64 << 20)},
 		},
 		"inspected, in one line": {
 			`{"Binds":null,"NetworkMode":"bridge","IpcMode":"private","ShmSize":67108864,"Privileged":false}` + "\n",
-			checks.Launch{Kind: "docker-inspect", IPC: "private", Network: "bridge", SHMBytes: size(64 << 20)},
+			facts.Launch{Kind: "docker-inspect", IPC: "private", Network: "bridge", SHMBytes: size(64 << 20)},
 		},
 		"inspected, one number": {
-			"$ docker inspect -f '{{.HostConfig.ShmSize}}' trainer\n67108864\n", checks.Launch{Kind: "docker-inspect", SHMBytes: size(64 << 20)},
+			"$ docker inspect -f '{{.HostConfig.ShmSize}}' trainer\n67108864\n", facts.Launch{Kind: "docker-inspect", SHMBytes: size(64 << 20)},
 		},
 	} {
 		f := Parse("x.txt", tt.text)

@@ -1,11 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // launchAnchors are the programs that start containers and jobs.
@@ -51,7 +52,7 @@ var launchPromptKind = &Kind{
 }
 
 // launchLogged is how programs write what they run: DeepSpeed's "cmd = ...".
-var launchLogged = regexp.MustCompile(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[Ll]aunching)(?: line| command)? ?[:=] *(\S.*)$`)
+var launchLogged = lazy.New(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[Ll]aunching)(?: line| command)? ?[:=] *(\S.*)$`)
 
 // launchStarts reports whether a line starts a container or a job.
 func launchStarts(text string) bool {
@@ -134,7 +135,7 @@ var launchArgumentsKind = &Kind{
 	Name: "arguments", Title: "The arguments that a server or a launcher printed", Gives: []string{"launches"},
 	Anchors: []string{"tensor_parallel_size", "tp_size=", "num_local_procs="},
 	Line: func(s *Sink, l Line) bool {
-		found := &checks.Launch{Kind: "command"}
+		found := &facts.Launch{Kind: "command"}
 		text := l.Text[:min(len(l.Text), 16<<10)]
 		for _, m := range launchArgument.FindAllStringSubmatch(text, 32) {
 			n := launchCount(m[2])
@@ -162,7 +163,7 @@ var launchArgumentsKind = &Kind{
 	},
 }
 
-var launchArgument = regexp.MustCompile(`\b(tensor_parallel_size|pipeline_parallel_size|data_parallel_size|tp_size|pp_size|dp_size|num_local_procs|nnodes)['"]?[=:] ?(\d{1,7})\b`)
+var launchArgument = lazy.New(`\b(tensor_parallel_size|pipeline_parallel_size|data_parallel_size|tp_size|pp_size|dp_size|num_local_procs|nnodes)['"]?[=:] ?(\d{1,7})\b`)
 
 // launchScriptKind takes the #SBATCH lines of a batch script. What else stands
 // in the script is read by itself.
@@ -178,7 +179,7 @@ var launchScriptKind = &Kind{
 			text := strings.TrimSpace(l.Text)
 			return text == "" || strings.HasPrefix(text, "#")
 		})
-		found := &checks.Launch{Kind: "slurm"}
+		found := &facts.Launch{Kind: "slurm"}
 		var words []string
 		for _, l := range lines {
 			if rest, ok := strings.CutPrefix(strings.TrimSpace(l.Text), "#SBATCH"); ok && len(words) < launchMaxWords {
@@ -224,7 +225,7 @@ func environmentAnchors() []string {
 }
 
 // launchNumber is a line of a shell script that gives a number or a size a name.
-var launchNumber = regexp.MustCompile(`^\s*(?:export\s+)?([A-Z][A-Z0-9_]{1,40})=["']?(\d[\dA-Za-z.]{0,15})["']?\s*;?\s*(?:#.*)?$`)
+var launchNumber = lazy.New(`^\s*(?:export\s+)?([A-Z][A-Z0-9_]{1,40})=["']?(\d[\dA-Za-z.]{0,15})["']?\s*;?\s*(?:#.*)?$`)
 
 // launchNote keeps a script's own numbers for the commands below: "NNODES=2",
 // then "torchrun --nnodes $NNODES".
@@ -247,7 +248,7 @@ type launchNumbers struct {
 	values map[string]string
 }
 
-var launchReference = regexp.MustCompile(`\$(?:\{([A-Z][A-Z0-9_]*)\}|([A-Z][A-Z0-9_]*))`)
+var launchReference = lazy.New(`\$(?:\{([A-Z][A-Z0-9_]*)\}|([A-Z][A-Z0-9_]*))`)
 
 // launchExpand puts such numbers in the place of their names.
 func launchExpand(s *Sink, text string) string {
@@ -265,18 +266,18 @@ func launchExpand(s *Sink, text string) string {
 var (
 	// environmentPython is os.environ["NAME"] = "value" and
 	// os.environ.setdefault("NAME", "value").
-	environmentPython = regexp.MustCompile(`^\s*(?:>>> )?os\.environ(?:\[|\.setdefault\()\s*['"](\w+)['"]\s*(?:\]\s*=|,)\s*(?:str\()?['"]?([^'")]*)['"]?\)*\s*(?:#.*)?$`)
+	environmentPython = lazy.New(`^\s*(?:>>> )?os\.environ(?:\[|\.setdefault\()\s*['"](\w+)['"]\s*(?:\]\s*=|,)\s*(?:str\()?['"]?([^'")]*)['"]?\)*\s*(?:#.*)?$`)
 	// environmentDocker is the older form of ENV: "ENV NAME value".
-	environmentDocker = regexp.MustCompile(`^\s*ENV\s+([A-Za-z_]\w*)\s+([^=\s].*)$`)
+	environmentDocker = lazy.New(`^\s*ENV\s+([A-Za-z_]\w*)\s+([^=\s].*)$`)
 	// environmentFish and others: "setenv NAME value", "set -gx NAME value".
-	environmentSet = regexp.MustCompile(`^\s*(?:setenv|set -g?x|set -Ux)\s+([A-Za-z_]\w*)\s+(\S+)\s*$`)
+	environmentSet = lazy.New(`^\s*(?:setenv|set -g?x|set -Ux)\s+([A-Za-z_]\w*)\s+(\S+)\s*$`)
 	// environmentJSON is a variable in a job's description: "NAME": "value",
 	// and {"name": "NAME", "value": "value"} of AWS, Kubernetes and others.
-	environmentJSON     = regexp.MustCompile(`^\s*[{,]?\s*"([A-Z][A-Z0-9_]+)"\s*:\s*"([^"\\]*)"\s*[},]*\s*$`)
-	environmentJSONPair = regexp.MustCompile(`"name"\s*:\s*"([A-Z][A-Z0-9_]+)"\s*,\s*"value"\s*:\s*"([^"\\]*)"`)
+	environmentJSON     = lazy.New(`^\s*[{,]?\s*"([A-Z][A-Z0-9_]+)"\s*:\s*"([^"\\]*)"\s*[},]*\s*$`)
+	environmentJSONPair = lazy.New(`"name"\s*:\s*"([A-Z][A-Z0-9_]+)"\s*,\s*"value"\s*:\s*"([^"\\]*)"`)
 	// environmentCommand is what a word must look like for variables before it
 	// to be those of a command: prose goes on otherwise.
-	environmentCommand = regexp.MustCompile(`^(?:\.{0,2}/\S+|python[\d.]*|bash|sh|torchrun|mpirun|mpiexec|srun|deepspeed|accelerate|vllm|docker|podman|numactl|nohup|sudo|env|time|ray|horovodrun|sglang|trtllm-serve|lmdeploy|uv|poetry|conda|swift|llamafactory-cli|nsys|FORCE_TORCHRUN=\S*|\S+\.(?:sh|py)|\w+_perf|nvidia-smi|make|pytest|\\)$`)
+	environmentCommand = lazy.New(`^(?:\.{0,2}/\S+|python[\d.]*|bash|sh|torchrun|mpirun|mpiexec|srun|deepspeed|accelerate|vllm|docker|podman|numactl|nohup|sudo|env|time|ray|horovodrun|sglang|trtllm-serve|lmdeploy|uv|poetry|conda|swift|llamafactory-cli|nsys|FORCE_TORCHRUN=\S*|\S+\.(?:sh|py)|\w+_perf|nvidia-smi|make|pytest|\\)$`)
 )
 
 // environmentSettings returns the variables that a line sets for the job, as
@@ -297,7 +298,7 @@ func environmentSettings(line string) [][2]string {
 		}
 		return settings
 	}
-	for _, form := range []*regexp.Regexp{environmentPython, environmentDocker, environmentSet, environmentJSON} {
+	for _, form := range []*lazy.Regexp{environmentPython, environmentDocker, environmentSet, environmentJSON} {
 		if m := form.FindStringSubmatch(line); m != nil {
 			if !checks.SteersCommunication(m[1]) {
 				return nil

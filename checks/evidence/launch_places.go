@@ -7,7 +7,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // The lines in which the parts of a launch stand, by the parts' names:
@@ -15,7 +15,7 @@ import (
 // none: all of it stands there.
 
 // launchStands notes the line of a part. Line 0 is not known.
-func launchStands(l *checks.Launch, part string, line int) {
+func launchStands(l *facts.Launch, part string, line int) {
 	if line <= 0 || l.Lines[part] != 0 || len(l.Lines) > 4*launchMaxList {
 		return
 	}
@@ -27,7 +27,7 @@ func launchStands(l *checks.Launch, part string, line int) {
 
 // launchLine is the line of a part: that of the whole where it is one line, and
 // none where several lines describe the launch and it is not known which.
-func launchLine(l *checks.Launch, part string, at Line) Line {
+func launchLine(l *facts.Launch, part string, at Line) Line {
 	if l.Lines != nil {
 		at.Number = l.Lines[part]
 	}
@@ -50,7 +50,7 @@ var launchPartWords = map[string][]string{
 // launchFind looks for the parts of a launch in the lines that describe it. The
 // line of a part is the first one that says what sets it; one that also shows
 // the value is better.
-func launchFind(l *checks.Launch, lines []Line) {
+func launchFind(l *facts.Launch, lines []Line) {
 	if len(lines) < 2 {
 		return
 	}

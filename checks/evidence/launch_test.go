@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // launchJSON is the launches of a text, without their places.
-func launchJSON(t *testing.T, f *checks.Facts) string {
+func launchJSON(t *testing.T, f *facts.Facts) string {
 	t.Helper()
 	list := make([]string, 0, len(f.Launches))
 	for _, l := range f.Launches {
@@ -237,7 +237,7 @@ func TestLimits(t *testing.T) {
 	if c.Seccomp != "filter" || c.Inside == nil || !*c.Inside {
 		t.Errorf("got seccomp %q, inside %v", c.Seccomp, c.Inside)
 	}
-	want := []checks.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
+	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
 	if diff := cmp.Diff(want, c.DeviceNodes); diff != "" {
 		t.Error(diff)
 	}
@@ -293,11 +293,11 @@ func FuzzLaunch(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		facts := Parse("x.txt", text)
-		if len(facts.Launches) > launchMaxList {
-			t.Errorf("%d launches", len(facts.Launches))
+		f := Parse("x.txt", text)
+		if len(f.Launches) > launchMaxList {
+			t.Errorf("%d launches", len(f.Launches))
 		}
-		for _, l := range facts.Launches {
+		for _, l := range f.Launches {
 			if len(l.Command) > launchMaxCommand || len(l.Mounts) > launchMaxList || len(l.Variables) > launchMaxList || l.Line < 1 {
 				t.Errorf("got %+v", l)
 			}
@@ -314,7 +314,7 @@ func TestBareDeviceNodes(t *testing.T) {
 		"crw-rw-rw- 1 root root 195,   0 Nov  1 10:00 nvidia0\n"+
 		"crw-rw---- 1 root video 195, 255 Nov  1 10:00 nvidiactl\n"+
 		"drwxr-xr-x 2 root root       80 Nov  1 10:00 nvidia-caps\n")
-	want := []checks.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
+	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
 	if f.Container == nil {
 		t.Fatal("no listing was found")
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 const (
@@ -41,14 +42,14 @@ var launchYAMLKind = &Kind{
 
 var (
 	// launchYAMLFirst is how such a description, or a piece of one, begins.
-	launchYAMLFirst = regexp.MustCompile(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: )`)
+	launchYAMLFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: )`)
 	// launchYAMLTelling is what one of its lines must hold to be worth reading.
-	launchYAMLTelling = regexp.MustCompile(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|nvidia\.com/gpu|amd\.com/gpu)["']?:`)
+	launchYAMLTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|nvidia\.com/gpu|amd\.com/gpu)["']?:`)
 	// launchYAMLKey is a key at the level of the first line: one word.
-	launchYAMLKey = regexp.MustCompile(`^\s*(?:#|---\s*$|- |-$|[\w."'-]+\s*:(?:\s|$))`)
+	launchYAMLKey = lazy.New(`^\s*(?:#|---\s*$|- |-$|[\w."'-]+\s*:(?:\s|$))`)
 	// launchYAMLLine is a line of YAML: a key, an entry of a list, or what goes
 	// on from the line before.
-	launchYAMLLine = regexp.MustCompile(`^\s*(?:$|#|---\s*$|- |-$|[\w."'/$<&*-]+(?: ?[\w."'/-]+)*\s*:(?:\s|$)|[\]\[{}"']|\S+,?$)`)
+	launchYAMLLine = lazy.New(`^\s*(?:$|#|---\s*$|- |-$|[\w."'/$<&*-]+(?: ?[\w."'/-]+)*\s*:(?:\s|$)|[\]\[{}"']|\S+,?$)`)
 )
 
 func launchYAMLBegins(in *Lines) bool {
@@ -112,10 +113,10 @@ func launchYAMLRead(s *Sink, in *Lines) {
 }
 
 // launchTemplate is a line of a template: "{{- if .Values.shm }}".
-var launchTemplate = regexp.MustCompile(`^\s*\{\{`)
+var launchTemplate = lazy.New(`^\s*\{\{`)
 
 // launchLiteral is a key whose value is a block of text: "- |", "run: >-".
-var launchLiteral = regexp.MustCompile(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
+var launchLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
 
 // launchYAMLDocuments parses text, whose first line is first. What does not
 // parse to its end is read as far as it does: texts are cut.
@@ -149,7 +150,7 @@ func launchYAMLDocuments(s *Sink, text string, first Line) {
 	}
 }
 
-var launchErrorLine = regexp.MustCompile(`line (\d{1,6}):`)
+var launchErrorLine = lazy.New(`line (\d{1,6}):`)
 
 func launchErrorText(err error) string {
 	if err == nil {
@@ -187,7 +188,7 @@ type launchContext struct {
 
 // stands notes where a part of a launch stands; n may be nil. An alias is looked
 // up where it points to: the text stands there.
-func (w *launchWalk) stands(l *checks.Launch, part string, n *yaml.Node) {
+func (w *launchWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 	if n = launchResolve(n); n != nil {
 		launchStands(l, part, w.at(n).Number)
 	}
@@ -376,7 +377,7 @@ func (w *launchWalk) pod(spec map[string]*yaml.Node, c launchContext) {
 	}
 	// A container that asks for no GPU beside one that does gets none: a proxy, a
 	// collector of logs.
-	if own := w.sink.Facts.Launches[min(begin, len(w.sink.Facts.Launches)):]; slices.ContainsFunc(own, func(l checks.Launch) bool { return l.GPUs != nil && *l.GPUs > 0 }) {
+	if own := w.sink.Facts.Launches[min(begin, len(w.sink.Facts.Launches)):]; slices.ContainsFunc(own, func(l facts.Launch) bool { return l.GPUs != nil && *l.GPUs > 0 }) {
 		for i := range own {
 			if own[i].GPUs == nil {
 				own[i].GPUs = new(0)
@@ -391,7 +392,7 @@ func (w *launchWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c launch
 	if m == nil {
 		return
 	}
-	l := &checks.Launch{
+	l := &facts.Launch{
 		Kind: "kubernetes", Name: cmp.Or(c.name, launchText(m["name"])), Image: launchText(m["image"]), Nodes: c.nodes,
 		Runtime: launchText(pod["runtimeClassName"]), Command: append(launchTexts(m["command"]), launchTexts(m["args"])...),
 	}
@@ -445,7 +446,7 @@ func (w *launchWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c launch
 }
 
 // resource notes one limit.
-func (w *launchWalk) resource(l *checks.Launch, name, value string) {
+func (w *launchWalk) resource(l *facts.Launch, name, value string) {
 	if !strings.Contains(name, "/") || value == "" || len(l.Resources) >= launchMaxList {
 		return
 	}
@@ -461,7 +462,7 @@ func (w *launchWalk) resource(l *checks.Launch, name, value string) {
 
 // mount notes a volume: at /dev/shm a memory volume or the host's directory
 // stands for its size.
-func (w *launchWalk) mount(l *checks.Launch, mount map[string]*yaml.Node, volumes map[string]map[string]*yaml.Node) {
+func (w *launchWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes map[string]map[string]*yaml.Node) {
 	name, target := launchText(mount["name"]), strings.TrimRight(launchText(mount["mountPath"]), "/")
 	volume := volumes[name]
 	empty := launchMapping(volume["emptyDir"])
@@ -497,7 +498,7 @@ func (w *launchWalk) service(key, n *yaml.Node, c launchContext) {
 	if key != nil {
 		begin = key
 	}
-	l := &checks.Launch{
+	l := &facts.Launch{
 		Kind: "compose", Name: cmp.Or(launchText(m["container_name"]), name, c.name), Image: launchText(m["image"]), Runtime: launchText(m["runtime"]),
 		IPC: launchText(m["ipc"]), PID: launchText(m["pid"]), Network: launchText(m["network_mode"]), Privileged: launchText(m["privileged"]) == "true",
 		SHMBytes: launchSize(launchText(m["shm_size"])),
@@ -554,7 +555,7 @@ func (w *launchWalk) service(key, n *yaml.Node, c launchContext) {
 }
 
 // serviceLimits reads the limits of a service and the GPUs it asks for.
-func (w *launchWalk) serviceLimits(l *checks.Launch, m map[string]*yaml.Node) {
+func (w *launchWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
 	memlock := launchMapping(m["ulimits"])["memlock"]
 	soft := cmp.Or(launchText(launchMapping(memlock)["soft"]), launchText(memlock))
 	if soft != "" {

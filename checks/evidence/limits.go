@@ -2,12 +2,13 @@ package evidence
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // limitsKind takes the lines of ulimit -a, /proc/PID/limits, prlimit and
@@ -29,7 +30,7 @@ var limitsKind = &Kind{
 
 // limitsForm is one spelling of a limit.
 type limitsForm struct {
-	pattern *regexp.Regexp
+	pattern *lazy.Regexp
 	// what is "memlock", "nofile" or "stack".
 	what string
 	// unit multiplies the figure.
@@ -40,16 +41,16 @@ type limitsForm struct {
 // locked-in-memory size (kbytes) 64"), dash ("locked memory(kbytes) 64"), the
 // kernel (fs/proc/base.c), prlimit and systemd.
 var limitsForms = []limitsForm{
-	{regexp.MustCompile(`^\s*max locked memory\s+\((kbytes), -l\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
-	{regexp.MustCompile(`^\s*-l:\s+locked-in-memory size \((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
-	{regexp.MustCompile(`^\s*locked memory ?\((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
-	{regexp.MustCompile(`^\s*(M)ax locked memory\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
-	{regexp.MustCompile(`^\s*(MEMLOCK)\s+max locked-in-memory address space\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
-	{regexp.MustCompile(`^\s*(LimitMEMLOCK)=(\d+|infinity)\s*$`), "memlock", 1},
-	{regexp.MustCompile(`^\s*(open files)\s+\(-n\)\s+(\d+|unlimited)\s*$`), "nofile", 1},
-	{regexp.MustCompile(`^\s*(M)ax open files\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "nofile", 1},
-	{regexp.MustCompile(`^\s*stack size\s+\((kbytes), -s\)\s+(\d+|unlimited)\s*$`), "stack", 1024},
-	{regexp.MustCompile(`^\s*(M)ax stack size\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "stack", 1},
+	{lazy.New(`^\s*max locked memory\s+\((kbytes), -l\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
+	{lazy.New(`^\s*-l:\s+locked-in-memory size \((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
+	{lazy.New(`^\s*locked memory ?\((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
+	{lazy.New(`^\s*(M)ax locked memory\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
+	{lazy.New(`^\s*(MEMLOCK)\s+max locked-in-memory address space\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
+	{lazy.New(`^\s*(LimitMEMLOCK)=(\d+|infinity)\s*$`), "memlock", 1},
+	{lazy.New(`^\s*(open files)\s+\(-n\)\s+(\d+|unlimited)\s*$`), "nofile", 1},
+	{lazy.New(`^\s*(M)ax open files\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "nofile", 1},
+	{lazy.New(`^\s*stack size\s+\((kbytes), -s\)\s+(\d+|unlimited)\s*$`), "stack", 1024},
+	{lazy.New(`^\s*(M)ax stack size\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "stack", 1},
 }
 
 // limitsNumber reads a limit; -1 is none.
@@ -103,7 +104,7 @@ func limitsSet(s *Sink, l Line, form limitsForm, m []string) bool {
 }
 
 // limitsHard is a command that shows hard limits.
-var limitsHard = regexp.MustCompile(`ulimit +-\w*H`)
+var limitsHard = lazy.New(`ulimit +-\w*H`)
 
 func limitsLower(at **int64, n *int64) {
 	if at == nil || n == nil {
@@ -129,7 +130,7 @@ var ulimitKind = &Kind{
 	},
 }
 
-var ulimitValue = regexp.MustCompile(`^\s*(\d{1,18}|unlimited)\s*$`)
+var ulimitValue = lazy.New(`^\s*(\d{1,18}|unlimited)\s*$`)
 
 // shmKind takes lines that tell what is mounted at /dev/shm: rows of df and
 // mount, of /proc/mounts, mountinfo and findmnt.
@@ -145,7 +146,7 @@ var shmKind = &Kind{
 			if size == nil || used == nil || free == nil {
 				return false
 			}
-			shmSet(s, l, m[1], &checks.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: *size, UsedBytes: *used, FreeBytes: *free})
+			shmSet(s, l, m[1], &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: *size, UsedBytes: *used, FreeBytes: *free})
 			return true
 		}
 		for _, form := range shmMounts {
@@ -155,7 +156,7 @@ var shmKind = &Kind{
 			}
 			fields := form.SubexpNames()
 			source, options := m[slices.Index(fields, "source")], ","+m[slices.Index(fields, "options")]+","
-			fs := &checks.FileSystem{Path: "/dev/shm", Type: "tmpfs", ReadOnly: strings.Contains(options, ",ro,")}
+			fs := &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", ReadOnly: strings.Contains(options, ",ro,")}
 			if _, rest, ok := strings.Cut(options, ",size="); ok {
 				rest, _, _ = strings.Cut(rest, ",")
 				if size := launchSize(rest); size != nil {
@@ -177,14 +178,14 @@ var shmKind = &Kind{
 
 var (
 	// shmRow is a row of df, with or without the column of the type.
-	shmRow  = regexp.MustCompile(`^\s*(\S+)\s+(?:tmpfs\s+)?([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+\d{1,3}%\s+/dev/shm\s*$`)
-	shmMega = regexp.MustCompile(`\bdf .*-(?:m|BM|B1M)\b`)
+	shmRow  = lazy.New(`^\s*(\S+)\s+(?:tmpfs\s+)?([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+\d{1,3}%\s+/dev/shm\s*$`)
+	shmMega = lazy.New(`\bdf .*-(?:m|BM|B1M)\b`)
 	// shmMounts are the rows of mount, /proc/mounts, mountinfo and findmnt.
-	shmMounts = []*regexp.Regexp{
-		regexp.MustCompile(`^\s*(?P<source>\S+) on /dev/shm type tmpfs \((?P<options>[^)]*)\)`),
-		regexp.MustCompile(`^\s*(?P<source>\S+) /dev/shm tmpfs (?P<options>\S+)`),
-		regexp.MustCompile(`^\s*\d+ \d+ \d+:\d+ \S+ /dev/shm (?:.* )?- tmpfs (?P<source>\S+) (?P<options>\S+)`),
-		regexp.MustCompile(`^[\s│├└─]*/dev/shm\s+(?P<source>\S+)\s+tmpfs\s+(?P<options>\S+)`),
+	shmMounts = []*lazy.Regexp{
+		lazy.New(`^\s*(?P<source>\S+) on /dev/shm type tmpfs \((?P<options>[^)]*)\)`),
+		lazy.New(`^\s*(?P<source>\S+) /dev/shm tmpfs (?P<options>\S+)`),
+		lazy.New(`^\s*\d+ \d+ \d+:\d+ \S+ /dev/shm (?:.* )?- tmpfs (?P<source>\S+) (?P<options>\S+)`),
+		lazy.New(`^[\s│├└─]*/dev/shm\s+(?P<source>\S+)\s+tmpfs\s+(?P<options>\S+)`),
 	}
 )
 
@@ -203,7 +204,7 @@ func shmSize(text string, unit int64) *int64 {
 }
 
 // shmSet notes the file system; of several the smallest counts.
-func shmSet(s *Sink, l Line, source string, fs *checks.FileSystem) {
+func shmSet(s *Sink, l Line, source string, fs *facts.FileSystem) {
 	c := s.Container()
 	mounted := true
 	c.SHMMounted = &mounted
@@ -277,11 +278,11 @@ var processKind = &Kind{
 }
 
 var (
-	processCapEff  = regexp.MustCompile(`^\s*CapEff:\s*([0-9a-f]{16})\s*$`)
-	processCapsh   = regexp.MustCompile(`^\s*Current: =? ?((?:cap_\w+,?)+)[+=]eip?`)
-	processSeccomp = regexp.MustCompile(`^\s*Seccomp:\s*([012])\s*$`)
-	processMemory  = regexp.MustCompile(`^\s*(?:Mem:\s+(\d{1,15}(?:\.\d+)?)([KMGT]i?)?\s+[\d.]+|MemTotal:\s+(\d{1,15}) kB)`)
-	processFree    = regexp.MustCompile(`\bfree\s+(?:-\w*\s+)*-\w*([bkmg])`)
+	processCapEff  = lazy.New(`^\s*CapEff:\s*([0-9a-f]{16})\s*$`)
+	processCapsh   = lazy.New(`^\s*Current: =? ?((?:cap_\w+,?)+)[+=]eip?`)
+	processSeccomp = lazy.New(`^\s*Seccomp:\s*([012])\s*$`)
+	processMemory  = lazy.New(`^\s*(?:Mem:\s+(\d{1,15}(?:\.\d+)?)([KMGT]i?)?\s+[\d.]+|MemTotal:\s+(\d{1,15}) kB)`)
+	processFree    = lazy.New(`\bfree\s+(?:-\w*\s+)*-\w*([bkmg])`)
 )
 
 // nodesKind takes listings of GPU and RDMA nodes in /dev.
@@ -343,26 +344,26 @@ func nodesWhole(in *Lines) bool {
 }
 
 var (
-	nodesCommand = regexp.MustCompile(`^(?:.*\s)?ls\b.*/dev(?:/nvidia\*|/kfd|/dri|/infiniband|/?\s*$|/? ?\|)`)
-	nodesPath    = regexp.MustCompile(`^(?:[cb][rwx-]{9}[.+]?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.*\s)?/dev/(?:nvidia[\w-]*(?:/\S+)?|kfd|dri/\S+|infiniband/\S+)(?:\s+/dev/\S+)*$`)
+	nodesCommand = lazy.New(`^(?:.*\s)?ls\b.*/dev(?:/nvidia\*|/kfd|/dri|/infiniband|/?\s*$|/? ?\|)`)
+	nodesPath    = lazy.New(`^(?:[cb][rwx-]{9}[.+]?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.*\s)?/dev/(?:nvidia[\w-]*(?:/\S+)?|kfd|dri/\S+|infiniband/\S+)(?:\s+/dev/\S+)*$`)
 	// nodesBare is a line of "ls -l /dev | grep nvidia": the folder is not told.
-	nodesBare   = regexp.MustCompile(`^c[rwx-]{9}[.+]?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.*\s(nvidia(?:\d+|ctl|-uvm|-uvm-tools|-modeset)|kfd)$`)
-	nodesFolder = regexp.MustCompile(`^\s*(/dev/(?:dri|infiniband|nvidia-caps(?:-imex-channels)?)):\s*$`)
-	nodesName   = regexp.MustCompile(`^(?:card\d+|renderD\d+|uverbs\d+|umad\d+|issm\d+|rdma_cm|nvidia-cap\d+|channel\d+|by-path|by-ibdev)$`)
+	nodesBare   = lazy.New(`^c[rwx-]{9}[.+]?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.*\s(nvidia(?:\d+|ctl|-uvm|-uvm-tools|-modeset)|kfd)$`)
+	nodesFolder = lazy.New(`^\s*(/dev/(?:dri|infiniband|nvidia-caps(?:-imex-channels)?)):\s*$`)
+	nodesName   = lazy.New(`^(?:card\d+|renderD\d+|uverbs\d+|umad\d+|issm\d+|rdma_cm|nvidia-cap\d+|channel\d+|by-path|by-ibdev)$`)
 )
 
 // nodesAdd notes a node. Whoever made the listing may open a node that
 // everybody may; of others it takes the user's groups, too.
-func nodesAdd(s *Sink, c *checks.ContainerFacts, node, text string, l Line) {
-	if len(c.DeviceNodes) >= maxEntries || slices.ContainsFunc(c.DeviceNodes, func(n checks.DeviceNode) bool { return n.Path == node }) {
+func nodesAdd(s *Sink, c *facts.ContainerFacts, node, text string, l Line) {
+	if len(c.DeviceNodes) >= maxEntries || slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == node }) {
 		return
 	}
 	access := ""
 	if strings.HasPrefix(text, "crw-rw-rw-") || strings.HasPrefix(text, "crwxrwxrwx") {
 		access = "rw"
 	}
-	c.DeviceNodes = append(c.DeviceNodes, checks.DeviceNode{Path: node, Access: access})
-	s.Told("container.device_nodes["+node+"]", &checks.DeviceNode{Path: node, Access: access}, l)
+	c.DeviceNodes = append(c.DeviceNodes, facts.DeviceNode{Path: node, Access: access})
+	s.Told("container.device_nodes["+node+"]", &facts.DeviceNode{Path: node, Access: access}, l)
 	if m := nodesOwned.FindStringSubmatch(text); m != nil && access == "" {
 		o := nodesOwner{node: len(c.DeviceNodes) - 1, source: s.name, user: m[1], group: m[2]}
 		s.access.owned = append(s.access.owned, o)
@@ -373,7 +374,7 @@ func nodesAdd(s *Sink, c *checks.ContainerFacts, node, text string, l Line) {
 // nodesOwned is a node that its owner and its group may open and nobody else,
 // as udev makes those of GPUs (root:render, or their numbers with ls -n). With
 // an access list ("+" behind the mode) others may, too.
-var nodesOwned = regexp.MustCompile(`^crw-rw----\.?\s+\d+\s+(\S+)\s+(\S+)\s+\d+,`)
+var nodesOwned = lazy.New(`^crw-rw----\.?\s+\d+\s+(\S+)\s+(\S+)\s+\d+,`)
 
 // nodesAccess is what one text tells of nodes and of the user who wants them.
 type nodesAccess struct {
@@ -393,7 +394,7 @@ type nodesOwner struct {
 
 // settle says whether the user may open these nodes, where the same text shows
 // both; root may open them all, unless a namespace keeps it from that.
-func (a *nodesAccess) settle(c *checks.ContainerFacts, owners ...nodesOwner) {
+func (a *nodesAccess) settle(c *facts.ContainerFacts, owners ...nodesOwner) {
 	if len(a.groups) == 0 || slices.Contains(a.user, "0") {
 		return
 	}
@@ -430,6 +431,6 @@ var identityKind = &Kind{
 }
 
 var (
-	identityLine  = regexp.MustCompile(`^\s*uid=(\d{1,10})\(([\w.@-]+)\) (gid=\S+(?: groups=\S+)?)`)
-	identityGroup = regexp.MustCompile(`(\d{1,10})(?:\(([\w.@-]+)\))?`)
+	identityLine  = lazy.New(`^\s*uid=(\d{1,10})\(([\w.@-]+)\) (gid=\S+(?: groups=\S+)?)`)
+	identityGroup = lazy.New(`(\d{1,10})(?:\(([\w.@-]+)\))?`)
 )

@@ -2,8 +2,9 @@ package evidence
 
 import (
 	"encoding/binary"
-	"regexp"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // maxLine bounds a line, in bytes; what is longer is cut.
@@ -155,7 +156,7 @@ func (in *Lines) skip() bool {
 
 // escape is a terminal's control sequence (ECMA-48: CSI, OSC and the two-byte
 // ones).
-var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
+var escape = lazy.New("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 
 // clean takes terminal escapes and control characters off a line that is not plain.
 func clean(b []byte) string {
@@ -202,11 +203,11 @@ func plainBytes(b []byte) bool {
 // promptForms are shell prompts before a command: "$ cmd", "# cmd",
 // "user@host:~/dir$ cmd", "[root@host dir]# cmd", "host:~$ cmd",
 // "root@host:/# cmd", "(env) user@host:~$ cmd", "user@host ~ % cmd".
-var promptForms = regexp.MustCompile(`^(?:\([\w.-]+\) ?)?(?:\[?(?:[\w.-]+@)?(?P<host>[A-Za-z][\w.-]*)(?::[^\s$#%>]*|[ ][^\s$#%>\]]+)?\]?)? ?(?P<sign>[$#%]) (?P<command>[A-Za-z./~_].*)$`)
+var promptForms = lazy.New(`^(?:\([\w.-]+\) ?)?(?:\[?(?:[\w.-]+@)?(?P<host>[A-Za-z][\w.-]*)(?::[^\s$#%>]*|[ ][^\s$#%>\]]+)?\]?)? ?(?P<sign>[$#%]) (?P<command>[A-Za-z./~_].*)$`)
 
 // bareCommands are commands behind a bare "#", which may as well begin a
 // comment.
-var bareCommands = regexp.MustCompile(`^(?:sudo |env |[A-Z_]+=\S* )*(?:\./|/)?[\w./-]*\b(?:lspci|dmesg|journalctl|ping|nc|iperf3?|ss|iptables|ufw|rdma|opensm|sminfo|cat|grep|egrep|awk|ls|lsmod|modinfo|modprobe|nvidia-smi|nvidia-bug-report\.sh|amd-smi|rocm-smi|rocminfo|ibv_devinfo|ibv_devices|ibstat|ibstatus|ibdev2netdev|show_gids|ip|ifconfig|ethtool|ulimit|df|free|lscpu|numactl|lstopo|docker|podman|kubectl|uname|dmidecode|fi_info|ofed_info|mlnx_qos|sysctl|env|printenv|echo|pip|pip3|conda|dpkg|rpm|apt|python|python3|systemctl|gdscheck|gdscheck\.py|setpci|lsb_release|mount|findmnt|srun|sbatch|mpirun|torchrun|\w+_perf|p2pBandwidthLatencyTest|nvbandwidth|ib_\w+_bw|ib_\w+_lat|nvidia-imex-ctl|find|head|tail|cut|strings|ldd|ldconfig|hostname|id|mst|mlxconfig|mlxlink|lsof|ps|top|TransferBench|rocm_agent_enumerator)(?:\s|$)`)
+var bareCommands = lazy.New(`^(?:sudo |env |[A-Z_]+=\S* )*(?:\./|/)?[\w./-]*\b(?:lspci|dmesg|journalctl|ping|nc|iperf3?|ss|iptables|ufw|rdma|opensm|sminfo|cat|grep|egrep|awk|ls|lsmod|modinfo|modprobe|nvidia-smi|nvidia-bug-report\.sh|amd-smi|rocm-smi|rocminfo|ibv_devinfo|ibv_devices|ibstat|ibstatus|ibdev2netdev|show_gids|ip|ifconfig|ethtool|ulimit|df|free|lscpu|numactl|lstopo|docker|podman|kubectl|uname|dmidecode|fi_info|ofed_info|mlnx_qos|sysctl|env|printenv|echo|pip|pip3|conda|dpkg|rpm|apt|python|python3|systemctl|gdscheck|gdscheck\.py|setpci|lsb_release|mount|findmnt|srun|sbatch|mpirun|torchrun|\w+_perf|p2pBandwidthLatencyTest|nvbandwidth|ib_\w+_bw|ib_\w+_lat|nvidia-imex-ctl|find|head|tail|cut|strings|ldd|ldconfig|hostname|id|mst|mlxconfig|mlxlink|lsof|ps|top|TransferBench|rocm_agent_enumerator)(?:\s|$)`)
 
 // headingOf reads a line that names the file whose content follows, as
 // nvidia-bug-report.sh ("*** /proc/driver/nvidia/./version", with a line

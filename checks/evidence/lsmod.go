@@ -1,9 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // lsmodKind is the list of loaded kernel modules, whole or through grep.
@@ -45,10 +46,10 @@ var lsmodPromptKind = &Kind{
 }
 
 var (
-	lsmodHead = regexp.MustCompile(`^\s*Module\s+Size\s+Used by\s*$`)
+	lsmodHead = lazy.New(`^\s*Module\s+Size\s+Used by\s*$`)
 	// lsmodRow is "name size users [user,user]"; the users may be a count
 	// followed by [permanent], and a listing that was folded may end early.
-	lsmodRow = regexp.MustCompile(`^\s*([a-z][a-z0-9_]{1,63})\s+(\d{3,10})\s+(-?\d+)(?:\s+([a-z0-9_,.-]+|\[permanent\](?:,[a-z0-9_,.-]*)?))?\s*$`)
+	lsmodRow = lazy.New(`^\s*([a-z][a-z0-9_]{1,63})\s+(\d{3,10})\s+(-?\d+)(?:\s+([a-z0-9_,.-]+|\[permanent\](?:,[a-z0-9_,.-]*)?))?\s*$`)
 )
 
 // lsmodKnown are the modules that bear on RDMA and on the access of NICs to

@@ -3,12 +3,13 @@ package evidence
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // lspciKind is what lspci prints of each function, in any of its forms, whole
@@ -29,10 +30,10 @@ var lspciKind = &Kind{
 // [0302]: NVIDIA Corporation GA100 [A100 PCIe 40GB] [10de:20f1] (rev a1)". With
 // -n the class is its number alone, and where the database is missing "Class
 // [0302]". grep -n may have put a number before it.
-var lspciHead = regexp.MustCompile(`^(?:\d{1,3}:|\d{1,7}-)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?:([0-9a-f]{4})|([A-Z0-9][A-Za-z0-9/ .,-]*?)(?: \[([0-9a-f]{4})\])?): (.*)$`)
+var lspciHead = lazy.New(`^(?:\d{1,3}:|\d{1,7}-)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?:([0-9a-f]{4})|([A-Z0-9][A-Za-z0-9/ .,-]*?)(?: \[([0-9a-f]{4})\])?): (.*)$`)
 
 // lspciMachine is the same of lspci -m and -mm: fields in quotes.
-var lspciMachine = regexp.MustCompile(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?"`)
+var lspciMachine = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?"`)
 
 // lspciClasses are the classes as the PCI ID database names them, with their
 // codes: those that matter, and what else is common, so that a line can be
@@ -90,7 +91,7 @@ var lspciVendors = []struct{ words, id string }{
 
 // lspciIDs are the ids behind a name, "[10de:20f1]", or in its place, "Device
 // [8086:0d57]", "10de:20f1".
-var lspciIDs = regexp.MustCompile(`(?:^|[\[ ])([0-9a-f]{4}):([0-9a-f]{4})(?:\]|$| )`)
+var lspciIDs = lazy.New(`(?:^|[\[ ])([0-9a-f]{4}):([0-9a-f]{4})(?:\]|$| )`)
 
 // lspciHeadOf reads the first line of a function.
 func lspciHeadOf(line string) (address, class, rest string, ok bool) {
@@ -98,14 +99,14 @@ func lspciHeadOf(line string) (address, class, rest string, ok bool) {
 		class, known := lspciClasses[m[3]]
 		switch {
 		case m[2] != "":
-			return checks.Address(m[1]), "0x" + m[2] + "00", m[5], true
+			return facts.Address(m[1]), "0x" + m[2] + "00", m[5], true
 		case m[4] != "":
 			if known && strings.HasPrefix(class, "0x"+m[4]) {
-				return checks.Address(m[1]), class, m[5], true
+				return facts.Address(m[1]), class, m[5], true
 			}
-			return checks.Address(m[1]), "0x" + m[4] + "00", m[5], true
+			return facts.Address(m[1]), "0x" + m[4] + "00", m[5], true
 		case known:
-			return checks.Address(m[1]), class, m[5], true
+			return facts.Address(m[1]), class, m[5], true
 		}
 		return "", "", "", false
 	}
@@ -118,7 +119,7 @@ func lspciHeadOf(line string) (address, class, rest string, ok bool) {
 		if m[5] != "" && m[7] != "" {
 			rest += " [" + m[5] + ":" + m[7] + "]"
 		}
-		return checks.Address(m[1]), class, rest, true
+		return facts.Address(m[1]), class, rest, true
 	}
 	return "", "", "", false
 }
@@ -151,7 +152,7 @@ func lspciBegins(in *Lines) bool {
 }
 
 // lspciOne is the option by which lspci is asked for one function.
-var lspciOne = regexp.MustCompile(`\blspci\b.* -s ?((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: |$)`)
+var lspciOne = lazy.New(`\blspci\b.* -s ?((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: |$)`)
 
 // lspciAsked is the address of the one function of which a command shows details
 // and grep has left out the head, or nothing.
@@ -169,11 +170,11 @@ func lspciAsked(in *Lines) string {
 // lspciUnnumbered takes off the number of a line that grep -n has put before it.
 func lspciUnnumbered(line string) string { return lspciNumber.ReplaceAllString(line, "") }
 
-var lspciNumber = regexp.MustCompile(`^\d{1,7}[:-]\s*`)
+var lspciNumber = lazy.New(`^\d{1,7}[:-]\s*`)
 
 // lspciDevice is a function under way.
 type lspciDevice struct {
-	*checks.PCIDevice
+	*facts.PCIDevice
 	head Line
 	// hex is its config space as a dump shows it.
 	hex []byte
@@ -193,7 +194,7 @@ func lspciRead(s *Sink, in *Lines) {
 	prompt := in.Prompt().Command
 	if l, ok := in.Peek(); ok {
 		if address := lspciAsked(in); address != "" && lspciDetail(l.Text) {
-			current = &lspciDevice{PCIDevice: s.Device(checks.Address(address), l), head: l, secondary: -1, subordinate: -1}
+			current = &lspciDevice{PCIDevice: s.Device(facts.Address(address), l), head: l, secondary: -1, subordinate: -1}
 			devices = append(devices, current)
 		}
 	}
@@ -275,7 +276,7 @@ func lspciPortless(s *Sink, l Line, on []string) {
 		}
 	}
 	if len(s.unnamedACS) < maxEntries {
-		s.unnamedACS = append(s.unnamedACS, checks.UnnamedACS{Control: on, Count: 1, Source: s.name, Line: l.Number})
+		s.unnamedACS = append(s.unnamedACS, facts.UnnamedACS{Control: on, Count: 1, Source: s.name, Line: l.Number})
 	}
 }
 
@@ -347,18 +348,18 @@ func lspciMaker(rest string) (vendor, device string) {
 
 // lspciRootPort are names of root ports: Intel's and others' say so, and AMD
 // calls those of its processors GPP bridges.
-var lspciRootPort = regexp.MustCompile(`Root Port|GPP Bridge`)
+var lspciRootPort = lazy.New(`Root Port|GPP Bridge`)
 
 // lspciUnnamedDevice is a device that the database does not know: "NVIDIA
 // Corporation Device 2684 (rev a1)".
-var lspciUnnamedDevice = regexp.MustCompile(`Device ([0-9a-f]{4})(?: |$)`)
+var lspciUnnamedDevice = lazy.New(`Device ([0-9a-f]{4})(?: |$)`)
 
 // lspciModel is the trade name in a description: "GA100 [A100 PCIe 40GB]".
-var lspciModel = regexp.MustCompile(`^(?:NVIDIA|nVidia) Corporation \w+ \[([^\]:]{3,64})\]`)
+var lspciModel = lazy.New(`^(?:NVIDIA|nVidia) Corporation \w+ \[([^\]:]{3,64})\]`)
 
 // lspciGPUName notes the model of an NVIDIA GPU, which the database gives in
 // brackets.
-func (s *Sink) lspciGPUName(d *checks.PCIDevice, rest string, l Line) {
+func (s *Sink) lspciGPUName(d *facts.PCIDevice, rest string, l Line) {
 	m := lspciModel.FindStringSubmatch(rest)
 	if m == nil || !checks.IsGPU(d) {
 		return
@@ -369,19 +370,19 @@ func (s *Sink) lspciGPUName(d *checks.PCIDevice, rest string, l Line) {
 }
 
 var (
-	lspciDump    = regexp.MustCompile(`^[0-9a-f]{2,3}: (?:[0-9a-f]{2} ){1,15}[0-9a-f]{2}\s*$`)
-	lspciBus     = regexp.MustCompile(`^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})`)
-	lspciCap     = regexp.MustCompile(`^Capabilities: \[([0-9a-f]{2,3})(?: v\d+)?\] (.*)`)
-	lspciLink    = regexp.MustCompile(`Speed ([0-9.]+GT/s|unknown)(?: \([^)]*\))?, Width x(\d+)`)
-	lspciRegion  = regexp.MustCompile(`^Region (\d): (Memory|I/O ports) at (\S+) ?(?:\[[^\]]*\] )?(?:\(([^)]*)\))?.*?(?:\[size=(\d+)([KMGT]?)\])?$`)
-	lspciPayload = regexp.MustCompile(`MaxPayload (\d+) bytes`)
-	lspciRead1   = regexp.MustCompile(`MaxReadReq (\d+) bytes`)
-	lspciExpress = regexp.MustCompile(`^Express (?:\(v\d\) )?([A-Za-z/ -]+?)(?: \(Slot[+-]\))?(?:,|$)`)
-	lspciNUMA    = regexp.MustCompile(`^NUMA node: (\d{1,4})`)
-	lspciGroup   = regexp.MustCompile(`^IOMMU group: (\d{1,6})`)
-	lspciDriver  = regexp.MustCompile(`^Kernel driver in use: (\S+)`)
-	lspciReBAR   = regexp.MustCompile(`^BAR (\d): current size: (\d+)([KMGT]?)B, supported: (.*)`)
-	lspciSizes   = regexp.MustCompile(`(\d+)([KMGT]?)B`)
+	lspciDump    = lazy.New(`^[0-9a-f]{2,3}: (?:[0-9a-f]{2} ){1,15}[0-9a-f]{2}\s*$`)
+	lspciBus     = lazy.New(`^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})`)
+	lspciCap     = lazy.New(`^Capabilities: \[([0-9a-f]{2,3})(?: v\d+)?\] (.*)`)
+	lspciLink    = lazy.New(`Speed ([0-9.]+GT/s|unknown)(?: \([^)]*\))?, Width x(\d+)`)
+	lspciRegion  = lazy.New(`^Region (\d): (Memory|I/O ports) at (\S+) ?(?:\[[^\]]*\] )?(?:\(([^)]*)\))?.*?(?:\[size=(\d+)([KMGT]?)\])?$`)
+	lspciPayload = lazy.New(`MaxPayload (\d+) bytes`)
+	lspciRead1   = lazy.New(`MaxReadReq (\d+) bytes`)
+	lspciExpress = lazy.New(`^Express (?:\(v\d\) )?([A-Za-z/ -]+?)(?: \(Slot[+-]\))?(?:,|$)`)
+	lspciNUMA    = lazy.New(`^NUMA node: (\d{1,4})`)
+	lspciGroup   = lazy.New(`^IOMMU group: (\d{1,6})`)
+	lspciDriver  = lazy.New(`^Kernel driver in use: (\S+)`)
+	lspciReBAR   = lazy.New(`^BAR (\d): current size: (\d+)([KMGT]?)B, supported: (.*)`)
+	lspciSizes   = lazy.New(`(\d+)([KMGT]?)B`)
 )
 
 // detail reads one line below a function's head.
@@ -415,7 +416,7 @@ func (d *lspciDevice) detail(s *Sink, l Line, text string) {
 	case "ACSCap", "ACSCtl":
 		d.acs(name, value)
 	case "ATSCtl":
-		d.ATS = &checks.ATS{Enabled: strings.Contains(value, "Enable+")}
+		d.ATS = &facts.ATS{Enabled: strings.Contains(value, "Enable+")}
 	case "NUMA node":
 		if m := lspciNUMA.FindStringSubmatch(text); m != nil {
 			d.NUMANode = optional(m[1])
@@ -484,7 +485,7 @@ func (d *lspciDevice) link(s *Sink, l Line, name, value string) {
 		return
 	}
 	if d.Link == nil {
-		d.Link = &checks.PCIeLink{Source: fmt.Sprintf("%s:%d", s.name, l.Number)}
+		d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.name, l.Number)}
 	}
 	speed, width := checks.LinkSpeed(m[1]), checks.LinkWidth(m[2])
 	if name == "LnkCap" {
@@ -497,7 +498,7 @@ func (d *lspciDevice) link(s *Sink, l Line, name, value string) {
 
 // lspciRemark is what lspci adds to a speed or a width: "(ok)", "(downgraded)",
 // "(strange)", "(overdriven)".
-var lspciRemark = regexp.MustCompile(` \([a-z]+\)`)
+var lspciRemark = lazy.New(` \([a-z]+\)`)
 
 func (d *lspciDevice) acs(name, value string) {
 	set := lspciSet(value)
@@ -505,7 +506,7 @@ func (d *lspciDevice) acs(name, value string) {
 		return
 	}
 	if d.ACS == nil {
-		d.ACS = &checks.ACS{}
+		d.ACS = &facts.ACS{}
 	}
 	if name == "ACSCap" {
 		d.ACS.Capability = set
@@ -538,10 +539,10 @@ func (d *lspciDevice) region(text string) {
 		return
 	}
 	index := number(m[1])
-	if slices.ContainsFunc(d.BARs, func(b checks.BAR) bool { return b.Index == index }) {
+	if slices.ContainsFunc(d.BARs, func(b facts.BAR) bool { return b.Index == index }) {
 		return
 	}
-	d.BARs = append(d.BARs, checks.BAR{
+	d.BARs = append(d.BARs, facts.BAR{
 		Index: index, SizeBytes: size, IO: m[2] == "I/O ports", Unassigned: m[3] == "<unassigned>",
 		Prefetchable: strings.Contains(m[4], " prefetchable"), Is64Bit: strings.Contains(m[4], "64-bit"),
 	})
@@ -575,7 +576,7 @@ func (d *lspciDevice) resizable(text string) {
 			largest = max(largest, n)
 		}
 	}
-	d.ResizableBARs = append(d.ResizableBARs, checks.ResizableBAR{Index: number(m[1]), SizeBytes: size, MaxBytes: largest})
+	d.ResizableBARs = append(d.ResizableBARs, facts.ResizableBAR{Index: number(m[1]), SizeBytes: size, MaxBytes: largest})
 }
 
 // dump takes a line of a hexadecimal dump, "10: 00 00 ...", which must go on
@@ -632,7 +633,7 @@ func lspciFinish(s *Sink, devices []*lspciDevice, prompt string) {
 
 // decode reads a dump of config space.
 func (d *lspciDevice) decode() {
-	d.ReadConfig(d.hex)
+	checks.ReadConfig(d.PCIDevice, d.hex)
 	if len(d.hex) < 64 || d.OffBus {
 		return
 	}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // lspciFind returns a PCI function of a text's facts.
-func lspciFind(t *testing.T, f *checks.Facts, address string) checks.PCIDevice {
+func lspciFind(t *testing.T, f *facts.Facts, address string) facts.PCIDevice {
 	t.Helper()
 	if f.PCI != nil {
 		for _, d := range f.PCI.Devices {
@@ -22,7 +22,7 @@ func lspciFind(t *testing.T, f *checks.Facts, address string) checks.PCIDevice {
 		}
 	}
 	t.Fatalf("no function %s in %+v", address, f.PCI)
-	return checks.PCIDevice{}
+	return facts.PCIDevice{}
 }
 
 func TestLspciHeads(t *testing.T) {
@@ -104,12 +104,12 @@ const lspciVerbose = `00:01.1 PCI bridge: Advanced Micro Devices, Inc. [AMD] Sta
 func TestLspciVerbose(t *testing.T) {
 	f := Parse("lspci.txt", lspciVerbose)
 	port := lspciFind(t, f, "0000:00:01.1")
-	want := checks.PCIDevice{
+	want := facts.PCIDevice{
 		Address: "0000:00:01.1", Class: "0x060400", Vendor: "0x1022", Kind: "bridge", Driver: "pcieport", NUMANode: new(1), IOMMUGroup: new(14),
 		ConfigBytes: 4096, PortType: "root-port", Extended: true, RelaxedOrdering: new(true),
 		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 512, ReadRequestBytes: 512,
-		Link: &checks.PCIeLink{SpeedGTs: 2.5, Width: 8, MaxSpeedGTs: 16, MaxWidth: 16, Source: "lspci.txt:13"},
-		ACS: &checks.ACS{
+		Link: &facts.PCIeLink{SpeedGTs: 2.5, Width: 8, MaxSpeedGTs: 16, MaxWidth: 16, Source: "lspci.txt:13"},
+		ACS: &facts.ACS{
 			Capability:  []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
 			Control:     []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
 			ControlWord: 0x1d,
@@ -122,7 +122,7 @@ func TestLspciVerbose(t *testing.T) {
 	if gpu.RootBus != "pci0000:00" || !cmp.Equal(gpu.Ancestors, []string{"0000:00:01.1"}) {
 		t.Errorf("the GPU is at %s below %v", gpu.RootBus, gpu.Ancestors)
 	}
-	if diff := cmp.Diff([]checks.BAR{
+	if diff := cmp.Diff([]facts.BAR{
 		{Index: 0, SizeBytes: 16 << 20},
 		{Index: 1, SizeBytes: 256 << 20, Prefetchable: true, Is64Bit: true},
 		{Index: 3, Unassigned: true, Prefetchable: true, Is64Bit: true},
@@ -130,7 +130,7 @@ func TestLspciVerbose(t *testing.T) {
 	}, gpu.BARs); diff != "" {
 		t.Errorf("BARs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]checks.ResizableBAR{{Index: 0, SizeBytes: 16 << 20, MaxBytes: 16 << 20}, {Index: 1, SizeBytes: 256 << 20, MaxBytes: 32 << 30}}, gpu.ResizableBARs); diff != "" {
+	if diff := cmp.Diff([]facts.ResizableBAR{{Index: 0, SizeBytes: 16 << 20, MaxBytes: 16 << 20}, {Index: 1, SizeBytes: 256 << 20, MaxBytes: 32 << 30}}, gpu.ResizableBARs); diff != "" {
 		t.Errorf("resizable BARs (-want +got):\n%s", diff)
 	}
 	if gpu.ATS == nil || !gpu.ATS.Enabled {
@@ -155,11 +155,11 @@ func TestLspciFragments(t *testing.T) {
 	tests := map[string]struct {
 		text  string
 		named map[string][]string
-		want  []checks.UnnamedACS
+		want  []facts.UnnamedACS
 	}{
 		"controls alone": {
 			text: "# lspci -vvv | grep ACSCtl\n" + redirecting + quiet + redirecting,
-			want: []checks.UnnamedACS{{Control: on, Count: 2, Source: "a.txt", Line: 2}, {Control: off, Count: 1, Source: "a.txt", Line: 3}},
+			want: []facts.UnnamedACS{{Control: on, Count: 2, Source: "a.txt", Line: 2}, {Control: off, Count: 1, Source: "a.txt", Line: 3}},
 		},
 		"bridges and controls": {
 			text: "3a:08.0 PCI bridge: PLX Technology, Inc. PEX 8796\n" + redirecting + "3a:09.0 PCI bridge: PLX Technology, Inc. PEX 8796\n" + quiet + redirecting,
@@ -167,11 +167,11 @@ func TestLspciFragments(t *testing.T) {
 				"0000:3a:08.0": on, "0000:3a:09.0": off,
 			},
 			// The second line behind 3a:09.0 is of a function that grep left out.
-			want: []checks.UnnamedACS{{Control: on, Count: 1, Source: "a.txt", Line: 5}},
+			want: []facts.UnnamedACS{{Control: on, Count: 1, Source: "a.txt", Line: 5}},
 		},
 		"numbered lines": {
 			text: "17:" + redirecting,
-			want: []checks.UnnamedACS{{Control: on, Count: 1, Source: "a.txt", Line: 1}},
+			want: []facts.UnnamedACS{{Control: on, Count: 1, Source: "a.txt", Line: 1}},
 		},
 	}
 	for name, tt := range tests {
@@ -286,16 +286,16 @@ func FuzzHostTexts(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		facts := Parse("x", text)
-		if facts.PCI != nil && len(facts.PCI.Devices) > maxDevices {
-			t.Errorf("%d functions", len(facts.PCI.Devices))
+		f := Parse("x", text)
+		if f.PCI != nil && len(f.PCI.Devices) > maxDevices {
+			t.Errorf("%d functions", len(f.PCI.Devices))
 		}
-		if facts.KernelLog != nil && len(facts.KernelLog.Events) > 512 {
-			t.Errorf("%d events", len(facts.KernelLog.Events))
+		if f.KernelLog != nil && len(f.KernelLog.Events) > 512 {
+			t.Errorf("%d events", len(f.KernelLog.Events))
 		}
-		if facts.PCI != nil {
-			for _, d := range facts.PCI.Devices {
-				if len(d.Ancestors) > 256 || checks.Address(d.Address) != d.Address {
+		if f.PCI != nil {
+			for _, d := range f.PCI.Devices {
+				if len(d.Ancestors) > 256 || facts.Address(d.Address) != d.Address {
 					t.Errorf("%q has %d ancestors", d.Address, len(d.Ancestors))
 				}
 			}

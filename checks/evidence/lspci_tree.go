@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -21,10 +21,10 @@ var lspciTreeKind = &Kind{
 var (
 	// lspciTreeLine is a line of the tree: its connectors, and a function or a
 	// root bus among them.
-	lspciTreeLine = regexp.MustCompile(`^[ |]*(?:[-+\\]{1,4}\[[0-9a-f]{4,8}:[0-9a-f]{2}(?:-[0-9a-f]{2})?\]|[+\\]-[0-9a-f]{2}\.[0-7])`)
+	lspciTreeLine = lazy.New(`^[ |]*(?:[-+\\]{1,4}\[[0-9a-f]{4,8}:[0-9a-f]{2}(?:-[0-9a-f]{2})?\]|[+\\]-[0-9a-f]{2}\.[0-7])`)
 	// lspciTreeToken is what stands in a line, from left to right: a root bus
 	// "[0000:3a]", buses below a bridge "[3b-3d]", a function "00.0", a fork.
-	lspciTreeToken = regexp.MustCompile(`^(?:\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]|\[([0-9a-f]{2})(?:-([0-9a-f]{2}))?\]|([0-9a-f]{2}\.[0-7])|([+\\])|[- |])`)
+	lspciTreeToken = lazy.New(`^(?:\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]|\[([0-9a-f]{2})(?:-([0-9a-f]{2}))?\]|([0-9a-f]{2}\.[0-7])|([+\\])|[- |])`)
 )
 
 func lspciTreeBegins(in *Lines) bool {
@@ -115,12 +115,12 @@ func lspciTreeWalk(s *Sink, l Line, columns map[int]lspciTreeBus) (root, placed 
 
 // lspciDomain writes a domain as addresses do.
 func lspciDomain(s string) string {
-	return strings.TrimSuffix(checks.Address(s+":00:00.0"), ":00:00.0")
+	return strings.TrimSuffix(facts.Address(s+":00:00.0"), ":00:00.0")
 }
 
 // lspciTreeFunction notes a function and returns its address.
 func lspciTreeFunction(s *Sink, l Line, at lspciTreeBus, function, rest string) string {
-	address := checks.Address(at.domain + ":" + at.bus + ":" + function)
+	address := facts.Address(at.domain + ":" + at.bus + ":" + function)
 	if address == "" {
 		return ""
 	}
@@ -152,14 +152,14 @@ func lspciTreeFunction(s *Sink, l Line, at lspciTreeBus, function, rest string) 
 }
 
 // lspciTreeModels are trade names of NVIDIA's GPUs.
-var lspciTreeModels = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(data.GPUModels().NVIDIA.Names) })
+var lspciTreeModels = sync.OnceValue(func() *lazy.Regexp { return lazy.New(data.GPUModels().NVIDIA.Names) })
 
 // lspciTreeGPU reports whether a function is surely an NVIDIA GPU: the tree
 // shows no class, but the model, or the id. NVIDIA's other functions are the
 // sound, USB and serial ones of the same card, which are functions 1 to 3,
 // NVSwitches, whose names begin with GV100GL or bear the word, and chipsets of
 // before 2010, whose ids are below 0x0fc0 (PCI ID database, vendor 10de).
-func lspciTreeGPU(d *checks.PCIDevice, rest string) bool {
+func lspciTreeGPU(d *facts.PCIDevice, rest string) bool {
 	if d.Vendor != "0x10de" || !strings.HasSuffix(d.Address, ".0") || strings.Contains(rest, "NVSwitch") ||
 		strings.Contains(rest, "Audio") || strings.Contains(rest, "Bridge") {
 		return false

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // mergeGPU fills what g does not know from another reading of the same GPU.
 //
 // The load and the state of the link tell something together only where both are
 // of one moment, so the load comes from the reading that the generation is of.
-func mergeGPU(g, other *checks.GPU) {
+func mergeGPU(g, other *facts.GPU) {
 	if strings.HasSuffix(g.Name, "...") { // nvidia-smi's table has cut it.
 		g.Name = cmp.Or(other.Name, g.Name)
 	}
@@ -45,7 +45,7 @@ func fill(to, from reflect.Value) {
 // Join adds to the facts of a machine what texts tell of a job that ran there.
 // What the machine shows of itself stays: a text may be older, or from another
 // machine. A section that the machine's facts lack is taken from the texts.
-func Join(machine, texts *checks.Facts) *checks.Facts {
+func Join(machine, texts *facts.Facts) *facts.Facts {
 	joined := *machine
 	to, from := reflect.ValueOf(&joined).Elem(), reflect.ValueOf(texts).Elem()
 	kept := map[string]bool{}
@@ -62,7 +62,7 @@ func Join(machine, texts *checks.Facts) *checks.Facts {
 		joined.Env = joinEnv(machine.Env, texts.Env)
 		delete(kept, "env")
 	}
-	joined.Origins = slices.DeleteFunc(slices.Clone(texts.Origins), func(o checks.Origin) bool {
+	joined.Origins = slices.DeleteFunc(slices.Clone(texts.Origins), func(o facts.Origin) bool {
 		section, _, _ := strings.Cut(o.Fact, ".")
 		return kept[section]
 	})
@@ -73,15 +73,15 @@ func Join(machine, texts *checks.Facts) *checks.Facts {
 // joinEnv adds the variables of a job. Those of the job are in force for it,
 // those of the machine for what is started now: where both set a variable,
 // both are listed, and the machine's counts.
-func joinEnv(machine, job *checks.EnvFacts) *checks.EnvFacts {
-	joined := &checks.EnvFacts{Variables: slices.Clone(machine.Variables)}
+func joinEnv(machine, job *facts.EnvFacts) *facts.EnvFacts {
+	joined := &facts.EnvFacts{Variables: slices.Clone(machine.Variables)}
 	for _, v := range job.Variables {
-		same := slices.IndexFunc(machine.Variables, func(m checks.Variable) bool { return m.Name == v.Name })
+		same := slices.IndexFunc(machine.Variables, func(m facts.Variable) bool { return m.Name == v.Name })
 		if same >= 0 {
 			v.Effective = false
 		}
 		joined.Variables = append(joined.Variables, v)
 	}
-	slices.SortStableFunc(joined.Variables, func(a, b checks.Variable) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(joined.Variables, func(a, b facts.Variable) int { return cmp.Compare(a.Name, b.Name) })
 	return joined
 }

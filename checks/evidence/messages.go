@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 const (
@@ -17,14 +19,14 @@ const (
 	maxVariants = 16
 	// maxSpeakers bounds the processes that are told apart for one message.
 	maxSpeakers = 4096
-	// maxText bounds a message's text, as checks.Message promises.
+	// maxText bounds a message's text, as facts.Message promises.
 	maxText = 300
 )
 
 // messageLog collects the statements of programs.
 type messageLog struct {
 	sink  *Sink
-	rows  map[string]*Statement
+	rows  map[string]*message.Statement
 	found map[string]*heard
 	order []*heard
 	// variants counts the different messages of one form.
@@ -33,15 +35,15 @@ type messageLog struct {
 
 // heard is a message and who said it.
 type heard struct {
-	message  checks.Message
+	message  facts.Message
 	speakers map[string]bool
 }
 
 func newMessageLog(s *Sink) *messageLog {
 	m := &messageLog{
-		sink: s, rows: make(map[string]*Statement), found: make(map[string]*heard), variants: make(map[string]int),
+		sink: s, rows: make(map[string]*message.Statement), found: make(map[string]*heard), variants: make(map[string]int),
 	}
-	for _, row := range Statements() {
+	for _, row := range message.Statements() {
 		m.rows[row.ID] = row
 	}
 	return m
@@ -71,7 +73,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	}
 	if h == nil {
 		m.variants[id]++
-		h = &heard{speakers: make(map[string]bool), message: checks.Message{
+		h = &heard{speakers: make(map[string]bool), message: facts.Message{
 			ID: id, Program: row.Program, Role: row.Role, Text: checks.Printable(strings.TrimSpace(l.Text), maxText), Fields: fields,
 			Host: cmp.Or(who.host, m.sink.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
 			Source: m.sink.name, Line: l.Number,
@@ -100,8 +102,8 @@ func messageKey(id string, fields map[string]string) string {
 }
 
 // messages returns what was found, in order.
-func (m *messageLog) messages() []checks.Message {
-	list := make([]checks.Message, 0, len(m.order))
+func (m *messageLog) messages() []facts.Message {
+	list := make([]facts.Message, 0, len(m.order))
 	timed := true
 	for _, h := range m.order {
 		h.message.Ranks = max(len(h.speakers), 1)
@@ -109,7 +111,7 @@ func (m *messageLog) messages() []checks.Message {
 		list = append(list, h.message)
 	}
 	if timed {
-		slices.SortStableFunc(list, func(a, b checks.Message) int { return cmp.Compare(a.Time, b.Time) })
+		slices.SortStableFunc(list, func(a, b facts.Message) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	for i := range list {
 		list[i].Order = i

@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // mlnxQoSKind is the flow control of an interface as mlnx_qos -i shows it
@@ -20,13 +20,13 @@ var mlnxQoSKind = &Kind{
 }
 
 var (
-	mlnxQoSLine     = regexp.MustCompile(`^\s*(DCBX mode|Priority trust state|default priority|dscp2prio mapping|Receive buffer size.*|Cable len|PFC configuration|priority|enabled|buffer|tc|prio|tsa|skprio|max_buffer_size)\b\s*:?\s*(.*?)\s*$`)
-	mlnxQoSNumbers  = regexp.MustCompile(`^[\d\s.,:]+$`)
-	mlnxQoSPriority = regexp.MustCompile(`^\d(?:\s+\d){0,7}$`)
+	mlnxQoSLine     = lazy.New(`^\s*(DCBX mode|Priority trust state|default priority|dscp2prio mapping|Receive buffer size.*|Cable len|PFC configuration|priority|enabled|buffer|tc|prio|tsa|skprio|max_buffer_size)\b\s*:?\s*(.*?)\s*$`)
+	mlnxQoSNumbers  = lazy.New(`^[\d\s.,:]+$`)
+	mlnxQoSPriority = lazy.New(`^\d(?:\s+\d){0,7}$`)
 )
 
 func mlnxQoSRead(s *Sink, in *Lines) {
-	q := checks.QoS{Source: s.Source(), Host: s.Host(), Interface: rdmaFlag(in.Prompt().Command, "-i")}
+	q := facts.QoS{Source: s.Source(), Host: s.Host(), Interface: rdmaFlag(in.Prompt().Command, "-i")}
 	inPFC := false
 	var pfcAt Line
 	var priorities []string

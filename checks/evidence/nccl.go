@@ -3,12 +3,12 @@ package evidence
 import (
 	"cmp"
 	"math/bits"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ncclKind are the lines that NCCL (2.4 to 2.30) and RCCL write of their start
@@ -42,7 +42,7 @@ const (
 	ncclMaxTransports    = 256
 	ncclMaxRanks         = 1 << 18
 	ncclMaxHosts         = 8192
-	// ncclMaxIncomplete is what checks.Communicator promises.
+	// ncclMaxIncomplete is what facts.Communicator promises.
 	ncclMaxIncomplete = 32
 )
 
@@ -70,15 +70,15 @@ type ncclLog struct {
 	// communicators bear the number.
 	hostOf map[int32]int32
 
-	networks   []checks.NetworkChoice
-	affinities []checks.Affinity
+	networks   []facts.NetworkChoice
+	affinities []facts.Affinity
 	// nics are the last list of NICs of each host, to skip equal ones.
 	nics map[string]string
 }
 
 // ncclComm is a communicator under construction.
 type ncclComm struct {
-	checks.Communicator
+	facts.Communicator
 	// seen holds ncclStarted and ncclCompleted by rank.
 	seen  map[int32]uint8
 	hosts map[string]bool
@@ -542,7 +542,7 @@ func (n *ncclLog) communicator(s *Sink, l Line, body string, who ncclWho) bool {
 }
 
 // ncclOldStart is how NCCL 2.2 to 2.4 tell of the start of a communicator.
-var ncclOldStart = regexp.MustCompile(`^comm 0x[0-9a-f]+ rank \d+ nranks \d+(?: cudaDev \d+ nvmlDev \d+)?$`)
+var ncclOldStart = lazy.New(`^comm 0x[0-9a-f]+ rank \d+ nranks \d+(?: cudaDev \d+ nvmlDev \d+)?$`)
 
 // find returns the communicator that a line speaks of, new if need be. Where
 // the line bears no commId (before 2.16, and those split off since 2.23), its
@@ -568,7 +568,7 @@ func (n *ncclLog) find(s *Sink, l Line, body, pointer string, what uint8, rank, 
 	if len(n.comms) >= ncclMaxCommunicators {
 		return nil
 	}
-	c := &ncclComm{seen: make(map[int32]uint8), hosts: make(map[string]bool), Communicator: checks.Communicator{
+	c := &ncclComm{seen: make(map[int32]uint8), hosts: make(map[string]bool), Communicator: facts.Communicator{
 		ID: strings.Clone(id), Ranks: ranks, Source: s.name, Line: l.Number,
 	}}
 	n.comms = append(n.comms, c)
@@ -643,7 +643,7 @@ func (n *ncclLog) network(s *Sink, l Line, name, host string) {
 		}
 	}
 	if len(n.networks) < maxEntries {
-		n.networks = append(n.networks, checks.NetworkChoice{Host: strings.Clone(host), Name: strings.Clone(name), Source: s.name, Line: l.Number, Count: 1})
+		n.networks = append(n.networks, facts.NetworkChoice{Host: strings.Clone(host), Name: strings.Clone(name), Source: s.name, Line: l.Number, Count: 1})
 	}
 }
 
@@ -679,7 +679,7 @@ func (n *ncclLog) affinity(s *Sink, l Line, body, host string) bool {
 		}
 	}
 	if len(n.affinities) < maxEntries {
-		n.affinities = append(n.affinities, checks.Affinity{Host: strings.Clone(host), GPU: gpu, Mask: strings.Clone(mask), CPUs: cpus, Source: s.name, Line: l.Number})
+		n.affinities = append(n.affinities, facts.Affinity{Host: strings.Clone(host), GPU: gpu, Mask: strings.Clone(mask), CPUs: cpus, Source: s.name, Line: l.Number})
 	}
 	return true
 }
@@ -865,7 +865,7 @@ func ncclPorts(s *Sink, l Line, list, host string) {
 		if !ok || device == "" || !ncclDigits(port) {
 			continue
 		}
-		ncclRDMA(s, l, checks.RDMAPort{Device: device, Port: number(port), LinkLayer: ncclLinkLayer(link), Host: host})
+		ncclRDMA(s, l, facts.RDMAPort{Device: device, Port: number(port), LinkLayer: ncclLinkLayer(link), Host: host})
 	}
 }
 
@@ -894,19 +894,19 @@ func (n *ncclLog) port(s *Sink, l Line, rest, host string) bool {
 	if len(parts) < 2 || parts[0] == "" || !ncclDigits(parts[len(parts)-1]) {
 		return false
 	}
-	p := checks.RDMAPort{Device: parts[0], Port: number(parts[len(parts)-1]), LinkLayer: ncclLinkLayer(link), Host: host}
+	p := facts.RDMAPort{Device: parts[0], Port: number(parts[len(parts)-1]), LinkLayer: ncclLinkLayer(link), Host: host}
 	if mbps, ok := ncclAfter(rest, " speed="); ok {
 		p.RateGbps = float64(mbps) / 1000
 	}
 	path := ncclWord(rest, " pciPath=")
-	p.Address = checks.Address(path[strings.LastIndexByte(path, '/')+1:])
+	p.Address = facts.Address(path[strings.LastIndexByte(path, '/')+1:])
 	ncclRDMA(s, l, p)
 	return true
 }
 
 // ncclRDMA notes a port, or fills what is not known of it. NCCL takes only
 // ports that are active (ncclIbInit), so its list tells that, too.
-func ncclRDMA(s *Sink, l Line, p checks.RDMAPort) {
+func ncclRDMA(s *Sink, l Line, p facts.RDMAPort) {
 	nics := s.NICs()
 	for i := range nics.RDMA {
 		known := &nics.RDMA[i]
@@ -959,7 +959,7 @@ func ncclInterface(s *Sink, l Line, item, host string) {
 		return
 	}
 	if len(nics.Interfaces) < maxEntries {
-		nics.Interfaces = append(nics.Interfaces, checks.Interface{
+		nics.Interfaces = append(nics.Interfaces, facts.Interface{
 			Name: strings.Clone(name), Host: strings.Clone(host), Addresses: []string{strings.Clone(address)}, Source: s.name, Line: l.Number,
 		})
 	}
@@ -1005,7 +1005,7 @@ func ncclSortedRanks(seen map[int32]uint8) []int32 {
 
 // transports adds the pairs up by way and by whether both ends are on one
 // host, in order of the first line.
-func (n *ncclLog) transports() []checks.Transport {
+func (n *ncclLog) transports() []facts.Transport {
 	type key struct {
 		way  int32
 		same int8
@@ -1022,7 +1022,7 @@ func (n *ncclLog) transports() []checks.Transport {
 		return cmp.Or(cmp.Compare(a.count.source, b.count.source), cmp.Compare(a.count.line, b.count.line), cmp.Compare(a.pair.way, b.pair.way))
 	})
 	at := make(map[key]int)
-	var list []checks.Transport
+	var list []facts.Transport
 	for _, e := range pairs {
 		same := n.sameHost(e.pair, e.count)
 		k := key{e.pair.way, -1}
@@ -1037,7 +1037,7 @@ func (n *ncclLog) transports() []checks.Transport {
 			i = len(list)
 			at[k] = i
 			w := n.ways[e.pair.way]
-			list = append(list, checks.Transport{
+			list = append(list, facts.Transport{
 				Kind: w.kind, Network: w.network, GDR: w.gdr, SameHost: same,
 				A: int(e.pair.a), B: int(e.pair.b), Source: e.count.source, Line: e.count.line,
 			})

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 func TestNCCLSpeaker(t *testing.T) {
@@ -44,27 +44,27 @@ func TestNCCLTransports(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
 		text string
-		want checks.Transport
+		want facts.Transport
 	}{
-		{ncclSaid("a", "Ring 00 : 0 -> 1 via P2P/common device"), checks.Transport{Kind: "p2p-direct", SameHost: &yes, Channels: 1, B: 1}},
-		{ncclSaid("a", "Ring 01 : 0[3000] -> 1[4000] via P2P/IPC"), checks.Transport{Kind: "p2p-ipc", SameHost: &yes, Channels: 1, B: 1}},
-		{ncclSaid("a", "Channel 00 : 0[3000] -> 1[4000] via P2P/direct pointer", "Channel 01 : 0[3000] -> 1[4000] via P2P/direct pointer"), checks.Transport{Kind: "p2p-direct", SameHost: &yes, Channels: 2, B: 1}},
-		{ncclSaid("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/CUMEM/read"), checks.Transport{Kind: "p2p-cumem", SameHost: &yes, Channels: 1, A: 2, B: 5}},
-		{ncclSaid("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/indirect/3[3]/read"), checks.Transport{Kind: "p2p-indirect", SameHost: &yes, Channels: 1, A: 2, B: 5}},
-		{ncclSaid("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/MNNVL"), checks.Transport{Kind: "p2p-mnnvl", Channels: 1, A: 2, B: 5}},
-		{ncclSaid("a", "Channel 00 : 0[3000] -> 1[4000] via direct shared memory comm 0x7f00 nRanks 02"), checks.Transport{Kind: "shm", SameHost: &yes, Channels: 1, B: 1}},
-		{ncclSaid("a", "Channel 00 : 0[0] -> 1[1] via SHM/direct/direct"), checks.Transport{Kind: "shm", SameHost: &yes, Channels: 1, B: 1}},
-		{"Channel 00 : 0[0] -> 1[1] via SHM/direct", checks.Transport{Kind: "shm", SameHost: &yes, Channels: 1, B: 1}},
-		{ncclSaid("a", "Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0(6)/GDRDMA(PCI)/Shared"), checks.Transport{Kind: "net", Network: "IB", GDR: true, Channels: 1, A: 7, B: 8}},
+		{ncclSaid("a", "Ring 00 : 0 -> 1 via P2P/common device"), facts.Transport{Kind: "p2p-direct", SameHost: &yes, Channels: 1, B: 1}},
+		{ncclSaid("a", "Ring 01 : 0[3000] -> 1[4000] via P2P/IPC"), facts.Transport{Kind: "p2p-ipc", SameHost: &yes, Channels: 1, B: 1}},
+		{ncclSaid("a", "Channel 00 : 0[3000] -> 1[4000] via P2P/direct pointer", "Channel 01 : 0[3000] -> 1[4000] via P2P/direct pointer"), facts.Transport{Kind: "p2p-direct", SameHost: &yes, Channels: 2, B: 1}},
+		{ncclSaid("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/CUMEM/read"), facts.Transport{Kind: "p2p-cumem", SameHost: &yes, Channels: 1, A: 2, B: 5}},
+		{ncclSaid("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/indirect/3[3]/read"), facts.Transport{Kind: "p2p-indirect", SameHost: &yes, Channels: 1, A: 2, B: 5}},
+		{ncclSaid("a", "Channel 00/0 : 2[2] -> 5[5] via P2P/MNNVL"), facts.Transport{Kind: "p2p-mnnvl", Channels: 1, A: 2, B: 5}},
+		{ncclSaid("a", "Channel 00 : 0[3000] -> 1[4000] via direct shared memory comm 0x7f00 nRanks 02"), facts.Transport{Kind: "shm", SameHost: &yes, Channels: 1, B: 1}},
+		{ncclSaid("a", "Channel 00 : 0[0] -> 1[1] via SHM/direct/direct"), facts.Transport{Kind: "shm", SameHost: &yes, Channels: 1, B: 1}},
+		{"Channel 00 : 0[0] -> 1[1] via SHM/direct", facts.Transport{Kind: "shm", SameHost: &yes, Channels: 1, B: 1}},
+		{ncclSaid("a", "Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0(6)/GDRDMA(PCI)/Shared"), facts.Transport{Kind: "net", Network: "IB", GDR: true, Channels: 1, A: 7, B: 8}},
 		{
 			ncclSaid("a", "Channel 00/0 : 7[7] -> 8[0] [send] via NET/Socket/0") + ncclSaid("b", "Channel 00/0 : 7[7] -> 8[0] [receive] via NET/Socket/0"),
-			checks.Transport{Kind: "net", Network: "Socket", SameHost: &no, Channels: 1, A: 7, B: 8},
+			facts.Transport{Kind: "net", Network: "Socket", SameHost: &no, Channels: 1, A: 7, B: 8},
 		},
 		{
 			ncclSaid("a", "Channel 00/0 : 0[0] -> 1[1] [send] via NET/AWS Libfabric/3/GDRDMA", "Channel 00/0 : 0[0] -> 1[1] [receive] via NET/AWS Libfabric/3/GDRDMA"),
-			checks.Transport{Kind: "net", Network: "AWS Libfabric", GDR: true, SameHost: &yes, Channels: 1, B: 1},
+			facts.Transport{Kind: "net", Network: "AWS Libfabric", GDR: true, SameHost: &yes, Channels: 1, B: 1},
 		},
-		{ncclSaid("a", "CollNet 00/0 : 3 [send] via COLLNET/SHARP/0/GDRDMA"), checks.Transport{Kind: "collnet", Network: "SHARP", GDR: true, Channels: 1, A: 3, B: 3}},
+		{ncclSaid("a", "CollNet 00/0 : 3 [send] via COLLNET/SHARP/0/GDRDMA"), facts.Transport{Kind: "collnet", Network: "SHARP", GDR: true, Channels: 1, A: 3, B: 3}},
 	} {
 		f := Parse("nccl.log", c.text)
 		c.want.Source, c.want.Line = "nccl.log", 1
@@ -98,7 +98,7 @@ func TestNCCLHostOfRank(t *testing.T) {
 func TestNCCLCommunicators(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
-		want []checks.Communicator
+		want []facts.Communicator
 	}{
 		"2.28, one rank does not end": {
 			"n1:1:5 [0] NCCL INFO ncclCommInitRankConfig comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init START\n" +
@@ -106,7 +106,7 @@ func TestNCCLCommunicators(t *testing.T) {
 				"n1:1:5 [0] NCCL INFO comm 0x10 rank 0 nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0\n" +
 				"n1:1:5 [0] NCCL INFO 16 coll channels, 0 collnet channels, 8 nvls channels, 24 p2p channels, 24 p2p channels per peer\n" +
 				"n1:1:5 [0] NCCL INFO ncclCommInitRankConfig comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init COMPLETE\n",
-			[]checks.Communicator{{
+			[]facts.Communicator{{
 				ID: "0x5a", Library: "nccl", Ranks: 2, Nodes: 2, LocalRanks: 1, Hosts: []string{"n1", "n2"}, Started: 2, Completed: 1, Incomplete: []int{1},
 				Channels: map[string]int{"coll": 16, "collnet": 0, "nvls": 8, "p2p": 24}, Line: 1,
 			}},
@@ -116,26 +116,26 @@ func TestNCCLCommunicators(t *testing.T) {
 				"n1:1:5 [0] NCCL INFO comm 0x10 rank 0 nranks 2 cudaDev 0 busId 3000 - Init COMPLETE\n" +
 				"n1:2:6 [1] NCCL INFO comm 0x20 rank 1 nranks 2 cudaDev 1 busId 4000 - Init COMPLETE\n" +
 				"n1:1:5 [0] NCCL INFO comm 0x30 rank 0 nranks 2 cudaDev 0 busId 3000 - Init COMPLETE\n",
-			[]checks.Communicator{
+			[]facts.Communicator{
 				{Library: "nccl", Ranks: 2, Hosts: []string{"n1"}, Started: 2, Completed: 2, Channels: map[string]int{"coll": 2, "p2p": 4}, Line: 2},
 				{Library: "nccl", Ranks: 2, Hosts: []string{"n1"}, Started: 1, Completed: 1, Line: 4},
 			},
 		},
 		"2.4": {
 			"n1:1:5 [0] NCCL INFO comm 0x10 rank 0 nranks 1 cudaDev 0 nvmlDev 3 - Init COMPLETE\n",
-			[]checks.Communicator{{Library: "nccl", Ranks: 1, Hosts: []string{"n1"}, Started: 1, Completed: 1, Line: 1}},
+			[]facts.Communicator{{Library: "nccl", Ranks: 1, Hosts: []string{"n1"}, Started: 1, Completed: 1, Line: 1}},
 		},
 		"split off, 2.24": {
 			"n1:1:5 [0] NCCL INFO ncclCommSplit comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 parent 0x5 splitCount 1 color 0 key 0- Init START\n" +
 				"n1:2:5 [0] NCCL INFO ncclCommSplit comm 0x20 rank 1 nranks 2 cudaDev 0 nvmlDev 0 busId 4000 parent 0x6 splitCount 1 color 0 key 1- Init START\n" +
 				"n1:1:5 [0] NCCL INFO ncclCommSplit comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 parent 0x5 splitCount 1 color 0 key 0 - Init COMPLETE\n" +
 				"n1:2:5 [0] NCCL INFO ncclCommSplit comm 0x20 rank 1 nranks 2 cudaDev 0 nvmlDev 0 busId 4000 parent 0x6 splitCount 1 color 0 key 1 - Init COMPLETE\n",
-			[]checks.Communicator{{Library: "nccl", Ranks: 2, Hosts: []string{"n1"}, Started: 2, Completed: 2, Line: 1}},
+			[]facts.Communicator{{Library: "nccl", Ranks: 2, Hosts: []string{"n1"}, Started: 2, Completed: 2, Line: 1}},
 		},
 		"RCCL": {
 			"RCCL version 2.18.6+hip6.0 HEAD:2f6d59e\n" +
 				"n1:1:5 [0] NCCL INFO comm 0x10 rank 0 nranks 1 cudaDev 0 busId 3000 commId 0x77 localSize 224 used 42949 bytes - Init COMPLETE\n",
-			[]checks.Communicator{{ID: "0x77", Library: "rccl", Ranks: 1, Hosts: []string{"n1"}, Started: 1, Completed: 1, Line: 2}},
+			[]facts.Communicator{{ID: "0x77", Library: "rccl", Ranks: 1, Hosts: []string{"n1"}, Started: 1, Completed: 1, Line: 2}},
 		},
 	} {
 		f := Parse("", c.text)
@@ -221,10 +221,10 @@ func TestNCCLChoices(t *testing.T) {
 	f := Parse("x", ncclSaid("a", "Using network AWS Libfabric", "Using network AWS Libfabric", "Setting affinity for GPU 1 to ff,0000000f",
 		"ncclTopoGetCpuAffinity: Affinity for GPU 0 is 0-15,64-79. (GPU affinity = 0-15,64-79 ; CPU affinity = 0-127).",
 		"ncclTopoGetCpuAffinity: Affinity for GPU 2 is empty, ignoring. (GPU affinity =  ; CPU affinity = 0-31)."))
-	if want := []checks.NetworkChoice{{Host: "a", Name: "AWS Libfabric", Source: "x", Line: 1, Count: 2}}; !reflect.DeepEqual(f.Logs.Networks, want) {
+	if want := []facts.NetworkChoice{{Host: "a", Name: "AWS Libfabric", Source: "x", Line: 1, Count: 2}}; !reflect.DeepEqual(f.Logs.Networks, want) {
 		t.Errorf("got %+v, want %+v", f.Logs.Networks, want)
 	}
-	want := []checks.Affinity{{Host: "a", GPU: 1, Mask: "ff,0000000f", CPUs: 12, Source: "x", Line: 3}, {Host: "a", GPU: 0, Mask: "0-15,64-79", CPUs: 32, Source: "x", Line: 4}}
+	want := []facts.Affinity{{Host: "a", GPU: 1, Mask: "ff,0000000f", CPUs: 12, Source: "x", Line: 3}, {Host: "a", GPU: 0, Mask: "0-15,64-79", CPUs: 32, Source: "x", Line: 4}}
 	if !reflect.DeepEqual(f.Logs.Affinities, want) {
 		t.Errorf("got %+v, want %+v", f.Logs.Affinities, want)
 	}
@@ -296,15 +296,15 @@ func FuzzNCCL(f *testing.F) {
 	f.Add("n1:1:5 [0] NCCL INFO comm 0x10 rank 1 nranks 4 cudaDev 0 nvmlDev 3\nn1:1:5 [0] NCCL INFO comm 0x10 rank 0 nranks 0")
 	f.Add("a:1:2 [0] misc/socket.cc:58 (f) NCCL WARN socketProgress: Connection closed by remote peer b<4>")
 	f.Fuzz(func(t *testing.T, text string) {
-		facts := Parse("x", text)
-		if facts.Logs == nil {
+		f := Parse("x", text)
+		if f.Logs == nil {
 			return
 		}
 		lines := strings.Count(text, "\n") + 1
-		if n := len(facts.Logs.Communicators) + len(facts.Logs.Transports) + len(facts.Logs.Networks) + len(facts.Logs.Affinities); n > lines {
+		if n := len(f.Logs.Communicators) + len(f.Logs.Transports) + len(f.Logs.Networks) + len(f.Logs.Affinities); n > lines {
 			t.Errorf("%d facts of %d lines", n, lines)
 		}
-		for _, c := range facts.Logs.Communicators {
+		for _, c := range f.Logs.Communicators {
 			if c.Completed > c.Started || c.Started > c.Ranks || c.Ranks == 0 {
 				t.Errorf("%+v", c)
 			}

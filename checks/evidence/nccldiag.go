@@ -3,11 +3,12 @@ package evidence
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ncclDiagKind are the reports that NCCL 2.31, and RCCL after it, writes of
@@ -23,7 +24,7 @@ import (
 // src/diagnostics/{p2p,ib_write_bw}.cc and src/ras/diagnostics_*.cc, and of
 // ROCm/rccl's docs/how-to/using-rccl-diagnostics.rst.
 //
-// What the report complains of is the catalogue's (messages/diagnostics.yaml);
+// What the report complains of is the catalogue's (checks/message/diagnostics.yaml);
 // here is read what it states.
 var ncclDiagKind = &Kind{
 	Name:    "nccl-diagnostics",
@@ -37,12 +38,12 @@ var ncclDiagKind = &Kind{
 const ncclDiagMark = "NCCL DIAG "
 
 var (
-	ncclDiagVerified = regexp.MustCompile(`^p2p: (?:verified P2P access in both directions between every GPU pair|all \d+ directed GPU P2P edges verified)`)
-	ncclDiagGPUs     = regexp.MustCompile(`^GPU inventory: (\d{1,3})x (.+?) per node consistent across `)
-	ncclDiagDriver   = regexp.MustCompile(`^(CUDA|HIP|NVIDIA) driver version: (\d+(?:\.\d+)*) consistent across `)
-	ncclDiagIOMMU    = regexp.MustCompile(`^IOMMU mode: (passthrough|enabled \(DMA remapping\)|disabled) for `)
-	ncclDiagPort     = regexp.MustCompile(`^Net device ([\w.-]+):(\d{1,3}): net device type=[\w -]+, speed=(\d{1,8}) Mbps, link layer=(\w+)(?:, Data Direct)?, state=(\w+)/(\w+) across `)
-	ncclDiagXid      = regexp.MustCompile(`^(S?Xid) (\d{1,6}) detected (?:at least )?(\d{1,6}) times? (?:\((?:NVSwitch driver reported (Fatal|Non-fatal))?.*?\) )?on host (\S+?)\. (.*)$`)
+	ncclDiagVerified = lazy.New(`^p2p: (?:verified P2P access in both directions between every GPU pair|all \d+ directed GPU P2P edges verified)`)
+	ncclDiagGPUs     = lazy.New(`^GPU inventory: (\d{1,3})x (.+?) per node consistent across `)
+	ncclDiagDriver   = lazy.New(`^(CUDA|HIP|NVIDIA) driver version: (\d+(?:\.\d+)*) consistent across `)
+	ncclDiagIOMMU    = lazy.New(`^IOMMU mode: (passthrough|enabled \(DMA remapping\)|disabled) for `)
+	ncclDiagPort     = lazy.New(`^Net device ([\w.-]+):(\d{1,3}): net device type=[\w -]+, speed=(\d{1,8}) Mbps, link layer=(\w+)(?:, Data Direct)?, state=(\w+)/(\w+) across `)
+	ncclDiagXid      = lazy.New(`^(S?Xid) (\d{1,6}) detected (?:at least )?(\d{1,6}) times? (?:\((?:NVSwitch driver reported (Fatal|Non-fatal))?.*?\) )?on host (\S+?)\. (.*)$`)
 )
 
 func ncclDiagLine(s *Sink, l Line) bool {
@@ -62,7 +63,7 @@ func ncclDiagLine(s *Sink, l Line) bool {
 	} else if m := ncclDiagIOMMU.FindStringSubmatch(body); m != nil {
 		ncclDiagEnterIOMMU(s, l, m[1])
 	} else if m := ncclDiagPort.FindStringSubmatch(body); m != nil {
-		rdmaMerge(s, checks.RDMAPort{
+		rdmaMerge(s, facts.RDMAPort{
 			Device: m[1], Port: number(m[2]), Host: host, LinkLayer: rdmaLinkLayer(m[4]),
 			State: rdmaState(m[5]), PhysicalState: rdmaPhysicalState(m[6]), RateGbps: float64(number(m[3])) / 1000,
 		}, l)
@@ -70,7 +71,7 @@ func ncclDiagLine(s *Sink, l Line) bool {
 		ncclDiagEnterXid(s, l, m[1], m[2], m[3], m[4], m[5], body)
 	} else if ncclDiagVerified.MatchString(body) {
 		none := int64(0)
-		addBenchmark(s, checks.Benchmark{
+		addBenchmark(s, facts.Benchmark{
 			Tool: "nccl-diagnostics", Test: "peer access", What: "other", P2P: new(true), Wrong: &none, Complete: true, Source: s.Source(), Line: l.Number,
 		})
 	}
@@ -140,7 +141,7 @@ func ncclDiagEnterXid(s *Sink, l Line, kind, code, count, class, host, text stri
 		return
 	}
 	n := number(code)
-	e := checks.KernelEvent{
+	e := facts.KernelEvent{
 		Kind: strings.ToLower(kind), Code: &n, Message: checks.Printable(text, 300), Count: max(1, number(count)),
 		Host: checks.Printable(host, 100), Source: s.Source(), Line: l.Number,
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const ncclDiagHealthy = `node7:4021 NCCL DIAG === RAS Diagnostics ===
@@ -49,8 +49,8 @@ func TestNCCLDiagnostics(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"cuda-driver": "13.1 on node7", "nvidia-driver": "590.48.01 on node7"}, versions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	want := checks.RDMAPort{Device: "mlx5_0", Port: 1, Host: "node7", LinkLayer: "InfiniBand", State: "active", PhysicalState: "LinkUp", RateGbps: 400, Source: "x.txt", Line: 9}
-	if diff := cmp.Diff([]checks.RDMAPort{want}, f.NICs.RDMA); diff != "" {
+	want := facts.RDMAPort{Device: "mlx5_0", Port: 1, Host: "node7", LinkLayer: "InfiniBand", State: "active", PhysicalState: "LinkUp", RateGbps: 400, Source: "x.txt", Line: 9}
+	if diff := cmp.Diff([]facts.RDMAPort{want}, f.NICs.RDMA); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].Wrong != 0 || f.Benchmarks[0].Line != 15 {
@@ -77,7 +77,7 @@ func TestNCCLDiagnosticsComplaints(t *testing.T) {
 		"[INFO] ECC: uncorrected volatile errors on rank(s) {1,3,...} (N=40) (worst=2) across 64 ranks in comm 0x12": {
 			"nccl-diag-ecc", map[string]string{"ranks": "{1,3,...}", "worst": "2"},
 		},
-		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12": {"nccl-diag-link-down", map[string]string{"link": "NVLink", "ranks": "{2}"}},
+		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12": {"nccl-diag-link-down", map[string]string{"ranks": "{2}"}},
 		"[INFO] NCCL environment: mismatch across 8 ranks in comm 0x12 for NCCL_PROTO": {
 			"nccl-diag-environment", map[string]string{"count": "8", "variable": "NCCL_PROTO"},
 		},
@@ -113,12 +113,12 @@ func FuzzNCCLDiagnostics(f *testing.F) {
 	f.Add(ncclDiagHealthy)
 	f.Add("a:1 NCCL DIAG [INFO] Xid 79 detected at least 65535 times on host a. b\nNCCL DIAG [OK] GPU inventory: 999x X per node consistent across 1 ranks\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		facts := Parse("x", text)
-		if facts.KernelLog != nil && len(facts.KernelLog.Events) > 10*ncclDiagMaxEvents {
-			t.Errorf("%d events", len(facts.KernelLog.Events))
+		f := Parse("x", text)
+		if f.KernelLog != nil && len(f.KernelLog.Events) > 10*ncclDiagMaxEvents {
+			t.Errorf("%d events", len(f.KernelLog.Events))
 		}
-		if facts.GPUs != nil && len(facts.GPUs.Devices) > maxDevices {
-			t.Errorf("%d GPUs", len(facts.GPUs.Devices))
+		if f.GPUs != nil && len(f.GPUs.Devices) > maxDevices {
+			t.Errorf("%d GPUs", len(f.GPUs.Devices))
 		}
 	})
 }

@@ -1,13 +1,13 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // ncclTestsKind reads the tables of nccl-tests and rccl-tests, of all their
@@ -26,14 +26,14 @@ var ncclTestsKind = &Kind{
 }
 
 var (
-	ncclTestsHead = regexp.MustCompile(`^\W*(?:nThread \d+ nGpus \d+|Using devices\s*$|Collective test starting|out-of-place\s+in-place)`)
+	ncclTestsHead = lazy.New(`^\W*(?:nThread \d+ nGpus \d+|Using devices\s*$|Collective test starting|out-of-place\s+in-place)`)
 	// ncclTestsColumns is the line of the columns' names, with which a table
 	// begins that was cut out of its log.
-	ncclTestsColumns = regexp.MustCompile(`^\W*size +count +(?:\(elements\) +)?type\b.* algbw +busbw\b`)
-	ncclTestsDevice  = regexp.MustCompile(`Rank +(\d+) (?:Group +\d+ )?(?:Pid +\d+ )?(?:on +(\S+) |uses )device +(\d+) \[(\S+?)\] (.+?)\s*$`)
-	ncclTestsWrong   = regexp.MustCompile(`Out of bounds values : (\d+)`)
-	ncclTestsPeak    = regexp.MustCompile(`Avg bus bandwidth +: ([0-9.]+)`)
-	ncclTestsName    = regexp.MustCompile(`\b(\w+)_perf\b`)
+	ncclTestsColumns = lazy.New(`^\W*size +count +(?:\(elements\) +)?type\b.* algbw +busbw\b`)
+	ncclTestsDevice  = lazy.New(`Rank +(\d+) (?:Group +\d+ )?(?:Pid +\d+ )?(?:on +(\S+) |uses )device +(\d+) \[(\S+?)\] (.+?)\s*$`)
+	ncclTestsWrong   = lazy.New(`Out of bounds values : (\d+)`)
+	ncclTestsPeak    = lazy.New(`Avg bus bandwidth +: ([0-9.]+)`)
+	ncclTestsName    = lazy.New(`\b(\w+)_perf\b`)
 )
 
 // ncclTestsTypes are the data types of a row (test_typenames).
@@ -44,7 +44,7 @@ var ncclTestsTypes = []string{
 
 func readNCCLTests(s *Sink, in *Lines) {
 	first, _ := in.Peek()
-	b := checks.Benchmark{Tool: "nccl-tests", What: "collective", Test: "collective", Source: s.Source(), Line: first.Number}
+	b := facts.Benchmark{Tool: "nccl-tests", What: "collective", Test: "collective", Source: s.Source(), Line: first.Number}
 	if m := ncclTestsName.FindStringSubmatch(in.Prompt().Command); m != nil {
 		b.Test = m[1]
 	}
@@ -146,7 +146,7 @@ func ncclTestsForeign(line string) bool {
 // among the next lines.
 func ncclTestsGoesOn(in *Lines) bool {
 	for _, l := range in.Ahead(20)[1:] {
-		var b checks.Benchmark
+		var b facts.Benchmark
 		var wrong int64
 		var checked bool
 		if ncclTestsHead.MatchString(l.Text) {
@@ -162,7 +162,7 @@ func ncclTestsGoesOn(in *Lines) bool {
 // ncclTestsRow reads a row: size, count, type, the operation and the root where
 // there are any, then time, algorithm bandwidth, bus bandwidth and the count of
 // wrong values, out of place and in place.
-func ncclTestsRow(b *checks.Benchmark, l Line, wrong *int64, checked *bool) bool {
+func ncclTestsRow(b *facts.Benchmark, l Line, wrong *int64, checked *bool) bool {
 	fields := strings.Fields(l.Text)
 	if len(fields) < 7 || len(fields) > 16 {
 		return false
@@ -178,9 +178,9 @@ func ncclTestsRow(b *checks.Benchmark, l Line, wrong *int64, checked *bool) bool
 	if len(values) > 8 {
 		values = values[len(values)-8:]
 	}
-	var best *checks.BenchmarkPoint
+	var best *facts.BenchmarkPoint
 	for len(values) >= 4 {
-		p := checks.BenchmarkPoint{Bytes: size, Line: l.Number}
+		p := facts.BenchmarkPoint{Bytes: size, Line: l.Number}
 		var ok [3]bool
 		var v [3]float64
 		for i := range 3 {

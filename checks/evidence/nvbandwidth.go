@@ -2,14 +2,14 @@ package evidence
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvbandwidthKind reads NVIDIA/nvbandwidth (output.cpp and json_output.cpp of
@@ -28,7 +28,7 @@ var nvbandwidthKind = &Kind{
 }
 
 // nvbandwidthTitle is the line above a matrix: "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)".
-var nvbandwidthTitle = regexp.MustCompile(`^\s*(memcpy|memory latency|multicast|local copy).*(bandwidth \(GB/s\)|latency.*\(ns\))`)
+var nvbandwidthTitle = lazy.New(`^\s*(memcpy|memory latency|multicast|local copy).*(bandwidth \(GB/s\)|latency.*\(ns\))`)
 
 // nvbandwidthCase is one test in JSON.
 type nvbandwidthCase struct {
@@ -64,13 +64,13 @@ func readNVBandwidth(s *Sink, in *Lines) {
 	addBenchmark(s, b)
 }
 
-func nvbandwidthBenchmark(s *Sink, title, name string, l Line) checks.Benchmark {
+func nvbandwidthBenchmark(s *Sink, title, name string, l Line) facts.Benchmark {
 	enabled := true
 	test := name
 	if test == "" {
 		test = strings.TrimSpace(title)
 	}
-	b := checks.Benchmark{Tool: "nvbandwidth", Test: test, What: nvbandwidthWhat(name, title), Source: s.Source(), Line: l.Number}
+	b := facts.Benchmark{Tool: "nvbandwidth", Test: test, What: nvbandwidthWhat(name, title), Source: s.Source(), Line: l.Number}
 	if strings.Contains(title, "GPU(row)") {
 		b.P2P = &enabled // It makes peer access or leaves the pair out (N/A).
 	}
@@ -101,11 +101,11 @@ func nvbandwidthWhat(name, title string) string {
 	return "other"
 }
 
-func nvbandwidthPoint(b *checks.Benchmark, row, column string, value float64, at Line) {
+func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at Line) {
 	if len(b.Points) >= maxEntries {
 		return
 	}
-	p := checks.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
+	p := facts.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
 	switch b.What {
 	case "host-to-gpu":
 		p.A = "CPU"

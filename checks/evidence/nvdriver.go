@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvdriverVersionKind is the version of the kernel module that is loaded, as
@@ -39,7 +39,7 @@ var nvdriverVersionKind = &Kind{
 	},
 }
 
-var nvdriverLine = regexp.MustCompile(`NVRM(?: version)?: (?:loading )?NVIDIA UNIX (.{0,60}?Kernel Module.{0,40}?)\s(\d{3}\.\d+(?:\.\d+)?)(?:\s|$)`)
+var nvdriverLine = lazy.New(`NVRM(?: version)?: (?:loading )?NVIDIA UNIX (.{0,60}?Kernel Module.{0,40}?)\s(\d{3}\.\d+(?:\.\d+)?)(?:\s|$)`)
 
 // nvdriverParamsKind is /proc/driver/nvidia/params, whole or in parts.
 var nvdriverParamsKind = &Kind{
@@ -76,7 +76,7 @@ var nvdriverParamsKind = &Kind{
 }
 
 // nvdriverParam is "EnableMSI: 1", or `RegistryDwords: ""`.
-var nvdriverParam = regexp.MustCompile(`^([A-Z][A-Za-z0-9]{2,60}): (\d{1,10}|".{0,1000}")\s*$`)
+var nvdriverParam = lazy.New(`^([A-Z][A-Za-z0-9]{2,60}): (\d{1,10}|".{0,1000}")\s*$`)
 
 // nvdriverModuleKind is modinfo nvidia: the module on disk, which need not be
 // the one that is loaded.
@@ -105,8 +105,8 @@ var nvdriverModuleKind = &Kind{
 }
 
 var (
-	nvdriverFile  = regexp.MustCompile(`^filename:\s+\S*/nvidia(?:-current)?\.ko`)
-	nvdriverField = regexp.MustCompile(`^([a-z_]+):\s+(.*?)\s*$`)
+	nvdriverFile  = lazy.New(`^filename:\s+\S*/nvidia(?:-current)?\.ko`)
+	nvdriverField = lazy.New(`^([a-z_]+):\s+(.*?)\s*$`)
 )
 
 // nvdriverGPUKind is /proc/driver/nvidia/gpus/*/information:
@@ -129,10 +129,10 @@ var nvdriverGPUKind = &Kind{
 	Read: nvdriverGPURead,
 }
 
-var nvdriverGPUField = regexp.MustCompile(`^([A-Z][A-Za-z ]+):\s*(.*?)\s*$`)
+var nvdriverGPUField = lazy.New(`^([A-Z][A-Za-z ]+):\s*(.*?)\s*$`)
 
 func nvdriverGPURead(s *Sink, in *Lines) {
-	told := &checks.GPU{}
+	told := &facts.GPU{}
 	address := ""
 	first, _ := in.Peek()
 	models := 0
@@ -158,7 +158,7 @@ func nvdriverGPURead(s *Sink, in *Lines) {
 				told.UUID = m[2]
 			}
 		case "Bus Location":
-			address = checks.Address(m[2])
+			address = facts.Address(m[2])
 		case "IRQ", "Video BIOS", "Bus Type", "DMA Size", "DMA Mask", "Device Minor", "GPU Firmware", "GPU Excluded", "Blacklisted":
 		default:
 			return false

@@ -1,8 +1,9 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvdriverLinkKind is the link by which the loader finds a library of the
@@ -28,4 +29,4 @@ var nvdriverLinkKind = &Kind{
 	},
 }
 
-var nvdriverLink = regexp.MustCompile(`\b(libnvidia-ml|libcuda)\.so\.1 -> (?:\S*/)?lib(?:nvidia-ml|cuda)\.so\.(\d{3}\.\d{1,4}(?:\.\d{1,4})?)\s*$`)
+var nvdriverLink = lazy.New(`\b(libnvidia-ml|libcuda)\.so\.1 -> (?:\S*/)?lib(?:nvidia-ml|cuda)\.so\.(\d{3}\.\d{1,4}(?:\.\d{1,4})?)\s*$`)

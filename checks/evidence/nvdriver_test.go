@@ -3,7 +3,7 @@ package evidence
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const nvdriverBugReport = `____________________________________________
@@ -59,7 +59,7 @@ func TestNvdriverModinfo(t *testing.T) {
 }
 
 func TestNvfabric(t *testing.T) {
-	for text, want := range map[string]*checks.FabricManager{
+	for text, want := range map[string]*facts.FabricManager{
 		"● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Loaded: loaded (/lib/systemd/system/x; enabled)\n     Active: failed (Result: exit-code) since Mon\n": {Running: new(false)},
 		"● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Active: active (running) since Mon\n":                                                                 {Running: new(true)},
 		"$ systemctl is-active nvidia-fabricmanager\ninactive\n":                                                                                                                    {Running: new(false)},

@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvfabricServiceKind is the state of the fabric manager's service:
@@ -44,7 +44,7 @@ var nvfabricServiceKind = &Kind{
 	},
 }
 
-var nvfabricUnit = regexp.MustCompile(`^\W{0,4}nvidia-fabricmanager\.service - `)
+var nvfabricUnit = lazy.New(`^\W{0,4}nvidia-fabricmanager\.service - `)
 
 // nvfabricRunning is what systemd's word for a unit's state means.
 func nvfabricRunning(word string) *bool {
@@ -65,10 +65,10 @@ func nvfabricEnter(s *Sink, running *bool, l Line) {
 	s.Told("gpus.driver.fabric_manager.running", running, l)
 }
 
-func nvfabricManager(s *Sink) *checks.FabricManager {
+func nvfabricManager(s *Sink) *facts.FabricManager {
 	d := &s.GPUs().Driver
 	if d.FabricManager == nil {
-		d.FabricManager = &checks.FabricManager{}
+		d.FabricManager = &facts.FabricManager{}
 	}
 	return d.FabricManager
 }
@@ -93,4 +93,4 @@ var nvfabricVersionKind = &Kind{
 	},
 }
 
-var nvfabricVersion = regexp.MustCompile(`[Ff]abric [Mm]anager version(?: is)?\s*:?\s+(\d{3}\.\d+(?:\.\d+)?)\b`)
+var nvfabricVersion = lazy.New(`[Ff]abric [Mm]anager version(?: is)?\s*:?\s+(\d{3}\.\d+(?:\.\d+)?)\b`)

@@ -1,13 +1,13 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvlinkStateKind is what nvidia-smi nvlink tells of the links of each GPU: the
@@ -44,16 +44,16 @@ var nvlinkStateKind = &Kind{
 
 var (
 	nvlinkGPU   = nvsmiListGPU
-	nvlinkLine  = regexp.MustCompile(`^\s*Link (\d{1,2})[:,] (.*)$`)
-	nvlinkSpeed = regexp.MustCompile(`^(\d+(?:\.\d+)?) GB/s`)
-	nvlinkCount = regexp.MustCompile(`^(Replay|Recovery|CRC) Errors: (\d+)`)
+	nvlinkLine  = lazy.New(`^\s*Link (\d{1,2})[:,] (.*)$`)
+	nvlinkSpeed = lazy.New(`^(\d+(?:\.\d+)?) GB/s`)
+	nvlinkCount = lazy.New(`^(Replay|Recovery|CRC) Errors: (\d+)`)
 	// nvlinkNone is what it prints for a GPU none of whose links is up. A card
 	// without a bridge looks like that, too.
-	nvlinkNone = regexp.MustCompile(`(?i)Unable to retrieve NVLink information as all links are inActive`)
+	nvlinkNone = lazy.New(`(?i)Unable to retrieve NVLink information as all links are inActive`)
 )
 
 func nvlinkStateRead(s *Sink, in *Lines) {
-	var g *checks.GPU
+	var g *facts.GPU
 	in.While(func(l Line) bool {
 		if m := nvlinkGPU.FindStringSubmatch(l.Text); m != nil {
 			g = s.GPUAt(number(m[1]), l)
@@ -74,7 +74,7 @@ func nvlinkStateRead(s *Sink, in *Lines) {
 }
 
 // nvlinkEnter enters what a line tells of a link.
-func nvlinkEnter(g *checks.GPU, link int, text string) {
+func nvlinkEnter(g *facts.GPU, link int, text string) {
 	if link >= 64 { // NVML_NVLINK_MAX_LINKS is 18, or 36 since driver 590.
 		return
 	}
@@ -83,10 +83,10 @@ func nvlinkEnter(g *checks.GPU, link int, text string) {
 	if speed == nil && counter == nil && !inactive {
 		return // A capability, a counter of newer links: nothing of the state.
 	}
-	i := slices.IndexFunc(g.NVLinks, func(n checks.NVLink) bool { return n.Link == link })
+	i := slices.IndexFunc(g.NVLinks, func(n facts.NVLink) bool { return n.Link == link })
 	if i < 0 {
 		// A counter is shown for links that are up.
-		g.NVLinks = append(g.NVLinks, checks.NVLink{Link: link, Active: counter != nil})
+		g.NVLinks = append(g.NVLinks, facts.NVLink{Link: link, Active: counter != nil})
 		i = len(g.NVLinks) - 1
 	}
 	n := &g.NVLinks[i]

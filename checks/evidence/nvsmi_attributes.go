@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // The long listings of nvidia-smi, text and XML, tell the same attributes under
@@ -102,7 +102,7 @@ func nvsmiFabricState(text string) string {
 }
 
 // nvsmiSet enters one attribute of a GPU. One that it does not know it leaves.
-func nvsmiSet(g *checks.GPU, name, text string) {
+func nvsmiSet(g *facts.GPU, name, text string) {
 	value := nvsmiValue(text)
 	n, isNumber := nvsmiNumber(text)
 	bytes, isMemory := nvsmiMemory(text)
@@ -150,7 +150,7 @@ func nvsmiSet(g *checks.GPU, name, text string) {
 		}
 	case "fabric.state":
 		if state := nvsmiFabricState(value); state != "" {
-			g.Fabric = &checks.Fabric{State: state}
+			g.Fabric = &facts.Fabric{State: state}
 		}
 	case "fabric.status":
 		if value != "" && g.Fabric != nil {
@@ -182,7 +182,7 @@ func nvsmiSet(g *checks.GPU, name, text string) {
 
 // nvsmiTold enters one attribute of a GPU in what a listing tells of it, and
 // notes the line. A count that is added to another one has no line of its own.
-func nvsmiTold(s *Sink, known, told *checks.GPU, name, text string, l Line) {
+func nvsmiTold(s *Sink, known, told *facts.GPU, name, text string, l Line) {
 	s.Watch("gpus.devices["+known.Address+"]", told, l)
 	before := nvsmiCounts(told.ECC)
 	nvsmiSet(told, name, text)
@@ -195,7 +195,7 @@ func nvsmiTold(s *Sink, known, told *checks.GPU, name, text string, l Line) {
 }
 
 // nvsmiCounts are the counts of errors.
-func nvsmiCounts(e *checks.ECC) (counts [4]int64) {
+func nvsmiCounts(e *facts.ECC) (counts [4]int64) {
 	if e == nil {
 		return counts
 	}
@@ -208,7 +208,7 @@ func nvsmiCounts(e *checks.ECC) (counts [4]int64) {
 }
 
 // nvsmiHealth enters what nvidia-smi says of a part of the fabric's health.
-func nvsmiHealth(g *checks.GPU, part, value string) {
+func nvsmiHealth(g *facts.GPU, part, value string) {
 	bad := ""
 	switch on := nvsmiSwitch(value); {
 	case part == "bandwidth" && strings.EqualFold(value, "degraded"):
@@ -227,12 +227,12 @@ func nvsmiHealth(g *checks.GPU, part, value string) {
 	g.Fabric.Unhealthy = append(g.Fabric.Unhealthy, bad)
 }
 
-func nvsmiLink(g *checks.GPU, name string, n int64, ok bool) {
+func nvsmiLink(g *facts.GPU, name string, n int64, ok bool) {
 	if !ok || n > 1<<30 {
 		return
 	}
 	if g.PCIe == nil {
-		g.PCIe = &checks.GPULink{}
+		g.PCIe = &facts.GPULink{}
 	}
 	switch value := int(n); name {
 	case "generation.max":
@@ -252,12 +252,12 @@ func nvsmiLink(g *checks.GPU, name string, n int64, ok bool) {
 
 // nvsmiECC enters an attribute of memory protection. Counts of one kind are
 // added up: nvidia-smi lists those of SRAM and DRAM one by one since Turing.
-func nvsmiECC(g *checks.GPU, name string, n int64, isNumber bool, on *bool) {
+func nvsmiECC(g *facts.GPU, name string, n int64, isNumber bool, on *bool) {
 	if !isNumber && on == nil {
 		return
 	}
 	if g.ECC == nil {
-		g.ECC = &checks.ECC{}
+		g.ECC = &facts.ECC{}
 	}
 	add := func(count **int64) {
 		if !isNumber {
@@ -293,12 +293,12 @@ func nvsmiECC(g *checks.GPU, name string, n int64, isNumber bool, on *bool) {
 	}
 }
 
-func nvsmiRemapped(g *checks.GPU, name string, n int64, isNumber bool, on *bool) {
+func nvsmiRemapped(g *facts.GPU, name string, n int64, isNumber bool, on *bool) {
 	if !isNumber && on == nil {
 		return
 	}
 	if g.RemappedRows == nil {
-		g.RemappedRows = &checks.RemappedRows{}
+		g.RemappedRows = &facts.RemappedRows{}
 	}
 	switch {
 	case name == "corrected" && n < 1<<30:
@@ -333,14 +333,14 @@ func nvsmiDriver(s *Sink, driver, cuda string, l Line) {
 }
 
 var (
-	nvsmiDriverVersion = regexp.MustCompile(`^\d{2,3}\.\d+(?:\.\d+)?$`)
-	nvsmiCUDAVersion   = regexp.MustCompile(`^\d{1,2}\.\d{1,2}$`)
+	nvsmiDriverVersion = lazy.New(`^\d{2,3}\.\d+(?:\.\d+)?$`)
+	nvsmiCUDAVersion   = lazy.New(`^\d{1,2}\.\d{1,2}$`)
 )
 
 // nvsmiGPU returns the GPU at a bus id, or of an index where that is unknown.
-func nvsmiGPU(s *Sink, busID string, index int, l Line) *checks.GPU {
-	var g *checks.GPU
-	if address := checks.Address(busID); address != "" {
+func nvsmiGPU(s *Sink, busID string, index int, l Line) *facts.GPU {
+	var g *facts.GPU
+	if address := facts.Address(busID); address != "" {
 		g = s.GPU(address, l)
 		if index >= 0 && g.Index == nil {
 			g.Index = &index
@@ -362,7 +362,7 @@ func nvsmiAnswered(s *Sink, l Line) {
 
 // nvsmiReplace enters what one listing tells of a GPU: it replaces what was
 // known, and what it does not tell stays.
-func nvsmiReplace(known, told *checks.GPU) {
+func nvsmiReplace(known, told *facts.GPU) {
 	if known == nil || told == nil {
 		return
 	}

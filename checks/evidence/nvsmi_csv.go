@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvsmiCSVKind is the answer to nvidia-smi --query-gpu with --format=csv: the
@@ -60,7 +60,7 @@ var nvsmiCSVNames = map[string]string{
 
 // nvsmiCSVColumn is a name of a column as nvidia-smi --help-query-gpu lists
 // them, with its unit behind it.
-var nvsmiCSVColumn = regexp.MustCompile(`^[a-z][a-z0-9_.]*(?: \[[^\]]{1,12}\])?$`)
+var nvsmiCSVColumn = lazy.New(`^[a-z][a-z0-9_.]*(?: \[[^\]]{1,12}\])?$`)
 
 // nvsmiCSVHeader reads a line of names of columns. One at least must be known,
 // and each must look like one.
@@ -84,7 +84,7 @@ func nvsmiCSVHeader(text string) ([]string, bool) {
 	return columns, known > 0 && (known > 1 || len(columns) == 1 || strings.ContainsAny(text, "._"))
 }
 
-var nvsmiCSVOption = regexp.MustCompile(`--query-(?:gpu|remapped-rows)[= ]([a-z0-9_.,]+)`)
+var nvsmiCSVOption = lazy.New(`--query-(?:gpu|remapped-rows)[= ]([a-z0-9_.,]+)`)
 
 // nvsmiCSVAsked reads the columns that a command asks for.
 func nvsmiCSVAsked(command string) []string {
@@ -136,7 +136,7 @@ func nvsmiCSVRead(s *Sink, in *Lines) {
 // nvsmiCSVRow reads one line. position is the index of its GPU where no column
 // tells.
 func nvsmiCSVRow(s *Sink, columns, fields []string, position int, consecutive *bool, row int, l Line) bool {
-	told := &checks.GPU{}
+	told := &facts.GPU{}
 	address, driver := "", ""
 	index, given := position, false
 	for i, column := range columns {
@@ -151,7 +151,7 @@ func nvsmiCSVRow(s *Sink, columns, fields []string, position int, consecutive *b
 			index, given = n, true
 			*consecutive = *consecutive && n == row
 		case "address":
-			if address = checks.Address(value); address == "" {
+			if address = facts.Address(value); address == "" {
 				return false
 			}
 		case "driver":
@@ -164,7 +164,7 @@ func nvsmiCSVRow(s *Sink, columns, fields []string, position int, consecutive *b
 		}
 	}
 	nvsmiDriver(s, driver, "", l)
-	var g *checks.GPU
+	var g *facts.GPU
 	switch {
 	case address == "":
 		g = nvsmiGPU(s, "", index, l)

@@ -1,8 +1,9 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvsmiListKind is the list of GPUs with the MIG devices on each:
@@ -23,8 +24,8 @@ var nvsmiListKind = &Kind{
 }
 
 var (
-	nvsmiListGPU = regexp.MustCompile(`^\s*GPU (\d{1,3}): (\S.*?) \(UUID: (GPU-[0-9A-Za-z-]+)\)`)
-	nvsmiListMIG = regexp.MustCompile(`^\s*MIG \S+\s+(?:Device\s+\d+: )?\(UUID: MIG-`)
+	nvsmiListGPU = lazy.New(`^\s*GPU (\d{1,3}): (\S.*?) \(UUID: (GPU-[0-9A-Za-z-]+)\)`)
+	nvsmiListMIG = lazy.New(`^\s*MIG \S+\s+(?:Device\s+\d+: )?\(UUID: MIG-`)
 )
 
 func nvsmiListRead(s *Sink, in *Lines) {

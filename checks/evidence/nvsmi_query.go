@@ -1,11 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvsmiQueryKind is the long listing of nvidia-smi, whole, of one section (-d),
@@ -35,10 +36,10 @@ var nvsmiQueryKind = &Kind{
 var (
 	// nvsmiQueryPair is "    Product Name    : NVIDIA H200"; the colon stands
 	// in a column of its own.
-	nvsmiQueryPair = regexp.MustCompile(`^(\s*)(\S(?:[^:]*\S)?)\s+: ?(.*)$`)
+	nvsmiQueryPair = lazy.New(`^(\s*)(\S(?:[^:]*\S)?)\s+: ?(.*)$`)
 	// nvsmiQueryHead is "    Fabric".
-	nvsmiQueryHead = regexp.MustCompile(`^(\s+)([A-Z][A-Za-z0-9 ().-]*?)\s*$`)
-	nvsmiQueryGPU  = regexp.MustCompile(`^GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$`)
+	nvsmiQueryHead = lazy.New(`^(\s+)([A-Z][A-Za-z0-9 ().-]*?)\s*$`)
+	nvsmiQueryGPU  = lazy.New(`^GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$`)
 )
 
 func nvsmiQueryBegins(in *Lines) bool {
@@ -99,19 +100,19 @@ type nvsmiQueryReader struct {
 	sink *Sink
 	// gpu is what the listing tells of the GPU under way, known the GPU itself:
 	// what one listing tells replaces what another told, it does not add to it.
-	gpu, known *checks.GPU
+	gpu, known *facts.GPU
 	headings   []string
 	depths     []int
 	// attached is what "Attached GPUs" says, found the GPUs that were listed.
 	attached int
-	found    []*checks.GPU
+	found    []*facts.GPU
 	first    Line
 	// nameless is true while lines of a GPU come whose heading was cut off;
 	// opening is the first of its lines, which marks the next GPU.
 	nameless bool
 	opening  string
 	index    int
-	process  *checks.GPUProcess
+	process  *facts.GPUProcess
 }
 
 func nvsmiQueryRead(s *Sink, in *Lines) {
@@ -163,7 +164,7 @@ func nvsmiCommandIndex(command string) int {
 	return -1
 }
 
-var nvsmiIndexOption = regexp.MustCompile(`\s(?:-i|--id)[= ]?(\d{1,3})(?:\s|$)`)
+var nvsmiIndexOption = lazy.New(`\s(?:-i|--id)[= ]?(\d{1,3})(?:\s|$)`)
 
 func (r *nvsmiQueryReader) begin(busID string, l Line) {
 	r.headings, r.depths, r.nameless = nil, nil, false
@@ -171,7 +172,7 @@ func (r *nvsmiQueryReader) begin(busID string, l Line) {
 	if len(r.found) >= maxEntries {
 		return
 	}
-	r.gpu, r.known = &checks.GPU{}, nvsmiGPU(r.sink, busID, -1, l)
+	r.gpu, r.known = &facts.GPU{}, nvsmiGPU(r.sink, busID, -1, l)
 	r.found = append(r.found, r.known)
 }
 
@@ -225,7 +226,7 @@ func (r *nvsmiQueryReader) line(text string, l Line) bool {
 	switch m[2] {
 	case "Process ID":
 		if pid, err := strconv.Atoi(strings.TrimSpace(m[3])); err == nil && len(r.gpu.Processes) < maxEntries {
-			r.gpu.Processes = append(r.gpu.Processes, checks.GPUProcess{PID: pid})
+			r.gpu.Processes = append(r.gpu.Processes, facts.GPUProcess{PID: pid})
 			r.process = &r.gpu.Processes[len(r.gpu.Processes)-1]
 		}
 	case "Name":
@@ -264,7 +265,7 @@ func (r *nvsmiQueryReader) nextNameless(heading string, l Line) {
 		return
 	}
 	r.index = max(r.index+1, 0)
-	r.gpu, r.known, r.nameless = &checks.GPU{}, nvsmiGPU(r.sink, "", r.index, l), true
+	r.gpu, r.known, r.nameless = &facts.GPU{}, nvsmiGPU(r.sink, "", r.index, l), true
 }
 
 func (r *nvsmiQueryReader) attribute(path, value string, l Line) {

@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvsmiTableKind is the table that nvidia-smi prints without options, in the
@@ -32,20 +32,20 @@ var nvsmiTableKind = &Kind{
 }
 
 var (
-	nvsmiTableHead = regexp.MustCompile(`NVIDIA-SMI\s+(\d[\d.]*)\s+(?:(?:Driver|KMD) Version:\s*(\S+))?(?:\s+CUDA (?:UMD )?Version:\s*(\S+))?`)
+	nvsmiTableHead = lazy.New(`NVIDIA-SMI\s+(\d[\d.]*)\s+(?:(?:Driver|KMD) Version:\s*(\S+))?(?:\s+CUDA (?:UMD )?Version:\s*(\S+))?`)
 	// nvsmiTableGPU are the first two cells of a GPU's first line; the display
 	// column holds On, Off, N/A or ERR!.
-	nvsmiTableGPU = regexp.MustCompile(`^\|\s*(\d{1,3})\s+(\S.*?)\s+(On|Off|N/A|ERR!|TCC|WDDM|MCDM)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s+(?:On|Off|N/A|ERR!)\s*\|\s*(\S+)\s*\|`)
+	nvsmiTableGPU = lazy.New(`^\|\s*(\d{1,3})\s+(\S.*?)\s+(On|Off|N/A|ERR!|TCC|WDDM|MCDM)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s+(?:On|Off|N/A|ERR!)\s*\|\s*(\S+)\s*\|`)
 	// nvsmiTableUse is a GPU's second line: fan, temperature, state, power,
 	// memory, load, compute mode.
-	nvsmiTableUse = regexp.MustCompile(`^\|(?:[^|]*?\s(P\d{1,2})\s)?[^|]*\|\s*(\S+|Unknown Error|GPU is lost)\s*/\s*(\S+)\s*\|\s*(\S+)\s+(\S+(?: \S+)?)\s*\|`)
+	nvsmiTableUse = lazy.New(`^\|(?:[^|]*?\s(P\d{1,2})\s)?[^|]*\|\s*(\S+|Unknown Error|GPU is lost)\s*/\s*(\S+)\s*\|\s*(\S+)\s+(\S+(?: \S+)?)\s*\|`)
 	// nvsmiTableProcess is a line of the second table, with the columns GI and
 	// CI since driver 450.
-	nvsmiTableProcess = regexp.MustCompile(`^\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(\d+MiB|N/A)\s*\|`)
+	nvsmiTableProcess = lazy.New(`^\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(\d+MiB|N/A)\s*\|`)
 	// nvsmiTableInstance is a MIG instance in the table of these: GPU, GI, CI, MIG
 	// device, memory, counts of its units.
-	nvsmiTableInstance = regexp.MustCompile(`^\|\s+(\d{1,3})\s+\d{1,3}\s+\d{1,3}\s+\d{1,3}\s+\|\s*\d+MiB / `)
-	nvsmiTableRule     = regexp.MustCompile(`^[+|][-=+| ]*[+|]\s*$`)
+	nvsmiTableInstance = lazy.New(`^\|\s+(\d{1,3})\s+\d{1,3}\s+\d{1,3}\s+\d{1,3}\s+\|\s*\d+MiB / `)
+	nvsmiTableRule     = lazy.New(`^[+|][-=+| ]*[+|]\s*$`)
 )
 
 // nvsmiTableBelongs reports whether a line may be of the table.
@@ -54,7 +54,7 @@ func nvsmiTableBelongs(text string) bool {
 }
 
 func nvsmiTableRead(s *Sink, in *Lines) {
-	var gpu *checks.GPU
+	var gpu *facts.GPU
 	var first Line
 	row, listed, closed := 0, 0, false
 	narrow := nvsmiCommandIndex(in.Prompt().Command) >= 0
@@ -116,7 +116,7 @@ func nvsmiTableRead(s *Sink, in *Lines) {
 
 // nvsmiTableFirst reads a GPU's first line. Long names are cut ("Tesla
 // V100-SXM2..."), and a name from elsewhere is the better one.
-func nvsmiTableFirst(s *Sink, g *checks.GPU, m []string, l Line) {
+func nvsmiTableFirst(s *Sink, g *facts.GPU, m []string, l Line) {
 	if name := strings.TrimSpace(m[2]); name != "ERR!" && (g.Name == "" || !strings.HasSuffix(name, "...")) {
 		g.Name = name
 	}
@@ -127,14 +127,14 @@ func nvsmiTableFirst(s *Sink, g *checks.GPU, m []string, l Line) {
 	case "N/A":
 	case "Off":
 		if g.ECC == nil {
-			g.ECC = &checks.ECC{}
+			g.ECC = &facts.ECC{}
 		}
 	case "ERR!":
 		s.Message("nvsmi-err", map[string]string{"gpu": m[1], "address": g.Address}, l)
 	default:
 		if n, err := strconv.ParseInt(ecc, 10, 64); err == nil && n >= 0 {
 			if g.ECC == nil {
-				g.ECC = &checks.ECC{}
+				g.ECC = &facts.ECC{}
 			}
 			g.ECC.Enabled, g.ECC.VolatileUncorrected = true, &n
 		}
@@ -146,7 +146,7 @@ var nvsmiTableModes = map[string]string{
 	"Default": "default", "E. Process": "exclusive-process", "E. Thread": "exclusive-thread", "Prohibited": "prohibited",
 }
 
-func nvsmiTableSecond(g *checks.GPU, m []string) {
+func nvsmiTableSecond(g *facts.GPU, m []string) {
 	if m[1] != "" {
 		nvsmiSet(g, "performance", m[1])
 	}
@@ -166,7 +166,7 @@ func nvsmiTableSecond(g *checks.GPU, m []string) {
 
 // nvsmiTableMIG reads the mode of MIG; a star says that the other one waits for
 // a reset.
-func nvsmiTableMIG(g *checks.GPU, cell string) {
+func nvsmiTableMIG(g *facts.GPU, cell string) {
 	word, pending := strings.CutSuffix(cell, "*")
 	on := nvsmiSwitch(word)
 	if on == nil {
@@ -189,7 +189,7 @@ func nvsmiTableUser(s *Sink, m []string, l Line) {
 	if pid == 0 || len(g.Processes) >= maxEntries {
 		return
 	}
-	p := checks.GPUProcess{PID: pid, Name: nvsmiProgram(m[4])}
+	p := facts.GPUProcess{PID: pid, Name: nvsmiProgram(m[4])}
 	if n, ok := nvsmiMemory(m[5]); ok {
 		p.UsedBytes = &n
 	}

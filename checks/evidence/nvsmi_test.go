@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const nvsmiTableText = `$ nvidia-smi
@@ -45,11 +45,11 @@ func TestNvsmiTable(t *testing.T) {
 	memory := int64(1024 << 20)
 	index, state := 0, 0
 	ecc := int64(3)
-	want := checks.GPU{
+	want := facts.GPU{
 		Address: "0000:1b:00.0", Vendor: "nvidia", InNVML: true, Index: &index, Name: "NVIDIA A100-SXM4-80GB",
 		MemoryBytes: 81920 << 20, MemoryUsedBytes: &memory, PerformanceState: &state, UtilizationPercent: new(12), Persistence: new(true), ComputeMode: "exclusive-process",
-		MIG: new(false), MIGPending: new(true), ECC: &checks.ECC{Enabled: true, VolatileUncorrected: &ecc},
-		Processes: []checks.GPUProcess{{PID: 7713, Name: "python3", UsedBytes: &used}},
+		MIG: new(false), MIGPending: new(true), ECC: &facts.ECC{Enabled: true, VolatileUncorrected: &ecc},
+		Processes: []facts.GPUProcess{{PID: 7713, Name: "python3", UsedBytes: &used}},
 	}
 	if got := f.GPUs.Devices[0]; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -167,7 +167,7 @@ func TestNvsmiQuery(t *testing.T) {
 		t.Errorf("got %+v", g.PCIe)
 	case !g.ECC.Enabled || *g.ECC.VolatileCorrected != 3 || *g.ECC.VolatileUncorrected != 5:
 		t.Errorf("got %+v", g.ECC)
-	case *g.RemappedRows != checks.RemappedRows{Uncorrected: 3, Pending: true}:
+	case *g.RemappedRows != facts.RemappedRows{Uncorrected: 3, Pending: true}:
 		t.Errorf("got %+v", g.RemappedRows)
 	case g.Fabric.State != "completed" || g.Fabric.Status != "INSUFFICIENT_RESOURCES" || !reflect.DeepEqual(g.Fabric.Unhealthy, []string{"degraded-bandwidth"}):
 		t.Errorf("got %+v", g.Fabric)
@@ -298,7 +298,7 @@ func TestNvsmiJoin(t *testing.T) {
 }
 
 // nvsmiBounded fails where a text makes more facts than it has room for.
-func nvsmiBounded(t *testing.T, f *checks.Facts) {
+func nvsmiBounded(t *testing.T, f *facts.Facts) {
 	t.Helper()
 	if f.GPUs != nil && (len(f.GPUs.Devices) > maxDevices || len(f.GPUs.P2P) > maxEntries) {
 		t.Errorf("%d GPUs, %d pairs", len(f.GPUs.Devices), len(f.GPUs.P2P))

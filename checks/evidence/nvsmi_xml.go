@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // nvsmiXMLKind is the long listing as XML (nvidia-smi -q -x), of the document
@@ -79,14 +79,14 @@ var nvsmiXMLNames = map[string]string{
 type nvsmiXMLReader struct {
 	sink *Sink
 	// gpu is what the document tells of the GPU under way, known the GPU itself.
-	gpu, known *checks.GPU
+	gpu, known *facts.GPU
 	// path are the open elements as far as they are of use, depth counts them.
 	path     []string
 	depth    int
 	text     strings.Builder
 	attached int
-	found    []*checks.GPU
-	process  *checks.GPUProcess
+	found    []*facts.GPU
+	process  *facts.GPUProcess
 }
 
 // nvsmiXMLDepth is as deep as an element is of use.
@@ -165,9 +165,9 @@ func (r *nvsmiXMLReader) start(t xml.StartElement, l Line) {
 		return
 	}
 	for _, a := range t.Attr {
-		if a.Name.Local == "id" && checks.Address(a.Value) != "" {
+		if a.Name.Local == "id" && facts.Address(a.Value) != "" {
 			r.commit()
-			r.gpu, r.known = &checks.GPU{}, nvsmiGPU(r.sink, a.Value, -1, l)
+			r.gpu, r.known = &facts.GPU{}, nvsmiGPU(r.sink, a.Value, -1, l)
 			r.found = append(r.found, r.known)
 		}
 	}
@@ -205,7 +205,7 @@ func (r *nvsmiXMLReader) attribute(path, text string, l Line) {
 	switch path {
 	case "processes/process_info/pid":
 		if pid, err := strconv.Atoi(text); err == nil && len(r.gpu.Processes) < maxEntries {
-			r.gpu.Processes = append(r.gpu.Processes, checks.GPUProcess{PID: pid})
+			r.gpu.Processes = append(r.gpu.Processes, facts.GPUProcess{PID: pid})
 			r.process = &r.gpu.Processes[len(r.gpu.Processes)-1]
 		}
 	case "processes/process_info/process_name":

@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // nvtopoKind is the matrix of nvidia-smi topo -m, in all its layouts: with NICs
@@ -38,11 +38,11 @@ var nvtopoKind = &Kind{
 }
 
 var (
-	nvtopoGPU  = regexp.MustCompile(`^GPU(\d{1,3})$`)
-	nvtopoName = regexp.MustCompile(`^[A-Za-z][\w.-]*$`)
-	nvtopoCell = regexp.MustCompile(`^(?:X|NV(\d{1,2})|PIX|PXB|PHB|NODE|SYS|SOC|PSB)$`)
+	nvtopoGPU  = lazy.New(`^GPU(\d{1,3})$`)
+	nvtopoName = lazy.New(`^[A-Za-z][\w.-]*$`)
+	nvtopoCell = lazy.New(`^(?:X|NV(\d{1,2})|PIX|PXB|PHB|NODE|SYS|SOC|PSB)$`)
 	// nvtopoNIC is a line of the legend of NICs.
-	nvtopoNIC = regexp.MustCompile(`^\s+(NIC\d+): (\S+)\s*$`)
+	nvtopoNIC = lazy.New(`^\s+(NIC\d+): (\S+)\s*$`)
 )
 
 // nvtopoMost bounds the rows of a matrix. The largest machines have 16 GPUs and
@@ -130,7 +130,7 @@ func nvtopoLegend(in *Lines) map[string]string {
 }
 
 // nvtopoWord is a line that explains a word of the matrix.
-var nvtopoWord = regexp.MustCompile(`^\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|SOC|PSB|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= `)
+var nvtopoWord = lazy.New(`^\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|SOC|PSB|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= `)
 
 func nvtopoOfLegend(text string) bool {
 	text = strings.TrimRight(text, " \t")
@@ -232,7 +232,7 @@ func newNvtopoPairs(s *Sink) *nvtopoPairs {
 }
 
 // pair returns a pair, new if need be; nil where there are too many.
-func (t *nvtopoPairs) pair(a, b, kind string, l Line) *checks.Pair {
+func (t *nvtopoPairs) pair(a, b, kind string, l Line) *facts.Pair {
 	links := t.sink.Links()
 	i, ok := t.known[[2]string{a, b}]
 	if !ok {
@@ -241,7 +241,7 @@ func (t *nvtopoPairs) pair(a, b, kind string, l Line) *checks.Pair {
 		}
 		i = len(links.Pairs)
 		t.known[[2]string{a, b}] = i
-		links.Pairs = append(links.Pairs, checks.Pair{A: a, B: b, Kind: kind})
+		links.Pairs = append(links.Pairs, facts.Pair{A: a, B: b, Kind: kind})
 	}
 	t.sink.Watch("links.pairs["+a+" -> "+b+"]", &links.Pairs[i], l)
 	return &links.Pairs[i]
@@ -318,7 +318,7 @@ func nvtopoPeerRow(text string) []string {
 	return fields
 }
 
-var nvtopoPeerOption = regexp.MustCompile(`-p2p[= ]+([rwnap])`)
+var nvtopoPeerOption = lazy.New(`-p2p[= ]+([rwnap])`)
 
 func nvtopoPeerRead(s *Sink, in *Lines) {
 	what := ""
@@ -388,7 +388,7 @@ func (t *nvtopoPairs) status(a, b int, what, word string, l Line) {
 		return
 	}
 	if p.P2P == nil {
-		p.P2P = &checks.P2PStatus{}
+		p.P2P = &facts.P2PStatus{}
 	}
 	field := &p.P2P.Read
 	switch what {

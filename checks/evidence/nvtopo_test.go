@@ -3,7 +3,7 @@ package evidence
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const nvtopoText = "$ nvidia-smi topo -m\n" +
@@ -14,7 +14,7 @@ const nvtopoText = "$ nvidia-smi topo -m\n" +
 	"NIC0\tPIX\tSYS\tSYS\t X \t\t\t\t\n" +
 	"\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\nNIC Legend:\n\n  NIC0: mlx5_2\n"
 
-func nvtopoFind(f *checks.Facts, a, b string) *checks.Pair {
+func nvtopoFind(f *facts.Facts, a, b string) *facts.Pair {
 	return f.Links.Between(a, b)
 }
 
@@ -74,7 +74,7 @@ func TestNvtopoPeers(t *testing.T) {
 	matrix := func(word string) string {
 		return " \tGPU0\tGPU1\t\n GPU0\tX\t" + word + "\t\n GPU1\tOK\tX\t\n\nLegend:\n\n  X    = Self\n  OK   = Status Ok\n"
 	}
-	for text, want := range map[string]checks.P2PStatus{
+	for text, want := range map[string]facts.P2PStatus{
 		"$ nvidia-smi topo -p2p r\n" + matrix("OK"):  {Read: "ok"},
 		"$ nvidia-smi topo -p2p w\n" + matrix("CNS"): {Write: "chipset-not-supported"},
 		"$ nvidia-smi topo -p2p n\n" + matrix("NS"):  {NVLink: "not-supported"},

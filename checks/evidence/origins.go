@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // ledger notes which line told which value of which fact.
@@ -142,7 +142,7 @@ func (g *ledger) rename(names map[string]string) {
 }
 
 // origins are the places of the values that the finished facts hold.
-func (g *ledger) origins(f *checks.Facts) []checks.Origin {
+func (g *ledger) origins(f *facts.Facts) []facts.Origin {
 	if len(g.told) == 0 {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (g *ledger) origins(f *checks.Facts) []checks.Origin {
 		v := reflect.ValueOf(section)
 		leaves(path, reflect.Zero(v.Type()), v, false, func(fact, value string, _ bool) { final[fact] = value })
 	}
-	var list []checks.Origin
+	var list []facts.Origin
 	placed := make(map[string]bool)
 	for _, t := range g.told {
 		value, ok := final[t.fact]
@@ -170,10 +170,10 @@ func (g *ledger) origins(f *checks.Facts) []checks.Origin {
 		if t.line <= 0 {
 			continue
 		}
-		list = append(list, checks.Origin{Fact: t.fact, Source: t.source, Line: t.line, Value: t.value})
+		list = append(list, facts.Origin{Fact: t.fact, Source: t.source, Line: t.line, Value: t.value})
 		// Rules ask for the place of a port's ACS bits by this path.
 		if port, ok := strings.CutSuffix(t.fact, ".acs.control"); ok {
-			list = append(list, checks.Origin{Fact: port + ".acs", Source: t.source, Line: t.line, Value: t.value})
+			list = append(list, facts.Origin{Fact: port + ".acs", Source: t.source, Line: t.line, Value: t.value})
 		}
 	}
 	return list
@@ -181,7 +181,7 @@ func (g *ledger) origins(f *checks.Facts) []checks.Origin {
 
 // sharedPaths are the paths that stand for several entries: interfaces of two
 // hosts that bear one name. Nobody could tell whose line is given for them.
-func sharedPaths(f *checks.NICFacts) map[string]bool {
+func sharedPaths(f *facts.NICFacts) map[string]bool {
 	if f == nil {
 		return nil
 	}

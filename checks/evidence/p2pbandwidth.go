@@ -2,12 +2,12 @@ package evidence
 
 import (
 	"cmp"
-	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // p2pBandwidthKind reads p2pBandwidthLatencyTest of NVIDIA/cuda-samples.
@@ -25,8 +25,8 @@ var p2pBandwidthKind = &Kind{
 }
 
 var (
-	p2pBandwidthTitle  = regexp.MustCompile(`^\s*(Unidirectional |Bidirectional )?P2P=(Enabled|Disabled) (Bandwidth|Latency)\b.*Matrix \((GB/s|us)\)`)
-	p2pBandwidthAccess = regexp.MustCompile(`^\s*Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)`)
+	p2pBandwidthTitle  = lazy.New(`^\s*(Unidirectional |Bidirectional )?P2P=(Enabled|Disabled) (Bandwidth|Latency)\b.*Matrix \((GB/s|us)\)`)
+	p2pBandwidthAccess = lazy.New(`^\s*Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)`)
 )
 
 func readP2PBandwidth(s *Sink, in *Lines) {
@@ -50,7 +50,7 @@ func readP2PBandwidth(s *Sink, in *Lines) {
 			m := p2pBandwidthTitle.FindStringSubmatch(l.Text)
 			in.Next()
 			enabled := m[2] == "Enabled"
-			b := checks.Benchmark{
+			b := facts.Benchmark{
 				Tool: "p2pBandwidthLatencyTest", Test: strings.TrimSpace(l.Text), P2P: &enabled, Complete: true,
 				Source: s.Source(), Line: l.Number,
 			}
@@ -66,7 +66,7 @@ func readP2PBandwidth(s *Sink, in *Lines) {
 				if row == column || len(b.Points) >= maxEntries {
 					return
 				}
-				p := checks.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
+				p := facts.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
 				if b.What == "latency" {
 					p.Microseconds = &value
 				} else {
@@ -104,7 +104,7 @@ func p2pAccess(s *Sink, a, b int, can bool, l Line) {
 		}
 	}
 	if len(gpus.P2P) < maxEntries {
-		gpus.P2P = append(gpus.P2P, checks.GPUPeer{A: from.Address, B: to.Address, Read: status, Write: status})
+		gpus.P2P = append(gpus.P2P, facts.GPUPeer{A: from.Address, B: to.Address, Read: status, Write: status})
 		s.Told("gpus.p2p["+from.Address+" -> "+to.Address+"]", &gpus.P2P[len(gpus.P2P)-1], l)
 	}
 }
@@ -150,7 +150,7 @@ func benchmarkMatrix(in *Lines, cell func(row, column string, value float64, at 
 }
 
 // benchmarkStands notes the line of a part of a table, the first one.
-func benchmarkStands(b *checks.Benchmark, part string, line int) {
+func benchmarkStands(b *facts.Benchmark, part string, line int) {
 	if b.Lines == nil {
 		b.Lines = make(map[string]int)
 	}
@@ -160,7 +160,7 @@ func benchmarkStands(b *checks.Benchmark, part string, line int) {
 }
 
 // addBenchmark notes a table, with its peak.
-func addBenchmark(s *Sink, b checks.Benchmark) {
+func addBenchmark(s *Sink, b facts.Benchmark) {
 	for _, p := range b.Points {
 		if p.GBps != nil && (b.PeakGBps == nil || *p.GBps > *b.PeakGBps) {
 			b.PeakGBps = p.GBps
@@ -182,9 +182,9 @@ var simpleP2PKind = &Kind{
 }
 
 var (
-	simpleP2PAccess = regexp.MustCompile(`Peer access from .*\(GPU(\d+)\) -> .*\(GPU(\d+)\) : (Yes|No)`)
-	simpleP2PRate   = regexp.MustCompile(`cudaMemcpyPeer / cudaMemcpy between GPU(\d+) and GPU(\d+): ([0-9.]+)GB/s`)
-	simpleP2PWrong  = regexp.MustCompile(`Verification error @ element (\d+): val = (\S+), ref = (\S+)`)
+	simpleP2PAccess = lazy.New(`Peer access from .*\(GPU(\d+)\) -> .*\(GPU(\d+)\) : (Yes|No)`)
+	simpleP2PRate   = lazy.New(`cudaMemcpyPeer / cudaMemcpy between GPU(\d+) and GPU(\d+): ([0-9.]+)GB/s`)
+	simpleP2PWrong  = lazy.New(`Verification error @ element (\d+): val = (\S+), ref = (\S+)`)
 )
 
 func simpleP2PLine(s *Sink, l Line) bool {
@@ -198,9 +198,9 @@ func simpleP2PLine(s *Sink, l Line) bool {
 			return false
 		}
 		enabled := true
-		addBenchmark(s, checks.Benchmark{
+		addBenchmark(s, facts.Benchmark{
 			Tool: "simpleP2P", Test: "cudaMemcpyPeer, there and back", What: "copy", P2P: &enabled, Complete: true,
-			Points: []checks.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], GBps: &rate, Line: l.Number}},
+			Points: []facts.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], GBps: &rate, Line: l.Number}},
 			Source: s.Source(), Line: l.Number,
 		})
 		return true
@@ -208,7 +208,7 @@ func simpleP2PLine(s *Sink, l Line) bool {
 	if simpleP2PWrong.MatchString(l.Text) {
 		list := s.Facts.Benchmarks
 		if n := len(list); n == 0 || list[n-1].Tool != "simpleP2P" || list[n-1].Source != s.Source() {
-			addBenchmark(s, checks.Benchmark{Tool: "simpleP2P", Test: "verification", What: "copy", Complete: true, Source: s.Source(), Line: l.Number})
+			addBenchmark(s, facts.Benchmark{Tool: "simpleP2P", Test: "verification", What: "copy", Complete: true, Source: s.Source(), Line: l.Number})
 		}
 		b := &s.Facts.Benchmarks[len(s.Facts.Benchmarks)-1]
 		if b.Wrong == nil {

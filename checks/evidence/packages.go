@@ -2,8 +2,10 @@ package evidence
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Versions of software, as package managers and tools print them.
@@ -11,7 +13,7 @@ import (
 // packagesPython are the Python packages whose version bears on how GPUs
 // communicate: the libraries, what brings them along, and the frameworks. A
 // name is as the package index writes it, in lower case with hyphens.
-var packagesPython = regexp.MustCompile(`^(?:nvidia-[a-z0-9-]*(?:nccl|nvshmem|cuda-runtime|cudnn|cublas|nvjitlink|cufile)[a-z0-9-]*|` +
+var packagesPython = lazy.New(`^(?:nvidia-[a-z0-9-]*(?:nccl|nvshmem|cuda-runtime|cudnn|cublas|nvjitlink|cufile)[a-z0-9-]*|` +
 	`torch|torchvision|torchaudio|pytorch|pytorch-cuda|pytorch-mutex|pytorch-lightning|lightning|pytorch-triton-rocm|pytorch-triton|triton|triton-rocm|` +
 	`vllm|sglang|sgl-kernel|sgl-kernel-cu[0-9]+|lmdeploy|tensorrt|tensorrt-llm|deepspeed|accelerate|transformers|trl|peft|megatron-core|nemo-toolkit|transformer-engine|` +
 	`flash-attn|flashinfer-python|xformers|apex|bitsandbytes|ray|horovod|jax|jaxlib|jax-cuda[0-9]+-plugin|jax-cuda[0-9]+-pjrt|tensorflow|tensorflow-gpu|tensorflow-rocm|` +
@@ -19,7 +21,7 @@ var packagesPython = regexp.MustCompile(`^(?:nvidia-[a-z0-9-]*(?:nccl|nvshmem|cu
 	`nccl|cudatoolkit|cuda-runtime|cuda-version|cuda-cudart|cudnn|openmpi|ucx|libfabric)$`)
 
 // packagesSystem are packages of distributions, likewise.
-var packagesSystem = regexp.MustCompile(`(?i)nccl|rccl|nvshmem|nvidia|cuda(?:-|$)|cuda-(?:drivers|runtime|compat|toolkit|cudart)|fabricmanager|nvlsm|nvlink|imex|datacenter-gpu-manager|` +
+var packagesSystem = lazy.New(`(?i)nccl|rccl|nvshmem|nvidia|cuda(?:-|$)|cuda-(?:drivers|runtime|compat|toolkit|cudart)|fabricmanager|nvlsm|nvlink|imex|datacenter-gpu-manager|` +
 	`rocm|hip-runtime|hsa-rocr|amdgpu|amdsmi|amdrocm|miopen|libfabric|\befa\b|efa-|ofed|mlnx|doca|rdma-core|ibverbs|peer-?mem|peermem|gdrcopy|gdrdrv|openmpi|ucx|linux-image-[0-9]`)
 
 // packageVersion is what a version looks like: it begins with a digit, or with
@@ -29,25 +31,25 @@ const packageVersion = `[0-9][\w.+:~-]*`
 var (
 	// packageFrozen is a line of pip freeze or of a requirements file, with the
 	// mark of PyTorch's collect_env before it: "[pip3] torch==2.4.0".
-	packageFrozen = regexp.MustCompile(`^\s*(?:\[(pip3?|conda)\] +)?([A-Za-z][\w.-]*)==(` + packageVersion + `)(?:\s*[;#].*)?\s*$`)
+	packageFrozen = lazy.New(`^\s*(?:\[(pip3?|conda)\] +)?([A-Za-z][\w.-]*)==(` + packageVersion + `)(?:\s*[;#].*)?\s*$`)
 	// packageListed is a line of a table of pip, uv or conda: a name and a
 	// version, in conda's a build and a channel, in pip's a folder of sources
 	// after them.
-	packageListed = regexp.MustCompile(`^\s*(?:\[(conda|pip3?)\] +)?([A-Za-z][\w.-]*)( {2,}| *\t+)(` + packageVersion + `)(?:\s+\S+){0,3}\s*$`)
+	packageListed = lazy.New(`^\s*(?:\[(conda|pip3?)\] +)?([A-Za-z][\w.-]*)( {2,}| *\t+)(` + packageVersion + `)(?:\s+\S+){0,3}\s*$`)
 	// packageShown is a pair of lines of pip show, joined by a blank.
-	packageShownName    = regexp.MustCompile(`^Name: ([A-Za-z][\w.-]*)\s*$`)
-	packageShownVersion = regexp.MustCompile(`^Version: (` + packageVersion + `)\s*$`)
+	packageShownName    = lazy.New(`^Name: ([A-Za-z][\w.-]*)\s*$`)
+	packageShownVersion = lazy.New(`^Version: (` + packageVersion + `)\s*$`)
 	// packageDpkg is a line of dpkg -l: the wanted and the real state, the
 	// name, with the architecture where two are installed, and the version.
-	packageDpkg = regexp.MustCompile(`^\s*[uihrp][nicufhwt] +([a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)? +(` + packageVersion + `)(?:\s|$)`)
+	packageDpkg = lazy.New(`^\s*[uihrp][nicufhwt] +([a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)? +(` + packageVersion + `)(?:\s|$)`)
 	// packageApt is a line of apt list: "libnccl2/now 2.27.7-1+cuda12.9 amd64
 	// [installed,local]".
-	packageApt = regexp.MustCompile(`^\s*([a-z0-9][a-z0-9+.-]+)/\S+ (` + packageVersion + `) \S+ \[installed[^\]]*\]\s*$`)
+	packageApt = lazy.New(`^\s*([a-z0-9][a-z0-9+.-]+)/\S+ (` + packageVersion + `) \S+ \[installed[^\]]*\]\s*$`)
 	// packageRPM is a line of rpm -qa: name-version-release.architecture.
-	packageRPM = regexp.MustCompile(`^\s*([A-Za-z][\w+.-]*?)-([0-9][\w.+~^]*-[\w.+~^]+)\.(?:x86_64|aarch64|noarch|ppc64le|i686)\s*$`)
+	packageRPM = lazy.New(`^\s*([A-Za-z][\w+.-]*?)-([0-9][\w.+~^]*-[\w.+~^]+)\.(?:x86_64|aarch64|noarch|ppc64le|i686)\s*$`)
 	// packageImage is the tag of an image that says which version of a
 	// framework it holds.
-	packageImage = regexp.MustCompile(`\b(vllm/vllm-openai|lmsysorg/sglang|rocm/vllm)[a-z-]*:v([0-9]+\.[0-9]+\.[0-9]+[\w.]*)`)
+	packageImage = lazy.New(`\b(vllm/vllm-openai|lmsysorg/sglang|rocm/vllm)[a-z-]*:v([0-9]+\.[0-9]+\.[0-9]+[\w.]*)`)
 )
 
 // packageName writes a Python package's name as the index does (PEP 503).
@@ -111,7 +113,7 @@ var packagesTable = &Kind{
 
 // packageBuild is the third column of conda list: a build ends with its number
 // ("hca7485f_0", "py3.10_cuda11.8_cudnn8.7.0_0", "pypi_0").
-var packageBuild = regexp.MustCompile(`_[0-9]+$`)
+var packageBuild = lazy.New(`_[0-9]+$`)
 
 // packagesShown takes what pip show prints of one package.
 var packagesShown = &Kind{
@@ -166,8 +168,8 @@ var packagesSystemLists = &Kind{
 // /var/log/apt/history.log, with the version before and the one after, and
 // packageLogged a line of /var/log/dpkg.log.
 var (
-	packageUpgraded = regexp.MustCompile(`(?:^(?:Upgrade|Install): |, )([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ \((?:` + packageVersion + `, )?(` + packageVersion + `)(?:, automatic)?\)`)
-	packageLogged   = regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:upgrade|install) ([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ (?:<none>|` + packageVersion + `) (` + packageVersion + `)\s*$`)
+	packageUpgraded = lazy.New(`(?:^(?:Upgrade|Install): |, )([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ \((?:` + packageVersion + `, )?(` + packageVersion + `)(?:, automatic)?\)`)
+	packageLogged   = lazy.New(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:upgrade|install) ([a-z0-9][a-z0-9+.-]+):[a-z0-9]+ (?:<none>|` + packageVersion + `) (` + packageVersion + `)\s*$`)
 )
 
 // packagesHistory takes what apt and dpkg write of what they installed. An
@@ -212,33 +214,33 @@ var packagesImages = &Kind{
 // packageStatement is a line by which a program or a tool tells a version.
 type packageStatement struct {
 	name, manager string
-	like          *pattern
+	like          *pattern.Pattern
 }
 
 // packageStatements are such lines. The first group is the version.
 var packageStatements = []packageStatement{
 	// vLLM: vllm/distributed/device_communicators/pynccl.py, vllm/entrypoints,
 	// vllm/v1/engine/core.py, vllm/engine/llm_engine.py.
-	{"nccl", "log", newPattern(`\b(?:vLLM|sglang|SGLang|LightLLM) is using nccl==([0-9][\w.+-]*)`)},
-	{"vllm", "log", newPattern(`\bvLLM API server version v?([0-9][\w.+-]*)`)},
-	{"vllm", "log", newPattern(`Initializing an? (?:V[01] )?LLM engine \(v([0-9][\w.+-]*)\)`)},
-	{"vllm", "collect_env", newPattern(`^\s*vLLM Version\s*: ([0-9][\w.+-]*)`)},
+	{"nccl", "log", pattern.New(`\b(?:vLLM|sglang|SGLang|LightLLM) is using nccl==([0-9][\w.+-]*)`)},
+	{"vllm", "log", pattern.New(`\bvLLM API server version v?([0-9][\w.+-]*)`)},
+	{"vllm", "log", pattern.New(`Initializing an? (?:V[01] )?LLM engine \(v([0-9][\w.+-]*)\)`)},
+	{"vllm", "collect_env", pattern.New(`^\s*vLLM Version\s*: ([0-9][\w.+-]*)`)},
 	// PyTorch: torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp and Utils.
-	{"nccl", "log", newPattern(`(?:ProcessGroupNCCL|NCCLUtils|NCCLComm|nccl)\.[ch]pp:\d+,? .*NCCL version ([0-9]+\.[0-9]+\.[0-9]+)`)},
-	{"nccl", "log", newPattern(`\bProcessGroupNCCL[^,]{0,60} NCCL version:? ([0-9]+\.[0-9]+\.[0-9]+)`)},
-	{"torch", "log", newPattern(`^.{0,60}\bPyTorch version:? ([0-9][\w.+-]*) available`)},
+	{"nccl", "log", pattern.New(`(?:ProcessGroupNCCL|NCCLUtils|NCCLComm|nccl)\.[ch]pp:\d+,? .*NCCL version ([0-9]+\.[0-9]+\.[0-9]+)`)},
+	{"nccl", "log", pattern.New(`\bProcessGroupNCCL[^,]{0,60} NCCL version:? ([0-9]+\.[0-9]+\.[0-9]+)`)},
+	{"torch", "log", pattern.New(`^.{0,60}\bPyTorch version:? ([0-9][\w.+-]*) available`)},
 	// nvcc, lsb_release's neighbours, NVIDIA's and Mellanox' tools.
-	{"cuda-toolkit", "nvcc", newPattern(`Cuda compilation tools, release [0-9.]+, V([0-9.]+)`)},
-	{"ofed", "ofed_info", newPattern(`^\s*(?:MLNX_OFED_LINUX|OFED-internal|DOCA-OFED|DOCA_Host|OFED)-([0-9][\w.-]*):?\s*$`)},
-	{"nvidia-driver", "modinfo", newPattern(`NVRM version: NVIDIA UNIX.* Kernel Module(?: for \w+)?  ([0-9]+\.[0-9.]+)`)},
+	{"cuda-toolkit", "nvcc", pattern.New(`Cuda compilation tools, release [0-9.]+, V([0-9.]+)`)},
+	{"ofed", "ofed_info", pattern.New(`^\s*(?:MLNX_OFED_LINUX|OFED-internal|DOCA-OFED|DOCA_Host|OFED)-([0-9][\w.-]*):?\s*$`)},
+	{"nvidia-driver", "modinfo", pattern.New(`NVRM version: NVIDIA UNIX.* Kernel Module(?: for \w+)?  ([0-9]+\.[0-9.]+)`)},
 	// DeepSpeed: deepspeed/env_report.py, names padded with full stops.
-	{"torch", "ds_report", newPattern(`^torch version \.{3,} ([0-9][\w.+-]*)`)},
-	{"cuda-runtime", "ds_report", newPattern(`^torch cuda version \.{3,} ([0-9][\w.]*)`)},
-	{"hip", "ds_report", newPattern(`^torch hip version \.{3,} ([0-9][\w.+-]*)`)},
-	{"deepspeed", "ds_report", newPattern(`^deepspeed info \.{3,} ([0-9][\w.+-]*)`)},
+	{"torch", "ds_report", pattern.New(`^torch version \.{3,} ([0-9][\w.+-]*)`)},
+	{"cuda-runtime", "ds_report", pattern.New(`^torch cuda version \.{3,} ([0-9][\w.]*)`)},
+	{"hip", "ds_report", pattern.New(`^torch hip version \.{3,} ([0-9][\w.+-]*)`)},
+	{"deepspeed", "ds_report", pattern.New(`^deepspeed info \.{3,} ([0-9][\w.+-]*)`)},
 	// DeepSpeed and Megatron at their start.
-	{"deepspeed", "log", newPattern(`DeepSpeed info: version=([0-9][\w.+-]*)`)},
-	{"torch", "log", newPattern(`\[INFO\].* torch version = ([0-9][\w.+-]*)`)},
+	{"deepspeed", "log", pattern.New(`DeepSpeed info: version=([0-9][\w.+-]*)`)},
+	{"torch", "log", pattern.New(`\[INFO\].* torch version = ([0-9][\w.+-]*)`)},
 }
 
 // packagesStated takes the lines by which programs tell versions.
@@ -251,7 +253,7 @@ var packagesStated = &Kind{
 	},
 	Line: func(s *Sink, l Line) bool {
 		for _, st := range packageStatements {
-			if m := st.like.find(l.Text); m != nil {
+			if m := st.like.Find(l.Text); m != nil {
 				if version := strings.TrimRight(m[1], "."); version != "" {
 					s.Package(st.name, version, "", st.manager, l)
 					return true
@@ -267,12 +269,12 @@ type packageCommand struct {
 	// holds is a part of the command line.
 	holds         string
 	name, manager string
-	like          *regexp.Regexp
+	like          *lazy.Regexp
 }
 
 // packageBare is a version alone in its line, also in quotes or as Python
 // prints a tuple: "(2, 20, 5)".
-var packageBare = regexp.MustCompile(`^\s*['"(]?([0-9]+(?:\.|, )[0-9]+[\w.+ ,-]*?)['")]?:?\s*$`)
+var packageBare = lazy.New(`^\s*['"(]?([0-9]+(?:\.|, )[0-9]+[\w.+ ,-]*?)['")]?:?\s*$`)
 
 var packageCommands = []packageCommand{
 	{"ofed_info", "ofed", "ofed_info", packageBare},

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // softwareOf writes the packages of a text as "name version manager@host".
-func softwareOf(f *checks.Facts) []string {
+func softwareOf(f *facts.Facts) []string {
 	var list []string
 	for _, p := range f.Software {
 		list = append(list, strings.TrimSuffix(p.Name+" "+p.Version+" "+p.Manager+"@"+p.Host, "@"))
@@ -71,11 +71,11 @@ func FuzzPackages(f *testing.F) {
 	f.Add("ii  libnccl2  2.27.7-1+cuda12.9  amd64\nlibnccl-2.21.5-1.x86_64\nName: torch\nVersion: 2\n$ ofed_info -n\n5.0\n")
 	f.Add("vLLM is using nccl==2.28.9\nCuda compilation tools, release 12.4, V12.4.131\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		facts := Parse("a", text)
-		if len(facts.Software) > maxEntries {
-			t.Errorf("%d packages", len(facts.Software))
+		f := Parse("a", text)
+		if len(f.Software) > maxEntries {
+			t.Errorf("%d packages", len(f.Software))
 		}
-		for _, p := range facts.Software {
+		for _, p := range f.Software {
 			if p.Name == "" || p.Version == "" || p.Line < 1 {
 				t.Errorf("incomplete: %+v", p)
 			}

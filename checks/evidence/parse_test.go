@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // Parse reads one text that is held in memory. It is what tests use.
-func Parse(name, text string) *checks.Facts {
+func Parse(name, text string) *facts.Facts {
 	r := newReading()
 	r.text(name, []byte(text))
 	return r.finish()

@@ -2,12 +2,12 @@ package evidence
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // peerMatrixKind is what small programs print that people write to ask the driver
@@ -55,8 +55,8 @@ var peerAnswerKind = &Kind{
 }
 
 var (
-	peerMatrixRow = regexp.MustCompile(`^\s*(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?(?:->|→|=>) ?(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?[:=] ?(0|1|(?i:yes|no|true|false))\s*$`)
-	peerAnswer    = regexp.MustCompile(`can_device_access_peer\((\d{1,2}), ?(\d{1,2})\)\W{1,8}(0|1|True|False)\b`)
+	peerMatrixRow = lazy.New(`^\s*(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?(?:->|→|=>) ?(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?[:=] ?(0|1|(?i:yes|no|true|false))\s*$`)
+	peerAnswer    = lazy.New(`can_device_access_peer\((\d{1,2}), ?(\d{1,2})\)\W{1,8}(0|1|True|False)\b`)
 )
 
 func peerMatrixEnter(s *Sink, from, to, answer string, amd bool, l Line) {
@@ -83,13 +83,13 @@ var peerCopyKind = &Kind{
 }
 
 var (
-	peerCopyPair = regexp.MustCompile(`(?i)\b(?:cuda:|gpu[ :]?|hip:|device[ :]?)(\d{1,2}) ?(?:->|→|=>| to ) ?(?:cuda:|gpu[ :]?|hip:|device[ :]?)(\d{1,2})\b`)
-	peerCopyTold = regexp.MustCompile(`(?i)\bcop(?:y|ied|ies)\b|memcpy|transfer`)
+	peerCopyPair = lazy.New(`(?i)\b(?:cuda:|gpu[ :]?|hip:|device[ :]?)(\d{1,2}) ?(?:->|→|=>| to ) ?(?:cuda:|gpu[ :]?|hip:|device[ :]?)(\d{1,2})\b`)
+	peerCopyTold = lazy.New(`(?i)\bcop(?:y|ied|ies)\b|memcpy|transfer`)
 	// The words that data arrived wrong, with the number or the answer that
 	// decides, if there is one.
-	peerCopyWords = regexp.MustCompile(`(?i)\b(?:all[ -]zeros?|mismatch(?:es|ed)?|corrupt(?:ed|ion)?|incorrect|wrong data|data (?:is )?wrong|not equal|differs?)\b(?: (?:on|at|in) \w+)?(?: ?[:=] ?(\w+))?`)
-	peerCopyDiff  = regexp.MustCompile(`(?i)\bmax(?:imum)?[ _]?(?:abs(?:olute)?[ _])?(?:diff(?:erence)?|err(?:or)?)[ :=]+([0-9.]+(?:e[-+]?\d+)?)`)
-	peerCopyGood  = regexp.MustCompile(`(?i)\b(?:success(?:ful(?:ly)?)?|ok|pass(?:ed)?|correct|match(?:es)?|equal[:= ]+true)\b`)
+	peerCopyWords = lazy.New(`(?i)\b(?:all[ -]zeros?|mismatch(?:es|ed)?|corrupt(?:ed|ion)?|incorrect|wrong data|data (?:is )?wrong|not equal|differs?)\b(?: (?:on|at|in) \w+)?(?: ?[:=] ?(\w+))?`)
+	peerCopyDiff  = lazy.New(`(?i)\bmax(?:imum)?[ _]?(?:abs(?:olute)?[ _])?(?:diff(?:erence)?|err(?:or)?)[ :=]+([0-9.]+(?:e[-+]?\d+)?)`)
+	peerCopyGood  = lazy.New(`(?i)\b(?:success(?:ful(?:ly)?)?|ok|pass(?:ed)?|correct|match(?:es)?|equal[:= ]+true)\b`)
 )
 
 // peerCopyPrefilter keeps the lines that hold what peerCopyPair has between the GPUs,
@@ -140,9 +140,9 @@ func peerCopyLine(s *Sink, l Line) bool {
 	if m == nil || m[1] == m[2] || !peerCopyTold.MatchString(l.Text) {
 		return false
 	}
-	b := checks.Benchmark{
+	b := facts.Benchmark{
 		Tool: "own program", Test: "a copy between GPUs", What: "copy", Complete: true, Source: s.Source(), Line: l.Number,
-		Points: []checks.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], Line: l.Number}},
+		Points: []facts.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], Line: l.Number}},
 	}
 	switch wrong, told := peerCopyVerdict(l.Text); {
 	case wrong:

@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // perftestKind reads ib_write_bw and its sisters of linux-rdma/perftest
@@ -25,20 +25,20 @@ var perftestKind = &Kind{
 }
 
 var (
-	perftestTitle   = regexp.MustCompile(`^\s*((?:Send|RDMA_Write|RDMA_Read)(?:_imm)?|(?:Atomic|Raw) \w+)( Bidirectional)?(?: Post List)? BW (?:forwarding )?(?:Multicast )?Test`)
-	perftestSetting = regexp.MustCompile(`(Device|Link type|Mtu|Transport type|GID index|Number of qps)\s*:\s*(\S+)`)
+	perftestTitle   = lazy.New(`^\s*((?:Send|RDMA_Write|RDMA_Read)(?:_imm)?|(?:Atomic|Raw) \w+)( Bidirectional)?(?: Post List)? BW (?:forwarding )?(?:Multicast )?Test`)
+	perftestSetting = lazy.New(`(Device|Link type|Mtu|Transport type|GID index|Number of qps)\s*:\s*(\S+)`)
 )
 
 func readPerftest(s *Sink, in *Lines) {
 	first, _ := in.Peek()
-	b := checks.Benchmark{Tool: "perftest", Test: "ib_bw", What: "network", Memory: "host", Source: s.Source(), Line: first.Number}
+	b := facts.Benchmark{Tool: "perftest", Test: "ib_bw", What: "network", Memory: "host", Source: s.Source(), Line: first.Number}
 	if m := perftestTitle.FindStringSubmatch(first.Text); m != nil {
 		b.Test = strings.TrimSpace(m[1]) + m[2] + " BW"
 	}
 	if s.gpuBuffer {
 		b.Memory, s.gpuBuffer = "gpu", false
 	}
-	port := checks.RDMAPort{Port: 1}
+	port := facts.RDMAPort{Port: 1}
 	gbits := false
 	for rows := 0; ; {
 		l, ok := in.Peek()
@@ -97,7 +97,7 @@ var perftestGPUKind = &Kind{
 }
 
 // perftestRow reads "#bytes #iterations BW peak BW average MsgRate".
-func perftestRow(b *checks.Benchmark, fields []string, gbits bool, l Line) bool {
+func perftestRow(b *facts.Benchmark, fields []string, gbits bool, l Line) bool {
 	size, err := strconv.ParseInt(fields[0], 10, 64)
 	_, errCount := strconv.ParseInt(fields[1], 10, 64)
 	average, errRate := finite.Parse(fields[3])
@@ -109,7 +109,7 @@ func perftestRow(b *checks.Benchmark, fields []string, gbits bool, l Line) bool 
 		rate = average / 8
 	}
 	if len(b.Points) < maxEntries {
-		b.Points = append(b.Points, checks.BenchmarkPoint{Bytes: size, GBps: &rate, Line: l.Number})
+		b.Points = append(b.Points, facts.BenchmarkPoint{Bytes: size, GBps: &rate, Line: l.Number})
 	}
 	return true
 }

@@ -2,12 +2,12 @@ package evidence
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // pythonCopyKind is a tensor that somebody copied from GPU to GPU by hand and
@@ -19,19 +19,19 @@ var pythonCopyKind = &Kind{
 }
 
 var (
-	pythonCopyTensor = regexp.MustCompile(`\btensor\(([\[\]0-9eE., +-]+),\s+device='cuda:(\d{1,2})'`)
-	pythonCopyNumber = regexp.MustCompile(`[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?`)
+	pythonCopyTensor = lazy.New(`\btensor\(([\[\]0-9eE., +-]+),\s+device='cuda:(\d{1,2})'`)
+	pythonCopyNumber = lazy.New(`[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?`)
 	// pythonCopyOpened and pythonCopyClosed are the first and the last line of a
 	// tensor of several rows.
-	pythonCopyOpened = regexp.MustCompile(`\btensor\((\[[\[\]0-9eE., +-]+),$`)
-	pythonCopyClosed = regexp.MustCompile(`^\s+(\[[\[\]0-9eE., +-]+\]), device='cuda:(\d{1,2})'`)
+	pythonCopyOpened = lazy.New(`\btensor\((\[[\[\]0-9eE., +-]+),$`)
+	pythonCopyClosed = lazy.New(`^\s+(\[[\[\]0-9eE., +-]+\]), device='cuda:(\d{1,2})'`)
 	// pythonCopyEnded is the last line of one whose device stands alone.
-	pythonCopyEnded = regexp.MustCompile(`^\s+device='cuda:(\d{1,2})'`)
+	pythonCopyEnded = lazy.New(`^\s+device='cuda:(\d{1,2})'`)
 	// pythonCopyMade is the call by which a program makes a tensor: with the
 	// values, or of ones.
-	pythonCopyMade = regexp.MustCompile(`\btorch\.(?:(?:tensor|Tensor|FloatTensor)\((\[[\[\]0-9eE., +-]+\])|ones\((\d{1,3})\b)`)
+	pythonCopyMade = lazy.New(`\btorch\.(?:(?:tensor|Tensor|FloatTensor)\((\[[\[\]0-9eE., +-]+\])|ones\((\d{1,3})\b)`)
 	// pythonCopyPlaced is the GPU on which a line of code puts a tensor.
-	pythonCopyPlaced = regexp.MustCompile(`(?:\.to\(|device=)(?:torch\.device\()?["']?(?:cuda:)?(\d{1,2})["']?\)?`)
+	pythonCopyPlaced = lazy.New(`(?:\.to\(|device=)(?:torch\.device\()?["']?(?:cuda:)?(\d{1,2})["']?\)?`)
 )
 
 // pythonCopy is the last tensor with a value that a text showed on a GPU.
@@ -145,10 +145,10 @@ func pythonCopyWrong(s *Sink, from, to pythonCopy) bool {
 		return false
 	}
 	wrong := int64(len(to.numbers))
-	s.Facts.Benchmarks = append(s.Facts.Benchmarks, checks.Benchmark{
+	s.Facts.Benchmarks = append(s.Facts.Benchmarks, facts.Benchmark{
 		Tool: "pytorch", Test: "a tensor copied by hand", What: "copy", Wrong: &wrong, Complete: true, Source: s.name, Line: to.line,
 		Lines:  map[string]int{"wrong": to.line},
-		Points: []checks.BenchmarkPoint{{A: "GPU" + from.device, B: "GPU" + to.device, Line: to.line}},
+		Points: []facts.BenchmarkPoint{{A: "GPU" + from.device, B: "GPU" + to.device, Line: to.line}},
 	})
 	return true
 }

@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // rdmaLinkKind is the listing of ports by iproute2 (rdma link), and its
@@ -19,14 +19,14 @@ var rdmaLinkKind = &Kind{
 }
 
 // rdmaLinkHead is "link mlx5_0/1 ", or "1/1: mlx5_0/1: " before iproute2 5.0.
-var rdmaLinkHead = regexp.MustCompile(`^\s*(?:link |\d+/\d+: )([\w.-]+)/(\d+):? `)
+var rdmaLinkHead = lazy.New(`^\s*(?:link |\d+/\d+: )([\w.-]+)/(\d+):? `)
 
 func rdmaLinkRead(s *Sink, l Line) bool {
 	m := rdmaLinkHead.FindStringSubmatchIndex(l.Text)
 	if m == nil {
 		return false
 	}
-	p := checks.RDMAPort{Device: l.Text[m[2]:m[3]]}
+	p := facts.RDMAPort{Device: l.Text[m[2]:m[3]]}
 	p.Port, _ = rdmaNumber(l.Text[m[4]:m[5]])
 	words := strings.Fields(l.Text[m[1]:])
 	known := false

@@ -3,7 +3,7 @@ package evidence
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const rdmaLinkSample = `link mlx5_7/1 subnet_prefix fe80:0000:0000:0000 lid 3403 sm_lid 1 lmc 0 state DOWN physical_state POLLING
@@ -13,7 +13,7 @@ link mlx5_2/1 rx_write_requests 7 out_of_sequence 12 local_ack_timeout_err 3
 `
 
 func TestRDMALink(t *testing.T) {
-	rdmaWant(t, rdmaLinkSample, []checks.RDMAPort{
+	rdmaWant(t, rdmaLinkSample, []facts.RDMAPort{
 		{Device: "mlx5_7", Port: 1, LinkLayer: "InfiniBand", State: "down", PhysicalState: "Polling", LID: new(3403), SMLID: new(1)},
 		{Device: "mlx5_1", Port: 1, LinkLayer: "Ethernet", State: "active", PhysicalState: "LinkUp", Netdev: "ens3f1"},
 		{Device: "rocep1s0", Port: 1, State: "active", PhysicalState: "LinkUp"},

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 )
 
@@ -14,14 +14,14 @@ import (
 type rdmaPorts struct {
 	sink *Sink
 	// device is what the lines above the ports say; each port begins with it.
-	device checks.RDMAPort
+	device facts.RDMAPort
 	// port is the one under way, and at is where it began.
-	port *checks.RDMAPort
+	port *facts.RDMAPort
 	at   Line
 }
 
 // begin returns the port under way, or begins one.
-func (r *rdmaPorts) begin(l Line) *checks.RDMAPort {
+func (r *rdmaPorts) begin(l Line) *facts.RDMAPort {
 	if r.port == nil {
 		r.port, r.at = new(r.device), l
 	}
@@ -43,7 +43,7 @@ func (r *rdmaPorts) flush() {
 // rdmaMerge adds what a text tells of a port of an RDMA device. Texts that
 // agree are one port; where two contradict each other they tell of different
 // machines, or of different times, and both stay.
-func rdmaMerge(s *Sink, p checks.RDMAPort, l Line) {
+func rdmaMerge(s *Sink, p facts.RDMAPort, l Line) {
 	if p.Host == "" {
 		p.Host = s.Host()
 	}
@@ -68,7 +68,7 @@ func rdmaMerge(s *Sink, p checks.RDMAPort, l Line) {
 
 // rdmaAgree reports whether two reports can be of the same port of the same
 // machine.
-func rdmaAgree(a, b *checks.RDMAPort) bool {
+func rdmaAgree(a, b *facts.RDMAPort) bool {
 	if a.Device != b.Device || a.Port != b.Port || a.Host != b.Host {
 		return false
 	}
@@ -112,7 +112,7 @@ func rdmaSameGID(a, b string) bool {
 }
 
 // rdmaFill adds to a port what another report knows beyond it.
-func rdmaFill(to, from *checks.RDMAPort) {
+func rdmaFill(to, from *facts.RDMAPort) {
 	for _, f := range []struct{ to, from *string }{
 		{&to.LinkLayer, &from.LinkLayer},
 		{&to.State, &from.State},
@@ -161,7 +161,7 @@ func rdmaFill(to, from *checks.RDMAPort) {
 const rdmaMaxGIDs = 1024
 
 // rdmaAddGID adds a GID to a port, or what is known of one beyond its index.
-func rdmaAddGID(p *checks.RDMAPort, g checks.GID) {
+func rdmaAddGID(p *facts.RDMAPort, g facts.GID) {
 	if a, err := netip.ParseAddr(g.GID); err == nil && a.Is4In6() && g.IPv4 == "" {
 		g.IPv4 = a.Unmap().String()
 	}
@@ -188,7 +188,7 @@ func rdmaAddGID(p *checks.RDMAPort, g checks.GID) {
 
 // rdmaNameTypes tells the two meanings of the kernel's "IB/RoCE v1" apart,
 // which show_gids prints as "v1" for InfiniBand as well.
-func rdmaNameTypes(p *checks.RDMAPort) {
+func rdmaNameTypes(p *facts.RDMAPort) {
 	if p.LinkLayer != "InfiniBand" {
 		return
 	}
@@ -341,7 +341,7 @@ var rdmaCounters = map[string]bool{
 }
 
 // rdmaCounter notes a counter of a port, if it is one of errors.
-func rdmaCounter(p *checks.RDMAPort, name, value string) bool {
+func rdmaCounter(p *facts.RDMAPort, name, value string) bool {
 	if !rdmaCounters[name] {
 		return false
 	}

@@ -4,15 +4,15 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // rdmaWant compares the ports that a text gives with those that are expected,
 // leaving out where they stand.
-func rdmaWant(t *testing.T, text string, want []checks.RDMAPort) {
+func rdmaWant(t *testing.T, text string, want []facts.RDMAPort) {
 	t.Helper()
 	f := Parse("x.txt", text)
-	var got []checks.RDMAPort
+	var got []facts.RDMAPort
 	if f.NICs != nil {
 		got = f.NICs.RDMA
 	}
@@ -55,15 +55,15 @@ CA 'mlx5_0'
 $ show_gids
 DEV	PORT	INDEX	GID					IPv4  		VER	DEV
 mlx5_0	1	3	0000:0000:0000:0000:0000:ffff:0a01:0203	10.1.2.3	v2	ens3f0
-`, []checks.RDMAPort{{
+`, []facts.RDMAPort{{
 		Device: "mlx5_0", Port: 1, State: "active", LinkLayer: "Ethernet",
-		GIDs: []checks.GID{{Index: 3, GID: "0000:0000:0000:0000:0000:ffff:0a01:0203", Type: "RoCE v2", Netdev: "ens3f0", IPv4: "10.1.2.3"}}, Netdev: "ens3f0",
+		GIDs: []facts.GID{{Index: 3, GID: "0000:0000:0000:0000:0000:ffff:0a01:0203", Type: "RoCE v2", Netdev: "ens3f0", IPv4: "10.1.2.3"}}, Netdev: "ens3f0",
 	}})
 }
 
 // Two machines whose prompts give no name both have a mlx5_0.
 func TestPortsThatContradictStay(t *testing.T) {
-	rdmaWant(t, "mlx5_0 port 1 ==> ens1 (Up)\nmlx5_0 port 1 ==> ens1 (Up)\nmlx5_0 port 1 ==> ens1 (Down)\n", []checks.RDMAPort{
+	rdmaWant(t, "mlx5_0 port 1 ==> ens1 (Up)\nmlx5_0 port 1 ==> ens1 (Up)\nmlx5_0 port 1 ==> ens1 (Down)\n", []facts.RDMAPort{
 		{Device: "mlx5_0", Port: 1, Netdev: "ens1", NetdevUp: new(true), LinkLayer: "Ethernet"},
 		{Device: "mlx5_0", Port: 1, Netdev: "ens1", NetdevUp: new(false), LinkLayer: "Ethernet"},
 	})

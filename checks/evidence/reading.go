@@ -7,7 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // reading is the examination of one or more texts that tell of one machine or
@@ -17,7 +18,7 @@ type reading struct {
 	kinds []*Kind
 	// takers are, by their number in the automaton, the kinds and after them
 	// the statements; the last one stands for what may be a shell prompt.
-	statements  []*Statement
+	statements  []*message.Statement
 	anchors     *anchorSet
 	promptTaker uint16
 	// readers are the kinds that read blocks, by number.
@@ -39,7 +40,7 @@ var anchorsOfAll = sync.OnceValue(func() *anchorSet {
 		anchors = append(anchors, k.Anchors)
 		prefilters = append(prefilters, k.Prefilter)
 	}
-	for _, t := range Statements() {
+	for _, t := range message.Statements() {
 		anchors = append(anchors, t.Anchors)
 	}
 	set := newAnchorSet(append(anchors, promptSigns))
@@ -48,7 +49,7 @@ var anchorsOfAll = sync.OnceValue(func() *anchorSet {
 })
 
 func newReading() *reading {
-	r := &reading{sink: newSink(), kinds: kinds(), statements: Statements(), anchors: anchorsOfAll()}
+	r := &reading{sink: newSink(), kinds: kinds(), statements: message.Statements(), anchors: anchorsOfAll()}
 	r.promptTaker = uint16(len(r.kinds) + len(r.statements))
 	for _, k := range r.kinds {
 		r.readers = append(r.readers, k.Read != nil)
@@ -59,7 +60,7 @@ func newReading() *reading {
 // read reads one text, line by line.
 func (r *reading) read(ctx context.Context, name string, from io.Reader) error {
 	r.current = len(r.sink.Facts.Texts)
-	r.sink.Facts.Texts = append(r.sink.Facts.Texts, checks.Text{Name: name, Kinds: []checks.TextKind{}})
+	r.sink.Facts.Texts = append(r.sink.Facts.Texts, facts.Text{Name: name, Kinds: []facts.TextKind{}})
 	s := r.anchors.scan(from)
 	defer s.close()
 	in := &Lines{name: name, reached: r.sink.ledger.reached}
@@ -99,7 +100,7 @@ func (r *reading) read(ctx context.Context, name string, from io.Reader) error {
 	}
 	if s.cut > 0 {
 		t.Problem = fmt.Sprintf("%d of its lines are longer than %s: %s of them were not read", s.cut, size(maxLine), size(s.cutBytes))
-		t.Unread = checks.UnreadLines
+		t.Unread = facts.UnreadLines
 	}
 	return s.err
 }
@@ -166,7 +167,7 @@ func (r *reading) line(l Line) {
 		}
 		i -= len(r.kinds)
 		if i < len(r.statements) && (first < 0 || i < first) {
-			if found, ok := r.statements[i].match(l.Text); ok {
+			if found, ok := r.statements[i].Match(l.Text); ok {
 				first, fields = i, found
 			}
 		}
@@ -177,7 +178,7 @@ func (r *reading) line(l Line) {
 	}
 }
 
-func (r *reading) textUnderWay() *checks.Text { return &r.sink.Facts.Texts[r.current] }
+func (r *reading) textUnderWay() *facts.Text { return &r.sink.Facts.Texts[r.current] }
 
 // count counts a line that a kind takes without learning anything from it.
 func (r *reading) count(kind uint16, line int) { r.recognised(r.kinds[kind].Name, line, 1) }
@@ -191,11 +192,11 @@ func (r *reading) recognised(kind string, first, lines int) {
 			return
 		}
 	}
-	t.Kinds = append(t.Kinds, checks.TextKind{Kind: kind, Line: first, Lines: lines})
+	t.Kinds = append(t.Kinds, facts.TextKind{Kind: kind, Line: first, Lines: lines})
 }
 
 // finish joins what the texts told and returns the facts.
-func (r *reading) finish() *checks.Facts {
+func (r *reading) finish() *facts.Facts {
 	s := r.sink
 	s.nccl.finish(s)
 	if list := s.messages.messages(); len(list) > 0 || s.Facts.Logs != nil {

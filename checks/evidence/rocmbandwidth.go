@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // rocmBandwidthKind are the devices and the matrices of rocm-bandwidth-test
@@ -20,11 +20,11 @@ var rocmBandwidthKind = &Kind{
 }
 
 var (
-	rocmBandwidthTitle  = regexp.MustCompile(`^\s*(?:RocmBandwidthTest Version: \S+|Inter-Device (Access|Link Type|Link Hops|Numa Distance).*|(Uni|Bi)?directional copy (?:peak|average) bandwidth GB/s)\s*$`)
-	rocmBandwidthDevice = regexp.MustCompile(`^\s*Device: (\d{1,3}),\s+(.*?)\s*$`)
-	rocmBandwidthPlace  = regexp.MustCompile(`,\s+([0-9a-fA-F]{1,2}:[0-9a-fA-F]{1,2}\.[0-7])$`)
-	rocmBandwidthIndex  = regexp.MustCompile(`^\s*D/D((?:\s+\d{1,3})+)\s*$`)
-	rocmBandwidthRow    = regexp.MustCompile(`^\s*(\d{1,3})((?:\s+(?:[0-9.]+|N/A|[PX]|FAIL|PASS))+)\s*$`)
+	rocmBandwidthTitle  = lazy.New(`^\s*(?:RocmBandwidthTest Version: \S+|Inter-Device (Access|Link Type|Link Hops|Numa Distance).*|(Uni|Bi)?directional copy (?:peak|average) bandwidth GB/s)\s*$`)
+	rocmBandwidthDevice = lazy.New(`^\s*Device: (\d{1,3}),\s+(.*?)\s*$`)
+	rocmBandwidthPlace  = lazy.New(`,\s+([0-9a-fA-F]{1,2}:[0-9a-fA-F]{1,2}\.[0-7])$`)
+	rocmBandwidthIndex  = lazy.New(`^\s*D/D((?:\s+\d{1,3})+)\s*$`)
+	rocmBandwidthRow    = lazy.New(`^\s*(\d{1,3})((?:\s+(?:[0-9.]+|N/A|[PX]|FAIL|PASS))+)\s*$`)
 )
 
 // rocmBandwidthReport is the run under way.
@@ -36,7 +36,7 @@ type rocmBandwidthReport struct {
 	table string
 	two   bool
 	row   []int
-	bench *checks.Benchmark
+	bench *facts.Benchmark
 }
 
 func rocmBandwidthRead(s *Sink, in *Lines) {
@@ -78,7 +78,7 @@ func rocmBandwidthRead(s *Sink, in *Lines) {
 				if r.two {
 					what = "bidirectional"
 				}
-				r.bench = &checks.Benchmark{Tool: "rocm-bandwidth-test", Test: text, What: what, Source: s.Source(), Line: l.Number}
+				r.bench = &facts.Benchmark{Tool: "rocm-bandwidth-test", Test: text, What: what, Source: s.Source(), Line: l.Number}
 			}
 		case rocmBandwidthIndex.MatchString(l.Text):
 			r.row = nil
@@ -134,11 +134,11 @@ func (r *rocmBandwidthReport) cells(pairs *amdGPUPairs, m []string, l Line) {
 		if err != nil || from == to || rate < 0 || rate > 1e6 || len(r.bench.Points) >= maxEntries {
 			continue
 		}
-		r.bench.Points = append(r.bench.Points, checks.BenchmarkPoint{A: r.name(from), B: r.name(to), GBps: &rate, Line: l.Number})
+		r.bench.Points = append(r.bench.Points, facts.BenchmarkPoint{A: r.name(from), B: r.name(to), GBps: &rate, Line: l.Number})
 	}
 }
 
-func rocmBandwidthCell(p *checks.Pair, table, cell string) {
+func rocmBandwidthCell(p *facts.Pair, table, cell string) {
 	switch {
 	case table == "Link Type" && cell == "X":
 		p.LinkType = "xgmi"
@@ -164,7 +164,7 @@ func (r *rocmBandwidthReport) finish(s *Sink) {
 }
 
 // rocmBandwidthPeak notes the best rate between two GPUs.
-func rocmBandwidthPeak(b *checks.Benchmark) {
+func rocmBandwidthPeak(b *facts.Benchmark) {
 	for _, p := range b.Points {
 		if strings.HasPrefix(p.A, "GPU") && strings.HasPrefix(p.B, "GPU") && (b.PeakGBps == nil || *p.GBps > *b.PeakGBps) {
 			b.PeakGBps = p.GBps

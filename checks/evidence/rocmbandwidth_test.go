@@ -3,7 +3,7 @@ package evidence
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const rocmBandwidthText = `.....
@@ -69,7 +69,7 @@ func TestROCmBandwidth(t *testing.T) {
 	}
 }
 
-func amdTestPoint(b checks.Benchmark, a, to string) *checks.BenchmarkPoint {
+func amdTestPoint(b facts.Benchmark, a, to string) *facts.BenchmarkPoint {
 	for i := range b.Points {
 		if b.Points[i].A == a && b.Points[i].B == to {
 			return &b.Points[i]

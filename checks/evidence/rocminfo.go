@@ -2,11 +2,11 @@ package evidence
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // rocminfoKind are the agents of rocminfo, or what grep leaves of them
@@ -39,11 +39,11 @@ var rocminfoKind = &Kind{
 }
 
 var (
-	rocminfoAgent = regexp.MustCompile(`^Agent (\d{1,3})$`)
+	rocminfoAgent = lazy.New(`^Agent (\d{1,3})$`)
 	// rocminfoName is the name of an agent that is a GPU; its ISAs have longer
 	// ones, further to the right.
-	rocminfoName  = regexp.MustCompile(`^ *(?:Name: +gfx[0-9a-f]{3,4}\s*|Marketing Name: {2,}\S.*)$`)
-	rocminfoEntry = regexp.MustCompile(`^( *)([A-Za-z][A-Za-z0-9 ().,/_-]{0,60}?)::? *(.*?)\s*$`)
+	rocminfoName  = lazy.New(`^ *(?:Name: +gfx[0-9a-f]{3,4}\s*|Marketing Name: {2,}\S.*)$`)
+	rocminfoEntry = lazy.New(`^( *)([A-Za-z][A-Za-z0-9 ().,/_-]{0,60}?)::? *(.*?)\s*$`)
 )
 
 // rocminfoGPU is an agent under way.
@@ -97,7 +97,7 @@ func rocminfoRead(s *Sink, in *Lines) {
 }
 
 // rocminfoKeys are keys that tell rocminfo's lines from other texts.
-var rocminfoKeys = regexp.MustCompile(`^(?:Runtime.*|System.*|Sig\.? ?Max.*|Signal.*|Machine Model.*|Mwaitx|XNACK.*|DMAbuf.*|VMM.*|Name|Uuid|Marketing Name|Vendor Name|Feature.*|Profiles?|Float.*|Max.*|Queue.*|Node|Device Type|Cache.*|L[1-4]|Chip ID|ASIC.*|BDFID|Internal Node ID|Compute Unit|SIMDs per CU|Shader.*|WatchPts.*|Coherent.*|Memory Properties|Fast.*|Wavefront.*|Workgroup.*|[xyz]|Grid.*|Packet.*|SDMA.*|IOMMU.*|Pool.*|Segment|Size|Allocatable|Alloc.*|Accessible.*|ISA.*|Default.*|FBarrier.*|Number.*|Clock.*|Timestamp.*|Domain|Device.*|Ext.*)$`)
+var rocminfoKeys = lazy.New(`^(?:Runtime.*|System.*|Sig\.? ?Max.*|Signal.*|Machine Model.*|Mwaitx|XNACK.*|DMAbuf.*|VMM.*|Name|Uuid|Marketing Name|Vendor Name|Feature.*|Profiles?|Float.*|Max.*|Queue.*|Node|Device Type|Cache.*|L[1-4]|Chip ID|ASIC.*|BDFID|Internal Node ID|Compute Unit|SIMDs per CU|Shader.*|WatchPts.*|Coherent.*|Memory Properties|Fast.*|Wavefront.*|Workgroup.*|[xyz]|Grid.*|Packet.*|SDMA.*|IOMMU.*|Pool.*|Segment|Size|Allocatable|Alloc.*|Accessible.*|ISA.*|Default.*|FBarrier.*|Number.*|Clock.*|Timestamp.*|Domain|Device.*|Ext.*)$`)
 
 // entry takes one entry; it is false for what is none of rocminfo's.
 func (a *rocminfoGPU) entry(l Line, key, value string, own bool, finish func()) bool {
@@ -138,11 +138,11 @@ func (a *rocminfoGPU) entry(l Line, key, value string, own bool, finish func()) 
 }
 
 // rocminfoPart begins a pool of memory or an instruction set of an agent.
-var rocminfoPart = regexp.MustCompile(`^(?:Pool|ISA) \d{1,3}$`)
+var rocminfoPart = lazy.New(`^(?:Pool|ISA) \d{1,3}$`)
 
 // rocminfoOther are names of processors and other agents among those of
 // GPUs, where grep left the names alone.
-var rocminfoOther = regexp.MustCompile(`(?i)processor|EPYC|Xeon|Ryzen(?:.*Core)?|Core\(TM\)|Threadripper|aie2`)
+var rocminfoOther = lazy.New(`(?i)processor|EPYC|Xeon|Ryzen(?:.*Core)?|Core\(TM\)|Threadripper|aie2`)
 
 // finish writes a GPU down; it is false for an agent that is none.
 func (a *rocminfoGPU) finish(s *Sink, index int) bool {
@@ -208,7 +208,7 @@ var rocminfoAgentsKind = &Kind{
 	},
 }
 
-var rocminfoAgentLine = regexp.MustCompile(`^\s*gfx[0-9a-f]{3,4}\s*$`)
+var rocminfoAgentLine = lazy.New(`^\s*gfx[0-9a-f]{3,4}\s*$`)
 
 // rocminfoVersionKind is the content of /opt/rocm/.info/version, known by the
 // command alone.
@@ -225,7 +225,7 @@ var rocminfoVersionKind = &Kind{
 	},
 }
 
-var rocminfoVersion = regexp.MustCompile(`^\s*(\d+\.\d+(?:\.\d+)?)(?:-\S+)?\s*$`)
+var rocminfoVersion = lazy.New(`^\s*(\d+\.\d+(?:\.\d+)?)(?:-\S+)?\s*$`)
 
 // rocmLibraryKind is a file of ROCm whose name bears the release: its third and
 // later digits are major, minor and patch, two each (librccl.so.1.0.70201 is of
@@ -244,4 +244,4 @@ var rocmLibraryKind = &Kind{
 	},
 }
 
-var rocmLibrary = regexp.MustCompile(`\blib(?:rccl\.so\.1\.0|amdhip64\.so\.\d\.\d)\.([5-9]\d{4}|[1-9]\d{5})\b`)
+var rocmLibrary = lazy.New(`\blib(?:rccl\.so\.1\.0|amdhip64\.so\.\d\.\d)\.([5-9]\d{4}|[1-9]\d{5})\b`)

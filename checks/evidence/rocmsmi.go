@@ -1,10 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // rocmSMITopologyKind are the matrices of rocm-smi --showtopo and its parts
@@ -17,8 +18,8 @@ var rocmSMITopologyKind = &Kind{
 }
 
 var (
-	rocmSMIMatrix = regexp.MustCompile(`^\s*=+ (Weight|Hops|Link Type|Link accessibility) between two GPUs =+\s*$`)
-	rocmSMINames  = regexp.MustCompile(`^\s*(?:GPU\d{1,3}\s*)+$`)
+	rocmSMIMatrix = lazy.New(`^\s*=+ (Weight|Hops|Link Type|Link accessibility) between two GPUs =+\s*$`)
+	rocmSMINames  = lazy.New(`^\s*(?:GPU\d{1,3}\s*)+$`)
 )
 
 func rocmSMITopologyRead(s *Sink, in *Lines) {
@@ -55,7 +56,7 @@ func rocmSMITopologyRead(s *Sink, in *Lines) {
 }
 
 // rocmSMICell notes what a matrix says of a pair.
-func rocmSMICell(p *checks.Pair, table, cell string) {
+func rocmSMICell(p *facts.Pair, table, cell string) {
 	switch strings.ToLower(table) {
 	case "weight":
 		p.Weight = amdGPUInt(cell)
@@ -80,8 +81,8 @@ var rocmSMILineKind = &Kind{
 }
 
 var (
-	rocmSMIEntry  = regexp.MustCompile(`^\s*GPU\[(\d{1,3})\]\s*: ([^:]{1,60}?):\s*(.*?)\s*$`)
-	rocmSMIDriver = regexp.MustCompile(`^Driver version:\s*(\S+)\s*$`)
+	rocmSMIEntry  = lazy.New(`^\s*GPU\[(\d{1,3})\]\s*: ([^:]{1,60}?):\s*(.*?)\s*$`)
+	rocmSMIDriver = lazy.New(`^Driver version:\s*(\S+)\s*$`)
 )
 
 func rocmSMILine(s *Sink, l Line) bool {
@@ -104,7 +105,7 @@ func rocmSMILine(s *Sink, l Line) bool {
 }
 
 // rocmSMISet notes one entry of a GPU.
-func rocmSMISet(g *checks.GPU, key, value string) {
+func rocmSMISet(g *facts.GPU, key, value string) {
 	switch strings.ToLower(key) {
 	case "card series", "device name":
 		// Before ROCm 6 the series is the id where the name is not known.
@@ -139,7 +140,7 @@ var rocmSMITableKind = &Kind{
 
 // rocmSMIRow is a row: the number of the GPU, in ROCm 6 and newer that of the
 // node and the ids of device and GPU, and its temperature.
-var rocmSMIRow = regexp.MustCompile(`^\s*(\d{1,3})\s+(?:(?:\d+\s+)?\[?(0x[0-9a-fA-F]{4})\b.*|\S*\d\S*\s.*)$`)
+var rocmSMIRow = lazy.New(`^\s*(\d{1,3})\s+(?:(?:\d+\s+)?\[?(0x[0-9a-fA-F]{4})\b.*|\S*\d\S*\s.*)$`)
 
 func rocmSMITableRead(s *Sink, in *Lines) {
 	in.Next()

@@ -1,11 +1,11 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // showGIDsKind is the table of GIDs by the script show_gids of MLNX_OFED. The
@@ -25,15 +25,15 @@ var showGIDsKind = &Kind{
 }
 
 var (
-	showGIDsHead = regexp.MustCompile(`^\s*DEV\s+PORT\s+INDEX\s+GID\b`)
-	showGIDsRow  = regexp.MustCompile(`^\s*([\w.-]+)\s+(\d+)\s+(\d+)\s+((?:[0-9a-f]{4}:){7}[0-9a-f]{4})\s+(?:(\d+\.\d+\.\d+\.\d+)\s+)?(v1|v2)(?:\s+([\w.@-]+))?\s*$`)
-	showGIDsRest = regexp.MustCompile(`^\s*(?:---[\s-]*|n_gids_found=\d+)\s*$`)
+	showGIDsHead = lazy.New(`^\s*DEV\s+PORT\s+INDEX\s+GID\b`)
+	showGIDsRow  = lazy.New(`^\s*([\w.-]+)\s+(\d+)\s+(\d+)\s+((?:[0-9a-f]{4}:){7}[0-9a-f]{4})\s+(?:(\d+\.\d+\.\d+\.\d+)\s+)?(v1|v2)(?:\s+([\w.@-]+))?\s*$`)
+	showGIDsRest = lazy.New(`^\s*(?:---[\s-]*|n_gids_found=\d+)\s*$`)
 )
 
 func showGIDsRead(s *Sink, in *Lines) {
-	var ports []*checks.RDMAPort
-	at := make(map[*checks.RDMAPort]Line)
-	byName := make(map[string]*checks.RDMAPort)
+	var ports []*facts.RDMAPort
+	at := make(map[*facts.RDMAPort]Line)
+	byName := make(map[string]*facts.RDMAPort)
 	flush := func() {
 		for _, p := range ports {
 			rdmaMerge(s, *p, at[p])
@@ -58,12 +58,12 @@ func showGIDsRead(s *Sink, in *Lines) {
 		name := m[1] + " " + m[2]
 		p := byName[name]
 		if p == nil {
-			p = &checks.RDMAPort{Device: m[1], Port: number, Netdev: m[7], LinkLayer: rdmaNetdevLayer(m[7])}
+			p = &facts.RDMAPort{Device: m[1], Port: number, Netdev: m[7], LinkLayer: rdmaNetdevLayer(m[7])}
 			byName[name] = p
 			ports = append(ports, p)
 			at[p] = l
 		}
-		g := checks.GID{Index: index, GID: m[4], IPv4: m[5], Type: rdmaGIDType(m[6]), Netdev: m[7]}
+		g := facts.GID{Index: index, GID: m[4], IPv4: m[5], Type: rdmaGIDType(m[6]), Netdev: m[7]}
 		if strings.Contains(p.Netdev, ".") && !strings.Contains(m[7], ".") { // A VLAN's row came first.
 			p.Netdev = m[7]
 		}

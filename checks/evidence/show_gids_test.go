@@ -3,7 +3,7 @@ package evidence
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 const showGIDsSample = `DEV	PORT	INDEX	GID					IPv4  		VER	DEV
@@ -15,26 +15,26 @@ n_gids_found=3
 `
 
 func TestShowGIDs(t *testing.T) {
-	rdmaWant(t, showGIDsSample, []checks.RDMAPort{
+	rdmaWant(t, showGIDsSample, []facts.RDMAPort{
 		{
 			Device: "mlx5_0", Port: 1, LinkLayer: "Ethernet", Netdev: "ens1f0",
-			GIDs: []checks.GID{
+			GIDs: []facts.GID{
 				{Index: 0, GID: "fe80:0000:0000:0000:0202:03ff:fe04:0506", Type: "RoCE v1", Netdev: "ens1f0"},
 				{Index: 3, GID: "0000:0000:0000:0000:0000:ffff:0a01:0203", Type: "RoCE v2", Netdev: "ens1f0", IPv4: "10.1.2.3"},
 			},
 		},
 		{
 			Device: "mlx5_1", Port: 1, LinkLayer: "InfiniBand", Netdev: "ib0",
-			GIDs: []checks.GID{{Index: 0, GID: "fe80:0000:0000:0000:0202:03ff:fe04:0507", Type: "IB", Netdev: "ib0"}},
+			GIDs: []facts.GID{{Index: 0, GID: "fe80:0000:0000:0000:0202:03ff:fe04:0507", Type: "IB", Netdev: "ib0"}},
 		},
 	})
 }
 
 // In a container the interface is hidden and its column empty.
 func TestShowGIDsFragment(t *testing.T) {
-	rdmaWant(t, "mlx5_0  1       5       0000:0000:0000:0000:0000:ffff:0a01:0203 10.1.2.3        v2\n", []checks.RDMAPort{{
+	rdmaWant(t, "mlx5_0  1       5       0000:0000:0000:0000:0000:ffff:0a01:0203 10.1.2.3        v2\n", []facts.RDMAPort{{
 		Device: "mlx5_0", Port: 1,
-		GIDs: []checks.GID{{Index: 5, GID: "0000:0000:0000:0000:0000:ffff:0a01:0203", Type: "RoCE v2", IPv4: "10.1.2.3"}},
+		GIDs: []facts.GID{{Index: 5, GID: "0000:0000:0000:0000:0000:ffff:0a01:0203", Type: "RoCE v2", IPv4: "10.1.2.3"}},
 	}})
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // Sink takes what parsers read and builds the facts.
@@ -12,13 +13,13 @@ type Sink struct {
 	// Facts is the document under construction. Parsers append to the
 	// sections of texts (Launches, Software, Benchmarks) themselves; for
 	// what several texts tell of, they use the methods of Sink.
-	Facts *checks.Facts
+	Facts *facts.Facts
 
 	name   string
 	prompt *Prompt
 
-	devices map[string]*checks.PCIDevice
-	gpus    map[string]*checks.GPU
+	devices map[string]*facts.PCIDevice
+	gpus    map[string]*facts.GPU
 	order   []string
 	ledger  ledger
 	// partialPCI is set until a text lists the whole PCI tree.
@@ -33,7 +34,7 @@ type Sink struct {
 	bridges map[string]string
 	// wholeTree is set once a text shows the buses below every bridge.
 	wholeTree  bool
-	unnamedACS []checks.UnnamedACS
+	unnamedACS []facts.UnnamedACS
 	// groupTypes are the types of IOMMU groups by number.
 	groupTypes map[int]string
 	// shell are the numbers that a script gives names.
@@ -46,16 +47,16 @@ type Sink struct {
 	// gpuBuffer is set while perftest's next table is of a GPU's memory.
 	gpuBuffer bool
 	// diagEvents are the events of kernel logs of which NCCL's diagnostics tell.
-	diagEvents []checks.KernelEvent
+	diagEvents []facts.KernelEvent
 	// access is who may open the device nodes that a text lists, and who asks.
 	access nodesAccess
 }
 
 func newSink() *Sink {
 	s := &Sink{
-		Facts:      &checks.Facts{Schema: checks.FactsSchema},
-		devices:    make(map[string]*checks.PCIDevice),
-		gpus:       make(map[string]*checks.GPU),
+		Facts:      &facts.Facts{Schema: facts.FactsSchema},
+		devices:    make(map[string]*facts.PCIDevice),
+		gpus:       make(map[string]*facts.GPU),
 		partialPCI: true,
 		kernel:     checks.NewKernelLogReader(), bridges: make(map[string]string), groupTypes: make(map[int]string),
 	}
@@ -104,11 +105,11 @@ const (
 )
 
 // Device returns the PCI function at an address ("0000:3b:00.0", in the form
-// that checks.Address gives), new if need be.
-func (s *Sink) Device(address string, l Line) *checks.PCIDevice {
+// that facts.Address gives), new if need be.
+func (s *Sink) Device(address string, l Line) *facts.PCIDevice {
 	d := s.devices[address]
 	if d == nil {
-		d = &checks.PCIDevice{Address: address}
+		d = &facts.PCIDevice{Address: address}
 		if len(s.devices) < maxDevices {
 			s.devices[address] = d
 		}
@@ -121,10 +122,10 @@ func (s *Sink) Device(address string, l Line) *checks.PCIDevice {
 func (s *Sink) WholePCI() { s.partialPCI = false }
 
 // GPU returns the GPU at a PCI address, new if need be.
-func (s *Sink) GPU(address string, l Line) *checks.GPU {
+func (s *Sink) GPU(address string, l Line) *facts.GPU {
 	g := s.gpus[address]
 	if g == nil {
-		g = &checks.GPU{Address: address}
+		g = &facts.GPU{Address: address}
 		if len(s.gpus) < maxDevices {
 			s.gpus[address] = g
 			s.order = append(s.order, address)
@@ -137,7 +138,7 @@ func (s *Sink) GPU(address string, l Line) *checks.GPU {
 // GPUAt returns the GPU of a management library's index, where the text tells
 // no address. Once another text tells the addresses, the two become one;
 // else the GPU is called "GPU3". Pairs of such GPUs are named likewise.
-func (s *Sink) GPUAt(index int, l Line) *checks.GPU {
+func (s *Sink) GPUAt(index int, l Line) *facts.GPU {
 	name := GPUName(index)
 	g := s.GPU(name, l)
 	if g.Index == nil {
@@ -158,32 +159,32 @@ func section[T any](at **T) *T {
 }
 
 // GPUs returns the section of the GPUs, new if need be.
-func (s *Sink) GPUs() *checks.GPUFacts { return section(&s.Facts.GPUs) }
+func (s *Sink) GPUs() *facts.GPUFacts { return section(&s.Facts.GPUs) }
 
 // HostFacts returns the section of the host, new if need be; so do those below
 // with theirs.
-func (s *Sink) HostFacts() *checks.HostFacts { return section(&s.Facts.Host) }
+func (s *Sink) HostFacts() *facts.HostFacts { return section(&s.Facts.Host) }
 
 // IOMMU returns its section.
-func (s *Sink) IOMMU() *checks.IOMMUFacts { return section(&s.Facts.IOMMU) }
+func (s *Sink) IOMMU() *facts.IOMMUFacts { return section(&s.Facts.IOMMU) }
 
 // NUMA returns its section.
-func (s *Sink) NUMA() *checks.NUMAFacts { return section(&s.Facts.NUMA) }
+func (s *Sink) NUMA() *facts.NUMAFacts { return section(&s.Facts.NUMA) }
 
 // Container returns its section.
-func (s *Sink) Container() *checks.ContainerFacts { return section(&s.Facts.Container) }
+func (s *Sink) Container() *facts.ContainerFacts { return section(&s.Facts.Container) }
 
 // Links returns its section.
-func (s *Sink) Links() *checks.LinkFacts { return section(&s.Facts.Links) }
+func (s *Sink) Links() *facts.LinkFacts { return section(&s.Facts.Links) }
 
 // NICs returns its section.
-func (s *Sink) NICs() *checks.NICFacts { return section(&s.Facts.NICs) }
+func (s *Sink) NICs() *facts.NICFacts { return section(&s.Facts.NICs) }
 
 // Storage returns its section.
-func (s *Sink) Storage() *checks.StorageFacts { return section(&s.Facts.Storage) }
+func (s *Sink) Storage() *facts.StorageFacts { return section(&s.Facts.Storage) }
 
 // Logs returns its section.
-func (s *Sink) Logs() *checks.LogFacts { return section(&s.Facts.Logs) }
+func (s *Sink) Logs() *facts.LogFacts { return section(&s.Facts.Logs) }
 
 // Variable notes a setting that is in force for the job. The first value of a
 // name counts as effective; another one that differs is listed beside it.
@@ -192,7 +193,7 @@ func (s *Sink) Variable(name, value string, l Line) {
 		return
 	}
 	if s.Facts.Env == nil {
-		s.Facts.Env = &checks.EnvFacts{}
+		s.Facts.Env = &facts.EnvFacts{}
 	}
 	effective := true
 	for _, v := range s.Facts.Env.Variables {
@@ -206,7 +207,7 @@ func (s *Sink) Variable(name, value string, l Line) {
 	if len(s.Facts.Env.Variables) >= maxEntries {
 		return
 	}
-	s.Facts.Env.Variables = append(s.Facts.Env.Variables, checks.Variable{
+	s.Facts.Env.Variables = append(s.Facts.Env.Variables, facts.Variable{
 		Name: name, Value: value, Source: s.name, Line: l.Number, Effective: effective,
 	})
 	s.Told("env.variables["+name+"]", value, l)
@@ -226,7 +227,7 @@ func (s *Sink) Package(name, version, host, manager string, l Line) {
 	if len(s.Facts.Software) >= maxEntries {
 		return
 	}
-	s.Facts.Software = append(s.Facts.Software, checks.Package{
+	s.Facts.Software = append(s.Facts.Software, facts.Package{
 		Name: name, Version: version, Host: host, Manager: manager, Source: s.name, Line: l.Number,
 	})
 }
@@ -244,5 +245,5 @@ func (s *Sink) Unknown(section, fact, reason, hint string) {
 			return
 		}
 	}
-	s.Facts.Unknown = append(s.Facts.Unknown, checks.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
+	s.Facts.Unknown = append(s.Facts.Unknown, facts.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
 }

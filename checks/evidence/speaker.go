@@ -3,17 +3,19 @@ package evidence
 import (
 	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
 )
 
 // The forms in which launchers say who wrote a line.
 var (
 	// rankSpeaker are "[rank3]:" (PyTorch), "[Rank 3]", "Rank 3]:",
 	// "(Worker_TP1 pid=382)", "(RayWorkerWrapper pid=12, ip=10.0.0.2, rank=3)".
-	rankSpeaker = newPattern(`\[[Rr]ank ?(\d+)[\]|]|\brank[=: ](\d+)\b|Worker_(?:DP\d+_)?(?:PP\d+_)?TP(\d+)`)
+	rankSpeaker = pattern.New(`\[[Rr]ank ?(\d+)[\]|]|\brank[=: ](\d+)\b|Worker_(?:DP\d+_)?(?:PP\d+_)?TP(\d+)`)
 	// mpiSpeaker is Open MPI's --tag-output: "[1,3]<stdout>:".
-	mpiSpeaker = newPattern(`^\[\d+,(\d+)\]<std(?:out|err)>`)
+	mpiSpeaker = pattern.New(`^\[\d+,(\d+)\]<std(?:out|err)>`)
 	// pidSpeaker are "(Worker_TP0 pid=381)", "(raylet, ip=..., pid=12)".
-	pidSpeaker = newPattern(`\bpid=(\d+)`)
+	pidSpeaker = pattern.New(`\bpid=(\d+)`)
 )
 
 // identify reads who wrote a line.
@@ -26,7 +28,7 @@ func identify(line string) speaker {
 		}
 	}
 	if s.pid == 0 {
-		if m := pidSpeaker.find(line); m != nil {
+		if m := pidSpeaker.Find(line); m != nil {
 			s.pid = number(m[1])
 		}
 	}
@@ -36,8 +38,8 @@ func identify(line string) speaker {
 
 // rankOf reads the rank that wrote a line.
 func rankOf(line string) *int {
-	for _, form := range []*pattern{mpiSpeaker, rankSpeaker} {
-		if m := form.find(line); m != nil {
+	for _, form := range []*pattern.Pattern{mpiSpeaker, rankSpeaker} {
+		if m := form.Find(line); m != nil {
 			return optional(strings.Join(m[1:], ""))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // splitInto gives the lines of a text that comes in chunks of a size: the number, "~"
@@ -114,9 +114,9 @@ func TestOverwrittenLine(t *testing.T) {
 		"first\n" + said + "\r" + progress + "\nlast\n",
 		"first\n" + strings.Repeat(progress, 2000) + said + "\r" + strings.Repeat(progress, 2000) + "\nlast\n",
 	} {
-		facts := Parse("a.log", text)
-		if facts.Logs == nil || len(facts.Logs.Messages) != 1 || facts.Logs.Messages[0].Line != 2 {
-			t.Errorf("got %+v", facts.Logs)
+		f := Parse("a.log", text)
+		if f.Logs == nil || len(f.Logs.Messages) != 1 || f.Logs.Messages[0].Line != 2 {
+			t.Errorf("got %+v", f.Logs)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestCutLines(t *testing.T) {
 				if over > 0 {
 					want = fmt.Sprintf("%d of its lines are longer than 64 KiB: %s of them were not read", count, size(int64(count*over)))
 				}
-				if got.Problem != want || (got.Unread == checks.UnreadLines) != (over > 0) {
+				if got.Problem != want || (got.Unread == facts.UnreadLines) != (over > 0) {
 					t.Errorf("%d bytes more, end %q, %d times: %q, want %q", over, end, count, got.Problem, want)
 				}
 				if got.Bytes != int64(len(text)) {

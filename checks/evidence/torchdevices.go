@@ -1,8 +1,9 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // torchDevicesKind is the answer of PyTorch to the question whether it sees
@@ -42,7 +43,7 @@ var torchDevicesKind = &Kind{
 }
 
 // torchDevicesValue is what Python prints, alone in its line.
-var torchDevicesValue = regexp.MustCompile(`^\s*(True|False|\d{1,3})\s*$`)
+var torchDevicesValue = lazy.New(`^\s*(True|False|\d{1,3})\s*$`)
 
 // torchDevicesQuestion is the last thing that a line of code asks for.
 func torchDevicesQuestion(code string) string {

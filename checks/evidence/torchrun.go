@@ -1,10 +1,10 @@
 package evidence
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // torchrunKind reads the summary in which torchrun names the rank that failed
@@ -23,7 +23,7 @@ var torchrunKind = &Kind{
 }
 
 // torchrunField is a line of the summary: "  rank      : 1 (local_rank: 1)".
-var torchrunField = regexp.MustCompile(`^\W*(time|host|rank|exitcode|traceback)\s*: (\S+)(?:.*\b(SIG[A-Z]+)\b)?`)
+var torchrunField = lazy.New(`^\W*(time|host|rank|exitcode|traceback)\s*: (\S+)(?:.*\b(SIG[A-Z]+)\b)?`)
 
 func readTorchrun(s *Sink, in *Lines) {
 	head, _ := in.Next()

@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // transferBenchKind are the matrices of TransferBench's presets p2p and a2a
@@ -26,14 +26,14 @@ var transferBenchKind = &Kind{
 }
 
 var (
-	transferBenchTitle = regexp.MustCompile(`^\s*((Uni|Bi)directional copy peak bandwidth GB/s \[.*\] \(GPU-Executor: \w+\))\s*$`)
-	transferBenchHead  = regexp.MustCompile(`^\s*(SRC(?:\+EXE\\DST|\\EXE\+DST|\\DST))((?:[\s,|]+[CG]PU \d{1,3})+)(?:[\s,|]+STotal[\s,|]+Actual)?[\s,|]*$`)
-	transferBenchName  = regexp.MustCompile(`([CG]PU) (\d{1,3})`)
-	transferBenchRow   = regexp.MustCompile(`^\s*([CG]PU) (\d{1,3}) {0,3}(->|<-)?((?:[\s,|]+(?:[0-9.]+|N/A))+)[\s,|]*$`)
+	transferBenchTitle = lazy.New(`^\s*((Uni|Bi)directional copy peak bandwidth GB/s \[.*\] \(GPU-Executor: \w+\))\s*$`)
+	transferBenchHead  = lazy.New(`^\s*(SRC(?:\+EXE\\DST|\\EXE\+DST|\\DST))((?:[\s,|]+[CG]PU \d{1,3})+)(?:[\s,|]+STotal[\s,|]+Actual)?[\s,|]*$`)
+	transferBenchName  = lazy.New(`([CG]PU) (\d{1,3})`)
+	transferBenchRow   = lazy.New(`^\s*([CG]PU) (\d{1,3}) {0,3}(->|<-)?((?:[\s,|]+(?:[0-9.]+|N/A))+)[\s,|]*$`)
 )
 
 func transferBenchRead(s *Sink, in *Lines) {
-	b := checks.Benchmark{Tool: "TransferBench", What: "copy", Source: s.Source()}
+	b := facts.Benchmark{Tool: "TransferBench", What: "copy", Source: s.Source()}
 	first, _ := in.Peek()
 	b.Line = first.Number
 	var columns []string
@@ -87,7 +87,7 @@ func transferBenchRead(s *Sink, in *Lines) {
 			if err != nil || i >= len(columns) || columns[i] == from || rate < 0 || rate > 1e6 || len(b.Points) >= maxEntries {
 				continue
 			}
-			b.Points = append(b.Points, checks.BenchmarkPoint{A: from, B: columns[i], GBps: &rate, Line: l.Number})
+			b.Points = append(b.Points, facts.BenchmarkPoint{A: from, B: columns[i], GBps: &rate, Line: l.Number})
 		}
 	}
 	if len(b.Points) == 0 || len(s.Facts.Benchmarks) >= maxEntries {

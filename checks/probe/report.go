@@ -1,8 +1,5 @@
-// Package probe moves data between GPUs and says what became of it. It drives
-// the vendor's driver API in a child of this binary, which may hang or crash
-// without harm, and it verifies every byte on the GPU that owns it. It judges
-// no speed: what a path should reach follows from the links, which package
-// checks knows.
+// Package probe says what became of data that was moved between GPUs, as the facts
+// hold it: types alone. Package engine moves the data.
 package probe
 
 import "fmt"

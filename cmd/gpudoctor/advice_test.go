@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -25,7 +25,7 @@ import (
 type situation struct {
 	name    string
 	request request
-	facts   *checks.Facts
+	facts   *facts.Facts
 	// textsOnly is true where no machine was examined.
 	textsOnly bool
 }
@@ -164,29 +164,29 @@ func TestAdviceFits(t *testing.T) {
 // may be set.
 func following(s situation, all []remedies.Advice) []situation {
 	var after []situation
-	add := func(change func(*checks.Facts)) {
-		facts := *s.facts
-		change(&facts)
+	add := func(change func(*facts.Facts)) {
+		f := *s.facts
+		change(&f)
 		next := s
-		next.facts = &facts
+		next.facts = &f
 		after = append(after, next)
 	}
 	for _, a := range all {
 		for name, value := range a.Apply.Environment {
 			for _, source := range []string{"environment", "/etc/nccl.conf", "/root/.nccl.conf"} {
-				add(func(f *checks.Facts) {
-					f.Env = withVariable(f.Env, checks.Variable{Name: name, Value: value, Source: source})
+				add(func(f *facts.Facts) {
+					f.Env = withVariable(f.Env, facts.Variable{Name: name, Value: value, Source: source})
 				})
 			}
-			add(func(f *checks.Facts) {
-				f.Env = withVariable(f.Env, checks.Variable{Name: name, Value: value, Source: "pod.yaml", Line: 12})
-				pod := checks.Launch{Kind: "kubernetes", Name: "train", Variables: map[string]string{name: value}, Source: "pod.yaml", Line: 9}
+			add(func(f *facts.Facts) {
+				f.Env = withVariable(f.Env, facts.Variable{Name: name, Value: value, Source: "pod.yaml", Line: 12})
+				pod := facts.Launch{Kind: "kubernetes", Name: "train", Variables: map[string]string{name: value}, Source: "pod.yaml", Line: 9}
 				f.Launches = append(slices.Clone(f.Launches), pod)
 			})
 		}
 		for _, parameter := range a.Apply.KernelCommandLine {
-			add(func(f *checks.Facts) {
-				host := checks.HostFacts{}
+			add(func(f *facts.Facts) {
+				host := facts.HostFacts{}
 				if f.Host != nil {
 					host = *f.Host
 				}
@@ -197,8 +197,8 @@ func following(s situation, all []remedies.Advice) []situation {
 	}
 	for _, a := range all {
 		for _, flag := range a.Apply.Docker {
-			add(func(f *checks.Facts) {
-				launches := []checks.Launch{{Kind: "docker-run", Name: "train", Source: "run.sh", Line: 1}}
+			add(func(f *facts.Facts) {
+				launches := []facts.Launch{{Kind: "docker-run", Name: "train", Source: "run.sh", Line: 1}}
 				if len(f.Launches) > 0 {
 					launches = slices.Clone(f.Launches)
 				}
@@ -213,7 +213,7 @@ func following(s situation, all []remedies.Advice) []situation {
 }
 
 // give starts a container with a flag of docker run.
-func give(l *checks.Launch, flag string) {
+func give(l *facts.Launch, flag string) {
 	name, value, _ := strings.Cut(flag, "=")
 	switch name {
 	case "--ipc":
@@ -228,9 +228,9 @@ func give(l *checks.Launch, flag string) {
 }
 
 // withVariable sets a variable to another value.
-func withVariable(env *checks.EnvFacts, v checks.Variable) *checks.EnvFacts {
+func withVariable(env *facts.EnvFacts, v facts.Variable) *facts.EnvFacts {
 	v.Effective = true
-	all := []checks.Variable{v}
+	all := []facts.Variable{v}
 	if env != nil {
 		for _, other := range env.Variables {
 			if other.Name != v.Name {
@@ -238,7 +238,7 @@ func withVariable(env *checks.EnvFacts, v checks.Variable) *checks.EnvFacts {
 			}
 		}
 	}
-	return &checks.EnvFacts{Variables: all}
+	return &facts.EnvFacts{Variables: all}
 }
 
 // keepsWhatIsNeeded holds that no advice unsets what a finding of medium severity
@@ -282,7 +282,7 @@ var (
 )
 
 // setsNothingInForce compares what an advice sets with the facts.
-func setsNothingInForce(t *testing.T, f *checks.Facts, a remedies.Advice, seen adviceTally) {
+func setsNothingInForce(t *testing.T, f *facts.Facts, a remedies.Advice, seen adviceTally) {
 	t.Helper()
 	inForce := map[string][]string{}
 	if f.Env != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -74,17 +75,17 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	if g.err != nil && g.facts == nil {
 		return nil, g.err
 	}
-	facts := g.facts
+	f := g.facts
 	judging := time.Now()
 	// A policy of the user's may take forever. What is left is given as processor time,
 	// which a busy machine does not use up.
 	choice.Time = max(r.options.Whole-time.Since(start), deadline.Ending)
-	verdict, err := known.rules.Evaluate(ctx, facts, choice)
+	verdict, err := known.rules.Evaluate(ctx, f, choice)
 	if err != nil {
 		return nil, problem(err)
 	}
 	judged := time.Now()
-	ranking := r.rank(known.remedies, verdict.Findings, facts)
+	ranking := r.rank(known.remedies, verdict.Findings, f)
 	end := time.Now()
 
 	timing := report.Timing{
@@ -99,7 +100,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	return report.New(report.Input{
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
-		Facts: facts, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
+		Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 	}), g.err
 }
 
@@ -118,9 +119,9 @@ func (r request) probed() bool {
 }
 
 // rank says what can be done about the findings.
-func (r request) rank(known *remedies.Set, findings []rules.Finding, facts *checks.Facts) remedies.Ranking {
-	return known.ForVendor(onlyVendor(facts)).Rank(findings, remedies.Situation{
-		Facts: facts, Proofs: known.Proofs(facts.Transfers), Recheck: r.recheck(),
+func (r request) rank(known *remedies.Set, findings []rules.Finding, f *facts.Facts) remedies.Ranking {
+	return known.ForVendor(onlyVendor(f)).Rank(findings, remedies.Situation{
+		Facts: f, Proofs: known.Proofs(f.Transfers), Recheck: r.recheck(),
 	})
 }
 
@@ -175,7 +176,7 @@ func (r request) recheck() remedies.Recheck {
 
 // onlyVendor is the one vendor of all GPUs; empty where there are several. Where
 // none is known, the runtime tells that was asked for them.
-func onlyVendor(f *checks.Facts) string {
+func onlyVendor(f *facts.Facts) string {
 	if f.GPUs == nil || len(f.GPUs.Devices) == 0 {
 		if f.Transfers != nil && f.Transfers.API == "hip" {
 			return "amd"
@@ -183,7 +184,7 @@ func onlyVendor(f *checks.Facts) string {
 		return ""
 	}
 	first := f.GPUs.Devices[0].Vendor
-	if slices.ContainsFunc(f.GPUs.Devices, func(g checks.GPU) bool { return g.Vendor != first }) {
+	if slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Vendor != first }) {
 		return ""
 	}
 	return first

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // stands reports whether a line says what a claim says. A line that is quoted
@@ -72,7 +72,7 @@ func (c claim) ofThis(line string) bool {
 	if named := pciAddress.FindAllString(otherEnd.ReplaceAllString(line, ""), -1); len(named) > 0 && len(addresses) == len(ends) {
 		found := false
 		for _, a := range named {
-			found = found || addresses[checks.Address(a)]
+			found = found || addresses[facts.Address(a)]
 		}
 		if !found {
 			return false

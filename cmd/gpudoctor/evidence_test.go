@@ -18,8 +18,9 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -182,7 +183,7 @@ func literals(t *testing.T) []ticket {
 			return !ok
 		})
 	}
-	for _, row := range evidence.Statements() {
+	for _, row := range message.Statements() {
 		add(strings.Join(row.Examples, "\n"))
 	}
 	single := len(list)
@@ -315,7 +316,7 @@ func newClaim(fact string, value any, source string) claim {
 
 // evidenceClaims are the places that the report names as it gives them to
 // programs.
-func evidenceClaims(t *testing.T, known knowledge, f *checks.Facts) []claim {
+func evidenceClaims(t *testing.T, known knowledge, f *facts.Facts) []claim {
 	t.Helper()
 	verdict, err := known.rules.Evaluate(t.Context(), f, rules.Options{Profile: rules.Training})
 	if err != nil {
@@ -338,7 +339,7 @@ func evidenceClaims(t *testing.T, known knowledge, f *checks.Facts) []claim {
 
 // factClaims are the places that the facts themselves name: those of
 // facts.origins, and those of entries that bear their own.
-func factClaims(t *testing.T, f *checks.Facts) []claim {
+func factClaims(t *testing.T, f *facts.Facts) []claim {
 	t.Helper()
 	document := asJSON(t, f)
 	var claims []claim

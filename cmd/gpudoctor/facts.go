@@ -38,7 +38,7 @@ secrets are replaced by stand-ins, the same thing by the same one.`,
 			p.done()
 			facts := g.facts
 			if redact != redactNothing {
-				facts = facts.Redact()
+				facts = checks.RedactFacts(facts)
 			}
 			return toStdout(c.App.Writer, func(w io.Writer) error { return checks.WriteFacts(w, facts) })
 		},

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -42,20 +43,20 @@ type selection struct {
 }
 
 // judge runs the rules and makes the report, as the commands do.
-func judge(tb testing.TB, k knowledge, facts *checks.Facts, s selection) *report.Document {
+func judge(tb testing.TB, k knowledge, f *facts.Facts, s selection) *report.Document {
 	tb.Helper()
-	verdict, err := k.rules.Evaluate(context.Background(), facts, rules.Options{Profile: s.profile, Only: s.only, Skip: s.skip})
+	verdict, err := k.rules.Evaluate(context.Background(), f, rules.Options{Profile: s.profile, Only: s.only, Skip: s.skip})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	ranking := request{profile: s.profile}.rank(k.remedies, verdict.Findings, facts)
+	ranking := request{profile: s.profile}.rank(k.remedies, verdict.Findings, f)
 	return report.New(report.Input{
-		Profile: s.profile, FailOn: s.failOn, Only: s.only, Probed: true, Rules: k.rules.Rules(), Facts: facts, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld,
+		Profile: s.profile, FailOn: s.failOn, Only: s.only, Probed: true, Rules: k.rules.Rules(), Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld,
 	})
 }
 
 // healthyPair is the recorded machine with two H200, and what its probe said.
-func healthyPair(tb testing.TB) *checks.Facts {
+func healthyPair(tb testing.TB) *facts.Facts {
 	tb.Helper()
 	g := source{from: []string{examplePrefix + "h200x2"}}.machine(tb.Context(), checks.Options{})
 	if g.err != nil {
@@ -328,14 +329,14 @@ func learnt(tb testing.TB) knowledge {
 
 // learntFor is what the program knows, compiled for one machine and whatever the
 // probe says of it.
-func learntFor(tb testing.TB, facts *checks.Facts, profile rules.Profile) knowledge {
+func learntFor(tb testing.TB, f *facts.Facts, profile rules.Profile) knowledge {
 	tb.Helper()
 	k, err := learn("")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	expected := rules.Expected{Facts: facts, Sections: slices.Clone(rules.TextSections)}
-	raw, err := json.Marshal(facts)
+	expected := rules.Expected{Facts: f, Sections: slices.Clone(rules.TextSections)}
+	raw, err := json.Marshal(f)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -397,11 +398,11 @@ func TestFailureIsNeverHealth(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for o := range work {
-				facts, r := *base, *base.Transfers
-				facts.Transfers = &r
+				f, r := *base, *base.Transfers
+				f.Transfers = &r
 				o.change(&r)
 				made.Add(1)
-				if why := wrong(judge(t, known[o.profile], &facts, o.selection), o.variant, o.selection); why != "" && faults.Add(1) < 40 {
+				if why := wrong(judge(t, known[o.profile], &f, o.selection), o.variant, o.selection); why != "" && faults.Add(1) < 40 {
 					t.Errorf("%s; %s: %s", o.variant.name, o.selection.name, why)
 				}
 			}

@@ -16,22 +16,23 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // diagnosisOf is a diagnosis without names: what was found, how grave and how sure it
 // is, what is advised, and the exit code.
-func diagnosisOf(t *testing.T, known knowledge, facts *checks.Facts) []string {
+func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 	t.Helper()
 	r := request{source: source{from: []string{"x"}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
-	verdict, err := known.rules.Evaluate(t.Context(), facts, rules.Options{Profile: r.profile})
+	verdict, err := known.rules.Evaluate(t.Context(), doc, rules.Options{Profile: r.profile})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ranking := r.rank(known.remedies, verdict.Findings, facts)
+	ranking := r.rank(known.remedies, verdict.Findings, doc)
 	d := report.New(report.Input{
-		Profile: r.profile, FailOn: r.failOn, Rules: known.rules.Rules(), Facts: facts, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld,
+		Profile: r.profile, FailOn: r.failOn, Rules: known.rules.Rules(), Facts: doc, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld,
 	})
 	var out, found []string
 	var add func(all []rules.Finding, indent string)
@@ -73,15 +74,15 @@ func TestRedactionKeepsDiagnosis(t *testing.T) {
 		if testing.Short() && i%8 > 0 {
 			continue
 		}
-		facts := factsOf(t, file)
-		if facts == nil {
+		f := factsOf(t, file)
+		if f == nil {
 			continue
 		}
-		redacted := facts.Redact()
-		if diff := cmp.Diff(diagnosisOf(t, known, facts), diagnosisOf(t, known, redacted)); diff != "" {
+		redacted := checks.RedactFacts(f)
+		if diff := cmp.Diff(diagnosisOf(t, known, f), diagnosisOf(t, known, redacted)); diff != "" {
 			t.Errorf("%s: redacted facts are judged differently (-before +after):\n%s", file, diff)
 		}
-		if diff := cmp.Diff(redacted, redacted.Redact()); diff != "" {
+		if diff := cmp.Diff(redacted, checks.RedactFacts(redacted)); diff != "" {
 			t.Errorf("%s: redacting twice changes something (-once +twice):\n%s", file, diff)
 		}
 	}
@@ -96,11 +97,11 @@ func TestRedactOddHostNames(t *testing.T) {
 	}
 	tried := 0
 	for _, file := range files {
-		facts := factsOf(t, file)
-		facts.Links = nil // Many pairs, all alike.
+		f := factsOf(t, file)
+		f.Links = nil // Many pairs, all alike.
 		encode := func(hostname string) map[string]any {
-			facts.Host.Hostname = hostname
-			redacted := facts.Redact()
+			f.Host.Hostname = hostname
+			redacted := checks.RedactFacts(f)
 			redacted.Host.Hostname = ""
 			document, ok := asJSON(t, redacted).(map[string]any)
 			if !ok {
@@ -146,7 +147,7 @@ func wordsIn(v any, words map[string]bool) {
 }
 
 // factsOf reads the facts of a recording or of texts; nil where there are none.
-func factsOf(t *testing.T, file string) *checks.Facts {
+func factsOf(t *testing.T, file string) *facts.Facts {
 	t.Helper()
 	read, err := evidence.Read(t.Context(), []string{file}, evidence.Options{})
 	if errors.Is(err, evidence.ErrNothing) || err != nil && !strings.HasPrefix(file, "../../fixtures") {
@@ -194,19 +195,19 @@ func corpus(t *testing.T) (things, lines []string) {
 
 // plantedFacts are the facts of a job that says each of the lines in a message
 // that is a finding, and of a launch with the lines as its command.
-func plantedFacts(lines []string) *checks.Facts {
-	f := &checks.Facts{Schema: checks.FactsSchema, Host: &checks.HostFacts{Hostname: "gpunode-17.hpc.acme-corp.com"}, Logs: &checks.LogFacts{Messages: []checks.Message{}}}
+func plantedFacts(lines []string) *facts.Facts {
+	f := &facts.Facts{Schema: facts.FactsSchema, Host: &facts.HostFacts{Hostname: "gpunode-17.hpc.acme-corp.com"}, Logs: &facts.LogFacts{Messages: []facts.Message{}}}
 	const said = "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm)."
 	for i, line := range lines {
-		f.Logs.Messages = append(f.Logs.Messages, checks.Message{
+		f.Logs.Messages = append(f.Logs.Messages, facts.Message{
 			ID: "dataloader-bus-error", Program: "pytorch", Role: "cause", Text: fmt.Sprintf("%s line-%d %s", line, i, said), Host: "zeus",
 			Source: "/home/alice/dgx-07.log", Line: i + 1, Order: i, Count: 1, Ranks: 1,
 		})
-		f.Launches = append(f.Launches, checks.Launch{
+		f.Launches = append(f.Launches, facts.Launch{
 			Kind: "docker-run", Name: fmt.Sprintf("ProjectApollo-%d", i), Image: "registry.acme-corp.com/team/secret-model:v3", Command: strings.Fields(line),
 			Variables: map[string]string{"NCCL_NOTE": line, "DB_PASSWORD": "hunter2"}, Source: "run.sh", Line: i + 1,
 		})
-		f.Unknown = append(f.Unknown, checks.Unknown{Section: "pci", Reason: line})
+		f.Unknown = append(f.Unknown, facts.Unknown{Section: "pci", Reason: line})
 	}
 	return f
 }
@@ -233,9 +234,9 @@ func TestNothingPlantedLeaves(t *testing.T) {
 		return out.String()
 	}
 	file := func(name string) string { return filepath.Join(dir, name) }
-	facts := output("facts", "--from", input)
+	document := output("facts", "--from", input)
 	said := output("check", "--from", input, "-o", file("r.txt"), "-o", file("r.json"), "-o", file("r.md"), "--format", "json", "--verbose")
-	all := map[string]string{"facts": facts}
+	all := map[string]string{"facts": document}
 	for _, name := range []string{"r.txt", "r.json", "r.md"} {
 		raw, err := os.ReadFile(file(name))
 		if err != nil {
@@ -280,7 +281,7 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	}
 	standIn := regexp.MustCompile(`(host-[0-9]+)[^"]{0,80} (line-[0-9]+) ERROR`)
 	inFacts := map[string]string{}
-	for _, m := range standIn.FindAllStringSubmatch(facts, -1) {
+	for _, m := range standIn.FindAllStringSubmatch(document, -1) {
 		inFacts[m[2]] = m[1]
 	}
 	same := 0
@@ -322,7 +323,7 @@ func TestRedactWhere(t *testing.T) {
 	}
 	defer r.Close()    //nolint:errcheck // Nothing is read.
 	defer pipe.Close() //nolint:errcheck // Nothing is written.
-	d := report.New(report.Input{Facts: &checks.Facts{Host: &checks.HostFacts{Hostname: "atlas7"}}, FailOn: report.Never, Profile: rules.Training})
+	d := report.New(report.Input{Facts: &facts.Facts{Host: &facts.HostFacts{Hostname: "atlas7"}}, FailOn: report.Never, Profile: rules.Training})
 	for _, tt := range []struct {
 		choice                 redaction
 		toFile, redirect, pipe report.Redaction

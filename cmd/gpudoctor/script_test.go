@@ -15,6 +15,7 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -57,20 +58,20 @@ func TestScripts(t *testing.T) {
 			e.Vars = append(e.Vars, "POLICY="+policy, "LANG=C.UTF-8")
 			for _, severity := range []string{"critical", "high", "medium", "low", "info"} {
 				f := eightGPUs()
-				f.Env.Variables = []checks.Variable{{Name: "NCCL_TEST_GATE", Value: severity, Source: "environment", Effective: true}}
+				f.Env.Variables = []facts.Variable{{Name: "NCCL_TEST_GATE", Value: severity, Source: "environment", Effective: true}}
 				if err := writeFacts(filepath.Join(e.WorkDir, severity+".json"), f); err != nil {
 					return err
 				}
 			}
 			untried := eightGPUs()
 			untried.Transfers = nil
-			untried.Unknown = []checks.Unknown{{Section: "transfers", Reason: "the probe was not asked for"}}
+			untried.Unknown = []facts.Unknown{{Section: "transfers", Reason: "the probe was not asked for"}}
 			none := eightGPUs()
 			none.GPUs.Devices, none.Transfers = nil, nil
 			one := eightGPUs()
 			one.GPUs.Devices, one.Links.Pairs = one.GPUs.Devices[:1], nil
 			one.Transfers = &probe.Report{Mode: probe.Quick, Outcome: probe.OK, Devices: one.Transfers.Devices[:1]}
-			for name, f := range map[string]*checks.Facts{"healthy.json": eightGPUs(), "untried.json": untried, "no-gpu.json": none, "one-gpu.json": one} {
+			for name, f := range map[string]*facts.Facts{"healthy.json": eightGPUs(), "untried.json": untried, "no-gpu.json": none, "one-gpu.json": one} {
 				if err := writeFacts(filepath.Join(e.WorkDir, name), f); err != nil {
 					return err
 				}
@@ -108,7 +109,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-func writeFacts(file string, f *checks.Facts) error {
+func writeFacts(file string, f *facts.Facts) error {
 	raw, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -117,25 +118,25 @@ func writeFacts(file string, f *checks.Facts) error {
 }
 
 // eightGPUs is the facts of a healthy machine with eight GPUs on NVSwitches.
-func eightGPUs() *checks.Facts {
+func eightGPUs() *facts.Facts {
 	address := func(i int) string { return fmt.Sprintf("0000:00:%02x.0", 6+i) }
-	f := &checks.Facts{
-		Schema:    checks.FactsSchema,
-		Host:      &checks.HostFacts{Kernel: "6.8.0", Arch: "amd64"},
-		PCI:       &checks.PCIFacts{Devices: []checks.PCIDevice{}},
-		GPUs:      &checks.GPUFacts{NVML: "ok", Driver: checks.GPUDriver{Version: "580.159.04"}},
-		Links:     &checks.LinkFacts{},
-		Container: &checks.ContainerFacts{},
-		Env:       &checks.EnvFacts{Variables: []checks.Variable{}},
-		Libraries: &checks.LibraryFacts{Files: []checks.Library{}},
+	f := &facts.Facts{
+		Schema:    facts.FactsSchema,
+		Host:      &facts.HostFacts{Kernel: "6.8.0", Arch: "amd64"},
+		PCI:       &facts.PCIFacts{Devices: []facts.PCIDevice{}},
+		GPUs:      &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{Version: "580.159.04"}},
+		Links:     &facts.LinkFacts{},
+		Container: &facts.ContainerFacts{},
+		Env:       &facts.EnvFacts{Variables: []facts.Variable{}},
+		Libraries: &facts.LibraryFacts{Files: []facts.Library{}},
 		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK},
 	}
 	for i := range 8 {
-		f.GPUs.Devices = append(f.GPUs.Devices, checks.GPU{Address: address(i), Vendor: "nvidia", Name: "NVIDIA H200", Index: new(i), NVLinks: []checks.NVLink{}, Processes: []checks.GPUProcess{}})
+		f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: address(i), Vendor: "nvidia", Name: "NVIDIA H200", Index: new(i), NVLinks: []facts.NVLink{}, Processes: []facts.GPUProcess{}})
 		f.Transfers.Devices = append(f.Transfers.Devices, probe.Device{Ordinal: i, Address: address(i), Name: "NVIDIA H200", Outcome: probe.OK})
 		for j := range 8 {
 			if i < j {
-				f.Links.Pairs = append(f.Links.Pairs, checks.Pair{A: address(i), B: address(j), Kind: "gpu-gpu", Bridges: []string{}, NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450})
+				f.Links.Pairs = append(f.Links.Pairs, facts.Pair{A: address(i), B: address(j), Kind: "gpu-gpu", Bridges: []string{}, NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450})
 			}
 			if i != j {
 				f.Transfers.Peers = append(f.Transfers.Peers, probe.Peer{Source: address(i), Destination: address(j), Access: new(true)})

@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -80,7 +81,7 @@ const (
 
 // gathered is what was read, and how long each check took.
 type gathered struct {
-	facts *checks.Facts
+	facts *facts.Facts
 	took  map[string]time.Duration
 	// textsOnly is true where no machine was examined, live or recorded.
 	textsOnly bool
@@ -124,7 +125,7 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 		return gathered{err: hinted(err, "--max-bytes sets another limit")}
 	case errors.Is(err, evidence.ErrNothing):
 		g := gathered{err: hinted(err, takesTexts, takesKinds)}
-		if slices.ContainsFunc(read.Facts.Texts, func(t checks.Text) bool { return t.Problem == "" }) {
+		if slices.ContainsFunc(read.Facts.Texts, func(t facts.Text) bool { return t.Problem == "" }) {
 			g.facts, g.textsOnly = read.Facts, true // The report says what to send in its place.
 		}
 		return g
@@ -142,27 +143,27 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 // a recording shows. There are no facts where the sources are texts.
 func (s source) machine(ctx context.Context, opts checks.Options) gathered {
 	var host *checks.Host
-	var facts *checks.Facts
+	var f *facts.Facts
 	var err error
 	switch {
 	case len(s.from) == 0:
 		host = checks.Live()
 	case strings.HasPrefix(s.from[0], examplePrefix):
-		host, facts, err = openExample(s.from[0])
+		host, f, err = openExample(s.from[0])
 	case len(s.from) == 1 && s.isRecording(ctx, s.from[0]):
-		host, facts, err = s.openRecording(ctx, s.from[0])
+		host, f, err = s.openRecording(ctx, s.from[0])
 	default:
 		return gathered{}
 	}
-	if err != nil || facts != nil {
-		return gathered{facts: facts, err: err}
+	if err != nil || f != nil {
+		return gathered{facts: f, err: err}
 	}
-	facts, took := checks.Gather(ctx, host, opts)
-	return gathered{facts: facts, took: took, err: context.Cause(ctx)}
+	f, took := checks.Gather(ctx, host, opts)
+	return gathered{facts: f, took: took, err: context.Cause(ctx)}
 }
 
 // openExample opens a recording that comes with gpudoctor.
-func openExample(from string) (*checks.Host, *checks.Facts, error) {
+func openExample(from string) (*checks.Host, *facts.Facts, error) {
 	name := strings.TrimPrefix(from, examplePrefix)
 	raw, err := fixtures.Example(name)
 	if err != nil {
@@ -194,21 +195,21 @@ func (s source) isRecording(ctx context.Context, path string) bool {
 }
 
 // openRecording opens a snapshot or a facts file.
-func (s source) openRecording(ctx context.Context, path string) (*checks.Host, *checks.Facts, error) {
+func (s source) openRecording(ctx context.Context, path string) (*checks.Host, *facts.Facts, error) {
 	f, err := files.Within(ctx, deadline.Silence, func() (files.File, error) { return s.files().Open(path) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	r := files.NewReader(ctx, f, deadline.Silence, f.Close)
 	defer r.Close()
-	host, facts, err := checks.Open(path, r)
+	host, doc, err := checks.Open(path, r)
 	switch {
 	case errors.Is(err, checks.ErrNewer):
 		return nil, nil, hinted(err, "a newer gpudoctor wrote it: update this one")
 	case err != nil:
 		return nil, nil, hinted(err, takesTexts)
 	}
-	return host, facts, nil
+	return host, doc, nil
 }
 
 // check refuses sources that do not go together or cannot be read, before any

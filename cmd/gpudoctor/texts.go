@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/evidence"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 )
 
@@ -35,7 +36,7 @@ func listTexts(w io.Writer) error {
 	for _, k := range evidence.Kinds() {
 		fmt.Fprintf(&b, "%s\t%s\t%s\n", k.Name, report.Printable(k.Command, false), report.Printable(k.Title, false))
 	}
-	fmt.Fprintf(&b, "messages\t\tthe %d statements of programs that the catalogue knows, anywhere in a text\n", len(evidence.Statements()))
+	fmt.Fprintf(&b, "messages\t\tthe %d statements of programs that the catalogue knows, anywhere in a text\n", len(message.Statements()))
 	if _, err := io.WriteString(t, b.String()); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 )
 
@@ -71,7 +72,7 @@ func TestDeadShare(t *testing.T) {
 		t.Fatal(g.err)
 	}
 	for _, text := range g.facts.Texts {
-		if dead := text.Name == share; dead != (text.Unread == checks.UnreadTime) || dead == (len(text.Kinds) > 0) {
+		if dead := text.Name == share; dead != (text.Unread == facts.UnreadTime) || dead == (len(text.Kinds) > 0) {
 			t.Errorf("%+v", text)
 		}
 	}

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -31,6 +30,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 const (
@@ -283,7 +283,7 @@ type ending struct {
 // runtimeSignal is how the Go runtime begins its report of a fatal signal:
 // "SIGSEGV: segmentation violation" or "[signal SIGSEGV: ..." (runtime,
 // fatalsignal and printpanics).
-var runtimeSignal = regexp.MustCompile(`(?m)^(?:\[signal )?(SIG[A-Z]{2,6}):? `)
+var runtimeSignal = lazy.New(`(?m)^(?:\[signal )?(SIG[A-Z]{2,6}):? `)
 
 // caughtSignal returns the signal that the Go runtime says ended a program,
 // or "".

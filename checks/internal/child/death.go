@@ -2,9 +2,10 @@ package child
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Death says whose doing the end of a child was that did not finish its task and
@@ -34,7 +35,7 @@ var crashSignals = []string{"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", 
 // A resource is what a process can run short of.
 type resource struct {
 	// pattern is what the Go runtime, its C part or the system says.
-	pattern *regexp.Regexp
+	pattern *lazy.Regexp
 	words   string
 	// limit is the number of the limit on it, or -1.
 	limit limit
@@ -46,9 +47,9 @@ type resource struct {
 // (descriptors). They are looked for only where something else than words shows
 // that the runtime died.
 var resources = []resource{
-	{regexp.MustCompile(`failed to create new OS thread|pthread_create failed|newosproc`), "no thread could be created", limitProcesses},
-	{regexp.MustCompile(`epollcreate failed|eventfd failed|netpollinit failed|inotify`), "no file could be opened", limitFiles},
-	{regexp.MustCompile(`out of memory|cannot allocate memory|failed to reserve|cannot map pages|malloc failed|failed to allocate`), "memory ran out", limitMemory},
+	{lazy.New(`failed to create new OS thread|pthread_create failed|newosproc`), "no thread could be created", limitProcesses},
+	{lazy.New(`epollcreate failed|eventfd failed|netpollinit failed|inotify`), "no file could be opened", limitFiles},
+	{lazy.New(`out of memory|cannot allocate memory|failed to reserve|cannot map pages|malloc failed|failed to allocate`), "memory ran out", limitMemory},
 }
 
 // shortOf returns what a dying runtime was short of, in words; empty where it
@@ -90,11 +91,11 @@ func (l limit) words() string {
 
 // signalReport is how the runtime's report of a signal begins (runtime,
 // fatalsignal): "SIGSEGV: segmentation violation\nPC=0x46 m=0 sigcode=1 addr=0x0".
-var signalReport = regexp.MustCompile(`^(SIG[A-Z]{2,6}): .*\nPC=\S+ m=\d+ sigcode=(\d+)`)
+var signalReport = lazy.New(`^(SIG[A-Z]{2,6}): .*\nPC=\S+ m=\d+ sigcode=(\d+)`)
 
 // runtimeReport is what the runtime says to stderr, where it could not be had from
 // it apart.
-var runtimeReport = regexp.MustCompile(`(?ms)^(?:SIG[A-Z]{2,6}: |panic: |fatal error: |runtime: ).*`)
+var runtimeReport = lazy.New(`(?ms)^(?:SIG[A-Z]{2,6}: |panic: |fatal error: |runtime: ).*`)
 
 const (
 	// inCode is what follows for a thread that was in C code.

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
-	"regexp"
 	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Bounds of the search in a library.
@@ -19,7 +20,7 @@ const (
 
 // versionText is what NCCL and RCCL hold: "NCCL version 2.28.9+cuda13.0"
 // (VERSION_STRING, NCCL src/init.cc).
-var versionText = regexp.MustCompile(`[NR]CCL version [0-9]{1,3}(?:\.[0-9]{1,5}){1,3}`)
+var versionText = lazy.New(`[NR]CCL version [0-9]{1,3}(?:\.[0-9]{1,5}){1,3}`)
 
 // libraryText returns the text in a library that tells its version.
 func libraryText(name string) (string, error) {

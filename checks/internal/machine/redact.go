@@ -3,12 +3,12 @@ package machine
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Redactor replaces what identifies a machine, its network, its users or their
@@ -173,24 +173,9 @@ func (r *Redactor) numbers(s string, addresses bool) string {
 	return s
 }
 
-// pattern is a regular expression that is compiled when it is first needed: most
-// runs need few of them.
-type pattern struct {
-	source   string
-	once     sync.Once
-	compiled *regexp.Regexp
-}
-
-func lazily(source string) *pattern { return &pattern{source: source} }
-
-func (p *pattern) get() *regexp.Regexp {
-	p.once.Do(func() { p.compiled = regexp.MustCompile(p.source) })
-	return p.compiled
-}
-
 // replace replaces the matches of a pattern for which f has something else.
 // F is given the text and where the match lies in it.
-func replace(s string, pattern *regexp.Regexp, f func(s string, from, to int) string) string {
+func replace(s string, pattern *lazy.Regexp, f func(s string, from, to int) string) string {
 	matches := pattern.FindAllStringIndex(s, -1)
 	if matches == nil {
 		return s
@@ -228,10 +213,10 @@ func isWord(c byte) bool {
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // homeFolder finds a user's name where home folders usually lie.
-var homeFolder = regexp.MustCompile(`/(?:home|Users|users)/[^/\s:"',;=()<>|\[\]*$]+`)
+var homeFolder = lazy.New(`/(?:home|Users|users)/[^/\s:"',;=()<>|\[\]*$]+`)
 
 // userStandIn is what the name of a user becomes.
-var userStandIn = regexp.MustCompile(`^user[0-9]+$`)
+var userStandIn = lazy.New(`^user[0-9]+$`)
 
 // user returns the stand-in of a user's name.
 func (r *Redactor) user(name string) string {
@@ -306,7 +291,7 @@ func (r *Redactor) serial(number string) string {
 }
 
 // serialNumber finds what a program calls a serial number.
-var serialNumber = regexp.MustCompile(`(?i)serial[ _-]?(?:number|no\.?)["']?\s*[:=]\s*["']?[A-Za-z0-9][A-Za-z0-9._-]{3,}`)
+var serialNumber = lazy.New(`(?i)serial[ _-]?(?:number|no\.?)["']?\s*[:=]\s*["']?[A-Za-z0-9][A-Za-z0-9._-]{3,}`)
 
 func (r *Redactor) serialNumbers(s string) string {
 	if !strings.Contains(s, "erial") && !strings.Contains(s, "ERIAL") {
@@ -319,7 +304,7 @@ func (r *Redactor) serialNumbers(s string) string {
 	})
 }
 
-var uuidPattern = regexp.MustCompile(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}`)
+var uuidPattern = lazy.New(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}`)
 
 // uuidStandIn begins the stand-ins of UUIDs; those that begin so are left.
 const uuidStandIn = "00000000-0000-0000-0000-"

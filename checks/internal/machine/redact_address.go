@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"math/bits"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // colonRun finds groups of hex digits between colons: MAC and IPv6 addresses,
 // GUIDs, but also PCI addresses and times.
-var colonRun = regexp.MustCompile(`[0-9A-Fa-f]*(?::[0-9A-Fa-f]*){2,}`)
+var colonRun = lazy.New(`[0-9A-Fa-f]*(?::[0-9A-Fa-f]*){2,}`)
 
 func (r *Redactor) colons(s string) string {
 	if strings.Count(s, ":") < 2 {
@@ -106,9 +107,9 @@ func isMACStandIn(digits string) bool {
 }
 
 var (
-	dashedMAC = regexp.MustCompile(`[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){5,6}`)
-	namedMAC  = regexp.MustCompile(`\benx[0-9a-f]{12}\b`)
-	bareGUID  = regexp.MustCompile(`(?i)guid["']?[ =:]{1,3}["']?(?:0x)?[0-9a-f]{16}\b`)
+	dashedMAC = lazy.New(`[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){5,6}`)
+	namedMAC  = lazy.New(`\benx[0-9a-f]{12}\b`)
+	bareGUID  = lazy.New(`(?i)guid["']?[ =:]{1,3}["']?(?:0x)?[0-9a-f]{16}\b`)
 )
 
 // macs redacts MAC addresses in other forms: with dashes, after the hardware
@@ -222,10 +223,10 @@ func (r *Redactor) network(high uint64) uint64 {
 }
 
 // dotted finds four numbers with dots between them.
-var dotted = regexp.MustCompile(`[0-9]{1,3}(?:\.[0-9]{1,3}){3}`)
+var dotted = lazy.New(`[0-9]{1,3}(?:\.[0-9]{1,3}){3}`)
 
 // versionWord ends the text before a version.
-var versionWord = regexp.MustCompile(`(?i)(?:version|release|firmware|bios|driver|build|\bver|\brev|\bfw|\bv)["']?[\s:=("'\[]*$`)
+var versionWord = lazy.New(`(?i)(?:version|release|firmware|bios|driver|build|\bver|\brev|\bfw|\bv)["']?[\s:=("'\[]*$`)
 
 // ipv4 redacts IPv4 addresses, and leaves versions.
 func (r *Redactor) ipv4(s string) string {

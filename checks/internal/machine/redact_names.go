@@ -1,10 +1,11 @@
 package machine
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // This file finds names by what stands around them: the name of a host before a
@@ -15,7 +16,7 @@ import (
 // a file server). A line is looked at only if it holds one of the hints.
 type nameContext struct {
 	hints   []string
-	pattern *pattern
+	pattern *lazy.Regexp
 }
 
 // Parts of patterns: the name of a host, and a list of such names as Slurm and
@@ -25,10 +26,12 @@ const (
 	hostList = `[A-Za-z0-9][A-Za-z0-9_.,:-]*(?:\[[0-9,-]+\][A-Za-z0-9_.,:-]*)*`
 )
 
+// nameParts puts the parts of patterns where patterns name them.
+var nameParts = strings.NewReplacer("{host}", "(?P<host>"+hostName+")", "{hosts}", "(?P<hosts>"+hostList+")",
+	"{user}", `(?P<user>[A-Za-z_][A-Za-z0-9_.-]*)`, "{job}", `["']?(?P<job>[A-Za-z0-9][^\s"',;]*)`, "{image}", `["']?(?P<image>[A-Za-z0-9][^\s"',;]*)`)
+
 func nameAround(source string, hints ...string) nameContext {
-	source = strings.NewReplacer("{host}", "(?P<host>"+hostName+")", "{hosts}", "(?P<hosts>"+hostList+")",
-		"{user}", `(?P<user>[A-Za-z_][A-Za-z0-9_.-]*)`, "{job}", `["']?(?P<job>[A-Za-z0-9][^\s"',;]*)`, "{image}", `["']?(?P<image>[A-Za-z0-9][^\s"',;]*)`).Replace(source)
-	return nameContext{hints, lazily(source)}
+	return nameContext{hints, lazy.New(nameParts.Replace(source))}
 }
 
 // nameContexts are where names stand.
@@ -107,11 +110,11 @@ func (r *Redactor) named(s string) string {
 		if !slices.ContainsFunc(p.hints, func(hint string) bool { return strings.Contains(s, hint) }) {
 			continue
 		}
-		matches := p.pattern.get().FindAllStringSubmatchIndex(s, -1)
+		matches := p.pattern.FindAllStringSubmatchIndex(s, -1)
 		if matches == nil {
 			continue
 		}
-		groups := p.pattern.get().SubexpNames()
+		groups := p.pattern.SubexpNames()
 		var out strings.Builder
 		last := 0
 		for _, m := range matches {
@@ -180,7 +183,7 @@ func publicHost(name string) bool {
 }
 
 // bracketList finds lists of hosts as Slurm writes them: node[01-16,20].
-var bracketList = regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9_.-]*\[[0-9]+(?:[-,][0-9]+)+\]`)
+var bracketList = lazy.New(`\b[A-Za-z][A-Za-z0-9_.-]*\[[0-9]+(?:[-,][0-9]+)+\]`)
 
 // bracketNames replaces such a list unless it can be one of devices: its numbers
 // have leading zeros, or its name is no device's.
@@ -298,7 +301,7 @@ func (r *Redactor) numbered(prefix, numbers, suffix string) string {
 }
 
 // exportStandIn is what a folder of a file server becomes.
-var exportStandIn = regexp.MustCompile(`^/export-[0-9]+$`)
+var exportStandIn = lazy.New(`^/export-[0-9]+$`)
 
 // export redacts the server and the folder of a mounted file system:
 // "server:/folder", "//server/share".
@@ -321,7 +324,7 @@ func (r *Redactor) export(source string) string {
 }
 
 // hostVariables are variables whose value is a host, or a list of them.
-var hostVariables = regexp.MustCompile(`(?i)(?:^|_)(?:master_addr|master_host|host_ip|hostname|nodename|hosts|hostlist|nodelist|head_node|head_addr|head_ip|comm_id|rdzv_endpoint|launch_node_ipaddr|submit_host|node_name|ray_address)$`)
+var hostVariables = lazy.New(`(?i)(?:^|_)(?:master_addr|master_host|host_ip|hostname|nodename|hosts|hostlist|nodelist|head_node|head_addr|head_ip|comm_id|rdzv_endpoint|launch_node_ipaddr|submit_host|node_name|ray_address)$`)
 
 // hostVariable redacts the value of such a variable.
 func (r *Redactor) hostVariable(value string) string {

@@ -1,9 +1,10 @@
 package machine
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // This file finds secrets: by the shapes that issuers publish for their tokens,
@@ -13,7 +14,7 @@ import (
 // which is looked for first.
 type tokenShape struct {
 	literal string
-	shape   *pattern
+	shape   *lazy.Regexp
 }
 
 // tokenShapes are the forms of tokens that their issuers publish. Prefixes and
@@ -21,55 +22,55 @@ type tokenShape struct {
 // and GitHub's list of supported secret scanning patterns name; lengths are lower
 // bounds, so that a token that was cut is found as well.
 var tokenShapes = []tokenShape{
-	{"hf_", lazily(`\bhf_[A-Za-z0-9]{16,}`)},                                                                 // Hugging Face.
-	{"api_org_", lazily(`\bapi_org_[A-Za-z0-9]{16,}`)},                                                       // Hugging Face, of an organisation.
-	{"gh", lazily(`\bgh[pousr]_[A-Za-z0-9]{16,}`)},                                                           // GitHub.
-	{"github_pat_", lazily(`\bgithub_pat_[A-Za-z0-9_]{16,}`)},                                                // GitHub.
-	{"gl", lazily(`\bgl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[A-Za-z0-9_.-]{16,}`)},            // GitLab.
-	{"sk-", lazily(`\bsk-[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*`)},                                                // OpenAI, Anthropic, DeepSeek, OpenRouter.
-	{"KIA", lazily(`\bAKIA[A-Z0-9]{12,}`)},                                                                   // AWS.
-	{"SIA", lazily(`\bASIA[A-Z0-9]{12,}`)},                                                                   // AWS, for a session.
-	{"ABIA", lazily(`\bABIA[A-Z0-9]{12,}`)},                                                                  // AWS.
-	{"ACCA", lazily(`\bACCA[A-Z0-9]{12,}`)},                                                                  // AWS.
-	{"bedrock-api-key-", lazily(`\bbedrock-api-key-[A-Za-z0-9+/=_-]+`)},                                      // AWS.
-	{"xox", lazily(`\bxox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{8,}`)},                                         // Slack.
-	{"xapp-", lazily(`\bxapp-[A-Za-z0-9-]{8,}`)},                                                             // Slack.
-	{"hooks.slack.com/", lazily(`hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]+`)},       // Slack.
-	{"npm_", lazily(`\bnpm_[A-Za-z0-9]{16,}`)},                                                               // npm.
-	{"pypi-", lazily(`\bpypi-[A-Za-z0-9_-]{16,}`)},                                                           // PyPI.
-	{"rubygems_", lazily(`\brubygems_[a-f0-9]{16,}`)},                                                        // RubyGems.
-	{"dckr_", lazily(`\bdckr_[a-z]{3}_[A-Za-z0-9_-]{16,}`)},                                                  // Docker.
-	{"AIza", lazily(`\bAIza[A-Za-z0-9_-]{16,}`)},                                                             // Google.
-	{"ya29.", lazily(`\bya29\.[A-Za-z0-9_-]{8,}`)},                                                           // Google, OAuth.
-	{"GOCSPX-", lazily(`\bGOCSPX-[A-Za-z0-9_-]{8,}`)},                                                        // Google, OAuth.
-	{"Q~", lazily(`[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{16,}`)},                                          // Microsoft Entra.
-	{"sig=", lazily(`\bsig=[A-Za-z0-9%+/=_-]{16,}`)},                                                         // Azure, shared access signature.
-	{"nvapi-", lazily(`\bnvapi-[A-Za-z0-9_-]{8,}`)},                                                          // NVIDIA.
-	{"eyJ", lazily(`\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`)},                                           // JSON web tokens (RFC 7519): base64 of {".
-	{"_live_", lazily(`\b[a-z]{2,5}_live_[A-Za-z0-9]{8,}`)},                                                  // Stripe and its like.
-	{"_test_", lazily(`\b(?:sk|rk|pk|whsec)_test_[A-Za-z0-9]{8,}`)},                                          // Stripe.
-	{"SG.", lazily(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},                                          // SendGrid.
-	{"shp", lazily(`\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{16,}`)},                                                 // Shopify.
-	{"_v1_", lazily(`\bdo[opr]_v1_[a-f0-9]{16,}`)},                                                           // DigitalOcean.
-	{"dapi", lazily(`\bdapi[a-f0-9]{16,}`)},                                                                  // Databricks.
-	{"hv", lazily(`\bhv[sbr]\.[A-Za-z0-9_-]{16,}`)},                                                          // HashiCorp Vault.
-	{"tskey-", lazily(`\btskey-[a-z]+-[A-Za-z0-9-]{8,}`)},                                                    // Tailscale.
-	{"gsk_", lazily(`\bgsk_[A-Za-z0-9]{16,}`)},                                                               // Groq.
-	{"r8_", lazily(`\br8_[A-Za-z0-9]{16,}`)},                                                                 // Replicate.
-	{"pplx-", lazily(`\bpplx-[A-Za-z0-9]{16,}`)},                                                             // Perplexity.
-	{"xai-", lazily(`\bxai-[A-Za-z0-9]{16,}`)},                                                               // xAI.
-	{"wandb_", lazily(`\bwandb_v1_[A-Za-z0-9_]{16,}`)},                                                       // Weights & Biases.
-	{"glsa_", lazily(`\bglsa_[A-Za-z0-9_]{16,}`)},                                                            // Grafana.
-	{"glc_", lazily(`\bglc_[A-Za-z0-9+/=]{16,}`)},                                                            // Grafana Cloud.
-	{"sntry", lazily(`\bsntry[su]_[A-Za-z0-9+/=_-]{16,}`)},                                                   // Sentry.
-	{"ATATT", lazily(`\bATATT3[A-Za-z0-9_=-]{16,}`)},                                                         // Atlassian.
-	{"NRAK-", lazily(`\bNRAK-[A-Z0-9]{16,}`)},                                                                // New Relic.
-	{"PMAK-", lazily(`\bPMAK-[a-f0-9-]{16,}`)},                                                               // Postman.
-	{"lin_api_", lazily(`\blin_api_[A-Za-z0-9]{16,}`)},                                                       // Linear.
-	{"AGE-SECRET-KEY-", lazily(`\bAGE-SECRET-KEY-1[A-Z0-9]{16,}`)},                                           // age.
-	{"dp.", lazily(`\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{16,}`)},                                 // Doppler.
-	{"secret_", lazily(`\bsecret_[A-Za-z0-9]{32,}`)},                                                         // Notion.
-	{"AccountKey", lazily(`\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=[A-Za-z0-9%+/=&_-]{16,}`)}, // Azure, connection strings.
+	{"hf_", lazy.New(`\bhf_[A-Za-z0-9]{16,}`)},                                                                 // Hugging Face.
+	{"api_org_", lazy.New(`\bapi_org_[A-Za-z0-9]{16,}`)},                                                       // Hugging Face, of an organisation.
+	{"gh", lazy.New(`\bgh[pousr]_[A-Za-z0-9]{16,}`)},                                                           // GitHub.
+	{"github_pat_", lazy.New(`\bgithub_pat_[A-Za-z0-9_]{16,}`)},                                                // GitHub.
+	{"gl", lazy.New(`\bgl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-[A-Za-z0-9_.-]{16,}`)},            // GitLab.
+	{"sk-", lazy.New(`\bsk-[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*`)},                                                // OpenAI, Anthropic, DeepSeek, OpenRouter.
+	{"KIA", lazy.New(`\bAKIA[A-Z0-9]{12,}`)},                                                                   // AWS.
+	{"SIA", lazy.New(`\bASIA[A-Z0-9]{12,}`)},                                                                   // AWS, for a session.
+	{"ABIA", lazy.New(`\bABIA[A-Z0-9]{12,}`)},                                                                  // AWS.
+	{"ACCA", lazy.New(`\bACCA[A-Z0-9]{12,}`)},                                                                  // AWS.
+	{"bedrock-api-key-", lazy.New(`\bbedrock-api-key-[A-Za-z0-9+/=_-]+`)},                                      // AWS.
+	{"xox", lazy.New(`\bxox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{8,}`)},                                         // Slack.
+	{"xapp-", lazy.New(`\bxapp-[A-Za-z0-9-]{8,}`)},                                                             // Slack.
+	{"hooks.slack.com/", lazy.New(`hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]+`)},       // Slack.
+	{"npm_", lazy.New(`\bnpm_[A-Za-z0-9]{16,}`)},                                                               // npm.
+	{"pypi-", lazy.New(`\bpypi-[A-Za-z0-9_-]{16,}`)},                                                           // PyPI.
+	{"rubygems_", lazy.New(`\brubygems_[a-f0-9]{16,}`)},                                                        // RubyGems.
+	{"dckr_", lazy.New(`\bdckr_[a-z]{3}_[A-Za-z0-9_-]{16,}`)},                                                  // Docker.
+	{"AIza", lazy.New(`\bAIza[A-Za-z0-9_-]{16,}`)},                                                             // Google.
+	{"ya29.", lazy.New(`\bya29\.[A-Za-z0-9_-]{8,}`)},                                                           // Google, OAuth.
+	{"GOCSPX-", lazy.New(`\bGOCSPX-[A-Za-z0-9_-]{8,}`)},                                                        // Google, OAuth.
+	{"Q~", lazy.New(`[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{16,}`)},                                          // Microsoft Entra.
+	{"sig=", lazy.New(`\bsig=[A-Za-z0-9%+/=_-]{16,}`)},                                                         // Azure, shared access signature.
+	{"nvapi-", lazy.New(`\bnvapi-[A-Za-z0-9_-]{8,}`)},                                                          // NVIDIA.
+	{"eyJ", lazy.New(`\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`)},                                           // JSON web tokens (RFC 7519): base64 of {".
+	{"_live_", lazy.New(`\b[a-z]{2,5}_live_[A-Za-z0-9]{8,}`)},                                                  // Stripe and its like.
+	{"_test_", lazy.New(`\b(?:sk|rk|pk|whsec)_test_[A-Za-z0-9]{8,}`)},                                          // Stripe.
+	{"SG.", lazy.New(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},                                          // SendGrid.
+	{"shp", lazy.New(`\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{16,}`)},                                                 // Shopify.
+	{"_v1_", lazy.New(`\bdo[opr]_v1_[a-f0-9]{16,}`)},                                                           // DigitalOcean.
+	{"dapi", lazy.New(`\bdapi[a-f0-9]{16,}`)},                                                                  // Databricks.
+	{"hv", lazy.New(`\bhv[sbr]\.[A-Za-z0-9_-]{16,}`)},                                                          // HashiCorp Vault.
+	{"tskey-", lazy.New(`\btskey-[a-z]+-[A-Za-z0-9-]{8,}`)},                                                    // Tailscale.
+	{"gsk_", lazy.New(`\bgsk_[A-Za-z0-9]{16,}`)},                                                               // Groq.
+	{"r8_", lazy.New(`\br8_[A-Za-z0-9]{16,}`)},                                                                 // Replicate.
+	{"pplx-", lazy.New(`\bpplx-[A-Za-z0-9]{16,}`)},                                                             // Perplexity.
+	{"xai-", lazy.New(`\bxai-[A-Za-z0-9]{16,}`)},                                                               // xAI.
+	{"wandb_", lazy.New(`\bwandb_v1_[A-Za-z0-9_]{16,}`)},                                                       // Weights & Biases.
+	{"glsa_", lazy.New(`\bglsa_[A-Za-z0-9_]{16,}`)},                                                            // Grafana.
+	{"glc_", lazy.New(`\bglc_[A-Za-z0-9+/=]{16,}`)},                                                            // Grafana Cloud.
+	{"sntry", lazy.New(`\bsntry[su]_[A-Za-z0-9+/=_-]{16,}`)},                                                   // Sentry.
+	{"ATATT", lazy.New(`\bATATT3[A-Za-z0-9_=-]{16,}`)},                                                         // Atlassian.
+	{"NRAK-", lazy.New(`\bNRAK-[A-Z0-9]{16,}`)},                                                                // New Relic.
+	{"PMAK-", lazy.New(`\bPMAK-[a-f0-9-]{16,}`)},                                                               // Postman.
+	{"lin_api_", lazy.New(`\blin_api_[A-Za-z0-9]{16,}`)},                                                       // Linear.
+	{"AGE-SECRET-KEY-", lazy.New(`\bAGE-SECRET-KEY-1[A-Z0-9]{16,}`)},                                           // age.
+	{"dp.", lazy.New(`\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{16,}`)},                                 // Doppler.
+	{"secret_", lazy.New(`\bsecret_[A-Za-z0-9]{32,}`)},                                                         // Notion.
+	{"AccountKey", lazy.New(`\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=[A-Za-z0-9%+/=&_-]{16,}`)}, // Azure, connection strings.
 }
 
 // tokens replaces what looks like a token.
@@ -82,7 +83,7 @@ func tokens(s string) string {
 		if !strings.Contains(s, t.literal) {
 			continue
 		}
-		s = replace(s, t.shape.get(), func(s string, from, to int) string {
+		s = replace(s, t.shape, func(s string, from, to int) string {
 			match := s[from:to]
 			switch {
 			case before(s, from) == '-' && t.literal == "sk-": // A part of a longer name.
@@ -101,7 +102,7 @@ func tokens(s string) string {
 // pemBlock is a private key as PEM (RFC 7468), OpenSSH and PGP write them: its
 // first line and all that can be of its content, with the line breaks as they are
 // or as escapes.
-var pemBlock = regexp.MustCompile(`-----BEGIN ([A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----(?:[A-Za-z0-9+/=\s\\]|[A-Za-z-]+: [^\n\\]*)*(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?`)
+var pemBlock = lazy.New(`-----BEGIN ([A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----(?:[A-Za-z0-9+/=\s\\]|[A-Za-z-]+: [^\n\\]*)*(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?`)
 
 // privateKeys replaces private keys.
 func privateKeys(s string) string {
@@ -346,7 +347,7 @@ func secrets(s string) string {
 
 // nameAndValue is a variable on one line, as JSON and YAML write it:
 // {"name": "DB_PASSWORD", "value": "x"}.
-var nameAndValue = regexp.MustCompile(`\bname["'\\]*\s*:\s*["'\\]*([A-Za-z_][\w.-]*)["'\\]*\s*[,;\s]\s*["'\\]*value["'\\]*\s*:\s*(\\?"(?:[^"\\]|\\[^"])*|'[^']*|[^\s"',;}]+)`)
+var nameAndValue = lazy.New(`\bname["'\\]*\s*:\s*["'\\]*([A-Za-z_][\w.-]*)["'\\]*\s*[,;\s]\s*["'\\]*value["'\\]*\s*:\s*(\\?"(?:[^"\\]|\\[^"])*|'[^']*|[^\s"',;}]+)`)
 
 // namedValues replaces the values of such variables.
 func namedValues(s string) string {
@@ -364,15 +365,15 @@ func namedValues(s string) string {
 
 // userinfo is the user and the password of a URL (RFC 3986, 3.2.1); a password
 // may hold an @ that is not escaped.
-var userinfo = regexp.MustCompile(`://[^/\s"'<>]+@`)
+var userinfo = lazy.New(`://[^/\s"'<>]+@`)
 
 // passwordFlags are flags of one letter that passwords follow, by program.
 var passwordFlags = []tokenShape{
-	{"sshpass", lazily(`\bsshpass\s+-p\s*["']?([^\s"']+)`)},
-	{"curl", lazily(`\bcurl\s(?:[^;|&\n]*?\s)??(?:-u|--user|--proxy-user)[\s=]*["']?([^\s"']+)`)},
-	{"wget", lazily(`\bwget\s(?:[^;|&\n]*?\s)??(?:--user|--proxy-user)[\s=]*["']?([^\s"']+)`)},
-	{"login", lazily(`\b(?:docker|podman|nerdctl|helm)\s+(?:registry\s+)?login\s(?:[^;|&\n]*?\s)??-p[\s=]*["']?([^\s"']+)`)},
-	{"mysql", lazily(`\bmysql\w*\s(?:[^;|&\n]*?\s)??-p["']?([^\s"']+)`)},
+	{"sshpass", lazy.New(`\bsshpass\s+-p\s*["']?([^\s"']+)`)},
+	{"curl", lazy.New(`\bcurl\s(?:[^;|&\n]*?\s)??(?:-u|--user|--proxy-user)[\s=]*["']?([^\s"']+)`)},
+	{"wget", lazy.New(`\bwget\s(?:[^;|&\n]*?\s)??(?:--user|--proxy-user)[\s=]*["']?([^\s"']+)`)},
+	{"login", lazy.New(`\b(?:docker|podman|nerdctl|helm)\s+(?:registry\s+)?login\s(?:[^;|&\n]*?\s)??-p[\s=]*["']?([^\s"']+)`)},
+	{"mysql", lazy.New(`\bmysql\w*\s(?:[^;|&\n]*?\s)??-p["']?([^\s"']+)`)},
 }
 
 func shortFlags(s string) string {
@@ -382,7 +383,7 @@ func shortFlags(s string) string {
 		}
 		var out strings.Builder
 		last := 0
-		for _, m := range f.shape.get().FindAllStringSubmatchIndex(s, -1) {
+		for _, m := range f.shape.FindAllStringSubmatchIndex(s, -1) {
 			if value := s[m[2]:m[3]]; !plainSetting(value) {
 				out.WriteString(s[last:m[2]] + redacted)
 				last = m[3]
@@ -525,8 +526,8 @@ func nextSetting(s string) bool {
 }
 
 var (
-	nameLine  = regexp.MustCompile(`^\s*(?:-\s+)?["']?name["']?\s*:\s*["']?([A-Za-z_][\w.-]*)["']?,?\s*$`)
-	valueLine = regexp.MustCompile(`^(\s*(?:-\s+)?["']?value["']?\s*:\s*["']?)([^\n]*?)(["']?,?\s*)$`)
+	nameLine  = lazy.New(`^\s*(?:-\s+)?["']?name["']?\s*:\s*["']?([A-Za-z_][\w.-]*)["']?,?\s*$`)
+	valueLine = lazy.New(`^(\s*(?:-\s+)?["']?value["']?\s*:\s*["']?)([^\n]*?)(["']?,?\s*)$`)
 )
 
 // namedOn returns the name on a line of a pod's environment, if it is that of a

@@ -1,10 +1,11 @@
 package machine
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // This file replaces names that were learnt, wherever they stand.
@@ -13,7 +14,7 @@ import (
 // numbered devices. A host, user or job of such a name is replaced where it is
 // known to be one, and nowhere else: to replace the word wherever it stands would
 // spoil what is said of a machine.
-var ordinary = regexp.MustCompile(`^(?:(?:gpu|cpu|numa|eth|ib|bond|en[ospx]?|mlx\d?|nvme|rank|dev|card|socket|channel|ring|tree|stream|slot|port|link|device)[-_]?(?:[0-9]|1[0-5])?|(?:node|vm|host|worker|master|server|pod|task|job|user|container)|(?:task|job|user)[0-9]+|mlx\d_\d+|nvme\d+n\d+|eth\d+|cpu\d+|` +
+var ordinary = lazy.New(`^(?:(?:gpu|cpu|numa|eth|ib|bond|en[ospx]?|mlx\d?|nvme|rank|dev|card|socket|channel|ring|tree|stream|slot|port|link|device)[-_]?(?:[0-9]|1[0-5])?|(?:node|vm|host|worker|master|server|pod|task|job|user|container)|(?:task|job|user)[0-9]+|mlx\d_\d+|nvme\d+n\d+|eth\d+|cpu\d+|` +
 	`localhost|config|environment|sysfs|devices|procfs|corp|intra|internal|intranet|cloud|linux|ubuntu|debian|rocky|centos|fedora|redhat|suse|amazon|azure|google|nvidia|amd|amdgpu|intel|mellanox|kernel|compute|head|login|docker|podman|kube|kubernetes|slurm|training|trainer|train|inference|instance|default|unknown|system|machine|hypervisor|gpudoctor|redacted|test|tests|demo|main|prod|production|staging|local|private|public|network|cluster|data|model|models|home|root|admin|nobody|build|release|none|null|true|false|` +
 	`cuda|nccl|rccl|rocm|torch|pytorch|python|python3|bash|mpirun|torchrun|vllm|sglang|ollama|llama|llama-server|triton|jax|tensorflow|deepspeed|megatron|nemo|ampere|hopper|turing|volta|pascal|blackwell|ada|tesla|quadro|titan|spark|info|warn|warning|error|debug|trace|fatal|critical|notice|failed|failure|timeout|transport|memory|shared|driver|library|process|service|error|bench|benchmark|benchmarks|app|application|api|web|file|files|log|logs|name|code|work|work[-_]?dir|workspace|scratch|shm|tmp|var|etc|opt|usr|lib|proc|sys|mnt|` +
 	`[abhlvptk][0-9]{1,3}[a-z]?|mi[0-9]+[a-z]?|g[bh]?[0-9]{3}|rtx[0-9a-z]*|gtx[0-9a-z]*|gfx[0-9a-f]+|sm_?[0-9]+|dgx|hgx|geforce|instinct|radeon|epyc|xeon|ryzen|connectx[0-9a-z-]*|bluefield[0-9a-z-]*|infiniband|ethernet|roce|nvlink|nvswitch|pcie|iommu|` +
@@ -174,7 +175,7 @@ func (r *Redactor) inDomain(low string, at int) (short, end int) {
 }
 
 // hostStandIn is what the name of a host becomes, and a list of hosts.
-var hostStandIn = regexp.MustCompile(`^host-(?:[0-9]+|\[[0-9,-]+\])$`)
+var hostStandIn = lazy.New(`^host-(?:[0-9]+|\[[0-9,-]+\])$`)
 
 // noHost are words that stand where the name of a host is expected.
 var noHost = []string{
@@ -184,7 +185,7 @@ var noHost = []string{
 }
 
 // numberedThing are processes and devices, which stand in brackets as hosts do.
-var numberedThing = regexp.MustCompile(`(?i)^(?:rank|gpu|cuda|cpu|device|core)[-_]?[0-9]*$`)
+var numberedThing = lazy.New(`(?i)^(?:rank|gpu|cuda|cpu|device|core)[-_]?[0-9]*$`)
 
 // isHostName reports whether a text can be the name of a host, and of one that is
 // not the same on every machine.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
@@ -91,7 +91,7 @@ func instructions(a remedies.Apply, runs string) (primary, others []instruction)
 // runsBy is how the job is started, as instructions names it: by what a text
 // describes, or by the container around this process. It is empty where neither
 // tells.
-func runsBy(f *checks.Facts) string {
+func runsBy(f *facts.Facts) string {
 	for _, l := range f.Launches {
 		switch l.Kind {
 		case "kubernetes":

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -53,11 +53,11 @@ type Document struct {
 	// the reason.
 	NotApplicable map[string]string `json:"not_applicable"`
 	// Unknown lists the facts that could not be read.
-	Unknown []checks.Unknown `json:"unknown"`
+	Unknown []facts.Unknown `json:"unknown"`
 	// Transfers is what the probe measured; absent when none was run.
 	Transfers *probe.Report `json:"transfers,omitempty"`
 	// Texts are the texts that were examined, and what each was taken for.
-	Texts []checks.Text `json:"texts,omitempty"`
+	Texts []facts.Text `json:"texts,omitempty"`
 	// Wanted are the texts that would settle what could not be judged, what
 	// settles most first; of texts alone.
 	Wanted []Wanted `json:"wanted,omitempty"`
@@ -68,12 +68,12 @@ type Document struct {
 	// Timing is how long it took. It differs from run to run.
 	Timing Timing `json:"timing"`
 
-	facts      *checks.Facts // What it was made of.
-	persistent *bool         // Persistence mode is on for every GPU.
-	textsOnly  bool          // No machine was examined, but what somebody sent.
-	probed     bool          // The probe was asked for.
-	only       int           // How many rules were asked for by name.
-	runs       string        // How the job is started, as instructions names it.
+	facts      *facts.Facts // What it was made of.
+	persistent *bool        // Persistence mode is on for every GPU.
+	textsOnly  bool         // No machine was examined, but what somebody sent.
+	probed     bool         // The probe was asked for.
+	only       int          // How many rules were asked for by name.
+	runs       string       // How the job is started, as instructions names it.
 	recheck    remedies.Recheck
 }
 
@@ -215,7 +215,7 @@ type Input struct {
 	TextsOnly bool
 	// Rules are all rules that there are.
 	Rules    []rules.Rule
-	Facts    *checks.Facts
+	Facts    *facts.Facts
 	Verdict  rules.Verdict
 	Advice   []remedies.Advice
 	Withheld []remedies.Withheld
@@ -288,7 +288,7 @@ func list[T any](l []T) []T {
 }
 
 // looked reports whether anything was read that would show a GPU.
-func looked(f *checks.Facts) bool { return f.PCI != nil || f.GPUs != nil || f.Transfers != nil }
+func looked(f *facts.Facts) bool { return f.PCI != nil || f.GPUs != nil || f.Transfers != nil }
 
 // whole copies findings with every list in them made.
 func whole(findings []rules.Finding) []rules.Finding {

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // newHost describes the machine in short.
-func newHost(f *checks.Facts) Host {
+func newHost(f *facts.Facts) Host {
 	h := Host{GPUs: gpusOf(f), looked: looked(f)}
 	if f.Host != nil {
 		h.Hostname = f.Host.Hostname
@@ -44,12 +44,12 @@ func newHost(f *checks.Facts) Host {
 var vendorNames = map[string]string{"nvidia": "NVIDIA ", "amd": "AMD "}
 
 // gpusOf lists the GPUs that any of the sections shows, by PCI address.
-func gpusOf(f *checks.Facts) []GPU {
+func gpusOf(f *facts.Facts) []GPU {
 	gpus := []GPU{}
 	if f.GPUs != nil {
 		// GPUs that one text counts and another shows by address are the same
 		// ones, though it is not known which is which.
-		counted := slices.ContainsFunc(f.GPUs.Devices, func(g checks.GPU) bool { return strings.HasPrefix(g.Address, "GPU") })
+		counted := slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return strings.HasPrefix(g.Address, "GPU") })
 		for _, g := range f.GPUs.Devices {
 			if counted && g.InPCI && g.Index == nil {
 				continue
@@ -93,7 +93,7 @@ func withProbed(gpus []GPU, r *probe.Report) []GPU {
 
 // modelOf finds a GPU's model where the management library does not tell it:
 // with the kernel driver, or with the probe.
-func modelOf(f *checks.Facts, address string) string {
+func modelOf(f *facts.Facts, address string) string {
 	if f.Container != nil {
 		for _, d := range f.Container.DriverDevices {
 			if d.Address == address && d.Model != "" {
@@ -112,7 +112,7 @@ func modelOf(f *checks.Facts, address string) string {
 }
 
 // summarize gives the parts of the machine in one line.
-func summarize(f *checks.Facts, h Host) []string {
+func summarize(f *facts.Facts, h Host) []string {
 	var parts []string
 	add := func(s string) {
 		if s != "" {
@@ -179,8 +179,8 @@ func models(gpus []GPU) []string {
 }
 
 // joined says how the GPUs are joined to each other.
-func joined(f *checks.Facts) []string {
-	var pairs []checks.Pair
+func joined(f *facts.Facts) []string {
+	var pairs []facts.Pair
 	for _, p := range f.Links.Pairs {
 		if p.Kind == "gpu-gpu" {
 			pairs = append(pairs, p)
@@ -221,7 +221,7 @@ func joined(f *checks.Facts) []string {
 }
 
 // nvlinkVersion is the generation of the GPUs' NVLinks, 0 when not known.
-func nvlinkVersion(f *checks.Facts) int {
+func nvlinkVersion(f *facts.Facts) int {
 	if f.GPUs == nil {
 		return 0
 	}
@@ -236,7 +236,7 @@ func nvlinkVersion(f *checks.Facts) int {
 }
 
 // pcie describes GPUs that are joined by PCIe alone.
-func pcie(f *checks.Facts, pairs []checks.Pair) []string {
+func pcie(f *facts.Facts, pairs []facts.Pair) []string {
 	var parts []string
 	if link := pcieLink(f); link != "" {
 		parts = append(parts, link)
@@ -262,7 +262,7 @@ func pcie(f *checks.Facts, pairs []checks.Pair) []string {
 }
 
 // pcieLink is the least of the GPUs' links at their best: "PCIe 5.0 x16".
-func pcieLink(f *checks.Facts) string {
+func pcieLink(f *facts.Facts) string {
 	generation, width := 0, 0
 	if f.GPUs == nil {
 		return ""

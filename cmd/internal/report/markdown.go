@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
@@ -288,7 +288,7 @@ func (m *markdown) told(label, text string) {
 
 // command matches a remark that can be typed as it is: behind a command, prose
 // begins with a comma or a semicolon, or goes on in a sentence.
-var command = regexp.MustCompile(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( ([A-Za-z0-9_./:=,@%+-]+|'[^']*'))?)*)$`)
+var command = lazy.New(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( ([A-Za-z0-9_./:=,@%+-]+|'[^']*'))?)*)$`)
 
 // instruction writes what to type, or the steps that a person takes.
 func (m *markdown) instruction(i instruction) {
@@ -378,7 +378,7 @@ func link(s string) string {
 	return inline(s)
 }
 
-var address = regexp.MustCompile(`^https?://[A-Za-z0-9._~/?#=&%+:,;()-]+$`)
+var address = lazy.New(`^https?://[A-Za-z0-9._~/?#=&%+:,;()-]+$`)
 
 // cell is code for a table, whose columns a bar would end even there.
 func cell(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }

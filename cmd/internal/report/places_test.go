@@ -3,7 +3,7 @@ package report
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -11,9 +11,9 @@ import (
 // is better than a wrong one.
 func TestOrigins(t *testing.T) {
 	wrong := int64(3)
-	f := &checks.Facts{
-		Texts: []checks.Text{{Name: "a.txt"}, {Name: "b.txt"}},
-		Origins: []checks.Origin{
+	f := &facts.Facts{
+		Texts: []facts.Text{{Name: "a.txt"}, {Name: "b.txt"}},
+		Origins: []facts.Origin{
 			{Fact: "gpus.devices[0000:01:00.0].name", Source: "a.txt", Line: 1, Value: "NVIDIA A100"},
 			{Fact: "gpus.devices[0000:01:00.0].remapped_rows.pending", Source: "b.txt", Line: 9, Value: "true"},
 			{Fact: "gpus.p2p[GPU0 -> GPU1].read", Source: "a.txt", Line: 4, Value: "ok"},
@@ -25,22 +25,22 @@ func TestOrigins(t *testing.T) {
 			{Fact: "host.command_line", Source: "a.txt", Line: 10, Value: "[quiet iommu=pt]"},
 			{Fact: "host.kernel", Source: "a.txt", Line: 11}, // From a facts file: the value is not told.
 		},
-		Env: &checks.EnvFacts{Variables: []checks.Variable{
+		Env: &facts.EnvFacts{Variables: []facts.Variable{
 			{Name: "NCCL_DEBUG", Value: "WARN", Source: "a.txt", Line: 2, Effective: true},
 			{Name: "NCCL_DEBUG", Value: "INFO", Source: "b.txt", Line: 3},
 			{Name: "NCCL_ALGO", Value: "Ring", Source: "environment", Effective: true},
 			{Name: "NCCL_PROTO", Value: "LL", Source: "b.txt", Effective: true}, // The line is not known.
 		}},
-		KernelLog: &checks.KernelLogFacts{Events: []checks.KernelEvent{
+		KernelLog: &facts.KernelLogFacts{Events: []facts.KernelEvent{
 			{Message: "NVRM: Xid 79", Source: "b.txt", Line: 12}, {Message: "NVRM: Xid 79", Source: "b.txt", Line: 14},
 		}},
-		Launches: []checks.Launch{
+		Launches: []facts.Launch{
 			{Name: "a", Source: "a.txt", Line: 20, Lines: map[string]int{"shm_bytes": 24, "variables[NCCL_DEBUG]": 22}},
 			{Name: "a", Source: "b.txt", Line: 20, Lines: map[string]int{"shm_bytes": 29}},
 		},
-		Benchmarks: []checks.Benchmark{{
+		Benchmarks: []facts.Benchmark{{
 			Tool: "nccl-tests", Source: "a.txt", Line: 30, Wrong: &wrong, Lines: map[string]int{"wrong": 39},
-			Points: []checks.BenchmarkPoint{{GBps: new(12.5), Line: 33}, {GBps: new(40.0), Line: 34}},
+			Points: []facts.BenchmarkPoint{{GBps: new(12.5), Line: 33}, {GBps: new(40.0), Line: 34}},
 		}},
 	}
 	for _, c := range []struct {

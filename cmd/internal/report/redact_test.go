@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // plant sets every string that a value can hold, fields without a name in JSON
@@ -28,7 +28,7 @@ func plant(v reflect.Value, at string, depth int, next func() string) []string {
 			return []string{at}
 		}
 	case reflect.Pointer:
-		if v.Type() == reflect.TypeFor[*checks.Facts]() {
+		if v.Type() == reflect.TypeFor[*facts.Facts]() {
 			return nil // What the report is made of is no part of it.
 		}
 		v.Set(reflect.New(v.Type().Elem()))
@@ -73,7 +73,7 @@ func TestRedactReachesEverything(t *testing.T) {
 		d := &Document{}
 		n := 0
 		places := plant(reflect.ValueOf(d).Elem(), "", depth, func() string { n++; return fmt.Sprintf(tt.planted, n) })
-		d.facts = &checks.Facts{}
+		d.facts = &facts.Facts{}
 		before := dump(reflect.ValueOf(d).Elem(), "", depth)
 		after := dump(reflect.ValueOf(tt.redact(d)).Elem(), "", depth)
 		if len(places) < 150 {
@@ -119,7 +119,7 @@ func dump(v reflect.Value, at string, depth int) map[string]string {
 	case reflect.String:
 		all[at] = v.String()
 	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() && v.Type() != reflect.TypeFor[*checks.Facts]() {
+		if !v.IsNil() && v.Type() != reflect.TypeFor[*facts.Facts]() {
 			add(v.Elem(), at)
 		}
 	case reflect.Struct:

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -97,7 +97,7 @@ func TestTransfersExitCode(t *testing.T) {
 		{"no GPU, as far as texts tell", fewGPUs(0, func(in *Input) { in.TextsOnly = true }), 3},
 		{"no GPU, and nothing was read", fewGPUs(0, func(in *Input) { in.Facts.PCI, in.Facts.GPUs, in.Facts.Transfers = nil, nil, nil }), 3},
 		{"GPUs that cannot be seen", fewGPUs(0, func(in *Input) {
-			in.Facts.Unknown = append(in.Facts.Unknown, checks.Unknown{Section: "gpus", Fact: "devices", Reason: "no driver"})
+			in.Facts.Unknown = append(in.Facts.Unknown, facts.Unknown{Section: "gpus", Fact: "devices", Reason: "no driver"})
 		}), 3},
 		{"no GPU in the tree, one for the driver", fewGPUs(0, func(in *Input) { in.Facts.Transfers.Devices = healthy(1).Facts.Transfers.Devices }), 0},
 		{"one GPU", fewGPUs(1, nil), 0},
@@ -133,7 +133,7 @@ func TestFigures(t *testing.T) {
 		x.Way = way
 		return x
 	}
-	d := New(Input{Facts: &checks.Facts{Transfers: &probe.Report{SMTests: "no PTX compiler", Transfers: []probe.Transfer{
+	d := New(Input{Facts: &facts.Facts{Transfers: &probe.Report{SMTests: "no PTX compiler", Transfers: []probe.Transfer{
 		transfer(probe.TestCopyRead, 0, 1, 393, 450), untried(probe.TestCopyRead, 1, 0),
 		untried(probe.TestAllAtOnce, 0, 1),
 		{Test: probe.TestAtomics, Source: gpuAt(0), Destination: gpuAt(1), Outcome: probe.Unsupported},
@@ -280,7 +280,7 @@ func TestVerdict(t *testing.T) {
 		{"low cause of critical consequences", mild, Findings, 1},
 		{"no GPU", noGPUs(), Inconclusive, 0},
 		{"no GPU, strict", strict(noGPUs()), Inconclusive, 3},
-		{"nothing could be read", Input{Profile: rules.Training, FailOn: "high", Strict: true, Facts: &checks.Facts{}}, Inconclusive, 3},
+		{"nothing could be read", Input{Profile: rules.Training, FailOn: "high", Strict: true, Facts: &facts.Facts{}}, Inconclusive, 3},
 		{"image", strict(image), Healthy, 0},
 		{"not tried", unproven(), Inconclusive, 0},
 		{"not tried, strict", strict(unproven()), Inconclusive, 3},
@@ -298,7 +298,7 @@ func TestVerdict(t *testing.T) {
 // nothing is the report's input where nothing could be read.
 func nothing() Input {
 	return Input{
-		Version: "0.1.0", Profile: rules.Training, FailOn: "high", Facts: &checks.Facts{Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.Unknown}},
+		Version: "0.1.0", Profile: rules.Training, FailOn: "high", Facts: &facts.Facts{Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.Unknown}},
 		Verdict: rules.Verdict{Findings: []rules.Finding{{Severity: rules.Low, Confidence: rules.Possible}}, Skipped: []rules.Skipped{{Rule: "acs-redirect"}}},
 		Advice:  []remedies.Advice{{Kind: remedies.Fix}},
 	}
@@ -449,11 +449,11 @@ func TestInstructionsWhereTheJobRuns(t *testing.T) {
 			t.Errorf("%q: %s comes first, want %s", runs, primary[0].where, want)
 		}
 	}
-	pod := &checks.Facts{Launches: []checks.Launch{{Kind: "command"}, {Kind: "kubernetes"}}}
+	pod := &facts.Facts{Launches: []facts.Launch{{Kind: "command"}, {Kind: "kubernetes"}}}
 	if got := runsBy(pod); got != "Kubernetes" {
 		t.Errorf("a pod runs by %q", got)
 	}
-	if got := runsBy(&checks.Facts{Container: &checks.ContainerFacts{Runtime: "podman"}}); got != "docker run" {
+	if got := runsBy(&facts.Facts{Container: &facts.ContainerFacts{Runtime: "podman"}}); got != "docker run" {
 		t.Errorf("podman runs by %q", got)
 	}
 }

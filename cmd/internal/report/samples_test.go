@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -53,36 +53,36 @@ func gpuAt(i int) string { return fmt.Sprintf("0000:00:%02x.0", 6+i) }
 
 // nvswitch is the facts of a virtual machine with n H200s on NVSwitches, as
 // the eight of a public cloud show themselves.
-func nvswitch(n int) *checks.Facts {
-	f := &checks.Facts{
-		Schema: checks.FactsSchema,
-		Host: &checks.HostFacts{
+func nvswitch(n int) *facts.Facts {
+	f := &facts.Facts{
+		Schema: facts.FactsSchema,
+		Host: &facts.HostFacts{
 			Hostname: "host-1", Kernel: "6.8.0-60-generic", Arch: "amd64", Distribution: "Ubuntu 24.04.3 LTS",
-			Virtualization: &checks.Virtualization{Kind: "kvm", Guest: true, Source: "/proc/cpuinfo"},
-			CPU:            &checks.CPU{Vendor: "GenuineIntel", Model: "Intel Xeon Platinum 8480+", Sockets: 2, Threads: 192},
+			Virtualization: &facts.Virtualization{Kind: "kvm", Guest: true, Source: "/proc/cpuinfo"},
+			CPU:            &facts.CPU{Vendor: "GenuineIntel", Model: "Intel Xeon Platinum 8480+", Sockets: 2, Threads: 192},
 		},
-		PCI:       &checks.PCIFacts{},
-		GPUs:      &checks.GPUFacts{NVML: "ok", Driver: checks.GPUDriver{Version: "580.159.04", KernelVersion: "580.159.04", CUDAVersion: "13.0"}},
-		Links:     &checks.LinkFacts{VirtualTopology: new(true)},
-		Container: &checks.ContainerFacts{Inside: new(false)},
-		Env:       &checks.EnvFacts{},
-		Libraries: &checks.LibraryFacts{},
+		PCI:       &facts.PCIFacts{},
+		GPUs:      &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{Version: "580.159.04", KernelVersion: "580.159.04", CUDAVersion: "13.0"}},
+		Links:     &facts.LinkFacts{VirtualTopology: new(true)},
+		Container: &facts.ContainerFacts{Inside: new(false)},
+		Env:       &facts.EnvFacts{},
+		Libraries: &facts.LibraryFacts{},
 		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK, DriverVersion: "13.0"},
-		Unknown: []checks.Unknown{
+		Unknown: []facts.Unknown{
 			{Section: "pci", Fact: "devices.acs", Reason: "no bridge above the GPUs is visible in this virtual machine"},
 			{Section: "kernel_log", Reason: "open /dev/kmsg: permission denied", Hint: "run as root"},
 		},
 	}
 	for i := range n {
-		g := checks.GPU{Address: gpuAt(i), Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(i), Name: "NVIDIA H200", MemoryBytes: 150754820096}
+		g := facts.GPU{Address: gpuAt(i), Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(i), Name: "NVIDIA H200", MemoryBytes: 150754820096}
 		for l := range 18 {
-			g.NVLinks = append(g.NVLinks, checks.NVLink{Link: l, Active: true, Version: 4, SpeedMBps: 26562})
+			g.NVLinks = append(g.NVLinks, facts.NVLink{Link: l, Active: true, Version: 4, SpeedMBps: 26562})
 		}
 		f.GPUs.Devices = append(f.GPUs.Devices, g)
 		f.Transfers.Devices = append(f.Transfers.Devices, probe.Device{Ordinal: i, Address: g.Address, Name: g.Name, Outcome: probe.OK})
 		for j := range n {
 			if i < j {
-				f.Links.Pairs = append(f.Links.Pairs, checks.Pair{A: gpuAt(i), B: gpuAt(j), Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450})
+				f.Links.Pairs = append(f.Links.Pairs, facts.Pair{A: gpuAt(i), B: gpuAt(j), Kind: "gpu-gpu", NVLinks: new(18), NVSwitch: true, NVLinkGBps: 450})
 			}
 			if i != j {
 				f.Transfers.Peers = append(f.Transfers.Peers, probe.Peer{Source: gpuAt(i), Destination: gpuAt(j), Access: new(true)})
@@ -155,25 +155,25 @@ func unset(variable, rule string) remedies.Advice {
 // acs is a pair of GPUs under two root ports whose traffic ACS redirects.
 func acs() Input {
 	a, b := "0000:41:00.0", "0000:c1:00.0"
-	f := &checks.Facts{
-		Schema: checks.FactsSchema,
-		Host: &checks.HostFacts{
+	f := &facts.Facts{
+		Schema: facts.FactsSchema,
+		Host: &facts.HostFacts{
 			Hostname: "ws-1", Kernel: "6.14.0-29-generic", Arch: "amd64", Distribution: "Ubuntu 24.04.3 LTS",
-			Virtualization: &checks.Virtualization{Kind: "none", Source: "/sys/hypervisor"},
-			CPU:            &checks.CPU{Vendor: "AuthenticAMD", Model: "AMD Ryzen Threadripper PRO 7965WX 24-Cores"},
+			Virtualization: &facts.Virtualization{Kind: "none", Source: "/sys/hypervisor"},
+			CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD Ryzen Threadripper PRO 7965WX 24-Cores"},
 		},
-		PCI: &checks.PCIFacts{}, Container: &checks.ContainerFacts{Inside: new(false)}, Env: &checks.EnvFacts{}, Libraries: &checks.LibraryFacts{},
-		GPUs:  &checks.GPUFacts{NVML: "ok", Driver: checks.GPUDriver{KernelVersion: "595.84"}},
-		Links: &checks.LinkFacts{Pairs: []checks.Pair{{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(0)}}},
+		PCI: &facts.PCIFacts{}, Container: &facts.ContainerFacts{Inside: new(false)}, Env: &facts.EnvFacts{}, Libraries: &facts.LibraryFacts{},
+		GPUs:  &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{KernelVersion: "595.84"}},
+		Links: &facts.LinkFacts{Pairs: []facts.Pair{{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(0)}}},
 		Transfers: &probe.Report{
 			Mode: probe.Full, Outcome: probe.OK,
 			Devices: []probe.Device{{Ordinal: 0, Address: a, Name: "NVIDIA RTX PRO 6000", Outcome: probe.OK}, {Ordinal: 1, Address: b, Name: "NVIDIA RTX PRO 6000", Outcome: probe.OK}},
 		},
 	}
 	for i, address := range []string{a, b} {
-		f.GPUs.Devices = append(f.GPUs.Devices, checks.GPU{
+		f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{
 			Address: address, Vendor: "nvidia", InPCI: true, InNVML: true, Index: new(i), Name: "NVIDIA RTX PRO 6000",
-			PCIe: &checks.GPULink{MaxGeneration: 5, MaxWidth: 16}, NVLinks: []checks.NVLink{},
+			PCIe: &facts.GPULink{MaxGeneration: 5, MaxWidth: 16}, NVLinks: []facts.NVLink{},
 		})
 	}
 	var broken []rules.Finding
@@ -277,11 +277,11 @@ func driverHang() Input {
 func noGPUs() Input {
 	in := healthy(0)
 	in.Facts.Host.Virtualization = nil
-	in.Facts.Container = &checks.ContainerFacts{Inside: new(true), Runtime: "docker"}
-	in.Facts.GPUs = &checks.GPUFacts{NVML: "not-found"}
+	in.Facts.Container = &facts.ContainerFacts{Inside: new(true), Runtime: "docker"}
+	in.Facts.GPUs = &facts.GPUFacts{NVML: "not-found"}
 	in.Facts.Transfers = nil
-	in.Facts.Links = &checks.LinkFacts{}
-	in.Facts.Unknown = []checks.Unknown{{Section: "transfers", Reason: "no NVIDIA driver library was found"}}
+	in.Facts.Links = &facts.LinkFacts{}
+	in.Facts.Unknown = []facts.Unknown{{Section: "transfers", Reason: "no NVIDIA driver library was found"}}
 	in.Verdict = rules.Verdict{
 		Passed: []string{"container-caps", "env-misconfig", "memlock-limit"},
 		NotApplicable: map[string]string{
@@ -301,7 +301,7 @@ func noGPUs() Input {
 func unproven() Input {
 	in := healthy(8)
 	in.Facts.Transfers = nil
-	in.Facts.Unknown = append(in.Facts.Unknown, checks.Unknown{Section: "transfers", Reason: "the probe was not asked for", Hint: "--probe quick"})
+	in.Facts.Unknown = append(in.Facts.Unknown, facts.Unknown{Section: "transfers", Reason: "the probe was not asked for", Hint: "--probe quick"})
 	in.Timing.TotalMS = 311
 	return in
 }
@@ -342,7 +342,7 @@ func hostile() Input {
 	in.Advice[0].Apply.Environment = map[string]string{"X": "$(reboot) ```\n```"}
 	in.Advice[0].Links = []string{"javascript:alert(1)", "https://e.example/)<b>"}
 	in.Verdict.Skipped[0].Missing = []rules.Missing{{Fact: bad, Reason: bad, Words: bad}}
-	in.Facts.Unknown = []checks.Unknown{{Section: "host", Fact: bad, Reason: bad, Hint: bad}}
+	in.Facts.Unknown = []facts.Unknown{{Section: "host", Fact: bad, Reason: bad, Hint: bad}}
 	return in
 }
 

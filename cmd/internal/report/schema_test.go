@@ -9,7 +9,7 @@ import (
 	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -30,7 +30,7 @@ var enums = map[reflect.Type][]any{
 	reflect.TypeFor[Redaction]():        {RedactedNames, RedactedSecrets},
 	reflect.TypeFor[State]():            {Healthy, Findings, Inconclusive},
 	reflect.TypeFor[ReasonCode]():       {ReasonFinding, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonCut, ReasonUnread},
-	reflect.TypeFor[checks.Unread]():    {checks.UnreadError, checks.UnreadForm, checks.UnreadLines, checks.UnreadSize, checks.UnreadTime, checks.UnreadCount},
+	reflect.TypeFor[facts.Unread]():     {facts.UnreadError, facts.UnreadForm, facts.UnreadLines, facts.UnreadSize, facts.UnreadTime, facts.UnreadCount},
 	reflect.TypeFor[Threshold]():        {Threshold("critical"), Threshold("high"), Threshold("medium"), Threshold("low"), Threshold("info"), Never},
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // slowStartMS is the time beyond which starting the driver is worth a remark.
@@ -42,7 +42,7 @@ func slowStart(d *Document) string {
 
 // persistent reports whether persistence mode is on for all GPUs; nil where
 // that is not known.
-func persistent(f *checks.GPUFacts) *bool {
+func persistent(f *facts.GPUFacts) *bool {
 	if f == nil || len(f.Devices) == 0 {
 		return nil
 	}

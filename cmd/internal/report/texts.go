@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -58,8 +58,8 @@ var wishes = map[string]wish{
 
 // sent reports whether a text of a wish's kinds is among the texts.
 func (d *Document) sent(w wish) bool {
-	return slices.ContainsFunc(d.Texts, func(t checks.Text) bool {
-		return slices.ContainsFunc(t.Kinds, func(k checks.TextKind) bool { return slices.Contains(w.kinds, k.Kind) })
+	return slices.ContainsFunc(d.Texts, func(t facts.Text) bool {
+		return slices.ContainsFunc(t.Kinds, func(k facts.TextKind) bool { return slices.Contains(w.kinds, k.Kind) })
 	})
 }
 
@@ -71,7 +71,7 @@ const jobFailed = "job-failed"
 
 // wanted lists what would settle the rules that could not be judged, what
 // settles most first.
-func (d *Document) wanted(severity map[string]rules.Severity, f *checks.Facts) []Wanted {
+func (d *Document) wanted(severity map[string]rules.Severity, f *facts.Facts) []Wanted {
 	value := map[string]int{}
 	all := map[string]*Wanted{}
 	for _, s := range d.Skipped {
@@ -127,13 +127,13 @@ func (d *Document) concluded() bool {
 }
 
 // lineOfText is a line of a text: "nccl.log:12".
-var lineOfText = regexp.MustCompile(`^(.+):(\d+)$`)
+var lineOfText = lazy.New(`^(.+):(\d+)$`)
 
 // withOrigins gives evidence the line of the text that its fact was read from.
 // A line is given only for the fact itself, never for what stands around it: two
 // facts of one GPU may come from two texts. What no line tells keeps the source
 // that the rule names.
-func withOrigins(findings []rules.Finding, f *checks.Facts) []rules.Finding {
+func withOrigins(findings []rules.Finding, f *facts.Facts) []rules.Finding {
 	p := placesOf(f)
 	var walk func([]rules.Finding)
 	walk = func(list []rules.Finding) {
@@ -153,7 +153,7 @@ func withOrigins(findings []rules.Finding, f *checks.Facts) []rules.Finding {
 
 // places say where the facts of texts were read.
 type places struct {
-	facts *checks.Facts
+	facts *facts.Facts
 	// at are the lines of facts by their paths, and below are those of the
 	// parts of a fact that has none of its own.
 	at    map[string]told
@@ -182,7 +182,7 @@ func sameValue(told string, shown any) bool {
 	return slices.Equal(words(told), words(fmt.Sprint(shown)))
 }
 
-func placesOf(f *checks.Facts) places {
+func placesOf(f *facts.Facts) places {
 	p := places{facts: f, at: make(map[string]told, len(f.Origins)), below: make(map[string][]string), events: make(map[string]string)}
 	for _, o := range f.Origins {
 		path, source := plainPath(o.Fact), lineAt(o.Source, o.Line)
@@ -327,7 +327,7 @@ func plainNumber(value any) (float64, bool) {
 
 // isText reports whether a source is one of the texts that were given.
 func (p *places) isText(source string) bool {
-	return slices.ContainsFunc(p.facts.Texts, func(t checks.Text) bool { return t.Name == source })
+	return slices.ContainsFunc(p.facts.Texts, func(t facts.Text) bool { return t.Name == source })
 }
 
 // quotes are the lines of texts that led to the findings of a group, each
@@ -337,7 +337,7 @@ func (d *Document) quotes(g group) []rules.Evidence {
 	for _, f := range g.findings {
 		for _, e := range f.Evidence {
 			name := lineOfText.ReplaceAllString(e.Source, "$1")
-			if !slices.ContainsFunc(d.Texts, func(t checks.Text) bool { return t.Name == name }) {
+			if !slices.ContainsFunc(d.Texts, func(t facts.Text) bool { return t.Name == name }) {
 				continue
 			}
 			// Of one line the first fact is enough; a text alone may tell several.

@@ -4,29 +4,29 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // TestUnreadIsNeverHealth holds that a machine is not called healthy where a part of
 // the texts was not read, for whatever reason, and that what holds no text is no
 // such reason.
 func TestUnreadIsNeverHealth(t *testing.T) {
-	whole := checks.Text{Name: "job.log", Lines: 1, Bytes: 80, Kinds: []checks.TextKind{{Kind: "nccl-log", Line: 1, Lines: 1}}}
+	whole := facts.Text{Name: "job.log", Lines: 1, Bytes: 80, Kinds: []facts.TextKind{{Kind: "nccl-log", Line: 1, Lines: 1}}}
 	for _, tt := range []struct {
-		text  checks.Text
+		text  facts.Text
 		state State
 	}{
-		{checks.Text{Name: "none", Kinds: []checks.TextKind{}}, Healthy},
-		{checks.Text{Name: "x", Problem: "binary data", Kinds: []checks.TextKind{}}, Healthy},
-		{checks.Text{Name: "x", Problem: "no answer", Unread: checks.UnreadError}, Inconclusive},
-		{checks.Text{Name: "x", Problem: "encrypted", Unread: checks.UnreadForm}, Inconclusive},
-		{checks.Text{Name: "x", Problem: "long", Unread: checks.UnreadLines, Lines: 1, Kinds: whole.Kinds}, Inconclusive},
-		{checks.Text{Name: "x", Problem: "limit", Unread: checks.UnreadSize, Lines: 1}, Inconclusive},
-		{checks.Text{Name: "x", Problem: "deadline", Unread: checks.UnreadTime}, Inconclusive},
-		{checks.Text{Name: "and 3 more", Problem: "more than 4096 texts", Unread: checks.UnreadCount, More: 3}, Inconclusive},
+		{facts.Text{Name: "none", Kinds: []facts.TextKind{}}, Healthy},
+		{facts.Text{Name: "x", Problem: "binary data", Kinds: []facts.TextKind{}}, Healthy},
+		{facts.Text{Name: "x", Problem: "no answer", Unread: facts.UnreadError}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "encrypted", Unread: facts.UnreadForm}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "long", Unread: facts.UnreadLines, Lines: 1, Kinds: whole.Kinds}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "limit", Unread: facts.UnreadSize, Lines: 1}, Inconclusive},
+		{facts.Text{Name: "x", Problem: "deadline", Unread: facts.UnreadTime}, Inconclusive},
+		{facts.Text{Name: "and 3 more", Problem: "more than 4096 texts", Unread: facts.UnreadCount, More: 3}, Inconclusive},
 	} {
 		in := healthy(4)
-		in.Facts.Texts = []checks.Text{whole, tt.text}
+		in.Facts.Texts = []facts.Text{whole, tt.text}
 		d := New(in)
 		if d.Verdict.State != tt.state {
 			t.Errorf("%+v: the verdict is %s, want %s: %+v", tt.text, d.Verdict.State, tt.state, d.Verdict.Reasons)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -180,7 +181,7 @@ func (d *Document) unexamined(in Input) []Reason {
 	}
 	all = append(all, unreadTexts(in.Facts.Texts)...)
 	switch {
-	case d.textsOnly && !slices.ContainsFunc(in.Facts.Texts, func(t checks.Text) bool { return len(t.Kinds) > 0 }):
+	case d.textsOnly && !slices.ContainsFunc(in.Facts.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }):
 		return append(all, Reason{Code: ReasonUnread, Text: "the machine (nothing in the input was recognized)"})
 	case d.textsOnly && len(in.Only) == 0:
 		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only texts about it were examined)"})
@@ -208,9 +209,9 @@ func (d *Document) unexamined(in Input) []Reason {
 }
 
 // unreadTexts says how many texts were not read to their end, and names the first.
-func unreadTexts(texts []checks.Text) []Reason {
+func unreadTexts(texts []facts.Text) []Reason {
 	unread, all := 0, 0
-	var first *checks.Text
+	var first *facts.Text
 	for i := range texts {
 		t := &texts[i]
 		if t.Unread == "" && t.Problem != "" {
@@ -242,7 +243,7 @@ func notJudged(s Skipped) Reason {
 
 // missingSections lists the sections that the profile rests on and that could
 // not be read, those with the same reason together.
-func (d *Document) missingSections(f *checks.Facts) []Reason {
+func (d *Document) missingSections(f *facts.Facts) []Reason {
 	needed := map[string]bool{"env": f.Env == nil, "libraries": f.Libraries == nil}
 	if d.Profile == rules.Training {
 		needed = map[string]bool{
@@ -365,7 +366,7 @@ const noDeviceCode = 100
 var inUseCodes = map[int]bool{2: true, 46: true}
 
 // missingTransfers says what is missing of the transfers.
-func (d *Document) missingTransfers(f *checks.Facts) []Reason {
+func (d *Document) missingTransfers(f *facts.Facts) []Reason {
 	if d.Profile != rules.Training && d.Transfers == nil {
 		return nil
 	}
@@ -486,7 +487,7 @@ func (d *Document) unseen() string {
 
 // unknown is what the facts say of the lack of a whole section; nil where they
 // say nothing.
-func (d *Document) unknown(section string) *checks.Unknown {
+func (d *Document) unknown(section string) *facts.Unknown {
 	for i, u := range d.Unknown {
 		if u.Section == section && u.Fact == "" {
 			return &d.Unknown[i]

@@ -1,0 +1,960 @@
+// Package facts is the facts document: what one machine, or the texts that people
+// send, show of themselves, as types alone. Nothing here reads a machine or judges.
+package facts
+
+import "github.com/gpudoctor/gpudoctor/checks/probe"
+
+// FactsSchema is the version of the facts document. It changes when a field
+// changes its meaning or goes away; a new optional field does not change it.
+const FactsSchema = "gpudoctor.facts/v1"
+
+// Facts is what one machine shows of itself: one document, a section for each
+// check. A section that is nil was not read, and Unknown says why. Inside a
+// section a pointer that is nil, or a list that is nil, is not known: a
+// missing fact is never a false fact. Units stand in the field names. GPUs and
+// NICs are known by their PCI address ("0000:3b:00.0", lower case).
+type Facts struct {
+	// Schema is always FactsSchema.
+	Schema string `json:"schema"`
+	// Profile is what the facts are to be judged for, "training" or "image".
+	// It is no fact: the doctor sets it for the rules, and a document that was
+	// gathered has none.
+	Profile string `json:"profile,omitempty"`
+	// Host is the machine, its kernel and its processors.
+	Host *HostFacts `json:"host,omitempty"`
+	// PCI is the tree of PCI devices.
+	PCI *PCIFacts `json:"pci,omitempty"`
+	// IOMMU is the mode of DMA translation in force.
+	IOMMU *IOMMUFacts `json:"iommu,omitempty"`
+	// NUMA is the memory topology.
+	NUMA *NUMAFacts `json:"numa,omitempty"`
+	// GPUs is what the vendor's management library says of each GPU.
+	GPUs *GPUFacts `json:"gpus,omitempty"`
+	// Links is the path between each pair of GPUs and NICs.
+	Links *LinkFacts `json:"links,omitempty"`
+	// Container is what surrounds this process: limits, capabilities, mounts.
+	Container *ContainerFacts `json:"container,omitempty"`
+	// Env is every communication variable, from the environment or a file.
+	Env *EnvFacts `json:"env,omitempty"`
+	// Libraries is every GPU library that a program here could load.
+	Libraries *LibraryFacts `json:"libraries,omitempty"`
+	// KernelLog is every event of the kernel log that bears on GPUs or PCIe.
+	KernelLog *KernelLogFacts `json:"kernel_log,omitempty"`
+	// Transfers is what the probe measured.
+	Transfers *probe.Report `json:"transfers,omitempty"`
+	// NICs, Storage, Launches, Software, Benchmarks and Logs are read from
+	// texts that people send.
+	NICs       *NICFacts     `json:"nics,omitempty"`
+	Storage    *StorageFacts `json:"storage,omitempty"`
+	Launches   []Launch      `json:"launches,omitempty"`
+	Software   []Package     `json:"software,omitempty"`
+	Benchmarks []Benchmark   `json:"benchmarks,omitempty"`
+	Logs       *LogFacts     `json:"logs,omitempty"`
+	// Texts are the texts that were examined, and Origins says which line of
+	// which text a fact is from.
+	Texts   []Text   `json:"texts,omitempty"`
+	Origins []Origin `json:"origins,omitempty"`
+	// Unknown lists what could not be read, in order of section and fact.
+	Unknown []Unknown `json:"unknown,omitempty"`
+}
+
+// Unknown is a fact that could not be established, and the reason.
+type Unknown struct {
+	// Section is the check that wanted it: "pci".
+	Section string `json:"section"`
+	// Fact is the path inside the section, or empty for the whole of it:
+	// "devices.acs".
+	Fact string `json:"fact,omitempty"`
+	// Reason says in words why: "config space beyond 64 bytes needs root".
+	Reason string `json:"reason"`
+	// Hint says what would make it known: "run as root".
+	Hint string `json:"hint,omitempty"`
+	// Kind is why, where that is no failure; empty for all others.
+	Kind UnknownKind `json:"kind,omitempty"`
+}
+
+// UnknownKind says why a fact is not known, where nothing failed.
+type UnknownKind string
+
+// The kinds.
+const (
+	// NotAsked: nobody asked for it (--probe off).
+	NotAsked UnknownKind = "not-asked"
+	// NotRecorded: the recording does not hold it.
+	NotRecorded UnknownKind = "not-recorded"
+)
+
+// HostFacts is the machine, its kernel and its processors.
+type HostFacts struct {
+	// Hostname is the node name (uname); redacted in snapshots.
+	Hostname string `json:"hostname,omitempty"`
+	// Kernel is the kernel release, from /proc/sys/kernel/osrelease.
+	Kernel string `json:"kernel,omitempty"`
+	// Arch is the machine architecture as Go names it ("amd64", "arm64").
+	Arch string `json:"arch,omitempty"`
+	// Distribution is PRETTY_NAME of /etc/os-release.
+	Distribution string `json:"distribution,omitempty"`
+	// DistributionID is ID of /etc/os-release.
+	DistributionID string `json:"distribution_id,omitempty"`
+	// DistributionVersion is VERSION_ID of /etc/os-release.
+	DistributionVersion string `json:"distribution_version,omitempty"`
+	// CommandLine is the kernel's, split at blanks, from /proc/cmdline.
+	CommandLine []string `json:"command_line,omitempty"`
+	// Virtualization is what this kernel runs on; nil where undecided.
+	Virtualization *Virtualization `json:"virtualization,omitempty"`
+	// Vendor and Product are DMI's sys_vendor and product_name
+	// (/sys/class/dmi/id).
+	Vendor  string `json:"vendor,omitempty"`
+	Product string `json:"product,omitempty"`
+	// Board is DMI's board_vendor and board_name.
+	Board string `json:"board,omitempty"`
+	// BIOS is DMI's bios_vendor, bios_version and bios_date.
+	BIOS string `json:"bios,omitempty"`
+	// CPU is the processor, from /proc/cpuinfo.
+	CPU *CPU `json:"cpu,omitempty"`
+	// MemoryBytes is MemTotal of /proc/meminfo.
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// Root is true when this process has effective user id 0.
+	Root *bool `json:"root,omitempty"`
+}
+
+// Virtualization is the hypervisor below this kernel, or none.
+type Virtualization struct {
+	// Kind is "none", "kvm", "vmware", "hyperv", "xen", "firecracker",
+	// "gvisor", "wsl", "other". "none" is only said on evidence.
+	Kind string `json:"kind"`
+	// Guest is true in a virtual machine, and under gVisor, whose kernel is
+	// not the one that drives the devices either.
+	Guest bool `json:"guest"`
+	// PassthroughHost is true when a device here is bound to vfio-pci or a
+	// vendor's vGPU manager: this kernel gives devices to guests.
+	PassthroughHost *bool `json:"passthrough_host,omitempty"`
+	// Source names the file that decided it.
+	Source string `json:"source"`
+}
+
+// CPU is the processor, from /proc/cpuinfo.
+type CPU struct {
+	// Vendor is vendor_id: "GenuineIntel", "AuthenticAMD".
+	Vendor string `json:"vendor,omitempty"`
+	// Model is "model name".
+	Model string `json:"model,omitempty"`
+	// Family and ModelNumber are "cpu family" and "model".
+	Family      int `json:"family,omitempty"`
+	ModelNumber int `json:"model_number,omitempty"`
+	// Sockets counts the distinct "physical id"s.
+	Sockets int `json:"sockets,omitempty"`
+	// Threads counts the processors.
+	Threads int `json:"threads,omitempty"`
+}
+
+// PCIFacts is the tree of PCI devices.
+type PCIFacts struct {
+	// Devices are all functions of /sys/bus/pci/devices, by address.
+	Devices []PCIDevice `json:"devices"`
+	// Partial is true when a text showed some of the functions only: one
+	// that is not listed may be there all the same.
+	Partial bool `json:"partial,omitempty"`
+	// UnnamedACS are ACS controls that a text shows without saying whose
+	// they are: "lspci -vvv | grep ACSCtl". Equal ones of a text are counted.
+	UnnamedACS []UnnamedACS `json:"unnamed_acs,omitempty"`
+}
+
+// UnnamedACS is the ACS control of functions that a text does not name.
+type UnnamedACS struct {
+	// Control lists the controls that are switched on, as ACS.Control does.
+	Control []string `json:"control"`
+	// Count is how many functions show it so.
+	Count int `json:"count"`
+	// Source is the text's name, Line the first such line.
+	Source string `json:"source"`
+	Line   int    `json:"line"`
+}
+
+// PCIDevice is one function of a PCI device.
+type PCIDevice struct {
+	// Address is domain:bus:device.function, the folder's name.
+	Address string `json:"address"`
+	// Class is the 24-bit class code as "0x030200", from class.
+	Class string `json:"class"`
+	// Vendor and Device are the ids as "0x10de", from vendor and device.
+	Vendor string `json:"vendor"`
+	Device string `json:"device"`
+	// Kind is what the class code says, in our words: "gpu", "nic",
+	// "nvswitch", "bridge", "host-bridge", "nvme", "audio", "display" (a
+	// console or graphics inside the processor), "other"; empty where the
+	// class is not known.
+	Kind string `json:"kind"`
+	// Driver is the name of the bound driver, from the link driver.
+	Driver string `json:"driver,omitempty"`
+	// NUMANode is from numa_node; nil where the firmware gives none (-1).
+	NUMANode *int `json:"numa_node,omitempty"`
+	// IOMMUGroup is the group's number, from the link iommu_group.
+	IOMMUGroup *int `json:"iommu_group,omitempty"`
+	// RootBus is the first component of the real path: "pci0000:00".
+	RootBus string `json:"root_bus,omitempty"`
+	// Ancestors are the bridges above, the root port first, from the real
+	// path of the device.
+	Ancestors []string `json:"ancestors,omitempty"`
+	// Virtual is true for an SR-IOV virtual function (link physfn).
+	Virtual bool `json:"virtual,omitempty"`
+
+	// OffBus is true when config space reads as all ones: the device has
+	// fallen off the bus or has no power. Its ids are the kernel's memory.
+	OffBus bool `json:"off_bus,omitempty"`
+	// ConfigBytes is how much of config space could be read: 64 without
+	// root, 256 without extended space, 4096 whole, 0 none. Config space,
+	// link and BARs are read for GPUs, NICs, NVSwitches, NVMe drives and
+	// bridges alone.
+	ConfigBytes int `json:"config_bytes"`
+	// HeaderType is 0 for a device, 1 for a bridge; nil without config.
+	HeaderType *int `json:"header_type,omitempty"`
+	// PortType is the PCIe capability's port type: "endpoint",
+	// "legacy-endpoint", "root-port", "upstream-port", "downstream-port",
+	// "pcie-to-pci", "pci-to-pcie", "integrated-endpoint", "event-collector".
+	PortType string `json:"port_type,omitempty"`
+	// Link is the PCIe link at this function, now and at best.
+	Link *PCIeLink `json:"link,omitempty"`
+	// MaxPayloadBytes is Device Control's MPS, MaxPayloadSupportedBytes is
+	// Device Capabilities'; ReadRequestBytes is MRRS.
+	MaxPayloadBytes          int `json:"max_payload_bytes,omitempty"`
+	MaxPayloadSupportedBytes int `json:"max_payload_supported_bytes,omitempty"`
+	ReadRequestBytes         int `json:"read_request_bytes,omitempty"`
+	// RelaxedOrdering is Device Control bit 4.
+	RelaxedOrdering *bool `json:"relaxed_ordering,omitempty"`
+	// Extended is true when the whole list of extended capabilities was
+	// read and a hypervisor hides none of them, so that a missing one is
+	// really missing.
+	Extended bool `json:"extended"`
+	// ACS is the Access Control Services capability (0x000d).
+	ACS *ACS `json:"acs,omitempty"`
+	// ATS is the Address Translation Services capability (0x000f).
+	ATS *ATS `json:"ats,omitempty"`
+	// ResizableBARs is the Resizable BAR capability (0x0015).
+	ResizableBARs []ResizableBAR `json:"resizable_bars,omitempty"`
+	// AER is the Advanced Error Reporting capability (0x0001).
+	AER *AER `json:"aer,omitempty"`
+	// BARs are the memory and I/O windows, from resource.
+	BARs []BAR `json:"bars,omitempty"`
+}
+
+// PCIeLink is one PCIe link as the function at its lower end, or the port at
+// its upper end, reports it.
+type PCIeLink struct {
+	// SpeedGTs and Width are the negotiated ones (Link Status). An idle GPU
+	// may show 2.5 and be healthy.
+	SpeedGTs float64 `json:"speed_gts,omitempty"`
+	Width    int     `json:"width,omitempty"`
+	// MaxSpeedGTs and MaxWidth are what the function can do (Link
+	// Capabilities).
+	MaxSpeedGTs float64 `json:"max_speed_gts,omitempty"`
+	MaxWidth    int     `json:"max_width,omitempty"`
+	// Source is "config" or "sysfs", or the text that shows it, with the line.
+	Source string `json:"source"`
+}
+
+// ACS is the Access Control Services capability. Each list holds the names
+// lspci uses: "SrcValid", "TransBlk", "ReqRedir", "CmpltRedir",
+// "UpstreamFwd", "EgressCtrl", "DirectTrans".
+type ACS struct {
+	// Capability lists the controls that the port implements.
+	Capability []string `json:"capability"`
+	// Control lists the controls that are switched on.
+	Control []string `json:"control"`
+	// ControlWord is the raw control register.
+	ControlWord int `json:"control_word"`
+}
+
+// ATS is the Address Translation Services capability.
+type ATS struct {
+	// Enabled is Control bit 15.
+	Enabled bool `json:"enabled"`
+}
+
+// ResizableBAR is one entry of the Resizable BAR capability.
+type ResizableBAR struct {
+	// Index is the BAR's number.
+	Index int `json:"index"`
+	// SizeBytes is the size in force, MaxBytes the largest supported.
+	SizeBytes int64 `json:"size_bytes"`
+	MaxBytes  int64 `json:"max_bytes"`
+}
+
+// AER is the Advanced Error Reporting capability's status.
+type AER struct {
+	// Uncorrectable and Correctable name the bits that are set now, as
+	// lspci does ("CmpltTO"); nil where config space does not show them.
+	Uncorrectable []string `json:"uncorrectable"`
+	Correctable   []string `json:"correctable"`
+	// TotalCorrectable, TotalFatal and TotalNonFatal are the kernel's
+	// counters since boot (aer_dev_correctable and so on).
+	TotalCorrectable *int64 `json:"total_correctable,omitempty"`
+	TotalFatal       *int64 `json:"total_fatal,omitempty"`
+	TotalNonFatal    *int64 `json:"total_non_fatal,omitempty"`
+}
+
+// BAR is one base address register, from the file resource.
+type BAR struct {
+	// Index is the BAR's number, 0 to 5.
+	Index int `json:"index"`
+	// SizeBytes is end - start + 1.
+	SizeBytes int64 `json:"size_bytes"`
+	// Unassigned is true when the kernel found no room for it.
+	Unassigned bool `json:"unassigned,omitempty"`
+	// Prefetchable, Is64Bit and IO are flags of the resource.
+	Prefetchable bool `json:"prefetchable,omitempty"`
+	Is64Bit      bool `json:"is_64bit,omitempty"`
+	IO           bool `json:"io,omitempty"`
+}
+
+// IOMMUFacts is the mode of DMA translation in force.
+type IOMMUFacts struct {
+	// Units are the names in /sys/class/iommu: "dmar0", "ivhd0". An empty
+	// list means that no IOMMU is active; nil that this is not known.
+	Units []string `json:"units"`
+	// Vendor is "intel", "amd", "arm", "virtio", "other" or empty.
+	Vendor string `json:"vendor,omitempty"`
+	// Groups are those of /sys/kernel/iommu_groups.
+	Groups []IOMMUGroup `json:"groups"`
+	// Mode is "off" (no unit and no group), "passthrough" (every group of a
+	// GPU or NIC, or every group where there is neither, is identity),
+	// "translated" (none is) or "mixed"; empty when it is not known. A GPU
+	// or NIC that is in no group counts as identity.
+	Mode string `json:"mode,omitempty"`
+	// DefaultDomain is the type that the kernel gives to a group of which
+	// nothing else is said, "translated" or "passthrough", from the kernel
+	// log: the groups themselves may differ, and it is told where there is no
+	// IOMMU, too. Only texts tell it; empty is not known.
+	DefaultDomain string `json:"default_domain,omitempty"`
+	// CommandLine are the kernel parameters that bear on it. They say what
+	// was asked for, not what is in force.
+	CommandLine []string `json:"command_line,omitempty"`
+}
+
+// IOMMUGroup is one group of devices that share a translation.
+type IOMMUGroup struct {
+	ID int `json:"id"`
+	// Type is from the file type: "identity", "DMA", "DMA-FQ", "auto",
+	// "unmanaged"; empty where the kernel does not say (before 5.11).
+	Type string `json:"type,omitempty"`
+	// Devices are PCI addresses.
+	Devices []string `json:"devices"`
+}
+
+// NUMAFacts is the memory topology.
+type NUMAFacts struct {
+	Nodes []NUMANode `json:"nodes"`
+	// Balancing is /proc/sys/kernel/numa_balancing: 0 off, 1 normal, 2
+	// memory tiering; nil when not shown.
+	Balancing *int `json:"balancing,omitempty"`
+	// AllowedCPUs and AllowedNodes are what this process may use, from
+	// /proc/self/status (Cpus_allowed_list, Mems_allowed_list).
+	AllowedCPUs  string `json:"allowed_cpus,omitempty"`
+	AllowedNodes string `json:"allowed_nodes,omitempty"`
+}
+
+// NUMANode is one node of /sys/devices/system/node.
+type NUMANode struct {
+	ID int `json:"id"`
+	// CPUs is cpulist: "0-15,64-79"; empty for a node of memory alone.
+	CPUs string `json:"cpus"`
+	// AllowedCPUs counts the CPUs of this node on which this process may
+	// run; nil where the affinity is not known.
+	AllowedCPUs *int `json:"allowed_cpus,omitempty"`
+	// MemoryBytes is MemTotal of meminfo.
+	MemoryBytes int64 `json:"memory_bytes"`
+	// Distances are to each node in order of id; 10 is local.
+	Distances []int `json:"distances"`
+}
+
+// GPUFacts is what the vendors' management libraries say of the GPUs.
+type GPUFacts struct {
+	// Driver is the GPU driver.
+	Driver GPUDriver `json:"driver"`
+	// Devices are the GPUs, by PCI address: all that the PCI tree or the
+	// management library shows, so that one that is missing in either is
+	// seen.
+	Devices []GPU `json:"devices"`
+	// NVSwitches counts the NVSwitches that the PCI tree shows, or that
+	// NVLinks lead to; nil when not known.
+	NVSwitches *int `json:"nvswitches,omitempty"`
+	// NVML says how the management library answered: "ok", "hang",
+	// "crashed", "ended" (its process, and not by the library), "not-found",
+	// "not-built", "error", "not-asked".
+	NVML string `json:"nvml"`
+	// NVMLError is the library's error code name, in that case.
+	NVMLError string `json:"nvml_error,omitempty"`
+	// NVMLStage is the step that was under way when it hung, crashed or
+	// failed: "nvmlDeviceGetHandleByIndex_v2 of GPU 3".
+	NVMLStage string `json:"nvml_stage,omitempty"`
+	// P2P is what NVML says of peer access for each pair, once; nil when
+	// it was not asked.
+	P2P []GPUPeer `json:"p2p"`
+	// AMD is AMD's driver and what it needs of the kernel; nil where there is
+	// neither an AMD GPU nor its driver.
+	AMD *AMDDriver `json:"amd,omitempty"`
+}
+
+// AMDDriver is the kernel driver amdgpu, and what is needed around it. All of it
+// is read from files: see docs/amd.md.
+type AMDDriver struct {
+	// Loaded is true when the module amdgpu is there (/sys/module/amdgpu).
+	Loaded *bool `json:"loaded,omitempty"`
+	// Version is that of a driver which was built beside the kernel (AMD's
+	// DKMS package); empty for the kernel's own.
+	Version string `json:"version,omitempty"`
+	// Parameters are those of /sys/module/amdgpu/parameters that bear on
+	// communication: "pcie_p2p": "Y", "noretry": "-1".
+	Parameters map[string]string `json:"parameters,omitempty"`
+	// KernelConfig are the options that peer access and DMA-BUF need, with their
+	// values "y", "m" or "n": "CONFIG_HSA_AMD_P2P"; nil where the kernel's
+	// configuration cannot be read.
+	KernelConfig map[string]string `json:"kernel_config,omitempty"`
+	// KFD says how the compute driver's topology (/sys/class/kfd) was found:
+	// "ok", "absent", "unreadable", "partial".
+	KFD string `json:"kfd"`
+	// ROCm is the version of the ROCm installation, from its file .info/version.
+	ROCm string `json:"rocm,omitempty"`
+	// MemoryPeers is true where amdkfd's interface for the old way of GPUDirect
+	// RDMA is there (/sys/kernel/mm/memory_peers/amdkfd); nil is not known.
+	MemoryPeers *bool `json:"memory_peers,omitempty"`
+}
+
+// GPUPeer is NVML's nvmlDeviceGetP2PStatus of one pair, in the words
+// of Pair.P2P.
+type GPUPeer struct {
+	// A drives the transfer, B owns the memory; both are PCI addresses.
+	A string `json:"a"`
+	B string `json:"b"`
+	// Read, Write, NVLink and Atomics are the status by capability index.
+	Read    string `json:"read,omitempty"`
+	Write   string `json:"write,omitempty"`
+	NVLink  string `json:"nvlink,omitempty"`
+	Atomics string `json:"atomics,omitempty"`
+}
+
+// GPUDriver is the kernel driver and its user-space counterpart.
+type GPUDriver struct {
+	// Version is NVML's driver version.
+	Version string `json:"version,omitempty"`
+	// KernelVersion is from /proc/driver/nvidia/version: what is loaded.
+	KernelVersion string `json:"kernel_version,omitempty"`
+	// Open is true for the open kernel modules (same file).
+	Open *bool `json:"open,omitempty"`
+	// NVMLVersion is the library's own version.
+	NVMLVersion string `json:"nvml_version,omitempty"`
+	// CUDAVersion is the newest CUDA that the driver serves, as 13.0.
+	CUDAVersion string `json:"cuda_version,omitempty"`
+	// Parameters are those of /proc/driver/nvidia/params.
+	Parameters map[string]string `json:"parameters,omitempty"`
+	// FabricManager is what of the fabric manager can be seen here.
+	FabricManager *FabricManager `json:"fabric_manager,omitempty"`
+}
+
+// FabricManager is what can be seen of nvidia-fabricmanager on this machine.
+// In a virtual machine it may run on the host, so absence is not a fault.
+type FabricManager struct {
+	// Running is true when a process named nv-fabricmanager is seen in
+	// /proc; nil when other processes cannot be seen.
+	Running *bool `json:"running,omitempty"`
+	// Version is the installed one, from its library or binary; empty if
+	// not found.
+	Version string `json:"version,omitempty"`
+}
+
+// GPU is one GPU, or what can be said of it.
+type GPU struct {
+	// Address is its PCI address; empty for a GPU that NVML counts and that
+	// does not answer, where it cannot be told which one that is. A GPU of
+	// which a text tells the index alone is called "GPU3".
+	Address string `json:"address"`
+	// Vendor is "nvidia" or "amd".
+	Vendor string `json:"vendor"`
+	// InPCI and InNVML say who shows it. They mean something only if the
+	// PCI tree was read, and if NVML answered to the end (GPUFacts.NVML is
+	// "ok").
+	InPCI  bool `json:"in_pci"`
+	InNVML bool `json:"in_nvml"`
+	// Error is NVML's error for this GPU: "GPU_IS_LOST".
+	Error string `json:"error,omitempty"`
+	// Index is NVML's index; CUDA's ordinal may differ (see transfers).
+	Index *int `json:"index,omitempty"`
+	// UUID is redacted in snapshots.
+	UUID string `json:"uuid,omitempty"`
+	// NUMANode is its node where a text tells it of the GPU itself
+	// (nvidia-smi topo -m); that of the PCI device is in pci.devices.
+	NUMANode *int `json:"numa_node,omitempty"`
+	// Name is the model.
+	Name string `json:"name,omitempty"`
+	// Architecture is "ampere", "hopper", ...; of an AMD GPU "gfx942".
+	Architecture string `json:"architecture,omitempty"`
+	// Integrated is true for a GPU inside a processor, false for a card; nil
+	// where it cannot be told. Live it is told of AMD's alone.
+	Integrated *bool `json:"integrated,omitempty"`
+	// ComputeCapability is "9.0".
+	ComputeCapability string `json:"compute_capability,omitempty"`
+	// MemoryBytes and MemoryUsedBytes are of the frame buffer.
+	MemoryBytes     int64  `json:"memory_bytes,omitempty"`
+	MemoryUsedBytes *int64 `json:"memory_used_bytes,omitempty"`
+	// BAR1Bytes is the window through which others reach the memory; nil on
+	// coherent platforms that have none.
+	BAR1Bytes *int64 `json:"bar1_bytes,omitempty"`
+	// PCIe is the link as NVML sees it.
+	PCIe *GPULink `json:"pcie,omitempty"`
+	// PerformanceState is 0 (fastest) to 15.
+	PerformanceState *int `json:"performance_state,omitempty"`
+	// UtilizationPercent is how much of the last moment kernels ran, where a text
+	// tells: a link may be at rest only while the GPU is.
+	UtilizationPercent *int `json:"utilization_percent,omitempty"`
+	// Persistence is persistence mode.
+	Persistence *bool `json:"persistence,omitempty"`
+	// ComputeMode is "default", "exclusive-process", "prohibited".
+	ComputeMode string `json:"compute_mode,omitempty"`
+	// VirtualizationMode is "none", "passthrough", "vgpu", "host-vgpu",
+	// "host-vsga".
+	VirtualizationMode string `json:"virtualization_mode,omitempty"`
+	// MIG is true when MIG mode is on now.
+	MIG *bool `json:"mig,omitempty"`
+	// MIGPending is true when MIG mode will be on after a reset.
+	MIGPending *bool `json:"mig_pending,omitempty"`
+	// ECC is the state of memory protection.
+	ECC *ECC `json:"ecc,omitempty"`
+	// RetiredPages counts the memory pages that AMD's driver took out of use;
+	// nil where no text tells.
+	RetiredPages *int `json:"retired_pages,omitempty"`
+	// XGMIErrors tells of errors of the GPU's xGMI links: the uncorrectable
+	// ones that amd-smi counts for the block XGMI_WAFL, or rocm-smi's status, 0
+	// none, 1 one, 2 several (rsmi_xgmi_status_t); nil where no text tells.
+	XGMIErrors *int `json:"xgmi_errors,omitempty"`
+	// VisibleMemoryBytes is how much of an AMD GPU's memory the processor, and
+	// thereby a peer, can reach (mem_info_vis_vram_total). Less than MemoryBytes
+	// means that the BAR is small.
+	VisibleMemoryBytes *int64 `json:"visible_memory_bytes,omitempty"`
+	// KFD is the GPU in the topology of AMD's compute driver; nil where that does
+	// not list it.
+	KFD *KFDNode `json:"kfd,omitempty"`
+	// RAS are the error counters of the blocks of an AMD GPU.
+	RAS []RASBlock `json:"ras,omitempty"`
+	// ComputePartition and MemoryPartition are the modes of an Instinct
+	// accelerator that can be divided: "SPX", "CPX"; "NPS1", "NPS4".
+	ComputePartition string `json:"compute_partition,omitempty"`
+	MemoryPartition  string `json:"memory_partition,omitempty"`
+	// VBIOS is the version of the card's firmware.
+	VBIOS string `json:"vbios,omitempty"`
+	// RemappedRows is the state of row remapping (Ampere and newer).
+	RemappedRows *RemappedRows `json:"remapped_rows,omitempty"`
+	// RecoveryAction is what NVML asks for: "none", "gpu-reset",
+	// "node-reboot", "drain-p2p", "drain-and-reset", "recover-imex-domain".
+	RecoveryAction string `json:"recovery_action,omitempty"`
+	// NVLinks are its NVLinks; an empty list means it has none.
+	NVLinks []NVLink `json:"nvlinks"`
+	// Fabric is its membership in an NVSwitch fabric.
+	Fabric *Fabric `json:"fabric,omitempty"`
+	// Processes are those that hold memory on it.
+	Processes []GPUProcess `json:"processes"`
+}
+
+// KFDNode is a GPU, or a partition of one, in the topology of AMD's compute
+// driver (/sys/class/kfd/kfd/topology/nodes).
+type KFDNode struct {
+	// Node is its number, GPUID the driver's own name for it.
+	Node  int   `json:"node"`
+	GPUID int64 `json:"gpu_id,omitempty"`
+	// RenderMinor is the number of its node /dev/dri/renderD128.
+	RenderMinor int `json:"render_minor,omitempty"`
+	// Hive names the GPUs that xGMI joins; empty for none.
+	Hive string `json:"hive,omitempty"`
+	// ComputeUnits counts them, XCCs the accelerator dies that it is made of.
+	ComputeUnits int `json:"compute_units,omitempty"`
+	XCCs         int `json:"xccs,omitempty"`
+	// Nodes are all nodes of a GPU that is partitioned, this one among them.
+	Nodes []int `json:"nodes,omitempty"`
+}
+
+// RASBlock is the error counters of one block of an AMD GPU, since the driver was
+// loaded (ras/umc_err_count).
+type RASBlock struct {
+	// Block is "umc", "gfx", "sdma", "xgmi_wafl", "pcie_bif", ...
+	Block         string `json:"block"`
+	Uncorrectable int64  `json:"uncorrectable"`
+	Correctable   int64  `json:"correctable"`
+	Deferred      int64  `json:"deferred,omitempty"`
+}
+
+// GPULink is a GPU's PCIe link as NVML sees it.
+type GPULink struct {
+	Generation    int `json:"generation,omitempty"`
+	Width         int `json:"width,omitempty"`
+	MaxGeneration int `json:"max_generation,omitempty"`
+	MaxWidth      int `json:"max_width,omitempty"`
+	// DeviceMaxGeneration is what the GPU alone could do, whatever the slot.
+	DeviceMaxGeneration int `json:"device_max_generation,omitempty"`
+	// Replays counts PCIe replays since the driver was loaded.
+	Replays *int `json:"replays,omitempty"`
+}
+
+// ECC is the state of memory protection. Volatile counts are since the
+// driver was loaded, aggregate counts over the card's life.
+type ECC struct {
+	Enabled                bool   `json:"enabled"`
+	VolatileCorrected      *int64 `json:"volatile_corrected,omitempty"`
+	VolatileUncorrected    *int64 `json:"volatile_uncorrected,omitempty"`
+	AggregateCorrected     *int64 `json:"aggregate_corrected,omitempty"`
+	AggregateUncorrected   *int64 `json:"aggregate_uncorrected,omitempty"`
+	RetiredPagesPending    *bool  `json:"retired_pages_pending,omitempty"`
+	SRAMThresholdExceeded  *bool  `json:"sram_threshold_exceeded,omitempty"`
+	UnrepairableMemory     *bool  `json:"unrepairable_memory,omitempty"`
+	ChannelRepairIsPending *bool  `json:"channel_repair_pending,omitempty"`
+}
+
+// RemappedRows is the state of row remapping.
+type RemappedRows struct {
+	Corrected   int  `json:"corrected"`
+	Uncorrected int  `json:"uncorrected"`
+	Pending     bool `json:"pending"`
+	Failed      bool `json:"failed"`
+}
+
+// NVLink is one NVLink of a GPU.
+type NVLink struct {
+	Link int `json:"link"`
+	// Active is the link's state.
+	Active bool `json:"active"`
+	// Version is the NVLink generation (4 for Hopper).
+	Version int `json:"version,omitempty"`
+	// RemoteType is "gpu", "switch", "cpu" (IBM) or empty where hidden.
+	RemoteType string `json:"remote_type,omitempty"`
+	// RemoteAddress is the PCI address of the other end; hidden in a VM.
+	RemoteAddress string `json:"remote_address,omitempty"`
+	// SpeedMBps is the raw rate of one direction (26562 for NVLink 4).
+	SpeedMBps int `json:"speed_mbps,omitempty"`
+	// ReplayErrors, RecoveryErrors and CRCErrors count since driver load.
+	ReplayErrors   *int64 `json:"replay_errors,omitempty"`
+	RecoveryErrors *int64 `json:"recovery_errors,omitempty"`
+	CRCErrors      *int64 `json:"crc_errors,omitempty"`
+}
+
+// Fabric is a GPU's membership in an NVSwitch fabric.
+type Fabric struct {
+	// State is "not-supported", "not-started", "in-progress", "completed".
+	State string `json:"state"`
+	// Status is the NVML error name once the state is completed; "SUCCESS".
+	Status string `json:"status,omitempty"`
+	// CliqueID and ClusterUUID name the group; the UUID is redacted.
+	CliqueID    int    `json:"clique_id,omitempty"`
+	ClusterUUID string `json:"cluster_uuid,omitempty"`
+	// Unhealthy names the parts of the health mask that are bad:
+	// "degraded-bandwidth", "route-recovery", "route-unhealthy",
+	// "access-timeout-recovery", "incorrect-configuration".
+	Unhealthy []string `json:"unhealthy,omitempty"`
+}
+
+// GPUProcess is a process that holds memory on a GPU.
+type GPUProcess struct {
+	PID int `json:"pid"`
+	// Name is from /proc/PID/comm, empty when not visible.
+	Name      string `json:"name,omitempty"`
+	UsedBytes *int64 `json:"used_bytes,omitempty"`
+}
+
+// LinkFacts is the path between each pair of GPUs, and of GPU and NIC.
+type LinkFacts struct {
+	Pairs []Pair `json:"pairs"`
+	// VirtualTopology is true when the tree shows no bridge above any GPU of
+	// several: a VM or container whose PCI paths are not the real ones.
+	VirtualTopology *bool `json:"virtual_topology,omitempty"`
+}
+
+// Between returns the path between two devices, named in either order; nil
+// where there is none.
+func (l *LinkFacts) Between(a, b string) *Pair {
+	if l == nil {
+		return nil
+	}
+	for i := range l.Pairs {
+		if p := &l.Pairs[i]; p.A == a && p.B == b || p.A == b && p.B == a {
+			return p
+		}
+	}
+	return nil
+}
+
+// Pair is the path between two devices. Each unordered pair stands once, the
+// lower address first; for GPU and NIC the GPU is A.
+type Pair struct {
+	A string `json:"a"`
+	B string `json:"b"`
+	// Kind is "gpu-gpu" or "gpu-nic".
+	Kind string `json:"kind"`
+	// Path is the PCIe path as nvidia-smi names it: PIX, PXB, PHB, NODE,
+	// SYS; empty when the NUMA nodes that would decide are not known.
+	Path string `json:"path,omitempty"`
+	// Bridges are the bridges that traffic between the two crosses, from A
+	// up to the turning point and down to B. It turns at CommonBridge, or in
+	// the root complex when that is empty.
+	Bridges      []string `json:"bridges"`
+	CommonBridge string   `json:"common_bridge,omitempty"`
+	// Narrowest is the slowest PCIe link of the whole way; nil when a link
+	// of it is not known.
+	Narrowest *NarrowestLink `json:"narrowest,omitempty"`
+	// LinkType is how AMD's driver or tools say that the two are joined: "xgmi"
+	// or "pcie"; empty where neither was asked. Hops counts the links on the
+	// way and Weight is the cost that the driver gives it, as amd-smi and
+	// rocm-smi print them.
+	LinkType string `json:"link_type,omitempty"`
+	Hops     *int   `json:"hops,omitempty"`
+	Weight   *int   `json:"weight,omitempty"`
+	// XGMIGBps is what the xGMI links between the two carry in one direction.
+	XGMIGBps float64 `json:"xgmi_gbps,omitempty"`
+	// Coherent, Atomics ("64,32"), DMA and Bidirectional are what amd-smi
+	// topology, or AMD's compute driver itself, says of the link; nil and empty
+	// where neither was asked.
+	Coherent      *bool  `json:"coherent,omitempty"`
+	Atomics       string `json:"atomics,omitempty"`
+	DMA           *bool  `json:"dma,omitempty"`
+	Bidirectional *bool  `json:"bidirectional,omitempty"`
+	// Accessible is what AMD's driver (p2p_links and io_links of its topology) or
+	// its tools say of peer access between the two.
+	Accessible *bool `json:"accessible,omitempty"`
+	// NVLinks counts the active NVLinks that join the two: directly, or, on
+	// an NVSwitch fabric, those of the end that has fewer. 0 means none; nil
+	// that it is not known.
+	NVLinks *int `json:"nvlinks,omitempty"`
+	// NVSwitch is true when those NVLinks go through NVSwitches.
+	NVSwitch bool `json:"nvswitch,omitempty"`
+	// NVLinkGBps is what those links carry in one direction, usable, not
+	// raw: links times 25 (NVLink 4) and so on.
+	NVLinkGBps float64 `json:"nvlink_gbps,omitempty"`
+	// P2P is NVML's opinion of peer access between the two:
+	// "ok", "chipset-not-supported", "gpu-not-supported",
+	// "topology-not-supported", "disabled-by-regkey", "not-supported",
+	// "unknown".
+	P2P *P2PStatus `json:"p2p,omitempty"`
+}
+
+// NarrowestLink is the slowest PCIe link between two devices, at the speed
+// that both its ends can do and at the one in force.
+type NarrowestLink struct {
+	// At is the device at the lower end of that link.
+	At string `json:"at"`
+	// SpeedGTs and Width are negotiated; GBps is their rate in one
+	// direction after line encoding.
+	SpeedGTs float64 `json:"speed_gts"`
+	Width    int     `json:"width"`
+	GBps     float64 `json:"gbps"`
+	// BestGBps is the rate of the way's narrowest link if each link ran at
+	// the best that both its ends can do. An idle GPU lowers its speed, so
+	// this is what a probe under load is to be compared with, unless the
+	// width is short.
+	BestGBps float64 `json:"best_gbps"`
+}
+
+// P2PStatus is NVML's nvmlDeviceGetP2PStatus by capability index.
+type P2PStatus struct {
+	Read    string `json:"read,omitempty"`
+	Write   string `json:"write,omitempty"`
+	NVLink  string `json:"nvlink,omitempty"`
+	Atomics string `json:"atomics,omitempty"`
+}
+
+// ContainerFacts is what surrounds this process.
+type ContainerFacts struct {
+	// Inside is true in a container; nil where undecided.
+	Inside *bool `json:"inside,omitempty"`
+	// Runtime is "docker", "podman", "kubernetes", "apptainer", "enroot",
+	// "lxc", "containerd", "gvisor", "other" or empty.
+	Runtime string `json:"runtime,omitempty"`
+	// Evidence lists the files and variables that say so.
+	Evidence []string `json:"evidence,omitempty"`
+	// SHM is the file system at /dev/shm; nil when it is not mounted, which
+	// SHMMounted then says.
+	SHM        *FileSystem `json:"shm,omitempty"`
+	SHMMounted *bool       `json:"shm_mounted,omitempty"`
+	// MemlockSoftBytes and MemlockHardBytes are RLIMIT_MEMLOCK; -1 is
+	// unlimited.
+	MemlockSoftBytes *int64 `json:"memlock_soft_bytes,omitempty"`
+	MemlockHardBytes *int64 `json:"memlock_hard_bytes,omitempty"`
+	// StackSoftBytes is RLIMIT_STACK; -1 is unlimited. NOFILESoft counts
+	// file descriptors.
+	StackSoftBytes *int64 `json:"stack_soft_bytes,omitempty"`
+	NOFILESoft     *int64 `json:"nofile_soft,omitempty"`
+	// Capabilities are the effective ones by name ("SYS_NICE"), from CapEff
+	// of /proc/self/status; nil when not shown.
+	Capabilities []string `json:"capabilities"`
+	// Seccomp is "none", "strict" or "filter".
+	Seccomp string `json:"seccomp,omitempty"`
+	// GetMempolicy and Mlock are the outcome of really calling
+	// them: "ok" or an errno name ("EPERM", "ENOSYS").
+	GetMempolicy string `json:"get_mempolicy,omitempty"`
+	Mlock        string `json:"mlock,omitempty"`
+	// SysMounted, SysReadOnly and PCIVisible describe /sys: PCIVisible is
+	// true when /sys/bus/pci/devices lists devices.
+	SysMounted  *bool `json:"sys_mounted,omitempty"`
+	SysReadOnly *bool `json:"sys_read_only,omitempty"`
+	PCIVisible  *bool `json:"pci_visible,omitempty"`
+	// DeviceNodes are the GPU and RDMA nodes below /dev.
+	DeviceNodes []DeviceNode `json:"device_nodes"`
+	// DriverDevices are the GPUs that the loaded kernel driver knows, from
+	// /proc/driver/nvidia/gpus: a node for each should be in /dev. Minor
+	// numbers of missing nodes are listed in MissingNodes.
+	DriverDevices []DriverDevice `json:"driver_devices,omitempty"`
+	MissingNodes  []string       `json:"missing_nodes,omitempty"`
+	// Cgroup is the control group's limits.
+	Cgroup *Cgroup `json:"cgroup,omitempty"`
+	// PrivateIPC, PrivatePID and PrivateUser are true when the namespace is
+	// not the initial one; nil where undecided.
+	PrivateIPC  *bool `json:"private_ipc,omitempty"`
+	PrivatePID  *bool `json:"private_pid,omitempty"`
+	PrivateUser *bool `json:"private_user,omitempty"`
+	// PtraceScope is /proc/sys/kernel/yama/ptrace_scope.
+	PtraceScope *int `json:"ptrace_scope,omitempty"`
+}
+
+// FileSystem is a mounted file system.
+type FileSystem struct {
+	// Path is the mount point, Type the file system ("tmpfs").
+	Path string `json:"path"`
+	Type string `json:"type,omitempty"`
+	// SizeBytes, UsedBytes and FreeBytes are from statfs.
+	SizeBytes int64 `json:"size_bytes"`
+	UsedBytes int64 `json:"used_bytes"`
+	FreeBytes int64 `json:"free_bytes"`
+	// ReadOnly is true when it cannot be written.
+	ReadOnly bool `json:"read_only,omitempty"`
+}
+
+// DeviceNode is a file below /dev.
+type DeviceNode struct {
+	Path string `json:"path"`
+	// Access is "rw", "r", "w" or "none": what this process may do, by
+	// access(2); empty where that could not be tried.
+	Access string `json:"access"`
+	// GroupID is the group that a node of AMD's belongs to (/dev/kfd,
+	// /dev/dri/renderD128), by its number: its name is not the same in each
+	// container. Member is true where this process is in that group.
+	GroupID *int  `json:"group_id,omitempty"`
+	Member  *bool `json:"member,omitempty"`
+}
+
+// DriverDevice is a GPU that the loaded kernel driver knows.
+type DriverDevice struct {
+	// Address is its PCI address.
+	Address string `json:"address"`
+	// Minor is the number of its node, /dev/nvidiaN.
+	Minor *int `json:"minor,omitempty"`
+	// Model is the driver's name for it.
+	Model string `json:"model,omitempty"`
+	// Excluded is true when the driver was told to leave it alone.
+	Excluded bool `json:"excluded,omitempty"`
+}
+
+// Cgroup is the limits of this process's control group.
+type Cgroup struct {
+	// Version is 1 or 2.
+	Version int `json:"version"`
+	// MemoryMaxBytes is the limit; -1 is none.
+	MemoryMaxBytes *int64 `json:"memory_max_bytes,omitempty"`
+	// CPUs and Nodes are cpuset.cpus.effective and cpuset.mems.effective.
+	CPUs  string `json:"cpus,omitempty"`
+	Nodes string `json:"nodes,omitempty"`
+}
+
+// EnvFacts is every communication variable.
+type EnvFacts struct {
+	// Variables are in order of name, then source. A variable that is set in
+	// several places stands several times; Effective marks the one that the
+	// library takes.
+	Variables []Variable `json:"variables"`
+}
+
+// Variable is one setting.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	// Source is "environment" or the file that holds it.
+	Source string `json:"source"`
+	// Line is the line in that file, from 1.
+	Line int `json:"line,omitempty"`
+	// Effective is true when this setting wins. NCCL lets the environment
+	// win over its files.
+	Effective bool `json:"effective"`
+}
+
+// LibraryFacts is every GPU library that a program here could load.
+type LibraryFacts struct {
+	Files []Library `json:"files"`
+	// Truncated is true when a search was cut short at its bound.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// Library is one shared library file.
+type Library struct {
+	// Kind is "libcuda", "libnvidia-ml", "libcudart", "libnccl", "librccl",
+	// "libamdhip64", "libhiprtc", "libhsa-runtime64", "libhsakmt",
+	// "libamd_smi", "librocm_smi64", "librocprofiler-register", "nccl-net"
+	// (any libnccl-net*.so, the OFI plugin among them), "libibverbs",
+	// "libnvidia-ptxjitcompiler", "libnvidia-fatbinaryloader".
+	Kind string `json:"kind"`
+	// Path is where it was found, RealPath what it leads to.
+	Path     string `json:"path"`
+	RealPath string `json:"real_path,omitempty"`
+	// Version is from the file's name or content; empty when not told.
+	Version string `json:"version,omitempty"`
+	// VersionSource is "file-name", "content" or "metadata".
+	VersionSource string `json:"version_source,omitempty"`
+	// FoundBy is "ld_library_path", "ld_cache", "default_path", "python",
+	// "toolkit" (a folder that the loader is not told of, among them those
+	// of ld.so.conf where no cache was made of it) or "ld_preload".
+	FoundBy string `json:"found_by"`
+	// Stub is true for a link-time stub of the CUDA toolkit, which does not
+	// work at run time.
+	Stub bool `json:"stub,omitempty"`
+	// Compat is true for a forward-compatibility libcuda (a folder compat).
+	Compat bool `json:"compat,omitempty"`
+	// Mounted is true when the file is a mount of its own: the container
+	// runtime put it in. Baked-in driver libraries are not.
+	Mounted bool `json:"mounted,omitempty"`
+	// Loads is true when this is the file that the loader takes for the
+	// plain name of its kind.
+	Loads bool `json:"loads,omitempty"`
+	// Empty is true for a file of no bytes: a mount point left over in a
+	// container image.
+	Empty bool `json:"empty,omitempty"`
+}
+
+// KernelLogFacts is every event of the kernel log that bears on GPUs or PCIe.
+type KernelLogFacts struct {
+	// Source is "/dev/kmsg" or the file.
+	Source string `json:"source"`
+	// Events are in order of time; equal ones are counted, not repeated.
+	Events []KernelEvent `json:"events"`
+}
+
+// KernelEvent is one event of the kernel log.
+type KernelEvent struct {
+	// Kind is "xid", "sxid", "aer", "dmar-fault", "amd-vi-fault",
+	// "nvrm", "pcie-link", "iommu-mode", "acs-disabled", "bar",
+	// "bridge-window", "amdgpu", "oom".
+	Kind string `json:"kind"`
+	// Code is the Xid or SXid number.
+	Code *int `json:"code,omitempty"`
+	// Address is the PCI address that the line names.
+	Address string `json:"address,omitempty"`
+	// Fatal is what the line itself says of it (SXid, AER).
+	Fatal *bool `json:"fatal,omitempty"`
+	// BAR is the number of the BAR that found no room, SizeBytes how much was
+	// asked for; nil and 0 where the line does not tell.
+	BAR       *int  `json:"bar,omitempty"`
+	SizeBytes int64 `json:"size_bytes,omitempty"`
+	// Message is the line without its time, at most 300 bytes.
+	Message string `json:"message"`
+	// Seconds is the time since boot of the first such line.
+	Seconds float64 `json:"seconds"`
+	// Count is how often it came.
+	Count int `json:"count"`
+	// Host is the machine that the line names, Source the text that holds the
+	// first such line, and Line its number; none of it on a live machine.
+	Host   string `json:"host,omitempty"`
+	Source string `json:"source,omitempty"`
+	Line   int    `json:"line,omitempty"`
+}

@@ -1,0 +1,471 @@
+package facts
+
+// The sections of this file are filled from texts that people send: logs,
+// outputs of commands, job descriptions (package checks/evidence). A live
+// machine has none of them, unless a text was given along with it.
+
+// Text is one text that was examined.
+type Text struct {
+	// Name is the file, the member of an archive ("bundle.zip:nccl.log"), or
+	// "standard input".
+	Name string `json:"name"`
+	// Lines and Bytes are its size, as far as it was read.
+	Lines int   `json:"lines"`
+	Bytes int64 `json:"bytes"`
+	// Kinds is what was recognised in it, in order of the first line.
+	Kinds []TextKind `json:"kinds"`
+	// Problem says why it was not read, or not to its end: "binary data".
+	Problem string `json:"problem,omitempty"`
+	// Unread says why part of what it may tell was not read. It is empty where
+	// all was read, and for what holds no text: binary data, links, devices.
+	Unread Unread `json:"unread,omitempty"`
+	// More is how many further texts an entry stands for that are not listed by
+	// name.
+	More int `json:"more,omitempty"`
+}
+
+// Unread names why a text, or a part of it, was not read.
+type Unread string
+
+// The reasons.
+const (
+	// UnreadError is an error of the file system, or a broken archive.
+	UnreadError Unread = "error"
+	// UnreadForm is a form that is not read: encrypted, or packed too often.
+	UnreadForm Unread = "form"
+	// UnreadLines are lines that are longer than what is read of a line.
+	UnreadLines Unread = "long-lines"
+	// UnreadSize is the bound of --max-bytes, UnreadTime that of --deadline, and
+	// UnreadCount that of the number of texts.
+	UnreadSize  Unread = "max-bytes"
+	UnreadTime  Unread = "deadline"
+	UnreadCount Unread = "too-many"
+)
+
+// TextKind is one kind of text that was recognised in a text.
+type TextKind struct {
+	// Kind is its id: "nccl-log", "lspci".
+	Kind string `json:"kind"`
+	// Line is where it begins, Lines how many lines were understood.
+	Line  int `json:"line"`
+	Lines int `json:"lines"`
+}
+
+// Origin says which line of which text a fact is from.
+type Origin struct {
+	// Fact is its path in the facts: "pci.devices[0000:40:01.1].acs".
+	Fact string `json:"fact"`
+	// Source is the text's name, Line the line from 1.
+	Source string `json:"source"`
+	Line   int    `json:"line"`
+	// Value is the fact's value as text, for those who show it. A facts file does
+	// not hold it: the fact itself does.
+	Value string `json:"-"`
+}
+
+// LogFacts is what programs wrote of their own run.
+type LogFacts struct {
+	// Messages are the statements that the catalogue of messages knows
+	// (checks/message), equal ones counted, in order: by time where
+	// all of them bear one, else as the texts stand.
+	Messages []Message `json:"messages"`
+	// Communicators are those that NCCL or RCCL made, or began to make.
+	Communicators []Communicator `json:"communicators,omitempty"`
+	// Transports are the ways that channels took, equal ones counted.
+	Transports []Transport `json:"transports,omitempty"`
+	// Networks are the networks that NCCL or RCCL chose, by host.
+	Networks []NetworkChoice `json:"networks,omitempty"`
+	// Affinities are the CPUs that NCCL kept to, by GPU.
+	Affinities []Affinity `json:"affinities,omitempty"`
+	// Truncated is true when there were more messages than are kept.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// Message is one statement of a program.
+type Message struct {
+	// ID is the row of the catalogue: "nccl-shm-extend-failed".
+	ID string `json:"id"`
+	// Program is who says it: "nccl", "rccl", "pytorch", "cuda", "ofi".
+	Program string `json:"program"`
+	// Role is what the statement is worth: "cause" states what is wrong,
+	// "category" only that something of a kind failed, "consequence" follows
+	// from a fault elsewhere, "setting" states what is or was chosen and is
+	// no complaint.
+	Role string `json:"role"`
+	// Text is the line without escapes, at most 300 bytes.
+	Text string `json:"text"`
+	// Fields are the parts that the row's pattern names.
+	Fields map[string]string `json:"fields,omitempty"`
+	// Host, PID, Rank and Device are who said it, where the line tells.
+	// Device is the CUDA ordinal inside its process.
+	Host   string `json:"host,omitempty"`
+	PID    int    `json:"pid,omitempty"`
+	Rank   *int   `json:"rank,omitempty"`
+	Device *int   `json:"device,omitempty"`
+	// Time is when, as the line says it in a form that sorts.
+	Time string `json:"time,omitempty"`
+	// Source is the text's name, Line the line of the first such statement.
+	Source string `json:"source"`
+	Line   int    `json:"line"`
+	// Order is its place among all messages, from 0.
+	Order int `json:"order"`
+	// Count is how often it came, Ranks how many processes said it.
+	Count int `json:"count"`
+	Ranks int `json:"ranks"`
+}
+
+// Communicator is a communicator of NCCL or RCCL.
+type Communicator struct {
+	// ID is commId, which all its ranks share; empty before 2.16.
+	ID string `json:"id,omitempty"`
+	// Library is "nccl" or "rccl".
+	Library string `json:"library"`
+	// Ranks is how many it was to have; Nodes and LocalRanks are what it
+	// counted itself, 0 where the log does not tell.
+	Ranks      int `json:"ranks"`
+	Nodes      int `json:"nodes,omitempty"`
+	LocalRanks int `json:"local_ranks,omitempty"`
+	// Hosts are the hosts whose ranks are in the log.
+	Hosts []string `json:"hosts,omitempty"`
+	// Started and Completed count the ranks that began and that ended their
+	// start; Incomplete are those that only began it, at most 32.
+	Started    int   `json:"started"`
+	Completed  int   `json:"completed"`
+	Incomplete []int `json:"incomplete,omitempty"`
+	// Channels are counted by kind: "coll", "collnet", "nvls", "p2p".
+	Channels map[string]int `json:"channels,omitempty"`
+	Source   string         `json:"source"`
+	Line     int            `json:"line"`
+}
+
+// Transport is a way that channels of NCCL or RCCL took.
+type Transport struct {
+	// Kind is "p2p-direct", "p2p-ipc", "p2p-cumem", "p2p-mnnvl",
+	// "p2p-indirect", "shm", "net", "collnet".
+	Kind string `json:"kind"`
+	// Network is the network's name for net and collnet: "IB", "Socket".
+	Network string `json:"network,omitempty"`
+	// GDR is true where the channel bypasses host memory (GPUDirect RDMA).
+	GDR bool `json:"gdr,omitempty"`
+	// SameHost is true where both ranks are on one host; nil where the log
+	// does not tell.
+	SameHost *bool `json:"same_host,omitempty"`
+	// Channels counts them.
+	Channels int `json:"channels"`
+	// A and B are the ranks of the first such channel.
+	A      int    `json:"a"`
+	B      int    `json:"b"`
+	Source string `json:"source"`
+	Line   int    `json:"line"`
+}
+
+// NetworkChoice is a network that NCCL or RCCL chose on a host.
+type NetworkChoice struct {
+	Host string `json:"host,omitempty"`
+	// Name is "IB", "Socket" or the plugin's own.
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	Line   int    `json:"line"`
+	Count  int    `json:"count"`
+}
+
+// Affinity is the set of CPUs that NCCL keeps to for a GPU.
+type Affinity struct {
+	Host string `json:"host,omitempty"`
+	GPU  int    `json:"gpu"`
+	// Mask is the set as NCCL prints it, in hexadecimal; CPUs counts them.
+	Mask   string `json:"mask"`
+	CPUs   int    `json:"cpus"`
+	Source string `json:"source"`
+	Line   int    `json:"line"`
+}
+
+// Package is a version of a piece of software that a text names.
+type Package struct {
+	// Name is the package as its manager calls it ("nvidia-nccl-cu12",
+	// "torch"), or for what a log or a tool says of itself: "nccl", "rccl",
+	// "cuda-runtime", "cuda-driver", "nvidia-driver", "fabric-manager", "rocm",
+	// "hip", "ofed", "libfabric", "aws-ofi-nccl", "kernel".
+	Name string `json:"name"`
+	// Version is as it stands there.
+	Version string `json:"version"`
+	// Host is the host that has it, where the text tells.
+	Host string `json:"host,omitempty"`
+	// Manager is who says it: "pip", "conda", "dpkg", "rpm", "log",
+	// "collect_env", "modinfo", "nvidia-smi".
+	Manager string `json:"manager"`
+	Source  string `json:"source"`
+	Line    int    `json:"line"`
+}
+
+// Launch is how a job or a container is started: a docker run line, a compose
+// service, a pod's container, a batch script.
+type Launch struct {
+	// Kind is "docker-run", "compose", "kubernetes", "dockerfile",
+	// "docker-inspect", "ecs", "slurm", "apptainer", "mpirun", "torchrun",
+	// "command".
+	Kind string `json:"kind"`
+	// Name is the container's, pod's or job's.
+	Name  string `json:"name,omitempty"`
+	Image string `json:"image,omitempty"`
+	// Command is the program and its arguments.
+	Command []string `json:"command,omitempty"`
+	// Runtime is what was asked for: "nvidia", "runsc".
+	Runtime string `json:"runtime,omitempty"`
+	// GPUs counts the GPUs it gets; -1 is all; nil is not told.
+	GPUs *int `json:"gpus,omitempty"`
+	// GPUVendor is "nvidia" or "amd" where the way they are asked for tells.
+	GPUVendor string `json:"gpu_vendor,omitempty"`
+	// SHMBytes is the size asked for /dev/shm; nil where none was asked for.
+	SHMBytes *int64 `json:"shm_bytes,omitempty"`
+	// SHMMounted is true when something is mounted at /dev/shm: the host's,
+	// or a memory volume.
+	SHMMounted bool `json:"shm_mounted,omitempty"`
+	// IPC, PID and Network are the namespaces asked for: "host", "private",
+	// "container:x"; empty is the default.
+	IPC     string `json:"ipc,omitempty"`
+	PID     string `json:"pid,omitempty"`
+	Network string `json:"network,omitempty"`
+	// Privileged is true when it gets every device and capability.
+	Privileged bool `json:"privileged,omitempty"`
+	// CapAdd and CapDrop are capabilities without CAP_, in upper case.
+	CapAdd  []string `json:"cap_add,omitempty"`
+	CapDrop []string `json:"cap_drop,omitempty"`
+	// SecurityOptions are such as "seccomp=unconfined".
+	SecurityOptions []string `json:"security_options,omitempty"`
+	// Devices are the paths that are passed in.
+	Devices []string `json:"devices,omitempty"`
+	// Mounts are "source:target".
+	Mounts []string `json:"mounts,omitempty"`
+	// MemlockBytes is the memlock limit asked for; -1 is none.
+	MemlockBytes *int64 `json:"memlock_bytes,omitempty"`
+	// Variables are those that it sets. They stand in the section env, too.
+	Variables map[string]string `json:"variables,omitempty"`
+	// Processes counts the ranks on one node, Nodes the nodes;
+	// TensorParallel, PipelineParallel and DataParallel are what the command
+	// asks for. nil is not told.
+	Processes        *int `json:"processes,omitempty"`
+	Nodes            *int `json:"nodes,omitempty"`
+	TensorParallel   *int `json:"tensor_parallel,omitempty"`
+	PipelineParallel *int `json:"pipeline_parallel,omitempty"`
+	DataParallel     *int `json:"data_parallel,omitempty"`
+	// Resources are the limits asked for by name: "nvidia.com/gpu": "8",
+	// "vpc.amazonaws.com/efa": "4".
+	Resources map[string]string `json:"resources,omitempty"`
+	Source    string            `json:"source"`
+	// Line is where it begins. Lines are those of its parts, where several lines
+	// describe it: "shm_bytes", "variables[NCCL_DEBUG]".
+	Line  int            `json:"line"`
+	Lines map[string]int `json:"lines,omitempty"`
+}
+
+// Benchmark is a table that a benchmark printed.
+type Benchmark struct {
+	// Tool is "nccl-tests", "rccl-tests", "p2pBandwidthLatencyTest",
+	// "simpleP2P", "nvbandwidth", "perftest", "TransferBench", "osu",
+	// "rocm-bandwidth-test", "pytorch" (a tensor copied by hand).
+	Tool string `json:"tool"`
+	// Test is what was measured, as the tool names it: "all_reduce",
+	// "device_to_device_memcpy_write_ce", "unidirectional, P2P enabled",
+	// "ib_write_bw".
+	Test string `json:"test"`
+	// What is the same in our words: "collective", "copy", "copy-read",
+	// "bidirectional", "host-to-gpu", "gpu-to-host", "latency", "network",
+	// "local" (inside one GPU), "other".
+	What string `json:"what"`
+	// P2P is whether peer access was on; nil where not told.
+	P2P *bool `json:"p2p,omitempty"`
+	// Memory is "gpu" where a network was measured from a GPU's memory, and
+	// "host" where from the host's; empty for everything else.
+	Memory string `json:"memory,omitempty"`
+	// Ranks, Nodes and GPUs are of a collective; 0 where not told.
+	Ranks int `json:"ranks,omitempty"`
+	Nodes int `json:"nodes,omitempty"`
+	// Jobs counts the processes that call themselves rank 0, where there are
+	// several: they do not know of each other.
+	Jobs int `json:"jobs,omitempty"`
+	// GPUNames are the models of its devices, in order of rank.
+	GPUNames []string `json:"gpu_names,omitempty"`
+	// Points are the values.
+	Points []BenchmarkPoint `json:"points,omitempty"`
+	// PeakGBps is the best bus bandwidth (collectives) or rate (others).
+	PeakGBps *float64 `json:"peak_gbps,omitempty"`
+	// Wrong counts the values that the tool found wrong; nil: not checked.
+	Wrong *int64 `json:"wrong,omitempty"`
+	// Complete is true when its closing lines are there, false when it broke
+	// off.
+	Complete bool   `json:"complete"`
+	Source   string `json:"source"`
+	// Line is where it begins. Lines are those of its parts: "wrong" is where the
+	// wrong values are counted, or where nobody counts them, the first one that
+	// shows some; "jobs" is where the second process calls itself rank 0.
+	Line  int            `json:"line"`
+	Lines map[string]int `json:"lines,omitempty"`
+}
+
+// BenchmarkPoint is one value of a table.
+type BenchmarkPoint struct {
+	// A and B are the source and the destination: "GPU0", "CPU", a PCI
+	// address, a NIC; empty for collectives. GPUs are known by the tool's own
+	// number.
+	A string `json:"a,omitempty"`
+	B string `json:"b,omitempty"`
+	// Bytes is the size of the message.
+	Bytes int64 `json:"bytes,omitempty"`
+	// GBps is the rate (bus bandwidth of a collective), in 10^9 bytes a
+	// second; nil for a latency.
+	GBps *float64 `json:"gbps,omitempty"`
+	// AlgorithmGBps is the algorithm bandwidth of a collective.
+	AlgorithmGBps *float64 `json:"algorithm_gbps,omitempty"`
+	// Microseconds is the time, or the latency.
+	Microseconds *float64 `json:"microseconds,omitempty"`
+	// ExpectedGBps is what the links allow, Threshold the part of it that
+	// counts as good, and Basis says what it was taken from; as of our own
+	// transfers. They are missing where the links are not known.
+	ExpectedGBps *float64 `json:"expected_gbps,omitempty"`
+	Threshold    *float64 `json:"threshold,omitempty"`
+	Basis        string   `json:"basis,omitempty"`
+	Line         int      `json:"line"`
+}
+
+// NICFacts is the network as its tools show it.
+type NICFacts struct {
+	// RDMA are the ports of RDMA devices (ibv_devinfo, ibstat, ibdev2netdev,
+	// show_gids, NCCL's own list).
+	RDMA []RDMAPort `json:"rdma,omitempty"`
+	// Interfaces are the network interfaces (ip addr, ip link).
+	Interfaces []Interface `json:"interfaces,omitempty"`
+	// Bonds are of /proc/net/bonding.
+	Bonds []Bond `json:"bonds,omitempty"`
+	// Modules are the loaded kernel modules that bear on RDMA, as lsmod
+	// shows them; nil: not shown.
+	Modules []string `json:"modules,omitzero"`
+	// ModulesPartial is true where a filter may have hidden the modules of
+	// GPUDirect RDMA (nvidia_peermem, nv_peer_mem): one that is not listed
+	// may be loaded all the same.
+	ModulesPartial bool `json:"modules_partial,omitempty"`
+	// QoS is the flow control of Ethernet interfaces (mlnx_qos).
+	QoS []QoS `json:"qos,omitempty"`
+	// Providers are libfabric's, as fi_info lists them; empty: it found
+	// none; nil: not asked.
+	Providers []string `json:"providers"`
+}
+
+// RDMAPort is one port of an RDMA device.
+type RDMAPort struct {
+	// Device is its name ("mlx5_0"), Port its number, Host where it is.
+	Device string `json:"device"`
+	Port   int    `json:"port"`
+	Host   string `json:"host,omitempty"`
+	// LinkLayer is "InfiniBand" or "Ethernet".
+	LinkLayer string `json:"link_layer,omitempty"`
+	// State is "active", "down", "init", "armed"; PhysicalState such as
+	// "LinkUp", "Polling", "Disabled".
+	State         string `json:"state,omitempty"`
+	PhysicalState string `json:"physical_state,omitempty"`
+	// RateGbps is the rate in 10^9 bits a second.
+	RateGbps float64 `json:"rate_gbps,omitempty"`
+	// MTU and MaxMTU are the active and the largest path MTU in bytes.
+	MTU    int `json:"mtu,omitempty"`
+	MaxMTU int `json:"max_mtu,omitempty"`
+	// LID and SMLID are of InfiniBand; nil: not shown.
+	LID   *int `json:"lid,omitempty"`
+	SMLID *int `json:"sm_lid,omitempty"`
+	// Netdev is the network interface of a RoCE port, NetdevUp whether
+	// ibdev2netdev calls it up. The interface of an InfiniBand port may be
+	// down while the port is active.
+	Netdev   string `json:"netdev,omitempty"`
+	NetdevUp *bool  `json:"netdev_up,omitempty"`
+	// Firmware and Model ("MT4129") are of the device.
+	Firmware string `json:"firmware,omitempty"`
+	Model    string `json:"model,omitempty"`
+	// Address is its PCI address.
+	Address string `json:"address,omitempty"`
+	// GIDs are its addresses; nil: not shown.
+	GIDs []GID `json:"gids,omitempty"`
+	// DefaultRoCE is the GID type that rdma_cm takes ("RoCE v2"), from
+	// cma_roce_mode.
+	DefaultRoCE string `json:"default_roce,omitempty"`
+	// Counters are its counters of errors by name ("out_of_sequence"), since
+	// the driver was loaded; those of links and of the transport alone.
+	Counters map[string]int64 `json:"counters,omitempty"`
+	Source   string           `json:"source"`
+	Line     int              `json:"line"`
+}
+
+// GID is an address of an RDMA port.
+type GID struct {
+	Index int    `json:"index"`
+	GID   string `json:"gid"`
+	// Type is "IB", "RoCE v1" or "RoCE v2".
+	Type   string `json:"type,omitempty"`
+	Netdev string `json:"netdev,omitempty"`
+	// IPv4 is the address that it holds.
+	IPv4 string `json:"ipv4,omitempty"`
+}
+
+// QoS is the flow control of an Ethernet interface.
+type QoS struct {
+	Interface string `json:"interface,omitempty"`
+	Host      string `json:"host,omitempty"`
+	// Trust is "pcp" or "dscp": what decides the priority of a packet.
+	Trust string `json:"trust,omitempty"`
+	// PFC are the priorities with priority flow control; empty: none has it;
+	// nil: not shown.
+	PFC    []int  `json:"pfc,omitzero"`
+	Source string `json:"source"`
+	Line   int    `json:"line"`
+}
+
+// Interface is a network interface.
+type Interface struct {
+	Name string `json:"name"`
+	Host string `json:"host,omitempty"`
+	// State is "up" or "down", Carrier false where the cable is out.
+	State   string `json:"state,omitempty"`
+	Carrier *bool  `json:"carrier,omitempty"`
+	MTU     int    `json:"mtu,omitempty"`
+	// Kind is "ethernet", "loopback", "infiniband", "bridge", "veth",
+	// "tunnel", "bond", "vlan", "wireless" or "other".
+	Kind string `json:"kind,omitempty"`
+	// Master is the bond or bridge that it belongs to.
+	Master string `json:"master,omitempty"`
+	// Addresses are its IP addresses with prefix length.
+	Addresses []string `json:"addresses,omitempty"`
+	Source    string   `json:"source"`
+	Line      int      `json:"line"`
+}
+
+// Bond is a bond of interfaces.
+type Bond struct {
+	Name string `json:"name"`
+	Host string `json:"host,omitempty"`
+	// Mode is the kernel's name: "802.3ad", "active-backup", "balance-rr".
+	Mode string `json:"mode,omitempty"`
+	// Up is what MII says of the whole.
+	Up *bool `json:"up,omitempty"`
+	// Members are its interfaces, Down those without a link.
+	Members []string `json:"members,omitempty"`
+	Down    []string `json:"down,omitempty"`
+	Source  string   `json:"source"`
+	Line    int      `json:"line"`
+}
+
+// StorageFacts is what is known of storage.
+type StorageFacts struct {
+	// GDS is GPUDirect Storage, from gdscheck -p.
+	GDS *GDS `json:"gds,omitempty"`
+}
+
+// GDS is GPUDirect Storage as gdscheck shows it.
+type GDS struct {
+	// Drivers are "supported" or "unsupported" by name: "NVMe", "NFS".
+	Drivers map[string]string `json:"drivers,omitempty"`
+	// Properties are the settings of cufile.json that it lists.
+	Properties map[string]string `json:"properties,omitempty"`
+	// IOMMU is what it says of the IOMMU: "disabled", "enabled",
+	// "pass-through or enabled".
+	IOMMU  string `json:"iommu,omitempty"`
+	Source string `json:"source"`
+	Line   int    `json:"line"`
+}

@@ -1,0 +1,134 @@
+// Package pattern matches regular expressions that are looked for in many lines and
+// found in few.
+package pattern
+
+import (
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// Pattern is a regular expression that is tried only on texts that hold the literals
+// which each match holds: looking for literals is many times faster.
+type Pattern struct {
+	source     string
+	expression *lazy.Regexp
+	parse      sync.Once
+	// needs are lists of literals: each match holds one of every list.
+	needs []literals
+}
+
+// New returns a pattern of a regular expression that is known to be right. It is parsed
+// on first use, and compiled when a text holds the literals.
+func New(expression string) *Pattern {
+	return &Pattern{source: expression, expression: lazy.New(expression)}
+}
+
+// literals are what a match needs.
+func (p *Pattern) literals() []literals {
+	p.parse.Do(func() {
+		if tree, err := syntax.Parse(p.source, syntax.Perl); err == nil {
+			p.needs = slices.DeleteFunc(needsOf(tree), func(l literals) bool { return l.shortest() < leastLiteral })
+		}
+	})
+	return p.needs
+}
+
+// May reports whether the text holds the literals that a match needs.
+func (p *Pattern) May(text string) bool {
+	for _, l := range p.literals() {
+		if !containsAny(text, l) {
+			return false
+		}
+	}
+	return true
+}
+
+// Match is regexp.Regexp.MatchString.
+func (p *Pattern) Match(text string) bool {
+	return p.May(text) && p.expression.MatchString(text)
+}
+
+// Find is regexp.Regexp.FindStringSubmatch.
+func (p *Pattern) Find(text string) []string {
+	if !p.May(text) {
+		return nil
+	}
+	return p.expression.FindStringSubmatch(text)
+}
+
+// Names is regexp.Regexp.SubexpNames.
+func (p *Pattern) Names() []string { return p.expression.SubexpNames() }
+
+const (
+	// leastLiteral is the length of the shortest literal that is looked for: most
+	// lines hold shorter ones.
+	leastLiteral = 3
+	// maxLiterals bounds a list of literals: to look for more of them takes as long
+	// as the regular expression.
+	maxLiterals = 16
+)
+
+// literals are texts of which a match holds at least one.
+type literals []string
+
+// shortest is the length of the shortest of them.
+func (l literals) shortest() int {
+	return len(slices.MinFunc(l, func(a, b string) int { return len(a) - len(b) }))
+}
+
+// needsOf returns the literals that each match of an expression holds, as far as they
+// are known.
+func needsOf(e *syntax.Regexp) []literals {
+	switch e.Op {
+	case syntax.OpLiteral:
+		// Invalid UTF-8 in a text matches utf8.RuneError.
+		if e.Flags&syntax.FoldCase == 0 && !slices.Contains(e.Rune, utf8.RuneError) {
+			return []literals{{string(e.Rune)}}
+		}
+	case syntax.OpCapture, syntax.OpPlus:
+		return needsOf(e.Sub[0])
+	case syntax.OpRepeat:
+		if e.Min > 0 {
+			return needsOf(e.Sub[0])
+		}
+	case syntax.OpConcat:
+		var all []literals
+		for _, part := range e.Sub {
+			all = append(all, needsOf(part)...)
+		}
+		return all
+	case syntax.OpAlternate:
+		if l := oneOfEach(e.Sub); l != nil {
+			return []literals{l}
+		}
+	default:
+	}
+	return nil
+}
+
+// oneOfEach joins, of each alternative, the literals that tell most; nil where one has
+// none.
+func oneOfEach(alternatives []*syntax.Regexp) literals {
+	var all literals
+	for _, a := range alternatives {
+		needs := needsOf(a)
+		if len(needs) == 0 {
+			return nil
+		}
+		all = append(all, slices.MaxFunc(needs, func(a, b literals) int { return a.shortest() - b.shortest() })...)
+	}
+	if len(all) > maxLiterals {
+		return nil
+	}
+	return all
+}
+
+// containsAny reports whether a text holds one of several literals.
+func containsAny(s string, literals []string) bool {
+	return slices.ContainsFunc(literals, func(l string) bool { return strings.Contains(s, l) })
+}

@@ -1,0 +1,133 @@
+package lazy
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestRegexp(t *testing.T) {
+	r := New(`(a)(?P<n>\d+)`)
+	if r.compiled != nil {
+		t.Error("it is compiled before it is used")
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if got := r.FindStringSubmatch("xa12"); fmt.Sprint(got) != "[a12 a 12]" || r.SubexpIndex("n") != 2 {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestExpressions holds that the expressions of packages compile, and that no package
+// compiles one when the program starts.
+func TestExpressions(t *testing.T) {
+	folders := make(map[string][]*ast.File)
+	set := token.NewFileSet()
+	root := filepath.Join("..", "..")
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name[0] == '.' {
+			return err
+		}
+		f, err := parser.ParseFile(set, filepath.Join(root, name), nil, parser.SkipObjectResolution)
+		folders[filepath.Dir(name)] = append(folders[filepath.Dir(name)], f)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, files := range folders {
+		constants := constantsOf(files)
+		eachSpec(files, token.VAR, func(_ string, value ast.Expr) {
+			ast.Inspect(value, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					_, function := n.(*ast.FuncLit)
+					return !function // Its body runs later.
+				}
+				switch at := set.Position(call.Pos()); nameOf(call.Fun) {
+				case "regexp.MustCompile":
+					t.Errorf("%s: this is compiled at every start; use lazy.New", at)
+				case "lazy.New", "pattern.New":
+					found++
+					if expression, err := valueOf(call.Args[0], constants); err != nil {
+						t.Errorf("%s: %v", at, err)
+					} else if _, err := regexp.Compile(expression); err != nil {
+						t.Errorf("%s: %v", at, err)
+					}
+				}
+				return true
+			})
+		})
+	}
+	if found < 300 { // 440 in November 2026.
+		t.Errorf("only %d expressions were found", found)
+	}
+}
+
+// constantsOf are the values of the package-level constants by name.
+func constantsOf(files []*ast.File) map[string]ast.Expr {
+	all := make(map[string]ast.Expr)
+	eachSpec(files, token.CONST, func(name string, value ast.Expr) { all[name] = value })
+	return all
+}
+
+func eachSpec(files []*ast.File, what token.Token, f func(name string, value ast.Expr)) {
+	for _, file := range files {
+		for _, d := range file.Decls {
+			group, ok := d.(*ast.GenDecl)
+			if !ok || group.Tok != what {
+				continue
+			}
+			for _, spec := range group.Specs {
+				for i, value := range spec.(*ast.ValueSpec).Values {
+					f(spec.(*ast.ValueSpec).Names[i].Name, value)
+				}
+			}
+		}
+	}
+}
+
+// nameOf is the name of a function of another package: "lazy.New".
+func nameOf(fun ast.Expr) string {
+	if s, ok := fun.(*ast.SelectorExpr); ok {
+		if x, ok := s.X.(*ast.Ident); ok {
+			return x.Name + "." + s.Sel.Name
+		}
+	}
+	return ""
+}
+
+// valueOf is the text of an expression of literals and constants.
+func valueOf(e ast.Expr, constants map[string]ast.Expr) (string, error) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return strconv.Unquote(e.Value)
+	case *ast.Ident:
+		if value, ok := constants[e.Name]; ok {
+			return valueOf(value, constants)
+		}
+	case *ast.BinaryExpr:
+		left, err := valueOf(e.X, constants)
+		if err != nil {
+			return "", err
+		}
+		right, err := valueOf(e.Y, constants)
+		return left + right, err
+	default:
+	}
+	return "", fmt.Errorf("a regular expression is made of literals and constants, not of a %T", e)
+}

@@ -1,0 +1,33 @@
+package message
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCatalogue holds that each row is found by its own examples, and by no
+// row before it.
+func TestCatalogue(t *testing.T) {
+	id := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
+	seen := make(map[string]bool)
+	for _, row := range Statements() {
+		if !id.MatchString(row.ID) || seen[row.ID] {
+			t.Errorf("%s: the id is malformed or stands twice", row.ID)
+		}
+		seen[row.ID] = true
+		for _, example := range row.Examples {
+			i := slices.IndexFunc(Statements(), func(s *Statement) bool {
+				_, ok := s.Match(example)
+				return ok && slices.ContainsFunc(s.Anchors, func(a string) bool { return strings.Contains(example, a) })
+			})
+			switch {
+			case i < 0:
+				t.Errorf("%s: no row matches its example %q", row.ID, example)
+			case Statements()[i].ID != row.ID:
+				t.Errorf("%s: its example %q is taken by %s", row.ID, example, Statements()[i].ID)
+			}
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package message
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// Verdict is what a message means by itself: a finding of a rule. Where that depends on
+// other facts, it names conditions; they are stated in Rego, in
+// rules/lib/conditions_*.rego. Reasoning that needs more is a rule's own.
+type Verdict struct {
+	// As is the id of a row whose verdict is this row's as well: both are one statement in
+	// two programs' forms, and told as one. It stands alone.
+	As string `yaml:"as,omitempty"`
+	// Rule is the rule whose finding it is.
+	Rule string `yaml:"rule"`
+	// ID is the kind of the finding, where the rule's first_of or another rule's
+	// explains speaks of it.
+	ID string `yaml:"id,omitempty"`
+	// Subject is what the finding is about: "nccl", "network", "job".
+	Subject string `yaml:"subject"`
+	// Grade is what the finding says, unless one of Grades holds.
+	Grade `yaml:",inline"`
+	// Grades are what it says in place of that in some cases; the first whose
+	// conditions hold counts, and what it leaves out is as in Grade.
+	Grades []Case `yaml:"grades,omitempty"`
+	// When and Unless say when the verdict is told at all: each is the id of a row of
+	// which there is a message, or the name of a condition.
+	When   []string `yaml:"when,omitempty"`
+	Unless []string `yaml:"unless,omitempty"`
+	// Group joins rows: of those of one group only the one that was said first is told,
+	// and the messages of the others are evidence as well.
+	Group string `yaml:"group,omitempty"`
+	// All shows every message of the row, or of the group, as evidence, not the first
+	// alone.
+	All bool `yaml:"all,omitempty"`
+	// Also are rows whose messages, too, are evidence, and conditions whose facts are
+	// where they hold.
+	Also []string `yaml:"also,omitempty"`
+}
+
+// Grade is how bad and how sure a finding is, what it says and what cures it.
+type Grade struct {
+	// Severity and Confidence are the rule's where they are empty.
+	Severity   string `yaml:"severity,omitempty"`
+	Confidence string `yaml:"confidence,omitempty"`
+	// Text is the finding's message. In it {text} stands for the line, {words} for as
+	// much of it as fits into a sentence, {who} for the process that said it, {name} for
+	// a field of the row, {@name} for a value of such a file, and {name|words} or
+	// {@name|words} for words where the line or the facts lack it.
+	Text string `yaml:"text,omitempty"`
+	// Remedies are the ids of what cures it, the best first; the rule's where empty.
+	Remedies []string `yaml:"remedies,omitempty"`
+	// Params fill the templates of the remedies. A value may hold places as Text does;
+	// one whose place stays empty is left out. One in brackets is a list: of what all
+	// messages of the finding fill in.
+	Params map[string]Param `yaml:"params,omitempty"`
+}
+
+// Param is the value of a parameter, or the one element of a list.
+type Param struct {
+	Value string
+	List  bool
+}
+
+// UnmarshalYAML reads a value, or a list of one.
+func (p *Param) UnmarshalYAML(node *yaml.Node) error {
+	if p.List = node.Kind == yaml.SequenceNode; p.List && len(node.Content) == 1 {
+		node = node.Content[0]
+	}
+	return node.Decode(&p.Value)
+}
+
+// Case is a grade and what must hold for it.
+type Case struct {
+	When   []string `yaml:"when,omitempty"`
+	Unless []string `yaml:"unless,omitempty"`
+	Grade  `yaml:",inline"`
+}
+
+// placeholder is a place in Grade.Text that a message or a condition fills.
+var placeholder = lazy.New(`\{(@?)([a-z_]+)(\|[^{}]*)?\}`)
+
+// UnknownWords stand for a field that the line lacks.
+const UnknownWords = "(not told)"
+
+// Said is what a verdict goes by.
+type Said struct {
+	// Rows are the ids of the rows of which there are messages.
+	Rows map[string]bool
+	// Holds are the conditions that hold, and Values the values that are known, by name.
+	Holds  map[string]bool
+	Values map[string]string
+}
+
+// IsCondition reports whether an entry of When or Unless is the name of a condition;
+// ids of rows have hyphens.
+func IsCondition(name string) bool { return !strings.Contains(name, "-") }
+
+// allow reports whether all of when hold, and none of unless.
+func (s *Said) allow(when, unless []string) bool {
+	holds := func(name string) bool { return s.Rows[name] || s.Holds[name] }
+	return !slices.ContainsFunc(when, func(name string) bool { return !holds(name) }) && !slices.ContainsFunc(unless, holds)
+}
+
+// Told reports whether the verdict is told.
+func (v *Verdict) Told(s *Said) bool { return s.allow(v.When, v.Unless) }
+
+// GradeFor is the grade that counts, and the conditions that it and the verdict rest on.
+func (v *Verdict) GradeFor(s *Said) (g Grade, when []string) {
+	for _, c := range v.Grades {
+		if !s.allow(c.When, c.Unless) {
+			continue
+		}
+		g = c.Grade
+		g.Severity, g.Confidence = cmp.Or(g.Severity, v.Severity), cmp.Or(g.Confidence, v.Confidence)
+		g.Text = cmp.Or(g.Text, v.Text)
+		if g.Remedies == nil {
+			g.Remedies = v.Remedies
+		}
+		if g.Params == nil {
+			g.Params = v.Params
+		}
+		return g, slices.Concat(v.When, c.When)
+	}
+	return v.Grade, v.When
+}
+
+// maxWords is how much of a line a sentence quotes.
+const maxWords = 120
+
+// Fill fills the places of a text for a message.
+func Fill(text string, m *facts.Message, s *Said) string {
+	return placeholder.ReplaceAllStringFunc(text, func(place string) string {
+		part := placeholder.FindStringSubmatch(place)
+		name, instead := part[2], part[3]
+		switch {
+		case part[1] == "@":
+			if value, known := s.Values[name]; known {
+				return value
+			}
+		case name == "text":
+			return m.Text
+		case name == "who":
+			return who(m)
+		case name == "words":
+			return strings.TrimSuffix(strings.ToValidUTF8(m.Text[:min(len(m.Text), maxWords)], ""), ".")
+		case m.Fields[name] != "":
+			return m.Fields[name]
+		}
+		if instead != "" {
+			return instead[1:]
+		}
+		return UnknownWords
+	})
+}
+
+// who names the process that said it, as far as the line tells; as logs.who does in
+// rules/lib/logs.rego.
+func who(m *facts.Message) string {
+	switch {
+	case m.Rank != nil && m.Host != "":
+		return fmt.Sprintf("rank %d on %s", *m.Rank, m.Host)
+	case m.Rank != nil:
+		return fmt.Sprintf("rank %d", *m.Rank)
+	case m.Host != "" && m.Device != nil:
+		return fmt.Sprintf("%s, GPU %d of process %d", m.Host, *m.Device, m.PID)
+	}
+	return cmp.Or(m.Host, "the log")
+}
+
+// Conditions are the names of the conditions that the verdict asks for, and of values.
+func (v *Verdict) Conditions() (conditions, values []string) {
+	names := slices.Concat(v.When, v.Unless, v.Also)
+	texts := []string{v.Text}
+	for _, p := range v.Params {
+		texts = append(texts, p.Value)
+	}
+	for _, c := range v.Grades {
+		names = append(slices.Concat(names, c.When), c.Unless...)
+		texts = append(texts, c.Text)
+		for _, p := range c.Params {
+			texts = append(texts, p.Value)
+		}
+	}
+	for _, text := range texts {
+		for _, place := range placeholder.FindAllStringSubmatch(text, -1) {
+			if place[1] == "@" {
+				values = append(values, place[2])
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !IsCondition(name) }), values
+}
+
+// check says what a machine can find wrong with the verdict of a row.
+func (v *Verdict) check(row *Statement) error {
+	switch {
+	case v.As != "":
+		return nil // Checked where it is shared.
+	case v.Rule == "" || v.Subject == "" || v.Text == "":
+		return errors.New("the verdict has no rule, subject or text")
+	case row.Role == "setting":
+		return errors.New("the row is a setting, which is no complaint, and has a verdict")
+	case slices.Contains(v.Unless, row.ID):
+		return errors.New("the verdict is not told beside its own message")
+	}
+	texts := []string{v.Text}
+	for i, c := range v.Grades {
+		if len(c.When)+len(c.Unless) == 0 {
+			return fmt.Errorf("grade %d of the verdict has no conditions", i+1)
+		}
+		texts = append(texts, c.Text)
+	}
+	for _, text := range texts {
+		if strings.ContainsAny(placeholder.ReplaceAllString(text, ""), "{}") {
+			return fmt.Errorf("the verdict's text has a brace that is no {field}: %q", text)
+		}
+	}
+	return nil
+}
+
+// shareVerdicts gives each row whose verdict is that of another (as) that verdict, and
+// makes one group of the rows that share one.
+func shareVerdicts(rows []*Statement) error {
+	byID := make(map[string]*Statement, len(rows))
+	for _, row := range rows {
+		byID[row.ID] = row
+	}
+	shared := map[*Verdict]string{}
+	for _, row := range rows {
+		if row.Verdict == nil || row.Verdict.As == "" {
+			continue
+		}
+		as := byID[row.Verdict.As]
+		if as == nil || as.Verdict == nil || as.Verdict.Rule == "" {
+			return fmt.Errorf("%s: %s has no verdict of its own", row.ID, row.Verdict.As)
+		}
+		if !reflect.DeepEqual(row.Verdict, &Verdict{As: as.ID}) {
+			return fmt.Errorf("%s: the verdict is that of %s, and says more", row.ID, as.ID)
+		}
+		if err := as.Verdict.check(row); err != nil {
+			return fmt.Errorf("%s: %w", row.ID, err)
+		}
+		shared[as.Verdict] = as.ID
+		row.Verdict = as.Verdict
+	}
+	for v, id := range shared {
+		v.Group = cmp.Or(v.Group, id)
+	}
+	return nil
+}
+
+// Verdicts are the rows that have a verdict, by id.
+var Verdicts = sync.OnceValue(func() map[string]*Verdict {
+	all := map[string]*Verdict{}
+	for _, row := range Statements() {
+		if row.Verdict != nil {
+			all[row.ID] = row.Verdict
+		}
+	}
+	return all
+})

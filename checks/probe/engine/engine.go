@@ -1,0 +1,692 @@
+// Package engine moves data between GPUs and says what became of it. It drives
+// the vendor's driver API in a child of this binary, which may hang or crash
+// without harm, and it verifies every byte on the GPU that owns it. It judges
+// no speed: what a path should reach follows from the links, which package
+// checks knows.
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/cuda"
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/internal/hip"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// Sizes and counts of the probe.
+const (
+	// copyBytes is one copy of a bandwidth test on a fast path: 1.4 ms at
+	// 396 GB/s. Between two copies of a stream lie about 4 µs (measured on
+	// H200: 387 GB/s with copies of 64 MiB, 394.5 with 256 MiB, 395.6 with
+	// 512 MiB, which is what nvbandwidth takes, and it says 396.4). The quick
+	// probe takes half: with 56 pairs that is 0.2 s less.
+	copyBytes = 512 << 20
+	// wakeBytes is the first copy, which wakes the link and tells its rate;
+	// a path slower than fastGBps is timed with as much.
+	wakeBytes = 64 << 20
+	fastGBps  = 100
+	// smBlocks for each multiprocessor and smThreads are the shape of the SM
+	// copies.
+	smBlocks, smThreads = 4, 512
+	// copyTimes is how many copies are timed together, each of a part of the
+	// buffer of its own. Parts begin at multiples of partAlign.
+	copyTimes, partAlign = 3, 4096
+	// resultBytes is what kernels report into, flagBytes what they talk through.
+	resultBytes, flagBytes = 4096, 4096
+	// leastBytes is what is still worth copying on a GPU that is nearly full.
+	leastBytes = 1 << 20
+	// storeBytes is what the SM tests of the quick probe move.
+	storeBytes = 4 << 20
+	// hostBytes is what is compared on the host where no kernel runs.
+	hostBytes = 8 << 20
+	// attempts is how often a transfer that came out wrong is tried.
+	attempts = 3
+)
+
+// errHang says that a stream did not come to its end in time, errClock that the
+// driver's timer gave no time that can be one.
+var (
+	errHang  = errors.New("no end within the deadline")
+	errClock = errors.New("the driver's timer gave no usable time")
+)
+
+// The stages of a probe, beside those that bear the name of their test.
+const (
+	stageLibrary  = "load library"
+	stageInit     = "cuInit" // CUDA's; that of HIP is called hipInit.
+	stageInitHIP  = "hipInit"
+	stageDevices  = "devices"
+	stageQuery    = "peer access query"
+	stageContexts = "contexts"
+	stageMemory   = "memory"
+	stagePeers    = "peer access"
+	stageKernels  = "kernels"
+	stageCleanup  = "cleanup"
+)
+
+// message is what the child sends. Beside its number exactly one field is set.
+type message struct {
+	// Number counts the messages of one child from 1, so that one that was lost,
+	// repeated or put elsewhere is noticed.
+	Number int `json:"n"`
+
+	Stage    string          `json:"stage,omitempty"`
+	Step     *step           `json:"step,omitempty"`
+	Library  *library        `json:"library,omitempty"`
+	Device   *probe.Device   `json:"device,omitempty"`
+	Peer     *probe.Peer     `json:"peer,omitempty"`
+	SMTests  string          `json:"sm_tests,omitempty"`
+	Begin    *probe.Transfer `json:"begin,omitempty"`
+	Transfer *probe.Transfer `json:"transfer,omitempty"`
+	Failure  *failure        `json:"failure,omitempty"`
+	Await    bool            `json:"await,omitempty"`
+	Judge    bool            `json:"judge,omitempty"` // Which transfers are slow?
+	Ended    *bool           `json:"ended,omitempty"` // True when nothing is left to do.
+}
+
+// step is what is being done for one GPU in a stage of making all ready.
+type step struct {
+	Name string `json:"name"`
+	GPU  string `json:"gpu"`
+	Done bool   `json:"done,omitempty"`
+}
+
+type library struct {
+	API     string `json:"api"`
+	Path    string `json:"path"`
+	Version string `json:"version"`
+}
+
+// failure stops a probe as a whole.
+type failure struct {
+	Outcome   probe.Outcome `json:"outcome"`
+	Reason    string        `json:"reason"`
+	Cause     probe.Cause   `json:"cause,omitempty"`
+	ErrorCode int           `json:"error_code,omitempty"`
+	ErrorName string        `json:"error_name,omitempty"`
+	Call      string        `json:"call,omitempty"`
+}
+
+// order is what the child is asked to do.
+type order struct {
+	Mode probe.Mode `json:"mode"`
+	// API is the only one that is to be tried; empty is CUDA's, then HIP's.
+	API string `json:"api,omitempty"`
+	// Patience bounds one transfer.
+	Patience time.Duration `json:"patience"`
+	// Skip are the transfers that an earlier child has already tried, by
+	// Transfer.key.
+	Skip []string `json:"skip,omitempty"`
+	// Await makes the child wait for word which GPUs are busy before it
+	// touches one.
+	Await bool `json:"await,omitempty"`
+	// Leave are GPUs that are to be left alone.
+	Leave []string `json:"leave,omitempty"`
+	// Suspects are pairs that came out wrong in an earlier child.
+	Suspects [][2]string `json:"suspects,omitempty"`
+	// Control leaves out all but the control arm for the suspects.
+	Control bool `json:"control,omitempty"`
+	// Judge makes the child ask, once all is tried, which transfers are slow and
+	// are to be timed again.
+	Judge bool `json:"judge,omitempty"`
+}
+
+// transferKey names a transfer within one probe.
+func transferKey(t *probe.Transfer) string {
+	return t.Test + " " + t.Source + " " + t.Destination + " " + t.Way
+}
+
+// sameTransfer is true of two that have the same key.
+func sameTransfer(a, b *probe.Transfer) bool {
+	return a.Test == b.Test && a.Source == b.Source && a.Destination == b.Destination && a.Way == b.Way
+}
+
+// gpu is a GPU that is ready for transfers.
+type gpu struct {
+	probe.Device
+	handle  gpudriver.Device
+	context gpudriver.Context
+	// streams: the first is the GPU's own, the others carry the transfers to
+	// each peer when all run at once.
+	streams  []gpudriver.Stream
+	from, to gpudriver.Event
+	// out is sent from, in is received into; each holds size bytes. result
+	// holds what kernels report, flags what they exchange.
+	out, in, result, flags gpudriver.Pointer
+	size                   uint64
+	peers                  map[int]bool // By index: peer access is on.
+	// unasked are errors of the question whether there is peer access, by index.
+	unasked   map[int]error
+	kernels   map[string]gpudriver.Function
+	noKernels error // Why there are none.
+	noFlags   error // Why kernels of two GPUs cannot talk to each other.
+	failed    bool  // A step of making it ready failed.
+	sms       uint32
+	pinned    []byte // For small answers and, without kernels, for data.
+}
+
+// engine drives the transfers, on one thread. Only making the GPUs ready is
+// done for all of them side by side.
+type engine struct {
+	reporting sync.Mutex // Guards what report keeps.
+	d         gpudriver.Driver
+	order     order
+	send      func(message)
+	copies    []probe.Transfer // The copies that came out right, with their rates.
+	skip      map[string]bool
+	again     map[string]bool // All that is to be tried while slow transfers are timed again, else nil.
+	gpus      []*gpu
+	seeds     []uint64    // All that were used, to tell foreign data.
+	suspects  [][2]string // Pairs that came out wrong.
+	noSM      string      // Why no kernel can be run.
+	broken    error       // A context is lost: nothing more can be done here.
+	staging   []byte      // Pinned, for the control arm.
+	// askBusy waits for word which GPUs are busy, by address, and with what.
+	askBusy func() (map[string]probe.User, error)
+	// askSlow waits for word which transfers are to be timed again, by their keys.
+	askSlow func() ([]string, error)
+}
+
+func newEngine(o order, send func(message)) *engine {
+	e := &engine{order: o, send: send, skip: make(map[string]bool, len(o.Skip))}
+	for _, key := range o.Skip {
+		e.skip[key] = true
+	}
+	return e
+}
+
+// run does the whole probe and sends what it finds. It reports false when a
+// transfer left a context unusable, so that the rest needs a new process.
+func (e *engine) run() (whole bool) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if f := e.prepare(); f != nil {
+		e.send(message{Failure: f})
+		return true
+	}
+	if !e.order.Control {
+		parts := plan(e.order.Mode)
+		if !e.try(parts) || !e.timeSlow(parts) {
+			return false
+		}
+	}
+	if !e.try([]part{controlArm}) {
+		return false
+	}
+	e.stage(stageCleanup)
+	e.release()
+	return true
+}
+
+// try runs parts of the plan, and reports false when a transfer left a context
+// unusable.
+func (e *engine) try(parts []part) bool {
+	for _, p := range parts {
+		if e.again != nil && !p.rates {
+			continue
+		}
+		e.stage(p.stage)
+		p.run(e)
+		if e.broken != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// timeSlow times those transfers again that the parent calls slow, until it names
+// none. The parent takes its time before it answers: what else used the GPUs may
+// be gone by then.
+func (e *engine) timeSlow(parts []part) bool {
+	defer func() { e.again = nil }()
+	for e.order.Judge {
+		e.send(message{Judge: true})
+		slow, err := e.askSlow()
+		if err != nil || len(slow) == 0 { // Without an answer the rates stand.
+			break
+		}
+		e.again = make(map[string]bool, len(slow))
+		for _, key := range slow {
+			e.again[key] = true
+		}
+		if !e.try(parts) {
+			return false
+		}
+	}
+	return true
+}
+
+// leaves reports whether a transfer is not to be tried.
+func (e *engine) leaves(t *probe.Transfer) bool {
+	if e.again != nil {
+		return !e.again[transferKey(t)]
+	}
+	return e.skip[transferKey(t)]
+}
+
+func (e *engine) stage(name string) { e.send(message{Stage: name}) }
+
+// fail makes a failure of an error of the driver.
+func fail(err error) *failure {
+	f := &failure{Outcome: probe.Error, Reason: err.Error()}
+	var ce *gpudriver.Error
+	switch {
+	case errors.As(err, &ce):
+		f.ErrorCode, f.ErrorName, f.Call = int(ce.Result), ce.Name, ce.Call
+	case errors.Is(err, errHang):
+		f.Outcome = probe.Hang
+	case errors.Is(err, gpudriver.ErrMissing):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseIncompatible
+	case errors.Is(err, errOwner):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseEnded
+	case errors.Is(err, errClock):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseClock
+	}
+	return f
+}
+
+// failOnGPU is fail of a call that takes something of a GPU: where others have it,
+// or the machine gives this process no more, nothing is known of a fault.
+func failOnGPU(err error) *failure {
+	f := fail(err)
+	switch {
+	case errors.Is(err, gpudriver.OutOfMemory):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseNoMemory
+	case errors.Is(err, gpudriver.DeviceUnavail):
+		f.Outcome, f.Cause = probe.Unknown, probe.CauseBusy
+	}
+	return f
+}
+
+// prepare starts the driver and makes the GPUs ready.
+func (e *engine) prepare() *failure {
+	if f := e.start(); f != nil {
+		return f
+	}
+	e.stage(stageDevices)
+	if f := e.devices(); f != nil {
+		return f
+	}
+	e.stage(stageQuery)
+	e.queryPeers()
+	if e.order.Await {
+		e.send(message{Await: true})
+		busy, err := e.askBusy()
+		if err != nil {
+			return &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseProtocol}
+		}
+		for _, g := range e.gpus {
+			if user, is := busy[g.Address]; is {
+				g.Outcome, g.Reason, g.Cause, g.User = probe.Unknown, user.String(), probe.CauseBusy, &user
+			}
+		}
+	}
+	for _, g := range e.gpus {
+		if slices.Contains(e.order.Leave, g.Address) {
+			g.Outcome, g.Reason, g.Cause = probe.Unknown, "left alone", probe.CauseLeftAlone
+		}
+	}
+	e.ready()
+	return nil
+}
+
+// start loads a vendor's library and starts it: CUDA's, or HIP's where there is no
+// CUDA, or no GPU for it.
+func (e *engine) start() *failure {
+	e.stage(stageLibrary)
+	var first *failure
+	var lib *library
+	if e.order.API != apiHIP {
+		d, err := cuda.Load()
+		switch {
+		case err != nil:
+			first = &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseNoLibrary}
+		default:
+			lib, first = e.startWith(d, "libcuda")
+			if first == nil || first.ErrorCode != int(gpudriver.NoDevice) {
+				return first
+			}
+		}
+		if e.order.API == apiCUDA {
+			return first
+		}
+	}
+	d, err := hip.Load()
+	var second *failure
+	if err == nil {
+		_, second = e.startWith(d, "libamdhip64")
+	} else {
+		second = &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseNoLibrary}
+	}
+	if second == nil || first == nil || lib == nil && amdDriver() {
+		return second
+	}
+	// HIP has no GPU either. What became of CUDA is told.
+	stage := stageInit
+	if lib == nil {
+		stage, lib = stageLibrary, &library{}
+	}
+	e.stage(stage)
+	e.send(message{Library: lib})
+	return first
+}
+
+// amdDriver is true where AMD's kernel driver is loaded.
+func amdDriver() bool {
+	_, err := os.Stat("/sys/module/amdgpu")
+	return err == nil
+}
+
+// startWith starts a library that was loaded. name is that of its file.
+func (e *engine) startWith(d gpudriver.Driver, name string) (*library, *failure) {
+	e.d = d
+	lib := &library{API: d.API()}
+	if missing := d.Missing(); len(missing) > 0 {
+		reason := fmt.Sprintf("%s lacks %v: it is too old for the probe, or no driver library", d.Library(), missing)
+		return lib, &failure{Outcome: probe.Unknown, Reason: reason, Cause: probe.CauseIncompatible}
+	}
+	if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
+		lib.Path = gpudriver.Path(maps, name)
+	}
+	e.send(message{Library: lib}) // It is told also where the start does not come back.
+	e.stage(d.InitCall())
+	if err := d.Init(); err != nil {
+		f := fail(err)
+		if errors.Is(err, gpudriver.OutOfMemory) {
+			// No GPU was asked for any yet: it is the machine's, or a limit on it.
+			f.Outcome, f.Cause = probe.Unknown, probe.CauseShortage
+		}
+		if d.API() == apiHIP && (errors.Is(err, gpudriver.NoDevice) || errors.Is(err, gpudriver.InvalidDevice)) {
+			// The runtime for AMD's GPUs is installed where there is none, too. HIP
+			// 5.2 then says hipErrorInvalidDevice.
+			f.Outcome, f.Reason, f.Cause = probe.Unknown, "HIP offers no GPU to this process: "+f.Reason, probe.CauseNoDevice
+		}
+		return lib, f
+	}
+	v, err := d.Version()
+	lib.Version = v
+	e.send(message{Library: lib})
+	if errors.Is(err, gpudriver.ErrVersion) {
+		return lib, &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseIncompatible}
+	}
+	return lib, nil
+}
+
+// The two APIs, as Report.API names them.
+const (
+	apiCUDA = "cuda"
+	apiHIP  = "hip"
+)
+
+// devices lists the GPUs.
+func (e *engine) devices() *failure {
+	handles, err := e.d.Devices()
+	if err != nil {
+		return fail(err)
+	}
+	for i, h := range handles {
+		g := &gpu{handle: h, Device: probe.Device{Ordinal: i, Outcome: probe.OK}}
+		if g.Address, err = e.d.Address(h); err != nil {
+			return fail(err)
+		}
+		g.Name, _ = e.d.Name(h)
+		g.ComputeCapability = e.d.Capability(h)
+		if n, err := e.d.TotalMemory(h); err == nil {
+			g.MemoryBytes = int64(n)
+		}
+		if n, err := e.d.Multiprocessors(h); err == nil {
+			g.sms = uint32(n)
+		}
+		g.sms = cmp.Or(g.sms, 1)
+		e.gpus = append(e.gpus, g)
+	}
+	return nil
+}
+
+// queryPeers asks the driver about every ordered pair.
+func (e *engine) queryPeers() {
+	for i, a := range e.gpus {
+		for j, b := range e.gpus {
+			if i == j {
+				continue
+			}
+			p := &probe.Peer{Source: a.Address, Destination: b.Address}
+			can, err := e.d.CanAccessPeer(a.handle, b.handle)
+			switch {
+			case err != nil:
+				if a.unasked == nil {
+					a.unasked = make(map[int]error)
+				}
+				a.unasked[j] = err
+			case can:
+				if a.peers == nil {
+					a.peers = make(map[int]bool)
+				}
+				a.peers[j] = false // Possible, not yet on.
+			}
+			if err == nil {
+				p.Access = &can
+			}
+			if v, err := e.d.PeerAttribute(gpudriver.PeerPerformanceRank, a.handle, b.handle); err == nil {
+				p.PerformanceRank = &v
+			}
+			p.NativeAtomics = e.peerFlag(gpudriver.PeerNativeAtomics, a, b)
+			p.ArrayAccess = e.peerFlag(gpudriver.PeerArrayAccess, a, b)
+			e.send(message{Peer: p})
+		}
+	}
+}
+
+func (e *engine) peerFlag(a gpudriver.PeerAttribute, src, dst *gpu) *bool {
+	v, err := e.d.PeerAttribute(a, src.handle, dst.handle)
+	if err != nil {
+		return nil
+	}
+	yes := v != 0
+	return &yes
+}
+
+// ready makes every GPU ready that can be. Each step is done for all GPUs,
+// side by side where the driver allows it, before the next one.
+func (e *engine) ready() {
+	// One GPU's kernels are compiled while the driver, which makes one context
+	// at a time, makes the next one's.
+	e.stage(stageContexts)
+	e.forAll(func(g *gpu) error {
+		return cmp.Or(
+			e.step(g, stageContexts, e.retain),
+			e.step(g, stageMemory, e.allocate),
+			e.step(g, stageKernels, e.loadKernels),
+		)
+	})
+	e.stage(stagePeers)
+	e.forAll(func(g *gpu) error { return e.step(g, stagePeers, e.enablePeers) })
+	e.agreeOnKernels()
+	for _, g := range e.gpus {
+		e.send(message{Device: &g.Device})
+	}
+}
+
+// step tells the parent what is done for which GPU, so that a call that does
+// not return is blamed on the right one.
+func (e *engine) step(g *gpu, name string, do func(*gpu) error) error {
+	if g.Outcome != probe.OK || g.failed {
+		return nil
+	}
+	e.send(message{Step: &step{Name: name, GPU: g.Address}})
+	err := do(g)
+	g.failed = err != nil
+	e.send(message{Step: &step{Name: name, GPU: g.Address, Done: true}})
+	return err
+}
+
+// retain makes a GPU's context and makes it current.
+func (e *engine) retain(g *gpu) (err error) {
+	if g.context, err = e.d.Retain(g.handle); err != nil {
+		return err
+	}
+	return e.d.SetCurrent(g.context)
+}
+
+// forAll runs a step for each GPU that is still good, each on a thread of its
+// own, and notes those for which it fails.
+func (e *engine) forAll(step func(*gpu) error) {
+	var wg sync.WaitGroup
+	for _, g := range e.gpus {
+		if g.Outcome != probe.OK {
+			continue
+		}
+		wg.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			if g.context != 0 {
+				if err := e.d.SetCurrent(g.context); err != nil {
+					g.lose(err)
+					return
+				}
+			}
+			if err := step(g); err != nil {
+				g.lose(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// lose notes why a GPU takes no part.
+func (g *gpu) lose(err error) {
+	f := failOnGPU(err)
+	g.Outcome, g.Reason, g.Cause, g.ErrorCode, g.ErrorName, g.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
+}
+
+// allocate takes a GPU's memory, streams and events. On a GPU that is nearly
+// full it makes do with less.
+func (e *engine) allocate(g *gpu) error {
+	var err error
+	g.size = copyTimes * copyBytes
+	if e.order.Mode == probe.Quick {
+		g.size /= 2
+	}
+	for ; ; g.size = g.size / 2 &^ (partAlign - 1) {
+		if g.out, err = e.d.Alloc(2*g.size + resultBytes); err == nil {
+			break
+		}
+		if !errors.Is(err, gpudriver.OutOfMemory) || g.size/2 < leastBytes {
+			return err
+		}
+	}
+	g.in = g.out + gpudriver.Pointer(g.size)
+	g.result = g.in + gpudriver.Pointer(g.size)
+	if g.flags, err = e.d.AllocShared(flagBytes); err != nil {
+		// Kernels that talk to each other need it, and nothing else does.
+		g.flags, g.noFlags = g.result+resultBytes/2, err
+	}
+	if g.pinned, err = e.d.AllocHost(4096); err != nil {
+		return err
+	}
+	if g.from, err = e.d.NewEvent(); err != nil {
+		return err
+	}
+	if g.to, err = e.d.NewEvent(); err != nil {
+		return err
+	}
+	s, err := e.d.NewStream()
+	g.streams = []gpudriver.Stream{s}
+	return err
+}
+
+// enablePeers switches peer access on towards every GPU that is ready.
+func (e *engine) enablePeers(g *gpu) error {
+	for _, j := range slices.Sorted(maps.Keys(g.peers)) {
+		if e.gpus[j].context == 0 {
+			continue
+		}
+		if err := e.d.EnablePeer(e.gpus[j].context); err != nil {
+			t := probe.Transfer{Test: probe.TestCopy, Source: g.Address, Destination: e.gpus[j].Address}
+			setError(&t, err)
+			e.report(&t)
+			continue
+		}
+		g.peers[j] = true
+	}
+	return nil
+}
+
+// loadKernels gives the kernels to the driver's compiler, for one GPU.
+func (e *engine) loadKernels(g *gpu) error {
+	m, err := e.d.LoadModule(sources[e.d.API()])
+	g.kernels = make(map[string]gpudriver.Function)
+	for _, name := range []string{"gd_fill", "gd_verify", "gd_copy", "gd_handshake", "gd_chase", "gd_atomics"} {
+		if err == nil {
+			g.kernels[name], err = e.d.Function(m, name)
+		}
+	}
+	g.noKernels = err // The GPU takes part all the same.
+	return nil
+}
+
+// agreeOnKernels does without kernels on all GPUs where one cannot run them:
+// then the copies are compared on the host.
+func (e *engine) agreeOnKernels() {
+	for _, g := range e.gpus {
+		if g.noKernels != nil {
+			e.noSM = fmt.Sprintf("no kernel can be run on %s: %v", g.Address, g.noKernels)
+		}
+	}
+	if e.noSM == "" {
+		return
+	}
+	e.send(message{SMTests: e.noSM})
+	for _, g := range e.gpus {
+		g.kernels = nil
+	}
+}
+
+// release gives back what was taken. Whatever it leaves, the end of the
+// process does.
+func (e *engine) release() {
+	for _, g := range e.gpus {
+		if g.context == 0 || e.d.SetCurrent(g.context) != nil {
+			continue
+		}
+		if g.out != 0 {
+			_ = e.d.Free(g.out) // The process ends anyway.
+		}
+	}
+}
+
+// wait waits for the end of a stream of a GPU, polling so that a hang is
+// seen from here.
+func (e *engine) wait(g *gpu, s gpudriver.Stream) error {
+	if err := e.d.SetCurrent(g.context); err != nil {
+		return err
+	}
+	waited, since := time.Duration(0), time.Now()
+	for n := 0; ; n++ {
+		done, err := e.d.Done(s)
+		if done || err != nil {
+			return err
+		}
+		if n <= 200 { // Short transfers are polled without a pause.
+			continue
+		}
+		if waited > e.order.Patience {
+			return errHang
+		}
+		time.Sleep(20 * time.Microsecond)
+		// A process that got no processor for a while, or was stopped, has not
+		// waited for the driver: it takes ten looks at least.
+		now := time.Now()
+		waited += min(now.Sub(since), e.order.Patience/10)
+		since = now
+	}
+}

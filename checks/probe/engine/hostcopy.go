@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// hostCopies copies between each GPU and pinned memory of each NUMA node, so
+// that a GPU's near node is told from its far one.
+func (e *engine) hostCopies() {
+	for _, node := range memoryNodes() {
+		b, name, free, err := nodeMemory(node, wakeBytes)
+		if err != nil { // The kernel forbids to choose a node, or the node is full.
+			e.unknownNode(nodeName(node), err)
+			continue
+		}
+		e.onNode(b, name)
+		free()
+		if e.broken != nil {
+			return
+		}
+	}
+}
+
+// unknownNode says for every GPU that nothing could be tried with the memory
+// of a node.
+func (e *engine) unknownNode(name string, err error) {
+	for _, g := range e.alive() {
+		for _, t := range []*probe.Transfer{
+			{Test: probe.TestHostToDevice, Source: name, Destination: g.Address},
+			{Test: probe.TestDeviceToHost, Source: g.Address, Destination: name},
+		} {
+			t.Outcome, t.Reason, t.Cause = probe.Unknown, err.Error(), probe.CauseUnavailable
+			e.report(t)
+		}
+	}
+}
+
+// nodeName is the name of a node's memory in reports; -1 is wherever the
+// kernel puts it.
+func nodeName(node int) string {
+	if node < 0 {
+		return "host"
+	}
+	return fmt.Sprintf("node%d", node)
+}
+
+// onNode copies between every GPU and one buffer of host memory.
+func (e *engine) onNode(b []byte, name string) {
+	alive := e.alive()
+	if len(alive) == 0 || e.d.SetCurrent(alive[0].context) != nil {
+		return
+	}
+	if err := e.d.RegisterHost(b); err != nil {
+		e.unknownNode(name, err)
+		return
+	}
+	for _, g := range alive {
+		for _, t := range []*probe.Transfer{
+			{Test: probe.TestHostToDevice, Source: name, Destination: g.Address, Outcome: probe.OK},
+			{Test: probe.TestDeviceToHost, Source: g.Address, Destination: name, Outcome: probe.OK},
+		} {
+			if e.leaves(t) || e.broken != nil {
+				continue
+			}
+			e.send(message{Begin: t})
+			if err := e.hostCopy(t, g, b); err != nil {
+				setError(t, err)
+				e.broken = e.usable(err, g)
+			}
+			e.report(t)
+		}
+	}
+	if e.broken == nil && e.d.SetCurrent(alive[0].context) == nil {
+		_ = e.d.UnregisterHost(b) // The end of the process does it as well.
+	}
+}
+
+// hostCopy copies one way, times it and compares every byte.
+func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
+	n := min(uint64(len(b)), g.size)
+	if g.kernels == nil {
+		n = min(n, hostBytes)
+	}
+	b = b[:n]
+	t.Bytes = int64(n)
+	s := e.seed(t.Test, e.index(g.Address), 0, 0)
+	toDevice := t.Test == probe.TestHostToDevice
+	if toDevice {
+		fillHost(b, s)
+		if err := e.blank(g, g.in, n); err != nil {
+			return err
+		}
+	} else {
+		fillHost(b, poison)
+		if err := e.fill(g, g.in, n, s); err != nil {
+			return err
+		}
+	}
+	put := func() error {
+		if toDevice {
+			return e.d.CopyToDevice(g.in, b, g.streams[0])
+		}
+		return e.d.CopyToHost(b, g.in, g.streams[0])
+	}
+	if err := put(); err != nil {
+		return err
+	}
+	seconds, err := e.timed(g, copyTimes, func(uint64, gpudriver.Stream) error { return put() })
+	if err != nil {
+		return err
+	}
+	if toDevice {
+		if err := e.verify(t, g, g.in, n, s); err != nil {
+			return err
+		}
+		setRate(t, copyTimes*n, seconds, most(g))
+		return nil
+	}
+	t.Verified = "host"
+	if c := compareHost(b, s); c.bad > 0 {
+		first := int64(8 * c.first)
+		t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.bad), &first, nil, "other"
+		t.Reason = fmt.Sprintf("%d of %d bytes in host memory are not what the GPU holds", t.BadBytes, n)
+	}
+	setRate(t, copyTimes*n, seconds, most(g))
+	return nil
+}

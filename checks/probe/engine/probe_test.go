@@ -1,0 +1,442 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+)
+
+func TestMain(m *testing.M) {
+	child.Main()
+	os.Exit(m.Run())
+}
+
+// simulate runs the probe against the simulated libcuda with faults to order.
+func simulate(t *testing.T, mode probe.Mode, gpus, faults string, flags ...string) *probe.Report {
+	t.Helper()
+	return simulateAPI(t, apiCUDA, mode, gpus, faults, nil, flags...)
+}
+
+// eachAPI runs a test for the simulated libcuda and the simulated libamdhip64.
+func eachAPI(t *testing.T, run func(t *testing.T, api string)) {
+	t.Helper()
+	for _, api := range []string{apiCUDA, apiHIP} {
+		t.Run(api, func(t *testing.T) { run(t, api) })
+	}
+}
+
+// simulateAPI does it with either library.
+func simulateAPI(t *testing.T, api string, mode probe.Mode, gpus, faults string, env []string, flags ...string) *probe.Report {
+	t.Helper()
+	dir := drivers.Build(t, api, flags...)
+	// Where nothing is to hang, a busy test machine gets time.
+	patience := 20 * time.Second
+	if strings.Contains(faults, "hang") {
+		patience = 2 * time.Second
+	}
+	r, err := Run(t.Context(), Options{
+		Mode: mode, Patience: patience, Start: 2 * patience, API: api,
+		Env: append([]string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_GPUS=" + gpus, "GPUDOCTOR_SIM_CUDA_FAULT=" + faults}, env...),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.API != api && r.Library != "" {
+		t.Errorf("API %q by %s, want %s", r.API, r.Library, api)
+	}
+	if r.Left {
+		t.Error("a process was left behind")
+	}
+	return r
+}
+
+// outcomes condenses a report: for each test the outcomes of its pairs, in
+// order, as in "copy: ok corrupt".
+func outcomes(r *probe.Report) []string {
+	var lines []string
+	for _, x := range r.Transfers {
+		name := x.Test
+		if x.Way != "" {
+			name += "/" + x.Way
+		}
+		word := string(x.Outcome)
+		if x.Found != "" {
+			word += "(" + x.Found + ")"
+		}
+		if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, name+":") }); i >= 0 {
+			lines[i] += " " + word
+		} else {
+			lines = append(lines, name+": "+word)
+		}
+	}
+	return lines
+}
+
+// TestQuick holds that each fault gives its outcome, and nothing else is
+// blamed. GPU 0 is 0000:06:00.0, GPU 1 is 0000:07:00.0.
+func TestQuick(t *testing.T) { eachAPI(t, quick) }
+
+func quick(t *testing.T, api string) {
+	t.Helper()
+	start := map[string]string{apiCUDA: stageInit, apiHIP: stageInitHIP}[api]
+	healthy := []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}
+	for _, c := range []struct {
+		name, faults string
+		outcome      probe.Outcome
+		stage        string
+		want         []string
+	}{
+		{"healthy", "", probe.OK, "", healthy},
+		{"corrupt first page", "corrupt-first-page@0>1", probe.OK, "", []string{
+			"copy: corrupt(other) ok", "sm-store: corrupt(other) ok", "sm-load: corrupt(other) ok", "host-staged: ok",
+		}},
+		{"zeros", "zeros", probe.OK, "", []string{
+			"copy: corrupt(zeros) corrupt(zeros)", "sm-store: corrupt(zeros) corrupt(zeros)", "sm-load: corrupt(zeros) corrupt(zeros)", "host-staged: ok ok",
+		}},
+		{"owner never sees stores", "dropped-sm", probe.OK, "", []string{
+			"copy: ok ok", "sm-store: corrupt(poison) corrupt(poison)", "sm-load: corrupt(poison) corrupt(poison)", "host-staged: ok ok",
+		}},
+		{"one direction only", "dropped@1>0", probe.OK, "", []string{
+			"copy: ok corrupt(poison)", "sm-store: ok corrupt(poison)", "sm-load: ok corrupt(poison)", "host-staged: ok",
+		}},
+		{"refused", "refused", probe.OK, "", []string{
+			"copy: unsupported unsupported", "sm-store: unsupported unsupported", "sm-load: unsupported unsupported",
+		}},
+		{"error of a copy", "error-copy=1@0>1", probe.OK, "", []string{"copy: error ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok"}},
+		{"error of enabling", "error-peer=711@0>1", probe.OK, "", []string{"copy: error ok", "sm-store: ok", "sm-load: ok", "host-staged: ok"}},
+		{"a copy hangs", "hang-copy@0>1", probe.OK, "", []string{"copy: hang ok", "sm-store: hang ok", "sm-load: hang ok", "host-staged: ok"}},
+		{"all copies hang", "hang-copy", probe.Unknown, probe.TestStore, []string{"copy: hang hang", "sm-store: hang hang", "host-staged: ok ok"}},
+		{"a call hangs", "hang-copy-call@0>1", probe.OK, "", []string{"copy: hang ok", "sm-store: ok ok", "sm-load: ok ok", "host-staged: ok"}},
+		{"a copy crashes", "crash-copy@1>0", probe.OK, "", []string{"copy: ok error", "sm-store: ok error", "sm-load: ok error", "host-staged: ok"}},
+		{"no kernels", "error-module=221", probe.OK, "", []string{"copy: ok ok"}},
+		{"no kernels, zeros", "error-module=221,zeros@0>1", probe.OK, "", []string{"copy: corrupt(zeros) ok", "host-staged: ok"}},
+		{"hang in init", "hang-init", probe.Hang, start, nil},
+		{"crash in init", "crash-init", probe.Error, start, nil},
+		{"system not ready", "error-init=802", probe.Error, start, nil},
+		{"hang in contexts", "hang-contexts", probe.Hang, stageContexts, nil},
+		{"hang in cleanup", "hang-cleanup", probe.Hang, stageCleanup, healthy},
+		{"one GPU lost", "error-context=999@1", probe.OK, "", []string{"copy: unknown unknown", "sm-store: unknown unknown", "sm-load: unknown unknown"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := simulateAPI(t, api, probe.Quick, "2", c.faults, nil)
+			if r.Outcome != c.outcome || (c.stage != "" && r.Stage != c.stage) {
+				t.Errorf("outcome %s in stage %q (%s), want %s in %q", r.Outcome, r.Stage, r.Reason, c.outcome, c.stage)
+			}
+			if diff := cmp.Diff(c.want, outcomes(r)); diff != "" {
+				t.Errorf("transfers (-want +got):\n%s", diff)
+			}
+			for _, x := range r.Transfers {
+				if x.Outcome == probe.OK && x.Verified == "" {
+					t.Errorf("%s %s -> %s is ok and was not verified", x.Test, x.Source, x.Destination)
+				}
+				if x.Outcome != probe.OK && x.Reason == "" {
+					t.Errorf("%s %s -> %s is %s without a reason", x.Test, x.Source, x.Destination, x.Outcome)
+				}
+			}
+		})
+	}
+}
+
+// TestFull holds that the full probe sees what the quick one cannot.
+func TestFull(t *testing.T) { eachAPI(t, full) }
+
+func full(t *testing.T, api string) {
+	t.Helper()
+	// HIP gives memory to another process in one way.
+	ways := map[string][]string{apiCUDA: {"cuMem", "cudaIpc"}, apiHIP: {"hipIpc"}}[api]
+	between := func(outcomes string) (lines []string) {
+		for _, way := range ways {
+			lines = append(lines, probe.TestInterprocess+"/"+way+": "+outcomes)
+		}
+		return lines
+	}
+	all := func(changed ...string) []string {
+		lines := append([]string{
+			"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok", "copy-read: ok ok", "bidirectional: ok", "all-at-once: ok ok", "handshake: ok",
+			"latency: ok ok", "atomics: ok ok", "host-staged: ok ok",
+		}, between("ok ok")...)
+		for i, l := range lines {
+			name, _, _ := strings.Cut(l, ":")
+			for _, c := range changed {
+				if strings.HasPrefix(c, name+":") {
+					lines[i] = c
+				}
+			}
+		}
+		return lines
+	}
+	for _, c := range []struct {
+		name, faults string
+		want         []string
+	}{
+		{"healthy", "", all()},
+		{"flags never seen", "stale-flags@1>0", all("handshake: hang")},
+		{"flags slowly seen", "slow-flags=50@1>0", all("handshake: unknown")},
+		{"atomics lost", "lost-atomics@0>1", all("atomics: corrupt ok")},
+		{"nothing to share", "no-ipc", append(slices.DeleteFunc(all(), func(l string) bool {
+			return strings.HasPrefix(l, probe.TestInterprocess)
+		}), probe.TestInterprocess+": unsupported unsupported")},
+		{"not between processes", "ipc-dropped", all(between("corrupt(poison) corrupt(poison)")...)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := simulateAPI(t, api, probe.Full, "2", c.faults, nil)
+			got := slices.DeleteFunc(outcomes(r), func(l string) bool {
+				return strings.HasPrefix(l, probe.TestHostToDevice) || strings.HasPrefix(l, probe.TestDeviceToHost)
+			})
+			// The cuMem way stands between the others in the order of pairs.
+			slices.Sort(got)
+			slices.Sort(c.want)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("transfers (-want +got):\n%s", diff)
+			}
+			for _, x := range r.Transfers {
+				if (x.Test == probe.TestHostToDevice || x.Test == probe.TestDeviceToHost) && (x.Outcome != probe.OK || x.GBps == nil || x.Verified == "") {
+					t.Errorf("host copy: %+v", x)
+				}
+			}
+		})
+	}
+}
+
+// TestRates holds that a slow path is told by its rate, also one that is slow
+// only while others are busy.
+func TestRates(t *testing.T) {
+	find := func(r *probe.Report, test, source string) float64 {
+		for _, x := range r.Transfers {
+			if x.Test == test && x.Source == source && x.GBps != nil {
+				return *x.GBps
+			}
+		}
+		t.Errorf("no rate of %s from %s", test, source)
+		return 0
+	}
+	t.Run("one pair", func(t *testing.T) {
+		t.Parallel()
+		r := simulate(t, probe.Quick, "2", "slow=20@0>1")
+		if slow, fast := find(r, probe.TestCopy, "0000:06:00.0"), find(r, probe.TestCopy, "0000:07:00.0"); slow > fast/10 {
+			t.Errorf("%.1f GB/s on the slow way, %.1f on the other", slow, fast)
+		}
+	})
+	t.Run("together", func(t *testing.T) {
+		t.Parallel()
+		r := simulate(t, probe.Full, "3", "slow-together=20")
+		if alone, together := find(r, probe.TestCopy, "0000:06:00.0"), find(r, probe.TestAllAtOnce, "0000:06:00.0"); together > alone/4 {
+			t.Errorf("%.1f GB/s alone, %.1f together", alone, together)
+		}
+	})
+}
+
+// TestIntermittent holds that a path that is wrong now and then is not taken
+// for a good one when it was seen to be wrong.
+func TestIntermittent(t *testing.T) {
+	t.Parallel()
+	r := simulate(t, probe.Quick, "2", "intermittent")
+	bad := 0
+	for _, x := range r.Transfers {
+		if x.Outcome == probe.Corrupt {
+			bad++
+			if x.Repeats < 1 || x.Repeats > attempts {
+				t.Errorf("%d of %d attempts were wrong", x.Repeats, attempts)
+			}
+		}
+	}
+	if bad == 0 {
+		t.Error("nothing was found wrong")
+	}
+}
+
+// TestOldDriver holds that a driver that lacks a newer function is probed
+// with what it has.
+func TestOldDriver(t *testing.T) {
+	t.Parallel()
+	r := simulate(t, probe.Quick, "2", "", "-DOLD_DRIVER")
+	if diff := cmp.Diff([]string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}, outcomes(r)); diff != "" {
+		t.Errorf("transfers (-want +got):\n%s", diff)
+	}
+	if r.Peers[0].PerformanceRank != nil {
+		t.Errorf("performance rank %d from a driver that does not tell it", *r.Peers[0].PerformanceRank)
+	}
+}
+
+// TestHIP holds what is HIP's alone.
+func TestHIP(t *testing.T) {
+	t.Run("a version that is not known is not used", func(t *testing.T) {
+		t.Parallel()
+		r := simulateAPI(t, apiHIP, probe.Quick, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=80012345"})
+		if r.Outcome != probe.Unknown || !strings.Contains(r.Reason, "HIP 8.0.12345: this version is not known here, which are 5 to 7") || len(r.Transfers) > 0 {
+			t.Errorf("outcome %s: %s", r.Outcome, r.Reason)
+		}
+	})
+	t.Run("HIP 5 opens memory of another process with another flag", func(t *testing.T) {
+		t.Parallel()
+		r := simulateAPI(t, apiHIP, probe.Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_VERSION=50221153"})
+		if i := slices.IndexFunc(r.Transfers, func(x probe.Transfer) bool { return x.Test == probe.TestInterprocess }); i < 0 || r.Transfers[i].Outcome != probe.OK {
+			t.Errorf("transfers %v", outcomes(r))
+		}
+		if r.DriverVersion != "5.2.21153" {
+			t.Errorf("version %q", r.DriverVersion)
+		}
+	})
+	t.Run("no compiler", func(t *testing.T) {
+		t.Parallel()
+		r := simulateAPI(t, apiHIP, probe.Quick, "2", "zeros@0>1", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-compiler"})
+		if diff := cmp.Diff([]string{"copy: corrupt(zeros) ok", "host-staged: ok"}, outcomes(r)); diff != "" {
+			t.Errorf("transfers (-want +got):\n%s", diff)
+		}
+		if want := "hiprtcCompileProgram: HIPRTC_ERROR_COMPILATION: gpudoctor.hip:1:1: error: simulated"; !strings.Contains(r.SMTests, want) {
+			t.Errorf("SM tests: %q, want %q", r.SMTests, want)
+		}
+	})
+	t.Run("no memory for kernels that talk", func(t *testing.T) {
+		t.Parallel()
+		r := simulateAPI(t, apiHIP, probe.Full, "2", "", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-fine-grained"})
+		for _, x := range r.Transfers {
+			needs := x.Test == probe.TestHandshake || x.Test == probe.TestAtomics
+			if needs != (x.Outcome == probe.Unknown) {
+				t.Errorf("%s: %s (%s)", x.Test, x.Outcome, x.Reason)
+			}
+		}
+	})
+	t.Run("no GPU", func(t *testing.T) {
+		t.Parallel()
+		r := simulateAPI(t, apiHIP, probe.Quick, "0", "", nil)
+		if r.Outcome != probe.Unknown || r.Stage != stageInitHIP || !strings.Contains(r.Reason, "HIP offers no GPU to this process") {
+			t.Errorf("outcome %s in %q: %s", r.Outcome, r.Stage, r.Reason)
+		}
+	})
+	// Where there are both libraries, that one counts which has GPUs.
+	t.Run("CUDA without a GPU beside HIP", func(t *testing.T) {
+		t.Parallel()
+		r, err := Run(t.Context(), Options{Mode: probe.Quick, Env: []string{
+			"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda") + ":" + drivers.Build(t, "hip"), "GPUDOCTOR_SIM_CUDA_FAULT=error-init=100",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Both obey the same order, so that HIP has none either: CUDA is told.
+		if r.Outcome != probe.Error || r.API != apiCUDA || r.Stage != stageInit || r.ErrorCode != 100 {
+			t.Errorf("outcome %s of %q in %q: %s", r.Outcome, r.API, r.Stage, r.Reason)
+		}
+	})
+	t.Run("HIP alone", func(t *testing.T) {
+		t.Parallel()
+		r, err := Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "hip")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Outcome != probe.OK || r.API != apiHIP || len(r.Transfers) != 6 || r.DriverVersion != "6.2.41133" {
+			t.Errorf("outcome %s of %q: %s", r.Outcome, r.API, r.Reason)
+		}
+	})
+}
+
+// TestNoDriver holds that a machine without a driver gives an unknown.
+func TestNoDriver(t *testing.T) {
+	t.Parallel()
+	r, err := Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Outcome != probe.Unknown || !strings.Contains(r.Reason, "libcuda.so.1") {
+		t.Errorf("outcome %s: %s", r.Outcome, r.Reason)
+	}
+}
+
+// TestBusy holds that a GPU in use is left alone, and that this is said.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	dir := drivers.Build(t, "cuda")
+	r, err := Run(t.Context(), Options{
+		Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_GPUS=3"},
+		Busy: func(context.Context) map[string]probe.User {
+			return map[string]probe.User{"0000:07:00.0": {PID: 4711, Program: "python3"}}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range r.Transfers {
+		touched := x.Source == "0000:07:00.0" || x.Destination == "0000:07:00.0"
+		if want := map[bool]probe.Outcome{true: probe.Unknown, false: probe.OK}[touched]; x.Outcome != want {
+			t.Errorf("%s %s -> %s: %s (%s), want %s", x.Test, x.Source, x.Destination, x.Outcome, x.Reason, want)
+		}
+		if touched && !strings.Contains(x.Reason, "in use by process 4711 (python3)") {
+			t.Errorf("%s %s -> %s: reason %q", x.Test, x.Source, x.Destination, x.Reason)
+		}
+	}
+}
+
+// TestSlowWord holds that the driver is not blamed for the time that it takes
+// to find out which GPUs are busy.
+func TestSlowWord(t *testing.T) {
+	t.Parallel()
+	const start = 2 * time.Second
+	r, err := Run(t.Context(), Options{
+		Mode: probe.Quick, Start: start, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "cuda")},
+		Busy: func(ctx context.Context) map[string]probe.User {
+			select {
+			case <-time.After(start + start/2):
+			case <-ctx.Done(): // The driver was given up.
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Outcome != probe.OK {
+		t.Errorf("outcome %s in stage %q: %s", r.Outcome, r.Stage, r.Reason)
+	}
+}
+
+// TestInterrupted holds that an interruption ends the probe at once.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := drivers.Build(t, "cuda")
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := Run(ctx, Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + dir, "GPUDOCTOR_SIM_CUDA_FAULT=hang-init"}})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestPattern holds that the pattern never repeats within a buffer, nor
+// between transfers at one offset.
+func TestPattern(t *testing.T) {
+	seen := make(map[uint64]bool)
+	for _, s := range []uint64{seed(0, 0, 1, 0), seed(0, 1, 0, 0), seed(0, 0, 1, 1), seed(1, 0, 1, 0), seed(5, 15, 14, 2)} {
+		for i := range uint64(1 << 14) {
+			w := Pattern(s, i)
+			if seen[w] || w == poison || w == 0 {
+				t.Fatalf("word %#x of seed %#x at %d is not unique", w, s, i)
+			}
+			seen[w] = true
+		}
+	}
+}
+
+func TestCompareHost(t *testing.T) {
+	b := make([]byte, 64)
+	fillHost(b, 7)
+	copy(b[16:24], make([]byte, 8))
+	for i, x := range []byte{0xef, 0xbe, 0xad, 0xde, 0xef, 0xbe, 0xad, 0xde} {
+		b[40+i] = x
+	}
+	want := comparison{bad: 2, first: 2, poison: 1, zero: 1}
+	if got := compareHost(b, 7); got != want {
+		t.Errorf("compareHost: %+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
+)
+
+// TestHIPOnCUDA runs the whole probe over the door to HIP on real GPUs of NVIDIA's,
+// through a library that hands HIP's calls on to libcuda and the compiler's to
+// NVRTC (fixtures/drivers/hip.c). It shows that the door's calls are made as the
+// header says, that the kernels in HIP C++ are right, and that the probe's logic
+// holds for either API. Of AMD's hardware and software it shows nothing.
+func TestHIPOnCUDA(t *testing.T) {
+	if _, err := os.Stat("/dev/nvidia1"); err != nil {
+		t.Skip("there are no two GPUs of NVIDIA's here")
+	}
+	for _, mode := range []probe.Mode{probe.Quick, probe.Full} {
+		t.Run(string(mode), func(t *testing.T) {
+			r, err := Run(t.Context(), Options{
+				Mode: mode, API: apiHIP, Patience: 20 * time.Second,
+				Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "hip-on-cuda"), "GPUDOCTOR_NVRTC=" + nvrtc(t)},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Outcome != probe.OK || r.API != apiHIP || r.SMTests != "" {
+				t.Fatalf("outcome %s of %q in %q: %s; SM tests: %q", r.Outcome, r.API, r.Stage, r.Reason, r.SMTests)
+			}
+			var tests []string
+			for _, x := range r.Transfers {
+				rate := ""
+				if x.GBps != nil {
+					rate = fmt.Sprintf(" at %.1f GB/s", *x.GBps)
+				}
+				t.Logf("%-18s %s -> %s %s: %s%s, compared by %q", x.Test, x.Source, x.Destination, x.Way, x.Outcome, rate, x.Verified)
+				if x.Outcome != probe.OK {
+					t.Errorf("%s %s -> %s: %s (%s)", x.Test, x.Source, x.Destination, x.Outcome, x.Reason)
+				}
+				if (x.Test == probe.TestCopy || x.Test == probe.TestStore || x.Test == probe.TestLoad) && x.Verified != "gpu" {
+					t.Errorf("%s %s -> %s was compared by %q", x.Test, x.Source, x.Destination, x.Verified)
+				}
+				if !slices.Contains(tests, x.Test) {
+					tests = append(tests, x.Test)
+				}
+			}
+			if want := map[probe.Mode]int{probe.Quick: 3, probe.Full: len(reportOrder)}[mode]; len(tests) != want {
+				t.Errorf("%d tests were made, want %d: %v", len(tests), want, tests)
+			}
+		})
+	}
+}
+
+// nvrtc finds NVIDIA's compiler where a toolkit or PyTorch brought it.
+func nvrtc(t *testing.T) string {
+	t.Helper()
+	for _, pattern := range []string{
+		os.Getenv("GPUDOCTOR_NVRTC"), "/usr/local/cuda*/lib64/libnvrtc.so", "/usr/local/cuda*/lib64/libnvrtc.so.1*", "/usr/lib/x86_64-linux-gnu/libnvrtc.so*",
+		"/usr/lib*/python3*/*-packages/nvidia/*/lib/libnvrtc.so.1*", "/usr/local/lib*/python3*/*-packages/nvidia/*/lib/libnvrtc.so.1*",
+		"/opt/*/lib*/python3*/*-packages/nvidia/*/lib/libnvrtc.so.1*", filepath.Join(os.Getenv("HOME"), "*/lib*/python3*/*-packages/nvidia/*/lib/libnvrtc.so.1*"),
+	} {
+		if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
+			return found[0]
+		}
+	}
+	t.Skip("there is no NVRTC here: set GPUDOCTOR_NVRTC to its file")
+	return ""
+}
+
+// TestRealHIP holds that a real runtime of AMD's, on a machine without a GPU of
+// theirs, gives an unknown with its reason, and nothing worse.
+func TestRealHIP(t *testing.T) {
+	found, err := filepath.Glob("/usr/lib/*/libamdhip64.so.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("/dev/kfd"); err == nil {
+		t.Skip("there may be a GPU of AMD's here")
+	}
+	if len(found) == 0 && os.Getenv("GPUDOCTOR_WANT_HIP") == "" {
+		t.Skip("libamdhip64.so.5 is not installed here")
+	}
+	r, err := Run(t.Context(), Options{Mode: probe.Quick, API: apiHIP})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Outcome != probe.Unknown || r.API != apiHIP || r.Stage != stageInitHIP || !strings.HasPrefix(r.Reason, "HIP offers no GPU to this process: hipInit: ") || len(r.Transfers) > 0 || r.Signal != "" {
+		t.Errorf("outcome %s of %q in %q, signal %q: %s", r.Outcome, r.API, r.Stage, r.Signal, r.Reason)
+	}
+	if !strings.HasSuffix(filepath.Dir(r.Library), filepath.Dir(found[0])) {
+		t.Errorf("loaded %q, want the one of %s", r.Library, found[0])
+	}
+}

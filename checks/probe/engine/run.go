@@ -1,0 +1,693 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/internal/child"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// probeTask is the task of the child that drives the GPUs.
+const probeTask = "probe"
+
+func init() {
+	child.Register(probeTask, func(ctx context.Context, args json.RawMessage, send func(any) error) error {
+		var o order
+		if err := json.Unmarshal(args, &o); err != nil {
+			return err
+		}
+		e := newEngine(o, numbered(send))
+		e.askBusy = func() (map[string]probe.User, error) {
+			var busy map[string]probe.User
+			err := child.Receive(ctx, &busy)
+			return busy, err
+		}
+		e.askSlow = func() ([]string, error) {
+			var slow []string
+			err := child.Receive(ctx, &slow)
+			return slow, err
+		}
+		whole := e.run()
+		e.send(message{Ended: &whole})
+		return nil
+	})
+}
+
+// numbered gives each message its number. One that cannot be sent leaves a gap:
+// the parent sees that something is missing, and a parent that is gone ends this
+// process.
+func numbered(send func(any) error) func(message) {
+	var mu sync.Mutex // Messages leave in the order of their numbers.
+	n := 0
+	return func(m message) {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		m.Number = n
+		_ = send(m)
+	}
+}
+
+// Options says how the probe is run.
+type Options struct {
+	// Mode is how much of it.
+	Mode probe.Mode
+	// Patience bounds one transfer, Start each step of starting the driver, and
+	// Whole everything; 0 means deadline.Transfer, deadline.Start and deadline.Full.
+	Patience time.Duration
+	Start    time.Duration
+	Whole    time.Duration
+	// Busy says which GPUs are in use, by address, and by what; those are
+	// left alone. It is asked while the driver starts. Nil means none.
+	Busy func(ctx context.Context) map[string]probe.User
+	// Slow returns those transfers that are slower than they should be, of the
+	// number of GPUs given. It is asked once all are tried; nil judges no speed.
+	Slow func(ctx context.Context, gpus int, all []probe.Transfer) []probe.Transfer
+	// Users says which GPUs others use at this moment, by address. It is only asked
+	// where a transfer is slow.
+	Users func(ctx context.Context) map[string]probe.User
+	// Progress, if set, is told each stage as it begins.
+	Progress func(stage string)
+	// API is the only one that is to be tried, "cuda" or "hip"; empty is CUDA's,
+	// and HIP's where there is no GPU for it.
+	API string
+	// Env is added to the child's environment.
+	Env []string
+}
+
+// maxChildren bounds how often the probe goes on in a new process after a
+// transfer that made the old one useless. Each start of the driver takes
+// seconds, and a machine on which so many pairs fail is understood. The last
+// process only runs the control arm: whether data arrives through host memory
+// is what a person needs to know then.
+const maxChildren = 5
+
+// environment is what the child gets beside the doctor's own: nothing is to
+// be written to the disk (the compiler's cache), and nothing may serialise
+// what is to run at once. Fewer than 8 connections, CUDA's default, which some
+// frameworks ask for, make streams wait for each other. (32 were tried: they
+// make each context take five times as long, 0.98 s for 2 x H200, not 0.19.)
+func environment() []string {
+	env := []string{"CUDA_CACHE_DISABLE=1", "CUDA_LAUNCH_BLOCKING=0", "AMD_COMGR_CACHE=0", "HIP_LAUNCH_BLOCKING=0"}
+	if n, err := strconv.Atoi(os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS")); err == nil && n < 8 {
+		env = append(env, "CUDA_DEVICE_MAX_CONNECTIONS=8")
+	}
+	return env
+}
+
+// Run runs the probe. A driver that hangs, crashes or refuses is what it
+// reports; an error means that it could not be begun.
+func Run(ctx context.Context, o Options) (*probe.Report, error) {
+	s := &session{options: o, report: &probe.Report{Mode: o.Mode, Outcome: probe.OK, Devices: []probe.Device{}, Peers: []probe.Peer{}, Transfers: []probe.Transfer{}}}
+	s.options.Patience = cmp.Or(o.Patience, deadline.Transfer)
+	s.options.Start = cmp.Or(o.Start, deadline.Start)
+	s.options.Whole = cmp.Or(o.Whole, deadline.Full)
+	s.begun = time.Now()
+	for n := range maxChildren {
+		if n > 0 && s.left() <= 0 {
+			s.outOfTime()
+			break
+		}
+		stage := s.stage
+		// The last process is for the control arm, and so is one for which too
+		// little time is left to go on with the rest.
+		s.control = n == maxChildren-1 || n > 0 && s.left() < s.options.Whole/3
+		again, err := s.child(ctx, n > 0)
+		if err != nil {
+			return nil, err
+		}
+		if s.control {
+			s.giveUp(stage)
+		}
+		if !again || s.control {
+			break
+		}
+	}
+	s.excuse(ctx)
+	s.order()
+	return s.report, nil
+}
+
+// left is the time that is left for the whole.
+func (s *session) left() time.Duration { return s.options.Whole - time.Since(s.begun) }
+
+// session is one run of the probe: one child, or several when a transfer made
+// an earlier one useless.
+type session struct {
+	options  Options
+	report   *probe.Report
+	begun    time.Time
+	tried    []string       // Keys of the transfers that are known.
+	at       map[string]int // Where each of them is in the report.
+	suspects [][2]string
+	lost     []string // GPUs that could not be made ready.
+	useless  int      // How many processes a transfer made useless.
+	kept     int      // Bytes of the messages of all processes.
+	rounds   int      // How often slow transfers were timed again.
+	// users are those that were seen on a GPU when a transfer was slow, by address.
+	// The goroutine that answers the child writes both.
+	users   map[string]probe.User
+	looking sync.Mutex // One such goroutine at a time.
+	judging sync.WaitGroup
+
+	// Of the present child, written by the goroutine that receives its
+	// messages and read once it is gone:
+	resumed bool
+	control bool // It only runs the control arm.
+	stage   string
+	since   time.Time        // When the stage began.
+	asking  bool             // It waits for word from here which GPUs are busy.
+	asked   bool             // It did, once.
+	steps   []step           // Under way, of making GPUs ready.
+	under   []probe.Transfer // Begun and not yet reported.
+	number  int              // Of the last message.
+	garbled bool             // A message was lost, repeated or malformed.
+	ended   bool             // It came to its end; whole says that nothing is left to do.
+	whole   bool
+	judged  int  // How often it asked which transfers are slow.
+	failed  bool // It said that it cannot go on; its last word may still come.
+	busy    chan any
+	heard   chan time.Duration // How long it may be silent from now on.
+	stop    context.CancelFunc // Ends it.
+	ctx     context.Context    //nolint:containedctx // The life of one child, whose callback needs it.
+}
+
+// child runs one child and reports whether another one should go on.
+func (s *session) child(ctx context.Context, resumed bool) (again bool, err error) {
+	life, stop := context.WithCancel(ctx)
+	defer stop()
+	s.resumed, s.stage, s.asking, s.steps, s.under, s.ended, s.whole = resumed, "", false, nil, nil, false, false
+	s.number, s.garbled, s.failed, s.asked, s.judged = 0, false, false, false, 0
+	s.busy, s.heard, s.stop, s.ctx = make(chan any, 1), make(chan time.Duration), stop, life
+	silence := make(chan silence, 1)
+	go func() {
+		silence <- s.listen(life)
+		stop()
+	}()
+	result, err := child.Run(life, child.Spec{
+		Task: probeTask,
+		Args: order{
+			Mode: s.options.Mode, API: s.options.API, Patience: s.options.Patience, Skip: s.tried, Suspects: s.suspects,
+			Await: s.options.Busy != nil && !resumed, Leave: s.lost, Control: s.control, Judge: s.options.Slow != nil,
+		},
+		Env:     append(environment(), s.options.Env...),
+		Input:   s.busy,
+		Receive: s.receive,
+	})
+	stop()
+	s.judging.Wait()
+	quiet := <-silence
+	switch {
+	case err != nil:
+		return false, err
+	case ctx.Err() != nil && !s.ended:
+		return false, fmt.Errorf("the probe was interrupted: %w", ctx.Err())
+	}
+	s.report.Left = s.report.Left || result.Left
+	return s.conclude(result, quiet), nil
+}
+
+// silence is why a child was ended, if it was.
+type silence struct {
+	// tooLong is how long it said nothing, where that was longer than it may.
+	tooLong time.Duration
+	// late is true where the time for the whole ran out, and lasted how long it
+	// had said nothing by then.
+	late   bool
+	lasted time.Duration
+}
+
+// listen waits until the child is gone, was silent for longer than it may be, or
+// the time for the whole has run out.
+func (s *session) listen(life context.Context) silence {
+	limit := max(s.options.Start, deadline.Spawn)
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	whole := time.NewTimer(s.left())
+	defer whole.Stop()
+	word := time.Now()
+	for {
+		select {
+		case limit = <-s.heard:
+			word = time.Now()
+			timer.Reset(limit)
+		case <-timer.C:
+			return silence{tooLong: limit}
+		case <-whole.C:
+			return silence{late: true, lasted: time.Since(word)}
+		case <-life.Done():
+			return silence{}
+		}
+	}
+}
+
+// limit is how long the child may be silent in its present stage. Past the
+// start it watches each transfer itself, some waits in each: from here only a
+// call of the driver that does not return is seen.
+func (s *session) limit() time.Duration {
+	switch {
+	case s.asking:
+		// It waits for us, not for the driver. Whoever is asked has a deadline.
+		return math.MaxInt64
+	case s.preparing():
+		return s.options.Start
+	case s.stage == probe.TestInterprocess: // A second process starts the driver anew.
+		return s.options.Start + deadline.Calls*s.options.Patience
+	case s.stage == stageCleanup:
+		return s.options.Patience
+	}
+	return deadline.Calls * s.options.Patience
+}
+
+// preparing is true before any transfer.
+func (s *session) preparing() bool {
+	switch s.stage {
+	case "", stageLibrary, stageInit, stageInitHIP, stageDevices, stageQuery, stageContexts, stageMemory, stagePeers, stageKernels:
+		return true
+	}
+	return false
+}
+
+// Bounds of what is kept of the messages: a library in the process may write valid
+// ones without end. One has 300 to 500 bytes, and up to 20 KiB where it holds the
+// words of a compiler; a full probe of 16 GPUs sends 3 MB, and 5 processes do where
+// four become useless.
+const (
+	maxMessage = 64 << 10
+	maxKept    = 16 << 20
+	// The largest machine has 72 GPUs (GB200 NVL72): 5112 pairs, of which all are
+	// under way at once in one test, and 12 tests.
+	maxDevices   = 256
+	maxPeers     = maxDevices * maxDevices
+	maxUnder     = 1 << 13
+	maxTransfers = 1 << 16
+)
+
+// full reports whether a message is of something of which there is already as much
+// as there can be.
+func (s *session) full(m *message) bool {
+	r := s.report
+	return m.Device != nil && len(r.Devices) >= maxDevices || m.Peer != nil && len(r.Peers) >= maxPeers ||
+		m.Step != nil && len(s.steps) >= maxDevices || m.Begin != nil && len(s.under) >= maxUnder ||
+		m.Transfer != nil && len(r.Transfers) >= maxTransfers || m.Stage != "" && len(r.Stages) >= maxDevices
+}
+
+// receive takes one message of the child.
+func (s *session) receive(raw json.RawMessage) {
+	var m message
+	s.kept += len(raw)
+	if s.garbled || len(raw) > maxMessage || s.kept > maxKept || json.Unmarshal(raw, &m) != nil ||
+		m.Number != s.number+1 || !m.known() || s.asked && m.Await || m.Judge && !s.mayAsk() || s.full(&m) || s.ended && (m.Ended == nil || !s.failed) {
+		// What follows cannot be trusted to be whole.
+		s.garbled = true
+		s.stop()
+		return
+	}
+	s.number = m.Number
+	s.take(m)
+	select {
+	case s.heard <- s.limit():
+	case <-s.ctx.Done():
+	}
+}
+
+// mayAsk counts how often a child asks which transfers are slow: once, and after
+// each time that it timed them again.
+func (s *session) mayAsk() bool {
+	s.judged++
+	return s.options.Slow != nil && s.judged <= maxRounds+1
+}
+
+// known reports whether the outcomes that a message bears are among those that
+// there are.
+func (m *message) known() bool {
+	all := []probe.Outcome{probe.OK, probe.Slow, probe.Corrupt, probe.Hang, probe.Error, probe.Unsupported, probe.Unknown}
+	return (m.Device == nil || slices.Contains(all, m.Device.Outcome)) &&
+		(m.Transfer == nil || slices.Contains(all, m.Transfer.Outcome) && slices.Contains(reportOrder, m.Transfer.Test)) &&
+		(m.Failure == nil || slices.Contains(all, m.Failure.Outcome) && m.Failure.Outcome != probe.OK)
+}
+
+// take keeps what a message says.
+func (s *session) take(m message) {
+	r := s.report
+	s.asking, s.asked = m.Await || m.Judge, s.asked || m.Await
+	switch {
+	case m.Stage != "":
+		s.enter(m.Stage)
+		if s.options.Progress != nil {
+			s.options.Progress(m.Stage)
+		}
+	case m.Step != nil:
+		s.steps = slices.DeleteFunc(s.steps, func(x step) bool { return x.GPU == m.Step.GPU })
+		if !m.Step.Done {
+			s.steps = append(s.steps, *m.Step)
+		}
+	case m.Library != nil:
+		r.API, r.Library, r.DriverVersion = m.Library.API, m.Library.Path, m.Library.Version
+	case m.Device != nil && !s.resumed:
+		r.Devices = append(r.Devices, *m.Device)
+		if m.Device.Outcome != probe.OK {
+			s.lost = append(s.lost, m.Device.Address)
+		}
+	case m.Peer != nil && !s.resumed:
+		r.Peers = append(r.Peers, *m.Peer)
+	case m.SMTests != "":
+		r.SMTests = m.SMTests
+	case m.Await && s.options.Busy != nil:
+		go func() {
+			busy := s.options.Busy(s.ctx)
+			select {
+			case s.busy <- busy:
+			case <-s.ctx.Done():
+			}
+		}()
+	case m.Judge:
+		gpus, all := len(r.Devices), slices.Clone(r.Transfers)
+		s.judging.Go(func() {
+			select {
+			case s.busy <- s.slow(gpus, all):
+			case <-s.ctx.Done():
+			}
+		})
+	case m.Begin != nil:
+		s.under = append(s.under, *m.Begin)
+	case m.Transfer != nil:
+		s.record(*m.Transfer)
+	case m.Failure != nil:
+		s.fail(*m.Failure)
+		s.ended, s.whole, s.failed = true, true, true
+	case m.Ended != nil:
+		s.ended, s.whole, s.failed = true, *m.Ended, false
+	}
+}
+
+// enter begins a stage, and keeps the time that the one before took.
+func (s *session) enter(stage string) {
+	now := time.Now()
+	if s.stage != "" {
+		ms := math.Round(now.Sub(s.since).Seconds()*1e4) / 10
+		if i := slices.IndexFunc(s.report.Stages, func(x probe.Stage) bool { return x.Name == s.stage }); i >= 0 {
+			s.report.Stages[i].Milliseconds += ms
+		} else {
+			s.report.Stages = append(s.report.Stages, probe.Stage{Name: s.stage, Milliseconds: ms})
+		}
+	}
+	s.stage, s.since, s.steps = stage, now, nil
+}
+
+// record keeps the outcome of a transfer.
+func (s *session) record(t probe.Transfer) {
+	s.under = slices.DeleteFunc(s.under, func(u probe.Transfer) bool { return sameTransfer(&u, &t) })
+	if i, known := s.at[transferKey(&t)]; known {
+		s.report.Transfers[i] = better(s.report.Transfers[i], t) // It was timed again.
+	} else {
+		if s.at == nil {
+			s.at = make(map[string]int)
+		}
+		s.at[transferKey(&t)] = len(s.report.Transfers)
+		s.tried = append(s.tried, transferKey(&t))
+		s.report.Transfers = append(s.report.Transfers, t)
+	}
+	if t.Outcome.Failed() && t.Test != probe.TestStaged {
+		s.suspects = append(s.suspects, [2]string{t.Source, t.Destination})
+	}
+}
+
+// better is what stands of two tries of one transfer: what went wrong, else the
+// better rate.
+func better(first, second probe.Transfer) probe.Transfer {
+	switch {
+	case first.Outcome.Failed():
+		return first
+	case first.Outcome != probe.OK || first.GBps == nil:
+		return second
+	case second.Outcome == probe.Unknown || second.Outcome == probe.OK && (second.GBps == nil || *second.GBps < *first.GBps):
+		return first
+	}
+	return second
+}
+
+// maxRounds is how often slow transfers are timed again, and pause the time before
+// the first, which doubles: another quick probe moves data for 0.2 s (8 x H200),
+// and a job that loads or saves pauses for longer.
+const (
+	maxRounds = 3
+	pause     = 250 * time.Millisecond
+)
+
+// slow looks who uses the GPUs where a transfer is slow, waits, and returns the keys
+// of those that are to be timed again.
+func (s *session) slow(gpus int, all []probe.Transfer) []string {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	slow := s.options.Slow(s.ctx, gpus, all)
+	if len(slow) == 0 {
+		return nil
+	}
+	s.look()
+	// What runs all at once shares the links unfairly, in a new way each time: the best
+	// of several tries of one path would hide a collapse.
+	slow = slices.DeleteFunc(slow, func(t probe.Transfer) bool { return t.Test == probe.TestAllAtOnce })
+	// The rest of the time is for what failed.
+	if len(slow) == 0 || s.rounds == maxRounds || s.left() < s.options.Whole/3 {
+		return nil
+	}
+	select {
+	case <-time.After(pause << s.rounds):
+	case <-s.ctx.Done():
+	}
+	s.rounds++
+	keys := make([]string, 0, len(slow))
+	for i := range slow {
+		keys = append(keys, transferKey(&slow[i]))
+	}
+	return keys
+}
+
+// look notes who uses the GPUs at this moment.
+func (s *session) look() {
+	if s.options.Users == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.left()/4)
+	defer cancel()
+	for address, u := range s.options.Users(ctx) {
+		if s.users == nil {
+			s.users = make(map[string]probe.User)
+		}
+		if _, known := s.users[address]; !known {
+			s.users[address] = u
+		}
+	}
+}
+
+// excuse leaves the speed of slow transfers open where others were seen to use a
+// GPU of the pair.
+func (s *session) excuse(ctx context.Context) {
+	if len(s.users) == 0 {
+		return
+	}
+	for _, slow := range s.options.Slow(ctx, len(s.report.Devices), s.report.Transfers) {
+		t := &s.report.Transfers[s.at[transferKey(&slow)]]
+		for _, address := range []string{t.Source, t.Destination} {
+			if u, used := s.users[address]; used {
+				t.InUse(address, u)
+				break
+			}
+		}
+	}
+}
+
+// fail notes what stopped the probe as a whole.
+func (s *session) fail(f failure) {
+	r := s.report
+	r.Outcome, r.Stage, r.Reason, r.Cause, r.ErrorCode, r.ErrorName, r.Call = f.Outcome, s.stage, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call
+}
+
+// conclude draws the conclusion from the end of a child and reports whether
+// another one should go on.
+func (s *session) conclude(result child.Result, quiet silence) (again bool) {
+	f := s.ending(result, quiet)
+	switch {
+	case s.ended && !s.garbled && result.Unsent == 0 && quiet == (silence{}):
+		for _, t := range slices.Clone(s.under) {
+			t.Outcome, t.Cause, t.Reason = probe.Unknown, probe.CauseProtocol, "the process that drives the GPUs never said what became of it"
+			s.record(t)
+		}
+		if !s.whole {
+			s.useless++
+		}
+		return !s.whole && !result.Left
+	case f.Cause == probe.CauseProtocol:
+		s.fail(f)
+		return false
+	case s.stage == stageCleanup:
+		f.Reason += ", when the memory was given back after all transfers"
+		s.fail(f)
+		s.report.Signal = signalOf(result)
+		return false
+	case s.preparing():
+		s.stage, s.report.GPU = s.blamed(quiet)
+		if s.resumed {
+			f.Reason += ", when it was started again after a transfer that failed"
+		}
+		s.fail(f)
+		s.report.Signal, s.report.ExitCode = signalOf(result), exitCode(result)
+		return false
+	}
+	under := slices.Clone(s.under)
+	for _, t := range under {
+		t.Outcome, t.Reason, t.Cause, t.Call = f.Outcome, f.Reason, f.Cause, f.Call
+		s.record(t)
+	}
+	if quiet.late {
+		s.outOfTime()
+		return false
+	}
+	if len(under) == 0 { // It ended between two transfers.
+		s.fail(f)
+		s.report.Signal, s.report.ExitCode = signalOf(result), exitCode(result)
+		return false
+	}
+	s.useless++
+	return !result.Left
+}
+
+// preparation is the order of the steps that make a GPU ready.
+var preparation = []string{stageContexts, stageMemory, stageKernels, stagePeers}
+
+// blamed is the step of the preparation that failed, and the GPU it was for. Of
+// several steps under way, the first that began is the one that hangs. A process that
+// ended could have done so in any of them: then the earliest step of a GPU's
+// preparation stands for all, and no GPU is named.
+func (s *session) blamed(quiet silence) (stage, gpu string) {
+	switch {
+	case len(s.steps) == 0:
+		return s.stage, s.report.GPU
+	case len(s.steps) == 1 || quiet != (silence{}):
+		return s.steps[0].Name, s.steps[0].GPU
+	}
+	first := slices.MinFunc(s.steps, func(a, b step) int {
+		return cmp.Compare(slices.Index(preparation, a.Name), slices.Index(preparation, b.Name))
+	})
+	return first.Name, ""
+}
+
+// ending says how a child came to its end, as the outcome of what it was at.
+func (s *session) ending(result child.Result, quiet silence) failure {
+	switch {
+	case result.Flooded != "":
+		return failure{Outcome: probe.Error, Cause: probe.CauseFlooded, Reason: fmt.Sprintf("the driver wrote without end to %s, and its process was ended", result.Flooded)}
+	case result.Unsent > 0:
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "the process that drives the GPUs could not say what it found: " + result.UnsentReason}
+	case s.garbled:
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages of the process that drives the GPUs were lost or garbled"}
+	case quiet.tooLong > 0 && result.InLibrary():
+		return failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver did not return within %s", roughly(quiet.tooLong)), Call: call(result)}
+	case quiet.tooLong > 0:
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseStalled, Reason: fmt.Sprintf("the process that drives the GPUs made no progress within %s, outside any call of the driver", roughly(quiet.tooLong))}
+	case quiet.late && quiet.lasted > s.options.Patience && result.InLibrary():
+		return failure{Outcome: probe.Hang, Reason: fmt.Sprintf("a call of the driver had not returned after %s, when the time for the probe ran out", roughly(quiet.lasted)), Call: call(result)}
+	case quiet.late:
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseDeadline, Reason: s.lateReason()}
+	case result.Death == child.DeathByLibrary && result.Signal != "":
+		return failure{Outcome: probe.Error, Reason: "the driver crashed: " + result.Signal, Call: call(result)}
+	case result.Death == child.DeathByLibrary:
+		return failure{Outcome: probe.Error, Cause: probe.CauseExited, Reason: fmt.Sprintf("the driver ended the process that drives the GPUs, with exit code %d", result.Code), Call: call(result)}
+	case result.Failure != "":
+		return failure{Outcome: probe.Unknown, Cause: probe.CauseBug, Reason: "the probe failed: " + result.Failure + "; this is a fault of gpudoctor, report it"}
+	}
+	return failure{Outcome: probe.Unknown, Cause: cmp.Or(deathCauses[result.Death], probe.CauseEnded), Reason: "the probe's process was ended: " + result.End()}
+}
+
+// deathCauses are the causes of what a process was at that ended, and not by the
+// driver.
+var deathCauses = map[child.Death]probe.Cause{
+	child.DeathByOther: probe.CauseKilled, child.DeathByShortage: probe.CauseShortage, child.DeathByBug: probe.CauseBug, child.DeathUnknown: probe.CauseEnded,
+}
+
+// call is the function of the driver that was under way; empty where several were,
+// one for each GPU.
+func call(r child.Result) string {
+	if len(r.Inside) == 1 {
+		return r.Inside[0]
+	}
+	return ""
+}
+
+// signalOf is the signal that ended a process, but for one that was ended from
+// here.
+func signalOf(r child.Result) string {
+	if r.TimedOut || r.Canceled || r.Flooded != "" {
+		return ""
+	}
+	return r.Signal
+}
+
+// exitCode is the exit code of a process that ended by itself before its work
+// did; nil for any other.
+func exitCode(r child.Result) *int {
+	if r.Death != child.DeathByLibrary || r.Signal != "" {
+		return nil
+	}
+	return &r.Code
+}
+
+// roughly rounds a time for a sentence.
+func roughly(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+func (s *session) lateReason() string {
+	return fmt.Sprintf("the time for the probe ran out after %s, at the step %s", roughly(s.options.Whole), cmp.Or(s.stage, "start"))
+}
+
+// outOfTime notes that the rest was not tried, unless worse stopped the probe.
+func (s *session) outOfTime() {
+	if s.report.Outcome == probe.OK {
+		s.report.Outcome, s.report.Stage, s.report.Cause = probe.Unknown, s.stage, probe.CauseDeadline
+		s.report.Reason = s.lateReason() + "; the rest was not tried"
+	}
+}
+
+// giveUp notes that the rest was not tried, unless worse stopped the probe.
+func (s *session) giveUp(stage string) {
+	if s.report.Outcome != probe.OK {
+		return
+	}
+	s.report.Outcome, s.report.Stage, s.report.Cause = probe.Unknown, stage, probe.CauseGaveUp
+	s.report.Reason = fmt.Sprintf("%d transfers made the process useless that drove them; the rest was not tried", s.useless)
+	if s.useless < maxChildren-1 {
+		s.report.Cause = probe.CauseDeadline
+		s.report.Reason = fmt.Sprintf("after %d transfers that made the process useless that drove them, too little time was left for the rest", s.useless)
+	}
+}
+
+// order puts the transfers in order of test and pair.
+func (s *session) order() {
+	slices.SortStableFunc(s.report.Transfers, func(a, b probe.Transfer) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(reportOrder, a.Test), slices.Index(reportOrder, b.Test)),
+			cmp.Compare(a.Source, b.Source), cmp.Compare(a.Destination, b.Destination), cmp.Compare(a.Way, b.Way),
+		)
+	})
+}
+
+// reportOrder is the order of the tests in a report.
+var reportOrder = []string{
+	probe.TestCopy, probe.TestStore, probe.TestLoad, probe.TestCopyRead, probe.TestBidirectional, probe.TestAllAtOnce, probe.TestHandshake, probe.TestLatency, probe.TestAtomics,
+	probe.TestStaged, probe.TestInterprocess, probe.TestHostToDevice, probe.TestDeviceToHost,
+}

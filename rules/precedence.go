@@ -1,0 +1,202 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Which finding is told, and which goes under another, is declared in the metadata of
+// rules and applied here and in fold:
+//
+//   - explains: findings of other rules that are consequences of this rule's. An entry is
+//     "RULE" or "RULE/ID", one kind of that rule's findings; "ID > RULE/ID" says so of one
+//     kind of this rule's own findings only.
+//   - first_of: kinds of this rule's findings, by id. Of those that hold, only the ones of
+//     the kind that stands first are told. An entry "A > B > C" is a list of its own, for
+//     rules with several of them.
+
+// key names the kind of a finding: "rule/id".
+func (f Finding) key() string { return f.Rule + "/" + f.ID }
+
+// explanation is an entry of explains, read: what explains what. Both are "rule" or
+// "rule/id".
+type explanation struct{ cause, effect string }
+
+// explanations reads the entries of a rule's explains.
+func (r Rule) explanations() []explanation {
+	all := make([]explanation, 0, len(r.Explains))
+	for _, entry := range r.Explains {
+		own, effect, narrowed := strings.Cut(entry, " > ")
+		if narrowed {
+			all = append(all, explanation{r.ID + "/" + own, effect})
+		} else {
+			all = append(all, explanation{r.ID, entry})
+		}
+	}
+	return all
+}
+
+// ruleOf is the rule of a key.
+func ruleOf(key string) string {
+	rule, _, _ := strings.Cut(key, "/")
+	return rule
+}
+
+// closure lists, for each rule and kind of finding, what are consequences of it, at any
+// distance.
+func closure(rules []Rule) map[string]map[string]bool {
+	direct := directly(rules)
+	all := make(map[string]map[string]bool, len(direct))
+	for cause := range direct {
+		seen := map[string]bool{}
+		var visit func(key string)
+		visit = func(key string) {
+			for _, next := range slices.Concat(direct[key], direct[ruleOf(key)]) {
+				if !seen[next] {
+					seen[next] = true
+					visit(next)
+				}
+			}
+		}
+		visit(cause)
+		all[cause] = seen
+	}
+	return all
+}
+
+// directly lists what each rule, and each kind of finding, explains by itself.
+func directly(rules []Rule) map[string][]string {
+	direct := make(map[string][]string, len(rules))
+	for _, r := range rules {
+		for _, e := range r.explanations() {
+			direct[e.cause] = append(direct[e.cause], e.effect)
+		}
+	}
+	return direct
+}
+
+// circular reports whether findings of a rule may be consequences of themselves: then
+// folding them would not end.
+func circular(rule string, rules []Rule) bool {
+	edges := kindEdges(directly(rules))
+	for start := range edges {
+		if ruleOf(start) != rule {
+			continue
+		}
+		seen := map[string]bool{}
+		var visit func(kind string)
+		visit = func(kind string) {
+			for _, next := range edges[kind] {
+				if !seen[next] {
+					seen[next] = true
+					visit(next)
+				}
+			}
+		}
+		visit(start)
+		if seen[start] {
+			return true
+		}
+	}
+	return false
+}
+
+// kindEdges writes out what a whole rule explains, or what explains a whole rule, for each
+// kind of that rule's findings that is told apart anywhere; "rule/" are all others.
+func kindEdges(direct map[string][]string) map[string][]string {
+	kinds := map[string][]string{}
+	note := func(key string) {
+		for _, kind := range []string{ruleOf(key) + "/", key} {
+			if kind != ruleOf(key) && !slices.Contains(kinds[ruleOf(key)], kind) {
+				kinds[ruleOf(key)] = append(kinds[ruleOf(key)], kind)
+			}
+		}
+	}
+	for cause, effects := range direct {
+		note(cause)
+		for _, effect := range effects {
+			note(effect)
+		}
+	}
+	of := func(key string) []string {
+		if ruleOf(key) == key {
+			return kinds[key]
+		}
+		return []string{key}
+	}
+	edges := map[string][]string{}
+	for cause, effects := range direct {
+		for _, kind := range of(cause) {
+			for _, effect := range effects {
+				edges[kind] = append(edges[kind], of(effect)...)
+			}
+		}
+	}
+	return edges
+}
+
+// checkPrecedence checks that what a rule explains is a rule, that no finding explains
+// itself, directly or through others, and that first_of names each kind once.
+func (s *Set) checkPrecedence() []error {
+	var faults []error
+	for _, rule := range s.rules {
+		for _, e := range rule.explanations() {
+			if id := ruleOf(e.effect); !s.has(id) {
+				err := &UnknownRuleError{ID: id, Nearest: s.nearest(id)}
+				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + err.Error()})
+			}
+		}
+		if circular(rule.ID, s.rules) {
+			faults = append(faults, &Problem{
+				File: rule.File, Reason: fmt.Sprintf("rule %s explains itself through custom.explains", rule.ID),
+				Hint: "a cause explains its consequences, never the other way as well",
+			})
+		}
+		for _, kinds := range rule.firstOf() {
+			for i, id := range kinds {
+				if slices.Contains(kinds[:i], id) {
+					faults = append(faults, &Problem{File: rule.File, Reason: fmt.Sprintf("custom.first_of names %s twice", id)})
+				}
+			}
+		}
+	}
+	return faults
+}
+
+// has reports whether there is a rule of that id.
+func (s *Set) has(id string) bool {
+	_, ok := s.Rule(id)
+	return ok
+}
+
+// firstOf reads the lists of a rule's first_of.
+func (r Rule) firstOf() [][]string {
+	lists := [][]string{nil}
+	for _, entry := range r.FirstOf {
+		if kinds := strings.Split(entry, " > "); len(kinds) > 1 {
+			lists = append(lists, kinds)
+		} else {
+			lists[0] = append(lists[0], entry)
+		}
+	}
+	return lists
+}
+
+// foremostKind leaves out the findings whose kind comes after that of another one in
+// a list of the rule's first_of.
+func (r Rule) foremostKind(findings []Finding) []Finding {
+	late := map[string]bool{}
+	for _, kinds := range r.firstOf() {
+		first := slices.IndexFunc(kinds, func(id string) bool {
+			return slices.ContainsFunc(findings, func(f Finding) bool { return f.ID == id })
+		})
+		if first < 0 {
+			continue
+		}
+		for _, id := range kinds[first+1:] {
+			late[id] = true
+		}
+	}
+	return slices.DeleteFunc(findings, func(f Finding) bool { return late[f.ID] })
+}

@@ -1,0 +1,161 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestFoldByKind holds, for every way to write an entry of explains, which findings of
+// two rules go under each other.
+func TestFoldByKind(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		explains string
+		under    func(cause, effect string) bool
+	}{
+		{"b", func(string, string) bool { return true }},
+		{"b/x", func(_, effect string) bool { return effect == "x" }},
+		{"x > b", func(cause, _ string) bool { return cause == "x" }},
+		{"x > b/y", func(cause, effect string) bool { return cause == "x" && effect == "y" }},
+	} {
+		rules := []Rule{{ID: "a", Explains: []string{c.explains}}, {ID: "b"}}
+		for _, cause := range []string{"", "x", "y"} {
+			for _, effect := range []string{"", "x", "y"} {
+				causes := fold([]Finding{
+					{Rule: "a", ID: cause, Severity: High, Subject: "s"}, {Rule: "b", ID: effect, Severity: Critical, Subject: "s"},
+				}, rules)
+				if got := len(causes) == 1; got != c.under(cause, effect) {
+					t.Errorf("a explains %q: b/%s goes under a/%s: %t", c.explains, effect, cause, got)
+				}
+			}
+		}
+	}
+}
+
+// TestFoldAtDistance holds that what a consequence explains goes under its cause too,
+// where the consequence itself was not found.
+func TestFoldAtDistance(t *testing.T) {
+	t.Parallel()
+	rules := []Rule{{ID: "a", Explains: []string{"b/x"}}, {ID: "b", Explains: []string{"x > c", "d"}}, {ID: "c"}, {ID: "d"}}
+	for _, effect := range []string{"c", "d"} {
+		if got := fold([]Finding{{Rule: "a", Severity: High}, {Rule: effect, Severity: High}}, rules); len(got) != 1 || got[0].Rule != "a" {
+			t.Errorf("%s: %v", effect, got)
+		}
+	}
+}
+
+// TestCircular enumerates all pairs of explanations between two rules with two kinds of
+// findings each: those that let a finding be a consequence of itself are refused, and
+// folding ends for all others.
+func TestCircular(t *testing.T) {
+	t.Parallel()
+	keys := []string{"", "x", "y"}
+	entry := func(own, other, kind string) string {
+		if kind != "" {
+			other += "/" + kind
+		}
+		if own != "" {
+			return own + " > " + other
+		}
+		return other
+	}
+	meet := func(a, b string) bool { return a == "" || b == "" || a == b }
+	refused := 0
+	for _, c1 := range keys {
+		for _, e1 := range keys {
+			for _, c2 := range keys {
+				for _, e2 := range keys {
+					rules := []Rule{{ID: "a", Explains: []string{entry(c1, "b", e1)}}, {ID: "b", Explains: []string{entry(c2, "a", e2)}}}
+					want := meet(e1, c2) && meet(e2, c1)
+					if got := circular("a", rules); got != want || circular("b", rules) != want {
+						t.Errorf("%q: circular %t, want %t", []string{rules[0].Explains[0], rules[1].Explains[0]}, got, want)
+					}
+					if want {
+						refused++
+						continue
+					}
+					var findings []Finding
+					for _, kind := range keys {
+						findings = append(findings, Finding{Rule: "a", ID: kind, Severity: High}, Finding{Rule: "b", ID: kind, Severity: High})
+					}
+					fold(findings, rules)
+				}
+			}
+		}
+	}
+	if refused == 0 || refused == len(keys)*len(keys)*len(keys)*len(keys) {
+		t.Errorf("%d were refused", refused)
+	}
+}
+
+// TestFirstOf enumerates which of three kinds of findings hold, beside one that
+// first_of does not name: only the first of them is told, and the other one always.
+func TestFirstOf(t *testing.T) {
+	t.Parallel()
+	rule := Rule{ID: "a", FirstOf: []string{"x", "y", "z"}}
+	for mask := range 1 << len(rule.FirstOf) {
+		findings := []Finding{{ID: "other"}, {}}
+		first := ""
+		for i, id := range rule.FirstOf {
+			if mask&(1<<i) != 0 {
+				findings = append(findings, Finding{ID: id, Subject: "1"}, Finding{ID: id, Subject: "2"})
+				if first == "" {
+					first = id
+				}
+			}
+		}
+		slices.Reverse(findings)
+		counts := map[string]int{}
+		for _, f := range rule.foremostKind(findings) {
+			counts[f.ID]++
+		}
+		want := map[string]int{"other": 1, "": 1}
+		if first != "" {
+			want[first] = 2
+		}
+		if fmt.Sprint(counts) != fmt.Sprint(want) {
+			t.Errorf("of %b: %v, want %v", mask, counts, want)
+		}
+	}
+}
+
+// TestFirstOfLists holds, for two lists that have a kind in common, that each puts its
+// own kinds in order: what one leaves out comes back by no other.
+func TestFirstOfLists(t *testing.T) {
+	t.Parallel()
+	rule := Rule{ID: "a", FirstOf: []string{"x", "y", "u > v > w", "t > v"}}
+	for _, c := range []struct{ hold, told string }{
+		{"xyuvw", "xu"}, {"yvw", "yv"}, {"tvw", "t"}, {"tuw", "tu"}, {"w", "w"}, {"xt", "xt"},
+	} {
+		var findings []Finding
+		for _, id := range c.hold {
+			findings = append(findings, Finding{ID: string(id)})
+		}
+		told := ""
+		for _, f := range rule.foremostKind(findings) {
+			told += f.ID
+		}
+		if told != c.told {
+			t.Errorf("of %s: %s, want %s", c.hold, told, c.told)
+		}
+	}
+}
+
+// TestCircularKinds holds that a kind of finding may explain another one of its own
+// rule, and not itself.
+func TestCircularKinds(t *testing.T) {
+	t.Parallel()
+	for entries, want := range map[string]bool{
+		"b;x > a/y":       false,
+		"x > a/y;y > a/z": false,
+		"x > a/y;y > a/x": true,
+		"x > a":           true,
+	} {
+		rules := []Rule{{ID: "a", Explains: strings.Split(entries, ";")}, {ID: "b"}}
+		if got := circular("a", rules); got != want {
+			t.Errorf("%s: circular %t", entries, got)
+		}
+	}
+}
