@@ -102,7 +102,7 @@ wordless := {m |
 explained := {m |
 	some m in logs.complaints
 	m.program in {"nccl", "libibverbs", "linux", "pytorch"}
-	not m.id in {"nccl-unhandled-system-error", "nccl-return-code", "nccl-failed", "torch-nccl-failed"}
+	m.id != "nccl-unhandled-system-error"
 }
 
 told contains {

@@ -135,7 +135,7 @@ differing[key] := by_host if {
 }
 
 # garbage are messages as ranks of different versions read from each other.
-garbage := logs.messages(["nccl-address-family-unknown", "nccl-net-address-family", "nccl-message-truncated", "nccl-socket-wrong-magic"])
+garbage := logs.messages(["nccl-address-family-unknown", "nccl-message-truncated", "nccl-socket-wrong-magic"])
 
 findings contains object.union(
 	{
@@ -220,7 +220,7 @@ findings contains {
 	"messages": {m},
 	"remedies": ["same-nccl-everywhere"],
 } if {
-	m := logs.first(logs.messages(["nccl-address-family-unknown", "nccl-net-address-family", "nccl-message-truncated"]))
+	m := logs.first(logs.messages(["nccl-address-family-unknown", "nccl-message-truncated"]))
 	count(differing) == 0
 	count({v | some v in logs.by_id["nccl-version-mismatch"]}) == 0
 }
