@@ -39,7 +39,7 @@ var affinityKind = &Kind{
 var affinityForm = lazy.New(`^\s*(?:Cpus_allowed_list:\s*|pid \d+'s (?:current |new )?affinity list: )([\d,-]+)\s*$|^physcpubind: (\d[\d ]*)$`)
 
 // joinAffinity counts the CPUs of each node on which the process may run.
-func (s *Sink) joinAffinity() {
+func joinAffinity(s *Sink) {
 	f := s.Facts.NUMA
 	if f == nil || f.AllowedCPUs == "" {
 		return

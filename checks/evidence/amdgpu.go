@@ -42,7 +42,7 @@ func amdGPUAt(s *Sink, index int, address string, l Line) *facts.GPU {
 		amdGPUSetIndex(s, g, index)
 	} else {
 		// Another part of the text may have told the address.
-		if g = s.gpus[s.addressOf(index, amdGPUVendor)]; g == nil {
+		if g = s.gpus[s.AddressOf(index, amdGPUVendor)]; g == nil {
 			g = s.GPUAt(index, l)
 		}
 		s.Watch("gpus.devices["+g.Address+"]", g, l)

@@ -247,7 +247,7 @@ func (r *amdSMIReport) finish(s *Sink) {
 		s.Watch("gpus.devices["+g.Address+"]", g, r.listed)
 		g.RetiredPages = &pages
 	}
-	s.ledger.close()
+	s.Settle()
 	amdSMIDriver(s, r.values["DRIVER/VERSION"], r.lines["DRIVER/VERSION"])
 }
 

@@ -5,8 +5,6 @@
 package evidence
 
 import (
-	"slices"
-
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -65,12 +63,25 @@ func beginsLike(form *lazy.Regexp) func(in *Lines) bool {
 	}
 }
 
-// kinds is every kind, in the order in which a line is offered to them.
-func kinds() []*Kind {
-	return slices.Concat(
-		launchKinds, nvidiaKinds, amdKinds, benchmarkKinds, networkKinds, netipKinds, pciKinds, softwareKinds, ncclKinds,
-	)
+// Family are kinds of text that belong together, for one reading: what they share of
+// it is theirs.
+type Family struct {
+	Kinds []*Kind
+	// Finish, if set, puts what they kept into the facts, once all texts are read.
+	Finish func()
+}
+
+// families make the families of a reading, in the order in which a line is offered to
+// their kinds.
+var families = []func(*Sink) Family{
+	launchFamily, nvidiaFamily, amdFamily, benchmarkFamily, rdmaFamily, networkFamily, pciFamily, hostFamily, softwareFamily, ncclFamily,
 }
 
 // Kinds is every kind of text that is recognised.
-func Kinds() []*Kind { return kinds() }
+func Kinds() []*Kind {
+	var all []*Kind
+	for _, family := range families {
+		all = append(all, family(newSink()).Kinds...)
+	}
+	return all
+}

@@ -101,7 +101,7 @@ func lscpuLine(s *Sink, l Line) bool {
 		if !lscpuList.MatchString(value) {
 			return false
 		}
-		s.node(number(m[2]), value, l)
+		s.NUMANode(number(m[2]), value, l)
 	}
 	return true
 }
@@ -123,25 +123,9 @@ func (s *Sink) guest(kind string, guest bool, l Line) {
 		kind = "none"
 	}
 	host.Virtualization = &facts.Virtualization{
-		Kind: cmp.Or(kind, "other"), Guest: guest, Source: fmt.Sprintf("%s:%d", s.name, l.Number),
+		Kind: cmp.Or(kind, "other"), Guest: guest, Source: fmt.Sprintf("%s:%d", s.Source(), l.Number),
 	}
 	s.Told("host.virtualization", host.Virtualization, l)
-}
-
-// node notes the CPUs of a NUMA node.
-func (s *Sink) node(id int, cpus string, l Line) *facts.NUMANode {
-	f := s.NUMA()
-	i, found := slices.BinarySearchFunc(f.Nodes, id, func(n facts.NUMANode, id int) int { return cmp.Compare(n.ID, id) })
-	if !found {
-		if len(f.Nodes) >= 1024 {
-			return &facts.NUMANode{}
-		}
-		f.Nodes = slices.Insert(f.Nodes, i, facts.NUMANode{ID: id, Distances: []int{}})
-	}
-	n := &f.Nodes[i]
-	s.Watch(fmt.Sprintf("numa.nodes[%d]", id), n, l)
-	n.CPUs = cmp.Or(n.CPUs, cpus)
-	return n
 }
 
 // numactlKind is numactl --hardware.
@@ -168,15 +152,15 @@ func numactlRead(s *Sink, in *Lines) {
 		if m := numactlNode.FindStringSubmatch(l.Text); m != nil {
 			switch m[2] {
 			case "cpus":
-				s.node(number(m[1]), numactlList(m[3]), l)
+				s.NUMANode(number(m[1]), numactlList(m[3]), l)
 			case "size":
-				n := s.node(number(m[1]), "", l)
+				n := s.NUMANode(number(m[1]), "", l)
 				if mib := number(strings.TrimSuffix(m[3], " MB")); n.MemoryBytes == 0 {
 					n.MemoryBytes = int64(mib) << 20
 				}
 			}
 		} else if m := numactlDistance.FindStringSubmatch(l.Text); m != nil {
-			n := s.node(number(m[1]), "", l)
+			n := s.NUMANode(number(m[1]), "", l)
 			if len(n.Distances) == 0 {
 				for word := range strings.FieldsSeq(m[2]) {
 					n.Distances = append(n.Distances, number(word))
@@ -307,13 +291,15 @@ done:
 
 // sysfsKind are files of /sys/bus/pci, /sys/kernel/iommu_groups and
 // /proc/sys with their values, as grep prints several files: "path:value".
-var sysfsKind = &Kind{
-	Name: "sysfs", Title: "files of /sys", Command: "grep -H . /sys/kernel/iommu_groups/*/type", Gives: []string{"pci", "iommu", "numa"},
-	Anchors: []string{"/sys/kernel/iommu_groups/", "/sys/bus/pci/devices/", "numa_balancing"},
-	Line: func(s *Sink, l Line) bool {
-		m := sysfsForm.FindStringSubmatch(l.Text)
-		return m != nil && sysfsValue(s, l, m[1], m[2])
-	},
+func sysfsKind(groups iommuGroups) *Kind {
+	return &Kind{
+		Name: "sysfs", Title: "files of /sys", Command: "grep -H . /sys/kernel/iommu_groups/*/type", Gives: []string{"pci", "iommu", "numa"},
+		Anchors: []string{"/sys/kernel/iommu_groups/", "/sys/bus/pci/devices/", "numa_balancing"},
+		Line: func(s *Sink, l Line) bool {
+			m := sysfsForm.FindStringSubmatch(l.Text)
+			return m != nil && sysfsValue(s, groups, l, m[1], m[2])
+		},
+	}
 }
 
 var (
@@ -324,7 +310,7 @@ var (
 	sysfsDomains = []string{"identity", "DMA", "DMA-FQ", "auto", "unmanaged"}
 )
 
-func sysfsValue(s *Sink, l Line, path, value string) bool {
+func sysfsValue(s *Sink, groups iommuGroups, l Line, path, value string) bool {
 	if strings.HasSuffix(path, "numa_balancing") {
 		if n := optional(value); n != nil {
 			s.NUMA().Balancing = n
@@ -334,10 +320,10 @@ func sysfsValue(s *Sink, l Line, path, value string) bool {
 		return false
 	}
 	if m := sysfsGroup.FindStringSubmatch(path); m != nil {
-		if !slices.Contains(sysfsDomains, value) || len(s.groupTypes) >= maxDevices {
+		if !slices.Contains(sysfsDomains, value) || len(groups) >= maxDevices {
 			return false
 		}
-		s.groupTypes[number(m[1])] = value
+		groups[number(m[1])] = value
 		s.Told("iommu.groups["+strconv.Itoa(number(m[1]))+"].type", value, l)
 		return true
 	}
@@ -348,7 +334,7 @@ func sysfsValue(s *Sink, l Line, path, value string) bool {
 	d := s.Device(facts.Address(m[1]), l)
 	link := func() *facts.PCIeLink {
 		if d.Link == nil {
-			d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.name, l.Number)}
+			d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)}
 		}
 		return d.Link
 	}
@@ -378,23 +364,25 @@ func sysfsValue(s *Sink, l Line, path, value string) bool {
 
 // sysfsCatKind are the values of such files behind the prompt that names them, one
 // line for each: "$ cat /sys/bus/pci/devices/0000:3b:00.0/current_link_width".
-var sysfsCatKind = &Kind{
-	Name: "sysfs-cat", Title: "values of files of /sys", Command: "cat /sys/bus/pci/devices/ADDRESS/current_link_width", Gives: []string{"pci", "iommu", "numa"},
-	Commands: []string{"cat"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && in.After("cat") && len(sysfsNamed(in)) > 0 && sysfsPlain.MatchString(l.Text)
-	},
-	Read: func(s *Sink, in *Lines) {
-		for _, path := range sysfsNamed(in) {
+func sysfsCatKind(groups iommuGroups) *Kind {
+	return &Kind{
+		Name: "sysfs-cat", Title: "values of files of /sys", Command: "cat /sys/bus/pci/devices/ADDRESS/current_link_width", Gives: []string{"pci", "iommu", "numa"},
+		Commands: []string{"cat"},
+		Begins: func(in *Lines) bool {
 			l, ok := in.Peek()
-			if !ok || !sysfsPlain.MatchString(l.Text) {
-				return // An error of cat, and nobody knows of which file.
+			return ok && in.After("cat") && len(sysfsNamed(in)) > 0 && sysfsPlain.MatchString(l.Text)
+		},
+		Read: func(s *Sink, in *Lines) {
+			for _, path := range sysfsNamed(in) {
+				l, ok := in.Peek()
+				if !ok || !sysfsPlain.MatchString(l.Text) {
+					return // An error of cat, and nobody knows of which file.
+				}
+				in.Next()
+				sysfsValue(s, groups, l, path, strings.TrimSpace(l.Text))
 			}
-			in.Next()
-			sysfsValue(s, l, path, strings.TrimSpace(l.Text))
-		}
-	},
+		},
+	}
 }
 
 var (
@@ -445,7 +433,7 @@ var iommuUnitsKind = &Kind{
 				}
 			}
 		}
-		s.ledger.close()
+		s.Settle()
 		f.Vendor = cmp.Or(f.Vendor, checks.IOMMUVendor(f.Units))
 		s.Told("iommu.vendor", f.Vendor, last)
 	},
@@ -457,100 +445,3 @@ var (
 	iommuUnitsTotal  = lazy.New(`^total 0\s*$`)
 	iommuUnitsName   = lazy.New(`\b(?:dmar|ivhd)\d{1,3}\b|\b(?:arm-)?smmu\S{1,40}|\bvirtio-iommu\S{0,20}`)
 )
-
-// setpciKind is what setpci prints of an ACS control register: the value alone
-// behind its prompt, or with -v the place before it.
-var setpciKind = &Kind{
-	Name: "setpci", Title: "ACS control, from setpci", Command: "sudo setpci -v -s 3b:08.0 ECAP_ACS+6.w", Gives: []string{"pci"},
-	Anchors: []string{"(cap ", "(ecap "}, Commands: []string{"setpci", "for"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		if !ok {
-			return false
-		}
-		if setpciLooped(in) > 0 {
-			return true
-		}
-		_, _, read := setpciValue(in, l)
-		return read
-	},
-	Read: func(s *Sink, in *Lines) {
-		for range setpciLooped(in) {
-			l, _ := in.Next()
-			if word, err := strconv.ParseUint(strings.TrimSpace(l.Text), 16, 16); err == nil && word != 0xffff {
-				lspciPortless(s, l, append([]string{}, checks.ACSWord(int(word))...))
-			}
-		}
-		for {
-			l, ok := in.Peek()
-			if !ok {
-				return
-			}
-			address, word, read := setpciValue(in, l)
-			if !read {
-				return
-			}
-			in.Next()
-			d := s.Device(address, l)
-			if d.ACS == nil {
-				on := checks.ACSWord(word)
-				d.ACS = &facts.ACS{Capability: on, Control: on, ControlWord: word}
-			}
-		}
-	},
-}
-
-var (
-	// setpciRead is a command that reads the ACS control: by name, or at the
-	// place that PLX's PEX 8700 switches have it (f24h + 6).
-	setpciRead = lazy.New(`-s +((?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b.* (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\|)`)
-	setpciWord = lazy.New(`^([0-9a-f]{4})$`)
-	// setpciLoop is a shell loop that reads it of one port after the other, as
-	// NCCL's and PyTorch's threads show it: "for p in ...; do sudo setpci -s $p
-	// f2a.w; done". Whose value is whose the output does not tell.
-	setpciLoop = lazy.New(`\bfor \w.*\bsetpci +-s +["']?\$\{?\w+\}?["']? (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\|)`)
-	setpciSudo = lazy.New(`^\[sudo\] password for `)
-	setpciLong = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d[^)]*\+0?6\) = ([0-9a-f]{4})\b`)
-	// setpciAt is setpci -v of pciutils since 3.3, which gives the place of the
-	// capability and then that of the register: "(ecap 000d @2a0) @2a6 = 001d".
-	setpciAt = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d @([0-9a-f]{3})\) @([0-9a-f]{3})(?: =)? ([0-9a-f]{4})$`)
-)
-
-// setpciLooped is how many lines a loop over ports has printed, sudo's question
-// among them; none where the next line is not the first of such a loop.
-func setpciLooped(in *Lines) int {
-	if !in.After("for") || !setpciLoop.MatchString(in.Prompt().Command) {
-		return 0
-	}
-	lines := in.Ahead(200)
-	n := 0
-	for n < len(lines) && (setpciWord.MatchString(strings.TrimSpace(lines[n].Text)) || n == 0 && setpciSudo.MatchString(lines[n].Text)) {
-		n++
-	}
-	if n == 1 && setpciSudo.MatchString(lines[0].Text) {
-		return 0
-	}
-	return n
-}
-
-func setpciValue(in *Lines, l Line) (address string, word int, ok bool) {
-	digits := ""
-	if m := setpciLong.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
-		address, digits = facts.Address(m[1]), m[2]
-	} else if m := setpciAt.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
-		capability, _ := strconv.ParseUint(m[2], 16, 16)
-		register, _ := strconv.ParseUint(m[3], 16, 16)
-		if register != capability+6 {
-			return "", 0, false
-		}
-		address, digits = facts.Address(m[1]), m[4]
-	} else if in.After("setpci") {
-		command, value := setpciRead.FindStringSubmatch(in.Prompt().Command), setpciWord.FindStringSubmatch(strings.TrimSpace(l.Text))
-		if command == nil || value == nil {
-			return "", 0, false
-		}
-		address, digits = facts.Address(command[1]), value[1]
-	}
-	n, err := strconv.ParseUint(digits, 16, 16)
-	return address, int(n), err == nil && address != "" && n != 0xffff
-}

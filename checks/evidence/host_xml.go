@@ -139,7 +139,7 @@ func (r *hostXML) cpu(e *hostXMLElement, a map[string]string, l Line) {
 	id := optional(a["numaid"])
 	if id != nil && *id >= 0 {
 		e.node = id
-		r.s.node(*id, hostXMLMask(a["affinity"]), l)
+		r.s.NUMANode(*id, hostXMLMask(a["affinity"]), l)
 	}
 	host := r.s.HostFacts()
 	if host.CPU == nil {
@@ -196,7 +196,7 @@ func (r *hostXML) pci(e *hostXMLElement, a map[string]string, l Line) {
 	// The speed and width are max_link_speed and max_link_width (xml.cc,
 	// ncclTopoGetXmlFromSys).
 	if speed, width := checks.LinkSpeed(a["link_speed"]), checks.LinkWidth(a["link_width"]); d.Link == nil && speed > 0 && width > 0 {
-		d.Link = &facts.PCIeLink{MaxSpeedGTs: speed, MaxWidth: width, Source: fmt.Sprintf("%s:%d", r.s.name, l.Number)}
+		d.Link = &facts.PCIeLink{MaxSpeedGTs: speed, MaxWidth: width, Source: fmt.Sprintf("%s:%d", r.s.Source(), l.Number)}
 	}
 }
 
@@ -258,7 +258,7 @@ func (r *hostXML) join() {
 	}
 	for i, a := range r.gpus {
 		for _, b := range r.gpus[i+1:] {
-			if r.s.devices[a] == nil || r.s.devices[a].Vendor != "0x10de" || r.s.Facts.Links.Between(a, b) != nil {
+			if d := r.s.KnownDevice(a); d == nil || d.Vendor != "0x10de" || r.s.Facts.Links.Between(a, b) != nil {
 				continue
 			}
 			n := max(r.links[a][b], r.links[b][a])
@@ -292,7 +292,7 @@ func (r *hostXML) object(e *hostXMLElement, a map[string]string, l Line) {
 	switch a["type"] {
 	case "NUMANode":
 		if id := optional(a["os_index"]); id != nil && *id >= 0 {
-			n := r.s.node(*id, hostXMLMask(strings.ReplaceAll(a["cpuset"], "0x", "")), l)
+			n := r.s.NUMANode(*id, hostXMLMask(strings.ReplaceAll(a["cpuset"], "0x", "")), l)
 			if memory, err := strconv.ParseInt(a["local_memory"], 10, 64); err == nil && memory > 0 && n.MemoryBytes == 0 {
 				n.MemoryBytes = memory
 			}

@@ -12,17 +12,13 @@ import (
 // join makes one document of what several texts told: GPUs that one text knows
 // by index and another by address become one.
 func (s *Sink) join() {
-	s.placePCI()
 	s.nameGPUs()
-	s.joinKernelLog()
-	s.joinIOMMU()
-	s.joinAffinity()
-	if len(s.devices)+len(s.unnamedACS) > 0 {
-		list := make([]facts.PCIDevice, 0, len(s.devices))
-		for _, address := range slices.Sorted(maps.Keys(s.devices)) {
-			list = append(list, *s.devices[address])
+	if len(s.devices) > 0 || s.Facts.PCI != nil {
+		f := s.PCI()
+		f.Partial, f.Devices = s.partialPCI, make([]facts.PCIDevice, 0, len(s.devices))
+		for _, address := range s.Addresses() {
+			f.Devices = append(f.Devices, *s.devices[address])
 		}
-		s.Facts.PCI = &facts.PCIFacts{Devices: list, Partial: s.partialPCI, UnnamedACS: s.unnamedACS}
 	}
 	if len(s.order) > 0 {
 		gpus := s.GPUs()
@@ -67,7 +63,7 @@ func (s *Sink) nameGPUs() {
 	}
 	if len(addressOf) == 0 {
 		var shown []string
-		for _, address := range slices.Sorted(maps.Keys(s.devices)) {
+		for _, address := range s.Addresses() {
 			if d := s.devices[address]; checks.IsGPU(d) && (unnamed[0].Vendor == "" || checks.VendorName(d.Vendor) == unnamed[0].Vendor) {
 				shown = append(shown, address)
 			}
@@ -99,9 +95,9 @@ func (s *Sink) nameGPUs() {
 	s.renameGPUs(rename)
 }
 
-// addressOf returns the address of the GPU of a vendor, or of any where vendor is empty,
+// AddressOf returns the address of the GPU of a vendor, or of any where vendor is empty,
 // that has an index; empty where none has it, or several do, of several machines.
-func (s *Sink) addressOf(index int, vendor string) string {
+func (s *Sink) AddressOf(index int, vendor string) string {
 	found := ""
 	for address, g := range s.gpus {
 		switch {

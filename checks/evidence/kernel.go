@@ -12,25 +12,26 @@ import (
 
 // kernelKind are the lines of a kernel log that tell of an event, or of the
 // IOMMU. Which they are is checks' business: the live check reads the same.
-var kernelKind = &Kind{
-	Name: "kernel-log", Title: "kernel log, from dmesg or journalctl -k", Command: "sudo dmesg", Gives: []string{"kernel_log", "iommu"},
-	Anchors: append(checks.KernelLogAnchors(), kernelIOMMUAnchors...),
-	Line:    kernelLine,
+func kernelKind(r *checks.KernelLogReader) *Kind {
+	return &Kind{
+		Name: "kernel-log", Title: "kernel log, from dmesg or journalctl -k", Command: "sudo dmesg", Gives: []string{"kernel_log", "iommu"},
+		Anchors: append(checks.KernelLogAnchors(), kernelIOMMUAnchors...),
+		Line:    func(s *Sink, l Line) bool { return kernelLine(s, r, l) },
+	}
 }
 
-func kernelLine(s *Sink, l Line) bool {
-	event := s.kernel.Line(l.Text, s.name, l.Number)
+func kernelLine(s *Sink, r *checks.KernelLogReader, l Line) bool {
+	event := r.Line(l.Text, s.Source(), l.Number)
 	_, host, message := checks.KernelMessage(l.Text)
 	if host != "" && s.Facts.KernelLog == nil {
-		s.Facts.KernelLog = &facts.KernelLogFacts{Source: s.name, Events: []facts.KernelEvent{}}
+		s.Facts.KernelLog = &facts.KernelLogFacts{Source: s.Source(), Events: []facts.KernelEvent{}}
 	}
 	return kernelIOMMU(s, l, message) || event
 }
 
 // joinKernelLog takes over the events of all texts.
-func (s *Sink) joinKernelLog() {
-	events, whole := s.kernel.Events()
-	events = append(events, s.diagEvents...)
+func joinKernelLog(s *Sink, r *checks.KernelLogReader) {
+	events, whole := r.Events()
 	if len(events) == 0 && s.Facts.KernelLog == nil {
 		return
 	}
@@ -102,24 +103,26 @@ func kernelIOMMU(s *Sink, l Line, message string) bool {
 	return true
 }
 
+// iommuGroups are the types of IOMMU groups by number.
+type iommuGroups map[int]string
+
 // joinIOMMU lists the groups of which the devices tell, beside those whose type
 // a text tells, and names the mode where all that decide it are known.
-func (s *Sink) joinIOMMU() {
-	if s.Facts.IOMMU == nil && len(s.groupTypes) == 0 {
+func joinIOMMU(s *Sink, groups iommuGroups) {
+	if s.Facts.IOMMU == nil && len(groups) == 0 {
 		return
 	}
 	f := s.IOMMU()
 	members := make(map[int][]string)
-	for address, d := range s.devices {
-		if d.IOMMUGroup != nil {
+	for _, address := range s.Addresses() {
+		if d := s.KnownDevice(address); d.IOMMUGroup != nil {
 			members[*d.IOMMUGroup] = append(members[*d.IOMMUGroup], address)
 		}
 	}
-	for id, kind := range s.groupTypes {
+	for id, kind := range groups {
 		if f.Groups == nil {
 			f.Groups = []facts.IOMMUGroup{}
 		}
-		slices.Sort(members[id])
 		f.Groups = append(f.Groups, facts.IOMMUGroup{ID: id, Type: kind, Devices: append([]string{}, members[id]...)})
 	}
 	slices.SortFunc(f.Groups, func(a, b facts.IOMMUGroup) int { return cmp.Compare(a.ID, b.ID) })

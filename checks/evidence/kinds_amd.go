@@ -1,9 +1,11 @@
 package evidence
 
-// amdKinds are the kinds of text of this area.
-var amdKinds = []*Kind{
-	amdJSONKind, amdSMITopologyKind, amdSMITableKind, amdSMIKind, amdSMIVersionKind,
-	rocmSMITopologyKind, rocmSMITableKind, rocmSMILineKind,
-	rocminfoKind, rocminfoAgentsKind, rocminfoVersionKind, rocmLibraryKind,
-	transferBenchKind, rocmBandwidthKind, torchDevicesKind, kernelConfigKind,
+// amdFamily are the kinds of text of this area.
+func amdFamily(*Sink) Family {
+	return Family{Kinds: []*Kind{
+		amdJSONKind, amdSMITopologyKind, amdSMITableKind, amdSMIKind, amdSMIVersionKind,
+		rocmSMITopologyKind, rocmSMITableKind, rocmSMILineKind,
+		rocminfoKind, rocminfoAgentsKind, rocminfoVersionKind, rocmLibraryKind,
+		transferBenchKind, rocmBandwidthKind, torchDevicesKind,
+	}}
 }

@@ -8,9 +8,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// netipKinds are the kinds of text about IP networks and libfabric.
-var netipKinds = []*Kind{
-	ipAddrKind, ipBriefKind, ipRouteKind, ifconfigKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
+// networkFamily are the kinds of text about IP networks and libfabric.
+func networkFamily(*Sink) Family {
+	return Family{Kinds: []*Kind{
+		ipAddrKind, ipBriefKind, ipRouteKind, ifconfigKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
+	}}
 }
 
 // netipMaxInterfaces bounds the interfaces that are kept, of all hosts

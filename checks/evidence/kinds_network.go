@@ -1,19 +1,21 @@
 package evidence
 
-// networkKinds are the kinds of text of this area.
-var networkKinds = []*Kind{
-	ibvDevinfoKind,
-	ibstatKind,
-	ibstatGUIDsKind,
-	ibstatusKind,
-	ibdev2netdevKind,
-	showGIDsKind,
-	rdmaLinkKind,
-	ibSysfsKind,
-	ibSysfsCatKind,
-	cmaRoCEModeKind,
-	lsmodKind,
-	lsmodPromptKind,
-	mlnxQoSKind,
-	gdscheckKind,
+// rdmaFamily are the kinds of text of this area.
+func rdmaFamily(*Sink) Family {
+	return Family{Kinds: []*Kind{
+		ibvDevinfoKind,
+		ibstatKind,
+		ibstatGUIDsKind,
+		ibstatusKind,
+		ibdev2netdevKind,
+		showGIDsKind,
+		rdmaLinkKind,
+		ibSysfsKind,
+		ibSysfsCatKind,
+		cmaRoCEModeKind,
+		lsmodKind,
+		lsmodPromptKind,
+		mlnxQoSKind,
+		gdscheckKind,
+	}}
 }

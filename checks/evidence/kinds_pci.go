@@ -1,7 +1,7 @@
 package evidence
 
-// pciKinds are the kinds of text of this area.
-var pciKinds = []*Kind{
-	lspciKind, lspciTreeKind, kernelKind, cmdlineKind, lscpuKind, numactlKind, affinityKind, unameKind, dmidecodeKind, sysfsKind, sysfsCatKind, iommuUnitsKind, setpciKind,
-	hostXMLKind, pythonCopyKind,
+// pciFamily are the kinds of text of the PCI tree.
+func pciFamily(s *Sink) Family {
+	t := &pciTree{bridges: make(map[string]string)}
+	return Family{Kinds: []*Kind{lspciKind(t), lspciTreeKind(t), setpciKind}, Finish: func() { t.place(s) }}
 }

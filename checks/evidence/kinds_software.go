@@ -1,8 +1,10 @@
 package evidence
 
-// softwareKinds are the kinds of text of this area.
-var softwareKinds = []*Kind{
-	torchrunKind,
-	packagesFrozen, packagesTable, packagesShown, packagesSystemLists, packagesHistory, packagesImages, packagesStated, packagesPrinted,
-	collectEnvKind, collectEnvGPUs, osReleaseKind, osReleasePrinted,
+// softwareFamily are the kinds of text of this area.
+func softwareFamily(*Sink) Family {
+	return Family{Kinds: []*Kind{
+		torchrunKind,
+		packagesFrozen, packagesTable, packagesShown, packagesSystemLists, packagesHistory, packagesImages, packagesStated, packagesPrinted,
+		collectEnvKind, collectEnvGPUs, osReleaseKind, osReleasePrinted,
+	}}
 }

@@ -177,8 +177,8 @@ func launchMount(l *facts.Launch, source, target string) {
 
 // launchKeep writes a launch into the facts: its variables are in force for
 // the job, too. A launch that another line described already is not told
-// twice.
-func launchKeep(s *Sink, l *facts.Launch, at Line) {
+// twice. Lines are those of the command, where it goes on over several.
+func launchKeep(s *Sink, l *facts.Launch, at Line, lines []Line) {
 	l.Source, l.Line = s.Source(), at.Number
 	launchReadVariables(l)
 	launchReadCommand(l, l.Command)
@@ -188,7 +188,7 @@ func launchKeep(s *Sink, l *facts.Launch, at Line) {
 	}
 	l.Name, l.Image = checks.Printable(l.Name, 300), checks.Printable(l.Image, 300)
 	if l.Lines == nil {
-		launchFind(l, s.block)
+		launchFind(l, lines)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
 		s.Variable(name, l.Variables[name], launchLine(l, launchVariable(name), at))
@@ -445,7 +445,7 @@ func launchWorldInfo(l *facts.Launch, value string) {
 
 // launchCommand reads one command line, already joined, and keeps what it
 // starts. It reports whether it understood it.
-func launchCommand(s *Sink, text string, at Line) bool {
+func launchCommand(s *launchScript, text string, at Line) bool {
 	understood := false
 	for rest := launchExpand(s, text); rest != ""; {
 		words := launchWords(rest)
@@ -473,7 +473,7 @@ func launchAfter(line string) string {
 }
 
 // launchRead reads a command by its kind.
-func launchRead(s *Sink, l *facts.Launch, words []string, at Line) bool {
+func launchRead(s *launchScript, l *facts.Launch, words []string, at Line) bool {
 	switch l.Kind {
 	case "docker-run":
 		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" || w == "exec" })
@@ -498,7 +498,7 @@ func launchRead(s *Sink, l *facts.Launch, words []string, at Line) bool {
 			return false
 		}
 	}
-	launchKeep(s, l, at)
+	launchKeep(s.Sink, l, at, s.block)
 	return true
 }
 
@@ -713,7 +713,7 @@ func launchUlimit(l *facts.Launch, value string) {
 
 // launchExec reads docker exec: it starts a program in a container that some
 // other line describes.
-func launchExec(s *Sink, l *facts.Launch, words []string, at Line) bool {
+func launchExec(s *launchScript, l *facts.Launch, words []string, at Line) bool {
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		var name, value string
 		name, value, words = launchDockerFlags.next(words)

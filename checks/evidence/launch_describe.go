@@ -114,7 +114,7 @@ func launchDescribeRead(s *Sink, in *Lines) {
 		for _, m := range c.mounts {
 			walk.mount(c.launch, map[string]*yaml.Node{"name": launchScalar(m.volume), "mountPath": launchScalar(m.target)}, volumes)
 		}
-		launchKeep(s, c.launch, c.at)
+		launchKeep(s, c.launch, c.at, nil)
 	}
 }
 

@@ -46,7 +46,7 @@ var launchDockerfileKind = &Kind{
 				launchStands(found, launchVariable(v[0]), l.Number)
 			}
 		}
-		launchKeep(s, found, first)
+		launchKeep(s, found, first, nil)
 	},
 }
 
@@ -101,7 +101,7 @@ var launchInspectKind = &Kind{
 		for i := range containers[:min(len(containers), launchMaxList)] {
 			l := containers[i].launch()
 			containers[i].places(l, launchItem(nodes, i), first.Number)
-			launchKeep(s, l, first)
+			launchKeep(s, l, first, nil)
 		}
 	},
 }

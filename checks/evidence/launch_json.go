@@ -54,7 +54,7 @@ var launchJSONKind = &Kind{
 			for i := range task.ContainerDefinitions[:min(len(task.ContainerDefinitions), launchMaxList)] {
 				l := task.launch(&task.ContainerDefinitions[i])
 				task.ContainerDefinitions[i].places(l, nodes, i, first.Number)
-				launchKeep(s, l, first)
+				launchKeep(s, l, first, nil)
 			}
 			if len(task.ContainerDefinitions) > 0 {
 				return
@@ -178,7 +178,7 @@ var launchInspectPartKind = &Kind{
 		if size := launchInspectSize(in); size != nil {
 			in.Next()
 			l.SHMBytes = size
-			launchKeep(s, l, first)
+			launchKeep(s, l, first, nil)
 			return
 		}
 		lines := in.While(func(l Line) bool { return launchInspectLine.MatchString(l.Text) })
@@ -205,7 +205,7 @@ var launchInspectPartKind = &Kind{
 			}
 		}
 		launchFind(l, lines)
-		launchKeep(s, l, first)
+		launchKeep(s, l, first, nil)
 	},
 }
 

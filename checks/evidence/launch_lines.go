@@ -24,31 +24,35 @@ var launchPrograms = []string{
 
 // launchCommandKind takes command lines that stand by themselves, and those
 // that go on over several lines, behind a prompt or not.
-var launchCommandKind = &Kind{
-	Name: "command-line", Title: "How a container or a job is started", Gives: []string{"launches", "env"},
-	Anchors: launchAnchors, Commands: launchPrograms,
-	Begins: func(in *Lines) bool {
-		if next, ok := in.Peek(); ok && in.Prompt().Line > 0 && next.Number == in.Prompt().Line+1 && launchGoesOn(in.Prompt().Command) {
-			return launchStarts(in.Prompt().Command)
-		}
-		l, ok := in.Peek()
-		return ok && launchStarts(launchBare(l.Text))
-	},
-	Read: launchReadLines,
+func launchCommandKind(s *launchScript) *Kind {
+	return &Kind{
+		Name: "command-line", Title: "How a container or a job is started", Gives: []string{"launches", "env"},
+		Anchors: launchAnchors, Commands: launchPrograms,
+		Begins: func(in *Lines) bool {
+			if next, ok := in.Peek(); ok && in.Prompt().Line > 0 && next.Number == in.Prompt().Line+1 && launchGoesOn(in.Prompt().Command) {
+				return launchStarts(in.Prompt().Command)
+			}
+			l, ok := in.Peek()
+			return ok && launchStarts(launchBare(l.Text))
+		},
+		Read: func(_ *Sink, in *Lines) { launchReadLines(s, in) },
+	}
 }
 
 // launchPromptKind takes commands behind a prompt that end in the same line,
 // and those that a log says it runs.
-var launchPromptKind = &Kind{
-	Name: "command", Title: "A command that starts a container or a job", Gives: []string{"launches", "env"},
-	Anchors: launchAnchors,
-	Line: func(s *Sink, l Line) bool {
-		if p, ok := promptOf(l.Text); ok {
-			return !launchGoesOn(p.Command) && launchStarts(p.Command) && launchCommand(s, p.Command, l)
-		}
-		m := launchLogged.FindStringSubmatch(l.Text)
-		return m != nil && launchStarts(m[1]) && launchCommand(s, m[1], l)
-	},
+func launchPromptKind(s *launchScript) *Kind {
+	return &Kind{
+		Name: "command", Title: "A command that starts a container or a job", Gives: []string{"launches", "env"},
+		Anchors: launchAnchors,
+		Line: func(_ *Sink, l Line) bool {
+			if p, ok := promptOf(l.Text); ok {
+				return !launchGoesOn(p.Command) && launchStarts(p.Command) && launchCommand(s, p.Command, l)
+			}
+			m := launchLogged.FindStringSubmatch(l.Text)
+			return m != nil && launchStarts(m[1]) && launchCommand(s, m[1], l)
+		},
+	}
 }
 
 // launchLogged is how programs write what they run: DeepSpeed's "cmd = ...".
@@ -91,7 +95,7 @@ const (
 	launchMaxLines = 300
 )
 
-func launchReadLines(s *Sink, in *Lines) {
+func launchReadLines(s *launchScript, in *Lines) {
 	p := in.Prompt()
 	next, _ := in.Peek()
 	at, text := next, ""
@@ -158,7 +162,7 @@ var launchArgumentsKind = &Kind{
 		if found.TensorParallel == nil && found.Processes == nil {
 			return false
 		}
-		launchKeep(s, found, l)
+		launchKeep(s, found, l, nil)
 		return true
 	},
 }
@@ -193,24 +197,26 @@ var launchScriptKind = &Kind{
 			}
 		}
 		launchFind(found, lines)
-		launchKeep(s, found, first)
+		launchKeep(s, found, first, nil)
 	},
 }
 
 // environmentKind takes variables that steer communication, however they are
 // set: the output of env, a shell's export, a prefix of a command, a line of a
 // Dockerfile, Python's os.environ.
-var environmentKind = &Kind{
-	Name: "environment", Title: "Environment variables", Command: "env", Gives: []string{"env"},
-	Anchors: environmentAnchors(),
-	Line: func(s *Sink, l Line) bool {
-		launchNote(s, l.Text)
-		settings := environmentSettings(l.Text)
-		for _, v := range settings {
-			s.Variable(v[0], checks.Printable(v[1], launchMaxValue), l)
-		}
-		return len(settings) > 0
-	},
+func environmentKind(s *launchScript) *Kind {
+	return &Kind{
+		Name: "environment", Title: "Environment variables", Command: "env", Gives: []string{"env"},
+		Anchors: environmentAnchors(),
+		Line: func(_ *Sink, l Line) bool {
+			launchNote(s, l.Text)
+			settings := environmentSettings(l.Text)
+			for _, v := range settings {
+				s.Variable(v[0], checks.Printable(v[1], launchMaxValue), l)
+			}
+			return len(settings) > 0
+		},
+	}
 }
 
 // environmentAnchors are the beginnings of the names that checks takes (see
@@ -229,17 +235,27 @@ var launchNumber = lazy.New(`^\s*(?:export\s+)?([A-Z][A-Z0-9_]{1,40})=["']?(\d[\
 
 // launchNote keeps a script's own numbers for the commands below: "NNODES=2",
 // then "torchrun --nnodes $NNODES".
-func launchNote(s *Sink, line string) {
+func launchNote(s *launchScript, line string) {
 	m := launchNumber.FindStringSubmatch(line)
 	if m == nil {
 		return
 	}
-	if s.shell.source != s.Source() {
-		s.shell = launchNumbers{source: s.Source(), values: map[string]string{}}
+	if s.numbers.source != s.Source() {
+		s.numbers = launchNumbers{source: s.Source(), values: map[string]string{}}
 	}
-	if _, known := s.shell.values[m[1]]; known || len(s.shell.values) < maxEntries {
-		s.shell.values[m[1]] = m[2]
+	if _, known := s.numbers.values[m[1]]; known || len(s.numbers.values) < maxEntries {
+		s.numbers.values[m[1]] = m[2]
 	}
+}
+
+// launchScript is what commands need of the lines around them.
+type launchScript struct {
+	*Sink
+	// numbers are those that a script gives names.
+	numbers launchNumbers
+	// block are the lines of the command that is being read, where it goes on over
+	// several.
+	block []Line
 }
 
 // launchNumbers are the numbers that a text gives names, by name.
@@ -251,12 +267,12 @@ type launchNumbers struct {
 var launchReference = lazy.New(`\$(?:\{([A-Z][A-Z0-9_]*)\}|([A-Z][A-Z0-9_]*))`)
 
 // launchExpand puts such numbers in the place of their names.
-func launchExpand(s *Sink, text string) string {
-	if s.shell.source != s.Source() || !strings.Contains(text, "$") {
+func launchExpand(s *launchScript, text string) string {
+	if s.numbers.source != s.Source() || !strings.Contains(text, "$") {
 		return text
 	}
 	return launchReference.ReplaceAllStringFunc(text, func(reference string) string {
-		if value, ok := s.shell.values[strings.Trim(reference, "${}")]; ok {
+		if value, ok := s.numbers.values[strings.Trim(reference, "${}")]; ok {
 			return value
 		}
 		return reference

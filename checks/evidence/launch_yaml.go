@@ -442,7 +442,7 @@ func (w *launchWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c launch
 	for _, entry := range launchList(m["volumeMounts"]) {
 		w.mount(l, launchMapping(entry), volumes)
 	}
-	launchKeep(w.sink, l, w.at(n))
+	launchKeep(w.sink, l, w.at(n), nil)
 }
 
 // resource notes one limit.
@@ -551,7 +551,7 @@ func (w *launchWalk) service(key, n *yaml.Node, c launchContext) {
 	for _, entry := range launchTexts(m["tmpfs"]) {
 		launchDockerOption(l, "--tmpfs", entry)
 	}
-	launchKeep(w.sink, l, w.at(begin))
+	launchKeep(w.sink, l, w.at(begin), nil)
 }
 
 // serviceLimits reads the limits of a service and the GPUs it asks for.

@@ -79,7 +79,7 @@ func limitsSet(s *Sink, l Line, form limitsForm, m []string) bool {
 	if len(m) > 3 {
 		hard = limitsNumber(m[3], form.unit)
 	}
-	if s.prompt != nil && limitsHard.MatchString(s.prompt.Command) {
+	if limitsHard.MatchString(s.Prompt().Command) {
 		soft, hard = nil, soft
 	}
 	var softAt, hardAt **int64
@@ -139,7 +139,7 @@ var shmKind = &Kind{
 	Line: func(s *Sink, l Line) bool {
 		if m := shmRow.FindStringSubmatch(l.Text); m != nil {
 			unit := int64(1024) // POSIX blocks of df -k; -B and -m are rare.
-			if s.prompt != nil && shmMega.MatchString(s.prompt.Command) {
+			if shmMega.MatchString(s.Prompt().Command) {
 				unit = 1 << 20
 			}
 			size, used, free := shmSize(m[2], unit), shmSize(m[3], unit), shmSize(m[4], unit)
@@ -263,10 +263,8 @@ var processKind = &Kind{
 			}
 			if unit == 1 && m[2] == "" { // free without -h counts KiB, with -b bytes, with -g GiB.
 				unit = 1024
-				if s.prompt != nil {
-					if f := processFree.FindStringSubmatch(s.prompt.Command); f != nil {
-						unit = map[string]int64{"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[f[1]]
-					}
+				if f := processFree.FindStringSubmatch(s.Prompt().Command); f != nil {
+					unit = map[string]int64{"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[f[1]]
 				}
 			}
 			s.HostFacts().MemoryBytes = *size * unit
@@ -286,54 +284,56 @@ var (
 )
 
 // nodesKind takes listings of GPU and RDMA nodes in /dev.
-var nodesKind = &Kind{
-	Name: "device-nodes", Title: "Device nodes", Command: "ls -l /dev/nvidia* /dev/kfd /dev/dri /dev/infiniband", Gives: []string{"container"},
-	Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "nvidia0", "nvidiactl"},
-	Begins: func(in *Lines) bool {
-		l, ok := in.Peek()
-		return ok && nodesWhole(in) && (nodesPath.MatchString(l.Text) || nodesFolder.MatchString(l.Text) || nodesBare.MatchString(l.Text))
-	},
-	Read: func(s *Sink, in *Lines) {
-		folder := ""
-		c := s.Container()
-		in.While(func(l Line) bool {
-			text := strings.TrimSpace(l.Text)
-			if m := nodesFolder.FindStringSubmatch(text); m != nil {
-				folder = m[1]
-				return true
-			}
-			if text == "" || strings.HasPrefix(text, "total ") || strings.HasPrefix(text, "ls: ") {
-				return true
-			}
-			if nodesPath.MatchString(text) {
-				for word := range strings.FieldsSeq(text) {
-					if strings.HasPrefix(word, "/dev/") {
-						nodesAdd(s, c, path.Clean(word), text, l)
+func nodesKind(access *nodesAccess) *Kind {
+	return &Kind{
+		Name: "device-nodes", Title: "Device nodes", Command: "ls -l /dev/nvidia* /dev/kfd /dev/dri /dev/infiniband", Gives: []string{"container"},
+		Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "nvidia0", "nvidiactl"},
+		Begins: func(in *Lines) bool {
+			l, ok := in.Peek()
+			return ok && nodesWhole(in) && (nodesPath.MatchString(l.Text) || nodesFolder.MatchString(l.Text) || nodesBare.MatchString(l.Text))
+		},
+		Read: func(s *Sink, in *Lines) {
+			folder := ""
+			c := s.Container()
+			in.While(func(l Line) bool {
+				text := strings.TrimSpace(l.Text)
+				if m := nodesFolder.FindStringSubmatch(text); m != nil {
+					folder = m[1]
+					return true
+				}
+				if text == "" || strings.HasPrefix(text, "total ") || strings.HasPrefix(text, "ls: ") {
+					return true
+				}
+				if nodesPath.MatchString(text) {
+					for word := range strings.FieldsSeq(text) {
+						if strings.HasPrefix(word, "/dev/") {
+							nodesAdd(s, access, c, path.Clean(word), text, l)
+						}
+					}
+					return true
+				}
+				if m := nodesBare.FindStringSubmatch(text); m != nil {
+					nodesAdd(s, access, c, "/dev/"+m[1], text, l)
+					return true
+				}
+				names := strings.Fields(text)
+				if len(names) == 0 || folder == "" {
+					return false
+				}
+				if strings.IndexByte("cdlb", text[0]) >= 0 && len(names) > 8 { // ls -l of a folder.
+					names = names[len(names)-1:]
+				}
+				known := false
+				for _, name := range names {
+					if nodesName.MatchString(name) {
+						nodesAdd(s, access, c, folder+"/"+name, text, l)
+						known = true
 					}
 				}
-				return true
-			}
-			if m := nodesBare.FindStringSubmatch(text); m != nil {
-				nodesAdd(s, c, "/dev/"+m[1], text, l)
-				return true
-			}
-			names := strings.Fields(text)
-			if len(names) == 0 || folder == "" {
-				return false
-			}
-			if strings.IndexByte("cdlb", text[0]) >= 0 && len(names) > 8 { // ls -l of a folder.
-				names = names[len(names)-1:]
-			}
-			known := false
-			for _, name := range names {
-				if nodesName.MatchString(name) {
-					nodesAdd(s, c, folder+"/"+name, text, l)
-					known = true
-				}
-			}
-			return known || strings.HasPrefix(text, "d")
-		})
-	},
+				return known || strings.HasPrefix(text, "d")
+			})
+		},
+	}
 }
 
 // nodesWhole is true after a listing that leaves nothing out: one of a glob or
@@ -354,20 +354,20 @@ var (
 
 // nodesAdd notes a node. Whoever made the listing may open a node that
 // everybody may; of others it takes the user's groups, too.
-func nodesAdd(s *Sink, c *facts.ContainerFacts, node, text string, l Line) {
+func nodesAdd(s *Sink, access *nodesAccess, c *facts.ContainerFacts, node, text string, l Line) {
 	if len(c.DeviceNodes) >= maxEntries || slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == node }) {
 		return
 	}
-	access := ""
+	n := facts.DeviceNode{Path: node}
 	if strings.HasPrefix(text, "crw-rw-rw-") || strings.HasPrefix(text, "crwxrwxrwx") {
-		access = "rw"
+		n.Access = "rw"
 	}
-	c.DeviceNodes = append(c.DeviceNodes, facts.DeviceNode{Path: node, Access: access})
-	s.Told("container.device_nodes["+node+"]", &facts.DeviceNode{Path: node, Access: access}, l)
-	if m := nodesOwned.FindStringSubmatch(text); m != nil && access == "" {
-		o := nodesOwner{node: len(c.DeviceNodes) - 1, source: s.name, user: m[1], group: m[2]}
-		s.access.owned = append(s.access.owned, o)
-		s.access.settle(c, o)
+	c.DeviceNodes = append(c.DeviceNodes, n)
+	s.Told("container.device_nodes["+node+"]", &n, l)
+	if m := nodesOwned.FindStringSubmatch(text); m != nil && n.Access == "" {
+		o := nodesOwner{node: len(c.DeviceNodes) - 1, source: s.Source(), user: m[1], group: m[2]}
+		access.owned = append(access.owned, o)
+		access.settle(c, o)
 	}
 }
 
@@ -410,24 +410,26 @@ func (a *nodesAccess) settle(c *facts.ContainerFacts, owners ...nodesOwner) {
 }
 
 // identityKind is what id prints of a user and its groups.
-var identityKind = &Kind{
-	Name: "id", Title: "A user and its groups", Command: "id", Gives: []string{"container"},
-	Anchors: []string{") gid="},
-	Line: func(s *Sink, l Line) bool {
-		m := identityLine.FindStringSubmatch(l.Text)
-		if m == nil || s.access.source == s.name {
-			return false
-		}
-		s.access.user, s.access.groups, s.access.source = []string{m[1], m[2]}, nil, s.name
-		for _, g := range identityGroup.FindAllStringSubmatch(m[3], maxEntries) {
-			s.access.groups = append(s.access.groups, g[1])
-			if g[2] != "" {
-				s.access.groups = append(s.access.groups, g[2])
+func identityKind(access *nodesAccess) *Kind {
+	return &Kind{
+		Name: "id", Title: "A user and its groups", Command: "id", Gives: []string{"container"},
+		Anchors: []string{") gid="},
+		Line: func(s *Sink, l Line) bool {
+			m := identityLine.FindStringSubmatch(l.Text)
+			if m == nil || access.source == s.Source() {
+				return false
 			}
-		}
-		s.access.settle(s.Container(), s.access.owned...)
-		return true
-	},
+			access.user, access.groups, access.source = []string{m[1], m[2]}, nil, s.Source()
+			for _, g := range identityGroup.FindAllStringSubmatch(m[3], maxEntries) {
+				access.groups = append(access.groups, g[1])
+				if g[2] != "" {
+					access.groups = append(access.groups, g[2])
+				}
+			}
+			access.settle(s.Container(), access.owned...)
+			return true
+		},
+	}
 }
 
 var (

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,16 +13,18 @@ import (
 
 // lspciKind is what lspci prints of each function, in any of its forms, whole
 // or cut by grep (pciutils 3.x, lspci.c and ls-caps.c).
-var lspciKind = &Kind{
-	Name: "lspci", Title: "PCI devices, from lspci", Command: "sudo lspci -vvv", Gives: []string{"pci"},
-	Anchors: []string{
-		"controller: ", "controller [0", "bridge: ", "bridge [0", "ridge: ", "accelerators: ", "accelerators [", " Class [", " Class 0",
-		"ACSCtl:", "ACSCap:", "LnkSta:", "LnkCap:", "\"VGA compatible controller", "\"3D controller", "\"PCI bridge", "\"Host bridge",
-		" 0300: ", " 0302: ", " 0604: ", " 0600: ", " 1200: ",
-	},
-	Commands: []string{"lspci"},
-	Begins:   lspciBegins,
-	Read:     lspciRead,
+func lspciKind(t *pciTree) *Kind {
+	return &Kind{
+		Name: "lspci", Title: "PCI devices, from lspci", Command: "sudo lspci -vvv", Gives: []string{"pci"},
+		Anchors: []string{
+			"controller: ", "controller [0", "bridge: ", "bridge [0", "ridge: ", "accelerators: ", "accelerators [", " Class [", " Class 0",
+			"ACSCtl:", "ACSCap:", "LnkSta:", "LnkCap:", "\"VGA compatible controller", "\"3D controller", "\"PCI bridge", "\"Host bridge",
+			" 0300: ", " 0302: ", " 0604: ", " 0600: ", " 1200: ",
+		},
+		Commands: []string{"lspci"},
+		Begins:   lspciBegins,
+		Read:     func(s *Sink, in *Lines) { lspciRead(s, t, in) },
+	}
 }
 
 // lspciHead is the line with which a function begins: "0000:3b:00.0 3D controller
@@ -188,7 +189,7 @@ type lspciDevice struct {
 	capability                   string
 }
 
-func lspciRead(s *Sink, in *Lines) {
+func lspciRead(s *Sink, t *pciTree, in *Lines) {
 	var devices []*lspciDevice
 	var current *lspciDevice
 	prompt := in.Prompt().Command
@@ -222,12 +223,12 @@ func lspciRead(s *Sink, in *Lines) {
 			current.detail(s, l, strings.TrimSpace(text))
 		case strings.TrimSpace(l.Text) == "" && lspciGoesOn(in), l.Text == "--":
 		default:
-			lspciFinish(s, devices, prompt)
+			lspciFinish(s, t, devices, prompt)
 			return
 		}
 		in.Next()
 	}
-	lspciFinish(s, devices, prompt)
+	lspciFinish(s, t, devices, prompt)
 }
 
 // lspciGoesOn reports whether another function, or what grep left of one, comes
@@ -269,14 +270,15 @@ func lspciUnnamed(s *Sink, l Line, text string) {
 
 // lspciPortless notes the ACS controls of a port that the text does not name.
 func lspciPortless(s *Sink, l Line, on []string) {
-	for i := range s.unnamedACS {
-		if u := &s.unnamedACS[i]; u.Source == s.name && slices.Equal(u.Control, on) {
+	f := s.PCI()
+	for i := range f.UnnamedACS {
+		if u := &f.UnnamedACS[i]; u.Source == s.Source() && slices.Equal(u.Control, on) {
 			u.Count++
 			return
 		}
 	}
-	if len(s.unnamedACS) < maxEntries {
-		s.unnamedACS = append(s.unnamedACS, facts.UnnamedACS{Control: on, Count: 1, Source: s.name, Line: l.Number})
+	if len(f.UnnamedACS) < maxEntries {
+		f.UnnamedACS = append(f.UnnamedACS, facts.UnnamedACS{Control: on, Count: 1, Source: s.Source(), Line: l.Number})
 	}
 }
 
@@ -325,7 +327,7 @@ func lspciBegin(s *Sink, l Line, address, class, rest string) *lspciDevice {
 	if strings.HasSuffix(rest, "(rev ff)") || strings.Contains(rest, "(rev ff) ") {
 		d.OffBus = true
 	}
-	s.lspciGPUName(d.PCIDevice, rest, l)
+	lspciGPUName(s, d.PCIDevice, rest, l)
 	return d
 }
 
@@ -359,7 +361,7 @@ var lspciModel = lazy.New(`^(?:NVIDIA|nVidia) Corporation \w+ \[([^\]:]{3,64})\]
 
 // lspciGPUName notes the model of an NVIDIA GPU, which the database gives in
 // brackets.
-func (s *Sink) lspciGPUName(d *facts.PCIDevice, rest string, l Line) {
+func lspciGPUName(s *Sink, d *facts.PCIDevice, rest string, l Line) {
 	m := lspciModel.FindStringSubmatch(rest)
 	if m == nil || !checks.IsGPU(d) {
 		return
@@ -485,7 +487,7 @@ func (d *lspciDevice) link(s *Sink, l Line, name, value string) {
 		return
 	}
 	if d.Link == nil {
-		d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.name, l.Number)}
+		d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)}
 	}
 	speed, width := checks.LinkSpeed(m[1]), checks.LinkWidth(m[2])
 	if name == "LnkCap" {
@@ -493,7 +495,7 @@ func (d *lspciDevice) link(s *Sink, l Line, name, value string) {
 		return
 	}
 	d.Link.SpeedGTs, d.Link.Width = speed, width
-	d.Link.Source = fmt.Sprintf("%s:%d", s.name, l.Number)
+	d.Link.Source = fmt.Sprintf("%s:%d", s.Source(), l.Number)
 }
 
 // lspciRemark is what lspci adds to a speed or a width: "(ok)", "(downgraded)",
@@ -596,9 +598,9 @@ func (d *lspciDevice) dump(line string) {
 
 // lspciFinish notes what the block as a whole tells: how much of config space
 // was shown, and the place of the functions in the tree.
-func lspciFinish(s *Sink, devices []*lspciDevice, prompt string) {
+func lspciFinish(s *Sink, t *pciTree, devices []*lspciDevice, prompt string) {
 	verbose := 0
-	s.ledger.close()
+	s.Settle()
 	for _, d := range devices {
 		if len(d.hex) >= 64 {
 			d.decode()
@@ -622,12 +624,12 @@ func lspciFinish(s *Sink, devices []*lspciDevice, prompt string) {
 			d.ACS = nil
 		}
 		if d.secondary > 0 && d.secondary <= d.subordinate && strings.HasPrefix(d.Class, "0x0604") {
-			lspciBelow(s, d)
+			t.below(d)
 		}
 	}
 	if lspciWhole(devices, prompt, verbose) {
 		s.WholePCI()
-		s.wholeTree = s.wholeTree || verbose == len(devices)
+		t.whole = t.whole || verbose == len(devices)
 	}
 }
 
@@ -646,14 +648,23 @@ func (d *lspciDevice) decode() {
 	}
 }
 
-// lspciBelow notes which buses a bridge leads to.
-func lspciBelow(s *Sink, d *lspciDevice) {
+// pciTree is what texts tell of the tree.
+type pciTree struct {
+	// bridges are the PCI bridges by the bus below them, of each text that shows
+	// some.
+	bridges map[string]string
+	// whole is set once a text shows the buses below every bridge.
+	whole bool
+}
+
+// below notes which buses a bridge leads to.
+func (t *pciTree) below(d *lspciDevice) {
 	domain, _, _ := strings.Cut(d.Address, ":")
-	for bus := d.secondary; bus <= d.subordinate && len(s.bridges) < 4*maxDevices; bus++ {
+	for bus := d.secondary; bus <= d.subordinate && len(t.bridges) < 4*maxDevices; bus++ {
 		key := fmt.Sprintf("%s:%02x", domain, bus)
 		// The bridge nearest to a bus has it as its secondary one.
-		if bus == d.secondary || s.bridges[key] == "" {
-			s.bridges[key] = d.Address
+		if bus == d.secondary || t.bridges[key] == "" {
+			t.bridges[key] = d.Address
 		}
 	}
 }
@@ -671,19 +682,19 @@ func lspciWhole(devices []*lspciDevice, prompt string, verbose int) bool {
 	return ok && (verbose == 0 || verbose == len(devices))
 }
 
-// placePCI gives each function its bridges and its root bus. A bridge names the
+// place gives each function its bridges and its root bus. A bridge names the
 // buses below it; a function whose bus no known bridge names is on a root bus
 // only if the whole list was shown, for then no bridge is missing.
-func (s *Sink) placePCI() {
-	if len(s.bridges) == 0 && !s.wholeTree {
+func (t *pciTree) place(s *Sink) {
+	if len(t.bridges) == 0 && !t.whole {
 		return
 	}
-	for _, address := range slices.Sorted(maps.Keys(s.devices)) {
-		d := s.devices[address]
+	for _, address := range s.Addresses() {
+		d := s.KnownDevice(address)
 		if d.RootBus != "" || d.Ancestors != nil {
 			continue
 		}
-		ancestors, root := s.above(address)
+		ancestors, root := t.above(s, address)
 		if root == "" {
 			continue
 		}
@@ -696,14 +707,14 @@ func (s *Sink) placePCI() {
 
 // above lists the bridges above a function, the root port first, and its root
 // bus; that is empty where it cannot be told.
-func (s *Sink) above(address string) (ancestors []string, root string) {
+func (t *pciTree) above(s *Sink, address string) (ancestors []string, root string) {
 	const deepest = 64 // More than PCI Express allows to be nested.
 	for at := address; len(ancestors) < deepest; {
 		bus := at[:strings.LastIndex(at, ":")]
-		bridge := s.bridges[bus]
+		bridge := t.bridges[bus]
 		if bridge == "" {
 			slices.Reverse(ancestors)
-			return ancestors, s.rootBus(bus, ancestors)
+			return ancestors, t.rootBus(s, bus, ancestors)
 		}
 		if slices.Contains(ancestors, bridge) || bridge == address {
 			return nil, "" // A loop: no real machine.
@@ -718,9 +729,14 @@ func (s *Sink) above(address string) (ancestors []string, root string) {
 
 // rootBus names the root bus. Without the whole list, the bus of the topmost
 // bridge that is known is one only if that bridge is a root port.
-func (s *Sink) rootBus(bus string, ancestors []string) string {
-	if s.wholeTree || len(ancestors) > 0 && s.devices[ancestors[0]] != nil && s.devices[ancestors[0]].PortType == "root-port" {
+func (t *pciTree) rootBus(s *Sink, bus string, ancestors []string) string {
+	if t.whole {
 		return "pci" + bus
+	}
+	if len(ancestors) > 0 {
+		if top := s.KnownDevice(ancestors[0]); top != nil && top.PortType == "root-port" {
+			return "pci" + bus
+		}
 	}
 	return ""
 }

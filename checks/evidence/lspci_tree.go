@@ -9,11 +9,13 @@ import (
 )
 
 // lspciTreeKind is the tree of lspci -t, whole or cut (pciutils, ls-tree.c).
-var lspciTreeKind = &Kind{
-	Name: "lspci-tree", Title: "PCI tree, from lspci -tv", Command: "sudo lspci -tvnn", Gives: []string{"pci"},
-	Anchors: []string{"-[0000:", "-+-0", "-+-1", "+-0", "+-1", "\\-0", "\\-1", "]----", "]--+-"},
-	Begins:  lspciTreeBegins,
-	Read:    lspciTreeRead,
+func lspciTreeKind(t *pciTree) *Kind {
+	return &Kind{
+		Name: "lspci-tree", Title: "PCI tree, from lspci -tv", Command: "sudo lspci -tvnn", Gives: []string{"pci"},
+		Anchors: []string{"-[0000:", "-+-0", "-+-1", "+-0", "+-1", "\\-0", "\\-1", "]----", "]--+-"},
+		Begins:  lspciTreeBegins,
+		Read:    func(s *Sink, in *Lines) { lspciTreeRead(s, t, in) },
+	}
 }
 
 var (
@@ -39,7 +41,7 @@ type lspciTreeBus struct {
 	known     bool
 }
 
-func lspciTreeRead(s *Sink, in *Lines) {
+func lspciTreeRead(s *Sink, t *pciTree, in *Lines) {
 	columns := make(map[int]lspciTreeBus)
 	lines, roots := 0, 0
 	whole := true
@@ -49,7 +51,7 @@ func lspciTreeRead(s *Sink, in *Lines) {
 			break
 		}
 		lines++
-		root, placed := lspciTreeWalk(s, l, columns)
+		root, placed := lspciTreeWalk(s, t, l, columns)
 		if root {
 			roots++
 		}
@@ -63,7 +65,7 @@ func lspciTreeRead(s *Sink, in *Lines) {
 
 // lspciTreeWalk reads one line. root is true when a root bus begins there, and
 // placed when it is known on which bus its functions are.
-func lspciTreeWalk(s *Sink, l Line, columns map[int]lspciTreeBus) (root, placed bool) {
+func lspciTreeWalk(s *Sink, t *pciTree, l Line, columns map[int]lspciTreeBus) (root, placed bool) {
 	text := l.Text
 	at, have := lspciTreeBus{}, false
 	last := "" // The function read last, where its bus is known.
@@ -93,7 +95,7 @@ func lspciTreeWalk(s *Sink, l Line, columns map[int]lspciTreeBus) (root, placed 
 				placed, last = false, ""
 				break
 			}
-			last = lspciTreeFunction(s, l, at, m[5], text[i+len(m[0]):])
+			last = lspciTreeFunction(s, t, l, at, m[5], text[i+len(m[0]):])
 		case m[6] != "":
 			// A fork: the same column stands for the same bus in the lines
 			// below, up to its last branch.
@@ -117,7 +119,7 @@ func lspciDomain(s string) string {
 }
 
 // lspciTreeFunction notes a function and returns its address.
-func lspciTreeFunction(s *Sink, l Line, at lspciTreeBus, function, rest string) string {
+func lspciTreeFunction(s *Sink, t *pciTree, l Line, at lspciTreeBus, function, rest string) string {
 	address := facts.Address(at.domain + ":" + at.bus + ":" + function)
 	if address == "" {
 		return ""
@@ -130,8 +132,8 @@ func lspciTreeFunction(s *Sink, l Line, at lspciTreeBus, function, rest string) 
 		}
 		d.RootBus = "pci" + at.domain + ":" + root
 		d.Ancestors = at.ancestors
-	} else if n := len(at.ancestors); n > 0 && s.bridges[at.domain+":"+at.bus] == "" {
-		s.bridges[at.domain+":"+at.bus] = at.ancestors[n-1]
+	} else if n := len(at.ancestors); n > 0 && t.bridges[at.domain+":"+at.bus] == "" {
+		t.bridges[at.domain+":"+at.bus] = at.ancestors[n-1]
 	}
 	if strings.HasPrefix(rest, "-[") {
 		if d.Class == "" {
@@ -143,7 +145,7 @@ func lspciTreeFunction(s *Sink, l Line, at lspciTreeBus, function, rest string) 
 		d.Vendor, d.Device = lspciMaker(rest)
 		if d.Class == "" && lspciTreeGPU(d, rest) {
 			d.Class = "0x030000"
-			s.lspciGPUName(d, rest, l)
+			lspciGPUName(s, d, rest, l)
 		}
 	}
 	return address

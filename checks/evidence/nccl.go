@@ -18,18 +18,20 @@ import (
 //
 // A job of a thousand ranks writes gigabytes of them, so what stands in every
 // rank's log many times is read without patterns and without allocation.
-var ncclKind = &Kind{
-	Name:    "nccl-log",
-	Title:   "log of NCCL or RCCL, with NCCL_DEBUG=INFO",
-	Command: "NCCL_DEBUG=INFO (in the environment of the job)",
-	Gives:   []string{"logs", "software", "env", "nics"},
-	Anchors: []string{
-		ncclInfo, ncclWarn, "NCCL version ", "RCCL version", "HIP version ", "ROCm version :",
-		// What people paste without its beginning.
-		" via P2P/", " via SHM/", " via NET/", " via direct shared memory", "NET/IB : Using [", " - Init COMPLETE", " - Init START", " set by environment to ",
-	},
-	Prefilter: ncclPrefilter,
-	Line:      ncclLine,
+func ncclKind(n *ncclLog) *Kind {
+	return &Kind{
+		Name:    "nccl-log",
+		Title:   "log of NCCL or RCCL, with NCCL_DEBUG=INFO",
+		Command: "NCCL_DEBUG=INFO (in the environment of the job)",
+		Gives:   []string{"logs", "software", "env", "nics"},
+		Anchors: []string{
+			ncclInfo, ncclWarn, "NCCL version ", "RCCL version", "HIP version ", "ROCm version :",
+			// What people paste without its beginning.
+			" via P2P/", " via SHM/", " via NET/", " via direct shared memory", "NET/IB : Using [", " - Init COMPLETE", " - Init START", " set by environment to ",
+		},
+		Prefilter: ncclPrefilter,
+		Line:      func(s *Sink, l Line) bool { return n.line(s, l) },
+	}
 }
 
 const (
@@ -121,13 +123,9 @@ func newNCCLLog() *ncclLog {
 	}
 }
 
-// ncclLine reads one line.
-func ncclLine(s *Sink, l Line) bool {
+// line reads one line.
+func (n *ncclLog) line(s *Sink, l Line) bool {
 	body, who, level := ncclSplit(l.Text)
-	if s.nccl == nil {
-		s.nccl = newNCCLLog()
-	}
-	n := s.nccl
 	if level == ncclWarn { // What it says is the catalogue's.
 		n.rccl = n.rccl || strings.Contains(l.Text, "rccl") || strings.Contains(l.Text, "RCCL")
 		return true
@@ -421,7 +419,7 @@ func (n *ncclLog) count(s *Sink, l Line, p ncclPair, received bool, host string)
 			c = n.pairs[p]
 		}
 		if c == nil {
-			c = &ncclCount{from: ncclNoHost, to: ncclNoHost, source: s.name, line: l.Number}
+			c = &ncclCount{from: ncclNoHost, to: ncclNoHost, source: s.Source(), line: l.Number}
 			n.pairs[p] = c
 		}
 	}
@@ -569,7 +567,7 @@ func (n *ncclLog) find(s *Sink, l Line, body, pointer string, what uint8, rank, 
 		return nil
 	}
 	c := &ncclComm{seen: make(map[int32]uint8), hosts: make(map[string]bool), Communicator: facts.Communicator{
-		ID: strings.Clone(id), Ranks: ranks, Source: s.name, Line: l.Number,
+		ID: strings.Clone(id), Ranks: ranks, Source: s.Source(), Line: l.Number,
 	}}
 	n.comms = append(n.comms, c)
 	if id != "" {
@@ -643,7 +641,7 @@ func (n *ncclLog) network(s *Sink, l Line, name, host string) {
 		}
 	}
 	if len(n.networks) < maxEntries {
-		n.networks = append(n.networks, facts.NetworkChoice{Host: strings.Clone(host), Name: strings.Clone(name), Source: s.name, Line: l.Number, Count: 1})
+		n.networks = append(n.networks, facts.NetworkChoice{Host: strings.Clone(host), Name: strings.Clone(name), Source: s.Source(), Line: l.Number, Count: 1})
 	}
 }
 
@@ -679,7 +677,7 @@ func (n *ncclLog) affinity(s *Sink, l Line, body, host string) bool {
 		}
 	}
 	if len(n.affinities) < maxEntries {
-		n.affinities = append(n.affinities, facts.Affinity{Host: strings.Clone(host), GPU: gpu, Mask: strings.Clone(mask), CPUs: cpus, Source: s.name, Line: l.Number})
+		n.affinities = append(n.affinities, facts.Affinity{Host: strings.Clone(host), GPU: gpu, Mask: strings.Clone(mask), CPUs: cpus, Source: s.Source(), Line: l.Number})
 	}
 	return true
 }
@@ -920,7 +918,7 @@ func ncclRDMA(s *Sink, l Line, p facts.RDMAPort) {
 	if len(nics.RDMA) >= maxEntries || len(p.Device) > 64 {
 		return
 	}
-	p.State, p.Source, p.Line = "active", s.name, l.Number
+	p.State, p.Source, p.Line = "active", s.Source(), l.Number
 	p.Device, p.Host = strings.Clone(p.Device), strings.Clone(p.Host)
 	nics.RDMA = append(nics.RDMA, p)
 }
@@ -960,16 +958,13 @@ func ncclInterface(s *Sink, l Line, item, host string) {
 	}
 	if len(nics.Interfaces) < maxEntries {
 		nics.Interfaces = append(nics.Interfaces, facts.Interface{
-			Name: strings.Clone(name), Host: strings.Clone(host), Addresses: []string{strings.Clone(address)}, Source: s.name, Line: l.Number,
+			Name: strings.Clone(name), Host: strings.Clone(host), Addresses: []string{strings.Clone(address)}, Source: s.Source(), Line: l.Number,
 		})
 	}
 }
 
 // finish puts what was collected into the facts.
 func (n *ncclLog) finish(s *Sink) {
-	if n == nil {
-		return
-	}
 	transports := n.transports()
 	if len(n.comms)+len(transports)+len(n.networks)+len(n.affinities) == 0 {
 		return

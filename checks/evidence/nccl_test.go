@@ -273,7 +273,7 @@ var ncclBenchmark = []string{
 }
 
 func BenchmarkNCCLLine(b *testing.B) {
-	s := newSink()
+	s, n := newSink(), newNCCLLog()
 	total := 0
 	for _, l := range ncclBenchmark {
 		total += len(l) + 1
@@ -282,7 +282,7 @@ func BenchmarkNCCLLine(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for i, l := range ncclBenchmark {
-			ncclLine(s, Line{Text: l, Number: i + 1})
+			n.line(s, Line{Text: l, Number: i + 1})
 		}
 	}
 }

@@ -26,13 +26,15 @@ import (
 //
 // What the report complains of is the catalogue's (checks/message/diagnostics.yaml);
 // here is read what it states.
-var ncclDiagKind = &Kind{
-	Name:    "nccl-diagnostics",
-	Title:   "NCCL's or RCCL's own diagnostics, from 2.31 on",
-	Command: "NCCL_RUN_DIAGNOSTICS=1 NCCL_RUN_RAS_DIAGNOSTICS=1 (in the environment of the job), or ncclras -D",
-	Gives:   []string{"logs", "benchmarks", "software", "gpus", "nics", "iommu", "kernel_log"},
-	Anchors: []string{ncclDiagMark},
-	Line:    ncclDiagLine,
+func ncclDiagKind(d *ncclDiag) *Kind {
+	return &Kind{
+		Name:    "nccl-diagnostics",
+		Title:   "NCCL's or RCCL's own diagnostics, from 2.31 on",
+		Command: "NCCL_RUN_DIAGNOSTICS=1 NCCL_RUN_RAS_DIAGNOSTICS=1 (in the environment of the job), or ncclras -D",
+		Gives:   []string{"logs", "benchmarks", "software", "gpus", "nics", "iommu", "kernel_log"},
+		Anchors: []string{ncclDiagMark},
+		Line:    func(s *Sink, l Line) bool { return ncclDiagLine(s, d, l) },
+	}
 }
 
 const ncclDiagMark = "NCCL DIAG "
@@ -46,7 +48,7 @@ var (
 	ncclDiagXid      = lazy.New(`^(S?Xid) (\d{1,6}) detected (?:at least )?(\d{1,6}) times? (?:\((?:NVSwitch driver reported (Fatal|Non-fatal))?.*?\) )?on host (\S+?)\. (.*)$`)
 )
 
-func ncclDiagLine(s *Sink, l Line) bool {
+func ncclDiagLine(s *Sink, d *ncclDiag, l Line) bool {
 	s.Logs() // It was read, and what it does not complain of is right.
 	before, body, _ := strings.Cut(l.Text, ncclDiagMark)
 	body = strings.TrimSpace(body)
@@ -68,7 +70,7 @@ func ncclDiagLine(s *Sink, l Line) bool {
 			State: rdmaState(m[5]), PhysicalState: rdmaPhysicalState(m[6]), RateGbps: float64(number(m[3])) / 1000,
 		}, l)
 	} else if m := ncclDiagXid.FindStringSubmatch(body); m != nil {
-		ncclDiagEnterXid(s, l, m[1], m[2], m[3], m[4], m[5], body)
+		ncclDiagEnterXid(s, d, l, m[1], m[2], m[3], m[4], m[5], body)
 	} else if ncclDiagVerified.MatchString(body) {
 		none := int64(0)
 		addBenchmark(s, facts.Benchmark{
@@ -131,13 +133,28 @@ func ncclDiagEnterIOMMU(s *Sink, l Line, mode string) {
 	s.Told("iommu.mode", f.Mode, l)
 }
 
+// ncclDiag is what the diagnostics tell of kernel logs.
+type ncclDiag struct{ events []facts.KernelEvent }
+
+// finish adds those events to the others.
+func (d *ncclDiag) finish(s *Sink) {
+	if len(d.events) == 0 {
+		return
+	}
+	f := s.KernelLog()
+	if len(f.Events) == 0 {
+		f.Source = d.events[0].Source
+	}
+	f.Events = append(f.Events, d.events...)
+}
+
 // ncclDiagMaxEvents bounds the Xids that are kept.
 const ncclDiagMaxEvents = 256
 
 // ncclDiagEnterXid notes what the library found in the kernel log of a host. It
 // says itself of which of them nobody need care.
-func ncclDiagEnterXid(s *Sink, l Line, kind, code, count, class, host, text string) {
-	if strings.Contains(text, "o user action or further investigation is required") || len(s.diagEvents) >= ncclDiagMaxEvents {
+func ncclDiagEnterXid(s *Sink, d *ncclDiag, l Line, kind, code, count, class, host, text string) {
+	if strings.Contains(text, "o user action or further investigation is required") || len(d.events) >= ncclDiagMaxEvents {
 		return
 	}
 	n := number(code)
@@ -148,5 +165,5 @@ func ncclDiagEnterXid(s *Sink, l Line, kind, code, count, class, host, text stri
 	if class != "" {
 		e.Fatal = new(class == "Fatal")
 	}
-	s.diagEvents = append(s.diagEvents, e)
+	d.events = append(d.events, e)
 }

@@ -168,11 +168,11 @@ func nvdriverGPURead(s *Sink, in *Lines) {
 	if address == "" {
 		return
 	}
-	s.ledger.close()
-	s.ledger.rename(map[string]string{unnamed: address})
+	s.Settle()
+	s.Rename(map[string]string{unnamed: address})
 	g := s.GPU(address, first)
 	g.Vendor = "nvidia"
-	s.ledger.close()
+	s.Settle()
 	mergeGPU(g, told)
 }
 

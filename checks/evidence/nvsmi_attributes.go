@@ -188,10 +188,10 @@ func nvsmiTold(s *Sink, known, told *facts.GPU, name, text string, l Line) {
 	nvsmiSet(told, name, text)
 	for i, count := range nvsmiCounts(told.ECC) {
 		if before[i] > 0 && count > before[i] {
-			s.ledger.drop(told)
+			s.Unwatch(told)
 		}
 	}
-	s.ledger.close()
+	s.Settle()
 }
 
 // nvsmiCounts are the counts of errors.

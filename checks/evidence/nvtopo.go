@@ -258,12 +258,12 @@ func nvtopoNUMA(s *Sink, index int, row []string, devices int, l Line) {
 		return
 	}
 	if cpus := row[devices+1]; lscpuList.MatchString(cpus) {
-		s.node(node, cpus, l)
+		s.NUMANode(node, cpus, l)
 	}
 	if g := s.GPUAt(index, l); g.NUMANode == nil {
 		g.NUMANode = &node
 	}
-	if address := s.addressOf(index, ""); address != "" {
+	if address := s.AddressOf(index, ""); address != "" {
 		if d := s.Device(address, l); d.NUMANode == nil {
 			d.NUMANode = &node
 		}

@@ -9,19 +9,27 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
+// perftest is the state of the two kinds.
+type perftest struct {
+	// onGPU is the text in which the next table is of a GPU's memory.
+	onGPU string
+}
+
 // perftestKind reads ib_write_bw and its sisters of linux-rdma/perftest
 // (src/perftest_parameters.h: RESULT_FMT and its kin).
-var perftestKind = &Kind{
-	Name:    "perftest",
-	Title:   "RDMA bandwidth, from ib_write_bw and its sisters",
-	Command: "ib_write_bw -d mlx5_0 -a --report_gbits <host>",
-	Gives:   []string{"benchmarks", "nics"},
-	Anchors: []string{"BW Test", "BW peak[", "BW average["},
-	Begins: func(in *Lines) bool {
-		l, _ := in.Peek()
-		return perftestTitle.MatchString(l.Text) || strings.Contains(l.Text, "#bytes") && strings.Contains(l.Text, "BW average[")
-	},
-	Read: readPerftest,
+func perftestKind(p *perftest) *Kind {
+	return &Kind{
+		Name:    "perftest",
+		Title:   "RDMA bandwidth, from ib_write_bw and its sisters",
+		Command: "ib_write_bw -d mlx5_0 -a --report_gbits <host>",
+		Gives:   []string{"benchmarks", "nics"},
+		Anchors: []string{"BW Test", "BW peak[", "BW average["},
+		Begins: func(in *Lines) bool {
+			l, _ := in.Peek()
+			return perftestTitle.MatchString(l.Text) || strings.Contains(l.Text, "#bytes") && strings.Contains(l.Text, "BW average[")
+		},
+		Read: func(s *Sink, in *Lines) { readPerftest(s, p, in) },
+	}
 }
 
 var (
@@ -29,14 +37,14 @@ var (
 	perftestSetting = lazy.New(`(Device|Link type|Mtu|Transport type|GID index|Number of qps)\s*:\s*(\S+)`)
 )
 
-func readPerftest(s *Sink, in *Lines) {
+func readPerftest(s *Sink, p *perftest, in *Lines) {
 	first, _ := in.Peek()
 	b := facts.Benchmark{Tool: "perftest", Test: "ib_bw", What: "network", Memory: "host", Source: s.Source(), Line: first.Number}
 	if m := perftestTitle.FindStringSubmatch(first.Text); m != nil {
 		b.Test = strings.TrimSpace(m[1]) + m[2] + " BW"
 	}
-	if s.gpuBuffer {
-		b.Memory, s.gpuBuffer = "gpu", false
+	if p.onGPU == s.Source() {
+		b.Memory, p.onGPU = "gpu", ""
 	}
 	port := facts.RDMAPort{Port: 1}
 	gbits := false
@@ -84,16 +92,18 @@ done:
 // perftestGPUKind are the lines by which perftest tells, before its table, that the
 // buffer lies in a GPU (src/cuda_memory.c, src/rocm_memory.c; older ones say
 // "cuMemAlloc() of a 131072 bytes GPU buffer").
-var perftestGPUKind = &Kind{
-	Name:    "perftest-gpu",
-	Title:   "that RDMA bandwidth is measured from a GPU's memory, from ib_write_bw --use_cuda",
-	Command: "ib_write_bw -d mlx5_0 --use_cuda=0 <host>",
-	Gives:   []string{"benchmarks"},
-	Anchors: []string{"allocated GPU buffer", " bytes GPU buffer", "using DMA-BUF for GPU buffer", "Using ROCm Device with ID: "},
-	Line: func(s *Sink, _ Line) bool {
-		s.gpuBuffer = true
-		return true
-	},
+func perftestGPUKind(p *perftest) *Kind {
+	return &Kind{
+		Name:    "perftest-gpu",
+		Title:   "that RDMA bandwidth is measured from a GPU's memory, from ib_write_bw --use_cuda",
+		Command: "ib_write_bw -d mlx5_0 --use_cuda=0 <host>",
+		Gives:   []string{"benchmarks"},
+		Anchors: []string{"allocated GPU buffer", " bytes GPU buffer", "using DMA-BUF for GPU buffer", "Using ROCm Device with ID: "},
+		Line: func(s *Sink, _ Line) bool {
+			p.onGPU = s.Source()
+			return true
+		},
+	}
 }
 
 // perftestRow reads "#bytes #iterations BW peak BW average MsgRate".

@@ -12,10 +12,12 @@ import (
 
 // pythonCopyKind is a tensor that somebody copied from GPU to GPU by hand and
 // printed before and after: the check that people do when results are wrong.
-var pythonCopyKind = &Kind{
-	Name: "tensor-copy", Title: "a tensor copied from GPU to GPU in Python", Gives: []string{"benchmarks"},
-	Anchors: []string{"tensor(", "Tensor(", "device='cuda:", ".to(\"cuda:", ".to('cuda:", "torch.ones(", "torch.zeros("},
-	Line:    pythonCopyLine,
+func pythonCopyKind(t *pythonCopy) *Kind {
+	return &Kind{
+		Name: "tensor-copy", Title: "a tensor copied from GPU to GPU in Python", Gives: []string{"benchmarks"},
+		Anchors: []string{"tensor(", "Tensor(", "device='cuda:", ".to(\"cuda:", ".to('cuda:", "torch.ones(", "torch.zeros("},
+		Line:    func(s *Sink, l Line) bool { return pythonCopyLine(s, t, l) },
+	}
 }
 
 var (
@@ -69,31 +71,31 @@ func pythonCopyValues(text string) []float64 {
 	return values
 }
 
-func pythonCopyLine(s *Sink, l Line) bool {
+func pythonCopyLine(s *Sink, t *pythonCopy, l Line) bool {
 	if m := pythonCopyTensor.FindStringSubmatch(l.Text); m != nil {
-		return pythonCopyShown(s, l, pythonCopyValues(m[1]), m[2])
+		return pythonCopyShown(s, t, l, pythonCopyValues(m[1]), m[2])
 	}
 	if m := pythonCopyOpened.FindStringSubmatch(l.Text); m != nil {
-		s.tensor.open = pythonCopyValues(m[1])
+		t.open = pythonCopyValues(m[1])
 		return true
 	}
-	if m := pythonCopyEnded.FindStringSubmatch(l.Text); m != nil && len(s.tensor.open) > 0 {
-		values := s.tensor.open
-		s.tensor.open = nil
-		return pythonCopyShown(s, l, values, m[1])
+	if m := pythonCopyEnded.FindStringSubmatch(l.Text); m != nil && len(t.open) > 0 {
+		values := t.open
+		t.open = nil
+		return pythonCopyShown(s, t, l, values, m[1])
 	}
-	if m := pythonCopyClosed.FindStringSubmatch(l.Text); m != nil && len(s.tensor.open) > 0 {
+	if m := pythonCopyClosed.FindStringSubmatch(l.Text); m != nil && len(t.open) > 0 {
 		// The first row alone tells the shape: rows between are not always
 		// printed, nor does the last always stand with the device.
-		values, last := s.tensor.open, pythonCopyValues(m[1])
-		s.tensor.open = nil
+		values, last := t.open, pythonCopyValues(m[1])
+		t.open = nil
 		if slices.ContainsFunc(last, func(v float64) bool { return v != 0 }) && !slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
 			return false
 		}
-		return len(values) <= pythonCopyMost && pythonCopyShown(s, l, values, m[2])
+		return len(values) <= pythonCopyMost && pythonCopyShown(s, t, l, values, m[2])
 	}
 	if strings.Contains(l.Text, "torch.zeros(") {
-		s.tensor = pythonCopy{} // What is printed next may be these zeros.
+		*t = pythonCopy{} // What is printed next may be these zeros.
 		return false
 	}
 	if m := pythonCopyMade.FindStringSubmatch(l.Text); m != nil {
@@ -101,43 +103,43 @@ func pythonCopyLine(s *Sink, l Line) bool {
 		if n := number(m[2]); m[2] != "" && n <= pythonCopyMost {
 			values = slices.Repeat([]float64{1}, n)
 		}
-		s.tensor = pythonCopy{}
+		*t = pythonCopy{}
 		if slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
-			s.tensor = pythonCopy{source: s.name, numbers: values, line: l.Number}
+			*t = pythonCopy{source: s.Source(), numbers: values, line: l.Number}
 		}
 	}
-	if m := pythonCopyPlaced.FindStringSubmatch(l.Text); m != nil && s.tensor.source == s.name && s.tensor.device == "" {
-		s.tensor.device = m[1]
+	if m := pythonCopyPlaced.FindStringSubmatch(l.Text); m != nil && t.source == s.Source() && t.device == "" {
+		t.device = m[1]
 	}
 	return false
 }
 
 // pythonCopyShown takes a tensor that was printed on a GPU.
-func pythonCopyShown(s *Sink, l Line, values []float64, device string) bool {
-	before := s.tensor
-	near := before.source == s.name && before.device != "" && len(before.numbers) == len(values) && l.Number-before.line <= pythonCopyNear
+func pythonCopyShown(s *Sink, t *pythonCopy, l Line, values []float64, device string) bool {
+	before := *t
+	near := before.source == s.Source() && before.device != "" && len(before.numbers) == len(values) && l.Number-before.line <= pythonCopyNear
 	zero := !slices.ContainsFunc(values, func(v float64) bool { return v != 0 })
-	now := pythonCopy{source: s.name, device: device, numbers: values, line: l.Number}
+	now := pythonCopy{source: s.Source(), device: device, numbers: values, line: l.Number}
 	switch {
 	case near && before.device != device && zero && !strings.Contains(l.Text, "zeros"):
 		return pythonCopyWrong(s, before, now)
 	case zero:
 		return false
 	case near && before.device != device && !slices.Equal(before.numbers, values) && before.doubted == nil:
-		s.tensor.doubted = &now
+		t.doubted = &now
 		return true
 	case near && before.doubted != nil && before.doubted.device == device && slices.Equal(before.numbers, values):
-		s.tensor.doubted = nil
+		t.doubted = nil
 		return pythonCopyWrong(s, before, *before.doubted)
 	}
-	s.tensor = now
+	*t = now
 	return true
 }
 
 // pythonCopyWrong enters a copy that did not arrive.
 func pythonCopyWrong(s *Sink, from, to pythonCopy) bool {
 	for _, b := range s.Facts.Benchmarks {
-		if b.Tool == "pytorch" && b.Source == s.name && b.Points[0].A == "GPU"+from.device && b.Points[0].B == "GPU"+to.device {
+		if b.Tool == "pytorch" && b.Source == s.Source() && b.Points[0].A == "GPU"+from.device && b.Points[0].B == "GPU"+to.device {
 			return true
 		}
 	}
@@ -146,7 +148,7 @@ func pythonCopyWrong(s *Sink, from, to pythonCopy) bool {
 	}
 	wrong := int64(len(to.numbers))
 	s.Facts.Benchmarks = append(s.Facts.Benchmarks, facts.Benchmark{
-		Tool: "pytorch", Test: "a tensor copied by hand", What: "copy", Wrong: &wrong, Complete: true, Source: s.name, Line: to.line,
+		Tool: "pytorch", Test: "a tensor copied by hand", What: "copy", Wrong: &wrong, Complete: true, Source: s.Source(), Line: to.line,
 		Lines:  map[string]int{"wrong": to.line},
 		Points: []facts.BenchmarkPoint{{A: "GPU" + from.device, B: "GPU" + to.device, Line: to.line}},
 	})

@@ -14,8 +14,9 @@ import (
 // reading is the examination of one or more texts that tell of one machine or
 // one job.
 type reading struct {
-	sink  *Sink
-	kinds []*Kind
+	sink     *Sink
+	families []Family
+	kinds    []*Kind
 	// takers are, by their number in the automaton, the kinds and after them
 	// the statements; the last one stands for what may be a shell prompt.
 	statements  []*message.Statement
@@ -36,7 +37,7 @@ var promptSigns = []string{"$ ", "# ", "% ", "*** /", "==> /", "*** ls: "}
 var anchorsOfAll = sync.OnceValue(func() *anchorSet {
 	var anchors [][]string
 	var prefilters []func(line []byte) Relevance
-	for _, k := range kinds() {
+	for _, k := range Kinds() {
 		anchors = append(anchors, k.Anchors)
 		prefilters = append(prefilters, k.Prefilter)
 	}
@@ -49,7 +50,11 @@ var anchorsOfAll = sync.OnceValue(func() *anchorSet {
 })
 
 func newReading() *reading {
-	r := &reading{sink: newSink(), kinds: kinds(), statements: message.Statements(), anchors: anchorsOfAll()}
+	r := &reading{sink: newSink(), statements: message.Statements(), anchors: anchorsOfAll()}
+	for _, family := range families {
+		f := family(r.sink)
+		r.families, r.kinds = append(r.families, f), append(r.kinds, f.Kinds...)
+	}
 	r.promptTaker = uint16(len(r.kinds) + len(r.statements))
 	for _, k := range r.kinds {
 		r.readers = append(r.readers, k.Read != nil)
@@ -198,7 +203,11 @@ func (r *reading) recognised(kind string, first, lines int) {
 // finish joins what the texts told and returns the facts.
 func (r *reading) finish() *facts.Facts {
 	s := r.sink
-	s.nccl.finish(s)
+	for _, f := range r.families {
+		if f.Finish != nil {
+			f.Finish()
+		}
+	}
 	if list := s.messages.messages(); len(list) > 0 || s.Facts.Logs != nil {
 		s.Logs().Messages = list
 	}

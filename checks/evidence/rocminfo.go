@@ -166,7 +166,7 @@ func (a *rocminfoGPU) finish(s *Sink, index int) bool {
 		integrated := strings.Contains(a.memory, "APU")
 		g.Integrated = &integrated
 	}
-	s.ledger.close()
+	s.Settle()
 	return true
 }
 

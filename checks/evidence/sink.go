@@ -1,7 +1,11 @@
 package evidence
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -26,30 +30,6 @@ type Sink struct {
 	partialPCI bool
 
 	messages *messageLog
-	// nccl is what lines of NCCL told so far; nil before the first one.
-	nccl *ncclLog
-	// kernel finds events in lines of kernel logs, and bridges are the PCI
-	// bridges by the bus below them, of each text that shows some.
-	kernel  *checks.KernelLogReader
-	bridges map[string]string
-	// wholeTree is set once a text shows the buses below every bridge.
-	wholeTree  bool
-	unnamedACS []facts.UnnamedACS
-	// groupTypes are the types of IOMMU groups by number.
-	groupTypes map[int]string
-	// shell are the numbers that a script gives names.
-	shell launchNumbers
-	// block are the lines of the command that is being read, where it goes on over
-	// several.
-	block []Line
-	// tensor is the last tensor that a text showed on a GPU.
-	tensor pythonCopy
-	// gpuBuffer is set while perftest's next table is of a GPU's memory.
-	gpuBuffer bool
-	// diagEvents are the events of kernel logs of which NCCL's diagnostics tell.
-	diagEvents []facts.KernelEvent
-	// access is who may open the device nodes that a text lists, and who asks.
-	access nodesAccess
 }
 
 func newSink() *Sink {
@@ -58,7 +38,6 @@ func newSink() *Sink {
 		devices:    make(map[string]*facts.PCIDevice),
 		gpus:       make(map[string]*facts.GPU),
 		partialPCI: true,
-		kernel:     checks.NewKernelLogReader(), bridges: make(map[string]string), groupTypes: make(map[int]string),
 	}
 	s.messages = newMessageLog(s)
 	return s
@@ -67,19 +46,22 @@ func newSink() *Sink {
 // begin turns to another text.
 func (s *Sink) begin(name string, prompt *Prompt) {
 	s.ledger.close()
-	s.name, s.prompt, s.gpuBuffer = name, prompt, false
+	s.name, s.prompt = name, prompt
 }
 
 // Source is the name of the text that is being read.
 func (s *Sink) Source() string { return s.name }
 
-// Host is the host that the last shell prompt named, or empty.
-func (s *Sink) Host() string {
+// Prompt is the last shell prompt of the text.
+func (s *Sink) Prompt() Prompt {
 	if s.prompt == nil {
-		return ""
+		return Prompt{}
 	}
-	return s.prompt.Host
+	return *s.prompt
 }
+
+// Host is the host that the last shell prompt named, or empty.
+func (s *Sink) Host() string { return s.Prompt().Host }
 
 // Told notes that a line tells a value of a fact. fact is its path as rules
 // write it: "container.shm.size_bytes", "env.variables[NCCL_DEBUG]". Of a
@@ -96,6 +78,15 @@ func (s *Sink) Told(fact string, value any, l Line) {
 func (s *Sink) Watch(fact string, object any, l Line) {
 	s.ledger.watch(fact, object, s.name, l.Number)
 }
+
+// Settle ends the watching of all objects: what changed is told by their lines.
+func (s *Sink) Settle() { s.ledger.close() }
+
+// Unwatch ends the watching of an object whose change no one line tells: a sum.
+func (s *Sink) Unwatch(object any) { s.ledger.drop(object) }
+
+// Rename carries new names of GPUs into the paths of what was told.
+func (s *Sink) Rename(names map[string]string) { s.ledger.rename(names) }
 
 // maxDevices bounds the PCI functions and the GPUs, maxEntries each list of
 // the facts that texts fill.
@@ -117,6 +108,12 @@ func (s *Sink) Device(address string, l Line) *facts.PCIDevice {
 	s.Watch("pci.devices["+address+"]", d, l)
 	return d
 }
+
+// KnownDevice returns the PCI function at an address; nil where no text told of it.
+func (s *Sink) KnownDevice(address string) *facts.PCIDevice { return s.devices[address] }
+
+// Addresses are those of all PCI functions, in order.
+func (s *Sink) Addresses() []string { return slices.Sorted(maps.Keys(s.devices)) }
 
 // WholePCI notes that a text lists every PCI function of the machine.
 func (s *Sink) WholePCI() { s.partialPCI = false }
@@ -165,6 +162,12 @@ func (s *Sink) GPUs() *facts.GPUFacts { return section(&s.Facts.GPUs) }
 // with theirs.
 func (s *Sink) HostFacts() *facts.HostFacts { return section(&s.Facts.Host) }
 
+// PCI returns its section. The functions are put there when all texts are read.
+func (s *Sink) PCI() *facts.PCIFacts { return section(&s.Facts.PCI) }
+
+// KernelLog returns its section.
+func (s *Sink) KernelLog() *facts.KernelLogFacts { return section(&s.Facts.KernelLog) }
+
 // IOMMU returns its section.
 func (s *Sink) IOMMU() *facts.IOMMUFacts { return section(&s.Facts.IOMMU) }
 
@@ -185,6 +188,22 @@ func (s *Sink) Storage() *facts.StorageFacts { return section(&s.Facts.Storage) 
 
 // Logs returns its section.
 func (s *Sink) Logs() *facts.LogFacts { return section(&s.Facts.Logs) }
+
+// NUMANode notes the CPUs of a NUMA node.
+func (s *Sink) NUMANode(id int, cpus string, l Line) *facts.NUMANode {
+	f := s.NUMA()
+	i, found := slices.BinarySearchFunc(f.Nodes, id, func(n facts.NUMANode, id int) int { return cmp.Compare(n.ID, id) })
+	if !found {
+		if len(f.Nodes) >= 1024 {
+			return &facts.NUMANode{}
+		}
+		f.Nodes = slices.Insert(f.Nodes, i, facts.NUMANode{ID: id, Distances: []int{}})
+	}
+	n := &f.Nodes[i]
+	s.Watch(fmt.Sprintf("numa.nodes[%d]", id), n, l)
+	n.CPUs = cmp.Or(n.CPUs, cpus)
+	return n
+}
 
 // Variable notes a setting that is in force for the job. The first value of a
 // name counts as effective; another one that differs is listed beside it.
