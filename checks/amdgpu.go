@@ -18,6 +18,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // What amdgpu and amdkfd show of themselves, without any library of AMD.
@@ -39,52 +40,6 @@ const (
 	maxKFDProcesses  = 1024
 	maxRASBlocks     = 64
 )
-
-// amdModel is what is known of a device id.
-type amdModel struct {
-	name string
-	// xgmiGBps is what one of its xGMI links carries in one direction.
-	xgmiGBps float64
-	// mesh is true where each two GPUs of a hive are joined by one link.
-	mesh bool
-}
-
-// amdModels are the GPUs of which people ask, by device id. The names are the
-// PCI ID database's, shortened; the rates those of AMD's documentation: MI100
-// 23 GT/s x 16 (rocm.docs.amd.com gpu-arch/mi100), MI250 50 GB/s (mi250), MI300
-// and MI350 64 and 76.5 (mi300; stas00/ml-engineering, accelerators).
-var amdModels = map[string]amdModel{
-	"0x66a0": {name: "AMD Instinct MI60 / MI50"},
-	"0x66a1": {name: "AMD Instinct MI60 / MI50"},
-	"0x66af": {name: "AMD Radeon VII"},
-	"0x738c": {name: "AMD Instinct MI100", xgmiGBps: 46, mesh: true},
-	"0x738e": {name: "AMD Instinct MI100", xgmiGBps: 46, mesh: true},
-	"0x740f": {name: "AMD Instinct MI210", xgmiGBps: 50},
-	"0x740c": {name: "AMD Instinct MI250X / MI250", xgmiGBps: 50},
-	"0x7408": {name: "AMD Instinct MI250X", xgmiGBps: 50},
-	"0x7410": {name: "AMD Instinct MI210 VF"},
-	"0x74a0": {name: "AMD Instinct MI300A"},
-	"0x74a1": {name: "AMD Instinct MI300X", xgmiGBps: 64, mesh: true},
-	"0x74b5": {name: "AMD Instinct MI300X VF", xgmiGBps: 64, mesh: true},
-	"0x74a2": {name: "AMD Instinct MI308X", xgmiGBps: 64, mesh: true},
-	"0x74a5": {name: "AMD Instinct MI325X", xgmiGBps: 64, mesh: true},
-	"0x74b9": {name: "AMD Instinct MI325X VF"},
-	"0x75a0": {name: "AMD Instinct MI350X", xgmiGBps: 76.5, mesh: true},
-	"0x75a3": {name: "AMD Instinct MI355X", xgmiGBps: 76.5, mesh: true},
-	"0x73a1": {name: "AMD Radeon Pro V620"},
-	"0x73a3": {name: "AMD Radeon Pro W6800"},
-	"0x7448": {name: "AMD Radeon Pro W7900"},
-	"0x744a": {name: "AMD Radeon Pro W7900 Dual Slot"},
-	"0x745e": {name: "AMD Radeon Pro W7800"},
-	"0x7449": {name: "AMD Radeon Pro W7800 48GB"},
-	"0x744c": {name: "AMD Radeon RX 7900 series"},
-	"0x7550": {name: "AMD Radeon RX 9070 series"},
-	"0x7551": {name: "AMD Radeon AI PRO R9700"},
-}
-
-// amdAccelerated is the MI300A: a processor with GPUs as large as cards, which
-// is neither to be taken for an integrated GPU nor for a card.
-const amdAccelerated = "0x74a0"
 
 // hasAMD is false where the PCI tree shows no display or accelerator of AMD:
 // then there is nothing to look for, and no file is touched.
@@ -206,13 +161,13 @@ func pciDevice(f *facts.Facts, address string) (facts.PCIDevice, bool) {
 // which identify the card and tell no more. It returns whether amdgpu drives it.
 func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
 	d, inPCI := pciDevice(c.Facts, gpu.Address)
-	model := amdModels[d.Device]
-	gpu.Name = cmp.Or(gpu.Name, model.name)
+	model := data.GPUModelByID(d.Device)
+	gpu.Name = cmp.Or(gpu.Name, model.Name)
 	if gpu.Integrated == nil && inPCI {
 		switch {
 		case d.Kind == "display":
 			gpu.Integrated = new(true)
-		case d.Kind == kindGPU && d.Device != amdAccelerated:
+		case d.Kind == kindGPU && model.Form != "superchip": // MI300A is neither integrated nor a card.
 			gpu.Integrated = new(false)
 		}
 	}

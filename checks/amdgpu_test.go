@@ -484,7 +484,7 @@ func TestROCmVersion(t *testing.T) {
 			for name, text := range tt.files {
 				m.AddFile(name, []byte(text))
 			}
-			c := &gpuGathering{Gathering: &Gathering{Host: NewHost(m), Facts: &facts.Facts{}, unknown: &unknownList{}}}
+			c := &gpuGathering{Gathering: onHost(m, &facts.Facts{})}
 			if got := c.readROCm(); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -557,7 +557,7 @@ func TestAMDNodesGroup(t *testing.T) {
 // goroutines: that would make the fuzzer's coverage change from run to run.
 func pciOfWorkstation(f *testing.F) *facts.PCIFacts {
 	f.Helper()
-	g := &Gathering{Host: NewHost(r9700x4().build()), Facts: &facts.Facts{}, unknown: &unknownList{}}
+	g := onHost(r9700x4().build(), &facts.Facts{})
 	if err := pciCheck.Gather(f.Context(), g); err != nil {
 		f.Fatal(err)
 	}
@@ -577,7 +577,7 @@ func FuzzKFD(f *testing.F) {
 		dir := folderOf(m, "0000:03:00.0")
 		m.AddFile(dir+"/ras/umc_err_count", []byte(counters))
 		m.AddFile(dir+"/ras/gpu_vram_bad_pages", []byte(counters))
-		pci := &Gathering{Host: NewHost(m), Facts: &facts.Facts{PCI: tree}, unknown: &unknownList{}}
+		pci := onHost(m, &facts.Facts{PCI: tree})
 		for _, c := range []*Check{gpusCheck, linksCheck} {
 			if err := c.Gather(t.Context(), pci); err != nil {
 				t.Fatal(err)

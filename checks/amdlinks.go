@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // The types of links between nodes (HSA_IOLINKTYPE in hsakmttypes.h,
@@ -196,24 +197,24 @@ func (t *topology) xgmiGBps(p *facts.Pair, link kfdLink) float64 {
 		return 0
 	}
 	model := t.amdModel(p.A)
-	if b := t.amdModel(p.B); b.xgmiGBps < model.xgmiGBps {
+	if b := t.amdModel(p.B); b.XGMIGBps < model.XGMIGBps {
 		model = b
 	}
 	const most = 10_000_000 // 10 TB/s is more than any hive carries.
 	if link.minMBps > 0 && link.maxMBps >= link.minMBps && link.maxMBps <= most {
-		perLink := max(model.xgmiGBps, float64(link.minMBps)/1000)
+		perLink := max(model.XGMIGBps, float64(link.minMBps)/1000)
 		return thousandths(perLink * float64(link.maxMBps/link.minMBps))
 	}
-	if model.mesh {
-		return model.xgmiGBps
+	if model.XGMIMesh {
+		return model.XGMIGBps
 	}
 	return 0
 }
 
 // amdModel is what is known of a GPU's model.
-func (t *topology) amdModel(address string) amdModel {
+func (t *topology) amdModel(address string) data.GPUModel {
 	if d := t.devices[address]; d != nil {
-		return amdModels[d.Device]
+		return data.GPUModelByID(d.Device)
 	}
-	return amdModel{}
+	return data.GPUModel{}
 }

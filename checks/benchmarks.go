@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // leastCollective is the size from which on a collective shows the bandwidth
@@ -21,28 +22,13 @@ const leastCollective = 32 << 20
 // RTX PRO 6000 37 to 41 of 63, 4 x A100 25 of 31.5. Half of the least is slow.
 var collectiveShares = share{nvlink: 0.35, pcie: 0.20}
 
-// linkedModels are GPU models that always come with NVLink to every other one
-// of their board, and what one of them sends at most, in GB/s: links times the
-// usable rate of a link (NVIDIA's data sheets; docs.nvidia.com on
-// NVLink per generation).
-var linkedModels = []struct {
-	name string
-	gbps float64
-}{
-	{"A100-SXM4", 300}, {"A800-SXM4", 200}, {"H100 80GB HBM3", 450}, {"H800", 200}, {"H200", 450}, {"B200", 900}, {"B300", 900},
-}
-
-// linkedModel returns what a GPU of this model sends over its NVLinks.
+// linkedModel returns what a GPU of this model sends over its NVLinks to the others of
+// its board; 0 for a part of a GPU, or a model without.
 func linkedModel(name string) float64 {
-	if strings.Contains(name, "NVL") || strings.Contains(name, "PCIe") || strings.Contains(name, "MIG") {
+	if strings.Contains(name, "MIG") {
 		return 0
 	}
-	for _, m := range linkedModels {
-		if strings.Contains(name, m.name) {
-			return m.gbps
-		}
-	}
-	return 0
+	return data.GPUModelOf(name).NVLinkGBps
 }
 
 // expectOfBenchmarks notes beside each measured value what the links allow.

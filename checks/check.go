@@ -89,10 +89,8 @@ type Gathering struct {
 	Facts   *facts.Facts
 	Options Options
 
-	probe <-chan probeAnswer
-	// linked is told the facts once the links are known: the probe's speeds are
-	// judged by them while it is under way.
-	linked  chan<- *facts.Facts
+	doors   *doors
+	probe   <-chan probeAnswer
 	unknown *unknownList
 }
 
@@ -139,10 +137,9 @@ func Gather(ctx context.Context, h *Host, opts Options) (*facts.Facts, map[strin
 	}
 	f := &facts.Facts{Schema: facts.FactsSchema}
 	unknown := &unknownList{}
-	ctx = withDriverOptions(ctx, opts)
-	linked := make(chan *facts.Facts, 1)
-	asked := askProbe(ctx, h, opts, linked) // The driver starts while files are read.
-	var mu sync.Mutex                       // Guards facts and timing.
+	shared := newDoors(h, opts)
+	asked := shared.startProbe(ctx) // The driver starts while files are read.
+	var mu sync.Mutex               // Guards facts and timing.
 	done := make(map[string]chan struct{}, len(All))
 	for _, c := range All {
 		done[c.Name] = make(chan struct{})
@@ -161,7 +158,7 @@ func Gather(ctx context.Context, h *Host, opts Options) (*facts.Facts, map[strin
 			mu.Lock()
 			own := *f
 			mu.Unlock()
-			g := &Gathering{Host: h, Facts: &own, Options: opts, probe: asked, linked: linked, unknown: unknown}
+			g := &Gathering{Host: h, Facts: &own, Options: opts, doors: shared, probe: asked, unknown: unknown}
 			if c != transfersCheck { // It waits for the probe, which tells its stages.
 				opts.Progress(c.Name)
 			}
@@ -178,6 +175,7 @@ func Gather(ctx context.Context, h *Host, opts Options) (*facts.Facts, map[strin
 		})
 	}
 	wg.Wait()
+	deriveOffered(f)
 	unknown.mu.Lock()
 	defer unknown.mu.Unlock()
 	f.Unknown = slices.Clone(unknown.list)

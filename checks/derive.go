@@ -7,7 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // SteersCommunication reports whether a variable of this name steers how GPUs
@@ -16,7 +16,7 @@ func SteersCommunication(name string) bool { return machine.SteersCommunication(
 
 // AMDModel is the name of the AMD GPU with a PCI device id ("0x74a1"); empty where
 // it is not known.
-func AMDModel(device string) string { return amdModels[device].name }
+func AMDModel(device string) string { return data.GPUModelByID(device).Name }
 
 // CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79"); false
 // where one is no list.
@@ -100,6 +100,21 @@ func Derive(f *facts.Facts) {
 	expectOfBenchmarks(f)
 }
 
+// deriveOffered lists the GPUs that HIP offers and nothing else shows, as in a
+// container without the PCI tree. It follows gathering, where each check writes its own
+// section.
+func deriveOffered(f *facts.Facts) {
+	if f.Transfers == nil || f.Transfers.API != "hip" || f.GPUs == nil {
+		return
+	}
+	for _, d := range f.Transfers.Devices {
+		if !slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Address == d.Address }) {
+			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: amdGPU, Name: d.Name, MemoryBytes: d.MemoryBytes})
+		}
+	}
+	slices.SortFunc(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
+}
+
 // deriveGPUs lists the GPUs of the PCI tree with those that other texts tell
 // of.
 func deriveGPUs(f *facts.Facts) {
@@ -120,12 +135,6 @@ func deriveGPUs(f *facts.Facts) {
 		g.InPCI, g.Vendor = true, cmp.Or(g.Vendor, vendor)
 	}
 }
-
-// unlinked are the models that have no NVLink connector: GeForce cards since the
-// 40 series (of the 30 series only the 3090 has one), the workstation cards of
-// Ada and Blackwell, and the data centre's cards for inference (NVIDIA's
-// datasheets of each).
-var unlinked = lazy.New(`GeForce (?:GTX|RTX (?:[45]0[5-9]0|30[5-8]0))|RTX (?:\d{4}|\d{4} SFF) Ada|RTX PRO \d{4}|\b(?:L4|L40|L40S|A2|A10|A10G|A16|T4|T4G|P4|P40|M40|M60|M10)\b`)
 
 // deriveNVLinks notes the GPUs that have no NVLink: by their model, or because a
 // text that shows each pair of the GPUs by index shows none.
@@ -151,7 +160,7 @@ func deriveNVLinks(f *facts.Facts) {
 	none := !joined && pairs > 0 && pairs == n*(n-1)/2
 	for i := range f.GPUs.Devices {
 		g := &f.GPUs.Devices[i]
-		if g.NVLinks == nil && g.Vendor != vendorWordAMD && (none || unlinked.MatchString(g.Name)) {
+		if g.NVLinks == nil && g.Vendor != vendorWordAMD && (none || data.GPUModelOf(g.Name).NVLink == "none") {
 			g.NVLinks = []facts.NVLink{}
 		}
 	}

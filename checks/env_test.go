@@ -18,7 +18,7 @@ import (
 func gatherOne(t *testing.T, c *Check, m *machine.Memory) *facts.Facts {
 	t.Helper()
 	f := &facts.Facts{Schema: facts.FactsSchema}
-	g := &Gathering{Host: NewHost(m), Facts: f, unknown: &unknownList{}}
+	g := onHost(m, f)
 	if err := c.Gather(t.Context(), g); err != nil {
 		g.Unknown(c.Name, "", err.Error(), hintFor(err))
 	}

@@ -83,7 +83,7 @@ const notAsked = "not-asked"
 
 func (c *gpuGathering) askNVML(ctx context.Context) (*nvml.Answer, error) {
 	answer := &nvml.Answer{}
-	err := c.Host.Ask(ctx, machine.AskNVML, answer)
+	err := c.doors.nvml(ctx, answer)
 	switch {
 	case err == nil:
 		return answer, nil

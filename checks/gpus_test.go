@@ -17,7 +17,7 @@ import (
 // gpuFacts runs the check over a machine whose PCI tree is known.
 func gpuFacts(t *testing.T, m *machine.Memory, pci *facts.PCIFacts) (*facts.GPUFacts, []facts.Unknown) {
 	t.Helper()
-	g := &Gathering{Host: NewHost(m), Facts: &facts.Facts{PCI: pci}, unknown: &unknownList{}}
+	g := onHost(m, &facts.Facts{PCI: pci})
 	if err := gpusCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
@@ -389,9 +389,9 @@ func FuzzDriverFiles(f *testing.F) {
 // known stands in no pair.
 func TestSilentGPUHasNoPairs(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
-	g := &Gathering{Host: NewHost(&machine.Memory{}), unknown: &unknownList{}, Facts: &facts.Facts{
+	g := onHost(&machine.Memory{}, &facts.Facts{
 		GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Vendor: "nvidia", Error: "GPU_IS_LOST"}, {Address: a, Vendor: "nvidia"}, {Address: b, Vendor: "nvidia"}}},
-	}}
+	})
 	if err := linksCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}

@@ -22,10 +22,7 @@ type Host struct {
 }
 
 // Live returns the machine that this process runs on.
-func Live() *Host {
-	registerAnswers()
-	return &Host{src: machine.Live()}
-}
+func Live() *Host { return &Host{src: machine.Live()} }
 
 // NewHost returns a host that answers from src.
 func NewHost(src machine.Source) *Host { return &Host{src: src} }
@@ -123,7 +120,12 @@ func (h *Host) Real(name string) (string, error) {
 // Ask puts a question that no file answers (see package machine for the
 // questions) and decodes the answer.
 func (h *Host) Ask(ctx context.Context, question string, answer any) error {
-	raw, err := h.src.Ask(ctx, question)
+	return h.askBy(ctx, question, nil, answer)
+}
+
+// askBy puts a question that by answers on a live machine.
+func (h *Host) askBy(ctx context.Context, question string, by machine.Answerer, answer any) error {
+	raw, err := h.src.Ask(ctx, question, by)
 	if err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func TestIOMMUHidden(t *testing.T) {
 			m := &machine.Memory{}
 			m.AddFile("/proc/cmdline", []byte("quiet\n"))
 			test.build(m)
-			g := &Gathering{Host: NewHost(m), Facts: &facts.Facts{}, unknown: &unknownList{}}
+			g := onHost(m, &facts.Facts{})
 			if err := iommuCheck.Gather(t.Context(), g); err != nil {
 				t.Fatal(err)
 			}

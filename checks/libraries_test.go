@@ -432,7 +432,7 @@ func BenchmarkLibraries(b *testing.B) {
 	m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
 	m.AddInfo("/usr/local/cuda-13.0/lib64/libcudart.so.13.0.48", big)
 	for b.Loop() {
-		g := &Gathering{Host: NewHost(&m), Facts: &facts.Facts{}, unknown: &unknownList{}}
+		g := onHost(&m, &facts.Facts{})
 		if err := librariesCheck.Gather(b.Context(), g); err != nil {
 			b.Fatal(err)
 		}

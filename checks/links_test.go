@@ -404,7 +404,7 @@ func TestLinksWithoutPCI(t *testing.T) {
 		{Address: "0000:01:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
 		{Address: "0000:02:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
 	}}}
-	g := &Gathering{Host: NewHost(&machine.Memory{}), Facts: f, unknown: &unknownList{}}
+	g := onHost(&machine.Memory{}, f)
 	if err := linksCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +451,7 @@ func TestLinksBounded(t *testing.T) {
 			f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{Address: address, Kind: "gpu", RootBus: "pci0000:00"})
 		}
 	}
-	g := &Gathering{Host: NewHost(&machine.Memory{}), Facts: f, unknown: &unknownList{}}
+	g := onHost(&machine.Memory{}, f)
 	if err := linksCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
@@ -467,7 +467,7 @@ func BenchmarkLinks(b *testing.B) {
 		link := facts.NVLink{Active: true, Version: 4, SpeedMBps: 26562, RemoteType: "switch"}
 		f.Devices = append(f.Devices, facts.GPU{Address: gpu.Address, Vendor: "nvidia", NVLinks: nvlinks(18, link)})
 	}
-	g := &Gathering{Host: NewHost(memoryOf(tree)), Facts: gatherTopology(b, memoryOf(tree), f), unknown: &unknownList{}}
+	g := onHost(memoryOf(tree), gatherTopology(b, memoryOf(tree), f))
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := linksCheck.Gather(b.Context(), g); err != nil {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
@@ -18,59 +18,71 @@ import (
 // that the doctor started, it does the child's work and never returns.
 func ChildMain() { child.Main() }
 
-// registerAnswers makes live machines answer the questions that vendor
-// libraries answer, each in a child of this binary.
-var registerAnswers = sync.OnceFunc(func() {
-	machine.Register(machine.AskNVML, func(ctx context.Context, _ string) (any, error) {
-		limits, _ := ctx.Value(driverLimits{}).(nvml.Limits)
-		met, _ := ctx.Value(gpusMet{}).(chan []nvml.Device)
-		return nvml.Ask(ctx, limits, func(devices []nvml.Device) {
-			select {
-			case met <- devices:
-			default: // Nobody is to be told, or was told before.
-			}
-		})
-	})
-	machine.Register(machine.AskProbe, func(ctx context.Context, mode string) (any, error) {
-		o, _ := ctx.Value(probeOptions{}).(engine.Options)
-		o.Mode = probe.Mode(mode)
-		return engine.Run(ctx, o)
-	})
-})
-
-// driverLimits is the context key of how long the management library may take.
-// Whoever asks it first decides for all, so it stands in the context of the whole
-// gathering.
-type driverLimits struct{}
-
-// gpusMet is the context key of a channel with room for one message: the GPUs
-// as the management library shows them, as soon as it has, so that the probe
-// need not wait for the rest. It stands beside driverLimits.
-type gpusMet struct{}
-
-// probeOptions is the context key of the probe's options: what is asked and
-// recorded is the mode alone.
-type probeOptions struct{}
-
-// withDriverOptions adds what those who ask a vendor's library share.
-func withDriverOptions(ctx context.Context, opts Options) context.Context {
-	ctx = context.WithValue(ctx, driverLimits{}, nvml.Limits{Call: opts.ProbeTimeout, All: opts.within() / 2})
-	return context.WithValue(ctx, gpusMet{}, make(chan []nvml.Device, 1))
+// doors are the ways to the libraries of vendors, each in a child of this binary: those
+// of one gathering, whose checks share the answers. Whoever asks first decides for all,
+// so that the limits are the same for everybody.
+type doors struct {
+	host    *Host
+	options Options
+	// met has room for one message: the GPUs as the management library shows them, as
+	// soon as it has, so that the probe need not wait for the rest.
+	met chan []nvml.Device
+	// linked has room for the facts once the links are known: the probe's speeds are
+	// judged by them while it is under way.
+	linked chan *facts.Facts
 }
 
-// withProbeOptions adds what a live probe needs beside its mode.
-func withProbeOptions(ctx context.Context, h *Host, opts Options, slow func(context.Context, int, []probe.Transfer) []probe.Transfer) context.Context {
+func newDoors(h *Host, opts Options) *doors {
+	return &doors{host: h, options: opts, met: make(chan []nvml.Device, 1), linked: make(chan *facts.Facts, 1)}
+}
+
+// limits are how long the management library may take.
+func (d *doors) limits() nvml.Limits {
+	return nvml.Limits{Call: d.options.ProbeTimeout, All: d.options.within() / 2}
+}
+
+// nvml asks the management library.
+func (d *doors) nvml(ctx context.Context, answer *nvml.Answer) error {
+	return d.host.askBy(ctx, machine.AskNVML, func(ctx context.Context) (any, error) {
+		return nvml.Ask(ctx, d.limits(), func(devices []nvml.Device) {
+			select {
+			case d.met <- devices:
+			default: // It was told before.
+			}
+		})
+	}, answer)
+}
+
+// probe runs the probe.
+func (d *doors) probe(ctx context.Context, mode probe.Mode, report *probe.Report) error {
+	return d.host.askBy(ctx, machine.AskProbe+string(mode), func(ctx context.Context) (any, error) {
+		return engine.Run(ctx, d.probeOptions(mode))
+	}, report)
+}
+
+func (d *doors) probeOptions(mode probe.Mode) engine.Options {
 	o := engine.Options{
-		Slow: slow, Users: func(ctx context.Context) map[string]probe.User { return usersNow(ctx, h) },
-		Start: opts.ProbeTimeout, Whole: opts.within(), Progress: func(stage string) { opts.Progress("probe: " + stage) },
+		Mode: mode, Slow: d.slow, Users: d.usersNow,
+		Start: d.options.ProbeTimeout, Whole: d.options.within(), Progress: func(stage string) { d.options.Progress("probe: " + stage) },
 	}
-	if opts.ProbeTimeout > 0 {
-		o.Patience = min(opts.ProbeTimeout, deadline.Transfer)
+	if d.options.ProbeTimeout > 0 {
+		o.Patience = min(d.options.ProbeTimeout, deadline.Transfer)
 	}
-	if !opts.ProbeBusy {
-		o.Busy = func(ctx context.Context) map[string]probe.User { return busyGPUs(ctx, h) }
+	if !d.options.ProbeBusy {
+		o.Busy = d.busyGPUs
 	}
-	return context.WithValue(ctx, probeOptions{}, o)
+	return o
+}
+
+// slow are those transfers that are slower than the links allow, once these are known.
+func (d *doors) slow(ctx context.Context, gpus int, all []probe.Transfer) []probe.Transfer {
+	select {
+	case f := <-d.linked:
+		d.linked <- f // For the next time.
+		return slowOnes(f, gpus, all)
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // busyBytes is the memory in use above which a GPU is taken for busy where no
@@ -80,9 +92,9 @@ const busyBytes = 4 << 30
 
 // busyGPUs says which GPUs are in use by others than the doctor, and by what.
 // A GPU of which nothing can be learned is not taken for busy.
-func busyGPUs(ctx context.Context, h *Host) map[string]probe.User {
-	busy := busyAMD(ctx, h, 0)
-	addUsers(h, busy, devicesSoon(ctx, h), 0)
+func (d *doors) busyGPUs(ctx context.Context) map[string]probe.User {
+	busy := busyAMD(ctx, d.host, 0)
+	addUsers(d.host, busy, d.devicesSoon(ctx), 0)
 	return busy
 }
 
@@ -92,26 +104,25 @@ const ownBytes = 4 << 30
 
 // usersNow says the same while the probe holds memory on every GPU that it tries.
 // The management library is asked afresh, unless it gave no answer before.
-func usersNow(ctx context.Context, h *Host) map[string]probe.User {
-	users := busyAMD(ctx, h, ownBytes)
+func (d *doors) usersNow(ctx context.Context) map[string]probe.User {
+	users := busyAMD(ctx, d.host, ownBytes)
 	var first nvml.Answer
-	if h.Ask(ctx, machine.AskNVML, &first) != nil || first.Outcome != nvml.OK {
+	if d.nvml(ctx, &first) != nil || first.Outcome != nvml.OK {
 		return users
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	limits, _ := ctx.Value(driverLimits{}).(nvml.Limits)
 	var devices []nvml.Device
-	_, _ = nvml.Ask(ctx, limits, func(met []nvml.Device) { // Called off, it has no answer.
+	_, _ = nvml.Ask(ctx, d.limits(), func(met []nvml.Device) { // Called off, it has no answer.
 		devices = met
 		cancel() // Pairs are of no interest.
 	})
 	for i := range devices {
-		if d := &devices[i]; d.Own == 0 {
-			d.Processes = withoutOwn(h, d.Processes)
+		if gpu := &devices[i]; gpu.Own == 0 {
+			gpu.Processes = withoutOwn(d.host, gpu.Processes)
 		}
 	}
-	addUsers(h, users, devices, ownBytes)
+	addUsers(d.host, users, devices, ownBytes)
 	return users
 }
 
@@ -147,16 +158,15 @@ func addUsers(h *Host, users map[string]probe.User, devices []nvml.Device, own i
 
 // devicesSoon returns the GPUs by the management library, before its whole
 // answer is there if it can.
-func devicesSoon(ctx context.Context, h *Host) []nvml.Device {
-	met, _ := ctx.Value(gpusMet{}).(chan []nvml.Device) // Without one only the answer comes.
+func (d *doors) devicesSoon(ctx context.Context) []nvml.Device {
 	whole := make(chan []nvml.Device, 1)
 	go func() {
 		var a nvml.Answer
-		_ = h.Ask(ctx, machine.AskNVML, &a) // No answer shows no GPU.
+		_ = d.nvml(ctx, &a) // No answer shows no GPU.
 		whole <- a.Devices
 	}()
 	select {
-	case devices := <-met:
+	case devices := <-d.met:
 		return devices
 	case devices := <-whole:
 		return devices

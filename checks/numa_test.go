@@ -25,7 +25,7 @@ func TestNUMA(t *testing.T) {
 		m.AddFile(numaNodes+"/"+name+"/distance", []byte(files[2]))
 	}
 	m.AddFile(numaNodes+"/has_cpu", []byte("0-1\n"))
-	g := &Gathering{Host: NewHost(m), Facts: &facts.Facts{}, unknown: &unknownList{}}
+	g := onHost(m, &facts.Facts{})
 	if err := numaCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestNUMAMissing(t *testing.T) {
 	m.AddFile(numaNodes+"/node0/cpulist", []byte("0-zwei\n"))
 	m.AddFile(numaNodes+"/node0/meminfo", []byte("Node 0 MemFree: 1 kB\n"))
 	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("on\n"))
-	g := &Gathering{Host: NewHost(m), Facts: &facts.Facts{}, unknown: &unknownList{}}
+	g := onHost(m, &facts.Facts{})
 	if err := numaCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestNUMAMissing(t *testing.T) {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
 
-	g = &Gathering{Host: NewHost(&machine.Memory{}), Facts: &facts.Facts{}, unknown: &unknownList{}}
+	g = onHost(&machine.Memory{}, &facts.Facts{})
 	if err := numaCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}

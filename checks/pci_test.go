@@ -19,7 +19,7 @@ import (
 func gatherTopology(tb testing.TB, m *machine.Memory, gpus *facts.GPUFacts) *facts.Facts {
 	tb.Helper()
 	f := &facts.Facts{GPUs: gpus}
-	g := &Gathering{Host: NewHost(m), Facts: f, unknown: &unknownList{}}
+	g := onHost(m, f)
 	for _, c := range []*Check{pciCheck, iommuCheck, numaCheck, linksCheck} {
 		if err := c.Gather(tb.Context(), g); err != nil {
 			tb.Fatalf("%s: %v", c.Name, err)
@@ -281,7 +281,7 @@ func TestPCIVirtualFunction(t *testing.T) {
 }
 
 func TestPCIMissing(t *testing.T) {
-	g := &Gathering{Host: NewHost(&machine.Memory{}), Facts: &facts.Facts{}, unknown: &unknownList{}}
+	g := onHost(&machine.Memory{}, &facts.Facts{})
 	if err := pciCheck.Gather(t.Context(), g); err == nil || g.Facts.PCI != nil {
 		t.Errorf("error = %v, section = %v; want an error and no section where there is no /sys", err, g.Facts.PCI)
 	}
@@ -372,7 +372,7 @@ func TestPCIReads(t *testing.T) {
 		tree := &pcitree.Tree{}
 		change(tree.Root(0, 0, 0))
 		s := &countingSource{Memory: memoryOf(tree)}
-		g := &Gathering{Host: NewHost(s), Facts: &facts.Facts{}, unknown: &unknownList{}}
+		g := onHost(s, &facts.Facts{})
 		if err := pciCheck.Gather(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
@@ -391,7 +391,7 @@ func TestPCIReads(t *testing.T) {
 func BenchmarkTree(b *testing.B) {
 	tree, _, _ := pcitree.EightGPU()
 	m := &countingSource{Memory: memoryOf(tree)}
-	g := &Gathering{Host: NewHost(m), Facts: &facts.Facts{}, unknown: &unknownList{}}
+	g := onHost(m, &facts.Facts{})
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := pciCheck.Gather(b.Context(), g); err != nil {

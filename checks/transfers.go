@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 var transfersCheck = &Check{
@@ -29,32 +30,22 @@ computed here from the links that were negotiated.`,
 // errProbeOff is the reason why there are no transfers when nobody asked.
 var errProbeOff = errors.New("the probe was not asked for")
 
-// askProbe puts the probe under way. A recording is asked for whatever it
-// holds. The facts come through linked once the links are known.
-func askProbe(ctx context.Context, h *Host, opts Options, linked chan *facts.Facts) <-chan probeAnswer {
+// startProbe puts the probe under way. A recording is asked for whatever it holds.
+func (d *doors) startProbe(ctx context.Context) <-chan probeAnswer {
 	c := make(chan probeAnswer, 1)
-	modes := []probe.Mode{opts.Probe}
+	modes := []probe.Mode{d.options.Probe}
 	switch {
-	case h.Recorded():
+	case d.host.Recorded():
 		modes = []probe.Mode{probe.Full, probe.Quick}
-	case opts.Probe == "" || opts.Probe == probe.Off:
+	case d.options.Probe == "" || d.options.Probe == probe.Off:
 		c <- probeAnswer{err: errProbeOff}
 		return c
 	}
-	ctx = withProbeOptions(ctx, h, opts, func(ctx context.Context, gpus int, all []probe.Transfer) []probe.Transfer {
-		select {
-		case f := <-linked:
-			linked <- f // For the next time.
-			return slowOnes(f, gpus, all)
-		case <-ctx.Done():
-			return nil
-		}
-	})
 	go func() {
 		var a probeAnswer
 		for _, m := range modes {
 			a.report = &probe.Report{}
-			if a.err = h.Ask(ctx, machine.AskProbe+string(m), a.report); a.err == nil {
+			if a.err = d.probe(ctx, m, a.report); a.err == nil {
 				break
 			}
 		}
@@ -76,7 +67,7 @@ func slowOnes(f *facts.Facts, gpus int, all []probe.Transfer) []probe.Transfer {
 
 func gatherTransfers(_ context.Context, g *Gathering) error {
 	select {
-	case g.linked <- g.Facts:
+	case g.doors.linked <- g.Facts:
 	default: // No probe is under way.
 	}
 	a := <-g.probe
@@ -96,7 +87,6 @@ func gatherTransfers(_ context.Context, g *Gathering) error {
 		g.Facts.Transfers = nil
 		return nil
 	}
-	addOffered(g.Facts, a.report)
 	if a.report.Outcome == probe.Unknown {
 		g.Unknown("transfers", "", a.report.Reason, probeHints[a.report.Cause])
 	}
@@ -126,20 +116,6 @@ func noDriver(f *facts.Facts, r *probe.Report) bool {
 		return false
 	}
 	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Vendor == nvidiaGPU || d.Vendor == amdGPU })
-}
-
-// addOffered lists the GPUs that HIP offers and nothing else shows, as in a
-// container without the PCI tree.
-func addOffered(f *facts.Facts, r *probe.Report) {
-	if r.API != "hip" || f.GPUs == nil {
-		return
-	}
-	for _, d := range r.Devices {
-		if !slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Address == d.Address }) {
-			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: amdGPU, Name: d.Name, MemoryBytes: d.MemoryBytes})
-		}
-	}
-	slices.SortFunc(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
 // share says what part of a path's rate counts as good.
@@ -289,7 +265,7 @@ func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s share) (rate, th
 // model is not known.
 func oneXGMI(f *facts.Facts, p *facts.Pair) float64 {
 	d, _ := pciDevice(f, p.A) // Of one that is not in the tree no model is known.
-	return cmp.Or(amdModels[d.Device].xgmiGBps, p.XGMIGBps)
+	return cmp.Or(data.GPUModelByID(d.Device).XGMIGBps, p.XGMIGBps)
 }
 
 // isAMD is true for a GPU that is AMD's.

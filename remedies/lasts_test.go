@@ -1,11 +1,12 @@
 package remedies
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // transient are commands whose effect the next boot ends; those of passing are
@@ -93,20 +94,13 @@ func TestLasts(t *testing.T) {
 // TestNVLSLoss holds that what it costs to do without NVLink SHARP is said once,
 // in the rules, and that the remedies say the same.
 func TestNVLSLoss(t *testing.T) {
-	raw, err := os.ReadFile("../rules/lib/variables.rego")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stated := regexp.MustCompile(`(?m)^nvls_loss := "(.+)"$`).FindSubmatch(raw)
-	if stated == nil {
-		t.Fatal("the rules do not state nvls_loss")
-	}
+	stated := data.Variables().Losses["nvls"]
 	found := 0
 	for _, r := range builtin(t).Remedies() {
 		if r.Apply.Environment["NCCL_NVLS_ENABLE"] == "0" || r.Apply.Environment["NCCL_CUMEM_ENABLE"] == "0" {
 			found++
-			if !strings.Contains(r.Cost, string(stated[1])) {
-				t.Errorf("%s: cost = %q, which does not say that %s", r.ID, r.Cost, stated[1])
+			if !strings.Contains(r.Cost, stated) {
+				t.Errorf("%s: cost = %q, which does not say that %s", r.ID, r.Cost, stated)
 			}
 		}
 	}

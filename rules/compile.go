@@ -9,8 +9,10 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // uncheckedStages only refuse a faulty rule, or serve what the evaluation does
@@ -32,6 +34,8 @@ type program struct {
 	// missing. Sections that it lacks may be anything.
 	given   map[string]ast.Value
 	modules map[string]*ast.Module
+	// store holds the tables that the modules read.
+	store storage.Store
 	// exact is true where the program judges one input only.
 	exact bool
 }
@@ -190,7 +194,11 @@ func (s *Set) compiled(all map[string]*ast.Module, rules []Rule) (*program, erro
 	if c.Failed() {
 		return nil, errors.Join(problems("", c.Errors)...) // It joins one for each fault.
 	}
-	p := &program{compiler: c, modules: all, rules: make(map[string]bool, len(rules))}
+	tables := importedTables(all)
+	if s.checked {
+		tables = data.Names() // A rule of the user's may name a table without an import.
+	}
+	p := &program{compiler: c, modules: all, store: tableStore(tables), rules: make(map[string]bool, len(rules))}
 	for _, rule := range rules {
 		p.rules[rule.ID] = true
 	}

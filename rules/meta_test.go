@@ -21,6 +21,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // areas are the folders that hold rules.
@@ -378,7 +379,7 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 	coverage := cover.New()
 	ctx := context.Background()
 	results, err := tester.NewRunner().SetModules(modules).SetCoverageQueryTracer(coverage).
-		SetCompiler(ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true)).
+		SetCompiler(ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true)).SetStore(tableStore(data.Names())).
 		RaiseBuiltinErrors(true).RunTests(ctx, nil)
 	if err != nil {
 		return append(faults, lines(err)...)

@@ -7,23 +7,22 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
-	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
 // evaluate compiles a query, evaluates it against the input and returns the value
-// of the variable name. The query must have exactly one result. tracer may be nil.
+// of the variable name. The query must have exactly one result. The store holds what
+// rules read beside packages and the input. tracer may be nil.
 //
 // It does what OPA's package rego does for a query that is already parsed. That
 // package also links the compiler to WebAssembly, bundles and Protocol Buffers,
 // which make the program 5 MB larger.
-func evaluate(ctx context.Context, compiler *ast.Compiler, query ast.Body, name ast.Var, input ast.Value, tracer topdown.QueryTracer) (ast.Value, error) {
+func evaluate(ctx context.Context, compiler *ast.Compiler, store storage.Store, query ast.Body, name ast.Var, input ast.Value, tracer topdown.QueryTracer) (ast.Value, error) {
 	queryCompiler := compiler.QueryCompiler()
 	compiled, err := queryCompiler.Compile(query)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the rules: %w", err)
 	}
-	store := inmem.New() // Rules read packages and the input; there is no other data.
 	var results []ast.Value
 	err = storage.Txn(ctx, store, storage.TransactionParams{}, func(txn storage.Transaction) error {
 		cancel := topdown.NewCancel()

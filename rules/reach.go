@@ -20,6 +20,8 @@ type reach struct {
 	idle map[*ast.Expr]bool
 	// dead are the definitions that never hold, whatever their arguments.
 	dead map[*ast.Rule]bool
+	// tables are the shapes of the tables that were read.
+	tables map[string]*shape
 	// fields and parts remember what was looked up.
 	fields map[fieldOf]*shape
 	parts  map[*shape][2]*shape
@@ -49,7 +51,7 @@ type env map[ast.Var]*shape
 
 func newReach(modules map[string]*ast.Module, input *shape) *reach {
 	r := &reach{
-		input: input, packages: make(map[string]*scope, len(modules)), known: map[global]*shape{},
+		input: input, packages: make(map[string]*scope, len(modules)), known: map[global]*shape{}, tables: map[string]*shape{},
 		idle: map[*ast.Expr]bool{}, dead: map[*ast.Rule]bool{}, fields: map[fieldOf]*shape{}, parts: map[*shape][2]*shape{},
 	}
 	for _, m := range modules {
@@ -79,11 +81,7 @@ func (r *reach) global(s *scope, ref ast.Ref) (to global, rest ast.Ref, ok bool)
 	if _, own := s.rules[string(head)]; own {
 		return global{s.name, string(head)}, ref[1:], true
 	}
-	path, imported := s.imports[head]
-	switch {
-	case imported:
-		ref = path.Concat(ref[1:])
-	case head != "data":
+	if ref, ok = s.path(ref); !ok {
 		return global{}, nil, false
 	}
 	name := make([]string, 0, len(ref))
@@ -100,6 +98,29 @@ func (r *reach) global(s *scope, ref ast.Ref) (to global, rest ast.Ref, ok bool)
 		name = append(name, string(word))
 	}
 	return global{}, nil, false
+}
+
+// path is a reference to a document below data, written out from there.
+func (s *scope) path(ref ast.Ref) (path ast.Ref, ok bool) {
+	head, _ := ref[0].Value.(ast.Var)
+	if imported, ok := s.imports[head]; ok {
+		return imported.Concat(ref[1:]), true
+	}
+	return ref, head == "data"
+}
+
+// table finds the shape of the table that a reference leads to, and what follows after
+// its name.
+func (r *reach) table(s *scope, ref ast.Ref) (at *shape, rest ast.Ref, ok bool) {
+	path, ok := s.path(ref)
+	if !ok {
+		return nil, nil, false
+	}
+	name, rest, ok := tableOf(path)
+	if ok && r.tables[name] == nil {
+		r.tables[name] = valuesOf(tableValues[name]())
+	}
+	return r.tables[name], rest, ok
 }
 
 // rule returns the shape of a rule's value.
@@ -463,6 +484,8 @@ func (r *reach) ref(s *scope, e env, ref ast.Ref) *shape {
 				return anything
 			}
 			at, rest = r.rule(to), after
+		} else if table, after, ok := r.table(s, ref); ok {
+			at, rest = table, after
 		}
 	default:
 		at = r.term(s, e, ref[0])

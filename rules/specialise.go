@@ -148,12 +148,8 @@ func (k *keeper) referTo(s *scope, ref ast.Ref) {
 		k.keep(to)
 		return
 	}
-	head, _ := ref[0].Value.(ast.Var)
-	path, imported := s.imports[head]
-	switch {
-	case imported:
-		ref = path.Concat(ref[1:])
-	case head != "data":
+	ref, ok := s.path(ref)
+	if !ok {
 		return
 	}
 	// It chooses among rules by what is known only later: all of them are kept.

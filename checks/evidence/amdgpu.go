@@ -1,12 +1,14 @@
 package evidence
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // What the texts of AMD's tools have in common. None of it was tried on AMD
@@ -19,15 +21,6 @@ const (
 	// amdGPUVendor is facts.GPU's word.
 	amdGPUVendor = "amd"
 )
-
-// amdGPUIntegrated are the architectures that are only found inside of
-// processors (the column APU of the table of processors in
-// llvm/docs/AMDGPUUsage.rst). gfx942 and gfx90a are not among them: MI300A
-// shares its name with MI300X.
-var amdGPUIntegrated = map[string]bool{
-	"gfx902": true, "gfx909": true, "gfx90c": true, "gfx1013": true, "gfx1033": true, "gfx1035": true, "gfx1036": true,
-	"gfx1037": true, "gfx1103": true, "gfx1150": true, "gfx1151": true, "gfx1152": true, "gfx1153": true,
-}
 
 // amdGPUArchitecture is an architecture, alone or with features
 // ("gfx942:sramecc+:xnack-").
@@ -94,7 +87,7 @@ func amdGPUSetArchitecture(g *facts.GPU, text string) {
 		return
 	}
 	g.Architecture = name
-	if amdGPUIntegrated[name] && g.Integrated == nil {
+	if slices.Contains(data.GPUModels().AMDIntegrated, name) && g.Integrated == nil {
 		integrated := true
 		g.Integrated = &integrated
 	}

@@ -3,9 +3,11 @@ package evidence
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // lspciTreeKind is the tree of lspci -t, whole or cut (pciutils, ls-tree.c).
@@ -152,7 +154,7 @@ func lspciTreeFunction(s *Sink, t *pciTree, l Line, at lspciTreeBus, function, r
 }
 
 // lspciTreeModels are trade names of NVIDIA's GPUs.
-var lspciTreeModels = lazy.New(`GeForce|Quadro|Tesla|TITAN|RTX|NVS|\[[ABHLTVP]\d{1,3}\b|\bGB?\d{3}|\b[AGT][A-Z]\d{2,3}`)
+var lspciTreeModels = sync.OnceValue(func() *lazy.Regexp { return lazy.New(data.GPUModels().NVIDIA.Names) })
 
 // lspciTreeGPU reports whether a function is surely an NVIDIA GPU: the tree
 // shows no class, but the model, or the id. NVIDIA's other functions are the
@@ -165,11 +167,8 @@ func lspciTreeGPU(d *facts.PCIDevice, rest string) bool {
 		return false
 	}
 	if d.Device != "" {
-		switch d.Device {
-		case "0x1ac1", "0x1ac2", "0x1af1", "0x22a3", "0x2901": // NVSwitch of Volta, Ampere, Hopper and Blackwell.
-			return false
-		}
-		return d.Device >= "0x0fc0"
+		known := data.GPUModels().NVIDIA
+		return d.Device >= known.FirstGPUID && !slices.Contains(known.NVSwitchIDs, d.Device)
 	}
-	return lspciTreeModels.MatchString(rest)
+	return lspciTreeModels().MatchString(rest)
 }

@@ -28,6 +28,7 @@ package gpudoctor.rules.amd_xgmi
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 
 # told are the links that RCCL's diagnostics find down.
@@ -145,7 +146,7 @@ findings contains {
 # the same (ROCm/legacy-rocm-build issues 1503 and 2722).
 bridged := {g.address |
 	some g in amd.gpus
-	regex.match(`MI(50|60|100|210)\b|Radeon Pro VII\b`, g.name)
+	gpu_models.model[g.name].xgmi_bridge
 } | {g.address | some g in amd.gpus; g.architecture == "gfx908"}
 
 findings contains {

@@ -35,7 +35,7 @@ package gpudoctor.rules.hsa_config
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -297,8 +297,8 @@ findings contains {
 	"params": {"variable": "HSA_NO_SCRATCH_RECLAIM", "value": "1"},
 	"remedies": ["hsa-env"],
 } if {
-	some use in known_faults.used.rocm
-	known_faults.in_range({"since": "7.13.0"}, use.version)
+	some use in library_versions.used.rocm
+	library_versions.in_range({"since": "7.13.0"}, use.version)
 	mi200
 	not facts.env.HSA_NO_SCRATCH_RECLAIM == "1"
 	not "HSA_NO_SCRATCH_RECLAIM" in object.keys(demanded)

@@ -38,6 +38,7 @@ package gpudoctor.rules.rccl_p2p_transport
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
@@ -108,7 +109,7 @@ of_amd if {
 	c.library == "rccl"
 }
 
-of_amd if known_faults.on_amd
+of_amd if library_versions.on_amd
 
 # standing are the signs that RCCL stood still: ranks that did not finish their
 # start, a table that broke off, a watchdog.
@@ -383,7 +384,7 @@ known contains sprintf("%s %s", [name, f.version]) if {
 
 told contains sprintf("%s %s", [name, use.version]) if {
 	some library, name in names
-	some use in known_faults.used[library]
+	some use in library_versions.used[library]
 }
 
 version_state := "speaks" if {

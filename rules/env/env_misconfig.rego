@@ -28,7 +28,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.surroundings
-import data.gpudoctor.lib.variables
+import data.tables.variables
 
 # What the table says of a setting.
 findings contains object.union(finding(name, v, row), when_said(row)) if {
@@ -39,7 +39,7 @@ findings contains object.union(finding(name, v, row), when_said(row)) if {
 
 finding(name, v, row) := {
 	"subject": name,
-	"message": sprintf("%s=%s, set %s, %s%s%s", [name, shown(v.value), surroundings.where(v), row.why, figures(row), word_remark(row, v.value)]),
+	"message": sprintf("%s=%s, set %s, %s%s%s", [name, shown(v.value), surroundings.where(v), why(row), figures(row), word_remark(row, v.value)]),
 	"severity": weighed(row, v),
 	"confidence": row.confidence,
 	"evidence": array.concat([surroundings.variable_evidence(v)], array.concat(proofs(row), said(row))),
@@ -49,6 +49,11 @@ finding(name, v, row) := {
 		object.union(object.filter(row, ["level"]), effect(row)),
 	),
 }
+
+# why is what a setting does, with what that costs where the table says it.
+why(row) := sprintf("%s: %s", [row.why, variables.losses[row.loss]]) if {
+	row.loss
+} else := row.why
 
 # effect marks a setting that does nothing: those that do something come first.
 effect(row) := {"effect": "none"} if {
@@ -420,7 +425,7 @@ findings contains {
 	not decided(name)
 }
 
-a_number(name) if name in variables.numbers
+a_number(name) if variables.known[name] == "number"
 
 a_number("NCCL_P2P_DISABLE")
 
@@ -443,7 +448,7 @@ findings contains {
 
 unknown_name(name) if {
 	startswith(name, "NCCL_")
-	not name in variables.known
+	not variables.known[name]
 	not name in judged_names
 }
 
@@ -462,7 +467,7 @@ meaning(name) := variables.misspelt[name] if {
 
 same_words(name) := object.get(by_words, [sorted_words(name)], set())
 
-by_words[sorted_words(k)] contains k if some k in variables.known
+by_words[sorted_words(k)] contains k if some k, _ in variables.known
 
 sorted_words(name) := sort(split(name, "_"))
 
@@ -475,7 +480,7 @@ one_letter_off(name) := {k |
 	count((shortened(k) | {k}) & (shortened(name) | {name})) > 0
 }
 
-by_length[count(k)] contains k if some k in variables.known
+by_length[count(k)] contains k if some k, _ in variables.known
 
 shortened(name) := {concat("", [substring(name, 0, i), substring(name, i + 1, -1)]) |
 	some i in numbers.range(5, count(name) - 1)

@@ -1,6 +1,5 @@
 package gpudoctor.rules.env_misconfig_test
 
-import data.gpudoctor.lib.variables
 import data.gpudoctor.rules.env_misconfig
 
 setting(name, value) := {"name": name, "value": value, "source": "environment", "effective": true}
@@ -312,23 +311,6 @@ test_long_values_are_cut if {
 test_unresolvable if {
 	count(env_misconfig.missing) == 1 with input as {}
 	count(env_misconfig.findings) == 0 with input as {}
-}
-
-# Each row names variables, says why and how much, and where that stands.
-test_rows_are_whole if {
-	every row in variables.rows {
-		count(row.names) > 0
-		said(row)
-	}
-}
-
-said(row) if row.silent
-
-said(row) if {
-	row.severity in {"critical", "high", "medium", "low", "info", "by-loss"}
-	row.confidence in {"confirmed", "likely", "possible"}
-	not endswith(row.why, ".")
-	startswith(object.get(row, "source", variables.guide), "https://")
 }
 
 message_said(id, fields) := {"logs": {"messages": [{

@@ -39,6 +39,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
+import data.tables.gpu_models
 
 # nvidia_before is the number of NVIDIA GPUs that CUDA would offer without
 # CUDA_VISIBLE_DEVICES: what NVML shows here.
@@ -753,19 +754,12 @@ neighbours(numbers) if {
 # slow, has no memory of its own and is not supported by ROCm's libraries.
 taken := {m |
 	some m in logs.by_id["ggml-rocm-device"]
-	m.fields.architecture in integrated_architectures
+	m.fields.architecture in gpu_models.amd_integrated
 }
 
 cards := {m |
 	some m in logs.by_id["ggml-rocm-device"]
-	not m.fields.architecture in integrated_architectures
-}
-
-# integrated_architectures are found inside of processors only (LLVM,
-# AMDGPUUsage, column APU).
-integrated_architectures := {
-	"gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103", "gfx1150",
-	"gfx1151", "gfx1152", "gfx1153",
+	not m.fields.architecture in gpu_models.amd_integrated
 }
 
 findings contains object.union(
@@ -852,7 +846,7 @@ findings contains {
 } if {
 	count(taken) == 0
 	some m in logs.by_id["rocblas-no-kernels"]
-	m.fields.architecture in integrated_architectures
+	m.fields.architecture in gpu_models.amd_integrated
 	count(amd.discrete) > 0
 }
 

@@ -9,20 +9,18 @@
 #   - input: schema.facts
 package gpudoctor.lib.amd
 
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
+import data.tables.gpu_models as table
 
 # gpus are the AMD GPUs that any text shows, also those of which the index
 # alone is known.
 gpus := [g | some g in input.gpus.devices; g.vendor == "amd"]
 
-# instinct_architectures are those of the CDNA accelerators (LLVM, AMDGPUUsage):
-# gfx906 is of MI50 and MI60, and of Radeon VII.
-instinct_architectures := {"gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"}
-
 # is_instinct and is_radeon say which family a GPU is of, where that is known.
 is_instinct(g) if contains(g.name, "Instinct")
 
-is_instinct(g) if g.architecture in instinct_architectures
+is_instinct(g) if g.architecture in table.amd_instinct
 
 is_radeon(g) if {
 	contains(g.name, "Radeon")
@@ -83,7 +81,7 @@ only_instinct if {
 # (amdgpu-docs, docs/system-optimization/mi200.md and docs/conceptual/iommu.rst).
 is_mi200(g) if g.architecture == "gfx90a"
 
-is_mi200(g) if regex.match(`\bMI2[0-9]{2}`, g.name)
+is_mi200(g) if gpu_models.of(g.name).architecture == "gfx90a"
 
 mi200 if {
 	some g in gpus
@@ -92,7 +90,7 @@ mi200 if {
 
 mi200 if {
 	some name in models
-	regex.match(`\bMI2[0-9]{2}`, name)
+	gpu_models.of(name).architecture == "gfx90a"
 }
 
 # pairs are those of AMD GPUs, each unordered pair once; over_pcie those that no

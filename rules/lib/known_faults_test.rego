@@ -1,6 +1,7 @@
 package gpudoctor.lib.known_faults_test
 
 import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.library_versions
 
 message(id, fields, text) := {"id": id, "program": "nccl", "role": "category", "text": text, "fields": fields, "source": "a.log", "line": 3, "order": 2, "count": 1, "ranks": 1}
 
@@ -20,33 +21,6 @@ faults(document) := ids if {
 	ids := {f.row.id | some f in known_faults.found[_]} with input as document
 }
 
-# Each row is complete, and its versions are versions.
-test_rows_are_complete if {
-	every row in known_faults.rows {
-		row.id
-		row.library in {"nccl", "rccl", "rocm"}
-		row.confidence in {"confirmed", "likely", "possible"}
-		count(row.remedies) > 0
-		startswith(row.source, "https://")
-		row.what
-		object.get(row, "symptom", "hang") in {"hang", "crash", "fail", "corrupt", "stall"}
-	}
-	count({row.id | some row in known_faults.rows}) == count(known_faults.rows)
-	count(known_faults.rows) >= 40
-}
-
-test_ranges if {
-	row := {"since": "2.24.3", "fixed": "2.26.3"}
-	known_faults.in_range(row, "2.24.3")
-	known_faults.in_range(row, "2.26.2+cuda12.8")
-	not known_faults.in_range(row, "2.26.3")
-	not known_faults.in_range(row, "2.23.4")
-	known_faults.in_range({"fixed": "2.15.1"}, "2.4.8")
-	known_faults.range_words(row) == "2.24.3 up to before 2.26.3"
-	known_faults.range_words({"fixed": "2.3"}) == "all before 2.3"
-	known_faults.range_words({}) == "no version without it is known"
-}
-
 test_reverse_path_of_old_versions if {
 	m := message("nccl-topo-no-reverse-path", {}, "Failed to find reverse path")
 	faults(log([loaded("2.14.3")], [m])) == {"nvlinks-beyond-twelve"}
@@ -61,20 +35,6 @@ test_telltale_without_a_version if {
 	{f.row.id | some f in known_faults.telltale.nccl} == {"blackwell-shared-memory"} with input as log([], [m])
 	n := message("nccl-shared-memory-exceeded", {"arch": "1200"}, "exceeds")
 	object.get(known_faults.telltale, "nccl", set()) == set() with input as log([], [n])
-}
-
-# What was loaded counts before what is installed, and installed ones count only
-# where they agree.
-test_which_version_counts if {
-	both := [loaded("2.28.9"), package_("nvidia-nccl-cu12", "2.14.3", "pip")]
-	{u.version | some u in known_faults.used.nccl} == {"2.28.9"} with input as log(both, [])
-	{u.version | some u in known_faults.used.nccl} == {"2.27.7"} with input as log([package_("libnccl2", "2.27.7-1+cuda12.9", "dpkg"), package_("nccl", "2.27.7.1", "conda")], [])
-	two := [package_("nvidia-nccl-cu11", "2.14.3", "pip"), package_("nvidia-nccl-cu12", "2.20.5", "pip")]
-	not known_faults.version_known.nccl with input as log(two, [])
-	not known_faults.version_known.nccl with input as log([loaded("2.27.7"), package_("rocm", "7.2.1", "rocm")], [])
-	{u.version | some u in known_faults.used.rccl} == {"2.22.3"} with input as log([package_("rccl", "2.22.3", "log")], [])
-	live := {"libraries": {"files": [{"kind": "libnccl", "path": "/x/libnccl.so.2", "version": "2.27.3", "found_by": "python"}]}}
-	{u.version | some u in known_faults.used.nccl} == {"2.27.3"} with input as live
 }
 
 gpus(names) := {"gpus": {"devices": [{"address": sprintf("GPU%d", [i]), "vendor": "nvidia", "name": name} | some i, name in names]}}
@@ -136,7 +96,7 @@ test_rocm if {
 	"pollara-alltoall" in faults(object.union(log([package_("rocm", "7.1.1", "rocm")], []), {"pci": {"devices": [{"address": "0000:01:00.0", "kind": "nic", "vendor": "0x1dd8"}]}}))
 	gdr := message("nccl-gdr-nic-disabled", {}, "GPU Direct RDMA Disabled for HCA 0 'bnxt_re0'")
 	"kernel-6-8-gdr" in faults(object.union(object.union(log([package_("rocm", "6.2.1", "rocm")], [gdr]), amd("gfx942")), {"host": {"kernel": "6.8.0-71-generic"}}))
-	known_faults.on_amd with input as {"logs": {"messages": [object.union(hang, {"program": "rccl"})]}}
+	library_versions.on_amd with input as {"logs": {"messages": [object.union(hang, {"program": "rccl"})]}}
 }
 
 test_nothing_of_nothing if faults({}) == set()

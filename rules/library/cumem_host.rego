@@ -31,6 +31,7 @@ package gpudoctor.rules.cumem_host
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 
 # mapping are failures of CUDA in the transport by shared memory that older
@@ -64,14 +65,14 @@ switched_off if facts.env.NCCL_CUMEM_ENABLE == "0"
 # too_old is true where NCCL is known to be older than its use of cuMem for the
 # host.
 too_old if {
-	some use in known_faults.used.nccl
-	not known_faults.in_range({"since": "2.23.4"}, use.version)
+	some use in library_versions.used.nccl
+	not library_versions.in_range({"since": "2.23.4"}, use.version)
 }
 
 # untested are the versions that use it without trying it first.
 untested contains use if {
-	some use in known_faults.used.nccl
-	known_faults.in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
+	some use in library_versions.used.nccl
+	library_versions.in_range({"since": "2.24.3", "fixed": "2.26.3"}, use.version)
 }
 
 findings contains {

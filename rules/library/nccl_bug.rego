@@ -27,6 +27,7 @@
 package gpudoctor.rules.nccl_bug
 
 import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 
 findings contains object.union(finding(f.row, f.evidence), ordered(f)) if {
@@ -39,7 +40,7 @@ findings contains object.union(finding(f.row, f.evidence), ordered(f)) if {
 
 finding(row, evidence) := {
 	"subject": "nccl",
-	"message": sprintf("%s %s (versions that have this: %s)", [version_words(evidence), row.what, known_faults.range_words(row)]),
+	"message": sprintf("%s %s (versions that have this: %s)", [version_words(evidence), row.what, library_versions.range_words(row)]),
 	"severity": object.get(row, "severity", "high"),
 	"confidence": row.confidence,
 	"evidence": evidence,
@@ -71,7 +72,7 @@ findings contains {
 	"order": m.order,
 } if {
 	m := logs.first(logs.by_id["nccl-topo-no-reverse-path"])
-	not known_faults.version_known.nccl
+	not library_versions.version_known.nccl
 }
 
 # died are crashes with the library among the calls: a segmentation fault is a
@@ -93,13 +94,13 @@ findings contains {
 	count(died) > 0
 	count(inside) > 0
 	not logs.said("crash-in-cumem-host")
-	not known_faults.on_amd
+	not library_versions.on_amd
 }
 
 default version_remark := ""
 
-version_remark := sprintf(" (%s)", [concat(", ", sort({u.version | some u in known_faults.used.nccl}))]) if {
-	count(known_faults.used.nccl) > 0
+version_remark := sprintf(" (%s)", [concat(", ", sort({u.version | some u in library_versions.used.nccl}))]) if {
+	count(library_versions.used.nccl) > 0
 }
 
 # under_wsl is true where the kernel is that of the Windows Subsystem for Linux.
@@ -120,8 +121,8 @@ findings contains object.union(
 ) if {
 	under_wsl
 	logs.failed
-	some use in known_faults.used.nccl
-	known_faults.in_range({"since": "2.0", "fixed": "2.11.4"}, use.version)
+	some use in library_versions.used.nccl
+	library_versions.in_range({"since": "2.0", "fixed": "2.11.4"}, use.version)
 }
 
 pathless := logs.messages({"nccl-sysfs-path-missing"})
@@ -136,11 +137,11 @@ pathless_order := {"order": logs.first(pathless).order} if count(pathless) > 0
 
 missing contains {"fact": "software", "words": "no text tells the version of NCCL"} if {
 	logs.failed
-	not known_faults.version_known.nccl
-	not known_faults.on_amd
+	not library_versions.version_known.nccl
+	not library_versions.on_amd
 	count(findings) == 0
 }
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
 
-not_applicable contains "the GPUs are AMD's, where RCCL is in NCCL's place" if known_faults.on_amd
+not_applicable contains "the GPUs are AMD's, where RCCL is in NCCL's place" if library_versions.on_amd

@@ -29,7 +29,7 @@
 package gpudoctor.rules.nccl_version_mismatch
 
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -89,13 +89,13 @@ graph_confidence := "confirmed" if driver_branch >= 465
 
 default graph_versions := ""
 
-graph_versions := sprintf(" %s", [concat(", ", sort({u.version | some u in known_faults.used.nccl}))]) if {
-	count(known_faults.used.nccl) > 0
+graph_versions := sprintf(" %s", [concat(", ", sort({u.version | some u in library_versions.used.nccl}))]) if {
+	count(library_versions.used.nccl) > 0
 }
 
 # wheels are the packages of NCCL that stand side by side; they write to one
 # folder, so that the last one installed counts.
-wheels := [known_faults.package_evidence(p) |
+wheels := [library_versions.package_evidence(p) |
 	some p in sort({p | some p in input.software; startswith(p.name, "nvidia-nccl-cu")})
 ]
 
@@ -117,7 +117,7 @@ kind(p) := "NCCL as loaded" if {
 	p.name in {"nccl", "rccl"}
 	p.manager in {"log", "torch"}
 } else := p.name if {
-	known_faults.is_nccl_package(p.name)
+	library_versions.is_nccl_package(p.name)
 } else := ""
 
 # differing are the kinds of which two hosts have no version in common, with the
@@ -144,7 +144,7 @@ findings contains object.union(
 		"confidence": confidence,
 		"evidence": array.concat(
 			[logs.evidence(m) | some m in [logs.first(garbage)]],
-			array.slice([known_faults.package_evidence(p) | some p in sort({p | some packages in versions[key]; some p in packages})], 0, 8),
+			array.slice([library_versions.package_evidence(p) | some p in sort({p | some packages in versions[key]; some p in packages})], 0, 8),
 		),
 		"remedies": ["same-nccl-everywhere"],
 	},

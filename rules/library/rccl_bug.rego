@@ -17,19 +17,20 @@
 #   needs:
 #     - job-told
 #     - [software, libraries.files]
-#   remedies: [nccl-proto, upgrade-rocm, downgrade-nccl, fix-visible-devices]
+#   remedies: [nccl-proto, upgrade-rocm, downgrade-nccl, nccl-p2p-disable, fix-visible-devices]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.rccl_bug
 
 import data.gpudoctor.lib.known_faults
+import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 findings contains object.union(
 	{
 		"subject": library,
-		"message": sprintf("%s %s %s (versions that have this: %s)", [names[library], f.version, f.row.what, known_faults.range_words(f.row)]),
+		"message": sprintf("%s %s %s (versions that have this: %s)", [names[library], f.version, f.row.what, library_versions.range_words(f.row)]),
 		"severity": severity(f),
 		"confidence": confidence(f),
 		"evidence": f.evidence,
@@ -138,14 +139,14 @@ default architecture_words := ""
 architecture_words := sprintf(" (%s)", [concat(", ", architectures)]) if count(architectures) > 0
 
 missing contains {"fact": "software", "words": "no text tells the version of ROCm"} if {
-	known_faults.on_amd
+	library_versions.on_amd
 	logs.failed
-	count(known_faults.used.rocm) + count(known_faults.used.rccl) == 0
+	count(library_versions.used.rocm) + count(library_versions.used.rccl) == 0
 }
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
 
 not_applicable contains "the GPUs are NVIDIA's" if {
 	surroundings.has_nvidia
-	not known_faults.on_amd
+	not library_versions.on_amd
 }

@@ -29,6 +29,7 @@
 package gpudoctor.rules.ofi_plugin
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.surroundings
@@ -295,16 +296,7 @@ on_aws if {
 }
 
 # efa_gpus are those of p4, p5 and p6 instances.
-efa_gpus if {
-	some g in input.gpus.devices
-	regex.match(`(A100-SXM|H100|H200|B200|B300)`, g.name)
-}
-
-efa_gpus if {
-	some b in input.benchmarks
-	some name in b.gpu_names
-	regex.match(`(A100-SXM|H100|H200|B200|B300)`, name)
-}
+efa_gpus if gpu_models.model[_].efa
 
 # Up to 1.10 the plugin sets NCCL_TOPO_FILE to a file that it brings for the type
 # of instance. With a part of the GPUs, or with another version of NCCL, that

@@ -21,6 +21,7 @@
 package gpudoctor.rules.fabric_manager
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 
 # members are the GPUs that belong to a fabric, with its state.
@@ -244,11 +245,12 @@ default unlisted_words := "nothing shows that its fabric manager runs"
 
 unlisted_words := "its fabric manager is not among the driver's packages" if unlisted
 
-board if count([g | some g in input.gpus.devices; regex.match(board_models, g.name)]) >= 8
+board if count([g | some g in input.gpus.devices; on_board(gpu_models.model[g.name])]) >= 8
 
-# board_models are the names by which nvidia-smi shows GPUs on NVSwitch boards; a
-# card for a slot has "PCIe" or "NVL" in its name.
-board_models := `^(NVIDIA |Tesla )?(V100-SXM3.*|A[18]00-SXM4.*|H[18]00 .*HBM3.*|H20|H200|B[123]00.*)$`
+on_board(model) if {
+	model.form == "board"
+	model.nvswitch
+}
 
 observations contains "CUDA refuses to start: system not ready (802)." if not_ready
 

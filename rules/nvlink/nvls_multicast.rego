@@ -29,7 +29,7 @@ package gpudoctor.rules.nvls_multicast
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.variables
+import data.tables.variables
 
 # failures are CUDA's errors in NCCL's own file for NVLS (transport/nvls.cc),
 # NCCL's statement of it since 2.27, and the calls by which others do the same.
@@ -103,7 +103,7 @@ remedies := ["start-fabric-manager", "reset-gpu", "reboot-or-reload-driver"] if 
 
 findings contains {
 	"subject": "host",
-	"message": sprintf("A multicast object of the NVSwitches could not be made or bound, though the driver offers multicast.%s NVIDIA names as the usual reason a fabric manager that was restarted without a reset of the GPUs. Until then NCCL_NVLS_ENABLE=0 lets the job run; %s.", [where, variables.nvls_loss]),
+	"message": sprintf("A multicast object of the NVSwitches could not be made or bound, though the driver offers multicast.%s NVIDIA names as the usual reason a fabric manager that was restarted without a reset of the GPUs. Until then NCCL_NVLS_ENABLE=0 lets the job run; %s.", [where, variables.losses.nvls]),
 	"evidence": logs.all_evidence(failures),
 	"order": logs.first(failures).order,
 	"params": {"gpus": gpus},

@@ -28,9 +28,11 @@ package gpudoctor.rules.bar_too_small
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.tables.gpu_models as table
 
 mib := 1024 * 1024
 
@@ -209,7 +211,7 @@ unmapped := {m |
 }
 
 # left_small are GeForce and workstation cards of a generation that has Resizable BAR
-# (Ampere and later: GA102 is 0x2200, and ids rise with the generations) whose window
+# (Ampere and later: ids rise with the generations) whose window
 # is as it was before: 256 MiB. Their memory is not known, as lspci does not tell it,
 # and none of them has as little.
 left_small contains d.address if {
@@ -236,11 +238,9 @@ measured contains g.address if {
 	g.bar1_bytes > 0
 }
 
-resizable_generation(d) if d.device >= "0x2200"
+resizable_generation(d) if d.device >= table.nvidia.first_resizable_bar_id
 
-resizable_generation(d) if {
-	regex.match(`GeForce RTX [345]0[5-9]0|RTX A[2-6]\d{3}|Ada Generation|RTX PRO`, facts.gpu[d.address].name)
-}
+resizable_generation(d) if gpu_models.model[facts.gpu[d.address].name].resizable_bar
 
 findings contains {
 	"subject": peers.shorten(left_small),
@@ -525,8 +525,7 @@ refused := {m |
 # have: the firmware of a GeForce RTX 4090 offers 32 GiB at most.
 outgrown := {g.address |
 	some g in input.gpus.devices
-	regex.match(`GeForce RTX (4090|3090|4080)`, g.name)
-	g.memory_bytes > (40 * 1024) * mib
+	g.memory_bytes > (gpu_models.model[g.name].most_bar1_gib * 1024) * mib
 }
 
 findings contains {

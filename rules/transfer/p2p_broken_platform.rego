@@ -28,6 +28,7 @@ package gpudoctor.rules.p2p_broken_platform
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.pci
@@ -469,16 +470,9 @@ nvlink_shown if {
 on_pcie if peers.over_pcie
 
 on_pcie if {
-	some name in gpu_names
-	regex.match(`PCIe|PCIE|GeForce|RTX|TITAN|Quadro|Tesla T4|Tesla P(4|40)\b|\bL4\b|\bL40S?\b|\bA(10|16|2|30|40)\b`, name)
-	not contains(name, "SXM")
-}
-
-gpu_names contains g.name if some g in input.gpus.devices
-
-gpu_names contains name if {
-	some b in input.benchmarks
-	some name in b.gpu_names
+	some m in gpu_models.model
+	m.form == "card"
+	not m.nvlink == "pair"
 }
 
 findings contains {
@@ -704,7 +698,12 @@ stuck contains c if {
 	count(told_off) == 0
 }
 
-newer_geforce := {g | some g in input.gpus.devices; regex.match(`GeForce RTX (40|50)`, g.name)}
+newer_geforce := {g |
+	some g in input.gpus.devices
+	model := gpu_models.model[g.name]
+	model.geforce
+	model.architecture in {"ada", "blackwell"}
+}
 
 # A log that ends early may have been cut by whoever sent it: without a
 # complaint it is worth knowing and no more.

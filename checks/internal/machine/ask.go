@@ -12,29 +12,9 @@ import (
 // its affairs in order: to end its child process, say.
 const endingTime = 5 * time.Second
 
-var registry struct {
-	sync.RWMutex
-	answers map[string]func(ctx context.Context, argument string) (any, error)
-}
-
-// Register makes a live machine answer a question by a call of answer; the
-// argument is what follows the colon of a question that ends in one. It
-// replaces the answer to that question that there was. The packages that call
-// vendor libraries or probe the GPUs need more than this one may import.
-func Register(question string, answer func(ctx context.Context, argument string) (any, error)) {
-	registry.Lock()
-	defer registry.Unlock()
-	if registry.answers == nil {
-		registry.answers = make(map[string]func(context.Context, string) (any, error))
-	}
-	registry.answers[question] = answer
-}
-
-func registered(question string) func(context.Context, string) (any, error) {
-	registry.RLock()
-	defer registry.RUnlock()
-	return registry.answers[question]
-}
+// Answerer answers a question on a live machine where this package does not: the
+// packages that call vendor libraries or probe the GPUs need more than it may import.
+type Answerer func(ctx context.Context) (any, error)
 
 // asked keeps the answers that were given, and shares those under way.
 type asked struct {

@@ -79,14 +79,11 @@ func (l *live) Stat(name string) (FileInfo, error) {
 }
 
 // Ask answers a question. Each is put to the machine once.
-func (l *live) Ask(ctx context.Context, question string) (json.RawMessage, error) {
-	return l.asked.ask(ctx, question, func(ctx context.Context) (any, error) {
-		name, argument := splitQuestion(question)
-		if f := registered(name); f != nil {
-			return f(ctx, argument)
-		}
-		return l.answer(name, argument)
-	})
+func (l *live) Ask(ctx context.Context, question string, by Answerer) (json.RawMessage, error) {
+	if by == nil {
+		by = func(context.Context) (any, error) { return l.answer(splitQuestion(question)) }
+	}
+	return l.asked.ask(ctx, question, by)
 }
 
 // answer answers the questions that this package knows.

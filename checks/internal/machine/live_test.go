@@ -215,18 +215,18 @@ func TestAskOnce(t *testing.T) {
 	var calls atomic.Int32
 	begun := make(chan struct{}, 10)
 	release := make(chan struct{})
-	Register("test once:", func(_ context.Context, argument string) (any, error) {
+	answer := func(ctx context.Context) (any, error) {
 		calls.Add(1)
 		begun <- struct{}{}
 		<-release
-		return map[string]string{"argument": argument}, nil
-	})
+		return []int{1}, ctx.Err()
+	}
 	l := Live()
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			raw, err := l.Ask(t.Context(), "test once:a:b")
-			if err != nil || string(raw) != `{"argument":"a:b"}` {
+			raw, err := l.Ask(t.Context(), "test once:a:b", answer)
+			if err != nil || string(raw) != "[1]" {
 				t.Errorf("got %s, %v", raw, err)
 			}
 		})
@@ -234,10 +234,10 @@ func TestAskOnce(t *testing.T) {
 	<-begun
 	close(release)
 	wg.Wait()
-	if _, err := l.Ask(t.Context(), "test once:a:b"); err != nil || calls.Load() != 1 {
+	if _, err := l.Ask(t.Context(), "test once:a:b", answer); err != nil || calls.Load() != 1 {
 		t.Errorf("asked %d times, %v; want once", calls.Load(), err)
 	}
-	if _, err := l.Ask(t.Context(), "test once:c"); err != nil || calls.Load() != 2 {
+	if _, err := l.Ask(t.Context(), "test once:c", answer); err != nil || calls.Load() != 2 {
 		t.Errorf("with another argument: asked %d times, %v; want twice", calls.Load(), err)
 	}
 }
@@ -248,7 +248,7 @@ func TestAskOnce(t *testing.T) {
 func TestAskCanceled(t *testing.T) {
 	var calls, ended atomic.Int32
 	begun := make(chan struct{}, 10)
-	Register("test canceled", func(ctx context.Context, _ string) (any, error) {
+	answer := func(ctx context.Context) (any, error) {
 		if calls.Add(1) == 2 {
 			return "second", nil
 		}
@@ -256,15 +256,15 @@ func TestAskCanceled(t *testing.T) {
 		<-ctx.Done()
 		ended.Add(1)
 		return nil, ctx.Err()
-	})
+	}
 	l := Live()
 	first, cancelFirst := context.WithCancel(t.Context())
 	second, cancelSecond := context.WithCancel(t.Context())
 	defer cancelSecond()
 	gone := make(chan error, 2)
-	go func() { _, err := l.Ask(first, "test canceled"); gone <- err }()
+	go func() { _, err := l.Ask(first, "test canceled", answer); gone <- err }()
 	<-begun
-	go func() { _, err := l.Ask(second, "test canceled"); gone <- err }()
+	go func() { _, err := l.Ask(second, "test canceled", answer); gone <- err }()
 	waiting := func() bool {
 		a := &l.(*live).asked
 		a.mu.Lock()
@@ -282,20 +282,22 @@ func TestAskCanceled(t *testing.T) {
 	if err := <-gone; !errors.Is(err, context.Canceled) || ended.Load() != 1 {
 		t.Errorf("the last asker: got %v, and the answer had ended %d times", err, ended.Load())
 	}
-	if raw, err := l.Ask(t.Context(), "test canceled"); err != nil || string(raw) != `"second"` {
+	if raw, err := l.Ask(t.Context(), "test canceled", answer); err != nil || string(raw) != `"second"` {
 		t.Errorf("asked again: got %s, %v", raw, err)
 	}
 }
 
 func TestAskFailures(t *testing.T) {
-	Register("test panic", func(context.Context, string) (any, error) { panic("boom") })
-	Register("test channel", func(context.Context, string) (any, error) { return make(chan int), nil })
+	by := map[string]Answerer{
+		"test panic":   func(context.Context) (any, error) { panic("boom") },
+		"test channel": func(context.Context) (any, error) { return make(chan int), nil },
+	}
 	for question, want := range map[string]string{
 		"test panic":         "test panic: the answer failed: boom; please report this",
 		"test channel":       `answer to "test channel": json: unsupported type: chan int`,
 		"test unknown:thing": "test unknown:: unsupported operation",
 	} {
-		if raw, err := Live().Ask(t.Context(), question); err == nil || err.Error() != want {
+		if raw, err := Live().Ask(t.Context(), question, by[question]); err == nil || err.Error() != want {
 			t.Errorf("%s: got %s, %v; want %s", question, raw, err, want)
 		}
 	}
@@ -311,7 +313,7 @@ func TestLiveQuestions(t *testing.T) {
 	l := Live()
 	ask := func(question string, answer any) {
 		t.Helper()
-		raw, err := l.Ask(t.Context(), question)
+		raw, err := l.Ask(t.Context(), question, nil)
 		if err == nil {
 			err = json.Unmarshal(raw, answer)
 		}
@@ -364,7 +366,7 @@ func TestLiveQuestions(t *testing.T) {
 		t.Errorf("owner of /proc/self/status: got %+v", owner)
 	}
 	for _, question := range []string{AskStatfs + "/no/such", AskAccess + "/no/such", AskOwner + "/no/such"} {
-		if _, err := l.Ask(t.Context(), question); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := l.Ask(t.Context(), question, nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: got %v, want fs.ErrNotExist", question, err)
 		}
 	}
@@ -374,7 +376,7 @@ func TestLiveKernelLog(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the kernel log is read on Linux alone")
 	}
-	raw, err := Live().Ask(t.Context(), AskKernelLog)
+	raw, err := Live().Ask(t.Context(), AskKernelLog, nil)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("this kernel does not show its log: %v", err)
 	}

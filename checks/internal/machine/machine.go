@@ -45,7 +45,7 @@ type Source interface {
 	// Stat describes a file, links followed.
 	Stat(name string) (FileInfo, error)
 	// Ask answers one of the questions below, as JSON.
-	Ask(ctx context.Context, question string) (json.RawMessage, error)
+	Ask(ctx context.Context, question string, by Answerer) (json.RawMessage, error)
 	// Recorded is true for a recording.
 	Recorded() bool
 }

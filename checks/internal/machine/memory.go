@@ -361,7 +361,7 @@ func (m *Memory) Stat(name string) (FileInfo, error) {
 }
 
 // Ask answers a question.
-func (m *Memory) Ask(_ context.Context, question string) (json.RawMessage, error) {
+func (m *Memory) Ask(_ context.Context, question string, _ Answerer) (json.RawMessage, error) {
 	a, ok := m.answers[question]
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", question, ErrNotRecorded)

@@ -191,7 +191,7 @@ func TestPlantedInSnapshot(t *testing.T) {
 			_, _ = r.ReadFile(name, MaxFile)
 		}
 		for question := range src.answers {
-			_, _ = r.Ask(t.Context(), question)
+			_, _ = r.Ask(t.Context(), question, nil)
 		}
 		var b bytes.Buffer
 		if err := r.Write(&b, WriteOptions{KeepNames: keepNames}); err != nil {

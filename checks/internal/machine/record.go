@@ -111,8 +111,8 @@ func (r *Recorder) Stat(name string) (FileInfo, error) {
 }
 
 // Ask answers a question.
-func (r *Recorder) Ask(ctx context.Context, question string) (json.RawMessage, error) {
-	raw, err := r.src.Ask(ctx, question)
+func (r *Recorder) Ask(ctx context.Context, question string, by Answerer) (json.RawMessage, error) {
+	raw, err := r.src.Ask(ctx, question, by)
 	if errors.Is(err, ErrNotRecorded) || ctx.Err() != nil {
 		return raw, err // An asker that had to go says nothing about the machine.
 	}

@@ -204,7 +204,7 @@ func TestRedactMemory(t *testing.T) {
 		_, _ = r.ReadLink(name)
 	}
 	for question := range src.answers {
-		_, _ = r.Ask(t.Context(), question)
+		_, _ = r.Ask(t.Context(), question, nil)
 	}
 	var b bytes.Buffer
 	if err := r.Write(&b, WriteOptions{Version: "1"}); err != nil {
@@ -227,7 +227,7 @@ func TestRedactMemory(t *testing.T) {
 		return string(b)
 	}
 	ask := func(question string) string {
-		raw, err := m.Ask(t.Context(), question)
+		raw, err := m.Ask(t.Context(), question, nil)
 		if err != nil {
 			return err.Error()
 		}

@@ -127,7 +127,7 @@ func visit(src Source) []string {
 		note("stat", name, info, err)
 	}
 	for question := range m.answers {
-		raw, err := src.Ask(context.Background(), question)
+		raw, err := src.Ask(context.Background(), question, nil)
 		note("ask", question, string(escape.JSON(raw)), err) // However it is spelled.
 	}
 	slices.Sort(out)
@@ -228,7 +228,7 @@ func TestNotRecorded(t *testing.T) {
 	_, statErr := m.Stat("/sys/a/read")
 	_, linkErr := m.ReadLink("/sys/a/read")
 	_, listErr := m.ReadDir("/sys")
-	_, askErr := m.Ask(t.Context(), AskIDs)
+	_, askErr := m.Ask(t.Context(), AskIDs, nil)
 	for _, tt := range []struct {
 		what string
 		err  error
@@ -328,7 +328,7 @@ no end`
 		return fmt.Sprint(names, err)
 	}
 	ask := func(question string) string {
-		raw, err := m.Ask(t.Context(), question)
+		raw, err := m.Ask(t.Context(), question, nil)
 		return fmt.Sprint(string(raw), err)
 	}
 	for _, tt := range []struct{ what, got, want string }{
@@ -574,7 +574,7 @@ func FuzzParse(f *testing.F) {
 				out = append(out, fmt.Sprintf("%q %q %v %q %v %q %v %v %v", name, b, err, list, err2, target, err3, info, err4))
 			}
 			for _, question := range questions {
-				raw, err := src.Ask(context.Background(), question)
+				raw, err := src.Ask(context.Background(), question, nil)
 				if err == nil && !json.Valid(raw) {
 					t.Fatalf("the answer to %q is no JSON: %q", question, raw)
 				}
@@ -622,7 +622,7 @@ func host8(b *testing.B) []byte {
 		_, _ = r.ReadLink(name)
 		_, _ = r.ReadDir(name)
 	}
-	_, _ = r.Ask(b.Context(), AskKernelLog)
+	_, _ = r.Ask(b.Context(), AskKernelLog, nil)
 	var out bytes.Buffer
 	if err := r.Write(&out, WriteOptions{}); err != nil {
 		b.Fatal(err)
@@ -671,7 +671,7 @@ func TestCutShort(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.Ask(t.Context(), AskEnviron); err != nil {
+	if _, err := r.Ask(t.Context(), AskEnviron, nil); err != nil {
 		t.Fatal(err)
 	}
 	var whole bytes.Buffer

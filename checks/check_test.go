@@ -1,0 +1,114 @@
+package checks
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+)
+
+// onHost is a gathering of facts about a machine, as a check sees it.
+func onHost(src machine.Source, f *facts.Facts) *Gathering {
+	h := NewHost(src)
+	opts := Options{Deadline: deadline.Check, Progress: func(string) {}}
+	return &Gathering{Host: h, Facts: f, Options: opts, doors: newDoors(h, opts), unknown: &unknownList{}}
+}
+
+// sectionsOf are the sections of a document, as JSON, by name.
+func sectionsOf(t *testing.T, f *facts.Facts) map[string]string {
+	t.Helper()
+	text, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(text, &raw); err != nil {
+		t.Fatal(err)
+	}
+	sections := make(map[string]string, len(raw))
+	for name, text := range raw {
+		sections[name] = string(text)
+	}
+	return sections
+}
+
+// withSections is a document with those sections of another one that keep says, and
+// nothing that the two share.
+func withSections(t *testing.T, f *facts.Facts, keep func(section string) bool) *facts.Facts {
+	t.Helper()
+	text, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own facts.Facts
+	if err := json.Unmarshal(text, &own); err != nil {
+		t.Fatal(err)
+	}
+	v := reflect.ValueOf(&own).Elem()
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if isCheck(name) && !keep(name) {
+			v.Field(i).SetZero()
+		}
+	}
+	return &own
+}
+
+func isCheck(section string) bool {
+	return slices.ContainsFunc(All, func(c *Check) bool { return c.Name == section })
+}
+
+// TestSectionsApart runs each check on the facts of each recorded machine. It must
+// leave the sections of all other checks as they were, also where these know less than
+// it does, and must find the same where it is given only those that it comes after.
+func TestSectionsApart(t *testing.T) {
+	t.Parallel()
+	for _, name := range fixtures.Examples() {
+		recording, err := fixtures.Example(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := OpenSnapshot(name, bytes.NewReader(recording))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, _ := Gather(t.Context(), h, Options{})
+		for _, c := range All {
+			gather := func(f *facts.Facts) string {
+				g := onHost(h.src, f)
+				g.probe = g.doors.startProbe(t.Context())
+				before := sectionsOf(t, f)
+				if err := c.run(t.Context(), g); err != nil {
+					return "error: " + err.Error()
+				}
+				after := sectionsOf(t, f)
+				for section := range after {
+					if section != c.Name && after[section] != before[section] {
+						t.Errorf("%s: the check %s writes into %s", name, c.Name, section)
+					}
+				}
+				return after[c.Name]
+			}
+			all := gather(withSections(t, whole, func(section string) bool { return section != c.Name }))
+			declared := gather(withSections(t, whole, func(section string) bool { return slices.Contains(c.After, section) }))
+			if all != declared {
+				t.Errorf("%s: the check %s reads sections that After does not name:\nwith all:  %.300s\nwith those: %.300s", name, c.Name, all, declared)
+			}
+			poor := withSections(t, whole, func(section string) bool { return section != c.Name })
+			if poor.GPUs != nil {
+				poor.GPUs.Devices = []facts.GPU{}
+			}
+			if poor.PCI != nil {
+				poor.PCI.Devices = poor.PCI.Devices[:0]
+			}
+			gather(poor)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+// Package data holds the tables that rules and checks read. Each is a YAML file,
+// NAME.yaml; a rule imports it as data.tables.NAME, and Go has a function for it.
+//
+// The program holds the tables as NAME.json, which TestGoldenTables makes from the YAML
+// files: reading it takes a tenth of the time. The Go types here are the schema.
+package data
+
+import (
+	"embed"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+)
+
+//go:embed *.json
+var files embed.FS
+
+// tables are the tables by name.
+var tables = map[string]table{
+	"gpu_models":   tableOf(GPUModels),
+	"known_faults": tableOf(KnownFaults),
+	"variables":    tableOf(Variables),
+	"xids":         tableOf(XIDs),
+}
+
+// table is a table whatever its type.
+type table struct {
+	read  func() any // It returns a pointer to the table.
+	empty func() any // It returns a pointer to an empty table of its type.
+}
+
+func tableOf[T any](read func() *T) table {
+	return table{read: func() any { return read() }, empty: func() any { return new(T) }}
+}
+
+// Names are the names of all tables, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(tables)) }
+
+// Table returns a table by its name, a pointer to a struct; nil where there is none.
+func Table(name string) any {
+	if t, ok := tables[name]; ok {
+		return t.read()
+	}
+	return nil
+}
+
+// reader returns a function that reads a table when it is first called.
+func reader[T any](name string) func() *T {
+	return sync.OnceValue(func() *T {
+		table := new(T)
+		raw, err := files.ReadFile(name + ".json")
+		if err == nil {
+			err = json.Unmarshal(raw, table)
+		}
+		if err != nil {
+			panic(err) // TestGoldenTables holds that each file is as written.
+		}
+		return table
+	})
+}

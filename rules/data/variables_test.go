@@ -1,0 +1,120 @@
+package data
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var confidences = []string{"confirmed", "likely", "possible"}
+
+// TestVariableRows holds that each row names variables that somebody reads, and says why
+// and how much they hurt, and where that stands.
+func TestVariableRows(t *testing.T) {
+	table := Variables()
+	losses := map[string]bool{}
+	for i, row := range table.Rows {
+		if len(row.Names) == 0 {
+			t.Errorf("row %d names no variable", i)
+			continue
+		}
+		name := row.Names[0]
+		for _, n := range row.Names {
+			if strings.HasPrefix(n, "NCCL_") && table.Known[n] == "" {
+				t.Errorf("row %d: %s is no variable that NCCL reads or has read", i, n)
+			}
+			if row.Source == "" && !strings.HasPrefix(n, "NCCL_") && !row.Silent {
+				t.Errorf("row %d: %s is not NCCL's, and the row has no source", i, n)
+			}
+		}
+		if _, err := regexp.Compile(row.Like); err != nil {
+			t.Errorf("row %d, %s: %v", i, name, err)
+		}
+		if row.Loss != "" {
+			losses[row.Loss] = true
+		}
+		if row.Silent {
+			if row.Severity != "" || row.Confidence != "" || row.Why != "" || len(row.Remedies) > 0 {
+				t.Errorf("row %d, %s: it is silent, and says something", i, name)
+			}
+			continue
+		}
+		if row.Why == "" || strings.HasSuffix(row.Why, ".") {
+			t.Errorf("row %d, %s: why is %q", i, name, row.Why)
+		}
+		if row.Severity != "by-loss" && !slices.Contains(severities, row.Severity) {
+			t.Errorf("row %d, %s: severity %q", i, name, row.Severity)
+		}
+		if !slices.Contains(confidences, row.Confidence) {
+			t.Errorf("row %d, %s: confidence %q", i, name, row.Confidence)
+		}
+		if slices.Contains(row.Remedies, "nccl-p2p-level") != slices.Contains(table.Levels, row.Level) {
+			t.Errorf("row %d, %s: level %q with the remedies %v", i, name, row.Level, row.Remedies)
+		}
+		if row.Source != "" {
+			checkSources(t, name, row.Source)
+		}
+	}
+	for name, words := range table.Losses {
+		if !losses[name] || words == "" {
+			t.Errorf("no row has the loss %s, or it says nothing", name)
+		}
+	}
+	if len(losses) != len(table.Losses) {
+		t.Errorf("rows have the losses %v, and the table %v", losses, table.Losses)
+	}
+	checkSources(t, "the table", table.Guide)
+}
+
+// TestVariableRowsDecide holds that no row stands below one that always fits before it.
+func TestVariableRowsDecide(t *testing.T) {
+	always := map[string]int{}
+	for i, row := range Variables().Rows {
+		for _, name := range row.Names {
+			if above, ok := always[name]; ok {
+				t.Errorf("row %d never decides for %s: row %d always does", i, name, above)
+			}
+			if row.fitsAlways() {
+				always[name] = i
+			}
+		}
+	}
+}
+
+func (r VariableRow) fitsAlways() bool {
+	return len(r.Is)+len(r.Text)+len(r.Lacks)+len(r.When)+len(r.Unless)+len(r.Said) == 0 && r.AtMost == nil && r.Like == ""
+}
+
+func TestKnownVariables(t *testing.T) {
+	table := Variables()
+	for name, kind := range table.Known {
+		if !regexp.MustCompile(`^NCCL_[A-Z0-9_]+$`).MatchString(name) || kind != "number" && kind != "text" {
+			t.Errorf("known: %s: %s", name, kind)
+		}
+	}
+	for name, meant := range table.Misspelt {
+		if table.Known[name] != "" || table.Known[meant] == "" {
+			t.Errorf("misspelt: %s is known, or %s, which it means, is not", name, meant)
+		}
+	}
+}
+
+func TestLevels(t *testing.T) {
+	table := Variables()
+	for _, level := range table.OldLevels {
+		if !slices.Contains(table.Levels, level) {
+			t.Errorf("old_levels: unknown level %s", level)
+		}
+	}
+	for path, level := range table.PathLevels {
+		if !slices.Contains(table.Levels, level) {
+			t.Errorf("path_levels: %s means the unknown level %s", path, level)
+		}
+	}
+	for _, name := range slices.Concat(table.Algorithms, table.Protocols) {
+		if name == "" || name != strings.ToLower(name) {
+			t.Errorf("the name %q is not in lower case", name)
+		}
+	}
+}

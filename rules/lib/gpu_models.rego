@@ -1,0 +1,39 @@
+# METADATA
+# title: Models of GPUs
+# description: >-
+#   What the table of GPU models (rules/data/gpu_models.yaml) says of the GPUs that
+#   the facts and the texts name.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.gpu_models
+
+import data.tables.gpu_models as table
+
+# model is what the table says of a GPU, by its name.
+model[g.name] := of(g.name) if some g in input.gpus.devices
+
+model[name] := of(name) if {
+	some b in input.benchmarks
+	some name in b.gpu_names
+}
+
+# of is the first row of the table that a name is like.
+of(name) := table.models[min([i | some i, row in table.models; regex.match(row.like, lower(name))])]
+
+# architectures are those of all GPUs, "" of one that is not known.
+architectures contains architecture(g) if some g in input.gpus.devices
+
+architectures contains architecture({"name": name}) if {
+	some b in input.benchmarks
+	some name in b.gpu_names
+}
+
+# architecture of a GPU is what a program states ("Ada Lovelace", "gfx942:sramecc+"), or
+# what the name tells.
+architecture(g) := stated if {
+	stated := lower(regex.find_n(`^\w+`, g.architecture, 1)[0])
+} else := known if {
+	known := of(g.name).architecture
+} else := named if {
+	named := regex.find_n(`\bgfx[0-9a-f]{3,4}`, g.name, 1)[0]
+} else := ""

@@ -1,0 +1,120 @@
+# METADATA
+# title: Versions of NCCL, RCCL and ROCm
+# description: >-
+#   The versions that the texts or this machine show, and how they compare.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.library_versions
+
+import data.gpudoctor.lib.surroundings
+
+# in_range is true of a version that has a fault.
+in_range(row, version) if {
+	numbers := surroundings.version(version)
+	not below(numbers, row)
+	not above(numbers, row)
+}
+
+below(numbers, row) if numbers < surroundings.version(row.since)
+
+above(numbers, row) if numbers >= surroundings.version(row.fixed)
+
+# on_amd is true where the job runs on AMD's GPUs: RCCL answers there to NCCL's
+# names.
+on_amd if {
+	some p in input.software
+	p.name in {"rccl", "rocm", "hip"}
+}
+
+on_amd if surroundings.has_amd
+
+on_amd if {
+	some m in input.logs.messages
+	m.program in {"rccl", "hip"}
+}
+
+# used are the versions of a library that count: those that a log states, which
+# were loaded, else those of packages and of this machine's files where all of
+# them say the same.
+used["nccl"] := stated_nccl if {
+	not on_amd
+	count(stated_nccl) > 0
+} else := installed_nccl if {
+	not on_amd
+	count({u.version | some u in installed_nccl}) == 1
+}
+
+used["rccl"] := stated_rccl if {
+	count(stated_rccl) > 0
+} else := installed_rccl if {
+	count({u.version | some u in installed_rccl}) == 1
+} else := set()
+
+used["rocm"] := stated_rocm if {
+	count(stated_rocm) > 0
+} else := installed_rocm
+
+stated_rccl contains {"version": p.version, "evidence": package_evidence(p)} if {
+	some p in input.software
+	p.name == "rccl"
+}
+
+# installed_rccl are the libraries of this machine whose version is known: the name
+# of RCCL's file holds the version of its interface (librccl.so.1.0.60102), which
+# is none of RCCL's.
+installed_rccl contains {"version": l.version, "evidence": {"fact": "libraries.files", "value": l.version, "source": l.path}} if {
+	some l in input.libraries.files
+	l.kind == "librccl"
+	regex.match(`^2\.`, l.version)
+}
+
+stated_rocm contains {"version": p.version, "evidence": package_evidence(p)} if {
+	some p in input.software
+	p.name == "rocm"
+}
+
+installed_rocm contains {"version": input.gpus.amd.rocm, "evidence": {"fact": "gpus.amd.rocm", "value": input.gpus.amd.rocm, "source": "/opt/rocm/.info/version"}} if {
+	regex.match(`^[0-9]`, input.gpus.amd.rocm)
+}
+
+stated_nccl contains {"version": p.version, "evidence": package_evidence(p)} if {
+	some p in input.software
+	p.name == "nccl"
+	p.manager in {"log", "torch"}
+}
+
+installed_nccl contains {"version": core(p.version), "evidence": package_evidence(p)} if {
+	some p in input.software
+	is_nccl_package(p.name)
+	not p.manager in {"log", "torch"}
+}
+
+installed_nccl contains {"version": core(l.version), "evidence": {"fact": "libraries.files", "value": l.version, "source": l.path}} if {
+	some l in surroundings.nccl
+}
+
+# is_nccl_package is true of the names under which managers of packages know NCCL.
+is_nccl_package(name) if regex.match(`^(nvidia-nccl-cu[0-9]+|libnccl2?|nccl|vllm-nccl-cu[0-9]+)$`, name)
+
+# core is a version without what a packager adds: "2.27.7-1+cuda12.9" and
+# "2.19.3.1" are 2.27.7 and 2.19.3.
+core(version) := regex.find_n(`^[0-9]+(?:\.[0-9]+){0,2}`, version, 1)[0]
+
+package_evidence(p) := {
+	"fact": sprintf("software[%s]", [p.name]),
+	"value": p.version,
+	"source": sprintf("%s:%d", [p.source, p.line]),
+}
+
+version_known[library] if {
+	some library, uses in used
+	count(uses) > 0
+}
+
+# range_words says which versions have a fault.
+range_words(row) := sprintf("%s up to before %s", [row.since, row.fixed]) if {
+	row.since
+	row.fixed
+} else := sprintf("all before %s", [row.fixed]) if {
+	row.fixed
+} else := "no version without it is known"

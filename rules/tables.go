@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// tablesName is the document below data that holds the tables of rules/data, by name.
+const tablesName = "tables"
+
+// tableValues are the tables as Rego values, each made when it is first asked for.
+var tableValues = func() map[string]func() ast.Value {
+	all := make(map[string]func() ast.Value, len(data.Names()))
+	for _, name := range data.Names() {
+		all[name] = sync.OnceValue(func() ast.Value {
+			value, err := inputValue(data.Table(name))
+			if err != nil {
+				panic(fmt.Sprintf("table %s: %v", name, err)) // Its type has no fields of such kinds.
+			}
+			return value
+		})
+	}
+	return all
+}()
+
+// tableStore holds tables for an evaluation.
+func tableStore(names []string) storage.Store {
+	all := make([][2]*ast.Term, 0, len(names))
+	for _, name := range names {
+		all = append(all, [2]*ast.Term{ast.StringTerm(name), ast.NewTerm(tableValues[name]())})
+	}
+	root := ast.NewObject([2]*ast.Term{ast.StringTerm(tablesName), ast.ObjectTerm(all...)})
+	return inmem.NewFromASTObject(root)
+}
+
+// importedTables are the tables that modules import, the way to read them in the
+// built-in rules.
+func importedTables(modules map[string]*ast.Module) []string {
+	var names []string
+	for name := range tableValues {
+		for _, m := range modules {
+			if imports(m, name) {
+				names = append(names, name)
+				break
+			}
+		}
+	}
+	return names
+}
+
+// imports reports whether a module imports a table, or a part of it.
+func imports(m *ast.Module, table string) bool {
+	path := "data." + tablesName + "." + table
+	for _, imported := range m.Imports {
+		if p := imported.Path.String(); p == path || strings.HasPrefix(p, path+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// tableOf finds the table that a path leads to, and what follows after its name.
+func tableOf(path ast.Ref) (name string, rest ast.Ref, ok bool) {
+	if len(path) < 3 || path[1].Value.Compare(ast.String(tablesName)) != 0 {
+		return "", nil, false
+	}
+	word, _ := path[2].Value.(ast.String)
+	_, ok = tableValues[string(word)]
+	return string(word), path[3:], ok
+}

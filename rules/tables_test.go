@@ -1,0 +1,175 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// TestPolicyReadsTables holds that a rule of the user's may read a table, imported or
+// not, and that what a table lacks is undefined.
+func TestPolicyReadsTables(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{
+		"import data.tables.xids\n" + finds(`"params": {"xid": xids.xids[0].code}`): true,
+		finds(`"params": {"xids": count(data.tables.xids.xids)}`):                   true,
+		finds(`"params": {"xids": data.tables.xids.nothing}`):                       false,
+	} {
+		s, err := policyOf(t, map[string]string{"own.rego": ruleText("own", high, body)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.Evaluate(t.Context(), &facts.Facts{}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(v.Findings) == 1; got != want {
+			t.Errorf("%s: findings %v, want some: %v", body, v.Findings, want)
+		}
+	}
+}
+
+// TestSpecialisedByTable holds that a definition is left out that no row of a table
+// allows, and no other.
+func TestSpecialisedByTable(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{
+		"some x in xids.xids; x.code == 79":               true,
+		"some x in xids.xids; x.code == 1":                false,
+		"79 in {c | c := xids.xids[_].code}":              true,
+		"xids.sxids.critical":                             true,
+		"xids.sxids.harmless":                             false,
+		"xids.xids[_].class == input.class":               true,
+		"data.tables.xids.actions.reset[_] == \"reboot\"": true,
+		"data.tables.xids.actions.reset[_] == \"pray\"":   false,
+		"data.tables[input.class]":                        true,
+	} {
+		m, err := ast.ParseModuleWithOpts("t.rego", "package gpudoctor.rules.t\nimport data.tables.xids\nfindings contains true if { "+body+" }", ast.ParserOptions{RegoVersion: ast.RegoV1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := specialised(map[string]*ast.Module{"t.rego": m}, []Rule{{ID: "t", File: "t.rego"}}, anything)["t.rego"].Rules
+		if got := len(kept) == 1 && !kept[0].Head.Assign; got != want {
+			t.Errorf("%s may hold: %v, want %v (%v)", body, got, want, kept)
+		}
+	}
+}
+
+// TestTableRemedies holds that the metadata of a rule that takes its remedies from a
+// table has them all, so that the documentation of the rule names them.
+func TestTableRemedies(t *testing.T) {
+	t.Parallel()
+	s, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{} // By rule.
+	name := func(rule string, remedies []string) { all[rule] = append(all[rule], remedies...) }
+	for _, x := range data.XIDs().XIDs {
+		rule := "gpu-events"
+		if x.Class == "fault" || x.Class == "link" {
+			rule = "gpu-fault"
+		}
+		name(rule, data.XIDs().Actions[x.Action])
+	}
+	for _, row := range data.Variables().Rows {
+		name("env-misconfig", row.Remedies)
+	}
+	for _, row := range data.KnownFaults().Rows {
+		rule := "nccl-bug"
+		if row.Library != "nccl" {
+			rule = "rccl-bug"
+		}
+		name(rule, row.Remedies)
+	}
+	for id, remedies := range all {
+		rule, ok := s.Rule(id)
+		if !ok {
+			t.Errorf("no rule %s", id)
+		}
+		slices.Sort(remedies)
+		for _, remedy := range slices.Compact(remedies) {
+			if !slices.Contains(rule.Remedies, remedy) {
+				t.Errorf("%s: its table has the remedy %s, its metadata does not", id, remedy)
+			}
+		}
+	}
+}
+
+// TestCircumstances holds that each circumstance that a table names is one that the
+// module which reads the table can tell, that each of those is named, and that each
+// message is one of the catalogue.
+func TestCircumstances(t *testing.T) {
+	t.Parallel()
+	messages := map[string]bool{}
+	for _, s := range message.Statements() {
+		messages[s.ID] = true
+	}
+	variables := named{}
+	for _, row := range data.Variables().Rows {
+		variables.circumstances = append(variables.circumstances, slices.Concat(row.When, row.Unless)...)
+		variables.messages = append(variables.messages, row.Said...)
+	}
+	faults := named{}
+	for _, row := range data.KnownFaults().Rows {
+		faults.circumstances = append(faults.circumstances, row.When...)
+		faults.messages = append(faults.messages, row.Said...)
+	}
+	for file, names := range map[string]named{"env/env_misconfig.rego": variables, "lib/known_faults.rego": faults} {
+		can := circumstancesOf(t, file)
+		used := map[string]bool{}
+		for _, name := range names.circumstances {
+			if comparison.MatchString(name) {
+				continue
+			}
+			if used[name] = true; !can[name] {
+				t.Errorf("%s does not know the circumstance %q", file, name)
+			}
+		}
+		for name := range can {
+			if !used[name] {
+				t.Errorf("%s: no row of the table names the circumstance %q", file, name)
+			}
+		}
+		for _, id := range names.messages {
+			if !messages[id] {
+				t.Errorf("the table of %s names the message %q, which the catalogue lacks", file, id)
+			}
+		}
+	}
+}
+
+// named is what the rows of a table name.
+type named struct{ circumstances, messages []string }
+
+// comparison is a circumstance that compares a version.
+var comparison = regexp.MustCompile(`^nccl(<|>=)[0-9.]+$`)
+
+// circumstancesOf are the circumstances that a module tells: those of which its
+// function holds is defined.
+func circumstancesOf(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	text, err := embedded.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, faults := parse(map[string][]byte{file: text}, false)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	can := map[string]bool{}
+	for _, rule := range modules[file].Rules {
+		if headName(rule) == "holds" {
+			if name, ok := rule.Head.Args[0].Value.(ast.String); ok {
+				can[string(name)] = true
+			}
+		}
+	}
+	return can
+}
