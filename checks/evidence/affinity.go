@@ -24,7 +24,7 @@ var affinityKind = &Kind{
 		if list == "" {
 			list = numactlList(m[2])
 		}
-		if ncclListSize(list) <= 0 {
+		if n, ok := checks.CommonCPUs(list, list); !ok || n == 0 {
 			return false
 		}
 		// The first process counts: which of several is a rank, no line tells.

@@ -35,7 +35,7 @@ func amdGPUAt(s *Sink, index int, address string, l Line) *facts.GPU {
 		amdGPUSetIndex(s, g, index)
 	} else {
 		// Another part of the text may have told the address.
-		if g = s.gpus[s.AddressOf(index, amdGPUVendor)]; g == nil {
+		if g = s.KnownGPU(s.AddressOf(index, amdGPUVendor)); g == nil {
 			g = s.GPUAt(index, l)
 		}
 		s.Watch("gpus.devices["+g.Address+"]", g, l)
@@ -47,15 +47,9 @@ func amdGPUAt(s *Sink, index int, address string, l Line) *facts.GPU {
 // amdGPUSetIndex gives a GPU its index, unless it has one or another GPU has
 // the same: the tools of AMD do not always count alike.
 func amdGPUSetIndex(s *Sink, g *facts.GPU, index int) {
-	if g.Index != nil {
-		return
+	if g.Index == nil && !s.Indexed(index) {
+		g.Index = &index
 	}
-	for name, other := range s.gpus {
-		if other.Index != nil && *other.Index == index && name != GPUName(index) {
-			return
-		}
-	}
-	g.Index = &index
 }
 
 // amdGPUInstinct is the model of an Instinct GPU by its PCI id, for tools that

@@ -9,24 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-const ncclTestsTable = `$ ./build/all_reduce_perf -b 32M -e 64M -f 2 -g 2
-# nThread 1 nGpus 2 minBytes 33554432 maxBytes 67108864 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
-#
-# Using devices
-#  Rank  0 Group  0 Pid   2214 on node7 device  0 [0x53] NVIDIA H100 80GB HBM3
-#  Rank  1 Group  0 Pid   2214 on node7 device  1 [0x64] NVIDIA H100 80GB HBM3
-#
-#                                                              out-of-place                       in-place
-#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
-#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
-node7:2214:2214 [0] NCCL INFO Launch mode Parallel
-    33554432       8388608     float     sum      -1    911.2   36.82   36.82      0    912.0   36.79   36.79      3
-    67108864      16777216     float     sum      -1   1800.0   37.28   37.28      0   1801.0   37.26   37.26    N/A
-# Out of bounds values : 3 FAILED
-# Avg bus bandwidth    : 37.0375
-#
-`
-
 func TestNCCLTests(t *testing.T) {
 	f := Parse("x.txt", ncclTestsTable)
 	if len(f.Benchmarks) != 1 {

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
@@ -41,9 +39,6 @@ const (
 	headBytes = 4 << 10
 	peekBytes = 16 * headBytes
 )
-
-// size is a number of bytes for people.
-func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
 
 // counter counts what is read, and ends it where no more may be.
 type counter struct {

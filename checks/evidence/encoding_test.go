@@ -1,13 +1,8 @@
 package evidence
 
 import (
-	"bytes"
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,38 +11,7 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
-	"golang.org/x/tools/txtar"
-
-	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/message"
 )
-
-// everyText is each text of fixtures/texts, and one of all examples of messages.
-func everyText(tb testing.TB) map[string]string {
-	tb.Helper()
-	all := map[string]string{}
-	paths, err := filepath.Glob("../../fixtures/texts/*.txtar")
-	if err != nil || len(paths) == 0 {
-		tb.Fatalf("no texts: %v", err)
-	}
-	for _, path := range paths {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		for _, f := range txtar.Parse(raw).Files {
-			all[filepath.Base(path)+":"+f.Name] = string(f.Data)
-		}
-	}
-	var b strings.Builder
-	for _, s := range message.Statements() {
-		for _, example := range s.Examples {
-			b.WriteString(strings.ReplaceAll(example, "\n", " ") + "\n")
-		}
-	}
-	all["messages"] = b.String()
-	return all
-}
 
 // frames puts a text into pieces of Docker's raw stream, those of standard output
 // and of standard error by turns.
@@ -157,28 +121,6 @@ func told(tb testing.TB, text string) string {
 		got.Facts.Texts[i].Bytes = 0
 	}
 	return indented(tb, got.Facts)
-}
-
-func indented(tb testing.TB, f *facts.Facts) string {
-	tb.Helper()
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetIndent("", " ")
-	if err := e.Encode(f); err != nil {
-		tb.Fatal(err)
-	}
-	return b.String()
-}
-
-// difference is the first line in which two texts differ.
-func difference(a, b string) string {
-	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range min(len(as), len(bs)) {
-		if as[i] != bs[i] {
-			return fmt.Sprintf("line %d: %q, want %q", i+1, as[i], bs[i])
-		}
-	}
-	return fmt.Sprintf("%d lines, want %d", len(as), len(bs))
 }
 
 // TestWrappings holds that a text tells the same, of the same lines, in whatever

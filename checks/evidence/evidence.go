@@ -70,18 +70,3 @@ type Family struct {
 	// Finish, if set, puts what they kept into the facts, once all texts are read.
 	Finish func()
 }
-
-// families make the families of a reading, in the order in which a line is offered to
-// their kinds.
-var families = []func(*Sink) Family{
-	launchFamily, nvidiaFamily, amdFamily, benchmarkFamily, rdmaFamily, networkFamily, pciFamily, hostFamily, softwareFamily, ncclFamily,
-}
-
-// Kinds is every kind of text that is recognised.
-func Kinds() []*Kind {
-	var all []*Kind
-	for _, family := range families {
-		all = append(all, family(newSink()).Kinds...)
-	}
-	return all
-}

@@ -58,10 +58,7 @@ var lscpuKind = &Kind{
 	Line: lscpuLine,
 }
 
-var (
-	lscpuField = lazy.New(`^\s*(Vendor ID|Model name|CPU family|Model|Socket\(s\)|CPU\(s\)|Hypervisor vendor|Flags|NUMA node(\d{1,4}) CPU\(s\)):\s+(.*?)\s*$`)
-	lscpuList  = lazy.New(`^\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*$`)
-)
+var lscpuField = lazy.New(`^\s*(Vendor ID|Model name|CPU family|Model|Socket\(s\)|CPU\(s\)|Hypervisor vendor|Flags|NUMA node(\d{1,4}) CPU\(s\)):\s+(.*?)\s*$`)
 
 func lscpuLine(s *Sink, l Line) bool {
 	m := lscpuField.FindStringSubmatch(l.Text)
@@ -98,7 +95,7 @@ func lscpuLine(s *Sink, l Line) bool {
 		// The flag is the hypervisor's own word (CPUID 1, ECX bit 31).
 		s.guest("", slices.Contains(words, "hypervisor"), l)
 	default:
-		if !lscpuList.MatchString(value) {
+		if !cpuList.MatchString(value) {
 			return false
 		}
 		s.NUMANode(number(m[2]), value, l)

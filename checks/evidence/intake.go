@@ -101,7 +101,7 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 	if options.Files == nil {
 		options.Files = files.OS{}
 	}
-	t := &intake{reading: newReading(), options: options, left: options.MaxBytes, names: make(map[string]int)}
+	t := &intake{reading: registry.newReading(), options: options, left: options.MaxBytes, names: make(map[string]int)}
 	t.beyond = listing{intake: t}
 	if len(paths) == 1 {
 		t.alone = paths[0]

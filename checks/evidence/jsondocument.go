@@ -3,6 +3,8 @@ package evidence
 import (
 	"slices"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 // The bounds of a JSON document among the lines of a text.
@@ -99,3 +101,50 @@ func jsonClosed(text string) string {
 
 // maxJSONDepth bounds how deep a document is followed.
 const maxJSONDepth = 200
+
+// jsonNodes reads a JSON document for the lines of its parts. JSON is
+// YAML, but for tabs. What is no document gives nothing.
+func jsonNodes(text string) *yaml.Node {
+	var n yaml.Node
+	if yaml.Unmarshal([]byte(strings.ReplaceAll(text, "\t", " ")), &n) != nil || len(n.Content) == 0 {
+		return nil
+	}
+	return n.Content[0]
+}
+
+// yamlBelow follows keys into a document, as Go's JSON reads them: their case
+// does not matter.
+func yamlBelow(n *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		var next *yaml.Node
+		if n = yamlResolve(n); n == nil || n.Kind != yaml.MappingNode {
+			return nil
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if strings.EqualFold(n.Content[i].Value, key) {
+				next = n.Content[i+1]
+			}
+		}
+		n = next
+	}
+	return yamlResolve(n)
+}
+
+// yamlItem is an entry of a list.
+func yamlItem(n *yaml.Node, i int) *yaml.Node {
+	if n == nil || n.Kind != yaml.SequenceNode || i >= len(n.Content) {
+		return nil
+	}
+	return yamlResolve(n.Content[i])
+}
+
+// yamlResolve follows an alias.
+func yamlResolve(n *yaml.Node) *yaml.Node {
+	for range 8 {
+		if n == nil || n.Kind != yaml.AliasNode {
+			return n
+		}
+		n = n.Alias
+	}
+	return nil
+}

@@ -97,10 +97,10 @@ var launchInspectKind = &Kind{
 		if json.Unmarshal([]byte(b.String()), &containers) != nil {
 			return
 		}
-		nodes := launchJSONNodes(b.String())
+		nodes := jsonNodes(b.String())
 		for i := range containers[:min(len(containers), launchMaxList)] {
 			l := containers[i].launch()
-			containers[i].places(l, launchItem(nodes, i), first.Number)
+			containers[i].places(l, yamlItem(nodes, i), first.Number)
 			launchKeep(s, l, first, nil)
 		}
 	},
@@ -143,7 +143,7 @@ type launchInspected struct {
 func (c *launchInspected) places(l *facts.Launch, n *yaml.Node, first int) {
 	l.Lines = map[string]int{}
 	note := func(part string, keys ...string) {
-		if below := launchBelow(n, keys...); below != nil {
+		if below := yamlBelow(n, keys...); below != nil {
 			launchStands(l, part, first+below.Line-1)
 		}
 	}
@@ -152,9 +152,9 @@ func (c *launchInspected) places(l *facts.Launch, n *yaml.Node, first int) {
 	note("privileged", "HostConfig", "Privileged")
 	note("runtime", "HostConfig", "Runtime")
 	note("devices", "HostConfig", "Devices")
-	environment := launchBelow(n, "Config", "Env")
+	environment := yamlBelow(n, "Config", "Env")
 	for i, setting := range c.Config.Env {
-		if entry := launchItem(environment, i); entry != nil {
+		if entry := yamlItem(environment, i); entry != nil {
 			name, _, _ := strings.Cut(setting, "=")
 			launchStands(l, launchVariable(name), first+entry.Line-1)
 		}

@@ -47,9 +47,9 @@ var launchJSONKind = &Kind{
 			if task.TaskDefinition != nil {
 				task.launchTaskDefinition = *task.TaskDefinition
 			}
-			nodes := launchJSONNodes(text)
+			nodes := jsonNodes(text)
 			if task.TaskDefinition != nil {
-				nodes = launchBelow(nodes, "TaskDefinition")
+				nodes = yamlBelow(nodes, "TaskDefinition")
 			}
 			for i := range task.ContainerDefinitions[:min(len(task.ContainerDefinitions), launchMaxList)] {
 				l := task.launch(&task.ContainerDefinitions[i])
@@ -145,19 +145,19 @@ func (t *launchTask) launch(c *launchTaskContainer) *facts.Launch {
 // begins at line first.
 func (c *launchTaskContainer) places(l *facts.Launch, definition *yaml.Node, index, first int) {
 	l.Lines = map[string]int{}
-	container := launchItem(launchBelow(definition, "ContainerDefinitions"), index)
+	container := yamlItem(yamlBelow(definition, "ContainerDefinitions"), index)
 	note := func(part string, n *yaml.Node) {
 		if n != nil {
 			launchStands(l, part, first+n.Line-1)
 		}
 	}
-	note("shm_bytes", launchBelow(container, "LinuxParameters", "SharedMemorySize"))
-	note("devices", launchBelow(container, "LinuxParameters", "Devices"))
-	note("ipc", launchBelow(definition, "IPCMode"))
-	note("privileged", launchBelow(container, "Privileged"))
-	environment := launchBelow(container, "Environment")
+	note("shm_bytes", yamlBelow(container, "LinuxParameters", "SharedMemorySize"))
+	note("devices", yamlBelow(container, "LinuxParameters", "Devices"))
+	note("ipc", yamlBelow(definition, "IPCMode"))
+	note("privileged", yamlBelow(container, "Privileged"))
+	environment := yamlBelow(container, "Environment")
 	for i, v := range c.Environment {
-		note(launchVariable(v.Name), launchBelow(launchItem(environment, i), "Name"))
+		note(launchVariable(v.Name), yamlBelow(yamlItem(environment, i), "Name"))
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
@@ -103,40 +101,4 @@ func launchWholeWord(text, name string) int {
 
 func launchNameByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
-}
-
-// launchJSONNodes reads a JSON document for the lines of its parts. JSON is
-// YAML, but for tabs. What is no document gives nothing.
-func launchJSONNodes(text string) *yaml.Node {
-	var n yaml.Node
-	if yaml.Unmarshal([]byte(strings.ReplaceAll(text, "\t", " ")), &n) != nil || len(n.Content) == 0 {
-		return nil
-	}
-	return n.Content[0]
-}
-
-// launchBelow follows keys into a document, as Go's JSON reads them: their case
-// does not matter.
-func launchBelow(n *yaml.Node, keys ...string) *yaml.Node {
-	for _, key := range keys {
-		var next *yaml.Node
-		if n = launchResolve(n); n == nil || n.Kind != yaml.MappingNode {
-			return nil
-		}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if strings.EqualFold(n.Content[i].Value, key) {
-				next = n.Content[i+1]
-			}
-		}
-		n = next
-	}
-	return launchResolve(n)
-}
-
-// launchItem is an entry of a list.
-func launchItem(n *yaml.Node, i int) *yaml.Node {
-	if n == nil || n.Kind != yaml.SequenceNode || i >= len(n.Content) {
-		return nil
-	}
-	return launchResolve(n.Content[i])
 }

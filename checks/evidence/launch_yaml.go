@@ -189,7 +189,7 @@ type launchContext struct {
 // stands notes where a part of a launch stands; n may be nil. An alias is looked
 // up where it points to: the text stands there.
 func (w *launchWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
-	if n = launchResolve(n); n != nil {
+	if n = yamlResolve(n); n != nil {
 		launchStands(l, part, w.at(n).Number)
 	}
 }
@@ -197,7 +197,7 @@ func (w *launchWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
 func (w *launchWalk) at(n *yaml.Node) Line { return Line{Number: w.first.Number + max(n.Line, 1) - 1} }
 
 func (w *launchWalk) visit(n *yaml.Node, c launchContext) {
-	n = launchResolve(n)
+	n = yamlResolve(n)
 	if w.visits++; n == nil || c.depth > launchMaxDepth || w.visits > launchMaxVisits {
 		return
 	}
@@ -249,23 +249,12 @@ func (w *launchWalk) visit(n *yaml.Node, c launchContext) {
 	}
 }
 
-// launchResolve follows an alias.
-func launchResolve(n *yaml.Node) *yaml.Node {
-	for range 8 {
-		if n == nil || n.Kind != yaml.AliasNode {
-			return n
-		}
-		n = n.Alias
-	}
-	return nil
-}
-
 // launchMapping returns the entries of a mapping, those that "<<" merges in
 // among them.
 func launchMapping(n *yaml.Node) map[string]*yaml.Node { return launchMerged(n, 0) }
 
 func launchMerged(n *yaml.Node, depth int) map[string]*yaml.Node {
-	n = launchResolve(n)
+	n = yamlResolve(n)
 	if n == nil || n.Kind != yaml.MappingNode || depth > 4 {
 		return nil
 	}
@@ -279,14 +268,14 @@ func launchMerged(n *yaml.Node, depth int) map[string]*yaml.Node {
 			}
 			continue
 		}
-		m[n.Content[i].Value] = launchResolve(n.Content[i+1])
+		m[n.Content[i].Value] = yamlResolve(n.Content[i+1])
 	}
 	return m
 }
 
 // launchText is a plain value; empty for what is none.
 func launchText(n *yaml.Node) string {
-	if n = launchResolve(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+	if n = yamlResolve(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		return ""
 	}
 	return n.Value
@@ -294,7 +283,7 @@ func launchText(n *yaml.Node) string {
 
 // launchList is a list's entries; a plain value is a list of one.
 func launchList(n *yaml.Node) []*yaml.Node {
-	n = launchResolve(n)
+	n = yamlResolve(n)
 	switch {
 	case n == nil:
 		return nil
@@ -482,7 +471,7 @@ func (w *launchWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes
 
 // services reads the services of a compose file.
 func (w *launchWalk) services(n *yaml.Node, c launchContext) {
-	n = launchResolve(n)
+	n = yamlResolve(n)
 	for i := 0; i+1 < len(n.Content) && i < 2*launchMaxList; i += 2 {
 		w.service(n.Content[i], n.Content[i+1], c)
 	}

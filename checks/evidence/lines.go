@@ -4,11 +4,16 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // maxLine bounds a line, in bytes; what is longer is cut.
 const maxLine = 64 << 10
+
+// size is a number of bytes for people.
+func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
 
 // Line is one line of a text, without its end and without terminal escapes.
 type Line struct {

@@ -11,20 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// lspciFind returns a PCI function of a text's facts.
-func lspciFind(t *testing.T, f *facts.Facts, address string) facts.PCIDevice {
-	t.Helper()
-	if f.PCI != nil {
-		for _, d := range f.PCI.Devices {
-			if d.Address == address {
-				return d
-			}
-		}
-	}
-	t.Fatalf("no function %s in %+v", address, f.PCI)
-	return facts.PCIDevice{}
-}
-
 func TestLspciHeads(t *testing.T) {
 	for line, want := range map[string]string{
 		"01:00.0 VGA compatible controller: NVIDIA Corporation AD102 [GeForce RTX 4090] (rev a1)":                       "0000:01:00.0 0x030000 0x10de  gpu",
@@ -63,43 +49,6 @@ func TestLspciHeads(t *testing.T) {
 		}
 	}
 }
-
-const lspciVerbose = `00:01.1 PCI bridge: Advanced Micro Devices, Inc. [AMD] Starship/Matisse GPP Bridge (prog-if 00 [Normal decode])
-	Control: I/O+ Mem+ BusMaster+ SpecCycle-
-	Status: Cap+ 66MHz- UDF- FastB2B-
-	NUMA node: 1
-	IOMMU group: 14
-	Bus: primary=00, secondary=01, subordinate=01, sec-latency=0
-	Capabilities: [58] Express (v2) Root Port (Slot+), MSI 00
-		DevCap:	MaxPayload 512 bytes, PhantFunc 0
-		DevCtl:	CorrErr+ NonFatalErr+ FatalErr+ UnsupReq+
-			RlxdOrd+ ExtTag+ PhantFunc- AuxPwr- NoSnoop+
-			MaxPayload 256 bytes, MaxReadReq 512 bytes
-		LnkCap:	Port #0, Speed 16GT/s, Width x16, ASPM L1, Exit Latency L1 <64us
-		LnkSta:	Speed 2.5GT/s (downgraded), Width x8 (downgraded)
-	Capabilities: [2a0 v1] Access Control Services
-		ACSCap:	SrcValid+ TransBlk+ ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans+
-		ACSCtl:	SrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-
-	Kernel driver in use: pcieport
-
-01:00.0 VGA compatible controller: NVIDIA Corporation AD102 [GeForce RTX 4090] (rev a1) (prog-if 00 [VGA controller])
-	Control: I/O+ Mem+ BusMaster+ SpecCycle-
-	Status: Cap+ 66MHz- UDF- FastB2B-
-	Region 0: Memory at b2000000 (32-bit, non-prefetchable) [size=16M]
-	Region 1: Memory at 28800000000 (64-bit, prefetchable) [size=256M]
-	Region 3: Memory at <unassigned> (64-bit, prefetchable)
-	Region 5: I/O ports at 3000 [size=128]
-	Capabilities: [78] Express (v2) Legacy Endpoint, MSI 00
-		LnkCap:	Port #0, Speed 16GT/s, Width x16, ASPM L0s L1
-		LnkSta:	Speed 2.5GT/s (downgraded), Width x8 (downgraded)
-	Capabilities: [bb0 v1] Physical Resizable BAR
-		BAR 0: current size: 16MB, supported: 16MB
-		BAR 1: current size: 256MB, supported: 64MB 128MB 256MB 512MB 1GB 2GB 4GB 8GB 16GB 32GB
-	Capabilities: [e00 v1] Address Translation Service (ATS)
-		ATSCtl:	Enable+, Smallest Translation Unit: 00
-	Kernel driver in use: nvidia
-	Kernel modules: nvidiafb, nouveau
-`
 
 func TestLspciVerbose(t *testing.T) {
 	f := Parse("lspci.txt", lspciVerbose)
@@ -262,77 +211,6 @@ func TestLspciLoopEnds(t *testing.T) {
 	f := Parse("a.txt", "01:00.0 PCI bridge: A Root Port\n\tBus: primary=02, secondary=02, subordinate=02\n02:00.0 PCI bridge: B Root Port\n\tBus: primary=01, secondary=01, subordinate=01\n")
 	if d := lspciFind(t, f, "0000:02:00.0"); d.RootBus != "" {
 		t.Errorf("two bridges below each other stand at %q", d.RootBus)
-	}
-}
-
-// hostSeeds are small texts of every kind of this area.
-var hostSeeds = []string{
-	lspciVerbose,
-	"-[0000:00]-+-00.0  Device 8086:0d57\n           \\-06.0  Device 10de:2335\n",
-	"[    1.2] pcieport 0000:00:1d.4: BAR 15: no space for [mem size 0xc00000000 64bit pref]\n",
-	"iommu: Default domain type: Translated\nAMD-Vi: Interrupt remapping enabled\n",
-	"BOOT_IMAGE=/vmlinuz root=/dev/sda1 iommu=pt\n",
-	"Vendor ID: AuthenticAMD\nNUMA node0 CPU(s): 0-15\n",
-	"available: 2 nodes (0-1)\nnode 0 cpus: 0 1 2 3\nnode 0 size: 100 MB\nnode distances:\nnode   0   1\n  0:  10  21\n",
-	"<system version=\"1\">\n<cpu numaid=\"0\" affinity=\"ff\"><pci busid=\"0000:01:00.0\" class=\"0x030200\" vendor=\"0x10de\" device=\"0x20b0\"><gpu dev=\"0\" sm=\"80\"><nvlink target=\"0000:02:00.0\" count=\"4\" tclass=\"0x030200\"/></gpu></pci></cpu>\n</system>\n",
-	"$ setpci -s 40:01.1 ECAP_ACS+6.w\n001d\n",
-	"/sys/kernel/iommu_groups/3/type:DMA-FQ\n",
-	"$ dmidecode -t baseboard\n\tManufacturer: X\n\tProduct Name: Y\n",
-	"tensor([1., 2.], device='cuda:0')\ntensor([0., 0.], device='cuda:1')\n",
-}
-
-func FuzzHostTexts(f *testing.F) {
-	for _, seed := range hostSeeds {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		f := Parse("x", text)
-		if f.PCI != nil && len(f.PCI.Devices) > maxDevices {
-			t.Errorf("%d functions", len(f.PCI.Devices))
-		}
-		if f.KernelLog != nil && len(f.KernelLog.Events) > 512 {
-			t.Errorf("%d events", len(f.KernelLog.Events))
-		}
-		if f.PCI != nil {
-			for _, d := range f.PCI.Devices {
-				if len(d.Ancestors) > 256 || facts.Address(d.Address) != d.Address {
-					t.Errorf("%q has %d ancestors", d.Address, len(d.Ancestors))
-				}
-			}
-		}
-	})
-}
-
-// TestHostXMLOfMachines reads topologies of whole machines: as NCCL dumps them,
-// and as they are written by hand, with functions alone.
-func TestHostXMLOfMachines(t *testing.T) {
-	for name, gpu := range map[string]string{
-		"dumped":  `<pci busid="0000:%02x:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="%d" sm="90" rank="0" gdr="1"/></pci>`,
-		"by hand": `<pci busid="0000:%02x:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"/><!-- %d -->`,
-	} {
-		raw := "<system version=\"1\">\n"
-		for node := range 2 {
-			raw += fmt.Sprintf("<cpu numaid=\"%d\" affinity=\"ffffffff\" arch=\"x86_64\" vendor=\"GenuineIntel\">\n", node)
-			for i := range 4 {
-				n := 4*node + i
-				raw += fmt.Sprintf("<pci busid=\"0000:%02x:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n", 0x10+0x10*n)
-				raw += fmt.Sprintf(gpu, 0x11+0x10*n, n) + "\n</pci>\n"
-			}
-			raw += "</cpu>\n"
-		}
-		raw += "</system>\n"
-		f := Parse("topo.xml", raw)
-		want := strings.Count(raw, "<gpu ")
-		if want == 0 { // Written by hand: functions alone.
-			want = strings.Count(raw, `class="0x0302`)
-		}
-		got := 0
-		if f.GPUs != nil {
-			got = len(f.GPUs.Devices)
-		}
-		if got != want || want != 8 {
-			t.Errorf("%s: %d GPUs, want %d", name, got, want)
-		}
 	}
 }
 

@@ -191,17 +191,13 @@ func ncclSpeakerOf(before string) ncclWho {
 		return ncclWho{}
 	}
 	start := pid
-	for start > 0 && ncclHostByte(token[start-1]) {
+	for start > 0 && hostByte(token[start-1]) {
 		start--
 	}
 	if start == pid {
 		return ncclWho{}
 	}
 	return ncclWho{thread: token[start:], host: token[start:pid]}
-}
-
-func ncclHostByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_'
 }
 
 func ncclDigits(s string) bool {

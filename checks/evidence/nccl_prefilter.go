@@ -101,10 +101,10 @@ func ncclSigned(text []byte) bool {
 		}
 		text = text[:digits-1]
 		if mark == '[' {
-			if text, ok = bytes.CutSuffix(text, blank); !ok {
+			if text, ok = bytes.CutSuffix(text, []byte(" ")); !ok {
 				return false
 			}
 		}
 	}
-	return len(text) > 0 && ncclHostByte(text[len(text)-1])
+	return len(text) > 0 && hostByte(text[len(text)-1])
 }

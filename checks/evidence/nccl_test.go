@@ -9,28 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-func TestNCCLSpeaker(t *testing.T) {
-	for text, want := range map[string]ncclWho{
-		"node7:4021:4077 [3] NCCL INFO Using network IB":                                     {"node7:4021:4077", "node7"},
-		"node7:4021:4077 NCCL INFO Using network IB":                                         {"node7:4021:4077", "node7"},
-		"0: node7:4021:4077 [3] NCCL INFO Using network IB":                                  {"node7:4021:4077", "node7"},
-		"[1,0]<stdout>:node7:4021:4077 [3] NCCL INFO Using network IB":                       {"node7:4021:4077", "node7"},
-		"[rank0]:node7:4021:4077 [3] NCCL INFO Using network IB":                             {"node7:4021:4077", "node7"},
-		"[trainer3|0]:node7:4021:4077 [3] NCCL INFO Using network IB":                        {"node7:4021:4077", "node7"},
-		"(RayWorkerWrapper pid=82, ip=10.0.0.2) node7:4021:4077 [3] NCCL INFO Using network": {"node7:4021:4077", "node7"},
-		"[2026-05-11 09:27:33] node7.example.org:4021:4077 [3] NCCL INFO Using network IB":   {"node7.example.org:4021:4077", "node7.example.org"},
-		"2026-05-11T09:27:33Z pod-0 node7:4021:4077 [3] NCCL INFO Using network IB":          {"node7:4021:4077", "node7"},
-		"node7:1:2 [0] NCCL INFO Chann node8:4021:4077 [3] NCCL INFO Using network IB":       {"node8:4021:4077", "node8"},
-		"NCCL INFO Using network IB":                                                         {},
-		"[3] NCCL INFO Using network IB":                                                     {},
-		"12:34 NCCL INFO Using network IB":                                                   {},
-	} {
-		if _, got, level := ncclSplit(text); got != want || level != ncclInfo {
-			t.Errorf("%q: got %+v %q, want %+v", text, got, level, want)
-		}
-	}
-}
-
 // ncclLog writes lines as one process of a host would.
 func ncclSaid(host string, lines ...string) string {
 	var b strings.Builder
@@ -273,7 +251,8 @@ var ncclBenchmark = []string{
 }
 
 func BenchmarkNCCLLine(b *testing.B) {
-	s, n := newSink(), newNCCLLog()
+	s := newSink()
+	line := ncclKind(newNCCLLog()).Line
 	total := 0
 	for _, l := range ncclBenchmark {
 		total += len(l) + 1
@@ -282,7 +261,7 @@ func BenchmarkNCCLLine(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for i, l := range ncclBenchmark {
-			n.line(s, Line{Text: l, Number: i + 1})
+			line(s, Line{Text: l, Number: i + 1})
 		}
 	}
 }

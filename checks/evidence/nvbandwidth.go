@@ -134,7 +134,7 @@ func readNVBandwidthJSON(s *Sink, in *Lines) {
 	if json.Unmarshal([]byte(text), &doc) != nil {
 		return
 	}
-	cases := launchBelow(launchJSONNodes(text), "nvbandwidth", "testcases")
+	cases := yamlBelow(jsonNodes(text), "nvbandwidth", "testcases")
 	at := func(n *yaml.Node) Line {
 		if n == nil {
 			return first
@@ -145,13 +145,13 @@ func readNVBandwidthJSON(s *Sink, in *Lines) {
 		if len(c.Matrix) == 0 {
 			continue
 		}
-		matrix := launchBelow(launchItem(cases, n), "bandwidth_matrix")
-		b := nvbandwidthBenchmark(s, c.Description, c.Name, at(launchItem(cases, n)))
+		matrix := yamlBelow(yamlItem(cases, n), "bandwidth_matrix")
+		b := nvbandwidthBenchmark(s, c.Description, c.Name, at(yamlItem(cases, n)))
 		b.Complete = c.Status == "Passed"
 		for i, row := range c.Matrix {
 			for j, cell := range row {
 				if value, ok := nvbandwidthNumber(cell); ok {
-					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), value, at(launchItem(launchItem(matrix, i), j)))
+					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), value, at(yamlItem(yamlItem(matrix, i), j)))
 				}
 			}
 		}

@@ -8,33 +8,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-const nvsmiTableText = `$ nvidia-smi
-Tue Mar  3 10:12:44 2026
-+-----------------------------------------------------------------------------------------+
-| NVIDIA-SMI 610.43.02              KMD Version: 610.43.02     CUDA UMD Version: 13.3     |
-+-----------------------------------------+------------------------+----------------------+
-| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
-| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
-|                                         |                        |               MIG M. |
-|=========================================+========================+======================|
-|   0  NVIDIA A100-SXM4-80GB          On  |   00000000:1B:00.0 Off |                    3 |
-| N/A   33C    P0             62W /  400W |    1024MiB /  81920MiB |     12%   E. Process |
-|                                         |                        |            Disabled* |
-+-----------------------------------------+------------------------+----------------------+
-|   1  NVIDIA A100-SXM4-80GB          Off |   00000000:1C:00.0 Off |                 ERR! |
-| N/A   33C    P0             62W /  400W |       0MiB /  81920MiB |      0%      Default |
-|                                         |                        |              Enabled |
-+-----------------------------------------+------------------------+----------------------+
-
-+-----------------------------------------------------------------------------------------+
-| Processes:                                                                              |
-|  GPU   GI   CI              PID   Type   Process name                        GPU Memory |
-|        ID   ID                                                               Usage      |
-|=========================================================================================|
-|    0   N/A  N/A            7713      C   /opt/venv/bin/python3                   1016MiB |
-+-----------------------------------------------------------------------------------------+
-`
-
 func TestNvsmiTable(t *testing.T) {
 	f := Parse("smi.txt", nvsmiTableText)
 	d := f.GPUs.Driver

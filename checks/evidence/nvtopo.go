@@ -257,7 +257,7 @@ func nvtopoNUMA(s *Sink, index int, row []string, devices int, l Line) {
 	if err != nil || node < 0 || node > 4096 {
 		return
 	}
-	if cpus := row[devices+1]; lscpuList.MatchString(cpus) {
+	if cpus := row[devices+1]; cpuList.MatchString(cpus) {
 		s.NUMANode(node, cpus, l)
 	}
 	if g := s.GPUAt(index, l); g.NUMANode == nil {

@@ -9,9 +9,9 @@ import (
 // placesIn reads texts, each with its name before it, and gives the places of
 // their facts.
 func placesIn(texts ...string) map[string]string {
-	r := newReading()
+	r := registry.newReading()
 	for i := 0; i+1 < len(texts); i += 2 {
-		r.text(texts[i], []byte(texts[i+1]))
+		readText(r, texts[i], texts[i+1])
 	}
 	places := map[string]string{}
 	for _, o := range r.finish().Origins {
@@ -135,30 +135,6 @@ func TestLaunchPlaces(t *testing.T) {
 	}
 }
 
-// TestWatch holds that a change is put down to a line only until another one is
-// looked at.
-func TestWatch(t *testing.T) {
-	s := newSink()
-	s.begin("a.txt", &Prompt{})
-	g := s.GPU("0000:01:00.0", Line{Number: 1})
-	g.Name = "in line 1"
-	s.ledger.reached(2)
-	g.UUID = "too late"
-	s.Watch("gpus.devices[0000:01:00.0]", g, Line{Number: 3})
-	g.Architecture = "in line 3"
-	s.Device("0000:02:00.0", Line{Number: 4})
-	g.ComputeMode = "too late as well"
-	s.ledger.close()
-	s.join()
-	got := map[string]int{}
-	for _, o := range s.ledger.origins(s.Facts) {
-		got[o.Fact[strings.LastIndexByte(o.Fact, '.')+1:]] = o.Line
-	}
-	if fmt.Sprint(got) != "map[architecture:3 name:1]" {
-		t.Errorf("got %v", got)
-	}
-}
-
 // FuzzPlaces holds of any two texts that a place is a line of the text that it
 // names, and is given once for a fact.
 func FuzzPlaces(f *testing.F) {
@@ -166,9 +142,9 @@ func FuzzPlaces(f *testing.F) {
 	f.Add(nvsmiTableText, "services:\n  s:\n    image: i\n    shm_size: 1g\n")
 	f.Add("docker run \\\n --gpus all \\\n -e NCCL_DEBUG=INFO img\n", ncclTestsTable)
 	f.Fuzz(func(t *testing.T, a, b string) {
-		r := newReading()
-		r.text("a", []byte(a))
-		r.text("b", []byte(b))
+		r := registry.newReading()
+		readText(r, "a", a)
+		readText(r, "b", b)
 		facts := r.finish()
 		lines := map[string]int{}
 		for _, text := range facts.Texts {

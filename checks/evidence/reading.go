@@ -32,12 +32,34 @@ type reading struct {
 // stands in the place of one (see headingOf).
 var promptSigns = []string{"$ ", "# ", "% ", "*** /", "==> /", "*** ls: "}
 
-// anchorsOfAll looks for the anchors of every kind and statement; it is built
-// once.
-var anchorsOfAll = sync.OnceValue(func() *anchorSet {
+// Registry is the families of kinds that are read.
+type Registry struct {
+	families []func(*Sink) Family
+	// anchors looks for the anchors of every kind and statement; it is built once.
+	anchors func() *anchorSet
+}
+
+// newRegistry returns a registry of families, in the order in which a line is offered
+// to their kinds. Each function makes a family for one reading.
+func newRegistry(families ...func(*Sink) Family) *Registry {
+	r := &Registry{families: families}
+	r.anchors = sync.OnceValue(r.anchorsOfAll)
+	return r
+}
+
+// Kinds is every kind of text that is recognised.
+func (r *Registry) Kinds() []*Kind {
+	var all []*Kind
+	for _, family := range r.families {
+		all = append(all, family(newSink()).Kinds...)
+	}
+	return all
+}
+
+func (r *Registry) anchorsOfAll() *anchorSet {
 	var anchors [][]string
 	var prefilters []func(line []byte) Relevance
-	for _, k := range Kinds() {
+	for _, k := range r.Kinds() {
 		anchors = append(anchors, k.Anchors)
 		prefilters = append(prefilters, k.Prefilter)
 	}
@@ -47,19 +69,20 @@ var anchorsOfAll = sync.OnceValue(func() *anchorSet {
 	set := newAnchorSet(append(anchors, promptSigns))
 	set.prefilters = prefilters
 	return set
-})
+}
 
-func newReading() *reading {
-	r := &reading{sink: newSink(), statements: message.Statements(), anchors: anchorsOfAll()}
-	for _, family := range families {
-		f := family(r.sink)
-		r.families, r.kinds = append(r.families, f), append(r.kinds, f.Kinds...)
+// newReading begins a reading.
+func (r *Registry) newReading() *reading {
+	n := &reading{sink: newSink(), statements: message.Statements(), anchors: r.anchors()}
+	for _, family := range r.families {
+		f := family(n.sink)
+		n.families, n.kinds = append(n.families, f), append(n.kinds, f.Kinds...)
 	}
-	r.promptTaker = uint16(len(r.kinds) + len(r.statements))
-	for _, k := range r.kinds {
-		r.readers = append(r.readers, k.Read != nil)
+	n.promptTaker = uint16(len(n.kinds) + len(n.statements))
+	for _, k := range n.kinds {
+		n.readers = append(n.readers, k.Read != nil)
 	}
-	return r
+	return n
 }
 
 // read reads one text, line by line.

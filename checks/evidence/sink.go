@@ -10,6 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Sink takes what parsers read and builds the facts.
@@ -132,6 +133,19 @@ func (s *Sink) GPU(address string, l Line) *facts.GPU {
 	return g
 }
 
+// KnownGPU returns the GPU at an address; nil where no text told of it.
+func (s *Sink) KnownGPU(address string) *facts.GPU { return s.gpus[address] }
+
+// Indexed reports whether a GPU whose address is known has an index.
+func (s *Sink) Indexed(index int) bool {
+	for name, g := range s.gpus {
+		if g.Index != nil && *g.Index == index && name != GPUName(index) {
+			return true
+		}
+	}
+	return false
+}
+
 // GPUAt returns the GPU of a management library's index, where the text tells
 // no address. Once another text tells the addresses, the two become one;
 // else the GPU is called "GPU3". Pairs of such GPUs are named likewise.
@@ -188,6 +202,9 @@ func (s *Sink) Storage() *facts.StorageFacts { return section(&s.Facts.Storage) 
 
 // Logs returns its section.
 func (s *Sink) Logs() *facts.LogFacts { return section(&s.Facts.Logs) }
+
+// cpuList is a list of CPUs as the kernel writes it: "0-15,64-79".
+var cpuList = lazy.New(`^\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*$`)
 
 // NUMANode notes the CPUs of a NUMA node.
 func (s *Sink) NUMANode(id int, cpus string, l Line) *facts.NUMANode {

@@ -71,7 +71,7 @@ func ncclSpeaker(line string) (host, pid, device string, ok bool) {
 // hostBefore is the name of a host at the end of a text.
 func hostBefore(text string) string {
 	start := len(text)
-	for start > 0 && ncclHostByte(text[start-1]) {
+	for start > 0 && hostByte(text[start-1]) {
 		start--
 	}
 	return strings.TrimLeft(text[start:], "._-")
@@ -182,4 +182,9 @@ func optional(s string) *int {
 	}
 	v := int(n)
 	return &v
+}
+
+// hostByte reports whether a byte may stand in the name of a host.
+func hostByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_'
 }

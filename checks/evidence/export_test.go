@@ -1,0 +1,18 @@
+package evidence
+
+import "io"
+
+// WithoutPrefilters makes a reading offer each line to every kind whose anchors it holds.
+func (r *reading) WithoutPrefilters() {
+	anchors := *r.anchors
+	anchors.prefilters = nil
+	r.anchors = &anchors
+}
+
+// Scan looks for the anchors in a text, and nothing else.
+func (r *reading) Scan(from io.Reader) {
+	s := r.anchors.scan(from)
+	for s.fill() {
+		s.at = len(s.now.lines)
+	}
+}
