@@ -60,7 +60,10 @@ func (p *program) serves(rules []Rule, input ast.Object) bool {
 // called from several goroutines and does its work once.
 func (s *Set) Compile() error {
 	s.once.Do(func() {
-		all := append(slices.Clip(s.rules), conditionRule)
+		all := slices.Clone(s.rules)
+		for _, file := range slices.Compact(slices.Sorted(maps.Values(s.conditions))) {
+			all = append(all, conditionRule(file))
+		}
 		modules, err := s.modulesOf(all)
 		if err != nil {
 			s.err = err

@@ -63,10 +63,9 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 		return nil, err
 	}
 	asked := slices.Concat(chosen, always)
-	h, queried := hear(f.Logs), asked
-	if h.asksConditions() {
-		queried = append(slices.Clip(asked), conditionRule)
-	}
+	h := hear(f.Logs)
+	conditions := s.conditionRules(h)
+	queried := slices.Concat(asked, conditions)
 	programs, err := s.programs(queried, input)
 	if err != nil {
 		return nil, err
@@ -80,12 +79,12 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 	for _, rule := range asked {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
-	conditions := said[conditionRule.ID]
-	for id, findings := range s.told(h, saidBy(h, conditions)) {
+	known := together(said, conditions)
+	for id, findings := range s.told(h, saidBy(h, known)) {
 		if a, asked := answers[id]; asked {
 			a.findings = append(a.findings, findings...)
-			if conditions.failure != "" {
-				a.faults = append(a.faults, conditions.failure)
+			if known.failure != "" {
+				a.faults = append(a.faults, known.failure)
 			}
 			answers[id] = a
 		}

@@ -25,6 +25,9 @@ type index struct {
 	Rules []Rule `json:"rules"`
 	// Files are the files that a rule or library needs, by its own.
 	Files map[string][]string `json:"files"`
+	// Conditions are the files of the conditions and values that verdicts of messages
+	// name.
+	Conditions map[string]string `json:"conditions"`
 }
 
 func readIndex() (*index, error) {
@@ -37,7 +40,7 @@ func readIndex() (*index, error) {
 
 // indexOf makes the index of rules that are parsed.
 func indexOf(s *Set) *index {
-	x := &index{Rules: s.rules, Files: make(map[string][]string, len(s.modules))}
+	x := &index{Rules: s.rules, Conditions: s.conditions, Files: make(map[string][]string, len(s.modules))}
 	files := make(map[string]string, len(s.modules)) // By package.
 	for name, m := range s.modules {
 		files[packageName(m)] = name

@@ -82,10 +82,12 @@ type Set struct {
 	rules   []Rule // In order of id.
 	modules map[string]*ast.Module
 	// lazy parses the built-in rules when they are needed; nil where modules holds all.
-	lazy    *lazyModules
-	checked bool            // Compile with all checks: some rules are the user's own.
-	own     map[string]bool // The rules that are the user's own, by id.
-	limits  limits
+	lazy *lazyModules
+	// conditions are the files of the conditions that verdicts name.
+	conditions map[string]string
+	checked    bool            // Compile with all checks: some rules are the user's own.
+	own        map[string]bool // The rules that are the user's own, by id.
+	limits     limits
 
 	once  sync.Once // Of Compile.
 	err   error
@@ -100,7 +102,7 @@ func Load() (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in rules: %w", err)
 	}
-	return &Set{rules: x.Rules, lazy: newLazyModules(x), limits: usual}, nil
+	return &Set{rules: x.Rules, conditions: x.Conditions, lazy: newLazyModules(x), limits: usual}, nil
 }
 
 // Parse parses the rules that the options choose. Evaluate does so by itself; to call it
@@ -242,6 +244,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 		}
 	}
 	slices.SortFunc(s.rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	s.conditions = conditionsOf(s.modules)
 	if len(faults) == 0 {
 		faults = s.checkPrecedence()
 	}

@@ -370,7 +370,14 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 	}
 	var faults []string
 	for _, rule := range set.rules {
-		for _, kind := range []string{"fires", "silent", "unresolvable"} {
+		kinds := []string{"unresolvable"}
+		switch {
+		case concludes(set.modules[rule.File]):
+			kinds = append(kinds, "fires", "silent")
+		case !toldOf(rule.ID): // TestVerdicts and TestToldConditions try those of rows.
+			faults = append(faults, rule.File+": it has no findings, in Rego or of rows")
+		}
+		for _, kind := range kinds {
 			if !hasTest(modules[testFile(rule.File)], "test_"+kind) {
 				faults = append(faults, fmt.Sprintf("%s: no test_%s...", testFile(rule.File), kind))
 			}
@@ -404,6 +411,11 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 		}
 	}
 	return faults
+}
+
+// concludes reports whether a rule has findings in Rego.
+func concludes(m *ast.Module) bool {
+	return slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return r.Head.Name.Equal(ast.Var("findings")) })
 }
 
 func hasTest(m *ast.Module, prefix string) bool {
@@ -521,4 +533,9 @@ func TestForbiddenBuiltins(t *testing.T) {
 			t.Errorf("a rule may call %s", name)
 		}
 	}
+}
+
+// defines reports whether a module has rules of a name.
+func defines(m *ast.Module, name string) bool {
+	return slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return r.Head.Name.String() == name })
 }

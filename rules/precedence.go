@@ -13,7 +13,8 @@ import (
 //     "RULE" or "RULE/ID", one kind of that rule's findings; "ID > RULE/ID" says so of one
 //     kind of this rule's own findings only.
 //   - first_of: kinds of this rule's findings, by id. Of those that hold, only the ones of
-//     the kind that stands first are told.
+//     the kind that stands first are told. An entry "A > B > C" is a list of its own, for
+//     rules with several of them.
 
 // key names the kind of a finding: "rule/id".
 func (f Finding) key() string { return f.Rule + "/" + f.ID }
@@ -78,39 +79,61 @@ func directly(rules []Rule) map[string][]string {
 // circular reports whether findings of a rule may be consequences of themselves: then
 // folding them would not end.
 func circular(rule string, rules []Rule) bool {
-	direct := directly(rules)
-	// meets reports whether two keys may speak of one finding.
-	meets := func(a, b string) bool { return a == b || ruleOf(a) == ruleOf(b) && (ruleOf(a) == a || ruleOf(b) == b) }
-	for cause := range direct {
-		if ruleOf(cause) != rule {
+	edges := kindEdges(directly(rules))
+	for start := range edges {
+		if ruleOf(start) != rule {
 			continue
 		}
 		seen := map[string]bool{}
-		var visit func(key string) bool
-		visit = func(key string) bool {
-			for other, effects := range direct {
-				if !meets(other, key) {
-					continue
-				}
-				for _, effect := range effects {
-					if meets(effect, cause) {
-						return true
-					}
-					if !seen[effect] {
-						seen[effect] = true
-						if visit(effect) {
-							return true
-						}
-					}
+		var visit func(kind string)
+		visit = func(kind string) {
+			for _, next := range edges[kind] {
+				if !seen[next] {
+					seen[next] = true
+					visit(next)
 				}
 			}
-			return false
 		}
-		if visit(cause) {
+		visit(start)
+		if seen[start] {
 			return true
 		}
 	}
 	return false
+}
+
+// kindEdges writes out what a whole rule explains, or what explains a whole rule, for each
+// kind of that rule's findings that is told apart anywhere; "rule/" are all others.
+func kindEdges(direct map[string][]string) map[string][]string {
+	kinds := map[string][]string{}
+	note := func(key string) {
+		for _, kind := range []string{ruleOf(key) + "/", key} {
+			if kind != ruleOf(key) && !slices.Contains(kinds[ruleOf(key)], kind) {
+				kinds[ruleOf(key)] = append(kinds[ruleOf(key)], kind)
+			}
+		}
+	}
+	for cause, effects := range direct {
+		note(cause)
+		for _, effect := range effects {
+			note(effect)
+		}
+	}
+	of := func(key string) []string {
+		if ruleOf(key) == key {
+			return kinds[key]
+		}
+		return []string{key}
+	}
+	edges := map[string][]string{}
+	for cause, effects := range direct {
+		for _, kind := range of(cause) {
+			for _, effect := range effects {
+				edges[kind] = append(edges[kind], of(effect)...)
+			}
+		}
+	}
+	return edges
 }
 
 // checkPrecedence checks that what a rule explains is a rule, that no finding explains
@@ -130,9 +153,11 @@ func (s *Set) checkPrecedence() []error {
 				Hint: "a cause explains its consequences, never the other way as well",
 			})
 		}
-		for i, id := range rule.FirstOf {
-			if slices.Contains(rule.FirstOf[:i], id) {
-				faults = append(faults, &Problem{File: rule.File, Reason: fmt.Sprintf("custom.first_of names %s twice", id)})
+		for _, kinds := range rule.firstOf() {
+			for i, id := range kinds {
+				if slices.Contains(kinds[:i], id) {
+					faults = append(faults, &Problem{File: rule.File, Reason: fmt.Sprintf("custom.first_of names %s twice", id)})
+				}
 			}
 		}
 	}
@@ -145,14 +170,33 @@ func (s *Set) has(id string) bool {
 	return ok
 }
 
-// foremostKind leaves out the findings whose kind comes after that of another one in
-// the rule's first_of.
-func (r Rule) foremostKind(findings []Finding) []Finding {
-	first := len(r.FirstOf)
-	for _, f := range findings {
-		if at := slices.Index(r.FirstOf, f.ID); at >= 0 {
-			first = min(first, at)
+// firstOf reads the lists of a rule's first_of.
+func (r Rule) firstOf() [][]string {
+	lists := [][]string{nil}
+	for _, entry := range r.FirstOf {
+		if kinds := strings.Split(entry, " > "); len(kinds) > 1 {
+			lists = append(lists, kinds)
+		} else {
+			lists[0] = append(lists[0], entry)
 		}
 	}
-	return slices.DeleteFunc(findings, func(f Finding) bool { return slices.Index(r.FirstOf, f.ID) > first })
+	return lists
+}
+
+// foremostKind leaves out the findings whose kind comes after that of another one in
+// a list of the rule's first_of.
+func (r Rule) foremostKind(findings []Finding) []Finding {
+	late := map[string]bool{}
+	for _, kinds := range r.firstOf() {
+		first := slices.IndexFunc(kinds, func(id string) bool {
+			return slices.ContainsFunc(findings, func(f Finding) bool { return f.ID == id })
+		})
+		if first < 0 {
+			continue
+		}
+		for _, id := range kinds[first+1:] {
+			late[id] = true
+		}
+	}
+	return slices.DeleteFunc(findings, func(f Finding) bool { return late[f.ID] })
 }

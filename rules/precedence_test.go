@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -116,6 +117,45 @@ func TestFirstOf(t *testing.T) {
 		}
 		if fmt.Sprint(counts) != fmt.Sprint(want) {
 			t.Errorf("of %b: %v, want %v", mask, counts, want)
+		}
+	}
+}
+
+// TestFirstOfLists holds, for two lists that have a kind in common, that each puts its
+// own kinds in order: what one leaves out comes back by no other.
+func TestFirstOfLists(t *testing.T) {
+	t.Parallel()
+	rule := Rule{ID: "a", FirstOf: []string{"x", "y", "u > v > w", "t > v"}}
+	for _, c := range []struct{ hold, told string }{
+		{"xyuvw", "xu"}, {"yvw", "yv"}, {"tvw", "t"}, {"tuw", "tu"}, {"w", "w"}, {"xt", "xt"},
+	} {
+		var findings []Finding
+		for _, id := range c.hold {
+			findings = append(findings, Finding{ID: string(id)})
+		}
+		told := ""
+		for _, f := range rule.foremostKind(findings) {
+			told += f.ID
+		}
+		if told != c.told {
+			t.Errorf("of %s: %s, want %s", c.hold, told, c.told)
+		}
+	}
+}
+
+// TestCircularKinds holds that a kind of finding may explain another one of its own
+// rule, and not itself.
+func TestCircularKinds(t *testing.T) {
+	t.Parallel()
+	for entries, want := range map[string]bool{
+		"b;x > a/y":       false,
+		"x > a/y;y > a/z": false,
+		"x > a/y;y > a/x": true,
+		"x > a":           true,
+	} {
+		rules := []Rule{{ID: "a", Explains: strings.Split(entries, ";")}, {ID: "b"}}
+		if got := circular("a", rules); got != want {
+			t.Errorf("%s: circular %t", entries, got)
 		}
 	}
 }

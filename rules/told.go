@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -11,20 +12,47 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// conditionRule is the package that says which of the conditions hold that verdicts of
-// messages name, and what they quote of the facts. It is asked like a rule.
-var conditionRule = Rule{ID: "conditions", File: "lib/conditions.rego"}
+// conditionFiles begins the names of the files that say which of the conditions hold that
+// verdicts of messages name, and what they quote of the facts. They are asked like rules.
+const conditionFiles = "lib/conditions_"
 
-// conditionSets are the sets that it offers: names of conditions, pairs of a value's
+// conditionSets are the sets that they offer: names of conditions, pairs of a value's
 // name and its text, and pairs of a condition's name and the fact that shows it.
 var conditionSets = []string{"holds", "values", "shown"}
 
 // offers are the sets that the package of a rule offers.
 func (r Rule) offers() []string {
-	if r.File == conditionRule.File {
+	if strings.HasPrefix(r.File, conditionFiles) {
 		return conditionSets
 	}
 	return answers
+}
+
+// conditionRule is a file of conditions, to be asked.
+func conditionRule(file string) Rule { return Rule{ID: file, File: file} }
+
+// conditionsOf lists the conditions and values that modules define, each with its file.
+func conditionsOf(modules map[string]*ast.Module) map[string]string {
+	all := map[string]string{}
+	for file, m := range modules {
+		if !strings.HasPrefix(file, conditionFiles) {
+			continue
+		}
+		for _, rule := range m.Rules {
+			if rule.Head.Key == nil {
+				continue
+			}
+			switch key := rule.Head.Key.Value.(type) {
+			case ast.String:
+				all[string(key)] = file
+			case *ast.Array:
+				if name, ok := key.Elem(0).Value.(ast.String); ok {
+					all[string(name)] = file
+				}
+			}
+		}
+	}
+	return all
 }
 
 // toldOf reports whether a row of the catalogue gives findings of a rule.
@@ -70,14 +98,23 @@ func (h heard) verdicts() map[string]*message.Verdict {
 	return all
 }
 
-// asksConditions reports whether a verdict that may be told depends on other facts.
-func (h heard) asksConditions() bool {
+// conditionRules are the files of the conditions on which verdicts depend that may be
+// told.
+func (s *Set) conditionRules(h heard) []Rule {
+	files := map[string]bool{}
 	for _, v := range h.verdicts() {
-		if names, values := v.Conditions(); len(names)+len(values) > 0 {
-			return true
+		names, values := v.Conditions()
+		for _, name := range slices.Concat(names, values) {
+			if file, ok := s.conditions[name]; ok { // A test holds that each is defined.
+				files[file] = true
+			}
 		}
 	}
-	return false
+	all := make([]Rule, 0, len(files))
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		all = append(all, conditionRule(file))
+	}
+	return all
 }
 
 // told are the findings of the messages that mean something by themselves, by rule: one
@@ -124,22 +161,62 @@ func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 			quoted = append(quoted, *m)
 		}
 	}
-	for _, name := range when {
+	for _, name := range slices.Concat(when, said.holding(v.Also)) {
 		f.Evidence = append(f.Evidence, said.shown[name]...)
 	}
 	f.quote(quoted)
 	if grade.Remedies != nil {
 		f.Remedies = grade.Remedies
 	}
-	for name, value := range grade.Params {
-		if filled := message.Fill(value, first, &said.Said); filled != message.UnknownWords && filled != "" {
-			if f.Params == nil {
-				f.Params = map[string]any{}
-			}
-			f.Params[name] = filled
+	for name, param := range grade.Params {
+		if whole, known := said.whole[param.Value]; known && !param.List {
+			f.param(name, whole)
+			continue
+		}
+		speakers := []facts.Message{*first}
+		if param.List {
+			speakers = quoted
+		}
+		switch values := paramValues(param.Value, speakers, said); {
+		case len(values) == 0:
+		case param.List:
+			f.param(name, values)
+		default:
+			f.param(name, values[0])
 		}
 	}
 	return f
+}
+
+// param gives a finding a param.
+func (f *Finding) param(name string, value any) {
+	if f.Params == nil {
+		f.Params = map[string]any{}
+	}
+	f.Params[name] = value
+}
+
+// paramValues are what messages fill into the value of a parameter, each once.
+func paramValues(value string, messages []facts.Message, said *circumstances) []any {
+	var values []any
+	for i := range messages {
+		filled := message.Fill(value, &messages[i], &said.Said)
+		if filled != message.UnknownWords && filled != "" && !slices.Contains(values, any(filled)) {
+			values = append(values, filled)
+		}
+	}
+	return values
+}
+
+// together is the answer of several files of conditions.
+func together(said map[string]answer, conditions []Rule) answer {
+	var all answer
+	for _, c := range conditions {
+		a := said[c.ID]
+		all.holds, all.values, all.shown = append(all.holds, a.holds...), append(all.values, a.values...), append(all.shown, a.shown...)
+		all.failure = cmp.Or(all.failure, a.failure)
+	}
+	return all
 }
 
 // circumstances are what verdicts go by.
@@ -147,11 +224,25 @@ type circumstances struct {
 	message.Said
 	// shown are the facts that show conditions, by the condition's name.
 	shown map[string][]Evidence
+	// whole are the values that are no texts, by their place ("{@all_gpus}"): a param
+	// that is such a place alone takes the value as it is.
+	whole map[string]any
+}
+
+// holding are those of the names that are conditions which hold.
+func (c *circumstances) holding(names []string) []string {
+	var all []string
+	for _, name := range names {
+		if message.IsCondition(name) && c.Holds[name] {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // saidBy is what verdicts go by: the messages, and the answer of the conditions.
 func saidBy(h heard, a answer) *circumstances {
-	s := &circumstances{Said: message.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}}
+	s := &circumstances{Said: message.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}, whole: map[string]any{}}
 	for id := range maps.Keys(h) {
 		s.Rows[id] = true
 	}
@@ -171,8 +262,12 @@ func saidBy(h heard, a answer) *circumstances {
 		}
 	}
 	pairs(a.values, func(name string, value ast.Value) {
-		if text, ok := value.(ast.String); ok && text != "" {
-			s.Values[name] = string(text)
+		if text, ok := value.(ast.String); ok {
+			if text != "" {
+				s.Values[name] = string(text)
+			}
+		} else if whole, err := ast.JSON(value); err == nil {
+			s.whole["{@"+name+"}"] = whole
 		}
 	})
 	pairs(a.shown, func(name string, value ast.Value) {

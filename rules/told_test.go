@@ -1,8 +1,11 @@
 package rules
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +34,8 @@ func factsOfLine(t *testing.T, line string) *facts.Facts {
 // TestVerdicts holds, for every example of every row with a verdict, that a log with
 // that line has the finding of the verdict: of a rule that exists, with a severity and
 // a confidence, remedies that the rule names, the line as evidence, and no gap in its
-// text. Of a verdict that asks for conditions it holds so with these given.
+// text. Of a verdict that asks for conditions, or gives way to one, it holds so with the
+// former given alone: an example may show what the verdict gives way to.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
@@ -57,7 +61,7 @@ func TestVerdicts(t *testing.T) {
 			tried++
 			f := factsOfLine(t, example)
 			var got []Finding
-			if len(v.When) == 0 {
+			if len(v.When) == 0 && !slices.ContainsFunc(v.Unless, message.IsCondition) {
 				verdict, err := set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}})
 				if err != nil {
 					t.Fatal(err)
@@ -73,7 +77,8 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%s: %q gives no finding of %s: %v", row.ID, example, v.Rule, got)
 				continue
 			}
-			checkTold(t, row.ID, got[at], f.Logs.Messages[0].Text)
+			m := f.Logs.Messages[0]
+			checkTold(t, row.ID, got[at], append(slices.Collect(maps.Values(m.Fields)), m.Text)...)
 		}
 	}
 	if tried == 0 {
@@ -104,10 +109,15 @@ func given(v *message.Verdict, row string, holds ...string) *circumstances {
 	return said
 }
 
-// checkTold holds that a finding of a message is whole.
-func checkTold(t *testing.T, row string, got Finding, line string) {
+// checkTold holds that a finding of a message is whole. What the message said may hold
+// braces.
+func checkTold(t *testing.T, row string, got Finding, said ...string) {
 	t.Helper()
-	if strings.ContainsAny(strings.ReplaceAll(got.Message, line, ""), "{}") || strings.Contains(got.Message, message.UnknownWords) {
+	text := got.Message
+	for _, s := range said {
+		text = strings.ReplaceAll(text, s, "")
+	}
+	if strings.ContainsAny(text, "{}") || strings.Contains(got.Message, message.UnknownWords) {
 		t.Errorf("%s: the text has a gap: %s", row, got.Message)
 	}
 	if got.Severity.Rank() == len(severities) || got.Confidence.Rank() == len(confidences) || got.Order == nil || len(got.Remedies) == 0 {
@@ -161,28 +171,83 @@ func TestToldConditions(t *testing.T) {
 	}
 }
 
-// TestConditionNames holds that every name that a verdict uses is a row of the catalogue
-// or is defined in lib/conditions.rego, and that every name defined there is used.
-func TestConditionNames(t *testing.T) {
+// TestToldAlso holds that the facts of a condition that is also shown are evidence where
+// it holds, and only there.
+func TestToldAlso(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
-	defined := map[string]map[string]bool{"holds": {}, "values": {}, "shown": {}}
-	modules, err := set.modulesOf([]Rule{conditionRule})
-	if err != nil {
-		t.Fatal(err)
+	tried := 0
+	for id, v := range message.Verdicts() {
+		messages := hear(&facts.LogFacts{Messages: []facts.Message{{ID: id}}})
+		for _, name := range v.Also {
+			if !message.IsCondition(name) {
+				continue
+			}
+			tried++
+			for _, holds := range []bool{false, true} {
+				said := given(v, id, v.When...)
+				said.Holds[name] = holds
+				said.shown = map[string][]Evidence{name: {{Fact: "a.fact"}}}
+				f := set.told(messages, said)[v.Rule][0]
+				if slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "a.fact" }) != holds {
+					t.Errorf("%s, where %s holds: %t: %v", id, name, holds, f.Evidence)
+				}
+			}
+		}
 	}
-	for _, rule := range modules[conditionRule.File].Rules {
-		of := defined[rule.Head.Name.String()]
-		if of == nil {
+	if tried == 0 {
+		t.Error("no verdict shows a condition")
+	}
+}
+
+// TestToldParams holds that a list of a parameter is of all messages, each value once.
+func TestToldParams(t *testing.T) {
+	t.Parallel()
+	const row = "nvidia-devices-forbidden"
+	v := message.Verdicts()[row]
+	messages := hear(&facts.LogFacts{Messages: []facts.Message{
+		{ID: row, Order: 1, Fields: map[string]string{"node": "/dev/nvidia1"}},
+		{ID: row, Order: 0, Fields: map[string]string{"node": "/dev/nvidia0"}},
+		{ID: row, Order: 2, Fields: map[string]string{"node": "/dev/nvidia0"}},
+	}})
+	f := compiledSet(t).told(messages, given(v, row))[v.Rule][0]
+	if got := fmt.Sprint(f.Params["nodes"]); got != "[/dev/nvidia0 /dev/nvidia1]" {
+		t.Errorf("nodes: %s", got)
+	}
+}
+
+// TestConditionNames holds that every name that a verdict uses is a row of the catalogue
+// or is defined in one file of conditions, and that every name defined there is used.
+func TestConditionNames(t *testing.T) {
+	t.Parallel()
+	set := wholeSet(t)
+	const where = conditionFiles + "*.rego"
+	defined := map[string]map[string]bool{"holds": {}, "values": {}, "shown": {}}
+	files := map[string]string{}
+	for file, m := range set.modules {
+		if !strings.HasPrefix(file, conditionFiles) {
 			continue
 		}
-		switch name := rule.Head.Key.Value.(type) {
-		case ast.String:
-			of[string(name)] = true
-		case *ast.Array:
-			of[string(name.Elem(0).Value.(ast.String))] = true
-		default:
-			t.Errorf("%s: the name of a condition is to be written out", rule.Location)
+		for _, rule := range m.Rules {
+			of := defined[rule.Head.Name.String()]
+			if of == nil {
+				continue
+			}
+			var name string
+			switch key := rule.Head.Key.Value.(type) {
+			case ast.String:
+				name = string(key)
+			case *ast.Array:
+				written, _ := key.Elem(0).Value.(ast.String)
+				name = string(written)
+			}
+			if name == "" {
+				t.Errorf("%s: the name of a condition is to be written out", rule.Location)
+			}
+			if other := files[name]; other != "" && other != file {
+				t.Errorf("%s is defined in %s and in %s", name, other, file)
+			}
+			of[name], files[name] = true, file
 		}
 	}
 	used := map[string]map[string]bool{"holds": {}, "values": {}}
@@ -195,13 +260,13 @@ func TestConditionNames(t *testing.T) {
 		for _, name := range names {
 			used["holds"][name] = true
 			if !defined["holds"][name] {
-				t.Errorf("%s: no condition %s in %s", id, name, conditionRule.File)
+				t.Errorf("%s: no condition %s in %s", id, name, where)
 			}
 		}
 		for _, name := range values {
 			used["values"][name] = true
 			if !defined["values"][name] {
-				t.Errorf("%s: no value %s in %s", id, name, conditionRule.File)
+				t.Errorf("%s: no value %s in %s", id, name, where)
 			}
 		}
 		others := slices.Concat(v.When, v.Unless, v.Also)
@@ -216,14 +281,35 @@ func TestConditionNames(t *testing.T) {
 	}
 	for name := range defined["shown"] {
 		if !defined["holds"][name] {
-			t.Errorf("%s: %s is shown and is no condition", conditionRule.File, name)
+			t.Errorf("%s: %s is shown and is no condition", where, name)
 		}
 	}
 	for set, names := range used {
 		for name := range defined[set] {
 			if !names[name] {
-				t.Errorf("%s: no verdict uses %s", conditionRule.File, name)
+				t.Errorf("%s: no verdict uses %s", where, name)
 			}
 		}
+	}
+}
+
+// TestWholeParams holds that a param that is the place of a value alone takes a list as
+// it is, and is left out where the value is an empty text.
+func TestWholeParams(t *testing.T) {
+	t.Parallel()
+	const row, place = "cuda-nvlink", "{@all_gpus}"
+	if message.Verdicts()[row].Params["gpus"].Value != place {
+		t.Fatalf("%s has the params %v", row, message.Verdicts()[row].Params)
+	}
+	messages := hear(&facts.LogFacts{Messages: []facts.Message{{ID: row, Text: "said", Source: "a", Line: 1}}})
+	told := func(value *ast.Term) any {
+		said := saidBy(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
+		return messages.finding(Rule{}, []string{row}, said).Params["gpus"]
+	}
+	if got := told(ast.ArrayTerm(ast.StringTerm("GPU0"))); !reflect.DeepEqual(got, []any{"GPU0"}) {
+		t.Errorf("a list becomes %v", got)
+	}
+	if got := told(ast.StringTerm("")); got != nil {
+		t.Errorf("an empty text becomes %v", got)
 	}
 }

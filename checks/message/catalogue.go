@@ -90,7 +90,7 @@ func readStatements(files fs.FS) ([]*Statement, error) {
 		}
 		all = append(all, rows...)
 	}
-	return all, nil
+	return all, shareVerdicts(all)
 }
 
 // prepare checks of a row what a machine can check.
@@ -103,7 +103,7 @@ func (t *Statement) prepare() error {
 	case len(t.Anchors) == 0 || len(t.Examples) == 0:
 		return errors.New("anchors or examples are missing")
 	}
-	if t.Verdict != nil {
+	if t.Verdict != nil && t.Verdict.As == "" {
 		if err := t.Verdict.check(t); err != nil {
 			return err
 		}

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
+
+	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -14,8 +17,11 @@ import (
 
 // Verdict is what a message means by itself: a finding of a rule. Where that depends on
 // other facts, it names conditions; they are stated in Rego, in
-// rules/lib/conditions.rego. Reasoning that needs more is a rule's own.
+// rules/lib/conditions_*.rego. Reasoning that needs more is a rule's own.
 type Verdict struct {
+	// As is the id of a row whose verdict is this row's as well: both are one statement in
+	// two programs' forms, and told as one. It stands alone.
+	As string `yaml:"as,omitempty"`
 	// Rule is the rule whose finding it is.
 	Rule string `yaml:"rule"`
 	// ID is the kind of the finding, where the rule's first_of or another rule's
@@ -38,7 +44,8 @@ type Verdict struct {
 	// All shows every message of the row, or of the group, as evidence, not the first
 	// alone.
 	All bool `yaml:"all,omitempty"`
-	// Also are rows whose messages, too, are evidence.
+	// Also are rows whose messages, too, are evidence, and conditions whose facts are
+	// where they hold.
 	Also []string `yaml:"also,omitempty"`
 }
 
@@ -48,15 +55,30 @@ type Grade struct {
 	Severity   string `yaml:"severity,omitempty"`
 	Confidence string `yaml:"confidence,omitempty"`
 	// Text is the finding's message. In it {text} stands for the line, {words} for as
-	// much of it as fits into a sentence, {name} for a field of the row, {@name} for a
-	// value of conditions.rego, and {name|words} or {@name|words} for words where the
-	// line or the facts lack it.
+	// much of it as fits into a sentence, {who} for the process that said it, {name} for
+	// a field of the row, {@name} for a value of such a file, and {name|words} or
+	// {@name|words} for words where the line or the facts lack it.
 	Text string `yaml:"text,omitempty"`
 	// Remedies are the ids of what cures it, the best first; the rule's where empty.
 	Remedies []string `yaml:"remedies,omitempty"`
 	// Params fill the templates of the remedies. A value may hold places as Text does;
-	// one whose place stays empty is left out.
-	Params map[string]string `yaml:"params,omitempty"`
+	// one whose place stays empty is left out. One in brackets is a list: of what all
+	// messages of the finding fill in.
+	Params map[string]Param `yaml:"params,omitempty"`
+}
+
+// Param is the value of a parameter, or the one element of a list.
+type Param struct {
+	Value string
+	List  bool
+}
+
+// UnmarshalYAML reads a value, or a list of one.
+func (p *Param) UnmarshalYAML(node *yaml.Node) error {
+	if p.List = node.Kind == yaml.SequenceNode; p.List && len(node.Content) == 1 {
+		node = node.Content[0]
+	}
+	return node.Decode(&p.Value)
 }
 
 // Case is a grade and what must hold for it.
@@ -129,6 +151,8 @@ func Fill(text string, m *facts.Message, s *Said) string {
 			}
 		case name == "text":
 			return m.Text
+		case name == "who":
+			return who(m)
 		case name == "words":
 			return strings.TrimSuffix(strings.ToValidUTF8(m.Text[:min(len(m.Text), maxWords)], ""), ".")
 		case m.Fields[name] != "":
@@ -141,18 +165,32 @@ func Fill(text string, m *facts.Message, s *Said) string {
 	})
 }
 
+// who names the process that said it, as far as the line tells; as logs.who does in
+// rules/lib/logs.rego.
+func who(m *facts.Message) string {
+	switch {
+	case m.Rank != nil && m.Host != "":
+		return fmt.Sprintf("rank %d on %s", *m.Rank, m.Host)
+	case m.Rank != nil:
+		return fmt.Sprintf("rank %d", *m.Rank)
+	case m.Host != "" && m.Device != nil:
+		return fmt.Sprintf("%s, GPU %d of process %d", m.Host, *m.Device, m.PID)
+	}
+	return cmp.Or(m.Host, "the log")
+}
+
 // Conditions are the names of the conditions that the verdict asks for, and of values.
 func (v *Verdict) Conditions() (conditions, values []string) {
-	names := slices.Concat(v.When, v.Unless)
+	names := slices.Concat(v.When, v.Unless, v.Also)
 	texts := []string{v.Text}
 	for _, p := range v.Params {
-		texts = append(texts, p)
+		texts = append(texts, p.Value)
 	}
 	for _, c := range v.Grades {
 		names = append(slices.Concat(names, c.When), c.Unless...)
 		texts = append(texts, c.Text)
 		for _, p := range c.Params {
-			texts = append(texts, p)
+			texts = append(texts, p.Value)
 		}
 	}
 	for _, text := range texts {
@@ -168,6 +206,8 @@ func (v *Verdict) Conditions() (conditions, values []string) {
 // check says what a machine can find wrong with the verdict of a row.
 func (v *Verdict) check(row *Statement) error {
 	switch {
+	case v.As != "":
+		return nil // Checked where it is shared.
 	case v.Rule == "" || v.Subject == "" || v.Text == "":
 		return errors.New("the verdict has no rule, subject or text")
 	case row.Role == "setting":
@@ -186,6 +226,37 @@ func (v *Verdict) check(row *Statement) error {
 		if strings.ContainsAny(placeholder.ReplaceAllString(text, ""), "{}") {
 			return fmt.Errorf("the verdict's text has a brace that is no {field}: %q", text)
 		}
+	}
+	return nil
+}
+
+// shareVerdicts gives each row whose verdict is that of another (as) that verdict, and
+// makes one group of the rows that share one.
+func shareVerdicts(rows []*Statement) error {
+	byID := make(map[string]*Statement, len(rows))
+	for _, row := range rows {
+		byID[row.ID] = row
+	}
+	shared := map[*Verdict]string{}
+	for _, row := range rows {
+		if row.Verdict == nil || row.Verdict.As == "" {
+			continue
+		}
+		as := byID[row.Verdict.As]
+		if as == nil || as.Verdict == nil || as.Verdict.Rule == "" {
+			return fmt.Errorf("%s: %s has no verdict of its own", row.ID, row.Verdict.As)
+		}
+		if !reflect.DeepEqual(row.Verdict, &Verdict{As: as.ID}) {
+			return fmt.Errorf("%s: the verdict is that of %s, and says more", row.ID, as.ID)
+		}
+		if err := as.Verdict.check(row); err != nil {
+			return fmt.Errorf("%s: %w", row.ID, err)
+		}
+		shared[as.Verdict] = as.ID
+		row.Verdict = as.Verdict
+	}
+	for v, id := range shared {
+		v.Group = cmp.Or(v.Group, id)
 	}
 	return nil
 }

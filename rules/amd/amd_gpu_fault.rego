@@ -21,14 +21,13 @@
 #     - gpus.devices
 #     - [kernel_log, "gpus.devices[].ras"]
 #   remedies: [reset-amd-gpu, reboot, replace-hardware, upgrade-rocm]
-#   explains: [p2p-broken-platform, p2p-slow, transfer-failed]
+#   explains: [p2p-broken-platform, p2p-slow, transfer-failed, "logged > amd-gpu-fault/hung"]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.amd_gpu_fault
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.logs
 
 # forms are the driver's messages with what each means: how bad it is, how sure,
 # in words, and what helps. The first that matches counts. Errors of xGMI links
@@ -130,92 +129,74 @@ where(e) := e.address if {
 } else := "host"
 
 findings contains {
-	"subject": key[0],
-	"message": sprintf("The kernel log says that %s %s: %s", [named(key[0]), forms[key[1]].words, sort(es)[0].message]),
-	"severity": forms[key[1]].grade[0],
-	"confidence": forms[key[1]].grade[1],
+	"id": "logged",
+	"subject": place,
+	"message": sprintf("The kernel log says that %s %s: %s", [named(place), form.words, sort(es)[0].message]),
+	"severity": form.grade[0],
+	"confidence": form.grade[1],
 	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": input.kernel_log.source} | some e in sort(es)],
-	"params": {"gpu": key[0]},
-	"remedies": forms[key[1]].remedies,
+	"params": {"gpu": place},
+	"remedies": form.remedies,
 } if {
-	some key, es in signs
+	some [place, i], es in signs
+	form := forms[i]
 }
 
 named(place) := "an AMD GPU" if {
 	place == "host"
 } else := sprintf("GPU %s", [place])
 
-# The tools of AMD count what the driver saw.
-findings contains {
-	"subject": g.address,
-	"message": sprintf("%s has %d memory errors that could not be corrected", [g.address, g.ecc.volatile_uncorrected]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": [{"fact": sprintf("gpus.devices[%s].ecc.volatile_uncorrected", [g.address]), "value": g.ecc.volatile_uncorrected, "source": "amd-smi"}],
-	"params": {"gpu": g.address},
-	"remedies": ["reset-amd-gpu", "replace-hardware"],
-} if {
-	some g in amd.gpus
-	g.ecc.volatile_uncorrected > 0
+# counted is a finding on what was counted of a GPU, with the fact that has the number.
+counted(address, grade, message, path, value, source, remedies) := {
+	"subject": address,
+	"message": message,
+	"severity": grade[0],
+	"confidence": grade[1],
+	"evidence": [{"fact": sprintf("gpus.devices[%s].%s", [address, path]), "value": value, "source": source}],
+	"params": {"gpu": address},
+	"remedies": remedies,
 }
 
-findings contains {
-	"subject": g.address,
-	"message": sprintf("The driver took %d memory pages of %s out of use", [g.retired_pages, g.address]),
-	"severity": "low",
-	"confidence": "confirmed",
-	"evidence": [{"fact": sprintf("gpus.devices[%s].retired_pages", [g.address]), "value": g.retired_pages, "source": "amd-smi bad-pages"}],
-	"params": {"gpu": g.address},
-	"remedies": ["replace-hardware"],
-} if {
+# The tools of AMD count what the driver saw.
+findings contains counted(g.address, ["high", "likely"], message, "ecc.volatile_uncorrected", errors, "amd-smi", ["reset-amd-gpu", "replace-hardware"]) if {
+	some g in amd.gpus
+	errors := g.ecc.volatile_uncorrected
+	errors > 0
+	message := sprintf("%s has %d memory errors that could not be corrected", [g.address, errors])
+}
+
+findings contains counted(g.address, ["low", "confirmed"], message, "retired_pages", g.retired_pages, "amd-smi bad-pages", ["replace-hardware"]) if {
 	some g in amd.gpus
 	g.retired_pages > 0
+	message := sprintf("The driver took %d memory pages of %s out of use", [g.retired_pages, g.address])
 }
 
 # The driver's own counters by block, since it was loaded (ras/umc_err_count and the
-# like). Corrected errors are what memory with ECC is for.
-counters[[address, name]] := b if {
+# like). Corrected errors are what memory with ECC is for. A deferred error is memory
+# that cannot be corrected and was not used since: the program that reads it dies
+# (poison).
+findings contains object.union(finding, {"affects": [address | facts.is_address(address)]}) if {
 	some address, blocks in amd.errors
 	some name, b in blocks
 	not contains(name, "xgmi")
+	not told_by_log(address)
+	[what, n, severity, form] := worst_of(b)
+	finding := counted(
+		address, [severity, "likely"], sprintf(form, [n, address, name]),
+		sprintf("ras[%s].%s", [name, what]), n, sprintf("ras/%s_err_count", [name]), ["reset-amd-gpu", "replace-hardware"],
+	)
 }
 
-findings contains {
-	"subject": key[0],
-	"affects": [address | some address in [key[0]]; facts.is_address(address)],
-	"message": sprintf("The driver counted %d errors of %s in block %s that could not be corrected, since it was loaded", [b.uncorrectable, key[0], key[1]]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": [{"fact": sprintf("gpus.devices[%s].ras[%s].uncorrectable", [key[0], key[1]]), "value": b.uncorrectable, "source": sprintf("ras/%s_err_count", [key[1]])}],
-	"params": {"gpu": key[0]},
-	"remedies": ["reset-amd-gpu", "replace-hardware"],
-} if {
-	some key, b in counters
+worst_of(b) := ["uncorrectable", b.uncorrectable, "high", "The driver counted %d errors of %s in block %s that could not be corrected, since it was loaded"] if {
 	b.uncorrectable > 0
-	not told_by_log(key[0])
-}
-
-# A deferred error is memory that cannot be corrected and was not used since: the
-# program that reads it dies (poison).
-findings contains {
-	"subject": key[0],
-	"affects": [address | some address in [key[0]]; facts.is_address(address)],
-	"message": sprintf("The driver counted %d deferred errors of %s in block %s: memory that cannot be corrected, and kills the program that reads it", [b.deferred, key[0], key[1]]),
-	"severity": "medium",
-	"confidence": "likely",
-	"evidence": [{"fact": sprintf("gpus.devices[%s].ras[%s].deferred", [key[0], key[1]]), "value": b.deferred, "source": sprintf("ras/%s_err_count", [key[1]])}],
-	"params": {"gpu": key[0]},
-	"remedies": ["reset-amd-gpu", "replace-hardware"],
-} if {
-	some key, b in counters
-	b.deferred > 0
+} else := ["deferred", b.deferred, "medium", "The driver counted %d deferred errors of %s in block %s: memory that cannot be corrected, and kills the program that reads it"] if {
 	b.uncorrectable == 0
-	not told_by_log(key[0])
+	b.deferred > 0
 }
 
 told_by_log(address) if {
-	some key, _ in signs
-	key[0] in {address, "host"}
+	some [place, _], _ in signs
+	place in {address, "host"}
 }
 
 # kfd_lost are GPUs that the compute driver leaves out. In a container it lists only
@@ -241,27 +222,10 @@ hived if {
 	g.kfd.hive != ""
 }
 
-# What programs saw of it: the fault may be the program's own.
-hung := logs.by_id["rocr-gpu-hang"]
-
-findings contains {
-	"subject": "host",
-	"message": "The driver took a GPU for hung and reset it under a program: the GPU, its engine for copies or the program is at fault, which the kernel log tells",
-	"severity": "high",
-	"confidence": "possible",
-	"evidence": logs.all_evidence(hung),
-	"order": logs.first(hung).order,
-	"remedies": ["reset-amd-gpu", "reboot"],
-} if {
-	count(hung) > 0
-	count(signs) == 0
-}
-
 missing contains {"fact": "kernel_log", "words": "the kernel log was not read, nor is it known what AMD's tools say"} if {
 	amd.present
 	not input.kernel_log
-	not hung
-	count(counters) == 0
+	not counted_blocks
 }
 
 missing contains {"fact": "gpus", "words": "it is not known whether there are AMD GPUs"} if {
@@ -270,10 +234,16 @@ missing contains {"fact": "gpus", "words": "it is not known whether there are AM
 	not input.kernel_log
 }
 
+# counted_blocks is true where the driver's counters were read, of links apart.
+counted_blocks if {
+	some blocks in amd.errors
+	some name, _ in blocks
+	not contains(name, "xgmi")
+}
+
 known if is_array(input.gpus.devices)
 
 not_applicable contains "no AMD GPU" if {
 	known
 	not amd.present
-	count(signs) == 0
 }

@@ -45,13 +45,6 @@ test_fires_on_counts if {
 	found(document) == {["0000:05:00.0", "high", "likely", "reset-amd-gpu"], ["0000:26:00.0", "low", "confirmed", "replace-hardware"]}
 }
 
-hang := {"id": "rocr-gpu-hang", "program": "rocr", "role": "category", "text": "HW Exception by GPU node-1", "source": "x", "line": 1, "order": 0}
-
-test_fires_on_a_hang if {
-	found({"logs": {"messages": [hang]}}) == {["host", "high", "possible", "reset-amd-gpu"]}
-	found(object.union(log(["Poison is created"]), {"logs": {"messages": [hang]}})) == {["0000:05:00.0", "high", "confirmed", "reset-amd-gpu"]}
-}
-
 test_unresolvable if {
 	count(amd_gpu_fault.missing) == 1 with input as {}
 	count(amd_gpu_fault.missing) == 1 with input as {"gpus": {"devices": [{"address": "0000:05:00.0", "vendor": "amd"}]}}

@@ -24,7 +24,8 @@
 #     - gpus.devices
 #     - [iommu.mode, iommu.groups]
 #   remedies: [iommu-pt, iommu-remap, nccl-p2p-disable]
-#   explains: [p2p-broken-platform, p2p-slow]
+#   first_of: [warned, unasked]
+#   explains: [p2p-broken-platform, p2p-slow, "faults > amd-iommu/in-force", "warned > amd-iommu/in-force"]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.amd_iommu
@@ -34,10 +35,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 
 # warned are RCCL's complaints that iommu=pt is not on the command line.
-warned := {m |
-	some m in input.logs.messages
-	contains(m.text, `Missing "iommu=pt"`)
-}
+warned := logs.by_id["rccl-iommu-pt-missing"]
 
 # passed is true where it is known that DMA is not translated, or that this was
 # asked for.
@@ -76,127 +74,86 @@ faults contains e if {
 	startswith(e.message, "amdgpu ")
 }
 
-only_radeon if amd.only_radeon
-
-# The transfers that start a communicator hang, and RCCL complained.
+# What RCCL's complaint means depends on the family of the GPUs, and on whether a
+# communicator came up: most machines that bear it work.
 findings contains {
+	"id": "warned",
 	"subject": "host",
-	"message": sprintf("%s, and a communicator did not come up. Where the IOMMU translates the DMA of %s, their transfers hang; iommu=pt on the kernel's command line passes it through", [said, whose]),
-	"severity": "critical",
+	"message": message,
+	"severity": severity,
 	"confidence": confidence,
-	"evidence": evidence,
-	"order": logs.first(warned).order,
-	"remedies": ["iommu-pt", "nccl-p2p-disable"],
+	"messages": warned,
+	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "the IOMMU groups, or the kernel log"} | translated],
+	"remedies": remedies,
 } if {
 	count(warned) > 0
 	not passed
-	not only_radeon
-	amd.stuck
+	[severity, confidence, remedies, message] := warning
 }
 
-said := "RCCL finds no iommu=pt on the kernel's command line, and the IOMMU does translate" if {
-	translated
-} else := "RCCL finds no iommu=pt on the kernel's command line"
+# Radeon cards with peer access that hangs: the warning's advice is not for them. AMD's
+# page on several Radeon GPUs names the IOMMU first for applications that hang
+# (rocm.docs.amd.com/projects/radeon, «Application hangs on Multi-GPU systems»), so that
+# the warning is worth knowing where the job does not go on.
+warning := [
+	"high", "possible", ["nccl-p2p-disable", "iommu-pt"],
+	"A communicator of Radeon GPUs did not come up. RCCL's advice of iommu=pt is meant for Instinct accelerators: AMD recommends remapping, the default, for Radeon GPUs that reach each other over PCIe, yet names the IOMMU first where several of them hang. Going through host memory avoids peer access",
+] if {
+	amd.only_radeon
+	amd.stuck
+} else := [
+	"low", "possible", ["nccl-p2p-disable", "iommu-pt"],
+	"RCCL finds no iommu=pt on the kernel's command line. AMD recommends pass-through for Instinct accelerators and remapping, the default, for Radeon GPUs, yet names the IOMMU first where applications on several Radeon GPUs hang: if the job does not go on, go through host memory (NCCL_P2P_DISABLE=1) or try iommu=pt",
+] if {
+	amd.only_radeon
+} else := [
+	"critical", stuck_confidence, ["iommu-pt", "nccl-p2p-disable"],
+	sprintf("RCCL finds no iommu=pt on the kernel's command line%s, and a communicator did not come up. Where the IOMMU translates the DMA of %s, their transfers hang; iommu=pt on the kernel's command line passes it through", [translated_words, whose]),
+] if {
+	amd.stuck
+} else := [
+	"low", "possible", ["iommu-pt"],
+	"RCCL finds no iommu=pt on the kernel's command line. It looks for these words alone; if the IOMMU does translate, AMD recommends pass-through for Instinct GPUs",
+]
+
+default translated_words := ""
+
+translated_words := ", and the IOMMU does translate" if translated
 
 whose := "Instinct GPUs" if {
 	amd.instinct
 } else := "AMD's accelerators"
 
-default confidence := "possible"
+default stuck_confidence := "possible"
 
-confidence := "likely" if amd.instinct
+stuck_confidence := "likely" if amd.instinct
 
-confidence := "likely" if translated
-
-evidence := array.concat(
-	logs.all_evidence(warned),
-	[{"fact": "iommu.mode", "value": input.iommu.mode, "source": "the IOMMU groups, or the kernel log"} | translated],
-)
-
-# unasked is true where the kernel's command line is known and asks for no
-# pass-through.
-unasked if {
-	count(input.host.command_line) > 0
-	not passed
-}
+stuck_confidence := "likely" if translated
 
 # RCCL at its default level says nothing, and the kernel's own words tell.
 findings contains {
+	"id": "unasked",
 	"subject": "host",
-	"message": sprintf("A collective of AMD GPUs does not end, and nothing on the kernel's command line passes their DMA through the IOMMU%s. Where it translates the DMA of Instinct GPUs their transfers hang; iommu=pt passes it through", [default_words]),
+	"message": sprintf("A collective of AMD GPUs does not end, and nothing on the kernel's command line passes their DMA through the IOMMU%s. Where it translates the DMA of Instinct GPUs their transfers hang; iommu=pt passes it through", [default_mode[1]]),
 	"severity": "high",
-	"confidence": unasked_confidence,
+	"confidence": default_mode[0],
 	"evidence": array.concat(sort(logs.stalled), [{"fact": "host.command_line", "value": concat(" ", input.host.command_line), "source": "/proc/cmdline"}]),
 	"remedies": ["iommu-pt", "nccl-p2p-disable"],
 } if {
-	count(warned) == 0
-	unasked
+	count(input.host.command_line) > 0
+	not passed
 	amd.present
-	not only_radeon
+	not amd.only_radeon
 	count(logs.stalled) > 0
 }
 
-default default_words := ""
+default default_mode := ["possible", ""]
 
-default_words := ", which translates by default" if input.iommu.default_domain == "translated"
-
-default unasked_confidence := "possible"
-
-unasked_confidence := "likely" if input.iommu.default_domain == "translated"
-
-# The warning alone: most machines that bear it work.
-findings contains {
-	"subject": "host",
-	"message": "RCCL finds no iommu=pt on the kernel's command line. It looks for these words alone; if the IOMMU does translate, AMD recommends pass-through for Instinct GPUs",
-	"severity": "low",
-	"confidence": "possible",
-	"evidence": evidence,
-	"order": logs.first(warned).order,
-	"remedies": ["iommu-pt"],
-} if {
-	count(warned) > 0
-	not passed
-	not only_radeon
-	not amd.stuck
-}
-
-# Radeon cards with peer access that hangs: the warning's advice is not for
-# them.
-findings contains {
-	"subject": "host",
-	"message": "A communicator of Radeon GPUs did not come up. RCCL's advice of iommu=pt is meant for Instinct accelerators: AMD recommends remapping, the default, for Radeon GPUs that reach each other over PCIe, yet names the IOMMU first where several of them hang. Going through host memory avoids peer access",
-	"severity": "high",
-	"confidence": "possible",
-	"evidence": evidence,
-	"order": logs.first(warned).order,
-	"remedies": ["nccl-p2p-disable", "iommu-pt"],
-} if {
-	count(warned) > 0
-	not passed
-	only_radeon
-	amd.stuck
-}
-
-# AMD's page on several Radeon GPUs names the IOMMU first for applications that
-# hang (rocm.docs.amd.com/projects/radeon, «Application hangs on Multi-GPU
-# systems»), so that the warning is worth knowing where the job does not go on.
-findings contains {
-	"subject": "host",
-	"message": "RCCL finds no iommu=pt on the kernel's command line. AMD recommends pass-through for Instinct accelerators and remapping, the default, for Radeon GPUs, yet names the IOMMU first where applications on several Radeon GPUs hang: if the job does not go on, go through host memory (NCCL_P2P_DISABLE=1) or try iommu=pt",
-	"severity": "low",
-	"confidence": "possible",
-	"evidence": evidence,
-	"order": logs.first(warned).order,
-	"remedies": ["nccl-p2p-disable", "iommu-pt"],
-} if {
-	count(warned) > 0
-	not passed
-	only_radeon
-	not amd.stuck
-}
+default_mode := ["likely", ", which translates by default"] if input.iommu.default_domain == "translated"
 
 # The IOMMU refuses accesses of a GPU: no guess is needed.
 findings contains {
+	"id": "faults",
 	"subject": "host",
 	"affects": sort({e.address | some e in faults}),
 	"message": sprintf("The IOMMU refused accesses of %s: transfers of %s to addresses that it does not translate for them fail", [facts.list({e.address | some e in faults}), whose_faults]),
@@ -208,20 +165,18 @@ findings contains {
 	"remedies": cures,
 } if {
 	count(faults) > 0
-	not guests
+	not facts.is_passthrough_host == true
 }
 
-guests if facts.is_passthrough_host == true
-
 whose_faults := "Radeon GPUs" if {
-	only_radeon
+	amd.only_radeon
 } else := "AMD GPUs"
 
 # cures: AMD recommends remapping for Radeon cards, yet where the IOMMU refuses
 # their accesses to each other, pass-through is what ends it beside doing without
 # peer access.
 cures := ["nccl-p2p-disable", "iommu-pt"] if {
-	only_radeon
+	amd.only_radeon
 	not passed
 } else := ["nccl-p2p-disable"] if {
 	passed
@@ -229,6 +184,7 @@ cures := ["nccl-p2p-disable", "iommu-pt"] if {
 
 # What is in force, seen on the machine, without a complaint.
 findings contains {
+	"id": "in-force",
 	"subject": "host",
 	"message": sprintf("The IOMMU translates the DMA of Instinct GPUs. AMD recommends to pass it through (iommu=pt)%s, for speed between GPUs and NICs and because transfers between GPUs over PCIe may hang", [generation_words]),
 	"severity": "low",
@@ -236,12 +192,10 @@ findings contains {
 	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}],
 	"remedies": ["iommu-pt"],
 } if {
-	count(warned) == 0
-	count(faults) == 0
 	input.iommu.mode == "translated"
 	amd.instinct
 	count(amd.gpus) > 1
-	not guest
+	not facts.is_guest == true
 }
 
 # The two generations differ: MI200 was validated with the IOMMU off in the firmware,
@@ -268,6 +222,7 @@ no_peers if {
 }
 
 findings contains {
+	"id": "in-force",
 	"subject": "host",
 	"message": sprintf("The IOMMU %s, and %d Radeon GPUs reach each other over PCIe at best. AMD recommends remapping, the default, for them: with it the kernel maps a peer's memory to addresses that the other GPU can use%s", [radeon_mode, count(amd.discrete), no_peers_words]),
 	"severity": radeon_severity,
@@ -276,12 +231,11 @@ findings contains {
 	"remedies": ["iommu-remap", "nccl-p2p-disable"],
 } if {
 	input.iommu.mode in {"passthrough", "off"}
-	only_radeon
+	amd.only_radeon
 	count(amd.discrete) > 1
 	peers_over_pcie
-	count(faults) == 0
-	not guest
-	not guests
+	not facts.is_guest == true
+	not facts.is_passthrough_host == true
 }
 
 radeon_mode := {"passthrough": "passes DMA through (iommu=pt)", "off": "is off"}[input.iommu.mode]
@@ -305,8 +259,6 @@ radeon_confidence := "likely" if {
 	not amd.stuck
 	not no_peers
 }
-
-guest if facts.is_guest == true
 
 judged if count(warned) > 0
 

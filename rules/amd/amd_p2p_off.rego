@@ -70,53 +70,42 @@ denied if {
 denied if count(refused) > 0
 
 # refused are messages of programs that there is no peer access.
-refused := {m |
-	some m in logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
-	not regex.match(`(?i)not ?(been )?enabled`, m.text)
-}
+refused := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
 
 confidence := "confirmed" if {
 	denied
 } else := "likely"
 
-refused_order := {"order": logs.first(refused).order} if {
-	count(refused) > 0
-} else := {}
-
 severity := "high" if {
 	count(refused) > 0
 } else := "medium"
 
-findings contains object.union(
-	{
-		"subject": "pcie_p2p",
-		"affects": affected,
-		"message": "The driver amdgpu was told to offer no peer access over PCIe (module parameter pcie_p2p is off, it is on by default): RCCL goes through host memory between GPUs that only PCIe joins, and programs that insist on peer access fail",
-		"severity": severity,
-		"confidence": confidence,
-		"evidence": array.concat([{"fact": "gpus.amd.parameters.pcie_p2p", "value": input.gpus.amd.parameters.pcie_p2p, "source": "/sys/module/amdgpu/parameters/pcie_p2p"}], logs.all_evidence(refused)),
-		"params": {"parameter": "pcie_p2p"},
-		"remedies": ["enable-amd-p2p", "nccl-p2p-disable"],
-	},
-	refused_order,
-) if {
+findings contains {
+	"subject": "pcie_p2p",
+	"affects": affected,
+	"message": "The driver amdgpu was told to offer no peer access over PCIe (module parameter pcie_p2p is off, it is on by default): RCCL goes through host memory between GPUs that only PCIe joins, and programs that insist on peer access fail",
+	"severity": severity,
+	"confidence": confidence,
+	"messages": refused,
+	"evidence": [{"fact": "gpus.amd.parameters.pcie_p2p", "value": input.gpus.amd.parameters.pcie_p2p, "source": "/sys/module/amdgpu/parameters/pcie_p2p"}],
+	"params": {"parameter": "pcie_p2p"},
+	"remedies": ["enable-amd-p2p", "nccl-p2p-disable"],
+} if {
 	amd.p2p_switched_off
 	wanting
 	not granted
 }
 
-findings contains object.union(
-	{
-		"subject": "kernel",
-		"affects": affected,
-		"message": sprintf("The kernel %swas built without %s, which AMD's driver needs to offer peer access over PCIe%s: RCCL goes through host memory between GPUs that only PCIe joins", [release, facts.list(amd.kernel_lacks), dkms_words]),
-		"severity": severity,
-		"confidence": kernel_confidence,
-		"evidence": array.concat([{"fact": sprintf("gpus.amd.kernel_config.%s", [option]), "value": "n", "source": "the kernel's configuration"} | some option in sort(amd.kernel_lacks)], logs.all_evidence(refused)),
-		"remedies": ["enable-amd-p2p", "nccl-p2p-disable"],
-	},
-	refused_order,
-) if {
+findings contains {
+	"subject": "kernel",
+	"affects": affected,
+	"message": sprintf("The kernel %swas built without %s, which AMD's driver needs to offer peer access over PCIe%s: RCCL goes through host memory between GPUs that only PCIe joins", [release, facts.list(amd.kernel_lacks), dkms_words]),
+	"severity": severity,
+	"confidence": kernel_confidence,
+	"messages": refused,
+	"evidence": [{"fact": sprintf("gpus.amd.kernel_config.%s", [option]), "value": "n", "source": "the kernel's configuration"} | some option in sort(amd.kernel_lacks)],
+	"remedies": ["enable-amd-p2p", "nccl-p2p-disable"],
+} if {
 	count(amd.kernel_lacks) > 0
 	wanting
 	not granted

@@ -21,7 +21,8 @@
 #     - gpus.devices[].name
 #     - ["links.pairs[].link_type", "gpus.devices[].xgmi_errors", "gpus.devices[].kfd.hive"]
 #   remedies: [reboot-or-reload-driver, reset-amd-gpu, replace-hardware]
-#   explains: [p2p-slow]
+#   first_of: [missed, outside, hiveless]
+#   explains: [p2p-slow, "uncorrected > amd-xgmi/corrected", "uncorrected > amd-xgmi/counted"]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.amd_xgmi
@@ -29,26 +30,6 @@ package gpudoctor.rules.amd_xgmi
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_models
-import data.gpudoctor.lib.logs
-
-# told are the links that RCCL's diagnostics find down.
-told := {m |
-	some m in logs.messages(["nccl-diag-link-down", "nccl-diag-link-differs"])
-	m.fields.link == "XGMI"
-}
-
-findings contains {
-	"subject": "host",
-	"message": sprintf("RCCL's diagnostics find that the GPUs of ranks %s have xGMI links that are down, or fewer of them than the others", [facts.list({m.fields.ranks | some m in told})]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": logs.all_evidence(told),
-	"order": logs.first(told).order,
-	"params": {"gpus": []},
-	"remedies": ["reset-amd-gpu", "reboot-or-reload-driver", "replace-hardware"],
-} if {
-	count(told) > 0
-}
 
 # links are the pairs of which it is known how they are joined. Partitions of
 # one accelerator differ in the function of their address alone.
@@ -94,50 +75,59 @@ outside := {a |
 	count(peers) > 0
 } else := set()
 
-findings contains {
+# incomplete is a finding on the hive.
+incomplete(kind, gpus, message, evidence, remedies) := {
+	"id": kind,
 	"subject": "host",
-	"affects": sort({a | some p in missed; some a in [p.a, p.b]}),
-	"message": sprintf("%d pairs of a hive are joined by PCIe alone, %s, although xGMI joins both of each to others: links between them did not come up", [count(missed), facts.list({facts.pair_name(p.a, p.b) | some p in missed})]),
+	"affects": [address | some address in sort(gpus); facts.is_address(address)],
+	"message": message,
 	"severity": "high",
 	"confidence": "likely",
-	"evidence": [pair_evidence(p) | some p in sort(missed)],
-	"params": {"gpus": sort({a | some p in missed; some a in [p.a, p.b]})},
-	"remedies": ["reboot-or-reload-driver", "reset-amd-gpu", "replace-hardware"],
-} if {
-	count(missed) > 0
+	"evidence": evidence,
+	"params": {"gpus": sort(gpus)},
+	"remedies": remedies,
 }
 
-findings contains {
-	"subject": "host",
-	"affects": sort(outside),
-	"message": sprintf("xGMI joins %s to no other GPU, although it joins the rest of the board: the hive is incomplete, and RCCL goes to it over PCIe", [facts.list(outside)]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": [pair_evidence(p) | some p in sort(links); count({p.a, p.b} & outside) > 0],
-	"params": {"gpus": sort(outside)},
-	"remedies": ["reboot-or-reload-driver", "reset-amd-gpu", "replace-hardware"],
-} if {
+# retry is what may bring back a link that did not come up.
+retry := ["reboot-or-reload-driver", "reset-amd-gpu", "replace-hardware"]
+
+pairs_evidence(ps) := [e |
+	some p in sort(ps)
+	e := {
+		"fact": sprintf("links.pairs[%s].link_type", [facts.pair_name(p.a, p.b)]),
+		"value": p.link_type,
+		"source": "amd-smi topology, or rocm-smi --showtopo",
+	}
+]
+
+findings contains incomplete("missed", gpus, message, pairs_evidence(missed), retry) if {
+	count(missed) > 0
+	gpus := {a | some p in missed; some a in [p.a, p.b]}
+	message := sprintf("%d pairs of a hive are joined by PCIe alone, %s, although xGMI joins both of each to others: links between them did not come up", [
+		count(missed),
+		facts.list({facts.pair_name(p.a, p.b) | some p in missed}),
+	])
+}
+
+findings contains incomplete("outside", outside, message, pairs_evidence(ps), retry) if {
 	count(outside) > 0
-	count(missed) == 0
+	ps := {p | some p in links; count({p.a, p.b} & outside) > 0}
+	message := sprintf("xGMI joins %s to no other GPU, although it joins the rest of the board: the hive is incomplete, and RCCL goes to it over PCIe", [facts.list(outside)])
 }
 
 # A board of accelerators that are joined by PCIe alone, all of them.
-findings contains {
-	"subject": "host",
-	"affects": sort(meshed),
-	"message": sprintf("No xGMI joins the %d accelerators, which are meshed with each other on their board: the hive did not form, and they reach each other over PCIe", [count(meshed)]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": [pair_evidence(p) | some p in sort(links)],
-	"params": {"gpus": sort(meshed)},
-	"remedies": ["reboot-or-reload-driver", "replace-hardware"],
-} if {
+findings contains incomplete("none", meshed, message, pairs_evidence(links), ["reboot-or-reload-driver", "replace-hardware"]) if {
+	by_pcie_alone(meshed)
+	message := sprintf("No xGMI joins the %d accelerators, which are meshed with each other on their board: the hive did not form, and they reach each other over PCIe", [count(meshed)])
+}
+
+by_pcie_alone(gpus) if {
 	count(links) > 0
 	count(peers) == 0
-	count(meshed) > 1
+	count(gpus) > 1
 	every p in links {
-		p.a in meshed
-		p.b in meshed
+		p.a in gpus
+		p.b in gpus
 	}
 }
 
@@ -149,40 +139,22 @@ bridged := {g.address |
 	gpu_models.model[g.name].xgmi_bridge
 } | {g.address | some g in amd.gpus; g.architecture == "gfx908"}
 
-findings contains {
-	"subject": "host",
-	"affects": sort(bridged),
-	"message": sprintf("PCIe alone joins the %d accelerators. That is right without a bridge (Infinity Fabric Link). With one the hive did not form: a bridge wants a card in each of its slots, all cards seated in it, and the host's firmware, not a virtual machine, to start them together.", [count(bridged)]),
-	"severity": "low",
-	"confidence": "possible",
-	"evidence": [pair_evidence(p) | some p in sort(links)],
-	"params": {"gpus": sort(bridged)},
-	"remedies": ["replace-hardware", "reboot-or-reload-driver"],
-} if {
-	count(links) > 0
-	count(peers) == 0
-	count(bridged) > 1
-	every p in links {
-		p.a in bridged
-		p.b in bridged
-	}
-}
-
-pair_evidence(p) := {
-	"fact": sprintf("links.pairs[%s].link_type", [facts.pair_name(p.a, p.b)]),
-	"value": p.link_type,
-	"source": "amd-smi topology, or rocm-smi --showtopo",
+findings contains object.union(
+	incomplete("bridged", bridged, message, pairs_evidence(links), ["replace-hardware", "reboot-or-reload-driver"]),
+	{"severity": "low", "confidence": "possible"},
+) if {
+	by_pcie_alone(bridged)
+	message := sprintf("PCIe alone joins the %d accelerators. That is right without a bridge (Infinity Fabric Link). With one the hive did not form: a bridge wants a card in each of its slots, all cards seated in it, and the host's firmware, not a virtual machine, to start them together.", [count(bridged)])
 }
 
 # events are what the driver says of the links, by how bad it is.
-events.confirmed contains e if {
+events.uncorrected contains e if {
 	some e in amdgpu_events
-	regex.match(`(?i)[1-9]\d* (new )?uncorrectable hardware errors detected.* xgmi`, e.message)
-}
-
-events.confirmed contains e if {
-	some e in amdgpu_events
-	regex.match(`XGMI: (?:[GS]et topology failure|[Ff]ailed to |node 0x[0-9a-f]+, can not match hive)`, e.message)
+	some form in [
+		`(?i)[1-9]\d* (new )?uncorrectable hardware errors detected.* xgmi`,
+		`XGMI: (?:[GS]et topology failure|[Ff]ailed to |node 0x[0-9a-f]+, can not match hive)`,
+	]
+	regex.match(form, e.message)
 }
 
 events.corrected contains e if {
@@ -192,51 +164,29 @@ events.corrected contains e if {
 
 amdgpu_events := {e | some e in input.kernel_log.events; e.kind == "amdgpu"}
 
-findings contains {
-	"subject": subject_of(group),
-	"affects": sort({e.address | some e in group; e.address}),
-	"message": sprintf("The driver reports errors of xGMI links that it could not correct: %s", [sort(group)[0].message]),
-	"severity": "high",
-	"confidence": "confirmed",
-	"evidence": event_evidence(group),
-	"params": {"gpus": gpus_of(group)},
-	"remedies": ["reset-amd-gpu", "reboot-or-reload-driver", "replace-hardware"],
-} if {
-	group := events.confirmed
+event_kinds := {
+	"uncorrected": {"severity": "high", "words": "The driver reports errors of xGMI links that it could not correct", "remedies": ["reset-amd-gpu", "reboot-or-reload-driver", "replace-hardware"]},
+	"corrected": {"severity": "low", "words": "The driver corrected errors of xGMI links", "remedies": ["replace-hardware"]},
 }
 
 findings contains {
-	"subject": subject_of(group),
-	"affects": sort({e.address | some e in group; e.address}),
-	"message": sprintf("The driver corrected errors of xGMI links: %s", [sort(group)[0].message]),
-	"severity": "low",
+	"id": kind,
+	"subject": subject_of(gpus),
+	"affects": gpus,
+	"message": sprintf("%s: %s", [event_kinds[kind].words, sort(es)[0].message]),
+	"severity": event_kinds[kind].severity,
 	"confidence": "confirmed",
-	"evidence": event_evidence(group),
-	"params": {"gpus": gpus_of(group)},
-	"remedies": ["replace-hardware"],
+	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": input.kernel_log.source} | some e in sort(es)],
+	"params": {"gpus": [gpu | some gpu in array.concat(gpus, ["host" | count(gpus) == 0])]},
+	"remedies": event_kinds[kind].remedies,
 } if {
-	group := events.corrected
-	count(events.confirmed) == 0
+	some kind, es in events
+	gpus := sort({e.address | some e in es; e.address}) # A line may name none.
 }
 
-# gpus_of are the GPUs of some events; a line may name none.
-gpus_of(group) := addresses if {
-	addresses := sort({e.address | some e in group; e.address})
-	count(addresses) > 0
-} else := ["host"]
-
-subject_of(group) := addresses[0] if {
-	addresses := sort({e.address | some e in group; e.address})
-	count(addresses) == 1
+subject_of(gpus) := gpus[0] if {
+	count(gpus) == 1
 } else := "host"
-
-event_evidence(group) := [{
-	"fact": "kernel_log.events[amdgpu]",
-	"value": e.message,
-	"source": input.kernel_log.source,
-} |
-	some e in sort(group)
-]
 
 # counted are the GPUs of which a tool counts errors of links.
 counted := {g.address: g.xgmi_errors |
@@ -245,6 +195,7 @@ counted := {g.address: g.xgmi_errors |
 }
 
 findings contains {
+	"id": "counted",
 	"subject": address,
 	"message": sprintf("The tools of AMD report errors of the xGMI links of %s (%d)", [address, n]),
 	"severity": "medium",
@@ -254,10 +205,7 @@ findings contains {
 	"remedies": ["reset-amd-gpu", "replace-hardware"],
 } if {
 	some address, n in counted
-	not said_by_kernel
 }
-
-said_by_kernel if count(events.confirmed) > 0
 
 # The driver's own counters of the links (RAS block xgmi_wafl), since it was loaded.
 # Where a tool counted, too, that finding tells.
@@ -267,6 +215,7 @@ wafl[address] := blocks.xgmi_wafl if {
 }
 
 findings contains {
+	"id": "counted",
 	"subject": address,
 	"affects": [address | facts.is_address(address)],
 	"message": sprintf("The driver counted %d errors of the xGMI links of %s that it could not correct, since it was loaded", [b.uncorrectable, address]),
@@ -278,7 +227,6 @@ findings contains {
 } if {
 	some address, b in wafl
 	b.uncorrectable > 0
-	not said_by_kernel
 }
 
 # hives are the GPUs of each hive, as the compute driver numbers them.
@@ -300,19 +248,11 @@ hiveless := {g.address |
 	other.kfd.hive != ""
 }
 
-findings contains {
-	"subject": "host",
-	"affects": sort([address | some address in hiveless; facts.is_address(address)]),
-	"message": sprintf("%s in no xGMI hive, although %d others of the same model are: its links did not come up, or the driver could not start it together with the rest", [is_are(hiveless), count(others_in_hives)]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": [{"fact": sprintf("gpus.devices[%s].kfd.hive", [address]), "value": "", "source": "/sys/class/kfd/kfd/topology/nodes/*/properties (hive_id)"} | some address in sort(hiveless)],
-	"params": {"gpus": sort(hiveless)},
-	"remedies": ["reboot-or-reload-driver", "reset-amd-gpu", "replace-hardware"],
-} if {
+findings contains incomplete("hiveless", hiveless, message, evidence, retry) if {
 	count(hiveless) > 0
-	count(missed) + count(outside) == 0
 	not facts.is_guest == true
+	message := sprintf("%s in no xGMI hive, although %d others of the same model are: its links did not come up, or the driver could not start it together with the rest", [is_are(hiveless), count(others_in_hives)])
+	evidence := [{"fact": sprintf("gpus.devices[%s].kfd.hive", [address]), "value": "", "source": "/sys/class/kfd/kfd/topology/nodes/*/properties (hive_id)"} | some address in sort(hiveless)]
 }
 
 others_in_hives := {address | some members in hives; some address in members}
@@ -325,18 +265,11 @@ is_are(set_) := sprintf("%s is", [facts.list(set_)]) if {
 # list, although it lists others: the hive is incomplete without them.
 lost := {address | some address in amd.kfd_lost; count(others_in_hives) > 0}
 
-findings contains {
-	"subject": "host",
-	"affects": sort(lost),
-	"message": sprintf("%s not in the topology of AMD's compute driver, which has an xGMI hive of %d others of the same model: the hive is incomplete, and HIP does not offer that GPU. The kernel log of the boot says why it was not started", [is_are(lost), count(others_in_hives)]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "none", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(lost)],
-	"params": {"gpus": sort(lost)},
-	"remedies": ["reboot-or-reload-driver", "reset-amd-gpu", "replace-hardware"],
-} if {
+findings contains incomplete("lost", lost, message, evidence, retry) if {
 	count(lost) > 0
 	not facts.in_container == true
+	message := sprintf("%s not in the topology of AMD's compute driver, which has an xGMI hive of %d others of the same model: the hive is incomplete, and HIP does not offer that GPU. The kernel log of the boot says why it was not started", [is_are(lost), count(others_in_hives)])
+	evidence := [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "none", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(lost)]
 }
 
 seen if count(links) > 0

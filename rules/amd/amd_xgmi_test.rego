@@ -91,12 +91,6 @@ test_cards_that_a_bridge_can_join if {
 	found(board("Radeon RX 7900 XTX", 2, {"1-2": "pcie"})) == set()
 }
 
-test_fires_own_check_of_rccl if {
-	said := {"logs": {"messages": [{"id": "nccl-diag-link-down", "program": "nccl", "role": "cause", "text": "x", "source": "app.log", "line": 9, "order": 4, "fields": {"link": "XGMI", "ranks": "{2}"}}]}}
-	some f in amd_xgmi.findings with input as said
-	contains(f.message, "{2}")
-}
-
 oam(address, extra) := object.union({"address": address, "vendor": "amd", "name": "AMD Instinct MI300X"}, extra)
 
 in_hive(node) := {"kfd": {"node": node, "hive": "0x4a1c"}}

@@ -39,6 +39,18 @@ import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
+# on is a finding on a variable.
+on(variable, grade, message, rest) := object.union(
+	{"subject": variable, "severity": grade[0], "confidence": grade[1], "message": message, "params": {"variable": variable}},
+	rest,
+)
+
+# as_set names a variable with its value and where it was set.
+as_set(variable) := sprintf("%s=%s, set %s,", [variable, facts.env[variable], surroundings.where(facts.variable[variable])])
+
+# setting is the evidence for a variable's value, where it has one.
+setting(variable) := [surroundings.variable_evidence(facts.variable[variable]) | facts.variable[variable]]
+
 # demanded are the messages that name a variable without which a program does
 # not go on, by the variable.
 demanded[m.fields.variable] contains m if {
@@ -46,18 +58,15 @@ demanded[m.fields.variable] contains m if {
 	m.fields.value
 }
 
-findings contains {
-	"subject": variable,
-	"message": sprintf("The program wants %s=%s and ended without it%s", [variable, wanted, standing(variable, wanted)]),
-	"severity": "critical",
-	"confidence": "confirmed",
-	"evidence": array.concat(logs.all_evidence(ms), set_evidence(variable)),
-	"order": logs.first(ms).order,
+findings contains on(variable, ["critical", "confirmed"], message, {
+	"messages": ms,
+	"evidence": setting(variable),
 	"params": {"variable": variable, "value": wanted},
 	"remedies": ["hsa-env"],
-} if {
+}) if {
 	some variable, ms in demanded
 	wanted := logs.first(ms).fields.value
+	message := sprintf("The program wants %s=%s and ended without it%s", [variable, wanted, standing(variable, wanted)])
 }
 
 standing(variable, wanted) := sprintf("; it is set to that %s, but the process did not get it", [surroundings.where(facts.variable[variable])]) if {
@@ -66,39 +75,26 @@ standing(variable, wanted) := sprintf("; it is set to that %s, but the process d
 	facts.env[variable]
 } else := ""
 
-set_evidence(name) := [surroundings.variable_evidence(facts.variable[name])] if {
-	facts.variable[name]
-} else := []
-
-# advised are variables that a library misses and does without.
-advised[m.fields.variable] contains m if {
-	some m in logs.by_id["hsa-variable-advised"]
-	m.fields.variable
-}
-
-findings contains {
-	"subject": variable,
-	"message": sprintf("RCCL misses %s=%s, which it advises for peer access over PCIe and for speed", [variable, wanted]),
-	"severity": "low",
-	"confidence": "possible",
-	"evidence": logs.all_evidence(ms),
-	"order": logs.first(ms).order,
-	"params": {"variable": variable, "value": wanted},
-	"remedies": ["hsa-env"],
-} if {
-	some variable, ms in advised
-	not variable in object.keys(demanded)
-	wanted := wants(logs.first(ms))
-	object.get(facts.env, variable, "") != wanted
-}
+# advised are variables that a library misses and does without: the messages, and the
+# value that they ask for.
+advised[m.fields.variable] contains [m, m.fields.value] if some m in logs.by_id["hsa-variable-advised"]
 
 # RCCL's older advice, which is in its own rows.
-advised.HSA_FORCE_FINE_GRAIN_PCIE contains m if some m in logs.by_id["rccl-fine-grain-pcie-missing"]
+advised.HSA_FORCE_FINE_GRAIN_PCIE contains [m, "1"] if some m in logs.by_id["rccl-fine-grain-pcie-missing"]
 
-# wants is the value that a message asks for.
-wants(m) := m.fields.value if {
-	m.fields.value
-} else := "1"
+findings contains on(variable, ["low", "possible"], message, {
+	"messages": ms,
+	"params": {"variable": variable, "value": wanted},
+	"remedies": ["hsa-env"],
+}) if {
+	some variable, _ in advised
+	not variable in object.keys(demanded)
+	ms := {m | some [m, _] in advised[variable]}
+	some [m, wanted] in advised[variable]
+	m == logs.first(ms)
+	object.get(facts.env, variable, "") != wanted
+	message := sprintf("RCCL misses %s=%s, which it advises for peer access over PCIe and for speed", [variable, wanted])
+}
 
 # override is the architecture that HSA_OVERRIDE_GFX_VERSION gives to all GPUs:
 # "10.3.0" is gfx1030, "9.0.10" gfx90a.
@@ -128,23 +124,18 @@ misfits[g.address] contains g.name if {
 # generation is an architecture without its last two digits: gfx9, gfx10.
 generation(name) := substring(name, 0, count(name) - 2)
 
-findings contains {
-	"subject": "HSA_OVERRIDE_GFX_VERSION",
+findings contains on("HSA_OVERRIDE_GFX_VERSION", [override_severity, "likely"], message, {
 	"affects": sort(object.keys(misfits)),
-	"message": sprintf("HSA_OVERRIDE_GFX_VERSION=%s, set %s, makes every GPU of the process pass for %s, also %s, which %s: programs then run code that is not for it%s", [
-		facts.env.HSA_OVERRIDE_GFX_VERSION, surroundings.where(facts.variable.HSA_OVERRIDE_GFX_VERSION), override,
-		facts.list(object.keys(misfits)), what_misfits, outcome,
-	]),
-	"severity": override_severity,
-	"confidence": "likely",
-	"evidence": array.concat([surroundings.variable_evidence(facts.variable.HSA_OVERRIDE_GFX_VERSION)], logs.all_evidence(amd.crashes)),
-	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION"},
+	"evidence": array.concat(setting("HSA_OVERRIDE_GFX_VERSION"), logs.all_evidence(amd.crashes)),
 	"remedies": ["unset-env"],
-} if {
+}) if {
 	count(misfits) > 0
+	message := sprintf("%s makes every GPU of the process pass for %s, also %s, which is %s: programs then run code that is not for it%s", [
+		as_set("HSA_OVERRIDE_GFX_VERSION"), override, facts.list(object.keys(misfits)),
+		concat(", ", sort({what | some whats in misfits; some what in whats})),
+		outcome,
+	])
 }
-
-what_misfits := sprintf("is %s", [concat(", ", sort({what | some whats in misfits; some what in whats}))])
 
 default outcome := ""
 
@@ -155,36 +146,27 @@ default override_severity := "medium"
 override_severity := "critical" if count(amd.crashes) > 0
 
 # An override and a memory fault, where the GPUs are not known.
-findings contains {
-	"subject": "HSA_OVERRIDE_GFX_VERSION",
-	"message": sprintf("HSA_OVERRIDE_GFX_VERSION=%s, set %s, makes every GPU of the process pass for another, and the program failed in a way that code for another GPU does", [facts.env.HSA_OVERRIDE_GFX_VERSION, surroundings.where(facts.variable.HSA_OVERRIDE_GFX_VERSION)]),
-	"severity": "high",
-	"confidence": "possible",
-	"evidence": array.concat([surroundings.variable_evidence(facts.variable.HSA_OVERRIDE_GFX_VERSION)], logs.all_evidence(failures)),
-	"order": logs.first(failures).order,
-	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION"},
+findings contains on("HSA_OVERRIDE_GFX_VERSION", ["high", "possible"], message, {
+	"messages": failures,
+	"evidence": setting("HSA_OVERRIDE_GFX_VERSION"),
 	"remedies": ["unset-env"],
-} if {
-	facts.env.HSA_OVERRIDE_GFX_VERSION
+}) if {
 	count(failures) > 0
 	count(misfits) == 0
+	message := sprintf("%s makes every GPU of the process pass for another, and the program failed in a way that code for another GPU does", [as_set("HSA_OVERRIDE_GFX_VERSION")])
 }
 
 failures := logs.messages({"rocr-memory-fault", "hip-no-code-object", "rocblas-no-kernels"})
 
 # The older way to share memory between processes.
-findings contains {
-	"subject": "HSA_ENABLE_IPC_MODE_LEGACY",
-	"message": sprintf("HSA_ENABLE_IPC_MODE_LEGACY=%s, set %s, chooses the older way to share memory of a GPU between processes, and HIP could not share it: with newer drivers that way fails with «invalid argument»", [facts.env.HSA_ENABLE_IPC_MODE_LEGACY, surroundings.where(facts.variable.HSA_ENABLE_IPC_MODE_LEGACY)]),
-	"severity": "critical",
-	"confidence": "likely",
-	"evidence": array.concat([surroundings.variable_evidence(facts.variable.HSA_ENABLE_IPC_MODE_LEGACY)], logs.all_evidence(unshared)),
-	"order": logs.first(unshared).order,
-	"params": {"variable": "HSA_ENABLE_IPC_MODE_LEGACY"},
+findings contains on("HSA_ENABLE_IPC_MODE_LEGACY", ["critical", "likely"], message, {
+	"messages": unshared,
+	"evidence": setting("HSA_ENABLE_IPC_MODE_LEGACY"),
 	"remedies": ["unset-env"],
-} if {
+}) if {
 	facts.env.HSA_ENABLE_IPC_MODE_LEGACY == "1"
 	count(unshared) > 0
+	message := sprintf("%s chooses the older way to share memory of a GPU between processes, and HIP could not share it: with newer drivers that way fails with «invalid argument»", [as_set("HSA_ENABLE_IPC_MODE_LEGACY")])
 }
 
 unshared := logs.messages({"hip-ipc-failed"}) | unmapped
@@ -201,66 +183,50 @@ unmapped := {m |
 # kernel.org does not have, and DMA-BUF; an image may choose one for the other
 # (ROCR-Runtime issue 270, rccl issue 1454, rocm-systems issue 2209). RCCL does
 # not try before it uses it (rocm-systems pull 7864).
-findings contains {
-	"subject": "HSA_ENABLE_IPC_MODE_LEGACY",
-	"message": sprintf("HIP could not share memory of a GPU between processes (%s), and RCCL, which does not try that first, fails with it. ROCr has two ways: that of AMD's own kernel driver (amdgpu-dkms), which the kernel's own amdgpu lacks and newer drivers refuse, and DMA-BUF, which HSA_ENABLE_IPC_MODE_LEGACY=0 chooses. Look how it is set where the job runs: images set it to 1. NCCL_P2P_DISABLE=1 does without", [logs.at(logs.first(unshared))]),
-	"severity": "high",
-	"confidence": "possible",
-	"evidence": logs.all_evidence(unshared),
-	"order": logs.first(unshared).order,
+findings contains on("HSA_ENABLE_IPC_MODE_LEGACY", ["high", "possible"], message, {
+	"messages": unshared,
 	"params": {"variable": "HSA_ENABLE_IPC_MODE_LEGACY", "value": "0"},
 	"remedies": ["hsa-env", "nccl-p2p-disable", "upgrade-rocm"],
-} if {
+}) if {
 	count(unshared) > 0
 	not facts.env.HSA_ENABLE_IPC_MODE_LEGACY
+	message := sprintf("HIP could not share memory of a GPU between processes (%s), and RCCL, which does not try that first, fails with it. ROCr has two ways: that of AMD's own kernel driver (amdgpu-dkms), which the kernel's own amdgpu lacks and newer drivers refuse, and DMA-BUF, which HSA_ENABLE_IPC_MODE_LEGACY=0 chooses. Look how it is set where the job runs: images set it to 1. NCCL_P2P_DISABLE=1 does without", [logs.at(logs.first(unshared))])
 }
 
 # A card whose architecture the libraries were not built for. Where the
 # architecture is that of an integrated GPU, gpu-visibility speaks.
-findings contains {
-	"subject": architecture,
-	"message": sprintf("rocBLAS has no kernels for %s. For a card whose architecture ROCm does not support, HSA_OVERRIDE_GFX_VERSION can name one of the same generation that it does support; it holds for every GPU of the process", [architecture]),
-	"severity": "medium",
-	"confidence": "possible",
-	"evidence": logs.all_evidence(ms),
-	"order": logs.first(ms).order,
-	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION", "value": concat(".", [trim_prefix(generation(architecture), "gfx"), substring(architecture, count(architecture) - 2, 1), "0"])},
+findings contains on(architecture, ["medium", "possible"], message, {
+	"messages": ms,
+	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION", "value": value},
 	"remedies": ["hsa-env"],
-} if {
+}) if {
 	some architecture, ms in unbuilt
 	not facts.env.HSA_OVERRIDE_GFX_VERSION
 	not architecture in integrated_architectures
 	regex.match(`^gfx1[0-2]`, architecture)
+	value := concat(".", [trim_prefix(generation(architecture), "gfx"), substring(architecture, count(architecture) - 2, 1), "0"])
+	message := sprintf("rocBLAS has no kernels for %s. For a card whose architecture ROCm does not support, HSA_OVERRIDE_GFX_VERSION can name one of the same generation that it does support; it holds for every GPU of the process", [architecture])
 }
 
-unbuilt[m.fields.architecture] contains m if {
-	some m in logs.by_id["rocblas-no-kernels"]
-	m.fields.architecture
-}
+unbuilt[m.fields.architecture] contains m if some m in logs.by_id["rocblas-no-kernels"]
 
 integrated_architectures := {"gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"}
 
 # HIP's own word for the same. Libraries are built for gfx1030 and gfx1100, not
 # for the smaller cards of their generations, which run the same code.
-findings contains {
-	"subject": architecture,
-	"message": sprintf("HIP finds no code for %s, for which the libraries of ROCm are not built. HSA_OVERRIDE_GFX_VERSION=%s lets it pass for the card of its generation that they are built for; it holds for every GPU of the process", [architecture, sibling[architecture]]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": logs.all_evidence(unmatched),
-	"order": logs.first(unmatched).order,
+findings contains on(architecture, ["high", "likely"], message, {
+	"id": "sibling",
+	"messages": logs.by_id["hip-no-code-object"],
 	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION", "value": sibling[architecture]},
 	"remedies": ["hsa-env"],
-} if {
-	count(unmatched) > 0
+}) if {
+	logs.said("hip-no-code-object")
 	not facts.env.HSA_OVERRIDE_GFX_VERSION
 	cards := {g.architecture | some g in amd.gpus; g.architecture != ""; not g.architecture in integrated_architectures}
 	count(cards) == 1
 	some architecture in cards
-	sibling[architecture]
+	message := sprintf("HIP finds no code for %s, for which the libraries of ROCm are not built. HSA_OVERRIDE_GFX_VERSION=%s lets it pass for the card of its generation that they are built for; it holds for every GPU of the process", [architecture, sibling[architecture]])
 }
-
-unmatched := logs.by_id["hip-no-code-object"]
 
 # sibling is the version to pass for, by architecture
 # (https://llvm.org/docs/AMDGPUUsage.html#processors lists them by generation).
@@ -270,48 +236,20 @@ sibling := {
 	"gfx1101": "11.0.0", "gfx1102": "11.0.0",
 }
 
-findings contains {
-	"subject": "HSA_OVERRIDE_GFX_VERSION",
-	"message": "HIP finds no code for a GPU of this process. Either a library was built without its architecture, or ROCm does not support the card; then HSA_OVERRIDE_GFX_VERSION can name one of the same generation that it does support (rocminfo shows the architecture)",
-	"severity": "medium",
-	"confidence": "possible",
-	"evidence": logs.all_evidence(unmatched),
-	"order": logs.first(unmatched).order,
-	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION"},
-	"remedies": ["hsa-env"],
-} if {
-	count(unmatched) > 0
-	not facts.env.HSA_OVERRIDE_GFX_VERSION
-	count({g.architecture | some g in amd.gpus; g.architecture != ""}) == 0
-}
-
 # From ROCm 7.13 on the runtime gives scratch memory back after each launch on
 # MI200, which makes collectives of small messages several times slower
 # (RCCL's CHANGELOG, known issues; docs/how-to/rccl-usage-tips.rst).
-findings contains {
-	"subject": "HSA_NO_SCRATCH_RECLAIM",
-	"message": sprintf("ROCm %s gives scratch memory back after each launch on MI200 (gfx90a), which makes collectives below 16 MB several times slower; RCCL's guide asks for HSA_NO_SCRATCH_RECLAIM=1 there", [use.version]),
-	"severity": "low",
-	"confidence": "likely",
+findings contains on("HSA_NO_SCRATCH_RECLAIM", ["low", "likely"], message, {
 	"evidence": [use.evidence],
 	"params": {"variable": "HSA_NO_SCRATCH_RECLAIM", "value": "1"},
 	"remedies": ["hsa-env"],
-} if {
+}) if {
 	some use in library_versions.used.rocm
 	library_versions.in_range({"since": "7.13.0"}, use.version)
-	mi200
+	amd.mi200
 	not facts.env.HSA_NO_SCRATCH_RECLAIM == "1"
 	not "HSA_NO_SCRATCH_RECLAIM" in object.keys(demanded)
-}
-
-mi200 if {
-	some g in amd.gpus
-	g.architecture == "gfx90a"
-}
-
-mi200 if {
-	some name in amd.models
-	regex.match(`\bMI2[15]0`, name)
+	message := sprintf("ROCm %s gives scratch memory back after each launch on MI200 (gfx90a), which makes collectives below 16 MB several times slower; RCCL's guide asks for HSA_NO_SCRATCH_RECLAIM=1 there", [use.version])
 }
 
 missing contains {"fact": "logs", "words": "nothing tells what AMD's runtime complained of, nor how it is set"} if {

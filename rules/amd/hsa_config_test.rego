@@ -21,7 +21,7 @@ test_fires_on_a_demand if {
 	found(demand) == {["HSA_NO_SCRATCH_RECLAIM", "critical", "confirmed", ["hsa-env"]]}
 	some f in hsa_config.findings with input as demand
 	f.params == scratch
-	f.order == 0
+	{m.order | some m in f.messages} == {0, 2}
 }
 
 test_says_how_it_is_set if {
@@ -91,7 +91,7 @@ test_fires_on_code_that_hip_does_not_find if {
 	unmatched := log([message("hip-no-code-object", 0, {})])
 	some f in hsa_config.findings with input as object.union(unmatched, machine([{"architecture": "gfx1032"}]))
 	[f.subject, f.confidence, f.params.value] == ["gfx1032", "likely", "10.3.0"]
-	found(unmatched) == {["HSA_OVERRIDE_GFX_VERSION", "medium", "possible", ["hsa-env"]]}
+	found(unmatched) == set() # The row's verdict tells it.
 
 	# An accelerator has code, cards of two generations need other answers, and
 	# where an override is set it is what fails.

@@ -30,17 +30,17 @@
 #   confidence: likely
 #   needs:
 #     - job-told
+#   first_of: [needed, seen]
 #   remedies: [nccl-p2p-disable, upgrade-rocm, iommu-remap, iommu-pt, disable-acs, enable-rebar, enable-amd-p2p, hsa-env, update-bios]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.rccl_p2p_transport
 
 import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.amd_p2p
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
 # copied are what shows that HIP's copies between GPUs arrive: the probe's, and
@@ -120,8 +120,8 @@ standing if count(logs.stalled) > 0
 # broken are messages that mapping a peer's memory failed, or that RCCL's kernels
 # or the process died of it.
 broken := logs.messages({
-	"hip-ipc-failed", "hip-peer-access-failed", "nccl-ipc-open-failed", "nccl-ipc-handle-failed",
-	"rocr-memory-fault", "rocr-gpu-hang", "nccl-cuda-invalid-argument", "nccl-cuda-illegal-address",
+	"hip-ipc-failed", "hip-peer-access-failed", "hip-peer-access-not-enabled", "nccl-ipc-open-failed", "nccl-ipc-handle-failed",
+	"rocr-memory-fault", "rocr-gpu-hang", "nccl-cuda-invalid-argument", "nccl-cuda-illegal-access",
 })
 
 # otherwise_said is true where a message states another cause.
@@ -141,24 +141,39 @@ explanation := concat(" ", [
 	"NCCL_P2P_DISABLE=1 takes RCCL through host memory.",
 ])
 
+# transport is what the findings on RCCL's transport have in common.
+transport(kind, messages, rest) := object.union(
+	{
+		"id": kind,
+		"subject": "host",
+		"messages": messages,
+		"params": amd_p2p.params,
+		"steps": amd_p2p.steps,
+		"remedies": amd_p2p.remedies,
+	},
+	rest,
+)
+
 # Somebody says that it needs the transport off, and shows that HIP's copies arrive.
-findings contains {
-	"subject": "host",
+findings contains transport("needed", quoted, {
 	"affects": sort(affected),
-	"message": sprintf("%s, yet a program runs only with NCCL_P2P_DISABLE=1. %s%s", [what_works, explanation, outlook]),
+	"message": sprintf("%s, yet a program runs only with NCCL_P2P_DISABLE=1. %s%s", [what_works, explanation, amd_p2p.outlook]),
 	"severity": "critical",
 	"confidence": needed_confidence,
-	"evidence": array.concat(array.concat(array.slice(logs.all_evidence(needed), 0, 2), array.slice(sort(copied), 0, 2)), reached),
-	"order": logs.first(needed).order,
-	"params": params,
-	"steps": steps,
-	"remedies": remedies,
-} if {
+	"evidence": array.concat(array.slice(sort(copied), 0, 2), reached),
+}) if {
+	needed_here
+	count(copied) + count(amd.offered) > 0
+}
+
+needed_here if {
 	count(needed) > 0
 	amd.present
 	not spoiled
-	count(copied) + count(amd.offered) > 0
 }
+
+# quoted are the first of those sentences.
+quoted := array.slice([m | some [_, m] in sort([[m.order, m] | some m in needed])], 0, 2)
 
 default needed_confidence := "possible"
 
@@ -168,46 +183,27 @@ needed_confidence := "likely" if {
 }
 
 # Nothing shows how HIP's own copies do.
-findings contains {
-	"subject": "host",
-	"message": sprintf("A program on AMD GPUs runs only with NCCL_P2P_DISABLE=1: RCCL's P2P transport fails here. Whether HIP's own copies between the GPUs arrive is not known, which tells a path that is broken from a transport that is (gpudoctor probe p2p --probe full).%s", [outlook]),
+findings contains transport("needed", quoted, {
+	"message": sprintf("A program on AMD GPUs runs only with NCCL_P2P_DISABLE=1: RCCL's P2P transport fails here. Whether HIP's own copies between the GPUs arrive is not known, which tells a path that is broken from a transport that is (gpudoctor probe p2p --probe full).%s", [amd_p2p.outlook]),
 	"severity": "high",
 	"confidence": "possible",
-	"evidence": array.slice(logs.all_evidence(needed), 0, 3),
-	"order": logs.first(needed).order,
-	"params": params,
-	"steps": steps,
-	"remedies": remedies,
-} if {
-	count(needed) > 0
-	amd.present
-	not spoiled
+}) if {
+	needed_here
 	count(copied) + count(amd.offered) == 0
 }
 
 # The same seen: copies by HIP are right, and RCCL's log over P2P stands still or
 # breaks.
-findings contains object.union(
-	{
-		"subject": "host",
-		"affects": sort(affected),
-		"message": sprintf("%s, yet RCCL %s over its P2P transport (%d channels in the log). %s%s", [what_works, how_it_fails, sum([t.channels | some t in over_p2p]), explanation, outlook]),
-		"severity": "critical",
-		"confidence": seen_confidence,
-		"evidence": array.concat(
-			array.concat(
-				[{"fact": sprintf("logs.transports[%s]", [t.kind]), "value": t.channels, "source": logs.at(t)} | some t in array.slice(sort(over_p2p), 0, 2)],
-				array.slice(logs.all_evidence(broken), 0, 2),
-			),
-			array.slice(sort(copied), 0, 2),
-		),
-		"params": params,
-		"steps": steps,
-		"remedies": remedies,
-	},
-	ordered,
-) if {
-	count(needed) == 0
+findings contains transport("seen", broken, {
+	"affects": sort(affected),
+	"message": sprintf("%s, yet RCCL %s over its P2P transport (%d channels in the log). %s%s", [what_works, how_it_fails, sum([t.channels | some t in over_p2p]), explanation, amd_p2p.outlook]),
+	"severity": "critical",
+	"confidence": seen_confidence,
+	"evidence": array.concat(
+		[{"fact": sprintf("logs.transports[%s]", [t.kind]), "value": t.channels, "source": logs.at(t)} | some t in array.slice(sort(over_p2p), 0, 2)],
+		array.slice(sort(copied), 0, 2),
+	),
+}) if {
 	count(over_p2p) > 0
 	count(copied) > 0
 	fails
@@ -219,10 +215,6 @@ findings contains object.union(
 fails if standing
 
 fails if count(broken) > 0
-
-default ordered := {}
-
-ordered := {"order": logs.first(broken).order} if count(broken) > 0
 
 default how_it_fails := "does not go on"
 
@@ -267,7 +259,7 @@ findings contains {
 	"severity": "high",
 	"confidence": "likely",
 	"evidence": [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(d[1], d[0])]), "value": "not offered", "source": offered_at} | some i, d in sort(lopsided); i < 4],
-	"params": params,
+	"params": amd_p2p.params,
 	"remedies": ["nccl-p2p-disable", "update-bios", "enable-rebar", "upgrade-rocm"],
 } if {
 	count(lopsided) > 0
@@ -287,173 +279,6 @@ copies := "its copies arrive (verified)" if {
 
 affected := {address | some d in amd.offered; some address in d; facts.is_address(address)}
 
-# candidates are what a lasting fix may be, in the order in which to look: how each
-# is checked, what helps, and whether the facts speak for it or rule it out.
-candidates := [
-	{
-		"name": "the versions of ROCm and RCCL", "remedy": "upgrade-rocm", "state": version_state,
-		"look": version_words,
-		"command": "cat /opt/rocm/.info/version; python3 -c 'import torch; print(torch.version.hip, torch.cuda.nccl.version())'",
-	},
-	{
-		"name": "the IOMMU", "remedy": iommu_remedy, "state": iommu_state,
-		"look": sprintf("The IOMMU: AMD wants %s (identity is pass-through, DMA and DMA-FQ are remapping)", [iommu_wanted]),
-		"command": "cat /sys/kernel/iommu_groups/*/type | sort | uniq -c",
-	},
-	{
-		"name": "ACS", "remedy": "disable-acs", "state": acs_state,
-		"look": "ACS on the bridges between the GPUs: ReqRedir+ and CmpltRedir+ send peer traffic up to the root complex",
-		"command": "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'",
-	},
-	{
-		"name": "the BAR", "remedy": "enable-rebar", "state": bar_state,
-		"look": "The BAR: the memory that the CPU and peers see is to be all of it",
-		"command": "grep . /sys/class/drm/card*/device/mem_info_vram_total /sys/class/drm/card*/device/mem_info_vis_vram_total",
-	},
-	{
-		"name": "the kernel's options", "remedy": "enable-amd-p2p", "state": kernel_state,
-		"look": "The kernel: all three options y, and pcie_p2p of amdgpu Y",
-		"command": "grep -E 'HSA_AMD_P2P|PCI_P2PDMA|DMABUF_MOVE_NOTIFY' /boot/config-$(uname -r); cat /sys/module/amdgpu/parameters/pcie_p2p",
-	},
-	{
-		"name": "HSA_* variables", "remedy": "hsa-env", "state": hsa_state,
-		"look": "Variables: older RCCL wants HSA_FORCE_FINE_GRAIN_PCIE=1; HSA_ENABLE_IPC_MODE_LEGACY and HSA_ENABLE_SDMA are not to be left over",
-		"command": "env | grep -E '^(HSA|HIP|ROCR|NCCL|RCCL)_'",
-	},
-]
-
-# steps are what the facts speak for, then what is open, then how to tell them
-# apart.
-steps := array.concat(
-	array.concat(
-		[step(c, sprintf("%s. The facts speak for it", [c.look])) | some c in candidates; c.state == "speaks"],
-		[step(c, c.look) | some c in candidates; c.state == "open"],
-	),
-	[
-		{
-			"look": "Which of them it is: rccl-tests with and without NCCL_P2P_DISABLE=1, and with NCCL_PROTO=Simple",
-			"command": "all_reduce_perf -b 8 -e 128M -f 2 -g 2",
-		},
-		{
-			"look": "Beside it the doctor's own stores, handshakes and transfers between processes, which do what RCCL does",
-			"command": "gpudoctor probe p2p --probe full",
-		},
-	],
-)
-
-step(c, look) := {"look": look, "command": c.command}
-
-# outlook names what the facts rule out.
-outlook := sprintf(" Ruled out here: %s.", [concat(", ", cleared)]) if {
-	count(cleared) > 0
-} else := ""
-
-cleared := [c.name | some c in candidates; c.state == "cleared"]
-
-# remedies stand in the same order: the workaround, what the facts speak for, and
-# what is open.
-remedies := array.concat(["nccl-p2p-disable"], array.concat(
-	[c.remedy | some c in candidates; c.state == "speaks"],
-	[c.remedy | some c in candidates; c.state == "open"],
-))
-
-params := {"bridges": bridges, "bridge": bridges[0], "variable": "HSA_FORCE_FINE_GRAIN_PCIE", "value": "1", "vendor": "amd"}
-
-bridges := sort(redirecting) if {
-	count(redirecting) > 0
-} else := ["BRIDGE"]
-
-redirecting := {bridge | some p in amd.pairs; some bridge in pci.redirecting(p)}
-
-version_words := sprintf("A known fault of %s (see rccl-bug)%s", [concat(" and ", sort(known)), protocol_words]) if {
-	count(known) > 0
-} else := sprintf("The versions of ROCm and RCCL, here %s: known faults (gpudoctor check --only rccl-bug on a log with NCCL_DEBUG=INFO), and whether a newer one does it%s", [concat(", ", sort(told)), protocol_words]) if {
-	count(told) > 0
-} else := sprintf("The versions of ROCm and RCCL: known faults (gpudoctor check --only rccl-bug on a log with NCCL_DEBUG=INFO), and whether a newer one does it%s", [protocol_words])
-
-default protocol_words := ""
-
-protocol_words := ". On RDNA4 (gfx12) RCCL of ROCm 7.2 to 7.12 hangs with the protocol LL, which NCCL_PROTO=Simple shows" if amd.radeon
-
-names := {"rocm": "ROCm", "rccl": "RCCL"}
-
-known contains sprintf("%s %s", [name, f.version]) if {
-	some library, name in names
-	some f in known_faults.found[library]
-}
-
-told contains sprintf("%s %s", [name, use.version]) if {
-	some library, name in names
-	some use in library_versions.used[library]
-}
-
-version_state := "speaks" if {
-	count(known) > 0
-} else := "open"
-
-iommu_remedy := "iommu-pt" if {
-	amd.only_instinct
-} else := "iommu-remap"
-
-iommu_wanted := "pass-through with Instinct GPUs" if {
-	amd.only_instinct
-} else := "remapping, the default, with Radeon GPUs that reach each other over PCIe" if {
-	amd.only_radeon
-} else := "remapping with Radeon GPUs that reach each other over PCIe, and pass-through with Instinct GPUs"
-
-iommu_state := "cleared" if {
-	amd.only_instinct
-	input.iommu.mode in {"passthrough", "off"}
-} else := "speaks" if {
-	amd.only_instinct
-	input.iommu.mode in {"translated", "mixed"}
-} else := "cleared" if {
-	amd.only_radeon
-	input.iommu.mode == "translated"
-} else := "speaks" if {
-	amd.only_radeon
-	input.iommu.mode in {"passthrough", "mixed"}
-} else := "open"
-
-acs_state := "speaks" if {
-	count(redirecting) > 0
-} else := "cleared" if {
-	count(amd.pairs) > 0
-	every p in amd.pairs {
-		is_array(p.bridges)
-		count(p.bridges) > 0
-		count(pci.hidden(p)) == 0
-	}
-} else := "open"
-
-bar_state := "speaks" if {
-	count(amd.small_bars) > 0
-} else := "cleared" if {
-	count(amd.gpus) > 0
-	every g in amd.gpus {
-		g.address in amd.large_bars
-	}
-} else := "open"
-
-kernel_state := "speaks" if {
-	count(amd.kernel_lacks) > 0
-} else := "speaks" if {
-	amd.p2p_switched_off
-} else := "cleared" if {
-	amd.p2p_built
-	amd.p2p_switched_on
-} else := "open"
-
-# suspects are variables of the runtime that change how memory is shared or copied.
-suspects := {name |
-	some name in ["HSA_ENABLE_IPC_MODE_LEGACY", "HSA_ENABLE_SDMA", "HSA_ENABLE_PEER_SDMA", "HSA_OVERRIDE_GFX_VERSION"]
-	facts.env[name]
-}
-
-hsa_state := "speaks" if {
-	count(suspects) > 0
-} else := "open"
-
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs
 	not no_amd
@@ -465,7 +290,6 @@ missing contains {"fact": "transfers", "words": "nothing tells whether HIP's cop
 	count(over_p2p) > 0
 	fails
 	count(copied) == 0
-	count(needed) == 0
 }
 
 not_applicable contains "no AMD GPU" if no_amd

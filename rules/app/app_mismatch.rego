@@ -26,51 +26,11 @@ package gpudoctor.rules.app_mismatch
 
 import data.gpudoctor.lib.logs
 
-# stated are messages that say what is out of step, and what they mean.
-stated := {
-	"torch-collective-mismatch": "Ranks run different collectives, or tensors of different shapes",
-	"torch-flight-mismatch": "The traces of the flight recorder show ranks in different collectives, or in one with data of different shapes or types",
-	"torch-model-differs": "Ranks have built models with different parameters",
-	"torch-unused-parameters": "A rank left out parameters in the backward pass that the others reduce",
-	"horovod-tensor-mismatch": "Ranks submitted different tensors",
-	"megatron-world-size": "The number of ranks does not fit the parallel sizes that were asked for",
-	"nccl-rank-count-mismatch": "Ranks of one job were told different numbers of ranks",
-	"nccl-duplicate-rank": "Two processes have the same rank",
-	"nccl-collective-mismatch": "Ranks call collectives of different sizes",
-	"nccl-application-error": "The program called NCCL with arguments that do not fit",
-	"torch-uneven-inputs": "A rank has no more data while the others go on, so that they wait for it in the next collective: give all ranks as many batches (drop_last, samplers of equal length), or let them join",
-	"torch-variable-missing": "The launcher did not set a variable by which ranks find each other",
-}
-
-findings contains {
-	"subject": "job",
-	"message": sprintf("%s%s: %s", [words, detail(m), m.text]),
-	"severity": "critical",
-	"confidence": certainty(id),
-	"evidence": [logs.evidence(m)],
-	"remedies": ["fix-application"],
-	"order": m.order,
-} if {
-	some id, words in stated
-	m := logs.first(logs.by_id[id])
-}
-
-# NCCL's own messages of sizes may as well come of different settings on the
-# ranks.
-certainty(id) := "likely" if {
-	id in {"nccl-collective-mismatch", "nccl-application-error", "megatron-world-size"}
-} else := "confirmed"
-
-detail(m) := sprintf(" (rank %s: %s of shape [%s], rank %s: %s of shape [%s])", [m.fields.rank, m.fields.op, m.fields.shape, m.fields.other_rank, m.fields.other_op, m.fields.other_shape]) if {
-	m.id == "torch-collective-mismatch"
-} else := sprintf(" (%s)", [m.fields.variable]) if {
-	m.id == "torch-variable-missing"
-} else := ""
-
 # waiting are the operations on which the watchdogs of ranks gave up, by process
 # group and number. Numbers count within a group, so that only equal groups are
-# compared; point-to-point operations differ on their two sides as they should.
-waiting[[m.fields.group, m.fields.seq]] contains m if {
+# compared; where the line does not name the group, equal numbers may be of different
+# ones. Point-to-point operations differ on their two sides as they should.
+waiting[[object.get(m.fields, "group", ""), m.fields.seq]] contains m if {
 	some m in logs.by_id["torch-watchdog-timeout"]
 	m.fields.op in collectives
 }
@@ -80,35 +40,47 @@ collectives := {"ALLREDUCE", "BROADCAST", "REDUCE", "ALLGATHER", "_ALLGATHER_BAS
 # even are those whose data has one size on all ranks.
 even := {"ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE"}
 
-findings contains {
-	"subject": "job",
-	"message": sprintf("In process group %s ranks wait in different operations at number %s: %s", [key[0], key[1], concat(" and ", sort(operations))]),
-	"severity": "critical",
-	"confidence": "confirmed",
-	"evidence": logs.all_evidence(ms),
-	"remedies": ["fix-application"],
-	"order": min({m.order | some m in ms}),
-} if {
+findings contains object.union(
+	{
+		"subject": "job",
+		"message": sprintf("%s wait in %s%s", [known.ranks, difference(key[1], ms), known.doubt]),
+		"messages": ms,
+		"remedies": ["fix-application"],
+	},
+	object.filter(known, ["severity", "confidence"]),
+) if {
 	some key, ms in waiting
-	operations := {m.fields.op | some m in ms}
-	count(operations) > 1
+	known := knowledge(key[0])
 }
 
-findings contains {
-	"subject": "job",
-	"message": sprintf("In process group %s ranks wait in %s number %s with different numbers of elements: %s", [key[0], operation, key[1], concat(" and ", sort(sizes))]),
-	"severity": "critical",
-	"confidence": "confirmed",
-	"evidence": logs.all_evidence(ms),
-	"remedies": ["fix-application"],
-	"order": min({m.order | some m in ms}),
-} if {
-	some key, ms in waiting
-	count({m.fields.op | some m in ms}) == 1
+difference(seq, ms) := sprintf("different operations at number %s: %s", [seq, concat(" and ", sort(operations))]) if {
+	operations := {m.fields.op | some m in ms}
+	count(operations) > 1
+} else := sprintf("%s number %s with different numbers of elements: %s", [operation, seq, concat(" and ", sort(sizes))]) if {
 	some operation in {m.fields.op | some m in ms}
 	operation in even
 	sizes := {m.fields.numel_in | some m in ms}
 	count(sizes) > 1
+	distinct_speakers(ms)
+}
+
+# Of one rank, a line without its group shows nothing by another size.
+distinct_speakers(ms) if {
+	some m in ms
+	m.fields.group
+}
+
+distinct_speakers(ms) if count({m.rank | some m in ms}) > 1
+
+knowledge("") := {
+	"ranks": "Ranks",
+	"doubt": ". If they belong to one process group, the ranks are out of step: one has run a step, or a branch, that the others have not",
+	"severity": "high",
+	"confidence": "possible",
+}
+
+knowledge(group) := {"ranks": sprintf("In process group %s ranks", [group]), "doubt": "", "severity": "critical", "confidence": "confirmed"} if {
+	group != ""
 }
 
 # behind are pairs of a rank whose queue is empty and one that waits in the very
@@ -130,9 +102,8 @@ findings contains {
 	"message": sprintf("Rank %d has nothing left to do after operation %s of its process group, and rank %d waits in the next one: rank %d never called it. It ran a step or a branch less than the others, or was busy or stuck elsewhere", [pair.idle.rank, pair.idle.fields.completed, pair.waits.rank, pair.idle.rank]),
 	"severity": "high",
 	"confidence": "likely",
-	"evidence": [logs.evidence(pair.idle), logs.evidence(pair.waits)],
+	"messages": {pair.idle, pair.waits},
 	"remedies": ["fix-application", "nccl-timeout"],
-	"order": pair.idle.order,
 } if {
 	pair := sort(behind)[0]
 }
@@ -172,27 +143,11 @@ findings contains {
 	"message": sprintf("The watchdog gave up a collective after %d s, which was set so: its default is 600 s. One rank that loads, evaluates or writes for longer is enough to end the job", [round(number(expired.fields.timeout_ms) / 1000)]),
 	"severity": "high",
 	"confidence": "possible",
-	"evidence": [logs.evidence(expired)],
+	"messages": {expired},
 	"remedies": ["nccl-timeout", "fix-application"],
-	"order": expired.order,
 } if {
 	number(expired.fields.timeout_ms) < default_timeout_ms
 	not checkpointed
-}
-
-# late are ranks that did not come to a barrier, which has a timeout of its own.
-late := logs.messages({"torch-barrier-failed"})
-
-findings contains {
-	"subject": "job",
-	"message": sprintf("Ranks did not come to a barrier in time: %s. They were slower than its timeout allows, as in loading large models from slow storage, or ended; their own output tells which", [logs.first(late).text]),
-	"severity": "high",
-	"confidence": "possible",
-	"evidence": array.slice(logs.all_evidence(late), 0, 3),
-	"remedies": ["nccl-timeout", "fix-application"],
-	"order": logs.first(late).order,
-} if {
-	count(late) > 0
 }
 
 # Each process of a test believes to be the only one.
@@ -208,41 +163,6 @@ findings contains {
 	b.jobs > 1
 }
 
-# Without the group's name equal numbers may be of different groups.
-findings contains {
-	"subject": "job",
-	"message": sprintf("Ranks wait in different operations at number %s: %s. If they belong to one process group, the ranks are out of step", [seq, concat(" and ", sort(operations))]),
-	"severity": "high",
-	"confidence": "possible",
-	"evidence": logs.all_evidence(ms),
-	"remedies": ["fix-application"],
-	"order": min({m.order | some m in ms}),
-} if {
-	some seq in {m.fields.seq | some m in logs.by_id["torch-watchdog-timeout"]; not m.fields.group}
-	ms := {m | some m in logs.by_id["torch-watchdog-timeout"]; m.fields.seq == seq; m.fields.op in collectives; not m.fields.group}
-	operations := {m.fields.op | some m in ms}
-	count(operations) > 1
-}
-
-# The same holds for sizes. Equal operations with equal sizes, and those of one
-# rank, show nothing.
-findings contains {
-	"subject": "job",
-	"message": sprintf("Ranks wait in %s number %s with different numbers of elements: %s. If they belong to one process group, the ranks are out of step: one has run a step, or a branch, that the others have not", [operation, seq, concat(" and ", sort(sizes))]),
-	"severity": "high",
-	"confidence": "possible",
-	"evidence": logs.all_evidence(ms),
-	"remedies": ["fix-application"],
-	"order": min({m.order | some m in ms}),
-} if {
-	some operation in even
-	some seq in {m.fields.seq | some m in logs.by_id["torch-watchdog-timeout"]; not m.fields.group}
-	ms := {m | some m in logs.by_id["torch-watchdog-timeout"]; m.fields.seq == seq; m.fields.op == operation; not m.fields.group}
-	sizes := {m.fields.numel_in | some m in ms}
-	count(sizes) > 1
-	count({m.rank | some m in ms}) > 1
-}
-
 # first_calls are the first collectives of communicators, by the number of
 # ranks. All ranks of one communicator must begin with the same call. A process
 # may have several communicators of one size: only where as many processes as
@@ -254,9 +174,8 @@ findings contains {
 	"message": sprintf("Ranks begin with different collectives in a communicator of %s ranks: %s", [nranks, concat(" and ", sort({call(m) | some m in ms}))]),
 	"severity": "critical",
 	"confidence": "likely",
-	"evidence": logs.all_evidence(ms),
+	"messages": ms,
 	"remedies": ["fix-application"],
-	"order": min({m.order | some m in ms}),
 } if {
 	some nranks, ms in first_calls
 	count(ms) > 1
@@ -273,9 +192,8 @@ findings contains {
 	"message": sprintf("The desynchronization report shows different operations at one number: ranks %s began %s, ranks %s began %s", [a.fields.ranks, a.fields.op, b.fields.ranks, b.fields.op]),
 	"severity": "critical",
 	"confidence": "likely",
-	"evidence": [logs.evidence(a), logs.evidence(b)],
+	"messages": {a, b},
 	"remedies": ["fix-application"],
-	"order": a.order,
 } if {
 	some a in logs.by_id["torch-desync-started"]
 	some b in logs.by_id["torch-desync-started"]
@@ -290,9 +208,8 @@ findings contains {
 	"message": sprintf("%s processes came to a job of %s ranks: processes of another or an earlier job use the same address and port, or the launcher counts differently", [m.fields.joined, m.fields.world]),
 	"severity": "critical",
 	"confidence": "likely",
-	"evidence": [logs.evidence(m)],
+	"messages": {m},
 	"remedies": ["fix-application"],
-	"order": m.order,
 } if {
 	m := logs.first({m |
 		some m in logs.messages(["torch-store-barrier-timeout", "torch-store-barrier-waiting"])

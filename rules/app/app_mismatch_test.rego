@@ -8,23 +8,10 @@ log(messages) := {"logs": {"messages": messages}}
 
 watchdog(fields, order) := object.union(message("torch-watchdog-timeout", fields), {"order": order})
 
-test_fires_on_what_is_stated if {
-	m := message("torch-collective-mismatch", {"rank": "1", "op": "ALLREDUCE", "shape": "4", "other_rank": "0", "other_op": "BROADCAST", "other_shape": "7"})
-	some f in app_mismatch.findings with input as log([m])
-	f.confidence == "confirmed"
-	f.order == 2
-	contains(f.message, "rank 1: ALLREDUCE of shape [4], rank 0: BROADCAST of shape [7]")
-	some g in app_mismatch.findings with input as log([message("torch-variable-missing", {"variable": "MASTER_ADDR"})])
-	contains(g.message, "(MASTER_ADDR)")
-	some h in app_mismatch.findings with input as log([message("nccl-collective-mismatch", {})])
-	h.confidence == "likely"
-}
-
-test_watchdogs_name_different_operations if {
+test_fires_where_watchdogs_name_different_operations if {
 	messages := [watchdog({"group": "0(default_pg)", "seq": "7", "op": "ALLREDUCE", "numel_in": "4"}, 1), watchdog({"group": "0(default_pg)", "seq": "7", "op": "BROADCAST", "numel_in": "4"}, 2)]
 	some f in app_mismatch.findings with input as log(messages)
 	f.severity == "critical"
-	f.order == 1
 	contains(f.message, "ALLREDUCE and BROADCAST")
 }
 
@@ -84,16 +71,10 @@ begin(elements, ranks, order) := object.union(message("nccl-first-collective", {
 test_first_collectives_differ if {
 	some f in app_mismatch.findings with input as log([begin("53", 3, 4), begin("900", 1, 2)])
 	f.severity == "critical"
-	f.order == 2
 	count(app_mismatch.findings) == 0 with input as log([begin("53", 4, 1), begin("900", 4, 2)])
 	count(app_mismatch.findings) == 0 with input as log([begin("53", 4, 1)])
 	count(app_mismatch.findings) == 0 with input as log([begin("53", 1, 1), begin("900", 1, 2)])
 	count(app_mismatch.findings) == 0 with input as log([begin("53", 2, 1), object.union(begin("900", 2, 2), {"pid": 101})])
-}
-
-test_flight_recorder if {
-	some f in app_mismatch.findings with input as log([message("torch-flight-mismatch", {"rank": "1"})])
-	f.confidence == "confirmed"
 }
 
 status(rank, group, enqueued, completed) := object.union(
@@ -130,12 +111,6 @@ test_a_checkpoint_before_the_timeout if {
 	count(f.evidence) == 2
 	count(app_mismatch.findings) == 0 with input as log([writing, expired("1800000", 400)])
 	count(app_mismatch.findings) == 0 with input as log([writing])
-}
-
-test_ranks_late_at_a_barrier if {
-	some f in app_mismatch.findings with input as log([message("torch-barrier-failed", {"ranks": "1"})])
-	f.confidence == "possible"
-	f.remedies[0] == "nccl-timeout"
 }
 
 test_processes_that_do_not_know_of_each_other if {

@@ -185,69 +185,12 @@ judged(document) := {[f.subject, f.severity, f.confidence] | some f in container
 
 told(m) := {"logs": {"messages": [m]}}
 
-test_fires_as_programs_say if {
-	judged(told(message("numa-call-refused", {"call": "set_mempolicy"}))) == {["SYS_NICE", "high", "confirmed"]}
-	judged(told(message("nvidia-runtime-missing", {}))) == {["container", "critical", "confirmed"]}
-	judged(told(message("nvidia-cgroup-refused", {}))) == {["container", "high", "confirmed"]}
-	judged(told(message("kfd-not-accessible", {"error": "Permission denied"}))) == {["/dev/kfd", "high", "confirmed"]}
-	judged(told(message("nvml-init-forbidden", {}))) == {["/dev/nvidia*", "high", "likely"]}
-}
-
-test_names_the_node if {
-	some f in container_caps.findings with input as told(message("nvidia-devices-forbidden", {"node": "/dev/nvidia-uvm"}))
-	f.params.nodes == ["/dev/nvidia-uvm"]
-	f.order == 5
-}
-
-# A refused query costs little.
-test_low_for_a_query if {
-	judged(told(message("numa-call-refused", {"call": "get_mempolicy"}))) == {["SYS_NICE", "low", "confirmed"]}
-}
-
-# NVML's unknown error means the devices are lost where there is a container.
-test_lost_devices if {
-	lost := told(message("nvml-init-unknown", {}))
-	judged(lost) == {["/dev/nvidia*", "medium", "possible"]}
-	judged(object.union(lost, {"container": {"inside": true}})) == {["/dev/nvidia*", "high", "likely"]}
-	judged(object.union(lost, {"launches": [{"kind": "docker-run"}]})) == {["/dev/nvidia*", "high", "likely"]}
-}
-
-test_silent_for_other_failures_of_nvml if {
-	judged(told(message("nvml-init-failed", {"reason": "Driver Not Loaded"}))) == set()
-}
-
 # A listing that does not tell what a user may do is no refusal.
 test_silent_for_unknown_access if {
 	judged({
 		"container": {"inside": true, "device_nodes": [{"path": "/dev/nvidia0", "access": ""}, {"path": "/dev/nvidiactl", "access": ""}, {"path": "/dev/nvidia-uvm", "access": ""}]},
 		"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia"}]},
 	}) == set()
-}
-
-# An RDMA device that is seen and cannot be opened.
-
-unopened := {"logs": {"messages": [{
-	"id": "nccl-ib-device-unusable", "program": "nccl", "role": "cause", "text": "NET/IB : Unable to open device mlx5_0",
-	"fields": {"what": "open", "hca": "mlx5_0"}, "source": "a.log", "line": 3, "order": 1, "count": 1, "ranks": 1,
-}]}}
-
-rdma_graded(launch) := {f.confidence |
-	some f in container_caps.findings with input as object.union(unopened, {"launches": [launch]})
-	f.subject == "/dev/infiniband"
-}
-
-test_fires_for_an_rdma_device_that_does_not_open if {
-	run := {"kind": "docker-run", "name": "ds", "source": "run.txt", "line": 1}
-	rdma_graded(run) == {"confirmed"}
-	rdma_graded(object.union(run, {"devices": ["/dev/infiniband"]})) == {"likely"}
-	rdma_graded(object.union(run, {"privileged": true})) == {"likely"}
-	rdma_graded(object.union(run, {"resources": {"rdma/hca_shared": "1"}})) == {"likely"}
-}
-
-test_refusals_of_other_kinds if {
-	judged(told(message("numa-node-refused", {"call": "set_mempolicy"}))) == {["NUMA", "high", "likely"]}
-	judged(told(message("seccomp-call-refused", {"call": "memfd_create"}))) == {["seccomp", "critical", "likely"]}
-	judged(told(message("ibgda-queue-refused", {}))) == {["/dev/infiniband", "critical", "likely"]}
 }
 
 test_a_container_without_gpus if {
@@ -312,11 +255,6 @@ test_kfd_of_another_group if {
 	count(container_caps.findings) == 0 with input as nodes
 }
 
-test_gvisor if {
-	some f in container_caps.findings with input as {"logs": {"messages": [remark("gvisor-call-unknown", {"what": "control command", "number": "0x3d05"})]}}
-	[f.subject, f.severity, f.remedies[0]] == ["gVisor", "high", "other"]
-}
-
 test_a_container_without_devices_and_no_other_network if {
 	document := {
 		"launches": [{"kind": "docker-inspect", "network": "host", "ipc": "host", "source": "i.txt", "line": 1}],
@@ -340,22 +278,4 @@ test_a_job_of_slurm_in_a_container_without_rdma if {
 	contains(f.message, "the job's container")
 	given := object.union(document, {"launches": [{"kind": "slurm", "image": "nvcr.io/x", "nodes": 2, "mounts": ["/dev/infiniband:/dev/infiniband"], "source": "run.sh", "line": 1}]})
 	count(container_caps.findings) == 0 with input as given
-}
-
-test_a_container_without_an_imex_channel if {
-	document := {
-		"launches": [{"kind": "kubernetes", "name": "w", "gpus": 4, "source": "pod.yaml", "line": 1}],
-		"logs": {"messages": [remark("nccl-mnnvl-imex-channel", {})]},
-	}
-	some f in container_caps.findings with input as document
-	[f.subject, f.severity, f.remedies[0]] == ["/dev/nvidia-caps-imex-channels", "critical", "pass-device-nodes"]
-	count(container_caps.findings) == 0 with input as object.remove(document, ["launches"])
-	count(container_caps.findings) == 0 with input as object.union(document, {"launches": [{"kind": "kubernetes", "name": "w", "privileged": true, "source": "pod.yaml", "line": 1}]})
-}
-
-# A trace of system calls shows that a render node is refused.
-test_fires_on_a_render_node_that_is_refused if {
-	traced := {"logs": {"messages": [{"id": "amd-node-refused", "program": "rocr", "role": "cause", "text": "access(\"/dev/dri/renderD128\", F_OK) = -1 EPERM", "fields": {"node": "/dev/dri/renderD128"}, "source": "strace.txt", "line": 2, "order": 1}]}}
-	some f in container_caps.findings with input as traced
-	[f.subject, f.severity, f.confidence, f.remedies[0]] == ["/dev/dri", "high", "likely", "pass-amd-devices"]
 }

@@ -20,6 +20,7 @@
 #     - container.inside
 #     - container.private_ipc
 #   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, fix-application, other]
+#   explains: [one-gpu-each > gpu-visibility/gpu-of-another]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.ipc_namespace
@@ -27,6 +28,7 @@ package gpudoctor.rules.ipc_namespace
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.rank_gpus
 import data.gpudoctor.lib.surroundings
 
 # From inside one container it cannot be seen whether ranks run in others. That
@@ -83,26 +85,6 @@ evidence := [
 
 job_evidence := [surroundings.variable_evidence(v) | some v in job]
 
-# gone are NCCL's own words for a file of another rank that is not there: that
-# rank has another /dev/shm, or something removed its files.
-gone := {m |
-	some m in logs.by_id["nccl-shm-attach-missing"]
-	not nameless(m)
-}
-
-findings contains {
-	"subject": "/dev/shm",
-	"message": sprintf("%s: NCCL does not find the shared memory of another rank that it takes to be on the same host. Either the ranks run in containers with a /dev/shm each, or the files were removed meanwhile (systemd's RemoveIPC at logout)", [logs.who(first)]),
-	"severity": "critical",
-	"confidence": "likely",
-	"remedies": ["share-ipc"],
-	"evidence": logs.all_evidence(gone),
-	"order": first.order,
-} if {
-	count(gone) > 0
-	first := logs.first(gone)
-}
-
 # unreached are Unix sockets of processes of the same host on which nobody listens
 # (ECONNREFUSED). NCCL gives them abstract names (USE_ABSTRACT_SOCKET in
 # src/misc/ipcsocket.cc), and these belong to the network namespace (unix(7),
@@ -120,8 +102,7 @@ findings contains {
 	"confidence": unreached_confidence,
 	"remedies": ["share-ipc", "fix-application"],
 	"params": {"network": "host"},
-	"evidence": array.slice(logs.all_evidence(unreached), 0, 4),
-	"order": logs.first(unreached).order,
+	"messages": unreached,
 } if {
 	count(unreached) > 0
 }
@@ -149,11 +130,17 @@ findings contains {
 	"severity": "high",
 	"confidence": "likely",
 	"remedies": ["share-ipc"],
-	"evidence": array.slice(logs.all_evidence(walled), 0, 4),
-	"order": logs.first(walled).order,
+	"messages": walled,
 } if {
 	count(walled) > 0
 }
+
+networks_of(channels) := concat(", ", sort({object.get(t, "network", "NET") | some t in channels}))
+
+channels_evidence(channels) := [fact |
+	some t in channels
+	fact := {"fact": "logs.transports", "value": sprintf("%d -> %d via NET/%s", [t.a, t.b, object.get(t, "network", "")]), "source": logs.at(t)}
+]
 
 # Ranks of one host that talk over the network although nothing tells them to.
 over_network := {t |
@@ -166,18 +153,12 @@ findings contains {
 	"subject": "IPC namespace",
 	"message": sprintf("%d channels between ranks of one host go over the network (%s): NCCL takes them for ranks of different hosts, or found neither peer access nor a shared /dev/shm between them, as with containers that have an IPC namespace each", [
 		sum([t.channels | some t in over_network]),
-		concat(", ", sort({object.get(t, "network", "NET") | some t in over_network})),
+		networks_of(over_network),
 	]),
 	"severity": "medium",
 	"confidence": "likely",
 	"remedies": ["share-ipc"],
-	"evidence": [{
-		"fact": "logs.transports",
-		"value": sprintf("%d -> %d via NET/%s", [t.a, t.b, object.get(t, "network", "")]),
-		"source": logs.at(t),
-	} |
-		some t in over_network
-	],
+	"evidence": channels_evidence(over_network),
 } if {
 	count(over_network) > 0
 	not shm_off
@@ -197,12 +178,12 @@ separate contains l if {
 findings contains {
 	"subject": "IPC namespace",
 	"message": sprintf("%d containers that are started side by side have an IPC namespace and a /dev/shm each, and the log shows channels over the network (%s): NCCL finds neither peer access nor shared memory between ranks of different containers, though they run on one machine", [
-		count(separate), concat(", ", sort({object.get(t, "network", "NET") | some t in unplaced})),
+		count(separate), networks_of(unplaced),
 	]),
 	"severity": "medium",
 	"confidence": "likely",
 	"evidence": array.concat(
-		[{"fact": "logs.transports", "value": sprintf("%d -> %d via NET/%s", [t.a, t.b, object.get(t, "network", "")]), "source": logs.at(t)} | some t in unplaced],
+		channels_evidence(unplaced),
 		[{"fact": sprintf("launches[%s].ipc", [object.get(l, "name", l.kind)]), "value": object.get(l, "ipc", "private"), "source": logs.at(l)} | some l in separate],
 	),
 } if {
@@ -227,26 +208,6 @@ shm_off if facts.env.NCCL_SHM_DISABLE == "1"
 
 shm_off if facts.env.NCCL_P2P_DISABLE == "1"
 
-# nameless is a segment of size 0, which rule cumem-host explains.
-nameless(m) if m.fields.size == "0"
-
-# strangers are the messages of programs other than NCCL by which they do not
-# find, or may not enter, the shared memory of a neighbour.
-strangers := logs.messages({"sysv-shm-attach-failed", "posix-shm-of-another"})
-
-findings contains {
-	"subject": "IPC namespace",
-	"message": sprintf("%s: a process does not reach the shared memory of another that it takes to be on the same machine. The two run in containers with IPC or PID namespaces of their own", [logs.who(first)]),
-	"severity": "critical",
-	"confidence": "likely",
-	"remedies": ["share-ipc", "other"],
-	"evidence": logs.all_evidence(strangers),
-	"order": first.order,
-} if {
-	count(strangers) > 0
-	first := logs.first(strangers)
-}
-
 # lone are the containers that have one GPU, or named ones, each; apart is true
 # where the ranks of a job run in such containers.
 lone contains l if {
@@ -265,17 +226,18 @@ unshared contains m if some m in logs.by_id["nccl-ipc-open-failed"]
 
 unshared contains m if {
 	some m in logs.messages({"nccl-cuda-invalid-device", "nccl-cuda-invalid-argument"})
-	regex.match(`(?:^|/)(?:p2p|transport)\.cc$`, m.fields.file)
+	rank_gpus.file_name(m) in {"p2p.cc", "transport.cc"}
 }
 
 findings contains {
+	"id": "one-gpu-each",
 	"subject": "IPC namespace",
 	"message": sprintf("%s has one GPU of its own, and NCCL opens the memory of a GPU in another container (%s), which CUDA allows only where both GPUs are visible. Give every container all GPUs of the machine and a shared IPC namespace, and choose among them in the program", [launches.title(sort(lone)[0]), logs.at(first)]),
 	"severity": "critical",
 	"confidence": "likely",
 	"remedies": ["share-ipc", "fix-visible-devices", "nccl-p2p-disable"],
-	"evidence": array.concat(logs.all_evidence(unshared), [launches.evidence(l) | some l in sort(lone)]),
-	"order": first.order,
+	"messages": unshared,
+	"evidence": [launches.evidence(l) | some l in sort(lone)],
 } if {
 	count(lone) > 0
 	count(unshared) > 0

@@ -58,13 +58,6 @@ test_unresolvable_without_container if {
 	count(ipc_namespace.missing) == 1 with input as json.remove(pod(1), ["gpus"])
 }
 
-test_fires_for_a_file_that_is_gone if {
-	gone := {"id": "nccl-shm-attach-missing", "program": "nccl", "role": "cause", "text": "x", "source": "a.log", "line": 1, "order": 4, "count": 1}
-	some f in ipc_namespace.findings with input as {"logs": {"messages": [gone]}}
-	f.severity == "critical"
-	f.order == 4
-}
-
 over_network := {"logs": {"messages": [], "transports": [{"kind": "net", "network": "Socket", "same_host": true, "channels": 4, "a": 0, "b": 1, "source": "a.log", "line": 7}]}}
 
 test_fires_for_the_network_inside_a_host if {
@@ -104,18 +97,6 @@ test_silent_for_containers_that_share if {
 }
 
 said(id, fields) := {"id": id, "program": "nccl", "role": "cause", "text": "x", "fields": fields, "source": "a.log", "line": 1, "order": 4, "count": 1}
-
-test_silent_for_a_segment_of_no_size if {
-	count(ipc_namespace.findings) == 0 with input as {"logs": {"messages": [said("nccl-shm-attach-missing", {"size": "0"})]}}
-}
-
-test_fires_for_other_programs if {
-	every id in ["sysv-shm-attach-failed", "posix-shm-of-another"] {
-		some f in ipc_namespace.findings with input as {"logs": {"messages": [said(id, {})]}}
-		f.remedies[0] == "share-ipc"
-		f.order == 4
-	}
-}
 
 one := {"kind": "docker-run", "name": "w0", "gpus": 1, "source": "a.txt", "line": 1}
 

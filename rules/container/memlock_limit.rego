@@ -21,6 +21,8 @@
 #     - container.memlock_soft_bytes
 #     - container.device_nodes
 #   remedies: [raise-memlock, raise-memlock-limits, add-ipc-lock]
+#   first_of: [refused, unexplained]
+#   explains: [refused > memlock-limit/raise-refused]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.memlock_limit
@@ -88,6 +90,7 @@ unexplained contains m if {
 }
 
 findings contains {
+	"id": "unexplained",
 	"subject": "RLIMIT_MEMLOCK",
 	"message": sprintf("Memory or a queue of the NIC could not be had (%s), and the line gives no reason. %s", [logs.at(first), limit_remark]),
 	"severity": "high",
@@ -97,26 +100,8 @@ findings contains {
 	"order": first.order,
 } if {
 	count(unexplained) > 0
-	count(refused) == 0
 	not unlimited
 	first := logs.first(unexplained)
-}
-
-# unraised are refusals to raise the limit: an engine without root, or a shell, may
-# not go beyond the hard limit of its user.
-unraised := logs.messages({"memlock-raise-refused"})
-
-findings contains {
-	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("The limit of locked memory is to be raised beyond the hard limit of this user, which the kernel refuses (%s). It has to be raised for the user (limits.conf, LimitMEMLOCK of the service that starts the job or the container engine), and the session begun anew", [logs.at(logs.first(unraised))]),
-	"severity": "high",
-	"confidence": "confirmed",
-	"evidence": array.concat(logs.all_evidence(unraised), limits_read),
-	"remedies": ["raise-memlock"],
-	"order": logs.first(unraised).order,
-} if {
-	count(unraised) > 0
-	count(refused) == 0
 }
 
 unexplained_confidence := "likely" if {
@@ -125,6 +110,7 @@ unexplained_confidence := "likely" if {
 } else := "possible"
 
 findings contains {
+	"id": "refused",
 	"subject": "RLIMIT_MEMLOCK",
 	"message": sprintf("Memory could not be registered with a NIC (%s). %s", [logs.at(first), limit_remark]),
 	"severity": "critical",

@@ -154,8 +154,3 @@ test_silent_with_another_reason if {
 	count(memlock_limit.findings) == 0 with input as unexplained("ucx-worker-failed", {})
 	count(memlock_limit.findings) == 0 with input as object.union(unexplained("mpi-queue-refused", {}), {"container": {"memlock_soft_bytes": -1}})
 }
-
-test_fires_where_the_limit_cannot_be_raised if {
-	some f in memlock_limit.findings with input as unexplained("memlock-raise-refused", {})
-	[f.severity, f.confidence, f.remedies] == ["high", "confirmed", ["raise-memlock"]]
-}

@@ -26,7 +26,6 @@
 package gpudoctor.rules.sys_not_mounted
 
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 findings contains {
@@ -115,55 +114,6 @@ place := "virtual machine" if {
 unseen := "NIC is near which GPU" if {
 	count(surroundings.rdma_nodes) > 1
 } else := "GPUs share a switch or a socket"
-
-# unseen_paths are programs' own words for a /sys without PCI devices.
-unseen_paths := logs.messages({"sys-pci-missing", "lspci-no-sys", "nccl-sysfs-path-missing"})
-
-topo_failed := logs.messages({"nvsmi-topo-failed"})
-
-# sandboxed are containers whose kernel is gVisor's: it shows a /sys of its own.
-sandboxed := {l | some l in logs.launches; l.runtime in {"runsc", "gvisor"}}
-
-findings contains {
-	"subject": "/sys",
-	"message": sprintf("%s: /sys does not show the PCI devices%s. NCCL and nvidia-smi cannot tell where the GPUs sit", [logs.who(first), sandbox]),
-	"severity": "high",
-	"confidence": "confirmed",
-	"remedies": ["mount-sys", "other"],
-	"evidence": array.concat(logs.all_evidence(unseen_paths), array.concat(logs.all_evidence(topo_failed), sandbox_evidence)),
-	"order": first.order,
-} if {
-	count(unseen_paths) > 0
-	first := logs.first(unseen_paths)
-}
-
-# In a sandbox a failed look at the topology has that reason.
-findings contains {
-	"subject": "/sys",
-	"message": sprintf("nvidia-smi cannot tell how the GPUs are joined%s", [sandbox]),
-	"severity": topo_severity,
-	"confidence": topo_confidence,
-	"remedies": ["mount-sys", "other"],
-	"evidence": array.concat(logs.all_evidence(topo_failed), sandbox_evidence),
-	"order": logs.first(topo_failed).order,
-} if {
-	count(unseen_paths) == 0
-	count(topo_failed) > 0
-}
-
-default topo_severity := "low"
-
-topo_severity := "high" if count(sandboxed) > 0
-
-default topo_confidence := "possible"
-
-topo_confidence := "likely" if count(sandboxed) > 0
-
-default sandbox := ""
-
-sandbox := " (the container runs under gVisor, whose /sys is its own)" if count(sandboxed) > 0
-
-sandbox_evidence := [{"fact": "launches[].runtime", "value": l.runtime, "source": logs.at(l)} | some l in sandboxed]
 
 missing contains {"fact": "container", "words": "mounts were not read"} if not input.container
 

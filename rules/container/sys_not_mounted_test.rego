@@ -87,20 +87,3 @@ test_unresolvable_without_container if {
 	count(sys_not_mounted.missing) == 1 with input as json.remove(machine(0), ["container/sys_mounted"])
 	count(sys_not_mounted.missing) == 1 with input as {"container": {"inside": false, "sys_mounted": true}}
 }
-
-message(id) := {"id": id, "program": "x", "role": "cause", "text": id, "source": "a.log", "line": 1, "order": 3, "count": 1}
-
-sandbox := {"kind": "docker-run", "runtime": "runsc", "source": "a.txt", "line": 1}
-
-judged(messages, started) := {[f.severity, f.confidence] |
-	some f in sys_not_mounted.findings with input as {"logs": {"messages": messages}, "launches": started}
-}
-
-test_fires_as_programs_say if {
-	judged([message("sys-pci-missing"), message("nvsmi-topo-failed")], [sandbox]) == {["high", "confirmed"]}
-	judged([message("nccl-sysfs-path-missing")], []) == {["high", "confirmed"]}
-	judged([message("nvsmi-topo-failed")], [sandbox]) == {["high", "likely"]}
-	judged([message("nvsmi-topo-failed")], []) == {["low", "possible"]}
-}
-
-test_silent_for_a_sandbox_alone if judged([], [sandbox]) == set()

@@ -18,6 +18,8 @@
 #   confidence: likely
 #   needs:
 #     - libraries.files
+#   first_of: [told, compat-told, built]
+#   explains: ["told > cuda-driver-too-old/nvml-older"]
 #   remedies: [upgrade-driver, use-older-cuda, reboot-or-reload-driver, remove-from-library-path]
 #   profiles: [training]
 #   since: "0.1"
@@ -30,37 +32,25 @@ import data.gpudoctor.lib.surroundings
 # served is the newest CUDA that the driver serves here: what libcuda said to
 # the probe, which takes a compatibility library into account, else what NVML
 # says, else what follows from the driver's branch.
-served := {
-	"version": surroundings.version(input.transfers.driver_version),
-	"text": input.transfers.driver_version,
-	"fact": "transfers.driver_version",
-	"source": "cuDriverGetVersion",
-} if {
-	surroundings.version(input.transfers.driver_version)
-} else := {
-	"version": surroundings.version(input.gpus.driver.cuda_version),
-	"text": input.gpus.driver.cuda_version,
-	"fact": "gpus.driver.cuda_version",
-	"source": "nvmlSystemGetCudaDriverVersion_v2",
-} if {
-	surroundings.version(input.gpus.driver.cuda_version)
-} else := {
-	"version": [major],
-	"text": sprintf("%d", [major]),
-	"fact": "gpus.driver.kernel_version",
-	"source": "/proc/driver/nvidia/version",
-} if {
+served := {"version": surroundings.version(text), "text": text, "fact": "transfers.driver_version", "source": "cuDriverGetVersion"} if {
+	text := input.transfers.driver_version
+	surroundings.version(text)
+} else := {"version": surroundings.version(text), "text": text, "fact": "gpus.driver.cuda_version", "source": "nvmlSystemGetCudaDriverVersion_v2"} if {
+	text := input.gpus.driver.cuda_version
+	surroundings.version(text)
+} else := {"version": [major], "text": sprintf("%d", [major]), "fact": "gpus.driver.kernel_version", "source": "/proc/driver/nvidia/version"} if {
 	branch := surroundings.version(input.gpus.driver.kernel_version)[0]
 	major := max([m | some m, least in least_branch; branch >= least])
 }
 
+served_evidence := {"fact": served.fact, "value": served.text, "source": served.source}
+
 # least_branch is the least driver branch of each major release of CUDA, from
 # the table of the page on minor version compatibility.
-least_branch[11] := 450
+least_branch := {11: 450, 12: 525, 13: 580}
 
-least_branch[12] := 525
-
-least_branch[13] := 580
+# needing are the params for a release of CUDA.
+needing(major) := {"driver": least_branch[major], "cuda": major}
 
 # runtimes are the CUDA runtimes that programs here take: the one that the
 # loader takes, and those of Python packages.
@@ -76,31 +66,45 @@ in_use(l) if l.loads
 
 in_use(l) if l.found_by == "python"
 
-findings contains {
-	"subject": l.path,
-	"message": sprintf("The CUDA runtime %s needs a driver of CUDA %d (%d or newer); the driver here serves CUDA %s%s", [
-		l.version,
-		wanted, least_branch[wanted],
-		served.text, compat_remark,
-	]),
-	"evidence": [
-		{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path},
-		{"fact": served.fact, "value": served.text, "source": served.source},
-	],
-	"params": {"driver": least_branch[wanted], "cuda": wanted},
-} if {
+# wanting are the libraries that need a newer major release than the driver serves.
+wanting contains {"library": l, "major": major, "words": words} if {
 	some l in runtimes
-	wanted := surroundings.version(l.version)[0]
-	wanted > served.version[0]
-	least_branch[wanted]
-	not served_by_compat(wanted)
+	major := surroundings.version(l.version)[0]
+	words := sprintf("The CUDA runtime %s needs a driver of CUDA %d (%d or newer); the driver here serves CUDA %s%s", [
+		l.version,
+		major, least_branch[major],
+		served.text, compat_remark,
+	])
 }
+
+# NCCL that was built for a newer major release brings the same failure.
+wanting contains {"library": l, "major": major, "words": words} if {
+	some l in surroundings.nccl
+	some found in regex.find_all_string_submatch_n(`\+cuda([0-9]{1,3})`, l.version, 1)
+	major := to_number(found[1])
+	not major in {surroundings.version(r.version)[0] | some r in runtimes}
+	words := sprintf("NCCL %s is built for CUDA %d; the driver here serves CUDA %s", [l.version, major, served.text])
+}
+
+findings contains {
+	"subject": w.library.path,
+	"message": w.words,
+	"evidence": [library_evidence(w.library), served_evidence],
+	"params": needing(w.major),
+} if {
+	some w in wanting
+	w.major > served.version[0]
+	least_branch[w.major]
+	not served_by_compat(w.major)
+}
+
+library_evidence(l) := {"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path}
 
 # served_by_compat is true where a compatibility library of that release is
 # what the loader takes; a probe that ran has already counted it in.
-served_by_compat(major) if max(compat_branches) >= least_branch[major]
-
-compat_branches := {surroundings.version(l.version)[0] | some l in compat; l.loads}
+served_by_compat(major) if {
+	max({surroundings.version(l.version)[0] | some l in compat; l.loads}) >= least_branch[major]
+}
 
 compat contains l if {
 	some l in input.libraries.files
@@ -108,43 +112,10 @@ compat contains l if {
 	l.compat
 }
 
+default compat_remark := ""
+
 compat_remark := sprintf(". A compatibility library is here (%s), but the loader does not take it: on a data centre GPU, putting its folder first in LD_LIBRARY_PATH helps", [path]) if {
 	path := sort([l.path | some l in compat; not l.loads])[0]
-} else := ""
-
-# NCCL that was built for a newer major release brings the same failure.
-findings contains {
-	"subject": l.path,
-	"message": sprintf("NCCL %s is built for CUDA %d; the driver here serves CUDA %s", [l.version, wanted, served.text]),
-	"evidence": [
-		{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path},
-		{"fact": served.fact, "value": served.text, "source": served.source},
-	],
-	"params": {"driver": least_branch[wanted], "cuda": wanted},
-} if {
-	some l in surroundings.nccl
-	some found in regex.find_all_string_submatch_n(`\+cuda([0-9]{1,3})`, l.version, 1)
-	wanted := to_number(found[1])
-	wanted > served.version[0]
-	least_branch[wanted]
-	not served_by_compat(wanted)
-	not wanted in runtime_majors
-}
-
-runtime_majors := {surroundings.version(l.version)[0] | some l in runtimes}
-
-# NCCL says that its calls cannot be captured in a graph with a driver before 465.
-findings contains {
-	"subject": "driver",
-	"message": sprintf("NCCL's calls cannot be captured in a CUDA graph with driver %s: that needs 465 or newer (%s)", [input.gpus.driver.version, m.text]),
-	"severity": "critical",
-	"confidence": "confirmed",
-	"evidence": [logs.evidence(m)],
-	"params": {"driver": 465, "cuda": 11},
-	"order": m.order,
-} if {
-	m := logs.first(logs.by_id["nccl-cuda-graphs-unsupported"])
-	surroundings.version(input.gpus.driver.version)[0] < 465
 }
 
 # A newer minor release works, with limits.
@@ -153,11 +124,8 @@ findings contains {
 	"message": sprintf("The CUDA runtime %s is newer than the driver (CUDA %s) and of the same major release: it works, but code that is compiled at run time from newer PTX, and features of the newer release, do not", [l.version, served.text]),
 	"severity": "info",
 	"remedies": [],
-	"evidence": [
-		{"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path},
-		{"fact": served.fact, "value": served.text, "source": served.source},
-	],
-	"params": {"driver": least_branch[runtime[0]], "cuda": runtime[0]},
+	"evidence": [library_evidence(l), served_evidence],
+	"params": needing(runtime[0]),
 } if {
 	some l in runtimes
 	runtime := surroundings.version(l.version)
@@ -166,64 +134,33 @@ findings contains {
 	least_branch[runtime[0]]
 }
 
-# What programs say in a log, CUDA's texts and names in whoever's line: 35, 36 and
-# 222, and what PyTorch and the container runtime find before CUDA starts.
-claims contains m if {
-	some m in logs.messages({"torch-driver-too-old", "container-cuda-requirement", "cuda-insufficient-driver", "cuda-unsupported-ptx", "cuda-needs-newer-driver", "ngc-driver-too-old", "libcuda-older-than-program"})
-}
-
-claims contains m if {
-	some m in logs.complaints
-	m.role != "consequence"
-	regex.match(`CUDA driver version is insufficient for CUDA runtime version|ErrorInsufficientDriver|PTX was compiled with an unsupported toolchain`, m.text)
-}
-
-# NVML comes with the driver and grows with it: a program that calls a function which
-# the library lacks was built for a newer driver. nvidia-smi and its kin come with the
-# driver as well, so that their complaint is of another kind (driver-library-mismatch).
+# NCCL says that its calls cannot be captured in a graph with a driver before 465.
 findings contains {
 	"subject": "driver",
-	"message": sprintf("The driver's NVML library lacks a function that a program calls%s: the driver%s is older than the program needs", [lacking, here]),
-	"severity": "high",
-	"confidence": "likely",
-	"evidence": logs.all_evidence(older_nvml),
-	"order": logs.first(older_nvml).order,
-	"remedies": ["upgrade-driver", "remove-from-library-path"],
-	"params": {"variable": "LD_LIBRARY_PATH"},
+	"message": sprintf("NCCL's calls cannot be captured in a CUDA graph with driver %s: that needs 465 or newer (%s)", [input.gpus.driver.version, m.text]),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"messages": [m],
+	"params": {"driver": 465, "cuda": 11},
 } if {
-	count(older_nvml) > 0
-	count(claims) == 0
+	m := logs.first(logs.by_id["nccl-cuda-graphs-unsupported"])
+	surroundings.version(input.gpus.driver.version)[0] < 465
 }
 
-older_nvml := logs.messages({"nvml-older-than-program"})
-
-default lacking := ""
-
-lacking := sprintf(" (%s)", [concat(", ", sort(symbols))]) if {
-	symbols := {m.fields.symbol | some m in older_nvml; m.fields.symbol != ""}
-	count(symbols) > 0
-}
-
-default here := ""
-
-here := sprintf(" here (%s)", [input.gpus.driver.version]) if input.gpus.driver.version != ""
-
-# 804: libcuda is newer than the kernel's driver, and the GPU is none that may use
-# a compatibility library. An image with a newer CUDA than the host's driver
-# serves brings one.
-compat_claims contains m if {
-	some m in logs.complaints
-	m.role != "consequence"
-	regex.match(`orward compatibility was attempted on non supported HW|ErrorCompatNotSupportedOnDevice|COMPAT_NOT_SUPPORTED_ON_DEVICE`, m.text)
-}
+# What programs say in a log: CUDA's errors 35, 36 and 222, and what PyTorch and the
+# container runtime find before CUDA starts.
+claims := logs.messages({
+	"torch-driver-too-old", "container-cuda-requirement", "cuda-insufficient-driver", "nccl-cuda-driver-too-old", "cuda-unsupported-ptx",
+	"nccl-cuda-unsupported-ptx", "cuda-needs-newer-driver", "ngc-driver-too-old", "libcuda-older-than-program",
+})
 
 findings contains {
+	"id": "told",
 	"subject": "driver",
 	"message": sprintf("The driver is too old for the CUDA that the program was built with, or is not to be found where it runs.%s", [serves]),
 	"severity": "critical",
 	"confidence": claims_confidence,
-	"evidence": logs.all_evidence(claims),
-	"order": logs.first(claims).order,
+	"messages": claims,
 	"params": wanted_params,
 } if {
 	count(claims) > 0
@@ -238,36 +175,81 @@ claims_confidence := "possible" if {
 	}
 } else := "confirmed"
 
-# The packages tell that the program is built for a newer major release of CUDA
-# than the driver serves, which nothing but a newer driver helps.
+# 804: libcuda is newer than the kernel's driver, and the GPU is none that may use
+# a compatibility library. An image with a newer CUDA than the host's driver
+# serves brings one.
+compat_claims := logs.messages({"cuda-compat-unsupported", "nccl-cuda-compat-unsupported"})
+
 findings contains {
+	"id": "compat-told",
 	"subject": "driver",
-	"message": sprintf("The packages are built for CUDA %d, and the driver serves CUDA %s", [built_for, served.text]),
+	"message": sprintf("The image or library path brings a libcuda that is newer than the kernel's driver, and this GPU may not use one (error 804): only data centre GPUs may. Either the driver is to be updated on the host or, if that was done already, its module is to be loaded anew.%s", [serves]),
 	"severity": "critical",
 	"confidence": "likely",
-	"evidence": array.concat(
-		[{"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)} | some p in built_packages],
-		[{"fact": served.fact, "value": served.text, "source": served.source}],
-	),
-	"params": {"driver": least_branch[built_for], "cuda": built_for},
+	"messages": compat_claims,
+	"remedies": ["upgrade-driver", "use-older-cuda", "reboot-or-reload-driver", "remove-from-library-path"],
+	"params": wanted_params,
 } if {
-	count(claims | compat_claims) == 0
-	built_for > served.version[0]
-	least_branch[built_for]
+	count(compat_claims) > 0
+}
+
+default serves := ""
+
+serves := sprintf(" The driver serves CUDA %s.", [served.text])
+
+# wanted_params are for the release of CUDA that a message names, or the newest that the
+# packages are built for.
+default wanted_params := {}
+
+wanted_params := needing(max(named)) if {
+	named := {surroundings.version(m.fields.wanted)[0] | some m in claims} | object.keys(runtime_packages)
+	count(named) > 0
+}
+
+# The packages tell that the program is built for a newer major release of CUDA
+# than the driver serves, which nothing but a newer driver helps. Of an environment
+# with packages of two the texts do not tell which is used.
+findings contains {
+	"id": "built",
+	"subject": "driver",
+	"message": sprintf("The packages are built for CUDA %d, and the driver serves CUDA %s", [major, served.text]),
+	"severity": "critical",
+	"confidence": "likely",
+	"evidence": array.concat([package_evidence(p) | some p in packages], [served_evidence]),
+	"params": needing(major),
+} if {
+	count(runtime_packages) == 1
+	some major, packages in runtime_packages
+	major > served.version[0]
+	least_branch[major]
+}
+
+package_evidence(p) := {"fact": sprintf("software[%s]", [p.name]), "value": p.version, "source": logs.at(p)}
+
+# runtime_packages are the packages of CUDA's runtime, and those that are built for
+# one, by its major release.
+runtime_packages[major] contains p if {
+	some p in input.software
+	p.name in {"cuda-runtime", "nvidia-cuda-runtime"}
+	major := surroundings.version(p.version)[0]
+}
+
+runtime_packages[to_number(found[1])] contains p if {
+	some p in input.software
+	some [form, text] in [[`^nvidia-(?:nccl|cuda-runtime|cublas)-cu(\d{2})$`, p.name], [`^torch \S*\+cu(\d{2})\d`, sprintf("%s %s", [p.name, p.version])]]
+	some found in regex.find_all_string_submatch_n(form, text, 1)
 }
 
 # older_branch is the least driver branch of releases before CUDA 11, each of which
 # needs a driver of its own (CUDA release notes, table of driver versions).
-older_branch := {
-	"7.0": 346, "7.5": 352, "8.0": 367, "9.0": 384, "9.1": 387, "9.2": 396, "10.0": 410, "10.1": 418, "10.2": 440,
-}
+older_branch := {"7.0": 346, "7.5": 352, "8.0": 367, "9.0": 384, "9.1": 387, "9.2": 396, "10.0": 410, "10.1": 418, "10.2": 440}
 
 # nccl_needs are the packages of NCCL that are built for a CUDA which needs a newer
 # driver than the one that is named. NCCL brings the runtime that it was built with,
 # and nothing of it runs below that.
 nccl_needs contains {"package": p, "release": release, "branch": branch} if {
 	some p in input.software
-	regex.match(`^(?:libnccl2|libnccl-dev|libnccl|nccl)$`, p.name)
+	p.name in {"libnccl2", "libnccl-dev", "libnccl", "nccl"}
 	some found in regex.find_all_string_submatch_n(`\+cuda([0-9]{1,2})\.([0-9])$`, p.version, 1)
 	release := sprintf("%s.%s", [found[1], found[2]])
 	branch := object.get(older_branch, release, object.get(least_branch, to_number(found[1]), null))
@@ -275,18 +257,18 @@ nccl_needs contains {"package": p, "release": release, "branch": branch} if {
 }
 
 findings contains {
+	"id": "built",
 	"subject": "driver",
 	"message": sprintf("NCCL %s is built for CUDA %s, which needs driver %d or newer; the driver here is %s", [need.package.version, need.release, need.branch, input.gpus.driver.version]),
 	"severity": nccl_grade[0],
 	"confidence": nccl_grade[1],
 	"evidence": [
-		{"fact": sprintf("software[%s]", [need.package.name]), "value": need.package.version, "source": logs.at(need.package)},
+		package_evidence(need.package),
 		{"fact": "gpus.driver.version", "value": input.gpus.driver.version, "source": "nvidia-smi"},
 	],
 	"params": {"driver": need.branch, "cuda": to_number(split(need.release, ".")[0])},
 	"remedies": ["upgrade-driver", "use-older-cuda"],
 } if {
-	count(claims | compat_claims) == 0
 	need := sort(nccl_needs)[0]
 }
 
@@ -295,82 +277,7 @@ default nccl_grade := ["low", "possible"]
 
 nccl_grade := ["critical", "likely"] if logs.failed
 
-# built_for is what all packages of CUDA's runtime here agree on: of an
-# environment with two the texts do not tell which is used.
-built_for := max(majors) if {
-	majors := {major | some major, _ in runtime_packages}
-	count(majors) == 1
-}
-
-built_packages contains p if {
-	some major, _ in runtime_packages
-	some p in runtime_packages[major]
-}
-
-runtime_packages[major] contains p if {
-	some p in input.software
-	p.name in {"cuda-runtime", "nvidia-cuda-runtime"}
-	major := surroundings.version(p.version)[0]
-}
-
-runtime_packages[major] contains p if {
-	some p in input.software
-	some found in regex.find_all_string_submatch_n(`^nvidia-(?:nccl|cuda-runtime|cublas)-cu(\d{2})$`, p.name, 1)
-	major := to_number(found[1])
-}
-
-runtime_packages[major] contains p if {
-	some p in input.software
-	p.name == "torch"
-	some found in regex.find_all_string_submatch_n(`\+cu(\d{2})\d`, p.version, 1)
-	major := to_number(found[1])
-}
-
-# wanted_major is the release of CUDA that a message names, or the newest that the
-# packages are built for.
-wanted_major := max(named) if {
-	named := {surroundings.version(m.fields.wanted)[0] | some m in claims} | package_majors
-	count(named) > 0
-}
-
-package_majors contains major if {
-	some p in input.software
-	p.name == "cuda-runtime"
-	major := surroundings.version(p.version)[0]
-}
-
-package_majors contains to_number(found[1]) if {
-	some p in input.software
-	p.name == "torch"
-	some found in regex.find_all_string_submatch_n(`\+cu(\d{2})\d`, p.version, 1)
-}
-
-default wanted_params := {}
-
-wanted_params := {"driver": least_branch[wanted_major], "cuda": wanted_major}
-
-serves := sprintf(" The driver serves CUDA %s.", [served.text]) if {
-	served
-} else := ""
-
-findings contains {
-	"subject": "driver",
-	"message": sprintf("The image or library path brings a libcuda that is newer than the kernel's driver, and this GPU may not use one (error 804): only data centre GPUs may. Either the driver is to be updated on the host or, if that was done already, its module is to be loaded anew.%s", [serves]),
-	"severity": "critical",
-	"confidence": "likely",
-	"evidence": logs.all_evidence(compat_claims),
-	"order": logs.first(compat_claims).order,
-	"remedies": ["upgrade-driver", "use-older-cuda", "reboot-or-reload-driver", "remove-from-library-path"],
-	"params": wanted_params,
-} if {
-	count(compat_claims) > 0
-	count(claims) == 0
-}
-
-missing contains {"fact": "libraries", "words": "no CUDA runtime was looked for"} if {
-	not input.libraries
-	count(claims | compat_claims) == 0
-}
+missing contains {"fact": "libraries", "words": "no CUDA runtime was looked for"} if not input.libraries
 
 missing contains {"fact": "gpus.driver", "words": "the CUDA version that the driver serves is not known"} if {
 	count(runtimes) > 0
@@ -389,6 +296,4 @@ not_applicable contains "no CUDA runtime and no NCCL here" if {
 	count(surroundings.nccl) == 0
 }
 
-not_applicable contains "no NVIDIA GPU here" if {
-	no_nvidia
-}
+not_applicable contains "no NVIDIA GPU here" if no_nvidia

@@ -211,43 +211,6 @@ test_silent_on_older_compat_in_an_image if {
 	found(document) == set()
 }
 
-said(list) := {"logs": {"messages": [m |
-	some i, [id, role, text, fields] in list
-	m := {"id": id, "program": "x", "role": role, "text": text, "fields": fields, "source": "app.log", "line": i + 1, "order": i}
-]}}
-
-test_a_log_says_it if {
-	document := said([
-		["nvml-version-mismatch", "cause", "Failed to initialize NVML: Driver/library version mismatch", {}],
-		["nvml-library-version", "setting", "NVML library version: 570.133", {"library": "570.133"}],
-	])
-	some f in driver_library_mismatch.findings with input as document
-	[f.confidence, f.order, f.remedies[0]] == ["confirmed", 0, "reboot-or-reload-driver"]
-	contains(f.message, "570.133 (library)")
-	count(f.evidence) == 2
-	count(driver_library_mismatch.missing) == 0 with input as document
-}
-
-test_cuda_says_803_in_a_container if {
-	document := object.union(
-		said([["cuda-driver-mismatch", "cause", "Error 803: system has unsupported display driver / cuda driver combination", {}]]),
-		{"launches": [{"kind": "docker-run", "source": "a", "line": 1}]},
-	)
-	some f in driver_library_mismatch.findings with input as document
-	"remove-from-library-path" in f.remedies
-}
-
-test_no_driver_is_no_mismatch if {
-	every id in ["nvidia-driver-unreachable", "torch-no-driver"] {
-		count(driver_library_mismatch.findings) == 0 with input as said([[id, "cause", "couldn't communicate with the NVIDIA driver", {}]])
-	}
-}
-
-test_a_stub if {
-	some g in driver_library_mismatch.findings with input as said([["cuda-stub-library", "cause", "CUDA error: CUDA driver is a stub library", {}]])
-	g.remedies == ["remove-from-library-path"]
-}
-
 packaged(version) := {
 	"gpus": {"driver": {"kernel_version": "460.56"}},
 	"software": [{"name": "libnvidia-compute-460", "version": version, "manager": "apt-history", "source": "a.txt", "line": 1}],
@@ -262,27 +225,8 @@ test_packages_of_another_version if {
 	count(driver_library_mismatch.findings) == 0 with input as packaged("460.56-0ubuntu0.20.04.1")
 }
 
-test_a_path_to_compatibility_libraries if {
-	m := {"id": "cuda-driver-mismatch", "program": "cuda", "role": "cause", "text": "Error 803", "source": "a.log", "line": 1, "order": 1, "count": 1}
-	v := {"name": "LD_LIBRARY_PATH", "value": "/usr/local/cuda/compat:/usr/lib", "source": "a.txt", "effective": true}
-	some f in driver_library_mismatch.findings with input as {"logs": {"messages": [m]}, "env": {"variables": [v]}}
-	f.remedies[0] == "unset-env"
-}
-
 test_fires_on_modules_of_the_wrong_kind if {
 	said_open := {"kind": "nvrm", "message": "NVRM: installed in this system requires use of the NVIDIA open kernel modules.", "count": 1}
 	some f in driver_library_mismatch.findings with input as {"kernel_log": {"events": [said_open]}}
 	[f.severity, f.confidence, f.remedies[0]] == ["critical", "confirmed", "upgrade-driver"]
-}
-
-told(id, fields) := {"logs": {"messages": [{"id": id, "program": "nvml", "role": "cause", "text": "said", "fields": fields, "source": "a.log", "line": 1, "order": 1, "count": 1}]}}
-
-test_fires_on_a_library_that_lacks_a_function if {
-	some f in driver_library_mismatch.findings with input as told("nvml-function-missing", {})
-	[f.confidence, f.remedies[0]] == ["confirmed", "reboot-or-reload-driver"]
-}
-
-test_fires_on_libraries_in_an_image if {
-	some f in driver_library_mismatch.findings with input as told("image-driver-library", {"path": "/merged/usr/lib/libnvidia-ml.so.1"})
-	[f.subject, f.confidence, f.remedies] == ["image", "confirmed", ["remove-driver-libraries"]]
 }

@@ -22,28 +22,6 @@
 #   since: "0.2"
 package gpudoctor.rules.driver_not_loaded
 
-import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
-
-# PyTorch finds no driver in a container that was given no GPU either: there the
-# driver may well be loaded.
-unreachable := logs.messages({"nvidia-driver-unreachable"}) | {m |
-	some m in logs.by_id["torch-no-driver"]
-	count(launches.enclosed) == 0
-}
-
-# mismatched are statements that the driver answers, in another version than its
-# libraries (driver-library-mismatch).
-mismatched := logs.messages({"nvml-version-mismatch", "nvml-function-missing", "nvrm-api-mismatch", "xla-dso-mismatch", "cuda-driver-mismatch"})
-
-findings contains {
-	"subject": "driver",
-	"message": "The NVIDIA kernel driver is not loaded, or does not answer. After an update of the kernel or of the driver its modules have to be built for the kernel that runs, and loaded",
-	"evidence": logs.all_evidence(unreachable),
-	"order": logs.first(unreachable).order,
-} if {
-	count(unreachable) > 0
-	count(mismatched) == 0
-}
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given

@@ -74,12 +74,13 @@ when_said(row) := {"order": logs.first(logs.messages(row.said)).order} if {
 # the job has one node: then that address is this machine's own.
 unmet := {m |
 	some m in logs.messages({"torch-store-connect-failed", "torch-store-timed-out"})
+	some name in ["host", "any_host"]
+	address := m.fields[name]
+	not regex.match(`^(?:localhost|::1$|(?:::ffff:)?127\.\d)`, address)
 	some l in input.launches
 	l.kind in {"torchrun", "command"}
 	l.nodes == 1
 	not several_nodes
-	regex.match(`connect(?:ing)? to (?:any network address of )?[\[(]*(?:::ffff:)?[\w.-]+`, m.text)
-	not regex.match(`(?:localhost|127\.\d|\[::1\])`, m.text)
 }
 
 several_nodes if {
@@ -92,10 +93,9 @@ findings contains {
 	"message": sprintf("The job has one node, and its ranks do not reach the address that they were given to meet at: %s. MASTER_ADDR (--master_addr, --rdzv_endpoint) must be one of this machine, as 127.0.0.1 is", [logs.first(unmet).text]),
 	"severity": "critical",
 	"confidence": "likely",
-	"evidence": [logs.evidence(logs.first(unmet))],
+	"messages": {logs.first(unmet)},
 	"remedies": ["unset-env"],
 	"params": {"variable": "MASTER_ADDR", "source": "https://docs.pytorch.org/docs/stable/elastic/run.html"},
-	"order": logs.first(unmet).order,
 } if {
 	count(unmet) > 0
 }
@@ -350,22 +350,6 @@ shown(value) := sprintf("%s...", [substring(value, 0, 60)]) if {
 	count(value) > 60
 } else := value
 
-# A network was asked for by name, and the log does not show by which variable.
-findings contains {
-	"subject": "NCCL_NET",
-	"message": "NCCL was asked for a network by name and does not find it: NCCL_NET or NCCL_NET_PLUGIN is set, or net is in /etc/nccl.conf, with a name of another machine or of a plugin that is missing here",
-	"severity": "critical",
-	"confidence": "likely",
-	"evidence": logs.all_evidence(lost),
-	"remedies": ["unset-env", "install-ofi-plugin"],
-	"params": {"variable": "NCCL_NET", "source": variables.guide},
-	"order": logs.first(lost).order,
-} if {
-	lost := logs.messages({"nccl-network-not-found"})
-	count(lost) > 0
-	count({name | some name in {"NCCL_NET", "NCCL_NET_PLUGIN"}; facts.variable[name]}) == 0
-}
-
 # Variables that decide how a communicator moves its data, which all its ranks must
 # agree on: a rank that takes another algorithm, transport or buffer waits for what
 # never comes. Others differ by right: interfaces, devices, files and verbosity.
@@ -398,10 +382,9 @@ findings contains {
 	"message": "The framework's own all-reduce could not share memory between processes. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True does that; whether it is set is not known here",
 	"severity": "medium",
 	"confidence": "possible",
-	"evidence": [logs.evidence(m)],
+	"messages": {m},
 	"remedies": ["disable-custom-all-reduce", "unset-env"],
 	"params": {"variable": "PYTORCH_CUDA_ALLOC_CONF", "source": "https://github.com/vllm-project/vllm/issues/42609"},
-	"order": m.order,
 } if {
 	m := logs.first({m | some m in logs.by_id["vllm-custom-all-reduce-failed"]; m.fields.error == "invalid argument"})
 	every name in ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"] {
@@ -521,12 +504,12 @@ findings contains {
 	"message": sprintf("%s=%s, and UCX finds no transport between two of its ends: the list leaves out what UCX needs for its messages (tcp with an interface such as lo or eth0, or a device that reaches the peer)", [name, shown(facts.env[name])]),
 	"severity": "high",
 	"confidence": "likely",
-	"evidence": [surroundings.variable_evidence(facts.variable[name]), logs.evidence(m)],
+	"evidence": [surroundings.variable_evidence(facts.variable[name])],
+	"messages": {m},
 	"remedies": ["unset-env", "other"],
 	"params": {"variable": name, "source": "https://openucx.readthedocs.io/en/master/faq.html"},
-	"order": m.order,
 } if {
-	m := logs.first({m | some m in logs.by_id["ucx-unreachable"]; contains(m.text, "UCX  ERROR")})
+	m := logs.first({m | some m in logs.by_id["ucx-unreachable"]; m.fields.level == "ERROR"})
 	some name in ["UCX_NET_DEVICES", "UCX_TLS"]
 	not trim_space(facts.env[name]) in {"", "all"}
 }
@@ -538,10 +521,10 @@ findings contains {
 	"message": sprintf("%s=%s is a setting for RoCE, and only InfiniBand is here: a connection between two NICs could not be set up with it", [name, shown(facts.env[name])]),
 	"severity": "high",
 	"confidence": "possible",
-	"evidence": [surroundings.variable_evidence(facts.variable[name]), logs.evidence(m)],
+	"evidence": [surroundings.variable_evidence(facts.variable[name])],
+	"messages": {m},
 	"remedies": ["unset-env"],
 	"params": {"variable": name, "source": "https://github.com/NVIDIA/nvshmem/issues/45"},
-	"order": m.order,
 } if {
 	rdma.link == "infiniband"
 	m := logs.first(logs.by_id["rdma-modify-qp-failed"])

@@ -38,18 +38,20 @@ hung_transfer if {
 	t.outcome == "hang"
 }
 
-findings contains {
-	"subject": place,
+# probed is a finding on what became of the probe.
+probed(place, severity, confidence, message, rest) := object.union(
+	{"subject": place, "severity": severity, "confidence": confidence, "message": message, "evidence": evidence},
+	rest,
+)
+
+findings contains probed(place, "critical", "confirmed", message, {
 	"affects": named,
-	"message": sprintf("The %s did not come back from %s%s within the probe's deadline.%s", [api_name, step, on, left]),
-	"evidence": evidence,
 	"params": {"stage": step, "gpus": gpus},
-	"severity": "critical",
-	"confidence": "confirmed",
 	"remedies": remedies,
-} if {
+}) if {
 	input.transfers.outcome == "hang"
 	not by_transfer
+	message := sprintf("The %s did not come back from %s%s within the probe's deadline.%s", [api_name, step, on, left])
 }
 
 by_transfer if {
@@ -78,34 +80,26 @@ driven(address) if {
 	not facts.gpu[address].vendor == "amd"
 }
 
-findings contains {
-	"subject": place,
+findings contains probed(place, "critical", "confirmed", message, {
 	"affects": named,
-	"message": sprintf("The %s crashed the probe with %s in %s%s.", [api_name, input.transfers.signal, step, on]),
-	"evidence": evidence,
 	"params": {"stage": step, "gpus": named},
-	"severity": "critical",
-	"confidence": "confirmed",
 	"remedies": ["reboot-or-reload-driver", "upgrade-driver"],
-} if {
+}) if {
 	input.transfers.outcome == "error"
 	input.transfers.signal != ""
+	message := sprintf("The %s crashed the probe with %s in %s%s.", [api_name, input.transfers.signal, step, on])
 }
 
-findings contains {
-	"subject": "host",
-	"message": sprintf("The %s failed in %s with %s (%d), which names no cause.", [api_name, step, input.transfers.error_name, input.transfers.error_code]),
-	"evidence": evidence,
+findings contains probed("host", "high", "likely", message, {
 	"params": {"stage": step, "gpus": gpus},
-	"severity": "high",
-	"confidence": "likely",
 	"remedies": ["reboot-or-reload-driver", "reset-gpu", "upgrade-driver"],
-} if {
+}) if {
 	input.transfers.outcome == "error"
 	object.get(input.transfers, "signal", "") == ""
 	code := input.transfers.error_code
 	code > 0
 	not code in told_elsewhere
+	message := sprintf("The %s failed in %s with %s (%d), which names no cause.", [api_name, step, input.transfers.error_name, code])
 }
 
 # unready are the GPUs that the driver could not make ready, by what it said,

@@ -29,7 +29,7 @@ faults := {"fault", "link"}
 # events are the Xids of one code at one GPU, without those that are a fault
 # of it (gpu-fault judges those) and without what such a fault brings in its
 # train at the same GPU.
-events[[where(e), e.code]] contains e if {
+events[[xid.event_place(e), e.code]] contains e if {
 	some e in input.kernel_log.events
 	e.kind == "xid"
 	is_number(e.code)
@@ -42,21 +42,17 @@ events[[where(e), e.code]] contains e if {
 # for.
 damaged(e) if {
 	e.code == 13
-	xid.impossible_checks[where(e)]
+	xid.impossible_checks[xid.event_place(e)]
 }
 
 faulty(code) if xid.meaning[code].class in faults
 
-where(e) := e.address if {
-	e.address != ""
-} else := "host"
-
 outweighed(e) if {
 	xid.meaning[e.code].class in {"application", "secondary"}
-	where(e) in faulty_places
+	xid.event_place(e) in faulty_places
 }
 
-faulty_places contains where(e) if {
+faulty_places contains xid.event_place(e) if {
 	some e in input.kernel_log.events
 	e.kind == "xid"
 	faulty(e.code)
@@ -76,16 +72,14 @@ findings contains {
 	[place, code] := key
 }
 
-affects(place) := [place] if {
-	place in facts.gpus
-} else := []
+affects(place) := [address | some address in [place]; address in facts.gpus]
 
-afterword(code) := "A program's own error causes it as a rule." if {
-	xid.meaning[code].class == "application"
-} else := "It follows from another event, and alone says nothing against the GPU." if {
-	xid.meaning[code].class == "secondary"
-} else := "Nothing need be done now." if {
-	xid.meaning[code].class == "note"
+afterword(code) := {
+	"application": "A program's own error causes it as a rule.",
+	"secondary": "It follows from another event, and alone says nothing against the GPU.",
+	"note": "Nothing need be done now.",
+}[xid.meaning[code].class] if {
+	xid.meaning[code]
 } else := "NVIDIA's catalog says what it means."
 
 missing contains {"fact": "kernel_log", "words": "the kernel log was not readable"} if {

@@ -161,13 +161,9 @@ test_not_applicable_without_a_gpu if {
 said(id, text, fields) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": text, "fields": fields, "source": "app.log", "line": 9, "order": 4}]}}
 
 test_a_log_says_it if {
-	document := said("cuda-ecc", "RuntimeError: CUDA error: uncorrectable ECC error encountered", {})
-	some f in gpu_fault.findings with input as document
-	[f.subject, f.severity, f.confidence, f.order, f.remedies[0]] == ["host", "critical", "confirmed", 4, "replace-hardware"]
-	count(gpu_fault.missing) == 0 with input as document
-	some g in gpu_fault.findings with input as said("nccl-cuda-failure", "NCCL WARN Cuda failure 'uncorrectable ECC error encountered'", {})
-	g.severity == "critical"
-	graded(gpu_fault.findings) == {["host", "medium", "possible"]} with input as said("cuda-hardware-stack", "hardware stack error", {})
+	some f in gpu_fault.findings with input as said("gpu-handle-failed", "Unable to determine the device handle", {})
+	[f.subject, f.severity, f.confidence, f.remedies[0]] == ["host", "critical", "confirmed", "reboot"]
+	{m.order | some m in f.messages} == {4}
 }
 
 test_a_log_names_the_gpu if {
@@ -203,11 +199,6 @@ test_leaves_other_devices_errors_alone if {
 		"kind": "aer", "address": "0000:05:00.0", "count": 1,
 		"message": "nvme 0000:05:00.0: can't recover (no error_detected callback)",
 	}]}}
-}
-
-test_fires_own_check_of_nccl if {
-	some f in gpu_fault.findings with input as said("nccl-diag-ecc", "ECC", {"ranks": "{3}", "worst": "2"})
-	f.confidence == "confirmed"
 }
 
 # listed is a bus as lspci lists it, without drivers.

@@ -80,36 +80,33 @@ slices contains slice if {
 	slice := {"fact": sprintf("env.variables[%s]", [v.name]), "value": v.value, "source": v.source}
 }
 
-# twice is NCCL's word for two ranks on one GPU, which two instances of it are.
-twice contains m if {
-	some m in logs.complaints
-	contains(m.text, "Duplicate GPU detected")
-}
+# twice is NCCL's word for two ranks on one GPU, which two instances of it are. NCCL
+# before 2.13, and PyTorch with it, say no more than "invalid usage" of that.
+twice := logs.messages({"nccl-duplicate-gpu"}) | {m | some m in logs.by_id["nccl-invalid-usage"]; count(on) > 0}
 
-# NCCL before 2.13, and PyTorch with it, say no more than "invalid usage" of that.
-twice contains m if {
-	some m in logs.by_id["nccl-invalid-usage"]
-	count(on) > 0
-}
+# unseen are messages of programs that find no GPU, or too few.
+unseen := logs.messages({"cuda-invalid-device", "too-few-gpus", "cuda-no-device", "torch-sees-no-gpu"})
+
+# named_instance are errors of programs that take the list of GPUs for numbers,
+# and were given the names of instances.
+named_instance := logs.messages({"mig-name-refused"})
 
 # A job over several instances fails, as it has here or will: CUDA enumerates one
 # instance for each process, and NCCL takes two of one GPU for the same GPU.
-findings contains object.union(
-	{
-		"subject": "host",
-		"affects": sort(on),
-		"message": "The job wants GPUs, or several of them, where there are MIG instances. CUDA shows a process one instance, none where none was made, and NCCL does not communicate between instances; it wants whole GPUs, with MIG off.",
-		"evidence": array.concat(
-			array.concat(sort(slices), logs.all_evidence(((twice | unseen) | named_instance))),
-			[{"fact": sprintf("gpus.devices[%s].mig", [address]), "value": true, "source": "nvidia-smi"} | some address in sort(on)],
-		),
-		"params": {"gpus": sort(on)},
-		"severity": slices_severity,
-		"confidence": slices_confidence,
-		"remedies": ["disable-mig"],
-	},
-	place,
-) if {
+findings contains {
+	"subject": "host",
+	"affects": sort(on),
+	"message": "The job wants GPUs, or several of them, where there are MIG instances. CUDA shows a process one instance, none where none was made, and NCCL does not communicate between instances; it wants whole GPUs, with MIG off.",
+	"messages": ((twice | unseen) | named_instance),
+	"evidence": array.concat(
+		sort(slices),
+		[{"fact": sprintf("gpus.devices[%s].mig", [address]), "value": true, "source": "nvidia-smi"} | some address in sort(on)],
+	),
+	"params": {"gpus": sort(on)},
+	"severity": slices_severity,
+	"confidence": slices_confidence,
+	"remedies": ["disable-mig"],
+} if {
 	spans
 }
 
@@ -124,66 +121,26 @@ spans if {
 	count(unseen) > 0
 }
 
-unseen := logs.messages({"cuda-invalid-device", "too-few-gpus", "cuda-no-device", "torch-sees-no-gpu"})
-
 spans if {
 	count(on) > 0
 	count(twice) > 0
 }
+
+spans if count(named_instance) > 0
 
 default slices_confidence := "likely"
 
 # The program's own words name the instance.
 slices_confidence := "confirmed" if count(named_instance) > 0
 
-default slices_severity := "medium"
-
-slices_severity := "critical" if count(twice) + count(named_instance) > 0
-
 slices_severity := "critical" if {
+	count(twice | named_instance) > 0
+} else := "critical" if {
 	count(on) > 0
 	count(unseen) > 0
-}
-
-slices_severity := "high" if {
-	count(twice) + count(named_instance) == 0
-	not on_unseen
+} else := "high" if {
 	logs.failed
-}
-
-on_unseen if {
-	count(on) > 0
-	count(unseen) > 0
-}
-
-# named_instance are errors of programs that take the list of GPUs for numbers,
-# and were given the names of instances.
-named_instance contains m if {
-	some m in logs.complaints
-	regex.match(`invalid literal for int\(\).*'MIG-`, m.text)
-}
-
-spans if count(named_instance) > 0
-
-default place := {}
-
-place := {"order": logs.first(((twice | unseen) | named_instance)).order} if count(((twice | unseen) | named_instance)) > 0
-
-# A device plugin that wants all GPUs of a node cut alike.
-mixed := logs.messages({"mig-mixed"})
-
-findings contains {
-	"subject": "host",
-	"message": "The device plugin's strategy «single» wants MIG on all GPUs of the node and cut alike, or off on all; here they differ.",
-	"evidence": logs.all_evidence(mixed),
-	"order": logs.first(mixed).order,
-	"params": {"gpus": sort(on)},
-	"severity": "critical",
-	"confidence": "confirmed",
-	"remedies": ["disable-mig"],
-} if {
-	count(mixed) > 0
-}
+} else := "medium"
 
 # pending are the GPUs that a reset would switch over, unasked.
 pending := {g.address |
@@ -212,8 +169,6 @@ word := {true: "on", false: "off"}
 
 missing contains {"fact": "gpus.devices[].mig", "words": "NVML did not answer"} if {
 	not answered
-	not spans
-	count(mixed) == 0
 	not no_gpu
 	not facts.only_amd
 }
@@ -228,7 +183,7 @@ not_applicable contains "no GPU" if no_gpu
 
 not_applicable contains "no NVIDIA GPU" if {
 	facts.only_amd
-	count(pending | on) + count(mixed) == 0
+	count(pending | on) == 0
 }
 
 not_applicable contains "no GPU here has MIG" if {

@@ -54,9 +54,7 @@ expected_answers := {"chipset-not-supported", "topology-not-supported", "cuda-al
 
 # consumer is true for GeForce and TITAN cards, whose drivers offer no peer
 # access over PCIe.
-consumer(address) if contains(facts.gpu[address].name, "GeForce")
-
-consumer(address) if contains(facts.gpu[address].name, "TITAN")
+consumer(address) if regex.match(`GeForce|TITAN`, facts.gpu[address].name)
 
 partitioned(address) if facts.gpu[address].mig == true
 
@@ -68,7 +66,8 @@ class(p) := "nvlink" if {
 	peers.whole(p.a)
 	peers.whole(p.b)
 } else := "partitioned" if {
-	either_partitioned(p)
+	some address in [p.a, p.b]
+	partitioned(address)
 } else := "vgpu" if {
 	some address in [p.a, p.b]
 	virtual(address)
@@ -88,11 +87,6 @@ class(p) := "nvlink" if {
 		peers.whole(address)
 	}
 } else := "unknown"
-
-either_partitioned(p) if {
-	some address in [p.a, p.b]
-	partitioned(address)
-}
 
 weight := {
 	"nvlink": ["high", " NVLink joins them, so it should be offered: the fabric, or the driver's state, is not what it should be."],
@@ -136,54 +130,38 @@ findings contains {
 # stopped are the messages by which a program gives up for want of peer access:
 # Accelerate's check of the model, and the driver's error 217
 # (cudaErrorPeerAccessUnsupported), which a program gets that asks for peer access
-# without asking first whether there is some.
-stopped := {m |
-	some m in logs.complaints
-	not m.program in libraries
-	some phrase in [
-		"doesn't support faster communication broadband",
-		"peer access is not supported between these two devices",
-		"PEER_ACCESS_UNSUPPORTED",
-		"cudaErrorPeerAccessUnsupported",
-		"Can't enable access between nodes",
-	]
-	contains(m.text, phrase)
-}
+# without asking first whether there is some. NCCL asks before it uses peer access
+# (src/transport/p2p.cc, p2pCanConnect); an error 217 of its own is about memory of
+# another kind.
+stopped := logs.messages({"accelerate-peer-access-unsupported", "cuda-peer-unsupported", "hip-peer-access-failed"}) | own_all_reduce
 
-# libraries ask the driver before they use peer access (src/transport/p2p.cc,
-# p2pCanConnect); an error 217 of theirs is about memory of another kind.
-libraries := {"nccl", "rccl"}
+# own_all_reduce are those of an all-reduce that a server brings itself, which heeds no
+# variable of NCCL.
+own_all_reduce := logs.messages({"trtllm-no-peer-access"}) | {m |
+	some m in logs.by_id["vllm-custom-all-reduce-failed"]
+	m.fields.error == "peer access is not supported between these two devices"
+}
 
 findings contains {
 	"subject": "host",
 	"message": sprintf("The program stops because the driver offers no peer access between these GPUs%s: %s.", [models, stopped_words]),
-	"evidence": logs.all_evidence(stopped),
+	"messages": stopped,
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": stopped_cure,
-	"order": logs.first(stopped).order,
 } if {
 	count(stopped) > 0
 }
 
-# stopped_cure: an all-reduce that a server brings itself heeds no variable of NCCL.
-stopped_cure := ["disable-custom-all-reduce", "nccl-p2p-disable"] if {
-	some m in stopped
-	regex.match(`(?i)custom_all_?reduce|Can't enable access between nodes|IpcMemory`, m.text)
-} else := ["nccl-p2p-disable"]
+default stopped_cure := ["nccl-p2p-disable"]
+
+stopped_cure := ["disable-custom-all-reduce", "nccl-p2p-disable"] if count(own_all_reduce) > 0
 
 # told_refused are the pairs of which a text says, by what CUDA answered one of its
 # programs, that there is no peer access, where their paths are not known.
-told_refused contains [p.a, p.b] if {
-	some p in input.gpus.p2p
-	p.read == "not-supported"
-	p.write == "not-supported"
-}
+told_refused := {[p.a, p.b] | some p in input.gpus.p2p; p.read == "not-supported"; p.write == "not-supported"}
 
-told_offered contains [p.a, p.b] if {
-	some p in input.gpus.p2p
-	p.read == "ok"
-}
+told_offered := {[p.a, p.b] | some p in input.gpus.p2p; p.read == "ok"}
 
 findings contains {
 	"subject": "host",
@@ -234,8 +212,7 @@ models := sprintf(" (%s)", [concat(", ", sort(names))]) if {
 }
 
 stopped_words := "it must be told to leave peer access and InfiniBand alone, by NCCL_P2P_DISABLE=1 and NCCL_IB_DISABLE=1 or by being started with accelerate launch" if {
-	some m in stopped
-	contains(m.text, "faster communication broadband")
+	logs.said("accelerate-peer-access-unsupported")
 } else := "it asks for peer access without asking first whether there is some"
 
 # contradiction is told where CUDA offers what NVML refuses and copies arrive.
@@ -296,9 +273,7 @@ evidence(pairs) := [e |
 # told is true for a pair of which NVML or the CUDA driver says something.
 told(p) if p.p2p.read
 
-told(p) if peers.access[[p.a, p.b]]
-
-told(p) if peers.access[[p.a, p.b]] == false
+told(p) if is_boolean(peers.access[[p.a, p.b]])
 
 told(p) if is_boolean(p.accessible)
 

@@ -127,27 +127,27 @@ test_unresolvable_cards if {
 
 # What programs say when they give up.
 
-stop(text) := {"logs": {"messages": [{
-	"id": "x-y", "program": "accelerate", "role": "cause", "text": text, "source": "app.log", "line": 3, "order": 1, "count": 1, "ranks": 1,
+stop(id, fields) := {"logs": {"messages": [{
+	"id": id, "program": "x", "role": "cause", "text": "x", "fields": fields, "source": "app.log", "line": 3, "order": 1, "count": 1, "ranks": 1,
 }]}}
 
 test_fires_where_a_program_gives_up if {
-	found := p2p_unsupported_gpu.findings with input as stop("NotImplementedError: Using RTX 4000 series doesn't support faster communication broadband via P2P or IB.")
+	found := p2p_unsupported_gpu.findings with input as stop("accelerate-peer-access-unsupported", {"model": "RTX 4000"})
 	some f in found
 	f.severity == "critical"
 	f.remedies == ["nccl-p2p-disable"]
-	f.order == 1
+	{m.order | some m in f.messages} == {1}
 	contains(f.message, "accelerate launch")
-	named := object.union(stop("CUDA error 217 at ggml-cuda.cu:6292: peer access is not supported between these two devices"), {"gpus": {"devices": [{"address": "GPU0", "name": "Tesla P40"}]}})
+	named := object.union(stop("cuda-peer-unsupported", {}), {"gpus": {"devices": [{"address": "GPU0", "name": "Tesla P40"}]}})
 	some g in p2p_unsupported_gpu.findings with input as named
 	contains(g.message, "(Tesla P40)")
 	contains(g.message, "without asking first")
 }
 
 test_silent_on_other_complaints if {
-	count(p2p_unsupported_gpu.findings) == 0 with input as stop("CUDA error: out of memory")
-	nccl := json.patch(stop("NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'"), [{"op": "replace", "path": "/logs/messages/0/program", "value": "nccl"}])
-	count(p2p_unsupported_gpu.findings) == 0 with input as nccl
+	count(p2p_unsupported_gpu.findings) == 0 with input as stop("cuda-out-of-memory", {})
+	count(p2p_unsupported_gpu.findings) == 0 with input as stop("nccl-cuda-peer-access-unsupported", {"error": "217"})
+	count(p2p_unsupported_gpu.findings) == 0 with input as stop("vllm-custom-all-reduce-failed", {"error": "invalid argument"})
 }
 
 # What a program was told, where nobody tells how the GPUs are joined.
@@ -184,6 +184,8 @@ test_tells_of_amd_gpus_that_do_not_reach_each_other if {
 
 # A server's own all-reduce heeds no variable of NCCL.
 test_names_the_all_reduce_that_stops if {
-	some f in p2p_unsupported_gpu.findings with input as stop("RuntimeError: Can't enable access between nodes 0 and 1")
-	f.remedies == ["disable-custom-all-reduce", "nccl-p2p-disable"]
+	every m in [stop("trtllm-no-peer-access", {"a": "0", "b": "1"}), stop("vllm-custom-all-reduce-failed", {"error": "peer access is not supported between these two devices"})] {
+		some f in p2p_unsupported_gpu.findings with input as m
+		f.remedies == ["disable-custom-all-reduce", "nccl-p2p-disable"]
+	}
 }

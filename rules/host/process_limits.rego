@@ -25,36 +25,7 @@ package gpudoctor.rules.process_limits
 
 import data.gpudoctor.lib.logs
 
-limits := {
-	"open files": {
-		"ids": {"too-many-open-files", "shm-object-too-many-files", "nccl-too-many-open-files"},
-		"text": "the process may open no more files (RLIMIT_NOFILE)",
-	},
-	"processes": {
-		"ids": {"too-many-processes", "nccl-thread-creation-failed"},
-		"text": "no more processes or threads may be started (RLIMIT_NPROC, or pids.max of the container)",
-	},
-	"segments": {
-		"ids": {"sysv-shm-no-space"},
-		"text": "the kernel gives out no more System V shared memory (ipcs -l shows its limits)",
-	},
-}
-
-findings contains {
-	"subject": subject,
-	"message": sprintf("%s: %s", [logs.who(first), limit.text]),
-	"severity": "critical",
-	"confidence": "confirmed",
-	"evidence": array.concat(logs.all_evidence(list), known),
-	"order": first.order,
-} if {
-	some subject, limit in limits
-	list := logs.messages(limit.ids)
-	first := logs.first(list)
-}
-
-known := [{"fact": "container.nofile_soft", "value": input.container.nofile_soft, "source": "/proc/self/limits"}] if {
-	input.container.nofile_soft > 0
-} else := []
+# Programs say themselves which limit they reached: the verdicts of these messages are
+# rows of the catalogue.
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given

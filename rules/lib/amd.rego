@@ -79,13 +79,9 @@ only_instinct if {
 # Generations of Instinct: MI200 (gfx90a) is validated with the IOMMU off or passed
 # through, MI300 and newer with it on and passed through
 # (amdgpu-docs, docs/system-optimization/mi200.md and docs/conceptual/iommu.rst).
-is_mi200(g) if g.architecture == "gfx90a"
-
-is_mi200(g) if gpu_models.of(g.name).architecture == "gfx90a"
-
 mi200 if {
 	some g in gpus
-	is_mi200(g)
+	g.architecture == "gfx90a"
 }
 
 mi200 if {
@@ -253,7 +249,18 @@ stuck if {
 	b.complete == false
 }
 
+stuck if count(logs.messages(waiting_ids)) > 0
+
 stuck if {
-	some m in logs.complaints
-	regex.match(`(?i)\btime(d )?[ -]?out|watchdog|\bhang|\bhung\b|No available shared memory broadcast block`, m.text)
+	some m in logs.by_id["prose-p2p-off-needed"]
+	m.fields.stands
+}
+
+# waiting_ids are the rows that say that ranks or connections waited in vain.
+waiting_ids := {
+	"rocr-gpu-hang", "vllm-workers-stuck", "sglang-watchdog-timeout", "xla-collective-stuck", "nccl-timeout", "nccl-connect-timed-out",
+	"nccl-connect-retries-exhausted", "nccl-socket-timed-out", "nccl-net-connect-timeout", "nccl-ib-modify-qp-timed-out", "socket-timed-out",
+	"gloo-connect-failed", "torch-watchdog-timeout", "torch-watchdog-ended", "torch-work-status", "torch-heartbeat-timeout",
+	"torch-desync-report", "torch-other-rank-failed", "torch-store-connect-failed", "torch-store-timed-out", "torch-store-clients-missing",
+	"torch-store-barrier-timeout",
 }

@@ -37,7 +37,7 @@ message(id, text) := {"id": id, "program": "x", "role": "category", "text": text
 test_stuck if {
 	amd.stuck with input as {"logs": {"messages": [], "communicators": [{"started": 2, "completed": 0}]}}
 	amd.stuck with input as {"benchmarks": [{"tool": "rccl-tests", "complete": false}]}
-	amd.stuck with input as {"logs": {"messages": [message("x", "Watchdog caught collective operation timeout")]}}
+	amd.stuck with input as {"logs": {"messages": [message("torch-watchdog-timeout", "x")]}}
 	not amd.stuck with input as {"logs": {"messages": [message("x", "no such file")], "communicators": [{"started": 2, "completed": 2}]}}
 	not amd.stuck with input as {}
 }

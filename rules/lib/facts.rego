@@ -22,6 +22,18 @@ listed := {g.address | some g in named} if named
 # offered are the GPUs that the driver offered to the probe.
 offered := {d.address | some d in input.transfers.devices} if count(input.transfers.devices) > 0
 
+# several is true unless fewer than two GPUs are known: who knows of no GPU has nothing
+# to miss.
+several if count(gpus) > 1
+
+several if not gpus
+
+# few_offered says why there is nothing to judge where the driver offers fewer than two.
+few_offered := "the driver offers fewer than two GPUs here" if {
+	input.transfers.outcome == "ok"
+	count(input.transfers.devices) < 2
+}
+
 # only_amd is true where GPUs are known and all of them are AMD's: NVML, MIG and
 # the fabric manager have no part there, and what they did not say is not missing.
 only_amd if {
@@ -59,17 +71,6 @@ pairs := {p |
 
 # gpu_pairs are the pairs of GPUs, each unordered pair once.
 gpu_pairs := {p | some p in pairs; p.kind == "gpu-gpu"} if pairs
-
-# path_bridges are the addresses of all bridges on a path between two GPUs.
-path_bridges := {b | some p in gpu_pairs; some b in p.bridges} if gpu_pairs
-
-# gpus_across are, for each bridge on a path between two GPUs, the GPUs whose
-# traffic with another GPU crosses it.
-gpus_across[b] contains a if {
-	some p in gpu_pairs
-	some b in p.bridges
-	some a in [p.a, p.b]
-}
 
 # pair_name names a pair as reports do.
 pair_name(a, b) := sprintf("%s -> %s", [a, b])
@@ -117,29 +118,8 @@ peer_transfers := {t |
 	is_array(input.transfers.transfers)
 }
 
-# failed_outcomes are the outcomes of a transfer that failed.
-failed_outcomes := {"corrupt", "hang", "error"}
-
 # failed_peer_transfers are those that hung, failed or delivered wrong data.
-failed_peer_transfers := {t | some t in peer_transfers; t.outcome in failed_outcomes} if peer_transfers
-
-# p2p_proven is true when the probe copied between every ordered pair of GPUs
-# and everything arrived: each copy ok or slow, and nothing else failed.
-p2p_proven if {
-	probed
-	count(gpus) > 1
-	copied := {[t.source, t.destination] |
-		some t in peer_transfers
-		t.test == "copy"
-		t.outcome in {"ok", "slow"}
-	}
-	every a in gpus {
-		every b in gpus - {a} {
-			[a, b] in copied
-		}
-	}
-	count(failed_peer_transfers) == 0
-}
+failed_peer_transfers := {t | some t in peer_transfers; t.outcome in {"corrupt", "hang", "error"}} if peer_transfers
 
 # staged_gbps is the best rate that the control arm through host memory
 # reached.
@@ -184,3 +164,10 @@ bytes(n) := "unlimited" if {
 scaled(n, unit, name) := sprintf("%d %s", [n / unit, name]) if {
 	n % unit == 0
 } else := sprintf("%.1f %s", [n / unit, name])
+
+# read_at says where a fact was read: the line of a text that told it, else the place where
+# a live machine has it.
+read_at(fact, live) := sprintf("%s:%d", [o.source, o.line]) if {
+	some o in input.origins
+	o.fact == fact
+} else := live

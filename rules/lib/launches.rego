@@ -74,6 +74,44 @@ enclosed contains l if {
 	l.image != ""
 }
 
+# without_rdma are the containers that were given no RDMA device. A hook of enroot may
+# bring one into a container of Slurm without a word, so that it takes NCCL's word that
+# there is none.
+without_rdma contains l if {
+	some l in (containers | {l | some l in enclosed; l.kind == "slurm"})
+	not l.privileged
+	not given(l, "/dev/infiniband")
+	count({m | some m in object.get(l, "mounts", []); startswith(m, "/dev")}) == 0
+	count({r | some r, _ in object.get(l, "resources", {}); regex.match(`(?i)rdma|hca|infiniband|efa|sriov|mellanox|nic`, r)}) == 0
+}
+
+given(l, prefix) if {
+	some d in l.devices
+	startswith(d, prefix)
+}
+
+# without_imex are the containers with GPUs that were given no channel of IMEX, a device
+# node that an unprivileged one needs for memory that is shared by fabric handles, over
+# NVLink between machines (NVIDIA/nccl issue 1925).
+without_imex contains l if {
+	some l in enclosed
+	not l.privileged
+	with_gpu(l)
+	count({p | some p in array.concat(object.get(l, "devices", []), object.get(l, "mounts", [])); contains(p, "imex")}) == 0
+}
+
+# sandboxed are containers whose kernel is gVisor's.
+sandboxed := {l | some l in input.launches; l.runtime in {"runsc", "gvisor"}}
+
+# devices_evidence shows the devices that containers were given.
+devices_evidence(ls) := [fact |
+	some l in sort(ls)
+	fact := {"fact": sprintf("launches[%s].devices", [object.get(l, "name", l.kind)]), "value": object.get(l, "devices", "none"), "source": place(l)}
+]
+
+# place is the line of a launch.
+place(l) := sprintf("%s:%d", [l.source, l.line])
+
 # shm_words say what a container gets as /dev/shm.
 shm_words(l) := sprintf("asks for %d MiB at /dev/shm", [floor(l.shm_bytes / 1048576)]) if {
 	l.shm_bytes
@@ -99,7 +137,7 @@ words := {
 evidence(l) := {
 	"fact": sprintf("launches[%s].shm_bytes", [object.get(l, "name", l.kind)]),
 	"value": object.get(l, "shm_bytes", "the default"),
-	"source": sprintf("%s:%d", [l.source, l.line]),
+	"source": place(l),
 }
 
 # several is true when the job is to run on more than one GPU of a machine.

@@ -111,6 +111,11 @@ translates_by_default if {
 	input.iommu.vendor in {"intel", "amd"}
 }
 
+# events are those of the kernel log, by kind; event_evidence shows some of them.
+events[e.kind] contains e if some e in input.kernel_log.events
+
+event_evidence(es) := [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": event_at(e)} | some e in sort(es)]
+
 # event_at says where an event of the kernel log stands.
 event_at(e) := sprintf("%s:%d", [e.source, e.line]) if {
 	e.source != ""
@@ -118,10 +123,7 @@ event_at(e) := sprintf("%s:%d", [e.source, e.line]) if {
 } else := input.kernel_log.source
 
 # port_at says where the ACS bits of a port were read.
-port_at(address) := sprintf("%s:%d", [o.source, o.line]) if {
-	some o in input.origins
-	o.fact == sprintf("pci.devices[%s].acs", [address])
-} else := sprintf("/sys/bus/pci/devices/%s/config", [address])
+port_at(address) := facts.read_at(sprintf("pci.devices[%s].acs", [address]), sprintf("/sys/bus/pci/devices/%s/config", [address]))
 
 # hidden are the bridges of a path whose ACS capability could not be read: a
 # bridge that is not listed, or whose extended configuration space was not.

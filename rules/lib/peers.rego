@@ -169,6 +169,36 @@ measured(a, b) := "failed" if {
 	copied == {[a, b], [b, a]}
 } else := "nothing"
 
+# standing is the same as rules weigh it; it is undefined where nothing was measured.
+standing(pair) := {"failed": "failed", "slow": "slow", "good": "works"}[measured(pair.a, pair.b)]
+
+# in_trouble is true where anything between GPUs failed or was slow. What is not at fault
+# is left out then, lest the cause be looked for in the wrong place.
+in_trouble if count(trouble) + count(sluggish) > 0
+
+# measured_words says what was measured of pairs that failed or were slow.
+measured_words("failed", pairs) := sprintf("The probe's transfers between them %s.", [failure_words(pairs)])
+
+measured_words("slow", pairs) := sprintf("The probe measured %s.", [rate_words(pairs)])
+
+# transfer_evidence shows what was measured of pairs.
+transfer_evidence(pairs) := [{
+	"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(p.a, p.b)]),
+	"value": seen(transfers_of[key(p.a, p.b)]),
+	"source": "probe",
+} |
+	some p in sort(pairs)
+]
+
+# staged_way is the way through host memory. It is slower than most slow paths, so it
+# helps pairs where it was measured faster.
+staged_way(pairs) := ["nccl-p2p-disable"] if {
+	count(pairs) > 0
+	every p in pairs {
+		staged_faster(p.a, p.b)
+	}
+} else := []
+
 # staged_failed is true for two GPUs between which data was lost on the way
 # through host memory too: then it is not peer-to-peer access that fails.
 staged_failed(a, b) if {

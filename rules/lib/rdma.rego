@@ -24,8 +24,7 @@ port_returns := logs.messages(["nccl-ib-port-active"])
 device_errors := logs.messages(["nccl-ib-device-fatal"])
 
 # unconnected are the messages that a queue pair could not be connected, by the
-# reason: "invalid", "unreachable", "timeout", "no-device", "no-memory", "other".
-# A wrong GID index gives EINVAL or ENODATA, a GID without a route ENETUNREACH or
+# reason. A wrong GID index gives EINVAL or ENODATA, a GID without a route ENETUNREACH or
 # EHOSTUNREACH, a peer whose hardware address is not found ETIMEDOUT, and a GID
 # whose interface is down or not in the process's network namespace ENODEV
 # (linux drivers/infiniband/core/cache.c, rdma_read_gid_attr_ndev_rcu; addr.c,
@@ -35,20 +34,16 @@ unconnected[reason] contains m if {
 		"nccl-ib-modify-qp-invalid", "nccl-ib-modify-qp-unreachable", "nccl-ib-modify-qp-timed-out",
 		"nccl-ib-modify-qp-failed", "rdma-modify-qp-failed",
 	])
-	reason := unconnected_reason(m.text)
+	some field in ["error", "errno", "status"]
+	reason := reasons[m.fields[field]]
 }
 
-unconnected_reason(text) := "invalid" if {
-	regex.match(`Invalid argument|No data available|(?:errno|status)[ :=]*(?:22|61)\b`, text)
-} else := "unreachable" if {
-	regex.match(`Network is unreachable|No route to host|(?:errno|status)[ :=]*(?:101|113)\b`, text)
-} else := "timeout" if {
-	regex.match(`Connection timed out|(?:errno|status)[ :=]*110\b`, text)
-} else := "no-device" if {
-	regex.match(`No such device|(?:errno|status)[ :=]*19\b`, text)
-} else := "no-memory" if {
-	regex.match(`Cannot allocate memory|(?:errno|status)[ :=]*12\b`, text)
-} else := "other"
+reasons := {
+	"Invalid argument": "invalid", "22": "invalid", "No data available": "invalid", "61": "invalid",
+	"Network is unreachable": "unreachable", "101": "unreachable", "No route to host": "unreachable", "113": "unreachable",
+	"Connection timed out": "timeout", "110": "timeout",
+	"No such device": "no-device", "19": "no-device",
+}
 
 # ports are all that texts tell of; active_ports those that can carry data.
 ports contains p if some p in input.nics.rdma
@@ -58,18 +53,15 @@ active_ports contains p if {
 	p.state == "active"
 }
 
-# link_layers are those that are known to be in use: from the ports, from NCCL's
-# list («mlx5_0:1/RoCE») and from GIDs that hold an IPv4 address.
+# link_layers are those that are known to be in use: from the ports, from the port that
+# a line names («mlx5_0:1/RoCE») and from GIDs that hold an IPv4 address.
 link_layers contains p.link_layer if some p in ports
+
+link_layers contains {"RoCE": "Ethernet", "IB": "InfiniBand"}[m.fields.link] if some m in logs.by_id["rdma-retry-exceeded"]
 
 link_layers contains "Ethernet" if {
 	some m in input.logs.messages
-	regex.match(`:\d+/RoCE\b|(?i:gids?) ::ffff:`, m.text)
-}
-
-link_layers contains "InfiniBand" if {
-	some m in input.logs.messages
-	regex.match(`[\w.]+:\d+/IB(?:/SHARP)?\b`, m.text)
+	startswith(m.fields.local_gid, "::ffff:")
 }
 
 # link is "roce", "infiniband", "mixed" or "unknown".
@@ -83,22 +75,18 @@ link := "mixed" if {
 } else := "unknown"
 
 # minors are the minor versions of NCCL and RCCL 2 that texts name.
-minors contains to_number(parts[1]) if {
+minors contains to_number(minor) if {
 	some name in ["nccl", "rccl"]
-	some version in object.get(logs.versions, name, set())
-	parts := regex.find_all_string_submatch_n(`^v?2\.(\d+)`, version, 1)[0]
+	some version in logs.versions[name]
+	some [_, minor] in regex.find_all_string_submatch_n(`^v?2\.(\d+)`, version, 1)
 }
 
-# old_words is true where a completion is reported in the words of NCCL up to
-# 2.19.
-old_words if {
-	some m in input.logs.messages
-	regex.match(`Got completion .*with error \d+, opcode`, m.text)
+# takes_gid_0 is true of an NCCL that uses GID index 0 unless it is told another: up to
+# 2.20. A completion «with error» is in the words of up to 2.19.
+takes_gid_0 if {
+	some m in logs.messages(["nccl-ib-completion-retry-exceeded", "nccl-ib-completion-failed"])
+	m.fields.form == "error"
 }
-
-# takes_gid_0 is true of an NCCL that uses GID index 0 unless it is told
-# another: up to 2.20.
-takes_gid_0 if old_words
 
 takes_gid_0 if {
 	some minor in minors
@@ -184,3 +172,21 @@ place(p) := {
 	"value": object.filter(p, ["state", "physical_state", "link_layer", "mtu", "sm_lid", "counters"]),
 	"source": sprintf("%s:%d", [p.source, p.line]),
 }
+
+# channel_evidence shows channels of NCCL over verbs.
+channel_evidence(channels) := [{"fact": "logs.transports", "value": sprintf("%d channels via NET/%s", [t.channels, t.network]), "source": logs.at(t)} | some t in channels]
+
+# peermem_loaded is true where a kernel module for GPUDirect RDMA is loaded, and
+# peermem_absent where a list of modules would show it and does not.
+peermem_loaded if {
+	some m in input.nics.modules
+	m in {"nvidia_peermem", "nv_peer_mem", "efa_nv_peermem"}
+}
+
+peermem_absent if {
+	is_array(input.nics.modules)
+	not input.nics.modules_partial == true
+	not peermem_loaded
+}
+
+module_evidence := [{"fact": "nics.modules", "value": input.nics.modules, "source": "lsmod"} | is_array(input.nics.modules)]

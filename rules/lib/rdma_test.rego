@@ -9,27 +9,35 @@ said(id, text) := {
 
 log(messages) := {"logs": {"messages": messages}}
 
+with_fields(m, fields) := object.union(m, {"fields": fields})
+
 test_unconnected if {
-	texts := {
-		"invalid": "Call to ibv_modify_qp failed with error Invalid argument errno 22",
-		"unreachable": "Call to ibv_modify_qp failed with error Network is unreachable",
-		"timeout": "Failed to modify QP to RTR, check mtu, gid: Connection timed out [110]",
-		"no-memory": "ibv_modify_qp failed: Cannot allocate memory",
-		"no-device": "ibv_modify_qp failed (errno 19)",
-		"other": "ibv_modify_qp failed (errno 1)",
+	fields := {
+		"invalid": {"error": "Invalid argument", "errno": "22"},
+		"unreachable": {"error": "Network is unreachable"},
+		"timeout": {"status": "110"},
+		"no-device": {"errno": "19"},
 	}
-	every reason, text in texts {
-		count(rdma.unconnected[reason]) == 1 with input as log([said("rdma-modify-qp-failed", text)])
+	every reason, told in fields {
+		count(rdma.unconnected[reason]) == 1 with input as log([with_fields(said("rdma-modify-qp-failed", "x"), told)])
 	}
-	count(rdma.unconnected.timeout) == 1 with input as log([said("rdma-modify-qp-failed", "ibrc.cpp:418: non-zero status: 110 ibv_modify_qp failed")])
+	count(rdma.unconnected) == 0 with input as log([with_fields(said("rdma-modify-qp-failed", "x"), {"error": "Cannot allocate memory"})])
 }
 
 test_link if {
 	rdma.link == "unknown" with input as {}
-	rdma.link == "roce" with input as log([said("x-y", "NET/IB : Using [0]mlx5_0:1/RoCE ; OOB eno1")])
-	rdma.link == "roce" with input as log([said("x-y", "localGid ::ffff:10.0.0.1 remoteGids::ffff:10.0.0.2")])
-	rdma.link == "infiniband" with input as log([said("x-y", "NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eno1")])
+	rdma.link == "roce" with input as log([with_fields(said("rdma-retry-exceeded", "x"), {"link": "RoCE"})])
+	rdma.link == "infiniband" with input as log([with_fields(said("rdma-retry-exceeded", "x"), {"link": "IB"})])
+	rdma.link == "roce" with input as log([with_fields(said("nccl-ib-completion-failed", "x"), {"local_gid": "::ffff:10.0.0.1"})])
+	rdma.link == "unknown" with input as log([with_fields(said("nccl-ib-completion-failed", "x"), {"local_gid": "fe80::1"})])
 	rdma.link == "mixed" with input as {"nics": {"rdma": [{"link_layer": "Ethernet"}, {"link_layer": "InfiniBand"}]}}
+}
+
+test_modules if {
+	rdma.peermem_loaded with input as {"nics": {"modules": ["nvidia_peermem"]}}
+	rdma.peermem_absent with input as {"nics": {"modules": ["ib_core"]}}
+	not rdma.peermem_absent with input as {"nics": {"modules": ["ib_core"], "modules_partial": true}}
+	not rdma.peermem_absent with input as {}
 }
 
 test_versions if {
@@ -38,7 +46,7 @@ test_versions if {
 	rdma.takes_gid_0 with input as old
 	not rdma.chooses_gid with input as old
 	rdma.chooses_gid with input as new
-	rdma.takes_gid_0 with input as log([said("nccl-ib-completion-retry-exceeded", "NET/IB : Got completion from peer x with error 12, opcode 0, len 0")])
+	rdma.takes_gid_0 with input as log([with_fields(said("nccl-ib-completion-retry-exceeded", "x"), {"form": "error"})])
 	not rdma.chooses_gid with input as {}
 	not rdma.takes_gid_0 with input as {}
 }

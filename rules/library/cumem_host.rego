@@ -51,13 +51,6 @@ refused contains m if {
 	endswith(m.fields.file, "alloc.h")
 }
 
-# garbled are names of files that no rank made: a rank read the handle of
-# another's cuMem memory as one.
-garbled contains m if {
-	some m in logs.messages({"nccl-shm-attach-failed", "nccl-shm-attach-missing"})
-	m.fields.size == "0"
-}
-
 switched_off if facts.env.NCCL_CUMEM_HOST_ENABLE == "0"
 
 switched_off if facts.env.NCCL_CUMEM_ENABLE == "0"
@@ -80,9 +73,8 @@ findings contains {
 	"message": sprintf("NCCL shares host memory through cuMem, and CUDA refuses a GPU access to it (%s): peer access between GPUs is not what is wrong, as this is the way without it. With NCCL_CUMEM_HOST_ENABLE=0 NCCL uses /dev/shm", [m.text]),
 	"severity": "critical",
 	"confidence": confidence(m),
-	"evidence": [logs.evidence(m)],
+	"messages": {m},
 	"remedies": ["nccl-cumem-host-disable", "upgrade-driver", "upgrade-nccl"],
-	"order": m.order,
 } if {
 	m := logs.first(mapping)
 	not switched_off
@@ -98,9 +90,9 @@ findings contains {
 	"message": sprintf("NCCL %s takes host memory through cuMem without trying first whether that works, and an allocation failed (%s); containers refuse the NUMA calls that it needs without SYS_NICE", [use.version, m.text]),
 	"severity": refused_severity(m),
 	"confidence": "likely",
-	"evidence": [logs.evidence(m), use.evidence],
+	"messages": {m},
+	"evidence": [use.evidence],
 	"remedies": ["nccl-cumem-host-disable", "add-sys-nice", "upgrade-nccl"],
-	"order": m.order,
 } if {
 	m := logs.first(refused)
 	not switched_off
@@ -116,7 +108,7 @@ findings contains {
 	"remedies": ["nccl-cumem-host-disable", "add-sys-nice"],
 	"order": m.order,
 } if {
-	m := logs.first(garbled)
+	m := logs.first(logs.by_id["nccl-shm-handle-garbled"])
 	not switched_off
 	not too_old
 }
@@ -126,23 +118,6 @@ fallbacks := {m | some m in logs.by_id["nccl-cumem-host-fallback"]}
 refused_severity(m) := "critical" if {
 	known_faults.of_host_memory(m)
 } else := "high"
-
-# crashed are the calls of a process that died while NCCL tried host memory
-# through cuMem: a fault of drivers before r595 on machines with a NUMA node that
-# has no processors or no memory (nccl issue 2106).
-crashed := logs.messages({"crash-in-cumem-host"})
-
-findings contains {
-	"subject": "nccl",
-	"message": "A process died inside of the driver where NCCL tries host memory through cuMem. Drivers before r595 do so on machines, and in containers, with a NUMA node without processors or memory. With NCCL_CUMEM_HOST_ENABLE=0 NCCL does not try and uses /dev/shm",
-	"severity": "critical",
-	"confidence": "confirmed",
-	"evidence": logs.all_evidence(crashed),
-	"remedies": ["nccl-cumem-host-disable", "upgrade-driver"],
-	"order": logs.first(crashed).order,
-} if {
-	count(crashed) > 0
-}
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
 

@@ -39,10 +39,10 @@ findings contains {
 	"message": sprintf("The program found another NCCL than the one it was built with: %s", [m.text]),
 	"severity": "critical",
 	"confidence": "confirmed",
-	"evidence": array.concat([logs.evidence(m)], array.concat(wheels, library_path)),
+	"messages": {m},
+	"evidence": array.concat(wheels, library_path),
 	"remedies": ["same-nccl-everywhere", "upgrade-nccl"],
 	"params": {"variable": "LD_LIBRARY_PATH"},
-	"order": m.order,
 } if {
 	m := logs.first(logs.messages(["nccl-symbol-missing", "nccl-older-than-application", "nccl-newer-than-application"]))
 }
@@ -52,9 +52,9 @@ findings contains {
 	"message": sprintf("The program found no NCCL at all: %s", [m.text]),
 	"severity": "high",
 	"confidence": "likely",
-	"evidence": array.concat([logs.evidence(m)], array.concat(wheels, library_path)),
+	"messages": {m},
+	"evidence": array.concat(wheels, library_path),
 	"remedies": ["same-nccl-everywhere"],
-	"order": m.order,
 } if {
 	m := logs.first(logs.by_id["nccl-library-missing"])
 }
@@ -67,9 +67,9 @@ findings contains {
 	"message": sprintf("NCCL%s cannot be captured in a CUDA graph: %s. Packages of NCCL for CUDA 11 are built so; one for CUDA 12, as the framework asks for it, can", [graph_versions, graph_reason]),
 	"severity": "critical",
 	"confidence": graph_confidence,
-	"evidence": array.concat([logs.evidence(m)], wheels),
+	"messages": {m},
+	"evidence": wheels,
 	"remedies": ["upgrade-nccl", "same-nccl-everywhere"],
-	"order": m.order,
 } if {
 	m := logs.first(logs.by_id["nccl-cuda-graphs-unsupported"])
 	not before_graphs
@@ -216,9 +216,8 @@ findings contains {
 	"message": "What a rank read from another at the start is garbage. Different versions of NCCL on the nodes do that; compare them (NCCL_DEBUG=VERSION on each node)",
 	"severity": "high",
 	"confidence": "possible",
-	"evidence": [logs.evidence(m)],
+	"messages": {m},
 	"remedies": ["same-nccl-everywhere"],
-	"order": m.order,
 } if {
 	m := logs.first(logs.messages(["nccl-address-family-unknown", "nccl-net-address-family", "nccl-message-truncated"]))
 	count(differing) == 0

@@ -16,7 +16,7 @@ test_fires_on_a_wrong_library if {
 	document := {"logs": {"messages": [message("nccl-symbol-missing")]}, "env": variable, "software": [wheel("nvidia-nccl-cu11", "2.14.3", "")]}
 	some f in nccl_version_mismatch.findings with input as document
 	f.confidence == "confirmed"
-	count(f.evidence) == 3
+	count(f.messages) + count(f.evidence) == 3
 	some g in nccl_version_mismatch.findings with input as {"logs": {"messages": [message("nccl-library-missing")]}}
 	g.severity == "high"
 }

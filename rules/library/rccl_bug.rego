@@ -111,12 +111,13 @@ codeless := {m |
 	of_rccl(m)
 }
 
-of_rccl(m) if regex.match(`HIP failure`, m.text)
+of_rccl(m) if m.fields.caller
 
-of_rccl(m) if {
-	some c in logs.complaints
-	regex.match(`unhandled cuda error|NCCL failure|ncclUnhandledCudaError`, c.text)
-	m.program == "hip"
+of_rccl(_) if logs.said("nccl-unhandled-cuda-error")
+
+of_rccl(_) if {
+	some m in logs.by_id["xla-nccl-failed"]
+	m.fields.error == "unhandled cuda error"
 }
 
 architectures := sort({g.architecture | some g in input.gpus.devices; g.architecture})
@@ -126,8 +127,7 @@ findings contains {
 	"message": sprintf("RCCL holds no code for a GPU here%s («invalid device function», HIP 98 and 209): it was built for other architectures, or a GPU among the chosen ones is of another kind than the rest. Take a build of RCCL that lists the architecture (roc-obj-ls librccl.so), or leave that GPU out", [architecture_words]),
 	"severity": "high",
 	"confidence": "possible",
-	"evidence": array.slice(logs.all_evidence(codeless), 0, 3),
-	"order": logs.first(codeless).order,
+	"messages": codeless,
 	"params": {"variable": "HIP_VISIBLE_DEVICES"},
 	"remedies": ["upgrade-rocm", "fix-visible-devices"],
 } if {

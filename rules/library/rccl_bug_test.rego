@@ -62,14 +62,16 @@ test_not_applicable_on_nvidia if {
 	count(rccl_bug.not_applicable) == 1 with input as {"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia"}]}}
 }
 
-codeless(text) := {"id": "hip-no-code-object", "program": "hip", "role": "cause", "text": text, "source": "log.txt", "line": 5, "order": 1, "fields": {}}
+codeless(fields) := {"id": "hip-no-code-object", "program": "hip", "role": "cause", "text": "said", "source": "log.txt", "line": 5, "order": 1, "fields": fields}
 
 test_fires_on_an_rccl_without_code if {
 	machine := {"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "amd", "architecture": "gfx1201"}, {"address": "0000:06:00.0", "vendor": "amd", "architecture": "gfx1200"}]}}
-	some f in rccl_bug.findings with input as object.union(machine, {"logs": {"messages": [codeless("[FATAL ERROR]: HIP failure: 'invalid device function'")]}})
+	some f in rccl_bug.findings with input as object.union(machine, {"logs": {"messages": [codeless({"caller": "HIP failure"})]}})
 	[f.severity, f.confidence, f.remedies] == ["high", "possible", ["upgrade-rocm", "fix-visible-devices"]]
 	contains(f.message, "gfx1200, gfx1201")
-	unhandled := {"id": "rccl-x", "program": "rccl", "role": "category", "text": "unhandled cuda error (run with NCCL_DEBUG=INFO for details)", "source": "log.txt", "line": 6, "order": 2, "fields": {}}
-	count(rccl_bug.findings) == 1 with input as {"logs": {"messages": [codeless("RuntimeError: HIP error: invalid device function"), unhandled]}}
-	count(rccl_bug.findings) == 0 with input as {"logs": {"messages": [codeless("RuntimeError: HIP error: invalid device function")]}}
+	every id, fields in {"nccl-unhandled-cuda-error": {}, "xla-nccl-failed": {"error": "unhandled cuda error"}} {
+		unhandled := object.union(codeless(fields), {"id": id, "order": 2})
+		count(rccl_bug.findings) == 1 with input as {"logs": {"messages": [codeless({}), unhandled]}}
+	}
+	count(rccl_bug.findings) == 0 with input as {"logs": {"messages": [codeless({})]}}
 }

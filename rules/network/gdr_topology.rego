@@ -39,13 +39,11 @@ able := logs.messages(["nccl-gdr-nic-enabled"])
 findings contains {
 	"subject": "GPUDirect RDMA",
 	"message": sprintf("NCCL does not use GPUDirect RDMA, because the NICs are too far from the GPUs (%s)%s", [logs.at(first), advice]),
-	"evidence": array.concat(array.slice(logs.all_evidence(too_far), 0, 3), level_evidence),
-	"order": first.order,
+	"messages": {first},
+	"evidence": level_evidence,
 	"severity": severity,
-	"confidence": "likely",
 	"remedies": ["set-net-gdr-level", "nccl-topo-file", "other"],
 } if {
-	count(too_far) > 0
 	count(near) == 0
 	count(rdma.direct_channels) == 0
 	first := logs.first(too_far)
@@ -78,12 +76,7 @@ severity := "medium" if {
 findings contains {
 	"subject": "GPUDirect RDMA",
 	"message": "NCCL moves data between machines over verbs without GPUDirect RDMA, though the NICs could: they are too far from the GPUs, or the level is set too short",
-	"evidence": array.concat(
-		array.slice(logs.all_evidence(able), 0, 2),
-		[{"fact": "logs.transports", "value": sprintf("%d channels via NET/%s", [t.channels, t.network]), "source": logs.at(t)} | some t in rdma.verbs_channels],
-	),
-	"severity": "low",
-	"confidence": "likely",
+	"evidence": array.concat(array.slice(logs.all_evidence(able), 0, 2), rdma.channel_evidence(rdma.verbs_channels)),
 	"remedies": ["set-net-gdr-level", "nccl-topo-file", "other"],
 } if {
 	count(able) > 0
@@ -113,11 +106,10 @@ findings contains {
 	"affects": sort([gpu | some gpu in across; facts.is_address(gpu)]),
 	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, though its kernel module is loaded: each NIC is behind the processor as seen from the GPUs (%s), and NCCL uses it up to PXB unless NCCL_NET_GDR_LEVEL allows more. Measure both, host memory may be as fast", [concat(", ", sort({p | some gpu in across; some p in nic_paths[gpu]}))]),
 	"evidence": array.concat(
-		[{"fact": "logs.transports", "value": sprintf("%d channels via NET/%s", [t.channels, t.network]), "source": logs.at(t)} | some t in rdma.verbs_channels],
+		rdma.channel_evidence(rdma.verbs_channels),
 		[{"fact": sprintf("links.pairs[%s]", [gpu]), "value": concat(", ", sort(nic_paths[gpu])), "source": "topology"} | some gpu in sort(across)],
 	),
 	"severity": "medium",
-	"confidence": "likely",
 	"remedies": ["set-net-gdr-level", "nccl-topo-file", "other"],
 } if {
 	by_way
@@ -130,7 +122,7 @@ by_way if {
 	count(rdma.verbs_channels) > 0
 	count(rdma.direct_channels) == 0
 	count(too_far | able) == 0
-	count({"nvidia_peermem", "nv_peer_mem"} & {m | some m in input.nics.modules}) > 0
+	rdma.peermem_loaded
 }
 
 # beyond are those that have no NIC at their own socket.

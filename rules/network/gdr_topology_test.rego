@@ -20,7 +20,7 @@ nic(path) := {"a": "0000:3b:00.0", "b": "0000:5e:00.0", "kind": "gpu-nic", "path
 test_fires_too_far if {
 	some f in gdr_topology.findings with input as {"logs": {"messages": [far]}}
 	f.severity == "low"
-	f.order == 2
+	count(f.messages) == 1
 	some g in gdr_topology.findings with input as {"logs": {"messages": [far], "communicators": [{"nodes": 2}]}}
 	g.severity == "medium"
 	some h in gdr_topology.findings with input as object.union(level("LOC"), {"logs": {"messages": [far]}})
@@ -32,7 +32,7 @@ test_fires_too_far if {
 
 test_fires_channels if {
 	some f in gdr_topology.findings with input as {"logs": {"messages": [said("nccl-gdr-nic-enabled", "x")], "transports": [channel(false)]}}
-	f.severity == "low"
+	contains(f.message, "though the NICs could")
 	count(f.evidence) == 2
 }
 
@@ -67,7 +67,6 @@ across(path, modules) := {
 test_fires_where_each_nic_is_behind_the_processor if {
 	some f in gdr_topology.findings with input as across("NODE", ["nvidia_peermem"])
 	f.severity == "medium"
-	f.confidence == "likely"
 	contains(f.message, "NODE")
 	some g in gdr_topology.findings with input as across("SYS", ["nv_peer_mem"])
 	g.severity == "medium"

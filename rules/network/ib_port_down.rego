@@ -22,12 +22,14 @@
 #     - nics.rdma
 #   remedies: [bring-port-up, other]
 #   explains: [roce-gid, roce-mtu-pfc]
+#   first_of: [lost, unanswered]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.ib_port_down
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 
 # broken are the messages by which a job failed at the network.
@@ -37,23 +39,15 @@ broken := (rdma.retry_exceeded | rdma.port_errors) | logs.messages(["perftest-po
 lost := rdma.port_errors | rdma.device_errors
 
 findings contains {
+	"id": "lost",
 	"subject": subject(first),
-	"message": sprintf(
-		"A program was told of %s%s. %s",
-		[what, others, advice],
-	),
-	"evidence": array.slice(logs.all_evidence(lost | rdma.retry_exceeded), 0, 6),
-	"order": first.order,
-	"severity": severity,
-	"confidence": confidence,
+	"message": sprintf("A program was told of %s%s. Look at the cable, the switch's port and the error counters of that machine; one that comes and goes is worn or badly seated", [loss(first), remark]),
+	"messages": (lost | rdma.retry_exceeded),
+	"severity": grade_lost,
+	"confidence": sure_lost,
 	"remedies": ["bring-port-up"],
 } if {
-	count(lost) > 0
 	first := logs.first(lost)
-	what := loss(first)
-	others := remark
-	severity := grade_lost
-	confidence := sure_lost
 }
 
 subject(m) := m.host if {
@@ -67,8 +61,6 @@ loss(m) := "a port error: the link of an RDMA port went down" if {
 remark := sprintf(", and transfers were never answered (status 12, %s): they follow from it", [logs.at(logs.first(rdma.retry_exceeded))]) if {
 	count(rdma.retry_exceeded) > 0
 } else := ""
-
-advice := "Look at the cable, the switch's port and the error counters of that machine; one that comes and goes is worn or badly seated"
 
 # A port that came back without a failure did no lasting harm.
 grade_lost := "critical" if {
@@ -86,49 +78,13 @@ sure_lost := "confirmed" if {
 
 others_failed := {m | some m in logs.complaints; not m in lost}
 
-# Programs that look at the state of a port say so themselves.
-findings contains {
-	"subject": subject(m),
-	"message": sprintf("%s: %s", [object.get(said, m.id, "A program found no active RDMA port"), hint]),
-	"evidence": [logs.evidence(m)],
-	"order": m.order,
-	"severity": "critical",
-	"confidence": "confirmed",
-	"remedies": ["bring-port-up"],
-} if {
-	some m in logs.messages(["perftest-port-state", "rdma-port-not-active", "subnet-manager-missing"])
-}
-
-said := {
-	"perftest-port-state": "perftest found the RDMA port not active",
-	"subnet-manager-missing": "The InfiniBand fabric has no subnet manager that answers",
-}
-
-hint := "ibstat shows its state: Down is a matter of the cable or the switch, Initializing of the subnet manager"
-
-# The RDMA driver itself was not loaded, so that no port can come up.
-findings contains {
-	"subject": subject(first),
-	"message": "A kernel module of the RDMA stack does not load, so that no port can come up: the modules of MLNX_OFED and those of the kernel are mixed, or were built for another kernel",
-	"evidence": array.slice(logs.all_evidence(unloaded), 0, 4),
-	"order": first.order,
-	"severity": "high",
-	"confidence": "confirmed",
-	"remedies": ["other"],
-} if {
-	count(unloaded) > 0
-	first := logs.first(unloaded)
-}
-
-unloaded := logs.messages(["rdma-module-not-loaded", "libibverbs-abi"])
-
 # The kernel's lines. At start-up every unused port has its cable «unplugged»,
 # and links that come up were down before.
 findings contains {
 	"subject": cable_subject(m),
-	"message": sprintf("The kernel says of a NIC: %s. %s", [trouble(m), cable_advice(m)]),
-	"evidence": array.concat([logs.evidence(m)], array.slice(logs.all_evidence(broken), 0, 3)),
-	"order": m.order,
+	"message": sprintf("The kernel says of a NIC: %s. %s", [trouble(m), cable_advice]),
+	"messages": {m},
+	"evidence": array.slice(logs.all_evidence(broken), 0, 3),
 	"severity": cable_severity(m),
 	"confidence": cable_confidence(m),
 	"remedies": ["bring-port-up"],
@@ -137,17 +93,15 @@ findings contains {
 	not up_again(m)
 }
 
-cable_subject(m) := m.fields.address if {
-	m.fields.address
-} else := subject(m)
+cable_subject(m) := object.get(m, ["fields", "address"], subject(m))
 
-trouble(m) := sprintf("cable %s", [lower(m.fields.problem)]) if {
-	m.id == "mlx5-cable"
-} else := "the link is down" if {
-	m.id == "mlx5-link-down"
-} else := "its firmware or hardware failed"
+trouble(m) := {
+	"mlx5-cable": sprintf("cable %s", [lower(object.get(m, ["fields", "problem"], ""))]),
+	"mlx5-link-down": "the link is down",
+	"mlx5-health": "its firmware or hardware failed",
+}[m.id]
 
-cable_advice(_) := "The job failed at the network, and this is where its link was lost" if {
+cable_advice := "The job failed at the network, and this is where its link was lost" if {
 	count(broken) > 0
 } else := "A port that nobody uses may be without a link"
 
@@ -189,17 +143,12 @@ inactive contains p if {
 wanted contains p if {
 	some p in inactive
 	some name in ["NCCL_IB_HCA", "UCX_NET_DEVICES", "NVSHMEM_HCA_LIST"]
-	list := facts.env[name]
-	not startswith(list, "^")
-	some item in split(trim_prefix(trim_prefix(list, "="), "="), ",")
-	device := split(item, ":")[0]
-	p.device == device
+	not networks.excludes(facts.env[name])
+	p.device in networks.patterns(facts.env[name])
 }
 
 # alone is true of a port on a machine that shows no active one.
-alone(p) if not object.get(p, "host", "") in active_hosts
-
-active_hosts := {object.get(q, "host", "") | some q in rdma.active_ports}
+alone(p) if not networks.host_of(p) in {networks.host_of(q) | some q in rdma.active_ports}
 
 # without_network is true when a program found no RDMA device to use.
 without_network if count(logs.messages(["nccl-ib-no-device", "rdma-no-devices", "rdma-port-not-active"])) > 0
@@ -239,11 +188,10 @@ grade(p) := ["critical", "likely"] if {
 } else := ["medium", "likely"] if {
 	alone(p)
 	signs_of_use(p)
-} else := ["low", "possible"] if {
-	alone(p)
-} else := ["low", "possible"] if {
-	p.state in {"init", "armed"}
-} else := ["info", "possible"]
+} else := ["info", "possible"] if {
+	not alone(p)
+	p.state == "down"
+} else := ["low", "possible"]
 
 needed(p) if p in wanted
 
@@ -262,16 +210,13 @@ signs_of_use(_) if rdma.several_nodes
 # Transfers that were never answered, on a fabric where only a dead link, a
 # dead peer or routing can be the reason.
 findings contains {
+	"id": "unanswered",
 	"subject": subject(first),
 	"message": sprintf("A NIC repeated what it sent and was never answered (status 12, %s). On InfiniBand that is a link that was lost on the way, a peer that died, or routing: look for port errors on the other machines, and at ibqueryerrors", [logs.at(first)]),
-	"evidence": array.slice(logs.all_evidence(rdma.retry_exceeded), 0, 4),
-	"order": first.order,
-	"severity": "critical",
+	"messages": rdma.retry_exceeded,
 	"confidence": "possible",
 	"remedies": ["bring-port-up"],
 } if {
-	count(rdma.retry_exceeded) > 0
-	count(lost) == 0
 	rdma.link in {"infiniband", "mixed"}
 	first := logs.first(rdma.retry_exceeded)
 }

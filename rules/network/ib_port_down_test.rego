@@ -24,7 +24,6 @@ test_fires_port_error_and_its_consequence if {
 	f.subject == "node5"
 	f.severity == "critical"
 	f.confidence == "confirmed"
-	f.order == 0
 	contains(f.message, "a.log:4")
 }
 
@@ -47,19 +46,6 @@ test_fires_device_error if {
 	some f in ib_port_down.findings with input as log([m])
 	f.subject == "network"
 	contains(f.message, "catastrophic")
-}
-
-test_fires_programs_words if {
-	every id in ["perftest-port-state", "rdma-port-not-active", "subnet-manager-missing"] {
-		some f in ib_port_down.findings with input as log([said(id, "x", 0)])
-		f.confidence == "confirmed"
-		f.severity == "critical"
-	}
-}
-
-test_fires_driver_not_loaded if {
-	some f in ib_port_down.findings with input as log([said("rdma-module-not-loaded", "x", 0)])
-	f.remedies == ["other"]
 }
 
 test_fires_kernel if {
@@ -110,8 +96,8 @@ test_fires_ports_by_use if {
 
 test_fires_infiniband_given_up if {
 	some f in ib_port_down.findings with input as object.union(ports([port("mlx5_1", "active", {"link_layer": "InfiniBand"})]), log([given_up]))
+	f.id == "unanswered"
 	f.confidence == "possible"
-	f.severity == "critical"
 }
 
 test_silent if {

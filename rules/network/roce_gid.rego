@@ -24,6 +24,9 @@
 #     - [env.variables, job-told]
 #   remedies: [set-gid-index, unset-env, upgrade-nccl]
 #   profiles: [training]
+#   first_of:
+#     - unanswered > unread
+#     - unanswered > index
 #   since: "0.1"
 package gpudoctor.rules.roce_gid
 
@@ -47,18 +50,17 @@ elsewhere if count(rdma.port_errors | rdma.device_errors) > 0
 elsewhere if rdma.link == "infiniband"
 
 findings contains {
+	"id": "unanswered",
 	"subject": "RoCE",
-	"message": sprintf("%s %s%s", [observation(first), verdict, hint]),
-	"evidence": array.concat(array.slice(logs.all_evidence(bad), 0, 4), index_evidence),
-	"order": first.order,
-	"severity": "critical",
+	"message": sprintf("%s %s%s", [observation(first_bad), verdict, hint]),
+	"messages": bad,
+	"evidence": index_evidence,
 	"confidence": confidence,
 	"remedies": remedies,
 	"params": params,
 } if {
 	count(bad) > 0
 	not elsewhere
-	first := logs.first(bad)
 }
 
 # unread are NCCL's own words that an entry of the table of GIDs cannot be read: it
@@ -70,18 +72,15 @@ unread := logs.messages({"nccl-ib-gid-unread"}) | {m |
 }
 
 findings contains {
+	"id": "unread",
 	"subject": "RoCE",
-	"message": sprintf("NCCL looks for the GID itself and cannot read an entry of the NIC's table (%s): it is of an interface that this container's network does not have. NCCL_IB_GID_INDEX with an index that show_gids lists here keeps it from looking; newer releases pass over such entries%s", [logs.at(first), hint]),
-	"severity": "critical",
-	"confidence": "likely",
-	"evidence": array.concat(array.slice(logs.all_evidence(unread), 0, 4), index_evidence),
-	"order": first.order,
+	"message": sprintf("NCCL looks for the GID itself and cannot read an entry of the NIC's table (%s): it is of an interface that this container's network does not have. NCCL_IB_GID_INDEX with an index that show_gids lists here keeps it from looking; newer releases pass over such entries%s", [logs.at(logs.first(unread)), hint]),
+	"messages": unread,
+	"evidence": index_evidence,
 	"remedies": ["set-gid-index", "upgrade-nccl"],
 	"params": params,
 } if {
 	count(unread) > 0
-	count(bad) == 0
-	first := logs.first(unread)
 }
 
 observation(m) := sprintf("A queue pair could not be connected (No such device, %s): the interface of the GID is down, or is not in the network namespace of this process, as in a container with a network of its own%s.", [logs.at(m), pair_remark]) if {
@@ -98,9 +97,9 @@ pair_remark := sprintf(", from %s to %s", [pair[0], pair[1]]) if {
 	pair := sort(pairs)[0]
 } else := ""
 
-pairs contains [parts[1], parts[2]] if {
+pairs contains [trim_prefix(m.fields.local_gid, "::ffff:"), trim_prefix(m.fields.remote_gid, "::ffff:")] if {
 	some m in bad
-	parts := regex.find_all_string_submatch_n(`(?i)local ?gid ::ffff:([\d.]+).*remote ?gids? ?::ffff:([\d.]+)`, m.text, 1)[0]
+	startswith(m.fields.local_gid, "::ffff:")
 }
 
 # verdict and confidence: what is known of the index and of the version.
@@ -239,17 +238,15 @@ poverty(g) := "of RoCE v1, which is not routed" if {
 # Without a failure, an index that is empty cannot work, and one that is not
 # routed works in one Ethernet segment alone.
 findings contains {
+	"id": "index",
 	"subject": "NCCL_IB_GID_INDEX",
 	"message": sprintf("GID index %d is asked for, and %s%s", [rdma.gid_index, wrong_index, hint]),
 	"evidence": array.concat(index_evidence, [rdma.place(p) | some p in tables]),
-	"severity": severity,
-	"confidence": "likely",
+	"severity": wrong_severity,
 	"remedies": ["set-gid-index"],
 	"params": params,
 } if {
-	count(bad) == 0
 	wrong_index
-	severity := wrong_severity
 }
 
 wrong_severity := "high" if {
@@ -260,14 +257,12 @@ wrong_severity := "high" if {
 findings contains {
 	"subject": "RoCE",
 	"message": sprintf("A program found no GID that it could use (%s). A RoCE port gets one of version 2 when its interface is up and has an IP address; in a container it is seen in the interface's own network namespace alone", [logs.at(m)]),
-	"evidence": [logs.evidence(m)],
-	"order": m.order,
-	"severity": "critical",
+	"messages": {m},
 	"confidence": "confirmed",
 	"remedies": ["set-gid-index"],
 	"params": params,
 } if {
-	m := logs.first(logs.messages(["rdma-gid-missing"]))
+	m := logs.first(logs.by_id["rdma-gid-missing"])
 }
 
 missing contains {"fact": "nics.rdma[].gids", "words": "the GIDs of the RoCE ports are not known (show_gids)"} if {

@@ -22,6 +22,7 @@
 #     - nics.rdma
 #   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable, reseat-or-fix-pcie-link]
 #   profiles: [training]
+#   first_of: [counted, given-up]
 #   since: "0.1"
 package gpudoctor.rules.roce_mtu_pfc
 
@@ -79,33 +80,10 @@ findings contains {
 	"message": sprintf("RoCE ports run with different path MTUs: %s. The smaller one counts between the two, if the switches carry the larger one at all", [list_mtus]),
 	"evidence": array.concat([rdma.place(p) | some p in roce_ports; p.mtu > 0], failure),
 	"severity": mtu_severity,
-	"confidence": mtu_confidence,
+	"confidence": sure,
 	"remedies": ["fix-mtu-pfc"],
 } if {
 	count(mtus) > 1
-}
-
-# too_long are completions of status 1 (IBV_WC_LOC_LEN_ERR): the receiver got a
-# packet that is longer than it takes. NCCL writes into the peer's memory and
-# receives immediate data of no length, so that the packet is longer than the
-# path MTU of the receiver's queue pair (NVIDIA/nccl#2135, #1524).
-too_long contains m if {
-	some m in logs.by_id["nccl-ib-completion-failed"]
-	m.fields.status == "1"
-}
-
-findings contains {
-	"subject": "packet length",
-	"message": sprintf("A NIC received packets that are longer than it takes (status 1, local length error, %s): the two ends of the connection run with different path MTUs. NCCL from 2.20 on does not settle on the smaller one", [logs.at(first)]),
-	"evidence": array.concat(array.slice(logs.all_evidence(too_long), 0, 3), [rdma.place(p) | some p in roce_ports; p.mtu > 0]),
-	"order": first.order,
-	"severity": "high",
-	"confidence": "likely",
-	"remedies": ["fix-mtu-pfc"],
-} if {
-	not rdma.link == "infiniband"
-	count(too_long) > 0
-	first := logs.first(too_long)
 }
 
 # A port that does not reach its rate from host memory, over Ethernet: packets are
@@ -130,7 +108,8 @@ mtu_severity := "high" if {
 	same_name
 } else := "low"
 
-mtu_confidence := "likely" if {
+# sure is how much the facts tell: more where transfers were given up.
+sure := "likely" if {
 	failed
 } else := "possible"
 
@@ -168,11 +147,12 @@ loss[port] := counted if {
 }
 
 findings contains {
+	"id": "counted",
 	"subject": "loss",
 	"message": sprintf("RoCE packets were lost or came out of order: %s. The counters run since the driver was loaded; that they grow while the job runs is what counts", [concat("; ", [sprintf("%s: %s", [port, concat(", ", [sprintf("%s %d", [name, n]) | some name, n in counted])]) | some port, counted in loss])]),
 	"evidence": array.concat([rdma.place(p) | some p in roce_ports; count(p.counters) > 0], failure),
 	"severity": loss_severity,
-	"confidence": loss_confidence,
+	"confidence": sure,
 	"remedies": ["fix-mtu-pfc", "nccl-timeout"],
 } if {
 	count(loss) > 0
@@ -182,16 +162,12 @@ loss_severity := "high" if {
 	failed
 } else := "low"
 
-loss_confidence := "likely" if {
-	failed
-} else := "possible"
-
 # collapsed are measurements of collectives over RoCE whose bus bandwidth breaks
 # down as messages grow: to a quarter of what smaller ones had reached, or less.
 # Rates grow with the size and then stay (nccl-tests doc/PERFORMANCE.md); a
 # network that drops packets under load does that (NVIDIA/nccl#378). A message
 # of 1 MiB is beyond the change of protocols, which makes smaller steps.
-collapsed contains {"benchmark": b, "peak": best, "worst": p} if {
+collapsed contains {"benchmark": b, "peak": best, "worst": last} if {
 	rdma.link in {"roce", "mixed"}
 	rdma_in_use
 	some b in input.benchmarks
@@ -203,10 +179,7 @@ collapsed contains {"benchmark": b, "peak": best, "worst": p} if {
 	best.gbps == max([q.gbps | some q in large])
 	best.bytes < last.bytes
 	best.gbps >= 1
-	slow := [q | some q in large; q.bytes > best.bytes; q.gbps * 4 <= best.gbps]
-	count(slow) >= 1
 	last.gbps * 4 <= best.gbps
-	p := last
 }
 
 # rdma_in_use leaves out jobs that went over TCP.
@@ -216,17 +189,13 @@ findings contains {
 	"subject": "loss",
 	"message": sprintf("The bus bandwidth over RoCE falls from %v GB/s at %d bytes to %v GB/s at %d bytes: larger messages should be no slower. A network that drops packets under load does that, for want of flow control (PFC, or pause frames) or congestion control on NICs and switches", [c.peak.gbps, c.peak.bytes, c.worst.gbps, c.worst.bytes]),
 	"evidence": array.concat(
-		[
-			{"fact": "benchmarks[].points", "value": {"bytes": c.peak.bytes, "gbps": c.peak.gbps}, "source": sprintf("%s:%d", [c.benchmark.source, c.peak.line])},
-			{"fact": "benchmarks[].points", "value": {"bytes": c.worst.bytes, "gbps": c.worst.gbps}, "source": sprintf("%s:%d", [c.benchmark.source, c.worst.line])},
-		],
+		[{"fact": "benchmarks[].points", "value": object.filter(p, ["bytes", "gbps"]), "source": sprintf("%s:%d", [c.benchmark.source, p.line])} | some p in [c.peak, c.worst]],
 		[rdma.place(p) | some p in roce_ports; count(p.counters) > 0],
 	),
 	"severity": "high",
 	"confidence": collapse_confidence,
 	"remedies": ["fix-mtu-pfc", "nccl-timeout"],
 } if {
-	count(collapsed) > 0
 	c := sort(collapsed)[0]
 }
 
@@ -263,18 +232,13 @@ pfc_severity := "high" if {
 # Transfers that were given up, on a RoCE network whose addresses are settled.
 findings contains {
 	"subject": "loss",
-	"message": sprintf("A transfer over RoCE was given up after its retries (status 12, %s), though %s: packets are lost on the way, or the peer stopped", [logs.at(first), settled]),
-	"evidence": failure,
-	"order": first.order,
-	"severity": "high",
-	"confidence": "possible",
+	"id": "given-up",
+	"message": sprintf("A transfer over RoCE was given up after its retries (status 12, %s), though %s: packets are lost on the way, or the peer stopped", [logs.at(logs.first(rdma.retry_exceeded)), settlement]),
+	"messages": rdma.retry_exceeded,
 	"remedies": ["fix-mtu-pfc", "nccl-timeout", "nccl-ib-disable"],
 } if {
 	failed
 	rdma.link in {"roce", "mixed"}
-	count(loss) == 0
-	settled := settlement
-	first := logs.first(rdma.retry_exceeded)
 }
 
 settlement := "the job had moved data before" if {
@@ -285,7 +249,7 @@ settlement := "the job had moved data before" if {
 	rdma.chooses_gid
 } else := "UCX chose the GID itself" if {
 	some m in rdma.retry_exceeded
-	contains(m.text, "Transport retry count exceeded")
+	m.fields.ucx
 }
 
 missing contains {"fact": "nics.rdma", "words": "neither the MTU of RoCE ports nor their counters are known (ibv_devinfo, rdma statistic)"} if {

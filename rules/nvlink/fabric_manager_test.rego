@@ -126,10 +126,9 @@ said(id, role, text, fields) := {"logs": {"messages": [{"id": id, "program": "cu
 test_a_log_says_802 if {
 	text := "RuntimeError: cuda runtime error (802) : system not yet initialized"
 	some f in fabric_manager.findings with input as said("cuda-system-not-ready", "cause", text, {})
-	[f.severity, f.confidence, f.order] == ["critical", "confirmed", 5]
+	[f.severity, f.confidence] == ["critical", "confirmed"]
 	f.remedies[0] == "start-fabric-manager"
-	[e.source | some e in f.evidence] == ["app.log:3"]
-	count(fabric_manager.missing) == 0 with input as said("cuda-system-not-ready", "cause", text, {})
+	{m.source | some m in f.messages} == {"app.log"}
 	busy := "cuMulticastBindMem failed: system not yet initialized"
 	count(fabric_manager.findings) == 0 with input as said("cuda-multicast-failed", "cause", busy, {})
 }
@@ -155,7 +154,7 @@ test_a_service_that_fails_alone_is_none if {
 	]}}
 	some f in fabric_manager.findings with input as ready
 	contains(f.message, "service")
-	count(f.evidence) == 2
+	[count(f.evidence), count(f.messages)] == [1, 1]
 }
 
 test_systemctl_in_a_text if {
@@ -168,14 +167,6 @@ test_takes_the_number_for_the_words if {
 	text := "numba.cuda.cudadrv.driver.CudaAPIError: [802] Call to cuInit results in UNKNOWN_CUDA_ERROR"
 	some f in fabric_manager.findings with input as said("cuda-system-not-ready-number", "cause", text, {})
 	f.severity == "critical"
-}
-
-test_fires_imex if {
-	some f in fabric_manager.findings with input as said("nccl-diag-p2p-import", "cause", "x", {"from": "0", "to": "4", "handle": "CUMEM_FABRIC"})
-	f.subject == "IMEX"
-	every g in fabric_manager.findings {
-		g.subject != "IMEX"
-	} with input as said("nccl-diag-p2p-import", "cause", "x", {"from": "0", "to": "4", "handle": "DIRECT"})
 }
 
 hung := {"logs": {"messages": [{

@@ -111,17 +111,6 @@ test_not_applicable if {
 
 said(id, text) := {"logs": {"messages": [{"id": id, "program": "x", "role": "cause", "text": text, "source": "app.log", "line": 9, "order": 4}]}}
 
-test_a_log_says_it if {
-	refused := said("nccl-p2p-disabled-nvlink", "NCCL WARN P2P is disabled between NVLINK connected GPUs 1 and 0. This should not be the case")
-	some f in nvlink_down.findings with input as refused
-	[f.severity, f.confidence, f.order, f.remedies[0]] == ["critical", "confirmed", 4, "reset-gpu"]
-	count(nvlink_down.missing) == 0 with input as refused
-	some g in nvlink_down.findings with input as said("cuda-nvlink", "CUDA error: uncorrectable NVLink error detected during the execution")
-	contains(g.message, "220")
-	some h in nvlink_down.findings with input as said("cuda-contained", "CUDA_ERROR_CONTAINED: x")
-	h.confidence == "likely"
-}
-
 pair(a, b, n) := {"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": n, "nvswitch": true}
 
 test_a_matrix_shows_a_gpu_with_fewer_links if {
@@ -165,18 +154,4 @@ test_a_module_that_was_shown_alone if {
 	graded(nvlink_down.findings) == {[a, "medium"]} with input as machine(0, [gpu(a, "Tesla V100-SXM2-32GB", links(6, 4))])
 	count(nvlink_down.findings) == 0 with input as machine(0, [gpu(a, "Tesla V100-SXM2-32GB", links(6, 0))])
 	count(nvlink_down.findings) == 0 with input as machine(0, [gpu(a, "NVIDIA A100 80GB PCIe", links(12, 8))])
-}
-
-linked(id, link) := {"logs": {"messages": [{"id": id, "program": "nccl", "role": "cause", "text": "x", "source": "app.log", "line": 9, "order": 4, "fields": {"link": link, "ranks": "{2,5}"}}]}}
-
-test_fires_own_check_of_nccl if {
-	some f in nvlink_down.findings with input as linked("nccl-diag-link-down", "NVLink")
-	f.confidence == "confirmed"
-	contains(f.message, "{2,5} have NVLinks that are down")
-	some g in nvlink_down.findings with input as linked("nccl-diag-link-differs", "NVLink")
-	g.severity == "medium"
-}
-
-test_silent_own_check_of_rccl if {
-	count(nvlink_down.findings) == 0 with input as linked("nccl-diag-link-down", "XGMI")
 }

@@ -22,6 +22,7 @@
 #   confidence: confirmed
 #   needs:
 #     - job-told
+#   first_of: [failed, exhausted]
 #   remedies: [reset-gpu, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager, downgrade-nccl]
 #   profiles: [training]
 #   since: "0.2"
@@ -33,40 +34,16 @@ import data.tables.variables
 
 # failures are CUDA's errors in NCCL's own file for NVLS (transport/nvls.cc),
 # NCCL's statement of it since 2.27, and the calls by which others do the same.
-# Error 2 there is a want of memory, and 802 a fabric that never was ready.
+# A want of memory has rows of its own, and 802 is a fabric that never was ready.
 failures contains m if {
 	some m in logs.complaints
-	m.role != "consequence"
-	regex.match(`nvls\.cc.*(Cuda failure|CUDA error|CUDA failure)|NVLink SHARP \(NVLS\) Multicast memory`, m.text)
-	not regex.match(`Proceeding without NVLS|failure 2 |out of memory|failure 802 |error 802 |system not yet initialized`, m.text)
+	endswith(m.fields.file, "nvls.cc")
+	not m.id in {"nccl-cuda-out-of-memory", "nccl-cuda-system-not-ready"}
 }
 
 failures contains m if {
-	some m in logs.messages({"cuda-multicast-failed", "fm-multicast-team"})
-	not contains(m.text, "out of memory")
-}
-
-# exhausted are NCCL's statements that a multicast object could not be bound for
-# want of memory (error 2), where it does not go on without. A partition of the
-# fabric has a limited number of multicast groups, and communicators of
-# sub-groups use them up (NVIDIA/nccl issue 2077: 128 on NVSwitches of H200).
-exhausted contains m if {
-	some m in logs.messages({"nccl-nvls-bind-failed"})
-	contains(m.text, "out of memory")
-	not contains(m.text, "Proceeding without NVLS")
-}
-
-findings contains {
-	"subject": "host",
-	"message": "NVLS could not bind a multicast object for want of memory, and NCCL gave up. The NVSwitches have a limited number of multicast groups, which many communicators use up, or the GPU's memory is full. NCCL_NVLS_ENABLE=0 lets the job run; NCCL before 2.29 went on without NVLS by itself.",
-	"evidence": logs.all_evidence(exhausted),
-	"order": logs.first(exhausted).order,
-	"params": {"gpus": gpus},
-	"confidence": "likely",
-	"remedies": ["nccl-nvls-disable", "downgrade-nccl", "reset-gpu"],
-} if {
-	count(exhausted) > 0
-	count(failures) == 0
+	some m in logs.messages({"nccl-nvls-bind-failed", "cuda-multicast-failed", "fm-multicast-team"})
+	not m.fields.error == "802"
 }
 
 manager := input.gpus.driver.fabric_manager
@@ -86,7 +63,7 @@ slice if input.container.inside == true
 # is another library's call that failed.
 advised if {
 	some m in failures
-	regex.match(`NVLink SHARP \(NVLS\)|uMulticast`, m.text)
+	m.id in {"nccl-nvls-bind-failed", "cuda-multicast-failed"}
 }
 
 # A whole machine is mended by a reset, which costs nothing later; to do without
@@ -102,10 +79,10 @@ remedies := ["start-fabric-manager", "reset-gpu", "reboot-or-reload-driver"] if 
 }
 
 findings contains {
+	"id": "failed",
 	"subject": "host",
 	"message": sprintf("A multicast object of the NVSwitches could not be made or bound, though the driver offers multicast.%s NVIDIA names as the usual reason a fabric manager that was restarted without a reset of the GPUs. Until then NCCL_NVLS_ENABLE=0 lets the job run; %s.", [where, variables.losses.nvls]),
-	"evidence": logs.all_evidence(failures),
-	"order": logs.first(failures).order,
+	"messages": failures,
 	"params": {"gpus": gpus},
 	"remedies": remedies,
 } if {

@@ -26,6 +26,7 @@
 package gpudoctor.rules.acs_redirect
 
 import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
@@ -62,31 +63,23 @@ affected := {p: bridges |
 
 # standing is how much a redirecting bridge matters to one pair. The measured
 # truth stands above what the facts imply.
-standing(p) := "failed" if {
-	p.kind == "gpu-gpu"
-	peers.measured(p.a, p.b) == "failed"
-} else := "slow" if {
-	p.kind == "gpu-gpu"
-	peers.measured(p.a, p.b) == "slow"
-} else := "works" if {
-	p.kind == "gpu-gpu"
-	peers.measured(p.a, p.b) == "good"
+standing(p) := peers.standing(p) if {
+	peers.standing(p)
 } else := "passed-on" if {
 	peers.passed_on(p)
-} else := "implied" if {
-	p.kind == "gpu-gpu"
-	peers.both_nvidia(p)
-	peers.joined(p) == "pcie"
-} else := "unsure" if {
-	# NVLink may join these two: nobody could look.
-	p.kind == "gpu-gpu"
-	peers.both_nvidia(p)
+} else := "rdma" if {
+	p.kind == "gpu-nic"
+	rdma_nic(p.b)
+} else := "nic" if {
+	p.kind == "gpu-nic"
 } else := "tolerated" if {
 	# amdgpu accepts a way through the host bridge on Zen (p2pdma.c).
-	p.kind == "gpu-gpu"
-} else := "rdma" if {
-	rdma_nic(p.b)
-} else := "nic"
+	not peers.both_nvidia(p)
+} else := "implied" if {
+	peers.joined(p) == "pcie"
+} # NVLink may join these two: nobody could look.
+
+else := "unsure"
 
 # rdma_nic is true for a NIC that is there for RDMA: an InfiniBand one (class
 # 0x0207), or one of Mellanox, whose Ethernet ports do RDMA too.
@@ -94,57 +87,66 @@ rdma_nic(address) if startswith(pci.device[address].class, "0x0207")
 
 rdma_nic(address) if pci.device[address].vendor == "0x15b3"
 
-order := ["failed", "slow", "implied", "unsure", "rdma", "nic", "tolerated", "works", "passed-on"]
+# grades are those of the standings, the worst first.
+grades := [
+	["failed", "critical", "confirmed"],
+	["slow", "high", "confirmed"],
+	["implied", "high", "likely"],
+	["unsure", "medium", "possible"],
+	["rdma", "medium", "likely"],
+	["nic", "low", "possible"],
+	["tolerated", "low", "possible"],
+	["works", "info", "likely"],
+	["passed-on", "info", "likely"],
+]
 
-# weak standings explain no trouble between two GPUs. Where there is some, they
+words := {
+	"implied": "Their peer-to-peer traffic is sent through the root complex; no probe has measured it.",
+	"unsure": "Unless NVLink joins them, their traffic is sent through the root complex.",
+	"rdma": "GPUDirect RDMA between them is sent through the root complex.",
+	"nic": "Direct traffic between GPU and NIC, if there is any, is sent through the root complex.",
+	"tolerated": "AMD's driver takes the way through the root complex, which is longer.",
+	"works": "The probe copied over these paths correctly and at full speed all the same, so nothing need be done.",
+	"passed-on": "The devices are given to guests, whose isolation rests on it: leave it on.",
+}
+
+told(name, pairs) := peers.measured_words(name, pairs) if {
+	name in {"failed", "slow"}
+} else := words[name]
+
+# The weak standings explain no trouble between two GPUs. Where there is some, they
 # are left out, lest its cause be looked for in the wrong place.
-weak := {"rdma", "nic", "tolerated", "works", "passed-on"}
-
 silenced(name) if {
-	name in weak
-	count(peers.trouble) + count(peers.sluggish) > 0
+	name in {"rdma", "nic", "tolerated", "works", "passed-on"}
+	peers.in_trouble
 }
 
 # standings are, for each bridge, the ranks of all pairs that cross it.
 standings[bridge] contains rank if {
 	some p, bridges in affected
-	some rank, name in order
+	some rank, [name, _, _] in grades
 	standing(p) == name
 	not silenced(name)
 	some bridge in bridges
 }
 
 # bridges_of are the bridges whose worst pair stands so.
-bridges_of[order[rank]] contains bridge if {
-	some bridge, ranks in standings
-	rank := min(ranks)
-}
-
-weight := {
-	"failed": ["critical", "confirmed", ""],
-	"slow": ["high", "confirmed", ""],
-	"implied": ["high", "likely", "their peer-to-peer traffic is sent through the root complex; no probe has measured it"],
-	"unsure": ["medium", "possible", "unless NVLink joins them, their traffic is sent through the root complex"],
-	"rdma": ["medium", "likely", "GPUDirect RDMA between them is sent through the root complex"],
-	"nic": ["low", "possible", "direct traffic between GPU and NIC, if there is any, is sent through the root complex"],
-	"tolerated": ["low", "possible", "AMD's driver takes the way through the root complex, which is longer"],
-	"works": ["info", "likely", "the probe copied over these paths correctly and at full speed all the same, so nothing need be done"],
-	"passed-on": ["info", "likely", "the devices are given to guests, whose isolation rests on it: leave it on"],
-}
+bridges_of[min(ranks)] contains bridge if some bridge, ranks in standings
 
 findings contains {
 	"subject": peers.shorten(bridges),
 	"affects": sort(peers.ends(pairs) - nics),
-	"message": sprintf("ACS redirects traffic on %s (%s), between %s: %s.%s", [
+	"message": sprintf("ACS redirects traffic on %s (%s), between %s. %s%s", [
 		bridges_text(bridges), concat(", ", sort(bits)), between(pairs), told(name, pairs), caution,
 	]),
-	"evidence": evidence(bridges, pairs),
-	"params": {"bridges": sort(bridges), "bridge": sort(bridges)[0]},
-	"severity": weight[name][0],
-	"confidence": weight[name][1],
+	"evidence": array.concat(control_evidence(bridges), peers.transfer_evidence(pairs)),
+	"params": params(bridges),
+	"severity": severity,
+	"confidence": confidence,
 	"remedies": remedies(name, pairs),
 } if {
-	some name, bridges in bridges_of
+	some rank, bridges in bridges_of
+	[name, severity, confidence] := grades[rank]
 	pairs := {p |
 		some p, on_path in affected
 		standing(p) == name
@@ -154,15 +156,9 @@ findings contains {
 	bits := {bit | some bridge in bridges; some bit in pci.redirects(bridge)}
 }
 
-told("failed", pairs) := sprintf("the probe's transfers between them %s", [peers.failure_words(pairs)])
+params(bridges) := {"bridges": sort(bridges), "bridge": sort(bridges)[0]}
 
-told("slow", pairs) := sprintf("the probe measured %s", [peers.rate_words(pairs)])
-
-told(name, _) := weight[name][2] if not name in {"failed", "slow"}
-
-bridges_text(bridges) := sprintf("bridge %s", [facts.list(bridges)]) if {
-	count(bridges) == 1
-} else := sprintf("bridges %s", [facts.list(bridges)]) if {
+bridges_text(bridges) := sprintf("bridge%s %s", [{true: "", false: "s"}[count(bridges) == 1], facts.list(bridges)]) if {
 	count(bridges) <= 4
 } else := sprintf("%d bridges", [count(bridges)])
 
@@ -175,22 +171,13 @@ between(pairs) := peers.pairs_text(pairs) if {
 	some p in pairs
 } else := sprintf("%d pairs of a GPU and a NIC", [count(pairs)])
 
-evidence(bridges, pairs) := array.concat(
-	[{
-		"fact": sprintf("pci.devices[%s].acs.control", [bridge]),
-		"value": pci.device[bridge].acs.control,
-		"source": pci.port_at(bridge),
-	} |
-		some bridge in sort(bridges)
-	],
-	[{
-		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(p.a, p.b)]),
-		"value": peers.seen(peers.transfers_of[peers.key(p.a, p.b)]),
-		"source": "probe",
-	} |
-		some p in sort(pairs)
-	],
-)
+control_evidence(bridges) := [{
+	"fact": sprintf("pci.devices[%s].acs.control", [bridge]),
+	"value": pci.device[bridge].acs.control,
+	"source": pci.port_at(bridge),
+} |
+	some bridge in sort(bridges)
+]
 
 # remedies: where this kernel gives devices to guests, ACS must stay on. What is
 # redirected goes up to the root complex whether the IOMMU translates or not, so
@@ -202,7 +189,7 @@ remedies(name, pairs) := [] if {
 } else := ["nccl-p2p-disable"] if {
 	facts.is_passthrough_host == true
 	name == "failed"
-} else := staged_way(pairs) if {
+} else := peers.staged_way(pairs) if {
 	facts.is_passthrough_host == true
 } else := array.concat(["nccl-p2p-disable", "disable-acs"], pass_through(pairs)) if {
 	name == "failed"
@@ -210,25 +197,25 @@ remedies(name, pairs) := [] if {
 	# Who sends texts has trouble with a job, and can try this at once.
 	name in {"implied", "unsure"}
 	count(input.texts) > 0
-} else := array.concat(["disable-acs"], staged_way(pairs))
-
-staged_way(pairs) := ["nccl-p2p-disable"] if {
-	count(pairs) > 0
-	every p in pairs {
-		peers.staged_faster(p.a, p.b)
-	}
-} else := []
+} else := array.concat(["disable-acs"], peers.staged_way(pairs))
 
 # pass_through is no cure where it is known to be in force, nor for Radeon cards,
 # for which AMD recommends remapping.
-pass_through(pairs) := [] if {
+pass_through(pairs) := ["iommu-pt"] if {
+	not radeon_alone
+	not untranslated(pairs)
+} else := []
+
+radeon_alone if {
 	amd_alone
 	not amd.instinct
-} else := [] if {
+}
+
+untranslated(pairs) if {
 	every address in peers.ends(pairs) {
 		pci.untranslated(address)
 	}
-} else := ["iommu-pt"]
+}
 
 # amd_alone is true where all GPUs that are known are AMD's: their driver counts a way
 # that ACS redirects as one through the host bridge, and offers it where the kernel
@@ -252,22 +239,6 @@ job_shown if logs.given
 
 job_shown if count(input.benchmarks) > 0
 
-# job_failed is true where a text shows that it does not run as it should: by a
-# complaint, or a benchmark that broke off or found wrong values. A redirected
-# request that a translating IOMMU drops shows itself as a hang, as a failed
-# completion of the NIC, or as an illegal address in a kernel.
-job_failed if logs.failed
-
-job_failed if {
-	some b in input.benchmarks
-	b.complete == false
-}
-
-job_failed if {
-	some b in input.benchmarks
-	b.wrong > 0
-}
-
 # Texts are often cut, so that the tree is not known: "lspci -vvv | grep ACSCtl",
 # or a switch's ports alone. What is redirected there may as well be a path of
 # which nobody speaks.
@@ -287,7 +258,7 @@ loose contains d.address if {
 # setpci shows the register of a port and not what port it is. A job that fails
 # makes it a suspect, as NVIDIA's guide has it.
 loose contains d.address if {
-	job_failed
+	benchmarks.job_failed
 	some d in input.pci.devices
 	object.get(d, "class", "") == ""
 	object.get(d, "kind", "") == ""
@@ -325,9 +296,9 @@ unnamed contains u if {
 # at first. On a switch's port they hurt in any case.
 fragment_grade := ["medium", "possible"] if {
 	amd_alone
-	job_failed
+	benchmarks.job_failed
 } else := ["high", "likely"] if {
-	job_failed
+	benchmarks.job_failed
 } else := ["high", "likely"] if {
 	job_shown
 	count(loose) > 0
@@ -337,13 +308,7 @@ findings contains {
 	"subject": fragment_subject,
 	"message": sprintf("ACS redirects peer-to-peer traffic at %s (%s). %s", [fragment_words, concat(", ", sort(fragment_bits)), fragment_reason]),
 	"evidence": array.concat(
-		[{
-			"fact": sprintf("pci.devices[%s].acs.control", [address]),
-			"value": pci.device[address].acs.control,
-			"source": pci.port_at(address),
-		} |
-			some address in sort(loose)
-		],
+		control_evidence(loose),
 		[{"fact": "pci.unnamed_acs", "value": u.control, "source": logs.at(u)} | some u in sort(unnamed)],
 	),
 	"params": fragment_params,
@@ -361,15 +326,12 @@ fragment_subject := peers.shorten(loose) if {
 } else := "host"
 
 # BRIDGE stands in commands for what the text does not name.
-fragment_params := {"bridges": sort(loose), "bridge": sort(loose)[0]} if {
+fragment_params := params(loose) if {
 	count(loose) > 0
-} else := {"bridges": ["BRIDGE"], "bridge": "BRIDGE"}
+} else := params({"BRIDGE"})
 
-fragment_words := sprintf("bridge %s", [facts.list(loose)]) if {
+fragment_words := bridges_text(loose) if {
 	count(loose) > 0
-	count(loose) <= 4
-} else := sprintf("%d bridges", [count(loose)]) if {
-	count(loose) > 4
 } else := sprintf("%d of the ports that lspci shows", [sum([u.count | some u in unnamed])])
 
 fragment_bits := {bit | some address in loose; some bit in pci.redirects(address)} | {bit |
@@ -379,7 +341,7 @@ fragment_bits := {bit | some address in loose; some bit in pci.redirects(address
 }
 
 fragment_reason := "The job fails; where these ports are on the way between GPUs, or between a GPU and a NIC, their traffic goes through the root complex, and together with a translating IOMMU it is lost." if {
-	job_failed
+	benchmarks.job_failed
 } else := "Traffic between devices below that switch goes up to the root complex in place of turning round." if {
 	count(loose) > 0
 } else := "Whether these ports are on the way between two GPUs, or a GPU and a NIC, the text does not show."
@@ -388,14 +350,14 @@ fragment_remedies := ["nccl-p2p-disable"] if {
 	facts.is_passthrough_host == true
 } else := ["nccl-p2p-disable", "disable-acs"] if {
 	amd_alone
-	job_failed
+	benchmarks.job_failed
 } else := ["disable-acs", "nccl-p2p-disable", "iommu-pt"] if {
-	job_failed
+	benchmarks.job_failed
 } else := ["disable-acs"]
 
 missing contains {"fact": "links.pairs", "words": "the paths between the GPUs are not known"} if {
 	not facts.gpu_pairs
-	not one_gpu
+	facts.several
 }
 
 missing contains {"fact": "pci.devices[].acs", "words": "a virtual machine shows no bridges of the real topology"} if {
@@ -410,14 +372,12 @@ missing contains {"fact": "pci.devices[].acs", "words": sprintf("extended config
 	count(hidden) > 0
 }
 
-one_gpu if count(facts.gpus) < 2
-
 not_applicable contains "no two devices here would talk to each other over PCIe" if {
 	count(judged) == 0
 	is_set(facts.gpu_pairs)
 }
 
 not_applicable contains "fewer than two GPUs" if {
-	one_gpu
+	not facts.several
 	not facts.gpu_pairs
 }

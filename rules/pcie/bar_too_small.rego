@@ -101,18 +101,34 @@ grade(address, size) := ["medium", "confirmed"] if {
 	growable(address, size)
 } else := ["low", "likely"]
 
-findings contains {
+# found are the GPUs whose BAR falls short, with how that shows. What stands here holds of
+# each unless it says otherwise.
+findings contains object.union(
+	{
+		"subject": peers.shorten(f.gpus),
+		"affects": sort(f.gpus),
+		"params": {"gpus": sort(f.gpus)},
+		"severity": "high",
+		"confidence": "likely",
+		"remedies": ["enable-rebar", "update-bios"],
+	},
+	object.remove(f, ["gpus"]),
+) if {
+	some f in found
+}
+
+unenlarged := "the firmware has not enlarged it (Above 4G Decoding, Resizable BAR, no CSM)"
+
+found contains {
+	"gpus": gpus,
 	"subject": subject(gpus),
-	"affects": sort(gpus),
-	"message": sprintf("The BAR of %s covers %s of %s of memory.%s", [named(gpus), k[1], k[2], outlook(gpus)]),
+	"message": sprintf("The BAR of %s covers %s of %s of memory.%s", [named(gpus), k.window, k.memory, outlook(gpus)]),
 	"evidence": [e |
 		some address in sort(gpus)
-		some e in evidence(address)
+		some e in array.concat([size_evidence(address)], growth_evidence(address))
 	],
-	"params": {"gpus": sort(gpus)},
-	"severity": k[0][0],
-	"confidence": k[0][1],
-	"remedies": ["enable-rebar", "update-bios"],
+	"severity": k.grade[0],
+	"confidence": k.grade[1],
 } if {
 	some k in {kind(address) | some address, _ in small}
 	gpus := {address | some address, _ in small; kind(address) == k}
@@ -125,11 +141,11 @@ xgmi_joined(address) if address in (peers.ends(xgmi_pairs) - peers.ends(amd.pair
 xgmi_pairs := {p | some p in amd.pairs; p.link_type == "xgmi"}
 
 # kind groups GPUs that are alike.
-kind(address) := [
-	grade(address, small[address]),
-	facts.bytes(small[address]),
-	sprintf("%d GiB", [round(facts.gpu[address].memory_bytes / (1024 * mib))]),
-]
+kind(address) := {
+	"grade": grade(address, small[address]),
+	"window": facts.bytes(small[address]),
+	"memory": sprintf("%d GiB", [round(facts.gpu[address].memory_bytes / (1024 * mib))]),
+}
 
 subject(gpus) := "host" if {
 	count(gpus) > 1
@@ -140,23 +156,12 @@ named(gpus) := sprintf("GPU %s", [facts.list(gpus)]) if {
 	count(gpus) == 1
 } else := sprintf("each of %d GPUs", [count(gpus)])
 
-outlook(gpus) := sprintf(" Its Resizable BAR capability offers %s, so the firmware has not enlarged it (Above 4G Decoding, Resizable BAR, no CSM).", [facts.bytes(min(sizes))]) if {
+outlook(gpus) := sprintf(" Its Resizable BAR capability offers %s, so %s.", [facts.bytes(min(sizes)), unenlarged]) if {
 	sizes := {largest | some address in gpus; largest := growable(address, small[address])}
 	count(sizes) > 0
 } else := " AMD's driver offers peer access over PCIe only where all of it is visible (Above 4G Decoding, Resizable BAR, no CSM)." if {
-	count({address | some address in gpus; amd.small_bars[address]}) > 0
+	count(gpus & object.keys(amd.small_bars)) > 0
 } else := " The card shows no larger size to choose, or its capabilities could not be read."
-
-evidence(address) := array.concat(
-	[size_evidence(address)],
-	[{
-		"fact": sprintf("pci.devices[%s].resizable_bars", [address]),
-		"value": pci.device[address].resizable_bars,
-		"source": sprintf("/sys/bus/pci/devices/%s/config", [address]),
-	} |
-		growable(address, small[address])
-	],
-)
 
 size_evidence(address) := {
 	"fact": sprintf("gpus.devices[%s].visible_memory_bytes", [address]),
@@ -167,8 +172,16 @@ size_evidence(address) := {
 } else := {
 	"fact": sprintf("gpus.devices[%s].bar1_bytes", [address]),
 	"value": small[address],
-	"source": bar_source[facts.gpu[address].vendor],
+	"source": {"nvidia": "nvmlDeviceGetBAR1MemoryInfo", "amd": "resource of the PCI device, BAR 0"}[facts.gpu[address].vendor],
 }
+
+growth_evidence(address) := [{
+	"fact": sprintf("pci.devices[%s].resizable_bars", [address]),
+	"value": pci.device[address].resizable_bars,
+	"source": sprintf("/sys/bus/pci/devices/%s/config", [address]),
+} |
+	growable(address, small[address])
+]
 
 # A memory BAR for which the kernel found no room: the driver cannot reach the
 # GPU at all, or not its memory.
@@ -180,9 +193,8 @@ roomless[d.address] contains bar.index if {
 	not bar.io == true
 }
 
-findings contains {
-	"subject": address,
-	"affects": [address],
+found contains {
+	"gpus": {address},
 	"message": sprintf("The kernel found no room for BAR %s of GPU %s: the firmware leaves too little address space (Above 4G Decoding).", [
 		concat(", ", [sprintf("%d", [i]) | some i in sort(indices)]), address,
 	]),
@@ -193,68 +205,105 @@ findings contains {
 	} |
 		some i in sort(indices)
 	],
-	"params": {"gpus": [address]},
-	"severity": "high",
 	"confidence": "confirmed",
-	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	some address, indices in roomless
 }
 
-# unmapped are the words of a driver that could not map the memory of a GPU for its
-# peer (CUDA 205). Drivers that put peer access through BAR1 need it to cover the
-# memory, and no GPU that such a driver is for has less than 2 GiB
-# (aikitoria/open-gpu-kernel-modules issue 22: two of three cards at 256 MiB).
-unmapped := {m |
-	some m in logs.complaints
-	regex.match(`mapping of buffer object failed|cudaErrorMapBufferObjectFailed|CUDA_ERROR_MAP_FAILED`, m.text)
+# Where nobody tells how much memory a GPU has, the size of its window does.
+#
+# sized are the GPUs of which it is known; listed the others that the PCI tree shows.
+sized := {g.address | some g in facts.named; g.memory_bytes > 0}
+
+listed[d.vendor] contains d if {
+	some d in input.pci.devices
+	d.kind == "gpu"
+	not d.address in sized
 }
 
 # left_small are GeForce and workstation cards of a generation that has Resizable BAR
 # (Ampere and later: ids rise with the generations) whose window
-# is as it was before: 256 MiB. Their memory is not known, as lspci does not tell it,
-# and none of them has as little.
+# is as it was before: 256 MiB. None of them has as little memory.
 left_small contains d.address if {
 	count(input.texts) > 0
-	some d in input.pci.devices
-	d.kind == "gpu"
-	d.vendor == "0x10de"
+	some d in listed["0x10de"]
 	resizable_generation(d)
-	not d.address in measured
+	not d.address in windowed
 	some bar in d.bars
 	bar.index == 1
 	bar.size_bytes == 256 * mib
 	not d.driver == "vfio-pci"
 }
 
-# measured are the GPUs that are judged by sizes that are known.
-measured contains g.address if {
-	some g in input.gpus.devices
-	g.memory_bytes > 0
-}
-
-measured contains g.address if {
-	some g in input.gpus.devices
-	g.bar1_bytes > 0
-}
+windowed := {g.address | some g in facts.named; g.bar1_bytes > 0}
 
 resizable_generation(d) if d.device >= table.nvidia.first_resizable_bar_id
 
 resizable_generation(d) if gpu_models.model[facts.gpu[d.address].name].resizable_bar
 
-findings contains {
-	"subject": peers.shorten(left_small),
-	"affects": sort(left_small),
-	"message": sprintf("The BAR of %s is 256 MiB, and cards of this generation can have one as large as their memory: the firmware has not enlarged it (Above 4G Decoding, Resizable BAR, no CSM). Peer access through BAR1, as modified drivers for GeForce give it, needs that.", [named(left_small)]),
+found contains {
+	"gpus": left_small,
+	"message": sprintf("The BAR of %s is 256 MiB, and cards of this generation can have one as large as their memory: %s. Peer access through BAR1, as modified drivers for GeForce give it, needs that.", [
+		named(left_small), unenlarged,
+	]),
 	"evidence": [{"fact": sprintf("pci.devices[%s].bars[1].size_bytes", [address]), "value": 256 * mib, "source": pci.port_at(address)} | some address in sort(left_small)],
-	"params": {"gpus": sort(left_small)},
 	"severity": "low",
-	"confidence": "likely",
-	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	count(left_small) > 0
 }
 
+# growing are the NVIDIA GPUs of which lspci shows a BAR that could be larger by far.
+growing[d.address] := r if {
+	some d in listed["0x10de"]
+	some r in d.resizable_bars
+	r.index == 1
+	r.size_bytes * 16 <= r.max_bytes
+}
+
+found contains {
+	"gpus": gpus,
+	"subject": subject(gpus),
+	"message": sprintf("The BAR of %s is %s, and its Resizable BAR capability offers %s: %s.", [
+		named(gpus), facts.bytes(min({r.size_bytes | some r in growing})), facts.bytes(max({r.max_bytes | some r in growing})), unenlarged,
+	]),
+	"evidence": [{"fact": sprintf("pci.devices[%s].resizable_bars", [address]), "value": r, "source": "lspci, or config space"} | some address, r in growing],
+	"severity": "low",
+} if {
+	gpus := object.keys(growing)
+	count(gpus) > 0
+}
+
+# narrow are the AMD GPUs whose window has the size that every card starts with
+# (256 MiB): no card for ROCm has so little memory. Their driver offers peer access
+# only through a window that covers all.
+narrow[d.address] := bar.size_bytes if {
+	some d in listed["0x1002"]
+	some bar in d.bars
+	bar.index == 0
+	bar.size_bytes > 0
+	bar.size_bytes <= 256 * mib
+}
+
+unoffered := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
+
+found contains {
+	"gpus": gpus,
+	"subject": facts.list(gpus),
+	"message": sprintf("AMD's driver offers no peer access here, and the BAR of %s is %s: it wants one that covers all memory (Above 4G Decoding, Resizable BAR, no CSM).", [
+		facts.list(gpus), facts.bytes(min({size | some size in narrow})),
+	]),
+	"evidence": [{"fact": sprintf("pci.devices[%s].bars[0].size_bytes", [address]), "value": size, "source": "lspci"} | some address, size in narrow],
+	"messages": unoffered,
+} if {
+	count(unoffered) > 0
+	gpus := object.keys(narrow)
+	count(gpus) > 0
+}
+
+# A driver could not map the memory of a GPU for its peer (CUDA 205). Drivers that put
+# peer access through BAR1 need it to cover the memory, and no GPU that such a driver is
+# for has less than 2 GiB (aikitoria/open-gpu-kernel-modules issue 22: two of three
+# cards at 256 MiB).
 tight[g.address] := g.bar1_bytes if {
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
@@ -262,24 +311,18 @@ tight[g.address] := g.bar1_bytes if {
 	g.bar1_bytes <= 2048 * mib
 }
 
-findings contains {
-	"subject": facts.list(object.keys(tight)),
-	"affects": sort(object.keys(tight)),
+found contains {
+	"gpus": gpus,
+	"subject": facts.list(gpus),
 	"message": sprintf("The memory of a GPU could not be mapped for its peer (CUDA 205), and the BAR of %s is %s: it does not cover the memory.%s", [
-		facts.list(object.keys(tight)), facts.bytes(min({size | some size in tight})), tight_words,
+		facts.list(gpus), facts.bytes(min({size | some size in tight})), tight_words,
 	]),
-	"evidence": array.concat(
-		[{"fact": sprintf("gpus.devices[%s].bar1_bytes", [address]), "value": size, "source": "nvidia-smi -q"} | some address, size in tight],
-		logs.all_evidence(unmapped),
-	),
-	"order": logs.first(unmapped).order,
-	"params": {"gpus": sort(object.keys(tight))},
-	"severity": "high",
-	"confidence": "likely",
-	"remedies": ["enable-rebar", "update-bios"],
+	"evidence": [{"fact": sprintf("gpus.devices[%s].bar1_bytes", [address]), "value": size, "source": "nvidia-smi -q"} | some address, size in tight],
+	"messages": logs.mapping_refused,
 } if {
-	count(unmapped) > 0
-	count(tight) > 0
+	count(logs.mapping_refused) > 0
+	gpus := object.keys(tight)
+	count(gpus) > 0
 }
 
 default tight_words := ""
@@ -290,82 +333,43 @@ tight_words := " Others have a larger one, so that the firmware can; such cards 
 	g.bar1_bytes > 2048 * mib
 }
 
-# narrow are the AMD GPUs whose window has the size that every card starts with
-# (256 MiB), where nobody tells how much memory they have: no card for ROCm has
-# so little. Their driver offers peer access only through a window that covers all.
-narrow[d.address] := bar.size_bytes if {
-	some d in input.pci.devices
-	d.kind == "gpu"
-	d.vendor == "0x1002"
-	not d.address in object.keys(small)
-	not sized[d.address]
-	some bar in d.bars
-	bar.index == 0
-	bar.size_bytes > 0
-	bar.size_bytes <= 256 * mib
+# outgrown are the models whose BAR1 ends below the memory that modified cards
+# have: the firmware of a GeForce RTX 4090 offers 32 GiB at most.
+outgrown := {g.address |
+	some g in input.gpus.devices
+	g.memory_bytes > (gpu_models.model[g.name].most_bar1_gib * 1024) * mib
 }
 
-refused_words := {m |
-	some m in logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
-	not regex.match(`(?i)not ?(been )?enabled`, m.text)
+refusal := {
+	"words": "these cards were given more memory than the BAR of their model covers, and peer access goes through it",
+	"gpu": sort(outgrown)[0],
+	"remedies": ["nccl-p2p-disable", "replace-hardware"],
+} if {
+	count(outgrown) > 0
+} else := {
+	"words": "BAR1, through which peers reach it, does not cover the memory: Resizable BAR or Above 4G Decoding is off, or there was no room",
+	"gpu": "GPU",
+	"remedies": ["enable-rebar", "nccl-p2p-disable", "update-bios"],
 }
 
 findings contains {
-	"subject": facts.list(object.keys(narrow)),
-	"affects": sort(object.keys(narrow)),
-	"message": sprintf("AMD's driver offers no peer access here, and the BAR of %s is %s: it wants one that covers all memory (Above 4G Decoding, Resizable BAR, no CSM).", [
-		facts.list(object.keys(narrow)), facts.bytes(min({size | some size in narrow})),
-	]),
-	"evidence": array.concat(
-		[{"fact": sprintf("pci.devices[%s].bars[0].size_bytes", [address]), "value": size, "source": "lspci"} | some address, size in narrow],
-		logs.all_evidence(refused_words),
-	),
-	"order": logs.first(refused_words).order,
-	"params": {"gpus": sort(object.keys(narrow))},
-	"severity": "high",
-	"confidence": "likely",
-	"remedies": ["enable-rebar", "update-bios"],
+	"subject": "host",
+	"message": sprintf("The driver could not map one GPU's memory for another (error 205): %s.", [refusal.words]),
+	"messages": logs.mapping_refused,
+	"params": {"gpu": refusal.gpu},
+	"severity": "critical",
+	"confidence": {true: "confirmed", false: "likely"}[(count(small) + count(growing)) > 0],
+	"remedies": refusal.remedies,
 } if {
-	count(refused_words) > 0
-	count(narrow) > 0
+	count(logs.mapping_refused) > 0
 }
 
-# growing are the NVIDIA GPUs of which lspci shows a BAR that could be larger by
-# far, where nobody tells how much memory they have.
-growing[d.address] := r if {
-	some d in input.pci.devices
-	d.kind == "gpu"
-	d.vendor == "0x10de"
-	not d.address in object.keys(small)
-	not sized[d.address]
-	some r in d.resizable_bars
-	r.index == 1
-	r.size_bytes * 16 <= r.max_bytes
-}
-
-findings contains {
-	"subject": subject(gpus),
-	"affects": sort(gpus),
-	"message": sprintf("The BAR of %s is %s, and its Resizable BAR capability offers %s: the firmware has not enlarged it (Above 4G Decoding, Resizable BAR, no CSM).", [
-		named(gpus), facts.bytes(min({r.size_bytes | some r in growing})), facts.bytes(max({r.max_bytes | some r in growing})),
-	]),
-	"evidence": [{"fact": sprintf("pci.devices[%s].resizable_bars", [address]), "value": r, "source": "lspci, or config space"} | some address, r in growing],
-	"params": {"gpus": sort(gpus)},
-	"severity": "low",
-	"confidence": "likely",
-	"remedies": ["enable-rebar", "update-bios"],
-} if {
-	gpus := object.keys(growing)
-	count(gpus) > 0
-}
-
-# kept_out are the BARs of GPUs for which the kernel log says that there is no
+# What the kernel log says. kept_out are the BARs of GPUs for which there is no
 # room: that of the function which the address, or the driver's name at the
 # beginning of the line, says is a GPU. A driver that fails to enlarge a BAR goes
 # on with the small one, so a later size says nothing against it.
 kept_out[e.address] contains e if {
-	some e in input.kernel_log.events
-	e.kind == "bar"
+	some e in pci.events.bar
 	gpu_event(e)
 	not roomless[e.address]
 }
@@ -376,8 +380,7 @@ gpu_event(e) if regex.match(`^(nvidia|amdgpu) [0-9a-f]{4,8}:|NVIDIA device is in
 
 # The driver of AMD GPUs speaks of the same function.
 gpu_event(e) if {
-	some other in input.kernel_log.events
-	other.kind == "amdgpu"
+	some other in pci.events.amdgpu
 	other.address == e.address
 	e.address != ""
 }
@@ -388,41 +391,40 @@ gpu_event(e) if {
 	e.size_bytes >= 1024 * mib
 }
 
-findings contains {
-	"subject": address,
-	"affects": [address],
+found contains {
+	"gpus": {address},
 	"message": sprintf("The kernel found no room for %s of GPU %s: the firmware leaves too little address space (Above 4G Decoding, Resizable BAR).", [
-		wanted(es), address,
+		asked_for(es), address,
 	]),
-	"evidence": [{"fact": "kernel_log.events[bar]", "value": e.message, "source": pci.event_at(e)} | some e in sort(es)],
-	"params": {"gpus": [address]},
-	"severity": "high",
+	"evidence": pci.event_evidence(es),
 	"confidence": "confirmed",
-	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	some address, es in kept_out
 	address != ""
 }
 
+asked_for(es) := sprintf("%s of BAR %d", [facts.bytes(max(sizes)), max(bars)]) if {
+	sizes := {e.size_bytes | some e in es; e.size_bytes > 0}
+	bars := {e.bar | some e in es; is_number(e.bar)}
+	count(sizes) > 0
+	count(bars) > 0
+} else := "a BAR"
+
 # unsized are lines of AMD's driver that say for themselves that the BAR over the
 # memory keeps the size which the firmware gave it (amdgpu_device.c,
 # amdgpu_device_resize_fb_bar). Many of them name no GPU.
 unsized contains e if {
-	some e in input.kernel_log.events
-	e.kind == "bar"
+	some e in pci.events.bar
 	regex.match(`Problem resizing BAR0|Not enough PCI address space for a large BAR`, e.message)
 	not kept_out[object.get(e, "address", "")]
 }
 
-findings contains {
+found contains {
+	"gpus": {e.address | some e in unsized; e.address != ""},
 	"subject": "host",
-	"affects": sort({e.address | some e in unsized; e.address != ""}),
 	"message": "AMD's driver could not enlarge the BAR over a GPU's memory: the firmware leaves too little address space (Above 4G Decoding, Resizable BAR). Without a BAR over all memory there is no peer access, and a GPU whose BARs lost their place in the attempt does not start",
-	"evidence": [{"fact": "kernel_log.events[bar]", "value": e.message, "source": pci.event_at(e)} | some e in sort(unsized)],
-	"params": {"gpus": sort({e.address | some e in unsized; e.address != ""})},
-	"severity": "high",
+	"evidence": pci.event_evidence(unsized),
 	"confidence": "confirmed",
-	"remedies": ["enable-rebar", "update-bios"],
 } if {
 	count(unsized) > 0
 }
@@ -432,37 +434,25 @@ findings contains {
 # registers (amdgpu_device.c, amdgpu_device_init), which the firmware or the
 # kernel gave no place.
 unmappable contains e if {
-	some e in input.kernel_log.events
-	e.kind == "amdgpu"
+	some e in pci.events.amdgpu
 	e.code == 12
 	not kept_out[e.address]
 }
 
-findings contains {
-	"subject": e.address,
-	"affects": [e.address],
+found contains {
+	"gpus": {e.address},
 	"message": sprintf("The driver of GPU %s did not start for want of memory to map (error -12): the BAR of its registers has no place in the address space. Above 4G Decoding, SR-IOV support and the size of the MMIO space in the BIOS decide that.", [e.address]),
-	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": pci.event_at(e)}],
-	"params": {"gpus": [e.address]},
-	"severity": "high",
-	"confidence": "likely",
-	"remedies": ["enable-rebar", "update-bios"],
+	"evidence": pci.event_evidence({e}),
 } if {
 	some e in unmappable
 }
 
-wanted(es) := sprintf("%s of BAR %d", [facts.bytes(max(sizes)), max({e.bar | some e in es; is_number(e.bar)})]) if {
-	sizes := {e.size_bytes | some e in es; e.size_bytes > 0}
-	count(sizes) > 0
-	count({e | some e in es; is_number(e.bar)}) > 0
-} else := "a BAR"
-
 # A window of a bridge that found no room, although nothing but the memory of a
-# GPU needs one as large.
+# GPU needs one as large. Where it is not known which bridges are above a GPU, it may
+# be below this one.
 cramped[e.address] contains e if {
-	some e in input.kernel_log.events
-	e.kind == "bridge-window"
-	count(below(e.address)) + unplaced > 0
+	some e in pci.events["bridge-window"]
+	count(below(e.address) | unplaced) > 0
 	not fits(e.address)
 }
 
@@ -471,10 +461,7 @@ below(bridge) := {address |
 	bridge in pci.device[address].ancestors
 }
 
-# unplaced counts the GPUs of which it is not known which bridges are above.
-default unplaced := 0
-
-unplaced := count({address | some address in facts.gpus; not placed(address)})
+unplaced := {address | some address in facts.gpus; not placed(address)}
 
 placed(address) if pci.device[address].root_bus != ""
 
@@ -487,77 +474,24 @@ fits(bridge) if {
 	}
 }
 
-findings contains {
+found contains {
+	"gpus": gpus,
 	"subject": bridge,
-	"affects": sort(below(bridge)),
 	"message": sprintf("The kernel found no room for a window of %s below bridge %s, %s: the BAR of a GPU there cannot cover its memory.", [
-		facts.bytes(max({e.size_bytes | some e in es})), bridge, below_words(bridge),
+		facts.bytes(max({e.size_bytes | some e in es})), bridge, below_words(gpus),
 	]),
-	"evidence": [{"fact": "kernel_log.events[bridge-window]", "value": e.message, "source": pci.event_at(e)} | some e in sort(es)],
-	"params": {"gpus": sort(below(bridge))},
-	"severity": "high",
-	"confidence": below_confidence(bridge),
+	"evidence": pci.event_evidence(es),
+	"confidence": {true: "confirmed", false: "likely"}[count(gpus) > 0],
 	"remedies": ["update-bios", "enable-rebar"],
 } if {
 	some bridge, es in cramped
-	not below(bridge) & object.keys(kept_out) != set()
+	gpus := below(bridge)
+	count(gpus & object.keys(kept_out)) == 0
 }
 
-below_words(bridge) := sprintf("above GPU %s", [facts.list(below(bridge))]) if {
-	count(below(bridge)) > 0
+below_words(gpus) := sprintf("above GPU %s", [facts.list(gpus)]) if {
+	count(gpus) > 0
 } else := "and only GPUs ask for as much"
-
-below_confidence(bridge) := "confirmed" if {
-	count(below(bridge)) > 0
-} else := "likely"
-
-# refused are the messages of a program to which the driver refused a mapping of
-# another GPU's memory (cudaErrorMapBufferObjectFailed, 205). Peer access through
-# BAR1 fails so where BAR1 does not cover the memory.
-# HIP's error of the same words has other causes.
-refused := {m |
-	some m in logs.complaints
-	contains(m.text, "mapping of buffer object failed")
-	not regex.match(`(?i)\bhip\b`, m.text)
-}
-
-# outgrown are the models whose BAR1 ends below the memory that modified cards
-# have: the firmware of a GeForce RTX 4090 offers 32 GiB at most.
-outgrown := {g.address |
-	some g in input.gpus.devices
-	g.memory_bytes > (gpu_models.model[g.name].most_bar1_gib * 1024) * mib
-}
-
-findings contains {
-	"subject": "host",
-	"message": sprintf("The driver could not map one GPU's memory for another (error 205): %s.", [refused_reason]),
-	"evidence": logs.all_evidence(refused),
-	"params": {"gpu": refused_gpu},
-	"severity": "critical",
-	"confidence": refused_confidence,
-	"remedies": refused_remedies,
-	"order": logs.first(refused).order,
-} if {
-	count(refused) > 0
-}
-
-refused_gpu := sort(outgrown)[0] if {
-	count(outgrown) > 0
-} else := "GPU"
-
-refused_reason := "these cards were given more memory than the BAR of their model covers, and peer access goes through it" if {
-	count(outgrown) > 0
-} else := "BAR1, through which peers reach it, does not cover the memory: Resizable BAR or Above 4G Decoding is off, or there was no room"
-
-refused_confidence := "confirmed" if {
-	count(object.keys(small)) + count(growing) > 0
-} else := "likely"
-
-refused_remedies := ["nccl-p2p-disable", "replace-hardware"] if {
-	count(outgrown) > 0
-} else := ["enable-rebar", "nccl-p2p-disable", "update-bios"]
-
-bar_source := {"nvidia": "nvmlDeviceGetBAR1MemoryInfo", "amd": "resource of the PCI device, BAR 0"}
 
 missing contains {"fact": "gpus", "words": "the GPUs are not known"} if {
 	not facts.gpus
@@ -574,8 +508,6 @@ missing contains {"fact": "gpus.devices[].memory_bytes", "words": "amdgpu does n
 	count(sized) == 0
 	facts.only_amd
 }
-
-sized := {g.address | some g in facts.named; g.memory_bytes > 0}
 
 judged := {g.address |
 	some g in facts.named

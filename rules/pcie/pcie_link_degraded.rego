@@ -27,6 +27,7 @@
 #   since: "0.1"
 package gpudoctor.rules.pcie_link_degraded
 
+import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
@@ -389,8 +390,7 @@ state_evidence(address) := [{
 # way has a quarter of the lanes that they can use, or fewer (drivers/pci/pci.c,
 # __pcie_print_link_status). It speaks of speeds too, which an idle GPU lowers.
 told_narrow[e.address] := {"lanes": lanes, "best": best_lanes, "at": m[3], "event": e} if {
-	some e in input.kernel_log.events
-	e.kind == "pcie-link"
+	some e in pci.events["pcie-link"]
 	some m in regex.find_all_string_submatch_n(`limited by [0-9.]+ GT/s PCIe(?: Gen)? ?x([0-9]{1,2}) link at ([^ ]*?)([0-9a-f]{4,8}:[0-9a-f:.]+).*GT/s PCIe(?: Gen)? ?x([0-9]{1,2})`, e.message, 1)
 	lanes := to_number(m[1])
 	best_lanes := to_number(m[4])
@@ -408,7 +408,7 @@ findings contains {
 	"subject": address,
 	"affects": [address],
 	"message": sprintf("The kernel found %d lanes on the way of GPU %s, at %s, which can use %d.", [n.lanes, address, n.at, n.best]),
-	"evidence": [{"fact": "kernel_log.events[pcie-link]", "value": n.event.message, "source": pci.event_at(n.event)}],
+	"evidence": pci.event_evidence({n.event}),
 	"params": {"device": address, "width": n.lanes, "best_width": n.best},
 	"severity": "medium",
 	"confidence": "likely",
@@ -426,28 +426,21 @@ shown_wide(address) if {
 }
 
 # What a benchmark measured between host memory and the GPUs, against their links.
-slow_host[i] contains p if {
-	some i, b in input.benchmarks
-	b.what in {"host-to-gpu", "gpu-to-host"}
-	some p in b.points
-	p.gbps < p.expected_gbps * p.threshold
-}
-
 findings contains {
 	"subject": sprintf("%s, %s", [b.tool, b.test]),
 	"message": sprintf("%s: %s GB/s between host memory and %s, where %s carries %s and at least %s counts as good; %d of %d values are too low. %s.", [
 		b.test, peers.decimal(worst.gbps), [e | some e in [worst.a, worst.b]; e != "CPU"][0], worst.basis, peers.decimal(worst.expected_gbps),
 		peers.decimal(worst.expected_gbps * worst.threshold), count(ps), count(b.points), remark,
 	]),
-	"evidence": [{"fact": sprintf("benchmarks[%s].points", [b.tool]), "value": p.gbps, "source": sprintf("%s:%d", [b.source, p.line])} | some p in array.slice(sort(ps), 0, 4)],
+	"evidence": benchmarks.points_evidence(b, ps),
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": cures,
 } if {
-	some i, ps in slow_host
+	some i, ps in benchmarks.low
 	b := input.benchmarks[i]
-	least := min({p.gbps | some p in ps})
-	worst := sort({p | some p in ps; p.gbps == least})[0]
+	b.what in {"host-to-gpu", "gpu-to-host"}
+	worst := benchmarks.worst(ps)
 	[remark, cures] := {
 		true: ["A link that fell to fewer lanes or a lower speed is the first suspect", ["reseat-or-fix-pcie-link", "update-bios"]],
 		false: ["Others are good, so their link fell to fewer lanes or a lower speed, or the memory was on a far NUMA node", ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"]],
@@ -481,8 +474,7 @@ findings contains {
 	"message": sprintf("NCCL's own check finds NICs far below the rest of the job: %s. A PCIe link with fewer lanes, a bad cable or a port of a lower rate does that.", [
 		concat("; ", sort({sprintf("rank %s on %s, %s of %s Gb/s (%s)", [m.fields.rank, m.fields.slow_host, m.fields.rate, m.fields.median, m.fields.mode]) | some m in lagging})),
 	]),
-	"evidence": array.slice(logs.all_evidence(lagging), 0, 6),
-	"order": logs.first(lagging).order,
+	"messages": lagging,
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"],

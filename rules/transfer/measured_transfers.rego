@@ -28,16 +28,9 @@
 #   since: "0.1"
 package gpudoctor.rules.measured_transfers
 
+import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.peers
-
-# slow_points are the values of one table that are below what counts as good.
-slow_points[i] contains p if {
-	some i, b in input.benchmarks
-	not b.what in left_to_others
-	some p in b.points
-	p.gbps < p.expected_gbps * p.threshold
-}
 
 # left_to_others are the paths that other rules judge: those to the host's memory
 # (pcie-link-degraded) and those between machines (gdr-topology, roce-mtu-pfc,
@@ -49,24 +42,18 @@ findings contains {
 	"message": sprintf("%s: %s GB/s%s, where %s carry %v and at least %s counts as good. %s", [
 		b.test, peers.decimal(worst.gbps), between(worst), worst.basis, round(worst.expected_gbps), peers.decimal(worst.expected_gbps * worst.threshold), count_text(ps, b),
 	]),
-	"severity": grade(worst, b),
+	"severity": grade(worst),
 	"confidence": "confirmed",
-	"evidence": [{"fact": sprintf("benchmarks[%s].points", [b.tool]), "value": p.gbps, "source": sprintf("%s:%d", [b.source, p.line])} |
-		some p in first_points(ps)
-	],
+	"evidence": benchmarks.points_evidence(b, ps),
 	"remedies": cures(b),
 	"params": {"level": "PXB"},
 } if {
-	some i, ps in slow_points
+	some i, ps in benchmarks.low
 	b := input.benchmarks[i]
+	not b.what in left_to_others
 	not on_purpose(b)
-	least := min({share(p) | some p in ps})
-	candidates := [p | some p in ps; share(p) == least]
-	worst := candidates[0]
+	worst := benchmarks.worst(ps)
 }
-
-# share is what part of the links' rate a value reaches.
-share(p) := p.gbps / p.expected_gbps
 
 # A setting that takes peer access away explains a slow collective: it is judged
 # by itself (env-misconfig), and the table shows no more than that it works.
@@ -77,7 +64,7 @@ on_purpose(b) if {
 }
 
 # Less than half of what counts as good is lost to a wrong path, not to noise.
-grade(p, _) := "high" if {
+grade(p) := "high" if {
 	p.gbps < (p.expected_gbps * p.threshold) * 0.6
 } else := "medium"
 
@@ -93,21 +80,15 @@ count_text(ps, b) := "It is the best value of the table" if {
 	b.what == "collective"
 } else := sprintf("%d of %d values of this table are too low", [count(ps), count(b.points)])
 
-first_points(ps) := array.slice(
-	[p | some [_, p] in sort([[p.line, p] | some p in ps])],
-	0, 4,
-)
-
 findings contains {
 	"subject": sprintf("%s, %s", [b.tool, b.test]),
 	"message": sprintf("%s counted %d wrong values: data between the GPUs arrives corrupted", [b.tool, b.wrong]),
 	"severity": "critical",
 	"confidence": "confirmed",
-	"evidence": [{"fact": sprintf("benchmarks[%s].wrong", [b.tool]), "value": b.wrong, "source": sprintf("%s:%d", [b.source, b.line])}],
+	"evidence": [benchmarks.evidence(b, "wrong", b.wrong)],
 	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"],
 } if {
-	some b in input.benchmarks
-	b.wrong > 0
+	some b in benchmarks.wrong
 }
 
 missing contains {"fact": "benchmarks", "words": "no table of a benchmark was given"} if not input.benchmarks

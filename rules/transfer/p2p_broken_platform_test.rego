@@ -266,7 +266,7 @@ test_a_table_that_breaks_off_is_possible if {
 complaint(text, role) := {"id": "x-y", "program": "cuda", "role": role, "text": text, "source": "p2p.txt", "line": 21, "order": 0, "count": 1, "ranks": 1}
 
 test_silent_where_the_driver_refused_the_mapping if {
-	refused := object.union(broken_table, {"logs": {"messages": [complaint("mapping of buffer object failed", "cause")]}})
+	refused := object.union(broken_table, {"logs": {"messages": [object.union(complaint("mapping of buffer object failed", "cause"), {"id": "cuda-map-failed"})]}})
 	count(p2p_broken_platform.findings) == 0 with input as refused
 }
 
@@ -283,7 +283,7 @@ test_fires_on_peer_access_that_was_asked_for if {
 	some g in p2p_broken_platform.findings with input as garbage
 	[g.severity, g.confidence] == ["critical", "likely"]
 	g.remedies[0] == "unset-env"
-	count(g.evidence) == 2
+	[count(g.evidence), count(g.messages)] == [1, 1]
 	joined := {"env": {"variables": [{"name": "GGML_CUDA_P2P", "value": "1", "source": "environment", "effective": true}]}, "links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 0}]}}
 	some h in p2p_broken_platform.findings with input as joined
 	h.evidence[0].source == "environment"
@@ -352,14 +352,8 @@ test_fires_own_check_of_nccl if {
 	contains(f.message, "GPU 0 to 1 over PHB (write)")
 	some g in p2p_broken_platform.findings with input as diagnosed("nccl-diag-p2p-mismatch", "read", "NVL", "DIRECT")
 	g.remedies[1] == "reset-gpu"
-	some h in p2p_broken_platform.findings with input as diagnosed("nccl-diag-p2p-import", "peer-memory import failed", "PIX", "DIRECT")
-	h.confidence == "likely"
 	some i in p2p_broken_platform.findings with input as object.union(diagnosed("nccl-diag-p2p-mismatch", "read", "NVL", "DIRECT"), {"gpus": {"devices": [{"vendor": "nvidia", "address": "0000:3b:00.0"}]}})
 	i.params.gpus == ["0000:3b:00.0"]
-}
-
-test_silent_own_check_of_nccl if {
-	count(p2p_broken_platform.findings) == 0 with input as diagnosed("nccl-diag-p2p-import", "peer-memory import failed", "PIX", "LEGACY_CUDA_IPC")
 }
 
 latencies(us, p2p) := {"benchmarks": [{
@@ -414,13 +408,6 @@ test_radeon_wants_remapping if {
 	"iommu-remap" in h.remedies
 }
 
-test_fires_on_what_people_write if {
-	sentence := {"logs": {"messages": [{"id": "prose-p2p-off-needed", "program": "people", "role": "category", "fields": {"gpu": ""}, "text": "x", "source": "a.md", "line": 1, "order": 0}]}}
-	some f in p2p_broken_platform.findings with input as sentence
-	[f.severity, f.confidence, f.remedies[0]] == ["high", "possible", "nccl-p2p-disable"]
-	count(p2p_broken_platform.findings) == 0 with input as object.union(sentence, {"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "amd"}]}})
-}
-
 # unmoved is a job whose first collective the watchdog gave up, on two cards.
 unmoved(seq, load) := {
 	"logs": {"messages": [{
@@ -439,7 +426,7 @@ trial := {"launches": [{"kind": "command", "variables": {"NCCL_P2P_DISABLE": "1"
 
 test_fires_where_the_first_collective_never_ends if {
 	some f in p2p_broken_platform.findings with input as unmoved("1", 3)
-	[f.severity, f.confidence, f.order, f.remedies[0]] == ["high", "possible", 3, "nccl-p2p-disable"]
+	[f.severity, f.confidence, count(f.messages), f.remedies[0]] == ["high", "possible", 1, "nccl-p2p-disable"]
 	some g in p2p_broken_platform.findings with input as unmoved("1", 100)
 	g.confidence == "likely"
 	contains(g.message, "busy without end")

@@ -27,6 +27,7 @@ package gpudoctor.rules.p2p_slow
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.transfers
 
 # slow are the slow transfers of each ordered pair of GPUs, where nothing
 # worse happened on it.
@@ -42,79 +43,60 @@ slow_ways := {direction: ts | some direction, ts in slow}
 # fraction that counts as good stands at about 0.8 of what healthy machines
 # reach, so half of that is 0.6 of the threshold. All at once, the threshold is
 # lax since pairs share links that none of them shows; a quarter of a pair's
-# fair share is a collapse all the same.
+# fair share is a collapse even there.
 grade(ts) := "high" if {
 	some t in ts
-	t.fraction < floor_of(t)
+	t.fraction < max([0.6 * t.threshold, object.get(collapse, t.test, 0)])
 } else := "medium"
 
-floor_of(t) := max([0.6 * t.threshold, 0.25]) if {
-	t.test == "all-at-once"
-} else := 0.6 * t.threshold
+collapse := {"all-at-once": 0.25}
 
 # crowded are the tests in which other copies run at the same time.
 crowded := {"all-at-once", "bidirectional"}
 
 # when is "together" for a pair that is slow only while several copies run.
 when(ts) := "together" if {
-	"all-at-once" in {t.test | some t in ts}
-	{t.test | some t in ts} - crowded == set()
+	"all-at-once" in transfers.tests(ts)
+	transfers.tests(ts) - crowded == set()
 } else := "alone"
 
 kind(ts) := [grade(ts), when(ts)]
 
-kinds := {kind(ts) | some ts in slow_ways}
-
 findings contains {
-	"subject": subject(directions),
-	"affects": sort({address | some d in directions; some address in d}),
+	"subject": transfers.subject(group),
+	"affects": transfers.gpus(group),
 	"message": sprintf("%d of %d ordered pairs are slow%s: %s.%s", [
-		count(directions), count(tried), moment(k[1]), figures(transfers), hint(k[1], directions, transfers),
+		count(group), count(transfers.tried), moment[k[1]], figures(transfers.all(group)), hint(k[1], group),
 	]),
-	"evidence": evidence(directions),
-	"accounts_for": sort({peers.named(t) | some t in transfers}),
+	"evidence": transfers.evidence(group, {"test", "gbps", "expected_gbps", "fraction", "threshold", "basis", "us"}),
+	"accounts_for": transfers.accounted(transfers.all(group)),
 	"params": {
-		"gpus": sort({address | some d in directions; some address in d}),
-		"pairs": sort({facts.pair_name(d[0], d[1]) | some d in directions}),
-		"bridges": sort(unread(directions)),
+		"gpus": transfers.gpus(group),
+		"pairs": transfers.pairs(group),
+		"bridges": sort(unread(object.keys(group))),
 		"level": "PXB",
 	},
 	"severity": k[0],
 	"confidence": "confirmed",
-	"remedies": remedies(k[1], directions),
+	"remedies": remedies(k[1], object.keys(group)),
 } if {
-	some k in kinds
-	directions := {d | some d, ts in slow_ways; kind(ts) == k}
-	transfers := {t | some d in directions; some t in slow_ways[d]}
+	some k in {kind(ts) | some ts in slow_ways}
+	group := {d: ts | some d, ts in slow_ways; kind(ts) == k}
 }
 
-tried := {[t.source, t.destination] | some t in facts.peer_transfers}
-
-subject(directions) := "host" if {
-	count(directions) > 2
-	directions == tried
-} else := facts.pair_name(first[0], first[1]) if {
-	count({peers.key(d[0], d[1]) | some d in directions}) == 1
-	first := sort(directions)[0]
-} else := sprintf("%s and %d more", [facts.pair_name(first[0], first[1]), count(directions) - 1]) if {
-	first := sort(directions)[0]
-}
-
-moment("together") := " while all GPUs write at once, though not alone"
-
-moment("alone") := ""
+moment := {"together": " while all GPUs write at once, though not alone", "alone": ""}
 
 figures(ts) := sprintf("%s GB/s (%s) where at least %s of %s is good", [
-	peers.span(rates), tests_text(ts), peers.decimal(min(least)), peers.decimal(min(best)),
+	peers.span(rates), tests_text(ts), peers.decimal(min(good)), peers.decimal(min(best)),
 ]) if {
 	rates := {t.gbps | some t in ts}
-	least := {good | some t in ts; good := t.expected_gbps * t.threshold}
+	good := {g | some t in ts; g := t.expected_gbps * t.threshold}
 	best := {t.expected_gbps | some t in ts}
 	count(rates) > 0
-	count(least) > 0
+	count(good) > 0
 } else := sprintf("%s (%s)", [concat("; ", sort({r | some t in ts; r := object.get(t, "reason", "below what the path allows")})), tests_text(ts)])
 
-tests_text(ts) := concat(", ", sort({t.test | some t in ts}))
+tests_text(ts) := concat(", ", sort(transfers.tests(ts)))
 
 # turning are the pairs whose path turns in a switch.
 turning[peers.key(p.a, p.b)] := p.common_bridge if {
@@ -125,55 +107,43 @@ turning[peers.key(p.a, p.b)] := p.common_bridge if {
 # hint says what the figure looks like. Redirected traffic of one switch was
 # measured at 0.40 of what it reached afterwards, host staging below 0.1 of
 # NVLink; the bounds leave room on both sides.
-hint("together", directions, _) := " NVLink joins these GPUs: look for links and switches of the fabric that are down or have errors." if {
-	peers.under_nvlink(directions)
+hint("together", group) := " NVLink joins these GPUs: look for links and switches of the fabric that are down or have errors." if {
+	peers.under_nvlink(object.keys(group))
 } else := " They share an uplink, or a switch that collapses under concurrent writes."
 
-hint("alone", directions, ts) := " That is below a tenth of the link: it looks like staging through host memory." if {
-	some t in ts
+hint("alone", group) := " That is below a tenth of the link: it looks like staging through host memory." if {
+	some t in transfers.all(group)
 	t.fraction < 0.1
-} else := " Near half of the link under one switch looks like a detour through the root port, as ACS makes it; ACS could not be read here, root can." if {
-	count(unread(directions)) > 0
-	near_half(ts)
-	turns(directions)
-	not peers.under_nvlink(directions)
-} else := " Near half of the link under one switch looks like a detour through the root port." if {
-	near_half(ts)
-	turns(directions)
-	not peers.under_nvlink(directions)
 } else := " NVLink joins these GPUs: look for links that are down, and for the clocks." if {
-	peers.under_nvlink(directions)
+	peers.under_nvlink(object.keys(group))
+} else := sprintf(" Near half of the link under one switch looks like a detour through the root port%s.", [unread_words(group)]) if {
+	some t in transfers.all(group)
+	t.fraction >= 0.3
+	t.fraction <= 0.65
+	some d, _ in group
+	turning[peers.key(d[0], d[1])]
+} else := ""
+
+unread_words(group) := ", as ACS makes it; ACS could not be read here, root can" if {
+	count(unread(object.keys(group))) > 0
 } else := ""
 
 # remedies: what is known to be sound is not advised against. The way through
 # host memory is slower than most slow paths, so it is named only where it was
 # measured faster.
-remedies("together", directions) := array.concat(["reset-gpu", "upgrade-driver"], staged_way(directions, faster)) if {
+remedies("together", directions) := array.concat(["reset-gpu", "upgrade-driver"], staged_way(directions, beating)) if {
 	peers.under_nvlink(directions)
-	faster := {d | some d in directions; peers.staged_beats_crowd(d[0], d[1])}
-} else := array.concat(staged_way(directions, faster), ["update-bios"]) if {
-	faster := {d | some d in directions; peers.staged_beats_crowd(d[0], d[1])}
-}
+} else := array.concat(staged_way(directions, beating), ["update-bios"])
 
 remedies("alone", directions) := ["reset-gpu", "upgrade-driver"] if {
 	peers.under_nvlink(directions)
-} else := array.concat(staged_way(directions, faster), ["update-bios"]) if {
-	not bare_metal
-	faster := {d | some d in directions; peers.staged_faster(d[0], d[1])}
-} else := array.concat(unknowns(directions), array.concat(staged_way(directions, faster), ["update-bios"])) if {
-	faster := {d | some d in directions; peers.staged_faster(d[0], d[1])}
-}
+} else := array.flatten([unknowns(directions), staged_way(directions, faster), "update-bios"])
 
-near_half(ts) if {
-	some t in ts
-	t.fraction >= 0.3
-	t.fraction <= 0.65
-}
+# faster are the slow directions beside which the way through host memory is faster,
+# beating those where it is while all GPUs write.
+faster := {d | some d, _ in slow_ways; peers.staged_faster(d[0], d[1])}
 
-turns(directions) if {
-	some d in directions
-	turning[peers.key(d[0], d[1])]
-}
+beating := {d | some d, _ in slow_ways; peers.staged_beats_crowd(d[0], d[1])}
 
 bare_metal if {
 	not facts.is_guest == true
@@ -183,6 +153,7 @@ bare_metal if {
 # unknowns are the cures of what could not be seen: where it was, and is at
 # fault, acs-redirect or iommu-translation says so.
 unknowns(directions) := [cure |
+	bare_metal
 	some [cure, open] in [
 		["disable-acs", count(unread(directions)) > 0],
 		["iommu-pt", count(undecided(directions)) > 0],
@@ -209,10 +180,10 @@ undecided(directions) := {address |
 
 # staged_way: a level, where pairs below common switches are fast and only
 # those beyond are to be left out; else peer access goes as a whole.
-staged_way(directions, faster) := [] if {
-	faster != directions
+staged_way(directions, better) := [] if {
+	count(directions - better) > 0
 } else := ["nccl-p2p-level", "nccl-p2p-disable"] if {
-	count(tried - directions) > 0
+	count(transfers.tried - directions) > 0
 	every d in directions {
 		beyond_switches[peers.key(d[0], d[1])]
 	}
@@ -223,14 +194,6 @@ beyond_switches[peers.key(p.a, p.b)] if {
 	some p in facts.gpu_pairs
 	p.path in {"PHB", "NODE", "SYS"}
 }
-
-evidence(directions) := [{
-	"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(d[0], d[1])]),
-	"value": [object.filter(t, ["test", "gbps", "expected_gbps", "fraction", "threshold", "basis", "us"]) | some t in sort(slow_ways[d])],
-	"source": "probe",
-} |
-	some d in sort(directions)
-]
 
 # Copies between host memory and a GPU: slow from every node points to the
 # GPU's own link; slow from one of several is the way of a far node.
@@ -252,7 +215,7 @@ findings contains {
 		"value": [object.filter(t, ["test", "source", "destination", "gbps", "expected_gbps", "fraction", "threshold"]) | some t in sort(slow_copies)],
 		"source": "probe",
 	}],
-	"accounts_for": sort({peers.named(t) | some t in slow_copies}),
+	"accounts_for": transfers.accounted(slow_copies),
 	"params": object.union({"gpu": gpu, "device": gpu}, near(gpu)),
 	"severity": copies_grade(slow_copies, ts),
 	"confidence": "confirmed",
@@ -289,20 +252,13 @@ copies_grade(slow_copies, ts) := "low" if {
 } else := grade(slow_copies)
 
 missing contains {"fact": "transfers", "words": "the probe did not run, so no speed was measured"} if {
-	several
+	facts.several
 	not facts.peer_transfers
 }
 
-several if count(facts.gpus) > 1
-
-several if not facts.gpus
-
-not_applicable contains "the driver offers fewer than two GPUs here" if {
-	input.transfers.outcome == "ok"
-	count(input.transfers.devices) < 2
-}
+not_applicable contains facts.few_offered
 
 not_applicable contains "fewer than two GPUs" if {
-	not several
+	not facts.several
 	not facts.peer_transfers
 }

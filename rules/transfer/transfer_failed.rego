@@ -24,7 +24,7 @@
 package gpudoctor.rules.transfer_failed
 
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.transfers
 
 # classes are the driver's error codes by what they are about (cuda.h,
 # cudaError_enum; HIP has the same numbers, hip_runtime_api.h), with what helps.
@@ -70,8 +70,11 @@ severity_of := {"corrupt": "critical", "hang": "critical", "error": "high", "slo
 
 code_of(x) := object.get(x, "error_code", 0)
 
+# ending is how a transfer, a GPU or the probe ended: outcome, code, name and call.
+ending(x) := [x.outcome, code_of(x), object.get(x, "error_name", ""), object.get(x, "call", "")]
+
 # failures are the transfers that ended alike: the same outcome, code and call.
-failures[[t.outcome, code_of(t), object.get(t, "error_name", ""), object.get(t, "call", "")]] contains t if {
+failures[ending(t)] contains t if {
 	some t in input.transfers.transfers
 	severity_of[t.outcome]
 }
@@ -88,7 +91,7 @@ findings contains {
 		some i, t in sort(ts)
 		i < shown
 	],
-	"accounts_for": sort({peers.named(t) | some t in ts}),
+	"accounts_for": transfers.accounted(ts),
 	"params": {"gpus": affected(ts), "pairs": pairs(ts)},
 	"severity": severity_of[kind[0]],
 	"confidence": "confirmed",
@@ -115,16 +118,16 @@ in_call(call) := sprintf(" in %s", [call]) if call != ""
 
 pairs(ts) := sort({facts.pair_name(t.source, t.destination) | some t in ts})
 
-tests(ts) := concat(", ", sort({t.test | some t in ts}))
+tests_text(ts) := concat(", ", sort(transfers.tests(ts)))
 
 subject(ts) := pairs(ts)[0] if {
 	count(pairs(ts)) == 1
 } else := sprintf("%s and %d more", [pairs(ts)[0], count(pairs(ts)) - 1])
 
-which(ts) := sprintf("Transfers from %s to %s (%s)", [t.source, t.destination, tests(ts)]) if {
+which(ts) := sprintf("Transfers from %s to %s (%s)", [t.source, t.destination, tests_text(ts)]) if {
 	count(pairs(ts)) == 1
 	some t in ts
-} else := sprintf("Transfers over %d paths (%s)", [count(pairs(ts)), tests(ts)])
+} else := sprintf("Transfers over %d paths (%s)", [count(pairs(ts)), tests_text(ts)])
 
 affected(ts) := sort({address |
 	some t in ts
@@ -166,7 +169,7 @@ findings contains {
 
 step_became := {"corrupt": "it delivered wrong data", "hang": "it did not come back", "error": "it failed", "slow": "it was too slow"}
 
-unready[[d.outcome, code_of(d), object.get(d, "error_name", ""), object.get(d, "call", "")]] contains d.address if {
+unready[ending(d)] contains d.address if {
 	some d in input.transfers.devices
 	severity_of[d.outcome]
 	facts.is_address(d.address)
@@ -197,7 +200,7 @@ findings contains {
 	not told_by_transfer
 }
 
-whole := [input.transfers.outcome, code_of(input.transfers), object.get(input.transfers, "error_name", ""), object.get(input.transfers, "call", "")]
+whole := ending(input.transfers)
 
 default stage := ""
 

@@ -80,7 +80,7 @@ func TestNCCLDiagnosticsComplaints(t *testing.T) {
 		"[INFO] ECC: uncorrected volatile errors on rank(s) {1,3,...} (N=40) (worst=2) across 64 ranks in comm 0x12": {
 			"nccl-diag-ecc", map[string]string{"ranks": "{1,3,...}", "worst": "2"},
 		},
-		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12": {"nccl-diag-link-down", map[string]string{"link": "NVLink", "ranks": "{2}"}},
+		"[INFO] NVLink: inactive link(s) on rank(s) {2} across 8 ranks in comm 0x12": {"nccl-diag-link-down", map[string]string{"ranks": "{2}"}},
 		"[INFO] NCCL environment: mismatch across 8 ranks in comm 0x12 for NCCL_PROTO": {
 			"nccl-diag-environment", map[string]string{"count": "8", "variable": "NCCL_PROTO"},
 		},

@@ -58,7 +58,7 @@ func TestNetworkMessages(t *testing.T) {
 		"n:1:2 [0] NCCL WARN NET/OFI Request 0x1 completed with error. RC: 21. Error: unknown error. Completed length: 0, Request: {}":                                                         "ofi-request-failed",
 		"n:1:2 [0] NCCL WARN NET/OFI Only EFA provider is supported":                                                      "ofi-no-provider",
 		"n:1:2 [0] NCCL INFO NET/OFI Could not find any optimal provider supporting GPUDirect RDMA":                       "",
-		"n:1:2 [0] NCCL WARN NET/OFI Couldn't open a fabric access domain. RC: -38, ERROR: Function not implemented":      "ofi-call-failed",
+		"n:1:2 [0] NCCL WARN NET/OFI Couldn't open a fabric access domain. RC: -38, ERROR: Function not implemented":      "ofi-call-unknown",
 		"[rank1]: Gloo connectFullMesh failed with [/x/gloo/transport/tcp/pair.cc:144] no error":                          "gloo-connect-trouble",
 		"RuntimeError: [/x/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.7]:28041":                    "gloo-peer-closed",
 		"requests.exceptions.ConnectionError: HTTPSConnectionPool(host='huggingface.co'): [Errno 111] Connection refused": "",

@@ -1,0 +1,56 @@
+# METADATA
+# title: What benchmarks measured
+# description: >-
+#   Readings of the tables of benchmarks that the rules share.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.benchmarks
+
+import data.gpudoctor.lib.logs
+
+# low are, for each table, its values below what counts as good.
+low[i] contains p if {
+	some i, b in input.benchmarks
+	some p in b.points
+	p.gbps < p.expected_gbps * p.threshold
+}
+
+# worst is the value that reaches the least part of what its links carry; of several the
+# first.
+worst(points) := sort([[share(p), p.line, p] | some p in points])[0][2]
+
+# share is what part of the links' rate a value reaches.
+share(p) := p.gbps / p.expected_gbps
+
+# evidence shows a field of a table, points_evidence the first four of some values.
+evidence(b, field, value) := {"fact": sprintf("benchmarks[%s].%s", [b.tool, field]), "value": value, "source": logs.at(b)}
+
+points_evidence(b, points) := array.slice(
+	[object.union(evidence(b, "points", p.gbps), {"source": sprintf("%s:%d", [b.source, p.line])}) | some [_, p] in sort([[p.line, p] | some p in points])],
+	0, 4,
+)
+
+# of are the benchmarks of a kind: "copy", "collective".
+of[b.what] contains b if some b in input.benchmarks
+
+# points are a table's values, none where it broke off before the first.
+points(b) := object.get(b, "points", [])
+
+# job_failed is true where a text shows that a job does not run as it should: by a
+# complaint, or a benchmark that broke off or found wrong values. A redirected
+# request that a translating IOMMU drops shows itself as a hang, as a failed
+# completion of the NIC, or as an illegal address in a kernel.
+job_failed if logs.failed
+
+job_failed if {
+	some b in input.benchmarks
+	b.complete == false
+}
+
+job_failed if count(wrong) > 0
+
+# wrong are the benchmarks that found values that arrived wrong.
+wrong contains b if {
+	some b in input.benchmarks
+	b.wrong > 0
+}

@@ -1,0 +1,146 @@
+package gpudoctor.lib.conditions_job_test
+
+import data.gpudoctor.lib.conditions_job
+
+# Containers.
+
+test_container_told if {
+	"container_told" in conditions_job.holds with input as {"container": {"inside": true}}
+	"container_told" in conditions_job.holds with input as {"launches": [{"kind": "docker-run"}]}
+	not "container_told" in conditions_job.holds with input as {"launches": [{"kind": "slurm"}]}
+}
+
+# given are the conditions that hold for a launch of a container.
+given(launch) := names if {
+	names := conditions_job.holds with input as {"launches": [object.union({"kind": "docker-run", "name": "ds", "source": "run.txt", "line": 1}, launch)]}
+}
+
+test_container_without_rdma if {
+	"container_without_rdma" in given({})
+	every launch in [{"devices": ["/dev/infiniband"]}, {"privileged": true}, {"resources": {"rdma/hca_shared": "1"}}, {"mounts": ["/dev/infiniband:/dev/infiniband"]}, {"kind": "torchrun"}] {
+		not "container_without_rdma" in given(launch)
+	}
+	"container_without_rdma" in given({"kind": "slurm", "image": "nvcr.io/x"})
+	some ["container_without_rdma", fact] in conditions_job.shown with input as {"launches": [{"kind": "docker-run", "source": "run.txt", "line": 1}]}
+	fact == {"fact": "launches[docker-run].devices", "value": "none", "source": "run.txt:1"}
+}
+
+test_container_without_imex if {
+	"container_without_imex" in given({"gpus": 4})
+	not "container_without_imex" in given({"privileged": true})
+	not "container_without_imex" in given({"devices": ["/dev/nvidia-caps-imex-channels/channel0"]})
+	pod := {"launches": [{"kind": "kubernetes", "name": "w", "source": "pod.yaml", "line": 1}]}
+	["container_without_imex", "the pod w"] in conditions_job.values with input as pod
+	some ["container_without_imex", fact] in conditions_job.shown with input as pod
+	fact.source == "pod.yaml:1"
+}
+
+# Which GPUs a program may use.
+
+# setting is a variable in force.
+setting(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "environment", "effective": true}]}}
+
+test_container_gpus_chosen if {
+	"container_gpus_chosen" in conditions_job.holds with input as setting("NVIDIA_VISIBLE_DEVICES", "4")
+	some ["container_gpus_chosen", fact] in conditions_job.shown with input as setting("NVIDIA_VISIBLE_DEVICES", "4")
+	fact.value == "4"
+	not "container_gpus_chosen" in conditions_job.holds with input as setting("CUDA_VISIBLE_DEVICES", "4")
+}
+
+# of are the conditions that hold for facts, and quoted the values.
+of(facts) := names if names := conditions_job.holds with input as facts
+
+quoted(facts) := object.union_n([{pair[0]: pair[1]} | some pair in pairs]) if pairs := conditions_job.values with input as facts
+
+said(id, role) := {"logs": {"messages": [{"id": id, "role": role, "program": "x", "text": "said", "source": "a.log", "line": 1, "order": 0}]}}
+
+test_gpus_chosen if {
+	{"gpus_chosen", "gpus_expected"} & of(setting("HIP_VISIBLE_DEVICES", "1")) == {"gpus_chosen", "gpus_expected"}
+	quoted(setting("HIP_VISIBLE_DEVICES", "1")).gpu_chooser == "HIP_VISIBLE_DEVICES"
+	some ["gpus_chosen", fact] in conditions_job.shown with input as setting("HIP_VISIBLE_DEVICES", "1")
+	fact.value == "1"
+	not "gpus_chosen" in of({})
+	quoted({}).gpu_chooser == "CUDA_VISIBLE_DEVICES"
+	quoted(object.union(said("hip-invalid-device", "cause"), {"gpus": {"devices": [{"vendor": "amd"}]}})).gpu_chooser == "HIP_VISIBLE_DEVICES"
+}
+
+test_gpus_hidden if {
+	every value in ["", "-1", "NoDevFiles,0"] {
+		"gpus_hidden" in of(setting("CUDA_VISIBLE_DEVICES", value))
+	}
+	not "gpus_hidden" in of(setting("CUDA_VISIBLE_DEVICES", "0,-1"))
+}
+
+test_gpus_expected if {
+	"gpus_expected" in of({"gpus": {"devices": [{"address": "GPU0", "vendor": "amd"}]}})
+	"gpus_expected" in of(said("cuda-no-device", "category"))
+	not "gpus_expected" in of(said("torch-sees-no-gpu", "category"))
+}
+
+test_one_visible_gpu if {
+	quoted(setting("CUDA_VISIBLE_DEVICES", "0")).one_visible_gpu == "; CUDA_VISIBLE_DEVICES=0 leaves one GPU to all of them"
+	not quoted(setting("CUDA_VISIBLE_DEVICES", "0,1")).one_visible_gpu
+}
+
+test_ranks_outnumber_gpus if {
+	crowded := object.union(setting("HIP_VISIBLE_DEVICES", "0,1,-1"), {"launches": [{"kind": "torchrun", "processes": 4}]})
+	"ranks_outnumber_gpus" in of(crowded)
+	[quoted(crowded).ranks, quoted(crowded).visible_gpus] == ["4", "2"]
+	not "ranks_outnumber_gpus" in of(object.union(crowded, {"launches": [{"kind": "torchrun", "processes": 2}]}))
+	not "ranks_outnumber_gpus" in of({"launches": crowded.launches})
+}
+
+test_several_mig_instances if {
+	"several_mig_instances" in of(setting("CUDA_VISIBLE_DEVICES", "MIG-a,MIG-b"))
+	"several_mig_instances" in of({"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "mig": true}]}})
+	not "several_mig_instances" in of(setting("CUDA_VISIBLE_DEVICES", "MIG-a"))
+}
+
+test_cause_stated if {
+	"cause_stated" in of(said("kfd-not-accessible", "cause"))
+	not "cause_stated" in of(said("rocblas-no-kernels", "cause"))
+	not "cause_stated" in of(said("cuda-no-device", "category"))
+}
+
+test_job_in_container if {
+	document := {"launches": [{"kind": "slurm", "image": "ubuntu.sqsh", "source": "job.sh", "line": 1}]}
+	"job_in_container" in of(document)
+	not "job_in_container" in of({"launches": [{"kind": "slurm"}]})
+}
+
+test_network_named if {
+	"network_named" in of(setting("NCCL_NET_PLUGIN", "aws-ofi"))
+	not "network_named" in of(setting("NCCL_NET_GDR_LEVEL", "PIX"))
+}
+
+# The limits and the memory of processes.
+
+test_open_files_limit_known if {
+	limited := {"container": {"nofile_soft": 1024}}
+	"open_files_limit_known" in of(limited)
+	some ["open_files_limit_known", fact] in conditions_job.shown with input as limited
+	fact.value == 1024
+	not "open_files_limit_known" in of({"container": {}})
+}
+
+test_process_killed if {
+	"process_killed" in of(said("exit-killed", "category"))
+	not "process_killed" in of(said("kernel-out-of-memory", "cause"))
+}
+
+test_sandboxed if {
+	boxed := {"launches": [{"kind": "docker-run", "runtime": "runsc", "source": "run.txt", "line": 1}]}
+	"sandboxed" in of(boxed)
+	contains(quoted(boxed).sandbox, "gVisor")
+	some ["sandboxed", fact] in conditions_job.shown with input as boxed
+	fact.value == "runsc"
+	not "sandboxed" in of({"launches": [{"kind": "docker-run", "runtime": "nvidia"}]})
+}
+
+test_memlock_limit_known if {
+	limited := {"container": {"memlock_soft_bytes": 65536}}
+	"memlock_limit_known" in of(limited)
+	some ["memlock_limit_known", fact] in conditions_job.shown with input as limited
+	fact.value == 65536
+	not "memlock_limit_known" in of({"container": {}})
+}

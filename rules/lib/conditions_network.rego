@@ -1,0 +1,119 @@
+# METADATA
+# title: The conditions of network that verdicts of messages name
+# description: >-
+#   A row of the catalogue of messages may say when its verdict is told, or how bad it
+#   is, by the names of conditions (when, unless), and may quote a value of the facts
+#   ({@name}). Each name is defined once and holds only where the facts show it: what
+#   is not known does not hold. These are about interfaces, connections and EFA.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.conditions_network
+
+import data.gpudoctor.lib.connections
+import data.gpudoctor.lib.efa
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.networks
+import data.gpudoctor.lib.rdma
+
+# NCCL_SOCKET_IFNAME is set for the job.
+holds contains "interface_asked" if networks.asked
+
+values contains ["asked_interface", networks.asked] if networks.asked
+
+shown contains ["interface_asked", asked_fact]
+
+asked_fact := {"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networks.asked, "source": "the texts"} if networks.asked
+
+# NCCL counted one machine, or the texts show several.
+holds contains "one_node" if networks.single_node
+
+holds contains "several_nodes" if networks.multi_node
+
+# NCCL_SOCKET_IFNAME names interfaces, and not only what to leave out.
+holds contains "interface_named" if networks.told_interface
+
+shown contains ["interface_named", asked_fact]
+
+values contains ["fitting_asked", sprintf(" that fits NCCL_SOCKET_IFNAME=%s", [networks.asked])] if networks.asked
+
+# The machine whose NCCL has an address of no family took an interface before.
+holds contains "interface_taken_before" if {
+	some m in logs.messages({"nccl-address-family-unknown", "nccl-net-no-address-family"})
+	networks.host_of(m) in {networks.host_of(c.message) | some c in connections.chosen}
+}
+
+# The texts name several versions of one package of NCCL.
+holds contains "nccl_versions_differ" if {
+	some name in ["nccl", "rccl", "libnccl2", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "nvidia-nccl-cu13"]
+	count(logs.versions[name]) > 1
+}
+
+# NCCL was told to listen on an address that is none of this machine.
+holds contains "bind_to_foreign_address" if {
+	some m in logs.by_id["nccl-bind-failed"]
+	m.fields.error == "Cannot assign requested address"
+}
+
+# Gloo names a peer that is no loopback address.
+holds contains "gloo_peer_named" if {
+	some m in logs.by_id["gloo-connect-failed"]
+	m.fields.remote
+}
+
+# A program says why a connection was given up, and no warning of Gloo does.
+holds contains "gloo_reason_told" if {
+	not logs.said("gloo-loopback-fallback")
+	count(connections.hard_failures) > 0
+}
+
+values contains ["asked_of_gloo", sprintf(", unless told otherwise (GLOO_SOCKET_IFNAME=%s)", [facts.env.GLOO_SOCKET_IFNAME])] if {
+	facts.env.GLOO_SOCKET_IFNAME != ""
+}
+
+# The interface of this machine that bears the address at which Ray knows no node.
+values contains ["ray_node_here", sprintf(" (here it is that of %s)", [n.name])] if {
+	some m in logs.by_id["ray-node-unknown"]
+	some n in input.nics.interfaces
+	some a in n.addresses
+	split(a, "/")[0] == m.fields.address
+}
+
+# A rank had failed before EFA got no answer: one that is gone does not answer.
+holds contains "failed_before_efa_was_silent" if connections.died_before(logs.first(logs.by_id["ofi-peer-unreachable"]))
+
+# Something went wrong before a transfer over EFA failed.
+holds contains "failed_before_efa" if {
+	failed := logs.first(logs.messages({"ofi-request-failed", "ofi-libfabric-error", "ofi-address-insert-failed"}))
+	some m in logs.complaints
+	m.order < failed.order
+}
+
+# EFA and libfabric: the job is meant to use EFA; a program that uses its plugin
+# complains; what follows; and the versions.
+holds contains "efa_expected" if efa.expected
+
+shown contains ["efa_expected", {"fact": "env.variables[FI_PROVIDER]", "value": "efa", "source": "the texts"}] if facts.env.FI_PROVIDER == "efa"
+
+holds contains "failed_beside_ofi" if count(efa.failures) > 0
+
+values contains ["then_tcp", ". NCCL then ends, or goes on over TCP"] if networks.multi_node
+
+values contains ["ofi_versions", sprintf(" (%s)", [concat(", ", sort(versions))])] if {
+	versions := {sprintf("%s %s", [p.name, p.version]) | some p in input.software; p.name in {"aws-ofi-nccl", "libfabric"}}
+	count(versions) > 0
+}
+
+# RDMA: only InfiniBand is in use; a list of kernel modules shows whether that of
+# GPUDirect RDMA is loaded; the RDMA stack of NVIDIA that is installed.
+holds contains "infiniband" if rdma.link == "infiniband"
+
+holds contains "peermem_loaded" if rdma.peermem_loaded
+
+shown contains ["peermem_loaded", rdma.module_evidence[0]]
+
+holds contains "peermem_absent" if rdma.peermem_absent
+
+shown contains ["peermem_absent", rdma.module_evidence[0]]
+
+values contains ["with_ofed", sprintf(" (MLNX_OFED %s)", [max(logs.versions.ofed)])]

@@ -1,0 +1,100 @@
+package gpudoctor.lib.conditions_network_test
+
+import data.gpudoctor.lib.conditions_network
+
+test_interface_asked if {
+	given := {"env": {"variables": [{"name": "NCCL_SOCKET_IFNAME", "value": "eth9", "effective": true}]}}
+	"interface_asked" in conditions_network.holds with input as given
+	["asked_interface", "eth9"] in conditions_network.values with input as given
+	some ["interface_asked", fact] in conditions_network.shown with input as given
+	fact.value == "eth9"
+	not "interface_asked" in conditions_network.holds with input as {}
+}
+
+given(rows) := {"logs": {"messages": [object.union({"program": "nccl", "role": "cause", "source": "a.log", "count": 1, "ranks": 1, "order": i, "line": i + 1, "text": row.id}, row) | some i, row in rows]}}
+
+holds(condition, document) if condition in conditions_network.holds with input as document
+
+value(key, document) := known[0] if {
+	known := [pair[1] | some pair in conditions_network.values with input as document; pair[0] == key]
+}
+
+set_to(variable, setting) := {"env": {"variables": [{"name": variable, "value": setting, "effective": true}]}}
+
+test_nodes if {
+	holds("one_node", {"logs": {"communicators": [{"nodes": 1}]}})
+	holds("several_nodes", {"logs": {"communicators": [{"nodes": 2}]}})
+	not holds("several_nodes", {"logs": {"communicators": [{"nodes": 1}]}})
+}
+
+test_interface_named if {
+	holds("interface_named", set_to("NCCL_SOCKET_IFNAME", "eth2"))
+	not holds("interface_named", set_to("NCCL_SOCKET_IFNAME", "^lo"))
+	value("fitting_asked", set_to("NCCL_SOCKET_IFNAME", "eth2")) == " that fits NCCL_SOCKET_IFNAME=eth2"
+}
+
+test_interface_taken_before if {
+	family := {"id": "nccl-address-family-unknown", "host": "a"}
+	using := {"id": "nccl-bootstrap-interface", "fields": {"interfaces": "ens7:10.64.0.14<0>"}}
+	holds("interface_taken_before", given([family, object.union(using, {"host": "a"})]))
+	not holds("interface_taken_before", given([family, object.union(using, {"host": "b"})]))
+}
+
+test_nccl_versions_differ if {
+	installed := [{"name": "nvidia-nccl-cu12", "version": v, "source": "pip.txt", "line": 1} | some v in ["2.19.3", "2.20.5"]]
+	holds("nccl_versions_differ", {"software": installed})
+	not holds("nccl_versions_differ", {"software": [installed[0]]})
+}
+
+test_bind_to_foreign_address if {
+	holds("bind_to_foreign_address", given([{"id": "nccl-bind-failed", "fields": {"error": "Cannot assign requested address"}}]))
+	not holds("bind_to_foreign_address", given([{"id": "nccl-bind-failed", "fields": {"error": "Address already in use"}}]))
+}
+
+test_gloo if {
+	other := {"id": "gloo-connect-failed", "fields": {"remote": "10.0.0.7", "error": "Connection refused"}}
+	holds("gloo_peer_named", given([other]))
+	not holds("gloo_peer_named", given([{"id": "gloo-connect-failed"}]))
+	holds("gloo_reason_told", given([other]))
+	not holds("gloo_reason_told", given([other, {"id": "gloo-loopback-fallback"}]))
+	contains(value("asked_of_gloo", set_to("GLOO_SOCKET_IFNAME", "eth0")), "GLOO_SOCKET_IFNAME=eth0")
+}
+
+test_ray_node_here if {
+	unknown := given([{"id": "ray-node-unknown", "fields": {"address": "10.5.0.9"}}])
+	here := {"nics": {"interfaces": [{"name": "eno1", "addresses": ["10.5.0.9/24"]}]}}
+	value("ray_node_here", object.union(unknown, here)) == " (here it is that of eno1)"
+	not value("ray_node_here", unknown)
+}
+
+test_failed_before_efa if {
+	oom := {"id": "torch-cuda-oom"}
+	silent := {"id": "ofi-peer-unreachable"}
+	holds("failed_before_efa_was_silent", given([oom, silent]))
+	not holds("failed_before_efa_was_silent", given([silent, oom]))
+	holds("failed_before_efa", given([oom, {"id": "ofi-request-failed"}]))
+	not holds("failed_before_efa", given([{"id": "ofi-request-failed"}, oom]))
+}
+
+test_efa if {
+	holds("efa_expected", set_to("FI_PROVIDER", "efa"))
+	some ["efa_expected", fact] in conditions_network.shown with input as set_to("FI_PROVIDER", "efa")
+	fact.value == "efa"
+	not holds("efa_expected", {})
+	holds("failed_beside_ofi", given([{"id": "nccl-x"}]))
+	not holds("failed_beside_ofi", given([{"id": "ofi-no-protocol"}]))
+	value("then_tcp", {"logs": {"communicators": [{"nodes": 2}]}})
+	value("ofi_versions", {"software": [{"name": "libfabric", "version": "1.17"}]}) == " (libfabric 1.17)"
+}
+
+test_rdma if {
+	holds("infiniband", {"nics": {"rdma": [{"link_layer": "InfiniBand"}]}})
+	not holds("infiniband", {})
+	holds("peermem_loaded", {"nics": {"modules": ["nvidia_peermem"]}})
+	holds("peermem_absent", {"nics": {"modules": ["ib_core"]}})
+	some ["peermem_absent", fact] in conditions.shown with input as {"nics": {"modules": ["ib_core"]}}
+	fact.value == ["ib_core"]
+	some ["peermem_loaded", other] in conditions.shown with input as {"nics": {"modules": ["nvidia_peermem"]}}
+	other.fact == "nics.modules"
+	value("with_ofed", {"software": [{"name": "ofed", "version": "5.0-2.1.8"}]}) == " (MLNX_OFED 5.0-2.1.8)"
+}

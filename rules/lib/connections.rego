@@ -1,0 +1,293 @@
+# METADATA
+# title: Choices of interfaces and connections
+# description: >-
+#   Which network interfaces the ranks of a job took, which connections failed, and
+#   which of the choices do not lead to the peers.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.connections
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.networks
+
+# chosen are the interfaces that NCCL says it takes, with the message that says so.
+# place is the place in its list.
+chosen contains {"name": item[1], "address": item[2], "place": i, "message": m} if {
+	some m in logs.messages({"nccl-bootstrap-interface", "nccl-net-interface"})
+	some i, item in regex.find_all_string_submatch_n(`([A-Za-z][\w.-]*):([0-9a-fA-F.:]+)(?:%[\w.-]+)?<`, m.fields.interfaces, 32)
+}
+
+first_choices contains c if {
+	some c in chosen
+	c.place == 0
+	c.message.id == "nccl-bootstrap-interface"
+}
+
+# words say for people how a connection failed.
+words := {
+	"refused": "the peer's machine refused the connection",
+	"timed-out": "no answer came",
+	"no-route": "there is no way to the host, or a firewall on the way rejects",
+	"unreachable": "this machine has no route to that network",
+	"aborted": "the connection was broken off",
+}
+
+# kinds are how it failed: by the kernel's words in the field error, or by the row.
+kinds := {
+	"Connection refused": "refused", "socket-refused": "refused",
+	"Connection timed out": "timed-out", "socket-timed-out": "timed-out", "torch-store-timed-out": "timed-out",
+	"No route to host": "no-route", "socket-no-route": "no-route",
+	"Network is unreachable": "unreachable", "socket-unreachable": "unreachable",
+	"Software caused connection abort": "aborted", "Host is down": "aborted",
+}
+
+# last_words are the rows by which a program gives up a connection that never came
+# about; tries are those by which it tells of one try of several, of a connection
+# that stood and broke, or of an error alone. Those of Unix sockets, which join
+# processes of one host, and of InfiniBand, which has timeouts, too, are not among them.
+last_words := {
+	"nccl-connect-refused", "nccl-connect-timed-out", "nccl-connect-no-route", "nccl-connect-failed", "nccl-connect-retries-exhausted",
+	"nccl-net-connect-timeout", "gloo-connect-failed", "gloo-connect-loopback", "openmpi-tcp-connect-failed",
+}
+
+tries := {
+	"nccl-connect-retrying", "nccl-connect-retried-often", "nccl-socket-timed-out", "nccl-socket-failed", "nccl-syscall-failed",
+	"torch-store-connect-failed", "torch-store-timed-out",
+	"socket-refused", "socket-timed-out", "socket-no-route", "socket-unreachable",
+}
+
+# failures are the connections that failed: how, to which address where the line
+# tells, and whether the line is a program's last word ("hard").
+failures contains {"kind": kinds[said], "remote": remote(m), "hard": m.id in last_words, "message": m} if {
+	some m in logs.messages(last_words | tries)
+	some said in [object.get(m, ["fields", "error"], ""), m.id]
+}
+
+remote(m) := m.fields.remote if {
+	m.fields.remote
+} else := m.fields.host if {
+	networks.ipv4(m.fields.host)
+} else := ""
+
+# hard_failures are those that are a program's last word.
+hard_failures contains f if {
+	some f in failures
+	f.hard
+}
+
+# unanswered are those that got no answer.
+unanswered contains f if {
+	some f in hard_failures
+	f.kind in {"timed-out", "no-route", "unreachable"}
+}
+
+# earliest is the first of a set of failures, or of choices: of several at one place
+# any, but always the same.
+earliest(set_) := f if {
+	least := min({f.message.order | some f in set_})
+	f := sort([f | some f in set_; f.message.order == least])[0]
+}
+
+# died_before is true of a message after a complaint of another kind than that a
+# connection or EFA failed: a rank that ended for another reason no longer answers.
+died_before(m) if first_death < m.order
+
+first_death := min({m.order |
+	some m in logs.complaints
+	m.role == "cause"
+	not m.id in (last_words | tries)
+	not startswith(m.id, "ofi-")
+})
+
+# useless is true of the address of a peer that the peer should not have told.
+useless(address) if networks.loopback(address)
+
+useless(address) if networks.link_local(address)
+
+# Networks of bridges that a real interface has here are none.
+useless(address) if {
+	networks.bridge_address(address)
+	not bridge_networks_taken
+}
+
+# A bridge of containers or virtual machines bears it on the machine that told
+# it, whatever network its owner gave to the bridge.
+useless(address) if address in bridges
+
+bridges contains c.address if {
+	some c in chosen
+	networks.inside_machine(c.name)
+}
+
+bridges contains split(a, "/")[0] if {
+	some n in input.nics.interfaces
+	networks.inside_machine(n.name)
+	some a in n.addresses
+}
+
+# bridge_networks_taken is true where a real interface has an address of such a network.
+bridge_networks_taken if {
+	some c in chosen
+	networks.bridge_address(c.address)
+	not networks.private_bridge(c.name)
+	not of_container(c.name)
+}
+
+# of_container is true of the name that a container gives to its end.
+of_container(name) if regex.match(`^eth\d`, name)
+
+# bad_choices are those that the peers do not reach. What is first in the list is
+# used; what follows only where a connection over it failed.
+bad_choices contains c if {
+	some c in chosen
+	c.place == 0
+	astray(c)
+}
+
+bad_choices contains c if {
+	some c in chosen
+	c.place > 0
+	astray(c)
+	c.name in {f.message.fields.interface | some f in failures}
+}
+
+bad_choices contains c if {
+	useless_failed
+	some c in chosen
+	c.place > 0
+	astray(c)
+}
+
+# useless_failed is true where a connection to an address failed that means something
+# else on each machine.
+useless_failed if {
+	some f in failures
+	useless(f.remote)
+}
+
+astray(c) if networks.loopback(c.address)
+
+astray(c) if networks.link_local(c.address)
+
+astray(c) if {
+	networks.bridge_address(c.address)
+	networks.private_bridge(c.name)
+}
+
+# A cloud may have given the network of a bridge to its machines: a connection that
+# failed tells.
+astray(c) if {
+	networks.bridge_address(c.address)
+	of_container(c.name)
+	some f in failures
+	networks.bridge_address(f.remote)
+}
+
+# A veth may have an address that the peers reach, as in a pod. Names that
+# bridges and private networks have are surer.
+astray(c) if {
+	networks.virtual(c.name)
+	not strings.any_prefix_match(c.name, ["veth", "ip6tnl"])
+}
+
+# choice_told is true where a bad choice itself shows the fault. Ranks that met on
+# several machines did so over this interface; a connection that failed later counts
+# still.
+choice_told if {
+	networks.troubled
+	not networks.met
+}
+
+choice_told if {
+	networks.troubled
+	useless_failed
+}
+
+# An address that holds on one cable, or in one machine, cannot be met from
+# another network: a job that shows both stands still without a word.
+choice_told if {
+	not networks.met
+	some c in first_choices
+	networks.link_local(c.address)
+	some other in first_choices
+	networks.host_of(other.message) != networks.host_of(c.message)
+	not useless(other.address)
+}
+
+# bad_remotes are connections to an address that means something else on each machine.
+# They leave the generic messages to themselves: what refuses a connection on 127.0.0.1
+# may be any service.
+bad_remotes contains f if {
+	some f in hard_failures
+	useless(f.remote)
+}
+
+# PyTorch gives up when its time is over. On one machine a container's address in
+# the network of a bridge is as good as any.
+bad_remotes contains f if {
+	networks.multi_node
+	some f in failures
+	f.message.id in {"torch-store-timed-out", "torch-store-connect-failed"}
+	f.kind == "timed-out"
+	useless(f.remote)
+	not networks.loopback(f.remote)
+}
+
+# narrow_used are the interfaces that NCCL took by itself and that have no network
+# around them, where others of the same list have one.
+narrow_used contains n if {
+	not networks.told_interface
+	count(networks.broader) > 0
+	some n in input.nics.interfaces
+	networks.narrow(n)
+	some c in chosen
+	c.place == 0
+	c.name == n.name
+}
+
+# scattered is true when private IPv4 addresses of several hosts differ in their
+# first 16 bits and in the interface's name, and a connection failed. Networks
+# that are wider than that have one name for the interface as a rule. NCCL 2.18
+# to 2.23 tries again on a socket that failed, which the kernel answers with
+# "Software caused connection abort" whatever came first (NVIDIA/nccl#1515).
+scattered if {
+	count({networks.host_of(c.message) | some c in first_choices}) > 1
+	count({array.slice(split(c.address, "."), 0, 2) | some c in first_choices; contains(c.address, ".")}) > 1
+	count({c.name | some c in first_choices}) > 1
+	some f in hard_failures
+	f.kind != "refused"
+}
+
+# meeting are the addresses at which the ranks were told to meet: MASTER_ADDR, or an
+# option of torchrun, Accelerate or SGLang, its value in the same word or the next.
+meeting contains facts.env.MASTER_ADDR if networks.ipv4(facts.env.MASTER_ADDR)
+
+meeting contains address if {
+	some l in input.launches
+	some i, word in l.command
+	regex.match(meeting_option, word)
+	some text in array.concat([regex.replace(word, meeting_option, "")], array.slice(l.command, i + 1, i + 2))
+	some [_, address] in regex.find_all_string_submatch_n(`^(?:tcp://)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$`, text, 1)
+}
+
+meeting_option := `^--(?:master[_-]addr|rdzv[_-]endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|dist[_-]url|init[_-]method)(?:=|$)`
+
+# off_meeting are the connections that failed over another network than the one in
+# which the ranks were told to meet, where this machine has an interface in each. The
+# ranks told each other their addresses through that meeting, so that its network
+# leads to the peers.
+off_meeting contains {"message": f.message, "remote": f.remote, "taken": taken, "meant": meant, "address": address} if {
+	some f in unanswered
+	some taken in input.nics.interfaces
+	some x in networks.ipv4_of(taken)
+	networks.within(x, f.remote)
+	some address in meeting
+	not networks.within(x, address)
+	some meant in input.nics.interfaces
+	meant.name != taken.name
+	not networks.dead(meant)
+	some y in networks.ipv4_of(meant)
+	networks.within(y, address)
+	not networks.within(y, f.remote)
+}

@@ -1,0 +1,92 @@
+package gpudoctor.lib.connections_test
+
+import data.gpudoctor.lib.connections
+
+base := {"program": "nccl", "source": "nccl.log", "count": 1, "ranks": 1}
+
+log(rows) := {"logs": {"messages": [object.union(object.union(base, {"order": i, "line": i + 1, "text": row.id}), row) | some i, row in rows]}}
+
+using(host, interfaces) := {"id": "nccl-bootstrap-interface", "role": "setting", "host": host, "fields": {"interfaces": interfaces}}
+
+failed(id, fields) := {"id": id, "role": "cause", "fields": fields}
+
+timed_out(remote) := failed("nccl-connect-timed-out", {"remote": remote, "error": "Connection timed out"})
+
+chosen(interfaces) := {[c.name, c.address, c.place] | some c in connections.chosen with input as log([using("a", interfaces)])}
+
+test_reads_choices if {
+	chosen("eth0:10.0.0.5<0>") == {["eth0", "10.0.0.5", 0]}
+	chosen("[0]eno1:10.0.0.1<0> [1]veth12:fe80::1:2%veth12<0>") == {["eno1", "10.0.0.1", 0], ["veth12", "fe80::1:2", 1]}
+	count(connections.first_choices) == 1 with input as log([using("a", "eth0:10.0.0.5<0>")])
+	count(connections.first_choices) == 0 with input as log([object.union(using("a", "eth0:10.0.0.5<0>"), {"id": "nccl-net-interface"})])
+}
+
+failure(id, fields) := {[f.kind, f.remote, f.hard] | some f in connections.failures with input as log([failed(id, fields)])}
+
+test_reads_failures if {
+	failure("nccl-connect-no-route", {"remote": "10.0.0.4", "error": "No route to host"}) == {["no-route", "10.0.0.4", true]}
+	failure("nccl-connect-no-route", {"remote": "10.0.0.4", "error": "Network is unreachable"}) == {["unreachable", "10.0.0.4", true]}
+	failure("nccl-connect-failed", {"error": "Software caused connection abort"}) == {["aborted", "", true]}
+	failure("nccl-connect-failed", {"error": "Bad file descriptor"}) == set()
+	failure("gloo-connect-loopback", {"remote": "127.0.0.1", "error": "Connection refused"}) == {["refused", "127.0.0.1", true]}
+	failure("nccl-connect-retrying", {"error": "Connection refused"}) == {["refused", "", false]}
+	failure("nccl-socket-timed-out", {"remote": "10.0.0.1", "error": "Connection timed out"}) == {["timed-out", "10.0.0.1", false]}
+	failure("torch-store-timed-out", {"host": "10.0.0.1"}) == {["timed-out", "10.0.0.1", false]}
+	failure("torch-store-timed-out", {"host": "node7"}) == {["timed-out", "", false]}
+	failure("socket-refused", {}) == {["refused", "", false]}
+	failure("nccl-uds-send-failed", {"error": "Connection refused"}) == set()
+	failure("nccl-ib-modify-qp-timed-out", {"error": "Connection timed out"}) == set()
+}
+
+test_orders_failures if {
+	f := connections.earliest(connections.failures) with input as log([timed_out("10.0.0.1"), timed_out("10.0.0.2")])
+	f.remote == "10.0.0.1"
+	oom := {"id": "torch-cuda-oom", "role": "cause"}
+	some m in log([oom, timed_out("10.0.0.1")]).logs.messages
+	connections.died_before(m) with input as log([oom, timed_out("10.0.0.1")])
+	not connections.died_before(m) with input as log([timed_out("10.0.0.2"), timed_out("10.0.0.1")])
+}
+
+test_knows_addresses_of_no_use if {
+	connections.useless("127.0.0.1") with input as {}
+	connections.useless("fe80::1") with input as {}
+	connections.useless("172.17.0.1") with input as {}
+	not connections.useless("172.17.3.1") with input as log([using("a", "ens5:172.17.3.2<0>")])
+	not connections.useless("10.0.0.1") with input as {}
+	connections.useless("172.19.0.1") with input as {"nics": {"interfaces": [{"name": "br-a8ce60a04071", "addresses": ["172.19.0.1/16"]}]}}
+	connections.useless("172.19.0.1") with input as log([using("a", "docker0:172.19.0.1<0>")])
+}
+
+bad(rows) := {c.name | some c in connections.bad_choices with input as log(rows)}
+
+test_judges_choices if {
+	bad([using("a", "lo:127.0.0.1<0>")]) == {"lo"}
+	bad([using("a", "docker0:172.17.0.1<0>")]) == {"docker0"}
+	bad([using("a", "virbr0:10.3.0.1<0>")]) == {"virbr0"}
+	bad([using("a", "eth0:172.17.0.4<0>")]) == set()
+	bad([using("a", "ens5:172.17.0.4<0>")]) == set()
+	bad([using("a", "ip6tnl0:fe80::4%ip6tnl0<0>")]) == {"ip6tnl0"}
+	bad([using("a", "veth0:10.7.0.4<0>")]) == set()
+	bad([using("a", "[0]ens5:10.0.0.4<0> [1]veth9:fe80::1%veth9<0>")]) == set()
+}
+
+test_judges_second_choices_by_failures if {
+	first := using("a", "[0]ens5:10.0.0.4<0> [1]veth9:fe80::1%veth9<0>")
+	bad([first, failed("nccl-connect-no-route", {"remote": "10.7.0.2", "interface": "veth9", "error": "No route to host"})]) == {"veth9"}
+	bad([first, timed_out("fe80::2")]) == {"veth9"}
+	bad([first, timed_out("10.0.0.5")]) == set()
+}
+
+test_judges_a_container_by_failures if {
+	bad([using("a", "eth0:172.17.0.4<0>"), timed_out("172.17.0.4")]) == {"eth0"}
+}
+
+test_finds_scattered_networks if {
+	a := using("a", "eth0:10.0.0.4<0>")
+	b := using("b", "ens3:192.168.7.4<0>")
+	near := using("b", "ens3:10.0.3.4<0>")
+	connections.scattered with input as log([a, b, timed_out("10.0.0.4")])
+	not connections.scattered with input as log([a, near, timed_out("10.0.0.4")])
+	not connections.scattered with input as log([a, b])
+	not connections.scattered with input as log([a, b, failed("nccl-connect-refused", {"error": "Connection refused"})])
+}

@@ -1,0 +1,113 @@
+# METADATA
+# title: The driver's own libraries
+# description: >-
+#   The files of the NVIDIA driver's libraries that programs here could load: real ones,
+#   link-time stubs of the toolkit, and compatibility libraries, and which of them belong to
+#   an image.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.driver_libraries
+
+import data.gpudoctor.lib.surroundings
+
+kernel_driver := input.gpus.driver.kernel_version
+
+# kinds are the libraries that belong to the driver, not to a toolkit, and what another
+# version than the kernel driver's does to each. Without NVML NCCL does not start;
+# without the compiler only some programs fail.
+kinds := {
+	"libcuda": {"severity": "critical", "refusal": "CUDA refuses to start (error 803)"},
+	"libnvidia-ml": {"severity": "critical", "refusal": "NVML refuses to start (driver/library version mismatch)"},
+	"libnvidia-ptxjitcompiler": {"severity": "medium", "refusal": "kernels that are compiled at run time may fail (errors 221 and 222)"},
+}
+
+# libraries are those files of the driver that could be loaded: real ones, and
+# not those of WSL, which stand for the Windows driver and have its numbers.
+libraries contains l if {
+	some l in input.libraries.files
+	kinds[l.kind]
+	l.path != ""
+	not l.empty
+	not startswith(l.path, "/usr/lib/wsl/")
+}
+
+# real are neither stubs nor compatibility libraries and tell their version as
+# drivers do: 580.159.04.
+real contains l if {
+	some l in libraries
+	not l.stub
+	not l.compat
+	regex.match(`^[0-9]{3}\.[0-9]+(\.[0-9]+)?$`, l.version)
+}
+
+# mismatched are those that the loader takes and that have another version than the
+# kernel's module.
+mismatched contains l if {
+	some l in real
+	l.loads
+	l.version != kernel_driver
+}
+
+stubs contains l if {
+	some l in libraries
+	l.stub
+	l.loads
+}
+
+loaded_compat contains l if {
+	some l in libraries
+	l.compat
+	l.loads
+}
+
+older_compat contains l if {
+	some l in loaded_compat
+	surroundings.version(l.version) < surroundings.version(kernel_driver)
+}
+
+# at_home is true of a library of the driver that is loaded here, outside of a
+# container: who judges a whole machine for the profile image looks at its own.
+at_home(l) if {
+	input.container.inside == false
+	l.version == kernel_driver
+}
+
+# baked is true of a file that belongs to the image: it is no mount of its own,
+# and not in a folder that container platforms mount as a whole (Google's
+# device plugin, Apptainer, the driver container of the GPU operator).
+baked(l) if {
+	not l.mounted
+	not platform_folder(l.path)
+}
+
+platform_folder(path) if {
+	some folder in ["/usr/local/nvidia/", "/.singularity.d/", "/run/nvidia/", "/run/opengl-driver/", "/host/"]
+	startswith(path, folder)
+}
+
+evidence(l) := {
+	"fact": sprintf("libraries.files[%s].version", [l.path]),
+	"value": object.get(l, "version", ""),
+	"source": object.get(l, "real_path", l.path),
+}
+
+# way_out takes the folder that leads to a library off the loader's path, or
+# the variable that names the library.
+way_out(l) := ["unset-env"] if {
+	l.found_by == "ld_preload"
+} else := ["remove-from-library-path"]
+
+led_by(l) := {"variable": "LD_PRELOAD"} if {
+	l.found_by == "ld_preload"
+} else := {"folder": folder(l.path)}
+
+folder(path) := regex.replace(path, `/[^/]*$`, "")
+
+# finding is a finding on a file.
+finding(l, grade, message, rest) := object.union(
+	{
+		"subject": l.path, "severity": grade[0], "confidence": grade[1], "message": message,
+		"evidence": [evidence(l)], "params": {"library": l.path}, "remedies": ["remove-driver-libraries"],
+	},
+	rest,
+)

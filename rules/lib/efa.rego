@@ -1,0 +1,68 @@
+# METADATA
+# title: EFA and where it is to be expected
+# description: >-
+#   Whether a job is meant to use EFA, and what shows that its machines are
+#   instances of AWS.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.efa
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.networks
+import data.gpudoctor.lib.surroundings
+
+# expected is true when the job is meant to use EFA: the devices are there,
+# or were asked for, or the settings name them, or the plugin itself recognised
+# an instance that has them.
+expected if count(surroundings.efa_devices) > 0
+
+expected if {
+	some l in input.launches
+	l.resources["vpc.amazonaws.com/efa"]
+}
+
+expected if facts.env.FI_PROVIDER == "efa"
+
+expected if {
+	some name in ["FI_EFA_USE_DEVICE_RDMA", "FI_EFA_FORK_SAFE", "FI_EFA_ENABLE_SHM_TRANSFER", "FI_EFA_USE_HUGE_PAGE"]
+	facts.env[name] != ""
+}
+
+expected if {
+	some p in input.nics.rdma
+	strings.any_prefix_match(p.device, ["rdmap", "efa_"])
+}
+
+expected if logs.said("ofi-platform")
+
+# fi_info lists the provider where a device of it can be opened alone. A job on
+# one machine does without.
+expected if {
+	between_machines
+	some p in input.nics.providers
+	startswith(p, "efa")
+}
+
+between_machines if networks.multi_node
+
+between_machines if {
+	not networks.single_node
+	some t in input.logs.transports
+	t.kind == "net"
+}
+
+# failures are complaints of the programs that use NCCL's plugin for libfabric.
+failures := {m | some m in logs.complaints; not strings.any_prefix_match(m.id, ["ofi-", "net-library-", "nccl-net-plugin"])}
+
+# on_aws is true when the hosts have the names that EC2 gives.
+on_aws if {
+	count(networks.hosts) > 0
+	every h in networks.hosts {
+		regex.match(`^ip-\d+-\d+-\d+-\d+`, h)
+	}
+}
+
+# has_gpus_of_efa is true of machines with GPUs of p4, p5 and p6 instances.
+has_gpus_of_efa if gpu_models.model[_].efa

@@ -1,0 +1,40 @@
+package gpudoctor.lib.efa_test
+
+import data.gpudoctor.lib.efa
+
+says(order, host, text) := {
+	"id": "x", "program": "nccl", "role": "setting", "text": text, "host": host,
+	"source": "nccl.log", "line": order + 1, "order": order, "count": 1, "ranks": 1,
+}
+
+document(texts) := {"logs": {"messages": [says(i, row[0], row[1]) | some i, row in texts]}}
+
+test_expects_efa if {
+	efa.expected with input as {"pci": {"devices": [{"address": "0000:00:1e.0", "vendor": "0x1d0f", "device": "0xefa1"}]}}
+	efa.expected with input as {"launches": [{"resources": {"vpc.amazonaws.com/efa": "4"}}]}
+	efa.expected with input as {"env": {"variables": [{"name": "FI_PROVIDER", "value": "efa", "effective": true}]}}
+	efa.expected with input as {"env": {"variables": [{"name": "FI_EFA_USE_DEVICE_RDMA", "value": "1", "effective": true}]}}
+	efa.expected with input as {"nics": {"rdma": [{"device": "rdmap16s27"}]}}
+	efa.expected with input as {"logs": {"messages": [object.union(says(0, "a", "x"), {"id": "ofi-platform"})]}}
+	not efa.expected with input as {"pci": {"devices": [{"address": "0000:00:1e.0", "vendor": "0x1d0f", "device": "0xec20"}]}}
+}
+
+test_efa_by_its_provider if {
+	several := document([["a", "x"], ["b", "y"]])
+	efa.expected with input as object.union(several, {"nics": {"providers": ["efa", "tcp"]}})
+	not efa.expected with input as object.union(several, {"nics": {"providers": ["tcp"]}})
+	not efa.expected with input as object.union(document([["a", "x"]]), {"nics": {"providers": ["efa"]}})
+	efa.expected with input as {"nics": {"providers": ["efa"]}, "logs": {"messages": [], "transports": [{"kind": "net"}]}}
+}
+
+test_knows_instances if {
+	efa.on_aws with input as document([["ip-10-0-0-1", "x"]])
+	not efa.on_aws with input as document([["node7", "x"]])
+	efa.has_gpus_of_efa with input as {"gpus": {"devices": [{"name": "NVIDIA H200"}]}}
+	not efa.has_gpus_of_efa with input as {"gpus": {"devices": [{"name": "NVIDIA L40S"}]}}
+}
+
+test_counts_failures_beside_the_plugin if {
+	count(efa.failures) == 1 with input as {"logs": {"messages": [object.union(says(0, "a", "x"), {"role": "cause"})]}}
+	count(efa.failures) == 0 with input as {"logs": {"messages": [object.union(says(0, "a", "x"), {"id": "ofi-x", "role": "cause"})]}}
+}

@@ -1,0 +1,167 @@
+# METADATA
+# title: What the state of a GPU says against it
+# description: >-
+#   Signs of a faulty GPU in the state in force: NVML's answers, the bus, and what
+#   became of the GPU when the probe asked for it. Each sign has a severity, a confidence,
+#   words, evidence and what helps.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.gpu_state
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
+
+# nvlink_xids are the Xids by which the driver reports a fault of an NVLink: 74, and 144
+# to 150 of NVLink 5.
+nvlink_xids := {74, 144, 145, 146, 147, 148, 149, 150}
+
+# seen is a sign that the facts show for certain.
+seen(severity, words, fact, value, source, remedies) := {
+	"severity": severity,
+	"confidence": "confirmed",
+	"words": words,
+	"evidence": [{"fact": fact, "value": value, "source": source}],
+	"remedies": remedies,
+}
+
+# of_gpu is the path of a GPU's fact.
+of_gpu(address, name) := sprintf("gpus.devices[%s].%s", [address, name])
+
+reset := ["reset-gpu", "reboot", "replace-hardware"]
+
+# off_bus: what no longer answers on the bus cannot be reset over it.
+off_bus := ["reboot", "reseat-or-fix-pcie-link", "replace-hardware"]
+
+# dead are NVML's errors for a GPU that it knows and cannot use (nvml.h), and
+# what helps.
+dead := {
+	"GPU_IS_LOST": ["it has fallen off the bus or is otherwise out of reach", off_bus],
+	"RESET_REQUIRED": ["it must be reset before it can be used again", reset],
+	"IRQ_ISSUE": ["the kernel sees its interrupts go astray", ["reboot", "update-bios"]],
+	"INSUFFICIENT_POWER": ["its power cables are not connected", ["reseat-or-fix-pcie-link"]],
+}
+
+# bare drops the prefix that NVML's names have in its header.
+bare(name) := trim_prefix(trim_prefix(name, "NVML_"), "ERROR_")
+
+signs[g.address] contains seen("critical", words, of_gpu(g.address, "error"), g.error, "nvmlDeviceGetHandleByPciBusId", remedies) if {
+	some g in input.gpus.devices
+	[meaning, remedies] := dead[bare(g.error)]
+	words := sprintf("NVML answers %s: %s", [g.error, meaning])
+}
+
+signs[g.address] contains seen("high", words, of_gpu(g.address, "ecc.volatile_uncorrected"), errors, "nvmlDeviceGetTotalEccErrors", reset) if {
+	some g in input.gpus.devices
+	errors := g.ecc.volatile_uncorrected
+	errors > 0
+	words := sprintf("%d memory errors that could not be corrected since the driver was loaded", [errors])
+}
+
+# flags are the marks that NVML keeps of a GPU's memory: the section that holds
+# it, the field, severity, words, the call, and what helps.
+flags := [
+	["remapped_rows", "pending", "high", "a row remapping waits for a reset", "nvmlDeviceGetRemappedRows", ["reset-gpu"]],
+	["remapped_rows", "failed", "high", "a row remapping failed, so a memory cell that is known to be bad stays in use", "nvmlDeviceGetRemappedRows", ["replace-hardware", "reset-gpu"]],
+	["ecc", "retired_pages_pending", "high", "a page retirement waits for a reset", "nvmlDeviceGetRetiredPagesPendingStatus", ["reset-gpu"]],
+	["ecc", "sram_threshold_exceeded", "high", "uncorrectable errors of its on-chip memory have passed NVIDIA's threshold", "nvmlDeviceGetSramEccErrorStatus", ["replace-hardware"]],
+	["ecc", "unrepairable_memory", "high", "its memory is marked as beyond repair", "nvmlDeviceGetRepairStatus", ["replace-hardware"]],
+	["ecc", "channel_repair_pending", "medium", "a repair of a memory channel waits for a reset", "nvmlDeviceGetRepairStatus", ["reset-gpu"]],
+]
+
+signs[g.address] contains seen(severity, words, of_gpu(g.address, sprintf("%s.%s", [section, field])), true, source, remedies) if {
+	some g in input.gpus.devices
+	some [section, field, severity, words, source, remedies] in flags
+	g[section][field] == true
+}
+
+# recovery is what each recovery action of NVML means.
+recovery := {
+	"gpu-reset": ["high", ["reset-gpu", "reboot"]],
+	"node-reboot": ["critical", ["reboot", "replace-hardware"]],
+	"drain-p2p": ["high", ["reset-gpu", "reboot"]],
+	"drain-and-reset": ["high", ["reset-gpu", "reboot"]],
+	"recover-imex-domain": ["high", ["reboot"]],
+}
+
+signs[g.address] contains seen(severity, words, of_gpu(g.address, "recovery_action"), g.recovery_action, source, remedies) if {
+	some g in input.gpus.devices
+	[severity, remedies] := recovery[g.recovery_action]
+	words := sprintf("NVML asks for the recovery action %q", [g.recovery_action])
+	source := "nvmlDeviceGetFieldValues (NVML_FI_DEV_GET_GPU_RECOVERY_ACTION)"
+}
+
+# In the PCI tree, bound to NVIDIA's driver, and not in NVML although that
+# answered: the driver gave it up. One that is bound to another driver, or that
+# the driver was told to leave alone, or that a container was not given, is as
+# somebody wants it.
+missed := {g.address |
+	some g in input.gpus.devices
+	g.vendor == "nvidia"
+	g.in_pci == true
+	g.in_nvml == false
+	input.gpus.nvml == "ok"
+	object.get(g, "error", "") == ""
+	pci.device[g.address].driver == "nvidia"
+	not g.address in excluded
+	input.container.inside == false
+}
+
+# given_up are those of which that is sure. From a user a scheduler may keep
+# GPUs by a device cgroup, of which nothing is seen; the kernel log tells.
+given_up := missed if {
+	facts.is_root == true
+} else := {address |
+	some address in missed
+	some e in input.kernel_log.events
+	e.kind in {"nvrm", "xid"}
+	e.address == address
+}
+
+signs[address] contains seen("high", "it is bound to the NVIDIA driver, which does not offer it", of_gpu(address, "in_nvml"), false, "nvmlDeviceGetCount", reset) if {
+	some address in given_up
+}
+
+excluded contains d.address if {
+	some d in input.container.driver_devices
+	d.excluded == true
+}
+
+# A device that is gone answers every read with ones. One that its driver has
+# not claimed may be switched off by intent.
+signs[g.address] contains seen("critical", words, sprintf("pci.devices[%s].off_bus", [g.address]), true, source, off_bus) if {
+	some g in input.gpus.devices
+	pci.device[g.address].off_bus == true
+	pci.device[g.address].driver == "nvidia"
+	words := "its configuration space reads as all ones: it no longer answers on the bus"
+	source := sprintf("/sys/bus/pci/devices/%s/config", [g.address])
+}
+
+# Where a text shows the bus and not who drives what, another GPU of the same
+# vendor that answers says that this is no notebook whose only discrete GPU sleeps.
+signs[d.address] contains object.union(sign, {"confidence": "likely"}) if {
+	some d in input.pci.devices
+	d.kind == "gpu"
+	d.off_bus == true
+	count(input.texts) > 0
+	object.get(d, "driver", "") == ""
+	some other in input.pci.devices
+	other.kind == "gpu"
+	other.vendor == d.vendor
+	other.address != d.address
+	not other.off_bus == true
+	words := "its configuration space reads as all ones (lspci: rev ff): it no longer answers on the bus"
+	sign := seen("critical", words, sprintf("pci.devices[%s].off_bus", [d.address]), true, "lspci", off_bus)
+}
+
+signs[d.address] contains seen("critical", words, sprintf("transfers.devices[%s].outcome", [d.address]), d.outcome, "probe", reset) if {
+	some d in input.transfers.devices
+	device_failed(d)
+	words := sprintf("the CUDA driver could not make it ready (%s)", [object.get(d, "error_name", d.outcome)])
+}
+
+device_failed(d) if d.outcome == "hang"
+
+device_failed(d) if {
+	d.outcome == "error"
+	d.error_code in facts.hardware_errors
+}

@@ -1,0 +1,44 @@
+# METADATA
+# title: The IOMMU
+# description: >-
+#   Whose IOMMU it is, and what the kernel's command line asks of it.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.iommu
+
+import data.gpudoctor.lib.facts
+
+# vendor is whose IOMMU it is, where that is known: the kernel parameter bears its
+# name.
+vendor := input.iommu.vendor if {
+	input.iommu.vendor in {"intel", "amd"}
+} else := cpu[input.host.cpu.vendor] if {
+	cpu[input.host.cpu.vendor]
+} else := "amd" if {
+	regex.match(`EPYC|Ryzen|AMD`, input.host.cpu.model)
+} else := "intel" if {
+	regex.match(`Intel|Xeon`, input.host.cpu.model)
+}
+
+cpu := {"AuthenticAMD": "amd", "GenuineIntel": "intel"}
+
+# params fill the templates of remedies.
+default params := {}
+
+params := {"vendor": vendor}
+
+# words are those of the kernel's command line, wherever it was read.
+words := {word | some word in input.host.command_line} | {word | some word in input.iommu.command_line}
+
+# passing are those that ask the IOMMU to leave addresses alone, off those that switch
+# it off, translating those that switch translation on
+# (Documentation/admin-guide/kernel-parameters.txt). On Intel's processors that takes a
+# parameter on most distributions, on AMD's it is the default.
+passing := words & {"iommu=pt", "iommu.passthrough=1", "iommu.passthrough=y"}
+
+off := {word | some word in words; regex.match(`^(iommu=(off|soft)|(intel|amd)_iommu=off|intel_iommu=.*\boff)$`, word)}
+
+translating := words & {"intel_iommu=on", "iommu=force", "iommu=nopt", "iommu.passthrough=0", "amd_iommu=on", "amd_iommu=force_enable"}
+
+# evidence shows the command line.
+evidence := {"fact": "iommu.command_line", "value": input.iommu.command_line, "source": facts.read_at("iommu.command_line", "/proc/cmdline")}

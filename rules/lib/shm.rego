@@ -1,0 +1,170 @@
+# METADATA
+# title: What programs say of /dev/shm
+# description: >-
+#   The messages by which programs say that /dev/shm is too small, or that it may be, and
+#   what is known of its size. Each element of told is a finding of rule shm-too-small,
+#   without what all of them have in common.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.shm
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.launches
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.surroundings
+
+# recommended is what NVIDIA's troubleshooting guide asks for.
+recommended := surroundings.gib
+
+place := input.container.shm
+
+# exhausted is true where less is free than the default of container runtimes.
+exhausted if place.free_bytes < 64 * surroundings.mib
+
+# small is true where the place itself is known to be small, and roomy where it is
+# known to be large enough.
+small if count(launches.small_shm) > 0
+
+small if place.size_bytes < recommended
+
+small if logs.said("ngc-shm-default")
+
+roomy if place.size_bytes >= recommended
+
+# The program says so itself.
+told contains {
+	"id": "stated",
+	"messages": logs.messages({
+		"dataloader-bus-error", "shm-no-space", "shm-object-failed", "ray-shm-refused", "ucx-shm-no-space",
+		"mpi-shm-no-space", "triton-shm-no-space", "paddle-shm-no-space", "nccl-shm-no-space",
+	}),
+	"severity": "critical",
+	"confidence": "confirmed",
+	"text": "/dev/shm has too little space, as the program says itself",
+}
+
+# warned are Ray's words: it goes on elsewhere, what else needs /dev/shm does not.
+warned := {m |
+	some m in logs.by_id["ray-shm-too-small"]
+	to_number(m.fields.bytes) < recommended
+}
+
+told contains {
+	"id": "hinted",
+	"messages": warned,
+	"severity": "high",
+	"confidence": "confirmed",
+	"text": sprintf("/dev/shm has only %s, as Ray says: NCCL and the workers of data loaders need it as well", [facts.bytes(to_number(logs.first(warned).fields.bytes))]),
+}
+
+# NCCL names the file and not the error, as releases before 2.17 do, and as the last
+# error that PyTorch repeats does.
+told contains {
+	"id": "hinted",
+	"messages": {m |
+		some m in logs.messages({"nccl-shm-create-failed", "nccl-shm-extend-failed"})
+		not m.fields.error
+		not m.fields.text
+	},
+	"severity": "critical",
+	"confidence": "likely",
+	"text": "NCCL could not make or enlarge its file in /dev/shm, for which too little space is the usual reason",
+}
+
+# A bus error is what a process gets that writes where a file in /dev/shm has no space
+# behind it. By itself it leaves other reasons open.
+died := logs.messages({"process-bus-error", "bus-error"})
+
+in_nccl := logs.messages({"bus-error-in-nccl"})
+
+told contains {
+	"id": "implied",
+	"messages": died,
+	"severity": "critical",
+	"confidence": "likely",
+	"text": sprintf("A process died of a bus error%s: that is how writing to a file in /dev/shm ends when there is no space for it", [implied]),
+}
+
+told contains {
+	"id": "implied",
+	"messages": died,
+	"severity": "medium",
+	"confidence": "possible",
+	"text": "A process died of a bus error. Too little space in /dev/shm is the most frequent reason where several GPUs are used",
+} if {
+	not implied
+}
+
+# wordless are NCCL's word for a call that failed, where nothing says which: the
+# log was not written, and shared memory is what containers lack.
+wordless := {m |
+	some m in logs.by_id["nccl-unhandled-system-error"]
+	count(explained) == 0
+}
+
+explained := {m |
+	some m in logs.complaints
+	m.program in {"nccl", "libibverbs", "linux", "pytorch"}
+	not m.id in {"nccl-unhandled-system-error", "nccl-return-code", "nccl-failed", "torch-nccl-failed"}
+}
+
+told contains {
+	"id": "implied",
+	"messages": wordless,
+	"severity": "high",
+	"confidence": "likely",
+	"text": sprintf("NCCL failed in a call of the system, of which nothing more is told, and /dev/shm is full (%s free)", [facts.bytes(place.free_bytes)]),
+} if {
+	exhausted
+}
+
+told contains {
+	"id": "implied",
+	"messages": wordless,
+	"severity": "high",
+	"confidence": "possible",
+	"text": sprintf("NCCL failed in a call of the system, of which nothing more is told%s: shared memory is what containers most often lack", [implied_small]),
+} if {
+	not exhausted
+}
+
+# A full device without its path.
+full := logs.messages({"no-space-left"})
+
+told contains {
+	"id": "full",
+	"messages": full,
+	"severity": "critical",
+	"confidence": "likely",
+	"text": sprintf("«No space left on device»%s: of the devices meant, /dev/shm is the likely one", [implied_small]),
+}
+
+told contains {
+	"id": "full",
+	"messages": full,
+	"severity": "low",
+	"confidence": "possible",
+	"text": "«No space left on device» without a path: it may be /dev/shm as well as a disk",
+} if {
+	not small
+}
+
+# implied is what else bears out that /dev/shm is too small, and implied_small how its
+# size is known.
+implied := implied_small if {
+	small
+} else := " inside of NCCL" if {
+	count(in_nccl) > 0
+} else := ", and no space was left on a device" if {
+	count(full) > 0
+}
+
+implied_small := sprintf(", and /dev/shm has %s", [facts.bytes(place.size_bytes)]) if {
+	place.size_bytes < recommended
+} else := sprintf(", and %s %s", [launches.title(first_small), launches.shm_words(first_small)]) if {
+	first_small
+} else := ", and NVIDIA's image found the default of 64 MB there as it started" if {
+	logs.said("ngc-shm-default")
+}
+
+first_small := sort(launches.small_shm)[0]
