@@ -92,9 +92,9 @@ test_rdma if {
 	not holds("infiniband", {})
 	holds("peermem_loaded", {"nics": {"modules": ["nvidia_peermem"]}})
 	holds("peermem_absent", {"nics": {"modules": ["ib_core"]}})
-	some ["peermem_absent", fact] in conditions.shown with input as {"nics": {"modules": ["ib_core"]}}
+	some ["peermem_absent", fact] in conditions_network.shown with input as {"nics": {"modules": ["ib_core"]}}
 	fact.value == ["ib_core"]
-	some ["peermem_loaded", other] in conditions.shown with input as {"nics": {"modules": ["nvidia_peermem"]}}
+	some ["peermem_loaded", other] in conditions_network.shown with input as {"nics": {"modules": ["nvidia_peermem"]}}
 	other.fact == "nics.modules"
 	value("with_ofed", {"software": [{"name": "ofed", "version": "5.0-2.1.8"}]}) == " (MLNX_OFED 5.0-2.1.8)"
 }
