@@ -1,4 +1,4 @@
-package machine
+package redact
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 // This file redacts values of any type: facts, reports, decoded JSON. What a
 // field is called in JSON says what it holds.
 
-// Redact returns a deep copy of a value in which all strings are redacted. The
+// Value returns a deep copy of a value in which all strings are redacted. The
 // names in it are to be studied first. Strings of a type of their own are words
 // of ours, and stay, as do unexported fields.
-func Redact[T any](r *Redactor, v T) T {
+func Value[T any](r *Redactor, v T) T {
 	out := r.walk(fieldPlace{}, reflect.ValueOf(&v).Elem())
 	return out.Interface().(T) //nolint:forcetypeassert // A walk keeps the type.
 }
@@ -22,11 +22,18 @@ func Redact[T any](r *Redactor, v T) T {
 // Study learns the names in a value, so that they are replaced wherever they
 // stand, also in what is redacted before it.
 func (r *Redactor) Study(v any) {
+	r.Learning(func() {
+		if value := reflect.ValueOf(v); value.IsValid() && !r.secretsOnly {
+			r.walk(fieldPlace{}, value)
+		}
+	})
+}
+
+// Learning learns the names in what f redacts, of which nothing is used.
+func (r *Redactor) Learning(f func()) {
 	r.studying = true
 	defer func() { r.studying = false }()
-	if value := reflect.ValueOf(v); value.IsValid() && !r.secretsOnly {
-		r.walk(fieldPlace{}, value)
-	}
+	f()
 }
 
 // fieldPlace is where a value stands: in the field key of what stands in the
@@ -111,7 +118,7 @@ func (r *Redactor) dictionary(at fieldPlace, v reflect.Value) reflect.Value {
 		switch {
 		case isText && key == "value" && variable != "":
 			value = reflect.ValueOf(r.setting(variable, text))
-		case isText && (key == strings.ToUpper(key) || secretVariable(key, text)):
+		case isText && (key == strings.ToUpper(key) || SecretVariable(key, text)):
 			value = reflect.ValueOf(r.setting(key, text))
 		default:
 			value = r.walk(fieldPlace{at.key, strings.ToLower(key), false}, value)
@@ -219,17 +226,17 @@ func (r *Redactor) setting(name, value string) string {
 	if value == "" {
 		return value
 	}
-	if secretVariable(name, value) {
+	if SecretVariable(name, value) {
 		return redacted
 	}
 	if !r.secretsOnly && hostVariables.MatchString(name) {
 		value = r.hostVariable(value)
 	}
 	head := name + "="
-	if out, ok := strings.CutPrefix(r.text(head+value, !saysVersion(name)), head); ok {
+	if out, ok := strings.CutPrefix(r.Content(head+value, !saysVersion(name)), head); ok {
 		return out
 	}
-	return r.text(value, !saysVersion(name))
+	return r.Content(value, !saysVersion(name))
 }
 
 // ourWords are fields whose strings are words of ours, or links to what everybody
@@ -272,9 +279,9 @@ func (r *Redactor) field(at fieldPlace, s string) string {
 		return r.uuid(s)
 	}
 	if at.oneWord() && !strings.ContainsAny(s, " \t\n/=@") {
-		return r.numbers(secrets(s), !saysVersion(at.key))
+		return r.Numbers(secrets(s), !saysVersion(at.key))
 	}
-	return r.text(s, !saysVersion(at.key))
+	return r.Content(s, !saysVersion(at.key))
 }
 
 // freeKeys are fields that hold what somebody wrote. One word in any other field is

@@ -1,4 +1,6 @@
-package machine
+// Package redact replaces names, addresses, serial numbers and secrets with stand-ins, the
+// same thing with the same one.
+package redact
 
 import (
 	"fmt"
@@ -73,17 +75,17 @@ const (
 // redacted stands for a secret. Nothing tells two of them apart.
 const redacted = "redacted"
 
-// NewRedactor returns a redactor that has seen nothing yet.
-func NewRedactor() *Redactor {
+// New returns a redactor that has seen nothing yet.
+func New() *Redactor {
 	return &Redactor{
 		standIns: make(map[kind]map[string]int), words: make(map[string]string), parts: make(map[string]int),
 		domains: make(map[string]bool), domainOf: make(map[string]string), homes: make(map[string]string), ipv4Seen: make(map[byte][]ipv4Pair),
 	}
 }
 
-// NewSecretsRedactor returns a redactor that replaces secrets and nothing else.
-func NewSecretsRedactor() *Redactor {
-	r := NewRedactor()
+// NewSecrets returns a redactor that replaces secrets and nothing else.
+func NewSecrets() *Redactor {
+	r := New()
 	r.secretsOnly = true
 	return r
 }
@@ -104,12 +106,12 @@ func (r *Redactor) number(k kind, thing string) int {
 }
 
 // Text redacts a text.
-func (r *Redactor) Text(s string) string { return r.text(s, true) }
+func (r *Redactor) Text(s string) string { return r.Content(s, true) }
 
-// text redacts a text; where dotted numbers are versions they are left alone.
+// Content redacts a text; where dotted numbers are versions they are left alone.
 // It goes line by line, because most lines hold nothing that a pattern has to
 // be tried on.
-func (r *Redactor) text(s string, addresses bool) string {
+func (r *Redactor) Content(s string, addresses bool) string {
 	if s == "" {
 		return s
 	}
@@ -138,13 +140,13 @@ func (r *Redactor) broken(s string, addresses bool) string {
 	for i := 0; i < len(s); {
 		c, size := utf8.DecodeRuneInString(s[i:])
 		if c == utf8.RuneError && size == 1 {
-			out.WriteString(r.text(s[start:i], addresses))
+			out.WriteString(r.Content(s[start:i], addresses))
 			out.WriteByte(s[i])
 			start = i + 1
 		}
 		i += size
 	}
-	out.WriteString(r.text(s[start:], addresses))
+	out.WriteString(r.Content(s[start:], addresses))
 	return out.String()
 }
 
@@ -159,11 +161,11 @@ func (r *Redactor) line(s string, addresses bool) string {
 	if r.studying {
 		return s
 	}
-	return r.numbers(r.learnt(s), addresses)
+	return r.Numbers(r.learnt(s), addresses)
 }
 
-// numbers replaces what identifies by number: UUIDs, GUIDs and addresses.
-func (r *Redactor) numbers(s string, addresses bool) string {
+// Numbers replaces what identifies by number: UUIDs, GUIDs and addresses.
+func (r *Redactor) Numbers(s string, addresses bool) string {
 	s = r.uuids(s)
 	s = r.colons(s)
 	s = r.macs(s)
@@ -264,8 +266,8 @@ func (r *Redactor) users(s string) string {
 	})
 }
 
-// learnHome notes a home folder, whose last part is taken for the user's name.
-func (r *Redactor) learnHome(home string) {
+// LearnHome notes a home folder, whose last part is taken for the user's name.
+func (r *Redactor) LearnHome(home string) {
 	home = path.Clean(home)
 	if dir, name := path.Split(home); path.IsAbs(home) && name != "" && name != "root" && dir != "/home/" && dir != "/" {
 		r.homes[home] = r.user(name)

@@ -1,12 +1,10 @@
-package machine
+package redact
 
 import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -25,10 +23,11 @@ func (r *Redactor) JSON(raw []byte) ([]byte, error) {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
 	r.Study(v)
-	return encodeJSON(Redact(r, v))
+	return EncodeJSON(Value(r, v))
 }
 
-func encodeJSON(v any) ([]byte, error) {
+// EncodeJSON writes JSON without a line feed at its end.
+func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -52,130 +51,15 @@ func saysVersion(name string) bool {
 	})
 }
 
-// memory redacts a recording: its paths, links, lists, files and answers.
-func (r *Redactor) memory(m *Memory) *Memory {
-	r.studyMemory(m)
-	out := &Memory{partial: m.partial}
-	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
-		n := m.nodes[name]
-		if absentFrom(n) {
-			out.addGone(r.path(name))
-			continue
-		}
-		to := out.node(r.path(name))
-		to.more = n.more
-		to.stat = withError(r, n.stat)
-		to.read = withError(r, n.read)
-		to.read.value = r.file(name, n.read.value)
-		to.link = withError(r, n.link)
-		to.link.value = r.target(name, n.link.value)
-		to.list = withError(r, n.list)
-		to.list.value = make([]string, 0, len(n.list.value))
-		for _, child := range n.list.value {
-			to.list.value = append(to.list.value, path.Base(r.path(path.Join(name, child))))
-		}
-		slices.Sort(to.list.value)
-	}
-	for _, question := range slices.Sorted(maps.Keys(m.answers)) {
-		out.setAnswer(r.question(question), r.answer(question, m.answers[question]))
-	}
-	return out
-}
+// HostFiles hold the name of the host, and nothing else.
+var HostFiles = []string{"/etc/hostname", "/proc/sys/kernel/hostname"}
 
-// withError redacts the failure of an outcome.
-func withError[T any](r *Redactor, o outcome[T]) outcome[T] {
-	o.err = r.failure(o.err)
-	return o
-}
-
-// failure redacts the text of an error, and keeps its class.
-func (r *Redactor) failure(err error) error {
-	if err == nil {
-		return nil
-	}
-	word, text := classify(err)
-	if text == "" {
-		return err
-	}
-	return declassify(word, r.Text(text))
-}
-
-// hostFiles hold the name of the host, and nothing else.
-var hostFiles = []string{"/etc/hostname", "/proc/sys/kernel/hostname"}
-
-// studyMemory learns from a recording the names that may stand anywhere in
-// it.
-func (r *Redactor) studyMemory(m *Memory) {
-	var names Uname
-	if a, ok := m.answers[AskUname]; ok && json.Unmarshal(a.raw, &names) == nil {
-		r.Host(names.Node)
-	}
-	for _, name := range hostFiles {
-		if n := m.nodes[name]; n != nil {
-			r.Host(string(n.read.value))
-		}
-	}
-	var environ []string
-	if a, ok := m.answers[AskEnviron]; ok && json.Unmarshal(a.raw, &environ) == nil {
-		for _, entry := range environ {
-			if home, ok := strings.CutPrefix(entry, "HOME="); ok {
-				r.learnHome(home)
-			}
-		}
-	}
-	r.studying = true
-	defer func() { r.studying = false }()
-	for _, question := range slices.Sorted(maps.Keys(m.answers)) {
-		r.answer(question, m.answers[question])
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
-		r.path(name)
-		r.file(name, m.nodes[name].read.value)
-	}
-}
-
-// path redacts a path of a file. What the kernel shows of itself bears no names,
-// but words that names can be made of: /sys/devices/system/node/node1.
-func (r *Redactor) path(name string) string {
-	if hasPrefix(name, []string{"/sys/", "/proc/", "/dev/"}) {
-		return absolute(r.numbers(name, true))
-	}
-	return absolute(r.text(name, true))
-}
-
-// question redacts a question, which may end in a path.
-func (r *Redactor) question(question string) string {
-	if about, name, ok := strings.Cut(question, ":/"); ok {
-		return about + ":" + r.path("/"+name)
-	}
-	return r.Text(question)
-}
-
-// target redacts where a link points. One that points into a folder whose
-// name changes is made absolute.
-func (r *Redactor) target(name, target string) string {
-	if target == "" {
-		return ""
-	}
-	if path.IsAbs(target) {
-		return r.Text(target)
-	}
-	full := path.Join(path.Dir(name), target)
-	if to := r.path(full); to != full {
-		if text := r.Text(target); path.Join(path.Dir(r.path(name)), text) == to {
-			return text
-		}
-		return to
-	}
-	return target
-}
-
-// file redacts the content of a file.
-func (r *Redactor) file(name string, data []byte) []byte {
+// File redacts the content of a file.
+func (r *Redactor) File(name string, data []byte) []byte {
 	switch {
 	case len(data) == 0:
 		return data
-	case slices.Contains(hostFiles, name):
+	case slices.Contains(HostFiles, name):
 		return []byte(r.Host(strings.TrimSpace(string(data))) + "\n")
 	case name == "/etc/passwd":
 		return r.passwd(data)
@@ -183,7 +67,7 @@ func (r *Redactor) file(name string, data []byte) []byte {
 		// What follows "--" is for init, not for the kernel
 		// (admin-guide/kernel-parameters).
 		words, _, _ := strings.Cut(strings.TrimSpace(string(data)), " -- ")
-		return []byte(r.text(words, true) + "\n")
+		return []byte(r.Content(words, true) + "\n")
 	case strings.HasPrefix(name, "/sys/class/kfd/") && path.Base(name) == "properties":
 		return r.kfdProperties(data)
 	case strings.HasPrefix(name, "/sys/") && path.Base(name) == "xgmi_hive_id":
@@ -193,7 +77,7 @@ func (r *Redactor) file(name string, data []byte) []byte {
 	case bytes.ContainsFunc(data[:min(len(data), binaryHead)], isBinary):
 		return data
 	}
-	return []byte(r.text(string(data), !saysVersion(path.Base(name))))
+	return []byte(r.Content(string(data), !saysVersion(path.Base(name))))
 }
 
 // kfdProperties redacts what AMD's compute driver says of a node: the card's
@@ -244,7 +128,7 @@ func (r *Redactor) passwd(data []byte) []byte {
 		}
 		var uid int
 		if _, err := fmt.Sscanf(f[2], "%d", &uid); err == nil && uid >= firstUser && uid != nobody {
-			r.learnHome(f[5])
+			r.LearnHome(f[5])
 			f[0] = r.user(f[0])
 		}
 		f[1], f[4] = "x", ""
@@ -254,8 +138,8 @@ func (r *Redactor) passwd(data []byte) []byte {
 	return []byte(out.String())
 }
 
-// environ redacts an entry of an environment.
-func (r *Redactor) environ(entry string) string {
+// Environ redacts an entry of an environment.
+func (r *Redactor) Environ(entry string) string {
 	name, value, ok := strings.Cut(entry, "=")
 	if !ok || !isIdentifier(name) {
 		return r.Text(entry)
@@ -283,33 +167,4 @@ func withoutSerialNumber(config []byte) []byte {
 		at = int(word >> 20 &^ 3)
 	}
 	return out
-}
-
-// answer redacts an answer.
-func (r *Redactor) answer(question string, a answer) answer {
-	if a.err != nil {
-		return answer{err: r.failure(a.err)}
-	}
-	var v any
-	decoder := json.NewDecoder(bytes.NewReader(a.raw))
-	decoder.UseNumber()
-	if err := decoder.Decode(&v); err != nil {
-		return answer{err: &failure{text: "the answer is no JSON", is: fs.ErrInvalid}}
-	}
-	if names, ok := v.(map[string]any); ok && question == AskUname {
-		if node, ok := names["node"].(string); ok {
-			names["node"] = r.Host(node)
-		}
-	}
-	if list, ok := v.([]any); ok && question == AskEnviron {
-		for i := range list {
-			if entry, ok := list[i].(string); ok {
-				list[i] = r.environ(entry)
-			}
-		}
-	} else {
-		v = Redact(r, v)
-	}
-	raw, err := encodeJSON(v)
-	return answer{raw: raw, err: err}
 }

@@ -1,4 +1,4 @@
-package machine
+package redact
 
 import (
 	"slices"
@@ -210,7 +210,7 @@ func secrecy(name string) strength {
 
 // harmless are values of settings whose names sound secret.
 var harmless = []string{
-	"", "y", "n", "yes", "no", "on", "off", "true", "false", "auto", "try", withheld, redacted, "none", "null", "nil", "nan", "unset", "undefined", "undef", "default",
+	"", "y", "n", "yes", "no", "on", "off", "true", "false", "auto", "try", Withheld, redacted, "none", "null", "nil", "nan", "unset", "undefined", "undef", "default",
 	"any", "all", "native", "munge", "slurm", "jwt", "kerberos", "ldap", "pam", "psk", "basic", "simple", "anonymous", "host", "user", "file", "env", "required", "optional", "enabled", "disabled",
 	"enable", "disable", "dont", "force", "warn", "ignore", "prefer", "allow", "deny", "local", "remote", "system",
 }
@@ -321,10 +321,13 @@ func (s setting) secret(value string) bool {
 	return random(value)
 }
 
-// secretVariable reports whether a variable's name says that its value is a
+// Withheld is the value of a variable whose real one is nobody's business.
+const Withheld = "set"
+
+// SecretVariable reports whether a variable's name says that its value is a
 // secret (NVIDIA_API_KEY). A small number is no secret: NCCL_IB_PKEY is the index
 // of a partition key, UCX_RKEY_MPOOL a size.
-func secretVariable(name, value string) bool {
+func SecretVariable(name, value string) bool {
 	return setting{name: name, sign: '=', quoted: true}.secret(value)
 }
 
@@ -355,7 +358,7 @@ func namedValues(s string) string {
 	last := 0
 	for _, m := range nameAndValue.FindAllStringSubmatchIndex(s, -1) {
 		value := strings.TrimLeft(s[m[4]:m[5]], "\\\"'")
-		if from := m[5] - len(value); secretVariable(s[m[2]:m[3]], value) {
+		if from := m[5] - len(value); SecretVariable(s[m[2]:m[3]], value) {
 			out.WriteString(s[last:from] + redacted)
 			last = m[5]
 		}
@@ -545,7 +548,7 @@ func namedOn(line string) string {
 // secretValueLine redacts the value on the line behind a name.
 func secretValueLine(name, line string) string {
 	m := valueLine.FindStringSubmatch(line)
-	if m == nil || !secretVariable(name, m[2]) {
+	if m == nil || !SecretVariable(name, m[2]) {
 		return line
 	}
 	return m[1] + redacted + m[3]
