@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -94,14 +94,14 @@ func (t *intake) note(name string, p problem) {
 }
 
 func (t *intake) list(text facts.Text) {
-	text.Kinds, text.Problem = []facts.TextKind{}, checks.Printable(text.Problem, 200)
+	text.Kinds, text.Problem = []facts.TextKind{}, escape.Printable(text.Problem, 200)
 	t.Sink.Facts.Texts = append(t.Sink.Facts.Texts, text)
 }
 
 // unique is the name by which a text is known. Archives may hold two members of one
 // name, and folders that are given files of one name.
 func (t *intake) unique(name string) string {
-	name = checks.Printable(name, 200)
+	name = escape.Printable(name, 200)
 	unique := name
 	for t.names[unique] > 0 {
 		t.names[name]++

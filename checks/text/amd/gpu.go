@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -72,7 +73,7 @@ func gpuSetName(g *facts.GPU, name string) {
 	if name == "" || name == "N/A" || strings.HasPrefix(name, "0x") || g.Name != "" {
 		return
 	}
-	g.Name = checks.Printable(name, 100)
+	g.Name = escape.Printable(name, 100)
 }
 
 // gpuSetArchitecture notes an architecture.

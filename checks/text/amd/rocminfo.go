@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -159,7 +159,7 @@ func (a *rocminfoGPU) finish(s *parse.Sink, index int) bool {
 	gpuSetName(g, a.marketing)
 	told("Uuid")
 	if g.UUID == "" && strings.HasPrefix(a.uuid, "GPU-") && a.uuid != "GPU-XX" {
-		g.UUID = checks.Printable(a.uuid, 64)
+		g.UUID = escape.Printable(a.uuid, 64)
 	}
 	if g.Integrated == nil && a.memory != "" || strings.Contains(a.memory, "APU") {
 		// Memory Properties is empty for a card.

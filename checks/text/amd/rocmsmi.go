@@ -3,7 +3,7 @@ package amd
 import (
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -119,7 +119,7 @@ func rocmSMISet(g *facts.GPU, key, value string) {
 		gpuSetArchitecture(g, value)
 	case "unique id":
 		if g.UUID == "" && value != "N/A" {
-			g.UUID = checks.Printable(value, 64)
+			g.UUID = escape.Printable(value, 64)
 		}
 	case "xgmi error count", "xgmi error status":
 		if n := gpuInt(value); n != nil {

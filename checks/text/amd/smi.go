@@ -3,7 +3,7 @@ package amd
 import (
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -142,7 +142,7 @@ var smiFields = map[string]func(g *facts.GPU, value string){
 	"ASIC/TARGET_GRAPHICS_VERSION": gpuSetArchitecture,
 	"UUID": func(g *facts.GPU, v string) {
 		if g.UUID == "" && v != "N/A" {
-			g.UUID = checks.Printable(v, 64)
+			g.UUID = escape.Printable(v, 64)
 		}
 	},
 	"BUS/MAX_PCIE_WIDTH": func(g *facts.GPU, v string) { smiWidth(&smiLink(g).MaxWidth, v) },

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -56,7 +56,7 @@ func cudaDevicesLine(s *parse.Sink, l parse.Line) bool {
 	g := s.GPU(address, l)
 	g.Vendor = "nvidia"
 	if g.Name == "" {
-		g.Name = checks.Printable(name, 100)
+		g.Name = escape.Printable(name, 100)
 	}
 	return true
 }

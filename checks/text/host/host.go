@@ -3,13 +3,13 @@
 package host
 
 import (
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
 // New makes the kinds of this package for one reading.
 func New(s *parse.Sink) parse.Family {
-	kernel, groups := checks.NewKernelLogReader(), make(iommuGroups)
+	kernel, groups := kernellog.NewReader(), make(iommuGroups)
 	return parse.Family{
 		Kinds: []*parse.Kind{
 			kernelKind(kernel), cmdlineKind, lscpuKind, numactlKind, affinityKind, unameKind, dmidecodeKind, sysfsKind(groups), sysfsCatKind(groups), iommuUnitsKind,

@@ -5,25 +5,25 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
 // kernelKind are the lines of a kernel log that tell of an event, or of the
 // IOMMU. Which they are is checks' business: the live check reads the same.
-func kernelKind(r *checks.KernelLogReader) *parse.Kind {
+func kernelKind(r *kernellog.Reader) *parse.Kind {
 	return &parse.Kind{
 		Name: "kernel-log", Title: "kernel log, from dmesg or journalctl -k", Command: "sudo dmesg", Gives: []string{"kernel_log", "iommu"},
-		Anchors: append(checks.KernelLogAnchors(), kernelIOMMUAnchors...),
+		Anchors: append(kernellog.Anchors(), kernelIOMMUAnchors...),
 		Line:    func(s *parse.Sink, l parse.Line) bool { return kernelLine(s, r, l) },
 	}
 }
 
-func kernelLine(s *parse.Sink, r *checks.KernelLogReader, l parse.Line) bool {
+func kernelLine(s *parse.Sink, r *kernellog.Reader, l parse.Line) bool {
 	event := r.Line(l.Text, s.Source(), l.Number)
-	_, host, message := checks.KernelMessage(l.Text)
+	_, host, message := kernellog.Message(l.Text)
 	if host != "" && s.Facts.KernelLog == nil {
 		s.Facts.KernelLog = &facts.KernelLogFacts{Source: s.Source(), Events: []facts.KernelEvent{}}
 	}
@@ -31,7 +31,7 @@ func kernelLine(s *parse.Sink, r *checks.KernelLogReader, l parse.Line) bool {
 }
 
 // joinKernelLog takes over the events of all texts.
-func joinKernelLog(s *parse.Sink, r *checks.KernelLogReader) {
+func joinKernelLog(s *parse.Sink, r *kernellog.Reader) {
 	events, whole := r.Events()
 	if len(events) == 0 && s.Facts.KernelLog == nil {
 		return

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -41,7 +42,7 @@ func cmdlineRead(s *parse.Sink, in *parse.Lines) {
 			if word == "--" || len(host.CommandLine) == 256 {
 				break // What follows is for init, not for the kernel (admin-guide/kernel-parameters).
 			}
-			host.CommandLine = append(host.CommandLine, checks.Printable(word, 256))
+			host.CommandLine = append(host.CommandLine, escape.Printable(word, 256))
 		}
 		s.Told("host.command_line", host.CommandLine, l)
 		s.IOMMU().CommandLine = checks.IOMMUParameters(text)
@@ -70,7 +71,7 @@ func lscpuLine(s *parse.Sink, l parse.Line) bool {
 	if m[1] == "Flags" && !slices.Contains(words, "fpu") {
 		return false // lspci's flags of a device, or an Arm processor's features.
 	}
-	value := checks.Printable(m[3], 256)
+	value := escape.Printable(m[3], 256)
 	host := s.HostFacts()
 	if host.CPU == nil {
 		host.CPU = &facts.CPU{}
@@ -209,7 +210,7 @@ var unameKind = &parse.Kind{
 		}
 		host := s.HostFacts()
 		if host.Kernel == "" {
-			host.Hostname, host.Kernel = checks.Printable(m[1], 256), checks.Printable(m[2], 256)
+			host.Hostname, host.Kernel = escape.Printable(m[1], 256), escape.Printable(m[2], 256)
 			host.Arch = cmp.Or(unameArch[m[3]], m[3])
 			s.Told("host.kernel", host.Kernel, l)
 		}
@@ -253,7 +254,7 @@ func dmidecodeRead(s *parse.Sink, in *parse.Lines) {
 		section = "System Information"
 	}
 	host := s.HostFacts()
-	join := func(have *string, word string) { *have = checks.Printable(strings.TrimSpace(*have+" "+word), 256) }
+	join := func(have *string, word string) { *have = escape.Printable(strings.TrimSpace(*have+" "+word), 256) }
 	board, bios := "", ""
 	for {
 		l, ok := in.Peek()
@@ -275,10 +276,10 @@ func dmidecodeRead(s *parse.Sink, in *parse.Lines) {
 		case section == "BIOS Information" && m[1] != "Manufacturer" && m[1] != "Product Name":
 			join(&bios, m[2])
 		case section == "System Information" && m[1] == "Manufacturer":
-			host.Vendor = cmp.Or(host.Vendor, checks.Printable(m[2], 256))
+			host.Vendor = cmp.Or(host.Vendor, escape.Printable(m[2], 256))
 			s.Told("host.vendor", host.Vendor, l)
 		case section == "System Information" && m[1] == "Product Name":
-			host.Product = cmp.Or(host.Product, checks.Printable(m[2], 256))
+			host.Product = cmp.Or(host.Product, escape.Printable(m[2], 256))
 			s.Told("host.product", host.Product, l)
 		}
 		in.Next()

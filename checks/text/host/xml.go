@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -148,7 +149,7 @@ func (r *topology) cpu(e *xmlElement, a map[string]string, l parse.Line) {
 	}
 	c := host.CPU
 	r.s.Watch("host.cpu", c, l)
-	c.Vendor = cmp.Or(c.Vendor, checks.Printable(a["vendor"], 64))
+	c.Vendor = cmp.Or(c.Vendor, escape.Printable(a["vendor"], 64))
 	c.Family = cmp.Or(c.Family, parse.Number(a["familyid"]))
 	c.ModelNumber = cmp.Or(c.ModelNumber, parse.Number(a["modelid"]))
 	host.Arch = cmp.Or(host.Arch, unameArch[a["arch"]])

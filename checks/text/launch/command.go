@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -148,14 +148,14 @@ func setVariable(l *facts.Launch, name, value string) {
 	if _, known := l.Variables[name]; !known && len(l.Variables) >= maxList {
 		return
 	}
-	l.Variables[name] = checks.Printable(value, maxValue)
+	l.Variables[name] = escape.Printable(value, maxValue)
 }
 
 // appendTo adds to a list of a launch.
 func appendTo(list *[]string, values ...string) {
 	for _, v := range values {
 		if v != "" && len(*list) < maxList && !slices.Contains(*list, v) {
-			*list = append(*list, checks.Printable(v, maxValue))
+			*list = append(*list, escape.Printable(v, maxValue))
 		}
 	}
 }
@@ -185,9 +185,9 @@ func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Lin
 	readCommand(l, l.Command)
 	l.Command = slices.Clone(l.Command[:min(len(l.Command), maxCommand)])
 	for i, word := range l.Command {
-		l.Command[i] = checks.Printable(word, maxValue)
+		l.Command[i] = escape.Printable(word, maxValue)
 	}
-	l.Name, l.Image = checks.Printable(l.Name, 300), checks.Printable(l.Image, 300)
+	l.Name, l.Image = escape.Printable(l.Name, 300), escape.Printable(l.Image, 300)
 	if l.Lines == nil {
 		findParts(l, lines)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -240,7 +241,7 @@ var processKind = &parse.Kind{
 			list := []string{}
 			for name := range strings.SplitSeq(m[1], ",") {
 				if name = capability(name); name != "" && len(list) < 64 {
-					list = append(list, checks.Printable(name, 60))
+					list = append(list, escape.Printable(name, 60))
 				}
 			}
 			s.Container().Capabilities = list

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -213,7 +214,7 @@ func environmentKind(s *script) *parse.Kind {
 			noteNumber(s, l.Text)
 			settings := environmentSettings(l.Text)
 			for _, v := range settings {
-				s.Variable(v[0], checks.Printable(v[1], maxValue), l)
+				s.Variable(v[0], escape.Printable(v[1], maxValue), l)
 			}
 			return len(settings) > 0
 		},

@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -226,7 +227,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 		}
 	}
 	if name := yamlText(m["name"]); m["value"] != nil && checks.SteersCommunication(name) { // An entry of a container's env.
-		w.sink.Variable(name, checks.Printable(yamlText(m["value"]), maxValue), w.at(m["name"]))
+		w.sink.Variable(name, escape.Printable(yamlText(m["value"]), maxValue), w.at(m["name"]))
 	}
 	switch {
 	case isSequence(m["containers"]):
@@ -445,7 +446,7 @@ func (w *yamlWalk) resource(l *facts.Launch, name, value string) {
 	if l.Resources == nil {
 		l.Resources = make(map[string]string)
 	}
-	l.Resources[checks.Printable(name, 300)] = checks.Printable(value, 300)
+	l.Resources[escape.Printable(name, 300)] = escape.Printable(value, 300)
 	if name == "nvidia.com/gpu" || name == "amd.com/gpu" || strings.HasPrefix(name, "nvidia.com/gpu.") {
 		l.GPUVendor, _, _ = strings.Cut(name, ".")
 		l.GPUs = parseCount(value)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/benchmark"
@@ -91,7 +91,7 @@ func diagHost(before string) string {
 	if _, err := strconv.Atoi(pid); !ok || err != nil {
 		return ""
 	}
-	return checks.Printable(host, 100)
+	return escape.Printable(host, 100)
 }
 
 // diagMaxGPUs bounds the GPUs of one node.
@@ -104,7 +104,7 @@ func diagEnterGPUs(s *parse.Sink, l parse.Line, count int, name string) {
 	}
 	for i := range min(count, diagMaxGPUs) {
 		g := s.GPUAt(i, l)
-		g.Vendor, g.Name = vendor, cmp.Or(g.Name, checks.Printable(name, 100))
+		g.Vendor, g.Name = vendor, cmp.Or(g.Name, escape.Printable(name, 100))
 	}
 }
 
@@ -162,8 +162,8 @@ func diagEnterXid(s *parse.Sink, d *diag, l parse.Line, kind, code, count, class
 	}
 	n := parse.Number(code)
 	e := facts.KernelEvent{
-		Kind: strings.ToLower(kind), Code: &n, Message: checks.Printable(text, 300), Count: max(1, parse.Number(count)),
-		Host: checks.Printable(host, 100), Source: s.Source(), Line: l.Number,
+		Kind: strings.ToLower(kind), Code: &n, Message: escape.Printable(text, 300), Count: max(1, parse.Number(count)),
+		Host: escape.Printable(host, 100), Source: s.Source(), Line: l.Number,
 	}
 	if class != "" {
 		e.Fatal = new(class == "Fatal")

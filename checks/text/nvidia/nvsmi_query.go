@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -245,7 +245,7 @@ func (r *nvsmiQueryReader) line(text string, l parse.Line) bool {
 // nvsmiProgram is a program's name without its path.
 func nvsmiProgram(text string) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(text), " ")
-	return checks.Printable(name[strings.LastIndexByte(name, '/')+1:], 64)
+	return escape.Printable(name[strings.LastIndexByte(name, '/')+1:], 64)
 }
 
 // nextNameless begins a GPU whose heading is not there: grep took it away, and

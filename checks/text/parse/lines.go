@@ -159,13 +159,13 @@ func (in *Lines) skip() bool {
 	return true
 }
 
-// escape is a terminal's control sequence (ECMA-48: CSI, OSC and the two-byte
+// controlSequence is a terminal's control sequence (ECMA-48: CSI, OSC and the two-byte
 // ones).
-var escape = lazy.New("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
+var controlSequence = lazy.New("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
 
 // clean takes terminal escapes and control characters off a line that is not plain.
 func clean(b []byte) string {
-	b = escape.ReplaceAll(b, nil)
+	b = controlSequence.ReplaceAll(b, nil)
 	return strings.Map(func(c rune) rune {
 		if c < ' ' && c != '\t' || c == 0x7f {
 			return -1

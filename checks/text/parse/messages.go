@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
@@ -74,7 +74,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	if h == nil {
 		m.variants[id]++
 		h = &heard{speakers: make(map[string]bool), message: facts.Message{
-			ID: id, Program: row.Program, Role: row.Role, Text: checks.Printable(strings.TrimSpace(l.Text), maxText), Fields: fields,
+			ID: id, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(l.Text), maxText), Fields: fields,
 			Host: cmp.Or(who.Host, m.sink.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
 			Source: m.sink.name, Line: l.Number,
 		}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -430,7 +431,7 @@ func (d *lspciDevice) detail(s *parse.Sink, l parse.Line, text string) {
 		}
 	case "Kernel driver in use":
 		if m := lspciDriver.FindStringSubmatch(text); m != nil {
-			d.Driver = checks.Printable(m[1], 64)
+			d.Driver = escape.Printable(m[1], 64)
 		}
 	default:
 		switch {

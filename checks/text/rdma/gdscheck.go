@@ -3,7 +3,7 @@ package rdma
 import (
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -63,9 +63,9 @@ func gdscheckRead(s *parse.Sink, in *parse.Lines) {
 		if m := gdscheckDriver.FindStringSubmatch(l.Text); m != nil {
 			gdscheckSet(&g.Drivers, strings.TrimSpace(m[2]), strings.ToLower(m[3]))
 		} else if m := gdscheckProperty.FindStringSubmatch(l.Text); m != nil {
-			gdscheckSet(&g.Properties, m[1], checks.Printable(m[2], 200))
+			gdscheckSet(&g.Properties, m[1], escape.Printable(m[2], 200))
 		} else if m := gdscheckIOMMU.FindStringSubmatch(l.Text); m != nil && g.IOMMU == "" {
-			g.IOMMU = strings.ToLower(checks.Printable(m[1], 60))
+			g.IOMMU = strings.ToLower(escape.Printable(m[1], 60))
 		}
 		return true
 	})

@@ -3,7 +3,7 @@ package software
 import (
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -32,7 +32,7 @@ func readTorchrun(s *parse.Sink, in *parse.Lines) {
 	for _, l := range in.Ahead(8) {
 		if m := torchrunField.FindStringSubmatch(l.Text); m != nil {
 			if m[1] != "traceback" {
-				fields[m[1]] = checks.Printable(m[2], 80)
+				fields[m[1]] = escape.Printable(m[2], 80)
 			}
 			if m[3] != "" {
 				fields["signal"] = m[3]
