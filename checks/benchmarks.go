@@ -10,18 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// leastCollective is the size from which on a collective shows the bandwidth
-// of the links and not its latency: 32 MiB (nccl-tests doc/PERFORMANCE.md
-// speaks of large sizes; busbw of 8 x A100 is within 15 % of its peak there).
-const leastCollective = 32 << 20
-
-// collectiveShares are the least good parts of what one GPU's links carry, of
-// the bus bandwidth of a collective on one machine. Measured on healthy ones:
-// 8 x H100 with NVLS 460 of 450, 8 x A100 228 to 235 of 300, 2 x H200 326 of
-// 450 (Azure's acceptance tests, microsoft/superbenchmark, our own); over PCIe 8 x
-// RTX PRO 6000 37 to 41 of 63, 4 x A100 25 of 31.5. Half of the least is slow.
-var collectiveShares = share{nvlink: 0.35, pcie: 0.20}
-
 // linkedModel returns what a GPU of this model sends over its NVLinks to the others of
 // its board; 0 for a part of a GPU, or a model without.
 func linkedModel(name string) float64 {
@@ -53,16 +41,6 @@ func expectOfBenchmarks(f *facts.Facts) {
 	}
 }
 
-// leastNetwork is the size of message from which on ib_write_bw shows the rate
-// of the link: 64 KiB, which is its default.
-const leastNetwork = 64 << 10
-
-// networkShare is the least good part of a port's rate. Azure's acceptance tests
-// take 390 of 400 Gb/s from host memory, and 360 or 380 of 400 and 180 of 200 from
-// a GPU's (azurehpc-health-checks); RoCE with packets of 1024 bytes loses 6 % to
-// headers.
-const networkShare = 0.80
-
 // expectOfNetwork measures a bandwidth between two machines by the rate of the
 // port, which another text must have told.
 func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
@@ -71,7 +49,7 @@ func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
 	}
 	best := -1
 	for i, p := range b.Points {
-		if p.A != "" && p.Bytes >= leastNetwork && p.GBps != nil && (best < 0 || *p.GBps > *b.Points[best].GBps) {
+		if p.A != "" && p.Bytes >= data.Limits().NetworkBytes && p.GBps != nil && (best < 0 || *p.GBps > *b.Points[best].GBps) {
 			best = i
 		}
 	}
@@ -92,7 +70,7 @@ func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
 	if strings.Contains(b.Test, "Bidirectional") {
 		rate, basis = 2*rate, basis+" in both directions"
 	}
-	threshold := networkShare
+	threshold := data.Limits().Network
 	p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, basis
 }
 
@@ -115,7 +93,7 @@ func expectOfHost(f *facts.Facts, b *facts.Benchmark) {
 	if rate == 0 {
 		return
 	}
-	threshold := shares[probe.TestHostToDevice].unknown
+	threshold := data.Limits().Shares[probe.TestHostToDevice].Unknown
 	for i := range b.Points {
 		p := &b.Points[i]
 		if p.GBps != nil && (strings.HasPrefix(p.A, "GPU") || strings.HasPrefix(p.B, "GPU")) {
@@ -135,7 +113,7 @@ func weakestPair(f *facts.Facts, test string) (rate, threshold float64, basis st
 			continue
 		}
 		t := probe.Transfer{Test: test, Source: p.A, Destination: p.B}
-		r, least, why := pairRate(f, &t, 2, shares[test])
+		r, least, why := pairRate(f, &t, 2, data.Limits().Shares[test])
 		if r == 0 {
 			return 0, 0, "" // A pair of which nothing is known may be the weakest.
 		}
@@ -151,7 +129,7 @@ func expectOfPairs(f *facts.Facts, b *facts.Benchmark) {
 	if rate == 0 {
 		// A board of four without NVSwitches shares its links among three peers.
 		rate, basis = modelRate(f, b)
-		rate, threshold = rate/3, shares[b.What].nvlink
+		rate, threshold = rate/3, data.Limits().Shares[b.What].NVLink
 		if b.What == probe.TestBidirectional {
 			rate *= 2
 		}
@@ -194,12 +172,12 @@ func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 		return
 	}
 	rate, basis := modelRate(f, b)
-	threshold := collectiveShares.nvlink
+	threshold := data.Limits().Collective.NVLink
 	if rate == 0 {
 		var linked bool
 		rate, linked, basis = collectiveRate(f)
 		if !linked {
-			threshold = collectiveShares.pcie
+			threshold = data.Limits().Collective.PCIe
 		}
 	}
 	if rate == 0 {
@@ -207,7 +185,7 @@ func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
 	}
 	best := -1
 	for i, p := range b.Points {
-		if p.Bytes >= leastCollective && p.GBps != nil && (best < 0 || *p.GBps > *b.Points[best].GBps) {
+		if p.Bytes >= data.Limits().CollectiveBytes && p.GBps != nil && (best < 0 || *p.GBps > *b.Points[best].GBps) {
 			best = i
 		}
 	}

@@ -118,46 +118,9 @@ func noDriver(f *facts.Facts, r *probe.Report) bool {
 	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Vendor == nvidiaGPU || d.Vendor == amdGPU })
 }
 
-// share says what part of a path's rate counts as good.
-type share struct {
-	nvlink, pcie, far, unknown, xgmi float64
-}
-
-// shares are the least good parts by test. nvlink is for pairs that NVLinks
-// join; pcie for pairs below one root complex, far for pairs on different
-// NUMA nodes, unknown for pairs whose way is hidden, as in a virtual machine.
-//
-// Measured on healthy machines: NVLink 4, 8 x H200: copy 0.88, read 0.875,
-// SM stores 0.82, both ways 0.87 (nvbandwidth). PCIe 5.0 x16 0.85 to 0.90,
-// both ways 0.85, across sockets 0.62 to 0.80 and 0.51 both ways; PCIe 4.0
-// x16 0.77; across sockets 0.63 (voipmonitor/rtx6kpro, tinygrad's and
-// aikitoria's open-gpu-kernel-modules, NVIDIA/cuda-samples#284). A path that
-// detours through the root port shows 0.40 (rtx6kpro, ASUS ESC8000A).
-// PCIe reads are slower than writes on many root complexes.
-//
-// xgmi is for pairs that xGMI joins, measured by others: MI300X, one link of
-// 64: kernels 47.7 to 48, the copy engine 33.9 (0.53), both ways 43.9 of 128
-// (0.34) (stas00/ml-engineering; ROCm/cvs). One copy engine fills one link
-// alone, so that copies are judged by that. None of it was run by us.
-var shares = map[string]share{
-	probe.TestCopy:          {nvlink: 0.80, pcie: 0.70, far: 0.50, unknown: 0.45, xgmi: 0.45},
-	probe.TestCopyRead:      {nvlink: 0.80, pcie: 0.60, far: 0.40, unknown: 0.40, xgmi: 0.45},
-	probe.TestStore:         {nvlink: 0.70, pcie: 0.60, far: 0.40, unknown: 0.40, xgmi: 0.50},
-	probe.TestLoad:          {nvlink: 0.60, pcie: 0.40, far: 0.25, unknown: 0.25, xgmi: 0.40},
-	probe.TestBidirectional: {nvlink: 0.75, pcie: 0.55, far: 0.40, unknown: 0.35, xgmi: 0.30},
-	// All at once, PCIe pairs share links that the pair does not show, and the
-	// streams of one GPU share its copy engines, not fairly: 66 to 375 GB/s
-	// were measured on 4 healthy H200, where a fair share is 150. Only a
-	// collapse counts (37 GB/s alone and 2.7 together were measured on a
-	// public machine).
-	probe.TestAllAtOnce:    {nvlink: 0.15, pcie: 0.15, far: 0.10, unknown: 0.10, xgmi: 0.10},
-	probe.TestHostToDevice: {pcie: 0.55, far: 0.40, unknown: 0.50},
-	probe.TestDeviceToHost: {pcie: 0.55, far: 0.40, unknown: 0.50},
-}
-
 // expect notes what a transfer should have reached, and judges its speed.
 func expect(f *facts.Facts, devices int, t *probe.Transfer) {
-	s, judged := shares[t.Test]
+	s, judged := data.Limits().Shares[t.Test]
 	if t.GBps == nil || !judged {
 		return
 	}
@@ -213,7 +176,7 @@ func firstUser(f *facts.Facts, addresses ...string) (string, *probe.User) {
 }
 
 // pairRate is what the links between two GPUs could carry.
-func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s share) (rate, threshold float64, basis string) {
+func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s data.Share) (rate, threshold float64, basis string) {
 	p := f.Links.Between(t.Source, t.Destination)
 	if p == nil {
 		return 0, 0, ""
@@ -229,7 +192,7 @@ func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s share) (rate, th
 			lanes /= crowd
 		}
 		basis = fmt.Sprintf("%d NVLinks", *p.NVLinks)
-		rate, threshold = p.NVLinkGBps, s.nvlink
+		rate, threshold = p.NVLinkGBps, s.NVLink
 	case p.LinkType == linkXGMI:
 		if rate = p.XGMIGBps; t.Test == probe.TestCopy || t.Test == probe.TestCopyRead || t.Test == probe.TestBidirectional {
 			rate = min(rate, oneXGMI(f, p))
@@ -237,16 +200,16 @@ func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s share) (rate, th
 		if rate == 0 {
 			return 0, 0, "" // A way over other GPUs, or a driver that does not tell.
 		}
-		basis, threshold = "xGMI", s.xgmi
+		basis, threshold = "xGMI", s.XGMI
 	case p.LinkType == "" && isAMD(f, p.A):
 		return 0, 0, "" // It may be xGMI or PCIe.
 	case p.NVLinks == nil:
 		return 0, 0, "" // It may be NVLink or PCIe: they differ by a factor of ten.
 	default:
 		rate, basis = pcieRate(f, p)
-		threshold = map[string]float64{"PIX": s.pcie, "PXB": s.pcie, "PHB": s.pcie, "NODE": s.far, "SYS": s.far}[p.Path]
+		threshold = map[string]float64{"PIX": s.PCIe, "PXB": s.PCIe, "PHB": s.PCIe, "NODE": s.Far, "SYS": s.Far}[p.Path]
 		if f.Links.VirtualTopology == nil || *f.Links.VirtualTopology || threshold == 0 {
-			threshold = s.unknown
+			threshold = s.Unknown
 		}
 		if t.Test == probe.TestAllAtOnce {
 			lanes /= crowd
@@ -304,15 +267,15 @@ func ownLinkRate(f *facts.Facts, address string) float64 {
 var generationGTs = []float64{2.5, 5, 8, 16, 32, 64}
 
 // hostRate is what a GPU's way to the host's memory could carry.
-func hostRate(f *facts.Facts, gpu, node string, s share) (rate, threshold float64, basis string) {
+func hostRate(f *facts.Facts, gpu, node string, s data.Share) (rate, threshold float64, basis string) {
 	rate = ownLinkRate(f, gpu)
 	if rate == 0 {
 		return 0, 0, ""
 	}
-	threshold, basis = s.unknown, "the GPU's PCIe link"
+	threshold, basis = s.Unknown, "the GPU's PCIe link"
 	if near := gpuNode(f, gpu); near != "" && strings.HasPrefix(node, "node") {
-		if threshold = s.far; near == node {
-			threshold = s.pcie
+		if threshold = s.Far; near == node {
+			threshold = s.PCIe
 		}
 	}
 	return rate, threshold, basis

@@ -534,8 +534,3 @@ func TestForbiddenBuiltins(t *testing.T) {
 		}
 	}
 }
-
-// defines reports whether a module has rules of a name.
-func defines(m *ast.Module, name string) bool {
-	return slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return r.Head.Name.String() == name })
-}

@@ -88,6 +88,17 @@ func TestTableRemedies(t *testing.T) {
 		}
 		name(rule, row.Remedies)
 	}
+	for _, class := range data.DriverErrors().Classes {
+		name("transfer-failed", class.Remedies)
+	}
+	for _, class := range data.DriverErrors().NVML {
+		name("gpu-fault", class.Remedies)
+	}
+	for _, e := range data.DriverErrors().Codes {
+		if e.JudgedBy != "" {
+			name(e.JudgedBy, nil)
+		}
+	}
 	for id, remedies := range all {
 		rule, ok := s.Rule(id)
 		if !ok {

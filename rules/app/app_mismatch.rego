@@ -25,6 +25,7 @@
 package gpudoctor.rules.app_mismatch
 
 import data.gpudoctor.lib.logs
+import data.tables.limits
 
 # waiting are the operations on which the watchdogs of ranks gave up, by process
 # group and number. Numbers count within a group, so that only equal groups are
@@ -111,10 +112,6 @@ findings contains {
 # expired is the first collective that a watchdog gave up.
 expired := logs.first(logs.by_id["torch-watchdog-timeout"])
 
-# A watchdog's default is ten minutes (torch/distributed/constants.py,
-# default_pg_nccl_timeout; thirty before 2.2).
-default_timeout_ms := 600000
-
 # A rank that writes a checkpoint keeps the others waiting: with slow storage
 # longer than a watchdog does (NeMo Automodel pull 3108, torchtune issue 2093).
 written := max([m.order |
@@ -146,7 +143,7 @@ findings contains {
 	"messages": {expired},
 	"remedies": ["nccl-timeout", "fix-application"],
 } if {
-	number(expired.fields.timeout_ms) < default_timeout_ms
+	number(expired.fields.timeout_ms) < limits.watchdog_ms
 	not checkpointed
 }
 

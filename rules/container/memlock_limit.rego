@@ -30,13 +30,7 @@ package gpudoctor.rules.memlock_limit
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
-
-# Below 64 MiB not even the buffers of a few connections fit: one takes about 9
-# MiB (see shm-too-small). The defaults of systems, 64 KiB and 8 MiB, are far
-# below; below 1 GiB a job over many nodes runs out.
-too_low := 64 * surroundings.mib
-
-tight := surroundings.gib
+import data.tables.limits as table
 
 soft := input.container.memlock_soft_bytes
 
@@ -52,7 +46,7 @@ findings contains {
 	"remedies": remedies,
 } if {
 	soft >= 0
-	soft < tight
+	soft < table.memlock_low_bytes
 	not lifted
 	count(surroundings.rdma_nodes) > 0
 }
@@ -79,14 +73,14 @@ unexplained contains m if {
 	some m in logs.by_id["nccl-ib-register-failed"]
 	object.get(m, ["fields", "error"], "") == ""
 	soft >= 0
-	soft < tight
+	soft < table.memlock_low_bytes
 }
 
 # UCX has other reasons, too: a low limit must be known.
 unexplained contains m if {
 	some m in logs.by_id["ucx-worker-failed"]
 	soft >= 0
-	soft < tight
+	soft < table.memlock_low_bytes
 }
 
 findings contains {
@@ -106,7 +100,7 @@ findings contains {
 
 unexplained_confidence := "likely" if {
 	soft >= 0
-	soft < tight
+	soft < table.memlock_low_bytes
 } else := "possible"
 
 findings contains {
@@ -143,7 +137,7 @@ unlimited if asked == {-1}
 
 refusal_confidence := "confirmed" if {
 	soft >= 0
-	soft < tight
+	soft < table.memlock_low_bytes
 } else := "possible" if {
 	unlimited
 } else := "confirmed" if {
@@ -173,7 +167,7 @@ findings contains {
 	"remedies": refusal_remedies,
 } if {
 	soft >= 0
-	soft < tight
+	soft < table.memlock_low_bytes
 	not lifted
 	not surroundings.rdma_nodes
 	count(refused | unexplained) == 0
@@ -192,7 +186,7 @@ users contains "active RDMA ports" if {
 }
 
 text_severity := "medium" if {
-	soft < too_low
+	soft < table.memlock_too_low_bytes
 } else := "low"
 
 # remedies: enroot and Apptainer hand on the limit of the session.
@@ -204,15 +198,15 @@ remedies := ["raise-memlock", "add-ipc-lock"] if {
 severity := "low" if {
 	count(surroundings.usable) == 0
 } else := "high" if {
-	soft < too_low
+	soft < table.memlock_too_low_bytes
 } else := "medium"
 
 confidence := "likely" if {
-	soft < too_low
+	soft < table.memlock_too_low_bytes
 } else := "possible"
 
 consequence := "memory for the NIC cannot be registered" if {
-	soft < too_low
+	soft < table.memlock_too_low_bytes
 } else := "a job with many connections runs out of it"
 
 hard_remark := " (a program may raise that itself: the hard limit is unlimited)" if {
@@ -259,7 +253,7 @@ missing contains {"fact": "container.device_nodes", "words": "it is not known wh
 
 enough if soft < 0
 
-enough if soft >= tight
+enough if soft >= table.memlock_low_bytes
 
 not_applicable contains "no RDMA device is in reach: only RDMA needs locked memory" if {
 	count(surroundings.rdma_nodes) == 0

@@ -32,16 +32,12 @@ import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.shm
 import data.gpudoctor.lib.surroundings
-
-# connection_bytes is what NCCL puts into /dev/shm for one connection that goes
-# through host memory: the buffers of its protocols (Simple 4 MiB, LL 512 KiB,
-# LL128 4800 KiB: nccl src/init.cc) and a page of flags (src/transport/shm.cc).
-connection_bytes := ((((4 * 1024) + 512) + 4800) + 4) * 1024
+import data.tables.limits
 
 # need is the least that one communicator takes when all of its GPUs go through
 # host memory: each rank receives on 2 channels, from its neighbour in the ring
 # and from one in the tree.
-need := ((count(surroundings.usable) * 2) * 2) * connection_bytes
+need := ((count(surroundings.usable) * 2) * 2) * limits.shm_connection_bytes
 
 findings contains finding("/dev/shm is not mounted: what goes through shared memory fails", grade_absent, enlarge, [{
 	"fact": "container.shm_mounted",
@@ -63,7 +59,7 @@ findings contains finding(
 findings contains finding(message, grade, remedies, evidence) if {
 	count(surroundings.usable) > 0
 	not shm.place.read_only
-	shm.place.free_bytes < shm.recommended
+	shm.place.free_bytes < limits.shm_recommended_bytes
 	evidence := [
 		{"fact": "container.shm.size_bytes", "value": shm.place.size_bytes, "source": "statfs /dev/shm"},
 		{"fact": "container.shm.free_bytes", "value": shm.place.free_bytes, "source": "statfs /dev/shm"},
@@ -88,7 +84,7 @@ enlarge := array.concat(["increase-shm", "share-ipc"], [r | some r in ["nccl-shm
 
 # Where the size is right, what ended jobs left is in the way.
 remedies := ["clear-shm"] if {
-	shm.place.size_bytes >= shm.recommended
+	shm.place.size_bytes >= limits.shm_recommended_bytes
 } else := enlarge
 
 grade_absent := "high" if {
@@ -124,12 +120,12 @@ message := sprintf(
 	"/dev/shm has %s, of which %s are free: files of earlier jobs (nccl-*, torch_*, sem.*) that nobody uses can be deleted. %s",
 	[facts.bytes(shm.place.size_bytes), facts.bytes(shm.place.free_bytes), consequence],
 ) if {
-	shm.place.size_bytes >= shm.recommended
+	shm.place.size_bytes >= limits.shm_recommended_bytes
 } else := sprintf("/dev/shm has %s (the default of container runtimes), %s free. %s", [
 	facts.bytes(shm.place.size_bytes),
 	facts.bytes(shm.place.free_bytes), consequence,
 ]) if {
-	shm.place.size_bytes == 64 * surroundings.mib
+	shm.place.size_bytes == limits.shm_default_bytes
 } else := sprintf("/dev/shm has %s, %s free. %s", [
 	facts.bytes(shm.place.size_bytes),
 	facts.bytes(shm.place.free_bytes), consequence,
@@ -209,7 +205,7 @@ findings contains {
 	"remedies": ["increase-shm", "share-ipc"],
 	"evidence": [{"fact": "container.shm.size_bytes", "value": shm.place.size_bytes, "source": "/dev/shm"}],
 } if {
-	shm.place.size_bytes < shm.recommended
+	shm.place.size_bytes < limits.shm_recommended_bytes
 	not counted
 	launches.several
 }

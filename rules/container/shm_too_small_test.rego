@@ -20,9 +20,6 @@ machine(gpus, size, free) := {
 
 severities(document) := {f.severity | some f in shm_too_small.findings with input as document}
 
-# NCCL's own message in public reports names this size: 9637888 bytes.
-test_connection_bytes if shm_too_small.connection_bytes == 9637888
-
 test_fires_on_the_default_of_runtimes if {
 	some f in shm_too_small.findings with input as machine(2, 64 * mib, 64 * mib)
 	f.severity == "high"

@@ -18,10 +18,12 @@ var files embed.FS
 
 // tables are the tables by name.
 var tables = map[string]table{
-	"gpu_models":   tableOf(GPUModels),
-	"known_faults": tableOf(KnownFaults),
-	"variables":    tableOf(Variables),
-	"xids":         tableOf(XIDs),
+	"driver_errors": tableOf(DriverErrors),
+	"gpu_models":    tableOf(GPUModels),
+	"known_faults":  tableOf(KnownFaults),
+	"limits":        tableOf(Limits),
+	"variables":     tableOf(Variables),
+	"xids":          tableOf(XIDs),
 }
 
 // table is a table whatever its type.

@@ -21,6 +21,8 @@ type VariableTable struct {
 	// Algorithms and Protocols are the names that NCCL takes, in lower case.
 	Algorithms []string `json:"algorithms"`
 	Protocols  []string `json:"protocols"`
+	// Joint are the variables on which all ranks of a communicator must agree.
+	Joint []string `json:"joint"`
 	// Misspelt are names that nothing reads, with those that are meant.
 	Misspelt map[string]string `json:"misspelt"`
 	// Known are the variables that NCCL and RCCL read or have read, with "number" or

@@ -93,6 +93,11 @@ func TestKnownVariables(t *testing.T) {
 			t.Errorf("known: %s: %s", name, kind)
 		}
 	}
+	for i, name := range table.Joint {
+		if table.Known[name] == "" || slices.Contains(table.Joint[:i], name) {
+			t.Errorf("joint: %s is not known, or is there twice", name)
+		}
+	}
 	for name, meant := range table.Misspelt {
 		if table.Known[name] != "" || table.Known[meant] == "" {
 			t.Errorf("misspelt: %s is known, or %s, which it means, is not", name, meant)

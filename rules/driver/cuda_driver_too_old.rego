@@ -28,6 +28,7 @@ package gpudoctor.rules.cuda_driver_too_old
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
+import data.tables.limits
 
 # served is the newest CUDA that the driver serves here: what libcuda said to
 # the probe, which takes a compatibility library into account, else what NVML
@@ -45,9 +46,8 @@ served := {"version": surroundings.version(text), "text": text, "fact": "transfe
 
 served_evidence := {"fact": served.fact, "value": served.text, "source": served.source}
 
-# least_branch is the least driver branch of each major release of CUDA, from
-# the table of the page on minor version compatibility.
-least_branch := {11: 450, 12: 525, 13: 580}
+# least_branch is the least driver branch of each major release of CUDA.
+least_branch[to_number(major)] := branch if some major, branch in limits.cuda_drivers
 
 # needing are the params for a release of CUDA.
 needing(major) := {"driver": least_branch[major], "cuda": major}
@@ -134,17 +134,17 @@ findings contains {
 	least_branch[runtime[0]]
 }
 
-# NCCL says that its calls cannot be captured in a graph with a driver before 465.
+# NCCL says that its calls cannot be captured in a graph with an older driver.
 findings contains {
 	"subject": "driver",
-	"message": sprintf("NCCL's calls cannot be captured in a CUDA graph with driver %s: that needs 465 or newer (%s)", [input.gpus.driver.version, m.text]),
+	"message": sprintf("NCCL's calls cannot be captured in a CUDA graph with driver %s: that needs %d or newer (%s)", [input.gpus.driver.version, limits.cuda_graphs_driver, m.text]),
 	"severity": "critical",
 	"confidence": "confirmed",
 	"messages": [m],
-	"params": {"driver": 465, "cuda": 11},
+	"params": {"driver": limits.cuda_graphs_driver, "cuda": 11},
 } if {
 	m := logs.first(logs.by_id["nccl-cuda-graphs-unsupported"])
-	surroundings.version(input.gpus.driver.version)[0] < 465
+	surroundings.version(input.gpus.driver.version)[0] < limits.cuda_graphs_driver
 }
 
 # What programs say in a log: CUDA's errors 35, 36 and 222, and what PyTorch and the
@@ -240,10 +240,6 @@ runtime_packages[to_number(found[1])] contains p if {
 	some found in regex.find_all_string_submatch_n(form, text, 1)
 }
 
-# older_branch is the least driver branch of releases before CUDA 11, each of which
-# needs a driver of its own (CUDA release notes, table of driver versions).
-older_branch := {"7.0": 346, "7.5": 352, "8.0": 367, "9.0": 384, "9.1": 387, "9.2": 396, "10.0": 410, "10.1": 418, "10.2": 440}
-
 # nccl_needs are the packages of NCCL that are built for a CUDA which needs a newer
 # driver than the one that is named. NCCL brings the runtime that it was built with,
 # and nothing of it runs below that.
@@ -252,7 +248,7 @@ nccl_needs contains {"package": p, "release": release, "branch": branch} if {
 	p.name in {"libnccl2", "libnccl-dev", "libnccl", "nccl"}
 	some found in regex.find_all_string_submatch_n(`\+cuda([0-9]{1,2})\.([0-9])$`, p.version, 1)
 	release := sprintf("%s.%s", [found[1], found[2]])
-	branch := object.get(older_branch, release, object.get(least_branch, to_number(found[1]), null))
+	branch := object.get(limits.old_cuda_drivers, release, object.get(least_branch, to_number(found[1]), null))
 	branch > surroundings.version(input.gpus.driver.version)[0]
 }
 

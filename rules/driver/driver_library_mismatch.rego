@@ -26,20 +26,14 @@
 #   since: "0.1"
 package gpudoctor.rules.driver_library_mismatch
 
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.driver_libraries
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-# The codes with which libcuda refuses to work (cuda.h).
-stub_library := 34
-
-driver_mismatch := 803
-
-compat_unsupported := 804
-
 # said are the libraries' own words for a mismatch.
-said.libcuda := cuda_answer if input.transfers.error_code == driver_mismatch
+said.libcuda := cuda_answer if input.transfers.error_code == driver_errors.code.SYSTEM_DRIVER_MISMATCH
 
 said["libnvidia-ml"] := {"fact": "gpus.nvml_error", "value": input.gpus.nvml_error, "source": "nvmlInit"} if {
 	endswith(input.gpus.nvml_error, "LIB_RM_VERSION_MISMATCH")
@@ -180,7 +174,7 @@ findings contains {
 	"evidence": [cuda_answer],
 	"remedies": ["remove-from-library-path"],
 } if {
-	input.transfers.error_code == stub_library
+	input.transfers.error_code == driver_errors.code.STUB_LIBRARY
 	count(driver_libraries.stubs) == 0
 }
 
@@ -200,7 +194,7 @@ findings contains driver_libraries.finding(l, ["high", stub_confidence], message
 
 default stub_confidence := "likely"
 
-stub_confidence := "confirmed" if input.transfers.error_code == stub_library
+stub_confidence := "confirmed" if input.transfers.error_code == driver_errors.code.STUB_LIBRARY
 
 found_remarks := {
 	"ld_library_path": " (by LD_LIBRARY_PATH)",
@@ -221,7 +215,7 @@ findings contains driver_libraries.finding(l, compat_grade, message, {
 	message := sprintf("The loader takes the compatibility library %s (%s) before the driver's own libcuda, and the kernel driver (%s) is newer: compatibility libraries serve older drivers only", [l.path, l.version, driver_libraries.kernel_driver])
 }
 
-compat_refused if input.transfers.error_code in {driver_mismatch, compat_unsupported}
+compat_refused if input.transfers.error_code in {driver_errors.code.SYSTEM_DRIVER_MISMATCH, driver_errors.code.COMPAT_NOT_SUPPORTED_ON_DEVICE}
 
 default compat_grade := ["medium", "likely"]
 
@@ -236,7 +230,7 @@ findings contains {
 	"remedies": ["remove-from-library-path", "upgrade-driver"],
 	"params": {"folders": sort({driver_libraries.folder(l.path) | some l in driver_libraries.loaded_compat})},
 } if {
-	input.transfers.error_code == compat_unsupported
+	input.transfers.error_code == driver_errors.code.COMPAT_NOT_SUPPORTED_ON_DEVICE
 	count(driver_libraries.older_compat) == 0
 }
 

@@ -350,17 +350,7 @@ shown(value) := sprintf("%s...", [substring(value, 0, 60)]) if {
 	count(value) > 60
 } else := value
 
-# Variables that decide how a communicator moves its data, which all its ranks must
-# agree on: a rank that takes another algorithm, transport or buffer waits for what
-# never comes. Others differ by right: interfaces, devices, files and verbosity.
-joint := {
-	"NCCL_ALGO", "NCCL_PROTO", "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_IB_DISABLE", "NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE",
-	"NCCL_BUFFSIZE", "NCCL_NTHREADS", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_NCHANNELS_PER_NET_PEER", "NCCL_CROSS_NIC",
-	"NCCL_COLLNET_ENABLE", "NCCL_NVLS_ENABLE", "NCCL_CUMEM_ENABLE", "NCCL_CUMEM_HOST_ENABLE", "NCCL_MNNVL_ENABLE", "NCCL_PXN_DISABLE",
-	"NCCL_P2P_USE_CUDA_MEMCPY", "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE", "NCCL_IB_MERGE_NICS", "NCCL_TUNER_PLUGIN",
-}
-
-unequal := {m | some m in logs.by_id["nccl-diag-environment"]; m.fields.variable in joint}
+unequal := {m | some m in logs.by_id["nccl-diag-environment"]; m.fields.variable in variables.joint}
 
 findings contains {
 	"subject": facts.list({m.fields.variable | some m in unequal}),

@@ -23,14 +23,9 @@
 #   since: "0.1"
 package gpudoctor.rules.driver_hang
 
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
-
-# told_elsewhere are the codes of a driver that says itself what it lacks, and
-# other rules judge that (cuda.h): a stub library, a driver older than the
-# library, no device, no device node, fabric not ready, driver and library of
-# different versions, no support for forward compatibility.
-told_elsewhere := {34, 35, 100, 101, 304, 802, 803, 804}
 
 # A transfer that hung is named as such, by its pair.
 hung_transfer if {
@@ -98,19 +93,20 @@ findings contains probed("host", "high", "likely", message, {
 	object.get(input.transfers, "signal", "") == ""
 	code := input.transfers.error_code
 	code > 0
-	not code in told_elsewhere
+	not code in driver_errors.judged
 	message := sprintf("The %s failed in %s with %s (%d), which names no cause.", [api_name, step, input.transfers.error_name, code])
 }
 
 # unready are the GPUs that the driver could not make ready, by what it said,
 # where that names no cause. What says one, others judge or nobody need: no
-# memory left, in use by others or barred to more processes (2, 46), faults of
+# memory left, in use by others or barred to more processes, faults of
 # the hardware (rule gpu-fault).
 unready[[d.error_name, d.error_code]] contains d.address if {
 	some d in input.transfers.devices
 	d.outcome == "error"
 	d.error_code > 0
-	not d.error_code in ((told_elsewhere | {2, 46}) | facts.hardware_errors)
+	not d.error_code in (driver_errors.judged | driver_errors.hardware)
+	not d.error_code in {driver_errors.code.OUT_OF_MEMORY, driver_errors.code.DEVICE_UNAVAILABLE}
 }
 
 findings contains {
@@ -181,7 +177,7 @@ served := {address | some address in facts.gpus; pci.device[address].driver == "
 # (NVML_ERROR_DRIVER_NOT_LOADED; CUDA_ERROR_NO_DEVICE).
 driver_asked_for if endswith(input.gpus.nvml_error, "DRIVER_NOT_LOADED")
 
-driver_asked_for if input.transfers.error_code == 100
+driver_asked_for if input.transfers.error_code == driver_errors.code.NO_DEVICE
 
 counted_gpus := sprintf("the GPU %s", [facts.list(unserved)]) if {
 	count(unserved) == 1

@@ -129,11 +129,6 @@ staged_gbps := max({t.gbps |
 	t.outcome in {"ok", "slow"}
 })
 
-# hardware_errors are the CUDA driver's error codes for hardware that is at
-# fault (cuda.h): uncorrectable ECC error, uncorrectable NVLink error, an error
-# contained on the device.
-hardware_errors := {214, 220, 226}
-
 # list joins names in order for a message: "a, b and c".
 list(names) := sorted[0] if {
 	sorted := sort(names)

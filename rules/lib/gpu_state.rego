@@ -8,6 +8,7 @@
 #   - input: schema.facts
 package gpudoctor.lib.gpu_state
 
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 
@@ -29,25 +30,16 @@ of_gpu(address, name) := sprintf("gpus.devices[%s].%s", [address, name])
 
 reset := ["reset-gpu", "reboot", "replace-hardware"]
 
-# off_bus: what no longer answers on the bus cannot be reset over it.
-off_bus := ["reboot", "reseat-or-fix-pcie-link", "replace-hardware"]
-
-# dead are NVML's errors for a GPU that it knows and cannot use (nvml.h), and
-# what helps.
-dead := {
-	"GPU_IS_LOST": ["it has fallen off the bus or is otherwise out of reach", off_bus],
-	"RESET_REQUIRED": ["it must be reset before it can be used again", reset],
-	"IRQ_ISSUE": ["the kernel sees its interrupts go astray", ["reboot", "update-bios"]],
-	"INSUFFICIENT_POWER": ["its power cables are not connected", ["reseat-or-fix-pcie-link"]],
-}
+# off_bus helps a GPU that no longer answers on the bus, over which it cannot be reset.
+off_bus := driver_errors.nvml.GPU_IS_LOST.remedies
 
 # bare drops the prefix that NVML's names have in its header.
 bare(name) := trim_prefix(trim_prefix(name, "NVML_"), "ERROR_")
 
-signs[g.address] contains seen("critical", words, of_gpu(g.address, "error"), g.error, "nvmlDeviceGetHandleByPciBusId", remedies) if {
+signs[g.address] contains seen("critical", words, of_gpu(g.address, "error"), g.error, "nvmlDeviceGetHandleByPciBusId", answer.remedies) if {
 	some g in input.gpus.devices
-	[meaning, remedies] := dead[bare(g.error)]
-	words := sprintf("NVML answers %s: %s", [g.error, meaning])
+	answer := driver_errors.nvml[bare(g.error)]
+	words := sprintf("NVML answers %s: %s", [g.error, answer.words])
 }
 
 signs[g.address] contains seen("high", words, of_gpu(g.address, "ecc.volatile_uncorrected"), errors, "nvmlDeviceGetTotalEccErrors", reset) if {
@@ -163,5 +155,5 @@ device_failed(d) if d.outcome == "hang"
 
 device_failed(d) if {
 	d.outcome == "error"
-	d.error_code in facts.hardware_errors
+	d.error_code in driver_errors.hardware
 }

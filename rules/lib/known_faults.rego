@@ -162,9 +162,9 @@ holds("pollara") if {
 symptoms := {
 	"hang": {m | some id in ["torch-watchdog-timeout", "torch-heartbeat-timeout", "vllm-workers-stuck", "sglang-watchdog-timeout", "xla-collective-stuck", "horovod-stalled"]; some m in logs.by_id[id]},
 	"stall": set(),
-	"crash": logs.messages(["process-segmentation-fault", "process-segfault"]),
+	"crash": logs.messages(["process-segmentation-fault"]),
 	"fail": {m | some m in logs.complaints; m.program in {"nccl", "pytorch", "frameworks", "cuda", "vllm"}; m.role != "consequence"},
-	"corrupt": {m | some m in logs.by_id["llm-output-garbage"]},
+	"corrupt": logs.messages(["model-output-degenerate"]),
 }
 
 # corrupted are tables of benchmarks that counted wrong values.

@@ -79,7 +79,7 @@ test_failures if {
 	virtual := {"pci": {"devices": [{"address": "0000:01:00.0", "kind": "nic", "numa_node": -1}]}}
 	"numa-minus-one" in faults(object.union(log([loaded("2.21.5")], [crash]), virtual))
 	"tree-ll128" in faults(object.union(log([loaded("2.17.1")], []), {"benchmarks": [{"wrong": 4, "source": "b", "line": 2}]}))
-	"ll128-nvlink-down" in faults(log([loaded("2.10.3")], [message("llm-output-garbage", {}, "!!!!")]))
+	"ll128-nvlink-down" in faults(log([loaded("2.10.3")], [message("model-output-degenerate", {}, "!!!!")]))
 	memory := message("torch-out-of-memory", {}, "CUDA out of memory")
 	"graph-memory" in faults(log([loaded("2.19.3"), package_("vllm", "0.4.0", "log")], [memory]))
 	gdr := message("nccl-gdr-nic-disabled", {}, "GPU Direct RDMA Disabled for HCA 0 'mlx5_0'")

@@ -9,8 +9,7 @@
 package gpudoctor.lib.launches
 
 import data.gpudoctor.lib.facts
-
-gib := (1024 * 1024) * 1024
+import data.tables.limits
 
 # isolating are the kinds of container that get a /dev/shm of their own: of 64
 # MiB, unless told otherwise (moby daemon/config/config.go, podman's
@@ -36,7 +35,7 @@ small_shm contains l if {
 	some l in containers
 	with_gpu(l)
 	not shares(l)
-	l.shm_bytes < gib
+	l.shm_bytes < limits.shm_recommended_bytes
 }
 
 with_gpu(l) if not l.gpus == 0

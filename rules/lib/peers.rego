@@ -8,8 +8,10 @@
 #   - input: schema.facts
 package gpudoctor.lib.peers
 
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
+import data.tables.limits
 
 # vendor is the maker of a GPU, from the management library or the PCI tree.
 vendor(address) := facts.gpu[address].vendor
@@ -85,19 +87,13 @@ named(t) := object.filter(t, ["test", "source", "destination", "way"])
 # key names an unordered pair.
 key(a, b) := sort([a, b])
 
-# foreign_errors are error codes of the CUDA driver that a transfer can meet
-# and that say nothing about the path (cuda.h): out of memory, device in use
-# by another process, no kernel image, no PTX compiler, PTX too new, not
-# supported. The probe could not try, and says so.
-foreign_errors := {2, 46, 200, 209, 217, 218, 221, 222, 801}
-
 # failed is true for a transfer between GPUs that hung, failed or delivered
 # wrong data.
 failed(t) if t.outcome in {"corrupt", "hang"}
 
 failed(t) if {
 	t.outcome == "error"
-	not object.get(t, "error_code", 0) in foreign_errors
+	not object.get(t, "error_code", 0) in driver_errors.untried
 }
 
 # under_nvlink is true when NVLink joins each of these ordered pairs.
@@ -242,18 +238,17 @@ staged := {t |
 staged_rates := {t.gbps | some t in staged}
 
 # staged_faster is true for two GPUs between which the way through host memory
-# was measured faster than peer access: by a tenth, which is beyond what two
-# measurements of one thing differ by.
+# was measured faster than peer access.
 staged_faster(a, b) if {
 	direct := {t.gbps | some t in sluggish[key(a, b)]; t.test in alone_tests}
-	staged_rate(a, b) > 1.1 * min(direct)
+	staged_rate(a, b) > limits.staged_faster * min(direct)
 }
 
 # staged_beats_crowd is the same where peer access is slow only while all GPUs
-# write at once. The control arm runs alone, so it must be twice as fast.
+# write at once.
 staged_beats_crowd(a, b) if {
 	together := {t.gbps | some t in sluggish[key(a, b)]; t.test == "all-at-once"}
-	staged_rate(a, b) > 2 * min(together)
+	staged_rate(a, b) > limits.staged_beats_crowd * min(together)
 }
 
 # seen says in a few words what became of transfers, for evidence: each test

@@ -11,25 +11,22 @@ package gpudoctor.lib.shm
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.surroundings
-
-# recommended is what NVIDIA's troubleshooting guide asks for.
-recommended := surroundings.gib
+import data.tables.limits
 
 place := input.container.shm
 
 # exhausted is true where less is free than the default of container runtimes.
-exhausted if place.free_bytes < 64 * surroundings.mib
+exhausted if place.free_bytes < limits.shm_default_bytes
 
 # small is true where the place itself is known to be small, and roomy where it is
 # known to be large enough.
 small if count(launches.small_shm) > 0
 
-small if place.size_bytes < recommended
+small if place.size_bytes < limits.shm_recommended_bytes
 
 small if logs.said("ngc-shm-default")
 
-roomy if place.size_bytes >= recommended
+roomy if place.size_bytes >= limits.shm_recommended_bytes
 
 # The program says so itself.
 told contains {
@@ -46,7 +43,7 @@ told contains {
 # warned are Ray's words: it goes on elsewhere, what else needs /dev/shm does not.
 warned := {m |
 	some m in logs.by_id["ray-shm-too-small"]
-	to_number(m.fields.bytes) < recommended
+	to_number(m.fields.bytes) < limits.shm_recommended_bytes
 }
 
 told contains {
@@ -105,7 +102,7 @@ wordless := {m |
 explained := {m |
 	some m in logs.complaints
 	m.program in {"nccl", "libibverbs", "linux", "pytorch"}
-	not m.id in {"nccl-unhandled-system-error", "nccl-return-code", "nccl-failed", "torch-nccl-failed"}
+	m.id != "nccl-unhandled-system-error"
 }
 
 told contains {
@@ -160,7 +157,7 @@ implied := implied_small if {
 }
 
 implied_small := sprintf(", and /dev/shm has %s", [facts.bytes(place.size_bytes)]) if {
-	place.size_bytes < recommended
+	place.size_bytes < limits.shm_recommended_bytes
 } else := sprintf(", and %s %s", [launches.title(first_small), launches.shm_words(first_small)]) if {
 	first_small
 } else := ", and NVIDIA's image found the default of 64 MB there as it started" if {

@@ -12,8 +12,6 @@ import data.gpudoctor.lib.facts
 
 mib := 1024 * 1024
 
-gib := 1024 * mib
-
 # node_access is what this process may do with each device node, by its path.
 node_access[n.path] := n.access if some n in input.container.device_nodes
 

@@ -8,6 +8,7 @@
 package gpudoctor.lib.visible_devices
 
 import data.gpudoctor.lib.amd
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
@@ -137,10 +138,8 @@ hidden_confidence(name) := "confirmed" if {
 	count(probe_evidence) > 0
 } else := "likely"
 
-no_device := 100 # CUDA_ERROR_NO_DEVICE, cuda.h
-
 probe_evidence := [{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVICE", "source": "cuInit"}] if {
-	input.transfers.error_code == no_device
+	input.transfers.error_code == driver_errors.code.NO_DEVICE
 } else := [{"fact": "transfers.devices", "value": [], "source": "cuDeviceGetCount"}] if {
 	surroundings.offers_none
 } else := []

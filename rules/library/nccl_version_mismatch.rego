@@ -32,6 +32,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
+import data.tables.limits
 
 # The program and the library do not fit.
 findings contains {
@@ -75,17 +76,17 @@ findings contains {
 	not before_graphs
 }
 
-before_graphs if driver_branch < 465
+before_graphs if driver_branch < limits.cuda_graphs_driver
 
 driver_branch := surroundings.version(input.gpus.driver.version)[0]
 
 graph_reason := sprintf("it was built with a CUDA before 11.3, since the driver (%s) is new enough", [input.gpus.driver.version]) if {
-	driver_branch >= 465
-} else := "it was built with a CUDA before 11.3, or the driver is older than 465"
+	driver_branch >= limits.cuda_graphs_driver
+} else := sprintf("it was built with a CUDA before 11.3, or the driver is older than %d", [limits.cuda_graphs_driver])
 
 default graph_confidence := "likely"
 
-graph_confidence := "confirmed" if driver_branch >= 465
+graph_confidence := "confirmed" if driver_branch >= limits.cuda_graphs_driver
 
 default graph_versions := ""
 
@@ -134,7 +135,7 @@ differing[key] := by_host if {
 }
 
 # garbage are messages as ranks of different versions read from each other.
-garbage := logs.messages(["nccl-address-family-unknown", "nccl-net-address-family", "nccl-message-truncated", "nccl-socket-wrong-magic"])
+garbage := logs.messages(["nccl-address-family-unknown", "nccl-message-truncated", "nccl-socket-wrong-magic"])
 
 findings contains object.union(
 	{
@@ -219,7 +220,7 @@ findings contains {
 	"messages": {m},
 	"remedies": ["same-nccl-everywhere"],
 } if {
-	m := logs.first(logs.messages(["nccl-address-family-unknown", "nccl-net-address-family", "nccl-message-truncated"]))
+	m := logs.first(logs.messages(["nccl-address-family-unknown", "nccl-message-truncated"]))
 	count(differing) == 0
 	count({v | some v in logs.by_id["nccl-version-mismatch"]}) == 0
 }

@@ -52,7 +52,7 @@ test_loaded_versions_differ if {
 }
 
 test_garbage_alone_is_possible if {
-	document := {"logs": {"messages": [message("nccl-net-address-family")]}}
+	document := {"logs": {"messages": [message("nccl-address-family-unknown")]}}
 	some f in nccl_version_mismatch.findings with input as document
 	f.confidence == "possible"
 	{"fact": "software", "words": "no text tells the versions of NCCL by host"} in nccl_version_mismatch.missing with input as document

@@ -20,16 +20,17 @@
 #   since: "0.1"
 package gpudoctor.rules.fabric_manager
 
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.fabric
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 
 # probe_not_ready is CUDA's own word for it: 802, CUDA_ERROR_SYSTEM_NOT_READY.
-probe_not_ready if input.transfers.error_code == 802
+probe_not_ready if input.transfers.error_code == driver_errors.code.SYSTEM_NOT_READY
 
 probe_not_ready if {
 	some d in input.transfers.devices
-	d.error_code == 802
+	d.error_code == driver_errors.code.SYSTEM_NOT_READY
 }
 
 # said_not_ready are programs' own words for the same. A fabric that stalls for a moment
@@ -230,7 +231,7 @@ params["driver"] := fabric.loaded
 params["fabric_manager"] := fabric.installed
 
 evidence := array.concat(fabric.evidence, array.concat(
-	[{"fact": "transfers.error_code", "value": 802, "source": "cuInit"} | probe_not_ready],
+	[{"fact": "transfers.error_code", "value": driver_errors.code.SYSTEM_NOT_READY, "source": "cuInit"} | probe_not_ready],
 	logs.all_evidence(unserved),
 ))
 

@@ -33,6 +33,7 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.tables.gpu_models as table
+import data.tables.limits
 
 mib := 1024 * 1024
 
@@ -231,7 +232,7 @@ left_small contains d.address if {
 	not d.address in windowed
 	some bar in d.bars
 	bar.index == 1
-	bar.size_bytes == 256 * mib
+	bar.size_bytes == limits.bar_default_bytes
 	not d.driver == "vfio-pci"
 }
 
@@ -246,7 +247,7 @@ found contains {
 	"message": sprintf("The BAR of %s is 256 MiB, and cards of this generation can have one as large as their memory: %s. Peer access through BAR1, as modified drivers for GeForce give it, needs that.", [
 		named(left_small), unenlarged,
 	]),
-	"evidence": [{"fact": sprintf("pci.devices[%s].bars[1].size_bytes", [address]), "value": 256 * mib, "source": pci.port_at(address)} | some address in sort(left_small)],
+	"evidence": [{"fact": sprintf("pci.devices[%s].bars[1].size_bytes", [address]), "value": limits.bar_default_bytes, "source": pci.port_at(address)} | some address in sort(left_small)],
 	"severity": "low",
 } if {
 	count(left_small) > 0
@@ -281,7 +282,7 @@ narrow[d.address] := bar.size_bytes if {
 	some bar in d.bars
 	bar.index == 0
 	bar.size_bytes > 0
-	bar.size_bytes <= 256 * mib
+	bar.size_bytes <= limits.bar_default_bytes
 }
 
 unoffered := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
@@ -308,7 +309,7 @@ tight[g.address] := g.bar1_bytes if {
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
 	g.bar1_bytes > 0
-	g.bar1_bytes <= 2048 * mib
+	g.bar1_bytes <= limits.bar_fixed_most_bytes
 }
 
 found contains {
@@ -330,7 +331,7 @@ default tight_words := ""
 tight_words := " Others have a larger one, so that the firmware can; such cards need a VBIOS with Resizable BAR." if {
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
-	g.bar1_bytes > 2048 * mib
+	g.bar1_bytes > limits.bar_fixed_most_bytes
 }
 
 # outgrown are the models whose BAR1 ends below the memory that modified cards

@@ -33,6 +33,7 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.rdma
+import data.tables.limits
 
 # endpoints are the GPUs, and the NICs that stand in a pair with one.
 endpoints := facts.gpus | {p.b | some p in facts.pairs; p.kind == "gpu-nic"}
@@ -290,7 +291,7 @@ dragging[address] := {"speed": speed, "best": best(address).speed} if {
 
 # busy is true of a GPU that worked when nvidia-smi was asked: its link does not
 # rest then.
-busy(g) if g.utilization_percent >= 50
+busy(g) if g.utilization_percent >= limits.busy_percent
 
 # held_low are GPUs whose link was at a lower generation than card and system can do
 # while they worked. A second GPU of the same model that worked too and had its

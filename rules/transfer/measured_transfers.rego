@@ -31,6 +31,7 @@ package gpudoctor.rules.measured_transfers
 import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.peers
+import data.tables.limits
 
 # left_to_others are the paths that other rules judge: those to the host's memory
 # (pcie-link-degraded) and those between machines (gdr-topology, roce-mtu-pfc,
@@ -65,7 +66,7 @@ on_purpose(b) if {
 
 # Less than half of what counts as good is lost to a wrong path, not to noise.
 grade(p) := "high" if {
-	p.gbps < (p.expected_gbps * p.threshold) * 0.6
+	p.gbps < (p.expected_gbps * p.threshold) * limits.wrong_path
 } else := "medium"
 
 cures(b) := ["nccl-p2p-level", "disable-acs", "iommu-pt", "update-bios", "upgrade-driver", "reset-gpu"] if {

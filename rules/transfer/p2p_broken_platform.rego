@@ -29,6 +29,7 @@ package gpudoctor.rules.p2p_broken_platform
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.benchmarks
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.iommu
@@ -38,6 +39,7 @@ import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.transfers
+import data.tables.limits
 
 # broken are the failed transfers of each ordered pair. Where data is lost on
 # the way through host memory too, it is the GPU, not the path between them.
@@ -118,15 +120,14 @@ only_fails(way, other, group) if {
 	}
 }
 
-# Memory that is at fault stays so without peer-to-peer (214, 226: see
-# facts.hardware_errors). Over NVLink neither firmware nor IOMMU has a part in
-# it, and in a virtual machine both are the host's. Pass-through cures only what
-# it is not known to be in force for.
+# Memory that is at fault stays so without peer-to-peer. Over NVLink neither firmware nor
+# IOMMU has a part in it, and in a virtual machine both are the host's. Pass-through cures
+# only what it is not known to be in force for.
 remedies(k, group) := process_remedies(group) if {
 	k.paths == exported
 } else := ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"] if {
 	some t in transfers.all(group)
-	t.error_code in {214, 226}
+	t.error_code in driver_errors.in_gpu
 } else := ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"] if {
 	peers.under_nvlink(object.keys(group))
 } else := ["nccl-p2p-disable", "upgrade-driver"] if {
@@ -303,13 +304,12 @@ all_gpus := [address | some address in facts.gpus]
 
 # late are the latencies of p2pBandwidthLatencyTest with peer access that no path
 # has: its kernel waits for a word that does not arrive until a limit of tens of
-# milliseconds ends the wait (49206 us in transformers issue 20438), where the
-# slowest path through two sockets takes some 50 us.
+# milliseconds ends the wait.
 late[b] contains p.microseconds if {
 	some b in benchmarks.of.latency
 	b.p2p == true
 	some p in b.points
-	p.microseconds > 1000
+	p.microseconds > limits.late_us
 }
 
 signs contains {
@@ -537,7 +537,7 @@ unmoved contains m if {
 spinning if {
 	count(input.gpus.devices) > 1
 	every g in input.gpus.devices {
-		g.utilization_percent >= 95
+		g.utilization_percent >= limits.spinning_percent
 	}
 }
 

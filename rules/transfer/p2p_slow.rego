@@ -28,6 +28,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.transfers
+import data.tables.limits
 
 # slow are the slow transfers of each ordered pair of GPUs, where nothing
 # worse happened on it.
@@ -39,14 +40,12 @@ slow[[t.source, t.destination]] contains t if {
 
 slow_ways := {direction: ts | some direction, ts in slow}
 
-# grade: "high" means that more than half of the bandwidth is lost. The least
-# fraction that counts as good stands at about 0.8 of what healthy machines
-# reach, so half of that is 0.6 of the threshold. All at once, the threshold is
-# lax since pairs share links that none of them shows; a quarter of a pair's
-# fair share is a collapse even there.
+# grade: "high" means that more than half of what healthy machines reach is lost. All at
+# once, the threshold is lax since pairs share links that none of them shows; a quarter of
+# a pair's fair share is a collapse even there.
 grade(ts) := "high" if {
 	some t in ts
-	t.fraction < max([0.6 * t.threshold, object.get(collapse, t.test, 0)])
+	t.fraction < max([limits.wrong_path * t.threshold, object.get(collapse, t.test, 0)])
 } else := "medium"
 
 collapse := {"all-at-once": 0.25}
@@ -104,22 +103,20 @@ turning[peers.key(p.a, p.b)] := p.common_bridge if {
 	p.common_bridge != ""
 }
 
-# hint says what the figure looks like. Redirected traffic of one switch was
-# measured at 0.40 of what it reached afterwards, host staging below 0.1 of
-# NVLink; the bounds leave room on both sides.
+# hint says what the figure looks like.
 hint("together", group) := " NVLink joins these GPUs: look for links and switches of the fabric that are down or have errors." if {
 	peers.under_nvlink(object.keys(group))
 } else := " They share an uplink, or a switch that collapses under concurrent writes."
 
 hint("alone", group) := " That is below a tenth of the link: it looks like staging through host memory." if {
 	some t in transfers.all(group)
-	t.fraction < 0.1
+	t.fraction < limits.staged
 } else := " NVLink joins these GPUs: look for links that are down, and for the clocks." if {
 	peers.under_nvlink(object.keys(group))
 } else := sprintf(" Near half of the link under one switch looks like a detour through the root port%s.", [unread_words(group)]) if {
 	some t in transfers.all(group)
-	t.fraction >= 0.3
-	t.fraction <= 0.65
+	t.fraction >= limits.detour.least
+	t.fraction <= limits.detour.most
 	some d, _ in group
 	turning[peers.key(d[0], d[1])]
 } else := ""

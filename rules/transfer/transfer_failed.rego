@@ -23,48 +23,9 @@
 #   since: "0.2"
 package gpudoctor.rules.transfer_failed
 
+import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.transfers
-
-# classes are the driver's error codes by what they are about (cuda.h,
-# cudaError_enum; HIP has the same numbers, hip_runtime_api.h), with what helps.
-classes := [
-	{"name": "memory", "codes": {2}, "words": "GPU memory ran out", "remedies": ["free-memory", "other"]},
-	{"name": "in-use", "codes": {46, 54, 201, 216}, "words": "another process holds the GPU", "remedies": ["free-memory", "other"]},
-	{"name": "no-device", "codes": {100, 101}, "words": "the driver offers no such GPU to this process", "remedies": ["fix-visible-devices", "pass-device-nodes"]},
-	{
-		"name": "peer-access", "codes": {217, 704, 705, 711},
-		"words": "peer access cannot be switched on", "remedies": ["nccl-p2p-disable", "reboot-or-reload-driver", "upgrade-driver"],
-	},
-	{
-		"name": "code", "codes": {98, 200, 209, 218, 221, 222, 223, 300, 301, 302, 303, 500},
-		"words": "the driver cannot run the probe's kernels", "remedies": ["upgrade-driver", "reboot-or-reload-driver"],
-	},
-	{
-		"name": "hardware", "codes": {214, 220, 226, 227},
-		"words": "the hardware reports an uncorrectable error", "remedies": ["reset-gpu", "reboot-or-reload-driver", "replace-hardware"],
-	},
-	{"name": "fabric", "codes": {802}, "words": "the NVLink fabric is not ready", "remedies": ["start-fabric-manager", "reboot-or-reload-driver"]},
-	{
-		"name": "installation", "codes": {3, 4, 34, 35, 803, 804},
-		"words": "the driver's library does not fit the kernel driver", "remedies": ["reboot-or-reload-driver", "upgrade-driver"],
-	},
-	{
-		"name": "system", "codes": {304, 800},
-		"words": "the operating system refused a call of the driver", "remedies": ["grant-device-access", "pass-device-nodes", "other"],
-	},
-	{"name": "unsupported", "codes": {801}, "words": "the driver does not support the call", "remedies": ["upgrade-driver", "nccl-p2p-disable"]},
-]
-
-unknown_class := {
-	"name": "other", "words": "the code names no cause",
-	"remedies": ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver", "nccl-p2p-disable"],
-}
-
-class(code) := c if {
-	some c in classes
-	code in c.codes
-} else := unknown_class
 
 severity_of := {"corrupt": "critical", "hang": "critical", "error": "high", "slow": "high"}
 
@@ -108,7 +69,7 @@ became := {
 	"error": "fail", "slow": "are slower than the link allows",
 }
 
-said(kind) := sprintf(" with %s (%d)%s: %s", [kind[2], kind[1], in_call(kind[3]), class(kind[1]).words]) if {
+said(kind) := sprintf(" with %s (%d)%s: %s", [kind[2], kind[1], in_call(kind[3]), driver_errors.class(kind[1]).words]) if {
 	kind[1] > 0
 } else := ""
 
@@ -135,7 +96,7 @@ affected(ts) := sort({address |
 	facts.is_address(address)
 })
 
-remedies(kind, _) := class(kind[1]).remedies if {
+remedies(kind, _) := driver_errors.class(kind[1]).remedies if {
 	kind[0] == "error"
 } else := ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"] if {
 	between_gpus(kind)
@@ -177,7 +138,7 @@ unready[ending(d)] contains d.address if {
 
 # device_remedies: where a GPU or the driver does not start, no way between GPUs is
 # at fault.
-device_remedies(kind) := [r | some r in class(kind[1]).remedies; r != "nccl-p2p-disable"] if {
+device_remedies(kind) := [r | some r in driver_errors.class(kind[1]).remedies; r != "nccl-p2p-disable"] if {
 	kind[0] == "error"
 } else := ["reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
 
@@ -217,7 +178,7 @@ stopped := sprintf("the process that drives the GPUs exited with code %d before 
 # no_gpu: CUDA says that it finds no GPU (CUDA_ERROR_NO_DEVICE), and nothing else
 # shows one. That is no failure.
 no_gpu if {
-	code_of(input.transfers) == 100
+	code_of(input.transfers) == driver_errors.code.NO_DEVICE
 	count([address | some address in facts.gpus]) == 0
 }
 

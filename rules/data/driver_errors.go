@@ -1,0 +1,35 @@
+package data
+
+// DriverErrors returns the table of errors of the CUDA driver, HIP and NVML.
+var DriverErrors = reader[DriverErrorTable]("driver_errors")
+
+// DriverErrorTable says what errors of drivers mean and what helps.
+type DriverErrorTable struct {
+	Sources []string      `json:"sources"`
+	Classes []ErrorClass  `json:"classes"`
+	Codes   []DriverError `json:"codes"`
+	NVML    []ErrorClass  `json:"nvml"`
+}
+
+// ErrorClass is what errors are about.
+type ErrorClass struct {
+	Name string `json:"name"`
+	// Words say what happened, as a clause.
+	Words    string   `json:"words"`
+	Remedies []string `json:"remedies"`
+}
+
+// DriverError is a result of the CUDA driver, or of HIP.
+type DriverError struct {
+	Code int `json:"code"`
+	// Name is that of cuda.h, without CUDA_ERROR_.
+	Name  string `json:"name"`
+	Class string `json:"class"`
+	// Untried is true where a transfer that fails so says nothing of the path: the probe
+	// could not try.
+	Untried bool `json:"untried,omitempty"`
+	// InGPU is true of hardware errors that stay where no GPU accesses another.
+	InGPU bool `json:"in_gpu,omitempty"`
+	// JudgedBy is the rule that judges a driver which says so of itself.
+	JudgedBy string `json:"judged_by,omitempty"`
+}

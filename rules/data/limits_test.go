@@ -1,0 +1,62 @@
+package data
+
+import (
+	"reflect"
+	"testing"
+)
+
+// TestLimits holds that no value was forgotten, and that shares are shares.
+func TestLimits(t *testing.T) {
+	table := Limits()
+	v := reflect.ValueOf(table).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("%s is not set", v.Type().Field(i).Name)
+		}
+	}
+	for test, s := range table.Shares {
+		for _, share := range []float64{s.NVLink, s.PCIe, s.Far, s.Unknown, s.XGMI} {
+			if share < 0 || share >= 1 {
+				t.Errorf("%s: the share %v is none", test, share)
+			}
+		}
+		if s.PCIe == 0 || s.Far == 0 || s.Far > s.PCIe || s.Unknown > s.PCIe {
+			t.Errorf("%s: a longer way counts as good only where a shorter one does, %+v", test, s)
+		}
+	}
+	for name, share := range map[string]float64{
+		"collective": table.Collective.NVLink, "collective over PCIe": table.Collective.PCIe, "network": table.Network, "wrong_path": table.WrongPath, "staged": table.Staged,
+	} {
+		if share <= 0 || share >= 1 {
+			t.Errorf("%s is %v", name, share)
+		}
+	}
+	if d := table.Detour; d.Least >= d.Most || d.Least < table.Staged {
+		t.Errorf("a detour is %+v of a link, staging %v", d, table.Staged)
+	}
+	if table.StagedFaster <= 1 || table.StagedBeatsCrowd < table.StagedFaster {
+		t.Errorf("host memory is faster by %v, and %v in a crowd", table.StagedFaster, table.StagedBeatsCrowd)
+	}
+	if table.MemlockTooLowBytes >= table.MemlockLowBytes || table.ShmDefaultBytes >= table.ShmRecommendedBytes || table.BARDefaultBytes >= table.BARFixedMostBytes || table.BusyPercent >= table.SpinningPercent {
+		t.Error("a limit lies on the wrong side of another")
+	}
+	if want := int64(4*1024+512+4800+4) * 1024; table.ShmConnectionBytes != want {
+		t.Errorf("shm_connection_bytes is %d, want %d: Simple, LL, LL128 and a page", table.ShmConnectionBytes, want)
+	}
+	checkSources(t, "limits", table.Sources...)
+}
+
+// TestCUDADrivers holds that a newer CUDA needs a newer driver.
+func TestCUDADrivers(t *testing.T) {
+	last := 0
+	old, major := Limits().OldCUDADrivers, Limits().CUDADrivers
+	for _, branch := range []int{old["7.0"], old["7.5"], old["8.0"], old["9.0"], old["9.1"], old["9.2"], old["10.0"], old["10.1"], old["10.2"], major["11"], major["12"], major["13"]} {
+		if branch <= last {
+			t.Errorf("driver %d comes after %d", branch, last)
+		}
+		last = branch
+	}
+	if len(old)+len(major) != 12 {
+		t.Errorf("%d releases of CUDA, want 12", len(old)+len(major))
+	}
+}
