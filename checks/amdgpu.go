@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
@@ -227,7 +228,7 @@ func (c *gpuGathering) amdText(name string) string {
 	if err != nil {
 		return ""
 	}
-	return printable(text, maxShown)
+	return escape.Printable(text, maxShown)
 }
 
 var partitionName = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
@@ -266,7 +267,7 @@ func (c *gpuGathering) readRAS(gpu *facts.GPU, dir string) {
 		case !ok: // "Query currently inaccessible" while the GPU is reset.
 			c.Unknown("gpus", "devices.ras", fmt.Sprintf("%s: %s says %.60q", gpu.Address, name, text), "try again when no reset is under way")
 		default:
-			ras.Block = printable(block, maxShown)
+			ras.Block = escape.Printable(block, maxShown)
 			gpu.RAS = append(gpu.RAS, ras)
 			if block == "xgmi_wafl" && ras.Uncorrectable <= math.MaxInt32 {
 				gpu.XGMIErrors = new(int(ras.Uncorrectable))
@@ -433,7 +434,7 @@ func (c *gpuGathering) readROCm() string {
 		if err != nil {
 			return "", err
 		}
-		return printable(text, maxShown), nil
+		return escape.Printable(text, maxShown), nil
 	}
 	names, err := c.Host.Dir("/opt")
 	if err != nil {

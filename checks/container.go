@@ -16,6 +16,7 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
@@ -214,8 +215,8 @@ func (c *containerReader) readProcess(ctx context.Context) {
 	if err := c.h.Ask(ctx, machine.AskSyscalls, &calls); err != nil {
 		c.unknown("get_mempolicy", err)
 	}
-	c.f.GetMempolicy = printable(calls["get_mempolicy"], maxShown)
-	c.f.Mlock = printable(calls["mlock"], maxShown)
+	c.f.GetMempolicy = escape.Printable(calls["get_mempolicy"], maxShown)
+	c.f.Mlock = escape.Printable(calls["mlock"], maxShown)
 }
 
 func (c *containerReader) readShm(ctx context.Context) {
@@ -239,7 +240,7 @@ func (c *containerReader) readShm(ctx context.Context) {
 		return
 	}
 	c.f.SHM = &facts.FileSystem{
-		Path: shm, Type: printable(m.FSType, maxShown),
+		Path: shm, Type: escape.Printable(m.FSType, maxShown),
 		SizeBytes: size.SizeBytes, UsedBytes: max(0, size.SizeBytes-size.FreeBytes), FreeBytes: size.FreeBytes,
 		ReadOnly: size.ReadOnly || isReadOnly(m),
 	}
@@ -300,7 +301,7 @@ func (c *containerReader) readNodes(ctx context.Context) {
 		if err := c.h.Ask(ctx, machine.AskAccess+p, &access); err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("access of %s: %w", p, err))
 		}
-		nodes[i] = facts.DeviceNode{Path: p, Access: printable(access, maxShown)}
+		nodes[i] = facts.DeviceNode{Path: p, Access: escape.Printable(access, maxShown)}
 		var owner machine.Owner
 		if !grouped(p) || c.h.Ask(ctx, machine.AskOwner+p, &owner) != nil {
 			continue // The number of a group helps only with those that a group gives access to.
@@ -385,7 +386,7 @@ func parseGPUInformation(b []byte) facts.DriverDevice {
 		value = strings.TrimSpace(value)
 		switch strings.TrimSpace(key) {
 		case "Model":
-			d.Model = printable(value, maxShown)
+			d.Model = escape.Printable(value, maxShown)
 		case "Bus Location":
 			d.Address = facts.Address(value)
 		case "Device Minor":
@@ -520,7 +521,7 @@ func lowestLimit(h *Host, folders []string, file string) *int64 {
 func nearest(h *Host, folders []string, file string) string {
 	for _, folder := range folders {
 		if s, err := h.Text(path.Join(folder, file)); err == nil && s != "" {
-			return printable(s, maxShown)
+			return escape.Printable(s, maxShown)
 		}
 	}
 	return ""
@@ -577,7 +578,7 @@ func (c *containerReader) decideInside(ctx context.Context) {
 func (c *containerReader) note(signs []sign) {
 	seen := make(map[string]bool)
 	for _, s := range signs {
-		seen[printable(s.evidence, maxShown)] = true
+		seen[escape.Printable(s.evidence, maxShown)] = true
 	}
 	c.f.Evidence = slices.Sorted(maps.Keys(seen))
 }

@@ -70,10 +70,6 @@ var lspciPorts = map[string]string{
 // translation and on ACS.
 func IOMMUParameters(line string) []string { return iommuParameters(line) }
 
-// Printable returns at most limit bytes of s, with what could steer a terminal
-// or break a report written as escapes.
-func Printable(s string, limit int) string { return printable(s, limit) }
-
 // CapabilityNames names the bits of CapEff in /proc/PID/status, without CAP_.
 func CapabilityNames(mask uint64) []string { return capabilityNames(mask) }
 

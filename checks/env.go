@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
@@ -62,9 +62,9 @@ func gatherEnv(ctx context.Context, g *Gathering) error {
 	}
 	variables := []facts.Variable{}
 	for name, value := range env {
-		if machine.SteersCommunication(name) && printable(name, confValue) == name {
+		if machine.SteersCommunication(name) && escape.Printable(name, confValue) == name {
 			variables = append(variables, facts.Variable{
-				Name: name, Value: printable(value, maxValue), Source: "environment", Effective: true,
+				Name: name, Value: escape.Printable(value, maxValue), Source: "environment", Effective: true,
 			})
 		}
 	}
@@ -159,7 +159,7 @@ func readConfFiles(g *Gathering, files []string, env map[string]string) []facts.
 // someone wrote have no effect then, and NCCL is silent about it.
 func noteMissingConf(g *Gathering, conf string) {
 	const hint = "set NCCL_CONF_FILE to the absolute path of a readable file"
-	shown := printable(conf, 200)
+	shown := escape.Printable(conf, 200)
 	if !path.IsAbs(conf) {
 		g.Unknown("env", "variables", fmt.Sprintf("NCCL_CONF_FILE=%s depends on the working folder of the job", shown), hint)
 		return
@@ -198,7 +198,7 @@ func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 		case !isVariableName(name):
 			broken = append(broken, brokenLine{number, fmt.Sprintf("%.60q is taken whole as the name of the variable; the line has no effect", name)})
 		default:
-			settings = append(settings, facts.Variable{Name: name, Value: printable(value, confValue), Line: number})
+			settings = append(settings, facts.Variable{Name: name, Value: escape.Printable(value, confValue), Line: number})
 		}
 	}
 	return settings, broken
@@ -209,32 +209,4 @@ func isVariableName(name string) bool {
 	return name != "" && len(name) <= confValue && !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
 	})
-}
-
-// printable returns at most limit bytes of s, with control characters and
-// bytes that are no UTF-8 written as escapes, so that a value can neither
-// steer a terminal nor break a report.
-func printable(s string, limit int) string {
-	if len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, unsafeRune) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		next := string(r)
-		if unsafeRune(r) {
-			q := strconv.QuoteRune(r)
-			next = q[1 : len(q)-1]
-		}
-		if b.Len()+len(next) > limit {
-			break
-		}
-		b.WriteString(next)
-	}
-	return b.String()
-}
-
-// unsafeRune reports whether a rune is to be escaped: control characters, and
-// format characters such as those that turn the direction of writing.
-func unsafeRune(r rune) bool {
-	return r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
@@ -159,25 +160,6 @@ func TestEnvUnreadable(t *testing.T) {
 	}
 }
 
-func TestPrintableBounds(t *testing.T) {
-	tests := []struct {
-		in    string
-		limit int
-		want  string
-	}{
-		{"plain", 10, "plain"},
-		{"éé", 3, "é"},
-		{"a\x00b", 10, `a\x00b`},
-		{"\u202eabc", 20, `\u202eabc`},
-		{strings.Repeat("x", 5), 3, "xxx"},
-	}
-	for _, tt := range tests {
-		if got := printable(tt.in, tt.limit); got != tt.want {
-			t.Errorf("printable(%q, %d) = %q, want %q", tt.in, tt.limit, got, tt.want)
-		}
-	}
-}
-
 func FuzzConf(f *testing.F) {
 	f.Add([]byte("NCCL_DEBUG=INFO\n# comment\n"))
 	f.Add([]byte("export NCCL_DEBUG=INFO\nNCCL_NET\n\r\n=\n==\nA=\xff\x00"))
@@ -187,7 +169,7 @@ func FuzzConf(f *testing.F) {
 			if !isVariableName(s.Name) || len(s.Value) > confValue || !utf8.ValidString(s.Value) || s.Line < 1 {
 				t.Errorf("bad setting %+v", s)
 			}
-			if strings.ContainsFunc(s.Value, unsafeRune) && !strings.ContainsRune(s.Value, utf8.RuneError) {
+			if escape.Printable(s.Value, len(s.Value)) != s.Value && !strings.ContainsRune(s.Value, utf8.RuneError) {
 				t.Errorf("unescaped value %q", s.Value)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
@@ -35,18 +36,18 @@ func gatherHost(ctx context.Context, g *Gathering) error {
 	if err := h.Ask(ctx, machine.AskUname, &names); err != nil {
 		g.Unknown("host", "hostname", err.Error(), "")
 	}
-	f.Hostname, f.Kernel, f.Arch = printable(names.Node, maxShown), names.Release, goArch(names.Machine)
+	f.Hostname, f.Kernel, f.Arch = escape.Printable(names.Node, maxShown), names.Release, goArch(names.Machine)
 	if s, err := h.Text("/proc/sys/kernel/osrelease"); err == nil {
 		f.Kernel = s
 	}
-	f.Kernel = printable(f.Kernel, maxShown)
+	f.Kernel = escape.Printable(f.Kernel, maxShown)
 	readDistribution(g, &f)
 	if b, ok := readFact(g, "/proc/cmdline", "command_line"); ok {
 		for word := range strings.FieldsSeq(string(b)) {
 			if word == "--" {
 				break // What follows is for init, not for the kernel (admin-guide/kernel-parameters).
 			}
-			f.CommandLine = append(f.CommandLine, printable(word, maxValue))
+			f.CommandLine = append(f.CommandLine, escape.Printable(word, maxValue))
 		}
 	}
 	dmi := readDMI(h)
@@ -97,7 +98,7 @@ func goArch(uname string) string {
 	case "aarch64":
 		return "arm64"
 	}
-	return printable(uname, maxShown)
+	return escape.Printable(uname, maxShown)
 }
 
 // readDistribution fills in what os-release(5) says. The file in /etc comes
@@ -126,7 +127,7 @@ func parseOSRelease(b []byte) map[string]string {
 		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
 			value = value[1 : n-1]
 		}
-		settings[name] = printable(value, maxShown)
+		settings[name] = escape.Printable(value, maxShown)
 	}
 	return settings
 }
@@ -139,7 +140,7 @@ func readDMI(h *Host) map[string]string {
 		"sys_vendor", "product_name", "board_vendor", "board_name", "bios_vendor", "bios_version", "bios_date",
 	} {
 		if s, err := h.Text("/sys/class/dmi/id/" + name); err == nil {
-			dmi[name] = printable(s, maxShown)
+			dmi[name] = escape.Printable(s, maxShown)
 		}
 	}
 	return dmi
@@ -197,7 +198,7 @@ func firstFound(have, next string) string {
 	if have != "" {
 		return have
 	}
-	return printable(next, maxShown)
+	return escape.Printable(next, maxShown)
 }
 
 func firstNumber(have int, next string) int {

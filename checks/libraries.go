@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -554,7 +555,7 @@ func packageVersion(names []string, kind string) string {
 		if version != "" && version != rest {
 			return ""
 		}
-		version = printable(rest, maxShown)
+		version = escape.Printable(rest, maxShown)
 	}
 	return version
 }
@@ -580,6 +581,6 @@ func (s *librarySearch) scanOne(ctx context.Context) {
 		return
 	}
 	if _, version, ok := strings.Cut(text, " version "); ok {
-		lib.Version, lib.VersionSource = printable(version, maxShown), "content"
+		lib.Version, lib.VersionSource = escape.Printable(version, maxShown), "content"
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
@@ -135,19 +136,19 @@ func RedactFacts(f *facts.Facts) *facts.Facts { return Redact(NewRedactor(), f) 
 // redacted: facts, or what was made of them.
 func Redact[T any](r *Redactor, v T) T {
 	r.Study(v)
-	return machine.Redact(r, v)
+	return redact.Value(r, v)
 }
 
 // Redactor replaces what identifies a machine, its network or its users by
 // stand-ins, in texts and in values. It is the one that snapshots are redacted
 // with.
-type Redactor = machine.Redactor
+type Redactor = redact.Redactor
 
 // NewRedactor returns a redactor that has seen nothing yet.
-func NewRedactor() *Redactor { return machine.NewRedactor() }
+func NewRedactor() *Redactor { return redact.New() }
 
 // NewSecretsRedactor returns a redactor that replaces secrets and nothing else.
-func NewSecretsRedactor() *Redactor { return machine.NewSecretsRedactor() }
+func NewSecretsRedactor() *Redactor { return redact.NewSecrets() }
 
 func readBounded(name string, r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxFactsFile+1))

@@ -17,10 +17,11 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"golang.org/x/tools/txtar"
 
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
@@ -366,7 +367,7 @@ func TestOneLineTexts(t *testing.T) {
 		if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		read, err := evidence.Read(t.Context(), []string{file}, evidence.Options{})
+		read, err := text.Read(t.Context(), []string{file}, text.Options{})
 		if err != nil {
 			continue // Nothing was recognised.
 		}
@@ -433,14 +434,10 @@ func recorded(t *testing.T, add func(string)) {
 	}
 }
 
-// literals gives every text in the tests of package evidence.
+// literals gives every text in the tests under checks/text.
 func literals(t *testing.T, add func(string)) {
 	t.Helper()
-	files, err := filepath.Glob("../checks/evidence/*_test.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no tests of package evidence: %v", err)
-	}
-	for _, file := range files {
+	for _, file := range texttest.Sources(t) {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/checks/text"
 )
 
 // factsOfLine are the facts of a log of one line.
@@ -24,7 +24,7 @@ func factsOfLine(t *testing.T, line string) *facts.Facts {
 	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	read, err := evidence.Read(t.Context(), []string{file}, evidence.Options{})
+	read, err := text.Read(t.Context(), []string{file}, text.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package facts
 
 // The sections of this file are filled from texts that people send: logs,
-// outputs of commands, job descriptions (package checks/evidence). A live
+// outputs of commands, job descriptions (package checks/text). A live
 // machine has none of them, unless a text was given along with it.
 
 // Text is one text that was examined.

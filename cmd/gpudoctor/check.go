@@ -13,8 +13,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -32,7 +32,7 @@ var (
 	}
 	maxBytesFlag = &cli.StringFlag{
 		Name:  "max-bytes",
-		Usage: "`SIZE`: read at most this much of texts, unpacked (500MB, 8GiB; default " + humanize.IBytes(evidence.DefaultMaxBytes) + ")",
+		Usage: "`SIZE`: read at most this much of texts, unpacked (500MB, 8GiB; default " + humanize.IBytes(text.DefaultMaxBytes) + ")",
 	}
 	colorFlag = &cli.StringFlag{
 		Name: "color", Value: colorAuto, EnvVars: []string{"GPUDOCTOR_COLOR"},

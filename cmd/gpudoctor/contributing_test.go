@@ -45,7 +45,7 @@ func TestContributing(t *testing.T) {
 			t.Errorf("a block of %s is neither a file nor commands:\n%s", language, body)
 		}
 	}
-	if edits < 7 || commands < 5 {
+	if edits < 9 || commands < 10 {
 		t.Errorf("%d files and %d commands were found", edits, commands)
 	}
 }

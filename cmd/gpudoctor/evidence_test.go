@@ -18,9 +18,10 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -73,7 +74,7 @@ type ticket struct {
 }
 
 // tickets are all texts of the repository: the cases of fixtures/texts, those of
-// the scripts, the texts in the tests of package evidence, the examples of the
+// the scripts, the texts in the tests under checks/text, the examples of the
 // catalogue of messages, bundles of them, and the incidents.
 func tickets(t *testing.T) []ticket {
 	t.Helper()
@@ -142,14 +143,11 @@ func tickets(t *testing.T) []ticket {
 	return list
 }
 
-// literals are the texts in the tests of package evidence and the examples of
+// literals are the texts in the tests under checks/text and the examples of
 // its catalogue: each by itself, and bundles of eight.
 func literals(t *testing.T) []ticket {
 	t.Helper()
-	files, err := filepath.Glob("../../checks/evidence/*_test.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no tests of package evidence: %v", err)
-	}
+	files := texttest.Sources(t)
 	folder := t.TempDir()
 	var list []ticket
 	seen := map[string]bool{}
@@ -226,8 +224,8 @@ type tally struct {
 // examine runs one ticket through the program and checks every place.
 func (s *tally) examine(t *testing.T, known knowledge, c ticket) {
 	t.Helper()
-	read, err := evidence.Read(t.Context(), c.paths, evidence.Options{})
-	if err != nil && !errors.Is(err, evidence.ErrNothing) || read.Facts == nil {
+	read, err := text.Read(t.Context(), c.paths, text.Options{})
+	if err != nil && !errors.Is(err, text.ErrNothing) || read.Facts == nil {
 		return // A recording, or a file that is to be refused.
 	}
 	s.texts += len(c.lines)

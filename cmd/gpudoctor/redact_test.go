@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks"
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -149,8 +149,8 @@ func wordsIn(v any, words map[string]bool) {
 // factsOf reads the facts of a recording or of texts; nil where there are none.
 func factsOf(t *testing.T, file string) *facts.Facts {
 	t.Helper()
-	read, err := evidence.Read(t.Context(), []string{file}, evidence.Options{})
-	if errors.Is(err, evidence.ErrNothing) || err != nil && !strings.HasPrefix(file, "../../fixtures") {
+	read, err := text.Read(t.Context(), []string{file}, text.Options{})
+	if errors.Is(err, text.ErrNothing) || err != nil && !strings.HasPrefix(file, "../../fixtures") {
 		return nil
 	}
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -113,17 +113,17 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 		reading, stop = context.WithDeadline(ctx, start.Add(deadline.Within(opts.Whole)))
 		defer stop()
 	}
-	read, err := evidence.Read(reading, texts, evidence.Options{
+	read, err := text.Read(reading, texts, text.Options{
 		Stdin: upToEOF(s.stdin), Gather: opts, Progress: opts.Progress, MaxBytes: s.maxBytes, Files: s.system,
 	})
 	switch {
 	case ctx.Err() != nil:
 		return gathered{err: context.Cause(ctx)}
-	case errors.Is(err, evidence.ErrDeadline):
+	case errors.Is(err, text.ErrDeadline):
 		return gathered{err: hinted(err, "--deadline sets another limit, "+opts.Whole.String()+" was this one")}
-	case errors.Is(err, evidence.ErrMaxBytes):
+	case errors.Is(err, text.ErrMaxBytes):
 		return gathered{err: hinted(err, "--max-bytes sets another limit")}
-	case errors.Is(err, evidence.ErrNothing):
+	case errors.Is(err, text.ErrNothing):
 		g := gathered{err: hinted(err, takesTexts, takesKinds)}
 		if slices.ContainsFunc(read.Facts.Texts, func(t facts.Text) bool { return t.Problem == "" }) {
 			g.facts, g.textsOnly = read.Facts, true // The report says what to send in its place.
@@ -134,7 +134,7 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 	case err != nil:
 		return gathered{err: hinted(err, takesTexts)}
 	case g.facts != nil:
-		read.Facts = evidence.Join(g.facts, read.Facts)
+		read.Facts = text.Join(g.facts, read.Facts)
 	}
 	return gathered{facts: read.Facts, took: g.took, textsOnly: g.facts == nil && read.Recording == ""}
 }

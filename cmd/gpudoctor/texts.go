@@ -8,8 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/checks/evidence"
 	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 )
 
@@ -33,7 +33,7 @@ func listTexts(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var b strings.Builder
 	b.WriteString("KIND\tPRODUCED BY\tWHAT IT IS\n")
-	for _, k := range evidence.Kinds() {
+	for _, k := range text.Kinds() {
 		fmt.Fprintf(&b, "%s\t%s\t%s\n", k.Name, report.Printable(k.Command, false), report.Printable(k.Title, false))
 	}
 	fmt.Fprintf(&b, "messages\t\tthe %d statements of programs that the catalogue knows, anywhere in a text\n", len(message.Statements()))

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -45,12 +46,12 @@ func TestGoldenRedactChanges(t *testing.T) {
 	var list strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		text := texts[name]
-		r := NewRedactor()
+		r := redact.New()
 		r.Study(text)
 		if changes := changedWords(text, r.Text(text)); len(changes) > 0 {
 			fmt.Fprintf(&list, "%s\n  %s\n", name, strings.Join(changes, "\n  "))
 		}
-		if got := NewSecretsRedactor().Text(text); got != text {
+		if got := redact.NewSecrets().Text(text); got != text {
 			fmt.Fprintf(&list, "%s, secrets\n  %s\n", name, strings.Join(changedWords(text, got), "\n  "))
 		}
 	}
@@ -68,7 +69,7 @@ func TestGoldenRedactChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := NewRedactor().memory(m)
+		out := recordingRedactor{redact.New()}.memory(m)
 		for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
 			if n := out.nodes[name]; n == nil || string(n.read.value) != string(m.nodes[name].read.value) {
 				fmt.Fprintf(&list, "%s %s\n", filepath.Base(host), name)

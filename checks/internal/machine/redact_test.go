@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 )
 
 func TestRedactText(t *testing.T) {
@@ -60,12 +62,12 @@ func TestRedactText(t *testing.T) {
 		{"serial number", "Serial Number : 1654922003141\nSerial Number : N/A\nboard 1654922003141 x", "Serial Number : serial-1\nSerial Number : N/A\nboard serial-1 x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := NewRedactor()
+			r := redact.New()
 			got := r.Text(tt.text)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if again := NewRedactor().Text(got); again != got {
+			if again := redact.New().Text(got); again != got {
 				t.Errorf("redacted twice: %q becomes %q", got, again)
 			}
 		})
@@ -103,7 +105,7 @@ func TestRedactLeaves(t *testing.T) {
 		"socket://0.0.0.0:2345 unix:///run/x.sock file:///etc/x", "tmpfs on /dev/shm type tmpfs (rw)", "/dev/sda1 on / type ext4 (rw)", "overlay / overlay rw,lowerdir=/a:/b 0 0",
 		"docker run --gpus all --ipc host --network host --shm-size 8g", "python -m torch.distributed.run --nproc_per_node 8 train.py", "mpirun -np 8 -x NCCL_DEBUG=INFO ./all_reduce_perf -b 8 -e 1G -f 2 -g 1",
 	} {
-		r := NewRedactor()
+		r := redact.New()
 		r.Study(text)
 		if got := r.Text(text); got != text {
 			t.Errorf("\n got %q\nwant it unchanged: %q", got, text)
@@ -112,7 +114,7 @@ func TestRedactLeaves(t *testing.T) {
 }
 
 func TestRedactHosts(t *testing.T) {
-	r := NewRedactor()
+	r := redact.New()
 	for _, tt := range []struct{ name, want string }{
 		{"dgx-07.ai.corp.example", "host-1"},
 		{"dgx-07", "host-1"},
@@ -135,7 +137,7 @@ func TestRedactHosts(t *testing.T) {
 }
 
 func TestRedactManyAddresses(t *testing.T) {
-	r := NewRedactor()
+	r := redact.New()
 	seen := make(map[string]bool)
 	for i := range 2000 {
 		in := fmt.Sprintf("10.0.%d.%d", i/200, i%200)
@@ -161,18 +163,18 @@ func TestRedactJSON(t *testing.T) {
 		`"gpus":[{"address":"0000:3b:00.0","bytes":151397597184,"serial":"serial-1","uuid":"GPU-00000000-0000-0000-0000-000000000002"},` +
 		`{"driver_version":"10.1.2.3","note":"card serial-1 on worker","serial":"N/A","uuid":"N/A"}],` +
 		`"hostname":"host-1","variables":[{"name":"NVIDIA_API_KEY","value":"redacted"},{"name":"NCCL_IB_PKEY","value":"0"}]}`
-	got, err := NewRedactor().JSON([]byte(in))
+	got, err := redact.New().JSON([]byte(in))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	again, err := NewRedactor().JSON(got)
+	again, err := redact.New().JSON(got)
 	if err != nil || string(again) != want {
 		t.Errorf("redacted twice: %s, %v", again, err)
 	}
-	if _, err := NewRedactor().JSON([]byte("{")); err == nil {
+	if _, err := redact.New().JSON([]byte("{")); err == nil {
 		t.Error("half a document is no error")
 	}
 }
@@ -268,7 +270,7 @@ func TestRedactKernelPaths(t *testing.T) {
 		src.Answer(AskStatfs+"/dev/shm", Statfs{Type: "tmpfs"})
 		src.Answer(AskAccess+"/dev/nvidia0", "rw")
 		src.Answer(AskUname, Uname{Node: host})
-		out := NewRedactor().memory(src)
+		out := recordingRedactor{redact.New()}.memory(src)
 		for name := range src.nodes {
 			if out.nodes[name] == nil {
 				t.Errorf("on the host %s there is no %s", host, name)
@@ -296,27 +298,27 @@ func FuzzRedact(f *testing.F) {
 		f.Add(strings.TrimSuffix(line, "\n"))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		redact := func(text string) string {
-			r := NewRedactor()
+		redacted := func(text string) string {
+			r := redact.New()
 			r.Study(text)
 			return r.Text(text)
 		}
-		once := redact(text)
-		if other := redact(text); other != once {
+		once := redacted(text)
+		if other := redacted(text); other != once {
 			t.Errorf("not the same twice: %q and %q", once, other)
 		}
 		if strings.Count(once, "\n") != strings.Count(text, "\n") {
 			t.Errorf("%q has other lines than %q", once, text)
 		}
-		secrets := NewSecretsRedactor().Text(text)
-		if again := NewSecretsRedactor().Text(secrets); again != secrets {
+		secrets := redact.NewSecrets().Text(text)
+		if again := redact.NewSecrets().Text(secrets); again != secrets {
 			t.Errorf("secrets redacted twice: %q becomes %q, and then %q", text, secrets, again)
 		}
 		raw, err := json.Marshal(map[string]any{"serial": text, "x": []string{text, text}, "command": []string{text, "--password", text}, text: "hostname"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := NewRedactor().JSON(raw); err != nil || !json.Valid(out) {
+		if out, err := redact.New().JSON(raw); err != nil || !json.Valid(out) {
 			t.Errorf("%s becomes %s, %v", raw, out, err)
 		}
 	})
@@ -333,7 +335,7 @@ func BenchmarkRedact(b *testing.B) {
 			}
 			b.SetBytes(int64(text.Len()))
 			for b.Loop() {
-				r := NewRedactor()
+				r := redact.New()
 				r.Study(text.String())
 				r.Text(text.String())
 			}
@@ -344,7 +346,7 @@ func BenchmarkRedact(b *testing.B) {
 func BenchmarkRedactText(b *testing.B) {
 	line := "12.345678 pcieport 0000:00:01.0: AER: Corrected error received: 0000:00:01.0\n"
 	text := strings.Repeat(line, 1000)
-	r := NewRedactor()
+	r := redact.New()
 	r.Host("trainer-7")
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
@@ -355,26 +357,26 @@ func BenchmarkRedactText(b *testing.B) {
 // TestRedactAMD holds that the numbers by which a card and its hive are known
 // are not shown, and that two hives stay two.
 func TestRedactAMD(t *testing.T) {
-	r := NewRedactor()
+	r := redact.New()
 	const in = "simd_count 1216\nhive_id 9876543210987654321\nunique_id 1234567890123456789\nlocation_id 3072\n"
 	const want = "simd_count 1216\nhive_id 144115188075855873\nunique_id 0\nlocation_id 3072\n"
 	const node = "/sys/class/kfd/kfd/topology/nodes/2/properties"
-	got := string(r.file(node, []byte(in)))
+	got := string(r.File(node, []byte(in)))
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if again := string(NewRedactor().file(node, []byte(got))); again != got {
+	if again := string(redact.New().File(node, []byte(got))); again != got {
 		t.Errorf("redacted twice: %q becomes %q", got, again)
 	}
 	for _, tt := range []struct{ id, want string }{
 		{"9876543210987654321\n", "144115188075855873\n"}, {"5\n", "144115188075855874\n"}, {"0\n", "0\n"}, {"no number\n", "0\n"},
 	} {
-		if got := string(r.file("/sys/devices/pci0000:00/0000:00:01.0/xgmi_hive_info/xgmi_hive_id", []byte(tt.id))); got != tt.want {
+		if got := string(r.File("/sys/devices/pci0000:00/0000:00:01.0/xgmi_hive_info/xgmi_hive_id", []byte(tt.id))); got != tt.want {
 			t.Errorf("hive %q: got %q, want %q", tt.id, got, tt.want)
 		}
 	}
 	const link = "type 11\nnode_to 3\nweight 15\n"
-	if got := string(r.file("/sys/class/kfd/kfd/topology/nodes/2/io_links/1/properties", []byte(link))); got != link {
+	if got := string(r.File("/sys/class/kfd/kfd/topology/nodes/2/io_links/1/properties", []byte(link))); got != link {
 		t.Errorf("a link: got %q", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 )
 
 // SnapshotFormat begins the first line of every snapshot; the version of the
@@ -78,7 +79,7 @@ func (r *Recorder) Write(w io.Writer, opts WriteOptions) error {
 	m, note := &r.seen, rawNote
 	if !opts.KeepNames {
 		note = redactedNote
-		m = NewRedactor().memory(m)
+		m = recordingRedactor{redact.New()}.memory(m)
 	}
 	s := snapshotWriter{w: bufio.NewWriter(w)}
 	s.printf("%s%d\n%s%s\n%s\n", SnapshotFormat, snapshotVersion, recordedBy,

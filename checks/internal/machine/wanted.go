@@ -3,6 +3,8 @@ package machine
 import (
 	"slices"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 )
 
 // communicationPrefixes begin the names of the variables that steer
@@ -59,9 +61,6 @@ func Wanted(name string) bool {
 	return SteersCommunication(name) || hasPrefix(name, otherPrefixes) || slices.Contains(otherNames, name)
 }
 
-// withheld is the value of a variable whose real one is nobody's business.
-const withheld = "set"
-
 // wantedEnviron reduces an environment to the variables that checks want, in
 // order of name. Of a secret, and of what only tells where a cluster's API
 // lies, nothing but the presence is kept.
@@ -72,8 +71,8 @@ func wantedEnviron(environ []string) []string {
 		if !ok || !Wanted(name) {
 			continue
 		}
-		if name == "KUBERNETES_SERVICE_HOST" || secretVariable(name, value) {
-			value = withheld
+		if name == "KUBERNETES_SERVICE_HOST" || redact.SecretVariable(name, value) {
+			value = redact.Withheld
 		}
 		list = append(list, name+"="+value)
 	}

@@ -1,0 +1,25 @@
+package escape
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestPrintableBounds(t *testing.T) {
+	tests := []struct {
+		in    string
+		limit int
+		want  string
+	}{
+		{"plain", 10, "plain"},
+		{"éé", 3, "é"},
+		{"a\x00b", 10, `a\x00b`},
+		{"\u202eabc", 20, `\u202eabc`},
+		{strings.Repeat("x", 5), 3, "xxx"},
+	}
+	for _, tt := range tests {
+		if got := Printable(tt.in, tt.limit); got != tt.want {
+			t.Errorf("Printable(%q, %d) = %q, want %q", tt.in, tt.limit, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package redact
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// colonRun finds groups of hex digits between colons: MAC and IPv6 addresses,
+// GUIDs, but also PCI addresses and times.
+var colonRun = lazy.New(`[0-9A-Fa-f]*(?::[0-9A-Fa-f]*){2,}`)
+
+func (r *Redactor) colons(s string) string {
+	if strings.Count(s, ":") < 2 {
+		return s
+	}
+	return replace(s, colonRun, func(s string, from, to int) string {
+		// A group that is the end or the beginning of a word is no part of an address.
+		start, end := from, to
+		if isWord(before(s, from)) {
+			start += strings.IndexByte(s[start:end], ':') + 1
+		}
+		if isWord(after(s, to)) {
+			end = start + max(strings.LastIndexByte(s[start:end], ':'), 0)
+		}
+		// So is a single colon at either end: "addr:", "fe80::1: timeout".
+		for end-start >= 2 && s[start] == ':' && s[start+1] != ':' {
+			start++
+		}
+		for end-start >= 2 && s[end-1] == ':' && s[end-2] != ':' {
+			end--
+		}
+		return s[from:start] + r.colonAddress(s[start:end]) + s[end:to]
+	})
+}
+
+// Lengths of addresses that are written as pairs of hex digits.
+const (
+	macBytes   = 6
+	euiBytes   = 8
+	ipoibBytes = 20 // INFINIBAND_ALEN, include/uapi/linux/if_infiniband.h.
+)
+
+// colonAddress redacts one address.
+func (r *Redactor) colonAddress(s string) string {
+	groups := strings.Split(s, ":")
+	width := func(g []string, n int) bool {
+		return !slices.ContainsFunc(g, func(g string) bool { return len(g) != n })
+	}
+	if len(groups) > macBytes && len(groups[0]) != 2 && width(groups[1:], 2) {
+		return groups[0] + ":" + r.colonAddress(s[len(groups[0])+1:]) // A word such as "face" before it.
+	}
+	switch {
+	case width(groups, 2):
+		switch len(groups) {
+		case macBytes, euiBytes, ipoibBytes:
+			return r.mac(groups, ":")
+		}
+		return s
+	case width(groups, 4) && len(groups) == 4:
+		return r.guidText(s)
+	}
+	address, err := netip.ParseAddr(s)
+	if err != nil || !address.Is6() {
+		return s
+	}
+	full := width(groups, 4) && len(groups) == 8
+	if !full && !assigned(address) {
+		return s // "c10::cafe" is a name in a program.
+	}
+	return r.ipv6(address, full)
+}
+
+// assigned reports whether an address lies where hosts have theirs.
+func assigned(a netip.Addr) bool {
+	return a.IsLinkLocalUnicast() || a.IsPrivate() || a.As16()[0]&0xe0 == 0x20 || a.As16()[0] == 0xfe
+}
+
+// mac redacts an address that is written as pairs of digits. Zeros and ones,
+// which stand for none and for all, are left.
+func (r *Redactor) mac(groups []string, separator string) string {
+	s := strings.ToLower(strings.Join(groups, ""))
+	if strings.Trim(s, "0") == "" || strings.Trim(s, "f") == "" || isMACStandIn(s) {
+		return strings.Join(groups, separator)
+	}
+	standIn := macStandIn(r.number(kindMAC, s), len(groups))
+	pairs := make([]string, len(groups))
+	for i := range pairs {
+		pairs[i] = standIn[2*i : 2*i+2]
+	}
+	return strings.Join(pairs, separator)
+}
+
+// macStandIn returns a locally administered address (bit 1 of the first byte)
+// as hex digits.
+func macStandIn(n, length int) string { return fmt.Sprintf("02%0*x", 2*length-2, n) }
+
+func isMACStandIn(digits string) bool {
+	return strings.HasPrefix(digits, "02") && strings.Trim(digits[2:len(digits)-6], "0") == ""
+}
+
+var (
+	dashedMAC = lazy.New(`[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){5,6}`)
+	namedMAC  = lazy.New(`\benx[0-9a-f]{12}\b`)
+	bareGUID  = lazy.New(`(?i)guid["']?[ =:]{1,3}["']?(?:0x)?[0-9a-f]{16}\b`)
+)
+
+// macs redacts MAC addresses in other forms: with dashes, after the hardware
+// type as boot loaders pass it (BOOTIF=01-...), and in names of interfaces;
+// and GUIDs without colons.
+func (r *Redactor) macs(s string) string {
+	if strings.Count(s, "-") >= macBytes-1 {
+		s = replace(s, dashedMAC, func(s string, from, to int) string {
+			match := s[from:to]
+			prev, next := before(s, from), after(s, to)
+			if isWord(prev) || prev == '-' || isWord(next) || next == '-' || !strings.ContainsAny(match, "abcdefABCDEF") {
+				return match // A part of something longer, or a date.
+			}
+			groups := strings.Split(match, "-")
+			if len(groups) > macBytes {
+				return groups[0] + "-" + r.mac(groups[1:], "-")
+			}
+			return r.mac(groups, "-")
+		})
+	}
+	if strings.Contains(s, "enx") {
+		s = replace(s, namedMAC, func(s string, from, to int) string {
+			digits := s[from+len("enx") : to]
+			if isMACStandIn(digits) {
+				return s[from:to]
+			}
+			return "enx" + macStandIn(r.number(kindMAC, digits), macBytes)
+		})
+	}
+	if !strings.Contains(s, "uid") && !strings.Contains(s, "UID") {
+		return s
+	}
+	return replace(s, bareGUID, func(s string, from, to int) string {
+		i := to - 16
+		n, err := strconv.ParseUint(s[i:to], 16, 64)
+		if err != nil {
+			return s[from:to]
+		}
+		return s[from:i] + fmt.Sprintf("%016x", r.guid(n))
+	})
+}
+
+// guidStandIn begins the stand-ins of GUIDs: it is locally administered.
+const guidStandIn = 0x0200_0000_0000_0000
+
+// guid redacts a GUID, or the lower half of an IPv6 address, which on
+// InfiniBand is one. Zero stands for none.
+func (r *Redactor) guid(n uint64) uint64 {
+	if n == 0 || n&^0xffff == guidStandIn {
+		return n
+	}
+	return guidStandIn + uint64(r.number(kindGUID, strconv.FormatUint(n, 16)))
+}
+
+// guidText redacts a GUID of four groups.
+func (r *Redactor) guidText(s string) string {
+	n, err := strconv.ParseUint(strings.ReplaceAll(s, ":", ""), 16, 64)
+	if err != nil {
+		return s
+	}
+	n = r.guid(n)
+	return fmt.Sprintf("%04x:%04x:%04x:%04x", n>>48, n>>32&0xffff, n>>16&0xffff, n&0xffff)
+}
+
+// Prefixes of IPv6 networks.
+const (
+	linkLocal     = 0xfe80_0000_0000_0000 // RFC 4291.
+	documentation = 0x2001_0db8_0000_0000 // RFC 3849.
+	uniqueLocal   = 0xfd00_0000_0000_0000 // RFC 4193.
+)
+
+// ipv6 redacts an address. The upper half becomes a network for documentation
+// unless it is link-local or unique local; the lower half is taken for a
+// GUID. Loopback, none and multicast are left.
+func (r *Redactor) ipv6(a netip.Addr, full bool) string {
+	b := a.As16()
+	high, low := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
+	switch {
+	case a.IsLoopback() || a.IsUnspecified() || a.IsMulticast():
+	case a.Is4In6():
+		v4 := r.ipv4Address(a.Unmap()).As4()
+		copy(b[12:], v4[:])
+	default:
+		binary.BigEndian.PutUint64(b[:8], r.network(high))
+		binary.BigEndian.PutUint64(b[8:], r.guid(low))
+	}
+	if !full {
+		return netip.AddrFrom16(b).String()
+	}
+	groups := make([]string, 0, len(b)/2)
+	for pair := range slices.Chunk(b[:], 2) { // As the kernel writes GIDs, mapped IPv4 addresses included.
+		groups = append(groups, fmt.Sprintf("%02x%02x", pair[0], pair[1]))
+	}
+	return strings.Join(groups, ":")
+}
+
+// network redacts the upper half of an address.
+func (r *Redactor) network(high uint64) uint64 {
+	const numbers = 0xffff // What stand-ins count with.
+	if high == 0 || high == linkLocal || high&^numbers == documentation || high&^numbers == uniqueLocal {
+		return high
+	}
+	n := uint64(r.number(kindNet, strconv.FormatUint(high, 16)))
+	if high>>57 == uniqueLocal>>57 {
+		return uniqueLocal + n
+	}
+	if high>>54 == linkLocal>>54 {
+		return linkLocal
+	}
+	return documentation + n
+}
+
+// dotted finds four numbers with dots between them.
+var dotted = lazy.New(`[0-9]{1,3}(?:\.[0-9]{1,3}){3}`)
+
+// versionWord ends the text before a version.
+var versionWord = lazy.New(`(?i)(?:version|release|firmware|bios|driver|build|\bver|\brev|\bfw|\bv)["']?[\s:=("'\[]*$`)
+
+// ipv4 redacts IPv4 addresses, and leaves versions.
+func (r *Redactor) ipv4(s string) string {
+	if strings.Count(s, ".") < 3 {
+		return s
+	}
+	return replace(s, dotted, func(s string, from, to int) string {
+		match := s[from:to]
+		a, err := netip.ParseAddr(match)
+		if err != nil || isVersion(s, from, to) {
+			return match
+		}
+		return r.ipv4Address(a).String()
+	})
+}
+
+// isVersion reports whether four numbers are a version or a part of something
+// longer, by what stands around them.
+func isVersion(s string, from, to int) bool {
+	prev, next := before(s, from), after(s, to)
+	beyond := after(s, min(to+1, len(s)))
+	switch {
+	case isWord(prev) || prev == '.' || isWord(next) || next == '.' && isWord(beyond):
+		return true
+	case prev == '-' && !isDigit(before(s, from-1)): // cublas-12.1.3.1, but 10.0.0.1-10.0.0.9.
+		return true
+	case next == '-' && !dotted.MatchString(s[to:min(to+16, len(s))]): // 5.15.0.1-generic.
+		return true
+	case prev == '=' && from >= 2 && strings.IndexByte("=<>~!", s[from-2]) >= 0: // A Python requirement.
+		return true
+	case prev == '/' && next == '/' && before(s, from-1) != '/': // A folder, no URL.
+		return true
+	}
+	const reach = 24 // Enough for the word before it and what joins the two.
+	return versionWord.MatchString(s[max(0, from-reach):from])
+}
+
+// ipv4Networks are left as they are: those for documentation (RFC 5737) and for
+// tests of devices (RFC 2544), which stood for others in recordings before 0.2,
+// and those that Docker, libvirt and Podman give to a bridge unless told
+// otherwise, which every machine has (rules/lib/networks.rego looks for them).
+var ipv4Networks = []netip.Prefix{
+	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("172.17.0.0/16"), netip.MustParsePrefix("192.168.122.0/24"), netip.MustParsePrefix("10.88.0.0/16"),
+}
+
+// The stand-ins of IPv4 addresses lie where nothing does: 240.0.0.0/4 is reserved
+// (RFC 1112). The first number tells one first number from another, and the last
+// of its kind stands for all that no other is left for.
+const (
+	ipv4First, ipv4Last = 240, 254
+	ipv4HostBits        = 24
+)
+
+// ipv4Address redacts one address. Loopback, masks, multicast, and 0.x, which
+// stands for this host, are left. Two addresses share as many bits as their
+// stand-ins do, beyond the first eight: what is in one network stays in one.
+func (r *Redactor) ipv4Address(a netip.Addr) netip.Addr {
+	b := a.As4()
+	switch {
+	case b[0] == 0 || a.IsLoopback() || b[0] >= 224 || slices.ContainsFunc(ipv4Networks, func(p netip.Prefix) bool { return p.Contains(a) }):
+		return a
+	case a.IsLinkLocalUnicast():
+		if b[2] == 0 {
+			return a // A stand-in, or one that tells no machine from another.
+		}
+		n := r.number(kindLocal4, a.String())
+		return netip.AddrFrom4([4]byte{b[0], b[1], 0, byte(n)})
+	}
+	class := ipv4First + r.number(kindIPv4, strconv.Itoa(int(b[0]))) - 1
+	host := binary.BigEndian.Uint32(b[:]) & (1<<ipv4HostBits - 1)
+	if class >= ipv4Last {
+		class, host = ipv4Last, uint32(r.number(kindIPv4Rest, a.String()))
+	} else {
+		host = r.hostBits(b[0], host)
+	}
+	binary.BigEndian.PutUint32(b[:], uint32(class)<<ipv4HostBits|host)
+	return netip.AddrFrom4(b)
+}
+
+// hostBits returns what stands for the lower bits of an address. The neighbour
+// with which a new one shares the most leading bits lends it theirs; then comes
+// the bit that differs, and zeros.
+func (r *Redactor) hostBits(first byte, host uint32) uint32 {
+	seen := r.ipv4Seen[first]
+	at, found := slices.BinarySearchFunc(seen, host, func(e ipv4Pair, host uint32) int { return cmp.Compare(e.real, host) })
+	if found {
+		return seen[at].standIn
+	}
+	pair := ipv4Pair{real: host, standIn: 1}
+	lent := ipv4HostBits + 1
+	for _, i := range []int{at - 1, at} {
+		if i < 0 || i >= len(seen) {
+			continue
+		}
+		if differ := bits.Len32(seen[i].real ^ host); differ < lent {
+			lent = differ
+			pair.standIn = (seen[i].standIn>>(differ-1) ^ 1) << (differ - 1)
+		}
+	}
+	r.ipv4Seen[first] = slices.Insert(seen, at, pair)
+	return pair.standIn
+}
+
+// ipv4Pair is the lower bits of an address, and what stands for them.
+type ipv4Pair struct{ real, standIn uint32 }

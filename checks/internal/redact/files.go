@@ -1,0 +1,170 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// JSON redacts a JSON document, and returns it in order of its keys. What a
+// key says of its value is heeded: "serial", "uuid", "hostname", "guid",
+// "version".
+func (r *Redactor) JSON(raw []byte) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		return nil, fmt.Errorf("redact: %w", err)
+	}
+	r.Study(v)
+	return EncodeJSON(Value(r, v))
+}
+
+// EncodeJSON writes JSON without a line feed at its end.
+func EncodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, fmt.Errorf("redact: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// isNone reports whether a text says that there is no value.
+func isNone(s string) bool {
+	return strings.EqualFold(strings.Trim(s, "[]"), "N/A") || strings.EqualFold(s, "unknown") || strings.EqualFold(s, "none")
+}
+
+// saysVersion reports whether the name of a field or of a file says that what
+// it holds is a version.
+func saysVersion(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"version", "bios", "firmware", "fw_ver", "release"}, func(word string) bool {
+		return strings.Contains(name, word)
+	})
+}
+
+// HostFiles hold the name of the host, and nothing else.
+var HostFiles = []string{"/etc/hostname", "/proc/sys/kernel/hostname"}
+
+// File redacts the content of a file.
+func (r *Redactor) File(name string, data []byte) []byte {
+	switch {
+	case len(data) == 0:
+		return data
+	case slices.Contains(HostFiles, name):
+		return []byte(r.Host(strings.TrimSpace(string(data))) + "\n")
+	case name == "/etc/passwd":
+		return r.passwd(data)
+	case name == "/proc/cmdline":
+		// What follows "--" is for init, not for the kernel
+		// (admin-guide/kernel-parameters).
+		words, _, _ := strings.Cut(strings.TrimSpace(string(data)), " -- ")
+		return []byte(r.Content(words, true) + "\n")
+	case strings.HasPrefix(name, "/sys/class/kfd/") && path.Base(name) == "properties":
+		return r.kfdProperties(data)
+	case strings.HasPrefix(name, "/sys/") && path.Base(name) == "xgmi_hive_id":
+		return []byte(r.decimalGUID(strings.TrimSpace(string(data))) + "\n")
+	case strings.HasPrefix(name, "/sys/") && path.Base(name) == "config":
+		return withoutSerialNumber(data)
+	case bytes.ContainsFunc(data[:min(len(data), binaryHead)], isBinary):
+		return data
+	}
+	return []byte(r.Content(string(data), !saysVersion(path.Base(name))))
+}
+
+// kfdProperties redacts what AMD's compute driver says of a node: the card's
+// own number becomes zero, that of its hive a stand-in.
+func (r *Redactor) kfdProperties(data []byte) []byte {
+	var out strings.Builder
+	for line := range strings.Lines(string(data)) {
+		text := strings.TrimRight(line, "\n")
+		switch name, value, _ := strings.Cut(text, " "); name {
+		case "unique_id":
+			out.WriteString("unique_id 0" + line[len(text):])
+		case "hive_id":
+			out.WriteString("hive_id " + r.decimalGUID(value) + line[len(text):])
+		default:
+			out.WriteString(line)
+		}
+	}
+	return []byte(out.String())
+}
+
+// decimalGUID redacts an identifier that is written as a decimal number.
+func (r *Redactor) decimalGUID(s string) string {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return "0"
+	}
+	return strconv.FormatUint(r.guid(n), 10)
+}
+
+// binaryHead is how much of a file tells whether it is a text.
+const binaryHead = 4 << 10
+
+// isBinary reports whether a character is in no text. NUL parts the texts in
+// /proc/PID/environ, and escape sequences colour them.
+func isBinary(c rune) bool { return c < ' ' && !strings.ContainsRune("\t\n\r\x00\x1b", c) }
+
+// passwd redacts a list of accounts: what people are called, and whether they
+// have a password, is taken out.
+func (r *Redactor) passwd(data []byte) []byte {
+	const fields, firstUser, nobody = 7, 1000, 65534 // passwd(5), and login.defs(5) for the numbers.
+	var out strings.Builder
+	for line := range strings.Lines(string(data)) {
+		text := strings.TrimSuffix(line, "\n")
+		f := strings.Split(text, ":")
+		if len(f) != fields {
+			out.WriteString(r.Text(line))
+			continue
+		}
+		var uid int
+		if _, err := fmt.Sscanf(f[2], "%d", &uid); err == nil && uid >= firstUser && uid != nobody {
+			r.LearnHome(f[5])
+			f[0] = r.user(f[0])
+		}
+		f[1], f[4] = "x", ""
+		f[5] = r.Text(f[5])
+		out.WriteString(strings.Join(f, ":") + line[len(text):])
+	}
+	return []byte(out.String())
+}
+
+// Environ redacts an entry of an environment.
+func (r *Redactor) Environ(entry string) string {
+	name, value, ok := strings.Cut(entry, "=")
+	if !ok || !isIdentifier(name) {
+		return r.Text(entry)
+	}
+	return name + "=" + r.setting(name, value)
+}
+
+func isIdentifier(name string) bool {
+	return name != "" && !isDigit(name[0]) && !strings.ContainsFunc(name, func(c rune) bool { return c >= utf8.RuneSelf || !isWord(byte(c)) })
+}
+
+// withoutSerialNumber returns a PCI config space in which the serial number
+// of the device is zero. On a network adapter it is made of the MAC address.
+// It is the extended capability 3, of 12 bytes (PCI Express base
+// specification, 7.9.3).
+func withoutSerialNumber(config []byte) []byte {
+	const extended, header, length, id = 0x100, 4, 12, 0x0003
+	out := bytes.Clone(config)
+	// 960: as many headers as fit into extended config space.
+	for at, seen := extended, 0; at >= extended && at+header <= len(out) && seen < 960; seen++ {
+		word := binary.LittleEndian.Uint32(out[at:])
+		if word&0xffff == id {
+			clear(out[at+header : min(at+length, len(out))])
+		}
+		at = int(word >> 20 &^ 3)
+	}
+	return out
+}

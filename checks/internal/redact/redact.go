@@ -1,0 +1,332 @@
+// Package redact replaces names, addresses, serial numbers and secrets with stand-ins, the
+// same thing with the same one.
+package redact
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// Redactor replaces what identifies a machine, its network, its users or their
+// work by stand-ins: names of hosts, domains, users, jobs and images, serial
+// numbers, UUIDs, MAC and IP addresses, GUIDs, and secrets. The same thing always
+// gets the same stand-in, and a stand-in stays as it is, so that redacting twice
+// changes nothing. What faults depend on stays recognisable: loopback and
+// link-local addresses, zeros, IPv4 addresses in GIDs, which addresses are in one
+// network. PCI addresses, versions and times are left alone.
+//
+// A name is replaced wherever it stands once it is known. One redactor is
+// therefore for one run, and is to study all of it (Study) before it redacts the
+// first part.
+//
+// A Redactor is not safe for concurrent use.
+type Redactor struct {
+	// secretsOnly leaves all but secrets as it is.
+	secretsOnly bool
+	// studying is true while names are learnt, and what comes out is not used.
+	studying bool
+	// standIns maps a kind of thing, then the thing, to its number.
+	standIns map[kind]map[string]int
+	// words are names in lower case that were learnt and are to be replaced
+	// wherever they stand.
+	words map[string]string
+	// parts says of the first part of a name of how many parts the longest name
+	// with it consists.
+	parts map[string]int
+	// domains are the parts of host names after the first dot, in lower case.
+	domains map[string]bool
+	// domainOf is the domain of the first host of each name.
+	domainOf map[string]string
+	// homes are the users of home folders outside /home, homeDirs the folders that
+	// hold these.
+	homes    map[string]string
+	homeDirs []string
+	// listed counts the hosts of lists.
+	listed int
+	// ipv4Seen are the IPv4 addresses by their first number, sorted.
+	ipv4Seen map[byte][]ipv4Pair
+}
+
+// kind is a kind of thing that has stand-ins of its own.
+type kind string
+
+const (
+	kindHost     kind = "host"
+	kindSerial   kind = "serial"
+	kindUser     kind = "user"
+	kindJob      kind = "job"
+	kindImage    kind = "image"
+	kindExport   kind = "export"
+	kindUUID     kind = "uuid"
+	kindMAC      kind = "mac"
+	kindGUID     kind = "guid"
+	kindNet      kind = "net"
+	kindIPv4     kind = "ipv4"
+	kindIPv4Rest kind = "ipv4 rest"
+	kindLocal4   kind = "link-local ipv4"
+)
+
+// redacted stands for a secret. Nothing tells two of them apart.
+const redacted = "redacted"
+
+// New returns a redactor that has seen nothing yet.
+func New() *Redactor {
+	return &Redactor{
+		standIns: make(map[kind]map[string]int), words: make(map[string]string), parts: make(map[string]int),
+		domains: make(map[string]bool), domainOf: make(map[string]string), homes: make(map[string]string), ipv4Seen: make(map[byte][]ipv4Pair),
+	}
+}
+
+// NewSecrets returns a redactor that replaces secrets and nothing else.
+func NewSecrets() *Redactor {
+	r := New()
+	r.secretsOnly = true
+	return r
+}
+
+// number returns the number of a thing among those of its kind, from 1.
+func (r *Redactor) number(k kind, thing string) int {
+	seen := r.standIns[k]
+	if seen == nil {
+		seen = make(map[string]int)
+		r.standIns[k] = seen
+	}
+	n, ok := seen[thing]
+	if !ok {
+		n = len(seen) + 1
+		seen[thing] = n
+	}
+	return n
+}
+
+// Text redacts a text.
+func (r *Redactor) Text(s string) string { return r.Content(s, true) }
+
+// Content redacts a text; where dotted numbers are versions they are left alone.
+// It goes line by line, because most lines hold nothing that a pattern has to
+// be tried on.
+func (r *Redactor) Content(s string, addresses bool) string {
+	if s == "" {
+		return s
+	}
+	if !utf8.ValidString(s) {
+		return r.broken(s, addresses)
+	}
+	s = privateKeys(s)
+	var out strings.Builder
+	out.Grow(len(s))
+	name := "" // Of a secret whose value is on the next line.
+	for line := range strings.Lines(s) {
+		if name != "" {
+			line = secretValueLine(name, line)
+		}
+		name = namedOn(line)
+		out.WriteString(r.line(line, addresses))
+	}
+	return out.String()
+}
+
+// broken redacts a text that is not UTF-8 throughout: what is not stays, and what
+// lies between is redacted.
+func (r *Redactor) broken(s string, addresses bool) string {
+	var out strings.Builder
+	start := 0
+	for i := 0; i < len(s); {
+		c, size := utf8.DecodeRuneInString(s[i:])
+		if c == utf8.RuneError && size == 1 {
+			out.WriteString(r.Content(s[start:i], addresses))
+			out.WriteByte(s[i])
+			start = i + 1
+		}
+		i += size
+	}
+	out.WriteString(r.Content(s[start:], addresses))
+	return out.String()
+}
+
+func (r *Redactor) line(s string, addresses bool) string {
+	s = secrets(s)
+	if r.secretsOnly {
+		return s
+	}
+	s = r.named(s)
+	s = r.users(s)
+	s = r.serialNumbers(s)
+	if r.studying {
+		return s
+	}
+	return r.Numbers(r.learnt(s), addresses)
+}
+
+// Numbers replaces what identifies by number: UUIDs, GUIDs and addresses.
+func (r *Redactor) Numbers(s string, addresses bool) string {
+	s = r.uuids(s)
+	s = r.colons(s)
+	s = r.macs(s)
+	if addresses {
+		s = r.ipv4(s)
+	}
+	return s
+}
+
+// replace replaces the matches of a pattern for which f has something else.
+// F is given the text and where the match lies in it.
+func replace(s string, pattern *lazy.Regexp, f func(s string, from, to int) string) string {
+	matches := pattern.FindAllStringIndex(s, -1)
+	if matches == nil {
+		return s
+	}
+	var b strings.Builder
+	last := 0
+	for _, m := range matches {
+		b.WriteString(s[last:m[0]])
+		b.WriteString(f(s, m[0], m[1]))
+		last = m[1]
+	}
+	b.WriteString(s[last:])
+	return b.String()
+}
+
+// before and after return the byte next to a match, 0 at the end of the text.
+func before(s string, from int) byte {
+	if from == 0 {
+		return 0
+	}
+	return s[from-1]
+}
+
+func after(s string, to int) byte {
+	if to == len(s) {
+		return 0
+	}
+	return s[to]
+}
+
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// homeFolder finds a user's name where home folders usually lie.
+var homeFolder = lazy.New(`/(?:home|Users|users)/[^/\s:"',;=()<>|\[\]*$]+`)
+
+// userStandIn is what the name of a user becomes.
+var userStandIn = lazy.New(`^user[0-9]+$`)
+
+// user returns the stand-in of a user's name.
+func (r *Redactor) user(name string) string {
+	if systemUser(name) || userStandIn.MatchString(name) {
+		return name
+	}
+	standIn := "user" + strconv.Itoa(r.number(kindUser, name))
+	if distinctive(name) {
+		r.learn(name, standIn)
+	}
+	return standIn
+}
+
+// systemUser reports whether a name is one that every machine has.
+func systemUser(name string) bool {
+	return name == "root" || name == "nobody" || strings.Trim(name, "0123456789") == "" || strings.ContainsAny(name, "$*<>{}")
+}
+
+// users replaces the names of users in paths.
+func (r *Redactor) users(s string) string {
+	for _, dir := range r.homeDirs {
+		for at := 0; ; {
+			i := strings.Index(s[at:], dir)
+			if i < 0 {
+				break
+			}
+			from := at + i + len(dir)
+			at = from
+			for at < len(s) && (isWord(s[at]) || s[at] == '-' || s[at] == '.') {
+				at++
+			}
+			at = from + len(strings.TrimRight(s[from:at], ".-"))
+			if user, ok := r.homes[s[from-len(dir):at]]; ok {
+				s = s[:from] + user + s[at:]
+				at = from + len(user)
+			}
+		}
+	}
+	if !strings.Contains(s, "ome/") && !strings.Contains(s, "sers/") {
+		return s
+	}
+	return replace(s, homeFolder, func(s string, from, to int) string {
+		i := strings.LastIndexByte(s[from:to], '/') + 1
+		return s[from:from+i] + r.user(s[from+i:to])
+	})
+}
+
+// LearnHome notes a home folder, whose last part is taken for the user's name.
+func (r *Redactor) LearnHome(home string) {
+	home = path.Clean(home)
+	if dir, name := path.Split(home); path.IsAbs(home) && name != "" && name != "root" && dir != "/home/" && dir != "/" {
+		r.homes[home] = r.user(name)
+		const most = 16 // Folders that hold home folders; each is looked for in each line.
+		if !slices.Contains(r.homeDirs, dir) && len(r.homeDirs) < most {
+			r.homeDirs = append(r.homeDirs, dir)
+		}
+	}
+}
+
+// serial returns the stand-in of a serial number.
+func (r *Redactor) serial(number string) string {
+	trimmed := strings.Trim(number, " []")
+	if len(trimmed) < 4 || strings.EqualFold(trimmed, "unknown") || strings.Trim(trimmed, "0") == "" ||
+		strings.HasPrefix(trimmed, "serial-") || strings.HasPrefix(strings.ToLower(trimmed), "not ") {
+		return number // "N/A", "Not Specified", or nothing that tells one from another.
+	}
+	standIn := "serial-" + strconv.Itoa(r.number(kindSerial, trimmed))
+	if len(trimmed) >= 6 && strings.ContainsAny(trimmed, "0123456789") {
+		r.learn(trimmed, standIn)
+	}
+	return standIn
+}
+
+// serialNumber finds what a program calls a serial number.
+var serialNumber = lazy.New(`(?i)serial[ _-]?(?:number|no\.?)["']?\s*[:=]\s*["']?[A-Za-z0-9][A-Za-z0-9._-]{3,}`)
+
+func (r *Redactor) serialNumbers(s string) string {
+	if !strings.Contains(s, "erial") && !strings.Contains(s, "ERIAL") {
+		return s
+	}
+	return replace(s, serialNumber, func(s string, from, to int) string {
+		match := s[from:to]
+		i := strings.LastIndexAny(match, "\"' :=\t") + 1
+		return match[:i] + r.serial(match[i:])
+	})
+}
+
+var uuidPattern = lazy.New(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}`)
+
+// uuidStandIn begins the stand-ins of UUIDs; those that begin so are left.
+const uuidStandIn = "00000000-0000-0000-0000-"
+
+func (r *Redactor) uuids(s string) string {
+	if strings.Count(s, "-") < 4 {
+		return s
+	}
+	return replace(s, uuidPattern, func(s string, from, to int) string {
+		if isWord(before(s, from)) || isWord(after(s, to)) {
+			return s[from:to]
+		}
+		return r.uuid(s[from:to])
+	})
+}
+
+func (r *Redactor) uuid(s string) string {
+	s = strings.ToLower(s)
+	if strings.HasPrefix(s, uuidStandIn) {
+		return s
+	}
+	return fmt.Sprintf("%s%012d", uuidStandIn, r.number(kindUUID, s))
+}

@@ -1,0 +1,235 @@
+package amd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// What the texts of AMD's tools have in common. None of it was tried on AMD
+// hardware: the forms are from the tools' sources and from public reports.
+
+const (
+	// gpuMax bounds the GPUs of one table. A node of MI300X in CPX mode has
+	// 64 partitions, each of which counts as a GPU.
+	gpuMax = 128
+	// gpuVendor is facts.GPU's word.
+	gpuVendor = "amd"
+)
+
+// gpuArchitecture is an architecture, alone or with features
+// ("gfx942:sramecc+:xnack-").
+var gpuArchitecture = lazy.New(`\bgfx(?:[0-9a-f]{3,4})\b`)
+
+// gpuAt returns the GPU with this index, and where the text tells it, this
+// address.
+func gpuAt(s *parse.Sink, index int, address string, l parse.Line) *facts.GPU {
+	var g *facts.GPU
+	if address = facts.Address(address); address != "" {
+		g = s.GPU(address, l)
+		gpuSetIndex(s, g, index)
+	} else {
+		// Another part of the text may have told the address.
+		if g = s.KnownGPU(s.AddressOf(index, gpuVendor)); g == nil {
+			g = s.GPUAt(index, l)
+		}
+		s.Watch("gpus.devices["+g.Address+"]", g, l)
+	}
+	g.Vendor = gpuVendor
+	return g
+}
+
+// gpuSetIndex gives a GPU its index, unless it has one or another GPU has
+// the same: the tools of AMD do not always count alike.
+func gpuSetIndex(s *parse.Sink, g *facts.GPU, index int) {
+	if g.Index == nil && !s.Indexed(index) {
+		g.Index = &index
+	}
+}
+
+// gpuInstinct is the model of an Instinct GPU by its PCI id, for tools that
+// print the id alone: its needs differ from those of a Radeon card. It is empty for
+// all others.
+func gpuInstinct(id string) string {
+	if model := checks.AMDModel(strings.ToLower(id)); strings.HasPrefix(model, "AMD Instinct") {
+		return model
+	}
+	return ""
+}
+
+// gpuSetName notes a model. Tools print ids or "N/A" where they know none.
+func gpuSetName(g *facts.GPU, name string) {
+	name = strings.TrimSpace(name)
+	if model := gpuInstinct(name); model != "" {
+		name = model
+	}
+	if name == "" || name == "N/A" || strings.HasPrefix(name, "0x") || g.Name != "" {
+		return
+	}
+	g.Name = escape.Printable(name, 100)
+}
+
+// gpuSetArchitecture notes an architecture.
+func gpuSetArchitecture(g *facts.GPU, text string) {
+	name := gpuArchitecture.FindString(text)
+	if name == "" || name == "gfx000" || g.Architecture != "" {
+		return
+	}
+	g.Architecture = name
+	if slices.Contains(data.GPUModels().AMDIntegrated, name) && g.Integrated == nil {
+		integrated := true
+		g.Integrated = &integrated
+	}
+}
+
+// gpuPairs finds the pairs of GPUs, for tables that tell of all of them one
+// property after the other.
+type gpuPairs struct {
+	sink  *parse.Sink
+	known map[[2]string]int
+}
+
+func newGPUPairs(s *parse.Sink) *gpuPairs {
+	t := &gpuPairs{sink: s, known: make(map[[2]string]int)}
+	if s.Facts.Links != nil {
+		for i, p := range s.Facts.Links.Pairs {
+			t.known[gpuOrdered(p.A, p.B)] = i
+		}
+	}
+	return t
+}
+
+func gpuOrdered(a, b string) [2]string {
+	if b < a {
+		a, b = b, a
+	}
+	return [2]string{a, b}
+}
+
+// of returns the pair of two GPUs, new if need be; nil when there are too many
+// pairs or the two are one.
+func (t *gpuPairs) of(a, b string, l parse.Line) *facts.Pair {
+	if a == b || a == "" || b == "" {
+		return nil
+	}
+	links, name := t.sink.Links(), gpuOrdered(a, b)
+	i, ok := t.known[name]
+	if !ok {
+		if len(links.Pairs) >= parse.MaxEntries*2 {
+			return nil
+		}
+		i = len(links.Pairs)
+		t.known[name] = i
+		links.Pairs = append(links.Pairs, facts.Pair{A: name[0], B: name[1], Kind: "gpu-gpu"})
+	}
+	t.sink.Watch("links.pairs["+name[0]+" -> "+name[1]+"]", &links.Pairs[i], l)
+	return &links.Pairs[i]
+}
+
+// gpuSetLink notes how two GPUs are joined, in the tools' words: "XGMI",
+// "PCIE" (rsmi and amd-smi), "X" and "P" (rocm-bandwidth-test).
+func gpuSetLink(p *facts.Pair, word string) {
+	switch strings.ToUpper(word) {
+	case "XGMI":
+		p.LinkType = "xgmi"
+	case "PCIE":
+		p.LinkType = "pcie"
+	}
+}
+
+// gpuSetAccess notes whether two GPUs reach each other. One direction that
+// is refused is enough.
+func gpuSetAccess(p *facts.Pair, word string) {
+	var ok bool
+	switch strings.ToUpper(word) {
+	case "ENABLED", "TRUE":
+		ok = p.Accessible == nil || *p.Accessible
+	case "DISABLED", "FALSE":
+	default:
+		return
+	}
+	p.Accessible = &ok
+}
+
+// gpuSetCoherent notes whether a link is coherent: "C", or "NC" where it is
+// not (amdsmi_cli/amdsmi_commands.py, topology).
+func gpuSetCoherent(p *facts.Pair, word string) {
+	var coherent bool
+	switch strings.ToUpper(word) {
+	case "C":
+		coherent = p.Coherent == nil || *p.Coherent
+	case "NC":
+	default:
+		return
+	}
+	p.Coherent = &coherent
+}
+
+// gpuAtomics is the widths in bits of the atomic operations of a link.
+var gpuAtomics = lazy.New(`^(?:64|32)(?:,(?:64|32))?$`)
+
+func gpuSetAtomics(p *facts.Pair, word string) {
+	if p.Atomics == "" && gpuAtomics.MatchString(word) {
+		p.Atomics = word
+	}
+}
+
+// gpuWorst reads "T" or "F" of a link. One direction that cannot is enough.
+func gpuWorst(known *bool, word string) *bool {
+	var can bool
+	switch strings.ToUpper(word) {
+	case "T", "TRUE":
+		can = known == nil || *known
+	case "F", "FALSE":
+	default:
+		return known
+	}
+	return &can
+}
+
+// gpuNumber reads a number that stands before a unit ("16", "32 GT/s",
+// "64289 MB").
+func gpuNumber(text string) (float64, bool) {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	v, err := finite.Parse(word)
+	if err != nil || v < 0 || v > 1e15 || v != v {
+		return 0, false
+	}
+	return v, true
+}
+
+// gpuInt is gpuNumber for what counts.
+func gpuInt(text string) *int {
+	v, ok := gpuNumber(text)
+	if !ok || v > 1e9 {
+		return nil
+	}
+	n := int(v)
+	return &n
+}
+
+// gpuGeneration is the PCIe generation of a speed in GT/s.
+func gpuGeneration(gts float64) int {
+	switch {
+	case gts >= 64:
+		return 6
+	case gts >= 32:
+		return 5
+	case gts >= 16:
+		return 4
+	case gts >= 8:
+		return 3
+	case gts >= 5:
+		return 2
+	case gts >= 2.5:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,174 @@
+package amd
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// rocmBandwidthKind are the devices and the matrices of rocm-bandwidth-test
+// (rocm_bandwidth_test_report.cpp, releases up to 2.6). Its numbers count the
+// processors as well; here GPUs are counted from 0.
+var rocmBandwidthKind = &parse.Kind{
+	Name: "rocm-bandwidth-test", Title: "rates between AMD GPUs, from rocm-bandwidth-test", Command: "rocm-bandwidth-test", Gives: []string{"benchmarks", "gpus", "links"},
+	Anchors: []string{"RocmBandwidthTest Version", "Inter-Device ", "directional copy peak bandwidth GB/s", "directional copy average bandwidth GB/s"},
+	Begins:  parse.BeginsLike(rocmBandwidthTitle),
+	Read:    rocmBandwidthRead,
+}
+
+var (
+	rocmBandwidthTitle  = lazy.New(`^\s*(?:RocmBandwidthTest Version: \S+|Inter-Device (Access|Link Type|Link Hops|Numa Distance).*|(Uni|Bi)?directional copy (?:peak|average) bandwidth GB/s)\s*$`)
+	rocmBandwidthDevice = lazy.New(`^\s*Device: (\d{1,3}),\s+(.*?)\s*$`)
+	rocmBandwidthPlace  = lazy.New(`,\s+([0-9a-fA-F]{1,2}:[0-9a-fA-F]{1,2}\.[0-7])$`)
+	rocmBandwidthIndex  = lazy.New(`^\s*D/D((?:\s+\d{1,3})+)\s*$`)
+	rocmBandwidthRow    = lazy.New(`^\s*(\d{1,3})((?:\s+(?:[0-9.]+|N/A|[PX]|FAIL|PASS))+)\s*$`)
+)
+
+// rocmBandwidthReport is the run under way.
+type rocmBandwidthReport struct {
+	// names are those of the devices by their numbers: "CPU0", "GPU1".
+	names map[int]string
+	// at are the GPUs of the facts, by the same numbers.
+	at    map[int]string
+	table string
+	two   bool
+	row   []int
+	bench *facts.Benchmark
+}
+
+func rocmBandwidthRead(s *parse.Sink, in *parse.Lines) {
+	r := &rocmBandwidthReport{names: make(map[int]string), at: make(map[int]string)}
+	pairs := newGPUPairs(s)
+	gpus, cpus := 0, 0
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			break
+		}
+		text := strings.TrimSpace(l.Text)
+		switch {
+		case text == "" || strings.HasPrefix(text, "Launch Command is:") || strings.Trim(text, ".") == "":
+		case rocmBandwidthDevice.MatchString(l.Text):
+			m := rocmBandwidthDevice.FindStringSubmatch(l.Text)
+			if gpus+cpus >= gpuMax {
+				break
+			}
+			place := rocmBandwidthPlace.FindStringSubmatch(m[2])
+			if place == nil {
+				r.names[parse.Number(m[1])] = "CPU" + strconv.Itoa(cpus)
+				cpus++
+				break
+			}
+			r.names[parse.Number(m[1])] = parse.GPUName(gpus)
+			g := gpuAt(s, gpus, rocmBandwidthAddress(place[1]), l)
+			name, _, _ := strings.Cut(m[2], ",")
+			gpuSetName(g, name)
+			r.at[parse.Number(m[1])] = g.Address
+			gpus++
+		case rocmBandwidthTitle.MatchString(l.Text):
+			r.finish(s)
+			m := rocmBandwidthTitle.FindStringSubmatch(l.Text)
+			r.table, r.row = m[1], nil
+			if strings.Contains(text, "directional copy") {
+				r.two = strings.HasPrefix(text, "Bi")
+				what := "copy"
+				if r.two {
+					what = "bidirectional"
+				}
+				r.bench = &facts.Benchmark{Tool: "rocm-bandwidth-test", Test: text, What: what, Source: s.Source(), Line: l.Number}
+			}
+		case rocmBandwidthIndex.MatchString(l.Text):
+			r.row = nil
+			for word := range strings.FieldsSeq(rocmBandwidthIndex.FindStringSubmatch(l.Text)[1]) {
+				r.row = append(r.row, parse.Number(word))
+			}
+			r.row = r.row[:min(len(r.row), gpuMax)]
+		case rocmBandwidthRow.MatchString(l.Text) && r.row != nil:
+			r.cells(pairs, rocmBandwidthRow.FindStringSubmatch(l.Text), l)
+		default:
+			r.finish(s)
+			return
+		}
+		in.Next()
+	}
+	r.finish(s)
+}
+
+// rocmBandwidthAddress completes the address, whose parts lack leading zeros.
+func rocmBandwidthAddress(text string) string {
+	bus, rest, _ := strings.Cut(text, ":")
+	device, function, _ := strings.Cut(rest, ".")
+	b, err := strconv.ParseUint(bus, 16, 8)
+	d, err2 := strconv.ParseUint(device, 16, 5)
+	f, err3 := strconv.ParseUint(function, 16, 3)
+	if err != nil || err2 != nil || err3 != nil {
+		return ""
+	}
+	return rocminfoAddress(strconv.FormatUint(b<<8|d<<3|f, 10))
+}
+
+// name is a device's name; without a list of the devices its number alone is
+// known, and whether it is a GPU is not.
+func (r *rocmBandwidthReport) name(n int) string {
+	if name, ok := r.names[n]; ok {
+		return name
+	}
+	return "device " + strconv.Itoa(n)
+}
+
+func (r *rocmBandwidthReport) cells(pairs *gpuPairs, m []string, l parse.Line) {
+	from := parse.Number(m[1])
+	cells := strings.Fields(m[2])
+	for i, cell := range cells[:min(len(cells), len(r.row))] {
+		to := r.row[i]
+		if r.bench == nil {
+			if p := pairs.of(r.at[from], r.at[to], l); p != nil {
+				rocmBandwidthCell(p, r.table, cell)
+			}
+			continue
+		}
+		rate, err := finite.Parse(cell)
+		if err != nil || from == to || rate < 0 || rate > 1e6 || len(r.bench.Points) >= parse.MaxEntries {
+			continue
+		}
+		r.bench.Points = append(r.bench.Points, facts.BenchmarkPoint{A: r.name(from), B: r.name(to), GBps: &rate, Line: l.Number})
+	}
+}
+
+func rocmBandwidthCell(p *facts.Pair, table, cell string) {
+	switch {
+	case table == "Link Type" && cell == "X":
+		p.LinkType = "xgmi"
+	case table == "Link Type" && cell == "P":
+		p.LinkType = "pcie"
+	case table == "Link Hops":
+		p.Hops = gpuInt(cell)
+	case table == "Access" && cell == "0":
+		gpuSetAccess(p, "FALSE")
+	case table == "Access" && cell == "1":
+		gpuSetAccess(p, "TRUE")
+	}
+}
+
+// finish adds the matrix under way.
+func (r *rocmBandwidthReport) finish(s *parse.Sink) {
+	if b := r.bench; b != nil && len(b.Points) > 0 && len(s.Facts.Benchmarks) < parse.MaxEntries {
+		rocmBandwidthPeak(b)
+		b.Complete = len(r.row) > 0
+		s.Facts.Benchmarks = append(s.Facts.Benchmarks, *b)
+	}
+	r.bench, r.table, r.row = nil, "", nil
+}
+
+// rocmBandwidthPeak notes the best rate between two GPUs.
+func rocmBandwidthPeak(b *facts.Benchmark) {
+	for _, p := range b.Points {
+		if strings.HasPrefix(p.A, "GPU") && strings.HasPrefix(p.B, "GPU") && (b.PeakGBps == nil || *p.GBps > *b.PeakGBps) {
+			b.PeakGBps = p.GBps
+		}
+	}
+}

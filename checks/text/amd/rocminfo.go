@@ -1,0 +1,248 @@
+package amd
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// rocminfoKind are the agents of rocminfo, or what grep leaves of them
+// (rocminfo.cc of ROCm/rocminfo: keys padded to 25 columns).
+var rocminfoKind = &parse.Kind{
+	Name: "rocminfo", Title: "AMD GPUs, from rocminfo", Command: "rocminfo", Gives: []string{"gpus"},
+	Anchors: []string{"HSA System Attributes", "HSA Agents", "Agent 1", "Agent 2", "  Name:  ", "Marketing Name:"},
+	Commands: []string{
+		"rocminfo",
+	},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		if !ok {
+			return false
+		}
+		switch text := strings.TrimSpace(l.Text); {
+		case text == "HSA System Attributes", text == "HSA Agents", rocminfoAgent.MatchString(text):
+			return true
+		case in.After("rocminfo"):
+			for _, ahead := range in.Ahead(12) {
+				if rocminfoName.MatchString(ahead.Text) || rocminfoAgent.MatchString(strings.TrimSpace(ahead.Text)) || strings.Contains(ahead.Text, "HSA System Attributes") {
+					return true
+				}
+			}
+			return false
+		}
+		return rocminfoName.MatchString(l.Text)
+	},
+	Read: rocminfoRead,
+}
+
+var (
+	rocminfoAgent = lazy.New(`^Agent (\d{1,3})$`)
+	// rocminfoName is the name of an agent that is a GPU; its ISAs have longer
+	// ones, further to the right.
+	rocminfoName  = lazy.New(`^ *(?:Name: +gfx[0-9a-f]{3,4}\s*|Marketing Name: {2,}\S.*)$`)
+	rocminfoEntry = lazy.New(`^( *)([A-Za-z][A-Za-z0-9 ().,/_-]{0,60}?)::? *(.*?)\s*$`)
+)
+
+// rocminfoGPU is an agent under way.
+type rocminfoGPU struct {
+	name, marketing, kind, uuid, bdf, memory string
+	seen                                     bool
+	head                                     parse.Line
+	// lines are those of the entries that it keeps, by their keys.
+	lines map[string]parse.Line
+}
+
+func rocminfoRead(s *parse.Sink, in *parse.Lines) {
+	var a rocminfoGPU
+	gpus := 0
+	finish := func() {
+		if a.finish(s, gpus) {
+			gpus++
+		}
+		a = rocminfoGPU{}
+	}
+	indent := -1
+	for {
+		l, ok := in.Peek()
+		if !ok || gpus >= gpuMax {
+			break
+		}
+		text := strings.TrimSpace(l.Text)
+		switch m := rocminfoEntry.FindStringSubmatch(l.Text); {
+		case rocminfoAgent.MatchString(text):
+			finish()
+			a.head, a.seen, indent = l, true, -1
+		case m != nil:
+			// The entries of an agent are at its first indent; those of its
+			// caches, pools and ISAs are further in.
+			if indent < 0 || len(m[1]) < indent {
+				indent = len(m[1])
+			}
+			if !a.entry(l, m[2], m[3], len(m[1]) == indent, finish) {
+				finish()
+				return
+			}
+		case text == "" || strings.Trim(text, "*=") == "" || text == "HSA Agents" || text == "HSA System Attributes" ||
+			text == "*** Done ***" || strings.HasPrefix(text, "ROCk module") || rocminfoPart.MatchString(text):
+		default:
+			finish()
+			return
+		}
+		in.Next()
+	}
+	finish()
+}
+
+// rocminfoKeys are keys that tell rocminfo's lines from other texts.
+var rocminfoKeys = lazy.New(`^(?:Runtime.*|System.*|Sig\.? ?Max.*|Signal.*|Machine Model.*|Mwaitx|XNACK.*|DMAbuf.*|VMM.*|Name|Uuid|Marketing Name|Vendor Name|Feature.*|Profiles?|Float.*|Max.*|Queue.*|Node|Device Type|Cache.*|L[1-4]|Chip ID|ASIC.*|BDFID|Internal Node ID|Compute Unit|SIMDs per CU|Shader.*|WatchPts.*|Coherent.*|Memory Properties|Fast.*|Wavefront.*|Workgroup.*|[xyz]|Grid.*|Packet.*|SDMA.*|IOMMU.*|Pool.*|Segment|Size|Allocatable|Alloc.*|Accessible.*|ISA.*|Default.*|FBarrier.*|Number.*|Clock.*|Timestamp.*|Domain|Device.*|Ext.*)$`)
+
+// entry takes one entry; it is false for what is none of rocminfo's.
+func (a *rocminfoGPU) entry(l parse.Line, key, value string, own bool, finish func()) bool {
+	if !rocminfoKeys.MatchString(key) {
+		return false
+	}
+	if !own {
+		return true
+	}
+	switch key {
+	case "Name":
+		if a.name != "" || a.marketing != "" && !a.seen {
+			finish() // What grep left of the next agent.
+		}
+		a.name = value
+	case "Marketing Name":
+		if a.marketing != "" {
+			finish()
+		}
+		a.marketing = value
+	case "Device Type":
+		a.kind = value
+	case "Uuid":
+		a.uuid = value
+	case "BDFID":
+		a.bdf = value
+	case "Memory Properties":
+		a.memory = value
+	}
+	if a.head.Number == 0 {
+		a.head = l
+	}
+	if a.lines == nil {
+		a.lines = make(map[string]parse.Line)
+	}
+	a.lines[key] = l
+	return true
+}
+
+// rocminfoPart begins a pool of memory or an instruction set of an agent.
+var rocminfoPart = lazy.New(`^(?:Pool|ISA) \d{1,3}$`)
+
+// rocminfoOther are names of processors and other agents among those of
+// GPUs, where grep left the names alone.
+var rocminfoOther = lazy.New(`(?i)processor|EPYC|Xeon|Ryzen(?:.*Core)?|Core\(TM\)|Threadripper|aie2`)
+
+// finish writes a GPU down; it is false for an agent that is none.
+func (a *rocminfoGPU) finish(s *parse.Sink, index int) bool {
+	gpu := a.kind == "GPU" || a.kind == "" && (gpuArchitecture.MatchString(a.name) || a.name == "" && a.marketing != "" && !rocminfoOther.MatchString(a.marketing))
+	if !gpu {
+		return false
+	}
+	g := gpuAt(s, index, rocminfoAddress(a.bdf), a.head)
+	told := func(key string) { s.Watch("gpus.devices["+g.Address+"]", g, a.lines[key]) }
+	told("Name")
+	gpuSetArchitecture(g, a.name)
+	told("Marketing Name")
+	gpuSetName(g, a.marketing)
+	told("Uuid")
+	if g.UUID == "" && strings.HasPrefix(a.uuid, "GPU-") && a.uuid != "GPU-XX" {
+		g.UUID = escape.Printable(a.uuid, 64)
+	}
+	if g.Integrated == nil && a.memory != "" || strings.Contains(a.memory, "APU") {
+		// Memory Properties is empty for a card.
+		told("Memory Properties")
+		integrated := strings.Contains(a.memory, "APU")
+		g.Integrated = &integrated
+	}
+	s.Settle()
+	return true
+}
+
+// rocminfoAddress reads BDFID: bus, device and function in 16 bits. The domain
+// is not among them.
+func rocminfoAddress(bdf string) string {
+	n, err := strconv.ParseUint(bdf, 10, 16)
+	if err != nil || n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("0000:%02x:%02x.%x", n>>8, n>>3&0x1f, n&7)
+}
+
+// rocminfoAgentsKind is the list of rocm_agent_enumerator: one architecture a
+// line, gfx000 for the processor. It counts the GPUs unless its output was
+// sorted to be unique.
+var rocminfoAgentsKind = &parse.Kind{
+	Name: "rocm-agent-enumerator", Title: "AMD GPUs, from rocm_agent_enumerator", Command: "rocm_agent_enumerator", Gives: []string{"gpus"},
+	Anchors: []string{"gfx000"}, Commands: []string{"rocm_agent_enumerator"},
+	Begins: parse.BeginsLike(rocminfoAgentLine),
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		command := in.Prompt().Command
+		unique := strings.Contains(command, "uniq") || strings.Contains(command, "sort -u")
+		lines := in.While(func(l parse.Line) bool { return rocminfoAgentLine.MatchString(l.Text) })
+		index := 0
+		for _, l := range lines {
+			name := strings.TrimSpace(l.Text)
+			if name == "gfx000" || index >= gpuMax {
+				continue
+			}
+			// A list of each architecture once has at least that many GPUs.
+			g := gpuAt(s, index, "", l)
+			gpuSetArchitecture(g, name)
+			index++
+		}
+		if unique {
+			s.Unknown("gpus", "devices", "the list names each architecture once, so that it does not tell how many GPUs there are", "rocm_agent_enumerator without sort -u")
+		}
+	},
+}
+
+var rocminfoAgentLine = lazy.New(`^\s*gfx[0-9a-f]{3,4}\s*$`)
+
+// rocminfoVersionKind is the content of /opt/rocm/.info/version, known by the
+// command alone.
+var rocminfoVersionKind = &parse.Kind{
+	Name: "rocm-version", Title: "ROCm's version, from /opt/rocm/.info/version", Command: "cat /opt/rocm/.info/version", Gives: []string{"software"},
+	Commands: []string{"cat", "cut", "head"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && strings.Contains(in.Prompt().Command, ".info/version") && in.After("cat", "cut", "head") && rocminfoVersion.MatchString(l.Text)
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		l, _ := in.Next()
+		s.Package("rocm", rocminfoVersion.FindStringSubmatch(l.Text)[1], "", "file", l)
+	},
+}
+
+var rocminfoVersion = lazy.New(`^\s*(\d+\.\d+(?:\.\d+)?)(?:-\S+)?\s*$`)
+
+// rocmLibraryKind is a file of ROCm whose name bears the release: its third and
+// later digits are major, minor and patch, two each (librccl.so.1.0.70201 is of
+// ROCm 7.2.1).
+var rocmLibraryKind = &parse.Kind{
+	Name: "rocm-library", Title: "ROCm's version, from the name of a library", Command: "ls -l /opt/rocm/lib/librccl.so*", Gives: []string{"software"},
+	Anchors: []string{"librccl.so.1.0.", "libamdhip64.so."},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		m := rocmLibrary.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		n := parse.Number(m[1])
+		s.Package("rocm", strconv.Itoa(n/10000)+"."+strconv.Itoa(n/100%100)+"."+strconv.Itoa(n%100), "", "file", l)
+		return true
+	},
+}
+
+var rocmLibrary = lazy.New(`\blib(?:rccl\.so\.1\.0|amdhip64\.so\.\d\.\d)\.([5-9]\d{4}|[1-9]\d{5})\b`)

@@ -1,0 +1,125 @@
+package amd_test
+
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+const rocminfoText = `ROCk module is loaded
+=====================    
+HSA System Attributes    
+=====================    
+Runtime Version:         1.14
+System Timestamp Freq.:  1000.000000MHz
+Mwaitx:                  DISABLED
+
+==========               
+HSA Agents               
+==========               
+*******                  
+Agent 1                  
+*******                  
+  Name:                    AMD Ryzen 9 9950X3D 16-Core Processor
+  Uuid:                    CPU-XX                             
+  Marketing Name:          AMD Ryzen 9 9950X3D 16-Core Processor
+  Device Type:             CPU                                
+  BDFID:                   0                                  
+*******                  
+Agent 2                  
+*******                  
+  Name:                    gfx1201                            
+  Uuid:                    GPU-0123456789abcdef               
+  Marketing Name:          AMD Radeon AI PRO R9700            
+  Device Type:             GPU                                
+  Cache Info:              
+    L1:                      32(0x20) KB                        
+  BDFID:                   768                                
+  Memory Properties:       
+  Pool Info:               
+    Pool 1                   
+      Segment:                 GLOBAL; FLAGS: COARSE GRAINED      
+  ISA Info:                
+    ISA 1                    
+      Name:                    amdgcn-amd-amdhsa--gfx1201         
+*******                  
+Agent 3                  
+*******                  
+  Name:                    gfx942                             
+  Marketing Name:          AMD Instinct MI300A                
+  Device Type:             GPU                                
+  BDFID:                   30720                              
+  Memory Properties:       APU
+*** Done ***             
+`
+
+func TestRocminfo(t *testing.T) {
+	f := texttest.Parse("x", "$ rocminfo\n"+rocminfoText+"next\n")
+	if len(f.GPUs.Devices) != 2 {
+		t.Fatalf("got %+v", f.GPUs.Devices)
+	}
+	g := testGPU(t, f, "0000:03:00.0")
+	if g.Name != "AMD Radeon AI PRO R9700" || g.Architecture != "gfx1201" || g.Vendor != "amd" || *g.Index != 0 || g.UUID == "" || g.Integrated != nil {
+		t.Errorf("got %+v", g)
+	}
+	g = testGPU(t, f, "0000:78:00.0")
+	if g.Architecture != "gfx942" || g.Integrated == nil || !*g.Integrated || *g.Index != 1 {
+		t.Errorf("got %+v", g)
+	}
+}
+
+func TestRocminfoFragments(t *testing.T) {
+	for name, c := range map[string]struct {
+		text          string
+		architectures []string
+	}{
+		"names":     {"$ rocminfo | grep -E '^  Name: +gfx'\n  Name:                    gfx1201     \n  Name:                    gfx1201     \n  Name:                    gfx1036     \n", []string{"gfx1201", "gfx1201", "gfx1036"}},
+		"with ISAs": {"$ rocminfo | grep gfx\n  Name:                    gfx1100                            \n      Name:                    amdgcn-amd-amdhsa--gfx1100         \n  Name:                    gfx1036                            \n", []string{"gfx1100", "gfx1036"}},
+		"models":    {"$ rocminfo | grep Marketing\n  Marketing Name:          AMD EPYC 7763 64-Core Processor    \n  Marketing Name:          AMD Instinct MI210                 \n  Marketing Name:          AMD Instinct MI210                 \n", []string{"", ""}},
+		"no prompt": {"Agent 2\n*******\n  Name:                    gfx90a\n  Marketing Name:          AMD Instinct MI250X\n", []string{"gfx90a"}},
+	} {
+		f := texttest.Parse(name, c.text)
+		if f.GPUs == nil || len(f.GPUs.Devices) != len(c.architectures) {
+			t.Errorf("%s: got %+v", name, f.GPUs)
+			continue
+		}
+		for i, g := range f.GPUs.Devices {
+			if g.Architecture != c.architectures[i] {
+				t.Errorf("%s: got %+v", name, g)
+			}
+		}
+	}
+}
+
+func TestRocmAgentEnumerator(t *testing.T) {
+	f := texttest.Parse("x", "$ rocm_agent_enumerator\ngfx000\ngfx908\ngfx908\ngfx1036\n")
+	if len(f.GPUs.Devices) != 3 || f.GPUs.Devices[0].Architecture != "gfx908" || f.GPUs.Devices[2].Integrated == nil {
+		t.Errorf("got %+v", f.GPUs)
+	}
+	if len(f.Unknown) != 0 {
+		t.Errorf("got %+v", f.Unknown)
+	}
+	if f := texttest.Parse("x", "$ rocm_agent_enumerator | sort -u\ngfx000\ngfx908\n"); len(f.Unknown) != 1 {
+		t.Errorf("got %+v", f.Unknown)
+	}
+}
+
+func TestROCmVersionFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"$ cat /opt/rocm/.info/version\n6.2.0-66\n":                   "6.2.0",
+		"$ cut -d- -f1 /opt/rocm/.info/version\n7.2.1\n":              "7.2.1",
+		"$ cat /opt/rocm-5.7.1/.info/version-utils\n5.7.1-98~22.04\n": "5.7.1",
+	} {
+		if f := texttest.Parse("x", text); len(f.Software) != 1 || f.Software[0].Name != "rocm" || f.Software[0].Version != want {
+			t.Errorf("%q: got %+v", text, f.Software)
+		}
+	}
+}
+
+func FuzzRocminfo(f *testing.F) {
+	f.Add(rocminfoText)
+	f.Add("$ rocminfo | grep gfx\n  Name:     gfx1100\n")
+	f.Add("gfx000\ngfx908\n")
+	f.Add("$ cat /opt/rocm/.info/version\n6.2.0-66\n")
+	f.Fuzz(testBounded)
+}

@@ -1,0 +1,168 @@
+package amd
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// rocmSMITopologyKind are the matrices of rocm-smi --showtopo and its parts
+// (python_smi_tools/rocm_smi.py of ROCm/rocm_smi_lib).
+var rocmSMITopologyKind = &parse.Kind{
+	Name: "rocm-smi-topology", Title: "links between AMD GPUs, from rocm-smi --showtopo", Command: "rocm-smi --showtopo", Gives: []string{"gpus", "links"},
+	Anchors: []string{"between two GPUs ="},
+	Begins:  parse.BeginsLike(rocmSMIMatrix),
+	Read:    rocmSMITopologyRead,
+}
+
+var (
+	rocmSMIMatrix = lazy.New(`^\s*=+ (Weight|Hops|Link Type|Link accessibility) between two GPUs =+\s*$`)
+	rocmSMINames  = lazy.New(`^\s*(?:GPU\d{1,3}\s*)+$`)
+)
+
+func rocmSMITopologyRead(s *parse.Sink, in *parse.Lines) {
+	title, _ := in.Next()
+	table := rocmSMIMatrix.FindStringSubmatch(title.Text)[1]
+	head, ok := in.Peek()
+	if !ok || !rocmSMINames.MatchString(head.Text) {
+		return
+	}
+	in.Next()
+	names := strings.Fields(head.Text)
+	names = names[:min(len(names), gpuMax)]
+	columns := make([]string, len(names))
+	for i, name := range names {
+		columns[i] = gpuAt(s, parse.Number(strings.TrimPrefix(name, "GPU")), "", head).Address
+	}
+	pairs := newGPUPairs(s)
+	for i := range columns {
+		l, ok := in.Peek()
+		if !ok {
+			return
+		}
+		cells := strings.Fields(l.Text)
+		if len(cells) < 2 || cells[0] != names[i] {
+			return
+		}
+		in.Next()
+		for j, cell := range cells[1:min(len(cells), len(columns)+1)] {
+			if p := pairs.of(columns[i], columns[j], l); p != nil {
+				rocmSMICell(p, table, cell)
+			}
+		}
+	}
+}
+
+// rocmSMICell notes what a matrix says of a pair.
+func rocmSMICell(p *facts.Pair, table, cell string) {
+	switch strings.ToLower(table) {
+	case "weight":
+		p.Weight = gpuInt(cell)
+	case "hops":
+		p.Hops = gpuInt(cell)
+	case "link type":
+		gpuSetLink(p, cell)
+	case "link accessibility":
+		gpuSetAccess(p, cell)
+	}
+}
+
+// rocmSMILineKind are the lines of rocm-smi by GPU: "GPU[0]  : GFX Version:
+// gfx90a".
+var rocmSMILineKind = &parse.Kind{
+	Name: "rocm-smi", Title: "AMD GPUs, from rocm-smi", Command: "rocm-smi -a", Gives: []string{"gpus"},
+	Anchors: []string{
+		": Device Name:", ": Device ID:", ": Card series:", ": Card Series:", ": Card model:", ": Card Model:", ": GFX Version:", ": PCI Bus:",
+		": (Topology) Numa", ": XGMI Error", ": GPU use (%)", ": Unique ID:", ": GUID:", "Driver version:",
+	},
+	Line: rocmSMILine,
+}
+
+var (
+	rocmSMIEntry  = lazy.New(`^\s*GPU\[(\d{1,3})\]\s*: ([^:]{1,60}?):\s*(.*?)\s*$`)
+	rocmSMIDriver = lazy.New(`^Driver version:\s*(\S+)\s*$`)
+)
+
+func rocmSMILine(s *parse.Sink, l parse.Line) bool {
+	if m := rocmSMIDriver.FindStringSubmatch(l.Text); m != nil {
+		smiDriver(s, m[1], l)
+		return true
+	}
+	m := rocmSMIEntry.FindStringSubmatch(l.Text)
+	if m == nil || parse.Number(m[1]) >= gpuMax {
+		return false
+	}
+	address := ""
+	if m[2] == "PCI Bus" {
+		address = m[3]
+	}
+	// Once the address is known, what was said under the number belongs to it:
+	// join does that.
+	rocmSMISet(gpuAt(s, parse.Number(m[1]), address, l), m[2], m[3])
+	return true
+}
+
+// rocmSMISet notes one entry of a GPU.
+func rocmSMISet(g *facts.GPU, key, value string) {
+	switch strings.ToLower(key) {
+	case "card series", "device name":
+		// Before ROCm 6 the series is the id where the name is not known.
+		gpuSetName(g, value)
+	case "device id", "card model":
+		if gpuInstinct(value) != "" {
+			gpuSetName(g, value)
+		}
+	case "gfx version":
+		gpuSetArchitecture(g, value)
+	case "unique id":
+		if g.UUID == "" && value != "N/A" {
+			g.UUID = escape.Printable(value, 64)
+		}
+	case "xgmi error count", "xgmi error status":
+		if n := gpuInt(value); n != nil {
+			g.XGMIErrors = n
+		}
+	}
+}
+
+// rocmSMITableKind is what rocm-smi prints without arguments.
+var rocmSMITableKind = &parse.Kind{
+	Name: "rocm-smi-table", Title: "AMD GPUs, the table of rocm-smi", Command: "rocm-smi", Gives: []string{"gpus"},
+	Anchors: []string{"= Concise Info =", "= Concise Hardware Info ="},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && strings.Contains(l.Text, "= Concise")
+	},
+	Read: rocmSMITableRead,
+}
+
+// rocmSMIRow is a row: the number of the GPU, in ROCm 6 and newer that of the
+// node and the ids of device and GPU, and its temperature.
+var rocmSMIRow = lazy.New(`^\s*(\d{1,3})\s+(?:(?:\d+\s+)?\[?(0x[0-9a-fA-F]{4})\b.*|\S*\d\S*\s.*)$`)
+
+func rocmSMITableRead(s *parse.Sink, in *parse.Lines) {
+	in.Next()
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			return
+		}
+		text := strings.TrimSpace(l.Text)
+		m := rocmSMIRow.FindStringSubmatch(l.Text)
+		switch {
+		case m != nil && parse.Number(m[1]) < gpuMax:
+			g := gpuAt(s, parse.Number(m[1]), "", l)
+			gpuSetName(g, m[2])
+		case text == "", strings.HasPrefix(text, "="), strings.HasPrefix(text, "GPU"), strings.HasPrefix(text, "Device"), strings.HasPrefix(text, "("):
+		default:
+			return
+		}
+		in.Next()
+		if strings.Contains(text, "End of ROCm SMI") {
+			return
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package amd_test
+
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+const rocmSMITopologyText = `============================ ROCm System Management Interface ============================
+================================ Weight between two GPUs =================================
+       GPU0         GPU1         GPU2         
+GPU0   0            15           40           
+GPU1   15           0            40           
+GPU2   40           40           0            
+
+================================= Hops between two GPUs ==================================
+       GPU0         GPU1         GPU2         
+GPU0   0            1            2            
+GPU1   1            0            2            
+GPU2   2            2            0            
+
+=============================== Link Type between two GPUs ===============================
+       GPU0         GPU1         GPU2         
+GPU0   0            XGMI         PCIE         
+GPU1   XGMI         0            PCIE         
+GPU2   PCIE         PCIE         0            
+
+======================================= Numa Nodes =======================================
+GPU[0]		: (Topology) Numa Node: 0
+================================== End of ROCm SMI Log ===================================
+`
+
+func TestROCmSMITopology(t *testing.T) {
+	f := texttest.Parse("x", rocmSMITopologyText)
+	if f.Links == nil || len(f.Links.Pairs) != 3 {
+		t.Fatalf("got %+v", f.Links)
+	}
+	want := map[string]string{"GPU0 GPU1": "xgmi", "GPU0 GPU2": "pcie", "GPU1 GPU2": "pcie"}
+	for _, p := range f.Links.Pairs {
+		if want[p.A+" "+p.B] != p.LinkType || p.Hops == nil || p.Weight == nil {
+			t.Errorf("got %+v", p)
+		}
+	}
+	if len(f.GPUs.Devices) != 3 || f.GPUs.Devices[0].Vendor != "amd" {
+		t.Errorf("got %+v", f.GPUs)
+	}
+}
+
+// The addresses, when a later part tells them, go into the pairs as well.
+func TestROCmSMIAddresses(t *testing.T) {
+	f := texttest.Parse("x", rocmSMITopologyText+"GPU[0]\t\t: PCI Bus: 0000:C1:00.0\nGPU[1]\t\t: PCI Bus: 0000:C6:00.0\nGPU[0]\t\t: Card Series: \t\tAMD Instinct MI250X\nGPU[0]\t\t: GFX Version: \t\tgfx90a\nGPU[0]\t\t: XGMI Error count: 2 (Multiple errors detected)\nDriver version: 6.7.0\n")
+	g := testGPU(t, f, "0000:c1:00.0")
+	if g.Name != "AMD Instinct MI250X" || g.Architecture != "gfx90a" || g.XGMIErrors == nil || *g.XGMIErrors != 2 {
+		t.Errorf("got %+v", g)
+	}
+	if p := f.Links.Between("0000:c1:00.0", "0000:c6:00.0"); p == nil || p.LinkType != "xgmi" {
+		t.Errorf("got %+v", f.Links)
+	}
+	if len(f.Software) != 1 || f.Software[0].Version != "6.7.0" {
+		t.Errorf("got %+v", f.Software)
+	}
+}
+
+func TestROCmSMITable(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		gpus int
+		name string
+	}{
+		"ROCm 6": {`======================================== Concise Info ========================================
+Device  Node  IDs              Temp    Power  Partitions          SCLK    MCLK    Fan  Perf  PwrCap  VRAM%  GPU%
+              (DID,     GUID)  (Edge)  (Avg)  (Mem, Compute, ID)
+==============================================================================================
+0       1     0x738c,   54321  35.0°C  39.0W  N/A, N/A, 0         300Mhz  1200Mhz 0%   auto  290.0W  0%     0%
+1       2     0x738c,   12345  36.0°C  40.0W  N/A, N/A, 0         300Mhz  1200Mhz 0%   auto  290.0W  0%     0%
+==============================================================================================
+==================================== End of ROCm SMI Log =====================================
+`, 2, "AMD Instinct MI100"},
+		"ROCm 5": {`================================= Concise Info =================================
+GPU  Temp (DieEdge)  AvgPwr  SCLK    MCLK     Fan  Perf  PwrCap  VRAM%  GPU%
+0    35.0c           33.0W   800Mhz  1600Mhz  0%   auto  300.0W    0%   0%
+================================================================================
+============================= End of ROCm SMI Log ==============================
+`, 1, ""},
+	} {
+		f := texttest.Parse(name, c.text)
+		if f.GPUs == nil || len(f.GPUs.Devices) != c.gpus || f.GPUs.Devices[0].Name != c.name {
+			t.Errorf("%s: got %+v", name, f.GPUs)
+		}
+	}
+}
+
+func FuzzROCmSMI(f *testing.F) {
+	f.Add(rocmSMITopologyText)
+	f.Add("= Concise Info =\n0 1 0x738c, 5 1W\n")
+	f.Add("GPU[0]\t\t: PCI Bus: 0000:C1:00.0\nGPU[0]\t\t: GFX Version: gfx90a\n")
+	f.Fuzz(testBounded)
+}

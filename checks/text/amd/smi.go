@@ -1,0 +1,334 @@
+package amd
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// smiKind are the reports of amd-smi by GPU: list, static, metric and
+// bad-pages, as text (amdsmi_cli/amdsmi_logger.py of ROCm/amdsmi: nested keys
+// in capitals, indented by four blanks).
+var smiKind = &parse.Kind{
+	Name: "amd-smi", Title: "AMD GPUs, from amd-smi", Command: "amd-smi static", Gives: []string{"gpus"},
+	Anchors:  []string{"GPU: ", "MARKET_NAME:"},
+	Commands: []string{"amd-smi list", "amd-smi static", "amd-smi metric", "amd-smi bad-pages"},
+	Begins: func(in *parse.Lines) bool {
+		ahead := in.Ahead(2)
+		if len(ahead) > 0 && smiModel.MatchString(ahead[0].Text) {
+			return true
+		}
+		return len(ahead) > 1 && smiHead.MatchString(ahead[0].Text) && smiEntry.MatchString(ahead[1].Text)
+	},
+	Read: smiRead,
+}
+
+var (
+	smiHead  = lazy.New(`^ *(?:- )?GPU: (\d{1,3})$`)
+	smiEntry = lazy.New(`^( +)(?:- )?([A-Za-z0-9_ -]{1,60}):(?: (.*))?$`)
+	smiModel = lazy.New(`^ +MARKET_NAME: \S`)
+)
+
+// smiRead takes the reports of consecutive GPUs. Without their heads, as
+// grep leaves them, each model begins the next GPU.
+func smiRead(s *parse.Sink, in *parse.Lines) {
+	var report smiReport
+	next, headless := 0, true
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			break
+		}
+		text := strings.TrimRight(l.Text, " \t")
+		if m := smiHead.FindStringSubmatch(text); m != nil {
+			report.finish(s)
+			headless = false
+			report = smiReport{index: parse.Number(m[1]), head: l}
+			in.Next()
+			continue
+		}
+		m := smiEntry.FindStringSubmatch(text)
+		if m == nil {
+			// A blank line stands between two GPUs.
+			if text != "" {
+				break
+			}
+			ahead := in.Ahead(3)
+			if len(ahead) < 2 || !smiHead.MatchString(strings.TrimSpace(ahead[1].Text)) && (len(ahead) != 3 || !smiHead.MatchString(strings.TrimSpace(ahead[2].Text))) {
+				break
+			}
+			in.Next()
+			continue
+		}
+		if headless && strings.TrimSpace(m[2]) == "MARKET_NAME" {
+			report.finish(s)
+			if next >= gpuMax {
+				break
+			}
+			report = smiReport{index: next, head: l}
+			next++
+		}
+		report.take(len(m[1]), m[2], m[3], l)
+		in.Next()
+	}
+	report.finish(s)
+}
+
+// smiReport is what amd-smi says of one GPU.
+type smiReport struct {
+	index int
+	head  parse.Line
+	// path are the keys above the entry under way, with their indents.
+	path   []string
+	indent []int
+	// values are the entries by their keys, "/" between them, and lines those
+	// in which they stand.
+	values map[string]string
+	lines  map[string]parse.Line
+	// pages counts the pages that are listed as retired, and listed is where
+	// the list begins.
+	pages  int
+	listed parse.Line
+}
+
+// smiMaxValues bounds the entries of one GPU.
+const smiMaxValues = 1000
+
+func (r *smiReport) take(indent int, key, value string, l parse.Line) {
+	for len(r.indent) > 0 && r.indent[len(r.indent)-1] >= indent {
+		r.indent, r.path = r.indent[:len(r.indent)-1], r.path[:len(r.path)-1]
+	}
+	key = strings.ToUpper(strings.ReplaceAll(strings.TrimSpace(key), " ", "_"))
+	if len(r.path) > 8 {
+		return
+	}
+	if value == "" {
+		r.indent, r.path = append(r.indent, indent), append(r.path, key)
+		return
+	}
+	name := strings.Join(append(r.path, key), "/")
+	if strings.HasPrefix(name, "RETIRED/") && key == "PAGE_ADDRESS" {
+		r.page(1, l)
+	}
+	r.set(name, strings.TrimSpace(value), l)
+}
+
+// page counts pages that are listed as retired.
+func (r *smiReport) page(count int, l parse.Line) {
+	if r.pages == 0 {
+		r.listed = l
+	}
+	r.pages += count
+}
+
+// set keeps the first value of an entry.
+func (r *smiReport) set(name, value string, l parse.Line) {
+	if r.values == nil {
+		r.values, r.lines = make(map[string]string), make(map[string]parse.Line)
+	}
+	if _, ok := r.values[name]; !ok && len(r.values) < smiMaxValues {
+		r.values[name], r.lines[name] = value, l
+	}
+}
+
+// smiFields says which entry fills what, for text and JSON alike.
+var smiFields = map[string]func(g *facts.GPU, value string){
+	"ASIC/MARKET_NAME":             gpuSetName,
+	"MARKET_NAME":                  gpuSetName,
+	"BOARD/PRODUCT_NAME":           gpuSetName,
+	"ASIC/TARGET_GRAPHICS_VERSION": gpuSetArchitecture,
+	"UUID": func(g *facts.GPU, v string) {
+		if g.UUID == "" && v != "N/A" {
+			g.UUID = escape.Printable(v, 64)
+		}
+	},
+	"BUS/MAX_PCIE_WIDTH": func(g *facts.GPU, v string) { smiWidth(&smiLink(g).MaxWidth, v) },
+	"BUS/MAX_PCIE_SPEED": func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).MaxGeneration, v) },
+	"PCIE/WIDTH":         func(g *facts.GPU, v string) { smiWidth(&smiLink(g).Width, v) },
+	"PCIE/SPEED":         func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).Generation, v) },
+	"PCIE/REPLAY_COUNT": func(g *facts.GPU, v string) {
+		if n := gpuInt(v); n != nil {
+			smiLink(g).Replays = n
+		}
+	},
+	"VRAM/SIZE": func(g *facts.GPU, v string) {
+		if mb, ok := gpuNumber(v); ok && g.MemoryBytes == 0 {
+			g.MemoryBytes = int64(mb) << 20 // amd-smi says MB and divides by 1024 * 1024.
+		}
+	},
+	"ECC/TOTAL_CORRECTABLE_COUNT":   func(g *facts.GPU, v string) { smiErrors(g, false, v) },
+	"ECC/TOTAL_UNCORRECTABLE_COUNT": func(g *facts.GPU, v string) { smiErrors(g, true, v) },
+	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": func(g *facts.GPU, v string) {
+		if n := gpuInt(v); n != nil {
+			g.XGMIErrors = n
+		}
+	},
+	"XGMI_ERR": func(g *facts.GPU, v string) {
+		// amdsmi_xgmi_status_t.
+		for word, n := range map[string]int{"NO_ERRORS": 0, "ERROR": 1, "MULTIPLE_ERRORS": 2} {
+			if strings.TrimPrefix(v, "AMDSMI_XGMI_STATUS_") == word {
+				g.XGMIErrors = &n
+			}
+		}
+	},
+	"RETIRED": func(g *facts.GPU, v string) {
+		if zero := 0; v == "No bad pages found." && g.RetiredPages == nil {
+			g.RetiredPages = &zero
+		}
+	},
+}
+
+func smiLink(g *facts.GPU) *facts.GPULink {
+	if g.PCIe == nil {
+		g.PCIe = &facts.GPULink{}
+	}
+	return g.PCIe
+}
+
+// smiErrors notes errors of the memory. amd-smi counts zero for cards
+// without ECC as well, so that zero says nothing.
+func smiErrors(g *facts.GPU, uncorrected bool, value string) {
+	v, ok := gpuNumber(value)
+	if !ok || v == 0 {
+		return
+	}
+	if g.ECC == nil {
+		g.ECC = &facts.ECC{Enabled: true}
+	}
+	n := int64(v)
+	if uncorrected {
+		g.ECC.VolatileUncorrected = &n
+	} else {
+		g.ECC.VolatileCorrected = &n
+	}
+}
+
+func smiWidth(to *int, value string) {
+	if n := gpuInt(value); n != nil && *n <= 32 && *to == 0 {
+		*to = *n
+	}
+}
+
+func smiSpeed(to *int, value string) {
+	v, ok := gpuNumber(value)
+	switch {
+	case !ok || *to != 0:
+	case strings.Contains(value, "MT/s"):
+		*to = gpuGeneration(v / 1000)
+	default:
+		*to = gpuGeneration(v)
+	}
+}
+
+// finish writes a GPU's entries down.
+func (r *smiReport) finish(s *parse.Sink) {
+	if len(r.values) == 0 || r.index >= gpuMax {
+		return
+	}
+	address := r.values["BDF"]
+	if address == "" {
+		address = r.values["BUS/BDF"]
+	}
+	g := gpuAt(s, r.index, address, r.head)
+	// amd-smi's name of the board is worth less than that of the model.
+	for _, first := range []string{"ASIC/MARKET_NAME", "MARKET_NAME"} {
+		s.Watch("gpus.devices["+g.Address+"]", g, r.lines[first])
+		gpuSetName(g, r.values[first])
+	}
+	for name, set := range smiFields {
+		if v, ok := r.values[name]; ok && v != "N/A" {
+			s.Watch("gpus.devices["+g.Address+"]", g, r.lines[name])
+			set(g, v)
+		}
+	}
+	if pages := r.pages; pages > 0 { // The report goes on to the next GPU.
+		s.Watch("gpus.devices["+g.Address+"]", g, r.listed)
+		g.RetiredPages = &pages
+	}
+	s.Settle()
+	smiDriver(s, r.values["DRIVER/VERSION"], r.lines["DRIVER/VERSION"])
+}
+
+// smiDriver notes the version of the kernel driver, which for one that
+// came with the kernel is the kernel's.
+func smiDriver(s *parse.Sink, version string, l parse.Line) {
+	version = strings.TrimSpace(version)
+	if version == "" || version == "N/A" || strings.ContainsAny(version, " \t") || len(version) > 60 {
+		return
+	}
+	s.Package("amdgpu", version, "", "amd-smi", l)
+}
+
+// smiTableKind is what amd-smi prints without arguments, since version 26.
+var smiTableKind = &parse.Kind{
+	Name: "amd-smi-table", Title: "AMD GPUs, the table of amd-smi", Command: "amd-smi", Gives: []string{"gpus"},
+	Anchors: []string{"| AMD-SMI", "GPU-Name | Mem-Uti"}, Commands: []string{"amd-smi", "amd-smi monitor"},
+	Begins: func(in *parse.Lines) bool {
+		for _, l := range in.Ahead(3) {
+			if strings.Contains(l.Text, "| AMD-SMI") || strings.Contains(l.Text, "GPU-Name | Mem-Uti") {
+				return true
+			}
+		}
+		return false
+	},
+	Read: smiTableRead,
+}
+
+var (
+	smiVersions = lazy.New(`(amdgpu|ROCm) version: ?(\S+)`)
+	smiFirst    = lazy.New(`^\s*\|\s*([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(.*?)\s*\|\s*\S+(?: %)?\s+\S+(?: °C)?\s+(\d+|N/A)\s+\S+\s`)
+	smiSecond   = lazy.New(`^\s*\|\s*(\d{1,3})\s+(\d{1,3}|N/A)\s+(\d{1,3}|N/A)\s+(\S+)\s*\|`)
+)
+
+func smiTableRead(s *parse.Sink, in *parse.Lines) {
+	var g *facts.GPU
+	rows := 0
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			return
+		}
+		text := strings.TrimSpace(l.Text)
+		if text == "" || text[0] != '|' && text[0] != '+' {
+			return
+		}
+		in.Next()
+		for _, m := range smiVersions.FindAllStringSubmatch(text, 4) {
+			switch {
+			case m[1] == "ROCm":
+				s.Package("rocm", m[2], "", "amd-smi", l)
+			case m[2] != "Linuxver":
+				smiDriver(s, m[2], l)
+			}
+		}
+		if m := smiFirst.FindStringSubmatch(l.Text); m != nil && rows < gpuMax {
+			rows++
+			g = s.GPU(facts.Address(m[1]), l)
+			g.Vendor = gpuVendor
+			gpuSetName(g, m[2])
+			smiErrors(g, true, m[3])
+		} else if m := smiSecond.FindStringSubmatch(l.Text); m != nil && g != nil {
+			gpuSetIndex(s, g, parse.Number(m[1]))
+			g = nil
+		}
+	}
+}
+
+// smiVersionKind is the line of amd-smi version.
+var smiVersionKind = &parse.Kind{
+	Name: "amd-smi-version", Title: "versions, from amd-smi version", Command: "amd-smi version", Gives: []string{"software"},
+	Anchors: []string{"AMDSMI Tool:"},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		for _, m := range smiVersions.FindAllStringSubmatch(l.Text, 4) {
+			if v := strings.TrimRight(m[2], "|,"); m[1] == "ROCm" && v != "N/A" {
+				s.Package("rocm", v, "", "amd-smi", l)
+			} else {
+				smiDriver(s, v, l)
+			}
+		}
+		return true
+	},
+}

@@ -1,0 +1,59 @@
+package amd
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// torchDevicesKind is the answer of PyTorch to the question whether it sees
+// GPUs, as people paste it: the call, and the value in the next line.
+var torchDevicesKind = &parse.Kind{
+	Name: "torch-devices", Title: "whether PyTorch sees GPUs", Command: `python -c "import torch; print(torch.cuda.is_available())"`, Gives: []string{"logs"},
+	Anchors: []string{"torch.cuda.is_available()", "torch.cuda.device_count()"}, Commands: []string{"python", "python3"},
+	Begins: func(in *parse.Lines) bool {
+		ahead := in.Ahead(2)
+		if in.After("python", "python3") {
+			return len(ahead) > 0 && torchDevicesQuestion(in.Prompt().Command) != "" && torchDevicesValue.MatchString(ahead[0].Text)
+		}
+		return len(ahead) == 2 && torchDevicesQuestion(ahead[0].Text) != "" && torchDevicesValue.MatchString(ahead[1].Text)
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		question := ""
+		if in.After("python", "python3") {
+			question = torchDevicesQuestion(in.Prompt().Command)
+		}
+		l, _ := in.Next()
+		if question == "" {
+			question = torchDevicesQuestion(l.Text)
+			l, _ = in.Next()
+		}
+		switch value := torchDevicesValue.FindStringSubmatch(l.Text)[1]; {
+		case question == "device_count" && value != "True" && value != "False":
+			s.Message("torch-gpu-count", map[string]string{"count": value}, l)
+			if value == "0" {
+				s.Message("torch-sees-no-gpu", nil, l)
+			}
+		case question == "is_available" && value == "False":
+			s.Message("torch-sees-no-gpu", nil, l)
+		case question == "is_available" && value == "True":
+			s.Message("torch-sees-gpu", nil, l)
+		}
+	},
+}
+
+// torchDevicesValue is what Python prints, alone in its line.
+var torchDevicesValue = lazy.New(`^\s*(True|False|\d{1,3})\s*$`)
+
+// torchDevicesQuestion is the last thing that a line of code asks for.
+func torchDevicesQuestion(code string) string {
+	available, count := strings.LastIndex(code, "torch.cuda.is_available()"), strings.LastIndex(code, "torch.cuda.device_count()")
+	switch {
+	case available < 0 && count < 0:
+		return ""
+	case available > count:
+		return "is_available"
+	}
+	return "device_count"
+}

@@ -1,0 +1,253 @@
+package text
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// unpack reads what is compressed, or archived with compression: its first bytes
+// tell. packed is false for everything else.
+func (t *intake) unpack(ctx context.Context, in text, r *bufio.Reader, head []byte) (packed bool, err error) {
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken gzip: %w", err))
+		}
+		return true, t.unpacked(ctx, in, z, ".gz", ".tgz")
+	case bytes.HasPrefix(head, []byte("BZh")) && len(head) > 9 && string(head[4:10]) == "1AY&SY":
+		return true, t.unpacked(ctx, in, bzip2.NewReader(r), ".bz2")
+	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
+		in.list.pass(in.name, problem{"packed with xz, which is not read: unpack it first", facts.UnreadForm})
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		in.list.pass(in.name, problem{"packed with zstd, which is not read: unpack it first", facts.UnreadForm})
+	case isZip(head):
+		raw, err := t.inMemory(r, "a zip in a pipe or an archive")
+		if err != nil {
+			return true, t.unreadable(ctx, in.list, in.name, err)
+		}
+		return true, t.zip(ctx, in, bytes.NewReader(raw), int64(len(raw)))
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+func isZip(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
+
+// tooDeep is the problem of an archive in too many others.
+var tooDeep = problem{"packed too often", facts.UnreadForm}
+
+// unpacked reads what a compressed file holds.
+func (t *intake) unpacked(ctx context.Context, in text, from io.Reader, suffixes ...string) error {
+	if in.depth >= maxDepth {
+		in.list.pass(in.name, tooDeep)
+		return nil
+	}
+	inner := in.name
+	for _, s := range suffixes {
+		inner = strings.TrimSuffix(inner, s)
+	}
+	return t.stream(ctx, text{name: inner, from: from, depth: in.depth + 1, list: in.list})
+}
+
+// inMemory reads what has to be held in memory whole.
+func (t *intake) inMemory(r io.Reader, what string) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, maxInMemory+1))
+	if err == nil && len(raw) > maxInMemory {
+		err = fmt.Errorf("%s is read up to %s", what, parse.Size(maxInMemory))
+	}
+	return raw, err
+}
+
+// zip reads the members of a zip archive. Their names are shown and never
+// used as paths.
+func (t *intake) zip(ctx context.Context, in text, r io.ReaderAt, size int64) error {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken zip: %w", err))
+	}
+	list := &listing{intake: t, of: in.name}
+	defer list.close()
+	for _, member := range z.File {
+		shown := t.member(in.name, member.Name)
+		ended, err := t.ended(ctx)
+		p, isText := zipMember(member)
+		switch {
+		case err != nil:
+			return err
+		case p.why != "":
+			list.pass(shown, p)
+		case !isText:
+		case ended:
+			list.pass(shown, t.problemOf(t.stopped))
+		case in.depth >= maxDepth:
+			list.pass(shown, tooDeep)
+		default:
+			err = t.zipped(ctx, text{name: shown, depth: in.depth + 1, list: list}, member)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// zipMember tells whether a member holds a text, or why it is not read.
+func zipMember(member *zip.File) (p problem, isText bool) {
+	mode := member.Mode()
+	switch {
+	case mode.IsDir() && member.UncompressedSize64 == 0:
+		return problem{}, false
+	case mode&fs.ModeSymlink != 0:
+		return problem{why: "a symbolic link"}, false
+	case !mode.IsRegular() && !mode.IsDir():
+		return problem{why: "not a regular file"}, false
+	case member.Flags&1 != 0: // APPNOTE.TXT 4.4.4, bit 0.
+		return problem{"encrypted: unpack it first", facts.UnreadForm}, false
+	case member.Method != zip.Store && member.Method != zip.Deflate:
+		return problem{fmt.Sprintf("compressed by method %d, which is not read: unpack it first", member.Method), facts.UnreadForm}, false
+	}
+	return problem{}, true
+}
+
+// zipped reads a member of a zip archive.
+func (t *intake) zipped(ctx context.Context, in text, member *zip.File) error {
+	f, err := member.Open()
+	if err != nil {
+		return t.unreadable(ctx, in.list, in.name, err)
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	in.from = f
+	return t.stream(ctx, in)
+}
+
+// isTar reports whether a file begins with the head of a member of a tar archive:
+// its checksum, which all forms have, fits. It is the sum of the head's bytes with
+// blanks in its own place (POSIX.1-1988, ustar).
+func isTar(head []byte) bool {
+	const headSize, sumAt, sumEnd = 512, 148, 156
+	if len(head) < headSize {
+		return false
+	}
+	said, err := strconv.ParseInt(strings.Trim(string(head[sumAt:sumEnd]), " \x00"), 8, 64)
+	if err != nil {
+		return false
+	}
+	unsigned, signed := int64(0), int64(0) // Old archives add signed bytes.
+	for i, b := range head[:headSize] {
+		if i >= sumAt && i < sumEnd {
+			b = ' '
+		}
+		unsigned, signed = unsigned+int64(b), signed+int64(int8(b))
+	}
+	return said == unsigned || said == signed
+}
+
+// tar reads the members of a tar archive.
+func (t *intake) tar(ctx context.Context, in text, r io.Reader) error {
+	members := tar.NewReader(r)
+	list := &listing{intake: t, of: in.name}
+	defer list.close()
+	for {
+		head, err := members.Next()
+		if errors.Is(err, io.EOF) {
+			// What follows the last member is nothing, but for the checksum of
+			// what the archive is packed in.
+			if _, err = io.Copy(io.Discard, r); err == nil {
+				return nil
+			}
+		}
+		if err != nil {
+			if !errors.Is(err, ErrMaxBytes) && !errors.Is(err, context.DeadlineExceeded) {
+				err = fmt.Errorf("broken tar: %w", err)
+			}
+			return t.unreadable(ctx, in.list, in.name, fmt.Errorf("the rest was not read: %w", err))
+		}
+		shown := t.member(strings.TrimSuffix(in.name, ".tar"), head.Name)
+		p, isText := tarMember(head)
+		switch {
+		case p.why != "":
+			list.pass(shown, p)
+		case !isText:
+		case in.depth >= maxDepth:
+			list.pass(shown, tooDeep)
+		default:
+			err = t.stream(ctx, text{name: shown, from: members, depth: in.depth + 1, counted: true, list: list})
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// tarMember tells whether a member holds a text, or why it is not read.
+func tarMember(head *tar.Header) (p problem, isText bool) {
+	switch head.Typeflag {
+	case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
+		return problem{}, true
+	case tar.TypeDir, tar.TypeXGlobalHeader:
+		return problem{}, false
+	case tar.TypeSymlink:
+		return problem{why: "a symbolic link"}, false
+	case tar.TypeLink:
+		return problem{why: "a hard link"}, false
+	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
+		return problem{why: "not a regular file"}, false
+	}
+	return problem{fmt.Sprintf("a member of type %q, which is not read", head.Typeflag), facts.UnreadForm}, false
+}
+
+// member is the name of a member of an archive.
+func (t *intake) member(archive, name string) string {
+	if t.alone != "" && strings.HasPrefix(t.alone, archive) {
+		return name
+	}
+	return archive + ":" + name
+}
+
+// isArchiveText reports whether a text is a txtar archive: its first line, or
+// the first one after a comment, is the mark of a file.
+func isArchiveText(head []byte) bool {
+	found := txtar.Parse(head).Files
+	return len(found) > 0 && !strings.ContainsAny(found[0].Name, " \t") && strings.ContainsAny(found[0].Name, "./")
+}
+
+// txtar reads the files of a text archive.
+func (t *intake) txtar(ctx context.Context, in text, r io.Reader) error {
+	raw, err := t.inMemory(r, "a text archive")
+	if err != nil {
+		return t.unreadable(ctx, in.list, in.name, err)
+	}
+	list := &listing{intake: t, of: in.name}
+	defer list.close()
+	for _, f := range txtar.Parse(raw).Files {
+		member := text{name: t.member(in.name, f.Name), from: bytes.NewReader(f.Data), depth: maxDepth, counted: true, list: list}
+		if ended, err := t.ended(ctx); err != nil {
+			return err
+		} else if ended {
+			list.pass(member.name, t.problemOf(t.stopped))
+			continue
+		}
+		if err := t.stream(ctx, member); err != nil {
+			return err
+		}
+	}
+	return nil
+}

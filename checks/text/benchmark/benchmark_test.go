@@ -1,0 +1,247 @@
+package benchmark_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+func TestNCCLTests(t *testing.T) {
+	f := texttest.Parse("x.txt", texttest.NCCLTestsTable)
+	if len(f.Benchmarks) != 1 {
+		t.Fatalf("got %d tables", len(f.Benchmarks))
+	}
+	b := f.Benchmarks[0]
+	points := b.Points
+	b.Points = nil
+	peak, wrong := 37.28, int64(3)
+	want := facts.Benchmark{
+		Tool: "nccl-tests", Test: "all_reduce", What: "collective", Ranks: 2, Nodes: 1,
+		GPUNames: []string{"NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"}, PeakGBps: &peak, Wrong: &wrong, Complete: true, Source: "x.txt", Line: 2, Lines: map[string]int{"wrong": 14},
+	}
+	if diff := cmp.Diff(want, b); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(points) != 2 || points[1].Bytes != 64<<20 || *points[1].GBps != 37.28 || *points[1].ExpectedGBps != 450 {
+		t.Errorf("got %+v", points)
+	}
+}
+
+// TestNCCLTestsOldLayouts holds the rows of NCCL 1 and 2.4, and a table that
+// broke off.
+func TestNCCLTestsOldLayouts(t *testing.T) {
+	for row, want := range map[string]float64{
+		"     8388608       2097152   float     sum    162.0   51.79   90.63    N/A    160.0   52.44   91.77    N/A":         91.77,
+		"     8388608       2097152   float     sum    162.0   51.79   90.63  5e-07    160.0   52.44   89.77  5e-07":         90.63,
+		"     8388608       2097152   float    none       0    162.0   51.79   90.63      0    160.0   52.44   89.77      0": 90.63,
+	} {
+		f := texttest.Parse("x.txt", "nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor)\n# Using devices\n"+row+"\n^C\n")
+		if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 1 || *f.Benchmarks[0].PeakGBps != want || f.Benchmarks[0].Complete {
+			t.Errorf("%s: got %+v", row, f.Benchmarks)
+		}
+	}
+}
+
+const p2pBandwidthTable = `[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]
+Device=0 CAN Access Peer Device=1
+Device=1 CANNOT Access Peer Device=0
+
+P2P Connectivity Matrix
+     D\D     0     1
+     0	     1     1
+     1	     0     1
+Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)
+   D\D     0      1 
+     0 3909.92  36.53 
+     1  37.12 4000.96 
+Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)
+   D\D     0      1 
+     0 3964.48 363.14 
+     1 391.89 3992.97 
+P2P=Enabled Latency (P2P Writes) Matrix (us)
+   GPU     0      1 
+     0   1.72   3.41 
+     1   3.34   1.84 
+
+   CPU     0      1 
+     0   4.52   7.01 
+     1   6.77   4.25 
+`
+
+func TestP2PBandwidth(t *testing.T) {
+	f := texttest.Parse("x.txt", p2pBandwidthTable)
+	var got []string
+	for _, b := range f.Benchmarks {
+		got = append(got, b.What+" "+b.Points[0].A+" "+b.Points[0].B)
+	}
+	if diff := cmp.Diff([]string{"copy GPU0 GPU1", "copy GPU0 GPU1", "latency GPU0 GPU1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if *f.Benchmarks[0].P2P || !*f.Benchmarks[1].P2P || *f.Benchmarks[1].Points[0].GBps != 363.14 || *f.Benchmarks[2].Points[1].Microseconds != 3.34 {
+		t.Errorf("got %+v", f.Benchmarks)
+	}
+	want := []facts.GPUPeer{{A: "GPU0", B: "GPU1", Read: "ok", Write: "ok"}, {A: "GPU1", B: "GPU0", Read: "not-supported", Write: "not-supported"}}
+	if diff := cmp.Diff(want, f.GPUs.P2P); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSimpleP2P(t *testing.T) {
+	f := texttest.Parse("x.txt", `> Peer access from NVIDIA L4 (GPU0) -> NVIDIA L4 (GPU1) : Yes
+> Peer access from NVIDIA L4 (GPU1) -> NVIDIA L4 (GPU0) : No
+cudaMemcpyPeer / cudaMemcpy between GPU0 and GPU1: 19.87GB/s
+Verification error @ element 1: val = 0.000000, ref = 4.000000
+Verification error @ element 2: val = 0.000000, ref = 8.000000
+Test failed!
+`)
+	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].Wrong != 2 || *f.Benchmarks[0].PeakGBps != 19.87 || len(f.GPUs.P2P) != 2 {
+		t.Errorf("got %+v", f.Benchmarks)
+	}
+}
+
+const nvbandwidthTable = `Running device_to_device_memcpy_write_ce.
+memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)
+           0         1
+ 0       N/A    396.43
+ 1    390.00       N/A
+
+SUM device_to_device_memcpy_write_ce 786.43
+`
+
+func TestNVBandwidth(t *testing.T) {
+	inJSON := `{
+"nvbandwidth": {
+ "Driver Version": "580.159.04",
+ "testcases": [ {"name": "device_to_device_memcpy_write_ce", "status": "Passed",
+  "bandwidth_description": "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)",
+  "bandwidth_matrix": [["N/A", "396.43"], ["390.00", "N/A"]]} ] } }
+`
+	for name, text := range map[string]string{"text": nvbandwidthTable, "json": inJSON, "json without its first line": strings.TrimPrefix(inJSON, "{\n")} {
+		f := texttest.Parse("x.txt", text)
+		if len(f.Benchmarks) != 1 {
+			t.Fatalf("%s: got %+v", name, f.Benchmarks)
+		}
+		b := f.Benchmarks[0]
+		if b.What != "copy" || b.Test != "device_to_device_memcpy_write_ce" || !b.Complete || len(b.Points) != 2 ||
+			b.Points[0].A != "GPU1" || b.Points[0].B != "GPU0" || *b.Points[0].GBps != 396.43 {
+			t.Errorf("%s: got %+v", name, b)
+		}
+	}
+}
+
+func TestPerftest(t *testing.T) {
+	f := texttest.Parse("x.txt", `---------------------------------------------------------------------------------------
+                    RDMA_Write BW Test
+ Dual-port       : OFF		Device         : mlx5_0
+ Number of qps   : 1		Transport type : IB
+ Mtu             : 4096[B]
+ Link type       : Ethernet
+---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 65536      5000             370.12             368.00               0.701904
+---------------------------------------------------------------------------------------
+`)
+	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].PeakGBps != 46 || f.Benchmarks[0].Test != "RDMA_Write BW" || !f.Benchmarks[0].Complete {
+		t.Fatalf("got %+v", f.Benchmarks)
+	}
+	if p := f.NICs.RDMA[0]; p.Device != "mlx5_0" || p.LinkLayer != "Ethernet" || p.MTU != 4096 {
+		t.Errorf("got %+v", p)
+	}
+	if b := f.Benchmarks[0]; b.Memory != "host" || b.Points[0].A != "mlx5_0" || b.Points[0].ExpectedGBps != nil {
+		t.Errorf("got %+v, where no text tells the port's rate", b)
+	}
+}
+
+// TestPerftestExpected holds what a bandwidth between machines is measured by.
+func TestPerftestExpected(t *testing.T) {
+	const port = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tPhysical state: LinkUp\n\t\tRate: 400\n\t\tLink layer: InfiniBand\n\n"
+	table := func(before, title string) string {
+		return port + before + "                    " + title + ` BW Test
+ Dual-port       : OFF		Device         : mlx5_0
+ Link type       : IB
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 4096       5000             20.12             20.00               0.701904
+ 65536      5000             160.12             160.00               0.701904
+---------------------------------------------------------------------------------------
+`
+	}
+	for name, tt := range map[string]struct {
+		text, memory, basis string
+		expected            float64
+	}{
+		"host":           {table("", "RDMA_Write"), "host", "the port of mlx5_0", 50},
+		"both ways":      {table("", "RDMA_Write Bidirectional"), "host", "the port of mlx5_0 in both directions", 100},
+		"CUDA":           {table("allocated GPU buffer of a 131072 address at 0x7f00 for type CUDA_MEM_DEVICE\n", "Send"), "gpu", "the port of mlx5_0", 50},
+		"CUDA, older":    {table("cuMemAlloc() of a 131072 bytes GPU buffer\n", "RDMA_Write"), "gpu", "the port of mlx5_0", 50},
+		"ROCm":           {table("Using ROCm Device with ID: 0, Name: AMD Instinct MI300X, PCI Bus ID: 0x5, GCN Arch: gfx942\n", "RDMA_Write"), "gpu", "the port of mlx5_0", 50},
+		"reads are free": {table("", "RDMA_Read"), "host", "", 0},
+	} {
+		f := texttest.Parse("x.txt", tt.text)
+		if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 2 || len(f.NICs.RDMA) != 1 {
+			t.Errorf("%s: got %+v, %+v", name, f.Benchmarks, f.NICs)
+			continue
+		}
+		b := f.Benchmarks[0]
+		small, large := b.Points[0], b.Points[1]
+		got := 0.0
+		if large.ExpectedGBps != nil {
+			got = *large.ExpectedGBps
+		}
+		if b.Memory != tt.memory || got != tt.expected || large.Basis != tt.basis || small.ExpectedGBps != nil {
+			t.Errorf("%s: got %+v", name, b)
+		}
+	}
+}
+
+func FuzzBenchmarks(f *testing.F) {
+	for _, seed := range []string{texttest.NCCLTestsTable, p2pBandwidthTable, nvbandwidthTable} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		f := texttest.Parse("x", text)
+		if n := len(f.Benchmarks); n > parse.MaxEntries {
+			t.Errorf("%d tables", n)
+		}
+	})
+}
+
+func TestCUDADevices(t *testing.T) {
+	for line, want := range map[string]string{
+		"Device: 1, NVIDIA H200, pciBusID: 0, pciDeviceID: a, pciDomainID:0":                            "0000:00:0a.0",
+		"Device 0: NVIDIA H200 (00000000:00:06)":                                                        "0000:00:06.0",
+		"#  Rank  0 Group  0 Pid   2214 on ip-10-40-12-77 device  0 [0000:53:00] NVIDIA H100 80GB HBM3": "0000:53:00.0",
+		"#   Rank  0 Pid  41706 on    labws02 device  0 [0x01] NVIDIA RTX A6000":                        "",
+		"Device: 1, NVIDIA H200, pciBusID: zz, pciDeviceID: a, pciDomainID:0":                           "",
+	} {
+		got := ""
+		if f := texttest.Parse("x", line); f.GPUs != nil {
+			got = f.GPUs.Devices[0].Address
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+	}
+}
+
+// Processes of a build without MPI write one list each; two runs, one after the
+// other, are something else.
+func TestNCCLTestsAlone(t *testing.T) {
+	device := "#  Rank  0 Group  0 Pid   2214 on node7 device  0 [0x53] NVIDIA H100 80GB HBM3\n"
+	head := "# nThread 1 nGpus 1 minBytes 8 maxBytes 128\n# Using devices\n"
+	for text, want := range map[string]int{
+		head + device + device + device: 3,
+		head + device + head + device:   2,
+		head + device:                   0,
+		head + device + "node7:1:1 [0] NCCL INFO cudaDriverVersion 12040\n" + head + device: 0,
+	} {
+		got := texttest.Parse("x.txt", text).Benchmarks
+		if len(got) == 0 || got[0].Jobs != want {
+			t.Errorf("%q: want %d processes of rank 0, got %v", text, want, got)
+		}
+	}
+}

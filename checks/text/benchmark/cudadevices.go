@@ -1,0 +1,62 @@
+package benchmark
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// cudaDevicesKind reads the lists of devices that NVIDIA's benchmarks print
+// above their tables.
+var cudaDevicesKind = &parse.Kind{
+	Name:    "cuda-devices",
+	Title:   "GPUs by address, from the head of p2pBandwidthLatencyTest, nvbandwidth or nccl-tests",
+	Command: "./nvbandwidth -l",
+	Gives:   []string{"gpus"},
+	Anchors: []string{"pciBusID: ", "Device 0: ", "Device 1: ", "): NVIDIA", ": NVIDIA ", "] NVIDIA ", "] Tesla "},
+	Line:    cudaDevicesLine,
+}
+
+var (
+	// p2pBandwidthLatencyTest.cu: "Device: %d, %s, pciBusID: %x, pciDeviceID:
+	// %x, pciDomainID:%x".
+	cudaDevicesSample = lazy.New(`^\s*Device: (\d+), (.+), pciBusID: ([0-9a-f]{1,2}), pciDeviceID: ([0-9a-f]{1,2}), pciDomainID: ?([0-9a-f]{1,8})\s*$`)
+	// nvbandwidth.cpp: "Device %d: %s (%s)" with the bus id.
+	cudaDevicesBandwidth = lazy.New(`^\s*Device (\d+): (.+) \(([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?\)\s*$`)
+	// nccl-tests since 2.15: "... device  0 [0000:53:00] NVIDIA H100 80GB HBM3".
+	cudaDevicesTests = lazy.New(`\bdevice +(\d+) \[([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?\] ((?:NVIDIA|Tesla) .+?)\s*$`)
+)
+
+func cudaDevicesLine(s *parse.Sink, l parse.Line) bool {
+	name, address := "", ""
+	switch {
+	case cudaDevicesSample.MatchString(l.Text):
+		m := cudaDevicesSample.FindStringSubmatch(l.Text)
+		domain, errDomain := strconv.ParseUint(m[5], 16, 32)
+		bus, errBus := strconv.ParseUint(m[3], 16, 8)
+		device, errDevice := strconv.ParseUint(m[4], 16, 8)
+		if errDomain != nil || errBus != nil || errDevice != nil {
+			return false
+		}
+		name, address = m[2], facts.Address(fmt.Sprintf("%04x:%02x:%02x.0", domain, bus, device))
+	case cudaDevicesBandwidth.MatchString(l.Text):
+		m := cudaDevicesBandwidth.FindStringSubmatch(l.Text)
+		name, address = m[2], facts.Address(m[3]+".0")
+	case cudaDevicesTests.MatchString(l.Text):
+		m := cudaDevicesTests.FindStringSubmatch(l.Text)
+		name, address = m[3], facts.Address(m[2]+".0")
+	}
+	if address == "" {
+		return false
+	}
+	g := s.GPU(address, l)
+	g.Vendor = "nvidia"
+	if g.Name == "" {
+		g.Name = escape.Printable(name, 100)
+	}
+	return true
+}

@@ -1,0 +1,173 @@
+package benchmark
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// nvbandwidthKind reads NVIDIA/nvbandwidth (output.cpp and json_output.cpp of
+// v0.4 to v0.8).
+var nvbandwidthKind = &parse.Kind{
+	Name:    "nvbandwidth",
+	Title:   "bandwidth between GPUs and to the host, from NVIDIA's nvbandwidth",
+	Command: "./nvbandwidth",
+	Gives:   []string{"benchmarks"},
+	Anchors: []string{"bandwidth (GB/s)", "latency (ns)", `"bandwidth_matrix"`, `"nvbandwidth"`},
+	Begins: func(in *parse.Lines) bool {
+		l, _ := in.Peek()
+		return nvbandwidthTitle.MatchString(l.Text) || strings.Contains(l.Text, `"nvbandwidth"`)
+	},
+	Read: readNVBandwidth,
+}
+
+// nvbandwidthTitle is the line above a matrix: "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)".
+var nvbandwidthTitle = lazy.New(`^\s*(memcpy|memory latency|multicast|local copy).*(bandwidth \(GB/s\)|latency.*\(ns\))`)
+
+// nvbandwidthCase is one test in JSON.
+type nvbandwidthCase struct {
+	Name        string  `json:"name"`
+	Status      string  `json:"status"`
+	Description string  `json:"bandwidth_description"`
+	Matrix      [][]any `json:"bandwidth_matrix"`
+}
+
+func readNVBandwidth(s *parse.Sink, in *parse.Lines) {
+	l, _ := in.Peek()
+	if strings.Contains(l.Text, `"nvbandwidth"`) {
+		readNVBandwidthJSON(s, in)
+		return
+	}
+	in.Next()
+	b := nvbandwidthBenchmark(s, l.Text, "", l)
+	matrix(in, func(row, column string, value float64, at parse.Line) { nvbandwidthPoint(&b, row, column, value, at) })
+	for _, next := range in.Ahead(4) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(next.Text), "SUM "); ok {
+			b.Test, _, _ = strings.Cut(name, " ")
+			b.What = nvbandwidthWhat(b.Test, l.Text)
+			b.Complete = true
+			for {
+				taken, _ := in.Next()
+				if taken.Number == next.Number {
+					break
+				}
+			}
+			break
+		}
+	}
+	Add(s, b)
+}
+
+func nvbandwidthBenchmark(s *parse.Sink, title, name string, l parse.Line) facts.Benchmark {
+	enabled := true
+	test := name
+	if test == "" {
+		test = strings.TrimSpace(title)
+	}
+	b := facts.Benchmark{Tool: "nvbandwidth", Test: test, What: nvbandwidthWhat(name, title), Source: s.Source(), Line: l.Number}
+	if strings.Contains(title, "GPU(row)") {
+		b.P2P = &enabled // It makes peer access or leaves the pair out (N/A).
+	}
+	return b
+}
+
+// nvbandwidthWhat says in our words what a test measures.
+func nvbandwidthWhat(name, title string) string {
+	text := name + " " + title
+	switch {
+	case strings.Contains(text, "latency"):
+		return "latency"
+	case strings.Contains(text, "local"):
+		return "local"
+	case strings.Contains(text, "all_to_") || strings.Contains(text, "one_to_all") || strings.Contains(text, "multicast"):
+		return "other" // Many copies at once: the pair's link is shared.
+	case strings.Contains(text, "bidirectional") || strings.Contains(text, "<->"):
+		return "bidirectional"
+	case strings.Contains(text, "device_to_device_memcpy_read") || strings.Contains(title, "GPU(row) -> GPU(column)"):
+		return "copy-read"
+	case strings.Contains(title, "GPU(row) <- GPU(column)") || strings.Contains(name, "device_to_device"):
+		return "copy"
+	case strings.Contains(title, "CPU(row) -> GPU(column)"):
+		return "host-to-gpu"
+	case strings.Contains(title, "CPU(row) <- GPU(column)"):
+		return "gpu-to-host"
+	}
+	return "other"
+}
+
+func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at parse.Line) {
+	if len(b.Points) >= parse.MaxEntries {
+		return
+	}
+	p := facts.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
+	switch b.What {
+	case "host-to-gpu":
+		p.A = "CPU"
+	case "gpu-to-host":
+		p.A, p.B = "GPU"+column, "CPU"
+	case "latency":
+		value /= 1000 // It prints nanoseconds.
+		p.Microseconds = &value
+		b.Points = append(b.Points, p)
+		return
+	case "copy": // The arrow says which way data goes: from the column to the row.
+		p.A, p.B = "GPU"+column, "GPU"+row
+	}
+	p.GBps = &value
+	b.Points = append(b.Points, p)
+}
+
+func readNVBandwidthJSON(s *parse.Sink, in *parse.Lines) {
+	first, _ := in.Peek()
+	text := parse.JSONDocument(in)
+	var doc struct {
+		Body struct {
+			Testcases []nvbandwidthCase `json:"testcases"`
+		} `json:"nvbandwidth"`
+	}
+	if json.Unmarshal([]byte(text), &doc) != nil {
+		return
+	}
+	cases := parse.YAMLBelow(parse.JSONNodes(text), "nvbandwidth", "testcases")
+	at := func(n *yaml.Node) parse.Line {
+		if n == nil {
+			return first
+		}
+		return parse.Line{Number: first.Number + n.Line - 1}
+	}
+	for n, c := range doc.Body.Testcases {
+		if len(c.Matrix) == 0 {
+			continue
+		}
+		matrix := parse.YAMLBelow(parse.YAMLItem(cases, n), "bandwidth_matrix")
+		b := nvbandwidthBenchmark(s, c.Description, c.Name, at(parse.YAMLItem(cases, n)))
+		b.Complete = c.Status == "Passed"
+		for i, row := range c.Matrix {
+			for j, cell := range row {
+				if value, ok := nvbandwidthNumber(cell); ok {
+					nvbandwidthPoint(&b, strconv.Itoa(i), strconv.Itoa(j), value, at(parse.YAMLItem(parse.YAMLItem(matrix, i), j)))
+				}
+			}
+		}
+		Add(s, b)
+	}
+}
+
+// nvbandwidthNumber reads a cell, which is a number or a text ("396.43", "N/A").
+func nvbandwidthNumber(cell any) (float64, bool) {
+	switch v := cell.(type) {
+	case float64:
+		return v, true
+	case string:
+		n, err := finite.Parse(v)
+		return n, err == nil
+	}
+	return 0, false
+}

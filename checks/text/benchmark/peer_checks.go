@@ -1,0 +1,178 @@
+package benchmark
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// peerMatrixKind is what small programs print that people write to ask the driver
+// for peer access, pair by pair:
+//
+//	[Step 1] hipDeviceCanAccessPeer matrix
+//	0 -> 1 : 1
+var peerMatrixKind = &parse.Kind{
+	Name: "peer-access", Title: "peer access as a small program asked for it", Command: "python3 -c 'import torch; print(torch.cuda.can_device_access_peer(0, 1))'", Gives: []string{"gpus"},
+	Anchors: []string{"CanAccessPeer"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		if !ok || strings.ContainsAny(l.Text, "(&;") { // A line of the program itself.
+			return false
+		}
+		for _, l := range in.Ahead(4)[1:] {
+			if peerMatrixRow.MatchString(l.Text) {
+				return true
+			}
+		}
+		return false
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		head, _ := in.Next()
+		amd := strings.Contains(strings.ToLower(head.Text), "hip")
+		for _, l := range in.While(func(l parse.Line) bool { return peerMatrixRow.MatchString(l.Text) || strings.TrimSpace(l.Text) == "" }) {
+			if m := peerMatrixRow.FindStringSubmatch(l.Text); m != nil {
+				peerMatrixEnter(s, m[1], m[2], m[3], amd, l)
+			}
+		}
+	},
+}
+
+// peerAnswerKind is a call with its answer in one line, as Python prints it.
+var peerAnswerKind = &parse.Kind{
+	Name: "peer-access-call", Title: "peer access, from PyTorch", Command: peerMatrixKind.Command, Gives: []string{"gpus"},
+	Anchors: []string{"can_device_access_peer("},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		m := peerAnswer.FindStringSubmatch(l.Text)
+		if m != nil {
+			peerMatrixEnter(s, m[1], m[2], m[3], false, l)
+		}
+		return m != nil
+	},
+}
+
+var (
+	peerMatrixRow = lazy.New(`^\s*(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?(?:->|→|=>) ?(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?[:=] ?(0|1|(?i:yes|no|true|false))\s*$`)
+	peerAnswer    = lazy.New(`can_device_access_peer\((\d{1,2}), ?(\d{1,2})\)\W{1,8}(0|1|True|False)\b`)
+)
+
+func peerMatrixEnter(s *parse.Sink, from, to, answer string, amd bool, l parse.Line) {
+	if from == to {
+		return // Of itself a GPU says no.
+	}
+	access := slices.Contains([]string{"1", "yes", "true"}, strings.ToLower(answer))
+	p2pAccess(s, parse.Number(from), parse.Number(to), access, l)
+	if amd {
+		for _, index := range []string{from, to} {
+			s.GPUAt(parse.Number(index), l).Vendor = "amd"
+		}
+	}
+}
+
+// peerCopyKind is a line in which such a program says how a copy between two GPUs
+// came out: "copy cuda:0 -> cuda:1 : max abs diff 3.99, all zeros on target: True",
+// "P2P copy success: GPU 0 -> GPU 1, bytes = 67108864". What it calls a success
+// alone was not compared with what was sent.
+var peerCopyKind = &parse.Kind{
+	Name: "peer-copy", Title: "a copy between two GPUs, from a small program", Gives: []string{"benchmarks"},
+	Anchors:   []string{"cuda:", "GPU ", "GPU0", "GPU1", "gpu0", "gpu1", "device "},
+	Prefilter: peerCopyPrefilter, Line: peerCopyLine,
+}
+
+var (
+	peerCopyPair = lazy.New(`(?i)\b(?:cuda:|gpu[ :]?|hip:|device[ :]?)(\d{1,2}) ?(?:->|→|=>| to ) ?(?:cuda:|gpu[ :]?|hip:|device[ :]?)(\d{1,2})\b`)
+	peerCopyTold = lazy.New(`(?i)\bcop(?:y|ied|ies)\b|memcpy|transfer`)
+	// The words that data arrived wrong, with the number or the answer that
+	// decides, if there is one.
+	peerCopyWords = lazy.New(`(?i)\b(?:all[ -]zeros?|mismatch(?:es|ed)?|corrupt(?:ed|ion)?|incorrect|wrong data|data (?:is )?wrong|not equal|differs?)\b(?: (?:on|at|in) \w+)?(?: ?[:=] ?(\w+))?`)
+	peerCopyDiff  = lazy.New(`(?i)\bmax(?:imum)?[ _]?(?:abs(?:olute)?[ _])?(?:diff(?:erence)?|err(?:or)?)[ :=]+([0-9.]+(?:e[-+]?\d+)?)`)
+	peerCopyGood  = lazy.New(`(?i)\b(?:success(?:ful(?:ly)?)?|ok|pass(?:ed)?|correct|match(?:es)?|equal[:= ]+true)\b`)
+)
+
+// peerCopyPrefilter keeps the lines that hold what peerCopyPair has between the GPUs,
+// with a digit before it and the first letter of a GPU's name behind it.
+func peerCopyPrefilter(line []byte) parse.Relevance {
+	for i, b := range line {
+		if !arrowByte[b] {
+			continue
+		}
+		before, after, ok := cutArrow(line, i)
+		if !ok {
+			continue
+		}
+		before, after = bytes.TrimSuffix(before, blank), bytes.TrimPrefix(after, blank)
+		if len(before) > 0 && parse.IsDigit(before[len(before)-1]) && len(after) > 0 && strings.IndexByte("cghdCGHD", after[0]) >= 0 {
+			return parse.Relevant
+		}
+	}
+	return parse.Irrelevant
+}
+
+var blank = []byte(" ")
+
+// arrowByte are the bytes that cutArrow looks for: the rarest of each arrow.
+var arrowByte = [256]bool{'>': true, 'o': true, 'O': true}
+
+// cutArrow cuts a line around "->", "=>" or " to " (in any case), of which the byte at
+// a place is the rarest.
+func cutArrow(line []byte, at int) (before, after []byte, ok bool) {
+	before, after = line[:at], line[at+1:]
+	if line[at] != '>' {
+		t := len(before) - 1
+		if t < 1 || before[t] != 't' && before[t] != 'T' || before[t-1] != ' ' {
+			return nil, nil, false
+		}
+		after, ok = bytes.CutPrefix(after, blank)
+		return before[:t-1], after, ok
+	}
+	shaft := len(before) - 1
+	if shaft < 0 || before[shaft] != '-' && before[shaft] != '=' {
+		return nil, nil, false
+	}
+	return before[:shaft], after, true
+}
+
+func peerCopyLine(s *parse.Sink, l parse.Line) bool {
+	m := peerCopyPair.FindStringSubmatch(l.Text)
+	if m == nil || m[1] == m[2] || !peerCopyTold.MatchString(l.Text) {
+		return false
+	}
+	b := facts.Benchmark{
+		Tool: "own program", Test: "a copy between GPUs", What: "copy", Complete: true, Source: s.Source(), Line: l.Number,
+		Points: []facts.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], Line: l.Number}},
+	}
+	switch wrong, told := peerCopyVerdict(l.Text); {
+	case wrong:
+		b.Wrong = new(int64(1)) // How many is not told.
+	case told:
+		b.Wrong = new(int64(0))
+	case !peerCopyGood.MatchString(l.Text):
+		return false
+	}
+	Add(s, b)
+	return true
+}
+
+// peerCopyVerdict says whether a line calls data wrong, and whether it compared
+// them at all.
+func peerCopyVerdict(text string) (wrong, told bool) {
+	if m := peerCopyDiff.FindStringSubmatch(text); m != nil {
+		if v, err := finite.Parse(m[1]); err == nil {
+			// A copy is exact: rounding is no excuse.
+			wrong, told = v > 0, true
+		}
+	}
+	for _, m := range peerCopyWords.FindAllStringSubmatch(text, 8) {
+		told = true
+		switch strings.ToLower(m[1]) {
+		case "0", "false", "no", "none":
+		default:
+			wrong = true
+		}
+	}
+	return wrong, told
+}

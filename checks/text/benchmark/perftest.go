@@ -1,0 +1,127 @@
+package benchmark
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/rdma"
+)
+
+// perftest is the state of the two kinds.
+type perftest struct {
+	// onGPU is the text in which the next table is of a GPU's memory.
+	onGPU string
+}
+
+// perftestKind reads ib_write_bw and its sisters of linux-rdma/perftest
+// (src/perftest_parameters.h: RESULT_FMT and its kin).
+func perftestKind(p *perftest) *parse.Kind {
+	return &parse.Kind{
+		Name:    "perftest",
+		Title:   "RDMA bandwidth, from ib_write_bw and its sisters",
+		Command: "ib_write_bw -d mlx5_0 -a --report_gbits <host>",
+		Gives:   []string{"benchmarks", "nics"},
+		Anchors: []string{"BW Test", "BW peak[", "BW average["},
+		Begins: func(in *parse.Lines) bool {
+			l, _ := in.Peek()
+			return perftestTitle.MatchString(l.Text) || strings.Contains(l.Text, "#bytes") && strings.Contains(l.Text, "BW average[")
+		},
+		Read: func(s *parse.Sink, in *parse.Lines) { perftestRead(s, p, in) },
+	}
+}
+
+var (
+	perftestTitle   = lazy.New(`^\s*((?:Send|RDMA_Write|RDMA_Read)(?:_imm)?|(?:Atomic|Raw) \w+)( Bidirectional)?(?: Post List)? BW (?:forwarding )?(?:Multicast )?Test`)
+	perftestSetting = lazy.New(`(Device|Link type|Mtu|Transport type|GID index|Number of qps)\s*:\s*(\S+)`)
+)
+
+func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
+	first, _ := in.Peek()
+	b := facts.Benchmark{Tool: "perftest", Test: "ib_bw", What: "network", Memory: "host", Source: s.Source(), Line: first.Number}
+	if m := perftestTitle.FindStringSubmatch(first.Text); m != nil {
+		b.Test = strings.TrimSpace(m[1]) + m[2] + " BW"
+	}
+	if p.onGPU == s.Source() {
+		b.Memory, p.onGPU = "gpu", ""
+	}
+	port := facts.RDMAPort{Port: 1}
+	gbits := false
+	for rows := 0; ; {
+		l, ok := in.Peek()
+		if !ok || l.Number > first.Number+500 {
+			break
+		}
+		text := strings.TrimSpace(l.Text)
+		fields := strings.Fields(text)
+		switch {
+		case strings.Contains(text, "BW average["):
+			gbits = strings.Contains(text, "Gb/sec")
+		case len(fields) >= 4 && perftestRow(&b, fields, gbits, l):
+			rows++
+		case rows > 0 && strings.HasPrefix(text, "---"):
+			b.Complete = true
+			in.Next()
+			goto done
+		case rows > 0 && text != "":
+			goto done
+		}
+		for _, m := range perftestSetting.FindAllStringSubmatch(text, -1) {
+			switch m[1] {
+			case "Device":
+				port.Device = m[2]
+			case "Link type":
+				port.LinkLayer = map[string]string{"IB": "InfiniBand", "Ethernet": "Ethernet"}[m[2]]
+			case "Mtu":
+				port.MTU = parse.Number(strings.TrimSuffix(m[2], "[B]"))
+			}
+		}
+		in.Next()
+	}
+done:
+	for i := range b.Points {
+		b.Points[i].A = port.Device
+	}
+	Add(s, b)
+	if port.Device != "" {
+		rdma.Merge(s, port, first)
+	}
+}
+
+// perftestGPUKind are the lines by which perftest tells, before its table, that the
+// buffer lies in a GPU (src/cuda_memory.c, src/rocm_memory.c; older ones say
+// "cuMemAlloc() of a 131072 bytes GPU buffer").
+func perftestGPUKind(p *perftest) *parse.Kind {
+	return &parse.Kind{
+		Name:    "perftest-gpu",
+		Title:   "that RDMA bandwidth is measured from a GPU's memory, from ib_write_bw --use_cuda",
+		Command: "ib_write_bw -d mlx5_0 --use_cuda=0 <host>",
+		Gives:   []string{"benchmarks"},
+		Anchors: []string{"allocated GPU buffer", " bytes GPU buffer", "using DMA-BUF for GPU buffer", "Using ROCm Device with ID: "},
+		Line: func(s *parse.Sink, _ parse.Line) bool {
+			p.onGPU = s.Source()
+			return true
+		},
+	}
+}
+
+// perftestRow reads "#bytes #iterations BW peak BW average MsgRate".
+func perftestRow(b *facts.Benchmark, fields []string, gbits bool, l parse.Line) bool {
+	size, err := strconv.ParseInt(fields[0], 10, 64)
+	_, errCount := strconv.ParseInt(fields[1], 10, 64)
+	average, errRate := finite.Parse(fields[3])
+	if err != nil || errCount != nil || errRate != nil || size <= 0 || average < 0 {
+		return false
+	}
+	rate := average / 1000 * 1.048576 // MB/sec of 2^20 bytes (perftest's default).
+	if gbits {
+		rate = average / 8
+	}
+	if len(b.Points) < parse.MaxEntries {
+		b.Points = append(b.Points, facts.BenchmarkPoint{Bytes: size, GBps: &rate, Line: l.Number})
+	}
+	return true
+}

@@ -1,0 +1,91 @@
+package text_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+)
+
+// TestGoldenDocs holds that docs/evidence.md lists every kind of text, and the
+// messages by program.
+func TestGoldenDocs(t *testing.T) {
+	const path = "../../docs/evidence.md"
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := replaceBetween(t, string(raw), "kinds", kindsTable())
+	want = replaceBetween(t, want, "messages", messagesTable())
+	golden.File(t, path, []byte(want))
+}
+
+func replaceBetween(t *testing.T, text, name, table string) string {
+	t.Helper()
+	from, to := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
+	head, rest, ok := strings.Cut(text, from)
+	_, tail, ok2 := strings.Cut(rest, to)
+	if !ok || !ok2 {
+		t.Fatalf("the marks of %s are missing", name)
+	}
+	return head + from + table + to + tail
+}
+
+func kindsTable() string {
+	var b strings.Builder
+	b.WriteString("| kind | what it is | produced by | sections of the facts |\n| --- | --- | --- | --- |\n")
+	for _, k := range text.Kinds() {
+		command := k.Command
+		if command != "" {
+			command = "`" + strings.ReplaceAll(command, "|", `\|`) + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, k.Title, command, strings.Join(k.Gives, ", "))
+	}
+	return b.String()
+}
+
+func messagesTable() string {
+	count := make(map[string]map[string]int)
+	for _, s := range message.Statements() {
+		if count[s.Program] == nil {
+			count[s.Program] = make(map[string]int)
+		}
+		count[s.Program][s.Role]++
+	}
+	var programs []string
+	for p := range count {
+		programs = append(programs, p)
+	}
+	slices.Sort(programs)
+	var b strings.Builder
+	b.WriteString("| program | states a cause | names a category | is a consequence | states a setting |\n| --- | ---: | ---: | ---: | ---: |\n")
+	for _, p := range programs {
+		c := count[p]
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", p, c["cause"], c["category"], c["consequence"], c["setting"])
+	}
+	return b.String()
+}
+
+// TestKinds holds that each kind is whole: it has an id of its own, a title,
+// sections, anchors, and takes either lines or blocks.
+func TestKinds(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, k := range text.Kinds() {
+		switch {
+		case seen[k.Name]:
+			t.Errorf("%s stands twice", k.Name)
+		case k.Name == "" || k.Title == "" || len(k.Gives) == 0:
+			t.Errorf("%s: name, title or sections are missing", k.Name)
+		case len(k.Anchors) == 0 && len(k.Commands) == 0:
+			t.Errorf("%s: neither anchors nor commands", k.Name)
+		case (k.Line == nil) == (k.Read == nil) || (k.Read == nil) != (k.Begins == nil):
+			t.Errorf("%s: it takes lines by Line, or blocks by Begins and Read", k.Name)
+		}
+		seen[k.Name] = true
+	}
+}

@@ -1,0 +1,158 @@
+package text_test
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
+
+	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+// frames puts a text into pieces of Docker's raw stream, those of standard output
+// and of standard error by turns.
+func frames(pieces ...string) string {
+	var b strings.Builder
+	for i, piece := range pieces {
+		head := []byte{byte(1 + i%2), 0, 0, 0, 0, 0, 0, 0}
+		binary.BigEndian.PutUint32(head[4:], uint32(len(piece)))
+		b.Write(head)
+		b.WriteString(piece)
+	}
+	return b.String()
+}
+
+func inPieces(s string, n int) []string {
+	var all []string
+	for len(s) > 0 {
+		all = append(all, s[:min(n, len(s))])
+		s = s[min(n, len(s)):]
+	}
+	return all
+}
+
+func encoded(e encoding.Encoding) func(string) string {
+	return func(s string) string {
+		out, err := e.NewEncoder().String(s)
+		if err != nil {
+			panic(err)
+		}
+		return out
+	}
+}
+
+// progress is what a progress bar writes before a line.
+const progress = "Loading checkpoint shards:  25%|##5       | 1/4 [00:01<00:03,  1.02s/it]\r"
+
+// wrappings are forms in which the same text may come.
+var wrappings = map[string]func(string) string{
+	"CRLF":               func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") },
+	"CR CR LF":           func(s string) string { return strings.ReplaceAll(s, "\n", "\r\r\n") },
+	"CR":                 func(s string) string { return strings.ReplaceAll(s, "\n", "\r") },
+	"no end":             func(s string) string { return strings.TrimSuffix(s, "\n") },
+	"UTF-8 with a mark":  func(s string) string { return "\ufeff" + s },
+	"UTF-16LE":           encoded(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)),
+	"UTF-16BE":           encoded(unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)),
+	"UTF-16LE with mark": encoded(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)),
+	"UTF-16BE with mark": encoded(unicode.UTF16(unicode.BigEndian, unicode.UseBOM)),
+	"UTF-16LE with CRLF": func(s string) string {
+		return encoded(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM))(strings.ReplaceAll(s, "\n", "\r\n"))
+	},
+	"UTF-32LE":                     encoded(utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)),
+	"UTF-32BE":                     encoded(utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)),
+	"UTF-32LE with mark":           encoded(utf32.UTF32(utf32.LittleEndian, utf32.UseBOM)),
+	"UTF-32BE with mark":           encoded(utf32.UTF32(utf32.BigEndian, utf32.UseBOM)),
+	"Docker's frames, by line":     func(s string) string { return frames(strings.SplitAfter(strings.TrimSuffix(s, "\n"), "\n")...) },
+	"Docker's frames, small":       func(s string) string { return frames(inPieces(s, 7)...) },
+	"Docker's frames, large":       func(s string) string { return frames(inPieces(s, 16<<10)...) },
+	"a zero byte before it":        func(s string) string { return "\x00" + s },
+	"truncated under its writer":   func(s string) string { return strings.Repeat("\x00", 100_000) + s },
+	"truncated again":              func(s string) string { return strings.ReplaceAll(s, "\n", "\n\x00\x00\x00\x00\x00") },
+	"zero bytes before line feeds": func(s string) string { return strings.ReplaceAll(s, "\n", "\x00\x00\n") },
+	"more zeros than a line may be": func(s string) string {
+		return strings.Replace(s, "\n", "\n"+strings.Repeat("\x00", 3*parse.ChunkBytes), 1)
+	},
+	"UTF-16 appended to UTF-8":       appendedUTF16,
+	"progress bars before each line": beforeLines(progress),
+	"80 kB of progress bars":         beforeLines("\r" + strings.Repeat(progress, 1100)),
+}
+
+// beforeLines puts a prefix before the first twenty lines that are not empty.
+func beforeLines(prefix string) func(string) string {
+	return func(s string) string {
+		lines := strings.SplitAfter(s, "\n")
+		for i, done := 0, 0; i < len(lines) && done < 20; i++ {
+			if strings.TrimSpace(lines[i]) != "" {
+				lines[i] = prefix + lines[i]
+				done++
+			}
+		}
+		return strings.Join(lines, "")
+	}
+}
+
+// appendedUTF16 is what a shell of Windows makes of ">>" to a file in UTF-8. It
+// holds of ASCII.
+func appendedUTF16(s string) string {
+	half := strings.IndexByte(s, '\n') + 1
+	for _, c := range s[half:] {
+		if c >= 0x80 {
+			return s
+		}
+	}
+	var b strings.Builder
+	b.WriteString(s[:half])
+	for _, c := range utf16.Encode([]rune(s[half:])) {
+		b.Write([]byte{byte(c), byte(c >> 8)})
+	}
+	return b.String()
+}
+
+// told is what a text tells, as JSON, but for its size in bytes.
+func told(tb testing.TB, said string) string {
+	tb.Helper()
+	got, err := text.Read(tb.Context(), []string{"-"}, text.Options{Stdin: strings.NewReader(said)})
+	if got.Facts == nil {
+		tb.Fatal(err)
+	}
+	for i := range got.Facts.Texts {
+		got.Facts.Texts[i].Bytes = 0
+	}
+	return texttest.Indented(tb, got.Facts)
+}
+
+// TestWrappings holds that a text tells the same, of the same lines, in whatever
+// encoding and with whatever around its lines it comes.
+func TestWrappings(t *testing.T) {
+	tried := 0
+	texts := texttest.EveryText(t)
+	for i, name := range slices.Sorted(maps.Keys(texts)) {
+		if testing.Short() && i%8 > 0 {
+			continue // The race detector makes each many times as slow.
+		}
+		text := texts[name]
+		if strings.ContainsAny(text, "\r\x00") {
+			t.Fatalf("%s: holds what the wrappings add", name)
+		}
+		want := told(t, text)
+		for how, wrap := range wrappings {
+			wrapped := wrap(text)
+			if how == "80 kB of progress bars" && len(text) > 8<<10 {
+				continue // It is the same of all of them, and slow.
+			}
+			tried++
+			if got := told(t, wrapped); got != want {
+				t.Errorf("%s: %s: %s", name, how, texttest.Difference(got, want))
+			}
+		}
+	}
+	t.Logf("%d texts in another form", tried)
+}

@@ -1,0 +1,5 @@
+package text
+
+// What the tests look at.
+
+const MaxDepth = maxDepth

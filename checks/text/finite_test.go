@@ -1,0 +1,44 @@
+package text_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+// numberInText is a number of a text.
+var numberInText = regexp.MustCompile(`\b\d+(?:\.\d+)?\b`)
+
+// TestNoInfinity holds that facts stay such as JSON can hold, whatever stands in
+// place of the numbers of a text.
+func TestNoInfinity(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../fixtures/texts/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no texts: %v", err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, instead := range []string{"nan", "NaN", "inf", "-inf", "Infinity", "1e999", "1e308", "-0"} {
+			for _, every := range []int{1, 2, 3} { // All of them, or some, so that a line is still known.
+				n := 0
+				text := numberInText.ReplaceAllStringFunc(string(raw), func(s string) string {
+					if n++; n%every != 0 {
+						return s
+					}
+					return instead
+				})
+				if _, err := json.Marshal(texttest.Parse(filepath.Base(file), text)); err != nil {
+					t.Errorf("%s with %s instead of each %d. number: %v", file, instead, every, err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package host
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// affinityKind takes lines that tell on which CPUs a process may run:
+//
+//	Cpus_allowed_list:	0-7                          (/proc/PID/status)
+//	pid 4711's current affinity list: 0-7            (taskset -cp)
+//	physcpubind: 0 1 2 3                             (numactl --show)
+var affinityKind = &parse.Kind{
+	Name: "cpu-affinity", Title: "The CPUs on which a process may run", Command: "grep Cpus_allowed_list /proc/self/status", Gives: []string{"numa"},
+	Anchors: []string{"Cpus_allowed_list:", "affinity list: ", "physcpubind: "},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		m := affinityForm.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		list := m[1]
+		if list == "" {
+			list = numactlList(m[2])
+		}
+		if n, ok := checks.CommonCPUs(list, list); !ok || n == 0 {
+			return false
+		}
+		// The first process counts: which of several is a rank, no line tells.
+		if f := s.NUMA(); f.AllowedCPUs == "" {
+			f.AllowedCPUs = strings.Clone(list)
+			s.Told("numa.allowed_cpus", f.AllowedCPUs, l)
+		}
+		return true
+	},
+}
+
+var affinityForm = lazy.New(`^\s*(?:Cpus_allowed_list:\s*|pid \d+'s (?:current |new )?affinity list: )([\d,-]+)\s*$|^physcpubind: (\d[\d ]*)$`)
+
+// joinAffinity counts the CPUs of each node on which the process may run.
+func joinAffinity(s *parse.Sink) {
+	f := s.Facts.NUMA
+	if f == nil || f.AllowedCPUs == "" {
+		return
+	}
+	for i := range f.Nodes {
+		n := &f.Nodes[i]
+		if n.CPUs == "" || n.AllowedCPUs != nil {
+			continue
+		}
+		if both, ok := checks.CommonCPUs(f.AllowedCPUs, n.CPUs); ok {
+			n.AllowedCPUs = &both
+		}
+	}
+}

@@ -1,0 +1,5 @@
+package host
+
+// What the tests look at.
+
+var NumactlList = numactlList

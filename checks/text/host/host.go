@@ -1,0 +1,24 @@
+// Package host reads what the machine and its kernel tell: logs, files of /proc and /sys,
+// topology.
+package host
+
+import (
+	"github.com/gpudoctor/gpudoctor/checks/kernellog"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// New makes the kinds of this package for one reading.
+func New(s *parse.Sink) parse.Family {
+	kernel, groups := kernellog.NewReader(), make(iommuGroups)
+	return parse.Family{
+		Kinds: []*parse.Kind{
+			kernelKind(kernel), cmdlineKind, lscpuKind, numactlKind, affinityKind, unameKind, dmidecodeKind, sysfsKind(groups), sysfsCatKind(groups), iommuUnitsKind,
+			xmlKind, kernelConfigKind,
+		},
+		Finish: func() {
+			joinKernelLog(s, kernel)
+			joinIOMMU(s, groups)
+			joinAffinity(s)
+		},
+	}
+}

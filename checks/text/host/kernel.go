@@ -1,0 +1,130 @@
+package host
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/kernellog"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// kernelKind are the lines of a kernel log that tell of an event, or of the
+// IOMMU. Which they are is checks' business: the live check reads the same.
+func kernelKind(r *kernellog.Reader) *parse.Kind {
+	return &parse.Kind{
+		Name: "kernel-log", Title: "kernel log, from dmesg or journalctl -k", Command: "sudo dmesg", Gives: []string{"kernel_log", "iommu"},
+		Anchors: append(kernellog.Anchors(), kernelIOMMUAnchors...),
+		Line:    func(s *parse.Sink, l parse.Line) bool { return kernelLine(s, r, l) },
+	}
+}
+
+func kernelLine(s *parse.Sink, r *kernellog.Reader, l parse.Line) bool {
+	event := r.Line(l.Text, s.Source(), l.Number)
+	_, host, message := kernellog.Message(l.Text)
+	if host != "" && s.Facts.KernelLog == nil {
+		s.Facts.KernelLog = &facts.KernelLogFacts{Source: s.Source(), Events: []facts.KernelEvent{}}
+	}
+	return kernelIOMMU(s, l, message) || event
+}
+
+// joinKernelLog takes over the events of all texts.
+func joinKernelLog(s *parse.Sink, r *kernellog.Reader) {
+	events, whole := r.Events()
+	if len(events) == 0 && s.Facts.KernelLog == nil {
+		return
+	}
+	if s.Facts.KernelLog == nil {
+		s.Facts.KernelLog = &facts.KernelLogFacts{}
+	}
+	if len(events) > 0 {
+		s.Facts.KernelLog.Source, s.Facts.KernelLog.Events = events[0].Source, events
+	}
+	if !whole {
+		s.Unknown("kernel_log", "events", "more different events than are kept", "read the kernel log itself")
+	}
+}
+
+// kernelIOMMUAnchors are literals of the lines by which the kernel tells of its
+// IOMMU.
+var kernelIOMMUAnchors = []string{
+	"iommu: Default domain type:", "DMAR: ", "AMD-Vi: ", "o iommu group ", "arm-smmu",
+}
+
+// The forms of drivers/iommu: iommu.c (the default type and the groups, of which
+// the wording before Linux 5.3 was "Adding device ... to group"), intel/dmar.c
+// and iommu.c, amd/init.c.
+var (
+	kernelDomain = lazy.New(`^iommu: Default domain type: (Translated|Passthrough)`)
+	kernelGroup  = lazy.New(`^(?:\S+ ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,6})|iommu: Adding device ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) to group (\d{1,6}))`)
+	kernelIntel  = lazy.New(`^DMAR: (?:IOMMU enabled|Intel\(R\) Virtualization Technology for Directed I/O|Using Queued invalidation|Hardware identity mapping|\[[^\]]*\] Request device|DRHD: handling fault)`)
+	kernelAMD    = lazy.New(`^(?:\S+ )?(?:\S+: )?AMD-Vi: (?:Interrupt remapping enabled|Found IOMMU|IOMMU performance counters supported|Extended features|Lazy IO/TLB flushing|Virtual APIC enabled|X2APIC enabled|Event logged|Initialized for Passthrough Mode|AMD IOMMUv2|Using global IVHD)`)
+	kernelPass   = lazy.New(`Hardware identity mapping for device|Initialized for Passthrough Mode|Using passthrough domain for device`)
+)
+
+// kernelIOMMU reads what a message tells of the IOMMU.
+func kernelIOMMU(s *parse.Sink, l parse.Line, message string) bool {
+	if m := kernelDomain.FindStringSubmatch(message); m != nil {
+		f := s.IOMMU()
+		f.DefaultDomain = cmp.Or(f.DefaultDomain, strings.ToLower(m[1]))
+		s.Told("iommu.default_domain", strings.ToLower(m[1]), l)
+		return true
+	}
+	if m := kernelGroup.FindStringSubmatch(message); m != nil {
+		address, group := facts.Address(m[1]+m[3]), parse.Optional(m[2]+m[4])
+		if address == "" || group == nil {
+			return false
+		}
+		d := s.Device(address, l)
+		if d.IOMMUGroup == nil {
+			d.IOMMUGroup = group
+		}
+		return true
+	}
+	vendor := ""
+	switch {
+	case kernelIntel.MatchString(message):
+		vendor = "intel"
+	case kernelAMD.MatchString(message):
+		vendor = "amd"
+	default:
+		return false
+	}
+	f := s.IOMMU()
+	if f.Vendor == "" {
+		f.Vendor = vendor
+		s.Told("iommu.vendor", vendor, l)
+	}
+	if f.DefaultDomain == "" && kernelPass.MatchString(message) {
+		f.DefaultDomain = "passthrough" // Kernels before 5.3 do not name the default.
+		s.Told("iommu.default_domain", f.DefaultDomain, l)
+	}
+	return true
+}
+
+// iommuGroups are the types of IOMMU groups by number.
+type iommuGroups map[int]string
+
+// joinIOMMU lists the groups of which the devices tell, beside those whose type
+// a text tells, and names the mode where all that decide it are known.
+func joinIOMMU(s *parse.Sink, groups iommuGroups) {
+	if s.Facts.IOMMU == nil && len(groups) == 0 {
+		return
+	}
+	f := s.IOMMU()
+	members := make(map[int][]string)
+	for _, address := range s.Addresses() {
+		if d := s.KnownDevice(address); d.IOMMUGroup != nil {
+			members[*d.IOMMUGroup] = append(members[*d.IOMMUGroup], address)
+		}
+	}
+	for id, kind := range groups {
+		if f.Groups == nil {
+			f.Groups = []facts.IOMMUGroup{}
+		}
+		f.Groups = append(f.Groups, facts.IOMMUGroup{ID: id, Type: kind, Devices: append([]string{}, members[id]...)})
+	}
+	slices.SortFunc(f.Groups, func(a, b facts.IOMMUGroup) int { return cmp.Compare(a.ID, b.ID) })
+}

@@ -1,0 +1,446 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// cmdlineKind is the kernel's command line, from /proc/cmdline or from the
+// kernel log.
+var cmdlineKind = &parse.Kind{
+	Name: "kernel-command-line", Title: "kernel command line", Command: "cat /proc/cmdline", Gives: []string{"host", "iommu"},
+	Anchors: []string{"BOOT_IMAGE="}, Commands: []string{"cat /proc/cmdline"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && (in.After("cat /proc/cmdline") && strings.Contains(l.Text, "=") || cmdlineForm.MatchString(l.Text))
+	},
+	Read: cmdlineRead,
+}
+
+// cmdlineForm finds the command line in a line of its own or of a kernel log:
+// "Command line: ...", "Kernel command line: ...", "/proc/cmdline: ...".
+var cmdlineForm = lazy.New(`(?:^|[Cc]ommand line:|cmdline[:=]?|\]) *BOOT_IMAGE=`)
+
+func cmdlineRead(s *parse.Sink, in *parse.Lines) {
+	l, _ := in.Next()
+	text := l.Text
+	if i := strings.Index(text, "BOOT_IMAGE="); i > 0 {
+		text = text[i:]
+	}
+	host := s.HostFacts()
+	if host.CommandLine == nil {
+		for word := range strings.FieldsSeq(text) {
+			if word == "--" || len(host.CommandLine) == 256 {
+				break // What follows is for init, not for the kernel (admin-guide/kernel-parameters).
+			}
+			host.CommandLine = append(host.CommandLine, escape.Printable(word, 256))
+		}
+		s.Told("host.command_line", host.CommandLine, l)
+		s.IOMMU().CommandLine = checks.IOMMUParameters(text)
+		s.Told("iommu.command_line", s.IOMMU().CommandLine, l)
+	}
+}
+
+// lscpuKind are lines of lscpu, which stand in reports of other tools as well
+// (torch.utils.collect_env), and are often picked by grep.
+var lscpuKind = &parse.Kind{
+	Name: "lscpu", Title: "processors, from lscpu", Command: "lscpu", Gives: []string{"host", "numa"},
+	Anchors: []string{
+		"Model name:", "Vendor ID:", "Hypervisor vendor:", "NUMA node", "CPU family:", "Socket(s):", "Flags:", "BIOS Vendor ID:", "CPU(s):", "Model:",
+	},
+	Line: lscpuLine,
+}
+
+var lscpuField = lazy.New(`^\s*(Vendor ID|Model name|CPU family|Model|Socket\(s\)|CPU\(s\)|Hypervisor vendor|Flags|NUMA node(\d{1,4}) CPU\(s\)):\s+(.*?)\s*$`)
+
+func lscpuLine(s *parse.Sink, l parse.Line) bool {
+	m := lscpuField.FindStringSubmatch(l.Text)
+	if m == nil || m[3] == "" || m[3] == "-" {
+		return false
+	}
+	words := strings.Fields(m[3])
+	if m[1] == "Flags" && !slices.Contains(words, "fpu") {
+		return false // lspci's flags of a device, or an Arm processor's features.
+	}
+	value := escape.Printable(m[3], 256)
+	host := s.HostFacts()
+	if host.CPU == nil {
+		host.CPU = &facts.CPU{}
+	}
+	cpu := host.CPU
+	s.Watch("host.cpu", cpu, l)
+	switch m[1] {
+	case "Vendor ID":
+		cpu.Vendor = cmp.Or(cpu.Vendor, value)
+	case "Model name":
+		cpu.Model = cmp.Or(cpu.Model, value)
+	case "CPU family":
+		cpu.Family = cmp.Or(cpu.Family, parse.Number(value))
+	case "Model":
+		cpu.ModelNumber = cmp.Or(cpu.ModelNumber, parse.Number(value))
+	case "Socket(s)":
+		cpu.Sockets = cmp.Or(cpu.Sockets, parse.Number(value))
+	case "CPU(s)":
+		cpu.Threads = cmp.Or(cpu.Threads, parse.Number(value))
+	case "Hypervisor vendor":
+		noteGuest(s, lscpuHypervisors[strings.ToLower(value)], true, l)
+	case "Flags":
+		// The flag is the hypervisor's own word (CPUID 1, ECX bit 31).
+		noteGuest(s, "", slices.Contains(words, "hypervisor"), l)
+	default:
+		if !parse.CPUList.MatchString(value) {
+			return false
+		}
+		s.NUMANode(parse.Number(m[2]), value, l)
+	}
+	return true
+}
+
+// lscpuHypervisors are lscpu's names in our words.
+var lscpuHypervisors = map[string]string{"kvm": "kvm", "vmware": "vmware", "microsoft": "hyperv", "windows subsystem for linux": "wsl", "xen": "xen"}
+
+// noteGuest notes what the kernel of the texts runs on. The first word counts, but
+// one that names the hypervisor is better.
+func noteGuest(s *parse.Sink, kind string, guest bool, l parse.Line) {
+	host := s.HostFacts()
+	if v := host.Virtualization; v != nil {
+		if guest && v.Guest && v.Kind == "other" && kind != "" {
+			v.Kind = kind
+		}
+		return
+	}
+	if !guest {
+		kind = "none"
+	}
+	host.Virtualization = &facts.Virtualization{
+		Kind: cmp.Or(kind, "other"), Guest: guest, Source: fmt.Sprintf("%s:%d", s.Source(), l.Number),
+	}
+	s.Told("host.virtualization", host.Virtualization, l)
+}
+
+// numactlKind is numactl --hardware.
+var numactlKind = &parse.Kind{
+	Name: "numactl", Title: "NUMA nodes, from numactl", Command: "numactl --hardware", Gives: []string{"numa"},
+	Anchors: []string{"available: "}, Commands: []string{"numactl"},
+	Begins: parse.BeginsLike(numactlFirst),
+	Read:   numactlRead,
+}
+
+var (
+	numactlFirst    = lazy.New(`^available: \d{1,4} nodes? \(`)
+	numactlNode     = lazy.New(`^node +(\d{1,4}) (cpus|size|free): ?(.*)$`)
+	numactlDistance = lazy.New(`^ *(\d{1,4}): +(\d[\d ]*)$`)
+)
+
+func numactlRead(s *parse.Sink, in *parse.Lines) {
+	in.Next()
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			return
+		}
+		if m := numactlNode.FindStringSubmatch(l.Text); m != nil {
+			switch m[2] {
+			case "cpus":
+				s.NUMANode(parse.Number(m[1]), numactlList(m[3]), l)
+			case "size":
+				n := s.NUMANode(parse.Number(m[1]), "", l)
+				if mib := parse.Number(strings.TrimSuffix(m[3], " MB")); n.MemoryBytes == 0 {
+					n.MemoryBytes = int64(mib) << 20
+				}
+			}
+		} else if m := numactlDistance.FindStringSubmatch(l.Text); m != nil {
+			n := s.NUMANode(parse.Number(m[1]), "", l)
+			if len(n.Distances) == 0 {
+				for word := range strings.FieldsSeq(m[2]) {
+					n.Distances = append(n.Distances, parse.Number(word))
+				}
+			}
+		} else if text := strings.TrimSpace(l.Text); text != "node distances:" && !strings.HasPrefix(text, "node  ") && !strings.HasPrefix(text, "node 0 ") {
+			return
+		}
+		in.Next()
+	}
+}
+
+// numactlList writes CPUs that stand one by one as the kernel does: "0-3,8".
+func numactlList(text string) string {
+	var cpus []int
+	for word := range strings.FieldsSeq(text) {
+		if n := parse.Optional(word); n != nil && *n >= 0 && len(cpus) < 1<<16 {
+			cpus = append(cpus, *n)
+		}
+	}
+	slices.Sort(cpus)
+	var b strings.Builder
+	for i := 0; i < len(cpus); {
+		j := i
+		for j+1 < len(cpus) && cpus[j+1] <= cpus[j]+1 {
+			j++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(cpus[i]))
+		if cpus[j] > cpus[i] {
+			b.WriteString("-" + strconv.Itoa(cpus[j]))
+		}
+		i = j + 1
+	}
+	return b.String()
+}
+
+// unameKind is uname -a.
+var unameKind = &parse.Kind{
+	Name: "uname", Title: "kernel version, from uname", Command: "uname -a", Gives: []string{"host"},
+	Anchors: []string{"GNU/Linux"},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		m := unameForm.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		host := s.HostFacts()
+		if host.Kernel == "" {
+			host.Hostname, host.Kernel = escape.Printable(m[1], 256), escape.Printable(m[2], 256)
+			host.Arch = cmp.Or(unameArch[m[3]], m[3])
+			s.Told("host.kernel", host.Kernel, l)
+		}
+		s.Package("kernel", m[2], m[1], "uname", l)
+		return true
+	},
+}
+
+var (
+	unameForm = lazy.New(`\bLinux (\S+) (\d+\.\d+\S*) .*\b(x86_64|aarch64|ppc64le)(?: \S+)* GNU/Linux`)
+	unameArch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
+)
+
+// dmidecodeKind is what dmidecode says of the machine, its board and its
+// firmware, whole or picked by grep.
+var dmidecodeKind = &parse.Kind{
+	Name: "dmidecode", Title: "machine and firmware, from dmidecode", Command: "sudo dmidecode", Gives: []string{"host"},
+	Anchors: []string{"BIOS Information", "System Information", "Base Board Information"}, Commands: []string{"dmidecode"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		if !ok {
+			return false
+		}
+		section := strings.TrimSpace(l.Text)
+		return section == "BIOS Information" || section == "System Information" || section == "Base Board Information" ||
+			in.After("dmidecode") && (strings.HasPrefix(section, "# dmidecode") || dmidecodeField.MatchString(l.Text))
+	},
+	Read: dmidecodeRead,
+}
+
+var dmidecodeField = lazy.New(`^\s*(Vendor|Version|Release Date|Manufacturer|Product Name): (.+?)\s*$`)
+
+func dmidecodeRead(s *parse.Sink, in *parse.Lines) {
+	section := ""
+	switch command := in.Prompt().Command; {
+	case strings.Contains(command, "baseboard"), strings.Contains(command, "-t 2"):
+		section = "Base Board Information"
+	case strings.Contains(command, "bios"), strings.Contains(command, "-t 0"):
+		section = "BIOS Information"
+	case strings.Contains(command, "system"), strings.Contains(command, "-t 1"):
+		section = "System Information"
+	}
+	host := s.HostFacts()
+	join := func(have *string, word string) { *have = escape.Printable(strings.TrimSpace(*have+" "+word), 256) }
+	board, bios := "", ""
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			break
+		}
+		text := strings.TrimSpace(l.Text)
+		m := dmidecodeField.FindStringSubmatch(l.Text)
+		switch {
+		case strings.HasSuffix(text, " Information") || strings.HasPrefix(l.Text, "Handle 0x"):
+			section = text
+		case m == nil:
+			if text != "" && l.Text[0] != '\t' && l.Text[0] != ' ' && !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "Getting ") &&
+				!strings.HasPrefix(text, "SMBIOS ") {
+				goto done
+			}
+		case section == "Base Board Information" && (m[1] == "Manufacturer" || m[1] == "Product Name"):
+			join(&board, m[2])
+		case section == "BIOS Information" && m[1] != "Manufacturer" && m[1] != "Product Name":
+			join(&bios, m[2])
+		case section == "System Information" && m[1] == "Manufacturer":
+			host.Vendor = cmp.Or(host.Vendor, escape.Printable(m[2], 256))
+			s.Told("host.vendor", host.Vendor, l)
+		case section == "System Information" && m[1] == "Product Name":
+			host.Product = cmp.Or(host.Product, escape.Printable(m[2], 256))
+			s.Told("host.product", host.Product, l)
+		}
+		in.Next()
+	}
+done:
+	host.Board, host.BIOS = cmp.Or(host.Board, board), cmp.Or(host.BIOS, bios)
+}
+
+// sysfsKind are files of /sys/bus/pci, /sys/kernel/iommu_groups and
+// /proc/sys with their values, as grep prints several files: "path:value".
+func sysfsKind(groups iommuGroups) *parse.Kind {
+	return &parse.Kind{
+		Name: "sysfs", Title: "files of /sys", Command: "grep -H . /sys/kernel/iommu_groups/*/type", Gives: []string{"pci", "iommu", "numa"},
+		Anchors: []string{"/sys/kernel/iommu_groups/", "/sys/bus/pci/devices/", "numa_balancing"},
+		Line: func(s *parse.Sink, l parse.Line) bool {
+			m := sysfsForm.FindStringSubmatch(l.Text)
+			return m != nil && sysfsValue(s, groups, l, m[1], m[2])
+		},
+	}
+}
+
+var (
+	sysfsForm    = lazy.New(`^(/sys/kernel/iommu_groups/\d+/type|/sys/bus/pci/devices/[0-9a-f:.]+/[a-z_]+|/proc/sys/kernel/numa_balancing|kernel\.numa_balancing)(?::| = |=) ?(\S.*?)\s*$`)
+	sysfsGroup   = lazy.New(`^/sys/kernel/iommu_groups/(\d{1,6})/type$`)
+	sysfsDevice  = lazy.New(`^/sys/bus/pci/devices/([0-9a-f:.]+)/([a-z_]+)$`)
+	sysfsHex     = lazy.New(`^0x[0-9a-f]{4,6}$`)
+	sysfsDomains = []string{"identity", "DMA", "DMA-FQ", "auto", "unmanaged"}
+)
+
+func sysfsValue(s *parse.Sink, groups iommuGroups, l parse.Line, path, value string) bool {
+	if strings.HasSuffix(path, "numa_balancing") {
+		if n := parse.Optional(value); n != nil {
+			s.NUMA().Balancing = n
+			s.Told("numa.balancing", n, l)
+			return true
+		}
+		return false
+	}
+	if m := sysfsGroup.FindStringSubmatch(path); m != nil {
+		if !slices.Contains(sysfsDomains, value) || len(groups) >= parse.MaxDevices {
+			return false
+		}
+		groups[parse.Number(m[1])] = value
+		s.Told("iommu.groups["+strconv.Itoa(parse.Number(m[1]))+"].type", value, l)
+		return true
+	}
+	m := sysfsDevice.FindStringSubmatch(path)
+	if m == nil || facts.Address(m[1]) == "" {
+		return false
+	}
+	d := s.Device(facts.Address(m[1]), l)
+	link := func() *facts.PCIeLink {
+		if d.Link == nil {
+			d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)}
+		}
+		return d.Link
+	}
+	switch m[2] {
+	case "numa_node":
+		if n := parse.Optional(value); n != nil && *n >= 0 {
+			d.NUMANode = n
+		}
+	case "class", "vendor", "device":
+		if !sysfsHex.MatchString(value) {
+			return false
+		}
+		*map[string]*string{"class": &d.Class, "vendor": &d.Vendor, "device": &d.Device}[m[2]] = value
+	case "current_link_speed":
+		link().SpeedGTs = checks.LinkSpeed(value)
+	case "max_link_speed":
+		link().MaxSpeedGTs = checks.LinkSpeed(value)
+	case "current_link_width":
+		link().Width = checks.LinkWidth(value)
+	case "max_link_width":
+		link().MaxWidth = checks.LinkWidth(value)
+	default:
+		return false
+	}
+	return true
+}
+
+// sysfsCatKind are the values of such files behind the prompt that names them, one
+// line for each: "$ cat /sys/bus/pci/devices/0000:3b:00.0/current_link_width".
+func sysfsCatKind(groups iommuGroups) *parse.Kind {
+	return &parse.Kind{
+		Name: "sysfs-cat", Title: "values of files of /sys", Command: "cat /sys/bus/pci/devices/ADDRESS/current_link_width", Gives: []string{"pci", "iommu", "numa"},
+		Commands: []string{"cat"},
+		Begins: func(in *parse.Lines) bool {
+			l, ok := in.Peek()
+			return ok && in.After("cat") && len(sysfsNamed(in)) > 0 && sysfsPlain.MatchString(l.Text)
+		},
+		Read: func(s *parse.Sink, in *parse.Lines) {
+			for _, path := range sysfsNamed(in) {
+				l, ok := in.Peek()
+				if !ok || !sysfsPlain.MatchString(l.Text) {
+					return // An error of cat, and nobody knows of which file.
+				}
+				in.Next()
+				sysfsValue(s, groups, l, path, strings.TrimSpace(l.Text))
+			}
+		},
+	}
+}
+
+var (
+	sysfsPlain = lazy.New(`^\s*-?[0-9A-Za-z.][\w./ -]{0,40}\s*$`)
+	sysfsPath  = lazy.New(`^/(?:sys/bus/pci/devices|sys/kernel/iommu_groups|proc/sys/kernel/numa_balancing)[\w.:/-]*$`)
+)
+
+// sysfsNamed are the files that the prompt's command names; none where a pattern
+// stands among them, whose files are not known.
+func sysfsNamed(in *parse.Lines) []string {
+	command, _, _ := strings.Cut(in.Prompt().Command, "|")
+	_, words, _ := strings.Cut(command, "cat ")
+	paths := strings.Fields(words)
+	if len(paths) > 64 || slices.ContainsFunc(paths, func(p string) bool { return !sysfsPath.MatchString(p) }) {
+		return nil
+	}
+	return paths
+}
+
+// iommuUnitsKind are the units of the IOMMU, as ls lists them: names in one line or
+// one a line, or links in the long form ("dmar0 -> ../../devices/virtual/iommu/dmar0").
+// The folder is empty where no IOMMU is on.
+var iommuUnitsKind = &parse.Kind{
+	Name: "iommu-units", Title: "units of the IOMMU", Command: "ls /sys/class/iommu", Gives: []string{"iommu"},
+	Commands: []string{"ls"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && in.After("ls") && iommuUnitsListed.MatchString(in.Prompt().Command) && (iommuUnitsForm.MatchString(l.Text) || iommuUnitsTotal.MatchString(l.Text))
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		f := s.IOMMU()
+		var last parse.Line
+		for len(f.Units) < parse.MaxDevices {
+			l, ok := in.Peek()
+			if !ok || !iommuUnitsForm.MatchString(l.Text) && !iommuUnitsTotal.MatchString(l.Text) {
+				break
+			}
+			in.Next()
+			last = l
+			if f.Units == nil {
+				f.Units = []string{}
+				s.Told("iommu.units", f.Units, l)
+			}
+			s.Watch("iommu", f, l)
+			for _, name := range iommuUnitsName.FindAllString(strings.Split(l.Text, " -> ")[0], 64) {
+				if !slices.Contains(f.Units, name) {
+					f.Units = append(f.Units, name)
+				}
+			}
+		}
+		s.Settle()
+		f.Vendor = cmp.Or(f.Vendor, checks.IOMMUVendor(f.Units))
+		s.Told("iommu.vendor", f.Vendor, last)
+	},
+}
+
+var (
+	iommuUnitsListed = lazy.New(`ls (?:-\w+ )*/sys/class/iommu/?\s*$`)
+	iommuUnitsForm   = lazy.New(`^(?:l[rwx-]{9}\S* .* )?(?:(?:dmar|ivhd)\d{1,3}|(?:arm-)?smmu\S{1,40}|virtio-iommu\S{0,20})(?:[ \t]+(?:dmar|ivhd)\d{1,3})*(?: -> \S+)?\s*$`)
+	iommuUnitsTotal  = lazy.New(`^total 0\s*$`)
+	iommuUnitsName   = lazy.New(`\b(?:dmar|ivhd)\d{1,3}\b|\b(?:arm-)?smmu\S{1,40}|\bvirtio-iommu\S{0,20}`)
+)

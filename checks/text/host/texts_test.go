@@ -1,0 +1,358 @@
+package host_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/host"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+func TestKernelLines(t *testing.T) {
+	const xid = "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+	for _, prefix := range []string{
+		"", "[   12.803392] ", "[   12.803392] kernel: ", "[Tue Aug 19 10:21:07 2025] ", "Aug 19 10:21:07 node7 kernel: ",
+		"Aug  9 10:21:07 node7 kernel: [   12.803392] ", "2025-08-19T10:21:07,123456+02:00 ", "2025-08-19T10:21:07+0200 node7 kernel: ",
+		"kern  :err   : [   12.803392] ", "<3>[   12.803392] ", "[   12.803392] [   T123] ",
+	} {
+		f := texttest.Parse("dmesg.txt", "before\n"+prefix+xid+"\n")
+		if f.KernelLog == nil || len(f.KernelLog.Events) != 1 {
+			t.Errorf("%q: got %+v", prefix, f.KernelLog)
+			continue
+		}
+		e := f.KernelLog.Events[0]
+		if e.Kind != "xid" || e.Code == nil || *e.Code != 79 || e.Address != "0000:3b:00.0" || e.Message != xid || e.Source != "dmesg.txt" || e.Line != 2 {
+			t.Errorf("%q: got %+v", prefix, e)
+		}
+		if host := strings.Contains(prefix, "node7"); host != (e.Host == "node7") {
+			t.Errorf("%q: the host is %q", prefix, e.Host)
+		}
+		if seconds := strings.Contains(prefix, "12.8"); seconds != (e.Seconds == 12.803392) {
+			t.Errorf("%q: at %v", prefix, e.Seconds)
+		}
+	}
+}
+
+func TestKernelWindows(t *testing.T) {
+	const bar = "nvidia 0000:41:00.0: BAR 1 [mem size 0x800000000 64bit pref]: can't assign; no space\n"
+	tests := map[string]struct {
+		text string
+		want []facts.KernelEvent
+	}{
+		"no room": {bar, []facts.KernelEvent{{Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}}},
+		"room in a later pass": {
+			bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x47ffffffff 64bit pref]: assigned\n", nil,
+		},
+		"a smaller one in a later pass": {
+			bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x400fffffff 64bit pref]: assigned\n",
+			[]facts.KernelEvent{{Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}},
+		},
+		"a bridge, before Linux 6.9": {
+			"pcieport 0000:00:1d.4: BAR 15: no space for [mem size 0xc00000000 64bit pref]\n",
+			[]facts.KernelEvent{{Kind: "bridge-window", Address: "0000:00:1d.4", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
+		},
+		"a bridge, since": {
+			"pci 0000:00:01.0: bridge window [mem size 0xc00000000 64bit pref]: can't assign; no space\n",
+			[]facts.KernelEvent{{Kind: "bridge-window", Address: "0000:00:01.0", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
+		},
+		"a bridge of an empty slot":   {"pci 0000:17:00.0: BAR 15: no space for [mem size 0x00200000 64bit pref]\n", nil},
+		"I/O ports":                   {"pci 0000:17:00.0: BAR 13: no space for [io  size 0x1000]\n", nil},
+		"what the card has at a boot": {"pci 0000:c1:00.0: BAR 1 [mem 0x90630000000-0x9063fffffff 64bit pref]\n", nil},
+	}
+	for name, tt := range tests {
+		var got []facts.KernelEvent
+		if f := texttest.Parse("d", tt.text); f.KernelLog != nil {
+			got = f.KernelLog.Events
+		}
+		for i := range got {
+			got[i].Message = ""
+		}
+		if len(got) == 0 {
+			got = nil
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestKernelIOMMU(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want facts.IOMMUFacts
+	}{
+		"translated": {
+			"[    0.73] iommu: Default domain type: Translated\n[    0.90] AMD-Vi: Interrupt remapping enabled\n",
+			facts.IOMMUFacts{DefaultDomain: "translated", Vendor: "amd"},
+		},
+		"passed through by a parameter": {
+			"[    0.73] iommu: Default domain type: Passthrough (set via kernel command line)\n[    0.9] DMAR: Intel(R) Virtualization Technology for Directed I/O\n",
+			facts.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "intel"},
+		},
+		"passed through, before Linux 5.3": {
+			"AMD-Vi: Initialized for Passthrough Mode\n", facts.IOMMUFacts{DefaultDomain: "passthrough", Vendor: "amd"},
+		},
+		"no IOMMU": {"iommu: Default domain type: Translated\n", facts.IOMMUFacts{DefaultDomain: "translated"}},
+		"groups": {
+			"/sys/kernel/iommu_groups/14/type:DMA-FQ\n[ 0.8] pci 0000:41:00.0: Adding to iommu group 14\n/sys/kernel/iommu_groups/2/type:identity\n",
+			facts.IOMMUFacts{Groups: []facts.IOMMUGroup{{ID: 2, Type: "identity", Devices: []string{}}, {ID: 14, Type: "DMA-FQ", Devices: []string{"0000:41:00.0"}}}},
+		},
+		"units": {
+			"$ ls /sys/class/iommu\nivhd0  ivhd1\n$ uname -r\n6.8.0\n",
+			facts.IOMMUFacts{Units: []string{"ivhd0", "ivhd1"}, Vendor: "amd"},
+		},
+		"units in the long form": {
+			"$ ls -l /sys/class/iommu/\ntotal 0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar0 -> ../../devices/virtual/iommu/dmar0\nlrwxrwxrwx 1 root root 0 Nov 14 13:30 dmar1 -> ../../devices/virtual/iommu/dmar1\n",
+			facts.IOMMUFacts{Units: []string{"dmar0", "dmar1"}, Vendor: "intel"},
+		},
+		"no units": {"$ ls -l /sys/class/iommu\ntotal 0\n", facts.IOMMUFacts{Units: []string{}}},
+		"command line": {
+			"$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz root=UUID=1 ro amd_iommu=on iommu=pt pci=realloc\n",
+			facts.IOMMUFacts{CommandLine: []string{"amd_iommu=on", "iommu=pt"}},
+		},
+		"command line of a boot": {
+			"[    0.000000] Kernel command line: BOOT_IMAGE=/vmlinuz intel_iommu=on -- single\n",
+			facts.IOMMUFacts{CommandLine: []string{"intel_iommu=on"}},
+		},
+	}
+	for name, tt := range tests {
+		f := texttest.Parse("d", tt.text)
+		if f.IOMMU == nil {
+			t.Errorf("%s: nothing was read", name)
+			continue
+		}
+		if diff := cmp.Diff(tt.want, *f.IOMMU); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestHostTexts(t *testing.T) {
+	f := texttest.Parse("host.txt", `Linux node7 5.15.0-91-generic #101-Ubuntu SMP Tue Nov 14 13:30:08 UTC 2023 x86_64 x86_64 x86_64 GNU/Linux
+$ lscpu
+Architecture:                       x86_64
+CPU(s):                             128
+Vendor ID:                          AuthenticAMD
+Model name:                         AMD EPYC 7543 32-Core Processor
+CPU family:                         25
+Model:                              1
+Socket(s):                          2
+Flags:                              fpu vme de pse
+NUMA node0 CPU(s):                  0-31,64-95
+NUMA node1 CPU(s):                  32-63,96-127
+$ numactl --hardware
+available: 2 nodes (0-1)
+node 0 cpus: 0 1 2 3 8
+node 0 size: 515822 MB
+node 0 free: 1 MB
+node 1 cpus: 4 5
+node 1 size: 516088 MB
+node distances:
+node   0   1
+  0:  10  32
+  1:  32  10
+# dmidecode -t baseboard | grep -e Manufacturer -e 'Product Name'
+	Manufacturer: ASRockRack
+	Product Name: ROMED8-2T
+kernel.numa_balancing = 1
+`)
+	want := &facts.HostFacts{
+		Hostname: "node7", Kernel: "5.15.0-91-generic", Arch: "amd64", Board: "ASRockRack ROMED8-2T",
+		Virtualization: &facts.Virtualization{Kind: "none", Source: "host.txt:10"},
+		CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD EPYC 7543 32-Core Processor", Family: 25, ModelNumber: 1, Sockets: 2, Threads: 128},
+	}
+	if diff := cmp.Diff(want, f.Host); diff != "" {
+		t.Errorf("host (-want +got):\n%s", diff)
+	}
+	numa := &facts.NUMAFacts{Balancing: new(1), Nodes: []facts.NUMANode{
+		{ID: 0, CPUs: "0-31,64-95", MemoryBytes: 515822 << 20, Distances: []int{10, 32}},
+		{ID: 1, CPUs: "32-63,96-127", MemoryBytes: 516088 << 20, Distances: []int{32, 10}},
+	}}
+	if diff := cmp.Diff(numa, f.NUMA); diff != "" {
+		t.Errorf("NUMA (-want +got):\n%s", diff)
+	}
+}
+
+func TestHostGuest(t *testing.T) {
+	f := texttest.Parse("lscpu.txt", "Hypervisor vendor:                       KVM\nFlags: fpu vme hypervisor\n")
+	if v := f.Host.Virtualization; v == nil || !v.Guest || v.Kind != "kvm" {
+		t.Errorf("got %+v", v)
+	}
+	if f := texttest.Parse("lspci.txt", "\tFlags: bus master, fast devsel, latency 0\n"); f.Host != nil {
+		t.Errorf("a device's flags are no processor's: %+v", f.Host)
+	}
+}
+
+func TestNumactlList(t *testing.T) {
+	for in, want := range map[string]string{"": "", "3": "3", "0 1 2 3 8": "0-3,8", "5 4 1": "1,4-5", "1 1 x 2": "1-2"} {
+		if got := host.NumactlList(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestSetpci(t *testing.T) {
+	for text, want := range map[string]int{
+		"# setpci -s 40:01.1 ECAP_ACS+6.w\n001d\n":                  0x1d,
+		"$ sudo setpci -s 0000:40:01.1 ECAP_ACS+0x6.w\n0000\n":      0,
+		"0000:40:01.1 (ecap 000d @2a0) @2a6 = 001d\n":               0x1d,
+		"0000:40:01.1 (ecap 000d @2a0) @2a4 = 001d\n":               -1,
+		"# setpci -s 40:01.1 f2a.w\n001f\n":                         0x1f,
+		"0000:40:01.1 (ecap 000d @2a0+6) = 001d\n":                  0x1d,
+		"# setpci -s 40:01.1 ECAP_ACS+6.w=0000\nffff\n":             -1,
+		"# setpci -s 40:01.1 COMMAND\n0007\n":                       -1,
+		"# setpci -s 40:01.1 ECAP_ACS+6.w\nsetpci: not permitted\n": -1,
+	} {
+		got := -1
+		if f := texttest.Parse("x", text); f.PCI != nil {
+			for _, d := range f.PCI.Devices {
+				if d.ACS != nil && d.Address == "0000:40:01.1" {
+					got = d.ACS.ControlWord
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%q: got %#x, want %#x", text, got, want)
+		}
+	}
+}
+
+func TestSetpciLoop(t *testing.T) {
+	const loop = "(base) [alice@ax08 ~]$ for p in $(lspci | grep -i plx | awk '{print $1}'); do sudo setpci -s ${p} f2a.w; done\n"
+	for text, want := range map[string]map[int]int{ // How often each number of controls.
+		loop + "0000\n001d\n001d\n":                                        {0: 1, 4: 2},
+		loop + "[sudo] password for alice: \n0000\n001d\n":                 {0: 1, 4: 1},
+		loop + "[sudo] password for alice: \n":                             nil,
+		loop + "ffff\n":                                                    nil,
+		"$ for p in a b; do setpci -s \"$p\" ECAP_ACS+0x6.w; done\n001f\n": {5: 1},
+		"$ for p in a b; do setpci -s $p ECAP_ACS+6.w=0; done\n0000\n":     nil,
+		"$ for i in 1 2; do echo $i; done\n0000\n":                         nil,
+	} {
+		var got map[int]int
+		if f := texttest.Parse("x", text); f.PCI != nil {
+			got = make(map[int]int)
+			for _, u := range f.PCI.UnnamedACS {
+				got[len(u.Control)] = u.Count
+			}
+		}
+		if !cmp.Equal(want, got) {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestSysfs(t *testing.T) {
+	f := texttest.Parse("x", "/sys/bus/pci/devices/0000:3b:00.0/numa_node:1\n/sys/bus/pci/devices/0000:3b:00.0/class:0x030200\n"+
+		"/sys/bus/pci/devices/0000:3b:00.0/vendor:0x10de\n/sys/bus/pci/devices/0000:3b:00.0/current_link_width:8\n"+
+		"/sys/bus/pci/devices/0000:3b:00.0/max_link_width:16\n/sys/bus/pci/devices/0000:3b:00.0/max_link_speed:16.0 GT/s PCIe\n")
+	d := texttest.PCIDevice(t, f, "0000:3b:00.0")
+	want := &facts.PCIeLink{Width: 8, MaxWidth: 16, MaxSpeedGTs: 16, Source: "x:4"}
+	if d.Kind != "gpu" || d.NUMANode == nil || *d.NUMANode != 1 || !cmp.Equal(want, d.Link) {
+		t.Errorf("got %+v, link %+v", d, d.Link)
+	}
+}
+
+func TestHostXML(t *testing.T) {
+	const nccl = `<system version="1">
+  <cpu numaid="1" affinity="00000001,ffff0000" arch="x86_64" vendor="AuthenticAMD" familyid="25" modelid="1">
+    <pci busid="0000:41:00.0" class="0x030200" vendor="0x10de" device="0x20b0" link_speed="16.0 GT/s PCIe" link_width="16">
+      <gpu dev="0" sm="80" rank="0" gdr="1"><nvlink target="0000:61:00.0" count="4" tclass="0x030200"/></gpu>
+    </pci>
+    <pci busid="0000:61:00.0" class="0x030200" vendor="0x10de" device="0x20b0" link_speed="16.0 GT/s PCIe" link_width="16">
+      <gpu dev="1" sm="80" rank="1" gdr="1"><nvlink target="0000:41:00.0" count="4" tclass="0x030200"/></gpu>
+    </pci>
+  </cpu>
+</system>
+`
+	f := texttest.Parse("topo.xml", "NCCL wrote:\n"+nccl+"after\n")
+	if len(f.GPUs.Devices) != 2 || *f.GPUs.Devices[1].Index != 1 || f.GPUs.Devices[0].ComputeCapability != "8.0" {
+		t.Fatalf("GPUs are %+v", f.GPUs.Devices)
+	}
+	p := f.Links.Between("0000:41:00.0", "0000:61:00.0")
+	if p == nil || p.NVLinks == nil || *p.NVLinks != 4 || p.NVSwitch {
+		t.Errorf("the pair is %+v", p)
+	}
+	if n := f.NUMA.Nodes; len(n) != 1 || n[0].ID != 1 || n[0].CPUs != "16-32" {
+		t.Errorf("NUMA nodes are %+v", n)
+	}
+	if d := texttest.PCIDevice(t, f, "0000:41:00.0"); d.NUMANode == nil || *d.NUMANode != 1 || d.RootBus != "" || d.Link.MaxSpeedGTs != 16 {
+		t.Errorf("the GPU is %+v", d)
+	}
+	const hwloc = `<topology version="2.0">
+  <object type="Machine" os_index="0" nodeset="0x00000003">
+    <object type="Package" nodeset="0x00000002">
+      <object type="NUMANode" os_index="1" cpuset="0x000000f0" nodeset="0x00000002" local_memory="1073741824"/>
+      <object type="Bridge" bridge_type="0-1" depth="0" bridge_pci="0000:[40-5f]">
+        <object type="Bridge" bridge_type="1-1" depth="1" bridge_pci="0000:[41-41]" pci_busid="0000:40:01.1" pci_type="0604 [1022:1483] [0000:0000] 00" pci_link_speed="31.5">
+          <object type="PCIDev" pci_busid="0000:41:00.0" pci_type="0302 [10de:20f1] [10de:145f] a1" pci_link_speed="31.5"/>
+        </object>
+      </object>
+    </object>
+  </object>
+</topology>
+`
+	d := texttest.PCIDevice(t, texttest.Parse("lstopo.xml", hwloc), "0000:41:00.0")
+	if d.RootBus != "pci0000:40" || !cmp.Equal(d.Ancestors, []string{"0000:40:01.1"}) || d.Kind != "gpu" || d.NUMANode == nil || *d.NUMANode != 1 {
+		t.Errorf("got %+v", d)
+	}
+}
+
+func TestPythonCopy(t *testing.T) {
+	tests := map[string]struct {
+		text  string
+		wrong bool
+	}{
+		"made with values":   {">>> a = torch.tensor([1])\n>>> a = a.to(\"cuda:0\")\n>>> a.to(\"cuda:1\")\n>> tensor([0], device='cuda:1')\n", true},
+		"made of ones":       {"t = torch.ones(3, device='cuda:1')\nt.to('cuda:0')\ntensor([0., 0., 0.], device='cuda:0')\n", true},
+		"bits of another":    {"x = torch.tensor([1.0, 2.0], device=0)\n> tensor([1.4013e-45, 0.0000e+00], device='cuda:1')\n", true},
+		"by way of the host": {"tensor([[1., 2.],\n        [3., 4.]], device='cuda:0')\ntensor([[5., 6.],\n        [7., 8.]], device='cuda:1')\ntensor([[1., 2.],\n        [3., 4.]], device='cuda:1')\n", true},
+		"zeros of its own":   {"tensor([3., 7.], device='cuda:0')\n>>> b = torch.zeros(2, device='cuda:1')\n>>> b\ntensor([0., 0.], device='cuda:1')\n", false},
+		"another tensor":     {"tensor([[1., 2.],\n        [3., 4.]], device='cuda:0')\ntensor([[5., 6.],\n        [7., 8.]], device='cuda:1')\n", false},
+		"made on the host":   {">>> a = torch.tensor([1])\n>>> b\ntensor([0], device='cuda:1')\n", false},
+		"zeros arrive":       {">>> x\ntensor([3., 7.], device='cuda:0')\n>>> x.to('cuda:1')\ntensor([0., 0.], device='cuda:1')\n", true},
+		"the values arrive":  {">>> x\ntensor([3., 7.], device='cuda:0')\n>>> x.to('cuda:1')\ntensor([3., 7.], device='cuda:1')\n", false},
+		"zeros on one GPU":   {"tensor([3., 7.], device='cuda:0')\ntensor([0., 0.], device='cuda:0')\n", false},
+		"zeros were copied":  {"tensor([0., 0.], device='cuda:0')\ntensor([0., 0.], device='cuda:1')\n", false},
+		"another shape":      {"tensor([3., 7.], device='cuda:0')\ntensor([0.], device='cuda:1')\n", false},
+		"long after":         {"tensor([3., 7.], device='cuda:0')\n" + strings.Repeat("x\n", 30) + "tensor([0., 0.], device='cuda:1')\n", false},
+		"zeros were asked":   {"tensor([3., 7.], device='cuda:0')\n>>> torch.zeros(2): tensor([0., 0.], device='cuda:1')\n", false},
+		"in both directions": {"tensor([3.], device='cuda:1')\ntensor([0.], device='cuda:0')\ntensor([0.], device='cuda:0')\n", true},
+	}
+	for name, tt := range tests {
+		f := texttest.Parse("app.log", tt.text)
+		if got := len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong > 0; got != tt.wrong || len(f.Benchmarks) > 1 {
+			t.Errorf("%s: got %+v", name, f.Benchmarks)
+		}
+	}
+}
+
+func TestSysfsCat(t *testing.T) {
+	f := texttest.Parse("x.txt", `$ cat /sys/bus/pci/devices/0000:3b:00.0/current_link_width
+8
+$ cat /sys/bus/pci/devices/0000:3b:00.0/{max_link_width,numa_node}
+16
+1
+$ sudo cat /sys/bus/pci/devices/0000:3b:00.0/max_link_width /sys/bus/pci/devices/0000:3b:00.0/max_link_speed
+16
+32.0 GT/s PCIe
+$ cat /sys/bus/pci/devices/0000:3c:00.0/max_link_width
+cat: /sys/bus/pci/devices/0000:3c:00.0/max_link_width: No such file or directory
+$ cat /sys/kernel/iommu_groups/14/type
+DMA-FQ
+$ cat /proc/sys/kernel/numa_balancing
+1
+`)
+	if len(f.PCI.Devices) != 1 {
+		t.Fatalf("got %+v", f.PCI.Devices)
+	}
+	d := f.PCI.Devices[0]
+	if d.Address != "0000:3b:00.0" || d.Link.Width != 8 || d.Link.MaxWidth != 16 || d.Link.MaxSpeedGTs != 32 || d.NUMANode != nil {
+		t.Errorf("got %+v", d)
+	}
+	if len(f.IOMMU.Groups) != 1 || f.IOMMU.Groups[0].Type != "DMA-FQ" || *f.NUMA.Balancing != 1 {
+		t.Errorf("got %+v, %+v", f.IOMMU, f.NUMA)
+	}
+}

@@ -1,0 +1,350 @@
+package host
+
+import (
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// xmlKind is a machine's topology in XML: what NCCL and RCCL write to
+// NCCL_TOPO_DUMP_FILE (src/graph/xml.cc), and lstopo's own format (hwloc).
+var xmlKind = &parse.Kind{
+	Name: "topology-xml", Title: "topology in XML, from NCCL_TOPO_DUMP_FILE or lstopo", Command: "lstopo --of xml", Gives: []string{"pci", "numa", "gpus", "links"},
+	Anchors: []string{"<system version=", "<topology"},
+	Begins:  parse.BeginsLike(xmlFirst),
+	Read:    xmlRead,
+}
+
+var xmlFirst = lazy.New(`^\s*<(?:system version="\d+"|topology[ >])`)
+
+const (
+	// xmlBytes bounds the size of a topology, xmlDepth how deep its
+	// elements are nested.
+	xmlBytes = 16 << 20
+	xmlDepth = 64
+)
+
+func xmlRead(s *parse.Sink, in *parse.Lines) {
+	first, _ := in.Peek()
+	end := "</system>"
+	if strings.Contains(first.Text, "<topology") {
+		end = "</topology>"
+	}
+	// The offsets at which lines begin tell the line of an element.
+	var b strings.Builder
+	var starts []int
+	for b.Len() < xmlBytes {
+		l, ok := in.Next()
+		if !ok {
+			break
+		}
+		starts = append(starts, b.Len())
+		b.WriteString(l.Text)
+		b.WriteByte('\n')
+		if strings.Contains(l.Text, end) {
+			break
+		}
+	}
+	r := &topology{s: s, first: first.Number, starts: starts, links: make(map[string]map[string]int)}
+	r.walk(b.String())
+	r.join()
+}
+
+// topology is the reading of one topology.
+type topology struct {
+	s      *parse.Sink
+	first  int
+	starts []int
+	// stack are the elements that are open.
+	stack []xmlElement
+	// links are the NVLinks of each GPU by what they lead to.
+	links    map[string]map[string]int
+	switches bool
+	gpus     []string
+}
+
+// xmlElement is an open element and what it adds to those inside.
+type xmlElement struct {
+	node *int
+	// pci is the function that it is, bridge whether others hang on it.
+	pci  string
+	root string
+}
+
+func (r *topology) walk(text string) {
+	d := xml.NewDecoder(strings.NewReader(text))
+	d.Strict = false
+	for {
+		offset := int(d.InputOffset())
+		token, err := d.Token()
+		if err != nil {
+			return // The end, or what was cut off; what was read before stays.
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if len(r.stack) >= xmlDepth {
+				return
+			}
+			r.stack = append(r.stack, r.element(t, r.line(offset)))
+		case xml.EndElement:
+			if len(r.stack) > 0 {
+				r.stack = r.stack[:len(r.stack)-1]
+			}
+		}
+	}
+}
+
+// line is the line that holds an offset.
+func (r *topology) line(offset int) parse.Line {
+	i, found := slices.BinarySearch(r.starts, offset)
+	if !found {
+		i--
+	}
+	return parse.Line{Number: r.first + max(i, 0)}
+}
+
+func (r *topology) element(t xml.StartElement, l parse.Line) xmlElement {
+	a := make(map[string]string, len(t.Attr))
+	for _, attr := range t.Attr {
+		a[attr.Name.Local] = attr.Value
+	}
+	var e xmlElement
+	if n := len(r.stack); n > 0 {
+		e.node, e.root = r.stack[n-1].node, r.stack[n-1].root
+	}
+	switch t.Name.Local {
+	case "cpu":
+		r.cpu(&e, a, l)
+	case "pci":
+		r.pci(&e, a, l)
+	case "gpu":
+		r.gpu(a, l)
+	case "nvlink":
+		r.nvlink(a)
+	case "object":
+		r.object(&e, a, l)
+	}
+	return e
+}
+
+// cpu is NCCL's element of a NUMA node.
+func (r *topology) cpu(e *xmlElement, a map[string]string, l parse.Line) {
+	id := parse.Optional(a["numaid"])
+	if id != nil && *id >= 0 {
+		e.node = id
+		r.s.NUMANode(*id, xmlMask(a["affinity"]), l)
+	}
+	host := r.s.HostFacts()
+	if host.CPU == nil {
+		host.CPU = &facts.CPU{}
+	}
+	c := host.CPU
+	r.s.Watch("host.cpu", c, l)
+	c.Vendor = cmp.Or(c.Vendor, escape.Printable(a["vendor"], 64))
+	c.Family = cmp.Or(c.Family, parse.Number(a["familyid"]))
+	c.ModelNumber = cmp.Or(c.ModelNumber, parse.Number(a["modelid"]))
+	host.Arch = cmp.Or(host.Arch, unameArch[a["arch"]])
+}
+
+// xmlMask writes a set of CPUs in words of 32 bits, the highest first
+// ("000000ff,ffff0000"), as the kernel lists them: "16-39".
+func xmlMask(mask string) string {
+	words := strings.Split(mask, ",")
+	if mask == "" || len(words) > 256 {
+		return ""
+	}
+	var b strings.Builder
+	for i, word := range slices.Backward(words) {
+		bits, err := strconv.ParseUint(word, 16, 32)
+		if err != nil {
+			return ""
+		}
+		for bit := range 32 {
+			if bits&(1<<bit) != 0 {
+				fmt.Fprintf(&b, "%d ", 32*(len(words)-1-i)+bit)
+			}
+		}
+	}
+	return numactlList(b.String())
+}
+
+// pci is NCCL's element of a function. Of the bridges NCCL keeps one for each
+// switch, so what lies around an element is not the whole list of ancestors.
+func (r *topology) pci(e *xmlElement, a map[string]string, l parse.Line) {
+	address := facts.Address(a["busid"])
+	if address == "" || a["vendor"] == "0xffff" || strings.HasPrefix(address, "ffff:ff:") {
+		return // A switch that a static topology makes up.
+	}
+	e.pci = address
+	d := r.s.Device(address, l)
+	xmlSet(&d.Class, a["class"], 8)
+	xmlSet(&d.Vendor, a["vendor"], 6)
+	xmlSet(&d.Device, a["device"], 6)
+	if d.Vendor == "" && a["vendor"] == "" && d.Class == "0x030200" {
+		d.Vendor = "0x10de" // Those that NCCL's users write by hand name no vendor; RCCL's GPUs have another class.
+	}
+	if d.NUMANode == nil {
+		d.NUMANode = e.node
+	}
+	// The speed and width are max_link_speed and max_link_width (xml.cc,
+	// ncclTopoGetXmlFromSys).
+	if speed, width := checks.LinkSpeed(a["link_speed"]), checks.LinkWidth(a["link_width"]); d.Link == nil && speed > 0 && width > 0 {
+		d.Link = &facts.PCIeLink{MaxSpeedGTs: speed, MaxWidth: width, Source: fmt.Sprintf("%s:%d", r.s.Source(), l.Number)}
+	}
+}
+
+// xmlSet takes a hexadecimal number of a length over.
+func xmlSet(field *string, value string, length int) {
+	if *field == "" && len(value) == length && xmlHex.MatchString(value) {
+		*field = value
+	}
+}
+
+var xmlHex = lazy.New(`^0x[0-9a-f]+$`)
+
+// above is the function around the element that is being read.
+func (r *topology) above() string {
+	for _, e := range slices.Backward(r.stack) {
+		if e.pci != "" {
+			return e.pci
+		}
+	}
+	return ""
+}
+
+// gpu is NCCL's element of a GPU inside its function's.
+func (r *topology) gpu(a map[string]string, l parse.Line) {
+	address := r.above()
+	if address == "" {
+		return
+	}
+	d, g := r.s.Device(address, l), r.s.GPU(address, l)
+	g.Vendor, g.InPCI = cmp.Or(g.Vendor, checks.VendorName(d.Vendor)), true
+	if dev := parse.Optional(a["dev"]); dev != nil && g.Index == nil && *dev >= 0 {
+		g.Index = dev
+	}
+	if sm := parse.Number(a["sm"]); g.Vendor == "nvidia" && g.ComputeCapability == "" && sm >= 30 && sm < 1000 {
+		g.ComputeCapability = fmt.Sprintf("%d.%d", sm/10, sm%10)
+	}
+	if !slices.Contains(r.gpus, address) {
+		r.gpus = append(r.gpus, address)
+		r.links[address] = make(map[string]int)
+	}
+}
+
+// nvlink is NCCL's element of the NVLinks from a GPU to one other end.
+func (r *topology) nvlink(a map[string]string) {
+	from, to := r.above(), facts.Address(a["target"])
+	if from == "" || to == "" || r.links[from] == nil || len(r.links[from]) > 64 {
+		return
+	}
+	if strings.HasPrefix(a["tclass"], "0x0680") { // An NVSwitch (PCI class 0680).
+		r.switches, to = true, "switch"
+	}
+	r.links[from][to] += max(parse.Number(a["count"]), 1)
+}
+
+// join notes the pairs of GPUs that NVLinks join, and those that none joins.
+func (r *topology) join() {
+	if len(r.gpus) < 2 || len(r.gpus) > 64 {
+		return
+	}
+	for i, a := range r.gpus {
+		for _, b := range r.gpus[i+1:] {
+			if d := r.s.KnownDevice(a); d == nil || d.Vendor != "0x10de" || r.s.Facts.Links.Between(a, b) != nil {
+				continue
+			}
+			n := max(r.links[a][b], r.links[b][a])
+			through := false
+			if n == 0 && r.switches {
+				n = min(r.links[a]["switch"], r.links[b]["switch"])
+				through = n > 0
+			}
+			p := facts.Pair{A: min(a, b), B: max(a, b), Kind: "gpu-gpu", NVLinks: &n, NVSwitch: through}
+			r.s.Links().Pairs = append(r.s.Links().Pairs, p)
+		}
+	}
+}
+
+// xmlBridge finds the buses below one of hwloc's bridges.
+var (
+	xmlBridge = lazy.New(`^([0-9a-f]{4,8}):\[([0-9a-f]{2})-([0-9a-f]{2})\]$`)
+	xmlType   = lazy.New(`^([0-9a-f]{4}).*\[([0-9a-f]{4}):([0-9a-f]{4})\]`)
+	xmlBit    = lazy.New(`^0x0*([0-9a-f]{1,8})$`)
+)
+
+// object is hwloc's element of everything: packages, NUMA nodes, bridges and
+// PCI functions (hwloc/topology-xml.c).
+func (r *topology) object(e *xmlElement, a map[string]string, l parse.Line) {
+	if m := xmlBit.FindStringSubmatch(a["nodeset"]); m != nil {
+		bits, err := strconv.ParseUint(m[1], 16, 32)
+		if err == nil && bits != 0 && bits&(bits-1) == 0 {
+			e.node = new(xmlLowest(bits))
+		}
+	}
+	switch a["type"] {
+	case "NUMANode":
+		if id := parse.Optional(a["os_index"]); id != nil && *id >= 0 {
+			n := r.s.NUMANode(*id, xmlMask(strings.ReplaceAll(a["cpuset"], "0x", "")), l)
+			if memory, err := strconv.ParseInt(a["local_memory"], 10, 64); err == nil && memory > 0 && n.MemoryBytes == 0 {
+				n.MemoryBytes = memory
+			}
+		}
+	case "Bridge":
+		buses := xmlBridge.FindStringSubmatch(a["bridge_pci"])
+		if strings.HasPrefix(a["bridge_type"], "0-") && buses != nil {
+			e.root = "pci" + buses[1] + ":" + buses[2]
+			return
+		}
+		r.function(e, a, "0x060400", l)
+	case "PCIDev":
+		r.function(e, a, "", l)
+	}
+}
+
+func xmlLowest(bits uint64) int {
+	n := 0
+	for bits > 1 {
+		bits >>= 1
+		n++
+	}
+	return n
+}
+
+// function notes a function that hwloc shows. hwloc leaves no bridge out above
+// a function that it keeps, unless it was asked to (topology-pci.c).
+func (r *topology) function(e *xmlElement, a map[string]string, class string, l parse.Line) {
+	address := facts.Address(a["pci_busid"])
+	if address == "" {
+		return
+	}
+	e.pci = address
+	d := r.s.Device(address, l)
+	if m := xmlType.FindStringSubmatch(a["pci_type"]); m != nil {
+		xmlSet(&d.Class, "0x"+m[1]+"00", 8)
+		xmlSet(&d.Vendor, "0x"+m[2], 6)
+		xmlSet(&d.Device, "0x"+m[3], 6)
+	}
+	d.Class = cmp.Or(d.Class, class)
+	if d.NUMANode == nil {
+		d.NUMANode = e.node
+	}
+	if e.root == "" || d.RootBus != "" {
+		return
+	}
+	d.RootBus = e.root
+	for _, outer := range r.stack {
+		if outer.pci != "" {
+			d.Ancestors = append(d.Ancestors, outer.pci)
+		}
+	}
+}

@@ -1,0 +1,479 @@
+// Package text reads the texts that people send, logs, outputs of commands
+// and descriptions of jobs, and builds from them the same facts that a live
+// machine gives. It recognises each text by its content, several kinds in one
+// file among them, and keeps which line a fact is from. It judges nothing.
+package text
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// Options says how texts are read.
+type Options struct {
+	// Stdin is what "-" stands for.
+	Stdin io.Reader
+	// Gather is how the facts of a recording among the texts are gathered.
+	Gather checks.Options
+	// Progress, if set, is told the name of each text as it begins.
+	Progress func(name string)
+	// MaxBytes bounds what is read in all, after unpacking; 0 is DefaultMaxBytes.
+	MaxBytes int64
+	// Silence bounds how long one answer of a file may take; 0 is
+	// deadline.Silence. It does not bound pipes: their writer may be slow.
+	Silence time.Duration
+	// Files is where the files are; nil is this machine.
+	Files files.System
+}
+
+// The errors of Read where nothing in the texts was recognised. The facts still
+// list the texts.
+var (
+	// ErrNothing is any of them.
+	ErrNothing = errors.New("nothing in it was recognised")
+	// ErrDeadline and ErrMaxBytes are those of texts that were not read since a
+	// bound was reached.
+	ErrDeadline = errors.New("the deadline was reached (--deadline)")
+	ErrMaxBytes = errors.New("the limit was reached (--max-bytes)")
+)
+
+// intake opens files, folders and archives, and gives their texts to a
+// reading.
+type intake struct {
+	*parse.Reading
+	options Options
+	// base are the facts of a recording among the texts, and baseName is that
+	// recording.
+	base     *facts.Facts
+	baseName string
+	// alone is the archive whose members are called by their own names, since
+	// it is all that was given.
+	alone string
+	// explicit is set while a file is read that was named itself, not found
+	// in a folder or an archive.
+	explicit bool
+	// left is what may still be read, of Options.MaxBytes.
+	left int64
+	// stopped is why nothing more is read, once a bound was reached.
+	stopped error
+	// names are those of the texts so far.
+	names map[string]int
+	// beyond are texts that are counted only: there are too many to list.
+	beyond listing
+	// failed is the first error of a file or of what it holds.
+	failed error
+}
+
+// Result is what was read.
+type Result struct {
+	// Facts are what the texts tell.
+	Facts *facts.Facts
+	// Recording names the recording of a machine among the texts; empty where
+	// there was none.
+	Recording string
+}
+
+// Read examines files, folders, archives and standard input ("-"), and returns
+// the facts that their texts tell. A recording of gpudoctor's own among them
+// (a snapshot, or a facts file) tells of the machine, and the texts of what
+// happened there.
+//
+// What cannot be read is listed with the reason, and the rest is read. When the
+// deadline of the context or MaxBytes is reached, the facts are those of what was
+// read until then. A context that is cancelled gives its cause.
+func Read(ctx context.Context, paths []string, options Options) (Result, error) {
+	if options.Progress == nil {
+		options.Progress = func(string) {}
+	}
+	options.MaxBytes = cmp.Or(options.MaxBytes, DefaultMaxBytes)
+	options.Silence = cmp.Or(options.Silence, deadline.Silence)
+	if options.Files == nil {
+		options.Files = files.OS{}
+	}
+	t := &intake{Reading: NewReading(), options: options, left: options.MaxBytes, names: make(map[string]int)}
+	t.beyond = listing{intake: t}
+	if len(paths) == 1 {
+		t.alone = paths[0]
+	}
+	for i, path := range paths {
+		if err := t.argument(ctx, path, len(paths)-i-1); err != nil {
+			return Result{}, err
+		}
+	}
+	t.beyond.close()
+	f := t.Finish()
+	for i := range f.Texts {
+		if text := &f.Texts[i]; len(text.Kinds) == 0 && text.Problem == "" && text.Bytes == 0 {
+			text.Problem = "empty"
+		}
+	}
+	switch {
+	case len(f.Texts) == 0 && t.base == nil:
+		return Result{}, fmt.Errorf("%s: no file in it", strings.Join(paths, ", "))
+	case t.base != nil:
+		return Result{Join(t.base, f), t.baseName}, nil
+	case !slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }):
+		return Result{Facts: f}, fmt.Errorf("%s: %w", strings.Join(paths, ", "), t.nothing(f.Texts))
+	}
+	return Result{Facts: f}, nil
+}
+
+// nothingError is ErrNothing with why.
+type nothingError struct{ error }
+
+func (nothingError) Is(target error) bool { return target == ErrNothing }
+func (e nothingError) Unwrap() error      { return e.error }
+
+// nothing says why nothing was recognised.
+func (t *intake) nothing(texts []facts.Text) error {
+	reason := func(text facts.Text) error {
+		bounded := text.Unread == facts.UnreadSize || text.Unread == facts.UnreadTime
+		switch {
+		case bounded && text.Bytes > 0:
+			return fmt.Errorf("nothing was recognised in its first %s: %w", parse.Size(text.Bytes), cmp.Or(t.stopped, ErrDeadline))
+		case bounded:
+			return fmt.Errorf("not read: %w", cmp.Or(t.stopped, ErrDeadline))
+		case text.Unread == facts.UnreadError && t.failed != nil:
+			return t.failed
+		}
+		return fmt.Errorf("%w (%s)", ErrNothing, text.Problem)
+	}
+	first := slices.IndexFunc(texts, func(t facts.Text) bool { return t.Unread != "" })
+	switch {
+	case len(texts) == 1 && texts[0].Problem != "":
+		return nothingError{reason(texts[0])}
+	case first >= 0:
+		unread := 0
+		for _, text := range texts {
+			if text.Unread != "" {
+				unread += max(text.More, 1)
+			}
+		}
+		why := reason(texts[first])
+		return nothingError{fmt.Errorf("nothing in it was recognised; %d of its texts could not be read to the end, the first is %s: %w", unread, texts[first].Name, why)}
+	}
+	return ErrNothing
+}
+
+// ended reports whether nothing more is read: a bound was reached. A context that
+// was cancelled gives its cause.
+func (t *intake) ended(ctx context.Context) (bool, error) {
+	if ctx.Err() != nil {
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return true, context.Cause(ctx)
+		}
+		t.stopped = cmp.Or(t.stopped, ErrDeadline)
+	}
+	return t.stopped != nil, nil
+}
+
+// argument reads one argument. A pipe, whose writer may not come, leaves half of
+// the time to those after it.
+func (t *intake) argument(ctx context.Context, path string, after int) error {
+	at, bounded := ctx.Deadline()
+	if !bounded || after == 0 {
+		return t.path(ctx, path)
+	}
+	info, err := t.stat(ctx, path)
+	if path != "-" && (err != nil || info.IsDir() || info.Mode().IsRegular()) {
+		return t.path(ctx, path)
+	}
+	half, stop := context.WithTimeout(ctx, time.Until(at)/2)
+	defer stop()
+	err = t.path(half, path)
+	if errors.Is(t.stopped, ErrDeadline) && ctx.Err() == nil {
+		t.stopped = nil
+	}
+	return err
+}
+
+func (t *intake) stat(ctx context.Context, path string) (fs.FileInfo, error) {
+	return files.Within(ctx, t.options.Silence, func() (fs.FileInfo, error) { return t.options.Files.Stat(path) })
+}
+
+// path reads a file, a folder or standard input.
+func (t *intake) path(ctx context.Context, path string) error {
+	if ended, err := t.ended(ctx); err != nil {
+		return err
+	} else if ended {
+		t.beyond.pass(path, t.problemOf(t.stopped))
+		return nil
+	}
+	if path == "-" {
+		if t.options.Stdin == nil {
+			return errors.New("standard input is not open")
+		}
+		r := files.NewReader(ctx, t.options.Stdin, 0, nil)
+		defer r.Close()
+		return t.stream(ctx, text{name: "standard input", from: r, list: &t.beyond})
+	}
+	info, err := t.stat(ctx, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && t.alone != "":
+		return fmt.Errorf("%s: no such file", path)
+	case err != nil:
+		return t.unreadable(ctx, &t.beyond, path, err)
+	case !info.IsDir():
+		t.explicit = true
+		defer func() { t.explicit = false }()
+		return t.file(ctx, path, path, info.Mode(), &t.beyond)
+	}
+	return t.folder(ctx, path)
+}
+
+// unreadable lists a file that could not be read, and lets the reading go on unless
+// it was cancelled.
+func (t *intake) unreadable(ctx context.Context, list *listing, name string, err error) error {
+	if _, cancelled := t.ended(ctx); cancelled != nil {
+		return cancelled
+	}
+	if t.failed == nil {
+		t.failed = fmt.Errorf("not read: %s", cause(err))
+	}
+	list.pass(name, t.problemOf(err))
+	return nil
+}
+
+// opened is an open file.
+type opened struct {
+	files.File
+	info fs.FileInfo
+}
+
+// file reads a file.
+func (t *intake) file(ctx context.Context, path, shown string, mode fs.FileMode, list *listing) error {
+	silence := t.options.Silence
+	if !mode.IsRegular() {
+		silence = 0
+	}
+	f, err := files.Within(ctx, silence, func() (opened, error) {
+		f, err := t.options.Files.Open(path)
+		if err != nil {
+			return opened{}, err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			_ = f.Close() // It was not even read.
+			return opened{}, err
+		}
+		return opened{f, info}, nil
+	})
+	if err != nil {
+		return t.unreadable(ctx, list, shown, err)
+	}
+	// Files of /proc and /sys have no size, and reading /proc/kmsg takes away what
+	// was read.
+	if f.info.Mode().IsRegular() && f.info.Size() > 0 {
+		at := files.NewReaderAt(ctx, f, silence)
+		head := make([]byte, 4)
+		if n, _ := at.ReadAt(head, 0); n == len(head) && isZip(head) {
+			defer f.Close() //nolint:errcheck // It was only read.
+			return t.zip(ctx, text{name: shown, list: list}, at, f.info.Size())
+		}
+	}
+	r := files.NewReader(ctx, f, silence, f.Close)
+	defer r.Close()
+	return t.stream(ctx, text{name: shown, from: r, list: list})
+}
+
+// cause leaves the name out of an error of the file system.
+func cause(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// found is what a folder holds.
+type found struct {
+	path, shown string
+	mode        fs.FileMode
+	// err is why it cannot be read, and problem why it is not read.
+	err     error
+	problem problem
+}
+
+// folder reads the files of a folder. They are listed before the first is read, so
+// that those are known that a bound leaves unread.
+func (t *intake) folder(ctx context.Context, path string) error {
+	all := t.walk(ctx, path, ".", nil)
+	list := &listing{intake: t, of: path}
+	defer list.close()
+	for _, f := range all {
+		ended, err := t.ended(ctx)
+		switch {
+		case err != nil:
+			return err
+		case f.err != nil:
+			err = t.unreadable(ctx, list, f.shown, f.err)
+		case f.problem.why != "":
+			list.pass(f.shown, f.problem)
+		case ended:
+			list.pass(f.shown, t.problemOf(t.stopped))
+		case t.full():
+			list.pass(f.shown, tooMany)
+		default:
+			err = t.file(ctx, f.path, f.shown, f.mode, list)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk lists a folder and those in it. Links are not followed, and folders whose
+// names begin with a dot (.git) are left out.
+func (t *intake) walk(ctx context.Context, path, shown string, all []found) []found {
+	got, err := files.Within(ctx, t.options.Silence, func() (listed, error) {
+		entries, err := t.options.Files.ReadDir(path)
+		return listed{entries, err}, nil
+	})
+	if err = cmp.Or(err, got.err); err != nil {
+		if shown == "." {
+			shown = path
+		}
+		all = append(all, found{shown: shown, err: err})
+	}
+	for _, d := range got.entries {
+		f := found{path: filepath.Join(path, d.Name()), shown: filepath.Join(shown, d.Name()), mode: d.Type()}
+		switch {
+		case len(all) >= maxFiles:
+			f.problem = problem{fmt.Sprintf("more than %d files: it and those after it were not read", maxFiles), facts.UnreadCount}
+			return append(all, f)
+		case d.IsDir() && strings.HasPrefix(d.Name(), "."):
+			continue
+		case d.IsDir():
+			if all = t.walk(ctx, f.path, f.shown, all); len(all) > maxFiles {
+				return all
+			}
+			continue
+		case !d.Type().IsRegular():
+			f.problem = problem{why: "not a regular file"}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// listed is what ReadDir gives: with an error come the names before it.
+type listed struct {
+	entries []fs.DirEntry
+	err     error
+}
+
+// text is a text, or what one may be packed in.
+type text struct {
+	name string
+	from io.Reader
+	// depth counts the archives around it.
+	depth int
+	// counted is set where what is read of it is counted already: it lies in an
+	// archive that is not compressed.
+	counted bool
+	// list is that of the folder or archive in which it lies.
+	list *listing
+}
+
+// stream reads a text, or what is packed in it. What it is is told by its
+// first bytes.
+func (t *intake) stream(ctx context.Context, in text) error {
+	if t.full() {
+		in.list.pass(in.name, tooMany)
+		return nil
+	}
+	r := bufio.NewReaderSize(in.from, peekBytes)
+	head, err := r.Peek(headBytes)
+	if len(head) == 0 && err != nil && !errors.Is(err, io.EOF) {
+		return t.unreadable(ctx, in.list, in.name, err)
+	}
+	if packed, err := t.unpack(ctx, in, r, head); packed {
+		return err
+	}
+	if !in.counted {
+		r, in.counted = bufio.NewReaderSize(&counter{from: r, intake: t}, peekBytes), true
+	}
+	if isTar(head) {
+		return t.tar(ctx, in, r)
+	}
+	if unwrapped := unwrap(r); unwrapped != nil {
+		r = bufio.NewReaderSize(unwrapped, peekBytes)
+	}
+	// An error comes again when the text is read.
+	head, _ = r.Peek(headBytes)
+	switch {
+	case checks.IsRecording(head):
+		return t.recording(ctx, in, r)
+	case isArchiveText(head):
+		return t.txtar(ctx, in, r)
+	}
+	return t.plain(ctx, in, r, head)
+}
+
+// recording reads the machine that a recording tells of. There can be one.
+func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
+	named := t.explicit && in.depth == 0
+	if t.base != nil {
+		why := "a second recording beside " + t.baseName + ": examine it by itself"
+		if named {
+			return fmt.Errorf("%s: %s", in.name, why)
+		}
+		in.list.pass(in.name, problem{why, facts.UnreadForm})
+		return nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(r, checks.MaxFactsFile+1))
+	if err != nil {
+		return t.unreadable(ctx, in.list, in.name, err)
+	}
+	host, f, err := checks.Open(in.name, bytes.NewReader(raw))
+	switch {
+	case err != nil && named:
+		return err
+	case err != nil:
+		return t.unreadable(ctx, in.list, in.name, err)
+	}
+	if f == nil {
+		f, _ = checks.Gather(ctx, host, t.options.Gather)
+	}
+	t.base, t.baseName = f, in.name
+	return nil
+}
+
+// plain reads a text that is not packed.
+func (t *intake) plain(ctx context.Context, in text, r io.Reader, head []byte) error {
+	if isBinary(head) {
+		in.list.pass(in.name, problem{why: "binary data"})
+		return nil
+	}
+	name := t.unique(in.name)
+	t.options.Progress(name)
+	err := t.Read(ctx, name, r)
+	if _, cancelled := t.ended(ctx); cancelled != nil {
+		return cancelled
+	}
+	if err != nil {
+		p, told := t.problemOf(err), t.TextUnderWay()
+		if told.Problem, told.Unread = p.why, p.unread; told.Bytes > 0 {
+			told.Problem = "not read beyond its first " + parse.Size(told.Bytes) + ": " + p.why
+		} else if t.failed == nil {
+			t.failed = fmt.Errorf("not read: %s", cause(err))
+		}
+	}
+	return nil
+}

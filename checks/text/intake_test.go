@@ -1,0 +1,297 @@
+package text_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text"
+)
+
+// known is a line that the catalogue knows.
+const known = "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\n"
+
+func gzipped(data []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write(data) //nolint:errcheck // A buffer.
+	z.Close()     //nolint:errcheck // A buffer.
+	return b.Bytes()
+}
+
+func tarred(tb testing.TB, members ...string) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(members); i += 2 {
+		if err := w.WriteHeader(&tar.Header{Name: members[i], Size: int64(len(members[i+1])), Mode: 0o600, Typeflag: tar.TypeReg}); err != nil {
+			tb.Fatal(err)
+		}
+		io.WriteString(w, members[i+1]) //nolint:errcheck // A buffer.
+	}
+	w.Close() //nolint:errcheck // A buffer.
+	return b.Bytes()
+}
+
+func zipped(tb testing.TB, members ...string) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := 0; i < len(members); i += 2 {
+		m, err := w.Create(members[i])
+		if err != nil {
+			tb.Fatal(err)
+		}
+		io.WriteString(m, members[i+1]) //nolint:errcheck // A buffer.
+	}
+	w.Close() //nolint:errcheck // A buffer.
+	return b.Bytes()
+}
+
+func utf16Bytes(order binary.ByteOrder, mark bool) []byte {
+	var b []byte
+	codes := utf16.Encode([]rune(known))
+	if mark {
+		codes = append([]uint16{0xfeff}, codes...)
+	}
+	for _, c := range codes {
+		two := make([]byte, 2)
+		order.PutUint16(two, c)
+		b = append(b, two...)
+	}
+	return b
+}
+
+// TestRead holds that a text is found in whatever it comes packed.
+func TestRead(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		data []byte
+		want []string // The texts in which the line was found.
+	}{
+		{"plain.log", []byte(known), []string{"plain.log"}},
+		{"crlf.log", []byte(strings.ReplaceAll(known, "\n", "\r\n")), []string{"crlf.log"}},
+		{"no-end.log", []byte(strings.TrimSuffix(known, "\n")), []string{"no-end.log"}},
+		{"colour.log", []byte("\x1b[31m" + strings.TrimSuffix(known, "\n") + "\x1b[0m\n"), []string{"colour.log"}},
+		{"mark.log", []byte("\ufeff" + known), []string{"mark.log"}},
+		{"bug-report.log.gz", gzipped([]byte(known)), []string{"bug-report.log"}},
+		{"bundle.tar.gz", gzipped(tarred(t, "a.log", known, "b.log", "nothing\n")), []string{"bundle:a.log"}},
+		{"bundle.zip", zipped(t, "a.log", known, "in/b.log", known), []string{"bundle.zip:a.log", "bundle.zip:in/b.log"}},
+		{"outside.zip", zipped(t, "../../etc/passwd", known), []string{"outside.zip:../../etc/passwd"}},
+		{"nested.tar", tarred(t, "a.log.gz", string(gzipped([]byte(known)))), []string{"nested:a.log"}},
+		{"zip-in.tar", tarred(t, "a.zip", string(zipped(t, "b.log", known))), []string{"zip-in:a.zip:b.log"}},
+		{"case.txtar", []byte("a comment\n-- nccl.log --\n" + known + "-- b.txt --\nnothing\n"), []string{"case.txtar:nccl.log"}},
+		{"windows.log", utf16Bytes(binary.LittleEndian, true), []string{"windows.log"}},
+		{"big-endian.log", utf16Bytes(binary.BigEndian, true), []string{"big-endian.log"}},
+		{"no-mark.log", utf16Bytes(binary.LittleEndian, false), []string{"no-mark.log"}},
+		{"name-says-nothing.jpg", []byte(known), []string{"name-says-nothing.jpg"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), tt.name)
+			if err := os.WriteFile(path, tt.data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, way := range []string{"file", "folder", "pipe"} {
+				from, options := path, text.Options{}
+				switch way {
+				case "folder":
+					from = filepath.Dir(path)
+				case "pipe":
+					from, options.Stdin = "-", bytes.NewReader(tt.data)
+				}
+				got, err := text.Read(t.Context(), []string{from}, options)
+				if err != nil {
+					t.Fatalf("%s: %v", way, err)
+				}
+				var found []string
+				for _, m := range got.Facts.Texts {
+					if len(m.Kinds) > 0 {
+						found = append(found, strings.TrimPrefix(m.Name, filepath.Dir(path)+"/"))
+					}
+				}
+				switch way {
+				case "pipe": // Its texts have no file's name.
+					if len(found) != len(tt.want) {
+						t.Errorf("pipe: found in %q", found)
+					}
+				case "file": // An archive that is all that was given needs no name.
+					for i, want := range tt.want {
+						_, member, _ := strings.Cut(want, ":")
+						if found[i] != want && found[i] != member {
+							t.Errorf("file: found in %q, want %q", found, tt.want)
+						}
+					}
+				default:
+					if !slices.Equal(found, tt.want) {
+						t.Errorf("%s: found in %q, want %q", way, found, tt.want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestReadRefuses holds that what cannot be read is said so in one line.
+func TestReadRefuses(t *testing.T) {
+	bomb := gzipped(gzipped(gzipped(gzipped(gzipped([]byte(known))))))
+	for name, tt := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"empty":            {nil, "empty"},
+		"binary":           {[]byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00"), "binary data"},
+		"prose":            {[]byte("my GPUs do not talk to each other\n"), "nothing in it was recognised"},
+		"xz":               {[]byte("\xfd7zXZ\x00\x00\x04"), "packed with xz"},
+		"zstd":             {[]byte("\x28\xb5\x2f\xfd\x04\x58"), "packed with zstd"},
+		"broken gzip":      {[]byte("\x1f\x8b\x08\x00broken"), "gzip"},
+		"broken zip":       {[]byte("PK\x03\x04broken"), "broken zip"},
+		"packed too often": {bomb, "packed too often"},
+		"control":          {bytes.Repeat([]byte{1, 2, 3, 4}, 1000), "binary data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "it")
+			if err := os.WriteFile(path, tt.data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := text.Read(t.Context(), []string{path}, text.Options{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want %q in one line", err, tt.want)
+			}
+		})
+	}
+	if _, err := text.Read(t.Context(), []string{t.TempDir()}, text.Options{}); err == nil || !strings.Contains(err.Error(), "no file in it") {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// TestReadFolder holds that what is no text in a folder is listed and passed
+// over: a pipe would wait for ever.
+func TestReadFolder(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, data []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.log", []byte(known))
+	write("core", []byte("\x7fELF\x00\x00"))
+	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, "zero")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(".git/config", []byte(known))
+	got, err := text.Read(t.Context(), []string{dir}, text.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems := map[string]string{}
+	for _, text := range got.Facts.Texts {
+		problems[text.Name] = text.Problem
+	}
+	want := map[string]string{"a.log": "", "core": "binary data", "fifo": "not a regular file", "zero": "not a regular file"}
+	if fmt.Sprint(problems) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", problems, want)
+	}
+}
+
+// endless gives the same bytes for ever, and counts them.
+type endless struct {
+	line []byte
+	at   int
+	left int64
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left <= 0 {
+		return 0, io.EOF
+	}
+	n := 0
+	for n < len(p) && e.left > 0 {
+		c := copy(p[n:], e.line[e.at:])
+		e.at = (e.at + c) % len(e.line)
+		n += c
+		e.left -= int64(c)
+	}
+	return n, nil
+}
+
+// TestLongLine holds that a line without an end is cut, takes little memory,
+// and that the lines after it are read.
+func TestLongLine(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	long := &endless{line: []byte("no end "), left: 256 << 20}
+	r := io.MultiReader(strings.NewReader("first\n"), long, strings.NewReader("\n"+known))
+	got, err := text.Read(t.Context(), []string{"-"}, text.Options{Stdin: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if m := got.Facts.Logs.Messages; len(m) != 1 || m[0].Line != 3 {
+		t.Errorf("got %+v", m)
+	}
+	if grown := after.Sys - before.Sys; after.Sys > before.Sys && grown > 100<<20 {
+		t.Errorf("took %d MiB", grown>>20)
+	}
+}
+
+// TestReadStops holds that an endless pipe is given up when it is asked to be.
+func TestReadStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &endless{line: []byte("y\n"), left: 1 << 62}
+	go cancel()
+	if _, err := text.Read(ctx, []string{"-"}, text.Options{Stdin: r}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRecordingAmongTexts holds that a machine's own facts stay, and that what
+// a log tells of a job is added.
+func TestRecordingAmongTexts(t *testing.T) {
+	dir := t.TempDir()
+	os.WriteFile(filepath.Join(dir, "facts.json"), []byte(`{"schema": "gpudoctor.facts/v1", "host": {"kernel": "6.8"}}`), 0o600) //nolint:errcheck // Read fails if it is not there.
+	os.WriteFile(filepath.Join(dir, "job.log"), []byte(known), 0o600)                                                            //nolint:errcheck // As above.
+	got, err := text.Read(t.Context(), []string{dir}, text.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Recording != "facts.json" || got.Facts.Host == nil || got.Facts.Host.Kernel != "6.8" || got.Facts.Logs == nil || len(got.Facts.Texts) != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestJoinEnv(t *testing.T) {
+	v := func(name, value string) facts.Variable {
+		return facts.Variable{Name: name, Value: value, Effective: true}
+	}
+	got := text.Join(&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{v("NCCL_DEBUG", "INFO")}}},
+		&facts.Facts{Env: &facts.EnvFacts{Variables: []facts.Variable{v("NCCL_DEBUG", "WARN"), v("NCCL_ALGO", "Tree")}}})
+	var list []string
+	for _, v := range got.Env.Variables {
+		list = append(list, fmt.Sprintf("%s=%s %t", v.Name, v.Value, v.Effective))
+	}
+	if want := []string{"NCCL_ALGO=Tree true", "NCCL_DEBUG=INFO true", "NCCL_DEBUG=WARN false"}; !slices.Equal(list, want) {
+		t.Errorf("got %q, want %q", list, want)
+	}
+}

@@ -1,0 +1,54 @@
+package text
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+)
+
+// Join adds to the facts of a machine what texts tell of a job that ran there.
+// What the machine shows of itself stays: a text may be older, or from another
+// machine. A section that the machine's facts lack is taken from the texts.
+func Join(machine, texts *facts.Facts) *facts.Facts {
+	joined := *machine
+	to, from := reflect.ValueOf(&joined).Elem(), reflect.ValueOf(texts).Elem()
+	kept := map[string]bool{}
+	for i := range to.NumField() {
+		field := to.Type().Field(i)
+		if to.Field(i).IsZero() {
+			to.Field(i).Set(from.Field(i))
+			continue
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		kept[name] = true
+	}
+	if machine.Env != nil && texts.Env != nil {
+		joined.Env = joinEnv(machine.Env, texts.Env)
+		delete(kept, "env")
+	}
+	joined.Origins = slices.DeleteFunc(slices.Clone(texts.Origins), func(o facts.Origin) bool {
+		section, _, _ := strings.Cut(o.Fact, ".")
+		return kept[section]
+	})
+	joined.Unknown = machine.Unknown
+	return &joined
+}
+
+// joinEnv adds the variables of a job. Those of the job are in force for it,
+// those of the machine for what is started now: where both set a variable,
+// both are listed, and the machine's counts.
+func joinEnv(machine, job *facts.EnvFacts) *facts.EnvFacts {
+	joined := &facts.EnvFacts{Variables: slices.Clone(machine.Variables)}
+	for _, v := range job.Variables {
+		same := slices.IndexFunc(machine.Variables, func(m facts.Variable) bool { return m.Name == v.Name })
+		if same >= 0 {
+			v.Effective = false
+		}
+		joined.Variables = append(joined.Variables, v)
+	}
+	slices.SortStableFunc(joined.Variables, func(a, b facts.Variable) int { return cmp.Compare(a.Name, b.Name) })
+	return joined
+}

@@ -1,0 +1,955 @@
+package launch
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+const (
+	// maxWords bounds the words of one command line, maxList the
+	// entries of each list of a launch.
+	maxWords = 2000
+	maxList  = 256
+	// maxValue bounds one word that is kept, as checks does for
+	// variables.
+	maxValue = 4 << 10
+	// maxCommand bounds the words of a program that are kept.
+	maxCommand = 64
+)
+
+// splitWords splits a command line as a shell does: blanks separate, quotes
+// and backslashes keep together. It stops at what ends the command: an
+// operator (";", "|", "&&", ">") or a comment. What is left open at the end is
+// closed there.
+func splitWords(line string) []string {
+	var words []string
+	var word strings.Builder
+	inWord := false
+	end := func() {
+		if inWord {
+			words = append(words, word.String())
+			word.Reset()
+			inWord = false
+		}
+	}
+	for i := 0; i < len(line) && len(words) < maxWords; i++ {
+		switch c := line[i]; c {
+		case ' ', '\t', '\n':
+			end()
+		case '\'':
+			inWord = true
+			closing := strings.IndexByte(line[i+1:], '\'')
+			if closing < 0 {
+				closing = len(line) - i - 1
+			}
+			word.WriteString(line[i+1 : i+1+closing])
+			i += closing + 1
+		case '"':
+			inWord = true
+			for i++; i < len(line) && line[i] != '"'; i++ {
+				if line[i] == '\\' && i+1 < len(line) && strings.IndexByte("\"\\$`", line[i+1]) >= 0 {
+					i++
+				}
+				word.WriteByte(line[i])
+			}
+		case '\\':
+			if i+1 < len(line) {
+				i++
+				if line[i] != '\n' {
+					inWord = true
+					word.WriteByte(line[i])
+				}
+			}
+		case ';', '|', '&', '>', '<':
+			if word.Len() > 0 && strings.Trim(word.String(), "0123456789") == "" && (c == '>' || c == '<') { // "2>&1".
+				word.Reset()
+				inWord = false
+			}
+			end()
+			return words
+		case '#':
+			if !inWord {
+				return words
+			}
+			word.WriteByte(c)
+		default:
+			inWord = true
+			word.WriteByte(c)
+		}
+	}
+	end()
+	return words
+}
+
+// variableName is a shell variable's name.
+var variableName = lazy.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// assignment splits NAME=value.
+func assignment(word string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(word, "=")
+	return name, value, ok && variableName.MatchString(name)
+}
+
+// parseSize reads a size as the container programs write it ("16g", "64m",
+// "1073741824", "10.24gb": units of 1024, go-units RAMInBytes) or as
+// Kubernetes does ("16Gi", "8G").
+func parseSize(text string) *int64 {
+	text = strings.ToLower(strings.TrimSpace(text))
+	digits := strings.TrimRight(text, "bikmgtpe ")
+	n, err := finite.Parse(digits)
+	if err != nil || n < 0 {
+		return nil
+	}
+	unit := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(text[len(digits):]), "b"), "i")
+	if unit != "" {
+		power := strings.Index("kmgtpe", unit)
+		if power < 0 || len(unit) != 1 {
+			return nil
+		}
+		n *= math.Pow(1024, float64(power+1))
+	}
+	if n >= math.MaxInt64 {
+		return nil
+	}
+	size := int64(n)
+	return &size
+}
+
+// parseCount reads a count of processes, GPUs or nodes. "2:4" is torchrun's
+// range of nodes, of which the first counts.
+func parseCount(text string) *int {
+	text, _, _ = strings.Cut(text, ":")
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 1 || n > 1<<20 {
+		return nil
+	}
+	return &n
+}
+
+// setVariable sets a variable of a launch.
+func setVariable(l *facts.Launch, name, value string) {
+	if !variableName.MatchString(name) {
+		return
+	}
+	if l.Variables == nil {
+		l.Variables = make(map[string]string)
+	}
+	if _, known := l.Variables[name]; !known && len(l.Variables) >= maxList {
+		return
+	}
+	l.Variables[name] = escape.Printable(value, maxValue)
+}
+
+// appendTo adds to a list of a launch.
+func appendTo(list *[]string, values ...string) {
+	for _, v := range values {
+		if v != "" && len(*list) < maxList && !slices.Contains(*list, v) {
+			*list = append(*list, escape.Printable(v, maxValue))
+		}
+	}
+}
+
+// capability is a capability without CAP_, in upper case.
+func capability(name string) string {
+	return strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(name)), "CAP_")
+}
+
+// addMount notes a mount.
+func addMount(l *facts.Launch, source, target string) {
+	if target == "" {
+		return
+	}
+	if target == "/dev/shm" {
+		l.SHMMounted = true
+	}
+	appendTo(&l.Mounts, source+":"+target)
+}
+
+// keepLaunch writes a launch into the facts: its variables are in force for
+// the job, too. A launch that another line described already is not told
+// twice. Lines are those of the command, where it goes on over several.
+func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Line) {
+	l.Source, l.Line = s.Source(), at.Number
+	readVariables(l)
+	readCommand(l, l.Command)
+	l.Command = slices.Clone(l.Command[:min(len(l.Command), maxCommand)])
+	for i, word := range l.Command {
+		l.Command[i] = escape.Printable(word, maxValue)
+	}
+	l.Name, l.Image = escape.Printable(l.Name, 300), escape.Printable(l.Image, 300)
+	if l.Lines == nil {
+		findParts(l, lines)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
+		s.Variable(name, l.Variables[name], lineOfPart(l, variablePart(name), at))
+	}
+	for i := range s.Facts.Launches {
+		if sameLaunch(&s.Facts.Launches[i], l) {
+			return
+		}
+	}
+	if len(s.Facts.Launches) >= maxList {
+		return
+	}
+	s.Facts.Launches = append(s.Facts.Launches, *l)
+}
+
+// sameLaunch compares what two launches ask for, not where they stand.
+func sameLaunch(a, b *facts.Launch) bool {
+	number := func(n *int) int {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	return a.Kind == b.Kind && a.Name == b.Name && a.Image == b.Image && a.IPC == b.IPC && a.Privileged == b.Privileged &&
+		slices.Equal(a.Command, b.Command) && number(a.GPUs) == number(b.GPUs) && maps.Equal(a.Variables, b.Variables) &&
+		number(a.TensorParallel) == number(b.TensorParallel) && number(a.Processes) == number(b.Processes) &&
+		number(a.Nodes) == number(b.Nodes) && slices.Equal(a.Mounts, b.Mounts) && slices.Equal(a.CapAdd, b.CapAdd)
+}
+
+// readVariables takes from the variables which GPUs a container gets:
+// the NVIDIA runtime reads NVIDIA_VISIBLE_DEVICES.
+func readVariables(l *facts.Launch) {
+	visible, ok := l.Variables["NVIDIA_VISIBLE_DEVICES"]
+	if !ok || l.GPUs != nil || l.Runtime != "nvidia" && l.Kind != "docker-run" && l.Kind != "compose" {
+		return
+	}
+	l.GPUs = countDevices(visible)
+	if l.GPUs != nil {
+		l.GPUVendor = "nvidia"
+	}
+}
+
+// countDevices counts the GPUs of "all", "0,1" or "GPU-uuid,GPU-uuid"; nil is
+// none or unknown.
+func countDevices(list string) *int {
+	all := -1
+	switch strings.ToLower(list) {
+	case "", "none", "void", "no-gpu-has-10de":
+		return nil
+	case "all":
+		return &all
+	}
+	if strings.ContainsAny(list, "$ ") {
+		return nil
+	}
+	n := len(strings.Split(list, ","))
+	return &n
+}
+
+// wrappers are programs that run the command behind them, with those of
+// their options that take a value.
+var wrappers = map[string][]string{
+	"sudo": {"-u", "-g"}, "env": {"-u"}, "nohup": nil, "time": nil, "exec": nil, "stdbuf": nil, "unbuffer": nil,
+	"numactl": {"-N", "-m", "-C", "-i"}, "nsys": nil, "ncu": nil, "timeout": {"-k", "-s"}, "taskset": nil, "setsid": nil,
+}
+
+// stripWrappers takes variables and programs that only run the command behind
+// them off its front.
+func stripWrappers(words []string) (variables [][2]string, rest []string) {
+	for len(words) > 0 {
+		if name, value, ok := assignment(words[0]); ok {
+			variables = append(variables, [2]string{name, value})
+			words = words[1:]
+			continue
+		}
+		valued, wrapper := wrappers[baseName(words[0])]
+		if !wrapper {
+			break
+		}
+		words = words[1:]
+		for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+			n := 1
+			if slices.Contains(valued, words[0]) {
+				n = 2
+			}
+			words = words[min(n, len(words)):]
+		}
+		if len(words) > 0 && durationForm.MatchString(words[0]) { // "timeout 60 torchrun ..."
+			words = words[1:]
+		}
+	}
+	return variables, words
+}
+
+// durationForm is a length of time, as timeout takes it.
+var durationForm = lazy.New(`^\d{1,9}(?:\.\d+)?[smhd]?$`)
+
+// baseName is a program's name without its folder.
+func baseName(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }
+
+// programOf is what a command line runs, as a kind of launch: empty for
+// what starts no job.
+func programOf(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	second := ""
+	if len(words) > 1 {
+		second = words[1]
+	}
+	switch base := baseName(words[0]); {
+	case base == "docker" || base == "podman" || base == "nerdctl" || base == "nvidia-docker":
+		if second == "container" && len(words) > 2 {
+			second = words[2]
+		}
+		if second == "run" || second == "create" || second == "exec" {
+			return "docker-run"
+		}
+	case base == "apptainer" || base == "singularity" || base == "enroot":
+		if second == "run" || second == "exec" || second == "shell" || second == "start" {
+			return "apptainer"
+		}
+	case base == "srun" || base == "sbatch" || base == "salloc":
+		return "slurm"
+	case base == "mpirun" || base == "mpiexec" || base == "orterun" || base == "prterun" || base == "horovodrun" || base == "mpiexec.hydra":
+		return "mpirun"
+	case base == "torchrun":
+		return "torchrun"
+	case base == "accelerate" && second == "launch", base == "deepspeed", base == "vllm" && second == "serve",
+		base == "sglang", base == "trtllm-serve", base == "lmdeploy", base == "text-generation-launcher", base == "swift", base == "llamafactory-cli",
+		strings.HasSuffix(base, "_perf") && collective.MatchString(base):
+		return "command"
+	case strings.HasPrefix(base, "python"):
+		for i, word := range words {
+			if word == "-m" && i+1 < len(words) {
+				switch module := words[i+1]; {
+				case module == "torch.distributed.run" || module == "torch.distributed.launch":
+					return "torchrun"
+				case pythonModule.MatchString(module):
+					return "command"
+				}
+				return ""
+			}
+		}
+	}
+	return ""
+}
+
+var (
+	// collective are the programs of nccl-tests and rccl-tests.
+	collective = lazy.New(`^(?:all_reduce|all_gather|alltoallv?|broadcast|gather|hypercube|reduce|reduce_scatter|scatter|sendrecv|all_gather_v)_perf$`)
+	// pythonModule are Python modules that start ranks.
+	pythonModule = lazy.New(`^(?:vllm\.entrypoints\..*|sglang\.launch_server|sglang\.bench.*|deepspeed\.launcher\.(?:launch|runner)|accelerate\.commands\.launch|lmdeploy.*|tensorrt_llm.*)$`)
+)
+
+// options are the options by which programs are told how many ranks to
+// run, by their spelling with dashes: the documentation of torchrun,
+// accelerate, DeepSpeed, vLLM, SGLang, TGI, TensorRT-LLM and LMDeploy.
+var options = map[string]func(l *facts.Launch, n *int){
+	"--nproc-per-node":               func(l *facts.Launch, n *int) { l.Processes = n },
+	"--num-processes":                func(l *facts.Launch, n *int) { l.Processes = n },
+	"--num-gpus":                     func(l *facts.Launch, n *int) { l.Processes = n },
+	"--nnodes":                       func(l *facts.Launch, n *int) { l.Nodes = n },
+	"--num-nodes":                    func(l *facts.Launch, n *int) { l.Nodes = n },
+	"--num-machines":                 func(l *facts.Launch, n *int) { l.Nodes = n },
+	"--tensor-parallel-size":         func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"--tensor-model-parallel-size":   func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"-tp":                            func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"--tp":                           func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"--tp-size":                      func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"--num-shard":                    func(l *facts.Launch, n *int) { l.TensorParallel = n },
+	"--pipeline-parallel-size":       func(l *facts.Launch, n *int) { l.PipelineParallel = n },
+	"--pipeline-model-parallel-size": func(l *facts.Launch, n *int) { l.PipelineParallel = n },
+	"-pp":                            func(l *facts.Launch, n *int) { l.PipelineParallel = n },
+	"--pp":                           func(l *facts.Launch, n *int) { l.PipelineParallel = n },
+	"--pp-size":                      func(l *facts.Launch, n *int) { l.PipelineParallel = n },
+	"--data-parallel-size":           func(l *facts.Launch, n *int) { l.DataParallel = n },
+	"-dp":                            func(l *facts.Launch, n *int) { l.DataParallel = n },
+	"--dp":                           func(l *facts.Launch, n *int) { l.DataParallel = n },
+	"--dp-size":                      func(l *facts.Launch, n *int) { l.DataParallel = n },
+}
+
+// readCommand takes from a program's arguments how many ranks it is to
+// run. A command inside of one word ("bash -c '...'") is read, too.
+func readCommand(l *facts.Launch, words []string) {
+	for i, word := range words {
+		if strings.ContainsAny(word, " \n") && i > 0 && strings.Contains(word, "--") {
+			for line := range strings.SplitSeq(strings.ReplaceAll(word, "\\\n", " "), "\n") {
+				for part := range strings.SplitSeq(strings.ReplaceAll(line, "&&", ";"), ";") {
+					readOptions(l, splitWords(part))
+				}
+			}
+		}
+	}
+	readOptions(l, words)
+}
+
+func readOptions(l *facts.Launch, words []string) {
+	if len(words) == 0 {
+		return
+	}
+	base := baseName(words[0])
+	for i, word := range words {
+		if !strings.HasPrefix(word, "-") {
+			continue
+		}
+		name, value, joined := strings.Cut(word, "=")
+		if !joined && i+1 < len(words) {
+			value = words[i+1]
+		}
+		spelling := strings.ReplaceAll(name, "_", "-")
+		if set := options[spelling]; set != nil {
+			if n := parseCount(value); n != nil {
+				set(l, n)
+			}
+			continue
+		}
+		if spelling == "--world-info" {
+			worldInfo(l, value)
+		}
+		if spelling == "--include" && base == "deepspeed" { // "localhost:0,1,2"
+			if _, list, ok := strings.Cut(value, ":"); ok && !strings.Contains(list, "@") {
+				l.Processes = countDevices(list)
+			}
+		}
+		if spelling == "-g" && strings.HasSuffix(base, "_perf") {
+			if n := parseCount(value); n != nil && l.Processes == nil {
+				l.Processes = n
+			}
+		}
+	}
+	if base == "accelerate" && l.Processes != nil && l.Nodes != nil && *l.Nodes > 1 { // --num_processes is the whole job's.
+		n := max(*l.Processes / *l.Nodes, 1)
+		l.Processes = &n
+	}
+}
+
+// worldInfo reads DeepSpeed's list of GPUs by host, JSON in base64
+// (deepspeed/launcher/runner.py, encode_world_info).
+func worldInfo(l *facts.Launch, value string) {
+	raw, err := base64.URLEncoding.DecodeString(value)
+	var hosts map[string][]int
+	if err != nil || json.Unmarshal(raw, &hosts) != nil {
+		return
+	}
+	nodes, processes := len(hosts), 0
+	for _, gpus := range hosts {
+		processes = max(processes, len(gpus))
+	}
+	if nodes > 0 && processes > 0 {
+		l.Nodes, l.Processes = &nodes, &processes
+	}
+}
+
+// takeCommand reads one command line, already joined, and keeps what it
+// starts. It reports whether it understood it.
+func takeCommand(s *script, text string, at parse.Line) bool {
+	understood := false
+	for rest := expandNumbers(s, text); rest != ""; {
+		words := splitWords(rest)
+		variables, command := stripWrappers(words)
+		if kind := programOf(command); kind != "" {
+			l := &facts.Launch{Kind: kind}
+			for _, v := range variables {
+				setVariable(l, v[0], v[1])
+			}
+			understood = readLaunch(s, l, command, at) || understood
+		}
+		rest = nextCommand(rest)
+	}
+	return understood
+}
+
+// nextCommand is what stands behind the first "&&" or ";" of a line.
+func nextCommand(line string) string {
+	_, and, _ := strings.Cut(line, "&&")
+	_, semicolon, _ := strings.Cut(line, ";")
+	if len(and) > len(semicolon) {
+		return strings.TrimSpace(and)
+	}
+	return strings.TrimSpace(semicolon)
+}
+
+// readLaunch reads a command by its kind.
+func readLaunch(s *script, l *facts.Launch, words []string, at parse.Line) bool {
+	switch l.Kind {
+	case "docker-run":
+		i := slices.IndexFunc(words, func(w string) bool { return w == "run" || w == "create" || w == "exec" })
+		if words[i] == "exec" {
+			return dockerExec(s, l, words[i+1:], at)
+		}
+		if !readDocker(l, words[i+1:]) {
+			return false
+		}
+	case "apptainer":
+		readApptainer(l, words)
+	case "slurm":
+		l.Command = readSlurm(l, words[1:])
+	case "mpirun":
+		l.Command = readMPI(l, words[1:])
+	default:
+		if len(words) < 3 { // "torchrun fails" is prose.
+			return false
+		}
+		l.Command = words
+		if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") }) {
+			return false
+		}
+	}
+	keepLaunch(s.Sink, l, at, s.block)
+	return true
+}
+
+// commandFlags are options of a program: which take no value.
+type commandFlags struct {
+	bare []string
+	// letters are the short ones that take no value and may stand together:
+	// "-itd".
+	letters string
+}
+
+// next splits the option at the front off: its name, its value and what is
+// left. An option that is not known takes a value when the next word does not
+// look like an option.
+func (f *commandFlags) next(words []string) (name, value string, rest []string) {
+	name, value, joined := strings.Cut(words[0], "=")
+	rest = words[1:]
+	switch {
+	case joined || slices.Contains(f.bare, name):
+		return name, value, rest
+	case !strings.HasPrefix(name, "--") && len(name) > 2 && !strings.Contains(f.letters, name[1:2]):
+		return name[:2], name[2:], rest // "-p8080:80".
+	case !strings.HasPrefix(name, "--") && strings.Trim(name[1:], f.letters) == "":
+		return name, "", rest
+	case !strings.HasPrefix(name, "--") && len(name) > 2: // "-itv a:b".
+		name = "-" + name[len(name)-1:]
+	}
+	if len(rest) == 0 {
+		return name, "", nil
+	}
+	return name, rest[0], rest[1:]
+}
+
+// dockerFlags are those of docker run, podman run and nerdctl run.
+var dockerFlags = commandFlags{
+	bare: []string{
+		"--rm", "--init", "--privileged", "--read-only", "--detach", "--interactive", "--tty", "--oom-kill-disable", "--publish-all",
+		"--no-healthcheck", "--sig-proxy", "--disable-content-trust", "--quiet", "--replace", "--rmi", "--no-hosts", "--tls-verify", "--env-host",
+	},
+	letters: "ditPq",
+}
+
+// readDocker reads the options of docker run. It reports false for what is
+// prose.
+func readDocker(l *facts.Launch, words []string) bool {
+	options := 0
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		options++
+		var name, value string
+		if words[0] == "--" {
+			words = words[1:]
+			break
+		}
+		name, value, words = dockerFlags.next(words)
+		dockerOption(l, name, value)
+	}
+	if len(words) > 0 {
+		l.Image = words[0]
+		l.Command = words[1:]
+	}
+	return options > 0
+}
+
+func dockerOption(l *facts.Launch, name, value string) {
+	switch name {
+	case "--gpus":
+		setGPUs(l, value)
+	case "--device":
+		addDevice(l, value)
+	case "--shm-size":
+		l.SHMBytes = parseSize(value)
+	case "--ipc":
+		l.IPC = value
+	case "--pid":
+		l.PID = value
+	case "--network", "--net":
+		l.Network = value
+	case "--cap-add", "--cap-drop":
+		list := &l.CapAdd
+		if name == "--cap-drop" {
+			list = &l.CapDrop
+		}
+		for c := range strings.SplitSeq(value, ",") {
+			appendTo(list, capability(c))
+		}
+	case "--security-opt":
+		appendTo(&l.SecurityOptions, strings.Replace(value, ":", "=", 1))
+	case "--privileged":
+		l.Privileged = value != "false"
+	case "--ulimit":
+		setUlimit(l, value)
+	case "--env", "-e":
+		if name, value, ok := assignment(value); ok {
+			setVariable(l, name, value)
+		}
+	case "--volume", "-v":
+		source, target, ok := strings.Cut(value, ":")
+		if !ok {
+			source, target = "", value
+		}
+		target, _, _ = strings.Cut(target, ":")
+		addMount(l, source, target)
+	case "--mount", "--tmpfs":
+		if name == "--tmpfs" {
+			target, options, _ := strings.Cut(value, ":")
+			addMount(l, "tmpfs", target)
+			if _, size, ok := strings.Cut(options, "size="); ok && target == "/dev/shm" {
+				size, _, _ = strings.Cut(size, ",")
+				l.SHMBytes = parseSize(size)
+			}
+			return
+		}
+		fields := keyValues(value)
+		addMount(l, firstOf(fields, "source", "src", "type"), firstOf(fields, "target", "destination", "dst"))
+	case "--runtime":
+		l.Runtime = value
+	case "--name":
+		l.Name = value
+	}
+}
+
+// firstOf is the first value that is set.
+func firstOf(fields map[string]string, names ...string) string {
+	for _, name := range names {
+		if fields[name] != "" {
+			return fields[name]
+		}
+	}
+	return ""
+}
+
+// keyValues reads "type=bind,source=/a,target=/b".
+func keyValues(text string) map[string]string {
+	fields := make(map[string]string)
+	for part := range strings.SplitSeq(text, ",") {
+		if name, value, ok := strings.Cut(part, "="); ok && len(fields) < maxList {
+			fields[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return fields
+}
+
+// setGPUs reads the value of --gpus: "all", "2", "device=0,1",
+// "\"device=0,1\"", "all,capabilities=utility".
+func setGPUs(l *facts.Launch, value string) {
+	value = strings.Trim(value, `"'\`)
+	l.GPUVendor = "nvidia"
+	if _, list, ok := strings.Cut(value, "device="); ok {
+		list, _, _ = strings.Cut(strings.Trim(list, `"'\`), ",cap")
+		l.GPUs = countDevices(strings.Trim(list, `"'\`))
+		return
+	}
+	first, _, _ := strings.Cut(value, ",")
+	first = strings.TrimPrefix(first, "count=")
+	if first == "all" || first == "-1" {
+		l.GPUs = countDevices("all")
+	} else if n := parseCount(first); n != nil {
+		l.GPUs = n
+	}
+}
+
+// addDevice reads the value of --device: a path, or a name of CDI such as
+// "nvidia.com/gpu=all".
+func addDevice(l *facts.Launch, value string) {
+	path, _, _ := strings.Cut(value, ":")
+	appendTo(&l.Devices, path)
+	vendor, device, cdi := strings.Cut(value, "=")
+	one := 1
+	switch {
+	case cdi && (vendor == "nvidia.com/gpu" || vendor == "amd.com/gpu"):
+		l.GPUVendor, _, _ = strings.Cut(vendor, ".")
+		switch {
+		case device == "all":
+			l.GPUs = countDevices("all")
+		case l.GPUs == nil:
+			l.GPUs = &one
+		case *l.GPUs > 0:
+			l.GPUs = new(*l.GPUs + 1)
+		}
+	case path == "/dev/kfd" || strings.HasPrefix(path, "/dev/dri"):
+		if l.GPUVendor == "" && path == "/dev/kfd" {
+			l.GPUVendor = "amd"
+		}
+		switch {
+		case path == "/dev/dri" || path == "/dev/dri/":
+			l.GPUs = countDevices("all")
+		case strings.HasPrefix(path, "/dev/dri/renderD") && l.GPUs == nil:
+			l.GPUs = &one
+		case strings.HasPrefix(path, "/dev/dri/renderD") && *l.GPUs > 0:
+			n := *l.GPUs + 1
+			l.GPUs = &n
+		}
+	}
+}
+
+// setUlimit reads "memlock=-1:-1", "memlock=-1", "memlock=unlimited".
+func setUlimit(l *facts.Launch, value string) {
+	name, limit, ok := strings.Cut(value, "=")
+	if !ok || strings.TrimSpace(name) != "memlock" {
+		return
+	}
+	soft, _, _ := strings.Cut(limit, ":")
+	n, err := strconv.ParseInt(strings.TrimSpace(soft), 10, 64)
+	switch {
+	case soft == "unlimited" || err == nil && n < 0:
+		n = -1
+	case err != nil:
+		return
+	}
+	l.MemlockBytes = &n
+}
+
+// dockerExec reads docker exec: it starts a program in a container that some
+// other line describes.
+func dockerExec(s *script, l *facts.Launch, words []string, at parse.Line) bool {
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		var name, value string
+		name, value, words = dockerFlags.next(words)
+		if name == "-e" || name == "--env" {
+			if name, value, ok := assignment(value); ok {
+				setVariable(l, name, value)
+			}
+		}
+	}
+	if len(words) < 2 {
+		return false
+	}
+	for name, value := range l.Variables {
+		line := at
+		if len(s.block) > 1 {
+			line.Number = lineOfWord(s.block, name, value)
+		}
+		s.Variable(name, value, line)
+	}
+	command := words[1:]
+	if len(command) > 2 && command[1] == "-c" {
+		return takeCommand(s, command[2], at)
+	}
+	variables, command := stripWrappers(command)
+	kind := programOf(command)
+	if kind == "" || kind == "docker-run" { // A container in a container is not followed.
+		return false
+	}
+	inner := &facts.Launch{Kind: kind, Variables: l.Variables}
+	for _, v := range variables {
+		setVariable(inner, v[0], v[1])
+	}
+	return readLaunch(s, inner, command, at)
+}
+
+// apptainerFlags are those of apptainer, singularity and enroot start.
+var apptainerFlags = commandFlags{
+	bare: []string{
+		"--nv", "--rocm", "--nvccli", "--writable", "--writable-tmpfs", "--contain", "--containall", "--cleanenv", "--ipc", "--pid", "--net",
+		"--fakeroot", "--userns", "--no-home", "--rw", "--root", "--no-privs", "--keep-privs", "--unsquash", "--compat", "--uts",
+	},
+	letters: "cCefipuwsrq",
+}
+
+// readApptainer reads apptainer, singularity and enroot lines. They hand on
+// the host's /dev/shm and namespaces, unless --contain, --ipc or --pid says
+// otherwise.
+func readApptainer(l *facts.Launch, words []string) {
+	l.Runtime = baseName(words[0])
+	words = words[2:]
+	l.SHMMounted = true
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		var name, value string
+		name, value, words = apptainerFlags.next(words)
+		switch name {
+		case "--nv", "--nvccli":
+			l.GPUs, l.GPUVendor = countDevices("all"), "nvidia"
+		case "--rocm":
+			l.GPUs, l.GPUVendor = countDevices("all"), "amd"
+		case "--ipc", "-i":
+			l.IPC = "private"
+		case "--pid", "-p":
+			l.PID = "private"
+		case "--contain", "-c", "--containall", "-C":
+			// A minimal /dev with a tmpfs at /dev/shm of the session's
+			// (sessiondir max size, 64 MiB).
+			l.SHMMounted = false
+			if strings.HasSuffix(name, "all") || name == "-C" {
+				l.IPC, l.PID = "private", "private"
+			}
+		case "--bind", "-B", "--mount", "-m":
+			for part := range strings.SplitSeq(value, ",") {
+				source, target, ok := strings.Cut(part, ":")
+				if !ok {
+					target = source
+				}
+				target, _, _ = strings.Cut(target, ":")
+				addMount(l, source, target)
+			}
+		case "--env", "-e":
+			if name, value, ok := assignment(value); ok {
+				setVariable(l, name, value)
+			}
+		}
+	}
+	if len(words) > 0 {
+		l.Image, l.Command = words[0], words[1:]
+	}
+}
+
+// slurmFlags are those of srun and sbatch.
+var slurmFlags = commandFlags{
+	bare: []string{
+		"--exclusive", "--overlap", "--pty", "--label", "--unbuffered", "--no-kill", "--overcommit", "--oversubscribe", "--container-writable",
+		"--container-mount-home", "--no-container-mount-home", "--container-remap-root", "--requeue", "--wait", "--verbose", "--quiet", "--hold",
+		"--export-file", "--kill-on-bad-exit", "--preserve-env",
+	},
+	letters: "lusOovQHZE",
+}
+
+// readSlurm reads the options of srun, or those of #SBATCH lines, and
+// returns the program.
+func readSlurm(l *facts.Launch, words []string) []string {
+	var tasks *int
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		var name, value string
+		name, value, words = slurmFlags.next(words)
+		switch name {
+		case "--nodes", "-N":
+			value, _, _ = strings.Cut(value, "-")
+			l.Nodes = parseCount(value)
+		case "--ntasks-per-node", "--tasks-per-node":
+			l.Processes = parseCount(value)
+		case "--ntasks", "-n":
+			tasks = parseCount(value)
+		case "--gres", "--gpus-per-node", "--gpus", "-G", "--gpus-per-task":
+			setGres(l, name, value)
+		case "--job-name", "-J":
+			l.Name = value
+		case "--container-image":
+			l.Image = value
+		case "--container-mounts":
+			for part := range strings.SplitSeq(value, ",") {
+				source, target, _ := strings.Cut(part, ":")
+				target, _, _ = strings.Cut(target, ":")
+				addMount(l, source, target)
+			}
+		case "--export":
+			for part := range strings.SplitSeq(value, ",") {
+				if name, value, ok := assignment(part); ok {
+					setVariable(l, name, value)
+				}
+			}
+		}
+	}
+	if tasks != nil && l.Processes == nil {
+		n := *tasks
+		if l.Nodes != nil {
+			n = max(n / *l.Nodes, 1)
+		}
+		l.Processes = &n
+	}
+	return words
+}
+
+// setGres reads "gpu:8", "gpu:h100:8", "8", "h100:8".
+func setGres(l *facts.Launch, name, value string) {
+	if name == "--gres" {
+		i := strings.Index(value, "gpu")
+		if i < 0 {
+			return
+		}
+		value, _, _ = strings.Cut(value[i:], ",")
+		if value == "gpu" {
+			value = "gpu:1"
+		}
+	}
+	value, _, _ = strings.Cut(value, "(")
+	n := parseCount(value[strings.LastIndexByte(value, ':')+1:])
+	if n == nil {
+		return
+	}
+	if name == "--gpus-per-node" || name == "--gres" || l.GPUs == nil {
+		l.GPUs = n
+	}
+}
+
+// mpiFlags are those of mpirun that take no value (Open MPI, MPICH,
+// Intel MPI, Horovod).
+var mpiFlags = []string{
+	"--allow-run-as-root", "-allow-run-as-root", "--oversubscribe", "-oversubscribe", "--tag-output", "-tag-output", "--report-bindings",
+	"-report-bindings", "--verbose", "-v", "-q", "--bynode", "-bynode", "--byslot", "--nooversubscribe", "--merge-stderr-to-stdout", "--use-hwthread-cpus",
+	"--display-map", "--display-allocation", "--timestamp-output", "--mpi", "--gloo", "--disable-cache", "-l", "--prepend-rank",
+}
+
+// readMPI reads the options of mpirun and returns the program.
+func readMPI(l *facts.Launch, words []string) []string {
+	var total, perNode, hosts *int
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		name, value, joined := strings.Cut(words[0], "=")
+		words = words[1:]
+		if slices.Contains(mpiFlags, name) {
+			continue
+		}
+		if !joined && len(words) > 0 {
+			value, words = words[0], words[1:]
+		}
+		switch "-" + strings.TrimLeft(name, "-") {
+		case "-np", "-n", "-c":
+			total = parseCount(value)
+		case "-npernode", "-N", "-ppn", "-perhost":
+			perNode = parseCount(value)
+		case "-map-by":
+			if strings.HasPrefix(value, "ppr:") && strings.Contains(value, ":node") {
+				perNode = parseCount(strings.TrimPrefix(value, "ppr:"))
+			}
+		case "-H", "-host", "-hosts":
+			names := make(map[string]bool)
+			for part := range strings.SplitSeq(value, ",") {
+				host, _, _ := strings.Cut(part, ":")
+				names[host] = true
+			}
+			if n := len(names); n > 0 && n < 1<<16 {
+				hosts = &n
+			}
+		case "-x", "-genvlist":
+			if name, value, ok := assignment(value); ok {
+				setVariable(l, name, value)
+			}
+		case "-env", "-genv":
+			if len(words) > 0 && !joined && !strings.Contains(value, "=") {
+				setVariable(l, value, words[0])
+				words = words[1:]
+			} else if name, value, ok := assignment(value); ok {
+				setVariable(l, name, value)
+			}
+		case "-mca", "-gmca", "-omca", "-prtemca", "-pmixmca":
+			if len(words) > 0 && !joined {
+				words = words[1:]
+			}
+		}
+	}
+	l.Nodes = hosts
+	switch {
+	case perNode != nil:
+		l.Processes = perNode
+		if hosts == nil && total != nil && *total > *perNode {
+			n := *total / *perNode
+			l.Nodes = &n
+		}
+	case total != nil && hosts != nil:
+		n := max(*total / *hosts, 1)
+		l.Processes = &n
+	case total != nil:
+		l.Processes = total
+	}
+	return words
+}

@@ -1,0 +1,10 @@
+package launch
+
+// What the tests look at.
+
+const (
+	MaxCommand = maxCommand
+	MaxList    = maxList
+)
+
+var ParseSize = parseSize

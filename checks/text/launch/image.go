@@ -1,0 +1,209 @@
+package launch
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// dockerfileKind takes Dockerfiles: the base image and the variables that
+// they set.
+var dockerfileKind = &parse.Kind{
+	Name: "dockerfile", Title: "A Dockerfile", Gives: []string{"launches", "env"}, Anchors: []string{"FROM "},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		if !ok || !dockerfileFrom.MatchString(l.Text) {
+			return false
+		}
+		for _, l := range in.Ahead(40)[1:] {
+			if dockerfileInstruction.MatchString(l.Text) {
+				return true
+			}
+		}
+		return false
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		first, _ := in.Peek()
+		found := &facts.Launch{Kind: "dockerfile"}
+		goesOn := false
+		lines := in.While(func(l parse.Line) bool {
+			text := strings.TrimSpace(l.Text)
+			belongs := goesOn || text == "" || strings.HasPrefix(text, "#") || dockerfileFrom.MatchString(text) || dockerfileInstruction.MatchString(text)
+			goesOn = goesOnBelow(text)
+			return belongs
+		})
+		for _, l := range lines {
+			if m := dockerfileFrom.FindStringSubmatch(l.Text); m != nil {
+				found.Image = m[1] // The last stage's counts.
+			}
+			for _, v := range environmentSettings(l.Text) {
+				setVariable(found, v[0], v[1])
+				noteLine(found, variablePart(v[0]), l.Number)
+			}
+		}
+		keepLaunch(s, found, first, nil)
+	},
+}
+
+var (
+	dockerfileFrom        = lazy.New(`^\s*FROM\s+(?:--platform=\S+\s+)?([\w./:@$}{-]+)(?:\s+(?:AS|as)\s+\S+)?\s*$`)
+	dockerfileInstruction = lazy.New(`^\s*(?:RUN|ENV|COPY|ADD|WORKDIR|ENTRYPOINT|CMD|ARG|LABEL|EXPOSE|USER|SHELL|VOLUME|HEALTHCHECK|STOPSIGNAL|ONBUILD)\s`)
+)
+
+// inspectKind takes the JSON of docker inspect.
+var inspectKind = &parse.Kind{
+	Name: "docker-inspect", Title: "A container, from docker inspect", Command: "docker inspect NAME", Gives: []string{"launches", "env"},
+	Anchors: []string{"["}, Commands: []string{"docker inspect", "docker container inspect", "podman inspect"},
+	Prefilter: func(line []byte) parse.Relevance {
+		if string(bytes.TrimSpace(line)) == "[" {
+			return parse.Relevant
+		}
+		return parse.Irrelevant
+	},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		if text := strings.TrimSpace(l.Text); !ok || text != "[" {
+			return false
+		}
+		for _, l := range in.Ahead(200) {
+			if strings.Contains(l.Text, `"HostConfig": {`) {
+				return true
+			}
+		}
+		return false
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		first, _ := in.Peek()
+		size, ended := 0, false
+		lines := in.While(func(l parse.Line) bool {
+			if ended {
+				return false
+			}
+			size += len(l.Text) + 1
+			ended = l.Text == "]"
+			return size <= maxDocument
+		})
+		var b strings.Builder
+		for _, l := range lines {
+			b.WriteString(l.Text)
+			b.WriteByte('\n')
+		}
+		var containers []inspectedContainer
+		if json.Unmarshal([]byte(b.String()), &containers) != nil {
+			return
+		}
+		nodes := parse.JSONNodes(b.String())
+		for i := range containers[:min(len(containers), maxList)] {
+			l := containers[i].launch()
+			containers[i].places(l, parse.YAMLItem(nodes, i), first.Number)
+			keepLaunch(s, l, first, nil)
+		}
+	},
+}
+
+// inspectedContainer is what is read of a container (Docker Engine API,
+// ContainerInspect).
+type inspectedContainer struct {
+	Name   string
+	Args   []string
+	Path   string
+	Config struct {
+		Image string
+		Env   []string
+	}
+	HostConfig struct {
+		Binds                         []string
+		NetworkMode, IpcMode, PidMode string
+		CapAdd, CapDrop, SecurityOpt  []string
+		Privileged                    bool
+		Runtime                       string
+		ShmSize                       *int64
+		Ulimits                       []struct {
+			Name string
+			Soft int64
+		}
+		Devices        []struct{ PathOnHost string }
+		DeviceRequests []struct {
+			Driver       string
+			Count        int
+			DeviceIDs    []string
+			Capabilities [][]string
+		}
+	}
+	Mounts []struct{ Source, Destination string }
+}
+
+// places notes the lines of a container's parts in the document, which begins
+// at line first.
+func (c *inspectedContainer) places(l *facts.Launch, n *yaml.Node, first int) {
+	l.Lines = map[string]int{}
+	note := func(part string, keys ...string) {
+		if below := parse.YAMLBelow(n, keys...); below != nil {
+			noteLine(l, part, first+below.Line-1)
+		}
+	}
+	note("shm_bytes", "HostConfig", "ShmSize")
+	note("ipc", "HostConfig", "IpcMode")
+	note("privileged", "HostConfig", "Privileged")
+	note("runtime", "HostConfig", "Runtime")
+	note("devices", "HostConfig", "Devices")
+	environment := parse.YAMLBelow(n, "Config", "Env")
+	for i, setting := range c.Config.Env {
+		if entry := parse.YAMLItem(environment, i); entry != nil {
+			name, _, _ := strings.Cut(setting, "=")
+			noteLine(l, variablePart(name), first+entry.Line-1)
+		}
+	}
+}
+
+func (c *inspectedContainer) launch() *facts.Launch {
+	h := &c.HostConfig
+	l := &facts.Launch{
+		Kind: "docker-inspect", Name: strings.TrimPrefix(c.Name, "/"), Image: c.Config.Image, Runtime: h.Runtime, IPC: h.IpcMode, PID: h.PidMode,
+		Network: h.NetworkMode, Privileged: h.Privileged, SHMBytes: h.ShmSize,
+	}
+	if c.Path != "" {
+		l.Command = append([]string{c.Path}, c.Args...)
+	}
+	for _, name := range h.CapAdd {
+		appendTo(&l.CapAdd, capability(name))
+	}
+	for _, name := range h.CapDrop {
+		appendTo(&l.CapDrop, capability(name))
+	}
+	appendTo(&l.SecurityOptions, h.SecurityOpt...)
+	for _, d := range h.Devices {
+		addDevice(l, d.PathOnHost)
+	}
+	for _, u := range h.Ulimits {
+		if u.Name == "memlock" {
+			soft := max(u.Soft, -1)
+			l.MemlockBytes = &soft
+		}
+	}
+	for _, d := range h.DeviceRequests {
+		l.GPUVendor = "nvidia"
+		n := len(d.DeviceIDs)
+		if n == 0 {
+			n = d.Count
+		}
+		if n != 0 {
+			l.GPUs = &n
+		}
+	}
+	for _, m := range c.Mounts {
+		addMount(l, m.Source, m.Destination)
+	}
+	for _, setting := range c.Config.Env {
+		if name, value, ok := assignment(setting); ok {
+			setVariable(l, name, value)
+		}
+	}
+	return l
+}

@@ -1,0 +1,14 @@
+// Package launch reads how jobs and containers are started: commands, manifests, batch
+// scripts, their variables and limits.
+package launch
+
+import "github.com/gpudoctor/gpudoctor/checks/text/parse"
+
+// New makes the kinds of this package for one reading.
+func New(s *parse.Sink) parse.Family {
+	script, access := &script{Sink: s}, &nodesAccess{}
+	return parse.Family{Kinds: []*parse.Kind{
+		jsonKind, describeKind, yamlKind, inspectKind, inspectPartKind, dockerfileKind, scriptKind, commandKind(script), promptKind(script), argumentsKind,
+		environmentKind(script), limitsKind, ulimitKind, shmKind, processKind, nodesKind(access), identityKind(access),
+	}}
+}

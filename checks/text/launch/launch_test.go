@@ -1,0 +1,329 @@
+package launch_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+// jsonForm is the launches of a text, without their places.
+func jsonForm(t *testing.T, f *facts.Facts) string {
+	t.Helper()
+	list := make([]string, 0, len(f.Launches))
+	for _, l := range f.Launches {
+		l.Source, l.Line, l.Lines = "", 0, nil
+		b, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, strings.TrimSuffix(string(b), `,"source":"","line":0}`)+"}")
+	}
+	return strings.Join(list, "\n")
+}
+
+func TestLaunchLines(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"docker, every GPU": {
+			"docker run -it --gpus all --name train -v /data:/workspace train:1 bash",
+			`{"kind":"docker-run","name":"train","image":"train:1","command":["bash"],"gpus":-1,"gpu_vendor":"nvidia","mounts":["/data:/workspace"]}`,
+		},
+		"behind a prompt, over lines": {
+			"root@node7:~# docker run --gpus '\"device=0,1\"' \\\n  --shm-size=16g \\ \n  -e NCCL_DEBUG=INFO --ulimit memlock=-1:-1 \\\n  llm:2 --tensor-parallel-size 2\nroot@node7:~# ls\n",
+			`{"kind":"docker-run","image":"llm:2","command":["--tensor-parallel-size","2"],"gpus":2,"gpu_vendor":"nvidia","shm_bytes":17179869184,"memlock_bytes":-1,"variables":{"NCCL_DEBUG":"INFO"},"tensor_parallel":2}`,
+		},
+		"bare, over lines, with a comment between": {
+			"sudo docker run --rm -itd \\\n  # all of them\n  --gpus=2 --ipc=host --network=host --cap-add SYS_NICE,CAP_IPC_LOCK \\\n  --security-opt seccomp=unconfined --privileged img\n",
+			`{"kind":"docker-run","image":"img","gpus":2,"gpu_vendor":"nvidia","ipc":"host","network":"host","privileged":true,"cap_add":["SYS_NICE","IPC_LOCK"],"security_options":["seccomp=unconfined"]}`,
+		},
+		"AMD": {
+			"docker run -it --device=/dev/kfd --device=/dev/dri --group-add video --ipc=host --shm-size 16G rocm/pytorch:latest",
+			`{"kind":"docker-run","image":"rocm/pytorch:latest","gpus":-1,"gpu_vendor":"amd","shm_bytes":17179869184,"ipc":"host","devices":["/dev/kfd","/dev/dri"]}`,
+		},
+		"mounts": {
+			"docker run -d --runtime nvidia -e NVIDIA_VISIBLE_DEVICES=0,1 -p8080:80 --mount type=bind,source=/dev/shm,destination=/dev/shm -v/a:/b img sh -c 'x; y'",
+			`{"kind":"docker-run","image":"img","command":["sh","-c","x; y"],"runtime":"nvidia","gpus":2,"gpu_vendor":"nvidia","shm_mounted":true,"mounts":["/dev/shm:/dev/shm","/a:/b"],"variables":{"NVIDIA_VISIBLE_DEVICES":"0,1"}}`,
+		},
+		"podman with CDI": {
+			"podman run --device nvidia.com/gpu=all --tmpfs /dev/shm:rw,size=2g ubuntu nvidia-smi",
+			`{"kind":"docker-run","image":"ubuntu","command":["nvidia-smi"],"gpus":-1,"gpu_vendor":"nvidia","shm_bytes":2147483648,"shm_mounted":true,"devices":["nvidia.com/gpu=all"],"mounts":["tmpfs:/dev/shm"]}`,
+		},
+		"a program inside of a container": {
+			"$ docker exec -it -e NCCL_P2P_DISABLE=1 train torchrun --nproc_per_node=4 x.py",
+			`{"kind":"torchrun","command":["torchrun","--nproc_per_node=4","x.py"],"variables":{"NCCL_P2P_DISABLE":"1"},"processes":4}`,
+		},
+		"mpirun": {
+			"mpirun --allow-run-as-root -H a:8,b:8 -np 16 -x NCCL_DEBUG=INFO -x PATH --mca btl ^openib ./build/all_reduce_perf -b 8 -e 1G -g 1",
+			`{"kind":"mpirun","command":["./build/all_reduce_perf","-b","8","-e","1G","-g","1"],"variables":{"NCCL_DEBUG":"INFO"},"processes":8,"nodes":2}`,
+		},
+		"vllm": {
+			"+ NCCL_P2P_DISABLE=1 vllm serve m -tp 2 --pipeline_parallel_size=2",
+			`{"kind":"command","command":["vllm","serve","m","-tp","2","--pipeline_parallel_size=2"],"variables":{"NCCL_P2P_DISABLE":"1"},"tensor_parallel":2,"pipeline_parallel":2}`,
+		},
+		"DeepSpeed's own": {
+			"[2023-07-18 14:05:23,224] [INFO] [runner.py:555:main] cmd = /opt/bin/python -u -m deepspeed.launcher.launch --world_info=eyJsb2NhbGhvc3QiOiBbMCwgMSwgMiwgM119 main.py",
+			`{"kind":"command","command":["/opt/bin/python","-u","-m","deepspeed.launcher.launch","--world_info=eyJsb2NhbGhvc3QiOiBbMCwgMSwgMiwgM119","main.py"],"processes":4,"nodes":1}`,
+		},
+		"arguments in a log": {
+			"INFO 07-11 03:41:57 llm_engine.py:161] Initializing an LLM engine (v0.4.3) with config: model='m', tensor_parallel_size=2, pipeline_parallel_size=1, seed=0",
+			`{"kind":"command","tensor_parallel":2,"pipeline_parallel":1}`,
+		},
+		"sbatch": {
+			"#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n#SBATCH --gres=gpu:h100:8\n#SBATCH -J train\nexport NCCL_IB_HCA=mlx5\n",
+			`{"kind":"slurm","name":"train","gpus":8,"processes":8,"nodes":2}`,
+		},
+		"srun": {
+			"srun -N 2 -n 16 --container-image=img.sqsh --container-mounts=/a:/b --export=ALL,NCCL_DEBUG=WARN python train.py",
+			`{"kind":"slurm","image":"img.sqsh","command":["python","train.py"],"mounts":["/a:/b"],"variables":{"NCCL_DEBUG":"WARN"},"processes":8,"nodes":2}`,
+		},
+		"apptainer": {
+			"apptainer exec --nv -B /a:/b img.sif torchrun --nproc-per-node 2 t.py",
+			`{"kind":"apptainer","image":"img.sif","command":["torchrun","--nproc-per-node","2","t.py"],"runtime":"apptainer","gpus":-1,"gpu_vendor":"nvidia","shm_mounted":true,"mounts":["/a:/b"],"processes":2}`,
+		},
+		"behind others": {
+			"cd /work && ulimit -l unlimited && accelerate launch --num_processes 16 --num_machines 2 t.py",
+			`{"kind":"command","command":["accelerate","launch","--num_processes","16","--num_machines","2","t.py"],"processes":8,"nodes":2}`,
+		},
+		"prose":      {"docker run fails on this machine, and torchrun does as well", ""},
+		"more prose": {"I start it with mpirun\nsglang crashed with it", ""},
+		"numbers of the script": {
+			"NNODES=2\nexport GPUS_PER_NODE=8 # each\ntorchrun --nnodes $NNODES --nproc_per_node=${GPUS_PER_NODE} x.py",
+			`{"kind":"torchrun","command":["torchrun","--nnodes","2","--nproc_per_node=8","x.py"],"processes":8,"nodes":2}`,
+		},
+		"not a number": {"$ torchrun --nproc_per_node=$N x.py", `{"kind":"torchrun","command":["torchrun","--nproc_per_node=$N","x.py"]}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, jsonForm(t, texttest.Parse("x.txt", test.text))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestLaunchDescriptions(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"a pod without shm": {
+			"apiVersion: v1\nkind: Pod\nmetadata:\n  name: llm\nspec:\n  hostIPC: true\n  containers:\n  - name: c\n    image: img\n    args: [\"--tensor-parallel-size\", \"4\"]\n    env:\n    - name: NCCL_DEBUG\n      value: INFO\n    - name: SECRET\n      valueFrom: {secretKeyRef: {name: x, key: y}}\n    resources:\n      limits:\n        nvidia.com/gpu: 4\n        memory: 4Gi\n",
+			`{"kind":"kubernetes","name":"llm","image":"img","command":["--tensor-parallel-size","4"],"gpus":4,"gpu_vendor":"nvidia","ipc":"host","variables":{"NCCL_DEBUG":"INFO"},"tensor_parallel":4,"resources":{"nvidia.com/gpu":"4"}}`,
+		},
+		"a deployment with a memory volume, after an ingress of text": {
+			"This is mine:\n\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: d\nspec:\n  template:\n    spec:\n      containers:\n        - name: c\n          image: img\n          command:\n            - sh\n            - -c\n            - |\n              export A=1\n              torchrun --nproc_per_node=8 x.py\n          securityContext:\n            capabilities:\n              add: [\"IPC_LOCK\"]\n          volumeMounts:\n            - mountPath: /dev/shm\n              name: shm\n      volumes:\n        - name: shm\n          emptyDir:\n            medium: Memory\n            sizeLimit: 2Gi\nand it fails.\n",
+			`{"kind":"kubernetes","name":"d","image":"img","command":["sh","-c","export A=1\\ntorchrun --nproc_per_node=8 x.py\\n"],"shm_bytes":2147483648,"shm_mounted":true,"cap_add":["IPC_LOCK"],"mounts":["emptyDir-memory:/dev/shm"],"processes":8}`,
+		},
+		"a set of two": {
+			"kind: LeaderWorkerSet\nspec:\n  leaderWorkerTemplate:\n    size: 2\n    workerTemplate:\n      spec:\n        hostNetwork: true\n        containers:\n        - name: w\n          resources:\n            limits:\n              nvidia.com/gpu: 8\n",
+			`{"kind":"kubernetes","name":"w","gpus":8,"gpu_vendor":"nvidia","network":"host","nodes":2,"resources":{"nvidia.com/gpu":"8"}}`,
+		},
+		"compose": {
+			"services:\n  vllm:\n    image: img\n    command: --model m --tensor-parallel-size 2\n    ipc: host\n    shm_size: '8gb'\n    ulimits:\n      memlock: -1\n    cap_add: [SYS_NICE]\n    environment:\n      - NCCL_P2P_DISABLE=1\n    deploy:\n      resources:\n        reservations:\n          devices:\n            - driver: nvidia\n              device_ids: ['0', '1']\n              capabilities: [gpu]\n",
+			`{"kind":"compose","name":"vllm","image":"img","command":["--model","m","--tensor-parallel-size","2"],"gpus":2,"gpu_vendor":"nvidia","shm_bytes":8589934592,"ipc":"host","cap_add":["SYS_NICE"],"memlock_bytes":-1,"variables":{"NCCL_P2P_DISABLE":"1"},"tensor_parallel":2}`,
+		},
+		"a service by itself": {
+			"  tgi:\n    image: img\n",
+			"",
+		},
+		"a piece of a service": {
+			"image: img\nshm_size: 1g\ndeploy:\n  resources:\n    reservations:\n      devices:\n        - capabilities: [gpu]\n          count: all\n",
+			`{"kind":"compose","image":"img","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":1073741824}`,
+		},
+		"a template, cut": {
+			"spec:\n  containers:\n  - name: c\n    image: img\n{{- if .Values.x }}\n    resources:\n      limits:\n        amd.com/gpu: 8\n    bad: [1, 2\n",
+			`{"kind":"kubernetes","name":"c","image":"img","gpus":8,"gpu_vendor":"amd","resources":{"amd.com/gpu":"8"}}`,
+		},
+		"a Dockerfile": {
+			"FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN apt-get update && \\\n    apt-get install -y x\nENV NCCL_P2P_LEVEL=NVL\nENV NCCL_DEBUG INFO\n",
+			`{"kind":"dockerfile","image":"nvidia/cuda:12.4.1-devel-ubuntu22.04","variables":{"NCCL_DEBUG":"INFO","NCCL_P2P_LEVEL":"NVL"}}`,
+		},
+		"docker inspect": {
+			"[\n    {\n        \"Name\": \"/train\",\n        \"HostConfig\": {\n            \"IpcMode\": \"private\",\n            \"ShmSize\": 67108864,\n            \"DeviceRequests\": [{\"Count\": -1, \"Capabilities\": [[\"gpu\"]]}]\n        },\n        \"Config\": {\"Image\": \"img\", \"Env\": [\"NCCL_DEBUG=INFO\"]}\n    }\n]\n",
+			`{"kind":"docker-inspect","name":"train","image":"img","gpus":-1,"gpu_vendor":"nvidia","shm_bytes":67108864,"ipc":"private","variables":{"NCCL_DEBUG":"INFO"}}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, jsonForm(t, texttest.Parse("x.txt", test.text))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	for line, want := range map[string]string{
+		"NCCL_DEBUG=INFO": "NCCL_DEBUG=INFO",
+		"  export NCCL_IB_HCA='mlx5_0,mlx5_1' # all":                "NCCL_IB_HCA=mlx5_0,mlx5_1",
+		"+ export NCCL_P2P_DISABLE=1":                               "NCCL_P2P_DISABLE=1",
+		"declare -x CUDA_VISIBLE_DEVICES=\"0,1\"":                   "CUDA_VISIBLE_DEVICES=0,1",
+		"ENV NCCL_DEBUG=INFO NCCL_CUMEM_ENABLE=0":                   "NCCL_DEBUG=INFO NCCL_CUMEM_ENABLE=0",
+		"$ NCCL_P2P_DISABLE=1 HOME=/x python t.py":                  "NCCL_P2P_DISABLE=1",
+		"NCCL_SHM_DISABLE=1 \\":                                     "NCCL_SHM_DISABLE=1",
+		"os.environ['NCCL_P2P_DISABLE'] = '1'":                      "NCCL_P2P_DISABLE=1",
+		"os.environ.setdefault(\"NCCL_DEBUG\", \"INFO\")":           "NCCL_DEBUG=INFO",
+		"LD_LIBRARY_PATH=/a b:/c":                                   "LD_LIBRARY_PATH=/a",
+		"HIP_VISIBLE_DEVICES=":                                      "HIP_VISIBLE_DEVICES=",
+		"NCCL_P2P_DISABLE=1 helps":                                  "",
+		"# export NCCL_P2P_DISABLE=1":                               "",
+		"node1$ export NCCL_P2P_DISABLE=1":                          "NCCL_P2P_DISABLE=1",
+		"export PATH=/x":                                            "",
+		"NCCL_DEBUG=${NCCL_DEBUG:-INFO}":                            "",
+		"h:1:2 [0] NCCL INFO NCCL_DEBUG set by environment to INFO": "NCCL_DEBUG=INFO", // From the reader of NCCL's logs.
+	} {
+		var got []string
+		if f := texttest.Parse("x.txt", line+"\n"); f.Env != nil {
+			for _, v := range f.Env.Variables {
+				got = append(got, v.Name+"="+v.Value)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	number := func(n *int64) int64 {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	text := strings.Join([]string{
+		"$ ulimit -a",
+		"max locked memory           (kbytes, -l) 8192",
+		"open files                          (-n) 1024",
+		"$ ulimit -l",
+		"64",
+		"$ cat /proc/self/limits",
+		"Max locked memory         8388608              16777216             bytes     ",
+		"Max stack size            8388608              unlimited            bytes     ",
+		"$ grep -E 'CapEff|Seccomp' /proc/self/status",
+		"CapEff:\t00000000a80425fb",
+		"Seccomp:\t2",
+		"$ df -h",
+		"Filesystem      Size  Used Avail Use% Mounted on",
+		"overlay         1.8T  1.1T  640G  63% /",
+		"shm              64M   12M   52M  19% /dev/shm",
+		"$ ls -l /dev/nvidia*",
+		"crw-rw-rw- 1 root root 195,   0 Nov  1 10:00 /dev/nvidia0",
+		"crw-rw---- 1 root video 195, 255 Nov  1 10:00 /dev/nvidiactl",
+		"$ ls /dev/infiniband",
+		"$ free -g",
+		"               total        used        free      shared  buff/cache   available",
+		"Mem:             503          20         400           1          83         480",
+	}, "\n")
+	f := texttest.Parse("x.txt", text)
+	c := f.Container
+	if c == nil || c.SHM == nil {
+		t.Fatalf("got %+v", c)
+	}
+	for name, pair := range map[string][2]int64{
+		"memlock":      {number(c.MemlockSoftBytes), 64 << 10},
+		"memlock hard": {number(c.MemlockHardBytes), 16 << 20},
+		"files":        {number(c.NOFILESoft), 1024},
+		"stack":        {number(c.StackSoftBytes), 8 << 20},
+		"shm size":     {c.SHM.SizeBytes, 64 << 20},
+		"shm free":     {c.SHM.FreeBytes, 52 << 20},
+		"capabilities": {int64(len(c.Capabilities)), 14},
+		"memory":       {f.Host.MemoryBytes, 503 << 30},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s: got %d, want %d", name, pair[0], pair[1])
+		}
+	}
+	if c.Seccomp != "filter" || c.Inside == nil || !*c.Inside {
+		t.Errorf("got seccomp %q, inside %v", c.Seccomp, c.Inside)
+	}
+	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
+	if diff := cmp.Diff(want, c.DeviceNodes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSHM(t *testing.T) {
+	for line, want := range map[string][2]int64{
+		"tmpfs           560G     0  560G   0% /dev/shm":                               {560 << 30, 560 << 30},
+		"tmpfs          tmpfs   65536  1024  64512   2% /dev/shm":                      {64 << 20, 63 << 20},
+		"shm on /dev/shm type tmpfs (rw,nosuid,nodev,noexec,relatime,size=65536k)":     {64 << 20, 64 << 20},
+		"shm /dev/shm tmpfs rw,nosuid,nodev,noexec,relatime,size=65536k 0 0":           {64 << 20, 64 << 20},
+		"712 701 0:60 / /dev/shm rw,nosuid,nodev - tmpfs shm rw,size=1048576k,inode64": {1 << 30, 1 << 30},
+		"/dev/shm shm    tmpfs  rw,nosuid,nodev,noexec,relatime,size=65536k":           {64 << 20, 64 << 20},
+		"tmpfs on /dev/shm type tmpfs (rw,nosuid,nodev)":                               {0, 0},
+		"WARNING: /dev/shm has only 67108864 bytes":                                    {0, 0},
+	} {
+		got := [2]int64{}
+		if f := texttest.Parse("x.txt", line+"\n"); f.Container != nil && f.Container.SHM != nil {
+			got = [2]int64{f.Container.SHM.SizeBytes, f.Container.SHM.FreeBytes}
+		}
+		if got != want {
+			t.Errorf("%q: got %v, want %v", line, got, want)
+		}
+	}
+}
+
+func TestLaunchSize(t *testing.T) {
+	for text, want := range map[string]int64{"16g": 16 << 30, "64m": 64 << 20, "1073741824": 1 << 30, "8gb": 8 << 30, "2Gi": 2 << 30, "1.5G": 3 << 29, "x": -1, "": -1, "9999999999999p": -1} {
+		got := int64(-1)
+		if n := launch.ParseSize(text); n != nil {
+			got = *n
+		}
+		if got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}
+
+// seeds are beginnings of what people send.
+var seeds = []string{
+	"docker run --gpus all \\\n --shm-size=1g img x --tp 2\n", "$ docker run -e A=b -itv /a:/b --ulimit memlock=-1 img\n",
+	"apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - image: a\n    resources: {limits: {nvidia.com/gpu: 1}}\n",
+	"services:\n  a: &x\n    image: b\n    shm_size: 1g\n  b:\n    <<: *x\n", "a: &a [*a]\nimage: x\nspec:\n  containers: *a\n",
+	"FROM a\nRUN b \\\n c\nENV NCCL_DEBUG=1\n", "[\n{\n\"HostConfig\": {\n}\n}\n]\n", "#SBATCH -N 2\n#SBATCH --gres=gpu:8\nsrun -n 3 x\n",
+	"mpirun -np 2 -H a:1,b -x NCCL_X=1 --mca a b c\n", "export NCCL_A=\"b c\" D=e\n", "os.environ['NCCL_A']='b'\n",
+	"max locked memory (kbytes, -l) 64\n$ ulimit -l\n99999999999999999\n", "shm 64M 0 64M 0% /dev/shm\n", "CapEff: 00000000a80425fb\nSeccomp: 2\n",
+	"$ ls -l /dev/dri /dev/nvidia*\n/dev/dri:\ncrw-rw---- 1 root render 226, 128 Nov 1 10:00 renderD128\n/dev/nvidia0 /dev/nvidiactl\n",
+	"deepspeed --include localhost:0,1 x.py -a\nx nnodes=1, num_local_procs=4\n",
+}
+
+func FuzzLaunch(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		f := texttest.Parse("x.txt", text)
+		if len(f.Launches) > launch.MaxList {
+			t.Errorf("%d launches", len(f.Launches))
+		}
+		for _, l := range f.Launches {
+			if len(l.Command) > launch.MaxCommand || len(l.Mounts) > launch.MaxList || len(l.Variables) > launch.MaxList || l.Line < 1 {
+				t.Errorf("got %+v", l)
+			}
+			if l.GPUs != nil && *l.GPUs < -1 || l.SHMBytes != nil && *l.SHMBytes < 0 {
+				t.Errorf("got %+v", l)
+			}
+		}
+	})
+}
+
+// A listing that went through grep has names without their folder.
+func TestBareDeviceNodes(t *testing.T) {
+	f := texttest.Parse("x.txt", "$ srun --gpus=1 ls -l /dev | grep nvidia\n"+
+		"crw-rw-rw- 1 root root 195,   0 Nov  1 10:00 nvidia0\n"+
+		"crw-rw---- 1 root video 195, 255 Nov  1 10:00 nvidiactl\n"+
+		"drwxr-xr-x 2 root root       80 Nov  1 10:00 nvidia-caps\n")
+	want := []facts.DeviceNode{{Path: "/dev/nvidia0", Access: "rw"}, {Path: "/dev/nvidiactl"}}
+	if f.Container == nil {
+		t.Fatal("no listing was found")
+	}
+	if diff := cmp.Diff(want, f.Container.DeviceNodes); diff != "" {
+		t.Error(diff)
+	}
+	if f := texttest.Parse("x.txt", "$ ls -l /dev/nvidia0 | cat\ncrw-rw-rw- 1 root root 195,   0 Nov  1 10:00 nvidia0\n"); f.Container != nil {
+		t.Errorf("want no listing of a single node, got %v", f.Container)
+	}
+}

@@ -1,0 +1,371 @@
+package launch
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// commandAnchors are the programs that start containers and jobs.
+var commandAnchors = []string{
+	"docker ", "docker-run", "podman ", "nerdctl ", "apptainer ", "singularity ", "enroot ", "srun ", "sbatch ", "salloc ", "mpirun", "mpiexec", "orterun",
+	"horovodrun", "torchrun", "torch.distributed.", "accelerate launch", "deepspeed", "vllm serve", "vllm.entrypoints", "sglang", "trtllm-serve",
+	"lmdeploy", "text-generation-launcher", "llamafactory-cli", "_perf ",
+}
+
+// commandPrograms are the same as commands behind a prompt.
+var commandPrograms = []string{
+	"docker", "podman", "nerdctl", "nvidia-docker", "apptainer", "singularity", "enroot", "srun", "sbatch", "salloc", "mpirun", "mpiexec", "orterun",
+	"horovodrun", "torchrun", "python", "python3", "accelerate", "deepspeed", "vllm", "sglang", "trtllm-serve", "lmdeploy", "text-generation-launcher",
+}
+
+// commandKind takes command lines that stand by themselves, and those
+// that go on over several lines, behind a prompt or not.
+func commandKind(s *script) *parse.Kind {
+	return &parse.Kind{
+		Name: "command-line", Title: "How a container or a job is started", Gives: []string{"launches", "env"},
+		Anchors: commandAnchors, Commands: commandPrograms,
+		Begins: func(in *parse.Lines) bool {
+			if next, ok := in.Peek(); ok && in.Prompt().Line > 0 && next.Number == in.Prompt().Line+1 && goesOnBelow(in.Prompt().Command) {
+				return startsLaunch(in.Prompt().Command)
+			}
+			l, ok := in.Peek()
+			return ok && startsLaunch(bareCommand(l.Text))
+		},
+		Read: func(_ *parse.Sink, in *parse.Lines) { readLines(s, in) },
+	}
+}
+
+// promptKind takes commands behind a prompt that end in the same line,
+// and those that a log says it runs.
+func promptKind(s *script) *parse.Kind {
+	return &parse.Kind{
+		Name: "command", Title: "A command that starts a container or a job", Gives: []string{"launches", "env"},
+		Anchors: commandAnchors,
+		Line: func(_ *parse.Sink, l parse.Line) bool {
+			if p, ok := parse.PromptOf(l.Text); ok {
+				return !goesOnBelow(p.Command) && startsLaunch(p.Command) && takeCommand(s, p.Command, l)
+			}
+			m := loggedCommand.FindStringSubmatch(l.Text)
+			return m != nil && startsLaunch(m[1]) && takeCommand(s, m[1], l)
+		},
+	}
+}
+
+// loggedCommand is how programs write what they run: DeepSpeed's "cmd = ...".
+var loggedCommand = lazy.New(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[Ll]aunching)(?: line| command)? ?[:=] *(\S.*)$`)
+
+// startsLaunch reports whether a line starts a container or a job.
+func startsLaunch(text string) bool {
+	for range 4 { // "cd /work && ulimit -l unlimited && mpirun ..."
+		_, command := stripWrappers(splitWords(text))
+		if programOf(command) != "" {
+			return true
+		}
+		if text = nextCommand(text); text == "" {
+			return false
+		}
+	}
+	return false
+}
+
+// goesOnBelow reports whether a line ends in a backslash, a blank behind
+// which is overlooked.
+func goesOnBelow(text string) bool {
+	text = strings.TrimRight(text, " \t")
+	return strings.HasSuffix(text, `\`) && !strings.HasSuffix(text, `\\`)
+}
+
+// bareCommand takes off a line what is not the command: blanks, the plus of
+// "set -x", the shell's second prompt, a lone sign of a prompt, and the mark of
+// quoted or listed text.
+func bareCommand(text string) string {
+	text = strings.TrimSpace(text)
+	for _, prefix := range []string{"+++ ", "++ ", "+ ", "> ", "$ ", "# $ ", "- "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return strings.TrimSpace(strings.Trim(text, "`"))
+}
+
+const (
+	// maxLines bounds the lines that one command goes on over.
+	maxLines = 300
+)
+
+func readLines(s *script, in *parse.Lines) {
+	p := in.Prompt()
+	next, _ := in.Peek()
+	at, text := next, ""
+	if p.Line > 0 && next.Number == p.Line+1 && goesOnBelow(p.Command) {
+		at.Number, text = p.Line, p.Command
+	} else {
+		in.Next()
+		text = bareCommand(next.Text)
+	}
+	var b strings.Builder
+	lines := []parse.Line{{Text: text, Number: at.Number}}
+	for range maxLines {
+		if !goesOnBelow(text) || b.Len() > parse.MaxLine {
+			break
+		}
+		b.WriteString(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))
+		b.WriteByte(' ')
+		text = ""
+		l, ok := in.Next()
+		if !ok {
+			break
+		}
+		lines = append(lines, l)
+		text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(l.Text), "> "))
+		if strings.HasPrefix(text, "#") { // A comment between: the shell would end here, the author does not mean it.
+			text = `\`
+		}
+	}
+	b.WriteString(text)
+	s.block = lines
+	takeCommand(s, b.String(), at)
+	s.block = nil
+}
+
+// argumentsKind takes the arguments that servers and launchers print of
+// themselves: vLLM's "Initializing an LLM engine ... tensor_parallel_size=2"
+// and "non-default args: {'tensor_parallel_size': 2}", SGLang's
+// "server_args=ServerArgs(... tp_size=2", DeepSpeed's "nnodes=1,
+// num_local_procs=4".
+var argumentsKind = &parse.Kind{
+	Name: "arguments", Title: "The arguments that a server or a launcher printed", Gives: []string{"launches"},
+	Anchors: []string{"tensor_parallel_size", "tp_size=", "num_local_procs="},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		found := &facts.Launch{Kind: "command"}
+		text := l.Text[:min(len(l.Text), 16<<10)]
+		for _, m := range printedArgument.FindAllStringSubmatch(text, 32) {
+			n := parseCount(m[2])
+			if n == nil {
+				continue
+			}
+			switch m[1] {
+			case "tensor_parallel_size", "tp_size":
+				found.TensorParallel = n
+			case "pipeline_parallel_size", "pp_size":
+				found.PipelineParallel = n
+			case "data_parallel_size", "dp_size":
+				found.DataParallel = n
+			case "num_local_procs":
+				found.Processes = n
+			case "nnodes":
+				found.Nodes = n
+			}
+		}
+		if found.TensorParallel == nil && found.Processes == nil {
+			return false
+		}
+		keepLaunch(s, found, l, nil)
+		return true
+	},
+}
+
+var printedArgument = lazy.New(`\b(tensor_parallel_size|pipeline_parallel_size|data_parallel_size|tp_size|pp_size|dp_size|num_local_procs|nnodes)['"]?[=:] ?(\d{1,7})\b`)
+
+// scriptKind takes the #SBATCH lines of a batch script. What else stands
+// in the script is read by itself.
+var scriptKind = &parse.Kind{
+	Name: "sbatch", Title: "A batch script of Slurm", Gives: []string{"launches"}, Anchors: []string{"#SBATCH"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && strings.HasPrefix(strings.TrimSpace(l.Text), "#SBATCH")
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		first, _ := in.Peek()
+		lines := in.While(func(l parse.Line) bool {
+			text := strings.TrimSpace(l.Text)
+			return text == "" || strings.HasPrefix(text, "#")
+		})
+		found := &facts.Launch{Kind: "slurm"}
+		var words []string
+		for _, l := range lines {
+			if rest, ok := strings.CutPrefix(strings.TrimSpace(l.Text), "#SBATCH"); ok && len(words) < maxWords {
+				words = append(words, splitWords(rest)...)
+			}
+		}
+		// A value that stands alone is no program here.
+		for len(words) > 0 {
+			if words = readSlurm(found, words); len(words) > 0 {
+				words = words[1:]
+			}
+		}
+		findParts(found, lines)
+		keepLaunch(s, found, first, nil)
+	},
+}
+
+// environmentKind takes variables that steer communication, however they are
+// set: the output of env, a shell's export, a prefix of a command, a line of a
+// Dockerfile, Python's os.environ.
+func environmentKind(s *script) *parse.Kind {
+	return &parse.Kind{
+		Name: "environment", Title: "Environment variables", Command: "env", Gives: []string{"env"},
+		Anchors: environmentAnchors(),
+		Line: func(_ *parse.Sink, l parse.Line) bool {
+			noteNumber(s, l.Text)
+			settings := environmentSettings(l.Text)
+			for _, v := range settings {
+				s.Variable(v[0], escape.Printable(v[1], maxValue), l)
+			}
+			return len(settings) > 0
+		},
+	}
+}
+
+// environmentAnchors are the beginnings of the names that checks takes (see
+// checks.SteersCommunication).
+func environmentAnchors() []string {
+	return []string{
+		"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OMPI_MCA_", "NVSHMEM_", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH",
+		"LD_PRELOAD", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_IMEX_CHANNELS", "NVIDIA_VISIBLE_DEVICES",
+		// Numbers of a script's own, for noteNumber.
+		"NODES=", "NPROC=", "NPROC_PER_NODE=", "GPUS_PER_NODE=", "_GPUS=", "WORLD_SIZE=", "SHM_SIZE=", "TP_SIZE=", "PP_SIZE=", "_PARALLEL_SIZE=",
+	}
+}
+
+// namedNumber is a line of a shell script that gives a number or a size a name.
+var namedNumber = lazy.New(`^\s*(?:export\s+)?([A-Z][A-Z0-9_]{1,40})=["']?(\d[\dA-Za-z.]{0,15})["']?\s*;?\s*(?:#.*)?$`)
+
+// noteNumber keeps a script's own numbers for the commands below: "NNODES=2",
+// then "torchrun --nnodes $NNODES".
+func noteNumber(s *script, line string) {
+	m := namedNumber.FindStringSubmatch(line)
+	if m == nil {
+		return
+	}
+	if s.numbers.source != s.Source() {
+		s.numbers = namedNumbers{source: s.Source(), values: map[string]string{}}
+	}
+	if _, known := s.numbers.values[m[1]]; known || len(s.numbers.values) < parse.MaxEntries {
+		s.numbers.values[m[1]] = m[2]
+	}
+}
+
+// script is what commands need of the lines around them.
+type script struct {
+	*parse.Sink
+	// numbers are those that a script gives names.
+	numbers namedNumbers
+	// block are the lines of the command that is being read, where it goes on over
+	// several.
+	block []parse.Line
+}
+
+// namedNumbers are the numbers that a text gives names, by name.
+type namedNumbers struct {
+	source string
+	values map[string]string
+}
+
+var numberReference = lazy.New(`\$(?:\{([A-Z][A-Z0-9_]*)\}|([A-Z][A-Z0-9_]*))`)
+
+// expandNumbers puts such numbers in the place of their names.
+func expandNumbers(s *script, text string) string {
+	if s.numbers.source != s.Source() || !strings.Contains(text, "$") {
+		return text
+	}
+	return numberReference.ReplaceAllStringFunc(text, func(reference string) string {
+		if value, ok := s.numbers.values[strings.Trim(reference, "${}")]; ok {
+			return value
+		}
+		return reference
+	})
+}
+
+var (
+	// environmentPython is os.environ["NAME"] = "value" and
+	// os.environ.setdefault("NAME", "value").
+	environmentPython = lazy.New(`^\s*(?:>>> )?os\.environ(?:\[|\.setdefault\()\s*['"](\w+)['"]\s*(?:\]\s*=|,)\s*(?:str\()?['"]?([^'")]*)['"]?\)*\s*(?:#.*)?$`)
+	// environmentDocker is the older form of ENV: "ENV NAME value".
+	environmentDocker = lazy.New(`^\s*ENV\s+([A-Za-z_]\w*)\s+([^=\s].*)$`)
+	// environmentFish and others: "setenv NAME value", "set -gx NAME value".
+	environmentSet = lazy.New(`^\s*(?:setenv|set -g?x|set -Ux)\s+([A-Za-z_]\w*)\s+(\S+)\s*$`)
+	// environmentJSON is a variable in a job's description: "NAME": "value",
+	// and {"name": "NAME", "value": "value"} of AWS, Kubernetes and others.
+	environmentJSON     = lazy.New(`^\s*[{,]?\s*"([A-Z][A-Z0-9_]+)"\s*:\s*"([^"\\]*)"\s*[},]*\s*$`)
+	environmentJSONPair = lazy.New(`"name"\s*:\s*"([A-Z][A-Z0-9_]+)"\s*,\s*"value"\s*:\s*"([^"\\]*)"`)
+	// environmentCommand is what a word must look like for variables before it
+	// to be those of a command: prose goes on otherwise.
+	environmentCommand = lazy.New(`^(?:\.{0,2}/\S+|python[\d.]*|bash|sh|torchrun|mpirun|mpiexec|srun|deepspeed|accelerate|vllm|docker|podman|numactl|nohup|sudo|env|time|ray|horovodrun|sglang|trtllm-serve|lmdeploy|uv|poetry|conda|swift|llamafactory-cli|nsys|FORCE_TORCHRUN=\S*|\S+\.(?:sh|py)|\w+_perf|nvidia-smi|make|pytest|\\)$`)
+)
+
+// environmentSettings returns the variables that a line sets for the job, as
+// name and value.
+func environmentSettings(line string) [][2]string {
+	if p, ok := parse.PromptOf(line); ok {
+		line = p.Command
+	}
+	if len(line) > 16<<10 {
+		return nil
+	}
+	if pairs := environmentJSONPair.FindAllStringSubmatch(line, parse.MaxEntries); pairs != nil {
+		var settings [][2]string
+		for _, m := range pairs {
+			if checks.SteersCommunication(m[1]) {
+				settings = append(settings, [2]string{m[1], m[2]})
+			}
+		}
+		return settings
+	}
+	for _, form := range []*lazy.Regexp{environmentPython, environmentDocker, environmentSet, environmentJSON} {
+		if m := form.FindStringSubmatch(line); m != nil {
+			if !checks.SteersCommunication(m[1]) {
+				return nil
+			}
+			return [][2]string{{m[1], strings.Trim(strings.TrimSpace(m[2]), `"'`)}}
+		}
+	}
+	text := strings.TrimSpace(line)
+	for _, prefix := range []string{"+++ ", "++ ", "+ "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	text = strings.TrimPrefix(text, "> ")
+	declared := false
+	for _, prefix := range []string{"export ", "declare -x ", "ENV ", "set "} {
+		if rest, ok := strings.CutPrefix(text, prefix); ok {
+			text, declared = strings.TrimSpace(rest), true
+			break
+		}
+	}
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || !variableName.MatchString(name) {
+		return nil
+	}
+	words := splitWords(strings.TrimSuffix(strings.TrimRight(text, " \t"), `\`))
+	var settings [][2]string
+	for i, word := range words {
+		name, value, ok := assignment(word)
+		if !ok {
+			if !declared && !environmentCommand.MatchString(word) {
+				// A value with blanks, as env prints it, or prose: one
+				// variable at the front of the line says which.
+				if i == 1 && !strings.ContainsAny(text[:strings.IndexByte(text, '=')], " ") && environmentBlanks(settings) {
+					break
+				}
+				return nil
+			}
+			break
+		}
+		settings = append(settings, [2]string{name, value})
+	}
+	if len(words) == 0 {
+		settings = [][2]string{{name, value}}
+	}
+	return slices.DeleteFunc(settings, func(v [2]string) bool {
+		return !checks.SteersCommunication(v[0]) || strings.HasPrefix(v[1], "$") || strings.Contains(v[1], "${"+v[0])
+	})
+}
+
+// environmentBlanks reports whether the variable's value may hold blanks.
+func environmentBlanks(settings [][2]string) bool {
+	return len(settings) == 1 && (settings[0][0] == "LD_LIBRARY_PATH" || settings[0][0] == "LD_PRELOAD")
+}

@@ -1,0 +1,578 @@
+package launch
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+const (
+	// maxDocument bounds a description that is parsed as a whole, in
+	// bytes, and maxDocumentLines in lines.
+	maxDocument      = 1 << 20
+	maxDocumentLines = 20000
+	// maxDepth bounds how deep a description is followed.
+	maxDepth = 40
+	// maxVisits bounds the nodes that are looked at: aliases may refer
+	// to the same one many times.
+	maxVisits = 100000
+)
+
+// yamlKind takes descriptions in YAML: Kubernetes objects of any kind
+// that hold containers, compose files, and pieces of both. and
+// compose's JSON is YAML, too.
+var yamlKind = &parse.Kind{
+	Name: "manifest", Title: "A Kubernetes or compose description", Command: "kubectl get pod NAME -o yaml", Gives: []string{"launches", "env"},
+	Anchors: []string{
+		"apiVersion:", "services:", "containers:", "spec:", "template:", "image:", "resources:", "shm_size:", "deploy:",
+		"version:", "hostIPC:", "volumes:", "name: ",
+	},
+	Begins: yamlBegins,
+	Read:   yamlRead,
+}
+
+var (
+	// yamlFirst is how such a description, or a piece of one, begins.
+	yamlFirst = lazy.New(`^\s*(?:- )?(?:apiVersion:|kind: \w|services:\s*$|containers:\s*$|spec:\s*$|template:\s*$|image: *\S|resources:\s*$|shm_size:|deploy:\s*$|version: *['"]?[23]|hostIPC:|volumes:\s*$|- ?name: )`)
+	// yamlTelling is what one of its lines must hold to be worth reading.
+	yamlTelling = lazy.New(`^\s*(?:- )?["']?(?:image|containers|services|resources|shm_size|hostIPC|value|nvidia\.com/gpu|amd\.com/gpu)["']?:`)
+	// yamlKey is a key at the level of the first line: one word.
+	yamlKey = lazy.New(`^\s*(?:#|---\s*$|- |-$|[\w."'-]+\s*:(?:\s|$))`)
+	// yamlLine is a line of YAML: a key, an entry of a list, or what goes
+	// on from the line before.
+	yamlLine = lazy.New(`^\s*(?:$|#|---\s*$|- |-$|[\w."'/$<&*-]+(?: ?[\w."'/-]+)*\s*:(?:\s|$)|[\]\[{}"']|\S+,?$)`)
+)
+
+func yamlBegins(in *parse.Lines) bool {
+	l, ok := in.Peek()
+	if !ok || !yamlFirst.MatchString(l.Text) {
+		return false
+	}
+	indent := indentation(l.Text)
+	for _, l := range in.Ahead(200) {
+		if strings.TrimSpace(l.Text) != "" && indentation(l.Text) < indent && !yamlTemplate.MatchString(l.Text) {
+			return false
+		}
+		if yamlTelling.MatchString(l.Text) {
+			return true
+		}
+		if strings.TrimSpace(l.Text) != "" && indentation(l.Text) == indent && !yamlTemplate.MatchString(l.Text) && !yamlKey.MatchString(l.Text) {
+			return false
+		}
+	}
+	return false
+}
+
+func indentation(text string) int { return len(text) - len(strings.TrimLeft(text, " ")) }
+
+func yamlRead(s *parse.Sink, in *parse.Lines) {
+	first, _ := in.Peek()
+	indent := indentation(first.Text)
+	size, count := 0, 0
+	// literal is the indentation of the key whose text block is under way.
+	literal := -1
+	lines := in.While(func(l parse.Line) bool {
+		size, count = size+len(l.Text)+1, count+1
+		if size > maxDocument || count > maxDocumentLines {
+			return false
+		}
+		if strings.TrimSpace(l.Text) == "" {
+			return true
+		}
+		if yamlTemplate.MatchString(l.Text) {
+			return true
+		}
+		at := indentation(l.Text)
+		if literal >= 0 && at > literal {
+			return true
+		}
+		literal = -1
+		if yamlLiteral.MatchString(l.Text) {
+			literal = at
+		}
+		return at > indent && yamlLine.MatchString(l.Text) || at == indent && yamlKey.MatchString(l.Text)
+	})
+	var b strings.Builder
+	for _, l := range lines {
+		// A template's lines (Helm, Jinja) are no YAML until it is filled in.
+		if text := strings.TrimRight(l.Text, " "); !strings.Contains(text, "{{") && len(text) >= indent {
+			b.WriteString(strings.ReplaceAll(text[indent:], "\t", " "))
+		}
+		b.WriteByte('\n')
+	}
+	yamlDocuments(s, b.String(), first)
+}
+
+// yamlTemplate is a line of a template: "{{- if .Values.shm }}".
+var yamlTemplate = lazy.New(`^\s*\{\{`)
+
+// yamlLiteral is a key whose value is a block of text: "- |", "run: >-".
+var yamlLiteral = lazy.New(`(?:^|[:-]) *[|>][+-]?\d?\s*$`)
+
+// yamlDocuments parses text, whose first line is first. What does not
+// parse to its end is read as far as it does: texts are cut.
+func yamlDocuments(s *parse.Sink, text string, first parse.Line) {
+	for range 8 {
+		d := yaml.NewDecoder(strings.NewReader(text))
+		var nodes []*yaml.Node
+		var err error
+		for len(nodes) < 256 {
+			var n yaml.Node
+			if err = d.Decode(&n); err != nil {
+				break
+			}
+			nodes = append(nodes, &n)
+		}
+		bad := yamlErrorLine.FindStringSubmatch(yamlErrorText(err))
+		if err != nil && !errors.Is(err, io.EOF) && bad != nil {
+			// The line that the parser names is that of the fault, or the one
+			// before it.
+			n, _ := strconv.Atoi(bad[1])
+			if cut := firstLines(text, min(n, strings.Count(strings.TrimRight(text, "\n"), "\n"))); cut != "" && len(cut) < len(text) {
+				text = cut
+				continue
+			}
+		}
+		w := &yamlWalk{sink: s, first: first}
+		for _, n := range nodes {
+			w.visit(n, yamlContext{})
+		}
+		return
+	}
+}
+
+var yamlErrorLine = lazy.New(`line (\d{1,6}):`)
+
+func yamlErrorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// firstLines is the first n lines of a text.
+func firstLines(text string, n int) string {
+	at := 0
+	for range n {
+		i := strings.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return text
+		}
+		at += i + 1
+	}
+	return text[:at]
+}
+
+// yamlWalk looks for containers in a description.
+type yamlWalk struct {
+	sink   *parse.Sink
+	first  parse.Line
+	visits int
+}
+
+// yamlContext is what stands above a container.
+type yamlContext struct {
+	depth int
+	name  string
+	nodes *int
+}
+
+// stands notes where a part of a launch stands; n may be nil. An alias is looked
+// up where it points to: the text stands there.
+func (w *yamlWalk) stands(l *facts.Launch, part string, n *yaml.Node) {
+	if n = parse.YAMLResolve(n); n != nil {
+		noteLine(l, part, w.at(n).Number)
+	}
+}
+
+func (w *yamlWalk) at(n *yaml.Node) parse.Line {
+	return parse.Line{Number: w.first.Number + max(n.Line, 1) - 1}
+}
+
+func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
+	n = parse.YAMLResolve(n)
+	if w.visits++; n == nil || c.depth > maxDepth || w.visits > maxVisits {
+		return
+	}
+	c.depth++
+	switch n.Kind {
+	case yaml.DocumentNode, yaml.SequenceNode:
+		for _, child := range n.Content {
+			w.visit(child, c)
+		}
+		return
+	case yaml.MappingNode:
+	default:
+		return
+	}
+	m := yamlMapping(n)
+	c.name = cmp.Or(yamlText(yamlMapping(m["metadata"])["name"]), c.name)
+	if size := parseCount(yamlText(m["size"])); size != nil && m["workerTemplate"] != nil { // A LeaderWorkerSet.
+		c.nodes = size
+	}
+	for key, child := range m {
+		if strings.HasSuffix(key, "ReplicaSpecs") { // Of Kubeflow's jobs.
+			c.nodes = yamlReplicas(child)
+		}
+	}
+	if name := yamlText(m["name"]); m["value"] != nil && checks.SteersCommunication(name) { // An entry of a container's env.
+		w.sink.Variable(name, escape.Printable(yamlText(m["value"]), maxValue), w.at(m["name"]))
+	}
+	switch {
+	case isSequence(m["containers"]):
+		w.pod(m, c)
+		return
+	case isServices(m["services"]):
+		w.services(m["services"], c)
+		return
+	case m["image"] != nil && isComposeService(m):
+		w.service(nil, n, c)
+		return
+	case m["image"] != nil && isContainer(m):
+		w.container(n, nil, c)
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		child := c
+		if isCompose(yamlMapping(n.Content[i+1])) { // A service without the line "services:".
+			w.service(n.Content[i], n.Content[i+1], child)
+			continue
+		}
+		w.visit(n.Content[i+1], child)
+	}
+}
+
+// yamlMapping returns the entries of a mapping, those that "<<" merges in
+// among them.
+func yamlMapping(n *yaml.Node) map[string]*yaml.Node { return yamlMerged(n, 0) }
+
+func yamlMerged(n *yaml.Node, depth int) map[string]*yaml.Node {
+	n = parse.YAMLResolve(n)
+	if n == nil || n.Kind != yaml.MappingNode || depth > 4 {
+		return nil
+	}
+	m := make(map[string]*yaml.Node, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "<<" {
+			for name, value := range yamlMerged(n.Content[i+1], depth+1) {
+				if m[name] == nil {
+					m[name] = value
+				}
+			}
+			continue
+		}
+		m[n.Content[i].Value] = parse.YAMLResolve(n.Content[i+1])
+	}
+	return m
+}
+
+// yamlText is a plain value; empty for what is none.
+func yamlText(n *yaml.Node) string {
+	if n = parse.YAMLResolve(n); n == nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		return ""
+	}
+	return n.Value
+}
+
+// yamlList is a list's entries; a plain value is a list of one.
+func yamlList(n *yaml.Node) []*yaml.Node {
+	n = parse.YAMLResolve(n)
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == yaml.SequenceNode:
+		return n.Content[:min(len(n.Content), maxList)]
+	case n.Kind == yaml.ScalarNode && n.Tag != "!!null":
+		return []*yaml.Node{n}
+	default:
+		return nil
+	}
+}
+
+func yamlTexts(n *yaml.Node) []string {
+	var list []string
+	for _, child := range yamlList(n) {
+		list = append(list, yamlText(child))
+	}
+	return list
+}
+
+func isSequence(n *yaml.Node) bool { return n != nil && n.Kind == yaml.SequenceNode }
+
+func isServices(n *yaml.Node) bool {
+	for _, service := range yamlMapping(n) {
+		if m := yamlMapping(service); m["image"] != nil || m["build"] != nil || isCompose(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// isCompose is true of a mapping with keys that only a service of
+// compose has.
+func isCompose(m map[string]*yaml.Node) bool {
+	deploy := yamlMapping(m["deploy"])
+	return m["shm_size"] != nil || yamlMapping(deploy["resources"])["reservations"] != nil ||
+		m["image"] != nil && isComposeService(m)
+}
+
+func isComposeService(m map[string]*yaml.Node) bool {
+	for _, key := range []string{
+		"shm_size", "deploy", "container_name", "environment", "ipc", "runtime", "network_mode", "ulimits", "cap_add", "devices", "gpus",
+		"env_file", "depends_on", "entrypoint", "restart", "privileged", "security_opt",
+	} {
+		if m[key] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// isContainer is true of a mapping that may be a pod's container.
+func isContainer(m map[string]*yaml.Node) bool {
+	return m["resources"] != nil || m["volumeMounts"] != nil || isSequence(m["env"]) || m["imagePullPolicy"] != nil || m["securityContext"] != nil ||
+		isSequence(m["args"])
+}
+
+// yamlReplicas counts the replicas of a job's parts.
+func yamlReplicas(n *yaml.Node) *int {
+	total := 0
+	for role, part := range yamlMapping(n) {
+		if role == "Launcher" { // MPIJob: it starts the workers.
+			continue
+		}
+		if count := parseCount(cmp.Or(yamlText(yamlMapping(part)["replicas"]), "1")); count != nil {
+			total += *count
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	return &total
+}
+
+// pod reads a pod's specification.
+func (w *yamlWalk) pod(spec map[string]*yaml.Node, c yamlContext) {
+	begin := len(w.sink.Facts.Launches)
+	for _, container := range yamlList(spec["containers"]) {
+		w.container(container, spec, c)
+	}
+	// A container that asks for no GPU beside one that does gets none: a proxy, a
+	// collector of logs.
+	if own := w.sink.Facts.Launches[min(begin, len(w.sink.Facts.Launches)):]; slices.ContainsFunc(own, func(l facts.Launch) bool { return l.GPUs != nil && *l.GPUs > 0 }) {
+		for i := range own {
+			if own[i].GPUs == nil {
+				own[i].GPUs = new(0)
+			}
+		}
+	}
+}
+
+// container reads one container of a pod.
+func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlContext) {
+	m := yamlMapping(n)
+	if m == nil {
+		return
+	}
+	l := &facts.Launch{
+		Kind: "kubernetes", Name: cmp.Or(c.name, yamlText(m["name"])), Image: yamlText(m["image"]), Nodes: c.nodes,
+		Runtime: yamlText(pod["runtimeClassName"]), Command: append(yamlTexts(m["command"]), yamlTexts(m["args"])...),
+	}
+	l.Lines = map[string]int{}
+	for key, set := range map[string]*string{"hostIPC": &l.IPC, "hostPID": &l.PID, "hostNetwork": &l.Network} {
+		if yamlText(pod[key]) == "true" {
+			*set = "host"
+		}
+	}
+	w.stands(l, "ipc", pod["hostIPC"])
+	w.stands(l, "runtime", pod["runtimeClassName"])
+	resources := yamlMapping(m["resources"])
+	for _, part := range []string{"limits", "requests"} {
+		for name, value := range yamlMapping(resources[part]) {
+			w.resource(l, name, yamlText(value))
+			if value != nil && l.Resources[name] != "" { // Of two values the last one counts.
+				l.Lines["resources["+name+"]"] = w.at(value).Number
+			}
+		}
+	}
+	security := yamlMapping(m["securityContext"])
+	l.Privileged = yamlText(security["privileged"]) == "true"
+	w.stands(l, "privileged", security["privileged"])
+	capabilities := yamlMapping(security["capabilities"])
+	for _, name := range yamlTexts(capabilities["add"]) {
+		appendTo(&l.CapAdd, capability(name))
+	}
+	for _, name := range yamlTexts(capabilities["drop"]) {
+		appendTo(&l.CapDrop, capability(name))
+	}
+	for _, context := range []map[string]*yaml.Node{security, yamlMapping(pod["securityContext"])} {
+		if kind := yamlText(yamlMapping(context["seccompProfile"])["type"]); kind != "" {
+			appendTo(&l.SecurityOptions, "seccomp="+strings.ToLower(kind))
+		}
+	}
+	for _, entry := range yamlList(m["env"]) {
+		if v := yamlMapping(entry); v["value"] != nil {
+			setVariable(l, yamlText(v["name"]), yamlText(v["value"]))
+			w.stands(l, variablePart(yamlText(v["name"])), v["name"])
+		}
+	}
+	volumes := make(map[string]map[string]*yaml.Node)
+	for _, entry := range yamlList(pod["volumes"]) {
+		v := yamlMapping(entry)
+		volumes[yamlText(v["name"])] = v
+	}
+	for _, entry := range yamlList(m["volumeMounts"]) {
+		w.mount(l, yamlMapping(entry), volumes)
+	}
+	keepLaunch(w.sink, l, w.at(n), nil)
+}
+
+// resource notes one limit.
+func (w *yamlWalk) resource(l *facts.Launch, name, value string) {
+	if !strings.Contains(name, "/") || value == "" || len(l.Resources) >= maxList {
+		return
+	}
+	if l.Resources == nil {
+		l.Resources = make(map[string]string)
+	}
+	l.Resources[escape.Printable(name, 300)] = escape.Printable(value, 300)
+	if name == "nvidia.com/gpu" || name == "amd.com/gpu" || strings.HasPrefix(name, "nvidia.com/gpu.") {
+		l.GPUVendor, _, _ = strings.Cut(name, ".")
+		l.GPUs = parseCount(value)
+	}
+}
+
+// mount notes a volume: at /dev/shm a memory volume or the host's directory
+// stands for its size.
+func (w *yamlWalk) mount(l *facts.Launch, mount map[string]*yaml.Node, volumes map[string]map[string]*yaml.Node) {
+	name, target := yamlText(mount["name"]), strings.TrimRight(yamlText(mount["mountPath"]), "/")
+	volume := volumes[name]
+	empty := yamlMapping(volume["emptyDir"])
+	source := cmp.Or(yamlText(yamlMapping(volume["hostPath"])["path"]), name)
+	if empty != nil {
+		source = "emptyDir"
+		if medium := yamlText(empty["medium"]); medium != "" {
+			source = "emptyDir-" + strings.ToLower(medium)
+		}
+		if target == "/dev/shm" {
+			l.SHMBytes = parseSize(yamlText(empty["sizeLimit"]))
+			w.stands(l, "shm_bytes", empty["sizeLimit"])
+		}
+	}
+	addMount(l, source, target)
+}
+
+// services reads the services of a compose file.
+func (w *yamlWalk) services(n *yaml.Node, c yamlContext) {
+	n = parse.YAMLResolve(n)
+	for i := 0; i+1 < len(n.Content) && i < 2*maxList; i += 2 {
+		w.service(n.Content[i], n.Content[i+1], c)
+	}
+}
+
+// service reads one service; key is its name, with which it begins, or nil.
+func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
+	m := yamlMapping(n)
+	if m == nil {
+		return
+	}
+	name, begin := yamlText(key), n
+	if key != nil {
+		begin = key
+	}
+	l := &facts.Launch{
+		Kind: "compose", Name: cmp.Or(yamlText(m["container_name"]), name, c.name), Image: yamlText(m["image"]), Runtime: yamlText(m["runtime"]),
+		IPC: yamlText(m["ipc"]), PID: yamlText(m["pid"]), Network: yamlText(m["network_mode"]), Privileged: yamlText(m["privileged"]) == "true",
+		SHMBytes: parseSize(yamlText(m["shm_size"])),
+	}
+	l.Lines = map[string]int{}
+	for part, key := range map[string]string{"runtime": "runtime", "ipc": "ipc", "privileged": "privileged", "shm_bytes": "shm_size", "devices": "devices"} {
+		w.stands(l, part, m[key])
+	}
+	for _, key := range []string{"entrypoint", "command"} {
+		if text := yamlText(m[key]); text != "" {
+			l.Command = append(l.Command, splitWords(text)...)
+			continue
+		}
+		l.Command = append(l.Command, yamlTexts(m[key])...)
+	}
+	for _, name := range yamlTexts(m["cap_add"]) {
+		appendTo(&l.CapAdd, capability(name))
+	}
+	for _, name := range yamlTexts(m["cap_drop"]) {
+		appendTo(&l.CapDrop, capability(name))
+	}
+	for _, option := range yamlTexts(m["security_opt"]) {
+		appendTo(&l.SecurityOptions, strings.Replace(option, ":", "=", 1))
+	}
+	for _, device := range yamlTexts(m["devices"]) {
+		addDevice(l, device)
+	}
+	w.serviceLimits(l, m)
+	for name, value := range yamlMapping(m["environment"]) {
+		setVariable(l, name, yamlText(value))
+		w.stands(l, variablePart(name), value)
+	}
+	for _, entry := range yamlList(m["environment"]) {
+		if name, value, ok := assignment(yamlText(entry)); ok {
+			setVariable(l, name, value)
+			w.stands(l, variablePart(name), entry)
+		}
+	}
+	for _, entry := range yamlList(m["volumes"]) {
+		if v := yamlMapping(entry); v != nil {
+			addMount(l, cmp.Or(yamlText(v["source"]), yamlText(v["type"])), yamlText(v["target"]))
+			continue
+		}
+		source, target, ok := strings.Cut(yamlText(entry), ":")
+		target, _, _ = strings.Cut(target, ":")
+		if ok {
+			addMount(l, source, target)
+		}
+	}
+	for _, entry := range yamlTexts(m["tmpfs"]) {
+		dockerOption(l, "--tmpfs", entry)
+	}
+	keepLaunch(w.sink, l, w.at(begin), nil)
+}
+
+// serviceLimits reads the limits of a service and the GPUs it asks for.
+func (w *yamlWalk) serviceLimits(l *facts.Launch, m map[string]*yaml.Node) {
+	memlock := yamlMapping(m["ulimits"])["memlock"]
+	soft := cmp.Or(yamlText(yamlMapping(memlock)["soft"]), yamlText(memlock))
+	if soft != "" {
+		setUlimit(l, "memlock="+soft)
+	}
+	if gpus := yamlText(m["gpus"]); gpus != "" {
+		setGPUs(l, gpus)
+	}
+	reservations := yamlMapping(yamlMapping(yamlMapping(m["deploy"])["resources"])["reservations"])
+	for _, entry := range yamlList(reservations["devices"]) {
+		device := yamlMapping(entry)
+		capabilities := yamlTexts(device["capabilities"])
+		if !slices.Contains(capabilities, "gpu") && yamlText(device["driver"]) != "nvidia" {
+			continue
+		}
+		l.GPUVendor = "nvidia"
+		switch ids := yamlTexts(device["device_ids"]); {
+		case len(ids) > 0:
+			n := len(ids)
+			l.GPUs = &n
+		case parseCount(yamlText(device["count"])) != nil:
+			l.GPUs = parseCount(yamlText(device["count"]))
+		default: // "all", or no count, which is all.
+			l.GPUs = countDevices("all")
+		}
+	}
+}

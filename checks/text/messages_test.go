@@ -1,0 +1,34 @@
+package text_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+// TestStatementsNeed holds that no row of the catalogue misses a line because it lacks a
+// literal: the lines are those of the rows' examples and of the repository's texts.
+func TestStatementsNeed(t *testing.T) {
+	lines := make(map[string]bool)
+	for _, text := range texttest.EveryText(t) {
+		for line := range strings.SplitSeq(text, "\n") {
+			lines[line] = true
+		}
+	}
+	for _, row := range message.Statements() {
+		like, unlike := regexp.MustCompile(row.Like), regexp.MustCompile(row.Unlike)
+		for line := range lines {
+			if !slices.ContainsFunc(row.Anchors, func(a string) bool { return strings.Contains(line, a) }) {
+				continue
+			}
+			want := like.MatchString(line) && (row.Unlike == "" || !unlike.MatchString(line))
+			if _, got := row.Match(line); got != want {
+				t.Errorf("%s: %q: got %t, want %t", row.ID, line, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,10 @@
+package nccl
+
+// What the tests look at.
+
+const DiagMaxEvents = diagMaxEvents
+
+var (
+	LogKind = logKind
+	NewLog  = newLog
+)

@@ -1,0 +1,1084 @@
+package nccl
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// logKind are the lines that NCCL (2.4 to 2.30) and RCCL write of their start
+// and of the ways that they choose. Forms are of NVIDIA/nccl v2.4.2-1 to
+// v2.30.7-1 and ROCm/rccl rocm-4.0 to rocm-6.2, src/init.cc, src/bootstrap.cc,
+// src/transport and src/debug.cc.
+//
+// A job of a thousand ranks writes gigabytes of them, so what stands in every
+// rank's log many times is read without patterns and without allocation.
+func logKind(n *log) *parse.Kind {
+	return &parse.Kind{
+		Name:    "nccl-log",
+		Title:   "log of NCCL or RCCL, with NCCL_DEBUG=INFO",
+		Command: "NCCL_DEBUG=INFO (in the environment of the job)",
+		Gives:   []string{"logs", "software", "env", "nics"},
+		Anchors: []string{
+			levelInfo, levelWarn, "NCCL version ", "RCCL version", "HIP version ", "ROCm version :",
+			// What people paste without its beginning.
+			" via P2P/", " via SHM/", " via NET/", " via direct shared memory", "NET/IB : Using [", " - Init COMPLETE", " - Init START", " set by environment to ",
+		},
+		Prefilter: prefilter,
+		Line:      func(s *parse.Sink, l parse.Line) bool { return n.line(s, l) },
+	}
+}
+
+const (
+	levelInfo = "NCCL INFO "
+	levelWarn = "NCCL WARN "
+	// maxCommunicators, maxPairs, maxTransports, maxRanks and
+	// maxHosts bound what is kept; maxRanks over all communicators.
+	maxCommunicators = 4096
+	maxPairs         = 1 << 16
+	maxTransports    = 256
+	maxRanks         = 1 << 18
+	maxHosts         = 8192
+	// maxIncomplete is what facts.Communicator promises.
+	maxIncomplete = 32
+)
+
+// log is what the lines of NCCL told so far.
+type log struct {
+	rccl bool
+
+	hosts     map[string]int32
+	hostNames []string
+
+	comms []*comm
+	// byID finds a communicator by its commId, byPointer by host, process
+	// and pointer, byThread by the thread that makes it.
+	byID      map[string]*comm
+	byPointer map[string]*comm
+	byThread  map[string]*comm
+	// channels are counts of a thread whose communicator is not known yet:
+	// before 2.16 the line about its start comes last.
+	channels map[string]map[string]int
+	ranks    int
+
+	ways  []way
+	pairs map[pair]*channelCount
+	// hostOf is the host of each rank, mixed where ranks of several
+	// communicators bear the number.
+	hostOf map[int32]int32
+
+	networks   []facts.NetworkChoice
+	affinities []facts.Affinity
+	// nics are the last list of NICs of each host, to skip equal ones.
+	nics map[string]string
+}
+
+// comm is a communicator under construction.
+type comm struct {
+	facts.Communicator
+	// seen holds started and completed by rank.
+	seen  map[int32]uint8
+	hosts map[string]bool
+}
+
+const (
+	started   = 1
+	completed = 2
+)
+
+// way is a way of channels as it stands in the line.
+type way struct {
+	kind, network string
+	gdr           bool
+}
+
+// pair is a way between two ranks.
+type pair struct{ a, b, way int32 }
+
+// channelCount counts the channels of a pair. A channel over the network stands
+// twice in the log, once as each of its ends sees it.
+type channelCount struct {
+	sent, received int
+	// from and to are the hosts of the ends.
+	from, to int32
+	source   string
+	line     int
+}
+
+const (
+	noHost int32 = -1
+	mixed  int32 = -2
+)
+
+func newLog() *log {
+	return &log{
+		hosts: make(map[string]int32), byID: make(map[string]*comm), byPointer: make(map[string]*comm),
+		byThread: make(map[string]*comm), channels: make(map[string]map[string]int),
+		pairs: make(map[pair]*channelCount), hostOf: make(map[int32]int32), nics: make(map[string]string),
+	}
+}
+
+// line reads one line.
+func (n *log) line(s *parse.Sink, l parse.Line) bool {
+	body, who, level := split(l.Text)
+	if level == levelWarn { // What it says is the catalogue's.
+		n.rccl = n.rccl || strings.Contains(l.Text, "rccl") || strings.Contains(l.Text, "RCCL")
+		return true
+	}
+	return n.read(s, l, body, who) || level == levelInfo
+}
+
+// speaker is who wrote a line: the text "host:pid:tid", and its host.
+type speaker struct{ thread, host string }
+
+// process is "host:pid".
+func (w speaker) process() string {
+	if i := strings.LastIndexByte(w.thread, ':'); i > 0 {
+		return w.thread[:i]
+	}
+	return ""
+}
+
+// split takes a line apart: what NCCL says, who, and the words "NCCL INFO "
+// or "NCCL WARN ". Where two processes wrote into one line, the last one
+// counts: the first one's is cut.
+func split(text string) (body string, who speaker, level string) {
+	rest := text
+	for {
+		i := strings.Index(rest, "NCCL ")
+		if i < 0 || len(rest) < i+len(levelInfo) {
+			break
+		}
+		word := rest[i : i+len(levelInfo)]
+		if word != levelInfo && word != levelWarn {
+			rest = rest[i+len("NCCL "):]
+			continue
+		}
+		level, who = word, speakerOf(rest[:i])
+		rest = rest[i+len(levelInfo):]
+		body = rest
+	}
+	if level == "" {
+		return text, speaker{}, ""
+	}
+	return strings.TrimRight(body, " \t"), who, level
+}
+
+// speakerOf reads "host:pid:tid [dev] " at the end of what stands before
+// "NCCL INFO". Launchers put their own words right before it: "[1,0]<stdout>:",
+// "0: ", "(RayWorkerWrapper pid=3, ip=10.0.0.2) ".
+func speakerOf(before string) speaker {
+	before = strings.TrimRight(before, " ")
+	if strings.HasSuffix(before, "]") {
+		i := strings.LastIndexByte(before, '[')
+		if i < 0 {
+			return speaker{}
+		}
+		before = strings.TrimRight(before[:i], " ")
+	}
+	token := before[strings.LastIndexByte(before, ' ')+1:]
+	tid := strings.LastIndexByte(token, ':')
+	if tid <= 0 || !allDigits(token[tid+1:]) {
+		return speaker{}
+	}
+	pid := strings.LastIndexByte(token[:tid], ':')
+	if pid <= 0 || !allDigits(token[pid+1:tid]) {
+		return speaker{}
+	}
+	start := pid
+	for start > 0 && parse.HostByte(token[start-1]) {
+		start--
+	}
+	if start == pid {
+		return speaker{}
+	}
+	return speaker{thread: token[start:], host: token[start:pid]}
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// number takes a decimal number off the front.
+func number(s string) (n int, rest string, ok bool) {
+	i := 0
+	for i < len(s) && i < 9 && s[i] >= '0' && s[i] <= '9' {
+		n = n*10 + int(s[i]-'0')
+		i++
+	}
+	return n, s[i:], i > 0
+}
+
+// numberAfter returns the number behind a word: numberAfter(s, " nranks ").
+func numberAfter(s, word string) (int, bool) {
+	_, after, ok0 := strings.Cut(s, word)
+	if !ok0 {
+		return 0, false
+	}
+	n, _, ok := number(after)
+	return n, ok
+}
+
+// wordAfter returns the word behind another one, up to a blank.
+func wordAfter(s, before string) string {
+	_, rest, ok := strings.Cut(s, before)
+	if !ok {
+		return ""
+	}
+	word, _, _ := strings.Cut(rest, " ")
+	return word
+}
+
+// read takes what a line says; it reports whether it is a form it knows. mayTell
+// has to know each form from which it takes something.
+func (n *log) read(s *parse.Sink, l parse.Line, body string, who speaker) bool {
+	if who.thread == "" { // The launcher's words may still stand before it.
+		body = stripLauncher(body)
+	}
+	switch {
+	case strings.HasPrefix(body, "Channel "), strings.HasPrefix(body, "Ring "), strings.HasPrefix(body, "Coll"):
+		return n.channel(s, l, body, who)
+	case strings.HasPrefix(body, "Trees "), strings.HasPrefix(body, "Connected "):
+		return false
+	case strings.HasPrefix(body, "Using network "):
+		n.network(s, l, strings.TrimSpace(body[len("Using network "):]), who.host)
+		return true
+	case strings.HasPrefix(body, "Setting affinity for GPU "), strings.HasPrefix(body, "ncclTopoGetCpuAffinity: Affinity for GPU "):
+		return n.affinity(s, l, body, who.host)
+	case strings.HasPrefix(body, "NET/IB"), strings.HasPrefix(body, "NET/Socket"), strings.HasPrefix(body, "Bootstrap"):
+		return n.nic(s, l, body, who.host)
+	case strings.HasPrefix(body, "NET/Plugin"):
+		n.rccl = n.rccl || strings.Contains(body, "librccl")
+		return false
+	case strings.HasPrefix(body, "Kernel version: "): // RCCL alone says it.
+		n.rccl = true
+		if v := wordAfter(body, "Kernel version: "); v != "" && len(v) <= 100 {
+			s.Package("kernel", v, who.host, "log", l)
+		}
+		return true
+	case strings.HasPrefix(body, "cudaDriverVersion "):
+		// 1000 * major + 10 * minor, cuDriverGetVersion.
+		if v, _, ok := number(body[len("cudaDriverVersion "):]); ok && v >= 1000 && !n.rccl {
+			s.Package("cuda-driver", strconv.Itoa(v/1000)+"."+strconv.Itoa(v%1000/10), who.host, "log", l)
+		}
+		return true
+	case len(body) > 0 && body[0] >= '0' && body[0] <= '9':
+		return n.counts(s, body, who)
+	}
+	if strings.Contains(body, " set ") && n.variable(s, l, body) {
+		return true
+	}
+	if strings.Contains(body, "comm") && strings.Contains(body, "rank ") && n.communicator(s, l, body, who) {
+		return true
+	}
+	if strings.Contains(body, " version ") || strings.Contains(body, "version :") || strings.HasPrefix(body, "NCCL version ") || strings.HasPrefix(body, "RCCL version ") {
+		return n.version(s, l, body, who.host)
+	}
+	return false
+}
+
+// stripLauncher takes the words of launchers off a line without "NCCL INFO":
+// "0: ", "[1,0]<stdout>:", "[rank0]:", "(Worker pid=12) ".
+func stripLauncher(text string) string {
+	for range 4 {
+		text = strings.TrimLeft(text, " \t")
+		switch {
+		case strings.HasPrefix(text, "["), strings.HasPrefix(text, "("):
+			end := strings.IndexAny(text, "])")
+			if end < 0 || end > 120 {
+				return text
+			}
+			text = text[end+1:]
+			if strings.HasPrefix(text, "<std") {
+				_, text, _ = strings.Cut(text, ">")
+			}
+			text = strings.TrimPrefix(text, ":")
+		case len(text) > 1 && text[0] >= '0' && text[0] <= '9':
+			_, rest, ok := number(text)
+			if !ok || !strings.HasPrefix(rest, ": ") {
+				return text
+			}
+			text = rest[2:]
+		default:
+			return text
+		}
+	}
+	return text
+}
+
+// channel reads a channel and its way:
+//
+//	Ring 00 : 0[3000] -> 1[4000] via P2P/IPC                       (2.4 to 2.6)
+//	Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read                 (2.14 on)
+//	Channel 00 : 0[3000] -> 1[4000] via SHM/direct/direct comm 0x7f nRanks 02
+//	Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0(6)/GDRDMA(PCI)/Shared
+//	CollNet 00/0 : 0 [send] via COLLNET/SHARP/0/GDRDMA
+func (n *log) channel(s *parse.Sink, l parse.Line, body string, who speaker) bool {
+	head, way, ok := strings.Cut(body, " via ")
+	if !ok {
+		return false
+	}
+	_, ends, ok := strings.Cut(head, " : ")
+	if !ok {
+		return false
+	}
+	a, rest, ok := number(ends)
+	if !ok {
+		return false
+	}
+	b := a
+	if _, rest, ok = strings.Cut(rest, "-> "); ok {
+		if b, _, ok = number(rest); !ok {
+			return false
+		}
+	}
+	w, ok := n.way(way)
+	if !ok {
+		return false
+	}
+	n.count(s, l, pair{int32(a), int32(b), w}, strings.HasSuffix(head, "[receive]"), who.host) //nolint:gosec // nine digits fit
+	return true
+}
+
+// way finds the number of the way that stands behind "via".
+func (n *log) way(text string) (int32, bool) {
+	kind, network, gdr := "", "", false
+	switch {
+	case strings.HasPrefix(text, "P2P/direct"), strings.HasPrefix(text, "P2P/common device"):
+		kind = "p2p-direct"
+	case strings.HasPrefix(text, "P2P/IPC"):
+		kind = "p2p-ipc"
+	case strings.HasPrefix(text, "P2P/CUMEM"):
+		kind = "p2p-cumem"
+	case strings.HasPrefix(text, "P2P/MNNVL"):
+		kind = "p2p-mnnvl"
+	case strings.HasPrefix(text, "P2P/indirect"):
+		kind = "p2p-indirect"
+	case strings.HasPrefix(text, "SHM/"), strings.HasPrefix(text, "direct shared memory"):
+		kind = "shm"
+	case strings.HasPrefix(text, "NET/"):
+		kind = "net"
+		network, gdr = networkOf(text[len("NET/"):])
+	case strings.HasPrefix(text, "COLLNET/"):
+		kind = "collnet"
+		network, gdr = networkOf(text[len("COLLNET/"):])
+	default:
+		return 0, false
+	}
+	for i := range n.ways {
+		if w := &n.ways[i]; w.kind == kind && w.gdr == gdr && w.network == network {
+			return int32(i), true //nolint:gosec // at most maxTransports
+		}
+	}
+	if len(n.ways) >= maxTransports {
+		return 0, false
+	}
+	n.ways = append(n.ways, way{kind, strings.Clone(network), gdr})
+	return int32(len(n.ways) - 1), true //nolint:gosec // at most maxTransports
+}
+
+// networkOf reads "IB/0(6)/GDRDMA(PCI)/Shared". The name may hold blanks and
+// slashes ("AWS Libfabric"); the number of the device ends it.
+func networkOf(text string) (name string, gdr bool) {
+	name, rest := text, ""
+	for i := 0; i < len(text); i++ {
+		if text[i] == '/' && i+1 < len(text) && text[i+1] >= '0' && text[i+1] <= '9' {
+			name, rest = text[:i], text[i:]
+			break
+		}
+	}
+	if rest == "" { // A cut line.
+		name, _, _ = strings.Cut(name, "/")
+	}
+	if len(name) > 64 {
+		name = name[:64]
+	}
+	return name, strings.Contains(rest, "/GDRDMA")
+}
+
+// count notes one channel.
+func (n *log) count(s *parse.Sink, l parse.Line, p pair, received bool, host string) {
+	c := n.pairs[p]
+	if c == nil {
+		if len(n.pairs) >= maxPairs { // Count it with any other of its way.
+			p.a, p.b = -1, -1
+			c = n.pairs[p]
+		}
+		if c == nil {
+			c = &channelCount{from: noHost, to: noHost, source: s.Source(), line: l.Number}
+			n.pairs[p] = c
+		}
+	}
+	if received {
+		c.received++
+		c.to = sameOrMixed(c.to, n.host(host))
+	} else {
+		c.sent++
+		c.from = sameOrMixed(c.from, n.host(host))
+	}
+}
+
+// sameOrMixed joins what is known of a host with one more sight of it.
+func sameOrMixed(known, seen int32) int32 {
+	switch {
+	case seen == noHost, known == seen:
+		return known
+	case known == noHost:
+		return seen
+	}
+	return mixed
+}
+
+// host numbers a host's name.
+func (n *log) host(name string) int32 {
+	if name == "" {
+		return noHost
+	}
+	if i, ok := n.hosts[name]; ok {
+		return i
+	}
+	if len(n.hostNames) >= maxHosts {
+		return noHost
+	}
+	name = strings.Clone(name)
+	i := int32(len(n.hostNames)) //nolint:gosec // at most maxHosts
+	n.hosts[name] = i
+	n.hostNames = append(n.hostNames, name)
+	return i
+}
+
+// communicator reads the lines about the start of a communicator:
+//
+//	comm 0x7f rank 0 nranks 2 cudaDev 0 busId 3000 - Init COMPLETE    (2.5 to 2.15)
+//	ncclCommInitRank comm 0x7f rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init START
+//	ncclCommSplit comm 0x7f rank 0 nranks 2 ... parent 0x7e splitCount 1 color 0 key 0- Init START
+//	comm 0x7f rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0
+//	comm 0x7f rank 0 nranks 4                                         (2.2, 2.3)
+//	comm 0x7f rank 0 nranks 4 cudaDev 0 nvmlDev 0                     (2.4)
+func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker) bool {
+	pointer := wordAfter(body, "comm ")
+	rank, ok := numberAfter(body, " rank ")
+	if !ok || pointer == "" {
+		return false
+	}
+	pointer = who.process() + " " + pointer
+	if nodes, ok := numberAfter(body, " nNodes "); ok {
+		c := n.byPointer[pointer]
+		if c == nil {
+			return true
+		}
+		if c.Nodes == 0 {
+			c.Nodes = nodes
+		}
+		if local, ok := numberAfter(body, " localRanks "); ok && c.LocalRanks == 0 {
+			c.LocalRanks = local
+		}
+		return true
+	}
+	what := uint8(0)
+	switch {
+	case strings.Contains(body, "- Init START"):
+		what = started
+	case strings.Contains(body, "- Init COMPLETE"):
+		what = completed
+	case !oldStart.MatchString(body):
+		return false
+	}
+	ranks, ok := numberAfter(body, " nranks ")
+	if !ok || rank >= ranks { // Ranks count from 0.
+		return false
+	}
+	c := n.find(s, l, body, pointer, what, rank, ranks)
+	if c == nil {
+		return true
+	}
+	if what != 0 && rank < c.Ranks { // 2.2 to 2.4 do not say that a start is complete: it only names the ranks.
+		n.mark(c, rank, what)
+	}
+	if len(n.byPointer) < maxRanks {
+		n.byPointer[pointer] = c
+	}
+	if who.thread != "" {
+		thread := strings.Clone(who.thread)
+		if counts := n.channels[thread]; counts != nil {
+			c.Channels = counts
+			delete(n.channels, thread)
+		}
+		if len(n.byThread) < maxRanks {
+			n.byThread[thread] = c
+		}
+	}
+	if who.host != "" {
+		if !c.hosts[who.host] && len(c.hosts) < parse.MaxEntries {
+			c.hosts[strings.Clone(who.host)] = true
+			c.Hosts = append(c.Hosts, strings.Clone(who.host))
+		}
+		at := int32(rank) //nolint:gosec // nine digits fit
+		if known, ok := n.hostOf[at]; !ok {
+			if len(n.hostOf) < maxRanks {
+				n.hostOf[at] = n.host(who.host)
+			}
+		} else {
+			n.hostOf[at] = sameOrMixed(known, n.host(who.host))
+		}
+	}
+	return true
+}
+
+// oldStart is how NCCL 2.2 to 2.4 tell of the start of a communicator.
+var oldStart = lazy.New(`^comm 0x[0-9a-f]+ rank \d+ nranks \d+(?: cudaDev \d+ nvmlDev \d+)?$`)
+
+// find returns the communicator that a line speaks of, new if need be. Where
+// the line bears no commId (before 2.16, and those split off since 2.23), its
+// ranks are put together by their number: a rank that is there already begins
+// another communicator.
+func (n *log) find(s *parse.Sink, l parse.Line, body, pointer string, what uint8, rank, ranks int) *comm {
+	id := wordAfter(body, " commId ")
+	if id != "" {
+		if c := n.byID[id]; c != nil {
+			return c
+		}
+	} else {
+		if c := n.byPointer[pointer]; c != nil && c.Ranks == ranks && what == completed && c.seen[int32(rank)] == started { //nolint:gosec // nine digits fit
+			return c
+		}
+		for _, c := range slices.Backward(n.comms) {
+			if c.ID != "" || c.Ranks != ranks || c.seen[int32(rank)]&what != 0 { //nolint:gosec // nine digits fit
+				continue
+			}
+			return c
+		}
+	}
+	if len(n.comms) >= maxCommunicators {
+		return nil
+	}
+	c := &comm{seen: make(map[int32]uint8), hosts: make(map[string]bool), Communicator: facts.Communicator{
+		ID: strings.Clone(id), Ranks: ranks, Source: s.Source(), Line: l.Number,
+	}}
+	n.comms = append(n.comms, c)
+	if id != "" {
+		n.byID[c.ID] = c
+	}
+	return c
+}
+
+// mark notes that a rank began or ended its start.
+func (n *log) mark(c *comm, rank int, what uint8) {
+	at := int32(rank) //nolint:gosec // nine digits fit
+	had, known := c.seen[at]
+	if !known {
+		if n.ranks >= maxRanks {
+			return
+		}
+		n.ranks++
+	}
+	// Who ended began, even where the log (before 2.18) does not say so.
+	if what == completed {
+		what |= started
+	}
+	if had&started == 0 {
+		c.Started++
+	}
+	if what&^had&completed != 0 {
+		c.Completed++
+	}
+	c.seen[at] = had | what
+}
+
+// counts reads the numbers of channels:
+//
+//	24 coll channels, 0 collnet channels, 16 nvls channels, 32 p2p channels, 32 p2p channels per peer
+func (n *log) counts(_ *parse.Sink, body string, who speaker) bool {
+	if !strings.Contains(body, " coll channels, ") {
+		return false
+	}
+	counts := make(map[string]int, 4)
+	for part := range strings.SplitSeq(body, ", ") {
+		v, rest, ok := number(part)
+		if !ok || strings.HasSuffix(rest, " per peer") {
+			continue
+		}
+		switch kind, word, _ := strings.Cut(strings.TrimSpace(rest), " "); kind {
+		case "coll", "collnet", "nvls", "p2p":
+			if word == "channels" {
+				counts[kind] = v
+			}
+		}
+	}
+	c := n.byThread[who.thread]
+	switch {
+	case c == nil && who.thread != "" && len(n.channels) < maxRanks:
+		n.channels[strings.Clone(who.thread)] = counts
+	case c != nil && c.Channels == nil:
+		c.Channels = counts
+	}
+	return true
+}
+
+// network notes "Using network IB".
+func (n *log) network(s *parse.Sink, l parse.Line, name, host string) {
+	if name == "" || len(name) > 100 {
+		return
+	}
+	for i := range n.networks {
+		if c := &n.networks[i]; c.Name == name && c.Host == host {
+			c.Count++
+			return
+		}
+	}
+	if len(n.networks) < parse.MaxEntries {
+		n.networks = append(n.networks, facts.NetworkChoice{Host: strings.Clone(host), Name: strings.Clone(name), Source: s.Source(), Line: l.Number, Count: 1})
+	}
+}
+
+// affinity reads the CPUs of a GPU:
+//
+//	Setting affinity for GPU 0 to ff,ffffffff                                (to 2.26)
+//	Setting affinity for GPU 0 to 0-15,64-79                                 (2.27)
+//	ncclTopoGetCpuAffinity: Affinity for GPU 0 is 0-15,64-79. (GPU affinity = ...  (2.28 on)
+func (n *log) affinity(s *parse.Sink, l parse.Line, body, host string) bool {
+	_, rest, _ := strings.Cut(body, "ffinity for GPU ")
+	gpu, rest, ok := number(rest)
+	if !ok {
+		return false
+	}
+	mask, cpus := "", 0
+	if text, found := strings.CutPrefix(rest, " to "); found {
+		mask, _, _ = strings.Cut(text, " ")
+		if strings.Contains(mask, "-") {
+			cpus = listSize(mask)
+		} else {
+			cpus = maskSize(mask)
+		}
+	} else if text, found := strings.CutPrefix(rest, " is "); found {
+		mask, _, _ = strings.Cut(text, ". (")
+		cpus = listSize(mask)
+	}
+	if mask == "" || cpus <= 0 {
+		return false
+	}
+	for i := range n.affinities {
+		if a := &n.affinities[i]; a.GPU == gpu && a.Host == host && a.Mask == mask {
+			return true
+		}
+	}
+	if len(n.affinities) < parse.MaxEntries {
+		n.affinities = append(n.affinities, facts.Affinity{Host: strings.Clone(host), GPU: gpu, Mask: strings.Clone(mask), CPUs: cpus, Source: s.Source(), Line: l.Number})
+	}
+	return true
+}
+
+// maskSize counts the bits of "ff,00000000"; -1 is no mask.
+func maskSize(mask string) int {
+	total := 0
+	for _, c := range []byte(mask) {
+		switch {
+		case c >= '0' && c <= '9':
+			total += bits.OnesCount8(c - '0')
+		case c >= 'a' && c <= 'f':
+			total += bits.OnesCount8(c - 'a' + 10)
+		case c == ',':
+		default:
+			return -1
+		}
+	}
+	return total
+}
+
+// listSize counts the CPUs of "0-15,64-79"; -1 is no list.
+func listSize(list string) int {
+	total := 0
+	for part := range strings.SplitSeq(list, ",") {
+		from, rest, ok := number(part)
+		if !ok {
+			return -1
+		}
+		to := from
+		if strings.HasPrefix(rest, "-") {
+			if to, rest, ok = number(rest[1:]); !ok {
+				return -1
+			}
+		}
+		if rest != "" || to < from {
+			return -1
+		}
+		total += to - from + 1
+	}
+	return total
+}
+
+// variable reads what NCCL took from the environment:
+//
+//	NCCL_P2P_DISABLE set by environment to 1.
+//	NCCL_SOCKET_IFNAME set by environment to eth0
+//	NCCL_IB_HCA set to mlx5_0
+//	TUNER/Plugin: NCCL_TUNER_PLUGIN set to /opt/tuner.so
+func (n *log) variable(s *parse.Sink, l parse.Line, body string) bool {
+	before, value, ok := strings.Cut(body, " set by environment to ")
+	if !ok {
+		if before, value, ok = strings.Cut(body, " set to "); !ok {
+			return false
+		}
+	}
+	name := before[strings.LastIndexByte(before, ' ')+1:]
+	if !strings.HasPrefix(name, "NCCL_") && !strings.HasPrefix(name, "RCCL_") || len(name) > 100 || len(value) > 4096 {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; c != '_' && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	value = strings.TrimSpace(value)
+	// Integers end with a full stop (src/misc/param.cc).
+	if v, found := strings.CutSuffix(value, "."); found && allDigits(strings.TrimPrefix(v, "-")) {
+		value = v
+	}
+	s.Variable(name, value, l)
+	return true
+}
+
+// version reads what NCCL and RCCL say of themselves:
+//
+//	NCCL version 2.21.5+cuda12.4
+//	RCCL version 2.18.6+hip6.0 HEAD:4f5a2ba+
+//	RCCL version : 2.21.5-develop:0cbce2a
+//	HIP version  : 6.2.41134-65d174c3e
+//	ROCm version : 6.2.1.0-90-20df1c0
+func (n *log) version(s *parse.Sink, l parse.Line, body, host string) bool {
+	if _, text, ok := strings.Cut(body, "RCCL version"); ok {
+		text = strings.TrimLeft(text, " :")
+		v := versionOf(text)
+		if v == "" {
+			return false
+		}
+		n.rccl = true
+		s.Package("rccl", v, host, "log", l)
+		if hip := versionOf(wordAfter(text, "+hip")); hip != "" {
+			s.Package("hip", hip, host, "log", l)
+		}
+		return true
+	}
+	for _, form := range [...][2]string{{"HIP version", "hip"}, {"ROCm version", "rocm"}} {
+		text, ok := strings.CutPrefix(body, form[0])
+		if !ok {
+			continue
+		}
+		text, ok = strings.CutPrefix(strings.TrimLeft(text, " "), ": ")
+		if v := versionOf(text); ok && v != "" {
+			n.rccl = true
+			s.Package(form[1], v, host, "log", l)
+			return true
+		}
+	}
+	before, text, ok := strings.Cut(body, "NCCL version ")
+	if !ok {
+		return false
+	}
+	v := versionOf(text)
+	if v == "" || !strings.Contains(v, ".") || strings.HasPrefix(text[len(v):], ", but is running") {
+		return false
+	}
+	cuda := wordAfter(text, "+cuda")
+	// Errors of PyTorch end with it; prose may name any version.
+	if before != "" && cuda == "" && !strings.Contains(before, "error") {
+		return false
+	}
+	s.Package("nccl", v, host, "log", l)
+	if cuda = versionOf(cuda); cuda != "" {
+		s.Package("cuda-runtime", cuda, host, "log", l)
+	}
+	return true
+}
+
+// versionOf takes a version off the front: digits and points, and what may
+// hang on the last number ("2.8.3rc1").
+func versionOf(s string) string {
+	end := 0
+	for end < len(s) && (s[end] >= '0' && s[end] <= '9' || s[end] == '.' && end > 0 || end > 0 && s[end] >= 'a' && s[end] <= 'z') {
+		end++
+	}
+	if end > 40 || end == 0 || s[0] < '0' || s[0] > '9' {
+		return ""
+	}
+	return strings.TrimRight(s[:end], ".")
+}
+
+// nic reads the lists of network devices:
+//
+//	NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.1.2.3<0>
+//	NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed=400000 context=0x55 pciPath=/sys/devices/... ar=1
+//	NET/Socket : Using [0]eth0:10.1.2.3<0> [1]eth1:10.1.3.3<0>
+//	Bootstrap : Using eth0:10.1.2.3<0>
+func (n *log) nic(s *parse.Sink, l parse.Line, body, host string) bool {
+	word, list, ok := strings.Cut(body, " Using")
+	if !ok {
+		if rest, found := strings.CutPrefix(body, "NET/IB: ["); found {
+			return n.port(s, l, rest, host)
+		}
+		return false
+	}
+	list = strings.TrimLeft(list, " ")
+	key := host + " " + word
+	if n.nics[key] == list {
+		return true
+	}
+	if len(n.nics) < parse.MaxEntries {
+		n.nics[strings.Clone(key)] = strings.Clone(list)
+	}
+	if strings.HasPrefix(word, "NET/IB") {
+		devices, oob, _ := strings.Cut(list, "; OOB ")
+		enterPorts(s, l, devices, host)
+		list = oob
+	}
+	for item := range strings.SplitSeq(list, " ") {
+		enterInterface(s, l, item, host)
+	}
+	return true
+}
+
+// enterPorts reads "[0]mlx5_0:1/IB [1]mlx5_1:1/RoCE", and the merged devices of
+// 2.20 to 2.23: "[0]={[0] mlx5_0:1/IB, [1] mlx5_1:1/IB}".
+func enterPorts(s *parse.Sink, l parse.Line, list, host string) {
+	for item := range strings.FieldsFuncSeq(list, func(r rune) bool { return strings.ContainsRune(" ,{}[]=", r) }) {
+		device, link, ok := strings.Cut(item, "/")
+		if !ok {
+			continue
+		}
+		device, port, ok := strings.Cut(device, ":")
+		if !ok || device == "" || !allDigits(port) {
+			continue
+		}
+		enterPort(s, l, facts.RDMAPort{Device: device, Port: parse.Number(port), LinkLayer: linkLayer(link), Host: host})
+	}
+}
+
+func linkLayer(word string) string {
+	switch {
+	case strings.HasPrefix(word, "IB"):
+		return "InfiniBand"
+	case strings.HasPrefix(word, "RoCE"):
+		return "Ethernet"
+	}
+	return ""
+}
+
+// port reads what follows "NET/IB: [".
+func (n *log) port(s *parse.Sink, l parse.Line, rest, host string) bool {
+	_, rest, ok := strings.Cut(rest, "] ")
+	if !ok {
+		return false
+	}
+	name, _, _ := strings.Cut(rest, " ")
+	device, link, ok := strings.Cut(name, "/")
+	if !ok {
+		return false
+	}
+	parts := strings.Split(device, ":") // The second one is the verbs device.
+	if len(parts) < 2 || parts[0] == "" || !allDigits(parts[len(parts)-1]) {
+		return false
+	}
+	p := facts.RDMAPort{Device: parts[0], Port: parse.Number(parts[len(parts)-1]), LinkLayer: linkLayer(link), Host: host}
+	if mbps, ok := numberAfter(rest, " speed="); ok {
+		p.RateGbps = float64(mbps) / 1000
+	}
+	path := wordAfter(rest, " pciPath=")
+	p.Address = facts.Address(path[strings.LastIndexByte(path, '/')+1:])
+	enterPort(s, l, p)
+	return true
+}
+
+// enterPort notes a port, or fills what is not known of it. NCCL takes only
+// ports that are active (ncclIbInit), so its list tells that, too.
+func enterPort(s *parse.Sink, l parse.Line, p facts.RDMAPort) {
+	nics := s.NICs()
+	for i := range nics.RDMA {
+		known := &nics.RDMA[i]
+		if known.Device == p.Device && known.Port == p.Port && (known.Host == p.Host || known.Host == "") {
+			known.LinkLayer = cmp.Or(known.LinkLayer, p.LinkLayer)
+			known.RateGbps = cmp.Or(known.RateGbps, p.RateGbps)
+			known.Address = cmp.Or(known.Address, p.Address)
+			return
+		}
+	}
+	if len(nics.RDMA) >= parse.MaxEntries || len(p.Device) > 64 {
+		return
+	}
+	p.State, p.Source, p.Line = "active", s.Source(), l.Number
+	p.Device, p.Host = strings.Clone(p.Device), strings.Clone(p.Host)
+	nics.RDMA = append(nics.RDMA, p)
+}
+
+// enterInterface reads "[0]eth0:10.1.2.3<0>" and "eth0:fe80::1%eth0<0>".
+func enterInterface(s *parse.Sink, l parse.Line, item, host string) {
+	if strings.HasPrefix(item, "[") {
+		_, item, _ = strings.Cut(item, "]")
+	}
+	name, address, ok := strings.Cut(item, ":")
+	if !ok || name == "" || len(name) > 64 {
+		return
+	}
+	address, _, ok = strings.Cut(address, "<")
+	if !ok {
+		return
+	}
+	address, _, _ = strings.Cut(address, "%")
+	if address == "" || len(address) > 64 {
+		return
+	}
+	nics := s.NICs()
+	for i := range nics.Interfaces {
+		known := &nics.Interfaces[i]
+		if known.Name != name || known.Host != host && known.Host != "" {
+			continue
+		}
+		for _, a := range known.Addresses {
+			if a, _, _ = strings.Cut(a, "/"); a == address {
+				return
+			}
+		}
+		if len(known.Addresses) < 64 {
+			known.Addresses = append(known.Addresses, strings.Clone(address))
+		}
+		return
+	}
+	if len(nics.Interfaces) < parse.MaxEntries {
+		nics.Interfaces = append(nics.Interfaces, facts.Interface{
+			Name: strings.Clone(name), Host: strings.Clone(host), Addresses: []string{strings.Clone(address)}, Source: s.Source(), Line: l.Number,
+		})
+	}
+}
+
+// finish puts what was collected into the facts.
+func (n *log) finish(s *parse.Sink) {
+	transports := n.transports()
+	if len(n.comms)+len(transports)+len(n.networks)+len(n.affinities) == 0 {
+		return
+	}
+	logs := s.Logs()
+	library := "nccl"
+	if n.rccl {
+		library = "rccl"
+	}
+	for _, c := range n.comms {
+		c.Library = library
+		for _, rank := range sortedRanks(c.seen) {
+			if c.seen[rank]&completed == 0 && len(c.Incomplete) < maxIncomplete {
+				c.Incomplete = append(c.Incomplete, int(rank))
+			}
+		}
+		slices.Sort(c.Hosts)
+		logs.Communicators = append(logs.Communicators, c.Communicator)
+	}
+	logs.Transports = transports
+	logs.Networks = n.networks
+	logs.Affinities = n.affinities
+}
+
+func sortedRanks(seen map[int32]uint8) []int32 {
+	ranks := make([]int32, 0, len(seen))
+	for r := range seen {
+		ranks = append(ranks, r)
+	}
+	slices.Sort(ranks)
+	return ranks
+}
+
+// transports adds the pairs up by way and by whether both ends are on one
+// host, in order of the first line.
+func (n *log) transports() []facts.Transport {
+	type key struct {
+		way  int32
+		same int8
+	}
+	type entry struct {
+		pair  pair
+		count *channelCount
+	}
+	pairs := make([]entry, 0, len(n.pairs))
+	for p, c := range n.pairs {
+		pairs = append(pairs, entry{p, c})
+	}
+	slices.SortFunc(pairs, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.count.source, b.count.source), cmp.Compare(a.count.line, b.count.line), cmp.Compare(a.pair.way, b.pair.way))
+	})
+	at := make(map[key]int)
+	var list []facts.Transport
+	for _, e := range pairs {
+		same := n.sameHost(e.pair, e.count)
+		k := key{e.pair.way, -1}
+		if same != nil {
+			k.same = 0
+			if *same {
+				k.same = 1
+			}
+		}
+		i, ok := at[k]
+		if !ok {
+			i = len(list)
+			at[k] = i
+			w := n.ways[e.pair.way]
+			list = append(list, facts.Transport{
+				Kind: w.kind, Network: w.network, GDR: w.gdr, SameHost: same,
+				A: int(e.pair.a), B: int(e.pair.b), Source: e.count.source, Line: e.count.line,
+			})
+		}
+		list[i].Channels += max(e.count.sent, e.count.received)
+	}
+	return list
+}
+
+// sameHost tells whether both ends of a pair are on one host; nil is unknown.
+func (n *log) sameHost(p pair, c *channelCount) *bool {
+	yes, no := true, false
+	switch n.ways[p.way].kind {
+	case "p2p-mnnvl", "net":
+	case "collnet":
+		return nil
+	default: // The other ways exist inside of one host alone (src/transport/p2p.cc, shm.cc).
+		return &yes
+	}
+	from, to := n.end(c.from, p.a), n.end(c.to, p.b)
+	switch {
+	case from >= 0 && to >= 0 && from == to:
+		return &yes
+	case from >= 0 && to >= 0:
+		return &no
+	case n.oneNode():
+		return &yes
+	}
+	return nil
+}
+
+// end is the host of one end: of the process that wrote the channel's line,
+// else of the rank, where all its lines are of one host.
+func (n *log) end(seen, rank int32) int32 {
+	if seen != noHost {
+		return seen
+	}
+	if host, ok := n.hostOf[rank]; ok {
+		return host
+	}
+	return noHost
+}
+
+// oneNode is true where every communicator counted one node.
+func (n *log) oneNode() bool {
+	for _, c := range n.comms {
+		if c.Nodes != 1 {
+			return false
+		}
+	}
+	return len(n.comms) > 0
+}

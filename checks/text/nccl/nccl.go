@@ -1,0 +1,13 @@
+// Package nccl reads the logs and the diagnostics of NCCL and RCCL.
+package nccl
+
+import "github.com/gpudoctor/gpudoctor/checks/text/parse"
+
+// New makes the kinds of this package for one reading.
+func New(s *parse.Sink) parse.Family {
+	n, d := newLog(), &diag{}
+	return parse.Family{Kinds: []*parse.Kind{diagKind(d), logKind(n)}, Finish: func() {
+		d.finish(s)
+		n.finish(s)
+	}}
+}

@@ -1,0 +1,108 @@
+package network
+
+import (
+	"path"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// bondingKind is /proc/net/bonding/bond0 (drivers/net/bonding/bond_procfs.c).
+var bondingKind = &parse.Kind{
+	Name: "bonding", Title: "A bond of interfaces, from /proc/net/bonding", Command: "cat /proc/net/bonding/bond0", Gives: []string{"nics"},
+	Anchors:  []string{"Ethernet Channel Bonding Driver:", "Bonding Mode: "},
+	Commands: []string{"cat /proc/net/bonding"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && (strings.HasPrefix(l.Text, "Ethernet Channel Bonding Driver:") || strings.HasPrefix(l.Text, "Bonding Mode: "))
+	},
+	Read: bondingRead,
+}
+
+// bondingModes are the kernel's words for the modes and their short names
+// (drivers/net/bonding/bond_main.c: bond_mode_name; Documentation/networking/bonding.rst).
+var bondingModes = map[string]string{
+	"load balancing (round-robin)":          "balance-rr",
+	"fault-tolerance (active-backup)":       "active-backup",
+	"load balancing (xor)":                  "balance-xor",
+	"fault-tolerance (broadcast)":           "broadcast",
+	"IEEE 802.3ad Dynamic link aggregation": "802.3ad",
+	"transmit load balancing":               "balance-tlb",
+	"adaptive load balancing":               "balance-alb",
+}
+
+// bondingMaxMembers bounds the members of one bond.
+const bondingMaxMembers = 64
+
+var (
+	bondingItem = lazy.New(`^\s*([A-Z][\w .()-]{1,60}?): ?(.*)$`)
+	bondingName = lazy.New(`/proc/net/bonding/([A-Za-z][\w.-]{0,14})`)
+	// bondingFile is the name of a text that was copied from there.
+	bondingFile = lazy.New(`^(bond[\w.-]*?)(?:\.txt|\.log)?$`)
+)
+
+func bondingRead(s *parse.Sink, in *parse.Lines) {
+	name := ""
+	if m := bondingName.FindStringSubmatch(in.Prompt().Command); m != nil {
+		name = m[1]
+	} else if m := bondingFile.FindStringSubmatch(path.Base(in.Name())); m != nil && interfaceName.MatchString(m[1]) {
+		name = m[1]
+	}
+	first, _ := in.Peek()
+	bond := facts.Bond{Name: name, Host: s.Host(), Source: s.Source(), Line: first.Number}
+	member, begun := "", false
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			break
+		}
+		m := bondingItem.FindStringSubmatch(l.Text)
+		if m == nil && !bondingBetween(l.Text) || m != nil && m[1] == "Ethernet Channel Bonding Driver" && begun {
+			break
+		}
+		in.Next()
+		begun = true
+		if m == nil {
+			continue
+		}
+		switch value := strings.TrimSpace(m[2]); m[1] {
+		case "Bonding Mode":
+			mode, _, _ := strings.Cut(value, " (fail_over_mac")
+			bond.Mode = bondingModes[mode]
+		case "Slave Interface":
+			member = ""
+			if interfaceName.MatchString(value) && len(bond.Members) < bondingMaxMembers {
+				member = value
+				bond.Members = append(bond.Members, value)
+				n := interfaceNamed(s, value, l)
+				n.Master = name
+				if n.Kind == "" {
+					n.Kind = kindOfName(value)
+				}
+			}
+		case "MII Status":
+			up := value == "up"
+			if member == "" && bond.Up == nil && len(bond.Members) == 0 {
+				bond.Up = &up
+			} else if member != "" {
+				interfaceNamed(s, member, l).Carrier = new(up)
+				if !up {
+					bond.Down = append(bond.Down, member)
+				}
+			}
+		}
+	}
+	if nics := s.NICs(); len(nics.Bonds) < maxInterfaces && (bond.Mode != "" || len(bond.Members) > 0) {
+		nics.Bonds = append(nics.Bonds, bond)
+	}
+}
+
+// bondingBetween holds of the lines that are no items: empty ones and the
+// headings in lower case ("802.3ad info", "details actor lacp pdu:").
+func bondingBetween(line string) bool {
+	line = strings.TrimSpace(line)
+	return line == "" || line == "802.3ad info" || strings.HasPrefix(line, "details ") || strings.HasPrefix(line, "system ") ||
+		strings.HasPrefix(line, "port ") || strings.HasPrefix(line, "oper ")
+}

@@ -1,0 +1,64 @@
+package network_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+const bondingSample = `Ethernet Channel Bonding Driver: v5.15.0
+
+Bonding Mode: IEEE 802.3ad Dynamic link aggregation
+Transmit Hash Policy: layer3+4 (1)
+MII Status: up
+MII Polling Interval (ms): 100
+
+802.3ad info
+LACP active: on
+Aggregator selection policy (ad_select): stable
+
+Slave Interface: eth2
+MII Status: up
+Speed: 100000 Mbps
+details actor lacp pdu:
+    system priority: 65535
+
+Slave Interface: eth3
+MII Status: down
+Speed: Unknown
+`
+
+func TestBonding(t *testing.T) {
+	up := true
+	want := facts.Bond{Mode: "802.3ad", Up: &up, Members: []string{"eth2", "eth3"}, Down: []string{"eth3"}, Source: "x.txt", Line: 1}
+	tests := map[string]struct {
+		name, text string
+		change     func(*facts.Bond)
+	}{
+		"no name":           {name: "x.txt", text: bondingSample, change: func(*facts.Bond) {}},
+		"named by prompt":   {name: "x.txt", text: "root@n1:~# cat /proc/net/bonding/bond1\n" + bondingSample, change: func(b *facts.Bond) { b.Name, b.Host, b.Line = "bond1", "n1", 2 }},
+		"named by file":     {name: "proc/bond7.txt", text: bondingSample, change: func(b *facts.Bond) { b.Name, b.Source = "bond7", "proc/bond7.txt" }},
+		"first line is cut": {name: "x.txt", text: bondingSample[len("Ethernet Channel Bonding Driver: v5.15.0\n\n"):], change: func(*facts.Bond) {}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			expected := want
+			tt.change(&expected)
+			f := texttest.Parse(tt.name, tt.text)
+			if diff := cmp.Diff([]facts.Bond{expected}, f.NICs.Bonds); diff != "" {
+				t.Errorf("bonds (-want +got):\n%s", diff)
+			}
+			if got := interfaces(f); len(got) != 2 || f.NICs.Interfaces[1].Carrier == nil || *f.NICs.Interfaces[1].Carrier {
+				t.Errorf("members = %q, want eth2 and eth3 without a carrier", got)
+			}
+		})
+	}
+}
+
+func FuzzBonding(f *testing.F) {
+	f.Add(bondingSample)
+	f.Fuzz(func(t *testing.T, text string) { bounded(t, texttest.Parse("bond0", text)) })
+}

@@ -1,0 +1,10 @@
+package network
+
+// What the tests look at.
+
+const (
+	MaxAddresses  = maxAddresses
+	MaxInterfaces = maxInterfaces
+)
+
+var InterfaceName = interfaceName

@@ -1,0 +1,86 @@
+package network
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// fiInfoKind is the output of fi_info (libfabric, util/info.c): the providers
+// that there are, or the error by which fi_getinfo says that there is none.
+var fiInfoKind = &parse.Kind{
+	Name: "fi-info", Title: "Providers of libfabric, from fi_info", Command: "fi_info -p efa", Gives: []string{"nics"},
+	Anchors:  []string{"provider: ", "fi_getinfo: -"},
+	Commands: []string{"fi_info"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		if !ok {
+			return false
+		}
+		if fiInfoError.MatchString(l.Text) || in.After("fi_info") && fiInfoBareError.MatchString(l.Text) {
+			return true
+		}
+		if in.After("fi_info -l") && fiInfoListed.MatchString(l.Text) {
+			return true
+		}
+		if !fiInfoProvider.MatchString(l.Text) {
+			return false
+		}
+		next := in.Ahead(2)
+		return in.After("fi_info") || len(next) == 2 && fiInfoItem.MatchString(next[1].Text)
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		listed := in.After("fi_info -l")
+		first, _ := in.Peek()
+		for _, l := range in.While(func(l parse.Line) bool { return fiInfoBelongs(l.Text, listed) || fiInfoBareError.MatchString(l.Text) }) {
+			nics := s.NICs()
+			if nics.Providers == nil {
+				nics.Providers = []string{}
+			}
+			m := fiInfoProvider.FindStringSubmatch(l.Text)
+			if m == nil && listed {
+				m = fiInfoListed.FindStringSubmatch(l.Text)
+			}
+			if m != nil && len(nics.Providers) < maxInterfaces && !slices.Contains(nics.Providers, m[1]) {
+				nics.Providers = append(nics.Providers, m[1])
+			}
+		}
+		s.Told("nics.providers", s.NICs().Providers, first) // The list begins there.
+	},
+}
+
+var (
+	fiInfoProvider  = lazy.New(`^\s*provider: ([\w;-]{1,40})\s*$`)
+	fiInfoListed    = lazy.New(`^([a-z][\w;-]{1,40}):\s*$`)
+	fiInfoItem      = lazy.New(`^\s+(?:fabric|domain|version|type|protocol): ?\S*`)
+	fiInfoError     = lazy.New(`^\s*fi_getinfo: (-\d{1,5})\b ?\(?([^)]*)\)?\s*$`)
+	fiInfoBareError = lazy.New(`^-61\s*$`)
+)
+
+func fiInfoBelongs(line string, listed bool) bool {
+	return fiInfoProvider.MatchString(line) || fiInfoItem.MatchString(line) || fiInfoError.MatchString(line) || listed && fiInfoListed.MatchString(line)
+}
+
+// ofiLogKind reads the versions that the plugin aws-ofi-nccl writes into
+// NCCL's log (aws-ofi-nccl, src/nccl_ofi_net.cpp; "Using aws-ofi-nccl" until
+// 1.6).
+var ofiLogKind = &parse.Kind{
+	Name: "ofi-log", Title: "Log of aws-ofi-nccl", Command: "", Gives: []string{"software"},
+	Anchors: []string{"NET/OFI Initializing aws-ofi-nccl ", "NET/OFI Using aws-ofi-nccl ", "NET/OFI Using Libfabric version "},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		m := ofiLogVersion.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		name := "aws-ofi-nccl"
+		if strings.HasPrefix(m[1], "Using Libfabric") {
+			name = "libfabric"
+		}
+		s.Package(name, m[2], parse.Identify(l.Text).Host, "log", l)
+		return true
+	},
+}
+
+var ofiLogVersion = lazy.New(`NET/OFI (Initializing aws-ofi-nccl|Using aws-ofi-nccl|Using Libfabric version) (\d[\w.+-]{0,30})`)

@@ -1,0 +1,212 @@
+package network_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/network"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+// show writes an interface as one line: what is known of it.
+func show(n *facts.Interface) string {
+	words := []string{n.Name, n.State, n.Kind}
+	if n.Carrier != nil && !*n.Carrier {
+		words = append(words, "no-carrier")
+	}
+	if n.MTU != 0 {
+		raw, _ := json.Marshal(n.MTU)
+		words = append(words, "mtu", string(raw))
+	}
+	if n.Master != "" {
+		words = append(words, "in", n.Master)
+	}
+	if n.Host != "" {
+		words = append(words, "on", n.Host)
+	}
+	return strings.Join(append(words, n.Addresses...), " ")
+}
+
+func interfaces(f *facts.Facts) []string {
+	if f.NICs == nil {
+		return nil
+	}
+	var list []string
+	for i := range f.NICs.Interfaces {
+		list = append(list, show(&f.NICs.Interfaces[i]))
+	}
+	return list
+}
+
+func TestInterfaces(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want []string
+	}{
+		"ip addr": {
+			text: `1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000
+    link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00
+    inet 127.0.0.1/8 scope host lo
+       valid_lft forever preferred_lft forever
+2: ens5f0np0: <BROADCAST,MULTICAST,SLAVE,UP,LOWER_UP> mtu 9000 qdisc mq master bond0 state UP group default qlen 1000
+    link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff
+    altname enp1s0
+3: eno2: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc mq state DOWN group default qlen 1000
+    link/ether 02:00:00:00:00:02 brd ff:ff:ff:ff:ff:ff
+4: bond0: <BROADCAST,MULTICAST,MASTER,UP,LOWER_UP> mtu 9000 qdisc noqueue state UP group default qlen 1000
+    link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff
+    inet 10.1.0.5/16 brd 10.1.255.255 scope global bond0
+       valid_lft forever preferred_lft forever
+    inet6 fe80::1/64 scope link
+5: docker0: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc noqueue state DOWN group default
+    link/ether 02:42:00:00:00:01 brd ff:ff:ff:ff:ff:ff
+    inet 172.17.0.1/16 brd 172.17.255.255 scope global docker0
+6: veth12ab@if9: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue master docker0 state UP group default
+7: ibp12s0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 2044 qdisc mq state UP mode DEFAULT group default qlen 256
+    link/infiniband 00:00:10:29:fe brd 00:ff:ff
+8: tun0: <POINTOPOINT,MULTICAST,NOARP,UP,LOWER_UP> mtu 1500 qdisc fq_codel state UNKNOWN group default qlen 500
+    link/none
+    inet 10.8.0.2 peer 10.8.0.1/32 scope global tun0
+9: eno3: <BROADCAST,MULTICAST> mtu 1500 qdisc noop state DOWN mode DEFAULT group default qlen 1000
+10: eth0.100@eth0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP group default
+`,
+			want: []string{
+				"lo up loopback mtu 65536 127.0.0.1/8",
+				"ens5f0np0 up ethernet mtu 9000 in bond0",
+				"eno2 down ethernet no-carrier mtu 1500",
+				"bond0 up bond mtu 9000 10.1.0.5/16 fe80::1/64",
+				"docker0 down bridge no-carrier mtu 1500 172.17.0.1/16",
+				"veth12ab up veth mtu 1500 in docker0",
+				"ibp12s0 up infiniband mtu 2044",
+				"tun0 up tunnel mtu 1500 10.8.0.2/32",
+				"eno3 down ethernet mtu 1500",
+				"eth0.100 up vlan mtu 1500",
+			},
+		},
+		"ip addr cut by grep": {
+			text: "root@node4:~# ip a | grep inet\n    inet 127.0.0.1/8 scope host lo\n    inet 10.1.0.6/16 brd 10.1.255.255 scope global dynamic noprefixroute eth0\n",
+			want: []string{"lo  loopback on node4 127.0.0.1/8", "eth0  ethernet on node4 10.1.0.6/16"},
+		},
+		"ip -o addr": {
+			text: "2: eth0    inet 10.1.0.6/16 brd 10.1.255.255 scope global eth0\\       valid_lft forever preferred_lft forever\n",
+			want: []string{"eth0   10.1.0.6/16"},
+		},
+		"ip -br addr": {
+			text: "lo               UNKNOWN        127.0.0.1/8 ::1/128 \neth0@if12        UP             10.244.1.7/24 fe80::2/64 \neno2             DOWN           \ndocker0          DOWN           172.17.0.1/16 \n",
+			want: []string{"lo up loopback 127.0.0.1/8 ::1/128", "eth0 up ethernet 10.244.1.7/24 fe80::2/64", "eno2 down ethernet", "docker0 down bridge 172.17.0.1/16"},
+		},
+		"ip -br link": {
+			text: "eth0             UP             02:00:00:00:00:01 <BROADCAST,MULTICAST,UP,LOWER_UP> \neth1             DOWN           02:00:00:00:00:02 <NO-CARRIER,BROADCAST,MULTICAST,UP> \n",
+			want: []string{"eth0 up ethernet", "eth1 down ethernet no-carrier"},
+		},
+		"ip route": {
+			text: "default via 10.1.0.1 dev eth0 proto dhcp src 10.1.0.6 metric 100 \n10.1.0.0/16 dev eth0 proto kernel scope link src 10.1.0.6 metric 100 \n172.17.0.0/16 dev docker0 proto kernel scope link src 172.17.0.1 linkdown \n",
+			want: []string{"eth0  ethernet 10.1.0.6/16", "docker0  bridge no-carrier 172.17.0.1/16"},
+		},
+		"ifconfig": {
+			text: `eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500
+        inet 192.168.3.8  netmask 255.255.240.0  broadcast 192.168.15.255
+        inet6 fe80::aa:1  prefixlen 64  scopeid 0x20<link>
+        ether 02:00:00:00:00:01  txqueuelen 1000  (Ethernet)
+        RX packets 10  bytes 1000 (1.0 KB)
+
+eth1: flags=4099<UP,BROADCAST,MULTICAST>  mtu 1500
+        ether 02:00:00:00:00:02  txqueuelen 1000  (Ethernet)
+
+lo: flags=73<UP,LOOPBACK,RUNNING>  mtu 65536
+        inet 127.0.0.1  netmask 255.0.0.0
+        loop  txqueuelen 1000  (Local Loopback)
+`,
+			want: []string{
+				"eth0 up ethernet mtu 1500 192.168.3.8/20 fe80::aa:1/64", "eth1 up ethernet no-carrier mtu 1500",
+				"lo up loopback mtu 65536 127.0.0.1/8",
+			},
+		},
+		"ifconfig of old": {
+			text: `docker0   Link encap:Ethernet  HWaddr 02:42:00:00:00:01
+          inet addr:172.17.0.1  Bcast:0.0.0.0  Mask:255.255.0.0
+          inet6 addr: fe80::42/64 Scope:Link
+          UP BROADCAST RUNNING MULTICAST  MTU:1500  Metric:1
+
+eno2      Link encap:Ethernet  HWaddr 02:00:00:00:00:02
+          BROADCAST MULTICAST  MTU:1500  Metric:1
+lo        Link encap:Local Loopback
+          inet addr:127.0.0.1  Mask:255.0.0.0
+          UP LOOPBACK RUNNING  MTU:65536  Metric:1
+`,
+			want: []string{
+				"docker0 up bridge mtu 1500 172.17.0.1/16 fe80::42/64", "eno2 down ethernet mtu 1500",
+				"lo up loopback mtu 65536 127.0.0.1/8",
+			},
+		},
+		"ethtool": {
+			text: "Settings for eth1:\n\tSpeed: Unknown!\n\tDuplex: Unknown! (255)\n\tLink detected: no (No cable)\nSettings for eth2:\n\tSpeed: 100000Mb/s\n\tLink detected: yes\n",
+			want: []string{"eth1  ethernet no-carrier", "eth2  ethernet"},
+		},
+		"no interface": {
+			text: "The service X is UP since Monday\n1: foo: <not flags> mtu\ninet something\nworker UP 3\n",
+			want: nil,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, interfaces(texttest.Parse("x.txt", tt.text))); diff != "" {
+				t.Errorf("interfaces (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInterfacesAreBounded(t *testing.T) {
+	var b strings.Builder
+	for i := range 2000 {
+		b.WriteString("7: eth")
+		b.WriteString(strings.Repeat("x", i%7))
+		raw, _ := json.Marshal(i)
+		b.Write(raw)
+		b.WriteString(": <UP> mtu 1500 state UP\n")
+	}
+	if got := len(texttest.Parse("x", b.String()).NICs.Interfaces); got != network.MaxInterfaces {
+		t.Errorf("%d interfaces are kept, want %d", got, network.MaxInterfaces)
+	}
+}
+
+// bounded fails when what was read is beyond its bounds.
+func bounded(t *testing.T, f *facts.Facts) {
+	t.Helper()
+	if f.NICs == nil {
+		return
+	}
+	if len(f.NICs.Interfaces) > network.MaxInterfaces || len(f.NICs.Bonds) > network.MaxInterfaces || len(f.NICs.Providers) > network.MaxInterfaces {
+		t.Errorf("%d interfaces, %d bonds, %d providers", len(f.NICs.Interfaces), len(f.NICs.Bonds), len(f.NICs.Providers))
+	}
+	for i := range f.NICs.Interfaces {
+		n := &f.NICs.Interfaces[i]
+		if len(n.Addresses) > network.MaxAddresses || !network.InterfaceName.MatchString(n.Name) {
+			t.Errorf("interface %q with %d addresses", n.Name, len(n.Addresses))
+		}
+	}
+}
+
+func FuzzIPAddr(f *testing.F) {
+	f.Add("1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN\n    link/loopback 0 brd 0\n    inet 127.0.0.1/8 scope host lo\n")
+	f.Add("2: eth0@if5: <BROADCAST,UP> mtu 1500 master br0 state DOWN\n    inet 10.8.0.2 peer 10.8.0.1/32 scope global tun0\n")
+	f.Add("eth0   UP   10.0.0.1/24 fe80::1/64\nlo UNKNOWN 127.0.0.1/8\n")
+	f.Add("$ ip -o addr\n2: eth0    inet 10.1.0.6/16 scope global eth0\\ valid\ndefault via 10.0.0.1 dev eth0 src 10.0.0.2\n")
+	f.Fuzz(func(t *testing.T, text string) { bounded(t, texttest.Parse("f", text)) })
+}
+
+func FuzzIfconfig(f *testing.F) {
+	f.Add("eth0: flags=4163<UP,RUNNING>  mtu 1500\n        inet 192.168.3.8  netmask 255.255.240.0\n")
+	f.Add("eth0      Link encap:Ethernet  HWaddr 02\n          inet addr:10.0.0.1  Bcast:0.0.0.0  Mask:255.0.0.0\n          UP RUNNING  MTU:1500  Metric:1\n")
+	f.Fuzz(func(t *testing.T, text string) { bounded(t, texttest.Parse("f", text)) })
+}
+
+func FuzzEthtool(f *testing.F) {
+	f.Add("Settings for eth1:\n\tLink detected: no\n")
+	f.Fuzz(func(t *testing.T, text string) { bounded(t, texttest.Parse("f", text)) })
+}

@@ -1,0 +1,112 @@
+// Package network reads what tools print of IP networks and libfabric.
+package network
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// New makes the kinds of this package for one reading.
+func New(*parse.Sink) parse.Family {
+	return parse.Family{Kinds: []*parse.Kind{
+		ipAddrKind, ipBriefKind, ipRouteKind, ifconfigKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
+	}}
+}
+
+// maxInterfaces bounds the interfaces that are kept, of all hosts
+// together: each line of a text is compared with all of them.
+const maxInterfaces = 512
+
+// maxAddresses bounds the addresses of one interface.
+const maxAddresses = 64
+
+// interfaceName is the name of an interface as the kernel allows it
+// (IFNAMSIZ is 16: net/core/dev.c, dev_valid_name), which ip and ifconfig
+// print; an alias ("eth0:1") belongs to its interface.
+var interfaceName = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$`)
+
+// interfaceNamed returns the interface of a name on the host of the shell
+// prompt, new if need be. What is beyond the bound is returned, but not kept.
+func interfaceNamed(s *parse.Sink, name string, l parse.Line) *facts.Interface {
+	nics, host := s.NICs(), s.Host()
+	for i := range nics.Interfaces {
+		if n := &nics.Interfaces[i]; n.Name == name && n.Host == host {
+			s.Watch("nics.interfaces["+name+"]", n, l)
+			return n
+		}
+	}
+	n := facts.Interface{Name: name, Host: host, Source: s.Source(), Line: l.Number}
+	if len(nics.Interfaces) >= maxInterfaces {
+		return &n
+	}
+	nics.Interfaces = append(nics.Interfaces, n)
+	known := &nics.Interfaces[len(nics.Interfaces)-1]
+	s.Watch("nics.interfaces["+name+"]", known, l)
+	return known
+}
+
+// addAddress adds an address with its prefix length.
+func addAddress(n *facts.Interface, address string) {
+	if len(n.Addresses) >= maxAddresses || len(address) > 64 {
+		return
+	}
+	if slices.Contains(n.Addresses, address) {
+		return
+	}
+	n.Addresses = append(n.Addresses, address)
+}
+
+// kindsOfNames tell an interface's kind by its name, where the text says
+// no more than that it is an Ethernet. The names are those that the programs
+// which make such interfaces choose.
+var kindsOfNames = []struct {
+	kind  string
+	names *lazy.Regexp
+}{
+	{"loopback", lazy.New(`^lo\d*$`)},
+	{"bridge", lazy.New(`^(?:docker|br-|br\d|virbr|cni|cbr|lxcbr|lxdbr|incusbr|podman|kube-bridge|vmbr|ovs|ovn|nerdctl|weave|mpqemubr)`)},
+	{"veth", lazy.New(`^(?:veth|cali|lxc|vnet|tap|vif|azv)`)},
+	{"tunnel", lazy.New(`^(?:tun|wg|tailscale|zt|flannel|vxlan|cilium|tunl|ip6tnl|gre|sit|ppp|ipip|nebula|utun|geneve|erspan|wt\d)`)},
+	{"other", lazy.New(`^(?:dummy|nodelocaldns|kube-ipvs|ifb|vmnet|vboxnet)`)},
+	{"bond", lazy.New(`^(?:bond|team)\d*$`)},
+	{"wireless", lazy.New(`^(?:wl|wwan|ww)`)},
+	{"infiniband", lazy.New(`^(?:ib|ibp|ibs)\d`)},
+	{"vlan", lazy.New(`^(?:[\w-]+\.\d+|vlan\d+)$`)},
+}
+
+// kindOfName is the kind of interface that a name belongs to; without a
+// better word it is an Ethernet.
+func kindOfName(name string) string {
+	for _, k := range kindsOfNames {
+		if k.names.MatchString(name) {
+			return k.kind
+		}
+	}
+	return "ethernet"
+}
+
+// readFlags reads the flags of an interface, as the kernel names them
+// (include/uapi/linux/if.h): UP is the administrator's will, LOWER_UP and
+// RUNNING are the carrier.
+func readFlags(n *facts.Interface, flags string, carrierWord string) {
+	set := make(map[string]bool)
+	for f := range strings.FieldsFuncSeq(flags, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
+		set[f] = true
+	}
+	n.State = "down"
+	if set["UP"] {
+		n.State = "up"
+	}
+	switch {
+	case set["LOOPBACK"]:
+		n.Kind = "loopback"
+	case set["NO-CARRIER"]:
+		n.Carrier = new(false)
+	case set[carrierWord]:
+		n.Carrier = new(true)
+	}
+}

@@ -1,0 +1,87 @@
+package nvidia_test
+
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+const nvdriverBugReport = `____________________________________________
+
+*** /proc/driver/nvidia/./version
+*** ls: -r--r--r-- 1 root root 0 2026-03-03 10:12:44.000000000 +0000 /proc/driver/nvidia/./version
+NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build  (dvs-builder@U22)
+GCC version:  gcc version 13.3.0
+
+____________________________________________
+
+*** /sys/module/nvidia/version
+*** ls: -r--r--r-- 1 root root 4096 2026-03-03 10:12:44.000000000 +0000 /sys/module/nvidia/version
+570.86.15
+
+*** /proc/driver/nvidia/./params
+ResmanDebugLevel: 4294967295
+EnableResizableBar: 1
+RegistryDwords: "RMIntrLockingMode=1"
+
+*** /proc/driver/nvidia/./gpus/0000:18:00.0/information
+*** ls: -r--r--r-- 1 root root 0
+Model: 		 NVIDIA H100 80GB HBM3
+IRQ:   		 345
+GPU UUID: 	 GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77
+Bus Location: 	 0000:18:00.0
+Device Minor: 	 0
+`
+
+func TestNvdriver(t *testing.T) {
+	f := texttest.Parse("nvidia-bug-report.log", nvdriverBugReport)
+	d := f.GPUs.Driver
+	if d.KernelVersion != "570.86.15" || d.Open == nil || !*d.Open || d.Parameters["EnableResizableBar"] != "1" || d.Parameters["RegistryDwords"] != "RMIntrLockingMode=1" {
+		t.Errorf("got %+v", d)
+	}
+	if len(f.GPUs.Devices) != 1 || f.GPUs.Devices[0].Name != "NVIDIA H100 80GB HBM3" || f.GPUs.Devices[0].Address != "0000:18:00.0" {
+		t.Errorf("got %+v", f.GPUs.Devices)
+	}
+	if f = texttest.Parse("a", "$ cat /sys/module/nvidia/version\n535.183.01\n"); f.GPUs == nil || f.GPUs.Driver.KernelVersion != "535.183.01" {
+		t.Errorf("got %+v", f.GPUs)
+	}
+	f = texttest.Parse("dmesg", "[    9.1] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n")
+	if f.GPUs.Driver.KernelVersion != "535.183.01" || *f.GPUs.Driver.Open {
+		t.Errorf("got %+v", f.GPUs.Driver)
+	}
+}
+
+func TestNvdriverModinfo(t *testing.T) {
+	f := texttest.Parse("a", "filename:       /lib/modules/6.8.0-40-generic/updates/dkms/nvidia.ko.zst\nalias:          char-major-195-*\nversion:        550.90.07\n")
+	if len(f.Software) != 1 || f.Software[0].Version != "550.90.07" || f.Software[0].Manager != "modinfo" || f.GPUs != nil {
+		t.Errorf("got %+v", f.Software)
+	}
+}
+
+func TestNvfabric(t *testing.T) {
+	for text, want := range map[string]*facts.FabricManager{
+		"● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Loaded: loaded (/lib/systemd/system/x; enabled)\n     Active: failed (Result: exit-code) since Mon\n": {Running: new(false)},
+		"● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Active: active (running) since Mon\n":                                                                 {Running: new(true)},
+		"$ systemctl is-active nvidia-fabricmanager\ninactive\n":                                                                                                                    {Running: new(false)},
+		"Fabric Manager version is : 535.161.08\n":                                                                                                                                  {Version: "535.161.08"},
+		"[INFO] Fabric Manager version 550.54.15 is running with the following configuration options\n":                                                                             {Version: "550.54.15"},
+	} {
+		f := texttest.Parse("a", text)
+		if f.GPUs == nil || f.GPUs.Driver.FabricManager == nil {
+			t.Errorf("%q: nothing", text)
+			continue
+		}
+		got := f.GPUs.Driver.FabricManager
+		if got.Version != want.Version || (got.Running == nil) != (want.Running == nil) || got.Running != nil && *got.Running != *want.Running {
+			t.Errorf("%q: got %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+func FuzzNvdriver(f *testing.F) {
+	f.Add(nvdriverBugReport)
+	f.Add("● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Active: failed\n")
+	f.Add("filename:       /lib/modules/6.8.0/nvidia.ko\nversion:        550.90.07\n")
+	f.Fuzz(func(t *testing.T, text string) { nvsmiBounded(t, texttest.Parse("fuzz", text)) })
+}

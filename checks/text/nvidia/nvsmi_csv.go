@@ -1,0 +1,179 @@
+package nvidia
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// nvsmiCSVKind is the answer to nvidia-smi --query-gpu with --format=csv: the
+// header names the columns, or where there is none (noheader) the command.
+//
+//	index, name, driver_version, memory.total [MiB]
+//	0, NVIDIA H200, 580.159.04, 143771 MiB
+var nvsmiCSVKind = &parse.Kind{
+	Name:    "nvidia-smi-csv",
+	Title:   "attributes of NVIDIA GPUs, from nvidia-smi --query-gpu",
+	Command: "nvidia-smi --query-gpu=index,pci.bus_id,name,driver_version --format=csv",
+	Gives:   []string{"gpus", "software"},
+	Anchors: []string{
+		"index, ", "name, ", "pci.bus_id", "driver_version", "gpu_bus_id", "uuid, ", "memory.total [MiB]", "memory.used [MiB]", "compute_cap",
+		"pcie.link.", "mig.mode.", "remapped_rows.", "ecc.errors.", "persistence_mode", "fabric.state", "pstate, ",
+	},
+	Commands: []string{"nvidia-smi"},
+	Begins: func(in *parse.Lines) bool {
+		l, _ := in.Peek()
+		if columns, ok := nvsmiCSVHeader(l.Text); ok {
+			return len(columns) > 1 || in.After("nvidia-smi")
+		}
+		if !in.After("nvidia-smi") {
+			return false
+		}
+		columns := nvsmiCSVAsked(in.Prompt().Command)
+		return len(columns) > 0 && strings.Count(l.Text, ",") == len(columns)-1
+	},
+	Read: nvsmiCSVRead,
+}
+
+// nvsmiCSVNames are the columns that are of use, under the names of nvsmiSet.
+// An empty name is a column that is known and of no use here.
+var nvsmiCSVNames = map[string]string{
+	"index": "index", "gpu_index": "index", "pci.bus_id": "address", "gpu_bus_id": "address", "driver_version": "driver",
+	"name": "name", "gpu_name": "name", "uuid": "uuid", "gpu_uuid": "uuid", "compute_cap": "compute_capability",
+	"memory.total": "memory.total", "memory.used": "memory.used", "pstate": "performance", "utilization.gpu": "utilization", "persistence_mode": "persistence",
+	"compute_mode": "compute_mode", "mig.mode.current": "mig.current", "mig.mode.pending": "mig.pending",
+	"pcie.link.gen.max": "pcie.generation.max", "pcie.link.gen.current": "pcie.generation.current",
+	"pcie.link.gen.gpucurrent": "pcie.generation.current", "pcie.link.gen.gpumax": "pcie.generation.device_max",
+	"pcie.link.width.max": "pcie.width.max", "pcie.link.width.current": "pcie.width.current",
+	"ecc.mode.current":                       "ecc.mode",
+	"ecc.errors.corrected.volatile.total":    "ecc.volatile.corrected",
+	"ecc.errors.uncorrected.volatile.total":  "ecc.volatile.uncorrected",
+	"ecc.errors.corrected.aggregate.total":   "ecc.aggregate.corrected",
+	"ecc.errors.uncorrected.aggregate.total": "ecc.aggregate.uncorrected",
+	"retired_pages.pending":                  "ecc.retirement_pending",
+	"remapped_rows.correctable":              "remapped.corrected", "remapped_rows.uncorrectable": "remapped.uncorrected",
+	"remapped_rows.pending": "remapped.pending", "remapped_rows.failure": "remapped.failed",
+	"fabric.state": "fabric.state", "fabric.status": "fabric.status", "gpu_recovery_action": "recovery",
+}
+
+// nvsmiCSVColumn is a name of a column as nvidia-smi --help-query-gpu lists
+// them, with its unit behind it.
+var nvsmiCSVColumn = lazy.New(`^[a-z][a-z0-9_.]*(?: \[[^\]]{1,12}\])?$`)
+
+// nvsmiCSVHeader reads a line of names of columns. One at least must be known,
+// and each must look like one.
+func nvsmiCSVHeader(text string) ([]string, bool) {
+	if len(text) > 4096 {
+		return nil, false
+	}
+	var columns []string
+	known := 0
+	for field := range strings.SplitSeq(text, ",") {
+		field = strings.TrimSpace(field)
+		if !nvsmiCSVColumn.MatchString(field) {
+			return nil, false
+		}
+		name, _, _ := strings.Cut(field, " ")
+		if nvsmiCSVNames[name] != "" {
+			known++
+		}
+		columns = append(columns, name)
+	}
+	return columns, known > 0 && (known > 1 || len(columns) == 1 || strings.ContainsAny(text, "._"))
+}
+
+var nvsmiCSVOption = lazy.New(`--query-(?:gpu|remapped-rows)[= ]([a-z0-9_.,]+)`)
+
+// nvsmiCSVAsked reads the columns that a command asks for.
+func nvsmiCSVAsked(command string) []string {
+	m := nvsmiCSVOption.FindStringSubmatch(command)
+	if m == nil || !strings.Contains(command, "csv") {
+		return nil
+	}
+	return strings.Split(strings.Trim(m[1], ","), ",")
+}
+
+func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
+	first, _ := in.Peek()
+	command := ""
+	if in.After("nvidia-smi") {
+		command = in.Prompt().Command
+	}
+	columns, header := nvsmiCSVHeader(first.Text)
+	if header {
+		in.Next()
+	} else {
+		columns = nvsmiCSVAsked(command)
+	}
+	only := nvsmiCommandIndex(command)
+	rows, consecutive := 0, true
+	for {
+		l, ok := in.Peek()
+		if !ok || rows >= parse.MaxEntries {
+			break
+		}
+		fields := strings.Split(l.Text, ",")
+		if strings.TrimSpace(l.Text) == "" || len(fields) != len(columns) {
+			break
+		}
+		if _, again := nvsmiCSVHeader(l.Text); again {
+			break
+		}
+		if !nvsmiCSVRow(s, columns, fields, max(only, 0)+rows, &consecutive, rows, l) {
+			break
+		}
+		in.Next()
+		rows++
+	}
+	// A pipe may have cut the list; without the command it cannot be told.
+	if command != "" && only < 0 && rows > 0 && consecutive && !strings.Contains(command, "|") {
+		nvsmiAnswered(s, first)
+	}
+}
+
+// nvsmiCSVRow reads one line. position is the index of its GPU where no column
+// tells.
+func nvsmiCSVRow(s *parse.Sink, columns, fields []string, position int, consecutive *bool, row int, l parse.Line) bool {
+	told := &facts.GPU{}
+	address, driver := "", ""
+	index, given := position, false
+	for i, column := range columns {
+		value := strings.TrimSpace(fields[i])
+		switch name := nvsmiCSVNames[column]; name {
+		case "":
+		case "index":
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 0 || n > 1023 {
+				return false
+			}
+			index, given = n, true
+			*consecutive = *consecutive && n == row
+		case "address":
+			if address = facts.Address(value); address == "" {
+				return false
+			}
+		case "driver":
+			if !nvsmiDriverVersion.MatchString(value) {
+				return false
+			}
+			driver = value
+		default:
+			nvsmiSet(told, name, value)
+		}
+	}
+	nvsmiDriver(s, driver, "", l)
+	var g *facts.GPU
+	switch {
+	case address == "":
+		g = nvsmiGPU(s, "", index, l)
+	case given:
+		g = nvsmiGPU(s, address, index, l)
+	default:
+		g = nvsmiGPU(s, address, -1, l)
+	}
+	nvsmiReplace(g, told)
+	return true
+}

@@ -1,0 +1,409 @@
+package nvidia
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// nvtopoKind is the matrix of nvidia-smi topo -m, in all its layouts: with NICs
+// by their names or numbered, with one, two or three columns of affinity, with
+// tabs or what an editor made of them, with a header or without.
+//
+//		GPU0	GPU1	NIC0	CPU Affinity	NUMA Affinity	GPU NUMA ID
+//	GPU0	 X 	NV18	PIX	0-31	0		N/A
+//	GPU1	NV18	 X 	SYS	0-31	0		N/A
+//	NIC0	PIX	SYS	 X
+//
+//	NIC Legend:
+//
+//	  NIC0: mlx5_0
+var nvtopoKind = &parse.Kind{
+	Name:    "nvidia-smi-topo",
+	Title:   "how GPUs and NICs are joined, from nvidia-smi topo -m",
+	Command: "nvidia-smi topo -m",
+	Gives:   []string{"links", "numa"},
+	Anchors: []string{"GPU0\t", "GPU0 "},
+	Begins: func(in *parse.Lines) bool {
+		lines := in.Ahead(2)
+		if nvtopoRow(lines[0].Text) != nil {
+			return true
+		}
+		return nvtopoHeader(lines[0].Text) != nil && len(lines) > 1 && nvtopoRow(lines[1].Text) != nil
+	},
+	Read: nvtopoRead,
+}
+
+var (
+	nvtopoGPU  = lazy.New(`^GPU(\d{1,3})$`)
+	nvtopoName = lazy.New(`^[A-Za-z][\w.-]*$`)
+	nvtopoCell = lazy.New(`^(?:X|NV(\d{1,2})|PIX|PXB|PHB|NODE|SYS|SOC|PSB)$`)
+	// nvtopoNIC is a line of the legend of NICs.
+	nvtopoNIC = lazy.New(`^\s+(NIC\d+): (\S+)\s*$`)
+)
+
+// nvtopoMost bounds the rows of a matrix. The largest machines have 16 GPUs and
+// 20 NICs.
+const nvtopoMost = 128
+
+// nvtopoHeader returns the devices that a header names: what stands before the
+// columns of affinity.
+func nvtopoHeader(text string) []string {
+	fields := strings.Fields(text)
+	var names []string
+	for _, f := range fields {
+		if f == "CPU" || f == "NUMA" || f == "GPU" {
+			break
+		}
+		if !nvtopoName.MatchString(f) || len(names) > 2*nvtopoMost {
+			return nil
+		}
+		names = append(names, f)
+	}
+	if len(names) == 0 || names[0] != "GPU0" {
+		return nil
+	}
+	return names
+}
+
+// nvtopoRow returns the fields of a row: a device and the words for its paths.
+func nvtopoRow(text string) []string {
+	fields := strings.Fields(text)
+	if len(fields) < 2 || len(fields) > 2*nvtopoMost || !nvtopoName.MatchString(fields[0]) || !nvtopoCell.MatchString(fields[1]) {
+		return nil
+	}
+	if !slices.Contains(fields[1:], "X") {
+		return nil
+	}
+	return fields
+}
+
+func nvtopoRead(s *parse.Sink, in *parse.Lines) {
+	first, _ := in.Peek()
+	columns := nvtopoHeader(first.Text)
+	if columns != nil {
+		in.Next()
+	}
+	var rows [][]string
+	var lines []parse.Line
+	for {
+		l, ok := in.Peek()
+		fields := nvtopoRow(l.Text)
+		if !ok || fields == nil || len(rows) >= nvtopoMost {
+			break
+		}
+		rows, lines = append(rows, fields), append(lines, l)
+		in.Next()
+	}
+	if columns == nil { // The matrix is square: its rows name its columns.
+		for _, r := range rows {
+			columns = append(columns, r[0])
+		}
+	}
+	names := nvtopoLegend(in)
+	nvtopoEnter(s, columns, rows, lines, names)
+}
+
+// nvtopoLegend takes the legends below the matrix and returns the names of the
+// NICs.
+func nvtopoLegend(in *parse.Lines) map[string]string {
+	names := make(map[string]string)
+	for {
+		lines := in.Ahead(2)
+		if len(lines) == 0 {
+			return names
+		}
+		text := strings.TrimRight(lines[0].Text, " \t")
+		switch m := nvtopoNIC.FindStringSubmatch(text); {
+		case m != nil && len(names) < 2*nvtopoMost:
+			names[m[1]] = m[2]
+		case text == "Legend:" || text == "NIC Legend:" || nvtopoWord.MatchString(text):
+		case text == "" && len(lines) > 1 && nvtopoOfLegend(lines[1].Text):
+		default:
+			return names
+		}
+		in.Next()
+	}
+}
+
+// nvtopoWord is a line that explains a word of the matrix.
+var nvtopoWord = lazy.New(`^\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|SOC|PSB|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= `)
+
+func nvtopoOfLegend(text string) bool {
+	text = strings.TrimRight(text, " \t")
+	return text == "Legend:" || text == "NIC Legend:" || nvtopoWord.MatchString(text) || nvtopoNIC.MatchString(text)
+}
+
+// nvtopoLinks is the most NVLinks that a GPU has (NVML_NVLINK_MAX_LINKS up to
+// Blackwell). A GPU whose row adds up to more shares its links between its
+// peers, through NVSwitches.
+const nvtopoLinks = 18
+
+func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse.Line, nics map[string]string) {
+	gpus := make(map[string]int)
+	for _, c := range columns {
+		if m := nvtopoGPU.FindStringSubmatch(c); m != nil {
+			gpus[c] = parse.Number(m[1])
+		}
+	}
+	switched := false
+	for _, r := range rows {
+		sum := 0
+		for _, cell := range r[1:] {
+			if m := nvtopoCell.FindStringSubmatch(cell); m != nil && m[1] != "" {
+				sum += parse.Number(m[1])
+			}
+		}
+		switched = switched || sum > nvtopoLinks
+	}
+	pairs := newNvtopoPairs(s)
+	for i, r := range rows {
+		m := nvtopoGPU.FindStringSubmatch(r[0])
+		if m == nil {
+			continue
+		}
+		a := s.GPUAt(parse.Number(m[1]), lines[i])
+		if a.Vendor == "" {
+			a.Vendor = "nvidia"
+		}
+		a.InNVML = true
+		for j, cell := range r[1:min(len(r), len(columns)+1)] {
+			c := nvtopoCell.FindStringSubmatch(cell)
+			if c == nil {
+				break // The columns of affinity.
+			}
+			if cell == "X" {
+				continue
+			}
+			other := columns[j]
+			if b, ok := gpus[other]; ok {
+				if b > *a.Index {
+					pairs.path(parse.GPUName(*a.Index), parse.GPUName(b), "gpu-gpu", c, switched, lines[i])
+				}
+				continue
+			}
+			if name := nics[other]; name != "" {
+				other = name
+			}
+			pairs.path(parse.GPUName(*a.Index), other, "gpu-nic", c, false, lines[i])
+		}
+		nvtopoNUMA(s, *a.Index, r, len(columns), lines[i])
+	}
+}
+
+// nvtopoPaths are the words for paths that newer versions have changed.
+var nvtopoPaths = map[string]string{"SOC": "SYS", "PSB": "PIX"}
+
+// path enters a cell of the matrix.
+func (t *nvtopoPairs) path(a, b, kind string, cell []string, switched bool, l parse.Line) {
+	p := t.pair(a, b, kind, l)
+	if p == nil {
+		return
+	}
+	if n, err := strconv.Atoi(cell[1]); err == nil {
+		p.NVLinks, p.NVSwitch = &n, switched
+		return
+	}
+	if p.Path = cell[0]; nvtopoPaths[cell[0]] != "" {
+		p.Path = nvtopoPaths[cell[0]]
+	}
+	if kind == "gpu-gpu" {
+		p.NVLinks = new(int) // The matrix would show them.
+	}
+}
+
+// nvtopoPairs finds the pairs that are known while a matrix is entered.
+type nvtopoPairs struct {
+	sink  *parse.Sink
+	known map[[2]string]int
+}
+
+func newNvtopoPairs(s *parse.Sink) *nvtopoPairs {
+	t := &nvtopoPairs{sink: s, known: make(map[[2]string]int)}
+	if s.Facts.Links != nil {
+		for i, p := range s.Facts.Links.Pairs {
+			t.known[[2]string{p.A, p.B}] = i
+		}
+	}
+	return t
+}
+
+// pair returns a pair, new if need be; nil where there are too many.
+func (t *nvtopoPairs) pair(a, b, kind string, l parse.Line) *facts.Pair {
+	links := t.sink.Links()
+	i, ok := t.known[[2]string{a, b}]
+	if !ok {
+		if len(links.Pairs) >= parse.MaxEntries {
+			return nil
+		}
+		i = len(links.Pairs)
+		t.known[[2]string{a, b}] = i
+		links.Pairs = append(links.Pairs, facts.Pair{A: a, B: b, Kind: kind})
+	}
+	t.sink.Watch("links.pairs["+a+" -> "+b+"]", &links.Pairs[i], l)
+	return &links.Pairs[i]
+}
+
+// nvtopoNUMA enters the NUMA node of a GPU and the CPUs of that node. The
+// columns of affinity are the CPUs, then the node; a list of nodes says nothing.
+func nvtopoNUMA(s *parse.Sink, index int, row []string, devices int, l parse.Line) {
+	if len(row) < devices+3 {
+		return
+	}
+	node, err := strconv.Atoi(row[devices+2])
+	if err != nil || node < 0 || node > 4096 {
+		return
+	}
+	if cpus := row[devices+1]; parse.CPUList.MatchString(cpus) {
+		s.NUMANode(node, cpus, l)
+	}
+	if g := s.GPUAt(index, l); g.NUMANode == nil {
+		g.NUMANode = &node
+	}
+	if address := s.AddressOf(index, ""); address != "" {
+		if d := s.Device(address, l); d.NUMANode == nil {
+			d.NUMANode = &node
+		}
+	}
+}
+
+// nvtopoPeerKind is the matrix of nvidia-smi topo -p2p: whether the driver
+// offers reads, writes, NVLink or atomics between two GPUs.
+//
+//		GPU0	GPU1
+//	GPU0	X	OK
+//	GPU1	OK	X
+var nvtopoPeerKind = &parse.Kind{
+	Name:    "nvidia-smi-p2p",
+	Title:   "peer access between GPUs, from nvidia-smi topo -p2p",
+	Command: "nvidia-smi topo -p2p r",
+	Gives:   []string{"gpus", "links"},
+	Anchors: []string{"GPU0\t", "GPU0 "},
+	Begins: func(in *parse.Lines) bool {
+		lines := in.Ahead(2)
+		if nvtopoPeerRow(lines[0].Text) != nil {
+			return true
+		}
+		return nvtopoHeader(lines[0].Text) != nil && len(lines) > 1 && nvtopoPeerRow(lines[1].Text) != nil
+	},
+	Read: nvtopoPeerRead,
+}
+
+// nvtopoPeerWords are nvidia-smi's words for NVML's status.
+var nvtopoPeerWords = map[string]string{
+	"OK": "ok", "CNS": "chipset-not-supported", "GNS": "gpu-not-supported", "TNS": "topology-not-supported",
+	"DR": "disabled-by-regkey", "NS": "not-supported", "U": "unknown",
+}
+
+// nvtopoPeerRow returns the fields of a row: a GPU, and X and words of status.
+func nvtopoPeerRow(text string) []string {
+	fields := strings.Fields(text)
+	if len(fields) < 3 || len(fields) > 2*nvtopoMost || !nvtopoGPU.MatchString(fields[0]) {
+		return nil
+	}
+	self := false
+	for _, f := range fields[1:] {
+		if f == "X" {
+			self = true
+		} else if nvtopoPeerWords[f] == "" {
+			return nil
+		}
+	}
+	if !self {
+		return nil
+	}
+	return fields
+}
+
+var nvtopoPeerOption = lazy.New(`-p2p[= ]+([rwnap])`)
+
+func nvtopoPeerRead(s *parse.Sink, in *parse.Lines) {
+	what := ""
+	if m := nvtopoPeerOption.FindStringSubmatch(in.Prompt().Command); m != nil {
+		what = m[1]
+	}
+	first, _ := in.Peek()
+	columns := nvtopoHeader(first.Text)
+	if columns != nil {
+		in.Next()
+	}
+	var rows [][]string
+	lines := in.While(func(l parse.Line) bool {
+		if fields := nvtopoPeerRow(l.Text); fields != nil && len(rows) < nvtopoMost {
+			rows = append(rows, fields)
+			return true
+		}
+		return false
+	})
+	nvtopoLegend(in)
+	if what == "" && !nvtopoPeerPlain(rows) {
+		return
+	}
+	pairs := newNvtopoPairs(s)
+	for i, r := range rows {
+		for j, word := range r[1:] {
+			b := j
+			if columns != nil {
+				if j >= len(columns) {
+					break
+				}
+				m := nvtopoGPU.FindStringSubmatch(columns[j])
+				if m == nil {
+					break
+				}
+				b = parse.Number(m[1])
+			}
+			a := parse.Number(strings.TrimPrefix(r[0], "GPU"))
+			for _, index := range []int{a, b} {
+				if g := s.GPUAt(index, lines[i]); word != "X" && index < 1024 {
+					g.Vendor, g.InNVML = "nvidia", true
+				}
+			}
+			if word != "X" {
+				pairs.status(min(a, b), max(a, b), what, nvtopoPeerWords[word], lines[i])
+			}
+		}
+	}
+}
+
+// nvtopoPeerPlain reports whether a matrix can be taken for that of reads when
+// no command tells what it is of. Those of atomics and PCI atomics say NS (not
+// supported) on healthy machines, and that of NVLink where there is none.
+func nvtopoPeerPlain(rows [][]string) bool {
+	for _, r := range rows {
+		if slices.Contains(r[1:], "NS") {
+			return false
+		}
+	}
+	return true
+}
+
+// status enters a cell of a matrix of peer access.
+func (t *nvtopoPairs) status(a, b int, what, word string, l parse.Line) {
+	p := t.pair(parse.GPUName(a), parse.GPUName(b), "gpu-gpu", l)
+	if p == nil {
+		return
+	}
+	if p.P2P == nil {
+		p.P2P = &facts.P2PStatus{}
+	}
+	field := &p.P2P.Read
+	switch what {
+	case "w":
+		field = &p.P2P.Write
+	case "n":
+		field = &p.P2P.NVLink
+	case "a":
+		field = &p.P2P.Atomics
+	case "p": // Atomics over PCIe; the facts have no place for it.
+		return
+	}
+	// One direction that is refused refuses the pair.
+	if *field == "" || *field == "ok" {
+		*field = word
+	}
+}

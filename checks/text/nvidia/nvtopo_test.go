@@ -1,0 +1,129 @@
+package nvidia_test
+
+import (
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+const nvtopoText = "$ nvidia-smi topo -m\n" +
+	"\t\x1b[4mGPU0\tGPU1\tGPU2\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m\n" +
+	"GPU0\t X \tNV12\tNV12\tPIX\t0-31\t0\t\tN/A\n" +
+	"GPU1\tNV12\t X \tNV12\tSYS\t0-31\t0\t\tN/A\n" +
+	"GPU2\tNV12\tNV12\t X \tSYS\t32-63\t1\t\tN/A\n" +
+	"NIC0\tPIX\tSYS\tSYS\t X \t\t\t\t\n" +
+	"\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\nNIC Legend:\n\n  NIC0: mlx5_2\n"
+
+func nvtopoFind(f *facts.Facts, a, b string) *facts.Pair {
+	return f.Links.Between(a, b)
+}
+
+func TestNvtopo(t *testing.T) {
+	f := texttest.Parse("topo.txt", nvtopoText)
+	p := nvtopoFind(f, "GPU0", "GPU1")
+	if p == nil || *p.NVLinks != 12 || !p.NVSwitch || p.Kind != "gpu-gpu" || p.Path != "" {
+		t.Errorf("got %+v", p)
+	}
+	if p := nvtopoFind(f, "GPU0", "mlx5_2"); p == nil || p.Path != "PIX" || p.Kind != "gpu-nic" {
+		t.Errorf("got %+v", p)
+	}
+	if len(f.Links.Pairs) != 6 {
+		t.Errorf("got %+v", f.Links.Pairs)
+	}
+	if k := f.Texts[0].Kinds; len(k) != 1 || k[0].Lines != 14 {
+		t.Errorf("got %+v", k)
+	}
+}
+
+func TestNvtopoLayouts(t *testing.T) {
+	for name, c := range map[string]struct{ text, path string }{
+		"blanks":        {"        GPU0    GPU1    CPU Affinity    NUMA Affinity\nGPU0     X      PHB     0-15    N/A\nGPU1    PHB      X      0-15    N/A\n", "PHB"},
+		"no header":     {"GPU0     X      SYS     0-15\nGPU1    SYS      X      16-31\n", "SYS"},
+		"before NODE":   {"\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSOC\t0-9\nGPU1\tSOC\t X \t10-19\n", "SYS"},
+		"NICs by name":  {"\tGPU0\tmlx5_0\tGPU1\tCPU Affinity\nGPU0\t X \tPIX\tNODE\t0-9\nmlx5_0\tPIX\t X \tNODE\nGPU1\tNODE\tNODE\t X \t0-9\n", "NODE"},
+		"in the middle": {"I see this:\n\tGPU0\tGPU1\nGPU0\t X \tPXB\nGPU1\tPXB\t X \nWhy?\n", "PXB"},
+	} {
+		f := texttest.Parse("topo.txt", c.text)
+		if f.Links == nil {
+			t.Errorf("%s: nothing", name)
+			continue
+		}
+		if p := nvtopoFind(f, "GPU0", "GPU1"); p == nil || p.Path != c.path || p.NVLinks == nil || *p.NVLinks != 0 {
+			t.Errorf("%s: got %+v, want %s", name, p, c.path)
+		}
+	}
+	failed := texttest.Parse("topo.txt", "\tGPU0\tGPU1\tCPU Affinity\nFailed to run topology matrix\n")
+	if failed.Links != nil || failed.Logs == nil || failed.Logs.Messages[0].ID != "nvsmi-topo-failed" {
+		t.Errorf("got %+v, %+v", failed.Links, failed.Logs)
+	}
+}
+
+func TestNvtopoNUMA(t *testing.T) {
+	f := texttest.Parse("both.txt", texttest.NvsmiTableText+"\n"+nvtopoText)
+	for _, d := range f.PCI.Devices {
+		if d.Address == "0000:1c:00.0" && (d.NUMANode == nil || *d.NUMANode != 0) {
+			t.Errorf("got %+v", d)
+		}
+	}
+	if p := nvtopoFind(f, "0000:1b:00.0", "0000:1c:00.0"); p == nil {
+		t.Errorf("the pair does not bear the addresses: %+v", f.Links.Pairs)
+	}
+}
+
+func TestNvtopoPeers(t *testing.T) {
+	matrix := func(word string) string {
+		return " \tGPU0\tGPU1\t\n GPU0\tX\t" + word + "\t\n GPU1\tOK\tX\t\n\nLegend:\n\n  X    = Self\n  OK   = Status Ok\n"
+	}
+	for text, want := range map[string]facts.P2PStatus{
+		"$ nvidia-smi topo -p2p r\n" + matrix("OK"):  {Read: "ok"},
+		"$ nvidia-smi topo -p2p w\n" + matrix("CNS"): {Write: "chipset-not-supported"},
+		"$ nvidia-smi topo -p2p n\n" + matrix("NS"):  {NVLink: "not-supported"},
+		"$ nvidia-smi topo -p2p a\n" + matrix("NS"):  {Atomics: "not-supported"},
+		matrix("GNS"): {Read: "gpu-not-supported"},
+	} {
+		f := texttest.Parse("p2p.txt", text)
+		if p := nvtopoFind(f, "GPU0", "GPU1"); p == nil || p.P2P == nil || *p.P2P != want {
+			t.Errorf("%q: got %+v, want %+v", text, p, want)
+		}
+	}
+	if f := texttest.Parse("p2p.txt", matrix("NS")); f.Links != nil {
+		t.Errorf("a matrix that may be of atomics: got %+v", f.Links)
+	}
+}
+
+const nvlinkText = `GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)
+	 Link 0: 25 GB/s
+	 Link 1: <inactive>
+GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-6d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)
+	 Link 0: Replay Errors: 4
+	 Link 0: Recovery Errors: 1
+	 Link 0: CRC Errors: 0
+
+	 Link 1: Replay Errors: 0
+`
+
+func TestNvlinkState(t *testing.T) {
+	f := texttest.Parse("nvlink.txt", nvlinkText)
+	if len(f.GPUs.Devices) != 2 || f.GPUs.NVML == "ok" {
+		t.Fatalf("got %+v", f.GPUs)
+	}
+	a, b := f.GPUs.Devices[0].NVLinks, f.GPUs.Devices[1].NVLinks
+	if len(a) != 2 || !a[0].Active || a[0].SpeedMBps != 25000 || a[1].Active {
+		t.Errorf("got %+v", a)
+	}
+	if len(b) != 2 || !b[0].Active || *b[0].ReplayErrors != 4 || *b[0].RecoveryErrors != 1 || *b[0].CRCErrors != 0 {
+		t.Errorf("got %+v", b)
+	}
+	dark := texttest.Parse("nvlink.txt", "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)\nNVML: Unable to retrieve NVLink information as all links are inActive\n")
+	if dark.GPUs.Devices[0].NVLinks != nil || dark.Logs.Messages[0].ID != "nvlink-all-inactive" {
+		t.Errorf("got %+v", dark)
+	}
+}
+
+func FuzzNvtopo(f *testing.F) {
+	f.Add(nvtopoText)
+	f.Add("$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n")
+	f.Add(nvlinkText)
+	f.Fuzz(func(t *testing.T, text string) { nvsmiBounded(t, texttest.Parse("fuzz", text)) })
+}

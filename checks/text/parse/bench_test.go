@@ -1,0 +1,22 @@
+package parse_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+// BenchmarkScan looks for anchors alone.
+func BenchmarkScan(b *testing.B) {
+	var log bytes.Buffer
+	if err := texttest.WriteLog(&log, 32<<20, 1024); err != nil {
+		b.Fatal(err)
+	}
+	r := text.NewReading()
+	b.SetBytes(int64(log.Len()))
+	for b.Loop() {
+		r.Scan(bytes.NewReader(log.Bytes()))
+	}
+}

@@ -1,0 +1,18 @@
+package parse
+
+import "io"
+
+// WithoutPrefilters makes a reading offer each line to every kind whose anchors it holds.
+func (r *Reading) WithoutPrefilters() {
+	anchors := *r.anchors
+	anchors.prefilters = nil
+	r.anchors = &anchors
+}
+
+// Scan looks for the anchors in a text, and nothing else.
+func (r *Reading) Scan(from io.Reader) {
+	s := r.anchors.scan(from)
+	for s.fill() {
+		s.at = len(s.now.lines)
+	}
+}

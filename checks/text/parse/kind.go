@@ -1,0 +1,71 @@
+// Package parse is what readers of texts are made with: kinds of text, the lines that
+// they take, and the sink that builds the facts. A reading offers each line to the kinds
+// whose anchors it holds.
+package parse
+
+import (
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// Kind is one kind of text. Exactly one of Line and Read is set.
+type Kind struct {
+	// Name is its id: "lspci".
+	Name string
+	// Title is what it is, for people: "PCI devices, from lspci".
+	Title string
+	// Command produces it, as it is to be typed: "sudo lspci -vvv". It is
+	// empty for what no command gives.
+	Command string
+	// Gives are the sections of the facts that it fills.
+	Gives []string
+	// Anchors are literals, case and all: a line is offered to the kind only
+	// if it holds one of them. The rarer they are in other texts the better.
+	Anchors []string
+	// Commands are beginnings of command lines ("lspci", "cat /proc/cmdline"):
+	// the first line after a shell prompt with such a command is offered to
+	// the kind as well, whatever it holds. A pipe into grep and the like may
+	// follow in the prompt's line.
+	Commands []string
+	// Prefilter, if set, says what a line is to the kind before it is offered. It
+	// sees each plain line in which there is an anchor, and keeps none of them. It
+	// runs beside Line, Begins and Read, and only saves them work.
+	Prefilter func(line []byte) Relevance
+	// Line takes one line by itself, for texts whose lines stand between
+	// those of others: logs. It reports whether it understood it. It is
+	// called for lines inside of blocks, too.
+	Line func(s *Sink, l Line) bool
+	// Begins reports whether a block of this kind begins at the next line;
+	// in may look ahead but takes nothing.
+	Begins func(in *Lines) bool
+	// Read takes the block from in: each line that belongs to it, and none
+	// after it. It need not check for shell prompts: in ends before one.
+	Read func(s *Sink, in *Lines)
+}
+
+// Relevance is what a line is to a kind.
+type Relevance uint8
+
+const (
+	// Relevant lines are offered to the kind.
+	Relevant Relevance = iota
+	// Counted lines are those that Line takes without learning anything from them.
+	Counted
+	// Irrelevant lines are those that neither Line nor Begins takes.
+	Irrelevant
+)
+
+// BeginsLike is the Begins of a kind whose first line has a form of its own.
+func BeginsLike(form *lazy.Regexp) func(in *Lines) bool {
+	return func(in *Lines) bool {
+		l, ok := in.Peek()
+		return ok && form.MatchString(l.Text)
+	}
+}
+
+// Family are kinds of text that belong together, for one reading: what they share of
+// it is theirs.
+type Family struct {
+	Kinds []*Kind
+	// Finish, if set, puts what they kept into the facts, once all texts are read.
+	Finish func()
+}

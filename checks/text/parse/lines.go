@@ -1,0 +1,302 @@
+package parse
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// MaxLine bounds a line, in bytes; what is longer is cut.
+const MaxLine = 64 << 10
+
+// Size is a number of bytes for people.
+func Size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
+
+// Line is one line of a text, without its end and without terminal escapes.
+type Line struct {
+	// Text is what it holds; a tab stays a tab.
+	Text string
+	// Number counts from 1, as editors do: a line feed ends a line, and so does a
+	// carriage return in a text that has no line feeds.
+	Number int
+	// takers are those that have an anchor in the line.
+	takers []uint16
+	// prompt is true where it may be a shell prompt.
+	prompt bool
+}
+
+// Prompt is a shell prompt with the command that was typed there.
+type Prompt struct {
+	// Command is the line behind the prompt: "lspci -vvv | grep ACSCtl".
+	Command string
+	// Host is the host's name, where the prompt shows it.
+	Host string
+	// Line is the prompt's own line.
+	Line int
+}
+
+// Lines hands out the lines of one text, up to the end of the text or to the
+// next shell prompt.
+type Lines struct {
+	name   string
+	prompt Prompt
+	// fetch returns the next line of the text; it is called once for each.
+	fetch func() (Line, bool)
+	// reached, if set, is told the number of the next line whenever a reader
+	// looks at it.
+	reached func(int)
+	ahead   []Line
+	// buffer is where ahead begins once it is empty.
+	buffer []Line
+	ended  bool
+	taken  int
+}
+
+// Name is the text's name.
+func (in *Lines) Name() string { return in.name }
+
+// Prompt is the last shell prompt before the next line; its Command is empty
+// where there was none.
+func (in *Lines) Prompt() Prompt { return in.prompt }
+
+// After reports whether the next line is the first one after the prompt of
+// one of these commands.
+func (in *Lines) After(commands ...string) bool {
+	next, ok := in.Peek()
+	if !ok || in.prompt.Command == "" || next.Number != in.prompt.Line+1 {
+		return false
+	}
+	for _, c := range commands {
+		if HasCommand(in.prompt.Command, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// Peek returns the next line without taking it.
+func (in *Lines) Peek() (Line, bool) {
+	if ahead := in.Ahead(1); len(ahead) > 0 {
+		return ahead[0], true
+	}
+	return Line{}, false
+}
+
+// Ahead returns the next n lines, or fewer, without taking them. n is at most
+// 200.
+func (in *Lines) Ahead(n int) []Line {
+	if len(in.ahead) == 0 {
+		in.ahead = in.buffer[:0]
+	}
+	for len(in.ahead) < min(n, 200) && !in.ended {
+		l, ok := in.fetch()
+		if !ok {
+			in.ended = true
+			break
+		}
+		in.ahead = append(in.ahead, l)
+		if cap(in.ahead) > cap(in.buffer) {
+			in.buffer = in.ahead[:0]
+		}
+	}
+	if in.reached != nil && len(in.ahead) > 0 {
+		in.reached(in.ahead[0].Number)
+	}
+	lines := in.ahead[:min(n, len(in.ahead))]
+	for i, l := range lines {
+		if l.prompt {
+			if _, ok := PromptOf(l.Text); ok {
+				return lines[:i]
+			}
+		}
+	}
+	return lines
+}
+
+// Next takes the next line.
+func (in *Lines) Next() (Line, bool) {
+	l, ok := in.Peek()
+	if ok {
+		in.ahead = in.ahead[1:]
+		in.taken++
+	}
+	return l, ok
+}
+
+// While takes lines as long as they belong to a block.
+func (in *Lines) While(belongs func(Line) bool) []Line {
+	var lines []Line
+	for {
+		l, ok := in.Peek()
+		if !ok || !belongs(l) {
+			return lines
+		}
+		lines = append(lines, l)
+		in.Next()
+	}
+}
+
+// skip takes a line, be it a prompt or not.
+func (in *Lines) skip() bool {
+	in.Ahead(1)
+	if len(in.ahead) == 0 {
+		return false
+	}
+	l := in.ahead[0]
+	in.ahead = in.ahead[1:]
+	if !l.prompt {
+		return true
+	}
+	if p, ok := PromptOf(l.Text); ok {
+		p.Line = l.Number
+		in.prompt = p
+	} else if strings.HasPrefix(l.Text, "*** ls: ") && in.prompt.Line == l.Number-1 {
+		in.prompt.Line = l.Number // It belongs to the heading above; see headingOf.
+	}
+	return true
+}
+
+// controlSequence is a terminal's control sequence (ECMA-48: CSI, OSC and the two-byte
+// ones).
+var controlSequence = lazy.New("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
+
+// clean takes terminal escapes and control characters off a line that is not plain.
+func clean(b []byte) string {
+	b = controlSequence.ReplaceAll(b, nil)
+	return strings.Map(func(c rune) rune {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(string(b), "\ufffd"))
+}
+
+// plain reports whether a line is of printable ASCII and tabs alone.
+func plain(b []byte) bool {
+	for ; len(b) >= wordBytes; b = b[wordBytes:] {
+		if !plainWord(binary.LittleEndian.Uint64(b)) && !plainBytes(b[:wordBytes]) {
+			return false
+		}
+	}
+	return plainBytes(b)
+}
+
+// wordBytes is how many bytes plainWord looks at together.
+const wordBytes = 8
+
+// plainWord reports whether eight bytes are of printable ASCII: none is below a blank,
+// none is DEL, and none has its highest bit set.
+func plainWord(w uint64) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	belowBlank := (w - each*' ') &^ w
+	del := w + each // Its carry leaves the other bytes right: they are below 0x80.
+	return (w|belowBlank|del)&high == 0
+}
+
+func plainBytes(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\t' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// promptForms are shell prompts before a command: "$ cmd", "# cmd",
+// "user@host:~/dir$ cmd", "[root@host dir]# cmd", "host:~$ cmd",
+// "root@host:/# cmd", "(env) user@host:~$ cmd", "user@host ~ % cmd".
+var promptForms = lazy.New(`^(?:\([\w.-]+\) ?)?(?:\[?(?:[\w.-]+@)?(?P<host>[A-Za-z][\w.-]*)(?::[^\s$#%>]*|[ ][^\s$#%>\]]+)?\]?)? ?(?P<sign>[$#%]) (?P<command>[A-Za-z./~_].*)$`)
+
+// bareCommands are commands behind a bare "#", which may as well begin a
+// comment.
+var bareCommands = lazy.New(`^(?:sudo |env |[A-Z_]+=\S* )*(?:\./|/)?[\w./-]*\b(?:lspci|dmesg|journalctl|ping|nc|iperf3?|ss|iptables|ufw|rdma|opensm|sminfo|cat|grep|egrep|awk|ls|lsmod|modinfo|modprobe|nvidia-smi|nvidia-bug-report\.sh|amd-smi|rocm-smi|rocminfo|ibv_devinfo|ibv_devices|ibstat|ibstatus|ibdev2netdev|show_gids|ip|ifconfig|ethtool|ulimit|df|free|lscpu|numactl|lstopo|docker|podman|kubectl|uname|dmidecode|fi_info|ofed_info|mlnx_qos|sysctl|env|printenv|echo|pip|pip3|conda|dpkg|rpm|apt|python|python3|systemctl|gdscheck|gdscheck\.py|setpci|lsb_release|mount|findmnt|srun|sbatch|mpirun|torchrun|\w+_perf|p2pBandwidthLatencyTest|nvbandwidth|ib_\w+_bw|ib_\w+_lat|nvidia-imex-ctl|find|head|tail|cut|strings|ldd|ldconfig|hostname|id|mst|mlxconfig|mlxlink|lsof|ps|top|TransferBench|rocm_agent_enumerator)(?:\s|$)`)
+
+// headingOf reads a line that names the file whose content follows, as
+// nvidia-bug-report.sh ("*** /proc/driver/nvidia/./version", with a line
+// "*** ls: ..." below it) and head and tail ("==> /proc/cmdline <==") write it.
+func headingOf(line string) (Prompt, bool) {
+	path, ok := strings.CutPrefix(line, "*** /")
+	if !ok {
+		if path, ok = strings.CutPrefix(line, "==> /"); ok {
+			path, ok = strings.CutSuffix(path, " <==")
+		}
+	}
+	path = "/" + strings.ReplaceAll(strings.TrimSpace(path), "/./", "/")
+	if !ok || len(path) > 4096 || strings.ContainsAny(path, " \t") {
+		return Prompt{}, false
+	}
+	return Prompt{Command: "cat " + path}, true
+}
+
+// PromptOf reads a shell prompt, or what stands in its place.
+func PromptOf(line string) (Prompt, bool) {
+	if strings.HasPrefix(line, "*** /") || strings.HasPrefix(line, "==> /") {
+		return headingOf(line)
+	}
+	if len(line) < 3 || len(line) > 4096 || !strings.ContainsAny(line[:min(len(line), 200)], "$#%") {
+		return Prompt{}, false
+	}
+	m := promptForms.FindStringSubmatch(line)
+	if m == nil {
+		return Prompt{}, false
+	}
+	host, sign, command := m[1], m[2], m[3]
+	if host == "" && sign != "$" && !bareCommands.MatchString(command) {
+		return Prompt{}, false
+	}
+	if before, _, _ := strings.Cut(line, sign); host != "" && !strings.ContainsAny(before, "@:~[") && !bareCommands.MatchString(command) &&
+		(sign != "$" || !strings.HasPrefix(command, "export ")) {
+		return Prompt{}, false
+	}
+	return Prompt{Command: strings.TrimSpace(command), Host: host}, true
+}
+
+// runners are programs that carry out the command which stands further behind in
+// their line: in a job, on another machine, in a container.
+var runners = map[string]bool{
+	"srun": true, "ssh": true, "pdsh": true, "clush": true, "docker": true, "podman": true, "nerdctl": true, "kubectl": true, "oc": true, "crictl": true,
+	"apptainer": true, "singularity": true, "enroot": true, "bash": true, "sh": true, "mpirun": true, "mpiexec": true, "timeout": true, "nsenter": true, "chroot": true,
+}
+
+// runs reports whether words hold a command behind a runner: between blanks or
+// quotes ("srun --gres=gpu:4 bash -c 'ulimit -l'").
+func runs(words, command string) bool {
+	for at := 0; ; {
+		i := strings.Index(words[at:], command)
+		if i < 0 {
+			return false
+		}
+		i += at
+		at = i + len(command)
+		if i > 0 && strings.IndexByte(" /\"'", words[i-1]) >= 0 && (at == len(words) || strings.IndexByte(" |\"'", words[at]) >= 0) {
+			return true
+		}
+	}
+}
+
+// HasCommand reports whether a command line runs command: at its beginning, or
+// behind sudo, variables, a runner or a pipe's first part. A path before the
+// program's name does not matter.
+func HasCommand(line, command string) bool {
+	for part := range strings.SplitSeq(line, ";") {
+		words := strings.Fields(part)
+		for len(words) > 0 && (words[0] == "sudo" || words[0] == "env" || strings.Contains(words[0], "=") || words[0] == "-n" || words[0] == "-E") {
+			words = words[1:]
+		}
+		if len(words) == 0 {
+			continue
+		}
+		words[0] = words[0][strings.LastIndexByte(words[0], '/')+1:]
+		rest := strings.Join(words, " ")
+		if rest == command || strings.HasPrefix(rest, command+" ") || strings.HasPrefix(rest, command+"|") {
+			return true
+		}
+		if runners[words[0]] && runs(rest, command) {
+			return true
+		}
+	}
+	return false
+}

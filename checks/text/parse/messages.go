@@ -1,0 +1,137 @@
+package parse
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
+)
+
+const (
+	// MaxMessages bounds the messages that differ from each other, and
+	// maxVariants those of one form.
+	MaxMessages = 2000
+	maxVariants = 16
+	// maxSpeakers bounds the processes that are told apart for one message.
+	maxSpeakers = 4096
+	// maxText bounds a message's text, as facts.Message promises.
+	maxText = 300
+)
+
+// messageLog collects the statements of programs.
+type messageLog struct {
+	sink  *Sink
+	rows  map[string]*message.Statement
+	found map[string]*heard
+	order []*heard
+	// variants counts the different messages of one form.
+	variants map[string]int
+}
+
+// heard is a message and who said it.
+type heard struct {
+	message  facts.Message
+	speakers map[string]bool
+}
+
+func newMessageLog(s *Sink) *messageLog {
+	m := &messageLog{
+		sink: s, rows: make(map[string]*message.Statement), found: make(map[string]*heard), variants: make(map[string]int),
+	}
+	for _, row := range message.Statements() {
+		m.rows[row.ID] = row
+	}
+	return m
+}
+
+// add counts a message, or begins it.
+func (m *messageLog) add(id string, fields map[string]string, l Line) {
+	row := m.rows[id]
+	if row == nil {
+		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
+	}
+	who := Identify(l.Text)
+	key := messageKey(id, fields)
+	h := m.found[key]
+	if h == nil {
+		if m.variants[id] >= maxVariants { // One more of its kind adds nothing: count it with the first.
+			for _, other := range m.order {
+				if other.message.ID == id {
+					h = other
+					break
+				}
+			}
+		} else if len(m.order) >= MaxMessages {
+			m.sink.Logs().Truncated = true
+			return
+		}
+	}
+	if h == nil {
+		m.variants[id]++
+		h = &heard{speakers: make(map[string]bool), message: facts.Message{
+			ID: id, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(l.Text), maxText), Fields: fields,
+			Host: cmp.Or(who.Host, m.sink.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
+			Source: m.sink.name, Line: l.Number,
+		}}
+		m.found[key] = h
+		m.order = append(m.order, h)
+	}
+	h.message.Count++
+	if len(h.speakers) < maxSpeakers {
+		h.speakers[who.key()] = true
+	}
+}
+
+// messageKey tells messages apart by what they say, not by who says it:
+// pointers, process ids and the like are no difference.
+func messageKey(id string, fields map[string]string) string {
+	var b strings.Builder
+	b.WriteString(id)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		b.WriteByte(0)
+		b.WriteString(name)
+		b.WriteByte('=')
+		b.WriteString(fields[name])
+	}
+	return b.String()
+}
+
+// messages returns what was found, in order.
+func (m *messageLog) messages() []facts.Message {
+	list := make([]facts.Message, 0, len(m.order))
+	timed := true
+	for _, h := range m.order {
+		h.message.Ranks = max(len(h.speakers), 1)
+		timed = timed && h.message.Time != ""
+		list = append(list, h.message)
+	}
+	if timed {
+		slices.SortStableFunc(list, func(a, b facts.Message) int { return cmp.Compare(a.Time, b.Time) })
+	}
+	for i := range list {
+		list[i].Order = i
+	}
+	return list
+}
+
+// Speaker is the process that wrote a line, as far as the line tells.
+type Speaker struct {
+	Host   string
+	pid    int
+	rank   *int
+	device *int
+	time   string
+}
+
+func (s Speaker) key() string {
+	rank := "-"
+	if s.rank != nil {
+		rank = strconv.Itoa(*s.rank)
+	}
+	return s.Host + " " + strconv.Itoa(s.pid) + " " + rank
+}

@@ -1,0 +1,58 @@
+package parse_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+// parseWithoutPrefilters is Parse, with each line offered to every kind whose anchors
+// it holds.
+func parseWithoutPrefilters(name, content string) *facts.Facts {
+	r := text.NewReading()
+	r.WithoutPrefilters()
+	texttest.Text(r, name, content)
+	return r.Finish()
+}
+
+// sameWithoutPrefilters holds that a text tells the same without prefilters.
+func sameWithoutPrefilters(t *testing.T, name, text string) {
+	t.Helper()
+	want, got := texttest.Indented(t, parseWithoutPrefilters(name, text)), texttest.Indented(t, texttest.Parse(name, text))
+	if got != want {
+		t.Errorf("%s: with prefilters: %s", name, texttest.Difference(want, got))
+	}
+}
+
+// TestPrefilters holds that the texts of the repository tell the same without
+// prefilters.
+func TestPrefilters(t *testing.T) {
+	for name, text := range texttest.EveryText(t) {
+		sameWithoutPrefilters(t, name, text)
+	}
+	var log bytes.Buffer
+	if err := texttest.WriteLog(&log, 1<<20, 64); err != nil {
+		t.Fatal(err)
+	}
+	sameWithoutPrefilters(t, "interleaved", log.String())
+	sameWithoutPrefilters(t, "subsystems", string(texttest.AllSubsystems(3)))
+}
+
+// FuzzPrefilters holds the same of any text.
+func FuzzPrefilters(f *testing.F) {
+	const largest = 8 << 10 // Larger ones are as slow to change as they are to read.
+	for _, text := range texttest.EveryText(f) {
+		f.Add(text[:min(len(text), largest)])
+	}
+	var log bytes.Buffer
+	if err := texttest.WriteLog(&log, 1, 8); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(log.String())
+	f.Add("copy cuda:0 -> cuda:1 ok\nGPU 0 to GPU 1 copied: mismatch\ngpu0=>gpu1 memcpy correct, GPU 0 TO device 1 transfer wrong data")
+	f.Add("nccl  2.18\n[conda] nccl\t2.1\n[\n  {\"HostConfig\": {\n}}\n]")
+	f.Fuzz(func(t *testing.T, text string) { sameWithoutPrefilters(t, "x", text) })
+}

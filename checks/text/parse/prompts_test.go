@@ -1,0 +1,46 @@
+package parse
+
+import "testing"
+
+func TestPrompts(t *testing.T) {
+	for line, want := range map[string]string{
+		"$ nvidia-smi -L":                     "nvidia-smi -L",
+		"# lspci -vvv | grep ACSCtl":          "lspci -vvv | grep ACSCtl",
+		"root@node7:/workspace# dmesg":        "dmesg",
+		"[root@node7 ~]# ip addr":             "ip addr",
+		"gpu8-worker-1:~$ pip freeze":         "pip freeze",
+		"(base) user@host:~$ nvidia-smi":      "nvidia-smi",
+		"# nThread 1 nGpus 8":                 "",
+		"#  Rank  0 Group  0 Pid   2214 on x": "",
+		"# Using devices":                     "",
+		"loss is 3 % of it":                   "",
+		"price: $ 5":                          "",
+
+		"*** /proc/driver/nvidia/./version": "cat /proc/driver/nvidia/version",
+		"*** /usr/bin/nvidia-smi not found": "",
+		"==> /proc/cmdline <==":             "cat /proc/cmdline",
+	} {
+		p, _ := PromptOf(line)
+		if p.Command != want {
+			t.Errorf("%q: got %q, want %q", line, p.Command, want)
+		}
+	}
+}
+
+func TestHasCommandBehindARunner(t *testing.T) {
+	for line, want := range map[string]bool{
+		`ulimit -l`:                                  true,
+		`sudo ulimit -l`:                             true,
+		`srun --gres=gpu:4 bash -c "ulimit -l"`:      true,
+		`ssh node7 'ulimit -l'`:                      true,
+		`kubectl exec -it pod -- ulimit -l`:          true,
+		`docker exec c /usr/bin/ulimit -l | tail -1`: true,
+		`srun bash -c "ulimit -la"`:                  false,
+		`echo ulimit -l`:                             false,
+		`ssh node7 noulimit -l`:                      false,
+	} {
+		if got := HasCommand(line, "ulimit -l"); got != want {
+			t.Errorf("%s: got %v, want %v", line, got, want)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package parse
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
+)
+
+// Reading is the examination of one or more texts that tell of one machine or
+// one job.
+type Reading struct {
+	Sink     *Sink
+	families []Family
+	kinds    []*Kind
+	// takers are, by their number in the automaton, the kinds and after them
+	// the statements; the last one stands for what may be a shell prompt.
+	statements  []*message.Statement
+	anchors     *anchorSet
+	promptTaker uint16
+	// readers are the kinds that read blocks, by number.
+	readers []bool
+	// current is the text under way.
+	current int
+}
+
+// promptSigns are in each line that may be a shell prompt, or a heading that
+// stands in the place of one (see headingOf).
+var promptSigns = []string{"$ ", "# ", "% ", "*** /", "==> /", "*** ls: "}
+
+// Registry is the families of kinds that are read.
+type Registry struct {
+	families []func(*Sink) Family
+	// anchors looks for the anchors of every kind and statement; it is built once.
+	anchors func() *anchorSet
+}
+
+// NewRegistry returns a registry of families, in the order in which a line is offered
+// to their kinds. Each function makes a family for one reading.
+func NewRegistry(families ...func(*Sink) Family) *Registry {
+	r := &Registry{families: families}
+	r.anchors = sync.OnceValue(r.anchorsOfAll)
+	return r
+}
+
+// Kinds is every kind of text that is recognised.
+func (r *Registry) Kinds() []*Kind {
+	var all []*Kind
+	for _, family := range r.families {
+		all = append(all, family(NewSink()).Kinds...)
+	}
+	return all
+}
+
+func (r *Registry) anchorsOfAll() *anchorSet {
+	var anchors [][]string
+	var prefilters []func(line []byte) Relevance
+	for _, k := range r.Kinds() {
+		anchors = append(anchors, k.Anchors)
+		prefilters = append(prefilters, k.Prefilter)
+	}
+	for _, t := range message.Statements() {
+		anchors = append(anchors, t.Anchors)
+	}
+	set := newAnchorSet(append(anchors, promptSigns))
+	set.prefilters = prefilters
+	return set
+}
+
+// NewReading begins a reading.
+func (r *Registry) NewReading() *Reading {
+	n := &Reading{Sink: NewSink(), statements: message.Statements(), anchors: r.anchors()}
+	for _, family := range r.families {
+		f := family(n.Sink)
+		n.families, n.kinds = append(n.families, f), append(n.kinds, f.Kinds...)
+	}
+	n.promptTaker = uint16(len(n.kinds) + len(n.statements))
+	for _, k := range n.kinds {
+		n.readers = append(n.readers, k.Read != nil)
+	}
+	return n
+}
+
+// Read reads one text, line by line.
+func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
+	r.current = len(r.Sink.Facts.Texts)
+	r.Sink.Facts.Texts = append(r.Sink.Facts.Texts, facts.Text{Name: name, Kinds: []facts.TextKind{}})
+	s := r.anchors.scan(from)
+	defer s.close()
+	in := &Lines{name: name, reached: r.Sink.ledger.reached}
+	defer r.Sink.ledger.close()
+	in.fetch = func() (Line, bool) {
+		for {
+			l, overwritten, ok := s.next()
+			if !ok {
+				return l, false
+			}
+			r.line(l)
+			if !overwritten { // Blocks are made of what stayed on the screen.
+				l.prompt = slices.Contains(l.takers, r.promptTaker)
+				return l, true
+			}
+		}
+	}
+	r.Sink.begin(name, &in.prompt)
+	for ctx.Err() == nil {
+		if len(in.ahead) == 0 && s.number != in.prompt.Line {
+			s.pass(r.count)
+		}
+		in.ended = false
+		l, ok := in.Peek()
+		if !ok {
+			if !in.skip() {
+				break
+			}
+			continue
+		}
+		r.block(in, l)
+	}
+	t := r.TextUnderWay()
+	t.Lines, t.Bytes = s.number, s.bytes
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if s.cut > 0 {
+		t.Problem = fmt.Sprintf("%d of its lines are longer than %s: %s of them were not read", s.cut, Size(MaxLine), Size(s.cutBytes))
+		t.Unread = facts.UnreadLines
+	}
+	return s.err
+}
+
+// block reads the block that begins at the next line, or passes the line over.
+func (r *Reading) block(in *Lines, l Line) {
+	kind := r.kindOf(in, l)
+	if kind == nil {
+		in.skip()
+		return
+	}
+	before := in.taken
+	kind.Read(r.Sink, in)
+	r.Sink.ledger.close()
+	if in.taken == before { // It took nothing: a bug of the parser, but no endless loop.
+		in.skip()
+		return
+	}
+	r.recognised(kind.Name, l.Number, in.taken-before)
+}
+
+// kindOf returns the kind of the block that begins at the next line: of those
+// that may, the first.
+func (r *Reading) kindOf(in *Lines, l Line) *Kind {
+	if in.prompt.Command != "" && l.Number == in.prompt.Line+1 {
+		for i, k := range r.kinds {
+			anchored := slices.Contains(l.takers, uint16(i))
+			if k.Read != nil && (anchored || in.After(k.Commands...)) && k.Begins(in) {
+				return k
+			}
+		}
+		return nil
+	}
+	first := -1
+	for _, t := range l.takers {
+		i := int(t)
+		if i >= len(r.kinds) || !r.readers[i] || first >= 0 && i > first {
+			continue
+		}
+		if r.kinds[i].Begins(in) {
+			first = i
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	return r.kinds[first]
+}
+
+// line offers a line to what takes lines by themselves.
+func (r *Reading) line(l Line) {
+	first := -1
+	var fields map[string]string
+	for _, t := range l.takers {
+		i := int(t)
+		if i < len(r.kinds) {
+			if k := r.kinds[i]; k.Line != nil {
+				if k.Line(r.Sink, l) {
+					r.recognised(k.Name, l.Number, 1)
+				}
+				r.Sink.ledger.close()
+			}
+			continue
+		}
+		i -= len(r.kinds)
+		if i < len(r.statements) && (first < 0 || i < first) {
+			if found, ok := r.statements[i].Match(l.Text); ok {
+				first, fields = i, found
+			}
+		}
+	}
+	if first >= 0 {
+		r.Sink.messages.add(r.statements[first].ID, fields, l)
+		r.recognised("messages", l.Number, 1)
+	}
+}
+
+// TextUnderWay is the text that is being read.
+func (r *Reading) TextUnderWay() *facts.Text { return &r.Sink.Facts.Texts[r.current] }
+
+// count counts a line that a kind takes without learning anything from it.
+func (r *Reading) count(kind uint16, line int) { r.recognised(r.kinds[kind].Name, line, 1) }
+
+// recognised counts lines as understood, of which the first has a number.
+func (r *Reading) recognised(kind string, first, lines int) {
+	t := r.TextUnderWay()
+	for i := range t.Kinds {
+		if k := &t.Kinds[i]; k.Kind == kind {
+			k.Lines += lines
+			return
+		}
+	}
+	t.Kinds = append(t.Kinds, facts.TextKind{Kind: kind, Line: first, Lines: lines})
+}
+
+// Finish joins what the texts told and returns the facts.
+func (r *Reading) Finish() *facts.Facts {
+	s := r.Sink
+	for _, f := range r.families {
+		if f.Finish != nil {
+			f.Finish()
+		}
+	}
+	if list := s.messages.messages(); len(list) > 0 || s.Facts.Logs != nil {
+		s.Logs().Messages = list
+	}
+	s.join()
+	s.Facts.Origins = s.ledger.origins(s.Facts)
+	return s.Facts
+}

@@ -1,0 +1,286 @@
+package parse
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// Sink takes what parsers read and builds the facts.
+type Sink struct {
+	// Facts is the document under construction. Parsers append to the
+	// sections of texts (Launches, Software, Benchmarks) themselves; for
+	// what several texts tell of, they use the methods of Sink.
+	Facts *facts.Facts
+
+	name   string
+	prompt *Prompt
+
+	devices map[string]*facts.PCIDevice
+	gpus    map[string]*facts.GPU
+	order   []string
+	ledger  ledger
+	// partialPCI is set until a text lists the whole PCI tree.
+	partialPCI bool
+
+	messages *messageLog
+}
+
+// NewSink returns a sink that holds nothing.
+func NewSink() *Sink {
+	s := &Sink{
+		Facts:      &facts.Facts{Schema: facts.FactsSchema},
+		devices:    make(map[string]*facts.PCIDevice),
+		gpus:       make(map[string]*facts.GPU),
+		partialPCI: true,
+	}
+	s.messages = newMessageLog(s)
+	return s
+}
+
+// begin turns to another text.
+func (s *Sink) begin(name string, prompt *Prompt) {
+	s.ledger.close()
+	s.name, s.prompt = name, prompt
+}
+
+// Source is the name of the text that is being read.
+func (s *Sink) Source() string { return s.name }
+
+// Prompt is the last shell prompt of the text.
+func (s *Sink) Prompt() Prompt {
+	if s.prompt == nil {
+		return Prompt{}
+	}
+	return *s.prompt
+}
+
+// Host is the host that the last shell prompt named, or empty.
+func (s *Sink) Host() string { return s.Prompt().Host }
+
+// Told notes that a line tells a value of a fact. fact is its path as rules
+// write it: "container.shm.size_bytes", "env.variables[NCCL_DEBUG]". Of a
+// structure, to which value points, all parts that are set are told there.
+func (s *Sink) Told(fact string, value any, l Line) {
+	leaves(fact, reflect.Value{}, reflect.ValueOf(value), true, func(fact, value string, _ bool) {
+		s.ledger.note(fact, value, s.name, l.Number)
+	})
+}
+
+// Watch notes that what changes next in a structure of the facts, to which
+// object points, is told by a line. It ends when the reader looks at another
+// line, so that nothing is ever put down to a line that came before it.
+func (s *Sink) Watch(fact string, object any, l Line) {
+	s.ledger.watch(fact, object, s.name, l.Number)
+}
+
+// Settle ends the watching of all objects: what changed is told by their lines.
+func (s *Sink) Settle() { s.ledger.close() }
+
+// Unwatch ends the watching of an object whose change no one line tells: a sum.
+func (s *Sink) Unwatch(object any) { s.ledger.drop(object) }
+
+// Rename carries new names of GPUs into the paths of what was told.
+func (s *Sink) Rename(names map[string]string) { s.ledger.rename(names) }
+
+// MaxDevices bounds the PCI functions and the GPUs, MaxEntries each list of
+// the facts that texts fill.
+const (
+	MaxDevices = 8192
+	MaxEntries = 4096
+)
+
+// Device returns the PCI function at an address ("0000:3b:00.0", in the form
+// that facts.Address gives), new if need be.
+func (s *Sink) Device(address string, l Line) *facts.PCIDevice {
+	d := s.devices[address]
+	if d == nil {
+		d = &facts.PCIDevice{Address: address}
+		if len(s.devices) < MaxDevices {
+			s.devices[address] = d
+		}
+	}
+	s.Watch("pci.devices["+address+"]", d, l)
+	return d
+}
+
+// KnownDevice returns the PCI function at an address; nil where no text told of it.
+func (s *Sink) KnownDevice(address string) *facts.PCIDevice { return s.devices[address] }
+
+// Addresses are those of all PCI functions, in order.
+func (s *Sink) Addresses() []string { return slices.Sorted(maps.Keys(s.devices)) }
+
+// WholePCI notes that a text lists every PCI function of the machine.
+func (s *Sink) WholePCI() { s.partialPCI = false }
+
+// GPU returns the GPU at a PCI address, new if need be.
+func (s *Sink) GPU(address string, l Line) *facts.GPU {
+	g := s.gpus[address]
+	if g == nil {
+		g = &facts.GPU{Address: address}
+		if len(s.gpus) < MaxDevices {
+			s.gpus[address] = g
+			s.order = append(s.order, address)
+		}
+	}
+	s.Watch("gpus.devices["+address+"]", g, l)
+	return g
+}
+
+// KnownGPU returns the GPU at an address; nil where no text told of it.
+func (s *Sink) KnownGPU(address string) *facts.GPU { return s.gpus[address] }
+
+// Indexed reports whether a GPU whose address is known has an index.
+func (s *Sink) Indexed(index int) bool {
+	for name, g := range s.gpus {
+		if g.Index != nil && *g.Index == index && name != GPUName(index) {
+			return true
+		}
+	}
+	return false
+}
+
+// GPUAt returns the GPU of a management library's index, where the text tells
+// no address. Once another text tells the addresses, the two become one;
+// else the GPU is called "GPU3". Pairs of such GPUs are named likewise.
+func (s *Sink) GPUAt(index int, l Line) *facts.GPU {
+	name := GPUName(index)
+	g := s.GPU(name, l)
+	if g.Index == nil {
+		g.Index = &index
+	}
+	return g
+}
+
+// GPUName is the name of a GPU of which only the index is known.
+func GPUName(index int) string { return "GPU" + strconv.Itoa(index) }
+
+// section returns a section of the facts, new if need be.
+func section[T any](at **T) *T {
+	if *at == nil {
+		*at = new(T)
+	}
+	return *at
+}
+
+// GPUs returns the section of the GPUs, new if need be.
+func (s *Sink) GPUs() *facts.GPUFacts { return section(&s.Facts.GPUs) }
+
+// HostFacts returns the section of the host, new if need be; so do those below
+// with theirs.
+func (s *Sink) HostFacts() *facts.HostFacts { return section(&s.Facts.Host) }
+
+// PCI returns its section. The functions are put there when all texts are read.
+func (s *Sink) PCI() *facts.PCIFacts { return section(&s.Facts.PCI) }
+
+// KernelLog returns its section.
+func (s *Sink) KernelLog() *facts.KernelLogFacts { return section(&s.Facts.KernelLog) }
+
+// IOMMU returns its section.
+func (s *Sink) IOMMU() *facts.IOMMUFacts { return section(&s.Facts.IOMMU) }
+
+// NUMA returns its section.
+func (s *Sink) NUMA() *facts.NUMAFacts { return section(&s.Facts.NUMA) }
+
+// Container returns its section.
+func (s *Sink) Container() *facts.ContainerFacts { return section(&s.Facts.Container) }
+
+// Links returns its section.
+func (s *Sink) Links() *facts.LinkFacts { return section(&s.Facts.Links) }
+
+// NICs returns its section.
+func (s *Sink) NICs() *facts.NICFacts { return section(&s.Facts.NICs) }
+
+// Storage returns its section.
+func (s *Sink) Storage() *facts.StorageFacts { return section(&s.Facts.Storage) }
+
+// Logs returns its section.
+func (s *Sink) Logs() *facts.LogFacts { return section(&s.Facts.Logs) }
+
+// CPUList is a list of CPUs as the kernel writes it: "0-15,64-79".
+var CPUList = lazy.New(`^\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*$`)
+
+// NUMANode notes the CPUs of a NUMA node.
+func (s *Sink) NUMANode(id int, cpus string, l Line) *facts.NUMANode {
+	f := s.NUMA()
+	i, found := slices.BinarySearchFunc(f.Nodes, id, func(n facts.NUMANode, id int) int { return cmp.Compare(n.ID, id) })
+	if !found {
+		if len(f.Nodes) >= 1024 {
+			return &facts.NUMANode{}
+		}
+		f.Nodes = slices.Insert(f.Nodes, i, facts.NUMANode{ID: id, Distances: []int{}})
+	}
+	n := &f.Nodes[i]
+	s.Watch(fmt.Sprintf("numa.nodes[%d]", id), n, l)
+	n.CPUs = cmp.Or(n.CPUs, cpus)
+	return n
+}
+
+// Variable notes a setting that is in force for the job. The first value of a
+// name counts as effective; another one that differs is listed beside it.
+func (s *Sink) Variable(name, value string, l Line) {
+	if !checks.SteersCommunication(name) {
+		return
+	}
+	if s.Facts.Env == nil {
+		s.Facts.Env = &facts.EnvFacts{}
+	}
+	effective := true
+	for _, v := range s.Facts.Env.Variables {
+		if v.Name == name {
+			if v.Value == value {
+				return
+			}
+			effective = false
+		}
+	}
+	if len(s.Facts.Env.Variables) >= MaxEntries {
+		return
+	}
+	s.Facts.Env.Variables = append(s.Facts.Env.Variables, facts.Variable{
+		Name: name, Value: value, Source: s.name, Line: l.Number, Effective: effective,
+	})
+	s.Told("env.variables["+name+"]", value, l)
+}
+
+// Package notes a version of a piece of software. The host is that of the
+// shell prompt when host is empty.
+func (s *Sink) Package(name, version, host, manager string, l Line) {
+	if host == "" {
+		host = s.Host()
+	}
+	for _, p := range s.Facts.Software {
+		if p.Name == name && p.Version == version && p.Host == host && p.Manager == manager {
+			return
+		}
+	}
+	if len(s.Facts.Software) >= MaxEntries {
+		return
+	}
+	s.Facts.Software = append(s.Facts.Software, facts.Package{
+		Name: name, Version: version, Host: host, Manager: manager, Source: s.name, Line: l.Number,
+	})
+}
+
+// Message notes a statement that a parser found by other means than the
+// catalogue's patterns. id is a row of the catalogue.
+func (s *Sink) Message(id string, fields map[string]string, l Line) {
+	s.messages.add(id, fields, l)
+}
+
+// Unknown notes what could not be told.
+func (s *Sink) Unknown(section, fact, reason, hint string) {
+	for _, u := range s.Facts.Unknown {
+		if u.Section == section && u.Fact == fact {
+			return
+		}
+	}
+	s.Facts.Unknown = append(s.Facts.Unknown, facts.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
+}

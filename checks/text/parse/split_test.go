@@ -1,0 +1,129 @@
+package parse
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// splitInto gives the lines of a text that comes in chunks of a size: the number, "~"
+// where another one took its place, and what it says.
+func splitInto(data []byte, size int) (lines []string, s splitter) {
+	s = splitter{anchors: newAnchorSet([][]string{{"NCCL WARN"}}), numbered: true, first: true}
+	number := 0
+	var rest []byte
+	for last := false; !last; {
+		n := min(size, len(data))
+		last = n == len(data)
+		c := &chunk{data: append(slices.Clone(rest), data[:n]...)}
+		data = data[n:]
+		rest = s.lines(c, last)
+		for _, l := range c.lines {
+			if l.numbered {
+				number++
+			}
+			mark := ""
+			if l.overwritten {
+				mark = "~"
+			}
+			lines = append(lines, fmt.Sprintf("%d%s %s", number, mark, c.data[l.from:l.to]))
+		}
+	}
+	return lines, s
+}
+
+// TestSplit holds what a line is, and by which number it goes.
+func TestSplit(t *testing.T) {
+	for text, want := range map[string][]string{
+		"a\nb":                {"1 a", "2 b"},
+		"a\r\n\r\nb\r\n":      {"1 a", "2 ", "3 b"},
+		"a\r\r\nb\n":          {"1 a", "2 b"},
+		"a\rb\r\nc\n":         {"1~ a", "1 b", "2 c"},
+		"\ra\n\r\rb\rc\n":     {"1 a", "2~ b", "2 c"},
+		"a\rb\rc":             {"1 a", "2 b", "3 c"},
+		"a\r\rb\r":            {"1 a", "2 ", "3 b"},
+		"a\nb\rc\r":           {"1 a", "2~ b", "2 c"},
+		"\x00\x00a\nb\n":      {"1 a", "2 b"},
+		"\x00\n\x00\x00\nb\n": {"1 ", "2 ", "3 b"},
+		"A=1\x00B=2\x00":      {"1 A=1", "1 B=2"},
+		"a\x00\x00\x00b\nc\n": {"1 a", "1 b", "2 c"},
+		"a\nb\x00c\x00\n\x00": {"1 a", "2 bc"},
+		"\n\n":                {"1 ", "2 "},
+	} {
+		if got, _ := splitInto([]byte(text), 1<<20); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// FuzzSplit holds that it does not matter in which chunks a text comes, that no byte
+// but ends of lines is lost unnoticed, and that lines are numbered as editors do.
+func FuzzSplit(f *testing.F) {
+	f.Add([]byte("a\r\nb\rc\n\nd"), uint8(2))
+	f.Add([]byte("a\rb\r\r\n\r\r"), uint8(1))
+	f.Add(append(bytes.Repeat([]byte("x"), MaxLine+3), "\r\ny\n"...), uint8(255))
+	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
+		data = bytes.ReplaceAll(data, []byte{0}, []byte("0")) // Whether one is dropped depends on its neighbours.
+		chunk := 1 + len(data)*int(size)/256
+		first := data[:min(len(data), chunk)]
+		if bytes.Contains(first, []byte("\n")) != bytes.Contains(data, []byte("\n")) {
+			return // The first chunk tells what ends a line.
+		}
+		want, s := splitInto(data, 1<<30)
+		if !s.returns && !bytes.Contains(first, []byte("\n")) && bytes.Contains(data, []byte("\r")) {
+			return
+		}
+		got, parts := splitInto(data, chunk)
+		if bytes.Contains(first, []byte("\r")) == bytes.Contains(data, []byte("\r")) && (!slices.Equal(got, want) || parts.cutBytes != s.cutBytes) {
+			t.Errorf("in chunks of %d: %q, want %q", chunk, got, want)
+		}
+		said := int(s.cutBytes)
+		for _, l := range want {
+			_, text, _ := strings.Cut(l, " ")
+			said += len(text)
+		}
+		if there := len(data) - bytes.Count(data, []byte("\n")) - bytes.Count(data, []byte("\r")); said != there {
+			t.Errorf("%d of %d bytes are in a line", said, there)
+		}
+		if n := bytes.Count(data, []byte("\n")); n > 0 && len(want) > 0 {
+			last, _, _ := strings.Cut(want[len(want)-1], " ")
+			lines := n
+			if tail := bytes.Trim(data[bytes.LastIndexByte(data, '\n')+1:], "\r"); len(tail) > 0 {
+				lines++
+			} else if data[len(data)-1] == '\r' {
+				return // Nothing but carriage returns: a line or none.
+			}
+			if strings.TrimSuffix(last, "~") != fmt.Sprint(lines) {
+				t.Errorf("the last line is %s, want %d", last, lines)
+			}
+		}
+	})
+}
+
+// TestEndOfStream holds that a compressed stream that was cut off is told from the
+// end of a text.
+func TestEndOfStream(t *testing.T) {
+	buffer := make([]byte, 8)
+	for _, want := range []error{io.EOF, io.ErrUnexpectedEOF, nil} {
+		r := io.MultiReader(strings.NewReader("abc"), endingIn(want))
+		if n, err := readFull(r, buffer); n < 3 || !errors.Is(err, want) {
+			t.Errorf("got %d, %v, want %v", n, err, want)
+		}
+	}
+}
+
+// endingIn is a reader that gives an error, or what fills any buffer.
+func endingIn(err error) io.Reader {
+	if err == nil {
+		return strings.NewReader(strings.Repeat("y", 100))
+	}
+	return errReader{err}
+}
+
+type errReader struct{ error }
+
+func (e errReader) Read([]byte) (int, error) { return 0, e.error }

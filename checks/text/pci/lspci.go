@@ -1,0 +1,744 @@
+package pci
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// lspciKind is what lspci prints of each function, in any of its forms, whole
+// or cut by grep (pciutils 3.x, lspci.c and ls-caps.c).
+func lspciKind(t *tree) *parse.Kind {
+	return &parse.Kind{
+		Name: "lspci", Title: "PCI devices, from lspci", Command: "sudo lspci -vvv", Gives: []string{"pci"},
+		Anchors: []string{
+			"controller: ", "controller [0", "bridge: ", "bridge [0", "ridge: ", "accelerators: ", "accelerators [", " Class [", " Class 0",
+			"ACSCtl:", "ACSCap:", "LnkSta:", "LnkCap:", "\"VGA compatible controller", "\"3D controller", "\"PCI bridge", "\"Host bridge",
+			" 0300: ", " 0302: ", " 0604: ", " 0600: ", " 1200: ",
+		},
+		Commands: []string{"lspci"},
+		Begins:   lspciBegins,
+		Read:     func(s *parse.Sink, in *parse.Lines) { lspciRead(s, t, in) },
+	}
+}
+
+// lspciHead is the line with which a function begins: "0000:3b:00.0 3D controller
+// [0302]: NVIDIA Corporation GA100 [A100 PCIe 40GB] [10de:20f1] (rev a1)". With
+// -n the class is its number alone, and where the database is missing "Class
+// [0302]". grep -n may have put a number before it.
+var lspciHead = lazy.New(`^(?:\d{1,3}:|\d{1,7}-)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?:([0-9a-f]{4})|([A-Z0-9][A-Za-z0-9/ .,-]*?)(?: \[([0-9a-f]{4})\])?): (.*)$`)
+
+// lspciMachine is the same of lspci -m and -mm: fields in quotes.
+var lspciMachine = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?" "([^"]*?)(?: \[([0-9a-f]{4})\])?"`)
+
+// lspciClasses are the classes as the PCI ID database names them, with their
+// codes: those that matter, and what else is common, so that a line can be
+// known as lspci's.
+var lspciClasses = map[string]string{
+	"VGA compatible controller": "0x030000", "3D controller": "0x030200", "Display controller": "0x038000",
+	"Processing accelerators": "0x120000", "PCI bridge": "0x060400", "Host bridge": "0x060000", "Bridge": "0x068000",
+	"ISA bridge": "0x060100", "PCMCIA bridge": "0x060500", "InfiniBand to PCI host bridge": "0x060a00",
+	"Ethernet controller": "0x020000", "Infiniband controller": "0x020700", "InfiniBand controller": "0x020700", "Fabric controller": "0x020800",
+	"Network controller": "0x028000", "Network and computing encryption device": "0x100000",
+	"Non-Volatile memory controller": "0x010802", "SATA controller": "0x010601", "RAID bus controller": "0x010400",
+	"Serial Attached SCSI controller": "0x010700", "SCSI storage controller": "0x010000", "Mass storage controller": "0x018000",
+	"IDE interface": "0x010100", "Audio device": "0x040300", "Multimedia audio controller": "0x040100", "Multimedia controller": "0x048000",
+	"Multimedia video controller": "0x040000",
+	"USB controller":              "0x0c0300", "SMBus": "0x0c0500", "Serial bus controller": "0x0c8000", "Serial controller": "0x070000",
+	"Communication controller": "0x078000", "System peripheral": "0x088000", "IOMMU": "0x080600", "PIC": "0x080000", "SD Host controller": "0x080500",
+	"Signal processing controller": "0x118000", "Performance counters": "0x110100", "Encryption controller": "0x108000",
+	"Non-Essential Instrumentation": "0x130000", "RAM memory": "0x050000", "Memory controller": "0x058000", "CXL": "0x050200",
+	"Unassigned class": "0xff0000", "Co-processor": "0x0b4000", "Coprocessor": "0x0b4000", "System controller": "0x088000",
+	"VGA compatible unclassified device": "0x000100", "Non-VGA unclassified device": "0x000000", "Keyboard controller": "0x090000",
+	"FireWire (IEEE 1394)": "0x0c0010", "Firmware": "", "Generic system peripheral": "0x088000",
+}
+
+// lspciVendors are the beginnings of descriptions by which a vendor is surely
+// known, in the words of the PCI ID database, the longer ones first.
+var lspciVendors = []struct{ words, id string }{
+	{"Advanced Micro Devices, Inc. [AMD/ATI]", "0x1002"},
+	{"Advanced Micro Devices [AMD/ATI]", "0x1002"},
+	{"ATI Technologies", "0x1002"},
+	{"Advanced Micro Devices, Inc. [AMD]", "0x1022"},
+	{"Advanced Micro Devices [AMD]", "0x1022"},
+	{"NVIDIA Corporation", "0x10de"},
+	{"nVidia Corporation", "0x10de"},
+	{"Mellanox Technologies", "0x15b3"},
+	{"PLX Technology, Inc.", "0x10b5"},
+	{"Broadcom / LSI", "0x1000"},
+	{"LSI Logic / Symbios Logic", "0x1000"},
+	{"Broadcom Inc. and subsidiaries", "0x14e4"},
+	{"Broadcom Limited", "0x14e4"},
+	{"Broadcom Corporation", "0x14e4"},
+	{"Intel Corporation", "0x8086"},
+	{"Amazon.com, Inc.", "0x1d0f"},
+	{"PMC-Sierra Inc.", "0x11f8"},
+	{"Microsemi", "0x11f8"},
+	{"ASPEED Technology", "0x1a03"},
+	{"Matrox", "0x102b"},
+	{"VMware", "0x15ad"},
+	{"Microsoft Corporation", "0x1414"},
+	{"Red Hat, Inc. Virtio", "0x1af4"},
+	{"Red Hat, Inc. QEMU", "0x1b36"},
+	{"Red Hat, Inc. QXL", "0x1b36"},
+	{"ASMedia Technology", "0x1b21"},
+	{"Samsung Electronics", "0x144d"},
+}
+
+// lspciIDs are the ids behind a name, "[10de:20f1]", or in its place, "Device
+// [8086:0d57]", "10de:20f1".
+var lspciIDs = lazy.New(`(?:^|[\[ ])([0-9a-f]{4}):([0-9a-f]{4})(?:\]|$| )`)
+
+// lspciHeadOf reads the first line of a function.
+func lspciHeadOf(line string) (address, class, rest string, ok bool) {
+	if m := lspciHead.FindStringSubmatch(line); m != nil {
+		class, known := lspciClasses[m[3]]
+		switch {
+		case m[2] != "":
+			return facts.Address(m[1]), "0x" + m[2] + "00", m[5], true
+		case m[4] != "":
+			if known && strings.HasPrefix(class, "0x"+m[4]) {
+				return facts.Address(m[1]), class, m[5], true
+			}
+			return facts.Address(m[1]), "0x" + m[4] + "00", m[5], true
+		case known:
+			return facts.Address(m[1]), class, m[5], true
+		}
+		return "", "", "", false
+	}
+	if m := lspciMachine.FindStringSubmatch(line); m != nil {
+		class := lspciClasses[m[2]]
+		if m[3] != "" {
+			class = "0x" + m[3] + "00"
+		}
+		rest := m[4] + " " + m[6]
+		if m[5] != "" && m[7] != "" {
+			rest += " [" + m[5] + ":" + m[7] + "]"
+		}
+		return facts.Address(m[1]), class, rest, true
+	}
+	return "", "", "", false
+}
+
+// lspciDetail is an indented line below a function's head.
+func lspciDetail(line string) bool {
+	return line != "" && (line[0] == '\t' || line[0] == ' ') && strings.TrimSpace(line) != ""
+}
+
+// lspciLoose are details that grep leaves over without their function.
+func lspciLoose(line string) bool {
+	line = strings.TrimSpace(line)
+	for _, name := range []string{"ACSCtl:", "ACSCap:"} {
+		if strings.HasPrefix(line, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func lspciBegins(in *parse.Lines) bool {
+	l, ok := in.Peek()
+	if !ok {
+		return false
+	}
+	if _, _, _, head := lspciHeadOf(l.Text); head {
+		return true
+	}
+	return lspciLoose(lspciUnnumbered(l.Text)) || lspciAsked(in) != "" && lspciLink.MatchString(l.Text)
+}
+
+// lspciOne is the option by which lspci is asked for one function.
+var lspciOne = lazy.New(`\blspci\b.* -s ?((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])(?: |$)`)
+
+// lspciAsked is the address of the one function of which a command shows details
+// and grep has left out the head, or nothing.
+func lspciAsked(in *parse.Lines) string {
+	if !in.After("lspci") {
+		return ""
+	}
+	m := lspciOne.FindStringSubmatch(in.Prompt().Command)
+	if m == nil || !strings.Contains(in.Prompt().Command, "grep") {
+		return ""
+	}
+	return m[1]
+}
+
+// lspciUnnumbered takes off the number of a line that grep -n has put before it.
+func lspciUnnumbered(line string) string { return lspciNumber.ReplaceAllString(line, "") }
+
+var lspciNumber = lazy.New(`^\d{1,7}[:-]\s*`)
+
+// lspciDevice is a function under way.
+type lspciDevice struct {
+	*facts.PCIDevice
+	head parse.Line
+	// hex is its config space as a dump shows it.
+	hex []byte
+	// secondary and subordinate are the buses below a bridge, -1 where not
+	// told.
+	secondary, subordinate int
+	// whole is true when the lines Control and Status are there, so that
+	// nobody has picked single lines; far when an extended capability is.
+	control, status, denied, far bool
+	details                      int
+	capability                   string
+}
+
+func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
+	var devices []*lspciDevice
+	var current *lspciDevice
+	prompt := in.Prompt().Command
+	if l, ok := in.Peek(); ok {
+		if address := lspciAsked(in); address != "" && lspciDetail(l.Text) {
+			current = &lspciDevice{PCIDevice: s.Device(facts.Address(address), l), head: l, secondary: -1, subordinate: -1}
+			devices = append(devices, current)
+		}
+	}
+	for {
+		l, ok := in.Peek()
+		if !ok {
+			break
+		}
+		if address, class, rest, head := lspciHeadOf(l.Text); head {
+			current = nil
+			if len(devices) < parse.MaxDevices {
+				current = lspciBegin(s, l, address, class, rest)
+				devices = append(devices, current)
+			}
+			in.Next()
+			continue
+		}
+		text := lspciUnnumbered(l.Text)
+		switch {
+		case lspciLoose(text) && (current == nil || lspciHas(current, text)):
+			lspciUnnamed(s, l, strings.TrimSpace(text))
+		case current != nil && lspciDump.MatchString(l.Text):
+			current.dump(l.Text)
+		case current != nil && (lspciDetail(l.Text) || lspciLoose(text)):
+			current.detail(s, l, strings.TrimSpace(text))
+		case strings.TrimSpace(l.Text) == "" && lspciGoesOn(in), l.Text == "--":
+		default:
+			lspciFinish(s, t, devices, prompt)
+			return
+		}
+		in.Next()
+	}
+	lspciFinish(s, t, devices, prompt)
+}
+
+// lspciGoesOn reports whether another function, or what grep left of one, comes
+// after blank lines.
+func lspciGoesOn(in *parse.Lines) bool {
+	for _, l := range in.Ahead(8) {
+		if strings.TrimSpace(l.Text) == "" {
+			continue
+		}
+		_, _, _, head := lspciHeadOf(l.Text)
+		return head || lspciLoose(l.Text)
+	}
+	return false
+}
+
+// lspciHas reports whether a function has what the line says already: then the
+// line belongs to another one, whose head grep has left out.
+func lspciHas(d *lspciDevice, text string) bool {
+	if d.control || d.ACS == nil {
+		return false
+	}
+	if strings.HasPrefix(text, "ACSCap:") {
+		return d.ACS.Capability != nil || d.ACS.Control != nil
+	}
+	return d.ACS.Control != nil
+}
+
+func lspciUnnamed(s *parse.Sink, l parse.Line, text string) {
+	controls, found := strings.CutPrefix(text, "ACSCtl:")
+	if !found {
+		return
+	}
+	on := lspciSet(controls)
+	if on == nil {
+		return
+	}
+	lspciPortless(s, l, on)
+}
+
+// lspciPortless notes the ACS controls of a port that the text does not name.
+func lspciPortless(s *parse.Sink, l parse.Line, on []string) {
+	f := s.PCI()
+	for i := range f.UnnamedACS {
+		if u := &f.UnnamedACS[i]; u.Source == s.Source() && slices.Equal(u.Control, on) {
+			u.Count++
+			return
+		}
+	}
+	if len(f.UnnamedACS) < parse.MaxEntries {
+		f.UnnamedACS = append(f.UnnamedACS, facts.UnnamedACS{Control: on, Count: 1, Source: s.Source(), Line: l.Number})
+	}
+}
+
+// lspciSet lists the ACS controls that a line shows with a plus; nil where the
+// line shows none at all.
+func lspciSet(text string) []string {
+	var on []string
+	for word := range strings.FieldsSeq(text) {
+		name, sign := word[:len(word)-1], word[len(word)-1]
+		if !slices.Contains(checks.ACSNames(), name) {
+			continue
+		}
+		if on == nil {
+			on = []string{}
+		}
+		if sign == '+' {
+			on = append(on, name)
+		}
+	}
+	return on
+}
+
+// lspciWord is the control word of some ACS controls.
+func lspciWord(on []string) int {
+	word := 0
+	for bit, name := range checks.ACSNames() {
+		if slices.Contains(on, name) {
+			word |= 1 << bit
+		}
+	}
+	return word
+}
+
+func lspciBegin(s *parse.Sink, l parse.Line, address, class, rest string) *lspciDevice {
+	d := &lspciDevice{PCIDevice: s.Device(address, l), head: l, secondary: -1, subordinate: -1}
+	if d.Class == "" {
+		d.Class = class
+	}
+	if d.Vendor == "" {
+		d.Vendor, d.Device = lspciMaker(rest)
+	}
+	if d.PortType == "" && lspciRootPort.MatchString(rest) {
+		d.PortType = "root-port"
+	}
+	// The revision is a register too: what answers with ones does not answer.
+	if strings.HasSuffix(rest, "(rev ff)") || strings.Contains(rest, "(rev ff) ") {
+		d.OffBus = true
+	}
+	lspciGPUName(s, d.PCIDevice, rest, l)
+	return d
+}
+
+// lspciMaker reads vendor and device from a description.
+func lspciMaker(rest string) (vendor, device string) {
+	if all := lspciIDs.FindAllStringSubmatch(rest, -1); all != nil {
+		m := all[len(all)-1]
+		return "0x" + m[1], "0x" + m[2]
+	}
+	for _, v := range lspciVendors {
+		if strings.HasPrefix(rest, v.words) {
+			if m := lspciUnnamedDevice.FindStringSubmatch(rest); m != nil {
+				device = "0x" + m[1]
+			}
+			return v.id, device
+		}
+	}
+	return "", ""
+}
+
+// lspciRootPort are names of root ports: Intel's and others' say so, and AMD
+// calls those of its processors GPP bridges.
+var lspciRootPort = lazy.New(`Root Port|GPP Bridge`)
+
+// lspciUnnamedDevice is a device that the database does not know: "NVIDIA
+// Corporation Device 2684 (rev a1)".
+var lspciUnnamedDevice = lazy.New(`Device ([0-9a-f]{4})(?: |$)`)
+
+// lspciModel is the trade name in a description: "GA100 [A100 PCIe 40GB]".
+var lspciModel = lazy.New(`^(?:NVIDIA|nVidia) Corporation \w+ \[([^\]:]{3,64})\]`)
+
+// lspciGPUName notes the model of an NVIDIA GPU, which the database gives in
+// brackets.
+func lspciGPUName(s *parse.Sink, d *facts.PCIDevice, rest string, l parse.Line) {
+	m := lspciModel.FindStringSubmatch(rest)
+	if m == nil || !checks.IsGPU(d) {
+		return
+	}
+	if g := s.GPU(d.Address, l); g.Name == "" {
+		g.Name, g.Vendor, g.InPCI = m[1], "nvidia", true
+	}
+}
+
+var (
+	lspciDump    = lazy.New(`^[0-9a-f]{2,3}: (?:[0-9a-f]{2} ){1,15}[0-9a-f]{2}\s*$`)
+	lspciBus     = lazy.New(`^Bus: primary=([0-9a-f]{2}), secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})`)
+	lspciCap     = lazy.New(`^Capabilities: \[([0-9a-f]{2,3})(?: v\d+)?\] (.*)`)
+	lspciLink    = lazy.New(`Speed ([0-9.]+GT/s|unknown)(?: \([^)]*\))?, Width x(\d+)`)
+	lspciRegion  = lazy.New(`^Region (\d): (Memory|I/O ports) at (\S+) ?(?:\[[^\]]*\] )?(?:\(([^)]*)\))?.*?(?:\[size=(\d+)([KMGT]?)\])?$`)
+	lspciPayload = lazy.New(`MaxPayload (\d+) bytes`)
+	lspciRead1   = lazy.New(`MaxReadReq (\d+) bytes`)
+	lspciExpress = lazy.New(`^Express (?:\(v\d\) )?([A-Za-z/ -]+?)(?: \(Slot[+-]\))?(?:,|$)`)
+	lspciNUMA    = lazy.New(`^NUMA node: (\d{1,4})`)
+	lspciGroup   = lazy.New(`^IOMMU group: (\d{1,6})`)
+	lspciDriver  = lazy.New(`^Kernel driver in use: (\S+)`)
+	lspciReBAR   = lazy.New(`^BAR (\d): current size: (\d+)([KMGT]?)B, supported: (.*)`)
+	lspciSizes   = lazy.New(`(\d+)([KMGT]?)B`)
+)
+
+// detail reads one line below a function's head.
+func (d *lspciDevice) detail(s *parse.Sink, l parse.Line, text string) {
+	d.details++
+	s.Watch("pci.devices["+d.Address+"]", d.PCIDevice, l)
+	name, value, _ := strings.Cut(text, ":")
+	switch name {
+	case "Control":
+		d.control = true
+	case "Status":
+		d.status = true
+	case "Bus":
+		if m := lspciBus.FindStringSubmatch(text); m != nil {
+			secondary, _ := strconv.ParseUint(m[2], 16, 8) // The pattern lets two digits through.
+			subordinate, _ := strconv.ParseUint(m[3], 16, 8)
+			d.secondary, d.subordinate = int(secondary), int(subordinate)
+		}
+	case "Capabilities":
+		d.capabilities(text)
+	case "DevCap":
+		if m := lspciPayload.FindStringSubmatch(value); m != nil && d.MaxPayloadSupportedBytes == 0 {
+			d.MaxPayloadSupportedBytes = lspciTransfer(m[1])
+		}
+	case "DevCtl":
+		if strings.Contains(value, "RlxdOrd") {
+			d.RelaxedOrdering = new(strings.Contains(value, "RlxdOrd+"))
+		}
+	case "LnkCap", "LnkSta":
+		d.link(s, l, name, value)
+	case "ACSCap", "ACSCtl":
+		d.acs(name, value)
+	case "ATSCtl":
+		d.ATS = &facts.ATS{Enabled: strings.Contains(value, "Enable+")}
+	case "NUMA node":
+		if m := lspciNUMA.FindStringSubmatch(text); m != nil {
+			d.NUMANode = parse.Optional(m[1])
+		}
+	case "IOMMU group":
+		if m := lspciGroup.FindStringSubmatch(text); m != nil {
+			d.IOMMUGroup = parse.Optional(m[1])
+		}
+	case "Kernel driver in use":
+		if m := lspciDriver.FindStringSubmatch(text); m != nil {
+			d.Driver = escape.Printable(m[1], 64)
+		}
+	default:
+		switch {
+		case strings.HasPrefix(text, "Region "):
+			d.region(text)
+		case strings.HasPrefix(text, "Memory at "), strings.HasPrefix(text, "I/O ports at "):
+			d.plainRegion(text)
+		case strings.HasPrefix(text, "BAR "):
+			d.resizable(text)
+		case strings.HasPrefix(text, "MaxPayload "):
+			if m := lspciPayload.FindStringSubmatch(text); m != nil {
+				d.MaxPayloadBytes = lspciTransfer(m[1])
+			}
+			if m := lspciRead1.FindStringSubmatch(text); m != nil {
+				d.ReadRequestBytes = lspciTransfer(m[1])
+			}
+		case strings.HasPrefix(text, "RlxdOrd"):
+			d.RelaxedOrdering = new(strings.HasPrefix(text, "RlxdOrd+"))
+		}
+	}
+}
+
+// lspciTransfer reads a size of Max Payload Size or Max Read Request Size.
+func lspciTransfer(text string) int {
+	n := parse.Number(text)
+	if n < 128 || n > 4096 || n&(n-1) != 0 {
+		return 0
+	}
+	return n
+}
+
+func (d *lspciDevice) capabilities(text string) {
+	if strings.Contains(text, "<access denied>") {
+		d.denied = true
+		return
+	}
+	m := lspciCap.FindStringSubmatch(text)
+	if m == nil {
+		return
+	}
+	d.capability = m[2]
+	if len(m[1]) == 3 {
+		d.far = true
+	}
+	if strings.HasPrefix(m[2], "Express") {
+		if e := lspciExpress.FindStringSubmatch(m[2]); e != nil && checks.PortType(e[1]) != "" {
+			d.PortType = checks.PortType(e[1])
+		}
+	}
+}
+
+func (d *lspciDevice) link(s *parse.Sink, l parse.Line, name, value string) {
+	m := lspciLink.FindStringSubmatch(lspciRemark.ReplaceAllString(value, ""))
+	if m == nil {
+		return
+	}
+	if d.Link == nil {
+		d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)}
+	}
+	speed, width := checks.LinkSpeed(m[1]), checks.LinkWidth(m[2])
+	if name == "LnkCap" {
+		d.Link.MaxSpeedGTs, d.Link.MaxWidth = speed, width
+		return
+	}
+	d.Link.SpeedGTs, d.Link.Width = speed, width
+	d.Link.Source = fmt.Sprintf("%s:%d", s.Source(), l.Number)
+}
+
+// lspciRemark is what lspci adds to a speed or a width: "(ok)", "(downgraded)",
+// "(strange)", "(overdriven)".
+var lspciRemark = lazy.New(` \([a-z]+\)`)
+
+func (d *lspciDevice) acs(name, value string) {
+	set := lspciSet(value)
+	if set == nil {
+		return
+	}
+	if d.ACS == nil {
+		d.ACS = &facts.ACS{}
+	}
+	if name == "ACSCap" {
+		d.ACS.Capability = set
+	} else {
+		d.ACS.Control, d.ACS.ControlWord = set, lspciWord(set)
+	}
+}
+
+// plainRegion reads a BAR of lspci -v, which leaves the numbers out: BARs come in
+// their order, and one of 64 bits takes two places (PCI Local Bus Specification
+// 3.0, section 6.2.5.1).
+func (d *lspciDevice) plainRegion(text string) {
+	next := 0
+	for _, b := range d.BARs {
+		next = max(next, b.Index+1)
+		if b.Is64Bit {
+			next = max(next, b.Index+2)
+		}
+	}
+	d.region("Region " + strconv.Itoa(next) + ": " + text)
+}
+
+func (d *lspciDevice) region(text string) {
+	m := lspciRegion.FindStringSubmatch(text)
+	if m == nil || m[1] > "5" {
+		return
+	}
+	size, ok := lspciBytes(m[5], m[6])
+	if !ok && m[3] != "<unassigned>" || len(d.BARs) > 6 {
+		return
+	}
+	index := parse.Number(m[1])
+	if slices.ContainsFunc(d.BARs, func(b facts.BAR) bool { return b.Index == index }) {
+		return
+	}
+	d.BARs = append(d.BARs, facts.BAR{
+		Index: index, SizeBytes: size, IO: m[2] == "I/O ports", Unassigned: m[3] == "<unassigned>",
+		Prefetchable: strings.Contains(m[4], " prefetchable"), Is64Bit: strings.Contains(m[4], "64-bit"),
+	})
+}
+
+// lspciBytes reads a size in bytes with a unit of 1024.
+func lspciBytes(digits, unit string) (int64, bool) {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	shift := 10 * (strings.Index("KMGT", unit) + 1)
+	if unit == "" {
+		shift = 0
+	}
+	if err != nil || n <= 0 || n > 1<<(62-shift) {
+		return 0, false
+	}
+	return n << shift, true
+}
+
+func (d *lspciDevice) resizable(text string) {
+	m := lspciReBAR.FindStringSubmatch(text)
+	if m == nil || m[1] > "5" || len(d.ResizableBARs) > 6 || !strings.Contains(d.capability, "Resizable BAR") || strings.Contains(d.capability, "Virtual") {
+		return
+	}
+	size, ok := lspciBytes(m[2], m[3])
+	if !ok {
+		return
+	}
+	largest := size
+	for _, other := range lspciSizes.FindAllStringSubmatch(m[4], 64) {
+		if n, ok := lspciBytes(other[1], other[2]); ok {
+			largest = max(largest, n)
+		}
+	}
+	d.ResizableBARs = append(d.ResizableBARs, facts.ResizableBAR{Index: parse.Number(m[1]), SizeBytes: size, MaxBytes: largest})
+}
+
+// dump takes a line of a hexadecimal dump, "10: 00 00 ...", which must go on
+// where the one before ended.
+func (d *lspciDevice) dump(line string) {
+	offset, bytes, _ := strings.Cut(line, ": ")
+	at, err := strconv.ParseUint(offset, 16, 16)
+	if err != nil || int(at) != len(d.hex) {
+		return
+	}
+	for word := range strings.FieldsSeq(bytes) {
+		if b, err := strconv.ParseUint(word, 16, 8); err == nil && len(d.hex) < 4096 {
+			d.hex = append(d.hex, byte(b))
+		}
+	}
+}
+
+// lspciFinish notes what the block as a whole tells: how much of config space
+// was shown, and the place of the functions in the tree.
+func lspciFinish(s *parse.Sink, t *tree, devices []*lspciDevice, prompt string) {
+	verbose := 0
+	s.Settle()
+	for _, d := range devices {
+		if len(d.hex) >= 64 {
+			d.decode()
+		}
+		switch {
+		case d.denied:
+			d.ConfigBytes = 64
+		case d.far && d.control && d.status:
+			// All capabilities are there, and the last ones among them.
+			d.ConfigBytes, d.Extended = 4096, true
+		case d.far:
+			d.ConfigBytes = 4096
+		}
+		if d.control || d.details > 3 {
+			verbose++
+		}
+		if d.ACS != nil && d.ACS.Capability == nil {
+			d.ACS.Capability = slices.Clone(d.ACS.Control)
+		}
+		if d.ACS != nil && d.ACS.Control == nil {
+			d.ACS = nil
+		}
+		if d.secondary > 0 && d.secondary <= d.subordinate && strings.HasPrefix(d.Class, "0x0604") {
+			t.below(d)
+		}
+	}
+	if lspciWhole(devices, prompt, verbose) {
+		s.WholePCI()
+		t.whole = t.whole || verbose == len(devices)
+	}
+}
+
+// decode reads a dump of config space.
+func (d *lspciDevice) decode() {
+	checks.ReadConfig(d.PCIDevice, d.hex)
+	if len(d.hex) < 64 || d.OffBus {
+		return
+	}
+	if header := d.hex[0x0e] &^ 0x80; header == 1 { // A bridge: its buses (PCI_SECONDARY_BUS, PCI_SUBORDINATE_BUS).
+		d.secondary, d.subordinate = int(d.hex[0x19]), int(d.hex[0x1a])
+	}
+	if d.Vendor == "" {
+		d.Vendor = fmt.Sprintf("0x%02x%02x", d.hex[1], d.hex[0])
+		d.Device = fmt.Sprintf("0x%02x%02x", d.hex[3], d.hex[2])
+	}
+}
+
+// tree is what texts tell of the tree.
+type tree struct {
+	// bridges are the PCI bridges by the bus below them, of each text that shows
+	// some.
+	bridges map[string]string
+	// whole is set once a text shows the buses below every bridge.
+	whole bool
+}
+
+// below notes which buses a bridge leads to.
+func (t *tree) below(d *lspciDevice) {
+	domain, _, _ := strings.Cut(d.Address, ":")
+	for bus := d.secondary; bus <= d.subordinate && len(t.bridges) < 4*parse.MaxDevices; bus++ {
+		key := fmt.Sprintf("%s:%02x", domain, bus)
+		// The bridge nearest to a bus has it as its secondary one.
+		if bus == d.secondary || t.bridges[key] == "" {
+			t.bridges[key] = d.Address
+		}
+	}
+}
+
+// lspciWhole reports whether a block lists every function: nothing filtered it,
+// and it begins with a host bridge, as all machines with a PCI bus do.
+func lspciWhole(devices []*lspciDevice, prompt string, verbose int) bool {
+	if len(devices) < 3 || !strings.HasPrefix(devices[0].Class, "0x0600") {
+		return false
+	}
+	if strings.ContainsAny(prompt, "|") || strings.Contains(prompt, " -s") || strings.Contains(prompt, " -d") {
+		return false
+	}
+	_, _, _, ok := lspciHeadOf(devices[0].head.Text)
+	return ok && (verbose == 0 || verbose == len(devices))
+}
+
+// place gives each function its bridges and its root bus. A bridge names the
+// buses below it; a function whose bus no known bridge names is on a root bus
+// only if the whole list was shown, for then no bridge is missing.
+func (t *tree) place(s *parse.Sink) {
+	if len(t.bridges) == 0 && !t.whole {
+		return
+	}
+	for _, address := range s.Addresses() {
+		d := s.KnownDevice(address)
+		if d.RootBus != "" || d.Ancestors != nil {
+			continue
+		}
+		ancestors, root := t.above(s, address)
+		if root == "" {
+			continue
+		}
+		d.RootBus = root
+		if len(ancestors) > 0 {
+			d.Ancestors = ancestors
+		}
+	}
+}
+
+// above lists the bridges above a function, the root port first, and its root
+// bus; that is empty where it cannot be told.
+func (t *tree) above(s *parse.Sink, address string) (ancestors []string, root string) {
+	const deepest = 64 // More than PCI Express allows to be nested.
+	for at := address; len(ancestors) < deepest; {
+		bus := at[:strings.LastIndex(at, ":")]
+		bridge := t.bridges[bus]
+		if bridge == "" {
+			slices.Reverse(ancestors)
+			return ancestors, t.rootBus(s, bus, ancestors)
+		}
+		if slices.Contains(ancestors, bridge) || bridge == address {
+			return nil, "" // A loop: no real machine.
+		}
+		// Between the bus and the bridge that is known to lead there another
+		// one may be missing.
+		ancestors = append(ancestors, bridge)
+		at = bridge
+	}
+	return nil, ""
+}
+
+// rootBus names the root bus. Without the whole list, the bus of the topmost
+// bridge that is known is one only if that bridge is a root port.
+func (t *tree) rootBus(s *parse.Sink, bus string, ancestors []string) string {
+	if t.whole {
+		return "pci" + bus
+	}
+	if len(ancestors) > 0 {
+		if top := s.KnownDevice(ancestors[0]); top != nil && top.PortType == "root-port" {
+			return "pci" + bus
+		}
+	}
+	return ""
+}

@@ -1,0 +1,108 @@
+package pci
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// setpciKind is what setpci prints of an ACS control register: the value alone
+// behind its prompt, or with -v the place before it.
+var setpciKind = &parse.Kind{
+	Name: "setpci", Title: "ACS control, from setpci", Command: "sudo setpci -v -s 3b:08.0 ECAP_ACS+6.w", Gives: []string{"pci"},
+	Anchors: []string{"(cap ", "(ecap "}, Commands: []string{"setpci", "for"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		if !ok {
+			return false
+		}
+		if setpciLooped(in) > 0 {
+			return true
+		}
+		_, _, read := setpciValue(in, l)
+		return read
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		for range setpciLooped(in) {
+			l, _ := in.Next()
+			if word, err := strconv.ParseUint(strings.TrimSpace(l.Text), 16, 16); err == nil && word != 0xffff {
+				lspciPortless(s, l, append([]string{}, checks.ACSWord(int(word))...))
+			}
+		}
+		for {
+			l, ok := in.Peek()
+			if !ok {
+				return
+			}
+			address, word, read := setpciValue(in, l)
+			if !read {
+				return
+			}
+			in.Next()
+			d := s.Device(address, l)
+			if d.ACS == nil {
+				on := checks.ACSWord(word)
+				d.ACS = &facts.ACS{Capability: on, Control: on, ControlWord: word}
+			}
+		}
+	},
+}
+
+var (
+	// setpciRead is a command that reads the ACS control: by name, or at the
+	// place that PLX's PEX 8700 switches have it (f24h + 6).
+	setpciRead = lazy.New(`-s +((?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b.* (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\|)`)
+	setpciWord = lazy.New(`^([0-9a-f]{4})$`)
+	// setpciLoop is a shell loop that reads it of one port after the other, as
+	// NCCL's and PyTorch's threads show it: "for p in ...; do sudo setpci -s $p
+	// f2a.w; done". Whose value is whose the output does not tell.
+	setpciLoop = lazy.New(`\bfor \w.*\bsetpci +-s +["']?\$\{?\w+\}?["']? (?:(?i:ECAP_ACS)\+(?:0x)?0?6\.[wW]|(?:0x)?f2a\.[wW])(?: |$|;|\|)`)
+	setpciSudo = lazy.New(`^\[sudo\] password for `)
+	setpciLong = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d[^)]*\+0?6\) = ([0-9a-f]{4})\b`)
+	// setpciAt is setpci -v of pciutils since 3.3, which gives the place of the
+	// capability and then that of the register: "(ecap 000d @2a0) @2a6 = 001d".
+	setpciAt = lazy.New(`^((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) \(ecap 0?0?0d @([0-9a-f]{3})\) @([0-9a-f]{3})(?: =)? ([0-9a-f]{4})$`)
+)
+
+// setpciLooped is how many lines a loop over ports has printed, sudo's question
+// among them; none where the next line is not the first of such a loop.
+func setpciLooped(in *parse.Lines) int {
+	if !in.After("for") || !setpciLoop.MatchString(in.Prompt().Command) {
+		return 0
+	}
+	lines := in.Ahead(200)
+	n := 0
+	for n < len(lines) && (setpciWord.MatchString(strings.TrimSpace(lines[n].Text)) || n == 0 && setpciSudo.MatchString(lines[n].Text)) {
+		n++
+	}
+	if n == 1 && setpciSudo.MatchString(lines[0].Text) {
+		return 0
+	}
+	return n
+}
+
+func setpciValue(in *parse.Lines, l parse.Line) (address string, word int, ok bool) {
+	digits := ""
+	if m := setpciLong.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
+		address, digits = facts.Address(m[1]), m[2]
+	} else if m := setpciAt.FindStringSubmatch(strings.TrimSpace(l.Text)); m != nil {
+		capability, _ := strconv.ParseUint(m[2], 16, 16)
+		register, _ := strconv.ParseUint(m[3], 16, 16)
+		if register != capability+6 {
+			return "", 0, false
+		}
+		address, digits = facts.Address(m[1]), m[4]
+	} else if in.After("setpci") {
+		command, value := setpciRead.FindStringSubmatch(in.Prompt().Command), setpciWord.FindStringSubmatch(strings.TrimSpace(l.Text))
+		if command == nil || value == nil {
+			return "", 0, false
+		}
+		address, digits = facts.Address(command[1]), value[1]
+	}
+	n, err := strconv.ParseUint(digits, 16, 16)
+	return address, int(n), err == nil && address != "" && n != 0xffff
+}

@@ -1,0 +1,82 @@
+package rdma
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// gdscheckKind is the report of gdscheck -p on GPUDirect Storage
+// (https://docs.nvidia.com/gpudirect-storage/troubleshooting-guide/).
+var gdscheckKind = &parse.Kind{
+	Name:    "gdscheck",
+	Title:   "GPUDirect Storage, from gdscheck",
+	Command: "/usr/local/cuda/gds/tools/gdscheck -p",
+	Gives:   []string{"storage"},
+	Anchors: []string{"GDS release version", "nvidia_fs version", "DRIVER CONFIGURATION:", "CUFILE CONFIGURATION:", "properties.use_compat_mode", "properties.allow_compat_mode"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && gdscheckBelongs(l.Text)
+	},
+	Read: gdscheckRead,
+}
+
+var (
+	gdscheckRule     = lazy.New(`^\s*=+\s*$`)
+	gdscheckTitle    = lazy.New(`^\s*(ENVIRONMENT|DRIVER CONFIGURATION|CUFILE CONFIGURATION|GPU INFO|PLATFORM INFO):\s*$`)
+	gdscheckDriver   = lazy.New(`^\s*\**(--)?([A-Za-z][\w /+-]*?)\s*:\s*(Supported|Unsupported|Enabled|Disabled|Loaded|Not Loaded|Configured|Not configured|Up: \d+ Down: \d+)\b.*$`)
+	gdscheckProperty = lazy.New(`^\s*((?:properties|fs|execution|profile|logging|denylist|blacklist|miscellaneous)\.[\w.]+)\s*:\s*(.*?)\s*$`)
+	gdscheckIOMMU    = lazy.New(`^\s*IOMMU:\s*(.+?)\s*$`)
+	gdscheckGPU      = lazy.New(`^\s*GPU index \d+ .*(?:supports GDS|does not support GDS)`)
+	gdscheckOther    = lazy.New(`^\s*(?:GDS release version|nvidia_fs version|libcufile version|Platform|Nvidia Driver Info Status|Cuda Driver Version Installed|Platform verification|CUFILE_ENV_\w+|CUFILE_\w+|use pci p2pdma|pci_p2pdma)\b.*$`)
+)
+
+func gdscheckBelongs(line string) bool {
+	for _, form := range []*lazy.Regexp{gdscheckRule, gdscheckTitle, gdscheckDriver, gdscheckProperty, gdscheckIOMMU, gdscheckGPU, gdscheckOther} {
+		if form.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+func gdscheckRead(s *parse.Sink, in *parse.Lines) {
+	g := s.Storage().GDS
+	if g == nil {
+		g = &facts.GDS{Source: s.Source()}
+		s.Storage().GDS = g
+	}
+	in.While(func(l parse.Line) bool {
+		if strings.TrimSpace(l.Text) == "" {
+			return ahead(in, gdscheckBelongs)
+		}
+		if !gdscheckBelongs(l.Text) {
+			return false
+		}
+		if g.Line == 0 {
+			g.Line = l.Number
+		}
+		s.Watch("storage.gds", g, l)
+		if m := gdscheckDriver.FindStringSubmatch(l.Text); m != nil {
+			gdscheckSet(&g.Drivers, strings.TrimSpace(m[2]), strings.ToLower(m[3]))
+		} else if m := gdscheckProperty.FindStringSubmatch(l.Text); m != nil {
+			gdscheckSet(&g.Properties, m[1], escape.Printable(m[2], 200))
+		} else if m := gdscheckIOMMU.FindStringSubmatch(l.Text); m != nil && g.IOMMU == "" {
+			g.IOMMU = strings.ToLower(escape.Printable(m[1], 60))
+		}
+		return true
+	})
+}
+
+// gdscheckSet notes a value once; a report has some sixty of them.
+func gdscheckSet(to *map[string]string, name, value string) {
+	if *to == nil {
+		*to = make(map[string]string)
+	}
+	if _, ok := (*to)[name]; !ok && len(*to) < 500 {
+		(*to)[name] = value
+	}
+}

@@ -1,0 +1,135 @@
+package rdma
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// ibSysfsKind is what grep prints of files below /sys/class/infiniband: a path
+// and a value in one line.
+var ibSysfsKind = &parse.Kind{
+	Name:    "ib-sysfs",
+	Title:   "RDMA ports, from /sys/class/infiniband",
+	Command: "grep . /sys/class/infiniband/*/ports/*/*",
+	Gives:   []string{"nics"},
+	Anchors: []string{"class/infiniband/"},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		m := ibSysfsLine.FindStringSubmatch(l.Text)
+		return m != nil && ibSysfsNote(s, m[1], m[2], m[3], m[4], l)
+	},
+}
+
+// ibSysfsCatKind is the value of one such file that cat showed.
+var ibSysfsCatKind = &parse.Kind{
+	Name:     "ib-sysfs-cat",
+	Title:    "a file below /sys/class/infiniband",
+	Gives:    []string{"nics"},
+	Commands: []string{"cat", "more", "head"},
+	Begins: func(in *parse.Lines) bool {
+		return ibSysfsPath.MatchString(in.Prompt().Command)
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		m := ibSysfsPath.FindStringSubmatch(in.Prompt().Command)
+		if l, ok := in.Next(); ok && m != nil {
+			ibSysfsNote(s, m[1], m[2], m[3], l.Text, l)
+		}
+	},
+}
+
+// ibSysfsCongestion are the counters of RoCE's congestion control (mlx5:
+// drivers/infiniband/hw/mlx5/counters.c of Linux, cong_cnts).
+var ibSysfsCongestion = map[string]bool{"np_cnp_sent": true, "np_ecn_marked_roce_packets": true, "rp_cnp_handled": true}
+
+var (
+	ibSysfsLine = lazy.New(`^/sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+):\s*(.*?)\s*$`)
+	ibSysfsPath = lazy.New(` /sys/class/infiniband/([\w.-]+)/ports/(\d+)/([\w/]+)\s*$`)
+)
+
+// ibSysfsNote takes one file of a port. What the files hold is in the kernel's
+// Documentation/ABI/stable/sysfs-class-infiniband.
+func ibSysfsNote(s *parse.Sink, device, number, file, value string, l parse.Line) bool {
+	p := facts.RDMAPort{Device: device}
+	p.Port, _ = leadingNumber(number)
+	folder, name := "", file
+	if i := strings.LastIndexByte(file, '/'); i >= 0 {
+		folder, name = file[:i], file[i+1:]
+	}
+	switch {
+	case file == "state":
+		p.State = State(value)
+	case file == "phys_state":
+		p.PhysicalState = PhysicalState(value)
+	case file == "rate":
+		p.RateGbps = rate(value)
+	case file == "link_layer":
+		p.LinkLayer = LinkLayer(value)
+	case file == "lid":
+		p.LID = lid(value)
+	case file == "sm_lid":
+		p.SMLID = lid(value)
+	case folder == "counters" || folder == "hw_counters":
+		// Notifications of congestion are of RoCE: a port that has counted some
+		// is none of InfiniBand. The counters are there on both.
+		n, err := strconv.ParseInt(value, 10, 64)
+		if congestion := ibSysfsCongestion[name]; congestion && err == nil && n > 0 {
+			p.LinkLayer = "Ethernet"
+		} else if !counter(&p, name, value) {
+			return false
+		}
+	case folder == "gids" || folder == "gid_attrs/types" || folder == "gid_attrs/ndevs":
+		index, err := strconv.Atoi(name)
+		if err != nil || index >= maxGIDs {
+			return false
+		}
+		g := facts.GID{Index: index}
+		switch folder {
+		case "gids":
+			if !strings.Contains(value, ":") {
+				return false
+			}
+			g.GID = value
+		case "gid_attrs/types":
+			if g.Type = gidType(value); g.Type == "" {
+				return false
+			}
+		default:
+			if strings.ContainsAny(value, " :") {
+				return false
+			}
+			g.Netdev = value
+		}
+		addGID(&p, g)
+	default:
+		return false
+	}
+	Merge(s, p, l)
+	return true
+}
+
+// cmaRoCEModeKind is what cma_roce_mode of MLNX_OFED prints: the type of GID
+// that rdma_cm takes on a port.
+var cmaRoCEModeKind = &parse.Kind{
+	Name:     "cma_roce_mode",
+	Title:    "the RoCE version of rdma_cm, from cma_roce_mode",
+	Command:  "cma_roce_mode -d mlx5_0 -p 1",
+	Gives:    []string{"nics"},
+	Commands: []string{"cma_roce_mode"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && flag(in.Prompt().Command, "-d") != "" && cmaRoCEModeLine.MatchString(l.Text)
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		command := in.Prompt().Command
+		if l, ok := in.Next(); ok {
+			p := facts.RDMAPort{Device: flag(command, "-d"), DefaultRoCE: gidType(l.Text), LinkLayer: "Ethernet"}
+			p.Port, _ = leadingNumber(flag(command, "-p"))
+			Merge(s, p, l)
+		}
+	},
+}
+
+var cmaRoCEModeLine = lazy.New(`^\s*(?:IB/)?RoCE v[12]\s*$`)

@@ -1,0 +1,49 @@
+package rdma
+
+import (
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// ibdev2netdevKind is the map from RDMA ports to network interfaces by the
+// script of MLNX_OFED, short or with -v.
+var ibdev2netdevKind = &parse.Kind{
+	Name:    "ibdev2netdev",
+	Title:   "RDMA ports and their interfaces, from ibdev2netdev",
+	Command: "ibdev2netdev -v",
+	Gives:   []string{"nics"},
+	Anchors: []string{" ==> "},
+	Line:    ibdev2netdevRead,
+}
+
+var (
+	ibdev2netdevLine  = lazy.New(`^\s*(?:([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) )?([\w.-]+) (.*)==> (\S+) \((Up|Down)\)`)
+	ibdev2netdevPort  = lazy.New(`\bport (\d+)(?: \(([A-Z]+) *\))?`)
+	ibdev2netdevModel = lazy.New(`^\((MT\d+) `)
+	ibdev2netdevFW    = lazy.New(`\bfw (\d[\d.]+)`)
+)
+
+func ibdev2netdevRead(s *parse.Sink, l parse.Line) bool {
+	m := ibdev2netdevLine.FindStringSubmatch(l.Text)
+	if m == nil {
+		return false
+	}
+	port := ibdev2netdevPort.FindStringSubmatch(m[3])
+	if port == nil {
+		return false
+	}
+	up := m[5] == "Up"
+	p := facts.RDMAPort{Device: m[2], Netdev: m[4], NetdevUp: &up, LinkLayer: netdevLayer(m[4])}
+	p.Port, _ = leadingNumber(port[1])
+	p.State = State(port[2])
+	p.Address = facts.Address(m[1])
+	if model := ibdev2netdevModel.FindStringSubmatch(m[3]); model != nil {
+		p.Model = model[1]
+	}
+	if fw := ibdev2netdevFW.FindStringSubmatch(m[3]); fw != nil {
+		p.Firmware = fw[1]
+	}
+	Merge(s, p, l)
+	return true
+}

@@ -1,0 +1,62 @@
+package rdma
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// linkKind is the listing of ports by iproute2 (rdma link), and its
+// counters (rdma statistic).
+var linkKind = &parse.Kind{
+	Name:    "rdma-link",
+	Title:   "RDMA ports, from rdma link",
+	Command: "rdma link",
+	Gives:   []string{"nics"},
+	Anchors: []string{"physical_state", "out_of_sequence", "local_ack_timeout_err"},
+	Line:    linkRead,
+}
+
+// linkHead is "link mlx5_0/1 ", or "1/1: mlx5_0/1: " before iproute2 5.0.
+var linkHead = lazy.New(`^\s*(?:link |\d+/\d+: )([\w.-]+)/(\d+):? `)
+
+func linkRead(s *parse.Sink, l parse.Line) bool {
+	m := linkHead.FindStringSubmatchIndex(l.Text)
+	if m == nil {
+		return false
+	}
+	p := facts.RDMAPort{Device: l.Text[m[2]:m[3]]}
+	p.Port, _ = leadingNumber(l.Text[m[4]:m[5]])
+	words := strings.Fields(l.Text[m[1]:])
+	known := false
+	for i := 0; i+1 < len(words); i += 2 {
+		switch key, value := words[i], words[i+1]; key {
+		case "state":
+			p.State, known = State(value), true
+		case "physical_state":
+			p.PhysicalState, known = PhysicalState(value), true
+		case "netdev":
+			p.Netdev = value
+			p.LinkLayer = netdevLayer(value)
+		case "lid":
+			p.LID = lid(value)
+		case "sm_lid":
+			p.SMLID = lid(value)
+		case "subnet_prefix":
+			p.LinkLayer = "InfiniBand"
+		case "netdev_index":
+		default:
+			known = counter(&p, key, value) || known
+		}
+	}
+	if !known {
+		return false
+	}
+	if p.LinkLayer == "" && p.LID == nil && p.Netdev != "" {
+		p.LinkLayer = "Ethernet"
+	}
+	Merge(s, p, l)
+	return true
+}

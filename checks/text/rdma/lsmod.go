@@ -1,0 +1,134 @@
+package rdma
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// lsmodKind is the list of loaded kernel modules, whole or through grep.
+var lsmodKind = &parse.Kind{
+	Name:     "lsmod",
+	Title:    "loaded kernel modules, from lsmod",
+	Command:  "lsmod",
+	Gives:    []string{"nics"},
+	Anchors:  []string{"Used by", "nvidia_peermem", "nv_peer_mem", "ib_core", "ib_uverbs", "mlx5_ib", "mlx5_core", "gdrdrv", "nvidia_fs", "amdgpu", "nvidia_uvm", "rdma_cm", "rdma_ucm", "ib_umad", "ib_ipoib"},
+	Commands: []string{"lsmod", "cat /proc/modules"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && (lsmodHead.MatchString(l.Text) || lsmodRow.MatchString(l.Text))
+	},
+	Read: lsmodRead,
+}
+
+// lsmodPromptKind takes a prompt with lsmod. A filter that nothing passes
+// prints nothing, and that is an answer, too.
+var lsmodPromptKind = &parse.Kind{
+	Name:    "lsmod-prompt",
+	Title:   "a search in the loaded kernel modules",
+	Gives:   []string{"nics"},
+	Anchors: []string{"lsmod"},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		p, ok := parse.PromptOf(l.Text)
+		if !ok || !parse.HasCommand(p.Command, "lsmod") || !lsmodShowsPeerMemory(p.Command) {
+			return false
+		}
+		if nics := s.NICs(); nics.Modules == nil || nics.ModulesPartial {
+			if nics.Modules == nil {
+				nics.Modules = []string{}
+			}
+			nics.ModulesPartial = false
+			s.Told("nics.modules", nics.Modules, l)
+		}
+		return true
+	},
+}
+
+var (
+	lsmodHead = lazy.New(`^\s*Module\s+Size\s+Used by\s*$`)
+	// lsmodRow is "name size users [user,user]"; the users may be a count
+	// followed by [permanent], and a listing that was folded may end early.
+	lsmodRow = lazy.New(`^\s*([a-z][a-z0-9_]{1,63})\s+(\d{3,10})\s+(-?\d+)(?:\s+([a-z0-9_,.-]+|\[permanent\](?:,[a-z0-9_,.-]*)?))?\s*$`)
+)
+
+// lsmodKnown are the modules that bear on RDMA and on the access of NICs to
+// GPU memory.
+var lsmodKnown = []string{
+	"nvidia_peermem", "nv_peer_mem", "efa_nv_peermem", "ib_peer_mem", "gdrdrv", "nvidia_fs", "nvidia", "nvidia_uvm", "amdgpu",
+	"ib_core", "ib_uverbs", "ib_umad", "ib_cm", "ib_ipoib", "iw_cm", "rdma_cm", "rdma_ucm", "mlx4_core", "mlx4_ib", "mlx5_core", "mlx5_ib",
+	"efa", "irdma", "bnxt_re", "ionic_rdma", "qedr", "hns_roce", "siw", "rdma_rxe", "mlx_compat",
+}
+
+func lsmodRead(s *parse.Sink, in *parse.Lines) {
+	// Without its head a list may be a part of one.
+	partial := true
+	if in.After("lsmod", "cat /proc/modules") {
+		partial = !lsmodShowsPeerMemory(in.Prompt().Command)
+	}
+	nics := s.NICs()
+	if nics.Modules == nil {
+		nics.Modules = []string{}
+		nics.ModulesPartial = true
+	}
+	note := func(name string) {
+		if slices.Contains(lsmodKnown, name) && !slices.Contains(nics.Modules, name) {
+			nics.Modules = append(nics.Modules, name)
+		}
+	}
+	begin, _ := in.Peek()
+	first := true
+	in.While(func(l parse.Line) bool {
+		if lsmodHead.MatchString(l.Text) {
+			if !first {
+				return false
+			}
+			first = false
+			if !strings.Contains(in.Prompt().Command, "|") {
+				partial = false
+			}
+			return true
+		}
+		first = false
+		m := lsmodRow.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		note(m[1])
+		for user := range strings.SplitSeq(m[4], ",") { // What uses a module is loaded as well.
+			note(user)
+		}
+		return true
+	})
+	nics.ModulesPartial = nics.ModulesPartial && partial
+	s.Told("nics.modules", nics.Modules, begin) // The list begins there.
+}
+
+// lsmodShowsPeerMemory reports whether a command line of lsmod would have
+// shown the modules of GPUDirect RDMA, were they loaded: it has no filter, or
+// one whose words they hold.
+func lsmodShowsPeerMemory(command string) bool {
+	parts := strings.Split(command, "|")
+	// An alternative "a|b" or "a\|b" of a pattern is no pipe.
+	pattern := strings.Join(parts[1:], "|")
+	switch {
+	case len(parts) == 1:
+		return true
+	case strings.Contains(pattern, "-v") || !strings.Contains(pattern, "grep"):
+		return false
+	}
+	for word := range strings.FieldsFuncSeq(strings.ToLower(pattern), func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_", r) }) {
+		if len(word) >= 3 && lsmodAsksForPeermem(word) {
+			return true
+		}
+	}
+	return false
+}
+
+// lsmodAsksForPeermem reports whether a pattern of grep lets nvidia_peermem
+// through: it is a part of its name, or holds "peer".
+func lsmodAsksForPeermem(pattern string) bool {
+	const module = "nvidia_peermem"
+	return strings.Contains(module, pattern) || strings.Contains(pattern, "peer")
+}

@@ -1,0 +1,199 @@
+package software
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// The report of python -m torch.utils.collect_env, and of vLLM's own, which
+// begins with the same lines (torch/utils/collect_env.py, vllm/collect_env.py).
+// Its lines are taken one by one: people leave out parts of it, and other
+// outputs stand in its middle (lscpu, nvidia-smi topo -m, variables).
+
+// collectEnvNone are the values that stand for no value.
+var collectEnvNone = map[string]bool{"": true, "N/A": true, "None": true, "No CUDA": true, "Could not collect": true, "Failed to detect": true}
+
+// collectEnvLine is a line "Name: value" of the report.
+var collectEnvLine = lazy.New(`^\s*(PyTorch version|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|CUDA runtime version|Nvidia driver version|cuDNN version|HIP runtime version|MIOpen runtime version|ROCM Version)\s*: ?(.*?)\s*$`)
+
+// collectEnvPackages are the names under which values are noted as software.
+var collectEnvPackages = map[string]string{
+	"PyTorch version":            "torch",
+	"CUDA used to build PyTorch": "cuda-runtime",
+	"ROCM used to build PyTorch": "hip",
+	"CUDA runtime version":       "cuda-toolkit",
+	"Nvidia driver version":      "nvidia-driver",
+	"HIP runtime version":        "hip",
+	"MIOpen runtime version":     "miopen",
+	"ROCM Version":               "rocm",
+	"cuDNN version":              "cudnn",
+}
+
+// collectEnvVersion is a version at the beginning of a value; the toolkit's and
+// cuDNN's may be a path that ends in one.
+var collectEnvVersion = lazy.New(`^(?:Probably one of the following:)?(?:/\S*libcudnn\.so\.)?([0-9]+(?:\.[0-9]+)[\w.+-]*)`)
+
+// collectEnvKind takes the lines of the report but those of the GPUs.
+var collectEnvKind = &parse.Kind{
+	Name: "collect-env", Title: "PyTorch's report on its environment", Command: "python -m torch.utils.collect_env",
+	Gives: []string{"software", "host"},
+	Anchors: []string{
+		"PyTorch version: ", "used to build PyTorch: ", "CUDA runtime version: ", "Nvidia driver version: ", "cuDNN version: ", "HIP runtime version: ",
+		"MIOpen runtime version: ", "ROCM Version", "OS: ", "PyTorch version              :", "CUDA used to build PyTorch   :", "ROCM used to build PyTorch   :",
+		"OS                           :", "CUDA runtime version         :", "Nvidia driver version        :", "cuDNN version                :", "HIP runtime version          :",
+		"MIOpen runtime version       :",
+	},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		m := collectEnvLine.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		name, value := m[1], m[2]
+		if name == "OS" {
+			return collectEnvOS(s, value, l)
+		}
+		if collectEnvNone[value] {
+			return true
+		}
+		if v := collectEnvVersion.FindStringSubmatch(value); v != nil && collectEnvPackages[name] != "" {
+			s.Package(collectEnvPackages[name], v[1], "", "collect_env", l)
+			if name == "Nvidia driver version" {
+				gpus := s.GPUs()
+				if gpus.Driver.Version == "" {
+					gpus.Driver.Version = v[1]
+				}
+				s.Told("gpus.driver.version", v[1], l)
+			}
+		}
+		return true
+	},
+}
+
+// collectEnvDistribution is the value of "OS": "Ubuntu 22.04.3 LTS (x86_64)".
+var collectEnvDistribution = lazy.New(`^(.{3,80}?)(?: \((x86_64|aarch64|arm64|ppc64le)\))?$`)
+
+func collectEnvOS(s *parse.Sink, value string, l parse.Line) bool {
+	m := collectEnvDistribution.FindStringSubmatch(value)
+	if m == nil || m[2] == "" && !strings.ContainsAny(value, "0123456789") {
+		return false
+	}
+	host := s.HostFacts()
+	if host.Distribution == "" {
+		host.Distribution = m[1]
+		s.Told("host.distribution", m[1], l)
+	}
+	if host.Arch == "" && m[2] != "" {
+		host.Arch = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64", "ppc64le": "ppc64le"}[m[2]]
+	}
+	return true
+}
+
+// collectEnvGPU is a GPU of the report: "GPU 0: NVIDIA H100 80GB HBM3".
+var collectEnvGPU = lazy.New(`^\s*(?:GPU models and configuration\s*: *)?GPU ([0-9]{1,4}): (.{2,80}?)\s*$`)
+
+// collectEnvGPUs takes the list of GPUs, which begins in the line of its title
+// or in the one after it.
+var collectEnvGPUs = &parse.Kind{
+	Name: "collect-env-gpus", Title: "GPUs in PyTorch's report on its environment", Command: "python -m torch.utils.collect_env",
+	Gives:   []string{"gpus"},
+	Anchors: []string{"GPU models and configuration"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		return ok && strings.HasPrefix(strings.TrimSpace(l.Text), "GPU models and configuration")
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		title, _ := in.Next()
+		collectEnvAdd(s, title)
+		for _, l := range in.While(func(l parse.Line) bool { return collectEnvGPU.MatchString(l.Text) }) {
+			collectEnvAdd(s, l)
+		}
+	},
+}
+
+// collectEnvAMD is in the names of AMD's GPUs.
+var collectEnvAMD = lazy.New(`(?i)\bAMD\b|Radeon|Instinct|\bgfx[0-9]|\bMI[0-9]{2,3}[AX]?\b`)
+
+func collectEnvAdd(s *parse.Sink, l parse.Line) {
+	m := collectEnvGPU.FindStringSubmatch(l.Text)
+	if m == nil {
+		return
+	}
+	index := parse.Optional(m[1])
+	if index == nil {
+		return
+	}
+	g := s.GPUAt(*index, l)
+	// nvidia-smi -L puts the GPU's id behind its name.
+	name, _, _ := strings.Cut(m[2], " (UUID")
+	if g.Name == "" {
+		g.Name = name
+	}
+	if g.Vendor == "" {
+		g.Vendor = "nvidia"
+		if collectEnvAMD.MatchString(name) {
+			g.Vendor = "amd"
+		}
+	}
+}
+
+// osReleaseLine is a line of /etc/os-release, or of lsb_release -a.
+var osReleaseLine = lazy.New(`^\s*(?:(PRETTY_NAME|VERSION_ID|DISTRIB_DESCRIPTION)="?([^"]{1,80}?)"?|(ID)="?([a-z][a-z._-]{1,30})"?|(Description|Distributor ID|Release):\t *(.{1,80}?))\s*$`)
+
+// osReleaseKind takes the distribution from /etc/os-release and lsb_release -a.
+var osReleaseKind = &parse.Kind{
+	Name: "os-release", Title: "the distribution", Command: "cat /etc/os-release", Gives: []string{"host"},
+	Anchors: []string{"PRETTY_NAME=", "VERSION_ID=", "DISTRIB_DESCRIPTION=", "Description:\t", "Distributor ID:\t", "Release:\t", "ID="},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		m := osReleaseLine.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		host := s.HostFacts()
+		set := func(fact string, at *string, value string) {
+			if *at == "" {
+				*at = value
+				s.Told("host."+fact, value, l)
+			}
+		}
+		switch m[1] + m[3] + m[5] {
+		case "PRETTY_NAME", "DISTRIB_DESCRIPTION", "Description":
+			set("distribution", &host.Distribution, m[2]+m[6])
+		case "ID":
+			set("distribution_id", &host.DistributionID, m[4])
+		case "Distributor ID":
+			set("distribution_id", &host.DistributionID, strings.ToLower(m[6]))
+		case "VERSION_ID":
+			set("distribution_version", &host.DistributionVersion, m[2])
+		case "Release":
+			set("distribution_version", &host.DistributionVersion, m[6])
+		}
+		return true
+	},
+}
+
+// osReleasePrinted takes the answer of lsb_release with -s: a description.
+var osReleasePrinted = &parse.Kind{
+	Name: "lsb-release", Title: "the distribution, from lsb_release", Command: "lsb_release -ds", Gives: []string{"host"},
+	Commands: []string{"lsb_release"},
+	Begins: func(in *parse.Lines) bool {
+		l, ok := in.Peek()
+		command := strings.Fields(in.Prompt().Command)
+		return ok && len(command) > 1 && strings.HasPrefix(command[1], "-") && strings.Contains(command[1], "s") &&
+			len(strings.TrimSpace(l.Text)) > 1 && len(l.Text) < 80
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		l, _ := in.Next()
+		value := strings.Trim(strings.TrimSpace(l.Text), `"`)
+		host := s.HostFacts()
+		switch {
+		case strings.Contains(in.Prompt().Command, "d") && strings.Contains(value, " ") && host.Distribution == "":
+			host.Distribution = value
+			s.Told("host.distribution", value, l)
+		case !strings.Contains(value, " ") && host.DistributionID == "" && !strings.ContainsAny(value[:1], "0123456789"):
+			host.DistributionID = strings.ToLower(value)
+			s.Told("host.distribution_id", host.DistributionID, l)
+		}
+	},
+}

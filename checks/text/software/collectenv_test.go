@@ -1,0 +1,96 @@
+package software_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+func TestCollectEnv(t *testing.T) {
+	const text = `$ python -m torch.utils.collect_env
+Collecting environment information...
+PyTorch version: 2.4.0+cu121
+Is debug build: False
+CUDA used to build PyTorch: 12.1
+ROCM used to build PyTorch: N/A
+
+OS: Ubuntu 22.04.4 LTS (x86_64)
+GCC version: (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0
+
+CUDA runtime version: Could not collect
+GPU models and configuration: 
+GPU 0: NVIDIA H100 80GB HBM3
+GPU 1: NVIDIA H100 80GB HBM3
+
+Nvidia driver version: 550.90.07
+cuDNN version: Probably one of the following:
+/usr/lib/x86_64-linux-gnu/libcudnn.so.9.1.0
+
+[pip3] numpy==1.26.4
+[pip3] nvidia-nccl-cu12==2.20.5
+[conda] pytorch-cuda              12.1                 ha16c6d3_5    pytorch
+`
+	f := texttest.Parse("env.txt", text)
+	want := []string{
+		"torch 2.4.0+cu121 collect_env", "cuda-runtime 12.1 collect_env", "nvidia-driver 550.90.07 collect_env",
+		"nvidia-nccl-cu12 2.20.5 pip", "pytorch-cuda 12.1 conda",
+	}
+	if got := softwareOf(f); !slices.Equal(got, want) {
+		t.Errorf("software: got %q, want %q", got, want)
+	}
+	if f.Host == nil || f.Host.Distribution != "Ubuntu 22.04.4 LTS" || f.Host.Arch != "amd64" {
+		t.Errorf("host: got %+v", f.Host)
+	}
+	if f.GPUs == nil || len(f.GPUs.Devices) != 2 || f.GPUs.Driver.Version != "550.90.07" {
+		t.Fatalf("gpus: got %+v", f.GPUs)
+	}
+	if g := f.GPUs.Devices[1]; g.Name != "NVIDIA H100 80GB HBM3" || g.Vendor != "nvidia" || g.Index == nil || *g.Index != 1 {
+		t.Errorf("gpu: got %+v", g)
+	}
+}
+
+// vLLM's report pads its names, and ROCm's has AMD's.
+func TestCollectEnvOfVLLM(t *testing.T) {
+	const text = `PyTorch version              : 2.7.0+rocm6.3
+ROCM used to build PyTorch   : 6.3.42133-1b9c17779
+OS                           : Ubuntu 22.04.5 LTS (x86_64)
+GPU models and configuration : GPU 0: AMD Instinct MI300X (gfx942:sramecc+:xnack-)
+GPU 1: AMD Instinct MI300X (gfx942:sramecc+:xnack-)
+ROCM Version                 : 6.3.42133-1b9c17779
+vLLM Version                 : 0.9.2
+`
+	f := texttest.Parse("env.txt", text)
+	want := []string{"torch 2.7.0+rocm6.3 collect_env", "hip 6.3.42133-1b9c17779 collect_env", "rocm 6.3.42133-1b9c17779 collect_env", "vllm 0.9.2 collect_env"}
+	if got := softwareOf(f); !slices.Equal(got, want) {
+		t.Errorf("software: got %q, want %q", got, want)
+	}
+	if f.GPUs == nil || len(f.GPUs.Devices) != 2 || f.GPUs.Devices[0].Vendor != "amd" {
+		t.Errorf("gpus: got %+v", f.GPUs)
+	}
+}
+
+func TestDistribution(t *testing.T) {
+	for name, tt := range map[string]struct{ text, description, id, version string }{
+		"os-release":  {"NAME=\"Ubuntu\"\nPRETTY_NAME=\"Ubuntu 24.04 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n", "Ubuntu 24.04 LTS", "ubuntu", "24.04"},
+		"lsb_release": {"$ lsb_release -a\nDistributor ID:\tDebian\nDescription:\tDebian GNU/Linux 12 (bookworm)\nRelease:\t12\n", "Debian GNU/Linux 12 (bookworm)", "debian", "12"},
+		"short":       {"$ lsb_release -ds\nUbuntu 22.04.1 LTS\n$ lsb_release -is\nUbuntu\n", "Ubuntu 22.04.1 LTS", "ubuntu", ""},
+	} {
+		h := texttest.Parse("a", tt.text).Host
+		if h == nil || h.Distribution != tt.description || h.DistributionID != tt.id || h.DistributionVersion != tt.version {
+			t.Errorf("%s: got %+v, want %+v", name, h, tt)
+		}
+	}
+}
+
+func FuzzCollectEnv(f *testing.F) {
+	f.Add("PyTorch version: 2.4.0\nOS: x\nGPU models and configuration:\nGPU 0: NVIDIA A100\nGPU 99999: y\nNvidia driver version: 5.1\n")
+	f.Add("$ lsb_release -ds\nUbuntu 22\nPRETTY_NAME=\"x\"\nID=a\nRelease:\t1\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		facts := texttest.Parse("a", text)
+		if facts.GPUs != nil && len(facts.GPUs.Devices) > parse.MaxDevices {
+			t.Errorf("%d GPUs", len(facts.GPUs.Devices))
+		}
+	})
+}

@@ -1,0 +1,111 @@
+// Package texttest is what the tests of the packages under checks/text share.
+package texttest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// Parse reads one text that is held in memory, as every kind.
+func Parse(name, content string) *facts.Facts {
+	r := text.NewReading()
+	Text(r, name, content)
+	return r.Finish()
+}
+
+// Text reads one text from memory.
+func Text(r *parse.Reading, name, content string) {
+	r.Read(context.Background(), name, strings.NewReader(content)) //nolint:errcheck // Memory gives no error.
+}
+
+// Root is the path of the repository's root from the folder of the test that runs.
+func Root(tb testing.TB) string {
+	tb.Helper()
+	root := "."
+	for range 8 {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			return root
+		}
+		root = filepath.Join("..", root)
+	}
+	tb.Fatal("no go.mod in any folder above")
+	return ""
+}
+
+// Sources are the files of Go in which texts stand: the tests under checks/text, and the
+// samples that they share.
+func Sources(tb testing.TB) []string {
+	tb.Helper()
+	var files []string
+	for _, pattern := range []string{"*_test.go", "*/*_test.go", "texttest/samples.go"} {
+		some, err := filepath.Glob(filepath.Join(Root(tb), "checks/text", pattern))
+		if err != nil || len(some) == 0 {
+			tb.Fatalf("no files %s: %v", pattern, err)
+		}
+		files = append(files, some...)
+	}
+	return files
+}
+
+// EveryText is each text of fixtures/texts, and one of all examples of messages.
+func EveryText(tb testing.TB) map[string]string {
+	tb.Helper()
+	all := map[string]string{}
+	paths, err := filepath.Glob(filepath.Join(Root(tb), "fixtures/texts/*.txtar"))
+	if err != nil || len(paths) == 0 {
+		tb.Fatalf("no texts: %v", err)
+	}
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, f := range txtar.Parse(raw).Files {
+			all[filepath.Base(path)+":"+f.Name] = string(f.Data)
+		}
+	}
+	var b strings.Builder
+	for _, s := range message.Statements() {
+		for _, example := range s.Examples {
+			b.WriteString(strings.ReplaceAll(example, "\n", " ") + "\n")
+		}
+	}
+	all["messages"] = b.String()
+	return all
+}
+
+// Indented is the facts as JSON.
+func Indented(tb testing.TB, f *facts.Facts) string {
+	tb.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", " ")
+	if err := e.Encode(f); err != nil {
+		tb.Fatal(err)
+	}
+	return b.String()
+}
+
+// Difference is the first line in which two texts differ.
+func Difference(a, b string) string {
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(as), len(bs)) {
+		if as[i] != bs[i] {
+			return fmt.Sprintf("line %d: %q, want %q", i+1, as[i], bs[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(as), len(bs))
+}
