@@ -58,9 +58,7 @@ func gatherGPUs(ctx context.Context, g *Gathering) error {
 	c.out.Driver.CUDAVersion = answer.Driver.CUDAVersion
 	c.out.NVML, c.out.NVMLError, c.out.NVMLStage = answer.Outcome, answer.ErrorName, answer.Stage
 	c.join(answer.Devices)
-	for _, p := range answer.P2P {
-		c.out.P2P = append(c.out.P2P, facts.GPUPeer(p))
-	}
+	c.out.P2P = answer.P2P
 	c.noteNVML(answer)
 	c.noteRefusals(answer.Devices)
 	c.readAMD(ctx)
@@ -181,22 +179,17 @@ func (c *gpuGathering) fill(gpu *facts.GPU, d nvml.Device) {
 	}
 	gpu.MemoryUsedBytes = d.MemoryUsedBytes
 	gpu.BAR1Bytes = d.BAR1Bytes
-	gpu.PCIe = (*facts.GPULink)(d.PCIe)
+	gpu.PCIe = d.PCIe
 	gpu.PerformanceState = d.PerformanceState
 	gpu.Persistence = d.Persistence
 	gpu.ComputeMode = d.ComputeMode
 	gpu.VirtualizationMode = d.VirtualizationMode
 	gpu.MIG, gpu.MIGPending = d.MIG, d.MIGPending
-	gpu.ECC = (*facts.ECC)(d.ECC)
-	gpu.RemappedRows = (*facts.RemappedRows)(d.RemappedRows)
+	gpu.ECC = d.ECC
+	gpu.RemappedRows = d.RemappedRows
 	gpu.RecoveryAction = d.RecoveryAction
-	gpu.Fabric = (*facts.Fabric)(d.Fabric)
-	if d.NVLinks != nil {
-		gpu.NVLinks = []facts.NVLink{}
-	}
-	for _, link := range d.NVLinks {
-		gpu.NVLinks = append(gpu.NVLinks, facts.NVLink(link))
-	}
+	gpu.Fabric = d.Fabric
+	gpu.NVLinks = d.NVLinks
 	gpu.Processes = c.processes(d.Processes)
 }
 

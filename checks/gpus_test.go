@@ -138,13 +138,13 @@ func TestGPUsDriver(t *testing.T) {
 		Driver:  nvml.Driver{Version: "580.159.04", NVMLVersion: "13.580.159.04", CUDAVersion: "13.0"},
 		Devices: []nvml.Device{{
 			Address:   "0000:06:00.0",
-			NVLinks:   []nvml.NVLink{},
+			NVLinks:   []facts.NVLink{},
 			Processes: []nvml.Process{{PID: 4242, UsedBytes: new(int64(1))}, {PID: 99}},
-			PCIe:      &nvml.Link{Generation: 5},
-			ECC:       &nvml.ECC{Enabled: true},
-			Fabric:    &nvml.Fabric{State: "not-supported"},
+			PCIe:      &facts.GPULink{Generation: 5},
+			ECC:       &facts.ECC{Enabled: true},
+			Fabric:    &facts.Fabric{State: "not-supported"},
 		}},
-		P2P: []nvml.Peer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
+		P2P: []facts.GPUPeer{{A: "0000:06:00.0", B: "0000:07:00.0", Read: "ok"}},
 	})
 	got, unknown := gpuFacts(t, m, gpuTree("nvidia 0000:06:00.0"))
 	want := &facts.GPUFacts{
@@ -274,9 +274,9 @@ func TestGPUsUnreadable(t *testing.T) {
 
 func TestFabricManager(t *testing.T) {
 	fabric := nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{
-		Address: "0000:06:00.0", NVLinks: []nvml.NVLink{{Active: true, RemoteType: "switch"}}, Fabric: &nvml.Fabric{State: "completed"},
+		Address: "0000:06:00.0", NVLinks: []facts.NVLink{{Active: true, RemoteType: "switch"}}, Fabric: &facts.Fabric{State: "completed"},
 	}}}
-	plain := nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: "0000:06:00.0", NVLinks: []nvml.NVLink{}}}}
+	plain := nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: "0000:06:00.0", NVLinks: []facts.NVLink{}}}}
 	pid := "/run/nvidia-fabricmanager/nv-fabricmanager.pid"
 	for _, tt := range []struct {
 		name    string
@@ -322,11 +322,11 @@ func TestFabricManager(t *testing.T) {
 
 func TestNVSwitches(t *testing.T) {
 	const gpu = "0000:06:00.0"
-	answer := func(links ...nvml.NVLink) *nvml.Answer {
-		return &nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: gpu, NVLinks: append([]nvml.NVLink{}, links...)}}}
+	answer := func(links ...facts.NVLink) *nvml.Answer {
+		return &nvml.Answer{Outcome: nvml.OK, Devices: []nvml.Device{{Address: gpu, NVLinks: append([]facts.NVLink{}, links...)}}}
 	}
-	to := func(kind, address string) nvml.NVLink {
-		return nvml.NVLink{Active: true, RemoteType: kind, RemoteAddress: address}
+	to := func(kind, address string) facts.NVLink {
+		return facts.NVLink{Active: true, RemoteType: kind, RemoteAddress: address}
 	}
 	for _, tt := range []struct {
 		name   string
@@ -338,7 +338,7 @@ func TestNVSwitches(t *testing.T) {
 		{"by the links", nil, answer(to("switch", "0000:90:00.0"), to("switch", "0000:90:00.0"), to("switch", "0000:91:00.0")), new(2)},
 		{"hidden by a virtual machine", gpuTree("nvidia " + gpu), answer(to("switch", "")), nil},
 		{"links to GPUs", gpuTree("nvidia " + gpu), answer(to("gpu", "0000:07:00.0")), new(0)},
-		{"a link that is down", gpuTree("nvidia " + gpu), answer(nvml.NVLink{}), nil},
+		{"a link that is down", gpuTree("nvidia " + gpu), answer(facts.NVLink{}), nil},
 		{"no links", gpuTree("nvidia " + gpu), answer(), new(0)},
 		{"NVML hangs", gpuTree("nvidia " + gpu), &nvml.Answer{Outcome: nvml.Hang}, nil},
 		{"no tree", nil, answer(), nil},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
@@ -131,20 +132,20 @@ func (m model) memory() *machine.Memory {
 
 func (m model) nvml() nvml.Answer {
 	a := nvml.Answer{
-		Outcome: nvml.OK, Driver: nvml.Driver{Version: "595.84", NVMLVersion: "13.595.84", CUDAVersion: "13.2"}, Devices: []nvml.Device{}, P2P: []nvml.Peer{},
+		Outcome: nvml.OK, Driver: nvml.Driver{Version: "595.84", NVMLVersion: "13.595.84", CUDAVersion: "13.2"}, Devices: []nvml.Device{}, P2P: []facts.GPUPeer{},
 	}
 	for i, address := range m.gpus {
 		a.Devices = append(a.Devices, nvml.Device{
 			Index: i, Address: address, UUID: fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i+1), Name: workstationName, Architecture: "blackwell",
 			ComputeCapability: "12.0", MemoryBytes: new(int64(workstationMemory)), MemoryUsedBytes: new(int64(0)), BAR1Bytes: new(int64(workstationBAR1)),
-			PCIe:             &nvml.Link{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
+			PCIe:             &facts.GPULink{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
 			PerformanceState: new(0), Persistence: new(true), ComputeMode: "default", VirtualizationMode: "none", MIG: new(false), MIGPending: new(false),
-			ECC:            &nvml.ECC{Enabled: true, VolatileCorrected: new(int64(0)), VolatileUncorrected: new(int64(0)), AggregateCorrected: new(int64(0)), AggregateUncorrected: new(int64(0))},
-			RecoveryAction: "none", NVLinks: []nvml.NVLink{}, Processes: []nvml.Process{},
+			ECC:            &facts.ECC{Enabled: true, VolatileCorrected: new(int64(0)), VolatileUncorrected: new(int64(0)), AggregateCorrected: new(int64(0)), AggregateUncorrected: new(int64(0))},
+			RecoveryAction: "none", NVLinks: []facts.NVLink{}, Processes: []nvml.Process{},
 		})
 		for j, peer := range m.gpus {
 			if i < j {
-				a.P2P = append(a.P2P, nvml.Peer{A: address, B: peer, Read: "ok", Write: "ok", NVLink: "not-supported", Atomics: "ok"})
+				a.P2P = append(a.P2P, facts.GPUPeer{A: address, B: peer, Read: "ok", Write: "ok", NVLink: "not-supported", Atomics: "ok"})
 			}
 		}
 	}

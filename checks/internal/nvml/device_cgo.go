@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // subject is one GPU that is being asked.
@@ -143,7 +144,7 @@ func (s *subject) memory() {
 }
 
 func (s *subject) pcie() {
-	link := Link{
+	link := facts.GPULink{
 		Generation:          number(s, "nvmlDeviceGetCurrPcieLinkGeneration", s.gpu.GetCurrPcieLinkGeneration),
 		Width:               number(s, "nvmlDeviceGetCurrPcieLinkWidth", s.gpu.GetCurrPcieLinkWidth),
 		MaxGeneration:       number(s, "nvmlDeviceGetMaxPcieLinkGeneration", s.gpu.GetMaxPcieLinkGeneration),
@@ -151,7 +152,7 @@ func (s *subject) pcie() {
 		DeviceMaxGeneration: number(s, "nvmlDeviceGetGpuMaxPcieLinkGeneration", s.gpu.GetGpuMaxPcieLinkGeneration),
 		Replays:             learn(s, "nvmlDeviceGetPcieReplayCounter", s.gpu.GetPcieReplayCounter, same),
 	}
-	if link != (Link{}) {
+	if link != (facts.GPULink{}) {
 		s.out.PCIe = &link
 	}
 }
@@ -186,7 +187,7 @@ func (s *subject) ecc() {
 		}
 		return *n
 	}
-	e := &ECC{Enabled: isOn(mode.first)}
+	e := &facts.ECC{Enabled: isOn(mode.first)}
 	s.out.ECC = e
 	e.RetiredPagesPending = learn(s, "nvmlDeviceGetRetiredPagesPendingStatus", s.gpu.GetRetiredPagesPendingStatus, isOn)
 	e.UnrepairableMemory = learn(s, "nvmlDeviceGetUnrepairableMemoryFlag_v1", s.unrepairableMemory, func(m unrepairableMemoryStatus) bool {
@@ -208,9 +209,9 @@ func (s *subject) ecc() {
 }
 
 func (s *subject) rows() {
-	s.out.RemappedRows = learn(s, "nvmlDeviceGetRemappedRows", func() (RemappedRows, nvml.Return) {
+	s.out.RemappedRows = learn(s, "nvmlDeviceGetRemappedRows", func() (facts.RemappedRows, nvml.Return) {
 		corrected, uncorrected, pending, failed, ret := s.gpu.GetRemappedRows()
-		return RemappedRows{corrected, uncorrected, pending, failed}, ret
+		return facts.RemappedRows{Corrected: corrected, Uncorrected: uncorrected, Pending: pending, Failed: failed}, ret
 	}, same)
 }
 
@@ -219,21 +220,21 @@ func (s *subject) fabric() {
 	if s.out.Fabric != nil || s.lost {
 		return
 	}
-	s.out.Fabric = learn(s, "nvmlDeviceGetGpuFabricInfo", s.gpu.GetGpuFabricInfo, func(i nvml.GpuFabricInfo) Fabric {
+	s.out.Fabric = learn(s, "nvmlDeviceGetGpuFabricInfo", s.gpu.GetGpuFabricInfo, func(i nvml.GpuFabricInfo) facts.Fabric {
 		return fabricOf(i.State, i.Status, i.CliqueId, i.ClusterUuid, 0)
 	})
 }
 
 // fabricV asks in the form that has a health mask, which came with the
 // drivers 545 (nvmlDeviceGetGpuFabricInfoV).
-func (s *subject) fabricV() *Fabric {
-	return learn(s, "nvmlDeviceGetGpuFabricInfoV", s.gpu.GetGpuFabricInfoV().V2, func(i nvml.GpuFabricInfo_v2) Fabric {
+func (s *subject) fabricV() *facts.Fabric {
+	return learn(s, "nvmlDeviceGetGpuFabricInfoV", s.gpu.GetGpuFabricInfoV().V2, func(i nvml.GpuFabricInfo_v2) facts.Fabric {
 		return fabricOf(i.State, i.Status, i.CliqueId, i.ClusterUuid, i.HealthMask)
 	})
 }
 
-func fabricOf(state uint8, status, clique uint32, cluster [16]uint8, health uint32) Fabric {
-	f := Fabric{State: fabricStates[int64(state)], CliqueID: int(clique), ClusterUUID: clusterUUID(cluster), Unhealthy: unhealthy(health)}
+func fabricOf(state uint8, status, clique uint32, cluster [16]uint8, health uint32) facts.Fabric {
+	f := facts.Fabric{State: fabricStates[int64(state)], CliqueID: int(clique), ClusterUUID: clusterUUID(cluster), Unhealthy: unhealthy(health)}
 	if f.State == "completed" {
 		f.Status = errorName(status)
 	}
@@ -256,8 +257,8 @@ func (s *subject) processes() {
 // millisecond in the driver, during which nothing else starts there: with 8
 // GPUs both orders would take 0.2 s. A direction that fails alone is seen in
 // what CUDA answers, and by the probe.
-func (s *subject) peers(all []subject) []Peer {
-	var list []Peer
+func (s *subject) peers(all []subject) []facts.GPUPeer {
+	var list []facts.GPUPeer
 	for _, other := range all {
 		if other.out.Index <= s.out.Index {
 			continue
@@ -271,14 +272,14 @@ func (s *subject) peers(all []subject) []Peer {
 			}
 			return peerStatuses[int64(v)]
 		}
-		p := Peer{
+		p := facts.GPUPeer{
 			A: s.out.Address, B: other.out.Address,
 			Read:    status(nvml.P2P_CAPS_INDEX_READ),
 			Write:   status(nvml.P2P_CAPS_INDEX_WRITE),
 			NVLink:  status(nvml.P2P_CAPS_INDEX_NVLINK),
 			Atomics: status(nvml.P2P_CAPS_INDEX_ATOMICS),
 		}
-		if p != (Peer{A: p.A, B: p.B}) {
+		if p != (facts.GPUPeer{A: p.A, B: p.B}) {
 			list = append(list, p)
 		}
 	}

@@ -4,6 +4,7 @@ package nvml
 
 import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // field is a field's number with the NVLink that it is asked for.
@@ -59,7 +60,7 @@ func (s *subject) nvlinks(count int64, counted bool) {
 		}
 	}
 	l := links{subject: s, fields: s.fields(list)}
-	links := []NVLink{}
+	links := []facts.NVLink{}
 	for i := range int(count) {
 		link, ok := l.link(i)
 		if s.lost {
@@ -83,8 +84,8 @@ type links struct {
 }
 
 // link returns what is known of one NVLink; false means that there is none.
-func (l *links) link(i int) (NVLink, bool) {
-	out := NVLink{Link: i}
+func (l *links) link(i int) (facts.NVLink, bool) {
+	out := facts.NVLink{Link: i}
 	state, ok := l.number(nvml.FI_DEV_NVLINK_GET_STATE, i, "nvmlDeviceGetNvLinkState", func() (int64, nvml.Return) {
 		state, ret := l.gpu.GetNvLinkState(i)
 		return int64(state), ret
@@ -124,7 +125,7 @@ func (l *links) number(id uint32, link int, function string, f func() (int64, nv
 }
 
 // errors fills in the counters.
-func (l *links) errors(out *NVLink) {
+func (l *links) errors(out *facts.NVLink) {
 	counter := func(id uint32, kind nvml.NvLinkErrorCounter) *int64 {
 		if n, ok := l.fields[field{id, uint32(out.Link)}]; ok {
 			return &n
@@ -151,7 +152,7 @@ func (l *links) errors(out *NVLink) {
 }
 
 // remote fills in what is at the other end.
-func (l *links) remote(out *NVLink) {
+func (l *links) remote(out *facts.NVLink) {
 	out.RemoteType = word(l.subject, "nvmlDeviceGetNvLinkRemoteDeviceType", func() (nvml.IntNvLinkDeviceType, nvml.Return) {
 		return l.gpu.GetNvLinkRemoteDeviceType(out.Link)
 	}, func(t nvml.IntNvLinkDeviceType) string { return remoteTypes[int64(t)] })

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 )
 
@@ -61,7 +62,7 @@ type Answer struct {
 	// those that were asked before it.
 	Devices []Device `json:"devices"`
 	// P2P is the status of each pair, once; nil when it was not asked.
-	P2P []Peer `json:"p2p"`
+	P2P []facts.GPUPeer `json:"p2p"`
 }
 
 // Driver is the driver as NVML names it.
@@ -82,27 +83,27 @@ type Device struct {
 	// set was learnt before it.
 	Error string `json:"error,omitempty"`
 	// Address is "0000:3b:00.0"; empty where the GPU did not answer.
-	Address            string        `json:"address,omitempty"`
-	UUID               string        `json:"uuid,omitempty"`
-	Name               string        `json:"name,omitempty"`
-	Architecture       string        `json:"architecture,omitempty"`
-	ComputeCapability  string        `json:"compute_capability,omitempty"`
-	MemoryBytes        *int64        `json:"memory_bytes,omitempty"`
-	MemoryUsedBytes    *int64        `json:"memory_used_bytes,omitempty"`
-	BAR1Bytes          *int64        `json:"bar1_bytes,omitempty"`
-	PCIe               *Link         `json:"pcie,omitempty"`
-	PerformanceState   *int          `json:"performance_state,omitempty"`
-	Persistence        *bool         `json:"persistence,omitempty"`
-	ComputeMode        string        `json:"compute_mode,omitempty"`
-	VirtualizationMode string        `json:"virtualization_mode,omitempty"`
-	MIG                *bool         `json:"mig,omitempty"`
-	MIGPending         *bool         `json:"mig_pending,omitempty"`
-	ECC                *ECC          `json:"ecc,omitempty"`
-	RemappedRows       *RemappedRows `json:"remapped_rows,omitempty"`
-	RecoveryAction     string        `json:"recovery_action,omitempty"`
+	Address            string              `json:"address,omitempty"`
+	UUID               string              `json:"uuid,omitempty"`
+	Name               string              `json:"name,omitempty"`
+	Architecture       string              `json:"architecture,omitempty"`
+	ComputeCapability  string              `json:"compute_capability,omitempty"`
+	MemoryBytes        *int64              `json:"memory_bytes,omitempty"`
+	MemoryUsedBytes    *int64              `json:"memory_used_bytes,omitempty"`
+	BAR1Bytes          *int64              `json:"bar1_bytes,omitempty"`
+	PCIe               *facts.GPULink      `json:"pcie,omitempty"`
+	PerformanceState   *int                `json:"performance_state,omitempty"`
+	Persistence        *bool               `json:"persistence,omitempty"`
+	ComputeMode        string              `json:"compute_mode,omitempty"`
+	VirtualizationMode string              `json:"virtualization_mode,omitempty"`
+	MIG                *bool               `json:"mig,omitempty"`
+	MIGPending         *bool               `json:"mig_pending,omitempty"`
+	ECC                *facts.ECC          `json:"ecc,omitempty"`
+	RemappedRows       *facts.RemappedRows `json:"remapped_rows,omitempty"`
+	RecoveryAction     string              `json:"recovery_action,omitempty"`
 	// NVLinks is empty for a GPU without any; nil is not known.
-	NVLinks []NVLink `json:"nvlinks"`
-	Fabric  *Fabric  `json:"fabric,omitempty"`
+	NVLinks []facts.NVLink `json:"nvlinks"`
+	Fabric  *facts.Fabric  `json:"fabric,omitempty"`
 	// Processes is nil where they cannot be listed. Own counts the doctor's, which
 	// are left out of them.
 	Processes []Process `json:"processes"`
@@ -119,82 +120,10 @@ type Refusal struct {
 	Error    string `json:"error"`
 }
 
-// Link is a GPU's PCIe link.
-type Link struct {
-	Generation    int `json:"generation,omitempty"`
-	Width         int `json:"width,omitempty"`
-	MaxGeneration int `json:"max_generation,omitempty"`
-	MaxWidth      int `json:"max_width,omitempty"`
-	// DeviceMaxGeneration is what the GPU alone could do, whatever the slot.
-	DeviceMaxGeneration int `json:"device_max_generation,omitempty"`
-	// Replays counts since the driver was loaded.
-	Replays *int `json:"replays,omitempty"`
-}
-
-// ECC is the state of memory protection.
-type ECC struct {
-	Enabled                bool   `json:"enabled"`
-	VolatileCorrected      *int64 `json:"volatile_corrected,omitempty"`
-	VolatileUncorrected    *int64 `json:"volatile_uncorrected,omitempty"`
-	AggregateCorrected     *int64 `json:"aggregate_corrected,omitempty"`
-	AggregateUncorrected   *int64 `json:"aggregate_uncorrected,omitempty"`
-	RetiredPagesPending    *bool  `json:"retired_pages_pending,omitempty"`
-	SRAMThresholdExceeded  *bool  `json:"sram_threshold_exceeded,omitempty"`
-	UnrepairableMemory     *bool  `json:"unrepairable_memory,omitempty"`
-	ChannelRepairIsPending *bool  `json:"channel_repair_pending,omitempty"`
-}
-
-// RemappedRows is the state of row remapping.
-type RemappedRows struct {
-	Corrected   int  `json:"corrected"`
-	Uncorrected int  `json:"uncorrected"`
-	Pending     bool `json:"pending"`
-	Failed      bool `json:"failed"`
-}
-
-// NVLink is one NVLink.
-type NVLink struct {
-	Link int `json:"link"`
-	// Active is true for a link that is up, if asleep.
-	Active bool `json:"active"`
-	// Version is the generation (4 for Hopper).
-	Version int `json:"version,omitempty"`
-	// RemoteType is "gpu", "switch", "cpu" or empty.
-	RemoteType string `json:"remote_type,omitempty"`
-	// RemoteAddress is the PCI address of the other end; hidden in a VM.
-	RemoteAddress string `json:"remote_address,omitempty"`
-	// SpeedMBps is the raw rate of one direction.
-	SpeedMBps int `json:"speed_mbps,omitempty"`
-	// The counters are since the driver was loaded.
-	ReplayErrors   *int64 `json:"replay_errors,omitempty"`
-	RecoveryErrors *int64 `json:"recovery_errors,omitempty"`
-	CRCErrors      *int64 `json:"crc_errors,omitempty"`
-}
-
-// Fabric is a GPU's membership in an NVSwitch fabric.
-type Fabric struct {
-	State       string   `json:"state"`
-	Status      string   `json:"status,omitempty"`
-	CliqueID    int      `json:"clique_id,omitempty"`
-	ClusterUUID string   `json:"cluster_uuid,omitempty"`
-	Unhealthy   []string `json:"unhealthy,omitempty"`
-}
-
 // Process is a process that computes on a GPU. The doctor's own are left out.
 type Process struct {
 	PID       int    `json:"pid"`
 	UsedBytes *int64 `json:"used_bytes,omitempty"`
-}
-
-// Peer is nvmlDeviceGetP2PStatus of one pair, by capability index.
-type Peer struct {
-	// A drives the transfer, B owns the memory.
-	A       string `json:"a"`
-	B       string `json:"b"`
-	Read    string `json:"read,omitempty"`
-	Write   string `json:"write,omitempty"`
-	NVLink  string `json:"nvlink,omitempty"`
-	Atomics string `json:"atomics,omitempty"`
 }
 
 // piece is one message of the child.
@@ -204,8 +133,8 @@ type piece struct {
 	Driver *Driver `json:"driver,omitempty"`
 	Device *Device `json:"device,omitempty"`
 	// Met says that all GPUs were asked; what follows is about pairs.
-	Met bool   `json:"met,omitempty"`
-	P2P []Peer `json:"p2p,omitempty"`
+	Met bool            `json:"met,omitempty"`
+	P2P []facts.GPUPeer `json:"p2p,omitempty"`
 	// End is the outcome with its error.
 	End *end `json:"end,omitempty"`
 }

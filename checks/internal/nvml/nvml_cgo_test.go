@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 )
@@ -53,14 +54,14 @@ func h200(index int, address, uuid string) Device {
 		MemoryBytes:        new(int64(143771 << 20)),
 		MemoryUsedBytes:    new(int64(0)),
 		BAR1Bytes:          new(int64(256 << 30)),
-		PCIe:               &Link{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
+		PCIe:               &facts.GPULink{Generation: 5, Width: 16, MaxGeneration: 5, MaxWidth: 16, DeviceMaxGeneration: 5, Replays: new(0)},
 		PerformanceState:   new(0),
 		Persistence:        new(true),
 		ComputeMode:        "default",
 		VirtualizationMode: "passthrough",
 		MIG:                new(false),
 		MIGPending:         new(false),
-		ECC: &ECC{
+		ECC: &facts.ECC{
 			Enabled:                true,
 			VolatileCorrected:      new(int64(0)),
 			VolatileUncorrected:    new(int64(0)),
@@ -70,13 +71,13 @@ func h200(index int, address, uuid string) Device {
 			UnrepairableMemory:     new(false),
 			ChannelRepairIsPending: new(false),
 		},
-		RemappedRows:   &RemappedRows{},
+		RemappedRows:   &facts.RemappedRows{},
 		RecoveryAction: "none",
-		Fabric:         &Fabric{State: "completed", Status: "SUCCESS"},
+		Fabric:         &facts.Fabric{State: "completed", Status: "SUCCESS"},
 		Processes:      []Process{},
 	}
 	for link := range 18 {
-		d.NVLinks = append(d.NVLinks, NVLink{
+		d.NVLinks = append(d.NVLinks, facts.NVLink{
 			Link: link, Active: true, Version: 4, RemoteType: "switch", SpeedMBps: 26562,
 			ReplayErrors: new(int64(0)), RecoveryErrors: new(int64(0)), CRCErrors: new(int64(0)),
 		})
@@ -94,7 +95,7 @@ func healthy() *Answer {
 			h200(0, a, "GPU-00000000-0000-0000-0000-000000000001"),
 			h200(1, b, "GPU-00000000-0000-0000-0000-000000000002"),
 		},
-		P2P: []Peer{
+		P2P: []facts.GPUPeer{
 			{A: a, B: b, Read: "ok", Write: "ok", NVLink: "ok", Atomics: "ok"},
 		},
 	}
@@ -146,7 +147,7 @@ func TestAsk(t *testing.T) {
 				a.Devices[i] = Device{
 					Index: d.Index, Address: d.Address, UUID: d.UUID, Name: d.Name, ComputeCapability: d.ComputeCapability,
 					MemoryBytes: d.MemoryBytes, MemoryUsedBytes: d.MemoryUsedBytes,
-					NVLinks: []NVLink{}, Processes: []Process{},
+					NVLinks: []facts.NVLink{}, Processes: []Process{},
 				}
 			}
 			a.P2P[0].NVLink = "not-supported"
@@ -158,14 +159,14 @@ func TestAsk(t *testing.T) {
 		}},
 		{"fabric-in-progress", func(a *Answer) {
 			for i := range a.Devices {
-				a.Devices[i].Fabric = &Fabric{State: "in-progress"}
+				a.Devices[i].Fabric = &facts.Fabric{State: "in-progress"}
 			}
 		}},
 		{"fabric-unhealthy", func(a *Answer) {
 			a.Devices[1].Fabric.Unhealthy = []string{"degraded-bandwidth", "incorrect-configuration"}
 		}},
 		{"remap-pending", func(a *Answer) {
-			a.Devices[1].RemappedRows = &RemappedRows{Uncorrected: 1, Pending: true}
+			a.Devices[1].RemappedRows = &facts.RemappedRows{Uncorrected: 1, Pending: true}
 		}},
 		{"ecc-uncorrected", func(a *Answer) {
 			a.Devices[1].ECC.VolatileUncorrected, a.Devices[1].ECC.AggregateUncorrected = new(int64(7)), new(int64(7))
