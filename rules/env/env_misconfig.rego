@@ -27,6 +27,7 @@ package gpudoctor.rules.env_misconfig
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.nccl_values
+import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.setting_rows
 import data.gpudoctor.lib.surroundings
@@ -103,7 +104,7 @@ findings contains {
 	count(unmet) > 0
 }
 
-figures(row) := sprintf(" (measured here: %s)", [surroundings.measured]) if {
+figures(row) := sprintf(" (measured here: %s)", [peer_access.measured]) if {
 	row.measured
 } else := ""
 
@@ -115,7 +116,7 @@ word_remark(row, value) := " (NCCL reads a number here, and takes a word for 0)"
 
 proofs(row) := [{
 	"fact": "transfers.transfers",
-	"value": surroundings.measured,
+	"value": peer_access.measured,
 	"source": "probe",
 }] if {
 	row.measured

@@ -10,6 +10,7 @@ package gpudoctor.lib.circumstances
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.nccl_values
+import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.surroundings
 import data.tables.variables
 
@@ -21,17 +22,17 @@ holds("one-gpu", _) if {
 	surroundings.on_host == 1
 }
 
-holds("p2p-proven", _) if surroundings.p2p_proven
+holds("p2p-proven", _) if peer_access.proven
 
-holds("p2p-broken", _) if surroundings.p2p_broken
+holds("p2p-broken", _) if peer_access.broken
 
-holds("p2p-slow", _) if surroundings.p2p_slow
+holds("p2p-slow", _) if peer_access.slow
 
-holds("staged-slower", _) if surroundings.staged_slower
+holds("staged-slower", _) if peer_access.staged_slower
 
-holds("staged-faster", _) if surroundings.staged_faster
+holds("staged-faster", _) if peer_access.staged_faster
 
-holds("p2p-refused", _) if surroundings.p2p_refused
+holds("p2p-refused", _) if peer_access.refused
 
 holds("p2p-off", _) if nccl_values.number(facts.env.NCCL_P2P_DISABLE) == 1
 

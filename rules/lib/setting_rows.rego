@@ -12,7 +12,7 @@ import data.gpudoctor.lib.circumstances
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.nccl_values
-import data.gpudoctor.lib.surroundings
+import data.gpudoctor.lib.peer_access
 import data.tables.variables
 
 # decisive is the first row that fits a variable.
@@ -80,5 +80,5 @@ chosen(row, v) if {
 severity(row) := row.severity if {
 	row.severity != "by-loss"
 } else := "medium" if {
-	surroundings.share_lost <= 0.5
+	peer_access.share_lost <= 0.5
 } else := "high"
