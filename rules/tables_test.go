@@ -132,7 +132,7 @@ func TestCircumstances(t *testing.T) {
 		faults.circumstances = append(faults.circumstances, row.When...)
 		faults.messages = append(faults.messages, row.Said...)
 	}
-	for file, names := range map[string]named{"env/env_misconfig.rego": variables, "lib/known_faults.rego": faults} {
+	for file, names := range map[string]named{"lib/circumstances.rego": variables, "lib/known_faults.rego": faults} {
 		can := circumstancesOf(t, file)
 		used := map[string]bool{}
 		for _, name := range names.circumstances {

@@ -26,6 +26,7 @@
 package gpudoctor.rules.sys_not_mounted
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.surroundings
 
 findings contains {
@@ -92,7 +93,7 @@ chooses_paths if {
 	count(facts.gpu_pairs) > 0
 	not surroundings.all_nvlinked
 	nvlinks_known
-	not surroundings.p2p_refused
+	not peer_access.refused
 }
 
 # nvlinks_known is true when it is known of each pair whether NVLinks join it.

@@ -35,6 +35,7 @@
 #   since: "0.1"
 package gpudoctor.rules.gpu_visibility
 
+import data.gpudoctor.lib.container_gpus
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.integrated_gpu
 import data.gpudoctor.lib.launches
@@ -70,16 +71,8 @@ findings contains {
 	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
 	"remedies": ["pass-device-nodes"],
 } if {
-	facts.in_container
-	lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"", "void", "none"}
-	count(surroundings.nvidia_nodes) == 0
-	surroundings.on_host > 0
-	host_has_nvidia
+	container_gpus.none_asked_for
 }
-
-host_has_nvidia if surroundings.has_nvidia
-
-host_has_nvidia if count(surroundings.driver_devices) > 0
 
 # Capabilities that leave out what CUDA and NVML need.
 findings contains {
@@ -95,23 +88,7 @@ findings contains {
 	"params": {"variable": "NVIDIA_DRIVER_CAPABILITIES"},
 	"remedies": ["set-driver-capabilities"],
 } if {
-	facts.in_container
-	count(surroundings.nvidia_nodes) > 0
-	given := {trim_space(c) | some c in split(lower(facts.env.NVIDIA_DRIVER_CAPABILITIES), ",")} - {""}
-	count(given) > 0
-	some capability, library in {"compute": "libcuda", "utility": "libnvidia-ml"}
-	not capability in given
-	not "all" in given
-	is_array(input.libraries.files)
-	not works(library)
-}
-
-works(kind) if {
-	some l in input.libraries.files
-	l.kind == kind
-	not l.stub
-	not l.empty
-	not l.compat
+	some capability, library in container_gpus.left_out
 }
 
 # NVML shows GPUs, CUDA offers none, and no variable explains it.
@@ -228,11 +205,8 @@ findings contains {
 	"params": {"variable": "NVIDIA_VISIBLE_DEVICES"},
 	"remedies": ["fix-visible-devices", "unset-env"],
 } if {
-	some l in input.launches
-	l.kind == "kubernetes"
-	l.resources["nvidia.com/gpu"] != "0"
+	some l in container_gpus.choosing_pods
 	value := l.variables.NVIDIA_VISIBLE_DEVICES
-	regex.match(`^(\d|GPU-)`, value)
 }
 
 # A pod that asks for fewer GPUs than there are and runs privileged: the device plugin's
@@ -248,7 +222,7 @@ findings contains {
 	"remedies": ["fix-visible-devices"],
 } if {
 	total := count(surroundings.nvml_gpus)
-	l := sort({l | some l in input.launches; l.kind == "kubernetes"; l.privileged; l.gpus > 0; l.gpus < total})[0]
+	l := sort({pod | some pod in container_gpus.privileged_pods; pod.gpus < total})[0]
 }
 
 # Two ranks that chose the same GPU are well where each sees another GPU only; where

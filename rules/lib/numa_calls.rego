@@ -9,6 +9,7 @@
 package gpudoctor.lib.numa_calls
 
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.surroundings
 
 found contains {
@@ -44,7 +45,7 @@ affected_nccl if {
 # Where GPUs reach each other directly host memory is the exception.
 default severity := "high"
 
-severity := "medium" if surroundings.p2p_proven
+severity := "medium" if peer_access.proven
 
 severity := "medium" if surroundings.all_nvlinked
 

@@ -53,39 +53,6 @@ test_image if {
 	not surroundings.image with input as {}
 }
 
-copy(outcome, gbps) := {"test": "copy", "source": a, "destination": b, "outcome": outcome, "gbps": gbps}
-
-transfers(list) := {"transfers": {"outcome": "ok", "transfers": list}}
-
-staged(gbps) := {"test": "host-staged", "source": a, "destination": b, "outcome": "ok", "gbps": gbps}
-
-test_p2p_proven if {
-	surroundings.p2p_proven with input as transfers([copy("ok", 50)])
-
-	# A pair without peer access does not count.
-	surroundings.p2p_proven with input as transfers([copy("ok", 50), copy("unsupported", 0)])
-	not surroundings.p2p_proven with input as transfers([copy("unsupported", 0)])
-	not surroundings.p2p_proven with input as transfers([copy("ok", 50), copy("corrupt", 50)])
-	not surroundings.p2p_proven with input as transfers([copy("ok", 50), copy("slow", 5)])
-	not surroundings.p2p_proven with input as {}
-}
-
-test_p2p_refused if {
-	surroundings.p2p_refused with input as {"transfers": {"peers": [{"access": false}]}}
-	not surroundings.p2p_refused with input as {"transfers": {"peers": [{"access": false}, {"access": true}]}}
-	by_nvml := {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "p2p": {"read": "chipset-not-supported"}}]}}
-	surroundings.p2p_refused with input as by_nvml
-	not surroundings.p2p_refused with input as {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "p2p": {"read": "ok"}}]}}
-	not surroundings.p2p_refused with input as {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu"}]}}
-}
-
-test_measured if {
-	both := transfers([copy("ok", 50), staged(10)])
-	surroundings.share_lost == 0.8 with input as both
-	surroundings.measured == "1 of 1 paths between GPUs carried verified data at 50 GB/s, and 10 GB/s through host memory" with input as both
-	surroundings.measured == "2 of 2 paths between GPUs carried verified data at 48 to 50 GB/s" with input as transfers([copy("ok", 50), copy("ok", 48)])
-}
-
 test_nvlink if {
 	joined := {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 18, "nvswitch": true}]}}
 	surroundings.nvlinked with input as joined
@@ -151,12 +118,4 @@ test_where if {
 	surroundings.where({"source": "environment"}) == "in the environment" with input as {}
 	surroundings.where({"source": "environment"}) == "in the image's environment" with input as {"container": {"inside": true}}
 	surroundings.variable_evidence({"name": "A", "value": "1", "source": "environment"}) == {"fact": "env.variables[A]", "value": "1", "source": "environment"}
-}
-
-test_staged_compared if {
-	surroundings.staged_slower with input as transfers([copy("slow", 25), staged(11)])
-	not surroundings.staged_faster with input as transfers([copy("slow", 25), staged(11)])
-	surroundings.staged_faster with input as transfers([copy("slow", 3), staged(11)])
-	not surroundings.staged_slower with input as transfers([copy("slow", 25)])
-	not surroundings.staged_faster with input as transfers([staged(11)])
 }

@@ -32,41 +32,12 @@ import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.iommu
+import data.gpudoctor.lib.iommu_cures
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.nvidia_iommu
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
-
-# group is the IOMMU group of each device.
-group[address] := g if {
-	some g in input.iommu.groups
-	some address in g.devices
-}
-
-# judged are the pairs of NVIDIA GPUs on bare metal that would talk over PCIe.
-# AMD's GPUs want the opposite on some models, and an Arm SMMU serves
-# Grace's coherent links, so neither is judged here.
-judged contains p if {
-	pci.bare_metal
-	some p in over_pcie
-	not peers.refused(p)
-	not peers.passed_on(p)
-	not input.iommu.vendor == "arm"
-}
-
-over_pcie := {p | some p in facts.gpu_pairs; peers.both_nvidia(p); peers.joined(p) != "nvlink"}
-
-# affected are the judged pairs of which an end is translated.
-affected contains p if {
-	some p in judged
-	some address in [p.a, p.b]
-	pci.translated(address)
-}
-
-standing(p) := peers.standing(p) if {
-	peers.standing(p)
-} else := unmeasured(p)
-
-unmeasured(p) := {true: "implied", false: "unsure"}[peers.joined(p) == "pcie"]
+import data.gpudoctor.lib.surroundings
 
 # Domains through which copies arrive explain no trouble elsewhere.
 silenced("works") if peers.in_trouble
@@ -99,17 +70,17 @@ found contains {
 	"subject": peers.shorten(gpus),
 	"affects": sort(peers.ends(pairs)),
 	"message": sprintf("The kernel keeps %d GPUs in translated IOMMU domains (%s), and %s reach each other over PCIe. %s%s", [
-		count(gpus), concat(", ", sort({group[address].type | some address in gpus})), peers.pairs_text(pairs), told(name, pairs), overridden,
+		count(gpus), concat(", ", sort({nvidia_iommu.group[address].type | some address in gpus})), peers.pairs_text(pairs), told(name, pairs), overridden,
 	]),
-	"evidence": array.flatten([type_evidence(gpus), [iommu.evidence | count(asked_for_passthrough) > 0], peers.transfer_evidence(pairs)]),
+	"evidence": array.flatten([type_evidence(gpus), [iommu.evidence | count(iommu.asked_for_passthrough) > 0], peers.transfer_evidence(pairs)]),
 	"params": {"gpus": sort(gpus)},
 	"severity": weight[name][0],
 	"confidence": weight[name][1],
 	"remedies": remedies(name, pairs),
 } if {
-	some name in {standing(p) | some p in affected}
+	some name in {nvidia_iommu.standing(p) | some p in nvidia_iommu.affected}
 	not silenced(name)
-	pairs := {p | some p in affected; standing(p) == name}
+	pairs := {p | some p in nvidia_iommu.affected; nvidia_iommu.standing(p) == name}
 	gpus := {address |
 		some address in peers.ends(pairs)
 		pci.translated(address)
@@ -117,9 +88,9 @@ found contains {
 }
 
 type_evidence(gpus) := [{
-	"fact": sprintf("iommu.groups[%d].type", [group[address].id]),
-	"value": group[address].type,
-	"source": sprintf("/sys/kernel/iommu_groups/%d/type (%s)", [group[address].id, address]),
+	"fact": sprintf("iommu.groups[%d].type", [nvidia_iommu.group[address].id]),
+	"value": nvidia_iommu.group[address].type,
+	"source": sprintf("/sys/kernel/iommu_groups/%d/type (%s)", [nvidia_iommu.group[address].id, address]),
 } |
 	some address in sort(gpus)
 ]
@@ -128,48 +99,17 @@ type_evidence(gpus) := [{
 # it was measured faster; who has not tried may be using what works.
 remedies(name, pairs) := {
 	"works": [],
-	"failed": array.concat(["nccl-p2p-disable"], cures),
-	"slow": array.concat(cures, peers.staged_way(pairs)),
-	"implied": cures,
-	"unsure": cures,
+	"failed": array.concat(["nccl-p2p-disable"], iommu_cures.lasting),
+	"slow": array.concat(iommu_cures.lasting, peers.staged_way(pairs)),
+	"implied": iommu_cures.lasting,
+	"unsure": iommu_cures.lasting,
 }[name]
-
-# cures leave the IOMMU on where it guards guests from each other. What was asked
-# for already need not be asked for again.
-cures := [cure |
-	some [cure, of_use] in [["iommu-pt", count(asked_for_passthrough) == 0], ["iommu-off", no_guests]]
-	of_use
-]
-
-default no_guests := true
-
-no_guests := false if facts.is_passthrough_host == true
-
-# cures_of_texts: who sends texts has trouble with a job and can try without peer access
-# at once.
-cures_of_texts := array.concat(cures, ["nccl-p2p-disable"])
-
-# asked_for_passthrough are the kernel parameters that ask for pass-through.
-asked_for_passthrough := {word | some word in input.iommu.command_line} & iommu.passing
 
 default overridden := ""
 
-overridden := sprintf(" The kernel command line asks for %s, yet that is not in force: a later parameter (iommu=nopt, iommu.passthrough=0), a port that the firmware marks as external, or a type written to the group overrides it.", [facts.list(asked_for_passthrough)]) if {
-	count(asked_for_passthrough) > 0
+overridden := sprintf(" The kernel command line asks for %s, yet that is not in force: a later parameter (iommu=nopt, iommu.passthrough=0), a port that the firmware marks as external, or a type written to the group overrides it.", [facts.list(iommu.asked_for_passthrough)]) if {
+	count(iommu.asked_for_passthrough) > 0
 }
-
-# refused are the accesses of NVIDIA GPUs that the IOMMU refused, as the kernel
-# logs them: a GPU that wrote to a peer's address for which there is no mapping.
-refused contains e if {
-	some kind in ["amd-vi-fault", "dmar-fault"]
-	some e in pci.events[kind]
-	of_nvidia(e)
-	not facts.is_guest == true
-}
-
-of_nvidia(e) if peers.vendor(e.address) == "nvidia"
-
-of_nvidia(e) if regex.match(`(^|\s)nvidia [0-9a-f]{4,8}:`, e.message)
 
 known_gpus := {address | some address in facts.gpus}
 
@@ -179,65 +119,38 @@ found contains {
 	"subject": peers.shorten(addresses),
 	"affects": sort(addresses & known_gpus),
 	"message": sprintf("The IOMMU refused accesses of NVIDIA GPUs (%d in the kernel log), so it translates their addresses: peer-to-peer transfers hang or lose data.", [
-		sum([e.count | some e in refused]),
+		sum([e.count | some e in nvidia_iommu.refused]),
 	]),
-	"evidence": pci.event_evidence(refused),
-	"params": {"gpus": sort(addresses), "vendor": {true: "amd", false: "intel"}["amd-vi-fault" in {e.kind | some e in refused}]},
+	"evidence": pci.event_evidence(nvidia_iommu.refused),
+	"params": {"gpus": sort(addresses), "vendor": {true: "amd", false: "intel"}["amd-vi-fault" in {e.kind | some e in nvidia_iommu.refused}]},
 	"severity": "critical",
 	"confidence": {true: "confirmed", false: "likely"}[count(known_gpus) > 1],
-	"remedies": array.concat(cures, stopgap),
+	"remedies": array.concat(iommu_cures.lasting, iommu_cures.stopgap),
 } if {
-	addresses := {e.address | some e in refused}
+	addresses := {e.address | some e in nvidia_iommu.refused}
 	count(addresses) > 0
 }
-
-# stopgap is NCCL's variable, which helps those who run NCCL until the machine is
-# fixed, and no other program.
-default stopgap := []
-
-stopgap := ["nccl-p2p-disable"] if input.transfers
-
-stopgap := ["nccl-p2p-disable"] if {
-	some m in input.logs.messages
-	m.program in {"nccl", "rccl", "pytorch"}
-}
-
-stopgap := ["nccl-p2p-disable"] if count(input.logs.communicators) > 0
-
-# suspects are the judged pairs of whose groups the type is not known.
-suspects := {p |
-	some p in judged
-	not groups_told(p)
-	peers.measured(p.a, p.b) in {"nothing", "failed"}
-}
-
-groups_told(p) if {
-	some address in [p.a, p.b]
-	count(pci.domains[address]) > 0
-}
-
-suspects_standing := {true: "implied", false: "unsure"}["implied" in {unmeasured(p) | some p in suspects}]
 
 # The kernel log of a whole boot tells the type that groups get, and that an
 # IOMMU is at work. Groups may be excepted, so the types of groups stand above.
 found contains {
 	"id": "by-default",
-	"affects": sort(peers.ends(suspects)),
+	"affects": sort(peers.ends(nvidia_iommu.suspects)),
 	"message": sprintf("The kernel log shows an IOMMU (%s) that translates by default, and %s reach each other over PCIe. %s", [
-		input.iommu.vendor, peers.pairs_text(suspects), words.implied,
+		input.iommu.vendor, peers.pairs_text(nvidia_iommu.suspects), words.implied,
 	]),
 	"evidence": array.concat(
 		pci.event_evidence({e | some e in pci.events["iommu-mode"]}),
 		[{"fact": "iommu.vendor", "value": input.iommu.vendor, "source": facts.read_at("iommu.vendor", "the kernel log")}],
 	),
-	"params": {"gpus": sort(peers.ends(suspects))},
+	"params": {"gpus": sort(peers.ends(nvidia_iommu.suspects))},
 	"severity": grade[0],
 	"confidence": grade[1],
-	"remedies": cures_of_texts,
+	"remedies": iommu_cures.of_texts,
 } if {
 	pci.translates_by_default
-	count(suspects) > 0
-	grade := {"implied": ["high", "likely"], "unsure": ["low", "possible"]}[suspects_standing]
+	count(nvidia_iommu.suspects) > 0
+	grade := {"implied": ["high", "likely"], "unsure": ["low", "possible"]}[nvidia_iommu.suspects_standing]
 }
 
 # Someone lists the units of the IOMMU, so it is on, and the command line asks for no
@@ -245,18 +158,18 @@ found contains {
 # (CONFIG_IOMMU_DEFAULT_PASSTHROUGH, which is off by default and in distributions).
 found contains {
 	"id": "on",
-	"affects": sort(peers.ends(suspects)),
+	"affects": sort(peers.ends(nvidia_iommu.suspects)),
 	"message": sprintf("The IOMMU is on (%s), the kernel command line asks for no pass-through, and %s talk to each other over PCIe where they use peer access. %s", [
-		concat(", ", sort(input.iommu.units)), peers.pairs_text(suspects), words[suspects_standing],
+		concat(", ", sort(input.iommu.units)), peers.pairs_text(nvidia_iommu.suspects), words[nvidia_iommu.suspects_standing],
 	]),
 	"evidence": [
 		{"fact": "iommu.units", "value": input.iommu.units, "source": "/sys/class/iommu"},
 		{"fact": "host.command_line", "value": input.host.command_line, "source": "/proc/cmdline"},
 	],
-	"params": {"gpus": sort(peers.ends(suspects))},
+	"params": {"gpus": sort(peers.ends(nvidia_iommu.suspects))},
 	"severity": "medium",
 	"confidence": "possible",
-	"remedies": cures_of_texts,
+	"remedies": iommu_cures.of_texts,
 } if {
 	count(input.texts) > 0
 	count(input.iommu.units) > 0
@@ -265,7 +178,7 @@ found contains {
 	count(iommu.passing | iommu.off) == 0
 	not pci.translates_by_default
 	not input.iommu.default_domain == "passthrough"
-	count(suspects) > 0
+	count(nvidia_iommu.suspects) > 0
 }
 
 # A collective that does not end between NVIDIA GPUs that use peer access, where the
@@ -292,14 +205,14 @@ found contains {
 translating := iommu.translating | {words | pci.translates_by_default; words := "its default domain is translated"}
 
 # A parameter is no state: the firmware may have no IOMMU on. It counts where a
-# job over PCIe fails, and no better witness speaks. On AMD's processors a command line
+# job over PCIe fails, and the state itself is not told. On AMD's processors a command line
 # without any says as much.
 found contains {
 	"id": "asked",
 	"message": sprintf("%s, and a job on NVIDIA GPUs that only PCIe joins fails. Where the IOMMU is on, NVIDIA does not support peer-to-peer transfers through its translation on bare metal: they may hang or deliver wrong data.", [asked[0]]),
 	"evidence": [iommu.evidence],
 	"confidence": asked[1],
-	"remedies": cures_of_texts,
+	"remedies": iommu_cures.of_texts,
 } if {
 	asked
 	count(input.texts) > 0
@@ -308,8 +221,8 @@ found contains {
 	benchmarks.job_failed
 	pci.bare_metal
 	peers.over_pcie
-	not of_amd
-	not witness
+	not surroundings.has_amd
+	not iommu.state_told
 }
 
 asked := [sprintf("The kernel command line asks the IOMMU to translate (%s)", [facts.list(iommu.translating)]), {true: "likely", false: "possible"}[count(benchmarks.wrong) > 0]] if {
@@ -318,20 +231,8 @@ asked := [sprintf("The kernel command line asks the IOMMU to translate (%s)", [f
 	input.host.cpu.vendor == "AuthenticAMD"
 }
 
-# witness is true where the state itself is told.
-witness if input.iommu.mode != ""
-
-witness if input.iommu.default_domain != ""
-
-witness if count(input.iommu.groups) > 0
-
-of_amd if {
-	some g in input.gpus.devices
-	g.vendor == "amd"
-}
-
 missing contains {"fact": "iommu.groups", "words": "the IOMMU groups are not known"} if {
-	count(over_pcie) > 0
+	count(nvidia_iommu.over_pcie) > 0
 	not pci.translates_by_default
 	not facts.is_guest == true
 	not groups_known
@@ -339,18 +240,18 @@ missing contains {"fact": "iommu.groups", "words": "the IOMMU groups are not kno
 
 missing contains {"fact": "iommu.groups[].type", "words": "this kernel does not say what is in force (Linux 5.11 and newer do)"} if {
 	not facts.is_guest == true
-	some p in judged
+	some p in nvidia_iommu.judged
 	some address in [p.a, p.b]
-	object.get(group[address], "type", "") == ""
+	object.get(nvidia_iommu.group[address], "type", "") == ""
 }
 
 missing contains {"fact": "iommu", "words": "in a virtual machine the host's IOMMU decides, which cannot be seen from here"} if {
-	count(over_pcie) > 0
+	count(nvidia_iommu.over_pcie) > 0
 	facts.is_guest == true
 }
 
 missing contains {"fact": "host.virtualization", "words": "whether this is bare metal is not known"} if {
-	count(over_pcie) > 0
+	count(nvidia_iommu.over_pcie) > 0
 	not virtualization_known
 }
 
@@ -365,7 +266,7 @@ virtualization_known if is_boolean(facts.is_guest)
 
 not_applicable contains "no two NVIDIA GPUs here would talk to each other over PCIe" if {
 	is_set(facts.gpu_pairs)
-	count(judged | over_pcie) == 0
+	count(nvidia_iommu.judged | nvidia_iommu.over_pcie) == 0
 }
 
 not_applicable contains "fewer than two GPUs" if {

@@ -1,0 +1,85 @@
+# METADATA
+# title: Peer access between the GPUs as a whole
+# description: >-
+#   Whether peer access is offered, works and is fast, over all pairs of GPUs, and what is
+#   lost without it.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.peer_access
+
+import data.gpudoctor.lib.facts
+
+# copies are the copies from GPU to GPU that arrived at full speed.
+copies := {t | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "ok"}
+
+# proven is true when copies between GPUs were tried, each of them arrived
+# at the speed that its path allows, and no other test of peer access failed
+# or was slow. Pairs without peer access do not count.
+proven if {
+	count(copies) > 0
+	not broken
+	not slow
+}
+
+# broken is true when a transfer between GPUs failed or delivered wrong
+# data.
+broken if count(facts.failed_peer_transfers) > 0
+
+# slow is true when a transfer between GPUs was slower than its path.
+slow if {
+	some t in facts.peer_transfers
+	t.outcome == "slow"
+}
+
+# staged_slower and staged_faster compare the slowest copy that was too slow with
+# the way through host memory, where both were measured.
+staged_slower if min(slow_rates) >= facts.staged_gbps
+
+staged_faster if min(slow_rates) < facts.staged_gbps
+
+slow_rates := {t.gbps | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "slow"}
+
+# refused is true when the driver offers no peer access for any pair.
+refused if {
+	peers := {p | some p in input.transfers.peers}
+	count(peers) > 0
+	every p in peers {
+		p.access == false
+	}
+}
+
+refused if {
+	not facts.probed
+	count(facts.gpu_pairs) > 0
+	every p in facts.gpu_pairs {
+		not p.p2p.read in {"ok", "unknown", ""}
+		p.p2p.read
+	}
+}
+
+# peer_rates are the rates of the copies between GPUs, in GB/s.
+peer_rates := {t.gbps | some t in copies}
+
+# share_lost is the part of the bandwidth that is lost when traffic goes
+# through host memory instead of peer access, as both were measured here.
+share_lost := 1 - (facts.staged_gbps / max(peer_rates)) if max(peer_rates) > 0
+
+# measured says in words what was measured of peer access, and of host memory.
+measured := sprintf("%s, and %s GB/s through host memory", [peer_words, rate(facts.staged_gbps)]) if {
+	facts.staged_gbps
+} else := peer_words
+
+peer_words := sprintf(
+	"%d of %d paths between GPUs carried verified data at %s",
+	[count(copies), count([t | some t in facts.peer_transfers; t.test == "copy"]), rate_words],
+)
+
+rate_words := sprintf("%s GB/s", [rate(max(peer_rates))]) if {
+	rate(max(peer_rates)) == rate(min(peer_rates))
+} else := sprintf("%s to %s GB/s", [rate(min(peer_rates)), rate(max(peer_rates))])
+
+# rate writes a rate with the digits that matter: whole from 100 on, else one
+# after the point. (%f does not take whole numbers.)
+rate(gbps) := sprintf("%v", [round(gbps)]) if {
+	gbps >= 100
+} else := sprintf("%v", [round(gbps * 10) / 10])

@@ -1,0 +1,48 @@
+package gpudoctor.lib.peer_access_test
+
+import data.gpudoctor.lib.peer_access
+
+a := "0000:01:00.0"
+
+b := "0000:02:00.0"
+
+copy(outcome, gbps) := {"test": "copy", "source": a, "destination": b, "outcome": outcome, "gbps": gbps}
+
+transfers(list) := {"transfers": {"outcome": "ok", "transfers": list}}
+
+staged(gbps) := {"test": "host-staged", "source": a, "destination": b, "outcome": "ok", "gbps": gbps}
+
+test_proven if {
+	peer_access.proven with input as transfers([copy("ok", 50)])
+
+	# A pair without peer access does not count.
+	peer_access.proven with input as transfers([copy("ok", 50), copy("unsupported", 0)])
+	not peer_access.proven with input as transfers([copy("unsupported", 0)])
+	not peer_access.proven with input as transfers([copy("ok", 50), copy("corrupt", 50)])
+	not peer_access.proven with input as transfers([copy("ok", 50), copy("slow", 5)])
+	not peer_access.proven with input as {}
+}
+
+test_refused if {
+	peer_access.refused with input as {"transfers": {"peers": [{"access": false}]}}
+	not peer_access.refused with input as {"transfers": {"peers": [{"access": false}, {"access": true}]}}
+	by_nvml := {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "p2p": {"read": "chipset-not-supported"}}]}}
+	peer_access.refused with input as by_nvml
+	not peer_access.refused with input as {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "p2p": {"read": "ok"}}]}}
+	not peer_access.refused with input as {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu"}]}}
+}
+
+test_measured if {
+	both := transfers([copy("ok", 50), staged(10)])
+	peer_access.share_lost == 0.8 with input as both
+	peer_access.measured == "1 of 1 paths between GPUs carried verified data at 50 GB/s, and 10 GB/s through host memory" with input as both
+	peer_access.measured == "2 of 2 paths between GPUs carried verified data at 48 to 50 GB/s" with input as transfers([copy("ok", 50), copy("ok", 48)])
+}
+
+test_staged_compared if {
+	peer_access.staged_slower with input as transfers([copy("slow", 25), staged(11)])
+	not peer_access.staged_faster with input as transfers([copy("slow", 25), staged(11)])
+	peer_access.staged_faster with input as transfers([copy("slow", 3), staged(11)])
+	not peer_access.staged_slower with input as transfers([copy("slow", 25)])
+	not peer_access.staged_faster with input as transfers([staged(11)])
+}

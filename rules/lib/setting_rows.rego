@@ -1,0 +1,84 @@
+# METADATA
+# title: Which row of the table judges a setting
+# description: >-
+#   The first row of the table of variables that fits the setting in force, and how severe
+#   it is on this machine.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.setting_rows
+
+import data.gpudoctor.lib.benchmarks
+import data.gpudoctor.lib.circumstances
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.nccl_values
+import data.gpudoctor.lib.peer_access
+import data.tables.variables
+
+# decisive is the first row that fits a variable.
+decisive(name) := variables.rows[min(fitting[name])]
+
+fitting[name] contains i if {
+	some i, row in variables.rows
+	some name in row.names
+	value := trim_space(facts.variable[name].value)
+	value != ""
+	fits(row, value)
+	every circumstance in object.get(row, "when", []) {
+		circumstances.holds(circumstance, value)
+	}
+	not excepted(row, value)
+	not unsaid(row)
+}
+
+unsaid(row) if {
+	row.said
+	count(logs.messages(row.said)) == 0
+}
+
+excepted(row, value) if {
+	some circumstance in row.unless
+	circumstances.holds(circumstance, value)
+}
+
+# fits compares the value.
+fits(row, value) if nccl_values.number(value) in row.is
+
+fits(row, value) if nccl_values.number(value) <= row.at_most
+
+fits(row, value) if lower(value) in row.text
+
+fits(row, value) if regex.match(row.like, value)
+
+fits(row, value) if {
+	row.lacks
+	not startswith(value, "^")
+	words := {trim_space(w) | some w in split(lower(value), ",")}
+	count(words & {w | some w in row.lacks}) == 0
+}
+
+fits(row, _) if count(object.keys(row) & {"is", "at_most", "text", "like", "lacks"}) == 0
+
+# weighed is a row's severity, but for a setting that a log or a listing shows
+# and nothing complains of: somebody chose it for that run, which went well, and
+# what it costs there is not known.
+weighed(row, v) := "low" if {
+	severity(row) in {"critical", "high", "medium"}
+	chosen(row, v)
+} else := severity(row)
+
+chosen(row, v) if {
+	not row.said
+	some t in input.texts
+	t.name == v.source
+	count(logs.complaints) == 0
+	count(benchmarks.low) == 0
+}
+
+# severity of a row; one that goes by loss is high where more than half of the
+# bandwidth is lost, or what is lost was not measured.
+severity(row) := row.severity if {
+	row.severity != "by-loss"
+} else := "medium" if {
+	peer_access.share_lost <= 0.5
+} else := "high"
