@@ -35,6 +35,7 @@ import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.staging
 
 # group is the IOMMU group of each device.
 group[address] := g if {
@@ -129,7 +130,7 @@ type_evidence(gpus) := [{
 remedies(name, pairs) := {
 	"works": [],
 	"failed": array.concat(["nccl-p2p-disable"], cures),
-	"slow": array.concat(cures, peers.staged_way(pairs)),
+	"slow": array.concat(cures, staging.remedies(pairs)),
 	"implied": cures,
 	"unsure": cures,
 }[name]

@@ -37,6 +37,7 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.transfers
 import data.tables.limits
@@ -46,7 +47,7 @@ import data.tables.limits
 broken[[t.source, t.destination]] contains t if {
 	some ts in peers.trouble
 	some t in ts
-	not peers.staged_failed(t.source, t.destination)
+	not staging.failed(t.source, t.destination)
 }
 
 failures := {direction: ts | some direction, ts in broken}
@@ -232,7 +233,7 @@ sighting(ts) := sprintf(": %s", [transfers.reasons_text(ts)]) if {
 
 staged_good(group) if {
 	every d in object.keys(group) {
-		peers.staged_good(d[0], d[1])
+		staging.good(d[0], d[1])
 	}
 } else := false
 
