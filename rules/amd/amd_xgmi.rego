@@ -78,7 +78,10 @@ findings contains incomplete("none", xgmi.meshed, message, pairs_evidence(xgmi.l
 }
 
 findings contains object.union(
-	incomplete("bridged", xgmi.bridged, message, pairs_evidence(xgmi.links), ["replace-hardware", "reboot-or-reload-driver"]),
+	incomplete(
+		"bridged", xgmi.bridged, message, pairs_evidence(xgmi.links),
+		["replace-hardware", "reboot-or-reload-driver"],
+	),
 	{"severity": "low", "confidence": "possible"},
 ) if {
 	xgmi.by_pcie_alone(xgmi.bridged)

@@ -54,10 +54,10 @@ nvlink_shown if {
 	count(object.get(g, "nvlinks", [])) > 0
 }
 
-# ended_early are communicators after which a log ends: the signs of a collective that
-# never ends, between GeForce cards. Drivers 525 to 535 offered
-# peer access between Ada cards where there is none that works (NVIDIA/nccl-tests
-# issue 117), and modified drivers offer it on platforms that lose it.
+# ended_early are the communicators between GeForce cards whose log ends with them, as
+# where a collective never ends. Drivers 525 to 535 offered peer access between Ada
+# cards where there is none that works (NVIDIA/nccl-tests issue 117), and modified
+# drivers offer it on platforms that lose it.
 ended_early contains c if {
 	some c in input.logs.communicators
 	c.library == "nccl"

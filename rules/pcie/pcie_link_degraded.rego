@@ -61,7 +61,8 @@ findings contains {
 	"subject": address,
 	"affects": pcie_links.affected(address),
 	"message": sprintf("The link above %s runs with %d lanes, while %s %d.%s%s", [
-		pcie_links.described(address), n.width, limit[n.source], n.best, pcie_links.slow_words(address), pcie_links.errors_text(address),
+		pcie_links.described(address), n.width, limit[n.source], n.best,
+		pcie_links.slow_words(address), pcie_links.errors_text(address),
 	]),
 	"evidence": array.concat(
 		[

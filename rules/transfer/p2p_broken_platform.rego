@@ -121,7 +121,9 @@ signs contains {
 signs contains {
 	"id": "sign",
 	"message": sprintf("A collective does not end with peer access, and does without it (NCCL_P2P_DISABLE=1): the driver offers peer access that does not work on this platform. %s", [suspects]),
-	"evidence": [object.union(benchmarks.evidence(b, "test", b.test), {"fact": "benchmarks"}) | some b in sort(stalled_collectives.compared)],
+	"evidence": [object.union(benchmarks.evidence(b, "test", b.test), {"fact": "benchmarks"}) |
+		some b in sort(stalled_collectives.compared)
+	],
 	"confidence": "likely",
 } if {
 	count(stalled_collectives.compared) > 0
@@ -189,7 +191,9 @@ forced_cures := ["unset-env", "nccl-p2p-disable", "iommu-pt"] if count(forced_pe
 signs contains {
 	"id": "guess",
 	"message": "NCCL's log ends after its communicator was made, between GeForce cards that no NVLink joins: where the driver offers them peer access that does not work (525 to 535 did so for Ada cards, modified drivers do), the first collective hangs.",
-	"evidence": [{"fact": "logs.communicators", "value": c.ranks, "source": logs.at(c)} | some c in sort(stalled_collectives.ended_early)],
+	"evidence": [{"fact": "logs.communicators", "value": c.ranks, "source": logs.at(c)} |
+		some c in sort(stalled_collectives.ended_early)
+	],
 	"severity": {true: "high", false: "low"}[count(logs.complaints) > 0],
 	"confidence": "possible",
 	"remedies": ["nccl-p2p-disable", "upgrade-driver", "iommu-pt"],
