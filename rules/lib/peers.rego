@@ -11,7 +11,6 @@ package gpudoctor.lib.peers
 import data.gpudoctor.lib.driver_errors
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
-import data.tables.limits
 
 # vendor is the maker of a GPU, from the management library or the PCI tree.
 vendor(address) := facts.gpu[address].vendor
@@ -186,70 +185,9 @@ transfer_evidence(pairs) := [{
 	some p in sort(pairs)
 ]
 
-# staged_way is the way through host memory. It is slower than most slow paths, so it
-# helps pairs where it was measured faster.
-staged_way(pairs) := ["nccl-p2p-disable"] if {
-	count(pairs) > 0
-	every p in pairs {
-		staged_faster(p.a, p.b)
-	}
-} else := []
-
-# staged_failed is true for two GPUs between which data was lost on the way
-# through host memory too: then it is not peer-to-peer access that fails.
-staged_failed(a, b) if {
-	some t in staged_of[key(a, b)]
-	failed(t)
-}
-
-# staged_of are the transfers through host memory between two GPUs, by their key.
-staged_of[key(t.source, t.destination)] contains t if {
-	some t in input.transfers.transfers
-	t.test == "host-staged"
-}
-
-# staged_good is true when the control arm through host memory was right.
-staged_good(a, b) if {
-	arm := {t.outcome | some t in staged_of[key(a, b)]}
-	count(arm) > 0
-	arm - {"ok", "slow"} == set()
-}
-
 # alone_tests are the tests whose rate is that of one pair, one way, with
 # nothing else under way.
 alone_tests := {"copy", "copy-read", "sm-store", "sm-load"}
-
-# staged_rate is the rate that the control arm through host memory reached
-# between two GPUs, or, where it was not tried between these, the least that it
-# reached between others.
-staged_rate(a, b) := min(rates) if {
-	rates := {t.gbps | some t in staged_of[key(a, b)]; t in staged}
-	count(rates) > 0
-} else := least_staged
-
-least_staged := min(staged_rates)
-
-staged := {t |
-	some t in input.transfers.transfers
-	t.test == "host-staged"
-	t.outcome in {"ok", "slow"}
-}
-
-staged_rates := {t.gbps | some t in staged}
-
-# staged_faster is true for two GPUs between which the way through host memory
-# was measured faster than peer access.
-staged_faster(a, b) if {
-	direct := {t.gbps | some t in sluggish[key(a, b)]; t.test in alone_tests}
-	staged_rate(a, b) > limits.staged_faster * min(direct)
-}
-
-# staged_beats_crowd is the same where peer access is slow only while all GPUs
-# write at once.
-staged_beats_crowd(a, b) if {
-	together := {t.gbps | some t in sluggish[key(a, b)]; t.test == "all-at-once"}
-	staged_rate(a, b) > limits.staged_beats_crowd * min(together)
-}
 
 # seen says in a few words what became of transfers, for evidence: each test
 # with its outcome.

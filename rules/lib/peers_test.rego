@@ -50,13 +50,6 @@ test_what_the_probe_could_not_try_has_not_failed if {
 	not peers.failed({"outcome": "error", "error_code": 2})
 }
 
-test_staged if {
-	peers.staged_good(a, b) with input as probed(both("host-staged", "ok"))
-	not peers.staged_failed(a, b) with input as probed(both("host-staged", "ok"))
-	peers.staged_failed(a, b) with input as probed([transfer("host-staged", b, a, "corrupt")])
-	not peers.staged_good(a, b) with input as probed([])
-}
-
 test_texts if {
 	peers.seen(both("copy", "ok")) == ["copy: ok"]
 	peers.shorten({"b", "a"}) == "a, b"

@@ -33,6 +33,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.staging
 
 # grades are those of the standings, the worst first.
 grades := [
@@ -136,7 +137,7 @@ remedies(name, pairs) := [] if {
 } else := ["nccl-p2p-disable"] if {
 	facts.is_passthrough_host == true
 	name == "failed"
-} else := peers.staged_way(pairs) if {
+} else := staging.remedies(pairs) if {
 	facts.is_passthrough_host == true
 } else := array.concat(["nccl-p2p-disable", "disable-acs"], pass_through(pairs)) if {
 	name == "failed"
@@ -144,7 +145,7 @@ remedies(name, pairs) := [] if {
 	# Who sends texts has trouble with a job, and can try this at once.
 	name in {"implied", "unsure"}
 	count(input.texts) > 0
-} else := array.concat(["disable-acs"], peers.staged_way(pairs))
+} else := array.concat(["disable-acs"], staging.remedies(pairs))
 
 # pass_through is no cure where it is known to be in force, nor for Radeon cards,
 # for which AMD recommends remapping.

@@ -108,47 +108,6 @@ event(kind, address, message, extra) := object.union(
 
 log(events) := {"kernel_log": {"source": "dmesg.txt", "events": events}}
 
-no_room := event("bar", a, "nvidia 0000:01:00.0: BAR 1 [mem size 0x800000000 64bit pref]: can't assign; no space", {"bar": 1, "size_bytes": 32 * gib})
-
-test_fires_on_a_bar_that_found_no_room if {
-	found := bar_too_small.findings with input as log([no_room])
-	grades(found) == {["high", "confirmed"]}
-	some f in found
-	f.subject == a
-	contains(f.message, "32 GiB of BAR 1")
-	f.evidence[0].source == "dmesg.txt:5"
-	invalid := event("bar", b, "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M @ 0x0 (PCI:0000:02:00.0)", {})
-	count(bar_too_small.findings) == 1 with input as log([invalid])
-	known := object.union(log([event("bar", a, "pci 0000:01:00.0: BAR 1: no space for [mem size 0x10000000]", {"bar": 1})]), machine(64 * gib))
-	count(bar_too_small.findings) == 1 with input as known
-	large := event("bar", a, "pci 0000:01:00.0: BAR 1: no space for [mem size 0x800000000]", {"bar": 1, "size_bytes": 32 * gib})
-	count(bar_too_small.findings) == 1 with input as log([large])
-}
-
-test_silent_on_other_devices_without_room if {
-	count(bar_too_small.findings) == 0 with input as log([event("bar", "0000:05:00.0", "pci 0000:05:00.0: BAR 0: no space for [mem size 0x00004000]", {"bar": 0, "size_bytes": 16384})])
-}
-
-window := event("bridge-window", "0000:00:1d.4", "pcieport 0000:00:1d.4: BAR 15: no space for [mem size 0xc00000000 64bit pref]", {"size_bytes": 48 * gib})
-
-below_it := {
-	"gpus": {"devices": [gpu(a, small, 24)]},
-	"pci": {"devices": [{"address": a, "kind": "gpu", "root_bus": "pci0000:00", "ancestors": ["0000:00:1d.4"]}]},
-}
-
-test_fires_on_a_bridge_window_that_found_no_room if {
-	found := bar_too_small.findings with input as object.union(log([window]), below_it)
-	["high", "confirmed"] in grades(found)
-	unknown := object.union(log([window]), {"gpus": {"devices": [{"address": a, "vendor": "nvidia"}]}})
-	grades(bar_too_small.findings) == {["high", "likely"]} with input as unknown
-}
-
-test_silent_on_bridge_windows_of_others if {
-	count(bar_too_small.findings) == 0 with input as log([window])
-	roomy := object.union(log([window]), object.union(below_it, {"gpus": {"devices": [gpu(a, 32 * gib, 24)]}}))
-	count(bar_too_small.findings) == 0 with input as roomy
-}
-
 mapping(name, memory) := {
 	"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "name": name, "memory_bytes": memory * gib}]},
 	"logs": {"messages": [{
@@ -216,16 +175,6 @@ test_fires_on_a_bar_that_amds_driver_could_not_enlarge if {
 	named := {"kind": "bar", "address": a, "message": "amdgpu 0000:01:00.0: amdgpu: Not enough PCI address space for a large BAR."}
 	count(bar_too_small.findings) == 1 with input as log([named])
 	count(bar_too_small.missing) == 0 with input as log([resizing])
-}
-
-test_fires_on_a_driver_that_found_no_memory_to_map if {
-	failed := event("amdgpu", a, "amdgpu: probe of 0000:01:00.0 failed with error -12", {"code": 12})
-	grades(bar_too_small.findings) == {["high", "likely"]} with input as log([failed])
-
-	# The BAR itself is told: no guess is needed.
-	room := event("bar", a, "pci 0000:01:00.0: BAR 5 [mem size 0x00080000]: can't assign; no space", {"bar": 5, "size_bytes": 524288})
-	grades(bar_too_small.findings) == {["high", "confirmed"]} with input as log([failed, room])
-	count(bar_too_small.findings) == 0 with input as log([event("amdgpu", a, "amdgpu: probe of 0000:01:00.0 failed with error -22", {"code": 22})])
 }
 
 # listed_card is what lspci -v alone tells of a card.

@@ -37,6 +37,7 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.nvidia_iommu
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.surroundings
 
 # Domains through which copies arrive explain no trouble elsewhere.
@@ -100,7 +101,7 @@ type_evidence(gpus) := [{
 remedies(name, pairs) := {
 	"works": [],
 	"failed": array.concat(["nccl-p2p-disable"], iommu_cures.lasting),
-	"slow": array.concat(iommu_cures.lasting, peers.staged_way(pairs)),
+	"slow": array.concat(iommu_cures.lasting, staging.remedies(pairs)),
 	"implied": iommu_cures.lasting,
 	"unsure": iommu_cures.lasting,
 }[name]

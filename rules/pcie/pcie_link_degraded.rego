@@ -29,110 +29,13 @@ package gpudoctor.rules.pcie_link_degraded
 
 import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.link_speeds
+import data.gpudoctor.lib.link_widths
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.pci
+import data.gpudoctor.lib.pcie_links
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.rdma
-import data.tables.limits
-
-# endpoints are the GPUs, and the NICs that stand in a pair with one.
-endpoints := facts.gpus | {p.b | some p in facts.pairs; p.kind == "gpu-nic"}
-
-# lower are the functions at the lower end of a link on the way of an
-# endpoint: the endpoint itself and each switch above it.
-lower contains address if some address in endpoints
-
-lower contains bridge if {
-	some address in endpoints
-	some bridge in pci.device[address].ancestors
-	pci.device[bridge].port_type == "upstream-port"
-}
-
-# below are the endpoints whose way goes over the link above a function.
-below(address) := object.get(above, address, set())
-
-above[address] contains e if {
-	some e in endpoints
-	some address in array.concat([e], [x | some x in pci.device[e].ancestors])
-}
-
-# physical is false where the link is a hypervisor's invention: it says what
-# somebody configured, not what is wired.
-physical(address) if {
-	pci.bare_metal
-	not pci.emulated(pci.parent(address).address)
-}
-
-# best is what both ends of a link can do, as the PCI tree shows them.
-best(address) := {
-	"width": min({d.link.max_width, up.link.max_width}),
-	"speed": min({d.link.max_speed_gts, up.link.max_speed_gts}),
-} if {
-	d := pci.device[address]
-	up := pci.parent(address)
-	d.link.max_width > 0
-	up.link.max_width > 0
-	d.link.max_speed_gts > 0
-	up.link.max_speed_gts > 0
-}
-
-# accepted_width is the least width that DCGM accepts of models that are often
-# wired with fewer lanes than they have (nvvs/diag-skus.yaml.in).
-accepted_width := {
-	"0x1eb8": 8, # T4
-	"0x2237": 8, # A10G
-	"0x20f3": 8, # A800 SXM
-	"0x20f5": 8, # A800 PCIe
-	"0x26b9": 8, # L40S
-	"0x25b6": 4, # A2, A16
-}
-
-accepted(address, width) if accepted_width[pci.device[address].device] <= width
-
-# narrow are the links with fewer lanes than both ends offer. Width does not
-# change with the power state, so this holds at any time.
-narrow[address] := {"width": width, "best": best(address).width, "source": "config space of both ends"} if {
-	some address in lower
-	physical(address)
-	width := pci.device[address].link.width
-	width > 0
-	width < best(address).width
-}
-
-# Without the port above there is NVML's maximum. It is documented as that of
-# card and system together, yet boards that split 16 lanes into two slots show
-# 16 there, so it only makes one look. In a virtual machine it is the card's
-# alone, and a cloud's T4 in 8 lanes is as it should be.
-narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source": "NVML"} if {
-	some g in facts.named
-	at_home
-	not passed_through(g)
-	not best(g.address)
-	g.pcie.width > 0
-	g.pcie.width < g.pcie.max_width
-}
-
-# at_home is true where the machine is known to be none that a hypervisor made, or
-# a text shows widths and nothing speaks of a hypervisor.
-at_home if facts.is_guest == false
-
-at_home if {
-	count(input.texts) > 0
-	not facts.is_guest == true
-}
-
-# lspci's own words on one function: what its card can do, and what it does
-# ("Width x2 (downgraded)"). The port above was not shown.
-narrow[d.address] := {"width": d.link.width, "best": d.link.max_width, "source": "lspci"} if {
-	some d in input.pci.devices
-	count(input.texts) > 0
-	at_home
-	a_card(d)
-	not best(d.address)
-	not width_by_nvml(d.address)
-	d.link.width > 0
-	d.link.width < d.link.max_width
-}
 
 # link_fact is where each source tells the width of a device's link.
 link_fact := {
@@ -141,25 +44,10 @@ link_fact := {
 	"NVML": "gpus.devices[%s].pcie.%s",
 }
 
-width_by_nvml(address) if address in widths_by_nvml
-
-widths_by_nvml := {g.address |
-	some g in facts.named
-	g.pcie.max_width > 0
-}
-
-a_card(d) if d.kind == "gpu"
-
-# grep has left out what function it is; who asks for one by its address
-# (lspci -s) asks for the one that he suspects.
-a_card(d) if object.get(d, "class", "") == ""
-
-passed_through(g) if g.virtualization_mode in {"passthrough", "vgpu"}
-
 # width_grade: a quarter of the lanes or less loses more than half of the
 # bandwidth, which is what "high" means.
 width_grade(address, n) := "low" if {
-	accepted(address, n.width)
+	link_widths.accepted(address, n.width)
 } else := "low" if {
 	n.source != "config space of both ends"
 	n.width * 4 > n.best
@@ -171,22 +59,23 @@ width_grade(address, n) := "low" if {
 
 findings contains {
 	"subject": address,
-	"affects": affected(address),
+	"affects": pcie_links.affected(address),
 	"message": sprintf("The link above %s runs with %d lanes, while %s %d.%s%s", [
-		described(address), n.width, limit[n.source], n.best, felt(address), errors_text(address),
+		pcie_links.described(address), n.width, limit[n.source], n.best,
+		pcie_links.slow_words(address), pcie_links.errors_text(address),
 	]),
 	"evidence": array.concat(
 		[
 			{"fact": sprintf(link_fact[n.source], [address, "width"]), "value": n.width, "source": n.source},
 			{"fact": sprintf(link_fact[n.source], [address, "max_width"]), "value": n.best, "source": n.source},
 		],
-		error_evidence(address),
+		pcie_links.error_evidence(address),
 	),
 	"params": {"device": address, "width": n.width, "best_width": n.best},
 	"severity": width_grade(address, n),
 	"confidence": width_confidence(address, n),
 } if {
-	some address, n in narrow
+	some address, n in link_widths.narrow
 }
 
 limit := {
@@ -200,111 +89,9 @@ width_confidence(address, n) := "possible" if {
 	n.source != "config space of both ends"
 } else := confidence(address)
 
-default affected(_) := []
-
-affected(address) := sort(below(address) & facts.gpus)
-
-described(address) := sprintf("switch %s", [address]) if {
-	pci.device[address].port_type == "upstream-port"
-} else := sprintf("GPU %s", [address]) if {
-	address in facts.gpus
-} else := address if {
-	pci.device[address].kind == ""
-} else := sprintf("NIC %s", [address])
-
-# bridged are the pairs that NVLink joins: what is slow there did not go over
-# PCIe.
-bridged := {peers.key(p.a, p.b) | some p in facts.gpu_pairs; p.nvlinks > 0}
-
-# slowed are the slow transfers of the endpoints behind a link.
-slowed(address) := {t | some gpu in below(address); some t in slow_of[gpu]}
-
-slow_of[gpu] contains t if {
-	some k, ts in peers.sluggish
-	not k in bridged
-	some t in ts
-	t.test != "all-at-once"
-	some gpu in [t.source, t.destination]
-}
-
 confidence(address) := "confirmed" if {
-	count(slowed(address)) > 0
+	count(pcie_links.slow_transfers(address)) > 0
 } else := "likely"
-
-felt(address) := " Transfers over it were measured too slow." if {
-	count(slowed(address)) > 0
-} else := ""
-
-# AER's counters tell an unreliable link from one that is wired so.
-corrected(address) := sum([n |
-	some end in {address, pci.parent(address).address}
-	n := pci.device[end].aer.total_correctable
-])
-
-errors_text(address) := sprintf(" The kernel counts %d corrected errors on it.", [corrected(address)]) if {
-	corrected(address) > 0
-} else := ""
-
-error_evidence(address) := [{
-	"fact": sprintf("pci.devices[%s].aer.total_correctable", [address]),
-	"value": corrected(address),
-	"source": sprintf("/sys/bus/pci/devices/%s/aer_dev_correctable, and that of the port above", [address]),
-} |
-	corrected(address) > 0
-]
-
-# dragging are GPUs whose link is slow in the fastest performance state. An
-# idle GPU lowers its link to 2.5 GT/s and is healthy, so its own word for the
-# state is needed, NVML and config space must agree, and copies at full speed
-# refute it.
-dragging[g.address] := {"speed": speed, "best": best(g.address).speed} if {
-	some g in facts.named
-	physical(g.address)
-	g.performance_state == 0
-	speed := pci.device[g.address].link.speed_gts
-	speed > 0
-	speed < best(g.address).speed
-	g.pcie.generation < pci.generation[best(g.address).speed]
-	not quick(g.address)
-}
-
-quick(address) if address in quick_ends
-
-quick_ends := {end |
-	some p in facts.gpu_pairs
-	peers.joined(p) == "pcie"
-	peers.measured(p.a, p.b) == "good"
-	some end in [p.a, p.b]
-}
-
-# The link above a switch does not follow the GPUs' power states. AMD's cards
-# have a switch of their own that does, so theirs are left out.
-dragging[address] := {"speed": speed, "best": best(address).speed} if {
-	some address in lower
-	pci.device[address].port_type == "upstream-port"
-	pci.device[address].vendor != "0x1002"
-	physical(address)
-	speed := pci.device[address].link.speed_gts
-	speed > 0
-	speed < best(address).speed
-}
-
-# busy is true of a GPU that worked when nvidia-smi was asked: its link does not
-# rest then.
-busy(g) if g.utilization_percent >= limits.busy_percent
-
-# held_low are GPUs whose link was at a lower generation than card and system can do
-# while they worked. A second GPU of the same model that worked too and had its
-# full speed says that the system does not hold it down.
-held_low[g.address] := {"generation": g.pcie.generation, "best": g.pcie.max_generation} if {
-	some g in facts.named
-	at_home
-	not passed_through(g)
-	not best(g.address)
-	busy(g)
-	g.pcie.generation > 0
-	g.pcie.generation < g.pcie.max_generation
-}
 
 findings contains {
 	"subject": address,
@@ -320,37 +107,24 @@ findings contains {
 	"severity": held_low_grade(address, g),
 	"confidence": "likely",
 } if {
-	some address, g in held_low
-	not dragging[address]
+	some address, g in link_speeds.held_low
+	not link_speeds.slow[address]
 }
 
-# twins are GPUs that worked beside it with the link that it lacks.
-twins(address) := fast_enough[held_low[address].best]
-
-# fast_enough holds, by generation, the GPUs that worked with a link of at least that.
-fast_enough := {generation: addresses |
-	some generation in {h.best | some h in held_low}
-	addresses := {g.address |
-		some g in facts.named
-		busy(g)
-		g.pcie.generation >= generation
-	}
-}
-
-twin_words(address) := sprintf(", as that of %s was", [facts.few(twins(address))]) if {
-	count(twins(address)) > 0
+twin_words(address) := sprintf(", as that of %s was", [facts.few(link_speeds.twins(address))]) if {
+	count(link_speeds.twins(address)) > 0
 } else := ""
 
 held_low_grade(address, g) := "high" if {
-	count(twins(address)) > 0
+	count(link_speeds.twins(address)) > 0
 	g.best - g.generation >= 2
 } else := "medium"
 
 findings contains {
 	"subject": address,
-	"affects": affected(address),
+	"affects": pcie_links.affected(address),
 	"message": sprintf("The link above %s runs at %v GT/s, while both its ends can do %v.%s%s", [
-		described(address), d.speed, d.best, felt(address), errors_text(address),
+		pcie_links.described(address), d.speed, d.best, pcie_links.slow_words(address), pcie_links.errors_text(address),
 	]),
 	"evidence": array.concat(
 		[
@@ -365,14 +139,14 @@ findings contains {
 				"source": "the lower of both ends",
 			},
 		],
-		array.concat(state_evidence(address), error_evidence(address)),
+		array.concat(state_evidence(address), pcie_links.error_evidence(address)),
 	),
 	"params": {"device": address, "speed_gts": d.speed, "best_speed_gts": d.best},
 	"severity": speed_grade(d),
 	"confidence": confidence(address),
 } if {
-	some address, d in dragging
-	not narrow[address]
+	some address, d in link_speeds.slow
+	not link_widths.narrow[address]
 }
 
 speed_grade(d) := "high" if {
@@ -387,24 +161,6 @@ state_evidence(address) := [{
 	facts.gpu[address].performance_state == 0
 ]
 
-# told_narrow are the GPUs of which the kernel wrote at boot that a link on their
-# way has a quarter of the lanes that they can use, or fewer (drivers/pci/pci.c,
-# __pcie_print_link_status). It speaks of speeds too, which an idle GPU lowers.
-told_narrow[e.address] := {"lanes": lanes, "best": best_lanes, "at": m[3], "event": e} if {
-	some e in pci.events["pcie-link"]
-	some m in regex.find_all_string_submatch_n(`limited by [0-9.]+ GT/s PCIe(?: Gen)? ?x([0-9]{1,2}) link at ([^ ]*?)([0-9a-f]{4,8}:[0-9a-f:.]+).*GT/s PCIe(?: Gen)? ?x([0-9]{1,2})`, e.message, 1)
-	lanes := to_number(m[1])
-	best_lanes := to_number(m[4])
-	lanes > 0
-	lanes * 4 <= best_lanes
-	a_gpu(e)
-	not facts.is_guest == true
-}
-
-a_gpu(e) if e.address in facts.gpus
-
-a_gpu(e) if regex.match(`^(nvidia|amdgpu) `, e.message)
-
 findings contains {
 	"subject": address,
 	"affects": [address],
@@ -414,16 +170,10 @@ findings contains {
 	"severity": "medium",
 	"confidence": "likely",
 } if {
-	some address, n in told_narrow
-	not narrow[address]
-	not accepted(address, n.lanes)
-	not shown_wide(address)
-}
-
-# shown_wide is true where the link itself is known and is not narrow.
-shown_wide(address) if {
-	best(address)
-	not narrow[address]
+	some address, n in link_widths.told_narrow
+	not link_widths.narrow[address]
+	not link_widths.accepted(address, n.lanes)
+	not link_widths.shown_wide(address)
 }
 
 # What a benchmark measured between host memory and the GPUs, against their links.
@@ -499,7 +249,7 @@ missing contains {"fact": "pci.devices[].link", "words": "the links of the GPUs 
 	count({address | some address in facts.gpus; shown(address)}) == 0
 }
 
-shown(address) if best(address)
+shown(address) if pcie_links.best(address)
 
 shown(address) if facts.gpu[address].pcie.width > 0
 

@@ -70,17 +70,6 @@ test_error_is_named if {
 	contains(f.message, "CUDA_ERROR_ILLEGAL_ADDRESS")
 }
 
-test_stores_fail_where_copies_work if {
-	mixed := array.concat(both_ways("copy", "ok"), [corrupt("sm-store", a, b), corrupt("sm-store", b, a)])
-	some f in p2p_broken_platform.findings with input as machine(mixed)
-	contains(f.message, "copy engines are right")
-}
-
-test_handshake_alone if {
-	some f in p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), both_ways("handshake", "hang")))
-	contains(f.message, "do not see each other's stores")
-}
-
 test_a_handshake_has_no_direction if {
 	silent := object.union(transfer("handshake", a, b, "hang"), {"reason": "b did not see the store of a"})
 	some f in p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), [silent]))
@@ -90,45 +79,10 @@ test_a_handshake_has_no_direction if {
 	not contains(f.message, "loads and stores of the SMs fail")
 }
 
-test_atomics_alone if {
-	lost := object.union(transfer("atomics", a, b, "corrupt"), {"reason": "5 of 10 additions arrived"})
-	some f in p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), [lost]))
-	contains(f.message, "5 of 10 additions arrived")
-	contains(f.message, "only atomic operations")
-	not contains(f.message, "loads and stores of the SMs fail")
-}
-
-test_peer_access_that_cannot_be_switched_on if {
-	late := object.union(transfer("copy", a, b, "error"), {"call": "cuCtxEnablePeerAccess", "error_name": "X"})
-	some f in p2p_broken_platform.findings with input as machine([late, transfer("copy", b, a, "ok"), transfer("sm-load", a, b, "ok")])
-	contains(f.message, "cannot even be switched on")
-	not contains(f.message, "only the copy engines fail")
-}
-
 test_a_crash_is_named if {
 	crash := object.union(transfer("copy", a, b, "error"), {"reason": "the driver crashed: SIGSEGV"})
 	some f in p2p_broken_platform.findings with input as machine([crash])
 	contains(f.message, "SIGSEGV")
-}
-
-test_remedies_over_nvlink if {
-	joined := object.union(machine(both_ways("copy", "hang")), {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 18}]}})
-	some f in p2p_broken_platform.findings with input as joined
-	f.remedies == ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
-	memory := [object.union(t, {"error_code": 214, "error_name": "CUDA_ERROR_ECC_UNCORRECTABLE"}) | some t in both_ways("copy", "error")]
-	some g in p2p_broken_platform.findings with input as machine(memory)
-	g.remedies[0] == "reset-gpu"
-}
-
-test_intermittent if {
-	now_and_then := object.union(corrupt("copy", a, b), {"repeats": 1, "attempts": 3})
-	some f in p2p_broken_platform.findings with input as machine([now_and_then])
-	contains(f.message, "It comes and goes")
-}
-
-test_only_all_at_once if {
-	some f in p2p_broken_platform.findings with input as machine(array.concat(both_ways("copy", "ok"), both_ways("all-at-once", "hang")))
-	contains(f.message, "only while all GPUs write at once")
 }
 
 test_between_processes_is_another_matter if {
@@ -138,41 +92,6 @@ test_between_processes_is_another_matter if {
 	f.severity == "high"
 	f.remedies == ["nccl-p2p-disable", "upgrade-driver"]
 	contains(f.message, "pidfd_getfd")
-}
-
-test_one_way_between_processes if {
-	ways := array.concat(
-		[object.union(t, {"way": "cuMem"}) | some t in both_ways("between-processes", "error")],
-		[object.union(t, {"way": "cudaIpc"}) | some t in both_ways("between-processes", "ok")],
-	)
-	some f in p2p_broken_platform.findings with input as machine(ways)
-	f.remedies[0] == "nccl-cumem-disable"
-	contains(f.message, "between-processes by cuMem")
-	f.severity == "high"
-	other_ways := array.concat(
-		[object.union(t, {"way": "cudaIpc"}) | some t in both_ways("between-processes", "error")],
-		[object.union(t, {"way": "cuMem"}) | some t in both_ways("between-processes", "ok")],
-	)
-	some g in p2p_broken_platform.findings with input as machine(other_ways)
-	g.severity == "high"
-	g.remedies == ["upgrade-driver"]
-}
-
-# Neither firmware nor IOMMU has a part in NVLink, and both are the host's in a
-# virtual machine.
-test_advice_fits_the_platform if {
-	broken := machine([corrupt("copy", a, b)])
-	"iommu-pt" in advice(broken)
-	not "iommu-pt" in advice(object.union(broken, {"iommu": {"mode": "passthrough"}}))
-	advice(object.union(broken, {"host": {"virtualization": {"guest": true}}})) == ["nccl-p2p-disable", "upgrade-driver"]
-	joined := {"links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 18, "bridges": []}]}}
-	advice(object.union(broken, joined)) == ["nccl-p2p-disable", "reset-gpu", "reboot-or-reload-driver", "upgrade-driver"]
-}
-
-advice(document) := f.remedies if {
-	found := p2p_broken_platform.findings with input as document
-	count(found) == 1
-	some f in found
 }
 
 test_control_arm if {
@@ -297,11 +216,6 @@ test_a_test_of_peer_access_that_was_left_out if {
 
 left_out(value) := {"gpus": llama.gpus, "env": {"variables": [{"name": "VLLM_SKIP_P2P_CHECK", "value": value, "source": "environment", "effective": true}]}}
 
-test_silent_on_peer_access_over_nvlink if {
-	joined := {"env": llama.env, "links": {"pairs": [{"a": a, "b": b, "kind": "gpu-gpu", "nvlinks": 4}]}}
-	count(p2p_broken_platform.findings) == 0 with input as joined
-}
-
 geforce := {
 	"gpus": {"devices": [{"address": sprintf("GPU%d", [n]), "vendor": "nvidia", "name": "NVIDIA GeForce RTX 4090"} | some n in [0, 1]]},
 	"logs": {"messages": [], "communicators": [{"library": "nccl", "ranks": 2, "source": "nccl.log", "line": 10}]},
@@ -381,17 +295,6 @@ test_fires_on_a_collective_that_stands_still_over_pcie if {
 	[f.severity, f.confidence, f.remedies[0]] == ["medium", "possible", "nccl-p2p-disable"]
 	matrix := object.union(standing("x", "p2p-ipc"), {"links": {"pairs": [{"a": "GPU0", "b": "GPU1", "kind": "gpu-gpu", "nvlinks": 0}]}})
 	count(p2p_broken_platform.findings) == 1 with input as matrix
-}
-
-test_silent_on_collectives_that_stand_still_otherwise if {
-	count(p2p_broken_platform.findings) == 0 with input as standing("NVIDIA A100-SXM4-80GB", "p2p-direct")
-	count(p2p_broken_platform.findings) == 0 with input as standing("NVIDIA A40", "shm")
-	moved := object.union(standing("NVIDIA A40", "p2p-ipc"), {"benchmarks": [object.union(standing("NVIDIA A40", "p2p-ipc").benchmarks[0], {"points": [{"bytes": 8, "line": 10}]})]})
-	count(p2p_broken_platform.findings) == 0 with input as moved
-	bridged := object.union(standing("NVIDIA A40", "p2p-ipc"), {"links": {"pairs": [{"a": "GPU0", "b": "GPU1", "kind": "gpu-gpu", "nvlinks": 4}]}})
-	count(p2p_broken_platform.findings) == 0 with input as bridged
-	linked := object.union(standing("NVIDIA A40", "p2p-ipc"), {"gpus": {"devices": [{"address": "GPU0", "vendor": "nvidia", "nvlinks": [{"active": true}]}]}})
-	count(p2p_broken_platform.findings) == 0 with input as linked
 }
 
 # Radeon cards are not to be passed through the IOMMU.

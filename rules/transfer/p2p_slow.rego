@@ -27,6 +27,7 @@ package gpudoctor.rules.p2p_slow
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
+import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.transfers
 import data.tables.limits
 
@@ -138,9 +139,9 @@ remedies("alone", directions) := ["reset-gpu", "upgrade-driver"] if {
 
 # faster are the slow directions beside which the way through host memory is faster,
 # beating those where it is while all GPUs write.
-faster := {d | some d, _ in slow_ways; peers.staged_faster(d[0], d[1])}
+faster := {d | some d, _ in slow_ways; staging.faster(d[0], d[1])}
 
-beating := {d | some d, _ in slow_ways; peers.staged_beats_crowd(d[0], d[1])}
+beating := {d | some d, _ in slow_ways; staging.beats_crowd(d[0], d[1])}
 
 bare_metal if {
 	not facts.is_guest == true

@@ -1,0 +1,98 @@
+# METADATA
+# title: PCIe links with fewer lanes than they can have
+# description: >-
+#   From the PCI tree, NVML, lspci and what the kernel wrote at boot, and which models
+#   are often wired so.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.link_widths
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
+import data.gpudoctor.lib.pcie_links
+
+# accepted_width is the least width that DCGM accepts of models that are often
+# wired with fewer lanes than they have (nvvs/diag-skus.yaml.in).
+accepted_width := {
+	"0x1eb8": 8, # T4
+	"0x2237": 8, # A10G
+	"0x20f3": 8, # A800 SXM
+	"0x20f5": 8, # A800 PCIe
+	"0x26b9": 8, # L40S
+	"0x25b6": 4, # A2, A16
+}
+
+accepted(address, width) if accepted_width[pci.device[address].device] <= width
+
+# narrow are the links with fewer lanes than both ends offer. Width does not
+# change with the power state, so this holds at any time.
+narrow[address] := {"width": width, "best": pcie_links.best(address).width, "source": "config space of both ends"} if {
+	some address in pcie_links.lower
+	pcie_links.physical(address)
+	width := pci.device[address].link.width
+	width > 0
+	width < pcie_links.best(address).width
+}
+
+# Without the port above there is NVML's maximum. It is documented as that of
+# card and system together, yet boards that split 16 lanes into two slots show
+# 16 there, so it only makes one look. In a virtual machine it is the card's
+# alone, and a cloud's T4 in 8 lanes is as it should be.
+narrow[g.address] := {"width": g.pcie.width, "best": g.pcie.max_width, "source": "NVML"} if {
+	some g in facts.named
+	pcie_links.real_hardware
+	not pcie_links.passed_through(g)
+	not pcie_links.best(g.address)
+	g.pcie.width > 0
+	g.pcie.width < g.pcie.max_width
+}
+
+# lspci's own words on one function: what its card can do, and what it does
+# ("Width x2 (downgraded)"). The port above was not shown.
+narrow[d.address] := {"width": d.link.width, "best": d.link.max_width, "source": "lspci"} if {
+	some d in input.pci.devices
+	count(input.texts) > 0
+	pcie_links.real_hardware
+	a_card(d)
+	not pcie_links.best(d.address)
+	not width_by_nvml(d.address)
+	d.link.width > 0
+	d.link.width < d.link.max_width
+}
+
+width_by_nvml(address) if address in widths_by_nvml
+
+widths_by_nvml := {g.address |
+	some g in facts.named
+	g.pcie.max_width > 0
+}
+
+a_card(d) if d.kind == "gpu"
+
+# grep has left out what function it is; who asks for one by its address
+# (lspci -s) asks for the one that he suspects.
+a_card(d) if object.get(d, "class", "") == ""
+
+# told_narrow are the GPUs of which the kernel wrote at boot that a link on their
+# way has a quarter of the lanes that they can use, or fewer (drivers/pci/pci.c,
+# __pcie_print_link_status). It speaks of speeds too, which an idle GPU lowers.
+told_narrow[e.address] := {"lanes": lanes, "best": best_lanes, "at": m[3], "event": e} if {
+	some e in pci.events["pcie-link"]
+	some m in regex.find_all_string_submatch_n(`limited by [0-9.]+ GT/s PCIe(?: Gen)? ?x([0-9]{1,2}) link at ([^ ]*?)([0-9a-f]{4,8}:[0-9a-f:.]+).*GT/s PCIe(?: Gen)? ?x([0-9]{1,2})`, e.message, 1)
+	lanes := to_number(m[1])
+	best_lanes := to_number(m[4])
+	lanes > 0
+	lanes * 4 <= best_lanes
+	a_gpu(e)
+	not facts.is_guest == true
+}
+
+a_gpu(e) if e.address in facts.gpus
+
+a_gpu(e) if regex.match(`^(nvidia|amdgpu) `, e.message)
+
+# shown_wide is true where the link itself is known and is not narrow.
+shown_wide(address) if {
+	pcie_links.best(address)
+	not narrow[address]
+}

@@ -1,0 +1,113 @@
+# METADATA
+# title: The PCIe links above GPUs and NICs
+# description: >-
+#   Which links are on the way of a GPU or NIC, what both ends of each can do, whether
+#   what is shown of them is real, and what was measured and counted on them.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.pcie_links
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.pci
+import data.gpudoctor.lib.peers
+
+# endpoints are the GPUs, and the NICs that stand in a pair with one.
+endpoints := facts.gpus | {p.b | some p in facts.pairs; p.kind == "gpu-nic"}
+
+# lower are the functions at the lower end of a link on the way of an
+# endpoint: the endpoint itself and each switch above it.
+lower contains address if some address in endpoints
+
+lower contains bridge if {
+	some address in endpoints
+	some bridge in pci.device[address].ancestors
+	pci.device[bridge].port_type == "upstream-port"
+}
+
+# below are the endpoints whose way goes over the link above a function.
+below(address) := object.get(above, address, set())
+
+above[address] contains e if {
+	some e in endpoints
+	some address in array.concat([e], [x | some x in pci.device[e].ancestors])
+}
+
+# physical is false where the link is a hypervisor's invention: it says what
+# somebody configured, not what is wired.
+physical(address) if {
+	pci.bare_metal
+	not pci.emulated(pci.parent(address).address)
+}
+
+# best is what both ends of a link can do, as the PCI tree shows them.
+best(address) := {
+	"width": min({d.link.max_width, up.link.max_width}),
+	"speed": min({d.link.max_speed_gts, up.link.max_speed_gts}),
+} if {
+	d := pci.device[address]
+	up := pci.parent(address)
+	d.link.max_width > 0
+	up.link.max_width > 0
+	d.link.max_speed_gts > 0
+	up.link.max_speed_gts > 0
+}
+
+# real_hardware is true where the machine is known to be none that a hypervisor made, or
+# a text shows widths and nothing speaks of a hypervisor.
+real_hardware if facts.is_guest == false
+
+real_hardware if {
+	count(input.texts) > 0
+	not facts.is_guest == true
+}
+
+passed_through(g) if g.virtualization_mode in {"passthrough", "vgpu"}
+
+default affected(_) := []
+
+affected(address) := sort(below(address) & facts.gpus)
+
+described(address) := sprintf("switch %s", [address]) if {
+	pci.device[address].port_type == "upstream-port"
+} else := sprintf("GPU %s", [address]) if {
+	address in facts.gpus
+} else := address if {
+	pci.device[address].kind == ""
+} else := sprintf("NIC %s", [address])
+
+# bridged are the pairs that NVLink joins: what is slow there did not go over
+# PCIe.
+bridged := {peers.key(p.a, p.b) | some p in facts.gpu_pairs; p.nvlinks > 0}
+
+# slow_transfers are the slow transfers of the endpoints behind a link.
+slow_transfers(address) := {t | some gpu in below(address); some t in slow_of[gpu]}
+
+slow_of[gpu] contains t if {
+	some k, ts in peers.sluggish
+	not k in bridged
+	some t in ts
+	t.test != "all-at-once"
+	some gpu in [t.source, t.destination]
+}
+
+slow_words(address) := " Transfers over it were measured too slow." if {
+	count(slow_transfers(address)) > 0
+} else := ""
+
+# AER's counters tell an unreliable link from one that is wired so.
+corrected(address) := sum([n |
+	some end in {address, pci.parent(address).address}
+	n := pci.device[end].aer.total_correctable
+])
+
+errors_text(address) := sprintf(" The kernel counts %d corrected errors on it.", [corrected(address)]) if {
+	corrected(address) > 0
+} else := ""
+
+error_evidence(address) := [{
+	"fact": sprintf("pci.devices[%s].aer.total_correctable", [address]),
+	"value": corrected(address),
+	"source": sprintf("/sys/bus/pci/devices/%s/aer_dev_correctable, and that of the port above", [address]),
+} |
+	corrected(address) > 0
+]

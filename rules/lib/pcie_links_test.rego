@@ -1,0 +1,86 @@
+package gpudoctor.lib.pcie_links_test
+
+import data.gpudoctor.lib.pcie_links
+
+gpu := "0000:03:00.0"
+
+nic := "0000:04:00.0"
+
+root := "0000:00:01.0"
+
+upstream := "0000:01:00.0"
+
+downstream := "0000:02:00.0"
+
+device(address, port, up, speed, width) := {
+	"address": address, "kind": "", "vendor": "0x10b5", "port_type": port, "ancestors": up,
+	"link": {"max_speed_gts": speed, "max_width": width},
+	"aer": {"total_correctable": 3},
+}
+
+# machine is a GPU and a NIC behind one switch.
+machine := {
+	"host": {"virtualization": {"guest": false}},
+	"gpus": {"devices": [{"address": gpu, "vendor": "nvidia"}]},
+	"links": {"pairs": [{"a": gpu, "b": nic, "kind": "gpu-nic"}]},
+	"pci": {"devices": [
+		device(root, "root-port", [], 32, 16),
+		device(upstream, "upstream-port", [root], 16, 8),
+		device(downstream, "downstream-port", [root, upstream], 16, 16),
+		device(gpu, "endpoint", [root, upstream, downstream], 32, 16),
+		object.union(device(nic, "endpoint", [root, upstream, downstream], 16, 4), {"kind": "nic"}),
+	]},
+}
+
+guest := {"host": {"virtualization": {"guest": true}}}
+
+test_links_of_endpoints if {
+	pcie_links.lower == {gpu, nic, upstream} with input as machine
+	pcie_links.below(upstream) == {gpu, nic} with input as machine
+	pcie_links.below("0000:09:00.0") == set() with input as machine
+	pcie_links.affected(upstream) == [gpu] with input as machine
+	pcie_links.affected(nic) == [] with input as {}
+}
+
+test_best_of_both_ends if {
+	pcie_links.best(gpu) == {"width": 16, "speed": 16} with input as machine
+	pcie_links.best(upstream) == {"width": 8, "speed": 16} with input as machine
+	not pcie_links.best(root) with input as machine
+}
+
+test_real_hardware if {
+	pcie_links.physical(gpu) with input as machine
+	not pcie_links.physical(gpu) with input as object.union(machine, guest)
+	pcie_links.real_hardware with input as machine
+	pcie_links.real_hardware with input as {"texts": [{"name": "a"}]}
+	not pcie_links.real_hardware with input as object.union({"texts": [{"name": "a"}]}, guest)
+	not pcie_links.real_hardware with input as {}
+	pcie_links.passed_through({"virtualization_mode": "vgpu"})
+	not pcie_links.passed_through({"virtualization_mode": "none"})
+}
+
+test_names if {
+	pcie_links.described(upstream) == "switch 0000:01:00.0" with input as machine
+	pcie_links.described(gpu) == "GPU 0000:03:00.0" with input as machine
+	pcie_links.described(nic) == "NIC 0000:04:00.0" with input as machine
+	pcie_links.described(root) == root with input as machine
+}
+
+measured(test, nvlinks) := object.union(machine, {
+	"links": {"pairs": [{"a": gpu, "b": "0000:05:00.0", "kind": "gpu-gpu", "nvlinks": nvlinks}]},
+	"transfers": {"outcome": "ok", "transfers": [{"test": test, "source": gpu, "destination": "0000:05:00.0", "outcome": "slow"}]},
+})
+
+test_slow_transfers if {
+	count(pcie_links.slow_transfers(upstream)) == 1 with input as measured("copy", 0)
+	pcie_links.slow_words(gpu) != "" with input as measured("copy", 0)
+	pcie_links.slow_words(gpu) == "" with input as measured("copy", 4)
+	pcie_links.slow_words(gpu) == "" with input as measured("all-at-once", 0)
+}
+
+test_corrected_errors if {
+	contains(pcie_links.errors_text(gpu), "6 corrected errors") with input as machine
+	pcie_links.error_evidence(gpu)[0].value == 6 with input as machine
+	pcie_links.errors_text(gpu) == "" with input as {}
+	pcie_links.error_evidence(gpu) == [] with input as {}
+}

@@ -1,0 +1,72 @@
+# METADATA
+# title: The way through host memory
+# description: >-
+#   What became of the probe's control arm between two GPUs, which takes the way through
+#   host memory, and whether that way is faster than peer access.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.staging
+
+import data.gpudoctor.lib.peers
+import data.tables.limits
+
+# remedies is that way where it helps. It is slower than most slow paths, so it
+# helps pairs where it was measured faster.
+remedies(pairs) := ["nccl-p2p-disable"] if {
+	count(pairs) > 0
+	every p in pairs {
+		faster(p.a, p.b)
+	}
+} else := []
+
+# failed is true for two GPUs between which data was lost on the way
+# through host memory too: then it is not peer-to-peer access that fails.
+failed(a, b) if {
+	some t in of[peers.key(a, b)]
+	peers.failed(t)
+}
+
+# of are the transfers through host memory between two GPUs, by their key.
+of[peers.key(t.source, t.destination)] contains t if {
+	some t in input.transfers.transfers
+	t.test == "host-staged"
+}
+
+# good is true when the control arm through host memory was right.
+good(a, b) if {
+	arm := {t.outcome | some t in of[peers.key(a, b)]}
+	count(arm) > 0
+	arm - {"ok", "slow"} == set()
+}
+
+# rate is the rate that the control arm through host memory reached
+# between two GPUs, or, where it was not tried between these, the least that it
+# reached between others.
+rate(a, b) := min(rates) if {
+	rates := {t.gbps | some t in of[peers.key(a, b)]; t in arrived}
+	count(rates) > 0
+} else := least_rate
+
+least_rate := min(rates_measured)
+
+arrived := {t |
+	some t in input.transfers.transfers
+	t.test == "host-staged"
+	t.outcome in {"ok", "slow"}
+}
+
+rates_measured := {t.gbps | some t in arrived}
+
+# faster is true for two GPUs between which the way through host memory
+# was measured faster than peer access.
+faster(a, b) if {
+	direct := {t.gbps | some t in peers.sluggish[peers.key(a, b)]; t.test in peers.alone_tests}
+	rate(a, b) > limits.staged_faster * min(direct)
+}
+
+# beats_crowd is the same where peer access is slow only while all GPUs
+# write at once.
+beats_crowd(a, b) if {
+	together := {t.gbps | some t in peers.sluggish[peers.key(a, b)]; t.test == "all-at-once"}
+	rate(a, b) > limits.staged_beats_crowd * min(together)
+}
