@@ -196,11 +196,19 @@ func (r *entryReader) messages(v ast.Value) []facts.Message {
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
-	if err != nil || slices.ContainsFunc(list, func(m facts.Message) bool { return m.ID == "" || m.Source == "" }) {
+	if err != nil || slices.ContainsFunc(list, func(m facts.Message) bool { return m.ID == "" }) {
 		r.fault("messages are not messages of input.logs")
 		return nil
 	}
 	return list
+}
+
+// placeOf is where a message stands. Facts from elsewhere may lack the name of the text.
+func placeOf(m facts.Message) string {
+	if m.Source == "" {
+		return "the texts"
+	}
+	return fmt.Sprintf("%s:%d", m.Source, m.Line)
 }
 
 // quote shows messages as what led to the finding, in their order, before its other
@@ -214,7 +222,7 @@ func (f *Finding) quote(messages []facts.Message) {
 	})
 	shown := make([]Evidence, 0, len(messages)+len(f.Evidence))
 	for _, m := range messages {
-		shown = append(shown, Evidence{Fact: fmt.Sprintf("logs.messages[%s]", m.ID), Value: m.Text, Source: fmt.Sprintf("%s:%d", m.Source, m.Line)})
+		shown = append(shown, Evidence{Fact: fmt.Sprintf("logs.messages[%s]", m.ID), Value: m.Text, Source: placeOf(m)})
 	}
 	f.Evidence = append(shown, f.Evidence...)
 	order := messages[0].Order
