@@ -18,10 +18,12 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
-var containerCheck = &Check{
+var containerCheck = &gather.Check{
 	Name: "container",
 	Doc: `what surrounds this process: container, limits, devices
 
@@ -37,7 +39,7 @@ get_mempolicy and mlock are really called.`,
 // maxNodes bounds the device nodes that are reported.
 const maxNodes = 1024
 
-func gatherContainer(ctx context.Context, g *Gathering) error {
+func gatherContainer(ctx context.Context, g *gather.Gathering) error {
 	c := &containerReader{g: g, h: g.Host}
 	mounts, err := readMounts(g.Host)
 	if err != nil {
@@ -63,8 +65,8 @@ func gatherContainer(ctx context.Context, g *Gathering) error {
 
 // containerReader fills in the section part by part.
 type containerReader struct {
-	g *Gathering
-	h *Host
+	g *gather.Gathering
+	h *host.Host
 	f facts.ContainerFacts
 	// mounts is nil when they could not be read.
 	mounts []*mountinfo.Info
@@ -73,11 +75,11 @@ type containerReader struct {
 }
 
 func (c *containerReader) unknown(fact string, err error) {
-	c.g.Unknown("container", fact, err.Error(), hintFor(err))
+	c.g.Unknown("container", fact, err.Error(), gather.HintFor(err))
 }
 
 // readMounts returns the mounts that this process sees.
-func readMounts(h *Host) ([]*mountinfo.Info, error) {
+func readMounts(h *host.Host) ([]*mountinfo.Info, error) {
 	const file = "/proc/self/mountinfo"
 	b, err := h.Read(file)
 	if err != nil {
@@ -157,7 +159,7 @@ func (c *containerReader) readStatus() {
 		switch key {
 		case "CapEff":
 			if mask, err := strconv.ParseUint(value, 16, 64); err == nil {
-				c.f.Capabilities = capabilityNames(mask)
+				c.f.Capabilities = CapabilityNames(mask)
 			}
 		case "Seccomp": // SECCOMP_MODE_*, include/uapi/linux/seccomp.h.
 			if n, err := strconv.Atoi(value); err == nil && n >= 0 && n <= 2 {
@@ -181,8 +183,8 @@ var capabilities = [...]string{
 	"CHECKPOINT_RESTORE",
 }
 
-// capabilityNames names the bits that are set; one without a name is CAP_n.
-func capabilityNames(mask uint64) []string {
+// CapabilityNames names the bits that are set; one without a name is CAP_n.
+func CapabilityNames(mask uint64) []string {
 	names := []string{}
 	for bit := range 64 {
 		switch {
@@ -215,8 +217,8 @@ func (c *containerReader) readProcess(ctx context.Context) {
 	if err := c.h.Ask(ctx, machine.AskSyscalls, &calls); err != nil {
 		c.unknown("get_mempolicy", err)
 	}
-	c.f.GetMempolicy = escape.Printable(calls["get_mempolicy"], maxShown)
-	c.f.Mlock = escape.Printable(calls["mlock"], maxShown)
+	c.f.GetMempolicy = escape.Printable(calls["get_mempolicy"], gather.MaxShown)
+	c.f.Mlock = escape.Printable(calls["mlock"], gather.MaxShown)
 }
 
 func (c *containerReader) readShm(ctx context.Context) {
@@ -240,7 +242,7 @@ func (c *containerReader) readShm(ctx context.Context) {
 		return
 	}
 	c.f.SHM = &facts.FileSystem{
-		Path: shm, Type: escape.Printable(m.FSType, maxShown),
+		Path: shm, Type: escape.Printable(m.FSType, gather.MaxShown),
 		SizeBytes: size.SizeBytes, UsedBytes: max(0, size.SizeBytes-size.FreeBytes), FreeBytes: size.FreeBytes,
 		ReadOnly: size.ReadOnly || isReadOnly(m),
 	}
@@ -301,7 +303,7 @@ func (c *containerReader) readNodes(ctx context.Context) {
 		if err := c.h.Ask(ctx, machine.AskAccess+p, &access); err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("access of %s: %w", p, err))
 		}
-		nodes[i] = facts.DeviceNode{Path: p, Access: escape.Printable(access, maxShown)}
+		nodes[i] = facts.DeviceNode{Path: p, Access: escape.Printable(access, gather.MaxShown)}
 		var owner machine.Owner
 		if !grouped(p) || c.h.Ask(ctx, machine.AskOwner+p, &owner) != nil {
 			continue // The number of a group helps only with those that a group gives access to.
@@ -386,7 +388,7 @@ func parseGPUInformation(b []byte) facts.DriverDevice {
 		value = strings.TrimSpace(value)
 		switch strings.TrimSpace(key) {
 		case "Model":
-			d.Model = escape.Printable(value, maxShown)
+			d.Model = escape.Printable(value, gather.MaxShown)
 		case "Bus Location":
 			d.Address = facts.Address(value)
 		case "Device Minor":
@@ -427,7 +429,7 @@ func parseCgroup(b []byte) []cgroupPath {
 
 // readCgroup returns the limits of this process's control group; nil when
 // there is none to be seen.
-func readCgroup(h *Host, mounts []*mountinfo.Info) *facts.Cgroup {
+func readCgroup(h *host.Host, mounts []*mountinfo.Info) *facts.Cgroup {
 	b, err := h.Read("/proc/self/cgroup")
 	if err != nil {
 		return nil
@@ -492,7 +494,7 @@ func cgroupFolders(paths []cgroupPath, controller string, m *mountinfo.Info) []s
 
 // lowestLimit returns the smallest limit in force: each group above limits
 // those below it. -1 is none, nil that no group shows one.
-func lowestLimit(h *Host, folders []string, file string) *int64 {
+func lowestLimit(h *host.Host, folders []string, file string) *int64 {
 	// Version 1 writes "none" as the largest multiple of a page: 4 KiB on
 	// amd64, 64 KiB on some arm64 (PAGE_COUNTER_MAX,
 	// include/linux/page_counter.h).
@@ -518,10 +520,10 @@ func lowestLimit(h *Host, folders []string, file string) *int64 {
 }
 
 // nearest returns the content of a file in the first folder that has it.
-func nearest(h *Host, folders []string, file string) string {
+func nearest(h *host.Host, folders []string, file string) string {
 	for _, folder := range folders {
 		if s, err := h.Text(path.Join(folder, file)); err == nil && s != "" {
-			return escape.Printable(s, maxShown)
+			return escape.Printable(s, gather.MaxShown)
 		}
 	}
 	return ""
@@ -578,7 +580,7 @@ func (c *containerReader) decideInside(ctx context.Context) {
 func (c *containerReader) note(signs []sign) {
 	seen := make(map[string]bool)
 	for _, s := range signs {
-		seen[escape.Printable(s.evidence, maxShown)] = true
+		seen[escape.Printable(s.evidence, gather.MaxShown)] = true
 	}
 	c.f.Evidence = slices.Sorted(maps.Keys(seen))
 }

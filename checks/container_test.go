@@ -9,6 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -94,7 +97,7 @@ func TestContainerDocker(t *testing.T) {
 			machine.AskAccess + "/dev/infiniband/uverbs0":      "rw",
 		},
 	}
-	got := gatherOne(t, containerCheck, m.build())
+	got := checktest.One(t, containerCheck, m.build())
 	want := &facts.ContainerFacts{
 		Inside:           new(true),
 		Runtime:          "docker",
@@ -227,7 +230,7 @@ func TestContainerInside(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := gatherOne(t, containerCheck, tt.m.build())
+			got := checktest.One(t, containerCheck, tt.m.build())
 			if diff := cmp.Diff(tt.want, got.Container.Inside); diff != "" {
 				t.Errorf("inside (-want +got):\n%s", diff)
 			}
@@ -257,7 +260,7 @@ func TestContainerUnreadable(t *testing.T) {
 	m.AddError("/sys/bus/pci/devices", fs.ErrPermission)
 	m.AddError("/proc/driver/nvidia/gpus", fs.ErrPermission)
 	m.AnswerError(machine.AskLimits, errors.New("no limits"))
-	got := gatherOne(t, containerCheck, &m)
+	got := checktest.One(t, containerCheck, &m)
 	if diff := cmp.Diff(&facts.ContainerFacts{}, got.Container); diff != "" {
 		t.Errorf("container (-want +got):\n%s", diff)
 	}
@@ -272,7 +275,7 @@ func TestContainerMissingMounts(t *testing.T) {
 		files: map[string]string{"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw\n"},
 		links: newNamespaces,
 	}
-	got := gatherOne(t, containerCheck, m.build()).Container
+	got := checktest.One(t, containerCheck, m.build()).Container
 	want := &facts.ContainerFacts{
 		Inside: new(true), Runtime: "other",
 		SHMMounted: new(false), SysMounted: new(false), PCIVisible: new(false),
@@ -325,7 +328,7 @@ func TestCgroupLimits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := gatherOne(t, containerCheck, aMachine{files: tt.files}.build())
+			got := checktest.One(t, containerCheck, aMachine{files: tt.files}.build())
 			if diff := cmp.Diff(tt.want, got.Container.Cgroup); diff != "" {
 				t.Errorf("cgroup (-want +got):\n%s", diff)
 			}
@@ -343,7 +346,7 @@ func TestCapabilityNames(t *testing.T) {
 		{1<<14 | 1<<40 | 1<<41, []string{"IPC_LOCK", "CHECKPOINT_RESTORE", "CAP_41"}},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, capabilityNames(tt.mask)); diff != "" {
+		if diff := cmp.Diff(tt.want, CapabilityNames(tt.mask)); diff != "" {
 			t.Errorf("%#x (-want +got):\n%s", tt.mask, diff)
 		}
 	}
@@ -356,8 +359,8 @@ func FuzzCgroup(f *testing.F) {
 		var m machine.Memory
 		m.AddFile("/proc/self/cgroup", groups)
 		m.AddFile("/proc/self/mountinfo", mountinfo)
-		mounts, _ := readMounts(NewHost(&m))
-		c := readCgroup(NewHost(&m), mounts)
+		mounts, _ := readMounts(host.New(&m))
+		c := readCgroup(host.New(&m), mounts)
 		if c != nil && c.Version != 1 && c.Version != 2 {
 			t.Errorf("version %d", c.Version)
 		}
@@ -376,7 +379,7 @@ func FuzzGPUInformation(f *testing.F) {
 	f.Add([]byte("Device Minor: -1\nBus Location: 0000\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := parseGPUInformation(b)
-		if d.Minor != nil && *d.Minor < 0 || len(d.Model) > maxShown || facts.Address(d.Address) != d.Address {
+		if d.Minor != nil && *d.Minor < 0 || len(d.Model) > gather.MaxShown || facts.Address(d.Address) != d.Address {
 			t.Errorf("bad device %+v", d)
 		}
 	})

@@ -15,10 +15,12 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
-var envCheck = &Check{
+var envCheck = &gather.Check{
 	Name: "env",
 	Doc: `the variables that steer communication
 
@@ -40,7 +42,7 @@ const (
 )
 
 // environment returns the variables that the host's answer holds, by name.
-func environment(ctx context.Context, h *Host) (map[string]string, error) {
+func environment(ctx context.Context, h *host.Host) (map[string]string, error) {
 	var list []string
 	if err := h.Ask(ctx, machine.AskEnviron, &list); err != nil {
 		return nil, fmt.Errorf("read the environment: %w", err)
@@ -55,7 +57,7 @@ func environment(ctx context.Context, h *Host) (map[string]string, error) {
 	return env, nil
 }
 
-func gatherEnv(ctx context.Context, g *Gathering) error {
+func gatherEnv(ctx context.Context, g *gather.Gathering) error {
 	env, err := environment(ctx, g.Host)
 	if err != nil {
 		return err
@@ -99,7 +101,7 @@ func confFiles(home, conf string) (nccl, rccl []string) {
 
 // homeFolder returns the user's home, from HOME or the password file; it is
 // empty when neither tells.
-func homeFolder(ctx context.Context, h *Host, env map[string]string) string {
+func homeFolder(ctx context.Context, h *host.Host, env map[string]string) string {
 	if home := env["HOME"]; path.IsAbs(home) {
 		return path.Clean(home)
 	}
@@ -124,7 +126,7 @@ func homeFolder(ctx context.Context, h *Host, env map[string]string) string {
 // readConfFiles returns what one library's files set. The environment and an
 // earlier setting win, because the library sets a variable only when it is
 // not set yet.
-func readConfFiles(g *Gathering, files []string, env map[string]string) []facts.Variable {
+func readConfFiles(g *gather.Gathering, files []string, env map[string]string) []facts.Variable {
 	var variables []facts.Variable
 	taken := make(map[string]bool)
 	for _, file := range files {
@@ -134,7 +136,7 @@ func readConfFiles(g *Gathering, files []string, env map[string]string) []facts.
 		b, err := g.Host.Read(file)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
-				g.Unknown("env", "variables", err.Error(), hintFor(err))
+				g.Unknown("env", "variables", err.Error(), gather.HintFor(err))
 			}
 			continue
 		}
@@ -157,7 +159,7 @@ func readConfFiles(g *Gathering, files []string, env map[string]string) []facts.
 
 // noteMissingConf says when NCCL_CONF_FILE leads nowhere: settings that
 // someone wrote have no effect then, and NCCL is silent about it.
-func noteMissingConf(g *Gathering, conf string) {
+func noteMissingConf(g *gather.Gathering, conf string) {
 	const hint = "set NCCL_CONF_FILE to the absolute path of a readable file"
 	shown := escape.Printable(conf, 200)
 	if !path.IsAbs(conf) {
@@ -210,3 +212,7 @@ func isVariableName(name string) bool {
 		return r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
 	})
 }
+
+// SteersCommunication reports whether a variable of this name steers how GPUs
+// communicate, and so belongs into EnvFacts.
+func SteersCommunication(name string) bool { return machine.SteersCommunication(name) }

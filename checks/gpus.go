@@ -12,13 +12,14 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-var gpusCheck = &Check{
+var gpusCheck = &gather.Check{
 	Name: "gpus",
 	Doc: `GPUs as the vendors' management libraries see them
 
@@ -38,15 +39,7 @@ the topology in /sys/class/kfd, the kernel's options, and the version of ROCm in
 }
 
 // The words of GPU.Vendor.
-const (
-	nvidiaGPU = "nvidia"
-	amdGPU    = "amd"
-)
-
-// gpuVendors are the words for PCI vendor ids.
-var gpuVendors = map[string]string{vendorNVIDIA: nvidiaGPU, vendorAMD: amdGPU}
-
-func gatherGPUs(ctx context.Context, g *Gathering) error {
+func gatherGPUs(ctx context.Context, g *gather.Gathering) error {
 	c := &gpuGathering{Gathering: g, out: &facts.GPUFacts{}}
 	answer, err := c.askNVML(ctx)
 	if err != nil {
@@ -74,7 +67,7 @@ func gatherGPUs(ctx context.Context, g *Gathering) error {
 
 // gpuGathering is the gathering of the section under way.
 type gpuGathering struct {
-	*Gathering
+	*gather.Gathering
 	out *facts.GPUFacts
 }
 
@@ -83,7 +76,7 @@ const notAsked = "not-asked"
 
 func (c *gpuGathering) askNVML(ctx context.Context) (*nvml.Answer, error) {
 	answer := &nvml.Answer{}
-	err := c.doors.nvml(ctx, answer)
+	err := c.NVML(ctx, answer)
 	switch {
 	case err == nil:
 		return answer, nil
@@ -360,12 +353,12 @@ func (c *gpuGathering) readDriver() {
 			c.Unknown("gpus", "driver.kernel_version", fmt.Sprintf("%s is not understood: %.80q", version, text), "")
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		c.Unknown("gpus", "driver.kernel_version", err.Error(), hintFor(err))
+		c.Unknown("gpus", "driver.kernel_version", err.Error(), gather.HintFor(err))
 	}
 	if text, err := c.Host.Text(params); err == nil {
 		c.out.Driver.Parameters = parseDriverParams(text)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		c.Unknown("gpus", "driver.parameters", err.Error(), hintFor(err))
+		c.Unknown("gpus", "driver.parameters", err.Error(), gather.HintFor(err))
 	}
 }
 

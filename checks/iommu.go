@@ -10,9 +10,10 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 )
 
-var iommuCheck = &Check{
+var iommuCheck = &gather.Check{
 	Name: "iommu",
 	Doc: `The mode of DMA translation in force.
 
@@ -36,27 +37,27 @@ const (
 	iommuMixed       = "mixed"
 )
 
-func gatherIOMMU(_ context.Context, g *Gathering) error {
+func gatherIOMMU(_ context.Context, g *gather.Gathering) error {
 	f := &facts.IOMMUFacts{}
 	var err error
 	if f.Units, err = g.Host.Dir(iommuUnits); err != nil {
 		f.Units = nil
-		g.Unknown("iommu", "units", fmt.Sprintf("list %s: %s", iommuUnits, cause(err)), hintFor(err))
+		g.Unknown("iommu", "units", fmt.Sprintf("list %s: %s", iommuUnits, gather.Cause(err)), gather.HintFor(err))
 	} else {
 		f.Units = append([]string{}, f.Units...)
 	}
 	f.Vendor = IOMMUVendor(f.Units)
 	if f.Groups, err = readIOMMUGroups(g); err != nil {
-		g.Unknown("iommu", "groups", fmt.Sprintf("list %s: %s", iommuGroups, cause(err)), hintFor(err))
+		g.Unknown("iommu", "groups", fmt.Sprintf("list %s: %s", iommuGroups, gather.Cause(err)), gather.HintFor(err))
 	}
 	var unknown string
 	if f.Mode, unknown = iommuMode(f, g.Facts.PCI); unknown != "" {
 		g.Unknown("iommu", "mode", unknown, "in a container, look on its host")
 	}
 	if line, err := g.Host.Text("/proc/cmdline"); err == nil {
-		f.CommandLine = iommuParameters(line)
+		f.CommandLine = IOMMUParameters(line)
 	} else {
-		g.Unknown("iommu", "command_line", fmt.Sprintf("read /proc/cmdline: %s", cause(err)), hintFor(err))
+		g.Unknown("iommu", "command_line", fmt.Sprintf("read /proc/cmdline: %s", gather.Cause(err)), gather.HintFor(err))
 	}
 	g.Facts.IOMMU = f
 	return nil
@@ -79,7 +80,7 @@ func IOMMUVendor(units []string) string {
 // readIOMMUGroups lists the groups. Their devices are taken from the PCI
 // section, which has read each device's link to its group, unless that is
 // missing.
-func readIOMMUGroups(g *Gathering) ([]facts.IOMMUGroup, error) {
+func readIOMMUGroups(g *gather.Gathering) ([]facts.IOMMUGroup, error) {
 	names, err := g.Host.Dir(iommuGroups)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func readIOMMUGroups(g *Gathering) ([]facts.IOMMUGroup, error) {
 		dir := iommuGroups + "/" + name
 		group := facts.IOMMUGroup{ID: id, Devices: append([]string{}, devices[id]...)}
 		if group.Type, err = g.Host.Text(dir + "/type"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			g.Unknown("iommu", "groups.type", fmt.Sprintf("the type of a group cannot be read: %s", cause(err)), hintFor(err))
+			g.Unknown("iommu", "groups.type", fmt.Sprintf("the type of a group cannot be read: %s", gather.Cause(err)), gather.HintFor(err))
 		}
 		if g.Facts.PCI == nil {
 			members, _ := g.Host.Dir(dir + "/devices") // A group whose members are hidden has none that we know.
@@ -182,10 +183,10 @@ func peerGroupTypes(groups []facts.IOMMUGroup, pci *facts.PCIFacts) []string {
 	return types
 }
 
-// iommuParameters picks the kernel parameters that bear on DMA translation
+// IOMMUParameters picks the kernel parameters that bear on DMA translation
 // and on ACS (Documentation/admin-guide/kernel-parameters.txt; the last is an
 // out-of-tree patch's).
-func iommuParameters(line string) []string {
+func IOMMUParameters(line string) []string {
 	parameters := []string{}
 	for token := range strings.FieldsSeq(line) {
 		name, value, _ := strings.Cut(token, "=")

@@ -13,11 +13,13 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-var librariesCheck = &Check{
+var librariesCheck = &gather.Check{
 	Name: "libraries",
 	Doc: `the GPU libraries that a program here could load
 
@@ -155,7 +157,7 @@ var homeFolders = []string{
 	".local", ".venv", "venv", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba",
 }
 
-func gatherLibraries(ctx context.Context, g *Gathering) error {
+func gatherLibraries(ctx context.Context, g *gather.Gathering) error {
 	env, err := environment(ctx, g.Host)
 	if err != nil {
 		g.Unknown("libraries", "files", "LD_LIBRARY_PATH is not known: "+err.Error(), "")
@@ -188,8 +190,8 @@ func gatherLibraries(ctx context.Context, g *Gathering) error {
 // librarySearch collects libraries, in the order in which a loader meets
 // them.
 type librarySearch struct {
-	g *Gathering
-	h *Host
+	g *gather.Gathering
+	h *host.Host
 	f facts.LibraryFacts
 	// seen holds what was reported, by way of finding and real path.
 	seen map[string]bool
@@ -204,7 +206,7 @@ func (s *librarySearch) readMountPoints() {
 	s.f.Files = []facts.Library{}
 	mounts, err := readMounts(s.h)
 	if err != nil {
-		s.g.Unknown("libraries", "files.mounted", err.Error(), hintFor(err))
+		s.g.Unknown("libraries", "files.mounted", err.Error(), gather.HintFor(err))
 		return
 	}
 	s.mounted = make(map[string]bool, len(mounts))
@@ -261,7 +263,7 @@ func (s *librarySearch) lookInCache() []string {
 		entries, err = parseLdCache(b)
 	}
 	if err != nil {
-		s.g.Unknown("libraries", "files", fmt.Sprintf("%s: %v", file, err), hintFor(err))
+		s.g.Unknown("libraries", "files", fmt.Sprintf("%s: %v", file, err), gather.HintFor(err))
 		return s.configuredFolders("/etc/ld.so.conf", 0)
 	}
 	for _, e := range entries {
@@ -349,7 +351,7 @@ func (s *librarySearch) list(ctx context.Context, folder string) []string {
 	names, err := s.h.Dir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		if info, statErr := s.h.Stat(folder); statErr != nil || info.Mode.IsDir() {
-			s.g.Unknown("libraries", "files", err.Error(), hintFor(err))
+			s.g.Unknown("libraries", "files", err.Error(), gather.HintFor(err))
 		}
 	}
 	return names
@@ -555,7 +557,7 @@ func packageVersion(names []string, kind string) string {
 		if version != "" && version != rest {
 			return ""
 		}
-		version = escape.Printable(rest, maxShown)
+		version = escape.Printable(rest, gather.MaxShown)
 	}
 	return version
 }
@@ -577,10 +579,10 @@ func (s *librarySearch) scanOne(ctx context.Context) {
 	lib := &s.f.Files[at]
 	var text string
 	if err := s.h.Ask(ctx, machine.AskLibraryText+cmp.Or(lib.RealPath, lib.Path), &text); err != nil {
-		s.g.Unknown("libraries", "files.version", err.Error(), hintFor(err))
+		s.g.Unknown("libraries", "files.version", err.Error(), gather.HintFor(err))
 		return
 	}
 	if _, version, ok := strings.Cut(text, " version "); ok {
-		lib.Version, lib.VersionSource = escape.Printable(version, maxShown), "content"
+		lib.Version, lib.VersionSource = escape.Printable(version, gather.MaxShown), "content"
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -271,7 +272,7 @@ func TestLibraries(t *testing.T) {
 			m.AddFile("/proc/self/mountinfo", []byte(hostMounts))
 			m.Answer(machine.AskEnviron, tt.environ)
 			tt.put(&m)
-			got := gatherOne(t, librariesCheck, &m)
+			got := checktest.One(t, librariesCheck, &m)
 			if diff := cmp.Diff(&facts.LibraryFacts{Files: tt.want}, got.Libraries); diff != "" {
 				t.Errorf("libraries (-want +got):\n%s", diff)
 			}
@@ -288,7 +289,7 @@ func TestLibrariesUnreadable(t *testing.T) {
 	m.AddError("/proc/self/mountinfo", fs.ErrPermission)
 	m.AddFile("/etc/ld.so.cache", []byte("not a cache"))
 	m.AddError("/usr/lib64", fs.ErrPermission)
-	got := gatherOne(t, librariesCheck, &m)
+	got := checktest.One(t, librariesCheck, &m)
 	want := []facts.Unknown{
 		{Section: "libraries", Fact: "files", Reason: "LD_LIBRARY_PATH is not known: read the environment: no answer"},
 		{Section: "libraries", Fact: "files.mounted", Reason: "read /proc/self/mountinfo: permission denied", Hint: "run as root"},
@@ -309,7 +310,7 @@ func TestLibrariesBound(t *testing.T) {
 	for i := range maxLibraries + 5 {
 		m.AddFile(fmt.Sprintf("/a/libnccl-net-%d.so", i), nil)
 	}
-	got := gatherOne(t, librariesCheck, &m).Libraries
+	got := checktest.One(t, librariesCheck, &m).Libraries
 	if len(got.Files) != maxLibraries || !got.Truncated {
 		t.Errorf("got %d files, truncated %t, want %d and true", len(got.Files), got.Truncated, maxLibraries)
 	}
@@ -432,7 +433,7 @@ func BenchmarkLibraries(b *testing.B) {
 	m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
 	m.AddInfo("/usr/local/cuda-13.0/lib64/libcudart.so.13.0.48", big)
 	for b.Loop() {
-		g := onHost(&m, &facts.Facts{})
+		g := checktest.On(&m, &facts.Facts{})
 		if err := librariesCheck.Gather(b.Context(), g); err != nil {
 			b.Fatal(err)
 		}

@@ -10,9 +10,10 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 )
 
-var linksCheck = &Check{
+var linksCheck = &gather.Check{
 	Name: "links",
 	Doc: `The path between each pair of GPUs, and of GPU and NIC.
 
@@ -44,7 +45,7 @@ const (
 // 8128 pairs, of which rules take some 3 s. A host of 16 GPUs and 64 NICs has 1144.
 const maxPairs = 1 << 13
 
-func gatherLinks(ctx context.Context, g *Gathering) error {
+func gatherLinks(ctx context.Context, g *gather.Gathering) error {
 	if g.Facts.PCI == nil && g.Facts.GPUs == nil {
 		return errors.New("neither the PCI tree nor the GPUs are known")
 	}
@@ -79,10 +80,10 @@ func gatherLinks(ctx context.Context, g *Gathering) error {
 		}
 	}
 	if len(noPath) > 0 {
-		g.Unknown("links", "pairs.path", "the PCI tree or the NUMA nodes do not tell the path: "+someOf(noPath), "")
+		g.Unknown("links", "pairs.path", "the PCI tree or the NUMA nodes do not tell the path: "+gather.SomeOf(noPath), "")
 	}
 	if len(noLink) > 0 {
-		g.Unknown("links", "pairs.narrowest", "a PCIe link on the way shows no speed: "+someOf(noLink), "")
+		g.Unknown("links", "pairs.narrowest", "a PCIe link on the way shows no speed: "+gather.SomeOf(noLink), "")
 	}
 	if len(f.Pairs) >= maxPairs {
 		g.Unknown("links", "pairs", fmt.Sprintf("there are more than %d pairs; the others are left out", maxPairs), "")

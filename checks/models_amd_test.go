@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
@@ -148,7 +149,7 @@ func (a amdMachine) build() *machine.Memory {
 
 // folderOf is where a device's files really lie.
 func folderOf(m *machine.Memory, address string) string {
-	dir, err := NewHost(m).Real(pciDevices + "/" + address)
+	dir, err := host.New(m).Real(pciDevices + "/" + address)
 	if err != nil {
 		panic(err)
 	}

@@ -13,9 +13,10 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 )
 
-var numaCheck = &Check{
+var numaCheck = &gather.Check{
 	Name: "numa",
 	Doc: `The memory topology.
 
@@ -28,12 +29,12 @@ use from /proc/self/status.`,
 
 const numaNodes = "/sys/devices/system/node"
 
-func gatherNUMA(_ context.Context, g *Gathering) error {
+func gatherNUMA(_ context.Context, g *gather.Gathering) error {
 	f := &facts.NUMAFacts{}
 	if n, err := g.Host.Int("/proc/sys/kernel/numa_balancing"); err == nil {
 		f.Balancing = new(int(n))
 	} else if !errors.Is(err, fs.ErrNotExist) { // Kernels without the feature have no such file.
-		g.Unknown("numa", "balancing", err.Error(), hintFor(err))
+		g.Unknown("numa", "balancing", err.Error(), gather.HintFor(err))
 	}
 	var allowed cpuList
 	if status, err := g.Host.Read("/proc/self/status"); err == nil {
@@ -47,7 +48,7 @@ func gatherNUMA(_ context.Context, g *Gathering) error {
 	}
 	names, err := g.Host.Dir(numaNodes)
 	if err != nil {
-		g.Unknown("numa", "nodes", fmt.Sprintf("list %s: %s", numaNodes, cause(err)), hintFor(err))
+		g.Unknown("numa", "nodes", fmt.Sprintf("list %s: %s", numaNodes, gather.Cause(err)), gather.HintFor(err))
 		g.Facts.NUMA = f
 		return nil
 	}
@@ -66,11 +67,11 @@ func gatherNUMA(_ context.Context, g *Gathering) error {
 }
 
 // readNUMANode reads one node; allowed is nil where the affinity is not known.
-func readNUMANode(g *Gathering, id int, allowed cpuList) facts.NUMANode {
+func readNUMANode(g *gather.Gathering, id int, allowed cpuList) facts.NUMANode {
 	dir := numaNodes + "/node" + strconv.Itoa(id)
 	node := facts.NUMANode{ID: id}
 	missing := func(fact string, err error) {
-		g.Unknown("numa", "nodes."+fact, err.Error(), hintFor(err))
+		g.Unknown("numa", "nodes."+fact, err.Error(), gather.HintFor(err))
 	}
 	if text, err := g.Host.Text(dir + "/cpulist"); err != nil {
 		missing("cpus", err)
@@ -197,4 +198,12 @@ func (l cpuList) common(other cpuList) int {
 		}
 	}
 	return n
+}
+
+// CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79"); false
+// where one is no list.
+func CommonCPUs(a, b string) (int, bool) {
+	x, err1 := parseCPUList(a)
+	y, err2 := parseCPUList(b)
+	return x.common(y), err1 == nil && err2 == nil
 }

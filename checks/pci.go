@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -12,11 +11,13 @@ import (
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-var pciCheck = &Check{
+var pciCheck = &gather.Check{
 	Name: "pci",
 	Doc: `The tree of PCI devices.
 
@@ -37,7 +38,7 @@ const (
 	kindBridge = "bridge"
 )
 
-func gatherPCI(ctx context.Context, g *Gathering) error {
+func gatherPCI(ctx context.Context, g *gather.Gathering) error {
 	names, err := g.Host.Dir(pciDevices)
 	if err != nil {
 		return fmt.Errorf("list PCI devices: %w", err)
@@ -79,7 +80,7 @@ func isPCIAddress(s string) bool {
 
 // pciReader reads devices and collects what could not be read of them.
 type pciReader struct {
-	host *Host
+	host *host.Host
 
 	mu   sync.Mutex
 	gaps map[pciGap][]string // Addresses.
@@ -104,24 +105,15 @@ func (r *pciReader) gap(address string, gap pciGap) {
 }
 
 // report notes each gap once, whatever the number of devices.
-func (r *pciReader) report(g *Gathering) {
+func (r *pciReader) report(g *gather.Gathering) {
 	for gap, addresses := range r.gaps {
 		reason := gap.reason
 		if !gap.all {
 			slices.Sort(addresses)
-			reason += ": " + someOf(addresses)
+			reason += ": " + gather.SomeOf(addresses)
 		}
 		g.Unknown("pci", gap.fact, reason, gap.hint)
 	}
-}
-
-// someOf lists the first few names and counts the others.
-func someOf(names []string) string {
-	const few = 4
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few-1], ", "), len(names)-few+1)
 }
 
 // device reads one function.
@@ -304,7 +296,7 @@ func (r *pciReader) look(d *facts.PCIDevice, dir string) {
 	if b, err := r.host.Read(dir + "/resource"); err == nil {
 		d.BARs = parseResource(b)
 	} else {
-		r.gap(d.Address, pciGap{fact: "devices.bars", reason: fmt.Sprintf("the file resource cannot be read (%s)", cause(err))})
+		r.gap(d.Address, pciGap{fact: "devices.bars", reason: fmt.Sprintf("the file resource cannot be read (%s)", gather.Cause(err))})
 	}
 	if d.AER != nil || !d.Extended {
 		r.counters(d, dir)
@@ -315,7 +307,7 @@ func (r *pciReader) look(d *facts.PCIDevice, dir string) {
 func (r *pciReader) config(d *facts.PCIDevice, dir string) (configState, error) {
 	b, err := r.host.ReadPart(dir+"/config", configExtended)
 	if err != nil {
-		r.gap(d.Address, pciGap{fact: "devices.config", reason: fmt.Sprintf("config space cannot be read (%s)", cause(err))})
+		r.gap(d.Address, pciGap{fact: "devices.config", reason: fmt.Sprintf("config space cannot be read (%s)", gather.Cause(err))})
 		return configState{}, err
 	}
 	state := readConfig(d, b)
@@ -395,13 +387,4 @@ func (r *pciReader) counters(d *facts.PCIDevice, dir string) {
 	d.AER.TotalCorrectable = correctable
 	d.AER.TotalFatal = total("aer_dev_fatal")
 	d.AER.TotalNonFatal = total("aer_dev_nonfatal")
-}
-
-// cause is the innermost error, without the path that a gap of many devices
-// must not hold.
-func cause(err error) string {
-	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
-		return pathErr.Err.Error()
-	}
-	return err.Error()
 }

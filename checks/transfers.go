@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-var transfersCheck = &Check{
+var transfersCheck = &gather.Check{
 	Name: "transfers",
 	Doc: `what a real transfer between the GPUs does
 
@@ -31,21 +32,21 @@ computed here from the links that were negotiated.`,
 var errProbeOff = errors.New("the probe was not asked for")
 
 // startProbe puts the probe under way. A recording is asked for whatever it holds.
-func (d *doors) startProbe(ctx context.Context) <-chan probeAnswer {
-	c := make(chan probeAnswer, 1)
+func (d *doors) startProbe(ctx context.Context) <-chan gather.ProbeAnswer {
+	c := make(chan gather.ProbeAnswer, 1)
 	modes := []probe.Mode{d.options.Probe}
 	switch {
 	case d.host.Recorded():
 		modes = []probe.Mode{probe.Full, probe.Quick}
 	case d.options.Probe == "" || d.options.Probe == probe.Off:
-		c <- probeAnswer{err: errProbeOff}
+		c <- gather.ProbeAnswer{Err: errProbeOff}
 		return c
 	}
 	go func() {
-		var a probeAnswer
+		var a gather.ProbeAnswer
 		for _, m := range modes {
-			a.report = &probe.Report{}
-			if a.err = d.probe(ctx, m, a.report); a.err == nil {
+			a.Report = &probe.Report{}
+			if a.Err = d.probe(ctx, m, a.Report); a.Err == nil {
 				break
 			}
 		}
@@ -65,36 +66,33 @@ func slowOnes(f *facts.Facts, gpus int, all []probe.Transfer) []probe.Transfer {
 	return slow
 }
 
-func gatherTransfers(_ context.Context, g *Gathering) error {
-	select {
-	case g.doors.linked <- g.Facts:
-	default: // No probe is under way.
-	}
-	a := <-g.probe
+func gatherTransfers(_ context.Context, g *gather.Gathering) error {
+	g.Linked(g.Facts)
+	a := <-g.Probe
 	switch {
-	case errors.Is(a.err, errProbeOff):
-		g.add(facts.Unknown{Section: "transfers", Reason: a.err.Error(), Hint: "use --probe quick or full", Kind: facts.NotAsked})
+	case errors.Is(a.Err, errProbeOff):
+		g.Add(facts.Unknown{Section: "transfers", Reason: a.Err.Error(), Hint: "use --probe quick or full", Kind: facts.NotAsked})
 		return nil
-	case errors.Is(a.err, machine.ErrNotRecorded):
-		g.add(facts.Unknown{Section: "transfers", Reason: "the recording holds no probe", Kind: facts.NotRecorded})
+	case errors.Is(a.Err, machine.ErrNotRecorded):
+		g.Add(facts.Unknown{Section: "transfers", Reason: "the recording holds no probe", Kind: facts.NotRecorded})
 		return nil
-	case a.err != nil:
-		return a.err
+	case a.Err != nil:
+		return a.Err
 	}
-	g.Facts.Transfers = a.report
-	if noDriver(g.Facts, a.report) {
+	g.Facts.Transfers = a.Report
+	if noDriver(g.Facts, a.Report) {
 		// There is nothing to probe: no gap in what is known.
 		g.Facts.Transfers = nil
 		return nil
 	}
-	if a.report.Outcome == probe.Unknown {
-		g.Unknown("transfers", "", a.report.Reason, probeHints[a.report.Cause])
+	if a.Report.Outcome == probe.Unknown {
+		g.Unknown("transfers", "", a.Report.Reason, probeHints[a.Report.Cause])
 	}
-	if a.report.SMTests != "" {
-		g.Unknown("transfers", "sm", a.report.SMTests, "")
+	if a.Report.SMTests != "" {
+		g.Unknown("transfers", "sm", a.Report.SMTests, "")
 	}
-	for i := range a.report.Transfers {
-		expect(g.Facts, len(a.report.Devices), &a.report.Transfers[i])
+	for i := range a.Report.Transfers {
+		expect(g.Facts, len(a.Report.Devices), &a.Report.Transfers[i])
 	}
 	return nil
 }
