@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -48,7 +49,7 @@ const (
 // then there is nothing to look for, and no file is touched.
 func (c *gpuGathering) hasAMD() bool {
 	return c.Facts.PCI == nil || slices.ContainsFunc(c.Facts.PCI.Devices, func(d facts.PCIDevice) bool {
-		return d.Vendor == vendorAMD && (d.Kind == kindGPU || d.Kind == "display" || d.Kind == "")
+		return d.Vendor == pci.VendorAMD && (d.Kind == pci.KindGPU || d.Kind == "display" || d.Kind == "")
 	})
 }
 
@@ -64,7 +65,7 @@ func (c *gpuGathering) readAMD(ctx context.Context) {
 	anyGPU, bound := false, []string(nil)
 	for i := range c.out.Devices {
 		gpu := &c.out.Devices[i]
-		if gpu.Vendor != amdGPU {
+		if gpu.Vendor != pci.WordAMD {
 			continue
 		}
 		anyGPU = true
@@ -118,7 +119,7 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 	find := func(is func(address string) bool) *facts.GPU {
 		for i := range c.out.Devices {
-			if gpu := &c.out.Devices[i]; gpu.Vendor == amdGPU && is(gpu.Address) {
+			if gpu := &c.out.Devices[i]; gpu.Vendor == pci.WordAMD && is(gpu.Address) {
 				return gpu
 			}
 		}
@@ -135,13 +136,13 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 	if gpu := find(func(a string) bool { return a == address }); gpu != nil {
 		return gpu
 	}
-	if _, is := pciDevice(c.Facts, address); !is || !strings.HasSuffix(address, ".0") {
+	if _, is := pci.DeviceAt(c.Facts, address); !is || !strings.HasSuffix(address, ".0") {
 		first := address[:len(address)-1] + "0"
 		if gpu := find(func(a string) bool { return a == first }); gpu != nil {
 			return gpu
 		}
 	}
-	gpu := facts.GPU{Address: address, Vendor: amdGPU, InPCI: c.inPCI(address)}
+	gpu := facts.GPU{Address: address, Vendor: pci.WordAMD, InPCI: c.inPCI(address)}
 	c.out.Devices = append(c.out.Devices, gpu)
 	return &c.out.Devices[len(c.out.Devices)-1]
 }
@@ -151,21 +152,21 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 // (amdgpu_xgmi_show_error, amdgpu_xgmi.c). Nor are unique_id and serial_number,
 // which identify the card and tell no more. It returns whether amdgpu drives it.
 func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
-	d, inPCI := pciDevice(c.Facts, gpu.Address)
+	d, inPCI := pci.DeviceAt(c.Facts, gpu.Address)
 	model := data.GPUModelByID(d.Device)
 	gpu.Name = cmp.Or(gpu.Name, model.Name)
 	if gpu.Integrated == nil && inPCI {
 		switch {
 		case d.Kind == "display":
 			gpu.Integrated = new(true)
-		case d.Kind == kindGPU && model.Form != "superchip": // MI300A is neither integrated nor a card.
+		case d.Kind == pci.KindGPU && model.Form != "superchip": // MI300A is neither integrated nor a card.
 			gpu.Integrated = new(false)
 		}
 	}
 	if !inPCI || d.Driver != amdDriver {
 		return false
 	}
-	dir := path.Join(pciDevices, gpu.Address)
+	dir := path.Join(pci.Devices, gpu.Address)
 	if n, err := c.Host.Int(dir + "/mem_info_vram_total"); err == nil && n > 0 {
 		gpu.MemoryBytes = n
 	}
@@ -201,8 +202,8 @@ func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
 func (c *gpuGathering) noteMemory() {
 	var silent []string
 	for _, gpu := range c.out.Devices {
-		d, _ := pciDevice(c.Facts, gpu.Address)
-		if gpu.Vendor == amdGPU && d.Driver == amdDriver && (gpu.MemoryBytes == 0 || gpu.VisibleMemoryBytes == nil) {
+		d, _ := pci.DeviceAt(c.Facts, gpu.Address)
+		if gpu.Vendor == pci.WordAMD && d.Driver == amdDriver && (gpu.MemoryBytes == 0 || gpu.VisibleMemoryBytes == nil) {
 			silent = append(silent, gpu.Address)
 		}
 	}
@@ -555,7 +556,7 @@ func busyAMD(ctx context.Context, h *host.Host, own int64) map[string]probe.User
 		return busy
 	}
 	for _, d := range devices {
-		if n, err := h.Int(path.Join(pciDevices, d.Address, "mem_info_vram_used")); err == nil && n > busyBytes+own {
+		if n, err := h.Int(path.Join(pci.Devices, d.Address, "mem_info_vram_used")); err == nil && n > busyBytes+own {
 			busy[d.Address] = probe.User{UsedBytes: n}
 		}
 	}

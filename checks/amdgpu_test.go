@@ -17,6 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 )
@@ -451,7 +452,7 @@ func TestAMDExpectation(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := &facts.Facts{
 				PCI:   &facts.PCIFacts{Devices: []facts.PCIDevice{{Address: tt.pair.A, Device: tt.device}, {Address: tt.pair.B, Device: tt.device}}},
-				GPUs:  &facts.GPUFacts{Devices: []facts.GPU{{Address: tt.pair.A, Vendor: amdGPU}, {Address: tt.pair.B, Vendor: amdGPU}}},
+				GPUs:  &facts.GPUFacts{Devices: []facts.GPU{{Address: tt.pair.A, Vendor: pci.WordAMD}, {Address: tt.pair.B, Vendor: pci.WordAMD}}},
 				Links: &facts.LinkFacts{Pairs: []facts.Pair{tt.pair}},
 			}
 			transfer := probe.Transfer{Test: tt.test, Source: tt.pair.A, Destination: tt.pair.B, Outcome: probe.OK, GBps: &tt.gbps}
@@ -562,7 +563,7 @@ func TestAMDNodesGroup(t *testing.T) {
 func pciOfWorkstation(f *testing.F) *facts.PCIFacts {
 	f.Helper()
 	g := checktest.On(r9700x4().build(), &facts.Facts{})
-	if err := pciCheck.Gather(f.Context(), g); err != nil {
+	if err := pci.Check.Gather(f.Context(), g); err != nil {
 		f.Fatal(err)
 	}
 	return g.Facts.PCI

@@ -13,23 +13,29 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/container"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/library"
+	"github.com/gpudoctor/gpudoctor/checks/numa"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
+	"github.com/gpudoctor/gpudoctor/checks/system"
 )
 
 // All is every check, in order of the document.
 var All = []*gather.Check{
-	hostCheck,
-	pciCheck,
+	system.Check,
+	pci.Check,
 	iommuCheck,
-	numaCheck,
+	numa.Check,
 	gpusCheck,
 	linksCheck,
-	containerCheck,
-	envCheck,
-	librariesCheck,
+	container.Check,
+	env.Check,
+	library.Check,
 	kernelLogCheck,
 	transfersCheck,
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -16,7 +17,7 @@ func Derive(f *facts.Facts) {
 	if f.PCI != nil {
 		for i := range f.PCI.Devices {
 			d := &f.PCI.Devices[i]
-			d.Kind = cmp.Or(d.Kind, pciKind(d))
+			d.Kind = cmp.Or(d.Kind, pci.KindOf(d))
 		}
 		deriveGPUs(f)
 	}
@@ -34,7 +35,7 @@ func deriveOffered(f *facts.Facts) {
 	}
 	for _, d := range f.Transfers.Devices {
 		if !slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Address == d.Address }) {
-			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: amdGPU, Name: d.Name, MemoryBytes: d.MemoryBytes})
+			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: pci.WordAMD, Name: d.Name, MemoryBytes: d.MemoryBytes})
 		}
 	}
 	slices.SortFunc(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
@@ -44,8 +45,8 @@ func deriveOffered(f *facts.Facts) {
 // of.
 func deriveGPUs(f *facts.Facts) {
 	for _, d := range f.PCI.Devices {
-		vendor := gpuVendors[d.Vendor]
-		if d.Kind != kindGPU || vendor == "" || d.Virtual {
+		vendor := pci.VendorName(d.Vendor)
+		if d.Kind != pci.KindGPU || vendor == "" || d.Virtual {
 			continue
 		}
 		if f.GPUs == nil {
@@ -85,7 +86,7 @@ func deriveNVLinks(f *facts.Facts) {
 	none := !joined && pairs > 0 && pairs == n*(n-1)/2
 	for i := range f.GPUs.Devices {
 		g := &f.GPUs.Devices[i]
-		if g.NVLinks == nil && g.Vendor != amdGPU && (none || data.GPUModelOf(g.Name).NVLink == "none") {
+		if g.NVLinks == nil && g.Vendor != pci.WordAMD && (none || data.GPUModelOf(g.Name).NVLink == "none") {
 			g.NVLinks = []facts.NVLink{}
 		}
 	}

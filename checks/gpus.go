@@ -17,6 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
 var gpusCheck = &gather.Check{
@@ -94,10 +95,10 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 	if c.Facts.PCI != nil {
 		c.out.Devices = []facts.GPU{}
 		for _, d := range c.Facts.PCI.Devices {
-			vendor := gpuVendors[d.Vendor]
+			vendor := pci.VendorName(d.Vendor)
 			// The virtual functions of a host that shares its GPUs are no
 			// GPUs of its own.
-			if d.Kind == kindGPU && vendor != "" && !d.Virtual {
+			if d.Kind == pci.KindGPU && vendor != "" && !d.Virtual {
 				byAddress[d.Address] = &facts.GPU{Address: d.Address, Vendor: vendor, InPCI: true}
 			}
 		}
@@ -110,7 +111,7 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 		}
 		gpu := byAddress[d.Address]
 		if gpu == nil {
-			gpu = &facts.GPU{Address: d.Address, Vendor: nvidiaGPU, InPCI: c.inPCI(d.Address)}
+			gpu = &facts.GPU{Address: d.Address, Vendor: pci.WordNVIDIA, InPCI: c.inPCI(d.Address)}
 			byAddress[d.Address] = gpu
 		}
 		c.fill(gpu, d)
@@ -123,7 +124,7 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 }
 
 func (c *gpuGathering) inPCI(address string) bool {
-	_, is := pciDevice(c.Facts, address)
+	_, is := pci.DeviceAt(c.Facts, address)
 	return is
 }
 
@@ -133,13 +134,13 @@ func (c *gpuGathering) inPCI(address string) bool {
 func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 	var left []int
 	for i, gpu := range c.out.Devices {
-		if gpu.Vendor == nvidiaGPU && !gpu.InNVML && !c.givenAway(gpu.Address) {
+		if gpu.Vendor == pci.WordNVIDIA && !gpu.InNVML && !c.givenAway(gpu.Address) {
 			left = append(left, i)
 		}
 	}
 	sure := len(left) == len(silent) && !slices.ContainsFunc(silent, func(d nvml.Device) bool { return d.Error != silent[0].Error })
 	for i, d := range silent {
-		gpu := &facts.GPU{Vendor: nvidiaGPU}
+		gpu := &facts.GPU{Vendor: pci.WordNVIDIA}
 		if sure {
 			gpu = &c.out.Devices[left[i]]
 		}
@@ -156,7 +157,7 @@ func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 // givenAway is true for a GPU that another driver than NVIDIA's holds, such as
 // vfio-pci for a guest: NVML does not count it.
 func (c *gpuGathering) givenAway(address string) bool {
-	d, _ := pciDevice(c.Facts, address)
+	d, _ := pci.DeviceAt(c.Facts, address)
 	return d.Driver != "" && d.Driver != "nvidia"
 }
 
@@ -223,7 +224,7 @@ func (c *gpuGathering) nameOf(pid int) string {
 // expectsNVIDIA is true when something shows that this machine has an NVIDIA
 // GPU or driver, so that NVML should have answered.
 func (c *gpuGathering) expectsNVIDIA() bool {
-	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu facts.GPU) bool { return gpu.Vendor == nvidiaGPU })
+	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu facts.GPU) bool { return gpu.Vendor == pci.WordNVIDIA })
 }
 
 // provesDriver are NVML's errors that only a kernel driver gives rise to, also
@@ -414,7 +415,7 @@ func (c *gpuGathering) countNVSwitches() *int {
 	addresses := make(map[string]bool)
 	sure := c.Facts.PCI != nil && c.out.NVML == nvml.OK
 	for _, gpu := range c.out.Devices {
-		if gpu.Vendor != nvidiaGPU {
+		if gpu.Vendor != pci.WordNVIDIA {
 			continue
 		}
 		sure = sure && gpu.NVLinks != nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
 var iommuCheck = &gather.Check{
@@ -106,7 +107,7 @@ func readIOMMUGroups(g *gather.Gathering) ([]facts.IOMMUGroup, error) {
 		}
 		if g.Facts.PCI == nil {
 			members, _ := g.Host.Dir(dir + "/devices") // A group whose members are hidden has none that we know.
-			group.Devices = append(group.Devices, slices.DeleteFunc(members, func(s string) bool { return !isPCIAddress(s) })...)
+			group.Devices = append(group.Devices, slices.DeleteFunc(members, func(s string) bool { return !pci.IsAddress(s) })...)
 		}
 		groups = append(groups, group)
 	}
@@ -116,7 +117,7 @@ func readIOMMUGroups(g *gather.Gathering) ([]facts.IOMMUGroup, error) {
 
 // iommuMode says which mode is in force, or why that is not known. The empty
 // list of a virtual machine means that the guest itself has no IOMMU.
-func iommuMode(f *facts.IOMMUFacts, pci *facts.PCIFacts) (mode, unknown string) {
+func iommuMode(f *facts.IOMMUFacts, tree *facts.PCIFacts) (mode, unknown string) {
 	if f.Groups == nil {
 		return "", "the kernel's list of IOMMU groups cannot be read"
 	}
@@ -126,12 +127,12 @@ func iommuMode(f *facts.IOMMUFacts, pci *facts.PCIFacts) (mode, unknown string) 
 			return "", "there is no IOMMU group, but whether there are IOMMU units cannot be read"
 		case len(f.Units) > 0:
 			return "", "IOMMU units are listed, but their groups are hidden"
-		case pci != nil && slices.ContainsFunc(pci.Devices, func(d facts.PCIDevice) bool { return d.IOMMUGroup != nil }):
+		case tree != nil && slices.ContainsFunc(tree.Devices, func(d facts.PCIDevice) bool { return d.IOMMUGroup != nil }):
 			return "", "devices belong to IOMMU groups, but the groups are hidden"
 		}
 		return iommuOff, ""
 	}
-	types := peerGroupTypes(f.Groups, pci)
+	types := peerGroupTypes(f.Groups, tree)
 	identity, translated := 0, 0
 	for _, t := range types {
 		switch t {
@@ -157,20 +158,20 @@ func iommuMode(f *facts.IOMMUFacts, pci *facts.PCIFacts) (mode, unknown string) 
 // a GPU or a NIC, or of every group where there is neither. A GPU or NIC that
 // is in no group although there are groups is not translated at all, which
 // counts as identity.
-func peerGroupTypes(groups []facts.IOMMUGroup, pci *facts.PCIFacts) []string {
+func peerGroupTypes(groups []facts.IOMMUGroup, tree *facts.PCIFacts) []string {
 	all := make([]string, 0, len(groups))
 	byID := make(map[int]string, len(groups))
 	for _, group := range groups {
 		all = append(all, group.Type)
 		byID[group.ID] = group.Type
 	}
-	if pci == nil {
+	if tree == nil {
 		return all
 	}
 	var types []string
-	for _, d := range pci.Devices {
+	for _, d := range tree.Devices {
 		switch {
-		case d.Kind != kindGPU && d.Kind != kindNIC:
+		case d.Kind != pci.KindGPU && d.Kind != pci.KindNIC:
 		case d.IOMMUGroup == nil:
 			types = append(types, "identity")
 		default:

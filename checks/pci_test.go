@@ -14,6 +14,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/checks/numa"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
 // gatherTopology runs the checks that know the machine's shape, in order, on
@@ -22,7 +24,7 @@ func gatherTopology(tb testing.TB, m *machine.Memory, gpus *facts.GPUFacts) *fac
 	tb.Helper()
 	f := &facts.Facts{GPUs: gpus}
 	g := checktest.On(m, f)
-	for _, c := range []*gather.Check{pciCheck, iommuCheck, numaCheck, linksCheck} {
+	for _, c := range []*gather.Check{pci.Check, iommuCheck, numa.Check, linksCheck} {
 		if err := c.Gather(tb.Context(), g); err != nil {
 			tb.Fatalf("%s: %v", c.Name, err)
 		}
@@ -265,7 +267,7 @@ func TestPCIVirtualFunction(t *testing.T) {
 
 func TestPCIMissing(t *testing.T) {
 	g := checktest.On(&machine.Memory{}, &facts.Facts{})
-	if err := pciCheck.Gather(t.Context(), g); err == nil || g.Facts.PCI != nil {
+	if err := pci.Check.Gather(t.Context(), g); err == nil || g.Facts.PCI != nil {
 		t.Errorf("error = %v, section = %v; want an error and no section where there is no /sys", err, g.Facts.PCI)
 	}
 }
@@ -301,29 +303,8 @@ func TestPCIKind(t *testing.T) {
 	}
 	for _, test := range tests {
 		d := facts.PCIDevice{Address: test.address, Class: test.class, Vendor: test.vendor, Device: test.device, Ancestors: test.ancestors}
-		if got := pciKind(&d); got != test.want {
+		if got := pci.KindOf(&d); got != test.want {
 			t.Errorf("kind of %s %s:%s at %s = %q, want %q", test.class, test.vendor, test.device, test.address, got, test.want)
-		}
-	}
-}
-
-func TestParsePCIPath(t *testing.T) {
-	tests := []struct {
-		path      string
-		root      string
-		ancestors []string
-	}{
-		{"/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0", "pci0000:00", []string{"0000:00:01.0"}},
-		{"/sys/devices/pci0000:00/0000:00:06.0", "pci0000:00", nil},
-		{"/sys/devices/LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/MSFT1000:00/5620e0c7-0001/pci0001:00/0001:00:00.0", "pci0001:00", nil},
-		{"/sys/devices/platform/soc/40000000.pcie/pci0000:00/0000:00:00.0/0000:01:00.0", "pci0000:00", []string{"0000:00:00.0"}},
-		{"/sys/devices/pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:01.0/10000:e1:00.0", "pci0000:00", []string{"0000:00:0e.0", "10000:e0:01.0"}},
-		{"/sys/bus/pci/devices/0000:01:00.0", "", nil},
-	}
-	for _, test := range tests {
-		root, ancestors := parsePCIPath(test.path)
-		if root != test.root || !slices.Equal(ancestors, test.ancestors) {
-			t.Errorf("%s: %q %q, want %q %q", test.path, root, ancestors, test.root, test.ancestors)
 		}
 	}
 }
@@ -356,7 +337,7 @@ func TestPCIReads(t *testing.T) {
 		change(tree.Root(0, 0, 0))
 		s := &countingSource{Memory: checktest.MemoryOf(tree)}
 		g := checktest.On(s, &facts.Facts{})
-		if err := pciCheck.Gather(t.Context(), g); err != nil {
+		if err := pci.Check.Gather(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
 		return s.reads.Load(), s.bytes.Load()
@@ -377,7 +358,7 @@ func BenchmarkTree(b *testing.B) {
 	g := checktest.On(m, &facts.Facts{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := pciCheck.Gather(b.Context(), g); err != nil {
+		if err := pci.Check.Gather(b.Context(), g); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -113,7 +114,7 @@ func noDriver(f *facts.Facts, r *probe.Report) bool {
 	if r.Outcome != probe.Unknown || r.Stage != "load library" && r.API != "hip" {
 		return false
 	}
-	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Vendor == nvidiaGPU || d.Vendor == amdGPU })
+	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Vendor == pci.WordNVIDIA || d.Vendor == pci.WordAMD })
 }
 
 // expect notes what a transfer should have reached, and judges its speed.
@@ -225,13 +226,13 @@ func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s data.Share) (rat
 // oneXGMI is the rate of one xGMI link of a pair, or of all of them where the
 // model is not known.
 func oneXGMI(f *facts.Facts, p *facts.Pair) float64 {
-	d, _ := pciDevice(f, p.A) // Of one that is not in the tree no model is known.
+	d, _ := pci.DeviceAt(f, p.A) // Of one that is not in the tree no model is known.
 	return cmp.Or(data.GPUModelByID(d.Device).XGMIGBps, p.XGMIGBps)
 }
 
 // isAMD is true for a GPU that is AMD's.
 func isAMD(f *facts.Facts, address string) bool {
-	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Address == address && d.Vendor == amdGPU })
+	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Address == address && d.Vendor == pci.WordAMD })
 }
 
 // pcieRate is the rate of the narrowest PCIe link between two GPUs, or, where
@@ -281,7 +282,7 @@ func hostRate(f *facts.Facts, gpu, node string, s data.Share) (rate, threshold f
 
 // gpuNode is the NUMA node of a GPU, as the probe names it.
 func gpuNode(f *facts.Facts, address string) string {
-	if d, _ := pciDevice(f, address); d.NUMANode != nil {
+	if d, _ := pci.DeviceAt(f, address); d.NUMANode != nil {
 		return fmt.Sprintf("node%d", *d.NUMANode)
 	}
 	return ""

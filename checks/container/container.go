@@ -1,4 +1,6 @@
-package checks
+// Package container reads the walls around the process: namespaces, mounts, cgroups,
+// capabilities, limits and device nodes.
+package container
 
 import (
 	"bytes"
@@ -16,14 +18,16 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/system"
 )
 
-var containerCheck = &gather.Check{
+var Check = &gather.Check{
 	Name: "container",
 	Doc: `what surrounds this process: container, limits, devices
 
@@ -33,15 +37,15 @@ says in /proc/driver/nvidia/gpus, and /sys/fs/cgroup. Whether this is a
 container is decided by several signs together; none alone is proof.
 get_mempolicy and mlock are really called.`,
 	After:  []string{"pci"},
-	Gather: gatherContainer,
+	Gather: collect,
 }
 
 // maxNodes bounds the device nodes that are reported.
 const maxNodes = 1024
 
-func gatherContainer(ctx context.Context, g *gather.Gathering) error {
-	c := &containerReader{g: g, h: g.Host}
-	mounts, err := readMounts(g.Host)
+func collect(ctx context.Context, g *gather.Gathering) error {
+	c := &reader{g: g, h: g.Host}
+	mounts, err := ReadMounts(g.Host)
 	if err != nil {
 		c.unknown("shm", err)
 	}
@@ -63,8 +67,8 @@ func gatherContainer(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// containerReader fills in the section part by part.
-type containerReader struct {
+// reader fills in the section part by part.
+type reader struct {
 	g *gather.Gathering
 	h *host.Host
 	f facts.ContainerFacts
@@ -74,12 +78,12 @@ type containerReader struct {
 	devices []string
 }
 
-func (c *containerReader) unknown(fact string, err error) {
+func (c *reader) unknown(fact string, err error) {
 	c.g.Unknown("container", fact, err.Error(), gather.HintFor(err))
 }
 
-// readMounts returns the mounts that this process sees.
-func readMounts(h *host.Host) ([]*mountinfo.Info, error) {
+// ReadMounts returns the mounts that this process sees.
+func ReadMounts(h *host.Host) ([]*mountinfo.Info, error) {
 	const file = "/proc/self/mountinfo"
 	b, err := h.Read(file)
 	if err != nil {
@@ -127,7 +131,7 @@ const (
 	initialPID  = "pid:[4026531836]"  // 0xEFFFFFFC
 )
 
-func (c *containerReader) readNamespaces() {
+func (c *reader) readNamespaces() {
 	private := func(name, initial, fact string) *bool {
 		link, err := c.h.Link("/proc/self/ns/" + name)
 		if err != nil {
@@ -146,7 +150,7 @@ func (c *containerReader) readNamespaces() {
 	c.f.PrivateUser = private("user", initialUser, "private_user")
 }
 
-func (c *containerReader) readStatus() {
+func (c *reader) readStatus() {
 	b, err := c.h.Read("/proc/self/status")
 	if err != nil {
 		c.unknown("capabilities", err)
@@ -199,7 +203,7 @@ func CapabilityNames(mask uint64) []string {
 }
 
 // readProcess asks for limits and for the calls that a filter may refuse.
-func (c *containerReader) readProcess(ctx context.Context) {
+func (c *reader) readProcess(ctx context.Context) {
 	var limits map[string]machine.Limit
 	if err := c.h.Ask(ctx, machine.AskLimits, &limits); err != nil {
 		c.unknown("memlock_soft_bytes", err)
@@ -221,7 +225,7 @@ func (c *containerReader) readProcess(ctx context.Context) {
 	c.f.Mlock = escape.Printable(calls["mlock"], gather.MaxShown)
 }
 
-func (c *containerReader) readShm(ctx context.Context) {
+func (c *reader) readShm(ctx context.Context) {
 	const shm = "/dev/shm"
 	if c.mounts == nil {
 		return // Noted already.
@@ -248,7 +252,7 @@ func (c *containerReader) readShm(ctx context.Context) {
 	}
 }
 
-func (c *containerReader) readSys() {
+func (c *reader) readSys() {
 	if c.mounts != nil {
 		m := mountAt(c.mounts, "/sys")
 		mounted := m != nil && m.FSType == "sysfs"
@@ -269,7 +273,7 @@ func (c *containerReader) readSys() {
 
 // readNodes lists the nodes of GPUs and RDMA devices, and tries what this
 // process may do with them.
-func (c *containerReader) readNodes(ctx context.Context) {
+func (c *reader) readNodes(ctx context.Context) {
 	names, err := c.h.Dir("/dev")
 	if err != nil {
 		c.unknown("device_nodes", err)
@@ -326,7 +330,7 @@ func grouped(node string) bool {
 }
 
 // nodesAt returns a node's path, or those in a folder.
-func (c *containerReader) nodesAt(at string) []string {
+func (c *reader) nodesAt(at string) []string {
 	info, err := c.h.Stat(at)
 	if err != nil || !info.Mode.IsDir() {
 		return []string{at}
@@ -348,7 +352,7 @@ func (c *containerReader) nodesAt(at string) []string {
 
 // readDriver lists the GPUs that the NVIDIA kernel driver knows. In a
 // container that got some of a host's GPUs it may list those of the host.
-func (c *containerReader) readDriver() {
+func (c *reader) readDriver() {
 	const folder = "/proc/driver/nvidia/gpus"
 	names, err := c.h.Dir(folder)
 	if err != nil {
@@ -543,7 +547,7 @@ type sign struct {
 var runtimes = []string{"gvisor", "apptainer", "enroot", "kubernetes", "podman", "docker", "lxc", "containerd", "other"}
 
 // decideInside weighs the signs of a container.
-func (c *containerReader) decideInside(ctx context.Context) {
+func (c *reader) decideInside(ctx context.Context) {
 	signs := slices.Concat(c.signsOfEnvironment(ctx), c.signsOfFiles(), c.signsOfMounts(), c.signsOfCgroup())
 	sure := slices.ContainsFunc(signs, func(s sign) bool { return s.sure })
 	layered, rootKnown := c.layeredRoot()
@@ -577,7 +581,7 @@ func (c *containerReader) decideInside(ctx context.Context) {
 }
 
 // note lists the evidence.
-func (c *containerReader) note(signs []sign) {
+func (c *reader) note(signs []sign) {
 	seen := make(map[string]bool)
 	for _, s := range signs {
 		seen[escape.Printable(s.evidence, gather.MaxShown)] = true
@@ -585,8 +589,8 @@ func (c *containerReader) note(signs []sign) {
 	c.f.Evidence = slices.Sorted(maps.Keys(seen))
 }
 
-func (c *containerReader) signsOfEnvironment(ctx context.Context) []sign {
-	env, err := environment(ctx, c.h)
+func (c *reader) signsOfEnvironment(ctx context.Context) []sign {
+	env, err := env.Environment(ctx, c.h)
 	if err != nil {
 		return nil // The check env says so.
 	}
@@ -617,7 +621,7 @@ func (c *containerReader) signsOfEnvironment(ctx context.Context) []sign {
 	return signs
 }
 
-func (c *containerReader) signsOfFiles() []sign {
+func (c *reader) signsOfFiles() []sign {
 	var signs []sign
 	for _, known := range []sign{
 		{"/.dockerenv", "docker", false},
@@ -629,7 +633,7 @@ func (c *containerReader) signsOfFiles() []sign {
 			signs = append(signs, known)
 		}
 	}
-	if isGVisor(c.h) {
+	if system.IsGVisor(c.h) {
 		signs = append(signs, sign{"/proc/version", "gvisor", true})
 	}
 	return signs
@@ -651,7 +655,7 @@ var runtimePaths = []struct{ part, runtime string }{
 
 // signsOfMounts looks at the root and at the files that runtimes mount over
 // those of an image.
-func (c *containerReader) signsOfMounts() []sign {
+func (c *reader) signsOfMounts() []sign {
 	var signs []sign
 	for _, at := range []string{"/", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"} {
 		m := mountAt(c.mounts, at)
@@ -674,7 +678,7 @@ func (c *containerReader) signsOfMounts() []sign {
 
 // signsOfCgroup looks at the names of the control groups, which name the
 // runtime unless the group has a namespace of its own.
-func (c *containerReader) signsOfCgroup() []sign {
+func (c *reader) signsOfCgroup() []sign {
 	var signs []sign
 	for _, file := range []string{"/proc/self/cgroup", "/proc/1/cgroup"} {
 		b, err := c.h.Read(file)
@@ -705,7 +709,7 @@ func (c *containerReader) signsOfCgroup() []sign {
 
 // layeredRoot reports whether the root is made of layers, as container
 // runtimes (and live systems) do it, and whether that is known.
-func (c *containerReader) layeredRoot() (layered, known bool) {
+func (c *reader) layeredRoot() (layered, known bool) {
 	m := mountAt(c.mounts, "/")
 	if m == nil {
 		return false, false

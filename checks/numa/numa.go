@@ -1,4 +1,5 @@
-package checks
+// Package numa reads the NUMA nodes, and which CPUs belong to them.
+package numa
 
 import (
 	"bufio"
@@ -16,7 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 )
 
-var numaCheck = &gather.Check{
+var Check = &gather.Check{
 	Name: "numa",
 	Doc: `The memory topology.
 
@@ -24,12 +25,12 @@ Reads the CPUs, memory and distances of each node in
 /sys/devices/system/node, automatic balancing from
 /proc/sys/kernel/numa_balancing, and the CPUs and nodes that this process may
 use from /proc/self/status.`,
-	Gather: gatherNUMA,
+	Gather: collect,
 }
 
-const numaNodes = "/sys/devices/system/node"
+const nodesFolder = "/sys/devices/system/node"
 
-func gatherNUMA(_ context.Context, g *gather.Gathering) error {
+func collect(_ context.Context, g *gather.Gathering) error {
 	f := &facts.NUMAFacts{}
 	if n, err := g.Host.Int("/proc/sys/kernel/numa_balancing"); err == nil {
 		f.Balancing = new(int(n))
@@ -46,9 +47,9 @@ func gatherNUMA(_ context.Context, g *gather.Gathering) error {
 	if f.AllowedCPUs == "" {
 		g.Unknown("numa", "allowed_cpus", "/proc/self/status does not show the CPUs that this process may use", "")
 	}
-	names, err := g.Host.Dir(numaNodes)
+	names, err := g.Host.Dir(nodesFolder)
 	if err != nil {
-		g.Unknown("numa", "nodes", fmt.Sprintf("list %s: %s", numaNodes, gather.Cause(err)), gather.HintFor(err))
+		g.Unknown("numa", "nodes", fmt.Sprintf("list %s: %s", nodesFolder, gather.Cause(err)), gather.HintFor(err))
 		g.Facts.NUMA = f
 		return nil
 	}
@@ -59,16 +60,16 @@ func gatherNUMA(_ context.Context, g *gather.Gathering) error {
 		if !found || err != nil || id < 0 {
 			continue
 		}
-		f.Nodes = append(f.Nodes, readNUMANode(g, id, allowed))
+		f.Nodes = append(f.Nodes, readNode(g, id, allowed))
 	}
 	slices.SortFunc(f.Nodes, func(a, b facts.NUMANode) int { return cmp.Compare(a.ID, b.ID) })
 	g.Facts.NUMA = f
 	return nil
 }
 
-// readNUMANode reads one node; allowed is nil where the affinity is not known.
-func readNUMANode(g *gather.Gathering, id int, allowed cpuList) facts.NUMANode {
-	dir := numaNodes + "/node" + strconv.Itoa(id)
+// readNode reads one node; allowed is nil where the affinity is not known.
+func readNode(g *gather.Gathering, id int, allowed cpuList) facts.NUMANode {
+	dir := nodesFolder + "/node" + strconv.Itoa(id)
 	node := facts.NUMANode{ID: id}
 	missing := func(fact string, err error) {
 		g.Unknown("numa", "nodes."+fact, err.Error(), gather.HintFor(err))

@@ -1,4 +1,6 @@
-package checks
+// Package env reads the variables that steer how GPUs communicate: from the environment
+// and from the files of NCCL and RCCL.
+package env
 
 import (
 	"bytes"
@@ -20,7 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
-var envCheck = &gather.Check{
+var Check = &gather.Check{
 	Name: "env",
 	Doc: `the variables that steer communication
 
@@ -28,12 +30,12 @@ Read from the environment of this process and from the configuration files of
 NCCL ($NCCL_CONF_FILE or ~/.nccl.conf, then /etc/nccl.conf) and RCCL
 (~/.rccl.conf, then /etc/rccl.conf). The environment wins over the files, and
 the first file that sets a variable wins over those after it.`,
-	Gather: gatherEnv,
+	Gather: collect,
 }
 
 const (
-	// maxValue bounds the value of a variable, in bytes.
-	maxValue = 4 << 10
+	// MaxValue bounds the value of a variable, in bytes.
+	MaxValue = 4 << 10
 	// maxVariables bounds the settings that are reported from one source.
 	maxVariables = 1024
 	// confValue is how much of a name or a value NCCL takes from a file
@@ -41,8 +43,8 @@ const (
 	confValue = 1023
 )
 
-// environment returns the variables that the host's answer holds, by name.
-func environment(ctx context.Context, h *host.Host) (map[string]string, error) {
+// Environment returns the variables that the host's answer holds, by name.
+func Environment(ctx context.Context, h *host.Host) (map[string]string, error) {
 	var list []string
 	if err := h.Ask(ctx, machine.AskEnviron, &list); err != nil {
 		return nil, fmt.Errorf("read the environment: %w", err)
@@ -57,8 +59,8 @@ func environment(ctx context.Context, h *host.Host) (map[string]string, error) {
 	return env, nil
 }
 
-func gatherEnv(ctx context.Context, g *gather.Gathering) error {
-	env, err := environment(ctx, g.Host)
+func collect(ctx context.Context, g *gather.Gathering) error {
+	env, err := Environment(ctx, g.Host)
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func gatherEnv(ctx context.Context, g *gather.Gathering) error {
 	for name, value := range env {
 		if machine.SteersCommunication(name) && escape.Printable(name, confValue) == name {
 			variables = append(variables, facts.Variable{
-				Name: name, Value: escape.Printable(value, maxValue), Source: "environment", Effective: true,
+				Name: name, Value: escape.Printable(value, MaxValue), Source: "environment", Effective: true,
 			})
 		}
 	}
@@ -197,7 +199,7 @@ func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 		switch {
 		case !ok:
 			broken = append(broken, brokenLine{number, "no NAME=value; the line has no effect"})
-		case !isVariableName(name):
+		case !IsVariableName(name):
 			broken = append(broken, brokenLine{number, fmt.Sprintf("%.60q is taken whole as the name of the variable; the line has no effect", name)})
 		default:
 			settings = append(settings, facts.Variable{Name: name, Value: escape.Printable(value, confValue), Line: number})
@@ -206,8 +208,8 @@ func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 	return settings, broken
 }
 
-// isVariableName reports whether a program could look the name up.
-func isVariableName(name string) bool {
+// IsVariableName reports whether a program could look the name up.
+func IsVariableName(name string) bool {
 	return name != "" && len(name) <= confValue && !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
 	})

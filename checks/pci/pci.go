@@ -1,4 +1,6 @@
-package checks
+// Package pci reads the PCI tree: what sysfs tells of each function, and what its
+// configuration space holds.
+package pci
 
 import (
 	"context"
@@ -17,7 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-var pciCheck = &gather.Check{
+var Check = &gather.Check{
 	Name: "pci",
 	Doc: `The tree of PCI devices.
 
@@ -26,30 +28,30 @@ IOMMU group and place in the tree; and of GPUs, NICs, NVSwitches, NVMe drives
 and bridges also config space (PCIe, ACS, ATS, AER and resizable BAR
 capabilities), the link's speed and width, the BARs and the kernel's AER
 counters. Config space beyond its header needs root.`,
-	Gather: gatherPCI,
+	Gather: collect,
 }
 
-const pciDevices = "/sys/bus/pci/devices"
+const Devices = "/sys/bus/pci/devices"
 
 // The kinds of PCI devices that other sections ask for.
 const (
-	kindGPU    = "gpu"
-	kindNIC    = "nic"
+	KindGPU    = "gpu"
+	KindNIC    = "nic"
 	kindBridge = "bridge"
 )
 
-func gatherPCI(ctx context.Context, g *gather.Gathering) error {
-	names, err := g.Host.Dir(pciDevices)
+func collect(ctx context.Context, g *gather.Gathering) error {
+	names, err := g.Host.Dir(Devices)
 	if err != nil {
 		return fmt.Errorf("list PCI devices: %w", err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !isPCIAddress(name) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !IsAddress(name) })
 	slices.Sort(names)
 	// A read of 4096 bytes of config space takes about a millisecond, as
 	// each word of it is a transaction of its own; some at a time hide that.
 	const readers = 4
 	devices := make([]facts.PCIDevice, len(names))
-	r := &pciReader{host: g.Host}
+	r := &reader{host: g.Host}
 	var wg sync.WaitGroup
 	for first := range min(readers, len(names)) {
 		wg.Go(func() {
@@ -68,18 +70,18 @@ func gatherPCI(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-var pciAddress = lazy.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+var addressPattern = lazy.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 
-// isPCIAddress reports whether s is domain:bus:device.function. Domains of
+// IsAddress reports whether s is domain:bus:device.function. Domains of
 // more than four digits exist on Hyper-V and behind Intel VMD.
-func isPCIAddress(s string) bool {
+func IsAddress(s string) bool {
 	// The regular expression is only asked about what can be an address: a
 	// path has many other components.
-	return len(s) >= len("0000:00:00.0") && s[len(s)-2] == '.' && pciAddress.MatchString(s)
+	return len(s) >= len("0000:00:00.0") && s[len(s)-2] == '.' && addressPattern.MatchString(s)
 }
 
-// pciReader reads devices and collects what could not be read of them.
-type pciReader struct {
+// reader reads devices and collects what could not be read of them.
+type reader struct {
 	host *host.Host
 
 	mu   sync.Mutex
@@ -95,7 +97,7 @@ type pciGap struct {
 	all bool
 }
 
-func (r *pciReader) gap(address string, gap pciGap) {
+func (r *reader) gap(address string, gap pciGap) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.gaps == nil {
@@ -105,7 +107,7 @@ func (r *pciReader) gap(address string, gap pciGap) {
 }
 
 // report notes each gap once, whatever the number of devices.
-func (r *pciReader) report(g *gather.Gathering) {
+func (r *reader) report(g *gather.Gathering) {
 	for gap, addresses := range r.gaps {
 		reason := gap.reason
 		if !gap.all {
@@ -117,8 +119,8 @@ func (r *pciReader) report(g *gather.Gathering) {
 }
 
 // device reads one function.
-func (r *pciReader) device(address string) facts.PCIDevice {
-	dir := path.Join(pciDevices, address)
+func (r *reader) device(address string) facts.PCIDevice {
+	dir := path.Join(Devices, address)
 	d := facts.PCIDevice{
 		Address: address,
 		Class:   r.id(dir+"/class", 6),
@@ -129,7 +131,7 @@ func (r *pciReader) device(address string) facts.PCIDevice {
 		r.gap(address, pciGap{fact: "devices.class", reason: "class, vendor or device cannot be read"})
 	}
 	r.place(&d, dir)
-	d.Kind = pciKind(&d)
+	d.Kind = KindOf(&d)
 	if target, err := r.host.Link(dir + "/driver"); err == nil {
 		d.Driver = path.Base(target)
 	}
@@ -142,7 +144,7 @@ func (r *pciReader) device(address string) facts.PCIDevice {
 		}
 	}
 	switch d.Kind {
-	case kindGPU, kindNIC, "nvme":
+	case KindGPU, KindNIC, "nvme":
 		if target, err := r.host.Link(dir + "/physfn"); err == nil {
 			d.Virtual = true
 			r.virtualOf(address, path.Base(target))
@@ -154,7 +156,7 @@ func (r *pciReader) device(address string) facts.PCIDevice {
 	return d
 }
 
-func (r *pciReader) virtualOf(virtual, physical string) {
+func (r *reader) virtualOf(virtual, physical string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.physical == nil {
@@ -165,7 +167,7 @@ func (r *pciReader) virtualOf(virtual, physical string) {
 
 // lendLinks gives each virtual function, whose own link registers are zero
 // (SR-IOV specification 1.1, 3.5), the link of its physical function.
-func (r *pciReader) lendLinks(devices []facts.PCIDevice) {
+func (r *reader) lendLinks(devices []facts.PCIDevice) {
 	if len(r.physical) == 0 {
 		return
 	}
@@ -182,7 +184,7 @@ func (r *pciReader) lendLinks(devices []facts.PCIDevice) {
 
 // id reads a hexadecimal number and writes it with the given count of digits;
 // empty when it cannot be read.
-func (r *pciReader) id(name string, digits int) string {
+func (r *reader) id(name string, digits int) string {
 	n, err := r.host.Int(name)
 	if err != nil || n < 0 || n >= 1<<(4*digits) {
 		return ""
@@ -191,29 +193,29 @@ func (r *pciReader) id(name string, digits int) string {
 }
 
 // place finds the device's place in the tree.
-func (r *pciReader) place(d *facts.PCIDevice, dir string) {
+func (r *reader) place(d *facts.PCIDevice, dir string) {
 	// In sysfs the entry is one link to a path that has no other, so the
 	// costly walk along each component is only the way out.
 	target, err := r.host.Link(dir)
-	resolved := path.Join(pciDevices, target)
+	resolved := path.Join(Devices, target)
 	if err != nil || !strings.HasPrefix(resolved, "/sys/devices/") {
 		if resolved, err = r.host.Real(dir); err != nil {
 			return
 		}
 	}
-	d.RootBus, d.Ancestors = parsePCIPath(resolved)
+	d.RootBus, d.Ancestors = parsePath(resolved)
 }
 
-// parsePCIPath returns the root bus and the bridges above a device, from its
+// parsePath returns the root bus and the bridges above a device, from its
 // real path: "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0". Other
 // components may stand before the root bus (platform devices, VM bus) and,
 // behind Intel VMD, a second root bus after it.
-func parsePCIPath(resolved string) (rootBus string, ancestors []string) {
+func parsePath(resolved string) (rootBus string, ancestors []string) {
 	for part := range strings.SplitSeq(path.Dir(resolved), "/") {
 		switch {
-		case rootBus == "" && strings.HasPrefix(part, "pci") && isPCIAddress(part[3:]+":00.0"):
+		case rootBus == "" && strings.HasPrefix(part, "pci") && IsAddress(part[3:]+":00.0"):
 			rootBus = part
-		case rootBus != "" && isPCIAddress(part):
+		case rootBus != "" && IsAddress(part):
 			ancestors = append(ancestors, part)
 		}
 	}
@@ -222,15 +224,15 @@ func parsePCIPath(resolved string) (rootBus string, ancestors []string) {
 
 // Vendors, from the PCI ID database.
 const (
-	vendorNVIDIA = "0x10de"
-	vendorAMD    = "0x1002"
+	VendorNVIDIA = "0x10de"
+	VendorAMD    = "0x1002"
 	vendorIntel  = "0x8086"
 	vendorAmazon = "0x1d0f"
 )
 
-// pciKind says in our words what a device is. Class codes are those of
+// KindOf says in our words what a device is. Class codes are those of
 // include/linux/pci_ids.h.
-func pciKind(d *facts.PCIDevice) string {
+func KindOf(d *facts.PCIDevice) string {
 	if len(d.Class) != len("0x030200") {
 		return ""
 	}
@@ -240,20 +242,20 @@ func pciKind(d *facts.PCIDevice) string {
 	}
 	switch {
 	case base == "0x0300" || base == "0x0302" || base == "0x0380":
-		if d.Vendor == vendorNVIDIA || (d.Vendor == vendorAMD || d.Vendor == vendorIntel) && !integratedGraphics(d) {
-			return kindGPU
+		if d.Vendor == VendorNVIDIA || (d.Vendor == VendorAMD || d.Vendor == vendorIntel) && !integratedGraphics(d) {
+			return KindGPU
 		}
 		return "display"
-	case base == "0x1200" && d.Vendor == vendorAMD: // Instinct since MI300.
-		return kindGPU
-	case base == "0x0680" && d.Vendor == vendorNVIDIA:
+	case base == "0x1200" && d.Vendor == VendorAMD: // Instinct since MI300.
+		return KindGPU
+	case base == "0x0680" && d.Vendor == VendorNVIDIA:
 		return "nvswitch"
 	// Ethernet, InfiniBand, fabric (Omni-Path), and InfiniBand as a serial
 	// bus (QLogic's older ones).
 	case base == "0x0200" || base == "0x0207" || base == "0x0208" || base == "0x0c06":
-		return kindNIC
+		return KindNIC
 	case d.Vendor == vendorAmazon && strings.HasPrefix(d.Device, "0xefa"):
-		return kindNIC
+		return KindNIC
 	case base == "0x0604" || base == "0x0609":
 		return kindBridge
 	case base == "0x0600":
@@ -285,7 +287,7 @@ func integratedGraphics(d *facts.PCIDevice) bool {
 
 // look reads what needs more than the device's name: config space, link,
 // BARs and error counters.
-func (r *pciReader) look(d *facts.PCIDevice, dir string) {
+func (r *reader) look(d *facts.PCIDevice, dir string) {
 	state, err := r.config(d, dir)
 	if errors.Is(err, machine.ErrSlow) {
 		return // A device that does not answer is not asked again.
@@ -304,7 +306,7 @@ func (r *pciReader) look(d *facts.PCIDevice, dir string) {
 }
 
 // config reads config space and notes what it hides.
-func (r *pciReader) config(d *facts.PCIDevice, dir string) (configState, error) {
+func (r *reader) config(d *facts.PCIDevice, dir string) (configState, error) {
 	b, err := r.host.ReadPart(dir+"/config", configExtended)
 	if err != nil {
 		r.gap(d.Address, pciGap{fact: "devices.config", reason: fmt.Sprintf("config space cannot be read (%s)", gather.Cause(err))})
@@ -346,7 +348,7 @@ func (r *pciReader) config(d *facts.PCIDevice, dir string) (configState, error) 
 }
 
 // sysfsLink reads the link from the files that the kernel makes for everyone.
-func (r *pciReader) sysfsLink(dir string) *facts.PCIeLink {
+func (r *reader) sysfsLink(dir string) *facts.PCIeLink {
 	text := func(name string) string {
 		s, err := r.host.Text(dir + "/" + name)
 		if err != nil {
@@ -369,7 +371,7 @@ func (r *pciReader) sysfsLink(dir string) *facts.PCIeLink {
 
 // counters reads the kernel's AER counters, which are there where the kernel
 // owns AER for the device.
-func (r *pciReader) counters(d *facts.PCIDevice, dir string) {
+func (r *reader) counters(d *facts.PCIDevice, dir string) {
 	total := func(name string) *int64 {
 		b, err := r.host.Read(dir + "/" + name)
 		if err != nil {

@@ -1,4 +1,6 @@
-package checks
+// Package system reads what the machine is: its kernel, its distribution, its processors,
+// and what it runs on where it is a virtual one.
+package system
 
 import (
 	"bytes"
@@ -10,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
@@ -17,7 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
-var hostCheck = &gather.Check{
+var Check = &gather.Check{
 	Name: "host",
 	Doc: `the machine, its kernel and its processors
 
@@ -25,10 +28,10 @@ Read from uname, /proc (version, cmdline, cpuinfo, meminfo), /etc/os-release
 and /sys/class/dmi/id. What the kernel runs on is decided by the CPU's
 hypervisor flag, DMI, /sys/hypervisor, the clock sources and the names that
 gVisor, WSL and Firecracker give their kernels.`,
-	Gather: gatherHost,
+	Gather: collect,
 }
 
-func gatherHost(ctx context.Context, g *gather.Gathering) error {
+func collect(ctx context.Context, g *gather.Gathering) error {
 	h := g.Host
 	var f facts.HostFacts
 	var names machine.Uname
@@ -46,7 +49,7 @@ func gatherHost(ctx context.Context, g *gather.Gathering) error {
 			if word == "--" {
 				break // What follows is for init, not for the kernel (admin-guide/kernel-parameters).
 			}
-			f.CommandLine = append(f.CommandLine, escape.Printable(word, maxValue))
+			f.CommandLine = append(f.CommandLine, escape.Printable(word, env.MaxValue))
 		}
 	}
 	dmi := readDMI(h)
@@ -120,7 +123,7 @@ func parseOSRelease(b []byte) map[string]string {
 	settings := make(map[string]string)
 	for line := range bytes.Lines(b) {
 		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), "=")
-		if !ok || !isVariableName(name) || len(settings) == 64 {
+		if !ok || !env.IsVariableName(name) || len(settings) == 64 {
 			continue
 		}
 		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
@@ -223,14 +226,14 @@ func parseMemTotal(b []byte) int64 {
 	return 0
 }
 
-// emulatedKernel is what gVisor shows as /proc/version (pkg/sentry: the
+// EmulatedKernel is what gVisor shows as /proc/version (pkg/sentry: the
 // version of Linux that it emulates, with a constant date).
-const emulatedKernel = "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016"
+const EmulatedKernel = "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016"
 
-// isGVisor reports whether /proc/version is gVisor's.
-func isGVisor(h *host.Host) bool {
+// IsGVisor reports whether /proc/version is gVisor's.
+func IsGVisor(h *host.Host) bool {
 	s, err := h.Text("/proc/version")
-	return err == nil && (s == emulatedKernel || strings.Contains(strings.ToLower(s), "gvisor"))
+	return err == nil && (s == EmulatedKernel || strings.Contains(strings.ToLower(s), "gvisor"))
 }
 
 // virtualization decides what this kernel runs on, from the most specific
@@ -240,7 +243,7 @@ func virtualization(h *host.Host, f *facts.HostFacts, cpu cpuInfo, commandLine s
 		return &facts.Virtualization{Kind: kind, Guest: true, Source: source}
 	}
 	switch {
-	case isGVisor(h):
+	case IsGVisor(h):
 		return guest("gvisor", "/proc/version")
 	case strings.Contains(strings.ToLower(f.Kernel), "microsoft"): // 5.15.90.1-microsoft-standard-WSL2.
 		return guest("wsl", "/proc/sys/kernel/osrelease")

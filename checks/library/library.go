@@ -1,4 +1,6 @@
-package checks
+// Package library finds the libraries that GPUs communicate with, where a program would
+// load them from, and their versions.
+package library
 
 import (
 	"bytes"
@@ -11,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/container"
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
@@ -19,7 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-var librariesCheck = &gather.Check{
+var Check = &gather.Check{
 	Name: "libraries",
 	Doc: `the GPU libraries that a program here could load
 
@@ -28,7 +32,7 @@ Looked for where a program's loader looks (LD_PRELOAD, LD_LIBRARY_PATH,
 toolkits and plugins, and in the site-packages of Python. Versions come from
 file names and from the metadata of Python packages; one NCCL or RCCL of which
 neither tells is searched for the text that it holds.`,
-	Gather: gatherLibraries,
+	Gather: collect,
 }
 
 // Bounds of the search.
@@ -157,8 +161,8 @@ var homeFolders = []string{
 	".local", ".venv", "venv", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba",
 }
 
-func gatherLibraries(ctx context.Context, g *gather.Gathering) error {
-	env, err := environment(ctx, g.Host)
+func collect(ctx context.Context, g *gather.Gathering) error {
+	env, err := env.Environment(ctx, g.Host)
 	if err != nil {
 		g.Unknown("libraries", "files", "LD_LIBRARY_PATH is not known: "+err.Error(), "")
 	}
@@ -204,7 +208,7 @@ type librarySearch struct {
 
 func (s *librarySearch) readMountPoints() {
 	s.f.Files = []facts.Library{}
-	mounts, err := readMounts(s.h)
+	mounts, err := container.ReadMounts(s.h)
 	if err != nil {
 		s.g.Unknown("libraries", "files.mounted", err.Error(), gather.HintFor(err))
 		return

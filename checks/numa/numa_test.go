@@ -1,4 +1,4 @@
-package checks
+package numa
 
 import (
 	"slices"
@@ -21,13 +21,13 @@ func TestNUMA(t *testing.T) {
 		// A GPU's memory as a node, as on Grace Hopper.
 		"node10": {"\n", "Node 10 MemTotal:       4096 kB\n", "80 80 10\n"},
 	} {
-		m.AddFile(numaNodes+"/"+name+"/cpulist", []byte(files[0]))
-		m.AddFile(numaNodes+"/"+name+"/meminfo", []byte(files[1]))
-		m.AddFile(numaNodes+"/"+name+"/distance", []byte(files[2]))
+		m.AddFile(nodesFolder+"/"+name+"/cpulist", []byte(files[0]))
+		m.AddFile(nodesFolder+"/"+name+"/meminfo", []byte(files[1]))
+		m.AddFile(nodesFolder+"/"+name+"/distance", []byte(files[2]))
 	}
-	m.AddFile(numaNodes+"/has_cpu", []byte("0-1\n"))
+	m.AddFile(nodesFolder+"/has_cpu", []byte("0-1\n"))
 	g := checktest.On(m, &facts.Facts{})
-	if err := numaCheck.Gather(t.Context(), g); err != nil {
+	if err := Check.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
 	want := &facts.NUMAFacts{
@@ -48,11 +48,11 @@ func TestNUMA(t *testing.T) {
 
 func TestNUMAMissing(t *testing.T) {
 	m := &machine.Memory{}
-	m.AddFile(numaNodes+"/node0/cpulist", []byte("0-zwei\n"))
-	m.AddFile(numaNodes+"/node0/meminfo", []byte("Node 0 MemFree: 1 kB\n"))
+	m.AddFile(nodesFolder+"/node0/cpulist", []byte("0-zwei\n"))
+	m.AddFile(nodesFolder+"/node0/meminfo", []byte("Node 0 MemFree: 1 kB\n"))
 	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("on\n"))
 	g := checktest.On(m, &facts.Facts{})
-	if err := numaCheck.Gather(t.Context(), g); err != nil {
+	if err := Check.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&facts.NUMAFacts{Nodes: []facts.NUMANode{{}}}, g.Facts.NUMA); diff != "" {
@@ -73,7 +73,7 @@ func TestNUMAMissing(t *testing.T) {
 	}
 
 	g = checktest.On(&machine.Memory{}, &facts.Facts{})
-	if err := numaCheck.Gather(t.Context(), g); err != nil {
+	if err := Check.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
 	if g.Facts.NUMA.Nodes != nil || len(g.Unknowns()) == 0 {

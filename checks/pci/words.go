@@ -1,4 +1,4 @@
-package checks
+package pci
 
 import (
 	"cmp"
@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	nvidiaGPU = "nvidia"
-	amdGPU    = "amd"
+	WordNVIDIA = "nvidia"
+	WordAMD    = "amd"
 )
 
 // gpuVendors are the words for PCI vendor ids.
-var gpuVendors = map[string]string{vendorNVIDIA: nvidiaGPU, vendorAMD: amdGPU}
+var gpuVendors = map[string]string{VendorNVIDIA: WordNVIDIA, VendorAMD: WordAMD}
 
 // ReadConfig takes from the bytes of a function's configuration space what they
 // show, as for a live machine.
@@ -43,23 +43,23 @@ func PortType(name string) string { return lspciPorts[name] }
 var lspciPorts = map[string]string{
 	"Endpoint":                         portEndpoint,
 	"Legacy Endpoint":                  "legacy-endpoint",
-	"Root Port":                        portRoot,
-	"Upstream Port":                    portUpstream,
-	"Downstream Port":                  portDownstream,
+	"Root Port":                        PortRoot,
+	"Upstream Port":                    PortUpstream,
+	"Downstream Port":                  PortDownstream,
 	"PCI-Express to PCI/PCI-X Bridge":  "pcie-to-pci",
 	"PCI/PCI-X to PCI-Express Bridge":  "pci-to-pcie",
-	"Root Complex Integrated Endpoint": portIntegrated,
+	"Root Complex Integrated Endpoint": PortIntegrated,
 	"Root Complex Event Collector":     "event-collector",
 }
 
 // IsGPU reports whether a PCI function is a GPU by its class and vendor.
-func IsGPU(d *facts.PCIDevice) bool { return cmp.Or(d.Kind, pciKind(d)) == kindGPU }
+func IsGPU(d *facts.PCIDevice) bool { return cmp.Or(d.Kind, KindOf(d)) == KindGPU }
 
 // VendorName is the word for a GPU vendor's PCI id: "nvidia", "amd" or empty.
 func VendorName(id string) string { return gpuVendors[id] }
 
-// pciDevice is the entry of an address in the PCI tree.
-func pciDevice(f *facts.Facts, address string) (facts.PCIDevice, bool) {
+// DeviceAt is the entry of an address in the PCI tree.
+func DeviceAt(f *facts.Facts, address string) (facts.PCIDevice, bool) {
 	if f.PCI != nil {
 		for _, d := range f.PCI.Devices {
 			if d.Address == address {
