@@ -39,7 +39,6 @@ the topology in /sys/class/kfd, the kernel's options, and the version of ROCm in
 	Gather:  gatherGPUs,
 }
 
-// The words of GPU.Vendor.
 func gatherGPUs(ctx context.Context, g *gather.Gathering) error {
 	c := &gpuGathering{Gathering: g, out: &facts.GPUFacts{}}
 	answer, err := c.askNVML(ctx)

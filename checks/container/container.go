@@ -27,6 +27,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/system"
 )
 
+// Check is the check of the section "container".
 var Check = &gather.Check{
 	Name: "container",
 	Doc: `what surrounds this process: container, limits, devices

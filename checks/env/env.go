@@ -22,6 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
+// Check is the check of the section "env".
 var Check = &gather.Check{
 	Name: "env",
 	Doc: `the variables that steer communication

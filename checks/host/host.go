@@ -1,3 +1,5 @@
+// Package host is the door to the machine under examination: a live one, a recorded one,
+// or one that a test made up.
 package host
 
 import (

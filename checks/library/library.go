@@ -23,6 +23,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
+// Check is the check of the section "libraries".
 var Check = &gather.Check{
 	Name: "libraries",
 	Doc: `the GPU libraries that a program here could load

@@ -17,6 +17,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 )
 
+// Check is the check of the section "numa".
 var Check = &gather.Check{
 	Name: "numa",
 	Doc: `The memory topology.

@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
+// Check is the check of the section "pci".
 var Check = &gather.Check{
 	Name: "pci",
 	Doc: `The tree of PCI devices.
@@ -31,6 +32,7 @@ counters. Config space beyond its header needs root.`,
 	Gather: collect,
 }
 
+// Devices is the folder of all functions.
 const Devices = "/sys/bus/pci/devices"
 
 // The kinds of PCI devices that other sections ask for.

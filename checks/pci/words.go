@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
+// The words of GPU.Vendor.
 const (
 	WordNVIDIA = "nvidia"
 	WordAMD    = "amd"

@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
+// Check is the check of the section "host".
 var Check = &gather.Check{
 	Name: "host",
 	Doc: `the machine, its kernel and its processors
