@@ -15,9 +15,12 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -46,7 +49,7 @@ const (
 // then there is nothing to look for, and no file is touched.
 func (c *gpuGathering) hasAMD() bool {
 	return c.Facts.PCI == nil || slices.ContainsFunc(c.Facts.PCI.Devices, func(d facts.PCIDevice) bool {
-		return d.Vendor == vendorAMD && (d.Kind == kindGPU || d.Kind == "display" || d.Kind == "")
+		return d.Vendor == pci.VendorAMD && (d.Kind == pci.KindGPU || d.Kind == "display" || d.Kind == "")
 	})
 }
 
@@ -62,7 +65,7 @@ func (c *gpuGathering) readAMD(ctx context.Context) {
 	anyGPU, bound := false, []string(nil)
 	for i := range c.out.Devices {
 		gpu := &c.out.Devices[i]
-		if gpu.Vendor != amdGPU {
+		if gpu.Vendor != pci.WordAMD {
 			continue
 		}
 		anyGPU = true
@@ -116,7 +119,7 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 	find := func(is func(address string) bool) *facts.GPU {
 		for i := range c.out.Devices {
-			if gpu := &c.out.Devices[i]; gpu.Vendor == amdGPU && is(gpu.Address) {
+			if gpu := &c.out.Devices[i]; gpu.Vendor == pci.WordAMD && is(gpu.Address) {
 				return gpu
 			}
 		}
@@ -133,27 +136,15 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 	if gpu := find(func(a string) bool { return a == address }); gpu != nil {
 		return gpu
 	}
-	if _, is := pciDevice(c.Facts, address); !is || !strings.HasSuffix(address, ".0") {
+	if _, is := pci.DeviceAt(c.Facts, address); !is || !strings.HasSuffix(address, ".0") {
 		first := address[:len(address)-1] + "0"
 		if gpu := find(func(a string) bool { return a == first }); gpu != nil {
 			return gpu
 		}
 	}
-	gpu := facts.GPU{Address: address, Vendor: amdGPU, InPCI: c.inPCI(address)}
+	gpu := facts.GPU{Address: address, Vendor: pci.WordAMD, InPCI: c.inPCI(address)}
 	c.out.Devices = append(c.out.Devices, gpu)
 	return &c.out.Devices[len(c.out.Devices)-1]
-}
-
-// pciDevice is the entry of an address in the PCI tree.
-func pciDevice(f *facts.Facts, address string) (facts.PCIDevice, bool) {
-	if f.PCI != nil {
-		for _, d := range f.PCI.Devices {
-			if d.Address == address {
-				return d, true
-			}
-		}
-	}
-	return facts.PCIDevice{}, false
 }
 
 // readAMDGPU reads what amdgpu says of one GPU in the folder of its PCI device.
@@ -161,21 +152,21 @@ func pciDevice(f *facts.Facts, address string) (facts.PCIDevice, bool) {
 // (amdgpu_xgmi_show_error, amdgpu_xgmi.c). Nor are unique_id and serial_number,
 // which identify the card and tell no more. It returns whether amdgpu drives it.
 func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
-	d, inPCI := pciDevice(c.Facts, gpu.Address)
+	d, inPCI := pci.DeviceAt(c.Facts, gpu.Address)
 	model := data.GPUModelByID(d.Device)
 	gpu.Name = cmp.Or(gpu.Name, model.Name)
 	if gpu.Integrated == nil && inPCI {
 		switch {
 		case d.Kind == "display":
 			gpu.Integrated = new(true)
-		case d.Kind == kindGPU && model.Form != "superchip": // MI300A is neither integrated nor a card.
+		case d.Kind == pci.KindGPU && model.Form != "superchip": // MI300A is neither integrated nor a card.
 			gpu.Integrated = new(false)
 		}
 	}
 	if !inPCI || d.Driver != amdDriver {
 		return false
 	}
-	dir := path.Join(pciDevices, gpu.Address)
+	dir := path.Join(pci.Devices, gpu.Address)
 	if n, err := c.Host.Int(dir + "/mem_info_vram_total"); err == nil && n > 0 {
 		gpu.MemoryBytes = n
 	}
@@ -211,13 +202,13 @@ func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
 func (c *gpuGathering) noteMemory() {
 	var silent []string
 	for _, gpu := range c.out.Devices {
-		d, _ := pciDevice(c.Facts, gpu.Address)
-		if gpu.Vendor == amdGPU && d.Driver == amdDriver && (gpu.MemoryBytes == 0 || gpu.VisibleMemoryBytes == nil) {
+		d, _ := pci.DeviceAt(c.Facts, gpu.Address)
+		if gpu.Vendor == pci.WordAMD && d.Driver == amdDriver && (gpu.MemoryBytes == 0 || gpu.VisibleMemoryBytes == nil) {
 			silent = append(silent, gpu.Address)
 		}
 	}
 	if len(silent) > 0 {
-		c.Unknown("gpus", "devices.visible_memory_bytes", "amdgpu does not tell the memory of "+someOf(silent)+" (mem_info_vram_total, mem_info_vis_vram_total)",
+		c.Unknown("gpus", "devices.visible_memory_bytes", "amdgpu does not tell the memory of "+gather.SomeOf(silent)+" (mem_info_vram_total, mem_info_vis_vram_total)",
 			"the kernel log says whether the driver could start it")
 	}
 }
@@ -228,7 +219,7 @@ func (c *gpuGathering) amdText(name string) string {
 	if err != nil {
 		return ""
 	}
-	return escape.Printable(text, maxShown)
+	return escape.Printable(text, gather.MaxShown)
 }
 
 var partitionName = lazy.New(`^(SPX|DPX|TPX|QPX|CPX|NPS[1248])$`)
@@ -247,7 +238,7 @@ func (c *gpuGathering) readRAS(gpu *facts.GPU, dir string) {
 	names, err := c.Host.Dir(dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, machine.ErrNotRecorded) {
-			c.Unknown("gpus", "devices.ras", err.Error(), hintFor(err))
+			c.Unknown("gpus", "devices.ras", err.Error(), gather.HintFor(err))
 		}
 		return
 	}
@@ -263,11 +254,11 @@ func (c *gpuGathering) readRAS(gpu *facts.GPU, dir string) {
 			c.Unknown("gpus", "devices.ras", err.Error(), "the kernel log says more")
 			return
 		case err != nil:
-			c.Unknown("gpus", "devices.ras", err.Error(), hintFor(err))
+			c.Unknown("gpus", "devices.ras", err.Error(), gather.HintFor(err))
 		case !ok: // "Query currently inaccessible" while the GPU is reset.
 			c.Unknown("gpus", "devices.ras", fmt.Sprintf("%s: %s says %.60q", gpu.Address, name, text), "try again when no reset is under way")
 		default:
-			ras.Block = escape.Printable(block, maxShown)
+			ras.Block = escape.Printable(block, gather.MaxShown)
 			gpu.RAS = append(gpu.RAS, ras)
 			if block == "xgmi_wafl" && ras.Uncorrectable <= math.MaxInt32 {
 				gpu.XGMIErrors = new(int(ras.Uncorrectable))
@@ -339,11 +330,11 @@ func (c *gpuGathering) noteKFD(t *kfdTopology, bound []string) {
 	switch t.state {
 	case kfdAbsent:
 		if len(bound) > 0 {
-			c.Unknown("gpus", fact, fmt.Sprintf("amdgpu drives %s, and there is no %s", someOf(bound), kfdClass),
+			c.Unknown("gpus", fact, fmt.Sprintf("amdgpu drives %s, and there is no %s", gather.SomeOf(bound), kfdClass),
 				"the kernel needs CONFIG_HSA_AMD; in a container, mount /sys")
 		}
 	case kfdUnreadable:
-		c.Unknown("gpus", fact, fmt.Sprintf("list %s: %s", kfdNodes, cause(t.err)), hintFor(t.err))
+		c.Unknown("gpus", fact, fmt.Sprintf("list %s: %s", kfdNodes, gather.Cause(t.err)), gather.HintFor(t.err))
 	case kfdPartial:
 		switch {
 		case t.hidden > 0:
@@ -356,7 +347,7 @@ func (c *gpuGathering) noteKFD(t *kfdTopology, bound []string) {
 		}
 	case kfdOK:
 		if len(missing) > 0 {
-			c.Unknown("gpus", fact, "amdgpu drives GPUs that the compute driver's topology does not list: "+someOf(missing),
+			c.Unknown("gpus", fact, "amdgpu drives GPUs that the compute driver's topology does not list: "+gather.SomeOf(missing),
 				"the kernel log says why (kfd: skipped device; PCIe atomics that are not supported; a GPU that failed to start)")
 		}
 	}
@@ -434,12 +425,12 @@ func (c *gpuGathering) readROCm() string {
 		if err != nil {
 			return "", err
 		}
-		return escape.Printable(text, maxShown), nil
+		return escape.Printable(text, gather.MaxShown), nil
 	}
 	names, err := c.Host.Dir("/opt")
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, machine.ErrNotRecorded) {
-			c.Unknown("gpus", "amd.rocm", err.Error(), hintFor(err))
+			c.Unknown("gpus", "amd.rocm", err.Error(), gather.HintFor(err))
 		}
 		return ""
 	}
@@ -459,7 +450,7 @@ func (c *gpuGathering) readROCm() string {
 		names = []string{names[1]} // The link leads nowhere; what it should lead to may be whole.
 	}
 	if len(names) > 1 {
-		c.Unknown("gpus", "amd.rocm", "there are several installations of ROCm and no /opt/rocm: "+someOf(names), "")
+		c.Unknown("gpus", "amd.rocm", "there are several installations of ROCm and no /opt/rocm: "+gather.SomeOf(names), "")
 		return ""
 	}
 	version, err := read(names[0])
@@ -471,7 +462,7 @@ func (c *gpuGathering) readROCm() string {
 
 // seesAllProcesses is true where the process numbers of the whole machine mean
 // something here: where the kernel's own thread 2 is seen.
-func seesAllProcesses(h *Host) bool {
+func seesAllProcesses(h *host.Host) bool {
 	name, err := h.Text("/proc/2/comm")
 	return err == nil && name == "kthreadd"
 }
@@ -492,7 +483,7 @@ func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
 	users, err := kfdUsers(ctx, c.Host, c.out.Devices, t.nodes)
 	if err != nil {
 		if !errors.Is(err, machine.ErrNotRecorded) {
-			c.Unknown("gpus", fact, err.Error(), hintFor(err))
+			c.Unknown("gpus", fact, err.Error(), gather.HintFor(err))
 		}
 		return
 	}
@@ -510,7 +501,7 @@ func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
 // in bytes (kfd_procfs_show, kfd_process.c, since Linux 5.8). A process opens
 // every GPU; one on which it holds no memory is not in its use. The doctor and
 // its children are left out.
-func kfdUsers(ctx context.Context, h *Host, devices []facts.GPU, nodes []kfdNode) (map[string][]facts.GPUProcess, error) {
+func kfdUsers(ctx context.Context, h *host.Host, devices []facts.GPU, nodes []kfdNode) (map[string][]facts.GPUProcess, error) {
 	names, err := h.Dir(kfdProcesses)
 	if err != nil {
 		return nil, err
@@ -548,7 +539,7 @@ func kfdUsers(ctx context.Context, h *Host, devices []facts.GPU, nodes []kfdNode
 
 // busyAMD says which GPUs of AMD are in use by others than the doctor, which may
 // hold as many bytes of their memory as own.
-func busyAMD(ctx context.Context, h *Host, own int64) map[string]probe.User {
+func busyAMD(ctx context.Context, h *host.Host, own int64) map[string]probe.User {
 	busy := make(map[string]probe.User)
 	t := readKFD(ctx, h)
 	var devices []facts.GPU
@@ -565,7 +556,7 @@ func busyAMD(ctx context.Context, h *Host, own int64) map[string]probe.User {
 		return busy
 	}
 	for _, d := range devices {
-		if n, err := h.Int(path.Join(pciDevices, d.Address, "mem_info_vram_used")); err == nil && n > busyBytes+own {
+		if n, err := h.Int(path.Join(pci.Devices, d.Address, "mem_info_vram_used")); err == nil && n > busyBytes+own {
 			busy[d.Address] = probe.User{UsedBytes: n}
 		}
 	}

@@ -12,15 +12,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
 )
 
 // gatherAMD gathers everything of a machine.
 func gatherAMD(t *testing.T, m *machine.Memory) *facts.Facts {
 	t.Helper()
-	f, _ := Gather(t.Context(), NewHost(m), Options{})
+	f, _ := Gather(t.Context(), host.New(m), gather.Options{})
 	if f.GPUs == nil || f.Links == nil {
 		t.Fatalf("no GPUs or links: %v", f.Unknown)
 	}
@@ -91,7 +96,7 @@ func TestAMDAccelerator(t *testing.T) {
 	if pairs != 28 {
 		t.Errorf("%d pairs, want 28", pairs)
 	}
-	busy := busyAMD(t.Context(), NewHost(m), 0)
+	busy := busyAMD(t.Context(), host.New(m), 0)
 	if want := (probe.User{PID: 777, Program: "python3"}); len(busy) != 1 || busy["0000:08:00.0"] != want {
 		t.Errorf("busy: %v", busy)
 	}
@@ -207,10 +212,10 @@ func TestAMDAccess(t *testing.T) {
 		m := &machine.Memory{}
 		m.AddFile(kfdNodes+"/1/gpu_id", []byte("7\n"))
 		m.AddDir(kfdNodes + "/1/io_links")
-		if _, all, err := readKFDLinks(t.Context(), NewHost(m), 1, "io_links"); !all || err != nil {
+		if _, all, err := readKFDLinks(t.Context(), host.New(m), 1, "io_links"); !all || err != nil {
 			t.Errorf("io_links: %v, %v", all, err)
 		}
-		if _, all, err := readKFDLinks(t.Context(), NewHost(m), 1, "p2p_links"); all || !errors.Is(err, fs.ErrNotExist) {
+		if _, all, err := readKFDLinks(t.Context(), host.New(m), 1, "p2p_links"); all || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("p2p_links: %v, %v", all, err)
 		}
 	})
@@ -447,7 +452,7 @@ func TestAMDExpectation(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := &facts.Facts{
 				PCI:   &facts.PCIFacts{Devices: []facts.PCIDevice{{Address: tt.pair.A, Device: tt.device}, {Address: tt.pair.B, Device: tt.device}}},
-				GPUs:  &facts.GPUFacts{Devices: []facts.GPU{{Address: tt.pair.A, Vendor: amdGPU}, {Address: tt.pair.B, Vendor: amdGPU}}},
+				GPUs:  &facts.GPUFacts{Devices: []facts.GPU{{Address: tt.pair.A, Vendor: pci.WordAMD}, {Address: tt.pair.B, Vendor: pci.WordAMD}}},
 				Links: &facts.LinkFacts{Pairs: []facts.Pair{tt.pair}},
 			}
 			transfer := probe.Transfer{Test: tt.test, Source: tt.pair.A, Destination: tt.pair.B, Outcome: probe.OK, GBps: &tt.gbps}
@@ -484,12 +489,12 @@ func TestROCmVersion(t *testing.T) {
 			for name, text := range tt.files {
 				m.AddFile(name, []byte(text))
 			}
-			c := &gpuGathering{Gathering: onHost(m, &facts.Facts{})}
+			c := &gpuGathering{Gathering: checktest.On(m, &facts.Facts{})}
 			if got := c.readROCm(); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 			told := ""
-			for _, u := range c.unknown.list {
+			for _, u := range c.Unknowns() {
 				told += u.Reason
 			}
 			if (told == "") != (tt.unknown == "") || !strings.Contains(told, tt.unknown) {
@@ -507,10 +512,10 @@ func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
 			a.nodes[i].properties = append(a.nodes[i].properties, "hive_id 9876543210987654321", "unique_id 1234567890123456789")
 		}
 	}
-	host, recording := NewHost(a.build()).Record()
-	live, _ := Gather(t.Context(), host, Options{})
+	h, recording := host.New(a.build()).Record()
+	live, _ := Gather(t.Context(), h, gather.Options{})
 	var file strings.Builder
-	if err := recording.Write(&file, RecordOptions{Version: "test"}); err != nil {
+	if err := recording.Write(&file, host.RecordOptions{Version: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{"9876543210987654321", "1234567890123456789"} {
@@ -522,7 +527,7 @@ func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
 		t.Errorf("hive %s", got)
 	}
 	hives := make(map[string]bool)
-	for _, g := range RedactFacts(live).GPUs.Devices {
+	for _, g := range recorded.RedactFacts(live).GPUs.Devices {
 		hives[g.KFD.Hive] = true
 	}
 	if diff := cmp.Diff([]string{"0x0200000000000001"}, slices.Collect(maps.Keys(hives))); diff != "" {
@@ -544,7 +549,7 @@ func TestAMDNodesGroup(t *testing.T) {
 			m := mi300x8().build()
 			m.Answer(machine.AskIDs, tt.ids)
 			m.Answer(machine.AskAccess+"/dev/kfd", tt.access)
-			f, _ := Gather(t.Context(), NewHost(m), Options{})
+			f, _ := Gather(t.Context(), host.New(m), gather.Options{})
 			i := slices.IndexFunc(f.Container.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == "/dev/kfd" })
 			if diff := cmp.Diff(facts.DeviceNode{Path: "/dev/kfd", Access: tt.access, GroupID: new(993), Member: &tt.member}, f.Container.DeviceNodes[i]); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -557,8 +562,8 @@ func TestAMDNodesGroup(t *testing.T) {
 // goroutines: that would make the fuzzer's coverage change from run to run.
 func pciOfWorkstation(f *testing.F) *facts.PCIFacts {
 	f.Helper()
-	g := onHost(r9700x4().build(), &facts.Facts{})
-	if err := pciCheck.Gather(f.Context(), g); err != nil {
+	g := checktest.On(r9700x4().build(), &facts.Facts{})
+	if err := pci.Check.Gather(f.Context(), g); err != nil {
 		f.Fatal(err)
 	}
 	return g.Facts.PCI
@@ -577,8 +582,8 @@ func FuzzKFD(f *testing.F) {
 		dir := folderOf(m, "0000:03:00.0")
 		m.AddFile(dir+"/ras/umc_err_count", []byte(counters))
 		m.AddFile(dir+"/ras/gpu_vram_bad_pages", []byte(counters))
-		pci := onHost(m, &facts.Facts{PCI: tree})
-		for _, c := range []*Check{gpusCheck, linksCheck} {
+		pci := checktest.On(m, &facts.Facts{PCI: tree})
+		for _, c := range []*gather.Check{gpusCheck, linksCheck} {
 			if err := c.Gather(t.Context(), pci); err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -45,7 +47,7 @@ type amdLinks struct {
 
 // readAMDLinks reads the links of each GPU's first node to the first nodes of
 // the others. Those between partitions of two GPUs say the same.
-func readAMDLinks(ctx context.Context, g *Gathering) *amdLinks {
+func readAMDLinks(ctx context.Context, g *gather.Gathering) *amdLinks {
 	l := &amdLinks{links: make(map[[2]string]kfdLink), asked: make(map[string]bool)}
 	if g.Facts.GPUs == nil || g.Facts.GPUs.AMD == nil {
 		return l
@@ -81,14 +83,14 @@ func readAMDLinks(ctx context.Context, g *Gathering) *amdLinks {
 	}
 	if len(unread) > 0 {
 		slices.Sort(unread)
-		g.Unknown("links", "pairs.accessible", "the links that the compute driver lists cannot be read whole: "+someOf(slices.Compact(unread)), "run as root")
+		g.Unknown("links", "pairs.accessible", "the links that the compute driver lists cannot be read whole: "+gather.SomeOf(slices.Compact(unread)), "run as root")
 	}
 	return l
 }
 
 // readKFDLinks reads one folder of links; all is true when there was one and
 // each link in it was read.
-func readKFDLinks(ctx context.Context, h *Host, node int, kind string) (links []kfdLink, all bool, err error) {
+func readKFDLinks(ctx context.Context, h *host.Host, node int, kind string) (links []kfdLink, all bool, err error) {
 	dir := fmt.Sprintf("%s/%d/%s", kfdNodes, node, kind)
 	names, err := h.Dir(dir)
 	if err != nil {

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -10,15 +11,18 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
-// onHost is a gathering of facts about a machine, as a check sees it.
-func onHost(src machine.Source, f *facts.Facts) *Gathering {
-	h := NewHost(src)
-	opts := Options{Deadline: deadline.Check, Progress: func(string) {}}
-	return &Gathering{Host: h, Facts: f, Options: opts, doors: newDoors(h, opts), unknown: &unknownList{}}
+// gatheringOn is a gathering of facts about a host with the doors of one.
+func gatheringOn(h *host.Host, f *facts.Facts) *gather.Gathering {
+	opts := gather.Options{Deadline: deadline.Check, Progress: func(string) {}}
+	g := gather.New(h, f, opts)
+	newDoors(h, opts).open(context.Background(), g)
+	return g
 }
 
 // sectionsOf are the sections of a document, as JSON, by name.
@@ -62,7 +66,7 @@ func withSections(t *testing.T, f *facts.Facts, keep func(section string) bool) 
 }
 
 func isCheck(section string) bool {
-	return slices.ContainsFunc(All, func(c *Check) bool { return c.Name == section })
+	return slices.ContainsFunc(All, func(c *gather.Check) bool { return c.Name == section })
 }
 
 // TestSectionsApart runs each check on the facts of each recorded machine. It must
@@ -75,17 +79,16 @@ func TestSectionsApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := OpenSnapshot(name, bytes.NewReader(recording))
+		h, err := recorded.OpenSnapshot(name, bytes.NewReader(recording))
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, _ := Gather(t.Context(), h, Options{})
+		whole, _ := Gather(t.Context(), h, gather.Options{})
 		for _, c := range All {
 			gather := func(f *facts.Facts) string {
-				g := onHost(h.src, f)
-				g.probe = g.doors.startProbe(t.Context())
+				g := gatheringOn(h, f)
 				before := sectionsOf(t, f)
-				if err := c.run(t.Context(), g); err != nil {
+				if err := c.Run(t.Context(), g); err != nil {
 					return "error: " + err.Error()
 				}
 				after := sectionsOf(t, f)

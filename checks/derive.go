@@ -3,81 +3,11 @@ package checks
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
-
-// SteersCommunication reports whether a variable of this name steers how GPUs
-// communicate, and so belongs into EnvFacts.
-func SteersCommunication(name string) bool { return machine.SteersCommunication(name) }
-
-// AMDModel is the name of the AMD GPU with a PCI device id ("0x74a1"); empty where
-// it is not known.
-func AMDModel(device string) string { return data.GPUModelByID(device).Name }
-
-// CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79"); false
-// where one is no list.
-func CommonCPUs(a, b string) (int, bool) {
-	x, err1 := parseCPUList(a)
-	y, err2 := parseCPUList(b)
-	return x.common(y), err1 == nil && err2 == nil
-}
-
-// KernelOption reads an option from a line of a kernel's configuration, if it is
-// one of those that checks want.
-func KernelOption(line string) (name, value string, ok bool) { return machine.KernelOption(line) }
-
-// ReadConfig takes from the bytes of a function's configuration space what they
-// show, as for a live machine.
-func ReadConfig(d *facts.PCIDevice, config []byte) { readConfig(d, config) }
-
-// ACSWord returns the ACS controls that a control word switches on.
-func ACSWord(word int) []string { return bitNames(uint32(word), acsNames) }
-
-// ACSNames are the ACS controls by their names in lspci, from bit 0.
-func ACSNames() []string { return slices.Clone(acsNames) }
-
-// LinkSpeed reads a link's speed in GT/s ("32GT/s", "16.0 GT/s PCIe"); 0 where
-// that is none.
-func LinkSpeed(s string) float64 {
-	number, _, _ := strings.Cut(strings.TrimSpace(s), "GT/s")
-	return parseLinkSpeed(strings.TrimSpace(number))
-}
-
-// LinkWidth reads a link's width ("16", "x16"); 0 where that is none.
-func LinkWidth(s string) int { return parseLinkWidth(strings.TrimPrefix(strings.TrimSpace(s), "x")) }
-
-// PortType is our word for lspci's name of a PCI Express port type.
-func PortType(name string) string { return lspciPorts[name] }
-
-// lspciPorts are the port types as lspci names them (ls-caps.c, cap_express).
-var lspciPorts = map[string]string{
-	"Endpoint":                         portEndpoint,
-	"Legacy Endpoint":                  "legacy-endpoint",
-	"Root Port":                        portRoot,
-	"Upstream Port":                    portUpstream,
-	"Downstream Port":                  portDownstream,
-	"PCI-Express to PCI/PCI-X Bridge":  "pcie-to-pci",
-	"PCI/PCI-X to PCI-Express Bridge":  "pci-to-pcie",
-	"Root Complex Integrated Endpoint": portIntegrated,
-	"Root Complex Event Collector":     "event-collector",
-}
-
-// IOMMUParameters are those words of a kernel command line that bear on DMA
-// translation and on ACS.
-func IOMMUParameters(line string) []string { return iommuParameters(line) }
-
-// CapabilityNames names the bits of CapEff in /proc/PID/status, without CAP_.
-func CapabilityNames(mask uint64) []string { return capabilityNames(mask) }
-
-// IsGPU reports whether a PCI function is a GPU by its class and vendor.
-func IsGPU(d *facts.PCIDevice) bool { return cmp.Or(d.Kind, pciKind(d)) == kindGPU }
-
-// VendorName is the word for a GPU vendor's PCI id: "nvidia", "amd" or empty.
-func VendorName(id string) string { return gpuVendors[id] }
 
 // Derive fills in what follows from other facts, for a document that was put
 // together from texts: what kind each PCI function is, which of them are GPUs,
@@ -87,7 +17,7 @@ func Derive(f *facts.Facts) {
 	if f.PCI != nil {
 		for i := range f.PCI.Devices {
 			d := &f.PCI.Devices[i]
-			d.Kind = cmp.Or(d.Kind, pciKind(d))
+			d.Kind = cmp.Or(d.Kind, pci.KindOf(d))
 		}
 		deriveGPUs(f)
 	}
@@ -105,7 +35,7 @@ func deriveOffered(f *facts.Facts) {
 	}
 	for _, d := range f.Transfers.Devices {
 		if !slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Address == d.Address }) {
-			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: amdGPU, Name: d.Name, MemoryBytes: d.MemoryBytes})
+			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address, Vendor: pci.WordAMD, Name: d.Name, MemoryBytes: d.MemoryBytes})
 		}
 	}
 	slices.SortFunc(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
@@ -115,8 +45,8 @@ func deriveOffered(f *facts.Facts) {
 // of.
 func deriveGPUs(f *facts.Facts) {
 	for _, d := range f.PCI.Devices {
-		vendor := gpuVendors[d.Vendor]
-		if d.Kind != kindGPU || vendor == "" || d.Virtual {
+		vendor := pci.VendorName(d.Vendor)
+		if d.Kind != pci.KindGPU || vendor == "" || d.Virtual {
 			continue
 		}
 		if f.GPUs == nil {
@@ -156,14 +86,11 @@ func deriveNVLinks(f *facts.Facts) {
 	none := !joined && pairs > 0 && pairs == n*(n-1)/2
 	for i := range f.GPUs.Devices {
 		g := &f.GPUs.Devices[i]
-		if g.NVLinks == nil && g.Vendor != vendorWordAMD && (none || data.GPUModelOf(g.Name).NVLink == "none") {
+		if g.NVLinks == nil && g.Vendor != pci.WordAMD && (none || data.GPUModelOf(g.Name).NVLink == "none") {
 			g.NVLinks = []facts.NVLink{}
 		}
 	}
 }
-
-// vendorWordAMD is the word for AMD in GPU.Vendor.
-const vendorWordAMD = "amd"
 
 // derivePairs adds the paths that follow from the tree, and completes those
 // that a text states.

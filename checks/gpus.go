@@ -12,13 +12,15 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
-var gpusCheck = &Check{
+var gpusCheck = &gather.Check{
 	Name: "gpus",
 	Doc: `GPUs as the vendors' management libraries see them
 
@@ -37,16 +39,7 @@ the topology in /sys/class/kfd, the kernel's options, and the version of ROCm in
 	Gather:  gatherGPUs,
 }
 
-// The words of GPU.Vendor.
-const (
-	nvidiaGPU = "nvidia"
-	amdGPU    = "amd"
-)
-
-// gpuVendors are the words for PCI vendor ids.
-var gpuVendors = map[string]string{vendorNVIDIA: nvidiaGPU, vendorAMD: amdGPU}
-
-func gatherGPUs(ctx context.Context, g *Gathering) error {
+func gatherGPUs(ctx context.Context, g *gather.Gathering) error {
 	c := &gpuGathering{Gathering: g, out: &facts.GPUFacts{}}
 	answer, err := c.askNVML(ctx)
 	if err != nil {
@@ -72,7 +65,7 @@ func gatherGPUs(ctx context.Context, g *Gathering) error {
 
 // gpuGathering is the gathering of the section under way.
 type gpuGathering struct {
-	*Gathering
+	*gather.Gathering
 	out *facts.GPUFacts
 }
 
@@ -81,7 +74,7 @@ const notAsked = "not-asked"
 
 func (c *gpuGathering) askNVML(ctx context.Context) (*nvml.Answer, error) {
 	answer := &nvml.Answer{}
-	err := c.doors.nvml(ctx, answer)
+	err := c.NVML(ctx, answer)
 	switch {
 	case err == nil:
 		return answer, nil
@@ -99,10 +92,10 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 	if c.Facts.PCI != nil {
 		c.out.Devices = []facts.GPU{}
 		for _, d := range c.Facts.PCI.Devices {
-			vendor := gpuVendors[d.Vendor]
+			vendor := pci.VendorName(d.Vendor)
 			// The virtual functions of a host that shares its GPUs are no
 			// GPUs of its own.
-			if d.Kind == kindGPU && vendor != "" && !d.Virtual {
+			if d.Kind == pci.KindGPU && vendor != "" && !d.Virtual {
 				byAddress[d.Address] = &facts.GPU{Address: d.Address, Vendor: vendor, InPCI: true}
 			}
 		}
@@ -115,7 +108,7 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 		}
 		gpu := byAddress[d.Address]
 		if gpu == nil {
-			gpu = &facts.GPU{Address: d.Address, Vendor: nvidiaGPU, InPCI: c.inPCI(d.Address)}
+			gpu = &facts.GPU{Address: d.Address, Vendor: pci.WordNVIDIA, InPCI: c.inPCI(d.Address)}
 			byAddress[d.Address] = gpu
 		}
 		c.fill(gpu, d)
@@ -128,7 +121,7 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 }
 
 func (c *gpuGathering) inPCI(address string) bool {
-	_, is := pciDevice(c.Facts, address)
+	_, is := pci.DeviceAt(c.Facts, address)
 	return is
 }
 
@@ -138,13 +131,13 @@ func (c *gpuGathering) inPCI(address string) bool {
 func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 	var left []int
 	for i, gpu := range c.out.Devices {
-		if gpu.Vendor == nvidiaGPU && !gpu.InNVML && !c.givenAway(gpu.Address) {
+		if gpu.Vendor == pci.WordNVIDIA && !gpu.InNVML && !c.givenAway(gpu.Address) {
 			left = append(left, i)
 		}
 	}
 	sure := len(left) == len(silent) && !slices.ContainsFunc(silent, func(d nvml.Device) bool { return d.Error != silent[0].Error })
 	for i, d := range silent {
-		gpu := &facts.GPU{Vendor: nvidiaGPU}
+		gpu := &facts.GPU{Vendor: pci.WordNVIDIA}
 		if sure {
 			gpu = &c.out.Devices[left[i]]
 		}
@@ -161,7 +154,7 @@ func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 // givenAway is true for a GPU that another driver than NVIDIA's holds, such as
 // vfio-pci for a guest: NVML does not count it.
 func (c *gpuGathering) givenAway(address string) bool {
-	d, _ := pciDevice(c.Facts, address)
+	d, _ := pci.DeviceAt(c.Facts, address)
 	return d.Driver != "" && d.Driver != "nvidia"
 }
 
@@ -223,7 +216,7 @@ func (c *gpuGathering) nameOf(pid int) string {
 // expectsNVIDIA is true when something shows that this machine has an NVIDIA
 // GPU or driver, so that NVML should have answered.
 func (c *gpuGathering) expectsNVIDIA() bool {
-	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu facts.GPU) bool { return gpu.Vendor == nvidiaGPU })
+	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu facts.GPU) bool { return gpu.Vendor == pci.WordNVIDIA })
 }
 
 // provesDriver are NVML's errors that only a kernel driver gives rise to, also
@@ -353,12 +346,12 @@ func (c *gpuGathering) readDriver() {
 			c.Unknown("gpus", "driver.kernel_version", fmt.Sprintf("%s is not understood: %.80q", version, text), "")
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		c.Unknown("gpus", "driver.kernel_version", err.Error(), hintFor(err))
+		c.Unknown("gpus", "driver.kernel_version", err.Error(), gather.HintFor(err))
 	}
 	if text, err := c.Host.Text(params); err == nil {
 		c.out.Driver.Parameters = parseDriverParams(text)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		c.Unknown("gpus", "driver.parameters", err.Error(), hintFor(err))
+		c.Unknown("gpus", "driver.parameters", err.Error(), gather.HintFor(err))
 	}
 }
 
@@ -414,7 +407,7 @@ func (c *gpuGathering) countNVSwitches() *int {
 	addresses := make(map[string]bool)
 	sure := c.Facts.PCI != nil && c.out.NVML == nvml.OK
 	for _, gpu := range c.out.Devices {
-		if gpu.Vendor != nvidiaGPU {
+		if gpu.Vendor != pci.WordNVIDIA {
 			continue
 		}
 		sure = sure && gpu.NVLinks != nil

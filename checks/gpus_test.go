@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
@@ -17,11 +18,11 @@ import (
 // gpuFacts runs the check over a machine whose PCI tree is known.
 func gpuFacts(t *testing.T, m *machine.Memory, pci *facts.PCIFacts) (*facts.GPUFacts, []facts.Unknown) {
 	t.Helper()
-	g := onHost(m, &facts.Facts{PCI: pci})
+	g := checktest.On(m, &facts.Facts{PCI: pci})
 	if err := gpusCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
-	return g.Facts.GPUs, g.unknown.list
+	return g.Facts.GPUs, g.Unknowns()
 }
 
 // gpuTree is a PCI tree of GPUs "nvidia ADDRESS", "amd ADDRESS", "vfio
@@ -389,7 +390,7 @@ func FuzzDriverFiles(f *testing.F) {
 // known stands in no pair.
 func TestSilentGPUHasNoPairs(t *testing.T) {
 	const a, b = "0000:06:00.0", "0000:07:00.0"
-	g := onHost(&machine.Memory{}, &facts.Facts{
+	g := checktest.On(&machine.Memory{}, &facts.Facts{
 		GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Vendor: "nvidia", Error: "GPU_IS_LOST"}, {Address: a, Vendor: "nvidia"}, {Address: b, Vendor: "nvidia"}}},
 	})
 	if err := linksCheck.Gather(t.Context(), g); err != nil {

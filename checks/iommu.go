@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
-var iommuCheck = &Check{
+var iommuCheck = &gather.Check{
 	Name: "iommu",
 	Doc: `The mode of DMA translation in force.
 
@@ -36,27 +38,27 @@ const (
 	iommuMixed       = "mixed"
 )
 
-func gatherIOMMU(_ context.Context, g *Gathering) error {
+func gatherIOMMU(_ context.Context, g *gather.Gathering) error {
 	f := &facts.IOMMUFacts{}
 	var err error
 	if f.Units, err = g.Host.Dir(iommuUnits); err != nil {
 		f.Units = nil
-		g.Unknown("iommu", "units", fmt.Sprintf("list %s: %s", iommuUnits, cause(err)), hintFor(err))
+		g.Unknown("iommu", "units", fmt.Sprintf("list %s: %s", iommuUnits, gather.Cause(err)), gather.HintFor(err))
 	} else {
 		f.Units = append([]string{}, f.Units...)
 	}
 	f.Vendor = IOMMUVendor(f.Units)
 	if f.Groups, err = readIOMMUGroups(g); err != nil {
-		g.Unknown("iommu", "groups", fmt.Sprintf("list %s: %s", iommuGroups, cause(err)), hintFor(err))
+		g.Unknown("iommu", "groups", fmt.Sprintf("list %s: %s", iommuGroups, gather.Cause(err)), gather.HintFor(err))
 	}
 	var unknown string
 	if f.Mode, unknown = iommuMode(f, g.Facts.PCI); unknown != "" {
 		g.Unknown("iommu", "mode", unknown, "in a container, look on its host")
 	}
 	if line, err := g.Host.Text("/proc/cmdline"); err == nil {
-		f.CommandLine = iommuParameters(line)
+		f.CommandLine = IOMMUParameters(line)
 	} else {
-		g.Unknown("iommu", "command_line", fmt.Sprintf("read /proc/cmdline: %s", cause(err)), hintFor(err))
+		g.Unknown("iommu", "command_line", fmt.Sprintf("read /proc/cmdline: %s", gather.Cause(err)), gather.HintFor(err))
 	}
 	g.Facts.IOMMU = f
 	return nil
@@ -79,7 +81,7 @@ func IOMMUVendor(units []string) string {
 // readIOMMUGroups lists the groups. Their devices are taken from the PCI
 // section, which has read each device's link to its group, unless that is
 // missing.
-func readIOMMUGroups(g *Gathering) ([]facts.IOMMUGroup, error) {
+func readIOMMUGroups(g *gather.Gathering) ([]facts.IOMMUGroup, error) {
 	names, err := g.Host.Dir(iommuGroups)
 	if err != nil {
 		return nil, err
@@ -101,11 +103,11 @@ func readIOMMUGroups(g *Gathering) ([]facts.IOMMUGroup, error) {
 		dir := iommuGroups + "/" + name
 		group := facts.IOMMUGroup{ID: id, Devices: append([]string{}, devices[id]...)}
 		if group.Type, err = g.Host.Text(dir + "/type"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			g.Unknown("iommu", "groups.type", fmt.Sprintf("the type of a group cannot be read: %s", cause(err)), hintFor(err))
+			g.Unknown("iommu", "groups.type", fmt.Sprintf("the type of a group cannot be read: %s", gather.Cause(err)), gather.HintFor(err))
 		}
 		if g.Facts.PCI == nil {
 			members, _ := g.Host.Dir(dir + "/devices") // A group whose members are hidden has none that we know.
-			group.Devices = append(group.Devices, slices.DeleteFunc(members, func(s string) bool { return !isPCIAddress(s) })...)
+			group.Devices = append(group.Devices, slices.DeleteFunc(members, func(s string) bool { return !pci.IsAddress(s) })...)
 		}
 		groups = append(groups, group)
 	}
@@ -115,7 +117,7 @@ func readIOMMUGroups(g *Gathering) ([]facts.IOMMUGroup, error) {
 
 // iommuMode says which mode is in force, or why that is not known. The empty
 // list of a virtual machine means that the guest itself has no IOMMU.
-func iommuMode(f *facts.IOMMUFacts, pci *facts.PCIFacts) (mode, unknown string) {
+func iommuMode(f *facts.IOMMUFacts, tree *facts.PCIFacts) (mode, unknown string) {
 	if f.Groups == nil {
 		return "", "the kernel's list of IOMMU groups cannot be read"
 	}
@@ -125,12 +127,12 @@ func iommuMode(f *facts.IOMMUFacts, pci *facts.PCIFacts) (mode, unknown string) 
 			return "", "there is no IOMMU group, but whether there are IOMMU units cannot be read"
 		case len(f.Units) > 0:
 			return "", "IOMMU units are listed, but their groups are hidden"
-		case pci != nil && slices.ContainsFunc(pci.Devices, func(d facts.PCIDevice) bool { return d.IOMMUGroup != nil }):
+		case tree != nil && slices.ContainsFunc(tree.Devices, func(d facts.PCIDevice) bool { return d.IOMMUGroup != nil }):
 			return "", "devices belong to IOMMU groups, but the groups are hidden"
 		}
 		return iommuOff, ""
 	}
-	types := peerGroupTypes(f.Groups, pci)
+	types := peerGroupTypes(f.Groups, tree)
 	identity, translated := 0, 0
 	for _, t := range types {
 		switch t {
@@ -156,20 +158,20 @@ func iommuMode(f *facts.IOMMUFacts, pci *facts.PCIFacts) (mode, unknown string) 
 // a GPU or a NIC, or of every group where there is neither. A GPU or NIC that
 // is in no group although there are groups is not translated at all, which
 // counts as identity.
-func peerGroupTypes(groups []facts.IOMMUGroup, pci *facts.PCIFacts) []string {
+func peerGroupTypes(groups []facts.IOMMUGroup, tree *facts.PCIFacts) []string {
 	all := make([]string, 0, len(groups))
 	byID := make(map[int]string, len(groups))
 	for _, group := range groups {
 		all = append(all, group.Type)
 		byID[group.ID] = group.Type
 	}
-	if pci == nil {
+	if tree == nil {
 		return all
 	}
 	var types []string
-	for _, d := range pci.Devices {
+	for _, d := range tree.Devices {
 		switch {
-		case d.Kind != kindGPU && d.Kind != kindNIC:
+		case d.Kind != pci.KindGPU && d.Kind != pci.KindNIC:
 		case d.IOMMUGroup == nil:
 			types = append(types, "identity")
 		default:
@@ -182,10 +184,10 @@ func peerGroupTypes(groups []facts.IOMMUGroup, pci *facts.PCIFacts) []string {
 	return types
 }
 
-// iommuParameters picks the kernel parameters that bear on DMA translation
+// IOMMUParameters picks the kernel parameters that bear on DMA translation
 // and on ACS (Documentation/admin-guide/kernel-parameters.txt; the last is an
 // out-of-tree patch's).
-func iommuParameters(line string) []string {
+func IOMMUParameters(line string) []string {
 	parameters := []string{}
 	for token := range strings.FieldsSeq(line) {
 		name, value, _ := strings.Cut(token, "=")

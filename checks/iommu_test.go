@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 )
@@ -74,7 +75,7 @@ func TestIOMMU(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			tree, gpus, _ := pcitree.EightGPU()
 			test.change(tree, gpus)
-			f := gatherTopology(t, memoryOf(tree), nil)
+			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 			got := f.IOMMU
 			if got.Mode != test.mode || got.Vendor != test.vendor {
 				t.Errorf("mode, vendor = %q, %q; want %q, %q", got.Mode, got.Vendor, test.mode, test.vendor)
@@ -85,7 +86,7 @@ func TestIOMMU(t *testing.T) {
 			if diff := cmp.Diff(test.commandLine, got.CommandLine); diff != "" {
 				t.Errorf("command line (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.unknown, unknownOf(f, "iommu")); diff != "" {
+			if diff := cmp.Diff(test.unknown, checktest.UnknownOf(f, "iommu")); diff != "" {
 				t.Errorf("unknown (-want +got):\n%s", diff)
 			}
 		})
@@ -94,7 +95,7 @@ func TestIOMMU(t *testing.T) {
 
 func TestIOMMUMixed(t *testing.T) {
 	tree, gpus, _ := pcitree.EightGPU()
-	m := memoryOf(tree)
+	m := checktest.MemoryOf(tree)
 	m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", gpus[2].Group), []byte("DMA-FQ\n"))
 	f := gatherTopology(t, m, nil)
 	if f.IOMMU.Mode != "mixed" {
@@ -102,7 +103,7 @@ func TestIOMMUMixed(t *testing.T) {
 	}
 	// A device that is neither GPU nor NIC does not decide.
 	tree, _, _ = pcitree.EightGPU()
-	m = memoryOf(tree)
+	m = checktest.MemoryOf(tree)
 	m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", tree.Functions[0].Group), []byte("DMA\n"))
 	if f = gatherTopology(t, m, nil); f.IOMMU.Mode != "passthrough" {
 		t.Errorf("mode = %q, want passthrough where another device is translated", f.IOMMU.Mode)
@@ -174,15 +175,15 @@ func TestIOMMUHidden(t *testing.T) {
 			m := &machine.Memory{}
 			m.AddFile("/proc/cmdline", []byte("quiet\n"))
 			test.build(m)
-			g := onHost(m, &facts.Facts{})
+			g := checktest.On(m, &facts.Facts{})
 			if err := iommuCheck.Gather(t.Context(), g); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, g.Facts.IOMMU); diff != "" {
 				t.Errorf("section (-want +got):\n%s", diff)
 			}
-			g.Facts.Unknown = g.unknown.list
-			got := unknownOf(g.Facts, "iommu")
+			g.Facts.Unknown = g.Unknowns()
+			got := checktest.UnknownOf(g.Facts, "iommu")
 			slices.Sort(got)
 			if diff := cmp.Diff(test.unknown, got); diff != "" {
 				t.Errorf("unknown (-want +got):\n%s", diff)

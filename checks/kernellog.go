@@ -7,11 +7,12 @@ import (
 	"io/fs"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 )
 
-var kernelLogCheck = &Check{
+var kernelLogCheck = &gather.Check{
 	Name: "kernel_log",
 	Doc: `the kernel log's events that bear on GPUs or PCIe
 
@@ -22,7 +23,7 @@ log is a ring: what came early may have been overwritten.`,
 	Gather: gatherKernelLog,
 }
 
-func gatherKernelLog(ctx context.Context, g *Gathering) error {
+func gatherKernelLog(ctx context.Context, g *gather.Gathering) error {
 	var text string
 	err := g.Host.Ask(ctx, machine.AskKernelLog, &text)
 	switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -28,7 +29,7 @@ func TestKernelLogUnreadable(t *testing.T) {
 	for _, tt := range tests {
 		var m machine.Memory
 		m.AnswerError(machine.AskKernelLog, tt.err)
-		got := gatherOne(t, kernelLogCheck, &m)
+		got := checktest.One(t, kernelLogCheck, &m)
 		if got.KernelLog != nil {
 			t.Errorf("%v: got a section, want none", tt.err)
 		}
@@ -41,7 +42,7 @@ func TestKernelLogUnreadable(t *testing.T) {
 func TestKernelLog(t *testing.T) {
 	var m machine.Memory
 	m.Answer(machine.AskKernelLog, "84.000000 NVRM: Xid (0000:03:00): 13, 0003\n")
-	got := gatherOne(t, kernelLogCheck, &m)
+	got := checktest.One(t, kernelLogCheck, &m)
 	want := &facts.KernelLogFacts{Source: "/dev/kmsg", Events: []facts.KernelEvent{
 		{Kind: "xid", Code: new(13), Address: "0000:03:00.0", Message: "NVRM: Xid (0000:03:00): 13, 0003", Seconds: 84, Count: 1},
 	}}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -45,7 +46,7 @@ type kfdTopology struct {
 // readKFD reads the nodes of the topology. The files of a GPU whose render node
 // the device control group denies give EPERM (kfd_devcgroup_check_permission,
 // kfd_topology.c): so it is in a container that was given some of the GPUs.
-func readKFD(ctx context.Context, h *Host) *kfdTopology {
+func readKFD(ctx context.Context, h *host.Host) *kfdTopology {
 	t := &kfdTopology{}
 	names, err := h.Dir(kfdNodes)
 	switch {

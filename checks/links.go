@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
-var linksCheck = &Check{
+var linksCheck = &gather.Check{
 	Name: "links",
 	Doc: `The path between each pair of GPUs, and of GPU and NIC.
 
@@ -44,7 +46,7 @@ const (
 // 8128 pairs, of which rules take some 3 s. A host of 16 GPUs and 64 NICs has 1144.
 const maxPairs = 1 << 13
 
-func gatherLinks(ctx context.Context, g *Gathering) error {
+func gatherLinks(ctx context.Context, g *gather.Gathering) error {
 	if g.Facts.PCI == nil && g.Facts.GPUs == nil {
 		return errors.New("neither the PCI tree nor the GPUs are known")
 	}
@@ -79,10 +81,10 @@ func gatherLinks(ctx context.Context, g *Gathering) error {
 		}
 	}
 	if len(noPath) > 0 {
-		g.Unknown("links", "pairs.path", "the PCI tree or the NUMA nodes do not tell the path: "+someOf(noPath), "")
+		g.Unknown("links", "pairs.path", "the PCI tree or the NUMA nodes do not tell the path: "+gather.SomeOf(noPath), "")
 	}
 	if len(noLink) > 0 {
-		g.Unknown("links", "pairs.narrowest", "a PCIe link on the way shows no speed: "+someOf(noLink), "")
+		g.Unknown("links", "pairs.narrowest", "a PCIe link on the way shows no speed: "+gather.SomeOf(noLink), "")
 	}
 	if len(f.Pairs) >= maxPairs {
 		g.Unknown("links", "pairs", fmt.Sprintf("there are more than %d pairs; the others are left out", maxPairs), "")
@@ -115,9 +117,9 @@ func newTopology(f *facts.Facts) *topology {
 			t.devices[d.Address] = d
 			switch {
 			case lent(d):
-			case d.Kind == kindGPU:
+			case d.Kind == pci.KindGPU:
 				t.gpuAddresses = append(t.gpuAddresses, d.Address)
-			case d.Kind == kindNIC:
+			case d.Kind == pci.KindNIC:
 				t.nicAddresses = append(t.nicAddresses, d.Address)
 			}
 		}
@@ -186,7 +188,7 @@ func (t *topology) pair(a, b, kind string) facts.Pair {
 	if kind == pairGPUs {
 		t.joinNVLinks(&p)
 		p.P2P = worse(t.peers[[2]string{a, b}], t.peers[[2]string{b, a}])
-		if t.amd != nil && t.vendor(a) == vendorAMD && t.vendor(b) == vendorAMD {
+		if t.amd != nil && t.vendor(a) == pci.VendorAMD && t.vendor(b) == pci.VendorAMD {
 			t.amd.joinAMD(t, &p)
 		}
 	}
@@ -228,11 +230,11 @@ func (t *topology) roles(ancestors []string) []role {
 			portType = d.PortType
 		}
 		switch {
-		case portType == portRoot:
+		case portType == pci.PortRoot:
 			roles[i] = roleRoot
-		case portType == portUpstream:
+		case portType == pci.PortUpstream:
 			roles[i] = roleUp
-		case portType == portDownstream:
+		case portType == pci.PortDownstream:
 			roles[i] = roleDown
 		case portType != "":
 			roles[i] = roleOther
@@ -344,7 +346,7 @@ func (t *topology) hops(d *facts.PCIDevice, roles []role, shared int) []hop {
 		}
 		return t.devices[d.Ancestors[i]]
 	}
-	if d.PortType != portIntegrated {
+	if d.PortType != pci.PortIntegrated {
 		hops = append(hops, hop{d, port(len(d.Ancestors) - 1)})
 	}
 	for i := len(d.Ancestors) - 1; i >= shared; i-- {
@@ -432,7 +434,7 @@ func (t *topology) joinNVLinks(p *facts.Pair) {
 	a, b := t.gpus[p.A], t.gpus[p.B]
 	n, through := 0, false
 	switch {
-	case t.vendor(p.A) != vendorNVIDIA || t.vendor(p.B) != vendorNVIDIA:
+	case t.vendor(p.A) != pci.VendorNVIDIA || t.vendor(p.B) != pci.VendorNVIDIA:
 		// Only NVIDIA has NVLinks.
 	case a == nil || b == nil || a.NVLinks == nil || b.NVLinks == nil:
 		return
@@ -455,7 +457,7 @@ func (t *topology) vendor(address string) string {
 		return d.Vendor
 	}
 	if gpu := t.gpus[address]; gpu != nil {
-		return map[string]string{"nvidia": vendorNVIDIA, "amd": vendorAMD}[gpu.Vendor]
+		return map[string]string{"nvidia": pci.VendorNVIDIA, "amd": pci.VendorAMD}[gpu.Vendor]
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 )
@@ -69,7 +70,7 @@ func TestLinkPaths(t *testing.T) {
 		if v := f.Links.VirtualTopology; v == nil || *v {
 			t.Errorf("virtual topology = %v, want false", v)
 		}
-		if reasons := unknownOf(f, "links"); reasons != nil {
+		if reasons := checktest.UnknownOf(f, "links"); reasons != nil {
 			t.Errorf("unknown = %q, want none", reasons)
 		}
 	}
@@ -77,7 +78,7 @@ func TestLinkPaths(t *testing.T) {
 
 func TestLinkBridges(t *testing.T) {
 	tree, gpus, _ := pcitree.EightGPU()
-	f := gatherTopology(t, memoryOf(tree), nil)
+	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	tests := []struct {
 		a, b    int
 		bridges []string
@@ -180,7 +181,7 @@ func TestNarrowest(t *testing.T) {
 				t.Fatalf("link = %+v, want %+v", gpus[0].Link, x16)
 			}
 			test.change(tree, gpus)
-			f := gatherTopology(t, memoryOf(tree), nil)
+			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 			p := f.Links.Between(gpus[test.a].Address, gpus[test.b].Address)
 			if diff := cmp.Diff(test.want, p.Narrowest); diff != "" {
 				t.Errorf("narrowest (-want +got):\n%s", diff)
@@ -210,12 +211,12 @@ func TestPathWithoutNodes(t *testing.T) {
 		}
 		a := tree.Root(0, 0x10, test.a).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil).Below.GPU(0, pcitree.Gen(4, 16))
 		b := tree.Root(0, 0x20, test.b).Bridge(1, pcitree.RootPort, pcitree.Gen(4, 16), nil).Below.GPU(0, pcitree.Gen(4, 16))
-		f := gatherTopology(t, memoryOf(tree), nil)
+		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 		if got := f.Links.Between(a.Address, b.Address).Path; got != test.want {
 			t.Errorf("%s: path %q, want %q", test.name, got, test.want)
 		}
-		if told := unknownOf(f, "links") != nil; told != (test.want == "") {
-			t.Errorf("%s: unknown = %q, want it said only where there is no path", test.name, unknownOf(f, "links"))
+		if told := checktest.UnknownOf(f, "links") != nil; told != (test.want == "") {
+			t.Errorf("%s: unknown = %q, want it said only where there is no path", test.name, checktest.UnknownOf(f, "links"))
 		}
 	}
 }
@@ -319,7 +320,7 @@ func TestNVLinks(t *testing.T) {
 			if test.status != "" {
 				gpus.P2P = peersOf(test.status, a, b)
 			}
-			p := gatherTopology(t, memoryOf(tree), gpus).Links.Between(a, b)
+			p := gatherTopology(t, checktest.MemoryOf(tree), gpus).Links.Between(a, b)
 			if diff := cmp.Diff(test.links, p.NVLinks); diff != "" {
 				t.Errorf("NVLinks (-want +got):\n%s", diff)
 			}
@@ -363,7 +364,7 @@ func TestP2PStatus(t *testing.T) {
 		{A: b, B: a, Read: "chipset-not-supported", Write: "ok", NVLink: "ok"},
 		{A: c, B: b, Read: "ok"},
 	}}
-	f := gatherTopology(t, memoryOf(tree), gpus)
+	f := gatherTopology(t, checktest.MemoryOf(tree), gpus)
 	for pair, want := range map[[2]string]*facts.P2PStatus{
 		{a, b}: {Read: "chipset-not-supported", Write: "ok", NVLink: "unknown", Atomics: "ok"},
 		{b, c}: {Read: "ok"},
@@ -378,7 +379,7 @@ func TestP2PStatus(t *testing.T) {
 func TestLinksFlatVM(t *testing.T) {
 	tree, functions := pcitree.FlatVM(2)
 	a, b := functions[0].Address, functions[1].Address
-	f := gatherTopology(t, memoryOf(tree), nil)
+	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	want := &facts.Pair{
 		A: a, B: b, Kind: "gpu-gpu", Path: "PHB", Bridges: []string{},
 		Narrowest: &facts.NarrowestLink{At: a, SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
@@ -404,7 +405,7 @@ func TestLinksWithoutPCI(t *testing.T) {
 		{Address: "0000:01:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
 		{Address: "0000:02:00.0", Vendor: "nvidia", NVLinks: nvlinks(18, link)},
 	}}}
-	g := onHost(&machine.Memory{}, f)
+	g := checktest.On(&machine.Memory{}, f)
 	if err := linksCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
@@ -414,8 +415,8 @@ func TestLinksWithoutPCI(t *testing.T) {
 	if diff := cmp.Diff(want, f.Links); diff != "" {
 		t.Errorf("section (-want +got):\n%s", diff)
 	}
-	if !slices.ContainsFunc(g.unknown.list, func(u facts.Unknown) bool { return u.Fact == "pairs.path" }) {
-		t.Errorf("unknown = %v, want the path", g.unknown.list)
+	if !slices.ContainsFunc(g.Unknowns(), func(u facts.Unknown) bool { return u.Fact == "pairs.path" }) {
+		t.Errorf("unknown = %v, want the path", g.Unknowns())
 	}
 	f.GPUs = nil
 	if err := linksCheck.Gather(t.Context(), g); err == nil {
@@ -428,7 +429,7 @@ func TestLinksOfGuests(t *testing.T) {
 	tree, gpus, nics := pcitree.EightGPU()
 	gpus[0].Driver, gpus[1].Driver, gpus[2].Driver = "vfio-pci", "nvgrace-gpu-vfio-pci", ""
 	free := functionAt(t, tree, "0000:17:02.0").Below.Add(0, 1, pcitree.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Physical: nics[0]})
-	f := gatherTopology(t, memoryOf(tree), nil)
+	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	for pair, want := range map[[2]string]bool{
 		{gpus[0].Address, gpus[3].Address}: false,
 		{gpus[1].Address, gpus[3].Address}: false,
@@ -451,7 +452,7 @@ func TestLinksBounded(t *testing.T) {
 			f.PCI.Devices = append(f.PCI.Devices, facts.PCIDevice{Address: address, Kind: "gpu", RootBus: "pci0000:00"})
 		}
 	}
-	g := onHost(&machine.Memory{}, f)
+	g := checktest.On(&machine.Memory{}, f)
 	if err := linksCheck.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
@@ -467,7 +468,7 @@ func BenchmarkLinks(b *testing.B) {
 		link := facts.NVLink{Active: true, Version: 4, SpeedMBps: 26562, RemoteType: "switch"}
 		f.Devices = append(f.Devices, facts.GPU{Address: gpu.Address, Vendor: "nvidia", NVLinks: nvlinks(18, link)})
 	}
-	g := onHost(memoryOf(tree), gatherTopology(b, memoryOf(tree), f))
+	g := checktest.On(checktest.MemoryOf(tree), gatherTopology(b, checktest.MemoryOf(tree), f))
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := linksCheck.Gather(b.Context(), g); err != nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
@@ -22,8 +24,8 @@ func ChildMain() { child.Main() }
 // of one gathering, whose checks share the answers. Whoever asks first decides for all,
 // so that the limits are the same for everybody.
 type doors struct {
-	host    *Host
-	options Options
+	host    *host.Host
+	options gather.Options
 	// met has room for one message: the GPUs as the management library shows them, as
 	// soon as it has, so that the probe need not wait for the rest.
 	met chan []nvml.Device
@@ -32,18 +34,30 @@ type doors struct {
 	linked chan *facts.Facts
 }
 
-func newDoors(h *Host, opts Options) *doors {
+func newDoors(h *host.Host, opts gather.Options) *doors {
 	return &doors{host: h, options: opts, met: make(chan []nvml.Device, 1), linked: make(chan *facts.Facts, 1)}
+}
+
+// open lets a gathering use the doors, and puts the probe under way.
+func (d *doors) open(ctx context.Context, g *gather.Gathering) {
+	g.NVML = d.nvml
+	g.Linked = func(f *facts.Facts) {
+		select {
+		case d.linked <- f:
+		default: // No probe is under way.
+		}
+	}
+	g.Probe = d.startProbe(ctx)
 }
 
 // limits are how long the management library may take.
 func (d *doors) limits() nvml.Limits {
-	return nvml.Limits{Call: d.options.ProbeTimeout, All: d.options.within() / 2}
+	return nvml.Limits{Call: d.options.ProbeTimeout, All: d.options.Within() / 2}
 }
 
 // nvml asks the management library.
 func (d *doors) nvml(ctx context.Context, answer *nvml.Answer) error {
-	return d.host.askBy(ctx, machine.AskNVML, func(ctx context.Context) (any, error) {
+	return d.host.AskBy(ctx, machine.AskNVML, func(ctx context.Context) (any, error) {
 		return nvml.Ask(ctx, d.limits(), func(devices []nvml.Device) {
 			select {
 			case d.met <- devices:
@@ -55,7 +69,7 @@ func (d *doors) nvml(ctx context.Context, answer *nvml.Answer) error {
 
 // probe runs the probe.
 func (d *doors) probe(ctx context.Context, mode probe.Mode, report *probe.Report) error {
-	return d.host.askBy(ctx, machine.AskProbe+string(mode), func(ctx context.Context) (any, error) {
+	return d.host.AskBy(ctx, machine.AskProbe+string(mode), func(ctx context.Context) (any, error) {
 		return engine.Run(ctx, d.probeOptions(mode))
 	}, report)
 }
@@ -63,7 +77,7 @@ func (d *doors) probe(ctx context.Context, mode probe.Mode, report *probe.Report
 func (d *doors) probeOptions(mode probe.Mode) engine.Options {
 	o := engine.Options{
 		Mode: mode, Slow: d.slow, Users: d.usersNow,
-		Start: d.options.ProbeTimeout, Whole: d.options.within(), Progress: func(stage string) { d.options.Progress("probe: " + stage) },
+		Start: d.options.ProbeTimeout, Whole: d.options.Within(), Progress: func(stage string) { d.options.Progress("probe: " + stage) },
 	}
 	if d.options.ProbeTimeout > 0 {
 		o.Patience = min(d.options.ProbeTimeout, deadline.Transfer)
@@ -129,7 +143,7 @@ func (d *doors) usersNow(ctx context.Context) map[string]probe.User {
 // withoutOwn leaves out the process that drives the GPUs where the library did not
 // name it: in a container the numbers may be those of the whole machine, where it
 // has another one. It is then one of those that cannot be seen.
-func withoutOwn(h *Host, list []nvml.Process) []nvml.Process {
+func withoutOwn(h *host.Host, list []nvml.Process) []nvml.Process {
 	i := slices.IndexFunc(list, func(p nvml.Process) bool {
 		_, err := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID))
 		return err != nil
@@ -142,7 +156,7 @@ func withoutOwn(h *Host, list []nvml.Process) []nvml.Process {
 
 // addUsers adds who uses which GPU by the management library. own is how much of
 // its memory the doctor may hold.
-func addUsers(h *Host, users map[string]probe.User, devices []nvml.Device, own int64) {
+func addUsers(h *host.Host, users map[string]probe.User, devices []nvml.Device, own int64) {
 	for _, d := range devices {
 		switch {
 		case d.Address == "":

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
@@ -148,7 +150,7 @@ func (a amdMachine) build() *machine.Memory {
 
 // folderOf is where a device's files really lie.
 func folderOf(m *machine.Memory, address string) string {
-	dir, err := NewHost(m).Real(pciDevices + "/" + address)
+	dir, err := host.New(m).Real(pci.Devices + "/" + address)
 	if err != nil {
 		panic(err)
 	}

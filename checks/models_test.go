@@ -9,10 +9,13 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -211,24 +214,24 @@ var models = map[string]*machine.Memory{
 func TestGoldenModels(t *testing.T) {
 	for name, m := range models {
 		t.Run(name, func(t *testing.T) {
-			host, recording := NewHost(m).Record()
-			live, _ := Gather(t.Context(), host, Options{})
+			h, recording := host.New(m).Record()
+			live, _ := Gather(t.Context(), h, gather.Options{})
 			var file bytes.Buffer
-			if err := recording.Write(&file, RecordOptions{Version: "model"}); err != nil {
+			if err := recording.Write(&file, host.RecordOptions{Version: "model"}); err != nil {
 				t.Fatal(err)
 			}
 			path := "../fixtures/hosts/" + name + ".txtar"
 			golden.File(t, path, file.Bytes())
-			replayed, err := OpenSnapshot(path, &file)
+			replayed, err := recorded.OpenSnapshot(path, &file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, _ := Gather(t.Context(), replayed, Options{})
+			again, _ := Gather(t.Context(), replayed, gather.Options{})
 			var a, b bytes.Buffer
-			if err := WriteFacts(&a, live); err != nil {
+			if err := recorded.WriteFacts(&a, live); err != nil {
 				t.Fatal(err)
 			}
-			if err := WriteFacts(&b, again); err != nil {
+			if err := recorded.WriteFacts(&b, again); err != nil {
 				t.Fatal(err)
 			}
 			if a.String() != b.String() {

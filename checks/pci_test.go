@@ -10,8 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/pcitree"
+	"github.com/gpudoctor/gpudoctor/checks/numa"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
 // gatherTopology runs the checks that know the machine's shape, in order, on
@@ -19,25 +23,17 @@ import (
 func gatherTopology(tb testing.TB, m *machine.Memory, gpus *facts.GPUFacts) *facts.Facts {
 	tb.Helper()
 	f := &facts.Facts{GPUs: gpus}
-	g := onHost(m, f)
-	for _, c := range []*Check{pciCheck, iommuCheck, numaCheck, linksCheck} {
+	g := checktest.On(m, f)
+	for _, c := range []*gather.Check{pci.Check, iommuCheck, numa.Check, linksCheck} {
 		if err := c.Gather(tb.Context(), g); err != nil {
 			tb.Fatalf("%s: %v", c.Name, err)
 		}
 	}
-	f.Unknown = g.unknown.list
+	f.Unknown = g.Unknowns()
 	slices.SortFunc(f.Unknown, func(a, b facts.Unknown) int {
 		return strings.Compare(a.Section+a.Fact+a.Reason, b.Section+b.Fact+b.Reason)
 	})
 	return f
-}
-
-// memoryOf writes a tree as a privileged process sees it.
-func memoryOf(tree *pcitree.Tree) *machine.Memory {
-	m := &machine.Memory{}
-	tree.Write(m, true)
-	m.AddFile("/proc/self/status", []byte("Name:\tx\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
-	return m
 }
 
 func deviceOf(tb testing.TB, f *facts.Facts, address string) facts.PCIDevice {
@@ -62,17 +58,6 @@ func functionAt(tb testing.TB, tree *pcitree.Tree, address string) *pcitree.Func
 	return nil
 }
 
-// unknownOf lists the reasons of one section.
-func unknownOf(f *facts.Facts, section string) []string {
-	var reasons []string
-	for _, u := range f.Unknown {
-		if u.Section == section {
-			reasons = append(reasons, u.Fact+": "+u.Reason)
-		}
-	}
-	return reasons
-}
-
 func TestPCIPrivileged(t *testing.T) {
 	tree, gpus, _ := pcitree.EightGPU()
 	port := functionAt(t, tree, "0000:17:00.0")
@@ -81,7 +66,7 @@ func TestPCIPrivileged(t *testing.T) {
 	gpus[0].UncorrectableStatus, gpus[0].CorrectableStatus = 1<<14|1<<21, 1<<0|1<<12
 	gpus[0].CorrectableTotal = 7
 	gpus[0].ATS = new(true)
-	f := gatherTopology(t, memoryOf(tree), nil)
+	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 
 	want := facts.PCIDevice{
 		Address: gpus[0].Address, Class: "0x030200", Vendor: "0x10de", Device: "0x2330", Kind: "gpu", Driver: "nvidia",
@@ -117,7 +102,7 @@ func TestPCIPrivileged(t *testing.T) {
 	if got.PortType != "downstream-port" || got.Kind != "bridge" || *got.HeaderType != 1 {
 		t.Errorf("port = %s %s, header type %d; want a downstream port, a bridge, header type 1", got.PortType, got.Kind, *got.HeaderType)
 	}
-	if reasons := unknownOf(f, "pci"); reasons != nil {
+	if reasons := checktest.UnknownOf(f, "pci"); reasons != nil {
 		t.Errorf("unknown = %q, want none", reasons)
 	}
 }
@@ -203,19 +188,19 @@ func TestPCIDamaged(t *testing.T) {
 		},
 	}
 	tree, gpus, _ := pcitree.EightGPU()
-	healthy := deviceOf(t, gatherTopology(t, memoryOf(tree), nil), gpus[0].Address)
+	healthy := deviceOf(t, gatherTopology(t, checktest.MemoryOf(tree), nil), gpus[0].Address)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			tree, gpus, _ := pcitree.EightGPU()
 			test.damage(gpus[0])
-			f := gatherTopology(t, memoryOf(tree), nil)
+			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 			want := healthy
 			want.Link, want.AER = new(*healthy.Link), new(*healthy.AER)
 			test.want(&want)
 			if diff := cmp.Diff(want, deviceOf(t, f, gpus[0].Address)); diff != "" {
 				t.Errorf("GPU (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.unknown, unknownOf(f, "pci")); diff != "" {
+			if diff := cmp.Diff(test.unknown, checktest.UnknownOf(f, "pci")); diff != "" {
 				t.Errorf("unknown (-want +got):\n%s", diff)
 			}
 		})
@@ -224,7 +209,7 @@ func TestPCIDamaged(t *testing.T) {
 
 func TestPCIUnreadable(t *testing.T) {
 	tree, gpus, _ := pcitree.EightGPU()
-	m := memoryOf(tree)
+	m := checktest.MemoryOf(tree)
 	dir := "/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/" + gpus[0].Address
 	m.AddError(dir+"/config", machine.ErrSlow)
 	m.AddError(dir+"/class", fs.ErrPermission)
@@ -238,14 +223,14 @@ func TestPCIUnreadable(t *testing.T) {
 		"devices.class: class, vendor or device cannot be read: " + gpus[0].Address,
 		"devices.config: config space cannot be read (permission denied): 0000:15:01.0",
 	}
-	if diff := cmp.Diff(want, unknownOf(f, "pci")); diff != "" {
+	if diff := cmp.Diff(want, checktest.UnknownOf(f, "pci")); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
 }
 
 func TestPCIFlatVM(t *testing.T) {
 	tree, gpus := pcitree.FlatVM(2)
-	f := gatherTopology(t, memoryOf(tree), nil)
+	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	wantHost := facts.PCIDevice{
 		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", RootBus: "pci0000:00",
 	}
@@ -270,7 +255,7 @@ func TestPCIVirtualFunction(t *testing.T) {
 	tree, _, nics := pcitree.EightGPU()
 	port := functionAt(t, tree, "0000:17:02.0") // Above NIC 0.
 	vf := port.Below.Add(0, 1, pcitree.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Driver: "mlx5_core", Physical: nics[0]})
-	f := gatherTopology(t, memoryOf(tree), nil)
+	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	got := deviceOf(t, f, vf.Address)
 	if !got.Virtual || got.OffBus || got.Vendor != "0x15b3" {
 		t.Errorf("virtual, off bus, vendor = %t, %t, %s; want true, false, 0x15b3", got.Virtual, got.OffBus, got.Vendor)
@@ -281,8 +266,8 @@ func TestPCIVirtualFunction(t *testing.T) {
 }
 
 func TestPCIMissing(t *testing.T) {
-	g := onHost(&machine.Memory{}, &facts.Facts{})
-	if err := pciCheck.Gather(t.Context(), g); err == nil || g.Facts.PCI != nil {
+	g := checktest.On(&machine.Memory{}, &facts.Facts{})
+	if err := pci.Check.Gather(t.Context(), g); err == nil || g.Facts.PCI != nil {
 		t.Errorf("error = %v, section = %v; want an error and no section where there is no /sys", err, g.Facts.PCI)
 	}
 }
@@ -318,29 +303,8 @@ func TestPCIKind(t *testing.T) {
 	}
 	for _, test := range tests {
 		d := facts.PCIDevice{Address: test.address, Class: test.class, Vendor: test.vendor, Device: test.device, Ancestors: test.ancestors}
-		if got := pciKind(&d); got != test.want {
+		if got := pci.KindOf(&d); got != test.want {
 			t.Errorf("kind of %s %s:%s at %s = %q, want %q", test.class, test.vendor, test.device, test.address, got, test.want)
-		}
-	}
-}
-
-func TestParsePCIPath(t *testing.T) {
-	tests := []struct {
-		path      string
-		root      string
-		ancestors []string
-	}{
-		{"/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0", "pci0000:00", []string{"0000:00:01.0"}},
-		{"/sys/devices/pci0000:00/0000:00:06.0", "pci0000:00", nil},
-		{"/sys/devices/LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/MSFT1000:00/5620e0c7-0001/pci0001:00/0001:00:00.0", "pci0001:00", nil},
-		{"/sys/devices/platform/soc/40000000.pcie/pci0000:00/0000:00:00.0/0000:01:00.0", "pci0000:00", []string{"0000:00:00.0"}},
-		{"/sys/devices/pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:01.0/10000:e1:00.0", "pci0000:00", []string{"0000:00:0e.0", "10000:e0:01.0"}},
-		{"/sys/bus/pci/devices/0000:01:00.0", "", nil},
-	}
-	for _, test := range tests {
-		root, ancestors := parsePCIPath(test.path)
-		if root != test.root || !slices.Equal(ancestors, test.ancestors) {
-			t.Errorf("%s: %q %q, want %q %q", test.path, root, ancestors, test.root, test.ancestors)
 		}
 	}
 }
@@ -371,9 +335,9 @@ func TestPCIReads(t *testing.T) {
 	count := func(change func(bus *pcitree.Bus)) (reads, bytes int64) {
 		tree := &pcitree.Tree{}
 		change(tree.Root(0, 0, 0))
-		s := &countingSource{Memory: memoryOf(tree)}
-		g := onHost(s, &facts.Facts{})
-		if err := pciCheck.Gather(t.Context(), g); err != nil {
+		s := &countingSource{Memory: checktest.MemoryOf(tree)}
+		g := checktest.On(s, &facts.Facts{})
+		if err := pci.Check.Gather(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}
 		return s.reads.Load(), s.bytes.Load()
@@ -390,11 +354,11 @@ func TestPCIReads(t *testing.T) {
 
 func BenchmarkTree(b *testing.B) {
 	tree, _, _ := pcitree.EightGPU()
-	m := &countingSource{Memory: memoryOf(tree)}
-	g := onHost(m, &facts.Facts{})
+	m := &countingSource{Memory: checktest.MemoryOf(tree)}
+	g := checktest.On(m, &facts.Facts{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := pciCheck.Gather(b.Context(), g); err != nil {
+		if err := pci.Check.Gather(b.Context(), g); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -9,32 +9,35 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
 )
 
 // TestReplayOfThisMachine holds that what is gathered from a recording of the
 // machine that runs the test is what was gathered from the machine itself,
 // what could not be read included.
 func TestReplayOfThisMachine(t *testing.T) {
-	document := func(h *Host) string {
-		f, _ := Gather(t.Context(), h, Options{Probe: probe.Off, Deadline: time.Minute})
+	document := func(h *host.Host) string {
+		f, _ := Gather(t.Context(), h, gather.Options{Probe: probe.Off, Deadline: time.Minute})
 		// Why there is no probe differs: here it was not asked for, there it
 		// is not in the recording.
 		f.Unknown = slices.DeleteFunc(f.Unknown, func(u facts.Unknown) bool { return u.Section == "transfers" })
 		var b bytes.Buffer
-		if err := WriteFacts(&b, f); err != nil {
+		if err := recorded.WriteFacts(&b, f); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
 	}
-	h, recording := Live().Record()
+	h, recording := host.Live().Record()
 	want := document(h)
 	var snapshot bytes.Buffer
-	if err := recording.Write(&snapshot, RecordOptions{KeepNames: true}); err != nil {
+	if err := recording.Write(&snapshot, host.RecordOptions{KeepNames: true}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("the snapshot has %d bytes", snapshot.Len())
-	replay, err := OpenSnapshot("snapshot", &snapshot)
+	replay, err := recorded.OpenSnapshot("snapshot", &snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,13 +9,15 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-var transfersCheck = &Check{
+var transfersCheck = &gather.Check{
 	Name: "transfers",
 	Doc: `what a real transfer between the GPUs does
 
@@ -31,21 +33,21 @@ computed here from the links that were negotiated.`,
 var errProbeOff = errors.New("the probe was not asked for")
 
 // startProbe puts the probe under way. A recording is asked for whatever it holds.
-func (d *doors) startProbe(ctx context.Context) <-chan probeAnswer {
-	c := make(chan probeAnswer, 1)
+func (d *doors) startProbe(ctx context.Context) <-chan gather.ProbeAnswer {
+	c := make(chan gather.ProbeAnswer, 1)
 	modes := []probe.Mode{d.options.Probe}
 	switch {
 	case d.host.Recorded():
 		modes = []probe.Mode{probe.Full, probe.Quick}
 	case d.options.Probe == "" || d.options.Probe == probe.Off:
-		c <- probeAnswer{err: errProbeOff}
+		c <- gather.ProbeAnswer{Err: errProbeOff}
 		return c
 	}
 	go func() {
-		var a probeAnswer
+		var a gather.ProbeAnswer
 		for _, m := range modes {
-			a.report = &probe.Report{}
-			if a.err = d.probe(ctx, m, a.report); a.err == nil {
+			a.Report = &probe.Report{}
+			if a.Err = d.probe(ctx, m, a.Report); a.Err == nil {
 				break
 			}
 		}
@@ -65,36 +67,33 @@ func slowOnes(f *facts.Facts, gpus int, all []probe.Transfer) []probe.Transfer {
 	return slow
 }
 
-func gatherTransfers(_ context.Context, g *Gathering) error {
-	select {
-	case g.doors.linked <- g.Facts:
-	default: // No probe is under way.
-	}
-	a := <-g.probe
+func gatherTransfers(_ context.Context, g *gather.Gathering) error {
+	g.Linked(g.Facts)
+	a := <-g.Probe
 	switch {
-	case errors.Is(a.err, errProbeOff):
-		g.add(facts.Unknown{Section: "transfers", Reason: a.err.Error(), Hint: "use --probe quick or full", Kind: facts.NotAsked})
+	case errors.Is(a.Err, errProbeOff):
+		g.Add(facts.Unknown{Section: "transfers", Reason: a.Err.Error(), Hint: "use --probe quick or full", Kind: facts.NotAsked})
 		return nil
-	case errors.Is(a.err, machine.ErrNotRecorded):
-		g.add(facts.Unknown{Section: "transfers", Reason: "the recording holds no probe", Kind: facts.NotRecorded})
+	case errors.Is(a.Err, machine.ErrNotRecorded):
+		g.Add(facts.Unknown{Section: "transfers", Reason: "the recording holds no probe", Kind: facts.NotRecorded})
 		return nil
-	case a.err != nil:
-		return a.err
+	case a.Err != nil:
+		return a.Err
 	}
-	g.Facts.Transfers = a.report
-	if noDriver(g.Facts, a.report) {
+	g.Facts.Transfers = a.Report
+	if noDriver(g.Facts, a.Report) {
 		// There is nothing to probe: no gap in what is known.
 		g.Facts.Transfers = nil
 		return nil
 	}
-	if a.report.Outcome == probe.Unknown {
-		g.Unknown("transfers", "", a.report.Reason, probeHints[a.report.Cause])
+	if a.Report.Outcome == probe.Unknown {
+		g.Unknown("transfers", "", a.Report.Reason, probeHints[a.Report.Cause])
 	}
-	if a.report.SMTests != "" {
-		g.Unknown("transfers", "sm", a.report.SMTests, "")
+	if a.Report.SMTests != "" {
+		g.Unknown("transfers", "sm", a.Report.SMTests, "")
 	}
-	for i := range a.report.Transfers {
-		expect(g.Facts, len(a.report.Devices), &a.report.Transfers[i])
+	for i := range a.Report.Transfers {
+		expect(g.Facts, len(a.Report.Devices), &a.Report.Transfers[i])
 	}
 	return nil
 }
@@ -115,7 +114,7 @@ func noDriver(f *facts.Facts, r *probe.Report) bool {
 	if r.Outcome != probe.Unknown || r.Stage != "load library" && r.API != "hip" {
 		return false
 	}
-	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Vendor == nvidiaGPU || d.Vendor == amdGPU })
+	return f.GPUs == nil || !slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Vendor == pci.WordNVIDIA || d.Vendor == pci.WordAMD })
 }
 
 // expect notes what a transfer should have reached, and judges its speed.
@@ -227,13 +226,13 @@ func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s data.Share) (rat
 // oneXGMI is the rate of one xGMI link of a pair, or of all of them where the
 // model is not known.
 func oneXGMI(f *facts.Facts, p *facts.Pair) float64 {
-	d, _ := pciDevice(f, p.A) // Of one that is not in the tree no model is known.
+	d, _ := pci.DeviceAt(f, p.A) // Of one that is not in the tree no model is known.
 	return cmp.Or(data.GPUModelByID(d.Device).XGMIGBps, p.XGMIGBps)
 }
 
 // isAMD is true for a GPU that is AMD's.
 func isAMD(f *facts.Facts, address string) bool {
-	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Address == address && d.Vendor == amdGPU })
+	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool { return d.Address == address && d.Vendor == pci.WordAMD })
 }
 
 // pcieRate is the rate of the narrowest PCIe link between two GPUs, or, where
@@ -283,7 +282,7 @@ func hostRate(f *facts.Facts, gpu, node string, s data.Share) (rate, threshold f
 
 // gpuNode is the NUMA node of a GPU, as the probe names it.
 func gpuNode(f *facts.Facts, address string) string {
-	if d, _ := pciDevice(f, address); d.NUMANode != nil {
+	if d, _ := pci.DeviceAt(f, address); d.NUMANode != nil {
 		return fmt.Sprintf("node%d", *d.NUMANode)
 	}
 	return ""

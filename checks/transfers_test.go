@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -124,7 +126,7 @@ func TestTransfersSection(t *testing.T) {
 		{"no kernels", answer(probe.Report{Outcome: probe.OK, SMTests: "no compiler"}), probe.Quick, true, "no compiler"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, _ := Gather(t.Context(), NewHost(c.m), Options{Probe: c.mode})
+			f, _ := Gather(t.Context(), host.New(c.m), gather.Options{Probe: c.mode})
 			if got := f.Transfers != nil; got != c.section {
 				t.Errorf("section there: %t, want %t", got, c.section)
 			}
@@ -204,7 +206,7 @@ func TestWithoutOwn(t *testing.T) {
 			for _, pid := range append(slices.Clone(hidden[:k]), seen[:n]...) {
 				list = append(list, nvml.Process{PID: pid})
 			}
-			left := withoutOwn(NewHost(m), list)
+			left := withoutOwn(host.New(m), list)
 			if want := n + max(0, k-1); len(left) != want {
 				t.Errorf("of %d that can be seen and %d that cannot %d are left, want %d", n, k, len(left), want)
 			}

@@ -22,6 +22,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -30,7 +32,7 @@ type Options struct {
 	// Stdin is what "-" stands for.
 	Stdin io.Reader
 	// Gather is how the facts of a recording among the texts are gathered.
-	Gather checks.Options
+	Gather gather.Options
 	// Progress, if set, is told the name of each text as it begins.
 	Progress func(name string)
 	// MaxBytes bounds what is read in all, after unpacking; 0 is DefaultMaxBytes.
@@ -418,7 +420,7 @@ func (t *intake) stream(ctx context.Context, in text) error {
 	// An error comes again when the text is read.
 	head, _ = r.Peek(headBytes)
 	switch {
-	case checks.IsRecording(head):
+	case recorded.IsRecording(head):
 		return t.recording(ctx, in, r)
 	case isArchiveText(head):
 		return t.txtar(ctx, in, r)
@@ -437,11 +439,11 @@ func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
 		in.list.pass(in.name, problem{why, facts.UnreadForm})
 		return nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(r, checks.MaxFactsFile+1))
+	raw, err := io.ReadAll(io.LimitReader(r, recorded.MaxFactsFile+1))
 	if err != nil {
 		return t.unreadable(ctx, in.list, in.name, err)
 	}
-	host, f, err := checks.Open(in.name, bytes.NewReader(raw))
+	host, f, err := recorded.Open(in.name, bytes.NewReader(raw))
 	switch {
 	case err != nil && named:
 		return err

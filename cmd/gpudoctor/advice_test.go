@@ -71,7 +71,7 @@ func situations(t *testing.T, visit func(situation)) {
 func gatherFrom(t *testing.T, name, from string) situation {
 	t.Helper()
 	r := request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
-	g := gather(t.Context(), r.source, r.options)
+	g := collect(t.Context(), r.source, r.options)
 	if g.facts == nil {
 		t.Fatalf("%s: %v", name, g.err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -177,7 +177,7 @@ func readRequest(c *cli.Context) (request, error) {
 }
 
 // readSource reads --from, --with and how the probe is to be run.
-func readSource(c *cli.Context) (s source, opts checks.Options, err error) {
+func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 	opts.Probe = probe.Mode(cmp.Or(c.String(probeFlag.Name), string(probe.Quick)))
 	opts.ProbeBusy = c.Bool(busyFlag.Name)
 	opts.ProbeTimeout = c.Duration(waitFlag.Name)
@@ -216,7 +216,7 @@ func readSize(c *cli.Context, flag string) (int64, error) {
 
 // defaultDeadline is how long the whole command may take where nobody says. Who
 // allows the driver more time for each step allows the whole more, too.
-func defaultDeadline(c *cli.Context, opts checks.Options) time.Duration {
+func defaultDeadline(c *cli.Context, opts gather.Options) time.Duration {
 	switch {
 	case len(c.StringSlice(fromFlag.Name))+len(c.StringSlice(withFlag.Name)) > 0:
 		return deadline.Texts

@@ -14,6 +14,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -24,7 +26,7 @@ import (
 type request struct {
 	source source
 	// options are how its facts are gathered.
-	options checks.Options
+	options gather.Options
 	// deadline is the one that was asked for, 0 where none was.
 	deadline   time.Duration
 	profile    rules.Profile
@@ -50,7 +52,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	gathering, stop := context.WithCancel(ctx)
 	defer stop()
 	read := make(chan gathered, 1)
-	go func() { read <- gather(gathering, r.source, r.options) }()
+	go func() { read <- collect(gathering, r.source, r.options) }()
 	known, only, skip, err := r.knowledge()
 	if err != nil {
 		return nil, err
@@ -290,11 +292,11 @@ func (k knowledge) anyLeft(profile rules.Profile, only, skip []string) error {
 }
 
 // record makes every check of this machine and writes what was read.
-func record(ctx context.Context, w io.Writer, opts checks.Options, keepIdentifiers bool) error {
-	host, recording := checks.Live().Record()
-	checks.Gather(ctx, host, opts)
+func record(ctx context.Context, w io.Writer, opts gather.Options, keepIdentifiers bool) error {
+	h, recording := host.Live().Record()
+	checks.Gather(ctx, h, opts)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return recording.Write(w, checks.RecordOptions{Version: version, KeepNames: keepIdentifiers})
+	return recording.Write(w, host.RecordOptions{Version: version, KeepNames: keepIdentifiers})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -135,12 +136,12 @@ func (e *explanation) remedy(r remedies.Remedy) {
 	e.text("", remedies.Unfilled(r.Description))
 	e.line("")
 	e.part("costs", r.Cost)
-	e.part("takes", report.Effort(r.Needs, r.Lasts))
+	e.part("takes", apply.Effort(r.Needs, r.Lasts))
 	e.part("risk", r.Risk)
 	if r.Caution != "" {
 		e.part("caution", r.Caution)
 	}
-	for i, l := range report.ApplyLines(r.Apply.WithForms()) {
+	for i, l := range apply.Lines(r.Apply.WithForms()) {
 		label := ""
 		if i == 0 {
 			label = "apply"

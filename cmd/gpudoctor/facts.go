@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
 )
 
 func factsCommand() *cli.Command {
@@ -31,16 +31,16 @@ secrets are replaced by stand-ins, the same thing by the same one.`,
 			p := newProgress(c.Bool("quiet"), opts.Whole)
 			defer p.done()
 			opts.Progress = p.step
-			g := gather(c.Context, src, opts)
+			g := collect(c.Context, src, opts)
 			if g.err != nil {
 				return g.err
 			}
 			p.done()
 			facts := g.facts
 			if redact != redactNothing {
-				facts = checks.RedactFacts(facts)
+				facts = recorded.RedactFacts(facts)
 			}
-			return toStdout(c.App.Writer, func(w io.Writer) error { return checks.WriteFacts(w, facts) })
+			return toStdout(c.App.Writer, func(w io.Writer) error { return recorded.WriteFacts(w, facts) })
 		},
 	}
 }

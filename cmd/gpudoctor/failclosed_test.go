@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -58,7 +58,7 @@ func judge(tb testing.TB, k knowledge, f *facts.Facts, s selection) *report.Docu
 // healthyPair is the recorded machine with two H200, and what its probe said.
 func healthyPair(tb testing.TB) *facts.Facts {
 	tb.Helper()
-	g := source{from: []string{examplePrefix + "h200x2"}}.machine(tb.Context(), checks.Options{})
+	g := source{from: []string{examplePrefix + "h200x2"}}.machine(tb.Context(), gather.Options{})
 	if g.err != nil {
 		tb.Fatal(g.err)
 	}

@@ -52,7 +52,7 @@ func probeP2P(c *cli.Context) error {
 	p := newProgress(s.Quiet, opts.Whole)
 	defer p.done()
 	opts.Progress = p.step
-	g := gather(c.Context, src, opts)
+	g := collect(c.Context, src, opts)
 	if g.err != nil {
 		return g.err
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -78,11 +78,11 @@ func TestRedactionKeepsDiagnosis(t *testing.T) {
 		if f == nil {
 			continue
 		}
-		redacted := checks.RedactFacts(f)
+		redacted := recorded.RedactFacts(f)
 		if diff := cmp.Diff(diagnosisOf(t, known, f), diagnosisOf(t, known, redacted)); diff != "" {
 			t.Errorf("%s: redacted facts are judged differently (-before +after):\n%s", file, diff)
 		}
-		if diff := cmp.Diff(redacted, checks.RedactFacts(redacted)); diff != "" {
+		if diff := cmp.Diff(redacted, recorded.RedactFacts(redacted)); diff != "" {
 			t.Errorf("%s: redacting twice changes something (-once +twice):\n%s", file, diff)
 		}
 	}
@@ -101,7 +101,7 @@ func TestRedactOddHostNames(t *testing.T) {
 		f.Links = nil // Many pairs, all alike.
 		encode := func(hostname string) map[string]any {
 			f.Host.Hostname = hostname
-			redacted := checks.RedactFacts(f)
+			redacted := recorded.RedactFacts(f)
 			redacted.Host.Hostname = ""
 			document, ok := asJSON(t, redacted).(map[string]any)
 			if !ok {
@@ -220,7 +220,7 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	dir := t.TempDir()
 	input := filepath.Join(dir, "in.json")
 	var raw bytes.Buffer
-	if err := checks.WriteFacts(&raw, plantedFacts(lines)); err != nil {
+	if err := recorded.WriteFacts(&raw, plantedFacts(lines)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(input, raw.Bytes(), 0o600); err != nil {

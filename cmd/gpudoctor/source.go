@@ -21,6 +21,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -89,8 +92,8 @@ type gathered struct {
 	err error
 }
 
-// gather reads the facts of this machine, or those of recordings and texts.
-func gather(ctx context.Context, s source, opts checks.Options) gathered {
+// collect reads the facts of this machine, or those of recordings and texts.
+func collect(ctx context.Context, s source, opts gather.Options) gathered {
 	start := time.Now()
 	g := s.machine(ctx, opts)
 	if g.err != nil {
@@ -129,7 +132,7 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 			g.facts, g.textsOnly = read.Facts, true // The report says what to send in its place.
 		}
 		return g
-	case errors.Is(err, checks.ErrNewer):
+	case errors.Is(err, recorded.ErrNewer):
 		return gathered{err: hinted(err, "a newer gpudoctor wrote it: update this one")}
 	case err != nil:
 		return gathered{err: hinted(err, takesTexts)}
@@ -141,35 +144,35 @@ func gather(ctx context.Context, s source, opts checks.Options) gathered {
 
 // machine gathers what is known of a machine itself: this one, or the one that
 // a recording shows. There are no facts where the sources are texts.
-func (s source) machine(ctx context.Context, opts checks.Options) gathered {
-	var host *checks.Host
+func (s source) machine(ctx context.Context, opts gather.Options) gathered {
+	var h *host.Host
 	var f *facts.Facts
 	var err error
 	switch {
 	case len(s.from) == 0:
-		host = checks.Live()
+		h = host.Live()
 	case strings.HasPrefix(s.from[0], examplePrefix):
-		host, f, err = openExample(s.from[0])
+		h, f, err = openExample(s.from[0])
 	case len(s.from) == 1 && s.isRecording(ctx, s.from[0]):
-		host, f, err = s.openRecording(ctx, s.from[0])
+		h, f, err = s.openRecording(ctx, s.from[0])
 	default:
 		return gathered{}
 	}
 	if err != nil || f != nil {
 		return gathered{facts: f, err: err}
 	}
-	f, took := checks.Gather(ctx, host, opts)
+	f, took := checks.Gather(ctx, h, opts)
 	return gathered{facts: f, took: took, err: context.Cause(ctx)}
 }
 
 // openExample opens a recording that comes with gpudoctor.
-func openExample(from string) (*checks.Host, *facts.Facts, error) {
+func openExample(from string) (*host.Host, *facts.Facts, error) {
 	name := strings.TrimPrefix(from, examplePrefix)
 	raw, err := fixtures.Example(name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read example %s: %w", name, err)
 	}
-	return checks.Open(from, bytes.NewReader(raw))
+	return recorded.Open(from, bytes.NewReader(raw))
 }
 
 // isRecording reports whether a file is one of gpudoctor's own. Files of /proc,
@@ -189,27 +192,27 @@ func (s source) isRecording(ctx context.Context, path string) bool {
 		defer f.Close() //nolint:errcheck // It was only read.
 		head := make([]byte, 1024)
 		n, _ := io.ReadFull(f, head)
-		return checks.IsRecording(head[:n]), nil
+		return recorded.IsRecording(head[:n]), nil
 	})
 	return is && err == nil // Why it cannot be read is found when it is read.
 }
 
 // openRecording opens a snapshot or a facts file.
-func (s source) openRecording(ctx context.Context, path string) (*checks.Host, *facts.Facts, error) {
+func (s source) openRecording(ctx context.Context, path string) (*host.Host, *facts.Facts, error) {
 	f, err := files.Within(ctx, deadline.Silence, func() (files.File, error) { return s.files().Open(path) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	r := files.NewReader(ctx, f, deadline.Silence, f.Close)
 	defer r.Close()
-	host, doc, err := checks.Open(path, r)
+	h, doc, err := recorded.Open(path, r)
 	switch {
-	case errors.Is(err, checks.ErrNewer):
+	case errors.Is(err, recorded.ErrNewer):
 		return nil, nil, hinted(err, "a newer gpudoctor wrote it: update this one")
 	case err != nil:
 		return nil, nil, hinted(err, takesTexts)
 	}
-	return host, doc, nil
+	return h, doc, nil
 }
 
 // check refuses sources that do not go together or cannot be read, before any

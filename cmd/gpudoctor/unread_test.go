@@ -12,9 +12,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 )
 
 // dead is a file system in which files named dead never answer, as on a network
@@ -67,7 +67,7 @@ func TestDeadShare(t *testing.T) {
 		t.Errorf("opened: %v", err)
 	}
 	both := source{from: []string{log, share}, system: system}
-	g := gather(t.Context(), both, checks.Options{Whole: 4 * time.Second})
+	g := collect(t.Context(), both, gather.Options{Whole: 4 * time.Second})
 	if g.err != nil {
 		t.Fatal(g.err)
 	}

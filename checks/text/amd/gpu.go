@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
@@ -58,7 +57,7 @@ func gpuSetIndex(s *parse.Sink, g *facts.GPU, index int) {
 // print the id alone: its needs differ from those of a Radeon card. It is empty for
 // all others.
 func gpuInstinct(id string) string {
-	if model := checks.AMDModel(strings.ToLower(id)); strings.HasPrefix(model, "AMD Instinct") {
+	if model := data.GPUModelByID(strings.ToLower(id)).Name; strings.HasPrefix(model, "AMD Instinct") {
 		return model
 	}
 	return ""

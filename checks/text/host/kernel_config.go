@@ -1,9 +1,9 @@
 package host
 
 import (
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/system"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -16,7 +16,7 @@ var kernelConfigKind = &parse.Kind{
 	Gives:   []string{"gpus"},
 	Anchors: []string{"CONFIG_HSA_AMD", "CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY"},
 	Line: func(s *parse.Sink, l parse.Line) bool {
-		name, value, ok := checks.KernelOption(kernelConfigFile.ReplaceAllString(l.Text, ""))
+		name, value, ok := system.KernelOption(kernelConfigFile.ReplaceAllString(l.Text, ""))
 		if !ok {
 			return false
 		}

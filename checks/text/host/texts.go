@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -348,13 +349,13 @@ func sysfsValue(s *parse.Sink, groups iommuGroups, l parse.Line, path, value str
 		}
 		*map[string]*string{"class": &d.Class, "vendor": &d.Vendor, "device": &d.Device}[m[2]] = value
 	case "current_link_speed":
-		link().SpeedGTs = checks.LinkSpeed(value)
+		link().SpeedGTs = pci.LinkSpeed(value)
 	case "max_link_speed":
-		link().MaxSpeedGTs = checks.LinkSpeed(value)
+		link().MaxSpeedGTs = pci.LinkSpeed(value)
 	case "current_link_width":
-		link().Width = checks.LinkWidth(value)
+		link().Width = pci.LinkWidth(value)
 	case "max_link_width":
-		link().MaxWidth = checks.LinkWidth(value)
+		link().MaxWidth = pci.LinkWidth(value)
 	default:
 		return false
 	}

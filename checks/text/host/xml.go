@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -197,7 +197,7 @@ func (r *topology) pci(e *xmlElement, a map[string]string, l parse.Line) {
 	}
 	// The speed and width are max_link_speed and max_link_width (xml.cc,
 	// ncclTopoGetXmlFromSys).
-	if speed, width := checks.LinkSpeed(a["link_speed"]), checks.LinkWidth(a["link_width"]); d.Link == nil && speed > 0 && width > 0 {
+	if speed, width := pci.LinkSpeed(a["link_speed"]), pci.LinkWidth(a["link_width"]); d.Link == nil && speed > 0 && width > 0 {
 		d.Link = &facts.PCIeLink{MaxSpeedGTs: speed, MaxWidth: width, Source: fmt.Sprintf("%s:%d", r.s.Source(), l.Number)}
 	}
 }
@@ -228,7 +228,7 @@ func (r *topology) gpu(a map[string]string, l parse.Line) {
 		return
 	}
 	d, g := r.s.Device(address, l), r.s.GPU(address, l)
-	g.Vendor, g.InPCI = cmp.Or(g.Vendor, checks.VendorName(d.Vendor)), true
+	g.Vendor, g.InPCI = cmp.Or(g.Vendor, pci.VendorName(d.Vendor)), true
 	if dev := parse.Optional(a["dev"]); dev != nil && g.Index == nil && *dev >= 0 {
 		g.Index = dev
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/container"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -233,7 +233,7 @@ var processKind = &parse.Kind{
 			if err != nil || s.Container().Capabilities != nil {
 				return false
 			}
-			s.Container().Capabilities = append([]string{}, checks.CapabilityNames(mask)...)
+			s.Container().Capabilities = append([]string{}, container.CapabilityNames(mask)...)
 			s.Told("container.capabilities", s.Container().Capabilities, l)
 			return true
 		}

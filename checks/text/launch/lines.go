@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -310,7 +310,7 @@ func environmentSettings(line string) [][2]string {
 	if pairs := environmentJSONPair.FindAllStringSubmatch(line, parse.MaxEntries); pairs != nil {
 		var settings [][2]string
 		for _, m := range pairs {
-			if checks.SteersCommunication(m[1]) {
+			if env.SteersCommunication(m[1]) {
 				settings = append(settings, [2]string{m[1], m[2]})
 			}
 		}
@@ -318,7 +318,7 @@ func environmentSettings(line string) [][2]string {
 	}
 	for _, form := range []*lazy.Regexp{environmentPython, environmentDocker, environmentSet, environmentJSON} {
 		if m := form.FindStringSubmatch(line); m != nil {
-			if !checks.SteersCommunication(m[1]) {
+			if !env.SteersCommunication(m[1]) {
 				return nil
 			}
 			return [][2]string{{m[1], strings.Trim(strings.TrimSpace(m[2]), `"'`)}}
@@ -361,7 +361,7 @@ func environmentSettings(line string) [][2]string {
 		settings = [][2]string{{name, value}}
 	}
 	return slices.DeleteFunc(settings, func(v [2]string) bool {
-		return !checks.SteersCommunication(v[0]) || strings.HasPrefix(v[1], "$") || strings.Contains(v[1], "${"+v[0])
+		return !env.SteersCommunication(v[0]) || strings.HasPrefix(v[1], "$") || strings.Contains(v[1], "${"+v[0])
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -226,7 +226,7 @@ func (w *yamlWalk) visit(n *yaml.Node, c yamlContext) {
 			c.nodes = yamlReplicas(child)
 		}
 	}
-	if name := yamlText(m["name"]); m["value"] != nil && checks.SteersCommunication(name) { // An entry of a container's env.
+	if name := yamlText(m["name"]); m["value"] != nil && env.SteersCommunication(name) { // An entry of a container's env.
 		w.sink.Variable(name, escape.Printable(yamlText(m["value"]), maxValue), w.at(m["name"]))
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
 // join makes one document of what several texts told: GPUs that one text knows
@@ -64,7 +65,7 @@ func (s *Sink) nameGPUs() {
 	if len(addressOf) == 0 {
 		var shown []string
 		for _, address := range s.Addresses() {
-			if d := s.devices[address]; checks.IsGPU(d) && (unnamed[0].Vendor == "" || checks.VendorName(d.Vendor) == unnamed[0].Vendor) {
+			if d := s.devices[address]; pci.IsGPU(d) && (unnamed[0].Vendor == "" || pci.VendorName(d.Vendor) == unnamed[0].Vendor) {
 				shown = append(shown, address)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
@@ -226,7 +226,7 @@ func (s *Sink) NUMANode(id int, cpus string, l Line) *facts.NUMANode {
 // Variable notes a setting that is in force for the job. The first value of a
 // name counts as effective; another one that differs is listed beside it.
 func (s *Sink) Variable(name, value string, l Line) {
-	if !checks.SteersCommunication(name) {
+	if !env.SteersCommunication(name) {
 		return
 	}
 	if s.Facts.Env == nil {

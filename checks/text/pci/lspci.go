@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -290,7 +290,7 @@ func lspciSet(text string) []string {
 	var on []string
 	for word := range strings.FieldsSeq(text) {
 		name, sign := word[:len(word)-1], word[len(word)-1]
-		if !slices.Contains(checks.ACSNames(), name) {
+		if !slices.Contains(pci.ACSNames(), name) {
 			continue
 		}
 		if on == nil {
@@ -306,7 +306,7 @@ func lspciSet(text string) []string {
 // lspciWord is the control word of some ACS controls.
 func lspciWord(on []string) int {
 	word := 0
-	for bit, name := range checks.ACSNames() {
+	for bit, name := range pci.ACSNames() {
 		if slices.Contains(on, name) {
 			word |= 1 << bit
 		}
@@ -365,7 +365,7 @@ var lspciModel = lazy.New(`^(?:NVIDIA|nVidia) Corporation \w+ \[([^\]:]{3,64})\]
 // brackets.
 func lspciGPUName(s *parse.Sink, d *facts.PCIDevice, rest string, l parse.Line) {
 	m := lspciModel.FindStringSubmatch(rest)
-	if m == nil || !checks.IsGPU(d) {
+	if m == nil || !pci.IsGPU(d) {
 		return
 	}
 	if g := s.GPU(d.Address, l); g.Name == "" {
@@ -477,8 +477,8 @@ func (d *lspciDevice) capabilities(text string) {
 		d.far = true
 	}
 	if strings.HasPrefix(m[2], "Express") {
-		if e := lspciExpress.FindStringSubmatch(m[2]); e != nil && checks.PortType(e[1]) != "" {
-			d.PortType = checks.PortType(e[1])
+		if e := lspciExpress.FindStringSubmatch(m[2]); e != nil && pci.PortType(e[1]) != "" {
+			d.PortType = pci.PortType(e[1])
 		}
 	}
 }
@@ -491,7 +491,7 @@ func (d *lspciDevice) link(s *parse.Sink, l parse.Line, name, value string) {
 	if d.Link == nil {
 		d.Link = &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)}
 	}
-	speed, width := checks.LinkSpeed(m[1]), checks.LinkWidth(m[2])
+	speed, width := pci.LinkSpeed(m[1]), pci.LinkWidth(m[2])
 	if name == "LnkCap" {
 		d.Link.MaxSpeedGTs, d.Link.MaxWidth = speed, width
 		return
@@ -637,7 +637,7 @@ func lspciFinish(s *parse.Sink, t *tree, devices []*lspciDevice, prompt string) 
 
 // decode reads a dump of config space.
 func (d *lspciDevice) decode() {
-	checks.ReadConfig(d.PCIDevice, d.hex)
+	pci.ReadConfig(d.PCIDevice, d.hex)
 	if len(d.hex) < 64 || d.OffBus {
 		return
 	}

@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -30,7 +30,7 @@ var setpciKind = &parse.Kind{
 		for range setpciLooped(in) {
 			l, _ := in.Next()
 			if word, err := strconv.ParseUint(strings.TrimSpace(l.Text), 16, 16); err == nil && word != 0xffff {
-				lspciPortless(s, l, append([]string{}, checks.ACSWord(int(word))...))
+				lspciPortless(s, l, append([]string{}, pci.ACSWord(int(word))...))
 			}
 		}
 		for {
@@ -45,7 +45,7 @@ var setpciKind = &parse.Kind{
 			in.Next()
 			d := s.Device(address, l)
 			if d.ACS == nil {
-				on := checks.ACSWord(word)
+				on := pci.ACSWord(word)
 				d.ACS = &facts.ACS{Capability: on, Control: on, ControlWord: word}
 			}
 		}

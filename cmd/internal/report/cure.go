@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -25,7 +26,7 @@ func (t *text) cure(number int, margin string, g group) {
 	}
 	for _, l := range c.lead {
 		if l.label == "or" && c.has("now") && !t.style.Verbose {
-			t.pointer(margin, l.label, l.advice.Title+" ("+Effort(l.advice.Needs, l.advice.Lasts)+"):", "gpudoctor explain "+l.advice.ID())
+			t.pointer(margin, l.label, l.advice.Title+" ("+apply.Effort(l.advice.Needs, l.advice.Lasts)+"):", "gpudoctor explain "+l.advice.ID())
 		} else {
 			t.advice(number, margin, l.label, l.advice)
 		}
@@ -66,26 +67,26 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 	if number != unnumbered {
 		t.shown[key] = number
 	}
-	primary, others := instructions(a.Apply, t.d.runs)
+	primary, others := apply.Instructions(a.Apply, t.d.runs)
 	if t.style.Verbose {
 		primary = append(primary, others...)
 	} else if len(primary) > 1 {
 		// Beside what can be typed, the steps are remarks.
-		primary = slices.DeleteFunc(primary, func(i instruction) bool { return i.where == byHand })
+		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.ByHand })
 	}
 	lead := t.paint(green, pad(label, labelWidth))
 	n, hidden := 0, 0
 	for _, i := range primary {
 		where := ""
-		if i.where != "" {
-			where = i.where + ": "
+		if i.Where != "" {
+			where = i.Where + ": "
 		}
-		for _, l := range i.lines {
+		for _, l := range i.Lines {
 			if n >= maxLines && !t.style.Verbose {
 				hidden++
 				continue
 			}
-			t.step(margin, lead, where+t.clean(l), i.where == byHand)
+			t.step(margin, lead, where+t.clean(l), i.Where == apply.ByHand)
 			lead, where = strings.Repeat(" ", labelWidth), strings.Repeat(" ", len(where))
 			n++
 		}
@@ -97,9 +98,9 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 	if hidden > 0 {
 		t.wrapped(inner, yellow, fmt.Sprintf("and %d more lines, which are as needed (--verbose)", hidden))
 	}
-	about := Effort(a.Needs, a.Lasts)
+	about := apply.Effort(a.Needs, a.Lasts)
 	t.wrapped(inner, dim, t.clean(about))
-	if p := proof(a.Proof); p != "" {
+	if p := apply.Proof(a.Proof); p != "" {
 		t.wrapped(inner, green, t.clean(p))
 	}
 	switch {

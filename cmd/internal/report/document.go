@@ -10,6 +10,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -233,7 +235,7 @@ func New(in Input) *Document {
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
 		Host:          newHost(in.Facts),
-		Findings:      withOrigins(whole(in.Verdict.Findings), in.Facts),
+		Findings:      origin.Fill(whole(in.Verdict.Findings), in.Facts),
 		Advice:        wholeAdvice(in.Advice),
 		Passed:        list(slices.Sorted(slices.Values(in.Verdict.Passed))),
 		Skipped:       skippedOf(in.Verdict.Skipped),
@@ -246,7 +248,7 @@ func New(in Input) *Document {
 		textsOnly:     in.TextsOnly,
 		probed:        in.Probed,
 		only:          len(in.Only),
-		runs:          runsBy(in.Facts),
+		runs:          apply.RunsBy(in.Facts),
 		recheck:       in.Recheck,
 		Withheld:      in.Withheld,
 	}

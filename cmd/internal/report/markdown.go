@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
@@ -241,7 +242,7 @@ func (m *markdown) advice() {
 			label = "now"
 		}
 		m.put("### %d. %s: %s\n", i+1, label, inline(a.Title))
-		m.put("%s: %s. %s\n", code(a.ID()), inline(Effort(a.Needs, a.Lasts)), inline(a.Description))
+		m.put("%s: %s. %s\n", code(a.ID()), inline(apply.Effort(a.Needs, a.Lasts)), inline(a.Description))
 		var cures []string
 		for _, c := range a.Cures {
 			cures = append(cures, code(c.Rule)+" ("+code(c.Subject)+")")
@@ -249,7 +250,7 @@ func (m *markdown) advice() {
 		if len(cures) > 0 {
 			m.put("Cures %s. Why here: %s\n", strings.Join(cures, ", "), inline(a.Why))
 		}
-		if p := proof(a.Proof); p != "" {
+		if p := apply.Proof(a.Proof); p != "" {
 			m.put("**%s**\n", inline(p))
 		}
 		if a.Cost != "" {
@@ -258,7 +259,7 @@ func (m *markdown) advice() {
 		if a.Caution != "" {
 			m.put("**Caution:** %s\n", inline(a.Caution))
 		}
-		primary, others := instructions(a.Apply, m.d.runs)
+		primary, others := apply.Instructions(a.Apply, m.d.runs)
 		for _, i := range append(primary, others...) {
 			m.instruction(i)
 		}
@@ -280,7 +281,7 @@ func (m *markdown) told(label, text string) {
 	}
 	if command.MatchString(text) {
 		m.put("%s:\n", label)
-		m.fenced("sh", block(text))
+		m.fenced("sh", apply.Block(text))
 		return
 	}
 	m.put("%s: %s\n", label, inline(text))
@@ -291,18 +292,18 @@ func (m *markdown) told(label, text string) {
 var command = lazy.New(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( ([A-Za-z0-9_./:=,@%+-]+|'[^']*'))?)*)$`)
 
 // instruction writes what to type, or the steps that a person takes.
-func (m *markdown) instruction(i instruction) {
-	if i.language == "" {
-		for n, l := range i.lines {
+func (m *markdown) instruction(i apply.Instruction) {
+	if i.Language == "" {
+		for n, l := range i.Lines {
 			m.put("%d. %s", n+1, inline(l))
 		}
 		m.put("")
 		return
 	}
-	if i.where != "" {
-		m.put("%s:\n", i.where)
+	if i.Where != "" {
+		m.put("%s:\n", i.Where)
 	}
-	m.fenced(i.language, i.lines)
+	m.fenced(i.Language, i.Lines)
 }
 
 // fenced writes lines as they are, in a fence that none of them can close.

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
 )
 
 // Redaction says what in a report stand-ins took the place of.
@@ -19,25 +19,25 @@ const (
 // identifies a machine, its users and their work. They are those that the facts
 // have when they are redacted by themselves.
 func (d *Document) Redact() *Document {
-	r := checks.NewRedactor()
-	checks.Redact(r, d.facts)
+	r := recorded.NewRedactor()
+	recorded.Redact(r, d.facts)
 	return d.redact(r, RedactedNames)
 }
 
 // WithoutSecrets returns a copy of the report that shows names, and no secrets.
 func (d *Document) WithoutSecrets() *Document {
-	return d.redact(checks.NewSecretsRedactor(), RedactedSecrets)
+	return d.redact(recorded.NewSecretsRedactor(), RedactedSecrets)
 }
 
-func (d *Document) redact(r *checks.Redactor, what Redaction) *Document {
-	out := checks.Redact(r, d)
+func (d *Document) redact(r *recorded.Redactor, what Redaction) *Document {
+	out := recorded.Redact(r, d)
 	out.Redacted = what
 	// What is no field of the JSON document.
-	out.Host.parts = checks.Redact(r, d.Host.parts)
-	out.recheck = checks.Redact(r, d.recheck)
-	out.runs = checks.Redact(r, d.runs)
+	out.Host.parts = recorded.Redact(r, d.Host.parts)
+	out.recheck = recorded.Redact(r, d.recheck)
+	out.runs = recorded.Redact(r, d.runs)
 	for i, reason := range d.Verdict.Reasons {
-		out.Verdict.Reasons[i].short = checks.Redact(r, reason.short)
+		out.Verdict.Reasons[i].short = recorded.Redact(r, reason.short)
 	}
 	return out
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -395,38 +394,6 @@ func FuzzPrintable(f *testing.F) {
 	})
 }
 
-func TestInstructionsOfEveryKind(t *testing.T) {
-	apply := remedies.Apply{
-		Environment: map[string]string{"B": "2", "A": "1"}, Unset: []string{"C"},
-		Edits: []remedies.Edit{{Place: remedies.Place{Kind: "file", File: "/etc/nccl.conf", Line: 3}, Remove: "D=1"}}, KernelCommandLine: []string{"iommu=pt", "amd_iommu=on"},
-		Docker: []string{"--shm-size=16g"}, Kubernetes: "a:\n  b: c\n", Slurm: []string{"PropagateResourceLimitsExcept=MEMLOCK"},
-		Sysctl: map[string]string{"kernel.numa_balancing": "0"}, Modprobe: []string{"options nvidia a=b"}, Commands: []string{"one", "two"}, Steps: []string{"Open the lid."},
-	}
-	primary, others := instructions(apply, "")
-	want := []instruction{
-		{"", "sh", []string{"export A=1", "export B=2", "unset C"}},
-		{"until the next boot", "sh", []string{"one", "two", "sysctl -w kernel.numa_balancing=0"}},
-		{"sysctl.d", "text", []string{"kernel.numa_balancing = 0"}},
-		{"edit", "text", []string{"remove D=1 from /etc/nccl.conf, line 3"}},
-		{"kernel command line", "text", []string{"iommu=pt amd_iommu=on"}},
-		{"modprobe.d", "text", []string{"options nvidia a=b"}},
-		{"by hand", "", []string{"Open the lid."}},
-	}
-	if diff := cmp.Diff(want, primary, cmp.AllowUnexported(instruction{})); diff != "" {
-		t.Errorf("primary (-want +got):\n%s", diff)
-	}
-	var where []string
-	for _, i := range others {
-		where = append(where, i.where)
-	}
-	if want := []string{"docker run", "Slurm", "Kubernetes"}; !slices.Equal(where, want) {
-		t.Errorf("others: got %q, want %q", where, want)
-	}
-	if only, _ := instructions(remedies.Apply{Docker: []string{"--ipc=host"}}, ""); len(only) != 1 || only[0].lines[0] != "--ipc=host" {
-		t.Errorf("a remedy for Docker alone: got %v", only)
-	}
-}
-
 func TestFormats(t *testing.T) {
 	for file, want := range map[string]string{"a.txt": "text", "dir.d/b.json": "json", "c.MD": "markdown", "d.pdf": "", "e": ""} {
 		f, ok := FormatOf(file)
@@ -438,22 +405,5 @@ func TestFormats(t *testing.T) {
 		if _, ok := FormatNamed(name); !ok {
 			t.Errorf("FormatNamed(%q) finds nothing", name)
 		}
-	}
-}
-
-// TestInstructionsWhereTheJobRuns holds that what starts the job comes first.
-func TestInstructionsWhereTheJobRuns(t *testing.T) {
-	apply := remedies.Apply{Docker: []string{"--ipc=host"}, Slurm: []string{"srun"}, Kubernetes: "hostIPC: true"}
-	for runs, want := range map[string]string{"": "docker run", "Kubernetes": "Kubernetes", "Slurm": "Slurm", "mpirun": "docker run"} {
-		if primary, _ := instructions(apply, runs); primary[0].where != want {
-			t.Errorf("%q: %s comes first, want %s", runs, primary[0].where, want)
-		}
-	}
-	pod := &facts.Facts{Launches: []facts.Launch{{Kind: "command"}, {Kind: "kubernetes"}}}
-	if got := runsBy(pod); got != "Kubernetes" {
-		t.Errorf("a pod runs by %q", got)
-	}
-	if got := runsBy(&facts.Facts{Container: &facts.ContainerFacts{Runtime: "podman"}}); got != "docker run" {
-		t.Errorf("podman runs by %q", got)
 	}
 }

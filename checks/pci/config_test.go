@@ -1,4 +1,4 @@
-package checks
+package pci
 
 import (
 	"math"
@@ -253,5 +253,26 @@ func BenchmarkConfig(b *testing.B) {
 	for b.Loop() {
 		var d facts.PCIDevice
 		readConfig(&d, config)
+	}
+}
+
+func TestParsePCIPath(t *testing.T) {
+	tests := []struct {
+		path      string
+		root      string
+		ancestors []string
+	}{
+		{"/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0", "pci0000:00", []string{"0000:00:01.0"}},
+		{"/sys/devices/pci0000:00/0000:00:06.0", "pci0000:00", nil},
+		{"/sys/devices/LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/MSFT1000:00/5620e0c7-0001/pci0001:00/0001:00:00.0", "pci0001:00", nil},
+		{"/sys/devices/platform/soc/40000000.pcie/pci0000:00/0000:00:00.0/0000:01:00.0", "pci0000:00", []string{"0000:00:00.0"}},
+		{"/sys/devices/pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:01.0/10000:e1:00.0", "pci0000:00", []string{"0000:00:0e.0", "10000:e0:01.0"}},
+		{"/sys/bus/pci/devices/0000:01:00.0", "", nil},
+	}
+	for _, test := range tests {
+		root, ancestors := parsePath(test.path)
+		if root != test.root || !slices.Equal(ancestors, test.ancestors) {
+			t.Errorf("%s: %q %q, want %q %q", test.path, root, ancestors, test.root, test.ancestors)
+		}
 	}
 }

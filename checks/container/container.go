@@ -1,4 +1,6 @@
-package checks
+// Package container reads the walls around the process: namespaces, mounts, cgroups,
+// capabilities, limits and device nodes.
+package container
 
 import (
 	"bytes"
@@ -16,12 +18,17 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/system"
 )
 
-var containerCheck = &Check{
+// Check is the check of the section "container".
+var Check = &gather.Check{
 	Name: "container",
 	Doc: `what surrounds this process: container, limits, devices
 
@@ -31,15 +38,15 @@ says in /proc/driver/nvidia/gpus, and /sys/fs/cgroup. Whether this is a
 container is decided by several signs together; none alone is proof.
 get_mempolicy and mlock are really called.`,
 	After:  []string{"pci"},
-	Gather: gatherContainer,
+	Gather: collect,
 }
 
 // maxNodes bounds the device nodes that are reported.
 const maxNodes = 1024
 
-func gatherContainer(ctx context.Context, g *Gathering) error {
-	c := &containerReader{g: g, h: g.Host}
-	mounts, err := readMounts(g.Host)
+func collect(ctx context.Context, g *gather.Gathering) error {
+	c := &reader{g: g, h: g.Host}
+	mounts, err := ReadMounts(g.Host)
 	if err != nil {
 		c.unknown("shm", err)
 	}
@@ -61,10 +68,10 @@ func gatherContainer(ctx context.Context, g *Gathering) error {
 	return nil
 }
 
-// containerReader fills in the section part by part.
-type containerReader struct {
-	g *Gathering
-	h *Host
+// reader fills in the section part by part.
+type reader struct {
+	g *gather.Gathering
+	h *host.Host
 	f facts.ContainerFacts
 	// mounts is nil when they could not be read.
 	mounts []*mountinfo.Info
@@ -72,12 +79,12 @@ type containerReader struct {
 	devices []string
 }
 
-func (c *containerReader) unknown(fact string, err error) {
-	c.g.Unknown("container", fact, err.Error(), hintFor(err))
+func (c *reader) unknown(fact string, err error) {
+	c.g.Unknown("container", fact, err.Error(), gather.HintFor(err))
 }
 
-// readMounts returns the mounts that this process sees.
-func readMounts(h *Host) ([]*mountinfo.Info, error) {
+// ReadMounts returns the mounts that this process sees.
+func ReadMounts(h *host.Host) ([]*mountinfo.Info, error) {
 	const file = "/proc/self/mountinfo"
 	b, err := h.Read(file)
 	if err != nil {
@@ -125,7 +132,7 @@ const (
 	initialPID  = "pid:[4026531836]"  // 0xEFFFFFFC
 )
 
-func (c *containerReader) readNamespaces() {
+func (c *reader) readNamespaces() {
 	private := func(name, initial, fact string) *bool {
 		link, err := c.h.Link("/proc/self/ns/" + name)
 		if err != nil {
@@ -144,7 +151,7 @@ func (c *containerReader) readNamespaces() {
 	c.f.PrivateUser = private("user", initialUser, "private_user")
 }
 
-func (c *containerReader) readStatus() {
+func (c *reader) readStatus() {
 	b, err := c.h.Read("/proc/self/status")
 	if err != nil {
 		c.unknown("capabilities", err)
@@ -157,7 +164,7 @@ func (c *containerReader) readStatus() {
 		switch key {
 		case "CapEff":
 			if mask, err := strconv.ParseUint(value, 16, 64); err == nil {
-				c.f.Capabilities = capabilityNames(mask)
+				c.f.Capabilities = CapabilityNames(mask)
 			}
 		case "Seccomp": // SECCOMP_MODE_*, include/uapi/linux/seccomp.h.
 			if n, err := strconv.Atoi(value); err == nil && n >= 0 && n <= 2 {
@@ -181,8 +188,8 @@ var capabilities = [...]string{
 	"CHECKPOINT_RESTORE",
 }
 
-// capabilityNames names the bits that are set; one without a name is CAP_n.
-func capabilityNames(mask uint64) []string {
+// CapabilityNames names the bits that are set; one without a name is CAP_n.
+func CapabilityNames(mask uint64) []string {
 	names := []string{}
 	for bit := range 64 {
 		switch {
@@ -197,7 +204,7 @@ func capabilityNames(mask uint64) []string {
 }
 
 // readProcess asks for limits and for the calls that a filter may refuse.
-func (c *containerReader) readProcess(ctx context.Context) {
+func (c *reader) readProcess(ctx context.Context) {
 	var limits map[string]machine.Limit
 	if err := c.h.Ask(ctx, machine.AskLimits, &limits); err != nil {
 		c.unknown("memlock_soft_bytes", err)
@@ -215,11 +222,11 @@ func (c *containerReader) readProcess(ctx context.Context) {
 	if err := c.h.Ask(ctx, machine.AskSyscalls, &calls); err != nil {
 		c.unknown("get_mempolicy", err)
 	}
-	c.f.GetMempolicy = escape.Printable(calls["get_mempolicy"], maxShown)
-	c.f.Mlock = escape.Printable(calls["mlock"], maxShown)
+	c.f.GetMempolicy = escape.Printable(calls["get_mempolicy"], gather.MaxShown)
+	c.f.Mlock = escape.Printable(calls["mlock"], gather.MaxShown)
 }
 
-func (c *containerReader) readShm(ctx context.Context) {
+func (c *reader) readShm(ctx context.Context) {
 	const shm = "/dev/shm"
 	if c.mounts == nil {
 		return // Noted already.
@@ -240,13 +247,13 @@ func (c *containerReader) readShm(ctx context.Context) {
 		return
 	}
 	c.f.SHM = &facts.FileSystem{
-		Path: shm, Type: escape.Printable(m.FSType, maxShown),
+		Path: shm, Type: escape.Printable(m.FSType, gather.MaxShown),
 		SizeBytes: size.SizeBytes, UsedBytes: max(0, size.SizeBytes-size.FreeBytes), FreeBytes: size.FreeBytes,
 		ReadOnly: size.ReadOnly || isReadOnly(m),
 	}
 }
 
-func (c *containerReader) readSys() {
+func (c *reader) readSys() {
 	if c.mounts != nil {
 		m := mountAt(c.mounts, "/sys")
 		mounted := m != nil && m.FSType == "sysfs"
@@ -267,7 +274,7 @@ func (c *containerReader) readSys() {
 
 // readNodes lists the nodes of GPUs and RDMA devices, and tries what this
 // process may do with them.
-func (c *containerReader) readNodes(ctx context.Context) {
+func (c *reader) readNodes(ctx context.Context) {
 	names, err := c.h.Dir("/dev")
 	if err != nil {
 		c.unknown("device_nodes", err)
@@ -301,7 +308,7 @@ func (c *containerReader) readNodes(ctx context.Context) {
 		if err := c.h.Ask(ctx, machine.AskAccess+p, &access); err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("access of %s: %w", p, err))
 		}
-		nodes[i] = facts.DeviceNode{Path: p, Access: escape.Printable(access, maxShown)}
+		nodes[i] = facts.DeviceNode{Path: p, Access: escape.Printable(access, gather.MaxShown)}
 		var owner machine.Owner
 		if !grouped(p) || c.h.Ask(ctx, machine.AskOwner+p, &owner) != nil {
 			continue // The number of a group helps only with those that a group gives access to.
@@ -324,7 +331,7 @@ func grouped(node string) bool {
 }
 
 // nodesAt returns a node's path, or those in a folder.
-func (c *containerReader) nodesAt(at string) []string {
+func (c *reader) nodesAt(at string) []string {
 	info, err := c.h.Stat(at)
 	if err != nil || !info.Mode.IsDir() {
 		return []string{at}
@@ -346,7 +353,7 @@ func (c *containerReader) nodesAt(at string) []string {
 
 // readDriver lists the GPUs that the NVIDIA kernel driver knows. In a
 // container that got some of a host's GPUs it may list those of the host.
-func (c *containerReader) readDriver() {
+func (c *reader) readDriver() {
 	const folder = "/proc/driver/nvidia/gpus"
 	names, err := c.h.Dir(folder)
 	if err != nil {
@@ -386,7 +393,7 @@ func parseGPUInformation(b []byte) facts.DriverDevice {
 		value = strings.TrimSpace(value)
 		switch strings.TrimSpace(key) {
 		case "Model":
-			d.Model = escape.Printable(value, maxShown)
+			d.Model = escape.Printable(value, gather.MaxShown)
 		case "Bus Location":
 			d.Address = facts.Address(value)
 		case "Device Minor":
@@ -427,7 +434,7 @@ func parseCgroup(b []byte) []cgroupPath {
 
 // readCgroup returns the limits of this process's control group; nil when
 // there is none to be seen.
-func readCgroup(h *Host, mounts []*mountinfo.Info) *facts.Cgroup {
+func readCgroup(h *host.Host, mounts []*mountinfo.Info) *facts.Cgroup {
 	b, err := h.Read("/proc/self/cgroup")
 	if err != nil {
 		return nil
@@ -492,7 +499,7 @@ func cgroupFolders(paths []cgroupPath, controller string, m *mountinfo.Info) []s
 
 // lowestLimit returns the smallest limit in force: each group above limits
 // those below it. -1 is none, nil that no group shows one.
-func lowestLimit(h *Host, folders []string, file string) *int64 {
+func lowestLimit(h *host.Host, folders []string, file string) *int64 {
 	// Version 1 writes "none" as the largest multiple of a page: 4 KiB on
 	// amd64, 64 KiB on some arm64 (PAGE_COUNTER_MAX,
 	// include/linux/page_counter.h).
@@ -518,10 +525,10 @@ func lowestLimit(h *Host, folders []string, file string) *int64 {
 }
 
 // nearest returns the content of a file in the first folder that has it.
-func nearest(h *Host, folders []string, file string) string {
+func nearest(h *host.Host, folders []string, file string) string {
 	for _, folder := range folders {
 		if s, err := h.Text(path.Join(folder, file)); err == nil && s != "" {
-			return escape.Printable(s, maxShown)
+			return escape.Printable(s, gather.MaxShown)
 		}
 	}
 	return ""
@@ -541,7 +548,7 @@ type sign struct {
 var runtimes = []string{"gvisor", "apptainer", "enroot", "kubernetes", "podman", "docker", "lxc", "containerd", "other"}
 
 // decideInside weighs the signs of a container.
-func (c *containerReader) decideInside(ctx context.Context) {
+func (c *reader) decideInside(ctx context.Context) {
 	signs := slices.Concat(c.signsOfEnvironment(ctx), c.signsOfFiles(), c.signsOfMounts(), c.signsOfCgroup())
 	sure := slices.ContainsFunc(signs, func(s sign) bool { return s.sure })
 	layered, rootKnown := c.layeredRoot()
@@ -575,16 +582,16 @@ func (c *containerReader) decideInside(ctx context.Context) {
 }
 
 // note lists the evidence.
-func (c *containerReader) note(signs []sign) {
+func (c *reader) note(signs []sign) {
 	seen := make(map[string]bool)
 	for _, s := range signs {
-		seen[escape.Printable(s.evidence, maxShown)] = true
+		seen[escape.Printable(s.evidence, gather.MaxShown)] = true
 	}
 	c.f.Evidence = slices.Sorted(maps.Keys(seen))
 }
 
-func (c *containerReader) signsOfEnvironment(ctx context.Context) []sign {
-	env, err := environment(ctx, c.h)
+func (c *reader) signsOfEnvironment(ctx context.Context) []sign {
+	env, err := env.Environment(ctx, c.h)
 	if err != nil {
 		return nil // The check env says so.
 	}
@@ -615,7 +622,7 @@ func (c *containerReader) signsOfEnvironment(ctx context.Context) []sign {
 	return signs
 }
 
-func (c *containerReader) signsOfFiles() []sign {
+func (c *reader) signsOfFiles() []sign {
 	var signs []sign
 	for _, known := range []sign{
 		{"/.dockerenv", "docker", false},
@@ -627,7 +634,7 @@ func (c *containerReader) signsOfFiles() []sign {
 			signs = append(signs, known)
 		}
 	}
-	if isGVisor(c.h) {
+	if system.IsGVisor(c.h) {
 		signs = append(signs, sign{"/proc/version", "gvisor", true})
 	}
 	return signs
@@ -649,7 +656,7 @@ var runtimePaths = []struct{ part, runtime string }{
 
 // signsOfMounts looks at the root and at the files that runtimes mount over
 // those of an image.
-func (c *containerReader) signsOfMounts() []sign {
+func (c *reader) signsOfMounts() []sign {
 	var signs []sign
 	for _, at := range []string{"/", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"} {
 		m := mountAt(c.mounts, at)
@@ -672,7 +679,7 @@ func (c *containerReader) signsOfMounts() []sign {
 
 // signsOfCgroup looks at the names of the control groups, which name the
 // runtime unless the group has a namespace of its own.
-func (c *containerReader) signsOfCgroup() []sign {
+func (c *reader) signsOfCgroup() []sign {
 	var signs []sign
 	for _, file := range []string{"/proc/self/cgroup", "/proc/1/cgroup"} {
 		b, err := c.h.Read(file)
@@ -703,7 +710,7 @@ func (c *containerReader) signsOfCgroup() []sign {
 
 // layeredRoot reports whether the root is made of layers, as container
 // runtimes (and live systems) do it, and whether that is known.
-func (c *containerReader) layeredRoot() (layered, known bool) {
+func (c *reader) layeredRoot() (layered, known bool) {
 	m := mountAt(c.mounts, "/")
 	if m == nil {
 		return false, false

@@ -1,4 +1,4 @@
-package checks
+package env
 
 import (
 	"errors"
@@ -11,21 +11,9 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
-
-// gatherOne runs one check over a machine and returns the facts, with what is
-// unknown.
-func gatherOne(t *testing.T, c *Check, m *machine.Memory) *facts.Facts {
-	t.Helper()
-	f := &facts.Facts{Schema: facts.FactsSchema}
-	g := onHost(m, f)
-	if err := c.Gather(t.Context(), g); err != nil {
-		g.Unknown(c.Name, "", err.Error(), hintFor(err))
-	}
-	f.Unknown = g.unknown.list
-	return f
-}
 
 func TestEnvSources(t *testing.T) {
 	tests := []struct {
@@ -132,7 +120,7 @@ func TestEnvSources(t *testing.T) {
 			for name, data := range tt.files {
 				m.AddFile(name, []byte(data))
 			}
-			got := gatherOne(t, envCheck, &m)
+			got := checktest.One(t, Check, &m)
 			if diff := cmp.Diff(&facts.EnvFacts{Variables: tt.want}, got.Env); diff != "" {
 				t.Errorf("env (-want +got):\n%s", diff)
 			}
@@ -147,7 +135,7 @@ func TestEnvUnreadable(t *testing.T) {
 	var m machine.Memory
 	m.Answer(machine.AskEnviron, []string{"HOME=/root"})
 	m.AddError("/etc/nccl.conf", fs.ErrPermission)
-	got := gatherOne(t, envCheck, &m)
+	got := checktest.One(t, Check, &m)
 	want := []facts.Unknown{{Section: "env", Fact: "variables", Reason: "read /etc/nccl.conf: permission denied", Hint: "run as root"}}
 	if diff := cmp.Diff(want, got.Unknown); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)
@@ -155,7 +143,7 @@ func TestEnvUnreadable(t *testing.T) {
 
 	var dark machine.Memory
 	dark.AnswerError(machine.AskEnviron, errors.New("no answer"))
-	if got := gatherOne(t, envCheck, &dark); got.Env != nil || len(got.Unknown) != 1 {
+	if got := checktest.One(t, Check, &dark); got.Env != nil || len(got.Unknown) != 1 {
 		t.Errorf("without an environment: got section %v and unknown %v, want no section and one reason", got.Env, got.Unknown)
 	}
 }
@@ -166,7 +154,7 @@ func FuzzConf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		settings, broken := parseConf(b)
 		for _, s := range settings {
-			if !isVariableName(s.Name) || len(s.Value) > confValue || !utf8.ValidString(s.Value) || s.Line < 1 {
+			if !IsVariableName(s.Name) || len(s.Value) > confValue || !utf8.ValidString(s.Value) || s.Line < 1 {
 				t.Errorf("bad setting %+v", s)
 			}
 			if escape.Printable(s.Value, len(s.Value)) != s.Value && !strings.ContainsRune(s.Value, utf8.RuneError) {

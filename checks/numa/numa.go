@@ -1,4 +1,5 @@
-package checks
+// Package numa reads the NUMA nodes, and which CPUs belong to them.
+package numa
 
 import (
 	"bufio"
@@ -13,9 +14,11 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 )
 
-var numaCheck = &Check{
+// Check is the check of the section "numa".
+var Check = &gather.Check{
 	Name: "numa",
 	Doc: `The memory topology.
 
@@ -23,17 +26,17 @@ Reads the CPUs, memory and distances of each node in
 /sys/devices/system/node, automatic balancing from
 /proc/sys/kernel/numa_balancing, and the CPUs and nodes that this process may
 use from /proc/self/status.`,
-	Gather: gatherNUMA,
+	Gather: collect,
 }
 
-const numaNodes = "/sys/devices/system/node"
+const nodesFolder = "/sys/devices/system/node"
 
-func gatherNUMA(_ context.Context, g *Gathering) error {
+func collect(_ context.Context, g *gather.Gathering) error {
 	f := &facts.NUMAFacts{}
 	if n, err := g.Host.Int("/proc/sys/kernel/numa_balancing"); err == nil {
 		f.Balancing = new(int(n))
 	} else if !errors.Is(err, fs.ErrNotExist) { // Kernels without the feature have no such file.
-		g.Unknown("numa", "balancing", err.Error(), hintFor(err))
+		g.Unknown("numa", "balancing", err.Error(), gather.HintFor(err))
 	}
 	var allowed cpuList
 	if status, err := g.Host.Read("/proc/self/status"); err == nil {
@@ -45,9 +48,9 @@ func gatherNUMA(_ context.Context, g *Gathering) error {
 	if f.AllowedCPUs == "" {
 		g.Unknown("numa", "allowed_cpus", "/proc/self/status does not show the CPUs that this process may use", "")
 	}
-	names, err := g.Host.Dir(numaNodes)
+	names, err := g.Host.Dir(nodesFolder)
 	if err != nil {
-		g.Unknown("numa", "nodes", fmt.Sprintf("list %s: %s", numaNodes, cause(err)), hintFor(err))
+		g.Unknown("numa", "nodes", fmt.Sprintf("list %s: %s", nodesFolder, gather.Cause(err)), gather.HintFor(err))
 		g.Facts.NUMA = f
 		return nil
 	}
@@ -58,19 +61,19 @@ func gatherNUMA(_ context.Context, g *Gathering) error {
 		if !found || err != nil || id < 0 {
 			continue
 		}
-		f.Nodes = append(f.Nodes, readNUMANode(g, id, allowed))
+		f.Nodes = append(f.Nodes, readNode(g, id, allowed))
 	}
 	slices.SortFunc(f.Nodes, func(a, b facts.NUMANode) int { return cmp.Compare(a.ID, b.ID) })
 	g.Facts.NUMA = f
 	return nil
 }
 
-// readNUMANode reads one node; allowed is nil where the affinity is not known.
-func readNUMANode(g *Gathering, id int, allowed cpuList) facts.NUMANode {
-	dir := numaNodes + "/node" + strconv.Itoa(id)
+// readNode reads one node; allowed is nil where the affinity is not known.
+func readNode(g *gather.Gathering, id int, allowed cpuList) facts.NUMANode {
+	dir := nodesFolder + "/node" + strconv.Itoa(id)
 	node := facts.NUMANode{ID: id}
 	missing := func(fact string, err error) {
-		g.Unknown("numa", "nodes."+fact, err.Error(), hintFor(err))
+		g.Unknown("numa", "nodes."+fact, err.Error(), gather.HintFor(err))
 	}
 	if text, err := g.Host.Text(dir + "/cpulist"); err != nil {
 		missing("cpus", err)
@@ -197,4 +200,12 @@ func (l cpuList) common(other cpuList) int {
 		}
 	}
 	return n
+}
+
+// CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79"); false
+// where one is no list.
+func CommonCPUs(a, b string) (int, bool) {
+	x, err1 := parseCPUList(a)
+	y, err2 := parseCPUList(b)
+	return x.common(y), err1 == nil && err2 == nil
 }

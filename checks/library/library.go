@@ -1,4 +1,6 @@
-package checks
+// Package library finds the libraries that GPUs communicate with, where a program would
+// load them from, and their versions.
+package library
 
 import (
 	"bytes"
@@ -11,13 +13,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/container"
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-var librariesCheck = &Check{
+// Check is the check of the section "libraries".
+var Check = &gather.Check{
 	Name: "libraries",
 	Doc: `the GPU libraries that a program here could load
 
@@ -26,7 +33,7 @@ Looked for where a program's loader looks (LD_PRELOAD, LD_LIBRARY_PATH,
 toolkits and plugins, and in the site-packages of Python. Versions come from
 file names and from the metadata of Python packages; one NCCL or RCCL of which
 neither tells is searched for the text that it holds.`,
-	Gather: gatherLibraries,
+	Gather: collect,
 }
 
 // Bounds of the search.
@@ -155,8 +162,8 @@ var homeFolders = []string{
 	".local", ".venv", "venv", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba",
 }
 
-func gatherLibraries(ctx context.Context, g *Gathering) error {
-	env, err := environment(ctx, g.Host)
+func collect(ctx context.Context, g *gather.Gathering) error {
+	env, err := env.Environment(ctx, g.Host)
 	if err != nil {
 		g.Unknown("libraries", "files", "LD_LIBRARY_PATH is not known: "+err.Error(), "")
 	}
@@ -188,8 +195,8 @@ func gatherLibraries(ctx context.Context, g *Gathering) error {
 // librarySearch collects libraries, in the order in which a loader meets
 // them.
 type librarySearch struct {
-	g *Gathering
-	h *Host
+	g *gather.Gathering
+	h *host.Host
 	f facts.LibraryFacts
 	// seen holds what was reported, by way of finding and real path.
 	seen map[string]bool
@@ -202,9 +209,9 @@ type librarySearch struct {
 
 func (s *librarySearch) readMountPoints() {
 	s.f.Files = []facts.Library{}
-	mounts, err := readMounts(s.h)
+	mounts, err := container.ReadMounts(s.h)
 	if err != nil {
-		s.g.Unknown("libraries", "files.mounted", err.Error(), hintFor(err))
+		s.g.Unknown("libraries", "files.mounted", err.Error(), gather.HintFor(err))
 		return
 	}
 	s.mounted = make(map[string]bool, len(mounts))
@@ -261,7 +268,7 @@ func (s *librarySearch) lookInCache() []string {
 		entries, err = parseLdCache(b)
 	}
 	if err != nil {
-		s.g.Unknown("libraries", "files", fmt.Sprintf("%s: %v", file, err), hintFor(err))
+		s.g.Unknown("libraries", "files", fmt.Sprintf("%s: %v", file, err), gather.HintFor(err))
 		return s.configuredFolders("/etc/ld.so.conf", 0)
 	}
 	for _, e := range entries {
@@ -349,7 +356,7 @@ func (s *librarySearch) list(ctx context.Context, folder string) []string {
 	names, err := s.h.Dir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		if info, statErr := s.h.Stat(folder); statErr != nil || info.Mode.IsDir() {
-			s.g.Unknown("libraries", "files", err.Error(), hintFor(err))
+			s.g.Unknown("libraries", "files", err.Error(), gather.HintFor(err))
 		}
 	}
 	return names
@@ -555,7 +562,7 @@ func packageVersion(names []string, kind string) string {
 		if version != "" && version != rest {
 			return ""
 		}
-		version = escape.Printable(rest, maxShown)
+		version = escape.Printable(rest, gather.MaxShown)
 	}
 	return version
 }
@@ -577,10 +584,10 @@ func (s *librarySearch) scanOne(ctx context.Context) {
 	lib := &s.f.Files[at]
 	var text string
 	if err := s.h.Ask(ctx, machine.AskLibraryText+cmp.Or(lib.RealPath, lib.Path), &text); err != nil {
-		s.g.Unknown("libraries", "files.version", err.Error(), hintFor(err))
+		s.g.Unknown("libraries", "files.version", err.Error(), gather.HintFor(err))
 		return
 	}
 	if _, version, ok := strings.Cut(text, " version "); ok {
-		lib.Version, lib.VersionSource = escape.Printable(version, maxShown), "content"
+		lib.Version, lib.VersionSource = escape.Printable(version, gather.MaxShown), "content"
 	}
 }

@@ -1,4 +1,4 @@
-package checks
+package recorded
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
@@ -135,7 +136,7 @@ func TestRecordHost(t *testing.T) {
 	m.AddFile("/sys/devices/pci0000:3a/0000:3b:00.0/numa_node", []byte("1\n"))
 	m.Answer(machine.AskIDs, machine.IDs{UID: 1000, GID: 1000, Groups: []int{44}})
 	m.Answer(machine.AskUname, machine.Uname{Node: "trainer-7"})
-	look := func(h *Host) []string {
+	look := func(h *host.Host) []string {
 		text, err := h.Text("/proc/cmdline")
 		node, err2 := h.Int("/sys/bus/pci/devices/0000:3b:00.0/numa_node")
 		names, err3 := h.Dir("/sys/bus/pci/devices")
@@ -145,7 +146,7 @@ func TestRecordHost(t *testing.T) {
 		err6 := h.Ask(t.Context(), machine.AskIDs, &ids)
 		return []string{fmt.Sprint(text, err), fmt.Sprint(node, err2), fmt.Sprint(names, err3), fmt.Sprint(where, err4), fmt.Sprint(there, err5), fmt.Sprint(ids, err6)}
 	}
-	h, recording := NewHost(m).Record()
+	h, recording := host.New(m).Record()
 	want := look(h)
 	var names machine.Uname
 	if err := h.Ask(t.Context(), machine.AskUname, &names); err != nil {
@@ -153,7 +154,7 @@ func TestRecordHost(t *testing.T) {
 	}
 	for _, keepNames := range []bool{false, true} {
 		var b bytes.Buffer
-		if err := recording.Write(&b, RecordOptions{Version: "0.1.0", KeepNames: keepNames}); err != nil {
+		if err := recording.Write(&b, host.RecordOptions{Version: "0.1.0", KeepNames: keepNames}); err != nil {
 			t.Fatal(err)
 		}
 		if bytes.Contains(b.Bytes(), []byte("trainer-7")) != keepNames {

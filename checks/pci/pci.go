@@ -1,10 +1,11 @@
-package checks
+// Package pci reads the PCI tree: what sysfs tells of each function, and what its
+// configuration space holds.
+package pci
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -12,11 +13,14 @@ import (
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-var pciCheck = &Check{
+// Check is the check of the section "pci".
+var Check = &gather.Check{
 	Name: "pci",
 	Doc: `The tree of PCI devices.
 
@@ -25,30 +29,31 @@ IOMMU group and place in the tree; and of GPUs, NICs, NVSwitches, NVMe drives
 and bridges also config space (PCIe, ACS, ATS, AER and resizable BAR
 capabilities), the link's speed and width, the BARs and the kernel's AER
 counters. Config space beyond its header needs root.`,
-	Gather: gatherPCI,
+	Gather: collect,
 }
 
-const pciDevices = "/sys/bus/pci/devices"
+// Devices is the folder of all functions.
+const Devices = "/sys/bus/pci/devices"
 
 // The kinds of PCI devices that other sections ask for.
 const (
-	kindGPU    = "gpu"
-	kindNIC    = "nic"
+	KindGPU    = "gpu"
+	KindNIC    = "nic"
 	kindBridge = "bridge"
 )
 
-func gatherPCI(ctx context.Context, g *Gathering) error {
-	names, err := g.Host.Dir(pciDevices)
+func collect(ctx context.Context, g *gather.Gathering) error {
+	names, err := g.Host.Dir(Devices)
 	if err != nil {
 		return fmt.Errorf("list PCI devices: %w", err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !isPCIAddress(name) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !IsAddress(name) })
 	slices.Sort(names)
 	// A read of 4096 bytes of config space takes about a millisecond, as
 	// each word of it is a transaction of its own; some at a time hide that.
 	const readers = 4
 	devices := make([]facts.PCIDevice, len(names))
-	r := &pciReader{host: g.Host}
+	r := &reader{host: g.Host}
 	var wg sync.WaitGroup
 	for first := range min(readers, len(names)) {
 		wg.Go(func() {
@@ -67,19 +72,19 @@ func gatherPCI(ctx context.Context, g *Gathering) error {
 	return nil
 }
 
-var pciAddress = lazy.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+var addressPattern = lazy.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 
-// isPCIAddress reports whether s is domain:bus:device.function. Domains of
+// IsAddress reports whether s is domain:bus:device.function. Domains of
 // more than four digits exist on Hyper-V and behind Intel VMD.
-func isPCIAddress(s string) bool {
+func IsAddress(s string) bool {
 	// The regular expression is only asked about what can be an address: a
 	// path has many other components.
-	return len(s) >= len("0000:00:00.0") && s[len(s)-2] == '.' && pciAddress.MatchString(s)
+	return len(s) >= len("0000:00:00.0") && s[len(s)-2] == '.' && addressPattern.MatchString(s)
 }
 
-// pciReader reads devices and collects what could not be read of them.
-type pciReader struct {
-	host *Host
+// reader reads devices and collects what could not be read of them.
+type reader struct {
+	host *host.Host
 
 	mu   sync.Mutex
 	gaps map[pciGap][]string // Addresses.
@@ -94,7 +99,7 @@ type pciGap struct {
 	all bool
 }
 
-func (r *pciReader) gap(address string, gap pciGap) {
+func (r *reader) gap(address string, gap pciGap) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.gaps == nil {
@@ -104,29 +109,20 @@ func (r *pciReader) gap(address string, gap pciGap) {
 }
 
 // report notes each gap once, whatever the number of devices.
-func (r *pciReader) report(g *Gathering) {
+func (r *reader) report(g *gather.Gathering) {
 	for gap, addresses := range r.gaps {
 		reason := gap.reason
 		if !gap.all {
 			slices.Sort(addresses)
-			reason += ": " + someOf(addresses)
+			reason += ": " + gather.SomeOf(addresses)
 		}
 		g.Unknown("pci", gap.fact, reason, gap.hint)
 	}
 }
 
-// someOf lists the first few names and counts the others.
-func someOf(names []string) string {
-	const few = 4
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few-1], ", "), len(names)-few+1)
-}
-
 // device reads one function.
-func (r *pciReader) device(address string) facts.PCIDevice {
-	dir := path.Join(pciDevices, address)
+func (r *reader) device(address string) facts.PCIDevice {
+	dir := path.Join(Devices, address)
 	d := facts.PCIDevice{
 		Address: address,
 		Class:   r.id(dir+"/class", 6),
@@ -137,7 +133,7 @@ func (r *pciReader) device(address string) facts.PCIDevice {
 		r.gap(address, pciGap{fact: "devices.class", reason: "class, vendor or device cannot be read"})
 	}
 	r.place(&d, dir)
-	d.Kind = pciKind(&d)
+	d.Kind = KindOf(&d)
 	if target, err := r.host.Link(dir + "/driver"); err == nil {
 		d.Driver = path.Base(target)
 	}
@@ -150,7 +146,7 @@ func (r *pciReader) device(address string) facts.PCIDevice {
 		}
 	}
 	switch d.Kind {
-	case kindGPU, kindNIC, "nvme":
+	case KindGPU, KindNIC, "nvme":
 		if target, err := r.host.Link(dir + "/physfn"); err == nil {
 			d.Virtual = true
 			r.virtualOf(address, path.Base(target))
@@ -162,7 +158,7 @@ func (r *pciReader) device(address string) facts.PCIDevice {
 	return d
 }
 
-func (r *pciReader) virtualOf(virtual, physical string) {
+func (r *reader) virtualOf(virtual, physical string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.physical == nil {
@@ -173,7 +169,7 @@ func (r *pciReader) virtualOf(virtual, physical string) {
 
 // lendLinks gives each virtual function, whose own link registers are zero
 // (SR-IOV specification 1.1, 3.5), the link of its physical function.
-func (r *pciReader) lendLinks(devices []facts.PCIDevice) {
+func (r *reader) lendLinks(devices []facts.PCIDevice) {
 	if len(r.physical) == 0 {
 		return
 	}
@@ -190,7 +186,7 @@ func (r *pciReader) lendLinks(devices []facts.PCIDevice) {
 
 // id reads a hexadecimal number and writes it with the given count of digits;
 // empty when it cannot be read.
-func (r *pciReader) id(name string, digits int) string {
+func (r *reader) id(name string, digits int) string {
 	n, err := r.host.Int(name)
 	if err != nil || n < 0 || n >= 1<<(4*digits) {
 		return ""
@@ -199,29 +195,29 @@ func (r *pciReader) id(name string, digits int) string {
 }
 
 // place finds the device's place in the tree.
-func (r *pciReader) place(d *facts.PCIDevice, dir string) {
+func (r *reader) place(d *facts.PCIDevice, dir string) {
 	// In sysfs the entry is one link to a path that has no other, so the
 	// costly walk along each component is only the way out.
 	target, err := r.host.Link(dir)
-	resolved := path.Join(pciDevices, target)
+	resolved := path.Join(Devices, target)
 	if err != nil || !strings.HasPrefix(resolved, "/sys/devices/") {
 		if resolved, err = r.host.Real(dir); err != nil {
 			return
 		}
 	}
-	d.RootBus, d.Ancestors = parsePCIPath(resolved)
+	d.RootBus, d.Ancestors = parsePath(resolved)
 }
 
-// parsePCIPath returns the root bus and the bridges above a device, from its
+// parsePath returns the root bus and the bridges above a device, from its
 // real path: "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0". Other
 // components may stand before the root bus (platform devices, VM bus) and,
 // behind Intel VMD, a second root bus after it.
-func parsePCIPath(resolved string) (rootBus string, ancestors []string) {
+func parsePath(resolved string) (rootBus string, ancestors []string) {
 	for part := range strings.SplitSeq(path.Dir(resolved), "/") {
 		switch {
-		case rootBus == "" && strings.HasPrefix(part, "pci") && isPCIAddress(part[3:]+":00.0"):
+		case rootBus == "" && strings.HasPrefix(part, "pci") && IsAddress(part[3:]+":00.0"):
 			rootBus = part
-		case rootBus != "" && isPCIAddress(part):
+		case rootBus != "" && IsAddress(part):
 			ancestors = append(ancestors, part)
 		}
 	}
@@ -230,15 +226,15 @@ func parsePCIPath(resolved string) (rootBus string, ancestors []string) {
 
 // Vendors, from the PCI ID database.
 const (
-	vendorNVIDIA = "0x10de"
-	vendorAMD    = "0x1002"
+	VendorNVIDIA = "0x10de"
+	VendorAMD    = "0x1002"
 	vendorIntel  = "0x8086"
 	vendorAmazon = "0x1d0f"
 )
 
-// pciKind says in our words what a device is. Class codes are those of
+// KindOf says in our words what a device is. Class codes are those of
 // include/linux/pci_ids.h.
-func pciKind(d *facts.PCIDevice) string {
+func KindOf(d *facts.PCIDevice) string {
 	if len(d.Class) != len("0x030200") {
 		return ""
 	}
@@ -248,20 +244,20 @@ func pciKind(d *facts.PCIDevice) string {
 	}
 	switch {
 	case base == "0x0300" || base == "0x0302" || base == "0x0380":
-		if d.Vendor == vendorNVIDIA || (d.Vendor == vendorAMD || d.Vendor == vendorIntel) && !integratedGraphics(d) {
-			return kindGPU
+		if d.Vendor == VendorNVIDIA || (d.Vendor == VendorAMD || d.Vendor == vendorIntel) && !integratedGraphics(d) {
+			return KindGPU
 		}
 		return "display"
-	case base == "0x1200" && d.Vendor == vendorAMD: // Instinct since MI300.
-		return kindGPU
-	case base == "0x0680" && d.Vendor == vendorNVIDIA:
+	case base == "0x1200" && d.Vendor == VendorAMD: // Instinct since MI300.
+		return KindGPU
+	case base == "0x0680" && d.Vendor == VendorNVIDIA:
 		return "nvswitch"
 	// Ethernet, InfiniBand, fabric (Omni-Path), and InfiniBand as a serial
 	// bus (QLogic's older ones).
 	case base == "0x0200" || base == "0x0207" || base == "0x0208" || base == "0x0c06":
-		return kindNIC
+		return KindNIC
 	case d.Vendor == vendorAmazon && strings.HasPrefix(d.Device, "0xefa"):
-		return kindNIC
+		return KindNIC
 	case base == "0x0604" || base == "0x0609":
 		return kindBridge
 	case base == "0x0600":
@@ -293,7 +289,7 @@ func integratedGraphics(d *facts.PCIDevice) bool {
 
 // look reads what needs more than the device's name: config space, link,
 // BARs and error counters.
-func (r *pciReader) look(d *facts.PCIDevice, dir string) {
+func (r *reader) look(d *facts.PCIDevice, dir string) {
 	state, err := r.config(d, dir)
 	if errors.Is(err, machine.ErrSlow) {
 		return // A device that does not answer is not asked again.
@@ -304,7 +300,7 @@ func (r *pciReader) look(d *facts.PCIDevice, dir string) {
 	if b, err := r.host.Read(dir + "/resource"); err == nil {
 		d.BARs = parseResource(b)
 	} else {
-		r.gap(d.Address, pciGap{fact: "devices.bars", reason: fmt.Sprintf("the file resource cannot be read (%s)", cause(err))})
+		r.gap(d.Address, pciGap{fact: "devices.bars", reason: fmt.Sprintf("the file resource cannot be read (%s)", gather.Cause(err))})
 	}
 	if d.AER != nil || !d.Extended {
 		r.counters(d, dir)
@@ -312,10 +308,10 @@ func (r *pciReader) look(d *facts.PCIDevice, dir string) {
 }
 
 // config reads config space and notes what it hides.
-func (r *pciReader) config(d *facts.PCIDevice, dir string) (configState, error) {
+func (r *reader) config(d *facts.PCIDevice, dir string) (configState, error) {
 	b, err := r.host.ReadPart(dir+"/config", configExtended)
 	if err != nil {
-		r.gap(d.Address, pciGap{fact: "devices.config", reason: fmt.Sprintf("config space cannot be read (%s)", cause(err))})
+		r.gap(d.Address, pciGap{fact: "devices.config", reason: fmt.Sprintf("config space cannot be read (%s)", gather.Cause(err))})
 		return configState{}, err
 	}
 	state := readConfig(d, b)
@@ -354,7 +350,7 @@ func (r *pciReader) config(d *facts.PCIDevice, dir string) (configState, error) 
 }
 
 // sysfsLink reads the link from the files that the kernel makes for everyone.
-func (r *pciReader) sysfsLink(dir string) *facts.PCIeLink {
+func (r *reader) sysfsLink(dir string) *facts.PCIeLink {
 	text := func(name string) string {
 		s, err := r.host.Text(dir + "/" + name)
 		if err != nil {
@@ -377,7 +373,7 @@ func (r *pciReader) sysfsLink(dir string) *facts.PCIeLink {
 
 // counters reads the kernel's AER counters, which are there where the kernel
 // owns AER for the device.
-func (r *pciReader) counters(d *facts.PCIDevice, dir string) {
+func (r *reader) counters(d *facts.PCIDevice, dir string) {
 	total := func(name string) *int64 {
 		b, err := r.host.Read(dir + "/" + name)
 		if err != nil {
@@ -395,13 +391,4 @@ func (r *pciReader) counters(d *facts.PCIDevice, dir string) {
 	d.AER.TotalCorrectable = correctable
 	d.AER.TotalFatal = total("aer_dev_fatal")
 	d.AER.TotalNonFatal = total("aer_dev_nonfatal")
-}
-
-// cause is the innermost error, without the path that a gap of many devices
-// must not hold.
-func cause(err error) string {
-	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
-		return pathErr.Err.Error()
-	}
-	return err.Error()
 }

@@ -1,4 +1,6 @@
-package checks
+// Package recorded reads and writes what a machine left for another place or time:
+// snapshots and facts files, with or without what identifies the machine.
+package recorded
 
 import (
 	"bytes"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/internal/redact"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -28,49 +31,14 @@ var ErrNewer = machine.ErrNewer
 // facts file.
 var ErrUnrecognized = errors.New("neither a snapshot nor a facts file")
 
-// Recording is what a host was asked and what it answered, as it grows.
-type Recording struct {
-	recorder *machine.Recorder
-}
-
-// RecordOptions says how a recording is written.
-type RecordOptions struct {
-	// Version is gpudoctor's own; it stands in the head of the snapshot.
-	Version string
-	// KeepNames leaves names, addresses, serial numbers and secrets as they are.
-	// By default they are replaced by stand-ins.
-	KeepNames bool
-}
-
-// Record returns a host that answers as h does, and the recording of all that
-// it is asked.
-func (h *Host) Record() (*Host, *Recording) {
-	r := machine.NewRecorder(h.src)
-	return NewHost(r), &Recording{recorder: r}
-}
-
-// Write writes what was recorded so far as a snapshot. The same content gives
-// the same bytes.
-func (r *Recording) Write(w io.Writer, opts RecordOptions) error {
-	return r.recorder.Write(w, machine.WriteOptions{Version: opts.Version, KeepNames: opts.KeepNames})
-}
-
 // OpenSnapshot reads a snapshot. Errors name the place in the file that is
 // called name.
-func OpenSnapshot(name string, r io.Reader) (*Host, error) {
+func OpenSnapshot(name string, r io.Reader) (*host.Host, error) {
 	data, err := readBounded(name, r)
 	if err != nil {
 		return nil, err
 	}
-	return parseSnapshot(name, data)
-}
-
-func parseSnapshot(name string, data []byte) (*Host, error) {
-	m, err := machine.Parse(name, data)
-	if err != nil {
-		return nil, err
-	}
-	return NewHost(m), nil
+	return host.ParseSnapshot(name, data)
 }
 
 // ReadFacts reads a facts file. It is read strictly: a field that is not
@@ -87,14 +55,14 @@ func ReadFacts(name string, r io.Reader) (*facts.Facts, error) {
 // Open reads a snapshot or a facts file and returns the one that it is. It is
 // recognised by its content, not by its name. A file that is neither gives
 // ErrUnrecognized.
-func Open(name string, r io.Reader) (*Host, *facts.Facts, error) {
+func Open(name string, r io.Reader) (*host.Host, *facts.Facts, error) {
 	data, err := readBounded(name, r)
 	if err != nil {
 		return nil, nil, err
 	}
 	switch {
 	case machine.IsSnapshot(data):
-		h, err := parseSnapshot(name, data)
+		h, err := host.ParseSnapshot(name, data)
 		return h, nil, err
 	case bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")):
 		f, err := parseFacts(name, data)

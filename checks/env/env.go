@@ -1,4 +1,6 @@
-package checks
+// Package env reads the variables that steer how GPUs communicate: from the environment
+// and from the files of NCCL and RCCL.
+package env
 
 import (
 	"bytes"
@@ -15,10 +17,13 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
-var envCheck = &Check{
+// Check is the check of the section "env".
+var Check = &gather.Check{
 	Name: "env",
 	Doc: `the variables that steer communication
 
@@ -26,12 +31,12 @@ Read from the environment of this process and from the configuration files of
 NCCL ($NCCL_CONF_FILE or ~/.nccl.conf, then /etc/nccl.conf) and RCCL
 (~/.rccl.conf, then /etc/rccl.conf). The environment wins over the files, and
 the first file that sets a variable wins over those after it.`,
-	Gather: gatherEnv,
+	Gather: collect,
 }
 
 const (
-	// maxValue bounds the value of a variable, in bytes.
-	maxValue = 4 << 10
+	// MaxValue bounds the value of a variable, in bytes.
+	MaxValue = 4 << 10
 	// maxVariables bounds the settings that are reported from one source.
 	maxVariables = 1024
 	// confValue is how much of a name or a value NCCL takes from a file
@@ -39,8 +44,8 @@ const (
 	confValue = 1023
 )
 
-// environment returns the variables that the host's answer holds, by name.
-func environment(ctx context.Context, h *Host) (map[string]string, error) {
+// Environment returns the variables that the host's answer holds, by name.
+func Environment(ctx context.Context, h *host.Host) (map[string]string, error) {
 	var list []string
 	if err := h.Ask(ctx, machine.AskEnviron, &list); err != nil {
 		return nil, fmt.Errorf("read the environment: %w", err)
@@ -55,8 +60,8 @@ func environment(ctx context.Context, h *Host) (map[string]string, error) {
 	return env, nil
 }
 
-func gatherEnv(ctx context.Context, g *Gathering) error {
-	env, err := environment(ctx, g.Host)
+func collect(ctx context.Context, g *gather.Gathering) error {
+	env, err := Environment(ctx, g.Host)
 	if err != nil {
 		return err
 	}
@@ -64,7 +69,7 @@ func gatherEnv(ctx context.Context, g *Gathering) error {
 	for name, value := range env {
 		if machine.SteersCommunication(name) && escape.Printable(name, confValue) == name {
 			variables = append(variables, facts.Variable{
-				Name: name, Value: escape.Printable(value, maxValue), Source: "environment", Effective: true,
+				Name: name, Value: escape.Printable(value, MaxValue), Source: "environment", Effective: true,
 			})
 		}
 	}
@@ -99,7 +104,7 @@ func confFiles(home, conf string) (nccl, rccl []string) {
 
 // homeFolder returns the user's home, from HOME or the password file; it is
 // empty when neither tells.
-func homeFolder(ctx context.Context, h *Host, env map[string]string) string {
+func homeFolder(ctx context.Context, h *host.Host, env map[string]string) string {
 	if home := env["HOME"]; path.IsAbs(home) {
 		return path.Clean(home)
 	}
@@ -124,7 +129,7 @@ func homeFolder(ctx context.Context, h *Host, env map[string]string) string {
 // readConfFiles returns what one library's files set. The environment and an
 // earlier setting win, because the library sets a variable only when it is
 // not set yet.
-func readConfFiles(g *Gathering, files []string, env map[string]string) []facts.Variable {
+func readConfFiles(g *gather.Gathering, files []string, env map[string]string) []facts.Variable {
 	var variables []facts.Variable
 	taken := make(map[string]bool)
 	for _, file := range files {
@@ -134,7 +139,7 @@ func readConfFiles(g *Gathering, files []string, env map[string]string) []facts.
 		b, err := g.Host.Read(file)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
-				g.Unknown("env", "variables", err.Error(), hintFor(err))
+				g.Unknown("env", "variables", err.Error(), gather.HintFor(err))
 			}
 			continue
 		}
@@ -157,7 +162,7 @@ func readConfFiles(g *Gathering, files []string, env map[string]string) []facts.
 
 // noteMissingConf says when NCCL_CONF_FILE leads nowhere: settings that
 // someone wrote have no effect then, and NCCL is silent about it.
-func noteMissingConf(g *Gathering, conf string) {
+func noteMissingConf(g *gather.Gathering, conf string) {
 	const hint = "set NCCL_CONF_FILE to the absolute path of a readable file"
 	shown := escape.Printable(conf, 200)
 	if !path.IsAbs(conf) {
@@ -195,7 +200,7 @@ func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 		switch {
 		case !ok:
 			broken = append(broken, brokenLine{number, "no NAME=value; the line has no effect"})
-		case !isVariableName(name):
+		case !IsVariableName(name):
 			broken = append(broken, brokenLine{number, fmt.Sprintf("%.60q is taken whole as the name of the variable; the line has no effect", name)})
 		default:
 			settings = append(settings, facts.Variable{Name: name, Value: escape.Printable(value, confValue), Line: number})
@@ -204,9 +209,13 @@ func parseConf(b []byte) (settings []facts.Variable, broken []brokenLine) {
 	return settings, broken
 }
 
-// isVariableName reports whether a program could look the name up.
-func isVariableName(name string) bool {
+// IsVariableName reports whether a program could look the name up.
+func IsVariableName(name string) bool {
 	return name != "" && len(name) <= confValue && !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
 	})
 }
+
+// SteersCommunication reports whether a variable of this name steers how GPUs
+// communicate, and so belongs into EnvFacts.
+func SteersCommunication(name string) bool { return machine.SteersCommunication(name) }

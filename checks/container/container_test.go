@@ -1,4 +1,4 @@
-package checks
+package container
 
 import (
 	"errors"
@@ -9,7 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+	"github.com/gpudoctor/gpudoctor/checks/system"
 )
 
 // aMachine builds a machine from its parts: files, links and answers.
@@ -94,7 +98,7 @@ func TestContainerDocker(t *testing.T) {
 			machine.AskAccess + "/dev/infiniband/uverbs0":      "rw",
 		},
 	}
-	got := gatherOne(t, containerCheck, m.build())
+	got := checktest.One(t, Check, m.build())
 	want := &facts.ContainerFacts{
 		Inside:           new(true),
 		Runtime:          "docker",
@@ -221,13 +225,13 @@ func TestContainerInside(t *testing.T) {
 		},
 		{
 			"gVisor under docker",
-			aMachine{files: map[string]string{"/proc/self/mountinfo": overlay, "/.dockerenv": "", "/proc/version": emulatedKernel}},
+			aMachine{files: map[string]string{"/proc/self/mountinfo": overlay, "/.dockerenv": "", "/proc/version": system.EmulatedKernel}},
 			new(true), "gvisor",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := gatherOne(t, containerCheck, tt.m.build())
+			got := checktest.One(t, Check, tt.m.build())
 			if diff := cmp.Diff(tt.want, got.Container.Inside); diff != "" {
 				t.Errorf("inside (-want +got):\n%s", diff)
 			}
@@ -257,7 +261,7 @@ func TestContainerUnreadable(t *testing.T) {
 	m.AddError("/sys/bus/pci/devices", fs.ErrPermission)
 	m.AddError("/proc/driver/nvidia/gpus", fs.ErrPermission)
 	m.AnswerError(machine.AskLimits, errors.New("no limits"))
-	got := gatherOne(t, containerCheck, &m)
+	got := checktest.One(t, Check, &m)
 	if diff := cmp.Diff(&facts.ContainerFacts{}, got.Container); diff != "" {
 		t.Errorf("container (-want +got):\n%s", diff)
 	}
@@ -272,7 +276,7 @@ func TestContainerMissingMounts(t *testing.T) {
 		files: map[string]string{"/proc/self/mountinfo": "1 0 0:60 / / rw - overlay overlay rw\n"},
 		links: newNamespaces,
 	}
-	got := gatherOne(t, containerCheck, m.build()).Container
+	got := checktest.One(t, Check, m.build()).Container
 	want := &facts.ContainerFacts{
 		Inside: new(true), Runtime: "other",
 		SHMMounted: new(false), SysMounted: new(false), PCIVisible: new(false),
@@ -325,7 +329,7 @@ func TestCgroupLimits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := gatherOne(t, containerCheck, aMachine{files: tt.files}.build())
+			got := checktest.One(t, Check, aMachine{files: tt.files}.build())
 			if diff := cmp.Diff(tt.want, got.Container.Cgroup); diff != "" {
 				t.Errorf("cgroup (-want +got):\n%s", diff)
 			}
@@ -343,7 +347,7 @@ func TestCapabilityNames(t *testing.T) {
 		{1<<14 | 1<<40 | 1<<41, []string{"IPC_LOCK", "CHECKPOINT_RESTORE", "CAP_41"}},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, capabilityNames(tt.mask)); diff != "" {
+		if diff := cmp.Diff(tt.want, CapabilityNames(tt.mask)); diff != "" {
 			t.Errorf("%#x (-want +got):\n%s", tt.mask, diff)
 		}
 	}
@@ -356,8 +360,8 @@ func FuzzCgroup(f *testing.F) {
 		var m machine.Memory
 		m.AddFile("/proc/self/cgroup", groups)
 		m.AddFile("/proc/self/mountinfo", mountinfo)
-		mounts, _ := readMounts(NewHost(&m))
-		c := readCgroup(NewHost(&m), mounts)
+		mounts, _ := ReadMounts(host.New(&m))
+		c := readCgroup(host.New(&m), mounts)
 		if c != nil && c.Version != 1 && c.Version != 2 {
 			t.Errorf("version %d", c.Version)
 		}
@@ -376,7 +380,7 @@ func FuzzGPUInformation(f *testing.F) {
 	f.Add([]byte("Device Minor: -1\nBus Location: 0000\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := parseGPUInformation(b)
-		if d.Minor != nil && *d.Minor < 0 || len(d.Model) > maxShown || facts.Address(d.Address) != d.Address {
+		if d.Minor != nil && *d.Minor < 0 || len(d.Model) > gather.MaxShown || facts.Address(d.Address) != d.Address {
 			t.Errorf("bad device %+v", d)
 		}
 	})

@@ -1,4 +1,6 @@
-package checks
+// Package system reads what the machine is: its kernel, its distribution, its processors,
+// and what it runs on where it is a virtual one.
+package system
 
 import (
 	"bytes"
@@ -10,12 +12,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
-var hostCheck = &Check{
+// Check is the check of the section "host".
+var Check = &gather.Check{
 	Name: "host",
 	Doc: `the machine, its kernel and its processors
 
@@ -23,31 +29,28 @@ Read from uname, /proc (version, cmdline, cpuinfo, meminfo), /etc/os-release
 and /sys/class/dmi/id. What the kernel runs on is decided by the CPU's
 hypervisor flag, DMI, /sys/hypervisor, the clock sources and the names that
 gVisor, WSL and Firecracker give their kernels.`,
-	Gather: gatherHost,
+	Gather: collect,
 }
 
-// maxShown bounds a name that the firmware or a file gives, in bytes.
-const maxShown = 256
-
-func gatherHost(ctx context.Context, g *Gathering) error {
+func collect(ctx context.Context, g *gather.Gathering) error {
 	h := g.Host
 	var f facts.HostFacts
 	var names machine.Uname
 	if err := h.Ask(ctx, machine.AskUname, &names); err != nil {
 		g.Unknown("host", "hostname", err.Error(), "")
 	}
-	f.Hostname, f.Kernel, f.Arch = escape.Printable(names.Node, maxShown), names.Release, goArch(names.Machine)
+	f.Hostname, f.Kernel, f.Arch = escape.Printable(names.Node, gather.MaxShown), names.Release, goArch(names.Machine)
 	if s, err := h.Text("/proc/sys/kernel/osrelease"); err == nil {
 		f.Kernel = s
 	}
-	f.Kernel = escape.Printable(f.Kernel, maxShown)
+	f.Kernel = escape.Printable(f.Kernel, gather.MaxShown)
 	readDistribution(g, &f)
 	if b, ok := readFact(g, "/proc/cmdline", "command_line"); ok {
 		for word := range strings.FieldsSeq(string(b)) {
 			if word == "--" {
 				break // What follows is for init, not for the kernel (admin-guide/kernel-parameters).
 			}
-			f.CommandLine = append(f.CommandLine, escape.Printable(word, maxValue))
+			f.CommandLine = append(f.CommandLine, escape.Printable(word, env.MaxValue))
 		}
 	}
 	dmi := readDMI(h)
@@ -81,10 +84,10 @@ func gatherHost(ctx context.Context, g *Gathering) error {
 
 // readFact reads a file that is there on every Linux; it notes why where it
 // cannot.
-func readFact(g *Gathering, name, fact string) ([]byte, bool) {
+func readFact(g *gather.Gathering, name, fact string) ([]byte, bool) {
 	b, err := g.Host.Read(name)
 	if err != nil {
-		g.Unknown("host", fact, err.Error(), hintFor(err))
+		g.Unknown("host", fact, err.Error(), gather.HintFor(err))
 		return nil, false
 	}
 	return b, true
@@ -98,18 +101,18 @@ func goArch(uname string) string {
 	case "aarch64":
 		return "arm64"
 	}
-	return escape.Printable(uname, maxShown)
+	return escape.Printable(uname, gather.MaxShown)
 }
 
 // readDistribution fills in what os-release(5) says. The file in /etc comes
 // first; the one in /usr/lib stands in for it.
-func readDistribution(g *Gathering, f *facts.HostFacts) {
+func readDistribution(g *gather.Gathering, f *facts.HostFacts) {
 	b, err := g.Host.Read("/etc/os-release")
 	if errors.Is(err, fs.ErrNotExist) {
 		b, err = g.Host.Read("/usr/lib/os-release")
 	}
 	if err != nil {
-		g.Unknown("host", "distribution", err.Error(), hintFor(err))
+		g.Unknown("host", "distribution", err.Error(), gather.HintFor(err))
 		return
 	}
 	os := parseOSRelease(b)
@@ -121,26 +124,26 @@ func parseOSRelease(b []byte) map[string]string {
 	settings := make(map[string]string)
 	for line := range bytes.Lines(b) {
 		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), "=")
-		if !ok || !isVariableName(name) || len(settings) == 64 {
+		if !ok || !env.IsVariableName(name) || len(settings) == 64 {
 			continue
 		}
 		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
 			value = value[1 : n-1]
 		}
-		settings[name] = escape.Printable(value, maxShown)
+		settings[name] = escape.Printable(value, gather.MaxShown)
 	}
 	return settings
 }
 
 // readDMI returns what the firmware says of the machine. Machines without DMI
 // (small virtual machines, boards with a device tree) have none of it.
-func readDMI(h *Host) map[string]string {
+func readDMI(h *host.Host) map[string]string {
 	dmi := make(map[string]string)
 	for _, name := range []string{
 		"sys_vendor", "product_name", "board_vendor", "board_name", "bios_vendor", "bios_version", "bios_date",
 	} {
 		if s, err := h.Text("/sys/class/dmi/id/" + name); err == nil {
-			dmi[name] = escape.Printable(s, maxShown)
+			dmi[name] = escape.Printable(s, gather.MaxShown)
 		}
 	}
 	return dmi
@@ -198,7 +201,7 @@ func firstFound(have, next string) string {
 	if have != "" {
 		return have
 	}
-	return escape.Printable(next, maxShown)
+	return escape.Printable(next, gather.MaxShown)
 }
 
 func firstNumber(have int, next string) int {
@@ -224,24 +227,24 @@ func parseMemTotal(b []byte) int64 {
 	return 0
 }
 
-// emulatedKernel is what gVisor shows as /proc/version (pkg/sentry: the
+// EmulatedKernel is what gVisor shows as /proc/version (pkg/sentry: the
 // version of Linux that it emulates, with a constant date).
-const emulatedKernel = "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016"
+const EmulatedKernel = "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016"
 
-// isGVisor reports whether /proc/version is gVisor's.
-func isGVisor(h *Host) bool {
+// IsGVisor reports whether /proc/version is gVisor's.
+func IsGVisor(h *host.Host) bool {
 	s, err := h.Text("/proc/version")
-	return err == nil && (s == emulatedKernel || strings.Contains(strings.ToLower(s), "gvisor"))
+	return err == nil && (s == EmulatedKernel || strings.Contains(strings.ToLower(s), "gvisor"))
 }
 
 // virtualization decides what this kernel runs on, from the most specific
 // evidence to the least; nil means that nothing tells.
-func virtualization(h *Host, f *facts.HostFacts, cpu cpuInfo, commandLine string) *facts.Virtualization {
+func virtualization(h *host.Host, f *facts.HostFacts, cpu cpuInfo, commandLine string) *facts.Virtualization {
 	guest := func(kind, source string) *facts.Virtualization {
 		return &facts.Virtualization{Kind: kind, Guest: true, Source: source}
 	}
 	switch {
-	case isGVisor(h):
+	case IsGVisor(h):
 		return guest("gvisor", "/proc/version")
 	case strings.Contains(strings.ToLower(f.Kernel), "microsoft"): // 5.15.90.1-microsoft-standard-WSL2.
 		return guest("wsl", "/proc/sys/kernel/osrelease")
@@ -314,7 +317,7 @@ func isFirecracker(kernel, commandLine string) bool {
 
 // kindByClock tells the hypervisor by the paravirtual clock that the kernel
 // found, and says where that stands.
-func kindByClock(h *Host) (kind, source string) {
+func kindByClock(h *host.Host) (kind, source string) {
 	const file = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
 	if s, err := h.Text(file); err == nil {
 		for clock := range strings.FieldsSeq(s) {
@@ -350,7 +353,7 @@ func isBareMetal(vendor, product string) bool {
 
 // passthroughHost reports whether this kernel gives devices to guests; nil
 // means that the drivers cannot be seen.
-func passthroughHost(h *Host) *bool {
+func passthroughHost(h *host.Host) *bool {
 	names, err := h.Dir("/sys/bus/pci/drivers")
 	if err != nil {
 		return nil
@@ -380,3 +383,7 @@ func givesDevices(driver string) bool {
 	return driver == "vfio-pci" || strings.HasSuffix(driver, "_vfio_pci") ||
 		strings.HasPrefix(driver, "nvidia") && strings.Contains(driver, "vfio") || driver == "gim"
 }
+
+// KernelOption reads an option from a line of a kernel's configuration, if it is
+// one of those that checks want.
+func KernelOption(line string) (name, value string, ok bool) { return machine.KernelOption(line) }

@@ -1,4 +1,4 @@
-package checks
+package system
 
 import (
 	"errors"
@@ -6,7 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -39,7 +42,7 @@ func TestHost(t *testing.T) {
 	} {
 		m.AddFile(name, []byte(data))
 	}
-	got := gatherOne(t, hostCheck, &m)
+	got := checktest.One(t, Check, &m)
 	want := &facts.HostFacts{
 		Hostname: "gpu7", Kernel: "6.8.0-31-generic", Arch: "amd64",
 		Distribution: "Ubuntu 24.04 LTS", DistributionID: "ubuntu", DistributionVersion: "24.04",
@@ -112,7 +115,7 @@ func TestVirtualization(t *testing.T) {
 		},
 		{
 			"gVisor",
-			map[string]string{"/proc/version": emulatedKernel + "\n", "/proc/cpuinfo": bareCPU},
+			map[string]string{"/proc/version": EmulatedKernel + "\n", "/proc/cpuinfo": bareCPU},
 			&facts.Virtualization{Kind: "gvisor", Guest: true, Source: "/proc/version"},
 		},
 		{
@@ -170,7 +173,7 @@ func TestVirtualization(t *testing.T) {
 			for name, data := range tt.files {
 				m.AddFile(name, []byte(data))
 			}
-			got := gatherOne(t, hostCheck, &m)
+			got := checktest.One(t, Check, &m)
 			if diff := cmp.Diff(tt.want, got.Host.Virtualization); diff != "" {
 				t.Errorf("virtualization (-want +got):\n%s", diff)
 			}
@@ -182,7 +185,7 @@ func TestHostUnreadable(t *testing.T) {
 	var m machine.Memory
 	m.AnswerError(machine.AskUname, errors.New("no uname"))
 	m.AnswerError(machine.AskIDs, errors.New("no ids"))
-	got := gatherOne(t, hostCheck, &m)
+	got := checktest.One(t, Check, &m)
 	if diff := cmp.Diff(&facts.HostFacts{}, got.Host); diff != "" {
 		t.Errorf("host (-want +got):\n%s", diff)
 	}
@@ -200,11 +203,11 @@ func FuzzHostFiles(f *testing.F) {
 	f.Add([]byte(bareCPU))
 	f.Add([]byte("PRETTY_NAME=\"x\nID='\nMemTotal: 99999999999999999999 kB\nMemTotal: 4 kB\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if c := parseCPUInfo(b); c.Threads < 0 || c.Family < 0 || len(c.Model) > maxShown || c.hypervisor && !c.flags {
+		if c := parseCPUInfo(b); c.Threads < 0 || c.Family < 0 || len(c.Model) > gather.MaxShown || c.hypervisor && !c.flags {
 			t.Errorf("bad CPU %+v", c)
 		}
 		for name, value := range parseOSRelease(b) {
-			if !isVariableName(name) || len(value) > maxShown {
+			if !env.IsVariableName(name) || len(value) > gather.MaxShown {
 				t.Errorf("bad setting %q=%q", name, value)
 			}
 		}

@@ -1,4 +1,4 @@
-package checks
+package pci
 
 import (
 	"bufio"
@@ -145,21 +145,21 @@ func (c configSpace) capability(id int) (at int, whole bool) {
 // The PCI Express port types, PCI_EXP_FLAGS_TYPE.
 const (
 	portEndpoint   = "endpoint"
-	portRoot       = "root-port"
-	portUpstream   = "upstream-port"
-	portDownstream = "downstream-port"
-	portIntegrated = "integrated-endpoint"
+	PortRoot       = "root-port"
+	PortUpstream   = "upstream-port"
+	PortDownstream = "downstream-port"
+	PortIntegrated = "integrated-endpoint"
 )
 
 var portTypes = map[int]string{
 	0x0: portEndpoint,
 	0x1: "legacy-endpoint",
-	0x4: portRoot,
-	0x5: portUpstream,
-	0x6: portDownstream,
+	0x4: PortRoot,
+	0x5: PortUpstream,
+	0x6: PortDownstream,
 	0x7: "pcie-to-pci",
 	0x8: "pci-to-pcie",
-	0x9: portIntegrated,
+	0x9: PortIntegrated,
 	0xa: "event-collector",
 }
 

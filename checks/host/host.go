@@ -1,4 +1,6 @@
-package checks
+// Package host is the door to the machine under examination: a live one, a recorded one,
+// or one that a test made up.
+package host
 
 import (
 	"bytes"
@@ -24,8 +26,8 @@ type Host struct {
 // Live returns the machine that this process runs on.
 func Live() *Host { return &Host{src: machine.Live()} }
 
-// NewHost returns a host that answers from src.
-func NewHost(src machine.Source) *Host { return &Host{src: src} }
+// New returns a host that answers from src.
+func New(src machine.Source) *Host { return &Host{src: src} }
 
 // Recorded is true when the host is a recording of another machine, or of
 // another time.
@@ -120,11 +122,11 @@ func (h *Host) Real(name string) (string, error) {
 // Ask puts a question that no file answers (see package machine for the
 // questions) and decodes the answer.
 func (h *Host) Ask(ctx context.Context, question string, answer any) error {
-	return h.askBy(ctx, question, nil, answer)
+	return h.AskBy(ctx, question, nil, answer)
 }
 
-// askBy puts a question that by answers on a live machine.
-func (h *Host) askBy(ctx context.Context, question string, by machine.Answerer, answer any) error {
+// AskBy puts a question that by answers on a live machine.
+func (h *Host) AskBy(ctx context.Context, question string, by machine.Answerer, answer any) error {
 	raw, err := h.src.Ask(ctx, question, by)
 	if err != nil {
 		return err

@@ -1,4 +1,6 @@
-package report
+// Package apply puts the machine-readable form of a remedy into lines: what to do, what it
+// takes, and what shows that it works.
+package apply
 
 import (
 	"fmt"
@@ -10,19 +12,19 @@ import (
 	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
-// instruction is one way, or a part of one, to apply a remedy.
-type instruction struct {
-	// where says what the lines are for; empty for a shell.
-	where string
-	// language names them for a fenced block of Markdown.
-	language string
-	lines    []string
+// Instruction is one way, or a part of one, to apply a remedy.
+type Instruction struct {
+	// Where says what the lines are for; empty for a shell.
+	Where string
+	// Language names them for a fenced block of Markdown.
+	Language string
+	Lines    []string
 }
 
-// byHand is the instruction for a person, and untilBoot that for a shell where
+// ByHand is the instruction for a person, and untilBoot that for a shell where
 // what lasts stands beside it.
 const (
-	byHand    = "by hand"
+	ByHand    = "by hand"
 	untilBoot = "until the next boot"
 )
 
@@ -39,11 +41,11 @@ func edits(all []remedies.Edit) []string {
 	return lines
 }
 
-// instructions turns a remedy's machine-readable form into lines. Those of
+// Instructions turns a remedy's machine-readable form into lines. Those of
 // primary are to be carried out; those of others say the same, or what is
 // left to do, for a container runtime or a scheduler. runs is the one of these
 // by which the job is known to be started, and comes first.
-func instructions(a remedies.Apply, runs string) (primary, others []instruction) {
+func Instructions(a remedies.Apply, runs string) (primary, others []Instruction) {
 	var shell, kernel []string
 	for _, name := range slices.Sorted(maps.Keys(a.Environment)) {
 		shell = append(shell, "export "+remedies.Quote(name)+"="+remedies.Quote(a.Environment[name]))
@@ -59,7 +61,7 @@ func instructions(a remedies.Apply, runs string) (primary, others []instruction)
 	if len(a.KernelCommandLine)+len(a.Sysctl) == 0 {
 		shell, commands = append(shell, commands...), nil
 	}
-	all := []instruction{
+	all := []Instruction{
 		{"", "sh", shell},
 		{untilBoot, "sh", commands},
 		{"sysctl.d", "text", kernel},
@@ -68,18 +70,18 @@ func instructions(a remedies.Apply, runs string) (primary, others []instruction)
 		{"modprobe.d", "text", eachLine(a.Modprobe)},
 		{"docker run", "text", join(a.Docker)},
 		{"Slurm", "text", eachLine(a.Slurm)},
-		{"Kubernetes", "yaml", block(a.Kubernetes)},
-		{byHand, "", eachLine(a.Steps)},
+		{"Kubernetes", "yaml", Block(a.Kubernetes)},
+		{ByHand, "", eachLine(a.Steps)},
 	}
-	all = slices.DeleteFunc(all, func(i instruction) bool { return len(i.lines) == 0 })
+	all = slices.DeleteFunc(all, func(i Instruction) bool { return len(i.Lines) == 0 })
 	const elsewhere = "docker run Slurm Kubernetes"
-	if own := slices.IndexFunc(all, func(i instruction) bool { return i.where != "" && i.where == runs }); own >= 0 {
-		first := slices.IndexFunc(all, func(i instruction) bool { return i.where != "" && strings.Contains(elsewhere, i.where) })
+	if own := slices.IndexFunc(all, func(i Instruction) bool { return i.Where != "" && i.Where == runs }); own >= 0 {
+		first := slices.IndexFunc(all, func(i Instruction) bool { return i.Where != "" && strings.Contains(elsewhere, i.Where) })
 		i := all[own]
 		all = slices.Insert(slices.Delete(all, own, own+1), first, i)
 	}
 	for _, i := range all {
-		if len(primary) == 0 || i.where == "" || !strings.Contains(elsewhere, i.where) {
+		if len(primary) == 0 || i.Where == "" || !strings.Contains(elsewhere, i.Where) {
 			primary = append(primary, i)
 		} else {
 			others = append(others, i)
@@ -88,10 +90,10 @@ func instructions(a remedies.Apply, runs string) (primary, others []instruction)
 	return primary, others
 }
 
-// runsBy is how the job is started, as instructions names it: by what a text
+// RunsBy is how the job is started, as instructions names it: by what a text
 // describes, or by the container around this process. It is empty where neither
 // tells.
-func runsBy(f *facts.Facts) string {
+func RunsBy(f *facts.Facts) string {
 	for _, l := range f.Launches {
 		switch l.Kind {
 		case "kubernetes":
@@ -127,26 +129,26 @@ func eachLine(texts []string) []string {
 	return lines
 }
 
-// block splits a text into its lines.
-func block(text string) []string {
+// Block splits a text into its lines.
+func Block(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
 	return strings.Split(strings.TrimRight(text, "\n"), "\n")
 }
 
-// ApplyLines are the lines by which a remedy is applied, each way of it.
-func ApplyLines(a remedies.Apply) []string {
-	primary, others := instructions(a, "")
+// Lines are the lines by which a remedy is applied, each way of it.
+func Lines(a remedies.Apply) []string {
+	primary, others := Instructions(a, "")
 	var lines []string
 	for _, i := range append(primary, others...) {
 		where := ""
-		if i.where != "" {
-			where = i.where + ": "
+		if i.Where != "" {
+			where = i.Where + ": "
 		}
-		for _, l := range i.lines {
+		for _, l := range i.Lines {
 			lines = append(lines, where+l)
-			if i.language == "yaml" {
+			if i.Language == "yaml" {
 				where = strings.Repeat(" ", len(where))
 			}
 		}
@@ -191,8 +193,8 @@ func Effort(needs []remedies.Need, lasts string) string {
 	return strings.Join(parts, ", ")
 }
 
-// proof says in words what was measured here of a remedy.
-func proof(p *remedies.Proof) string {
+// Proof says in words what was measured here of a remedy.
+func Proof(p *remedies.Proof) string {
 	switch {
 	case p == nil:
 		return ""

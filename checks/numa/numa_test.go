@@ -1,4 +1,4 @@
-package checks
+package numa
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
 
@@ -20,13 +21,13 @@ func TestNUMA(t *testing.T) {
 		// A GPU's memory as a node, as on Grace Hopper.
 		"node10": {"\n", "Node 10 MemTotal:       4096 kB\n", "80 80 10\n"},
 	} {
-		m.AddFile(numaNodes+"/"+name+"/cpulist", []byte(files[0]))
-		m.AddFile(numaNodes+"/"+name+"/meminfo", []byte(files[1]))
-		m.AddFile(numaNodes+"/"+name+"/distance", []byte(files[2]))
+		m.AddFile(nodesFolder+"/"+name+"/cpulist", []byte(files[0]))
+		m.AddFile(nodesFolder+"/"+name+"/meminfo", []byte(files[1]))
+		m.AddFile(nodesFolder+"/"+name+"/distance", []byte(files[2]))
 	}
-	m.AddFile(numaNodes+"/has_cpu", []byte("0-1\n"))
-	g := onHost(m, &facts.Facts{})
-	if err := numaCheck.Gather(t.Context(), g); err != nil {
+	m.AddFile(nodesFolder+"/has_cpu", []byte("0-1\n"))
+	g := checktest.On(m, &facts.Facts{})
+	if err := Check.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
 	want := &facts.NUMAFacts{
@@ -40,25 +41,25 @@ func TestNUMA(t *testing.T) {
 	if diff := cmp.Diff(want, g.Facts.NUMA); diff != "" {
 		t.Errorf("section (-want +got):\n%s", diff)
 	}
-	if g.unknown.list != nil {
-		t.Errorf("unknown = %v, want none", g.unknown.list)
+	if g.Unknowns() != nil {
+		t.Errorf("unknown = %v, want none", g.Unknowns())
 	}
 }
 
 func TestNUMAMissing(t *testing.T) {
 	m := &machine.Memory{}
-	m.AddFile(numaNodes+"/node0/cpulist", []byte("0-zwei\n"))
-	m.AddFile(numaNodes+"/node0/meminfo", []byte("Node 0 MemFree: 1 kB\n"))
+	m.AddFile(nodesFolder+"/node0/cpulist", []byte("0-zwei\n"))
+	m.AddFile(nodesFolder+"/node0/meminfo", []byte("Node 0 MemFree: 1 kB\n"))
 	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("on\n"))
-	g := onHost(m, &facts.Facts{})
-	if err := numaCheck.Gather(t.Context(), g); err != nil {
+	g := checktest.On(m, &facts.Facts{})
+	if err := Check.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(&facts.NUMAFacts{Nodes: []facts.NUMANode{{}}}, g.Facts.NUMA); diff != "" {
 		t.Errorf("section (-want +got):\n%s", diff)
 	}
 	var got []string
-	for _, u := range g.unknown.list {
+	for _, u := range g.Unknowns() {
 		got = append(got, u.Fact+": "+u.Reason)
 	}
 	want := []string{
@@ -71,12 +72,12 @@ func TestNUMAMissing(t *testing.T) {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
 
-	g = onHost(&machine.Memory{}, &facts.Facts{})
-	if err := numaCheck.Gather(t.Context(), g); err != nil {
+	g = checktest.On(&machine.Memory{}, &facts.Facts{})
+	if err := Check.Gather(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
-	if g.Facts.NUMA.Nodes != nil || len(g.unknown.list) == 0 {
-		t.Errorf("nodes = %v, unknown = %v; want no nodes, and the reason", g.Facts.NUMA.Nodes, g.unknown.list)
+	if g.Facts.NUMA.Nodes != nil || len(g.Unknowns()) == 0 {
+		t.Errorf("nodes = %v, unknown = %v; want no nodes, and the reason", g.Facts.NUMA.Nodes, g.Unknowns())
 	}
 }
 

@@ -1,4 +1,4 @@
-package checks
+package library
 
 import (
 	"encoding/binary"
@@ -12,8 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
+
+// oneRoot is the mount table of a machine with one file system.
+const oneRoot = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
 
 // makeLdCache builds a loader's cache from names and paths, with the flags of
 // x86-64.
@@ -268,10 +272,10 @@ func TestLibraries(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var m machine.Memory
-			m.AddFile("/proc/self/mountinfo", []byte(hostMounts))
+			m.AddFile("/proc/self/mountinfo", []byte(oneRoot))
 			m.Answer(machine.AskEnviron, tt.environ)
 			tt.put(&m)
-			got := gatherOne(t, librariesCheck, &m)
+			got := checktest.One(t, Check, &m)
 			if diff := cmp.Diff(&facts.LibraryFacts{Files: tt.want}, got.Libraries); diff != "" {
 				t.Errorf("libraries (-want +got):\n%s", diff)
 			}
@@ -288,7 +292,7 @@ func TestLibrariesUnreadable(t *testing.T) {
 	m.AddError("/proc/self/mountinfo", fs.ErrPermission)
 	m.AddFile("/etc/ld.so.cache", []byte("not a cache"))
 	m.AddError("/usr/lib64", fs.ErrPermission)
-	got := gatherOne(t, librariesCheck, &m)
+	got := checktest.One(t, Check, &m)
 	want := []facts.Unknown{
 		{Section: "libraries", Fact: "files", Reason: "LD_LIBRARY_PATH is not known: read the environment: no answer"},
 		{Section: "libraries", Fact: "files.mounted", Reason: "read /proc/self/mountinfo: permission denied", Hint: "run as root"},
@@ -305,11 +309,11 @@ func TestLibrariesUnreadable(t *testing.T) {
 func TestLibrariesBound(t *testing.T) {
 	var m machine.Memory
 	m.Answer(machine.AskEnviron, []string{"LD_LIBRARY_PATH=" + strings.Repeat("/a:", maxPathList+1)})
-	m.AddFile("/proc/self/mountinfo", []byte(hostMounts))
+	m.AddFile("/proc/self/mountinfo", []byte(oneRoot))
 	for i := range maxLibraries + 5 {
 		m.AddFile(fmt.Sprintf("/a/libnccl-net-%d.so", i), nil)
 	}
-	got := gatherOne(t, librariesCheck, &m).Libraries
+	got := checktest.One(t, Check, &m).Libraries
 	if len(got.Files) != maxLibraries || !got.Truncated {
 		t.Errorf("got %d files, truncated %t, want %d and true", len(got.Files), got.Truncated, maxLibraries)
 	}
@@ -414,7 +418,7 @@ func FuzzLibraryName(f *testing.F) {
 func BenchmarkLibraries(b *testing.B) {
 	var m machine.Memory
 	m.Answer(machine.AskEnviron, []string{"VIRTUAL_ENV=/srv/venv", "HOME=/root"})
-	m.AddFile("/proc/self/mountinfo", []byte(hostMounts))
+	m.AddFile("/proc/self/mountinfo", []byte(oneRoot))
 	addDriver(&m)
 	var cache []cacheEntry
 	for i := range 1500 {
@@ -432,8 +436,8 @@ func BenchmarkLibraries(b *testing.B) {
 	m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
 	m.AddInfo("/usr/local/cuda-13.0/lib64/libcudart.so.13.0.48", big)
 	for b.Loop() {
-		g := onHost(&m, &facts.Facts{})
-		if err := librariesCheck.Gather(b.Context(), g); err != nil {
+		g := checktest.On(&m, &facts.Facts{})
+		if err := Check.Gather(b.Context(), g); err != nil {
 			b.Fatal(err)
 		}
 		if n := len(g.Facts.Libraries.Files); n != 5 {

@@ -1,0 +1,181 @@
+// Package gather holds what every check is made of: the check itself, the gathering
+// that it takes part in, and the options of that.
+package gather
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
+
+// Check gathers one section of the facts.
+type Check struct {
+	// Name is the section's name in the document: "pci".
+	Name string
+	// Doc is a title, a blank line, and what is read and from where.
+	Doc string
+	// After names the checks whose sections this one reads.
+	After []string
+	// Patient checks are not bound by Options.Deadline: they have their own.
+	Patient bool
+	// Gather fills the section of g.Facts that bears the check's name, and no
+	// other. It judges nothing. What it cannot read it reports through
+	// g.Unknown; an error means that the section as a whole could not be
+	// read.
+	Gather func(ctx context.Context, g *Gathering) error
+}
+
+// MaxShown bounds a name that the firmware or a file gives, in bytes.
+const MaxShown = 256
+
+// Options says how facts are gathered.
+type Options struct {
+	// Probe is how much of the probe is run.
+	Probe probe.Mode
+	// ProbeBusy lets the probe use GPUs that other processes use as well.
+	ProbeBusy bool
+	// ProbeTimeout bounds each step of starting the driver, each call of the
+	// management library, and each transfer where it is shorter than the
+	// probe's own bound; 0 means the defaults.
+	ProbeTimeout time.Duration
+	// Deadline bounds each check; 0 means deadline.Check. The probe has its own
+	// deadline.
+	Deadline time.Duration
+	// Whole bounds all checks together; 0 means no bound.
+	Whole time.Duration
+	// Progress, if set, is told the name of a check or a step of the probe
+	// as it begins. It is called from several goroutines.
+	Progress func(step string)
+}
+
+// Within is what is left of Whole for what runs in children; 0 without a bound.
+func (o Options) Within() time.Duration {
+	if o.Whole == 0 {
+		return 0
+	}
+	return deadline.Within(o.Whole)
+}
+
+// Gathering is a gathering of facts under way, as one check sees it. A check
+// reads Host, writes its own section of Facts, and reads the sections of the
+// checks that it comes after.
+type Gathering struct {
+	Host    *host.Host
+	Facts   *facts.Facts
+	Options Options
+
+	// NVML asks the management library. The checks share its answer.
+	NVML func(ctx context.Context, answer *nvml.Answer) error
+	// Linked tells the probe under way the facts once the links are known.
+	Linked func(f *facts.Facts)
+	// Probe gives what the probe answered.
+	Probe <-chan ProbeAnswer
+
+	unknown *unknownList
+}
+
+// New returns a gathering that knows no gap yet and has no doors.
+func New(h *host.Host, f *facts.Facts, opts Options) *Gathering {
+	return &Gathering{Host: h, Facts: f, Options: opts, unknown: &unknownList{}}
+}
+
+// With returns the same gathering as a check sees it that writes into f.
+func (g *Gathering) With(f *facts.Facts) *Gathering {
+	own := *g
+	own.Facts = f
+	return &own
+}
+
+// Unknowns returns what could not be established so far.
+func (g *Gathering) Unknowns() []facts.Unknown {
+	g.unknown.mu.Lock()
+	defer g.unknown.mu.Unlock()
+	return slices.Clone(g.unknown.list)
+}
+
+// ProbeAnswer is what the probe's child said, or why it said nothing.
+type ProbeAnswer struct {
+	Report *probe.Report
+	Err    error
+}
+
+type unknownList struct {
+	mu   sync.Mutex
+	list []facts.Unknown
+}
+
+// Unknown notes a fact that could not be established.
+func (g *Gathering) Unknown(section, fact, reason, hint string) {
+	g.Add(facts.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint})
+}
+
+// Add notes it once.
+func (g *Gathering) Add(u facts.Unknown) {
+	g.unknown.mu.Lock()
+	defer g.unknown.mu.Unlock()
+	if !slices.Contains(g.unknown.list, u) {
+		g.unknown.list = append(g.unknown.list, u)
+	}
+}
+
+// Run runs one check within its deadline and turns a panic into an error.
+func (c *Check) Run(ctx context.Context, g *Gathering) error {
+	if !c.Patient {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, g.Options.Deadline)
+		defer cancel()
+	}
+	start := time.Now()
+	ended := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				ended <- fmt.Errorf("the check failed: %v; please report this", p)
+			}
+		}()
+		ended <- c.Gather(ctx, g)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("gave no answer within %s", time.Since(start).Round(100*time.Millisecond))
+	}
+}
+
+// HintFor says what would make an error go away, where that is known.
+func HintFor(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "run as root"
+	}
+	return ""
+}
+
+// Cause is the innermost error, without the path that a gap of many devices
+// must not hold.
+func Cause(err error) string {
+	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
+		return pathErr.Err.Error()
+	}
+	return err.Error()
+}
+
+// SomeOf lists the first few names and counts the others.
+func SomeOf(names []string) string {
+	const few = 4
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few-1], ", "), len(names)-few+1)
+}
