@@ -22,6 +22,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/library"
 	"github.com/gpudoctor/gpudoctor/checks/numa"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/system"
 )
 
@@ -59,8 +60,9 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 	}
 	f := &facts.Facts{Schema: facts.FactsSchema}
 	shared := gather.New(h, f, opts)
-	newDoors(h, opts).open(ctx, shared) // The driver starts while files are read.
-	var mu sync.Mutex                   // Guards facts and timing.
+	ways := newDoors(h, opts)
+	ways.open(ctx, shared) // The driver starts while files are read.
+	var mu sync.Mutex      // Guards facts and timing.
 	done := make(map[string]chan struct{}, len(All))
 	for _, c := range All {
 		done[c.Name] = make(chan struct{})
@@ -95,17 +97,59 @@ func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Fact
 			}
 		})
 	}
+	if opts.Nearly != nil {
+		wg.Go(func() {
+			for _, c := range All {
+				if c != transfersCheck {
+					<-done[c.Name]
+				}
+			}
+			select {
+			case report := <-ways.nearly:
+				mu.Lock()
+				own := *f
+				mu.Unlock()
+				foretell(ctx, shared.With(&own), report)
+			case <-done[transfersCheck.Name]:
+			}
+		})
+	}
 	wg.Wait()
 	deriveOffered(f)
-	f.Unknown = shared.Unknowns()
+	f.Unknown = inOrder(shared.Unknowns())
+	return f, timing
+}
+
+// foretell tells the facts as they will be if the probe's process leaves as it should.
+// What HIP offers may yet be added to the GPUs, which these facts share.
+func foretell(ctx context.Context, g *gather.Gathering, report *probe.Report) {
+	if report.API == "hip" {
+		return
+	}
+	own := gather.New(g.Host, g.Facts, g.Options)
+	for _, u := range g.Unknowns() {
+		own.Add(u)
+	}
+	answer := make(chan gather.ProbeAnswer, 1)
+	answer <- gather.ProbeAnswer{Report: report}
+	own.Probe, own.Linked = answer, func(*facts.Facts) {}
+	if transfersCheck.Run(ctx, own) != nil {
+		return
+	}
+	own.Facts.Unknown = inOrder(own.Unknowns())
+	g.Options.Nearly(own.Facts)
+}
+
+// inOrder puts what is not known in the order of the checks.
+func inOrder(unknown []facts.Unknown) []facts.Unknown {
 	order := make(map[string]int, len(All))
 	for i, c := range All {
 		order[c.Name] = i
 	}
-	slices.SortStableFunc(f.Unknown, func(a, b facts.Unknown) int {
+	slices.SortStableFunc(unknown, func(a, b facts.Unknown) int {
 		return cmp.Or(cmp.Compare(order[a.Section], order[b.Section]), cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Reason, b.Reason))
 	})
-	return f, timing
+	return unknown
 }
 
 // take copies one section from another document.

@@ -32,10 +32,12 @@ type doors struct {
 	// linked has room for the facts once the links are known: the probe's speeds are
 	// judged by them while it is under way.
 	linked chan *facts.Facts
+	// nearly has room for the report of a probe whose process has yet to leave.
+	nearly chan *probe.Report
 }
 
 func newDoors(h *host.Host, opts gather.Options) *doors {
-	return &doors{host: h, options: opts, met: make(chan []nvml.Device, 1), linked: make(chan *facts.Facts, 1)}
+	return &doors{host: h, options: opts, met: make(chan []nvml.Device, 1), linked: make(chan *facts.Facts, 1), nearly: make(chan *probe.Report, 1)}
 }
 
 // open lets a gathering use the doors, and puts the probe under way.
@@ -84,6 +86,14 @@ func (d *doors) probeOptions(mode probe.Mode) engine.Options {
 	}
 	if !d.options.ProbeBusy {
 		o.Busy = d.busyGPUs
+	}
+	if d.options.Nearly != nil {
+		o.Nearly = func(r *probe.Report) {
+			select {
+			case d.nearly <- r:
+			default: // It was told before.
+			}
+		}
 	}
 	return o
 }

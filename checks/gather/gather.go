@@ -54,6 +54,10 @@ type Options struct {
 	Deadline time.Duration
 	// Whole bounds all checks together; 0 means no bound.
 	Whole time.Duration
+	// Nearly, if set, is told the facts once all is known but how the probe's process
+	// ends, so that they can be judged meanwhile. They may still change, and are not
+	// told where that is likely.
+	Nearly func(f *facts.Facts)
 	// Progress, if set, is told the name of a check or a step of the probe
 	// as it begins. It is called from several goroutines.
 	Progress func(step string)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -51,7 +52,10 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	start := time.Now()
 	gathering, stop := context.WithCancel(ctx)
 	defer stop()
-	read := make(chan gathered, 1)
+	read, nearly := make(chan gathered, 1), make(chan *facts.Facts, 1)
+	if r.probed() && len(r.source.with) == 0 {
+		r.options.Nearly = func(f *facts.Facts) { nearly <- f }
+	}
 	go func() { read <- collect(gathering, r.source, r.options) }()
 	known, only, skip, err := r.knowledge()
 	if err != nil {
@@ -61,9 +65,9 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	if err := known.rules.Parse(choice); err != nil {
 		return nil, problem(err)
 	}
-	var g gathered
 	select {
-	case g = <-read:
+	case g := <-read:
+		read <- g // For settle.
 	case <-r.driverStarted():
 		var expected rules.Expected
 		if len(r.source.with) == 0 {
@@ -72,27 +76,24 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		if err := known.rules.Prepare(choice, expected); err != nil {
 			return nil, problem(err)
 		}
-		g = <-read
 	}
-	if g.err != nil && g.facts == nil {
-		return nil, g.err
+	g, verdict, judging, err := settle(read, nearly, func(f *facts.Facts) (*rules.Verdict, error) {
+		// A policy of the user's may take forever. What is left is given as processor
+		// time, which a busy machine does not use up.
+		choice.Time = max(r.options.Whole-time.Since(start), deadline.Ending)
+		return known.rules.Evaluate(ctx, f, choice)
+	})
+	if err != nil {
+		return nil, err
 	}
 	f := g.facts
-	judging := time.Now()
-	// A policy of the user's may take forever. What is left is given as processor time,
-	// which a busy machine does not use up.
-	choice.Time = max(r.options.Whole-time.Since(start), deadline.Ending)
-	verdict, err := known.rules.Evaluate(ctx, f, choice)
-	if err != nil {
-		return nil, problem(err)
-	}
 	judged := time.Now()
 	ranking := r.rank(known.remedies, verdict.Findings, f)
 	end := time.Now()
 
 	timing := report.Timing{
 		TotalMS:    report.Milliseconds(end.Sub(start)),
-		RulesMS:    report.Milliseconds(judged.Sub(judging)),
+		RulesMS:    report.Milliseconds(judging),
 		RemediesMS: report.Milliseconds(end.Sub(judged)),
 		ChecksMS:   map[string]float64{},
 	}
@@ -104,6 +105,33 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 	}), g.err
+}
+
+// settle waits for facts and judges them, and says how long that took. Facts that are
+// foretold are judged while the probe's process leaves, and what was gathered in the end
+// again where it differs.
+func settle(read <-chan gathered, nearly <-chan *facts.Facts, evaluate func(*facts.Facts) (*rules.Verdict, error)) (
+	g gathered, verdict *rules.Verdict, took time.Duration, err error,
+) {
+	timed := func(f *facts.Facts) {
+		start := time.Now()
+		verdict, err = evaluate(f)
+		took = time.Since(start)
+	}
+	var foretold *facts.Facts
+	select {
+	case g = <-read:
+	case foretold = <-nearly:
+		timed(foretold)
+		g = <-read
+	}
+	if g.err != nil && g.facts == nil {
+		return g, nil, 0, g.err
+	}
+	if foretold == nil || err != nil || !reflect.DeepEqual(foretold, g.facts) {
+		timed(g.facts)
+	}
+	return g, verdict, took, problem(err)
 }
 
 // driverStarted returns a channel that tells when it is clear that a driver is

@@ -76,6 +76,10 @@ type Options struct {
 	// Users says which GPUs others use at this moment, by address. It is only asked
 	// where a transfer is slow.
 	Users func(ctx context.Context) map[string]probe.User
+	// Nearly, if set, is told the report once the child has said its last word: what it
+	// will be if the process then leaves as it should, which takes the driver a while.
+	// It is not told where a process has failed.
+	Nearly func(r *probe.Report)
 	// Progress, if set, is told each stage as it begins.
 	Progress func(stage string)
 	// API is the only one that is to be tried, "cuda" or "hip"; empty is CUDA's,
@@ -388,6 +392,25 @@ func (s *session) take(m message) {
 		s.ended, s.whole, s.failed = true, true, true
 	case m.Ended != nil:
 		s.ended, s.whole, s.failed = true, *m.Ended, false
+		s.foretell()
+	}
+}
+
+// foretell tells the report as it will be if the child leaves as it should. Where
+// anything may still change it, nothing is told.
+func (s *session) foretell() {
+	s.judging.Wait()
+	if s.options.Nearly == nil || !s.whole || s.resumed || s.control || len(s.under) > 0 || len(s.users) > 0 {
+		return
+	}
+	text, err := json.Marshal(s.report)
+	if err != nil {
+		return
+	}
+	foretold := &session{report: &probe.Report{}}
+	if json.Unmarshal(text, foretold.report) == nil {
+		foretold.order()
+		s.options.Nearly(foretold.report)
 	}
 }
 
