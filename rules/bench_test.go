@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // eightGPUs is a machine with eight GPUs below switches, and 200 further
@@ -93,7 +94,7 @@ func BenchmarkEvaluateAgain(b *testing.B) {
 func BenchmarkInput(b *testing.B) {
 	f := eightGPUs()
 	for b.Loop() {
-		if _, err := inputValue(f); err != nil {
+		if _, err := tables.ValueOf(f); err != nil {
 			b.Fatal(err)
 		}
 	}

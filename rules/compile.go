@@ -13,6 +13,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/rules/data"
+	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
+	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // uncheckedStages only refuse a faulty rule, or serve what the evaluation does
@@ -97,16 +99,16 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 	if err != nil {
 		return err
 	}
-	input, err := inputValue(expected.Facts)
+	input, err := tables.ValueOf(expected.Facts)
 	if err != nil {
 		return err
 	}
 	given := make(map[string]ast.Value, len(expected.Sections))
-	known := make(map[string]*shape, len(expected.Sections))
+	known := make(map[string]*reach.Shape, len(expected.Sections))
 	for _, section := range expected.Sections {
-		given[section], known[section] = nil, undefined
+		given[section], known[section] = nil, reach.Undefined
 		if t := input.Get(ast.StringTerm(section)); t != nil {
-			given[section], known[section] = t.Value, valuesOf(t.Value)
+			given[section], known[section] = t.Value, reach.ValuesOf(t.Value)
 		}
 	}
 	asked := slices.Concat(chosen, always)
@@ -114,7 +116,7 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.compiled(specialised(modules, asked, &shape{any: true, known: known}), asked)
+	p, err := s.compiled(reach.Specialised(modules, setsOf(modules, asked), &reach.Shape{Any: true, Known: known}), asked)
 	if err != nil {
 		return err
 	}
@@ -149,7 +151,7 @@ func (s *Set) programs(rules []Rule, input ast.Object) ([]*program, error) {
 	var wg sync.WaitGroup
 	for i, hand := range hands {
 		wg.Go(func() {
-			if list[i], errs[i] = s.compiled(specialised(modules, hand, valuesOf(input)), hand); errs[i] == nil {
+			if list[i], errs[i] = s.compiled(reach.Specialised(modules, setsOf(modules, hand), reach.ValuesOf(input)), hand); errs[i] == nil {
 				list[i].exact = true
 			}
 		})
@@ -191,17 +193,17 @@ func (s *Set) compiled(all map[string]*ast.Module, rules []Rule) (*program, erro
 	}
 	modules := make(map[string]*ast.Module, len(all))
 	for name, m := range all {
-		modules[name] = indexed(m)
+		modules[name] = reach.Indexed(m)
 	}
 	c.Compile(modules)
 	if c.Failed() {
 		return nil, errors.Join(problems("", c.Errors)...) // It joins one for each fault.
 	}
-	tables := importedTables(all)
+	names := tables.Imported(all)
 	if s.checked {
-		tables = data.Names() // A rule of the user's may name a table without an import.
+		names = data.Names() // A rule of the user's may name a table without an import.
 	}
-	p := &program{compiler: c, modules: all, store: tableStore(tables), rules: make(map[string]bool, len(rules))}
+	p := &program{compiler: c, modules: all, store: tables.Store(names), rules: make(map[string]bool, len(rules))}
 	for _, rule := range rules {
 		p.rules[rule.ID] = true
 	}
@@ -231,4 +233,15 @@ func (s *Set) groups(p *program, rules []Rule) [][]Rule {
 		}
 	}
 	return slices.Collect(maps.Values(groups))
+}
+
+// setsOf are the sets that rules offer.
+func setsOf(modules map[string]*ast.Module, rules []Rule) []reach.Global {
+	var names []reach.Global
+	for _, rule := range rules {
+		for _, name := range rule.offers() {
+			names = append(names, reach.Global{Package: reach.PackageName(modules[rule.File]), Name: name})
+		}
+	}
+	return names
 }

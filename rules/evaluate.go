@@ -17,6 +17,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
+	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // Options says which rules are judged.
@@ -58,7 +60,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 	}
 	judged := *f
 	judged.Profile = string(cmp.Or(opts.Profile, Training))
-	input, err := inputValue(&judged)
+	input, err := tables.ValueOf(&judged)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +167,7 @@ func (s *Set) judgeRest(ctx context.Context, left budget, f facts.Facts, answers
 		return nil
 	}
 	f.Transfers = rest
-	input, err := inputValue(&f)
+	input, err := tables.ValueOf(&f)
 	if err != nil {
 		return err
 	}
@@ -307,7 +309,7 @@ func failureOf(err error) string {
 	if limited, ok := errors.AsType[*LimitError](err); ok {
 		return stopped + limited.Error()
 	}
-	return failed + withoutKeys(firstLine(err.Error()))
+	return failed + reach.WithoutKeys(firstLine(err.Error()))
 }
 
 // budget is the processor time that rules have: until end all of them, and a part of

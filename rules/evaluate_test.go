@@ -16,6 +16,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // policyOf loads a set of the rules in the given files alone.
@@ -427,7 +428,7 @@ func TestInputValue(t *testing.T) {
 			Devices: []facts.GPU{{Address: "0000:3b:00.0", BAR1Bytes: &bytes}},
 		},
 	}
-	got, err := inputValue(f)
+	got, err := tables.ValueOf(f)
 	if err != nil {
 		t.Fatal(err)
 	}

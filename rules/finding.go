@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/open-policy-agent/opa/v1/ast"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
 )
 
 // pciAddress is the form of a PCI address: domain:bus:device.function. The
@@ -41,7 +43,7 @@ func (s *Set) read(rule Rule, a answer) reading {
 	}
 	size := maxSaid
 	for _, t := range slices.Concat(a.findings, a.missing, a.notApplicable) {
-		if size = measure(t.Value, size); size < 0 {
+		if size = bounds.Measure(t.Value, size); size < 0 {
 			keep(fmt.Sprintf("%sreturned more than %d MiB", stopped, maxSaid>>20))
 			return out
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // steps counts the steps of an evaluation, as a measure of its work that is the same
@@ -59,7 +60,7 @@ func (m *meter) evaluate(tb testing.TB, id string, f *facts.Facts, more ...rego.
 		}
 		m.queries[id] = q
 	}
-	input, err := inputValue(f)
+	input, err := tables.ValueOf(f)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // indexFile is the index of the built-in rules, made from their files by TestGoldenIndex:
@@ -43,7 +45,7 @@ func indexOf(s *Set) *index {
 	x := &index{Rules: s.rules, Conditions: s.conditions, Files: make(map[string][]string, len(s.modules))}
 	files := make(map[string]string, len(s.modules)) // By package.
 	for name, m := range s.modules {
-		files[packageName(m)] = name
+		files[reach.PackageName(m)] = name
 	}
 	for name, m := range s.modules {
 		x.Files[name] = []string{}

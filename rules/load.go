@@ -16,6 +16,9 @@ import (
 	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/rules/internal/bounds"
+	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // embedded holds the rules and the library. The patterns match every name that
@@ -218,7 +221,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 		faults = append(faults, errs...)
 		for _, name := range slices.Sorted(maps.Keys(modules)) {
 			m := modules[name]
-			pkg := packageName(m)
+			pkg := reach.PackageName(m)
 			if first, taken := owner[pkg]; taken {
 				faults = append(faults, taketwice(pkg, first, name, m.Package.Location.Row))
 				continue
@@ -310,7 +313,7 @@ func problems(name string, err error) []error {
 	}
 	out := make([]error, 0, len(list))
 	for _, e := range list {
-		p := &Problem{File: name, Reason: withoutKeys(e.Message), Hint: hintFor(e)}
+		p := &Problem{File: name, Reason: reach.WithoutKeys(e.Message), Hint: hintFor(e)}
 		if e.Message == "empty module" {
 			p.Reason = "the file is empty"
 		}
@@ -341,15 +344,10 @@ func hintFor(e *ast.Error) string {
 // machine): a rule must give the same answer anywhere and at any time.
 var capabilities = sync.OnceValue(func() *ast.Capabilities {
 	c := ast.CapabilitiesForThisVersion()
-	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins), func(b *ast.Builtin) bool { return b.Nondeterministic || isRefused(b.Name) })
+	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins), func(b *ast.Builtin) bool { return b.Nondeterministic || bounds.Refused(b.Name) })
 	c.AllowNet = []string{}
 	return c
 })
-
-// packageName is a module's package without "data.".
-func packageName(m *ast.Module) string {
-	return strings.TrimPrefix(m.Package.Path.String(), "data.")
-}
 
 // ruleID is the id of a rule's package or file name.
 func ruleID(name string) string { return strings.ReplaceAll(name, "_", "-") }

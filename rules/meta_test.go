@@ -22,6 +22,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/rules/data"
+	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
 // areas are the folders that hold rules.
@@ -386,7 +387,7 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 	coverage := cover.New()
 	ctx := context.Background()
 	results, err := tester.NewRunner().SetModules(modules).SetCoverageQueryTracer(coverage).
-		SetCompiler(ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true)).SetStore(tableStore(data.Names())).
+		SetCompiler(ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true)).SetStore(tables.Store(data.Names())).
 		RaiseBuiltinErrors(true).RunTests(ctx, nil)
 	if err != nil {
 		return append(faults, lines(err)...)

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // severities and confidences are in order, the worst and the surest first.
@@ -101,13 +103,13 @@ func (r *metadataReader) list(key string) []string {
 // readRule reads the metadata of a rule's package and checks that the rule
 // keeps the contract.
 func readRule(file string, m *ast.Module) (Rule, []error) {
-	pkg := strings.TrimPrefix(packageName(m), rulesPackage)
+	pkg := strings.TrimPrefix(reach.PackageName(m), rulesPackage)
 	rule := Rule{ID: ruleID(pkg), File: file}
 	r := &metadataReader{file: file, line: m.Package.Location.Row}
 	base := strings.TrimSuffix(path.Base(filepath.ToSlash(file)), ".rego")
 	switch {
 	case !kebabCase.MatchString(rule.ID):
-		r.fault("lower-case words joined by _", "package %s gives no rule id", packageName(m))
+		r.fault("lower-case words joined by _", "package %s gives no rule id", reach.PackageName(m))
 	case base != pkg:
 		r.fault("name the file "+pkg+".rego", "the file's name differs from the package's last part %s", pkg)
 	}
@@ -200,7 +202,7 @@ func (r *metadataReader) partialSets(m *ast.Module) {
 			r.fault("write \""+name+" contains ... if { ... }\"", "%s is not a set", name)
 		}
 	}
-	if !found && !toldOf(ruleID(strings.TrimPrefix(packageName(m), rulesPackage))) {
+	if !found && !toldOf(ruleID(strings.TrimPrefix(reach.PackageName(m), rulesPackage))) {
 		r.fault("write \"findings contains {...} if { ... }\"", "the package has no findings")
 	}
 }

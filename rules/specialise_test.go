@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // compiledSet is the built-in rules, compiled for whatever facts come.
@@ -122,7 +123,7 @@ func TestPackageAsValue(t *testing.T) {
 			}
 			modules[name] = m
 		}
-		kept := specialised(modules, []Rule{{ID: "t", File: "t.rego"}}, anything)
+		kept := reach.Specialised(modules, setsOf(modules, []Rule{{ID: "t", File: "t.rego"}}), reach.Anything)
 		if got := len(kept["other.rego"].Rules); got != want {
 			t.Errorf("%s keeps %d rules of the package, want %d", use, got, want)
 		}
@@ -273,6 +274,6 @@ tested if {
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
-	r := newReach(map[string]*ast.Module{"t.rego": m}, valuesOf(input))
-	return !r.rule(global{"gpudoctor.rules.t", "tested"}).none()
+	r := reach.New(map[string]*ast.Module{"t.rego": m}, reach.ValuesOf(input))
+	return !r.Rule(reach.Global{Package: "gpudoctor.rules.t", Name: "tested"}).None()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/rules/data"
+	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 )
 
 // TestPolicyReadsTables holds that a rule of the user's may read a table, imported or
@@ -54,7 +55,8 @@ func TestSpecialisedByTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := specialised(map[string]*ast.Module{"t.rego": m}, []Rule{{ID: "t", File: "t.rego"}}, anything)["t.rego"].Rules
+		modules := map[string]*ast.Module{"t.rego": m}
+		kept := reach.Specialised(modules, setsOf(modules, []Rule{{ID: "t", File: "t.rego"}}), reach.Anything)["t.rego"].Rules
 		if got := len(kept) == 1 && !kept[0].Head.Assign; got != want {
 			t.Errorf("%s may hold: %v, want %v (%v)", body, got, want, kept)
 		}
@@ -176,7 +178,7 @@ func circumstancesOf(t *testing.T, file string) map[string]bool {
 	}
 	can := map[string]bool{}
 	for _, rule := range modules[file].Rules {
-		if headName(rule) == "holds" {
+		if reach.HeadName(rule) == "holds" {
 			if name, ok := rule.Head.Args[0].Value.(ast.String); ok {
 				can[string(name)] = true
 			}

@@ -16,10 +16,6 @@ import (
 // package above it holds several subjects: it is split by subject, leaf first.
 const maxNames = 200
 
-// wide are the packages that are above maxNames still, with what they may have until
-// they are split.
-var wide = map[string]int{"rules": 243}
-
 // TestPackageNames bounds the names of each package.
 func TestPackageNames(t *testing.T) {
 	t.Parallel()
@@ -28,17 +24,8 @@ func TestPackageNames(t *testing.T) {
 		t.Fatal("no names of package checks were found")
 	}
 	for name, n := range names {
-		most, exempt := wide[name]
-		switch {
-		case exempt && n <= maxNames:
-			t.Errorf("%s has %d names: remove it from wide", name, n)
-		case exempt && n > most, !exempt && n > maxNames:
-			t.Errorf("%s has %d names, at most %d", name, n, max(most, maxNames))
-		}
-	}
-	for name := range wide {
-		if names[name] == 0 {
-			t.Errorf("wide names %s, which is no package", name)
+		if n > maxNames {
+			t.Errorf("%s has %d names at package level, at most %d", name, n, maxNames)
 		}
 	}
 }

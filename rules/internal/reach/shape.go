@@ -1,52 +1,53 @@
-package rules
+package reach
 
 import "github.com/open-policy-agent/opa/v1/ast"
 
-// shape is what a term may evaluate to: any value, one of a list of values, or a
+// Shape is what a term may evaluate to: any value, one of a list of values, or a
 // collection that the rules compute. A term with an empty shape is certainly undefined.
 // A shape may allow too much, never too little.
-type shape struct {
-	// any is true where nothing is known but some fields of an object.
-	any   bool
-	known map[string]*shape
+type Shape struct {
+	// Any is true where nothing is known but some fields of an object.
+	Any   bool
+	Known map[string]*Shape
 	// values are those that it may have: parts of the facts, and constants.
 	values []ast.Value
 	// set is true where it may be a collection that the rules compute, or an empty
 	// one, with these keys and elements.
 	set            bool
-	keys, elements *shape
+	keys, elements *Shape
 }
 
+// Anything is a value of which nothing is known, Undefined that of what is not there.
 var (
-	anything  = &shape{any: true}
-	undefined = &shape{}
+	Anything  = &Shape{Any: true}
+	Undefined = &Shape{}
 )
 
 // maxValues bounds the values of a shape: the devices of the largest machines.
 const maxValues = 4096
 
-// none reports whether a term is undefined for certain.
-func (s *shape) none() bool { return !s.any && !s.set && len(s.values) == 0 }
+// None reports whether a term is undefined for certain.
+func (s *Shape) None() bool { return !s.Any && !s.set && len(s.values) == 0 }
 
-// valuesOf returns the shape of a term with one of these values.
-func valuesOf(values ...ast.Value) *shape { return &shape{values: values} }
+// ValuesOf returns the shape of a term with one of these values.
+func ValuesOf(values ...ast.Value) *Shape { return &Shape{values: values} }
 
 // collectionOf returns the shape of a computed collection.
-func collectionOf(keys, elements *shape) *shape {
-	return &shape{set: true, keys: keys, elements: elements}
+func collectionOf(keys, elements *Shape) *Shape {
+	return &Shape{set: true, keys: keys, elements: elements}
 }
 
 // or returns the shape of a term that has one of two shapes.
-func (s *shape) or(other *shape) *shape {
+func (s *Shape) or(other *Shape) *Shape {
 	switch {
-	case s == other || other.none():
+	case s == other || other.None():
 		return s
-	case s.none():
+	case s.None():
 		return other
-	case s.any || other.any || len(s.values)+len(other.values) > maxValues:
-		return anything
+	case s.Any || other.Any || len(s.values)+len(other.values) > maxValues:
+		return Anything
 	}
-	u := &shape{values: s.values, set: s.set || other.set}
+	u := &Shape{values: s.values, set: s.set || other.set}
 	if len(other.values) > 0 {
 		u.values = distinct(append(append(make([]ast.Value, 0, len(s.values)+len(other.values)), s.values...), other.values...))
 	}
@@ -90,12 +91,12 @@ func distinct(values []ast.Value) []ast.Value {
 }
 
 // field returns the shape of what stands under a key.
-func (s *shape) field(key ast.Value) *shape {
-	if s.any {
-		if name, ok := key.(ast.String); ok && s.known[string(name)] != nil {
-			return s.known[string(name)]
+func (s *Shape) field(key ast.Value) *Shape {
+	if s.Any {
+		if name, ok := key.(ast.String); ok && s.Known[string(name)] != nil {
+			return s.Known[string(name)]
 		}
-		return anything
+		return Anything
 	}
 	var found []ast.Value
 	k := ast.NewTerm(key)
@@ -115,7 +116,7 @@ func (s *shape) field(key ast.Value) *shape {
 			}
 		}
 	}
-	out := valuesOf(distinct(found)...)
+	out := ValuesOf(distinct(found)...)
 	if s.set && s.keys.mayBe(key) {
 		out = out.or(s.elements)
 	}
@@ -123,9 +124,9 @@ func (s *shape) field(key ast.Value) *shape {
 }
 
 // each returns the shapes of the keys and of the elements.
-func (s *shape) each() (keys, elements *shape) {
-	if s.any {
-		return anything, anything
+func (s *Shape) each() (keys, elements *Shape) {
+	if s.Any {
+		return Anything, Anything
 	}
 	var names, found []ast.Value
 	for _, v := range s.values {
@@ -139,10 +140,10 @@ func (s *shape) each() (keys, elements *shape) {
 			v.Foreach(func(e *ast.Term) { names, found = append(names, e.Value), append(found, e.Value) })
 		}
 		if len(found) > maxValues {
-			return anything, anything
+			return Anything, Anything
 		}
 	}
-	keys, elements = valuesOf(distinct(names)...), valuesOf(distinct(found)...)
+	keys, elements = ValuesOf(distinct(names)...), ValuesOf(distinct(found)...)
 	if s.set {
 		keys, elements = keys.or(s.keys), elements.or(s.elements)
 	}
@@ -158,8 +159,8 @@ func indices(n int) []ast.Value {
 }
 
 // mayBe reports whether the shape may have a value.
-func (s *shape) mayBe(v ast.Value) bool {
-	if s.any || s.set {
+func (s *Shape) mayBe(v ast.Value) bool {
+	if s.Any || s.set {
 		return true
 	}
 	for _, own := range s.values {
@@ -174,8 +175,8 @@ func (s *shape) mayBe(v ast.Value) bool {
 const few = 64
 
 // mayHold reports whether a comparison may hold between values of two shapes.
-func mayHold(a, b *shape, holds func(order int) bool) bool {
-	if a.any || a.set || b.any || b.set || len(a.values) > few || len(b.values) > few {
+func mayHold(a, b *Shape, holds func(order int) bool) bool {
+	if a.Any || a.set || b.Any || b.set || len(a.values) > few || len(b.values) > few {
 		return true
 	}
 	for _, x := range a.values {
@@ -189,8 +190,8 @@ func mayHold(a, b *shape, holds func(order int) bool) bool {
 }
 
 // mayMeet reports whether two shapes may have a value in common.
-func mayMeet(a, b *shape) bool {
-	if a.any || a.set || b.any || b.set {
+func mayMeet(a, b *Shape) bool {
+	if a.Any || a.set || b.Any || b.set {
 		return true
 	}
 	if len(a.values) > len(b.values) {
@@ -225,10 +226,10 @@ var orders = map[string]func(order int) bool{
 }
 
 // size returns the shape of the number of elements.
-func (s *shape) size() *shape {
+func (s *Shape) size() *Shape {
 	_, elements := s.each()
-	if s.any || s.set && !elements.none() || len(s.values) > few {
-		return anything
+	if s.Any || s.set && !elements.None() || len(s.values) > few {
+		return Anything
 	}
 	var counts []ast.Value
 	if s.set {
@@ -237,21 +238,21 @@ func (s *shape) size() *shape {
 	for _, v := range s.values {
 		n, ok := v.(interface{ Len() int })
 		if !ok {
-			return anything
+			return Anything
 		}
 		if _, isText := v.(ast.String); isText {
-			return anything
+			return Anything
 		}
 		counts = append(counts, ast.InternedTerm(n.Len()).Value)
 	}
-	return valuesOf(distinct(counts)...)
+	return ValuesOf(distinct(counts)...)
 }
 
 // empty reports whether a collection has no elements for certain.
-func (s *shape) empty() bool {
-	if s.any {
+func (s *Shape) empty() bool {
+	if s.Any {
 		return false
 	}
 	_, elements := s.each()
-	return elements.none()
+	return elements.None()
 }

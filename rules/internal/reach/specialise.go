@@ -1,4 +1,4 @@
-package rules
+package reach
 
 import (
 	"slices"
@@ -7,17 +7,15 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// specialised are the modules that some rules need on input of a shape: without the
+// Specialised are the modules that some names need on input of a shape: without the
 // definitions that cannot hold there, and without what nothing else refers to. On that
 // input they evaluate to the same. Compiling takes most of a start, and on most
 // machines nine tenths of the rules have nothing to go by: no log was given, there is
 // no GPU of that vendor, a variable is not set.
-func specialised(modules map[string]*ast.Module, roots []Rule, input *shape) map[string]*ast.Module {
-	k := &keeper{reach: newReach(modules, input), kept: map[global][]*ast.Rule{}}
-	for _, rule := range roots {
-		for _, name := range rule.offers() {
-			k.keep(global{packageName(modules[rule.File]), name})
-		}
+func Specialised(modules map[string]*ast.Module, roots []Global, input *Shape) map[string]*ast.Module {
+	k := &keeper{Reach: New(modules, input), kept: map[Global][]*ast.Rule{}}
+	for _, root := range roots {
+		k.keep(root)
 	}
 	for len(k.queue) > 0 {
 		next := k.queue[0]
@@ -29,15 +27,15 @@ func specialised(modules map[string]*ast.Module, roots []Rule, input *shape) map
 
 // keeper collects the definitions to keep.
 type keeper struct {
-	*reach
-	kept  map[global][]*ast.Rule
-	queue []global
+	*Reach
+	kept  map[Global][]*ast.Rule
+	queue []Global
 }
 
 // keep notes that a rule is referred to.
-func (k *keeper) keep(g global) {
-	s := k.packages[g.pkg]
-	if s == nil || len(s.rules[g.name]) == 0 {
+func (k *keeper) keep(g Global) {
+	s := k.packages[g.Package]
+	if s == nil || len(s.rules[g.Name]) == 0 {
 		return
 	}
 	if _, known := k.kept[g]; !known {
@@ -47,15 +45,15 @@ func (k *keeper) keep(g global) {
 }
 
 // follow keeps the definitions of a rule that may hold, and what they refer to.
-func (k *keeper) follow(g global) {
-	s := k.packages[g.pkg]
-	definitions := s.rules[g.name]
+func (k *keeper) follow(g Global) {
+	s := k.packages[g.Package]
+	definitions := s.rules[g.Name]
 	if len(definitions[0].Head.Args) > 0 {
 		for _, rule := range definitions {
 			k.definition(s, rule, nil)
 		}
 	} else {
-		k.rule(g)
+		k.Rule(g)
 	}
 	for _, rule := range definitions {
 		if alive := k.alive(rule); alive != nil {
@@ -68,7 +66,7 @@ func (k *keeper) follow(g global) {
 		k.kept[g] = []*ast.Rule{never(s.module, definitions[0])}
 	case slices.ContainsFunc(definitions, byVariable) && !slices.ContainsFunc(k.kept[g], byVariable):
 		// With a key that is not written out, the object has no empty sets.
-		k.kept[g] = append(k.kept[g], noKey(s.module, g.name))
+		k.kept[g] = append(k.kept[g], noKey(s.module, g.Name))
 	}
 }
 
@@ -157,7 +155,7 @@ func (k *keeper) referTo(s *scope, ref ast.Ref) {
 	for name, p := range k.packages {
 		if name == prefix || strings.HasPrefix(name, prefix+".") {
 			for rule := range p.rules {
-				k.keep(global{name, rule})
+				k.keep(Global{name, rule})
 			}
 		}
 	}
@@ -167,13 +165,13 @@ func (k *keeper) referTo(s *scope, ref ast.Ref) {
 func (k *keeper) modules(all map[string]*ast.Module) map[string]*ast.Module {
 	out := map[string]*ast.Module{}
 	for file, m := range all {
-		s := k.packages[packageName(m)]
+		s := k.packages[PackageName(m)]
 		var rules []*ast.Rule
 		done := map[string]bool{}
 		for _, rule := range m.Rules {
-			if name := headName(rule); !done[name] {
+			if name := HeadName(rule); !done[name] {
 				done[name] = true
-				rules = append(rules, k.kept[global{s.name, name}]...)
+				rules = append(rules, k.kept[Global{s.name, name}]...)
 			}
 		}
 		if len(rules) > 0 {
@@ -194,7 +192,7 @@ func (k *keeper) modules(all map[string]*ast.Module) map[string]*ast.Module {
 // empty set, an empty object, or nothing.
 func never(m *ast.Module, like *ast.Rule) *ast.Rule {
 	at := m.Package.Location
-	head := ast.RefHead(ast.Ref{ast.VarTerm(headName(like))})
+	head := ast.RefHead(ast.Ref{ast.VarTerm(HeadName(like))})
 	body := impossible(at)
 	switch {
 	case len(like.Head.Args) > 0:

@@ -1,4 +1,5 @@
-package rules
+// Package bounds limits what one call of a function of Rego may take and make.
+package bounds
 
 import (
 	"cmp"
@@ -8,9 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // A rule that takes too long or too much memory is stopped between two steps of its
@@ -41,7 +43,8 @@ var refused = []string{
 	"regex.template_match", "rego.parse_module", "strings.render_template", "yaml.",
 }
 
-func isRefused(name string) bool {
+// Refused reports whether no rule may call the function.
+func Refused(name string) bool {
 	return slices.ContainsFunc(refused, func(r string) bool { return strings.HasPrefix(name, r) })
 }
 
@@ -102,19 +105,19 @@ func both(all ...bound) bound {
 func inBytes(operands []*ast.Term) string {
 	left := maxCallBytes
 	for _, o := range operands {
-		if left = measure(o.Value, left); left < 0 {
+		if left = Measure(o.Value, left); left < 0 {
 			return fmt.Sprintf("it was given more than %d MiB", maxCallBytes>>20)
 		}
 	}
 	return ""
 }
 
-// measure takes the size of a value, written out, off what is left, and stops where
+// Measure takes the size of a value, written out, off what is left, and stops where
 // nothing is. A value may hold another many times over, so that it is larger than the
 // memory that it takes.
-func measure(v ast.Value, left int) int {
+func Measure(v ast.Value, left int) int {
 	each := func(t *ast.Term) bool {
-		left = measure(t.Value, left)
+		left = Measure(t.Value, left)
 		return left < 0
 	}
 	left -= 2
@@ -247,5 +250,5 @@ func inFormat(operands []*ast.Term) string {
 		}
 	}
 	verbs := 1 + strings.Count(string(format), "%")
-	return product(verbs, maxCallBytes-measure(operands[1].Value, maxCallBytes)+1)
+	return product(verbs, maxCallBytes-Measure(operands[1].Value, maxCallBytes)+1)
 }

@@ -1,30 +1,34 @@
-package rules
+// Package reach finds what a rule can reach on input of a shape, and leaves out of modules
+// what it cannot.
+package reach
 
 import (
 	"maps"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
 
-// reach finds what rules can evaluate to on some facts, without evaluating them: it
+// Reach finds what rules can evaluate to on some facts, without evaluating them: it
 // computes shapes instead of values. What it calls undefined is undefined; what it
 // calls possible may still be undefined.
-type reach struct {
-	input *shape
+type Reach struct {
+	input *Shape
 	// packages are the modules by package, without "data.".
 	packages map[string]*scope
 	// known are the shapes of rules; one that is being found is any.
-	known map[global]*shape
+	known map[Global]*Shape
 	// idle are the negated expressions that hold for certain, in the bodies of rules.
 	idle map[*ast.Expr]bool
 	// dead are the definitions that never hold, whatever their arguments.
 	dead map[*ast.Rule]bool
 	// tables are the shapes of the tables that were read.
-	tables map[string]*shape
+	tables map[string]*Shape
 	// fields and parts remember what was looked up.
-	fields map[fieldOf]*shape
-	parts  map[*shape][2]*shape
+	fields map[fieldOf]*Shape
+	parts  map[*Shape][2]*Shape
 	// depth and steps count the calls that were followed: inside of each other, and all.
 	depth, steps int
 }
@@ -38,21 +42,22 @@ type scope struct {
 	imports map[ast.Var]ast.Ref
 }
 
-// global names a rule of a package.
-type global struct{ pkg, name string }
+// Global names a rule of a package.
+type Global struct{ Package, Name string }
 
 type fieldOf struct {
-	*shape
+	*Shape
 	key ast.Value
 }
 
 // env holds the shapes of local variables.
-type env map[ast.Var]*shape
+type env map[ast.Var]*Shape
 
-func newReach(modules map[string]*ast.Module, input *shape) *reach {
-	r := &reach{
-		input: input, packages: make(map[string]*scope, len(modules)), known: map[global]*shape{}, tables: map[string]*shape{},
-		idle: map[*ast.Expr]bool{}, dead: map[*ast.Rule]bool{}, fields: map[fieldOf]*shape{}, parts: map[*shape][2]*shape{},
+// New returns the analysis of modules on input of a shape.
+func New(modules map[string]*ast.Module, input *Shape) *Reach {
+	r := &Reach{
+		input: input, packages: make(map[string]*scope, len(modules)), known: map[Global]*Shape{}, tables: map[string]*Shape{},
+		idle: map[*ast.Expr]bool{}, dead: map[*ast.Rule]bool{}, fields: map[fieldOf]*Shape{}, parts: map[*Shape][2]*Shape{},
 	}
 	for _, m := range modules {
 		s := newScope(m)
@@ -62,9 +67,9 @@ func newReach(modules map[string]*ast.Module, input *shape) *reach {
 }
 
 func newScope(m *ast.Module) *scope {
-	s := &scope{name: packageName(m), module: m, rules: map[string][]*ast.Rule{}, imports: map[ast.Var]ast.Ref{}}
+	s := &scope{name: PackageName(m), module: m, rules: map[string][]*ast.Rule{}, imports: map[ast.Var]ast.Ref{}}
 	for _, rule := range m.Rules {
-		s.rules[headName(rule)] = append(s.rules[headName(rule)], rule)
+		s.rules[HeadName(rule)] = append(s.rules[HeadName(rule)], rule)
 	}
 	for _, imported := range m.Imports {
 		s.imports[imported.Name()] = imported.Path.Value.(ast.Ref)
@@ -73,16 +78,16 @@ func newScope(m *ast.Module) *scope {
 }
 
 // global finds the rule that a reference leads to, and what follows after its name.
-func (r *reach) global(s *scope, ref ast.Ref) (to global, rest ast.Ref, ok bool) {
+func (r *Reach) global(s *scope, ref ast.Ref) (to Global, rest ast.Ref, ok bool) {
 	head, isVar := ref[0].Value.(ast.Var)
 	if !isVar {
-		return global{}, nil, false
+		return Global{}, nil, false
 	}
 	if _, own := s.rules[string(head)]; own {
-		return global{s.name, string(head)}, ref[1:], true
+		return Global{s.name, string(head)}, ref[1:], true
 	}
 	if ref, ok = s.path(ref); !ok {
-		return global{}, nil, false
+		return Global{}, nil, false
 	}
 	name := make([]string, 0, len(ref))
 	for i, t := range ref[1:] {
@@ -92,12 +97,12 @@ func (r *reach) global(s *scope, ref ast.Ref) (to global, rest ast.Ref, ok bool)
 		}
 		if p, known := r.packages[strings.Join(name, ".")]; known {
 			if _, defined := p.rules[string(word)]; defined {
-				return global{p.name, string(word)}, ref[i+2:], true
+				return Global{p.name, string(word)}, ref[i+2:], true
 			}
 		}
 		name = append(name, string(word))
 	}
-	return global{}, nil, false
+	return Global{}, nil, false
 }
 
 // path is a reference to a document below data, written out from there.
@@ -111,31 +116,31 @@ func (s *scope) path(ref ast.Ref) (path ast.Ref, ok bool) {
 
 // table finds the shape of the table that a reference leads to, and what follows after
 // its name.
-func (r *reach) table(s *scope, ref ast.Ref) (at *shape, rest ast.Ref, ok bool) {
+func (r *Reach) table(s *scope, ref ast.Ref) (at *Shape, rest ast.Ref, ok bool) {
 	path, ok := s.path(ref)
 	if !ok {
 		return nil, nil, false
 	}
-	name, rest, ok := tableOf(path)
+	name, rest, ok := tables.Find(path)
 	if ok && r.tables[name] == nil {
-		r.tables[name] = valuesOf(tableValues[name]())
+		r.tables[name] = ValuesOf(tables.Values[name]())
 	}
 	return r.tables[name], rest, ok
 }
 
-// rule returns the shape of a rule's value.
-func (r *reach) rule(g global) *shape {
+// Rule returns the shape of a rule's value.
+func (r *Reach) Rule(g Global) *Shape {
 	if known, ok := r.known[g]; ok {
 		return known
 	}
-	r.known[g] = anything
-	s := r.packages[g.pkg]
-	all := undefined
-	for _, rule := range s.rules[g.name] {
+	r.known[g] = Anything
+	s := r.packages[g.Package]
+	all := Undefined
+	for _, rule := range s.rules[g.Name] {
 		all = all.or(r.definition(s, rule, nil))
 	}
-	if all.none() && isCollection(s.rules[g.name][0]) {
-		all = collectionOf(undefined, undefined)
+	if all.None() && isCollection(s.rules[g.Name][0]) {
+		all = collectionOf(Undefined, Undefined)
 	}
 	r.known[g] = all
 	return all
@@ -150,25 +155,25 @@ func isCollection(rule *ast.Rule) bool {
 
 // definition returns the shape of what one definition adds to a rule's value.
 // Arguments are those of a call; without them they may be anything.
-func (r *reach) definition(s *scope, rule *ast.Rule, args []*shape) *shape {
+func (r *Reach) definition(s *scope, rule *ast.Rule, args []*Shape) *Shape {
 	e := env{}
 	recorded := args == nil
 	possible := true
 	for i, arg := range rule.Head.Args {
-		given := anything
+		given := Anything
 		if args != nil && i < len(args) {
 			given = args[i]
 		}
 		possible = r.bind(e, arg, given) && possible
 	}
 	possible = possible && r.body(s, e, rule.Body, recorded)
-	value := undefined
+	value := Undefined
 	if possible {
 		value = r.value(s, e, rule.Head)
-		possible = !value.none()
+		possible = !value.None()
 	}
-	if fixed := fixedSet(rule.Head); fixed != nil && value.none() {
-		value, possible = collectionOf(valuesOf(fixed), collectionOf(undefined, undefined)), true
+	if fixed := fixedSet(rule.Head); fixed != nil && value.None() {
+		value, possible = collectionOf(ValuesOf(fixed), collectionOf(Undefined, Undefined)), true
 	}
 	if recorded {
 		r.dead[rule] = !possible
@@ -189,24 +194,24 @@ func fixedSet(head *ast.Head) ast.Value {
 }
 
 // value returns the shape of what a rule's head adds.
-func (r *reach) value(s *scope, e env, head *ast.Head) *shape {
+func (r *Reach) value(s *scope, e env, head *ast.Head) *Shape {
 	ref := head.Ref()
-	value := valuesOf(ast.Boolean(true))
+	value := ValuesOf(ast.Boolean(true))
 	if head.Value != nil {
 		value = r.term(s, e, head.Value)
 	}
 	if head.RuleKind() == ast.MultiValue { // An entry of an object has a key as well.
-		if value = r.term(s, e, head.Key); !value.none() {
+		if value = r.term(s, e, head.Key); !value.None() {
 			value = collectionOf(value, value)
 		}
 	}
 	if len(head.Args) > 0 {
 		return value
 	}
-	for i := len(ref) - 1; i > 0 && !value.none(); i-- {
+	for i := len(ref) - 1; i > 0 && !value.None(); i-- {
 		key := r.term(s, e, ref[i])
-		if key.none() {
-			return undefined
+		if key.None() {
+			return Undefined
 		}
 		value = collectionOf(key, value)
 	}
@@ -215,7 +220,7 @@ func (r *reach) value(s *scope, e env, head *ast.Head) *shape {
 
 // body reports whether a body may hold, and notes the shapes of its variables.
 // Where the variables may be anything, what always holds is recorded.
-func (r *reach) body(s *scope, e env, body ast.Body, recorded bool) bool {
+func (r *Reach) body(s *scope, e env, body ast.Body, recorded bool) bool {
 	declare(e, body)
 	for _, expr := range body {
 		if !r.expr(s, e, expr, recorded) {
@@ -229,7 +234,7 @@ func (r *reach) body(s *scope, e env, body ast.Body, recorded bool) bool {
 func declare(e env, body ast.Body) {
 	hide := func(t *ast.Term) {
 		ast.WalkVars(t, func(v ast.Var) bool {
-			e[v] = anything
+			e[v] = Anything
 			return false
 		})
 	}
@@ -254,7 +259,7 @@ func declare(e env, body ast.Body) {
 }
 
 // expr reports whether an expression may hold.
-func (r *reach) expr(s *scope, e env, expr *ast.Expr, recorded bool) bool {
+func (r *Reach) expr(s *scope, e env, expr *ast.Expr, recorded bool) bool {
 	if len(expr.With) > 0 {
 		return true
 	}
@@ -276,7 +281,7 @@ func (r *reach) expr(s *scope, e env, expr *ast.Expr, recorded bool) bool {
 			}
 		}
 	case *ast.Every:
-		return !r.term(s, e, terms.Domain).none()
+		return !r.term(s, e, terms.Domain).None()
 	case []*ast.Term:
 		return r.holds(s, e, terms)
 	}
@@ -284,8 +289,8 @@ func (r *reach) expr(s *scope, e env, expr *ast.Expr, recorded bool) bool {
 }
 
 // mayBeTrue reports whether a term may be defined and not false.
-func (s *shape) mayBeTrue() bool {
-	if s.any || s.set {
+func (s *Shape) mayBeTrue() bool {
+	if s.Any || s.set {
 		return true
 	}
 	for _, v := range s.values {
@@ -297,17 +302,17 @@ func (s *shape) mayBeTrue() bool {
 }
 
 // holds reports whether a call, as an expression, may hold.
-func (r *reach) holds(s *scope, e env, call []*ast.Term) bool {
+func (r *Reach) holds(s *scope, e env, call []*ast.Term) bool {
 	switch operator(call) {
 	case "assign", "eq":
 		right := r.term(s, e, call[2])
-		if right.none() {
+		if right.None() {
 			return false
 		}
 		if operator(call) == "eq" {
 			if v, ok := call[1].Value.(ast.Var); !ok || e[v] != nil || r.isGlobal(s, v) {
 				left := r.term(s, e, call[1])
-				return !left.none() && mayMeet(left, right)
+				return !left.None() && mayMeet(left, right)
 			}
 		}
 		return r.bind(e, call[1], right)
@@ -318,15 +323,15 @@ func (r *reach) holds(s *scope, e env, call []*ast.Term) bool {
 }
 
 // isGlobal reports whether a name is a rule's, an import's or a document's.
-func (r *reach) isGlobal(s *scope, v ast.Var) bool {
+func (r *Reach) isGlobal(s *scope, v ast.Var) bool {
 	_, rule := s.rules[string(v)]
 	_, imported := s.imports[v]
 	return rule || imported || v == "input" || v == "data"
 }
 
 // bind notes that what a pattern stands for has a shape, and reports whether that may be.
-func (r *reach) bind(e env, pattern *ast.Term, to *shape) bool {
-	if to.none() {
+func (r *Reach) bind(e env, pattern *ast.Term, to *Shape) bool {
+	if to.None() {
 		return false
 	}
 	switch p := pattern.Value.(type) {
@@ -334,19 +339,19 @@ func (r *reach) bind(e env, pattern *ast.Term, to *shape) bool {
 		if p.IsWildcard() {
 			return true
 		}
-		if was, ok := e[p]; !ok || was.any && len(was.known) == 0 {
+		if was, ok := e[p]; !ok || was.Any && len(was.Known) == 0 {
 			e[p] = to
 			return true
 		}
 		return mayMeet(e[p], to)
 	case *ast.Array:
-		parts := anything
-		if !to.any {
+		parts := Anything
+		if !to.Any {
 			_, parts = r.each(to)
 		}
 		p.Foreach(func(t *ast.Term) {
 			// Which part it stands for is not followed.
-			if v, ok := t.Value.(ast.Var); ok && !v.IsWildcard() && !parts.none() {
+			if v, ok := t.Value.(ast.Var); ok && !v.IsWildcard() && !parts.None() {
 				e[v] = parts
 			}
 		})
@@ -357,9 +362,9 @@ func (r *reach) bind(e env, pattern *ast.Term, to *shape) bool {
 }
 
 // member reports whether "x in c", or "k, v in c", may hold.
-func (r *reach) member(s *scope, e env, call []*ast.Term) bool {
+func (r *Reach) member(s *scope, e env, call []*ast.Term) bool {
 	in := r.term(s, e, call[len(call)-1])
-	if in.none() || in.empty() {
+	if in.None() || in.empty() {
 		return false
 	}
 	keys, elements := r.each(in)
@@ -370,24 +375,24 @@ func (r *reach) member(s *scope, e env, call []*ast.Term) bool {
 	switch element.Value.(type) {
 	case ast.Ref, ast.Call:
 		one := r.term(s, e, element)
-		return !one.none() && mayMeet(one, elements)
+		return !one.None() && mayMeet(one, elements)
 	}
 	return r.bind(e, element, elements)
 }
 
 // each remembers the keys and elements of a shape.
-func (r *reach) each(s *shape) (keys, elements *shape) {
+func (r *Reach) each(s *Shape) (keys, elements *Shape) {
 	if p, ok := r.parts[s]; ok {
 		return p[0], p[1]
 	}
 	keys, elements = s.each()
-	r.parts[s] = [2]*shape{keys, elements}
+	r.parts[s] = [2]*Shape{keys, elements}
 	return keys, elements
 }
 
 // field remembers what stands under a key.
-func (r *reach) field(s *shape, key ast.Value) *shape {
-	if s.any {
+func (r *Reach) field(s *Shape, key ast.Value) *Shape {
+	if s.Any {
 		return s.field(key)
 	}
 	k := fieldOf{s, key}
@@ -400,10 +405,10 @@ func (r *reach) field(s *shape, key ast.Value) *shape {
 }
 
 // term returns the shape of a term.
-func (r *reach) term(s *scope, e env, t *ast.Term) *shape {
+func (r *Reach) term(s *scope, e env, t *ast.Term) *Shape {
 	switch v := t.Value.(type) {
 	case ast.String, ast.Number, ast.Boolean, ast.Null:
-		return valuesOf(v)
+		return ValuesOf(v)
 	case ast.Var:
 		return r.ref(s, e, ast.Ref{t})
 	case ast.Ref:
@@ -423,56 +428,56 @@ func (r *reach) term(s *scope, e env, t *ast.Term) *shape {
 	case *ast.ObjectComprehension:
 		return r.comprehension(s, e, v.Body, v.Key, v.Value)
 	}
-	return anything
+	return Anything
 }
 
 // literal returns the shape of an array, a set or an object that is written out. It
 // is undefined where a part of it is.
-func (r *reach) literal(s *scope, e env, n int, foreach func(func(k, t *ast.Term))) *shape {
-	keys, elements := undefined, undefined
+func (r *Reach) literal(s *scope, e env, n int, foreach func(func(k, t *ast.Term))) *Shape {
+	keys, elements := Undefined, Undefined
 	whole := true
 	foreach(func(k, t *ast.Term) {
 		element := r.term(s, e, t)
-		whole = whole && !element.none()
+		whole = whole && !element.None()
 		elements = elements.or(element)
 		switch k {
 		case nil:
-			keys = anything
+			keys = Anything
 		case t:
 			keys = keys.or(element)
 		default:
 			key := r.term(s, e, k)
-			whole = whole && !key.none()
+			whole = whole && !key.None()
 			keys = keys.or(key)
 		}
 	})
 	if !whole {
-		return undefined
+		return Undefined
 	}
 	if n == 0 {
-		return collectionOf(undefined, undefined)
+		return collectionOf(Undefined, Undefined)
 	}
 	return collectionOf(keys, elements)
 }
 
-func (r *reach) comprehension(s *scope, e env, body ast.Body, key, element *ast.Term) *shape {
+func (r *Reach) comprehension(s *scope, e env, body ast.Body, key, element *ast.Term) *Shape {
 	inner := maps.Clone(e)
 	if !r.body(s, inner, body, false) {
-		return collectionOf(undefined, undefined)
+		return collectionOf(Undefined, Undefined)
 	}
-	elements, keys := r.term(s, inner, element), anything
+	elements, keys := r.term(s, inner, element), Anything
 	if key != nil {
 		keys = r.term(s, inner, key)
 	}
-	if elements.none() || keys.none() {
-		return collectionOf(undefined, undefined)
+	if elements.None() || keys.None() {
+		return collectionOf(Undefined, Undefined)
 	}
 	return collectionOf(keys, elements)
 }
 
 // ref returns the shape of what a reference leads to.
-func (r *reach) ref(s *scope, e env, ref ast.Ref) *shape {
-	at, rest := anything, ref[1:]
+func (r *Reach) ref(s *scope, e env, ref ast.Ref) *Shape {
+	at, rest := Anything, ref[1:]
 	switch head := ref[0].Value.(type) {
 	case ast.Var:
 		if local, ok := e[head]; ok {
@@ -481,9 +486,9 @@ func (r *reach) ref(s *scope, e env, ref ast.Ref) *shape {
 			at = r.input
 		} else if to, after, ok := r.global(s, ref); ok {
 			if r.isFunction(to) {
-				return anything
+				return Anything
 			}
-			at, rest = r.rule(to), after
+			at, rest = r.Rule(to), after
 		} else if table, after, ok := r.table(s, ref); ok {
 			at, rest = table, after
 		}
@@ -491,8 +496,8 @@ func (r *reach) ref(s *scope, e env, ref ast.Ref) *shape {
 		at = r.term(s, e, ref[0])
 	}
 	for _, t := range rest {
-		if at.none() {
-			return undefined
+		if at.None() {
+			return Undefined
 		}
 		at = r.step(s, e, at, t)
 	}
@@ -501,7 +506,7 @@ func (r *reach) ref(s *scope, e env, ref ast.Ref) *shape {
 
 // step returns the shape of what stands in a collection under a key: one that is
 // written out, one of those that a variable may have, or any.
-func (r *reach) step(s *scope, e env, at *shape, key *ast.Term) *shape {
+func (r *Reach) step(s *scope, e env, at *Shape, key *ast.Term) *Shape {
 	if isScalar(key.Value) {
 		return r.field(at, key.Value)
 	}
@@ -515,12 +520,12 @@ func (r *reach) step(s *scope, e env, at *shape, key *ast.Term) *shape {
 	}
 	k := r.term(s, e, key)
 	switch {
-	case k.none():
-		return undefined
-	case k.any || k.set || len(k.values) > few || at.any:
+	case k.None():
+		return Undefined
+	case k.Any || k.set || len(k.values) > few || at.Any:
 		return elements
 	}
-	found := undefined
+	found := Undefined
 	for _, one := range k.values {
 		if !isScalar(one) {
 			return elements
@@ -530,8 +535,8 @@ func (r *reach) step(s *scope, e env, at *shape, key *ast.Term) *shape {
 	return found
 }
 
-func (r *reach) isFunction(g global) bool {
-	return len(r.packages[g.pkg].rules[g.name][0].Head.Args) > 0
+func (r *Reach) isFunction(g Global) bool {
+	return len(r.packages[g.Package].rules[g.Name][0].Head.Args) > 0
 }
 
 // operator is the name of the function that is called, as the rules write it.
@@ -550,70 +555,70 @@ const (
 )
 
 // call returns the shape of what a function gives.
-func (r *reach) call(s *scope, e env, call []*ast.Term) *shape {
-	args := make([]*shape, 0, len(call)-1)
+func (r *Reach) call(s *scope, e env, call []*ast.Term) *Shape {
+	args := make([]*Shape, 0, len(call)-1)
 	for _, t := range call[1:] {
 		arg := r.term(s, e, t)
-		if arg.none() {
-			return undefined
+		if arg.None() {
+			return Undefined
 		}
 		args = append(args, arg)
 	}
 	ref, ok := call[0].Value.(ast.Ref)
 	if !ok {
-		return anything
+		return Anything
 	}
 	to, rest, ok := r.global(s, ref)
 	if !ok {
 		return builtin(ref.String(), args)
 	}
 	if r.steps++; len(rest) > 0 || r.depth >= maxDepth || r.steps > maxSteps {
-		return anything
+		return Anything
 	}
 	r.depth++
 	defer func() { r.depth-- }()
-	found := undefined
-	for _, rule := range r.packages[to.pkg].rules[to.name] {
-		found = found.or(r.definition(r.packages[to.pkg], rule, args))
+	found := Undefined
+	for _, rule := range r.packages[to.Package].rules[to.Name] {
+		found = found.or(r.definition(r.packages[to.Package], rule, args))
 	}
-	if len(args) > len(r.packages[to.pkg].rules[to.name][0].Head.Args) && !found.none() {
-		return anything // The last argument takes what the function gives, be it false.
+	if len(args) > len(r.packages[to.Package].rules[to.Name][0].Head.Args) && !found.None() {
+		return Anything // The last argument takes what the function gives, be it false.
 	}
 	return found
 }
 
 // builtin returns the shape of what a function of Rego's gives.
-func builtin(name string, args []*shape) *shape {
+func builtin(name string, args []*Shape) *Shape {
 	switch name {
 	case "count":
 		return args[0].size()
 	case "min", "max":
 		if args[0].empty() {
-			return undefined
+			return Undefined
 		}
 	case "sort", "array.reverse":
 		if args[0].empty() {
-			return collectionOf(undefined, undefined)
+			return collectionOf(Undefined, Undefined)
 		}
 	case "array.concat", "or", "object.union":
 		if len(args) == 2 && args[0].empty() && args[1].empty() {
-			return collectionOf(undefined, undefined)
+			return collectionOf(Undefined, Undefined)
 		}
 	case "and":
 		if args[0].empty() || args[1].empty() {
-			return collectionOf(undefined, undefined)
+			return collectionOf(Undefined, Undefined)
 		}
 	case "minus":
 		if args[0].set && args[0].empty() && len(args[0].values) == 0 {
-			return collectionOf(undefined, undefined)
+			return collectionOf(Undefined, Undefined)
 		}
 	case "internal.member_2":
 		if args[1].empty() {
-			return valuesOf(ast.Boolean(false))
+			return ValuesOf(ast.Boolean(false))
 		}
 	}
 	if holds, ok := orders[name]; ok && len(args) == 2 && !mayHold(args[0], args[1], holds) {
-		return valuesOf(ast.Boolean(false))
+		return ValuesOf(ast.Boolean(false))
 	}
-	return anything
+	return Anything
 }

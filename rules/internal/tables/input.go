@@ -1,4 +1,4 @@
-package rules
+package tables
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// inputValue turns facts into a Rego value as their JSON would be, but for
+// ValueOf turns facts into a Rego value as their JSON would be, but for
 // what is nil: it is left out, so that a rule sees a fact that is not known as
 // undefined and never as null. Doing without the JSON in between takes a
 // quarter of the time.
-func inputValue(v any) (ast.Object, error) {
+func ValueOf(v any) (ast.Object, error) {
 	c := converter{fields: map[reflect.Type][]field{}}
 	t, err := c.term(reflect.ValueOf(v))
 	if err != nil || t == nil {

@@ -1,4 +1,5 @@
-package rules
+// Package tables makes Rego values of Go values: of the facts, and of the tables of rules/data.
+package tables
 
 import (
 	"fmt"
@@ -15,12 +16,12 @@ import (
 // tablesName is the document below data that holds the tables of rules/data, by name.
 const tablesName = "tables"
 
-// tableValues are the tables as Rego values, each made when it is first asked for.
-var tableValues = func() map[string]func() ast.Value {
+// Values are the tables as Rego values, each made when it is first asked for.
+var Values = func() map[string]func() ast.Value {
 	all := make(map[string]func() ast.Value, len(data.Names()))
 	for _, name := range data.Names() {
 		all[name] = sync.OnceValue(func() ast.Value {
-			value, err := inputValue(data.Table(name))
+			value, err := ValueOf(data.Table(name))
 			if err != nil {
 				panic(fmt.Sprintf("table %s: %v", name, err)) // Its type has no fields of such kinds.
 			}
@@ -30,21 +31,21 @@ var tableValues = func() map[string]func() ast.Value {
 	return all
 }()
 
-// tableStore holds tables for an evaluation.
-func tableStore(names []string) storage.Store {
+// Store holds tables for an evaluation.
+func Store(names []string) storage.Store {
 	all := make([][2]*ast.Term, 0, len(names))
 	for _, name := range names {
-		all = append(all, [2]*ast.Term{ast.StringTerm(name), ast.NewTerm(tableValues[name]())})
+		all = append(all, [2]*ast.Term{ast.StringTerm(name), ast.NewTerm(Values[name]())})
 	}
 	root := ast.NewObject([2]*ast.Term{ast.StringTerm(tablesName), ast.ObjectTerm(all...)})
 	return inmem.NewFromASTObject(root)
 }
 
-// importedTables are the tables that modules import, the way to read them in the
+// Imported are the tables that modules import, the way to read them in the
 // built-in rules.
-func importedTables(modules map[string]*ast.Module) []string {
+func Imported(modules map[string]*ast.Module) []string {
 	var names []string
-	for name := range tableValues {
+	for name := range Values {
 		for _, m := range modules {
 			if imports(m, name) {
 				names = append(names, name)
@@ -66,12 +67,12 @@ func imports(m *ast.Module, table string) bool {
 	return false
 }
 
-// tableOf finds the table that a path leads to, and what follows after its name.
-func tableOf(path ast.Ref) (name string, rest ast.Ref, ok bool) {
+// Find finds the table that a path leads to, and what follows after its name.
+func Find(path ast.Ref) (name string, rest ast.Ref, ok bool) {
 	if len(path) < 3 || path[1].Value.Compare(ast.String(tablesName)) != 0 {
 		return "", nil, false
 	}
 	word, _ := path[2].Value.(ast.String)
-	_, ok = tableValues[string(word)]
+	_, ok = Values[string(word)]
 	return string(word), path[3:], ok
 }

@@ -1,4 +1,4 @@
-package rules
+package reach
 
 import (
 	"slices"
@@ -11,21 +11,21 @@ import (
 // rule is called so: two underscores in a row are no style of Rego.
 const byKey = "__by_key"
 
-// indexed is a module in which what is looked up by key is computed once. OPA
+// Indexed is a module in which what is looked up by key is computed once. OPA
 // evaluates "device[d.address] := d if some d in input.pci.devices" anew for each
 // address that somebody looks up, all devices each time: 1024 look-ups among 1024
 // devices took 40 s. So each such rule gets another name, and an object of all that
 // it gives takes the old one:
 //
 //	device := {k: v | some k, v in device__by_key}
-func indexed(m *ast.Module) *ast.Module {
+func Indexed(m *ast.Module) *ast.Module {
 	names := keyed(m)
 	if len(names) == 0 {
 		return m
 	}
 	m = m.Copy()
 	for _, rule := range m.Rules {
-		name := headName(rule)
+		name := HeadName(rule)
 		if !slices.Contains(names, name) {
 			continue
 		}
@@ -46,18 +46,19 @@ func keyed(m *ast.Module) []string {
 	follows := map[string]bool{}
 	var names []string
 	for _, rule := range m.Rules {
-		name := headName(rule)
+		name := HeadName(rule)
 		if _, seen := follows[name]; !seen {
 			names = append(names, name)
 		}
 		follows[name] = follows[name] || byVariable(rule)
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
-		return !follows[name] || slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return headName(r) == name && len(r.Head.Ref()) == 1 })
+		return !follows[name] || slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return HeadName(r) == name && len(r.Head.Ref()) == 1 })
 	})
 }
 
-func headName(r *ast.Rule) string {
+// HeadName is the name of a rule without its keys.
+func HeadName(r *ast.Rule) string {
 	name, _ := r.Head.Ref()[0].Value.(ast.Var)
 	return string(name)
 }
@@ -72,5 +73,10 @@ func whole(m *ast.Module, name string) *ast.Rule {
 	return placed(&ast.Rule{Head: head, Body: certain(m.Package.Location)}, m)
 }
 
-// withoutKeys gives a message of OPA's the names that the rules bear in their files.
-func withoutKeys(message string) string { return strings.ReplaceAll(message, byKey, "") }
+// WithoutKeys gives a message of OPA's the names that the rules bear in their files.
+func WithoutKeys(message string) string { return strings.ReplaceAll(message, byKey, "") }
+
+// PackageName is a module's package without "data.".
+func PackageName(m *ast.Module) string {
+	return strings.TrimPrefix(m.Package.Path.String(), "data.")
+}
