@@ -128,7 +128,7 @@ func (r Rule) finding() Finding {
 func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 	r := &entryReader{what: "finding"}
 	f = rule.finding()
-	var quoted []facts.Message
+	var quoted []*facts.Message
 	r.each("a finding", v, func(key string, value ast.Value) bool {
 		switch key {
 		case "id":
@@ -192,13 +192,13 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 }
 
 // messages reads messages of input.logs.
-func (r *entryReader) messages(v ast.Value) []facts.Message {
-	var list []facts.Message
+func (r *entryReader) messages(v ast.Value) []*facts.Message {
+	var list []*facts.Message
 	text, err := json.Marshal(native(v))
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
-	if err != nil || slices.ContainsFunc(list, func(m facts.Message) bool { return m.ID == "" }) {
+	if err != nil || slices.ContainsFunc(list, func(m *facts.Message) bool { return m == nil || m.ID == "" }) {
 		r.fault("messages are not messages of input.logs")
 		return nil
 	}
@@ -206,7 +206,7 @@ func (r *entryReader) messages(v ast.Value) []facts.Message {
 }
 
 // placeOf is where a message stands. Facts from elsewhere may lack the name of the text.
-func placeOf(m facts.Message) string {
+func placeOf(m *facts.Message) string {
 	if m.Source == "" {
 		return "the texts"
 	}
@@ -215,13 +215,11 @@ func placeOf(m facts.Message) string {
 
 // quote shows messages as what led to the finding, in their order, before its other
 // evidence, and places it at the first of them.
-func (f *Finding) quote(messages []facts.Message) {
+func (f *Finding) quote(messages []*facts.Message) {
 	if len(messages) == 0 {
 		return
 	}
-	slices.SortFunc(messages, func(a, b facts.Message) int {
-		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Text, b.Text))
-	})
+	slices.SortFunc(messages, compareMessages)
 	shown := make([]Evidence, 0, len(messages)+len(f.Evidence))
 	for _, m := range messages {
 		shown = append(shown, Evidence{Fact: fmt.Sprintf("logs.messages[%s]", m.ID), Value: m.Text, Source: placeOf(m)})

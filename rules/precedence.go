@@ -49,20 +49,26 @@ func closure(rules []Rule) map[string]map[string]bool {
 	direct := directly(rules)
 	all := make(map[string]map[string]bool, len(direct))
 	for cause := range direct {
-		seen := map[string]bool{}
-		var visit func(key string)
-		visit = func(key string) {
-			for _, next := range slices.Concat(direct[key], direct[ruleOf(key)]) {
-				if !seen[next] {
-					seen[next] = true
-					visit(next)
-				}
-			}
-		}
-		visit(cause)
-		all[cause] = seen
+		all[cause] = reached(cause, func(key string) []string { return slices.Concat(direct[key], direct[ruleOf(key)]) })
 	}
 	return all
+}
+
+// reached are the keys to which next leads from a start, at any distance; the start
+// itself where a way leads back.
+func reached(start string, next func(key string) []string) map[string]bool {
+	seen := map[string]bool{}
+	var visit func(key string)
+	visit = func(key string) {
+		for _, n := range next(key) {
+			if !seen[n] {
+				seen[n] = true
+				visit(n)
+			}
+		}
+	}
+	visit(start)
+	return seen
 }
 
 // directly lists what each rule, and each kind of finding, explains by itself.
@@ -76,30 +82,17 @@ func directly(rules []Rule) map[string][]string {
 	return direct
 }
 
-// circular reports whether findings of a rule may be consequences of themselves: then
-// folding them would not end.
-func circular(rule string, rules []Rule) bool {
+// circular are the rules whose findings may be consequences of themselves: then folding
+// them would not end.
+func circular(rules []Rule) map[string]bool {
 	edges := kindEdges(directly(rules))
+	all := map[string]bool{}
 	for start := range edges {
-		if ruleOf(start) != rule {
-			continue
-		}
-		seen := map[string]bool{}
-		var visit func(kind string)
-		visit = func(kind string) {
-			for _, next := range edges[kind] {
-				if !seen[next] {
-					seen[next] = true
-					visit(next)
-				}
-			}
-		}
-		visit(start)
-		if seen[start] {
-			return true
+		if reached(start, func(kind string) []string { return edges[kind] })[start] {
+			all[ruleOf(start)] = true
 		}
 	}
-	return false
+	return all
 }
 
 // kindEdges writes out what a whole rule explains, or what explains a whole rule, for each
@@ -140,6 +133,7 @@ func kindEdges(direct map[string][]string) map[string][]string {
 // itself, directly or through others, and that first_of names each kind once.
 func (s *Set) checkPrecedence() []error {
 	var faults []error
+	itself := circular(s.rules)
 	for _, rule := range s.rules {
 		for _, e := range rule.explanations() {
 			if id := ruleOf(e.effect); !s.has(id) {
@@ -147,7 +141,7 @@ func (s *Set) checkPrecedence() []error {
 				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + err.Error()})
 			}
 		}
-		if circular(rule.ID, s.rules) {
+		if itself[rule.ID] {
 			faults = append(faults, &Problem{
 				File: rule.File, Reason: fmt.Sprintf("rule %s explains itself through custom.explains", rule.ID),
 				Hint: "a cause explains its consequences, never the other way as well",

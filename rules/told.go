@@ -151,15 +151,13 @@ func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 	f := rule.finding()
 	f.ID, f.Subject, f.Message = v.ID, v.Subject, message.Fill(grade.Text, first, &said.Said)
 	f.Severity, f.Confidence = cmp.Or(Severity(grade.Severity), f.Severity), cmp.Or(Confidence(grade.Confidence), f.Confidence)
-	var quoted []facts.Message
+	var quoted []*facts.Message
 	for i, row := range slices.Concat(rows, v.Also) {
 		messages := h[row]
 		if i < len(rows) && !v.All {
 			messages = messages[:1]
 		}
-		for _, m := range messages {
-			quoted = append(quoted, *m)
-		}
+		quoted = append(quoted, messages...)
 	}
 	for _, name := range slices.Concat(when, said.holding(v.Also)) {
 		f.Evidence = append(f.Evidence, said.shown[name]...)
@@ -173,7 +171,7 @@ func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 			f.param(name, whole)
 			continue
 		}
-		speakers := []facts.Message{*first}
+		speakers := []*facts.Message{first}
 		if param.List {
 			speakers = quoted
 		}
@@ -197,10 +195,10 @@ func (f *Finding) param(name string, value any) {
 }
 
 // paramValues are what messages fill into the value of a parameter, each once.
-func paramValues(value string, messages []facts.Message, said *circumstances) []any {
+func paramValues(value string, messages []*facts.Message, said *circumstances) []any {
 	var values []any
-	for i := range messages {
-		filled := message.Fill(value, &messages[i], &said.Said)
+	for _, m := range messages {
+		filled := message.Fill(value, m, &said.Said)
 		if filled != message.UnknownWords && filled != "" && !slices.Contains(values, any(filled)) {
 			values = append(values, filled)
 		}
@@ -243,7 +241,7 @@ func (c *circumstances) holding(names []string) []string {
 // saidBy is what verdicts go by: the messages, and the answer of the conditions.
 func saidBy(h heard, a answer) *circumstances {
 	s := &circumstances{Said: message.Said{Rows: map[string]bool{}, Holds: map[string]bool{}, Values: map[string]string{}}, shown: map[string][]Evidence{}, whole: map[string]any{}}
-	for id := range maps.Keys(h) {
+	for id := range h {
 		s.Rows[id] = true
 	}
 	for _, t := range a.holds {
@@ -266,8 +264,8 @@ func saidBy(h heard, a answer) *circumstances {
 			if text != "" {
 				s.Values[name] = string(text)
 			}
-		} else if whole, err := ast.JSON(value); err == nil {
-			s.whole["{@"+name+"}"] = whole
+		} else {
+			s.whole["{@"+name+"}"] = native(value)
 		}
 	})
 	pairs(a.shown, func(name string, value ast.Value) {

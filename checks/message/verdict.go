@@ -179,19 +179,22 @@ func who(m *facts.Message) string {
 	return cmp.Or(m.Host, "the log")
 }
 
+// texts are all that may hold places.
+func (g *Grade) texts() []string {
+	texts := []string{g.Text}
+	for _, p := range g.Params {
+		texts = append(texts, p.Value)
+	}
+	return texts
+}
+
 // Conditions are the names of the conditions that the verdict asks for, and of values.
 func (v *Verdict) Conditions() (conditions, values []string) {
 	names := slices.Concat(v.When, v.Unless, v.Also)
-	texts := []string{v.Text}
-	for _, p := range v.Params {
-		texts = append(texts, p.Value)
-	}
+	texts := v.Grade.texts()
 	for _, c := range v.Grades {
-		names = append(slices.Concat(names, c.When), c.Unless...)
-		texts = append(texts, c.Text)
-		for _, p := range c.Params {
-			texts = append(texts, p.Value)
-		}
+		names = slices.Concat(names, c.When, c.Unless)
+		texts = append(texts, c.texts()...)
 	}
 	for _, text := range texts {
 		for _, place := range placeholder.FindAllStringSubmatch(text, -1) {
