@@ -81,16 +81,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 	for _, rule := range asked {
 		answers[rule.ID] = s.read(rule, said[rule.ID])
 	}
-	known := together(said, conditions)
-	for id, findings := range s.told(h, saidBy(h, known)) {
-		if a, asked := answers[id]; asked {
-			a.findings = append(a.findings, findings...)
-			if known.failure != "" {
-				a.faults = append(a.faults, known.failure)
-			}
-			answers[id] = a
-		}
-	}
+	s.addTold(answers, h, together(said, conditions))
 	for _, rule := range asked {
 		a := answers[rule.ID]
 		a.findings = rule.foremostKind(a.findings)

@@ -117,6 +117,29 @@ func (s *Set) conditionRules(h heard) []Rule {
 	return all
 }
 
+// addTold adds to what rules say the findings of messages that mean something by
+// themselves. Where the conditions could not be asked, each rule that a verdict with
+// conditions is of has a fault: what was not told says nothing.
+func (s *Set) addTold(answers map[string]reading, h heard, known answer) {
+	for id, findings := range s.told(h, saidBy(h, known)) {
+		if a, asked := answers[id]; asked {
+			a.findings = append(a.findings, findings...)
+			answers[id] = a
+		}
+	}
+	if known.failure == "" {
+		return
+	}
+	for _, v := range h.verdicts() {
+		names, values := v.Conditions()
+		a, asked := answers[v.Rule]
+		if asked && len(names)+len(values) > 0 && !slices.Contains(a.faults, known.failure) {
+			a.faults = append(a.faults, known.failure)
+			answers[v.Rule] = a
+		}
+	}
+}
+
 // told are the findings of the messages that mean something by themselves, by rule: one
 // for each row of the catalogue or group of rows, of the first message of its form.
 func (s *Set) told(h heard, said *circumstances) map[string][]Finding {

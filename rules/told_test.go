@@ -313,3 +313,27 @@ func TestWholeParams(t *testing.T) {
 		t.Errorf("an empty text becomes %v", got)
 	}
 }
+
+// TestFailedConditions holds, for every verdict, that its rule is at fault where the
+// conditions that it names could not be asked, whether it is told without them or not.
+func TestFailedConditions(t *testing.T) {
+	t.Parallel()
+	set := compiledSet(t)
+	untold := 0
+	for id, v := range message.Verdicts() {
+		h := hear(&facts.LogFacts{Messages: []facts.Message{{ID: id, Text: "said", Source: "a", Line: 1}}})
+		answers := map[string]reading{v.Rule: {}}
+		set.addTold(answers, h, answer{failure: "it failed"})
+		got := answers[v.Rule]
+		names, values := v.Conditions()
+		if want := len(names)+len(values) > 0; (len(got.faults) == 1) != want {
+			t.Errorf("%s: faults %q with the conditions %q and the values %q", id, got.faults, names, values)
+		}
+		if len(got.findings) == 0 {
+			untold++
+		}
+	}
+	if untold == 0 {
+		t.Error("no verdict waits for a condition")
+	}
+}

@@ -31,7 +31,7 @@ type Verdict struct {
 	Subject string `yaml:"subject"`
 	// Grade is what the finding says, unless one of Grades holds.
 	Grade `yaml:",inline"`
-	// Grades are what it says in place of that in some cases; the first whose
+	// Grades are what it says instead in some cases; the first whose
 	// conditions hold counts, and what it leaves out is as in Grade.
 	Grades []Case `yaml:"grades,omitempty"`
 	// When and Unless say when the verdict is told at all: each is the id of a row of
