@@ -191,7 +191,7 @@ func (g *Grade) texts() []string {
 // Conditions are the names of the conditions that the verdict asks for, and of values.
 func (v *Verdict) Conditions() (conditions, values []string) {
 	names := slices.Concat(v.When, v.Unless, v.Also)
-	texts := v.Grade.texts()
+	texts := v.texts()
 	for _, c := range v.Grades {
 		names = slices.Concat(names, c.When, c.Unless)
 		texts = append(texts, c.texts()...)
