@@ -44,7 +44,7 @@ func TestGPUsThroughTheDoor(t *testing.T) {
 		t.Run(tt.fault, func(t *testing.T) {
 			t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml"))
 			t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", tt.fault)
-			answer, err := nvml.Ask(t.Context(), nvml.Limits{}, nil)
+			answer, err := nvml.Ask(t.Context(), nvml.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

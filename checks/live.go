@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -32,12 +33,15 @@ type doors struct {
 	// linked has room for the facts once the links are known: the probe's speeds are
 	// judged by them while it is under way.
 	linked chan *facts.Facts
+	// started is closed once the probe's process has started its driver, or will not.
+	started chan struct{}
+	start   sync.Once
 	// nearly has room for the report of a probe whose process has yet to leave.
 	nearly chan *probe.Report
 }
 
 func newDoors(h *host.Host, opts gather.Options) *doors {
-	return &doors{host: h, options: opts, met: make(chan []nvml.Device, 1), linked: make(chan *facts.Facts, 1), nearly: make(chan *probe.Report, 1)}
+	return &doors{host: h, options: opts, met: make(chan []nvml.Device, 1), linked: make(chan *facts.Facts, 1), started: make(chan struct{}), nearly: make(chan *probe.Report, 1)}
 }
 
 // open lets a gathering use the doors, and puts the probe under way.
@@ -60,14 +64,17 @@ func (d *doors) limits() nvml.Limits {
 // nvml asks the management library.
 func (d *doors) nvml(ctx context.Context, answer *nvml.Answer) error {
 	return d.host.AskBy(ctx, machine.AskNVML, func(ctx context.Context) (any, error) {
-		return nvml.Ask(ctx, d.limits(), func(devices []nvml.Device) {
+		return nvml.Ask(ctx, nvml.Options{Limits: d.limits(), Stay: d.started, Met: func(devices []nvml.Device) {
 			select {
 			case d.met <- devices:
 			default: // It was told before.
 			}
-		})
+		}})
 	}, answer)
 }
+
+// begun notes that the probe's process has started its driver, or will not.
+func (d *doors) begun() { d.start.Do(func() { close(d.started) }) }
 
 // probe runs the probe.
 func (d *doors) probe(ctx context.Context, mode probe.Mode, report *probe.Report) error {
@@ -79,7 +86,7 @@ func (d *doors) probe(ctx context.Context, mode probe.Mode, report *probe.Report
 func (d *doors) probeOptions(mode probe.Mode) engine.Options {
 	o := engine.Options{
 		Mode: mode, Slow: d.slow, Users: d.usersNow,
-		Start: d.options.ProbeTimeout, Whole: d.options.Within(), Progress: func(stage string) { d.options.Progress("probe: " + stage) },
+		Start: d.options.ProbeTimeout, Whole: d.options.Within(), Started: d.begun, Progress: func(stage string) { d.options.Progress("probe: " + stage) },
 	}
 	if d.options.ProbeTimeout > 0 {
 		o.Patience = min(d.options.ProbeTimeout, deadline.Transfer)
@@ -137,10 +144,10 @@ func (d *doors) usersNow(ctx context.Context) map[string]probe.User {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var devices []nvml.Device
-	_, _ = nvml.Ask(ctx, d.limits(), func(met []nvml.Device) { // Called off, it has no answer.
+	_, _ = nvml.Ask(ctx, nvml.Options{Limits: d.limits(), Met: func(met []nvml.Device) { // Called off, it has no answer.
 		devices = met
 		cancel() // Pairs are of no interest.
-	})
+	}})
 	for i := range devices {
 		if gpu := &devices[i]; gpu.Own == 0 {
 			gpu.Processes = withoutOwn(d.host, gpu.Processes)

@@ -24,8 +24,12 @@ func init() { child.Register(task, interview) }
 
 // interview asks everything, in the child, and sends each piece as it comes.
 // It does not call nvmlShutdown: the end of the process releases all, and a
-// shutdown can hang.
-func interview(_ context.Context, _ json.RawMessage, send func(any) error) error {
+// shutdown can hang. Where it is to stay, it does so until it is told to leave.
+func interview(ctx context.Context, args json.RawMessage, send func(any) error) error {
+	var stay bool
+	if err := json.Unmarshal(args, &stay); err != nil {
+		return fmt.Errorf("decode the arguments: %w", err)
+	}
 	q := &interviewer{
 		lib:     nvml.New(),
 		file:    dl.New(library, dl.RTLD_LAZY|dl.RTLD_GLOBAL),
@@ -36,7 +40,13 @@ func interview(_ context.Context, _ json.RawMessage, send func(any) error) error
 	if err != nil {
 		return err
 	}
-	return send(piece{End: &outcome})
+	if err := send(piece{End: &outcome}); err != nil || !stay || outcome.Outcome != OK {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxStay)
+	defer cancel()
+	_ = child.Receive(ctx, &struct{}{}) // All was said, whatever ends the wait.
+	return nil
 }
 
 // interviewer asks the library.

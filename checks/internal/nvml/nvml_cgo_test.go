@@ -35,7 +35,7 @@ func simulate(t *testing.T, fault string, flags ...string) {
 // answer asks, with little patience.
 func answer(t *testing.T) *Answer {
 	t.Helper()
-	a, err := ask(t.Context(), 3*time.Second, 20*time.Second, nil)
+	a, err := ask(t.Context(), 3*time.Second, 20*time.Second, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestAskCanceled(t *testing.T) {
 	simulate(t, "hang-init")
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
-	if a, err := Ask(ctx, Limits{}, nil); !errors.Is(err, context.Canceled) {
+	if a, err := Ask(ctx, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Ask = %+v, %v, want context.Canceled", a, err)
 	}
 }
@@ -356,11 +356,39 @@ func TestMet(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", drivers.Build(t, "nvml"))
 	t.Setenv("GPUDOCTOR_SIM_NVML_FAULT", "hang-p2p")
 	var met []Device
-	a, err := ask(t.Context(), 2*time.Second, 20*time.Second, func(devices []Device) { met = devices })
+	a, err := ask(t.Context(), 2*time.Second, 20*time.Second, Options{Met: func(devices []Device) { met = devices }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a.Outcome != Hang || len(met) != 2 || met[0].Address == "" || met[0].Processes == nil {
 		t.Errorf("outcome %s, met %+v", a.Outcome, met)
+	}
+}
+
+// TestStay holds that the answer is the same whether the process leaves at once, is told
+// to leave, or is never told.
+func TestStay(t *testing.T) {
+	told, never := make(chan struct{}), make(chan struct{})
+	close(told)
+	for _, fault := range []string{"", "driver-not-loaded", "crash-init", "hang-p2p"} {
+		t.Run(fault, func(t *testing.T) {
+			simulate(t, fault)
+			var first *Answer
+			for _, stay := range []<-chan struct{}{nil, told, never} {
+				a, err := ask(t.Context(), 2*time.Second, 20*time.Second, Options{Stay: stay})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if first == nil {
+					first = a
+				}
+				if diff := cmp.Diff(first, a); diff != "" {
+					t.Errorf("another answer (-at once +later):\n%s", diff)
+				}
+			}
+			if (fault == "") != (first.Outcome == OK) {
+				t.Errorf("outcome %q with the fault %q", first.Outcome, fault)
+			}
+		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 // TestRealLibrary asks the library of this machine, where there is one.
 func TestRealLibrary(t *testing.T) {
 	start := time.Now()
-	a, err := Ask(t.Context(), Limits{}, nil)
+	a, err := Ask(t.Context(), Options{})
 	took := time.Since(start)
 	if err != nil {
 		t.Fatal(err)

@@ -80,6 +80,8 @@ type Options struct {
 	// will be if the process then leaves as it should, which takes the driver a while.
 	// It is not told where a process has failed.
 	Nearly func(r *probe.Report)
+	// Started, if set, is called once the driver has started.
+	Started func()
 	// Progress, if set, is told each stage as it begins.
 	Progress func(stage string)
 	// API is the only one that is to be tried, "cuda" or "hip"; empty is CUDA's,
@@ -348,6 +350,9 @@ func (s *session) take(m message) {
 	switch {
 	case m.Stage != "":
 		s.enter(m.Stage)
+		if m.Stage == stageDevices && s.options.Started != nil {
+			s.options.Started()
+		}
 		if s.options.Progress != nil {
 			s.options.Progress(m.Stage)
 		}
