@@ -116,6 +116,9 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 			v.Passed = append(v.Passed, rule.ID)
 		}
 	}
+	for i := range findings {
+		s.weigh(&findings[i], v, findings)
+	}
 	v.Findings = fold(findings, s.rules)
 	return v, nil
 }

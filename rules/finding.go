@@ -161,6 +161,8 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 			f.AccountsFor = r.accounts(value)
 		case "steps":
 			f.Steps = r.steps(value)
+		case "candidates":
+			f.Candidates = r.candidates(value)
 		case "order":
 			n, ok := native(value).(int64)
 			if !ok {
@@ -378,6 +380,35 @@ func (r *entryReader) steps(v ast.Value) []Step {
 			r.fault("a step lacks look")
 		}
 		list = append(list, s)
+	})
+	return list
+}
+
+// candidates reads a list of causes, the likeliest first, each with what speaks for it.
+func (r *entryReader) candidates(v ast.Value) []Candidate {
+	items, ok := v.(*ast.Array)
+	if !ok {
+		r.fault("candidates is not an array")
+		return nil
+	}
+	list := make([]Candidate, 0, items.Len())
+	items.Foreach(func(t *ast.Term) {
+		var c Candidate
+		r.each("a candidate", t.Value, func(key string, value ast.Value) bool {
+			switch key {
+			case "cause":
+				c.Cause = r.text("a candidate's cause", value)
+			case "for":
+				c.For = r.text("a candidate's for", value)
+			default:
+				return false
+			}
+			return true
+		})
+		if c.Cause == "" || c.For == "" {
+			r.fault("a candidate lacks cause or for")
+		}
+		list = append(list, c)
 	})
 	return list
 }

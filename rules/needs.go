@@ -105,7 +105,7 @@ func connected(l *facts.LogFacts) bool {
 
 // complains reports whether a log states a failure.
 func complains(l *facts.LogFacts) bool {
-	return slices.ContainsFunc(l.Messages, func(m facts.Message) bool { return m.Role != "setting" })
+	return slices.ContainsFunc(l.Messages, func(m facts.Message) bool { return m.Role != "setting" && m.Role != "warning" })
 }
 
 // unmet lists what a rule needs and the facts do not hold. Of several facts, one

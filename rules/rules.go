@@ -118,6 +118,9 @@ type Finding struct {
 	// Steps are what to look at, in order, where several things may lie behind
 	// it and the facts do not decide.
 	Steps []Step `json:"steps,omitempty"`
+	// Candidates are the causes that may lie behind a finding that proves none, the
+	// likeliest first.
+	Candidates []Candidate `json:"candidates,omitempty"`
 	// Explains are the findings that are consequences of this one.
 	Explains []Finding `json:"explains,omitempty"`
 	// Remedies are the ids of what cures it, the best first.
@@ -149,6 +152,19 @@ type Step struct {
 	Look string `json:"look"`
 	// Command shows it; the doctor runs none. Empty where there is none.
 	Command string `json:"command,omitempty"`
+}
+
+// Candidate is a cause that may lie behind a finding.
+type Candidate struct {
+	// Cause is its id, and Title what it is, as the rule that judges it says.
+	Cause string `json:"cause"`
+	Title string `json:"title"`
+	// For is what speaks for it, and Against what speaks against it, if anything does.
+	For     string `json:"for"`
+	Against string `json:"against,omitempty"`
+	// Command shows whether it is the cause, and Shows says how. The doctor runs none.
+	Command string `json:"command,omitempty"`
+	Shows   string `json:"shows,omitempty"`
 }
 
 // Skipped is a rule that could not be judged.

@@ -89,13 +89,15 @@ type Message struct {
 	Program string `json:"program"`
 	// Role is what the statement is worth: "cause" states what is wrong,
 	// "category" only that something of a kind failed, "consequence" follows
-	// from a fault elsewhere, "setting" states what is or was chosen and is
-	// no complaint.
+	// from a fault elsewhere, "warning" says that something is off and not that
+	// anything failed, "setting" states what is or was chosen and is no complaint.
 	Role string `json:"role"`
 	// Text is the line without escapes, at most 300 bytes.
 	Text string `json:"text"`
 	// Fields are the parts that the row's pattern names.
 	Fields map[string]string `json:"fields,omitempty"`
+	// Place is where in a library it comes from, of a complaint whose form tells.
+	Place *Place `json:"place,omitempty"`
 	// Host, PID, Rank and Device are who said it, where the line tells.
 	// Device is the CUDA ordinal inside its process.
 	Host   string `json:"host,omitempty"`
@@ -112,6 +114,33 @@ type Message struct {
 	// Count is how often it came, Ranks how many processes said it.
 	Count int `json:"count"`
 	Ranks int `json:"ranks"`
+}
+
+// Place is where in a library a message comes from, by the form of the line.
+type Place struct {
+	// Library is "nccl", "ofi", "ucx", "libfabric", "c10d" or "container-toolkit"; empty
+	// where only a code tells something.
+	Library string `json:"library,omitempty"`
+	// File is the source file as the line names it ("misc/shmutils.cc"), or the component
+	// or kind of error that the library names instead, Function the function.
+	File     string `json:"file,omitempty"`
+	Function string `json:"function,omitempty"`
+	// Area is a name of rules/data/areas.yaml: "shm", "verbs".
+	Area string `json:"area,omitempty"`
+	// Codes are the errors that it names, at most 4.
+	Codes []Code `json:"codes,omitempty"`
+	// Variables are those of libraries that it names, at most 4.
+	Variables []string `json:"variables,omitempty"`
+}
+
+// Code is an error by number and name.
+type Code struct {
+	// Space is "errno", "cuda" (HIP has the same numbers), "ibverbs" (the status of a work
+	// completion) or "nccl" (ncclResult_t).
+	Space  string `json:"space"`
+	Number int    `json:"number"`
+	// Name is that of the header: "ENOSPC", "INVALID_DEVICE" without CUDA_ERROR_.
+	Name string `json:"name"`
 }
 
 // Communicator is a communicator of NCCL or RCCL.

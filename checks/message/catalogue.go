@@ -4,12 +4,14 @@ package message
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
@@ -30,7 +32,7 @@ type Statement struct {
 	// Says is what the line states, in one phrase, as a sentence without its
 	// full stop: "NCCL could not enlarge its file in /dev/shm".
 	Says string `yaml:"says"`
-	// Role is "cause", "category", "consequence" or "setting"; see
+	// Role is "cause", "category", "consequence", "warning" or "setting"; see
 	// facts.Message.
 	Role string `yaml:"role"`
 	// Anchors are literals: every such line holds one of them, and few other
@@ -54,7 +56,10 @@ type Statement struct {
 }
 
 // roles are the values of Statement.Role.
-var roles = []string{"cause", "category", "consequence", "setting"}
+var roles = []string{"cause", "category", "consequence", "warning", "setting"}
+
+// lastFile holds the rows that tell no more than a line's form: they come after all others.
+const lastFile = "forms.yaml"
 
 // Statements is the catalogue, in the order in which a line is compared: the
 // first row that matches counts.
@@ -71,6 +76,7 @@ func readStatements(files fs.FS) ([]*Statement, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(strings.Index(a, lastFile), strings.Index(b, lastFile)) })
 	var all []*Statement
 	for _, name := range names {
 		raw, err := fs.ReadFile(files, name)
@@ -92,6 +98,9 @@ func readStatements(files fs.FS) ([]*Statement, error) {
 	}
 	return all, shareVerdicts(all)
 }
+
+// leastAnchor is the length of the shortest anchor: shorter ones stand in too many lines.
+const leastAnchor = 4
 
 // prepare checks of a row what a machine can check.
 func (t *Statement) prepare() error {
@@ -115,8 +124,8 @@ func (t *Statement) prepare() error {
 		t.unlike = pattern.New(t.Unlike)
 	}
 	for _, a := range t.Anchors {
-		if len(a) < 5 {
-			return fmt.Errorf("the anchor %q is shorter than 5 bytes", a)
+		if len(a) < leastAnchor {
+			return fmt.Errorf("the anchor %q is shorter than %d bytes", a, leastAnchor)
 		}
 	}
 	return nil

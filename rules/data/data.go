@@ -18,6 +18,8 @@ var files embed.FS
 
 // tables are the tables by name.
 var tables = map[string]table{
+	"areas":         tableOf(Areas),
+	"codes":         tableOf(Codes),
 	"driver_errors": tableOf(DriverErrors),
 	"gpu_models":    tableOf(GPUModels),
 	"known_faults":  tableOf(KnownFaults),

@@ -15,7 +15,9 @@ type DriverErrorTable struct {
 type ErrorClass struct {
 	Name string `json:"name"`
 	// Words say what happened, as a clause.
-	Words    string   `json:"words"`
+	Words string `json:"words"`
+	// Causes are ids of causes, the likeliest first; none where it names none.
+	Causes   []string `json:"causes,omitempty"`
 	Remedies []string `json:"remedies"`
 }
 
@@ -23,8 +25,14 @@ type ErrorClass struct {
 type DriverError struct {
 	Code int `json:"code"`
 	// Name is that of cuda.h, without CUDA_ERROR_.
-	Name  string `json:"name"`
-	Class string `json:"class"`
+	Name string `json:"name"`
+	// Runtime is that of the CUDA runtime, without cudaError, and Words are what both
+	// print for it (cudaGetErrorString).
+	Runtime string `json:"runtime,omitempty"`
+	Words   string `json:"words,omitempty"`
+	Class   string `json:"class"`
+	// Causes are those of a program that prints it, where the class has others.
+	Causes []string `json:"causes,omitempty"`
 	// Untried is true where a transfer that fails so says nothing of the path: the probe
 	// could not try.
 	Untried bool `json:"untried,omitempty"`

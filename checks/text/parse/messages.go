@@ -78,6 +78,9 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 			Host: cmp.Or(who.Host, m.sink.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
 			Source: m.sink.name, Line: l.Number,
 		}}
+		if row.Role != "setting" {
+			h.message.Place = message.PlaceOf(h.message.Text)
+		}
 		m.found[key] = h
 		m.order = append(m.order, h)
 	}

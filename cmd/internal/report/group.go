@@ -97,6 +97,34 @@ func (g group) explained() []group {
 	return groups(all)
 }
 
+// candidates are the causes that may lie behind the findings, each once.
+func (g group) candidates() []rules.Candidate {
+	var all []rules.Candidate
+	for _, f := range g.findings {
+		for _, c := range f.Candidates {
+			if !slices.Contains(all, c) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// inFavour says what speaks for a cause and against it, and what decides.
+func inFavour(c rules.Candidate) string {
+	said := c.For
+	if c.Against != "" {
+		said += "; but " + c.Against
+	}
+	switch {
+	case c.Command != "":
+		said += ". To decide: " + c.Command + " (if it is the cause, " + c.Shows + ")"
+	case c.Shows != "":
+		said += ". To decide: " + c.Shows
+	}
+	return said
+}
+
 // steps are what the findings want looked at, each once.
 func (g group) steps() []rules.Step {
 	var all []rules.Step

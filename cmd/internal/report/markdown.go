@@ -192,6 +192,13 @@ func (m *markdown) finding(number int, g group) {
 	for _, said := range g.withheld(m.d.Withheld) {
 		m.put("Note: %s\n", inline(said))
 	}
+	if all := g.candidates(); len(all) > 0 {
+		m.put("What may lie behind it, the likeliest first:\n")
+		for i, c := range all {
+			m.put("%d. `%s` (%s): %s", i+1, c.Cause, inline(c.Title), inline(inFavour(c)))
+		}
+		m.put("")
+	}
 	steps := g.steps()
 	if len(steps) > 0 {
 		m.put("Look at, in this order:\n")

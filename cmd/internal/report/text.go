@@ -211,6 +211,9 @@ func (t *text) finding(number int, g group) {
 		}
 		t.wrapped(margin, plain, t.clean(m))
 	}
+	for _, c := range g.candidates() {
+		t.hanging(margin, "may be", plain, t.clean(c.Cause+": "+inFavour(c)))
+	}
 	for _, e := range g.explained() {
 		said := "explains " + t.clean(e.Rule)
 		if e.Rule == g.Rule {

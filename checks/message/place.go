@@ -1,0 +1,228 @@
+package message
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// The forms in which libraries say where in them a message comes from. Each has the
+// groups file and words, and may have function and result.
+var placeForms = []struct {
+	library string
+	like    *pattern.Pattern
+}{
+	// The plugin for libfabric writes through NCCL's logger and names its functions
+	// (include/nccl_ofi_log.h of aws-ofi-nccl).
+	{"ofi", pattern.New(`(?P<file>[\w./+:~-]+):\d+ NCCL WARN NET/OFI (?P<words>.*)`)},
+	// src/debug.cc of NCCL 2.4 to 2.30: the function is there since 2.29. RCCL has long paths.
+	{"nccl", pattern.New(`(?P<file>[\w./+-]+):\d+ (?:\((?P<function>[^)]{1,80})\) )?NCCL WARN (?P<words>.*)`)},
+	{"nccl", pattern.New(`(?P<file>)NCCL WARN (?P<words>.*)`)},
+	// NCCLCHECK of src/include/checks.h.
+	{"nccl", pattern.New(`NCCL INFO (?P<file>[\w./+-]+\.(?:cc|cu|h|c|cpp)):\d+ (?:\((?P<function>[^)]{1,80})\) )?-> (?P<result>\d{1,2})\b(?P<words>)`)},
+	// ucs_log_default_handler of src/ucs/debug/log.c.
+	{"ucx", pattern.New(`(?P<file>[\w-]+)\.(?:c|cc|cpp|h|inl):\d+ +UCX +(?:ERROR|FATAL|WARN) +(?P<words>.*)`)},
+	// ofi_log of src/log.c of libfabric.
+	{"libfabric", pattern.New(`libfabric:\d+:\d+:{1,2}(?P<file>[\w;-]+):\w+:(?P<function>\w+)\(\):\d+<\w+> (?P<words>.*)`)},
+	// The logger of PyTorch (c10/util/Logging.cpp), with glog's letters.
+	{"c10d", pattern.New(`\[[EWF]\d*[^\]]* (?P<file>(?:ProcessGroup\w*|TCPStore\w*|FileStore|HashStore|PrefixStore|Store|socket|NCCLUtils|Backend|reducer|UCCUtils|TraceUtils|CUDASymmetricMemory\w*|NCCLSymmetricMemory\w*|NVSHMEMSymmetricMemory\w*|intra_node_comm|IpcExchange|GlooDeviceFactory))\.(?:cpp|hpp|cc|cu|h):\d+\] (?P<words>.*)`)},
+	{"container-toolkit", pattern.New(`nvidia-container-cli: (?P<file>[a-z]+(?: [a-z]+)? error): (?P<words>.*)`)},
+}
+
+// PlaceOf is where in a library a line comes from, as far as its form tells, and what the
+// codes and variables are that it names; nil where it tells nothing of the kind.
+func PlaceOf(line string) *facts.Place {
+	p := &facts.Place{}
+	words := line
+	for _, form := range placeForms {
+		m := form.like.Find(line)
+		if m == nil {
+			continue
+		}
+		p.Library = form.library
+		for i, name := range form.like.Names() {
+			switch name {
+			case "file":
+				p.File = shortFile(m[i])
+			case "function":
+				p.Function = m[i]
+			case "words":
+				words = m[i]
+			case "result":
+				if c, ok := byNumber(data.Codes().NCCL, m[i]); ok {
+					p.Codes = append(p.Codes, facts.Code{Space: "nccl", Number: c.Number, Name: c.Name})
+				}
+			}
+		}
+		p.Area = data.AreaOf(p.Library, p.File, words)
+		break
+	}
+	p.Codes = append(p.Codes, codesIn(words, p.Area)...)
+	p.Variables = variablesIn(words)
+	if p.Area == "" && len(p.Codes) == 0 {
+		return nil
+	}
+	return p
+}
+
+// shortFile is a source file as NCCL names it, below its src folder, also where RCCL
+// prints the whole path ("/build/hipify/src/transport/net_ib.cc").
+func shortFile(file string) string {
+	if at := strings.LastIndex(file, "/src/"); at >= 0 {
+		return file[at+len("/src/"):]
+	}
+	return strings.TrimPrefix(file, "src/")
+}
+
+// The forms of codes.
+var (
+	errnoName   = pattern.New(`\b(E[A-Z0-9]{2,14})\b`)
+	errnoNumber = pattern.New(`(?i)\berrno[ :=(]*-?(\d{1,3})\b|\[Errno (\d{1,3})\]|\b(?:returned|error|failed|rc|ret|status|code)[ :=(]*-(\d{1,3})\b|: -(\d{1,3})\b`)
+	cudaName    = pattern.New(`\bCUDA_ERROR_([A-Z0-9_]+)|\b(?:cudaError|hipError)_?([A-Z]\w+)`)
+	cudaNumber  = pattern.New(`(?i)\b(?:cuda|hip|driver)(?: runtime| driver| api)?(?: call)? ?(?:error|failure|ret|result|returned|code)(?: code)?[ :='(]*(\d{1,3})\b|\bfailed with (\d{1,3})\b|\bcuret=(\d{1,3})\b`)
+	aboutCUDA   = pattern.New(`(?i)\b(?:cuda|hip)|\bcu[A-Z][a-z]+\w+`)
+	wcName      = pattern.New(`\bIBV_WC_([A-Z_]+)`)
+	wcNumber    = pattern.New(`(?i)completion.{0,80}?(?:status|error)[ :=]*(?:[\w -]*\()?(\d{1,2})\b|wc.?status[ :=]*(?:[\w -]*\()?(\d{1,2})\b|\bwith status (\d{1,2})\b`)
+	variable    = lazy.New(`\b(?:NCCL|RCCL|UCX|FI|OFI_NCCL|HSA|HIP|CUDA|NVSHMEM|TORCH|GLOO|MASTER)_[A-Z0-9_]{2,60}\b`)
+)
+
+// maxCodes bounds the codes and the variables of one message.
+const maxCodes = 4
+
+// codesIn are the codes that a text holds. Words that both the operating system and CUDA
+// have are CUDA's where the text speaks of it.
+func codesIn(words, area string) []facts.Code {
+	var all []facts.Code
+	add := func(space string, number int, name string) {
+		c := facts.Code{Space: space, Number: number, Name: name}
+		if len(all) < maxCodes && !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	if m := wcName.Find(words); m != nil {
+		if c, ok := byName(data.Codes().Completions, m[1]); ok {
+			add("ibverbs", c.Number, c.Name)
+		}
+	} else if m := wcNumber.Find(words); m != nil && (area == "verbs" || area == "gpu-network" || strings.Contains(words, "IB")) {
+		if c, ok := byNumber(data.Codes().Completions, strings.Join(m[1:], "")); ok {
+			add("ibverbs", c.Number, c.Name)
+		}
+	}
+	if aboutCUDA.Match(words) || area == "cuda" {
+		if c, ok := cudaCode(words); ok {
+			add("cuda", c.Code, c.Name)
+		}
+		return all
+	}
+	if c, ok := errnoCode(words); ok {
+		add("errno", c.Number, c.Name)
+	}
+	return all
+}
+
+// cudaCode is the error of CUDA or HIP that a text holds, by name, words or number.
+func cudaCode(words string) (data.DriverError, bool) {
+	codes := data.DriverErrors().Codes
+	if m := cudaName.Find(words); m != nil {
+		for _, c := range codes {
+			if c.Name == m[1] || m[2] != "" && strings.EqualFold(c.Runtime, m[2]) {
+				return c, true
+			}
+		}
+	}
+	if i := longest(words, len(codes), func(i int) string { return codes[i].Words }); i >= 0 {
+		return codes[i], true
+	}
+	if m := cudaNumber.Find(words); m != nil {
+		n, _ := strconv.Atoi(strings.Join(m[1:], ""))
+		for _, c := range codes {
+			if c.Code == n {
+				return c, true
+			}
+		}
+	}
+	return data.DriverError{}, false
+}
+
+// errnoCode is the error of the operating system that a text holds, by name, words or
+// number.
+func errnoCode(words string) (data.Code, bool) {
+	codes := data.Codes().Errno
+	if m := errnoName.Find(words); m != nil {
+		if c, ok := byName(codes, m[1]); ok {
+			return c, true
+		}
+	}
+	if i := longest(words, len(codes), func(i int) string { return codes[i].Words }); i >= 0 {
+		return codes[i], true
+	}
+	if m := errnoNumber.Find(words); m != nil {
+		return byNumber(codes, strings.Join(m[1:], ""))
+	}
+	return data.Code{}, false
+}
+
+// longest is the place of the longest of some words that a text holds, whatever their
+// case; -1 where it holds none.
+func longest(text string, n int, words func(int) string) int {
+	text = strings.ToLower(text)
+	best := -1
+	for i := range n {
+		if w := words(i); w != "" && (best < 0 || len(w) > len(words(best))) && strings.Contains(text, strings.ToLower(w)) {
+			best = i
+		}
+	}
+	return best
+}
+
+func byName(codes []data.Code, name string) (data.Code, bool) {
+	i := slices.IndexFunc(codes, func(c data.Code) bool { return c.Name == name })
+	if i < 0 {
+		return data.Code{}, false
+	}
+	return codes[i], true
+}
+
+func byNumber(codes []data.Code, number string) (data.Code, bool) {
+	n, err := strconv.Atoi(number)
+	i := slices.IndexFunc(codes, func(c data.Code) bool { return c.Number == n })
+	if err != nil || i < 0 {
+		return data.Code{}, false
+	}
+	return codes[i], true
+}
+
+// knownVariables are the variables of libraries that the tables name.
+var knownVariables = sync.OnceValue(func() map[string]bool {
+	known := map[string]bool{}
+	for name := range data.Variables().Known {
+		known[name] = true
+	}
+	for _, row := range data.Variables().Rows {
+		for _, name := range row.Names {
+			known[name] = true
+		}
+	}
+	return known
+})
+
+// ownPrefixes begin nothing but variables; what begins otherwise may be a constant of the
+// library (FI_HMEM, NCCL_CONFIG_INITIALIZER).
+var ownPrefixes = lazy.New(`^(?:UCX|OFI_NCCL|GLOO|TORCH_NCCL|MASTER)_`)
+
+// variablesIn are the variables of libraries that a text names, each once.
+func variablesIn(words string) []string {
+	var all []string
+	for _, name := range variable.FindAllString(words, -1) {
+		if (knownVariables()[name] || ownPrefixes.MatchString(name)) && !slices.Contains(all, name) && len(all) < maxCodes && !strings.HasPrefix(name, "NCCL_DEBUG") {
+			all = append(all, name)
+		}
+	}
+	return all
+}

@@ -1,0 +1,163 @@
+# METADATA
+# title: "A library failed: where it did tells what to look at"
+# description: >-
+#   A message that no row of the catalogue knows still tells where it comes from: NCCL
+#   and RCCL print the source file, UCX its component, libfabric its provider, and many
+#   lines hold a code of the operating system, of CUDA or of RDMA. Each area of a library
+#   has its few likely causes, and a code or a variable that the line names narrows them.
+#   The finding lists those that remain, what speaks for and against each, and what would
+#   decide.
+# related_resources:
+#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/debug.cc
+#     description: The form of NCCL's lines
+#   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/include/checks.h
+#     description: The trace lines by which NCCL's functions give up
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: possible
+#   cause: other
+#   needs:
+#     - job-told
+#   remedies: [other]
+#   last_resort: true
+#   explains: [job-failed]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.failure_area
+
+import data.gpudoctor.lib.logs
+import data.tables.areas
+import data.tables.codes
+import data.tables.driver_errors
+
+# placed are the messages that say something is wrong and whose place names a cause.
+placed contains {"m": m, "candidates": candidates} if {
+	some m in (logs.complaints | warnings)
+	candidates := candidates_of(m.place)
+	count(candidates) > 0
+}
+
+warnings := {m | some m in input.logs.messages; m.role == "warning"}
+
+# A code says more than a variable that the line names, and that more than the area: a
+# code that has one meaning stands alone.
+candidates_of(place) := of_codes(place) if {
+	count(of_codes(place)) == 1
+} else := array.concat(array.concat(of_codes(place), of_variables(place)), of_area(place))
+
+of_codes(place) := [{"cause": cause, "for": sprintf("the error is %s", [code.name])} |
+	some code in object.get(place, "codes", [])
+	some cause in meaning(code, object.get(place, "area", ""))
+]
+
+meaning(code, area) := means[0].causes if {
+	code.space in {"errno", "ibverbs", "nccl"}
+	table := {"errno": codes.errno, "ibverbs": codes.completions, "nccl": codes.nccl}[code.space]
+	some row in table
+	row.number == code.number
+	means := [m | some m in object.get(row, "means", []); fits(m, area)]
+	count(means) > 0
+}
+
+meaning(code, _) := causes if {
+	code.space == "cuda"
+	some row in driver_errors.codes
+	row.code == code.number
+	some class in driver_errors.classes
+	class.name == row.class
+	causes := object.get(row, "causes", object.get(class, "causes", []))
+}
+
+fits(means, area) if area in means.areas
+
+fits(means, _) if not means.areas
+
+of_variables(place) := [{"cause": "env-misconfig", "for": sprintf("the line names %s", [concat(" and ", place.variables)])} | place.variables]
+
+of_area(place) := [{"cause": cause, "for": sprintf("it is the code for %s", [area.words])} |
+	some area in areas.areas
+	area.name == place.area
+	some cause in area.causes
+]
+
+# chosen is the message that tells most: one that is no mere consequence, and of these
+# the first.
+chosen := best[0] if {
+	direct := {p | some p in placed; p.m.role != "consequence"}
+	of := [direct | count(direct) > 0]
+	pool := array.concat(of, [placed])[0]
+	least := min({p.m.order | some p in pool})
+	best := sort([p | some p in pool; p.m.order == least])
+}
+
+# beside are the messages of the same area, and the trace by which the failure went up.
+beside := {m |
+	some m in logs.complaints
+	m.place.area == chosen.m.place.area
+	m.order != chosen.m.order
+}
+
+findings contains {
+	"subject": logs.who(chosen.m),
+	"message": concat(" ", array.concat([where], array.concat(coded, named))),
+	"severity": severity,
+	"confidence": confidence,
+	"messages": ({chosen.m} | beside),
+	"candidates": [c | some i, c in chosen.candidates; not c.cause in {o.cause | some o in array.slice(chosen.candidates, 0, i)}],
+	"params": params,
+}
+
+default params := {}
+
+params := {"variable": chosen.m.place.variables[0]} if chosen.m.place.variables
+
+default confidence := "possible"
+
+confidence := "likely" if {
+	logs.failed
+	count(of_codes(chosen.m.place)) == 1
+}
+
+# A warning alone may be harmless: of NCCL and its plugins that is rare.
+default severity := "low"
+
+severity := "high" if {
+	logs.failed
+} else := "medium" if {
+	chosen.m.id == "nccl-warning"
+}
+
+library := {
+	"nccl": "NCCL", "ofi": "The plugin for libfabric", "ucx": "UCX", "libfabric": "libfabric",
+	"c10d": "PyTorch", "container-toolkit": "The NVIDIA container toolkit",
+}
+
+program := library[chosen.m.place.library] if {
+	chosen.m.program != "rccl"
+} else := "RCCL" if {
+	chosen.m.program == "rccl"
+} else := "A program"
+
+verb := "failed" if {
+	logs.failed
+} else := "warns of something"
+
+where := sprintf("%s %s in its code for %s (%s).", [program, verb, area.words, chosen.m.place.file]) if {
+	some area in areas.areas
+	area.name == chosen.m.place.area
+	chosen.m.place.file != ""
+} else := sprintf("%s %s in its code for %s.", [program, verb, area.words]) if {
+	some area in areas.areas
+	area.name == chosen.m.place.area
+} else := "A program failed."
+
+coded := [sprintf("The error is %s.", [concat(" and ", names)]) |
+	names := [code.name | some code in chosen.m.place.codes]
+	count(names) > 0
+]
+
+named := [sprintf("The line names %s.", [concat(" and ", chosen.m.place.variables)]) | chosen.m.place.variables]
+
+missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs

@@ -1,0 +1,79 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+const (
+	// maxCandidates bounds the causes that a finding lists: more are no help to decide.
+	maxCandidates = 3
+	// firstRemedies is how many remedies a finding takes of its first candidate; of the
+	// others it takes the best.
+	firstRemedies = 2
+)
+
+// weigh holds the candidates of a finding against what the rules say of them: what a rule
+// examined and did not find comes last. The finding is then of the first cause, and its
+// remedies are those of all, unless it has its own.
+func (s *Set) weigh(f *Finding, v *Verdict, all []Finding) {
+	if len(f.Candidates) == 0 {
+		return
+	}
+	var open, against []Candidate
+	for _, c := range f.Candidates {
+		rule, known := s.Rule(c.Cause)
+		if !known {
+			continue // A test holds that each is known.
+		}
+		c.Title = rule.Title
+		if d, ok := data.Areas().Decides[c.Cause]; ok {
+			c.Command, c.Shows = d.Command, d.Shows
+		}
+		c.Against = v.against(rule.ID, all)
+		if c.Against == "" {
+			open = append(open, c)
+		} else {
+			against = append(against, c)
+		}
+	}
+	f.Candidates = slices.Concat(open, against)
+	f.Candidates = f.Candidates[:min(len(f.Candidates), maxCandidates)]
+	if len(f.Candidates) == 0 {
+		return
+	}
+	own, _ := s.Rule(f.Rule)
+	f.Cause = f.Candidates[0].Cause
+	if !slices.Equal(f.Remedies, own.Remedies) {
+		return
+	}
+	f.Remedies = nil
+	for i, c := range f.Candidates {
+		rule, _ := s.Rule(c.Cause)
+		most := 1
+		if i == 0 {
+			most = firstRemedies
+		}
+		for _, id := range rule.Remedies[:min(len(rule.Remedies), most)] {
+			if !slices.Contains(f.Remedies, id) {
+				f.Remedies = append(f.Remedies, id)
+			}
+		}
+	}
+}
+
+// against is what speaks against a cause: that its rule had all it needs and found
+// nothing, or has nothing to judge here. It is empty where the rule has a finding or could
+// not be judged.
+func (v *Verdict) against(rule string, all []Finding) string {
+	switch why, never := v.NotApplicable[rule]; {
+	case slices.ContainsFunc(all, func(f Finding) bool { return f.Rule == rule }):
+		return ""
+	case slices.Contains(v.Passed, rule):
+		return "what was examined shows nothing of it"
+	case never && why != noTexts:
+		return why
+	}
+	return ""
+}
