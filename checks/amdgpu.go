@@ -97,8 +97,7 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 		}
 		if gpu.KFD == nil {
 			gpu.KFD = &facts.KFDNode{
-				Node: n.number, GPUID: n.id, RenderMinor: small(n.properties["drm_render_minor"]),
-				ComputeUnits: n.units(), XCCs: small(n.properties["num_xcc"]),
+				Node: n.number, GPUID: n.id,
 			}
 			if hive := n.properties["hive_id"]; hive != 0 {
 				gpu.KFD.Hive = fmt.Sprintf("%#016x", hive)
@@ -109,8 +108,6 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 			gpu.KFD.Nodes = []int{gpu.KFD.Node}
 		}
 		gpu.KFD.Nodes = append(gpu.KFD.Nodes, n.number)
-		gpu.KFD.ComputeUnits += n.units()
-		gpu.KFD.XCCs += small(n.properties["num_xcc"])
 	}
 	slices.SortFunc(c.out.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
@@ -391,25 +388,7 @@ func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound 
 		c.Unknown("gpus", "amd.kernel_config", reason, "in a container, mount /boot read-only, or look on its host")
 	}
 	d.ROCm = c.readROCm()
-	d.MemoryPeers = c.memoryPeers()
 	return d
-}
-
-// memoryPeers looks where RCCL looks for the interface (transport/net_ib.cc).
-func (c *gpuGathering) memoryPeers() *bool {
-	for _, dir := range []string{"/sys/kernel/mm/memory_peers", "/sys/kernel/memory_peers", "/sys/memory_peers"} {
-		there, err := c.Host.Exists(dir + "/amdkfd/version")
-		if err != nil {
-			return nil
-		}
-		if there {
-			return new(true)
-		}
-	}
-	if sys, err := c.Host.Exists("/sys/kernel"); err != nil || !sys {
-		return nil // Hidden, not missing.
-	}
-	return new(false)
 }
 
 var rocmVersion = lazy.New(`^[0-9]+(\.[0-9]+)+([-.+~][0-9A-Za-z.~+-]*)?$`)

@@ -124,7 +124,6 @@ func readKFDLinks(ctx context.Context, h *host.Host, node int, kind string) (lin
 // The flags of a link (CRAT_IOLINK_FLAGS_* in kfd_crat.h).
 const (
 	kfdLinkEnabled       = 1 << 0
-	kfdLinkNonCoherent   = 1 << 1
 	kfdLinkNoAtomics32   = 1 << 2
 	kfdLinkNoAtomics64   = 1 << 3
 	kfdLinkNoDMA         = 1 << 4
@@ -173,7 +172,6 @@ func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 	if link.flags&kfdLinkEnabled == 0 {
 		return // The driver fills in the flags of a link with this one first.
 	}
-	p.Coherent = new(link.flags&kfdLinkNonCoherent == 0)
 	var atomics []string
 	if link.flags&kfdLinkNoAtomics64 == 0 {
 		atomics = append(atomics, "64")

@@ -153,15 +153,6 @@ func (n *kfdNode) architecture() string {
 	return fmt.Sprintf("gfx%d%x%x", major, minor, step)
 }
 
-// units counts the compute units.
-func (n *kfdNode) units() int {
-	perUnit := n.properties["simd_per_cu"]
-	if perUnit == 0 {
-		return 0
-	}
-	return small(n.properties["simd_count"] / perUnit)
-}
-
 // small turns a number of the driver's into one of ours; one that no machine
 // has is none.
 func small(n uint64) int {

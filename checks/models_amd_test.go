@@ -126,7 +126,6 @@ func (a amdMachine) build() *machine.Memory {
 		m.AddFile(amdModule+"/parameters/"+name, []byte(value+"\n"))
 	}
 	m.AddFile("/opt/rocm/.info/version", []byte("6.4.1-83\n"))
-	m.AddFile("/sys/kernel/mm/memory_peers/amdkfd/version", []byte("1.0\n"))
 	m.AddFile("/proc/sys/kernel/numa_balancing", []byte("0\n"))
 	m.AddFile("/proc/2/comm", []byte("kthreadd\n"))
 	m.AddFile("/proc/sys/kernel/osrelease", []byte("6.8.0-60-generic\n"))
@@ -142,7 +141,7 @@ func (a amdMachine) build() *machine.Memory {
 	}})
 	m.Answer(machine.AskIDs, machine.IDs{Groups: []int{0}})
 	m.Answer(machine.AskStatfs+"/dev/shm", machine.Statfs{Type: "tmpfs", SizeBytes: 1 << 40, FreeBytes: 1 << 40, AvailBytes: 1 << 40})
-	m.Answer(machine.AskLimits, map[string]machine.Limit{"memlock": {Soft: -1, Hard: -1}, "stack": {Soft: 8 << 20, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
+	m.Answer(machine.AskLimits, map[string]machine.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
 	m.Answer(machine.AskSyscalls, map[string]string{"get_mempolicy": "ok", "mlock": "ok"})
 	m.Answer(machine.AskKernelLog, "")
 	return m

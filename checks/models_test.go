@@ -125,7 +125,7 @@ func (m model) memory() *machine.Memory {
 	mem.Answer(machine.AskIDs, machine.IDs{Groups: []int{0}})
 	mem.Answer(machine.AskEnviron, []string{})
 	mem.Answer(machine.AskStatfs+"/dev/shm", machine.Statfs{Type: "tmpfs", SizeBytes: 270 << 30, FreeBytes: 270 << 30, AvailBytes: 270 << 30})
-	mem.Answer(machine.AskLimits, map[string]machine.Limit{"memlock": {Soft: -1, Hard: -1}, "stack": {Soft: 8 << 20, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
+	mem.Answer(machine.AskLimits, map[string]machine.Limit{"memlock": {Soft: -1, Hard: -1}, "nofile": {Soft: 1048576, Hard: 1048576}})
 	mem.Answer(machine.AskSyscalls, map[string]string{"get_mempolicy": "ok", "mlock": "ok"})
 	mem.Answer(machine.AskKernelLog, "")
 	mem.Answer(machine.AskNVML, m.nvml())

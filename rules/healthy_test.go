@@ -53,7 +53,7 @@ func machine(cards ...card) *model {
 	m := &model{cards: cards, Facts: &facts.Facts{
 		Schema: facts.FactsSchema,
 		Host: &facts.HostFacts{
-			Kernel: "6.8.0-60-generic", Arch: "amd64", Distribution: "Ubuntu 24.04.3 LTS", DistributionID: "ubuntu", DistributionVersion: "24.04",
+			Kernel: "6.8.0-60-generic", Arch: "amd64", Distribution: "Ubuntu 24.04.3 LTS",
 			CommandLine:    []string{"BOOT_IMAGE=/vmlinuz", "ro", "iommu=pt"},
 			Virtualization: &facts.Virtualization{Kind: "none", PassthroughHost: new(false), Source: "/proc/cpuinfo"},
 			CPU:            &facts.CPU{Vendor: "GenuineIntel", Model: "INTEL(R) XEON(R) PLATINUM 8562Y+", Family: 6, ModelNumber: 207, Sockets: 2, Threads: 128},
@@ -72,7 +72,7 @@ func machine(cards ...card) *model {
 		Container: &facts.ContainerFacts{
 			Inside: new(false), SHM: shm(512 << 30), SHMMounted: new(true),
 			MemlockSoftBytes: new(int64(8 << 20)), MemlockHardBytes: new(int64(8 << 20)), Capabilities: []string{"IPC_LOCK", "SYS_ADMIN", "SYS_NICE"},
-			Seccomp: "none", GetMempolicy: "ok", Mlock: "ok", SysMounted: new(true), SysReadOnly: new(false), PCIVisible: new(true),
+			Seccomp: "none", GetMempolicy: "ok", Mlock: "ok", SysMounted: new(true), PCIVisible: new(true),
 			DeviceNodes: []facts.DeviceNode{}, PrivateIPC: new(false), PrivatePID: new(false), PrivateUser: new(false),
 		},
 		Env:       &facts.EnvFacts{Variables: []facts.Variable{}},
@@ -123,12 +123,12 @@ func (m *model) addCard(i int, c card) {
 	m.PCI.Devices = append(
 		m.PCI.Devices, facts.PCIDevice{
 			Address: port(i), Class: "0x060400", Vendor: "0x8086", Device: "0x352a", Kind: "bridge", Driver: "pcieport", NUMANode: new(m.node(i)),
-			RootBus: "pci" + port(i)[:7], ConfigBytes: 4096, HeaderType: new(1), PortType: "root-port", Link: &link, Extended: true,
-			ACS: &facts.ACS{Capability: []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}, Control: []string{"SrcValid"}, ControlWord: 1},
+			RootBus: "pci" + port(i)[:7], ConfigBytes: 4096, PortType: "root-port", Link: &link, Extended: true,
+			ACS: &facts.ACS{Capability: []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}, Control: []string{"SrcValid"}},
 		},
 		facts.PCIDevice{
 			Address: gpu(i), Class: "0x030200", Vendor: "0x10de", Device: c.device, Kind: "gpu", Driver: "nvidia", NUMANode: new(m.node(i)), IOMMUGroup: new(40 + i),
-			RootBus: "pci" + port(i)[:7], Ancestors: []string{port(i)}, ConfigBytes: 4096, HeaderType: new(0), PortType: "endpoint", Link: &idle, Extended: true,
+			RootBus: "pci" + port(i)[:7], Ancestors: []string{port(i)}, ConfigBytes: 4096, PortType: "endpoint", Link: &idle, Extended: true,
 			AER: &facts.AER{Uncorrectable: []string{}, Correctable: []string{}, TotalCorrectable: new(int64(0)), TotalFatal: new(int64(0)), TotalNonFatal: new(int64(0))},
 		},
 	)
@@ -245,7 +245,7 @@ func (m *model) guest() *model {
 // and has a /dev/shm of its own.
 func (m *model) inside(runtime string, count int, shmBytes int64) *model {
 	c := m.Container
-	c.Inside, c.Runtime, c.SHM, c.SysReadOnly = new(true), runtime, shm(shmBytes), new(true)
+	c.Inside, c.Runtime, c.SHM = new(true), runtime, shm(shmBytes)
 	c.Capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"}
 	c.Seccomp, c.GetMempolicy, c.PrivateIPC, c.PrivatePID = "filter", "EPERM", new(true), new(true)
 	c.DeviceNodes = slices.DeleteFunc(c.DeviceNodes, func(n facts.DeviceNode) bool {
@@ -440,7 +440,7 @@ var healthy = map[string]func() *model{
 			m.PCI.Devices = append(m.PCI.Devices, facts.PCIDevice{
 				Address: gpu(i), Class: "0x120000", Vendor: "0x1002", Device: "0x74a1", Kind: "gpu", Driver: "amdgpu", NUMANode: new(i / 4), Ancestors: []string{port(i)}, ConfigBytes: 4096, Extended: true,
 				Link: &facts.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16, Source: "config"},
-				BARs: []facts.BAR{{Index: 0, SizeBytes: 256 << 30, Prefetchable: true, Is64Bit: true}},
+				BARs: []facts.BAR{{Index: 0, SizeBytes: 256 << 30}},
 			})
 			m.GPUs.Devices = append(m.GPUs.Devices, facts.GPU{Address: gpu(i), Vendor: "amd", InPCI: true})
 			m.IOMMU.Groups = append(m.IOMMU.Groups, facts.IOMMUGroup{ID: i, Type: "identity", Devices: []string{gpu(i)}})
@@ -508,15 +508,15 @@ var healthy = map[string]func() *model{
 	"PyTorch from pip": func() *model {
 		const site = "/usr/local/lib/python3.12/site-packages/nvidia/"
 		return machine(h100, h100).switched(4).library(
-			facts.Library{Kind: "libnccl", Path: site + "nccl/lib/libnccl.so.2", Version: "2.27.5+cuda12.9", VersionSource: "content", FoundBy: "python"},
-			facts.Library{Kind: "libcudart", Path: site + "cuda_runtime/lib/libcudart.so.12", Version: "12.8.90", VersionSource: "metadata", FoundBy: "python"},
+			facts.Library{Kind: "libnccl", Path: site + "nccl/lib/libnccl.so.2", Version: "2.27.5+cuda12.9", FoundBy: "python"},
+			facts.Library{Kind: "libcudart", Path: site + "cuda_runtime/lib/libcudart.so.12", Version: "12.8.90", FoundBy: "python"},
 		).env("TORCH_NCCL_ASYNC_ERROR_HANDLING=1", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=2")
 	},
 	"conda": func() *model {
 		const lib = "/opt/conda/lib/"
 		return machine(l40s, l40s).library(
-			facts.Library{Kind: "libnccl", Path: lib + "libnccl.so.2", RealPath: lib + "libnccl.so.2.27.7", Version: "2.27.7", VersionSource: "file-name", FoundBy: "ld_library_path", Loads: true},
-			facts.Library{Kind: "libcudart", Path: lib + "libcudart.so.12", Version: "12.9.79", VersionSource: "file-name", FoundBy: "ld_library_path", Loads: true},
+			facts.Library{Kind: "libnccl", Path: lib + "libnccl.so.2", RealPath: lib + "libnccl.so.2.27.7", Version: "2.27.7", FoundBy: "ld_library_path", Loads: true},
+			facts.Library{Kind: "libcudart", Path: lib + "libcudart.so.12", Version: "12.9.79", FoundBy: "ld_library_path", Loads: true},
 			facts.Library{Kind: "libcuda", Path: lib + "stubs/libcuda.so", FoundBy: "toolkit", Stub: true},
 		).env("LD_LIBRARY_PATH=/opt/conda/lib", "CUDA_VISIBLE_DEVICES=0,1")
 	},
@@ -594,8 +594,8 @@ var cudaImageFiles = []facts.Library{
 	{Kind: "libnvidia-ml", Path: "/usr/local/cuda/lib64/stubs/libnvidia-ml.so", FoundBy: "toolkit", Stub: true},
 	{Kind: "libcuda", Path: "/usr/local/cuda/compat/libcuda.so.1", RealPath: "/usr/local/cuda-12.8/compat/libcuda.so.570.124.06", Version: "570.124.06", FoundBy: "toolkit", Compat: true},
 	{Kind: "libnvidia-ptxjitcompiler", Path: "/usr/local/cuda/compat/libnvidia-ptxjitcompiler.so.1", Version: "570.124.06", FoundBy: "toolkit", Compat: true},
-	{Kind: "libcudart", Path: "/usr/local/cuda/lib64/libcudart.so.12", Version: "12.8.90", VersionSource: "file-name", FoundBy: "ld_cache", Loads: true},
-	{Kind: "libnccl", Path: "/usr/lib/x86_64-linux-gnu/libnccl.so.2", Version: "2.28.3+cuda12.8", VersionSource: "content", FoundBy: "ld_cache", Loads: true},
+	{Kind: "libcudart", Path: "/usr/local/cuda/lib64/libcudart.so.12", Version: "12.8.90", FoundBy: "ld_cache", Loads: true},
+	{Kind: "libnccl", Path: "/usr/lib/x86_64-linux-gnu/libnccl.so.2", Version: "2.28.3+cuda12.8", FoundBy: "ld_cache", Loads: true},
 }
 
 // ngcImage is what NVIDIA's PyTorch images set beside that (HPC-X's Open MPI

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -58,12 +57,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	c.readSys()
 	c.readNodes(ctx)
 	c.readDriver()
-	c.f.Cgroup = readCgroup(g.Host, mounts)
 	c.decideInside(ctx)
-	if n, err := g.Host.Int("/proc/sys/kernel/yama/ptrace_scope"); err == nil && n >= 0 && n <= 3 {
-		scope := int(n)
-		c.f.PtraceScope = &scope
-	}
 	g.Facts.Container = &c.f
 	return nil
 }
@@ -212,9 +206,6 @@ func (c *reader) readProcess(ctx context.Context) {
 	if l, ok := limits["memlock"]; ok {
 		c.f.MemlockSoftBytes, c.f.MemlockHardBytes = &l.Soft, &l.Hard
 	}
-	if l, ok := limits["stack"]; ok {
-		c.f.StackSoftBytes = &l.Soft
-	}
 	if l, ok := limits["nofile"]; ok {
 		c.f.NOFILESoft = &l.Soft
 	}
@@ -248,7 +239,7 @@ func (c *reader) readShm(ctx context.Context) {
 	}
 	c.f.SHM = &facts.FileSystem{
 		Path: shm, Type: escape.Printable(m.FSType, gather.MaxShown),
-		SizeBytes: size.SizeBytes, UsedBytes: max(0, size.SizeBytes-size.FreeBytes), FreeBytes: size.FreeBytes,
+		SizeBytes: size.SizeBytes, FreeBytes: size.FreeBytes,
 		ReadOnly: size.ReadOnly || isReadOnly(m),
 	}
 }
@@ -258,10 +249,6 @@ func (c *reader) readSys() {
 		m := mountAt(c.mounts, "/sys")
 		mounted := m != nil && m.FSType == "sysfs"
 		c.f.SysMounted = &mounted
-		if mounted {
-			readOnly := isReadOnly(m)
-			c.f.SysReadOnly = &readOnly
-		}
 	}
 	names, err := c.h.Dir("/sys/bus/pci/devices")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -301,8 +288,6 @@ func (c *reader) readNodes(ctx context.Context) {
 	}
 	nodes := make([]facts.DeviceNode, len(paths))
 	var refused error
-	var ids machine.IDs
-	idsErr := c.h.Ask(ctx, machine.AskIDs, &ids)
 	for i, p := range paths {
 		var access string
 		if err := c.h.Ask(ctx, machine.AskAccess+p, &access); err != nil {
@@ -310,12 +295,9 @@ func (c *reader) readNodes(ctx context.Context) {
 		}
 		nodes[i] = facts.DeviceNode{Path: p, Access: escape.Printable(access, gather.MaxShown)}
 		var owner machine.Owner
-		if !grouped(p) || c.h.Ask(ctx, machine.AskOwner+p, &owner) != nil {
-			continue // The number of a group helps only with those that a group gives access to.
-		}
-		nodes[i].GroupID = &owner.GID
-		if idsErr == nil {
-			nodes[i].Member = new(ids.GID == owner.GID || slices.Contains(ids.Groups, owner.GID))
+		// The number of a group helps only with those that a group gives access to.
+		if grouped(p) && c.h.Ask(ctx, machine.AskOwner+p, &owner) == nil {
+			nodes[i].GroupID = &owner.GID
 		}
 	}
 	if refused != nil {
@@ -407,131 +389,18 @@ func parseGPUInformation(b []byte) facts.DriverDevice {
 	return d
 }
 
-// cgroupPath is a line of /proc/self/cgroup.
-type cgroupPath struct {
-	// controllers is empty for the hierarchy of version 2.
-	controllers []string
-	path        string
-}
-
-// parseCgroup parses /proc/self/cgroup: "ID:controllers:path", see
+// parseCgroup returns the paths in /proc/self/cgroup: "ID:controllers:path", see
 // cgroups(7).
-func parseCgroup(b []byte) []cgroupPath {
-	var paths []cgroupPath
+func parseCgroup(b []byte) []string {
+	var paths []string
 	for line := range bytes.Lines(b) {
 		f := strings.SplitN(strings.TrimRight(string(line), "\n"), ":", 3)
 		if len(f) != 3 || !path.IsAbs(f[2]) || len(paths) == 64 {
 			continue
 		}
-		p := cgroupPath{path: path.Clean(f[2])}
-		if f[1] != "" {
-			p.controllers = strings.Split(f[1], ",")
-		}
-		paths = append(paths, p)
+		paths = append(paths, path.Clean(f[2]))
 	}
 	return paths
-}
-
-// readCgroup returns the limits of this process's control group; nil when
-// there is none to be seen.
-func readCgroup(h *host.Host, mounts []*mountinfo.Info) *facts.Cgroup {
-	b, err := h.Read("/proc/self/cgroup")
-	if err != nil {
-		return nil
-	}
-	paths := parseCgroup(b)
-	if m := mountAt(mounts, "/sys/fs/cgroup"); m != nil && m.FSType == "cgroup2" {
-		folders := cgroupFolders(paths, "", m)
-		return &facts.Cgroup{
-			Version:        2,
-			MemoryMaxBytes: lowestLimit(h, folders, "memory.max"),
-			CPUs:           nearest(h, folders, "cpuset.cpus.effective"),
-			Nodes:          nearest(h, folders, "cpuset.mems.effective"),
-		}
-	}
-	controller := func(name string) []string {
-		for _, m := range mounts {
-			if m.FSType == "cgroup" && hasOption(m.VFSOptions, name) {
-				return cgroupFolders(paths, name, m)
-			}
-		}
-		return nil
-	}
-	memory, cpuset := controller("memory"), controller("cpuset")
-	if memory == nil && cpuset == nil {
-		return nil
-	}
-	return &facts.Cgroup{
-		Version:        1,
-		MemoryMaxBytes: lowestLimit(h, memory, "memory.limit_in_bytes"),
-		CPUs:           cmp.Or(nearest(h, cpuset, "cpuset.effective_cpus"), nearest(h, cpuset, "cpuset.cpus")),
-		Nodes:          cmp.Or(nearest(h, cpuset, "cpuset.effective_mems"), nearest(h, cpuset, "cpuset.mems")),
-	}
-}
-
-// cgroupFolders returns the folders of this process's group in a hierarchy
-// and of the groups above it, the nearest first. A mount may show a part of
-// the hierarchy only, with the process's group as its root.
-func cgroupFolders(paths []cgroupPath, controller string, m *mountinfo.Info) []string {
-	at := "/"
-	for _, p := range paths {
-		if controller == "" && p.controllers == nil || slices.Contains(p.controllers, controller) {
-			at = p.path
-		}
-	}
-	if m.Root != "/" {
-		rest, below := strings.CutPrefix(at, m.Root)
-		if !below {
-			rest = ""
-		}
-		at = path.Join("/", rest)
-	}
-	var folders []string
-	for range 64 {
-		folders = append(folders, path.Join(m.Mountpoint, at))
-		if at == "/" {
-			break
-		}
-		at = path.Dir(at)
-	}
-	return folders
-}
-
-// lowestLimit returns the smallest limit in force: each group above limits
-// those below it. -1 is none, nil that no group shows one.
-func lowestLimit(h *host.Host, folders []string, file string) *int64 {
-	// Version 1 writes "none" as the largest multiple of a page: 4 KiB on
-	// amd64, 64 KiB on some arm64 (PAGE_COUNTER_MAX,
-	// include/linux/page_counter.h).
-	const none = math.MaxInt64 &^ (1<<16 - 1)
-	var lowest *int64
-	for _, folder := range folders {
-		s, err := h.Text(path.Join(folder, file))
-		if err != nil {
-			continue
-		}
-		n, err := strconv.ParseInt(s, 10, 64)
-		switch {
-		case s == "max" || err == nil && n >= none:
-			n = -1
-		case err != nil || n < 0:
-			continue
-		}
-		if lowest == nil || *lowest == -1 || n != -1 && n < *lowest {
-			lowest = &n
-		}
-	}
-	return lowest
-}
-
-// nearest returns the content of a file in the first folder that has it.
-func nearest(h *host.Host, folders []string, file string) string {
-	for _, folder := range folders {
-		if s, err := h.Text(path.Join(folder, file)); err == nil && s != "" {
-			return escape.Printable(s, gather.MaxShown)
-		}
-	}
-	return ""
 }
 
 // sign is one sign of a container.
@@ -698,7 +567,7 @@ func (c *reader) signsOfCgroup() []sign {
 				{"/cri-containerd-", "containerd"},
 			} {
 				// docker-abc.scope is a container, docker.service its daemon.
-				if strings.Contains(p.path, known.part) {
+				if strings.Contains(p, known.part) {
 					signs = append(signs, sign{file, known.runtime, true})
 					break
 				}

@@ -94,10 +94,6 @@ type HostFacts struct {
 	Arch string `json:"arch,omitempty"`
 	// Distribution is PRETTY_NAME of /etc/os-release.
 	Distribution string `json:"distribution,omitempty"`
-	// DistributionID is ID of /etc/os-release.
-	DistributionID string `json:"distribution_id,omitempty"`
-	// DistributionVersion is VERSION_ID of /etc/os-release.
-	DistributionVersion string `json:"distribution_version,omitempty"`
 	// CommandLine is the kernel's, split at blanks, from /proc/cmdline.
 	CommandLine []string `json:"command_line,omitempty"`
 	// Virtualization is what this kernel runs on; nil where undecided.
@@ -207,8 +203,6 @@ type PCIDevice struct {
 	// link and BARs are read for GPUs, NICs, NVSwitches, NVMe drives and
 	// bridges alone.
 	ConfigBytes int `json:"config_bytes"`
-	// HeaderType is 0 for a device, 1 for a bridge; nil without config.
-	HeaderType *int `json:"header_type,omitempty"`
 	// PortType is the PCIe capability's port type: "endpoint",
 	// "legacy-endpoint", "root-port", "upstream-port", "downstream-port",
 	// "pcie-to-pci", "pci-to-pcie", "integrated-endpoint", "event-collector".
@@ -261,8 +255,6 @@ type ACS struct {
 	Capability []string `json:"capability"`
 	// Control lists the controls that are switched on.
 	Control []string `json:"control"`
-	// ControlWord is the raw control register.
-	ControlWord int `json:"control_word"`
 }
 
 // ATS is the Address Translation Services capability.
@@ -301,10 +293,8 @@ type BAR struct {
 	SizeBytes int64 `json:"size_bytes"`
 	// Unassigned is true when the kernel found no room for it.
 	Unassigned bool `json:"unassigned,omitempty"`
-	// Prefetchable, Is64Bit and IO are flags of the resource.
-	Prefetchable bool `json:"prefetchable,omitempty"`
-	Is64Bit      bool `json:"is_64bit,omitempty"`
-	IO           bool `json:"io,omitempty"`
+	// IO is true for a window of I/O ports.
+	IO bool `json:"io,omitempty"`
 }
 
 // IOMMUFacts is the mode of DMA translation in force.
@@ -415,9 +405,6 @@ type AMDDriver struct {
 	KFD string `json:"kfd"`
 	// ROCm is the version of the ROCm installation, from its file .info/version.
 	ROCm string `json:"rocm,omitempty"`
-	// MemoryPeers is true where amdkfd's interface for the old way of GPUDirect
-	// RDMA is there (/sys/kernel/mm/memory_peers/amdkfd); nil is not known.
-	MemoryPeers *bool `json:"memory_peers,omitempty"`
 }
 
 // GPUPeer is NVML's nvmlDeviceGetP2PStatus of one pair, in the words
@@ -560,13 +547,8 @@ type KFDNode struct {
 	// Node is its number, GPUID the driver's own name for it.
 	Node  int   `json:"node"`
 	GPUID int64 `json:"gpu_id,omitempty"`
-	// RenderMinor is the number of its node /dev/dri/renderD128.
-	RenderMinor int `json:"render_minor,omitempty"`
 	// Hive names the GPUs that xGMI joins; empty for none.
 	Hive string `json:"hive,omitempty"`
-	// ComputeUnits counts them, XCCs the accelerator dies that it is made of.
-	ComputeUnits int `json:"compute_units,omitempty"`
-	XCCs         int `json:"xccs,omitempty"`
 	// Nodes are all nodes of a GPU that is partitioned, this one among them.
 	Nodes []int `json:"nodes,omitempty"`
 }
@@ -706,10 +688,9 @@ type Pair struct {
 	Weight   *int   `json:"weight,omitempty"`
 	// XGMIGBps is what the xGMI links between the two carry in one direction.
 	XGMIGBps float64 `json:"xgmi_gbps,omitempty"`
-	// Coherent, Atomics ("64,32"), DMA and Bidirectional are what amd-smi
-	// topology, or AMD's compute driver itself, says of the link; nil and empty
-	// where neither was asked.
-	Coherent      *bool  `json:"coherent,omitempty"`
+	// Atomics ("64,32"), DMA and Bidirectional are what amd-smi topology, or AMD's
+	// compute driver itself, says of the link; nil and empty where neither was
+	// asked.
 	Atomics       string `json:"atomics,omitempty"`
 	DMA           *bool  `json:"dma,omitempty"`
 	Bidirectional *bool  `json:"bidirectional,omitempty"`
@@ -774,10 +755,8 @@ type ContainerFacts struct {
 	// unlimited.
 	MemlockSoftBytes *int64 `json:"memlock_soft_bytes,omitempty"`
 	MemlockHardBytes *int64 `json:"memlock_hard_bytes,omitempty"`
-	// StackSoftBytes is RLIMIT_STACK; -1 is unlimited. NOFILESoft counts
-	// file descriptors.
-	StackSoftBytes *int64 `json:"stack_soft_bytes,omitempty"`
-	NOFILESoft     *int64 `json:"nofile_soft,omitempty"`
+	// NOFILESoft is RLIMIT_NOFILE, which counts file descriptors.
+	NOFILESoft *int64 `json:"nofile_soft,omitempty"`
 	// Capabilities are the effective ones by name ("SYS_NICE"), from CapEff
 	// of /proc/self/status; nil when not shown.
 	Capabilities []string `json:"capabilities"`
@@ -787,11 +766,10 @@ type ContainerFacts struct {
 	// them: "ok" or an errno name ("EPERM", "ENOSYS").
 	GetMempolicy string `json:"get_mempolicy,omitempty"`
 	Mlock        string `json:"mlock,omitempty"`
-	// SysMounted, SysReadOnly and PCIVisible describe /sys: PCIVisible is
-	// true when /sys/bus/pci/devices lists devices.
-	SysMounted  *bool `json:"sys_mounted,omitempty"`
-	SysReadOnly *bool `json:"sys_read_only,omitempty"`
-	PCIVisible  *bool `json:"pci_visible,omitempty"`
+	// SysMounted and PCIVisible describe /sys: PCIVisible is true when
+	// /sys/bus/pci/devices lists devices.
+	SysMounted *bool `json:"sys_mounted,omitempty"`
+	PCIVisible *bool `json:"pci_visible,omitempty"`
 	// DeviceNodes are the GPU and RDMA nodes below /dev.
 	DeviceNodes []DeviceNode `json:"device_nodes"`
 	// DriverDevices are the GPUs that the loaded kernel driver knows, from
@@ -799,15 +777,11 @@ type ContainerFacts struct {
 	// numbers of missing nodes are listed in MissingNodes.
 	DriverDevices []DriverDevice `json:"driver_devices,omitempty"`
 	MissingNodes  []string       `json:"missing_nodes,omitempty"`
-	// Cgroup is the control group's limits.
-	Cgroup *Cgroup `json:"cgroup,omitempty"`
 	// PrivateIPC, PrivatePID and PrivateUser are true when the namespace is
 	// not the initial one; nil where undecided.
 	PrivateIPC  *bool `json:"private_ipc,omitempty"`
 	PrivatePID  *bool `json:"private_pid,omitempty"`
 	PrivateUser *bool `json:"private_user,omitempty"`
-	// PtraceScope is /proc/sys/kernel/yama/ptrace_scope.
-	PtraceScope *int `json:"ptrace_scope,omitempty"`
 }
 
 // FileSystem is a mounted file system.
@@ -815,9 +789,8 @@ type FileSystem struct {
 	// Path is the mount point, Type the file system ("tmpfs").
 	Path string `json:"path"`
 	Type string `json:"type,omitempty"`
-	// SizeBytes, UsedBytes and FreeBytes are from statfs.
+	// SizeBytes and FreeBytes are from statfs.
 	SizeBytes int64 `json:"size_bytes"`
-	UsedBytes int64 `json:"used_bytes"`
 	FreeBytes int64 `json:"free_bytes"`
 	// ReadOnly is true when it cannot be written.
 	ReadOnly bool `json:"read_only,omitempty"`
@@ -831,9 +804,8 @@ type DeviceNode struct {
 	Access string `json:"access"`
 	// GroupID is the group that a node of AMD's belongs to (/dev/kfd,
 	// /dev/dri/renderD128), by its number: its name is not the same in each
-	// container. Member is true where this process is in that group.
-	GroupID *int  `json:"group_id,omitempty"`
-	Member  *bool `json:"member,omitempty"`
+	// container.
+	GroupID *int `json:"group_id,omitempty"`
 }
 
 // DriverDevice is a GPU that the loaded kernel driver knows.
@@ -846,17 +818,6 @@ type DriverDevice struct {
 	Model string `json:"model,omitempty"`
 	// Excluded is true when the driver was told to leave it alone.
 	Excluded bool `json:"excluded,omitempty"`
-}
-
-// Cgroup is the limits of this process's control group.
-type Cgroup struct {
-	// Version is 1 or 2.
-	Version int `json:"version"`
-	// MemoryMaxBytes is the limit; -1 is none.
-	MemoryMaxBytes *int64 `json:"memory_max_bytes,omitempty"`
-	// CPUs and Nodes are cpuset.cpus.effective and cpuset.mems.effective.
-	CPUs  string `json:"cpus,omitempty"`
-	Nodes string `json:"nodes,omitempty"`
 }
 
 // EnvFacts is every communication variable.
@@ -900,8 +861,6 @@ type Library struct {
 	RealPath string `json:"real_path,omitempty"`
 	// Version is from the file's name or content; empty when not told.
 	Version string `json:"version,omitempty"`
-	// VersionSource is "file-name", "content" or "metadata".
-	VersionSource string `json:"version_source,omitempty"`
 	// FoundBy is "ld_library_path", "ld_cache", "default_path", "python",
 	// "toolkit" (a folder that the loader is not told of, among them those
 	// of ld.so.conf where no cache was made of it) or "ld_preload".

@@ -149,11 +149,10 @@ type Communicator struct {
 	ID string `json:"id,omitempty"`
 	// Library is "nccl" or "rccl".
 	Library string `json:"library"`
-	// Ranks is how many it was to have; Nodes and LocalRanks are what it
-	// counted itself, 0 where the log does not tell.
-	Ranks      int `json:"ranks"`
-	Nodes      int `json:"nodes,omitempty"`
-	LocalRanks int `json:"local_ranks,omitempty"`
+	// Ranks is how many it was to have; Nodes is what it counted itself, 0
+	// where the log does not tell.
+	Ranks int `json:"ranks"`
+	Nodes int `json:"nodes,omitempty"`
 	// Hosts are the hosts whose ranks are in the log.
 	Hosts []string `json:"hosts,omitempty"`
 	// Started and Completed count the ranks that began and that ended their
@@ -257,11 +256,8 @@ type Launch struct {
 	Network string `json:"network,omitempty"`
 	// Privileged is true when it gets every device and capability.
 	Privileged bool `json:"privileged,omitempty"`
-	// CapAdd and CapDrop are capabilities without CAP_, in upper case.
-	CapAdd  []string `json:"cap_add,omitempty"`
-	CapDrop []string `json:"cap_drop,omitempty"`
-	// SecurityOptions are such as "seccomp=unconfined".
-	SecurityOptions []string `json:"security_options,omitempty"`
+	// CapAdd are capabilities without CAP_, in upper case.
+	CapAdd []string `json:"cap_add,omitempty"`
 	// Devices are the paths that are passed in.
 	Devices []string `json:"devices,omitempty"`
 	// Mounts are "source:target".
@@ -317,8 +313,6 @@ type Benchmark struct {
 	GPUNames []string `json:"gpu_names,omitempty"`
 	// Points are the values.
 	Points []BenchmarkPoint `json:"points,omitempty"`
-	// PeakGBps is the best bus bandwidth (collectives) or rate (others).
-	PeakGBps *float64 `json:"peak_gbps,omitempty"`
 	// Wrong counts the values that the tool found wrong; nil: not checked.
 	Wrong *int64 `json:"wrong,omitempty"`
 	// Complete is true when its closing lines are there, false when it broke
@@ -344,8 +338,6 @@ type BenchmarkPoint struct {
 	// GBps is the rate (bus bandwidth of a collective), in 10^9 bytes a
 	// second; nil for a latency.
 	GBps *float64 `json:"gbps,omitempty"`
-	// AlgorithmGBps is the algorithm bandwidth of a collective.
-	AlgorithmGBps *float64 `json:"algorithm_gbps,omitempty"`
 	// Microseconds is the time, or the latency.
 	Microseconds *float64 `json:"microseconds,omitempty"`
 	// ExpectedGBps is what the links allow, Threshold the part of it that

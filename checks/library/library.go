@@ -422,9 +422,6 @@ func (s *librarySearch) addFile(at, foundBy string) {
 	tiny := info.Size > 0 && info.Size < kind.stubBytes && foundBy != byLibraryPath && foundBy != byPreload
 	lib.Stub = hasFolder(at, "stubs") || hasFolder(realPath, "stubs") || tiny
 	lib.Version = versionOfName(kind, path.Base(realPath))
-	if lib.Version != "" {
-		lib.VersionSource = "file-name"
-	}
 	s.f.Files = append(s.f.Files, lib)
 }
 
@@ -520,7 +517,7 @@ func (s *librarySearch) lookInSite(ctx context.Context, site string) {
 		for i := before; i < len(s.f.Files); i++ {
 			lib := &s.f.Files[i]
 			if version := packageVersion(names, lib.Kind); version != "" && lib.Version == "" {
-				lib.Version, lib.VersionSource = version, "metadata"
+				lib.Version = version
 			}
 		}
 	}
@@ -588,6 +585,6 @@ func (s *librarySearch) scanOne(ctx context.Context) {
 		return
 	}
 	if _, version, ok := strings.Cut(text, " version "); ok {
-		lib.Version, lib.VersionSource = escape.Printable(version, gather.MaxShown), "content"
+		lib.Version = escape.Printable(version, gather.MaxShown)
 	}
 }

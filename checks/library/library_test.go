@@ -59,10 +59,10 @@ func TestLibraries(t *testing.T) {
 		cacheEntry{"libnvidia-ml.so.1", lib64 + "libnvidia-ml.so.1"},
 		cacheEntry{"libc.so.6", lib64 + "libc.so.6"},
 	)
-	cuda := facts.Library{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byCache, Loads: true}
+	cuda := facts.Library{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.580.95.05", Version: "580.95.05", FoundBy: byCache, Loads: true}
 	again := cuda
 	again.FoundBy, again.Loads = byDefault, false
-	ml := facts.Library{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byCache, Loads: true}
+	ml := facts.Library{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", FoundBy: byCache, Loads: true}
 	mlAgain := ml
 	mlAgain.FoundBy, mlAgain.Loads = byDefault, false
 	tests := []struct {
@@ -87,8 +87,8 @@ func TestLibraries(t *testing.T) {
 				m.AddFile("/proc/self/mountinfo", []byte("9 1 8:1 /x "+lib64+"libcuda.so.580.95.05 ro - ext4 /dev/sda1 ro\n"))
 			},
 			[]facts.Library{
-				{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byDefault, Loads: true, Mounted: true},
-				{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", VersionSource: "file-name", FoundBy: byDefault, Loads: true},
+				{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.580.95.05", Version: "580.95.05", FoundBy: byDefault, Loads: true, Mounted: true},
+				{Kind: "libnvidia-ml", Path: lib64 + "libnvidia-ml.so.1", RealPath: lib64 + "libnvidia-ml.so.580.95.05", Version: "580.95.05", FoundBy: byDefault, Loads: true},
 			},
 		},
 		{
@@ -104,11 +104,11 @@ func TestLibraries(t *testing.T) {
 			},
 			[]facts.Library{
 				{Kind: "libcuda", Path: "/usr/local/cuda/lib64/stubs/libcuda.so", RealPath: "/usr/local/cuda-12.4/lib64/stubs/libcuda.so", FoundBy: byLibraryPath, Stub: true},
-				{Kind: "libcuda", Path: "/usr/local/cuda/compat/libcuda.so.1", RealPath: "/usr/local/cuda-12.4/compat/libcuda.so.550.54.15", Version: "550.54.15", VersionSource: "file-name", FoundBy: byLibraryPath, Compat: true, Loads: true},
-				{Kind: "libcuda", Path: cuda.Path, RealPath: cuda.RealPath, Version: cuda.Version, VersionSource: "file-name", FoundBy: byCache},
+				{Kind: "libcuda", Path: "/usr/local/cuda/compat/libcuda.so.1", RealPath: "/usr/local/cuda-12.4/compat/libcuda.so.550.54.15", Version: "550.54.15", FoundBy: byLibraryPath, Compat: true, Loads: true},
+				{Kind: "libcuda", Path: cuda.Path, RealPath: cuda.RealPath, Version: cuda.Version, FoundBy: byCache},
 				again,
 				{Kind: "libcuda", Path: "/usr/local/cuda/lib64/stubs/libcuda.so", RealPath: "/usr/local/cuda-12.4/lib64/stubs/libcuda.so", FoundBy: byToolkit, Stub: true},
-				{Kind: "libcuda", Path: "/usr/local/cuda/compat/libcuda.so.1", RealPath: "/usr/local/cuda-12.4/compat/libcuda.so.550.54.15", Version: "550.54.15", VersionSource: "file-name", FoundBy: byToolkit, Compat: true},
+				{Kind: "libcuda", Path: "/usr/local/cuda/compat/libcuda.so.1", RealPath: "/usr/local/cuda-12.4/compat/libcuda.so.550.54.15", Version: "550.54.15", FoundBy: byToolkit, Compat: true},
 				ml, mlAgain,
 			},
 		},
@@ -133,7 +133,7 @@ func TestLibraries(t *testing.T) {
 				m.AddLink(lib64+"libnvidia-ml.so.1", "libnvidia-ml.so.535.54.03")
 			},
 			[]facts.Library{
-				{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.535.54.03", Version: "535.54.03", VersionSource: "file-name", FoundBy: byDefault, Loads: true, Empty: true},
+				{Kind: "libcuda", Path: lib64 + "libcuda.so.1", RealPath: lib64 + "libcuda.so.535.54.03", Version: "535.54.03", FoundBy: byDefault, Loads: true, Empty: true},
 			},
 		},
 		{
@@ -152,7 +152,7 @@ func TestLibraries(t *testing.T) {
 			},
 			[]facts.Library{
 				{Kind: "libnccl", Path: "/old/libnccl.so.2", FoundBy: byLibraryPath},
-				{Kind: "libnccl", Path: "/new/libnccl.so.2", Version: "2.28.9", VersionSource: "content", FoundBy: byLibraryPath, Loads: true},
+				{Kind: "libnccl", Path: "/new/libnccl.so.2", Version: "2.28.9", FoundBy: byLibraryPath, Loads: true},
 			},
 		},
 		{
@@ -164,8 +164,8 @@ func TestLibraries(t *testing.T) {
 				m.AddLink("/usr/lib64/libnccl.so.2", "libnccl.so.2.28.9")
 			},
 			[]facts.Library{
-				{Kind: "libnccl", Path: "/x/libnccl.so.2.21.5", Version: "2.21.5", VersionSource: "file-name", FoundBy: byPreload, Loads: true},
-				{Kind: "libnccl", Path: "/usr/lib64/libnccl.so.2", RealPath: "/usr/lib64/libnccl.so.2.28.9", Version: "2.28.9", VersionSource: "file-name", FoundBy: byDefault},
+				{Kind: "libnccl", Path: "/x/libnccl.so.2.21.5", Version: "2.21.5", FoundBy: byPreload, Loads: true},
+				{Kind: "libnccl", Path: "/usr/lib64/libnccl.so.2", RealPath: "/usr/lib64/libnccl.so.2.28.9", Version: "2.28.9", FoundBy: byDefault},
 			},
 		},
 		{
@@ -179,9 +179,9 @@ func TestLibraries(t *testing.T) {
 				m.AddLink("/usr/lib64/libcudart.so", "libcudart.so.12")
 			},
 			[]facts.Library{
-				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.11.0", RealPath: "/usr/lib64/libcudart.so.11.8.89", Version: "11.8.89", VersionSource: "file-name", FoundBy: byDefault, Loads: true},
-				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.12", RealPath: "/usr/lib64/libcudart.so.12.4.127", Version: "12.4.127", VersionSource: "file-name", FoundBy: byDefault, Loads: true},
-				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.13.0.48", Version: "13.0.48", VersionSource: "file-name", FoundBy: byDefault},
+				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.11.0", RealPath: "/usr/lib64/libcudart.so.11.8.89", Version: "11.8.89", FoundBy: byDefault, Loads: true},
+				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.12", RealPath: "/usr/lib64/libcudart.so.12.4.127", Version: "12.4.127", FoundBy: byDefault, Loads: true},
+				{Kind: "libcudart", Path: "/usr/lib64/libcudart.so.13.0.48", Version: "13.0.48", FoundBy: byDefault},
 			},
 		},
 		{
@@ -196,9 +196,9 @@ func TestLibraries(t *testing.T) {
 				m.AddInfo(site+"torch/lib/libcudart-d0da41ae.so.11.0", big)
 			},
 			[]facts.Library{
-				{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13", Version: "13.0.48", VersionSource: "metadata", FoundBy: byPython},
+				{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/cu13/lib/libcudart.so.13", Version: "13.0.48", FoundBy: byPython},
 				{Kind: "libcudart", Path: "/srv/venv/lib/python3.12/site-packages/torch/lib/libcudart-d0da41ae.so.11.0", FoundBy: byPython},
-				{Kind: "libnccl", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.27.3", VersionSource: "metadata", FoundBy: byPython},
+				{Kind: "libnccl", Path: "/srv/venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.27.3", FoundBy: byPython},
 			},
 		},
 		{
@@ -211,7 +211,7 @@ func TestLibraries(t *testing.T) {
 				m.AddDir(site + "nvidia_nccl_cu12-2.27.3.dist-info")
 			},
 			[]facts.Library{
-				{Kind: "libnccl", Path: "/usr/lib/python3/dist-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.21.5", VersionSource: "content", FoundBy: byPython},
+				{Kind: "libnccl", Path: "/usr/lib/python3/dist-packages/nvidia/nccl/lib/libnccl.so.2", Version: "2.21.5", FoundBy: byPython},
 			},
 		},
 		{
@@ -225,8 +225,8 @@ func TestLibraries(t *testing.T) {
 				m.Answer(machine.AskLibraryText+"/opt/amd/lib/librccl.so.1.0.60204", "RCCL version 2.20.5")
 			},
 			[]facts.Library{
-				{Kind: "libamdhip64", Path: "/opt/amd/lib/libamdhip64.so.6", RealPath: "/opt/amd/lib/libamdhip64.so.6.2.60204", Version: "6.2.60204", VersionSource: "file-name", FoundBy: byToolkit},
-				{Kind: "librccl", Path: "/opt/amd/lib/librccl.so.1.0.60204", Version: "2.20.5", VersionSource: "content", FoundBy: byToolkit},
+				{Kind: "libamdhip64", Path: "/opt/amd/lib/libamdhip64.so.6", RealPath: "/opt/amd/lib/libamdhip64.so.6.2.60204", Version: "6.2.60204", FoundBy: byToolkit},
+				{Kind: "librccl", Path: "/opt/amd/lib/librccl.so.1.0.60204", Version: "2.20.5", FoundBy: byToolkit},
 			},
 		},
 		{
@@ -240,12 +240,12 @@ func TestLibraries(t *testing.T) {
 				m.AddLink("/srv/rocm/lib/libamdhip64.so.6", "libamdhip64.so.6.4.60401")
 			},
 			[]facts.Library{
-				{Kind: "libamdhip64", Path: "/srv/rocm/lib/libamdhip64.so.6", RealPath: "/srv/rocm/lib/libamdhip64.so.6.4.60401", Version: "6.4.60401", VersionSource: "file-name", FoundBy: byToolkit},
-				{Kind: "libhiprtc", Path: "/opt/rocm/lib/libhiprtc.so.6.4.60401", Version: "6.4.60401", VersionSource: "file-name", FoundBy: byToolkit},
-				{Kind: "libhsa-runtime64", Path: "/opt/rocm/lib/libhsa-runtime64.so.1.15.60401", Version: "1.15.60401", VersionSource: "file-name", FoundBy: byToolkit},
-				{Kind: "libamd_smi", Path: "/opt/rocm/lib/libamd_smi.so.25.4.60401", Version: "25.4.60401", VersionSource: "file-name", FoundBy: byToolkit},
-				{Kind: "librocm_smi64", Path: "/opt/rocm/lib/librocm_smi64.so.7.5.60401", Version: "7.5.60401", VersionSource: "file-name", FoundBy: byToolkit},
-				{Kind: "librocprofiler-register", Path: "/opt/rocm/lib/librocprofiler-register.so.0.4.0", Version: "0.4.0", VersionSource: "file-name", FoundBy: byToolkit},
+				{Kind: "libamdhip64", Path: "/srv/rocm/lib/libamdhip64.so.6", RealPath: "/srv/rocm/lib/libamdhip64.so.6.4.60401", Version: "6.4.60401", FoundBy: byToolkit},
+				{Kind: "libhiprtc", Path: "/opt/rocm/lib/libhiprtc.so.6.4.60401", Version: "6.4.60401", FoundBy: byToolkit},
+				{Kind: "libhsa-runtime64", Path: "/opt/rocm/lib/libhsa-runtime64.so.1.15.60401", Version: "1.15.60401", FoundBy: byToolkit},
+				{Kind: "libamd_smi", Path: "/opt/rocm/lib/libamd_smi.so.25.4.60401", Version: "25.4.60401", FoundBy: byToolkit},
+				{Kind: "librocm_smi64", Path: "/opt/rocm/lib/librocm_smi64.so.7.5.60401", Version: "7.5.60401", FoundBy: byToolkit},
+				{Kind: "librocprofiler-register", Path: "/opt/rocm/lib/librocprofiler-register.so.0.4.0", Version: "0.4.0", FoundBy: byToolkit},
 			},
 		},
 		{
@@ -258,7 +258,7 @@ func TestLibraries(t *testing.T) {
 			},
 			[]facts.Library{
 				{Kind: "libamdhip64", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_core/lib/libamdhip64.so.7", FoundBy: byPython},
-				{Kind: "librccl", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", Version: "2.26.6", VersionSource: "content", FoundBy: byPython},
+				{Kind: "librccl", Path: "/usr/lib/python3/dist-packages/_rocm_sdk_libraries_gfx120X_all/lib/librccl.so.1", Version: "2.26.6", FoundBy: byPython},
 			},
 		},
 		{

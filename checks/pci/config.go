@@ -84,12 +84,6 @@ func readConfig(d *facts.PCIDevice, config []byte) configState {
 	if state.empty {
 		return state
 	}
-	header, ok := c.u8(0x0e)
-	if !ok {
-		return state
-	}
-	header &^= 0x80 // Bit 7 says that the device has several functions.
-	d.HeaderType = &header
 	at := 0
 	if at, state.whole = c.capability(capPCIe); at == 0 {
 		return state
@@ -275,9 +269,8 @@ func readACS(d *facts.PCIDevice, c configSpace, at int) {
 	control, ok2 := c.u16(at + 0x06)    // PCI_ACS_CTRL.
 	if ok1 && ok2 {
 		d.ACS = &facts.ACS{
-			Capability:  bitNames(uint32(capability), acsNames),
-			Control:     bitNames(uint32(control), acsNames),
-			ControlWord: control,
+			Capability: bitNames(uint32(capability), acsNames),
+			Control:    bitNames(uint32(control), acsNames),
 		}
 	}
 }
@@ -361,11 +354,9 @@ func rebarBytes(n int) int64 {
 
 // Flags of a resource, include/linux/ioport.h.
 const (
-	resourceIO       = 0x00000100
-	resourceMem      = 0x00000200
-	resourcePrefetch = 0x00002000
-	resource64       = 0x00100000
-	resourceUnset    = 0x20000000
+	resourceIO    = 0x00000100
+	resourceMem   = 0x00000200
+	resourceUnset = 0x20000000
 )
 
 // parseResource reads the file resource: one line "start end flags" for each
@@ -389,12 +380,10 @@ func parseResource(b []byte) []facts.BAR {
 			continue
 		}
 		bars = append(bars, facts.BAR{
-			Index:        index,
-			SizeBytes:    size,
-			Unassigned:   flags&resourceUnset != 0,
-			Prefetchable: flags&resourcePrefetch != 0,
-			Is64Bit:      flags&resource64 != 0,
-			IO:           flags&resourceIO != 0,
+			Index:      index,
+			SizeBytes:  size,
+			Unassigned: flags&resourceUnset != 0,
+			IO:         flags&resourceIO != 0,
 		})
 	}
 	return bars

@@ -21,13 +21,13 @@ func configOf() []byte {
 
 func TestReadConfig(t *testing.T) {
 	full := facts.PCIDevice{
-		ConfigBytes: 4096, HeaderType: new(1), PortType: "root-port",
+		ConfigBytes: 4096, PortType: "root-port",
 		Link:            &facts.PCIeLink{SpeedGTs: 16, Width: 8, MaxSpeedGTs: 16, MaxWidth: 8, Source: "config"},
 		MaxPayloadBytes: 256, MaxPayloadSupportedBytes: 256, ReadRequestBytes: 4096, RelaxedOrdering: new(true),
 		Extended: true,
 		ACS: &facts.ACS{
 			Capability: []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "DirectTrans"},
-			Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"}, ControlWord: 0x1d,
+			Control:    []string{"SrcValid", "ReqRedir", "CmpltRedir", "UpstreamFwd"},
 		},
 		ATS:           &facts.ATS{},
 		ResizableBARs: []facts.ResizableBAR{{Index: 2, SizeBytes: 8 << 30, MaxBytes: 8 << 30}},
@@ -78,7 +78,7 @@ func TestReadConfig(t *testing.T) {
 		{
 			"capabilities that point into the header",
 			func(b []byte) []byte { b[0x41] = 0x10; return b },
-			func(d *facts.PCIDevice) { *d = facts.PCIDevice{ConfigBytes: 4096, HeaderType: new(1)} },
+			func(d *facts.PCIDevice) { *d = facts.PCIDevice{ConfigBytes: 4096} },
 		},
 		{
 			"extended capabilities in a loop",
@@ -142,8 +142,8 @@ func TestParseResource(t *testing.T) {
 			"64-bit windows take two lines",
 			"0x0000104002000000 0x0000104002ffffff 0x000000000014220c\n0x0 0x0 0x0\n0x0000100000000000 0x0000103fffffffff 0x000000000014220c\n",
 			[]facts.BAR{
-				{Index: 0, SizeBytes: 16 << 20, Prefetchable: true, Is64Bit: true},
-				{Index: 2, SizeBytes: 256 << 30, Prefetchable: true, Is64Bit: true},
+				{Index: 0, SizeBytes: 16 << 20},
+				{Index: 2, SizeBytes: 256 << 30},
 			},
 		},
 		{
@@ -154,7 +154,7 @@ func TestParseResource(t *testing.T) {
 		{
 			"no room",
 			"0x0000000000000000 0x0000001fffffffff 0x000000002014220c\n",
-			[]facts.BAR{{Index: 0, SizeBytes: 128 << 30, Unassigned: true, Prefetchable: true, Is64Bit: true}},
+			[]facts.BAR{{Index: 0, SizeBytes: 128 << 30, Unassigned: true}},
 		},
 		{"the ROM is no BAR", "0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0x1000 0x1fff 0x200\n", []facts.BAR{}},
 		{"garbage", "x y z\n1 2\n0x2000 0x1000 0x200\n0x0 0xffffffffffffffff 0x200\n", []facts.BAR{}},

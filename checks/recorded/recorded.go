@@ -10,6 +10,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -42,8 +43,8 @@ func OpenSnapshot(name string, r io.Reader) (*host.Host, error) {
 }
 
 // ReadFacts reads a facts file. It is read strictly: a field that is not
-// known is an error, which names its line and column. A file of a newer
-// schema gives ErrNewer.
+// known is an error, which names its line and column, unless it is retired: then
+// it is dropped. A file of a newer schema gives ErrNewer.
 func ReadFacts(name string, r io.Reader) (*facts.Facts, error) {
 	data, err := readBounded(name, r)
 	if err != nil {
@@ -150,8 +151,7 @@ func parseFacts(name string, data []byte) (*facts.Facts, error) {
 	if err := walk.value(reflect.TypeFor[facts.Facts](), ""); err != nil {
 		return nil, at(walk.at, err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
+	decoder := json.NewDecoder(bytes.NewReader(data)) // What it does not know now is retired.
 	f := &facts.Facts{}
 	if err := decoder.Decode(f); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -264,7 +264,7 @@ func (w *fieldWalk) object(t reflect.Type, path string) error {
 			field = t.Elem()
 		case t.Kind() == reflect.Struct:
 			var ok bool
-			if field, ok = fieldType(t, name); !ok {
+			if field, ok = fieldType(t, name); !ok && !retired()[full] {
 				return fmt.Errorf("unknown field %q", full)
 			}
 		}
@@ -276,10 +276,19 @@ func (w *fieldWalk) object(t reflect.Type, path string) error {
 	return err
 }
 
+// retired are the paths of the fields that the facts had once.
+var retired = sync.OnceValue(func() map[string]bool {
+	paths := make(map[string]bool)
+	for _, field := range facts.RetiredFields() {
+		paths[field.Path] = true
+	}
+	return paths
+})
+
 // fieldType returns the type of the field that JSON calls name.
 func fieldType(t reflect.Type, name string) (reflect.Type, bool) {
 	for field := range t.Fields() {
-		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name {
+		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name && tag != "-" {
 			return field.Type, true
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -100,6 +102,71 @@ func TestReadFactsErrors(t *testing.T) {
 	if _, err := ReadFacts("x", endlessFile{}); err == nil || err.Error() != "read x: larger than 64 MiB" {
 		t.Errorf("an endless file: got %v", err)
 	}
+}
+
+// TestReadFactsRetired holds that a field that was retired is accepted whatever it
+// holds and dropped, that the facts have it no more, and that a name like it, or the
+// same one elsewhere, is refused.
+func TestReadFactsRetired(t *testing.T) {
+	empty, err := ReadFacts("empty.json", strings.NewReader(at("", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range facts.RetiredFields() {
+		if _, err := time.Parse(time.DateOnly, field.Since); err != nil {
+			t.Errorf("%s: %v", field.Path, err)
+		}
+		for _, value := range []string{"null", "1", `"x"`, `{"a": [{"b": 1}]}`} {
+			f, err := ReadFacts("old.json", strings.NewReader(at(field.Path, value)))
+			if err != nil {
+				t.Errorf("%s = %s: %v", field.Path, value, err)
+				continue
+			}
+			var b bytes.Buffer
+			if err := WriteFacts(&b, f); err != nil {
+				t.Fatal(err)
+			}
+			if name := field.Path[strings.LastIndex(field.Path, ".")+1:]; strings.Contains(b.String(), `"`+name+`"`) {
+				t.Errorf("%s is written again:\n%s", field.Path, b.String())
+			}
+		}
+		for _, path := range []string{field.Path + "s", "x" + field.Path, "numa." + field.Path} {
+			if _, err := ReadFacts("typo.json", strings.NewReader(at(path, "1"))); err == nil || !strings.Contains(err.Error(), "unknown field") {
+				t.Errorf("%s: got %v, want an unknown field", path, err)
+			}
+		}
+	}
+	if diff := cmp.Diff(&facts.Facts{Schema: facts.FactsSchema}, empty); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// at writes a facts document that holds a value at a path, with a list of one entry
+// wherever the facts have a list.
+func at(path, value string) string {
+	t, open, shut := reflect.TypeFor[facts.Facts](), "", ""
+	names := strings.Split(path, ".")
+	for i, name := range names {
+		open += fmt.Sprintf("%q: ", name)
+		if i == len(names)-1 {
+			break
+		}
+		if t != nil {
+			t, _ = fieldType(t, name)
+		}
+		for t != nil && t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t != nil && t.Kind() == reflect.Slice {
+			t = t.Elem()
+			open, shut = open+"[", "]"+shut
+		}
+		open, shut = open+"{", "}"+shut
+	}
+	if path == "" {
+		return `{"schema": "gpudoctor.facts/v1"}`
+	}
+	return `{"schema": "gpudoctor.facts/v1", ` + open + value + shut + "}"
 }
 
 // endlessFile is a file without end.

@@ -116,7 +116,7 @@ func readDistribution(g *gather.Gathering, f *facts.HostFacts) {
 		return
 	}
 	os := parseOSRelease(b)
-	f.Distribution, f.DistributionID, f.DistributionVersion = os["PRETTY_NAME"], os["ID"], os["VERSION_ID"]
+	f.Distribution = os["PRETTY_NAME"]
 }
 
 // parseOSRelease parses os-release(5): assignments as a shell reads them.

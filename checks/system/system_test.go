@@ -45,7 +45,7 @@ func TestHost(t *testing.T) {
 	got := checktest.One(t, Check, &m)
 	want := &facts.HostFacts{
 		Hostname: "gpu7", Kernel: "6.8.0-31-generic", Arch: "amd64",
-		Distribution: "Ubuntu 24.04 LTS", DistributionID: "ubuntu", DistributionVersion: "24.04",
+		Distribution:   "Ubuntu 24.04 LTS",
 		CommandLine:    []string{"BOOT_IMAGE=/vmlinuz", "root=UUID=1", "ro", "iommu=pt"},
 		Virtualization: &facts.Virtualization{Kind: "none", Source: "/proc/cpuinfo: no hypervisor flag", PassthroughHost: new(false)},
 		Vendor:         "Supermicro", Product: "SYS-821GE-TNHR", Board: "Supermicro X13DEG-OAD", BIOS: "2.1",

@@ -55,6 +55,7 @@ setting(variable) := [surroundings.variable_evidence(facts.variable[variable]) |
 # not go on, by the variable.
 demanded[m.fields.variable] contains m if {
 	some m in logs.messages({"hsa-variable-required", "hsa-variable-please-set"})
+	m.fields.variable != ""
 	m.fields.value
 }
 
@@ -77,7 +78,10 @@ standing(variable, wanted) := sprintf("; it is set to that %s, but the process d
 
 # advised are variables that a library misses and does without: the messages, and the
 # value that they ask for.
-advised[m.fields.variable] contains [m, m.fields.value] if some m in logs.by_id["hsa-variable-advised"]
+advised[m.fields.variable] contains [m, m.fields.value] if {
+	some m in logs.by_id["hsa-variable-advised"]
+	m.fields.variable != ""
+}
 
 # RCCL's older advice, which is in its own rows.
 advised.HSA_FORCE_FINE_GRAIN_PCIE contains [m, "1"] if some m in logs.by_id["rccl-fine-grain-pcie-missing"]

@@ -39,6 +39,11 @@ test_low_on_advice if {
 	found(log([message("hsa-variable-advised", 0, scratch)])) == {["HSA_NO_SCRATCH_RECLAIM", "low", "possible", ["hsa-env"]]}
 }
 
+test_silent_without_a_name if {
+	nameless := {"variable": "", "value": "1"}
+	found(log([message("hsa-variable-required", 0, nameless), message("hsa-variable-advised", 1, nameless)])) == set()
+}
+
 machine(gpus) := {"gpus": {"devices": [object.union({"vendor": "amd", "address": sprintf("0000:0%d:00.0", [i])}, g) | some i, g in gpus]}}
 
 override := set_to("HSA_OVERRIDE_GFX_VERSION", "10.3.0")

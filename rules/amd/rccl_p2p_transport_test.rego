@@ -126,7 +126,7 @@ test_weighs_the_candidates if {
 	bridge := "0000:02:00.0"
 	document := {
 		"gpus": {"devices": r9700, "p2p": matrix, "amd": {"kfd": "ok", "kernel_config": {"CONFIG_HSA_AMD_P2P": "n"}}},
-		"pci": {"devices": [{"address": bridge, "kind": "bridge", "vendor": "0x1022", "extended": true, "acs": {"capability": [], "control": ["ReqRedir"], "control_word": 4}}]},
+		"pci": {"devices": [{"address": bridge, "kind": "bridge", "vendor": "0x1022", "extended": true, "acs": {"capability": [], "control": ["ReqRedir"]}}]},
 		"links": {"pairs": [object.union(pair, {"bridges": [bridge]})]},
 		"iommu": {"mode": "passthrough"},
 		"software": [{"name": "rocm", "version": "7.2.1", "manager": "log", "source": "v", "line": 1}],

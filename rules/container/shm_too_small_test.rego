@@ -13,7 +13,6 @@ machine(gpus, size, free) := {
 	"container": {"inside": true, "shm_mounted": true, "shm": {
 		"path": "/dev/shm",
 		"size_bytes": size,
-		"used_bytes": size - free,
 		"free_bytes": free,
 	}},
 }

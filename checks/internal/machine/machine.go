@@ -61,7 +61,7 @@ const (
 	AskIDs = "ids"
 	// AskStatfs takes a path and is answered with a Statfs.
 	AskStatfs = "statfs:"
-	// AskLimits is answered with a map from "memlock", "stack", "nofile" to
+	// AskLimits is answered with a map from "memlock", "nofile" to
 	// a Limit. One that cannot be told is left out.
 	AskLimits = "limits"
 	// AskSyscalls is answered with a map from "get_mempolicy" and "mlock" to

@@ -157,20 +157,6 @@ func gpuSetAccess(p *facts.Pair, word string) {
 	p.Accessible = &ok
 }
 
-// gpuSetCoherent notes whether a link is coherent: "C", or "NC" where it is
-// not (amdsmi_cli/amdsmi_commands.py, topology).
-func gpuSetCoherent(p *facts.Pair, word string) {
-	var coherent bool
-	switch strings.ToUpper(word) {
-	case "C":
-		coherent = p.Coherent == nil || *p.Coherent
-	case "NC":
-	default:
-		return
-	}
-	p.Coherent = &coherent
-}
-
 // gpuAtomics is the widths in bits of the atomic operations of a link.
 var gpuAtomics = lazy.New(`^(?:64|32)(?:,(?:64|32))?$`)
 

@@ -281,7 +281,6 @@ func jsonGPU(s *parse.Sink, r *jsonReader, e *jsonNode) {
 		if n := gpuInt(said("num_hops")); n != nil {
 			p.Hops = n
 		}
-		gpuSetCoherent(p, said("coherent"))
 		gpuSetAtomics(p, said("atomics"))
 		p.DMA = gpuWorst(p.DMA, said("dma"))
 		p.Bidirectional = gpuWorst(p.Bidirectional, said("bi_dir"))

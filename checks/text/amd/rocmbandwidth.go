@@ -157,18 +157,8 @@ func rocmBandwidthCell(p *facts.Pair, table, cell string) {
 // finish adds the matrix under way.
 func (r *rocmBandwidthReport) finish(s *parse.Sink) {
 	if b := r.bench; b != nil && len(b.Points) > 0 && len(s.Facts.Benchmarks) < parse.MaxEntries {
-		rocmBandwidthPeak(b)
 		b.Complete = len(r.row) > 0
 		s.Facts.Benchmarks = append(s.Facts.Benchmarks, *b)
 	}
 	r.bench, r.table, r.row = nil, "", nil
-}
-
-// rocmBandwidthPeak notes the best rate between two GPUs.
-func rocmBandwidthPeak(b *facts.Benchmark) {
-	for _, p := range b.Points {
-		if strings.HasPrefix(p.A, "GPU") && strings.HasPrefix(p.B, "GPU") && (b.PeakGBps == nil || *p.GBps > *b.PeakGBps) {
-			b.PeakGBps = p.GBps
-		}
-	}
 }

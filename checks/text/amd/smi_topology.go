@@ -70,8 +70,6 @@ func smiTopologyCell(p *facts.Pair, table, cell string) {
 		p.Hops = gpuInt(cell)
 	case strings.HasSuffix(table, "LINK TYPE"):
 		gpuSetLink(p, cell)
-	case strings.HasSuffix(table, "COHERANCY"), strings.HasSuffix(table, "COHERENCY"):
-		gpuSetCoherent(p, cell)
 	case strings.HasSuffix(table, "ATOMICS"):
 		gpuSetAtomics(p, cell)
 	case strings.HasSuffix(table, "DMA"):

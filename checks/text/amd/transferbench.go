@@ -94,7 +94,6 @@ func transferBenchRead(s *parse.Sink, in *parse.Lines) {
 	if len(b.Points) == 0 || len(s.Facts.Benchmarks) >= parse.MaxEntries {
 		return
 	}
-	rocmBandwidthPeak(&b)
 	b.Complete = true
 	s.Facts.Benchmarks = append(s.Facts.Benchmarks, b)
 }

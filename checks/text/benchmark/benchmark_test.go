@@ -19,10 +19,10 @@ func TestNCCLTests(t *testing.T) {
 	b := f.Benchmarks[0]
 	points := b.Points
 	b.Points = nil
-	peak, wrong := 37.28, int64(3)
+	wrong := int64(3)
 	want := facts.Benchmark{
 		Tool: "nccl-tests", Test: "all_reduce", What: "collective", Ranks: 2, Nodes: 1,
-		GPUNames: []string{"NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"}, PeakGBps: &peak, Wrong: &wrong, Complete: true, Source: "x.txt", Line: 2, Lines: map[string]int{"wrong": 14},
+		GPUNames: []string{"NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"}, Wrong: &wrong, Complete: true, Source: "x.txt", Line: 2, Lines: map[string]int{"wrong": 14},
 	}
 	if diff := cmp.Diff(want, b); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -41,7 +41,7 @@ func TestNCCLTestsOldLayouts(t *testing.T) {
 		"     8388608       2097152   float    none       0    162.0   51.79   90.63      0    160.0   52.44   89.77      0": 90.63,
 	} {
 		f := texttest.Parse("x.txt", "nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor)\n# Using devices\n"+row+"\n^C\n")
-		if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 1 || *f.Benchmarks[0].PeakGBps != want || f.Benchmarks[0].Complete {
+		if len(f.Benchmarks) != 1 || len(f.Benchmarks[0].Points) != 1 || *f.Benchmarks[0].Points[0].GBps != want || f.Benchmarks[0].Complete {
 			t.Errorf("%s: got %+v", row, f.Benchmarks)
 		}
 	}
@@ -99,7 +99,7 @@ Verification error @ element 1: val = 0.000000, ref = 4.000000
 Verification error @ element 2: val = 0.000000, ref = 8.000000
 Test failed!
 `)
-	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].Wrong != 2 || *f.Benchmarks[0].PeakGBps != 19.87 || len(f.GPUs.P2P) != 2 {
+	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].Wrong != 2 || *f.Benchmarks[0].Points[0].GBps != 19.87 || len(f.GPUs.P2P) != 2 {
 		t.Errorf("got %+v", f.Benchmarks)
 	}
 }
@@ -146,7 +146,7 @@ func TestPerftest(t *testing.T) {
  65536      5000             370.12             368.00               0.701904
 ---------------------------------------------------------------------------------------
 `)
-	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].PeakGBps != 46 || f.Benchmarks[0].Test != "RDMA_Write BW" || !f.Benchmarks[0].Complete {
+	if len(f.Benchmarks) != 1 || *f.Benchmarks[0].Points[0].GBps != 46 || f.Benchmarks[0].Test != "RDMA_Write BW" || !f.Benchmarks[0].Complete {
 		t.Fatalf("got %+v", f.Benchmarks)
 	}
 	if p := f.NICs.RDMA[0]; p.Device != "mlx5_0" || p.LinkLayer != "Ethernet" || p.MTU != 4096 {

@@ -127,14 +127,7 @@ done:
 	if checked {
 		b.Wrong = &wrong
 	}
-	for _, p := range b.Points {
-		if p.GBps != nil && (b.PeakGBps == nil || *p.GBps > *b.PeakGBps) {
-			b.PeakGBps = p.GBps
-		}
-	}
-	if len(s.Facts.Benchmarks) < parse.MaxEntries {
-		s.Facts.Benchmarks = append(s.Facts.Benchmarks, b)
-	}
+	Add(s, b)
 }
 
 // ncclTestsForeign reports whether a line is of a program that writes between
@@ -191,7 +184,7 @@ func ncclTestsRow(b *facts.Benchmark, l parse.Line, wrong *int64, checked *bool)
 		if !ok[0] || !ok[1] || !ok[2] {
 			return false
 		}
-		p.Microseconds, p.AlgorithmGBps, p.GBps = &v[0], &v[1], &v[2]
+		p.Microseconds, p.GBps = &v[0], &v[2] // Between them stands the algorithm bandwidth.
 		if n, err := finite.Parse(values[3]); err == nil && n >= 0 && n < 1e15 {
 			*checked = true
 			// Up to 2.12 the column held the largest deviation, not a count: a

@@ -160,13 +160,8 @@ func stands(b *facts.Benchmark, part string, line int) {
 	}
 }
 
-// Add notes a table, with its peak.
+// Add notes a table.
 func Add(s *parse.Sink, b facts.Benchmark) {
-	for _, p := range b.Points {
-		if p.GBps != nil && (b.PeakGBps == nil || *p.GBps > *b.PeakGBps) {
-			b.PeakGBps = p.GBps
-		}
-	}
 	if len(s.Facts.Benchmarks) < parse.MaxEntries {
 		s.Facts.Benchmarks = append(s.Facts.Benchmarks, b)
 	}

@@ -195,27 +195,28 @@ func TestNumactlList(t *testing.T) {
 }
 
 func TestSetpci(t *testing.T) {
-	for text, want := range map[string]int{
-		"# setpci -s 40:01.1 ECAP_ACS+6.w\n001d\n":                  0x1d,
-		"$ sudo setpci -s 0000:40:01.1 ECAP_ACS+0x6.w\n0000\n":      0,
-		"0000:40:01.1 (ecap 000d @2a0) @2a6 = 001d\n":               0x1d,
-		"0000:40:01.1 (ecap 000d @2a0) @2a4 = 001d\n":               -1,
-		"# setpci -s 40:01.1 f2a.w\n001f\n":                         0x1f,
-		"0000:40:01.1 (ecap 000d @2a0+6) = 001d\n":                  0x1d,
-		"# setpci -s 40:01.1 ECAP_ACS+6.w=0000\nffff\n":             -1,
-		"# setpci -s 40:01.1 COMMAND\n0007\n":                       -1,
-		"# setpci -s 40:01.1 ECAP_ACS+6.w\nsetpci: not permitted\n": -1,
+	const none, redirect = "no ACS", "SrcValid ReqRedir CmpltRedir UpstreamFwd"
+	for text, want := range map[string]string{
+		"# setpci -s 40:01.1 ECAP_ACS+6.w\n001d\n":                  redirect,
+		"$ sudo setpci -s 0000:40:01.1 ECAP_ACS+0x6.w\n0000\n":      "",
+		"0000:40:01.1 (ecap 000d @2a0) @2a6 = 001d\n":               redirect,
+		"0000:40:01.1 (ecap 000d @2a0) @2a4 = 001d\n":               none,
+		"# setpci -s 40:01.1 f2a.w\n001f\n":                         "SrcValid TransBlk ReqRedir CmpltRedir UpstreamFwd",
+		"0000:40:01.1 (ecap 000d @2a0+6) = 001d\n":                  redirect,
+		"# setpci -s 40:01.1 ECAP_ACS+6.w=0000\nffff\n":             none,
+		"# setpci -s 40:01.1 COMMAND\n0007\n":                       none,
+		"# setpci -s 40:01.1 ECAP_ACS+6.w\nsetpci: not permitted\n": none,
 	} {
-		got := -1
+		got := none
 		if f := texttest.Parse("x", text); f.PCI != nil {
 			for _, d := range f.PCI.Devices {
 				if d.ACS != nil && d.Address == "0000:40:01.1" {
-					got = d.ACS.ControlWord
+					got = strings.Join(d.ACS.Control, " ")
 				}
 			}
 		}
 		if got != want {
-			t.Errorf("%q: got %#x, want %#x", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -577,16 +577,10 @@ func dockerOption(l *facts.Launch, name, value string) {
 		l.PID = value
 	case "--network", "--net":
 		l.Network = value
-	case "--cap-add", "--cap-drop":
-		list := &l.CapAdd
-		if name == "--cap-drop" {
-			list = &l.CapDrop
-		}
+	case "--cap-add":
 		for c := range strings.SplitSeq(value, ",") {
-			appendTo(list, capability(c))
+			appendTo(&l.CapAdd, capability(c))
 		}
-	case "--security-opt":
-		appendTo(&l.SecurityOptions, strings.Replace(value, ":", "=", 1))
 	case "--privileged":
 		l.Privileged = value != "false"
 	case "--ulimit":

@@ -120,7 +120,7 @@ type inspectedContainer struct {
 	HostConfig struct {
 		Binds                         []string
 		NetworkMode, IpcMode, PidMode string
-		CapAdd, CapDrop, SecurityOpt  []string
+		CapAdd                        []string
 		Privileged                    bool
 		Runtime                       string
 		ShmSize                       *int64
@@ -174,10 +174,6 @@ func (c *inspectedContainer) launch() *facts.Launch {
 	for _, name := range h.CapAdd {
 		appendTo(&l.CapAdd, capability(name))
 	}
-	for _, name := range h.CapDrop {
-		appendTo(&l.CapDrop, capability(name))
-	}
-	appendTo(&l.SecurityOptions, h.SecurityOpt...)
 	for _, d := range h.Devices {
 		addDevice(l, d.PathOnHost)
 	}

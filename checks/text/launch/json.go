@@ -127,9 +127,6 @@ func (t *ecsTask) launch(c *ecsContainer) *facts.Launch {
 	for _, name := range p.Capabilities.Add {
 		appendTo(&l.CapAdd, capability(name))
 	}
-	for _, name := range p.Capabilities.Drop {
-		appendTo(&l.CapDrop, capability(name))
-	}
 	for _, d := range p.Devices {
 		addDevice(l, d.HostPath)
 	}

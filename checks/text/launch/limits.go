@@ -18,7 +18,7 @@ import (
 var limitsKind = &parse.Kind{
 	Name: "limits", Title: "Limits of a process", Command: "cat /proc/self/limits", Gives: []string{"container"},
 	Anchors: []string{
-		"max locked memory", "Max locked memory", "locked-in-memory", "MEMLOCK", "locked memory", "open files", "stack size", "Max stack size", "memlock",
+		"max locked memory", "Max locked memory", "locked-in-memory", "MEMLOCK", "locked memory", "open files", "memlock",
 	},
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		for _, form := range limitsForms {
@@ -33,7 +33,7 @@ var limitsKind = &parse.Kind{
 // limitsForm is one spelling of a limit.
 type limitsForm struct {
 	pattern *lazy.Regexp
-	// what is "memlock", "nofile" or "stack".
+	// what is "memlock" or "nofile".
 	what string
 	// unit multiplies the figure.
 	unit int64
@@ -51,8 +51,6 @@ var limitsForms = []limitsForm{
 	{lazy.New(`^\s*(LimitMEMLOCK)=(\d+|infinity)\s*$`), "memlock", 1},
 	{lazy.New(`^\s*(open files)\s+\(-n\)\s+(\d+|unlimited)\s*$`), "nofile", 1},
 	{lazy.New(`^\s*(M)ax open files\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "nofile", 1},
-	{lazy.New(`^\s*stack size\s+\((kbytes), -s\)\s+(\d+|unlimited)\s*$`), "stack", 1024},
-	{lazy.New(`^\s*(M)ax stack size\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "stack", 1},
 }
 
 // limitsNumber reads a limit; -1 is none.
@@ -86,13 +84,10 @@ func limitsSet(s *parse.Sink, l parse.Line, form limitsForm, m []string) bool {
 	}
 	var softAt, hardAt **int64
 	var fact string
-	switch form.what {
-	case "memlock":
+	if form.what == "memlock" {
 		softAt, hardAt, fact = &c.MemlockSoftBytes, &c.MemlockHardBytes, "container.memlock_soft_bytes"
-	case "nofile":
+	} else {
 		softAt, fact = &c.NOFILESoft, "container.nofile_soft"
-	default:
-		softAt, fact = &c.StackSoftBytes, "container.stack_soft_bytes"
 	}
 	limitsLower(softAt, soft)
 	if hardAt != nil {
@@ -144,11 +139,11 @@ var shmKind = &parse.Kind{
 			if shmMega.MatchString(s.Prompt().Command) {
 				unit = 1 << 20
 			}
-			size, used, free := shmSize(m[2], unit), shmSize(m[3], unit), shmSize(m[4], unit)
-			if size == nil || used == nil || free == nil {
+			size, free := shmSize(m[2], unit), shmSize(m[4], unit)
+			if size == nil || free == nil {
 				return false
 			}
-			shmSet(s, l, m[1], &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: *size, UsedBytes: *used, FreeBytes: *free})
+			shmSet(s, l, m[1], &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: *size, FreeBytes: *free})
 			return true
 		}
 		for _, form := range shmMounts {

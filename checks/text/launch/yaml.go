@@ -413,14 +413,6 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	for _, name := range yamlTexts(capabilities["add"]) {
 		appendTo(&l.CapAdd, capability(name))
 	}
-	for _, name := range yamlTexts(capabilities["drop"]) {
-		appendTo(&l.CapDrop, capability(name))
-	}
-	for _, context := range []map[string]*yaml.Node{security, yamlMapping(pod["securityContext"])} {
-		if kind := yamlText(yamlMapping(context["seccompProfile"])["type"]); kind != "" {
-			appendTo(&l.SecurityOptions, "seccomp="+strings.ToLower(kind))
-		}
-	}
 	for _, entry := range yamlList(m["env"]) {
 		if v := yamlMapping(entry); v["value"] != nil {
 			setVariable(l, yamlText(v["name"]), yamlText(v["value"]))
@@ -509,12 +501,6 @@ func (w *yamlWalk) service(key, n *yaml.Node, c yamlContext) {
 	}
 	for _, name := range yamlTexts(m["cap_add"]) {
 		appendTo(&l.CapAdd, capability(name))
-	}
-	for _, name := range yamlTexts(m["cap_drop"]) {
-		appendTo(&l.CapDrop, capability(name))
-	}
-	for _, option := range yamlTexts(m["security_opt"]) {
-		appendTo(&l.SecurityOptions, strings.Replace(option, ":", "=", 1))
 	}
 	for _, device := range yamlTexts(m["devices"]) {
 		addDevice(l, device)

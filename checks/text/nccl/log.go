@@ -481,9 +481,6 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 		if c.Nodes == 0 {
 			c.Nodes = nodes
 		}
-		if local, ok := numberAfter(body, " localRanks "); ok && c.LocalRanks == 0 {
-			c.LocalRanks = local
-		}
 		return true
 	}
 	what := uint8(0)

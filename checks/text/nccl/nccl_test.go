@@ -88,7 +88,7 @@ func TestNCCLCommunicators(t *testing.T) {
 				"n1:1:5 [0] NCCL INFO 16 coll channels, 0 collnet channels, 8 nvls channels, 24 p2p channels, 24 p2p channels per peer\n" +
 				"n1:1:5 [0] NCCL INFO ncclCommInitRankConfig comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init COMPLETE\n",
 			[]facts.Communicator{{
-				ID: "0x5a", Library: "nccl", Ranks: 2, Nodes: 2, LocalRanks: 1, Hosts: []string{"n1", "n2"}, Started: 2, Completed: 1, Incomplete: []int{1},
+				ID: "0x5a", Library: "nccl", Ranks: 2, Nodes: 2, Hosts: []string{"n1", "n2"}, Started: 2, Completed: 1, Incomplete: []int{1},
 				Channels: map[string]int{"coll": 16, "collnet": 0, "nvls": 8, "p2p": 24}, Line: 1,
 			}},
 		},

@@ -388,8 +388,8 @@ var factFields sync.Map // From reflect.Type to []factField.
 // themselves, what names an entry in its path, and what follows from other facts.
 var unsaid = map[string]bool{
 	"source": true, "line": true, "lines": true, "address": true, "a": true, "b": true, "index": true, "kind": true, "vendor": true, "in_nvml": true,
-	"in_pci": true, "class": true, "root_bus": true, "ancestors": true, "bridges": true, "common_bridge": true, "control_word": true, "config_bytes": true,
-	"extended": true, "prefetchable": true, "is_64bit": true, "io": true,
+	"in_pci": true, "class": true, "root_bus": true, "ancestors": true, "bridges": true, "common_bridge": true, "config_bytes": true,
+	"extended": true, "io": true,
 }
 
 // fieldsOf lists the fields of a type whose values lines of texts tell.

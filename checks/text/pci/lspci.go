@@ -184,6 +184,8 @@ type lspciDevice struct {
 	// secondary and subordinate are the buses below a bridge, -1 where not
 	// told.
 	secondary, subordinate int
+	// nextBAR is the place after the last of its BARs.
+	nextBAR int
 	// whole is true when the lines Control and Status are there, so that
 	// nobody has picked single lines; far when an extended capability is.
 	control, status, denied, far bool
@@ -301,17 +303,6 @@ func lspciSet(text string) []string {
 		}
 	}
 	return on
-}
-
-// lspciWord is the control word of some ACS controls.
-func lspciWord(on []string) int {
-	word := 0
-	for bit, name := range pci.ACSNames() {
-		if slices.Contains(on, name) {
-			word |= 1 << bit
-		}
-	}
-	return word
 }
 
 func lspciBegin(s *parse.Sink, l parse.Line, address, class, rest string) *lspciDevice {
@@ -515,7 +506,7 @@ func (d *lspciDevice) acs(name, value string) {
 	if name == "ACSCap" {
 		d.ACS.Capability = set
 	} else {
-		d.ACS.Control, d.ACS.ControlWord = set, lspciWord(set)
+		d.ACS.Control = set
 	}
 }
 
@@ -523,14 +514,7 @@ func (d *lspciDevice) acs(name, value string) {
 // their order, and one of 64 bits takes two places (PCI Local Bus Specification
 // 3.0, section 6.2.5.1).
 func (d *lspciDevice) plainRegion(text string) {
-	next := 0
-	for _, b := range d.BARs {
-		next = max(next, b.Index+1)
-		if b.Is64Bit {
-			next = max(next, b.Index+2)
-		}
-	}
-	d.region("Region " + strconv.Itoa(next) + ": " + text)
+	d.region("Region " + strconv.Itoa(d.nextBAR) + ": " + text)
 }
 
 func (d *lspciDevice) region(text string) {
@@ -543,12 +527,16 @@ func (d *lspciDevice) region(text string) {
 		return
 	}
 	index := parse.Number(m[1])
+	places := 1
+	if strings.Contains(m[4], "64-bit") {
+		places = 2
+	}
+	d.nextBAR = max(d.nextBAR, index+places)
 	if slices.ContainsFunc(d.BARs, func(b facts.BAR) bool { return b.Index == index }) {
 		return
 	}
 	d.BARs = append(d.BARs, facts.BAR{
 		Index: index, SizeBytes: size, IO: m[2] == "I/O ports", Unassigned: m[3] == "<unassigned>",
-		Prefetchable: strings.Contains(m[4], " prefetchable"), Is64Bit: strings.Contains(m[4], "64-bit"),
 	})
 }
 

@@ -46,7 +46,7 @@ var setpciKind = &parse.Kind{
 			d := s.Device(address, l)
 			if d.ACS == nil {
 				on := pci.ACSWord(word)
-				d.ACS = &facts.ACS{Capability: on, Control: on, ControlWord: word}
+				d.ACS = &facts.ACS{Capability: on, Control: on}
 			}
 		}
 	},

@@ -151,23 +151,12 @@ var osReleaseKind = &parse.Kind{
 			return false
 		}
 		host := s.HostFacts()
-		set := func(fact string, at *string, value string) {
-			if *at == "" {
-				*at = value
-				s.Told("host."+fact, value, l)
-			}
-		}
 		switch m[1] + m[3] + m[5] {
 		case "PRETTY_NAME", "DISTRIB_DESCRIPTION", "Description":
-			set("distribution", &host.Distribution, m[2]+m[6])
-		case "ID":
-			set("distribution_id", &host.DistributionID, m[4])
-		case "Distributor ID":
-			set("distribution_id", &host.DistributionID, strings.ToLower(m[6]))
-		case "VERSION_ID":
-			set("distribution_version", &host.DistributionVersion, m[2])
-		case "Release":
-			set("distribution_version", &host.DistributionVersion, m[6])
+			if host.Distribution == "" {
+				host.Distribution = m[2] + m[6]
+				s.Told("host.distribution", host.Distribution, l)
+			}
 		}
 		return true
 	},
@@ -187,13 +176,9 @@ var osReleasePrinted = &parse.Kind{
 		l, _ := in.Next()
 		value := strings.Trim(strings.TrimSpace(l.Text), `"`)
 		host := s.HostFacts()
-		switch {
-		case strings.Contains(in.Prompt().Command, "d") && strings.Contains(value, " ") && host.Distribution == "":
+		if strings.Contains(in.Prompt().Command, "d") && strings.Contains(value, " ") && host.Distribution == "" {
 			host.Distribution = value
 			s.Told("host.distribution", value, l)
-		case !strings.Contains(value, " ") && host.DistributionID == "" && !strings.ContainsAny(value[:1], "0123456789"):
-			host.DistributionID = strings.ToLower(value)
-			s.Told("host.distribution_id", host.DistributionID, l)
 		}
 	},
 }

@@ -72,13 +72,13 @@ vLLM Version                 : 0.9.2
 }
 
 func TestDistribution(t *testing.T) {
-	for name, tt := range map[string]struct{ text, description, id, version string }{
-		"os-release":  {"NAME=\"Ubuntu\"\nPRETTY_NAME=\"Ubuntu 24.04 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n", "Ubuntu 24.04 LTS", "ubuntu", "24.04"},
-		"lsb_release": {"$ lsb_release -a\nDistributor ID:\tDebian\nDescription:\tDebian GNU/Linux 12 (bookworm)\nRelease:\t12\n", "Debian GNU/Linux 12 (bookworm)", "debian", "12"},
-		"short":       {"$ lsb_release -ds\nUbuntu 22.04.1 LTS\n$ lsb_release -is\nUbuntu\n", "Ubuntu 22.04.1 LTS", "ubuntu", ""},
+	for name, tt := range map[string]struct{ text, description string }{
+		"os-release":  {"NAME=\"Ubuntu\"\nPRETTY_NAME=\"Ubuntu 24.04 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n", "Ubuntu 24.04 LTS"},
+		"lsb_release": {"$ lsb_release -a\nDistributor ID:\tDebian\nDescription:\tDebian GNU/Linux 12 (bookworm)\nRelease:\t12\n", "Debian GNU/Linux 12 (bookworm)"},
+		"short":       {"$ lsb_release -ds\nUbuntu 22.04.1 LTS\n$ lsb_release -is\nUbuntu\n", "Ubuntu 22.04.1 LTS"},
 	} {
 		h := texttest.Parse("a", tt.text).Host
-		if h == nil || h.Distribution != tt.description || h.DistributionID != tt.id || h.DistributionVersion != tt.version {
+		if h == nil || h.Distribution != tt.description {
 			t.Errorf("%s: got %+v, want %+v", name, h, tt)
 		}
 	}

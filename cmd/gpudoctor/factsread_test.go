@@ -1,0 +1,399 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	goast "go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+const module = "github.com/gpudoctor/gpudoctor/"
+
+// Reasons why a field of the facts stays that no program reads.
+const (
+	identity = "it says which device, software or host this is"
+	health   = "a counter or state of errors, which support asks for"
+	setting  = "a setting or a limit that engineers compare between machines"
+	distance = "how far the two devices are from each other, as the vendor's tools print it"
+	extent   = "it says how much was read, so that people know what a missing fact means"
+	inText   = "what a kind of text is sent for; gpudoctor facts shows it"
+)
+
+// forPeople are the fields that no program reads and that people look for in the facts
+// document of a GPU machine, with the reason. All others that nobody reads are deleted,
+// and named in facts.RetiredFields.
+var forPeople = map[string]string{
+	"facts.ACS.Capability":                     setting,
+	"facts.AER.Correctable":                    health,
+	"facts.AER.TotalFatal":                     health,
+	"facts.AER.TotalNonFatal":                  health,
+	"facts.AMDDriver.Loaded":                   "whether the driver is there at all",
+	"facts.Bond.Members":                       inText,
+	"facts.Bond.Up":                            inText,
+	"facts.CPU.Family":                         identity,
+	"facts.CPU.ModelNumber":                    identity,
+	"facts.CPU.Threads":                        "the size of the machine",
+	"facts.Communicator.Incomplete":            "which ranks did not come up: where to look next",
+	"facts.DeviceNode.GroupID":                 "what docker run --group-add takes (docs/amd.md)",
+	"facts.ECC.AggregateCorrected":             health,
+	"facts.ECC.AggregateUncorrected":           health,
+	"facts.ECC.VolatileCorrected":              health,
+	"facts.Fabric.CliqueID":                    identity,
+	"facts.Fabric.ClusterUUID":                 identity,
+	"facts.Facts.Schema":                       "the version of the document, without which it is refused",
+	"facts.GDS.Drivers":                        inText,
+	"facts.GDS.Properties":                     inText,
+	"facts.GID.IPv4":                           identity,
+	"facts.GID.Netdev":                         identity,
+	"facts.GPU.ComputeMode":                    setting,
+	"facts.GPU.ComputePartition":               setting,
+	"facts.GPU.MemoryPartition":                setting,
+	"facts.GPU.VBIOS":                          identity,
+	"facts.GPUDriver.NVMLVersion":              identity,
+	"facts.GPUDriver.Open":                     identity,
+	"facts.GPUFacts.NVMLStage":                 "the call in which NVML hung or crashed, for a report to NVIDIA",
+	"facts.GPULink.DeviceMaxGeneration":        setting,
+	"facts.GPULink.Replays":                    health,
+	"facts.GPUProcess.UsedBytes":               "how much memory a process holds, as nvidia-smi shows it",
+	"facts.HostFacts.BIOS":                     identity,
+	"facts.HostFacts.Board":                    identity,
+	"facts.HostFacts.Product":                  identity,
+	"facts.KFDNode.GPUID":                      identity,
+	"facts.KernelEvent.Seconds":                "when it happened",
+	"facts.LibraryFacts.Truncated":             extent,
+	"facts.Message.Time":                       "when it was said",
+	"facts.NICFacts.Bonds":                     inText,
+	"facts.NUMAFacts.AllowedNodes":             setting,
+	"facts.NVLink.CRCErrors":                   health,
+	"facts.PCIDevice.ConfigBytes":              extent,
+	"facts.PCIDevice.MaxPayloadBytes":          setting,
+	"facts.PCIDevice.MaxPayloadSupportedBytes": setting,
+	"facts.PCIDevice.ReadRequestBytes":         setting,
+	"facts.PCIDevice.RelaxedOrdering":          setting,
+	"facts.Pair.Hops":                          distance,
+	"facts.Pair.Weight":                        distance,
+	"facts.QoS.Trust":                          setting,
+	"facts.RASBlock.Block":                     identity,
+	"facts.RASBlock.Correctable":               health,
+	"facts.RDMAPort.DefaultRoCE":               setting,
+	"facts.RDMAPort.Firmware":                  identity,
+	"facts.RDMAPort.LID":                       identity,
+	"facts.RDMAPort.Netdev":                    identity,
+	"facts.RemappedRows.Corrected":             health,
+	"facts.RemappedRows.Uncorrected":           health,
+	"facts.StorageFacts.GDS":                   inText,
+}
+
+// TestFactsAreRead holds that each field of the facts is read: by a rule, by Go code
+// other than that which sets it, by those who read the report in JSON, or, for a
+// reason, by people.
+//
+// A rule reads a field where its name stands in a reference or in a list of names to
+// look up: which object that is of is not followed, so that a name which two types
+// share, or which a rule uses for something of its own, counts as read. Go
+// code reads a field where it selects it in a file that does not set it: a file that
+// does both is the check.
+func TestFactsAreRead(t *testing.T) {
+	fields := factsFields(reflect.TypeFor[facts.Facts](), map[string]string{})
+	inGo, inRego, inReport := goReads(t), regoReads(t), reportFields(t)
+	if len(fields) < 300 || len(inGo) < 100 || len(inRego) < 100 || len(inReport) < 50 {
+		t.Fatalf("%d fields; %d are read by Go, %d names by rules, %d are in the report", len(fields), len(inGo), len(inRego), len(inReport))
+	}
+	for field, name := range fields {
+		read := inGo[field] || inRego[name] || inReport[field]
+		switch reason := forPeople[field]; {
+		case read && reason != "":
+			t.Errorf("%s is read: take it from forPeople", field)
+		case !read && reason == "":
+			t.Errorf("nobody reads %s: delete it and name it in facts.RetiredFields, or name it in forPeople with the reason why people need it", field)
+		}
+	}
+	for field := range forPeople {
+		if fields[field] == "" {
+			t.Errorf("forPeople: the facts have no %s", field)
+		}
+	}
+}
+
+// factsFields adds the fields of a type and of those below it, as "facts.PCIDevice.ACS",
+// with their names in JSON.
+func factsFields(t reflect.Type, fields map[string]string) map[string]string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return fields
+	}
+	for field := range t.Fields() {
+		id := path.Base(t.PkgPath()) + "." + t.Name() + "." + field.Name
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if _, known := fields[id]; known || name == "-" {
+			continue
+		}
+		fields[id] = name
+		factsFields(field.Type, fields)
+	}
+	return fields
+}
+
+// reportFields are the fields of the probe that are part of the report's contract.
+func reportFields(t *testing.T) map[string]bool {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "report.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Defs map[string]struct{ Properties map[string]any } `json:"$defs"`
+	}
+	if err := json.Unmarshal(b, &schema); err != nil {
+		t.Fatal(err)
+	}
+	in := make(map[string]bool)
+	for field, name := range factsFields(reflect.TypeFor[facts.Facts](), map[string]string{}) {
+		if of, isProbe := strings.CutPrefix(field, "probe."); isProbe {
+			typeName, _, _ := strings.Cut(of, ".")
+			_, in[field] = schema.Defs[typeName].Properties[name]
+		}
+	}
+	return in
+}
+
+// regoReads are the names in references of the rules and their libraries, and in what
+// they look up by a list of names.
+func regoReads(t *testing.T) map[string]bool {
+	t.Helper()
+	files, err := rules.ReadPolicy(os.DirFS(filepath.Join("..", "..", "rules")), func(name string) bool {
+		return strings.HasSuffix(name, ".rego") && !strings.HasSuffix(name, "_test.rego") && !strings.HasPrefix(name, "testdata/")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make(map[string]bool)
+	for name, text := range files {
+		m, err := ast.ParseModule(name, string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		moduleReads(m, read)
+	}
+	return read
+}
+
+// moduleReads adds what one module reads.
+func moduleReads(m *ast.Module, read map[string]bool) {
+	add := func(term *ast.Term) {
+		if s, isText := term.Value.(ast.String); isText {
+			read[string(s)] = true
+		}
+	}
+	imported := make(map[ast.Var]bool)
+	for _, i := range m.Imports {
+		imported[i.Name()] = true
+	}
+	look := ast.NewGenericVisitor(func(x any) bool {
+		switch x := x.(type) {
+		case *ast.Head: // What it gives, not how it is called.
+			for _, t := range []*ast.Term{x.Key, x.Value} {
+				if t != nil {
+					namesIn(t, imported, add)
+				}
+			}
+			return true
+		case *ast.Term:
+			namesIn(x, imported, add)
+			return true
+		case *ast.Expr:
+			if x.IsCall() && strings.HasPrefix(x.Operator().String(), "object.") {
+				for _, operand := range x.Operands() {
+					add(operand)
+				}
+			}
+		}
+		return false
+	})
+	for _, rule := range m.Rules {
+		look.Walk(rule)
+	}
+}
+
+// namesIn passes the names that a term looks up, and those that are in its lists. The
+// name after that of a package is a rule's.
+func namesIn(t *ast.Term, imported map[ast.Var]bool, add func(*ast.Term)) {
+	ast.WalkTerms(t, func(t *ast.Term) bool {
+		switch v := t.Value.(type) {
+		case ast.Ref:
+			own := 1
+			if head, isVar := v[0].Value.(ast.Var); isVar && imported[head] {
+				own = 2
+			}
+			for _, part := range v[min(own, len(v)):] {
+				add(part)
+			}
+		case *ast.Array:
+			v.Foreach(add)
+		case ast.Set:
+			v.Foreach(add)
+		case ast.Call:
+			if strings.HasPrefix(v[0].String(), "object.") {
+				for _, argument := range v[1:] {
+					add(argument)
+				}
+			}
+		}
+		return false
+	})
+}
+
+// listed is a package as go list shows it.
+type listed struct {
+	ImportPath, Dir, Export string
+	GoFiles, CgoFiles       []string
+}
+
+// factsCarriers are packages that carry the facts from one place to another and read
+// none of them, and those that serve tests.
+var factsCarriers = []string{
+	"checks/gather", "checks/recorded", "checks/internal/redact", "checks/internal/checktest", "checks/text/texttest",
+	"fixtures", "fixtures/golden", "fixtures/internal/patch", "fixtures/internal/casefacts",
+}
+
+// goReads are the fields that a file selects and does not set.
+func goReads(t *testing.T) map[string]bool {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,CgoFiles", module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	exports := make(map[string]string)
+	var own []listed
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
+		var p listed
+		if err := decoder.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		exports[p.ImportPath] = p.Export
+		if name, isOwn := strings.CutPrefix(p.ImportPath, module); isOwn && !slices.Contains(factsCarriers, name) {
+			own = append(own, p)
+		}
+	}
+	set := token.NewFileSet()
+	imports := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	read := make(map[string]bool)
+	for _, p := range own {
+		var files []*goast.File
+		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
+			file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, file)
+		}
+		info := &types.Info{Selections: map[*goast.SelectorExpr]*types.Selection{}, Types: map[goast.Expr]types.TypeAndValue{}, Uses: map[*goast.Ident]types.Object{}}
+		config := types.Config{Importer: imports, FakeImportC: true}
+		if _, err := config.Check(p.ImportPath, set, files, info); err != nil {
+			t.Fatal(err)
+		}
+		owners := ownersOf(info)
+		for _, file := range files {
+			fileReads(file, info, owners, read)
+		}
+	}
+	return read
+}
+
+// ownersOf names the fields of the facts that a package uses.
+func ownersOf(info *types.Info) map[types.Object]string {
+	owners := make(map[types.Object]string)
+	note := func(t types.Type) {
+		if pointer, ok := t.(*types.Pointer); ok {
+			t = pointer.Elem()
+		}
+		named, ok := types.Unalias(t).(*types.Named)
+		if !ok || named.Obj().Pkg() == nil {
+			return
+		}
+		name := strings.TrimPrefix(named.Obj().Pkg().Path(), module+"checks/")
+		fields, ok := named.Underlying().(*types.Struct)
+		if !ok || name != "facts" && name != "probe" {
+			return
+		}
+		for field := range fields.Fields() {
+			owners[field] = name + "." + named.Obj().Name() + "." + field.Name()
+		}
+	}
+	for _, of := range info.Types {
+		note(of.Type)
+	}
+	for _, selection := range info.Selections { // Through embedded ones, too.
+		t := selection.Recv()
+		for _, i := range selection.Index() {
+			note(t)
+			if pointer, ok := t.Underlying().(*types.Pointer); ok {
+				t = pointer.Elem()
+			}
+			if fields, ok := t.Underlying().(*types.Struct); ok && i < fields.NumFields() {
+				t = fields.Field(i).Type()
+			}
+		}
+	}
+	return owners
+}
+
+// fileReads adds the fields that a file selects and does not set: by assignment, in a
+// literal, or through a pointer that it takes.
+func fileReads(file *goast.File, info *types.Info, owners map[types.Object]string, read map[string]bool) {
+	field := func(e goast.Expr) string {
+		switch e := e.(type) {
+		case *goast.SelectorExpr:
+			if s := info.Selections[e]; s != nil && s.Kind() == types.FieldVal {
+				return owners[s.Obj()]
+			}
+		case *goast.Ident: // The key of a literal.
+			return owners[info.Uses[e]]
+		}
+		return ""
+	}
+	selected, set := make(map[string]bool), make(map[string]bool)
+	goast.Inspect(file, func(n goast.Node) bool {
+		switch n := n.(type) {
+		case *goast.SelectorExpr:
+			selected[field(n)] = true
+		case *goast.AssignStmt:
+			for _, left := range n.Lhs {
+				set[field(left)] = true
+			}
+		case *goast.IncDecStmt:
+			set[field(n.X)] = true
+		case *goast.UnaryExpr:
+			if n.Op == token.AND {
+				set[field(n.X)] = true
+			}
+		case *goast.KeyValueExpr:
+			set[field(n.Key)] = true
+		}
+		return true
+	})
+	for name := range selected {
+		if name != "" && !set[name] {
+			read[name] = true
+		}
+	}
+}
