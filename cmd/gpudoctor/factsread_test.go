@@ -79,6 +79,7 @@ var forPeople = map[string]string{
 	"facts.KernelEvent.Seconds":                "when it happened",
 	"facts.LibraryFacts.Truncated":             extent,
 	"facts.Message.Time":                       "when it was said",
+	"facts.Place.Function":                     "where in the source of the library to look",
 	"facts.NICFacts.Bonds":                     inText,
 	"facts.NUMAFacts.AllowedNodes":             setting,
 	"facts.NVLink.CRCErrors":                   health,

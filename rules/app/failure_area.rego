@@ -45,7 +45,7 @@ warnings := {m | some m in input.logs.messages; m.role == "warning"}
 # code that has one meaning stands alone.
 candidates_of(place) := of_codes(place) if {
 	count(of_codes(place)) == 1
-} else := array.concat(array.concat(of_codes(place), of_variables(place)), of_area(place))
+} else := array.concat(array.concat(of_codes(place), of_variables(place)), array.concat(of_settings(place), of_area(place)))
 
 of_codes(place) := [{"cause": cause, "for": sprintf("the error is %s", [code.name])} |
 	some code in object.get(place, "codes", [])
@@ -76,7 +76,17 @@ fits(means, _) if not means.areas
 
 of_variables(place) := [{"cause": "env-misconfig", "for": sprintf("the line names %s", [concat(" and ", place.variables)])} | place.variables]
 
-of_area(place) := [{"cause": cause, "for": sprintf("it is the code for %s", [area.words])} |
+of_settings(place) := [{"cause": "env-misconfig", "for": sprintf("%s=%s is set, and that code goes by it", [v.name, v.value])} | some v in steering(place)]
+
+# steering are the variables that are set and that the code of the message goes by.
+steering(place) := [v |
+	some area in areas.areas
+	area.name == place.area
+	some v in input.env.variables
+	v.name in area.variables
+]
+
+of_area(place) := [{"cause": cause, "for": "it lies behind many failures in that code"} |
 	some area in areas.areas
 	area.name == place.area
 	some cause in area.causes
@@ -111,7 +121,9 @@ findings contains {
 
 default params := {}
 
-params := {"variable": chosen.m.place.variables[0]} if chosen.m.place.variables
+params := {"variable": chosen.m.place.variables[0]} if {
+	chosen.m.place.variables
+} else := {"variable": steering(chosen.m.place)[0].name}
 
 default confidence := "possible"
 

@@ -51,6 +51,15 @@ test_fires_variable if {
 	contains(f.message, "NCCL warns of something in its code for all transports (init.cc). The line names NCCL_ALGO.")
 }
 
+test_fires_setting if {
+	place := {"library": "nccl", "file": "graph/xml.cc", "area": "topology"}
+	facts := object.union(log([said("nccl-warning", "warning", 0, place)]), {"env": {"variables": [{"name": "NCCL_TOPO_FILE", "value": "/a.xml"}, {"name": "NCCL_ALGO", "value": "Ring"}]}})
+	some f in failure_area.findings with input as facts
+	f.candidates[0] == {"cause": "env-misconfig", "for": "NCCL_TOPO_FILE=/a.xml is set, and that code goes by it"}
+	f.params.variable == "NCCL_TOPO_FILE"
+	count(f.candidates) == 2
+}
+
 test_fires_fallback_low if {
 	some f in failure_area.findings with input as log([said("nccl-fallback", "warning", 0, shm)])
 	f.severity == "low"

@@ -34,6 +34,8 @@ type Area struct {
 	Words string `json:"words"`
 	// Causes are ids of causes, the likeliest first; none where the area names none.
 	Causes []string `json:"causes"`
+	// Variables steer that code.
+	Variables []string `json:"variables,omitempty"`
 }
 
 // AreaByWords is the area of messages that hold some words.

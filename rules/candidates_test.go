@@ -1,0 +1,66 @@
+package rules
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestWeigh holds that of the candidates of a finding those come first of which nothing
+// was shown to be in order, whatever was examined, and that cause and remedies follow.
+func TestWeigh(t *testing.T) {
+	set := wholeSet(t)
+	causes := []string{"shm-too-small", "ipc-namespace", "process-limits"}
+	for _, c := range []struct {
+		what    string
+		verdict Verdict
+		found   []Finding
+		order   []string
+	}{
+		{what: "nothing is known", order: causes},
+		{what: "the first was examined", verdict: Verdict{Passed: []string{"shm-too-small"}}, order: []string{"ipc-namespace", "process-limits", "shm-too-small"}},
+		{what: "the second does not apply", verdict: Verdict{NotApplicable: map[string]string{"ipc-namespace": "there is one rank"}}, order: []string{"shm-too-small", "process-limits", "ipc-namespace"}},
+		{what: "the second judges texts, and none was given", verdict: Verdict{NotApplicable: map[string]string{"ipc-namespace": noTexts}}, order: causes},
+		{what: "all were examined", verdict: Verdict{Passed: causes}, order: causes},
+		// A rule that found something has not found nothing, whatever else it says.
+		{what: "the first has a finding", verdict: Verdict{Passed: []string{"shm-too-small"}}, found: []Finding{{Rule: "shm-too-small"}}, order: causes},
+	} {
+		own, _ := set.Rule("failure-area")
+		f := own.finding()
+		for _, cause := range causes {
+			f.Candidates = append(f.Candidates, Candidate{Cause: cause, For: "a reason"})
+		}
+		set.weigh(&f, &c.verdict, c.found)
+		var order []string
+		for _, o := range f.Candidates {
+			order = append(order, o.Cause)
+			if o.Title == "" || o.Shows == "" || o.For != "a reason" {
+				t.Errorf("%s: candidate %+v lacks something", c.what, o)
+			}
+		}
+		if !slices.Equal(order, c.order) || f.Cause != c.order[0] {
+			t.Errorf("%s: order %v, cause %s, want %v", c.what, order, f.Cause, c.order)
+		}
+		first, _ := set.Rule(c.order[0])
+		if len(f.Remedies) < 2 || !slices.Equal(f.Remedies[:firstRemedies], first.Remedies[:firstRemedies]) {
+			t.Errorf("%s: remedies %v, want those of %s first", c.what, f.Remedies, first.ID)
+		}
+	}
+}
+
+// TestWeighOwnRemedies holds that a finding which names its remedies keeps them, that one
+// without candidates stays as it is, and that no more are listed than help.
+func TestWeighOwnRemedies(t *testing.T) {
+	set := wholeSet(t)
+	f := Finding{Rule: "failure-area", Cause: "other", Remedies: []string{"reboot"}}
+	set.weigh(&f, &Verdict{}, nil)
+	if f.Cause != "other" {
+		t.Errorf("cause %s without candidates", f.Cause)
+	}
+	for _, cause := range []string{"oom", "firewall", "no-such-cause", "wrong-nic", "gpu-fault"} {
+		f.Candidates = append(f.Candidates, Candidate{Cause: cause, For: "a reason"})
+	}
+	set.weigh(&f, &Verdict{}, nil)
+	if f.Cause != "oom" || !slices.Equal(f.Remedies, []string{"reboot"}) || len(f.Candidates) != maxCandidates || f.Candidates[2].Cause != "wrong-nic" {
+		t.Errorf("cause %s, remedies %v, candidates %+v", f.Cause, f.Remedies, f.Candidates)
+	}
+}

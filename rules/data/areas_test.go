@@ -1,0 +1,130 @@
+package data
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestAreas holds that the tables of areas and codes name nothing that is not there, that
+// each area is used, and that each pattern is right.
+func TestAreas(t *testing.T) {
+	table := Areas()
+	checkSources(t, "areas", table.Sources...)
+	checkSources(t, "codes", Codes().Sources...)
+	used := map[string]bool{}
+	names := map[string]bool{}
+	for _, a := range table.Areas {
+		if names[a.Name] || a.Words == "" || strings.ContainsAny(a.Words[len(a.Words)-1:], ".,;") {
+			t.Errorf("area %s: it is there twice, or its words %q do not stand in a sentence", a.Name, a.Words)
+		}
+		names[a.Name] = true
+		checkCauses(t, "area "+a.Name, a.Causes)
+	}
+	for _, w := range table.Words {
+		if _, err := regexp.Compile(w.Like); err != nil {
+			t.Errorf("words %q: %v", w.Like, err)
+		}
+		for _, of := range append(slices.Clone(w.Of), w.Area) {
+			if !names[of] {
+				t.Errorf("words %q: there is no area %q", w.Like, of)
+			}
+		}
+		used[w.Area] = true
+	}
+	for _, library := range table.Files {
+		last := library.Files[len(library.Files)-1]
+		if !slices.Equal(last.Like, []string{"**"}) {
+			t.Errorf("%s: the last pattern is %q, so that some file has no area", library.Library, last.Like)
+		}
+		for _, f := range library.Files {
+			if !names[f.Area] {
+				t.Errorf("%s: there is no area %q", library.Library, f.Area)
+			}
+			used[f.Area] = true
+		}
+	}
+	for name := range names {
+		if !used[name] {
+			t.Errorf("no file and no words are of area %s", name)
+		}
+	}
+	for _, list := range [][]Code{Codes().Errno, Codes().Completions, Codes().NCCL} {
+		seen := map[int]bool{}
+		for _, c := range list {
+			if seen[c.Number] || c.Name == "" || c.Words == "" {
+				t.Errorf("code %d %s: it is there twice, or lacks its name or words", c.Number, c.Name)
+			}
+			seen[c.Number] = true
+			for i, m := range c.Means {
+				checkCauses(t, c.Name, m.Causes)
+				if len(m.Areas) == 0 && i < len(c.Means)-1 {
+					t.Errorf("%s: what follows the meaning for all areas is never reached", c.Name)
+				}
+				for _, a := range m.Areas {
+					if !names[a] {
+						t.Errorf("%s: there is no area %q", c.Name, a)
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkCauses holds that each cause has a way to decide whether it is the one.
+func checkCauses(t *testing.T, of string, causes []string) {
+	t.Helper()
+	for i, cause := range causes {
+		if _, ok := Areas().Decides[cause]; !ok {
+			t.Errorf("%s: nothing decides whether %s is the cause", of, cause)
+		}
+		if slices.Contains(causes[:i], cause) {
+			t.Errorf("%s: %s stands twice", of, cause)
+		}
+	}
+}
+
+// TestAreaOf holds that files are placed by their patterns, and that words overrule only
+// the files that they are for.
+func TestAreaOf(t *testing.T) {
+	for _, of := range []struct{ library, file, said, want string }{
+		{"nccl", "misc/shmutils.cc", "it failed", "shm"},
+		{"nccl", "transport/shm.cc", "it failed", "shm"},
+		{"nccl", "shm.cc", "it failed", "shm"},
+		{"nccl", "transport/p2p.cc", "it failed", "p2p"},
+		{"nccl", "transport/net_ib.cc", "it failed", "verbs"},
+		{"nccl", "transport/net_ib/p2p.cc", "it failed", "verbs"},
+		{"nccl", "transport/net_ib/gin.cc", "it failed", "gpu-network"},
+		{"nccl", "transport/net_ib/gdaki/gin_host_gdaki.cc", "it failed", "gpu-network"},
+		{"nccl", "misc/ipcsocket.cc", "it failed", "unix-socket"},
+		{"nccl", "os/linux_ipcsocket.cc", "it failed", "unix-socket"},
+		{"nccl", "misc/socket.cc", "it failed", "socket"},
+		{"nccl", "graph/xml.cc", "XML Parse : expected >", "topology"},
+		{"nccl", "graph/tuning.cc", "it failed", "tuning"},
+		{"nccl", "a/file/of/tomorrow.cc", "it failed", "general"},
+		{"nccl", "", "it failed", "general"},
+		// init.cc, proxy.cc and os/linux.cc serve all transports.
+		{"nccl", "proxy.cc", "[Service thread] Accept failed x", "socket"},
+		{"nccl", "os/linux.cc", "Could not map the shared memory segment", "shm"},
+		{"nccl", "init.cc", "Invalid config splitShare attribute value 3", "api"},
+		{"nccl", "init.cc", "GIN Error detected", "gpu-network"},
+		{"nccl", "graph/connect.cc", "Internal error : tree already has 3 children", "internal"},
+		{"nccl", "transport/p2p.cc", "malloc of 3 bytes failed", "host-memory"},
+		// Words for files of other areas overrule nothing.
+		{"nccl", "graph/xml.cc", "the network is not there", "topology"},
+		{"ucx", "cuda_ipc_cache", "it failed", "p2p"},
+		{"ucx", "ib_device", "it failed", "verbs"},
+		{"ucx", "tcp_ep", "it failed", "socket"},
+		{"ucx", "mm_posix", "it failed", "shm"},
+		{"libfabric", "efa", "it failed", "network-plugin"},
+		{"libfabric", "ofi_rxm;verbs", "it failed", "verbs"},
+		{"c10d", "TCPStore", "it failed", "bootstrap"},
+		{"container-toolkit", "requirement error", "it failed", "container-requirement"},
+		{"no-library", "shm.cc", "it failed", ""},
+	} {
+		if got := AreaOf(of.library, of.file, of.said); got != of.want {
+			t.Errorf("%s %s %q: area %q, want %q", of.library, of.file, of.said, got, of.want)
+		}
+	}
+}
