@@ -207,14 +207,12 @@ func (v *Verdict) Conditions() (conditions, values []string) {
 }
 
 // check says what a machine can find wrong with the verdict of a row.
-func (v *Verdict) check(row *Statement) error {
+func (v *Verdict) check(row *Row) error {
 	switch {
 	case v.As != "":
 		return nil // Checked where it is shared.
 	case v.Rule == "" || v.Subject == "" || v.Text == "":
 		return errors.New("the verdict has no rule, subject or text")
-	case row.Role == "setting":
-		return errors.New("the row is a setting, which is no complaint, and has a verdict")
 	case slices.Contains(v.Unless, row.ID):
 		return errors.New("the verdict is not told beside its own message")
 	}
@@ -235,8 +233,8 @@ func (v *Verdict) check(row *Statement) error {
 
 // shareVerdicts gives each row whose verdict is that of another (as) that verdict, and
 // makes one group of the rows that share one.
-func shareVerdicts(rows []*Statement) error {
-	byID := make(map[string]*Statement, len(rows))
+func shareVerdicts(rows []*Row) error {
+	byID := make(map[string]*Row, len(rows))
 	for _, row := range rows {
 		byID[row.ID] = row
 	}
