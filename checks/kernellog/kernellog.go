@@ -168,7 +168,8 @@ const leastBridgeWindow = 256 << 20
 
 // room is how the kernel words that a BAR or the window of a bridge has room in the end,
 // before and since Linux 6.8, as the rows for those without it.
-var room = lazy.New(`^[\w-]+ ([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]): (?:BAR (\d+)|bridge window)(?: \[mem ([^\]]*)\])?: assigned(?: \[mem ([^\]]*)\])?`)
+var room = lazy.New(`^[\w-]+ ((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?): (?:BAR ([0-5])|BAR (?:9|15)|bridge window)` +
+	`(?: \[mem ([^\]]*)\]: assigned|: assigned \[mem ([^\]]*)\])`)
 
 // assigned drops the event of a BAR or window that found no room and is assigned in a
 // later pass, at the same size: it is in order.
@@ -181,7 +182,7 @@ func (l *log) assigned(message string) {
 		return
 	}
 	event := facts.KernelEvent{ID: windowForm, Address: facts.Address(groups[1]), SizeBytes: sizeOfWindow(cmp.Or(groups[3], groups[4]))}
-	if bar, err := strconv.Atoi(groups[2]); err == nil && bar <= 5 {
+	if bar, err := strconv.Atoi(groups[2]); err == nil {
 		event.ID, event.BAR = barForm, &bar
 	}
 	key := l.key(event, event.ID)

@@ -58,6 +58,13 @@ func TestKernelWindows(t *testing.T) {
 			"pci 0000:00:01.0: bridge window [mem size 0xc00000000 64bit pref]: can't assign; no space\n",
 			[]facts.KernelEvent{{ID: "kernel-bridge-window-no-room", Kind: "bridge-window", Address: "0000:00:01.0", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
 		},
+		"another window of that bridge has room": {
+			"pci 0000:00:01.0: bridge window [mem size 0xc00000000 64bit pref]: can't assign; no space\npci 0000:00:01.0: BAR 14: assigned [mem 0x0-0xfffffffff]\n",
+			[]facts.KernelEvent{{ID: "kernel-bridge-window-no-room", Kind: "bridge-window", Address: "0000:00:01.0", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
+		},
+		"a bridge with room in a later pass, before Linux 6.9": {
+			"pcieport 0000:00:1d.4: BAR 15: no space for [mem size 0xc00000000 64bit pref]\npcieport 0000:00:1d.4: BAR 15: assigned [mem 0x1000000000-0x1bffffffff 64bit pref]\n", nil,
+		},
 		"a bridge of an empty slot":   {"pci 0000:17:00.0: BAR 15: no space for [mem size 0x00200000 64bit pref]\n", nil},
 		"I/O ports":                   {"pci 0000:17:00.0: BAR 13: no space for [io  size 0x1000]\n", nil},
 		"what the card has at a boot": {"pci 0000:c1:00.0: BAR 1 [mem 0x90630000000-0x9063fffffff 64bit pref]\n", nil},
