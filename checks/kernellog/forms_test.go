@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
@@ -31,9 +32,10 @@ func TestForms(t *testing.T) {
 		filled := make(map[string]bool)
 		for _, example := range row.Examples {
 			if !slices.ContainsFunc(Anchors(), func(a string) bool { return strings.Contains(example, a) }) {
-				if row.ID != "nccl-diag-xid" && row.ID != "nccl-diag-sxid" {
-					t.Errorf("%s: no anchor finds %q", row.ID, example)
-				}
+				t.Errorf("%s: no anchor finds %q", row.ID, example)
+			}
+			if !machine.KernelLogWanted(example) {
+				t.Errorf("%s: a live machine is not asked for %q", row.ID, example)
 			}
 			events, _ := Parse("1.5 " + example)
 			if len(events) != 1 || events[0].ID != row.ID || events[0].Kind != row.Kind {
