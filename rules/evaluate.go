@@ -67,7 +67,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 		return nil, err
 	}
 	asked := slices.Concat(chosen, always)
-	h := hear(f.Logs)
+	h := hear(f.Logs, judged.KernelLog)
 	conditions := s.conditionRules(h)
 	queried := slices.Concat(asked, conditions)
 	programs, err := s.programs(queried, input)
