@@ -21,6 +21,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
@@ -47,12 +48,22 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestFormat holds that every Rego file is formatted. TestLibrary checks that with
-// everything else in half a minute; this test alone runs before each commit.
-func TestFormat(t *testing.T) {
-	for _, fault := range (library{rules: os.DirFS(".")}).formatFaults(t) {
-		t.Error(fault)
+// TestGoldenFormat holds that every Rego file is formatted, or formats it. TestLibrary
+// checks that with everything else in half a minute; this test alone runs before each commit.
+func TestGoldenFormat(t *testing.T) {
+	for name, text := range (library{rules: os.DirFS(".")}).files(t) {
+		formatted, err := formatRego(name, text)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		golden.File(t, name, formatted)
 	}
+}
+
+// formatRego is a Rego file as opa fmt writes it.
+func formatRego(name string, text []byte) ([]byte, error) {
+	return format.SourceWithOpts(name, text, format.Opts{RegoVersion: ast.RegoV1})
 }
 
 // TestLibraryBites holds that each check of TestLibrary finds what it is for:
@@ -330,12 +341,12 @@ func (l library) formatFaults(t *testing.T) []string {
 	t.Helper()
 	var faults []string
 	for name, text := range l.files(t) {
-		formatted, err := format.SourceWithOpts(name, text, format.Opts{RegoVersion: ast.RegoV1})
+		formatted, err := formatRego(name, text)
 		switch {
 		case err != nil:
 			faults = append(faults, lines(err)...)
 		case !bytes.Equal(formatted, text):
-			faults = append(faults, name+": not formatted; run opa fmt -w")
+			faults = append(faults, name+": not formatted; make update formats it")
 		}
 	}
 	return faults
