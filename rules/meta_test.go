@@ -10,6 +10,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -443,13 +444,29 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 			if got != nil {
 				percent = got.Coverage
 			}
-			faults = append(faults, fmt.Sprintf("%s: its tests run %.0f %% of it, less than %.0f", name, percent, leastCoverage))
+			faults = append(faults, fmt.Sprintf("%s: its tests run %.0f %% of it, less than %.0f%s", name, percent, leastCoverage, notRun(got)))
 		}
-		if got != nil {
+		if got != nil && testing.Verbose() { // A fault is not to be looked for among a hundred of these.
 			t.Logf("%-40s %5.1f %% covered", name, got.Coverage)
 		}
 	}
 	return faults
+}
+
+// notRun lists the lines that no test runs, for a fault.
+func notRun(file *cover.FileReport) string {
+	if file == nil || len(file.NotCovered) == 0 {
+		return ""
+	}
+	var rows []string
+	for _, r := range file.NotCovered {
+		if r.Start.Row == r.End.Row {
+			rows = append(rows, strconv.Itoa(r.Start.Row))
+		} else {
+			rows = append(rows, fmt.Sprintf("%d-%d", r.Start.Row, r.End.Row))
+		}
+	}
+	return "; not run: lines " + strings.Join(rows, ", ")
 }
 
 // concludes reports whether a rule has findings in Rego.
@@ -516,6 +533,23 @@ func ruleFaults(v *Verdict) []string {
 	return faults
 }
 
+// ended says in a few words what became of a rule.
+func ended(v *Verdict, id string, found map[string]bool) string {
+	if i := slices.IndexFunc(v.Skipped, func(s Skipped) bool { return s.Rule == id }); i >= 0 {
+		return fmt.Sprintf("the rule was skipped: %v", v.Skipped[i].Missing)
+	}
+	if why, ok := v.NotApplicable[id]; ok {
+		return "the rule does not apply: " + why
+	}
+	switch {
+	case slices.Contains(v.Passed, id):
+		return "the rule passed"
+	case found[id]:
+		return "the rule found something else, or its finding is listed under another"
+	}
+	return "the rule was not judged"
+}
+
 // caseFault compares a verdict with what a case wants.
 func caseFault(want fixtures.Want, v *Verdict) []string {
 	var faults []string
@@ -536,7 +570,7 @@ func caseFault(want fixtures.Want, v *Verdict) []string {
 	slices.SortFunc(wanted, order)
 	for _, f := range wanted {
 		if !slices.Contains(got, f) {
-			faults = append(faults, fmt.Sprintf("lacks %+v", f))
+			faults = append(faults, fmt.Sprintf("lacks %+v: %s", f, ended(v, f.Rule, everywhere)))
 		}
 	}
 	for _, f := range got {
