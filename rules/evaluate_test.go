@@ -601,7 +601,7 @@ func TestOldKernelEvents(t *testing.T) {
 	for _, row := range message.KernelForms() {
 		log.WriteString(strings.Join(row.Examples, "\n") + "\n")
 	}
-	f := factsOfLine(t, log.String())
+	f := factsOfLine(t, "kernel", log.String())
 	of := func(f *facts.Facts) []Finding {
 		verdict, err := compiledSet(t).Evaluate(t.Context(), f, Options{})
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 )
 
-// factsOfLine are the facts of a log of one line.
-func factsOfLine(t *testing.T, line string) *facts.Facts {
+// factsOfLine are the facts of a log of one line, an example of a row.
+func factsOfLine(t *testing.T, row, line string) *facts.Facts {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
 	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
@@ -25,7 +25,7 @@ func factsOfLine(t *testing.T, line string) *facts.Facts {
 	}
 	read, err := text.Read(t.Context(), []string{file}, text.Options{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: its example %q: %v", row, line, err)
 	}
 	return read.Facts
 }
@@ -58,7 +58,7 @@ func TestVerdicts(t *testing.T) {
 		}
 		for _, example := range row.Examples {
 			tried++
-			f := factsOfLine(t, example)
+			f := factsOfLine(t, row.ID, example)
 			var got []Finding
 			if len(v.When) == 0 && !slices.ContainsFunc(v.Unless, message.IsCondition) {
 				verdict, err := set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}})
@@ -126,8 +126,14 @@ func checkTold(t *testing.T, said utterance, got Finding) {
 	if strings.ContainsAny(text, "{}") || strings.Contains(got.Message, message.UnknownWords) {
 		t.Errorf("%s: the text has a gap: %s", said.ID, got.Message)
 	}
-	if got.Severity.Rank() == len(severities) || got.Confidence.Rank() == len(confidences) || (got.Order == nil) != (said.event != "") || len(got.Remedies) == 0 {
-		t.Errorf("%s: severity %q, confidence %q, order %v, remedies %q", said.ID, got.Severity, got.Confidence, got.Order, got.Remedies)
+	if got.Severity.Rank() == len(severities) {
+		t.Errorf("%s: the severity %q is none of %q", said.ID, got.Severity, severities)
+	}
+	if got.Confidence.Rank() == len(confidences) {
+		t.Errorf("%s: the confidence %q is none of %q", said.ID, got.Confidence, confidences)
+	}
+	if (got.Order == nil) != (said.event != "") || len(got.Remedies) == 0 {
+		t.Errorf("%s: a finding without order or remedies: %+v", said.ID, got)
 	}
 }
 

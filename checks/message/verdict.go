@@ -83,7 +83,10 @@ type Param struct {
 
 // UnmarshalYAML reads a value, or a list of one.
 func (p *Param) UnmarshalYAML(node *yaml.Node) error {
-	if p.List = node.Kind == yaml.SequenceNode; p.List && len(node.Content) == 1 {
+	if p.List = node.Kind == yaml.SequenceNode; p.List {
+		if len(node.Content) != 1 {
+			return fmt.Errorf("line %d: the list of a param holds one element, which each message of the finding fills in, and not %d", node.Line, len(node.Content))
+		}
 		node = node.Content[0]
 	}
 	return node.Decode(&p.Value)
