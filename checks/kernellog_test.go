@@ -44,7 +44,7 @@ func TestKernelLog(t *testing.T) {
 	m.Answer(machine.AskKernelLog, "84.000000 NVRM: Xid (0000:03:00): 13, 0003\n")
 	got := checktest.One(t, kernelLogCheck, &m)
 	want := &facts.KernelLogFacts{Source: "/dev/kmsg", Events: []facts.KernelEvent{
-		{Kind: "xid", Code: new(13), Address: "0000:03:00.0", Message: "NVRM: Xid (0000:03:00): 13, 0003", Seconds: 84, Count: 1},
+		{ID: "kernel-xid", Kind: "xid", Code: new(13), Address: "0000:03:00.0", Message: "NVRM: Xid (0000:03:00): 13, 0003", Seconds: 84, Count: 1},
 	}}
 	if diff := cmp.Diff(want, got.KernelLog); diff != "" || len(got.Unknown) > 0 {
 		t.Errorf("unknown: %v, kernel log (-want +got):\n%s", got.Unknown, diff)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/rules/internal/reach"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
@@ -59,13 +60,14 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 		return nil, err
 	}
 	judged := *f
+	judged.KernelLog = kernellog.Identify(f.KernelLog)
 	judged.Profile = string(cmp.Or(opts.Profile, Training))
 	input, err := tables.ValueOf(&judged)
 	if err != nil {
 		return nil, err
 	}
 	asked := slices.Concat(chosen, always)
-	h := hear(f.Logs)
+	h := hear(f.Logs, judged.KernelLog)
 	conditions := s.conditionRules(h)
 	queried := slices.Concat(asked, conditions)
 	programs, err := s.programs(queried, input)

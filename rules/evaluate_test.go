@@ -15,6 +15,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/util"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
@@ -589,5 +590,33 @@ func TestUnexplained(t *testing.T) {
 		if left != c.left {
 			t.Errorf("%s: left %q, want %q", c.name, left, c.left)
 		}
+	}
+}
+
+// TestOldKernelEvents holds that the events of an older gpudoctor, which have neither id nor
+// fields, are judged as today's: those of every form of kernel message.
+func TestOldKernelEvents(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	for _, row := range message.KernelForms() {
+		log.WriteString(strings.Join(row.Examples, "\n") + "\n")
+	}
+	f := factsOfLine(t, "kernel", log.String())
+	of := func(f *facts.Facts) []Finding {
+		verdict, err := compiledSet(t).Evaluate(t.Context(), f, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return verdict.Findings
+	}
+	want := of(f)
+	for i := range f.KernelLog.Events {
+		f.KernelLog.Events[i].ID, f.KernelLog.Events[i].Fields = "", nil
+	}
+	if diff := cmp.Diff(want, of(f)); diff != "" || len(want) < 8 {
+		t.Errorf("%d findings with ids, without (-want +got):\n%s", len(want), diff)
+	}
+	if f.KernelLog.Events[0].ID != "" {
+		t.Error("the facts were changed in place")
 	}
 }

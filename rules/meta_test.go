@@ -10,6 +10,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 	"github.com/gpudoctor/gpudoctor/rules/internal/tables"
 )
@@ -47,12 +49,22 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestFormat holds that every Rego file is formatted. TestLibrary checks that with
-// everything else in half a minute; this test alone runs before each commit.
-func TestFormat(t *testing.T) {
-	for _, fault := range (library{rules: os.DirFS(".")}).formatFaults(t) {
-		t.Error(fault)
+// TestGoldenFormat holds that every Rego file is formatted, or formats it. TestLibrary
+// checks that with everything else in half a minute; this test alone runs before each commit.
+func TestGoldenFormat(t *testing.T) {
+	for name, text := range (library{rules: os.DirFS(".")}).files(t) {
+		formatted, err := formatRego(name, text)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		golden.File(t, name, formatted)
 	}
+}
+
+// formatRego is a Rego file as opa fmt writes it.
+func formatRego(name string, text []byte) ([]byte, error) {
+	return format.SourceWithOpts(name, text, format.Opts{RegoVersion: ast.RegoV1})
 }
 
 // TestLibraryBites holds that each check of TestLibrary finds what it is for:
@@ -74,6 +86,7 @@ func TestLibraryBites(t *testing.T) {
 		"unknown key":               {file: rule, old: "#   since: \"0.1\"\n", replacement: "#   since: \"0.1\"\n#   cuase: x\n", want: "custom.cuase is not known"},
 		"no needs":                  {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", want: "custom.needs is missing"},
 		"needs what is no fact":     {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- gpus.devices.pcie.width", want: `"gpus.devices.pcie.width" is not a path of the facts`},
+		"needs what is always told": {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- gpus.devices[].ecc.enabled", want: `"gpus.devices[].ecc.enabled" is never unknown; name what it is part of, "gpus.devices[].ecc"`},
 		"needs no list":             {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", replacement: "#   needs: env\n", want: "custom.needs is not a list"},
 		"needs a number":            {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- [env, 1]", want: "custom.needs holds 1"},
 		"needs nothing":             {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- []", want: "custom.needs holds an empty list"},
@@ -199,6 +212,7 @@ func (l library) faults(t *testing.T) []string {
 	for _, err := range strangeNeeds(set.rules) {
 		faults = append(faults, err.Error())
 	}
+	faults = append(faults, alwaysKnown(set.rules)...)
 	for _, rule := range set.rules {
 		for _, err := range lint(rule.File, set.modules[rule.File]) {
 			faults = append(faults, err.Error())
@@ -213,6 +227,31 @@ func (l library) faults(t *testing.T) []string {
 	faults = append(faults, l.testFaults(t, set)...)
 	faults = append(faults, l.caseFaults(t, set, quick)...)
 	slices.Sort(faults)
+	return faults
+}
+
+// alwaysKnown lists the needs of rules that are no needs: numbers and truth values that are
+// written wherever what holds them is, 0 or false where nobody looked.
+func alwaysKnown(rules []Rule) []string {
+	schema, err := readSchema()
+	if err != nil {
+		return lines(err)
+	}
+	var faults []string
+	for _, rule := range rules {
+		for _, need := range slices.Concat(rule.Needs...) {
+			path := keysOf(need)
+			last := len(path) - 1
+			holder, ok := schemaAt(schema, path[:last])
+			value, known := schemaAt(schema, path)
+			if !ok || !known || !slices.Contains([]any{"boolean", "integer", "number"}, value["type"]) {
+				continue
+			}
+			if required, _ := holder["required"].([]any); slices.Contains(required, any(path[last])) {
+				faults = append(faults, fmt.Sprintf("%s: custom.needs: %q is never unknown; name what it is part of, %q", rule.File, need, strings.TrimSuffix(need, "."+path[last])))
+			}
+		}
+	}
 	return faults
 }
 
@@ -330,12 +369,12 @@ func (l library) formatFaults(t *testing.T) []string {
 	t.Helper()
 	var faults []string
 	for name, text := range l.files(t) {
-		formatted, err := format.SourceWithOpts(name, text, format.Opts{RegoVersion: ast.RegoV1})
+		formatted, err := formatRego(name, text)
 		switch {
 		case err != nil:
 			faults = append(faults, lines(err)...)
 		case !bytes.Equal(formatted, text):
-			faults = append(faults, name+": not formatted; run opa fmt -w")
+			faults = append(faults, name+": not formatted; make update formats it")
 		}
 	}
 	return faults
@@ -405,13 +444,29 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 			if got != nil {
 				percent = got.Coverage
 			}
-			faults = append(faults, fmt.Sprintf("%s: its tests run %.0f %% of it, less than %.0f", name, percent, leastCoverage))
+			faults = append(faults, fmt.Sprintf("%s: its tests run %.0f %% of it, less than %.0f%s", name, percent, leastCoverage, notRun(got)))
 		}
-		if got != nil {
+		if got != nil && testing.Verbose() { // A fault is not to be looked for among a hundred of these.
 			t.Logf("%-40s %5.1f %% covered", name, got.Coverage)
 		}
 	}
 	return faults
+}
+
+// notRun lists the lines that no test runs, for a fault.
+func notRun(file *cover.FileReport) string {
+	if file == nil || len(file.NotCovered) == 0 {
+		return ""
+	}
+	var rows []string
+	for _, r := range file.NotCovered {
+		if r.Start.Row == r.End.Row {
+			rows = append(rows, strconv.Itoa(r.Start.Row))
+		} else {
+			rows = append(rows, fmt.Sprintf("%d-%d", r.Start.Row, r.End.Row))
+		}
+	}
+	return "; not run: lines " + strings.Join(rows, ", ")
 }
 
 // concludes reports whether a rule has findings in Rego.
@@ -478,6 +533,23 @@ func ruleFaults(v *Verdict) []string {
 	return faults
 }
 
+// ended says in a few words what became of a rule.
+func ended(v *Verdict, id string, found map[string]bool) string {
+	if i := slices.IndexFunc(v.Skipped, func(s Skipped) bool { return s.Rule == id }); i >= 0 {
+		return fmt.Sprintf("the rule was skipped: %v", v.Skipped[i].Missing)
+	}
+	if why, ok := v.NotApplicable[id]; ok {
+		return "the rule does not apply: " + why
+	}
+	switch {
+	case slices.Contains(v.Passed, id):
+		return "the rule passed"
+	case found[id]:
+		return "the rule found something else, or its finding is listed under another"
+	}
+	return "the rule was not judged"
+}
+
 // caseFault compares a verdict with what a case wants.
 func caseFault(want fixtures.Want, v *Verdict) []string {
 	var faults []string
@@ -498,7 +570,7 @@ func caseFault(want fixtures.Want, v *Verdict) []string {
 	slices.SortFunc(wanted, order)
 	for _, f := range wanted {
 		if !slices.Contains(got, f) {
-			faults = append(faults, fmt.Sprintf("lacks %+v", f))
+			faults = append(faults, fmt.Sprintf("lacks %+v: %s", f, ended(v, f.Rule, everywhere)))
 		}
 	}
 	for _, f := range got {

@@ -237,7 +237,11 @@ func strangeNeeds(rules []Rule) []error {
 // inFacts reports whether a path is one of the facts'.
 func inFacts(path string) bool {
 	schema, err := readSchema()
-	return err == nil && inSchema(schema, keysOf(path))
+	if err != nil {
+		return false
+	}
+	_, ok := schemaAt(schema, keysOf(path))
+	return ok
 }
 
 // readSchema reads the schema of the facts, once.
@@ -249,10 +253,10 @@ var readSchema = sync.OnceValues(func() (map[string]any, error) {
 	return schema, nil
 })
 
-// inSchema reports whether a JSON Schema has what stands at a path.
-func inSchema(at map[string]any, path []string) bool {
+// schemaAt is what a JSON Schema says of what stands at a path.
+func schemaAt(at map[string]any, path []string) (map[string]any, bool) {
 	if len(path) == 0 {
-		return true
+		return at, true
 	}
 	next, ok := at["items"].(map[string]any)
 	if path[0] != "[]" {
@@ -262,5 +266,8 @@ func inSchema(at map[string]any, path []string) bool {
 	if !ok { // A map, whatever its keys.
 		next, ok = at["additionalProperties"].(map[string]any)
 	}
-	return ok && inSchema(next, path[1:])
+	if !ok {
+		return nil, false
+	}
+	return schemaAt(next, path[1:])
 }

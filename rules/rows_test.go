@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // rowsOf are the ids of rows that a module names, with their places: in logs.by_id["id"],
-// in the arguments of logs.said and logs.messages, and where something's id is compared.
+// in the arguments of logs.said and logs.messages, where the id of a message (m) or of an
+// event (e, b) is compared, and in a set of ids that it is compared with.
 func rowsOf(m *ast.Module) map[string]*ast.Location {
 	rows := map[string]*ast.Location{}
 	note := func(x any) {
@@ -24,7 +26,15 @@ func rowsOf(m *ast.Module) map[string]*ast.Location {
 	}
 	isID := func(t *ast.Term) bool {
 		ref, ok := t.Value.(ast.Ref)
-		return ok && len(ref) > 1 && ref[len(ref)-1].Equal(ast.StringTerm("id")) && ref[0].Equal(ast.VarTerm("m"))
+		return ok && len(ref) > 1 && ref[len(ref)-1].Equal(ast.StringTerm("id")) && slices.ContainsFunc([]string{"m", "e", "b"}, func(of string) bool { return ref[0].Equal(ast.VarTerm(of)) })
+	}
+	noteSet := func(t *ast.Term) {
+		for _, rule := range m.Rules {
+			if _, named := t.Value.(ast.Var); named && rule.Head.Value != nil && rule.Head.Name.String() == t.Value.String() {
+				note(rule.Head.Value)
+			}
+		}
+		note(t)
 	}
 	ast.WalkRefs(m, func(ref ast.Ref) bool {
 		if len(ref) > 2 && ref[0].Equal(ast.VarTerm("logs")) && ref[1].Equal(ast.StringTerm("by_id")) {
@@ -37,7 +47,7 @@ func rowsOf(m *ast.Module) map[string]*ast.Location {
 		case name == "logs.said" || name == "logs.messages":
 			note(terms[1])
 		case (name == "eq" || name == "equal" || name == "neq" || name == "internal.member_2") && isID(terms[1]):
-			note(terms[2])
+			noteSet(terms[2])
 		}
 	}
 	ast.WalkExprs(m, func(e *ast.Expr) bool {
@@ -60,19 +70,42 @@ func rowsOf(m *ast.Module) map[string]*ast.Location {
 func TestRowsExist(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, row := range message.Statements() {
+	for _, row := range everyRow() {
 		known[row.ID] = true
 	}
-	named := 0
+	named, events := 0, 0
 	for _, m := range wholeSet(t).modules {
 		for id, at := range rowsOf(m) {
 			named++
+			if slices.ContainsFunc(message.KernelForms(), func(k *message.KernelForm) bool { return k.ID == id }) {
+				events++
+			}
 			if !known[id] && strings.Contains(id, "-") {
 				t.Errorf("%s: %s is no row of the catalogue", at, id)
 			}
 		}
 	}
-	if named < 200 {
-		t.Errorf("only %d rows are named", named)
+	if named < 200 || events < 20 {
+		t.Errorf("only %d rows are named, %d of them of events", named, events)
+	}
+}
+
+// TestFaultsInLog holds that amd-gpu-fault names each row of which it tells, so that what
+// the driver counts is not told a second time.
+func TestFaultsInLog(t *testing.T) {
+	t.Parallel()
+	named := rowsOf(wholeSet(t).modules["amd/amd_gpu_fault.rego"])
+	told := 0
+	for _, row := range message.KernelForms() {
+		if row.Verdict == nil || row.Verdict.Rule != "amd-gpu-fault" {
+			continue
+		}
+		told++
+		if named[row.ID] == nil {
+			t.Errorf("%s is told by amd-gpu-fault, and is not in faults_in_log", row.ID)
+		}
+	}
+	if told == 0 {
+		t.Error("it tells of none")
 	}
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -65,22 +66,60 @@ func toldOf(rule string) bool {
 	return false
 }
 
-// heard are messages that logs hold, by row, in their order.
-type heard map[string][]*facts.Message
+// utterance is what a verdict is told of: a message of a log, or an event of the kernel
+// log, which is told like one.
+type utterance struct {
+	*facts.Message
+	// event is the kind of the event, and log where the kernel log was read; empty for
+	// a message.
+	event, log string
+}
 
-func hear(logs *facts.LogFacts) heard {
+// heard are messages and events that logs hold, by row, in their order.
+type heard map[string][]utterance
+
+func hear(logs *facts.LogFacts, kernel *facts.KernelLogFacts) heard {
 	h := heard{}
-	if logs == nil {
-		return h
+	if logs != nil {
+		for i := range logs.Messages {
+			m := &logs.Messages[i]
+			h[m.ID] = append(h[m.ID], utterance{Message: m})
+		}
 	}
-	for i := range logs.Messages {
-		m := &logs.Messages[i]
-		h[m.ID] = append(h[m.ID], m)
+	if kernel != nil {
+		for i := range kernel.Events {
+			if e := &kernel.Events[i]; e.ID != "" {
+				h[e.ID] = append(h[e.ID], utterance{spoken(e, i), e.Kind, cmp.Or(kernel.Source, "kernel log")})
+			}
+		}
 	}
-	for _, messages := range h {
-		slices.SortFunc(messages, compareMessages)
+	for _, all := range h {
+		slices.SortFunc(all, utterance.compare)
 	}
 	return h
+}
+
+// spoken is an event as a message. Events are in order of time.
+func spoken(e *facts.KernelEvent, order int) *facts.Message {
+	fields := make(map[string]string, len(e.Fields)+2)
+	maps.Copy(fields, e.Fields)
+	if e.Address != "" {
+		fields["gpu"], fields["the_gpu"] = e.Address, "GPU "+e.Address
+	}
+	return &facts.Message{ID: e.ID, Text: e.Message, Fields: fields, Host: e.Host, Source: e.Source, Line: e.Line, Order: order}
+}
+
+// compare puts messages, which have an order among what all texts say, before events.
+func (u utterance) compare(other utterance) int {
+	if (u.event == "") != (other.event == "") {
+		return cmp.Compare(u.event, other.event)
+	}
+	return compareMessages(u.Message, other.Message)
+}
+
+// evidence shows an event.
+func (u utterance) evidence() Evidence {
+	return Evidence{Fact: fmt.Sprintf("kernel_log.events[%s]", u.event), Value: u.Text, Source: u.log}
 }
 
 func compareMessages(a, b *facts.Message) int {
@@ -90,8 +129,8 @@ func compareMessages(a, b *facts.Message) int {
 // verdicts are those of the rows of which there are messages, by row.
 func (h heard) verdicts() map[string]*message.Verdict {
 	all := map[string]*message.Verdict{}
-	for id := range h {
-		if v := message.Verdicts()[id]; v != nil {
+	for id, of := range h {
+		if v := message.VerdictOf(id, of[0].event != ""); v != nil {
 			all[id] = v
 		}
 	}
@@ -141,24 +180,40 @@ func (s *Set) addTold(answers map[string]reading, h heard, known answer) {
 }
 
 // told are the findings of the messages that mean something by themselves, by rule: one
-// for each row of the catalogue or group of rows, of the first message of its form.
+// for each row of the catalogue or group of rows, and for each subject that its messages
+// fill in, of the first message of its form.
 func (s *Set) told(h heard, said *circumstances) map[string][]Finding {
-	type voice struct{ rule, group string }
-	all := map[voice][]string{} // The rows that are told as one.
-	for id, v := range h.verdicts() {
-		if v.Told(&said.Said) {
-			key := voice{v.Rule, cmp.Or(v.Group, "row "+id)}
-			all[key] = append(all[key], id)
+	type voice struct{ rule, group, subject string }
+	all := map[voice]heard{} // What is told as one.
+	verdicts := h.verdicts()
+	for id, v := range verdicts {
+		if !v.Told(&said.Said) {
+			continue
+		}
+		for _, u := range h[id] {
+			key := voice{rule: v.Rule, group: cmp.Or(v.Group, "row "+id)}
+			if !v.Subject.List && message.HasPlaces(v.Subject.Value) {
+				key.subject = message.Fill(v.Subject.Value, u.Message, &said.Said)
+			}
+			if all[key] == nil {
+				all[key] = heard{}
+			}
+			all[key][id] = append(all[key][id], u)
 		}
 	}
 	findings := map[string][]Finding{}
-	for key, rows := range all {
+	for key, of := range all {
 		rule, ok := s.Rule(key.rule)
 		if !ok {
 			continue
 		}
-		slices.SortFunc(rows, func(a, b string) int { return cmp.Or(compareMessages(h[a][0], h[b][0]), cmp.Compare(a, b)) })
-		findings[rule.ID] = append(findings[rule.ID], h.finding(rule, rows, said))
+		rows := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(of[a][0].compare(of[b][0]), cmp.Compare(a, b)) })
+		for _, id := range verdicts[rows[0]].Also {
+			if of[id] == nil {
+				of[id] = h[id]
+			}
+		}
+		findings[rule.ID] = append(findings[rule.ID], of.finding(rule, verdicts[rows[0]], rows, said))
 	}
 	for _, of := range findings {
 		slices.SortFunc(of, Finding.Compare)
@@ -167,14 +222,13 @@ func (s *Set) told(h heard, said *circumstances) map[string][]Finding {
 }
 
 // finding is the finding of rows that are told as one, by the verdict of the first.
-func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
+func (h heard) finding(rule Rule, v *message.Verdict, rows []string, said *circumstances) Finding {
 	first := h[rows[0]][0]
-	v := message.Verdicts()[rows[0]]
 	grade, when := v.GradeFor(&said.Said)
 	f := rule.finding()
-	f.ID, f.Subject, f.Message = v.ID, v.Subject, message.Fill(grade.Text, first, &said.Said)
+	f.ID, f.Message = v.ID, message.Fill(grade.Text, first.Message, &said.Said)
 	f.Severity, f.Confidence = cmp.Or(Severity(grade.Severity), f.Severity), cmp.Or(Confidence(grade.Confidence), f.Confidence)
-	var quoted []*facts.Message
+	var quoted []utterance
 	for i, row := range slices.Concat(rows, v.Also) {
 		messages := h[row]
 		if i < len(rows) && !v.All {
@@ -182,10 +236,23 @@ func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 		}
 		quoted = append(quoted, messages...)
 	}
+	var messages, speakers []*facts.Message
+	slices.SortStableFunc(quoted, utterance.compare)
+	for _, u := range quoted {
+		speakers = append(speakers, u.Message)
+		if u.event == "" {
+			messages = append(messages, u.Message)
+		} else {
+			f.Evidence = append(f.Evidence, u.evidence())
+		}
+	}
 	for _, name := range slices.Concat(when, said.holding(v.Also)) {
 		f.Evidence = append(f.Evidence, said.shown[name]...)
 	}
-	f.quote(quoted)
+	f.quote(messages)
+	f.Subject = subjectOf(v.Subject, first.Message, speakers, &said.Said)
+	f.Affects = slices.DeleteFunc(message.Filled(v.Affects, speakers, &said.Said), func(gpu string) bool { return !pciAddress.MatchString(gpu) })
+	slices.Sort(f.Affects)
 	if grade.Remedies != nil {
 		f.Remedies = grade.Remedies
 	}
@@ -194,19 +261,38 @@ func (h heard) finding(rule Rule, rows []string, said *circumstances) Finding {
 			f.param(name, whole)
 			continue
 		}
-		speakers := []*facts.Message{first}
+		by := []*facts.Message{first.Message}
 		if param.List {
-			speakers = quoted
+			by = speakers
 		}
-		switch values := paramValues(param.Value, speakers, said); {
+		switch values := message.Filled(param.Value, by, &said.Said); {
 		case len(values) == 0:
 		case param.List:
-			f.param(name, values)
+			f.param(name, listOf(values))
 		default:
 			f.param(name, values[0])
 		}
 	}
 	return f
+}
+
+// subjectOf is what a finding is about.
+func subjectOf(subject message.Param, first *facts.Message, all []*facts.Message, said *message.Said) string {
+	if subject.List {
+		first = &facts.Message{}
+		if names := message.Filled(subject.Value, all, said); len(names) == 1 {
+			return names[0]
+		}
+	}
+	return message.Fill(subject.Value, first, said)
+}
+
+func listOf(texts []string) []any {
+	list := make([]any, 0, len(texts))
+	for _, t := range texts {
+		list = append(list, t)
+	}
+	return list
 }
 
 // param gives a finding a param.
@@ -215,18 +301,6 @@ func (f *Finding) param(name string, value any) {
 		f.Params = map[string]any{}
 	}
 	f.Params[name] = value
-}
-
-// paramValues are what messages fill into the value of a parameter, each once.
-func paramValues(value string, messages []*facts.Message, said *circumstances) []any {
-	var values []any
-	for _, m := range messages {
-		filled := message.Fill(value, m, &said.Said)
-		if filled != message.UnknownWords && filled != "" && !slices.Contains(values, any(filled)) {
-			values = append(values, filled)
-		}
-	}
-	return values
 }
 
 // together is the answer of several files of conditions.

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,8 +16,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 )
 
-// factsOfLine are the facts of a log of one line.
-func factsOfLine(t *testing.T, line string) *facts.Facts {
+// factsOfLine are the facts of a log of one line, an example of a row.
+func factsOfLine(t *testing.T, row, line string) *facts.Facts {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
 	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
@@ -26,7 +25,7 @@ func factsOfLine(t *testing.T, line string) *facts.Facts {
 	}
 	read, err := text.Read(t.Context(), []string{file}, text.Options{})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: its example %q: %v", row, line, err)
 	}
 	return read.Facts
 }
@@ -40,7 +39,7 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	set := compiledSet(t)
 	tried := 0
-	for _, row := range message.Statements() {
+	for _, row := range everyRow() {
 		v := row.Verdict
 		if v == nil {
 			continue
@@ -59,7 +58,7 @@ func TestVerdicts(t *testing.T) {
 		}
 		for _, example := range row.Examples {
 			tried++
-			f := factsOfLine(t, example)
+			f := factsOfLine(t, row.ID, example)
 			var got []Finding
 			if len(v.When) == 0 && !slices.ContainsFunc(v.Unless, message.IsCondition) {
 				verdict, err := set.Evaluate(t.Context(), f, Options{Only: []string{v.Rule}})
@@ -68,17 +67,24 @@ func TestVerdicts(t *testing.T) {
 				}
 				got = verdict.Findings
 			} else {
-				got = set.told(hear(f.Logs), given(v, row.ID, v.When...))[v.Rule]
+				got = set.told(hear(f.Logs, f.KernelLog), given(v, row.ID, v.When...))[v.Rule]
 			}
+			said := hear(f.Logs, f.KernelLog)[row.ID]
+			if len(said) != 1 {
+				t.Errorf("%s: %q is heard %d times", row.ID, example, len(said))
+				continue
+			}
+			subject := message.Fill(v.Subject.Value, said[0].Message, &message.Said{})
 			at := slices.IndexFunc(got, func(f Finding) bool {
-				return f.Rule == v.Rule && f.Subject == v.Subject && slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Fact == "logs.messages["+row.ID+"]" })
+				return f.Rule == v.Rule && f.Subject == subject && slices.ContainsFunc(f.Evidence, func(e Evidence) bool {
+					return e.Fact == "logs.messages["+row.ID+"]" || said[0].event != "" && e == said[0].evidence()
+				})
 			})
 			if at < 0 {
 				t.Errorf("%s: %q gives no finding of %s: %v", row.ID, example, v.Rule, got)
 				continue
 			}
-			m := f.Logs.Messages[0]
-			checkTold(t, row.ID, got[at], append(slices.Collect(maps.Values(m.Fields)), m.Text)...)
+			checkTold(t, said[0], got[at])
 		}
 	}
 	if tried == 0 {
@@ -111,18 +117,51 @@ func given(v *message.Verdict, row string, holds ...string) *circumstances {
 
 // checkTold holds that a finding of a message is whole. What the message said may hold
 // braces.
-func checkTold(t *testing.T, row string, got Finding, said ...string) {
+func checkTold(t *testing.T, said utterance, got Finding) {
 	t.Helper()
-	text := got.Message
-	for _, s := range said {
-		text = strings.ReplaceAll(text, s, "")
+	text := strings.ReplaceAll(got.Message, said.Text, "")
+	for _, value := range said.Fields {
+		text = strings.ReplaceAll(text, value, "")
 	}
 	if strings.ContainsAny(text, "{}") || strings.Contains(got.Message, message.UnknownWords) {
-		t.Errorf("%s: the text has a gap: %s", row, got.Message)
+		t.Errorf("%s: the text has a gap: %s", said.ID, got.Message)
 	}
-	if got.Severity.Rank() == len(severities) || got.Confidence.Rank() == len(confidences) || got.Order == nil || len(got.Remedies) == 0 {
-		t.Errorf("%s: severity %q, confidence %q, order %v, remedies %q", row, got.Severity, got.Confidence, got.Order, got.Remedies)
+	if got.Severity.Rank() == len(severities) {
+		t.Errorf("%s: the severity %q is none of %q", said.ID, got.Severity, severities)
 	}
+	if got.Confidence.Rank() == len(confidences) {
+		t.Errorf("%s: the confidence %q is none of %q", said.ID, got.Confidence, confidences)
+	}
+	if (got.Order == nil) != (said.event != "") || len(got.Remedies) == 0 {
+		t.Errorf("%s: a finding without order or remedies: %+v", said.ID, got)
+	}
+}
+
+// everyRow is each row of the catalogue: messages, and forms of kernel messages.
+func everyRow() []*message.Row {
+	var all []*message.Row
+	for _, t := range message.Statements() {
+		all = append(all, &t.Row)
+	}
+	for _, k := range message.KernelForms() {
+		all = append(all, &k.Row)
+	}
+	return all
+}
+
+// heardOf is what is heard where lines of a row come one after the other; the last of them
+// was read first.
+func heardOf(row string, lines ...string) heard {
+	logs, kernel := &facts.LogFacts{}, &facts.KernelLogFacts{Source: "dmesg"}
+	form := slices.IndexFunc(message.KernelForms(), func(k *message.KernelForm) bool { return k.ID == row })
+	for i, line := range lines {
+		if form >= 0 {
+			kernel.Events = append(kernel.Events, facts.KernelEvent{ID: row, Kind: message.KernelForms()[form].Kind, Message: line})
+		} else {
+			logs.Messages = slices.Insert(logs.Messages, 0, facts.Message{ID: row, Text: line, Source: "a", Line: 8 + i, Order: 8 + i})
+		}
+	}
+	return hear(logs, kernel)
 }
 
 // TestToldConditions holds, of every verdict: without one of its conditions it is not
@@ -133,12 +172,10 @@ func TestToldConditions(t *testing.T) {
 	set := compiledSet(t)
 	gaveWay, graded := 0, 0
 	for id, v := range message.Verdicts() {
-		messages := hear(&facts.LogFacts{Messages: []facts.Message{
-			{ID: id, Text: "said later", Source: "a", Line: 9, Order: 9}, {ID: id, Text: "said first", Source: "a", Line: 8, Order: 8},
-		}})
+		messages := heardOf(id, "said first", "said later")
 		told := func(holds ...string) []Finding { return set.told(messages, given(v, id, holds...))[v.Rule] }
 		whole := told(v.When...)
-		if len(whole) != 1 || *whole[0].Order != 8 || whole[0].Evidence[0].Source != "a:8" || v.All != (len(whole[0].Evidence) == 2) {
+		if len(whole) != 1 || whole[0].Order != nil && *whole[0].Order != 8 || whole[0].Evidence[0].Value != "said first" || v.All != (len(whole[0].Evidence) == 2) {
 			t.Errorf("%s, twice: %v", id, whole)
 			continue
 		}
@@ -163,7 +200,7 @@ func TestToldConditions(t *testing.T) {
 			if i == 0 && (c.Severity != "" && string(f[0].Severity) != c.Severity || c.Remedies != nil && !slices.Equal(f[0].Remedies, c.Remedies)) {
 				t.Errorf("%s: grade %d is told as %v", id, i+1, f[0])
 			}
-			checkTold(t, id, f[0], "said first")
+			checkTold(t, messages[id][0], f[0])
 		}
 	}
 	if gaveWay == 0 || graded == 0 {
@@ -178,7 +215,7 @@ func TestToldAlso(t *testing.T) {
 	set := compiledSet(t)
 	tried := 0
 	for id, v := range message.Verdicts() {
-		messages := hear(&facts.LogFacts{Messages: []facts.Message{{ID: id}}})
+		messages := heardOf(id, "")
 		for _, name := range v.Also {
 			if !message.IsCondition(name) {
 				continue
@@ -209,7 +246,7 @@ func TestToldParams(t *testing.T) {
 		{ID: row, Order: 1, Fields: map[string]string{"node": "/dev/nvidia1"}},
 		{ID: row, Order: 0, Fields: map[string]string{"node": "/dev/nvidia0"}},
 		{ID: row, Order: 2, Fields: map[string]string{"node": "/dev/nvidia0"}},
-	}})
+	}}, nil)
 	f := compiledSet(t).told(messages, given(v, row))[v.Rule][0]
 	if got := fmt.Sprint(f.Params["nodes"]); got != "[/dev/nvidia0 /dev/nvidia1]" {
 		t.Errorf("nodes: %s", got)
@@ -252,7 +289,7 @@ func TestConditionNames(t *testing.T) {
 	}
 	used := map[string]map[string]bool{"holds": {}, "values": {}}
 	rows := map[string]bool{}
-	for _, row := range message.Statements() {
+	for _, row := range everyRow() {
 		rows[row.ID] = true
 	}
 	for id, v := range message.Verdicts() {
@@ -301,10 +338,10 @@ func TestWholeParams(t *testing.T) {
 	if message.Verdicts()[row].Params["gpus"].Value != place {
 		t.Fatalf("%s has the params %v", row, message.Verdicts()[row].Params)
 	}
-	messages := hear(&facts.LogFacts{Messages: []facts.Message{{ID: row, Text: "said", Source: "a", Line: 1}}})
+	messages := heardOf(row, "said")
 	told := func(value *ast.Term) any {
 		said := saidBy(messages, answer{values: []*ast.Term{ast.ArrayTerm(ast.StringTerm("all_gpus"), value)}})
-		return messages.finding(Rule{}, []string{row}, said).Params["gpus"]
+		return messages.finding(Rule{}, message.Verdicts()[row], []string{row}, said).Params["gpus"]
 	}
 	if got := told(ast.ArrayTerm(ast.StringTerm("GPU0"))); !reflect.DeepEqual(got, []any{"GPU0"}) {
 		t.Errorf("a list becomes %v", got)
@@ -321,7 +358,7 @@ func TestFailedConditions(t *testing.T) {
 	set := compiledSet(t)
 	untold := 0
 	for id, v := range message.Verdicts() {
-		h := hear(&facts.LogFacts{Messages: []facts.Message{{ID: id, Text: "said", Source: "a", Line: 1}}})
+		h := heardOf(id, "said")
 		answers := map[string]reading{v.Rule: {}}
 		set.addTold(answers, h, answer{failure: "it failed"})
 		got := answers[v.Rule]
@@ -335,5 +372,55 @@ func TestFailedConditions(t *testing.T) {
 	}
 	if untold == 0 {
 		t.Error("no verdict waits for a condition")
+	}
+}
+
+// TestToldSubjects holds that there is a finding for each GPU where the subject has a place,
+// and one for all where it stands in brackets; and what both say of the GPUs.
+func TestToldSubjects(t *testing.T) {
+	t.Parallel()
+	set := compiledSet(t)
+	event := func(id, gpu string) facts.KernelEvent {
+		return facts.KernelEvent{ID: id, Kind: "amdgpu", Address: gpu, Message: strings.TrimSpace("it happened " + gpu)}
+	}
+	const a, b = "0000:05:00.0", "0000:26:00.0"
+	told := func(events ...facts.KernelEvent) []string {
+		var got []string
+		for _, of := range set.told(hear(nil, &facts.KernelLogFacts{Events: events}), &circumstances{}) {
+			for _, f := range of {
+				got = append(got, fmt.Sprintf("%s %s of %v: %s (%d), %v", f.ID, f.Subject, f.Affects, f.Message, len(f.Evidence), f.Params))
+			}
+		}
+		slices.Sort(got)
+		return got
+	}
+	for name, tt := range map[string]struct{ got, want []string }{
+		"each GPU": {
+			told(event("amdgpu-poison-created", b), event("amdgpu-poison-consumed", b), event("amdgpu-poison-created", a)),
+			[]string{
+				"logged 0000:05:00.0 of []: The kernel log says that GPU 0000:05:00.0 met memory that cannot be corrected (poison): it happened 0000:05:00.0 (1), map[gpu:0000:05:00.0]",
+				"logged 0000:26:00.0 of []: The kernel log says that GPU 0000:26:00.0 met memory that cannot be corrected (poison): it happened 0000:26:00.0 (2), map[gpu:0000:26:00.0]",
+			},
+		},
+		"no GPU": {
+			told(event("amdgpu-queue-silent", "")),
+			[]string{"logged host of []: The kernel log says that an AMD GPU does not answer its driver: it happened (1), map[gpu:host]"},
+		},
+		"several": {
+			told(event("amdgpu-xgmi-errors-uncorrected", b), event("amdgpu-xgmi-hive-failed", a), event("amdgpu-xgmi-hive-failed", "")),
+			[]string{"uncorrected host of [0000:05:00.0 0000:26:00.0]: The driver reports errors of xGMI links that it could not correct: it happened 0000:26:00.0 (3), map[gpus:[0000:26:00.0 0000:05:00.0]]"},
+		},
+		"one": {
+			told(event("amdgpu-xgmi-errors-corrected", b), event("amdgpu-xgmi-errors-corrected", "")),
+			[]string{"corrected 0000:26:00.0 of [0000:26:00.0]: The driver corrected errors of xGMI links: it happened 0000:26:00.0 (2), map[gpus:[0000:26:00.0]]"},
+		},
+		"none of several": {
+			told(event("amdgpu-xgmi-errors-corrected", "")),
+			[]string{"corrected host of []: The driver corrected errors of xGMI links: it happened (1), map[gpus:[host]]"},
+		},
+	} {
+		if !slices.Equal(tt.got, tt.want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, strings.Join(tt.got, "\n"), strings.Join(tt.want, "\n"))
+		}
 	}
 }

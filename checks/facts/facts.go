@@ -891,6 +891,10 @@ type KernelLogFacts struct {
 
 // KernelEvent is one event of the kernel log.
 type KernelEvent struct {
+	// ID is the row of the catalogue that the line is of (checks/message/kernel.yaml):
+	// "kernel-xid", "amdgpu-reset-failed". Facts of an older gpudoctor lack it; it is
+	// derived before rules are asked.
+	ID string `json:"id,omitempty"`
 	// Kind is "xid", "sxid", "aer", "dmar-fault", "amd-vi-fault",
 	// "nvrm", "pcie-link", "iommu-mode", "acs-disabled", "bar",
 	// "bridge-window", "amdgpu", "oom".
@@ -905,6 +909,9 @@ type KernelEvent struct {
 	// asked for; nil and 0 where the line does not tell.
 	BAR       *int  `json:"bar,omitempty"`
 	SizeBytes int64 `json:"size_bytes,omitempty"`
+	// Fields are what else the row takes out of the line, and driver: the driver, or
+	// the bus, that the kernel puts before the address of the device.
+	Fields map[string]string `json:"fields,omitempty"`
 	// Message is the line without its time, at most 300 bytes.
 	Message string `json:"message"`
 	// Seconds is the time since boot of the first such line.

@@ -7,6 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/finite"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // Reader finds events in the lines of kernel logs that people send:
@@ -16,27 +17,12 @@ type Reader struct{ log *log }
 // NewReader returns a reader that has read nothing yet.
 func NewReader() *Reader { return &Reader{log: newLog()} }
 
-// anchors are the literals of the messages that are told apart without
-// a signature.
-var anchors = []string{
-	"NVRM: BAR", "no space for", "no space", "failed to assign", ": assigned [mem", ": assigned",
-	"[Hardware Error]:", "Configured ACS to ",
-}
-
 // Anchors are literals of which each line holds one that can tell of
-// an event.
+// an event, or that belongs to one.
 func Anchors() []string {
-	anchors := slices.Clone(anchors)
-	for _, s := range signatures {
-		switch s.contains {
-		case "nvidia":
-			anchors = append(anchors, "nvidia: probe of", "probe with driver nvidia")
-		case "amdgpu":
-			anchors = append(anchors, "GPU reset", "reset failed", "of IP block <", "during GPU init", "MES failed to respond", "SMU: I'm not done",
-				"amdgpu: probe of", "probe with driver amdgpu")
-		default:
-			anchors = append(anchors, s.contains)
-		}
+	anchors := []string{"NVRM: BAR", ": assigned", "[Hardware Error]:"}
+	for _, form := range message.KernelForms() {
+		anchors = append(anchors, form.Anchors...)
 	}
 	slices.Sort(anchors)
 	return slices.Compact(anchors)

@@ -21,20 +21,13 @@ import (
 //go:embed *.yaml
 var messageFiles embed.FS
 
-// Statement is one row of the catalogue of messages: a form of line by which
-// a program states something that bears on the communication of GPUs.
-type Statement struct {
+// Row is what rows of the catalogue have in common: a form of line.
+type Row struct {
 	// ID is kebab-case and begins with the program: "nccl-shm-extend-failed".
 	ID string `yaml:"id"`
-	// Program is who writes it: "nccl", "rccl", "pytorch", "cuda", "hip",
-	// "ofi", "libibverbs", "gloo", "vllm", "ray", "docker", "kubelet", ...
-	Program string `yaml:"program"`
 	// Says is what the line states, in one phrase, as a sentence without its
 	// full stop: "NCCL could not enlarge its file in /dev/shm".
 	Says string `yaml:"says"`
-	// Role is "cause", "category", "consequence", "warning" or "setting"; see
-	// facts.Message.
-	Role string `yaml:"role"`
 	// Anchors are literals: every such line holds one of them, and few other
 	// lines do.
 	Anchors []string `yaml:"anchors"`
@@ -55,21 +48,53 @@ type Statement struct {
 	like, unlike *pattern.Pattern
 }
 
+// Statement is one row of the catalogue of messages: a form of line by which
+// a program states something that bears on the communication of GPUs.
+type Statement struct {
+	Row `yaml:",inline"`
+	// Program is who writes it: "nccl", "rccl", "pytorch", "cuda", "hip",
+	// "ofi", "libibverbs", "gloo", "vllm", "ray", "docker", "kubelet", ...
+	Program string `yaml:"program"`
+	// Role is "cause", "category", "consequence", "warning" or "setting"; see
+	// facts.Message.
+	Role string `yaml:"role"`
+}
+
+// KernelForm is one row of the catalogue of kernel messages: a form of line that tells
+// of an event (facts.KernelEvent).
+type KernelForm struct {
+	Row `yaml:",inline"`
+	// Kind is the event's kind.
+	Kind string `yaml:"kind"`
+	// Twin is shared by forms that come along with each other for the same event: the
+	// two are not counted twice.
+	Twin string `yaml:"twin,omitempty"`
+}
+
 // roles are the values of Statement.Role.
 var roles = []string{"cause", "category", "consequence", "warning", "setting"}
 
 // lastFile holds the rows that tell no more than a line's form: they come after all others.
 const lastFile = "forms.yaml"
 
-// Statements is the catalogue, in the order in which a line is compared: the
-// first row that matches counts.
-var Statements = sync.OnceValue(func() []*Statement {
-	all, err := readStatements(messageFiles)
+// kernelFile holds the forms of kernel messages; it is read alone where nothing but a
+// kernel log is.
+const kernelFile = "kernel.yaml"
+
+// Statements is the catalogue but for kernel messages, in the order in which a line is
+// compared: the first row that matches counts.
+var Statements = sync.OnceValue(func() []*Statement { return embedded(readStatements) })
+
+// KernelForms are the forms of kernel messages, in the order in which a line is compared.
+var KernelForms = sync.OnceValue(func() []*KernelForm { return embedded(readKernelForms) })
+
+func embedded[T any](read func(fs.FS) ([]T, error)) []T {
+	all, err := read(messageFiles)
 	if err != nil {
 		panic(err) // A test holds that the catalogue is right.
 	}
 	return all
-})
+}
 
 func readStatements(files fs.FS) ([]*Statement, error) {
 	names, err := fs.Glob(files, "*.yaml")
@@ -77,7 +102,18 @@ func readStatements(files fs.FS) ([]*Statement, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(strings.Index(a, lastFile), strings.Index(b, lastFile)) })
-	var all []*Statement
+	names = slices.DeleteFunc(names, func(name string) bool { return name == kernelFile })
+	return readRows(files, names, func(t *Statement) (*Row, error) { return &t.Row, t.prepare() })
+}
+
+func readKernelForms(files fs.FS) ([]*KernelForm, error) {
+	return readRows(files, []string{kernelFile}, func(k *KernelForm) (*Row, error) { return &k.Row, k.prepare() })
+}
+
+// readRows reads the rows of files. prepare returns what a row has in common with others.
+func readRows[T any](files fs.FS, names []string, prepare func(*T) (*Row, error)) ([]*T, error) {
+	var all []*T
+	var common []*Row
 	for _, name := range names {
 		raw, err := fs.ReadFile(files, name)
 		if err != nil {
@@ -85,45 +121,68 @@ func readStatements(files fs.FS) ([]*Statement, error) {
 		}
 		d := yaml.NewDecoder(bytes.NewReader(raw))
 		d.KnownFields(true)
-		var rows []*Statement
+		var rows []*T
 		if err := d.Decode(&rows); err != nil && !errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, row := range rows {
-			if err := row.prepare(); err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", name, row.ID, err)
+			r, err := prepare(row)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", name, r.ID, err)
 			}
+			common = append(common, r)
 		}
 		all = append(all, rows...)
 	}
-	return all, shareVerdicts(all)
+	return all, shareVerdicts(common)
 }
-
-// leastAnchor is the length of the shortest anchor: shorter ones stand in too many lines.
-const leastAnchor = 4
 
 // prepare checks of a row what a machine can check.
 func (t *Statement) prepare() error {
 	switch {
-	case t.ID == "" || t.Program == "" || t.Says == "" || t.Source == "":
-		return errors.New("id, program, says or source is missing")
+	case t.Program == "":
+		return errors.New("program is missing")
 	case !slices.Contains(roles, t.Role):
 		return fmt.Errorf("the role %q is none of %q", t.Role, roles)
-	case len(t.Anchors) == 0 || len(t.Examples) == 0:
+	case t.Role == "setting" && t.Verdict != nil:
+		return errors.New("the row is a setting, which is no complaint, and has a verdict")
+	}
+	return t.Row.prepare(t.Like)
+}
+
+// anyAddress is an empty group addr, which stands for a PCI address as logs write it: with
+// or without a domain or a function.
+const (
+	anyAddress = "(?P<addr>)"
+	address    = "(?P<addr>(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\\.[0-7])?)"
+)
+
+func (k *KernelForm) prepare() error {
+	if k.Kind == "" {
+		return errors.New("kind is missing")
+	}
+	return k.Row.prepare(strings.ReplaceAll(k.Like, anyAddress, address))
+}
+
+func (r *Row) prepare(like string) error {
+	switch {
+	case r.ID == "" || r.Says == "" || r.Source == "":
+		return errors.New("id, says or source is missing")
+	case len(r.Anchors) == 0 || len(r.Examples) == 0:
 		return errors.New("anchors or examples are missing")
 	}
-	if t.Verdict != nil && t.Verdict.As == "" {
-		if err := t.Verdict.check(t); err != nil {
+	if r.Verdict != nil && r.Verdict.As == "" {
+		if err := r.Verdict.check(r); err != nil {
 			return err
 		}
 	}
-	if t.Like != "" {
-		t.like = pattern.New(t.Like)
+	if like != "" {
+		r.like = pattern.New(like)
 	}
-	if t.Unlike != "" {
-		t.unlike = pattern.New(t.Unlike)
+	if r.Unlike != "" {
+		r.unlike = pattern.New(r.Unlike)
 	}
-	for _, a := range t.Anchors {
+	for _, a := range r.Anchors {
 		if len(a) < leastAnchor {
 			return fmt.Errorf("the anchor %q is shorter than %d bytes", a, leastAnchor)
 		}
@@ -131,25 +190,37 @@ func (t *Statement) prepare() error {
 	return nil
 }
 
+// leastAnchor is the length of the shortest anchor: shorter ones are in too many lines.
+const leastAnchor = 4
+
 // Match returns the fields of a line that is of this form.
-func (t *Statement) Match(line string) (fields map[string]string, ok bool) {
-	if t.like != nil && !t.like.May(line) || t.unlike != nil && t.unlike.Match(line) {
-		return nil, false
+func (r *Row) Match(line string) (fields map[string]string, ok bool) {
+	ok = r.Each(line, func(name, value string) {
+		if fields == nil {
+			fields = make(map[string]string)
+		}
+		fields[name] = value
+	})
+	return fields, ok
+}
+
+// Each reports whether a line is of this form, and gives each field that the line fills to
+// take.
+func (r *Row) Each(line string, take func(name, value string)) bool {
+	if r.like != nil && !r.like.May(line) || r.unlike != nil && r.unlike.Match(line) {
+		return false
 	}
-	if t.like == nil {
-		return nil, true
+	if r.like == nil {
+		return true
 	}
-	m := t.like.Find(line)
+	m := r.like.Find(line)
 	if m == nil {
-		return nil, false
+		return false
 	}
-	for i, name := range t.like.Names() {
+	for i, name := range r.like.Names() {
 		if name != "" && m[i] != "" {
-			if fields == nil {
-				fields = make(map[string]string)
-			}
-			fields[name] = m[i]
+			take(name, m[i])
 		}
 	}
-	return fields, true
+	return true
 }

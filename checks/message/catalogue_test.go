@@ -10,6 +10,17 @@ import (
 // TestCatalogue holds that each row is found by its own examples, and by no
 // row before it.
 func TestCatalogue(t *testing.T) {
+	rows, err := readStatements(messageFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		for _, pattern := range []string{row.Like, row.Unlike} {
+			if _, err := regexp.Compile(pattern); err != nil {
+				t.Fatalf("%s: %v", row.ID, err)
+			}
+		}
+	}
 	id := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
 	seen := make(map[string]bool)
 	for _, row := range Statements() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,8 +28,14 @@ type Verdict struct {
 	// ID is the kind of the finding, where the rule's first_of or another rule's
 	// explains speaks of it.
 	ID string `yaml:"id,omitempty"`
-	// Subject is what the finding is about: "nccl", "network", "job".
-	Subject string `yaml:"subject"`
+	// Subject is what the finding is about: "nccl", "network", "job". With places, as in
+	// Text, there is a finding for each that messages fill in: "{gpu|host}". In brackets,
+	// there is one finding, about the one that they fill in or, where these are several,
+	// about the words that stand for none: "host".
+	Subject Param `yaml:"subject"`
+	// Affects are the GPUs that it concerns, with places that all its messages fill:
+	// "{gpu}". Without it the finding concerns the whole host.
+	Affects string `yaml:"affects,omitempty"`
 	// Grade is what the finding says, unless one of Grades holds.
 	Grade `yaml:",inline"`
 	// Grades are what it says instead in some cases; the first whose
@@ -57,7 +64,8 @@ type Grade struct {
 	// Text is the finding's message. In it {text} stands for the line, {words} for as
 	// much of it as fits into a sentence, {who} for the process that said it, {name} for
 	// a field of the row, {@name} for a value of such a file, and {name|words} or
-	// {@name|words} for words where the line or the facts lack it.
+	// {@name|words} for words where the line or the facts lack it. Of an event of the
+	// kernel log, {gpu} is the address and {the_gpu} the same as "GPU 0000:3b:00.0".
 	Text string `yaml:"text,omitempty"`
 	// Remedies are the ids of what cures it, the best first; the rule's where empty.
 	Remedies []string `yaml:"remedies,omitempty"`
@@ -75,7 +83,10 @@ type Param struct {
 
 // UnmarshalYAML reads a value, or a list of one.
 func (p *Param) UnmarshalYAML(node *yaml.Node) error {
-	if p.List = node.Kind == yaml.SequenceNode; p.List && len(node.Content) == 1 {
+	if p.List = node.Kind == yaml.SequenceNode; p.List {
+		if len(node.Content) != 1 {
+			return fmt.Errorf("line %d: the list of a param holds one element, which each message of the finding fills in, and not %d", node.Line, len(node.Content))
+		}
 		node = node.Content[0]
 	}
 	return node.Decode(&p.Value)
@@ -90,6 +101,28 @@ type Case struct {
 
 // placeholder is a place in Grade.Text that a message or a condition fills.
 var placeholder = lazy.New(`\{(@?)([a-z_]+)(\|[^{}]*)?\}`)
+
+// HasPlaces reports whether messages or conditions fill a text.
+func HasPlaces(text string) bool { return placeholder.MatchString(text) }
+
+// Filled are what messages fill into a text, each once: of those that have all of its
+// fields, or else of all of them.
+func Filled(text string, messages []*facts.Message, s *Said) []string {
+	var all []string
+	bare := placeholder.ReplaceAllString(text, "{$1$2}")
+	for _, t := range []string{bare, text} {
+		for _, m := range messages {
+			filled := Fill(t, m, s)
+			if filled != "" && !strings.Contains(filled, UnknownWords) && !slices.Contains(all, filled) {
+				all = append(all, filled)
+			}
+		}
+		if len(all) > 0 {
+			return all
+		}
+	}
+	return nil
+}
 
 // UnknownWords stand for a field that the line lacks.
 const UnknownWords = "(not told)"
@@ -207,18 +240,16 @@ func (v *Verdict) Conditions() (conditions, values []string) {
 }
 
 // check says what a machine can find wrong with the verdict of a row.
-func (v *Verdict) check(row *Statement) error {
+func (v *Verdict) check(row *Row) error {
 	switch {
 	case v.As != "":
 		return nil // Checked where it is shared.
-	case v.Rule == "" || v.Subject == "" || v.Text == "":
+	case v.Rule == "" || v.Subject.Value == "" || v.Text == "":
 		return errors.New("the verdict has no rule, subject or text")
-	case row.Role == "setting":
-		return errors.New("the row is a setting, which is no complaint, and has a verdict")
 	case slices.Contains(v.Unless, row.ID):
 		return errors.New("the verdict is not told beside its own message")
 	}
-	texts := []string{v.Text}
+	texts := []string{v.Text, v.Subject.Value, v.Affects}
 	for i, c := range v.Grades {
 		if len(c.When)+len(c.Unless) == 0 {
 			return fmt.Errorf("grade %d of the verdict has no conditions", i+1)
@@ -235,8 +266,8 @@ func (v *Verdict) check(row *Statement) error {
 
 // shareVerdicts gives each row whose verdict is that of another (as) that verdict, and
 // makes one group of the rows that share one.
-func shareVerdicts(rows []*Statement) error {
-	byID := make(map[string]*Statement, len(rows))
+func shareVerdicts(rows []*Row) error {
+	byID := make(map[string]*Row, len(rows))
 	for _, row := range rows {
 		byID[row.ID] = row
 	}
@@ -266,11 +297,35 @@ func shareVerdicts(rows []*Statement) error {
 
 // Verdicts are the rows that have a verdict, by id.
 var Verdicts = sync.OnceValue(func() map[string]*Verdict {
+	all := maps.Clone(verdictsOfStatements())
+	maps.Copy(all, verdictsOfKernelForms())
+	return all
+})
+
+var (
+	verdictsOfStatements = sync.OnceValue(func() map[string]*Verdict {
+		return verdictsOf(Statements(), func(t *Statement) *Row { return &t.Row })
+	})
+	verdictsOfKernelForms = sync.OnceValue(func() map[string]*Verdict {
+		return verdictsOf(KernelForms(), func(k *KernelForm) *Row { return &k.Row })
+	})
+)
+
+func verdictsOf[T any](rows []T, common func(T) *Row) map[string]*Verdict {
 	all := map[string]*Verdict{}
-	for _, row := range Statements() {
-		if row.Verdict != nil {
-			all[row.ID] = row.Verdict
+	for _, row := range rows {
+		if r := common(row); r.Verdict != nil {
+			all[r.ID] = r.Verdict
 		}
 	}
 	return all
-})
+}
+
+// VerdictOf is the verdict of a row, if it has one: of an event of the kernel log or of a
+// message. It reads no more of the catalogue than that takes.
+func VerdictOf(id string, event bool) *Verdict {
+	if event {
+		return verdictsOfKernelForms()[id]
+	}
+	return verdictsOfStatements()[id]
+}

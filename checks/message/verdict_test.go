@@ -1,6 +1,9 @@
 package message
 
 import (
+	"cmp"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -52,6 +55,41 @@ func TestFillWho(t *testing.T) {
 	} {
 		if got := Fill("{who}: it", &m, &Said{}); got != want+": it" {
 			t.Errorf("%s: %s", want, got)
+		}
+	}
+}
+
+// TestVerdictsHaveFields holds that each place {name} of a verdict is a field of a row that
+// has this verdict: words may stand in for a field that a line lacks ({name|words}), and a
+// name that no row has would show them always.
+func TestVerdictsHaveFields(t *testing.T) {
+	t.Parallel()
+	rows, err := readStatements(messageFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields, owner := map[*Verdict][]string{}, map[*Verdict]string{}
+	for _, row := range rows {
+		if row.Verdict == nil {
+			continue
+		}
+		like, err := regexp.Compile(row.Like)
+		if err != nil {
+			t.Fatalf("%s: %v", row.ID, err)
+		}
+		fields[row.Verdict] = append(fields[row.Verdict], like.SubexpNames()...)
+		owner[row.Verdict] = cmp.Or(owner[row.Verdict], row.ID)
+	}
+	for v, id := range owner {
+		texts := v.texts()
+		for _, c := range v.Grades {
+			texts = append(texts, c.texts()...)
+		}
+		for _, place := range placeholder.FindAllStringSubmatch(strings.Join(texts, "\n"), -1) {
+			name := place[2]
+			if place[1] == "" && !slices.Contains([]string{"text", "words", "who"}, name) && !slices.Contains(fields[v], name) {
+				t.Errorf("%s: the verdict has the place %s, and like has no group %q", id, place[0], name)
+			}
 		}
 	}
 }

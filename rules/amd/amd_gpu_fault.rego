@@ -29,80 +29,26 @@ package gpudoctor.rules.amd_gpu_fault
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 
-# forms are the driver's messages with what each means: how bad it is, how sure,
-# in words, and what helps. The first that matches counts. Errors of xGMI links
-# are left to amd-xgmi.
-forms := [
-	{
-		"like": `reaches threshold value`,
-		"grade": ["critical", "confirmed"],
-		"words": "has more bad memory pages than it may",
-		"remedies": ["replace-hardware"],
-	},
-	{
-		"like": `Fatal error during GPU init|[hs]w_init of IP block <[^>]*> failed`,
-		"grade": ["critical", "confirmed"],
-		"words": "did not start",
-		"remedies": ["reboot", "replace-hardware"],
-	},
-	{
-		"like": `GPU reset\(\d+\) failed|Mode[12] reset failed`,
-		"grade": ["critical", "confirmed"],
-		"words": "could not be reset",
-		"remedies": ["reboot", "replace-hardware"],
-	},
-	{
-		"like": `poison is consumed|Poison is created`,
-		"grade": ["high", "confirmed"],
-		"words": "met memory that cannot be corrected (poison)",
-		"remedies": ["reset-amd-gpu", "replace-hardware"],
-	},
-	{
-		"like": `uncorrectable hardware error\(ERREVENT_ATHUB_INTERRUPT\)|RAS Intr triggered, device disabled`,
-		"grade": ["critical", "confirmed"],
-		"words": "met a hardware error that cannot be corrected, for which the driver resets it",
-		"remedies": ["reset-amd-gpu", "replace-hardware", "reboot"],
-	},
-	{
-		"like": `device lost from bus`,
-		"grade": ["critical", "confirmed"],
-		"words": "is lost from the bus",
-		"remedies": ["reboot", "reset-amd-gpu", "replace-hardware"],
-	},
-	{
-		"like": `(?i)[1-9]\d* (new )?(uncorrectable|deferred) hardware errors detected`,
-		"grade": ["high", "confirmed"],
-		"words": "has errors that cannot be corrected",
-		"remedies": ["reset-amd-gpu", "replace-hardware"],
-	},
-	{
-		"like": `MES failed to respond|SMU: I'm not done|qcm fence wait loop timeout`,
-		"grade": ["high", "likely"],
-		"words": "does not answer its driver",
-		"remedies": ["reboot", "reset-amd-gpu", "upgrade-rocm"],
-	},
-	{
-		"like": `timeout, signaled seq=`,
-		"grade": ["high", "possible"],
-		"words": "has an engine that stood still",
-		"remedies": ["reset-amd-gpu", "reboot", "upgrade-rocm"],
-	},
-]
+# faults_in_log are the rows of the kernel log's messages that mean a fault by themselves;
+# those of a GPU that did not start depend on what else is known of it.
+faults_in_log := {
+	"amdgpu-bad-pages", "amdgpu-reset-failed", "amdgpu-poison-created", "amdgpu-poison-consumed", "amdgpu-ras-interrupt",
+	"amdgpu-ras-disabled", "amdgpu-off-bus", "amdgpu-errors-uncorrected", "amdgpu-mes-silent", "amdgpu-smu-silent",
+	"amdgpu-queue-silent", "amdgpu-ring-timeout",
+}
 
-# signs are the events by GPU and form.
-signs[[where(e), i]] contains e if {
+# stillborn are the events of GPUs that did not start, by GPU.
+stillborn[where(e)] contains e if {
 	some e in input.kernel_log.events
-	e.kind == "amdgpu"
-	not contains(lower(e.message), "xgmi")
+	e.id in {"amdgpu-init-failed", "amdgpu-block-failed"}
 	not roomless(e)
-	i := min([n | some n, form in forms; regex.match(form.like, e.message)])
 }
 
 # roomless is true of a GPU that did not start because the kernel found no room
 # for a BAR, which bar-too-small tells: the driver cannot map its registers, or
 # not its memory.
 roomless(e) if {
-	regex.match(`Fatal error during GPU init|sw_init of IP block <gmc_[^>]*> failed`, e.message)
+	maps_memory(e)
 	some b in input.kernel_log.events
 	no_room(b)
 	object.get(b, "address", "") in {object.get(e, "address", ""), ""}
@@ -110,10 +56,20 @@ roomless(e) if {
 
 # Lines of the DRM layer name no GPU ("[drm:amdgpu_device_init] *ERROR* ...").
 roomless(e) if {
-	regex.match(`sw_init of IP block <gmc_[^>]*> failed`, e.message)
+	maps_memory(e)
+	e.id == "amdgpu-block-failed"
 	object.get(e, "address", "") == ""
 	some b in input.kernel_log.events
 	no_room(b)
+}
+
+# maps_memory is true of what fails where the memory cannot be mapped.
+maps_memory(e) if e.id == "amdgpu-init-failed"
+
+maps_memory(e) if {
+	e.id == "amdgpu-block-failed"
+	e.fields.step == "sw_init"
+	startswith(e.fields.block, "gmc_")
 }
 
 no_room(b) if b.kind == "bar"
@@ -131,15 +87,14 @@ where(e) := e.address if {
 findings contains {
 	"id": "logged",
 	"subject": place,
-	"message": sprintf("The kernel log says that %s %s: %s", [named(place), form.words, sort(es)[0].message]),
-	"severity": form.grade[0],
-	"confidence": form.grade[1],
+	"message": sprintf("The kernel log says that %s did not start: %s", [named(place), sort(es)[0].message]),
+	"severity": "critical",
+	"confidence": "confirmed",
 	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": input.kernel_log.source} | some e in sort(es)],
 	"params": {"gpu": place},
-	"remedies": form.remedies,
+	"remedies": ["reboot", "replace-hardware"],
 } if {
-	some [place, i], es in signs
-	form := forms[i]
+	some place, es in stillborn
 }
 
 named(place) := "an AMD GPU" if {
@@ -195,7 +150,13 @@ worst_of(b) := ["uncorrectable", b.uncorrectable, "high", "The driver counted %d
 }
 
 told_by_log(address) if {
-	some [place, _], _ in signs
+	some e in input.kernel_log.events
+	e.id in faults_in_log
+	where(e) in {address, "host"}
+}
+
+told_by_log(address) if {
+	some place, _ in stillborn
 	place in {address, "host"}
 }
 

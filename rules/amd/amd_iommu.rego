@@ -71,7 +71,7 @@ faults contains e if {
 faults contains e if {
 	some e in input.kernel_log.events
 	e.kind in {"amd-vi-fault", "dmar-fault"}
-	startswith(e.message, "amdgpu ")
+	e.fields.driver == "amdgpu"
 }
 
 # What RCCL's complaint means depends on the family of the GPUs, and on whether a

@@ -97,7 +97,7 @@ test_radeon_that_runs if {
 
 # rocm-smi without addresses: the driver's name in the line says whose it was.
 test_fires_on_a_fault_in_the_drivers_name if {
-	named := object.union(fault, {"message": "amdgpu 0000:43:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0014 address=0xf081000000 flags=0x0020]"})
+	named := object.union(fault, {"fields": {"driver": "amdgpu"}, "message": "amdgpu 0000:43:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0014 address=0xf081000000 flags=0x0020]"})
 	document := {"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "name": "AMD Radeon RX 7900 XTX"}]}, "kernel_log": {"source": "journal.txt", "events": [named]}}
 	found(document) == {["high", "likely", ["nccl-p2p-disable", "iommu-pt"]]}
 }

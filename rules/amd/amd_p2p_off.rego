@@ -33,7 +33,6 @@ package gpudoctor.rules.amd_p2p_off
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.pci
 
 # wanting is true where AMD GPUs have nothing but PCIe to reach each other by, as
 # far as it is known how they are joined: a pair that the driver or its tools call
@@ -53,15 +52,7 @@ wanting if {
 # would have it.
 wanting if count(refused) > 0
 
-# denied and granted are what is known of peer access itself. What works needs no
-# option.
-granted if {
-	some p in amd.over_pcie
-	p.accessible == true
-}
-
-granted if count(amd.offered) > 0
-
+# denied is true where peer access is known to be refused. What works needs no option.
 denied if {
 	some p in amd.over_pcie
 	p.accessible == false
@@ -93,7 +84,7 @@ findings contains {
 } if {
 	amd.p2p_switched_off
 	wanting
-	not granted
+	not amd.peer_access
 }
 
 findings contains {
@@ -108,7 +99,7 @@ findings contains {
 } if {
 	count(amd.kernel_lacks) > 0
 	wanting
-	not granted
+	not amd.peer_access
 }
 
 release := sprintf("%s ", [input.host.kernel]) if {
@@ -129,39 +120,16 @@ kernel_confidence := "confirmed" if {
 	dkms
 } else := "likely"
 
-# The driver says for itself that the chipset does not forward between two GPUs
-# (pci_p2pdma_distance, drivers/pci/p2pdma.c: every AMD processor since Zen, and a
-# list of Intel's).
-unforwarded := [e |
-	some e in input.kernel_log.events
-	e.kind == "amdgpu"
-	contains(e.message, "PCIe P2P access from peer device")
-]
-
-findings contains {
-	"subject": "host",
-	"affects": sort({e.address | some e in unforwarded; facts.is_address(e.address)}),
-	"message": "AMD's driver says that the chipset does not forward between two GPUs: below different root ports of a processor that the kernel does not trust with it, or behind bridges that keep them apart. RCCL goes through host memory",
-	"severity": chipset_severity,
-	"confidence": "confirmed",
-	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": pci.event_at(e)} | some i, e in unforwarded; i < 4],
-	"remedies": ["plan-without-peer-access", "nccl-p2p-disable"],
-} if {
-	count(unforwarded) > 0
-	not granted
-}
-
-default chipset_severity := "low"
-
-chipset_severity := "medium" if count(refused) > 0
-
 affected := sort({address | some p in amd.over_pcie; some address in [p.a, p.b]; facts.is_address(address)})
 
 judged if is_object(input.gpus.amd.kernel_config)
 
 judged if is_object(input.gpus.amd.parameters)
 
-judged if count(unforwarded) > 0
+judged if {
+	some e in input.kernel_log.events
+	e.id == "amdgpu-p2p-unsupported"
+}
 
 missing contains {"fact": "gpus.amd", "words": "neither the kernel's configuration nor the driver's parameters were read"} if {
 	not judged

@@ -49,18 +49,10 @@ test_silent_where_it_is_not_needed if {
 	found(machine({"kernel_config": {}}, pcie)) == set()
 }
 
-log := {"kernel_log": {"source": "dmesg.txt", "events": [{"kind": "amdgpu", "address": a, "message": "amdgpu 0000:03:00.0: amdgpu: PCIe P2P access from peer device 0000:06:00.0 is not supported by the chipset"}]}}
-
-test_fires_on_the_drivers_word if {
-	found(log) == {["host", "low", "confirmed", "plan-without-peer-access"]}
-	found(object.union(log, {"logs": refusal})) == {["host", "medium", "confirmed", "plan-without-peer-access"]}
-	found(object.union(log, machine({}, object.union(pcie, {"accessible": true})))) == set()
-}
-
 test_unresolvable if {
 	count(amd_p2p_off.missing) == 1 with input as {}
 	count(amd_p2p_off.missing) == 0 with input as machine(off, pcie)
-	count(amd_p2p_off.missing) == 0 with input as log
+	count(amd_p2p_off.missing) == 0 with input as {"kernel_log": {"source": "dmesg.txt", "events": [{"id": "amdgpu-p2p-unsupported", "kind": "amdgpu"}]}}
 	count(amd_p2p_off.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }
 

@@ -88,47 +88,6 @@ findings contains object.union(
 	message := sprintf("PCIe alone joins the %d accelerators. That is right without a bridge (Infinity Fabric Link). With one the hive did not form: a bridge wants a card in each of its slots, all cards seated in it, and the host's firmware, not a virtual machine, to start them together.", [count(xgmi.bridged)])
 }
 
-# events are what the driver says of the links, by how bad it is.
-events.uncorrected contains e if {
-	some e in amdgpu_events
-	some form in [
-		`(?i)[1-9]\d* (new )?uncorrectable hardware errors detected.* xgmi`,
-		`XGMI: (?:[GS]et topology failure|[Ff]ailed to |node 0x[0-9a-f]+, can not match hive)`,
-	]
-	regex.match(form, e.message)
-}
-
-events.corrected contains e if {
-	some e in amdgpu_events
-	regex.match(`(?i)[1-9]\d* (new )?correctable hardware errors detected.* xgmi`, e.message)
-}
-
-amdgpu_events := {e | some e in input.kernel_log.events; e.kind == "amdgpu"}
-
-event_kinds := {
-	"uncorrected": {"severity": "high", "words": "The driver reports errors of xGMI links that it could not correct", "remedies": ["reset-amd-gpu", "reboot-or-reload-driver", "replace-hardware"]},
-	"corrected": {"severity": "low", "words": "The driver corrected errors of xGMI links", "remedies": ["replace-hardware"]},
-}
-
-findings contains {
-	"id": kind,
-	"subject": subject_of(gpus),
-	"affects": gpus,
-	"message": sprintf("%s: %s", [event_kinds[kind].words, sort(es)[0].message]),
-	"severity": event_kinds[kind].severity,
-	"confidence": "confirmed",
-	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": input.kernel_log.source} | some e in sort(es)],
-	"params": {"gpus": [gpu | some gpu in array.concat(gpus, ["host" | count(gpus) == 0])]},
-	"remedies": event_kinds[kind].remedies,
-} if {
-	some kind, es in events
-	gpus := sort({e.address | some e in es; e.address}) # A line may name none.
-}
-
-subject_of(gpus) := gpus[0] if {
-	count(gpus) == 1
-} else := "host"
-
 # counted are the GPUs of which a tool counts errors of links.
 counted := {g.address: g.xgmi_errors |
 	some g in amd.gpus
@@ -197,8 +156,8 @@ seen if count(wafl) > 0
 seen if count(xgmi.hives) > 0
 
 seen if {
-	some e in amdgpu_events
-	contains(lower(e.message), "xgmi")
+	some e in input.kernel_log.events
+	startswith(e.id, "amdgpu-xgmi-")
 }
 
 missing contains {"fact": "links.pairs[].link_type", "words": "how the GPUs are joined is not known"} if {

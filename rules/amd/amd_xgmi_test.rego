@@ -51,36 +51,16 @@ test_silent_on_partitions if {
 	}) == set()
 }
 
-kernel(messages) := {
-	"gpus": {"devices": [{"address": "0000:05:00.0", "vendor": "amd"}, {"address": "0000:26:00.0", "vendor": "amd"}]},
-	"kernel_log": {"source": "dmesg.txt", "events": [{"kind": "amdgpu", "address": "0000:05:00.0", "message": m} | some m in messages]},
-}
-
-test_fires_on_kernel_messages if {
-	found(kernel(["amdgpu 0000:05:00.0: amdgpu: 2 uncorrectable hardware errors detected in xgmi_wafl block"])) == {["0000:05:00.0", "high", "confirmed"]}
-	found(kernel(["amdgpu 0000:05:00.0: amdgpu: XGMI: Get topology failure on device 1, hive 2, ret -22"])) == {["0000:05:00.0", "high", "confirmed"]}
-	found(kernel(["amdgpu 0000:05:00.0: amdgpu: 3 correctable hardware errors detected in total in xgmi_wafl block"])) == {["0000:05:00.0", "low", "confirmed"]}
-	found(kernel(["amdgpu 0000:05:00.0: amdgpu: 0 uncorrectable hardware errors detected in xgmi_wafl block"])) == set()
-}
-
 test_fires_on_counted_errors if {
 	document := {"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "xgmi_errors": 2}, {"address": "GPU1", "vendor": "amd", "xgmi_errors": 0}]}}
 	found(document) == {["GPU0", "medium", "likely"]}
-}
-
-test_subject_of_several if {
-	document := object.union(kernel([]), {"kernel_log": {"source": "x", "events": [
-	{"kind": "amdgpu", "address": a, "message": sprintf("amdgpu %s: 2 uncorrectable hardware errors detected in xgmi_wafl block", [a])} |
-		some a in ["0000:05:00.0", "0000:26:00.0"]
-	]}})
-	found(document) == {["host", "high", "confirmed"]}
 }
 
 test_unresolvable if {
 	count(amd_xgmi.missing) == 1 with input as {}
 	count(amd_xgmi.findings) == 0 with input as {}
 	count(amd_xgmi.missing) == 0 with input as board("x", 2, {})
-	count(amd_xgmi.missing) == 0 with input as kernel(["XGMI: Get topology failure"])
+	count(amd_xgmi.missing) == 0 with input as {"kernel_log": {"source": "x", "events": [{"id": "amdgpu-xgmi-hive-failed", "kind": "amdgpu"}]}}
 	count(amd_xgmi.missing) == 0 with input as {"gpus": {"devices": [{"address": "GPU0", "vendor": "amd", "xgmi_errors": 2}]}}
 	count(amd_xgmi.not_applicable) == 1 with input as {"gpus": {"devices": []}}
 }

@@ -146,25 +146,6 @@ default package_severity := "medium"
 
 package_severity := "critical" if logs.failed
 
-# wrong_modules are the driver's own words that it serves this GPU with its open
-# kernel modules only (Blackwell and later), and the other kind is loaded.
-wrong_modules contains e if {
-	some e in input.kernel_log.events
-	e.kind == "nvrm"
-	contains(e.message, "requires use of the NVIDIA open kernel modules")
-}
-
-findings contains {
-	"subject": "driver",
-	"message": "The driver serves this GPU with its open kernel modules only, and the proprietary ones are loaded: install the open kind of the same version (packages named nvidia-open or -open)",
-	"severity": "critical",
-	"confidence": "confirmed",
-	"evidence": [{"fact": "kernel_log.events[nvrm]", "value": e.message, "source": "the kernel log"} | some e in sort(wrong_modules)],
-	"remedies": ["upgrade-driver", "reboot-or-reload-driver"],
-} if {
-	count(wrong_modules) > 0
-}
-
 # CUDA says that it is a stub, and which file that is, is not known.
 findings contains {
 	"id": "stub-told",

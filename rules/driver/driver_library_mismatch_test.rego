@@ -224,9 +224,3 @@ test_packages_of_another_version if {
 	g.severity == "critical"
 	count(driver_library_mismatch.findings) == 0 with input as packaged("460.56-0ubuntu0.20.04.1")
 }
-
-test_fires_on_modules_of_the_wrong_kind if {
-	said_open := {"kind": "nvrm", "message": "NVRM: installed in this system requires use of the NVIDIA open kernel modules.", "count": 1}
-	some f in driver_library_mismatch.findings with input as {"kernel_log": {"events": [said_open]}}
-	[f.severity, f.confidence, f.remedies[0]] == ["critical", "confirmed", "upgrade-driver"]
-}

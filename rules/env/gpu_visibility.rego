@@ -254,20 +254,6 @@ findings contains object.union({"subject": "GPUs", "params": {"variable": "HIP_V
 	some found in integrated_gpu.found
 }
 
-# The driver leaves a GPU out whose slot offers no atomic operations.
-findings contains {
-	"subject": "GPUs",
-	"message": sprintf("ROCm does without a GPU because its slot, or a bridge above it, offers no PCIe atomic operations: %s", [sort(rejected)[0].message]),
-	"severity": "high",
-	"confidence": "confirmed",
-	"evidence": [{"fact": "kernel_log.events[amdgpu]", "value": e.message, "source": input.kernel_log.source} | some e in sort(rejected)],
-	"remedies": ["update-bios"],
-} if {
-	count(rejected) > 0
-}
-
-rejected := {e | some e in input.kernel_log.events; contains(e.message, "PCI rejects atomics")}
-
 missing contains {"fact": "env", "words": "variables were not read"} if {
 	not input.env
 	count(findings) == 0

@@ -228,11 +228,6 @@ test_fires_on_kernels_missing_for_the_integrated_gpu if {
 	["GPUs", "critical", "likely"] in found(object.union(desktop, log([missing_kernels])))
 }
 
-test_fires_on_a_slot_without_atomics if {
-	document := {"kernel_log": {"source": "dmesg.txt", "events": [{"kind": "amdgpu", "message": "kfd kfd: amdgpu: skipped device 1002:731f, PCI rejects atomics 730<0"}]}}
-	found(document) == {["GPUs", "high", "confirmed"]}
-}
-
 test_a_gpu_of_another_rank if {
 	far := object.union(message("nccl-cuda-invalid-device", 3, "Cuda failure 101"), {"fields": {"file": "transport/p2p.cc"}})
 	found(log([far])) == {["GPUs", "critical", "likely"]}

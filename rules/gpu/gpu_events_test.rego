@@ -50,6 +50,6 @@ test_not_applicable_without_a_gpu if {
 }
 
 test_silent_for_impossible_launches if {
-	document := logged([object.union(event(13, 1), {"message": sprintf("Graphics Exception: SKEDCHECK%d_X failed", [n])}) | some n in numbers.range(2, 6)])
+	document := logged([object.union(event(13, 1), {"id": "kernel-xid-launch-check", "fields": {"check": sprintf("SKEDCHECK%d_X", [n])}}) | some n in numbers.range(2, 6)])
 	count(gpu_events.findings) == 0 with input as document
 }

@@ -87,8 +87,8 @@ signs[address] contains logged("xid", xid.impossible_launches[address], "high", 
 # GPU is gone until a reset.
 signs[xid.event_place(e)] contains logged("aer", {e}, "high", words, ["reseat-or-fix-pcie-link", "reboot", "replace-hardware"]) if {
 	some e in input.kernel_log.events
-	e.kind == "aer"
-	regex.match(`^nvidia [0-9a-f]{4,8}:.*(no AER-aware driver|no error_detected callback)`, e.message)
+	e.id == "kernel-aer-no-recovery"
+	e.fields.driver == "nvidia"
 	words := "PCIe met an error on the way to it that cannot be corrected, from which its driver does not recover"
 }
 
@@ -98,8 +98,7 @@ signs[xid.event_place(e)] contains logged("aer", {e}, "high", words, ["reseat-or
 stillborn[xid.event_place(e)] contains e if {
 	count(input.texts) > 0
 	some e in input.kernel_log.events
-	e.kind == "nvrm"
-	contains(e.message, "RmInitAdapter failed")
+	e.id == "nvrm-init-failed"
 	count(elsewhere) == 0
 }
 
@@ -110,8 +109,7 @@ elsewhere contains e if {
 
 elsewhere contains e if {
 	some e in input.kernel_log.events
-	e.kind == "nvrm"
-	regex.match(`API mismatch|requires use of the NVIDIA open kernel modules`, e.message)
+	e.id in {"nvrm-api-mismatch-event", "nvrm-open-modules-required"}
 }
 
 signs[address] contains logged("nvrm", es, "high", words, ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "upgrade-driver", "replace-hardware"]) if {

@@ -173,7 +173,7 @@ test_a_log_names_the_gpu if {
 	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as object.union(machine({"index": 5}), indexed)
 }
 
-skedcheck(names) := logged([object.union(event("xid", 13, 1), {"message": sprintf("Graphics Exception: SKEDCHECK%s failed", [name])}) | some name in names])
+skedcheck(names) := logged([object.union(event("xid", 13, 1), {"id": "kernel-xid-launch-check", "fields": {"check": sprintf("SKEDCHECK%s", [name])}}) | some name in names])
 
 test_impossible_launches if {
 	all := ["02_LOCAL_MEMORY_LOW_SIZE", "05_LOCAL_MEMORY_TOTAL_SIZE", "06_REGISTER_COUNT", "11_TOTAL_THREADS"]
@@ -187,7 +187,7 @@ test_impossible_launches if {
 
 test_fires_on_a_pcie_error_that_the_driver_does_not_survive if {
 	some f in gpu_fault.findings with input as {"kernel_log": {"events": [{
-		"kind": "aer", "address": "0000:02:00.0", "count": 1,
+		"id": "kernel-aer-no-recovery", "kind": "aer", "address": "0000:02:00.0", "count": 1, "fields": {"driver": "nvidia"},
 		"message": "nvidia 0000:02:00.0: can't recover (no error_detected callback)",
 	}]}}
 	f.severity == "high"
@@ -196,7 +196,7 @@ test_fires_on_a_pcie_error_that_the_driver_does_not_survive if {
 
 test_leaves_other_devices_errors_alone if {
 	count(gpu_fault.findings) == 0 with input as {"kernel_log": {"events": [{
-		"kind": "aer", "address": "0000:05:00.0", "count": 1,
+		"id": "kernel-aer-no-recovery", "kind": "aer", "address": "0000:05:00.0", "count": 1, "fields": {"driver": "nvme"},
 		"message": "nvme 0000:05:00.0: can't recover (no error_detected callback)",
 	}]}}
 }
@@ -220,9 +220,9 @@ test_fires_on_a_gpu_that_lspci_shows_as_gone if {
 stillborn_log(messages) := {"texts": [{"name": "dmesg.txt"}], "kernel_log": {"events": [object.union({"kind": "nvrm", "count": 1}, m) | some m in messages]}}
 
 test_a_gpu_that_the_driver_could_not_start if {
-	failed := {"address": a, "message": "NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x62:0x65:1792)"}
+	failed := {"id": "nvrm-init-failed", "address": a, "message": "NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x62:0x65:1792)"}
 	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as stillborn_log([failed])
-	count(gpu_fault.findings) == 0 with input as stillborn_log([failed, {"message": "NVRM: installed in this system requires use of the NVIDIA open kernel modules."}])
+	count(gpu_fault.findings) == 0 with input as stillborn_log([failed, {"id": "nvrm-open-modules-required", "message": "x"}])
 	count(gpu_fault.findings) == 0 with input as stillborn_log([failed, {"kind": "bar", "address": a, "message": "BAR 1: no space"}])
 	count(gpu_fault.findings) == 0 with input as object.remove(stillborn_log([failed]), ["texts"])
 }

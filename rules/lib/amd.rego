@@ -102,6 +102,14 @@ addresses := {g.address | some g in gpus}
 
 over_pcie := {p | some p in pairs; p.link_type == "pcie"}
 
+# peer_access is true where two of them are known to reach each other over PCIe.
+peer_access if {
+	some p in over_pcie
+	p.accessible == true
+}
+
+peer_access if count(offered) > 0
+
 # offered are the ordered pairs of AMD GPUs for which HIP or the driver says that
 # one reaches the memory of the other.
 offered contains [p.a, p.b] if {

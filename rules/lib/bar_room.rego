@@ -49,7 +49,9 @@ kept_out[e.address] contains e if {
 
 gpu_event(e) if e.address in facts.gpus
 
-gpu_event(e) if regex.match(`^(nvidia|amdgpu) [0-9a-f]{4,8}:|NVIDIA device is invalid`, e.message)
+gpu_event(e) if e.fields.driver in {"nvidia", "amdgpu"}
+
+gpu_event(e) if e.id == "nvrm-bar-invalid"
 
 # The driver of AMD GPUs speaks of the same function.
 gpu_event(e) if {
@@ -88,7 +90,7 @@ asked_for(es) := sprintf("%s of BAR %d", [facts.bytes(max(sizes)), max(bars)]) i
 # amdgpu_device_resize_fb_bar). Many of them name no GPU.
 unsized contains e if {
 	some e in pci.events.bar
-	regex.match(`Problem resizing BAR0|Not enough PCI address space for a large BAR`, e.message)
+	e.id in {"amdgpu-bar-resize-failed", "amdgpu-bar-no-address-space"}
 	not kept_out[object.get(e, "address", "")]
 }
 

@@ -21,7 +21,7 @@ log(events) := {"kernel_log": {"source": "dmesg.txt", "events": events}}
 
 confidences(signs) := {object.get(s, "confidence", "likely") | some s in signs}
 
-no_room := event("bar", a, "nvidia 0000:01:00.0: BAR 1 [mem size 0x800000000 64bit pref]: can't assign; no space", {"bar": 1, "size_bytes": 32 * gib})
+no_room := event("bar", a, "nvidia 0000:01:00.0: BAR 1 [mem size 0x800000000 64bit pref]: can't assign; no space", {"fields": {"driver": "nvidia"}, "bar": 1, "size_bytes": 32 * gib})
 
 test_fires_on_a_bar_that_found_no_room if {
 	found := bar_room.signs with input as log([no_room])
@@ -30,7 +30,7 @@ test_fires_on_a_bar_that_found_no_room if {
 	f.gpus == {a}
 	contains(f.message, "32 GiB of BAR 1")
 	f.evidence[0].source == "dmesg.txt:5"
-	invalid := event("bar", b, "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M @ 0x0 (PCI:0000:02:00.0)", {})
+	invalid := event("bar", b, "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M @ 0x0 (PCI:0000:02:00.0)", {"id": "nvrm-bar-invalid"})
 	count(bar_room.signs) == 1 with input as log([invalid])
 	known := object.union(log([event("bar", a, "pci 0000:01:00.0: BAR 1: no space for [mem size 0x10000000]", {"bar": 1})]), {"gpus": {"devices": [gpu(a, 64 * gib, 48)]}})
 	count(bar_room.signs) == 1 with input as known
@@ -82,7 +82,7 @@ test_a_bar_that_the_tree_shows_without_room if {
 }
 
 test_a_bar_that_could_not_be_enlarged if {
-	resizing := event("bar", "", "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).", {})
+	resizing := event("bar", "", "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).", {"id": "amdgpu-bar-resize-failed"})
 	some s in bar_room.signs with input as log([resizing])
 	[s.subject, s.gpus, s.confidence] == ["host", set(), "confirmed"]
 }

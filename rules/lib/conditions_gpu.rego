@@ -52,3 +52,8 @@ holds contains "architecture_known" if {
 	some g in amd.gpus
 	g.architecture != ""
 }
+
+# AMD GPUs reach each other over PCIe; a program was refused to.
+holds contains "amd_peer_access" if amd.peer_access
+
+holds contains "amd_peer_access_refused" if count(logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})) > 0

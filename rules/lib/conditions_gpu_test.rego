@@ -41,3 +41,12 @@ test_architectures if {
 	holds_with("architecture_faked", {"env": {"variables": [{"name": "HSA_OVERRIDE_GFX_VERSION", "value": "10.3.0", "source": "a.txt", "effective": true}]}})
 	holds_with("architecture_known", {"gpus": {"devices": [{"address": "0000:03:00.0", "vendor": "amd", "architecture": "gfx1032"}]}})
 }
+
+test_amd_peer_access if {
+	pair := {"a": "0000:03:00.0", "b": "0000:06:00.0", "kind": "gpu-gpu", "link_type": "pcie", "accessible": true}
+	gpus := {"devices": [{"address": a, "vendor": "amd"} | some a in [pair.a, pair.b]]}
+	"amd_peer_access" in conditions_gpu.holds with input as {"gpus": gpus, "links": {"pairs": [pair]}}
+	not "amd_peer_access" in conditions_gpu.holds with input as {"gpus": gpus, "links": {"pairs": [object.union(pair, {"accessible": false})]}}
+	not "amd_peer_access_refused" in conditions_gpu.holds with input as {"gpus": gpus}
+	"amd_peer_access_refused" in conditions_gpu.holds with input as {"logs": {"messages": [{"id": "hip-no-peer-access", "role": "cause", "text": "x", "order": 0}]}}
+}

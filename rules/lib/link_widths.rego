@@ -76,11 +76,11 @@ a_card(d) if object.get(d, "class", "") == ""
 # told_narrow are the GPUs of which the kernel wrote at boot that a link on their
 # way has a quarter of the lanes that they can use, or fewer (drivers/pci/pci.c,
 # __pcie_print_link_status). It speaks of speeds too, which an idle GPU lowers.
-told_narrow[e.address] := {"lanes": lanes, "best": best_lanes, "at": m[3], "event": e} if {
+told_narrow[e.address] := {"lanes": lanes, "best": best_lanes, "at": e.fields.port, "event": e} if {
 	some e in pci.events["pcie-link"]
-	some m in regex.find_all_string_submatch_n(`limited by [0-9.]+ GT/s PCIe(?: Gen)? ?x([0-9]{1,2}) link at ([^ ]*?)([0-9a-f]{4,8}:[0-9a-f:.]+).*GT/s PCIe(?: Gen)? ?x([0-9]{1,2})`, e.message, 1)
-	lanes := to_number(m[1])
-	best_lanes := to_number(m[4])
+	e.id == "kernel-pcie-link-limited"
+	lanes := to_number(e.fields.width)
+	best_lanes := to_number(e.fields.best_width)
 	lanes > 0
 	lanes * 4 <= best_lanes
 	a_gpu(e)
@@ -89,7 +89,7 @@ told_narrow[e.address] := {"lanes": lanes, "best": best_lanes, "at": m[3], "even
 
 a_gpu(e) if e.address in facts.gpus
 
-a_gpu(e) if regex.match(`^(nvidia|amdgpu) `, e.message)
+a_gpu(e) if e.fields.driver in {"nvidia", "amdgpu"}
 
 # shown_wide is true where the link itself is known and is not narrow.
 shown_wide(address) if {

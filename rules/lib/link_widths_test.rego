@@ -51,7 +51,8 @@ test_lspci_alone if {
 # boot is what the kernel writes of the way of a device.
 boot(lanes, speed, extra) := object.union(
 	{"kernel_log": {"source": "dmesg.txt", "events": [{
-		"kind": "pcie-link", "address": gpu,
+		"id": "kernel-pcie-link-limited", "kind": "pcie-link", "address": gpu,
+		"fields": {"driver": "pci", "width": sprintf("%d", [lanes]), "best_width": "16", "port": root},
 		"message": sprintf("pci %s: 31.5 Gb/s available PCIe bandwidth, limited by %v GT/s PCIe x%d link at %s (capable of 252.048 Gb/s with 16.0 GT/s PCIe x16 link)", [gpu, speed, lanes, root]),
 	}]}},
 	extra,

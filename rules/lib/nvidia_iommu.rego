@@ -70,4 +70,4 @@ refused contains e if {
 
 of_nvidia(e) if peers.vendor(e.address) == "nvidia"
 
-of_nvidia(e) if regex.match(`(^|\s)nvidia [0-9a-f]{4,8}:`, e.message)
+of_nvidia(e) if e.fields.driver == "nvidia"

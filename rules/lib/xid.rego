@@ -42,10 +42,9 @@ impossible_launches[address] contains e if {
 
 launch_checks[place] contains [check, e] if {
 	some e in input.kernel_log.events
-	e.kind == "xid"
-	e.code == 13
+	e.id == "kernel-xid-launch-check"
 	place := event_place(e)
-	some check in regex.find_n(`SKEDCHECK[0-9]+_[A-Z_]+`, e.message, -1)
+	check := e.fields.check
 }
 
 # event_place is the GPU that an event names, or the host.

@@ -183,10 +183,9 @@ link_events contains e if {
 
 link_events contains e if {
 	some e in input.kernel_log.events
-	e.kind == "xid"
+	e.id == "kernel-xid-after"
 	e.code == 45
-	some m in regex.find_all_string_submatch_n(`caused by previous Xid (\d+)`, e.message, 1)
-	to_number(m[1]) in gpu_state.nvlink_xids
+	to_number(e.fields.previous) in gpu_state.nvlink_xids
 }
 
 findings contains {

@@ -141,12 +141,12 @@ test_nvlink_xids if {
 	f.subject == a
 	f.severity == "high"
 	after := {"kernel_log": {"source": "dmesg", "events": [
-		xid_event(45, a, "NVRM: Xid (PCI:0000:01:00): 45, pid=1, Ch 1 caused by previous Xid 149"),
-		xid_event(45, b, "NVRM: Xid (PCI:0000:02:00): 45, pid=1, Ch 1 caused by previous Xid 145"),
+		object.union(xid_event(45, a, "x"), {"id": "kernel-xid-after", "fields": {"previous": "149"}}),
+		object.union(xid_event(45, b, "x"), {"id": "kernel-xid-after", "fields": {"previous": "145"}}),
 	]}}
 	some g in nvlink_down.findings with input as after
 	g.subject == "host"
-	other := {"kernel_log": {"source": "dmesg", "events": [xid_event(45, a, "NVRM: Xid (PCI:0000:01:00): 45, pid=1, Ch 1"), xid_event(31, a, "x")]}}
+	other := {"kernel_log": {"source": "dmesg", "events": [object.union(xid_event(45, a, "x"), {"id": "kernel-xid-after", "fields": {"previous": "31"}}), xid_event(31, a, "x")]}}
 	count(nvlink_down.findings) == 0 with input as other
 }
 

@@ -168,11 +168,11 @@ test_a_wide_window_is_not_why_amd_refuses if {
 }
 
 test_fires_on_a_bar_that_amds_driver_could_not_enlarge if {
-	resizing := {"kind": "bar", "message": "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).", "source": "boot.log", "line": 4}
+	resizing := {"id": "amdgpu-bar-resize-failed", "kind": "bar", "message": "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).", "source": "boot.log", "line": 4}
 	some f in bar_too_small.findings with input as log([resizing])
 	[f.subject, f.severity, f.confidence, f.remedies] == ["host", "high", "confirmed", ["enable-rebar", "update-bios"]]
 	f.affects == []
-	named := {"kind": "bar", "address": a, "message": "amdgpu 0000:01:00.0: amdgpu: Not enough PCI address space for a large BAR."}
+	named := {"id": "amdgpu-bar-no-address-space", "fields": {"driver": "amdgpu"}, "kind": "bar", "address": a, "message": "amdgpu 0000:01:00.0: amdgpu: Not enough PCI address space for a large BAR."}
 	count(bar_too_small.findings) == 1 with input as log([named])
 	count(bar_too_small.missing) == 0 with input as log([resizing])
 }

@@ -85,7 +85,7 @@ func wantedEnviron(environ []string) []string {
 var kernelLogWords = []string{
 	"NVRM", "nvidia", "Xid", "nvswitch", "NVSwitch", "AER", "pcieport", "DMAR", "AMD-Vi", "iommu", "IOMMU",
 	"amdgpu", "kfd", "ACS", "BAR ", "oom-kill", "ut of memory", "EFA", "efa ", "SMMU", "smmu",
-	"PCIe", "pciehp", "Hardware Error",
+	"PCIe", "pciehp", "Hardware Error", "bridge window",
 }
 
 // kernelLogTrouble are the words that make a line of a network driver worth

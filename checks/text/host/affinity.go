@@ -14,7 +14,7 @@ import (
 //	pid 4711's current affinity list: 0-7            (taskset -cp)
 //	physcpubind: 0 1 2 3                             (numactl --show)
 var affinityKind = &parse.Kind{
-	Name: "cpu-affinity", Title: "The CPUs on which a process may run", Command: "grep Cpus_allowed_list /proc/self/status", Gives: []string{"numa"},
+	Name: "cpu-affinity", Title: "The CPUs on which a process may run, from its status, taskset -cp or numactl --show", Command: "grep Cpus_allowed_list /proc/self/status", Gives: []string{"numa"},
 	Anchors: []string{"Cpus_allowed_list:", "affinity list: ", "physcpubind: "},
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		m := affinityForm.FindStringSubmatch(l.Text)

@@ -42,21 +42,28 @@ func TestKernelWindows(t *testing.T) {
 		text string
 		want []facts.KernelEvent
 	}{
-		"no room": {bar, []facts.KernelEvent{{Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}}},
+		"no room": {bar, []facts.KernelEvent{{ID: "kernel-bar-no-room", Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}}},
 		"room in a later pass": {
 			bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x47ffffffff 64bit pref]: assigned\n", nil,
 		},
 		"a smaller one in a later pass": {
 			bar + "nvidia 0000:41:00.0: BAR 1 [mem 0x4000000000-0x400fffffff 64bit pref]: assigned\n",
-			[]facts.KernelEvent{{Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}},
+			[]facts.KernelEvent{{ID: "kernel-bar-no-room", Kind: "bar", Address: "0000:41:00.0", BAR: new(1), SizeBytes: 32 << 30, Count: 1, Source: "d", Line: 1}},
 		},
 		"a bridge, before Linux 6.9": {
 			"pcieport 0000:00:1d.4: BAR 15: no space for [mem size 0xc00000000 64bit pref]\n",
-			[]facts.KernelEvent{{Kind: "bridge-window", Address: "0000:00:1d.4", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
+			[]facts.KernelEvent{{ID: "kernel-bridge-window-no-room", Kind: "bridge-window", Address: "0000:00:1d.4", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
 		},
 		"a bridge, since": {
 			"pci 0000:00:01.0: bridge window [mem size 0xc00000000 64bit pref]: can't assign; no space\n",
-			[]facts.KernelEvent{{Kind: "bridge-window", Address: "0000:00:01.0", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
+			[]facts.KernelEvent{{ID: "kernel-bridge-window-no-room", Kind: "bridge-window", Address: "0000:00:01.0", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
+		},
+		"another window of that bridge has room": {
+			"pci 0000:00:01.0: bridge window [mem size 0xc00000000 64bit pref]: can't assign; no space\npci 0000:00:01.0: BAR 14: assigned [mem 0x0-0xfffffffff]\n",
+			[]facts.KernelEvent{{ID: "kernel-bridge-window-no-room", Kind: "bridge-window", Address: "0000:00:01.0", SizeBytes: 48 << 30, Count: 1, Source: "d", Line: 1}},
+		},
+		"a bridge with room in a later pass, before Linux 6.9": {
+			"pcieport 0000:00:1d.4: BAR 15: no space for [mem size 0xc00000000 64bit pref]\npcieport 0000:00:1d.4: BAR 15: assigned [mem 0x1000000000-0x1bffffffff 64bit pref]\n", nil,
 		},
 		"a bridge of an empty slot":   {"pci 0000:17:00.0: BAR 15: no space for [mem size 0x00200000 64bit pref]\n", nil},
 		"I/O ports":                   {"pci 0000:17:00.0: BAR 13: no space for [io  size 0x1000]\n", nil},
@@ -68,7 +75,7 @@ func TestKernelWindows(t *testing.T) {
 			got = f.KernelLog.Events
 		}
 		for i := range got {
-			got[i].Message = ""
+			got[i].Message, got[i].Fields = "", nil
 		}
 		if len(got) == 0 {
 			got = nil

@@ -162,7 +162,7 @@ func diagEnterXid(s *parse.Sink, d *diag, l parse.Line, kind, code, count, class
 	}
 	n := parse.Number(code)
 	e := facts.KernelEvent{
-		Kind: strings.ToLower(kind), Code: &n, Message: escape.Printable(text, 300), Count: max(1, parse.Number(count)),
+		ID: "nccl-diag-" + strings.ToLower(kind), Kind: strings.ToLower(kind), Code: &n, Message: escape.Printable(text, 300), Count: max(1, parse.Number(count)),
 		Host: escape.Printable(host, 100), Source: s.Source(), Line: l.Number,
 	}
 	if class != "" {

@@ -102,12 +102,12 @@ node7:4021 NCCL DIAG [INFO] SXid 20034 detected 1 time (NVSwitch driver reported
 		if e.Fatal != nil && *e.Fatal {
 			fatal = " fatal"
 		}
-		got = append(got, e.Kind+" "+e.Host+fatal+" "+strings.Repeat("+", e.Count))
+		got = append(got, e.ID+" "+e.Kind+" "+e.Host+fatal+" "+strings.Repeat("+", e.Count))
 		if e.Code == nil || e.Source != "x.txt" {
 			t.Errorf("got %+v", e)
 		}
 	}
-	if diff := cmp.Diff([]string{"xid node7.cluster.local ++", "sxid node8 fatal +"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"nccl-diag-xid xid node7.cluster.local ++", "nccl-diag-sxid sxid node8 fatal +"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

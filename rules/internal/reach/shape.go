@@ -172,7 +172,7 @@ func (s *Shape) mayBe(v ast.Value) bool {
 }
 
 // few is how many values are compared with each other, pair by pair.
-const few = 64
+const few = 128
 
 // mayHold reports whether a comparison may hold between values of two shapes.
 func mayHold(a, b *Shape, holds func(order int) bool) bool {
