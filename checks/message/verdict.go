@@ -213,8 +213,8 @@ func (v *Verdict) check(row *Statement) error {
 		return nil // Checked where it is shared.
 	case v.Rule == "" || v.Subject == "" || v.Text == "":
 		return errors.New("the verdict has no rule, subject or text")
-	case row.Role == "setting":
-		return errors.New("the row is a setting, which is no complaint, and has a verdict")
+	case row.Role == "setting" && v.Severity != "info" && v.Severity != "low":
+		return errors.New("the row is a setting, which is no complaint, and its verdict is neither info nor low")
 	case slices.Contains(v.Unless, row.ID):
 		return errors.New("the verdict is not told beside its own message")
 	}

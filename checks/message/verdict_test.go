@@ -40,6 +40,20 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// TestVerdictOfSetting holds that a row which is no complaint raises no alarm by itself.
+func TestVerdictOfSetting(t *testing.T) {
+	t.Parallel()
+	for severity, refused := range map[string]bool{"info": false, "low": false, "medium": true, "high": true, "": true} {
+		v := &Verdict{Rule: "r", Subject: "s", Grade: Grade{Severity: severity, Text: "t"}}
+		if err := v.check(&Statement{ID: "a-row", Role: "setting"}); (err != nil) != refused {
+			t.Errorf("severity %q: %v", severity, err)
+		}
+		if err := v.check(&Statement{ID: "a-row", Role: "cause"}); err != nil {
+			t.Errorf("severity %q of a cause: %v", severity, err)
+		}
+	}
+}
+
 func TestFillWho(t *testing.T) {
 	t.Parallel()
 	three := 3
