@@ -144,8 +144,8 @@ func (t *Statement) prepare() error {
 		return errors.New("program is missing")
 	case !slices.Contains(roles, t.Role):
 		return fmt.Errorf("the role %q is none of %q", t.Role, roles)
-	case t.Role == "setting" && t.Verdict != nil:
-		return errors.New("the row is a setting, which is no complaint, and has a verdict")
+	case t.Role == "setting" && t.Verdict != nil && t.Verdict.Severity != "info" && t.Verdict.Severity != "low":
+		return errors.New("the row is a setting, which is no complaint, and its verdict is neither info nor low")
 	}
 	return t.Row.prepare(t.Like)
 }

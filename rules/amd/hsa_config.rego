@@ -28,6 +28,7 @@
 #   needs:
 #     - [env, job-told]
 #     - [gpus.devices, job-told]
+#   explains: [build-unsupported/no-kernels]
 #   remedies: [hsa-env, unset-env, nccl-p2p-disable, upgrade-rocm]
 #   profiles: [training]
 #   since: "0.1"

@@ -28,7 +28,7 @@
 #     - [gpus.devices, container.driver_devices]
 #   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, other]
 #   first_of: [rdma-device-closed, rdma-not-passed]
-#   explains: [without-gpus > gpu-visibility/no-gpu]
+#   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing"]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.container_caps

@@ -20,9 +20,11 @@
 #   confidence: likely
 #   needs:
 #     - ["libraries.files[].version", transfers.driver_version]
-#   first_of: [measured, told, packaged]
+#   first_of:
+#     - measured > told > packaged
+#     - measured > told > nvml-missing
 #   explains: ["told > driver-not-loaded", "stub > driver-library-mismatch/stub-told"]
-#   remedies: [reboot-or-reload-driver, remove-driver-libraries, remove-from-library-path, unset-env, upgrade-driver]
+#   remedies: [reboot-or-reload-driver, remove-driver-libraries, remove-from-library-path, unset-env, upgrade-driver, set-driver-capabilities, configure-container-runtime]
 #   since: "0.1"
 package gpudoctor.rules.driver_library_mismatch
 

@@ -29,6 +29,7 @@
 #     - container.inside
 #     - libraries.files
 #     - [gpus.devices, container.device_nodes]
+#   explains: [build-unsupported/no-kernels]
 #   remedies: [fix-visible-devices, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, update-bios, nccl-p2p-disable]
 #   first_of: [list-ends, said, no-gpu]
 #   profiles: [training]

@@ -30,6 +30,12 @@ holds contains "one_node" if networks.single_node
 
 holds contains "several_nodes" if networks.multi_node
 
+# The texts tell of a failure, which a message that is no complaint may explain.
+holds contains "failure_told" if logs.failed
+
+# NCCL counted several machines: the ranks had met.
+holds contains "ranks_met" if networks.met
+
 # NCCL_SOCKET_IFNAME names interfaces, and not only what to leave out.
 holds contains "interface_named" if networks.told_interface
 

@@ -37,6 +37,7 @@ words := {
 kinds := {
 	"Connection refused": "refused", "socket-refused": "refused",
 	"Connection timed out": "timed-out", "socket-timed-out": "timed-out", "torch-store-timed-out": "timed-out",
+	"torch-store-try-timed-out": "timed-out", "torch-store-silent": "timed-out", "torch-store-not-listening": "refused",
 	"No route to host": "no-route", "socket-no-route": "no-route",
 	"Network is unreachable": "unreachable", "socket-unreachable": "unreachable",
 	"Software caused connection abort": "aborted", "Host is down": "aborted",
@@ -53,7 +54,7 @@ last_words := {
 
 tries := {
 	"nccl-connect-retrying", "nccl-connect-retried-often", "nccl-socket-timed-out", "nccl-socket-failed", "nccl-syscall-failed",
-	"torch-store-connect-failed", "torch-store-timed-out",
+	"torch-store-connect-failed", "torch-store-timed-out", "torch-store-try-timed-out", "torch-store-silent", "torch-store-not-listening",
 	"socket-refused", "socket-timed-out", "socket-no-route", "socket-unreachable",
 }
 

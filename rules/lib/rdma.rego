@@ -17,11 +17,11 @@ retry_exceeded := logs.messages(["nccl-ib-completion-retry-exceeded", "rdma-retr
 # port_errors are the messages that the verbs library reported a port error,
 # port_returns that the port became active again, device_errors that a whole
 # NIC failed.
-port_errors := logs.messages(["nccl-ib-port-error"])
+port_errors := logs.messages(["nccl-ib-port-error", "ucx-port-error"])
 
-port_returns := logs.messages(["nccl-ib-port-active"])
+port_returns := logs.messages(["nccl-ib-port-active", "ucx-port-active"])
 
-device_errors := logs.messages(["nccl-ib-device-fatal"])
+device_errors := logs.messages(["nccl-ib-device-fatal", "ucx-device-fatal"])
 
 # unconnected are the messages that a queue pair could not be connected, by the
 # reason. A wrong GID index gives EINVAL or ENODATA, a GID without a route ENETUNREACH or

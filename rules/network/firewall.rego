@@ -28,7 +28,7 @@
 #   remedies: [open-firewall, set-socket-ifname, other]
 #   first_of:
 #     - security-group > efa-silent > efa-failed
-#     - blocked > doubtful
+#     - blocked > doubtful > tried
 #   since: "0.1"
 package gpudoctor.rules.firewall
 
@@ -159,7 +159,7 @@ held_up := [observed, "possible", set()] if {
 
 # broken are connections that stood and broke, or were refused.
 broken := logs.messages({
-	"torch-store-closed", "torch-store-connect-failed", "torch-store-timed-out", "torch-rendezvous-failed",
+	"torch-store-closed", "torch-unique-id-lost", "torch-store-connect-failed", "torch-store-timed-out", "torch-rendezvous-failed",
 	"gloo-peer-closed", "gloo-connect-failed", "nccl-closed-by-peer", "nccl-socket-reset", "nccl-connect-refused", "socket-refused",
 })
 

@@ -26,7 +26,7 @@
 #     - job-connected
 #   remedies: [fix-ofi-plugin, install-ofi-plugin, pass-rdma-devices, unset-env]
 #   first_of:
-#     - stated > other-provider > tcp
+#     - stated > library-broken > other-provider > tcp
 #     - stated > not-found > tcp
 #     - stated > hung
 #     - stated > no-efa

@@ -31,7 +31,7 @@
 #     - choice > off-meeting
 #     - choice > narrow
 #     - choice > inside
-#     - choice > peer-address > scattered > no-route
+#     - choice > peer-address > scattered > no-route > unreached
 #   since: "0.1"
 package gpudoctor.rules.wrong_nic
 
