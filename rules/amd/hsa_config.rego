@@ -29,6 +29,7 @@
 #     - [env, job-told]
 #     - [gpus.devices, job-told]
 #   remedies: [hsa-env, unset-env, nccl-p2p-disable, upgrade-rocm]
+#   first_of: [override, no-kernels]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.hsa_config
@@ -196,6 +197,7 @@ findings contains on("HSA_ENABLE_IPC_MODE_LEGACY", ["high", "possible"], message
 # A card whose architecture the libraries were not built for. Where the
 # architecture is that of an integrated GPU, gpu-visibility speaks.
 findings contains on(architecture, ["medium", "possible"], message, {
+	"id": "override",
 	"messages": ms,
 	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION", "value": value},
 	"remedies": ["hsa-env"],

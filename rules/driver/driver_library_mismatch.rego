@@ -22,7 +22,7 @@
 #     - ["libraries.files[].version", transfers.driver_version]
 #   first_of: [measured, told, packaged]
 #   explains: ["told > driver-not-loaded", "stub > driver-library-mismatch/stub-told"]
-#   remedies: [reboot-or-reload-driver, remove-driver-libraries, remove-from-library-path, unset-env, upgrade-driver]
+#   remedies: [reboot-or-reload-driver, remove-driver-libraries, remove-from-library-path, set-driver-capabilities, unset-env, upgrade-driver]
 #   since: "0.1"
 package gpudoctor.rules.driver_library_mismatch
 
