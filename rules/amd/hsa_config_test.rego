@@ -39,6 +39,14 @@ test_low_on_advice if {
 	found(log([message("hsa-variable-advised", 0, scratch)])) == {["HSA_NO_SCRATCH_RECLAIM", "low", "possible", ["hsa-env"]]}
 }
 
+test_first_suspect_of_an_unexplained_failure if {
+	lacking := object.union(message("rccl-fine-grain-pcie-missing", 0, {}), {"role": "setting"})
+	failure := object.union(message("nccl-unhandled-cuda-error", 1, {}), {"role": "category"})
+	found(log([lacking, failure])) == {["HSA_FORCE_FINE_GRAIN_PCIE", "medium", "possible", ["hsa-env"]]}
+	cause := message("nccl-duplicate-gpu", 1, {})
+	found(log([lacking, cause])) == {["HSA_FORCE_FINE_GRAIN_PCIE", "low", "possible", ["hsa-env"]]}
+}
+
 machine(gpus) := {"gpus": {"devices": [object.union({"vendor": "amd", "address": sprintf("0000:0%d:00.0", [i])}, g) | some i, g in gpus]}}
 
 override := set_to("HSA_OVERRIDE_GFX_VERSION", "10.3.0")
