@@ -347,6 +347,7 @@ func TestFoldSameFault(t *testing.T) {
 		"one line, two rules":                   {[]Finding{seen(table, 2), seen(broken, 2)}, []string{"broken host critical(a table)"}},
 		"two lines, two rules":                  {[]Finding{seen(table, 2), seen(broken, 3)}, []string{"broken host critical()", "table a table critical()"}},
 		"one line, two causes":                  {[]Finding{seen(fault("host", High), 2), seen(broken, 2)}, []string{"broken host critical()", "gpu-fault host high()"}},
+		"one line, two rules, no cause":         {[]Finding{seen(f("limits", "other", "job", High), 2), seen(f("failed", "other", "log", High), 2)}, []string{"failed log high()", "limits job high()"}},
 		"one rule, one fault in two ways":       {[]Finding{with(f("bug", "bug", "nccl", High), "a"), with(f("bug", "bug", "nccl", Critical), "a")}, []string{"bug nccl critical(nccl)"}},
 		"one rule, two faults of one version":   {[]Finding{seen(with(f("bug", "bug", "nccl", High), "a"), 1), seen(with(f("bug", "bug", "nccl", Critical), "b"), 1)}, []string{"bug nccl critical()", "bug nccl high()"}},
 		"one rule, a GPU and the whole, unsaid": {[]Finding{fault("host", Critical), fault(one, High, one)}, []string{"gpu-fault host critical()", "gpu-fault 0000:01:00.0 high()"}},

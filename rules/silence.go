@@ -106,6 +106,10 @@ func standing(f Finding) int {
 	return s
 }
 
+// noCause is the cause of what has none of the causes that have a name: that two rules
+// have it does not make their findings one.
+const noCause = "other"
+
 // sameFault reports whether two findings of one cause tell of one fault. Those of
 // one rule do where it says so (the param "fault") or where one names the only GPU
 // at fault and the other none, as a program that does not know which it was. Those of
@@ -120,6 +124,8 @@ func sameFault(k, f Finding, all []Finding) bool {
 		})
 	case k.Rule == f.Rule:
 		return k.Subject == f.Subject && k.Params["fault"] != nil && k.Params["fault"] == f.Params["fault"]
+	case k.Cause == noCause:
+		return false
 	case len(k.Affects) > 0 && len(f.Affects) > 0:
 		return slices.Equal(k.Affects, f.Affects)
 	}

@@ -87,7 +87,7 @@ advised[m.fields.variable] contains [m, m.fields.value] if {
 # RCCL's older advice, which is in its own rows.
 advised.HSA_FORCE_FINE_GRAIN_PCIE contains [m, "1"] if some m in logs.by_id["rccl-fine-grain-pcie-missing"]
 
-findings contains on(variable, ["low", "possible"], message, {
+findings contains on(variable, [advised_severity(variable), "possible"], message, {
 	"messages": ms,
 	"params": {"variable": variable, "value": wanted},
 	"remedies": ["hsa-env"],
@@ -100,6 +100,14 @@ findings contains on(variable, ["low", "possible"], message, {
 	object.get(facts.env, variable, "") != wanted
 	message := sprintf("RCCL misses %s=%s, which it advises for peer access over PCIe and for speed", [variable, wanted])
 }
+
+# Without fine-grained memory peer access over PCIe fails or hangs before ROCm 5.7
+# (rccl issue 1026): where a job failed and nothing says why, that is the first suspect.
+advised_severity(variable) := "medium" if {
+	variable == "HSA_FORCE_FINE_GRAIN_PCIE"
+	logs.failed
+	count({m | some m in logs.complaints; m.role == "cause"}) == 0
+} else := "low"
 
 # override is the architecture that HSA_OVERRIDE_GFX_VERSION gives to all GPUs:
 # "10.3.0" is gfx1030, "9.0.10" gfx90a.
@@ -201,6 +209,7 @@ findings contains on("HSA_ENABLE_IPC_MODE_LEGACY", ["high", "possible"], message
 # A card whose architecture the libraries were not built for. Where the
 # architecture is that of an integrated GPU, gpu-visibility speaks.
 findings contains on(architecture, ["medium", "possible"], message, {
+	"id": "override",
 	"messages": ms,
 	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION", "value": value},
 	"remedies": ["hsa-env"],

@@ -44,6 +44,14 @@ test_silent_without_a_name if {
 	found(log([message("hsa-variable-required", 0, nameless), message("hsa-variable-advised", 1, nameless)])) == set()
 }
 
+test_first_suspect_of_an_unexplained_failure if {
+	lacking := object.union(message("rccl-fine-grain-pcie-missing", 0, {}), {"role": "setting"})
+	failure := object.union(message("nccl-unhandled-cuda-error", 1, {}), {"role": "category"})
+	found(log([lacking, failure])) == {["HSA_FORCE_FINE_GRAIN_PCIE", "medium", "possible", ["hsa-env"]]}
+	cause := message("nccl-duplicate-gpu", 1, {})
+	found(log([lacking, cause])) == {["HSA_FORCE_FINE_GRAIN_PCIE", "low", "possible", ["hsa-env"]]}
+}
+
 machine(gpus) := {"gpus": {"devices": [object.union({"vendor": "amd", "address": sprintf("0000:0%d:00.0", [i])}, g) | some i, g in gpus]}}
 
 override := set_to("HSA_OVERRIDE_GFX_VERSION", "10.3.0")

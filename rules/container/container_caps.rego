@@ -26,7 +26,7 @@
 #     - container.capabilities
 #     - container.get_mempolicy
 #     - [gpus.devices, container.driver_devices]
-#   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, other]
+#   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, reload-amd-driver, upgrade-amd-driver, other]
 #   first_of: [rdma-device-closed, rdma-not-passed]
 #   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing"]
 #   profiles: [training]

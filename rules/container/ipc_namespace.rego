@@ -19,8 +19,8 @@
 #   needs:
 #     - container.inside
 #     - container.private_ipc
-#   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, fix-application, other]
-#   explains: [one-gpu-each > gpu-visibility/gpu-of-another]
+#   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, nccl-cumem-disable, fix-application, other]
+#   explains: [one-gpu-each > gpu-visibility/gpu-of-another, one-gpu-each > ipc-namespace/unopened]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.ipc_namespace

@@ -22,7 +22,7 @@
 #     - [container.shm, container.shm_mounted]
 #     - [gpus.devices, container.device_nodes, transfers.devices]
 #   remedies: [increase-shm, share-ipc, remount-shm, clear-shm, nccl-shm-disable]
-#   first_of: [stated, hinted, implied, full, launch]
+#   first_of: [stated, hinted, implied, full, unexplained, launch]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.shm_too_small

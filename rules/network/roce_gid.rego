@@ -22,7 +22,7 @@
 #   needs:
 #     - nics.rdma[].gids
 #     - [env.variables, job-told]
-#   remedies: [set-gid-index, unset-env, upgrade-nccl]
+#   remedies: [set-gid-index, unset-env, upgrade-nccl, other]
 #   profiles: [training]
 #   first_of:
 #     - unanswered > unread

@@ -14,7 +14,7 @@
 #   confidence: likely
 #   needs:
 #     - [gpus.nvswitches, "gpus.devices[].fabric"]
-#   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver, reset-gpu, reboot, replace-hardware]
+#   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver, reset-gpu, reboot, replace-hardware, other]
 #   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down, transfer-failed]
 #   profiles: [training]
 #   since: "0.1"
