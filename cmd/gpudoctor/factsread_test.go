@@ -91,7 +91,6 @@ var forPeople = map[string]string{
 	"facts.Pair.Hops":                          distance,
 	"facts.Pair.Weight":                        distance,
 	"facts.QoS.Trust":                          setting,
-	"facts.RASBlock.Block":                     identity,
 	"facts.RASBlock.Correctable":               health,
 	"facts.RDMAPort.DefaultRoCE":               setting,
 	"facts.RDMAPort.Firmware":                  identity,
