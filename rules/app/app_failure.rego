@@ -20,7 +20,7 @@
 #   needs:
 #     - job-told
 #   remedies: [fix-application, free-memory, other]
-#   explains: [oom/ended]
+#   explains: [oom/ended, app-mismatch/waited, app-mismatch/behind]
 #   profiles: [training]
 #   since: "0.3"
 package gpudoctor.rules.app_failure
