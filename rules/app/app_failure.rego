@@ -103,8 +103,22 @@ alike := {other.rank |
 }
 
 remark := "Timeouts and closed connections of the other ranks follow from it: communication is not at fault" if {
-	logs.failed
-} else := "That is no fault of communication"
+	count(aftermath) > 0
+} else := "Nothing in the input is an error of communication: its own output tells why" if {
+	unexplained_exit
+} else := "Communication is not at fault"
+
+# aftermath are the complaints of others, beside the launcher's.
+aftermath contains m if {
+	some m in logs.complaints
+	not startswith(m.id, "process-")
+	not m.id in {"torch-first-failure", "cuda-assert"}
+}
+
+unexplained_exit if {
+	deaths.first.what == "exit"
+	object.get(deaths.first, "code", 1) == 1
+}
 
 confidence(d) := "confirmed" if {
 	d.what == "exception"

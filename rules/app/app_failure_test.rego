@@ -26,7 +26,7 @@ test_fires_by_what_ended_it if {
 		[death("signal", {"class": "SIGKILL", "pid": 12}), "possible", "Process 12 was killed from outside (SIGKILL)"],
 		[death("exit", {"code": 9, "host": "node7", "pid": 12}), "likely", "A process (12) on node7 ended by itself with exit code 9"],
 		[death("exit", {"code": 1}), "possible", "A process of the job ended by itself with exit code 1"],
-		[death("exit", {}), "possible", "A process of the job ended by itself. That"],
+		[death("exit", {}), "possible", "A process of the job ended by itself. Nothing in the input"],
 		[death("assertion", {"words": "t < n", "file": "Loss.cu", "file_line": 4}), "confirmed", "A process of the job stopped at an assertion of its own: t < n (Loss.cu:4)"],
 	] {
 		some f in app_failure.findings with input as log([told[0]], [])
