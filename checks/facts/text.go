@@ -90,9 +90,9 @@ type Death struct {
 	// "assertion".
 	What string `json:"what"`
 	// Class is the exception's class as it is printed ("ValueError"), or the
-	// signal's name ("SIGSEGV"); Words are what follows it, at most 300 bytes.
+	// signal's name ("SIGSEGV"); Said is what follows it, at most 300 bytes.
 	Class string `json:"class,omitempty"`
-	Words string `json:"words,omitempty"`
+	Said  string `json:"said,omitempty"`
 	// Code is the code with which the process ended.
 	Code *int `json:"code,omitempty"`
 	// File, FileLine and Function are the innermost frame that is not of an

@@ -54,7 +54,7 @@ who(d) := sprintf("Rank %d on %s", [d.rank, d.host]) if {
 
 cause(d) := sprintf("died of an exception of the program: %s", [printed(d)]) if {
 	d.what == "exception"
-} else := sprintf("stopped at an assertion of its own: %s", [object.get(d, "words", "")]) if {
+} else := sprintf("stopped at an assertion of its own: %s", [object.get(d, "said", "")]) if {
 	d.what == "assertion"
 } else := sprintf("was killed from outside (%s): by the kernel where memory runs out, by a job system or by a person", [d.class]) if {
 	d.class == "SIGKILL"
@@ -64,13 +64,13 @@ cause(d) := sprintf("died of an exception of the program: %s", [printed(d)]) if 
 	is_number(d.code)
 } else := "ended by itself"
 
-printed(d) := sprintf("%s: %s", [d.class, short(d.words)]) if {
-	d.words
+printed(d) := sprintf("%s: %s", [d.class, short(d.said)]) if {
+	d.said
 } else := d.class
 
-short(words) := words if {
-	count(words) <= 160
-} else := sprintf("%s...", [substring(words, 0, 160)])
+short(said) := said if {
+	count(said) <= 160
+} else := sprintf("%s...", [substring(said, 0, 160)])
 
 signals := {
 	"SIGSEGV": "it touched memory that is not its own, in its own code or that of a library",

@@ -9,7 +9,7 @@ log(deaths, messages) := {"texts": [{"name": "a.log", "lines": 30, "bytes": 9, "
 said(id, role) := {"id": id, "program": "pytorch", "role": role, "text": "said", "source": "a.log", "line": 25, "order": 0, "count": 1, "ranks": 1}
 
 raised := death("exception", {
-	"class": "ValueError", "words": "bad batch", "rank": 3, "host": "node7", "uncaught": true,
+	"class": "ValueError", "said": "bad batch", "rank": 3, "host": "node7", "uncaught": true,
 	"file": "train.py", "file_line": 41, "function": "step", "line": 20,
 })
 
@@ -27,7 +27,7 @@ test_fires_by_what_ended_it if {
 		[death("exit", {"code": 9, "host": "node7", "pid": 12}), "likely", "A process (12) on node7 ended by itself with exit code 9"],
 		[death("exit", {"code": 1}), "possible", "A process of the job ended by itself with exit code 1"],
 		[death("exit", {}), "possible", "A process of the job ended by itself. Nothing in the input"],
-		[death("assertion", {"words": "t < n", "file": "Loss.cu", "file_line": 4}), "confirmed", "A process of the job stopped at an assertion of its own: t < n (Loss.cu:4)"],
+		[death("assertion", {"said": "t < n", "file": "Loss.cu", "file_line": 4}), "confirmed", "A process of the job stopped at an assertion of its own: t < n (Loss.cu:4)"],
 	] {
 		some f in app_failure.findings with input as log([told[0]], [])
 		f.confidence == told[1]
@@ -42,9 +42,9 @@ test_fires_where_others_died_alike if {
 	contains(f.message, "; one other rank died alike.")
 	some g in app_failure.findings with input as log([object.remove(raised, ["uncaught"])], [])
 	g.confidence == "likely"
-	some h in app_failure.findings with input as log([object.remove(object.union(raised, {"words": sprintf("%s end", [concat("", ["abc" | some _ in numbers.range(1, 99)])])}), ["uncaught"]), death("exit", {"code": 1, "line": 30})], [])
+	some h in app_failure.findings with input as log([object.remove(object.union(raised, {"said": sprintf("%s end", [concat("", ["abc" | some _ in numbers.range(1, 99)])])}), ["uncaught"]), death("exit", {"code": 1, "line": 30})], [])
 	h.confidence == "confirmed"
-	some i in app_failure.findings with input as log([object.remove(raised, ["words"]), object.union(raised, {"rank": 4}), object.union(raised, {"rank": 5})], [])
+	some i in app_failure.findings with input as log([object.remove(raised, ["said"]), object.union(raised, {"rank": 4}), object.union(raised, {"rank": 5})], [])
 	contains(i.message, "2 other ranks")
 }
 

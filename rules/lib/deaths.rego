@@ -51,7 +51,7 @@ by_itself(d) if {
 	came_through(d)
 	its_own_class(d)
 	count([b | some b in object.get(d, "behind", []); not its_own(b)]) == 0
-	not [d.class, object.get(d, "words", "")] in claimed
+	not [d.class, object.get(d, "said", "")] in claimed
 }
 
 by_itself(d) if {
@@ -174,7 +174,7 @@ preceded(d) if {
 }
 
 # claimed are the exceptions whose line is a message of the catalogue.
-claimed := {[d.class, object.get(d, "words", "")] |
+claimed := {[d.class, object.get(d, "said", "")] |
 	some d in input.logs.deaths
 	d.what == "exception"
 	[d.source, d.line] in complaint_at
@@ -185,7 +185,7 @@ complaint_at := {[m.source, m.line] |
 	not startswith(m.id, "process-")
 }
 
-its_own_class(d) if its_own(sprintf("%s: %s", [d.class, object.get(d, "words", "")]))
+its_own_class(d) if its_own(sprintf("%s: %s", [d.class, object.get(d, "said", "")]))
 
 # its_own is true of an exception, as it is printed, by its class: those of Python's own
 # that only a program's mistake raises, and others unless their class or words speak of
@@ -196,8 +196,8 @@ its_own(printed) if {
 	class := leaf(class_of(printed))
 	not programming[class]
 	not regex.match(foreign_class, class)
-	words := regex.replace(substring(printed, count(class_of(printed)), -1), `cuda:\d+`, "")
-	not regex.match(foreign_words, words)
+	said := regex.replace(substring(printed, count(class_of(printed)), -1), `cuda:\d+`, "")
+	not regex.match(foreign_words, said)
 }
 
 class_of(printed) := regex.find_n(`^[^:]*`, printed, 1)[0]

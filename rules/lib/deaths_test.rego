@@ -3,7 +3,7 @@ package gpudoctor.lib.deaths_test
 import data.gpudoctor.lib.deaths
 
 exception(class, words) := {
-	"what": "exception", "class": class, "words": words, "reporter": "python", "uncaught": true,
+	"what": "exception", "class": class, "said": words, "reporter": "python", "uncaught": true,
 	"text": words, "source": "a.log", "line": 20, "begins": 10, "order": 0, "count": 1,
 }
 
@@ -58,8 +58,8 @@ test_signals_and_exits if {
 }
 
 test_assertions if {
-	count(deaths.own) == 1 with input as log([ended("assertion", {"words": "t < n", "file": "Loss.cu"})], [])
-	count(deaths.own) == 0 with input as log([ended("assertion", {"words": "t < n", "file": "src/nccl_net.c"})], [])
+	count(deaths.own) == 1 with input as log([ended("assertion", {"said": "t < n", "file": "Loss.cu"})], [])
+	count(deaths.own) == 0 with input as log([ended("assertion", {"said": "t < n", "file": "src/nccl_net.c"})], [])
 }
 
 test_trouble_before if {

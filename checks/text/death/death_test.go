@@ -23,7 +23,7 @@ func told(d facts.Death) string {
 	if d.File != "" {
 		at = fmt.Sprintf(" at %s:%d %s", d.File, d.FileLine, d.Function)
 	}
-	return fmt.Sprintf("%s rank %s pid %d host %q: %s: %s%s%s line %d-%d", d.What, rank, d.PID, d.Host, d.Class, d.Words, code, at, d.Begins, d.Line)
+	return fmt.Sprintf("%s rank %s pid %d host %q: %s: %s%s%s line %d-%d", d.What, rank, d.PID, d.Host, d.Class, d.Said, code, at, d.Begins, d.Line)
 }
 
 func traceback(file, exception string) string {
@@ -160,7 +160,7 @@ func FuzzDeaths(f *testing.F) {
 			t.Errorf("%d deaths", n)
 		}
 		for _, d := range parsed.Logs.Deaths {
-			if len(d.Text) > 300 || len(d.Words) > 300 || len(d.Class) > 200 || len(d.File) > 200 || len(d.Behind) > 4 {
+			if len(d.Text) > 300 || len(d.Said) > 300 || len(d.Class) > 200 || len(d.File) > 200 || len(d.Behind) > 4 {
 				t.Errorf("too long: %+v", d)
 			}
 		}

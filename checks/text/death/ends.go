@@ -129,7 +129,7 @@ func (e *ends) note(s *parse.Sink, l parse.Line, f *endForm, m []string) bool {
 	}
 	d := ended(code, signal)
 	if f.assertion {
-		d = facts.Death{What: "assertion", Words: g["words"], File: g["file"], FileLine: parse.Number(g["line"]), Function: g["function"]}
+		d = facts.Death{What: "assertion", Said: g["words"], File: g["file"], FileLine: parse.Number(g["line"]), Function: g["function"]}
 	}
 	d.Reporter, d.Host, d.PID, d.Rank = f.reporter, g["host"], parse.Number(g["pid"]), parse.Optional(g["rank"])
 	if _, named := g["rank"]; !named && f.reporter == "mpirun" && l.Number == e.line+1 {

@@ -157,7 +157,7 @@ func (b *traceback) restart(l parse.Line, linked bool) {
 	if linked && b.ended > 0 && l.Number-b.ended <= near {
 		d.Behind, d.Begins, d.Rank = b.death.Behind, b.death.Begins, b.death.Rank
 		if len(d.Behind) < maxBehind {
-			d.Behind = append(d.Behind, escape.Printable(strings.TrimSuffix(b.death.Class+": "+b.death.Words, ": "), maxWords))
+			d.Behind = append(d.Behind, escape.Printable(strings.TrimSuffix(b.death.Class+": "+b.death.Said, ": "), maxWords))
 		}
 	}
 	d.Ignored = b.ignored > 0 && l.Number-b.ignored <= near
@@ -182,9 +182,9 @@ func (t *tracebacks) frame(s *parse.Sink, in *parse.Lines, l parse.Line, m []str
 	}
 	b.ended = end.Number
 	d := b.death
-	d.Class, d.Words = escape.Printable(class, maxName), words
+	d.Class, d.Said = escape.Printable(class, maxName), words
 	d.Uncaught = hooked.MatchString(prefix)
-	b.death.Class, b.death.Words = d.Class, words
+	b.death.Class, b.death.Said = d.Class, words
 	t.end(s, in, b, d, end)
 }
 
@@ -265,7 +265,7 @@ var fatalSignals = map[string]string{
 // fatal reads the end of a process of which faulthandler tells: the stack of the
 // thread at fault has its innermost frame first.
 func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix, words string) {
-	d := facts.Death{What: "signal", Class: fatalSignals[strings.TrimSpace(words)], Words: words, Reporter: "python", Uncaught: true}
+	d := facts.Death{What: "signal", Class: fatalSignals[strings.TrimSpace(words)], Said: words, Reporter: "python", Uncaught: true}
 	begins := newPrefix(prefix)
 	current := false
 	for _, next := range in.Ahead(100)[1:] {

@@ -53,7 +53,7 @@ func (s *Sink) Death(d facts.Death, l Line) {
 	}
 	d.Host, d.PID, d.Time = cmp.Or(d.Host, who.Host), cmp.Or(d.PID, who.pid), cmp.Or(d.Time, who.time)
 	d.Source, d.Line, d.Text, d.Count = s.name, l.Number, escape.Printable(strings.TrimSpace(l.Text), maxText), 1
-	d.Words = escape.Printable(d.Words, maxText)
+	d.Said = escape.Printable(d.Said, maxText)
 	d.Begins = cmp.Or(d.Begins, l.Number)
 	s.deaths.add(noted{d, len(s.Facts.Texts)})
 }
@@ -77,7 +77,7 @@ func (log *deathLog) add(d noted) {
 
 // alike reports whether two deaths tell the same of the same process.
 func alike(k, d *noted) bool {
-	return k.What == d.What && k.Class == d.Class && k.Words == d.Words && k.File == d.File && k.FileLine == d.FileLine && k.text == d.text &&
+	return k.What == d.What && k.Class == d.Class && k.Said == d.Said && k.File == d.File && k.FileLine == d.FileLine && k.text == d.text &&
 		k.Reporter == d.Reporter && k.First == d.First && k.Uncaught == d.Uncaught && k.Ignored == d.Ignored && k.Host == d.Host && k.PID == d.PID &&
 		equal(k.Rank, d.Rank) && equal(k.Code, d.Code)
 }
