@@ -77,8 +77,62 @@ type LogFacts struct {
 	Networks []NetworkChoice `json:"networks,omitempty"`
 	// Affinities are the CPUs that NCCL kept to, by GPU.
 	Affinities []Affinity `json:"affinities,omitempty"`
+	// Deaths are the ends of the job's processes that texts tell of, and the
+	// exceptions that Python printed, in order; of many only the first and the last.
+	Deaths []Death `json:"deaths,omitempty"`
 	// Truncated is true when there were more messages than are kept.
 	Truncated bool `json:"truncated,omitempty"`
+}
+
+// Death is the end of a process, or an exception that may have ended one.
+type Death struct {
+	// What is "exception" (a traceback of Python), "signal", "exit" or
+	// "assertion".
+	What string `json:"what"`
+	// Class is the exception's class as it is printed ("ValueError"), or the
+	// signal's name ("SIGSEGV"); Said is what follows it, at most 300 bytes.
+	Class string `json:"class,omitempty"`
+	Said  string `json:"said,omitempty"`
+	// Code is the code with which the process ended.
+	Code *int `json:"code,omitempty"`
+	// File, FileLine and Function are the innermost frame that is not of an
+	// installed library, or where all are, the innermost one. RaisedIn is the
+	// innermost one's file.
+	File     string `json:"file,omitempty"`
+	FileLine int    `json:"file_line,omitempty"`
+	Function string `json:"function,omitempty"`
+	RaisedIn string `json:"raised_in,omitempty"`
+	// Behind are the classes and words of the exceptions that were being handled
+	// when this one came, the first first.
+	Behind []string `json:"behind,omitempty"`
+	// Reporter is who tells of it: "python", "torchrun", "slurm", "mpirun".
+	Reporter string `json:"reporter"`
+	// First is true where the launcher says that no process failed before it.
+	First bool `json:"first,omitempty"`
+	// Uncaught is true where the exception is known to have ended the process, and
+	// Ignored where Python or a logger says that it went on.
+	Uncaught bool `json:"uncaught,omitempty"`
+	Ignored  bool `json:"ignored,omitempty"`
+	// StepsAfter counts the lines behind it, up to 8, in which the process, or one
+	// that the lines do not name, tells of another step of its work.
+	StepsAfter int `json:"steps_after,omitempty"`
+	// Rank, Host and PID are whose it is, where the text tells; Time is when, in a
+	// form that sorts.
+	Rank *int   `json:"rank,omitempty"`
+	Host string `json:"host,omitempty"`
+	PID  int    `json:"pid,omitempty"`
+	Time string `json:"time,omitempty"`
+	// Text is the line that tells it, at most 300 bytes.
+	Text string `json:"text"`
+	// Source is the text's name, Line that line, Begins where the traceback begins.
+	Source string `json:"source"`
+	Line   int    `json:"line"`
+	Begins int    `json:"begins"`
+	// Order is its place among all messages: it came before the message of that
+	// order.
+	Order int `json:"order"`
+	// Count is how often the same was told.
+	Count int `json:"count"`
 }
 
 // Message is one statement of a program.

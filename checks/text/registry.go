@@ -3,6 +3,7 @@ package text
 import (
 	"github.com/gpudoctor/gpudoctor/checks/text/amd"
 	"github.com/gpudoctor/gpudoctor/checks/text/benchmark"
+	"github.com/gpudoctor/gpudoctor/checks/text/death"
 	"github.com/gpudoctor/gpudoctor/checks/text/host"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
@@ -16,7 +17,7 @@ import (
 
 // registry has every family, in the order in which a line is offered to their kinds.
 var registry = parse.NewRegistry(
-	launch.New, nvidia.New, amd.New, benchmark.New, rdma.New, network.New, pci.New, host.New, software.New, nccl.New,
+	launch.New, nvidia.New, amd.New, benchmark.New, rdma.New, network.New, pci.New, host.New, death.New, software.New, nccl.New,
 )
 
 // Kinds is every kind of text that is recognised.

@@ -99,6 +99,7 @@ behind contains {"idle": idle, "waits": waits} if {
 }
 
 findings contains {
+	"id": "behind",
 	"subject": "job",
 	"message": sprintf("Rank %d has nothing left to do after operation %s of its process group, and rank %d waits in the next one: rank %d never called it. It ran a step or a branch less than the others, or was busy or stuck elsewhere", [pair.idle.rank, pair.idle.fields.completed, pair.waits.rank, pair.idle.rank]),
 	"severity": "high",
@@ -112,30 +113,43 @@ findings contains {
 # expired is the first collective that a watchdog gave up.
 expired := logs.first(logs.by_id["torch-watchdog-timeout"])
 
-# A rank that writes a checkpoint keeps the others waiting: with slow storage
-# longer than a watchdog does (NeMo Automodel pull 3108, torchtune issue 2093).
-written := max([m.order |
-	some m in logs.by_id["checkpoint-writing"]
+# works is what a rank may do alone while the others wait, often longer than a watchdog
+# does (NeMo Automodel pull 3108, torchtune issue 2093).
+works := {
+	"checkpoint-writing": "wrote a checkpoint", "rank-evaluates": "ran an evaluation",
+	"rank-compiles": "compiled code", "rank-loads": "loaded or prepared data",
+}
+
+# busy is the last such work shortly before the watchdog gave up.
+busy := [m | some [_, m] in sort(doing)][count(doing) - 1]
+
+doing := {[m.order, m] |
+	some id, _ in works
+	some m in logs.by_id[id]
 	m.source == expired.source
 	m.line < expired.line
 	expired.line - m.line <= 50
-])
+}
 
-checkpointed if is_number(written)
+occupied if busy
+
+worker := sprintf("Rank %d", [busy.rank]) if {
+	is_number(busy.rank)
+} else := "A rank"
 
 findings contains {
+	"id": "waited",
 	"subject": "job",
-	"message": sprintf("A rank wrote a checkpoint shortly before the others gave up a collective after %d s: they may have waited for it. Let no rank write alone between collectives, or give the group a longer timeout", [round(number(expired.fields.timeout_ms) / 1000)]),
+	"message": sprintf("%s %s shortly before the others gave up a collective after %d s: they may have waited for it. Let no rank do that alone between collectives, or give the group a longer timeout", [worker, works[busy.id], round(number(expired.fields.timeout_ms) / 1000)]),
 	"severity": "high",
 	"confidence": "possible",
-	"evidence": logs.all_evidence({expired} | {m | some m in logs.by_id["checkpoint-writing"]; m.order == written}),
+	"evidence": logs.all_evidence({expired, busy}),
 	"remedies": ["nccl-timeout", "fix-application"],
 	"order": expired.order,
-} if {
-	checkpointed
 }
 
 findings contains {
+	"id": "waited",
 	"subject": "job",
 	"message": sprintf("The watchdog gave up a collective after %d s, which was set so: its default is 600 s. One rank that loads, evaluates or writes for longer is enough to end the job", [round(number(expired.fields.timeout_ms) / 1000)]),
 	"severity": "high",
@@ -144,7 +158,7 @@ findings contains {
 	"remedies": ["nccl-timeout", "fix-application"],
 } if {
 	number(expired.fields.timeout_ms) < limits.watchdog_ms
-	not checkpointed
+	not occupied
 }
 
 # Each process of a test believes to be the only one.

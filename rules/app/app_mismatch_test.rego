@@ -113,6 +113,14 @@ test_a_checkpoint_before_the_timeout if {
 	count(app_mismatch.findings) == 0 with input as log([writing])
 }
 
+test_other_work_before_the_timeout if {
+	evaluating := object.union(message("rank-evaluates", {}), {"line": 25, "order": 6, "role": "setting", "rank": 3})
+	loading := object.union(message("rank-loads", {}), {"line": 20, "order": 5, "role": "setting", "rank": 2})
+	some f in app_mismatch.findings with input as log([loading, evaluating, expired("60000", 30)])
+	startswith(f.message, "Rank 3 ran an evaluation shortly before")
+	count(app_mismatch.findings) == 1 with input as log([loading, evaluating, expired("60000", 30)])
+}
+
 test_processes_that_do_not_know_of_each_other if {
 	table := {"tool": "nccl-tests", "test": "all_reduce", "what": "collective", "complete": false, "jobs": 6, "ranks": 6, "source": "run.txt", "line": 2}
 	some f in app_mismatch.findings with input as {"benchmarks": [table]}

@@ -232,8 +232,11 @@ func (r *Reading) Finish() *facts.Facts {
 			f.Finish()
 		}
 	}
-	if list := s.messages.messages(); len(list) > 0 || s.Facts.Logs != nil {
+	if list := s.messages.messages(); len(list) > 0 || s.Facts.Logs != nil || len(s.deaths.deaths) > 0 {
 		s.Logs().Messages = list
+	}
+	if len(s.deaths.deaths) > 0 {
+		s.Logs().Deaths = s.deaths.list(s.Logs().Messages)
 	}
 	s.join()
 	s.Facts.Origins = s.ledger.origins(s.Facts)

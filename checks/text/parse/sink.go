@@ -31,6 +31,7 @@ type Sink struct {
 	partialPCI bool
 
 	messages *messageLog
+	deaths   deathLog
 }
 
 // NewSink returns a sink that holds nothing.

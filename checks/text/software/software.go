@@ -7,7 +7,6 @@ import "github.com/gpudoctor/gpudoctor/checks/text/parse"
 // New makes the kinds of this package for one reading.
 func New(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
-		torchrunKind,
 		packagesFrozen, packagesTable, packagesShown, packagesSystemLists, packagesHistory, packagesImages, packagesStated, packagesPrinted,
 		collectEnvKind, collectEnvGPUs, osReleaseKind, osReleasePrinted,
 	}}

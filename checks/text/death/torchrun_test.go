@@ -1,4 +1,4 @@
-package software_test
+package death_test
 
 import (
 	"testing"

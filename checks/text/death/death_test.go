@@ -1,0 +1,168 @@
+package death_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+// told writes a death briefly.
+func told(d facts.Death) string {
+	rank := "-"
+	if d.Rank != nil {
+		rank = fmt.Sprint(*d.Rank)
+	}
+	code := ""
+	if d.Code != nil {
+		code = fmt.Sprintf(" code %d", *d.Code)
+	}
+	at := ""
+	if d.File != "" {
+		at = fmt.Sprintf(" at %s:%d %s", d.File, d.FileLine, d.Function)
+	}
+	return fmt.Sprintf("%s rank %s pid %d host %q: %s: %s%s%s line %d-%d", d.What, rank, d.PID, d.Host, d.Class, d.Said, code, at, d.Begins, d.Line)
+}
+
+func traceback(file, exception string) string {
+	return "Traceback (most recent call last):\n  File \"/work/main.py\", line 9, in <module>\n    run()\n  File \"" + file + "\", line 41, in step\n    x()\n    ^^^\n" + exception + "\n"
+}
+
+// interleaved takes one line of each text at a time, each behind the mark of its own.
+func interleaved(marks []string, texts ...string) string {
+	var b strings.Builder
+	var lines [][]string
+	for _, text := range texts {
+		lines = append(lines, strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n"))
+	}
+	for i := range lines[0] {
+		for k := range lines {
+			b.WriteString(marks[k] + strings.TrimSuffix(lines[k][i], "\n") + "\n")
+		}
+	}
+	return b.String()
+}
+
+func TestDeaths(t *testing.T) {
+	const library = "/opt/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py"
+	key, value := traceback("/work/data.py", "KeyError: 'x'"), traceback("/work/train.py", "ValueError: bad: batch")
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"one": {value, []string{`exception rank - pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-7`}},
+		"library": {
+			traceback(library, "RuntimeError: shapes"), []string{`exception rank - pid 0 host "": RuntimeError: shapes at /work/main.py:9 <module> line 1-7`},
+		},
+		"interleaved of torch": {interleaved([]string{"[rank0]: ", "[rank3]: "}, key, value), []string{
+			`exception rank 0 pid 0 host "": KeyError: 'x' at /work/data.py:41 step line 1-13`,
+			`exception rank 3 pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 2-14`,
+		}},
+		"interleaved of srun": {interleaved([]string{"0: ", "13: "}, key, value), []string{
+			`exception rank 0 pid 0 host "": KeyError: 'x' at /work/data.py:41 step line 1-13`,
+			`exception rank 13 pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 2-14`,
+		}},
+		"interleaved of mpirun": {interleaved([]string{"[1,0]<stderr>:", "[1,3]<stderr>:"}, key, value), []string{
+			`exception rank 0 pid 0 host "": KeyError: 'x' at /work/data.py:41 step line 1-13`,
+			`exception rank 3 pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 2-14`,
+		}},
+		"interleaved of ray": {interleaved([]string{"(Worker pid=12, ip=10.0.0.2) ", "(Worker pid=13, ip=10.0.0.2) "}, key, value), []string{
+			`exception rank - pid 12 host "": KeyError: 'x' at /work/data.py:41 step line 1-13`,
+			`exception rank - pid 13 host "": ValueError: bad: batch at /work/train.py:41 step line 2-14`,
+		}},
+		"handled": {strings.Replace(key, "\nKeyError: 'x'", "\nKeyError: 'x'\n\nDuring handling of the above exception, another exception occurred:\n", 1) + "\n" + value, []string{
+			`exception rank - pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-18`,
+		}},
+		"of a loader": {"[rank1]: " + strings.ReplaceAll(strings.TrimSpace(traceback("/work/main.py", "KeyError: Caught KeyError in DataLoader worker process 0.")+"Original "+value), "\n", "\n[rank1]: "), []string{
+			`exception rank 1 pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-14`,
+		}},
+		"spawned": {"-- Process 1 terminated with the following error:\n" + value, []string{`exception rank 1 pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 2-8`}},
+		"times": {
+			"2025-11-22T10:00:00.123Z " + strings.ReplaceAll(strings.TrimSpace(value), "\n", "\n2025-11-22T10:00:00.1Z "),
+			[]string{`exception rank - pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-7`},
+		},
+		"faulthandler": {
+			"Fatal Python error: Segmentation fault\n\nThread 0x01 (most recent call first):\n  File \"/work/other.py\", line 1 in wait\n\nCurrent thread 0x02 (most recent call first):\n  File \"" + library + "\", line 7 in forward\n  File \"/work/train.py\", line 41 in step\n",
+			[]string{`signal rank - pid 0 host "": SIGSEGV: Segmentation fault at /work/train.py:41 step line 1-1`},
+		},
+		"torchrun":  {"E1 api.py:874] failed (exitcode: -11) local_rank: 1 (pid: 12) of binary: python\n", []string{`signal rank - pid 12 host "": SIGSEGV:  code -11 line 1-1`}},
+		"deepspeed": {"[launch.py:321:sigkill_handler] ['python', '--local_rank=3'] exits with return code = 1\n", []string{`exit rank 3 pid 0 host "": :  code 1 line 1-1`}},
+		"slurm": {"srun: error: node7: task 3: Exited with exit code 139\nsrun: error: node8: tasks 4-7: Killed\nsrun: error: node8: task 9: Segmentation fault (core dumped)\n", []string{
+			`signal rank 3 pid 0 host "node7": SIGSEGV:  code 139 line 1-1`, `signal rank 4 pid 0 host "node8": SIGKILL:  line 2-2`, `signal rank 9 pid 0 host "node8": SIGSEGV:  line 3-3`,
+		}},
+		"mpirun": {
+			"  Process name: [[26867,1],3]\n  Exit code:    9\nmpirun noticed that process rank 2 with PID 12 on node node7 exited on signal 9 (Killed).\n",
+			[]string{`exit rank 3 pid 0 host "": :  code 9 line 2-2`, `signal rank 2 pid 12 host "node7": SIGKILL:  line 3-3`},
+		},
+		"assertion": {"python: src/a.cpp:12: void f(int): Assertion `n > 0' failed.\n", []string{`assertion rank - pid 0 host "": : n > 0 at src/a.cpp:12 void f(int) line 1-1`}},
+		"device assertion": {
+			"../a/Loss.cu:242: kernel: block: [0,0,0], thread: [4,0,0] Assertion `t < n` failed.\n../a/Loss.cu:242: kernel: block: [0,0,0], thread: [5,0,0] Assertion `t < n` failed.\n",
+			[]string{`assertion rank - pid 0 host "": : t < n at ../a/Loss.cu:242 kernel line 1-1`},
+		},
+		"ended well": {"Process 1 exit with status code 0\nsrun: error: node7: task 3: Requested node configuration is not available\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			if f := texttest.Parse("job.log", test.text); f.Logs != nil {
+				for _, d := range f.Logs.Deaths {
+					got = append(got, told(d))
+				}
+			}
+			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
+				t.Errorf("got\n%s\nof\n%s", strings.Join(got, "\n"), test.text)
+			}
+		})
+	}
+}
+
+// TestDeathsOfOthers holds what is known of a death beside its words: whether it ended
+// the process, what was behind it, and who was meant by the name of the text.
+func TestDeathsOfOthers(t *testing.T) {
+	value := traceback("/work/train.py", "ValueError: x")
+	one := func(name, text string) facts.Death {
+		f := texttest.Parse(name, text)
+		if f.Logs == nil || len(f.Logs.Deaths) != 1 {
+			t.Fatalf("got %+v of\n%s", f.Logs, text)
+		}
+		return f.Logs.Deaths[0]
+	}
+	if d := one("a.log", "Exception ignored in: <function f at 0x7f>\n"+value); !d.Ignored {
+		t.Errorf("not ignored: %+v", d)
+	}
+	if d := one("a.log", value+strings.Repeat("step 3 loss 2.1\n", 9)); d.StepsAfter != 8 || d.Uncaught || d.Ignored {
+		t.Errorf("got %+v", d)
+	}
+	if d := one("attempt_0/3/stderr.log", value); d.Rank == nil || *d.Rank != 3 {
+		t.Errorf("got %+v", d)
+	}
+	chained := traceback("/work/a.py", "KeyError: 'k'") + "\nThe above exception was the direct cause of the following exception:\n\n" + value
+	if d := one("a.log", chained); len(d.Behind) != 1 || d.Behind[0] != "KeyError: 'k'" {
+		t.Errorf("got %+v", d)
+	}
+	if d := one("a.log", value+value+value); d.Count != 3 || d.Line != 21 {
+		t.Errorf("got %+v", d)
+	}
+}
+
+func FuzzDeaths(f *testing.F) {
+	f.Add(traceback("/work/a.py", "KeyError: 'k'"))
+	f.Add("Fatal Python error: Aborted\n\nCurrent thread 0x1 (most recent call first):\n  File \"a.py\", line 1 in f\n")
+	f.Add("[rank3]: During handling of the above exception, another exception occurred:\n")
+	f.Add("srun: error: node7: task 3: Exited with exit code 1\nstep 1 loss 2.0\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		parsed := texttest.Parse("fuzz.log", text)
+		if parsed.Logs == nil {
+			return
+		}
+		if n := len(parsed.Logs.Deaths); n > 64 {
+			t.Errorf("%d deaths", n)
+		}
+		for _, d := range parsed.Logs.Deaths {
+			if len(d.Text) > 300 || len(d.Said) > 300 || len(d.Class) > 200 || len(d.File) > 200 || len(d.Behind) > 4 {
+				t.Errorf("too long: %+v", d)
+			}
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package death
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// endForm is how a launcher, a shell or a library says that a process ended.
+type endForm struct {
+	reporter string
+	anchors  []string
+	// form may name the groups rank, pid, host, code, signal (a number), name (of a
+	// signal, or what strsignal calls it), file, line, function and words.
+	form *lazy.Regexp
+	// assertion is true where it states an assertion.
+	assertion bool
+}
+
+// endForms are those of, in order: torch/distributed/elastic/multiprocessing/api.py;
+// deepspeed/launcher/launch.py; Slurm's srun (src/srun/libsrun/launch.c and
+// task_state.c); Open MPI and PRRTE (help-prun.txt, help-orterun.txt); MPICH's and
+// Intel's Hydra; torch/multiprocessing/spawn.py; horovod/runner/gloo_run.py; vLLM's
+// multiproc_executor.py; sglang's srt/entrypoints/engine.py; bash (jobs.c); a
+// kernel's assert() (CUDA's printf of it); glibc's assert (assert/assert.c).
+var endForms = []endForm{
+	{"torchrun", []string{"failed (exitcode: "}, lazy.New(`failed \(exitcode: (?P<code>-?\d+)\) local_rank: \d+ \(pid: (?P<pid>\d+)\)`), false},
+	{"deepspeed", []string{"exits with return code = "}, lazy.New(`(?:--local_rank=(?P<rank>\d+).*)?exits with return code = (?P<code>-?\d+)`), false},
+	{"slurm", []string{": task"}, lazy.New(`srun: error: (?P<host>[\w.-]+): tasks? (?P<rank>\d+)[\d,-]*: (?:Exited with exit code (?P<code>\d+)|(?P<name>[A-Z][\w ]+?))(?: \(core dumped\))?\s*$`), false},
+	{
+		"mpirun",
+		[]string{"noticed that process rank"},
+		lazy.New(`process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>[\w.-]+) exited on signal (?P<signal>\d+)`), false,
+	},
+	{"mpirun", []string{"MPI_ABORT was invoked on rank"}, lazy.New(`MPI_ABORT was invoked on rank (?P<rank>\d+)`), false},
+	{"mpirun", []string{"  Exit code: "}, lazy.New(`^(?:\S+:)?\s+Exit code:\s+(?P<code>\d+)\s*$`), false},
+	{"mpiexec", []string{"=   KILLED BY SIGNAL: ", "EXIT STRING: "}, lazy.New(`(?:KILLED BY SIGNAL: |\(signal )(?P<signal>\d+)`), false},
+	{"spawn", []string{" terminated with signal ", " terminated with exit code "}, lazy.New(`\bprocess (?P<rank>\d+) terminated with (?:signal (?P<name>SIG[A-Z]+)|exit code (?P<code>\d+))`), false},
+	{"horovodrun", []string{" exit with status code "}, lazy.New(`^Process (?P<rank>\d+) exit with status code (?P<code>\d+)`), false},
+	{"vllm", []string{" died unexpectedly"}, lazy.New(`Worker proc VllmWorker-(?P<rank>\d+) died unexpectedly`), false},
+	{"sglang", []string{"scheduler is dead"}, lazy.New(`Rank (?P<rank>\d+) scheduler is dead`), false},
+	{"shell", []string{"Segmentation fault", "Aborted  ", "Bus error  ", "Illegal instruction", "Floating point exception"}, lazy.New(
+		`: line \d+: +(?P<pid>\d+) (?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception)\b`), false},
+	{"shell", []string{"(core dumped)"}, lazy.New(`^(?:\[\w+\]: |\d+: )?(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`), false},
+	{"cuda", []string{": block: ["}, lazy.New(`(?P<file>[\w./+-]+):(?P<line>\d+): (?P<function>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] Assertion .(?P<words>.+?). failed`), true},
+	{"libc", []string{": Assertion `"}, lazy.New("(?P<file>[\\w./+-]+\\.\\w+):(?P<line>\\d+): (?P<function>.{1,400}?): Assertion `(?P<words>.+?)' failed"), true},
+}
+
+// strsignal is what strsignal(3) calls the signals, as shells and Slurm print it.
+var strsignal = map[string]string{
+	"Segmentation fault": "SIGSEGV", "Aborted": "SIGABRT", "Bus error": "SIGBUS", "Floating point exception": "SIGFPE", "Illegal instruction": "SIGILL",
+	"Killed": "SIGKILL", "Terminated": "SIGTERM", "Out Of Memory": "SIGKILL",
+}
+
+// ends are what launchers say of the ends of processes, in one reading.
+type ends struct {
+	// process is the rank that Open MPI named last, in the line above the exit code.
+	process *int
+	line    int
+}
+
+// processName is Open MPI's and PRRTE's name of a process: "[[26867,1],3]",
+// "[prterun-node7-1234@1,3]".
+var processName = lazy.New(`^(?:\S+:)?\s+Process name: \[(?:\[\d+,\d+\]|[\w@.-]+),(\d+)\]\s*$`)
+
+// kind reads what launchers and others say of the ends of processes.
+func (e *ends) kind() *parse.Kind {
+	return &parse.Kind{
+		Name: "process-ends", Title: "how the processes of a job ended, as launchers, shells and assertions say", Gives: []string{"logs"},
+		Anchors: endAnchors(),
+		Line:    e.read,
+	}
+}
+
+func (e *ends) read(s *parse.Sink, l parse.Line) bool {
+	if m := processName.FindStringSubmatch(l.Text); m != nil {
+		e.process, e.line = parse.Optional(m[1]), l.Number
+		return true
+	}
+	for _, f := range endForms {
+		if !containsAny(l.Text, f.anchors) {
+			continue
+		}
+		if m := f.form.FindStringSubmatch(l.Text); m != nil {
+			return e.note(s, l, &f, m)
+		}
+	}
+	return false
+}
+
+func endAnchors() []string {
+	all := []string{"  Process name: ["}
+	for _, f := range endForms {
+		all = append(all, f.anchors...)
+	}
+	return all
+}
+
+func containsAny(text string, parts []string) bool {
+	for _, p := range parts {
+		if strings.Contains(text, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// note notes the end of a process, unless it ended well.
+func (e *ends) note(s *parse.Sink, l parse.Line, f *endForm, m []string) bool {
+	g := make(map[string]string)
+	for i, name := range f.form.SubexpNames() {
+		if name != "" {
+			g[name] = m[i]
+		}
+	}
+	code, signal := parse.Optional(g["code"]), signals[parse.Number(g["signal"])]
+	if name := g["name"]; name != "" {
+		if signal = strsignal[name]; strings.HasPrefix(name, "SIG") {
+			signal = name
+		}
+		if signal == "" {
+			return false
+		}
+	}
+	if code != nil && *code == 0 {
+		return false
+	}
+	d := ended(code, signal)
+	if f.assertion {
+		d = facts.Death{What: "assertion", Said: g["words"], File: g["file"], FileLine: parse.Number(g["line"]), Function: g["function"]}
+	}
+	d.Reporter, d.Host, d.PID, d.Rank = f.reporter, g["host"], parse.Number(g["pid"]), parse.Optional(g["rank"])
+	if _, named := g["rank"]; !named && f.reporter == "mpirun" && l.Number == e.line+1 {
+		d.Rank = e.process
+	}
+	s.Death(d, l)
+	return true
+}

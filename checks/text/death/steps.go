@@ -1,0 +1,27 @@
+package death
+
+import (
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// stepsKind reads the lines in which training tells of its steps. They hold that a
+// process went on behind an exception.
+var stepsKind = &parse.Kind{
+	Name: "training-steps", Title: "steps of a training job", Gives: []string{"logs"},
+	Anchors: []string{"loss", "Step ", "step ", "step=", "step:", "iteration ", "Iteration ", "Epoch", "epoch"},
+	Line: func(s *parse.Sink, l parse.Line) bool {
+		if len(l.Text) > maxStep || !stepForm.MatchString(l.Text) {
+			return false
+		}
+		s.Step(l)
+		return true
+	},
+}
+
+// maxStep is longer than a line of a step.
+const maxStep = 600
+
+// stepForm are "step 12", "epoch: 3", "iteration 100/ 5000" and "'loss': 0.1". Progress bars
+// are none: downloads have them, too.
+var stepForm = lazy.New(`(?i)\b(?:global[_ ]?step|step|iter(?:ation)?|epoch)s?["']?\s*[:=#\[(]?\s*\d+|\bloss["']?\s*[:= ]\s*-?\d+\.\d`)

@@ -1,0 +1,94 @@
+package death
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// torchrunKind reads the summary in which torchrun names the rank that failed
+// first (ChildFailedError.format_msg of
+// torch/distributed/elastic/multiprocessing/errors/__init__.py).
+func torchrunKind(t *tracebacks) *parse.Kind {
+	return &parse.Kind{
+		Name:    "torchrun-failure",
+		Title:   "the rank that failed first, from torchrun's summary",
+		Gives:   []string{"logs"},
+		Anchors: []string{"Root Cause (first observed failure)"},
+		Begins: func(in *parse.Lines) bool {
+			l, _ := in.Peek()
+			return strings.Contains(l.Text, "Root Cause (first observed failure)")
+		},
+		Read: t.readTorchrun,
+	}
+}
+
+// torchrunField is a line of the summary: "  rank      : 1 (local_rank: 1)".
+var torchrunField = lazy.New(`^\W*(time|host|rank|exitcode|traceback)\s*: (\S+)(?:.*\b(SIG[A-Z]+)\b)?`)
+
+func (t *tracebacks) readTorchrun(s *parse.Sink, in *parse.Lines) {
+	first, _ := in.Next()
+	fields := map[string]string{}
+	var pid string
+	exit := first
+	for _, l := range in.Ahead(8) {
+		if m := torchrunField.FindStringSubmatch(l.Text); m != nil {
+			switch m[1] {
+			case "traceback":
+				if strings.Contains(l.Text, head) { // The program's own, below.
+					t.nextIs(parse.Optional(fields["rank"]), l)
+				}
+			case "exitcode":
+				exit, pid = l, torchrunPID.FindString(l.Text)
+				fallthrough
+			default:
+				fields[m[1]] = escape.Printable(m[2], 80)
+			}
+			if m[3] != "" {
+				fields["signal"] = m[3]
+			}
+			continue
+		}
+		if strings.Contains(l.Text, "=====") {
+			break
+		}
+	}
+	if fields["rank"] == "" {
+		return
+	}
+	s.Message("torch-first-failure", fields, first)
+	d := ended(parse.Optional(fields["exitcode"]), fields["signal"])
+	d.Reporter, d.First, d.Rank, d.Host = "torchrun", true, parse.Optional(fields["rank"]), fields["host"]
+	d.PID, d.Time = parse.Number(strings.TrimPrefix(pid, "pid: ")), strings.Replace(fields["time"], "_", "T", 1)
+	if d.Code != nil || d.Class != "" {
+		s.Death(d, exit)
+	}
+}
+
+var torchrunPID = lazy.New(`pid: (\d+)`)
+
+// ended is the end of a process by its exit code, which is negative for signals as
+// Python's subprocess has it, and 128 and more as shells do.
+func ended(code *int, signal string) facts.Death {
+	const shells = 128
+	d := facts.Death{What: "exit", Code: code, Class: signal}
+	if code != nil && d.Class == "" {
+		d.Class = signals[-*code]
+		if *code > shells {
+			d.Class = signals[*code-shells]
+		}
+	}
+	if d.Class != "" {
+		d.What = "signal"
+	}
+	return d
+}
+
+// signals are those of Linux by number (signal(7)) that end processes.
+var signals = map[int]string{
+	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2",
+	13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
+}

@@ -1,0 +1,346 @@
+package death
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+)
+
+// The words that CPython's traceback.c, traceback.py, faulthandler.c and logging
+// write, and torch/multiprocessing/spawn.py.
+const (
+	head         = "Traceback (most recent call last):"
+	frame        = `  File "`
+	ignored      = "Exception ignored in"
+	loggingError = "--- Logging error ---"
+	chained      = "he above exception" // "During handling of ...", "... was the direct cause".
+	spawned      = "terminated with the following error:"
+	fatal        = "Fatal Python error: "
+)
+
+const (
+	// maxLooked bounds the lines that are looked at ahead in one reading, maxOpen the
+	// tracebacks under way.
+	maxLooked = 4 << 20
+	maxOpen   = 512
+	// maxBehind bounds the exceptions behind the last one that are kept, and
+	// maxWords their words.
+	maxBehind = 4
+	maxWords  = 160
+	maxName   = 200
+	// near is how many lines lie at most between two tracebacks of one chain, and
+	// between a heading and what it is about.
+	near = 64
+)
+
+// tracebacks are those of one reading. The lines of several processes may stand between
+// each other: what launchers and loggers write before each line tells them apart.
+type tracebacks struct {
+	open   map[string]*traceback
+	looked int
+	source string
+	// rank is the rank of the next traceback, as the line rankLine said.
+	rank     *int
+	rankLine int
+}
+
+// traceback is the last one behind a prefix.
+type traceback struct {
+	death facts.Death
+	inner string // The file of the innermost frame so far.
+	own   bool   // The innermost frame so far that is of the program was found.
+	// last is the line of its last frame, ended that of its exception.
+	last, ended int
+	// linked is the line that says that the next traceback is of the same chain,
+	// ignored that which says that the next one ended nothing.
+	linked, ignored int
+	// fatal is the signal of faulthandler, whose frames come innermost first.
+	fatal string
+}
+
+func (t *tracebacks) begins(in *parse.Lines) bool {
+	l, ok := in.Peek()
+	if !ok {
+		return false
+	}
+	if strings.Contains(l.Text, frame) {
+		return frameForm.MatchString(l.Text)
+	}
+	return true
+}
+
+// frameForm is a frame: traceback.py's, and with no comma before "in" faulthandler's.
+var frameForm = lazy.New(`^(.*?)  File "([^"]{1,999})", line (\d{1,9})(?:,? in (.{1,500}))?$`)
+
+func (t *tracebacks) read(s *parse.Sink, in *parse.Lines) {
+	l, _ := in.Peek()
+	if t.source != s.Source() {
+		t.source, t.rank = s.Source(), nil
+		clear(t.open)
+	}
+	if m := frameForm.FindStringSubmatch(l.Text); m != nil {
+		t.frame(s, in, l, m)
+	} else {
+		t.heading(s, in, l)
+	}
+	in.Next()
+}
+
+// heading reads a line that says what the next frames are.
+func (t *tracebacks) heading(s *parse.Sink, in *parse.Lines, l parse.Line) {
+	for _, mark := range []string{head, ignored, loggingError, chained, spawned, fatal} {
+		before, rest, found := strings.Cut(l.Text, mark)
+		if !found {
+			continue
+		}
+		switch mark {
+		case head:
+			t.begin(before, l)
+		case ignored, loggingError:
+			t.of(before).ignored = l.Number
+		case chained:
+			t.of(strings.TrimSuffix(strings.TrimSuffix(before, "During handling of t"), "T")).linked = l.Number
+		case spawned:
+			if m := spawnedRank.FindStringSubmatch(before); m != nil {
+				t.nextIs(parse.Optional(m[1]), l)
+			}
+		case fatal:
+			t.fatal(s, in, l, before, rest)
+		}
+		return
+	}
+}
+
+var spawnedRank = lazy.New(`-- Process (\d{1,6}) $`)
+
+// nextIs notes whose the next traceback is.
+func (t *tracebacks) nextIs(rank *int, l parse.Line) { t.rank, t.rankLine = rank, l.Number }
+
+// of returns the traceback behind a prefix.
+func (t *tracebacks) of(prefix string) *traceback {
+	key := newPrefix(prefix).key()
+	b := t.open[key]
+	if b == nil {
+		b = &traceback{}
+		if len(t.open) < maxOpen {
+			t.open[key] = b
+		}
+	}
+	return b
+}
+
+// begin begins a traceback. What stands before its head may be more than what stands
+// before its frames: "ERROR: Traceback", "Original Traceback", "  traceback : Traceback".
+func (t *tracebacks) begin(before string, l parse.Line) {
+	original := strings.HasSuffix(before, "Original ")
+	mild := mildLevel.MatchString(before)
+	before = strings.TrimSuffix(before, "Original ")
+	before = strings.TrimSuffix(strings.TrimSuffix(before, "+ Exception Group "), "traceback : ")
+	b := t.of(before)
+	b.restart(l, original || b.linked > b.ended && l.Number-b.linked <= near)
+	if t.rank != nil && l.Number-t.rankLine <= near {
+		b.death.Rank = t.rank
+	}
+	b.death.Ignored = b.death.Ignored || mild
+	t.rank = nil
+}
+
+// mildLevel is the level of a logger that says of an exception that the work goes on.
+var mildLevel = lazy.New(`\b(?:DEBUG|INFO|WARN|WARNING)\b`)
+
+// restart begins the next traceback of a prefix, in a chain with the last one or not.
+func (b *traceback) restart(l parse.Line, linked bool) {
+	d := facts.Death{What: "exception", Reporter: "python", Begins: l.Number}
+	if linked && b.ended > 0 && l.Number-b.ended <= near {
+		d.Behind, d.Begins, d.Rank = b.death.Behind, b.death.Begins, b.death.Rank
+		if len(d.Behind) < maxBehind {
+			d.Behind = append(d.Behind, escape.Printable(strings.TrimSuffix(b.death.Class+": "+b.death.Said, ": "), maxWords))
+		}
+	}
+	d.Ignored = b.ignored > 0 && l.Number-b.ignored <= near
+	*b = traceback{death: d, linked: b.linked, last: l.Number}
+}
+
+// frame reads a frame and, if it is the last one, the exception behind it.
+func (t *tracebacks) frame(s *parse.Sink, in *parse.Lines, l parse.Line, m []string) {
+	prefix := m[1]
+	b := t.of(prefix)
+	if b.fatal != "" {
+		return
+	}
+	if b.last == 0 || b.ended > 0 { // Its head is not in the text, or Ray's wraps another.
+		b.restart(l, b.ended > 0 && l.Number-b.ended <= 2)
+	}
+	b.note(m)
+	b.last = l.Number
+	end, class, words, ok := t.exception(in, l, prefix)
+	if !ok {
+		return
+	}
+	b.ended = end.Number
+	d := b.death
+	d.Class, d.Said = escape.Printable(class, maxName), words
+	d.Uncaught = hooked.MatchString(prefix)
+	b.death.Class, b.death.Said = d.Class, words
+	t.end(s, in, b, d, end)
+}
+
+// end notes a death, unless its chain goes on.
+func (t *tracebacks) end(s *parse.Sink, in *parse.Lines, b *traceback, d facts.Death, end parse.Line) {
+	for _, l := range in.Ahead(200) {
+		t.looked++
+		if l.Number > end.Number+near {
+			break
+		}
+		if l.Number > end.Number && (strings.Contains(l.Text, chained) || strings.Contains(l.Text, "Original "+head)) && samePrefix(end.Text, l.Text) {
+			b.linked = l.Number
+			return
+		}
+	}
+	s.Death(d, end)
+}
+
+// samePrefix reports whether two lines begin with the same word in brackets, if they do.
+func samePrefix(a, b string) bool { return tag.FindString(a) == tag.FindString(b) }
+
+// hooked is what PyTorch's hook for uncaught exceptions writes before each line
+// (torch/distributed/distributed_c10d.py, _distributed_excepthook of 2.2).
+var hooked = lazy.New(`\[rank\d+\]: *$`)
+
+// note takes a frame. Frames come outermost first.
+func (b *traceback) note(m []string) {
+	file := m[2]
+	b.inner = file
+	d := &b.death
+	d.RaisedIn = escape.Printable(file, maxName)
+	if library.MatchString(file) && b.own {
+		return
+	}
+	b.own = b.own || !library.MatchString(file)
+	d.File, d.FileLine, d.Function = escape.Printable(file, maxName), parse.Number(m[3]), escape.Printable(m[4], maxName)
+}
+
+// library is a file of an installed library, of Python itself or of a launcher.
+var library = lazy.New(`(?:site|dist)-packages/|/lib(?:64)?/python\d|^<frozen |^<string>|/s?bin/[\w.-]+$|^/opt/(?:pytorch/pytorch|conda/lib)/|\.zip/`)
+
+// exception looks ahead for the exception behind a frame, and finds none where another
+// frame comes first.
+func (t *tracebacks) exception(in *parse.Lines, l parse.Line, prefix string) (end parse.Line, class, words string, ok bool) {
+	begins := newPrefix(prefix)
+	for _, n := range []int{8, 200} {
+		for _, next := range in.Ahead(n)[1:] {
+			if t.looked++; t.looked > maxLooked {
+				return end, "", "", false
+			}
+			rest, mine := begins.cut(next.Text)
+			if !mine || next.Number == l.Number {
+				continue
+			}
+			if strings.HasPrefix(rest, frame) || strings.HasPrefix(rest, head) {
+				return end, "", "", false
+			}
+			if m := exceptionForm.FindStringSubmatch(rest); m != nil && !levels[m[1]] {
+				return next, m[1], strings.TrimSpace(m[2]), true
+			}
+		}
+	}
+	return end, "", "", false
+}
+
+// exceptionForm is an exception as traceback.py ends with it.
+var exceptionForm = lazy.New(`^((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:\(\w+\))?)(?:: ?(.*))?$`)
+
+// levels are words before a colon that name no exception.
+var levels = map[string]bool{"DEBUG": true, "INFO": true, "WARNING": true, "WARN": true, "ERROR": true, "CRITICAL": true, "FATAL": true}
+
+// fatalSignals are what faulthandler calls the signals (Modules/faulthandler.c).
+var fatalSignals = map[string]string{
+	"Segmentation fault": "SIGSEGV", "Aborted": "SIGABRT", "Bus error": "SIGBUS", "Floating-point exception": "SIGFPE", "Floating point exception": "SIGFPE",
+	"Illegal instruction": "SIGILL",
+}
+
+// fatal reads the end of a process of which faulthandler tells: the stack of the
+// thread at fault has its innermost frame first.
+func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix, words string) {
+	d := facts.Death{What: "signal", Class: fatalSignals[strings.TrimSpace(words)], Said: words, Reporter: "python", Uncaught: true}
+	begins := newPrefix(prefix)
+	current := false
+	for _, next := range in.Ahead(100)[1:] {
+		t.looked++
+		rest, mine := begins.cut(next.Text)
+		switch {
+		case !mine:
+			continue
+		case strings.HasPrefix(rest, "Current thread"):
+			current = true
+		case strings.HasPrefix(rest, "Thread "):
+			current = false
+		}
+		m := frameForm.FindStringSubmatch(next.Text)
+		if m == nil || !current {
+			continue
+		}
+		if d.RaisedIn == "" {
+			d.RaisedIn = escape.Printable(m[2], maxName)
+		}
+		if d.File == "" || library.MatchString(d.File) && !library.MatchString(m[2]) {
+			d.File, d.FileLine, d.Function = escape.Printable(m[2], maxName), parse.Number(m[3]), escape.Printable(m[4], maxName)
+		}
+	}
+	s.Death(d, l)
+	b := t.of(prefix)
+	*b = traceback{fatal: words}
+}
+
+// prefix is what stands before each line of one process, in parts: between them stand
+// times, which differ from line to line.
+type prefix []string
+
+// times are the parts of a prefix that differ from line to line.
+var times = lazy.New(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:\d\d-\d\d )?\d\d:\d\d:\d\d(?:[.,]\d+)?`)
+
+func newPrefix(text string) prefix {
+	var p prefix
+	at := 0
+	for _, time := range times.FindAllStringIndex(text, -1) {
+		p, at = append(p, text[at:time[0]]), time[1]
+	}
+	return append(p, text[at:])
+}
+
+// key is the same for all lines of one process.
+func (p prefix) key() string { return strings.Join(p, "0") }
+
+// cut takes the prefix off a line of its process.
+func (p prefix) cut(line string) (rest string, mine bool) {
+	if len(p) == 1 && p[0] == "" {
+		return line, !tag.MatchString(line)
+	}
+	for i, part := range p {
+		if i == 0 {
+			line, mine = strings.CutPrefix(line, part)
+		} else if at := strings.Index(line[:min(len(line), longestTime+len(part))], part); at >= shortestTime {
+			line, mine = line[at+len(part):], true
+		} else {
+			mine = false
+		}
+		if !mine {
+			return "", false
+		}
+	}
+	return line, true
+}
+
+// shortestTime and longestTime are the lengths of times: "10:11:12" and
+// "2025-11-22T10:11:12.123456789".
+const (
+	shortestTime = len("10:11:12")
+	longestTime  = len("2025-11-22T10:11:12.123456789")
+)
+
+// tag is what launchers write before the lines of a process: "[rank3]:", "[1,3]<stderr>:",
+// "3: ", "(RayWorkerWrapper pid=12) ".
+var tag = lazy.New(`^(?:\[rank\d+\]:|\[\d+,\d+\]<std\w+>:| *\d{1,5}: |\([\w-]+ pid=\d+[^)]*\) |\[[\w.-]+:\d+\])`)

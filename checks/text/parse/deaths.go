@@ -1,0 +1,181 @@
+package parse
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
+)
+
+const (
+	// maxDeaths bounds the deaths that are kept: the first half of them, and of the
+	// rest the last.
+	maxDeaths = 64
+	// maxSteps bounds the lines that are remembered for each process that tells of
+	// its steps, maxWorkers those processes.
+	maxSteps   = 8
+	maxWorkers = 256
+)
+
+// deathLog collects the ends of processes, and the last steps that each told of.
+type deathLog struct {
+	deaths []noted
+	steps  []*stepLog
+}
+
+// noted is a death and the number of the text that tells of it.
+type noted struct {
+	facts.Death
+	text int
+}
+
+// stepLog are the last lines in which one process told of a step.
+type stepLog struct {
+	source string
+	rank   *int
+	pid    int
+	lines  []int
+}
+
+// Death notes the end of a process that a line tells. What the death leaves out of who
+// it was is read from the line and the name of the text.
+func (s *Sink) Death(d facts.Death, l Line) {
+	who := Identify(l.Text)
+	if d.Rank == nil {
+		d.Rank = who.rank
+	}
+	if d.Rank == nil {
+		d.Rank = rankOfName(s.name)
+	}
+	d.Host, d.PID, d.Time = cmp.Or(d.Host, who.Host), cmp.Or(d.PID, who.pid), cmp.Or(d.Time, who.time)
+	d.Source, d.Line, d.Text, d.Count = s.name, l.Number, escape.Printable(strings.TrimSpace(l.Text), maxText), 1
+	d.Said = escape.Printable(d.Said, maxText)
+	d.Begins = cmp.Or(d.Begins, l.Number)
+	s.deaths.add(noted{d, len(s.Facts.Texts)})
+}
+
+func (log *deathLog) add(d noted) {
+	for i := range log.deaths {
+		if k := &log.deaths[i]; alike(k, &d) {
+			d.Count += k.Count
+			if d.What != "exception" || d.Uncaught {
+				d.Line, d.Begins, d.Text, d.Time = k.Line, k.Begins, k.Text, k.Time
+			}
+			*k = d // Of exceptions that may have been caught the last counts.
+			return
+		}
+	}
+	if len(log.deaths) >= maxDeaths {
+		log.deaths = slices.Delete(log.deaths, maxDeaths/2, maxDeaths/2+1)
+	}
+	log.deaths = append(log.deaths, d)
+}
+
+// alike reports whether two deaths tell the same of the same process.
+func alike(k, d *noted) bool {
+	return k.What == d.What && k.Class == d.Class && k.Said == d.Said && k.File == d.File && k.FileLine == d.FileLine && k.text == d.text &&
+		k.Reporter == d.Reporter && k.First == d.First && k.Uncaught == d.Uncaught && k.Ignored == d.Ignored && k.Host == d.Host && k.PID == d.PID &&
+		equal(k.Rank, d.Rank) && equal(k.Code, d.Code)
+}
+
+func equal(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// Step notes a line in which a process tells of another step of its work.
+func (s *Sink) Step(l Line) {
+	who := Identify(l.Text)
+	if who.rank == nil {
+		who.rank = rankOfName(s.name)
+	}
+	log := &s.deaths
+	i := slices.IndexFunc(log.steps, func(k *stepLog) bool { return k.source == s.name && k.pid == who.pid && equal(k.rank, who.rank) })
+	if i < 0 {
+		if len(log.steps) >= maxWorkers {
+			return
+		}
+		i = len(log.steps)
+		log.steps = append(log.steps, &stepLog{source: s.name, rank: who.rank, pid: who.pid})
+	}
+	k := log.steps[i]
+	if len(k.lines) >= maxSteps {
+		k.lines = k.lines[1:]
+	}
+	k.lines = append(k.lines, l.Number)
+}
+
+// list returns the deaths in order, with their places among the messages.
+func (log *deathLog) list(messages []facts.Message) []facts.Death {
+	timed := len(messages) > 0
+	for _, m := range messages {
+		timed = timed && m.Time != ""
+	}
+	for i := range log.deaths {
+		d := &log.deaths[i]
+		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), log.after(&d.Death)
+	}
+	dated := !slices.ContainsFunc(log.deaths, func(d noted) bool { return d.Time == "" })
+	slices.SortStableFunc(log.deaths, func(a, b noted) int {
+		if dated && a.Time != b.Time {
+			return cmp.Compare(a.Time, b.Time)
+		}
+		return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.Line, b.Line))
+	})
+	list := make([]facts.Death, len(log.deaths))
+	for i, d := range log.deaths {
+		list[i] = d.Death
+	}
+	return list
+}
+
+// placeOf is the order of the first message behind a death.
+func placeOf(d *facts.Death, messages []facts.Message, timed bool) int {
+	if timed && d.Time != "" {
+		i, _ := slices.BinarySearchFunc(messages, d.Time, func(m facts.Message, time string) int { return cmp.Compare(m.Time, time) })
+		return i
+	}
+	place := 0
+	for i, m := range messages {
+		if m.Source == d.Source && m.Line < d.Line {
+			place = i + 1
+		}
+	}
+	return place
+}
+
+// after counts the steps that the process of a death told of behind it. Lines that name
+// no process may be of any.
+func (log *deathLog) after(d *facts.Death) int {
+	n := 0
+	for _, k := range log.steps {
+		if k.source != d.Source || d.Rank != nil && k.rank != nil && *d.Rank != *k.rank || d.PID != 0 && k.pid != 0 && d.PID != k.pid {
+			continue
+		}
+		for _, line := range k.lines {
+			if line > d.Line {
+				n++
+			}
+		}
+	}
+	return min(n, maxSteps)
+}
+
+// rankName are the names that launchers give to the output of one rank:
+// "attempt_0/3/stderr.log" of torchrun --log-dir, "rank3.log", "out.rank_03.txt".
+var rankName = pattern.New(`rank[-_.]?(\d{1,5})\b|attempt_\d+/(\d{1,5})/std`)
+
+func rankOfName(name string) *int {
+	if i := strings.LastIndexByte(name, ':'); i >= 0 {
+		name = name[i+1:]
+	}
+	name = strings.ToLower(name)
+	if !strings.Contains(name, "attempt_") {
+		name = path.Base(name)
+	}
+	if m := rankName.Find(name); m != nil {
+		return Optional(m[1] + m[2])
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+# METADATA
+# title: A rank died by itself
+# description: >-
+#   One process of the job ended by an exception of the program, an assertion, a
+#   signal or an exit of its own, before any error of communication. The others
+#   then wait for it until a timeout, or lose the connection to it. Those are
+#   consequences: communication is not at fault.
+# related_resources:
+#   - ref: https://docs.pytorch.org/docs/stable/elastic/errors.html
+#     description: How torchrun finds the process that failed first, and @record
+#   - ref: https://docs.python.org/3/library/faulthandler.html
+#     description: Where a Python program was when a signal ended it
+#   - ref: https://man7.org/linux/man-pages/man7/signal.7.html
+#     description: What each signal means
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   needs:
+#     - job-told
+#   remedies: [fix-application, free-memory, other]
+#   explains: [oom/ended, app-mismatch/waited, app-mismatch/behind]
+#   profiles: [training]
+#   since: "0.3"
+package gpudoctor.rules.app_failure
+
+import data.gpudoctor.lib.deaths
+import data.gpudoctor.lib.logs
+
+findings contains {
+	"id": d.what,
+	"subject": logs.who(d),
+	"message": sprintf("%s %s%s%s. %s", [who(d), cause(d), place(d), also, remark]),
+	"evidence": [{"fact": "logs.deaths", "value": d.text, "source": logs.at(d)}],
+	"confidence": confidence(d),
+	"remedies": remedies(d),
+	"order": d.order,
+} if {
+	d := deaths.first
+}
+
+who(d) := sprintf("Rank %d on %s", [d.rank, d.host]) if {
+	d.host
+	is_number(d.rank)
+} else := sprintf("Rank %d", [d.rank]) if {
+	is_number(d.rank)
+} else := sprintf("A process (%d) on %s", [d.pid, d.host]) if {
+	d.host
+	d.pid
+} else := sprintf("Process %d", [d.pid]) if {
+	d.pid
+} else := "A process of the job"
+
+cause(d) := sprintf("died of an exception of the program: %s", [printed(d)]) if {
+	d.what == "exception"
+} else := sprintf("stopped at an assertion of its own: %s", [object.get(d, "said", "")]) if {
+	d.what == "assertion"
+} else := sprintf("was killed from outside (%s): by the kernel where memory runs out, by a job system or by a person", [d.class]) if {
+	d.class == "SIGKILL"
+} else := sprintf("died of %s: %s", [d.class, signals[d.class]]) if {
+	d.what == "signal"
+} else := sprintf("ended by itself with exit code %d", [d.code]) if {
+	is_number(d.code)
+} else := "ended by itself"
+
+printed(d) := sprintf("%s: %s", [d.class, short(d.said)]) if {
+	d.said
+} else := d.class
+
+short(said) := said if {
+	count(said) <= 160
+} else := sprintf("%s...", [substring(said, 0, 160)])
+
+signals := {
+	"SIGSEGV": "it touched memory that is not its own, in its own code or that of a library",
+	"SIGILL": "it ran an instruction that the processor does not have",
+	"SIGFPE": "a calculation that cannot be done, such as a division by zero",
+	"SIGABRT": "it aborted itself, as a failed assertion or an uncaught C++ exception does",
+}
+
+place(d) := sprintf(" (%s:%d, in %s)", [d.file, d.file_line, d.function]) if {
+	d.function
+	d.file
+} else := sprintf(" (%s:%d)", [d.file, d.file_line]) if {
+	d.file
+} else := ""
+
+# also counts the other ranks of which the same is told.
+also := sprintf("; %d other ranks died alike", [n]) if {
+	n := count(alike)
+	n > 1
+} else := "; one other rank died alike" if {
+	count(alike) == 1
+} else := ""
+
+alike := {other.rank |
+	some other in deaths.own
+	other.what == deaths.first.what
+	other.class == deaths.first.class
+	object.get(other, "file_line", 0) == object.get(deaths.first, "file_line", 0)
+	other.rank != deaths.first.rank
+}
+
+remark := "Timeouts and closed connections of the other ranks follow from it: communication is not at fault" if {
+	count(aftermath) > 0
+} else := "Nothing in the input is an error of communication: its own output tells why" if {
+	unexplained_exit
+} else := "Communication is not at fault"
+
+# aftermath are the complaints of others, beside the launcher's.
+aftermath contains m if {
+	some m in logs.complaints
+	not startswith(m.id, "process-")
+	not m.id in {"torch-first-failure", "cuda-assert"}
+}
+
+unexplained_exit if {
+	deaths.first.what == "exit"
+	object.get(deaths.first, "code", 1) == 1
+}
+
+confidence(d) := "confirmed" if {
+	d.what == "exception"
+	d.uncaught
+} else := "confirmed" if {
+	d.what == "exception"
+	count(deaths.ends) > 0
+} else := "confirmed" if {
+	d.what == "assertion"
+} else := "possible" if {
+	d.class == "SIGKILL"
+} else := "possible" if {
+	d.what == "exit"
+	object.get(d, "code", 1) == 1
+} else := "likely"
+
+remedies(d) := ["free-memory", "fix-application", "other"] if {
+	d.class == "SIGKILL"
+} else := ["fix-application", "other"]
+
+# An assertion of device code whose own line is not in the text.
+findings contains {
+	"id": "device-assertion",
+	"subject": logs.who(m),
+	"message": "A kernel of the program stopped at an assertion of its own, as an index beyond the end of a tensor or a label beyond the number of classes. Communication is not at fault: with CUDA_LAUNCH_BLOCKING=1 the exception names the line",
+	"messages": logs.by_id["cuda-assert"],
+	"confidence": "confirmed",
+	"remedies": ["fix-application"],
+} if {
+	m := logs.first(logs.by_id["cuda-assert"])
+	not deaths.first
+}
+
+missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given

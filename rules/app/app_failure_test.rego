@@ -1,0 +1,64 @@
+package gpudoctor.rules.app_failure_test
+
+import data.gpudoctor.rules.app_failure
+
+death(what, more) := object.union({"what": what, "reporter": "torchrun", "text": "said", "source": "a.log", "line": 20, "begins": 10, "order": 0, "count": 1}, more)
+
+log(deaths, messages) := {"texts": [{"name": "a.log", "lines": 30, "bytes": 9, "kinds": []}], "logs": {"messages": messages, "deaths": deaths}}
+
+said(id, role) := {"id": id, "program": "pytorch", "role": role, "text": "said", "source": "a.log", "line": 25, "order": 0, "count": 1, "ranks": 1}
+
+raised := death("exception", {
+	"class": "ValueError", "said": "bad batch", "rank": 3, "host": "node7", "uncaught": true,
+	"file": "train.py", "file_line": 41, "function": "step", "line": 20,
+})
+
+test_fires_for_an_exception if {
+	some f in app_failure.findings with input as log([raised], [said("torch-store-closed", "consequence")])
+	startswith(f.message, "Rank 3 on node7 died of an exception of the program: ValueError: bad batch (train.py:41, in step). Timeouts")
+	f.confidence == "confirmed"
+	f.remedies[0] == "fix-application"
+}
+
+test_fires_by_what_ended_it if {
+	every told in [
+		[death("signal", {"class": "SIGSEGV", "rank": 1}), "likely", "Rank 1 died of SIGSEGV"],
+		[death("signal", {"class": "SIGKILL", "pid": 12}), "possible", "Process 12 was killed from outside (SIGKILL)"],
+		[death("exit", {"code": 9, "host": "node7", "pid": 12}), "likely", "A process (12) on node7 ended by itself with exit code 9"],
+		[death("exit", {"code": 1}), "possible", "A process of the job ended by itself with exit code 1"],
+		[death("exit", {}), "possible", "A process of the job ended by itself. Nothing in the input"],
+		[death("assertion", {"said": "t < n", "file": "Loss.cu", "file_line": 4}), "confirmed", "A process of the job stopped at an assertion of its own: t < n (Loss.cu:4)"],
+	] {
+		some f in app_failure.findings with input as log([told[0]], [])
+		f.confidence == told[1]
+		startswith(f.message, told[2])
+	}
+	some f in app_failure.findings with input as log([death("signal", {"class": "SIGKILL"})], [])
+	f.remedies[0] == "free-memory"
+}
+
+test_fires_where_others_died_alike if {
+	some f in app_failure.findings with input as log([raised, object.union(raised, {"rank": 4})], [])
+	contains(f.message, "; one other rank died alike.")
+	some g in app_failure.findings with input as log([object.remove(raised, ["uncaught"])], [])
+	g.confidence == "likely"
+	some h in app_failure.findings with input as log([object.remove(object.union(raised, {"said": sprintf("%s end", [concat("", ["abc" | some _ in numbers.range(1, 99)])])}), ["uncaught"]), death("exit", {"code": 1, "line": 30})], [])
+	h.confidence == "confirmed"
+	some i in app_failure.findings with input as log([object.remove(raised, ["said"]), object.union(raised, {"rank": 4}), object.union(raised, {"rank": 5})], [])
+	contains(i.message, "2 other ranks")
+}
+
+test_fires_for_an_assertion_of_device_code if {
+	some f in app_failure.findings with input as log([], [said("cuda-assert", "category")])
+	startswith(f.message, "A kernel of the program stopped")
+}
+
+test_silent if {
+	count(app_failure.findings) == 0 with input as log([], [said("torch-store-closed", "consequence")])
+	count(app_failure.findings) == 0 with input as log([object.union(raised, {"class": "torch.distributed.DistBackendError"})], [])
+}
+
+test_unresolvable if {
+	count(app_failure.findings) == 0 with input as {}
+	count(app_failure.missing) == 1 with input as {}
+}
