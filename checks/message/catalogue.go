@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
@@ -135,11 +136,11 @@ func (t *Statement) Match(line string) (fields map[string]string, ok bool) {
 		return nil, false
 	}
 	for i, name := range t.like.Names() {
-		if name != "" && m[i] != "" {
+		if value := strings.TrimSpace(m[i]); name != "" && value != "" {
 			if fields == nil {
 				fields = make(map[string]string)
 			}
-			fields[name] = m[i]
+			fields[name] = value
 		}
 	}
 	return fields, true

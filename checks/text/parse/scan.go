@@ -149,6 +149,11 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 		l.Text = clean(raw)
 		l.takers = s.anchors.holding(l.Text, l.takers)
 	}
+	if n := marks(l.Text); n > 0 {
+		l.whole, l.Text = l.Text, l.Text[n:]
+	}
+	l.Text = uncovered(l.Text)
+	l.bare = l.Text
 	return l, place.overwritten, true
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // The forms in which launchers say who wrote a line.
@@ -63,10 +64,19 @@ func ncclSpeaker(line string) (host, pid, device string, ok bool) {
 		if tid == "" || host == "" || !strings.HasPrefix(rest, " ") {
 			continue
 		}
-		return host, pid, bracketed(rest), true
+		if device = bracketed(rest); device == "" && isClock(host, pid, tid) {
+			continue
+		}
+		return host, pid, device, true
 	}
 	return "", "", "", false
 }
+
+// clockForm is a time that looks like a host and two numbers: "16:02:40".
+var clockForm = lazy.New(`^(?:\d{4}-\d\d-\d\dT)?\d\d:\d\d:\d\d$`)
+
+// isClock reports whether what looks like a host and two numbers is a time.
+func isClock(host, pid, tid string) bool { return clockForm.MatchString(host + ":" + pid + ":" + tid) }
 
 // hostBefore is the name of a host at the end of a text.
 func hostBefore(text string) string {
