@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,219 +12,76 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 )
 
-func each(prefix string) func(string) string {
-	return func(s string) string {
-		lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
-		for i := range lines {
-			lines[i] = prefix + lines[i]
-		}
-		return strings.Join(lines, "\n") + "\n"
-	}
-}
-
-func jsonLog(form string) func(string) string {
-	return func(s string) string {
-		var b strings.Builder
-		for line := range strings.SplitSeq(strings.TrimSuffix(s, "\n"), "\n") {
-			q, _ := json.Marshal(line)
-			fmt.Fprintf(&b, form+"\n", q)
-		}
-		return b.String()
-	}
-}
-
-func jsonLogNL(form string) func(string) string {
-	return func(s string) string {
-		var b strings.Builder
-		for line := range strings.SplitSeq(strings.TrimSuffix(s, "\n"), "\n") {
-			q, _ := json.Marshal(line + "\n")
-			fmt.Fprintf(&b, form+"\n", q)
-		}
-		return b.String()
-	}
-}
-
-var noise = map[string]func(string) string{
-	"mpirun":        each("[1,0]<stdout>:"),
-	"mpirun5":       each("[prterun-node7-4021@1,0]<stderr>: "),
-	"mpirun time":   each("Thu Aug 21 16:02:40 2025[1,0]<stderr>:"),
-	"sagemaker":     each("[1,mpirank:0,algo-1]<stderr>:"),
-	"ompi node":     each("[node7:1234] "),
-	"hydra":         each("[0] "),
-	"srun":          each("3: "),
-	"srun wide":     each(" 3: "),
-	"pdsh":          each("node7: "),
-	"torchrun":      each("[default0]:"),
-	"torchrun tr":   each("[trainer3]:"),
-	"rank":          each("[rank3]: "),
-	"rank tight":    each("[rank3]:"),
-	"kubectl":       each("[pod/train-0/pytorch] "),
-	"compose":       each("trainer-1  | "),
-	"compose v1":    each("trainer_1    | "),
-	"ray":           each("(Worker pid=12, ip=10.0.0.2) "),
-	"ray class":     each("(RayTrainWorker pid=12) "),
-	"vllm":          each("(VllmWorker rank=3 pid=382) "),
-	"vllm engine":   each("(EngineCore_0 pid=382) "),
-	"syslog":        each("Aug 21 16:02:40 node7 train[123]: "),
-	"syslog iso":    each("2025-08-21T16:02:40.123456+00:00 node7 train[123]: "),
-	"cri":           each("2025-08-21T16:02:40.123456789Z stdout F "),
-	"cri err":       each("2025-08-21T16:02:40.123456789+02:00 stderr F "),
-	"json docker":   jsonLogNL(`{"log":%s,"stream":"stdout","time":"2025-08-21T16:02:40.1Z"}`),
-	"json message":  jsonLog(`{"message": %s}`),
-	"json msg":      jsonLog(`{"level":"info","ts":1755792160.1,"msg":%s}`),
-	"json journald": jsonLog(`{"_HOSTNAME":"node7","PRIORITY":"6","MESSAGE":%s}`),
-	"time iso":      each("2025-08-21T16:02:40.123Z "),
-	"time comma":    each("2025-08-21 16:02:40,123 "),
-	"time bracket":  each("[2025-08-21 16:02:40] "),
-	"time clock":    each("16:02:40.123 "),
-	"time [clock]":  each("[16:02:40] "),
-	"time slash":    each("2025/08/21 16:02:40 "),
-	"time level":    each("2025-08-21 16:02:40,123 INFO "),
-	"time ts":       each("Aug 21 16:02:40 "),
-	"actions":       each("train\tRun tests\t2025-08-21T16:02:40.1234567Z "),
-	"ansi":          func(s string) string { return each("\x1b[36m")(strings.ReplaceAll(s, "\n", "\x1b[0m\n")) },
-	"ansi grep":     func(s string) string { return strings.ReplaceAll(s, "CCL", "\x1b[01;31m\x1b[KCCL\x1b[m\x1b[K") },
-	"quote":         each("> "),
-	"quote tight":   each(">"),
-	"quote twice":   each("> > "),
-	"mail quote":    each(">> "),
-	"fence":         func(s string) string { return "```\n" + s + "```\n" },
-	"fence lang":    func(s string) string { return "Some words:\n\n```bash\n" + s + "```\nMore words.\n" },
-	"fence quoted":  func(s string) string { return each("> ")("```\n" + s + "```\n") },
-	"fence same":    func(s string) string { return "```" + strings.TrimSuffix(s, "\n") + "```\n" },
-	"indent":        each("    "),
-	"indent tab":    each("\t"),
-	"bullet":        each("- "),
-	"bullet star":   each("* "),
-	"bullet num":    each("1. "),
-	"backticks":     func(s string) string { return each("`")(strings.ReplaceAll(s, "\n", "`\n")) },
-	"bullet ticks":  func(s string) string { return each("- `")(strings.ReplaceAll(s, "\n", "`\n")) },
-	"bold":          func(s string) string { return each("**")(strings.ReplaceAll(s, "\n", "**\n")) },
-	"html":          strings.NewReplacer("<", "&lt;", ">", "&gt;", "&", "&amp;", `"`, "&quot;").Replace,
-	"html 39":       strings.NewReplacer("<", "&lt;", ">", "&gt;", "&", "&amp;", `"`, "&#34;", "'", "&#39;").Replace,
-	"html pre":      func(s string) string { return "<pre>" + s + "</pre>\n" },
-	"html br":       func(s string) string { return strings.ReplaceAll(s, "\n", "<br>\n") },
-	"grep -n":       each("12:"),
-	"grep file":     each("job.log:"),
-	"grep file -n":  each("logs/job.log:12:"),
-	"cat -n":        each("    12\t"),
-	"trailing":      func(s string) string { return strings.ReplaceAll(s, "\n", "   \n") },
-	"untabbed":      func(s string) string { return strings.ReplaceAll(s, "\t", "        ") },
-	"smart quotes":  func(s string) string { return smart(s) },
-	"nbsp":          func(s string) string { return strings.ReplaceAll(s, " ", "\u00a0") },
-	"zero width":    func(s string) string { return strings.ReplaceAll(s, "/", "/\u200b") },
-	"blanks more":   func(s string) string { return strings.ReplaceAll(s, "  ", "    ") },
-	"double":        each("3: [rank3]: 2025-08-21 16:02:40,123 "),
-	"k8s mpi":       each("2025-08-21T16:02:40.123Z [pod/train-0/pytorch] [1,0]<stdout>:"),
-	"80 mid":        wrapAt(80, false),
-	"100 mid":       wrapAt(100, false),
-	"120 mid":       wrapAt(120, false),
-	"80 blank":      wrapAt(80, true),
-	"100 blank":     wrapAt(100, true),
-	"120 blank":     wrapAt(120, true),
-}
-
-func smart(s string) string {
-	var b strings.Builder
-	open := map[rune]bool{}
-	for _, c := range s {
-		switch c {
-		case '"':
-			b.WriteString(map[bool]string{false: "“", true: "”"}[open[c]])
-			open[c] = !open[c]
-		case '\'':
-			b.WriteString(map[bool]string{false: "‘", true: "’"}[open[c]])
-			open[c] = !open[c]
-		default:
-			b.WriteRune(c)
-		}
-	}
-	return b.String()
-}
-
-func wrapAt(width int, blank bool) func(string) string {
-	return func(s string) string {
-		var b strings.Builder
-		for line := range strings.SplitSeq(strings.TrimSuffix(s, "\n"), "\n") {
-			for len(line) > width {
-				cut, next := width, width
-				if blank {
-					if i := strings.LastIndexByte(line[:width+1], ' '); i > 0 {
-						cut, next = i, i+1
-					}
-				}
-				b.WriteString(line[:cut] + "\n")
-				line = line[next:]
-			}
-			b.WriteString(line + "\n")
-		}
-		return b.String()
-	}
-}
-
 // said is which messages a text holds, with their fields.
 func said(content string) []string {
 	f := texttest.Parse("job.log", content)
-	var all []string
 	if f.Logs == nil {
 		return nil
 	}
+	all := make([]string, 0, len(f.Logs.Messages))
 	for _, m := range f.Logs.Messages {
-		raw, _ := json.Marshal(m.Fields)
-		all = append(all, m.ID+" "+string(raw))
+		all = append(all, fmt.Sprint(m.ID, m.Fields))
 	}
 	return all
 }
 
+// TestNoiseRows holds that every message of the catalogue is the same message, with the
+// same fields, behind whatever was put around its line.
 func TestNoiseRows(t *testing.T) {
-	only := os.Getenv("NOISE")
-	fails := map[string]int{}
-	for _, row := range message.Statements() {
+	t.Parallel()
+	tried := 0
+	for i, row := range message.Statements() {
+		if testing.Short() && i%8 > 0 {
+			continue // The race detector makes each many times as slow.
+		}
 		for _, example := range row.Examples {
-			if strings.Contains(example, "\n") {
-				continue
+			if strings.HasPrefix(example, "|") {
+				continue // A line of a table: TestNoiseTexts.
 			}
 			want := said(example + "\n")
-			for how, wrap := range noise {
-				if only != "" && how != only {
-					continue
+			for how, noise := range texttest.Noises {
+				tried++
+				if got := said(noise.Do(example + "\n")); !slices.Equal(got, want) {
+					t.Errorf("%s: %q: got %q, want %q", how, example, got, want)
 				}
-				if got := said(wrap(example + "\n")); !slices.Equal(got, want) {
-					fails[how]++
-					if only != "" {
-						t.Errorf("%s: %q: got %q, want %q", how, example, got, want)
+			}
+			for _, width := range []int{80, 100, 120} {
+				tried++
+				got := said(texttest.Filled(example+"\n", width))
+				for _, m := range want { // Pieces may be messages by themselves.
+					if !slices.Contains(got, m) {
+						t.Errorf("broken at blanks to %d: %q: got %q, want %q", width, example, got, m)
 					}
 				}
 			}
 		}
 	}
-	for _, how := range slices.Sorted(maps.Keys(fails)) {
-		t.Errorf("%s: %d", how, fails[how])
-	}
+	t.Logf("%d lines", tried)
 }
 
-// bare takes out of facts what tells where a line stood and who wrote it.
-func bare(v any) any {
+// placeless takes out of facts what tells where a line stood and who wrote it.
+func placeless(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range []string{"texts", "origins", "text", "line", "lines", "time", "rank", "ranks", "pid", "host", "order", "prompt"} {
 			delete(v, key)
 		}
 		for key := range v {
-			v[key] = bare(v[key])
+			v[key] = placeless(v[key])
 			if where, ok := v[key].(string); ok && key == "source" {
 				v[key], _, _ = strings.Cut(where, ":")
 			}
 		}
 	case []any:
 		for i := range v {
-			v[i] = bare(v[i])
+			v[i] = placeless(v[i])
 		}
 	}
 	return v
 }
 
-func toldBare(tb testing.TB, content string) string {
+// toldAnywhere is what a text tells, but for where it tells it and who does.
+func toldAnywhere(tb testing.TB, content string) string {
 	tb.Helper()
 	raw, err := json.Marshal(texttest.Parse("job.log", content))
 	if err != nil {
@@ -235,30 +91,66 @@ func toldBare(tb testing.TB, content string) string {
 	if err := json.Unmarshal(raw, &v); err != nil {
 		tb.Fatal(err)
 	}
-	raw, _ = json.MarshalIndent(bare(v), "", " ")
+	if raw, err = json.MarshalIndent(placeless(v), "", " "); err != nil {
+		tb.Fatal(err)
+	}
 	return string(raw)
 }
 
+// TestNoiseTexts holds the same of every text, logs and the outputs of commands.
 func TestNoiseTexts(t *testing.T) {
-	only := os.Getenv("NOISE")
+	t.Parallel()
 	texts := texttest.EveryText(t)
-	delete(texts, "messages")
-	fails := map[string][]string{}
+	delete(texts, "messages") // TestNoiseRows takes them one by one.
+	texts["lspci -vvv"], texts["nvidia-smi"], texts["all_reduce_perf"] = texttest.LspciVerbose, texttest.NvsmiTableText, texttest.NCCLTestsTable
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		want := toldBare(t, texts[name])
-		for how, wrap := range noise {
-			if only != "" && how != only {
+		want := toldAnywhere(t, texts[name])
+		for how, noise := range texttest.Noises {
+			if noise.Lines && !strings.HasSuffix(name, ".log") {
 				continue
 			}
-			if got := toldBare(t, wrap(texts[name])); got != want {
-				fails[how] = append(fails[how], name)
-				if only != "" {
-					t.Errorf("%s: %s: %s", how, name, texttest.Difference(got, want))
-				}
+			if strings.Contains(noise.Do("$ x\n"), "node7") && strings.HasPrefix(texts[name], "$ ") {
+				continue // A prompt behind the name of a host tells the host.
+			}
+			if got := toldAnywhere(t, noise.Do(texts[name])); got != want {
+				t.Errorf("%s: %s: %s", how, name, texttest.Difference(got, want))
 			}
 		}
 	}
-	for _, how := range slices.Sorted(maps.Keys(fails)) {
-		t.Errorf("%s: %d of %d: %.200s", how, len(fails[how]), len(texts), strings.Join(fails[how], " "))
+}
+
+// TestColumns holds that tables are read however their columns are aligned.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	for name, table := range map[string]string{
+		"topo -m":       "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV12\tPIX\t0-31\t0\nGPU1\tNV12\t X \tSYS\t0-31\t0\nNIC0\tPIX\tSYS\t X \t\t\n",
+		"lspci":         "00:01.1 PCI bridge: Intel Corporation Device 352a (rev 04)\n01:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)\n",
+		"ibstat":        "CA 'mlx5_0'\n\tCA type: MT4129\n\tNumber of ports: 1\n\tFirmware version: 28.39.1002\n\tPort 1:\n\t\tState: Active\n\t\tPhysical state: LinkUp\n\t\tRate: 400\n\t\tBase lid: 12\n\t\tSM lid: 3\n\t\tLink layer: InfiniBand\n",
+		"ibdev2netdev":  "mlx5_0 port 1 ==> ib0 (Up)\nmlx5_1 port 1 ==> ib1 (Down)\n",
+		"lsmod":         "Module                  Size  Used by\nnvidia_peermem         16384  0\nnvidia              54321152  2 nvidia_peermem\n",
+		"ip -br addr":   "lo               UNKNOWN        127.0.0.1/8 ::1/128\neth0             UP             10.0.0.5/24\n",
+		"df":            "Filesystem      Size  Used Avail Use% Mounted on\nshm              64M   61M  3.1M  96% /dev/shm\n",
+		"nvidia-smi -L": "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-0000-0000-000000000001)\n",
+	} {
+		want := toldAnywhere(t, table)
+		if !strings.Contains(want, "[") && !strings.Contains(want, ": {") {
+			t.Errorf("%s: tells nothing", name)
+		}
+		for how, aligned := range map[string]string{
+			"column -t": texttest.Columns(table), "one blank": oneBlank(table), "tabs to blanks": strings.ReplaceAll(table, "\t", "        "),
+		} {
+			if got := toldAnywhere(t, aligned); got != want {
+				t.Errorf("%s: %s: %s\n%s", name, how, texttest.Difference(got, want), aligned)
+			}
+		}
 	}
+}
+
+// oneBlank leaves one blank between the words of a text.
+func oneBlank(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+	}
+	return b.String()
 }

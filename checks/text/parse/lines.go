@@ -32,6 +32,20 @@ type Line struct {
 	takers []uint16
 	// prompt is true where it may be a shell prompt.
 	prompt bool
+	// joins are the lines that it may be the first piece of, and index is its place in
+	// the chunk, where that is all of the text.
+	joins []join
+	index int
+}
+
+// of sets what a line holds.
+func (l *Line) of(text string) {
+	l.whole, l.Text = "", text
+	if n := marks(text); n > 0 {
+		l.whole, l.Text = text, text[n:]
+	}
+	l.Text = uncovered(l.Text)
+	l.bare = l.Text
 }
 
 // Whole is the line with what a launcher put before it.

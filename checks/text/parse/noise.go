@@ -182,7 +182,7 @@ type trimming struct {
 }
 
 // level is how grave a line is to the one who logged it, with what stands around it.
-const level = `(?:[|] )?\[?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?(?: {0,8}[|:-])?(?: |$)`
+const level = `(?:[|] )?\[?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?(?: {0,8}[:-]| {1,8}[|] [\w.<>:]+:\d+ -)?(?: |$)`
 
 // The forms of trimmings.
 var trimmings = []trimming{
@@ -210,11 +210,17 @@ var trimmings = []trimming{
 	{form: lazy.New(`^[\w./@-]{0,100}(?:[\d/]|\.\w)[\w./@-]{0,100}:(?:\d{1,8}[:-])? ?`)},
 }
 
+// names is the last of the forms.
+var names = &trimmings[len(trimmings)-1]
+
 // trim takes this form off a line, and returns what it took; that is empty where the line
 // does not have it.
 func (t *trimming) trim(line string) (inner, taken string) {
 	taken = t.form.FindString(line[:min(len(line), markBytes)])
 	inner = line[len(taken):]
+	if tid, rest := leadingDigits(inner); t == names && tid != "" && strings.HasPrefix(rest, " [") {
+		return line, "" // "node7:4021:4077 [3] NCCL WARN" tells who wrote it.
+	}
 	if end := t.ends[taken]; end != "" {
 		inner = strings.TrimRight(strings.TrimSuffix(inner, end), " ")
 	}

@@ -27,6 +27,10 @@ type Reading struct {
 	readers []bool
 	// current is the text under way.
 	current int
+	// piecesTo is the line that follows the pieces of one that was understood, and
+	// piecesRead is true where readers of lines have seen that as well.
+	piecesTo   int
+	piecesRead bool
 }
 
 // promptSigns are in each line that may be a shell prompt, or a heading that
@@ -100,7 +104,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 			if !ok {
 				return l, false
 			}
-			r.line(l)
+			r.lineOrPiece(l)
 			if !overwritten { // Blocks are made of what stayed on the screen.
 				l.prompt = slices.Contains(l.takers, r.promptTaker)
 				return l, true
@@ -108,6 +112,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 		}
 	}
 	r.Sink.begin(name, &in.prompt)
+	r.piecesTo = 0
 	for ctx.Err() == nil {
 		if len(in.ahead) == 0 && s.number != in.prompt.Line {
 			s.pass(r.count)
@@ -160,6 +165,9 @@ func (r *Reading) kindBelow(in *Lines, l Line) *Kind {
 		return nil
 	}
 	layers := layersOf(l.bare)
+	if _, quoted, ok := promptIn(l.bare); l.prompt && ok && len(quoted) > 0 && in.shared(layers) >= len(quoted) {
+		return nil // It is skipped as a prompt.
+	}
 	first := 0
 	if l.Number == in.prompt.Line+1 && len(in.prompted) > 0 {
 		first = commonLayers(in.prompted, l.bare)
@@ -217,10 +225,37 @@ func (r *Reading) kindOf(in *Lines, l Line) *Kind {
 	return r.kinds[first]
 }
 
+// lineOrPiece offers a line, unless it is a piece of one that was understood.
+func (r *Reading) lineOrPiece(l Line) {
+	if l.index >= r.piecesTo && len(l.joins) > 0 {
+		pieces, sure := r.joined(l)
+		r.piecesTo, r.piecesRead = l.index+pieces, sure
+	}
+	switch {
+	case l.index >= r.piecesTo:
+		r.line(l)
+	case !r.piecesRead:
+		r.kindsOf(l)
+	}
+}
+
 // line offers a line to what takes lines by themselves: as it stands, and without the
 // trimmings that it may have.
 func (r *Reading) line(l Line) {
-	statements := false
+	if statements := r.kindsOf(l); !statements {
+		return
+	}
+	row, fields, ok := r.statementIn(l.Text, l.takers)
+	if !ok {
+		return
+	}
+	r.Sink.messages.add(row.ID, fields, l)
+	r.recognised("messages", l.Number, 1)
+}
+
+// kindsOf offers a line to the kinds that take lines by themselves. It reports whether
+// rows of the catalogue may match it as well.
+func (r *Reading) kindsOf(l Line) (statements bool) {
 	for _, t := range l.takers {
 		if int(t) >= len(r.kinds) {
 			statements = statements || t != r.promptTaker
@@ -233,15 +268,7 @@ func (r *Reading) line(l Line) {
 			r.Sink.ledger.close()
 		}
 	}
-	if !statements {
-		return
-	}
-	row, fields, ok := r.statementIn(l.Text, l.takers)
-	if !ok {
-		return
-	}
-	r.Sink.messages.add(row.ID, fields, l)
-	r.recognised("messages", l.Number, 1)
+	return statements
 }
 
 // lineOf offers a line to a kind, and reports whether it understood it.
