@@ -177,6 +177,8 @@ func composeMark(head string) int {
 // trimming is a form of what may be taken off the front of a line.
 type trimming struct {
 	form *lazy.Regexp
+	// may is false of most lines that do not have the form, and true of all that do.
+	may func(line string) bool
 	// ends are what stands behind the line where such stands before it: "`", " |".
 	ends map[string]string
 }
@@ -190,7 +192,7 @@ var trimmings = []trimming{
 	// seconds since 1970, in brackets or not, and what logs put between it and what they
 	// say: a level, the host and the program of syslog. GitHub puts the job and the step
 	// before it.
-	{form: lazy.New(`^(?:[\w ./()-]{1,80}\t[^\t]{1,80}\t)?[\[(]?(?:` +
+	{may: mayBeTime, form: lazy.New(`^(?:[\w ./()-]{1,80}\t[^\t]{1,80}\t)?[\[(]?(?:` +
 		`\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,:]\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?` +
 		`|\d\d[-/]\d\d(?:[-/]\d{2,4})? \d\d:\d\d:\d\d(?:[.,]\d{1,9})?` +
 		`|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?(?: \d{4})?` +
@@ -200,27 +202,59 @@ var trimmings = []trimming{
 		`(?:` + level + `|[\w.-]{1,64} [A-Za-z][\w./()-]{0,64}(?:\[\d{1,10}\])?:(?: |$)(?:` + level + `)?)?`)},
 	// "3: " (srun --label), "12:" (grep -n), "    12\t" (cat -n), "[0] " (Hydra
 	// -prepend-rank) and "[node7:1234] " (Open MPI).
-	{form: lazy.New(`^(?: {0,6}\d{1,6}(?::(?: |$)|\t| [|](?: |$))| {1,6}\d{1,6}$|\d{1,6}:|\[\d{1,6}\](?: |$)|\[[\w.-]{1,64}:\d{1,8}\](?: |$))`)},
+	{may: beginsWith(" [0123456789"), form: lazy.New(`^(?: {0,6}\d{1,6}(?::(?: |$)|\t| [|](?: |$))| {1,6}\d{1,6}$|\d{1,6}:|\[\d{1,6}\](?: |$)|\[[\w.-]{1,64}:\d{1,8}\](?: |$))`)},
 	// The marks of Markdown, of e-mail and of HTML: of a quote, an item of a list, code,
 	// words in bold, a cell of a table.
-	{form: lazy.New("^(?:\\s*>+ ?|\\s*(?:[-*+\u2022]|\\d{1,2}[.)])(?: |$)|```|`|\\*\\*|\\| |<(?:pre|code|p|td|li)>)"), ends: map[string]string{
+	{may: beginsWith(" \t>-*+\u2022`|<0123456789"), form: lazy.New("^(?:\\s*>+ ?|\\s*(?:[-*+\u2022]|\\d{1,2}[.)])(?: |$)|```|`|\\*\\*|\\| |<(?:pre|code|p|td|li)>)"), ends: map[string]string{
 		"```": "```", "`": "`", "**": "**", "| ": " |", "<pre>": "</pre>", "<code>": "</code>", "<p>": "</p>", "<td>": "</td>", "<li>": "</li>",
 	}},
 	// "node7: " (pdsh, clush) and "logs/job.log:12:" (grep).
-	{form: lazy.New(`^[\w./@-]{0,100}(?:[\d/]|\.\w)[\w./@-]{0,100}:(?:\d{1,8}[:-])? ?`)},
+	{may: mayBeNamed, form: lazy.New(`^[\w./@-]{0,100}(?:[\d/]|\.\w)[\w./@-]{0,100}:(?:\d{1,8}[:-])? ?`)},
 }
 
 // names is the last of the forms.
 var names = &trimmings[len(trimmings)-1]
 
+// beginsWith is the may of a form that begins with one of some bytes.
+func beginsWith(signs string) func(line string) bool {
+	return func(line string) bool { return strings.IndexByte(signs, line[0]) >= 0 }
+}
+
+// mayBeTime is the may of times.
+func mayBeTime(line string) bool {
+	switch c := line[0]; {
+	case IsDigit(c), c == '[', c == '(':
+		return true
+	case c >= 'A' && c <= 'Z' && len(line) > 3 && line[3] == ' ': // "Aug 21", "Thu Aug 21"
+		return true
+	}
+	return strings.IndexByte(line[:min(len(line), markBytes)], '\t') > 0
+}
+
+// mayBeNamed is the may of names: a word with a colon. "node7:4021:4077 [3] NCCL WARN"
+// tells who wrote the line.
+func mayBeNamed(line string) bool {
+	i := 0
+	for i < len(line) && (HostByte(line[i]) || line[i] == '/' || line[i] == '@') {
+		i++
+	}
+	if i == 0 || i == len(line) || line[i] != ':' {
+		return false
+	}
+	pid, rest := leadingDigits(line[i+1:])
+	rest, ok := strings.CutPrefix(rest, ":")
+	tid, rest := leadingDigits(rest)
+	return pid == "" || !ok || tid == "" || !strings.HasPrefix(rest, " [")
+}
+
 // trim takes this form off a line, and returns what it took; that is empty where the line
 // does not have it.
 func (t *trimming) trim(line string) (inner, taken string) {
+	if line == "" || !t.may(line) {
+		return line, ""
+	}
 	taken = t.form.FindString(line[:min(len(line), markBytes)])
 	inner = line[len(taken):]
-	if tid, rest := leadingDigits(inner); t == names && tid != "" && strings.HasPrefix(rest, " [") {
-		return line, "" // "node7:4021:4077 [3] NCCL WARN" tells who wrote it.
-	}
 	if end := t.ends[taken]; end != "" {
 		inner = strings.TrimRight(strings.TrimSuffix(inner, end), " ")
 	}
