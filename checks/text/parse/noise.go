@@ -206,7 +206,7 @@ var trimmings = []trimming{
 	// The marks of Markdown, of e-mail and of HTML: of a quote, an item of a list, code,
 	// words in bold, a cell of a table.
 	{may: beginsWith(" \t>-*+\u2022`|<0123456789"), form: lazy.New("^(?:\\s*>+ ?|\\s*(?:[-*+\u2022]|\\d{1,2}[.)])(?: |$)|```|`|\\*\\*|\\| |<(?:pre|code|p|td|li)>)"), ends: map[string]string{
-		"```": "```", "`": "`", "**": "**", "| ": " |", "<pre>": "</pre>", "<code>": "</code>", "<p>": "</p>", "<td>": "</td>", "<li>": "</li>",
+		"```": "```", "`": "`", "**": "**", "|": " |", "<pre>": "</pre>", "<code>": "</code>", "<p>": "</p>", "<td>": "</td>", "<li>": "</li>",
 	}},
 	// "node7: " (pdsh, clush) and "logs/job.log:12:" (grep).
 	{may: mayBeNamed, form: lazy.New(`^[\w./@-]{0,100}(?:[\d/]|\.\w)[\w./@-]{0,100}:(?:\d{1,8}[:-])? ?`)},
@@ -255,7 +255,7 @@ func (t *trimming) trim(line string) (inner, taken string) {
 	}
 	taken = t.form.FindString(line[:min(len(line), markBytes)])
 	inner = line[len(taken):]
-	if end := t.ends[taken]; end != "" {
+	if end := t.ends[strings.TrimSpace(taken)]; end != "" {
 		inner = strings.TrimRight(strings.TrimSuffix(inner, end), " ")
 	}
 	return inner, taken

@@ -13,8 +13,9 @@ var (
 	// rankSpeaker are "[rank3]:" (PyTorch), "[Rank 3]", "Rank 3]:",
 	// "(Worker_TP1 pid=382)", "(RayWorkerWrapper pid=12, ip=10.0.0.2, rank=3)".
 	rankSpeaker = pattern.New(`\[[Rr]ank ?(\d+)[\]|]|\brank[=: ](\d+)\b|Worker_(?:DP\d+_)?(?:PP\d+_)?TP(\d+)`)
-	// mpiSpeaker is Open MPI's --tag-output: "[1,3]<stdout>:".
-	mpiSpeaker = pattern.New(`^\[\d+,(\d+)\]<std(?:out|err)>`)
+	// mpiSpeaker is Open MPI's --tag-output: "[1,3]<stdout>:", since 5.0
+	// "[prterun-node7-4021@1,3]<stdout>:"; SageMaker has "[1,mpirank:3,algo-1]<stdout>:".
+	mpiSpeaker = pattern.New(`\[(?:[\w.-]+@)?\d+,(?:mpirank:)?(\d+)(?:,[\w.-]+)?\]<std(?:out|err)>`)
 	// pidSpeaker are "(Worker_TP0 pid=381)", "(raylet, ip=..., pid=12)".
 	pidSpeaker = pattern.New(`\bpid=(\d+)`)
 )

@@ -203,7 +203,8 @@ func (r *Reading) joined(l Line) (pieces int, read bool) {
 	for _, j := range l.joins {
 		whole := l.withText(j)
 		row, fields, ok := r.statementIn(whole.Text, j.takers)
-		if ok && j.inWord {
+		ended := strings.ContainsAny(l.Text[max(0, len(l.Text)-1):], ".!?") // A sentence, not a width, ended the line.
+		if ok && j.inWord && !(ended && r.saysAlone(l.Text, l.takers, row.ID, fields)) {
 			r.line(whole)
 			return j.pieces, true
 		}
@@ -224,10 +225,12 @@ func (r *Reading) joined(l Line) (pieces int, read bool) {
 	return 0, false
 }
 
-// withText is a line with what a join says.
+// withText is a line with what a join says. What stands in its place is the first piece.
 func (l Line) withText(j join) Line {
+	first := l.Whole()
 	l.joins, l.takers = nil, j.takers
 	l.of(j.text)
+	l.whole = first
 	return l
 }
 
