@@ -204,7 +204,7 @@ func (r *Reading) joined(l Line) (pieces int, read bool) {
 		whole := l.withText(j)
 		row, fields, ok := r.statementIn(whole.Text, j.takers)
 		ended := strings.ContainsAny(l.Text[max(0, len(l.Text)-1):], ".!?") // A sentence, not a width, ended the line.
-		if ok && j.inWord && !(ended && r.saysAlone(l.Text, l.takers, row.ID, fields)) {
+		if ok && j.inWord && (!ended || !r.saysAlone(l.Text, l.takers, row.ID, fields)) {
 			r.line(whole)
 			return j.pieces, true
 		}
