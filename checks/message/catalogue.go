@@ -218,8 +218,8 @@ func (r *Row) Each(line string, take func(name, value string)) bool {
 		return false
 	}
 	for i, name := range r.like.Names() {
-		if name != "" && m[i] != "" {
-			take(name, m[i])
+		if value := strings.TrimSpace(m[i]); name != "" && value != "" {
+			take(name, value)
 		}
 	}
 	return true

@@ -2,13 +2,16 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -61,6 +64,45 @@ func TestTexts(t *testing.T) {
 			}
 			if first != "" && (len(d.Advice) == 0 || d.Advice[0].ID() != first) {
 				t.Errorf("advice = %v, want %s first", d.Advice, first)
+			}
+		})
+	}
+}
+
+// TestHealthyNoise holds that healthy texts stay so behind whatever launchers, collectors
+// of logs and people put around their lines: each kind of noise is tried on one of them.
+func TestHealthyNoise(t *testing.T) {
+	files, err := filepath.Glob("../../fixtures/texts/*healthy*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for i, how := range slices.Sorted(maps.Keys(texttest.Noises)) {
+		if testing.Short() && i%8 > 0 {
+			continue
+		}
+		t.Run(how, func(t *testing.T) {
+			a, err := txtar.ParseFile(files[i%len(files)])
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			for _, f := range a.Files {
+				noisy := string(f.Data)
+				if noise := texttest.Noises[how]; !noise.Lines || strings.HasSuffix(f.Name, ".log") {
+					noisy = noise.Do(noisy)
+				}
+				if err := os.WriteFile(filepath.Join(dir, filepath.Base(f.Name)), []byte(noisy), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d, err := diagnose(t.Context(), request{source: source{from: []string{dir}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range d.Findings {
+				if f.Severity.Rank() <= rules.Medium.Rank() {
+					t.Errorf("%s: a false alarm: %s: %s", files[i%len(files)], f.Rule, f.Message)
+				}
 			}
 		})
 	}

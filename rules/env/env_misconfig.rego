@@ -24,9 +24,11 @@
 #   since: "0.1"
 package gpudoctor.rules.env_misconfig
 
+import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.nccl_values
+import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.setting_rows
@@ -90,6 +92,23 @@ unmet := {m |
 several_nodes if {
 	some l in input.launches
 	l.nodes > 1
+}
+
+# alone are the connections of a job of several machines to a meeting point on the
+# machine itself: each machine meets only its own ranks there.
+alone := {f | some f in connections.at_meeting; networks.loopback(f.remote)}
+
+findings contains {
+	"subject": variable,
+	"message": sprintf("The job runs on several machines, and ranks try to meet at %s, which is each machine itself: %s. The address must be one that the other machines reach. A host's name may lead there by /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu", [f.remote, f.message.text]),
+	"severity": "critical",
+	"confidence": "possible",
+	"messages": {f.message},
+	"remedies": ["unset-env"],
+	"params": {"variable": variable, "source": "https://docs.pytorch.org/docs/stable/elastic/run.html"},
+} if {
+	f := connections.earliest(alone)
+	variable := {"pytorch": "MASTER_ADDR", "ray": "RAY_ADDRESS"}[f.message.program]
 }
 
 findings contains {

@@ -469,3 +469,18 @@ test_memory_hooks_over_slingshot if {
 	found(machine("FI_MR_CACHE_MONITOR", "memhooks")) == set()
 	found(object.union(machine("FI_MR_CACHE_MONITOR", "userfaultfd"), {"nics": {"providers": ["cxi"]}})) == set()
 }
+
+loopback_store := {
+	"id": "torch-store-connect-failed", "program": "pytorch", "role": "category", "host": "b", "text": "The client socket has failed to connect",
+	"fields": {"host": "127.0.1.1", "error": "Connection refused"}, "source": "job.log", "line": 3, "order": 1, "count": 1, "ranks": 1,
+}
+
+# Ranks of two machines that meet at an address which each machine has for itself.
+test_ranks_that_meet_at_loopback if {
+	both := {"logs": {"messages": [loopback_store], "networks": [{"host": "a"}, {"host": "b"}]}}
+	some f in env_misconfig.findings with input as both
+	[f.subject, f.severity, f.confidence, f.remedies] == ["MASTER_ADDR", "critical", "possible", ["unset-env"]]
+	contains(f.message, "127.0.1.1, which is each machine itself")
+	alone := json.patch(both, [{"op": "remove", "path": "/logs/networks/1"}])
+	count(env_misconfig.findings) == 0 with input as alone
+}

@@ -38,6 +38,7 @@ kinds := {
 	"Connection refused": "refused", "socket-refused": "refused",
 	"Connection timed out": "timed-out", "socket-timed-out": "timed-out", "torch-store-timed-out": "timed-out",
 	"torch-store-try-timed-out": "timed-out", "torch-store-silent": "timed-out", "torch-store-not-listening": "refused",
+	"ray-gcs-unreachable": "timed-out",
 	"No route to host": "no-route", "socket-no-route": "no-route",
 	"Network is unreachable": "unreachable", "socket-unreachable": "unreachable",
 	"Software caused connection abort": "aborted", "Host is down": "aborted",
@@ -50,11 +51,12 @@ kinds := {
 last_words := {
 	"nccl-connect-refused", "nccl-connect-timed-out", "nccl-connect-no-route", "nccl-connect-failed", "nccl-connect-retries-exhausted",
 	"nccl-net-connect-timeout", "gloo-connect-failed", "gloo-connect-loopback", "openmpi-tcp-connect-failed",
+	"ucx-connect-failed",
 }
 
 tries := {
 	"nccl-connect-retrying", "nccl-connect-retried-often", "nccl-socket-timed-out", "nccl-socket-failed", "nccl-syscall-failed",
-	"torch-store-connect-failed", "torch-store-timed-out", "torch-store-try-timed-out", "torch-store-silent", "torch-store-not-listening",
+	"torch-store-connect-failed", "torch-store-timed-out", "torch-store-try-timed-out", "torch-store-silent", "torch-store-not-listening", "ray-gcs-unreachable",
 	"socket-refused", "socket-timed-out", "socket-no-route", "socket-unreachable",
 }
 
@@ -68,7 +70,7 @@ failures contains {"kind": kinds[said], "remote": remote(m), "hard": m.id in las
 remote(m) := m.fields.remote if {
 	m.fields.remote
 } else := m.fields.host if {
-	networks.ipv4(m.fields.host)
+	networks.address(m.fields.host)
 } else := ""
 
 # hard_failures are those that are a program's last word.
@@ -105,6 +107,8 @@ first_death := min({m.order |
 useless(address) if networks.loopback(address)
 
 useless(address) if networks.link_local(address)
+
+useless(address) if networks.nobody(address)
 
 # Networks of bridges that a real interface has here are none.
 useless(address) if {
@@ -224,15 +228,21 @@ bad_remotes contains f if {
 	useless(f.remote)
 }
 
-# PyTorch gives up when its time is over. On one machine a container's address in
-# the network of a bridge is as good as any.
+# Where the ranks were told to meet is not what a peer took for its own; see
+# at_meeting. On one machine a container's address in the network of a bridge is as
+# good as any.
 bad_remotes contains f if {
-	networks.multi_node
-	some f in failures
-	f.message.id in {"torch-store-timed-out", "torch-store-connect-failed"}
-	f.kind == "timed-out"
+	some f in at_meeting
 	useless(f.remote)
 	not networks.loopback(f.remote)
+}
+
+# at_meeting are the connections to where the ranks of several machines were told to
+# meet: the store of PyTorch at MASTER_ADDR, and the head of Ray.
+at_meeting contains f if {
+	networks.multi_node
+	some f in failures
+	f.message.id in {"torch-store-timed-out", "torch-store-connect-failed", "ray-gcs-unreachable"}
 }
 
 # narrow_used are the interfaces that NCCL took by itself and that have no network

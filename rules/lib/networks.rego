@@ -85,6 +85,10 @@ loopback(address) if strings.any_prefix_match(address, ["127.", "::1", "localhos
 # 4291), so that a peer needs to know by which interface to send.
 link_local(address) if strings.any_prefix_match(lower(address), ["fe80:", "169.254."])
 
+# nobody is true of an address that no host has: "any", and that of a broadcast (RFC
+# 1122, 3.2.1.3).
+nobody(address) if address in {"0.0.0.0", "::", "255.255.255.255"}
+
 # bridge_address is true of an address out of the networks that Docker, libvirt and
 # Podman give to a bridge inside of one machine, unless told otherwise. Every machine
 # has the same.
@@ -230,6 +234,11 @@ within(network, address) if {
 	ipv4_network(network)
 	net.cidr_contains(network, address)
 }
+
+# address is true of an address of either family.
+address(text) if ipv4(text)
+
+address(text) if regex.match(`^[0-9a-fA-F]*::?[0-9a-fA-F:.]*(?:%[\w.-]+)?$`, text)
 
 ipv4(address) if regex.match(`^\d{1,3}(\.\d{1,3}){3}$`, address)
 

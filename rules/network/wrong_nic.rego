@@ -134,6 +134,8 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 
 why(c) := "every machine has that address for itself" if {
 	networks.loopback(c.address)
+} else := "no host has that address, which stands for all of them" if {
+	networks.nobody(c.address)
 } else := "that address holds on one link only, and a peer cannot tell on which" if {
 	networks.link_local(c.address)
 } else := "that is the network of a bridge inside of the machine, from which no other machine can be reached; a container in it needs the network of its host" if {
@@ -192,7 +194,15 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	"message": sprintf("This machine has no route into the network of a peer (%s): the ranks meet over an interface that not all of them have", [shown(f.remote)]),
 	"messages": [f.message],
 }) if {
-	f := connections.earliest({f | some f in connections.hard_failures; f.kind == "unreachable"})
+	f := connections.earliest({f | some f in (connections.hard_failures | given_up); f.kind == "unreachable"})
+}
+
+# given_up are the connections to PyTorch's store of which every address failed: one
+# family of addresses alone may have no route.
+given_up contains f if {
+	some f in connections.at_meeting
+	f.message.fields.any_host
+	not networks.loopback(f.remote)
 }
 
 shown(remote) := remote if {

@@ -186,3 +186,14 @@ test_fires_where_ranks_met_elsewhere if {
 	variable := object.union(two_networks([]), {"env": {"variables": [{"name": "MASTER_ADDR", "value": "10.20.4.11", "effective": true}]}})
 	says(variable, "told to meet at 10.20.4.11")
 }
+
+# The store of PyTorch, all of whose addresses failed, and one that no host has.
+test_fires_where_pytorch_gave_up if {
+	store := {"id": "torch-store-connect-failed", "program": "pytorch", "host": "b", "text": "DistNetworkError", "fields": {"host": "10.9.0.4", "any_host": "head", "error": "Network is unreachable"}}
+	document := log([using("a", "eth0:10.0.0.1<0>"), using("b", "eth0:10.0.0.2<0>"), store])
+	says(document, "no route into the network of a peer (10.9.0.4)")
+	one := json.patch(document, [{"op": "remove", "path": "/logs/messages/2/fields/any_host"}])
+	not "no-route" in kinds(one)
+	nobody := json.patch(document, [{"op": "replace", "path": "/logs/messages/2/fields/host", "value": "0.0.0.0"}])
+	says(nobody, "no host has that address")
+}

@@ -22,12 +22,30 @@ func kernelKind(r *kernellog.Reader) *parse.Kind {
 }
 
 func kernelLine(s *parse.Sink, r *kernellog.Reader, l parse.Line) bool {
-	event := r.Line(l.Text, s.Source(), l.Number)
-	_, host, message := kernellog.Message(l.Text)
+	text := kernelText(l.Text)
+	event := r.Line(text, s.Source(), l.Number)
+	_, host, message := kernellog.Message(text)
 	if host != "" && s.Facts.KernelLog == nil {
 		s.Facts.KernelLog = &facts.KernelLogFacts{Source: s.Source(), Events: []facts.KernelEvent{}}
 	}
 	return kernelIOMMU(s, l, message) || event
+}
+
+// kernelText is a line from where the head of the kernel's message begins, where it has
+// one.
+func kernelText(line string) string {
+	text := line
+	for range 8 {
+		if seconds, host, _ := kernellog.Message(text); seconds > 0 || host != "" {
+			return text
+		}
+		inner, ok := parse.Peel(text)
+		if !ok {
+			break
+		}
+		text = inner
+	}
+	return line
 }
 
 // joinKernelLog takes over the events of all texts.

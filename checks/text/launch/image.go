@@ -61,7 +61,7 @@ var inspectKind = &parse.Kind{
 	Name: "docker-inspect", Title: "A container, from docker inspect", Command: "docker inspect NAME", Gives: []string{"launches", "env"},
 	Anchors: []string{"["}, Commands: []string{"docker inspect", "docker container inspect", "podman inspect"},
 	Prefilter: func(line []byte) parse.Relevance {
-		if string(bytes.TrimSpace(line)) == "[" {
+		if bytes.HasSuffix(bytes.TrimRight(line, " \t`*<br/>"), []byte("[")) { // What may stand around it: see parse.Line.
 			return parse.Relevant
 		}
 		return parse.Irrelevant

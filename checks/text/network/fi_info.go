@@ -78,7 +78,7 @@ var ofiLogKind = &parse.Kind{
 		if strings.HasPrefix(m[1], "Using Libfabric") {
 			name = "libfabric"
 		}
-		s.Package(name, m[2], parse.Identify(l.Text).Host, "log", l)
+		s.Package(name, m[2], parse.Identify(l.Whole()).Host, "log", l)
 		return true
 	},
 }

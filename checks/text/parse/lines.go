@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"encoding/binary"
 	"strings"
 
@@ -17,8 +18,13 @@ func Size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
 
 // Line is one line of a text, without its end and without terminal escapes.
 type Line struct {
-	// Text is what it holds; a tab stays a tab.
+	// Text is what it holds, without what launchers put before it (see marks); a tab
+	// stays a tab.
 	Text string
+	// whole is the line with its marks; empty where it has none.
+	whole string
+	// bare is the line without its marks.
+	bare string
 	// Number counts from 1, as editors do: a line feed ends a line, and so does a
 	// carriage return in a text that has no line feeds.
 	Number int
@@ -26,7 +32,24 @@ type Line struct {
 	takers []uint16
 	// prompt is true where it may be a shell prompt.
 	prompt bool
+	// joins are the lines that it may be the first piece of, and index is its place in
+	// the chunk, where that is all of the text.
+	joins []join
+	index int
 }
+
+// of sets what a line holds.
+func (l *Line) of(text string) {
+	l.whole, l.Text = "", text
+	if n := marks(text); n > 0 {
+		l.whole, l.Text = text, text[n:]
+	}
+	l.Text = uncovered(l.Text)
+	l.bare = l.Text
+}
+
+// Whole is the line with what a launcher put before it.
+func (l Line) Whole() string { return cmp.Or(l.whole, l.Text) }
 
 // Prompt is a shell prompt with the command that was typed there.
 type Prompt struct {
@@ -43,6 +66,8 @@ type Prompt struct {
 type Lines struct {
 	name   string
 	prompt Prompt
+	// prompted are the layers that were taken off the line of the prompt.
+	prompted []layer
 	// fetch returns the next line of the text; it is called once for each.
 	fetch func() (Line, bool)
 	// reached, if set, is told the number of the next line whenever a reader
@@ -51,6 +76,8 @@ type Lines struct {
 	ahead   []Line
 	// buffer is where ahead begins once it is empty.
 	buffer []Line
+	// layers are taken off each line: those of the block that is being read.
+	layers []layer
 	ended  bool
 	taken  int
 }
@@ -97,6 +124,9 @@ func (in *Lines) Ahead(n int) []Line {
 			in.ended = true
 			break
 		}
+		if len(in.layers) > 0 {
+			l.Text = without(l.bare, in.layers)
+		}
 		in.ahead = append(in.ahead, l)
 		if cap(in.ahead) > cap(in.buffer) {
 			in.buffer = in.ahead[:0]
@@ -114,6 +144,41 @@ func (in *Lines) Ahead(n int) []Line {
 		}
 	}
 	return lines
+}
+
+// peelTo sets what is taken off the lines that come.
+func (in *Lines) peelTo(layers []layer) {
+	if len(layers) == 0 && len(in.layers) == 0 {
+		return
+	}
+	in.layers = layers
+	for i := range in.ahead {
+		in.ahead[i].Text = without(in.ahead[i].bare, layers)
+	}
+}
+
+// linesShared is how many lines below one tell whether its trimmings are theirs as well.
+const linesShared = 6
+
+// shared is how many of the layers of the next line those below it have as well; 0 where
+// there are none.
+func (in *Lines) shared(layers []layer) int {
+	in.peelTo(nil)
+	below := in.Ahead(1 + linesShared)
+	common, seen := len(layers), false
+	for i, l := range below {
+		if i == 0 || strings.TrimSpace(l.bare) == "" {
+			continue
+		}
+		seen = true
+		if common = min(common, commonLayers(layers, l.bare)); common == 0 {
+			return 0
+		}
+	}
+	if !seen {
+		return 0
+	}
+	return common
 }
 
 // Next takes the next line.
@@ -150,28 +215,23 @@ func (in *Lines) skip() bool {
 	if !l.prompt {
 		return true
 	}
-	if p, ok := PromptOf(l.Text); ok {
+	if p, layers, ok := promptIn(l.bare); ok {
 		p.Line = l.Number
-		in.prompt = p
+		in.prompt, in.prompted = p, layers
 	} else if strings.HasPrefix(l.Text, "*** ls: ") && in.prompt.Line == l.Number-1 {
 		in.prompt.Line = l.Number // It belongs to the heading above; see headingOf.
 	}
 	return true
 }
 
-// controlSequence is a terminal's control sequence (ECMA-48: CSI, OSC and the two-byte
-// ones).
-var controlSequence = lazy.New("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
-
 // clean takes terminal escapes and control characters off a line that is not plain.
 func clean(b []byte) string {
-	b = controlSequence.ReplaceAll(b, nil)
 	return strings.Map(func(c rune) rune {
 		if c < ' ' && c != '\t' || c == 0x7f {
 			return -1
 		}
 		return c
-	}, strings.ToValidUTF8(string(b), "\ufffd"))
+	}, strings.ToValidUTF8(string(appendClear(nil, b)), "\ufffd"))
 }
 
 // plain reports whether a line is of printable ASCII and tabs alone.
@@ -252,6 +312,21 @@ func PromptOf(line string) (Prompt, bool) {
 		return Prompt{}, false
 	}
 	return Prompt{Command: strings.TrimSpace(command), Host: host}, true
+}
+
+// promptIn reads a shell prompt that may be quoted or indented.
+func promptIn(line string) (p Prompt, layers []layer, ok bool) {
+	for range maxMarks {
+		if p, ok = PromptOf(line); ok {
+			return p, layers, true
+		}
+		inner, l, more := peel(line)
+		if !more {
+			break
+		}
+		line, layers = inner, append(layers, l)
+	}
+	return Prompt{}, nil, false
 }
 
 // runners are programs that carry out the command which stands further behind in

@@ -55,7 +55,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	if row == nil {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}
-	who := Identify(l.Text)
+	who := Identify(l.Whole())
 	key := messageKey(id, fields)
 	h := m.found[key]
 	if h == nil {
@@ -74,7 +74,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	if h == nil {
 		m.variants[id]++
 		h = &heard{speakers: make(map[string]bool), message: facts.Message{
-			ID: id, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(l.Text), maxText), Fields: fields,
+			ID: id, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(l.Whole()), maxText), Fields: fields,
 			Host: cmp.Or(who.Host, m.sink.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
 			Source: m.sink.name, Line: l.Number,
 		}}

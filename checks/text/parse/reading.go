@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 
@@ -26,6 +27,10 @@ type Reading struct {
 	readers []bool
 	// current is the text under way.
 	current int
+	// piecesTo is the line that follows the pieces of one that was understood, and
+	// piecesRead is true where readers of lines have seen that as well.
+	piecesTo   int
+	piecesRead bool
 }
 
 // promptSigns are in each line that may be a shell prompt, or a heading that
@@ -99,7 +104,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 			if !ok {
 				return l, false
 			}
-			r.line(l)
+			r.lineOrPiece(l)
 			if !overwritten { // Blocks are made of what stayed on the screen.
 				l.prompt = slices.Contains(l.takers, r.promptTaker)
 				return l, true
@@ -107,6 +112,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 		}
 	}
 	r.Sink.begin(name, &in.prompt)
+	r.piecesTo = 0
 	for ctx.Err() == nil {
 		if len(in.ahead) == 0 && s.number != in.prompt.Line {
 			s.pass(r.count)
@@ -135,11 +141,12 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 
 // block reads the block that begins at the next line, or passes the line over.
 func (r *Reading) block(in *Lines, l Line) {
-	kind := r.kindOf(in, l)
+	kind := r.kindBelow(in, l)
 	if kind == nil {
 		in.skip()
 		return
 	}
+	defer in.peelTo(nil)
 	before := in.taken
 	kind.Read(r.Sink, in)
 	r.Sink.ledger.close()
@@ -148,6 +155,46 @@ func (r *Reading) block(in *Lines, l Line) {
 		return
 	}
 	r.recognised(kind.Name, l.Number, in.taken-before)
+}
+
+// kindBelow returns the kind of the block that begins at the next line, be it behind
+// trimmings: those that the lines below have as well are tried first, then none, then more
+// of them.
+func (r *Reading) kindBelow(in *Lines, l Line) *Kind {
+	if !r.mayBegin(in, l) {
+		return nil
+	}
+	layers := layersOf(l.bare)
+	if _, quoted, ok := promptIn(l.bare); l.prompt && ok && len(quoted) > 0 && in.shared(layers) >= len(quoted) {
+		return nil // It is skipped as a prompt.
+	}
+	first := 0
+	if l.Number == in.prompt.Line+1 && len(in.prompted) > 0 {
+		first = commonLayers(in.prompted, l.bare)
+	} else if len(layers) > 0 {
+		first = in.shared(layers)
+	}
+	for i := range len(layers) + 1 {
+		depth := i
+		switch {
+		case i == 0:
+			depth = first
+		case i <= first:
+			depth = i - 1
+		}
+		in.peelTo(layers[:depth])
+		if k := r.kindOf(in, l); k != nil {
+			return k
+		}
+	}
+	in.peelTo(nil)
+	return nil
+}
+
+// mayBegin reports whether a block may begin at a line, by its anchors.
+func (r *Reading) mayBegin(in *Lines, l Line) bool {
+	return in.prompt.Command != "" && l.Number == in.prompt.Line+1 ||
+		slices.ContainsFunc(l.takers, func(t uint16) bool { return int(t) < len(r.kinds) && r.readers[t] })
 }
 
 // kindOf returns the kind of the block that begins at the next line: of those
@@ -178,32 +225,108 @@ func (r *Reading) kindOf(in *Lines, l Line) *Kind {
 	return r.kinds[first]
 }
 
-// line offers a line to what takes lines by themselves.
+// lineOrPiece offers a line, unless it is a piece of one that was understood.
+func (r *Reading) lineOrPiece(l Line) {
+	if l.index >= r.piecesTo && len(l.joins) > 0 {
+		pieces, sure := r.joined(l)
+		r.piecesTo, r.piecesRead = l.index+pieces, sure
+	}
+	switch {
+	case l.index >= r.piecesTo:
+		r.line(l)
+	case !r.piecesRead:
+		r.kindsOf(l)
+	}
+}
+
+// line offers a line to what takes lines by themselves: as it stands, and without the
+// trimmings that it may have.
 func (r *Reading) line(l Line) {
-	first := -1
-	var fields map[string]string
+	if statements := r.kindsOf(l); !statements {
+		return
+	}
+	row, fields, ok := r.statementIn(l.Text, l.takers)
+	if !ok {
+		return
+	}
+	r.Sink.messages.add(row.ID, fields, l)
+	r.recognised("messages", l.Number, 1)
+}
+
+// kindsOf offers a line to the kinds that take lines by themselves. It reports whether
+// rows of the catalogue may match it as well.
+func (r *Reading) kindsOf(l Line) (statements bool) {
 	for _, t := range l.takers {
-		i := int(t)
-		if i < len(r.kinds) {
-			if k := r.kinds[i]; k.Line != nil {
-				if k.Line(r.Sink, l) {
-					r.recognised(k.Name, l.Number, 1)
-				}
-				r.Sink.ledger.close()
-			}
+		if int(t) >= len(r.kinds) {
+			statements = statements || t != r.promptTaker
 			continue
 		}
-		i -= len(r.kinds)
-		if i < len(r.statements) && (first < 0 || i < first) {
-			if found, ok := r.statements[i].Match(l.Text); ok {
+		if k := r.kinds[t]; k.Line != nil {
+			if r.lineOf(k, l) {
+				r.recognised(k.Name, l.Number, 1)
+			}
+			r.Sink.ledger.close()
+		}
+	}
+	return statements
+}
+
+// lineOf offers a line to a kind, and reports whether it understood it.
+func (r *Reading) lineOf(k *Kind, l Line) bool {
+	for range maxMarks {
+		if k.Line(r.Sink, l) {
+			return true
+		}
+		inner, _, ok := peel(l.Text)
+		if !ok {
+			break
+		}
+		l.Text = inner
+	}
+	return false
+}
+
+// statementIn returns the first of the catalogue's rows, of those whose anchors a line
+// holds, that it matches, and its fields: those without trimmings, where these are found
+// there as well.
+func (r *Reading) statementIn(line string, takers []uint16) (row *message.Statement, fields map[string]string, ok bool) {
+	for range maxMarks {
+		if row == nil {
+			row, fields = r.statementOf(line, takers)
+		} else if below, ok := row.Match(line); !ok || !sameKeys(below, fields) {
+			break
+		} else {
+			fields = below
+		}
+		inner, _, more := peel(line)
+		if !more {
+			break
+		}
+		line = inner
+	}
+	return row, fields, row != nil
+}
+
+// sameKeys reports whether two maps have the same keys.
+func sameKeys(a, b map[string]string) bool {
+	return maps.EqualFunc(a, b, func(string, string) bool { return true })
+}
+
+// statementOf returns the first of the catalogue's rows that a line matches.
+func (r *Reading) statementOf(line string, takers []uint16) (row *message.Statement, fields map[string]string) {
+	first := -1
+	for _, t := range takers {
+		i := int(t) - len(r.kinds)
+		if i >= 0 && i < len(r.statements) && (first < 0 || i < first) {
+			if found, ok := r.statements[i].Match(line); ok {
 				first, fields = i, found
 			}
 		}
 	}
-	if first >= 0 {
-		r.Sink.messages.add(r.statements[first].ID, fields, l)
-		r.recognised("messages", l.Number, 1)
+	if first < 0 {
+		return nil, nil
 	}
+	return r.statements[first], fields
 }
 
 // TextUnderWay is the text that is being read.

@@ -20,6 +20,8 @@ type chunk struct {
 	lines []lineAt
 	// takers holds, line by line, those that anchorSet.takersOf found.
 	takers []uint16
+	// joins are the lines that some may be the first piece of, in the order of these.
+	joins []join
 }
 
 // lineAt is where a line lies in its chunk.
@@ -27,6 +29,8 @@ type lineAt struct {
 	from, to int32
 	takers   int32 // Where those of this line end; they begin at those of the line before.
 	plain    bool
+	// joins is how many of the chunk's joins begin with this line.
+	joins uint8
 	// counted is true where the one who takes the line only counts it.
 	counted bool
 	// numbered is true where the line has a number of its own. One behind a
@@ -46,6 +50,7 @@ type scanner struct {
 	stop    chan struct{}
 	now     *chunk
 	at      int // The next line of now.
+	joins   int // The next join of now.
 	number  int // The number of the last line handed out or passed over.
 	bytes   int64
 	// cut counts the lines that were longer than MaxLine, and cutBytes what was
@@ -78,17 +83,21 @@ func (a *anchorSet) split(r io.Reader, s *scanner, chunks chan<- *chunk) error {
 			c = spareChunks.Get().(*chunk)
 		}
 		// Lines that were looked at ahead keep their takers.
-		c.data, c.lines, c.takers = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers))
+		c.data, c.lines, c.takers, c.joins = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers)), nil
 		c.data = append(c.data, rest...)
 		room := c.data[len(c.data) : len(c.data)+ChunkBytes-len(rest)]
 		n, err := readFull(r, room)
 		c.data = c.data[:len(c.data)+n]
 		c.bytes = int64(n)
-		last := err != nil
+		last, whole := err != nil, sp.first
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
 		rest = sp.lines(c, last)
+		if whole && last { // Longer texts were not copied from a screen.
+			a.unwrap(c)
+			a.realign(c)
+		}
 		select {
 		case chunks <- c:
 		case <-s.stop:
@@ -125,7 +134,7 @@ func (s *scanner) fill() bool {
 		if !ok {
 			return false
 		}
-		s.now, s.at = c, 0
+		s.now, s.at, s.joins = c, 0, 0
 		s.bytes += c.bytes
 	}
 	return true
@@ -142,12 +151,16 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	if place.numbered {
 		s.number++
 	}
-	l = Line{Number: s.number, takers: s.now.takers[before:place.takers:place.takers]}
-	if raw := s.now.data[place.from:place.to]; place.plain {
-		l.Text = string(raw)
-	} else {
-		l.Text = clean(raw)
-		l.takers = s.anchors.holding(l.Text, l.takers)
+	l = Line{Number: s.number, index: s.at, takers: s.now.takers[before:place.takers:place.takers]}
+	text := string(s.now.data[place.from:place.to])
+	if !place.plain {
+		text = clean(s.now.data[place.from:place.to])
+		l.takers = s.anchors.holding(text, l.takers)
+	}
+	l.of(text)
+	if n := int(place.joins); n > 0 {
+		l.joins = s.now.joins[s.joins : s.joins+n]
+		s.joins += n
 	}
 	return l, place.overwritten, true
 }
@@ -158,7 +171,7 @@ func (s *scanner) pass(count func(taker uint16, number int)) {
 		before := s.takersBefore()
 		for s.at < len(s.now.lines) {
 			l := &s.now.lines[s.at]
-			if l.takers != before && !l.counted {
+			if (l.takers != before && !l.counted) || l.joins > 0 {
 				return
 			}
 			if l.numbered {

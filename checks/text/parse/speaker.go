@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/pattern"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // The forms in which launchers say who wrote a line.
@@ -12,8 +13,9 @@ var (
 	// rankSpeaker are "[rank3]:" (PyTorch), "[Rank 3]", "Rank 3]:",
 	// "(Worker_TP1 pid=382)", "(RayWorkerWrapper pid=12, ip=10.0.0.2, rank=3)".
 	rankSpeaker = pattern.New(`\[[Rr]ank ?(\d+)[\]|]|\brank[=: ](\d+)\b|Worker_(?:DP\d+_)?(?:PP\d+_)?TP(\d+)`)
-	// mpiSpeaker is Open MPI's --tag-output: "[1,3]<stdout>:".
-	mpiSpeaker = pattern.New(`^\[\d+,(\d+)\]<std(?:out|err)>`)
+	// mpiSpeaker is Open MPI's --tag-output: "[1,3]<stdout>:", since 5.0
+	// "[prterun-node7-4021@1,3]<stdout>:"; SageMaker has "[1,mpirank:3,algo-1]<stdout>:".
+	mpiSpeaker = pattern.New(`\[(?:[\w.-]+@)?\d+,(?:mpirank:)?(\d+)(?:,[\w.-]+)?\]<std(?:out|err)>`)
 	// pidSpeaker are "(Worker_TP0 pid=381)", "(raylet, ip=..., pid=12)".
 	pidSpeaker = pattern.New(`\bpid=(\d+)`)
 )
@@ -63,10 +65,19 @@ func ncclSpeaker(line string) (host, pid, device string, ok bool) {
 		if tid == "" || host == "" || !strings.HasPrefix(rest, " ") {
 			continue
 		}
-		return host, pid, bracketed(rest), true
+		if device = bracketed(rest); device == "" && isClock(host, pid, tid) {
+			continue
+		}
+		return host, pid, device, true
 	}
 	return "", "", "", false
 }
+
+// clockForm is a time that looks like a host and two numbers: "16:02:40".
+var clockForm = lazy.New(`^(?:\d{4}-\d\d-\d\dT)?\d\d:\d\d:\d\d$`)
+
+// isClock reports whether what looks like a host and two numbers is a time.
+func isClock(host, pid, tid string) bool { return clockForm.MatchString(host + ":" + pid + ":" + tid) }
 
 // hostBefore is the name of a host at the end of a text.
 func hostBefore(text string) string {

@@ -16,6 +16,8 @@ type splitter struct {
 	// first is true until the first chunk was seen, and returns where carriage
 	// returns end the lines of this text: that chunk has some and no line feed.
 	first, returns bool
+	// entities is true where the chunk holds characters as HTML escapes them.
+	entities bool
 	// skipping is true inside of a line whose beginning was handed out.
 	skipping bool
 	// zero is true where the chunk before ended in a zero byte.
@@ -56,6 +58,7 @@ func (e *ends) from(at int) int {
 func (s *splitter) lines(c *chunk, last bool) (rest []byte) {
 	s.dropZeros(c)
 	data := c.data
+	s.entities = bytes.IndexByte(data, '&') >= 0 && bytes.IndexByte(data, ';') >= 0
 	e := ends{data: data, feed: -1, carriage: -1, zeros: -1}
 	if s.first {
 		s.first = false
@@ -132,14 +135,29 @@ func (s *splitter) segment(c *chunk, from, to int, feed, carriage bool) {
 	}
 }
 
-// line finds those who may take a line.
+// line takes a line, or those that it stands for, and finds those who may take it.
 func (s *splitter) line(c *chunk, from, to int, overwritten bool) {
 	text := c.data[from:to]
 	l := lineAt{from: int32(from), to: int32(to), plain: plain(text), numbered: s.numbered, overwritten: overwritten}
-	c.takers, l.counted = s.anchors.takersOf(text, l.plain, c.takers)
+	s.numbered = false
+	if !s.mayBeVeiled(text, l.plain) {
+		s.add(c, l)
+		return
+	}
+	for part := range bytes.SplitSeq(s.clear(text, l.plain), []byte("\n")) {
+		l.from = int32(len(c.data))
+		c.data = append(c.data, part...)
+		l.to, l.plain = int32(len(c.data)), plain(part)
+		s.add(c, l)
+		l.numbered = false
+	}
+}
+
+// add adds a line to a chunk.
+func (s *splitter) add(c *chunk, l lineAt) {
+	c.takers, l.counted = s.anchors.takersOf(c.data[l.from:l.to], l.plain, c.takers)
 	l.takers = int32(len(c.takers))
 	c.lines = append(c.lines, l)
-	s.numbered = false
 }
 
 // dropZeros makes one zero byte of several in a row, however many: a log that was

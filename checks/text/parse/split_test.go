@@ -67,7 +67,11 @@ func FuzzSplit(f *testing.F) {
 	f.Add([]byte("a\rb\r\r\n\r\r"), uint8(1))
 	f.Add(append(bytes.Repeat([]byte("x"), MaxLine+3), "\r\ny\n"...), uint8(255))
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
-		data = bytes.ReplaceAll(data, []byte{0}, []byte("0")) // Whether one is dropped depends on its neighbours.
+		for i, b := range data {
+			if b == 0 || b == 0x1b || b == '&' || b == '{' || b >= 0x80 {
+				data[i] = '0' // Whether a zero byte is dropped depends on its neighbours, and clear changes the others.
+			}
+		}
 		chunk := 1 + len(data)*int(size)/256
 		first := data[:min(len(data), chunk)]
 		if bytes.Contains(first, []byte("\n")) != bytes.Contains(data, []byte("\n")) {

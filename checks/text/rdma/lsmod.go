@@ -47,7 +47,7 @@ var lsmodPromptKind = &parse.Kind{
 }
 
 var (
-	lsmodHead = lazy.New(`^\s*Module\s+Size\s+Used by\s*$`)
+	lsmodHead = lazy.New(`^\s*Module\s+Size\s+Used\s+by\s*$`)
 	// lsmodRow is "name size users [user,user]"; the users may be a count
 	// followed by [permanent], and a listing that was folded may end early.
 	lsmodRow = lazy.New(`^\s*([a-z][a-z0-9_]{1,63})\s+(\d{3,10})\s+(-?\d+)(?:\s+([a-z0-9_,.-]+|\[permanent\](?:,[a-z0-9_,.-]*)?))?\s*$`)

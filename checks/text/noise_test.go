@@ -1,0 +1,156 @@
+package text_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+// said is which messages a text holds, with their fields.
+func said(content string) []string {
+	f := texttest.Parse("job.log", content)
+	if f.Logs == nil {
+		return nil
+	}
+	all := make([]string, 0, len(f.Logs.Messages))
+	for _, m := range f.Logs.Messages {
+		all = append(all, fmt.Sprint(m.ID, m.Fields))
+	}
+	return all
+}
+
+// TestNoiseRows holds that every message of the catalogue is the same message, with the
+// same fields, behind whatever was put around its line.
+func TestNoiseRows(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for i, row := range message.Statements() {
+		if testing.Short() && i%8 > 0 {
+			continue // The race detector makes each many times as slow.
+		}
+		for _, example := range row.Examples {
+			if strings.HasPrefix(example, "|") {
+				continue // A line of a table: TestNoiseTexts.
+			}
+			want := said(example + "\n")
+			for how, noise := range texttest.Noises {
+				tried++
+				if got := said(noise.Do(example + "\n")); !slices.Equal(got, want) {
+					t.Errorf("%s: %q: got %q, want %q", how, example, got, want)
+				}
+			}
+			for _, width := range []int{80, 100, 120} {
+				tried++
+				got := said(texttest.Filled(example+"\n", width))
+				for _, m := range want { // Pieces may be messages by themselves.
+					if !slices.Contains(got, m) {
+						t.Errorf("broken at blanks to %d: %q: got %q, want %q", width, example, got, m)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d lines", tried)
+}
+
+// placeless takes out of facts what tells where a line stood and who wrote it.
+func placeless(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range []string{"texts", "origins", "text", "line", "lines", "time", "rank", "ranks", "pid", "host", "order", "prompt"} {
+			delete(v, key)
+		}
+		for key := range v {
+			v[key] = placeless(v[key])
+			if where, ok := v[key].(string); ok && key == "source" {
+				v[key], _, _ = strings.Cut(where, ":")
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = placeless(v[i])
+		}
+	}
+	return v
+}
+
+// toldAnywhere is what a text tells, but for where it tells it and who does.
+func toldAnywhere(tb testing.TB, content string) string {
+	tb.Helper()
+	raw, err := json.Marshal(texttest.Parse("job.log", content))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		tb.Fatal(err)
+	}
+	if raw, err = json.MarshalIndent(placeless(v), "", " "); err != nil {
+		tb.Fatal(err)
+	}
+	return string(raw)
+}
+
+// TestNoiseTexts holds the same of every text, logs and the outputs of commands.
+func TestNoiseTexts(t *testing.T) {
+	t.Parallel()
+	texts := texttest.EveryText(t)
+	delete(texts, "messages") // TestNoiseRows takes them one by one.
+	texts["lspci -vvv"], texts["nvidia-smi"], texts["all_reduce_perf"] = texttest.LspciVerbose, texttest.NvsmiTableText, texttest.NCCLTestsTable
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		want := toldAnywhere(t, texts[name])
+		for how, noise := range texttest.Noises {
+			if noise.Lines && !strings.HasSuffix(name, ".log") {
+				continue
+			}
+			if strings.Contains(noise.Do("$ x\n"), "node7") && strings.HasPrefix(texts[name], "$ ") {
+				continue // A prompt behind the name of a host tells the host.
+			}
+			if got := toldAnywhere(t, noise.Do(texts[name])); got != want {
+				t.Errorf("%s: %s: %s", how, name, texttest.Difference(got, want))
+			}
+		}
+	}
+}
+
+// TestColumns holds that tables are read however their columns are aligned.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	for name, table := range map[string]string{
+		"topo -m":       "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV12\tPIX\t0-31\t0\nGPU1\tNV12\t X \tSYS\t0-31\t0\nNIC0\tPIX\tSYS\t X \t\t\n",
+		"lspci":         "00:01.1 PCI bridge: Intel Corporation Device 352a (rev 04)\n01:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)\n",
+		"ibstat":        "CA 'mlx5_0'\n\tCA type: MT4129\n\tNumber of ports: 1\n\tFirmware version: 28.39.1002\n\tPort 1:\n\t\tState: Active\n\t\tPhysical state: LinkUp\n\t\tRate: 400\n\t\tBase lid: 12\n\t\tSM lid: 3\n\t\tLink layer: InfiniBand\n",
+		"ibdev2netdev":  "mlx5_0 port 1 ==> ib0 (Up)\nmlx5_1 port 1 ==> ib1 (Down)\n",
+		"lsmod":         "Module                  Size  Used by\nnvidia_peermem         16384  0\nnvidia              54321152  2 nvidia_peermem\n",
+		"ip -br addr":   "lo               UNKNOWN        127.0.0.1/8 ::1/128\neth0             UP             10.0.0.5/24\n",
+		"df":            "Filesystem      Size  Used Avail Use% Mounted on\nshm              64M   61M  3.1M  96% /dev/shm\n",
+		"nvidia-smi -L": "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-0000-0000-000000000001)\n",
+	} {
+		want := toldAnywhere(t, table)
+		if !strings.Contains(want, "[") && !strings.Contains(want, ": {") {
+			t.Errorf("%s: tells nothing", name)
+		}
+		for how, aligned := range map[string]string{
+			"column -t": texttest.Columns(table), "one blank": oneBlank(table), "tabs to blanks": strings.ReplaceAll(table, "\t", "        "),
+		} {
+			if got := toldAnywhere(t, aligned); got != want {
+				t.Errorf("%s: %s: %s\n%s", name, how, texttest.Difference(got, want), aligned)
+			}
+		}
+	}
+}
+
+// oneBlank leaves one blank between the words of a text.
+func oneBlank(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+	}
+	return b.String()
+}

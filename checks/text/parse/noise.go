@@ -1,0 +1,340 @@
+package parse
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// What launchers, collectors of logs and people put before a line is taken off it. Marks
+// are sure: nothing else has their form, and they are taken off each line. Trimmings are
+// not ("3: " is the label of a task, an interface of ip addr, or a line of a table), and
+// are taken off where a line as it stands means nothing.
+
+// maxMarks bounds how many of them stand before one line.
+const maxMarks = 8
+
+// markBytes bounds one of them.
+const markBytes = 200
+
+// dateBytes is the length of a time as ctime(3) writes it.
+const dateBytes = len("Thu Aug 21 16:02:40 2025")
+
+// marks is how many bytes of marks a line begins with.
+func marks(line string) int {
+	at := 0
+	for range maxMarks {
+		n := mark(line[at:])
+		if n == 0 {
+			break
+		}
+		at += n
+	}
+	return at
+}
+
+// uncovered takes off a line what stands behind it and does not belong to it: blanks, a
+// line break of HTML, and the marks of code in Markdown, around all of it or all of an
+// item of a list.
+func uncovered(line string) string {
+	if line == "" {
+		return line
+	}
+	switch line[len(line)-1] {
+	case ' ', '\t':
+		return uncovered(strings.TrimRight(line, " \t"))
+	case '>':
+		for _, end := range []string{"<br>", "<br/>", "<br />"} {
+			if rest, ok := strings.CutSuffix(line, end); ok {
+				return uncovered(rest)
+			}
+		}
+	case '`', '*':
+		before := len(line) - len(strings.TrimLeft(line, " -+>"))
+		for _, code := range []string{"```", "`", "**"} {
+			inside, ok := strings.CutPrefix(line[before:], code)
+			if inside, ends := strings.CutSuffix(inside, code); ok && ends && !strings.Contains(inside, code) {
+				return uncovered(line[:before] + inside)
+			}
+		}
+	}
+	return line
+}
+
+// mark is the length of the mark that a text begins with; 0 is none.
+func mark(text string) int {
+	if text == "" {
+		return 0
+	}
+	head := text[:min(len(text), markBytes)]
+	switch c := head[0]; {
+	case c == '[':
+		return bracketMark(head)
+	case len(head) > dateBytes && head[dateBytes] == '[' && strings.Contains(head, "]<std"): // mpirun --timestamp-output
+		if n := bracketMark(head[dateBytes:]); n > 0 {
+			return dateBytes + n
+		}
+		return 0
+	case c == '(':
+		return rayMark(head)
+	case IsDigit(c):
+		if n := criMark(head); n > 0 {
+			return n
+		}
+		return composeMark(head)
+	case HostByte(c):
+		return composeMark(head)
+	}
+	return 0
+}
+
+// bracketMark is the length of "[1,0]<stdout>:" (mpirun --tag-output),
+// "[prterun-node7-4021@1,0]<stderr>: " (Open MPI 5, schizo/ompi of PRRTE),
+// "[1,mpirank:0,algo-1]<stderr>:" (SageMaker), "[pod/train-0/pytorch] " (kubectl logs
+// --prefix), "[default0]:" (torchrun --tee, of torch/distributed/elastic/multiprocessing/tail_log.py)
+// and "[rank3]:" (torch/distributed, the hook for exceptions).
+func bracketMark(head string) int {
+	end := strings.IndexByte(head, ']')
+	if end < 2 {
+		return 0
+	}
+	inside, rest := head[1:end], head[end+1:]
+	switch {
+	case strings.HasPrefix(rest, "<std"):
+		for _, stream := range []string{"<stdout>:", "<stderr>:", "<stddiag>:"} {
+			if strings.HasPrefix(rest, stream) {
+				return end + 1 + len(stream) + blankIf(rest[len(stream):], strings.IndexByte(inside, '@') >= 0)
+			}
+		}
+	case strings.HasPrefix(inside, "pod/") && (rest == "" || rest[0] == ' '):
+		return end + 1 + blankIf(rest, true)
+	case strings.HasPrefix(rest, ":"):
+		role := strings.TrimRight(inside, "0123456789")
+		if role == "" || role == inside || strings.ContainsFunc(role, func(c rune) bool { return c != '_' && (c < 'a' || c > 'z') }) {
+			return 0
+		}
+		return end + 2 + blankIf(rest[1:], role == "rank")
+	}
+	return 0
+}
+
+// blankIf is the length of the blank at the beginning of a text, where one belongs to
+// the mark before it.
+func blankIf(text string, belongs bool) int {
+	if belongs && strings.HasPrefix(text, " ") {
+		return 1
+	}
+	return 0
+}
+
+// rayMark is the length of "(Worker pid=12, ip=10.0.0.2) " (Ray, python/ray/_private/worker.py,
+// print_worker_logs) and "(EngineCore_0 pid=382) " (vLLM, vllm/utils/system_utils.py,
+// decorate_logs).
+func rayMark(head string) int {
+	end := strings.Index(head, ") ")
+	if end < 0 && strings.HasSuffix(head, ")") {
+		end = len(head) - 1
+	}
+	if end < 0 || !strings.Contains(head[:end], "pid=") && !strings.HasPrefix(head, "(raylet") && !strings.HasPrefix(head, "(autoscaler") {
+		return 0
+	}
+	return min(end+len(") "), len(head))
+}
+
+// criMark is the length of "2025-08-21T16:02:40.1Z stdout F ", the head of a line of the
+// Kubernetes CRI (kubelet, pkg/kubelet/kuberuntime/logs).
+func criMark(head string) int {
+	time, rest, _ := strings.Cut(head, " ")
+	if !isTime(time) || len(rest) < len("stdout F") || rest[:len("std")] != "std" {
+		return 0
+	}
+	switch tag := rest[:len("stdout F")]; tag {
+	case "stdout F", "stderr F", "stdout P", "stderr P":
+		return len(time) + 1 + len(tag) + blankIf(rest[len(tag):], true)
+	}
+	return 0
+}
+
+// composeMark is the length of "trainer-1  | ", as docker compose writes it: a name
+// that ends in a number, blanks that align the names, and a bar.
+func composeMark(head string) int {
+	i := 0
+	for i < len(head) && HostByte(head[i]) {
+		i++
+	}
+	if i == 0 || i+1 >= len(head) || head[i] != ' ' || !IsDigit(head[i-1]) || strings.TrimRight(head[:i], "0123456789") == "" {
+		return 0
+	}
+	for i < len(head) && head[i] == ' ' {
+		i++
+	}
+	if i == len(head) || head[i] != '|' || i+1 < len(head) && head[i+1] != ' ' {
+		return 0
+	}
+	return min(i+len("| "), len(head))
+}
+
+// trimming is a form of what may be taken off the front of a line.
+type trimming struct {
+	form *lazy.Regexp
+	// may is false of most lines that do not have the form, and true of all that do.
+	may func(line string) bool
+	// ends are what stands behind the line where such stands before it: "`", " |".
+	ends map[string]string
+}
+
+// level is how grave a line is to the one who logged it, with what stands around it.
+const level = `(?:[|] )?\[?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?(?: {0,8}[:-]| {1,8}[|] [\w.<>:]+:\d+ -)?(?: |$)`
+
+// The forms of trimmings.
+var trimmings = []trimming{
+	// A time in front: ISO and its relatives, those of syslog and of date(1), a clock,
+	// seconds since 1970, in brackets or not, and what logs put between it and what they
+	// say: a level, the host and the program of syslog. GitHub puts the job and the step
+	// before it.
+	{may: mayBeTime, form: lazy.New(`^(?:[\w ./()-]{1,80}\t[^\t]{1,80}\t)?[\[(]?(?:` +
+		`\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,:]\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?` +
+		`|\d\d[-/]\d\d(?:[-/]\d{2,4})? \d\d:\d\d:\d\d(?:[.,]\d{1,9})?` +
+		`|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?(?: \d{4})?` +
+		`|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?` +
+		`|1\d{9}\.\d{1,9}` +
+		`)[\])]?(?: [,:-] |[,:]? |:|$)` +
+		`(?:` + level + `|[\w.-]{1,64} [A-Za-z][\w./()-]{0,64}(?:\[\d{1,10}\])?:(?: |$)(?:` + level + `)?)?`)},
+	// "3: " (srun --label), "12:" (grep -n), "    12\t" (cat -n), "[0] " (Hydra
+	// -prepend-rank) and "[node7:1234] " (Open MPI).
+	{may: beginsWith(" [0123456789"), form: lazy.New(`^(?: {0,6}\d{1,6}(?::(?: |$)|\t| [|](?: |$))| {1,6}\d{1,6}$|\d{1,6}:|\[\d{1,6}\](?: |$)|\[[\w.-]{1,64}:\d{1,8}\](?: |$))`)},
+	// The marks of Markdown, of e-mail and of HTML: of a quote, an item of a list, code,
+	// words in bold, a cell of a table.
+	{may: beginsWith(" \t>-*+\u2022`|<0123456789"), form: lazy.New("^(?:\\s*>+ ?|\\s*(?:[-*+\u2022]|\\d{1,2}[.)])(?: |$)|```|`|\\*\\*|\\| |<(?:pre|code|p|td|li)>)"), ends: map[string]string{
+		"```": "```", "`": "`", "**": "**", "|": " |", "<pre>": "</pre>", "<code>": "</code>", "<p>": "</p>", "<td>": "</td>", "<li>": "</li>",
+	}},
+	// "node7: " (pdsh, clush) and "logs/job.log:12:" (grep).
+	{may: mayBeNamed, form: lazy.New(`^[\w./@-]{0,100}(?:[\d/]|\.\w)[\w./@-]{0,100}:(?:\d{1,8}[:-])? ?`)},
+}
+
+// names is the last of the forms.
+var names = &trimmings[len(trimmings)-1]
+
+// beginsWith is the may of a form that begins with one of some bytes.
+func beginsWith(signs string) func(line string) bool {
+	return func(line string) bool { return strings.IndexByte(signs, line[0]) >= 0 }
+}
+
+// mayBeTime is the may of times.
+func mayBeTime(line string) bool {
+	switch c := line[0]; {
+	case IsDigit(c), c == '[', c == '(':
+		return true
+	case c >= 'A' && c <= 'Z' && len(line) > 3 && line[3] == ' ': // "Aug 21", "Thu Aug 21"
+		return true
+	}
+	return strings.IndexByte(line[:min(len(line), markBytes)], '\t') > 0
+}
+
+// mayBeNamed is the may of names: a word with a colon. "node7:4021:4077 [3] NCCL WARN"
+// tells who wrote the line.
+func mayBeNamed(line string) bool {
+	i := 0
+	for i < len(line) && (HostByte(line[i]) || line[i] == '/' || line[i] == '@') {
+		i++
+	}
+	if i == 0 || i == len(line) || line[i] != ':' {
+		return false
+	}
+	pid, rest := leadingDigits(line[i+1:])
+	rest, ok := strings.CutPrefix(rest, ":")
+	tid, rest := leadingDigits(rest)
+	return pid == "" || !ok || tid == "" || !strings.HasPrefix(rest, " [")
+}
+
+// trim takes this form off a line, and returns what it took; that is empty where the line
+// does not have it.
+func (t *trimming) trim(line string) (inner, taken string) {
+	if line == "" || !t.may(line) {
+		return line, ""
+	}
+	taken = t.form.FindString(line[:min(len(line), markBytes)])
+	inner = line[len(taken):]
+	if end := t.ends[strings.TrimSpace(taken)]; end != "" {
+		inner = strings.TrimRight(strings.TrimSuffix(inner, end), " ")
+	}
+	return inner, taken
+}
+
+// layer is one trimming that was found: of a form, or, where that is nil, an indentation.
+type layer struct {
+	form *trimming
+	// sign is what was taken off: of an indentation, and of a form that has several signs.
+	sign string
+}
+
+// layerOf is the layer that a form took off.
+func layerOf(t *trimming, taken string) layer {
+	if t.ends == nil {
+		return layer{form: t}
+	}
+	return layer{form: t, sign: strings.TrimSpace(taken)}
+}
+
+// peel takes the first trimming off a line without marks; ok is false where it has none.
+func peel(line string) (inner string, l layer, ok bool) {
+	for i := range trimmings {
+		if inner, taken := trimmings[i].trim(line); taken != "" {
+			return inner[marks(inner):], layerOf(&trimmings[i], taken), true
+		}
+	}
+	inner = strings.TrimLeft(line, " \t")
+	return inner, layer{sign: line[:len(line)-len(inner)]}, len(inner) < len(line)
+}
+
+// without takes layers off a line, those of them that it has. An indentation may be shorter
+// than that of another line.
+func without(line string, layers []layer) string {
+	for _, l := range layers {
+		if l.form == nil {
+			for n := 0; n < len(l.sign) && line != "" && line[0] == l.sign[n]; n++ {
+				line = line[1:]
+			}
+			continue
+		}
+		if inner, taken := l.form.trim(line); taken != "" && layerOf(l.form, taken) == l {
+			line = inner[marks(inner):]
+		}
+	}
+	return line
+}
+
+// layersOf are the trimmings of a line, from its front on.
+func layersOf(line string) []layer {
+	var layers []layer
+	for range maxMarks {
+		inner, l, ok := peel(line)
+		if !ok {
+			break
+		}
+		line, layers = inner, append(layers, l)
+	}
+	return layers
+}
+
+// commonLayers is how many of some layers another line has, from its front on.
+func commonLayers(layers []layer, line string) int {
+	for i, want := range layers {
+		inner, got, ok := peel(line)
+		if !ok || got.form != want.form || !strings.HasPrefix(got.sign, want.sign) {
+			return i
+		}
+		line = inner
+		if got.form == nil {
+			line = got.sign[len(want.sign):] + inner
+		}
+	}
+	return len(layers)
+}
+
+// Peel takes what was put before a line off it, the outermost thing alone; ok is false
+// where there is none.
+func Peel(line string) (inner string, ok bool) {
+	inner, _, ok = peel(line)
+	return inner, ok
+}

@@ -1,0 +1,243 @@
+package parse
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// A terminal, an editor or a mail program may have broken long lines into pieces: in the
+// middle of a word, each as wide as the screen, or at blanks. Where that may be so, the
+// pieces are offered as one line as well.
+
+const (
+	// leastWidth is how wide the widest piece is at least, and mostPieces how many pieces
+	// a line has at most.
+	leastWidth = 40
+	mostPieces = 8
+)
+
+// screens are the widths at which lines are broken as a rule: of terminals, and of what
+// editors and mail programs are set to.
+var screens = []int{72, 76, 78, 80, 100, 120, 132, 160, 200}
+
+// leastScreen is the narrowest of a terminal.
+const leastScreen = 80
+
+// join is a line put together of pieces.
+type join struct {
+	text   string
+	takers []uint16
+	// pieces is how many lines it is made of.
+	pieces int
+	// inWord is true where it was broken at a width, be it in the middle of a word.
+	inWord bool
+	// sure is true where, besides, the first piece begins as lines of logs do and the
+	// others do not.
+	sure bool
+}
+
+// leastColumns is how many words a line has at least of which all stand in columns.
+const leastColumns = 3
+
+// realign leaves one blank between the words of those paragraphs in which column -t, or
+// who pasted them, aligned all words: no word is one blank from the next.
+func (a *anchorSet) realign(c *chunk) {
+	old, before := c.takers, int32(0)
+	c.takers = make([]uint16, 0, len(old))
+	for from := 0; from < len(c.lines); {
+		to := from
+		for to < len(c.lines) && c.lines[to].from < c.lines[to].to {
+			to++
+		}
+		to = min(to+1, len(c.lines))
+		aligned := a.aligned(c, c.lines[from:to])
+		for i := from; i < to; i++ {
+			l := &c.lines[i]
+			takers := old[before:l.takers]
+			before = l.takers
+			if aligned {
+				squeezed := bytes.Join(bytes.Fields(c.data[l.from:l.to]), []byte(" "))
+				l.from = int32(len(c.data))
+				c.data = append(c.data, squeezed...)
+				l.to = int32(len(c.data))
+				c.takers, l.counted = a.takersOf(squeezed, l.plain, c.takers)
+			} else {
+				c.takers = append(c.takers, takers...)
+			}
+			l.takers = int32(len(c.takers))
+		}
+		from = to
+	}
+}
+
+// aligned reports whether all words of a paragraph stand in columns.
+func (a *anchorSet) aligned(c *chunk, lines []lineAt) bool {
+	columns := 0
+	for _, l := range lines {
+		text := c.data[l.from:l.to]
+		words := bytes.Fields(text)
+		if bytes.IndexByte(text, '\t') >= 0 {
+			return false
+		}
+		for range max(0, len(words)-1) {
+			text = text[bytes.IndexByte(text, ' ')+1:]
+			rest := bytes.TrimLeft(text, " ")
+			if len(rest) == len(text) {
+				return false
+			}
+			text = rest
+		}
+		columns = max(columns, len(words))
+	}
+	return columns >= leastColumns
+}
+
+// unwrap finds the lines of a text that may be pieces of longer ones.
+func (a *anchorSet) unwrap(c *chunk) {
+	for from := 0; from < len(c.lines); {
+		to := from
+		for to < len(c.lines) && c.lines[to].from < c.lines[to].to {
+			to++
+		}
+		a.unwrapParagraph(c, c.lines[from:to])
+		from = to + 1
+	}
+}
+
+// unwrapParagraph finds the joins of lines between which no empty one stands.
+func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
+	widths, widest := make([]int, len(lines)), 0
+	for i, l := range lines {
+		widths[i] = utf8.RuneCount(c.data[l.from:l.to])
+		widest = max(widest, widths[i])
+	}
+	if len(lines) < 2 || widest < leastWidth {
+		return
+	}
+	text := func(i int) []byte { return c.data[lines[i].from:lines[i].to] }
+	full := 0
+	for _, width := range widths {
+		if width == widest {
+			full++
+		}
+	}
+	at, usual := slices.BinarySearch(screens, widest)
+	broken := map[string]func(i int) bool{
+		"":  func(i int) bool { return widths[i] == widest && widest >= leastScreen && (usual || full > 1) },
+		" ": func(i int) bool { return at < len(screens) && widths[i]+1+firstWord(text(i+1)) >= screens[at] },
+	}
+	betweens := []string{"", " "}
+	if !usual {
+		slices.Reverse(betweens) // Pieces may be of one width by chance.
+	}
+	for i := range lines {
+		for _, between := range betweens {
+			end := i
+			for end+1 < len(lines) && end-i+1 < mostPieces && !lines[end].overwritten && broken[between](end) && !beginsAnew(text(end+1)) && !alikePut(text(i), text(end+1)) {
+				end++
+			}
+			if end == i {
+				continue
+			}
+			var pieces [][]byte
+			for j := i; j <= end; j++ {
+				pieces = append(pieces, text(j))
+			}
+			j := join{text: string(bytes.Join(pieces, []byte(between))), pieces: len(pieces), inWord: between == ""}
+			j.sure = j.inWord && beginsAnew(text(i))
+			j.takers, _ = a.takersOf([]byte(j.text), plain([]byte(j.text)), nil)
+			j.takers = a.holding(j.text, j.takers)
+			if len(j.takers) > 0 {
+				c.joins = append(c.joins, j)
+				lines[i].joins++
+			}
+		}
+	}
+}
+
+// firstWord is the length of the first word of a text; of one that begins with blanks it
+// is 0, as no line is broken before them.
+func firstWord(text []byte) int {
+	if i := bytes.IndexAny(text, " \t"); i >= 0 {
+		text = text[:i]
+	}
+	return utf8.RuneCount(text)
+}
+
+// anew are beginnings of lines that are no pieces: the time of the kernel's log, an error
+// of Python, a level, a line of a table, and the ends of code in Markdown and HTML.
+var anew = lazy.New("^(?:[|+]|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
+
+// beginsAnew reports whether a line begins as those of logs do: with a mark, a time or
+// the process that wrote it.
+func beginsAnew(line []byte) bool {
+	head := string(line[:min(len(line), markBytes)])
+	if marks(head) > 0 || anew.MatchString(head) || trimmings[0].form.MatchString(head) {
+		return true
+	}
+	word, _, _ := strings.Cut(head, " ")
+	host, _, _, ok := ncclSpeaker(word + " ")
+	return ok && strings.HasPrefix(word, host)
+}
+
+// alikePut reports whether the same was put before two lines. What may be a name is part of
+// what they say, unless it is one name.
+func alikePut(a, b []byte) bool {
+	inner, first, trimmed := peel(string(a[:min(len(a), markBytes)]))
+	_, second, too := peel(string(b[:min(len(b), markBytes)]))
+	if !trimmed || !too || first != second {
+		return false
+	}
+	return first.form != names || bytes.HasPrefix(b, bytes.TrimSuffix(a[:min(len(a), markBytes)], []byte(inner)))
+}
+
+// joined offers the lines that one may be the first piece of: first those that are a
+// message, then those that are surely lines. It returns how many pieces were understood as
+// one line, and whether readers of lines have seen it.
+func (r *Reading) joined(l Line) (pieces int, read bool) {
+	for _, j := range l.joins {
+		whole := l.withText(j)
+		row, fields, ok := r.statementIn(whole.Text, j.takers)
+		ended := strings.ContainsAny(l.Text[max(0, len(l.Text)-1):], ".!?") // A sentence, not a width, ended the line.
+		if ok && j.inWord && (!ended || !r.saysAlone(l.Text, l.takers, row.ID, fields)) {
+			r.line(whole)
+			return j.pieces, true
+		}
+		rest := strings.TrimSpace(j.text[min(len(l.Whole()), len(j.text)):])
+		if !ok || r.saysAlone(l.Text, l.takers, row.ID, fields) || r.saysAlone(rest, j.takers, row.ID, fields) {
+			continue
+		}
+		r.Sink.messages.add(row.ID, fields, whole)
+		r.recognised("messages", l.Number, j.pieces)
+		return j.pieces, false
+	}
+	for _, j := range l.joins {
+		if j.sure {
+			r.line(l.withText(j))
+			return j.pieces, true
+		}
+	}
+	return 0, false
+}
+
+// withText is a line with what a join says. What stands in its place is the first piece.
+func (l Line) withText(j join) Line {
+	first := l.Whole()
+	l.joins, l.takers = nil, j.takers
+	l.of(j.text)
+	l.whole = first
+	return l
+}
+
+// saysAlone reports whether a piece by itself is the same message.
+func (r *Reading) saysAlone(piece string, takers []uint16, id string, fields map[string]string) bool {
+	row, found, ok := r.statementIn(piece, slices.DeleteFunc(slices.Clone(takers), func(t uint16) bool {
+		return int(t) < len(r.kinds) || t == r.promptTaker || !slices.ContainsFunc(r.anchors.anchors[t], func(a string) bool { return strings.Contains(piece, a) })
+	}))
+	return ok && row.ID == id && maps.Equal(found, fields)
+}
