@@ -75,15 +75,15 @@ func (e *ends) kind() *parse.Kind {
 }
 
 func (e *ends) read(s *parse.Sink, l parse.Line) bool {
-	if m := processName.FindStringSubmatch(l.Text); m != nil {
+	if m := processName.FindStringSubmatch(l.Whole()); m != nil {
 		e.process, e.line = parse.Optional(m[1]), l.Number
 		return true
 	}
 	for _, f := range endForms {
-		if !containsAny(l.Text, f.anchors) {
+		if !containsAny(l.Whole(), f.anchors) {
 			continue
 		}
-		if m := f.form.FindStringSubmatch(l.Text); m != nil {
+		if m := f.form.FindStringSubmatch(l.Whole()); m != nil {
 			return e.note(s, l, &f, m)
 		}
 	}

@@ -11,7 +11,7 @@ var stepsKind = &parse.Kind{
 	Name: "training-steps", Title: "steps of a training job", Gives: []string{"logs"},
 	Anchors: []string{"loss", "Step ", "step ", "step=", "step:", "iteration ", "Iteration ", "Epoch", "epoch"},
 	Line: func(s *parse.Sink, l parse.Line) bool {
-		if len(l.Text) > maxStep || !stepForm.MatchString(l.Text) {
+		if len(l.Whole()) > maxStep || !stepForm.MatchString(l.Whole()) {
 			return false
 		}
 		s.Step(l)

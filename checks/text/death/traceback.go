@@ -66,8 +66,8 @@ func (t *tracebacks) begins(in *parse.Lines) bool {
 	if !ok {
 		return false
 	}
-	if strings.Contains(l.Text, frame) {
-		return frameForm.MatchString(l.Text)
+	if strings.Contains(l.Whole(), frame) {
+		return frameForm.MatchString(l.Whole())
 	}
 	return true
 }
@@ -81,7 +81,7 @@ func (t *tracebacks) read(s *parse.Sink, in *parse.Lines) {
 		t.source, t.rank = s.Source(), nil
 		clear(t.open)
 	}
-	if m := frameForm.FindStringSubmatch(l.Text); m != nil {
+	if m := frameForm.FindStringSubmatch(l.Whole()); m != nil {
 		t.frame(s, in, l, m)
 	} else {
 		t.heading(s, in, l)
@@ -92,7 +92,7 @@ func (t *tracebacks) read(s *parse.Sink, in *parse.Lines) {
 // heading reads a line that says what the next frames are.
 func (t *tracebacks) heading(s *parse.Sink, in *parse.Lines, l parse.Line) {
 	for _, mark := range []string{head, ignored, loggingError, chained, spawned, fatal} {
-		before, rest, found := strings.Cut(l.Text, mark)
+		before, rest, found := strings.Cut(l.Whole(), mark)
 		if !found {
 			continue
 		}
@@ -195,7 +195,7 @@ func (t *tracebacks) end(s *parse.Sink, in *parse.Lines, b *traceback, d facts.D
 		if l.Number > end.Number+near {
 			break
 		}
-		if l.Number > end.Number && (strings.Contains(l.Text, chained) || strings.Contains(l.Text, "Original "+head)) && samePrefix(end.Text, l.Text) {
+		if l.Number > end.Number && (strings.Contains(l.Whole(), chained) || strings.Contains(l.Whole(), "Original "+head)) && samePrefix(end.Whole(), l.Whole()) {
 			b.linked = l.Number
 			return
 		}
@@ -235,7 +235,7 @@ func (t *tracebacks) exception(in *parse.Lines, l parse.Line, prefix string) (en
 			if t.looked++; t.looked > maxLooked {
 				return end, "", "", false
 			}
-			rest, mine := begins.cut(next.Text)
+			rest, mine := begins.cut(next.Whole())
 			if !mine || next.Number == l.Number {
 				continue
 			}
@@ -270,7 +270,7 @@ func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix,
 	current := false
 	for _, next := range in.Ahead(100)[1:] {
 		t.looked++
-		rest, mine := begins.cut(next.Text)
+		rest, mine := begins.cut(next.Whole())
 		switch {
 		case !mine:
 			continue
@@ -279,7 +279,7 @@ func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix,
 		case strings.HasPrefix(rest, "Thread "):
 			current = false
 		}
-		m := frameForm.FindStringSubmatch(next.Text)
+		m := frameForm.FindStringSubmatch(next.Whole())
 		if m == nil || !current {
 			continue
 		}

@@ -44,7 +44,7 @@ type stepLog struct {
 // Death notes the end of a process that a line tells. What the death leaves out of who
 // it was is read from the line and the name of the text.
 func (s *Sink) Death(d facts.Death, l Line) {
-	who := Identify(l.Text)
+	who := Identify(l.Whole())
 	if d.Rank == nil {
 		d.Rank = who.rank
 	}
@@ -86,7 +86,7 @@ func equal(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // Step notes a line in which a process tells of another step of its work.
 func (s *Sink) Step(l Line) {
-	who := Identify(l.Text)
+	who := Identify(l.Whole())
 	if who.rank == nil {
 		who.rank = rankOfName(s.name)
 	}

@@ -49,7 +49,7 @@ func (l *Line) of(text string) {
 }
 
 // Whole is the line with what a launcher put before it.
-func (l Line) Whole() string { return cmp.Or(l.whole, l.Text) }
+func (l Line) Whole() string { return cmp.Or(l.whole, l.bare, l.Text) }
 
 // Prompt is a shell prompt with the command that was typed there.
 type Prompt struct {
