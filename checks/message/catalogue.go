@@ -193,6 +193,15 @@ func (r *Row) prepare(like string) error {
 // leastAnchor is the length of the shortest anchor: shorter ones are in too many lines.
 const leastAnchor = 4
 
+// Anchored reports whether a line holds one of the row's anchors.
+func (r *Row) Anchored(line string) bool {
+	return slices.ContainsFunc(r.Anchors, func(a string) bool { return strings.Contains(line, a) })
+}
+
+// AsWarning is what a warning of NCCL says, in the form in which NCCL prints it; which file
+// it is from is not known.
+func AsWarning(said string) string { return "NCCL WARN " + said }
+
 // Match returns the fields of a line that is of this form.
 func (r *Row) Match(line string) (fields map[string]string, ok bool) {
 	ok = r.Each(line, func(name, value string) {

@@ -20,7 +20,7 @@
 #   needs:
 #     - job-told
 #   remedies: [fix-application, free-memory, other]
-#   explains: [oom/ended, app-mismatch/waited, app-mismatch/behind]
+#   explains: [oom/ended, app-mismatch/waited, app-mismatch/behind, app-mismatch/missing]
 #   profiles: [training]
 #   since: "0.3"
 package gpudoctor.rules.app_failure
@@ -58,6 +58,8 @@ cause(d) := sprintf("died of an exception of the program: %s", [printed(d)]) if 
 	d.what == "assertion"
 } else := sprintf("was killed from outside (%s): by the kernel where memory runs out, by a job system or by a person", [d.class]) if {
 	d.class == "SIGKILL"
+} else := sprintf("was ended from outside (%s): by a job system, as at a limit of time or for another job, or by a person", [d.class]) if {
+	d.class == "SIGTERM"
 } else := sprintf("died of %s: %s", [d.class, signals[d.class]]) if {
 	d.what == "signal"
 } else := sprintf("ended by itself with exit code %d", [d.code]) if {
@@ -129,7 +131,7 @@ confidence(d) := "confirmed" if {
 } else := "confirmed" if {
 	d.what == "assertion"
 } else := "possible" if {
-	d.class == "SIGKILL"
+	d.class in {"SIGKILL", "SIGTERM"}
 } else := "possible" if {
 	d.what == "exit"
 	object.get(d, "code", 1) == 1

@@ -18,7 +18,6 @@
 #   needs:
 #     - job-told
 #   remedies: [raise-process-limits, other]
-#   cause: other
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.process_limits

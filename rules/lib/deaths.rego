@@ -72,6 +72,14 @@ by_itself(d) if {
 	count(out_of_memory) == 0
 }
 
+# A launcher ends the other ranks by SIGTERM; one that the launcher saw end first was ended
+# by somebody else.
+by_itself(d) if {
+	d.what == "signal"
+	d.class == "SIGTERM"
+	d.first
+}
+
 by_itself(d) if {
 	d.what == "exit"
 	is_number(d.code)

@@ -26,6 +26,7 @@
 #   needs:
 #     - job-connected
 #   remedies: [open-firewall, set-socket-ifname, other]
+#   explains: [app-mismatch/missing]
 #   first_of:
 #     - security-group > efa-silent > efa-failed
 #     - blocked > doubtful > tried

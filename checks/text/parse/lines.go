@@ -25,6 +25,9 @@ type Line struct {
 	whole string
 	// bare is the line without its marks.
 	bare string
+	// said is what the line says in the form of a program's own line, where it quotes one
+	// in another form.
+	said string
 	// Number counts from 1, as editors do: a line feed ends a line, and so does a
 	// carriage return in a text that has no line feeds.
 	Number int
@@ -50,6 +53,9 @@ func (l *Line) of(text string) {
 
 // Whole is the line with what a launcher put before it.
 func (l Line) Whole() string { return cmp.Or(l.whole, l.bare, l.Text) }
+
+// prefix is what a launcher put before the line.
+func (l Line) prefix() string { return strings.TrimSpace(strings.TrimSuffix(l.Whole(), l.Text)) }
 
 // Prompt is a shell prompt with the command that was typed there.
 type Prompt struct {

@@ -79,7 +79,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 			Source: m.sink.name, Line: l.Number,
 		}}
 		if row.Role != "setting" {
-			h.message.Place = message.PlaceOf(h.message.Text)
+			h.message.Place = message.PlaceOf(cmp.Or(l.said, h.message.Text))
 		}
 		m.found[key] = h
 		m.order = append(m.order, h)

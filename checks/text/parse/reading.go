@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -31,6 +32,9 @@ type Reading struct {
 	// piecesRead is true where readers of lines have seen that as well.
 	piecesTo   int
 	piecesRead bool
+	// announced are the prefixes of processes that announced the last warning of NCCL,
+	// which their next line quotes.
+	announced []string
 }
 
 // promptSigns are in each line that may be a shell prompt, or a heading that
@@ -112,9 +116,9 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 		}
 	}
 	r.Sink.begin(name, &in.prompt)
-	r.piecesTo = 0
+	r.piecesTo, r.announced = 0, nil
 	for ctx.Err() == nil {
-		if len(in.ahead) == 0 && s.number != in.prompt.Line {
+		if len(in.ahead) == 0 && s.number != in.prompt.Line && len(r.announced) == 0 {
 			s.pass(r.count)
 		}
 		in.ended = false
@@ -242,6 +246,9 @@ func (r *Reading) lineOrPiece(l Line) {
 // line offers a line to what takes lines by themselves: as it stands, and without the
 // trimmings that it may have.
 func (r *Reading) line(l Line) {
+	if len(r.announced) > 0 && r.quoted(l) {
+		return
+	}
 	if statements := r.kindsOf(l); !statements {
 		return
 	}
@@ -251,6 +258,39 @@ func (r *Reading) line(l Line) {
 	}
 	r.Sink.messages.add(row.ID, fields, l)
 	r.recognised("messages", l.Number, 1)
+	if row.ID == announcement && len(r.announced) < maxAnnounced {
+		r.announced = append(r.announced, l.prefix())
+	}
+}
+
+const (
+	// announcement is the row by which programs announce the last warning of NCCL: they
+	// print ncclGetLastError behind it, which is the warning without file and level.
+	announcement = "nccl-last-error"
+	// maxAnnounced bounds the processes whose quotation is waited for.
+	maxAnnounced = 64
+)
+
+// quoted reads a line that quotes a warning of NCCL, as if it stood in NCCL's own. It
+// reports whether it is one.
+func (r *Reading) quoted(l Line) bool {
+	i := slices.Index(r.announced, l.prefix())
+	if i < 0 || strings.TrimSpace(l.Text) == "" {
+		return false
+	}
+	r.announced = slices.Delete(r.announced, i, i+1)
+	l.said = message.AsWarning(strings.TrimSpace(l.Text))
+	for _, row := range r.statements {
+		if !row.Anchored(l.said) {
+			continue
+		}
+		if fields, ok := row.Match(l.said); ok {
+			r.Sink.messages.add(row.ID, fields, l)
+			r.recognised("messages", l.Number, 1)
+			return true
+		}
+	}
+	return false
 }
 
 // kindsOf offers a line to the kinds that take lines by themselves. It reports whether
