@@ -253,6 +253,17 @@ func TestToldParams(t *testing.T) {
 	}
 }
 
+// TestToldConstantParams holds that a list of a parameter may hold constants.
+func TestToldConstantParams(t *testing.T) {
+	t.Parallel()
+	const row = "ucx-no-transports"
+	messages := heardOf(row, "said first", "said later")
+	f := compiledSet(t).told(messages, given(message.Verdicts()[row], row))["env-misconfig"][0]
+	if got := fmt.Sprint(f.Params["variables"]); got != "[UCX_TLS UCX_NET_DEVICES]" {
+		t.Errorf("variables: %s", got)
+	}
+}
+
 // TestConditionNames holds that every name that a verdict uses is a row of the catalogue
 // or is defined in one file of conditions, and that every name defined there is used.
 func TestConditionNames(t *testing.T) {
