@@ -45,11 +45,12 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestVerdictOfSetting holds that a row which is no complaint raises no alarm by itself.
-func TestVerdictOfSetting(t *testing.T) {
+// TestVerdictOfNoComplaint holds that a row which is no complaint raises no alarm by itself,
+// and a warning none above medium.
+func TestVerdictOfNoComplaint(t *testing.T) {
 	t.Parallel()
 	for severity, refused := range map[string]bool{"info": false, "low": false, "medium": true, "high": true, "": true} {
-		for role, refused := range map[string]bool{"setting": refused, "cause": false} {
+		for role, refused := range map[string]bool{"setting": refused, "warning": refused && severity != "medium", "cause": false} {
 			row := &Statement{Program: "p", Role: role, Row: Row{
 				ID: "a-row", Says: "s", Source: "s", Anchors: []string{"an anchor"}, Examples: []string{"an anchor"},
 				Verdict: &Verdict{Rule: "r", Subject: Param{Value: "s"}, Grade: Grade{Severity: severity, Text: "t"}},
