@@ -116,7 +116,7 @@ func holdParams(t *testing.T, s *Set, set *rules.Set, f rules.Finding) {
 func TestUnread(t *testing.T) {
 	s := builtin(t)
 	for _, tt := range []struct{ params, remedies, want []string }{
-		{[]string{"bridges", "brigdes", "fault"}, []string{"disable-acs"}, []string{"brigdes"}},
+		{[]string{"bridges", "bridgez", "fault"}, []string{"disable-acs"}, []string{"bridgez"}},
 		{[]string{"node", "nodes", "gpu"}, []string{"pass-device-nodes"}, []string{"gpu"}},
 		{[]string{"gpu", "gpus", "driver"}, []string{"reset-gpu"}, []string{"driver"}},
 		{[]string{"devices"}, []string{"reseat-or-fix-pcie-link"}, nil},
