@@ -232,21 +232,21 @@ func TestPCIFlatVM(t *testing.T) {
 	tree, gpus := pcitree.FlatVM(2)
 	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
 	wantHost := facts.PCIDevice{
-		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", RootBus: "pci0000:00",
+		Address: "0000:00:00.0", Class: "0x060000", Vendor: "0x8086", Device: "0x0d57", Kind: "host-bridge", NoNUMANode: true, RootBus: "pci0000:00",
 	}
 	if diff := cmp.Diff(wantHost, deviceOf(t, f, "0000:00:00.0")); diff != "" {
 		t.Errorf("host bridge (-want +got):\n%s", diff)
 	}
 	wantNIC := facts.PCIDevice{
 		Address: "0000:00:02.0", Class: "0x020000", Vendor: "0x1af4", Device: "0x1041", Kind: "nic", Driver: "virtio-pci",
-		RootBus: "pci0000:00", ConfigBytes: 256,
+		NoNUMANode: true, RootBus: "pci0000:00", ConfigBytes: 256,
 		BARs: []facts.BAR{{Index: 0, SizeBytes: 512 << 10}},
 	}
 	if diff := cmp.Diff(wantNIC, deviceOf(t, f, "0000:00:02.0")); diff != "" {
 		t.Errorf("virtio NIC (-want +got):\n%s", diff)
 	}
 	gpu := deviceOf(t, f, gpus[0].Address)
-	if gpu.Extended || gpu.NUMANode != nil || gpu.Ancestors != nil || gpu.BARs[1].SizeBytes != 256<<30 {
+	if gpu.Extended || gpu.NUMANode != nil || !gpu.NoNUMANode || gpu.Ancestors != nil || gpu.BARs[1].SizeBytes != 256<<30 {
 		t.Errorf("GPU = %+v, want no whole extended space, no node, no ancestors, a BAR of 256 GiB", gpu)
 	}
 }

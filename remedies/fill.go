@@ -161,10 +161,45 @@ var derived = map[string]string{"gpu_id": "gpu", "gpu_ids": "gpus", "driver_bran
 // indexName is the name of a GPU of which only the index is known.
 var indexName = lazy.New(`^GPU([0-9]{1,4})$`)
 
+// prefixes are what the names of a library's variables begin with, or hold, by what the ids
+// of its messages begin with.
+var prefixes = map[string][]string{
+	"nccl":      {"NCCL"},
+	"rccl":      {"NCCL", "RCCL"},
+	"ofi":       {"OFI_NCCL", "FI_"},
+	"libfabric": {"FI_"},
+	"ucx":       {"UCX"},
+	"nvshmem":   {"NVSHMEM"},
+	"torch":     {"TORCH"}, // PYTORCH_..., too.
+	"pytorch":   {"TORCH"},
+	"gloo":      {"GLOO"},
+	"openmpi":   {"OMPI"},
+	"cuda":      {"CUDA"},
+	"hip":       {"HIP", "HSA", "ROCR"},
+	"rocr":      {"HIP", "HSA", "ROCR"},
+}
+
+// rowOfEvidence is the fact that shows a message, with what the id of its row begins with.
+var rowOfEvidence = lazy.New(`^logs\.messages\[([a-z0-9]+)-[a-z0-9-]+\]$`)
+
+// prefixesOf are the prefixes of the libraries whose messages show a finding.
+func prefixesOf(f rules.Finding) []any {
+	var all []any
+	for _, e := range f.Evidence {
+		if row := rowOfEvidence.FindStringSubmatch(e.Fact); row != nil {
+			for _, prefix := range prefixes[row[1]] {
+				all = append(all, prefix)
+			}
+		}
+	}
+	return all
+}
+
 // paramsOf merges the params of findings. The ids of their rules, and of those
 // whose findings they explain, stand as "rules", and the GPUs that suffer as
 // "gpus", unless a param says which; the subject stands for them where it is a
-// GPU. What follows from others stands in derived.
+// GPU. What the names of a library's variables begin with stands as "prefixes". What
+// follows from others stands in derived.
 func paramsOf(findings []rules.Finding) params {
 	p := params{}
 	for _, f := range findings {
@@ -173,6 +208,7 @@ func paramsOf(findings []rules.Finding) params {
 			p.add(map[string]any{"rules": e.Rule})
 		}
 		p.add(f.Params)
+		p.add(map[string]any{"prefixes": prefixesOf(f)})
 		own := params{}
 		own.add(f.Params)
 		if len(own.values("gpu")) == 0 {

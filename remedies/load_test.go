@@ -100,6 +100,9 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			for _, f := range v.Findings {
+				holdParams(t, s, set, f)
+			}
 			advice := s.Rank(v.Findings, Situation{Facts: c.Facts, Proofs: s.Proofs(c.Facts.Transfers)}).Advice
 			got := ""
 			if len(advice) > 0 {

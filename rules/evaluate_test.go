@@ -476,6 +476,9 @@ func withoutNull(v any) any {
 func TestLoadWith(t *testing.T) {
 	good := ruleText("own", high, fires)
 	lib := "package gpudoctor.lib.facts\n"
+	needs := func(path string) string {
+		return strings.Replace(good, "severity: high", "severity: high\n#   needs: ["+path+"]", 1)
+	}
 	tests := map[string]struct {
 		file, text string
 		want       string // The error, behind the folder's name; none when empty.
@@ -488,6 +491,9 @@ func TestLoadWith(t *testing.T) {
 		"neither":          {"own.rego", "package system.own\n", "own.rego:1: package system.own is neither a rule nor a library"},
 		"built-in library": {"facts.rego", lib, "facts.rego:1: the library package gpudoctor.lib.facts is taken by lib/facts.rego"},
 		"unknown severity": {"own.rego", strings.Replace(good, "severity: high", "severity: dire", 1), `own.rego:1: custom.severity: unknown severity "dire": one of critical, high, medium, low, info`},
+		"needs":            {"own.rego", needs(`"gpus.devices[].ecc"`), ""},
+		"needs no fact":    {"own.rego", needs("gpus.moon"), `own.rego:1: custom.needs: "gpus.moon" is not a path of the facts`},
+		"needs a constant": {"own.rego", needs(`"gpus.devices[].ecc.enabled"`), `own.rego:1: custom.needs: "gpus.devices[].ecc.enabled" is never unknown`},
 		"undefined path":   {"own.rego", good + "missing contains \"x\" if input.pci.devcies\n", "own.rego:11: undefined ref: input.pci.devcies"},
 		"undefined helper": {"own.rego", good + "missing contains \"x\" if data.gpudoctor.lib.facts.nothing(1)\n", "own.rego:11: undefined function data.gpudoctor.lib.facts.nothing"},
 		"reaches out":      {"own.rego", good + "missing contains \"x\" if http.send({\"method\": \"get\", \"url\": \"http://x\"})\n", "own.rego:11: undefined function http.send"},
@@ -521,8 +527,12 @@ func TestLoadWith(t *testing.T) {
 			if got := strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)); got != tt.want {
 				t.Errorf("error = %q, want %q", got, tt.want)
 			}
-			if _, ok := errors.AsType[*Problem](err); !ok {
+			p, ok := errors.AsType[*Problem](err)
+			if !ok {
 				t.Errorf("error is a %T, want a *Problem", err)
+			}
+			if want := `name what it is part of: "gpus.devices[].ecc"`; name == "needs a constant" && p.Hint != want {
+				t.Errorf("hint = %q, want %q", p.Hint, want)
 			}
 		})
 	}

@@ -252,7 +252,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 		faults = s.checkPrecedence()
 	}
 	if len(faults) == 0 && len(s.own) > 0 { // A test holds the built-in rules to it.
-		faults = strangeNeeds(slices.DeleteFunc(slices.Clone(s.rules), func(r Rule) bool { return !s.own[r.ID] }))
+		faults = strangeNeeds(slices.DeleteFunc(slices.Clone(s.rules), func(r Rule) bool { return !s.own[r.ID] }), s.modules)
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)

@@ -86,7 +86,7 @@ func TestLibraryBites(t *testing.T) {
 		"unknown key":               {file: rule, old: "#   since: \"0.1\"\n", replacement: "#   since: \"0.1\"\n#   cuase: x\n", want: "custom.cuase is not known"},
 		"no needs":                  {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", want: "custom.needs is missing"},
 		"needs what is no fact":     {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- gpus.devices.pcie.width", want: `"gpus.devices.pcie.width" is not a path of the facts`},
-		"needs what is always told": {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- gpus.devices[].ecc.enabled", want: `"gpus.devices[].ecc.enabled" is never unknown; name what it is part of, "gpus.devices[].ecc"`},
+		"needs what is always told": {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- gpus.devices[].ecc.enabled", want: `"gpus.devices[].ecc.enabled" is never unknown`},
 		"needs no list":             {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", replacement: "#   needs: env\n", want: "custom.needs is not a list"},
 		"needs a number":            {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- [env, 1]", want: "custom.needs holds 1"},
 		"needs nothing":             {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- []", want: "custom.needs holds an empty list"},
@@ -209,10 +209,9 @@ func (l library) faults(t *testing.T) []string {
 			faults = append(faults, name+": schemas lacks input: schema.facts")
 		}
 	}
-	for _, err := range strangeNeeds(set.rules) {
+	for _, err := range strangeNeeds(set.rules, set.modules) {
 		faults = append(faults, err.Error())
 	}
-	faults = append(faults, alwaysKnown(set.rules)...)
 	for _, rule := range set.rules {
 		for _, err := range lint(rule.File, set.modules[rule.File]) {
 			faults = append(faults, err.Error())
@@ -227,31 +226,6 @@ func (l library) faults(t *testing.T) []string {
 	faults = append(faults, l.testFaults(t, set)...)
 	faults = append(faults, l.caseFaults(t, set, quick)...)
 	slices.Sort(faults)
-	return faults
-}
-
-// alwaysKnown lists the needs of rules that are no needs: numbers and truth values that are
-// written wherever what holds them is, 0 or false where nobody looked.
-func alwaysKnown(rules []Rule) []string {
-	schema, err := readSchema()
-	if err != nil {
-		return lines(err)
-	}
-	var faults []string
-	for _, rule := range rules {
-		for _, need := range slices.Concat(rule.Needs...) {
-			path := keysOf(need)
-			last := len(path) - 1
-			holder, ok := schemaAt(schema, path[:last])
-			value, known := schemaAt(schema, path)
-			if !ok || !known || !slices.Contains([]any{"boolean", "integer", "number"}, value["type"]) {
-				continue
-			}
-			if required, _ := holder["required"].([]any); slices.Contains(required, any(path[last])) {
-				faults = append(faults, fmt.Sprintf("%s: custom.needs: %q is never unknown; name what it is part of, %q", rule.File, need, strings.TrimSuffix(need, "."+path[last])))
-			}
-		}
-	}
 	return faults
 }
 

@@ -217,21 +217,49 @@ func (r *metadataReader) needs() []Need {
 	return all
 }
 
-// strangeNeeds lists what rules need that is neither a path of the facts nor a
-// condition.
-func strangeNeeds(rules []Rule) []error {
+// strangeNeeds lists what rules need that is neither a path of the facts nor a condition, or
+// that is no need: what is never unknown.
+func strangeNeeds(rules []Rule, modules map[string]*ast.Module) []error {
+	schema, err := readSchema()
+	if err != nil {
+		return []error{err}
+	}
 	var faults []error
 	for _, rule := range rules {
-		for _, n := range slices.Concat(rule.Needs...) {
-			if _, ok := conditions[n]; !ok && !inFacts(n) {
-				faults = append(faults, &Problem{
-					File: rule.File, Reason: fmt.Sprintf("custom.needs: %q is not a path of the facts", n),
-					Hint: "see rules/facts.schema.json; the conditions are " + strings.Join(slices.Sorted(maps.Keys(conditions)), ", "),
-				})
+		line := 0
+		if a := packageAnnotations(modules[rule.File]); a != nil {
+			line = a.Location.Row
+		}
+		fault := func(hint, format string, args ...any) {
+			faults = append(faults, &Problem{File: rule.File, Line: line, Reason: "custom.needs: " + fmt.Sprintf(format, args...), Hint: hint})
+		}
+		for _, need := range slices.Concat(rule.Needs...) {
+			if _, ok := conditions[need]; ok {
+				continue
+			}
+			if _, ok := schemaAt(schema, keysOf(need)); !ok {
+				fault("see rules/facts.schema.json; the conditions are "+strings.Join(slices.Sorted(maps.Keys(conditions)), ", "), "%q is not a path of the facts", need)
+			} else if whole, always := alwaysKnown(schema, need); always {
+				fault(fmt.Sprintf("name what it is part of: %q", whole), "%q is never unknown", need)
 			}
 		}
 	}
 	return faults
+}
+
+// alwaysKnown reports whether a path leads to a number or truth value that is written
+// wherever what holds it is, 0 or false where nobody looked, and gives the path of what
+// holds it.
+func alwaysKnown(schema map[string]any, need string) (whole string, always bool) {
+	path := keysOf(need)
+	last := len(path) - 1
+	holder, _ := schemaAt(schema, path[:last])
+	value, _ := schemaAt(schema, path)
+	if !slices.Contains([]any{"boolean", "integer", "number"}, value["type"]) {
+		return "", false
+	}
+	required, _ := holder["required"].([]any)
+	return strings.TrimSuffix(need, "."+path[last]), slices.Contains(required, any(path[last]))
 }
 
 // inFacts reports whether a path is one of the facts'.

@@ -265,7 +265,7 @@ func (h heard) finding(rule Rule, v *message.Verdict, rows []string, said *circu
 		if param.List {
 			by = speakers
 		}
-		switch values := message.Filled(param.Value, by, &said.Said); {
+		switch values := param.Filled(by, &said.Said); {
 		case len(values) == 0:
 		case param.List:
 			f.param(name, listOf(values))

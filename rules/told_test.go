@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,6 +90,27 @@ func TestVerdicts(t *testing.T) {
 	}
 	if tried == 0 {
 		t.Error("no row has a verdict")
+	}
+}
+
+// TestVerdictsOfRoles holds that a message which says only of what kind a failure is, or
+// that it follows from another, never makes a confirmed finding alone.
+func TestVerdictsOfRoles(t *testing.T) {
+	t.Parallel()
+	set := wholeSet(t)
+	tried := 0
+	for _, row := range message.Statements() {
+		if row.Verdict == nil || row.Role != "category" && row.Role != "consequence" {
+			continue
+		}
+		tried++
+		rule, _ := set.Rule(row.Verdict.Rule)
+		if cmp.Or(row.Verdict.Confidence, string(rule.Confidence)) == string(Confirmed) {
+			t.Errorf("%s has the role %s, and its verdict is confirmed by nothing else", row.ID, row.Role)
+		}
+	}
+	if tried == 0 {
+		t.Error("no row of these roles has a verdict")
 	}
 }
 
@@ -250,6 +272,17 @@ func TestToldParams(t *testing.T) {
 	f := compiledSet(t).told(messages, given(v, row))[v.Rule][0]
 	if got := fmt.Sprint(f.Params["nodes"]); got != "[/dev/nvidia0 /dev/nvidia1]" {
 		t.Errorf("nodes: %s", got)
+	}
+}
+
+// TestToldConstantParams holds that a list of a parameter may hold constants.
+func TestToldConstantParams(t *testing.T) {
+	t.Parallel()
+	const row = "ucx-no-transports"
+	messages := heardOf(row, "said first", "said later")
+	f := compiledSet(t).told(messages, given(message.Verdicts()[row], row))["env-misconfig"][0]
+	if got := fmt.Sprint(f.Params["variables"]); got != "[UCX_TLS UCX_NET_DEVICES]" {
+		t.Errorf("variables: %s", got)
 	}
 }
 

@@ -183,8 +183,11 @@ type PCIDevice struct {
 	Kind string `json:"kind"`
 	// Driver is the name of the bound driver, from the link driver.
 	Driver string `json:"driver,omitempty"`
-	// NUMANode is from numa_node; nil where the firmware gives none (-1).
+	// NUMANode is from numa_node; nil where the firmware gives none, or where it is not
+	// known.
 	NUMANode *int `json:"numa_node,omitempty"`
+	// NoNUMANode is true where the firmware gives none: numa_node is -1.
+	NoNUMANode bool `json:"no_numa_node,omitempty"`
 	// IOMMUGroup is the group's number, from the link iommu_group.
 	IOMMUGroup *int `json:"iommu_group,omitempty"`
 	// RootBus is the first component of the real path: "pci0000:00".

@@ -74,6 +74,13 @@ type KernelForm struct {
 // roles are the values of Statement.Role.
 var roles = []string{"cause", "category", "consequence", "warning", "setting"}
 
+// mostSevere are the severities of what a row of a role may say by itself, where the role
+// is no complaint: only a grade may be worse, where other facts show that something failed.
+var mostSevere = map[string][]string{
+	"setting": {"info", "low"},
+	"warning": {"info", "low", "medium"},
+}
+
 // lastFile holds the rows that tell no more than a line's form: they come after all others.
 const lastFile = "forms.yaml"
 
@@ -144,8 +151,9 @@ func (t *Statement) prepare() error {
 		return errors.New("program is missing")
 	case !slices.Contains(roles, t.Role):
 		return fmt.Errorf("the role %q is none of %q", t.Role, roles)
-	case t.Role == "setting" && t.Verdict != nil && t.Verdict.Severity != "info" && t.Verdict.Severity != "low":
-		return errors.New("the row is a setting, which is no complaint, and its verdict is neither info nor low")
+	}
+	if most := mostSevere[t.Role]; most != nil && t.Verdict != nil && !slices.Contains(most, t.Verdict.Severity) {
+		return fmt.Errorf("the row is a %s, which is no complaint, and its verdict is none of %q", t.Role, most)
 	}
 	return t.Row.prepare(t.Like)
 }

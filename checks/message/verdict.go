@@ -71,25 +71,49 @@ type Grade struct {
 	Remedies []string `yaml:"remedies,omitempty"`
 	// Params fill the templates of the remedies. A value may hold places as Text does;
 	// one whose place stays empty is left out. One in brackets is a list: of what all
-	// messages of the finding fill in.
+	// messages of the finding fill into each of its elements.
 	Params map[string]Param `yaml:"params,omitempty"`
 }
 
-// Param is the value of a parameter, or the one element of a list.
+// Param is the value of a parameter, or a list.
 type Param struct {
+	// Value is the value; the first element of a list.
 	Value string
-	List  bool
+	// List is true of a list, and More are its other elements.
+	List bool
+	More []string
 }
 
-// UnmarshalYAML reads a value, or a list of one.
+// UnmarshalYAML reads a value, or a list of at least one.
 func (p *Param) UnmarshalYAML(node *yaml.Node) error {
-	if p.List = node.Kind == yaml.SequenceNode; p.List {
-		if len(node.Content) != 1 {
-			return fmt.Errorf("line %d: the list of a param holds one element, which each message of the finding fills in, and not %d", node.Line, len(node.Content))
-		}
-		node = node.Content[0]
+	if p.List = node.Kind == yaml.SequenceNode; !p.List {
+		return node.Decode(&p.Value)
 	}
-	return node.Decode(&p.Value)
+	var all []string
+	if err := node.Decode(&all); err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("line %d: the list is empty", node.Line)
+	}
+	p.Value, p.More = all[0], all[1:]
+	return nil
+}
+
+// elements are those of a list, or the value alone.
+func (p Param) elements() []string { return append([]string{p.Value}, p.More...) }
+
+// Filled are what messages fill into a value, or into the elements of a list, each once.
+func (p Param) Filled(messages []*facts.Message, s *Said) []string {
+	var all []string
+	for _, element := range p.elements() {
+		for _, value := range Filled(element, messages, s) {
+			if !slices.Contains(all, value) {
+				all = append(all, value)
+			}
+		}
+	}
+	return all
 }
 
 // Case is a grade and what must hold for it.
@@ -216,7 +240,7 @@ func who(m *facts.Message) string {
 func (g *Grade) texts() []string {
 	texts := []string{g.Text}
 	for _, p := range g.Params {
-		texts = append(texts, p.Value)
+		texts = append(texts, p.elements()...)
 	}
 	return texts
 }
@@ -246,6 +270,8 @@ func (v *Verdict) check(row *Row) error {
 		return nil // Checked where it is shared.
 	case v.Rule == "" || v.Subject.Value == "" || v.Text == "":
 		return errors.New("the verdict has no rule, subject or text")
+	case len(v.Subject.More) > 0:
+		return errors.New("the subject is a list of more than one element")
 	case slices.Contains(v.Unless, row.ID):
 		return errors.New("the verdict is not told beside its own message")
 	}

@@ -36,6 +36,8 @@ func TestShare(t *testing.T) {
 		"as: third":        "has no verdict of its own",
 		"as: third, id: x": "has no verdict of its own",
 		"rule: r, subject: s, text: t, unless: [third]": "beside its own message",
+		"rule: r, subject: [s, u], text: t":             "the subject is a list of more than one element",
+		"rule: r, subject: s, text: t, params: {p: []}": "the list is empty",
 	} {
 		if _, err := readStatements(files(verdict)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", verdict, err)
@@ -43,11 +45,12 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestVerdictOfSetting holds that a row which is no complaint raises no alarm by itself.
-func TestVerdictOfSetting(t *testing.T) {
+// TestVerdictOfNoComplaint holds that a row which is no complaint raises no alarm by itself,
+// and a warning none above medium.
+func TestVerdictOfNoComplaint(t *testing.T) {
 	t.Parallel()
 	for severity, refused := range map[string]bool{"info": false, "low": false, "medium": true, "high": true, "": true} {
-		for role, refused := range map[string]bool{"setting": refused, "cause": false} {
+		for role, refused := range map[string]bool{"setting": refused, "warning": refused && severity != "medium", "cause": false} {
 			row := &Statement{Program: "p", Role: role, Row: Row{
 				ID: "a-row", Says: "s", Source: "s", Anchors: []string{"an anchor"}, Examples: []string{"an anchor"},
 				Verdict: &Verdict{Rule: "r", Subject: Param{Value: "s"}, Grade: Grade{Severity: severity, Text: "t"}},
@@ -56,6 +59,17 @@ func TestVerdictOfSetting(t *testing.T) {
 				t.Errorf("severity %q of a %s: %v", severity, role, err)
 			}
 		}
+	}
+}
+
+// TestParamFilled holds that a list holds what each message fills into each of its
+// elements, and each value once.
+func TestParamFilled(t *testing.T) {
+	t.Parallel()
+	said := []*facts.Message{{Fields: map[string]string{"a": "1"}}, {Fields: map[string]string{"a": "1", "b": "2"}}}
+	p := Param{List: true, Value: "{a}", More: []string{"{b}", "2", "3", "{c}"}}
+	if got := p.Filled(said, &Said{}); !slices.Equal(got, []string{"1", "2", "3"}) {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -120,6 +120,10 @@ func (r *reader) report(g *gather.Gathering) {
 	}
 }
 
+// noNUMANode is what numa_node holds where the firmware names no node (NUMA_NO_NODE of
+// Linux include/linux/numa.h).
+const noNUMANode = -1
+
 // device reads one function.
 func (r *reader) device(address string) facts.PCIDevice {
 	dir := path.Join(Devices, address)
@@ -139,6 +143,8 @@ func (r *reader) device(address string) facts.PCIDevice {
 	}
 	if n, err := r.host.Int(dir + "/numa_node"); err == nil && n >= 0 {
 		d.NUMANode = new(int(n))
+	} else if err == nil {
+		d.NoNUMANode = n == noNUMANode
 	}
 	if target, err := r.host.Link(dir + "/iommu_group"); err == nil {
 		if n, err := strconv.Atoi(path.Base(target)); err == nil && n >= 0 {

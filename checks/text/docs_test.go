@@ -63,10 +63,10 @@ func messagesTable() string {
 	}
 	slices.Sort(programs)
 	var b strings.Builder
-	b.WriteString("| program | states a cause | names a category | is a consequence | states a setting |\n| --- | ---: | ---: | ---: | ---: |\n")
+	b.WriteString("| program | states a cause | names a category | is a consequence | is a warning | states a setting |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, p := range programs {
 		c := count[p]
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", p, c["cause"], c["category"], c["consequence"], c["setting"])
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d |\n", p, c["cause"], c["category"], c["consequence"], c["warning"], c["setting"])
 	}
 	return b.String()
 }

@@ -39,7 +39,8 @@ placed contains {"m": m, "candidates": candidates} if {
 	count(candidates) > 0
 }
 
-warnings := {m | some m in input.logs.messages; m.role == "warning"}
+# warnings are those of which no row knows what they say; others have verdicts of their own.
+warnings := logs.messages({"nccl-warning", "nccl-fallback"})
 
 # A code says more than a variable that the line names, and that more than the area: a
 # code that has one meaning stands alone.

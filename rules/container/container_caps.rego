@@ -1,5 +1,5 @@
 # METADATA
-# title: The container lacks a device node or a capability
+# title: A device node, a permission or a capability is missing
 # description: >-
 #   A container sees only the device nodes that were passed in, may use only
 #   those that its user may open, and by default may not make the NUMA calls

@@ -20,7 +20,7 @@
 #     - container.inside
 #     - container.private_ipc
 #   remedies: [share-ipc, fix-visible-devices, nccl-p2p-disable, nccl-cumem-disable, fix-application, other]
-#   explains: [one-gpu-each > gpu-visibility/gpu-of-another, one-gpu-each > ipc-namespace/unopened]
+#   explains: [one-gpu-each > gpu-visibility/gpu-of-another, one-gpu-each > ipc-namespace/unopened, one-gpu-each > ipc-namespace/memory-of-another]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.ipc_namespace
@@ -222,7 +222,7 @@ lone contains l if {
 
 # unshared are failures of opening a GPU's memory in another process: CUDA does
 # that only where a process sees both GPUs.
-unshared contains m if some m in logs.by_id["nccl-ipc-open-failed"]
+unshared contains m if some m in logs.messages({"nccl-ipc-open-failed", "ucx-ipc-open-failed"})
 
 unshared contains m if {
 	some m in logs.messages({"nccl-cuda-invalid-device", "nccl-cuda-invalid-argument"})
@@ -232,17 +232,21 @@ unshared contains m if {
 findings contains {
 	"id": "one-gpu-each",
 	"subject": "IPC namespace",
-	"message": sprintf("%s has one GPU of its own, and NCCL opens the memory of a GPU in another container (%s), which CUDA allows only where both GPUs are visible. Give every container all GPUs of the machine and a shared IPC namespace, and choose among them in the program", [launches.title(sort(lone)[0]), logs.at(first)]),
+	"message": sprintf("%s has one GPU of its own, and %s opens the memory of a GPU in another container (%s), which CUDA allows only where both GPUs are visible. Give every container all GPUs of the machine and a shared IPC namespace, and choose among them in the program", [launches.title(sort(lone)[0]), opener[0], logs.at(first)]),
 	"severity": "critical",
 	"confidence": "likely",
-	"remedies": ["share-ipc", "fix-visible-devices", "nccl-p2p-disable"],
+	"remedies": array.concat(["share-ipc", "fix-visible-devices"], opener[1]),
 	"messages": unshared,
 	"evidence": [launches.evidence(l) | some l in sort(lone)],
 } if {
 	count(lone) > 0
 	count(unshared) > 0
 	first := logs.first(unshared)
+	opener := openers[split(first.id, "-")[0]]
 }
+
+# openers are the libraries that say so, each with what makes it do without.
+openers := {"nccl": ["NCCL", ["nccl-p2p-disable"]], "ucx": ["UCX", []]}
 
 missing contains {"fact": "container", "words": "namespaces were not read"} if not input.container
 

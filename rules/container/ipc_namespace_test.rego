@@ -108,6 +108,9 @@ test_fires_for_containers_of_one_gpu if {
 		count(ipc_namespace.findings) == 0 with input as {"logs": {"messages": [m]}, "launches": [object.union(one, {"gpus": -1})]}
 	}
 	count(ipc_namespace.findings) == 0 with input as {"logs": {"messages": [said("nccl-cuda-invalid-argument", {"file": "transport/nvls.cc"})]}, "launches": [one]}
+	some ucx in ipc_namespace.findings with input as {"logs": {"messages": [said("ucx-ipc-open-failed", {"error": "invalid argument"})]}, "launches": [one]}
+	[ucx.severity, ucx.confidence, ucx.remedies] == ["critical", "likely", ["share-ipc", "fix-visible-devices"]]
+	contains(ucx.message, "UCX opens")
 	by_name := object.union(object.remove(one, ["gpus"]), {"variables": {"NVIDIA_VISIBLE_DEVICES": "1"}})
 	count(ipc_namespace.findings) == 1 with input as {"logs": {"messages": [said("nccl-ipc-open-failed", {})]}, "launches": [by_name]}
 }

@@ -1,5 +1,5 @@
 # METADATA
-# title: Shared memory at /dev/shm is too small
+# title: Shared memory at /dev/shm is too small or read-only
 # description: >-
 #   GPUs that do not reach each other directly exchange data through files in
 #   /dev/shm, and the workers of data loaders hand over batches there. Container

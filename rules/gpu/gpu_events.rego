@@ -1,9 +1,10 @@
 # METADATA
-# title: The kernel log has GPU events that are no fault of the machine
+# title: The kernel log has GPU events that prove no fault of the machine
 # description: >-
 #   Xids that a program's own error causes, that follow from another event, or
-#   that want no action now. They are worth knowing when a job failed at the
-#   same time, and say nothing against the GPU alone.
+#   that need no action now. They are worth knowing when a job failed at the
+#   same time, and alone say nothing against the GPU. An Xid that gpudoctor does
+#   not know may be any fault: NVIDIA's catalog says what it means.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
 #     description: NVIDIA's catalog of Xid codes.
@@ -16,7 +17,7 @@
 #   needs:
 #     - kernel_log.events
 #     - [gpus.devices, transfers.devices]
-#   remedies: [fix-application, reset-gpu]
+#   remedies: [fix-application, reset-gpu, other]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.gpu_events
@@ -65,7 +66,7 @@ findings contains {
 	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} | some e in sort(es)],
 	"params": {"gpus": affects(place), "xid": code},
 	"severity": xid.severity(code),
-	"confidence": "likely",
+	"confidence": confidence(code),
 	"remedies": xid.remedies(code),
 } if {
 	some key, es in events
@@ -80,7 +81,11 @@ afterword(code) := {
 	"note": "Nothing need be done now.",
 }[xid.meaning[code].class] if {
 	xid.meaning[code]
-} else := "NVIDIA's catalog says what it means."
+} else := "Look it up in NVIDIA's catalog (https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): it may be a fault of the GPU."
+
+confidence(code) := "likely" if {
+	xid.meaning[code]
+} else := "possible"
 
 missing contains {"fact": "kernel_log", "words": "the kernel log was not readable"} if {
 	not input.kernel_log

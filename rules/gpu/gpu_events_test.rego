@@ -26,7 +26,7 @@ test_fires if {
 test_secondary_notes_and_unknown if {
 	graded(gpu_events.findings) == {[a, "info"]} with input as logged([event(45, 1)])
 	graded(gpu_events.findings) == {[a, "info"]} with input as logged([event(63, 1)])
-	graded(gpu_events.findings) == {[a, "low"]} with input as logged([event(9999, 1)])
+	graded(gpu_events.findings) == {[a, "medium"]} with input as logged([event(9999, 1)])
 	graded(gpu_events.findings) == {["host", "low"]} with input as logged([object.remove(event(13, 1), ["address"])])
 }
 

@@ -23,7 +23,7 @@
 #     - numa.allowed_cpus
 #     - pci.devices[].numa_node
 #     - [gpus.devices, transfers.devices]
-#   remedies: [bind-numa, ignore-cpu-affinity, disable-numa-balancing]
+#   remedies: [bind-numa, ignore-cpu-affinity, disable-numa-balancing, update-bios]
 #   first_of: [narrowed, pinned, few-cpus]
 #   profiles: [training]
 #   since: "0.1"
@@ -69,6 +69,32 @@ findings contains {
 	count(node_gpus[n.id]) > 0
 	allowed_elsewhere
 }
+
+# nodeless are the GPUs of which the firmware names no node, and no text does either.
+nodeless := {d.address |
+	some d in input.pci.devices
+	d.address in used
+	d.no_numa_node == true
+} - {address | some gpus in node_gpus; some address in gpus}
+
+findings contains {
+	"subject": "host",
+	"affects": sort(nodeless),
+	"message": sprintf("The firmware names no NUMA node for GPU %s (numa_node is -1), and the machine has %d nodes: neither the kernel nor NCCL can place threads and memory near it%s", [
+		facts.list(nodeless), count(surroundings.cpu_nodes), of_guest,
+	]),
+	"severity": "low",
+	"confidence": "confirmed",
+	"remedies": [r | some r in ["update-bios"]; of_guest == ""],
+	"evidence": [{"fact": sprintf("pci.devices[%s].no_numa_node", [address]), "value": true, "source": sprintf("/sys/bus/pci/devices/%s/numa_node", [address])} | some address in sort(nodeless)],
+} if {
+	count(nodeless) > 0
+	not single_node
+}
+
+default of_guest := ""
+
+of_guest := ". In a virtual machine it is the hypervisor that names it" if facts.is_guest == true
 
 # allowed_elsewhere is true where the process may run on some node.
 allowed_elsewhere if {

@@ -33,6 +33,28 @@ test_fires_for_a_far_gpu if {
 	f.params.node == 1
 }
 
+# nodeless is the machine whose second GPU has no node.
+nodeless := object.union(machine(16, 16, 0), {"pci": {"devices": [
+	{"address": "0000:01:00.0", "kind": "gpu", "numa_node": 0},
+	{"address": "0000:81:00.0", "kind": "gpu", "no_numa_node": true},
+]}})
+
+test_fires_without_a_node if {
+	some f in numa_affinity.findings with input as nodeless
+	[f.subject, f.severity, f.affects, f.remedies] == ["host", "low", ["0000:81:00.0"], ["update-bios"]]
+	some g in numa_affinity.findings with input as object.union(nodeless, {"host": {"virtualization": {"guest": true}}})
+	g.remedies == []
+}
+
+test_silent_without_a_node if {
+	one_node := object.union(nodeless, {"numa": {"nodes": [{"id": 0, "cpus": "0-31", "allowed_cpus": 32, "distances": [10]}]}})
+	found(one_node) == set()
+	not_known := object.union(nodeless, {"pci": {"devices": [{"address": "0000:01:00.0", "kind": "gpu", "numa_node": 0}, {"address": "0000:81:00.0", "kind": "gpu"}]}})
+	found(not_known) == set()
+	told_by_text := json.patch(nodeless, [{"op": "add", "path": "/gpus/devices/1/numa_node", "value": 1}])
+	found(told_by_text) == set()
+}
+
 test_fires_for_several if {
 	document := object.union(machine(0, 16, 0), {"pci": {"devices": [
 		{"address": "0000:01:00.0", "kind": "gpu", "numa_node": 0},

@@ -133,7 +133,7 @@ holds("split") if {
 holds("numa-unknown") if {
 	some d in input.pci.devices
 	d.kind in {"nic", "gpu"}
-	d.numa_node == -1
+	d.no_numa_node == true
 }
 
 holds("serving") if {

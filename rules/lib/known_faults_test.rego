@@ -76,7 +76,7 @@ test_hangs if {
 test_failures if {
 	segments := {"env": {"variables": [{"name": "PYTORCH_CUDA_ALLOC_CONF", "value": "expandable_segments:True", "effective": true}]}}
 	"nvls-registration-crash" in faults(object.union(object.union(log([loaded("2.27.7")], [crash]), gpus(["NVIDIA H200"])), segments))
-	virtual := {"pci": {"devices": [{"address": "0000:01:00.0", "kind": "nic", "numa_node": -1}]}}
+	virtual := {"pci": {"devices": [{"address": "0000:01:00.0", "kind": "nic", "no_numa_node": true}]}}
 	"numa-minus-one" in faults(object.union(log([loaded("2.21.5")], [crash]), virtual))
 	"tree-ll128" in faults(object.union(log([loaded("2.17.1")], []), {"benchmarks": [{"wrong": 4, "source": "b", "line": 2}]}))
 	"ll128-nvlink-down" in faults(log([loaded("2.10.3")], [message("model-output-degenerate", {}, "!!!!")]))

@@ -14,17 +14,17 @@ meaning[x.code] := x if some x in xids.xids
 
 severity(code) := meaning[code].severity
 
-# An Xid that is not in the table is not nothing, and no more is known.
-severity(code) := "low" if not meaning[code]
+# An Xid that is not in the table may be anything, and what is not known is not fine.
+severity(code) := "medium" if not meaning[code]
 
 name(code) := meaning[code].name
 
-name(code) := "not in gpudoctor's table" if not meaning[code]
+name(code) := "unknown to gpudoctor" if not meaning[code]
 
 # remedies are what helps against an Xid, the best first.
 remedies(code) := xids.actions[meaning[code].action]
 
-remedies(code) := [] if not meaning[code]
+remedies(code) := ["other"] if not meaning[code]
 
 # impossible_checks are, by GPU, the checks of a kernel's descriptor that failed
 # (Xid 13, "SKEDCHECK06_REGISTER_COUNT failed"), where they are so many that no

@@ -18,14 +18,15 @@ test_severity if {
 }
 
 test_unknown_code if {
-	xid.severity(9999) == "low"
-	xid.remedies(9999) == []
-	xid.name(9999) == "not in gpudoctor's table"
+	xid.severity(9999) == "medium"
+	xid.remedies(9999) == ["other"]
+	xid.name(9999) == "unknown to gpudoctor"
 }
 
 test_sxid_severity if {
 	xid.sxid_severity({"code": 23009}) == "critical"
 	xid.sxid_severity({"code": 11012, "fatal": true}) == "critical"
+	xid.sxid_severity({"code": 29999, "fatal": true}) == "critical"
 	xid.sxid_severity({"code": 20034, "fatal": false}) == "high"
 	xid.sxid_severity({"code": 20009}) == "info"
 }

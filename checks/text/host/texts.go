@@ -340,6 +340,7 @@ func sysfsValue(s *parse.Sink, groups iommuGroups, l parse.Line, path, value str
 	}
 	switch m[2] {
 	case "numa_node":
+		d.NoNUMANode = value == "-1"
 		if n := parse.Optional(value); n != nil && *n >= 0 {
 			d.NUMANode = n
 		}

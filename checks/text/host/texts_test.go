@@ -255,10 +255,14 @@ func TestSetpciLoop(t *testing.T) {
 func TestSysfs(t *testing.T) {
 	f := texttest.Parse("x", "/sys/bus/pci/devices/0000:3b:00.0/numa_node:1\n/sys/bus/pci/devices/0000:3b:00.0/class:0x030200\n"+
 		"/sys/bus/pci/devices/0000:3b:00.0/vendor:0x10de\n/sys/bus/pci/devices/0000:3b:00.0/current_link_width:8\n"+
-		"/sys/bus/pci/devices/0000:3b:00.0/max_link_width:16\n/sys/bus/pci/devices/0000:3b:00.0/max_link_speed:16.0 GT/s PCIe\n")
+		"/sys/bus/pci/devices/0000:3b:00.0/max_link_width:16\n/sys/bus/pci/devices/0000:3b:00.0/max_link_speed:16.0 GT/s PCIe\n"+
+		"/sys/bus/pci/devices/0000:af:00.0/numa_node:-1\n")
+	if none := texttest.PCIDevice(t, f, "0000:af:00.0"); none.NUMANode != nil || !none.NoNUMANode {
+		t.Errorf("got %+v", none)
+	}
 	d := texttest.PCIDevice(t, f, "0000:3b:00.0")
 	want := &facts.PCIeLink{Width: 8, MaxWidth: 16, MaxSpeedGTs: 16, Source: "x:4"}
-	if d.Kind != "gpu" || d.NUMANode == nil || *d.NUMANode != 1 || !cmp.Equal(want, d.Link) {
+	if d.Kind != "gpu" || d.NUMANode == nil || *d.NUMANode != 1 || d.NoNUMANode || !cmp.Equal(want, d.Link) {
 		t.Errorf("got %+v, link %+v", d, d.Link)
 	}
 }

@@ -308,12 +308,12 @@ func (t *text) closing() {
 	code := green
 	switch v := &d.Verdict; {
 	case v.State == Healthy && d.only > 0:
-		said = "No problems found by " + plural(d.only, "rule") + ", the only ones judged (--only)."
+		said = t.noProblems() + " by " + plural(d.only, "rule") + ", the only ones judged (--only)."
 		if d.only == 1 {
-			said = "No problems found by the only rule judged (--only)."
+			said = t.noProblems() + " by the only rule judged (--only)."
 		}
 	case v.State == Healthy && d.Profile == rules.Image:
-		said = "No problems found in this image."
+		said = t.noProblems() + " in this image."
 	case v.State == Healthy:
 		said = "Healthy."
 	case v.State == Findings:
@@ -334,7 +334,7 @@ func (t *text) closing() {
 	case v.has(ReasonNoGPU):
 		said, code = "No GPU to judge.", plain
 	default:
-		said, code = "No problems found, but not proven healthy: "+t.clean(v.shortly())+".", yellow
+		said, code = t.noProblems()+", but not proven healthy: "+t.clean(v.shortly())+".", yellow
 	}
 	t.wrappedAfter(code, said, t.clean(t.judged(said)))
 	t.wanted()
@@ -356,6 +356,15 @@ func (t *text) closing() {
 func (t *text) exit() {
 	v := t.d.Verdict
 	t.wrapped("", dim, fmt.Sprintf("exit %d: %s", v.ExitCode, t.clean(v.Reason)))
+}
+
+// noProblems says that no fault was found, or how bad the findings are at most that stand
+// above.
+func (t *text) noProblems() string {
+	if len(t.d.Findings) == 0 {
+		return "No problems found"
+	}
+	return "Nothing worse than " + string(t.d.Findings[0].Severity) + " found" // They are in order.
 }
 
 // tally counts findings in words: "1 critical, 2 low".

@@ -1,0 +1,129 @@
+package remedies
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// informative are the params that no template has to read, with who reads them. Programs
+// read them in the JSON report.
+var informative = map[string]string{
+	"fault":          "package rules: findings of one fault are told as one",
+	"variable":       "package rules and the report: findings about different variables stand apart",
+	"effect":         "package rules: a setting without effect ranks lower",
+	"capability":     "programs: the capability that a container lacks",
+	"source":         "programs: where the knowledge is from",
+	"answers":        "programs: what the driver answers of peer access",
+	"pairs":          "programs: the pairs of GPUs concerned",
+	"staged_good":    "programs: whether copies through the host arrived",
+	"width":          "programs: the width of a link",
+	"best_width":     "programs: the width that a link could have",
+	"links":          "programs: the numbers of NVLinks",
+	"xid":            "programs: the number of an Xid",
+	"stage":          "programs: the call in which a driver hangs",
+	"meant":          "programs: the variable that a misspelt name stands for",
+	"gid_index":      "programs: the index of a GID that is routed",
+	"cuda":           "programs: the release of CUDA that needs a newer driver",
+	"fabric_manager": "programs: the version of the fabric manager",
+}
+
+// informativeOfRules are such params of findings in Rego, which are templates' elsewhere.
+var informativeOfRules = []string{"driver", "gpus", "vendor"}
+
+// unread lists the params that no template of the remedies reads and that are not
+// informative.
+func unread(s *Set, params, remedies []string) []string {
+	reads := map[string]bool{}
+	read := func(name string) { // As params.values looks it up.
+		for _, key := range []string{name + "s", name, strings.TrimSuffix(name, "s")} {
+			reads[key] = true
+		}
+	}
+	for _, r := range s.Remedies() {
+		if !slices.Contains(remedies, r.ID) && !slices.Contains(remedies, r.FormOf) {
+			continue
+		}
+		r.walk(func(text string) {
+			var names []string
+			for _, slot := range slots(text) {
+				names = append(names, slot.name)
+			}
+			if when := condition.FindStringSubmatch(text); when != nil {
+				names = append(names, when[2])
+			}
+			for _, name := range names {
+				read(name)
+				if from := derived[name]; from != "" {
+					read(from)
+				}
+				if name == "device" { // See paramsOf.
+					read("gpu")
+				}
+			}
+		})
+	}
+	return slices.DeleteFunc(slices.Clone(params), func(name string) bool { return reads[name] || informative[name] != "" })
+}
+
+// TestVerdictParams holds that a template of the remedies reads each param of a verdict: a
+// misspelt name would leave a gap where the value is known.
+func TestVerdictParams(t *testing.T) {
+	s := builtin(t)
+	set, err := rules.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, v := range message.Verdicts() {
+		rule, _ := set.Rule(v.Rule)
+		grades := []message.Grade{v.Grade}
+		for _, c := range v.Grades {
+			grades = append(grades, c.Grade)
+		}
+		for _, g := range grades {
+			remedies := slices.Concat(g.Remedies, v.Remedies)
+			if len(remedies) == 0 {
+				remedies = rule.Remedies
+			}
+			for _, name := range unread(s, slices.Sorted(maps.Keys(g.Params)), remedies) {
+				t.Errorf("%s: no template of the remedies %v reads the param %q", id, remedies, name)
+			}
+		}
+	}
+}
+
+// holdParams holds the same of a finding and of those that it explains, with all remedies
+// of their rules: a rule may give the same params whatever it advises.
+func holdParams(t *testing.T, s *Set, set *rules.Set, f rules.Finding) {
+	t.Helper()
+	rule, _ := set.Rule(f.Rule)
+	for _, name := range unread(s, slices.Sorted(maps.Keys(f.Params)), rule.Remedies) {
+		if slices.Contains(informativeOfRules, name) {
+			continue
+		}
+		t.Errorf("%s: no template of the remedies %v reads the param %q", f.Rule, rule.Remedies, name)
+	}
+	for _, e := range f.Explains {
+		holdParams(t, s, set, e)
+	}
+}
+
+// TestUnread holds that a name which no template reads is found.
+func TestUnread(t *testing.T) {
+	s := builtin(t)
+	for _, tt := range []struct{ params, remedies, want []string }{
+		{[]string{"bridges", "bridgez", "fault"}, []string{"disable-acs"}, []string{"bridgez"}},
+		{[]string{"node", "nodes", "gpu"}, []string{"pass-device-nodes"}, []string{"gpu"}},
+		{[]string{"gpu", "gpus", "driver"}, []string{"reset-gpu"}, []string{"driver"}},
+		{[]string{"devices"}, []string{"reseat-or-fix-pcie-link"}, nil},
+		{[]string{"devices"}, nil, []string{"devices"}},
+	} {
+		if got := unread(s, tt.params, tt.remedies); !slices.Equal(got, tt.want) {
+			t.Errorf("%v of %v: %v, want %v", tt.params, tt.remedies, got, tt.want)
+		}
+	}
+}
