@@ -63,7 +63,7 @@ func TestNoiseRows(t *testing.T) {
 func placeless(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range []string{"texts", "origins", "text", "line", "lines", "time", "rank", "ranks", "pid", "host", "order", "prompt"} {
+		for _, key := range []string{"texts", "origins", "text", "line", "begins", "lines", "time", "rank", "ranks", "pid", "host", "order", "prompt"} {
 			delete(v, key)
 		}
 		for key := range v {

@@ -212,8 +212,8 @@ var trimmings = []trimming{
 	{may: mayBeNamed, form: lazy.New(`^[\w./@-]{0,100}(?:[\d/]|\.\w)[\w./@-]{0,100}:(?:\d{1,8}[:-])? ?`)},
 }
 
-// names is the last of the forms.
-var names = &trimmings[len(trimmings)-1]
+// labels and names are the second and the last of the forms.
+var labels, names = &trimmings[1], &trimmings[len(trimmings)-1]
 
 // beginsWith is the may of a form that begins with one of some bytes.
 func beginsWith(signs string) func(line string) bool {
