@@ -35,7 +35,7 @@ var endForms = []endForm{
 		lazy.New(`process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>[\w.-]+) exited on signal (?P<signal>\d+)`), false,
 	},
 	{"mpirun", []string{"MPI_ABORT was invoked on rank"}, lazy.New(`MPI_ABORT was invoked on rank (?P<rank>\d+)`), false},
-	{"mpirun", []string{"  Exit code: "}, lazy.New(`^\s+Exit code:\s+(?P<code>\d+)\s*$`), false},
+	{"mpirun", []string{"  Exit code: "}, lazy.New(`^\s*Exit code:\s+(?P<code>\d+)\s*$`), false},
 	{"mpiexec", []string{"=   KILLED BY SIGNAL: ", "EXIT STRING: "}, lazy.New(`(?:KILLED BY SIGNAL: |\(signal )(?P<signal>\d+)`), false},
 	{"spawn", []string{" terminated with signal ", " terminated with exit code "}, lazy.New(`\bprocess (?P<rank>\d+) terminated with (?:signal (?P<name>SIG[A-Z]+)|exit code (?P<code>\d+))`), false},
 	{"horovodrun", []string{" exit with status code "}, lazy.New(`^Process (?P<rank>\d+) exit with status code (?P<code>\d+)`), false},
@@ -63,7 +63,7 @@ type ends struct {
 
 // processName is Open MPI's and PRRTE's name of a process: "[[26867,1],3]",
 // "[prterun-node7-1234@1,3]".
-var processName = lazy.New(`^\s+Process name: \[(?:\[\d+,\d+\]|[\w@.-]+),(\d+)\]\s*$`)
+var processName = lazy.New(`^\s*Process name: \[(?:\[\d+,\d+\]|[\w@.-]+),(\d+)\]\s*$`)
 
 // kind reads what launchers and others say of the ends of processes.
 func (e *ends) kind() *parse.Kind {
@@ -98,9 +98,11 @@ func endAnchors() []string {
 	return all
 }
 
+// containsAny leaves out the indentation of anchors: it may have gone with what stood before
+// the line.
 func containsAny(text string, parts []string) bool {
 	for _, p := range parts {
-		if strings.Contains(text, p) {
+		if strings.Contains(text, strings.TrimLeft(p, " ")) {
 			return true
 		}
 	}

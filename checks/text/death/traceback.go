@@ -185,26 +185,27 @@ func (t *tracebacks) frame(s *parse.Sink, in *parse.Lines, l parse.Line, m []str
 	d.Class, d.Said = escape.Printable(class, maxName), words
 	d.Uncaught = hooked.MatchString(prefix)
 	b.death.Class, b.death.Said = d.Class, words
-	t.end(s, in, b, d, end)
+	t.end(s, in, b, d, end, prefix)
 }
 
 // end notes a death, unless its chain goes on.
-func (t *tracebacks) end(s *parse.Sink, in *parse.Lines, b *traceback, d facts.Death, end parse.Line) {
+func (t *tracebacks) end(s *parse.Sink, in *parse.Lines, b *traceback, d facts.Death, end parse.Line, prefix string) {
+	begins := newPrefix(prefix)
 	for _, l := range in.Ahead(200) {
 		t.looked++
 		if l.Number > end.Number+near {
 			break
 		}
-		if l.Number > end.Number && (strings.Contains(l.Whole(), chained) || strings.Contains(l.Whole(), "Original "+head)) && samePrefix(end.Whole(), l.Whole()) {
+		if l.Number <= end.Number || !strings.Contains(l.Whole(), chained) && !strings.Contains(l.Whole(), "Original "+head) {
+			continue
+		}
+		if _, mine := begins.cut(l); mine {
 			b.linked = l.Number
 			return
 		}
 	}
 	s.Death(d, end)
 }
-
-// samePrefix reports whether two lines begin with the same word in brackets, if they do.
-func samePrefix(a, b string) bool { return tag.FindString(a) == tag.FindString(b) }
 
 // hooked is what PyTorch's hook for uncaught exceptions writes before each line
 // (torch/distributed/distributed_c10d.py, _distributed_excepthook of 2.2).
@@ -235,7 +236,7 @@ func (t *tracebacks) exception(in *parse.Lines, l parse.Line, prefix string) (en
 			if t.looked++; t.looked > maxLooked {
 				return end, "", "", false
 			}
-			rest, mine := begins.cut(next.Whole())
+			rest, mine := begins.cut(next)
 			if !mine || next.Number == l.Number {
 				continue
 			}
@@ -270,7 +271,7 @@ func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix,
 	current := false
 	for _, next := range in.Ahead(100)[1:] {
 		t.looked++
-		rest, mine := begins.cut(next.Whole())
+		rest, mine := begins.cut(next)
 		switch {
 		case !mine:
 			continue
@@ -296,51 +297,61 @@ func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix,
 }
 
 // prefix is what stands before each line of one process, in parts: between them stand
-// times, which differ from line to line.
-type prefix []string
+// times and numbers of lines, which differ from line to line. Behind it the lines may be
+// indented.
+type prefix struct {
+	parts  []string
+	indent int
+}
 
-// times are the parts of a prefix that differ from line to line.
-var times = lazy.New(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:\d\d-\d\d )?\d\d:\d\d:\d\d(?:[.,]\d+)?`)
+// times are what differs from line to line in a prefix, and timeAhead that at the
+// beginning of a text.
+var (
+	times     = lazy.New(timeForm + `|\b\d{1,7}:$`)
+	timeAhead = lazy.New(`^(?:` + timeForm + `|\d{1,7}:)`)
+)
+
+// timeForm is a time, or the number of a line as cat -n writes it.
+const timeForm = `\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:\d\d-\d\d )?\d\d:\d\d:\d\d(?:[.,]\d+)?| *\d{1,7}\t`
 
 func newPrefix(text string) prefix {
 	var p prefix
-	at := 0
-	for _, time := range times.FindAllStringIndex(text, -1) {
-		p, at = append(p, text[at:time[0]]), time[1]
+	put := strings.TrimRight(text, " ")
+	if put != "" && len(put) < len(text) {
+		put += " "
 	}
-	return append(p, text[at:])
+	p.indent = len(text) - len(put)
+	at := 0
+	for _, place := range times.FindAllStringIndex(put, -1) {
+		p.parts, at = append(p.parts, put[at:place[0]]), place[1]
+	}
+	p.parts = append(p.parts, put[at:])
+	return p
 }
 
 // key is the same for all lines of one process.
-func (p prefix) key() string { return strings.Join(p, "0") }
+func (p prefix) key() string { return strings.Join(p.parts, "0") }
 
-// cut takes the prefix off a line of its process.
-func (p prefix) cut(line string) (rest string, mine bool) {
-	if len(p) == 1 && p[0] == "" {
-		return line, !tag.MatchString(line)
+// cut takes the prefix off a line of its process, and its indentation or less.
+func (p prefix) cut(l parse.Line) (rest string, mine bool) {
+	line := l.Whole()
+	if len(p.parts) == 1 && p.parts[0] == "" {
+		mine = l.Label() == ""
 	}
-	for i, part := range p {
-		if i == 0 {
-			line, mine = strings.CutPrefix(line, part)
-		} else if at := strings.Index(line[:min(len(line), longestTime+len(part))], part); at >= shortestTime {
-			line, mine = line[at+len(part):], true
-		} else {
-			mine = false
+	for i, part := range p.parts {
+		if i > 0 {
+			found := timeAhead.FindString(line)
+			if found == "" {
+				return "", false
+			}
+			line = line[len(found):]
 		}
-		if !mine {
+		if line, mine = strings.CutPrefix(line, part); !mine {
 			return "", false
 		}
 	}
+	for n := 0; n < p.indent && strings.HasPrefix(line, " "); n++ {
+		line = line[1:]
+	}
 	return line, true
 }
-
-// shortestTime and longestTime are the lengths of times: "10:11:12" and
-// "2025-11-22T10:11:12.123456789".
-const (
-	shortestTime = len("10:11:12")
-	longestTime  = len("2025-11-22T10:11:12.123456789")
-)
-
-// tag is what launchers write before the lines of a process: "[rank3]:", "[1,3]<stderr>:",
-// "3: ", "(RayWorkerWrapper pid=12) ".
-var tag = lazy.New(`^(?:\[rank\d+\]:|\[\d+,\d+\]<std\w+>:| *\d{1,5}: |\([\w-]+ pid=\d+[^)]*\) |\[[\w.-]+:\d+\])`)

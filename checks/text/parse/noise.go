@@ -50,6 +50,9 @@ func uncovered(line string) string {
 			}
 		}
 	case '`', '*':
+		if said, ok := strings.CutSuffix(line, "```"); ok && !strings.Contains(said, "```") && strings.TrimSpace(said) != "" {
+			return uncovered(said) // The fence began lines above.
+		}
 		before := len(line) - len(strings.TrimLeft(line, " -+>"))
 		for _, code := range []string{"```", "`", "**"} {
 			inside, ok := strings.CutPrefix(line[before:], code)
