@@ -149,7 +149,8 @@ func (t *tracebacks) begin(before string, l parse.Line) {
 }
 
 // mildLevel is the level of a logger that says of an exception that the work goes on.
-var mildLevel = lazy.New(`\b(?:DEBUG|INFO|WARN|WARNING)\b`)
+// INFO says nothing: what relays the output of a program logs each of its lines so.
+var mildLevel = lazy.New(`\b(?:DEBUG|WARN|WARNING)\b`)
 
 // restart begins the next traceback of a prefix, in a chain with the last one or not.
 func (b *traceback) restart(l parse.Line, linked bool) {
