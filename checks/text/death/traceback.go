@@ -34,6 +34,8 @@ const (
 	// near is how many lines lie at most between two tracebacks of one chain, and
 	// between a heading and what it is about.
 	near = 64
+	// maxPieces bounds the pieces into which a screen broke a frame.
+	maxPieces = 8
 )
 
 // tracebacks are those of one reading. The lines of several processes may stand between
@@ -62,10 +64,11 @@ type traceback struct {
 }
 
 func (t *tracebacks) begins(in *parse.Lines) bool {
-	l, ok := in.Peek()
-	if !ok {
+	lines := in.Ahead(maxPieces)
+	if len(lines) == 0 {
 		return false
 	}
+	l, _ := parse.Unbroken(lines)
 	if strings.Contains(l.Whole(), frame) {
 		return frameForm.MatchString(l.Whole())
 	}
@@ -76,7 +79,7 @@ func (t *tracebacks) begins(in *parse.Lines) bool {
 var frameForm = lazy.New(`^(.*?)  File "([^"]{1,999})", line (\d{1,9})(?:,? in (.{1,500}))?$`)
 
 func (t *tracebacks) read(s *parse.Sink, in *parse.Lines) {
-	l, _ := in.Peek()
+	l, _ := parse.Unbroken(in.Ahead(maxPieces))
 	if t.source != s.Source() {
 		t.source, t.rank = s.Source(), nil
 		clear(t.open)
@@ -233,10 +236,14 @@ var library = lazy.New(`(?:site|dist)-packages/|/lib(?:64)?/python\d|^<frozen |^
 func (t *tracebacks) exception(in *parse.Lines, l parse.Line, prefix string) (end parse.Line, class, words string, ok bool) {
 	begins := newPrefix(prefix)
 	for _, n := range []int{8, 200} {
-		for _, next := range in.Ahead(n)[1:] {
+		lines := in.Ahead(n)
+		_, pieces := parse.Unbroken(lines)
+		for i := pieces; i < len(lines); i += pieces {
 			if t.looked++; t.looked > maxLooked {
 				return end, "", "", false
 			}
+			var next parse.Line
+			next, pieces = parse.Unbroken(lines[i:])
 			rest, mine := begins.cut(next)
 			if !mine || next.Number == l.Number {
 				continue
@@ -270,7 +277,11 @@ func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix,
 	d := facts.Death{What: "signal", Class: fatalSignals[strings.TrimSpace(words)], Said: words, Reporter: "python", Uncaught: true}
 	begins := newPrefix(prefix)
 	current := false
-	for _, next := range in.Ahead(100)[1:] {
+	lines := in.Ahead(100)
+	_, pieces := parse.Unbroken(lines)
+	for i := pieces; i < len(lines); i += pieces {
+		var next parse.Line
+		next, pieces = parse.Unbroken(lines[i:])
 		t.looked++
 		rest, mine := begins.cut(next)
 		switch {

@@ -37,6 +37,8 @@ type Line struct {
 	// the chunk, where that is all of the text.
 	joins []join
 	index int
+	// broken is true where a screen may have broken the line: it goes on in the next one.
+	broken bool
 }
 
 // of sets what a line holds.
@@ -60,6 +62,22 @@ func (l Line) Label() string {
 	}
 	_, label := labels.trim(l.bare)
 	return label
+}
+
+// Unbroken is the first of some lines as it was before a screen broke it into pieces, with
+// how many of the lines these are.
+func Unbroken(lines []Line) (whole Line, pieces int) {
+	whole, pieces = lines[0], 1
+	if !whole.broken {
+		return whole, pieces
+	}
+	text := whole.Whole()
+	for pieces < min(len(lines), mostPieces) && lines[pieces-1].broken {
+		text += lines[pieces].Whole()
+		pieces++
+	}
+	whole.of(text)
+	return whole, pieces
 }
 
 // Prompt is a shell prompt with the command that was typed there.

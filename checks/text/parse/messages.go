@@ -79,7 +79,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 			Source: m.sink.name, Line: l.Number,
 		}}
 		if row.Role != "setting" {
-			h.message.Place = message.PlaceOf(h.message.Text)
+			h.message.Place = message.PlaceOf(escape.Printable(strings.TrimSpace(l.bare), maxText)) // All of a line whose text is its first piece.
 		}
 		m.found[key] = h
 		m.order = append(m.order, h)

@@ -116,6 +116,9 @@ func bracketMark(head string) int {
 		if role == "" || role == inside || strings.ContainsFunc(role, func(c rune) bool { return c != '_' && (c < 'a' || c > 'z') }) {
 			return 0
 		}
+		if port, behind := leadingDigits(rest[1:]); (len(port) == 4 || len(port) == 5) && (behind == "" || behind[0] == ' ' || behind[0] == ')') {
+			return 0 // "[node1]:29500 has timed out" is an address.
+		}
 		return end + 2 + blankIf(rest[1:], role == "rank")
 	}
 	return 0

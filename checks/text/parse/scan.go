@@ -31,6 +31,8 @@ type lineAt struct {
 	plain    bool
 	// joins is how many of the chunk's joins begin with this line.
 	joins uint8
+	// broken is true where a screen of a usual width may have broken the line.
+	broken bool
 	// counted is true where the one who takes the line only counts it.
 	counted bool
 	// numbered is true where the line has a number of its own. One behind a
@@ -151,7 +153,7 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	if place.numbered {
 		s.number++
 	}
-	l = Line{Number: s.number, index: s.at, takers: s.now.takers[before:place.takers:place.takers]}
+	l = Line{Number: s.number, index: s.at, broken: place.broken, takers: s.now.takers[before:place.takers:place.takers]}
 	text := string(s.now.data[place.from:place.to])
 	if !place.plain {
 		text = clean(s.now.data[place.from:place.to])

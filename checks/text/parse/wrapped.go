@@ -136,6 +136,7 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 		slices.Reverse(betweens) // Pieces may be of one width by chance.
 	}
 	for i := range lines {
+		lines[i].broken = usual && i+1 < len(lines) && !lines[i].overwritten && broken[""](i) && !beginsAnew(text(i+1)) && !alikePut(text(i), text(i+1))
 		for _, between := range betweens {
 			end := i
 			for end+1 < len(lines) && end-i+1 < mostPieces && !lines[end].overwritten && broken[between](end) && !beginsAnew(text(end+1)) && !alikePut(text(i), text(end+1)) {
@@ -146,7 +147,11 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 			}
 			var pieces [][]byte
 			for j := i; j <= end; j++ {
-				pieces = append(pieces, text(j))
+				piece := text(j)
+				if between == " " {
+					piece = []byte(uncovered(string(piece)))
+				}
+				pieces = append(pieces, piece)
 			}
 			j := join{text: string(bytes.Join(pieces, []byte(between))), pieces: len(pieces), inWord: between == ""}
 			j.sure = j.inWord && beginsAnew(text(i))
@@ -188,12 +193,13 @@ func beginsAnew(line []byte) bool {
 // alikePut reports whether the same was put before two lines. What may be a name is part of
 // what they say, unless it is one name.
 func alikePut(a, b []byte) bool {
-	inner, first, trimmed := peel(string(a[:min(len(a), markBytes)]))
+	_, first, trimmed := peel(string(a[:min(len(a), markBytes)]))
 	_, second, too := peel(string(b[:min(len(b), markBytes)]))
 	if !trimmed || !too || first != second {
 		return false
 	}
-	return first.form != names || bytes.HasPrefix(b, bytes.TrimSuffix(a[:min(len(a), markBytes)], []byte(inner)))
+	_, name := names.trim(string(a[:min(len(a), markBytes)]))
+	return first.form != names || bytes.HasPrefix(b, []byte(name))
 }
 
 // joined offers the lines that one may be the first piece of: first those that are a
