@@ -180,16 +180,16 @@ func (t *tracebacks) frame(s *parse.Sink, in *parse.Lines, l parse.Line, m []str
 	}
 	b.note(m)
 	b.last = l.Number
-	end, class, words, ok := t.exception(in, l, prefix)
+	raised, ok := t.exception(in, l, prefix)
 	if !ok {
 		return
 	}
-	b.ended = end.Number
+	b.ended = raised.last
 	d := b.death
-	d.Class, d.Said = escape.Printable(class, maxName), words
+	d.Class, d.Said = escape.Printable(raised.class, maxName), raised.words
 	d.Uncaught = hooked.MatchString(prefix)
-	b.death.Class, b.death.Said = d.Class, words
-	t.end(s, in, b, d, end, prefix)
+	b.death.Class, b.death.Said = d.Class, d.Said
+	t.end(s, in, b, d, raised.line, prefix)
 }
 
 // end notes a death, unless its chain goes on.
@@ -231,16 +231,23 @@ func (b *traceback) note(m []string) {
 // library is a file of an installed library, of Python itself or of a launcher.
 var library = lazy.New(`(?:site|dist)-packages/|/lib(?:64)?/python\d|^<frozen |^<string>|/s?bin/[\w.-]+$|^/opt/(?:pytorch/pytorch|conda/lib)/|\.zip/`)
 
+// exception is the line behind the last frame of a traceback.
+type exception struct {
+	line         parse.Line
+	last         int // The number of its last piece, where a screen broke it.
+	class, words string
+}
+
 // exception looks ahead for the exception behind a frame, and finds none where another
 // frame comes first.
-func (t *tracebacks) exception(in *parse.Lines, l parse.Line, prefix string) (end parse.Line, class, words string, ok bool) {
+func (t *tracebacks) exception(in *parse.Lines, l parse.Line, prefix string) (raised exception, ok bool) {
 	begins := newPrefix(prefix)
 	for _, n := range []int{8, 200} {
-		lines := in.Ahead(n)
+		lines := in.Ahead(n + maxPieces)
 		_, pieces := parse.Unbroken(lines)
-		for i := pieces; i < len(lines); i += pieces {
+		for i := pieces; i < min(n, len(lines)); i += pieces {
 			if t.looked++; t.looked > maxLooked {
-				return end, "", "", false
+				return raised, false
 			}
 			var next parse.Line
 			next, pieces = parse.Unbroken(lines[i:])
@@ -249,14 +256,14 @@ func (t *tracebacks) exception(in *parse.Lines, l parse.Line, prefix string) (en
 				continue
 			}
 			if strings.HasPrefix(rest, frame) || strings.HasPrefix(rest, head) {
-				return end, "", "", false
+				return raised, false
 			}
 			if m := exceptionForm.FindStringSubmatch(rest); m != nil && !levels[m[1]] {
-				return next, m[1], strings.TrimSpace(m[2]), true
+				return exception{next, lines[i+pieces-1].Number, m[1], strings.TrimSpace(m[2])}, true
 			}
 		}
 	}
-	return end, "", "", false
+	return raised, false
 }
 
 // exceptionForm is an exception as traceback.py ends with it.

@@ -37,8 +37,8 @@ type Line struct {
 	// the chunk, where that is all of the text.
 	joins []join
 	index int
-	// broken is true where a screen may have broken the line: it goes on in the next one.
-	broken bool
+	// piece is all of the line where a screen may have broken it: it goes on in the next one.
+	piece string
 }
 
 // of sets what a line holds.
@@ -68,15 +68,14 @@ func (l Line) Label() string {
 // how many of the lines these are.
 func Unbroken(lines []Line) (whole Line, pieces int) {
 	whole, pieces = lines[0], 1
-	if !whole.broken {
-		return whole, pieces
-	}
-	text := whole.Whole()
-	for pieces < min(len(lines), mostPieces) && lines[pieces-1].broken {
-		text += lines[pieces].Whole()
+	text := ""
+	for pieces < min(len(lines), mostPieces) && lines[pieces-1].piece != "" {
+		text += lines[pieces-1].piece
 		pieces++
 	}
-	whole.of(text)
+	if pieces > 1 {
+		whole.of(text + lines[pieces-1].Whole())
+	}
 	return whole, pieces
 }
 

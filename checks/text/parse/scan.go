@@ -153,13 +153,16 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 	if place.numbered {
 		s.number++
 	}
-	l = Line{Number: s.number, index: s.at, broken: place.broken, takers: s.now.takers[before:place.takers:place.takers]}
+	l = Line{Number: s.number, index: s.at, takers: s.now.takers[before:place.takers:place.takers]}
 	text := string(s.now.data[place.from:place.to])
 	if !place.plain {
 		text = clean(s.now.data[place.from:place.to])
 		l.takers = s.anchors.holding(text, l.takers)
 	}
 	l.of(text)
+	if place.broken {
+		l.piece = text
+	}
 	if n := int(place.joins); n > 0 {
 		l.joins = s.now.joins[s.joins : s.joins+n]
 		s.joins += n

@@ -135,8 +135,12 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 	if !usual {
 		slices.Reverse(betweens) // Pieces may be of one width by chance.
 	}
+	first := 0
 	for i := range lines {
-		lines[i].broken = usual && i+1 < len(lines) && !lines[i].overwritten && broken[""](i) && !beginsAnew(text(i+1)) && !alikePut(text(i), text(i+1))
+		if i > 0 && !lines[i-1].broken {
+			first = i
+		}
+		lines[i].broken = usual && i+1 < len(lines) && !lines[i].overwritten && broken[""](i) && !beginsAnew(text(i+1)) && !alikePut(text(first), text(i+1))
 		for _, between := range betweens {
 			end := i
 			for end+1 < len(lines) && end-i+1 < mostPieces && !lines[end].overwritten && broken[between](end) && !beginsAnew(text(end+1)) && !alikePut(text(i), text(end+1)) {
@@ -175,8 +179,8 @@ func firstWord(text []byte) int {
 }
 
 // anew are beginnings of lines that are no pieces: the time of the kernel's log, an error
-// of Python, a level, a line of a table, and the ends of code in Markdown and HTML.
-var anew = lazy.New("^(?:[|+]|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
+// of Python, a level, a place in a source file, a line of a table, and the ends of code in Markdown and HTML.
+var anew = lazy.New("^(?:[|+]|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |[\\w./+-]+\\.\\w{1,3}:\\d+: |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
 
 // beginsAnew reports whether a line begins as those of logs do: with a mark, a time or
 // the process that wrote it.
