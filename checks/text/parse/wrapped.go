@@ -140,10 +140,10 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 		if i > 0 && !lines[i-1].broken {
 			first = i
 		}
-		lines[i].broken = usual && i+1 < len(lines) && !lines[i].overwritten && broken[""](i) && !beginsAnew(text(i+1)) && !alikePut(text(first), text(i+1))
+		lines[i].broken = usual && i+1 < len(lines) && !lines[i].overwritten && !lines[i+1].overwritten && broken[""](i) && !beginsAnew(text(i+1)) && !alikePut(text(first), text(i+1))
 		for _, between := range betweens {
 			end := i
-			for end+1 < len(lines) && end-i+1 < mostPieces && !lines[end].overwritten && broken[between](end) && !beginsAnew(text(end+1)) && !alikePut(text(i), text(end+1)) {
+			for end+1 < len(lines) && end-i+1 < mostPieces && !lines[end].overwritten && !lines[end+1].overwritten && broken[between](end) && !beginsAnew(text(end+1)) && !alikePut(text(i), text(end+1)) {
 				end++
 			}
 			if end == i {
