@@ -59,11 +59,12 @@ func TestNoiseRows(t *testing.T) {
 	t.Logf("%d lines", tried)
 }
 
-// placeless takes out of facts what tells where a line stood and who wrote it.
+// placeless takes out of facts what tells where a line stood and who wrote it: also whether
+// an exception was caught, which "[rank3]:" before its lines says.
 func placeless(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range []string{"texts", "origins", "text", "line", "lines", "time", "rank", "ranks", "pid", "host", "order", "prompt"} {
+		for _, key := range []string{"texts", "origins", "text", "line", "begins", "lines", "time", "rank", "ranks", "pid", "host", "order", "prompt", "uncaught"} {
 			delete(v, key)
 		}
 		for key := range v {

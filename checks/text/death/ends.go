@@ -35,7 +35,7 @@ var endForms = []endForm{
 		lazy.New(`process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>[\w.-]+) exited on signal (?P<signal>\d+)`), false,
 	},
 	{"mpirun", []string{"MPI_ABORT was invoked on rank"}, lazy.New(`MPI_ABORT was invoked on rank (?P<rank>\d+)`), false},
-	{"mpirun", []string{"  Exit code: "}, lazy.New(`^(?:\S+:)?\s+Exit code:\s+(?P<code>\d+)\s*$`), false},
+	{"mpirun", []string{"  Exit code: "}, lazy.New(`^\s*Exit code:\s+(?P<code>\d+)\s*$`), false},
 	{"mpiexec", []string{"=   KILLED BY SIGNAL: ", "EXIT STRING: "}, lazy.New(`(?:KILLED BY SIGNAL: |\(signal )(?P<signal>\d+)`), false},
 	{"spawn", []string{" terminated with signal ", " terminated with exit code "}, lazy.New(`\bprocess (?P<rank>\d+) terminated with (?:signal (?P<name>SIG[A-Z]+)|exit code (?P<code>\d+))`), false},
 	{"horovodrun", []string{" exit with status code "}, lazy.New(`^Process (?P<rank>\d+) exit with status code (?P<code>\d+)`), false},
@@ -43,7 +43,7 @@ var endForms = []endForm{
 	{"sglang", []string{"scheduler is dead"}, lazy.New(`Rank (?P<rank>\d+) scheduler is dead`), false},
 	{"shell", []string{"Segmentation fault", "Aborted  ", "Bus error  ", "Illegal instruction", "Floating point exception"}, lazy.New(
 		`: line \d+: +(?P<pid>\d+) (?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception)\b`), false},
-	{"shell", []string{"(core dumped)"}, lazy.New(`^(?:\[\w+\]: |\d+: )?(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`), false},
+	{"shell", []string{"(core dumped)"}, lazy.New(`^(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`), false},
 	{"cuda", []string{": block: ["}, lazy.New(`(?P<file>[\w./+-]+):(?P<line>\d+): (?P<function>.{1,400}?): block: \[[\d,]+\], thread: \[[\d,]+\] Assertion .(?P<words>.+?). failed`), true},
 	{"libc", []string{": Assertion `"}, lazy.New("(?P<file>[\\w./+-]+\\.\\w+):(?P<line>\\d+): (?P<function>.{1,400}?): Assertion `(?P<words>.+?)' failed"), true},
 }
@@ -63,7 +63,7 @@ type ends struct {
 
 // processName is Open MPI's and PRRTE's name of a process: "[[26867,1],3]",
 // "[prterun-node7-1234@1,3]".
-var processName = lazy.New(`^(?:\S+:)?\s+Process name: \[(?:\[\d+,\d+\]|[\w@.-]+),(\d+)\]\s*$`)
+var processName = lazy.New(`^\s*Process name: \[(?:\[\d+,\d+\]|[\w@.-]+),(\d+)\]\s*$`)
 
 // kind reads what launchers and others say of the ends of processes.
 func (e *ends) kind() *parse.Kind {
@@ -75,15 +75,15 @@ func (e *ends) kind() *parse.Kind {
 }
 
 func (e *ends) read(s *parse.Sink, l parse.Line) bool {
-	if m := processName.FindStringSubmatch(l.Whole()); m != nil {
+	if m := processName.FindStringSubmatch(l.Text); m != nil {
 		e.process, e.line = parse.Optional(m[1]), l.Number
 		return true
 	}
 	for _, f := range endForms {
-		if !containsAny(l.Whole(), f.anchors) {
+		if !containsAny(l.Text, f.anchors) {
 			continue
 		}
-		if m := f.form.FindStringSubmatch(l.Whole()); m != nil {
+		if m := f.form.FindStringSubmatch(l.Text); m != nil {
 			return e.note(s, l, &f, m)
 		}
 	}
@@ -98,9 +98,11 @@ func endAnchors() []string {
 	return all
 }
 
+// containsAny leaves out the indentation of anchors: it may have gone with what stood before
+// the line.
 func containsAny(text string, parts []string) bool {
 	for _, p := range parts {
-		if strings.Contains(text, p) {
+		if strings.Contains(text, strings.TrimLeft(p, " ")) {
 			return true
 		}
 	}

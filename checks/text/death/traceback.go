@@ -34,6 +34,8 @@ const (
 	// near is how many lines lie at most between two tracebacks of one chain, and
 	// between a heading and what it is about.
 	near = 64
+	// maxPieces bounds the pieces into which a screen broke a frame.
+	maxPieces = 8
 )
 
 // tracebacks are those of one reading. The lines of several processes may stand between
@@ -62,10 +64,11 @@ type traceback struct {
 }
 
 func (t *tracebacks) begins(in *parse.Lines) bool {
-	l, ok := in.Peek()
-	if !ok {
+	lines := in.Ahead(maxPieces)
+	if len(lines) == 0 {
 		return false
 	}
+	l, _ := parse.Unbroken(lines)
 	if strings.Contains(l.Whole(), frame) {
 		return frameForm.MatchString(l.Whole())
 	}
@@ -76,7 +79,7 @@ func (t *tracebacks) begins(in *parse.Lines) bool {
 var frameForm = lazy.New(`^(.*?)  File "([^"]{1,999})", line (\d{1,9})(?:,? in (.{1,500}))?$`)
 
 func (t *tracebacks) read(s *parse.Sink, in *parse.Lines) {
-	l, _ := in.Peek()
+	l, _ := parse.Unbroken(in.Ahead(maxPieces))
 	if t.source != s.Source() {
 		t.source, t.rank = s.Source(), nil
 		clear(t.open)
@@ -149,7 +152,8 @@ func (t *tracebacks) begin(before string, l parse.Line) {
 }
 
 // mildLevel is the level of a logger that says of an exception that the work goes on.
-var mildLevel = lazy.New(`\b(?:DEBUG|INFO|WARN|WARNING)\b`)
+// INFO says nothing: what relays the output of a program logs each of its lines so.
+var mildLevel = lazy.New(`\b(?:DEBUG|WARN|WARNING)\b`)
 
 // restart begins the next traceback of a prefix, in a chain with the last one or not.
 func (b *traceback) restart(l parse.Line, linked bool) {
@@ -176,35 +180,36 @@ func (t *tracebacks) frame(s *parse.Sink, in *parse.Lines, l parse.Line, m []str
 	}
 	b.note(m)
 	b.last = l.Number
-	end, class, words, ok := t.exception(in, l, prefix)
+	raised, ok := t.exception(in, l, prefix)
 	if !ok {
 		return
 	}
-	b.ended = end.Number
+	b.ended = raised.last
 	d := b.death
-	d.Class, d.Said = escape.Printable(class, maxName), words
+	d.Class, d.Said = escape.Printable(raised.class, maxName), raised.words
 	d.Uncaught = hooked.MatchString(prefix)
-	b.death.Class, b.death.Said = d.Class, words
-	t.end(s, in, b, d, end)
+	b.death.Class, b.death.Said = d.Class, d.Said
+	t.end(s, in, b, d, raised.line, prefix)
 }
 
 // end notes a death, unless its chain goes on.
-func (t *tracebacks) end(s *parse.Sink, in *parse.Lines, b *traceback, d facts.Death, end parse.Line) {
+func (t *tracebacks) end(s *parse.Sink, in *parse.Lines, b *traceback, d facts.Death, end parse.Line, prefix string) {
+	begins := newPrefix(prefix)
 	for _, l := range in.Ahead(200) {
 		t.looked++
 		if l.Number > end.Number+near {
 			break
 		}
-		if l.Number > end.Number && (strings.Contains(l.Whole(), chained) || strings.Contains(l.Whole(), "Original "+head)) && samePrefix(end.Whole(), l.Whole()) {
+		if l.Number <= end.Number || !strings.Contains(l.Whole(), chained) && !strings.Contains(l.Whole(), "Original "+head) {
+			continue
+		}
+		if _, mine := begins.cut(l); mine {
 			b.linked = l.Number
 			return
 		}
 	}
 	s.Death(d, end)
 }
-
-// samePrefix reports whether two lines begin with the same word in brackets, if they do.
-func samePrefix(a, b string) bool { return tag.FindString(a) == tag.FindString(b) }
 
 // hooked is what PyTorch's hook for uncaught exceptions writes before each line
 // (torch/distributed/distributed_c10d.py, _distributed_excepthook of 2.2).
@@ -226,28 +231,39 @@ func (b *traceback) note(m []string) {
 // library is a file of an installed library, of Python itself or of a launcher.
 var library = lazy.New(`(?:site|dist)-packages/|/lib(?:64)?/python\d|^<frozen |^<string>|/s?bin/[\w.-]+$|^/opt/(?:pytorch/pytorch|conda/lib)/|\.zip/`)
 
+// exception is the line behind the last frame of a traceback.
+type exception struct {
+	line         parse.Line
+	last         int // The number of its last piece, where a screen broke it.
+	class, words string
+}
+
 // exception looks ahead for the exception behind a frame, and finds none where another
 // frame comes first.
-func (t *tracebacks) exception(in *parse.Lines, l parse.Line, prefix string) (end parse.Line, class, words string, ok bool) {
+func (t *tracebacks) exception(in *parse.Lines, l parse.Line, prefix string) (raised exception, ok bool) {
 	begins := newPrefix(prefix)
 	for _, n := range []int{8, 200} {
-		for _, next := range in.Ahead(n)[1:] {
+		lines := in.Ahead(n + maxPieces)
+		_, pieces := parse.Unbroken(lines)
+		for i := pieces; i < min(n, len(lines)); i += pieces {
 			if t.looked++; t.looked > maxLooked {
-				return end, "", "", false
+				return raised, false
 			}
-			rest, mine := begins.cut(next.Whole())
+			var next parse.Line
+			next, pieces = parse.Unbroken(lines[i:])
+			rest, mine := begins.cut(next)
 			if !mine || next.Number == l.Number {
 				continue
 			}
 			if strings.HasPrefix(rest, frame) || strings.HasPrefix(rest, head) {
-				return end, "", "", false
+				return raised, false
 			}
 			if m := exceptionForm.FindStringSubmatch(rest); m != nil && !levels[m[1]] {
-				return next, m[1], strings.TrimSpace(m[2]), true
+				return exception{next, lines[i+pieces-1].Number, m[1], strings.TrimSpace(m[2])}, true
 			}
 		}
 	}
-	return end, "", "", false
+	return raised, false
 }
 
 // exceptionForm is an exception as traceback.py ends with it.
@@ -268,9 +284,13 @@ func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix,
 	d := facts.Death{What: "signal", Class: fatalSignals[strings.TrimSpace(words)], Said: words, Reporter: "python", Uncaught: true}
 	begins := newPrefix(prefix)
 	current := false
-	for _, next := range in.Ahead(100)[1:] {
+	lines := in.Ahead(100)
+	_, pieces := parse.Unbroken(lines)
+	for i := pieces; i < len(lines); i += pieces {
+		var next parse.Line
+		next, pieces = parse.Unbroken(lines[i:])
 		t.looked++
-		rest, mine := begins.cut(next.Whole())
+		rest, mine := begins.cut(next)
 		switch {
 		case !mine:
 			continue
@@ -296,51 +316,61 @@ func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix,
 }
 
 // prefix is what stands before each line of one process, in parts: between them stand
-// times, which differ from line to line.
-type prefix []string
+// times and numbers of lines, which differ from line to line. Behind it the lines may be
+// indented.
+type prefix struct {
+	parts  []string
+	indent int
+}
 
-// times are the parts of a prefix that differ from line to line.
-var times = lazy.New(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:\d\d-\d\d )?\d\d:\d\d:\d\d(?:[.,]\d+)?`)
+// times are what differs from line to line in a prefix, and timeAhead that at the
+// beginning of a text.
+var (
+	times     = lazy.New(timeForm + `|\b\d{1,7}:$`)
+	timeAhead = lazy.New(`^(?:` + timeForm + `|\d{1,7}:)`)
+)
+
+// timeForm is a time, or the number of a line as cat -n writes it.
+const timeForm = `\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?|(?:\d\d-\d\d )?\d\d:\d\d:\d\d(?:[.,]\d+)?| *\d{1,7}\t`
 
 func newPrefix(text string) prefix {
 	var p prefix
-	at := 0
-	for _, time := range times.FindAllStringIndex(text, -1) {
-		p, at = append(p, text[at:time[0]]), time[1]
+	put := strings.TrimRight(text, " ")
+	if put != "" && len(put) < len(text) {
+		put += " "
 	}
-	return append(p, text[at:])
+	p.indent = len(text) - len(put)
+	at := 0
+	for _, place := range times.FindAllStringIndex(put, -1) {
+		p.parts, at = append(p.parts, put[at:place[0]]), place[1]
+	}
+	p.parts = append(p.parts, put[at:])
+	return p
 }
 
 // key is the same for all lines of one process.
-func (p prefix) key() string { return strings.Join(p, "0") }
+func (p prefix) key() string { return strings.Join(p.parts, "0") }
 
-// cut takes the prefix off a line of its process.
-func (p prefix) cut(line string) (rest string, mine bool) {
-	if len(p) == 1 && p[0] == "" {
-		return line, !tag.MatchString(line)
+// cut takes the prefix off a line of its process, and its indentation or less.
+func (p prefix) cut(l parse.Line) (rest string, mine bool) {
+	line := l.Whole()
+	if len(p.parts) == 1 && p.parts[0] == "" {
+		mine = l.Label() == ""
 	}
-	for i, part := range p {
-		if i == 0 {
-			line, mine = strings.CutPrefix(line, part)
-		} else if at := strings.Index(line[:min(len(line), longestTime+len(part))], part); at >= shortestTime {
-			line, mine = line[at+len(part):], true
-		} else {
-			mine = false
+	for i, part := range p.parts {
+		if i > 0 {
+			found := timeAhead.FindString(line)
+			if found == "" {
+				return "", false
+			}
+			line = line[len(found):]
 		}
-		if !mine {
+		if line, mine = strings.CutPrefix(line, part); !mine {
 			return "", false
 		}
 	}
+	for n := 0; n < p.indent && strings.HasPrefix(line, " "); n++ {
+		line = line[1:]
+	}
 	return line, true
 }
-
-// shortestTime and longestTime are the lengths of times: "10:11:12" and
-// "2025-11-22T10:11:12.123456789".
-const (
-	shortestTime = len("10:11:12")
-	longestTime  = len("2025-11-22T10:11:12.123456789")
-)
-
-// tag is what launchers write before the lines of a process: "[rank3]:", "[1,3]<stderr>:",
-// "3: ", "(RayWorkerWrapper pid=12) ".
-var tag = lazy.New(`^(?:\[rank\d+\]:|\[\d+,\d+\]<std\w+>:| *\d{1,5}: |\([\w-]+ pid=\d+[^)]*\) |\[[\w.-]+:\d+\])`)

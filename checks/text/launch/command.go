@@ -489,6 +489,9 @@ func readLaunch(s *script, l *facts.Launch, words []string, at parse.Line) bool 
 	case "slurm":
 		l.Command = readSlurm(l, words[1:])
 	case "mpirun":
+		if len(words) > 1 && saidOfMPI[words[1]] {
+			return false
+		}
 		l.Command = readMPI(l, words[1:])
 	default:
 		if len(words) < 3 { // "torchrun fails" is prose.
@@ -875,6 +878,10 @@ func setGres(l *facts.Launch, name, value string) {
 		l.GPUs = n
 	}
 }
+
+// saidOfMPI are the words that follow "mpirun" where it tells how a job ended (help-prun.txt
+// of PRRTE, help-orterun.txt of Open MPI): "mpirun noticed that process rank 0 ...".
+var saidOfMPI = map[string]bool{"detected": true, "noticed": true, "was": true, "has": true, "could": true, "does": true, "failed": true}
 
 // mpiFlags are those of mpirun that take no value (Open MPI, MPICH,
 // Intel MPI, Horovod).

@@ -21,7 +21,8 @@ type Line struct {
 	// Text is what it holds, without what launchers put before it (see marks); a tab
 	// stays a tab.
 	Text string
-	// whole is the line with its marks; empty where it has none.
+	// whole is the line with its marks, without what stands behind it (see uncovered);
+	// empty where it has none.
 	whole string
 	// bare is the line without its marks.
 	bare string
@@ -39,23 +40,47 @@ type Line struct {
 	// the chunk, where that is all of the text.
 	joins []join
 	index int
+	// piece is all of the line where a screen may have broken it: it goes on in the next one.
+	piece string
 }
 
 // of sets what a line holds.
 func (l *Line) of(text string) {
-	l.whole, l.Text = "", text
-	if n := marks(text); n > 0 {
-		l.whole, l.Text = text, text[n:]
+	n := marks(text)
+	l.Text = uncovered(text[n:])
+	l.whole, l.bare = "", l.Text
+	if n > 0 {
+		l.whole = text[:n] + l.Text
 	}
-	l.Text = uncovered(l.Text)
-	l.bare = l.Text
 }
 
 // Whole is the line with what a launcher put before it.
 func (l Line) Whole() string { return cmp.Or(l.whole, l.bare, l.Text) }
 
-// prefix is what a launcher put before the line.
-func (l Line) prefix() string { return strings.TrimSpace(strings.TrimSuffix(l.Whole(), l.Text)) }
+// Label is what stands before the line that tells which process wrote it: its marks, or the
+// label of a task ("3: "); empty where it has neither.
+func (l Line) Label() string {
+	if n := len(l.whole) - len(l.bare); n > 0 {
+		return l.whole[:n]
+	}
+	_, label := labels.trim(l.bare)
+	return label
+}
+
+// Unbroken is the first of some lines as it was before a screen broke it into pieces, with
+// how many of the lines these are.
+func Unbroken(lines []Line) (whole Line, pieces int) {
+	whole, pieces = lines[0], 1
+	text := ""
+	for pieces < min(len(lines), mostPieces) && lines[pieces-1].piece != "" {
+		text += lines[pieces-1].piece
+		pieces++
+	}
+	if pieces > 1 {
+		whole.of(text + lines[pieces-1].Whole())
+	}
+	return whole, pieces
+}
 
 // Prompt is a shell prompt with the command that was typed there.
 type Prompt struct {

@@ -79,7 +79,8 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 			Source: m.sink.name, Line: l.Number,
 		}}
 		if row.Role != "setting" {
-			h.message.Place = message.PlaceOf(cmp.Or(l.said, h.message.Text))
+			// All of a line whose text is its first piece.
+			h.message.Place = message.PlaceOf(cmp.Or(l.said, escape.Printable(strings.TrimSpace(l.bare), maxText)))
 		}
 		m.found[key] = h
 		m.order = append(m.order, h)

@@ -50,6 +50,9 @@ func uncovered(line string) string {
 			}
 		}
 	case '`', '*':
+		if said, ok := strings.CutSuffix(line, "```"); ok && !strings.Contains(said, "```") && strings.TrimSpace(said) != "" {
+			return uncovered(said) // The fence began lines above.
+		}
 		before := len(line) - len(strings.TrimLeft(line, " -+>"))
 		for _, code := range []string{"```", "`", "**"} {
 			inside, ok := strings.CutPrefix(line[before:], code)
@@ -112,6 +115,9 @@ func bracketMark(head string) int {
 		role := strings.TrimRight(inside, "0123456789")
 		if role == "" || role == inside || strings.ContainsFunc(role, func(c rune) bool { return c != '_' && (c < 'a' || c > 'z') }) {
 			return 0
+		}
+		if port, behind := leadingDigits(rest[1:]); (len(port) == 4 || len(port) == 5) && (behind == "" || behind[0] == ' ' || behind[0] == ')') {
+			return 0 // "[node1]:29500 has timed out" is an address.
 		}
 		return end + 2 + blankIf(rest[1:], role == "rank")
 	}
@@ -212,8 +218,8 @@ var trimmings = []trimming{
 	{may: mayBeNamed, form: lazy.New(`^[\w./@-]{0,100}(?:[\d/]|\.\w)[\w./@-]{0,100}:(?:\d{1,8}[:-])? ?`)},
 }
 
-// names is the last of the forms.
-var names = &trimmings[len(trimmings)-1]
+// labels and names are the second and the last of the forms.
+var labels, names = &trimmings[1], &trimmings[len(trimmings)-1]
 
 // beginsWith is the may of a form that begins with one of some bytes.
 func beginsWith(signs string) func(line string) bool {

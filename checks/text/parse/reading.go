@@ -259,7 +259,7 @@ func (r *Reading) line(l Line) {
 	r.Sink.messages.add(row.ID, fields, l)
 	r.recognised("messages", l.Number, 1)
 	if row.ID == announcement && len(r.announced) < maxAnnounced {
-		r.announced = append(r.announced, l.prefix())
+		r.announced = append(r.announced, l.Label())
 	}
 }
 
@@ -274,7 +274,7 @@ const (
 // quoted reads a line that quotes a warning of NCCL, as if it stood in NCCL's own. It
 // reports whether it is one.
 func (r *Reading) quoted(l Line) bool {
-	i := slices.Index(r.announced, l.prefix())
+	i := slices.Index(r.announced, l.Label())
 	if i < 0 || strings.TrimSpace(l.Text) == "" {
 		return false
 	}

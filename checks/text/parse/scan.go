@@ -31,6 +31,8 @@ type lineAt struct {
 	plain    bool
 	// joins is how many of the chunk's joins begin with this line.
 	joins uint8
+	// broken is true where a screen of a usual width may have broken the line.
+	broken bool
 	// counted is true where the one who takes the line only counts it.
 	counted bool
 	// numbered is true where the line has a number of its own. One behind a
@@ -158,6 +160,9 @@ func (s *scanner) next() (l Line, overwritten, ok bool) {
 		l.takers = s.anchors.holding(text, l.takers)
 	}
 	l.of(text)
+	if place.broken {
+		l.piece = text
+	}
 	if n := int(place.joins); n > 0 {
 		l.joins = s.now.joins[s.joins : s.joins+n]
 		s.joins += n

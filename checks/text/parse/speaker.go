@@ -38,14 +38,32 @@ func Identify(line string) Speaker {
 	return s
 }
 
-// rankOf reads the rank that wrote a line.
+// rankOf reads the rank that wrote a line. What the process itself put before it tells it
+// better than its launcher does, of which there may be one on each host.
 func rankOf(line string) *int {
+	if rank := torchRank(line); rank != "" {
+		return Optional(rank)
+	}
 	for _, form := range []*pattern.Pattern{mpiSpeaker, rankSpeaker} {
 		if m := form.Find(line); m != nil {
 			return Optional(strings.Join(m[1:], ""))
 		}
 	}
 	return Optional(slurmRank(line))
+}
+
+// torchRank reads PyTorch's "[rank3]:"; of several, with times between them, the last.
+func torchRank(line string) (rank string) {
+	_, rest, found := strings.Cut(line, "[rank")
+	for found {
+		n, behind := leadingDigits(rest)
+		if behind, found = strings.CutPrefix(behind, "]:"); !found || n == "" {
+			break
+		}
+		rank = n
+		rest, found = strings.CutPrefix(strings.TrimLeft(behind, " 0123456789-:.,TZ"), "[rank")
+	}
+	return rank
 }
 
 // ncclSpeaker reads how NCCL and RCCL begin their lines: "host:pid:tid [dev] NCCL WARN"

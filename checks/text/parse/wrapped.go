@@ -135,10 +135,15 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 	if !usual {
 		slices.Reverse(betweens) // Pieces may be of one width by chance.
 	}
+	first := 0
 	for i := range lines {
+		if i > 0 && !lines[i-1].broken {
+			first = i
+		}
+		lines[i].broken = usual && i+1 < len(lines) && !lines[i].overwritten && !lines[i+1].overwritten && broken[""](i) && !beginsAnew(text(i+1)) && !alikePut(text(first), text(i+1))
 		for _, between := range betweens {
 			end := i
-			for end+1 < len(lines) && end-i+1 < mostPieces && !lines[end].overwritten && broken[between](end) && !beginsAnew(text(end+1)) && !alikePut(text(i), text(end+1)) {
+			for end+1 < len(lines) && end-i+1 < mostPieces && !lines[end].overwritten && !lines[end+1].overwritten && broken[between](end) && !beginsAnew(text(end+1)) && !alikePut(text(i), text(end+1)) {
 				end++
 			}
 			if end == i {
@@ -146,7 +151,11 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 			}
 			var pieces [][]byte
 			for j := i; j <= end; j++ {
-				pieces = append(pieces, text(j))
+				piece := text(j)
+				if between == " " {
+					piece = []byte(uncovered(string(piece)))
+				}
+				pieces = append(pieces, piece)
 			}
 			j := join{text: string(bytes.Join(pieces, []byte(between))), pieces: len(pieces), inWord: between == ""}
 			j.sure = j.inWord && beginsAnew(text(i))
@@ -170,8 +179,8 @@ func firstWord(text []byte) int {
 }
 
 // anew are beginnings of lines that are no pieces: the time of the kernel's log, an error
-// of Python, a level, a line of a table, and the ends of code in Markdown and HTML.
-var anew = lazy.New("^(?:[|+]|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
+// of Python, a level, a place in a source file, a line of a table, and the ends of code in Markdown and HTML.
+var anew = lazy.New("^(?:[|+]|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |[\\w./+-]+\\.\\w{1,3}:\\d+: |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
 
 // beginsAnew reports whether a line begins as those of logs do: with a mark, a time or
 // the process that wrote it.
@@ -188,12 +197,13 @@ func beginsAnew(line []byte) bool {
 // alikePut reports whether the same was put before two lines. What may be a name is part of
 // what they say, unless it is one name.
 func alikePut(a, b []byte) bool {
-	inner, first, trimmed := peel(string(a[:min(len(a), markBytes)]))
+	_, first, trimmed := peel(string(a[:min(len(a), markBytes)]))
 	_, second, too := peel(string(b[:min(len(b), markBytes)]))
 	if !trimmed || !too || first != second {
 		return false
 	}
-	return first.form != names || bytes.HasPrefix(b, bytes.TrimSuffix(a[:min(len(a), markBytes)], []byte(inner)))
+	_, name := names.trim(string(a[:min(len(a), markBytes)]))
+	return first.form != names || bytes.HasPrefix(b, []byte(name))
 }
 
 // joined offers the lines that one may be the first piece of: first those that are a
