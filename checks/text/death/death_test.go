@@ -60,6 +60,12 @@ func TestDeaths(t *testing.T) {
 			`exception rank 0 pid 0 host "": KeyError: 'x' at /work/data.py:41 step line 1-13`,
 			`exception rank 3 pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 2-14`,
 		}},
+		"between lines of others": {strings.Replace(value, "ValueError", "[rank3]: KeyError: 'x'\n7: done\nValueError", 1), []string{
+			`exception rank - pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-9`,
+		}},
+		"numbered": {"     1\t" + strings.ReplaceAll(strings.TrimSpace(value), "\n", "\n     9\t"), []string{
+			`exception rank - pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 1-7`,
+		}},
 		"interleaved of srun": {interleaved([]string{"0: ", "13: "}, key, value), []string{
 			`exception rank 0 pid 0 host "": KeyError: 'x' at /work/data.py:41 step line 1-13`,
 			`exception rank 13 pid 0 host "": ValueError: bad: batch at /work/train.py:41 step line 2-14`,

@@ -354,8 +354,8 @@ func (p prefix) key() string { return strings.Join(p.parts, "0") }
 // cut takes the prefix off a line of its process, and its indentation or less.
 func (p prefix) cut(l parse.Line) (rest string, mine bool) {
 	line := l.Whole()
-	if len(p.parts) == 1 && p.parts[0] == "" {
-		mine = l.Label() == ""
+	if len(p.parts) == 1 && p.parts[0] == "" && l.Label() != "" {
+		return "", false
 	}
 	for i, part := range p.parts {
 		if i > 0 {

@@ -71,13 +71,14 @@ func (l Line) Label() string {
 // how many of the lines these are.
 func Unbroken(lines []Line) (whole Line, pieces int) {
 	whole, pieces = lines[0], 1
-	text := ""
+	var text strings.Builder
 	for pieces < min(len(lines), mostPieces) && lines[pieces-1].piece != "" {
-		text += lines[pieces-1].piece
+		text.WriteString(lines[pieces-1].piece)
 		pieces++
 	}
 	if pieces > 1 {
-		whole.of(text + lines[pieces-1].Whole())
+		text.WriteString(lines[pieces-1].Whole())
+		whole.of(text.String())
 	}
 	return whole, pieces
 }
