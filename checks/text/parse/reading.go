@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/message"
@@ -35,6 +37,8 @@ type Reading struct {
 	// announced are the prefixes of processes that announced the last warning of NCCL,
 	// which their next line quotes.
 	announced []string
+	// quotation is one of which a piece was read.
+	quotation *quotation
 }
 
 // promptSigns are in each line that may be a shell prompt, or a heading that
@@ -116,9 +120,9 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 		}
 	}
 	r.Sink.begin(name, &in.prompt)
-	r.piecesTo, r.announced = 0, nil
+	r.piecesTo, r.announced, r.quotation = 0, nil, nil
 	for ctx.Err() == nil {
-		if len(in.ahead) == 0 && s.number != in.prompt.Line && len(r.announced) == 0 {
+		if len(in.ahead) == 0 && s.number != in.prompt.Line && len(r.announced) == 0 && r.quotation == nil {
 			s.pass(r.count)
 		}
 		in.ended = false
@@ -231,6 +235,9 @@ func (r *Reading) kindOf(in *Lines, l Line) *Kind {
 
 // lineOrPiece offers a line, unless it is a piece of one that was understood.
 func (r *Reading) lineOrPiece(l Line) {
+	if (len(r.announced) > 0 || r.quotation != nil) && r.quoted(l) {
+		return
+	}
 	if l.index >= r.piecesTo && len(l.joins) > 0 {
 		pieces, sure := r.joined(l)
 		r.piecesTo, r.piecesRead = l.index+pieces, sure
@@ -246,9 +253,6 @@ func (r *Reading) lineOrPiece(l Line) {
 // line offers a line to what takes lines by themselves: as it stands, and without the
 // trimmings that it may have.
 func (r *Reading) line(l Line) {
-	if len(r.announced) > 0 && r.quoted(l) {
-		return
-	}
 	if statements := r.kindsOf(l); !statements {
 		return
 	}
@@ -271,26 +275,49 @@ const (
 	maxAnnounced = 64
 )
 
-// quoted reads a line that quotes a warning of NCCL, as if it stood in NCCL's own. It
-// reports whether it is one.
+// quotation is what a process quotes of NCCL, as far as it was read.
+type quotation struct {
+	line Line
+	said string
+}
+
+// quoted reads a line that quotes a warning of NCCL, as if it stood in NCCL's own; one that
+// a screen broke, with its other pieces. It reports whether it is one.
 func (r *Reading) quoted(l Line) bool {
-	i := slices.Index(r.announced, l.Label())
-	if i < 0 || strings.TrimSpace(l.Text) == "" {
-		return false
+	q := r.quotation
+	r.quotation = nil
+	if q != nil {
+		q.said += cmp.Or(l.piece, l.Whole())
+	} else {
+		i := slices.Index(r.announced, l.Label())
+		if i < 0 || !isSentence(l.Text) {
+			return false
+		}
+		r.announced = slices.Delete(r.announced, i, i+1)
+		q = &quotation{line: l, said: strings.TrimPrefix(cmp.Or(l.piece, l.Whole()), l.Label())}
 	}
-	r.announced = slices.Delete(r.announced, i, i+1)
-	l.said = message.AsWarning(strings.TrimSpace(l.Text))
+	if l.piece != "" && len(q.said) < maxText {
+		r.quotation = q
+		return true
+	}
+	q.line.said = message.AsWarning(strings.TrimSpace(q.said))
 	for _, row := range r.statements {
-		if !row.Anchored(l.said) {
+		if !row.Anchored(q.line.said) {
 			continue
 		}
-		if fields, ok := row.Match(l.said); ok {
-			r.Sink.messages.add(row.ID, fields, l)
-			r.recognised("messages", l.Number, 1)
+		if fields, ok := row.Match(q.line.said); ok {
+			r.Sink.messages.add(row.ID, fields, q.line)
+			r.recognised("messages", q.line.Number, 1)
 			return true
 		}
 	}
 	return false
+}
+
+// isSentence reports whether a line holds words, and not only what closes a block of code.
+func isSentence(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.Contains(text, " ") && strings.ContainsFunc(text, unicode.IsLetter) && !strings.HasPrefix(text, "<")
 }
 
 // kindsOf offers a line to the kinds that take lines by themselves. It reports whether
