@@ -32,12 +32,15 @@ type Switch struct {
 	When string `json:"when,omitempty"`
 	// Words name what it turns off.
 	Words string `json:"words"`
-	// Causes are what is at fault where runs fail with it and work without it, the
+	// Causes are what is at fault where runs fail without it and work with it, the
 	// likeliest first.
 	Causes []string `json:"causes"`
 	// Remedies are those of that finding; none stands for those of the causes.
 	Remedies []string `json:"remedies,omitempty"`
-	Source   string   `json:"source"`
+	// Reverse is what is at fault where runs fail with it and work without it;
+	// env-misconfig where nothing is said.
+	Reverse string `json:"reverse,omitempty"`
+	Source  string `json:"source"`
 }
 
 // SwitchWord is how headings and names of files say a setting in words.
