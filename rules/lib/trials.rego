@@ -7,7 +7,6 @@
 #   - input: schema.facts
 package gpudoctor.lib.trials
 
-import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.rdma
 import data.tables.experiments

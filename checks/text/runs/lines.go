@@ -58,7 +58,9 @@ var (
 // line notes what a line is for runs.
 func (r *recorder) line(l parse.Line) {
 	if strings.Contains(l.Text, " - Init COMPLETE") {
-		r.note(mark{kind: made, line: l.Number})
+		if !r.text().again(telling{kind: made}) {
+			r.note(mark{kind: made, line: l.Number})
+		}
 		return
 	}
 	if p, ok := parse.PromptOf(l.Text); ok {

@@ -28,11 +28,12 @@ func runsKind(r *recorder) *parse.Kind {
 		Name: "runs", Title: "Several runs of a program: with and without a setting, on other GPUs", Gives: []string{"runs"},
 		Anchors: []string{
 			// Prompts and headings.
-			"$ ", "# ", "% ", "NCCL_", "RCCL_", "_DEVICES=", "P2P", "p2p", "SHM ", "iommu", "IOMMU", "ACS ", "ithout", "efault", "aseline", " GPUs", "GPUs ", "GPU 0",
-			"GPU 1", "GPU 2", "GPU 3", "GPU 4", "GPU 5", "GPU 6", "GPU 7",
+			"$ ", "# ", "% ", "NCCL_", "RCCL_", "_DEVICES=", "P2P off", "P2P on", "P2P dis", "P2P ena", "P2P is ", "ith P2P", "p2p off", "p2p on", "p2p dis", "p2p ena",
+			"ith p2p", "SHM off", "SHM on", "IB off", "IB on", "RDMA off", "RDMA on", "GDR off", "GDR on", "NVLS off", "NVLS on", "iommu", "IOMMU", "ACS ", "ithout", "efault",
+			"aseline", " GPUs", "GPUs ", "GPU 0,", "GPU 1,", "GPU 2,", "GPU 3,", "GPU 4,", "GPU 5,", "GPU 6,", " and GPU",
 			// What became of a run.
-			"nThread ", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", "xit code", "xit status", "exitcode", "PASSED", " passed", "oss", "^C", "hang", "hung",
-			"stuck", "orks", "Test failed", "core dumped",
+			"nThread ", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", "xit code", "xit status", "exitcode", "PASSED", " passed", " loss", "'loss", "Loss",
+			"^C", " hang", "Hang", "hung", "stuck", " works", "Works", "Test failed", "core dumped",
 		},
 		Prefilter: prefilter,
 		Line: func(_ *parse.Sink, l parse.Line) bool {
@@ -97,10 +98,30 @@ type setting struct{ name, value string }
 type transcript struct {
 	name  string
 	marks []mark
-	// since is where the marks behind the last boundary begin, for what is said again.
+	// since is where the marks behind the last boundary begin, and said what was told there
+	// once.
 	since int
+	said  map[telling]bool
 	// full is true once marks were left out: what became of the last run is not known.
 	full bool
+}
+
+// telling is what a log says again and again, and what counts once.
+type telling struct {
+	kind        markKind
+	logged      bool
+	name, value string
+}
+
+// again reports whether it was told since the last boundary, and remembers it.
+func (t *transcript) again(told telling) bool {
+	if t.said[told] {
+		return true
+	}
+	if len(t.said) < maxMarks {
+		t.said[told] = true
+	}
+	return false
 }
 
 // recorder takes the marks of a reading.
@@ -123,7 +144,7 @@ func (r *recorder) text() *transcript {
 	}
 	t := r.texts[name]
 	if t == nil {
-		t = &transcript{name: name}
+		t = &transcript{name: name, said: map[telling]bool{}}
 		r.texts[name] = t
 		r.order = append(r.order, t)
 	}
@@ -135,6 +156,7 @@ func (r *recorder) note(m mark) {
 	t := r.text()
 	if m.kind <= banner {
 		t.since = len(t.marks)
+		clear(t.said)
 	} else if t.repeated(m) {
 		return
 	}
@@ -151,12 +173,6 @@ func (r *recorder) note(m mark) {
 func (t *transcript) repeated(m mark) bool {
 	since := t.marks[min(t.since, len(t.marks)):]
 	switch m.kind {
-	case variable, version:
-		return slices.ContainsFunc(since, func(o mark) bool {
-			return o.kind == m.kind && o.name == m.name && o.value == m.value && o.logged == m.logged
-		})
-	case made:
-		return slices.ContainsFunc(since, func(o mark) bool { return o.kind == made })
 	case complaint, exit, word: // The first and the last count.
 		n := len(since)
 		if n < 2 || since[n-1].kind != m.kind || since[n-2].kind != m.kind || m.kind == complaint && stalls(since[n-1].name) != stalls(m.name) {
@@ -187,7 +203,7 @@ func (r *recorder) hear(e parse.Event) {
 	m := mark{line: e.Line.Number, name: e.Name, value: e.Value}
 	switch e.Kind {
 	case parse.VariableSet:
-		m.kind, m.logged = variable, strings.Contains(e.Line.Text, " NCCL INFO ") || strings.Contains(e.Line.Text, " set by environment to ")
+		m.kind, m.logged = variable, strings.Contains(e.Line.Text, " set by environment to ") || strings.Contains(e.Line.Text, " NCCL INFO ")
 	case parse.VersionTold:
 		if e.Name != "nccl" && e.Name != "rccl" {
 			return
@@ -195,10 +211,10 @@ func (r *recorder) hear(e parse.Event) {
 		m.kind = version
 	case parse.MessageSaid:
 		switch {
-		case slices.Contains(data.Experiments().Starts, e.Name):
-			m.kind = passed
 		case e.Value == "cause" || e.Value == "category" || e.Value == "consequence":
 			m.kind = complaint
+		case slices.Contains(data.Experiments().Starts, e.Name):
+			m.kind = passed
 		default:
 			return
 		}
@@ -207,6 +223,9 @@ func (r *recorder) hear(e parse.Event) {
 			return
 		}
 		m.kind, m.launch = command, e.Launch
+	}
+	if (m.kind == variable || m.kind == version) && r.text().again(telling{m.kind, m.logged, m.name, m.value}) {
+		return
 	}
 	r.note(m)
 }
