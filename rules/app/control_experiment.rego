@@ -227,9 +227,7 @@ rate(run) := sprintf(" (%v GB/s)", [run.gbps]) if run.gbps
 
 default rate(_) := ""
 
-assignment(name, run) := sprintf("%s=%s", [name, trials.value(run, name)]) if {
-	upper(name) == name
-} else := sprintf("%s %s", [upper(name), trials.value(run, name)])
+assignment(name, run) := sprintf("%s=%s", [name, trials.value(run, name)])
 
 # better begins a message with the run that is better, and verb goes on with the other.
 better(slow) := {true: "A run is at least twice as fast", false: "A run works"}[slow]

@@ -47,10 +47,10 @@ var (
 	// unsetForm takes variables away, and exportForm sets them for what follows.
 	unsetForm = lazy.New(`^(?:\++ )?(?:unset|export -n)((?: +[A-Za-z_]\w*)+)\s*$`)
 	// hangsForm and worksForm are what people say of a run.
-	hangsForm  = lazy.New(`(?i)\b(?:hangs?|hung|hanging|stuck|freezes?|frozen|never (?:finishes|returns|ends))\b`)
-	worksForm  = lazy.New(`(?i)\b(?:works?|worked|ok|okay|fine|passes|passed|succeeds?|completes?)\b`)
-	failsForm  = lazy.New(`(?i)\b(?:fails?|failed|crash(?:es|ed)?|errors?(?: out)?|segfaults?|wrong results?|broken)\b`)
-	negated    = lazy.New(`(?i)\b(?:not?|never|n't|without|don't|doesn't|didn't|if|when|whether|may|might|could|should|would)\b|n't\b|\?`)
+	hangsForm = lazy.New(`(?i)\b(?:hangs?|hung|hanging|stuck|freezes?|frozen|never (?:finishes|returns|ends))\b`)
+	worksForm = lazy.New(`(?i)\b(?:works?|worked|ok|okay|fine|passes|passed|succeeds?|completes?)\b`)
+	failsForm = lazy.New(`(?i)\b(?:fails?|failed|crash(?:es|ed)?|errors?(?: out)?|segfaults?|wrong results?|broken)\b`)
+	negated   = lazy.New(`(?i)\b(?:not?|never|n't|without|don't|doesn't|didn't|if|when|whether|may|might|could|should|would)\b|n't\b|\?`)
 	// logLine begins a line that a program wrote.
 	logLine = lazy.New(`^(?:\d\d:\d\d|\[|\d{4}-|[A-Z]\d{4} |\S+:\d+:\d+ )`)
 )

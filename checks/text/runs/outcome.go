@@ -17,10 +17,8 @@ const (
 const (
 	// leastSteps are as many steps of a training as show that it goes on.
 	leastSteps = 3
-	// timedOut and killed are the codes with which timeout(1) ends, and a shell after
-	// SIGKILL, which timeout -k sends.
+	// timedOut is the code with which timeout(1) ends.
 	timedOut = 124
-	killed   = 137
 	// interrupted is that of a shell after ^C.
 	interrupted = 130
 )
@@ -169,7 +167,7 @@ func (r *run) judge() {
 	}
 	first := mark{}
 	for _, c := range r.marks {
-		if c.kind == complaint && first.line == 0 {
+		if c.kind == complaint && first.line == 0 && !r.exited(c.line) {
 			first = c
 		}
 	}
@@ -191,7 +189,7 @@ func (r *run) judge() {
 		r.Message, r.Stated = first.name, r.stated()
 	case m.kind == exit && m.number == interrupted, m.kind == step:
 		r.is(unknown, "", 0, false)
-	case m.kind == exit && (m.number == timedOut || m.number == killed):
+	case m.kind == exit && m.number == timedOut:
 		r.is(hung, "it did not end in time", m.line, true)
 	case m.kind == exit:
 		r.is(failed, "it ended with an error", m.line, true)
@@ -204,6 +202,12 @@ func (r *run) judge() {
 	default:
 		r.is(unknown, "", 0, false)
 	}
+}
+
+// exited reports whether a line says with which code a process ended: that is no more than
+// the code.
+func (r *run) exited(line int) bool {
+	return slices.ContainsFunc(r.marks, func(m mark) bool { return m.kind == exit && m.line == line })
 }
 
 // stalled reports whether the run's complaints begin with one of a collective that did not

@@ -38,11 +38,9 @@ type run struct {
 	mixed bool
 }
 
-// over reports whether a run came to an end that a program told.
+// over reports whether anything tells what became of a run: what starts then is another.
 func (r *run) over() bool {
-	return slices.ContainsFunc(r.marks, func(m mark) bool {
-		return m.kind == finished || m.kind == checked || m.kind == complaint || m.kind == exit || m.kind == passed || m.kind == stopped || m.kind == word
-	})
+	return slices.ContainsFunc(r.marks, func(m mark) bool { return m.kind >= finished })
 }
 
 // session walks over the marks of a text and makes runs of them.
@@ -115,7 +113,7 @@ func (s *session) take(m mark) {
 	case command:
 		s.started(m)
 	case heading:
-		if r := s.current; r != nil && r.By == "command" && !r.over() && !m.ofVariables() && len(r.marks) > 0 {
+		if r := s.current; r != nil && r.By == "command" && !r.over() && !m.ofVariables() {
 			return // The program itself writes of its GPUs.
 		}
 		s.close(m.line-1, true)
@@ -412,7 +410,7 @@ func (s *session) attach(m mark) {
 	case r != nil && m.kind == version && r.Version != "" && r.Library == m.name && r.Version != trimmed(m.value) && r.over():
 		s.again(m.line)
 		r = s.current
-	case r == nil && (s.aside || m.kind == word || m.kind == step || m.kind == exit):
+	case r == nil && (s.aside || s.file.kind != heading && (m.kind == word || m.kind == step || m.kind == exit)):
 		return
 	case r == nil:
 		r = s.begin("output", m.line)
