@@ -14,7 +14,7 @@ import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.peers
-import data.gpudoctor.lib.trials
+import data.gpudoctor.lib.trials as control_runs
 import data.tables.limits
 
 # compared are two runs of one benchmark: the one does not end, and the other, with
@@ -85,7 +85,7 @@ excluded if {
 
 excluded if count(moved) > 0
 
-excluded if "p2p-broken-platform" in trials.cleared
+excluded if "p2p-broken-platform" in control_runs.cleared
 
 excluded if {
 	some t in input.logs.transports
