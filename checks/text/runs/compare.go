@@ -55,7 +55,7 @@ func compare(all []*run) []facts.Comparison {
 		for i, a := range all {
 			for j := i + 1; j < len(all); j++ {
 				b := all[j]
-				if a.Outcome == unknown || b.Outcome == unknown || !comparable(a, b) {
+				if a.Outcome == unknown || b.Outcome == unknown || !alike(a, b) {
 					continue
 				}
 				if differs, ok := differences(a, b); ok {
@@ -81,9 +81,9 @@ func compare(all []*run) []facts.Comparison {
 	return list
 }
 
-// comparable reports whether two runs are of one program on one machine. What no command
+// alike reports whether two runs are of one program on one machine. What no command
 // shows is taken for the same within a text, and in files that are named after what differs.
-func comparable(a, b *run) bool {
+func alike(a, b *run) bool {
 	switch {
 	case a.Host != "" && b.Host != "" && a.Host != b.Host:
 		return false
@@ -165,7 +165,7 @@ func markTrials(f *facts.Facts, all []*run, configured map[string]bool) {
 	varied := map[string]bool{}
 	for i, a := range all {
 		for j, b := range all {
-			if i == j || a.Outcome == unknown && b.Outcome == unknown || !comparable(a, b) {
+			if i == j || a.Outcome == unknown && b.Outcome == unknown || !alike(a, b) {
 				continue
 			}
 			for _, name := range settingNames(a) {

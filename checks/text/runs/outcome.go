@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -24,87 +25,74 @@ const (
 )
 
 // tables are the tables of collectives, by text.
-type tables struct{ of map[string][]*facts.Benchmark }
+type tables struct {
+	of map[string][]*facts.Benchmark
+	// starts are the lines in which they begin, and rows those of their rows, in order.
+	starts, rows map[string][]int
+}
 
 func tablesOf(f *facts.Facts) *tables {
-	t := &tables{of: map[string][]*facts.Benchmark{}}
+	t := &tables{of: map[string][]*facts.Benchmark{}, starts: map[string][]int{}, rows: map[string][]int{}}
 	for i := range f.Benchmarks {
-		if b := &f.Benchmarks[i]; b.What == "collective" {
-			t.of[b.Source] = append(t.of[b.Source], b)
+		b := &f.Benchmarks[i]
+		if b.What != "collective" {
+			continue
 		}
+		t.of[b.Source] = append(t.of[b.Source], b)
+		t.starts[b.Source] = append(t.starts[b.Source], b.Line)
+		for _, p := range b.Points {
+			t.rows[b.Source] = append(t.rows[b.Source], p.Line)
+		}
+	}
+	for source := range t.of {
+		slices.Sort(t.starts[source])
+		slices.Sort(t.rows[source])
 	}
 	return t
 }
 
-// points calls see with each row between two lines.
-func (t *tables) points(source string, from, to int, see func(*facts.BenchmarkPoint)) {
-	for _, b := range t.of[source] {
-		for i := range b.Points {
-			if p := &b.Points[i]; p.Line >= from && p.Line <= to {
-				see(p)
-			}
-		}
-	}
-}
-
-// rows counts the rows between two lines.
-func (t *tables) rows(source string, from, to int) int {
-	n := 0
-	t.points(source, from, to, func(*facts.BenchmarkPoint) { n++ })
-	return n
-}
-
-// begun are the tables that begin between two lines.
-func (t *tables) begun(source string, from, to int) []*facts.Benchmark {
-	var list []*facts.Benchmark
-	for _, b := range t.of[source] {
-		if b.Line >= from && b.Line <= to {
-			list = append(list, b)
-		}
-	}
-	return list
+// between reports whether one of some lines, which are in order, lies between two.
+func between(lines []int, from, to int) bool {
+	i, _ := slices.BinarySearch(lines, from)
+	return i < len(lines) && lines[i] <= to
 }
 
 // any reports whether there is any part of a table between two lines.
 func (t *tables) any(source string, from, to int) bool {
-	return len(t.begun(source, from, to)) > 0 || t.rows(source, from, to) > 0
+	return between(t.starts[source], from, to) || between(t.rows[source], from, to)
 }
 
 // settle finds what a run measured and what became of it.
 func (r *run) settle(of *tables, source string) {
-	begun := of.begun(source, r.Line, r.end)
-	for _, b := range begun {
-		if b.Ranks > 0 {
-			r.GPUs = b.Ranks
-		}
-		if b.Nodes > 0 {
-			r.Nodes = b.Nodes
-		}
-	}
-	rows, last := 0, 0
-	of.points(source, r.Line, r.end, func(p *facts.BenchmarkPoint) {
-		rows++
-		last = max(last, p.Line)
-		if p.GBps != nil && (r.GBps == nil || *p.GBps > *r.GBps) {
-			rate := *p.GBps
-			r.GBps = &rate
-		}
-	})
-	if len(r.Devices) > 0 && r.GPUs > len(r.Devices) {
-		r.GPUs = 0 // A count of the whole machine.
-	}
-	wrong := 0
+	last, wrong := 0, 0
+	within := func(line int) bool { return line >= r.Line && line <= r.end }
 	for _, b := range of.of[source] {
-		if at := b.Lines["wrong"]; at >= r.Line && at <= r.end {
+		if within(b.Line) {
+			r.begun = true
+			r.GPUs, r.Nodes = cmp.Or(b.Ranks, r.GPUs), cmp.Or(b.Nodes, r.Nodes)
+		}
+		if at := b.Lines["wrong"]; within(at) {
 			wrong = at
 		}
+		for _, p := range b.Points {
+			if !within(p.Line) {
+				continue
+			}
+			last = max(last, p.Line)
+			if p.GBps != nil && (r.GBps == nil || *p.GBps > *r.GBps) {
+				r.GBps = new(*p.GBps)
+			}
+		}
+	}
+	if len(r.Devices) > 0 && r.GPUs > len(r.Devices) {
+		r.GPUs = 0 // A count of the whole machine.
 	}
 	switch {
 	case r.cut:
 		r.is(unknown, "its text is too long", r.end, false)
 	case wrong > 0:
 		r.is(failed, "it gave wrong results", wrong, true)
-	case len(begun) > 0 || rows > 0 || r.begun:
+	case last > 0 || r.begun:
 		r.judgeTable(max(last, r.Line))
 	default:
 		r.judge()
@@ -137,10 +125,11 @@ func (r *run) judgeTable(last int) {
 		r.is(failed, "it gave wrong results", check.line, true)
 		return
 	}
+	left = left && gone.number != 0
 	switch {
-	case ended && !(bad && complained.line > end.line) && !(left && gone.number != 0):
+	case ended && !left && (!bad || complained.line < end.line):
 		r.is(good, "its table is complete", end.line, true)
-	case bad || left && gone.number != 0:
+	case bad || left:
 		r.judge()
 	default:
 		if m, ok := r.last(stopped, word); ok && (m.kind == stopped || m.value == hung) {

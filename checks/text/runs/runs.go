@@ -172,24 +172,19 @@ func (r *recorder) note(m mark) {
 // joined to one of them.
 func (t *transcript) repeated(m mark) bool {
 	since := t.marks[min(t.since, len(t.marks)):]
-	switch m.kind {
-	case complaint, exit, word: // The first and the last count.
-		n := len(since)
-		if n < 2 || since[n-1].kind != m.kind || since[n-2].kind != m.kind || m.kind == complaint && stalls(since[n-1].name) != stalls(m.name) {
-			return false
-		}
-		since[n-1] = m
-		return true
-	case step:
-		n := len(since)
-		if n == 0 || since[n-1].kind != step {
-			return false
-		}
+	n := len(since)
+	if m.kind == step && n > 0 && since[n-1].kind == step {
 		last := &since[n-1]
 		if m.number > last.number {
 			last.count++
 		}
 		last.line, last.number = m.line, m.number
+		return true
+	}
+	// The first of several and the last count.
+	several := m.kind == exit || m.kind == word || m.kind == complaint && n > 0 && stalls(since[n-1].name) == stalls(m.name)
+	if several && n > 1 && since[n-1].kind == m.kind && since[n-2].kind == m.kind {
+		since[n-1] = m
 		return true
 	}
 	return false

@@ -29,8 +29,9 @@ func rows(gbps float64) string {
 	return fmt.Sprintf("    33554432       8388608     float     sum      -1    3195.7   10.50   %.2f      0    3195.7   10.50   %.2f      0\n", gbps, gbps)
 }
 
-func table(gpus int, gbps float64) string {
-	return head(gpus) + rows(gbps) + fmt.Sprintf("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : %.4f\n#\n", gbps)
+// table is that of two GPUs, to its end.
+func table(gbps float64) string {
+	return head(2) + rows(gbps) + fmt.Sprintf("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : %.4f\n#\n", gbps)
 }
 
 const (
@@ -46,7 +47,7 @@ type ended struct {
 }
 
 var outcomes = []ended{
-	{"a table to its end", table(2, 10), "ok", true},
+	{"a table to its end", table(10), "ok", true},
 	{"steps that go on", steps, "ok", true},
 	{"exit code 0", "Process finished with exit code 0\n", "ok", true},
 	{"a test that passes", "all_reduce on 2 ranks: PASSED\n", "ok", true},
@@ -224,13 +225,13 @@ func TestTrials(t *testing.T) {
 		texts texts
 		trial bool
 	}{
-		{"one of two runs", texts{{"a", with + table(2, 10) + without + head(2) + "^C\n"}}, true},
-		{"all runs", texts{{"a", with + table(2, 10) + with + head(2) + "^C\n"}}, false},
-		{"one run", texts{{"a", with + table(2, 10)}}, false},
-		{"another program", texts{{"a", with + table(2, 10) + "$ python train.py\n" + steps}}, false},
+		{"one of two runs", texts{{"a", with + table(10) + without + head(2) + "^C\n"}}, true},
+		{"all runs", texts{{"a", with + table(10) + with + head(2) + "^C\n"}}, false},
+		{"one run", texts{{"a", with + table(10)}}, false},
+		{"another program", texts{{"a", with + table(10) + "$ python train.py\n" + steps}}, false},
 		{"no outcome", texts{{"a", with + without}}, false},
-		{"env shows it", texts{{"a", "$ env\nNCCL_P2P_DISABLE=1\n" + with + table(2, 10) + "$ NCCL_P2P_DISABLE=0 ./all_reduce_perf -g 2\n" + head(2) + "^C\n"}}, false},
-		{"a script sets it", texts{{"run.sh", "#!/bin/bash\nexport NCCL_P2P_DISABLE=1\n"}, {"a", with + table(2, 10) + without + head(2) + "^C\n"}}, false},
+		{"env shows it", texts{{"a", "$ env\nNCCL_P2P_DISABLE=1\n" + with + table(10) + "$ NCCL_P2P_DISABLE=0 ./all_reduce_perf -g 2\n" + head(2) + "^C\n"}}, false},
+		{"a script sets it", texts{{"run.sh", "#!/bin/bash\nexport NCCL_P2P_DISABLE=1\n"}, {"a", with + table(10) + without + head(2) + "^C\n"}}, false},
 	} {
 		f := read(tt.texts)
 		i := slices.IndexFunc(f.Env.Variables, func(v facts.Variable) bool { return v.Name == "NCCL_P2P_DISABLE" && v.Value == "1" })
@@ -252,37 +253,37 @@ func TestDifferences(t *testing.T) {
 		of   texts
 		want string // The kind and the name of each comparison.
 	}{
-		{"other GPUs", texts{file("a", run("CUDA_VISIBLE_DEVICES=0,1 ./all_reduce_perf -g 2", table(2, 9))+run("CUDA_VISIBLE_DEVICES=2,3 ./all_reduce_perf -g 2", head(2)+stops))}, "devices"},
-		{"more GPUs", texts{file("a", run("./all_reduce_perf -g 2", table(2, 9))+run("./all_reduce_perf -g 4", head(4)+stops))}, "gpus"},
+		{"other GPUs", texts{file("a", run("CUDA_VISIBLE_DEVICES=0,1 ./all_reduce_perf -g 2", table(9))+run("CUDA_VISIBLE_DEVICES=2,3 ./all_reduce_perf -g 2", head(2)+stops))}, "devices"},
+		{"more GPUs", texts{file("a", run("./all_reduce_perf -g 2", table(9))+run("./all_reduce_perf -g 4", head(4)+stops))}, "gpus"},
 		{"more processes", texts{file("a", run("torchrun --nproc_per_node=2 t.py", steps)+run("torchrun --nproc_per_node=4 t.py", dies))}, "gpus"},
 		{"more machines", texts{file("a", run("mpirun -np 8 -H a ./all_reduce_perf", steps)+run("mpirun -np 16 -H a,b ./all_reduce_perf", dies))}, "nodes"},
-		{"GPUs by headings", texts{file("a", "GPUs 0,1:\n"+table(2, 9)+"GPUs 1,2:\n"+head(2)+stops)}, "devices"},
-		{"counts by headings", texts{file("a", "2 GPUs:\n"+table(2, 9)+"4 GPUs:\n"+head(4)+stops)}, "gpus"},
-		{"counts by files", texts{file("2gpu.log", table(2, 9)), file("4gpu.log", head(4)+stops)}, "gpus"},
+		{"GPUs by headings", texts{file("a", "GPUs 0,1:\n"+table(9)+"GPUs 1,2:\n"+head(2)+stops)}, "devices"},
+		{"counts by headings", texts{file("a", "2 GPUs:\n"+table(9)+"4 GPUs:\n"+head(4)+stops)}, "gpus"},
+		{"counts by files", texts{file("2gpu.log", table(9)), file("4gpu.log", head(4)+stops)}, "gpus"},
 		{"another version", texts{file("a", run("./t.sh", "NCCL version 2.18.3+cuda12.2\n"+steps)+run("./t.sh", "NCCL version 2.27.7+cuda12.2\n"+dies))}, "version nccl"},
 		{"versions that pip installs", texts{file("a", run("pip install nvidia-nccl-cu12==2.26.2", "")+run("python t.py", steps)+run("pip install nvidia-nccl-cu12==2.27.3", "")+run("python t.py", "it hangs\n"))}, "version nccl"},
-		{"the IOMMU by headings", texts{file("a", "## before iommu=pt\n"+table(2, 6)+"## with iommu=pt\n"+table(2, 20))}, "variable iommu"},
-		{"the IOMMU by files", texts{file("iommu-on.log", table(2, 6)), file("iommu-off.log", table(2, 20))}, "variable iommu"},
-		{"ACS by headings", texts{file("a", "ACS on:\n"+head(2)+stops+"ACS off:\n"+table(2, 20))}, "variable acs"},
-		{"words in files' names", texts{file("p2p-on.log", head(2)), file("p2p-off.log", table(2, 20))}, "variable NCCL_P2P_DISABLE"},
-		{"words in files' names", texts{file("with-nvls.log", head(2)), file("no-nvls.log", table(2, 20))}, "variable NCCL_NVLS_ENABLE"},
+		{"the IOMMU by headings", texts{file("a", "## before iommu=pt\n"+table(6)+"## with iommu=pt\n"+table(20))}, "variable iommu"},
+		{"the IOMMU by files", texts{file("iommu-on.log", table(6)), file("iommu-off.log", table(20))}, "variable iommu"},
+		{"ACS by headings", texts{file("a", "ACS on:\n"+head(2)+stops+"ACS off:\n"+table(20))}, "variable acs"},
+		{"words in files' names", texts{file("p2p-on.log", head(2)), file("p2p-off.log", table(20))}, "variable NCCL_P2P_DISABLE"},
+		{"words in files' names", texts{file("with-nvls.log", head(2)), file("no-nvls.log", table(20))}, "variable NCCL_NVLS_ENABLE"},
 		{"outcomes that people say", texts{file("a", "NCCL_P2P_DISABLE=1: works\ndefault: hangs\n")}, "variable NCCL_P2P_DISABLE"},
 		{"what a log says it read", texts{
 			file("default.log", ncclInfo("NCCL_DEBUG set by environment to INFO")+dies), file("nop2p.log", ncclInfo("NCCL_P2P_DISABLE set by environment to 1")+"PASSED\n"),
 		}, "variable NCCL_P2P_DISABLE"},
 		// Not one thing alone.
-		{"two variables", texts{file("a", run("./all_reduce_perf -g 2", head(2)+stops)+run("NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1 ./all_reduce_perf -g 2", table(2, 9)))}, ""},
-		{"a variable and the number of GPUs", texts{file("a", run("./all_reduce_perf -g 4", head(4)+stops)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2", table(2, 9)))}, ""},
-		{"what is printed", texts{file("a", run("NCCL_DEBUG=INFO ./all_reduce_perf -g 2", head(2)+stops)+run("./all_reduce_perf -g 2", table(2, 9)))}, ""},
-		{"nothing", texts{file("a", run("./all_reduce_perf -g 2", head(2)+stops)+run("./all_reduce_perf -g 2", table(2, 9)))}, ""},
+		{"two variables", texts{file("a", run("./all_reduce_perf -g 2", head(2)+stops)+run("NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1 ./all_reduce_perf -g 2", table(9)))}, ""},
+		{"a variable and the number of GPUs", texts{file("a", run("./all_reduce_perf -g 4", head(4)+stops)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2", table(9)))}, ""},
+		{"what is printed", texts{file("a", run("NCCL_DEBUG=INFO ./all_reduce_perf -g 2", head(2)+stops)+run("./all_reduce_perf -g 2", table(9)))}, ""},
+		{"nothing", texts{file("a", run("./all_reduce_perf -g 2", head(2)+stops)+run("./all_reduce_perf -g 2", table(9)))}, ""},
 		{"now and then", texts{file("a", run("./t.sh", dies)+run("./t.sh", steps)+run("NCCL_P2P_DISABLE=1 ./t.sh", steps))}, ""},
-		{"another program", texts{file("a", run("./broadcast_perf -g 2", head(2)+stops)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2", table(2, 9)))}, ""},
-		{"other arguments", texts{file("a", run("./all_reduce_perf -e 8G -g 2", head(2)+stops)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -e 1M -g 2", table(2, 9)))}, ""},
-		{"another host", texts{file("a", "a@node1:~$ ./all_reduce_perf -g 2\n"+head(2)+stops+"a@node2:~$ NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2\n"+table(2, 9))}, ""},
+		{"another program", texts{file("a", run("./broadcast_perf -g 2", head(2)+stops)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2", table(9)))}, ""},
+		{"other arguments", texts{file("a", run("./all_reduce_perf -e 8G -g 2", head(2)+stops)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -e 1M -g 2", table(9)))}, ""},
+		{"another host", texts{file("a", "a@node1:~$ ./all_reduce_perf -g 2\n"+head(2)+stops+"a@node2:~$ NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2\n"+table(9))}, ""},
 		{"ranks of one job", texts{file("rank0.log", ncclInfo("NCCL_P2P_DISABLE set by environment to 1")+dies), file("rank1.log", steps)}, ""},
 		{"prose", texts{file("a", "If it hangs, try NCCL_P2P_DISABLE=1.\nWith NCCL_P2P_DISABLE=1 it may work, without it it may hang.\n"+dies)}, ""},
 		{"a program that writes of its GPUs", texts{file("a", run("NCCL_P2P_DISABLE=1 ./t.sh", "Found 2 GPUs:\nloading\nUsing 2 GPUs:\n"+steps)+run("./t.sh", "Found 2 GPUs:\n"+dies))}, "variable NCCL_P2P_DISABLE"},
-		{"a program that begins again", texts{file("a", run("./all_reduce_perf -g 2", head(2)+rows(9))+head(2)+rows(9)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2", table(2, 9)))}, "variable NCCL_P2P_DISABLE, variable NCCL_P2P_DISABLE"},
+		{"a program that begins again", texts{file("a", run("./all_reduce_perf -g 2", head(2)+rows(9))+head(2)+rows(9)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2", table(9)))}, "variable NCCL_P2P_DISABLE, variable NCCL_P2P_DISABLE"},
 	} {
 		f := read(tt.of)
 		var got []string
@@ -304,7 +305,7 @@ func ncclInfo(said string) string {
 // TestNoRuns holds that texts without several runs have none.
 func TestNoRuns(t *testing.T) {
 	for _, content := range []string{
-		table(2, 10), dies, watchdog, "$ nvidia-smi\n$ lspci\n", "## Without\n## With\n", "$ ./all_reduce_perf -g 2\n" + table(2, 10), "it hangs\n",
+		table(10), dies, watchdog, "$ nvidia-smi\n$ lspci\n", "## Without\n## With\n", "$ ./all_reduce_perf -g 2\n" + table(10), "it hangs\n",
 		"services:\n  a:\n    image: x\n    environment:\n      NCCL_P2P_DISABLE: \"1\"\n",
 	} {
 		if f := texttest.Parse("a.txt", content); len(f.Runs)+len(f.Comparisons) > 0 {

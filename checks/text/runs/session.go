@@ -124,7 +124,7 @@ func (s *session) take(m mark) {
 		case s.aside:
 		case s.current == nil:
 			s.begin("output", m.line)
-		case s.current.begun && s.tables.rows(s.transcript.name, s.current.Line, m.line) > 0:
+		case s.current.begun && between(s.tables.rows[s.transcript.name], s.current.Line, m.line):
 			s.again(m.line)
 		}
 		if s.current != nil {
@@ -198,7 +198,7 @@ func (r *run) set(name, value string) {
 	switch {
 	case name == devicesName || slices.Contains(data.Experiments().Devices, name):
 		r.Devices = nil
-		for _, d := range strings.Split(value, ",") {
+		for d := range strings.SplitSeq(value, ",") {
 			if d = strings.TrimSpace(d); d != "" && d != "all" && len(r.Devices) < maxRuns {
 				r.Devices = append(r.Devices, d)
 			}
@@ -300,9 +300,7 @@ func (s *session) started(m mark) {
 		s.runs = s.runs[:len(s.runs)-1]
 		s.current = nil
 		r = s.begin("command", m.line)
-		for name, value := range own {
-			r.Variables[name] = value
-		}
+		maps.Copy(r.Variables, own)
 	default:
 		host := ""
 		if s.prompt == m.line && r != nil {
