@@ -18,9 +18,10 @@
 #   cause: other
 #   needs:
 #     - [comparisons, job-told]
+#     - [runs, job-told]
 #   remedies: [unset-env, nccl-p2p-disable, iommu-pt, iommu-remap, disable-acs, update-bios, upgrade-driver, increase-shm, nccl-shm-disable, share-ipc, set-gid-index, fix-mtu-pfc, nccl-ib-disable, bring-port-up, set-ib-hca, set-net-gdr-level, load-nvidia-peermem, nccl-nvls-disable, start-fabric-manager, nccl-cumem-host-disable, nccl-cumem-disable, set-socket-ifname, upgrade-nccl, downgrade-nccl, nccl-algo, nccl-proto, upgrade-rocm, replace-hardware, reset-gpu, open-firewall, other]
 #   profiles: [training]
-#   since: "0.2"
+#   since: "0.1"
 package gpudoctor.rules.control_experiment
 
 import data.gpudoctor.lib.facts
@@ -220,7 +221,7 @@ placed(fails) := {"order": logs.first(ms).order} if {
 evidence(run) := {
 	"fact": "runs.outcome",
 	"value": sprintf("%s%s: %s", [run.outcome, rate(run), object.get(run, "why", "")]),
-	"source": sprintf("%s:%d", [run.source, run.shown]),
+	"source": sprintf("%s:%d", [run.source, object.get(run, "shown", run.line)]),
 }
 
 rate(run) := sprintf(" (%v GB/s)", [run.gbps]) if run.gbps
@@ -235,3 +236,18 @@ better(slow) := {true: "A run is at least twice as fast", false: "A run works"}[
 verb(_, true) := "slower"
 
 verb(run, false) := {"hung": "hangs", "failed": "fails"}[run.outcome]
+
+# Facts that were cut: the comparison names a variable, and neither run has it.
+missing contains {"fact": "runs[].variables", "words": sprintf("the value of %s is not known", [c.name])} if {
+	some i, c in input.comparisons
+	c.kind == "variable"
+	every p in trials.pairs[i] {
+		trials.value(p.one, c.name) == ""
+	}
+}
+
+missing contains {"fact": "comparisons[].name", "words": "which variable two runs differ in is not known"} if {
+	some c in input.comparisons
+	c.kind == "variable"
+	not c.name
+}

@@ -142,3 +142,12 @@ test_silent if {
 }
 
 test_unresolvable if found({}) == set()
+
+test_unresolvable_without_values if {
+	count(control_experiment.missing) == 1 with input as pair("variable", "NCCL_P2P_DISABLE", run({}, "hung", {}), run({}, "ok", {}))
+	control_experiment.missing == set() with input as with_and_without("NCCL_P2P_DISABLE", "1", "hung", "ok")
+}
+
+test_unresolvable_without_names if {
+	count(control_experiment.missing) == 1 with input as pair("variable", "", run({}, "hung", {}), run({"A": "1"}, "ok", {}))
+}
