@@ -75,11 +75,18 @@ func (s Situation) settings(name string) []setting {
 	for _, l := range s.Facts.Launches {
 		value, set := l.Variables[name]
 		known := slices.ContainsFunc(all, func(o setting) bool { return o.value == value && o.place.File == l.Source })
-		if set && !known {
+		if set && !known && !s.tried(name, value) {
 			add(setting{value, Place{l.Kind, l.Source, l.Line}})
 		}
 	}
 	return all
+}
+
+// tried reports whether a variable was given a value only to try what that changes.
+func (s Situation) tried(name, value string) bool {
+	return s.Facts.Env != nil && slices.ContainsFunc(s.Facts.Env.Variables, func(v facts.Variable) bool {
+		return v.Trial && v.Name == name && v.Value == value
+	})
 }
 
 // placeOf tells where a variable is set.

@@ -128,7 +128,7 @@ func (s *Set) Prepare(opts Options, expected Expected) error {
 }
 
 // TextSections are the sections of the facts that only texts fill.
-var TextSections = []string{"benchmarks", "launches", "logs", "nics", "software", "storage"}
+var TextSections = []string{"benchmarks", "comparisons", "launches", "logs", "nics", "runs", "software", "storage"}
 
 // maxPrograms bounds the programs that are compiled, and evaluated, side by side. Each
 // compiles the library that its rules need once more.

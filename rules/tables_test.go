@@ -90,6 +90,9 @@ func TestTableRemedies(t *testing.T) {
 		}
 		name(rule, row.Remedies)
 	}
+	for _, row := range data.Experiments().Switches {
+		name("control-experiment", row.Remedies)
+	}
 	for _, class := range data.DriverErrors().Classes {
 		name("transfer-failed", class.Remedies)
 	}

@@ -50,6 +50,10 @@ type Facts struct {
 	Software   []Package     `json:"software,omitempty"`
 	Benchmarks []Benchmark   `json:"benchmarks,omitempty"`
 	Logs       *LogFacts     `json:"logs,omitempty"`
+	// Runs are the runs that texts tell apart, where there are several, and Comparisons
+	// those of them that differ in one thing.
+	Runs        []Run        `json:"runs,omitempty"`
+	Comparisons []Comparison `json:"comparisons,omitempty"`
 	// Texts are the texts that were examined, and Origins says which line of
 	// which text a fact is from.
 	Texts   []Text   `json:"texts,omitempty"`
@@ -842,6 +846,9 @@ type Variable struct {
 	// Effective is true when this setting wins. NCCL lets the environment
 	// win over its files.
 	Effective bool `json:"effective"`
+	// Trial is true where it was set for some of several runs of a program only: somebody
+	// tried what it changes. It is not in force then.
+	Trial bool `json:"trial,omitempty"`
 }
 
 // LibraryFacts is every GPU library that a program here could load.

@@ -338,6 +338,56 @@ type Launch struct {
 	Lines map[string]int `json:"lines,omitempty"`
 }
 
+// Run is one run of a program among several: of a transcript, or of the files of a
+// ticket.
+type Run struct {
+	// By is what the run is told apart by: "command", "heading", "file" or "output" (a
+	// program that begins again).
+	By string `json:"by"`
+	// Program is what the command starts, without its folder: "all_reduce_perf".
+	Program string `json:"program,omitempty"`
+	Host    string `json:"host,omitempty"`
+	// Variables are those that steer communication and were set for it, and what a heading
+	// or a file's name says in words: "iommu": "pt".
+	Variables map[string]string `json:"variables,omitempty"`
+	// Devices are the GPUs that it may use, as a list of visible devices gives them.
+	Devices []string `json:"devices,omitempty"`
+	// GPUs and Nodes count what it used; 0 where that is not told.
+	GPUs  int `json:"gpus,omitempty"`
+	Nodes int `json:"nodes,omitempty"`
+	// Library and Version are NCCL or RCCL: "nccl", "2.27.7".
+	Library string `json:"library,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Outcome is "ok", "failed", "hung" or "unknown"; unknown is never ok.
+	Outcome string `json:"outcome"`
+	// Why says by what it is known, as a clause: "it gave wrong results".
+	Why string `json:"why,omitempty"`
+	// Told is true where a program said so. Else it is a person's word, or output that
+	// stops.
+	Told bool `json:"told,omitempty"`
+	// Message is the row of the catalogue by which it failed, Stated whether that row
+	// states a cause.
+	Message string `json:"message,omitempty"`
+	Stated  bool   `json:"stated,omitempty"`
+	// GBps is the largest bus bandwidth that it reached; nil where none was measured.
+	GBps   *float64 `json:"gbps,omitempty"`
+	Source string   `json:"source"`
+	// Line is where it begins, Shown the line that shows its outcome.
+	Line  int `json:"line"`
+	Shown int `json:"shown,omitempty"`
+}
+
+// Comparison is two runs that differ in exactly one thing, and whose outcomes are known.
+type Comparison struct {
+	// Kind is "variable", "devices" (which GPUs), "gpus" (how many), "nodes" or "version".
+	Kind string `json:"kind"`
+	// Name is the variable, or "nccl" or "rccl" of a version.
+	Name string `json:"name,omitempty"`
+	// A and B are the runs, by their place in the list of runs.
+	A int `json:"a"`
+	B int `json:"b"`
+}
+
 // Benchmark is a table that a benchmark printed.
 type Benchmark struct {
 	// Tool is "nccl-tests", "rccl-tests", "p2pBandwidthLatencyTest",

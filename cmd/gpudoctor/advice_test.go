@@ -294,6 +294,9 @@ func setsNothingInForce(t *testing.T, f *facts.Facts, a remedies.Advice, seen ad
 	}
 	for _, l := range f.Launches {
 		for name, value := range l.Variables {
+			if f.Env != nil && slices.ContainsFunc(f.Env.Variables, func(v facts.Variable) bool { return v.Trial && v.Name == name && v.Value == value }) {
+				continue // Somebody tried it, and it helped.
+			}
 			inForce[name] = append(inForce[name], strings.ToLower(strings.TrimSpace(value)))
 		}
 	}

@@ -97,6 +97,7 @@ var forPeople = map[string]string{
 	"facts.RDMAPort.Netdev":                    identity,
 	"facts.RemappedRows.Corrected":             health,
 	"facts.RemappedRows.Uncorrected":           health,
+	"facts.Run.By":                             "how the run was told apart, for those who doubt it",
 	"facts.StorageFacts.GDS":                   inText,
 }
 

@@ -21,6 +21,7 @@ var tables = map[string]table{
 	"areas":         tableOf(Areas),
 	"codes":         tableOf(Codes),
 	"driver_errors": tableOf(DriverErrors),
+	"experiments":   tableOf(Experiments),
 	"gpu_models":    tableOf(GPUModels),
 	"known_faults":  tableOf(KnownFaults),
 	"limits":        tableOf(Limits),

@@ -21,7 +21,7 @@
 #   needs:
 #     - transfers-tried
 #   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, iommu-remap, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware, disable-custom-all-reduce]
-#   explains: [transfer-failed]
+#   explains: [transfer-failed, control-experiment/p2p-broken-platform]
 #   first_of: [failing, wrong, sign, guess]
 #   profiles: [training]
 #   since: "0.1"
@@ -39,6 +39,7 @@ import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.stalled_collectives
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.transfers
+import data.gpudoctor.lib.trials
 
 findings contains {
 	"id": "failing",
@@ -157,7 +158,11 @@ signs contains {
 	some t in input.logs.transports
 	startswith(t.kind, "p2p") # between processes or within one
 	stalled_collectives.on_pcie
+	not ruled_out
 }
+
+# ruled_out is true where the job fails just as well without peer access.
+ruled_out if "p2p-broken-platform" in trials.cleared
 
 # The setting is a fault of its own, whatever other signs there are, except where data
 # was seen to arrive wrong. garbage is what a model writes when its weights or

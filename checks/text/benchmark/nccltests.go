@@ -108,8 +108,8 @@ func ncclTestsRead(s *parse.Sink, in *parse.Lines) {
 			if m := ncclTestsName.FindStringSubmatch(l.Text); m != nil {
 				b.Test = m[1]
 			}
-		case ncclTestsHead.MatchString(l.Text) && rows > 0 && b.Complete:
-			goto done // The next run's.
+		case ncclTestsHead.MatchString(l.Text) && rows > 0 && (b.Complete || strings.HasPrefix(text, "nThread")), strings.HasPrefix(l.Text, "##"):
+			goto done // The next run's, or somebody's heading over it.
 		case text == "" || strings.HasPrefix(strings.TrimSpace(l.Text), "#") || ncclTestsHead.MatchString(l.Text):
 		case ncclTestsForeign(l.Text) || ncclTestsGoesOn(in):
 			// Lines of NCCL, MPI or a launcher between those of the table.

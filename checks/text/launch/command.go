@@ -194,6 +194,7 @@ func keepLaunch(s *parse.Sink, l *facts.Launch, at parse.Line, lines []parse.Lin
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
 		s.Variable(name, l.Variables[name], lineOfPart(l, variablePart(name), at))
 	}
+	s.Tell(parse.Event{Kind: parse.Launched, Launch: l, Line: at})
 	for i := range s.Facts.Launches {
 		if sameLaunch(&s.Facts.Launches[i], l) {
 			return
@@ -283,6 +284,23 @@ func stripWrappers(words []string) (variables [][2]string, rest []string) {
 	}
 	return variables, words
 }
+
+// Starts splits a command line into the variables that it sets for its program, by name
+// and value, and the program with its arguments. It ends where the command ends.
+func Starts(line string) (variables [][2]string, words []string) {
+	return stripWrappers(splitWords(line))
+}
+
+// Settings are the variables that a line sets for a job, by name and value: a shell's
+// export, the prefix of a command, a line of env.
+func Settings(line string) [][2]string { return environmentSettings(line) }
+
+// BareCommand is the command of a line without what stands before it: the plus of "set -x",
+// a second prompt, the mark of quoted text.
+func BareCommand(line string) string { return bareCommand(line) }
+
+// Next is what stands behind the first "&&" or ";" of a line.
+func Next(line string) string { return nextCommand(line) }
 
 // durationForm is a length of time, as timeout takes it.
 var durationForm = lazy.New(`^\d{1,9}(?:\.\d+)?[smhd]?$`)

@@ -55,6 +55,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	if row == nil {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}
+	m.sink.Tell(Event{Kind: MessageSaid, Name: id, Value: row.Role, Line: l})
 	who := Identify(l.Whole())
 	key := messageKey(id, fields)
 	h := m.found[key]

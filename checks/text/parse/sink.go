@@ -32,6 +32,8 @@ type Sink struct {
 
 	messages *messageLog
 	deaths   deathLog
+	// listeners hear of each event.
+	listeners []func(Event)
 }
 
 // NewSink returns a sink that holds nothing.
@@ -230,6 +232,7 @@ func (s *Sink) Variable(name, value string, l Line) {
 	if !env.SteersCommunication(name) {
 		return
 	}
+	s.Tell(Event{Kind: VariableSet, Name: name, Value: value, Line: l})
 	if s.Facts.Env == nil {
 		s.Facts.Env = &facts.EnvFacts{}
 	}
@@ -257,6 +260,7 @@ func (s *Sink) Package(name, version, host, manager string, l Line) {
 	if host == "" {
 		host = s.Host()
 	}
+	s.Tell(Event{Kind: VersionTold, Name: name, Value: version, Line: l})
 	for _, p := range s.Facts.Software {
 		if p.Name == name && p.Version == version && p.Host == host && p.Manager == manager {
 			return

@@ -1,0 +1,226 @@
+package runs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// finish puts the runs into the facts, where there are several to compare.
+func (r *recorder) finish() {
+	f := r.sink.Facts
+	of := tablesOf(f)
+	var all []*run
+	configured := map[string]bool{}
+	for _, t := range r.order {
+		lines := 0
+		for _, text := range f.Texts {
+			if text.Name == t.name {
+				lines = text.Lines
+			}
+		}
+		runs, shown := runsOf(t, lines, of)
+		for name := range shown {
+			configured[name] = true
+		}
+		if len(runs) == 0 { // A manifest, a script: what it sets is set.
+			for _, m := range t.marks {
+				if m.kind == variable {
+					configured[m.name+"="+m.value] = true
+				}
+			}
+		}
+		all = append(all, runs...)
+	}
+	all = all[:min(len(all), maxRuns)]
+	if len(all) < 2 || !slices.ContainsFunc(all, func(r *run) bool { return r.Outcome != unknown }) {
+		return
+	}
+	compared := compare(all)
+	for _, r := range all {
+		f.Runs = append(f.Runs, r.Run)
+	}
+	f.Comparisons = compared
+	markTrials(f, all, configured)
+}
+
+// maxComparisons bounds the comparisons of the facts.
+const maxComparisons = 64
+
+// compare finds the pairs of runs that differ in exactly one thing.
+func compare(all []*run) []facts.Comparison {
+	pairs := func(see func(i, j int, differs []facts.Comparison)) {
+		for i, a := range all {
+			for j := i + 1; j < len(all); j++ {
+				b := all[j]
+				if a.Outcome == unknown || b.Outcome == unknown || !alike(a, b) {
+					continue
+				}
+				if differs, ok := differences(a, b); ok {
+					see(i, j, differs)
+				}
+			}
+		}
+	}
+	pairs(func(i, j int, differs []facts.Comparison) {
+		if len(differs) == 0 && (all[i].Outcome == good) != (all[j].Outcome == good) {
+			all[i].mixed, all[j].mixed = true, true
+		}
+	})
+	var list []facts.Comparison
+	pairs(func(i, j int, differs []facts.Comparison) {
+		if len(differs) != 1 || all[i].mixed || all[j].mixed || len(list) >= maxComparisons {
+			return
+		}
+		c := differs[0]
+		c.A, c.B = i, j
+		list = append(list, c)
+	})
+	return list
+}
+
+// alike reports whether two runs are of one program on one machine. What no command
+// shows is taken for the same within a text, and in files that are named after what differs.
+func alike(a, b *run) bool {
+	switch {
+	case a.Host != "" && b.Host != "" && a.Host != b.Host:
+		return false
+	case a.identity != "" && b.identity != "":
+		return a.identity == b.identity
+	case a.Source == b.Source:
+		return true
+	}
+	return a.identity == b.identity && (a.named && b.named || (a.named || b.named) && a.begun && b.begun)
+}
+
+// differences are the things in which two runs differ; it reports false where that is not
+// known.
+func differences(a, b *run) ([]facts.Comparison, bool) {
+	var list []facts.Comparison
+	seen := map[string]bool{}
+	for _, r := range []*run{a, b} {
+		for _, set := range []map[string]string{r.Variables, r.logged} {
+			for name := range set {
+				if seen[name] || slices.Contains(data.Experiments().Ignored, name) {
+					continue
+				}
+				seen[name] = true
+				va, ok := a.value(name, b)
+				vb, ok2 := b.value(name, a)
+				if !ok || !ok2 {
+					return nil, false
+				}
+				if va != vb {
+					list = append(list, facts.Comparison{Kind: "variable", Name: name})
+				}
+			}
+		}
+	}
+	switch {
+	case len(a.Devices) > 0 && len(b.Devices) > 0:
+		if !slices.Equal(a.Devices, b.Devices) {
+			list = append(list, facts.Comparison{Kind: "devices"})
+		}
+	case a.Nodes != b.Nodes && a.Nodes > 0 && b.Nodes > 0:
+		list = append(list, facts.Comparison{Kind: "nodes"})
+	case a.GPUs != b.GPUs && a.GPUs > 0 && b.GPUs > 0:
+		list = append(list, facts.Comparison{Kind: "gpus"})
+	case len(a.Devices) != len(b.Devices) && (a.GPUs == 0 || b.GPUs == 0):
+		return nil, false
+	}
+	switch {
+	case a.Version == "several" || b.Version == "several":
+		return nil, false
+	case a.Library == b.Library && a.Version != b.Version && a.Version != "" && b.Version != "":
+		list = slices.DeleteFunc(list, func(c facts.Comparison) bool { return slices.Contains(loaders, c.Name) })
+		list = append(list, facts.Comparison{Kind: "version", Name: a.Library})
+	}
+	return list, true
+}
+
+// loaders are variables by which another library is taken.
+var loaders = []string{"LD_LIBRARY_PATH", "LD_PRELOAD", "VLLM_NCCL_SO_PATH"}
+
+// value is what a variable is set to for a run, or what its log says it read. What another
+// run's log alone says is not known of this one, unless its log came as far.
+func (r *run) value(name string, other *run) (string, bool) {
+	if v, ok := r.Variables[name]; ok {
+		return v, true
+	}
+	if v, ok := r.logged[name]; ok {
+		return v, true
+	}
+	_, told := other.Variables[name]
+	return "", told || r.made && len(r.logged) > 0 || r.made && other.made && r.named
+}
+
+// markTrials marks the variables that were set for some runs only, and takes them out of
+// force.
+func markTrials(f *facts.Facts, all []*run, configured map[string]bool) {
+	if f.Env == nil {
+		return
+	}
+	varied := map[string]bool{}
+	for i, a := range all {
+		for j, b := range all {
+			if i == j || a.Outcome == unknown && b.Outcome == unknown || !alike(a, b) {
+				continue
+			}
+			for _, name := range settingNames(a) {
+				va, ok := a.setting(name)
+				if vb, _ := b.setting(name); ok && va != vb {
+					varied[name+"="+va] = true
+				}
+			}
+		}
+	}
+	sources := map[string]bool{}
+	for _, r := range all {
+		sources[r.Source] = true
+	}
+	changed := map[string]bool{}
+	for i := range f.Env.Variables {
+		v := &f.Env.Variables[i]
+		if key := v.Name + "=" + v.Value; varied[key] && !configured[key] && sources[v.Source] {
+			v.Trial, changed[v.Name] = true, v.Effective || changed[v.Name]
+			v.Effective = false
+		}
+	}
+	for i := range f.Env.Variables {
+		if v := &f.Env.Variables[i]; changed[v.Name] && !v.Trial {
+			v.Effective = true
+			delete(changed, v.Name)
+		}
+	}
+}
+
+// settingNames are the variables that a run sets, those that choose GPUs too.
+func settingNames(r *run) []string {
+	var names []string
+	for _, set := range []map[string]string{r.Variables, r.logged} {
+		for name := range set {
+			names = append(names, name)
+		}
+	}
+	if len(r.Devices) > 0 {
+		names = append(names, data.Experiments().Devices...)
+	}
+	return names
+}
+
+// setting is what a variable is set to for a run.
+func (r *run) setting(name string) (string, bool) {
+	if slices.Contains(data.Experiments().Devices, name) {
+		return joined(r.Devices), len(r.Devices) > 0
+	}
+	if v, ok := r.Variables[name]; ok {
+		return v, true
+	}
+	v, ok := r.logged[name]
+	return v, ok
+}
+
+// joined is a list of devices as a variable has it.
+func joined(devices []string) string { return strings.Join(devices, ",") }

@@ -1,0 +1,301 @@
+package runs
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gpudoctor/gpudoctor/checks/env"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/launch"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+const (
+	// maxHeading bounds a heading, and what a person says of a run.
+	maxHeading = 100
+	// longest is the longest line that matters: a command with its variables.
+	longest = 4096
+)
+
+// prefilter passes over the lines of NCCL's log and long ones: NCCL says in them only that
+// a communicator was made.
+func prefilter(line []byte) parse.Relevance {
+	if bytes.Contains(line, []byte(" NCCL INFO ")) && !bytes.Contains(line, []byte(" - Init COMPLETE")) || len(line) > longest {
+		return parse.Irrelevant
+	}
+	return parse.Relevant
+}
+
+var (
+	// nccl-tests (src/common.cu): the first line, and the closing ones.
+	beginsForm  = lazy.New(`^\W*nThread \d+ nGpus \d+`)
+	checkedForm = lazy.New(`^\W*Out of bounds values : (\d+)`)
+	closedForm  = lazy.New(`^\W*Avg bus bandwidth\s*: [0-9.]`)
+	// exitForm is how shells, launchers and schedulers say how a process ended.
+	exitForm = lazy.New(`(?i)\bexit(?:ed)?[ _]?(?:with )?(?:code|status)\s*[:=]?\s*(-?\d{1,3})\b`)
+	// passedForm is what tests say: the CUDA samples, pytest, CTest.
+	passedForm = lazy.New(`\bPASSED\b|\bTest passed\b|^\W*\d+ passed\b`)
+	failedForm = lazy.New(`\bTest failed\b|core dumped`)
+	// stepForm is a line of a training's log: a loss, and the number of a step.
+	stepForm = lazy.New(`(?i)\b(?:step|iter|iteration|epoch|batch)\b\s*[:=#\[(/]?\s*(\d{1,9})\b`)
+	lossForm = lazy.New(`(?i)\bloss\b`)
+	// unsetForm takes variables away, and exportForm sets them for what follows.
+	unsetForm = lazy.New(`^(?:\++ )?(?:unset|export -n)((?: +[A-Za-z_]\w*)+)\s*$`)
+	// hangsForm and worksForm are what people say of a run.
+	hangsForm = lazy.New(`(?i)\b(?:hangs?|hung|hanging|stuck|freezes?|frozen|never (?:finishes|returns|ends))\b`)
+	worksForm = lazy.New(`(?i)\b(?:works?|worked|ok|okay|fine|passes|passed|succeeds?|completes?)\b`)
+	failsForm = lazy.New(`(?i)\b(?:fails?|failed|crash(?:es|ed)?|errors?(?: out)?|segfaults?|wrong results?|broken)\b`)
+	negated   = lazy.New(`(?i)\b(?:not?|never|n't|without|don't|doesn't|didn't|if|when|whether|may|might|could|should|would)\b|n't\b|\?`)
+	// logLine begins a line that a program wrote.
+	logLine = lazy.New(`^(?:\d\d:\d\d|\[|\d{4}-|[A-Z]\d{4} |\S+:\d+:\d+ )`)
+)
+
+// line notes what a line is for runs.
+func (r *recorder) line(l parse.Line) {
+	if strings.Contains(l.Text, " - Init COMPLETE") {
+		if !r.text().again(telling{kind: made}) {
+			r.note(mark{kind: made, line: l.Number})
+		}
+		return
+	}
+	if p, ok := parse.PromptOf(l.Text); ok {
+		if !beginsForm.MatchString(l.Text) {
+			r.note(mark{kind: prompt, line: l.Number, value: p.Command, host: p.Host})
+		}
+		return
+	}
+	if m, ok := resultOf(l.Text); ok {
+		m.line = l.Number
+		r.note(m)
+		return
+	}
+	if m := unsetForm.FindStringSubmatch(l.Text); m != nil {
+		r.note(mark{kind: unset, line: l.Number, removed: strings.Fields(m[1])})
+		return
+	}
+	if m, ok := prefixed(l.Text); ok {
+		m.line = l.Number
+		r.note(m)
+		return
+	}
+	if len(l.Text) > maxHeading {
+		return
+	}
+	said := saidOf(l.Text)
+	if h, ok := headingOf(l.Text, said != ""); ok {
+		h.line = l.Number
+		r.note(h)
+	} else if strings.TrimSpace(l.Text) == "" || strings.Contains(l.Text, " NCCL ") || logLine.MatchString(l.Text) {
+		return
+	}
+	if said != "" {
+		r.note(mark{kind: word, line: l.Number, value: said})
+	}
+}
+
+// resultOf reads what a program says of its end.
+func resultOf(text string) (mark, bool) {
+	switch {
+	case beginsForm.MatchString(text):
+		return mark{kind: banner}, true
+	case checkedForm.MatchString(text):
+		n, err := strconv.Atoi(checkedForm.FindStringSubmatch(text)[1])
+		return mark{kind: checked, number: n}, err == nil
+	case closedForm.MatchString(text):
+		return mark{kind: finished}, true
+	case strings.HasPrefix(strings.TrimSpace(text), "^C"):
+		return mark{kind: stopped}, true
+	case exitForm.MatchString(text):
+		n, err := strconv.Atoi(exitForm.FindStringSubmatch(text)[1])
+		return mark{kind: exit, number: n}, err == nil
+	case passedForm.MatchString(text):
+		return mark{kind: passed}, true
+	case failedForm.MatchString(text):
+		return mark{kind: exit, number: 1}, true
+	case lossForm.MatchString(text):
+		if m := stepForm.FindStringSubmatch(text); m != nil {
+			n, err := strconv.Atoi(m[1])
+			return mark{kind: step, number: n, count: 1}, err == nil
+		}
+	}
+	return mark{}, false
+}
+
+// prefixed reads a command without a prompt that sets variables for itself: "VAR=1 python
+// train.py". Those that launch jobs are told as launches, whatever they set.
+func prefixed(text string) (mark, bool) {
+	if !strings.Contains(text, "=") || len(launch.Settings(text)) == 0 {
+		return mark{}, false
+	}
+	variables, words := launch.Starts(launch.BareCommand(text))
+	if len(variables) == 0 || len(words) == 0 || words[0] == "export" {
+		return mark{}, false
+	}
+	return mark{kind: command, settings: settingsOf(variables), value: strings.Join(words, " ")}, true
+}
+
+func settingsOf(variables [][2]string) []setting {
+	list := make([]setting, 0, len(variables))
+	for _, v := range variables {
+		list = append(list, setting{v[0], v[1]})
+	}
+	return list
+}
+
+// saidOf is the outcome that a person says a run had; empty where nobody does. What is
+// denied, or said of another case, is no outcome.
+func saidOf(text string) string {
+	_, after, ok := cutOutcome(text)
+	if !ok {
+		after = text
+	}
+	if negated.MatchString(after) || len(after) > maxHeading/2 {
+		return ""
+	}
+	switch hangs, works, fails := hangsForm.MatchString(after), worksForm.MatchString(after), failsForm.MatchString(after); {
+	case hangs && !works:
+		return hung
+	case fails && !works && !hangs:
+		return failed
+	case works && !fails && !hangs:
+		return good
+	}
+	return ""
+}
+
+// cutOutcome splits "P2P off: works" at the sign between.
+func cutOutcome(text string) (before, after string, ok bool) {
+	for _, sign := range []string{" => ", " -> ", " → ", ": ", " - ", " — "} {
+		if before, after, ok = strings.Cut(text, sign); ok {
+			return before, after, true
+		}
+	}
+	return text, "", false
+}
+
+var (
+	// headingMark is what stands before or behind a heading.
+	headingMark = lazy.New(`^\s*(?:[#=*>-]+\s*|\(?\d{1,2}[.)]\s+|\(?[a-hA-H][.)]\s+)`)
+	headingEnd  = lazy.New(`\s*(?::|[=#*-]{2,})\s*$`)
+	// headingWord begins a heading that has no mark.
+	headingWord = lazy.New(`(?i)^(?:now |then |run |test |case |again )?(?:with|without|using|set|setting|unset|after|before|default|baseline)\b`)
+	// plainly names the run to which others are compared.
+	plainly = lazy.New(`(?i)\b(?:without|baseline|defaults?|before|unset|plain|as is|nothing set|no (?:variables|env))\b`)
+	assigns = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)=("[^"]*"|'[^']*'|[^\s,;:)"'` + "`" + `]+)`)
+	names   = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b`)
+	// denies stands before a variable that is not set.
+	denies = lazy.New(`(?i)\b(?:without|unset(?:ting)?|no|not?|remov(?:e|ed|ing))\s+\W*$`)
+	// listed and counted are GPUs: "GPUs 0,1", "GPU 0 and 1", "pair 0-1"; "2 GPUs", "4gpu".
+	listed   = lazy.New(`(?i)\b(?:gpus?|devices?|pair)[ #:=]*((?:\d{1,2})(?:\s*(?:,|and|&|\+|<->|->|-|/)\s*(?:gpu ?)?\d{1,2})+)`)
+	counted  = lazy.New(`(?i)\b(\d{1,4})[ -]?gpus?\b`)
+	digits   = lazy.New(`\d+`)
+	released = lazy.New(`(?i)\b(nccl|rccl)[ -]?(?:version )?v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\b`)
+)
+
+// headingOf reads a line by which people say what the run below it is: "With
+// NCCL_P2P_DISABLE=1:", "## without", "2 GPUs:".
+func headingOf(text string, said bool) (mark, bool) {
+	title := headingMark.ReplaceAllString(text, "")
+	marked := title != text && strings.TrimSpace(text) != ""
+	title = strings.TrimSpace(title)
+	switch {
+	case headingEnd.MatchString(title):
+	case said:
+		title, _, _ = cutOutcome(title)
+	case marked && !strings.HasPrefix(strings.TrimSpace(text), "-"):
+	case headingWord.MatchString(title) && len(strings.Fields(title)) <= 6 && !strings.HasSuffix(title, "."):
+	default:
+		return mark{}, false
+	}
+	m := mark{kind: heading}
+	told := m.titled(headingEnd.ReplaceAllString(title, ""))
+	return m, told
+}
+
+// titled takes the settings out of a heading or a file's name, and reports whether it says
+// anything of a run.
+func (m *mark) titled(title string) bool {
+	set := func(name, value string) {
+		if !slices.ContainsFunc(m.settings, func(s setting) bool { return s.name == name }) {
+			m.settings = append(m.settings, setting{name, value})
+		}
+	}
+	told := false
+	for _, at := range assigns.FindAllStringSubmatchIndex(title, 16) {
+		name, value := title[at[2]:at[3]], strings.Trim(title[at[4]:at[5]], `"'.`)
+		if !env.SteersCommunication(name) {
+			continue
+		}
+		told = true
+		if denies.MatchString(title[:at[0]]) {
+			m.removed = append(m.removed, name)
+		} else {
+			set(name, value)
+		}
+	}
+	for _, at := range names.FindAllStringSubmatchIndex(title, 16) {
+		name := title[at[2]:at[3]]
+		if at[3] < len(title) && title[at[3]] == '=' || !env.SteersCommunication(name) {
+			continue
+		}
+		if denies.MatchString(title[:at[0]]) {
+			m.removed, told = append(m.removed, name), true
+		} else if strings.HasSuffix(name, "_DISABLE") { // "with NCCL_P2P_DISABLE"
+			set(name, "1")
+			told = true
+		}
+	}
+	words := strings.ToLower(strings.Join(strings.FieldsFunc(assigns.ReplaceAllString(title, ""), func(c rune) bool {
+		return strings.ContainsRune(" \t_-./=:,()[]`*", c)
+	}), " "))
+	for _, w := range switchWords() {
+		if w.like.MatchString(words) {
+			if slices.ContainsFunc(m.settings, func(s setting) bool { return s.name == w.name }) {
+				continue
+			}
+			told = true
+			if w.value == "" {
+				m.removed = append(m.removed, w.name)
+			} else {
+				set(w.name, w.value)
+			}
+		}
+	}
+	if found := listed.FindStringSubmatch(title); found != nil {
+		set(devicesName, strings.Join(digits.FindAllString(found[1], -1), ","))
+		told = true
+	} else if found := counted.FindStringSubmatch(title); found != nil {
+		set(countName, found[1])
+		told = true
+	}
+	if found := released.FindStringSubmatch(title); found != nil {
+		set(strings.ToLower(found[1]), found[2])
+		told = true
+	}
+	return told || plainly.MatchString(words)
+}
+
+// Names of what is set and is no variable.
+const (
+	devicesName = "GPUs"
+	countName   = "count"
+)
+
+// switchWord is a row of the table of words, ready to be asked.
+type switchWord struct {
+	like        *regexp.Regexp
+	name, value string
+}
+
+var switchWords = sync.OnceValue(func() []switchWord {
+	list := make([]switchWord, 0, len(data.Experiments().Words))
+	for _, w := range data.Experiments().Words {
+		list = append(list, switchWord{regexp.MustCompile(w.Like), w.Name, w.Value}) // A test compiles each.
+	}
+	return list
+})

@@ -1,0 +1,341 @@
+package runs_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+)
+
+// head is how nccl-tests begins its output (src/common.cu), for GPUs of one machine.
+func head(gpus int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# nThread 1 nGpus %d minBytes 33554432 maxBytes 67108864 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n#\n# Using devices\n", gpus)
+	for i := range gpus {
+		fmt.Fprintf(&b, "#  Rank %2d Group  0 Pid   4121 on    node1 device %2d [0x%d1] NVIDIA L40S\n", i, i, i+1)
+	}
+	return b.String() + `#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+`
+}
+
+func rows(gbps float64) string {
+	return fmt.Sprintf("    33554432       8388608     float     sum      -1    3195.7   10.50   %.2f      0    3195.7   10.50   %.2f      0\n", gbps, gbps)
+}
+
+// table is that of two GPUs, to its end.
+func table(gbps float64) string {
+	return head(2) + rows(gbps) + fmt.Sprintf("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : %.4f\n#\n", gbps)
+}
+
+const (
+	watchdog = "[rank3]:[E1119 10:12:44.113254561 ProcessGroupNCCL.cpp:685] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600021 milliseconds before timing out.\n"
+	dies     = "torch.distributed.DistBackendError: NCCL error in: /pytorch/torch/csrc/distributed/c10d/NCCLUtils.cpp:93, unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.27.7\n"
+	steps    = "step 10 loss 3.71\nstep 20 loss 3.21\nstep 30 loss 2.90\nstep 40 loss 2.80\n"
+)
+
+// ended is an output and the outcome that it shows.
+type ended struct {
+	what, output, outcome string
+	told                  bool
+}
+
+var outcomes = []ended{
+	{"a table to its end", table(10), "ok", true},
+	{"steps that go on", steps, "ok", true},
+	{"exit code 0", "Process finished with exit code 0\n", "ok", true},
+	{"a test that passes", "all_reduce on 2 ranks: PASSED\n", "ok", true},
+	{"a table without rows", head(2) + "^C\n", "hung", false},
+	{"a table whose rows stop", head(2) + rows(10) + "^C\n", "hung", false},
+	{"a table whose rows stop, and a word", head(2) + "hangs here\n", "hung", false},
+	{"a watchdog's timeout", watchdog, "hung", true},
+	{"the code of timeout(1)", "srun: error: task 0: Exited with exit code 124\n", "hung", true},
+	{"^C", "loading\n^C\n", "hung", false},
+	{"an error", dies, "failed", true},
+	{"wrong results", head(2) + rows(10) + "# Out of bounds values : 3 FAILED\n# Avg bus bandwidth    : 10.5\n", "failed", true},
+	{"an exit code", "node1: task 0: exit code 1\n", "failed", true},
+	{"nothing", "loading\n", "unknown", false},
+	{"steps, and ^C", steps + "^C\n", "unknown", false},
+	{"a stop by hand", "loading\nexit code 130\n", "unknown", false},
+}
+
+// texts are one or two texts with two runs, the first without a variable, and the second
+// with it.
+type texts [][2]string
+
+// ways are how people set a variable for a run, and tell runs apart.
+var ways = map[string]func(name, value, without, with string) texts{
+	"prefix": func(name, value, without, with string) texts {
+		return typed("$ ./all_reduce_perf -b 8 -g 2", without, "$ "+name+"="+value+" ./all_reduce_perf -b 8 -g 2", with)
+	},
+	"prefix, quoted, of a named host": func(name, value, without, with string) texts {
+		return typed("ana@node1:~/t$ ./build/all_reduce_perf -b 8 -g 2", without, "ana@node1:~/t$ "+name+"='"+value+"' ./build/all_reduce_perf -b 8 -g 2", with)
+	},
+	"env": func(name, value, without, with string) texts {
+		return typed("[root@node1 t]# python train.py", without, "[root@node1 t]# env "+name+"="+value+" python train.py", with)
+	},
+	"export before": func(name, value, without, with string) texts {
+		return typed("$ torchrun --nproc_per_node=2 train.py", without, "$ export "+name+"="+value+"\n$ torchrun --nproc_per_node=2 train.py", with)
+	},
+	"unset before": func(name, value, without, with string) texts {
+		return texts{{"terminal.txt", "$ export " + name + "=" + value + "\n$ ./all_reduce_perf -g 2\n" + with + "$ unset " + name + "\n$ ./all_reduce_perf -g 2\n" + without + "$ \n"}}
+	},
+	"docker run": func(name, value, without, with string) texts {
+		return typed("$ docker run --rm --gpus all image ./all_reduce_perf -g 2", without, "$ docker run --rm --gpus all -e "+name+"="+value+" image ./all_reduce_perf -g 2", with)
+	},
+	"docker run of several lines": func(name, value, without, with string) texts {
+		return typed("$ docker run --rm \\\n  --gpus all \\\n  image ./all_reduce_perf -g 2", without, "$ docker run --rm \\\n  --gpus all \\\n  -e "+name+"="+value+" \\\n  image ./all_reduce_perf -g 2", with)
+	},
+	"mpirun -x": func(name, value, without, with string) texts {
+		return typed("$ mpirun -np 2 ./all_reduce_perf -b 8", without, "$ mpirun -np 2 -x "+name+"="+value+" ./all_reduce_perf -b 8", with)
+	},
+	"mpirun env": func(name, value, without, with string) texts {
+		return typed("$ mpirun -np 2 ./all_reduce_perf -b 8", without, "$ mpirun -np 2 env "+name+"="+value+" ./all_reduce_perf -b 8", with)
+	},
+	"srun --export": func(name, value, without, with string) texts {
+		return typed("$ srun -n 2 --export=ALL ./all_reduce_perf -b 8", without, "$ srun -n 2 --export=ALL,"+name+"="+value+" ./all_reduce_perf -b 8", with)
+	},
+	"without a prompt": func(name, value, without, with string) texts {
+		return typed("mpirun -np 2 ./all_reduce_perf -b 8", without, name+"="+value+" mpirun -np 2 ./all_reduce_perf -b 8", with)
+	},
+	"set -x": func(name, value, without, with string) texts {
+		return typed("+ mpirun -np 2 ./all_reduce_perf -b 8", without, "+ mpirun -np 2 -x "+name+"="+value+" ./all_reduce_perf -b 8", with)
+	},
+	"headings": func(name, value, without, with string) texts {
+		return texts{{"notes.md", "Without:\n\n" + without + "\nWith " + name + "=" + value + ":\n\n" + with}}
+	},
+	"headings in Markdown": func(name, value, without, with string) texts {
+		return texts{{"notes.md", "## " + name + "=" + value + "\n```\n" + with + "```\n## without " + name + "\n```\n" + without + "```\n"}}
+	},
+	"headings over commands": func(name, value, without, with string) texts {
+		return texts{{"notes.md", "1. default\n$ ./all_reduce_perf -g 2\n" + without + "2. with " + name + "=" + value + "\n$ ./all_reduce_perf -g 2\n" + with}}
+	},
+	"files": func(name, value, without, with string) texts {
+		return texts{{"default.log", without}, {name + "=" + value + ".log", with}}
+	},
+}
+
+func typed(command, without, other, with string) texts {
+	return texts{{"terminal.txt", command + "\n" + without + other + "\n" + with + "$ \n"}}
+}
+
+// variables are those of the table, with a value that turns something off.
+var variables = [][2]string{
+	{"NCCL_P2P_DISABLE", "1"},
+	{"NCCL_P2P_LEVEL", "LOC"},
+	{"NCCL_SHM_DISABLE", "1"},
+	{"NCCL_IB_DISABLE", "1"},
+	{"NCCL_NET_GDR_LEVEL", "0"},
+	{"NCCL_NET_GDR_READ", "0"},
+	{"NCCL_NVLS_ENABLE", "0"},
+	{"NCCL_CUMEM_ENABLE", "0"},
+	{"NCCL_CUMEM_HOST_ENABLE", "0"},
+	{"NCCL_SOCKET_IFNAME", "eth0"},
+	{"NCCL_ALGO", "Ring"},
+	{"NCCL_PROTO", "Simple"},
+}
+
+func read(all texts) *facts.Facts {
+	r := text.NewReading()
+	for _, t := range all {
+		texttest.Text(r, t[0], t[1])
+	}
+	return r.Finish()
+}
+
+// TestRuns holds that two runs are told apart however a variable is set, that it is put
+// down to the one that has it, that each outcome is known, and that only runs whose
+// outcomes are known are compared.
+func TestRuns(t *testing.T) {
+	for way, written := range ways {
+		for n, without := range outcomes {
+			for m, with := range outcomes {
+				v := variables[(n+m)%len(variables)]
+				t.Run(fmt.Sprintf("%s, %s: %s, then %s", way, v[0], without.what, with.what), func(t *testing.T) {
+					checkRuns(t, read(written(v[0], v[1], without.output, with.output)), v, without, with)
+				})
+			}
+		}
+	}
+}
+
+// TestVariables holds the same of each variable.
+func TestVariables(t *testing.T) {
+	for way, written := range ways {
+		for _, v := range variables {
+			t.Run(way+" "+v[0], func(t *testing.T) {
+				checkRuns(t, read(written(v[0], v[1], outcomes[4].output, outcomes[0].output)), v, outcomes[4], outcomes[0])
+			})
+		}
+	}
+}
+
+func checkRuns(t *testing.T, f *facts.Facts, v [2]string, without, with ended) {
+	t.Helper()
+	if without.outcome == "unknown" && with.outcome == "unknown" {
+		if len(f.Runs)+len(f.Comparisons) > 0 {
+			t.Errorf("nothing is known, and there are runs: %+v", f.Runs)
+		}
+		return
+	}
+	set := slices.IndexFunc(f.Runs, func(r facts.Run) bool { return r.Variables[v[0]] == v[1] })
+	plain := slices.IndexFunc(f.Runs, func(r facts.Run) bool { return r.Variables[v[0]] == "" })
+	// Where nothing stands under a heading or in a file there is no run.
+	if (set < 0 || plain < 0) && (without.outcome == "unknown" || with.outcome == "unknown") {
+		if len(f.Comparisons) > 0 {
+			t.Errorf("got %+v", f.Comparisons)
+		}
+		return
+	}
+	if len(f.Runs) != 2 || set < 0 || plain < 0 {
+		t.Fatalf("got %+v", f.Runs)
+	}
+	for i, want := range map[int]ended{set: with, plain: without} {
+		if r := f.Runs[i]; r.Outcome != want.outcome || r.Told != want.told || (r.Shown == 0) != (want.outcome == "unknown") {
+			t.Errorf("got %+v, want %s, told: %v", r, want.outcome, want.told)
+		}
+	}
+	known := without.outcome != "unknown" && with.outcome != "unknown"
+	want := []facts.Comparison{{Kind: "variable", Name: v[0], A: min(set, plain), B: max(set, plain)}}
+	if known && !slices.Equal(f.Comparisons, want) || !known && len(f.Comparisons) > 0 {
+		t.Errorf("got %+v, want %+v: %v", f.Comparisons, want, known)
+	}
+	if f.Env == nil {
+		return // Headings and names of files set nothing.
+	}
+	for _, e := range f.Env.Variables {
+		if e.Name == v[0] && (!e.Trial || e.Effective) {
+			t.Errorf("%+v is taken for the job's", e)
+		}
+	}
+}
+
+// TestTrials holds which variables are taken for those of trials: what all runs have, what
+// a manifest sets too and what env shows is the job's.
+func TestTrials(t *testing.T) {
+	const with, without = "$ NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2\n", "$ ./all_reduce_perf -g 2\n"
+	for _, tt := range []struct {
+		what  string
+		texts texts
+		trial bool
+	}{
+		{"one of two runs", texts{{"a", with + table(10) + without + head(2) + "^C\n"}}, true},
+		{"all runs", texts{{"a", with + table(10) + with + head(2) + "^C\n"}}, false},
+		{"one run", texts{{"a", with + table(10)}}, false},
+		{"another program", texts{{"a", with + table(10) + "$ python train.py\n" + steps}}, false},
+		{"no outcome", texts{{"a", with + without}}, false},
+		{"env shows it", texts{{"a", "$ env\nNCCL_P2P_DISABLE=1\n" + with + table(10) + "$ NCCL_P2P_DISABLE=0 ./all_reduce_perf -g 2\n" + head(2) + "^C\n"}}, false},
+		{"a script sets it", texts{{"run.sh", "#!/bin/bash\nexport NCCL_P2P_DISABLE=1\n"}, {"a", with + table(10) + without + head(2) + "^C\n"}}, false},
+	} {
+		f := read(tt.texts)
+		i := slices.IndexFunc(f.Env.Variables, func(v facts.Variable) bool { return v.Name == "NCCL_P2P_DISABLE" && v.Value == "1" })
+		if i < 0 {
+			t.Errorf("%s: the variable is missing", tt.what)
+		} else if v := f.Env.Variables[i]; v.Trial != tt.trial || v.Effective == tt.trial {
+			t.Errorf("%s: got %+v, trial: %v", tt.what, v, tt.trial)
+		}
+	}
+}
+
+// TestDifferences holds what two runs differ in, and which are not compared.
+func TestDifferences(t *testing.T) {
+	const stops = "^C\n"
+	run := func(command, output string) string { return "$ " + command + "\n" + output }
+	file := func(name, output string) [2]string { return [2]string{name, output} }
+	for _, tt := range []struct {
+		what string
+		of   texts
+		want string // The kind and the name of each comparison.
+	}{
+		{"other GPUs", texts{file("a", run("CUDA_VISIBLE_DEVICES=0,1 ./all_reduce_perf -g 2", table(9))+run("CUDA_VISIBLE_DEVICES=2,3 ./all_reduce_perf -g 2", head(2)+stops))}, "devices"},
+		{"more GPUs", texts{file("a", run("./all_reduce_perf -g 2", table(9))+run("./all_reduce_perf -g 4", head(4)+stops))}, "gpus"},
+		{"more processes", texts{file("a", run("torchrun --nproc_per_node=2 t.py", steps)+run("torchrun --nproc_per_node=4 t.py", dies))}, "gpus"},
+		{"more machines", texts{file("a", run("mpirun -np 8 -H a ./all_reduce_perf", steps)+run("mpirun -np 16 -H a,b ./all_reduce_perf", dies))}, "nodes"},
+		{"GPUs by headings", texts{file("a", "GPUs 0,1:\n"+table(9)+"GPUs 1,2:\n"+head(2)+stops)}, "devices"},
+		{"counts by headings", texts{file("a", "2 GPUs:\n"+table(9)+"4 GPUs:\n"+head(4)+stops)}, "gpus"},
+		{"counts by files", texts{file("2gpu.log", table(9)), file("4gpu.log", head(4)+stops)}, "gpus"},
+		{"another version", texts{file("a", run("./t.sh", "NCCL version 2.18.3+cuda12.2\n"+steps)+run("./t.sh", "NCCL version 2.27.7+cuda12.2\n"+dies))}, "version nccl"},
+		{"versions that pip installs", texts{file("a", run("pip install nvidia-nccl-cu12==2.26.2", "")+run("python t.py", steps)+run("pip install nvidia-nccl-cu12==2.27.3", "")+run("python t.py", "it hangs\n"))}, "version nccl"},
+		{"the IOMMU by headings", texts{file("a", "## before iommu=pt\n"+table(6)+"## with iommu=pt\n"+table(20))}, "variable iommu"},
+		{"the IOMMU by files", texts{file("iommu-on.log", table(6)), file("iommu-off.log", table(20))}, "variable iommu"},
+		{"ACS by headings", texts{file("a", "ACS on:\n"+head(2)+stops+"ACS off:\n"+table(20))}, "variable acs"},
+		{"words in files' names", texts{file("p2p-on.log", head(2)), file("p2p-off.log", table(20))}, "variable NCCL_P2P_DISABLE"},
+		{"words in files' names", texts{file("with-nvls.log", head(2)), file("no-nvls.log", table(20))}, "variable NCCL_NVLS_ENABLE"},
+		{"outcomes that people say", texts{file("a", "NCCL_P2P_DISABLE=1: works\ndefault: hangs\n")}, "variable NCCL_P2P_DISABLE"},
+		{"what a log says it read", texts{
+			file("default.log", ncclInfo("NCCL_DEBUG set by environment to INFO")+dies), file("nop2p.log", ncclInfo("NCCL_P2P_DISABLE set by environment to 1")+"PASSED\n"),
+		}, "variable NCCL_P2P_DISABLE"},
+		// Not one thing alone.
+		{"two variables", texts{file("a", run("./all_reduce_perf -g 2", head(2)+stops)+run("NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1 ./all_reduce_perf -g 2", table(9)))}, ""},
+		{"a variable and the number of GPUs", texts{file("a", run("./all_reduce_perf -g 4", head(4)+stops)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2", table(9)))}, ""},
+		{"what is printed", texts{file("a", run("NCCL_DEBUG=INFO ./all_reduce_perf -g 2", head(2)+stops)+run("./all_reduce_perf -g 2", table(9)))}, ""},
+		{"nothing", texts{file("a", run("./all_reduce_perf -g 2", head(2)+stops)+run("./all_reduce_perf -g 2", table(9)))}, ""},
+		{"now and then", texts{file("a", run("./t.sh", dies)+run("./t.sh", steps)+run("NCCL_P2P_DISABLE=1 ./t.sh", steps))}, ""},
+		{"another program", texts{file("a", run("./broadcast_perf -g 2", head(2)+stops)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2", table(9)))}, ""},
+		{"other arguments", texts{file("a", run("./all_reduce_perf -e 8G -g 2", head(2)+stops)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -e 1M -g 2", table(9)))}, ""},
+		{"another host", texts{file("a", "a@node1:~$ ./all_reduce_perf -g 2\n"+head(2)+stops+"a@node2:~$ NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2\n"+table(9))}, ""},
+		{"ranks of one job", texts{file("rank0.log", ncclInfo("NCCL_P2P_DISABLE set by environment to 1")+dies), file("rank1.log", steps)}, ""},
+		{"prose", texts{file("a", "If it hangs, try NCCL_P2P_DISABLE=1.\nWith NCCL_P2P_DISABLE=1 it may work, without it it may hang.\n"+dies)}, ""},
+		{"a program that writes of its GPUs", texts{file("a", run("NCCL_P2P_DISABLE=1 ./t.sh", "Found 2 GPUs:\nloading\nUsing 2 GPUs:\n"+steps)+run("./t.sh", "Found 2 GPUs:\n"+dies))}, "variable NCCL_P2P_DISABLE"},
+		{"a program that begins again", texts{file("a", run("./all_reduce_perf -g 2", head(2)+rows(9))+head(2)+rows(9)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2", table(9)))}, "variable NCCL_P2P_DISABLE, variable NCCL_P2P_DISABLE"},
+	} {
+		f := read(tt.of)
+		var got []string
+		for _, c := range f.Comparisons {
+			got = append(got, strings.TrimSpace(c.Kind+" "+c.Name))
+		}
+		if strings.Join(got, ", ") != tt.want {
+			t.Errorf("%s: got %q, want %q: %+v", tt.what, got, tt.want, f.Runs)
+		}
+	}
+}
+
+func ncclInfo(said string) string {
+	const before = "node1:2265:2265 [0] NCCL INFO "
+	return before + "NCCL version 2.27.7+cuda12.9\n" + before + said + "\n" +
+		before + "ncclCommInitRankConfig comm 0x15b10940 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 60 commId 0x793a730156002d12 - Init COMPLETE\n"
+}
+
+// TestNoRuns holds that texts without several runs have none.
+func TestNoRuns(t *testing.T) {
+	for _, content := range []string{
+		table(10), dies, watchdog, "$ nvidia-smi\n$ lspci\n", "## Without\n## With\n", "$ ./all_reduce_perf -g 2\n" + table(10), "it hangs\n",
+		"services:\n  a:\n    image: x\n    environment:\n      NCCL_P2P_DISABLE: \"1\"\n",
+	} {
+		if f := texttest.Parse("a.txt", content); len(f.Runs)+len(f.Comparisons) > 0 {
+			t.Errorf("%q: got %+v", content, f.Runs)
+		}
+	}
+}
+
+// FuzzRuns holds the bounds of the facts, whatever the text.
+func FuzzRuns(f *testing.F) {
+	for _, written := range ways {
+		for _, t := range written("NCCL_P2P_DISABLE", "1", outcomes[4].output, outcomes[0].output) {
+			f.Add(t[1])
+		}
+	}
+	f.Add(strings.Repeat("$ ./t.sh\n^C\n$ NCCL_ALGO=Ring ./t.sh\nexit code 0\n", 100))
+	f.Fuzz(func(t *testing.T, content string) {
+		got := texttest.Parse("p2p-on.log", content)
+		if len(got.Runs) > 64 || len(got.Comparisons) > 64 {
+			t.Errorf("%d runs, %d comparisons", len(got.Runs), len(got.Comparisons))
+		}
+		for _, r := range got.Runs {
+			if !slices.Contains([]string{"ok", "failed", "hung", "unknown"}, r.Outcome) || r.Line < 1 || len(r.Variables) > 64 || len(r.Devices) > 64 {
+				t.Errorf("got %+v", r)
+			}
+		}
+		for _, c := range got.Comparisons {
+			if c.A < 0 || c.A >= c.B || c.B >= len(got.Runs) {
+				t.Errorf("got %+v", c)
+			}
+		}
+	})
+}

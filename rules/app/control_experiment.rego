@@ -1,0 +1,253 @@
+# METADATA
+# title: Of two runs that differ in one thing, one fails
+# description: >-
+#   The input holds several runs of a program: with and without a variable, on other GPUs,
+#   with another version of the library. Where two of them differ in exactly one thing and
+#   only one works, that thing is at fault, or what it turns off. Nothing that a log says
+#   is stronger evidence.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
+#     description: What each variable of NCCL turns off
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: NVIDIA's own advice is to try without peer-to-peer transfers first
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: critical
+#   confidence: likely
+#   cause: other
+#   needs:
+#     - [comparisons, job-told]
+#     - [runs, job-told]
+#   remedies: [unset-env, nccl-p2p-disable, iommu-pt, iommu-remap, disable-acs, update-bios, upgrade-driver, increase-shm, nccl-shm-disable, share-ipc, set-gid-index, fix-mtu-pfc, nccl-ib-disable, bring-port-up, set-ib-hca, set-net-gdr-level, load-nvidia-peermem, nccl-nvls-disable, start-fabric-manager, nccl-cumem-host-disable, nccl-cumem-disable, set-socket-ifname, upgrade-nccl, downgrade-nccl, nccl-algo, nccl-proto, upgrade-rocm, replace-hardware, reset-gpu, open-firewall, other]
+#   profiles: [training]
+#   since: "0.1"
+package gpudoctor.rules.control_experiment
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.surroundings
+import data.gpudoctor.lib.trials
+
+# What a switch turns off is at fault where a run works only with it off.
+findings contains object.union(compared(s.off, s.on, s.slow), {
+	"id": causes[0],
+	"subject": "job",
+	"message": sprintf("%s with %s and %s without it: %s is at fault.", [
+		better(s.slow), assignment(s.name, s.off), verb(s.on, s.slow), s.row.words,
+	]),
+	"candidates": [{"cause": cause, "for": sprintf("%s makes the difference", [s.name])} | some cause in causes],
+	"params": {"variable": s.name},
+	"remedies": remedies(s.row, causes),
+}) if {
+	some s in trials.blamed
+	causes := trials.causes(s.row)
+}
+
+# remedies are those of the row, and on AMD's GPUs those of the causes' own rules.
+remedies(row, causes) := row.remedies if {
+	row.remedies
+	causes == row.causes
+} else := own[causes[0]]
+
+own := {
+	"iommu-translation": ["iommu-pt", "update-bios"],
+	"amd-iommu": ["iommu-pt", "iommu-remap"],
+	"acs-redirect": ["disable-acs", "update-bios"],
+	"rccl-bug": ["upgrade-rocm"],
+}
+
+# A variable with which a run fails that works without it.
+findings contains object.union(compared(h.without, h["with"], false), {
+	"id": cause,
+	"subject": h.name,
+	"message": sprintf("%s without %s and %s with it: unset it.", [
+		better(false), assignment(h.name, h["with"]), verb(h["with"], false),
+	]),
+	"candidates": [{"cause": cause, "for": sprintf("the run fails only with %s", [h.name])}],
+	"params": {"variable": h.name, "source": "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"},
+	"severity": "high",
+	"remedies": ["unset-env"],
+}) if {
+	some h in trials.harmful
+	not chosen_otherwise(h)
+	cause := object.get(object.get(trials.switch, h.name, {}), "reverse", "env-misconfig")
+}
+
+# The same two runs may tell that the other choice of an interface is right.
+chosen_otherwise(h) if {
+	some s in trials.blamed
+	s.name == h.name
+	s.on == h["with"]
+}
+
+findings contains object.union(compared(h["with"], h.without, false), {
+	"id": "other",
+	"subject": h.name,
+	"message": sprintf("%s with %s and %s without it. What that turns off, or what it changes in the timing of the program, is where to look.", [
+		better(false), assignment(h.name, h["with"]), verb(h.without, false),
+	]),
+	"confidence": "possible",
+	"severity": "high",
+	"remedies": ["other"],
+}) if {
+	some h in trials.helpful
+}
+
+# A GPU that all failing runs have in common.
+findings contains object.union(compared(first_good, first_bad, false), {
+	"id": "gpu-fault",
+	"subject": sprintf("GPU %s", [suspect]),
+	"affects": addresses({suspect}),
+	"message": sprintf("Every run on GPU %s fails, and runs on other GPUs work (%s): it is at fault, or its place in the machine.", [suspect, shown(trials.failing)]),
+	"candidates": [{"cause": "gpu-fault", "for": sprintf("GPU %s is in each failing run and in no other", [suspect])}],
+	"remedies": ["reset-gpu", "replace-hardware"],
+}) if {
+	some suspect in trials.suspects
+	one_suspect
+}
+
+one_suspect if {
+	count(trials.suspects) == 1
+	count(trials.failing) > 1
+}
+
+one_suspect if {
+	some s in trials.failing
+	count(s) == 1
+}
+
+# Pairs of GPUs of which one fails.
+findings contains object.union(compared(first_good, first_bad, false), {
+	"id": "p2p-broken-platform",
+	"subject": sprintf("GPUs %s", [concat(", ", sort(union(trials.failing)))]),
+	"affects": addresses(union(trials.failing)),
+	"message": sprintf("Runs on some GPUs work (%s) and on others they do not (%s): the path between these, or one of them, is at fault.", [shown(trials.working), shown(trials.failing)]),
+	"candidates": [
+		{"cause": "p2p-broken-platform", "for": "the same program works between other GPUs"},
+		{"cause": "gpu-fault", "for": "one of these GPUs may be at fault"},
+	],
+	"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios", "reset-gpu"],
+}) if {
+	count(trials.working) > 0
+	count(trials.failing) > 0
+	not one_suspect
+}
+
+shown(sets) := concat("; ", sort({concat(", ", sort(s)) | some s in sets}))
+
+first_good := sort({r | some r in trials.sets; r.outcome == "ok"})[0]
+
+first_bad := sort({r | some r in trials.sets; trials.bad(r)})[0]
+
+# addresses are the GPUs that have these indexes.
+addresses(devices) := [g.address | some g in facts.named; sprintf("%d", [g.index]) in devices]
+
+# More GPUs or more nodes, and nothing else, make it fail.
+findings contains object.union(compared(g.few, g.many, false), {
+	"id": g.kind,
+	"subject": "job",
+	"message": sprintf("%s on %d %s and %s on %d: %s.", [
+		better(false), g.few[g.kind], by_size[g.kind].unit, verb(g.many, false), g.many[g.kind], by_size[g.kind].words,
+	]),
+	"candidates": [{"cause": cause, "for": by_size[g.kind].reason} | some cause in by_size[g.kind].causes],
+	"severity": "high",
+	"confidence": "possible",
+	"remedies": by_size[g.kind].remedies,
+}) if {
+	some g in trials.grown
+}
+
+by_size := {
+	"gpus": {
+		"unit": "GPUs",
+		"words": "a GPU that only the larger run uses, or a path to it, is at fault",
+		"reason": "it fails once further GPUs take part",
+		"causes": ["p2p-broken-platform", "gpu-fault", "acs-redirect"],
+		"remedies": ["nccl-p2p-disable", "disable-acs", "iommu-pt", "update-bios"],
+	},
+	"nodes": {
+		"unit": "machines",
+		"words": "one machine works by itself, and the network between machines is at fault",
+		"reason": "it fails once several machines take part",
+		"causes": ["wrong-nic", "firewall", "ib-port-down"],
+		"remedies": ["set-socket-ifname", "open-firewall", "bring-port-up"],
+	},
+}
+
+# Another version of the library makes the difference.
+findings contains object.union(compared(r.better, r.worse, r.slow), {
+	"id": cause,
+	"subject": "job",
+	"message": sprintf("%s with %s %s and %s with %s, and nothing else differs: the library is at fault.", [
+		better(r.slow), upper(r.library), r.better.version, verb(r.worse, r.slow), r.worse.version,
+	]),
+	"candidates": [{"cause": cause, "for": "another version of the library makes the difference"}],
+	"remedies": [change],
+}) if {
+	some r in trials.releases
+	cause := {"nccl": "nccl-bug", "rccl": "rccl-bug"}[r.library]
+	change := upgrade(r)
+}
+
+upgrade(r) := "upgrade-rocm" if {
+	r.library == "rccl"
+} else := "upgrade-nccl" if {
+	surroundings.version(r.better.version) > surroundings.version(r.worse.version)
+} else := "downgrade-nccl"
+
+# compared is what findings on two runs have in common. What a message of the failing run
+# states is a finding of its own, and the experiment then proves less.
+compared(works, fails, slow) := object.union(
+	{"evidence": [evidence(fails), evidence(works)], "confidence": confidence(works, fails), "severity": severity(slow)},
+	placed(fails),
+)
+
+confidence(works, fails) := "possible" if {
+	fails.stated
+} else := "confirmed" if {
+	works.told
+	fails.told
+} else := "likely"
+
+severity(slow) := {true: "medium", false: "critical"}[slow]
+
+# placed is where in the logs the failing run failed.
+placed(fails) := {"order": logs.first(ms).order} if {
+	ms := {m | some m in logs.by_id[fails.message]; m.source == fails.source; m.line == fails.shown}
+	count(ms) > 0
+} else := {}
+
+evidence(run) := {
+	"fact": "runs.outcome",
+	"value": sprintf("%s%s: %s", [run.outcome, rate(run), object.get(run, "why", "")]),
+	"source": sprintf("%s:%d", [run.source, object.get(run, "shown", run.line)]),
+}
+
+rate(run) := sprintf(" (%v GB/s)", [run.gbps]) if run.gbps
+
+default rate(_) := ""
+
+assignment(name, run) := sprintf("%s=%s", [name, trials.value(run, name)])
+
+# better begins a message with the run that is better, and verb goes on with the other.
+better(slow) := {true: "A run is at least twice as fast", false: "A run works"}[slow]
+
+verb(_, true) := "slower"
+
+verb(run, false) := {"hung": "hangs", "failed": "fails"}[run.outcome]
+
+# Facts that were cut: the comparison names a variable, and neither run has it.
+missing contains {"fact": "runs[].variables", "words": sprintf("the value of %s is not known", [c.name])} if {
+	some i, c in input.comparisons
+	c.kind == "variable"
+	every p in trials.pairs[i] {
+		trials.value(p.one, c.name) == ""
+	}
+}
+
+missing contains {"fact": "comparisons[].name", "words": "which variable two runs differ in is not known"} if {
+	some c in input.comparisons
+	c.kind == "variable"
+	not c.name
+}

@@ -1,0 +1,45 @@
+package data
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestExperiments holds that each switch says which values turn it off and what is at fault
+// then, that words name switches, and that each pattern is right.
+func TestExperiments(t *testing.T) {
+	table := Experiments()
+	checkSources(t, "experiments", table.Sources...)
+	names := map[string]int{}
+	for _, row := range table.Switches {
+		checkSources(t, row.Words, row.Source)
+		if _, err := regexp.Compile(row.Off); err != nil || row.Off == "" || len(row.Names) == 0 || row.Words == "" || len(row.Causes) == 0 {
+			t.Errorf("%v: something is missing (%v)", row.Names, err)
+		}
+		if regexp.MustCompile(row.Off).MatchString("") {
+			t.Errorf("%v is off where it is not set", row.Names)
+		}
+		if row.When != "" && row.When != "roce" && row.When != "infiniband" {
+			t.Errorf("%v: there is no network %q", row.Names, row.When)
+		}
+		for _, name := range row.Names {
+			if names[name]++; names[name] > 2 {
+				t.Errorf("%s stands in a row that is never reached", name)
+			}
+		}
+		checkCauses(t, row.Words, row.Causes)
+	}
+	for _, w := range table.Words {
+		if _, err := regexp.Compile(w.Like); err != nil || names[w.Name] == 0 {
+			t.Errorf("%q names no switch (%v)", w.Like, err)
+		}
+		row := table.Switches[slices.IndexFunc(table.Switches, func(s Switch) bool { return slices.Contains(s.Names, w.Name) })]
+		if w.Value != "" && !regexp.MustCompile(row.Off).MatchString(w.Value) {
+			t.Errorf("%q: with %q %s is not off", w.Like, w.Value, w.Name)
+		}
+	}
+	if table.Faster <= 1 {
+		t.Errorf("a run is slow next to one that is %v times as fast", table.Faster)
+	}
+}

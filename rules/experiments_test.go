@@ -1,0 +1,64 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+// TestExperiments holds, from transcripts on, which cause a switch speaks for by what became
+// of the runs with and without it, that nothing is said where both end alike, and that the
+// variable is then no misconfiguration.
+func TestExperiments(t *testing.T) {
+	t.Parallel()
+	s, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{"NCCL_P2P_LEVEL": "LOC", "NCCL_SOCKET_IFNAME": "eth0", "GLOO_SOCKET_IFNAME": "eth0", "TP_SOCKET_IFNAME": "eth0", "NCCL_IB_HCA": "mlx5_0", "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}
+	const works, fails, hangs = "all_reduce: PASSED\n", "node1: task 0: exit code 1\n", "loading\nhangs here\n^C\n"
+	for _, row := range data.Experiments().Switches {
+		for _, name := range row.Names {
+			if name == strings.ToLower(name) || row.When != "" {
+				continue // Headings alone say it, or an earlier row is for another network.
+			}
+			value := values[name]
+			if value == "" {
+				value = "0"
+				if strings.HasSuffix(name, "_DISABLE") || name == "NCCL_IB_GID_INDEX" {
+					value = "1"
+				}
+			}
+			reverse := row.Reverse
+			if reverse == "" {
+				reverse = "env-misconfig"
+			}
+			for _, tt := range []struct{ without, with, cause string }{
+				{fails, works, row.Causes[0]},
+				{hangs, works, row.Causes[0]},
+				{works, fails, reverse},
+				{works, hangs, reverse},
+				{works, works, ""},
+				{fails, fails, ""},
+				{hangs, hangs, ""},
+				{"loading\n", works, ""},
+			} {
+				f := texttest.Parse("session.txt", fmt.Sprintf("$ ./t.sh\n%s$ %s=%s ./t.sh\n%s$ \n", tt.without, name, value, tt.with))
+				v, err := s.Evaluate(t.Context(), f, Options{Only: []string{"control-experiment", "env-misconfig"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := ""
+				for _, found := range v.Findings {
+					got += found.Cause
+				}
+				if got != tt.cause {
+					t.Errorf("%s=%s: %q without it, %q with it: got %q, want %q", name, value, tt.without, tt.with, got, tt.cause)
+				}
+			}
+		}
+	}
+}

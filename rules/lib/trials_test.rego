@@ -1,0 +1,31 @@
+package gpudoctor.lib.trials_test
+
+import data.gpudoctor.lib.trials
+
+run(variables, outcome, message) := {"variables": variables, "outcome": outcome, "message": message, "source": "a", "line": 1}
+
+off := {"NCCL_P2P_DISABLE": "1"}
+
+tried(a, b) := {"runs": [a, b], "comparisons": [{"kind": "variable", "name": "NCCL_P2P_DISABLE", "a": 0, "b": 1}]}
+
+# What makes no difference is not at fault; another failure says nothing.
+test_cleared if {
+	trials.cleared == {"p2p-broken-platform"} with input as tried(run({}, "hung", ""), run(off, "hung", ""))
+	trials.cleared == {"p2p-broken-platform"} with input as tried(run({}, "failed", "m"), run(off, "failed", "m"))
+	trials.cleared == set() with input as tried(run({}, "failed", "m"), run(off, "failed", "n"))
+	trials.cleared == set() with input as tried(run({}, "hung", ""), run(off, "failed", ""))
+	trials.cleared == set() with input as tried(run({}, "hung", ""), run(off, "ok", ""))
+	trials.cleared == set() with input as tried(run({}, "ok", ""), run(off, "ok", ""))
+}
+
+# Of two experiments one speaks for it.
+test_not_cleared if {
+	facts := {
+		"runs": [run({}, "hung", ""), run(off, "hung", ""), run({"NCCL_ALGO": "Ring"}, "hung", ""), run(object.union(off, {"NCCL_ALGO": "Ring"}), "ok", "")],
+		"comparisons": [{"kind": "variable", "name": "NCCL_P2P_DISABLE", "a": 0, "b": 1}, {"kind": "variable", "name": "NCCL_P2P_DISABLE", "a": 2, "b": 3}],
+	}
+	trials.cleared == set() with input as facts
+	count(trials.blamed) == 1 with input as facts
+}
+
+test_nothing if trials.cleared == set() with input as {}
