@@ -372,9 +372,11 @@ type Run struct {
 	// GBps is the largest bus bandwidth that it reached; nil where none was measured.
 	GBps   *float64 `json:"gbps,omitempty"`
 	Source string   `json:"source"`
-	// Line is where it begins, Shown the line that shows its outcome.
-	Line  int `json:"line"`
-	Shown int `json:"shown,omitempty"`
+	// Line is where it begins, Shown the line that shows its outcome, and Text what stands
+	// there.
+	Line  int    `json:"line"`
+	Shown int    `json:"shown,omitempty"`
+	Text  string `json:"text,omitempty"`
 }
 
 // Comparison is two runs that differ in exactly one thing, and whose outcomes are known.

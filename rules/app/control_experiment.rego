@@ -220,13 +220,9 @@ placed(fails) := {"order": logs.first(ms).order} if {
 
 evidence(run) := {
 	"fact": "runs.outcome",
-	"value": sprintf("%s%s: %s", [run.outcome, rate(run), object.get(run, "why", "")]),
+	"value": object.get(run, "text", run.outcome),
 	"source": sprintf("%s:%d", [run.source, object.get(run, "shown", run.line)]),
 }
-
-rate(run) := sprintf(" (%v GB/s)", [run.gbps]) if run.gbps
-
-default rate(_) := ""
 
 assignment(name, run) := sprintf("%s=%s", [name, trials.value(run, name)])
 
@@ -235,7 +231,11 @@ better(slow) := {true: "A run is at least twice as fast", false: "A run works"}[
 
 verb(_, true) := "slower"
 
-verb(run, false) := {"hung": "hangs", "failed": "fails"}[run.outcome]
+verb(run, false) := sprintf("%s%s", [{"hung": "hangs", "failed": "fails"}[run.outcome], reason(run)])
+
+reason(run) := sprintf(" (%s)", [run.why]) if run.why
+
+default reason(_) := ""
 
 # Facts that were cut: the comparison names a variable, and neither run has it.
 missing contains {"fact": "runs[].variables", "words": sprintf("the value of %s is not known", [c.name])} if {

@@ -59,27 +59,27 @@ var (
 func (r *recorder) line(l parse.Line) {
 	if strings.Contains(l.Text, " - Init COMPLETE") {
 		if !r.text().again(telling{kind: made}) {
-			r.note(mark{kind: made, line: l.Number})
+			r.note(mark{kind: made, line: l.Number, text: l.Text})
 		}
 		return
 	}
 	if p, ok := parse.PromptOf(l.Text); ok {
 		if !beginsForm.MatchString(l.Text) {
-			r.note(mark{kind: prompt, line: l.Number, value: p.Command, host: p.Host})
+			r.note(mark{kind: prompt, line: l.Number, text: l.Text, value: p.Command, host: p.Host})
 		}
 		return
 	}
 	if m, ok := resultOf(l.Text); ok {
-		m.line = l.Number
+		m.line, m.text = l.Number, l.Text
 		r.note(m)
 		return
 	}
 	if m := unsetForm.FindStringSubmatch(l.Text); m != nil {
-		r.note(mark{kind: unset, line: l.Number, removed: strings.Fields(m[1])})
+		r.note(mark{kind: unset, line: l.Number, text: l.Text, removed: strings.Fields(m[1])})
 		return
 	}
 	if m, ok := prefixed(l.Text); ok {
-		m.line = l.Number
+		m.line, m.text = l.Number, l.Text
 		r.note(m)
 		return
 	}
@@ -88,13 +88,13 @@ func (r *recorder) line(l parse.Line) {
 	}
 	said := saidOf(l.Text)
 	if h, ok := headingOf(l.Text, said != ""); ok {
-		h.line = l.Number
+		h.line, h.text = l.Number, l.Text
 		r.note(h)
 	} else if strings.TrimSpace(l.Text) == "" || strings.Contains(l.Text, " NCCL ") || logLine.MatchString(l.Text) {
 		return
 	}
 	if said != "" {
-		r.note(mark{kind: word, line: l.Number, value: said})
+		r.note(mark{kind: word, line: l.Number, text: l.Text, value: said})
 	}
 }
 

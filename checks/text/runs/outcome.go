@@ -3,7 +3,9 @@ package runs
 import (
 	"cmp"
 	"slices"
+	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
@@ -93,16 +95,25 @@ func (r *run) settle(of *tables, source string) {
 	case wrong > 0:
 		r.is(failed, "it gave wrong results", wrong, true)
 	case last > 0 || r.begun:
-		r.judgeTable(max(last, r.Line))
+		r.judgeTable()
 	default:
 		r.judge()
 	}
 }
 
+// is notes the outcome of a run, with the line that shows it. What rows show, the whole run
+// does: its first line stands for it.
 func (r *run) is(outcome, why string, line int, told bool) {
-	r.Outcome, r.Why, r.Shown, r.Told = outcome, why, line, told
+	r.Outcome = outcome
 	if outcome == unknown {
-		r.Why, r.Shown = "", 0
+		return
+	}
+	r.Why, r.Told = why, told
+	r.Shown, r.Text = r.Line, escape.Printable(strings.TrimSpace(r.text), maxText)
+	for _, m := range r.marks {
+		if m.line == line && m.text != "" {
+			r.Shown, r.Text = line, escape.Printable(strings.TrimSpace(m.text), maxText)
+		}
 	}
 }
 
@@ -117,7 +128,7 @@ func (r *run) last(kinds ...markKind) (mark, bool) {
 }
 
 // judgeTable judges a run whose table began: it ended only if its closing lines are there.
-func (r *run) judgeTable(last int) {
+func (r *run) judgeTable() {
 	end, ended := r.last(finished)
 	complained, bad := r.last(complaint)
 	gone, left := r.last(exit)
@@ -143,7 +154,7 @@ func (r *run) judgeTable(last int) {
 			r.is(unknown, "", 0, false) // The text was shortened.
 			return
 		}
-		r.is(hung, "its rows stop", last, false)
+		r.is(hung, "its rows stop", r.Line, false)
 	}
 }
 

@@ -76,6 +76,8 @@ const (
 type mark struct {
 	kind markKind
 	line int
+	// text is the line, at most maxText bytes of it.
+	text string
 	// name and value are a variable's, a library's, or a message's id and role; of a word
 	// value is the outcome.
 	name, value string
@@ -133,6 +135,9 @@ type recorder struct {
 	marks int
 }
 
+// maxText bounds what is kept of a line.
+const maxText = 300
+
 // maxMarks bounds the marks of a reading: of a text with prompts, hundreds are many.
 const maxMarks = 1 << 15
 
@@ -154,6 +159,7 @@ func (r *recorder) text() *transcript {
 // note keeps a mark. What a log says thousands of times is kept as often as it matters.
 func (r *recorder) note(m mark) {
 	t := r.text()
+	m.text = strings.Clone(m.text[:min(len(m.text), maxText)])
 	if m.kind <= banner {
 		t.since = len(t.marks)
 		clear(t.said)
@@ -178,7 +184,7 @@ func (t *transcript) repeated(m mark) bool {
 		if m.number > last.number {
 			last.count++
 		}
-		last.line, last.number = m.line, m.number
+		last.line, last.text, last.number = m.line, m.text, m.number
 		return true
 	}
 	// The first of several and the last count.
@@ -195,7 +201,7 @@ func stalls(id string) bool { return slices.Contains(data.Experiments().Hangs, i
 
 // hear takes what other kinds learnt of a line.
 func (r *recorder) hear(e parse.Event) {
-	m := mark{line: e.Line.Number, name: e.Name, value: e.Value}
+	m := mark{line: e.Line.Number, text: e.Line.Text, name: e.Name, value: e.Value}
 	switch e.Kind {
 	case parse.VariableSet:
 		m.kind, m.logged = variable, strings.Contains(e.Line.Text, " set by environment to ") || strings.Contains(e.Line.Text, " NCCL INFO ")

@@ -17,6 +17,8 @@ import (
 // run is a run under construction.
 type run struct {
 	facts.Run
+	// text is the line with which it begins.
+	text string
 	// identity is the program with its arguments, without what counts GPUs; empty where no
 	// command was seen.
 	identity string
@@ -55,7 +57,9 @@ type session struct {
 	current *run
 	runs    []*run
 	// aside is true in the output of a command that is no run.
-	aside  bool
+	aside bool
+	// text is the line under way, and prompt that of the last shell prompt.
+	text   string
 	prompt int
 	// configured are variables that the text shows to be set for all: "NAME=value".
 	configured map[string]bool
@@ -107,6 +111,7 @@ func fileTitle(name string) string {
 }
 
 func (s *session) take(m mark) {
+	s.text = m.text
 	switch m.kind {
 	case prompt:
 		s.typed(m)
@@ -162,7 +167,7 @@ func (s *session) close(line int, followed bool) {
 // begin begins a run with what is set for it.
 func (s *session) begin(by string, line int) *run {
 	s.close(line-1, true)
-	r := &run{Run: facts.Run{By: by, Source: s.transcript.name, Line: line, Variables: map[string]string{}}, logged: map[string]string{}}
+	r := &run{text: s.text, Run: facts.Run{By: by, Source: s.transcript.name, Line: line, Variables: map[string]string{}}, logged: map[string]string{}}
 	r.named = s.file.kind == heading
 	if r.named && by == "output" {
 		r.By = "file"
