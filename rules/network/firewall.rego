@@ -35,6 +35,7 @@ package gpudoctor.rules.firewall
 
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.meetings
 import data.gpudoctor.lib.networks
 
 # A connection between machines got no answer, or was rejected.
@@ -112,7 +113,7 @@ doubtful_severity(f) := "high" if {
 # then nothing needs to block them.
 astray if connections.scattered
 
-astray if count(((connections.bad_choices | connections.narrow_used) | connections.off_meeting)) > 0
+astray if count(((connections.bad_choices | connections.narrow_used) | meetings.off_meeting)) > 0
 
 # What else shows that a firewall is on.
 support := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "kubernetes-network-policy"})

@@ -39,6 +39,7 @@ package gpudoctor.rules.wrong_nic
 import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.meetings
 import data.gpudoctor.lib.networks
 
 # misled is a finding that a variable is to name another interface, or none.
@@ -103,7 +104,7 @@ findings contains {
 	"messages": [astray.message],
 	"evidence": interfaces_shown([astray.taken, astray.meant]),
 } if {
-	astray := connections.earliest(connections.off_meeting)
+	astray := connections.earliest(meetings.off_meeting)
 }
 
 # NCCL took an address that has no network around it (/32), or a tunnel, while
