@@ -140,13 +140,13 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 		if i > 0 && !lines[i-1].broken {
 			first = i
 		}
-		lines[i].broken = usual && i+1 < len(lines) && !lines[i].overwritten && !lines[i+1].overwritten && broken[""](i) && !beginsAnew(text(i+1)) && !alikePut(text(first), text(i+1))
+		lines[i].broken = usual && i+1 < len(lines) && !lines[i].overwritten && !lines[i+1].overwritten && broken[""](i) && !isCommand(text(first)) && !beginsAnew(text(i+1)) && !alikePut(text(first), text(i+1))
 		for _, between := range betweens {
 			end := i
 			for end+1 < len(lines) && end-i+1 < mostPieces && !lines[end].overwritten && !lines[end+1].overwritten && broken[between](end) && !beginsAnew(text(end+1)) && !alikePut(text(i), text(end+1)) {
 				end++
 			}
-			if end == i {
+			if end == i || isCommand(text(i)) {
 				continue
 			}
 			var pieces [][]byte
@@ -180,13 +180,24 @@ func firstWord(text []byte) int {
 
 // anew are beginnings of lines that are no pieces: the time of the kernel's log, an error
 // of Python, a level, a place in a source file, a line of a table, and the ends of code in Markdown and HTML.
-var anew = lazy.New("^(?:[|+]|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |[\\w./+-]+\\.\\w{1,3}:\\d+: |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
+var anew = lazy.New("^(?:[|+]|#{1,6} |\\^C|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |[\\w./+-]+\\.\\w{1,3}:\\d+: |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
+
+// isCommand reports whether a line is a command as somebody typed it, or a heading: no
+// message goes on in the line after it.
+func isCommand(line []byte) bool {
+	head := string(line[:min(len(line), markBytes)])
+	_, prompt := PromptOf(head)
+	return prompt || strings.HasPrefix(head, "+ ") || strings.HasPrefix(head, "# ") || strings.HasPrefix(head, "## ")
+}
 
 // beginsAnew reports whether a line begins as those of logs do: with a mark, a time or
 // the process that wrote it.
 func beginsAnew(line []byte) bool {
 	head := string(line[:min(len(line), markBytes)])
 	if marks(head) > 0 || anew.MatchString(head) || trimmings[0].form.MatchString(head) {
+		return true
+	}
+	if isCommand(line) {
 		return true
 	}
 	word, _, _ := strings.Cut(head, " ")
