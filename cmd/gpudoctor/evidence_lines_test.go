@@ -247,6 +247,7 @@ var factLines = []factLine{
 		}
 		return shows(line, c.value)
 	}},
+	labelled(`\.no_numa_node$`, `(?i)numa(?:_node| node).*-1`),
 	labelled(`\.numa_node$`, `(?i)numa(?:_node| node).*{value}|<pci|pci_busid|^GPU\d+\s.*\s{value}(?:\s|$)`),
 	labelled(`^gpus\.amd\.kernel_config\[(.*)\]$`, `\b{1}(?:={value}| is not set)$`),
 	labelled(`\.bars\[(\d+)\]\.unassigned$`, `Region {1}: .*unassigned`),
