@@ -71,9 +71,15 @@ type lazyModules struct {
 	modules map[string]*ast.Module
 }
 
-func newLazyModules(x *index) *lazyModules {
-	return &lazyModules{index: x, modules: map[string]*ast.Module{}}
-}
+// builtinModules are those of the rules that are built in, one for all sets: the modules
+// are not changed.
+var builtinModules = sync.OnceValues(func() (*lazyModules, error) {
+	x, err := readIndex()
+	if err != nil {
+		return nil, err
+	}
+	return &lazyModules{index: x, modules: map[string]*ast.Module{}}, nil
+})
 
 // modulesOf returns the modules of some rules, and those that they import.
 func (l *lazyModules) modulesOf(rules []Rule) (map[string]*ast.Module, error) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/open-policy-agent/opa/v1/ast"
+
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -41,7 +43,7 @@ func TestParsesWhatIsNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rule := range x.Rules {
-		l := newLazyModules(x)
+		l := &lazyModules{index: x, modules: map[string]*ast.Module{}}
 		modules, err := l.modulesOf([]Rule{rule})
 		if err != nil {
 			t.Fatal(err)

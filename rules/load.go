@@ -101,11 +101,12 @@ type Set struct {
 // Load returns the built-in rules. It reads the index of their metadata; they are
 // parsed and compiled when facts are judged.
 func Load() (*Set, error) {
-	x, err := readIndex()
+	builtin, err := builtinModules()
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in rules: %w", err)
 	}
-	return &Set{rules: x.Rules, conditions: x.Conditions, lazy: newLazyModules(x), limits: usual}, nil
+	x := builtin.index
+	return &Set{rules: slices.Clone(x.Rules), conditions: x.Conditions, lazy: builtin, limits: usual}, nil
 }
 
 // Parse parses the rules that the options choose. Evaluate does so by itself; to call it

@@ -165,7 +165,7 @@ func TestRuns(t *testing.T) {
 		for n, without := range outcomes {
 			for m, with := range outcomes {
 				v := variables[(n+m)%len(variables)]
-				if slices.Contains(misread, way+": "+without.what+", then "+with.what) {
+				if testing.Short() && (n+m)%4 > 0 || slices.Contains(misread, way+": "+without.what+", then "+with.what) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s: %s, then %s", way, v[0], without.what, with.what), func(t *testing.T) {
