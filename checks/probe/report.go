@@ -54,6 +54,8 @@ type Cause string
 const (
 	// CauseNoLibrary: the driver's library could not be loaded.
 	CauseNoLibrary Cause = "no-library"
+	// CauseStatic: this binary is static and cannot load any library.
+	CauseStatic Cause = "static"
 	// CauseIncompatible: the library lacks functions, or is of a version of
 	// which the probe does not know the sizes and numbers.
 	CauseIncompatible Cause = "incompatible-library"

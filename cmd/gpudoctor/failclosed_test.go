@@ -207,7 +207,7 @@ func wholeVariants(all []int, in []string, a string) []variant {
 		if stage == "cuInit" {
 			few = ends
 		}
-		for _, cause := range append(slices.Clone(few), probe.CauseProtocol, probe.CauseDeadline, probe.CauseGaveUp, probe.CauseNoLibrary, probe.CauseIncompatible, "") {
+		for _, cause := range append(slices.Clone(few), probe.CauseProtocol, probe.CauseDeadline, probe.CauseGaveUp, probe.CauseNoLibrary, probe.CauseStatic, probe.CauseIncompatible, "") {
 			add("unknown "+string(cause), false, func(r *probe.Report) {
 				r.Outcome, r.Cause = probe.Unknown, cause
 				if slices.Contains(ends, cause) {

@@ -10,8 +10,6 @@ import (
 	"reflect"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
-
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 )
 
@@ -80,6 +78,8 @@ var (
 	// ErrVersion is wrapped where the library is of a version of which the
 	// doctor does not know the sizes and numbers.
 	ErrVersion = errors.New("this version is not known here")
+	// ErrStatic is wrapped by the error of loading a library in a static binary.
+	ErrStatic = errors.New("this binary is static and cannot load libraries")
 )
 
 type (
@@ -232,17 +232,17 @@ func Missing(name string) error { return fmt.Errorf("%s: %w", name, ErrMissing) 
 // Open loads a library. It is the only way to one but NVML's: a crash in the
 // library's constructors is put down to it.
 func Open(name string) (handle uintptr, err error) {
-	child.CallOf("loading " + name).Do(func() { handle, err = purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL) })
+	child.CallOf("loading " + name).Do(func() { handle, err = open(name) })
 	return handle, err
 }
 
 // Global stands for the libraries that this process has loaded for all to see
 // (RTLD_GLOBAL), as go-nvml loads NVML.
-const Global uintptr = purego.RTLD_DEFAULT
+const Global uintptr = 0 // RTLD_DEFAULT, dlfcn.h of Linux.
 
 // Has reports whether a library has a function.
 func Has(handle uintptr, name string) bool {
-	_, err := purego.Dlsym(handle, name)
+	_, err := symbol(handle, name)
 	return err == nil
 }
 
@@ -250,11 +250,11 @@ func Has(handle uintptr, name string) bool {
 // has it. fn points to a variable of the function's type. All calls of all
 // libraries pass here: each is on this process's record while it is under way.
 func Bind(handle uintptr, name string, fn any) bool {
-	address, err := purego.Dlsym(handle, name)
+	address, err := symbol(handle, name)
 	if err != nil {
 		return false
 	}
-	purego.RegisterFunc(fn, address)
+	register(fn, address)
 	record(name, fn)
 	return true
 }

@@ -349,7 +349,7 @@ func (e *engine) start() *failure {
 		d, err := cuda.Load()
 		switch {
 		case err != nil:
-			first = &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseNoLibrary}
+			first = notLoaded(err)
 		default:
 			lib, first = e.startWith(d, "libcuda")
 			if first == nil || first.ErrorCode != int(gpudriver.NoDevice) {
@@ -365,7 +365,7 @@ func (e *engine) start() *failure {
 	if err == nil {
 		_, second = e.startWith(d, "libamdhip64")
 	} else {
-		second = &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: probe.CauseNoLibrary}
+		second = notLoaded(err)
 	}
 	if second == nil || first == nil || lib == nil && amdDriver() {
 		return second
@@ -378,6 +378,15 @@ func (e *engine) start() *failure {
 	e.stage(stage)
 	e.send(message{Library: lib})
 	return first
+}
+
+// notLoaded is the failure to load a vendor's library.
+func notLoaded(err error) *failure {
+	cause := probe.CauseNoLibrary
+	if errors.Is(err, gpudriver.ErrStatic) {
+		cause = probe.CauseStatic
+	}
+	return &failure{Outcome: probe.Unknown, Reason: err.Error(), Cause: cause}
 }
 
 // amdDriver is true where AMD's kernel driver is loaded.

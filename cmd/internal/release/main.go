@@ -10,11 +10,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	goversion "go/version"
 	"io"
 	"maps"
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -120,12 +122,60 @@ func check(stdout io.Writer, program, sbom string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(hardened(f), stamped(info), complete(raw, info), starts(program, info)); err != nil {
+	needs, linked := "no libraries", errors.Join(static(f), stamped(info, staticBuild))
+	if !isStatic(info) {
+		var version string
+		version, err = glibc(f)
+		needs, linked = "glibc "+version, errors.Join(err, hardened(f), stamped(info, dynamicBuild))
+	}
+	started, err := starts(program, info)
+	if err := errors.Join(linked, complete(raw, info), err); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%s: %d bytes, position-independent, revision %s, %d modules\n",
-		program, size.Size(), setting(info, "vcs.revision"), len(info.Deps))
+	_, err = fmt.Fprintf(stdout, "%s: %d bytes, needs %s, revision %s, %d modules, %s\n",
+		program, size.Size(), needs, setting(info, "vcs.revision"), len(info.Deps), started)
 	return err
+}
+
+func isStatic(info *debug.BuildInfo) bool { return setting(info, "-tags") == "static" }
+
+// leastGlibc is what README.md promises: Debian 12, Ubuntu 22.04 and RHEL 9 have it.
+const leastGlibc = "2.34"
+
+// glibc is the newest version of glibc's symbols that a program uses.
+func glibc(f *elf.File) (string, error) {
+	symbols, err := f.ImportedSymbols()
+	if err != nil {
+		return "", err
+	}
+	newest := "0"
+	for _, s := range symbols {
+		if v, ok := strings.CutPrefix(s.Version, "GLIBC_"); ok && newer(v, newest) {
+			newest = v
+		}
+	}
+	if newer(newest, leastGlibc) {
+		return newest, fmt.Errorf("the program needs glibc %s; README.md promises %s", newest, leastGlibc)
+	}
+	return newest, nil
+}
+
+// newer compares versions of glibc: they are written as Go's are.
+func newer(a, b string) bool { return goversion.Compare("go"+a, "go"+b) > 0 }
+
+// static reports what a program that is to run anywhere still needs.
+func static(f *elf.File) error {
+	libraries, err := f.ImportedLibraries()
+	if err != nil {
+		return err
+	}
+	if len(libraries) > 0 {
+		return fmt.Errorf("the static program needs %s", strings.Join(libraries, ", "))
+	}
+	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return errors.New("the static program needs a dynamic loader")
+	}
+	return nil
 }
 
 // hardened reports what an executable lacks of protection.
@@ -160,10 +210,18 @@ func hardened(f *elf.File) error {
 	return errors.Join(errs...)
 }
 
+// The settings of the two builds of a release, beside what both have.
+var (
+	dynamicBuild = map[string]string{"-buildmode": "pie", "CGO_ENABLED": "1"}
+	staticBuild  = map[string]string{"-buildmode": "exe", "CGO_ENABLED": "0"}
+)
+
 // stamped reports what the build information lacks.
-func stamped(info *debug.BuildInfo) error {
+func stamped(info *debug.BuildInfo, settings map[string]string) error {
 	var errs []error
-	for key, want := range map[string]string{"-buildmode": "pie", "-trimpath": "true", "CGO_ENABLED": "1", "vcs": "git", "vcs.modified": "false"} {
+	all := map[string]string{"-trimpath": "true", "vcs": "git", "vcs.modified": "false"}
+	maps.Copy(all, settings)
+	for key, want := range all {
 		if got := setting(info, key); got != want {
 			errs = append(errs, fmt.Errorf("build setting %s is %q, want %q", key, got, want))
 		}
@@ -201,17 +259,28 @@ func complete(sbom []byte, info *debug.BuildInfo) error {
 	return errors.Join(errs...)
 }
 
-// starts reports that the program does not start, or does not say what it was
-// built from.
-func starts(program string, info *debug.BuildInfo) error {
-	out, err := exec.Command(program, "--version").CombinedOutput()
+// emulators run programs of other processors. Debian's qemu-user-static has them.
+var emulators = map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"}
+
+// starts starts the program, under an emulator where it is of another processor, and says
+// whether it could. It reports that the program does not say what it was built from.
+func starts(program string, info *debug.BuildInfo) (string, error) {
+	command, how := []string{program, "--version"}, "starts"
+	if arch := setting(info, "GOARCH"); arch != runtime.GOARCH {
+		emulator, _ := exec.LookPath(emulators[arch]) // Empty where there is none.
+		if emulator == "" || !isStatic(info) && os.Getenv("QEMU_LD_PREFIX") == "" {
+			return "not started: no emulator for " + arch, nil
+		}
+		command, how = append([]string{emulator}, command...), "starts under "+emulators[arch]
+	}
+	out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s --version: %w: %s", program, err, out)
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, out)
 	}
 	if revision := setting(info, "vcs.revision"); len(revision) < 12 || !strings.Contains(string(out), "commit "+revision[:12]+",") {
-		return fmt.Errorf("%s --version says %q, without the revision %s", program, out, revision)
+		return "", fmt.Errorf("%s says %q, without the revision %s", strings.Join(command, " "), out, revision)
 	}
-	return nil
+	return how, nil
 }
 
 // reach reports why an address does not answer.

@@ -68,7 +68,7 @@ func TestCheck(t *testing.T) {
 			{Key: "vcs.revision", Value: strings.Repeat("0a", 20)},
 		}}
 	}
-	if err := stamped(good()); err != nil {
+	if err := stamped(good(), dynamicBuild); err != nil {
 		t.Error(err)
 	}
 	for i := range good().Settings {
@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 		if i == 5 {
 			info.Settings[i].Value = ""
 		}
-		if err := stamped(info); err == nil || !strings.Contains(err.Error(), info.Settings[i].Key) {
+		if err := stamped(info, dynamicBuild); err == nil || !strings.Contains(err.Error(), info.Settings[i].Key) {
 			t.Errorf("%s is %q: %v", info.Settings[i].Key, info.Settings[i].Value, err)
 		}
 	}
@@ -98,6 +98,38 @@ func TestCheck(t *testing.T) {
 	}
 	if err := hardened(&elf.File{FileHeader: elf.FileHeader{Type: elf.ET_EXEC}}); err == nil || !strings.Contains(err.Error(), "not position-independent") {
 		t.Errorf("ET_EXEC: %v", err)
+	}
+}
+
+// TestNewer holds that versions are compared by number.
+func TestNewer(t *testing.T) {
+	order := []string{"0", "2.2.5", "2.3", "2.3.4", "2.14", "2.34", "2.41", "3.0"}
+	for i, a := range order {
+		for j, b := range order {
+			if got := newer(a, b); got != (i > j) {
+				t.Errorf("%s is newer than %s: %v", a, b, got)
+			}
+		}
+	}
+}
+
+// TestLinked holds that what this test's own program needs is found: it is linked with
+// glibc, so it is not static.
+func TestLinked(t *testing.T) {
+	f, err := elf.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	libraries, err := f.ImportedLibraries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := static(f); (err == nil) != (len(libraries) == 0) {
+		t.Errorf("static: %v, libraries %q", err, libraries)
+	}
+	if version, err := glibc(f); err != nil || len(libraries) > 0 && !newer(version, "2.1") {
+		t.Errorf("glibc %s, %v", version, err)
 	}
 }
 

@@ -1,0 +1,13 @@
+//go:build !static
+
+package gpudriver
+
+import "github.com/ebitengine/purego"
+
+func open(name string) (uintptr, error) {
+	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+}
+
+func symbol(handle uintptr, name string) (uintptr, error) { return purego.Dlsym(handle, name) }
+
+func register(fn any, address uintptr) { purego.RegisterFunc(fn, address) }

@@ -1,0 +1,12 @@
+//go:build static
+
+package gpudriver
+
+// A static binary has no dynamic loader: it reads texts, recordings and the files of
+// the machine, and drives no GPU.
+
+func open(string) (uintptr, error) { return 0, ErrStatic }
+
+func symbol(uintptr, string) (uintptr, error) { return 0, ErrStatic }
+
+func register(any, uintptr) {}
