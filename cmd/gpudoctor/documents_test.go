@@ -1,0 +1,170 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+)
+
+// documents are the pages that tell users of commands. CONTRIBUTING.md has a test of its own.
+func documents(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no documents: %v", err)
+	}
+	return append(pages, "../../README.md")
+}
+
+// desk makes a folder with the files that the documents name.
+func desk(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, from := range map[string]string{
+		"job.log":                           "fixtures/faults/logs/shm-small/warn.log",
+		"nccl.log":                          "fixtures/faults/logs/shm-small/info.log",
+		"slurm-4711.out":                    "fixtures/faults/logs/shm-small/info.log",
+		"bug-report.log.gz":                 "fixtures/faults/logs/shm-small/info.log",
+		"lspci.txt":                         "fixtures/texts/p2p-off-in-pod.txtar",
+		"ticket-4711/job.log":               "fixtures/faults/logs/shm-small/info.log",
+		"ticket-4711/host.txt":              "fixtures/hosts/h200x2.txtar",
+		"host.txtar":                        "fixtures/hosts/h200x2.txtar",
+		"fixtures/texts/support-case.txtar": "fixtures/texts/support-case.txtar",
+		"fixtures/texts/r9700x4-hip-copies-rccl-not.txtar": "fixtures/texts/r9700x4-hip-copies-rccl-not.txtar",
+	} {
+		raw, err := os.ReadFile(filepath.Join("..", "..", from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, example := range map[string]string{"before.json": "example:h200x2", "after.json": "example:model-2x-zeros"} {
+		line := "gpudoctor check -o " + name + " --from " + example
+		if out, code := runIn(t, folder, line); code == 2 {
+			t.Fatalf("%s: %s", line, out)
+		}
+	}
+	return folder
+}
+
+// runIn runs a command line in a folder, and returns what it writes and its exit code.
+func runIn(t *testing.T, folder, line string) (string, int) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sh", "-c", line)
+	c.Dir = folder
+	c.Stdin = strings.NewReader("Filesystem      Size  Used Avail Use% Mounted on\nshm              64M   61M  3.1M  96% /dev/shm\n")
+	c.Env = append(os.Environ(), "LANG=C.UTF-8", "COLUMNS=100")
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+var (
+	// ownCommand is a line of code that runs gpudoctor itself, perhaps behind a pipe.
+	ownCommand = regexp.MustCompile(`^(?:    |\$ |)(?:.* \| )?(gpudoctor(?: [^#]*)?)`)
+	// inlineCommand is one within a sentence.
+	inlineCommand = regexp.MustCompile("`(gpudoctor(?: [^`]*)?)`")
+	// placeholder is what a reader is to put something in place of.
+	placeholder = regexp.MustCompile(`\.\.\.|…|\b[A-Z]{2,}\b|<[a-z]`)
+)
+
+// commandsOf are the commands of a page that can be run as they stand.
+func commandsOf(page string) []string {
+	var found []string
+	code := false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "```") {
+			code = !code
+			continue
+		}
+		if strings.HasPrefix(line, "    gpudoctor") || strings.HasPrefix(line, "    ") && strings.Contains(line, "| gpudoctor") || code && strings.HasPrefix(line, "$ ") {
+			if m := ownCommand.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+				found = append(found, strings.TrimSpace(m[1]))
+			}
+			continue
+		}
+		for _, m := range inlineCommand.FindAllStringSubmatch(line, -1) {
+			if len(strings.Fields(m[1])) == 2 { // It names a command rather than tells to run it.
+				m[1] += " --help"
+			}
+			found = append(found, m[1])
+		}
+	}
+	return slices.DeleteFunc(found, func(s string) bool { return placeholder.MatchString(s) || strings.Contains(s, "<(") })
+}
+
+// TestDocumentedCommands holds that each command of README.md and docs works as it stands:
+// it is neither wrong usage nor an error.
+func TestDocumentedCommands(t *testing.T) {
+	folder := desk(t)
+	tried := map[string]bool{}
+	for _, name := range documents(t) {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range commandsOf(string(raw)) {
+			if tried[line] {
+				continue
+			}
+			tried[line] = true
+			if out, code := runIn(t, folder, line); code != 0 && code != 1 && code != 3 {
+				t.Errorf("%s: %s: exit %d: %s", filepath.Base(name), line, code, out)
+			}
+		}
+	}
+	if len(tried) < 15 {
+		t.Errorf("only %d commands were found: %v", len(tried), tried)
+	}
+}
+
+// session is a block of a page that shows a command and what it prints.
+var session = regexp.MustCompile("(?ms)^```console\n\\$ ([^\n]*)\n(.*?)^```$")
+
+// took is how long something took, which differs from run to run.
+var took = regexp.MustCompile(` +\(?\d+(?:\.\d+)? m?s\)?$`)
+
+// TestGoldenDocuments holds that commands print what README.md and docs show.
+func TestGoldenDocuments(t *testing.T) {
+	folder := desk(t)
+	shown := 0
+	for _, name := range documents(t) {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := session.ReplaceAllStringFunc(string(raw), func(block string) string {
+			m := session.FindStringSubmatch(block)
+			if strings.HasPrefix(m[2], "$ ") {
+				return block // Several commands, without what they print.
+			}
+			out, _ := runIn(t, folder, m[1])
+			shown++
+			var b strings.Builder
+			for line := range strings.Lines(out) {
+				b.WriteString(strings.TrimRight(took.ReplaceAllString(strings.TrimRight(line, "\n"), ""), " ") + "\n")
+			}
+			return "```console\n$ " + m[1] + "\n" + b.String() + "```"
+		})
+		golden.File(t, name, []byte(page))
+	}
+	if shown == 0 {
+		t.Error("no page shows what a command prints")
+	}
+}
