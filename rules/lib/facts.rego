@@ -121,13 +121,12 @@ peer_transfers := {t |
 # failed_peer_transfers are those that hung, failed or delivered wrong data.
 failed_peer_transfers := {t | some t in peer_transfers; t.outcome in {"corrupt", "hang", "error"}} if peer_transfers
 
-# staged_gbps is the best rate that the control arm through host memory
-# reached.
-staged_gbps := max({t.gbps |
+# staged_transfers are those of the control arm through host memory that arrived.
+staged_transfers := {t |
 	some t in input.transfers.transfers
 	t.test == "host-staged"
 	t.outcome in {"ok", "slow"}
-})
+}
 
 # list joins names in order for a message: "a, b and c".
 list(names) := sorted[0] if {
