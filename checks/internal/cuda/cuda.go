@@ -17,24 +17,16 @@ import (
 type (
 	// Result is what a function answers.
 	Result = gpudriver.Result
-	// Error is a call that failed.
-	Error = gpudriver.Error
 	// Device is a GPU.
 	Device = gpudriver.Device
 	// Context is what is made current on a thread.
 	Context = gpudriver.Context
 	// Stream is a queue of work.
 	Stream = gpudriver.Stream
-	// Event is a mark in a stream.
-	Event = gpudriver.Event
 	// Module is code that was loaded.
 	Module = gpudriver.Module
-	// Function is a kernel.
-	Function = gpudriver.Function
 	// Pointer is an address in a GPU's memory.
 	Pointer = gpudriver.Pointer
-	// IPCHandle is a handle of memory for other processes.
-	IPCHandle = gpudriver.IPCHandle
 	// Allocation is a CUmemGenericAllocationHandle.
 	Allocation uint64
 )

@@ -23,7 +23,7 @@ func TestCheck(t *testing.T) {
 	d := newDriver()
 	d.c.GetErrorName = name
 	for r, want := range map[Result]string{gpudriver.OutOfMemory: "CUDA_ERROR_OUT_OF_MEMORY", gpudriver.DriverMismatch: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", 4711: "CUDA_ERROR"} {
-		var e *Error
+		var e *gpudriver.Error
 		if err := d.Check(nil, r); !errors.As(err, &e) || e.Name != want {
 			t.Errorf("result %d: %v, want the name %s", r, err, want)
 		}
@@ -42,7 +42,7 @@ func TestLayout(t *testing.T) {
 	}{
 		{"CUmemAllocationProp", unsafe.Sizeof(allocationProp{}), 32},
 		{"CUmemAccessDesc", unsafe.Sizeof(accessDesc{}), 12},
-		{"CUipcMemHandle", unsafe.Sizeof(IPCHandle{}), 64},
+		{"CUipcMemHandle", unsafe.Sizeof(gpudriver.IPCHandle{}), 64},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s has %d bytes, want %d", c.name, c.got, c.want)

@@ -29,16 +29,10 @@ type (
 	Context = gpudriver.Context
 	// Stream is a queue of work.
 	Stream = gpudriver.Stream
-	// Event is a mark in a stream.
-	Event = gpudriver.Event
 	// Module is code that was loaded.
 	Module = gpudriver.Module
-	// Function is a kernel.
-	Function = gpudriver.Function
 	// Pointer is an address in a GPU's memory.
 	Pointer = gpudriver.Pointer
-	// IPCHandle is a handle of memory for other processes.
-	IPCHandle = gpudriver.IPCHandle
 )
 
 // The numbers of hip_runtime_api.h. hipDeviceAttributeWallClockRate came with
