@@ -54,6 +54,10 @@ is_amd(address) if {
 # gpu is each GPU by its address.
 gpu[g.address] := g if some g in named
 
+# gpus_at lists the GPU at an address, as the field affects of a finding holds it. Where no
+# GPU is known there it is empty, which means the whole host.
+gpus_at(place) := [address | some address in [place]; address in gpus]
+
 # named are the GPUs whose address is known: that of a lost one may not be.
 named := [g | some g in input.gpus.devices; is_address(g.address)] if is_array(input.gpus.devices)
 

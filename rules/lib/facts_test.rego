@@ -25,6 +25,12 @@ test_gpus if {
 	facts.gpus == set() with input as {"gpus": {"devices": []}}
 }
 
+test_gpus_at if {
+	facts.gpus_at(a) == [a] with input as two_gpus
+	facts.gpus_at("0000:99:00.0") == [] with input as two_gpus
+	facts.gpus_at(a) == [] with input as {}
+}
+
 test_unknown_is_undefined if {
 	not facts.gpus with input as {}
 	not facts.gpu_pairs with input as {}
