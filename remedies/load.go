@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -35,9 +33,9 @@ type Set struct {
 
 // Load returns the built-in remedies.
 func Load() (*Set, error) {
-	files, err := yamlFiles(embedded)
+	files, err := builtinFiles()
 	if err != nil {
-		return nil, fmt.Errorf("read the built-in remedies: %w", err)
+		return nil, err
 	}
 	return load(files, nil)
 }
@@ -46,25 +44,28 @@ func Load() (*Set, error) {
 // dir: *.yaml files, in folders of any depth, one remedy a file. The error
 // joins one *rules.Problem for each fault.
 func LoadWith(dir string) (*Set, error) {
-	builtin, err := yamlFiles(embedded)
+	files, err := builtinFiles()
+	if err != nil {
+		return nil, err
+	}
+	user, err := rules.ReadPolicyFolder(dir, aRemedy)
+	if err != nil {
+		return nil, err
+	}
+	return load(files, user)
+}
+
+// builtinFiles reads the files of the built-in remedies, by path.
+func builtinFiles() (map[string][]byte, error) {
+	files, err := rules.ReadPolicy(embedded, aRemedy)
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in remedies: %w", err)
 	}
-	own, err := yamlFiles(os.DirFS(dir))
-	if err != nil {
-		return nil, fmt.Errorf("read policy folder %s: %w", dir, err)
-	}
-	user := make(map[string][]byte, len(own))
-	for name, text := range own {
-		user[filepath.Join(dir, filepath.FromSlash(name))] = text
-	}
-	return load(builtin, user)
+	return files, nil
 }
 
-// yamlFiles reads every YAML file below fsys, by path.
-func yamlFiles(fsys fs.FS) (map[string][]byte, error) {
-	return rules.ReadPolicy(fsys, func(name string) bool { return path.Ext(name) == ".yaml" })
-}
+// aRemedy is true of the files of remedies.
+func aRemedy(name string) bool { return path.Ext(name) == ".yaml" }
 
 // load decodes the files side by side and refuses an id that is taken.
 func load(builtin, user map[string][]byte) (*Set, error) {

@@ -321,96 +321,80 @@ func (r *entryReader) name(key string, v ast.Value) string {
 	return string(s)
 }
 
-// accounts reads the transfers that a finding accounts for.
-func (r *entryReader) accounts(v ast.Value) []Account {
+// records reads a list of objects, the order of which says something. take reads the
+// value of a key into an object, and reports whether it knows the key.
+func records[T any](r *entryReader, list, one string, v ast.Value, take func(object *T, key string, value ast.Value) bool) []T {
 	items, ok := v.(*ast.Array)
 	if !ok {
-		r.fault("accounts_for is not an array")
+		r.fault("%s is not an array", list)
 		return nil
 	}
-	list := make([]Account, 0, items.Len())
-	items.Foreach(func(t *ast.Term) {
-		var a Account
-		r.each("accounts_for", t.Value, func(key string, value ast.Value) bool {
-			switch key {
-			case "test":
-				a.Test = r.name(key, value)
-			case "source":
-				a.Source = r.name(key, value)
-			case "destination":
-				a.Destination = r.name(key, value)
-			case "way":
-				a.Way = r.name(key, value)
-			case "device":
-				a.Device = r.name(key, value)
-			case "probe":
-				a.Probe = value.Compare(ast.Boolean(true)) == 0
-			default:
-				return false
-			}
-			return true
-		})
-		list = append(list, a)
-	})
-	return list
+	objects := make([]T, items.Len())
+	for i := range objects {
+		r.each(one, items.Elem(i).Value, func(key string, value ast.Value) bool { return take(&objects[i], key, value) })
+	}
+	return objects
 }
 
-// steps reads a list, the order of which says something.
-func (r *entryReader) steps(v ast.Value) []Step {
-	items, ok := v.(*ast.Array)
-	if !ok {
-		r.fault("steps is not an array")
-		return nil
-	}
-	list := make([]Step, 0, items.Len())
-	items.Foreach(func(t *ast.Term) {
-		var s Step
-		r.each("a step", t.Value, func(key string, value ast.Value) bool {
-			switch key {
-			case "look":
-				s.Look = r.text("a step's look", value)
-			case "command":
-				s.Command = r.text("a step's command", value)
-			default:
-				return false
-			}
-			return true
-		})
-		if s.Look == "" {
-			r.fault("a step lacks look")
+// accounts reads the transfers that a finding accounts for.
+func (r *entryReader) accounts(v ast.Value) []Account {
+	return records(r, "accounts_for", "accounts_for", v, func(a *Account, key string, value ast.Value) bool {
+		switch key {
+		case "test":
+			a.Test = r.name(key, value)
+		case "source":
+			a.Source = r.name(key, value)
+		case "destination":
+			a.Destination = r.name(key, value)
+		case "way":
+			a.Way = r.name(key, value)
+		case "device":
+			a.Device = r.name(key, value)
+		case "probe":
+			a.Probe = value.Compare(ast.Boolean(true)) == 0
+		default:
+			return false
 		}
-		list = append(list, s)
+		return true
 	})
-	return list
+}
+
+// steps reads the steps by which a person tells causes apart.
+func (r *entryReader) steps(v ast.Value) []Step {
+	steps := records(r, "steps", "a step", v, func(s *Step, key string, value ast.Value) bool {
+		switch key {
+		case "look":
+			s.Look = r.text("a step's look", value)
+		case "command":
+			s.Command = r.text("a step's command", value)
+		default:
+			return false
+		}
+		return true
+	})
+	if slices.ContainsFunc(steps, func(s Step) bool { return s.Look == "" }) {
+		r.fault("a step lacks look")
+	}
+	return steps
 }
 
 // candidates reads a list of causes, the likeliest first, each with what speaks for it.
 func (r *entryReader) candidates(v ast.Value) []Candidate {
-	items, ok := v.(*ast.Array)
-	if !ok {
-		r.fault("candidates is not an array")
-		return nil
-	}
-	list := make([]Candidate, 0, items.Len())
-	items.Foreach(func(t *ast.Term) {
-		var c Candidate
-		r.each("a candidate", t.Value, func(key string, value ast.Value) bool {
-			switch key {
-			case "cause":
-				c.Cause = r.text("a candidate's cause", value)
-			case "for":
-				c.For = r.text("a candidate's for", value)
-			default:
-				return false
-			}
-			return true
-		})
-		if c.Cause == "" || c.For == "" {
-			r.fault("a candidate lacks cause or for")
+	candidates := records(r, "candidates", "a candidate", v, func(c *Candidate, key string, value ast.Value) bool {
+		switch key {
+		case "cause":
+			c.Cause = r.text("a candidate's cause", value)
+		case "for":
+			c.For = r.text("a candidate's for", value)
+		default:
+			return false
 		}
-		list = append(list, c)
+		return true
 	})
-	return list
+	if slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Cause == "" || c.For == "" }) {
+		r.fault("a candidate lacks cause or for")
+	}
+	return candidates
 }
 
 // native turns a Rego value into what encoding/json would make of it, but for

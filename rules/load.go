@@ -143,13 +143,9 @@ func LoadWith(dir string) (*Set, error) {
 	} else if !info.IsDir() {
 		return nil, &Problem{File: dir, Reason: "not a folder", Hint: "name the folder that holds the *.rego and *.yaml files"}
 	}
-	own, err := regoFiles(os.DirFS(dir))
+	user, err := ReadPolicyFolder(dir, aRule)
 	if err != nil {
-		return nil, fmt.Errorf("read policy folder %s: %w", dir, err)
-	}
-	user := make(map[string][]byte, len(own))
-	for name, text := range own {
-		user[filepath.Join(dir, filepath.FromSlash(name))] = text
+		return nil, err
 	}
 	return loadWithin(usual, dir, builtin, user)
 }
@@ -169,12 +165,26 @@ func loadWithin(most limits, dir string, builtin, user map[string][]byte) (*Set,
 	return s, err
 }
 
-// regoFiles reads every rule and library file below fsys, by path; Rego tests
-// are left out.
-func regoFiles(fsys fs.FS) (map[string][]byte, error) {
-	return ReadPolicy(fsys, func(name string) bool {
-		return path.Ext(name) == ".rego" && !strings.HasSuffix(name, "_test.rego")
-	})
+// regoFiles reads every rule and library file below fsys, by path.
+func regoFiles(fsys fs.FS) (map[string][]byte, error) { return ReadPolicy(fsys, aRule) }
+
+// aRule is true of the files of rules and libraries; Rego tests are left out.
+func aRule(name string) bool {
+	return path.Ext(name) == ".rego" && !strings.HasSuffix(name, "_test.rego")
+}
+
+// ReadPolicyFolder reads the wanted files in the user's folder dir, by their path with
+// that of the folder.
+func ReadPolicyFolder(dir string, wanted func(name string) bool) (map[string][]byte, error) {
+	files, err := ReadPolicy(os.DirFS(dir), wanted)
+	if err != nil {
+		return nil, fmt.Errorf("read policy folder %s: %w", dir, err)
+	}
+	paths := make(map[string][]byte, len(files))
+	for name, text := range files {
+		paths[filepath.Join(dir, filepath.FromSlash(name))] = text
+	}
+	return paths, nil
 }
 
 // ReadPolicy reads the wanted files below fsys, by path. Hidden files and

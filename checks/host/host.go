@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"path"
 	"strconv"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
 )
@@ -86,37 +85,17 @@ func (h *Host) Link(name string) (string, error) { return h.src.ReadLink(name) }
 // Real returns the path that a name leads to once every symbolic link in it
 // is followed.
 func (h *Host) Real(name string) (string, error) {
-	const maxLinks = 40 // The kernel's own bound (MAXSYMLINKS, include/linux/namei.h).
-	rest := strings.Split(strings.Trim(path.Clean(name), "/"), "/")
-	at := "/"
-	for links := 0; len(rest) > 0; {
-		part := rest[0]
-		rest = rest[1:]
-		switch part {
-		case "", ".":
-			continue
-		case "..":
-			at = path.Dir(at)
-			continue
-		}
-		next := path.Join(at, part)
+	at, err := machine.Follow(path.Clean(name), func(next string, _ []string) (string, bool, error) {
 		target, err := h.src.ReadLink(next)
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				return "", err
-			}
-			at = next // It is no link, or one that cannot be read.
-			continue
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", false, err
 		}
-		if links++; links > maxLinks {
-			return "", &fs.PathError{Op: "resolve", Path: name, Err: errors.New("too many symbolic links")}
-		}
-		if path.IsAbs(target) {
-			at = "/"
-		}
-		rest = append(strings.Split(strings.Trim(target, "/"), "/"), rest...)
+		return target, err == nil, nil // Without a target it is no link, or one that cannot be read.
+	})
+	if errors.Is(err, machine.ErrTooManyLinks) {
+		err = &fs.PathError{Op: "resolve", Path: name, Err: err}
 	}
-	return at, nil
+	return at, err
 }
 
 // Ask puts a question that no file answers (see package machine for the

@@ -222,15 +222,15 @@ func Fill(text string, m *facts.Message, s *Said) string {
 	})
 }
 
-// who names the process that said it, as far as the line tells; as logs.who does in
-// rules/lib/logs.rego.
+// who names the process that said it, as far as the line tells. It is what logs.who of
+// rules/lib/logs.rego returns, which rules' TestWho holds.
 func who(m *facts.Message) string {
 	switch {
 	case m.Rank != nil && m.Host != "":
 		return fmt.Sprintf("rank %d on %s", *m.Rank, m.Host)
 	case m.Rank != nil:
 		return fmt.Sprintf("rank %d", *m.Rank)
-	case m.Host != "" && m.Device != nil:
+	case m.Host != "" && m.Device != nil && m.PID != 0:
 		return fmt.Sprintf("%s, GPU %d of process %d", m.Host, *m.Device, m.PID)
 	}
 	return cmp.Or(m.Host, "the log")

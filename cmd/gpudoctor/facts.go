@@ -28,14 +28,10 @@ secrets are replaced by stand-ins, the same thing by the same one.`,
 			if err != nil {
 				return err
 			}
-			p := newProgress(c.Bool("quiet"), opts.Whole)
-			defer p.done()
-			opts.Progress = p.step
-			g := collect(c.Context, src, opts)
+			g := collectShown(c.Context, src, opts, c.Bool("quiet"))
 			if g.err != nil {
 				return g.err
 			}
-			p.done()
 			facts := g.facts
 			if redact != redactNothing {
 				facts = recorded.RedactFacts(facts)

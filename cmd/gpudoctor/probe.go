@@ -49,14 +49,10 @@ func probeP2P(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := newProgress(s.Quiet, opts.Whole)
-	defer p.done()
-	opts.Progress = p.step
-	g := collect(c.Context, src, opts)
+	g := collectShown(c.Context, src, opts, s.Quiet)
 	if g.err != nil {
 		return g.err
 	}
-	p.done()
 	d := report.New(report.Input{
 		TextsOnly: g.textsOnly, Version: version, Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
 		Probed: len(src.from) == 0 && opts.Probe != probe.Off,

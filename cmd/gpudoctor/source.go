@@ -92,6 +92,14 @@ type gathered struct {
 	err error
 }
 
+// collectShown is collect, and shows on a terminal what is under way.
+func collectShown(ctx context.Context, s source, opts gather.Options, quiet bool) gathered {
+	p := newProgress(quiet, opts.Whole)
+	defer p.done()
+	opts.Progress = p.step
+	return collect(ctx, s, opts)
+}
+
 // collect reads the facts of this machine, or those of recordings and texts.
 func collect(ctx context.Context, s source, opts gather.Options) gathered {
 	start := time.Now()

@@ -204,7 +204,4 @@ counted_blocks if {
 
 known if is_array(input.gpus.devices)
 
-not_applicable contains "no AMD GPU" if {
-	known
-	not amd.present
-}
+not_applicable contains "no AMD GPU" if amd.absent

@@ -32,6 +32,7 @@ package gpudoctor.rules.amd_iommu
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.iommu
 import data.gpudoctor.lib.logs
 
 # warned are RCCL's complaints that iommu=pt is not on the command line.
@@ -49,13 +50,11 @@ passed if {
 # What is asked for counts only where it is not known what is in force.
 passed if {
 	not in_force
-	some word in command_line
+	some word in iommu.words
 	word in {"iommu=pt", "iommu.passthrough=1", "iommu.passthrough=y", "iommu.passthrough=on", "iommu=off", "amd_iommu=off", "intel_iommu=off"}
 }
 
 in_force if input.iommu.mode in {"passthrough", "off", "translated", "mixed"}
-
-command_line := {word | some word in input.host.command_line} | {word | some word in input.iommu.command_line}
 
 translated if input.iommu.mode in {"translated", "mixed"}
 
@@ -279,9 +278,6 @@ missing contains {"fact": "iommu", "words": "how the IOMMU treats the GPUs is no
 	not judged
 }
 
-not_applicable contains "no AMD GPU" if {
-	known
-	not amd.present
-}
+not_applicable contains "no AMD GPU" if amd.absent
 
 known if is_array(input.gpus.devices)

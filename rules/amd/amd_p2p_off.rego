@@ -133,12 +133,7 @@ judged if {
 
 missing contains {"fact": "gpus.amd", "words": "neither the kernel's configuration nor the driver's parameters were read"} if {
 	not judged
-	not no_amd
+	not amd.no_pair
 }
 
-not_applicable contains "fewer than two AMD GPUs" if no_amd
-
-no_amd if {
-	is_array(input.gpus.devices)
-	count(amd.gpus) < 2
-}
+not_applicable contains "fewer than two AMD GPUs" if amd.no_pair

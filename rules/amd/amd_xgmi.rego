@@ -162,15 +162,10 @@ seen if {
 
 missing contains {"fact": "links.pairs[].link_type", "words": "how the GPUs are joined is not known"} if {
 	not seen
-	not no_hive
-}
-
-no_hive if {
-	is_array(input.gpus.devices)
-	count(amd.gpus) < 2
+	not amd.no_pair
 }
 
 not_applicable contains "fewer than two AMD GPUs" if {
-	no_hive
+	amd.no_pair
 	not seen
 }

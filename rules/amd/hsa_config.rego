@@ -269,12 +269,7 @@ findings contains on("HSA_NO_SCRATCH_RECLAIM", ["low", "likely"], message, {
 missing contains {"fact": "logs", "words": "nothing tells what AMD's runtime complained of, nor how it is set"} if {
 	not logs.given
 	not input.env
-	not no_amd
+	not amd.absent
 }
 
-not_applicable contains "no AMD GPU" if no_amd
-
-no_amd if {
-	is_array(input.gpus.devices)
-	not amd.present
-}
+not_applicable contains "no AMD GPU" if amd.absent

@@ -281,7 +281,7 @@ affected := {address | some d in amd.offered; some address in d; facts.is_addres
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not input.logs
-	not no_amd
+	not amd.absent
 }
 
 missing contains {"fact": "transfers", "words": "nothing tells whether HIP's copies between the GPUs arrive"} if {
@@ -292,9 +292,4 @@ missing contains {"fact": "transfers", "words": "nothing tells whether HIP's cop
 	count(copied) == 0
 }
 
-not_applicable contains "no AMD GPU" if no_amd
-
-no_amd if {
-	is_array(input.gpus.devices)
-	not amd.present
-}
+not_applicable contains "no AMD GPU" if amd.absent

@@ -21,6 +21,9 @@ type GPUModelTable struct {
 	AMDIntegrated []string `json:"amd_integrated"`
 	// NVIDIA tells GPUs from other functions of NVIDIA's in a listing of PCI devices.
 	NVIDIA NVIDIAFunctions `json:"nvidia"`
+	// AcceptedLanes are the fewest PCIe lanes that count as good for a model that is often
+	// wired with fewer than it has, by PCI device id.
+	AcceptedLanes map[string]int `json:"accepted_lanes"`
 }
 
 // GPUModel is a model, or a series whose models differ in nothing that is read.

@@ -112,6 +112,15 @@ func TestNVIDIAFunctions(t *testing.T) {
 	}
 }
 
+// TestAcceptedLanes holds that each id is one, and that the lanes are fewer than all 16.
+func TestAcceptedLanes(t *testing.T) {
+	for id, lanes := range GPUModels().AcceptedLanes {
+		if !regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id) || !slices.Contains([]int{1, 2, 4, 8}, lanes) {
+			t.Errorf("the model with id %q is good with %d lanes", id, lanes)
+		}
+	}
+}
+
 func TestAMDArchitectures(t *testing.T) {
 	table := GPUModels()
 	seen := map[string]bool{}

@@ -278,12 +278,7 @@ missing contains {"fact": "libraries", "words": "no CUDA runtime was looked for"
 missing contains {"fact": "gpus.driver", "words": "the CUDA version that the driver serves is not known"} if {
 	count(runtimes) > 0
 	not served
-	not no_nvidia
-}
-
-no_nvidia if {
-	is_array(input.gpus.devices)
-	count({g | some g in input.gpus.devices; g.vendor == "nvidia"}) == 0
+	not surroundings.no_nvidia
 }
 
 not_applicable contains "no CUDA runtime and no NCCL here" if {
@@ -292,4 +287,4 @@ not_applicable contains "no CUDA runtime and no NCCL here" if {
 	count(surroundings.nccl) == 0
 }
 
-not_applicable contains "no NVIDIA GPU here" if no_nvidia
+not_applicable contains "no NVIDIA GPU here" if surroundings.no_nvidia

@@ -247,22 +247,17 @@ missing contains {"fact": "gpus.driver.kernel_version", "words": "the loaded ker
 	count(driver_libraries.real) > 0
 	not driver_libraries.kernel_driver
 	not surroundings.image
-	not no_nvidia
+	not surroundings.no_nvidia
 }
 
 missing contains {"fact": "container.inside", "words": "it is not known whether these files are an image's"} if {
 	count(driver_libraries.real) > 0
 	not driver_libraries.kernel_driver
-	not no_nvidia
+	not surroundings.no_nvidia
 	not inside_known
 }
 
 inside_known if is_boolean(input.container.inside)
-
-no_nvidia if {
-	is_array(input.gpus.devices)
-	count({g | some g in input.gpus.devices; g.vendor == "nvidia"}) == 0
-}
 
 not_applicable contains "no library of an NVIDIA driver here" if {
 	input.libraries
@@ -270,6 +265,6 @@ not_applicable contains "no library of an NVIDIA driver here" if {
 }
 
 not_applicable contains "no NVIDIA GPU here" if {
-	no_nvidia
+	surroundings.no_nvidia
 	not surroundings.image
 }

@@ -86,12 +86,7 @@ unmet := {m |
 	some l in input.launches
 	l.kind in {"torchrun", "command"}
 	l.nodes == 1
-	not several_nodes
-}
-
-several_nodes if {
-	some l in input.launches
-	l.nodes > 1
+	not networks.multi_node
 }
 
 # alone are the connections of a job of several machines to a meeting point on the

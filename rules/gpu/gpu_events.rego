@@ -61,10 +61,10 @@ faulty_places contains xid.event_place(e) if {
 
 findings contains {
 	"subject": place,
-	"affects": affects(place),
+	"affects": facts.gpus_at(place),
 	"message": sprintf("The kernel log has Xid %d (%s), %s. %s", [code, xid.name(code), xid.times(es), afterword(code)]),
 	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} | some e in sort(es)],
-	"params": {"gpus": affects(place), "xid": code},
+	"params": {"gpus": facts.gpus_at(place), "xid": code},
 	"severity": xid.severity(code),
 	"confidence": confidence(code),
 	"remedies": xid.remedies(code),
@@ -72,8 +72,6 @@ findings contains {
 	some key, es in events
 	[place, code] := key
 }
-
-affects(place) := [address | some address in [place]; address in facts.gpus]
 
 afterword(code) := {
 	"application": "A program's own error causes it as a rule.",

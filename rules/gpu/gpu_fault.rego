@@ -242,11 +242,11 @@ order := ["critical", "high", "medium", "low"]
 
 findings contains {
 	"subject": place,
-	"affects": affects(place),
+	"affects": facts.gpus_at(place),
 	"message": sprintf("%s: %s.%s%s", [spoken(place), concat("; ", sort({s.words | some s in ss})), doubt(confidence), way_back(remedies[0])]),
 	"evidence": [e | some s in sort(ss); some e in s.evidence],
 	"messages": {s.said | some s in ss},
-	"params": {"gpus": affects(place), "devices": affects(place)},
+	"params": {"gpus": facts.gpus_at(place), "devices": facts.gpus_at(place)},
 	"severity": order[rank],
 	"confidence": confidence,
 	"remedies": remedies,
@@ -257,9 +257,6 @@ findings contains {
 	confidence := sort({s.confidence | some s in worst})[0] # "confirmed" sorts before "likely".
 	remedies := sort([s.remedies | some s in worst])[0] # "reboot" sorts before "reset-gpu".
 }
-
-# affects is empty, which means the whole host, where no GPU is named.
-affects(place) := [address | some address in [place]; address in facts.gpus]
 
 spoken(place) := sprintf("GPU %s", [place]) if {
 	place != "host"

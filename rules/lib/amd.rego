@@ -272,3 +272,15 @@ waiting_ids := {
 	"torch-desync-report", "torch-other-rank-failed", "torch-store-connect-failed", "torch-store-timed-out", "torch-store-clients-missing",
 	"torch-store-barrier-timeout",
 }
+
+# absent is true where the GPUs are known and nothing shows one of AMD's, no_pair where
+# fewer than two of them are AMD's.
+absent if {
+	is_array(input.gpus.devices)
+	not present
+}
+
+no_pair if {
+	is_array(input.gpus.devices)
+	count(gpus) < 2
+}

@@ -17,6 +17,18 @@ test_families if {
 	not amd.radeon with input as with_gpu({"name": "AMD Instinct MI100"})
 }
 
+test_absent if {
+	amd.absent with input as {"gpus": {"devices": []}}
+	not amd.absent with input as with_gpu({})
+	not amd.absent with input as {}
+}
+
+test_no_pair if {
+	amd.no_pair with input as with_gpu({})
+	not amd.no_pair with input as {"gpus": {"devices": [gpu({}), gpu({"address": "0000:43:00.0"})]}}
+	not amd.no_pair with input as {}
+}
+
 test_present if {
 	amd.present with input as with_gpu({})
 	amd.present with input as {"software": [{"name": "rocm", "version": "6.2.0"}]}

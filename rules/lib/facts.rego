@@ -54,6 +54,10 @@ is_amd(address) if {
 # gpu is each GPU by its address.
 gpu[g.address] := g if some g in named
 
+# gpus_at lists the GPU at an address, as the field affects of a finding holds it. Where no
+# GPU is known there it is empty, which means the whole host.
+gpus_at(place) := [address | some address in [place]; address in gpus]
+
 # named are the GPUs whose address is known: that of a lost one may not be.
 named := [g | some g in input.gpus.devices; is_address(g.address)] if is_array(input.gpus.devices)
 
@@ -121,13 +125,12 @@ peer_transfers := {t |
 # failed_peer_transfers are those that hung, failed or delivered wrong data.
 failed_peer_transfers := {t | some t in peer_transfers; t.outcome in {"corrupt", "hang", "error"}} if peer_transfers
 
-# staged_gbps is the best rate that the control arm through host memory
-# reached.
-staged_gbps := max({t.gbps |
+# staged_transfers are those of the control arm through host memory that arrived.
+staged_transfers := {t |
 	some t in input.transfers.transfers
 	t.test == "host-staged"
 	t.outcome in {"ok", "slow"}
-})
+}
 
 # list joins names in order for a message: "a, b and c".
 list(names) := sorted[0] if {

@@ -25,6 +25,12 @@ test_gpus if {
 	facts.gpus == set() with input as {"gpus": {"devices": []}}
 }
 
+test_gpus_at if {
+	facts.gpus_at(a) == [a] with input as two_gpus
+	facts.gpus_at("0000:99:00.0") == [] with input as two_gpus
+	facts.gpus_at(a) == [] with input as {}
+}
+
 test_unknown_is_undefined if {
 	not facts.gpus with input as {}
 	not facts.gpu_pairs with input as {}
@@ -34,7 +40,7 @@ test_unknown_is_undefined if {
 	not facts.is_passthrough_host with input as {}
 	not facts.in_container with input as {}
 	not facts.is_root with input as {}
-	not facts.staged_gbps with input as {}
+	facts.staged_transfers == set() with input as {}
 }
 
 test_surroundings if {
@@ -69,9 +75,10 @@ test_several if {
 	not facts.several with input as {"gpus": {"devices": [{"address": a}]}}
 }
 
-test_staged_gbps if {
-	staged := object.union(transfer(a, b, "ok"), {"test": "host-staged"})
-	facts.staged_gbps == 11.2 with input as probed([staged])
+staged(outcome) := object.union(transfer(a, b, outcome), {"test": "host-staged"})
+
+test_staged_transfers if {
+	facts.staged_transfers == {staged("ok"), staged("slow")} with input as probed([staged("ok"), staged("slow"), staged("hang"), transfer(a, b, "ok")])
 }
 
 test_list if {

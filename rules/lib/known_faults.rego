@@ -219,3 +219,8 @@ telltale[library] contains {"row": row, "evidence": how.evidence, "order": how.o
 	how := shown(row)
 	not library_versions.version_known[library]
 }
+
+# ordered is the place of a fault among messages, where it has one.
+ordered(f) := {"order": f.order} if {
+	is_number(f.order)
+} else := {}

@@ -111,3 +111,8 @@ test_faults_of_rccl_by_its_log if {
 	"hip-captured-event" in faults(log([package_("rocm", "7.2.0", "rocm")], [captured]))
 	not "hip-captured-event" in faults(log([package_("rocm", "6.4.0", "rocm")], [captured]))
 }
+
+test_ordered if {
+	known_faults.ordered({"order": 2, "row": {}}) == {"order": 2}
+	known_faults.ordered({"order": null}) == {}
+}

@@ -10,19 +10,10 @@ package gpudoctor.lib.link_widths
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.pcie_links
+import data.tables.gpu_models
 
-# accepted_width is the least width that DCGM accepts of models that are often
-# wired with fewer lanes than they have (nvvs/diag-skus.yaml.in).
-accepted_width := {
-	"0x1eb8": 8, # T4
-	"0x2237": 8, # A10G
-	"0x20f3": 8, # A800 SXM
-	"0x20f5": 8, # A800 PCIe
-	"0x26b9": 8, # L40S
-	"0x25b6": 4, # A2, A16
-}
-
-accepted(address, width) if accepted_width[pci.device[address].device] <= width
+# accepted is true of a width that its model is often wired with.
+accepted(address, width) if gpu_models.accepted_lanes[pci.device[address].device] <= width
 
 # narrow are the links with fewer lanes than both ends offer. Width does not
 # change with the power state, so this holds at any time.

@@ -41,6 +41,13 @@ multi_node if {
 	regex.match(`\(\w+ pid=\d+, ip=\d`, m.text)
 }
 
+# NCCL names the ranks at both ends of a channel, and on which machines they are.
+multi_node if {
+	some t in input.logs.transports
+	t.kind == "net"
+	t.same_host == false
+}
+
 multi_node if {
 	some l in input.launches
 	l.nodes > 1

@@ -15,6 +15,9 @@ test_counts_machines if {
 	networks.multi_node with input as {"logs": {"messages": [], "communicators": [{"nodes": 2}]}}
 	networks.multi_node with input as {"logs": {"messages": [], "communicators": [{"hosts": ["a", "b"]}]}}
 	networks.multi_node with input as {"logs": {"messages": [], "networks": [{"host": "a"}, {"host": "b"}]}}
+	networks.multi_node with input as {"logs": {"messages": [], "transports": [{"kind": "net", "same_host": false}]}}
+	not networks.multi_node with input as {"logs": {"messages": [], "transports": [{"kind": "net", "same_host": true}]}}
+	not networks.multi_node with input as {"logs": {"messages": [], "communicators": [{"nodes": 1, "hosts": ["a"]}]}}
 	networks.multi_node with input as {"launches": [{"nodes": 4}]}
 	networks.multi_node with input as document([["", "(RayWorkerWrapper pid=248, ip=10.1.160.68) x"]])
 	networks.multi_node with input as {"benchmarks": [{"nodes": 2}]}

@@ -75,16 +75,13 @@ described(address) := sprintf("switch %s", [address]) if {
 	pci.device[address].kind == ""
 } else := sprintf("NIC %s", [address])
 
-# bridged are the pairs that NVLink joins: what is slow there did not go over
-# PCIe.
-bridged := {peers.key(p.a, p.b) | some p in facts.gpu_pairs; p.nvlinks > 0}
-
-# slow_transfers are the slow transfers of the endpoints behind a link.
+# slow_transfers are the slow transfers of the endpoints behind a link. What is slow
+# between GPUs that NVLink joins did not go over PCIe.
 slow_transfers(address) := {t | some gpu in below(address); some t in slow_of[gpu]}
 
 slow_of[gpu] contains t if {
 	some k, ts in peers.sluggish
-	not k in bridged
+	not k in peers.bridged
 	some t in ts
 	t.test != "all-at-once"
 	some gpu in [t.source, t.destination]

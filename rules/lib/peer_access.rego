@@ -31,11 +31,14 @@ slow if {
 	t.outcome == "slow"
 }
 
+# staged_gbps is the best rate through host memory.
+staged_gbps := max({t.gbps | some t in facts.staged_transfers})
+
 # staged_slower and staged_faster compare the slowest copy that was too slow with
 # the way through host memory, where both were measured.
-staged_slower if min(slow_rates) >= facts.staged_gbps
+staged_slower if min(slow_rates) >= staged_gbps
 
-staged_faster if min(slow_rates) < facts.staged_gbps
+staged_faster if min(slow_rates) < staged_gbps
 
 slow_rates := {t.gbps | some t in facts.peer_transfers; t.test == "copy"; t.outcome == "slow"}
 
@@ -62,11 +65,11 @@ peer_rates := {t.gbps | some t in copies}
 
 # share_lost is the part of the bandwidth that is lost when traffic goes
 # through host memory instead of peer access, as both were measured here.
-share_lost := 1 - (facts.staged_gbps / max(peer_rates)) if max(peer_rates) > 0
+share_lost := 1 - (staged_gbps / max(peer_rates)) if max(peer_rates) > 0
 
 # measured says in words what was measured of peer access, and of host memory.
-measured := sprintf("%s, and %s GB/s through host memory", [peer_words, rate(facts.staged_gbps)]) if {
-	facts.staged_gbps
+measured := sprintf("%s, and %s GB/s through host memory", [peer_words, rate(staged_gbps)]) if {
+	staged_gbps
 } else := peer_words
 
 peer_words := sprintf(

@@ -126,23 +126,6 @@ network_evidence(n) := {
 	"source": sprintf("%s:%d", [n.benchmark.source, n.point.line]),
 }
 
-# several_nodes is true when a log shows a job over more than one machine.
-several_nodes if {
-	some c in input.logs.communicators
-	c.nodes > 1
-}
-
-several_nodes if {
-	some c in input.logs.communicators
-	count(c.hosts) > 1
-}
-
-several_nodes if {
-	some t in input.logs.transports
-	t.kind == "net"
-	t.same_host == false
-}
-
 # verbs_channels are channels of NCCL over verbs between machines.
 verbs_channels contains t if {
 	some t in input.logs.transports

@@ -57,13 +57,6 @@ test_gid_index if {
 	not rdma.gid_index with input as {}
 }
 
-test_nodes if {
-	rdma.several_nodes with input as {"logs": {"communicators": [{"nodes": 2}]}}
-	rdma.several_nodes with input as {"logs": {"communicators": [{"hosts": ["a", "b"]}]}}
-	rdma.several_nodes with input as {"logs": {"transports": [{"kind": "net", "same_host": false}]}}
-	not rdma.several_nodes with input as {"logs": {"communicators": [{"nodes": 1, "hosts": ["a"]}]}}
-}
-
 test_channels if {
 	channels := {"logs": {"transports": [
 		{"kind": "net", "network": "IB", "same_host": false, "gdr": true},

@@ -7,6 +7,7 @@
 #   - input: schema.facts
 package gpudoctor.lib.staging
 
+import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.peers
 import data.tables.limits
 
@@ -43,19 +44,11 @@ good(a, b) if {
 # between two GPUs, or, where it was not tried between these, the least that it
 # reached between others.
 rate(a, b) := min(rates) if {
-	rates := {t.gbps | some t in of[peers.key(a, b)]; t in arrived}
+	rates := {t.gbps | some t in of[peers.key(a, b)]; t in facts.staged_transfers}
 	count(rates) > 0
 } else := least_rate
 
-least_rate := min(rates_measured)
-
-arrived := {t |
-	some t in input.transfers.transfers
-	t.test == "host-staged"
-	t.outcome in {"ok", "slow"}
-}
-
-rates_measured := {t.gbps | some t in arrived}
+least_rate := min({t.gbps | some t in facts.staged_transfers})
 
 # faster is true for two GPUs between which the way through host memory
 # was measured faster than peer access.

@@ -232,3 +232,9 @@ variable_evidence(v) := {
 	"value": v.value,
 	"source": variable_source(v),
 }
+
+# no_nvidia is true where the GPUs are known and none is NVIDIA's.
+no_nvidia if {
+	is_array(input.gpus.devices)
+	count({g | some g in input.gpus.devices; g.vendor == "nvidia"}) == 0
+}

@@ -17,6 +17,12 @@ host := {
 	},
 }
 
+test_no_nvidia if {
+	surroundings.no_nvidia with input as {"gpus": {"devices": [gpu(a, "amd", false)]}}
+	not surroundings.no_nvidia with input as {"gpus": {"devices": [gpu(a, "amd", false), gpu(b, "nvidia", true)]}}
+	not surroundings.no_nvidia with input as {}
+}
+
 test_usable_by_the_probe if {
 	document := object.union(host, {"transfers": {"devices": [{"address": "0000:02:00.0"}]}})
 	surroundings.usable == {"0000:02:00.0"} with input as document

@@ -30,11 +30,11 @@ import data.gpudoctor.lib.known_faults
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 
-findings contains object.union(finding(f.row, f.evidence), ordered(f)) if {
+findings contains object.union(finding(f.row, f.evidence), known_faults.ordered(f)) if {
 	some f in known_faults.found.nccl
 }
 
-findings contains object.union(finding(f.row, f.evidence), ordered(f)) if {
+findings contains object.union(finding(f.row, f.evidence), known_faults.ordered(f)) if {
 	some f in known_faults.telltale.nccl
 }
 
@@ -54,10 +54,6 @@ version_words(evidence) := sprintf("NCCL %s", [version]) if {
 	version := e.value
 	is_string(version)
 } else := "The NCCL in use"
-
-ordered(f) := {"order": f.order} if {
-	is_number(f.order)
-} else := {}
 
 # A reverse path is missing, and the version is not known: either NCCL is older
 # than the GPUs, or an NVLink is down on one side.

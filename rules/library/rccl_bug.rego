@@ -37,7 +37,7 @@ findings contains object.union(
 		"remedies": f.row.remedies,
 		"params": {"fault": f.row.id, "source": f.row.source},
 	},
-	ordered(f),
+	known_faults.ordered(f),
 ) if {
 	some library in ["rccl", "rocm"]
 	some f in known_faults.found[library]
@@ -97,10 +97,6 @@ shows(f) if is_number(f.order)
 shows(_) if count(known_faults.symptoms.hang) > 0
 
 shows(f) if f.row.symptom == "stall"
-
-ordered(f) := {"order": f.order} if {
-	is_number(f.order)
-} else := {}
 
 # codeless are messages of RCCL, or of a job over it, that the library holds no code
 # for a GPU (HIP 98 and 209, HIP's hipErrorInvalidDeviceFunction and

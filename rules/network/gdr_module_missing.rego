@@ -35,6 +35,7 @@ package gpudoctor.rules.gdr_module_missing
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 
 # disabled are NCCL's words that a NIC cannot reach memory of the GPU at all:
@@ -76,7 +77,7 @@ disabled_severity(m) := "low" if {
 	count(rdma.verbs_channels) == 0
 } else := "low" if {
 	count(input.logs.communicators) > 0
-	not rdma.several_nodes
+	not networks.multi_node
 	count(rdma.verbs_channels) == 0
 } else := "medium"
 

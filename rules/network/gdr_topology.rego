@@ -25,6 +25,7 @@ package gpudoctor.rules.gdr_topology
 
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 
 # too_far are NCCL's decisions against it: «GPU Direct RDMA Disabled for GPU
@@ -69,7 +70,7 @@ level_evidence := [{
 severity := "medium" if {
 	short
 } else := "medium" if {
-	rdma.several_nodes
+	networks.multi_node
 } else := "low"
 
 # Channels without it, though the NIC could.
@@ -146,7 +147,7 @@ findings contains {
 }
 
 topology_severity := "low" if {
-	rdma.several_nodes
+	networks.multi_node
 } else := "info"
 
 # rdma_used are the signs that the NICs of the topology carry RDMA.

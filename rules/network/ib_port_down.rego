@@ -205,7 +205,7 @@ failed_at_network if without_network
 # configuration, is meant to be used.
 signs_of_use(p) if p.state in {"init", "armed"}
 
-signs_of_use(_) if rdma.several_nodes
+signs_of_use(_) if networks.multi_node
 
 # Transfers that were never answered, on a fabric where only a dead link, a
 # dead peer or routing can be the reason.

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver/drivertest"
 )
 
 // TestCheck holds that a result has a name even where the library tells none,
@@ -19,14 +20,15 @@ func TestCheck(t *testing.T) {
 		*s = uintptr(unsafe.Pointer(&word[0]))
 		return gpudriver.Success
 	}
-	d := &Driver{c: calls{GetErrorName: name}}
+	d := newDriver()
+	d.c.GetErrorName = name
 	for r, want := range map[Result]string{gpudriver.OutOfMemory: "CUDA_ERROR_OUT_OF_MEMORY", gpudriver.DriverMismatch: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", 4711: "CUDA_ERROR"} {
-		var e *Error
-		if err := d.check("call", r); !errors.As(err, &e) || e.Name != want {
+		var e *gpudriver.Error
+		if err := d.Check(nil, r); !errors.As(err, &e) || e.Name != want {
 			t.Errorf("result %d: %v, want the name %s", r, err, want)
 		}
 	}
-	if err := d.check("call", gpudriver.Success); err != nil {
+	if err := d.Check(nil, gpudriver.Success); err != nil {
 		t.Errorf("success is %v", err)
 	}
 }
@@ -40,7 +42,7 @@ func TestLayout(t *testing.T) {
 	}{
 		{"CUmemAllocationProp", unsafe.Sizeof(allocationProp{}), 32},
 		{"CUmemAccessDesc", unsafe.Sizeof(accessDesc{}), 12},
-		{"CUipcMemHandle", unsafe.Sizeof(IPCHandle{}), 64},
+		{"CUipcMemHandle", unsafe.Sizeof(gpudriver.IPCHandle{}), 64},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s has %d bytes, want %d", c.name, c.got, c.want)
@@ -48,14 +50,17 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestMissing holds that a library without a function that all depends on is
-// told from one that lacks a newer one.
+// TestFunctions holds that each function of the door is looked up, and that all that
+// are needed are among them.
+func TestFunctions(t *testing.T) {
+	var b gpudriver.Calls
+	var c calls
+	drivertest.Functions(t, functions(&b, &c), needed, &b, &c)
+}
+
+// TestMissing holds that a call to a function that the library lacks says so.
 func TestMissing(t *testing.T) {
-	d := &Driver{missing: map[string]bool{"cuInit": true, "cuMemCreate": true}}
-	if got := d.Missing(); len(got) != 1 || got[0] != "cuInit" {
-		t.Errorf("Missing = %v, want cuInit alone", got)
-	}
-	if _, err := d.IPCHandle(0); !errors.Is(err, gpudriver.ErrMissing) {
+	if _, err := newDriver().IPCHandle(0); !errors.Is(err, gpudriver.ErrMissing) {
 		t.Errorf("a call that the library lacks gives %v", err)
 	}
 }

@@ -281,23 +281,3 @@ func record(name string, fn any) {
 		return results
 	}))
 }
-
-// Lacking are those of the needed functions that are missing.
-func Lacking(needed []string, missing map[string]bool) []string {
-	var names []string
-	for _, name := range needed {
-		if missing[name] {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// Params are the addresses of a kernel's parameters, as a launch wants them.
-func Params(params []uint64) unsafe.Pointer {
-	at := make([]unsafe.Pointer, len(params))
-	for i := range params {
-		at[i] = unsafe.Pointer(&params[i])
-	}
-	return unsafe.Pointer(&at[0])
-}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,5 +72,35 @@ func TestError(t *testing.T) {
 	}
 	if !errors.Is(err, SystemNotReady) || errors.Is(err, OutOfMemory) {
 		t.Error("errors.Is does not tell the result")
+	}
+}
+
+// TestMissing holds that a library without a function that all depends on is
+// told from one that lacks a newer one.
+func TestMissing(t *testing.T) {
+	b := Base{Needed: []string{"cuInit", "cuDeviceGet"}, missing: map[string]bool{"cuInit": true, "cuMemCreate": true}}
+	if got := b.Missing(); !slices.Equal(got, []string{"cuInit"}) {
+		t.Errorf("Missing = %v, want cuInit alone", got)
+	}
+}
+
+// TestCheck holds that an error names the function as its documentation does, and that
+// of a function that the library lacks as it was looked for.
+func TestCheck(t *testing.T) {
+	b := Base{Describe: func(r Result) (string, string) { return fmt.Sprintf("E%d", r), "text" }}
+	b.names = map[any]string{&b.Calls.MemFree: "cuMemFree_v2", &b.Calls.Init: "cuInit"}
+	b.Calls.Init = func(uint32) Result { return NoDevice }
+	if got, want := b.Init(), (&Error{Call: "cuInit", Result: NoDevice, Name: "E100", Text: "text"}); !errors.Is(got, NoDevice) || got.Error() != want.Error() {
+		t.Errorf("Init gives %v, want %v", got, want)
+	}
+	if err := b.Free(0); !errors.Is(err, ErrMissing) || !strings.HasPrefix(err.Error(), "cuMemFree_v2:") {
+		t.Errorf("Free gives %v without the function", err)
+	}
+	b.Calls.MemFree = func(Pointer) Result { return InvalidValue }
+	if err := b.Free(0); !strings.HasPrefix(err.Error(), "cuMemFree:") {
+		t.Errorf("Free gives %v, want an error of cuMemFree", err)
+	}
+	if b.InitCall() != "cuInit" {
+		t.Errorf("the library starts by %q", b.InitCall())
 	}
 }

@@ -9,6 +9,7 @@
 package hip
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,16 +29,10 @@ type (
 	Context = gpudriver.Context
 	// Stream is a queue of work.
 	Stream = gpudriver.Stream
-	// Event is a mark in a stream.
-	Event = gpudriver.Event
 	// Module is code that was loaded.
 	Module = gpudriver.Module
-	// Function is a kernel.
-	Function = gpudriver.Function
 	// Pointer is an address in a GPU's memory.
 	Pointer = gpudriver.Pointer
-	// IPCHandle is a handle of memory for other processes.
-	IPCHandle = gpudriver.IPCHandle
 )
 
 // The numbers of hip_runtime_api.h. hipDeviceAttributeWallClockRate came with
@@ -50,9 +45,7 @@ const (
 	deviceToHost   = 2 // hipMemcpyDeviceToHost
 	deviceToDevice = 3 // hipMemcpyDeviceToDevice
 
-	streamNonBlocking = 1 // hipStreamNonBlocking
-	portable          = 1 // hipHostMallocPortable, hipHostRegisterPortable
-	fineGrained       = 1 // hipDeviceMallocFinegrained
+	fineGrained = 1 // hipDeviceMallocFinegrained
 )
 
 // oldest and newest are the major versions of HIP that this door knows.
@@ -65,43 +58,18 @@ const (
 // does not tell it: 100 MHz on CDNA and RDNA (HIP documentation, «Timer function»).
 const wallClockHz = 100e6
 
-// calls are the functions of the library; one that it lacks is nil.
+// calls are the functions that HIP alone has, or has with another signature; one that
+// the library lacks is nil.
 type calls struct {
-	Init                  func(flags uint32) Result
-	RuntimeGetVersion     func(v *int32) Result
-	GetDeviceCount        func(n *int32) Result
-	DeviceGet             func(d *Device, ordinal int32) Result
-	DeviceGetName         func(name *byte, n int32, d Device) Result
-	DeviceGetPCIBusID     func(name *byte, n, d int32) Result
-	DeviceGetAttribute    func(v *int32, a, d int32) Result
-	DeviceTotalMem        func(n *uint64, d Device) Result
-	DeviceCanAccessPeer   func(can *int32, d, peer int32) Result
-	DeviceGetP2PAttribute func(v *int32, a, src, dst int32) Result
-	SetDevice             func(d int32) Result
-	GetDevice             func(d *int32) Result
-	EnablePeerAccess      func(peer int32, flags uint32) Result
-	Malloc                func(p *Pointer, n uint64) Result
-	ExtMallocWithFlags    func(p *Pointer, n uint64, flags uint32) Result
-	Free                  func(p Pointer) Result
-	HostMalloc            func(p *unsafe.Pointer, n uint64, flags uint32) Result
-	HostRegister          func(p unsafe.Pointer, n uint64, flags uint32) Result
-	HostUnregister        func(p unsafe.Pointer) Result
-	MemcpyAsync           func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) Result
-	MemcpyPeerAsync       func(dst Pointer, dstDevice int32, src Pointer, srcDevice int32, n uint64, s Stream) Result
-	MemsetD32Async        func(p Pointer, v int32, n uint64, s Stream) Result
-	StreamCreate          func(s *Stream, flags uint32) Result
-	StreamQuery           func(s Stream) Result
-	StreamWaitEvent       func(s Stream, e Event, flags uint32) Result
-	EventCreate           func(e *Event, flags uint32) Result
-	EventRecord           func(e Event, s Stream) Result
-	EventElapsedTime      func(ms *float32, a, b Event) Result
-	ModuleLoadData        func(m *Module, image unsafe.Pointer) Result
-	ModuleGetFunction     func(f *Function, m Module, name *byte) Result
-	ModuleLaunchKernel    func(f Function, gx, gy, gz, bx, by, bz, shared uint32, s Stream, params, extra unsafe.Pointer) Result
-	IpcGetMemHandle       func(h *IPCHandle, p Pointer) Result
-	IpcOpenMemHandle      func(p *Pointer, h IPCHandle, flags uint32) Result
-	GetErrorName          func(r Result) uintptr
-	GetErrorString        func(r Result) uintptr
+	RuntimeGetVersion  func(v *int32) Result
+	SetDevice          func(d int32) Result
+	GetDevice          func(d *int32) Result
+	EnablePeerAccess   func(peer int32, flags uint32) Result
+	ExtMallocWithFlags func(p *Pointer, n uint64, flags uint32) Result
+	MemcpyAsync        func(dst, src unsafe.Pointer, n uint64, kind int32, s Stream) Result
+	MemcpyPeerAsync    func(dst Pointer, dstDevice int32, src Pointer, srcDevice int32, n uint64, s Stream) Result
+	GetErrorName       func(r Result) uintptr
+	GetErrorString     func(r Result) uintptr
 
 	// The compiler, hiprtc: of libamdhip64 itself, or of libhiprtc.
 	CreateProgram  func(p *uintptr, source, name *byte, headers int32, texts, names unsafe.Pointer) Result
@@ -115,21 +83,21 @@ type calls struct {
 
 // functions are the library's, by name, with what each is bound to. The compiler's
 // are apart: they may lie in a library of their own.
-func functions(c *calls) (runtime, compiler map[string]any) {
+func functions(b *gpudriver.Calls, c *calls) (runtime, compiler map[string]any) {
 	runtime = map[string]any{
-		"hipInit": &c.Init, "hipRuntimeGetVersion": &c.RuntimeGetVersion,
-		"hipGetDeviceCount": &c.GetDeviceCount, "hipDeviceGet": &c.DeviceGet,
-		"hipDeviceGetName": &c.DeviceGetName, "hipDeviceGetPCIBusId": &c.DeviceGetPCIBusID,
-		"hipDeviceGetAttribute": &c.DeviceGetAttribute, "hipDeviceTotalMem": &c.DeviceTotalMem,
-		"hipDeviceCanAccessPeer": &c.DeviceCanAccessPeer, "hipDeviceGetP2PAttribute": &c.DeviceGetP2PAttribute,
+		"hipInit": &b.Init, "hipRuntimeGetVersion": &c.RuntimeGetVersion,
+		"hipGetDeviceCount": &b.DeviceGetCount, "hipDeviceGet": &b.DeviceGet,
+		"hipDeviceGetName": &b.DeviceGetName, "hipDeviceGetPCIBusId": &b.DeviceGetPCIBusID,
+		"hipDeviceGetAttribute": &b.DeviceGetAttribute, "hipDeviceTotalMem": &b.DeviceTotalMem,
+		"hipDeviceCanAccessPeer": &b.DeviceCanAccessPeer, "hipDeviceGetP2PAttribute": &b.DeviceGetP2PAttribute,
 		"hipSetDevice": &c.SetDevice, "hipGetDevice": &c.GetDevice, "hipDeviceEnablePeerAccess": &c.EnablePeerAccess,
-		"hipMalloc": &c.Malloc, "hipExtMallocWithFlags": &c.ExtMallocWithFlags, "hipFree": &c.Free,
-		"hipHostMalloc": &c.HostMalloc, "hipHostRegister": &c.HostRegister, "hipHostUnregister": &c.HostUnregister,
-		"hipMemcpyAsync": &c.MemcpyAsync, "hipMemcpyPeerAsync": &c.MemcpyPeerAsync, "hipMemsetD32Async": &c.MemsetD32Async,
-		"hipStreamCreateWithFlags": &c.StreamCreate, "hipStreamQuery": &c.StreamQuery, "hipStreamWaitEvent": &c.StreamWaitEvent,
-		"hipEventCreateWithFlags": &c.EventCreate, "hipEventRecord": &c.EventRecord, "hipEventElapsedTime": &c.EventElapsedTime,
-		"hipModuleLoadData": &c.ModuleLoadData, "hipModuleGetFunction": &c.ModuleGetFunction, "hipModuleLaunchKernel": &c.ModuleLaunchKernel,
-		"hipIpcGetMemHandle": &c.IpcGetMemHandle, "hipIpcOpenMemHandle": &c.IpcOpenMemHandle,
+		"hipMalloc": &b.MemAlloc, "hipExtMallocWithFlags": &c.ExtMallocWithFlags, "hipFree": &b.MemFree,
+		"hipHostMalloc": &b.MemHostAlloc, "hipHostRegister": &b.MemHostRegister, "hipHostUnregister": &b.MemHostUnregister,
+		"hipMemcpyAsync": &c.MemcpyAsync, "hipMemcpyPeerAsync": &c.MemcpyPeerAsync, "hipMemsetD32Async": &b.MemsetD32Async,
+		"hipStreamCreateWithFlags": &b.StreamCreate, "hipStreamQuery": &b.StreamQuery, "hipStreamWaitEvent": &b.StreamWaitEvent,
+		"hipEventCreateWithFlags": &b.EventCreate, "hipEventRecord": &b.EventRecord, "hipEventElapsedTime": &b.EventElapsedTime,
+		"hipModuleLoadData": &b.ModuleLoadData, "hipModuleGetFunction": &b.ModuleGetFunction, "hipModuleLaunchKernel": &b.LaunchKernel,
+		"hipIpcGetMemHandle": &b.IpcGetMemHandle, "hipIpcOpenMemHandle": &b.IpcOpenMemHandle,
 		"hipGetErrorName": &c.GetErrorName, "hipGetErrorString": &c.GetErrorString,
 	}
 	compiler = map[string]any{
@@ -149,10 +117,10 @@ var needed = []string{
 
 // Driver is the loaded library.
 type Driver struct {
+	gpudriver.Base
+
 	c       calls
 	library string
-	missing map[string]bool
-	major   int
 	// owners are the allocations of this process, so that a copy between two
 	// devices can name both.
 	mu     sync.Mutex
@@ -167,6 +135,17 @@ type allocation struct {
 	device int32
 }
 
+// lazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0 in HIP 5 and 1 from 6.0 on
+// (hip_runtime_api.h).
+const lazyPeerAccess = 1
+
+func newDriver() *Driver {
+	// The attributes of a pair start at 0 (hipDevP2PAttrPerformanceRank).
+	d := &Driver{Base: gpudriver.Base{Needed: needed, LazyPeerAccess: lazyPeerAccess}, code: make(map[string][]byte)}
+	d.Describe = d.describe
+	return d
+}
+
 // libraries are the names under which the runtime is looked for: what programs of
 // each major version ask the loader for, and the place where ROCm is installed
 // without telling the loader.
@@ -175,8 +154,7 @@ var libraries = []string{
 	"/opt/rocm/lib/libamdhip64.so.7", "/opt/rocm/lib/libamdhip64.so.6", "/opt/rocm/lib/libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so",
 }
 
-// Load loads the library. Its functions are looked up one by one, so that one that
-// lacks a newer one is still of use.
+// Load loads the library.
 func Load() (*Driver, error) {
 	var first error
 	for _, name := range libraries {
@@ -187,7 +165,8 @@ func Load() (*Driver, error) {
 			}
 			continue
 		}
-		d := &Driver{library: name, missing: make(map[string]bool), code: make(map[string][]byte)}
+		d := newDriver()
+		d.library = name
 		d.bind(handle)
 		return d, nil
 	}
@@ -196,10 +175,8 @@ func Load() (*Driver, error) {
 
 // bind finds the functions.
 func (d *Driver) bind(handle uintptr) {
-	runtime, compiler := functions(&d.c)
-	for name, fn := range runtime {
-		d.register(handle, name, fn)
-	}
+	runtime, compiler := functions(&d.Calls, &d.c)
+	d.Bind(handle, runtime)
 	// ROCm 7 takes the compiler out of libamdhip64; since 5.x there is a libhiprtc.
 	with := handle
 	if !gpudriver.Has(handle, "hiprtcCreateProgram") {
@@ -213,13 +190,7 @@ func (d *Driver) bind(handle uintptr) {
 			}
 		}
 	}
-	for name, fn := range compiler {
-		d.register(with, name, fn)
-	}
-}
-
-func (d *Driver) register(handle uintptr, name string, fn any) {
-	d.missing[name] = !gpudriver.Bind(handle, name, fn)
+	d.Bind(with, compiler)
 }
 
 // API is the name of the interface, as reports give it.
@@ -228,142 +199,59 @@ func (d *Driver) API() string { return "hip" }
 // Library is the name of the library that was loaded.
 func (d *Driver) Library() string { return d.library }
 
-// InitCall is the function that starts the library.
-func (d *Driver) InitCall() string { return "hipInit" }
-
-// Missing reports the functions that the library lacks, without which nothing
-// can be done.
-func (d *Driver) Missing() []string { return gpudriver.Lacking(needed, d.missing) }
-
-// check turns a result into an error that names the call.
-func (d *Driver) check(call string, r Result) error {
-	if r == gpudriver.Success {
-		return nil
-	}
-	e := &gpudriver.Error{Call: call, Result: r}
+// describe returns the name and the description of a result.
+func (d *Driver) describe(r Result) (name, text string) {
 	if d.c.GetErrorName != nil {
-		e.Name = gpudriver.Text(d.c.GetErrorName(r))
-	}
-	if e.Name == "" {
-		e.Name = "hipError"
+		name = gpudriver.Text(d.c.GetErrorName(r))
 	}
 	if d.c.GetErrorString != nil {
-		e.Text = gpudriver.Text(d.c.GetErrorString(r))
+		text = gpudriver.Text(d.c.GetErrorString(r))
 	}
-	return e
+	return cmp.Or(name, "hipError"), text
 }
-
-// Init initialises the runtime.
-func (d *Driver) Init() error { return d.check("hipInit", d.c.Init(0)) }
 
 // Version returns the version of HIP, as 6.2.41133.
 func (d *Driver) Version() (string, error) {
 	var v int32
-	if err := d.check("hipRuntimeGetVersion", d.c.RuntimeGetVersion(&v)); err != nil {
+	if err := d.Check(&d.c.RuntimeGetVersion, d.c.RuntimeGetVersion(&v)); err != nil {
 		return "", err
 	}
 	// HIP_VERSION is major * 10^7 + minor * 10^5 + patch.
-	d.major = int(v / 1e7)
-	version := fmt.Sprintf("%d.%d.%d", d.major, v/1e5%100, v%1e5)
-	if d.major < oldest || d.major > newest {
+	major := int(v / 1e7)
+	version := fmt.Sprintf("%d.%d.%d", major, v/1e5%100, v%1e5)
+	if major == 5 {
+		d.LazyPeerAccess = 0
+	}
+	if major < oldest || major > newest {
 		return version, fmt.Errorf("HIP %s: %w, which are %d to %d", version, gpudriver.ErrVersion, oldest, newest)
 	}
 	return version, nil
 }
 
-// Devices returns the devices that the runtime offers to this process.
-func (d *Driver) Devices() ([]Device, error) {
-	var n int32
-	if err := d.check("hipGetDeviceCount", d.c.GetDeviceCount(&n)); err != nil {
-		return nil, err
-	}
-	devices := make([]Device, n)
-	for i := range devices {
-		if err := d.check("hipDeviceGet", d.c.DeviceGet(&devices[i], int32(i))); err != nil {
-			return nil, err
-		}
-	}
-	return devices, nil
-}
-
-// Name returns the model's name.
-func (d *Driver) Name(dev Device) (string, error) {
-	if d.c.DeviceGetName == nil {
-		return "", gpudriver.Missing("hipDeviceGetName")
-	}
-	var b [256]byte
-	err := d.check("hipDeviceGetName", d.c.DeviceGetName(&b[0], int32(len(b)), dev))
-	return gpudriver.String(b[:]), err
-}
-
-// Address returns the PCI address, lower case.
-func (d *Driver) Address(dev Device) (string, error) {
-	var b [32]byte
-	err := d.check("hipDeviceGetPCIBusId", d.c.DeviceGetPCIBusID(&b[0], int32(len(b)), int32(dev)))
-	return strings.ToLower(gpudriver.String(b[:])), err
-}
-
 // Capability is nothing that AMD's GPUs have.
 func (d *Driver) Capability(Device) string { return "" }
 
-func (d *Driver) attribute(a int32, dev Device) (int, error) {
-	if d.c.DeviceGetAttribute == nil {
-		return 0, gpudriver.Missing("hipDeviceGetAttribute")
-	}
-	var v int32
-	err := d.check("hipDeviceGetAttribute", d.c.DeviceGetAttribute(&v, a, int32(dev)))
-	return int(v), err
-}
-
 // Multiprocessors counts the compute units.
 func (d *Driver) Multiprocessors(dev Device) (int, error) {
-	return d.attribute(attributeMultiprocessors, dev)
+	return d.Attribute(attributeMultiprocessors, dev)
 }
 
 // TimerHz is the rate of wall_clock64.
 func (d *Driver) TimerHz(dev Device) float64 {
-	if khz, err := d.attribute(attributeWallClockRate, dev); err == nil && khz > 0 {
+	if khz, err := d.Attribute(attributeWallClockRate, dev); err == nil && khz > 0 {
 		return 1e3 * float64(khz)
 	}
 	return wallClockHz
 }
 
-// TotalMemory returns the size of a device's memory in bytes.
-func (d *Driver) TotalMemory(dev Device) (uint64, error) {
-	if d.c.DeviceTotalMem == nil {
-		return 0, gpudriver.Missing("hipDeviceTotalMem")
-	}
-	var n uint64
-	err := d.check("hipDeviceTotalMem", d.c.DeviceTotalMem(&n, dev))
-	return n, err
-}
-
-// CanAccessPeer reports whether dev may reach the memory of peer.
-func (d *Driver) CanAccessPeer(dev, peer Device) (bool, error) {
-	var can int32
-	err := d.check("hipDeviceCanAccessPeer", d.c.DeviceCanAccessPeer(&can, int32(dev), int32(peer)))
-	return can != 0, err
-}
-
-// PeerAttribute returns an attribute of an ordered pair. HIP's numbers start at 0
-// (hipDevP2PAttrPerformanceRank), as the door's own do.
-func (d *Driver) PeerAttribute(a gpudriver.PeerAttribute, src, dst Device) (int, error) {
-	if d.c.DeviceGetP2PAttribute == nil {
-		return 0, gpudriver.Missing("hipDeviceGetP2PAttribute")
-	}
-	var v int32
-	err := d.check("hipDeviceGetP2PAttribute", d.c.DeviceGetP2PAttribute(&v, int32(a), int32(src), int32(dst)))
-	return int(v), err
-}
-
 // Retain makes a device ready. The runtime does that at the first call that needs
 // it, such as giving back nothing.
 func (d *Driver) Retain(dev Device) (Context, error) {
-	if err := d.check("hipSetDevice", d.c.SetDevice(int32(dev))); err != nil {
+	if err := d.Check(&d.c.SetDevice, d.c.SetDevice(int32(dev))); err != nil {
 		return 0, err
 	}
-	if d.c.Free != nil {
-		if err := d.check("hipFree", d.c.Free(0)); err != nil {
+	if d.Calls.MemFree != nil {
+		if err := d.Base.Free(0); err != nil {
 			return 0, err
 		}
 	}
@@ -376,7 +264,7 @@ func device(c Context) int32 { return int32(c) - 1 }
 // SetCurrent makes a device current on this thread, which the caller must have
 // locked.
 func (d *Driver) SetCurrent(c Context) error {
-	return d.check("hipSetDevice", d.c.SetDevice(device(c)))
+	return d.Check(&d.c.SetDevice, d.c.SetDevice(device(c)))
 }
 
 // EnablePeer lets the current device reach the memory of peer's.
@@ -385,13 +273,13 @@ func (d *Driver) EnablePeer(peer Context) error {
 	if r == gpudriver.PeerAlready {
 		return nil
 	}
-	return d.check("hipDeviceEnablePeerAccess", r)
+	return d.Check(&d.c.EnablePeerAccess, r)
 }
 
 // Alloc allocates memory of the current device.
 func (d *Driver) Alloc(n uint64) (Pointer, error) {
-	var p Pointer
-	if err := d.check("hipMalloc", d.c.Malloc(&p, n)); err != nil {
+	p, err := d.Base.Alloc(n)
+	if err != nil {
 		return 0, err
 	}
 	return p, d.own(p, n)
@@ -402,10 +290,10 @@ func (d *Driver) Alloc(n uint64) (Pointer, error) {
 // programming guide, «Coherence controls»).
 func (d *Driver) AllocShared(n uint64) (Pointer, error) {
 	if d.c.ExtMallocWithFlags == nil {
-		return 0, gpudriver.Missing("hipExtMallocWithFlags")
+		return 0, d.Lacks(&d.c.ExtMallocWithFlags)
 	}
 	var p Pointer
-	if err := d.check("hipExtMallocWithFlags", d.c.ExtMallocWithFlags(&p, n, fineGrained)); err != nil {
+	if err := d.Check(&d.c.ExtMallocWithFlags, d.c.ExtMallocWithFlags(&p, n, fineGrained)); err != nil {
 		return 0, err
 	}
 	return p, d.own(p, n)
@@ -417,7 +305,7 @@ func (d *Driver) own(p Pointer, n uint64) error {
 		return nil
 	}
 	var dev int32
-	if err := d.check("hipGetDevice", d.c.GetDevice(&dev)); err != nil {
+	if err := d.Check(&d.c.GetDevice, d.c.GetDevice(&dev)); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -441,41 +329,10 @@ func (d *Driver) owner(p Pointer) (int32, bool) {
 
 // Free frees device memory.
 func (d *Driver) Free(p Pointer) error {
-	if d.c.Free == nil {
-		return gpudriver.Missing("hipFree")
-	}
 	d.mu.Lock()
 	d.owners = slices.DeleteFunc(d.owners, func(a allocation) bool { return a.at == p })
 	d.mu.Unlock()
-	return d.check("hipFree", d.c.Free(p))
-}
-
-// AllocHost allocates n bytes of pinned host memory, known to all devices.
-func (d *Driver) AllocHost(n uint64) ([]byte, error) {
-	if d.c.HostMalloc == nil {
-		return nil, gpudriver.Missing("hipHostMalloc")
-	}
-	var p unsafe.Pointer
-	if err := d.check("hipHostMalloc", d.c.HostMalloc(&p, n, portable)); err != nil {
-		return nil, err
-	}
-	return unsafe.Slice((*byte)(p), n), nil
-}
-
-// RegisterHost pins memory that the caller mapped.
-func (d *Driver) RegisterHost(b []byte) error {
-	if d.c.HostRegister == nil {
-		return gpudriver.Missing("hipHostRegister")
-	}
-	return d.check("hipHostRegister", d.c.HostRegister(unsafe.Pointer(&b[0]), uint64(len(b)), portable))
-}
-
-// UnregisterHost undoes RegisterHost.
-func (d *Driver) UnregisterHost(b []byte) error {
-	if d.c.HostUnregister == nil {
-		return gpudriver.Missing("hipHostUnregister")
-	}
-	return d.check("hipHostUnregister", d.c.HostUnregister(unsafe.Pointer(&b[0])))
+	return d.Base.Free(p)
 }
 
 // pointer is a device's address as the calls for both kinds of memory want it.
@@ -484,12 +341,12 @@ func pointer(p Pointer) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointe
 // CopyToDevice puts a copy from pinned host memory into a stream. The memory
 // must stay until the stream is done, and must not be Go's own.
 func (d *Driver) CopyToDevice(dst Pointer, src []byte, s Stream) error {
-	return d.check("hipMemcpyAsync", d.c.MemcpyAsync(pointer(dst), unsafe.Pointer(&src[0]), uint64(len(src)), hostToDevice, s))
+	return d.Check(&d.c.MemcpyAsync, d.c.MemcpyAsync(pointer(dst), unsafe.Pointer(&src[0]), uint64(len(src)), hostToDevice, s))
 }
 
 // CopyToHost puts a copy to pinned host memory into a stream.
 func (d *Driver) CopyToHost(dst []byte, src Pointer, s Stream) error {
-	return d.check("hipMemcpyAsync", d.c.MemcpyAsync(unsafe.Pointer(&dst[0]), pointer(src), uint64(len(dst)), deviceToHost, s))
+	return d.Check(&d.c.MemcpyAsync, d.c.MemcpyAsync(unsafe.Pointer(&dst[0]), pointer(src), uint64(len(dst)), deviceToHost, s))
 }
 
 // Copy puts a copy between devices into a stream. Memory that another process gave
@@ -498,73 +355,14 @@ func (d *Driver) Copy(dst, src Pointer, n uint64, s Stream) error {
 	to, ours := d.owner(dst)
 	from, also := d.owner(src)
 	if !ours || !also || from == to {
-		return d.check("hipMemcpyAsync", d.c.MemcpyAsync(pointer(dst), pointer(src), n, deviceToDevice, s))
+		return d.Check(&d.c.MemcpyAsync, d.c.MemcpyAsync(pointer(dst), pointer(src), n, deviceToDevice, s))
 	}
-	return d.check("hipMemcpyPeerAsync", d.c.MemcpyPeerAsync(dst, to, src, from, n, s))
-}
-
-// Set32 puts filling n words of 4 bytes into a stream.
-func (d *Driver) Set32(p Pointer, v uint32, n uint64, s Stream) error {
-	return d.check("hipMemsetD32Async", d.c.MemsetD32Async(p, int32(v), n, s))
-}
-
-// NewStream creates a stream of the current device that does not wait for the
-// default one.
-func (d *Driver) NewStream() (Stream, error) {
-	var s Stream
-	err := d.check("hipStreamCreateWithFlags", d.c.StreamCreate(&s, streamNonBlocking))
-	return s, err
-}
-
-// Done reports whether all work of a stream is done.
-func (d *Driver) Done(s Stream) (bool, error) {
-	r := d.c.StreamQuery(s)
-	if r == gpudriver.NotReady {
-		return false, nil
-	}
-	return r == gpudriver.Success, d.check("hipStreamQuery", r)
-}
-
-// Wait makes a stream wait for an event.
-func (d *Driver) Wait(s Stream, e Event) error {
-	if d.c.StreamWaitEvent == nil {
-		return gpudriver.Missing("hipStreamWaitEvent")
-	}
-	return d.check("hipStreamWaitEvent", d.c.StreamWaitEvent(s, e, 0))
-}
-
-// NewEvent creates an event with a time, of the current device.
-func (d *Driver) NewEvent() (Event, error) {
-	var e Event
-	err := d.check("hipEventCreateWithFlags", d.c.EventCreate(&e, 0))
-	return e, err
-}
-
-// Record puts an event into a stream.
-func (d *Driver) Record(e Event, s Stream) error {
-	return d.check("hipEventRecord", d.c.EventRecord(e, s))
-}
-
-// Seconds returns the time between two events that are done.
-func (d *Driver) Seconds(a, b Event) (float64, error) {
-	var ms float32
-	err := d.check("hipEventElapsedTime", d.c.EventElapsedTime(&ms, a, b))
-	return float64(ms) / 1e3, err
+	return d.Check(&d.c.MemcpyPeerAsync, d.c.MemcpyPeerAsync(dst, to, src, from, n, s))
 }
 
 // LoadModule compiles HIP C++ for the current device and loads what comes of it.
 func (d *Driver) LoadModule(source string) (Module, error) {
-	c := &d.c
-	if c.ModuleLoadData == nil || c.ModuleGetFunction == nil || c.ModuleLaunchKernel == nil {
-		return 0, gpudriver.Missing("hipModuleLoadData")
-	}
-	code, err := d.compile(source)
-	if err != nil {
-		return 0, err
-	}
-	var m Module
-	err = d.check("hipModuleLoadData", c.ModuleLoadData(&m, unsafe.Pointer(&code[0])))
-	return m, err
+	return d.LoadImage(func() ([]byte, error) { return d.compile(source) })
 }
 
 // compile makes code for the current device, once for each model. One compiler
@@ -572,10 +370,10 @@ func (d *Driver) LoadModule(source string) (Module, error) {
 func (d *Driver) compile(source string) ([]byte, error) {
 	c := &d.c
 	if c.CreateProgram == nil || c.CompileProgram == nil || c.GetCodeSize == nil || c.GetCode == nil || c.GetDevice == nil {
-		return nil, gpudriver.Missing("hiprtcCompileProgram")
+		return nil, d.Lacks(&d.c.CompileProgram)
 	}
 	var dev int32
-	if err := d.check("hipGetDevice", c.GetDevice(&dev)); err != nil {
+	if err := d.Check(&d.c.GetDevice, c.GetDevice(&dev)); err != nil {
 		return nil, err
 	}
 	model, err := d.Name(Device(dev))
@@ -648,48 +446,8 @@ func compilerError(call string, r Result, log string) error {
 	return errors.New(call + ": " + name)
 }
 
-// Function finds a kernel in a module.
-func (d *Driver) Function(m Module, name string) (Function, error) {
-	var f Function
-	err := d.check("hipModuleGetFunction", d.c.ModuleGetFunction(&f, m, gpudriver.CString(name)))
-	return f, err
-}
-
-// Launch puts a kernel into a stream. Every parameter of our kernels is 64
-// bits wide.
-func (d *Driver) Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error {
-	return d.check("hipModuleLaunchKernel", d.c.ModuleLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, gpudriver.Params(params), nil))
-}
-
 // IPCWay is the name of this way to another process.
 func (d *Driver) IPCWay() string { return "hipIpc" }
-
-// IPCHandle returns the handle by which another process can open memory of
-// Alloc.
-func (d *Driver) IPCHandle(p Pointer) (IPCHandle, error) {
-	var h IPCHandle
-	if d.c.IpcGetMemHandle == nil {
-		return h, gpudriver.Missing("hipIpcGetMemHandle")
-	}
-	err := d.check("hipIpcGetMemHandle", d.c.IpcGetMemHandle(&h, p))
-	return h, err
-}
-
-// OpenIPC maps another process's memory for the current device.
-// hipIpcMemLazyEnablePeerAccess, which must be given, is 0 in HIP 5 and 1 from 6.0
-// on (hip_runtime_api.h).
-func (d *Driver) OpenIPC(h IPCHandle) (Pointer, error) {
-	if d.c.IpcOpenMemHandle == nil {
-		return 0, gpudriver.Missing("hipIpcOpenMemHandle")
-	}
-	lazy := uint32(1)
-	if d.major == 5 {
-		lazy = 0
-	}
-	var p Pointer
-	err := d.check("hipIpcOpenMemHandle", d.c.IpcOpenMemHandle(&p, h, lazy))
-	return p, err
-}
 
 // CanExport is false: RCCL gives memory to another process by hipIpc, unless it is
 // told otherwise, and that is the way that is tried.

@@ -3,12 +3,14 @@ package hip
 import (
 	"debug/elf"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
+	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver/drivertest"
 )
 
 // realLibrary is the runtime of Debian's package libamdhip64-5, which CI installs;
@@ -45,8 +47,9 @@ func TestSymbols(t *testing.T) {
 			has[s.Name] = true
 		}
 	}
+	var b gpudriver.Calls
 	var c calls
-	runtime, compiler := functions(&c)
+	runtime, compiler := functions(&b, &c)
 	for _, names := range []map[string]any{runtime, compiler} {
 		for name := range names {
 			if !has[name] {
@@ -54,11 +57,16 @@ func TestSymbols(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range needed {
-		if runtime[name] == nil {
-			t.Errorf("%s is needed and never bound", name)
-		}
-	}
+}
+
+// TestFunctions holds that each function of the door is looked up, and that all that
+// are needed are among them.
+func TestFunctions(t *testing.T) {
+	var b gpudriver.Calls
+	var c calls
+	all, compiler := functions(&b, &c)
+	maps.Copy(all, compiler)
+	drivertest.Functions(t, all, needed, &b, &c)
 }
 
 // TestOwner holds that a copy between two devices names both, and that one into
@@ -66,9 +74,12 @@ func TestSymbols(t *testing.T) {
 func TestOwner(t *testing.T) {
 	var peer, plain int
 	device := int32(0)
-	d := &Driver{c: calls{
-		Malloc:    func(p *Pointer, _ uint64) Result { *p = Pointer(0x1000 * (1 + device)); return gpudriver.Success },
-		GetDevice: func(at *int32) Result { *at = device; return gpudriver.Success },
+	d := newDriver()
+	d.Calls.MemAlloc = func(p *Pointer, _ uint64) Result { *p = Pointer(0x1000 * (1 + device)); return gpudriver.Success }
+	d.Calls.MemFree = func(Pointer) Result { return gpudriver.Success }
+	d.c = calls{
+		GetDevice:   func(at *int32) Result { *at = device; return gpudriver.Success },
+		MemcpyAsync: memcpyCounter(&plain),
 		MemcpyPeerAsync: func(_ Pointer, to int32, _ Pointer, from int32, _ uint64, _ Stream) Result {
 			peer++
 			if to != 1 || from != 0 {
@@ -76,9 +87,7 @@ func TestOwner(t *testing.T) {
 			}
 			return gpudriver.Success
 		},
-		Free: func(Pointer) Result { return gpudriver.Success },
-	}}
-	d.c.MemcpyAsync = memcpyCounter(&plain)
+	}
 	a, err := d.Alloc(0x800)
 	if err != nil {
 		t.Fatal(err)
@@ -104,29 +113,31 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestVersion holds how a version is read, and which are refused.
+// TestVersion holds how a version is read, which are refused, and which flag opens
+// memory of another process.
 func TestVersion(t *testing.T) {
 	for v, want := range map[int32]string{50221153: "5.2.21153", 60241133: "6.2.41133", 70051831: "7.0.51831"} {
-		d := &Driver{c: calls{RuntimeGetVersion: func(at *int32) Result { *at = v; return gpudriver.Success }}}
+		d := newDriver()
+		d.c.RuntimeGetVersion = func(at *int32) Result { *at = v; return gpudriver.Success }
 		if got, err := d.Version(); err != nil || got != want {
 			t.Errorf("version %d is %q (%v), want %q", v, got, err, want)
 		}
+		if lazy := v >= 6e7; (d.LazyPeerAccess == 1) != lazy {
+			t.Errorf("version %d opens memory with the flag %d", v, d.LazyPeerAccess)
+		}
 	}
 	for _, v := range []int32{40421401, 80012345, 0, -1} {
-		d := &Driver{c: calls{RuntimeGetVersion: func(at *int32) Result { *at = v; return gpudriver.Success }}}
+		d := newDriver()
+		d.c.RuntimeGetVersion = func(at *int32) Result { *at = v; return gpudriver.Success }
 		if got, err := d.Version(); !errors.Is(err, gpudriver.ErrVersion) {
 			t.Errorf("version %d is taken for %q", v, got)
 		}
 	}
 }
 
-// TestMissing holds that a half-installed library is told from one that lacks a
-// newer function.
+// TestMissing holds that a call to a function that the library lacks says so.
 func TestMissing(t *testing.T) {
-	d := &Driver{missing: map[string]bool{"hipMalloc": true, "hipExtMallocWithFlags": true}}
-	if got := d.Missing(); len(got) != 1 || got[0] != "hipMalloc" {
-		t.Errorf("Missing = %v, want hipMalloc alone", got)
-	}
+	d := newDriver()
 	if _, err := d.AllocShared(8); !errors.Is(err, gpudriver.ErrMissing) {
 		t.Errorf("a call that the library lacks gives %v", err)
 	}

@@ -68,15 +68,10 @@ const (
 	opStat = "stat"
 )
 
-// maxLinks bounds the symbolic links in a path: MAXSYMLINKS of the kernel
-// (include/linux/namei.h).
-const maxLinks = 40
-
 var (
-	errTooManyLinks = errors.New("too many symbolic links")
-	errIsDir        = errors.New("is a directory")
-	errNotDir       = errors.New("not a directory")
-	errIrregular    = errors.New("not a regular file")
+	errIsDir     = errors.New("is a directory")
+	errNotDir    = errors.New("not a directory")
+	errIrregular = errors.New("not a regular file")
 )
 
 // AddFile puts a file in place, and the folders above it.
@@ -191,38 +186,20 @@ func (n *node) isLink() bool { return n.link.known && n.link.err == nil }
 // follow returns the node that a path leads to once the symbolic links in it
 // are followed: all of them, or all but one in its last part.
 func (m *Memory) follow(name string, last bool) (*node, error) {
-	rest := parts(name)
-	at := "/"
-	for links := 0; len(rest) > 0; {
-		part := rest[0]
-		rest = rest[1:]
-		switch part {
-		case "", ".":
-			continue
-		case "..":
-			at = path.Dir(at)
-			continue
-		}
-		next := path.Join(at, part)
+	at, err := Follow(name, func(next string, rest []string) (string, bool, error) {
 		n := m.nodes[next]
 		switch {
 		case n == nil && m.isGone(path.Join(next, path.Join(rest...))):
-			return nil, errNotExist
+			return "", false, errNotExist
 		case n == nil:
-			return nil, m.absent(at, part)
+			return "", false, m.absent(path.Dir(next), path.Base(next))
 		case n.gone:
-			return nil, errNotExist
-		case !n.isLink() || (!last && len(rest) == 0):
-			at = next
-			continue
+			return "", false, errNotExist
 		}
-		if links++; links > maxLinks {
-			return nil, errTooManyLinks
-		}
-		if path.IsAbs(n.link.value) {
-			at = "/"
-		}
-		rest = append(parts(n.link.value), rest...)
+		return n.link.value, n.isLink() && (last || len(rest) > 0), nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	n := m.nodes[at]
 	if n == nil {
@@ -230,8 +207,6 @@ func (m *Memory) follow(name string, last bool) (*node, error) {
 	}
 	return n, nil
 }
-
-func parts(name string) []string { return strings.Split(strings.Trim(name, "/"), "/") }
 
 // absent says why there is no node for a name in a folder.
 func (m *Memory) absent(dir, base string) error {

@@ -419,8 +419,8 @@ func TestLinkLoop(t *testing.T) {
 	m.AddLink("/b", "/a")
 	m.AddLink("/root", "/")
 	m.AddFile("/f", []byte("1"))
-	if err := readErr(m, "/a", 1); !errors.Is(err, errTooManyLinks) {
-		t.Errorf("got %v, want %v", err, errTooManyLinks)
+	if err := readErr(m, "/a", 1); !errors.Is(err, ErrTooManyLinks) {
+		t.Errorf("got %v, want %v", err, ErrTooManyLinks)
 	}
 	if b, err := m.ReadFile("/root/root/f", 9); err != nil || string(b) != "1" {
 		t.Errorf("through a link to the root: got %q, %v", b, err)

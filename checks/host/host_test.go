@@ -1,0 +1,35 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/checks/internal/machine"
+)
+
+func TestReal(t *testing.T) {
+	m := &machine.Memory{}
+	m.AddFile("/sys/devices/pci0/0000:01:00.0/vendor", nil)
+	m.AddLink("/sys/bus/pci/devices/0000:01:00.0", "../../../devices/pci0/0000:01:00.0")
+	m.AddLink("/dev/gpu", "/sys/bus/pci/devices/./0000:01:00.0/")
+	m.AddLink("/dev/round", "round")
+	h := New(m)
+	for name, want := range map[string]string{
+		"/":         "/",
+		"/dev/gpu":  "/sys/devices/pci0/0000:01:00.0",
+		"/dev/gpu/": "/sys/devices/pci0/0000:01:00.0",
+		"/sys/bus/pci/devices/0000:01:00.0/vendor": "/sys/devices/pci0/0000:01:00.0/vendor",
+	} {
+		if got, err := h.Real(name); err != nil || got != want {
+			t.Errorf("%s leads to %s (%v), want %s", name, got, err, want)
+		}
+	}
+	if _, err := h.Real("/dev/gpu/none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a path that leads nowhere gives %v", err)
+	}
+	var failed *fs.PathError
+	if _, err := h.Real("/dev/round"); !errors.As(err, &failed) || failed.Op != "resolve" || failed.Path != "/dev/round" {
+		t.Errorf("a link to itself gives %v", err)
+	}
+}

@@ -1,0 +1,356 @@
+package gpudriver
+
+import (
+	"strings"
+	"unsafe"
+)
+
+// Base is what the doors to CUDA and HIP have in common: the functions whose C
+// signatures are the same in both libraries, and what the doctor asks by them.
+type Base struct {
+	Calls Calls
+	// Needed are the functions without which nothing can be done.
+	Needed []string
+	// Describe returns the name and the description that a library has for a result.
+	Describe func(r Result) (name, text string)
+	// FirstPeerAttribute is the number of the first attribute of a pair.
+	FirstPeerAttribute int32
+	// LazyPeerAccess is the flag without which memory of another process is not opened:
+	// it enables peer access where the memory needs it.
+	LazyPeerAccess uint32
+
+	names   map[any]string // The names of functions, by what they are bound to.
+	missing map[string]bool
+}
+
+// Calls are the functions that both libraries have; one that a library lacks is nil.
+type Calls struct {
+	Init                  func(flags uint32) Result
+	DeviceGetCount        func(n *int32) Result
+	DeviceGet             func(d *Device, ordinal int32) Result
+	DeviceGetName         func(name *byte, n int32, d Device) Result
+	DeviceGetPCIBusID     func(name *byte, n int32, d Device) Result
+	DeviceGetAttribute    func(v *int32, a int32, d Device) Result
+	DeviceTotalMem        func(n *uint64, d Device) Result
+	DeviceCanAccessPeer   func(can *int32, d, peer Device) Result
+	DeviceGetP2PAttribute func(v *int32, a int32, src, dst Device) Result
+	MemAlloc              func(p *Pointer, n uint64) Result
+	MemFree               func(p Pointer) Result
+	MemHostAlloc          func(p *unsafe.Pointer, n uint64, flags uint32) Result
+	MemHostRegister       func(p unsafe.Pointer, n uint64, flags uint32) Result
+	MemHostUnregister     func(p unsafe.Pointer) Result
+	MemsetD32Async        func(p Pointer, v uint32, n uint64, s Stream) Result
+	StreamCreate          func(s *Stream, flags uint32) Result
+	StreamQuery           func(s Stream) Result
+	StreamWaitEvent       func(s Stream, e Event, flags uint32) Result
+	EventCreate           func(e *Event, flags uint32) Result
+	EventRecord           func(e Event, s Stream) Result
+	EventElapsedTime      func(ms *float32, a, b Event) Result
+	ModuleLoadData        func(m *Module, image unsafe.Pointer) Result
+	ModuleGetFunction     func(f *Function, m Module, name *byte) Result
+	LaunchKernel          func(f Function, gx, gy, gz, bx, by, bz, shared uint32, s Stream, params, extra unsafe.Pointer) Result
+	IpcGetMemHandle       func(h *IPCHandle, p Pointer) Result
+	IpcOpenMemHandle      func(p *Pointer, h IPCHandle, flags uint32) Result
+}
+
+// The flags that have one value in both libraries.
+const (
+	// portable makes pinned memory pinned for every context (CU_MEMHOSTALLOC_PORTABLE,
+	// CU_MEMHOSTREGISTER_PORTABLE, hipHostMallocPortable, hipHostRegisterPortable).
+	portable = 1
+	// streamNonBlocking makes a stream that does not wait for the default one
+	// (CU_STREAM_NON_BLOCKING, hipStreamNonBlocking).
+	streamNonBlocking = 1
+)
+
+// Bind looks functions up in a library, one by one, so that a library that lacks a
+// newer one is still of use. functions holds, by name, what each is bound to.
+func (b *Base) Bind(handle uintptr, functions map[string]any) {
+	if b.names == nil {
+		b.names, b.missing = make(map[any]string), make(map[string]bool)
+	}
+	for name, fn := range functions {
+		b.names[fn] = name
+		b.missing[name] = !Bind(handle, name, fn)
+	}
+}
+
+// Check turns the result of a call into an error that names the function. fn is what
+// the function is bound to.
+func (b *Base) Check(fn any, r Result) error {
+	if r == Success {
+		return nil
+	}
+	// cuda.h maps the plain name to the one with the suffix.
+	e := &Error{Call: strings.TrimSuffix(b.names[fn], "_v2"), Result: r}
+	e.Name, e.Text = b.Describe(r)
+	return e
+}
+
+// Lacks is the error of a call to a function that the library lacks. fn is what the
+// function would be bound to.
+func (b *Base) Lacks(fn any) error { return Missing(b.names[fn]) }
+
+// Missing reports the functions that the library lacks, without which nothing
+// can be done.
+func (b *Base) Missing() []string {
+	var names []string
+	for _, name := range b.Needed {
+		if b.missing[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// InitCall is the function that starts the library.
+func (b *Base) InitCall() string { return b.names[&b.Calls.Init] }
+
+// Init initialises the library.
+func (b *Base) Init() error {
+	c := &b.Calls
+	return b.Check(&c.Init, c.Init(0))
+}
+
+// Devices returns the devices that the library offers to this process.
+func (b *Base) Devices() ([]Device, error) {
+	c := &b.Calls
+	var n int32
+	if err := b.Check(&c.DeviceGetCount, c.DeviceGetCount(&n)); err != nil {
+		return nil, err
+	}
+	devices := make([]Device, n)
+	for i := range devices {
+		if err := b.Check(&c.DeviceGet, c.DeviceGet(&devices[i], int32(i))); err != nil {
+			return nil, err
+		}
+	}
+	return devices, nil
+}
+
+// Name returns the model's name.
+func (b *Base) Name(dev Device) (string, error) {
+	c := &b.Calls
+	if c.DeviceGetName == nil {
+		return "", b.Lacks(&c.DeviceGetName)
+	}
+	var buffer [256]byte
+	err := b.Check(&c.DeviceGetName, c.DeviceGetName(&buffer[0], int32(len(buffer)), dev))
+	return String(buffer[:]), err
+}
+
+// Address returns the PCI address, lower case.
+func (b *Base) Address(dev Device) (string, error) {
+	c := &b.Calls
+	var buffer [32]byte
+	err := b.Check(&c.DeviceGetPCIBusID, c.DeviceGetPCIBusID(&buffer[0], int32(len(buffer)), dev))
+	return strings.ToLower(String(buffer[:])), err
+}
+
+// Attribute returns an attribute of a device, by its number in the library.
+func (b *Base) Attribute(a int32, dev Device) (int, error) {
+	c := &b.Calls
+	if c.DeviceGetAttribute == nil {
+		return 0, b.Lacks(&c.DeviceGetAttribute)
+	}
+	var v int32
+	err := b.Check(&c.DeviceGetAttribute, c.DeviceGetAttribute(&v, a, dev))
+	return int(v), err
+}
+
+// TotalMemory returns the size of a device's memory in bytes.
+func (b *Base) TotalMemory(dev Device) (uint64, error) {
+	c := &b.Calls
+	if c.DeviceTotalMem == nil {
+		return 0, b.Lacks(&c.DeviceTotalMem)
+	}
+	var n uint64
+	err := b.Check(&c.DeviceTotalMem, c.DeviceTotalMem(&n, dev))
+	return n, err
+}
+
+// CanAccessPeer reports whether dev may reach the memory of peer.
+func (b *Base) CanAccessPeer(dev, peer Device) (bool, error) {
+	c := &b.Calls
+	var can int32
+	err := b.Check(&c.DeviceCanAccessPeer, c.DeviceCanAccessPeer(&can, dev, peer))
+	return can != 0, err
+}
+
+// PeerAttribute returns an attribute of an ordered pair.
+func (b *Base) PeerAttribute(a PeerAttribute, src, dst Device) (int, error) {
+	c := &b.Calls
+	if c.DeviceGetP2PAttribute == nil {
+		return 0, b.Lacks(&c.DeviceGetP2PAttribute)
+	}
+	var v int32
+	err := b.Check(&c.DeviceGetP2PAttribute, c.DeviceGetP2PAttribute(&v, b.FirstPeerAttribute+int32(a), src, dst))
+	return int(v), err
+}
+
+// Alloc allocates device memory in the current context.
+func (b *Base) Alloc(n uint64) (Pointer, error) {
+	c := &b.Calls
+	var p Pointer
+	err := b.Check(&c.MemAlloc, c.MemAlloc(&p, n))
+	return p, err
+}
+
+// Free frees device memory.
+func (b *Base) Free(p Pointer) error {
+	c := &b.Calls
+	if c.MemFree == nil {
+		return b.Lacks(&c.MemFree)
+	}
+	return b.Check(&c.MemFree, c.MemFree(p))
+}
+
+// AllocHost allocates n bytes of pinned host memory, known to all contexts.
+func (b *Base) AllocHost(n uint64) ([]byte, error) {
+	c := &b.Calls
+	if c.MemHostAlloc == nil {
+		return nil, b.Lacks(&c.MemHostAlloc)
+	}
+	var p unsafe.Pointer
+	if err := b.Check(&c.MemHostAlloc, c.MemHostAlloc(&p, n, portable)); err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*byte)(p), n), nil
+}
+
+// RegisterHost pins memory that the caller mapped.
+func (b *Base) RegisterHost(memory []byte) error {
+	c := &b.Calls
+	if c.MemHostRegister == nil {
+		return b.Lacks(&c.MemHostRegister)
+	}
+	return b.Check(&c.MemHostRegister, c.MemHostRegister(unsafe.Pointer(&memory[0]), uint64(len(memory)), portable))
+}
+
+// UnregisterHost undoes RegisterHost.
+func (b *Base) UnregisterHost(memory []byte) error {
+	c := &b.Calls
+	if c.MemHostUnregister == nil {
+		return b.Lacks(&c.MemHostUnregister)
+	}
+	return b.Check(&c.MemHostUnregister, c.MemHostUnregister(unsafe.Pointer(&memory[0])))
+}
+
+// Set32 puts filling n words of 4 bytes into a stream.
+func (b *Base) Set32(p Pointer, v uint32, n uint64, s Stream) error {
+	c := &b.Calls
+	return b.Check(&c.MemsetD32Async, c.MemsetD32Async(p, v, n, s))
+}
+
+// NewStream creates a stream in the current context that does not wait for
+// the default one.
+func (b *Base) NewStream() (Stream, error) {
+	c := &b.Calls
+	var s Stream
+	err := b.Check(&c.StreamCreate, c.StreamCreate(&s, streamNonBlocking))
+	return s, err
+}
+
+// Done reports whether all work of a stream is done.
+func (b *Base) Done(s Stream) (bool, error) {
+	c := &b.Calls
+	r := c.StreamQuery(s)
+	if r == NotReady {
+		return false, nil
+	}
+	return r == Success, b.Check(&c.StreamQuery, r)
+}
+
+// Wait makes a stream wait for an event.
+func (b *Base) Wait(s Stream, e Event) error {
+	c := &b.Calls
+	if c.StreamWaitEvent == nil {
+		return b.Lacks(&c.StreamWaitEvent)
+	}
+	return b.Check(&c.StreamWaitEvent, c.StreamWaitEvent(s, e, 0))
+}
+
+// NewEvent creates an event with a time in the current context.
+func (b *Base) NewEvent() (Event, error) {
+	c := &b.Calls
+	var e Event
+	err := b.Check(&c.EventCreate, c.EventCreate(&e, 0))
+	return e, err
+}
+
+// Record puts an event into a stream.
+func (b *Base) Record(e Event, s Stream) error {
+	c := &b.Calls
+	return b.Check(&c.EventRecord, c.EventRecord(e, s))
+}
+
+// Seconds returns the time between two events that are done.
+func (b *Base) Seconds(from, to Event) (float64, error) {
+	c := &b.Calls
+	var ms float32
+	err := b.Check(&c.EventElapsedTime, c.EventElapsedTime(&ms, from, to))
+	return float64(ms) / 1e3, err
+}
+
+// LoadImage loads the code that compile returns, for the current context. compile is
+// called only where the library can run kernels.
+func (b *Base) LoadImage(compile func() ([]byte, error)) (Module, error) {
+	c := &b.Calls
+	if c.ModuleLoadData == nil || c.ModuleGetFunction == nil || c.LaunchKernel == nil {
+		return 0, b.Lacks(&c.ModuleLoadData)
+	}
+	image, err := compile()
+	if err != nil {
+		return 0, err
+	}
+	var m Module
+	err = b.Check(&c.ModuleLoadData, c.ModuleLoadData(&m, unsafe.Pointer(&image[0])))
+	return m, err
+}
+
+// Function finds a kernel in a module.
+func (b *Base) Function(m Module, name string) (Function, error) {
+	c := &b.Calls
+	var f Function
+	err := b.Check(&c.ModuleGetFunction, c.ModuleGetFunction(&f, m, CString(name)))
+	return f, err
+}
+
+// Launch puts a kernel into a stream. Every parameter of our kernels is 64
+// bits wide.
+func (b *Base) Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error {
+	c := &b.Calls
+	return b.Check(&c.LaunchKernel, c.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, addresses(params), nil))
+}
+
+// addresses are those of a kernel's parameters, as a launch expects them.
+func addresses(params []uint64) unsafe.Pointer {
+	at := make([]unsafe.Pointer, len(params))
+	for i := range params {
+		at[i] = unsafe.Pointer(&params[i])
+	}
+	return unsafe.Pointer(&at[0])
+}
+
+// IPCHandle returns the handle by which another process can open memory of
+// Alloc.
+func (b *Base) IPCHandle(p Pointer) (IPCHandle, error) {
+	c := &b.Calls
+	var h IPCHandle
+	if c.IpcGetMemHandle == nil {
+		return h, b.Lacks(&c.IpcGetMemHandle)
+	}
+	err := b.Check(&c.IpcGetMemHandle, c.IpcGetMemHandle(&h, p))
+	return h, err
+}
+
+// OpenIPC maps another process's memory into the current context.
+func (b *Base) OpenIPC(h IPCHandle) (Pointer, error) {
+	c := &b.Calls
+	if c.IpcOpenMemHandle == nil {
+		return 0, b.Lacks(&c.IpcOpenMemHandle)
+	}
+	var p Pointer
+	err := b.Check(&c.IpcOpenMemHandle, c.IpcOpenMemHandle(&p, h, b.LazyPeerAccess))
+	return p, err
+}

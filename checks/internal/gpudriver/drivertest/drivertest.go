@@ -1,0 +1,30 @@
+// Package drivertest holds what the tests of the doors to CUDA and HIP have in common.
+package drivertest
+
+import (
+	"reflect"
+	"testing"
+)
+
+// Functions holds that the functions of a door are bound to each field of its structs,
+// and that all that are needed are among them.
+func Functions(t *testing.T, functions map[string]any, needed []string, structs ...any) {
+	t.Helper()
+	bound := make(map[any]bool)
+	for _, fn := range functions {
+		bound[fn] = true
+	}
+	for _, s := range structs {
+		v := reflect.ValueOf(s).Elem()
+		for i := range v.NumField() {
+			if !bound[v.Field(i).Addr().Interface()] {
+				t.Errorf("no function is bound to %s of %T", v.Type().Field(i).Name, s)
+			}
+		}
+	}
+	for _, name := range needed {
+		if functions[name] == nil {
+			t.Errorf("%s is needed and never bound", name)
+		}
+	}
+}
