@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -15,6 +16,8 @@ func (r *recorder) finish() {
 	var all []*run
 	configured := map[string]bool{}
 	for _, t := range r.order {
+		t.settle(math.MaxInt)
+		inOrder(t.marks)
 		lines := 0
 		for _, text := range f.Texts {
 			if text.Name == t.name {

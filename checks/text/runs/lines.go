@@ -58,9 +58,7 @@ var (
 // line notes what a line is for runs.
 func (r *recorder) line(l parse.Line) {
 	if strings.Contains(l.Text, " - Init COMPLETE") {
-		if !r.text().again(telling{kind: made}) {
-			r.note(mark{kind: made, line: l.Number, text: l.Text})
-		}
+		r.note(mark{kind: made, line: l.Number, text: l.Text})
 		return
 	}
 	if p, ok := parse.PromptOf(l.Text); ok {

@@ -76,7 +76,6 @@ func runsOf(t *transcript, lines int, of *tables) (list []*run, configured map[s
 	if len(s.file.settings)+len(s.file.removed) > 0 || plainly.MatchString(fileTitle(t.name)) {
 		s.file.kind = heading
 	}
-	slices.SortStableFunc(t.marks, func(a, b mark) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.kind, b.kind)) })
 	for _, m := range t.marks {
 		s.take(m)
 		if len(s.runs) > 2*maxRuns {
