@@ -336,7 +336,8 @@ func PromptOf(line string) (Prompt, bool) {
 		return Prompt{}, false
 	}
 	host, sign, command := m[1], m[2], m[3]
-	if host == "" && sign != "$" && !bareCommands.MatchString(command) {
+	labelled, label := strings.CutSuffix(line, sign+" "+command)
+	if (host == "" || label && !strings.Contains(labelled, "@") && isLabel(labelled)) && sign != "$" && !bareCommands.MatchString(command) {
 		return Prompt{}, false
 	}
 	if before, _, _ := strings.Cut(line, sign); host != "" && !strings.ContainsAny(before, "@:~[") && !bareCommands.MatchString(command) &&
@@ -344,6 +345,13 @@ func PromptOf(line string) (Prompt, bool) {
 		return Prompt{}, false
 	}
 	return Prompt{Command: strings.TrimSpace(command), Host: host}, true
+}
+
+// isLabel reports whether a text is all what a launcher or grep puts before a line: "node7: ",
+// "[node7:1234] " and "job.log:" before "# Using devices" are no prompt.
+func isLabel(text string) bool {
+	inner, _, ok := peel(text)
+	return ok && inner == ""
 }
 
 // promptIn reads a shell prompt that may be quoted or indented.

@@ -104,7 +104,7 @@ func differences(a, b *run) ([]facts.Comparison, bool) {
 	var list []facts.Comparison
 	seen := map[string]bool{}
 	for _, r := range []*run{a, b} {
-		for _, set := range []map[string]string{r.Variables, r.logged} {
+		for _, set := range []map[string]string{r.Variables, r.logged, r.doubtful} {
 			for name := range set {
 				if seen[name] || slices.Contains(data.Experiments().Ignored, name) {
 					continue
@@ -154,6 +154,9 @@ func (r *run) value(name string, other *run) (string, bool) {
 	}
 	if v, ok := r.logged[name]; ok {
 		return v, true
+	}
+	if _, ok := r.doubtful[name]; ok {
+		return "", false
 	}
 	_, told := other.Variables[name]
 	return "", told || r.made && len(r.logged) > 0 || r.made && other.made && r.named

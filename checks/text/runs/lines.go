@@ -46,6 +46,8 @@ var (
 	lossForm = lazy.New(`(?i)\bloss\b`)
 	// unsetForm takes variables away, and exportForm sets them for what follows.
 	unsetForm = lazy.New(`^(?:\++ )?(?:unset|export -n)((?: +[A-Za-z_]\w*)+)\s*$`)
+	// optionForm begins a further line of a command, or one that "set -x" shows.
+	optionForm = lazy.New(`^(?:-{1,2}[A-Za-z]|\+{1,3} \S)`)
 	// hangsForm and worksForm are what people say of a run.
 	hangsForm = lazy.New(`(?i)\b(?:hangs?|hung|hanging|stuck|freezes?|frozen|never (?:finishes|returns|ends))\b`)
 	worksForm = lazy.New(`(?i)\b(?:works?|worked|ok|okay|fine|passes|passed|succeeds?|completes?)\b`)
@@ -85,7 +87,7 @@ func (r *recorder) line(l parse.Line) {
 		return
 	}
 	said := saidOf(l.Text)
-	if h, ok := headingOf(l.Text, said != ""); ok {
+	if h, ok := headingOf(l.Text, said != ""); ok && !quotesCommand(l.Text) {
 		h.line, h.text = l.Number, l.Text
 		r.note(h)
 	} else if strings.TrimSpace(l.Text) == "" || strings.Contains(l.Text, " NCCL ") || logLine.MatchString(l.Text) {
@@ -94,6 +96,24 @@ func (r *recorder) line(l parse.Line) {
 	if said != "" {
 		r.note(mark{kind: word, line: l.Number, text: l.Text, value: said})
 	}
+}
+
+// quotesCommand reports whether a line is of a command behind the mark of a quote or of an
+// item: "> $ NCCL_ALGO=Ring ./t.sh", "> + mpirun -n 2 ./t.sh" and "> -e NCCL_ALGO=Ring \\" are
+// no headings.
+func quotesCommand(text string) bool {
+	if strings.HasSuffix(text, `\`) {
+		return true
+	}
+	inner, ok := parse.Peel(text)
+	for ; ok; inner, ok = parse.Peel(inner) {
+		_, prompt := parse.PromptOf(inner)
+		_, command := prefixed(inner)
+		if prompt || command || optionForm.MatchString(inner) {
+			return true
+		}
+	}
+	return false
 }
 
 // resultOf reads what a program says of its end.

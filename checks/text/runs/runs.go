@@ -34,7 +34,7 @@ func runsKind(r *recorder) *parse.Kind {
 			"aseline", " GPUs", "GPUs ", "GPU 0,", "GPU 1,", "GPU 2,", "GPU 3,", "GPU 4,", "GPU 5,", "GPU 6,", " and GPU",
 			// What became of a run.
 			"nThread ", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", "xit code", "xit status", "exitcode", "PASSED", " passed", " loss", "'loss", "Loss",
-			"^C", " hang", "Hang", "hung", "stuck", " works", "Works", "Test failed", "core dumped",
+			"^C", " hang", "hangs", "Hang", "hung", "stuck", "works", "Works", "Test failed", "core dumped",
 		},
 		Prefilter: prefilter,
 		Line: func(_ *parse.Sink, l parse.Line) bool {

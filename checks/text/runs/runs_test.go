@@ -2,6 +2,7 @@ package runs_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -177,6 +178,65 @@ func TestVariables(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestNoise holds that what launchers, collectors of logs and people put around the lines of
+// a text changes nothing but where things stand: there are the same runs, in the same order,
+// with the same variables, GPUs and outcomes for the same reasons, and so the same
+// comparisons; and the same variables are taken for those of trials.
+func TestNoise(t *testing.T) {
+	t.Parallel()
+	for i, how := range slices.Sorted(maps.Keys(texttest.Noises)) {
+		if testing.Short() && i%8 > 0 {
+			continue
+		}
+		noise := texttest.Noises[how]
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			for way, written := range ways {
+				for n := i % pairsOfNoise; n < len(outcomes); n += pairsOfNoise {
+					without, with := outcomes[n], outcomes[(n+i)%len(outcomes)]
+					v := variables[(n+i)%len(variables)]
+					clean := written(v[0], v[1], without.output, with.output)
+					noisy := slices.Clone(clean)
+					for i := range noisy {
+						noisy[i][1] = noise.Do(noisy[i][1])
+					}
+					if got, want := runsAnywhere(read(noisy), noise), runsAnywhere(read(clean), noise); got != want {
+						t.Errorf("%s, %s: %s, then %s: got\n%swant\n%s", way, v[0], without.what, with.what, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// pairsOfNoise is of how many outcomes TestNoise takes one: each noise takes others, and all
+// of them together take each.
+const pairsOfNoise = 4
+
+// runsAnywhere is what facts tell of runs, but for what noise takes away: the lines; the
+// host, which a label before the lines tells; and where a screen breaks lines in the middle,
+// the rows of tables and the ends of commands, with the counts of GPUs that they tell.
+func runsAnywhere(f *facts.Facts, noise texttest.Noise) string {
+	var b strings.Builder
+	for _, r := range f.Runs {
+		r.Host, r.Line, r.Shown, r.Text = "", 0, 0, ""
+		if r.GBps != nil && !noise.Breaks {
+			fmt.Fprintln(&b, *r.GBps)
+		}
+		if r.GBps = nil; noise.Breaks {
+			r.GPUs = 0
+		}
+		fmt.Fprintf(&b, "%+v\n", r)
+	}
+	fmt.Fprintf(&b, "%+v\n", f.Comparisons)
+	if f.Env != nil {
+		for _, v := range f.Env.Variables {
+			fmt.Fprintln(&b, v.Name, v.Value, v.Trial, v.Effective)
+		}
+	}
+	return b.String()
 }
 
 // TestWidths holds that an output whose last line is as wide as a screen is not taken for

@@ -22,6 +22,8 @@ type run struct {
 	// identity is the program with its arguments, without what counts GPUs; empty where no
 	// command was seen.
 	identity string
+	// doubtful are variables that the run may have or not.
+	doubtful map[string]string
 	// logged are the variables that the library says it read, and made is true once it
 	// made a communicator.
 	logged map[string]string
@@ -52,6 +54,8 @@ type session struct {
 	// environment is what the shell exported so far, context what the last heading says.
 	environment map[string]string
 	context     mark
+	// unexported are variables that the shell has and may not hand to programs.
+	unexported map[string]string
 	// file is what the text's name says.
 	file    mark
 	current *run
@@ -70,7 +74,7 @@ const maxRuns = 64
 
 // runsOf makes the runs of a text.
 func runsOf(t *transcript, lines int, of *tables) (list []*run, configured map[string]bool) {
-	s := &session{transcript: t, tables: of, environment: map[string]string{}, configured: map[string]bool{}}
+	s := &session{transcript: t, tables: of, environment: map[string]string{}, unexported: map[string]string{}, configured: map[string]bool{}}
 	s.file.titled(fileTitle(t.name))
 	s.file.kind = prompt
 	if len(s.file.settings)+len(s.file.removed) > 0 || plainly.MatchString(fileTitle(t.name)) {
@@ -137,9 +141,7 @@ func (s *session) take(m mark) {
 	case variable:
 		s.assigned(m)
 	case unset:
-		for _, name := range m.removed {
-			delete(s.environment, name)
-		}
+		s.unset(m.removed)
 	default:
 		s.attach(m)
 	}
@@ -166,7 +168,7 @@ func (s *session) close(line int, followed bool) {
 // begin begins a run with what is set for it.
 func (s *session) begin(by string, line int) *run {
 	s.close(line-1, true)
-	r := &run{text: s.text, Run: facts.Run{By: by, Source: s.transcript.name, Line: line, Variables: map[string]string{}}, logged: map[string]string{}}
+	r := &run{text: s.text, Run: facts.Run{By: by, Source: s.transcript.name, Line: line, Variables: map[string]string{}}, doubtful: maps.Clone(s.unexported), logged: map[string]string{}}
 	r.named = s.file.kind == heading
 	if r.named && by == "output" {
 		r.By = "file"
@@ -236,6 +238,9 @@ func count(text string) int {
 // typed takes a command behind a prompt: it may start a run, or change what is set for
 // those that follow.
 func (s *session) typed(m mark) {
+	if m.line == s.prompt {
+		return // The same without "node7: ", which may be part of it.
+	}
 	s.close(m.line-1, true)
 	s.prompt, s.aside = m.line, true
 	for part, n := m.value, 0; part != "" && n < 8; part, n = launch.Next(part), n+1 {
@@ -243,18 +248,14 @@ func (s *session) typed(m mark) {
 		switch {
 		case len(words) == 0:
 			for _, v := range variables {
-				s.environment[v[0]] = v[1]
+				s.assign(v[0], v[1])
 			}
 		case words[0] == "export" || words[0] == "declare" || words[0] == "set":
 			for _, w := range words[1:] {
-				if name, value, ok := strings.Cut(w, "="); ok && env.SteersCommunication(name) {
-					s.environment[name] = value
-				}
+				s.export(w)
 			}
 		case words[0] == "unset":
-			for _, name := range words[1:] {
-				delete(s.environment, name)
-			}
+			s.unset(words[1:])
 		case installed.MatchString(part):
 			s.environment["nccl"] = installed.FindStringSubmatch(part)[1]
 		case runnable(words):
@@ -266,6 +267,35 @@ func (s *session) typed(m mark) {
 			r.commanded(words)
 			return
 		}
+	}
+}
+
+// assign takes a variable that the shell sets for itself: programs have it only once it is
+// exported.
+func (s *session) assign(name, value string) {
+	if _, exported := s.environment[name]; exported {
+		s.environment[name] = value
+	} else {
+		s.unexported[name] = value
+	}
+}
+
+// export takes a word of an export: a variable with its value, or one that has it already.
+func (s *session) export(word string) {
+	name, value, ok := strings.Cut(word, "=")
+	if !ok {
+		value, ok = s.unexported[name]
+	}
+	if ok && env.SteersCommunication(name) {
+		delete(s.unexported, name)
+		s.environment[name] = value
+	}
+}
+
+func (s *session) unset(names []string) {
+	for _, name := range names {
+		delete(s.environment, name)
+		delete(s.unexported, name)
 	}
 }
 
