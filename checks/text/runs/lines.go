@@ -198,8 +198,10 @@ func cutOutcome(text string) (before, after string, ok bool) {
 
 var (
 	// headingMark is what stands before or behind a heading.
-	headingMark = lazy.New(`^\s*(?:[#=*>-]+\s*|\(?\d{1,2}[.)]\s+|\(?[a-hA-H][.)]\s+)`)
-	headingEnd  = lazy.New(`\s*(?::|[=#*-]{2,})\s*$`)
+	headingMark = lazy.New(`^\s*(?:[#=*-]+\s*|\(?\d{1,2}[.)]\s+|\(?[a-hA-H][.)]\s+)`)
+	// codeForm is a line of a traceback or of a program: "return collate(batch, default)".
+	codeForm   = lazy.New(`^File "|\w\(`)
+	headingEnd = lazy.New(`\s*(?::|[=#*-]{2,})\s*$`)
 	// headingWord begins a heading that has no mark.
 	headingWord = lazy.New(`(?i)^(?:now |then |run |test |case |again )?(?:with|without|using|set|setting|unset|after|before|default|baseline)\b`)
 	// plainly names the run to which others are compared.
@@ -222,6 +224,8 @@ func headingOf(text string, said bool) (mark, bool) {
 	marked := title != text && strings.TrimSpace(text) != ""
 	title = strings.TrimSpace(title)
 	switch {
+	case codeForm.MatchString(title):
+		return mark{}, false
 	case headingEnd.MatchString(title):
 	case said:
 		title, _, _ = cutOutcome(title)
