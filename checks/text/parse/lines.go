@@ -57,6 +57,23 @@ func (l *Line) of(text string) {
 // Whole is the line with what a launcher put before it.
 func (l Line) Whole() string { return cmp.Or(l.whole, l.bare, l.Text) }
 
+// Quoted is how many times a line is quoted, as Markdown and e-mail do it, and how far it is
+// indented.
+func (l Line) Quoted() (times, indented int) {
+	if l.bare == "" || !strings.ContainsRune(" \t>", rune(l.bare[0])) && !strings.Contains(l.bare[:min(len(l.bare), markBytes)], ">") {
+		return 0, 0
+	}
+	for _, layer := range layersOf(l.bare) {
+		switch {
+		case layer.form == nil:
+			indented += len(layer.sign)
+		case strings.HasPrefix(layer.sign, ">"):
+			times += len(layer.sign)
+		}
+	}
+	return times, indented
+}
+
 // Label is what stands before the line that tells which process wrote it: its marks, or the
 // label of a task ("3: "); empty where it has neither.
 func (l Line) Label() string {

@@ -78,10 +78,19 @@ func compare(all []*run) []facts.Comparison {
 			return
 		}
 		c := differs[0]
+		if all[i].changes != all[j].changes && !ofMachine(c) {
+			return
+		}
 		c.A, c.B = i, j
 		list = append(list, c)
 	})
 	return list
+}
+
+// ofMachine reports whether a difference is one of the machine or of its software: it takes
+// a reboot or an installation to make it.
+func ofMachine(c facts.Comparison) bool {
+	return c.Kind == "version" || c.Kind == "variable" && c.Name == strings.ToLower(c.Name)
 }
 
 // alike reports whether two runs are of one program on one machine. What no command
@@ -90,8 +99,12 @@ func alike(a, b *run) bool {
 	switch {
 	case a.Host != "" && b.Host != "" && a.Host != b.Host:
 		return false
+	case a.quoted != b.quoted:
+		return false // Of others, and so of another machine.
 	case a.identity != "" && b.identity != "":
-		return a.identity == b.identity
+		return a.identity == b.identity && a.folder == b.folder
+	case a.begun && b.stepped() || b.begun && a.stepped():
+		return false
 	case a.Source == b.Source:
 		return true
 	}

@@ -59,28 +59,31 @@ var (
 
 // line notes what a line is for runs.
 func (r *recorder) line(l parse.Line) {
+	note := func(m mark) {
+		m.line, m.text = l.Number, l.Text
+		m.quoted, m.indented = l.Quoted()
+		r.note(m)
+	}
 	if strings.Contains(l.Text, " - Init COMPLETE") {
-		r.note(mark{kind: made, line: l.Number, text: l.Text})
+		note(mark{kind: made})
 		return
 	}
 	if p, ok := parse.PromptOf(l.Text); ok {
 		if !beginsForm.MatchString(l.Text) {
-			r.note(mark{kind: prompt, line: l.Number, text: l.Text, value: p.Command, host: p.Host})
+			note(mark{kind: prompt, value: p.Command, host: p.Host})
 		}
 		return
 	}
 	if m, ok := resultOf(l.Text); ok {
-		m.line, m.text = l.Number, l.Text
-		r.note(m)
+		note(m)
 		return
 	}
 	if m := unsetForm.FindStringSubmatch(l.Text); m != nil {
-		r.note(mark{kind: unset, line: l.Number, text: l.Text, removed: strings.Fields(m[1])})
+		note(mark{kind: unset, removed: strings.Fields(m[1])})
 		return
 	}
 	if m, ok := prefixed(l.Text); ok {
-		m.line, m.text = l.Number, l.Text
-		r.note(m)
+		note(m)
 		return
 	}
 	if len(l.Text) > maxHeading {
@@ -88,13 +91,15 @@ func (r *recorder) line(l parse.Line) {
 	}
 	said := saidOf(l.Text)
 	if h, ok := headingOf(l.Text, said != ""); ok && !quotesCommand(l.Text) {
-		h.line, h.text = l.Number, l.Text
-		r.note(h)
+		note(h)
 	} else if strings.TrimSpace(l.Text) == "" || strings.Contains(l.Text, " NCCL ") || logLine.MatchString(l.Text) {
 		return
 	}
+	if changedForm.MatchString(l.Text) {
+		note(mark{kind: change})
+	}
 	if said != "" {
-		r.note(mark{kind: word, line: l.Number, text: l.Text, value: said})
+		note(mark{kind: word, value: said})
 	}
 }
 
@@ -226,6 +231,7 @@ func headingOf(text string, said bool) (mark, bool) {
 	switch {
 	case codeForm.MatchString(title):
 		return mark{}, false
+	case strings.HasSuffix(title, "?"):
 	case headingEnd.MatchString(title):
 	case said:
 		title, _, _ = cutOutcome(title)
@@ -234,9 +240,9 @@ func headingOf(text string, said bool) (mark, bool) {
 	default:
 		return mark{}, false
 	}
-	m := mark{kind: heading}
+	m := mark{kind: heading, asked: asks(title)}
 	told := m.titled(headingEnd.ReplaceAllString(title, ""))
-	return m, told
+	return m, told && (!m.asked || len(m.settings)+len(m.removed) > 0)
 }
 
 // titled takes the settings out of a heading or a file's name, and reports whether it says

@@ -35,6 +35,7 @@ func runsKind(r *recorder) *parse.Kind {
 			// What became of a run.
 			"nThread ", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", "xit code", "xit status", "exitcode", "PASSED", " passed", " loss", "'loss", "Loss",
 			"^C", " hang", "hangs", "Hang", "hung", "stuck", "works", "Works", "Test failed", "core dumped",
+			"eboot", "ower cycle", "ower-cycle", "pgraded", "owngraded", "nstalled", "swapped",
 		},
 		Prefilter: prefilter,
 		Line: func(_ *parse.Sink, l parse.Line) bool {
@@ -55,11 +56,13 @@ const (
 	heading
 	banner
 	// variable is a line that sets one, unset one that takes it away, version what a library
-	// says of itself, and made a communicator that was made.
+	// says of itself, made a communicator that was made, and change what somebody says was
+	// changed of the machine.
 	variable
 	unset
 	version
 	made
+	change
 	// finished is the closing line of a table, checked its count of wrong values, complaint a
 	// message that says something failed, exit how a process ended, passed the word of a
 	// test, step a step of a training, stopped a ^C, and word what a person says of the run.
@@ -93,6 +96,10 @@ type mark struct {
 	launch   *facts.Launch
 	// logged is true of a variable that the library says it read.
 	logged bool
+	// asked is true of a heading that asks, or asks for something.
+	asked bool
+	// quoted is how many times the line is quoted, and indented how far.
+	quoted, indented int
 }
 
 type setting struct{ name, value string }
@@ -210,7 +217,7 @@ func (t *transcript) keep(m mark) {
 	case prompt, command, heading, banner:
 		t.since = len(t.marks)
 		clear(t.said)
-	case variable, version, made:
+	case variable, version, made, change:
 		if t.again(telling{m.kind, m.logged, m.name, m.value}) {
 			return
 		}
@@ -250,6 +257,7 @@ func stalls(id string) bool { return slices.Contains(data.Experiments().Hangs, i
 // hear takes what other kinds learnt of a line.
 func (r *recorder) hear(e parse.Event) {
 	m := mark{line: e.Line.Number, text: e.Line.Text, name: e.Name, value: e.Value}
+	m.quoted, m.indented = e.Line.Quoted()
 	switch e.Kind {
 	case parse.VariableSet:
 		m.kind, m.logged = variable, strings.Contains(e.Line.Text, " set by environment to ") || strings.Contains(e.Line.Text, " NCCL INFO ")
