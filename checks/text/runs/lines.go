@@ -242,7 +242,7 @@ func headingOf(text string, said bool) (mark, bool) {
 	}
 	m := mark{kind: heading, asked: asks(title)}
 	told := m.titled(headingEnd.ReplaceAllString(title, ""))
-	return m, told && (!m.asked || len(m.settings)+len(m.removed) > 0)
+	return m, told && (!m.asked || len(m.settings)+len(m.removed) > 0 && m.ofVariables())
 }
 
 // titled takes the settings out of a heading or a file's name, and reports whether it says

@@ -126,7 +126,7 @@ func fileTitle(name string) string {
 
 func (s *session) take(m mark) {
 	s.text = m.text
-	if m.quoted != s.quoted && m.kind != variable && m.line != s.prompt {
+	if m.quoted != s.quoted && (m.kind != variable || m.logged) && m.line != s.prompt {
 		s.heard(m)
 	}
 	switch m.kind {
