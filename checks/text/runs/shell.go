@@ -104,7 +104,7 @@ var (
 		`|ip .*\b(?:set|add|del|change|replace)\b|ifconfig \S+ \S+|nvidia-smi .*(?:-r\b|--gpu-reset|-pm\b|-mig\b|-c \d|-lgc\b|-pl\b)|(?:echo|printf|cat) .*>|(?:.*\| *)(?:sudo )?tee ` +
 		`|(?:python[\d.]* -m )?(?:pip3?|uv|conda|mamba|apt|apt-get|yum|dnf|zypper|dpkg|rpm) .*\b(?:install|uninstall|remove|purge|update|upgrade|dist-upgrade|activate|-[iU]\w*)\b` +
 		`|(?:docker|podman) (?:pull|build|restart|stop|start|compose)\b|\S*NVIDIA-Linux\S*\.run\b)`)
-	// changed is what people write of a change of the machine.
+	// changedForm is what people write of a change of the machine.
 	changedForm = lazy.New(`(?i)\breboot(?:ed|ing)?\b|\bpower[- ]cycled?\b|\b(?:upgraded|downgraded|re-?installed|swapped)\b`)
 )
 
@@ -121,8 +121,7 @@ func asks(title string) bool { return strings.HasSuffix(title, "?") || asksForm.
 
 var asksForm = lazy.New(`(?i)\b(?:please|could|can|would|should|shall|does|did you|what|whether|if|maybe|perhaps|suggest|recommend)\b|\btry\b(?: [^\d\s]|$)`)
 
-// inherits sets for a run what its shell hands to its program; from others, as sudo and a
-// container, the program may have it or not.
+// inherits sets for a run what its shell hands to its program.
 func (r *run) inherits(sh *shell) {
 	r.folder = sh.folder
 	r.doubtful = maps.Clone(sh.unexported)
@@ -131,7 +130,7 @@ func (r *run) inherits(sh *shell) {
 	}
 }
 
-// doubts makes what a run has of its shell uncertain.
+// doubts makes what a run has of its shell uncertain: sudo and containers may leave it out.
 func (r *run) doubts(sh *shell) {
 	for _, name := range slices.Collect(maps.Keys(sh.exported)) {
 		delete(r.Variables, name)
