@@ -57,6 +57,23 @@ func (l *Line) of(text string) {
 // Whole is the line with what a launcher put before it.
 func (l Line) Whole() string { return cmp.Or(l.whole, l.bare, l.Text) }
 
+// Quoted is how many times a line is quoted, as Markdown and e-mail do it, and how far it is
+// indented.
+func (l Line) Quoted() (times, indented int) {
+	if l.bare == "" || !strings.ContainsRune(" \t>", rune(l.bare[0])) && !strings.Contains(l.bare[:min(len(l.bare), markBytes)], ">") {
+		return 0, 0
+	}
+	for _, layer := range layersOf(l.bare) {
+		switch {
+		case layer.form == nil:
+			indented += len(layer.sign)
+		case strings.HasPrefix(layer.sign, ">"):
+			times += len(layer.sign)
+		}
+	}
+	return times, indented
+}
+
 // Label is what stands before the line that tells which process wrote it: its marks, or the
 // label of a task ("3: "); empty where it has neither.
 func (l Line) Label() string {
@@ -336,7 +353,8 @@ func PromptOf(line string) (Prompt, bool) {
 		return Prompt{}, false
 	}
 	host, sign, command := m[1], m[2], m[3]
-	if host == "" && sign != "$" && !bareCommands.MatchString(command) {
+	labelled, label := strings.CutSuffix(line, sign+" "+command)
+	if (host == "" || label && !strings.Contains(labelled, "@") && isLabel(labelled)) && sign != "$" && !bareCommands.MatchString(command) {
 		return Prompt{}, false
 	}
 	if before, _, _ := strings.Cut(line, sign); host != "" && !strings.ContainsAny(before, "@:~[") && !bareCommands.MatchString(command) &&
@@ -344,6 +362,13 @@ func PromptOf(line string) (Prompt, bool) {
 		return Prompt{}, false
 	}
 	return Prompt{Command: strings.TrimSpace(command), Host: host}, true
+}
+
+// isLabel reports whether a text is all what a launcher or grep puts before a line: "node7: ",
+// "[node7:1234] " and "job.log:" before "# Using devices" are no prompt.
+func isLabel(text string) bool {
+	inner, _, ok := peel(text)
+	return ok && inner == ""
 }
 
 // promptIn reads a shell prompt that may be quoted or indented.

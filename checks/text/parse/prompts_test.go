@@ -13,6 +13,12 @@ func TestPrompts(t *testing.T) {
 		"# nThread 1 nGpus 8":                 "",
 		"#  Rank  0 Group  0 Pid   2214 on x": "",
 		"# Using devices":                     "",
+		"node7: # Using devices":              "",
+		"[node7:1234] # Using devices":        "",
+		"logs/job.log:# Using devices":        "",
+		"node7: # lspci":                      "lspci",
+		"node7: $ ./t.sh":                     "./t.sh",
+		"root@node7:# ./t.sh":                 "./t.sh",
 		"loss is 3 % of it":                   "",
 		"price: $ 5":                          "",
 

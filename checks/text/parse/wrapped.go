@@ -182,6 +182,12 @@ func firstWord(text []byte) int {
 // of Python, a level, a place in a source file, a line of a table, and the ends of code in Markdown and HTML.
 var anew = lazy.New("^(?:[|+]|#{1,6} |\\^C|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |[\\w./+-]+\\.\\w{1,3}:\\d+: |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
 
+// betweenOutputs are lines that people put between outputs: a heading ("2. with NCCL_ALGO=Ring",
+// "Without:", "NCCL_ALGO=Ring:"), and a command without a prompt ("NCCL_ALGO=Ring mpirun -n 2",
+// "python train.py").
+var betweenOutputs = lazy.New(`^(?:\d{1,2}[.)] (?:.*\b[A-Z][A-Z0-9]*_[A-Z0-9_]+=|(?i:with|without|before|after|default|baseline|no)\b)|(?:With|Without|Before|After|Default|Baseline)\b[^.]*:$|[A-Z][A-Z0-9_]*=\S*:$` +
+	`|(?:[A-Z][A-Z0-9_]*=\S+ )*(?:(?:mpirun|mpiexec|srun|torchrun|docker run) -|python3? \S+\.py\b)|(?:[A-Z][A-Z0-9_]*=\S+ )+\.{0,2}/)`)
+
 // isCommand reports whether a line is a command as somebody typed it, or a heading: no
 // message goes on in the line after it.
 func isCommand(line []byte) bool {
@@ -194,7 +200,7 @@ func isCommand(line []byte) bool {
 // the process that wrote it.
 func beginsAnew(line []byte) bool {
 	head := string(line[:min(len(line), markBytes)])
-	if marks(head) > 0 || anew.MatchString(head) || trimmings[0].form.MatchString(head) {
+	if marks(head) > 0 || anew.MatchString(head) || betweenOutputs.MatchString(head) || trimmings[0].form.MatchString(head) {
 		return true
 	}
 	if isCommand(line) {

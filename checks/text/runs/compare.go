@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -15,6 +16,8 @@ func (r *recorder) finish() {
 	var all []*run
 	configured := map[string]bool{}
 	for _, t := range r.order {
+		t.settle(math.MaxInt)
+		inOrder(t.marks)
 		lines := 0
 		for _, text := range f.Texts {
 			if text.Name == t.name {
@@ -75,10 +78,19 @@ func compare(all []*run) []facts.Comparison {
 			return
 		}
 		c := differs[0]
+		if all[i].changes != all[j].changes && !ofMachine(c) {
+			return
+		}
 		c.A, c.B = i, j
 		list = append(list, c)
 	})
 	return list
+}
+
+// ofMachine reports whether a difference is one of the machine or of its software: it takes
+// a reboot or an installation to make it.
+func ofMachine(c facts.Comparison) bool {
+	return c.Kind == "version" || c.Kind == "variable" && c.Name == strings.ToLower(c.Name)
 }
 
 // alike reports whether two runs are of one program on one machine. What no command
@@ -87,8 +99,12 @@ func alike(a, b *run) bool {
 	switch {
 	case a.Host != "" && b.Host != "" && a.Host != b.Host:
 		return false
+	case a.quoted != b.quoted:
+		return false // Of others, and so of another machine.
 	case a.identity != "" && b.identity != "":
-		return a.identity == b.identity
+		return a.identity == b.identity && a.folder == b.folder
+	case a.begun && b.stepped() || b.begun && a.stepped():
+		return false
 	case a.Source == b.Source:
 		return true
 	}
@@ -101,7 +117,7 @@ func differences(a, b *run) ([]facts.Comparison, bool) {
 	var list []facts.Comparison
 	seen := map[string]bool{}
 	for _, r := range []*run{a, b} {
-		for _, set := range []map[string]string{r.Variables, r.logged} {
+		for _, set := range []map[string]string{r.Variables, r.logged, r.doubtful} {
 			for name := range set {
 				if seen[name] || slices.Contains(data.Experiments().Ignored, name) {
 					continue
@@ -151,6 +167,9 @@ func (r *run) value(name string, other *run) (string, bool) {
 	}
 	if v, ok := r.logged[name]; ok {
 		return v, true
+	}
+	if _, ok := r.doubtful[name]; ok {
+		return "", false
 	}
 	_, told := other.Variables[name]
 	return "", told || r.made && len(r.logged) > 0 || r.made && other.made && r.named

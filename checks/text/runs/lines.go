@@ -46,6 +46,8 @@ var (
 	lossForm = lazy.New(`(?i)\bloss\b`)
 	// unsetForm takes variables away, and exportForm sets them for what follows.
 	unsetForm = lazy.New(`^(?:\++ )?(?:unset|export -n)((?: +[A-Za-z_]\w*)+)\s*$`)
+	// optionForm begins a further line of a command, or one that "set -x" shows.
+	optionForm = lazy.New(`^(?:-{1,2}[A-Za-z]|\+{1,3} \S)`)
 	// hangsForm and worksForm are what people say of a run.
 	hangsForm = lazy.New(`(?i)\b(?:hangs?|hung|hanging|stuck|freezes?|frozen|never (?:finishes|returns|ends))\b`)
 	worksForm = lazy.New(`(?i)\b(?:works?|worked|ok|okay|fine|passes|passed|succeeds?|completes?)\b`)
@@ -57,45 +59,66 @@ var (
 
 // line notes what a line is for runs.
 func (r *recorder) line(l parse.Line) {
+	note := func(m mark) {
+		m.line, m.text = l.Number, l.Text
+		m.quoted, m.indented = l.Quoted()
+		r.note(m)
+	}
 	if strings.Contains(l.Text, " - Init COMPLETE") {
-		if !r.text().again(telling{kind: made}) {
-			r.note(mark{kind: made, line: l.Number, text: l.Text})
-		}
+		note(mark{kind: made})
 		return
 	}
 	if p, ok := parse.PromptOf(l.Text); ok {
 		if !beginsForm.MatchString(l.Text) {
-			r.note(mark{kind: prompt, line: l.Number, text: l.Text, value: p.Command, host: p.Host})
+			note(mark{kind: prompt, value: p.Command, host: p.Host})
 		}
 		return
 	}
 	if m, ok := resultOf(l.Text); ok {
-		m.line, m.text = l.Number, l.Text
-		r.note(m)
+		note(m)
 		return
 	}
 	if m := unsetForm.FindStringSubmatch(l.Text); m != nil {
-		r.note(mark{kind: unset, line: l.Number, text: l.Text, removed: strings.Fields(m[1])})
+		note(mark{kind: unset, removed: strings.Fields(m[1])})
 		return
 	}
 	if m, ok := prefixed(l.Text); ok {
-		m.line, m.text = l.Number, l.Text
-		r.note(m)
+		note(m)
 		return
 	}
 	if len(l.Text) > maxHeading {
 		return
 	}
 	said := saidOf(l.Text)
-	if h, ok := headingOf(l.Text, said != ""); ok {
-		h.line, h.text = l.Number, l.Text
-		r.note(h)
+	if h, ok := headingOf(l.Text, said != ""); ok && !quotesCommand(l.Text) {
+		note(h)
 	} else if strings.TrimSpace(l.Text) == "" || strings.Contains(l.Text, " NCCL ") || logLine.MatchString(l.Text) {
 		return
 	}
-	if said != "" {
-		r.note(mark{kind: word, line: l.Number, text: l.Text, value: said})
+	if changedForm.MatchString(l.Text) {
+		note(mark{kind: change})
 	}
+	if said != "" {
+		note(mark{kind: word, value: said})
+	}
+}
+
+// quotesCommand reports whether a line is of a command behind the mark of a quote or of an
+// item: "> $ NCCL_ALGO=Ring ./t.sh", "> + mpirun -n 2 ./t.sh" and "> -e NCCL_ALGO=Ring \\" are
+// no headings.
+func quotesCommand(text string) bool {
+	if strings.HasSuffix(text, `\`) {
+		return true
+	}
+	inner, ok := parse.Peel(text)
+	for ; ok; inner, ok = parse.Peel(inner) {
+		_, prompt := parse.PromptOf(inner)
+		_, command := prefixed(inner)
+		if prompt || command || optionForm.MatchString(inner) {
+			return true
+		}
+	}
+	return false
 }
 
 // resultOf reads what a program says of its end.
@@ -180,8 +203,10 @@ func cutOutcome(text string) (before, after string, ok bool) {
 
 var (
 	// headingMark is what stands before or behind a heading.
-	headingMark = lazy.New(`^\s*(?:[#=*>-]+\s*|\(?\d{1,2}[.)]\s+|\(?[a-hA-H][.)]\s+)`)
-	headingEnd  = lazy.New(`\s*(?::|[=#*-]{2,})\s*$`)
+	headingMark = lazy.New(`^\s*(?:[#=*-]+\s*|\(?\d{1,2}[.)]\s+|\(?[a-hA-H][.)]\s+)`)
+	// codeForm is a line of a traceback or of a program: "return collate(batch, default)".
+	codeForm   = lazy.New(`^File "|\w\(`)
+	headingEnd = lazy.New(`\s*(?::|[=#*-]{2,})\s*$`)
 	// headingWord begins a heading that has no mark.
 	headingWord = lazy.New(`(?i)^(?:now |then |run |test |case |again )?(?:with|without|using|set|setting|unset|after|before|default|baseline)\b`)
 	// plainly names the run to which others are compared.
@@ -204,6 +229,9 @@ func headingOf(text string, said bool) (mark, bool) {
 	marked := title != text && strings.TrimSpace(text) != ""
 	title = strings.TrimSpace(title)
 	switch {
+	case codeForm.MatchString(title):
+		return mark{}, false
+	case strings.HasSuffix(title, "?"):
 	case headingEnd.MatchString(title):
 	case said:
 		title, _, _ = cutOutcome(title)
@@ -212,9 +240,9 @@ func headingOf(text string, said bool) (mark, bool) {
 	default:
 		return mark{}, false
 	}
-	m := mark{kind: heading}
+	m := mark{kind: heading, asked: asks(title)}
 	told := m.titled(headingEnd.ReplaceAllString(title, ""))
-	return m, told
+	return m, told && (!m.asked || len(m.settings)+len(m.removed) > 0 && m.ofVariables())
 }
 
 // titled takes the settings out of a heading or a file's name, and reports whether it says

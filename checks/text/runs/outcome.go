@@ -22,8 +22,11 @@ const (
 	leastSteps = 3
 	// timedOut is the code with which timeout(1) ends.
 	timedOut = 124
-	// interrupted is that of a shell after ^C.
+	// interrupted is that of a shell after ^C, notRunnable and notFound those for a program
+	// that did not start.
 	interrupted = 130
+	notRunnable = 126
+	notFound    = 127
 )
 
 // tables are the tables of collectives, by text.
@@ -187,7 +190,7 @@ func (r *run) judge() {
 	case complained:
 		r.is(failed, "it ended with an error", first.line, true)
 		r.Message, r.Stated = first.name, r.stated()
-	case m.kind == exit && m.number == interrupted, m.kind == step:
+	case m.kind == exit && slices.Contains([]int{interrupted, notRunnable, notFound}, m.number), m.kind == step:
 		r.is(unknown, "", 0, false)
 	case m.kind == exit && m.number == timedOut:
 		r.is(hung, "it did not end in time", m.line, true)

@@ -6,6 +6,7 @@
 package runs
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -33,7 +34,8 @@ func runsKind(r *recorder) *parse.Kind {
 			"aseline", " GPUs", "GPUs ", "GPU 0,", "GPU 1,", "GPU 2,", "GPU 3,", "GPU 4,", "GPU 5,", "GPU 6,", " and GPU",
 			// What became of a run.
 			"nThread ", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", "xit code", "xit status", "exitcode", "PASSED", " passed", " loss", "'loss", "Loss",
-			"^C", " hang", "Hang", "hung", "stuck", " works", "Works", "Test failed", "core dumped",
+			"^C", " hang", "hangs", "Hang", "hung", "stuck", "works", "Works", "Test failed", "core dumped",
+			"eboot", "ower cycle", "ower-cycle", "pgraded", "owngraded", "nstalled", "swapped",
 		},
 		Prefilter: prefilter,
 		Line: func(_ *parse.Sink, l parse.Line) bool {
@@ -54,11 +56,13 @@ const (
 	heading
 	banner
 	// variable is a line that sets one, unset one that takes it away, version what a library
-	// says of itself, and made a communicator that was made.
+	// says of itself, made a communicator that was made, and change what somebody says was
+	// changed of the machine.
 	variable
 	unset
 	version
 	made
+	change
 	// finished is the closing line of a table, checked its count of wrong values, complaint a
 	// message that says something failed, exit how a process ended, passed the word of a
 	// test, step a step of a training, stopped a ^C, and word what a person says of the run.
@@ -92,14 +96,23 @@ type mark struct {
 	launch   *facts.Launch
 	// logged is true of a variable that the library says it read.
 	logged bool
+	// asked is true of a heading that asks, or asks for something.
+	asked bool
+	// quoted is how many times the line is quoted, and indented how far.
+	quoted, indented int
 }
 
 type setting struct{ name, value string }
 
 // transcript is the marks of one text.
 type transcript struct {
-	name  string
-	marks []mark
+	name string
+	// marks are in the order of lines, and what is said again and again is in them as often
+	// as it matters. recent are those behind them, as they came: the command of a block is
+	// told after lines of its output.
+	marks, recent []mark
+	// enough is how many recent ones are put in order.
+	enough int
 	// since is where the marks behind the last boundary begin, and said what was told there
 	// once.
 	since int
@@ -141,6 +154,14 @@ const maxText = 300
 // maxMarks bounds the marks of a reading: of a text with prompts, hundreds are many.
 const maxMarks = 1 << 15
 
+const (
+	// mostBehind is how many lines a mark may come late: readers of blocks look up to 200
+	// lines ahead (see Lines.Ahead).
+	mostBehind = 256
+	// leastRecent is how many marks are put in order together, at least.
+	leastRecent = 512
+)
+
 // text is the transcript of the text that is being read.
 func (r *recorder) text() *transcript {
 	name := r.sink.Source()
@@ -149,35 +170,69 @@ func (r *recorder) text() *transcript {
 	}
 	t := r.texts[name]
 	if t == nil {
-		t = &transcript{name: name, said: map[telling]bool{}}
+		t = &transcript{name: name, said: map[telling]bool{}, enough: leastRecent}
 		r.texts[name] = t
 		r.order = append(r.order, t)
 	}
 	return t
 }
 
-// note keeps a mark. What a log says thousands of times is kept as often as it matters.
+// note keeps a mark.
 func (r *recorder) note(m mark) {
 	t := r.text()
-	m.text = strings.Clone(m.text[:min(len(m.text), maxText)])
-	if m.kind <= banner {
-		t.since = len(t.marks)
-		clear(t.said)
-	} else if t.repeated(m) {
-		return
-	}
 	if r.marks >= maxMarks {
 		t.full = true
 		return
 	}
+	m.text = strings.Clone(m.text[:min(len(m.text), maxText)])
 	r.marks++
+	t.recent = append(t.recent, m)
+	if len(t.recent) >= t.enough {
+		r.marks -= t.settle(m.line - mostBehind)
+	}
+}
+
+// settle puts the recent marks of the lines before one in order, and returns how many of
+// them are not kept.
+func (t *transcript) settle(before int) (dropped int) {
+	inOrder(t.recent)
+	n, _ := slices.BinarySearchFunc(t.recent, before, func(m mark, line int) int { return cmp.Compare(m.line, line) })
+	kept := len(t.marks)
+	for _, m := range t.recent[:n] {
+		t.keep(m)
+	}
+	t.recent = slices.Delete(t.recent, 0, n)
+	t.enough = 2*len(t.recent) + leastRecent
+	return n - (len(t.marks) - kept)
+}
+
+// inOrder sorts marks by their lines; of one line what begins a run comes first.
+func inOrder(marks []mark) {
+	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.kind, b.kind)) })
+}
+
+// keep keeps a mark. What a log says thousands of times is kept as often as it matters.
+func (t *transcript) keep(m mark) {
+	switch m.kind {
+	case prompt, command, heading, banner:
+		t.since = len(t.marks)
+		clear(t.said)
+	case variable, version, made, change:
+		if t.again(telling{m.kind, m.logged, m.name, m.value}) {
+			return
+		}
+	default:
+		if t.repeated(m) {
+			return
+		}
+	}
 	t.marks = append(t.marks, m)
 }
 
 // repeated reports whether a mark adds nothing to those since the last boundary, or was
 // joined to one of them.
 func (t *transcript) repeated(m mark) bool {
-	since := t.marks[min(t.since, len(t.marks)):]
+	since := t.marks[t.since:]
 	n := len(since)
 	if m.kind == step && n > 0 && since[n-1].kind == step {
 		last := &since[n-1]
@@ -202,6 +257,7 @@ func stalls(id string) bool { return slices.Contains(data.Experiments().Hangs, i
 // hear takes what other kinds learnt of a line.
 func (r *recorder) hear(e parse.Event) {
 	m := mark{line: e.Line.Number, text: e.Line.Text, name: e.Name, value: e.Value}
+	m.quoted, m.indented = e.Line.Quoted()
 	switch e.Kind {
 	case parse.VariableSet:
 		m.kind, m.logged = variable, strings.Contains(e.Line.Text, " set by environment to ") || strings.Contains(e.Line.Text, " NCCL INFO ")
@@ -224,9 +280,6 @@ func (r *recorder) hear(e parse.Event) {
 			return
 		}
 		m.kind, m.launch = command, e.Launch
-	}
-	if (m.kind == variable || m.kind == version) && r.text().again(telling{m.kind, m.logged, m.name, m.value}) {
-		return
 	}
 	r.note(m)
 }

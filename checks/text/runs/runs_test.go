@@ -2,6 +2,7 @@ package runs_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,9 @@ type ended struct {
 	what, output, outcome string
 	told                  bool
 }
+
+func (e ended) trains() bool   { return strings.Contains(e.output, " loss ") }
+func (e ended) measures() bool { return strings.Contains(e.output, " nThread ") }
 
 var outcomes = []ended{
 	{"a table to its end", table(10), "ok", true},
@@ -149,14 +153,6 @@ func read(all texts) *facts.Facts {
 	return r.Finish()
 }
 
-// misread are known to be read wrong since broken lines are joined and labels are taken off:
-// a line as wide as a usual screen takes in the heading after it, and steps after others
-// are not all counted. Neither gives a conclusion.
-var misread = []string{
-	"headings over commands: a watchdog's timeout, then a watchdog's timeout", "headings over commands: an error, then an error",
-	"set -x: steps that go on, then steps that go on", "set -x: ^C, then steps that go on",
-}
-
 // TestRuns holds that two runs are told apart however a variable is set, that it is put
 // down to the one that has it, that each outcome is known, and that only runs whose
 // outcomes are known are compared.
@@ -165,11 +161,11 @@ func TestRuns(t *testing.T) {
 		for n, without := range outcomes {
 			for m, with := range outcomes {
 				v := variables[(n+m)%len(variables)]
-				if testing.Short() && (n+m)%4 > 0 || slices.Contains(misread, way+": "+without.what+", then "+with.what) {
+				if testing.Short() && (n+m)%4 > 0 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %s: %s, then %s", way, v[0], without.what, with.what), func(t *testing.T) {
-					checkRuns(t, read(written(v[0], v[1], without.output, with.output)), v, without, with)
+					checkRuns(t, way, read(written(v[0], v[1], without.output, with.output)), v, without, with)
 				})
 			}
 		}
@@ -181,14 +177,98 @@ func TestVariables(t *testing.T) {
 	for way, written := range ways {
 		for _, v := range variables {
 			t.Run(way+" "+v[0], func(t *testing.T) {
-				checkRuns(t, read(written(v[0], v[1], outcomes[4].output, outcomes[0].output)), v, outcomes[4], outcomes[0])
+				checkRuns(t, way, read(written(v[0], v[1], outcomes[4].output, outcomes[0].output)), v, outcomes[4], outcomes[0])
 			})
 		}
 	}
 }
 
-func checkRuns(t *testing.T, f *facts.Facts, v [2]string, without, with ended) {
+// TestNoise holds that what launchers, collectors of logs and people put around the lines of
+// a text changes nothing but where things stand: there are the same runs, in the same order,
+// with the same variables, GPUs and outcomes for the same reasons, and so the same
+// comparisons; and the same variables are taken for those of trials.
+func TestNoise(t *testing.T) {
+	t.Parallel()
+	for i, how := range slices.Sorted(maps.Keys(texttest.Noises)) {
+		if testing.Short() && i%8 > 0 {
+			continue
+		}
+		noise := texttest.Noises[how]
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			for way, written := range ways {
+				for n := i % pairsOfNoise; n < len(outcomes); n += pairsOfNoise {
+					without, with := outcomes[n], outcomes[(n+i)%len(outcomes)]
+					v := variables[(n+i)%len(variables)]
+					clean := written(v[0], v[1], without.output, with.output)
+					noisy := slices.Clone(clean)
+					for i := range noisy {
+						noisy[i][1] = noise.Do(noisy[i][1])
+					}
+					if got, want := runsAnywhere(read(noisy), noise), runsAnywhere(read(clean), noise); got != want {
+						t.Errorf("%s, %s: %s, then %s: got\n%swant\n%s", way, v[0], without.what, with.what, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// pairsOfNoise is of how many outcomes TestNoise takes one: each noise takes others, and all
+// of them together take each.
+const pairsOfNoise = 4
+
+// runsAnywhere is what facts tell of runs, but for what noise takes away: the lines; the
+// host, which a label before the lines tells; and where a screen breaks lines in the middle,
+// the rows of tables and the ends of commands, with the counts of GPUs that they tell.
+func runsAnywhere(f *facts.Facts, noise texttest.Noise) string {
+	var b strings.Builder
+	for _, r := range f.Runs {
+		r.Host, r.Line, r.Shown, r.Text = "", 0, 0, ""
+		if r.GBps != nil && !noise.Breaks {
+			fmt.Fprintln(&b, *r.GBps)
+		}
+		if r.GBps = nil; noise.Breaks {
+			r.GPUs = 0
+		}
+		fmt.Fprintf(&b, "%+v\n", r)
+	}
+	fmt.Fprintf(&b, "%+v\n", f.Comparisons)
+	if f.Env != nil {
+		for _, v := range f.Env.Variables {
+			fmt.Fprintln(&b, v.Name, v.Value, v.Trial, v.Effective)
+		}
+	}
+	return b.String()
+}
+
+// TestWidths holds that an output whose last line is as wide as a screen is not taken for
+// one that goes on in the heading or the command below it.
+func TestWidths(t *testing.T) {
+	for way, written := range ways {
+		for _, width := range []int{80, 100, 120, 132, 160, 200} {
+			const said = "ncclSystemError: System call (e.g. socket, malloc) or external library call failed "
+			wide := ended{"an error", said[:min(len(said), width)] + strings.Repeat("x", max(0, width-len(said))) + "\n", "failed", true}
+			t.Run(fmt.Sprintf("%s, %d", way, width), func(t *testing.T) {
+				v := variables[0]
+				checkRuns(t, way, read(written(v[0], v[1], wide.output, wide.output)), v, wide, wide)
+			})
+		}
+	}
+}
+
+// noCommand are the ways that show what was run by its output alone: a training and a
+// benchmark are then two programs.
+var noCommand = map[string]bool{"headings": true, "headings in Markdown": true, "files": true}
+
+func checkRuns(t *testing.T, way string, f *facts.Facts, v [2]string, without, with ended) {
 	t.Helper()
+	if noCommand[way] && (without.trains() && with.measures() || with.trains() && without.measures()) {
+		if len(f.Comparisons) > 0 {
+			t.Errorf("a training and a benchmark are compared: %+v", f.Comparisons)
+		}
+		return
+	}
 	if without.outcome == "unknown" && with.outcome == "unknown" {
 		if len(f.Runs)+len(f.Comparisons) > 0 {
 			t.Errorf("nothing is known, and there are runs: %+v", f.Runs)
@@ -294,6 +374,17 @@ func TestDifferences(t *testing.T) {
 		{"ranks of one job", texts{file("rank0.log", ncclInfo("NCCL_P2P_DISABLE set by environment to 1")+dies), file("rank1.log", steps)}, ""},
 		{"prose", texts{file("a", "If it hangs, try NCCL_P2P_DISABLE=1.\nWith NCCL_P2P_DISABLE=1 it may work, without it it may hang.\n"+dies)}, ""},
 		{"a program that writes of its GPUs", texts{file("a", run("NCCL_P2P_DISABLE=1 ./t.sh", "Found 2 GPUs:\nloading\nUsing 2 GPUs:\n"+steps)+run("./t.sh", "Found 2 GPUs:\n"+dies))}, "variable NCCL_P2P_DISABLE"},
+		{"what a log says again", texts{file("a", "+ mpirun -np 2 ./t.sh\n"+ncclInfo("NCCL_IB_DISABLE set by environment to 1")+dies+"+ mpirun -np 2 -x NCCL_ALGO=Ring ./t.sh\n"+ncclInfo("NCCL_IB_DISABLE set by environment to 1")+"PASSED\n")}, "variable NCCL_ALGO"},
+		{"steps of a run that goes on from a checkpoint", texts{file("a", "+ mpirun -np 2 ./t.sh\n"+steps+"+ mpirun -np 2 -x NCCL_ALGO=Ring ./t.sh\n"+strings.ReplaceAll(steps, "step ", "step 1")+"+ mpirun -np 2 -x NCCL_ALGO=Tree ./t.sh\n"+dies)}, "variable NCCL_ALGO, variable NCCL_ALGO, variable NCCL_ALGO"},
+		{"a variable of another host", texts{file("a", "a@node1:~$ export NCCL_P2P_DISABLE=1\na@node2:~$ ./t.sh\n"+dies+"a@node2:~$ NCCL_P2P_DISABLE=1 ./t.sh\nPASSED\n")}, "variable NCCL_P2P_DISABLE"},
+		{"a variable that somebody else exports", texts{file("a", "> $ export NCCL_P2P_DISABLE=1\n"+run("./t.sh", dies)+run("NCCL_P2P_DISABLE=1 ./t.sh", "PASSED\n"))}, "variable NCCL_P2P_DISABLE"},
+		{"an answer to a request", texts{file("a", run("./t.sh", dies)+"> Could you try with NCCL_P2P_DISABLE=1?\n"+run("NCCL_P2P_DISABLE=1 ./t.sh", "PASSED\n"))}, "variable NCCL_P2P_DISABLE"},
+		{"a variable that is exported later", texts{file("a", run("./t.sh", dies)+"$ NCCL_P2P_DISABLE=1\n$ export NCCL_P2P_DISABLE\n"+run("./t.sh", "PASSED\n"))}, "variable NCCL_P2P_DISABLE"},
+		{"back in the same folder", texts{file("a", "$ cd /a\n"+run("./t.sh", dies)+"$ cd b\n$ ls\n$ cd ..\n"+run("NCCL_P2P_DISABLE=1 ./t.sh", "PASSED\n"))}, "variable NCCL_P2P_DISABLE"},
+		{"looks at the machine between", texts{file("a", run("./t.sh", dies)+"$ nvidia-smi -L\n$ pip list\n$ ip addr\n$ pkill python\n$ cat /proc/cmdline\n"+run("NCCL_P2P_DISABLE=1 ./t.sh", "PASSED\n"))}, "variable NCCL_P2P_DISABLE"},
+		{"sudo that keeps the variables", texts{file("a", "$ export NCCL_P2P_DISABLE=1\n"+run("sudo -E ./t.sh", "PASSED\n")+"$ unset NCCL_P2P_DISABLE\n"+run("sudo -E ./t.sh", dies))}, "variable NCCL_P2P_DISABLE"},
+		{"ACS, and a reboot between", texts{file("a", "ACS on:\n"+head(2)+stops+"\nThen I rebooted.\n\nACS off:\n"+table(20))}, "variable acs"},
+		{"the second prompt of a shell", texts{file("a", run("docker run --rm \\\n> --gpus all \\\n> image ./t.sh", dies)+run("docker run --rm \\\n> --gpus all \\\n> -e NCCL_P2P_DISABLE=1 \\\n> image ./t.sh", "PASSED\n"))}, "variable NCCL_P2P_DISABLE"},
 		{"a program that begins again", texts{file("a", run("./all_reduce_perf -g 2", head(2)+rows(9))+head(2)+rows(9)+run("NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2", table(9)))}, "variable NCCL_P2P_DISABLE, variable NCCL_P2P_DISABLE"},
 	} {
 		f := read(tt.of)
@@ -303,6 +394,53 @@ func TestDifferences(t *testing.T) {
 		}
 		if strings.Join(got, ", ") != tt.want {
 			t.Errorf("%s: got %q, want %q: %+v", tt.what, got, tt.want, f.Runs)
+		}
+	}
+}
+
+// TestNoConclusion holds that nothing is concluded where a text does not show that two runs
+// differ in one thing alone, and of which run an outcome is.
+func TestNoConclusion(t *testing.T) {
+	const (
+		plain, set = "$ ./t.sh\n", "$ NCCL_P2P_DISABLE=1 ./t.sh\n"
+		passes     = "PASSED\n"
+	)
+	for what, content := range map[string]string{
+		// Who writes.
+		"another one's quote":                     "> $ ./t.sh\n> " + dies + "\nIt works for me:\n" + set + passes,
+		"a quote below one's own run":             set + passes + "\n> $ ./t.sh\n> " + dies,
+		"a quoted outcome below a run":            set + "loading\n> PASSED\n" + plain + dies,
+		"a heading that asks":                     "Default:\n" + dies + "Does it work with NCCL_P2P_DISABLE=1?\n" + passes,
+		"a heading in Markdown that asks":         "## Default\n" + dies + "## Does it work with NCCL_P2P_DISABLE=1?\n" + passes,
+		"a heading that requests":                 "Default:\n" + dies + "Could you please try with NCCL_P2P_DISABLE=1:\n" + passes,
+		"an indented prompt in a program's words": plain + "It hangs? Try this:\n    $ NCCL_P2P_DISABLE=1 ./t.sh\n" + dies + plain + passes,
+		// Where it runs.
+		"a shell on another host":         "$ export NCCL_P2P_DISABLE=1\n$ ssh node2\n" + plain + passes + "$ NCCL_P2P_DISABLE=0 ./t.sh\n" + dies,
+		"a shell in a container":          "$ export NCCL_P2P_DISABLE=1\n$ docker exec -it c bash\n" + plain + passes + "$ NCCL_P2P_DISABLE=0 ./t.sh\n" + dies,
+		"sudo leaves variables out":       "$ export NCCL_P2P_DISABLE=1\n$ sudo ./t.sh\n" + passes + "$ NCCL_P2P_DISABLE=0 ./t.sh\n" + dies,
+		"another folder":                  "$ cd /a\n" + plain + dies + "$ cd /b\n" + set + passes,
+		"a variable that is not exported": "$ ./t.sh\n" + dies + "$ NCCL_P2P_DISABLE=1\n$ ./t.sh\n" + passes,
+		// What happened between.
+		"a reboot between":                  plain + dies + "$ sudo reboot\n" + set + passes,
+		"another driver between":            plain + dies + "$ sudo apt install nvidia-driver-580\n" + set + passes,
+		"a module between":                  plain + dies + "$ sudo modprobe nvidia-peermem\n" + set + passes,
+		"a file of variables between":       plain + dies + "$ source nccl.env\n" + set + passes,
+		"another build between":             plain + dies + "$ git pull && make -j\n" + set + passes,
+		"an edit between":                   plain + dies + "$ vim t.sh\n" + set + passes,
+		"a setting of the machine between":  plain + dies + "$ sudo sysctl -w net.ipv4.tcp_mem=1\n" + set + passes,
+		"a GPU that was reset between":      plain + dies + "$ sudo nvidia-smi --gpu-reset -i 0\n" + set + passes,
+		"a heading that tells of a change":  plain + dies + "After a reboot:\n" + set + passes,
+		"a sentence that tells of a change": plain + dies + "Then I rebooted the machine and tried again.\n" + set + passes,
+		// What became of it.
+		"a program that does not exist":           plain + passes + set + "bash: ./t.sh: No such file or directory\nexit code 127\n",
+		"a program that may not be run":           plain + passes + set + "bash: ./t.sh: Permission denied\nexit status 126\n",
+		"a training and a benchmark":              "Default:\n" + head(2) + "^C\nNCCL_P2P_DISABLE=1:\n" + steps,
+		"the same twice, once cut off":            plain + table(9) + plain + head(2) + set + table(9),
+		"a money's sign":                          plain + dies + "$ saved with NCCL_P2P_DISABLE=1\n" + passes,
+		"a command whose end is in the next line": "$ mpirun -np 2 -H node1,node2 -x LD_LIBRARY_PATH -x NCCL_P2P_DISABLE=1 -x NCCL_I\nB_DISABLE=1 ./t.sh\n" + passes + "$ mpirun -np 2 -H node1,node2 -x LD_LIBRARY_PATH ./t.sh\n" + dies,
+	} {
+		if f := texttest.Parse("a.txt", content); len(f.Comparisons) > 0 {
+			t.Errorf("%s: %q: got %+v of %+v", what, content, f.Comparisons, f.Runs)
 		}
 	}
 }

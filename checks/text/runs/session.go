@@ -22,6 +22,12 @@ type run struct {
 	// identity is the program with its arguments, without what counts GPUs; empty where no
 	// command was seen.
 	identity string
+	// doubtful are variables that the run may have or not.
+	doubtful map[string]string
+	// folder is where the shell was, changes how often the machine was changed before, and
+	// quoted how many times it is quoted.
+	folder          string
+	changes, quoted int
 	// logged are the variables that the library says it read, and made is true once it
 	// made a communicator.
 	logged map[string]string
@@ -49,9 +55,17 @@ func (r *run) over() bool {
 type session struct {
 	transcript *transcript
 	tables     *tables
-	// environment is what the shell exported so far, context what the last heading says.
-	environment map[string]string
-	context     mark
+	// shell is that of the last prompt, of those of all hosts, and context what the last
+	// heading says.
+	shell   *shell
+	shells  map[string]*shell
+	context mark
+	// quoted is how many times what is being said is quoted: others say it.
+	quoted int
+	// indented is the indentation of the last prompt.
+	indented int
+	// changes counts what changed the machine.
+	changes int
 	// file is what the text's name says.
 	file    mark
 	current *run
@@ -70,13 +84,13 @@ const maxRuns = 64
 
 // runsOf makes the runs of a text.
 func runsOf(t *transcript, lines int, of *tables) (list []*run, configured map[string]bool) {
-	s := &session{transcript: t, tables: of, environment: map[string]string{}, configured: map[string]bool{}}
+	s := &session{transcript: t, tables: of, shells: map[string]*shell{}, configured: map[string]bool{}}
+	s.shell = s.shellAt("")
 	s.file.titled(fileTitle(t.name))
 	s.file.kind = prompt
 	if len(s.file.settings)+len(s.file.removed) > 0 || plainly.MatchString(fileTitle(t.name)) {
 		s.file.kind = heading
 	}
-	slices.SortStableFunc(t.marks, func(a, b mark) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.kind, b.kind)) })
 	for _, m := range t.marks {
 		s.take(m)
 		if len(s.runs) > 2*maxRuns {
@@ -84,7 +98,7 @@ func runsOf(t *transcript, lines int, of *tables) (list []*run, configured map[s
 		}
 	}
 	if s.current != nil {
-		s.current.cut = t.full
+		s.current.cut = s.current.cut || t.full
 	}
 	s.close(lines, false)
 	for _, r := range s.runs {
@@ -112,6 +126,9 @@ func fileTitle(name string) string {
 
 func (s *session) take(m mark) {
 	s.text = m.text
+	if m.quoted != s.quoted && (m.kind != variable || m.logged) && m.line != s.prompt {
+		s.heard(m)
+	}
 	switch m.kind {
 	case prompt:
 		s.typed(m)
@@ -123,7 +140,10 @@ func (s *session) take(m mark) {
 		}
 		s.close(m.line-1, true)
 		s.context, s.aside = m, false
-		s.begin("heading", m.line)
+		if m.asked {
+			s.context = mark{line: m.line}
+		}
+		s.begin("heading", m.line).cut = m.asked
 	case banner:
 		switch {
 		case s.aside:
@@ -138,12 +158,20 @@ func (s *session) take(m mark) {
 	case variable:
 		s.assigned(m)
 	case unset:
-		for _, name := range m.removed {
-			delete(s.environment, name)
-		}
+		s.shell.unset(m.removed)
+	case change:
+		s.changes++
 	default:
 		s.attach(m)
 	}
+}
+
+// heard begins what another person says.
+func (s *session) heard(m mark) {
+	s.close(m.line-1, true)
+	s.quoted, s.context, s.aside = m.quoted, mark{}, false
+	clear(s.shells)
+	s.shell = s.shellAt("")
 }
 
 // ofVariables reports whether a heading is about more than GPUs and versions.
@@ -167,14 +195,12 @@ func (s *session) close(line int, followed bool) {
 // begin begins a run with what is set for it.
 func (s *session) begin(by string, line int) *run {
 	s.close(line-1, true)
-	r := &run{text: s.text, Run: facts.Run{By: by, Source: s.transcript.name, Line: line, Variables: map[string]string{}}, logged: map[string]string{}}
+	r := &run{text: s.text, Run: facts.Run{By: by, Source: s.transcript.name, Line: line, Variables: map[string]string{}}, logged: map[string]string{}, quoted: s.quoted, changes: s.changes}
 	r.named = s.file.kind == heading
 	if r.named && by == "output" {
 		r.By = "file"
 	}
-	for name, value := range s.environment {
-		r.set(name, value)
-	}
+	r.inherits(s.shell)
 	for _, m := range []mark{s.file, s.context} {
 		for _, v := range m.settings {
 			r.set(v.name, v.value)
@@ -237,30 +263,37 @@ func count(text string) int {
 // typed takes a command behind a prompt: it may start a run, or change what is set for
 // those that follow.
 func (s *session) typed(m mark) {
+	if m.line == s.prompt {
+		return // The same without "node7: ", which may be part of it.
+	}
+	// A program may print one: of which of the two an outcome is, is not known.
+	printed := s.current != nil && s.current.By == "command" && m.indented > s.indented
+	if printed {
+		s.current.cut = true
+	}
 	s.close(m.line-1, true)
-	s.prompt, s.aside = m.line, true
+	s.prompt, s.aside, s.indented = m.line, true, m.indented
+	s.shell = s.shellAt(m.host)
 	for part, n := m.value, 0; part != "" && n < 8; part, n = launch.Next(part), n+1 {
 		variables, words := launch.Starts(part)
 		switch {
 		case len(words) == 0:
 			for _, v := range variables {
-				s.environment[v[0]] = v[1]
+				s.shell.assign(v[0], v[1])
 			}
-		case words[0] == "export" || words[0] == "declare" || words[0] == "set":
-			for _, w := range words[1:] {
-				if name, value, ok := strings.Cut(w, "="); ok && env.SteersCommunication(name) {
-					s.environment[name] = value
-				}
-			}
-		case words[0] == "unset":
-			for _, name := range words[1:] {
-				delete(s.environment, name)
-			}
+		case s.shell.builtin(words):
 		case installed.MatchString(part):
-			s.environment["nccl"] = installed.FindStringSubmatch(part)[1]
+			s.shell.exported["nccl"] = installed.FindStringSubmatch(part)[1]
+		case changing.MatchString(part):
+			s.changes++
+		case m.host == "" && otherShell.MatchString(strings.Join(words, " ")):
+			s.shell.doubt()
 		case runnable(words):
 			r := s.begin("command", m.line)
-			r.Host = m.host
+			r.Host, r.cut = m.host, printed
+			if withoutVariables.MatchString(part) {
+				r.doubts(s.shell)
+			}
 			for _, v := range settingsOf(variables) {
 				r.set(v.name, v.value)
 			}
@@ -324,6 +357,9 @@ func (s *session) started(m mark) {
 		return
 	}
 	l := m.launch
+	if l.Kind == "docker-run" {
+		r.doubts(s.shell)
+	}
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
 		r.set(name, l.Variables[name])
 	}
@@ -398,8 +434,9 @@ func (s *session) assigned(m mark) {
 		}
 	case m.line == s.prompt || m.line == s.context.line || r != nil && (r.Line == m.line || r.Variables[m.name] == m.value):
 	case r != nil && len(r.marks) == 0 && r.By == "command": // A further line of the command.
+	case m.quoted != s.quoted: // Somebody else's.
 	default:
-		s.environment[m.name] = m.value
+		s.shell.exported[m.name] = m.value
 		if s.aside { // The output of env.
 			s.configured[m.name+"="+m.value] = true
 		}

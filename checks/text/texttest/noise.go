@@ -13,6 +13,8 @@ type Noise struct {
 	Do func(text string) string
 	// Lines is true of what is done to logs alone: where each line stands by itself.
 	Lines bool
+	// Breaks is true of what breaks lines in the middle.
+	Breaks bool
 }
 
 // Noises are those that a text is understood behind, by their names.
@@ -88,9 +90,9 @@ var Noises = map[string]Noise{
 	"blanks more":         {Do: func(s string) string { return strings.ReplaceAll(s, "  ", "    ") }, Lines: true},
 	"double":              {Do: before("3: [rank3]: 2025-08-21 16:02:40,123 ")},
 	"k8s mpi":             {Do: before("2025-08-21T16:02:40.123Z [pod/train-0/pytorch] [1,0]<stdout>:")},
-	"80 mid":              {Do: screen(80), Lines: true},
-	"100 mid":             {Do: screen(100), Lines: true},
-	"120 mid":             {Do: screen(120), Lines: true},
+	"80 mid":              {Do: screen(80), Lines: true, Breaks: true},
+	"100 mid":             {Do: screen(100), Lines: true, Breaks: true},
+	"120 mid":             {Do: screen(120), Lines: true, Breaks: true},
 	"JSON, time and host": {Do: jsonLines(`{"__REALTIME_TIMESTAMP":"1755792160100000","_HOSTNAME":"node7","SYSLOG_IDENTIFIER":"train","MESSAGE":%s}`)},
 	"JSON behind CRI":     {Do: func(s string) string { return before("2025-08-21T16:02:40.1Z stdout F ")(jsonLines(`{"msg":%s}`)(s)) }},
 }
