@@ -80,6 +80,9 @@ type LogFacts struct {
 	// Deaths are the ends of the job's processes that texts tell of, and the
 	// exceptions that Python printed, in order; of many only the first and the last.
 	Deaths []Death `json:"deaths,omitempty"`
+	// Progress is how far the ranks came in their process groups, as the watchdogs of
+	// PyTorch tell once a collective did not end in time.
+	Progress []Progress `json:"progress,omitempty"`
 	// Truncated is true when there were more messages than are kept.
 	Truncated bool `json:"truncated,omitempty"`
 }
@@ -135,6 +138,30 @@ type Death struct {
 	Count int `json:"count"`
 }
 
+// Progress is where a rank stood in a process group of PyTorch when a collective did not
+// end in time. Collectives are numbered within a group.
+type Progress struct {
+	// Group is the process group as the lines name it ("0(default_pg)"); empty where
+	// they do not.
+	Group string `json:"group,omitempty"`
+	// Rank is the rank in the job.
+	Rank int `json:"rank"`
+	// Seq, Op and Elements are the collective that the rank's watchdog gave up: its number,
+	// "ALLREDUCE" and the size of its data; nil and empty where none did.
+	Seq      *int   `json:"seq,omitempty"`
+	Op       string `json:"op,omitempty"`
+	Elements *int   `json:"elements,omitempty"`
+	// Enqueued and Completed are the last collective that the rank began and the last that
+	// ended; nil where the lines do not tell, -1 is none.
+	Enqueued  *int `json:"enqueued,omitempty"`
+	Completed *int `json:"completed,omitempty"`
+	// Text is the line that tells it first, at most 300 bytes; Source is its text's name and
+	// Line its number.
+	Text   string `json:"text"`
+	Source string `json:"source"`
+	Line   int    `json:"line"`
+}
+
 // Message is one statement of a program.
 type Message struct {
 	// ID is the row of the catalogue: "nccl-shm-extend-failed".
@@ -168,6 +195,10 @@ type Message struct {
 	// Count is how often it came, Ranks how many processes said it.
 	Count int `json:"count"`
 	Ranks int `json:"ranks"`
+	// StepsAfter counts, of a category, the lines behind the last such statement, up to 8,
+	// in which who said it, or a process that the lines do not name, tells of another step
+	// of its work.
+	StepsAfter int `json:"steps_after,omitempty"`
 }
 
 // Place is where in a library a message comes from, by the form of the line.

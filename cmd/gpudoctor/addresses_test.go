@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,10 +48,79 @@ var connectErrors = []struct{ words, number string }{
 	{"Connection refused", "111"}, {"Connection timed out", "110"}, {"No route to host", "113"}, {"Network is unreachable", "101"},
 }
 
+// machines are two hosts of one network.
+const machines = "node8:4021:4077 [3] NCCL INFO Bootstrap : Using eth0:10.3.0.8<0>\nnode7:4021:4077 [3] NCCL INFO Bootstrap : Using eth0:10.3.0.7<0>\n"
+
+// namelessConnects are the lines of libfabric, which names no address.
+var namelessConnects = map[string]string{
+	"libfabric connects":  "libfabric:4021:1755792160::tcp:ep_ctrl:xnet_ep_connect():201<warn> connect failure {n}({e})",
+	"libfabric connected": "libfabric:4021:1755792160::tcp:ep_ctrl:xnet_connect_done():301<warn> connection failure (sockerr -{n})",
+	"libfabric rxm":       "libfabric:4021:1755792160::ofi_rxm:ep_ctrl:rxm_handle_error():753<warn> fi_eq_readerr: err: {e} ({n}), prov_err: Success (0)",
+}
+
+// unresolvedNames are the lines by which libraries and launchers say that a host name does
+// not resolve: {e} and {n} the error.
+var unresolvedNames = map[string]string{
+	"c10d":   "[W1122 21:07:51.739937333 socket.cpp:764] [c10d] The IPv4 network addresses of (node9, 29500) cannot be retrieved (gai error: {n} - {e}).",
+	"nccl":   "node7:4021:4077 [3] misc/socket.cc:295 NCCL WARN Net : error encountered when getting address info : {e}",
+	"python": "Traceback (most recent call last):\n  File \"/app/train.py\", line 8, in main\n    addresses = socket.getaddrinfo(head, port)\nsocket.gaierror: [Errno {n}] {e}",
+	"hydra":  "[proxy:0:1@node8] HYDU_sock_connect (utils/sock/sock.c:113): unable to get host address for node9 (1)",
+	"mpirun": "ssh: Could not resolve hostname node9: {e}\nORTE was unable to reliably start one or more daemons.",
+}
+
+// resolveErrors are those of getaddrinfo(3), by number.
+var resolveErrors = []struct{ words, number string }{
+	{"Name or service not known", "-2"}, {"Temporary failure in name resolution", "-3"}, {"No address associated with hostname", "-5"},
+}
+
+// TestUnresolvedNames holds that a host name that does not resolve is called that, whichever
+// program tells it.
+func TestUnresolvedNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "job.log")
+	for program, form := range unresolvedNames {
+		for _, e := range resolveErrors {
+			line := strings.NewReplacer("{e}", e.words, "{n}", e.number).Replace(form)
+			if got := firstRule(t, path, machines+line+"\n"); got != "wrong-nic" {
+				t.Errorf("%s: %s: got %s, want wrong-nic", program, e.words, got)
+			}
+		}
+	}
+}
+
+// TestNamelessConnects holds that a connection that failed without an address has the causes
+// of one to another machine.
+func TestNamelessConnects(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "job.log")
+	causes := addressCauses[len(addressCauses)-1].causes
+	for library, form := range namelessConnects {
+		for i, e := range connectErrors {
+			line := strings.NewReplacer("{e}", e.words, "{n}", e.number).Replace(form)
+			if got := firstRule(t, path, machines+line+"\n"); got != causes[i] {
+				t.Errorf("%s: %s: got %s, want %s", library, e.words, got, causes[i])
+			}
+		}
+	}
+}
+
+// firstRule is the rule of the first finding in a text.
+func firstRule(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := diagnose(t.Context(), request{source: source{from: []string{path}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Findings) == 0 {
+		return "nothing"
+	}
+	return d.Findings[0].Rule
+}
+
 // TestAddresses holds that the address to which a connection failed says why, whichever
 // library tells it.
 func TestAddresses(t *testing.T) {
-	const machines = "node8:4021:4077 [3] NCCL INFO Bootstrap : Using eth0:10.3.0.8<0>\nnode7:4021:4077 [3] NCCL INFO Bootstrap : Using eth0:10.3.0.7<0>\n"
 	path := filepath.Join(t.TempDir(), "job.log")
 	tried := 0
 	for library, form := range failedConnects {
@@ -62,21 +130,11 @@ func TestAddresses(t *testing.T) {
 					continue
 				}
 				line := strings.NewReplacer("{a}", row.address, "{e}", e.words, "{n}", e.number).Replace(form)
-				if err := os.WriteFile(path, []byte(machines+line+"\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				d, err := diagnose(t.Context(), request{source: source{from: []string{path}}, profile: rules.Training, failOn: report.Threshold(rules.High)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				want, got := row.causes[i], "nothing"
+				want := row.causes[i]
 				if other := row.others[library]; other != "" {
 					want = other
 				}
-				if len(d.Findings) > 0 {
-					got = fmt.Sprint(d.Findings[0].Rule)
-				}
-				if got != want {
+				if got := firstRule(t, path, machines+line+"\n"); got != want {
 					t.Errorf("%s: %s: %s: got %s, want %s", library, row.address, e.words, got, want)
 				}
 			}

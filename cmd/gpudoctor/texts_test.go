@@ -81,7 +81,12 @@ func TestHealthyNoise(t *testing.T) {
 			continue
 		}
 		t.Run(how, func(t *testing.T) {
-			a, err := txtar.ParseFile(files[i%len(files)])
+			file := files[i%len(files)]
+			if strings.HasPrefix(how, "rank") && strings.Contains(file, "caught-exceptions") {
+				// PyTorch writes "[rank3]:" before the traceback of an exception that ended the process.
+				file = files[(i+1)%len(files)]
+			}
+			a, err := txtar.ParseFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +106,7 @@ func TestHealthyNoise(t *testing.T) {
 			}
 			for _, f := range d.Findings {
 				if f.Severity.Rank() <= rules.Medium.Rank() {
-					t.Errorf("%s: a false alarm: %s: %s", files[i%len(files)], f.Rule, f.Message)
+					t.Errorf("%s: a false alarm: %s: %s", file, f.Rule, f.Message)
 				}
 			}
 		})

@@ -24,6 +24,7 @@
 #   since: "0.1"
 package gpudoctor.rules.app_mismatch
 
+import data.gpudoctor.lib.collectives
 import data.gpudoctor.lib.logs
 import data.tables.limits
 
@@ -33,13 +34,8 @@ import data.tables.limits
 # ones. Point-to-point operations differ on their two sides as they should.
 waiting[[object.get(m.fields, "group", ""), m.fields.seq]] contains m if {
 	some m in logs.by_id["torch-watchdog-timeout"]
-	m.fields.op in collectives
+	m.fields.op in collectives.names
 }
-
-collectives := {"ALLREDUCE", "BROADCAST", "REDUCE", "ALLGATHER", "_ALLGATHER_BASE", "REDUCE_SCATTER", "_REDUCE_SCATTER_BASE", "BARRIER", "ALLREDUCE_COALESCED", "ALLTOALL_BASE", "ALLTOALL"}
-
-# even are those whose data has one size on all ranks.
-even := {"ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE"}
 
 findings contains object.union(
 	{
@@ -59,7 +55,7 @@ difference(seq, ms) := sprintf("different operations at number %s: %s", [seq, co
 	count(operations) > 1
 } else := sprintf("%s number %s with different numbers of elements: %s", [operation, seq, concat(" and ", sort(sizes))]) if {
 	some operation in {m.fields.op | some m in ms}
-	operation in even
+	operation in collectives.even
 	sizes := {m.fields.numel_in | some m in ms}
 	count(sizes) > 1
 	distinct_speakers(ms)
@@ -110,8 +106,51 @@ findings contains {
 	pair := sort(behind)[0]
 }
 
-# expired is the first collective that a watchdog gave up.
-expired := logs.first(logs.by_id["torch-watchdog-timeout"])
+# The ranks of one group stopped in different collectives.
+findings contains {
+	"id": "apart",
+	"subject": "job",
+	"message": sprintf("In %s rank %d waits in %s and rank %d in %s. %s", [
+		collectives.named(pair.group), pair.early.rank, collectives.described(pair.early), pair.late.rank, collectives.described(pair.late), meaning,
+	]),
+	"severity": "high",
+	"confidence": confidence,
+	"evidence": [collectives.evidence(p) | some p in [pair.early, pair.late]],
+	"remedies": ["fix-application"],
+} if {
+	pair := sort(collectives.apart)[0]
+	[confidence, meaning] := reading[pair.distance > 1]
+}
+
+# A rank cannot finish a collective that another one has not begun. One collective may end
+# on one rank before it does on another, so that a distance of one has two readings.
+reading := {
+	true: ["likely", "Neither can finish a collective that the other has not begun, so the ranks do not call the same collectives in the same order"],
+	false: ["possible", "They call different collectives or pass data of different sizes at one number, or the last data of one never arrived. TORCH_DISTRIBUTED_DEBUG=DETAIL compares the calls"],
+}
+
+findings contains {
+	"id": "interleaved",
+	"subject": "job",
+	"message": sprintf("All %d ranks wait in %s number %d, and they have more than one communicator for all ranks, as where a process uses another GPU than before or the job made another process group. Ranks that use two communicators in different orders block each other; a transport that stopped looks the same", [stuck.ranks, stuck.op, stuck.number]),
+	"severity": "high",
+	"confidence": "possible",
+	"evidence": array.concat(
+		[collectives.evidence(p) | some p in stuck.waiting],
+		[{"fact": "logs.communicators", "value": c.id, "source": logs.at(c)} | some c in input.logs.communicators; c.ranks == stuck.ranks],
+	),
+	"remedies": ["fix-application"],
+} if {
+	stuck := sort(collectives.standing)[0]
+	collectives.interleaved(stuck)
+}
+
+# expired is the first collective that a watchdog gave up. Where every rank has come to it,
+# or has come to another one, none is late.
+expired := logs.first(logs.by_id["torch-watchdog-timeout"]) if {
+	count(collectives.standing) == 0
+	count(collectives.apart) == 0
+}
 
 # works is what a rank may do alone while the others wait, often longer than a watchdog
 # does (NeMo Automodel pull 3108, torchtune issue 2093).

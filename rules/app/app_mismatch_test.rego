@@ -129,3 +129,30 @@ test_processes_that_do_not_know_of_each_other if {
 	count(app_mismatch.missing) == 0 with input as {"benchmarks": [table]}
 	count(app_mismatch.findings) == 0 with input as {"benchmarks": [object.remove(table, ["jobs"])]}
 }
+
+stopped(rank, seq, op) := {"group": "0(default_pg)", "rank": rank, "seq": seq, "op": op, "enqueued": 30, "completed": seq - 1, "text": "said", "source": "a.log", "line": rank + 1}
+
+test_fires_apart if {
+	messages := [watchdog({"seq": "7", "op": "ALLREDUCE", "timeout_ms": "15000"}, 1)]
+	some f in app_mismatch.findings with input as {"logs": {"messages": messages, "progress": [stopped(0, 7, "ALLREDUCE"), stopped(1, 9, "BROADCAST")]}}
+	f.id == "apart"
+	f.confidence == "likely"
+	contains(f.message, "rank 0 waits in ALLREDUCE number 7 and rank 1 in BROADCAST number 9")
+	some g in app_mismatch.findings with input as {"logs": {"messages": messages, "progress": [stopped(0, 7, "ALLREDUCE"), stopped(1, 8, "BROADCAST")]}}
+	g.confidence == "possible"
+}
+
+# Where every rank came to the collective, none was late.
+test_silent_where_all_wait if {
+	messages := [watchdog({"seq": "7", "op": "ALLREDUCE", "timeout_ms": "15000"}, 1)]
+	communicators := [{"ranks": 2, "library": "nccl", "source": "a.log", "line": 1}]
+	count(app_mismatch.findings) == 0 with input as {"logs": {"messages": messages, "communicators": communicators, "progress": [stopped(0, 7, "ALLREDUCE"), stopped(1, 7, "ALLREDUCE")]}}
+}
+
+test_fires_interleaved if {
+	communicators := [{"id": id, "ranks": 2, "library": "nccl", "source": "a.log", "line": 1} | some id in ["0x1", "0x2"]]
+	progress := [stopped(0, 7, "ALLREDUCE"), stopped(1, 7, "ALLREDUCE")]
+	some f in app_mismatch.findings with input as {"logs": {"messages": [], "communicators": communicators, "progress": progress}}
+	f.id == "interleaved"
+	count(app_mismatch.findings) == 0 with input as {"logs": {"messages": [], "communicators": array.slice(communicators, 0, 1), "progress": progress}}
+}

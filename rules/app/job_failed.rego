@@ -26,7 +26,6 @@
 package gpudoctor.rules.job_failed
 
 import data.gpudoctor.lib.logs
-import data.gpudoctor.lib.networks
 
 findings contains {
 	"subject": logs.who(first),
@@ -56,26 +55,7 @@ by := "" if {
 
 first := logs.first(logs.complaints)
 
-# stuck is the collective in which every rank waits: none is late, none called something
-# else, and none has ended.
-stuck := [m | some m in logs.by_id["torch-watchdog-timeout"]][0] if {
-	count(logs.by_id["torch-watchdog-timeout"]) == 1
-}
-
-all_wait if {
-	stuck.ranks > 1
-	stuck.ranks == max([c.ranks | some c in input.logs.communicators])
-}
-
-candidates := "Between hosts, look at the interface that the ranks chose (wrong-nic), at a firewall between the hosts, and at the RDMA network (roce-gid, ib-port-down)" if {
-	networks.multi_node
-} else := "On one host, peer access between the GPUs that loses data is the first suspect (p2p-broken-platform, acs-redirect, iommu-translation): run the job with NCCL_P2P_DISABLE=1 and compare"
-
-remark := sprintf("All %d ranks wait in %s number %s: none is late and none has ended, so that the transport stands still. %s", [
-	stuck.ranks, stuck.fields.op, object.get(stuck.fields, "seq", "not told"), candidates,
-]) if {
-	all_wait
-} else := "It is a consequence: another rank failed before, and its log is what is needed" if {
+remark := "It is a consequence: another rank failed before, and its log is what is needed" if {
 	first.role == "consequence"
 } else := "It names a category of errors and not a cause" if {
 	first.role == "category"

@@ -24,22 +24,6 @@ test_fires_consequence_and_cause if {
 	contains(g.message, "no rule knows")
 }
 
-waiting := object.union(said("category", 0), {"id": "torch-watchdog-timeout", "ranks": 4, "fields": {"op": "ALLREDUCE", "seq": "77"}})
-
-job(ranks, nodes) := {"logs": {"messages": [waiting], "communicators": [{"ranks": ranks, "nodes": nodes, "library": "nccl", "source": "a.log", "line": 1}]}}
-
-test_fires_where_all_ranks_wait if {
-	some f in job_failed.findings with input as job(4, 1)
-	contains(f.message, "All 4 ranks wait in ALLREDUCE number 77")
-	contains(f.message, "NCCL_P2P_DISABLE=1")
-	some g in job_failed.findings with input as job(4, 2)
-	contains(g.message, "(wrong-nic), at a firewall")
-
-	# Where ranks are missing, they may be late.
-	some h in job_failed.findings with input as job(8, 1)
-	not contains(h.message, "ranks wait")
-}
-
 test_silent if {
 	count(job_failed.findings) == 0 with input as log([said("setting", 0)])
 	count(job_failed.missing) == 0 with input as log([])

@@ -16,8 +16,24 @@ type AreaTable struct {
 	Areas   []Area        `json:"areas"`
 	Words   []AreaByWords `json:"words"`
 	Files   []AreaFiles   `json:"files"`
+	Hangs   []Hang        `json:"hangs"`
 	// Decides say how to find out whether a cause is the one, by cause.
 	Decides map[string]Decision `json:"decides"`
+}
+
+// Hang is a way that the data of collectives takes, and what may stop it.
+type Hang struct {
+	// Between is true of a way between hosts.
+	Between bool `json:"between"`
+	// Usual is true of the way to be assumed where a log shows no channel.
+	Usual bool `json:"usual,omitempty"`
+	// Kinds is a regular expression (RE2) for the kind of a channel and its network, with a
+	// blank between them; empty where no channel shows the way.
+	Kinds string `json:"kinds,omitempty"`
+	// Words stand behind "goes over".
+	Words string `json:"words"`
+	// Causes are ids of causes, the likeliest first.
+	Causes []string `json:"causes"`
 }
 
 // Decision is a command and what it shows.

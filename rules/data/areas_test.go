@@ -22,6 +22,19 @@ func TestAreas(t *testing.T) {
 		names[a.Name] = true
 		checkCauses(t, "area "+a.Name, a.Causes)
 	}
+	usual := map[bool]int{}
+	for _, h := range table.Hangs {
+		if _, err := regexp.Compile(h.Kinds); err != nil || h.Words == "" || h.Kinds == "" && !h.Usual || len(h.Causes) == 0 {
+			t.Errorf("a way of collectives %+v: %v", h, err)
+		}
+		checkCauses(t, h.Words, h.Causes)
+		if h.Usual {
+			usual[h.Between]++
+		}
+	}
+	if usual[true] != 1 || usual[false] != 1 {
+		t.Errorf("the usual ways are %v, want one between hosts and one within", usual)
+	}
 	for _, w := range table.Words {
 		if _, err := regexp.Compile(w.Like); err != nil {
 			t.Errorf("words %q: %v", w.Like, err)

@@ -10,6 +10,7 @@
 #   - input: schema.facts
 package gpudoctor.lib.conditions_job
 
+import data.gpudoctor.lib.collectives
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.logs
@@ -83,6 +84,9 @@ holds contains "cause_stated" if {
 
 # The job runs in a container.
 holds contains "job_in_container" if count(launches.enclosed) > 0
+
+# Every rank of a process group waits in the same collective.
+holds contains "all_ranks_stand" if count(collectives.standing) > 0
 
 # A variable names the network that NCCL is to use.
 holds contains "network_named" if {

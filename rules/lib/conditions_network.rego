@@ -30,6 +30,14 @@ holds contains "one_node" if networks.single_node
 
 holds contains "several_nodes" if networks.multi_node
 
+# A launcher lost a host, or ended before its ranks began.
+holds contains "launcher_lost_host" if logs.said("openmpi-daemon-lost")
+
+holds contains "launcher_lost_host" if {
+	some m in logs.by_id["launcher-name-unknown"]
+	contains(m.text, "unable to get host address")
+}
+
 # The texts tell of a failure, which a message that is no complaint may explain.
 holds contains "failure_told" if logs.failed
 

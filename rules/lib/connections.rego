@@ -38,6 +38,7 @@ kinds := {
 	"Connection timed out": "timed-out", "socket-timed-out": "timed-out", "torch-store-timed-out": "timed-out",
 	"torch-store-try-timed-out": "timed-out", "torch-store-silent": "timed-out", "torch-store-not-listening": "refused",
 	"ray-gcs-unreachable": "timed-out",
+	"-111": "refused", "-110": "timed-out", "-113": "no-route", "-101": "unreachable",
 	"No route to host": "no-route", "socket-no-route": "no-route",
 	"Network is unreachable": "unreachable", "socket-unreachable": "unreachable",
 	"Software caused connection abort": "aborted", "Host is down": "aborted",
@@ -50,7 +51,7 @@ kinds := {
 last_words := {
 	"nccl-connect-refused", "nccl-connect-timed-out", "nccl-connect-no-route", "nccl-connect-failed", "nccl-connect-retries-exhausted",
 	"nccl-net-connect-timeout", "gloo-connect-failed", "gloo-connect-loopback", "openmpi-tcp-connect-failed",
-	"ucx-connect-failed",
+	"ucx-connect-failed", "libfabric-connect-failed",
 }
 
 tries := {

@@ -8,7 +8,32 @@
 package gpudoctor.lib.logs
 
 # by_id are the messages of each row of the catalogue.
-by_id[m.id] contains m if some m in input.logs.messages
+by_id[m.id] contains m if {
+	some m in input.logs.messages
+	not overcome(m)
+}
+
+# overcome is true of the complaint that something does not end, where the job told of many
+# more steps behind all of them and no process ended: a watchdog of PyTorch with
+# TORCH_NCCL_ASYNC_ERROR_HANDLING=0 and the server of vLLM only say it.
+overcome(m) if {
+	m.id in waits
+	went_on
+}
+
+waits := {"torch-watchdog-timeout", "torch-work-status", "torch-other-rank-failed", "vllm-workers-stuck"}
+
+went_on if {
+	pending := [m | some m in input.logs.messages; m.id in waits; m.role == "category"]
+	count(pending) > 0
+	every m in pending {
+		m.steps_after >= many_steps
+	}
+	count([d | some d in input.logs.deaths; d.what in {"signal", "exit"}]) == 0
+}
+
+# many_steps are as many as are counted behind a line.
+many_steps := 8
 
 # said is true of a row of which there is a message.
 said(id) if count(by_id[id]) > 0
@@ -51,7 +76,7 @@ who(m) := sprintf("rank %d on %s", [m.rank, m.host]) if {
 } else := "the log"
 
 # complaints are the messages that say that something is wrong or went wrong.
-complaints := {m | some m in input.logs.messages; m.role in {"cause", "category", "consequence"}}
+complaints := {m | some m in input.logs.messages; not overcome(m); m.role in {"cause", "category", "consequence"}}
 
 # failed is true when a log tells of a failure.
 failed if count(complaints) > 0

@@ -26,7 +26,7 @@
 #   needs:
 #     - job-connected
 #   remedies: [open-firewall, set-socket-ifname, other]
-#   explains: [app-mismatch/missing]
+#   explains: [app-mismatch/missing, collective-hang/between-hosts]
 #   first_of:
 #     - security-group > efa-silent > efa-failed
 #     - blocked > doubtful > tried

@@ -21,7 +21,7 @@
 #   needs:
 #     - nics.rdma
 #   remedies: [bring-port-up, other]
-#   explains: [roce-gid, roce-mtu-pfc]
+#   explains: [roce-gid, roce-mtu-pfc, collective-hang/between-hosts]
 #   first_of: [lost, unanswered]
 #   profiles: [training]
 #   since: "0.1"

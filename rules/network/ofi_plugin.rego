@@ -25,6 +25,7 @@
 #   needs:
 #     - job-connected
 #   remedies: [fix-ofi-plugin, install-ofi-plugin, pass-rdma-devices, unset-env]
+#   explains: [collective-hang/between-hosts]
 #   first_of:
 #     - stated > library-broken > other-provider > tcp
 #     - stated > not-found > tcp

@@ -23,6 +23,7 @@
 #     - nics.rdma[].gids
 #     - [env.variables, job-told]
 #   remedies: [set-gid-index, unset-env, upgrade-nccl, other]
+#   explains: [collective-hang/between-hosts]
 #   profiles: [training]
 #   first_of:
 #     - unanswered > unread

@@ -21,6 +21,7 @@
 #   needs:
 #     - nics.rdma
 #   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable, reseat-or-fix-pcie-link]
+#   explains: [collective-hang/between-hosts]
 #   profiles: [training]
 #   first_of: [counted, given-up]
 #   since: "0.1"

@@ -24,7 +24,7 @@
 #     - [job-connected, nics.interfaces]
 #     - [job-connected, env.variables]
 #   remedies: [set-socket-ifname, unset-env, set-ib-hca, open-firewall, other]
-#   explains: [app-mismatch/missing]
+#   explains: [app-mismatch/missing, collective-hang/between-hosts]
 #   first_of:
 #     - no-interface > address-not-filled
 #     - gloo-to-loopback > gloo-silent

@@ -24,6 +24,7 @@
 #     - job-told
 #   first_of: [failed, exhausted]
 #   remedies: [reset-gpu, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager, downgrade-nccl]
+#   explains: [collective-hang]
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.nvls_multicast

@@ -5,11 +5,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// stepsKind reads the lines in which training tells of its steps. They hold that a
+// stepsKind reads the lines in which training, or a server, tells of its steps. They hold that a
 // process went on behind an exception.
 var stepsKind = &parse.Kind{
 	Name: "training-steps", Title: "steps of a training job", Gives: []string{"logs"},
-	Anchors: []string{"loss", "Step ", "step ", "step=", "step:", "iteration ", "Iteration ", "Epoch", "epoch"},
+	Anchors: []string{"loss", "Step ", "step ", "step=", "step:", "iteration ", "Iteration ", "Epoch", "epoch", "Avg generation throughput: "},
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		if len(l.Whole()) > maxStep || !stepForm.MatchString(l.Whole()) {
 			return false
@@ -23,5 +23,6 @@ var stepsKind = &parse.Kind{
 const maxStep = 600
 
 // stepForm are "step 12", "epoch: 3", "iteration 100/ 5000" and "'loss': 0.1". Progress bars
-// are none: downloads have them, too.
-var stepForm = lazy.New(`(?i)\b(?:global[_ ]?step|step|iter(?:ation)?|epoch)s?["']?\s*[:=#\[(]?\s*\d+|\bloss["']?\s*[:= ]\s*-?\d+\.\d`)
+// are none: downloads have them, too. A server of vLLM tells what it generates, which is 0.0
+// while it stands still.
+var stepForm = lazy.New(`(?i)Avg generation throughput: (?:[1-9]|0\.[1-9])|\b(?:global[_ ]?step|step|iter(?:ation)?|epoch)s?["']?\s*[:=#\[(]?\s*\d+|\bloss["']?\s*[:= ]\s*-?\d+\.\d`)

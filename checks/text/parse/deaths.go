@@ -44,12 +44,9 @@ type stepLog struct {
 // Death notes the end of a process that a line tells. What the death leaves out of who
 // it was is read from the line and the name of the text.
 func (s *Sink) Death(d facts.Death, l Line) {
-	who := Identify(l.Whole())
+	who := s.identify(l)
 	if d.Rank == nil {
 		d.Rank = who.rank
-	}
-	if d.Rank == nil {
-		d.Rank = rankOfName(s.name)
 	}
 	d.Host, d.PID, d.Time = cmp.Or(d.Host, who.Host), cmp.Or(d.PID, who.pid), cmp.Or(d.Time, who.time)
 	d.Source, d.Line, d.Text, d.Count = s.name, l.Number, escape.Printable(strings.TrimSpace(l.Text), maxText), 1
@@ -75,6 +72,19 @@ func (log *deathLog) add(d noted) {
 	log.deaths = append(log.deaths, d)
 }
 
+// identify reads who wrote a line; where the line names no rank, the name of the text may.
+func (s *Sink) identify(l Line) Speaker {
+	who := Identify(l.Whole())
+	if who.rank == nil {
+		who.rank = rankOfName(s.name)
+	}
+	return who
+}
+
+// RankOf is the rank that wrote a line, by the line or the name of its text; nil where
+// neither tells.
+func (s *Sink) RankOf(l Line) *int { return s.identify(l).rank }
+
 // alike reports whether two deaths tell the same of the same process.
 func alike(k, d *noted) bool {
 	return k.What == d.What && k.Class == d.Class && k.Said == d.Said && k.File == d.File && k.FileLine == d.FileLine && k.text == d.text &&
@@ -86,10 +96,7 @@ func equal(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // Step notes a line in which a process tells of another step of its work.
 func (s *Sink) Step(l Line) {
-	who := Identify(l.Whole())
-	if who.rank == nil {
-		who.rank = rankOfName(s.name)
-	}
+	who := s.identify(l)
 	log := &s.deaths
 	i := slices.IndexFunc(log.steps, func(k *stepLog) bool { return k.source == s.name && k.pid == who.pid && equal(k.rank, who.rank) })
 	if i < 0 {
@@ -114,7 +121,7 @@ func (log *deathLog) list(messages []facts.Message) []facts.Death {
 	}
 	for i := range log.deaths {
 		d := &log.deaths[i]
-		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), log.after(&d.Death)
+		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), log.after(utterance{d.Source, d.Line, d.Rank, d.PID})
 	}
 	dated := !slices.ContainsFunc(log.deaths, func(d noted) bool { return d.Time == "" })
 	slices.SortStableFunc(log.deaths, func(a, b noted) int {
@@ -145,16 +152,16 @@ func placeOf(d *facts.Death, messages []facts.Message, timed bool) int {
 	return place
 }
 
-// after counts the steps that the process of a death told of behind it. Lines that name
+// after counts the steps that the process of a line told of behind it. Lines that name
 // no process may be of any.
-func (log *deathLog) after(d *facts.Death) int {
+func (log *deathLog) after(u utterance) int {
 	n := 0
 	for _, k := range log.steps {
-		if k.source != d.Source || d.Rank != nil && k.rank != nil && *d.Rank != *k.rank || d.PID != 0 && k.pid != 0 && d.PID != k.pid {
+		if k.source != u.source || u.rank != nil && k.rank != nil && *u.rank != *k.rank || u.pid != 0 && k.pid != 0 && u.pid != k.pid {
 			continue
 		}
 		for _, line := range k.lines {
-			if line > d.Line {
+			if line > u.line {
 				n++
 			}
 		}

@@ -8,7 +8,8 @@ type EventKind uint8
 const (
 	// VariableSet is a variable that a line sets: Name and Value.
 	VariableSet EventKind = iota
-	// MessageSaid is a message of the catalogue: Name is the id, Value the role.
+	// MessageSaid is a message of the catalogue: Name is the id, Value the role, Fields what
+	// its pattern names.
 	MessageSaid
 	// VersionTold is the version of a piece of software: Name and Value.
 	VersionTold
@@ -20,6 +21,7 @@ const (
 type Event struct {
 	Kind        EventKind
 	Name, Value string
+	Fields      map[string]string
 	Launch      *facts.Launch
 	Line        Line
 }

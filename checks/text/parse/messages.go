@@ -37,6 +37,16 @@ type messageLog struct {
 type heard struct {
 	message  facts.Message
 	speakers map[string]bool
+	// last is who said it last, and where.
+	last utterance
+}
+
+// utterance is a line of a text, and the process that wrote it as far as that is known.
+type utterance struct {
+	source string
+	line   int
+	rank   *int
+	pid    int
 }
 
 func newMessageLog(s *Sink) *messageLog {
@@ -55,7 +65,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 	if row == nil {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}
-	m.sink.Tell(Event{Kind: MessageSaid, Name: id, Value: row.Role, Line: l})
+	m.sink.Tell(Event{Kind: MessageSaid, Name: id, Value: row.Role, Fields: fields, Line: l})
 	who := Identify(l.Whole())
 	key := messageKey(id, fields)
 	h := m.found[key]
@@ -87,6 +97,7 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 		m.order = append(m.order, h)
 	}
 	h.message.Count++
+	h.last = utterance{m.sink.name, l.Number, who.rank, who.pid}
 	if len(h.speakers) < maxSpeakers {
 		h.speakers[who.key()] = true
 	}
@@ -112,6 +123,9 @@ func (m *messageLog) messages() []facts.Message {
 	timed := true
 	for _, h := range m.order {
 		h.message.Ranks = max(len(h.speakers), 1)
+		if h.message.Role == "category" {
+			h.message.StepsAfter = m.sink.deaths.after(h.last)
+		}
 		timed = timed && h.message.Time != ""
 		list = append(list, h.message)
 	}

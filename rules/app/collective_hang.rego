@@ -1,0 +1,103 @@
+# METADATA
+# title: A collective hangs although all ranks joined it
+# description: >-
+#   Every rank of a process group began the same collective, and none finished it: no
+#   rank is late, none called another operation, and none died. The transport between
+#   the GPUs has stopped. The log does not say why; what carries the data narrows it to a
+#   few causes, which the finding lists with what would decide.
+# related_resources:
+#   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
+#     description: What NVIDIA checks first where collectives hang
+#   - ref: https://github.com/pytorch/pytorch/blob/v2.9.0/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp
+#     description: What the watchdog of each rank says
+#   - ref: https://github.com/pytorch/pytorch/blob/v2.9.0/torch/csrc/distributed/c10d/TraceUtils.h
+#     description: The desynchronization report
+# schemas:
+#   - input: schema.facts
+# custom:
+#   severity: high
+#   confidence: likely
+#   cause: other
+#   needs:
+#     - job-told
+#   remedies: [other]
+#   explains: [job-failed, failure-area]
+#   profiles: [training]
+#   since: "0.3"
+package gpudoctor.rules.collective_hang
+
+import data.gpudoctor.lib.collectives
+import data.gpudoctor.lib.deaths
+import data.gpudoctor.lib.logs
+import data.gpudoctor.lib.networks
+import data.gpudoctor.lib.trials
+import data.tables.areas
+
+findings contains {
+	"id": scope,
+	"subject": "job",
+	"message": sprintf("All %d ranks wait in %s number %d of %s. Each has begun it and none has finished it, so no rank is late. %s", [
+		stuck.ranks, stuck.op, stuck.number, collectives.named(stuck.group), carried,
+	]),
+	"severity": grade[0],
+	"confidence": grade[1],
+	"evidence": array.concat([collectives.evidence(p) | some p in stuck.waiting], logs.all_evidence(object.get(stuck, "report", set()))),
+	"candidates": [c | some i, c in candidates; not c.cause in {o.cause | some o in array.slice(candidates, 0, i)}],
+	"params": {"variable": "NCCL_SOCKET_IFNAME"},
+} if {
+	count(stated) == 0
+	not deaths.first
+}
+
+stuck := sort(collectives.standing)[0]
+
+# stated are the messages that state a cause: that is what the collective hangs of.
+stated contains m if {
+	some m in logs.complaints
+	m.role == "cause"
+}
+
+scope := {true: "between-hosts", false: "on-one-host"}[between]
+
+default between := false
+
+between if networks.multi_node
+
+between if {
+	some t in input.logs.transports
+	t.same_host == false
+}
+
+# used are the ways that channels of the job took, of those between hosts first.
+used := array.concat(
+	[way | some way in areas.hangs; way.between; between; taken(way)],
+	[way | some way in areas.hangs; not way.between; taken(way)],
+)
+
+taken(way) if {
+	some t in input.logs.transports
+	regex.match(way.kinds, sprintf("%s %s", [t.kind, object.get(t, "network", "")]))
+}
+
+# ways are those used; where the log shows none, the usual one.
+ways := used if {
+	count(used) > 0
+} else := [way | some way in areas.hangs; way.usual; way.between == between]
+
+carried := sprintf("The data goes over %s.", [concat(" and ", [way.words | some way in ways])]) if {
+	count(used) > 0
+} else := "The log does not show what carries the data between the GPUs: NCCL_DEBUG=INFO does."
+
+# Where two communicators could block each other, app-mismatch comes first.
+grade := ["medium", "possible"] if {
+	collectives.interleaved(stuck)
+} else := ["high", "likely"]
+
+candidates := [{"cause": cause, "for": reason} |
+	some way in ways
+	reason := sprintf("it can stop %s", [way.words])
+	some cause in trials.causes(way)
+	not cause in trials.cleared # An experiment shows that it makes no difference.
+]
+
+missing contains {"fact": "logs", "words": "no log of a job was given"} if not logs.given

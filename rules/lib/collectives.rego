@@ -1,0 +1,131 @@
+# METADATA
+# title: Where the ranks stand in their collectives
+# description: >-
+#   In which collective each rank of a process group waited when a watchdog gave up, and
+#   whether all of them had come to the same one. A group counts only where its size is
+#   known and each of its ranks was heard.
+# schemas:
+#   - input: schema.facts
+package gpudoctor.lib.collectives
+
+import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.logs
+
+# names are the operations that all ranks of a group call, as PyTorch's watchdog spells
+# them (torch/csrc/distributed/c10d/Work.cpp, opTypeToString).
+names := {
+	"ALLREDUCE", "BROADCAST", "REDUCE", "ALLGATHER", "_ALLGATHER_BASE", "REDUCE_SCATTER", "_REDUCE_SCATTER_BASE", "BARRIER",
+	"ALLREDUCE_COALESCED", "ALLTOALL_BASE", "ALLTOALL",
+}
+
+# even are those whose data has one size on all ranks.
+even := {"ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE"}
+
+# waiting are the ranks of each group that wait, with the number of the collective.
+waiting[object.get(p, "group", "")] contains object.union(p, {"number": number(p)}) if {
+	some p in input.logs.progress
+	object.get(p, "op", "ALLREDUCE") in names
+	not logs.went_on
+}
+
+number(p) := p.seq if {
+	is_number(p.seq)
+} else := p.completed + 1 if p.enqueued > p.completed
+
+# sizes are the numbers of ranks that the texts give for the job.
+sizes contains c.ranks if some c in input.logs.communicators
+
+sizes contains l.processes * object.get(l, "nodes", 1) if some l in input.launches
+
+sizes contains to_number(text) if {
+	some text in told_sizes
+	regex.match(`^[0-9]{1,6}$`, text)
+}
+
+told_sizes contains facts.env.WORLD_SIZE
+
+told_sizes contains m.fields.world if some m in logs.messages({"torch-store-barrier-timeout", "torch-store-barrier-waiting"})
+
+# whole is true of the group that holds all ranks of a job: PyTorch's default group, or
+# the only one where lines name none.
+whole("") if count(waiting) == 1
+
+whole(group) if contains(group, "default_pg")
+
+# standing are the groups in which every rank waits in the same collective.
+standing contains {"group": group, "ranks": size, "op": op, "number": seq, "waiting": sort(ranks)} if {
+	some group, ranks in waiting
+	whole(group)
+	size := max(sizes)
+	size > 1
+	count(ranks) == size
+	{p.rank | some p in ranks} == {r | some r in numbers.range(0, size - 1)}
+	seq := only({p.number | some p in ranks})
+	op := only({p.op | some p in ranks})
+	alike(op, ranks)
+	every p in ranks {
+		object.get(p, "enqueued", seq) >= seq
+		object.get(p, "completed", seq - 1) < seq
+	}
+}
+
+# PyTorch's desynchronization report looks at each rank of the group: it lists those that
+# are behind, and where all of them began the last collective, it lists all of those.
+standing contains {"group": "", "ranks": count(ranks), "op": started.fields.op, "number": to_number(joined.fields.seq), "waiting": [], "report": {joined, started}} if {
+	joined := only(logs.by_id["torch-desync-joined"])
+	snapshot := only(logs.by_id["torch-desync-snapshot"])
+	started := only(logs.by_id["torch-desync-started"])
+	not logs.said("torch-desync-finished")
+	not logs.went_on
+	snapshot.fields.seq == joined.fields.seq
+	started.fields.ranks == joined.fields.ranks
+	ranks := split(joined.fields.ranks, ", ")
+	count(ranks) > 1
+	{to_number(r) | some r in ranks} == {r | some r in numbers.range(0, count(ranks) - 1)}
+}
+
+# interleaved is true where the ranks that stand have more than one communicator for all of
+# them. Two ranks that use these in different orders block each other, and each then waits
+# in a collective that all began.
+interleaved(stuck) if count({c.id | some c in input.logs.communicators; c.ranks == stuck.ranks; c.id}) > 1
+
+# only is the one element of a set that has no other.
+only(elements) := e if {
+	count(elements) == 1
+	some e in elements
+}
+
+# alike is true where no two ranks pass data of different sizes to an operation that has
+# one size.
+alike(op, _) if not op in even
+
+alike(_, ranks) if count({p.elements | some p in ranks}) < 2
+
+# apart are pairs of ranks of one group that wait in different collectives.
+apart contains {"group": group, "early": early, "late": late, "distance": late.number - early.number} if {
+	some group, ranks in waiting
+	some early in ranks
+	some late in ranks
+	early.op
+	late.op
+	early.rank != late.rank
+	early.number < late.number
+	once(early, ranks)
+	once(late, ranks)
+}
+
+# once is true of a rank that is there once: one that began again has several.
+once(p, ranks) if count({q | some q in ranks; q.rank == p.rank}) == 1
+
+# named is a group for people.
+named(group) := sprintf("process group %s", [group]) if {
+	group != ""
+} else := "one process group"
+
+# described is the collective in which a rank waits: "ALLREDUCE number 7 (1024 elements)".
+described(p) := sprintf("%s number %d (%d elements)", [p.op, p.number, p.elements]) if {
+	is_number(p.elements)
+} else := sprintf("%s number %d", [p.op, p.number])
+
+# evidence shows where a rank waits as the line that says it.
+evidence(p) := {"fact": "logs.progress", "value": p.text, "source": logs.at(p)}
