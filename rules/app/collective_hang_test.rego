@@ -75,3 +75,18 @@ test_unresolvable if {
 	count(collective_hang.findings) == 0 with input as {}
 	count(collective_hang.missing) == 1 with input as {}
 }
+
+test_missing_without_progress if {
+	some m in collective_hang.missing with input as job({"progress": []})
+	m.fact == "logs.progress"
+}
+
+test_missing_of_some_ranks if count(collective_hang.missing) == 1 with input as job({"progress": [at(0)]})
+
+test_nothing_missing_where_all_wait if count(collective_hang.missing) == 0 with input as job({})
+
+test_nothing_missing_where_ranks_stand_apart if {
+	count(collective_hang.missing) == 0 with input as job({"progress": [at(0), object.union(at(1), {"seq": 8})]})
+}
+
+test_missing_without_log if count(collective_hang.missing) == 1 with input as {}
