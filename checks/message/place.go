@@ -19,7 +19,9 @@ var placeForms = []struct {
 	like    *pattern.Pattern
 }{
 	// The plugin for libfabric writes through NCCL's logger and names its functions
-	// (include/nccl_ofi_log.h of aws-ofi-nccl).
+	// (include/nccl_ofi_log.h of aws-ofi-nccl): with their parameters (__PRETTY_FUNCTION__)
+	// where it is compiled as C++, from 1.9.2 on.
+	{"ofi", pattern.New(`(?P<file>[\w.+:~<>-]+)\(.*\)[^()]*:\d+ NCCL WARN NET/OFI (?P<words>.*)`)},
 	{"ofi", pattern.New(`(?P<file>[\w./+:~-]+):\d+ NCCL WARN NET/OFI (?P<words>.*)`)},
 	// src/debug.cc of NCCL 2.4 to 2.30: the function is there since 2.29. RCCL has long paths.
 	{"nccl", pattern.New(`(?P<file>[\w./+-]+):\d+ (?:\((?P<function>[^)]{1,80})\) )?NCCL WARN (?P<words>.*)`)},
@@ -31,8 +33,12 @@ var placeForms = []struct {
 	// ofi_log of src/log.c of libfabric.
 	{"libfabric", pattern.New(`libfabric:\d+:\d+:{1,2}(?P<file>[\w;-]+):\w+:(?P<function>\w+)\(\):\d+<\w+> (?P<words>.*)`)},
 	// The logger of PyTorch (c10/util/Logging.cpp), with glog's letters.
-	{"c10d", pattern.New(`\[[EWF]\d*[^\]]* (?P<file>(?:ProcessGroup\w*|TCPStore\w*|FileStore|HashStore|PrefixStore|Store|socket|NCCLUtils|Backend|reducer|UCCUtils|TraceUtils|CUDASymmetricMemory\w*|NCCLSymmetricMemory\w*|NVSHMEMSymmetricMemory\w*|intra_node_comm|IpcExchange|GlooDeviceFactory))\.(?:cpp|hpp|cc|cu|h):\d+\] (?P<words>.*)`)},
+	{"c10d", pattern.New(`\[[EWF]\d*[^\]]* (?P<file>(?:ProcessGroup\w*|TCPStore\w*|FileStore|HashStore|PrefixStore|Store|socket|NCCLUtils|Backend|reducer|UCCUtils|TraceUtils|FlightRecorder\w*|\w*DMAConnectivity|\w*SymmetricMemory\w*|intra_node_comm|IpcExchange|GlooDeviceFactory))\.(?:cpp|hpp|cc|cu|h):\d+\] (?P<words>.*)`)},
+	// What it throws (torch/csrc/distributed/c10d/exception.h).
+	{"c10d", pattern.New(`torch\.distributed\.(?P<file>Dist(?:Backend|Network|Store)Error): (?P<words>.*)`)},
 	{"container-toolkit", pattern.New(`nvidia-container-cli: (?P<file>[a-z]+(?: [a-z]+)? error): (?P<words>.*)`)},
+	// The container runtime, as it logs and as an engine passes on what it said.
+	{"container-toolkit", pattern.New(`(?P<file>level=error|OCI runtime (?:create failed|error))(?:: | msg=)(?P<words>.*(?:(?i:nvidia)|NVML|\bCDI\b|libcuda|\bGPU).*)`)},
 }
 
 // PlaceOf is where in a library a line comes from, as far as its form tells, and what the
@@ -60,7 +66,7 @@ func PlaceOf(line string) *facts.Place {
 				}
 			}
 		}
-		p.Area = data.AreaOf(p.Library, p.File, words)
+		p.Area = data.AreaOf(p.Library, placeName(p), words)
 		break
 	}
 	p.Codes = append(p.Codes, codesIn(words, p.Area)...)
@@ -69,6 +75,15 @@ func PlaceOf(line string) *facts.Place {
 		return nil
 	}
 	return p
+}
+
+// placeName is the name by which the table of areas knows a place. A provider of libfabric
+// does many things, and its functions say which.
+func placeName(p *facts.Place) string {
+	if p.Library == "libfabric" {
+		return p.File + "/" + p.Function
+	}
+	return p.File
 }
 
 // shortFile is a source file as NCCL names it, below its src folder, also where RCCL

@@ -41,7 +41,10 @@ placed contains {"m": m, "candidates": candidates} if {
 }
 
 # warnings are those of which no row knows what they say; others have verdicts of their own.
-warnings := logs.messages({"nccl-warning", "nccl-fallback"})
+warnings := logs.messages({"nccl-warning", "nccl-fallback"} | passing)
+
+# passing are warnings by which most libraries tell what they do without.
+passing := {"ucx-warning", "libfabric-warning", "c10d-warning"}
 
 # A code says more than a variable that the line names, and that more than the area: a
 # code that has one meaning stands alone.
@@ -95,12 +98,12 @@ of_area(place) := [{"cause": cause, "for": "it lies behind many failures in that
 	not cause in trials.cleared # An experiment shows that it makes no difference.
 ]
 
-# chosen is the message that tells most: one that is no mere consequence, and of these
-# the first.
+# chosen is the message that tells most: one that is no mere consequence or passing
+# warning, and of these the first.
 chosen := best[0] if {
-	direct := {p | some p in placed; p.m.role != "consequence"}
-	of := [direct | count(direct) > 0]
-	pool := array.concat(of, [placed])[0]
+	firm := {p | some p in placed; not p.m.id in passing}
+	direct := {p | some p in firm; p.m.role != "consequence"}
+	pool := [of | some of in [direct, firm, placed]; count(of) > 0][0]
 	least := min({p.m.order | some p in pool})
 	best := sort([p | some p in pool; p.m.order == least])
 }
@@ -121,6 +124,25 @@ findings contains {
 	"candidates": [c | some i, c in chosen.candidates; not c.cause in {o.cause | some o in array.slice(chosen.candidates, 0, i)}],
 	"params": params,
 }
+
+# A warning that names a failure and comes from nowhere in particular is shown as it is.
+findings contains {
+	"subject": logs.who(first),
+	"message": sprintf("%s reports a failure that gpudoctor does not know%s. It may be harmless.", [program_of(first), from_file(first)]),
+	"severity": "low",
+	"confidence": "possible",
+	"messages": unplaced,
+} if {
+	count(placed) == 0
+	not logs.failed
+	unplaced := logs.messages({"nccl-warning"} | passing)
+	count(unplaced) > 0
+	first := logs.first(unplaced)
+}
+
+from_file(m) := sprintf(" (%s)", [m.place.file]) if {
+	m.place.file
+} else := ""
 
 default params := {}
 
@@ -149,21 +171,21 @@ library := {
 	"c10d": "PyTorch", "container-toolkit": "The NVIDIA container toolkit",
 }
 
-program := library[chosen.m.place.library] if {
-	chosen.m.program != "rccl"
+program_of(m) := library[m.place.library] if {
+	m.program != "rccl"
 } else := "RCCL" if {
-	chosen.m.program == "rccl"
+	m.program == "rccl"
 } else := "A program"
 
 verb := "failed" if {
 	logs.failed
 } else := "warns of something"
 
-where := sprintf("%s %s in its code for %s (%s).", [program, verb, area.words, chosen.m.place.file]) if {
+where := sprintf("%s %s in its code for %s (%s).", [program_of(chosen.m), verb, area.words, chosen.m.place.file]) if {
 	some area in areas.areas
 	area.name == chosen.m.place.area
 	chosen.m.place.file != ""
-} else := sprintf("%s %s in its code for %s.", [program, verb, area.words]) if {
+} else := sprintf("%s %s in its code for %s.", [program_of(chosen.m), verb, area.words]) if {
 	some area in areas.areas
 	area.name == chosen.m.place.area
 } else := "A program failed."

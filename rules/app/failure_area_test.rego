@@ -92,3 +92,17 @@ test_unresolvable if {
 	count(failure_area.findings) == 0 with input as {}
 	count(failure_area.missing) == 1 with input as {}
 }
+
+# A warning of nowhere in particular is shown, and one that names an area goes before it.
+test_fires_unplaced if {
+	nowhere := said("ucx-warning", "warning", 0, {"library": "ucx", "file": "ucp_ep", "area": "general"})
+	some f in failure_area.findings with input as log([nowhere])
+	f.severity == "low"
+	contains(f.message, "UCX reports a failure that gpudoctor does not know (ucp_ep)")
+	some g in failure_area.findings with input as log([object.remove(nowhere, ["place"])])
+	startswith(g.message, "A program reports a failure")
+	not contains(g.message, "(")
+	failed := said("nccl-warning", "warning", 1, shm)
+	some h in failure_area.findings with input as log([said("libfabric-warning", "warning", 0, {"library": "libfabric", "file": "efa", "area": "network-plugin"}), failed])
+	h.messages == {failed}
+}

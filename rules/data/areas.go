@@ -2,6 +2,7 @@ package data
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -56,6 +57,8 @@ type Area struct {
 
 // AreaByWords is the area of messages that hold some words.
 type AreaByWords struct {
+	// Libraries are those to which it applies; all where there are none.
+	Libraries []string `json:"libraries,omitempty"`
 	// Like is a regular expression (RE2).
 	Like string `json:"like"`
 	// Of are the areas of the files to which it applies.
@@ -89,9 +92,10 @@ type fileArea struct {
 }
 
 type wordArea struct {
-	like *regexp.Regexp
-	of   []string
-	area string
+	like      *regexp.Regexp
+	libraries []string
+	of        []string
+	area      string
 }
 
 // placers are compiled when the first message is placed.
@@ -109,7 +113,7 @@ var placers = sync.OnceValue(func() *placer {
 		}
 	}
 	for _, w := range Areas().Words {
-		p.words = append(p.words, wordArea{regexp.MustCompile(w.Like), w.Of, w.Area})
+		p.words = append(p.words, wordArea{regexp.MustCompile(w.Like), w.Libraries, w.Of, w.Area})
 	}
 	return p
 })
@@ -133,10 +137,11 @@ func AreaOf(library, file, line string) string {
 		}
 	}
 	for _, w := range p.words {
-		for _, of := range w.of {
-			if of == area && w.like.MatchString(line) {
-				return w.area
-			}
+		if len(w.libraries) > 0 && !slices.Contains(w.libraries, library) {
+			continue
+		}
+		if slices.Contains(w.of, area) && w.like.MatchString(line) {
+			return w.area
 		}
 	}
 	return area

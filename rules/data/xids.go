@@ -11,7 +11,7 @@ type XIDTable struct {
 	Actions map[string][]string `json:"actions"`
 	XIDs    []XID               `json:"xids"`
 	// SXIDs are by severity the codes of errors that stop the fabric: critical where
-	// they always do, high where they may. Others do not.
+	// they always do, high where they may. Those that are noted do not.
 	SXIDs map[string][]int `json:"sxids"`
 }
 

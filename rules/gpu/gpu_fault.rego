@@ -148,11 +148,11 @@ spoken_of(m) := address if {
 
 findings contains {
 	"subject": xid.event_place(e),
-	"message": sprintf("The kernel log has SXid %d of an NVSwitch: the whole fabric is concerned. A reset since then may have cured it.", [e.code]),
+	"message": sprintf("The kernel log has SXid %d of an NVSwitch%s", [e.code, reach(e)]),
 	"evidence": [{"fact": "kernel_log.events[sxid]", "value": e.message, "source": xid.source}],
 	"params": {"gpus": sort([gpu | some gpu in facts.gpus]), "sxid": e.code},
 	"severity": xid.sxid_severity(e),
-	"confidence": "likely",
+	"confidence": certainty(e),
 	"remedies": gpu_state.reset,
 } if {
 	some e in input.kernel_log.events
@@ -160,6 +160,19 @@ findings contains {
 	is_number(e.code)
 	xid.sxid_severity(e) != "info"
 }
+
+default certainty(_) := "possible"
+
+certainty(e) := "likely" if weighty(e)
+
+reach(e) := ": the whole fabric is concerned. A reset since then may have cured it." if {
+	weighty(e)
+} else := ", which gpudoctor does not know: it may concern the whole fabric. NVIDIA's guide to the fabric manager lists these codes."
+
+# weighty is true of SXids that stop the fabric by their code, or by what the line says.
+weighty(e) if xid.sxid_known(e.code)
+
+weighty(e) if e.fatal
 
 findings contains {
 	"subject": peers.shorten(withheld),

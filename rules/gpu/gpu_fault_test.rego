@@ -74,6 +74,7 @@ test_sxids if {
 	graded(gpu_fault.findings) == {[a, "high", "likely"]} with input as logged([event("sxid", 20034, 1)])
 	graded(gpu_fault.findings) == {[a, "critical", "likely"]} with input as logged([object.union(event("sxid", 11012, 1), {"fatal": true})])
 	count(gpu_fault.findings) == 0 with input as logged([event("sxid", 20001, 40)])
+	graded(gpu_fault.findings) == {[a, "medium", "possible"]} with input as logged([event("sxid", 39999, 1)])
 }
 
 test_memory if {

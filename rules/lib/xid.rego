@@ -60,7 +60,19 @@ sxid_severity(event) := "critical" if {
 	event.fatal == true
 } else := "high" if {
 	event.code in xids.sxids.high
-} else := "info"
+} else := "info" if {
+	event.code in xids.sxids.noted
+} else := "info" if {
+	event.id == "kernel-sxid-data" # Another line names the error.
+} else := "low" if {
+	event.fatal == false
+} else := "medium"
+
+# sxid_known is true of codes that the table has.
+sxid_known(code) if {
+	some codes in xids.sxids
+	code in codes
+}
 
 # times counts how often events came.
 times(events) := "once" if {

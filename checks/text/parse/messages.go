@@ -21,6 +21,9 @@ const (
 	maxSpeakers = 4096
 	// maxText bounds a message's text, as facts.Message promises.
 	maxText = 300
+	// maxPlaced bounds what is looked at of a message to find its place: the plugin for
+	// libfabric writes the whole signature of a function before its words.
+	maxPlaced = 1200
 )
 
 // messageLog collects the statements of programs.
@@ -90,8 +93,8 @@ func (m *messageLog) add(id string, fields map[string]string, l Line) {
 			Source: m.sink.name, Line: l.Number,
 		}}
 		if row.Role != "setting" {
-			// All of a line whose text is its first piece.
-			h.message.Place = message.PlaceOf(cmp.Or(l.said, escape.Printable(strings.TrimSpace(l.bare), maxText)))
+			// More of a line than its text.
+			h.message.Place = message.PlaceOf(cmp.Or(l.said, escape.Printable(strings.TrimSpace(l.bare), maxPlaced)))
 		}
 		m.found[key] = h
 		m.order = append(m.order, h)
