@@ -100,7 +100,7 @@ func tellOf(ctx context.Context, t *testing.T, known knowledge, s situation) *re
 	}
 	ranking := s.request.rank(known.remedies, verdict.Findings, s.facts)
 	return report.New(report.Input{
-		Version: version, Sources: s.request.source.names(), Profile: s.request.profile, FailOn: s.request.failOn, TextsOnly: s.textsOnly,
+		Version: version, Sources: s.request.source.names(), Profile: s.request.profile, FailOn: s.request.failOn, TextsOnly: s.textsOnly, Rules: known.rules.Rules(),
 		Facts: s.facts, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: s.request.recheck(),
 	})
 }

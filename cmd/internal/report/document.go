@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -38,6 +39,8 @@ type Document struct {
 	Host Host `json:"host"`
 	// Verdict is the report in one object.
 	Verdict Verdict `json:"verdict"`
+	// Areas say how each part of the machine is, in a line each.
+	Areas []area.Line `json:"areas,omitempty"`
 	// Findings are the faults, the worst first; the consequences of one
 	// stand in its explains.
 	Findings []rules.Finding `json:"findings"`
@@ -269,6 +272,9 @@ func New(in Input) *Document {
 		d.Host.Summary = strings.Join(d.Host.parts, ", ")
 	}
 	d.Verdict = d.judge(in)
+	d.Areas = area.Lines(area.Input{
+		Facts: in.Facts, Rules: in.Rules, Profile: d.Profile, Verdict: in.Verdict, TextsOnly: d.textsOnly, Paths: d.peerPaths(), Unseen: d.unseenGPUs(),
+	})
 	return d
 }
 

@@ -216,7 +216,7 @@ func transfersLine(d *Document, all paths) (status, string) {
 	if n := slowTransfers(d.Transfers); n > 0 && s == statusOK && d.Verdict.State != Healthy {
 		s, said = statusSlow, said+"; "+plural(n, "other transfer")+" slow"
 	}
-	if s == statusOK && d.Verdict.State == Inconclusive {
+	if s == statusOK && (d.Verdict.has(ReasonFailed) || d.Verdict.has(ReasonProbe) || d.Verdict.has(ReasonUntried)) {
 		s = statusOpen
 	}
 	return s, said

@@ -19,7 +19,7 @@ func (t *text) matrix(all paths) bool {
 	odd := slices.ContainsFunc(all, func(p path) bool { return p.outcome != all[0].outcome || badness[p.outcome] > badness[probe.OK] })
 	m := newMatrix(t.d, all)
 	n, every := len(m.devices), t.style.Verbose || t.style.Tables
-	if n < 2 || !every && !odd && n > smallMachine || !odd && all[0].outcome != probe.OK {
+	if n < 2 || !every && !odd || !odd && all[0].outcome != probe.OK {
 		return false
 	}
 	t.line()

@@ -39,6 +39,7 @@ func (f Format) WriteTransfers(w io.Writer, d *Document, s Style) error {
 	default:
 		t := newText(&b, d, s)
 		t.head()
+		t.transfers()
 		if s.Verbose {
 			t.times()
 		}
