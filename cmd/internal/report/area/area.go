@@ -152,13 +152,13 @@ func (j judgement) line(in Input, area rules.Area) Line {
 	}
 	switch {
 	case paths.State == Problem:
-		l.State, l.Summary, l.Rules = Problem, paths.Summary, j.found
+		l.State, l.Rules = Problem, j.found
 	case grave:
 		l.State, l.Summary, l.Rules = Problem, j.titles(), j.found
 	case nothing != "" && len(j.found)+len(j.skipped)+len(j.left) == 0:
 		l.State, l.Summary = NotApplicable, nothing
 	case paths.State == Unknown:
-		l.State, l.Summary, l.Rules = Unknown, paths.Summary, j.skipped
+		l.State, l.Rules = Unknown, j.skipped
 	case len(j.all) > 0 && len(j.left) == len(j.all):
 		l.State, l.Summary = Unknown, "not judged (--only or --skip)"
 	case unread != "":
@@ -170,14 +170,16 @@ func (j judgement) line(in Input, area rules.Area) Line {
 	case len(j.found) > 0:
 		l.State, l.Summary, l.Rules = Note, j.titles(), j.found
 	case paths.State == Note:
-		l.State, l.Summary = Note, paths.Summary
+		l.State = Note
+	case paths.State == OK && j.passed:
+		l.State = OK
 	case j.passed:
 		l.State, l.Summary = OK, telling(in.Facts, area)+inPart(in.Facts, area)
 	default:
 		l.State, l.Summary = NotApplicable, several(j.notApplicable)
 	}
-	if paths.State == OK && l.State == OK {
-		l.Summary = paths.Summary
+	if paths.Summary != "" && l.State != NotApplicable {
+		l.Summary = strings.TrimSuffix(paths.Summary+"; "+l.Summary, "; ")
 	}
 	return l
 }
