@@ -22,7 +22,7 @@ import (
 const Schema = "gpudoctor.report/v1"
 
 // Document is what gpudoctor says of one machine. Two documents made of the
-// same facts by the same version differ in sources and timing alone.
+// same facts by the same version differ only in sources and timing.
 type Document struct {
 	// Schema is always "gpudoctor.report/v1".
 	Schema string `json:"schema" jsonschema:"enum=gpudoctor.report/v1"`
@@ -64,11 +64,11 @@ type Document struct {
 	// Texts are the texts that were examined, and what each was taken for.
 	Texts []facts.Text `json:"texts,omitempty"`
 	// Wanted are the texts that would settle what could not be judged, what
-	// settles most first; of texts alone.
+	// settles most first; absent where a machine was examined.
 	Wanted []Wanted `json:"wanted,omitempty"`
 	// Redacted says what stand-ins took the place of: "names" for names of hosts,
 	// users, jobs and images, addresses, serial numbers and secrets, "secrets" for
-	// secrets alone; absent where all is as it was read.
+	// only secrets; absent where nothing was replaced.
 	Redacted Redaction `json:"redacted,omitempty"`
 	// Timing is how long it took. It differs from run to run.
 	Timing Timing `json:"timing"`

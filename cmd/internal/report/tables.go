@@ -78,7 +78,7 @@ func (t *text) table(m matrix) bool {
 	return true
 }
 
-// folded lists the paths that are not well, in place of a table.
+// folded lists the paths that are not well, instead of a table.
 func (t *text) folded(all paths) {
 	var odd paths
 	for _, p := range all {

@@ -21,7 +21,7 @@ const (
 	maxLow       = 6   // Findings of severity low and info.
 	maxReasons   = 3   // Reasons why a verdict is not healthy.
 	maxLines     = 16  // Lines of one remedy: who types half of them is worse off than before.
-	maxPaths     = 8   // Peer paths in place of a table that does not fit.
+	maxPaths     = 8   // Peer paths instead of a table that does not fit.
 	smallMachine = 4   // GPUs up to which the table of transfers is always shown.
 	largeMachine = 8   // GPUs beyond which it is not shown unless asked for.
 )
@@ -440,12 +440,20 @@ func (t *text) judged(said string) string {
 
 // hints says what would make known what is not, the commonest first.
 func (t *text) hints() string {
-	if len(t.d.Skipped) == 0 {
+	if hint := t.d.hint(); hint != "" {
+		return "For more detail: " + t.clean(hint)
+	}
+	return ""
+}
+
+// hint is what would make known most of what is not.
+func (d *Document) hint() string {
+	if len(d.Skipped) == 0 {
 		return ""
 	}
 	counts := map[string]int{}
 	var order []string
-	for _, u := range t.d.Unknown {
+	for _, u := range d.Unknown {
 		if u.Hint == "" {
 			continue
 		}
@@ -458,7 +466,7 @@ func (t *text) hints() string {
 	if len(order) == 0 {
 		return ""
 	}
-	return "to know more: " + t.clean(strings.Join(order[:min(2, len(order))], "; "))
+	return strings.Join(order[:min(2, len(order))], "; ")
 }
 
 // worst is the worst severity of a finding and what it explains.

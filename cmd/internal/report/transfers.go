@@ -32,7 +32,7 @@ func (f Format) WriteTransfers(w io.Writer, d *Document, s Style) error {
 		}
 		b.Write(raw)
 	case "markdown":
-		m := &markdown{b: &b, d: d}
+		m := &markdown{b: &b, d: d, extent: extents[0]}
 		_, said := transfersLine(d, newPaths(d))
 		m.put("%s\n", inline(said))
 		m.matrix()
