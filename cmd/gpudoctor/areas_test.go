@@ -98,8 +98,8 @@ func wrongAreas(known knowledge, s situation, d *report.Document) []string {
 			if grave := f.Severity.Rank() <= rules.Medium.Rank(); grave && !told {
 				faults = append(faults, "no area tells the finding of "+f.Rule)
 			}
-			if len(areasOf[f.Rule]) == 1 && lines[areasOf[f.Rule][0]].State == area.OK {
-				faults = append(faults, string(areasOf[f.Rule][0])+" is ok with a finding of "+f.Rule)
+			if first := lines[areasOf[f.Rule][0]]; first.State == area.OK || first.State == area.NotApplicable {
+				faults = append(faults, string(first.Name)+" is "+string(first.State)+" with a finding of "+f.Rule)
 			}
 			visit(f.Explains)
 		}

@@ -107,6 +107,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 		t.line()
 	}
 	t.slight(slight)
+	t.line()
 	if s.Verbose {
 		t.details()
 	}

@@ -130,15 +130,12 @@ func of(rule string, findings []rules.Finding, cause string) []finding {
 	return all
 }
 
-// concerns reports whether a finding of a rule with several areas is about one of them: its
-// evidence is from there, or from none of them and the area is the first.
+// concerns reports whether a finding of a rule with several areas is about one of them: the
+// first, or one that its evidence is from.
 func concerns(f rules.Finding, areas []rules.Area, area rules.Area) bool {
-	from := func(a rules.Area) bool {
-		return slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool {
-			return e.Fact == section[a] || strings.HasPrefix(e.Fact, section[a]+".")
-		})
-	}
-	return len(areas) == 1 || from(area) || area == areas[0] && !slices.ContainsFunc(areas, from)
+	return area == areas[0] || slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool {
+		return e.Fact == section[area] || strings.HasPrefix(e.Fact, section[area]+".")
+	})
 }
 
 // line says how an area is, and why.

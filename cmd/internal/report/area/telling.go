@@ -108,6 +108,8 @@ func ofIOMMU(i *facts.IOMMUFacts) string {
 		return plural(len(i.Groups), "group")
 	case "off":
 		return "off"
+	case "passthrough":
+		return "pass-through mode"
 	default:
 		return mode + " mode"
 	}
@@ -213,7 +215,7 @@ func ofKernelLog(k *facts.KernelLogFacts) string {
 // noRDMA reports whether it is known that no RDMA device is in reach.
 func noRDMA(c *facts.ContainerFacts) bool {
 	return c != nil && c.DeviceNodes != nil && !slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool {
-		return strings.HasPrefix(n.Path, "/dev/infiniband/")
+		return strings.HasPrefix(n.Path, "/dev/infiniband/uverbs")
 	})
 }
 
