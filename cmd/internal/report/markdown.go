@@ -192,13 +192,15 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 	}
 	recheck := m.code(d.recheck.Command(first.ids()...))
 	if len(grave) > 1 {
-		recheck += ", then finding 2"
+		recheck += " and on to finding 2"
 	}
 	lead := cureOf(first, d.Advice).lead
 	steps := first.steps()
 	switch {
-	case len(lead) > 1:
+	case len(lead) > 1 && lead[0].label == "now":
 		return cause, m.brief(lead[0]), m.brief(lead[1]) + "; then " + recheck
+	case len(lead) > 1:
+		return cause, m.brief(lead[0]), recheck + "; if the fix is not possible: " + m.brief(lead[1])
 	case len(lead) == 1:
 		return cause, m.brief(lead[0]), recheck
 	case len(steps) > 0 && steps[0].Command != "":
@@ -216,7 +218,10 @@ func (m *markdown) brief(l labelledAdvice) string {
 	const most = 2
 	said := m.inline(l.advice.Title)
 	primary, _ := apply.Instructions(l.advice.Apply, m.d.runs)
-	if len(primary) > 0 && len(primary[0].Lines) <= most && primary[0].Language != "" {
+	if len(primary) > 1 { // The effort is that of what lasts.
+		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.UntilBoot })
+	}
+	if len(primary) > 0 && len(primary[0].Lines) <= most && (primary[0].Language == "sh" || primary[0].Language == "text") {
 		where := ""
 		if primary[0].Where != "" {
 			where = primary[0].Where + " "

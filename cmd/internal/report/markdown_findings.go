@@ -111,7 +111,7 @@ func (m *markdown) advice(number int, l labelledAdvice) {
 	if len(primary) > 1 { // Beside what can be typed, the steps are remarks.
 		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.ByHand })
 	}
-	said := m.inline(a.Title)
+	said, steps := []string{m.inline(a.Title)}, ""
 	var blocks []apply.Instruction
 	for _, i := range primary {
 		where := ""
@@ -120,14 +120,17 @@ func (m *markdown) advice(number int, l labelledAdvice) {
 		}
 		switch {
 		case i.Language == "":
-			said += ". By hand: " + m.inline(strings.Join(i.Lines, " "))
+			steps = "  By hand: " + m.inline(strings.Join(i.Lines, " "))
 		case len(i.Lines) == 1:
-			said += ": " + where + m.code(i.Lines[0])
+			said = append(said, ": "+where+m.code(i.Lines[0]))
 		default:
 			blocks = append(blocks, i)
 		}
 	}
-	m.put("- **%s:** %s (%s)", label, strings.TrimSuffix(said, "."), apply.Effort(a.Needs, a.Lasts))
+	m.put("- **%s:** %s (%s)", label, strings.TrimSuffix(strings.Join(said, ""), "."), apply.Effort(a.Needs, a.Lasts))
+	if steps != "" {
+		m.put("%s", steps)
+	}
 	for _, i := range blocks {
 		if i.Where != "" {
 			m.put("  %s:", i.Where)
@@ -193,12 +196,12 @@ func (m *markdown) slight(all []group) {
 // evidenceOf folds what led to findings.
 func (m *markdown) evidenceOf(what string, all []group) {
 	var seen []rules.Evidence
+	told := map[[3]string]bool{}
 	for _, g := range all {
 		for _, f := range g.findings {
 			for _, e := range f.Evidence {
-				if !slices.ContainsFunc(seen, func(o rules.Evidence) bool {
-					return o.Fact == e.Fact && o.Source == e.Source && valueOf(o.Value) == valueOf(e.Value)
-				}) {
+				if key := [3]string{e.Fact, e.Source, valueOf(e.Value)}; !told[key] {
+					told[key] = true
 					seen = append(seen, e)
 				}
 			}

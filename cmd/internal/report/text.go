@@ -22,7 +22,6 @@ const (
 	maxReasons   = 3   // Reasons why a verdict is not healthy.
 	maxLines     = 16  // Lines of one remedy: who types half of them is worse off than before.
 	maxPaths     = 8   // Peer paths instead of a table that does not fit.
-	smallMachine = 4   // GPUs up to which the table of transfers is always shown.
 	largeMachine = 8   // GPUs beyond which it is not shown unless asked for.
 )
 

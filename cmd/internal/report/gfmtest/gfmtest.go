@@ -51,7 +51,7 @@ func Faults(source []byte) []string {
 		case *ast.RawHTML:
 			tag(string(n.Segments.Value(source)))
 		case *ast.HTMLBlock:
-			for _, line := range strings.Split(strings.TrimSpace(string(n.Lines().Value(source))), "\n") {
+			for line := range strings.SplitSeq(strings.TrimSpace(string(n.Lines().Value(source))), "\n") {
 				tag(line)
 			}
 			if n.HasClosure() {
