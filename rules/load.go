@@ -247,6 +247,7 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 					s.own[rule.ID] = true
 					faults = append(faults, lint(name, m)...)
 				}
+				rule.place(i == 1)
 				s.rules = append(s.rules, rule)
 			case !strings.HasPrefix(pkg, libPackage):
 				faults = append(faults, &Problem{

@@ -79,6 +79,8 @@ type Rule struct {
 	// Unexplained is true for a rule that judges only what failed in the probe and
 	// what no finding of another rule accounts for. It is evaluated after them.
 	Unexplained bool `json:"unexplained,omitempty"`
+	// Areas are the parts of the machine that it judges.
+	Areas []Area `json:"areas"`
 	// Profiles are those in which it is judged; all when empty.
 	Profiles []Profile `json:"profiles,omitempty"`
 	// Links are sources.

@@ -100,7 +100,7 @@ func tellOf(ctx context.Context, t *testing.T, known knowledge, s situation) *re
 	}
 	ranking := s.request.rank(known.remedies, verdict.Findings, s.facts)
 	return report.New(report.Input{
-		Version: version, Sources: s.request.source.names(), Profile: s.request.profile, FailOn: s.request.failOn, TextsOnly: s.textsOnly,
+		Version: version, Sources: s.request.source.names(), Profile: s.request.profile, FailOn: s.request.failOn, TextsOnly: s.textsOnly, Rules: known.rules.Rules(),
 		Facts: s.facts, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: s.request.recheck(),
 	})
 }
@@ -502,7 +502,9 @@ func oneOrder(t *testing.T, d *report.Document, seen adviceTally) {
 	}{
 		{"text", "text", report.Style{}, false, regexp.MustCompile(`caution: rank (\d+)\n|\n +or +Advice (\d+) \(`)},
 		{"verbose text", "text", report.Style{Verbose: true}, false, regexp.MustCompile(`caution: rank (\d+)\n`)},
-		{"markdown", "markdown", report.Style{}, true, regexp.MustCompile(`\n### \d+\. (?:now|fix): Advice (\d+)\n`)},
+		{"markdown", "markdown", report.Style{}, false, regexp.MustCompile(`\n- \*\*(?:Now|Fix|Or):\*\* Advice (\d+)\b`)},
+		{"others in markdown", "markdown", report.Style{}, false, regexp.MustCompile("\n- `[^`]*`: Advice (\\d+) \\(")},
+		{"all in markdown", "markdown", report.Style{}, true, regexp.MustCompile(`\bAdvice (\d+)\b`)},
 	} {
 		f, _ := report.FormatNamed(tt.format)
 		b.Reset()
@@ -520,7 +522,7 @@ func oneOrder(t *testing.T, d *report.Document, seen adviceTally) {
 			}
 		}
 		seen["told in "+tt.name] += len(order)
-		if !slices.IsSorted(order) {
+		if !tt.all && !slices.IsSorted(order) {
 			t.Errorf("%s tells advice in the order %v", tt.name, order)
 		}
 		if tt.all && len(order) != len(d.Advice) {
@@ -585,6 +587,6 @@ func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) 
 	}
 }
 
-// checkAgain is where a format tells the command: alone on a line, where nothing
-// breaks it.
-var checkAgain = regexp.MustCompile(`(?m)^(?: +check +)?(gpudoctor check --from .*)$`)
+// checkAgain is where a format tells the command: alone on a line, or as code, where
+// nothing breaks it.
+var checkAgain = regexp.MustCompile("(?m)^(?: +check +|- \\*\\*Check:\\*\\* `+ ?)?(gpudoctor check --from .*?)`*$")

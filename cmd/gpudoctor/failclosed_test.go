@@ -274,8 +274,8 @@ func wrong(d *report.Document, v variant, s selection) string {
 	}
 	headline := ""
 	for line := range strings.Lines(plain) {
-		if word, _, _ := strings.Cut(line, " "); slices.Contains([]string{"ok", "slow", "FAIL", "--", "??"}, word) {
-			headline = word
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "paths" {
+			headline = fields[1]
 			break
 		}
 	}
@@ -293,7 +293,7 @@ func wrong(d *report.Document, v variant, s selection) string {
 		return "the text says healthy"
 	case v.failed && code == exitOK:
 		return "the exit code is 0"
-	case v.failed && headline != "FAIL":
+	case v.failed && headline != "problem":
 		return "the headline says " + headline
 	case v.failed && strings.Contains(plain, "No problems found"):
 		return "the closing line says that there are no problems"
@@ -303,7 +303,7 @@ func wrong(d *report.Document, v variant, s selection) string {
 		return "the probe failed, and the exit code is 0"
 	case headline == "ok":
 		return "the headline says ok"
-	case d.Transfers != nil && slices.Contains(ends, d.Transfers.Cause) && (headline == "FAIL" || blames(d)):
+	case d.Transfers != nil && slices.Contains(ends, d.Transfers.Cause) && (headline == "problem" || blames(d)):
 		return "the driver is blamed for the end of the process"
 	}
 	return ""

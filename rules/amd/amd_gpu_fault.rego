@@ -17,6 +17,7 @@
 #   cause: gpu-fault
 #   severity: high
 #   confidence: likely
+#   areas: [gpus, kernel-log]
 #   needs:
 #     - gpus.devices
 #     - [kernel_log, "gpus.devices[].ras"]

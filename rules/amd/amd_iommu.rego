@@ -20,6 +20,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   areas: [iommu]
 #   needs:
 #     - gpus.devices
 #     - [iommu.mode, iommu.groups]

@@ -21,6 +21,7 @@
 #   cause: p2p-unsupported-gpu
 #   severity: medium
 #   confidence: likely
+#   areas: [paths]
 #   needs:
 #     - gpus.devices
 #     - [gpus.amd.kernel_config, gpus.amd.parameters.pcie_p2p]

@@ -17,6 +17,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   areas: [paths]
 #   needs:
 #     - gpus.devices[].name
 #     - ["links.pairs[].link_type", "gpus.devices[].xgmi_errors", "gpus.devices[].kfd.hive"]

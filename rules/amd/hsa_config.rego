@@ -25,6 +25,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   areas: [environment]
 #   needs:
 #     - [env, job-told]
 #     - [gpus.devices, job-told]

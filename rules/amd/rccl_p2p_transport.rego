@@ -28,6 +28,7 @@
 #   cause: p2p-broken-platform
 #   severity: critical
 #   confidence: likely
+#   areas: [paths]
 #   needs:
 #     - job-told
 #   first_of: [needed, seen]

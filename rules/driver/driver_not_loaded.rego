@@ -15,6 +15,7 @@
 # custom:
 #   severity: critical
 #   confidence: confirmed
+#   areas: [gpus]
 #   needs:
 #     - job-told
 #   remedies: [reboot-or-reload-driver, upgrade-driver]

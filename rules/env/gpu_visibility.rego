@@ -24,6 +24,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   areas: [gpus, environment]
 #   needs:
 #     - env.variables
 #     - container.inside

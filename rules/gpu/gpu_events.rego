@@ -14,6 +14,7 @@
 #   severity: low
 #   confidence: likely
 #   cause: gpu-fault
+#   areas: [gpus, kernel-log]
 #   needs:
 #     - kernel_log.events
 #     - [gpus.devices, transfers.devices]

@@ -17,6 +17,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   areas: [gpus, kernel-log]
 #   needs:
 #     - kernel_log.events
 #     - [gpus.devices, transfers.devices]

@@ -16,6 +16,7 @@
 # custom:
 #   severity: low
 #   confidence: confirmed
+#   areas: [paths]
 #   needs:
 #     - ["links.pairs[].p2p.read", "transfers.peers[].access"]
 #   remedies: [nccl-p2p-disable, disable-custom-all-reduce, upgrade-driver, update-bios, remove-module-parameter, disable-mig, reboot-or-reload-driver, enable-rebar, plan-without-peer-access]

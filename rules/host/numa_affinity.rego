@@ -18,6 +18,7 @@
 # custom:
 #   severity: medium
 #   confidence: likely
+#   areas: [numa]
 #   needs:
 #     - numa.nodes[].allowed_cpus
 #     - numa.allowed_cpus

@@ -17,6 +17,7 @@
 # custom:
 #   severity: high
 #   confidence: likely
+#   areas: [iommu]
 #   needs:
 #     - links.pairs
 #     - [iommu.groups, iommu.mode]

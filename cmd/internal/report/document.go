@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -21,7 +22,7 @@ import (
 const Schema = "gpudoctor.report/v1"
 
 // Document is what gpudoctor says of one machine. Two documents made of the
-// same facts by the same version differ in sources and timing alone.
+// same facts by the same version differ only in sources and timing.
 type Document struct {
 	// Schema is always "gpudoctor.report/v1".
 	Schema string `json:"schema" jsonschema:"enum=gpudoctor.report/v1"`
@@ -38,6 +39,8 @@ type Document struct {
 	Host Host `json:"host"`
 	// Verdict is the report in one object.
 	Verdict Verdict `json:"verdict"`
+	// Areas say how each part of the machine is, in a line each.
+	Areas []area.Line `json:"areas,omitempty"`
 	// Findings are the faults, the worst first; the consequences of one
 	// stand in its explains.
 	Findings []rules.Finding `json:"findings"`
@@ -61,11 +64,11 @@ type Document struct {
 	// Texts are the texts that were examined, and what each was taken for.
 	Texts []facts.Text `json:"texts,omitempty"`
 	// Wanted are the texts that would settle what could not be judged, what
-	// settles most first; of texts alone.
+	// settles most first; absent where a machine was examined.
 	Wanted []Wanted `json:"wanted,omitempty"`
 	// Redacted says what stand-ins took the place of: "names" for names of hosts,
 	// users, jobs and images, addresses, serial numbers and secrets, "secrets" for
-	// secrets alone; absent where all is as it was read.
+	// only secrets; absent where nothing was replaced.
 	Redacted Redaction `json:"redacted,omitempty"`
 	// Timing is how long it took. It differs from run to run.
 	Timing Timing `json:"timing"`
@@ -269,6 +272,9 @@ func New(in Input) *Document {
 		d.Host.Summary = strings.Join(d.Host.parts, ", ")
 	}
 	d.Verdict = d.judge(in)
+	d.Areas = area.Lines(area.Input{
+		Facts: in.Facts, Rules: in.Rules, Profile: d.Profile, Verdict: in.Verdict, TextsOnly: d.textsOnly, Paths: d.peerPaths(), Unseen: d.unseenGPUs(),
+	})
 	return d
 }
 

@@ -119,7 +119,7 @@ func gapOf(device probe.Device) gap {
 		g.reason += " (" + device.ErrorName + ")"
 	}
 	if u := device.User; device.Cause == probe.CauseBusy && u != nil {
-		g.hint = "--probe-busy tries them nevertheless"
+		g.hint = "--probe-busy includes them"
 		if u.PID > 0 {
 			g.processes, g.reason = []string{strconv.Itoa(u.PID)}, cmp.Or(u.Program, "not visible here")
 		}

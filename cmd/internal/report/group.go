@@ -192,7 +192,7 @@ func (c cure) has(label string) bool {
 func (g group) withheld(all []remedies.Withheld) []string {
 	var said []string
 	for _, w := range all {
-		if !slices.ContainsFunc(w.Cures, g.has) {
+		if !slices.ContainsFunc(w.Cures, g.has) || w.Reason == remedies.Needed && !g.isAbout(w) {
 			continue
 		}
 		if text := withheldInWords(w); !slices.Contains(said, text) {
@@ -200,6 +200,21 @@ func (g group) withheld(all []remedies.Withheld) []string {
 		}
 	}
 	return said
+}
+
+// isAbout reports whether a setting that is not to be taken away is the group's own variable:
+// one remedy removes several.
+func (g group) isAbout(w remedies.Withheld) bool {
+	variable, ok := g.Params["variable"].(string)
+	return !ok || w.Setting == variable || strings.HasPrefix(w.Setting, variable+"=")
+}
+
+// keeps reports whether a remedy is withheld from the group, whose variable another finding
+// needs.
+func (g group) keeps(a *remedies.Advice, all []remedies.Withheld) bool {
+	return slices.ContainsFunc(all, func(w remedies.Withheld) bool {
+		return w.Reason == remedies.Needed && w.Remedy == a.Remedy && slices.ContainsFunc(w.Cures, g.has) && g.isAbout(w)
+	})
 }
 
 // withheldInWords says why something is not advised.

@@ -72,7 +72,7 @@ func gpusOf(f *facts.Facts) []GPU {
 	return gpus
 }
 
-// withProbed adds the GPUs that the CUDA driver alone shows: where /sys is
+// withProbed adds the GPUs that only the CUDA driver shows: where /sys is
 // masked, the management library may be missing or fail. Each takes the place
 // of one that the library counts and cannot name.
 func withProbed(gpus []GPU, r *probe.Report) []GPU {
@@ -235,7 +235,7 @@ func nvlinkVersion(f *facts.Facts) int {
 	return 0
 }
 
-// pcie describes GPUs that are joined by PCIe alone.
+// pcie describes GPUs that are joined only by PCIe.
 func pcie(f *facts.Facts, pairs []facts.Pair) []string {
 	var parts []string
 	if link := pcieLink(f); link != "" {

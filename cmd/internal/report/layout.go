@@ -118,7 +118,7 @@ func (t *text) wrapItems(items []string, first, rest int) []string {
 }
 
 // Wrap breaks a text at its blanks into lines of at most width characters. A
-// word that is longer stands alone, unbroken.
+// word that is longer gets a line of its own, unbroken.
 func Wrap(s string, width int) []string {
 	var lines []string
 	line, used := "", 0

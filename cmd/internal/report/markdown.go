@@ -3,33 +3,79 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
-	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
+
+// MaxMarkdown is how long a report in Markdown may be, in bytes: GitHub takes no longer text
+// for an issue or a comment (https://docs.github.com/en/rest/issues/issues).
+const MaxMarkdown = 65_536
+
+// extent is how much a report in Markdown tells.
+type extent struct {
+	// evidence bounds the pieces of evidence of a finding, lines those of a block, and
+	// listed other lists; field bounds the characters of a text from the machine.
+	evidence, lines, listed, field int
+	// findings bounds the findings, and details says whether the folded details follow.
+	findings int
+	details  bool
+	// left says what is left out with regard to the first extent.
+	left string
+}
+
+// extents are tried in turn until the report is short enough. The last is short enough
+// whatever the report holds.
+var extents = []extent{
+	{evidence: 10, lines: 60, listed: 20, field: maxField, findings: 100, details: true},
+	{evidence: 4, lines: 60, listed: 10, field: 400, findings: 100, details: true, left: "long evidence is shortened"},
+	{evidence: 0, lines: 60, listed: 10, field: 400, findings: 100, details: true, left: "the evidence is left out"},
+	{evidence: 0, lines: 40, listed: 5, field: 200, findings: 40, left: "the evidence and the details are left out"},
+	{evidence: 0, lines: 16, listed: 3, field: 160, findings: 8, left: "the evidence, the details and all but the first findings are left out"},
+	{evidence: 0, lines: 0, listed: 0, field: 100, findings: 0, left: "all but the summary is left out"},
+}
 
 // markdown writes a report for a ticket.
 type markdown struct {
 	b *bytes.Buffer
 	d *Document
+	extent
+	// shown holds the number of the finding under which a remedy was shown.
+	shown map[string]int
 }
 
-// writeMarkdown writes a report in GitHub's Markdown
-// (https://github.github.com/gfm/), which other trackers read as well.
+// writeMarkdown writes a report in GitHub's Markdown (https://github.github.com/gfm/),
+// which other trackers read as well.
 func writeMarkdown(b *bytes.Buffer, d *Document, _ Style) {
-	m := &markdown{b: b, d: d}
-	m.summary()
-	m.matrix()
-	for i, g := range groups(d.Findings) {
+	start := b.Len()
+	for _, e := range extents {
+		b.Truncate(start)
+		m := &markdown{b: b, d: d, extent: e, shown: map[string]int{}}
+		m.write()
+		if b.Len()-start <= MaxMarkdown {
+			return
+		}
+	}
+}
+
+func (m *markdown) write() {
+	all := groups(m.d.Findings)
+	grave := slices.IndexFunc(all, func(g group) bool { return !atLeast(g.Severity, rules.Medium) })
+	if grave < 0 {
+		grave = len(all)
+	}
+	m.summary(all[:grave])
+	for i, g := range all[:min(grave, m.findings)] {
 		m.finding(i+1, g)
 	}
-	m.advice()
+	m.slight(all[grave:])
 	m.wanted()
-	m.rest()
+	if m.details {
+		m.raw(all[grave:])
+	}
 }
 
 // put writes a line.
@@ -37,34 +83,42 @@ func (m *markdown) put(format string, args ...any) {
 	fmt.Fprintf(m.b, format+"\n", args...)
 }
 
-// summary writes the verdict and the machine.
-func (m *markdown) summary() {
-	d := m.d
-	m.put("## gpudoctor: %s\n", inline(d.title()))
-	_, said := transfersLine(d, newPaths(d))
-	if d.textsOnly {
-		said = ""
+// inline makes a text from the machine safe inside a line, and short enough.
+func (m *markdown) inline(s string) string { return inline(m.cut(s)) }
+
+// code makes it code on one line.
+func (m *markdown) code(s string) string { return code(m.cut(s)) }
+
+// cut shortens a text to the characters of a field.
+func (m *markdown) cut(s string) string {
+	if m.field >= maxField || len(s) <= m.field {
+		return s // Printable cuts it.
 	}
-	m.put("| | |\n| --- | --- |")
-	row := func(name, value string) {
-		if value != "" {
-			m.put("| %s | %s |", name, inline(value))
+	if runes := []rune(s); len(runes) > m.field {
+		return string(runes[:m.field]) + "..."
+	}
+	return s
+}
+
+// summary writes five lines that say all that a reader needs who reads no further.
+func (m *markdown) summary(grave []group) {
+	d := m.d
+	m.put("## gpudoctor: %s\n", m.inline(d.title()))
+	machine := []string{d.Host.Summary}
+	for _, part := range []string{d.Host.Distribution, d.Host.Kernel, d.Host.Hostname} {
+		if part != "" && !strings.Contains(d.Host.Summary, part) {
+			machine = append(machine, part)
 		}
 	}
-	row("machine", d.Host.Summary)
-	row("host", d.Host.Hostname)
-	row("system", strings.Join(slices.DeleteFunc([]string{d.Host.Distribution, d.Host.Kernel, d.Host.Arch}, func(s string) bool { return s == "" }), ", "))
-	row("processor", d.Host.CPU)
-	row("transfers", said)
-	row("measured", strings.Join(figures(d), "; "))
-	row("start", slowStart(d))
-	row("examined", strings.Join(d.Sources, ", "))
-	row("exit", fmt.Sprintf("%d: %s", d.Verdict.ExitCode, d.Verdict.Reason))
-	row("rules", fmt.Sprintf("%d passed, %d could not be judged, %d do not apply", len(d.Passed), len(d.Skipped), len(d.NotApplicable)))
-	row("gpudoctor", d.Version+", profile "+string(d.Profile))
-	row("redacted", d.redactedNote())
-	m.put("")
-	m.texts()
+	m.put("- **Machine:** %s", m.inline(strings.Join(machine, ", ")))
+	m.put("- **Verdict:** %s", m.inline(d.verdictInWords()))
+	cause, now, next := m.actions(grave)
+	m.put("- **Cause:** %s", cause)
+	m.put("- **Do now:** %s", now)
+	m.put("- **Do next:** %s\n", next)
+	if m.left != "" {
+		m.put("_A text of a ticket has at most %d characters: %s. A report in JSON (-o report.json) holds everything._\n", MaxMarkdown, m.left)
+	}
 }
 
 // title is the verdict in a few words.
@@ -88,321 +142,136 @@ func (d *Document) title() string {
 	return "no problems found, not proven healthy"
 }
 
-// texts writes which texts were recognised as what.
-func (m *markdown) texts() {
-	if len(m.d.Texts) > 0 {
-		m.put("| text | lines | recognised as |\n| --- | ---: | --- |")
-		for _, t := range m.d.Texts {
-			var kinds []string
-			for _, k := range t.Kinds {
-				kinds = append(kinds, fmt.Sprintf("%s (from line %d, %s)", k.Kind, k.Line, plural(k.Lines, "line")))
-			}
-			if t.Problem != "" {
-				kinds = append(kinds, t.Problem)
-			}
-			if len(kinds) == 0 {
-				kinds = []string{"not recognised"}
-			}
-			m.put("| %s | %d | %s |", cell(t.Name), t.Lines, inline(strings.Join(kinds, "; ")))
+// verdictInWords is the verdict with what it rests on.
+func (d *Document) verdictInWords() string {
+	v := &d.Verdict
+	said := []string{tally(v.Counts)}
+	if v.State != Findings {
+		said[0] = string(v.State)
+		if counts := tally(v.Counts); counts != "" {
+			said = append(said, counts)
 		}
-		m.put("")
 	}
+	if _, paths := transfersLine(d, newPaths(d)); !d.textsOnly && d.Transfers != nil {
+		said = append(said, paths)
+	}
+	if v.State == Inconclusive {
+		said = append(said, "not examined: "+v.shortly(maxReasons))
+	}
+	return strings.Join(append(said, fmt.Sprintf("exit %d (%s)", v.ExitCode, v.Reason)), "; ")
 }
 
-// wanted writes what else to send, where nothing could be concluded.
-func (m *markdown) wanted() {
-	if len(m.d.Wanted) == 0 || !m.d.open() {
-		return
-	}
-	m.put("## What would settle it\n\nThe most telling first:\n")
-	for i, w := range m.d.Wanted {
-		m.put("%d. %s: settles %s", i+1, inline(w.Send), m.codes(w.Settles))
-	}
-	m.put("")
-}
-
-// matrix writes the table of transfers, and folded those of single tests.
-func (m *markdown) matrix() {
-	t := newMatrix(m.d, newPaths(m.d))
-	if len(t.devices) < 2 {
-		return
-	}
-	if len(t.devices) > smallMachine {
-		m.put("<details><summary>Transfers between the GPUs, %s</summary>\n", inline(t.title))
-		m.table(t)
-		m.put("</details>\n")
-	} else {
-		m.put("Transfers between the GPUs, %s:\n", inline(t.title))
-		m.table(t)
-	}
-	tests := testMatrices(m.d, true)
-	if len(tests) == 0 {
-		return
-	}
-	m.put("<details><summary>Transfers by test: %s</summary>\n", plural(len(tests), "table"))
-	for _, t := range tests {
-		m.put("%s:\n", inline(t.title))
-		m.table(t)
-	}
-	m.put("</details>\n")
-}
-
-// table writes a table with its legend.
-func (m *markdown) table(t matrix) {
-	head, rule := "| |", "| --- |"
-	for _, h := range t.heads {
-		head += " " + inline(h) + " |"
-		rule += " ---: |"
-	}
-	m.put("%s\n%s", head, rule)
-	for i, device := range t.devices {
-		row := []string{inline(t.labels[i]) + " " + cell(device)}
-		for j, c := range t.cells[i] {
-			if badness[t.marks[i][j]] > badness["ok"] {
-				c = "**" + inline(c) + "**"
-			} else {
-				c = inline(c)
+// actions are the cause, and what to do first and then.
+func (m *markdown) actions(grave []group) (cause, now, next string) {
+	d := m.d
+	again := m.code(d.recheck.Command())
+	if len(grave) == 0 {
+		cause = "none found"
+		now = "nothing"
+		next = "nothing"
+		switch {
+		case d.textsOnly:
+			now = "if the job still fails, send " + m.inline(logWish) + ", or run " + code("gpudoctor check") + " on the machine"
+		case d.Verdict.has(ReasonNoGPU):
+		case d.Verdict.State == Inconclusive:
+			now = "see below what was not examined, and why"
+			if hint := d.hint(); hint != "" {
+				now = m.inline(hint)
 			}
-			row = append(row, c)
+			next = again
 		}
-		m.put("| %s |", strings.Join(row, " | "))
+		if len(d.Findings) > 0 {
+			next = "see what is noted below"
+		}
+		return cause, now, next
 	}
-	if t.legend != "" {
-		m.put("\n%s", inline(t.legend))
+	first := grave[0]
+	cause = fmt.Sprintf("%s (%s, %s)", m.inline(first.Title), m.code(first.Rule), first.Confidence)
+	if rest := len(grave) - 1; rest > 0 {
+		cause += fmt.Sprintf("; %d more below", rest)
 	}
-	m.put("")
+	recheck := m.code(d.recheck.Command(first.ids()...))
+	if len(grave) > 1 {
+		recheck += " and on to finding 2"
+	}
+	lead := cureOf(first, d.Advice).lead
+	steps := first.steps()
+	switch {
+	case len(lead) > 1 && lead[0].label == "now":
+		return cause, m.brief(lead[0]), m.brief(lead[1]) + "; then " + recheck
+	case len(lead) > 1:
+		return cause, m.brief(lead[0]), recheck + "; if the fix is not possible: " + m.brief(lead[1])
+	case len(lead) == 1:
+		return cause, m.brief(lead[0]), recheck
+	case len(steps) > 0 && steps[0].Command != "":
+		return cause, m.inline(steps[0].Look) + ": " + m.code(steps[0].Command), recheck
+	case len(steps) > 0:
+		return cause, m.inline(steps[0].Look), recheck
+	case len(d.Wanted) > 0 && d.open():
+		return cause, "send " + m.inline(d.Wanted[0].Send), recheck
+	}
+	return cause, "no remedy is known; see finding 1", recheck
 }
 
-// finding writes findings that are alike, with their evidence.
-func (m *markdown) finding(number int, g group) {
-	m.put("### %d. %s: %s\n", number, g.Severity, inline(g.Title))
-	m.put("%s, %s; %s\n", code(g.Rule), g.Confidence, m.codes(g.subjects))
-	messages := g.messages()
-	for _, text := range messages {
-		if len(messages) > 1 {
-			m.put("- %s", inline(text))
-		} else {
-			m.put("%s", inline(text))
+// brief is a remedy in one line: what it is called and, where that is short, what to type.
+func (m *markdown) brief(l labelledAdvice) string {
+	const most = 2
+	said := m.inline(l.advice.Title)
+	primary, _ := apply.Instructions(l.advice.Apply, m.d.runs)
+	if len(primary) > 1 { // The effort is that of what lasts.
+		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.UntilBoot })
+	}
+	if len(primary) > 0 && len(primary[0].Lines) <= most && (primary[0].Language == "sh" || primary[0].Language == "text") {
+		where := ""
+		if primary[0].Where != "" {
+			where = primary[0].Where + " "
 		}
+		said += ": " + where + m.codes(primary[0].Lines)
 	}
-	m.put("")
-	for _, e := range g.explained() {
-		m.put("Explains %s: %s\n", code(e.Rule), m.codes(e.subjects))
-	}
-	for _, said := range g.withheld(m.d.Withheld) {
-		m.put("Note: %s\n", inline(said))
-	}
-	if all := g.candidates(); len(all) > 0 {
-		m.put("What may lie behind it, the likeliest first:\n")
-		for i, c := range all {
-			m.put("%d. `%s` (%s): %s", i+1, c.Cause, inline(c.Title), inline(inFavour(c)))
-		}
-		m.put("")
-	}
-	steps := g.steps()
-	if len(steps) > 0 {
-		m.put("Look at, in this order:\n")
-	}
-	for i, s := range steps {
-		if s.Command == "" {
-			m.put("%d. %s", i+1, inline(s.Look))
-		} else {
-			m.put("%d. %s: %s", i+1, inline(s.Look), code(s.Command))
-		}
-	}
-	if len(steps) > 0 {
-		m.put("")
-	}
-	rows := 0
-	for _, f := range g.findings {
-		for _, e := range f.Evidence {
-			if rows == 0 {
-				m.put("| fact | value | source |\n| --- | --- | --- |")
-			}
-			m.put("| %s | %s | %s |", cell(e.Fact), cell(valueOf(e.Value)), inline(e.Source))
-			rows++
-		}
-	}
-	if rows > 0 {
-		m.put("")
-	}
+	return said + " (" + m.inline(apply.Effort(l.advice.Needs, l.advice.Lasts)) + ")"
 }
 
-// codes lists names as code.
+// codes lists the first of several names as code.
 func (m *markdown) codes(names []string) string {
-	shown := make([]string, len(names))
+	var shown []string
 	for i, n := range names {
-		shown[i] = code(n)
+		if i == max(1, m.listed) {
+			shown = append(shown, fmt.Sprintf("and %d more", len(names)-i))
+			break
+		}
+		shown = append(shown, m.code(n))
 	}
 	return strings.Join(shown, ", ")
 }
 
-// advice writes every remedy in order of rank.
-func (m *markdown) advice() {
-	if len(m.d.Advice) == 0 {
-		return
-	}
-	m.put("## What to do\n")
-	for i, a := range m.d.Advice {
-		label := "fix"
-		if a.Kind == remedies.Workaround {
-			label = "now"
-		}
-		m.put("### %d. %s: %s\n", i+1, label, inline(a.Title))
-		m.put("%s: %s. %s\n", code(a.ID()), inline(apply.Effort(a.Needs, a.Lasts)), inline(a.Description))
-		var cures []string
-		for _, c := range a.Cures {
-			cures = append(cures, code(c.Rule)+" ("+code(c.Subject)+")")
-		}
-		if len(cures) > 0 {
-			m.put("Cures %s. Why here: %s\n", strings.Join(cures, ", "), inline(a.Why))
-		}
-		if p := apply.Proof(a.Proof); p != "" {
-			m.put("**%s**\n", inline(p))
-		}
-		if a.Cost != "" {
-			m.put("Costs: %s\n", inline(a.Cost))
-		}
-		if a.Caution != "" {
-			m.put("**Caution:** %s\n", inline(a.Caution))
-		}
-		primary, others := apply.Instructions(a.Apply, m.d.runs)
-		for _, i := range append(primary, others...) {
-			m.instruction(i)
-		}
-		m.told("Undo", a.Undo)
-		m.told("Verify", a.Verify)
-		for _, l := range a.Links {
-			m.put("- %s", link(l))
-		}
-		if len(a.Links) > 0 {
-			m.put("")
-		}
-	}
+// row writes a row of a table.
+func (m *markdown) row(cells ...string) { m.put("| %s |", strings.Join(cells, " | ")) }
+
+// head writes the head of a table; the rows follow.
+func (m *markdown) head(names ...string) {
+	m.row(names...)
+	m.put("|%s", strings.Repeat(" --- |", len(names)))
 }
 
-// told writes a remark; one that is a command and nothing else is fenced.
-func (m *markdown) told(label, text string) {
-	if text == "" {
-		return
-	}
-	if command.MatchString(text) {
-		m.put("%s:\n", label)
-		m.fenced("sh", apply.Block(text))
-		return
-	}
-	m.put("%s: %s\n", label, inline(text))
-}
+// fold opens a part that is folded; the summary is not from the machine.
+func (m *markdown) fold(summary string) { m.put("<details><summary>%s</summary>\n", summary) }
 
-// command matches a remark that can be typed as it is: behind a command, prose
-// begins with a comma or a semicolon, or goes on in a sentence.
-var command = lazy.New(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( ([A-Za-z0-9_./:=,@%+-]+|'[^']*'))?)*)$`)
+// unfold closes it.
+func (m *markdown) unfold() { m.put("\n</details>\n") }
 
-// instruction writes what to type, or the steps that a person takes.
-func (m *markdown) instruction(i apply.Instruction) {
-	if i.Language == "" {
-		for n, l := range i.Lines {
-			m.put("%d. %s", n+1, inline(l))
+// areasInWords counts the areas by state.
+func (d *Document) areasInWords() string {
+	var said []string
+	for _, state := range []area.State{area.Problem, area.Note, area.Unknown, area.OK} {
+		n := 0
+		for _, l := range d.Areas {
+			if l.State == state {
+				n++
+			}
 		}
-		m.put("")
-		return
-	}
-	if i.Where != "" {
-		m.put("%s:\n", i.Where)
-	}
-	m.fenced(i.Language, i.Lines)
-}
-
-// fenced writes lines as they are, in a fence that none of them can close.
-func (m *markdown) fenced(language string, lines []string) {
-	fence := "```"
-	for _, l := range lines {
-		for strings.Contains(l, fence) {
-			fence += "`"
+		if n > 0 {
+			said = append(said, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	m.put("%s%s", fence, language)
-	for _, l := range lines {
-		m.put("%s", Printable(l, false))
-	}
-	m.put("%s\n", fence)
-}
-
-// rest writes what was not judged, folded.
-func (m *markdown) rest() {
-	if n := len(m.d.Skipped); n > 0 {
-		m.put("<details><summary>%s not be judged</summary>\n", could(n, "rule"))
-		m.put("| rule | lacks |\n| --- | --- |")
-		for _, s := range m.d.Skipped {
-			m.put("| %s | %s |", cell(s.Rule), inline(strings.Join(s.Missing, "; ")))
-		}
-		m.put("\n</details>\n")
-	}
-	if n := len(m.d.Unknown); n > 0 {
-		m.put("<details><summary>%s not be read</summary>\n", could(n, "fact"))
-		m.put("| fact | reason | what would help |\n| --- | --- | --- |")
-		for _, u := range m.d.Unknown {
-			m.put("| %s | %s | %s |", cell(strings.TrimSuffix(u.Section+"."+u.Fact, ".")), inline(u.Reason), inline(u.Hint))
-		}
-		m.put("\n</details>\n")
-	}
-	if len(m.d.NotApplicable) > 0 {
-		m.put("<details><summary>%d rules have nothing to judge here</summary>\n", len(m.d.NotApplicable))
-		m.put("| rule | because |\n| --- | --- |")
-		for _, id := range slices.Sorted(maps.Keys(m.d.NotApplicable)) {
-			m.put("| %s | %s |", cell(id), inline(m.d.NotApplicable[id]))
-		}
-		m.put("\n</details>\n")
-	}
-	if len(m.d.Passed) > 0 {
-		m.put("<details><summary>%d rules passed</summary>\n", len(m.d.Passed))
-		m.put("%s\n\n</details>", m.codes(m.d.Passed))
-	}
-}
-
-// could counts things that could not be had: "3 rules could".
-func could(n int, thing string) string { return fmt.Sprintf("%s could", plural(n, thing)) }
-
-// inline makes a string from the machine safe inside a line or a table cell
-// of Markdown: nothing of it is taken for markup, HTML, a link or a mention.
-func inline(s string) string {
-	return inlineReplacer.Replace(Printable(s, false))
-}
-
-// inlineReplacer escapes the punctuation that Markdown gives a meaning inside
-// a line. An empty HTML comment keeps trackers from making a link or a
-// mention of what stands around it.
-var inlineReplacer = strings.NewReplacer(
-	`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`, `~`, `\~`, `|`, `\|`, `#`, `\#`,
-	`<`, `&lt;`, `>`, `&gt;`, `&`, `&amp;`, `@`, `@<!-- -->`, `://`, `:<!-- -->//`,
-)
-
-// link writes the address of a source so that it can be followed; anything
-// else that stands in its place is no more than text.
-func link(s string) string {
-	if address.MatchString(s) {
-		return "<" + s + ">"
-	}
-	return inline(s)
-}
-
-var address = lazy.New(`^https?://[A-Za-z0-9._~/?#=&%+:,;()-]+$`)
-
-// cell is code for a table, whose columns a bar would end even there.
-func cell(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
-
-// code writes a string as code on one line.
-func code(s string) string {
-	s = Printable(s, false)
-	if s == "" {
-		return ""
-	}
-	fence := "`"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
-	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
-		s = " " + s + " "
-	}
-	return fence + s + fence
+	return strings.Join(said, ", ")
 }

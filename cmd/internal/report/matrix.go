@@ -23,7 +23,7 @@ type matrix struct {
 	marks          [][]probe.Outcome
 }
 
-// newMatrix makes the table of rates, the mark of what went wrong in place of
+// newMatrix makes the table of rates, the mark of what went wrong instead of
 // the rate where data does not arrive. It has no rows without two GPUs.
 func newMatrix(d *Document, all paths) matrix {
 	var devices []string
@@ -34,7 +34,7 @@ func newMatrix(d *Document, all paths) matrix {
 	if len(m.devices) < 2 {
 		return matrix{}
 	}
-	m.title = "GB/s from row to column"
+	m.title = "GB/s, row to column"
 	for _, p := range all {
 		t := p.plain
 		if p.outcome != probe.OK || t == nil {
@@ -64,15 +64,15 @@ type layout struct {
 // layouts are the tests that are shown in a table of their own, in order. That
 // of the plain copy is the table of paths.
 var layouts = []layout{
-	{test: probe.TestCopyRead, unit: "GB/s from row to column"},
-	{test: probe.TestStore, unit: "GB/s from row to column"},
-	{test: probe.TestLoad, unit: "GB/s from row to column"},
+	{test: probe.TestCopyRead, unit: "GB/s, row to column"},
+	{test: probe.TestStore, unit: "GB/s, row to column"},
+	{test: probe.TestLoad, unit: "GB/s, row to column"},
 	{test: probe.TestBidirectional, unit: "GB/s of both ways together", once: true},
-	{test: probe.TestAllAtOnce, unit: "GB/s from row to column"},
+	{test: probe.TestAllAtOnce, unit: "GB/s, row to column"},
 	{test: probe.TestHandshake, unit: "microseconds there and back", once: true},
 	{test: probe.TestLatency, unit: "microseconds a load, row from column"},
-	{test: probe.TestInterprocess, unit: "GB/s from row to column"},
-	{test: probe.TestStaged, unit: "GB/s from row to column, through host memory", aside: true},
+	{test: probe.TestInterprocess, unit: "GB/s, row to column"},
+	{test: probe.TestStaged, unit: "GB/s, row to column, through host memory", aside: true},
 	{test: probe.TestHostToDevice, unit: "GB/s from the memory of each NUMA node", host: true, inward: true, aside: true},
 	{test: probe.TestDeviceToHost, unit: "GB/s to the memory of each NUMA node", host: true, aside: true},
 }

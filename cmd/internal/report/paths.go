@@ -216,7 +216,7 @@ func transfersLine(d *Document, all paths) (status, string) {
 	if n := slowTransfers(d.Transfers); n > 0 && s == statusOK && d.Verdict.State != Healthy {
 		s, said = statusSlow, said+"; "+plural(n, "other transfer")+" slow"
 	}
-	if s == statusOK && d.Verdict.State == Inconclusive {
+	if s == statusOK && (d.Verdict.has(ReasonFailed) || d.Verdict.has(ReasonProbe) || d.Verdict.has(ReasonUntried)) {
 		s = statusOpen
 	}
 	return s, said
@@ -303,7 +303,7 @@ func noGPU(d *Document) (status, string) {
 	if len(d.Passed)+len(d.Findings)+len(d.Skipped) == 0 {
 		return statusNone, "no GPU here, so no transfer"
 	}
-	return statusNone, "no GPU here, so no transfer; the host and the container are judged all the same"
+	return statusNone, "no GPU here, so no transfer; the host and the container are still judged"
 }
 
 // stageWords say what the driver was asked for in a stage of the probe. A
@@ -418,7 +418,7 @@ func verb(some paths, many, one string) string {
 	return many
 }
 
-// arrived says what stood in the destination in place of the data.
+// arrived says what stood in the destination instead of the data.
 func arrived(bad paths) string {
 	found := map[string]bool{}
 	for _, t := range bad.deciding() {

@@ -11,7 +11,7 @@ const (
 	// RedactedNames are names of hosts, users, jobs and images, addresses, serial
 	// numbers and secrets.
 	RedactedNames Redaction = "names"
-	// RedactedSecrets are secrets alone.
+	// RedactedSecrets are secrets only.
 	RedactedSecrets Redaction = "secrets"
 )
 

@@ -180,7 +180,7 @@ func TestMissing(t *testing.T) {
 	}{
 		{"healthy", healthy(8), []string{}},
 		{"busy", busy(), []string{
-			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): --probe-busy tries them nevertheless)",
+			"transfers (2 of 2 peer paths could not be tried: 0000:00:06.0, 0000:00:07.0 in use by process 1234 (python3): --probe-busy includes them)",
 		}},
 		{"under load", underLoadInPart(), []string{
 			"transfers (3 of 12 peer paths could not be judged: 0000:00:07.0: in use by process 1234 (python3) while the transfer was timed, so its speed is not judged)",
@@ -196,15 +196,18 @@ func TestMissing(t *testing.T) {
 
 // TestOneScreen holds the promise that a healthy machine takes one screen.
 func TestOneScreen(t *testing.T) {
-	for _, name := range []string{"healthy", "healthy-pair", "low", "no-gpu", "unproven", "busy", "busy-part", "under-load", "slow-start", "full"} {
+	// The probe's full mode tells more figures.
+	for name, width := range map[string]int{
+		"healthy": 80, "healthy-pair": 80, "low": 80, "no-gpu": 80, "unproven": 80, "busy": 80, "busy-part": 80, "slow-start": 80, "full": 100,
+	} {
 		var b bytes.Buffer
-		writeText(&b, samples()[name], Style{Width: 80, Example: "h200x8"})
+		writeText(&b, samples()[name], Style{Width: width, Example: "h200x8"})
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 		if len(lines) > 24 {
 			t.Errorf("%s takes %d lines, want at most 24", name, len(lines))
 		}
 		for _, l := range lines {
-			if n := utf8.RuneCountInString(l); n > 80 {
+			if n := utf8.RuneCountInString(l); n > width {
 				t.Errorf("%s: line of %d columns: %s", name, n, l)
 			}
 		}
@@ -316,8 +319,8 @@ func TestNewOfNothing(t *testing.T) {
 }
 
 // TestWhySkipped holds that what a rule lacked is told by its fields: no bracket
-// or colon in words is taken for anything, and --verbose, which lists all that was
-// lacked, does not say it again in the last line.
+// or colon in words is taken for anything, and that the last line does not say again what
+// the areas of a machine say, or --verbose, which lists all that was lacked.
 func TestWhySkipped(t *testing.T) {
 	in := nothing()
 	in.Verdict.Skipped = []rules.Skipped{
@@ -337,13 +340,21 @@ func TestWhySkipped(t *testing.T) {
 			t.Errorf("skipped (-want +got):\n%s", diff)
 		}
 	}
-	for verbose, want := range map[bool]string{
-		false: "0 rules passed, 4 could not be judged: d (the rule failed: x (y)); needs root (or CAP_SYS_ADMIN) (1); no module: (lsmod) (1); and other reasons (--verbose).",
-		true:  "0 rules passed, 4 could not be judged.",
+	in.TextsOnly = true
+	ofTexts := New(in)
+	for _, tt := range []struct {
+		name    string
+		d       *Document
+		verbose bool
+		want    string
+	}{
+		{"machine", d, false, "0 rules passed, 4 could not be judged: d (the rule failed: x (y)) (--verbose)."},
+		{"texts", ofTexts, false, "0 rules passed, 4 could not be judged: d (the rule failed: x (y)); needs root (or CAP_SYS_ADMIN) (1); no module: (lsmod) (1); and other reasons (--verbose)."},
+		{"verbose", d, true, "0 rules passed, 4 could not be judged."},
 	} {
-		got := (&text{d: d, style: Style{Verbose: verbose}}).judged("")
-		if got != want {
-			t.Errorf("verbose %v: %q, want %q", verbose, got, want)
+		got := (&text{d: tt.d, style: Style{Verbose: tt.verbose}}).judged("")
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

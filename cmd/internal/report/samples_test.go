@@ -12,28 +12,50 @@ import (
 
 // samples are reports of machines as they are met, by name.
 func samples() map[string]*Document {
-	return map[string]*Document{
-		"healthy":      New(healthy(8)),
-		"healthy-pair": New(healthy(4)),
-		"acs":          New(acs()),
-		"hang":         New(hang()),
-		"hang-driver":  New(driverHang()),
-		"no-gpu":       New(noGPUs()),
-		"low":          New(low()),
-		"unproven":     New(unproven()),
-		"many":         New(many()),
-		"hostile":      New(hostile()),
-		"full":         New(full()),
-		"busy":         New(busy()),
-		"busy-part":    New(busyInPart()),
-		"under-load":   New(underLoadInPart()),
-		"stopped":      New(stoppedOnGPU()),
-		"slow-start":   New(slowToStart()),
-		"gave-up":      New(gaveUp()),
-		"deliberate":   New(deliberate()),
-		"withheld":     New(withheld()),
-		"steps":        New(undecided()),
+	all := map[string]*Document{}
+	for name, in := range map[string]Input{
+		"healthy":      healthy(8),
+		"healthy-pair": healthy(4),
+		"acs":          acs(),
+		"hang":         hang(),
+		"hang-driver":  driverHang(),
+		"no-gpu":       noGPUs(),
+		"low":          low(),
+		"unproven":     unproven(),
+		"many":         many(),
+		"hostile":      hostile(),
+		"full":         full(),
+		"busy":         busy(),
+		"busy-part":    busyInPart(),
+		"under-load":   underLoadInPart(),
+		"stopped":      stoppedOnGPU(),
+		"slow-start":   slowToStart(),
+		"gave-up":      gaveUp(),
+		"deliberate":   deliberate(),
+		"withheld":     withheld(),
+		"steps":        undecided(),
+	} {
+		all[name] = New(withRules(in))
 	}
+	return all
+}
+
+// withRules adds the rules of which a sample speaks: it is as if there were no others.
+func withRules(in Input) Input {
+	set, err := rules.Load()
+	if err != nil {
+		panic(err) // The rules are part of the program.
+	}
+	var spoken func(found []rules.Finding, id string) bool
+	spoken = func(found []rules.Finding, id string) bool {
+		return slices.ContainsFunc(found, func(f rules.Finding) bool { return f.Rule == id || spoken(f.Explains, id) })
+	}
+	in.Rules = slices.DeleteFunc(set.Rules(), func(r rules.Rule) bool {
+		_, notApplicable := in.Verdict.NotApplicable[r.ID]
+		return !notApplicable && !slices.Contains(in.Verdict.Passed, r.ID) && !spoken(in.Verdict.Findings, r.ID) &&
+			!slices.ContainsFunc(in.Verdict.Skipped, func(s rules.Skipped) bool { return s.Rule == r.ID })
+	})
+	return in
 }
 
 // accounted lets the findings of a sample account for all that failed or was slow
@@ -62,6 +84,8 @@ func nvswitch(n int) *facts.Facts {
 			CPU:            &facts.CPU{Vendor: "GenuineIntel", Model: "Intel Xeon Platinum 8480+", Sockets: 2, Threads: 192},
 		},
 		PCI:       &facts.PCIFacts{},
+		IOMMU:     &facts.IOMMUFacts{Units: []string{}, Groups: []facts.IOMMUGroup{}, Mode: "off"},
+		NUMA:      &facts.NUMAFacts{Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-95"}, {ID: 1, CPUs: "96-191"}}},
 		GPUs:      &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{Version: "580.159.04", KernelVersion: "580.159.04", CUDAVersion: "13.0"}},
 		Links:     &facts.LinkFacts{VirtualTopology: new(true)},
 		Container: &facts.ContainerFacts{Inside: new(false)},
@@ -115,7 +139,7 @@ func healthy(n int) Input {
 			Skipped: []rules.Skipped{
 				{Rule: "acs-redirect", Missing: []rules.Missing{{Fact: "pci.devices[].acs", Words: "no bridge above the GPUs is visible in this virtual machine"}}},
 				{Rule: "pcie-link-degraded", Missing: []rules.Missing{{Fact: "links.pairs[].narrowest", Words: "no bridge above the GPUs is visible in this virtual machine"}}},
-				{Rule: "xid-events", Missing: []rules.Missing{{Fact: "kernel_log", Words: "open /dev/kmsg: permission denied"}}},
+				{Rule: "gpu-events", Missing: []rules.Missing{{Fact: "kernel_log", Words: "open /dev/kmsg: permission denied"}}},
 			},
 			NotApplicable: map[string]string{"amd-iommu": "no AMD GPU", "ipc-namespace": "not in a container"},
 		},
@@ -134,7 +158,7 @@ func low() Input {
 			Remedies: []string{"unset-env"}, Params: map[string]any{"variable": "NCCL_NVLS_ENABLE"},
 		},
 		{
-			Rule: "numa-balancing", Cause: "numa-affinity", Severity: rules.Info, Confidence: rules.Likely,
+			Rule: "numa-affinity", Cause: "numa-affinity", Severity: rules.Info, Confidence: rules.Likely,
 			Title: "Automatic NUMA balancing is on", Subject: "host", Message: "numa_balancing is 1: pages may move while a job runs.",
 			Evidence: []rules.Evidence{{Fact: "numa.balancing", Value: 1, Source: "/proc/sys/kernel/numa_balancing"}}, Remedies: []string{"disable-numa-balancing"},
 		},
@@ -162,7 +186,7 @@ func acs() Input {
 			Virtualization: &facts.Virtualization{Kind: "none", Source: "/sys/hypervisor"},
 			CPU:            &facts.CPU{Vendor: "AuthenticAMD", Model: "AMD Ryzen Threadripper PRO 7965WX 24-Cores"},
 		},
-		PCI: &facts.PCIFacts{}, Container: &facts.ContainerFacts{Inside: new(false)}, Env: &facts.EnvFacts{}, Libraries: &facts.LibraryFacts{},
+		PCI: &facts.PCIFacts{}, IOMMU: &facts.IOMMUFacts{Mode: "translated"}, NUMA: &facts.NUMAFacts{}, Container: &facts.ContainerFacts{Inside: new(false)}, Env: &facts.EnvFacts{}, Libraries: &facts.LibraryFacts{},
 		GPUs:  &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{KernelVersion: "595.84"}},
 		Links: &facts.LinkFacts{Pairs: []facts.Pair{{A: a, B: b, Kind: "gpu-gpu", Path: "PHB", NVLinks: new(0)}}},
 		Transfers: &probe.Report{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -31,7 +32,18 @@ var enums = map[reflect.Type][]any{
 	reflect.TypeFor[State]():            {Healthy, Findings, Inconclusive},
 	reflect.TypeFor[ReasonCode]():       {ReasonFinding, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonCut, ReasonUnread},
 	reflect.TypeFor[facts.Unread]():     {facts.UnreadError, facts.UnreadForm, facts.UnreadLines, facts.UnreadSize, facts.UnreadTime, facts.UnreadCount},
+	reflect.TypeFor[area.State]():       {area.OK, area.Note, area.Problem, area.Unknown, area.NotApplicable},
+	reflect.TypeFor[rules.Area]():       areaNamesInOrder(),
 	reflect.TypeFor[Threshold]():        {Threshold("critical"), Threshold("high"), Threshold("medium"), Threshold("low"), Threshold("info"), Never},
+}
+
+// areaNamesInOrder are all areas.
+func areaNamesInOrder() []any {
+	var all []any
+	for _, a := range rules.Areas() {
+		all = append(all, a)
+	}
+	return all
 }
 
 // TestGoldenSchema holds that the published contract equals the Go types.
@@ -56,7 +68,7 @@ func generate(t *testing.T) []byte {
 	}
 	here := filepath.Join("cmd", "internal", "report")
 	t.Chdir(filepath.Join("..", "..", "..")) // Comments are looked up by the folder's path in the module.
-	for _, dir := range []string{"checks", "rules", "remedies", here} {
+	for _, dir := range []string{"checks", "rules", "remedies", here, filepath.Join(here, "area")} {
 		if err := r.AddGoComments("github.com/gpudoctor/gpudoctor", "./"+dir, jsonschema.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}

@@ -13,14 +13,13 @@ import (
 // where there is no room.
 const usualDomain = "0000:"
 
-// matrix writes the table of transfers where it says more than the line above
-// it, and reports whether it does.
-func (t *text) matrix(all paths) bool {
+// matrix writes the table of transfers where it says more than the line above it.
+func (t *text) matrix(all paths) {
 	odd := slices.ContainsFunc(all, func(p path) bool { return p.outcome != all[0].outcome || badness[p.outcome] > badness[probe.OK] })
 	m := newMatrix(t.d, all)
 	n, every := len(m.devices), t.style.Verbose || t.style.Tables
-	if n < 2 || !every && !odd && n > smallMachine || !odd && all[0].outcome != probe.OK {
-		return false
+	if n < 2 || !odd && (!every || all[0].outcome != probe.OK) {
+		return
 	}
 	t.line()
 	if n > largeMachine && !every || !t.table(m) {
@@ -34,7 +33,6 @@ func (t *text) matrix(all paths) bool {
 			}
 		}
 	}
-	return true
 }
 
 // table writes a table, and reports whether it fits.
@@ -78,7 +76,7 @@ func (t *text) table(m matrix) bool {
 	return true
 }
 
-// folded lists the paths that are not well, in place of a table.
+// folded lists the paths that are not well, instead of a table.
 func (t *text) folded(all paths) {
 	var odd paths
 	for _, p := range all {

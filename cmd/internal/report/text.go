@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -18,9 +19,9 @@ const (
 	maxMessages  = 4   // Messages of findings that are shown as one.
 	maxSubjects  = 4   // Subjects of findings that are shown as one.
 	maxLow       = 6   // Findings of severity low and info.
+	maxReasons   = 3   // Reasons why a verdict is not healthy.
 	maxLines     = 16  // Lines of one remedy: who types half of them is worse off than before.
-	maxPaths     = 8   // Peer paths in place of a table that does not fit.
-	smallMachine = 4   // GPUs up to which the table of transfers is always shown.
+	maxPaths     = 8   // Peer paths instead of a table that does not fit.
 	largeMachine = 8   // GPUs beyond which it is not shown unless asked for.
 )
 
@@ -54,13 +55,13 @@ const (
 // colorOf is the colour of a severity or a status.
 func colorOf(s string) color {
 	switch s {
-	case string(rules.Critical), string(rules.High), string(statusFail):
+	case string(rules.Critical), string(rules.High), string(statusFail), string(area.Problem):
 		return red
-	case string(rules.Medium), string(statusSlow), string(statusOpen):
+	case string(rules.Medium), string(statusSlow), string(statusOpen), string(area.Unknown):
 		return yellow
-	case string(rules.Low):
+	case string(rules.Low), string(area.Note):
 		return cyan
-	case string(statusOK):
+	case string(area.OK):
 		return green
 	}
 	return dim
@@ -83,9 +84,13 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 		t.quiet()
 		return
 	}
-	if t.head() {
-		t.line()
+	t.head()
+	t.areas()
+	if !d.textsOnly {
+		t.slowStart()
+		t.matrix(newPaths(d))
 	}
+	t.line()
 	var grave, slight []rules.Finding
 	for _, f := range d.Findings {
 		if atLeast(f.Severity, rules.Medium) {
@@ -101,6 +106,7 @@ func writeText(b *bytes.Buffer, d *Document, s Style) {
 		t.line()
 	}
 	t.slight(slight)
+	t.line()
 	if s.Verbose {
 		t.details()
 	}
@@ -119,9 +125,8 @@ func (t *text) quiet() {
 	}
 }
 
-// head writes the machine and what became of the transfers. It reports whether
-// that ended in a table.
-func (t *text) head() (table bool) {
+// head writes the machine, and the texts that were read.
+func (t *text) head() {
 	name := "gpudoctor " + t.clean(t.d.Version)
 	indent := utf8.RuneCountInString(name) + 3
 	if indent > t.width/3 {
@@ -142,8 +147,12 @@ func (t *text) head() (table bool) {
 		}
 	}
 	t.texts()
+}
+
+// transfers writes what became of the transfers.
+func (t *text) transfers() {
 	if t.d.textsOnly {
-		return false
+		return
 	}
 	all := newPaths(t.d)
 	s, said := transfersLine(t.d, all)
@@ -151,10 +160,15 @@ func (t *text) head() (table bool) {
 	if parts := figures(t.d); len(parts) > 0 {
 		t.items("      ", dim, parts)
 	}
+	t.slowStart()
+	t.matrix(all)
+}
+
+// slowStart remarks on a driver that takes long to start.
+func (t *text) slowStart() {
 	if said := slowStart(t.d); said != "" {
 		t.entry("note", t.clean(said), "")
 	}
-	return t.matrix(all)
 }
 
 // took is a time in words; empty when it was not taken.
@@ -306,6 +320,10 @@ func (t *text) closing() {
 	d := t.d
 	var said string
 	code := green
+	most := maxReasons
+	if t.style.Verbose {
+		most = len(d.Verdict.Reasons)
+	}
 	switch v := &d.Verdict; {
 	case v.State == Healthy && d.only > 0:
 		said = t.noProblems() + " by " + plural(d.only, "rule") + ", the only ones judged (--only)."
@@ -322,7 +340,7 @@ func (t *text) closing() {
 			code = red
 		}
 	case v.has(ReasonFailed):
-		said, code = "Transfers fail: "+t.clean(v.shortly())+".", red
+		said, code = "Transfers fail: "+t.clean(v.shortly(most))+".", red
 	case v.has(ReasonUnread):
 		said, code = "Nothing in the input was recognized.", plain
 	case v.has(ReasonTexts) && v.has(ReasonCut):
@@ -334,7 +352,7 @@ func (t *text) closing() {
 	case v.has(ReasonNoGPU):
 		said, code = "No GPU to judge.", plain
 	default:
-		said, code = t.noProblems()+", but not proven healthy: "+t.clean(v.shortly())+".", yellow
+		said, code = t.noProblems()+", but not proven healthy: "+t.clean(v.shortly(most))+".", yellow
 	}
 	t.wrappedAfter(code, said, t.clean(t.judged(said)))
 	t.wanted()
@@ -396,7 +414,9 @@ func (t *text) judged(said string) string {
 	if t.style.Verbose { // They are listed above, with what they lacked.
 		return s + "."
 	}
-	all := slices.DeleteFunc(reasons(d.Skipped), func(r reason) bool { return r.fault && strings.Contains(said, t.clean(r.text)) })
+	all := slices.DeleteFunc(reasons(d.Skipped), func(r reason) bool {
+		return r.fault && strings.Contains(said, t.clean(r.text)) || !r.fault && !d.textsOnly // Their areas tell it.
+	})
 	if len(all) == 0 {
 		return s + " (--verbose)."
 	}
@@ -420,12 +440,20 @@ func (t *text) judged(said string) string {
 
 // hints says what would make known what is not, the commonest first.
 func (t *text) hints() string {
-	if len(t.d.Skipped) == 0 {
+	if hint := t.d.hint(); hint != "" {
+		return "For more detail: " + t.clean(hint)
+	}
+	return ""
+}
+
+// hint is what would make known most of what is not.
+func (d *Document) hint() string {
+	if len(d.Skipped) == 0 {
 		return ""
 	}
 	counts := map[string]int{}
 	var order []string
-	for _, u := range t.d.Unknown {
+	for _, u := range d.Unknown {
 		if u.Hint == "" {
 			continue
 		}
@@ -438,7 +466,7 @@ func (t *text) hints() string {
 	if len(order) == 0 {
 		return ""
 	}
-	return "to know more: " + t.clean(strings.Join(order[:min(2, len(order))], "; "))
+	return strings.Join(order[:min(2, len(order))], "; ")
 }
 
 // worst is the worst severity of a finding and what it explains.

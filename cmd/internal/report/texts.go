@@ -134,7 +134,7 @@ func (d *Document) quotes(g group) []rules.Evidence {
 			if !slices.ContainsFunc(d.Texts, func(t facts.Text) bool { return t.Name == name }) {
 				continue
 			}
-			// Of one line the first fact is enough; a text alone may tell several.
+			// Of one line the first fact is enough; a whole text may tell several.
 			if !slices.ContainsFunc(all, func(o rules.Evidence) bool { return o.Source == e.Source && (name != e.Source || o.Fact == e.Fact) }) {
 				all = append(all, e)
 			}

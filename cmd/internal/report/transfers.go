@@ -32,13 +32,14 @@ func (f Format) WriteTransfers(w io.Writer, d *Document, s Style) error {
 		}
 		b.Write(raw)
 	case "markdown":
-		m := &markdown{b: &b, d: d}
+		m := &markdown{b: &b, d: d, extent: extents[0]}
 		_, said := transfersLine(d, newPaths(d))
 		m.put("%s\n", inline(said))
 		m.matrix()
 	default:
 		t := newText(&b, d, s)
 		t.head()
+		t.transfers()
 		if s.Verbose {
 			t.times()
 		}

@@ -108,11 +108,15 @@ func (v *Verdict) gaps() []Reason {
 	return slices.DeleteFunc(slices.Clone(v.Reasons), func(r Reason) bool { return r.Code == ReasonFinding })
 }
 
-// shortly gives the reasons that are no findings in a sentence.
-func (v *Verdict) shortly() string {
+// shortly gives the first of the reasons that are no findings in a sentence.
+func (v *Verdict) shortly(most int) string {
 	var said []string
-	for _, r := range v.gaps() {
+	gaps := v.gaps()
+	for _, r := range gaps[:min(most, len(gaps))] {
 		said = append(said, cmp.Or(r.short, r.Text))
+	}
+	if rest := len(gaps) - len(said); rest > 0 {
+		said = append(said, fmt.Sprintf("and %d more", rest))
 	}
 	return strings.Join(said, "; ")
 }
@@ -160,7 +164,7 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 	case v.has(ReasonProbe):
 		return 3, "the probe was asked for and could not do its work"
 	case strict && len(v.gaps()) > 0:
-		return 3, "--strict, and not examined: " + v.shortly()
+		return 3, "--strict, and not examined: " + v.shortly(maxReasons)
 	case len(d.Findings) > 0 && d.FailOn == Never:
 		return 0, "--fail-on none"
 	case len(d.Findings) > 0:

@@ -21,11 +21,11 @@ type Instruction struct {
 	Lines    []string
 }
 
-// ByHand is the instruction for a person, and untilBoot that for a shell where
+// ByHand is the instruction for a person, and UntilBoot that for a shell where
 // what lasts stands beside it.
 const (
 	ByHand    = "by hand"
-	untilBoot = "until the next boot"
+	UntilBoot = "until the next boot"
 )
 
 // edits says what to take out of which file.
@@ -63,7 +63,7 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 	}
 	all := []Instruction{
 		{"", "sh", shell},
-		{untilBoot, "sh", commands},
+		{UntilBoot, "sh", commands},
 		{"sysctl.d", "text", kernel},
 		{"edit", "text", edits(a.Edits)},
 		{"kernel command line", "text", join(a.KernelCommandLine)},

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfmtest"
+)
+
+// TestMarkdownOfAll holds, for all situations, that the report in Markdown is valid, short
+// enough for a ticket, and that it names every finding and every remedy.
+func TestMarkdownOfAll(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
+	known := learnt(t)
+	format, _ := report.FormatNamed("markdown")
+	longest, of := 0, ""
+	situations(t, func(s situation) {
+		d := tellOf(t.Context(), t, known, s)
+		var b bytes.Buffer
+		if err := format.Write(&b, d, report.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, fault := range gfmtest.Faults(b.Bytes()) {
+			t.Errorf("%s: %s", s.name, fault)
+		}
+		if b.Len() > report.MaxMarkdown {
+			t.Errorf("%s: %d bytes", s.name, b.Len())
+		}
+		written := b.String()
+		for _, f := range d.Findings {
+			if !strings.Contains(written, "`"+f.Rule+"`") {
+				t.Errorf("%s: %s is not named", s.name, f.Rule)
+			}
+		}
+		if n := strings.Count(written, "\n"); n > longest {
+			longest, of = n, s.name
+		}
+	})
+	t.Logf("the longest has %d lines: %s", longest, of)
+}

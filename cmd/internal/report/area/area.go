@@ -1,0 +1,295 @@
+// Package area sums a report up in one line for each part of the machine: whether it is
+// well, and the facts that tell.
+package area
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// State says how an area is.
+type State string
+
+// The states.
+const (
+	// OK means that its facts were read, and that every rule that applies passed.
+	OK State = "ok"
+	// Note means the same, but for findings below medium severity.
+	Note State = "note"
+	// Problem means a finding of medium severity or above, or a transfer that failed or
+	// was slow.
+	Problem State = "problem"
+	// Unknown means that its facts were not read, or that a rule was not judged.
+	Unknown State = "unknown"
+	// NotApplicable means that there is nothing to judge.
+	NotApplicable State = "not-applicable"
+)
+
+// Line is an area of the report.
+type Line struct {
+	// Name is the area.
+	Name rules.Area `json:"name"`
+	// State says how it is.
+	State State `json:"state"`
+	// Summary holds the facts that tell, what was found, or why it is unknown.
+	Summary string `json:"summary"`
+	// Rules are the rules that gave the state: those with findings, or those that were not
+	// judged.
+	Rules []string `json:"rules,omitempty"`
+}
+
+// Input is what the lines are made of.
+type Input struct {
+	Facts   *facts.Facts
+	Rules   []rules.Rule
+	Profile rules.Profile
+	Verdict rules.Verdict
+	// TextsOnly is true where no machine was examined.
+	TextsOnly bool
+	// Paths is what became of the transfers between GPUs; its name is not read.
+	Paths Line
+	// Unseen says why there may be GPUs although none is seen; empty where that is known.
+	Unseen string
+}
+
+// Lines gives a line for each area that has rules.
+func Lines(in Input) []Line {
+	var lines []Line
+	for _, area := range rules.Areas() {
+		j := judge(in, area)
+		if area == rules.AreaPolicy && len(j.all) == 0 {
+			continue
+		}
+		lines = append(lines, j.line(in, area))
+	}
+	return lines
+}
+
+// finding is a finding and the rule of the cause under which it stands, if it does.
+type finding struct {
+	rules.Finding
+	cause string
+}
+
+// judgement is what became of the rules of an area.
+type judgement struct {
+	all, found, skipped, left []string
+	passed                    bool
+	findings                  []finding
+	lacks                     []rules.Missing
+	notApplicable             []string // The reasons.
+}
+
+// judge sorts the rules of an area by what became of them.
+func judge(in Input, area rules.Area) judgement {
+	var j judgement
+	for _, rule := range in.Rules {
+		if !slices.Contains(rule.Areas, area) {
+			continue
+		}
+		j.all = append(j.all, rule.ID)
+		findings := of(rule.ID, in.Verdict.Findings, "")
+		elsewhere := len(findings) > 0
+		findings = slices.DeleteFunc(findings, func(f finding) bool { return !concerns(f.Finding, rule.Areas, area) })
+		if len(findings) > 0 {
+			j.found = append(j.found, rule.ID)
+			j.findings = append(j.findings, findings...)
+		}
+		why, notApplicable := in.Verdict.NotApplicable[rule.ID]
+		switch i := slices.IndexFunc(in.Verdict.Skipped, func(s rules.Skipped) bool { return s.Rule == rule.ID }); {
+		case i >= 0: // One that is at fault itself may have findings too.
+			j.skipped = append(j.skipped, rule.ID)
+			j.lacks = append(j.lacks, in.Verdict.Skipped[i].Missing[:min(1, len(in.Verdict.Skipped[i].Missing))]...)
+		case len(findings) > 0:
+		case notApplicable:
+			j.notApplicable = append(j.notApplicable, why)
+		case elsewhere, slices.Contains(in.Verdict.Passed, rule.ID):
+			j.passed = true
+		case len(rule.Profiles) > 0 && !slices.Contains(rule.Profiles, in.Profile):
+			j.notApplicable = append(j.notApplicable, "the profile "+string(in.Profile)+" does not judge it")
+		default:
+			j.left = append(j.left, rule.ID)
+		}
+	}
+	return j
+}
+
+// of lists the findings of a rule among some that stand under a cause.
+func of(rule string, findings []rules.Finding, cause string) []finding {
+	var all []finding
+	for _, f := range findings {
+		if f.Rule == rule {
+			all = append(all, finding{f, cause})
+		}
+		all = append(all, of(rule, f.Explains, f.Rule)...)
+	}
+	return all
+}
+
+// concerns reports whether a finding of a rule with several areas is about one of them: the
+// first, or one that its evidence is from.
+func concerns(f rules.Finding, areas []rules.Area, area rules.Area) bool {
+	return area == areas[0] || slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool {
+		return e.Fact == section[area] || strings.HasPrefix(e.Fact, section[area]+".")
+	})
+}
+
+// line says how an area is, and why.
+func (j judgement) line(in Input, area rules.Area) Line {
+	l := Line{Name: area}
+	grave := slices.ContainsFunc(j.findings, func(f finding) bool { return f.Severity.Rank() <= rules.Medium.Rank() })
+	unread, nothing := unread(in, area)
+	paths := in.Paths
+	if area != rules.AreaPaths || in.TextsOnly {
+		paths = Line{}
+	}
+	switch {
+	case paths.State == Problem:
+		l.State, l.Rules = Problem, j.found
+	case grave:
+		l.State, l.Summary, l.Rules = Problem, j.titles(), j.found
+	case nothing != "" && len(j.found)+len(j.skipped)+len(j.left) == 0:
+		l.State, l.Summary = NotApplicable, nothing
+	case paths.State == Unknown:
+		l.State, l.Rules = Unknown, j.skipped
+	case len(j.all) > 0 && len(j.left) == len(j.all):
+		l.State, l.Summary = Unknown, "not judged (--only or --skip)"
+	case unread != "":
+		l.State, l.Summary, l.Rules = Unknown, unread, j.skipped
+	case len(j.skipped) > 0:
+		l.State, l.Summary, l.Rules = Unknown, reasons(j.lacks), j.skipped
+	case len(j.left) > 0:
+		l.State, l.Summary, l.Rules = Unknown, plural(len(j.left), "rule")+" not judged (--only or --skip)", j.left
+	case len(j.found) > 0:
+		l.State, l.Summary, l.Rules = Note, j.titles(), j.found
+	case paths.State == Note:
+		l.State = Note
+	case paths.State == OK && j.passed:
+		l.State = OK
+	case j.passed:
+		l.State, l.Summary = OK, telling(in.Facts, area)+inPart(in.Facts, area)
+	default:
+		l.State, l.Summary = NotApplicable, several(j.notApplicable)
+	}
+	if paths.Summary != "" && l.State != NotApplicable {
+		l.Summary = strings.TrimSuffix(paths.Summary+"; "+l.Summary, "; ")
+	}
+	return l
+}
+
+// section is the section of the facts that an area rests on, as far as it is one.
+var section = map[rules.Area]string{
+	rules.AreaGPUs: "gpus", rules.AreaPCIe: "pci", rules.AreaIOMMU: "iommu", rules.AreaNUMA: "numa", rules.AreaContainer: "container",
+	rules.AreaLibraries: "libraries", rules.AreaEnvironment: "env", rules.AreaNetwork: "nics", rules.AreaKernelLog: "kernel_log",
+}
+
+// unread says why the facts of an area are not known, or that they are known and hold
+// nothing to judge; both are empty where they are known and hold something.
+func unread(in Input, area rules.Area) (why, nothing string) {
+	f := in.Facts
+	known := map[rules.Area]bool{
+		rules.AreaGPUs: f.GPUs != nil, rules.AreaPaths: !in.TextsOnly || f.Transfers != nil || f.Links != nil || f.Benchmarks != nil,
+		rules.AreaPCIe: f.PCI != nil, rules.AreaIOMMU: f.IOMMU != nil, rules.AreaNUMA: f.NUMA != nil, rules.AreaContainer: f.Container != nil,
+		rules.AreaLibraries: f.Libraries != nil, rules.AreaEnvironment: f.Env != nil, rules.AreaNetwork: f.NICs != nil,
+		rules.AreaKernelLog: f.KernelLog != nil, rules.AreaJob: f.Logs != nil, rules.AreaPolicy: true,
+	}[area]
+	switch {
+	case area == rules.AreaGPUs && in.Unseen != "":
+		return in.Unseen, ""
+	case known:
+		return "", ""
+	case area == rules.AreaPaths:
+		return "not in the input", ""
+	case area == rules.AreaJob && len(f.Texts) == 0:
+		return "no log was given", "no log was given"
+	case area == rules.AreaNetwork && (noRDMA(f.Container) || f.PCI != nil && !f.PCI.Partial && nics(f.PCI) == 0):
+		return "", "no RDMA device is in reach"
+	}
+	for _, u := range f.Unknown {
+		if u.Section == section[area] && u.Fact == "" {
+			return u.Reason, ""
+		}
+	}
+	switch {
+	case in.TextsOnly || area == rules.AreaJob:
+		return "not in the input", ""
+	case area == rules.AreaNetwork && f.PCI != nil && nics(f.PCI) > 0:
+		return plural(nics(f.PCI), "NIC") + "; the ports are not examined (--with the output of ibv_devinfo)", ""
+	}
+	return "not read", ""
+}
+
+// titles are what the findings are called, the worst first, each once: a variable by its
+// name. Where all are consequences, it names their causes.
+func (j judgement) titles() string {
+	slices.SortStableFunc(j.findings, func(a, b finding) int { return a.Compare(b.Finding) })
+	var all, causes []string
+	for _, f := range j.findings {
+		name, isVariable := f.Params["variable"].(string)
+		switch {
+		case f.cause != "":
+			causes = append(causes, "a consequence of "+f.cause)
+		case isVariable:
+			all = append(all, name)
+		default:
+			all = append(all, f.Title)
+		}
+	}
+	if len(all) == 0 {
+		all = causes
+	}
+	return several(all)
+}
+
+// reasons are why rules were not judged.
+func reasons(lacks []rules.Missing) string {
+	var all []string
+	for _, m := range lacks {
+		all = append(all, m.Short())
+	}
+	if len(all) == 0 {
+		return "not judged"
+	}
+	return several(all)
+}
+
+// inPart says what of an area is not known although no rule lacked it.
+func inPart(f *facts.Facts, area rules.Area) string {
+	var all []string
+	for _, u := range f.Unknown {
+		if u.Section == section[area] {
+			all = append(all, u.Reason)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; unknown in part: " + several(all)
+}
+
+// several lists the first of several texts, each once.
+func several(texts []string) string {
+	const most = 2
+	var all []string
+	for _, text := range texts {
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	if rest := len(all) - most; rest > 0 {
+		all = append(all[:most], fmt.Sprintf("and %d more", rest))
+	}
+	return strings.Join(all, "; ")
+}
+
+// plural counts a thing: "1 GPU", "2 GPUs".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

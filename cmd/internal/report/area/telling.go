@@ -1,0 +1,231 @@
+package area
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// telling gives the facts of an area that say most.
+func telling(f *facts.Facts, area rules.Area) string {
+	switch area {
+	case rules.AreaGPUs:
+		return ofGPUs(f.GPUs)
+	case rules.AreaPCIe:
+		return ofPCIe(f)
+	case rules.AreaIOMMU:
+		return ofIOMMU(f.IOMMU)
+	case rules.AreaNUMA:
+		return ofNUMA(f.NUMA)
+	case rules.AreaContainer:
+		return ofContainer(f.Container)
+	case rules.AreaLibraries:
+		return ofLibraries(f.Libraries)
+	case rules.AreaEnvironment:
+		return ofEnvironment(f.Env)
+	case rules.AreaNetwork:
+		return ofNetwork(f.NICs)
+	case rules.AreaKernelLog:
+		return ofKernelLog(f.KernelLog)
+	case rules.AreaJob:
+		return "the logs report no failure"
+	default:
+		return "all rules passed"
+	}
+}
+
+func ofGPUs(g *facts.GPUFacts) string {
+	parts := []string{plural(len(g.Devices), "GPU")}
+	withECC, on, links, active := 0, 0, 0, 0
+	for _, d := range g.Devices {
+		if d.ECC != nil {
+			withECC++
+			if d.ECC.Enabled {
+				on++
+			}
+		}
+		for _, l := range d.NVLinks {
+			links++
+			if l.Active {
+				active++
+			}
+		}
+	}
+	switch {
+	case withECC == 0:
+	case on == len(g.Devices):
+		parts = append(parts, "ECC on")
+	default:
+		parts = append(parts, fmt.Sprintf("ECC on for %d", on))
+	}
+	if links > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d NVLinks up", active, links))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// generations are the generations of PCIe by their rate in GT/s (PCI Express Base
+// Specification 6.0, section 4.2).
+var generations = map[float64]int{2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6}
+
+// ofPCIe says how fast the links of the GPUs are at their best: one at rest is slower.
+func ofPCIe(f *facts.Facts) string {
+	type link struct{ generation, width int }
+	var links []link
+	for _, d := range f.PCI.Devices {
+		if d.Kind == "gpu" && d.Link != nil && generations[d.Link.MaxSpeedGTs] > 0 && d.Link.MaxWidth > 0 {
+			links = append(links, link{generations[d.Link.MaxSpeedGTs], d.Link.MaxWidth})
+		}
+	}
+	if f.GPUs != nil && len(links) == 0 {
+		for _, d := range f.GPUs.Devices {
+			if d.PCIe != nil && d.PCIe.MaxGeneration > 0 && d.PCIe.MaxWidth > 0 {
+				links = append(links, link{d.PCIe.MaxGeneration, d.PCIe.MaxWidth})
+			}
+		}
+	}
+	if len(links) == 0 {
+		return plural(len(f.PCI.Devices), "device")
+	}
+	slices.SortFunc(links, func(a, b link) int { return cmp.Compare(a.generation*a.width, b.generation*b.width) })
+	first, last := links[0], links[len(links)-1]
+	said := fmt.Sprintf("%s at %d.0 x%d", plural(len(links), "GPU"), first.generation, first.width)
+	if first != last {
+		said += fmt.Sprintf(" to %d.0 x%d", last.generation, last.width)
+	}
+	return said
+}
+
+func ofIOMMU(i *facts.IOMMUFacts) string {
+	switch mode := cmp.Or(i.Mode, i.DefaultDomain); mode {
+	case "":
+		return plural(len(i.Groups), "group")
+	case "off":
+		return "off"
+	case "passthrough":
+		return "pass-through mode"
+	default:
+		return mode + " mode"
+	}
+}
+
+func ofNUMA(n *facts.NUMAFacts) string {
+	said := plural(len(n.Nodes), "node")
+	if n.Balancing != nil {
+		said += map[bool]string{true: ", automatic balancing off", false: ", automatic balancing on"}[*n.Balancing == 0]
+	}
+	return said
+}
+
+func ofContainer(c *facts.ContainerFacts) string {
+	var parts []string
+	switch {
+	case c.Inside == nil:
+	case *c.Inside:
+		parts = append(parts, strings.TrimSpace(c.Runtime+" container"))
+	default:
+		parts = append(parts, "not in a container")
+	}
+	if c.SHM != nil && c.SHM.SizeBytes > 0 {
+		parts = append(parts, "/dev/shm "+humanize.IBytes(uint64(c.SHM.SizeBytes)))
+	}
+	if m := c.MemlockSoftBytes; m != nil {
+		limit := "unlimited"
+		if *m >= 0 {
+			limit = humanize.IBytes(uint64(*m))
+		}
+		parts = append(parts, "locked memory "+limit)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// libraries are those that matter most, and what they are called.
+var libraries = []struct{ kind, name string }{
+	{"libnccl", "NCCL"},
+	{"librccl", "RCCL"},
+	{"libcudart", "CUDA runtime"},
+}
+
+func ofLibraries(l *facts.LibraryFacts) string {
+	var parts []string
+	for _, wanted := range libraries {
+		var versions []string
+		for _, file := range l.Files {
+			if file.Kind == wanted.kind && file.Version != "" && !slices.Contains(versions, file.Version) {
+				versions = append(versions, file.Version)
+			}
+		}
+		if len(versions) > 0 {
+			parts = append(parts, wanted.name+" "+strings.Join(versions, " and "))
+		}
+	}
+	if len(parts) == 0 {
+		return plural(len(l.Files), "file") + ", neither NCCL nor RCCL among them"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func ofEnvironment(e *facts.EnvFacts) string {
+	var names []string
+	for _, v := range e.Variables {
+		if v.Effective && !slices.Contains(names, v.Name) {
+			names = append(names, v.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "no communication variable is set"
+	}
+	const most = 3
+	if rest := len(names) - most; rest > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", rest))
+	}
+	return "set: " + strings.Join(names, ", ")
+}
+
+func ofNetwork(n *facts.NICFacts) string {
+	active := 0
+	for _, p := range n.RDMA {
+		if p.State == "active" {
+			active++
+		}
+	}
+	if len(n.RDMA) == 0 {
+		return plural(len(n.Interfaces), "interface")
+	}
+	return fmt.Sprintf("%d of %s active", active, plural(len(n.RDMA), "RDMA port"))
+}
+
+func ofKernelLog(k *facts.KernelLogFacts) string {
+	n := 0
+	for _, e := range k.Events {
+		n += max(1, e.Count)
+	}
+	if n == 0 {
+		return "no event of a GPU or of PCIe"
+	}
+	return plural(n, "event") + " of GPUs or PCIe, none a known fault"
+}
+
+// noRDMA reports whether it is known that no RDMA device is in reach.
+func noRDMA(c *facts.ContainerFacts) bool {
+	return c != nil && c.DeviceNodes != nil && !slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool {
+		return strings.HasPrefix(n.Path, "/dev/infiniband/uverbs")
+	})
+}
+
+// nics counts the network adapters of the PCI tree.
+func nics(p *facts.PCIFacts) int {
+	n := 0
+	for _, d := range p.Devices {
+		if d.Kind == "nic" {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// peerPaths is the area of the paths between GPUs as far as transfers tell.
+func (d *Document) peerPaths() area.Line {
+	all := newPaths(d)
+	s, said := transfersLine(d, all)
+	l := area.Line{Summary: said}
+	switch {
+	case s == statusFail, s == statusSlow:
+		l.State = area.Problem
+	case s == statusOpen:
+		l.State = area.Unknown
+	case s == statusOK:
+		l.State = area.OK
+	case len(all) > 0:
+		l.State = area.Note // The driver offers no path.
+	default:
+		l.State = area.NotApplicable
+	}
+	return l
+}
+
+// unseenGPUs says why there may be GPUs, or faults of them, although none is seen.
+func (d *Document) unseenGPUs() string {
+	if d.Profile == rules.Training && d.facts.GPUs != nil && d.facts.GPUs.NVML == checks.NVMLEnded {
+		return cmp.Or(d.unseen(), "the management library's process was ended")
+	}
+	return d.unseen()
+}
+
+// areaNames are what areas are called for people.
+var areaNames = map[rules.Area]string{
+	rules.AreaGPUs: "GPUs", rules.AreaPCIe: "PCIe", rules.AreaIOMMU: "IOMMU", rules.AreaNUMA: "NUMA", rules.AreaKernelLog: "kernel log",
+}
+
+func nameOf(a rules.Area) string { return cmp.Or(areaNames[a], string(a)) }
+
+// shownAreas are the areas to be told, and the names of those of which the input says
+// too little.
+func (d *Document) shownAreas(verbose bool) (shown []area.Line, others []string) {
+	for _, l := range d.Areas {
+		left := d.only > 0 && l.State == area.Unknown && len(l.Rules) == 0 && l.Name != rules.AreaPaths
+		switch {
+		case verbose:
+			shown = append(shown, l)
+		case l.State == area.NotApplicable, left:
+		case d.textsOnly && l.State == area.Unknown:
+			others = append(others, nameOf(l.Name))
+		default:
+			shown = append(shown, l)
+		}
+	}
+	return shown, others
+}
+
+// The columns of an area's line.
+const (
+	areaColumn  = 13 // Of the name: "environment" and a gap.
+	stateColumn = 9  // Of the state: "problem" and a gap.
+	leastRoom   = 30 // For the summary; with less it goes below the name.
+)
+
+// areas writes a line for each part of the machine.
+func (t *text) areas() {
+	shown, others := t.d.shownAreas(t.style.Verbose)
+	if len(shown) > 0 {
+		t.line()
+	}
+	for _, l := range shown {
+		right := ""
+		if l.Name == rules.AreaPaths && !t.d.textsOnly {
+			right = took(t.d.Timing.TotalMS)
+		}
+		t.area(nameOf(l.Name), l.State, l.Summary, right)
+		if l.Name == rules.AreaPaths && !t.d.textsOnly {
+			if parts := figures(t.d); len(parts) > 0 {
+				t.items(strings.Repeat(" ", t.areaIndent()), dim, parts)
+			}
+		}
+	}
+	if len(others) > 0 {
+		t.area("others", area.Unknown, "the input says too little of "+inWords(others)+" (--verbose)", "")
+	}
+}
+
+// areaIndent is where the summaries of areas begin.
+func (t *text) areaIndent() int {
+	if t.width-areaColumn-stateColumn < leastRoom {
+		return 6
+	}
+	return areaColumn + stateColumn
+}
+
+// area writes one line: the name, the state, the summary, and a remark at the right edge
+// where there is room.
+func (t *text) area(name string, s area.State, summary, right string) {
+	state := string(s)
+	if s == area.NotApplicable {
+		state = "n/a"
+	}
+	lead := pad(name, areaColumn) + t.paint(colorOf(string(s)), pad(state, stateColumn))
+	indent := t.areaIndent()
+	room := t.width - indent
+	lines := slices.DeleteFunc(Wrap(t.clean(summary), room), func(l string) bool { return l == "" })
+	if indent < areaColumn+stateColumn {
+		t.line(lead)
+		lead = strings.Repeat(" ", indent)
+	}
+	if len(lines) == 0 {
+		t.line(lead)
+	}
+	for i, l := range lines {
+		if used := utf8.RuneCountInString(l); i == len(lines)-1 && right != "" && room-used-len(right) >= 2 {
+			l += strings.Repeat(" ", room-used-len(right)) + t.paint(dim, right)
+		}
+		t.line(lead, l)
+		lead = strings.Repeat(" ", indent)
+	}
+}
+
+// inWords lists names: "a, b and c".
+func inWords(names []string) string {
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
+}

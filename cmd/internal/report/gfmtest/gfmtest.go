@@ -1,0 +1,130 @@
+// Package gfmtest checks reports in Markdown in tests.
+package gfmtest
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+)
+
+// html matches the HTML that a report writes itself.
+var html = regexp.MustCompile(`^(<details><summary>[A-Za-z0-9:, ]+</summary>|</details>|<!-- -->)$`)
+
+// links matches the links that a report makes of what is not from the machine.
+var links = regexp.MustCompile(`^https?://`)
+
+// Faults lists what is wrong with a report in GitHub's Markdown: HTML that it does not write
+// itself, links, images, parts that are not closed, and tables whose rows differ from their
+// head.
+func Faults(source []byte) []string {
+	var faults []string
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	open := 0
+	tag := func(s string) {
+		s = strings.TrimSpace(s)
+		switch {
+		case !html.MatchString(s):
+			fault("HTML %q", s)
+		case strings.HasPrefix(s, "<details>"):
+			if open++; open > 1 {
+				fault("%s is inside of another", s)
+			}
+		case s == "</details>":
+			if open--; open < 0 {
+				fault("</details> closes nothing")
+			}
+		}
+	}
+	rows := 0
+	document := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(source))
+	err := ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.RawHTML:
+			tag(string(n.Segments.Value(source)))
+		case *ast.HTMLBlock:
+			for line := range strings.SplitSeq(strings.TrimSpace(string(n.Lines().Value(source))), "\n") {
+				tag(line)
+			}
+			if n.HasClosure() {
+				tag(string(n.ClosureLine.Value(source)))
+			}
+		case *ast.AutoLink:
+			if !links.Match(n.URL(source)) || n.Parent().Kind() == ast.KindParagraph {
+				fault("a link to %s", n.URL(source))
+			}
+		case *ast.Link, *ast.Image:
+			fault("a link or an image of %q", n.Kind())
+		case *east.TableRow, *east.TableHeader:
+			rows++
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil {
+		fault("%v", err)
+	}
+	if open != 0 {
+		fault("%d parts are not closed", open)
+	}
+	lines := 0
+	columns := 0
+	fence := ""
+	for line := range strings.Lines(string(source)) {
+		line = strings.TrimRight(line, "\n")
+		inner := strings.TrimLeft(line, " ")
+		if mark := strings.TrimRight(inner, "abcdefghijklmnopqrstuvwxyz"); strings.HasPrefix(inner, "```") && strings.Trim(mark, "`") == "" {
+			switch {
+			case fence == "":
+				fence = mark
+				continue
+			case inner == fence:
+				fence = ""
+				continue
+			}
+		}
+		if fence != "" || !strings.HasPrefix(line, "|") {
+			columns = 0
+			continue
+		}
+		n := cells(line)
+		if columns == 0 {
+			columns = n
+		}
+		if n != columns {
+			fault("a row of %d cells in a table of %d: %.100s", n, columns, line)
+		}
+		if strings.Trim(line, "|-: ") != "" || !strings.Contains(line, "---") {
+			lines++
+		}
+	}
+	if fence != "" {
+		fault("a block of code is not closed")
+	}
+	if rows != lines {
+		fault("%d rows of tables are written, and %d are read", lines, rows)
+	}
+	return faults
+}
+
+// cells counts the cells of a row as cmark-gfm does: a backslash takes the next character.
+func cells(line string) int {
+	n := 0
+	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '|':
+			n++
+		}
+	}
+	return n + 1
+}

@@ -1,0 +1,64 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// command matches a remark that can be typed as it is: behind a command, prose
+// begins with a comma or a semicolon, or goes on in a sentence.
+var command = lazy.New(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( ([A-Za-z0-9_./:=,@%+-]+|'[^']*'))?)*)$`)
+
+// inline makes a string from the machine safe inside a line or a table cell
+// of Markdown: nothing of it is taken for markup, HTML, a link or a mention.
+func inline(s string) string {
+	return inlineReplacer.Replace(Printable(s, false))
+}
+
+// inlineReplacer escapes the punctuation that Markdown gives a meaning inside
+// a line. An empty HTML comment keeps trackers from making a link or a
+// mention of what stands around it.
+var inlineReplacer = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`, `~`, `\~`, `|`, `\|`, `#`, `\#`,
+	`<`, `&lt;`, `>`, `&gt;`, `&`, `&amp;`, `@`, `@<!-- -->`, `://`, `:<!-- -->//`,
+	`www.`, `www<!-- -->.`,
+)
+
+// item makes a text that begins a line, or an item of a list, no item or heading of its own.
+func item(s string) string {
+	trimmed := strings.TrimLeft(s, " ")
+	if trimmed != "" && strings.ContainsAny(trimmed[:1], "-+=") {
+		return `\` + trimmed
+	}
+	digits := strings.TrimLeft(trimmed, "0123456789")
+	if n := len(trimmed) - len(digits); n > 0 && digits != "" && (digits[0] == '.' || digits[0] == ')') {
+		return trimmed[:n] + `\` + digits
+	}
+	return trimmed
+}
+
+// cell is code for a table, whose columns a bar would end even there. A backslash before
+// a bar cannot be written in code.
+func cell(s string) string {
+	if strings.Contains(s, `\|`) {
+		return inline(s)
+	}
+	return strings.ReplaceAll(code(s), "|", `\|`)
+}
+
+// code writes a string as code on one line.
+func code(s string) string {
+	s = Printable(s, false)
+	if s == "" {
+		return ""
+	}
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return fence + s + fence
+}

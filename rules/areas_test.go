@@ -1,0 +1,59 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestAreas holds that every built-in rule belongs to an area of its own, that every
+// area has a rule, and that a rule of --policy has the area that it names, or policy.
+func TestAreas(t *testing.T) {
+	s, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[Area]bool{}
+	for _, rule := range s.Rules() {
+		if len(rule.Areas) == 0 || slices.Contains(rule.Areas, AreaPolicy) {
+			t.Errorf("%s (%s) belongs to %v; name custom.areas", rule.ID, rule.File, rule.Areas)
+		}
+		for _, area := range rule.Areas {
+			found[area] = true
+		}
+	}
+	for _, area := range Areas() {
+		if !found[area] && area != AreaPolicy {
+			t.Errorf("no rule belongs to %s", area)
+		}
+	}
+	const text = `# METADATA
+# title: Mine
+# description: Mine.
+# custom:
+#   severity: low
+#   confidence: likely
+#   remedies: [iommu-pt]
+#   since: "0.1"
+#   areas: [AREAS]
+package gpudoctor.rules.mine
+
+findings contains {} if false
+`
+	for named, want := range map[string]string{"": "policy", "numa": "numa", "pcie, iommu": "pcie, iommu", "gpu": `unknown area "gpu"`} {
+		s, err := load(nil, map[string][]byte{"pcie/mine.rego": []byte(strings.Replace(text, "AREAS", named, 1))})
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			var all []string
+			for _, area := range s.Rules()[0].Areas {
+				all = append(all, string(area))
+			}
+			got = strings.Join(all, ", ")
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("areas [%s]: got %q, want %q", named, got, want)
+		}
+	}
+}
