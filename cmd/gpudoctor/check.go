@@ -94,6 +94,7 @@ GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR stand for the flags of these names.`,
 			verboseFlag,
 			quietFlag,
 			colorFlag,
+			asciiFlag,
 		},
 		Action: check,
 	}
@@ -232,7 +233,7 @@ func readStyle(c *cli.Context) (report.Style, error) {
 	if err := oneOf("color", color); err != nil {
 		return report.Style{}, err
 	}
-	s := style(c.App.Writer, color)
+	s := style(c, color)
 	s.Verbose, s.Quiet = c.Bool("verbose"), c.Bool("quiet")
 	return s, nil
 }

@@ -167,7 +167,7 @@ func complete(app *cli.App, words []string) string {
 	case strings.HasPrefix(word, "-") && !l.literal:
 		all = l.flagAnswers()
 	default:
-		all = l.wordAnswers()
+		all, files = l.wordAnswers()
 	}
 	var b strings.Builder
 	for _, a := range all {
@@ -316,10 +316,15 @@ func plainUsage(usage string) string {
 	return strings.TrimPrefix(after, ": ")
 }
 
-// wordAnswers are the words that may follow: commands, or what a command takes.
-func (l *commandLine) wordAnswers() []answer {
-	var all []answer
+// wordAnswers are the words that may follow: commands, or what a command takes, and
+// which names of files may.
+func (l *commandLine) wordAnswers() (all []answer, files string) {
 	switch c := l.command(); {
+	case c != nil && c.Name == "diff" && len(l.words) < 2:
+		for _, e := range fixtures.Examples() {
+			all = append(all, answer{word: examplePrefix + e})
+		}
+		files = filesToo
 	case len(l.words) > 0:
 	case len(l.commands()) > 0:
 		for _, c := range l.commands() {
@@ -338,5 +343,5 @@ func (l *commandLine) wordAnswers() []answer {
 	case !l.literal:
 		all = l.flagAnswers() // It takes no words.
 	}
-	return all
+	return all, files
 }

@@ -34,7 +34,7 @@ func explainCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			width := style(c.App.Writer, colorNever).Width
+			width := style(c, colorNever).Width
 			e := explanation{known: known, width: min(max(width, 40), 100)}
 			if width == 0 {
 				e.width = 100

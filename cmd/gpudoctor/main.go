@@ -96,8 +96,8 @@ func ignoreEmptyVariables() {
 // newApp builds the command line.
 func newApp(stdout io.Writer) *cli.App {
 	cli.VersionPrinter = func(c *cli.Context) { _ = printVersion(c.App.Writer) } // See standardOutput.
-	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version and end", DisableDefaultText: true}
-	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help and end", DisableDefaultText: true}
+	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version and exit", DisableDefaultText: true}
+	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help and exit", DisableDefaultText: true}
 	cli.FlagStringer = describeFlag
 	app := &cli.App{
 		Name:                      "gpudoctor",
@@ -117,7 +117,7 @@ func newApp(stdout io.Writer) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			checkCommand(), probeCommand(), snapshotCommand(), factsCommand(), explainCommand(), rulesCommand(), textsCommand(),
+			checkCommand(), probeCommand(), snapshotCommand(), factsCommand(), diffCommand(), explainCommand(), rulesCommand(), textsCommand(),
 			completionCommand(), versionCommand(),
 		},
 	}

@@ -23,7 +23,7 @@ func probeCommand() *cli.Command {
 			Description: `exit code: 0 every path carries data correctly at the speed of its links, or
 there are no two GPUs; 1 some path does not; 2 an error; 3 some path could not
 be tried`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag, colorFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag, colorFlag, asciiFlag},
 			Action: probeP2P,
 		}},
 	}

@@ -27,6 +27,9 @@ type Document struct {
 	Schema string `json:"schema" jsonschema:"enum=gpudoctor.report/v1"`
 	// Version is gpudoctor's own.
 	Version string `json:"version"`
+	// RulesDigest names the built-in rules, tables, messages and remedies: it differs
+	// where any of them differs.
+	RulesDigest Digest `json:"rules_digest,omitempty"`
 	// Sources are what was examined: "this machine", or the files that were
 	// given.
 	Sources []string `json:"sources"`
@@ -78,6 +81,9 @@ type Document struct {
 	runs       string       // How the job is started, as instructions names it.
 	recheck    remedies.Recheck
 }
+
+// Digest is the beginning of a SHA-256 sum, in hexadecimal digits.
+type Digest string
 
 // Skipped is a rule that could not be judged.
 type Skipped struct {
@@ -202,6 +208,8 @@ func atLeast(s, as rules.Severity) bool {
 // Input is what a report is made of.
 type Input struct {
 	Version string
+	// RulesDigest names the rules and remedies.
+	RulesDigest Digest
 	Sources []string
 	Profile rules.Profile
 	FailOn  Threshold
@@ -231,6 +239,7 @@ func New(in Input) *Document {
 	d := &Document{
 		Schema:        Schema,
 		Version:       in.Version,
+		RulesDigest:   in.RulesDigest,
 		Sources:       list(in.Sources),
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
