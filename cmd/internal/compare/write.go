@@ -129,11 +129,16 @@ func (i Item) change() string {
 	if i.Kind == Finding {
 		return i.finding()
 	}
+	known := ""
+	if !strings.HasSuffix(i.pattern, "]") {
+		known = "known "
+	}
 	switch i.Change {
 	case New:
-		return "only in B" + i.note(i.After)
+		return known + "only in B" + i.note(i.After)
 	case Gone:
-		return "only in A" + i.note(i.Before)
+		return known + "only in A" + i.note(i.Before)
+	case Changed:
 	}
 	if before, ok := i.Before.([]string); ok {
 		after, _ := i.After.([]string)
@@ -221,7 +226,7 @@ func listChange(before, after []string) string {
 // note is a value in brackets, where it says something.
 func (i Item) note(v any) string {
 	said := i.value(v)
-	if said == "" || strings.HasPrefix(said, "{") {
+	if said == "" || said == "[]" || strings.HasPrefix(said, "{") {
 		return ""
 	}
 	return " (" + said + ")"

@@ -210,9 +210,9 @@ type Input struct {
 	Version string
 	// RulesDigest names the rules and remedies.
 	RulesDigest Digest
-	Sources []string
-	Profile rules.Profile
-	FailOn  Threshold
+	Sources     []string
+	Profile     rules.Profile
+	FailOn      Threshold
 	// Strict makes the exit code 3 when something that the verdict needs
 	// could not be had.
 	Strict bool
