@@ -26,6 +26,9 @@ import (
 //go:embed *.yaml
 var embedded embed.FS
 
+// Files are the files of the built-in remedies.
+func Files() fs.FS { return embedded }
+
 // Set is a set of remedies.
 type Set struct {
 	byID    map[string]Remedy

@@ -102,7 +102,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}
 	return report.New(report.Input{
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
-		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
+		Version: version, RulesDigest: rulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 	}), g.err
 }

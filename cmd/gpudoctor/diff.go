@@ -97,9 +97,9 @@ func readSides(ctx context.Context, names []string, policy string) ([]compare.In
 		if form != compare.FormReport {
 			continue
 		}
-		d, err := report.Read(name, data)
+		d, err := compare.ReadReport(name, data)
 		switch {
-		case errors.Is(err, report.ErrNewer):
+		case errors.Is(err, compare.ErrNewer):
 			return nil, hinted(err, "update gpudoctor")
 		case err != nil:
 			return nil, hinted(err, takesSides)
@@ -160,7 +160,7 @@ func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
 		if info.Size() > recorded.MaxFactsFile {
 			return nil, errUnlike
 		}
-		if data, err = os.ReadFile(name); err == nil && !report.IsReport(data) {
+		if data, err = os.ReadFile(name); err == nil && !compare.IsReport(data) {
 			err = errUnlike
 		}
 		return nil, err

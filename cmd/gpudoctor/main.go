@@ -96,7 +96,7 @@ func ignoreEmptyVariables() {
 // newApp builds the command line.
 func newApp(stdout io.Writer) *cli.App {
 	cli.VersionPrinter = func(c *cli.Context) { _ = printVersion(c.App.Writer) } // See standardOutput.
-	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version and exit", DisableDefaultText: true}
+	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version, the commit and the digest of the rules, and exit", DisableDefaultText: true}
 	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help and exit", DisableDefaultText: true}
 	cli.FlagStringer = describeFlag
 	app := &cli.App{

@@ -58,7 +58,7 @@ func probeP2P(c *cli.Context) error {
 	}
 	p.done()
 	d := report.New(report.Input{
-		TextsOnly: g.textsOnly, Version: version, Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		TextsOnly: g.textsOnly, Version: version, RulesDigest: rulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
 		Probed: len(src.from) == 0 && opts.Probe != probe.Off,
 		Timing: report.Timing{TotalMS: report.Milliseconds(g.took["transfers"])},
 	})

@@ -195,6 +195,16 @@ func (i Item) worse() bool {
 	return after != nil && after.Severity.Rank() <= rules.High.Rank() && (before == nil || after.Severity.Rank() < before.Severity.Rank())
 }
 
+// folded is 1 for a finding that another one explains on each side that has it, else 0.
+func (i Item) folded() int {
+	for _, said := range []*Said{i.BeforeFinding, i.AfterFinding} {
+		if said != nil && said.Under == "" {
+			return 0
+		}
+	}
+	return 1
+}
+
 // severity is the worse one of the two sides of a finding, as a rank.
 func (i Item) severity() int {
 	rank := rules.Info.Rank() + 1
@@ -213,6 +223,7 @@ func (i Item) compare(other Item) int {
 	}
 	return cmp.Or(
 		cmp.Compare(i.rank(), other.rank()),
+		cmp.Compare(i.folded(), other.folded()),
 		cmp.Compare(i.severity(), other.severity()),
 		cmp.Compare(slices.Index(changes, i.Change), slices.Index(changes, other.Change)),
 		cmp.Compare(i.Path, other.Path),

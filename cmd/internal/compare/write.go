@@ -188,9 +188,9 @@ func (i Item) finding() string {
 	before, after := i.BeforeFinding, i.AfterFinding
 	switch {
 	case before == nil:
-		return fmt.Sprintf("%s %s %s: %s", after.Severity, after.Rule, after.Subject, after.Message)
+		return after.String()
 	case after == nil:
-		return fmt.Sprintf("%s %s %s: %s", before.Severity, before.Rule, before.Subject, before.Message)
+		return before.String()
 	}
 	said := after.Rule + " " + after.Subject + ": "
 	var parts []string
@@ -205,6 +205,15 @@ func (i Item) finding() string {
 		return said + "was: " + before.Message + " Is: " + after.Message
 	}
 	return said + strings.Join(parts, ", ") + ": " + after.Message
+}
+
+// String is the finding in one line.
+func (s Said) String() string {
+	said := fmt.Sprintf("%s %s %s: %s", s.Severity, s.Rule, s.Subject, s.Message)
+	if s.Under != "" {
+		said += " (consequence of " + s.Under + ")"
+	}
+	return said
 }
 
 // listChange says what a list gained and lost; empty where only its order changed.

@@ -85,6 +85,9 @@ type Document struct {
 // Digest is the beginning of a SHA-256 sum, in hexadecimal digits.
 type Digest string
 
+// Facts are what the report was made of; nil where it was read from a file.
+func (d *Document) Facts() *facts.Facts { return d.facts }
+
 // Skipped is a rule that could not be judged.
 type Skipped struct {
 	Rule string `json:"rule"`

@@ -18,11 +18,11 @@ var schemaFile = filepath.Join("..", "..", "..", "docs", "report.schema.json")
 
 // enums are the types of the report of which the contract knows every value.
 var enums = map[reflect.Type][]any{
-	reflect.TypeFor[Redaction]():        {RedactedNames, RedactedSecrets},
-	reflect.TypeFor[State]():            {Healthy, Findings, Inconclusive},
-	reflect.TypeFor[ReasonCode]():       {ReasonFinding, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonCut, ReasonUnread},
-	reflect.TypeFor[facts.Unread]():     {facts.UnreadError, facts.UnreadForm, facts.UnreadLines, facts.UnreadSize, facts.UnreadTime, facts.UnreadCount},
-	reflect.TypeFor[Threshold]():        {Threshold("critical"), Threshold("high"), Threshold("medium"), Threshold("low"), Threshold("info"), Never},
+	reflect.TypeFor[Redaction]():    {RedactedNames, RedactedSecrets},
+	reflect.TypeFor[State]():        {Healthy, Findings, Inconclusive},
+	reflect.TypeFor[ReasonCode]():   {ReasonFinding, ReasonFailed, ReasonProbe, ReasonUntried, ReasonSection, ReasonRule, ReasonNoGPU, ReasonTexts, ReasonCut, ReasonUnread},
+	reflect.TypeFor[facts.Unread](): {facts.UnreadError, facts.UnreadForm, facts.UnreadLines, facts.UnreadSize, facts.UnreadTime, facts.UnreadCount},
+	reflect.TypeFor[Threshold]():    {Threshold("critical"), Threshold("high"), Threshold("medium"), Threshold("low"), Threshold("info"), Never},
 }
 
 // TestGoldenSchema holds that the published contract equals the Go types.
