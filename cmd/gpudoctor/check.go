@@ -120,6 +120,9 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	set := appliedTo(c)
+	set.tell(s.Quiet)
+	r.settings = set.report()
 	p := newProgress(s.Quiet, r.options.Whole)
 	defer p.done()
 	r.options.Progress = p.step
@@ -204,16 +207,26 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 
 // readSize reads a flag that takes a number of bytes; 0 is one that is not set.
 func readSize(c *cli.Context, flag string) (int64, error) {
-	value := c.String(flag)
 	if !c.IsSet(flag) {
 		return 0, nil
 	}
+	size, err := parseSize(c.String(flag))
+	if err != nil {
+		return 0, hinted(fmt.Errorf("--%s does not take %q", flag, c.String(flag)), err.Error())
+	}
+	return size, nil
+}
+
+// parseSize reads a number of bytes.
+func parseSize(value string) (int64, error) {
 	size, err := humanize.ParseBytes(value)
 	if err != nil || size == 0 || size > math.MaxInt64 {
-		return 0, hinted(fmt.Errorf("--%s does not take %q", flag, value), "a size is a number above 0 with a unit: 500MB, 2GiB")
+		return 0, errSize
 	}
 	return int64(size), nil
 }
+
+var errSize = errors.New("a size is a number above 0 with a unit: 500MB, 2GiB")
 
 // defaultDeadline is how long the whole command may take where nobody says. Who
 // allows the driver more time for each step allows the whole more, too.

@@ -35,6 +35,8 @@ type request struct {
 	strict     bool
 	only, skip []string
 	policy     string
+	// settings are what files set of it.
+	settings []report.Setting
 }
 
 // ruleLimit is rules.Options.Limit; tests shorten it.
@@ -104,6 +106,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, RulesDigest: rulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
+		Settings: r.settings,
 	}), g.err
 }
 

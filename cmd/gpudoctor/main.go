@@ -76,11 +76,15 @@ func runLine(ctx context.Context, app *cli.App, args []string) error {
 			return err
 		})
 	}
-	arranged, err := arrange(app, args)
+	arranged, err := arrange(ctx, app, args)
 	if err != nil {
 		return err
 	}
-	return app.RunContext(ctx, arranged)
+	err = app.RunContext(ctx, arranged)
+	if set, ok := app.Metadata[settingsKey].(*applied); ok {
+		return set.explain(err)
+	}
+	return err
 }
 
 // ignoreEmptyVariables takes a variable that is set to nothing, as CI systems
@@ -103,6 +107,7 @@ func newApp(stdout io.Writer) *cli.App {
 		Name:                      "gpudoctor",
 		Usage:                     "examine how the GPUs of a machine talk to each other",
 		Version:                   version,
+		Metadata:                  map[string]any{},
 		Writer:                    stdout,
 		ErrWriter:                 io.Discard, // Errors are told once, in complain.
 		DisableSliceFlagSeparator: true,       // A file's name may hold a comma.

@@ -27,6 +27,10 @@ var programs = map[string]func(){"gpudoctor": func() {
 
 func TestMain(m *testing.M) {
 	checks.ChildMain() // The program under test is this binary.
+	// The settings of whoever runs the tests are none of theirs.
+	if err := os.Setenv("XDG_CONFIG_HOME", os.DevNull); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, programs)
 }
 

@@ -33,6 +33,8 @@ type Document struct {
 	// Sources are what was examined: "this machine", or the files that were
 	// given.
 	Sources []string `json:"sources"`
+	// Settings are the flags that files of settings set; absent where there are none.
+	Settings []Setting `json:"settings,omitempty"`
 	// Profile is what the machine was judged for.
 	Profile rules.Profile `json:"profile"`
 	// FailOn is the severity from which on findings make the exit code 1.
@@ -84,6 +86,15 @@ type Document struct {
 
 // Digest is the beginning of a SHA-256 sum, in hexadecimal digits.
 type Digest string
+
+// Setting is a flag that a file of settings sets.
+type Setting struct {
+	Flag   string   `json:"flag"`
+	Values []string `json:"values"`
+	// File and Line say where.
+	File string `json:"file"`
+	Line int    `json:"line"`
+}
 
 // Facts are what the report was made of; nil where it was read from a file.
 func (d *Document) Facts() *facts.Facts { return d.facts }
@@ -228,6 +239,7 @@ type Input struct {
 	TextsOnly bool
 	// Rules are all rules that there are.
 	Rules    []rules.Rule
+	Settings []Setting
 	Facts    *facts.Facts
 	Verdict  rules.Verdict
 	Advice   []remedies.Advice
@@ -243,6 +255,7 @@ func New(in Input) *Document {
 		Schema:        Schema,
 		Version:       in.Version,
 		RulesDigest:   in.RulesDigest,
+		Settings:      in.Settings,
 		Sources:       list(in.Sources),
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
