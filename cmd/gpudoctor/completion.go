@@ -287,33 +287,23 @@ func (l *commandLine) flagAnswers() []answer {
 		if !repeats && slices.ContainsFunc(l.flags, func(a argument) bool { return a.name == f.Names()[0] }) {
 			continue
 		}
-		doc, ok := f.(cli.DocGenerationFlag)
-		if visible, hides := f.(cli.VisibleFlag); !ok || hides && !visible.IsVisible() {
+		help, ok := helpOf(f)
+		if !ok || hidden(f) {
 			continue
 		}
 		for _, n := range f.Names() {
 			if len(n) > 1 {
-				all = append(all, answer{"--" + n, plainUsage(doc.GetUsage())})
+				all = append(all, answer{"--" + n, help.usage})
 			}
 		}
 		for _, n := range f.Names() {
 			if len(n) == 1 {
-				all = append(all, answer{"-" + n, plainUsage(doc.GetUsage())})
+				all = append(all, answer{"-" + n, help.usage})
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b answer) int { return cmp.Compare(a.word, b.word) })
 	return all
-}
-
-// plainUsage is the usage of a flag without what it takes.
-func plainUsage(usage string) string {
-	before, rest, ok := strings.Cut(usage, "`")
-	if !ok || before != "" {
-		return strings.ReplaceAll(usage, "`", "")
-	}
-	_, after, _ := strings.Cut(rest, "`")
-	return strings.TrimPrefix(after, ": ")
 }
 
 // wordAnswers are the words that may follow: commands, or what a command takes, and

@@ -230,7 +230,7 @@ func rulesCommand() *cli.Command {
 		Usage: "list the rules",
 		Subcommands: []*cli.Command{{
 			Name:  "list",
-			Usage: "one line for each rule",
+			Usage: "print one line for each rule",
 			Flags: []cli.Flag{policyFlag},
 			Action: func(c *cli.Context) error {
 				if err := noArguments(c); err != nil {

@@ -123,7 +123,7 @@ func newApp(stdout io.Writer) *cli.App {
 		},
 		Commands: []*cli.Command{
 			checkCommand(), probeCommand(), snapshotCommand(), factsCommand(), diffCommand(), explainCommand(), rulesCommand(), textsCommand(),
-			completionCommand(), versionCommand(),
+			completionCommand(), manCommand(), versionCommand(),
 		},
 	}
 	prepare(app.Commands)

@@ -11,15 +11,15 @@ import (
 )
 
 // tablesFlag is --verbose where there are transfers alone.
-var tablesFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show the transfers with host memory, too, and the time of each stage"}
+var tablesFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show transfers with host memory and the time of each stage"}
 
 func probeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "probe",
-		Usage: "move data between GPUs and say what became of it",
+		Usage: "move data between GPUs and report the result",
 		Subcommands: []*cli.Command{{
 			Name:  "p2p",
-			Usage: "between every ordered pair of GPUs of this machine",
+			Usage: "test every ordered pair of GPUs of this machine",
 			Description: `exit code: 0 every path carries data correctly at the speed of its links, or
 there are no two GPUs; 1 some path does not; 2 an error; 3 some path could not
 be tried`,

@@ -24,7 +24,7 @@ const (
 )
 
 // asciiFlag is for terminals whose locale promises more than they can show.
-var asciiFlag = &cli.BoolFlag{Name: "ascii", DisableDefaultText: true, Usage: "write ASCII alone (default where the locale is not UTF-8)"}
+var asciiFlag = &cli.BoolFlag{Name: "ascii", DisableDefaultText: true, Usage: "write only ASCII (default if the locale is not UTF-8)"}
 
 // style is how to write on standard output: in its width and in colour if it
 // is a terminal.

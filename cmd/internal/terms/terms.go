@@ -36,7 +36,7 @@ var all = []Term{
 	{
 		ExitCode, "0",
 		"no finding at or above --fail-on (default high), and neither a transfer nor the probe failed",
-		"Nothing. With --strict, everything that the verdict needs was examined as well. diff: no differences.",
+		"Nothing needs to be done. With --strict, everything that the verdict needs was examined as well. diff: no differences.",
 	},
 	{
 		ExitCode, "1",
