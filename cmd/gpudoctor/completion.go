@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -287,18 +288,18 @@ func (l *commandLine) flagAnswers() []answer {
 		if !repeats && slices.ContainsFunc(l.flags, func(a argument) bool { return a.name == f.Names()[0] }) {
 			continue
 		}
-		help, ok := helpOf(f)
-		if !ok || hidden(f) {
+		help, ok := flags.HelpOf(f)
+		if !ok || flags.Hidden(f) {
 			continue
 		}
 		for _, n := range f.Names() {
 			if len(n) > 1 {
-				all = append(all, answer{"--" + n, help.usage})
+				all = append(all, answer{"--" + n, help.Usage})
 			}
 		}
 		for _, n := range f.Names() {
 			if len(n) == 1 {
-				all = append(all, answer{"-" + n, help.usage})
+				all = append(all, answer{"-" + n, help.Usage})
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestGoldenManual(t *testing.T) {
 	app := testApp()
 	app.Setup()
-	golden.File(t, filepath.Join("..", "..", "docs", "gpudoctor.1"), []byte(manualOf(app)))
+	golden.File(t, filepath.Join("..", "..", "docs", "gpudoctor.1"), []byte(manualPage(app)))
 }
 
 // TestManual holds that the page names every command and every flag, and that mandoc
@@ -21,7 +22,7 @@ func TestGoldenManual(t *testing.T) {
 func TestManual(t *testing.T) {
 	app := testApp()
 	app.Setup()
-	page := manualOf(app)
+	page := manualPage(app)
 	for _, c := range leaves(app.Commands) {
 		if c.Name == "help" {
 			continue
@@ -32,7 +33,7 @@ func TestManual(t *testing.T) {
 			t.Errorf("the page lacks %s", c.HelpName)
 		}
 		for _, f := range c.Flags {
-			if name := " Fl -" + f.Names()[0]; !hidden(f) && !strings.Contains(about, name) {
+			if name := " Fl -" + f.Names()[0]; !flags.Hidden(f) && !strings.Contains(about, name) {
 				t.Errorf("%s: the page lacks --%s", c.HelpName, f.Names()[0])
 			}
 		}
