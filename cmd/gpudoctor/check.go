@@ -122,7 +122,7 @@ func check(c *cli.Context) error {
 	}
 	set := appliedTo(c)
 	set.tell(s.Quiet)
-	r.settings = set.report()
+	r.settings = set.all
 	p := newProgress(s.Quiet, r.options.Whole)
 	defer p.done()
 	r.options.Progress = p.step

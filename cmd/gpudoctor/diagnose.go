@@ -18,7 +18,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -36,7 +38,7 @@ type request struct {
 	only, skip []string
 	policy     string
 	// settings are what files set of it.
-	settings []report.Setting
+	settings []settings.Setting
 }
 
 // ruleLimit is rules.Options.Limit; tests shorten it.
@@ -104,7 +106,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}
 	return report.New(report.Input{
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
-		Version: version, RulesDigest: rulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
+		Version: version, RulesDigest: build.RulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
 		Settings: r.settings,
 	}), g.err

@@ -69,7 +69,8 @@ func diff(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d := redact.ofDifference(compare.Compare(version, sides[0], sides[1]), sides, c.App.Writer)
+	redact.ofSides(sides, c.App.Writer)
+	d := compare.Compare(version, sides[0], sides[1])
 	if !c.Bool("quiet") {
 		s := style(c, colorNever)
 		s.Verbose = c.Bool("verbose")
@@ -183,19 +184,27 @@ var (
 	errNotFile = errors.New("not a regular file")
 )
 
-// ofDifference replaces names in a difference that is written to a file, and secrets
-// everywhere. The same thing gets the same stand-in on both sides.
-func (r redaction) ofDifference(d *compare.Difference, sides []compare.Input, stdout io.Writer) *compare.Difference {
+// ofSides replaces names on both sides where the difference is written to a file, and
+// secrets everywhere. The same thing gets the same stand-in on both sides.
+func (r redaction) ofSides(sides []compare.Input, stdout io.Writer) {
 	if r == redactNothing {
-		return d
+		return
 	}
 	redactor := recorded.NewSecretsRedactor()
 	if r == redactAll || isFile(stdout) {
 		redactor = recorded.NewRedactor()
-		for _, s := range sides {
+		for i, s := range sides {
 			redactor.Study(s.Facts)
 			redactor.Study(s.Report)
+			sides[i].SharedNames = !replaced(s)
 		}
 	}
-	return recorded.Redact(redactor, d)
+	for i, s := range sides {
+		s.Name = redactor.Text(s.Name)
+		s.Report = recorded.Redact(redactor, s.Report)
+		if s.Facts != nil {
+			s.Facts = recorded.Redact(redactor, s.Facts)
+		}
+		sides[i] = s
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -58,7 +59,7 @@ func probeP2P(c *cli.Context) error {
 	}
 	p.done()
 	d := report.New(report.Input{
-		TextsOnly: g.textsOnly, Version: version, RulesDigest: rulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		TextsOnly: g.textsOnly, Version: version, RulesDigest: build.RulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
 		Probed: len(src.from) == 0 && opts.Probe != probe.Off,
 		Timing: report.Timing{TotalMS: report.Milliseconds(g.took["transfers"])},
 	})

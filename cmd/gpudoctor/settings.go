@@ -159,15 +159,6 @@ func (a *applied) explain(err error) error {
 	return err
 }
 
-// report are the settings as a report names them.
-func (a *applied) report() []report.Setting {
-	var all []report.Setting
-	for _, one := range a.all {
-		all = append(all, report.Setting{Flag: one.Key, Values: one.Values, File: one.File, Line: one.Line})
-	}
-	return all
-}
-
 // tell says to a person who looks on that a file in the current directory sets
 // something, or that it is ignored.
 func (a *applied) tell(quiet bool) {

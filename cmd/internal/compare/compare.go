@@ -24,6 +24,9 @@ type Input struct {
 	// Report is what was found. Facts are what was read; nil where only a report is there.
 	Report *report.Document
 	Facts  *facts.Facts
+	// SharedNames is true where stand-ins took the place of names on both sides at once, so
+	// that the same one stands for the same thing.
+	SharedNames bool
 }
 
 // Form is what a side was read from.

@@ -419,7 +419,18 @@ func TestMoved(t *testing.T) {
 	if len(d.Items) != 1 || d.Items[0].Kind != Part || d.Items[0].Before != "0000:86:00.0" || d.Items[0].After != "0000:87:00.0" {
 		t.Errorf("a GPU in another slot: got %+v", d.Items)
 	}
-	c := machine()
+	for _, f := range []*facts.Facts{a, b} {
+		for i := range f.GPUs.Devices {
+			f.GPUs.Devices[i].UUID = fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i+1)
+		}
+	}
+	for _, shared := range []bool{true, false} {
+		d := Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a, SharedNames: shared}, Input{Name: "b", Report: reportOf(b), Facts: b, SharedNames: shared})
+		if followed := len(d.Items) == 1; followed != shared {
+			t.Errorf("stand-ins for UUIDs, shared: %v: got %+v", shared, d.Items)
+		}
+	}
+	a, c := machine(), machine()
 	c.GPUs.Devices[1].UUID = "GPU-1b5e0a52-0001-0001-0001-0000000000cc"
 	d = Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a}, Input{Name: "c", Report: reportOf(c), Facts: c})
 	if len(d.Items) != 1 || d.Items[0].Path != "gpus.devices[0000:86:00.0].uuid" || d.Items[0].Kind != Part {

@@ -189,7 +189,7 @@ func factsOf(d *report.Document) *facts.Facts {
 // followMoves finds the GPUs that have another PCI address on side B, by their UUIDs, and
 // calls them by their UUIDs on both sides: what is known of them is then compared.
 func followMoves(a, b Input) (x, y Input, items []Item) {
-	before, after := addressesByUUID(a.Facts), addressesByUUID(b.Facts)
+	before, after := addressesByUUID(a), addressesByUUID(b)
 	var pairsA, pairsB []string
 	for uuid, address := range before {
 		if now := after[uuid]; now != "" && now != address {
@@ -206,14 +206,15 @@ func followMoves(a, b Input) (x, y Input, items []Item) {
 	return a.renamed(pairsA), b.renamed(pairsB), items
 }
 
-// addressesByUUID are the addresses of GPUs whose UUID is known and no stand-in.
-func addressesByUUID(f *facts.Facts) map[string]string {
+// addressesByUUID are the addresses of GPUs whose UUID is known. A stand-in tells nothing
+// where each side has its own.
+func addressesByUUID(in Input) map[string]string {
 	by := map[string]string{}
-	if f.GPUs == nil {
+	if in.Facts.GPUs == nil {
 		return by
 	}
-	for _, g := range f.GPUs.Devices {
-		if g.UUID != "" && g.Address != "" && !standIn.MatchString(g.UUID) {
+	for _, g := range in.Facts.GPUs.Devices {
+		if g.UUID != "" && g.Address != "" && (in.SharedNames || !standIn.MatchString(g.UUID)) {
 			by[g.UUID] = g.Address
 		}
 	}

@@ -45,7 +45,7 @@ func (t *text) details() {
 		t.line()
 		t.line(t.paint(bold, "Set by files"))
 		for _, s := range t.d.Settings {
-			t.listed(fmt.Sprintf("%s:%d", s.File, s.Line), s.Flag+": "+strings.Join(s.Values, ", "))
+			t.listed(s.Place(), s.Key+": "+strings.Join(s.Values, ", "))
 		}
 	}
 	t.times()

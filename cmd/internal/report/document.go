@@ -10,8 +10,10 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -29,12 +31,12 @@ type Document struct {
 	Version string `json:"version"`
 	// RulesDigest names the built-in rules, tables, messages and remedies: it differs
 	// where any of them differs.
-	RulesDigest Digest `json:"rules_digest,omitempty"`
+	RulesDigest build.Digest `json:"rules_digest,omitempty"`
 	// Sources are what was examined: "this machine", or the files that were
 	// given.
 	Sources []string `json:"sources"`
 	// Settings are the flags that files of settings set; absent where there are none.
-	Settings []Setting `json:"settings,omitempty"`
+	Settings []settings.Setting `json:"settings,omitempty"`
 	// Profile is what the machine was judged for.
 	Profile rules.Profile `json:"profile"`
 	// FailOn is the severity from which on findings make the exit code 1.
@@ -82,18 +84,6 @@ type Document struct {
 	only       int          // How many rules were asked for by name.
 	runs       string       // How the job is started, as instructions names it.
 	recheck    remedies.Recheck
-}
-
-// Digest is the beginning of a SHA-256 sum, in hexadecimal digits.
-type Digest string
-
-// Setting is a flag that a file of settings sets.
-type Setting struct {
-	Flag   string   `json:"flag"`
-	Values []string `json:"values"`
-	// File and Line say where.
-	File string `json:"file"`
-	Line int    `json:"line"`
 }
 
 // Facts are what the report was made of; nil where it was read from a file.
@@ -223,7 +213,7 @@ func atLeast(s, as rules.Severity) bool {
 type Input struct {
 	Version string
 	// RulesDigest names the rules and remedies.
-	RulesDigest Digest
+	RulesDigest build.Digest
 	Sources     []string
 	Profile     rules.Profile
 	FailOn      Threshold
@@ -239,7 +229,7 @@ type Input struct {
 	TextsOnly bool
 	// Rules are all rules that there are.
 	Rules    []rules.Rule
-	Settings []Setting
+	Settings []settings.Setting
 	Facts    *facts.Facts
 	Verdict  rules.Verdict
 	Advice   []remedies.Advice

@@ -33,7 +33,7 @@ func TestGoldenSchema(t *testing.T) {
 // generate makes the JSON Schema from the types and their comments.
 func generate(t *testing.T) []byte {
 	t.Helper()
-	s := contract.Schema(t, Schema, &Document{}, enums, "checks", "rules", "remedies", filepath.Join("cmd", "internal", "report"))
+	s := contract.Schema(t, Schema, &Document{}, enums, "checks", "rules", "remedies", filepath.Join("cmd", "internal"))
 	raw, err := Marshal(s)
 	if err != nil {
 		t.Fatal(err)

@@ -38,11 +38,12 @@ type Key struct {
 
 // Setting is what a file sets for one flag.
 type Setting struct {
-	Key    string
-	Values []string
-	// File and Line say where.
-	File string
-	Line int
+	// Key is the name of the flag.
+	Key    string   `json:"flag"`
+	Values []string `json:"values"`
+	// File and Line say where it is set.
+	File string `json:"file"`
+	Line int    `json:"line"`
 }
 
 // Place is where the setting is: "FILE:LINE".
