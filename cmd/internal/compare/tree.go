@@ -162,7 +162,7 @@ func nameOf(v reflect.Value, identity []string) string {
 			continue
 		}
 		var said string
-		switch at.Kind() { //nolint:exhaustive // All others are said as they are.
+		switch at.Kind() {
 		case reflect.Slice:
 			said = strings.Join(scalars(at, false), ",")
 		case reflect.Map:

@@ -174,7 +174,9 @@ func (m *page) files(ownOnly []string) {
 }
 
 // macro writes a line of a macro and its arguments.
-func (m *page) macro(format string, args ...any) { fmt.Fprintf(m, "."+format+"\n", args...) }
+func (m *page) macro(format string, args ...any) {
+	m.WriteString("." + fmt.Sprintf(format, args...) + "\n")
+}
 
 // text writes sentences, each on a line of its own.
 func (m *page) text(s string) {

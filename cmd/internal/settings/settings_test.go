@@ -133,6 +133,7 @@ func TestIgnored(t *testing.T) {
 			return os.Chmod(Here, 0o602)
 		},
 		"another user's": func(t *testing.T) error {
+			t.Helper()
 			if os.Geteuid() != 0 {
 				t.Skip("only root can give a file to another user")
 			}
