@@ -67,7 +67,9 @@ failed; 1 findings at or above it; 2 wrong usage or an error; 3 transfers or the
 probe failed without such a finding, or with --strict not everything was examined
 
 GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_DEADLINE,
-GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR stand for the flags of these names.`,
+GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR stand for the flags of these names.
+.gpudoctor.yaml in this folder and ~/.config/gpudoctor/config.yaml set defaults
+for flags; gpudoctor man describes them.`,
 		Flags: []cli.Flag{
 			fromFlag,
 			withFlag,

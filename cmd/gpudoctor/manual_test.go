@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,9 @@ func TestManual(t *testing.T) {
 		}
 	}
 	mandoc, err := exec.LookPath("mandoc")
+	if err != nil && os.Getenv("GPUDOCTOR_WANT_MANDOC") != "" {
+		t.Fatal(err)
+	}
 	if err != nil {
 		t.Skip("mandoc is not installed")
 	}

@@ -149,9 +149,9 @@ type Said struct {
 func Compare(version string, a, b Input) *Difference {
 	d := &Difference{Schema: Schema, Version: version, A: sideOf(a), B: sideOf(b), Items: []Item{}, Notes: []string{}}
 	if a.Report.Version != b.Report.Version {
-		d.note("A was judged by gpudoctor " + a.Report.Version + ", B by gpudoctor " + b.Report.Version + ": findings may differ for that reason alone")
+		d.note("A was judged by gpudoctor " + a.Report.Version + ", B by gpudoctor " + b.Report.Version + "; findings may differ for this reason")
 	} else if a.Report.RulesDigest != b.Report.RulesDigest {
-		d.note("A and B were judged by different rules: findings may differ for that reason alone")
+		d.note("A and B were judged by different rules; findings may differ for this reason")
 	}
 	if a.Report.Profile != b.Report.Profile {
 		d.note("A was judged for the profile " + string(a.Report.Profile) + ", B for the profile " + string(b.Report.Profile))

@@ -214,6 +214,11 @@ func TestTables(t *testing.T) {
 			t.Errorf("kindTable names %s, which the facts do not have", pattern)
 		}
 	}
+	for list, noun := range nouns {
+		if !slices.ContainsFunc(factsLeaves(), func(l leaf) bool { return strings.HasPrefix(l.path, list+"[]") }) && list != "skipped" || noun == "" {
+			t.Errorf("nouns names %s, which the facts do not have", list)
+		}
+	}
 	for _, k := range kinds {
 		if headings[k] == "" {
 			t.Errorf("%s has no heading", k)
@@ -224,6 +229,9 @@ func TestTables(t *testing.T) {
 // exampleFacts are the facts of each recorded machine.
 func exampleFacts(t *testing.T) map[string]*facts.Facts {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
 	all := map[string]*facts.Facts{}
 	for _, name := range fixtures.Examples() {
 		raw, err := fixtures.Example(name)
@@ -435,6 +443,20 @@ func TestMoved(t *testing.T) {
 	d = Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a}, Input{Name: "c", Report: reportOf(c), Facts: c})
 	if len(d.Items) != 1 || d.Items[0].Path != "gpus.devices[0000:86:00.0].uuid" || d.Items[0].Kind != Part {
 		t.Errorf("another GPU in the slot: got %+v", d.Items)
+	}
+}
+
+// TestMessages holds that what differs from run to run in a message is no difference.
+func TestMessages(t *testing.T) {
+	with := func(fields map[string]string) *facts.Facts {
+		return &facts.Facts{Logs: &facts.LogFacts{Messages: []facts.Message{{ID: "nccl-timeout", Program: "nccl", Fields: fields}}}}
+	}
+	a := with(map[string]string{"pid": "1", "port": "4711", "peer": "3"})
+	if items := compareFacts(a, with(map[string]string{"pid": "2", "port": "4712", "peer": "3"})); len(items) > 0 {
+		t.Errorf("another process and port: got %+v", items)
+	}
+	if items := compareFacts(a, with(map[string]string{"pid": "1", "port": "4711", "peer": "4"})); len(items) != 1 {
+		t.Errorf("another peer: got %+v, want one difference", items)
 	}
 }
 

@@ -118,6 +118,12 @@ var noise = map[string]string{
 	"probe.User.UsedBytes":         byChance,
 }
 
+// noiseFields are the fields of messages that are left out, with the reason.
+var noiseFields = map[string]string{
+	"pid":  byChance,
+	"port": "the system chooses it for each connection",
+}
+
 // ordered are the lists of which the order means something.
 var ordered = []string{
 	"facts.HostFacts.CommandLine", // A later parameter wins over an earlier one.

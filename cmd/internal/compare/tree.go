@@ -53,7 +53,9 @@ func nodeOf(v reflect.Value, f field) *node {
 	case reflect.Map:
 		n := &node{value: v.Interface(), parts: map[string]*node{}, list: true}
 		for _, key := range v.MapKeys() {
-			n.parts[key.String()] = nodeOf(v.MapIndex(key), field{id: f.id})
+			if !strings.HasSuffix(f.id, ".Fields") || noiseFields[key.String()] == "" {
+				n.parts[key.String()] = nodeOf(v.MapIndex(key), field{id: f.id})
+			}
 		}
 		return n
 	case reflect.Slice:

@@ -114,7 +114,7 @@ func (i Item) sentence(said string) string {
 	if i.Kind == Finding {
 		return said
 	}
-	text := i.Path + ": " + said
+	text := label(i.Path) + ": " + said
 	switch n := len(i.Along); {
 	case n == 1:
 		text += ", and one fact about it"
@@ -122,6 +122,39 @@ func (i Item) sentence(said string) string {
 		text += fmt.Sprintf(", and %d facts about it", n)
 	}
 	return text
+}
+
+// nouns are what people call the elements of a list.
+var nouns = map[string]string{
+	"transfers.transfers":    "transfer",
+	"transfers.peers":        "peer access",
+	"transfers.devices":      "GPU in the probe",
+	"gpus.devices":           "GPU",
+	"pci.devices":            "PCI device",
+	"links.pairs":            "path",
+	"env.variables":          "variable",
+	"libraries.files":        "library",
+	"kernel_log.events":      "kernel log event",
+	"container.device_nodes": "device node",
+	"nics.rdma":              "RDMA port",
+	"nics.interfaces":        "interface",
+	"iommu.groups":           "IOMMU group",
+	"numa.nodes":             "NUMA node",
+	"software":               "package",
+	"unknown":                "not known:",
+	"skipped":                "not judged:",
+}
+
+// label is a path as people read it: "GPU 0000:3b:00.0 mig" of
+// "gpus.devices[0000:3b:00.0].mig".
+func label(path string) string {
+	list, rest, ok := strings.Cut(path, "[")
+	name, field, closed := strings.Cut(rest, "]")
+	noun := nouns[list]
+	if !ok || !closed || noun == "" {
+		return path
+	}
+	return strings.TrimSpace(noun + " " + strings.TrimPrefix(name, noun+" ") + strings.Replace(field, ".", " ", 1))
 }
 
 // change says what changed, without the place.
