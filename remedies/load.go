@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path"
 	"path/filepath"
@@ -23,6 +24,9 @@ import (
 
 //go:embed *.yaml
 var embedded embed.FS
+
+// Files are the files of the built-in remedies.
+func Files() fs.FS { return embedded }
 
 // Set is a set of remedies.
 type Set struct {

@@ -28,6 +28,9 @@ import (
 //go:embed */*[^t].rego */*[^s]t.rego */*[^e]st.rego
 var embedded embed.FS
 
+// Files are the files of the built-in rules.
+func Files() fs.FS { return embedded }
+
 // factsSchema is the schema of the facts, made from the Go types by
 // TestGoldenFactsSchema. The type checker takes it for rules of the user's own; the
 // embedded rules are checked against it by a test, which spares each start

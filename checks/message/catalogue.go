@@ -21,6 +21,9 @@ import (
 //go:embed *.yaml
 var messageFiles embed.FS
 
+// Files are the files of the catalogue.
+func Files() fs.FS { return messageFiles }
+
 // Row is what rows of the catalogue have in common: a form of line.
 type Row struct {
 	// ID is kebab-case and begins with the program: "nccl-shm-extend-failed".

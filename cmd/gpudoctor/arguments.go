@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -229,8 +230,8 @@ func takersOf(app *cli.App, name string) []string {
 }
 
 // arrange puts flags before words, so that they may be typed in any order.
-// "help COMMAND" is "COMMAND --help".
-func arrange(app *cli.App, args []string) ([]string, error) {
+// "help COMMAND" is "COMMAND --help". What files set is added.
+func arrange(ctx context.Context, app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return args, nil
 	}
@@ -238,8 +239,16 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	if len(l.path) == 1 && l.path[0].HasName("help") {
 		l = parseLine(app, append(slices.Clone(l.words), "--help"))
 	}
+	if _, err := l.arranged(); err != nil { // The command line is at fault before a file is.
+		return nil, err
+	}
+	set, err := l.addSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	app.Metadata[settingsKey] = set
 	arranged, err := l.arranged()
-	return append([]string{args[0]}, arranged...), err
+	return append([]string{args[0]}, arranged...), set.explain(err)
 }
 
 // allFlags are the flags of the program and of all commands, by all their names.

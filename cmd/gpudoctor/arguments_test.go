@@ -207,7 +207,7 @@ func TestArrange(t *testing.T) {
 		{"help nonsense", "-- nonsense"},
 		{"", ""},
 	} {
-		got, err := arrange(testApp(), append([]string{"gpudoctor"}, strings.Fields(tt.in)...))
+		got, err := arrange(t.Context(), testApp(), append([]string{"gpudoctor"}, strings.Fields(tt.in)...))
 		if err != nil {
 			t.Errorf("%s: %v", tt.in, err)
 		}
@@ -227,7 +227,7 @@ func FuzzArrange(f *testing.F) {
 		app := testApp()
 		args := append([]string{"gpudoctor"}, strings.Split(line, "\n")...)
 		complete(app, args[1:])
-		once, err := arrange(app, args)
+		once, err := arrange(t.Context(), app, args)
 		if err != nil {
 			var h hintedError
 			if !errors.As(err, &h) || len(h.hints) == 0 {
@@ -235,7 +235,7 @@ func FuzzArrange(f *testing.F) {
 			}
 			return
 		}
-		twice, err := arrange(app, once)
+		twice, err := arrange(t.Context(), app, once)
 		if err != nil || !slices.Equal(once, twice) {
 			t.Errorf("%q becomes %q, and that %q: %v", args, once, twice, err)
 		}
@@ -297,7 +297,7 @@ func TestUnknownFlag(t *testing.T) {
 		"-v":                   "unknown flag -v|did you mean --version?|it is a flag of: gpudoctor check, gpudoctor probe p2p|gpudoctor --help lists the flags",
 		"explain x -o":         "unknown flag -o|it is a flag of: gpudoctor check, gpudoctor snapshot|gpudoctor explain --help lists the flags",
 	} {
-		_, err := arrange(testApp(), append([]string{"gpudoctor"}, strings.Fields(line)...))
+		_, err := arrange(t.Context(), testApp(), append([]string{"gpudoctor"}, strings.Fields(line)...))
 		var h hintedError
 		if !errors.As(err, &h) {
 			t.Errorf("%s: %v", line, err)
@@ -322,7 +322,7 @@ func TestHelpEverywhere(t *testing.T) {
 			append([]string{path[0], "--help"}, path[1:]...), append([]string{path[0], "help"}, path[1:]...),
 		} {
 			var b bytes.Buffer
-			arranged, err := arrange(testApp(), args)
+			arranged, err := arrange(t.Context(), testApp(), args)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,13 +22,13 @@ import (
 // The flags that several commands take.
 var (
 	fromFlag     = &cli.StringSliceFlag{Name: "from", Usage: "`FILE`: examine texts (files, folders, archives, - for a pipe) or a recording"}
-	withFlag     = &cli.StringSliceFlag{Name: "with", Usage: "`FILE`: examine this text, too, such as the log of the job that failed"}
-	probeFlag    = &cli.StringFlag{Name: "probe", Usage: "`MODE`: how much of the transfers to make: off, quick or full (default quick)"}
-	busyFlag     = &cli.BoolFlag{Name: "probe-busy", DisableDefaultText: true, Usage: "use GPUs that other processes are using, too"}
+	withFlag     = &cli.StringSliceFlag{Name: "with", Usage: "`FILE`: also examine this text, such as the log of the job that failed"}
+	probeFlag    = &cli.StringFlag{Name: "probe", Usage: "`MODE`: run the probe: off, quick or full (default quick)"}
+	busyFlag     = &cli.BoolFlag{Name: "probe-busy", DisableDefaultText: true, Usage: "also use GPUs that other processes use"}
 	waitFlag     = &cli.DurationFlag{Name: "probe-timeout", Usage: "`TIME`: timeout for each step of the driver (30s, 2m)"}
 	deadlineFlag = &cli.DurationFlag{
 		Name: "deadline", EnvVars: []string{"GPUDOCTOR_DEADLINE"},
-		Usage: "`TIME`: end within this time (default 30s; 2m with --probe full, 10m with --from)",
+		Usage: "`TIME`: stop after this time (default 30s; 2m with --probe full, 10m with --from)",
 	}
 	maxBytesFlag = &cli.StringFlag{
 		Name:  "max-bytes",
@@ -43,7 +43,7 @@ var (
 		Usage: "`FORMAT`: write text, json or markdown on standard output",
 	}
 	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show evidence, all transfers and what was not judged"}
-	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "say only what makes the exit code other than 0"}
+	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "print only what makes the exit code nonzero"}
 	policyFlag  = &cli.StringFlag{
 		Name: "policy", EnvVars: []string{"GPUDOCTOR_POLICY"},
 		Usage: "`DIR`: add rules (*.rego) and remedies (*.yaml)",
@@ -60,14 +60,16 @@ examines what somebody sent instead: an NCCL log, outputs of lspci, dmesg or
 nvidia-smi, a pod spec, several of them in one file, a folder or an archive.
 
 In files names, addresses and serial numbers are replaced by stand-ins, and
-secrets everywhere; --no-redact leaves them.
+secrets everywhere; --no-redact keeps them.
 
 exit code: 0 nothing at or above --fail-on, and neither a transfer nor the probe
 failed; 1 findings at or above it; 2 wrong usage or an error; 3 transfers or the
 probe failed without such a finding, or with --strict not everything was examined
 
 GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_DEADLINE,
-GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR stand for the flags of these names.`,
+GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR stand for the flags of these names.
+.gpudoctor.yaml in this folder and ~/.config/gpudoctor/config.yaml set defaults
+for flags; gpudoctor man describes them.`,
 		Flags: []cli.Flag{
 			fromFlag,
 			withFlag,
@@ -85,8 +87,8 @@ GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR stand for the flags of these names.`,
 				Usage: "`SEV`: severity for exit code 1: critical to info, or none",
 			},
 			&cli.BoolFlag{Name: "strict", DisableDefaultText: true, Usage: "exit code 3 if not everything could be examined"},
-			&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: judge these rules alone, with commas between"},
-			&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: leave these rules out"},
+			&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: judge only these rules, separated by commas"},
+			&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: skip these rules"},
 			policyFlag,
 			redactFlag, noRedactFlag, keepFlag,
 			formatFlag,
@@ -94,6 +96,7 @@ GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR stand for the flags of these names.`,
 			verboseFlag,
 			quietFlag,
 			colorFlag,
+			asciiFlag,
 		},
 		Action: check,
 	}
@@ -119,6 +122,9 @@ func check(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	set := appliedTo(c)
+	set.tell(s.Quiet)
+	r.settings = set.all
 	p := newProgress(s.Quiet, r.options.Whole)
 	defer p.done()
 	r.options.Progress = p.step
@@ -203,16 +209,26 @@ func readSource(c *cli.Context) (s source, opts gather.Options, err error) {
 
 // readSize reads a flag that takes a number of bytes; 0 is one that is not set.
 func readSize(c *cli.Context, flag string) (int64, error) {
-	value := c.String(flag)
 	if !c.IsSet(flag) {
 		return 0, nil
 	}
+	size, err := parseSize(c.String(flag))
+	if err != nil {
+		return 0, hinted(fmt.Errorf("--%s does not take %q", flag, c.String(flag)), err.Error())
+	}
+	return size, nil
+}
+
+// parseSize reads a number of bytes.
+func parseSize(value string) (int64, error) {
 	size, err := humanize.ParseBytes(value)
 	if err != nil || size == 0 || size > math.MaxInt64 {
-		return 0, hinted(fmt.Errorf("--%s does not take %q", flag, value), "a size is a number above 0 with a unit: 500MB, 2GiB")
+		return 0, errSize
 	}
 	return int64(size), nil
 }
+
+var errSize = errors.New("a size is a number above 0 with a unit: 500MB, 2GiB")
 
 // defaultDeadline is how long the whole command may take where nobody says. Who
 // allows the driver more time for each step allows the whole more, too.
@@ -232,7 +248,7 @@ func readStyle(c *cli.Context) (report.Style, error) {
 	if err := oneOf("color", color); err != nil {
 		return report.Style{}, err
 	}
-	s := style(c.App.Writer, color)
+	s := style(c, color)
 	s.Verbose, s.Quiet = c.Bool("verbose"), c.Bool("quiet")
 	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -167,7 +168,7 @@ func complete(app *cli.App, words []string) string {
 	case strings.HasPrefix(word, "-") && !l.literal:
 		all = l.flagAnswers()
 	default:
-		all = l.wordAnswers()
+		all, files = l.wordAnswers()
 	}
 	var b strings.Builder
 	for _, a := range all {
@@ -287,18 +288,18 @@ func (l *commandLine) flagAnswers() []answer {
 		if !repeats && slices.ContainsFunc(l.flags, func(a argument) bool { return a.name == f.Names()[0] }) {
 			continue
 		}
-		doc, ok := f.(cli.DocGenerationFlag)
-		if visible, hides := f.(cli.VisibleFlag); !ok || hides && !visible.IsVisible() {
+		help, ok := flags.HelpOf(f)
+		if !ok || flags.Hidden(f) {
 			continue
 		}
 		for _, n := range f.Names() {
 			if len(n) > 1 {
-				all = append(all, answer{"--" + n, plainUsage(doc.GetUsage())})
+				all = append(all, answer{"--" + n, help.Usage})
 			}
 		}
 		for _, n := range f.Names() {
 			if len(n) == 1 {
-				all = append(all, answer{"-" + n, plainUsage(doc.GetUsage())})
+				all = append(all, answer{"-" + n, help.Usage})
 			}
 		}
 	}
@@ -306,20 +307,15 @@ func (l *commandLine) flagAnswers() []answer {
 	return all
 }
 
-// plainUsage is the usage of a flag without what it takes.
-func plainUsage(usage string) string {
-	before, rest, ok := strings.Cut(usage, "`")
-	if !ok || before != "" {
-		return strings.ReplaceAll(usage, "`", "")
-	}
-	_, after, _ := strings.Cut(rest, "`")
-	return strings.TrimPrefix(after, ": ")
-}
-
-// wordAnswers are the words that may follow: commands, or what a command takes.
-func (l *commandLine) wordAnswers() []answer {
-	var all []answer
+// wordAnswers are the words that may follow: commands, or what a command takes, and
+// which names of files may.
+func (l *commandLine) wordAnswers() (all []answer, files string) {
 	switch c := l.command(); {
+	case c != nil && c.Name == "diff" && len(l.words) < 2:
+		for _, e := range fixtures.Examples() {
+			all = append(all, answer{word: examplePrefix + e})
+		}
+		files = filesToo
 	case len(l.words) > 0:
 	case len(l.commands()) > 0:
 		for _, c := range l.commands() {
@@ -338,5 +334,5 @@ func (l *commandLine) wordAnswers() []answer {
 	case !l.literal:
 		all = l.flagAnswers() // It takes no words.
 	}
-	return all
+	return all, files
 }

@@ -18,7 +18,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -35,6 +37,8 @@ type request struct {
 	strict     bool
 	only, skip []string
 	policy     string
+	// settings are what files set of it.
+	settings []settings.Setting
 }
 
 // ruleLimit is rules.Options.Limit; tests shorten it.
@@ -102,8 +106,9 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}
 	return report.New(report.Input{
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
-		Version: version, Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
+		Version: version, RulesDigest: build.RulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
+		Settings: r.settings,
 	}), g.err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/terms"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -18,11 +19,23 @@ import (
 func explainCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "explain",
-		Usage:     "explain a rule, a cause or a remedy",
+		Usage:     "explain a rule, a cause, a remedy, an exit code or a word of the report",
 		ArgsUsage: "ID",
-		Flags:     []cli.Flag{policyFlag},
+		Description: `gpudoctor explain acs-redirect   a rule, a cause or a remedy, by its id
+gpudoctor explain exit 3         an exit code, all of them without a number
+gpudoctor explain likely         a severity, a confidence or a verdict`,
+		Flags: []cli.Flag{policyFlag, asciiFlag},
 		Action: func(c *cli.Context) error {
 			id := c.Args().First()
+			s := style(c, colorNever)
+			e := explanation{ascii: s.ASCII, width: min(max(s.Width, 40), 100)}
+			if s.Width == 0 {
+				e.width = 100
+			}
+			if found := terms.Find(c.Args().Slice()); len(found) > 0 {
+				e.terms(found)
+				return toStdout(c.App.Writer, e.write)
+			}
 			if c.Args().Len() != 1 {
 				return hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list lists the rules", "gpudoctor explain acs-redirect")
 			}
@@ -30,22 +43,13 @@ func explainCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			known, err := learn(policy)
-			if err != nil {
+			if e.known, err = learn(policy); err != nil {
 				return err
-			}
-			width := style(c.App.Writer, colorNever).Width
-			e := explanation{known: known, width: min(max(width, 40), 100)}
-			if width == 0 {
-				e.width = 100
 			}
 			if !e.explain(id) {
-				return unknownName("id", id, known.names(), append(meantAs(c), "gpudoctor rules list lists the rules")...)
+				return unknownName("id", id, e.known.names(), append(meantAs(c), "gpudoctor rules list lists the rules")...)
 			}
-			return toStdout(c.App.Writer, func(w io.Writer) error {
-				_, err := io.WriteString(w, e.b.String())
-				return err
-			})
+			return toStdout(c.App.Writer, e.write)
 		},
 	}
 }
@@ -59,6 +63,7 @@ func (k knowledge) names() []string {
 	for _, r := range k.remedies.Remedies() {
 		names = append(names, r.ID)
 	}
+	names = append(names, terms.Names()...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -67,7 +72,34 @@ func (k knowledge) names() []string {
 type explanation struct {
 	known knowledge
 	width int
+	ascii bool
 	b     strings.Builder
+}
+
+// write writes the explanation.
+func (e *explanation) write(w io.Writer) error {
+	text := e.b.String()
+	if e.ascii {
+		var lines strings.Builder
+		for line := range strings.Lines(text) {
+			lines.WriteString(report.Printable(strings.TrimSuffix(line, "\n"), true) + "\n")
+		}
+		text = lines.String()
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// terms writes about words of the report.
+func (e *explanation) terms(found []terms.Term) {
+	for i, t := range found {
+		if i > 0 {
+			e.line("")
+		}
+		e.line("%s %s", t.Kind, t.Name)
+		e.part("means", t.Means)
+		e.part("do", t.Do)
+	}
 }
 
 // explain writes about the rules that bear the id or name it as their cause,
@@ -198,7 +230,7 @@ func rulesCommand() *cli.Command {
 		Usage: "list the rules",
 		Subcommands: []*cli.Command{{
 			Name:  "list",
-			Usage: "one line for each rule",
+			Usage: "print one line for each rule",
 			Flags: []cli.Flag{policyFlag},
 			Action: func(c *cli.Context) error {
 				if err := noArguments(c); err != nil {

@@ -11,7 +11,7 @@ import (
 func factsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "facts",
-		Usage: "print what was read, as JSON, without judging it",
+		Usage: "print what was read as JSON, without judging it",
 		Description: `The document is what rules see; gpudoctor check --from takes it. Names of
 hosts, users, jobs and images, serial numbers, UUIDs, MAC and IP addresses and
 secrets are replaced by stand-ins, the same thing by the same one.`,

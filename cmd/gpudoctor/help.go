@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
 )
 
 // The help pages. Columns are aligned by the tabs (text/tabwriter).
@@ -37,33 +37,20 @@ commands:
 {{range .VisibleCommands}}{{if ne .Name "help"}}  {{.Name}}{{"\t"}}{{.Usage}}{{"\n"}}{{end}}{{end}}`
 )
 
-// describeFlag writes a flag as one line of a help page: its names, what it
-// takes (which stands in back quotes in its usage, at its beginning and before
-// a colon if it is no part of the sentence), and what it does.
+// describeFlag writes a flag as one line of a help page: its names, what it takes and
+// what it does.
 func describeFlag(f cli.Flag) string {
-	doc, ok := f.(cli.DocGenerationFlag)
+	h, ok := flags.HelpOf(f)
 	if !ok {
 		return ""
 	}
-	usage, takes := doc.GetUsage(), ""
-	if before, rest, ok := strings.Cut(usage, "`"); ok {
-		word, after, _ := strings.Cut(rest, "`")
-		usage, takes = before+word+after, " "+word
-		if before == "" {
-			usage = strings.TrimPrefix(after, ": ")
-		}
+	line := "  " + strings.Join(h.Names, ", ")
+	if h.Takes != "" {
+		line += " " + h.Takes
 	}
-	var short, long []string
-	for _, n := range f.Names() {
-		if len(n) == 1 {
-			short = append(short, "-"+n)
-		} else {
-			long = append(long, "--"+n)
-		}
-	}
-	line := "  " + strings.Join(append(short, long...), ", ") + takes + "\t" + usage
-	if v := doc.GetDefaultText(); doc.TakesValue() && v != "" && v != "0s" {
-		line += " (default " + report.Printable(strings.Trim(v, `"`), false) + ")"
+	line += "\t" + h.Usage
+	if h.Default != "" {
+		line += " (default " + h.Default + ")"
 	}
 	return line
 }

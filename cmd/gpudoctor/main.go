@@ -76,11 +76,15 @@ func runLine(ctx context.Context, app *cli.App, args []string) error {
 			return err
 		})
 	}
-	arranged, err := arrange(app, args)
+	arranged, err := arrange(ctx, app, args)
 	if err != nil {
 		return err
 	}
-	return app.RunContext(ctx, arranged)
+	err = app.RunContext(ctx, arranged)
+	if set, ok := app.Metadata[settingsKey].(*applied); ok {
+		return set.explain(err)
+	}
+	return err
 }
 
 // ignoreEmptyVariables takes a variable that is set to nothing, as CI systems
@@ -96,13 +100,14 @@ func ignoreEmptyVariables() {
 // newApp builds the command line.
 func newApp(stdout io.Writer) *cli.App {
 	cli.VersionPrinter = func(c *cli.Context) { _ = printVersion(c.App.Writer) } // See standardOutput.
-	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version and end", DisableDefaultText: true}
-	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help and end", DisableDefaultText: true}
+	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version, the commit and the digest of the rules, and exit", DisableDefaultText: true}
+	cli.HelpFlag = &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help and exit", DisableDefaultText: true}
 	cli.FlagStringer = describeFlag
 	app := &cli.App{
 		Name:                      "gpudoctor",
 		Usage:                     "examine how the GPUs of a machine talk to each other",
 		Version:                   version,
+		Metadata:                  map[string]any{},
 		Writer:                    stdout,
 		ErrWriter:                 io.Discard, // Errors are told once, in complain.
 		DisableSliceFlagSeparator: true,       // A file's name may hold a comma.
@@ -117,8 +122,8 @@ func newApp(stdout io.Writer) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			checkCommand(), probeCommand(), snapshotCommand(), factsCommand(), explainCommand(), rulesCommand(), textsCommand(),
-			completionCommand(), versionCommand(),
+			checkCommand(), probeCommand(), snapshotCommand(), factsCommand(), diffCommand(), explainCommand(), rulesCommand(), textsCommand(),
+			completionCommand(), manCommand(), versionCommand(),
 		},
 	}
 	prepare(app.Commands)

@@ -6,24 +6,25 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // tablesFlag is --verbose where there are transfers alone.
-var tablesFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show the transfers with host memory, too, and the time of each stage"}
+var tablesFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show transfers with host memory and the time of each stage"}
 
 func probeCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "probe",
-		Usage: "move data between GPUs and say what became of it",
+		Usage: "move data between GPUs and report the result",
 		Subcommands: []*cli.Command{{
 			Name:  "p2p",
-			Usage: "between every ordered pair of GPUs of this machine",
+			Usage: "test every ordered pair of GPUs of this machine",
 			Description: `exit code: 0 every path carries data correctly at the speed of its links, or
 there are no two GPUs; 1 some path does not; 2 an error; 3 some path could not
 be tried`,
-			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag, colorFlag},
+			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, keepFlag, formatFlag, tablesFlag, quietFlag, colorFlag, asciiFlag},
 			Action: probeP2P,
 		}},
 	}
@@ -54,7 +55,7 @@ func probeP2P(c *cli.Context) error {
 		return g.err
 	}
 	d := report.New(report.Input{
-		TextsOnly: g.textsOnly, Version: version, Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
+		TextsOnly: g.textsOnly, Version: version, RulesDigest: build.RulesDigest(), Sources: src.names(), Profile: rules.Training, FailOn: report.Never, Facts: g.facts,
 		Probed: len(src.from) == 0 && opts.Probe != probe.Off,
 		Timing: report.Timing{TotalMS: report.Milliseconds(g.took["transfers"])},
 	})

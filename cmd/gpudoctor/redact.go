@@ -12,10 +12,10 @@ import (
 
 // The flags that say whether names and secrets are replaced by stand-ins.
 var (
-	redactFlag   = &cli.BoolFlag{Name: "redact", DisableDefaultText: true, Usage: "replace names and addresses on a terminal and in a pipe, too"}
-	noRedactFlag = &cli.BoolFlag{Name: "no-redact", DisableDefaultText: true, Usage: "leave names, addresses and secrets as they are"}
+	redactFlag   = &cli.BoolFlag{Name: "redact", DisableDefaultText: true, Usage: "also replace names and addresses on a terminal and in a pipe"}
+	noRedactFlag = &cli.BoolFlag{Name: "no-redact", DisableDefaultText: true, Usage: "keep names, addresses and secrets"}
 	// keepFlag is what noRedactFlag was called before 0.2.
-	keepFlag = &cli.BoolFlag{Name: "keep-identifiers", DisableDefaultText: true, Hidden: true, Usage: "leave names, addresses and secrets as they are"}
+	keepFlag = &cli.BoolFlag{Name: "keep-identifiers", DisableDefaultText: true, Hidden: true, Usage: "keep names, addresses and secrets"}
 )
 
 // redaction is what was asked for.

@@ -26,7 +26,12 @@ var programs = map[string]func(){"gpudoctor": func() {
 }}
 
 func TestMain(m *testing.M) {
-	checks.ChildMain() // The program under test is this binary.
+	checks.ChildMain()                              // The program under test is this binary.
+	if programs[filepath.Base(os.Args[0])] == nil { // Tests do not read the settings of whoever runs them.
+		if err := os.Setenv("XDG_CONFIG_HOME", os.DevNull); err != nil {
+			panic(err)
+		}
+	}
 	testscript.Main(m, programs)
 }
 

@@ -13,7 +13,7 @@ import (
 func snapshotCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "snapshot",
-		Usage: "record this machine, to be examined elsewhere",
+		Usage: "record this machine to examine it elsewhere",
 		Description: `Makes every check and keeps what was read. Names of hosts, users, jobs and
 images, serial numbers, UUIDs, MAC and IP addresses and secrets are replaced by
 stand-ins, the same thing by the same one.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -22,11 +23,14 @@ const (
 	colorNever  = "never"
 )
 
+// asciiFlag is for terminals whose locale promises more than they can show.
+var asciiFlag = &cli.BoolFlag{Name: "ascii", DisableDefaultText: true, Usage: "write only ASCII (default if the locale is not UTF-8)"}
+
 // style is how to write on standard output: in its width and in colour if it
 // is a terminal.
-func style(stdout io.Writer, color string) report.Style {
-	s := report.Style{Color: color == colorAlways, ASCII: !utf8Locale(), Example: example()}
-	f, ok := plain(stdout).(*os.File)
+func style(c *cli.Context, color string) report.Style {
+	s := report.Style{Color: color == colorAlways, ASCII: c.Bool(asciiFlag.Name) || !utf8Locale(), Example: example()}
+	f, ok := plain(c.App.Writer).(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return s
 	}

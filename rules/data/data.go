@@ -8,6 +8,7 @@ package data
 import (
 	"embed"
 	"encoding/json"
+	"io/fs"
 	"maps"
 	"slices"
 	"sync"
@@ -15,6 +16,9 @@ import (
 
 //go:embed *.json
 var files embed.FS
+
+// Files are the files of the tables.
+func Files() fs.FS { return files }
 
 // tables are the tables by name.
 var tables = map[string]table{

@@ -41,6 +41,13 @@ func (t *text) details() {
 		t.line(t.paint(bold, "Passed"))
 		t.wrapped("  ", plain, t.clean(strings.Join(t.d.Passed, ", ")))
 	}
+	if len(t.d.Settings) > 0 {
+		t.line()
+		t.line(t.paint(bold, "Set by files"))
+		for _, s := range t.d.Settings {
+			t.listed(s.Place(), s.Key+": "+strings.Join(s.Values, ", "))
+		}
+	}
 	t.times()
 	t.line()
 }

@@ -10,9 +10,11 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/build"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/origin"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -28,9 +30,14 @@ type Document struct {
 	Schema string `json:"schema" jsonschema:"enum=gpudoctor.report/v1"`
 	// Version is gpudoctor's own.
 	Version string `json:"version"`
+	// RulesDigest names the built-in rules, tables, messages and remedies: it differs
+	// where any of them differs.
+	RulesDigest build.Digest `json:"rules_digest,omitempty"`
 	// Sources are what was examined: "this machine", or the files that were
 	// given.
 	Sources []string `json:"sources"`
+	// Settings are the flags that files of settings set; absent where there are none.
+	Settings []settings.Setting `json:"settings,omitempty"`
 	// Profile is what the machine was judged for.
 	Profile rules.Profile `json:"profile"`
 	// FailOn is the severity from which on findings make the exit code 1.
@@ -81,6 +88,9 @@ type Document struct {
 	runs       string       // How the job is started, as instructions names it.
 	recheck    remedies.Recheck
 }
+
+// Facts are what the report was made of; nil where it was read from a file.
+func (d *Document) Facts() *facts.Facts { return d.facts }
 
 // Skipped is a rule that could not be judged.
 type Skipped struct {
@@ -205,9 +215,11 @@ func atLeast(s, as rules.Severity) bool {
 // Input is what a report is made of.
 type Input struct {
 	Version string
-	Sources []string
-	Profile rules.Profile
-	FailOn  Threshold
+	// RulesDigest names the rules and remedies.
+	RulesDigest build.Digest
+	Sources     []string
+	Profile     rules.Profile
+	FailOn      Threshold
 	// Strict makes the exit code 3 when something that the verdict needs
 	// could not be had.
 	Strict bool
@@ -220,6 +232,7 @@ type Input struct {
 	TextsOnly bool
 	// Rules are all rules that there are.
 	Rules    []rules.Rule
+	Settings []settings.Setting
 	Facts    *facts.Facts
 	Verdict  rules.Verdict
 	Advice   []remedies.Advice
@@ -234,6 +247,8 @@ func New(in Input) *Document {
 	d := &Document{
 		Schema:        Schema,
 		Version:       in.Version,
+		RulesDigest:   in.RulesDigest,
+		Settings:      in.Settings,
 		Sources:       list(in.Sources),
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,

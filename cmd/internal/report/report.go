@@ -109,3 +109,6 @@ func (f Format) Write(w io.Writer, d *Document, s Style) error {
 	}
 	return nil
 }
+
+// Inline escapes a text for a line of Markdown.
+func Inline(s string) string { return inline(s) }

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// What diff takes, for hints.
+const takesSides = "diff takes reports (gpudoctor check -o FILE.json), snapshots, facts files and examples"
+
+func diffCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "diff",
+		Usage:     "compare two reports or recordings and show what changed",
+		ArgsUsage: "A B",
+		Description: `A and B are reports in JSON (check -o FILE.json), snapshots, facts files or
+examples, in any combination. Recordings are judged first. Devices are paired by
+PCI address or UUID. What changes from moment to moment, such as times, process
+ids and used memory, is left out, and measured values that differ by no more than
+two measurements do count as equal.
+
+exit code: 0 no differences; 1 differences; 2 wrong usage or an error`,
+		Flags: []cli.Flag{
+			policyFlag,
+			redactFlag, noRedactFlag,
+			formatFlag,
+			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show all differences and all places"},
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "print nothing; the exit code says whether they differ"},
+			asciiFlag,
+		},
+		Action: diff,
+	}
+}
+
+func diff(c *cli.Context) error {
+	names := c.Args().Slice()
+	if len(names) != 2 {
+		return hinted(fmt.Errorf("diff takes two files, got %d", len(names)), "gpudoctor diff yesterday.json today.json", takesSides)
+	}
+	format, known := report.FormatNamed(c.String(formatFlag.Name))
+	if !known || !slices.Contains(compare.Formats(), format.Name) {
+		return unknownName("value of --format:", c.String(formatFlag.Name), compare.Formats(), "diff --format takes one of: "+join(compare.Formats()))
+	}
+	redact, err := readRedaction(c)
+	if err != nil {
+		return err
+	}
+	policy, err := readPolicy(c)
+	if err != nil {
+		return err
+	}
+	sides, err := readSides(c.Context, names, policy)
+	if err != nil {
+		return err
+	}
+	redact.ofSides(sides, c.App.Writer)
+	d := compare.Compare(version, sides[0], sides[1])
+	if !c.Bool("quiet") {
+		s := style(c, colorNever)
+		s.Verbose = c.Bool("verbose")
+		if err := toStdout(c.App.Writer, func(w io.Writer) error { return d.Write(w, format.Name, s) }); err != nil {
+			return err
+		}
+	}
+	if d.Same {
+		return nil
+	}
+	return verdict(exitFindings)
+}
+
+// readSides reads both sides. Where stand-ins took the place of names in one of them,
+// they do in both: names and stand-ins are no difference.
+func readSides(ctx context.Context, names []string, policy string) ([]compare.Input, error) {
+	sides := make([]compare.Input, len(names))
+	profile := rules.Training
+	for i, name := range names {
+		data, form, err := readSide(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		sides[i] = compare.Input{Name: name, Form: form}
+		if form != compare.FormReport {
+			continue
+		}
+		d, err := compare.ReadReport(name, data)
+		switch {
+		case errors.Is(err, compare.ErrNewer):
+			return nil, hinted(err, "update gpudoctor")
+		case err != nil:
+			return nil, hinted(err, takesSides)
+		}
+		sides[i].Report, profile = d, d.Profile
+	}
+	for i, s := range sides {
+		if s.Form == compare.FormReport {
+			continue
+		}
+		d, err := diagnose(ctx, request{
+			source: source{from: []string{s.Name}}, options: gather.Options{Whole: deadline.Texts},
+			profile: profile, failOn: report.Threshold(rules.High), policy: policy,
+		})
+		if err != nil {
+			return nil, err
+		}
+		sides[i].Report, sides[i].Facts = d, d.Facts()
+	}
+	if replaced(sides[0]) != replaced(sides[1]) {
+		for i, s := range sides {
+			if s.Facts != nil && !replaced(s) {
+				sides[i].Report, sides[i].Facts = s.Report.Redact(), recorded.RedactFacts(s.Facts)
+			}
+		}
+	}
+	return sides, nil
+}
+
+// replaced reports whether stand-ins took the place of names.
+func replaced(s compare.Input) bool {
+	return s.Report.Redacted == report.RedactedNames || s.Facts != nil && compare.Redacted(s.Facts)
+}
+
+// readSide says what a file is, and reads it if it is a report.
+func readSide(ctx context.Context, name string) ([]byte, compare.Form, error) {
+	if strings.HasPrefix(name, examplePrefix) {
+		return nil, compare.FormRecording, knownExample(name)
+	}
+	if name == standardInput {
+		return nil, "", hinted(errors.New("diff does not read standard input"), "write it to a file, and name the file")
+	}
+	var s source
+	var data []byte
+	form := compare.FormReport
+	_, err := files.Within(ctx, deadline.Silence, func() (any, error) {
+		info, err := s.readable(name)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, errNotFile
+		}
+		if s.isRecording(ctx, name) {
+			form = compare.FormRecording
+			return nil, nil
+		}
+		if info.Size() > recorded.MaxFactsFile {
+			return nil, errUnlike
+		}
+		if data, err = os.ReadFile(name); err == nil && !compare.IsReport(data) {
+			err = errUnlike
+		}
+		return nil, err
+	})
+	switch {
+	case err == nil:
+		return data, form, nil
+	case errors.Is(err, errUnlike):
+		return nil, "", hinted(fmt.Errorf("%s: %w", quoteWord(name), err), takesSides, "gpudoctor check --from FILE -o FILE.json makes a report of a text")
+	case errors.Is(err, errNotFile):
+		return nil, "", hinted(fmt.Errorf("%s: %w", quoteWord(name), err), takesSides)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, "", hinted(fmt.Errorf("%s: permission denied", quoteWord(name)), "make it readable for this user, or run gpudoctor as one who may read it")
+	}
+	return nil, "", hinted(fmt.Errorf("%s: %s", quoteWord(name), inWords(err, "file")), append(nearSource(ctx, name), takesSides)...)
+}
+
+var (
+	errUnlike  = errors.New("neither a report in JSON nor a recording")
+	errNotFile = errors.New("not a regular file")
+)
+
+// ofSides replaces names on both sides where the difference is written to a file, and
+// secrets everywhere. The same thing gets the same stand-in on both sides.
+func (r redaction) ofSides(sides []compare.Input, stdout io.Writer) {
+	if r == redactNothing {
+		return
+	}
+	redactor := recorded.NewSecretsRedactor()
+	if r == redactAll || isFile(stdout) {
+		redactor = recorded.NewRedactor()
+		for i, s := range sides {
+			redactor.Study(s.Facts)
+			redactor.Study(s.Report)
+			sides[i].SharedNames = !replaced(s)
+		}
+	}
+	for i, s := range sides {
+		s.Name = redactor.Text(s.Name)
+		s.Report = recorded.Redact(redactor, s.Report)
+		if s.Facts != nil {
+			s.Facts = recorded.Redact(redactor, s.Facts)
+		}
+		sides[i] = s
+	}
+}

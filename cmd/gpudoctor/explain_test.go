@@ -1,0 +1,34 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+)
+
+// TestExplain holds that every id and every word is explained, and in ASCII where that is
+// asked for.
+func TestExplain(t *testing.T) {
+	known, err := learn("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := known.names()
+	if len(names) < 100 {
+		t.Fatalf("only %d names", len(names))
+	}
+	for i, name := range names {
+		if testing.Short() && i%10 > 0 {
+			continue // It enumerates, and nothing in it runs side by side.
+		}
+		var stdout, stderr bytes.Buffer
+		if code := run([]string{"gpudoctor", "explain", name, "--ascii"}, &stdout, &stderr); code != exitOK || stdout.Len() < 40 || stderr.Len() > 0 {
+			t.Errorf("explain %s ends with %d and writes %q and %q", name, code, stdout.String(), stderr.String())
+		}
+		for _, c := range stdout.Bytes() {
+			if c != '\n' && (c < ' ' || c > '~') {
+				t.Errorf("explain %s --ascii writes the byte %#x", name, c)
+				break
+			}
+		}
+	}
+}

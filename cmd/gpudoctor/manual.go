@@ -1,0 +1,30 @@
+package main
+
+import (
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/manual"
+)
+
+func manCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "man",
+		Usage: "print the manual page",
+		Description: `gpudoctor man | man -l -
+gpudoctor man >/usr/local/share/man/man1/gpudoctor.1`,
+		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			return toStdout(c.App.Writer, func(w io.Writer) error {
+				_, err := io.WriteString(w, manualPage(c.App))
+				return err
+			})
+		},
+	}
+}
+
+// manualPage is the manual page of all commands.
+func manualPage(app *cli.App) string { return manual.Page(app.Usage, leaves(app.Commands), ownOnly) }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+)
+
+// TestGoldenManual holds the manual page.
+func TestGoldenManual(t *testing.T) {
+	app := testApp()
+	app.Setup()
+	golden.File(t, filepath.Join("..", "..", "docs", "gpudoctor.1"), []byte(manualPage(app)))
+}
+
+// TestManual holds that the page names every command and every flag, and that mandoc
+// finds no fault in it.
+func TestManual(t *testing.T) {
+	app := testApp()
+	app.Setup()
+	page := manualPage(app)
+	for _, c := range leaves(app.Commands) {
+		if c.Name == "help" {
+			continue
+		}
+		_, about, ok := strings.Cut(page, ".Ss "+c.HelpName+"\n")
+		about, _, _ = strings.Cut(about, "\n.Ss ")
+		if !ok {
+			t.Errorf("the page lacks %s", c.HelpName)
+		}
+		for _, f := range c.Flags {
+			if name := " Fl -" + f.Names()[0]; !flags.Hidden(f) && !strings.Contains(about, name) {
+				t.Errorf("%s: the page lacks --%s", c.HelpName, f.Names()[0])
+			}
+		}
+	}
+	mandoc, err := exec.LookPath("mandoc")
+	if err != nil && os.Getenv("GPUDOCTOR_WANT_MANDOC") != "" {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Skip("mandoc is not installed")
+	}
+	lint := exec.Command(mandoc, "-T", "lint", "-W", "style")
+	lint.Stdin = strings.NewReader(page)
+	out, _ := lint.CombinedOutput() // It fails where it says anything.
+	for line := range strings.Lines(string(out)) {
+		// That another page is not installed is no fault of this one.
+		if !strings.Contains(line, "referenced manual not found") && !strings.Contains(line, "outdated mandoc.db") {
+			t.Error(strings.TrimSpace(line))
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
+	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
+)
+
+// perCall are the flags that no file sets: what is examined and which file is written is
+// for each call to say.
+var perCall = []string{fromFlag.Name, withFlag.Name, "output", keepFlag.Name, "help", "version"}
+
+// ownOnly are the flags that only the user's own file sets. They run rules, show names
+// and secrets, or disturb the jobs of others, which a file that came with a folder must
+// not.
+var ownOnly = []string{policyFlag.Name, noRedactFlag.Name, busyFlag.Name}
+
+// opposites are flags of which the command line gives one: a file's other one is left out.
+var opposites = map[string]string{
+	redactFlag.Name: noRedactFlag.Name, noRedactFlag.Name: redactFlag.Name, verboseFlag.Name: quietFlag.Name, quietFlag.Name: verboseFlag.Name,
+}
+
+// applied are the settings of files that are in force for a command.
+type applied struct {
+	all     []settings.Setting
+	ignored string
+}
+
+// keys are the flags that a file may set.
+func (l *commandLine) keys() []settings.Key {
+	var keys []settings.Key
+	for _, c := range leaves(l.app.Commands) {
+		for _, f := range c.Flags {
+			name := f.Names()[0]
+			known := slices.ContainsFunc(keys, func(k settings.Key) bool { return k.Name == name })
+			if known || slices.Contains(perCall, name) {
+				continue
+			}
+			_, list := f.(*cli.StringSliceFlag)
+			keys = append(keys, settings.Key{Name: name, Bool: !takesValue(f), List: list, Own: slices.Contains(ownOnly, name), Check: valueCheck(f)})
+		}
+	}
+	return keys
+}
+
+// valueCheck refuses values that a flag does not take.
+func valueCheck(f cli.Flag) func(string) error {
+	name := f.Names()[0]
+	switch _, isTime := f.(*cli.DurationFlag); {
+	case isTime:
+		return func(value string) error {
+			if _, err := time.ParseDuration(value); err != nil {
+				return fmt.Errorf("%q is not a time: a time has a unit, such as 30s or 2m", value)
+			}
+			return nil
+		}
+	case name == maxBytesFlag.Name:
+		return func(value string) error {
+			_, err := parseSize(value)
+			return err
+		}
+	case choices[name] != nil:
+		return func(value string) error {
+			err := oneOf(name, value, aliasesOf(name)...)
+			if h, ok := errors.AsType[hintedError](err); ok {
+				return fmt.Errorf("%q is not one of: %s%s", value, join(choices[name]), meant(h.hints))
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// meant is the hint of a likely misspelling, as part of a sentence.
+func meant(hints []string) string {
+	if len(hints) > 0 && strings.HasPrefix(hints[0], "did you mean") {
+		return "; " + hints[0]
+	}
+	return ""
+}
+
+// aliasesOf are further values of a flag.
+func aliasesOf(flag string) []string {
+	if flag == formatFlag.Name {
+		return report.FormatAliases()
+	}
+	return nil
+}
+
+// addSettings adds to the command line what files set and neither it nor the environment
+// does, for flags that the command has.
+func (l *commandLine) addSettings(ctx context.Context) (*applied, error) {
+	c := l.command()
+	given := func(name string) bool {
+		return slices.ContainsFunc(l.flags, func(a argument) bool { return a.name == name })
+	}
+	if c == nil || len(c.Flags) == 0 || l.misnamed() || given(cli.HelpFlag.Names()[0]) {
+		return &applied{}, nil
+	}
+	set, err := files.Within(ctx, deadline.Silence, func() (settings.Settings, error) { return settings.Load(l.keys()) })
+	if fault, ok := errors.AsType[*settings.Error](err); ok {
+		return nil, hinted(fault, fault.Hints...)
+	}
+	if err != nil {
+		return nil, hinted(fmt.Errorf("read %s: %w", settings.Here, err), "run gpudoctor in another folder")
+	}
+	out := &applied{ignored: set.Ignored}
+	for _, f := range c.Flags {
+		name := f.Names()[0]
+		one, isSet := set.Of(name)
+		if !isSet || given(name) || given(opposites[name]) || inEnvironment(f) || given(fromFlag.Name) && ofProbe(name) {
+			continue
+		}
+		out.all = append(out.all, one)
+		for _, value := range one.Values {
+			l.flags = append(l.flags, argument{name: name, typed: "--" + name, value: value, given: true, known: true, takes: takesValue(f)})
+		}
+	}
+	return out, nil
+}
+
+// ofProbe reports whether a flag is about transfers on this machine.
+func ofProbe(name string) bool {
+	return name == probeFlag.Name || name == busyFlag.Name || name == waitFlag.Name
+}
+
+// inEnvironment reports whether a variable sets the flag.
+func inEnvironment(f cli.Flag) bool {
+	doc, ok := f.(cli.DocGenerationFlag)
+	return ok && slices.ContainsFunc(doc.GetEnvVars(), func(name string) bool { return os.Getenv(name) != "" })
+}
+
+// explain adds to an error which file set what it speaks of.
+func (a *applied) explain(err error) error {
+	var verdict verdictError
+	if err == nil || errors.As(err, &verdict) {
+		return err
+	}
+	for _, one := range a.all {
+		speaks := strings.Contains(err.Error(), "--"+one.Key)
+		for _, value := range one.Values {
+			speaks = speaks || len(value) > 3 && strings.Contains(err.Error(), value)
+		}
+		if speaks {
+			err = hinted(err, one.Place()+" sets "+one.Key)
+		}
+	}
+	return err
+}
+
+// tell says to a person who looks on that a file in the current directory sets
+// something, or that it is ignored.
+func (a *applied) tell(quiet bool) {
+	if a.ignored != "" {
+		_, _ = fmt.Fprintf(os.Stderr, "gpudoctor: %s\n", a.ignored) // It is a remark.
+	}
+	var keys []string
+	for _, one := range a.all {
+		if one.File == settings.Here {
+			keys = append(keys, one.Key)
+		}
+	}
+	if len(keys) > 0 && !quiet {
+		tell("gpudoctor: %s sets %s", settings.Here, join(keys))
+	}
+}
+
+// settingsKey is where the app keeps what files set.
+const settingsKey = "settings"
+
+// appliedTo are the settings that are in force for a command.
+func appliedTo(c *cli.Context) *applied {
+	a, ok := c.App.Metadata[settingsKey].(*applied)
+	if !ok {
+		return &applied{}
+	}
+	return a
+}

@@ -1,0 +1,271 @@
+// Package compare says what differs between two reports or two machines: findings, and
+// the facts that were read.
+package compare
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// Schema is the version of the JSON document. It changes when a field changes its
+// meaning or goes away; a new optional field does not change it.
+const Schema = "gpudoctor.diff/v1"
+
+// Input is one of the two sides.
+type Input struct {
+	// Name is what the user called it, and Form what it is.
+	Name string
+	Form Form
+	// Report is what was found. Facts are what was read; nil where only a report is there.
+	Report *report.Document
+	Facts  *facts.Facts
+	// SharedNames is true where stand-ins took the place of names on both sides at once, so
+	// that the same one stands for the same thing.
+	SharedNames bool
+}
+
+// Form is what a side was read from.
+type Form string
+
+// The forms.
+const (
+	// FormReport is a report in JSON.
+	FormReport Form = "report"
+	// FormRecording is a snapshot, a facts file or an example, which is judged first.
+	FormRecording Form = "recording"
+)
+
+// Difference is all that differs between two sides.
+type Difference struct {
+	// Schema is always "gpudoctor.diff/v1".
+	Schema string `json:"schema" jsonschema:"enum=gpudoctor.diff/v1"`
+	// Version is gpudoctor's own.
+	Version string `json:"version"`
+	// A is the first side, B the second.
+	A Side `json:"a"`
+	B Side `json:"b"`
+	// Same is true where nothing differs.
+	Same bool `json:"same"`
+	// Items are the differences, the most telling first.
+	Items []Item `json:"items"`
+	// Notes say what limits the comparison.
+	Notes []string `json:"notes"`
+}
+
+// Side is one of the two documents.
+type Side struct {
+	// Name is the file or the example, Form what it is.
+	Name string `json:"name"`
+	Form Form   `json:"form"`
+	// Version is that of the gpudoctor which judged it.
+	Version string `json:"version"`
+	// Profile is what it was judged for.
+	Profile rules.Profile `json:"profile"`
+	// Machine is the machine in one line.
+	Machine string `json:"machine"`
+	// State is the verdict in one word, Counts are the findings by severity.
+	State  report.State  `json:"state"`
+	Counts report.Counts `json:"counts"`
+}
+
+// Kind is what a difference is about.
+type Kind string
+
+// The kinds, the most telling first.
+const (
+	// Finding is a finding of a rule.
+	Finding Kind = "finding"
+	// Part is a GPU, a link, a path or an adapter, and whether it works.
+	Part Kind = "part"
+	// Version is that of a driver, a library, firmware or the system.
+	Version Kind = "version"
+	// Setting is what somebody can set: a variable, a mode, a limit.
+	Setting Kind = "setting"
+	// Figure is a measured value or a counter.
+	Figure Kind = "figure"
+	// Fact is any other fact.
+	Fact Kind = "fact"
+	// Reading is a fact that is known on one side only, or a rule that is judged on one
+	// side only.
+	Reading Kind = "reading"
+)
+
+// kinds are all kinds in their order.
+var kinds = []Kind{Finding, Part, Version, Setting, Figure, Fact, Reading}
+
+// Change says on which side something is.
+type Change string
+
+// The changes.
+const (
+	// New is only on side B.
+	New Change = "new"
+	// Gone is only on side A.
+	Gone Change = "gone"
+	// Changed is on both sides, with different values.
+	Changed Change = "changed"
+)
+
+// Item is one difference.
+type Item struct {
+	// Kind is what it is about, Change on which side it is.
+	Kind   Kind   `json:"kind"`
+	Change Change `json:"change"`
+	// Path is where it is: "gpus.devices[0000:3b:00.0].mig". What stands in brackets
+	// names an element of a list.
+	Path string `json:"path"`
+	// Before is the value on side A and After that on side B; absent where it is not
+	// there or not known. A finding has BeforeFinding and AfterFinding instead.
+	Before any `json:"before,omitempty"`
+	After  any `json:"after,omitempty"`
+	// BeforeFinding and AfterFinding are the two sides of a finding.
+	BeforeFinding *Said `json:"before_finding,omitempty"`
+	AfterFinding  *Said `json:"after_finding,omitempty"`
+	// Along are the paths of what came or went along with a device.
+	Along []string `json:"along,omitempty"`
+
+	pattern string // Path without the names of elements.
+	at      string // The names of elements.
+}
+
+// Said is what one side says of a finding.
+type Said struct {
+	Rule       string           `json:"rule"`
+	Title      string           `json:"title"`
+	Severity   rules.Severity   `json:"severity"`
+	Confidence rules.Confidence `json:"confidence"`
+	Subject    string           `json:"subject"`
+	Message    string           `json:"message"`
+	// Under is the rule whose finding explains this one.
+	Under string `json:"under,omitempty"`
+}
+
+// Compare compares two sides.
+func Compare(version string, a, b Input) *Difference {
+	d := &Difference{Schema: Schema, Version: version, A: sideOf(a), B: sideOf(b), Items: []Item{}, Notes: []string{}}
+	if a.Report.Version != b.Report.Version {
+		d.note("A was judged by gpudoctor " + a.Report.Version + ", B by gpudoctor " + b.Report.Version + "; findings may differ for this reason")
+	} else if a.Report.RulesDigest != b.Report.RulesDigest {
+		d.note("A and B were judged by different rules; findings may differ for this reason")
+	}
+	if a.Report.Profile != b.Report.Profile {
+		d.note("A was judged for the profile " + string(a.Report.Profile) + ", B for the profile " + string(b.Report.Profile))
+	}
+	if a.Facts == nil || b.Facts == nil {
+		a.Facts, b.Facts = factsOf(a.Report), factsOf(b.Report)
+		d.note("A report holds few facts: only the GPUs, the system, the driver and the transfers were compared. Compare two recordings for all facts (gpudoctor snapshot)")
+	}
+	a, b, moved := followMoves(a, b)
+	d.Items = append(d.Items, moved...)
+	d.Items = append(d.Items, compareFindings(a.Report.Findings, b.Report.Findings)...)
+	d.Items = append(d.Items, compareJudged(a.Report, b.Report)...)
+	d.Items = append(d.Items, foldLost(compareFacts(a.Facts, b.Facts))...)
+	slices.SortStableFunc(d.Items, Item.compare)
+	d.Same = len(d.Items) == 0
+	return d
+}
+
+func (d *Difference) note(text string) { d.Notes = append(d.Notes, text) }
+
+func sideOf(in Input) Side {
+	return Side{
+		Name: in.Name, Form: in.Form, Version: in.Report.Version, Profile: in.Report.Profile, Machine: in.Report.Host.Summary,
+		State: in.Report.Verdict.State, Counts: in.Report.Verdict.Counts,
+	}
+}
+
+// rank orders differences: new critical and high findings first, then kind by kind, and
+// within a kind what is new or gone before what changed.
+func (i Item) rank() int {
+	switch {
+	case i.Kind != Finding:
+		return 2 * slices.Index(kinds, i.Kind)
+	case i.worse():
+		return 0
+	}
+	return 3 // Behind Part.
+}
+
+// worse reports whether it is a critical or high finding that was not there, or not as
+// severe.
+func (i Item) worse() bool {
+	after, before := i.AfterFinding, i.BeforeFinding
+	return after != nil && after.Severity.Rank() <= rules.High.Rank() && (before == nil || after.Severity.Rank() < before.Severity.Rank())
+}
+
+// folded is 1 for a finding that another one explains on each side that has it, else 0.
+func (i Item) folded() int {
+	for _, said := range []*Said{i.BeforeFinding, i.AfterFinding} {
+		if said != nil && said.Under == "" {
+			return 0
+		}
+	}
+	return 1
+}
+
+// severity is the worse one of the two sides of a finding, as a rank.
+func (i Item) severity() int {
+	rank := rules.Info.Rank() + 1
+	for _, said := range []*Said{i.BeforeFinding, i.AfterFinding} {
+		if said != nil {
+			rank = min(rank, said.Severity.Rank())
+		}
+	}
+	return rank
+}
+
+func (i Item) compare(other Item) int {
+	changes := []Change{New, Gone, Changed}
+	if i.Kind == Part {
+		changes = []Change{Gone, New, Changed}
+	}
+	return cmp.Or(
+		cmp.Compare(i.rank(), other.rank()),
+		cmp.Compare(i.folded(), other.folded()),
+		cmp.Compare(i.severity(), other.severity()),
+		cmp.Compare(slices.Index(changes, i.Change), slices.Index(changes, other.Change)),
+		cmp.Compare(i.Path, other.Path),
+	)
+}
+
+// foldLost puts what came or went with a GPU or an adapter under it.
+func foldLost(items []Item) []Item {
+	var all []Item
+	at := map[string]int{} // Of the device, by change and address.
+	for _, i := range items {
+		if i.Change != Changed && slices.Contains(devicePatterns, i.pattern) {
+			if known, ok := at[string(i.Change)+i.at]; ok {
+				all[known].Along = append(all[known].Along, i.Path)
+				continue
+			}
+			at[string(i.Change)+i.at] = len(all)
+			all = append(all, i)
+		}
+	}
+	for _, i := range items {
+		if i.Change != Changed && slices.Contains(devicePatterns, i.pattern) {
+			continue
+		}
+		device := -1
+		for name := range strings.FieldsSeq(i.at) {
+			if known, ok := at[string(i.Change)+name]; ok && strings.HasSuffix(i.pattern, "]") {
+				device = known
+			}
+		}
+		if device < 0 {
+			all = append(all, i)
+			continue
+		}
+		all[device].Along = append(all[device].Along, i.Path)
+	}
+	return all
+}
+
+// devicePatterns are the lists of devices that take other facts with them, in the order
+// in which they name the device.
+var devicePatterns = []string{"gpus.devices[]", "pci.devices[]", "transfers.devices[]"}

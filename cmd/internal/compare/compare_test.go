@@ -1,0 +1,549 @@
+package compare
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
+	"github.com/gpudoctor/gpudoctor/fixtures/contract"
+	"github.com/gpudoctor/gpudoctor/fixtures/golden"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+var schemaFile = filepath.Join("..", "..", "..", "docs", "diff.schema.json")
+
+// TestGoldenSchema holds that the published contract equals the Go types.
+func TestGoldenSchema(t *testing.T) {
+	s := contract.Schema(t, Schema, &Difference{}, map[reflect.Type][]any{
+		reflect.TypeFor[Form]():         {FormReport, FormRecording},
+		reflect.TypeFor[Kind]():         {Finding, Part, Version, Setting, Figure, Fact, Reading},
+		reflect.TypeFor[Change]():       {New, Gone, Changed},
+		reflect.TypeFor[report.State](): {report.Healthy, report.Findings, report.Inconclusive},
+	}, "rules", filepath.Join("cmd", "internal", "report"), filepath.Join("cmd", "internal", "compare"))
+	raw, err := report.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.File(t, schemaFile, raw)
+}
+
+// filled makes a value in which everything is known: each list has one element, and each
+// string, number and truth value is one that n and the place tell.
+func filled(t reflect.Type, n int) reflect.Value {
+	v := reflect.New(t).Elem()
+	switch t.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(t.Elem()))
+		v.Elem().Set(filled(t.Elem(), n))
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if t.Field(i).IsExported() {
+				v.Field(i).Set(filled(t.Field(i).Type, n))
+			}
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(t, 1, 1))
+		v.Index(0).Set(filled(t.Elem(), n))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(t))
+		v.SetMapIndex(reflect.ValueOf("key"), filled(t.Elem(), n))
+	case reflect.String:
+		v.SetString(fmt.Sprintf("text %d", n))
+	case reflect.Bool:
+		v.SetBool(n%2 == 0)
+	case reflect.Float64:
+		v.SetFloat(float64(100 * n))
+	default:
+		v.SetInt(int64(n))
+	}
+	return v
+}
+
+// leaf is a place in the facts where one value stands.
+type leaf struct {
+	path, id string
+	set      func(root reflect.Value, n int) // It changes the value there.
+}
+
+// leavesOf lists every place below a type.
+func leavesOf(t reflect.Type, path, id string, at func(reflect.Value) reflect.Value) []leaf {
+	here := leaf{path: path, id: id, set: func(root reflect.Value, n int) { at(root).Set(filled(t, n)) }}
+	switch t.Kind() { //nolint:exhaustive // All others hold one value.
+	case reflect.Pointer:
+		return leavesOf(t.Elem(), path, id, func(root reflect.Value) reflect.Value { return at(root).Elem() })
+	case reflect.Slice:
+		if t.Elem().Kind() != reflect.Struct {
+			return []leaf{here}
+		}
+		return leavesOf(t.Elem(), path+"[]", id, func(root reflect.Value) reflect.Value { return at(root).Index(0) })
+	case reflect.Struct:
+		var all []leaf
+		for i := range t.NumField() {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			if name == "-" {
+				continue
+			}
+			next := strings.TrimPrefix(path+"."+name, ".")
+			all = append(all, leavesOf(t.Field(i).Type, next, fieldID(t, t.Field(i).Name), func(root reflect.Value) reflect.Value { return at(root).Field(i) })...)
+		}
+		return all
+	}
+	return []leaf{here}
+}
+
+// factsLeaves are the places of the facts.
+func factsLeaves() []leaf {
+	return leavesOf(reflect.TypeFor[facts.Facts](), "", "", func(root reflect.Value) reflect.Value { return root })
+}
+
+// TestEveryFact changes each value of the facts, one by one: each change is shown, unless
+// the field is left out for a reason. What rules read is among them.
+func TestEveryFact(t *testing.T) {
+	all := factsLeaves()
+	if len(all) < 350 {
+		t.Fatalf("only %d places were found", len(all))
+	}
+	used := map[string]bool{}
+	for _, l := range all {
+		a, b := filled(reflect.TypeFor[facts.Facts](), 1), filled(reflect.TypeFor[facts.Facts](), 1)
+		l.set(b, 2)
+		items := compareFacts(a.Addr().Interface().(*facts.Facts), b.Addr().Interface().(*facts.Facts)) //nolint:forcetypeassert // They are of that type.
+		for _, reason := range []string{l.id, l.id[strings.LastIndexByte(l.id, '.'):]} {
+			used[reason] = used[reason] || noise[reason] != ""
+		}
+		switch out := leftOut(l.id) || withinNoise(l.path); {
+		case out && len(items) > 0 && !identifies(l.id):
+			t.Errorf("%s is left out, and a change of it is shown: %+v", l.path, items)
+		case !out && len(items) == 0:
+			t.Errorf("a change of %s (%s) is not shown", l.path, l.id)
+		}
+	}
+	for id, reason := range noise {
+		whole := slices.Contains([]string{"facts.Facts.Texts", "facts.Facts.Origins", "facts.Facts.Comparisons"}, id)
+		if !used[id] && !whole || reason == "" {
+			t.Errorf("noise names %s, which the facts do not have", id)
+		}
+	}
+}
+
+// withinNoise reports whether a whole list that is left out holds the place.
+func withinNoise(path string) bool {
+	section, _, _ := strings.Cut(path, "[")
+	return slices.Contains([]string{"texts", "origins", "comparisons"}, section)
+}
+
+// identifies reports whether elements are named by the field.
+func identifies(id string) bool {
+	for of, names := range identities {
+		for _, name := range names {
+			if fieldID(of, name) == id {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestTables holds that each list of the facts has an identity, and that the tables name
+// what there is.
+func TestTables(t *testing.T) {
+	known := map[reflect.Type]bool{}
+	var walk func(t reflect.Type)
+	fields := map[string]bool{}
+	walk = func(of reflect.Type) {
+		switch of.Kind() { //nolint:exhaustive // All others hold no parts.
+		case reflect.Pointer, reflect.Map:
+			walk(of.Elem())
+		case reflect.Slice:
+			if of.Elem().Kind() == reflect.Struct {
+				known[of.Elem()] = true
+			}
+			walk(of.Elem())
+		case reflect.Struct:
+			for f := range of.Fields() {
+				id := fieldID(of, f.Name)
+				if !fields[id] {
+					fields[id] = true
+					walk(f.Type)
+				}
+			}
+		}
+	}
+	walk(reflect.TypeFor[facts.Facts]())
+	for of := range known {
+		if whole := []reflect.Type{
+			reflect.TypeFor[facts.Text](), reflect.TypeFor[facts.TextKind](), reflect.TypeFor[facts.Origin](), reflect.TypeFor[facts.Comparison](),
+		}; identities[of] == nil && !slices.Contains(whole, of) {
+			t.Errorf("lists of %v have no identity: their elements would be paired by their order", of)
+		}
+	}
+	for of, names := range identities {
+		for _, name := range names {
+			if !known[of] || !fields[fieldID(of, name)] {
+				t.Errorf("identities: there is no list of %v with %s", of, name)
+			}
+		}
+	}
+	for _, id := range slices.Concat(ordered, measured) {
+		if !fields[id] {
+			t.Errorf("the facts have no %s", id)
+		}
+	}
+	for pattern := range kindTable {
+		if !slices.ContainsFunc(factsLeaves(), func(l leaf) bool {
+			return l.path == pattern || strings.HasPrefix(l.path, strings.TrimSuffix(pattern, "/")+".") || strings.HasPrefix(l.path, strings.TrimSuffix(pattern, "/")+"[")
+		}) {
+			t.Errorf("kindTable names %s, which the facts do not have", pattern)
+		}
+	}
+	for list, noun := range nouns {
+		if !slices.ContainsFunc(factsLeaves(), func(l leaf) bool { return strings.HasPrefix(l.path, list+"[]") }) && list != "skipped" || noun == "" {
+			t.Errorf("nouns names %s, which the facts do not have", list)
+		}
+	}
+	for _, k := range kinds {
+		if headings[k] == "" {
+			t.Errorf("%s has no heading", k)
+		}
+	}
+}
+
+// exampleFacts are the facts of each recorded machine.
+func exampleFacts(t *testing.T) map[string]*facts.Facts {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not with -short: it enumerates, and nothing in it runs side by side")
+	}
+	all := map[string]*facts.Facts{}
+	for _, name := range fixtures.Examples() {
+		raw, err := fixtures.Example(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, f, err := recorded.Open(name, bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f == nil {
+			f, _ = checks.Gather(t.Context(), h, gather.Options{})
+		}
+		all[name] = f
+	}
+	return all
+}
+
+// copied is a copy of a document that shares nothing with it.
+func copied[T any](t *testing.T, v *T) *T {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := new(T)
+	if err := json.Unmarshal(raw, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// shuffle puts every list of a value in another order, but for those whose order means
+// something.
+func shuffle(v reflect.Value, id string, random *rand.Rand) {
+	switch v.Kind() { //nolint:exhaustive // All others hold no list.
+	case reflect.Pointer:
+		if !v.IsNil() {
+			shuffle(v.Elem(), id, random)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				shuffle(v.Field(i), fieldID(v.Type(), v.Type().Field(i).Name), random)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			shuffle(v.Index(i), "", random)
+		}
+		if !slices.Contains(ordered, id) {
+			random.Shuffle(v.Len(), reflect.Swapper(v.Interface()))
+		}
+	}
+}
+
+// TestOrder holds that the order of lists is no difference.
+func TestOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(13, 13)) //nolint:gosec // The same order each time.
+	for name, f := range exampleFacts(t) {
+		other := copied(t, f)
+		shuffle(reflect.ValueOf(other), "", random)
+		if items := compareFacts(f, other); len(items) > 0 {
+			t.Errorf("%s: %d differences from itself in another order, the first: %+v", name, len(items), items[0])
+		}
+	}
+}
+
+// reportOf is a report without findings about facts.
+func reportOf(f *facts.Facts, findings ...rules.Finding) *report.Document {
+	return report.New(report.Input{Version: "1.0", Profile: rules.Training, Facts: f, Verdict: rules.Verdict{Findings: findings}})
+}
+
+// mirrored is the difference with the sides exchanged.
+func mirrored(d *Difference) *Difference {
+	out := *d
+	out.A, out.B = d.B, d.A
+	out.Items = slices.Clone(d.Items)
+	for n, i := range out.Items {
+		i.Before, i.After = i.After, i.Before
+		i.BeforeFinding, i.AfterFinding = i.AfterFinding, i.BeforeFinding
+		switch i.Change {
+		case New:
+			i.Change = Gone
+		case Gone:
+			i.Change = New
+		case Changed:
+		}
+		out.Items[n] = i
+	}
+	slices.SortStableFunc(out.Items, Item.compare)
+	return &out
+}
+
+// TestMirror holds that the comparison has no preferred side.
+func TestMirror(t *testing.T) {
+	all := exampleFacts(t)
+	names := slices.Sorted(maps.Keys(all))
+	for n, a := range names {
+		for _, b := range names[n+1:] {
+			x := Input{Name: a, Report: reportOf(all[a], finding("one", rules.High, "host"), finding("two", rules.Low, "host")), Facts: all[a]}
+			y := Input{Name: b, Report: reportOf(all[b], finding("two", rules.Critical, "host"), finding("three", rules.Low, "host")), Facts: all[b]}
+			there, back := Compare("1.0", x, y), Compare("1.0", y, x)
+			if diff := cmp.Diff(there, mirrored(back), cmpopts.IgnoreUnexported(Item{}), cmpopts.IgnoreFields(Difference{}, "Notes")); diff != "" {
+				t.Errorf("%s and %s (-there +back):\n%s", a, b, diff)
+			}
+		}
+	}
+}
+
+// finding is one with no more than it needs.
+func finding(rule string, severity rules.Severity, subject string) rules.Finding {
+	return rules.Finding{Rule: rule, Cause: rule, Title: rule, Severity: severity, Confidence: rules.Likely, Subject: subject, Message: rule + " at 393 GB/s."}
+}
+
+// TestFindings holds how findings are paired.
+func TestFindings(t *testing.T) {
+	change := func(f rules.Finding, with func(*rules.Finding)) rules.Finding {
+		with(&f)
+		return f
+	}
+	acs := finding("acs", rules.High, "0000:17:00.0 and 6 more")
+	acs.Affects = []string{"0000:18:00.0", "0000:19:00.0"}
+	slow := finding("slow", rules.Medium, "host")
+	variable := func(name string) rules.Finding {
+		return change(finding("env", rules.Low, "environment"), func(f *rules.Finding) { f.Params = map[string]any{"variable": name} })
+	}
+	for name, tt := range map[string]struct {
+		a, b []rules.Finding
+		want []string
+	}{
+		"same":                    {[]rules.Finding{acs, slow}, []rules.Finding{slow, acs}, nil},
+		"new":                     {nil, []rules.Finding{acs}, []string{"new findings[acs 0000:17:00.0 and 6 more]"}},
+		"gone":                    {[]rules.Finding{acs}, nil, []string{"gone findings[acs 0000:17:00.0 and 6 more]"}},
+		"folded under its cause":  {[]rules.Finding{acs, slow}, []rules.Finding{change(acs, func(f *rules.Finding) { f.Explains = []rules.Finding{slow} })}, nil},
+		"more severe":             {[]rules.Finding{slow}, []rules.Finding{change(slow, func(f *rules.Finding) { f.Severity = rules.Critical })}, []string{"changed findings[slow host]"}},
+		"another subject":         {[]rules.Finding{acs}, []rules.Finding{change(acs, func(f *rules.Finding) { f.Subject = "0000:17:00.0 and 7 more" })}, []string{"changed findings[acs 0000:17:00.0 and 6 more]"}},
+		"other GPUs":              {[]rules.Finding{acs}, []rules.Finding{change(acs, func(f *rules.Finding) { f.Subject, f.Affects = "0000:99:00.0", []string{"0000:9a:00.0"} })}, []string{"gone findings[acs 0000:17:00.0 and 6 more]", "new findings[acs 0000:99:00.0]"}},
+		"measured again":          {[]rules.Finding{slow}, []rules.Finding{change(slow, func(f *rules.Finding) { f.Message = "slow at 390.2 GB/s." })}, nil},
+		"measured at half":        {[]rules.Finding{slow}, []rules.Finding{change(slow, func(f *rules.Finding) { f.Message = "slow at 190 GB/s." })}, []string{"changed findings[slow host]"}},
+		"variables are not alike": {[]rules.Finding{variable("NCCL_A")}, []rules.Finding{variable("NCCL_B")}, []string{"gone findings[env environment]", "new findings[env environment]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, i := range compareFindings(tt.a, tt.b) {
+				got = append(got, string(i.Change)+" "+i.Path)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// machine is a machine of two GPUs.
+func machine() *facts.Facts {
+	const first, second = "0000:3b:00.0", "0000:86:00.0"
+	f := &facts.Facts{
+		Schema: facts.FactsSchema,
+		Host:   &facts.HostFacts{Hostname: "node17", Kernel: "6.8.0-45-generic", BIOS: "Vendor 1.2"},
+		PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{
+			{Address: first, Kind: "gpu", Link: &facts.PCIeLink{SpeedGTs: 32, Width: 16}},
+			{Address: second, Kind: "gpu", Link: &facts.PCIeLink{SpeedGTs: 32, Width: 16}},
+			{Address: "0000:3a:01.0", Kind: "bridge", ACS: &facts.ACS{Control: []string{"SrcValid"}}},
+		}},
+		GPUs: &facts.GPUFacts{NVML: "ok", Driver: facts.GPUDriver{Version: "570.86.15"}, Devices: []facts.GPU{
+			{Address: first, Name: "NVIDIA H100 PCIe", UUID: "GPU-1b5e0a52-0001-0001-0001-0000000000aa", Persistence: new(true)},
+			{Address: second, Name: "NVIDIA H100 PCIe", UUID: "GPU-1b5e0a52-0001-0001-0001-0000000000bb", Persistence: new(true)},
+		}},
+		Links:     &facts.LinkFacts{Pairs: []facts.Pair{{A: first, B: second, Kind: "gpu-gpu", Path: "SYS"}}},
+		Env:       &facts.EnvFacts{Variables: []facts.Variable{{Name: "NCCL_DEBUG", Value: "WARN", Source: "environment", Effective: true}}},
+		Transfers: &probe.Report{Mode: probe.Quick, Outcome: probe.OK},
+	}
+	for _, pair := range [][2]string{{first, second}, {second, first}} {
+		f.Transfers.Transfers = append(f.Transfers.Transfers, probe.Transfer{Test: probe.TestCopy, Source: pair[0], Destination: pair[1], Outcome: probe.OK, GBps: new(41.5)})
+	}
+	return f
+}
+
+// TestMoved holds that a GPU in another slot is the same GPU, and that one of another
+// UUID is not.
+func TestMoved(t *testing.T) {
+	a := machine()
+	raw, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &facts.Facts{}
+	if err := json.Unmarshal(bytes.ReplaceAll(raw, []byte("0000:86:00.0"), []byte("0000:87:00.0")), b); err != nil {
+		t.Fatal(err)
+	}
+	d := Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a}, Input{Name: "b", Report: reportOf(b), Facts: b})
+	if len(d.Items) != 1 || d.Items[0].Kind != Part || d.Items[0].Before != "0000:86:00.0" || d.Items[0].After != "0000:87:00.0" {
+		t.Errorf("a GPU in another slot: got %+v", d.Items)
+	}
+	for _, f := range []*facts.Facts{a, b} {
+		for i := range f.GPUs.Devices {
+			f.GPUs.Devices[i].UUID = fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i+1)
+		}
+	}
+	for _, shared := range []bool{true, false} {
+		d := Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a, SharedNames: shared}, Input{Name: "b", Report: reportOf(b), Facts: b, SharedNames: shared})
+		if followed := len(d.Items) == 1; followed != shared {
+			t.Errorf("stand-ins for UUIDs, shared: %v: got %+v", shared, d.Items)
+		}
+	}
+	a, c := machine(), machine()
+	c.GPUs.Devices[1].UUID = "GPU-1b5e0a52-0001-0001-0001-0000000000cc"
+	d = Compare("1.0", Input{Name: "a", Report: reportOf(a), Facts: a}, Input{Name: "c", Report: reportOf(c), Facts: c})
+	if len(d.Items) != 1 || d.Items[0].Path != "gpus.devices[0000:86:00.0].uuid" || d.Items[0].Kind != Part {
+		t.Errorf("another GPU in the slot: got %+v", d.Items)
+	}
+}
+
+// TestMessages holds that what differs from run to run in a message is no difference.
+func TestMessages(t *testing.T) {
+	with := func(fields map[string]string) *facts.Facts {
+		return &facts.Facts{Logs: &facts.LogFacts{Messages: []facts.Message{{ID: "nccl-timeout", Program: "nccl", Fields: fields}}}}
+	}
+	a := with(map[string]string{"pid": "1", "port": "4711", "peer": "3"})
+	if items := compareFacts(a, with(map[string]string{"pid": "2", "port": "4712", "peer": "3"})); len(items) > 0 {
+		t.Errorf("another process and port: got %+v", items)
+	}
+	if items := compareFacts(a, with(map[string]string{"pid": "1", "port": "4711", "peer": "4"})); len(items) != 1 {
+		t.Errorf("another peer: got %+v, want one difference", items)
+	}
+}
+
+// TestFigures holds that a measured value differs only beyond what two measurements do.
+func TestFigures(t *testing.T) {
+	for _, tt := range []struct {
+		rate float64
+		want int
+	}{{41.5, 0}, {41.5 * 1.09, 0}, {41.5 / 1.09, 0}, {41.5 * 1.11, 1}, {41.5 / 1.11, 1}, {0, 1}} {
+		a, b := machine(), machine()
+		b.Transfers.Transfers[0].GBps = &tt.rate
+		if items := compareFacts(a, b); len(items) != tt.want {
+			t.Errorf("41.5 and %v GB/s: got %+v, want %d differences", tt.rate, items, tt.want)
+		}
+	}
+}
+
+// TestGoldenFormats holds how a difference of every kind looks.
+func TestGoldenFormats(t *testing.T) {
+	d := sample()
+	for format, file := range map[string]string{"text": "diff.txt", "markdown": "diff.md", "json": "diff.json"} {
+		var b bytes.Buffer
+		if err := d.Write(&b, format, report.Style{ASCII: true}); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range b.String() {
+			if r != '\n' && (r < ' ' || r > '~') && format != "json" {
+				t.Errorf("%s: the character %U is written", format, r)
+			}
+		}
+		golden.File(t, filepath.Join("testdata", file), b.Bytes())
+	}
+}
+
+// sample is a difference of every kind. A value holds characters that steer a terminal.
+func sample() *Difference {
+	a, b := machine(), machine()
+	b.Host.Kernel = "6.8.0-47-generic"
+	b.GPUs.Driver.Version = "580.82.07"
+	b.GPUs.Devices[0].Persistence = new(false)
+	b.GPUs.Devices[0].NVLinks = []facts.NVLink{}
+	b.PCI.Devices[0].Link.Width = 8
+	b.PCI.Devices[2].ACS = nil
+	b.Env.Variables = append(b.Env.Variables, facts.Variable{Name: "NCCL_P2P_DISABLE", Value: "1\x1b[31m\u202e", Source: "environment", Effective: true})
+	b.Transfers.Transfers[0].GBps = new(21.0)
+	b.Transfers.Transfers[1].Outcome, b.Transfers.Transfers[1].GBps = probe.Corrupt, nil
+	lost := "0000:af:00.0"
+	a.GPUs.Devices = append(a.GPUs.Devices, facts.GPU{Address: lost, Name: "NVIDIA H100 PCIe"})
+	a.Links.Pairs = append(a.Links.Pairs, facts.Pair{A: "0000:3b:00.0", B: lost, Kind: "gpu-gpu"})
+	wrong := finding("p2p-corrupt", rules.Critical, "0000:86:00.0 -> 0000:3b:00.0")
+	wrong.Message = "Data arrives damaged\x1b]0;title\x07."
+	x := Input{Name: "yesterday.json", Form: FormRecording, Facts: a, Report: reportOf(a, finding("link-slow", rules.Medium, "host"))}
+	y := Input{Name: "today.json", Form: FormRecording, Facts: b, Report: reportOf(b, wrong, finding("link-slow", rules.Low, "host"))}
+	x.Report.Host.Summary, y.Report.Host.Summary = "3 x NVIDIA H100 PCIe", "2 x NVIDIA H100 PCIe"
+	return Compare("1.0", x, y)
+}
+
+// TestOrderOfKinds holds that the most telling stands first.
+func TestOrderOfKinds(t *testing.T) {
+	var got []string
+	for _, i := range sample().Items {
+		got = append(got, string(i.Kind))
+	}
+	if want := []string{"finding", "part", "finding", "version", "setting", "figure", "reading"}; !slices.Equal(slices.Compact(got), want) {
+		t.Errorf("the kinds stand in the order %q, want %q", slices.Compact(got), want)
+	}
+}
+
+// TestFollowsSchema holds that the document keeps the published contract.
+func TestFollowsSchema(t *testing.T) {
+	schema, err := validator.NewCompiler().Compile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := machine()
+	in := Input{Name: "a", Form: FormReport, Report: reportOf(a)}
+	for name, d := range map[string]*Difference{"every kind": sample(), "the same": Compare("1.0", in, in)} {
+		var b bytes.Buffer
+		if err := d.Write(&b, "json", report.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		v, err := validator.UnmarshalJSON(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(v); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

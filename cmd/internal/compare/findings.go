@@ -1,0 +1,258 @@
+package compare
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// one is a finding with what identifies it.
+type one struct {
+	said     Said
+	affects  []string
+	variable string
+}
+
+// compareFindings pairs the findings of two reports: by rule, variable and subject, then
+// by rule and what they affect.
+func compareFindings(a, b []rules.Finding) []Item {
+	left, right := flat(a, ""), flat(b, "")
+	var items []Item
+	for _, same := range []func(x, y one) bool{
+		func(x, y one) bool { return x.alike(y) && x.said.Subject == y.said.Subject && x.sameMessage(y) },
+		func(x, y one) bool { return x.alike(y) && x.said.Subject == y.said.Subject },
+		func(x, y one) bool { return x.alike(y) && x.touches(y) },
+	} {
+		var unpaired []one
+		for _, x := range left {
+			i := slices.IndexFunc(right, func(y one) bool { return same(x, y) })
+			if i < 0 {
+				unpaired = append(unpaired, x)
+				continue
+			}
+			if y := right[i]; !x.says(y) {
+				items = append(items, findingItem(Changed, &x.said, &y.said))
+			}
+			right = slices.Delete(right, i, i+1)
+		}
+		left = unpaired
+	}
+	for _, x := range left {
+		items = append(items, findingItem(Gone, &x.said, nil))
+	}
+	for _, y := range right {
+		items = append(items, findingItem(New, nil, &y.said))
+	}
+	return items
+}
+
+// findingItem names a finding by the side that has it, A first if both have.
+func findingItem(change Change, before, after *Said) Item {
+	named := before
+	if named == nil {
+		named = after
+	}
+	name := named.Rule + " " + named.Subject
+	return Item{Kind: Finding, Change: change, Path: "findings[" + name + "]", BeforeFinding: before, AfterFinding: after, pattern: "findings[]", at: name}
+}
+
+// flat lists findings and their consequences, in an order that depends on neither.
+func flat(findings []rules.Finding, under string) []one {
+	var all []one
+	for _, f := range findings {
+		variable, _ := f.Params["variable"].(string)
+		all = append(all, one{
+			said: Said{
+				Rule: f.Rule, Title: f.Title, Severity: f.Severity, Confidence: f.Confidence, Subject: f.Subject, Message: f.Message, Under: under,
+			},
+			affects: f.Affects, variable: variable,
+		})
+		all = append(all, flat(f.Explains, f.Rule)...)
+	}
+	slices.SortStableFunc(all, func(x, y one) int {
+		return strings.Compare(x.said.Rule+"\x00"+x.said.Subject+"\x00"+x.said.Message, y.said.Rule+"\x00"+y.said.Subject+"\x00"+y.said.Message)
+	})
+	return all
+}
+
+// alike reports whether two findings may be one.
+func (x one) alike(y one) bool { return x.said.Rule == y.said.Rule && x.variable == y.variable }
+
+// touches reports whether two findings affect a common GPU.
+func (x one) touches(y one) bool {
+	return slices.ContainsFunc(x.affects, func(address string) bool { return slices.Contains(y.affects, address) })
+}
+
+// says reports whether two findings say the same.
+func (x one) says(y one) bool {
+	return x.said.Severity == y.said.Severity && x.said.Confidence == y.said.Confidence && x.said.Subject == y.said.Subject && x.sameMessage(y)
+}
+
+// sameMessage compares the messages; measured values in them may differ as two
+// measurements of one thing do.
+func (x one) sameMessage(y one) bool {
+	if x.said.Message == y.said.Message {
+		return true
+	}
+	a, b := decimal.FindAllString(x.said.Message, -1), decimal.FindAllString(y.said.Message, -1)
+	if len(a) != len(b) || decimal.ReplaceAllString(x.said.Message, "#") != decimal.ReplaceAllString(y.said.Message, "#") {
+		return false
+	}
+	for i := range a {
+		v, w := number(a[i]), number(b[i])
+		if !near(v, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// number is the number of a measured value in a message.
+func number(s string) float64 {
+	value, _, _ := strings.Cut(s, " ")
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return math.NaN() // It is too large; it is near nothing.
+	}
+	return n
+}
+
+// decimal is a number with a unit of a rate, a time or a share: what was measured.
+var decimal = lazy.New(`\b[0-9]+(?:\.[0-9]+)?(?: (?:GB/s|Gb/s|us|ms|%))`)
+
+// compareJudged lists the rules that are judged on one side only.
+func compareJudged(a, b *report.Document) []Item {
+	reasons := func(d *report.Document) map[string]string {
+		by := map[string]string{}
+		for _, s := range d.Skipped {
+			by[s.Rule] = strings.Join(s.Missing, "; ")
+		}
+		return by
+	}
+	before, after := reasons(a), reasons(b)
+	judged := func(d *report.Document, rule string) bool {
+		return slices.Contains(d.Passed, rule) || slices.ContainsFunc(flat(d.Findings, ""), func(o one) bool { return o.said.Rule == rule })
+	}
+	item := func(rule string) Item {
+		return Item{Kind: Reading, Path: "skipped[" + rule + "]", pattern: "skipped[]", at: rule}
+	}
+	var items []Item
+	for _, s := range b.Skipped {
+		if _, also := before[s.Rule]; !also && judged(a, s.Rule) {
+			i := item(s.Rule)
+			i.Change, i.After = New, after[s.Rule]
+			items = append(items, i)
+		}
+	}
+	for _, s := range a.Skipped {
+		if _, also := after[s.Rule]; !also && judged(b, s.Rule) {
+			i := item(s.Rule)
+			i.Change, i.Before = Gone, before[s.Rule]
+			items = append(items, i)
+		}
+	}
+	return items
+}
+
+// factsOf are the facts that a report holds.
+func factsOf(d *report.Document) *facts.Facts {
+	h := d.Host
+	f := &facts.Facts{
+		Host:      &facts.HostFacts{Hostname: h.Hostname, Kernel: h.Kernel, Arch: h.Arch, Distribution: h.Distribution},
+		Transfers: d.Transfers,
+		Unknown:   d.Unknown,
+	}
+	if h.CPU != "" {
+		f.Host.CPU = &facts.CPU{Model: h.CPU}
+	}
+	if h.Virtualization != "" {
+		f.Host.Virtualization = &facts.Virtualization{Kind: h.Virtualization}
+	}
+	f.GPUs = &facts.GPUFacts{Driver: facts.GPUDriver{Version: h.Driver, CUDAVersion: h.CUDA}}
+	for _, g := range h.GPUs {
+		f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: g.Address, Index: g.Index, Name: g.Name, MemoryBytes: g.MemoryBytes})
+	}
+	noGPU := slices.ContainsFunc(d.Verdict.Reasons, func(r report.Reason) bool { return r.Code == report.ReasonNoGPU })
+	if f.GPUs.Devices == nil && noGPU {
+		f.GPUs.Devices = []facts.GPU{} // It was looked for one.
+	}
+	return f
+}
+
+// followMoves finds the GPUs that have another PCI address on side B, by their UUIDs, and
+// calls them by their UUIDs on both sides: what is known of them is then compared.
+func followMoves(a, b Input) (x, y Input, items []Item) {
+	before, after := addressesByUUID(a), addressesByUUID(b)
+	var pairsA, pairsB []string
+	for uuid, address := range before {
+		if now := after[uuid]; now != "" && now != address {
+			name := "GPU " + uuid
+			pairsA, pairsB = append(pairsA, address, name), append(pairsB, now, name)
+			items = append(items, Item{
+				Kind: Part, Change: Changed, Path: "gpus.devices[" + name + "].address", Before: address, After: now, pattern: "gpus.devices[].address", at: name,
+			})
+		}
+	}
+	if len(items) == 0 {
+		return a, b, nil
+	}
+	return a.renamed(pairsA), b.renamed(pairsB), items
+}
+
+// addressesByUUID are the addresses of GPUs whose UUID is known. A stand-in tells nothing
+// where each side has its own.
+func addressesByUUID(in Input) map[string]string {
+	by := map[string]string{}
+	if in.Facts.GPUs == nil {
+		return by
+	}
+	for _, g := range in.Facts.GPUs.Devices {
+		if g.UUID != "" && g.Address != "" && (in.SharedNames || !standIn.MatchString(g.UUID)) {
+			by[g.UUID] = g.Address
+		}
+	}
+	return by
+}
+
+// standIn is a UUID or the name of a host that takes the place of another
+// (docs/redaction.md).
+var standIn = lazy.New(`00000000-0000-0000-0000-|^host-[0-9]+$`)
+
+// Redacted reports whether stand-ins took the place of names in facts.
+func Redacted(f *facts.Facts) bool {
+	if f.Host != nil && standIn.MatchString(f.Host.Hostname) {
+		return true
+	}
+	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return standIn.MatchString(g.UUID) })
+}
+
+// renamed replaces strings in all that a side holds.
+func (in Input) renamed(pairs []string) Input {
+	replacer := strings.NewReplacer(pairs...)
+	in.Facts = through(replacer, in.Facts)
+	d := *in.Report
+	d.Findings = *through(replacer, &d.Findings)
+	in.Report = &d
+	return in
+}
+
+// through returns a copy of a value whose strings were replaced. The value is of a JSON
+// document of gpudoctor's own, and so are the replacements.
+func through[T any](replacer *strings.Replacer, v *T) *T {
+	out := new(T)
+	raw, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal([]byte(replacer.Replace(string(raw))), out)
+	}
+	if err != nil {
+		return v // It is compared as it is.
+	}
+	return out
+}

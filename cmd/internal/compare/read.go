@@ -1,0 +1,39 @@
+package compare
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+)
+
+// ErrNewer is returned for a report that only a newer gpudoctor understands.
+var ErrNewer = errors.New("a newer gpudoctor wrote it")
+
+// reportHead is how a report in JSON begins: its first field is the schema.
+var reportHead = lazy.New(`^\s*\{\s*"schema"\s*:\s*"gpudoctor\.report/`)
+
+// IsReport reports whether a file that begins so is a report in JSON.
+func IsReport(head []byte) bool { return reportHead.Match(head) }
+
+// ReadReport decodes a report in JSON. Fields that it does not know are ignored: new optional
+// ones may come at any time.
+func ReadReport(name string, data []byte) (*report.Document, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if head.Schema != report.Schema {
+		return nil, fmt.Errorf("read %s: %w: its schema is %q, and this one reads %q", name, ErrNewer, head.Schema, report.Schema)
+	}
+	d := &report.Document{}
+	if err := json.NewDecoder(bytes.NewReader(data)).Decode(d); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return d, nil
+}

@@ -1,0 +1,271 @@
+// Package settings reads the files that set defaults for flags: .gpudoctor.yaml in the
+// current directory, and config.yaml in the user's folder of configuration.
+package settings
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// Here is the file in the current directory.
+const Here = ".gpudoctor.yaml"
+
+// maxBytes is the size of the largest file that is read: there are some thirty keys.
+const maxBytes = 64 << 10
+
+// Key is a flag that a file may set.
+type Key struct {
+	Name string
+	// Bool is true for a flag without a value, List for one that may be repeated.
+	Bool, List bool
+	// Own is true where only the user's own file may set it.
+	Own bool
+	// Check refuses a value; nil takes any.
+	Check func(value string) error
+}
+
+// Setting is what a file sets for one flag.
+type Setting struct {
+	// Key is the name of the flag.
+	Key    string   `json:"flag"`
+	Values []string `json:"values"`
+	// File and Line say where it is set.
+	File string `json:"file"`
+	Line int    `json:"line"`
+}
+
+// Place is where the setting is: "FILE:LINE".
+func (s Setting) Place() string { return fmt.Sprintf("%s:%d", s.File, s.Line) }
+
+// Error is a fault of a file.
+type Error struct {
+	File   string
+	Line   int // 0 where no line is at fault.
+	Reason string
+	Hints  []string
+}
+
+func (e *Error) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason)
+	}
+	return fmt.Sprintf("%s: %s", e.File, e.Reason)
+}
+
+// Settings are what the files set.
+type Settings struct {
+	all []Setting
+	// Ignored says of a file why it is not read; empty where there is none.
+	Ignored string
+}
+
+// Of returns what is set for a flag.
+func (s Settings) Of(key string) (Setting, bool) {
+	i := slices.IndexFunc(s.all, func(one Setting) bool { return one.Key == key })
+	if i < 0 {
+		return Setting{}, false
+	}
+	return s.all[i], true
+}
+
+// Load reads both files. What the file in the current directory sets counts more.
+func Load(keys []Key) (Settings, error) {
+	var s Settings
+	raw, err := readHere()
+	if ignored, ok := errors.AsType[*ignoredError](err); ok {
+		s.Ignored = fmt.Sprintf("%s is ignored: %s", Here, ignored.reason)
+	} else if err != nil {
+		return s, err
+	}
+	if s.all, err = parse(Here, raw, keys, false); err != nil {
+		return s, err
+	}
+	own := ownFile()
+	if raw, err = read(own, 0); err != nil {
+		return s, err
+	}
+	more, err := parse(own, raw, keys, true)
+	if err != nil {
+		return s, err
+	}
+	for _, one := range more {
+		if _, set := s.Of(one.Key); !set {
+			s.all = append(s.all, one)
+		}
+	}
+	return s, nil
+}
+
+// ownFile is the user's own file (XDG Base Directory Specification); empty where there is
+// no place for one.
+func ownFile() string {
+	dir := os.Getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) { // The specification: it is to be ignored.
+		home := os.Getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "gpudoctor", "config.yaml")
+}
+
+// ignoredError says why the file in the current directory is not read.
+type ignoredError struct{ reason string }
+
+func (e *ignoredError) Error() string { return e.reason }
+
+// readHere reads the file in the current directory, which anybody may have put there: a
+// link, or a file that another user wrote or may write to, is not read.
+func readHere() ([]byte, error) {
+	info, err := os.Lstat(Here)
+	switch {
+	case err != nil:
+		return nil, missing(Here, err)
+	case !info.Mode().IsRegular():
+		return nil, &ignoredError{"it is not a regular file"}
+	case !trusted(info):
+		return nil, &ignoredError{"it belongs to another user, or any user may write to it"}
+	}
+	return read(Here, noFollow)
+}
+
+// read reads a file; nil where there is none.
+func read(name string, flags int) ([]byte, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|flags|syscall.O_NONBLOCK, 0) // Opening a FIFO does not wait.
+	if err != nil {
+		return nil, missing(name, err)
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, missing(name, err)
+	case !info.Mode().IsRegular():
+		return nil, &Error{File: name, Reason: "not a regular file"}
+	case flags != 0 && !trusted(info): // It was exchanged after readHere looked.
+		return nil, &ignoredError{"it belongs to another user, or any user may write to it"}
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	switch {
+	case err != nil:
+		return nil, missing(name, err)
+	case len(raw) > maxBytes:
+		return nil, &Error{File: name, Reason: fmt.Sprintf("larger than %d KiB", maxBytes>>10)}
+	}
+	return raw, nil
+}
+
+// missing is nil for a file that does not exist.
+func missing(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err
+	}
+	return &Error{File: name, Reason: err.Error()}
+}
+
+// parse reads a file's text.
+func parse(file string, raw []byte, keys []Key, own bool) ([]Setting, error) {
+	var doc yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(raw))
+	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, &Error{File: file, Reason: err.Error()}
+	}
+	fault := func(n *yaml.Node, hints []string, format string, args ...any) error {
+		return &Error{File: file, Line: n.Line, Reason: fmt.Sprintf(format, args...), Hints: hints}
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, &Error{File: file, Reason: "more than one YAML document"}
+	}
+	root := doc.Content[0]
+	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return nil, nil
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, fault(root, []string{"each line is the name of a flag and its value: fail-on: medium"}, "not a list of keys and values")
+	}
+	var all []Setting
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		name, value := root.Content[i], root.Content[i+1]
+		at := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name.Value })
+		switch {
+		case at < 0:
+			return nil, fault(name, unknownHints(name.Value, keys), "unknown key %q", name.Value)
+		case slices.ContainsFunc(all, func(s Setting) bool { return s.Key == name.Value }):
+			return nil, fault(name, nil, "the key %s stands twice", name.Value)
+		case keys[at].Own && !own:
+			return nil, fault(name, []string{"set it on the command line, or in " + cmp.Or(ownFile(), "your own configuration")},
+				"%s cannot be set by a file in the current directory", name.Value)
+		}
+		values, err := valuesOf(value, keys[at])
+		if err != nil {
+			return nil, fault(value, nil, "%s: %v", name.Value, err)
+		}
+		all = append(all, Setting{Key: name.Value, Values: values, File: file, Line: name.Line})
+	}
+	return all, nil
+}
+
+// unknownHints say which key may be meant.
+func unknownHints(name string, keys []Key) []string {
+	names := make([]string, 0, len(keys))
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	hints := []string{"keys are the names of flags: gpudoctor check --help"}
+	if near := rules.Nearest(name, names); near != "" {
+		hints = append([]string{"did you mean " + near + "?"}, hints...)
+	}
+	return hints
+}
+
+// valuesOf reads the value of a key: one, or a list where the flag may be repeated.
+func valuesOf(n *yaml.Node, k Key) ([]string, error) {
+	nodes := []*yaml.Node{n}
+	if k.List && n.Kind == yaml.SequenceNode {
+		nodes = n.Content
+	}
+	var values []string
+	for _, one := range nodes {
+		switch {
+		case one.Kind != yaml.ScalarNode && k.List:
+			return nil, errors.New("not a value or a list of values")
+		case one.Kind != yaml.ScalarNode:
+			return nil, errors.New("not a single value")
+		case k.Bool && one.Tag != "!!bool":
+			return nil, fmt.Errorf("%q is neither true nor false", one.Value)
+		case one.Value == "" || one.Tag == "!!null":
+			return nil, errors.New("the value is empty")
+		}
+		if k.Check != nil {
+			if err := k.Check(one.Value); err != nil {
+				return nil, err
+			}
+		}
+		values = append(values, one.Value)
+	}
+	if len(values) == 0 {
+		return nil, errors.New("the list is empty")
+	}
+	return values, nil
+}

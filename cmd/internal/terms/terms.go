@@ -1,0 +1,110 @@
+// Package terms explains the words of a report that are no ids: exit codes, severities,
+// confidences, verdicts and kinds of remedy.
+package terms
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+// Kind is what a term is.
+type Kind string
+
+// The kinds.
+const (
+	ExitCode   Kind = "exit code"
+	Severity   Kind = "severity"
+	Confidence Kind = "confidence"
+	Verdict    Kind = "verdict"
+	Remedy     Kind = "kind of remedy"
+)
+
+// Term is a word of a report.
+type Term struct {
+	Kind Kind
+	Name string
+	// Means says what it means, Do what a user does about it.
+	Means, Do string
+}
+
+// all are the terms, those of a kind in their order.
+var all = []Term{
+	{
+		ExitCode, "0",
+		"no finding at or above --fail-on (default high), and neither a transfer nor the probe failed",
+		"Nothing needs to be done. With --strict, everything that the verdict needs was examined as well. diff: no differences.",
+	},
+	{
+		ExitCode, "1",
+		"a finding at or above --fail-on",
+		"Read the first finding of the report and apply its first remedy. --fail-on sets another severity. diff: there are differences.",
+	},
+	{
+		ExitCode, "2",
+		"wrong usage, input that cannot be read, texts in which nothing was recognised (the report says what to send), a report that could not be written, a limit (ulimit) that is too low to run, or an internal error",
+		"Read the line on standard error and its hints.",
+	},
+	{
+		ExitCode, "3",
+		"no finding at or above --fail-on, but transfers failed (--fail-on none, --skip), or the probe was asked for and could not do its work; with --strict also whenever something that the verdict needs could not be examined",
+		"Read the last lines of the report: they name what failed or is missing. --verbose says why.",
+	},
+	{
+		ExitCode, "128 and above",
+		"stopped by a signal: 128 and the number of the signal (129 SIGHUP, 130 SIGINT, 131 SIGQUIT, 143 SIGTERM)",
+		"Run it again. If a time limit of a job or of CI stopped it, --deadline sets a shorter one.",
+	},
+	{Severity, string(rules.Critical), "communication fails, or data is corrupted", "Do not start a job before it is fixed."},
+	{Severity, string(rules.High), "communication fails under likely conditions, loses more than half of the bandwidth, or made a job fail", "Fix it, or apply the workaround, before the next job."},
+	{Severity, string(rules.Medium), "a noticeable part of the bandwidth is lost, or communication fails under less likely conditions", "Plan the fix."},
+	{Severity, string(rules.Low), "worth knowing; little is lost", "Fix it when convenient."},
+	{Severity, string(rules.Info), "nothing needs to be done", "Nothing."},
+	{Confidence, string(rules.Confirmed), "the probe measured it, or a program's own message says it", "Apply the remedy."},
+	{Confidence, string(rules.Likely), "the facts imply it", "Apply the remedy; its verification shows whether this was the cause."},
+	{Confidence, string(rules.Possible), "the facts allow it", "Check it first: the finding names what to look at."},
+	{Verdict, string(report.Healthy), "everything that the profile requires was examined, and nothing of medium severity or above was found", "Nothing."},
+	{Verdict, string(report.Findings), "something of medium severity or above was found", "Start with the first finding: the worst stands first."},
+	{Verdict, string(report.Inconclusive), "nothing of medium severity or above was found, but something failed or was not examined", "Read the last lines of the report: they name what is missing and how to examine it."},
+	{Remedy, string(remedies.Fix), "it removes the cause", "Prefer it where you can accept what it takes."},
+	{Remedy, string(remedies.Workaround), "it avoids the consequence, at a cost", "Use it until the fix is in place, and remove it afterwards."},
+}
+
+// All are the terms.
+func All() []Term { return append([]Term(nil), all...) }
+
+// Names are the words that Find finds; "exit" stands for all exit codes.
+func Names() []string {
+	names := []string{"exit"}
+	for _, t := range all {
+		if t.Kind != ExitCode {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// Find finds the terms that words name: "critical", "exit 3", "3", "exit code 130", or
+// "exit" for all exit codes.
+func Find(words []string) []Term {
+	name := strings.ToLower(strings.Join(words, " "))
+	code := strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(name, "exit"), "-"))
+	code = strings.TrimSpace(strings.TrimPrefix(code, "code"))
+	var found []Term
+	for _, t := range all {
+		if t.Kind == ExitCode && (code == t.Name || code == "" && name != "" || t.signals(code)) || t.Name == name || string(t.Kind) == name {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// signals reports whether a code is one of those of signals (signal(7)).
+func (t Term) signals(code string) bool {
+	const first, last = 129, 192
+	n, err := strconv.Atoi(code)
+	return err == nil && len(t.Name) > 1 && t.Kind == ExitCode && n >= first && n <= last
+}

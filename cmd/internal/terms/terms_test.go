@@ -1,0 +1,73 @@
+package terms
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+)
+
+func TestFind(t *testing.T) {
+	for _, tt := range []struct {
+		words string
+		want  []string
+	}{
+		{"3", []string{"3"}},
+		{"exit 3", []string{"3"}},
+		{"exit code 3", []string{"3"}},
+		{"exit-code 3", []string{"3"}},
+		{"exit", []string{"0", "1", "2", "3", "128 and above"}},
+		{"exit code", []string{"0", "1", "2", "3", "128 and above"}},
+		{"130", []string{"128 and above"}},
+		{"exit 143", []string{"128 and above"}},
+		{"Critical", []string{"critical"}},
+		{"severity", []string{"critical", "high", "medium", "low", "info"}},
+		{"verdict", []string{"healthy", "findings", "inconclusive"}},
+		{"", nil},
+		{"4", nil},
+		{"exit 4", nil},
+		{"128", nil},
+		{"193", nil},
+		{"exit 3 4", nil},
+		{"acs-redirect", nil},
+	} {
+		var got []string
+		for _, term := range Find(strings.Fields(tt.words)) {
+			got = append(got, term.Name)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("Find(%q) = %q, want %q", tt.words, got, tt.want)
+		}
+	}
+}
+
+// TestNames holds that each name is found, and that every severity has one.
+func TestNames(t *testing.T) {
+	for _, name := range Names() {
+		if found := Find([]string{name}); len(found) != 1 && name != "exit" || len(found) == 0 {
+			t.Errorf("Find(%q) finds %d terms", name, len(found))
+		}
+	}
+	for _, severity := range report.Thresholds() {
+		if severity != string(report.Never) && !slices.Contains(Names(), severity) {
+			t.Errorf("the severity %s is not explained", severity)
+		}
+	}
+}
+
+// TestDocs holds that the table of exit codes in docs/report.md says the same.
+func TestDocs(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := strings.ReplaceAll(string(raw), "`", "")
+	for _, term := range All() {
+		if row := "| " + term.Name + " | " + term.Means + " |"; term.Kind == ExitCode && !strings.Contains(doc, row) {
+			t.Errorf("docs/report.md lacks the row %q", row)
+		}
+	}
+}
