@@ -166,7 +166,7 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 		case "order":
 			n, ok := native(value).(int64)
 			if !ok {
-				r.fault("order is no whole number")
+				r.fault("order is not a whole number")
 			}
 			order := int(n)
 			f.Order = &order
@@ -384,7 +384,7 @@ func (r *entryReader) steps(v ast.Value) []Step {
 	return list
 }
 
-// candidates reads a list of causes, the likeliest first, each with what speaks for it.
+// candidates reads a list of causes, the likeliest first, each with the evidence for it.
 func (r *entryReader) candidates(v ast.Value) []Candidate {
 	items, ok := v.(*ast.Array)
 	if !ok {
