@@ -33,7 +33,7 @@ test_fires_where_all_ranks_wait if {
 	contains(f.message, "All 4 ranks wait in ALLREDUCE number 77")
 	contains(f.message, "NCCL_P2P_DISABLE=1")
 	some g in job_failed.findings with input as job(4, 2)
-	contains(g.message, "(wrong-nic), at a firewall")
+	contains(g.message, "(wrong-nic), a firewall")
 
 	# Where ranks are missing, they may be late.
 	some h in job_failed.findings with input as job(8, 1)
@@ -56,5 +56,5 @@ test_fires_first_rank if {
 	startswith(f.message, "torchrun saw rank 13 on node7 fail first (exit code -7, SIGBUS)")
 	bare := object.union(said("category", 3), {"id": "torch-first-failure", "fields": {"rank": "2"}})
 	some g in job_failed.findings with input as log([bare])
-	startswith(g.message, "torchrun saw rank 2 on its host fail first (exit code not told)")
+	startswith(g.message, "torchrun saw rank 2 on its host fail first (exit code unknown)")
 }
