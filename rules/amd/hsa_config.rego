@@ -203,7 +203,7 @@ findings contains on("HSA_ENABLE_IPC_MODE_LEGACY", ["high", "possible"], message
 }) if {
 	count(unshared) > 0
 	not facts.env.HSA_ENABLE_IPC_MODE_LEGACY
-	message := sprintf("HIP could not share a GPU's memory between processes (%s), and RCCL, which does not test this first, fails with it. ROCr has two ways: one uses AMD's own kernel driver (amdgpu-dkms), is missing from the kernel's own amdgpu and is refused by newer drivers; the other is DMA-BUF, which HSA_ENABLE_IPC_MODE_LEGACY=0 selects. Check the variable where the job runs, because images set it to 1. NCCL_P2P_DISABLE=1 avoids the problem", [logs.at(logs.first(unshared))])
+	message := sprintf("HIP could not share a GPU's memory between processes (%s), and RCCL, which does not test this first, fails with it. ROCr has two ways. The first needs AMD's own kernel driver (amdgpu-dkms): the kernel's own amdgpu lacks it, and newer drivers refuse it. The second is DMA-BUF, which HSA_ENABLE_IPC_MODE_LEGACY=0 selects. Check the variable where the job runs, because images set it to 1. NCCL_P2P_DISABLE=1 avoids the problem", [logs.at(logs.first(unshared))])
 }
 
 # A card whose architecture the libraries were not built for. If the architecture is that

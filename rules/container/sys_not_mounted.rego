@@ -72,7 +72,7 @@ consequence := " or find the nearest NICs" if {
 # NICs.
 findings contains {
 	"subject": "PCI topology",
-	"message": sprintf("The PCI tree that this %s shows is virtual: no bridge is above any of %d GPUs, so NCCL cannot see which %s. If the provider has a topology file for this machine type, use it", [
+	"message": sprintf("This %s shows a virtual PCI tree: no bridge is above any of %d GPUs, so NCCL cannot see which %s. If the provider has a topology file for this machine type, use it", [
 		place,
 		count(facts.gpus), unseen,
 	]),

@@ -164,7 +164,7 @@ findings contains {
 findings contains {
 	"subject": peers.shorten(withheld),
 	"affects": sort(withheld),
-	"message": sprintf("NVML offers this user %d of the %d GPUs that the NVIDIA driver manages. Either a scheduler gave this job no more, or the driver lost the rest, which root can check.", [
+	"message": sprintf("NVML offers this user %d of the %d GPUs that the NVIDIA driver manages. Either a scheduler gave this job only these, or the driver lost the rest, which root can check.", [
 		count(facts.gpus) - count(gpu_state.missed), count(facts.gpus),
 	]),
 	"evidence": [{"fact": gpu_state.of_gpu(address, "in_nvml"), "value": false, "source": "nvmlDeviceGetCount"} | some address in sort(withheld)],

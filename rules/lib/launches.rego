@@ -113,7 +113,7 @@ place(l) := sprintf("%s:%d", [l.source, l.line])
 # shm_words say what a container gets as /dev/shm.
 shm_words(l) := sprintf("requests %d MiB for /dev/shm", [floor(l.shm_bytes / 1048576)]) if {
 	l.shm_bytes
-} else := "sets no size for /dev/shm, and gets the default of 64 MiB"
+} else := "sets no size for /dev/shm, so it has the default of 64 MiB"
 
 # title names a launch: "the container train", "the pod llm".
 title(l) := sprintf("%s %s", [words[l.kind], l.name]) if {

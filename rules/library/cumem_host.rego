@@ -87,7 +87,7 @@ confidence(m) := "confirmed" if {
 
 findings contains {
 	"subject": "nccl",
-	"message": sprintf("NCCL %s allocates host memory through cuMem without a test whether it works, and an allocation failed (%s); containers block the NUMA calls that it needs without SYS_NICE", [use.version, m.text]),
+	"message": sprintf("NCCL %s allocates host memory through cuMem without a test whether it works, and an allocation failed (%s); containers without SYS_NICE block the NUMA calls that it needs", [use.version, m.text]),
 	"severity": refused_severity(m),
 	"confidence": "likely",
 	"messages": {m},

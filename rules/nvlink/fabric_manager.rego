@@ -148,11 +148,11 @@ observations contains "The fabric manager service is missing or fails." if {
 	count(mismatches) == 0
 }
 
-observations contains sprintf("The fabric of %s is %s.", [some_gpus(fabric.waiting), concat(", ", sort({replace(f.state, "-", " ") | some f in fabric.waiting}))]) if {
+observations contains sprintf("The fabric state of %s is %s.", [some_gpus(fabric.waiting), concat(", ", sort({replace(f.state, "-", " ") | some f in fabric.waiting}))]) if {
 	count(fabric.waiting) > 0
 }
 
-observations contains sprintf("Registration with the fabric of %s ended in %s.", [some_gpus(fabric.failed), concat(", ", sort({f.status | some f in fabric.failed}))]) if {
+observations contains sprintf("Fabric registration of %s ended in %s.", [some_gpus(fabric.failed), concat(", ", sort({f.status | some f in fabric.failed}))]) if {
 	count(fabric.failed) > 0
 }
 

@@ -59,7 +59,7 @@ weight := {
 }
 
 words := {
-	"implied": "NVIDIA does not support peer-to-peer transfers through it on bare metal: they may hang or deliver wrong data.",
+	"implied": "NVIDIA does not support peer-to-peer transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data.",
 	"unsure": "Unless NVLink connects them, their transfers may hang or deliver wrong data.",
 	"works": "The probe copied between them correctly and at full speed, so no action is needed.",
 }

@@ -222,7 +222,7 @@ lagging contains m if {
 
 findings contains {
 	"subject": sprintf("NIC of rank %s", [facts.list({m.fields.rank | some m in lagging})]),
-	"message": sprintf("NCCL's own check finds NICs far below the rest of the job: %s. The cause is a PCIe link with fewer lanes, a bad cable or a port with a lower rate.", [
+	"message": sprintf("NCCL's own check finds NICs far below the rest of the job: %s. The usual cause is a PCIe link with fewer lanes, a bad cable or a port with a lower rate.", [
 		concat("; ", sort({sprintf("rank %s on %s, %s of %s Gb/s (%s)", [m.fields.rank, m.fields.slow_host, m.fields.rate, m.fields.median, m.fields.mode]) | some m in lagging})),
 	]),
 	"messages": lagging,
