@@ -8,7 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// edit puts in place of "unset" the edit of the file that sets a variable, where
+// edit replaces "unset" with the edit of the file that sets a variable, where
 // one is known to do so.
 func (c *candidate) edit(here Situation) {
 	var unset []string
@@ -66,7 +66,7 @@ func (s *Set) fit(list []*candidate, findings []rules.Finding, here Situation) (
 	return kept, withheld
 }
 
-// removed are the variables that are to be removed, in whatever way.
+// removed are the variables to remove, in whatever way.
 func (a Apply) removed() []string {
 	all := slices.Clone(a.Unset)
 	for _, e := range a.Edits {

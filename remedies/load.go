@@ -44,7 +44,7 @@ func Load() (*Set, error) {
 	return load(files, nil)
 }
 
-// LoadWith returns the built-in remedies and those of the user's in the folder
+// LoadWith returns the built-in remedies and the user's own in the folder
 // dir: *.yaml files, in folders of any depth, one remedy a file. The error
 // joins one *rules.Problem for each fault.
 func LoadWith(dir string) (*Set, error) {
@@ -280,7 +280,7 @@ func (s *Set) Check(all []rules.Rule) error {
 			if _, ok := s.Remedy(id); ok {
 				continue
 			}
-			p := &rules.Problem{File: rule.File, Reason: fmt.Sprintf("unknown remedy %q", id), Hint: "put " + id + ".yaml beside the rule"}
+			p := &rules.Problem{File: rule.File, Reason: fmt.Sprintf("unknown remedy %q", id), Hint: "put " + id + ".yaml next to the rule"}
 			if near := rules.Nearest(id, slices.Sorted(maps.Keys(s.byID))); near != "" {
 				p.Reason += "; did you mean " + near + "?"
 			}

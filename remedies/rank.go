@@ -188,13 +188,13 @@ func (s *Set) form(id string) (Remedy, bool) {
 	return r, ok
 }
 
-// band tells apart the findings for which a remedy is advised apart. Those of
+// band distinguishes the findings for which a remedy is advised separately. Those of
 // medium severity and above are one band: they are faults. Of those below, what
 // they name may be meant as it is, so that no fault's cure may take it along.
 func band(s rules.Severity) int { return max(s.Rank(), rules.Medium.Rank()) }
 
 // joined puts the candidates of one remedy together again where the findings
-// of the lower band add nothing to what is to be done for those of the higher.
+// of the lower band add nothing to the remedies for those of the higher.
 func joined(list []*candidate) []*candidate {
 	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(a.score.severity, b.score.severity) })
 	var kept []*candidate
@@ -211,7 +211,7 @@ func joined(list []*candidate) []*candidate {
 }
 
 // covers reports whether doing what the candidate says does all that the other
-// one of the same remedy says, too.
+// one of the same remedy also says.
 func (c *candidate) covers(other *candidate) bool {
 	one := newFiller(c.cures, Recheck{}).apply(c.remedy.Apply)
 	both := newFiller(slices.Concat(c.cures, other.cures), Recheck{}).apply(c.remedy.Apply)

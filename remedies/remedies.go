@@ -35,7 +35,7 @@ const (
 type Remedy struct {
 	ID string `yaml:"id" json:"id"`
 	// FormOf is the remedy of which this is the form for one vendor or one
-	// situation: reset-gpu of reset-amd-gpu. Advice bears the name of that one,
+	// situation: reset-gpu of reset-amd-gpu. Advice has the name of that one,
 	// so that a program need not know every form.
 	FormOf string `yaml:"form_of,omitempty" json:"form_of,omitempty"`
 	// Vendor is whose GPUs the form is for, "amd": on a machine with those alone
@@ -73,14 +73,14 @@ type Remedy struct {
 // not bear on it stays empty. A list item that holds a template over a list
 // param is repeated for each element ({{.each}}).
 type Apply struct {
-	// Environment is to be set; Unset is to be removed from it. The ways by which
+	// Environment has variables to set, Unset those to remove. The ways by which
 	// Docker, Kubernetes and Slurm set what is in Environment are derived.
 	Environment map[string]string `yaml:"environment,omitempty" json:"environment,omitempty"`
 	Unset       []string          `yaml:"unset,omitempty" json:"unset,omitempty"`
 	// Edits are lines to take out of files: where a variable to be removed is set
 	// in one. No remedy's file holds any; they follow from the facts.
 	Edits []Edit `yaml:"-" json:"edits,omitempty"`
-	// KernelCommandLine is to be added to the kernel's command line.
+	// KernelCommandLine has parameters to add to the kernel command line.
 	KernelCommandLine []string `yaml:"kernel_command_line,omitempty" json:"kernel_command_line,omitempty"`
 	// Docker and Kubernetes are flags and a pod spec fragment.
 	Docker     []string `yaml:"docker,omitempty" json:"docker,omitempty"`
@@ -90,7 +90,7 @@ type Apply struct {
 	// Sysctl and Modprobe are settings for sysctl.d and modprobe.d.
 	Sysctl   map[string]string `yaml:"sysctl,omitempty" json:"sysctl,omitempty"`
 	Modprobe []string          `yaml:"modprobe,omitempty" json:"modprobe,omitempty"`
-	// Commands are to be run, in order.
+	// Commands are run in order.
 	Commands []string `yaml:"commands,omitempty" json:"commands,omitempty"`
 	// Steps are for people: BIOS menus, hands-on work, code.
 	Steps []string `yaml:"steps,omitempty" json:"steps,omitempty"`
@@ -134,7 +134,7 @@ type Withheld struct {
 	// Setting is what would be set, "NCCL_P2P_DISABLE=1", or removed,
 	// "NCCL_P2P_DISABLE".
 	Setting string `json:"setting"`
-	// Reason is "in-force" where it is set already: the fault is there all the same,
+	// Reason is "in-force" where it is set already: the fault still exists,
 	// or does no harm because of it. It is "needed" where a finding of medium
 	// severity or above names the setting as its cure, and "opposed" where an advice
 	// that ranks higher does the opposite.

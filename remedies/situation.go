@@ -108,7 +108,7 @@ func (s Situation) placeOf(v facts.Variable) Place {
 }
 
 // configurations are the names of the files that NCCL and RCCL read (initEnvFunc,
-// NCCL src/misc/param.cc): nothing in such a file tells what it is.
+// NCCL src/misc/param.cc): nothing in such a file identifies it.
 var configurations = []string{"nccl.conf", ".nccl.conf", "rccl.conf", ".rccl.conf"}
 
 // kindOf is the kind of place that a text is for the variables in it: what a batch
@@ -177,7 +177,7 @@ func (s Situation) removalOf(r Remedy, f rules.Finding) string {
 	return ""
 }
 
-// removal tells apart the variables that are removed in different ways: by "unset",
+// removal distinguishes the variables that are removed in different ways: by "unset",
 // or by an edit that takes this or that.
 func (s Situation) removal(name string) string {
 	edits := s.editable(name)
@@ -224,7 +224,7 @@ func sameValue(a, b string) bool {
 }
 
 // hasKernelParameter reports whether a parameter is on the kernel's command
-// line already, by itself or in a list of the same key.
+// line already, as the only value or in a list of the same key.
 func (s Situation) hasKernelParameter(parameter string) bool {
 	if s.Facts == nil {
 		return false

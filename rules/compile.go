@@ -58,7 +58,7 @@ func (p *program) serves(rules []Rule, input ast.Object) bool {
 }
 
 // Compile compiles all rules for any facts. Evaluate compiles only what the facts at
-// hand need, each time; Compile first where many facts are to be judged. It may be
+// hand need, each time; Compile first to judge many facts. It may be
 // called from several goroutines and does its work once.
 func (s *Set) Compile() error {
 	s.once.Do(func() {
@@ -178,7 +178,7 @@ func deal(rules []Rule, modules map[string]*ast.Module, hands int) [][]Rule {
 	return out
 }
 
-// compiled compiles modules: rules of the user's with all checks, the built-in ones
+// compiled compiles modules: the user's rules with all checks, the built-in ones
 // without those that tests have made.
 func (s *Set) compiled(all map[string]*ast.Module, rules []Rule) (*program, error) {
 	c := ast.NewCompiler().WithCapabilities(capabilities())
@@ -201,7 +201,7 @@ func (s *Set) compiled(all map[string]*ast.Module, rules []Rule) (*program, erro
 	}
 	names := tables.Imported(all)
 	if s.checked {
-		names = data.Names() // A rule of the user's may name a table without an import.
+		names = data.Names() // A user's rule may name a table without an import.
 	}
 	p := &program{compiler: c, modules: all, store: tables.Store(names), rules: make(map[string]bool, len(rules))}
 	for _, rule := range rules {

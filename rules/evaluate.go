@@ -52,8 +52,8 @@ func (e *UnknownRuleError) Error() string {
 
 // Evaluate judges the facts. A rule that fails while it runs, or that returns a
 // malformed finding, is skipped with the reason and stops no other. What else it
-// found is told all the same, so that such a rule may have findings and be
-// skipped too.
+// found is still reported, so such a rule may have findings and also
+// be skipped.
 func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verdict, error) {
 	chosen, always, left, err := s.choose(opts)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Verd
 }
 
 // noTexts says why a rule does not apply that lacks nothing but what texts tell.
-const noTexts = "it judges what texts tell, and none was given"
+const noTexts = "needs a log; none was given"
 
 // toldByTexts reports whether the facts hold anything that only texts tell.
 func toldByTexts(f *facts.Facts) bool {
@@ -183,7 +183,7 @@ func (s *Set) judgeRest(ctx context.Context, left budget, f facts.Facts, answers
 	return nil
 }
 
-// choose returns the rules to judge, those that are judged beside them whatever
+// choose returns the rules to judge, those that are always judged with them, whatever
 // was asked for, and those that another profile leaves out although they were
 // asked for by name.
 func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]string, err error) {
@@ -209,7 +209,7 @@ func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]strin
 		case inProfile:
 			chosen = append(chosen, rule)
 		case len(opts.Only) > 0:
-			left[rule.ID] = fmt.Sprintf("the profile %s does not judge it", profile)
+			left[rule.ID] = fmt.Sprintf("the profile %s does not include it", profile)
 		}
 	}
 	return chosen, always, left, nil
@@ -408,7 +408,7 @@ func withReasons(missing []Missing, unknown []facts.Unknown) []Missing {
 
 // reasonFor returns the reason that the facts give for a missing fact: the one
 // for this very fact, else for the closest around it, else for a part of it.
-// An unknown whole section speaks for each fact in it.
+// An unknown whole section stands for each fact in it.
 func reasonFor(path string, unknown []facts.Unknown) string {
 	section, fact, _ := strings.Cut(plainPath(path), ".")
 	best, reason := 0, ""

@@ -166,7 +166,7 @@ func readFinding(rule Rule, v ast.Value) (f Finding, fault string) {
 		case "order":
 			n, ok := native(value).(int64)
 			if !ok {
-				r.fault("order is no whole number")
+				r.fault("order is not a whole number")
 			}
 			order := int(n)
 			f.Order = &order
@@ -378,7 +378,7 @@ func (r *entryReader) steps(v ast.Value) []Step {
 	return steps
 }
 
-// candidates reads a list of causes, the likeliest first, each with what speaks for it.
+// candidates reads a list of causes, the likeliest first, each with the evidence for it.
 func (r *entryReader) candidates(v ast.Value) []Candidate {
 	candidates := records(r, "candidates", "a candidate", v, func(c *Candidate, key string, value ast.Value) bool {
 		switch key {

@@ -51,7 +51,7 @@ func indexOf(s *Set) *index {
 		x.Files[name] = []string{}
 		for _, imported := range m.Imports {
 			path := strings.TrimPrefix(imported.Path.String(), "data.")
-			for path != "" { // An import may name a rule inside of a package.
+			for path != "" { // An import may name a rule in a package.
 				if file, ok := files[path]; ok {
 					x.Files[name] = append(x.Files[name], file)
 					break

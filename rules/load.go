@@ -32,7 +32,7 @@ var embedded embed.FS
 func Files() fs.FS { return embedded }
 
 // factsSchema is the schema of the facts, made from the Go types by
-// TestGoldenFactsSchema. The type checker takes it for rules of the user's own; the
+// TestGoldenFactsSchema. The type checker takes it for the user's own rules; the
 // embedded rules are checked against it by a test, which spares each start
 // the time.
 //
@@ -112,7 +112,7 @@ func Load() (*Set, error) {
 	return &Set{rules: slices.Clone(x.Rules), conditions: x.Conditions, lazy: builtin, limits: usual}, nil
 }
 
-// Parse parses the rules that the options choose. Evaluate does so by itself; to call it
+// Parse parses the rules that the options choose. Evaluate does so if needed; to call it
 // earlier, while facts are still being gathered, saves the time.
 func (s *Set) Parse(opts Options) error {
 	chosen, always, _, err := s.choose(opts)
@@ -131,7 +131,7 @@ func (s *Set) modulesOf(rules []Rule) (map[string]*ast.Module, error) {
 	return s.lazy.modulesOf(rules)
 }
 
-// LoadWith returns the built-in rules and those of the user's in the folder
+// LoadWith returns the built-in rules and the user's own in the folder
 // dir, which are held to the same contract: *.rego files, in folders of any
 // depth, one rule or library package a file. They are compiled and checked
 // against the schema of the facts at once. The error joins one *Problem for
@@ -153,7 +153,7 @@ func LoadWith(dir string) (*Set, error) {
 	return loadWithin(usual, dir, builtin, user)
 }
 
-// loadWithin loads and compiles rules of the user's, from a folder, within limits.
+// loadWithin loads and compiles the user's rules, from a folder, within limits.
 func loadWithin(most limits, dir string, builtin, user map[string][]byte) (*Set, error) {
 	s, err := within(context.Background(), most.compile, 0, maxCompileHeap, func(context.Context) (*Set, error) {
 		s, err := load(builtin, user)
@@ -347,7 +347,7 @@ func hintFor(e *ast.Error) string {
 	case e.Code == ast.TypeErr && strings.Contains(e.Message, "undefined ref: input"):
 		return "the path is not in the schema of the facts: see rules/facts.schema.json"
 	case strings.Contains(e.Message, "undefined function"):
-		return "functions that reach out of the facts (network, time, random numbers) are refused"
+		return "functions that access anything but the facts (network, time, random numbers) are not allowed"
 	case strings.Contains(e.Message, "yaml"):
 		return "the METADATA block must be YAML, each line behind \"# \""
 	}

@@ -248,7 +248,7 @@ func strangeNeeds(rules []Rule, modules map[string]*ast.Module) []error {
 }
 
 // alwaysKnown reports whether a path leads to a number or truth value that is written
-// wherever what holds it is, 0 or false where nobody looked, and gives the path of what
+// wherever what holds it is, 0 or false where it was not read, and gives the path of what
 // holds it.
 func alwaysKnown(schema map[string]any, need string) (whole string, always bool) {
 	path := keysOf(need)

@@ -71,7 +71,7 @@ func reached(start string, next func(key string) []string) map[string]bool {
 	return seen
 }
 
-// directly lists what each rule, and each kind of finding, explains by itself.
+// directly lists what each rule, and each kind of finding, explains without others between.
 func directly(rules []Rule) map[string][]string {
 	direct := make(map[string][]string, len(rules))
 	for _, r := range rules {
@@ -96,7 +96,7 @@ func circular(rules []Rule) map[string]bool {
 }
 
 // kindEdges writes out what a whole rule explains, or what explains a whole rule, for each
-// kind of that rule's findings that is told apart anywhere; "rule/" are all others.
+// kind of that rule's findings that is distinguished anywhere; "rule/" are all others.
 func kindEdges(direct map[string][]string) map[string][]string {
 	kinds := map[string][]string{}
 	note := func(key string) {

@@ -20,7 +20,7 @@ const (
 	Medium Severity = "medium"
 	// Low means that it is worth knowing.
 	Low Severity = "low"
-	// Info means that nothing need be done.
+	// Info means that no action is needed.
 	Info Severity = "info"
 )
 
@@ -161,7 +161,7 @@ type Candidate struct {
 	// Cause is its id, and Title what it is, as the rule that judges it says.
 	Cause string `json:"cause"`
 	Title string `json:"title"`
-	// For is what speaks for it, and Against what speaks against it, if anything does.
+	// For is the evidence for it, and Against the evidence against it, if any.
 	For     string `json:"for"`
 	Against string `json:"against,omitempty"`
 	// Command shows whether it is the cause, and Shows says how. The doctor runs none.

@@ -60,7 +60,7 @@ func fold(findings []Finding, rules []Rule) []Finding {
 	return foldLastResort(foldSameFault(causes), rules)
 }
 
-// foldSameFault puts findings that tell of one fault under one of them: under the
+// foldSameFault puts findings on the same fault under one of them: under the
 // one of the rule that the cause is named after or, of one rule, the one that names
 // the GPU; else under the one that ranks highest. The causes are in order of rank,
 // and so is what it returns.
@@ -110,7 +110,7 @@ func standing(f Finding) int {
 // have it does not make their findings one.
 const noCause = "other"
 
-// sameFault reports whether two findings of one cause tell of one fault. Those of
+// sameFault reports whether two findings of one cause are about the same fault. Those of
 // one rule do where it says so (the param "fault") or where one names the only GPU
 // at fault and the other none, as a program that does not know which it was. Those of
 // two rules do where they concern the same GPUs, or rest on the same evidence.
@@ -137,7 +137,7 @@ func sameFault(k, f Finding, all []Finding) bool {
 }
 
 // joinSame puts what the facts say of a subject under what a log said of it, of
-// the same rule: the log names the fault, and the facts bear it out.
+// the same rule: the log names the fault, and the facts confirm it.
 func joinSame(findings []Finding) []Finding {
 	type key struct {
 		rule, subject string

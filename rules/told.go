@@ -66,7 +66,7 @@ func toldOf(rule string) bool {
 	return false
 }
 
-// utterance is what a verdict is told of: a message of a log, or an event of the kernel
+// utterance is the subject of a verdict: a message of a log, or an event of the kernel
 // log, which is told like one.
 type utterance struct {
 	*facts.Message
@@ -179,7 +179,7 @@ func (s *Set) addTold(answers map[string]reading, h heard, known answer) {
 	}
 }
 
-// told are the findings of the messages that mean something by themselves, by rule: one
+// told are the findings of the messages with a verdict of their own, by rule: one
 // for each row of the catalogue or group of rows, and for each subject that its messages
 // fill in, of the first message of its form.
 func (s *Set) told(h heard, said *circumstances) map[string][]Finding {

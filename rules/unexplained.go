@@ -46,7 +46,7 @@ func accounts(findings []Finding) (failed, slow map[Account]bool) {
 
 // citedBy are the parts of the probe's report that stand as evidence:
 // "transfers.devices[0000:06:00.0].outcome" and "transfers.error_code". The list of
-// transfers and that of peers tell of pairs, not of single transfers.
+// transfers and that of peers describe pairs, not single transfers.
 func citedBy(evidence []Evidence) []Account {
 	var all []Account
 	for _, e := range evidence {

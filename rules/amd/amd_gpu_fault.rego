@@ -1,16 +1,15 @@
 # METADATA
 # title: An AMD GPU is faulty
 # description: >-
-#   The driver of AMD's GPUs, or their tools, report a fault: memory with errors
-#   that cannot be corrected, pages beyond the threshold, a GPU that does not
-#   start, a reset that failed, an engine that stands still. Programs on it
-#   fail, and every job that includes it fails with them. The rule was not tried
-#   on AMD hardware.
+#   The AMD driver or AMD's tools report a GPU fault: uncorrectable memory
+#   errors, more bad pages than the threshold, a GPU that does not start, a
+#   failed reset, or a hung engine. Programs on the GPU fail, and every job that
+#   includes it fails with them. This rule has not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://docs.kernel.org/gpu/amdgpu/ras.html
 #     description: Errors that the driver counts, and bad pages
 #   - ref: https://github.com/torvalds/linux/tree/master/drivers/gpu/drm/amd/amdgpu
-#     description: The messages of the driver
+#     description: Messages of the driver
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -30,8 +29,8 @@ package gpudoctor.rules.amd_gpu_fault
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
 
-# faults_in_log are the rows of the kernel log's messages that mean a fault by themselves;
-# those of a GPU that did not start depend on what else is known of it.
+# faults_in_log are the rows of kernel log messages that indicate a fault without further
+# evidence. Those of a GPU that did not start depend on what else is known about it.
 faults_in_log := {
 	"amdgpu-bad-pages", "amdgpu-reset-failed", "amdgpu-poison-created", "amdgpu-poison-consumed", "amdgpu-ras-interrupt",
 	"amdgpu-ras-disabled", "amdgpu-off-bus", "amdgpu-errors-uncorrected", "amdgpu-mes-silent", "amdgpu-smu-silent",
@@ -45,9 +44,8 @@ stillborn[where(e)] contains e if {
 	not roomless(e)
 }
 
-# roomless is true of a GPU that did not start because the kernel found no room
-# for a BAR, which bar-too-small tells: the driver cannot map its registers, or
-# not its memory.
+# roomless is true of a GPU that did not start because its BAR found no address space,
+# which bar-too-small reports: the driver cannot map its registers or its memory.
 roomless(e) if {
 	maps_memory(e)
 	some b in input.kernel_log.events
@@ -118,19 +116,18 @@ findings contains counted(g.address, ["high", "likely"], message, "ecc.volatile_
 	some g in amd.gpus
 	errors := g.ecc.volatile_uncorrected
 	errors > 0
-	message := sprintf("%s has %d memory errors that could not be corrected", [g.address, errors])
+	message := sprintf("%s has %d uncorrectable memory errors", [g.address, errors])
 }
 
 findings contains counted(g.address, ["low", "confirmed"], message, "retired_pages", g.retired_pages, "amd-smi bad-pages", ["replace-hardware"]) if {
 	some g in amd.gpus
 	g.retired_pages > 0
-	message := sprintf("The driver took %d memory pages of %s out of use", [g.retired_pages, g.address])
+	message := sprintf("The driver retired %d memory pages of %s", [g.retired_pages, g.address])
 }
 
-# The driver's own counters by block, since it was loaded (ras/umc_err_count and the
-# like). Corrected errors are what memory with ECC is for. A deferred error is memory
-# that cannot be corrected and was not used since: the program that reads it dies
-# (poison).
+# The driver's own counters by block, since it was loaded (ras/umc_err_count and so on).
+# ECC memory is expected to have corrected errors. A deferred error is uncorrectable
+# memory that has not been used since: a program that reads it dies (poison).
 findings contains object.union(finding, {"affects": [address | facts.is_address(address)]}) if {
 	some address, blocks in amd.errors
 	some name, b in blocks
@@ -143,9 +140,9 @@ findings contains object.union(finding, {"affects": [address | facts.is_address(
 	)
 }
 
-worst_of(b) := ["uncorrectable", b.uncorrectable, "high", "The driver counted %d errors of %s in block %s that could not be corrected, since it was loaded"] if {
+worst_of(b) := ["uncorrectable", b.uncorrectable, "high", "The driver has counted %d uncorrectable errors of %s in block %s since it was loaded"] if {
 	b.uncorrectable > 0
-} else := ["deferred", b.deferred, "medium", "The driver counted %d deferred errors of %s in block %s: memory that cannot be corrected, and kills the program that reads it"] if {
+} else := ["deferred", b.deferred, "medium", "The driver counted %d deferred errors of %s in block %s: uncorrectable memory errors that kill any program that reads the memory"] if {
 	b.uncorrectable == 0
 	b.deferred > 0
 }
@@ -161,12 +158,12 @@ told_by_log(address) if {
 	place in {address, "host"}
 }
 
-# kfd_lost are GPUs that the compute driver leaves out. In a container it lists only
-# what was passed in, and with xGMI amd-xgmi tells.
+# kfd_lost are GPUs that the compute driver leaves out. In a container it lists only what
+# was passed in, and with xGMI amd-xgmi reports it.
 findings contains {
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("GPU %s is bound to the driver amdgpu and not in the topology of the compute driver, which lists others of the same model: it was not started for computing, and HIP does not offer it. The kernel log of the boot says why", [address]),
+	"message": sprintf("GPU %s is bound to the amdgpu driver, but missing from the compute driver's topology, which lists other GPUs of the same model. It was not initialized for compute, and HIP does not offer it. The kernel log of the boot shows why", [address]),
 	"severity": "high",
 	"confidence": "likely",
 	"evidence": [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "none", "source": "/sys/class/kfd/kfd/topology"}],
@@ -184,7 +181,7 @@ hived if {
 	g.kfd.hive != ""
 }
 
-missing contains {"fact": "kernel_log", "words": "the kernel log was not read, nor is it known what AMD's tools say"} if {
+missing contains {"fact": "kernel_log", "words": "neither the kernel log nor the output of AMD's tools is available"} if {
 	amd.present
 	not input.kernel_log
 	not counted_blocks

@@ -1,20 +1,20 @@
 # METADATA
-# title: The IOMMU does not suit the AMD GPUs
+# title: The IOMMU mode does not suit the AMD GPUs
 # description: >-
-#   AMD's Instinct accelerators want their DMA passed through the IOMMU
-#   untranslated (iommu=pt): with a translating one, transfers between GPUs hang
-#   or are slow, typically when a communicator starts. Radeon cards are to be
-#   remapped when they use PCIe peer access. RCCL's warning about iommu=pt only
-#   looks for these words on the kernel's command line, so that it says nothing
-#   where pass-through is the kernel's default or is asked for by another name.
-#   The rule was not tried on AMD hardware.
+#   AMD's Instinct accelerators need IOMMU pass-through (iommu=pt). With a
+#   translating IOMMU, transfers between GPUs hang or are slow, typically when a
+#   communicator starts. Radeon cards need remapping when they use PCIe peer
+#   access. RCCL's warning about iommu=pt only looks for these words on the
+#   kernel command line. It does not recognize pass-through that is the kernel's
+#   default or that is set by another name. This rule has not been tested on AMD
+#   hardware.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
-#     description: What Instinct and Radeon GPUs want of the IOMMU
+#     description: The IOMMU modes that Instinct and Radeon GPUs need
 #   - ref: https://github.com/ROCm/rccl/issues/1129
 #     description: rccl-tests on two MI100 hang until iommu=pt is set
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/init.cc
-#     description: RCCL's warning is a comparison of words
+#     description: RCCL's warning only compares words
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -67,15 +67,15 @@ faults contains e if {
 	g.address == e.address
 }
 
-# The driver's name at the beginning of the line says whose accesses they were.
+# The driver's name at the start of the line shows whose accesses they were.
 faults contains e if {
 	some e in input.kernel_log.events
 	e.kind in {"amd-vi-fault", "dmar-fault"}
 	e.fields.driver == "amdgpu"
 }
 
-# What RCCL's complaint means depends on the family of the GPUs, and on whether a
-# communicator came up: most machines that bear it work.
+# The meaning of RCCL's warning depends on the family of the GPUs, and on whether a
+# communicator initialized: most machines that show it work.
 findings contains {
 	"id": "warned",
 	"subject": "host",
@@ -93,27 +93,27 @@ findings contains {
 
 # Radeon cards with peer access that hangs: the warning's advice is not for them. AMD's
 # page on several Radeon GPUs names the IOMMU first for applications that hang
-# (rocm.docs.amd.com/projects/radeon, «Application hangs on Multi-GPU systems»), so that
-# the warning is worth knowing where the job does not go on.
+# (rocm.docs.amd.com/projects/radeon, "Application hangs on Multi-GPU systems"), so that
+# the warning is worth knowing where the job hangs.
 warning := [
 	"high", "possible", ["nccl-p2p-disable", "iommu-pt"],
-	"A communicator of Radeon GPUs did not come up. RCCL's advice of iommu=pt is meant for Instinct accelerators: AMD recommends remapping, the default, for Radeon GPUs that reach each other over PCIe, yet names the IOMMU first where several of them hang. Going through host memory avoids peer access",
+	"A communicator of Radeon GPUs did not initialize. RCCL's advice to set iommu=pt applies to Instinct accelerators. For Radeon GPUs with peer access over PCIe, AMD recommends remapping, the default, but names the IOMMU as the first suspect if several of them hang. Going through host memory avoids peer access",
 ] if {
 	amd.only_radeon
 	amd.stuck
 } else := [
 	"low", "possible", ["nccl-p2p-disable", "iommu-pt"],
-	"RCCL finds no iommu=pt on the kernel's command line. AMD recommends pass-through for Instinct accelerators and remapping, the default, for Radeon GPUs, yet names the IOMMU first where applications on several Radeon GPUs hang: if the job does not go on, go through host memory (NCCL_P2P_DISABLE=1) or try iommu=pt",
+	"RCCL finds no iommu=pt on the kernel command line. AMD recommends pass-through for Instinct accelerators and remapping, the default, for Radeon GPUs, but names the IOMMU as the first suspect if applications on several Radeon GPUs hang. If the job hangs, go through host memory (NCCL_P2P_DISABLE=1) or try iommu=pt",
 ] if {
 	amd.only_radeon
 } else := [
 	"critical", stuck_confidence, ["iommu-pt", "nccl-p2p-disable"],
-	sprintf("RCCL finds no iommu=pt on the kernel's command line%s, and a communicator did not come up. Where the IOMMU translates the DMA of %s, their transfers hang; iommu=pt on the kernel's command line passes it through", [translated_words, whose]),
+	sprintf("RCCL finds no iommu=pt on the kernel command line%s, and a communicator did not initialize. If the IOMMU translates the DMA of %s, their transfers hang; set iommu=pt on the kernel command line for pass-through", [translated_words, whose]),
 ] if {
 	amd.stuck
 } else := [
 	"low", "possible", ["iommu-pt"],
-	"RCCL finds no iommu=pt on the kernel's command line. It looks for these words alone; if the IOMMU does translate, AMD recommends pass-through for Instinct GPUs",
+	"RCCL finds no iommu=pt on the kernel command line. RCCL looks only for these words; if the IOMMU does translate, AMD recommends pass-through for Instinct GPUs",
 ]
 
 default translated_words := ""
@@ -130,11 +130,11 @@ stuck_confidence := "likely" if amd.instinct
 
 stuck_confidence := "likely" if translated
 
-# RCCL at its default level says nothing, and the kernel's own words tell.
+# RCCL prints nothing at its default level, so the kernel's messages decide.
 findings contains {
 	"id": "unasked",
 	"subject": "host",
-	"message": sprintf("A collective of AMD GPUs does not end, and nothing on the kernel's command line passes their DMA through the IOMMU%s. Where it translates the DMA of Instinct GPUs their transfers hang; iommu=pt passes it through", [default_mode[1]]),
+	"message": sprintf("A collective of AMD GPUs hangs, and the kernel command line does not set pass-through for their DMA%s. If the IOMMU translates the DMA of Instinct GPUs, their transfers hang; set iommu=pt for pass-through", [default_mode[1]]),
 	"severity": "high",
 	"confidence": default_mode[0],
 	"evidence": array.concat(sort(logs.stalled), [{"fact": "host.command_line", "value": concat(" ", input.host.command_line), "source": "/proc/cmdline"}]),
@@ -156,7 +156,7 @@ findings contains {
 	"id": "faults",
 	"subject": "host",
 	"affects": sort({e.address | some e in faults}),
-	"message": sprintf("The IOMMU refused accesses of %s: transfers of %s to addresses that it does not translate for them fail", [facts.list({e.address | some e in faults}), whose_faults]),
+	"message": sprintf("The IOMMU blocked accesses by %s: transfers of %s to addresses that it does not translate for them fail", [facts.list({e.address | some e in faults}), whose_faults]),
 	"severity": "high",
 	"confidence": "likely",
 	"evidence": [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": input.kernel_log.source} |
@@ -172,9 +172,8 @@ whose_faults := "Radeon GPUs" if {
 	amd.only_radeon
 } else := "AMD GPUs"
 
-# cures: AMD recommends remapping for Radeon cards, yet where the IOMMU refuses
-# their accesses to each other, pass-through is what ends it beside doing without
-# peer access.
+# cures: AMD recommends remapping for Radeon cards, but if the IOMMU blocks their accesses
+# to each other, only pass-through or running without peer access helps.
 cures := ["nccl-p2p-disable", "iommu-pt"] if {
 	amd.only_radeon
 	not passed
@@ -186,7 +185,7 @@ cures := ["nccl-p2p-disable", "iommu-pt"] if {
 findings contains {
 	"id": "in-force",
 	"subject": "host",
-	"message": sprintf("The IOMMU translates the DMA of Instinct GPUs. AMD recommends to pass it through (iommu=pt)%s, for speed between GPUs and NICs and because transfers between GPUs over PCIe may hang", [generation_words]),
+	"message": sprintf("The IOMMU translates the DMA of Instinct GPUs. AMD recommends pass-through (iommu=pt)%s, for speed between GPUs and NICs and because transfers between GPUs over PCIe may hang", [generation_words]),
 	"severity": "low",
 	"confidence": "likely",
 	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}],
@@ -201,12 +200,12 @@ findings contains {
 # The two generations differ: MI200 was validated with the IOMMU off in the firmware,
 # or passed through where there are 256 threads and more, whose interrupts need it;
 # MI300 and newer with it on and passed through (amdgpu-docs, mi200.md and iommu.rst).
-generation_words := "; on MI200, whose tuning guide switches the IOMMU off in the firmware, as long as there are fewer than 256 threads either will do" if {
+generation_words := "; on MI200, whose tuning guide disables the IOMMU in the firmware, either setting works with fewer than 256 threads" if {
 	amd.mi200
-} else := " and not to switch it off"
+} else := " instead of disabling it"
 
-# Radeon cards that reach each other over PCIe want the opposite, which counts where
-# they would.
+# Radeon cards with peer access over PCIe need the opposite, but only if they would use
+# it.
 peers_over_pcie if count(amd.over_pcie) > 0
 
 peers_over_pcie if {
@@ -224,7 +223,7 @@ no_peers if {
 findings contains {
 	"id": "in-force",
 	"subject": "host",
-	"message": sprintf("The IOMMU %s, and %d Radeon GPUs reach each other over PCIe at best. AMD recommends remapping, the default, for them: with it the kernel maps a peer's memory to addresses that the other GPU can use%s", [radeon_mode, count(amd.discrete), no_peers_words]),
+	"message": sprintf("The IOMMU %s, and %d Radeon GPUs can use peer access only over PCIe. AMD recommends remapping, the default, for them: the kernel then maps a peer's memory to addresses that the other GPU can use%s", [radeon_mode, count(amd.discrete), no_peers_words]),
 	"severity": radeon_severity,
 	"confidence": radeon_confidence,
 	"evidence": [{"fact": "iommu.mode", "value": input.iommu.mode, "source": "/sys/kernel/iommu_groups/*/type"}],
@@ -242,10 +241,10 @@ radeon_mode := {"passthrough": "passes DMA through (iommu=pt)", "off": "is off"}
 
 default no_peers_words := ""
 
-no_peers_words := ". Here the driver offers no peer access between them, for which this is one of the conditions" if no_peers
+no_peers_words := ". The driver offers no peer access between them here; this is one of the conditions for it" if no_peers
 
-# A driver that offers none where it could is worth a reboot; a job that stands still
-# with what is not recommended may do so for this.
+# A driver that could offer peer access but does not is worth a reboot. A job that hangs
+# with a setting that is not recommended may hang because of it.
 default radeon_severity := "low"
 
 radeon_severity := "medium" if no_peers
@@ -274,7 +273,7 @@ missing contains {"fact": "gpus", "words": "it is not known whether there are AM
 	not known
 }
 
-missing contains {"fact": "iommu", "words": "how the IOMMU treats the GPUs is not known"} if {
+missing contains {"fact": "iommu", "words": "it is not known how the IOMMU treats the GPUs"} if {
 	amd.present
 	not judged
 }

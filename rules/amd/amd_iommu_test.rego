@@ -120,5 +120,5 @@ test_the_state_counts if {
 	some f in amd_iommu.findings with input as cards("AMD Instinct MI250X", "translated")
 	contains(f.message, "256 threads")
 	some g in amd_iommu.findings with input as cards("AMD Instinct MI300X", "translated")
-	contains(g.message, "not to switch it off")
+	contains(g.message, "instead of disabling it")
 }

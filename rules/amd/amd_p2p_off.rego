@@ -1,18 +1,19 @@
 # METADATA
 # title: AMD's driver offers no peer access over PCIe
 # description: >-
-#   The driver amdgpu lets two GPUs reach each other over PCIe where the kernel
-#   was built for it (CONFIG_HSA_AMD_P2P, which depends on CONFIG_PCI_P2PDMA and
-#   CONFIG_DMABUF_MOVE_NOTIFY), its module parameter pcie_p2p is on, all memory
-#   of both is visible, and the chipset forwards between them. Where one of
-#   these is missing RCCL goes through host memory by itself, with a fraction of
-#   the bandwidth; programs that insist on peer access fail. xGMI needs none of
-#   it. The rule was not tried on AMD hardware.
+#   The amdgpu driver allows peer access over PCIe between two GPUs if the
+#   kernel was built for it (CONFIG_HSA_AMD_P2P, which depends on
+#   CONFIG_PCI_P2PDMA and CONFIG_DMABUF_MOVE_NOTIFY), its module parameter
+#   pcie_p2p is on, all memory of both is visible, and the chipset forwards
+#   between them. If one of these is missing, RCCL falls back to host memory,
+#   with a fraction of the bandwidth, and programs that require peer access
+#   fail. xGMI needs none of this. This rule has not been tested on AMD
+#   hardware.
 # related_resources:
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/gpu/drm/amd/amdgpu/amdgpu_device.c
-#     description: amdgpu_device_is_peer_accessible, the conditions and what the driver says
+#     description: The conditions in amdgpu_device_is_peer_accessible, and the driver's messages
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/gpu/drm/amd/amdkfd/Kconfig
-#     description: CONFIG_HSA_AMD_P2P, and what it depends on
+#     description: CONFIG_HSA_AMD_P2P and its dependencies
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
 #     description: AMD's list of kernel options for peer access
 # schemas:
@@ -49,8 +50,8 @@ wanting if {
 	amd.only_radeon
 }
 
-# A program that was refused wants it, however the GPUs are joined: over xGMI it
-# would have it.
+# A program that was refused needs it, however the GPUs are connected: over xGMI it would
+# have it.
 wanting if count(refused) > 0
 
 # denied is true where peer access is known to be refused. What works needs no option.
@@ -75,7 +76,7 @@ severity := "high" if {
 findings contains {
 	"subject": "pcie_p2p",
 	"affects": affected,
-	"message": "The driver amdgpu was told to offer no peer access over PCIe (module parameter pcie_p2p is off, it is on by default): RCCL goes through host memory between GPUs that only PCIe joins, and programs that insist on peer access fail",
+	"message": "Peer access over PCIe is disabled in the amdgpu driver (module parameter pcie_p2p is off; the default is on). RCCL uses host memory between GPUs that are connected only by PCIe, and programs that require peer access fail",
 	"severity": severity,
 	"confidence": confidence,
 	"messages": refused,
@@ -91,7 +92,7 @@ findings contains {
 findings contains {
 	"subject": "kernel",
 	"affects": affected,
-	"message": sprintf("The kernel %swas built without %s, which AMD's driver needs to offer peer access over PCIe%s: RCCL goes through host memory between GPUs that only PCIe joins", [release, facts.list(amd.kernel_lacks), dkms_words]),
+	"message": sprintf("The kernel %swas built without %s, which AMD's driver needs for peer access over PCIe%s: RCCL uses host memory between GPUs that are connected only by PCIe", [release, facts.list(amd.kernel_lacks), dkms_words]),
 	"severity": severity,
 	"confidence": kernel_confidence,
 	"messages": refused,
@@ -107,13 +108,13 @@ release := sprintf("%s ", [input.host.kernel]) if {
 	input.host.kernel
 } else := ""
 
-# A driver that was built beside the kernel (amdgpu-dkms) has its own configuration,
-# as far as it does not need the kernel's functions.
+# A driver that was built outside the kernel (amdgpu-dkms) has its own configuration,
+# except for the kernel functions that it needs.
 dkms if input.gpus.amd.version != ""
 
 default dkms_words := ""
 
-dkms_words := " (the driver here is AMD's own, built beside the kernel, and may do without some of it)" if dkms
+dkms_words := " (the driver here is AMD's own, built outside the kernel, and may not need all of them)" if dkms
 
 kernel_confidence := "confirmed" if {
 	denied

@@ -1,17 +1,17 @@
 # METADATA
 # title: An xGMI hive is incomplete or faulty
 # description: >-
-#   Accelerators of one hive reach each other over xGMI, each pair of them. A
-#   pair that is joined by PCIe alone, between GPUs that xGMI joins to others,
-#   or an accelerator of a fully meshed board that is outside of the hive, is a
-#   link that did not come up: what crosses it is slower by an order of
-#   magnitude. The driver counts errors of the links as RAS block xgmi_wafl. The
-#   rule was not tried on AMD hardware.
+#   In an xGMI hive, every pair of accelerators is connected over xGMI. If two
+#   GPUs that have xGMI links to others are connected only by PCIe, or if an
+#   accelerator of a fully meshed board is outside the hive, a link did not come
+#   up. Traffic on that path is slower by an order of magnitude. The driver
+#   counts link errors as RAS block xgmi_wafl. This rule has not been tested on
+#   AMD hardware.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/gpu-arch/mi300.html
 #     description: The accelerators of a board of MI300X are fully meshed
 #   - ref: https://github.com/torvalds/linux/blob/master/drivers/gpu/drm/amd/amdgpu/amdgpu_xgmi.c
-#     description: How the driver forms a hive, and what it says when that fails
+#     description: How the driver forms a hive, and its messages when that fails
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -45,7 +45,7 @@ incomplete(kind, gpus, message, evidence, remedies) := {
 	"remedies": remedies,
 }
 
-# retry is what may bring back a link that did not come up.
+# retry are the remedies for a link that did not come up.
 retry := ["reboot-or-reload-driver", "reset-amd-gpu", "replace-hardware"]
 
 pairs_evidence(ps) := [e |
@@ -60,7 +60,7 @@ pairs_evidence(ps) := [e |
 findings contains incomplete("missed", gpus, message, pairs_evidence(xgmi.missed), retry) if {
 	count(xgmi.missed) > 0
 	gpus := {a | some p in xgmi.missed; some a in [p.a, p.b]}
-	message := sprintf("%d pairs of a hive are joined by PCIe alone, %s, although xGMI joins both of each to others: links between them did not come up", [
+	message := sprintf("%d pairs of a hive are connected only by PCIe, %s, although both GPUs of each have xGMI links to others: the links between them did not come up", [
 		count(xgmi.missed),
 		facts.list({facts.pair_name(p.a, p.b) | some p in xgmi.missed}),
 	])
@@ -69,13 +69,13 @@ findings contains incomplete("missed", gpus, message, pairs_evidence(xgmi.missed
 findings contains incomplete("outside", xgmi.outside, message, pairs_evidence(ps), retry) if {
 	count(xgmi.outside) > 0
 	ps := {p | some p in xgmi.links; count({p.a, p.b} & xgmi.outside) > 0}
-	message := sprintf("xGMI joins %s to no other GPU, although it joins the rest of the board: the hive is incomplete, and RCCL goes to it over PCIe", [facts.list(xgmi.outside)])
+	message := sprintf("%s has no xGMI link to any other GPU, although xGMI connects the rest of the board: the hive is incomplete, and RCCL uses PCIe to reach it", [facts.list(xgmi.outside)])
 }
 
-# A board of accelerators that are joined by PCIe alone, all of them.
+# A board of accelerators that are all connected only by PCIe.
 findings contains incomplete("none", xgmi.meshed, message, pairs_evidence(xgmi.links), ["reboot-or-reload-driver", "replace-hardware"]) if {
 	xgmi.by_pcie_alone(xgmi.meshed)
-	message := sprintf("No xGMI joins the %d accelerators, which are meshed with each other on their board: the hive did not form, and they reach each other over PCIe", [count(xgmi.meshed)])
+	message := sprintf("No xGMI link connects the %d accelerators, which are fully meshed on their board: the hive did not form, and they use PCIe to reach each other", [count(xgmi.meshed)])
 }
 
 findings contains object.union(
@@ -86,7 +86,7 @@ findings contains object.union(
 	{"severity": "low", "confidence": "possible"},
 ) if {
 	xgmi.by_pcie_alone(xgmi.bridged)
-	message := sprintf("PCIe alone joins the %d accelerators. That is right without a bridge (Infinity Fabric Link). With one the hive did not form: a bridge wants a card in each of its slots, all cards seated in it, and the host's firmware, not a virtual machine, to start them together.", [count(xgmi.bridged)])
+	message := sprintf("The %d accelerators are connected only by PCIe. That is normal without a bridge (Infinity Fabric Link). With a bridge, the hive did not form: the bridge needs a card in each of its slots, all cards must be seated in it, and the host's firmware, not a virtual machine, must initialize them together.", [count(xgmi.bridged)])
 }
 
 # counted are the GPUs of which a tool counts errors of links.
@@ -98,7 +98,7 @@ counted := {g.address: g.xgmi_errors |
 findings contains {
 	"id": "counted",
 	"subject": address,
-	"message": sprintf("The tools of AMD report errors of the xGMI links of %s (%d)", [address, n]),
+	"message": sprintf("AMD's tools report errors on the xGMI links of %s (%d)", [address, n]),
 	"severity": "medium",
 	"confidence": "likely",
 	"evidence": [{"fact": sprintf("gpus.devices[%s].xgmi_errors", [address]), "value": n, "source": "rocm-smi --showxgmierr, or amd-smi metric"}],
@@ -108,8 +108,8 @@ findings contains {
 	some address, n in counted
 }
 
-# The driver's own counters of the links (RAS block xgmi_wafl), since it was loaded.
-# Where a tool counted, too, that finding tells.
+# The driver's own counters of the links (RAS block xgmi_wafl), since it was loaded. If a
+# tool also counted, that finding reports it.
 wafl[address] := blocks.xgmi_wafl if {
 	some address, blocks in amd.errors
 	not counted[address]
@@ -119,7 +119,7 @@ findings contains {
 	"id": "counted",
 	"subject": address,
 	"affects": [address | facts.is_address(address)],
-	"message": sprintf("The driver counted %d errors of the xGMI links of %s that it could not correct, since it was loaded", [b.uncorrectable, address]),
+	"message": sprintf("The driver has counted %d uncorrectable errors on the xGMI links of %s since it was loaded", [b.uncorrectable, address]),
 	"severity": "high",
 	"confidence": "likely",
 	"evidence": [{"fact": sprintf("gpus.devices[%s].ras[xgmi_wafl].uncorrectable", [address]), "value": b.uncorrectable, "source": "ras/xgmi_wafl_err_count"}],
@@ -133,7 +133,7 @@ findings contains {
 findings contains incomplete("hiveless", xgmi.hiveless, message, evidence, retry) if {
 	count(xgmi.hiveless) > 0
 	not facts.is_guest == true
-	message := sprintf("%s in no xGMI hive, although %d others of the same model are: its links did not come up, or the driver could not start it together with the rest", [is_are(xgmi.hiveless), count(xgmi.others_in_hives)])
+	message := sprintf("%s in no xGMI hive, although %d others of the same model are: its links did not come up, or the driver could not initialize it together with the rest", [is_are(xgmi.hiveless), count(xgmi.others_in_hives)])
 	evidence := [{"fact": sprintf("gpus.devices[%s].kfd.hive", [address]), "value": "", "source": "/sys/class/kfd/kfd/topology/nodes/*/properties (hive_id)"} | some address in sort(xgmi.hiveless)]
 }
 
@@ -144,7 +144,7 @@ is_are(set_) := sprintf("%s is", [facts.list(set_)]) if {
 findings contains incomplete("lost", xgmi.lost, message, evidence, retry) if {
 	count(xgmi.lost) > 0
 	not facts.in_container == true
-	message := sprintf("%s not in the topology of AMD's compute driver, which has an xGMI hive of %d others of the same model: the hive is incomplete, and HIP does not offer that GPU. The kernel log of the boot says why it was not started", [is_are(xgmi.lost), count(xgmi.others_in_hives)])
+	message := sprintf("%s not in the topology of AMD's compute driver, which has an xGMI hive of %d others of the same model. The hive is incomplete, and HIP does not offer that GPU. The kernel log of the boot shows why it was not initialized", [is_are(xgmi.lost), count(xgmi.others_in_hives)])
 	evidence := [{"fact": sprintf("gpus.devices[%s].kfd", [address]), "value": "none", "source": "/sys/class/kfd/kfd/topology"} | some address in sort(xgmi.lost)]
 }
 
@@ -161,7 +161,7 @@ seen if {
 	startswith(e.id, "amdgpu-xgmi-")
 }
 
-missing contains {"fact": "links.pairs[].link_type", "words": "how the GPUs are joined is not known"} if {
+missing contains {"fact": "links.pairs[].link_type", "words": "it is not known how the GPUs are connected"} if {
 	not seen
 	not amd.no_pair
 }

@@ -1,25 +1,25 @@
 # METADATA
 # title: A variable of AMD's runtime is missing or wrong
 # description: >-
-#   The HSA runtime, HIP and RCCL are steered by variables. Some versions of
-#   RCCL refuse to start without one that they name; others, left over or set by
-#   an image, break what they were not meant for: a faked architecture
-#   (HSA_OVERRIDE_GFX_VERSION) holds for every GPU of the process, and the older
-#   way to share memory (HSA_ENABLE_IPC_MODE_LEGACY) fails with newer drivers.
-#   The rule was not tried on AMD hardware.
+#   Variables control the HSA runtime, HIP and RCCL. Some versions of RCCL
+#   refuse to start without a variable that they name. Others, left over or set
+#   by an image, break programs. A fake architecture (HSA_OVERRIDE_GFX_VERSION)
+#   applies to every GPU of the process, and the legacy way to share memory
+#   (HSA_ENABLE_IPC_MODE_LEGACY) fails with newer drivers. This rule has not
+#   been tested on AMD hardware.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/projects/ROCR-Runtime/en/latest/environment_variables.html
-#     description: The variables of ROCr
+#     description: Variables of ROCr
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/init.cc
-#     description: checkHsaEnvSetting, which demands HSA_NO_SCRATCH_RECLAIM=1
+#     description: checkHsaEnvSetting, which requires HSA_NO_SCRATCH_RECLAIM=1
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/docs/how-to/rccl-usage-tips.rst
 #     description: HSA_NO_SCRATCH_RECLAIM=1 on MI200 with ROCm 7.13 and newer
 #   - ref: https://github.com/ROCm/rocm-systems/issues/2209
-#     description: HSA_ENABLE_IPC_MODE_LEGACY=1 lets hipIpcGetMemHandle fail
+#     description: HSA_ENABLE_IPC_MODE_LEGACY=1 makes hipIpcGetMemHandle fail
 #   - ref: https://github.com/ROCm/ROCR-Runtime/issues/270
-#     description: The older way needs calls that the kernel of kernel.org lacks; HSA_ENABLE_IPC_MODE_LEGACY=0 there
+#     description: The legacy mode needs calls that the mainline kernel lacks; use HSA_ENABLE_IPC_MODE_LEGACY=0 there
 #   - ref: https://github.com/ROCm/ROCm/issues/5238
-#     description: HSA_OVERRIDE_GFX_VERSION of another GPU, memory access fault
+#     description: HSA_OVERRIDE_GFX_VERSION of another GPU causes a memory access fault
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -53,8 +53,8 @@ as_set(variable) := sprintf("%s=%s, set %s,", [variable, facts.env[variable], su
 # setting is the evidence for a variable's value, where it has one.
 setting(variable) := [surroundings.variable_evidence(facts.variable[variable]) | facts.variable[variable]]
 
-# demanded are the messages that name a variable without which a program does
-# not go on, by the variable.
+# demanded are the messages that name a variable without which a program exits,
+# by the variable.
 demanded[m.fields.variable] contains m if {
 	some m in logs.messages({"hsa-variable-required", "hsa-variable-please-set"})
 	m.fields.variable != ""
@@ -69,10 +69,10 @@ findings contains on(variable, ["critical", "confirmed"], message, {
 }) if {
 	some variable, ms in demanded
 	wanted := logs.first(ms).fields.value
-	message := sprintf("The program wants %s=%s and ended without it%s", [variable, wanted, standing(variable, wanted)])
+	message := sprintf("The program requires %s=%s and exited without it%s", [variable, wanted, standing(variable, wanted)])
 }
 
-standing(variable, wanted) := sprintf("; it is set to that %s, but the process did not get it", [surroundings.where(facts.variable[variable])]) if {
+standing(variable, wanted) := sprintf("; it is set to that %s, but did not reach the process", [surroundings.where(facts.variable[variable])]) if {
 	facts.env[variable] == wanted
 } else := sprintf("; it is set to %s %s", [facts.env[variable], surroundings.where(facts.variable[variable])]) if {
 	facts.env[variable]
@@ -99,7 +99,7 @@ findings contains on(variable, [advised_severity(variable), "possible"], message
 	some [m, wanted] in advised[variable]
 	m == logs.first(ms)
 	object.get(facts.env, variable, "") != wanted
-	message := sprintf("RCCL misses %s=%s, which it advises for peer access over PCIe and for speed", [variable, wanted])
+	message := sprintf("RCCL recommends %s=%s for peer access over PCIe and for speed, and it is not set", [variable, wanted])
 }
 
 # Without fine-grained memory peer access over PCIe fails or hangs before ROCm 5.7
@@ -144,7 +144,7 @@ findings contains on("HSA_OVERRIDE_GFX_VERSION", [override_severity, "likely"], 
 	"remedies": ["unset-env"],
 }) if {
 	count(misfits) > 0
-	message := sprintf("%s makes every GPU of the process pass for %s, also %s, which is %s: programs then run code that is not for it%s", [
+	message := sprintf("%s makes every GPU of the process report as %s, including %s, which is %s: programs then run code that is not for it%s", [
 		as_set("HSA_OVERRIDE_GFX_VERSION"), override, facts.list(object.keys(misfits)),
 		concat(", ", sort({what | some whats in misfits; some what in whats})),
 		outcome,
@@ -167,7 +167,7 @@ findings contains on("HSA_OVERRIDE_GFX_VERSION", ["high", "possible"], message, 
 }) if {
 	count(failures) > 0
 	count(misfits) == 0
-	message := sprintf("%s makes every GPU of the process pass for another, and the program failed in a way that code for another GPU does", [as_set("HSA_OVERRIDE_GFX_VERSION")])
+	message := sprintf("%s makes every GPU of the process report a different architecture, and the program failed in a way that code for another GPU does", [as_set("HSA_OVERRIDE_GFX_VERSION")])
 }
 
 failures := logs.messages({"rocr-memory-fault", "hip-no-code-object", "rocblas-no-kernels"})
@@ -180,12 +180,12 @@ findings contains on("HSA_ENABLE_IPC_MODE_LEGACY", ["critical", "likely"], messa
 }) if {
 	facts.env.HSA_ENABLE_IPC_MODE_LEGACY == "1"
 	count(unshared) > 0
-	message := sprintf("%s chooses the older way to share memory of a GPU between processes, and HIP could not share it: with newer drivers that way fails with «invalid argument»", [as_set("HSA_ENABLE_IPC_MODE_LEGACY")])
+	message := sprintf("%s selects the legacy way to share a GPU's memory between processes, and HIP could not share it. With newer drivers this fails with \"invalid argument\"", [as_set("HSA_ENABLE_IPC_MODE_LEGACY")])
 }
 
 unshared := logs.messages({"hip-ipc-failed"}) | unmapped
 
-# unmapped are failures that RCCL met where it maps a peer's memory.
+# unmapped are failures of RCCL to map a peer's memory.
 unmapped := {m |
 	some m in logs.by_id["nccl-cuda-invalid-argument"]
 	m.fields.runtime in {"HIP", "Hip"}
@@ -204,11 +204,11 @@ findings contains on("HSA_ENABLE_IPC_MODE_LEGACY", ["high", "possible"], message
 }) if {
 	count(unshared) > 0
 	not facts.env.HSA_ENABLE_IPC_MODE_LEGACY
-	message := sprintf("HIP could not share memory of a GPU between processes (%s), and RCCL, which does not try that first, fails with it. ROCr has two ways: that of AMD's own kernel driver (amdgpu-dkms), which the kernel's own amdgpu lacks and newer drivers refuse, and DMA-BUF, which HSA_ENABLE_IPC_MODE_LEGACY=0 chooses. Look how it is set where the job runs: images set it to 1. NCCL_P2P_DISABLE=1 does without", [logs.at(logs.first(unshared))])
+	message := sprintf("HIP could not share a GPU's memory between processes (%s), and RCCL, which does not test this first, fails with it. ROCr has two ways. The first needs AMD's own kernel driver (amdgpu-dkms): the kernel's own amdgpu lacks it, and newer drivers refuse it. The second is DMA-BUF, which HSA_ENABLE_IPC_MODE_LEGACY=0 selects. Check the variable where the job runs, because images set it to 1. NCCL_P2P_DISABLE=1 avoids the problem", [logs.at(logs.first(unshared))])
 }
 
-# A card whose architecture the libraries were not built for. Where the
-# architecture is that of an integrated GPU, gpu-visibility speaks.
+# A card whose architecture the libraries were not built for. If the architecture is that
+# of an integrated GPU, gpu-visibility reports it.
 findings contains on(architecture, ["medium", "possible"], message, {
 	"id": "override",
 	"messages": ms,
@@ -220,15 +220,15 @@ findings contains on(architecture, ["medium", "possible"], message, {
 	not architecture in integrated_architectures
 	regex.match(`^gfx1[0-2]`, architecture)
 	value := concat(".", [trim_prefix(generation(architecture), "gfx"), substring(architecture, count(architecture) - 2, 1), "0"])
-	message := sprintf("rocBLAS has no kernels for %s. For a card whose architecture ROCm does not support, HSA_OVERRIDE_GFX_VERSION can name one of the same generation that it does support; it holds for every GPU of the process", [architecture])
+	message := sprintf("rocBLAS has no kernels for %s. For a card whose architecture ROCm does not support, set HSA_OVERRIDE_GFX_VERSION to a supported one of the same generation; it applies to every GPU of the process", [architecture])
 }
 
 unbuilt[m.fields.architecture] contains m if some m in logs.by_id["rocblas-no-kernels"]
 
 integrated_architectures := {"gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"}
 
-# HIP's own word for the same. Libraries are built for gfx1030 and gfx1100, not
-# for the smaller cards of their generations, which run the same code.
+# HIP's own message for the same. Libraries are built for gfx1030 and gfx1100, not for the
+# smaller cards of their generations, which run the same code.
 findings contains on(architecture, ["high", "likely"], message, {
 	"id": "sibling",
 	"messages": logs.by_id["hip-no-code-object"],
@@ -240,7 +240,7 @@ findings contains on(architecture, ["high", "likely"], message, {
 	cards := {g.architecture | some g in amd.gpus; g.architecture != ""; not g.architecture in integrated_architectures}
 	count(cards) == 1
 	some architecture in cards
-	message := sprintf("HIP finds no code for %s, for which the libraries of ROCm are not built. HSA_OVERRIDE_GFX_VERSION=%s lets it pass for the card of its generation that they are built for; it holds for every GPU of the process", [architecture, sibling[architecture]])
+	message := sprintf("HIP finds no code for %s: the ROCm libraries are not built for it. HSA_OVERRIDE_GFX_VERSION=%s makes it report as the card of its generation that they support; it applies to every GPU of the process", [architecture, sibling[architecture]])
 }
 
 # sibling is the version to pass for, by architecture
@@ -264,10 +264,10 @@ findings contains on("HSA_NO_SCRATCH_RECLAIM", ["low", "likely"], message, {
 	amd.mi200
 	not facts.env.HSA_NO_SCRATCH_RECLAIM == "1"
 	not "HSA_NO_SCRATCH_RECLAIM" in object.keys(demanded)
-	message := sprintf("ROCm %s gives scratch memory back after each launch on MI200 (gfx90a), which makes collectives below 16 MB several times slower; RCCL's guide asks for HSA_NO_SCRATCH_RECLAIM=1 there", [use.version])
+	message := sprintf("ROCm %s frees scratch memory after each launch on MI200 (gfx90a), which makes collectives below 16 MB several times slower; RCCL's guide recommends HSA_NO_SCRATCH_RECLAIM=1 there", [use.version])
 }
 
-missing contains {"fact": "logs", "words": "nothing tells what AMD's runtime complained of, nor how it is set"} if {
+missing contains {"fact": "logs", "words": "neither messages of AMD's runtime nor its settings are available"} if {
 	not logs.given
 	not input.env
 	not amd.absent

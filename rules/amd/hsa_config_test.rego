@@ -26,7 +26,7 @@ test_fires_on_a_demand if {
 
 test_says_how_it_is_set if {
 	some f in hsa_config.findings with input as object.union(demand, set_to("HSA_NO_SCRATCH_RECLAIM", "1"))
-	contains(f.message, "did not get it")
+	contains(f.message, "did not reach the process")
 	some g in hsa_config.findings with input as object.union(demand, set_to("HSA_NO_SCRATCH_RECLAIM", "0"))
 	contains(g.message, "set to 0")
 }

@@ -1,27 +1,26 @@
 # METADATA
-# title: HIP copies between the GPUs arrive, RCCL over P2P does not run
+# title: HIP copies between GPUs work, but RCCL over P2P fails
 # description: >-
-#   HIP says that AMD GPUs reach each other and its copies between them arrive,
-#   and yet RCCL, or a program over it, fails or stands still until its P2P
-#   transport is switched off. The two are not the same: a HIP copy is one
-#   command to a copy engine, whereas RCCL maps the memory of a peer's GPU into
-#   each process (HIP IPC, or DMA-BUF) and lets kernels on both GPUs store into
-#   it and wait for each other's stores there. So the way through the hardware is
-#   there, and what is at fault is above or beside it. The rule was not tried on
-#   AMD hardware.
+#   HIP reports peer access between AMD GPUs and its copies between them arrive,
+#   but RCCL, or a program that uses it, fails or hangs until its P2P transport
+#   is disabled. The two mechanisms differ. A HIP copy is one command to a copy
+#   engine. RCCL maps the peer GPU's memory into each process (HIP IPC, or
+#   DMA-BUF), and kernels on both GPUs store into it and wait for each other's
+#   stores. So the hardware path works, and the fault is elsewhere. This rule
+#   has not been tested on AMD hardware.
 # related_resources:
 #   - ref: https://github.com/ROCm/rocm-systems/blob/develop/projects/rccl/src/transport/p2p.cc
-#     description: What RCCL's P2P transport maps, and how it decides to be used
+#     description: What RCCL's P2P transport maps, and when it is used
 #   - ref: https://github.com/ROCm/rocm-systems/issues/11348
-#     description: Four R9700, fine with the P2P transport off, the host hangs with it on
+#     description: Four R9700 work with the P2P transport off; the host hangs with it on
 #   - ref: https://github.com/ROCm/legacy-rocm-build/issues/6576
-#     description: Two W7800, RCCL over P2P stands still for 0.2 s in each collective, and not over host memory
+#     description: On two W7800, RCCL over P2P stalls for 0.2 s in each collective, but not over host memory
 #   - ref: https://github.com/ROCm/ROCR-Runtime/issues/355
-#     description: hipMemcpyPeer is right and HIP IPC fails, on two R9700
+#     description: hipMemcpyPeer works and HIP IPC fails on two R9700
 #   - ref: https://github.com/ROCm/rocm-systems/pull/10554
-#     description: Peer access that HIP offers one way only, and what RCCL made of it
+#     description: Peer access that HIP offers in only one direction, and how RCCL handles it
 #   - ref: https://rocm.docs.amd.com/en/latest/conceptual/iommu.html
-#     description: What peer access over PCIe wants of the IOMMU and of the kernel
+#     description: What peer access over PCIe requires from the IOMMU and the kernel
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -63,7 +62,7 @@ copied contains {"fact": sprintf("benchmarks[%s]", [b.tool]), "value": b.test, "
 	object.get(b, "p2p", true) == true
 }
 
-# verified is true where somebody compared what arrived with what was sent.
+# verified is true if the received data was compared with the sent data.
 verified if {
 	input.transfers.api == "hip"
 	count(copied) > 0
@@ -75,8 +74,8 @@ verified if {
 	b.wrong == 0
 }
 
-# spoiled is true where transfers between the GPUs failed: then it is not RCCL's
-# transport alone, and p2p-broken-platform tells.
+# spoiled is true if transfers between the GPUs failed: then the fault is not only in
+# RCCL's transport, and p2p-broken-platform reports it.
 spoiled if count(peers.trouble) > 0
 
 spoiled if {
@@ -94,8 +93,7 @@ offered_at := "hipDeviceCanAccessPeer (probe)" if {
 	input.transfers.api == "hip"
 } else := "hipDeviceCanAccessPeer, or the driver's topology"
 
-# needed are sentences by which somebody says that a program runs only with the P2P
-# transport off.
+# needed are sentences that say that a program runs only with the P2P transport off.
 needed := logs.messages({"prose-p2p-off-needed"})
 
 # over_p2p are the channels by which RCCL went straight to another GPU.
@@ -112,8 +110,8 @@ of_amd if {
 
 of_amd if library_versions.on_amd
 
-# standing are the signs that RCCL stood still: ranks that did not finish their
-# start, a table that broke off, a watchdog.
+# standing are the signs that RCCL hung: ranks that did not finish their start, a table
+# that ends early, a watchdog.
 standing if amd.stuck
 
 standing if count(logs.stalled) > 0
@@ -134,15 +132,15 @@ otherwise_said if {
 
 p2p_off if facts.env.NCCL_P2P_DISABLE == "1"
 
-# explanation tells the copy engine from RCCL's transport.
+# explanation distinguishes the copy engine from RCCL's transport.
 explanation := concat(" ", [
 	"A HIP copy is one command to a copy engine of the GPU (SDMA).",
 	"RCCL's P2P transport maps the peer's memory into each process (HIP IPC or DMA-BUF), and kernels on both GPUs store into it and wait for each other's stores.",
-	"So the path through the hardware is there, and what fails is that transport, or what it needs beyond a copy.",
-	"NCCL_P2P_DISABLE=1 takes RCCL through host memory.",
+	"So the hardware path works; the fault is in that transport, or in something it needs beyond a copy.",
+	"NCCL_P2P_DISABLE=1 makes RCCL use host memory.",
 ])
 
-# transport is what the findings on RCCL's transport have in common.
+# transport has the fields that all findings on RCCL's transport share.
 transport(kind, messages, rest) := object.union(
 	{
 		"id": kind,
@@ -155,10 +153,10 @@ transport(kind, messages, rest) := object.union(
 	rest,
 )
 
-# Somebody says that it needs the transport off, and shows that HIP's copies arrive.
+# A text says that it needs the transport off, and shows that HIP's copies arrive.
 findings contains transport("needed", quoted, {
 	"affects": sort(affected),
-	"message": sprintf("%s, yet a program runs only with NCCL_P2P_DISABLE=1. %s%s", [what_works, explanation, amd_p2p.outlook]),
+	"message": sprintf("%s, but a program runs only with NCCL_P2P_DISABLE=1. %s%s", [what_works, explanation, amd_p2p.outlook]),
 	"severity": "critical",
 	"confidence": needed_confidence,
 	"evidence": array.concat(array.slice(sort(copied), 0, 2), reached),
@@ -185,7 +183,7 @@ needed_confidence := "likely" if {
 
 # Nothing shows how HIP's own copies do.
 findings contains transport("needed", quoted, {
-	"message": sprintf("A program on AMD GPUs runs only with NCCL_P2P_DISABLE=1: RCCL's P2P transport fails here. Whether HIP's own copies between the GPUs arrive is not known, which tells a path that is broken from a transport that is (gpudoctor probe p2p --probe full).%s", [amd_p2p.outlook]),
+	"message": sprintf("A program on AMD GPUs runs only with NCCL_P2P_DISABLE=1: RCCL's P2P transport fails here. It is not known whether HIP's own copies between the GPUs arrive, which would distinguish a broken path from a broken transport (gpudoctor probe p2p --probe full).%s", [amd_p2p.outlook]),
 	"severity": "high",
 	"confidence": "possible",
 }) if {
@@ -193,11 +191,11 @@ findings contains transport("needed", quoted, {
 	count(copied) + count(amd.offered) == 0
 }
 
-# The same seen: copies by HIP are right, and RCCL's log over P2P stands still or
-# breaks.
+# The same from evidence: copies by HIP work, and RCCL's log over P2P stops or ends in an
+# error.
 findings contains transport("seen", broken, {
 	"affects": sort(affected),
-	"message": sprintf("%s, yet RCCL %s over its P2P transport (%d channels in the log). %s%s", [what_works, how_it_fails, sum([t.channels | some t in over_p2p]), explanation, amd_p2p.outlook]),
+	"message": sprintf("%s, but RCCL %s over its P2P transport (%d channels in the log). %s%s", [what_works, how_it_fails, sum([t.channels | some t in over_p2p]), explanation, amd_p2p.outlook]),
 	"severity": "critical",
 	"confidence": seen_confidence,
 	"evidence": array.concat(
@@ -217,7 +215,7 @@ fails if standing
 
 fails if count(broken) > 0
 
-default how_it_fails := "does not go on"
+default how_it_fails := "hangs"
 
 how_it_fails := "fails" if count(broken) > 0
 
@@ -254,7 +252,7 @@ withheld contains [p.source, p.destination] if {
 findings contains {
 	"subject": "host",
 	"affects": sort({address | some d in lopsided; some address in d; facts.is_address(address)}),
-	"message": sprintf("HIP offers peer access one way only between %d pairs of GPUs (%s, and not back). Each end of RCCL asks in its own direction: one takes the P2P transport and the other host memory, and they fail with «invalid argument» or shared memory of an impossible size. It comes from where the firmware put the memory windows (MMIO), or from a BAR that is small on one of the two", [
+	"message": sprintf("HIP offers peer access in only one direction between %d pairs of GPUs (%s, and not back). Each end of RCCL queries its own direction: one uses the P2P transport and the other host memory, and they fail with \"invalid argument\" or a shared memory size that is impossible. The cause is where the firmware placed the MMIO windows, or a small BAR on one of the two", [
 		count(lopsided), concat("; ", [facts.pair_name(d[0], d[1]) | some i, d in sort(lopsided); i < 4]),
 	]),
 	"severity": "high",
@@ -285,7 +283,7 @@ missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	not amd.absent
 }
 
-missing contains {"fact": "transfers", "words": "nothing tells whether HIP's copies between the GPUs arrive"} if {
+missing contains {"fact": "transfers", "words": "it is not known whether HIP's copies between the GPUs arrive"} if {
 	input.logs
 	amd.present
 	count(over_p2p) > 0

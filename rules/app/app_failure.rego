@@ -1,15 +1,15 @@
 # METADATA
-# title: A rank died by itself
+# title: A rank failed on its own
 # description: >-
-#   One process of the job ended by an exception of the program, an assertion, a
-#   signal or an exit of its own, before any error of communication. The others
-#   then wait for it until a timeout, or lose the connection to it. Those are
+#   One process of the job ended with an exception, an assertion, a signal or an
+#   exit of its own, before any communication error. The other ranks then wait
+#   for it until a timeout, or lose the connection to it. These are
 #   consequences: communication is not at fault.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/elastic/errors.html
 #     description: How torchrun finds the process that failed first, and @record
 #   - ref: https://docs.python.org/3/library/faulthandler.html
-#     description: Where a Python program was when a signal ended it
+#     description: Shows where a Python program was when a signal ended it
 #   - ref: https://man7.org/linux/man-pages/man7/signal.7.html
 #     description: What each signal means
 # schemas:
@@ -52,19 +52,19 @@ who(d) := sprintf("Rank %d on %s", [d.rank, d.host]) if {
 	d.pid
 } else := "A process of the job"
 
-cause(d) := sprintf("died of an exception of the program: %s", [printed(d)]) if {
+cause(d) := sprintf("died of an exception in the program: %s", [printed(d)]) if {
 	d.what == "exception"
-} else := sprintf("stopped at an assertion of its own: %s", [object.get(d, "said", "")]) if {
+} else := sprintf("failed an assertion of its own: %s", [object.get(d, "said", "")]) if {
 	d.what == "assertion"
-} else := sprintf("was killed from outside (%s): by the kernel where memory runs out, by a job system or by a person", [d.class]) if {
+} else := sprintf("was killed from outside (%s): by the kernel when memory runs out, by a job system or by a person", [d.class]) if {
 	d.class == "SIGKILL"
-} else := sprintf("was ended from outside (%s): by a job system, as at a limit of time or for another job, or by a person", [d.class]) if {
+} else := sprintf("was ended from outside (%s): by a job system, for example at a time limit or for another job, or by a person", [d.class]) if {
 	d.class == "SIGTERM"
 } else := sprintf("died of %s: %s", [d.class, signals[d.class]]) if {
 	d.what == "signal"
-} else := sprintf("ended by itself with exit code %d", [d.code]) if {
+} else := sprintf("exited on its own with code %d", [d.code]) if {
 	is_number(d.code)
-} else := "ended by itself"
+} else := "exited on its own"
 
 printed(d) := sprintf("%s: %s", [d.class, short(d.said)]) if {
 	d.said
@@ -75,10 +75,10 @@ short(said) := said if {
 } else := sprintf("%s...", [substring(said, 0, 160)])
 
 signals := {
-	"SIGSEGV": "it touched memory that is not its own, in its own code or that of a library",
-	"SIGILL": "it ran an instruction that the processor does not have",
-	"SIGFPE": "a calculation that cannot be done, such as a division by zero",
-	"SIGABRT": "it aborted itself, as a failed assertion or an uncaught C++ exception does",
+	"SIGSEGV": "it accessed invalid memory, in its own code or in a library",
+	"SIGILL": "it executed an instruction that the processor does not have",
+	"SIGFPE": "an invalid arithmetic operation, such as a division by zero",
+	"SIGABRT": "it aborted, usually after a failed assertion or an uncaught C++ exception",
 }
 
 place(d) := sprintf(" (%s:%d, in %s)", [d.file, d.file_line, d.function]) if {
@@ -89,10 +89,10 @@ place(d) := sprintf(" (%s:%d, in %s)", [d.file, d.file_line, d.function]) if {
 } else := ""
 
 # also counts the other ranks of which the same is told.
-also := sprintf("; %d other ranks died alike", [n]) if {
+also := sprintf("; %d other ranks died in the same way", [n]) if {
 	n := count(alike)
 	n > 1
-} else := "; one other rank died alike" if {
+} else := "; one other rank died in the same way" if {
 	count(alike) == 1
 } else := ""
 
@@ -104,13 +104,13 @@ alike := {other.rank |
 	other.rank != deaths.first.rank
 }
 
-remark := "Timeouts and closed connections of the other ranks follow from it: communication is not at fault" if {
+remark := "Timeouts and closed connections of the other ranks are consequences: communication is not at fault" if {
 	count(aftermath) > 0
-} else := "Nothing in the input is an error of communication: its own output tells why" if {
+} else := "The input has no communication error: the program's own output shows the cause" if {
 	unexplained_exit
 } else := "Communication is not at fault"
 
-# aftermath are the complaints of others, beside the launcher's.
+# aftermath are the messages of other processes, in addition to the launcher's.
 aftermath contains m if {
 	some m in logs.complaints
 	not startswith(m.id, "process-")
@@ -145,7 +145,7 @@ remedies(d) := ["free-memory", "fix-application", "other"] if {
 findings contains {
 	"id": "device-assertion",
 	"subject": logs.who(m),
-	"message": "A kernel of the program stopped at an assertion of its own, as an index beyond the end of a tensor or a label beyond the number of classes. Communication is not at fault: with CUDA_LAUNCH_BLOCKING=1 the exception names the line",
+	"message": "A kernel of the program failed an assertion, such as an index beyond the end of a tensor or a label beyond the number of classes. Communication is not at fault: with CUDA_LAUNCH_BLOCKING=1 the exception names the line",
 	"messages": logs.by_id["cuda-assert"],
 	"confidence": "confirmed",
 	"remedies": ["fix-application"],

@@ -15,7 +15,7 @@ raised := death("exception", {
 
 test_fires_for_an_exception if {
 	some f in app_failure.findings with input as log([raised], [said("torch-store-closed", "consequence")])
-	startswith(f.message, "Rank 3 on node7 died of an exception of the program: ValueError: bad batch (train.py:41, in step). Timeouts")
+	startswith(f.message, "Rank 3 on node7 died of an exception in the program: ValueError: bad batch (train.py:41, in step). Timeouts")
 	f.confidence == "confirmed"
 	f.remedies[0] == "fix-application"
 }
@@ -24,10 +24,10 @@ test_fires_by_what_ended_it if {
 	every told in [
 		[death("signal", {"class": "SIGSEGV", "rank": 1}), "likely", "Rank 1 died of SIGSEGV"],
 		[death("signal", {"class": "SIGKILL", "pid": 12}), "possible", "Process 12 was killed from outside (SIGKILL)"],
-		[death("exit", {"code": 9, "host": "node7", "pid": 12}), "likely", "A process (12) on node7 ended by itself with exit code 9"],
-		[death("exit", {"code": 1}), "possible", "A process of the job ended by itself with exit code 1"],
-		[death("exit", {}), "possible", "A process of the job ended by itself. Nothing in the input"],
-		[death("assertion", {"said": "t < n", "file": "Loss.cu", "file_line": 4}), "confirmed", "A process of the job stopped at an assertion of its own: t < n (Loss.cu:4)"],
+		[death("exit", {"code": 9, "host": "node7", "pid": 12}), "likely", "A process (12) on node7 exited on its own with code 9"],
+		[death("exit", {"code": 1}), "possible", "A process of the job exited on its own with code 1"],
+		[death("exit", {}), "possible", "A process of the job exited on its own. The input has no communication error"],
+		[death("assertion", {"said": "t < n", "file": "Loss.cu", "file_line": 4}), "confirmed", "A process of the job failed an assertion of its own: t < n (Loss.cu:4)"],
 	] {
 		some f in app_failure.findings with input as log([told[0]], [])
 		f.confidence == told[1]
@@ -39,7 +39,7 @@ test_fires_by_what_ended_it if {
 
 test_fires_where_others_died_alike if {
 	some f in app_failure.findings with input as log([raised, object.union(raised, {"rank": 4})], [])
-	contains(f.message, "; one other rank died alike.")
+	contains(f.message, "; one other rank died in the same way.")
 	some g in app_failure.findings with input as log([object.remove(raised, ["uncaught"])], [])
 	g.confidence == "likely"
 	some h in app_failure.findings with input as log([object.remove(object.union(raised, {"said": sprintf("%s end", [concat("", ["abc" | some _ in numbers.range(1, 99)])])}), ["uncaught"]), death("exit", {"code": 1, "line": 30})], [])
@@ -50,7 +50,7 @@ test_fires_where_others_died_alike if {
 
 test_fires_for_an_assertion_of_device_code if {
 	some f in app_failure.findings with input as log([], [said("cuda-assert", "category")])
-	startswith(f.message, "A kernel of the program stopped")
+	startswith(f.message, "A kernel of the program failed an assertion")
 }
 
 test_silent if {

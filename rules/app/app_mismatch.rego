@@ -2,16 +2,16 @@
 # title: Ranks are out of step
 # description: >-
 #   All ranks of a communicator must run the same collectives in the same order
-#   with data of the same shape, know of the same number of ranks, and have a rank
-#   of their own. Where the program or its launch breaks that, jobs hang, fail or
-#   corrupt data on a machine that has no fault. A timeout alone does not show it.
+#   with data of the same shape, agree on the number of ranks, and each have a
+#   unique rank. If the program or its launch breaks this, jobs hang, fail or
+#   corrupt data on a healthy machine. A timeout alone does not prove it.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications
 #     description: TORCH_DISTRIBUTED_DEBUG=DETAIL compares the collectives of the ranks
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html
-#     description: Collectives are to be called by every rank with the same count and type
+#     description: Every rank must call collectives with the same count and type
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/bootstrap.cc
-#     description: Ranks that are there twice, and numbers of ranks that differ
+#     description: Duplicate ranks, and differing numbers of ranks
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -50,7 +50,7 @@ findings contains object.union(
 	known := knowledge(key[0])
 }
 
-difference(seq, ms) := sprintf("different operations at number %s: %s", [seq, concat(" and ", sort(operations))]) if {
+difference(seq, ms) := sprintf("different operations with sequence number %s: %s", [seq, concat(" and ", sort(operations))]) if {
 	operations := {m.fields.op | some m in ms}
 	count(operations) > 1
 } else := sprintf("%s number %s with different numbers of elements: %s", [operation, seq, concat(" and ", sort(sizes))]) if {
@@ -71,7 +71,7 @@ distinct_speakers(ms) if count({m.rank | some m in ms}) > 1
 
 knowledge("") := {
 	"ranks": "Ranks",
-	"doubt": ". If they belong to one process group, the ranks are out of step: one has run a step, or a branch, that the others have not",
+	"doubt": ". If they belong to one process group, the ranks are out of step: one has run a step, or a branch, that the others have not run",
 	"severity": "high",
 	"confidence": "possible",
 }
@@ -97,7 +97,7 @@ behind contains {"idle": idle, "waits": waits} if {
 findings contains {
 	"id": "behind",
 	"subject": "job",
-	"message": sprintf("Rank %d has nothing left to do after operation %s of its process group, and rank %d waits in the next one: rank %d never called it. It ran a step or a branch less than the others, or was busy or stuck elsewhere", [pair.idle.rank, pair.idle.fields.completed, pair.waits.rank, pair.idle.rank]),
+	"message": sprintf("Rank %d has finished after operation %s of its process group, and rank %d waits in the next one: rank %d never called it. It ran one step or branch less than the others, or was busy or stuck elsewhere", [pair.idle.rank, pair.idle.fields.completed, pair.waits.rank, pair.idle.rank]),
 	"severity": "high",
 	"confidence": "likely",
 	"messages": {pair.idle, pair.waits},
@@ -145,7 +145,7 @@ findings contains {
 	collectives.interleaved(stuck)
 }
 
-# expired is the first collective that a watchdog gave up. Where every rank has come to it,
+# expired is the first collective that a watchdog aborted. Where every rank has come to it,
 # or has come to another one, none is late.
 expired := logs.first(logs.by_id["torch-watchdog-timeout"]) if {
 	count(collectives.standing) == 0
@@ -159,7 +159,7 @@ works := {
 	"rank-compiles": "compiled code", "rank-loads": "loaded or prepared data",
 }
 
-# busy is the last such work shortly before the watchdog gave up.
+# busy is the last such work shortly before the watchdog aborted the collective.
 busy := [m | some [_, m] in sort(doing)][count(doing) - 1]
 
 doing := {[m.order, m] |
@@ -179,7 +179,7 @@ worker := sprintf("Rank %d", [busy.rank]) if {
 findings contains {
 	"id": "waited",
 	"subject": "job",
-	"message": sprintf("%s %s shortly before the others gave up a collective after %d s: they may have waited for it. Let no rank do that alone between collectives, or give the group a longer timeout", [worker, works[busy.id], round(number(expired.fields.timeout_ms) / 1000)]),
+	"message": sprintf("%s %s shortly before the others aborted a collective after %d s: they may have waited for it. Do not run such work on a single rank between collectives, or give the group a longer timeout", [worker, works[busy.id], round(number(expired.fields.timeout_ms) / 1000)]),
 	"severity": "high",
 	"confidence": "possible",
 	"evidence": logs.all_evidence({expired, busy}),
@@ -190,7 +190,7 @@ findings contains {
 findings contains {
 	"id": "waited",
 	"subject": "job",
-	"message": sprintf("The watchdog gave up a collective after %d s, which was set so: its default is 600 s. One rank that loads, evaluates or writes for longer is enough to end the job", [round(number(expired.fields.timeout_ms) / 1000)]),
+	"message": sprintf("The watchdog aborted a collective after %d s, which is a custom timeout: the default is 600 s. One rank that loads, evaluates or writes for longer than that ends the job", [round(number(expired.fields.timeout_ms) / 1000)]),
 	"severity": "high",
 	"confidence": "possible",
 	"messages": {expired},
@@ -203,7 +203,7 @@ findings contains {
 # Each process of a test believes to be the only one.
 findings contains {
 	"subject": "job",
-	"message": sprintf("%d processes of %s call themselves rank 0: each runs its test alone, on the same first GPUs, and nothing is measured between them. The program was built without MPI (make clean; make MPI=1), or its MPI is not that of the launcher (mpirun of another installation, srun without the right --mpi)", [b.jobs, b.tool]),
+	"message": sprintf("%d processes of %s call themselves rank 0: each runs the test separately, on the same first GPUs, and nothing is measured between them. The program was built without MPI (make clean; make MPI=1), or its MPI does not match the launcher (mpirun of another installation, srun without the right --mpi)", [b.jobs, b.tool]),
 	"severity": "high",
 	"confidence": "confirmed",
 	"evidence": [{"fact": "benchmarks[].jobs", "value": b.jobs, "source": logs.at(b)}],
@@ -221,7 +221,7 @@ first_calls[m.fields.nranks] contains m if some m in logs.by_id["nccl-first-coll
 
 findings contains {
 	"subject": "job",
-	"message": sprintf("Ranks begin with different collectives in a communicator of %s ranks: %s", [nranks, concat(" and ", sort({call(m) | some m in ms}))]),
+	"message": sprintf("Ranks start with different collectives in a communicator of %s ranks: %s", [nranks, concat(" and ", sort({call(m) | some m in ms}))]),
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": ms,
@@ -239,7 +239,7 @@ call(m) := sprintf("%s of %s elements of type %s", [m.fields.op, m.fields.count,
 # neighbouring lines.
 findings contains {
 	"subject": "job",
-	"message": sprintf("The desynchronization report shows different operations at one number: ranks %s began %s, ranks %s began %s", [a.fields.ranks, a.fields.op, b.fields.ranks, b.fields.op]),
+	"message": sprintf("The desynchronization report shows different operations with the same sequence number: ranks %s started %s, ranks %s started %s", [a.fields.ranks, a.fields.op, b.fields.ranks, b.fields.op]),
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": {a, b},
@@ -255,7 +255,7 @@ findings contains {
 # More processes came than the job has ranks.
 findings contains {
 	"subject": "job",
-	"message": sprintf("%s processes came to a job of %s ranks: processes of another or an earlier job use the same address and port, or the launcher counts differently", [m.fields.joined, m.fields.world]),
+	"message": sprintf("%s processes joined a job of %s ranks: processes of another or an earlier job use the same address and port, or the launcher counts differently", [m.fields.joined, m.fields.world]),
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": {m},

@@ -41,13 +41,13 @@ test_desynchronization_report if {
 	a := object.union(message("torch-desync-started", {"ranks": "0, 1", "op": "ALLREDUCE"}), {"line": 10})
 	b := object.union(message("torch-desync-started", {"ranks": "2", "op": "BROADCAST"}), {"line": 11, "order": 3})
 	some f in app_mismatch.findings with input as log([a, b])
-	contains(f.message, "ranks 0, 1 began ALLREDUCE")
+	contains(f.message, "ranks 0, 1 started ALLREDUCE")
 	count(app_mismatch.findings) == 0 with input as log([a, object.union(b, {"line": 13})])
 }
 
 test_more_processes_than_ranks if {
 	some f in app_mismatch.findings with input as log([message("torch-store-barrier-timeout", {"world": "2", "joined": "4"})])
-	contains(f.message, "4 processes came to a job of 2 ranks")
+	contains(f.message, "4 processes joined a job of 2 ranks")
 	count(app_mismatch.findings) == 0 with input as log([message("torch-store-barrier-waiting", {"world": "4", "joined": "2"})])
 }
 
@@ -100,14 +100,14 @@ test_a_short_timeout if {
 	some f in app_mismatch.findings with input as log([expired("60000", 30)])
 	f.confidence == "possible"
 	f.remedies[0] == "nccl-timeout"
-	contains(f.message, "after 60 s, which was set so")
+	contains(f.message, "after 60 s, which is a custom timeout")
 	count(app_mismatch.findings) == 0 with input as log([expired("600000", 30)])
 }
 
 test_a_checkpoint_before_the_timeout if {
 	writing := object.union(message("checkpoint-writing", {}), {"line": 20, "order": 5, "role": "setting"})
 	some f in app_mismatch.findings with input as log([writing, expired("1800000", 30)])
-	contains(f.message, "gave up a collective after 1800 s")
+	contains(f.message, "aborted a collective after 1800 s")
 	count(f.evidence) == 2
 	count(app_mismatch.findings) == 0 with input as log([writing, expired("1800000", 400)])
 	count(app_mismatch.findings) == 0 with input as log([writing])

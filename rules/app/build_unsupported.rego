@@ -1,13 +1,13 @@
 # METADATA
 # title: The program is not built for this GPU or platform
 # description: >-
-#   A CUDA or HIP program carries code for the generations of GPUs that it was
-#   built for, and a build of a framework may leave out CUDA or NCCL altogether.
-#   On another GPU or platform its first kernel or its first process group
-#   fails. Communication has no part in it.
+#   A CUDA or HIP program contains code for the GPU generations that it was
+#   built for, and a framework may be built without CUDA or NCCL. On another GPU
+#   or platform, its first kernel or first process group fails. Communication is
+#   not involved.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
-#     description: CUDA_ERROR_NO_BINARY_FOR_GPU, no code of the program fits the GPU
+#     description: 'CUDA_ERROR_NO_BINARY_FOR_GPU: the program has no code for the GPU'
 #   - ref: https://docs.nvidia.com/cuda/blackwell-compatibility-guide/index.html
 #     description: Which code of a program runs on a newer generation
 #   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/reference/system-requirements.html

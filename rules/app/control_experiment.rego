@@ -1,15 +1,15 @@
 # METADATA
-# title: Of two runs that differ in one thing, one fails
+# title: One of two runs with a single difference fails
 # description: >-
-#   The input holds several runs of a program: with and without a variable, on other GPUs,
-#   with another version of the library. Where two of them differ in exactly one thing and
-#   only one works, that thing is at fault, or what it turns off. Nothing that a log says
-#   is stronger evidence.
+#   The input has several runs of a program: with and without a variable, on
+#   different GPUs, or with different library versions. If two runs differ in
+#   exactly one thing and only one works, that thing, or what it disables, is at
+#   fault. Nothing in a log is stronger evidence.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
-#     description: What each variable of NCCL turns off
+#     description: What each NCCL variable disables
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: NVIDIA's own advice is to try without peer-to-peer transfers first
+#     description: NVIDIA recommends a test without peer-to-peer transfers first
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -74,7 +74,7 @@ findings contains object.union(compared(h.without, h["with"], false), {
 	cause := object.get(object.get(trials.switch, h.name, {}), "reverse", "env-misconfig")
 }
 
-# The same two runs may tell that the other choice of an interface is right.
+# The same two runs may show that the other choice of an interface is right.
 chosen_otherwise(h) if {
 	some s in trials.blamed
 	s.name == h.name
@@ -84,7 +84,7 @@ chosen_otherwise(h) if {
 findings contains object.union(compared(h["with"], h.without, false), {
 	"id": "other",
 	"subject": h.name,
-	"message": sprintf("%s with %s and %s without it. What that turns off, or what it changes in the timing of the program, is where to look.", [
+	"message": sprintf("%s with %s and %s without it. The fault is in what that disables, or in what it changes in the program's timing.", [
 		better(false), assignment(h.name, h["with"]), verb(h.without, false),
 	]),
 	"confidence": "possible",
@@ -99,8 +99,8 @@ findings contains object.union(compared(first_good, first_bad, false), {
 	"id": "gpu-fault",
 	"subject": sprintf("GPU %s", [suspect]),
 	"affects": addresses({suspect}),
-	"message": sprintf("Every run on GPU %s fails, and runs on other GPUs work (%s): it is at fault, or its place in the machine.", [suspect, shown(trials.failing)]),
-	"candidates": [{"cause": "gpu-fault", "for": sprintf("GPU %s is in each failing run and in no other", [suspect])}],
+	"message": sprintf("Every run on GPU %s fails, and runs on other GPUs work (%s): the GPU or its slot is at fault.", [suspect, shown(trials.failing)]),
+	"candidates": [{"cause": "gpu-fault", "for": sprintf("GPU %s is in every failing run and in no other", [suspect])}],
 	"remedies": ["reset-gpu", "replace-hardware"],
 }) if {
 	some suspect in trials.suspects
@@ -168,7 +168,7 @@ by_size := {
 	},
 	"nodes": {
 		"unit": "machines",
-		"words": "one machine works by itself, and the network between machines is at fault",
+		"words": "a single machine works, and the network between machines is at fault",
 		"reason": "it fails once several machines take part",
 		"causes": ["wrong-nic", "firewall", "ib-port-down"],
 		"remedies": ["set-socket-ifname", "open-firewall", "bring-port-up"],
@@ -179,7 +179,7 @@ by_size := {
 findings contains object.union(compared(r.better, r.worse, r.slow), {
 	"id": cause,
 	"subject": "job",
-	"message": sprintf("%s with %s %s and %s with %s, and nothing else differs: the library is at fault.", [
+	"message": sprintf("%s with %s %s and %s with %s, with no other difference: the library is at fault.", [
 		better(r.slow), upper(r.library), r.better.version, verb(r.worse, r.slow), r.worse.version,
 	]),
 	"candidates": [{"cause": cause, "for": "another version of the library makes the difference"}],
@@ -196,8 +196,8 @@ upgrade(r) := "upgrade-rocm" if {
 	surroundings.version(r.better.version) > surroundings.version(r.worse.version)
 } else := "downgrade-nccl"
 
-# compared is what findings on two runs have in common. What a message of the failing run
-# states is a finding of its own, and the experiment then proves less.
+# compared has the fields that all findings on two runs share. A message of the failing
+# run is a finding of its own, and the experiment then proves less.
 compared(works, fails, slow) := object.union(
 	{"evidence": [evidence(fails), evidence(works)], "confidence": confidence(works, fails), "severity": severity(slow)},
 	placed(fails),
@@ -226,7 +226,8 @@ evidence(run) := {
 
 assignment(name, run) := sprintf("%s=%s", [name, trials.value(run, name)])
 
-# better begins a message with the run that is better, and verb goes on with the other.
+# better starts a message with the run that works better, and verb continues with the
+# other.
 better(slow) := {true: "A run is at least twice as fast", false: "A run works"}[slow]
 
 verb(_, true) := "slower"
@@ -246,7 +247,7 @@ missing contains {"fact": "runs[].variables", "words": sprintf("the value of %s 
 	}
 }
 
-missing contains {"fact": "comparisons[].name", "words": "which variable two runs differ in is not known"} if {
+missing contains {"fact": "comparisons[].name", "words": "the variable in which two runs differ is not known"} if {
 	some c in input.comparisons
 	c.kind == "variable"
 	not c.name

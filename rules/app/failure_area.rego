@@ -1,17 +1,18 @@
 # METADATA
-# title: "A library failed: where it did tells what to look at"
+# title: The location of a library failure narrows its cause
 # description: >-
-#   A message that no row of the catalogue knows still tells where it comes from: NCCL
-#   and RCCL print the source file, UCX its component, libfabric its provider, and many
-#   lines hold a code of the operating system, of CUDA or of RDMA. Each area of a library
-#   has its few likely causes, and a code or a variable that the line names narrows them.
-#   The finding lists those that remain, what speaks for and against each, and what would
-#   decide.
+#   Even a message that the catalog does not know shows where it comes from:
+#   NCCL and RCCL print the source file, UCX its component, libfabric its
+#   provider, and many lines contain an error code of the operating system, CUDA
+#   or RDMA. Each area of a library has a few likely causes, and a code or
+#   variable in the line narrows them down. The finding lists the remaining
+#   causes, the evidence for and against each, and what would decide between
+#   them.
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/debug.cc
-#     description: The form of NCCL's lines
+#     description: The format of NCCL's log lines
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/include/checks.h
-#     description: The trace lines by which NCCL's functions give up
+#     description: The trace lines that NCCL's functions print when they fail
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -46,8 +47,8 @@ warnings := logs.messages({"nccl-warning", "nccl-fallback"} | passing)
 # passing are warnings by which most libraries tell what they do without.
 passing := {"ucx-warning", "libfabric-warning", "c10d-warning"}
 
-# A code says more than a variable that the line names, and that more than the area: a
-# code that has one meaning stands alone.
+# A code is stronger evidence than a variable in the line, and a variable than the area. A
+# code with only one meaning is used without the others.
 candidates_of(place) := of_codes(place) if {
 	count(of_codes(place)) == 1
 } else := array.concat(array.concat(of_codes(place), of_variables(place)), array.concat(of_settings(place), of_area(place)))
@@ -81,7 +82,7 @@ fits(means, _) if not means.areas
 
 of_variables(place) := [{"cause": "env-misconfig", "for": sprintf("the line names %s", [concat(" and ", place.variables)])} | place.variables]
 
-of_settings(place) := [{"cause": "env-misconfig", "for": sprintf("%s=%s is set, and that code goes by it", [v.name, v.value])} | some v in steering(place)]
+of_settings(place) := [{"cause": "env-misconfig", "for": sprintf("%s=%s is set, and that code uses it", [v.name, v.value])} | some v in steering(place)]
 
 # steering are the variables that are set and that the code of the message goes by.
 steering(place) := [v |
@@ -91,15 +92,15 @@ steering(place) := [v |
 	v.name in area.variables
 ]
 
-of_area(place) := [{"cause": cause, "for": "it lies behind many failures in that code"} |
+of_area(place) := [{"cause": cause, "for": "it causes many failures in that code"} |
 	some area in areas.areas
 	area.name == place.area
 	some cause in area.causes
 	not cause in trials.cleared # An experiment shows that it makes no difference.
 ]
 
-# chosen is the message that tells most: one that is no mere consequence or passing
-# warning, and of these the first.
+# chosen is the most informative message: the first that is neither a mere consequence nor
+# a passing warning.
 chosen := best[0] if {
 	firm := {p | some p in placed; not p.m.id in passing}
 	direct := {p | some p in firm; p.m.role != "consequence"}
@@ -108,7 +109,8 @@ chosen := best[0] if {
 	best := sort([p | some p in pool; p.m.order == least])
 }
 
-# beside are the messages of the same area, and the trace by which the failure went up.
+# beside are the messages of the same area, and the trace of the failure through the
+# callers.
 beside := {m |
 	some m in logs.complaints
 	m.place.area == chosen.m.place.area
@@ -157,7 +159,7 @@ confidence := "likely" if {
 	count(of_codes(chosen.m.place)) == 1
 }
 
-# A warning alone may be harmless: of NCCL and its plugins that is rare.
+# A warning alone may be harmless, but that is rare for NCCL and its plugins.
 default severity := "low"
 
 severity := "high" if {

@@ -19,7 +19,7 @@ test_fires_area if {
 	of(f.candidates) == ["shm-too-small", "ipc-namespace"]
 	f.severity == "high"
 	f.confidence == "possible"
-	contains(f.message, "NCCL failed in its code for the shared memory")
+	contains(f.message, "NCCL failed in its code for shared memory")
 	contains(f.message, "misc/shmutils.cc")
 	count(f.messages) == 2
 }
@@ -55,7 +55,7 @@ test_fires_setting if {
 	place := {"library": "nccl", "file": "graph/xml.cc", "area": "topology"}
 	facts := object.union(log([said("nccl-warning", "warning", 0, place)]), {"env": {"variables": [{"name": "NCCL_TOPO_FILE", "value": "/a.xml"}, {"name": "NCCL_ALGO", "value": "Ring"}]}})
 	some f in failure_area.findings with input as facts
-	f.candidates[0] == {"cause": "env-misconfig", "for": "NCCL_TOPO_FILE=/a.xml is set, and that code goes by it"}
+	f.candidates[0] == {"cause": "env-misconfig", "for": "NCCL_TOPO_FILE=/a.xml is set, and that code uses it"}
 	f.params.variable == "NCCL_TOPO_FILE"
 	count(f.candidates) == 2
 }
@@ -78,7 +78,7 @@ test_fires_names if {
 	startswith(f.message, program)
 	rccl := object.union(said("x", "category", 0, {"library": "nccl", "area": "socket"}), {"program": "rccl"})
 	some g in failure_area.findings with input as log([rccl])
-	startswith(g.message, "RCCL failed in its code for the TCP connections between ranks.")
+	startswith(g.message, "RCCL failed in its code for TCP connections between ranks.")
 }
 
 test_silent if {

@@ -1,14 +1,13 @@
 # METADATA
-# title: A job failed, and the input does not say why
+# title: A job failed, and the input does not show why
 # description: >-
-#   The log holds statements of a failure («unhandled system error», a watchdog's
-#   timeout, a connection that a remote peer closed), and each of them names a
-#   category or a consequence, not a cause. The first of them, on the rank that
-#   failed first, is where to look; what further text would settle it is listed
-#   with the verdict.
+#   The log reports failures ("unhandled system error", a watchdog timeout, a
+#   connection closed by a remote peer), but each of them is a category or a
+#   consequence, not a cause. Start with the first failure on the rank that
+#   failed first. The verdict lists which further logs would find the cause.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: NCCL's errors are categories; its WARN lines tell more
+#     description: NCCL's errors are categories; its WARN lines have the details
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/init.cc
 #     description: The texts of ncclGetErrorString
 # schemas:
@@ -29,18 +28,18 @@ import data.gpudoctor.lib.logs
 
 findings contains {
 	"subject": logs.who(first),
-	"message": sprintf("%sThe first statement of a failure is at %s%s. %s", [observed, logs.at(first), by, remark]),
+	"message": sprintf("%sThe first reported failure is at %s%s. %s", [observed, logs.at(first), by, remark]),
 	"evidence": array.slice(logs.all_evidence(logs.complaints), 0, 3),
 	"order": first.order,
 } if {
 	logs.failed
 }
 
-# observed is what torchrun saw of the rank that failed first.
+# observed is torchrun's report on the rank that failed first.
 default observed := ""
 
-observed := sprintf("torchrun saw rank %s on %s fail first (exit code %s%s): its own output is where to look. ", [
-	m.fields.rank, object.get(m.fields, "host", "its host"), object.get(m.fields, "exitcode", "not told"), signal(m),
+observed := sprintf("torchrun saw rank %s on %s fail first (exit code %s%s): start with its output. ", [
+	m.fields.rank, object.get(m.fields, "host", "its host"), object.get(m.fields, "exitcode", "unknown"), signal(m),
 ]) if {
 	m := logs.first(logs.by_id["torch-first-failure"])
 }
@@ -55,10 +54,10 @@ by := "" if {
 
 first := logs.first(logs.complaints)
 
-remark := "It is a consequence: another rank failed before, and its log is what is needed" if {
+remark := "It is a consequence: another rank failed before, and its log is needed" if {
 	first.role == "consequence"
-} else := "It names a category of errors and not a cause" if {
+} else := "It is a category of errors, not a cause" if {
 	first.role == "category"
-} else := "It states a fault that no rule knows yet"
+} else := "It is a fault that no rule knows yet"
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs

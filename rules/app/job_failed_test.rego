@@ -40,5 +40,5 @@ test_fires_first_rank if {
 	startswith(f.message, "torchrun saw rank 13 on node7 fail first (exit code -7, SIGBUS)")
 	bare := object.union(said("category", 3), {"id": "torch-first-failure", "fields": {"rank": "2"}})
 	some g in job_failed.findings with input as log([bare])
-	startswith(g.message, "torchrun saw rank 2 on its host fail first (exit code not told)")
+	startswith(g.message, "torchrun saw rank 2 on its host fail first (exit code unknown)")
 }

@@ -1,18 +1,18 @@
 # METADATA
 # title: A device node, a permission or a capability is missing
 # description: >-
-#   A container sees only the device nodes that were passed in, may use only
-#   those that its user may open, and by default may not make the NUMA calls
-#   with which NCCL places host memory. Without nvidia-uvm or nvidiactl CUDA
-#   does not start; without NUMA calls NCCL 2.24 to 2.26.3 fails on its way
-#   through host memory.
+#   A container sees only the device nodes that are passed in, can use only
+#   those that its user can open, and by default cannot make the NUMA calls that
+#   NCCL uses to place host memory. Without nvidia-uvm or nvidiactl, CUDA does
+#   not start. Without NUMA calls, NCCL 2.24 to 2.26.3 fails when it uses host
+#   memory.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-cumem-host-enable
 #     description: cuMem host memory, on by default since 2.24, and its fallback
 #   - ref: https://docs.docker.com/engine/security/seccomp/
 #     description: get_mempolicy and mbind need CAP_SYS_NICE
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
-#     description: Which devices a container is given
+#     description: Devices that are passed to a container
 #   - ref: https://rocm.docs.amd.com/projects/install-on-linux/en/latest/how-to/docker.html
 #     description: Devices and groups of a ROCm container
 # schemas:
@@ -70,7 +70,7 @@ findings contains {
 # a container (apptainer/singularity issue 1441, NVIDIA/pyxis issue 81).
 findings contains {
 	"subject": "/dev/nvidia-uvm",
-	"message": sprintf("%d GPU nodes are listed in /dev, but /dev/nvidia-uvm is not, and CUDA failed (%s): it needs that node for all memory. Load the module on the host before the container starts (nvidia-modprobe -u -c=0), and pass the node in", [count(surroundings.nvidia_nodes), logs.first(unstarted).text]),
+	"message": sprintf("%d GPU nodes are in /dev, but /dev/nvidia-uvm is not, and CUDA failed (%s): it needs that node for all memory. Load the module on the host before the container starts (nvidia-modprobe -u -c=0), and pass the node in", [count(surroundings.nvidia_nodes), logs.first(unstarted).text]),
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": {logs.first(unstarted)},
@@ -94,13 +94,13 @@ started if count(surroundings.offered) > 0
 
 default certainty := "likely"
 
-# A probe that CUDA refused to start bears it out.
+# A probe that CUDA refused to start confirms it.
 certainty := "confirmed" if input.transfers.error_code > 0
 
 # Nodes that are there and that this user may not open.
 findings contains {
 	"subject": "/dev",
-	"message": sprintf("This process may not open %s: %s", [facts.list(closed), closed_hint]),
+	"message": sprintf("This process cannot open %s: %s", [facts.list(closed), closed_hint]),
 	"evidence": [{
 		"fact": sprintf("container.device_nodes[%s].access", [path]),
 		"value": surroundings.node_access[path],
@@ -114,7 +114,7 @@ findings contains {
 	count(closed) > 0
 }
 
-# What a listing does not tell is no refusal.
+# A permission that a listing does not show is not a refusal.
 closed contains path if {
 	some path, access in surroundings.node_access
 	access in {"r", "w", "none"}
@@ -136,7 +136,7 @@ wanted_node(path) if {
 	startswith(path, "/dev/dri/renderD")
 }
 
-closed_hint := "add the container with --group-add to the groups render and video that own the nodes" if {
+closed_hint := "run the container with --group-add for the groups render and video that own the nodes" if {
 	closed_amd
 	facts.in_container
 } else := "the user is not in the groups render and video that own the nodes" if {
@@ -180,10 +180,10 @@ amd_halves contains ["/dev/dri/renderD*", "/dev/kfd"] if {
 }
 
 # The kernel driver knows GPUs and none of them was passed in. What an
-# explicit «none» means is for gpu-visibility to say.
+# explicit "none" means is for gpu-visibility to say.
 findings contains {
 	"subject": "/dev/nvidia*",
-	"message": sprintf("The kernel driver of this machine knows %d GPUs, and none of them was passed into this container", [count(known)]),
+	"message": sprintf("The kernel driver of this machine has %d GPUs, but none of them was passed into this container", [count(known)]),
 	"confidence": "possible",
 	"evidence": [{
 		"fact": "container.driver_devices",
@@ -202,14 +202,14 @@ findings contains {
 
 none_wanted if lower(facts.env.NVIDIA_VISIBLE_DEVICES) in {"none", "void"}
 
-# known are the GPUs of the kernel driver, without those that it leaves alone.
+# known are the GPUs of the kernel driver, without those that it does not bind.
 known := [d | some d in surroundings.driver_devices; not d.excluded]
 
 # All GPUs were asked for, and some are not here: they came up after the
 # container was started, or were left out.
 findings contains {
 	"subject": "/dev/nvidia*",
-	"message": sprintf("NVIDIA_VISIBLE_DEVICES=all asks for every GPU, and %s of the kernel driver's %d GPUs have no node here", [facts.list(absent), count(known)]),
+	"message": sprintf("NVIDIA_VISIBLE_DEVICES=all requests every GPU, but %s of the kernel driver's %d GPUs have no node here", [facts.list(absent), count(known)]),
 	"severity": "medium",
 	"evidence": [
 		{"fact": "container.missing_nodes", "value": sort(absent), "source": "/proc/driver/nvidia/gpus, /dev"},
@@ -264,13 +264,13 @@ missing contains {"fact": "container.device_nodes", "words": "/dev could not be 
 	not surroundings.rdma_nodes
 }
 
-missing contains {"fact": "libraries", "words": "which NCCL is used here is not known"} if {
+missing contains {"fact": "libraries", "words": "it is not known which NCCL is used here"} if {
 	numa_calls.forbidden
 	count(surroundings.usable) > 1
 	not input.libraries
 }
 
-missing contains {"fact": "libraries.files[].version", "words": "which NCCL is used here is not known"} if {
+missing contains {"fact": "libraries.files[].version", "words": "it is not known which NCCL is used here"} if {
 	numa_calls.forbidden
 	count(surroundings.usable) > 1
 	some l in input.libraries.files

@@ -1,16 +1,16 @@
 # METADATA
-# title: Ranks of one machine do not share its namespaces
+# title: Ranks on one machine do not share namespaces
 # description: >-
-#   NCCL uses peer access and shared memory only between ranks that see the same
-#   host identity and the same /dev/shm. Ranks in containers of their own, each
-#   with a private /dev/shm, talk over the network even inside one machine,
-#   which is many times slower than NVLink or PCIe. The Unix sockets by which
-#   NCCL hands memory on belong to the network namespace.
+#   NCCL uses peer access and shared memory only between ranks with the same
+#   host identity and the same /dev/shm. Ranks in separate containers, each with
+#   a private /dev/shm, use the network even within one machine, which is many
+#   times slower than NVLink or PCIe. The Unix sockets that NCCL uses to pass
+#   memory handles belong to the network namespace.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: Sharing of the host's resources between containers
+#     description: How containers share the host's namespaces
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-hostid
-#     description: The identity by which NCCL tells hosts apart
+#     description: The identity by which NCCL distinguishes hosts
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -37,7 +37,7 @@ import data.gpudoctor.lib.surroundings
 findings contains {
 	"subject": "IPC namespace",
 	"message": sprintf(
-		"This container was given %d of the machine's %d GPUs and has an IPC namespace and a /dev/shm of its own. If the other ranks of a job run in other containers of this machine, NCCL sends their traffic over the network in place of NVLink, PCIe or shared memory%s",
+		"This container has %d of the machine's %d GPUs and its own IPC namespace and /dev/shm. If the other ranks of a job run in other containers of this machine, NCCL sends their traffic over the network instead of NVLink, PCIe or shared memory%s",
 		[count(surroundings.usable), surroundings.on_host, identity],
 	),
 	"severity": severity,
@@ -65,7 +65,7 @@ severity := "medium" if {
 	count(surroundings.usable) == 1
 }
 
-# job are the variables that tell of several ranks on this machine.
+# job are the variables that show several ranks on this machine.
 job contains facts.variable[name] if {
 	some name in {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"}
 	regex.match(`^[1-9][0-9]*$`, facts.env[name])
@@ -85,7 +85,7 @@ evidence := [
 
 job_evidence := [surroundings.variable_evidence(v) | some v in job]
 
-# unreached are Unix sockets of processes of the same host on which nobody listens
+# unreached are Unix sockets of processes of the same host on which no process listens
 # (ECONNREFUSED). NCCL gives them abstract names (USE_ABSTRACT_SOCKET in
 # src/misc/ipcsocket.cc), and these belong to the network namespace (unix(7),
 # network_namespaces(7)). A process that had failed before no longer listens either.
@@ -97,7 +97,7 @@ unreached := {m |
 
 findings contains {
 	"subject": "network namespace",
-	"message": sprintf("%s: NCCL reached no process behind the Unix socket of another rank of this host. Either that process had ended, or the ranks run in containers with a network namespace each, to which the socket's name belongs. No firewall has a part in it", [logs.who(logs.first(unreached))]),
+	"message": sprintf("%s: NCCL reached no process at the Unix socket of another rank on this host. Either that process had ended, or the ranks run in containers with separate network namespaces, which the socket's name is local to. A firewall is not the cause", [logs.who(logs.first(unreached))]),
 	"severity": "high",
 	"confidence": unreached_confidence,
 	"remedies": ["share-ipc", "fix-application"],
@@ -124,7 +124,7 @@ walled := {m |
 
 findings contains {
 	"subject": "IPC namespace",
-	"message": sprintf("NCCL's own check finds that processes of one host cannot map each other's GPU memory (%s, %s). Ranks in containers with namespaces or GPUs of their own look like that", [
+	"message": sprintf("NCCL's own check finds that processes on one host cannot map each other's GPU memory (%s, %s). The usual cause is ranks in containers with separate namespaces or GPUs", [
 		facts.list({m.fields.handle | some m in walled}), facts.list({sprintf("GPU %s to %s", [m.fields.from, m.fields.to]) | some m in walled}),
 	]),
 	"severity": "high",
@@ -142,7 +142,7 @@ channels_evidence(channels) := [fact |
 	fact := {"fact": "logs.transports", "value": sprintf("%d -> %d via NET/%s", [t.a, t.b, object.get(t, "network", "")]), "source": logs.at(t)}
 ]
 
-# Ranks of one host that talk over the network although nothing tells them to.
+# Ranks of one host that use the network although no setting requires it.
 over_network := {t |
 	some t in input.logs.transports
 	t.kind == "net"
@@ -151,7 +151,7 @@ over_network := {t |
 
 findings contains {
 	"subject": "IPC namespace",
-	"message": sprintf("%d channels between ranks of one host go over the network (%s): NCCL takes them for ranks of different hosts, or found neither peer access nor a shared /dev/shm between them, as with containers that have an IPC namespace each", [
+	"message": sprintf("%d channels between ranks of one host use the network (%s): NCCL treats the ranks as on different hosts, or found neither peer access nor a shared /dev/shm between them, as with containers that have separate IPC namespaces", [
 		sum([t.channels | some t in over_network]),
 		networks_of(over_network),
 	]),
@@ -164,9 +164,9 @@ findings contains {
 	not shm_off
 }
 
-# Two containers of one file that are ranks of one job, each with a /dev/shm and
-# an IPC namespace of its own, and channels over the network: where the log does
-# not tell hosts apart, the descriptions do.
+# Two containers in one file that are ranks of one job, each with its own /dev/shm and IPC
+# namespace, and channels over the network: if the log does not distinguish hosts, the
+# descriptions do.
 separate contains l if {
 	some l in launches.containers
 	launches.with_gpu(l)
@@ -177,7 +177,7 @@ separate contains l if {
 
 findings contains {
 	"subject": "IPC namespace",
-	"message": sprintf("%d containers that are started side by side have an IPC namespace and a /dev/shm each, and the log shows channels over the network (%s): NCCL finds neither peer access nor shared memory between ranks of different containers, though they run on one machine", [
+	"message": sprintf("%d containers that are started side by side each have their own IPC namespace and /dev/shm, and the log shows channels over the network (%s): NCCL finds neither peer access nor shared memory between ranks in different containers, although they run on one machine", [
 		count(separate), networks_of(unplaced),
 	]),
 	"severity": "medium",
@@ -208,8 +208,8 @@ shm_off if facts.env.NCCL_SHM_DISABLE == "1"
 
 shm_off if facts.env.NCCL_P2P_DISABLE == "1"
 
-# lone are the containers that have one GPU, or named ones, each; apart is true
-# where the ranks of a job run in such containers.
+# lone are the containers that each have one GPU, or named ones; apart is true if the
+# ranks of a job run in such containers.
 lone contains l if {
 	some l in launches.containers
 	l.gpus == 1
@@ -232,7 +232,7 @@ unshared contains m if {
 findings contains {
 	"id": "one-gpu-each",
 	"subject": "IPC namespace",
-	"message": sprintf("%s has one GPU of its own, and %s opens the memory of a GPU in another container (%s), which CUDA allows only where both GPUs are visible. Give every container all GPUs of the machine and a shared IPC namespace, and choose among them in the program", [launches.title(sort(lone)[0]), opener[0], logs.at(first)]),
+	"message": sprintf("%s has only its own GPU, and %s opens the memory of a GPU in another container (%s), which CUDA allows only if both GPUs are visible. Give every container all GPUs of the machine and a shared IPC namespace, and select GPUs in the program", [launches.title(sort(lone)[0]), opener[0], logs.at(first)]),
 	"severity": "critical",
 	"confidence": "likely",
 	"remedies": array.concat(["share-ipc", "fix-visible-devices"], opener[1]),

@@ -2,14 +2,14 @@
 # title: The limit on locked memory is too low for RDMA
 # description: >-
 #   An RDMA NIC reads and writes memory that is locked and registered with it,
-#   and the kernel counts that against RLIMIT_MEMLOCK. With the default of 64
-#   KiB or 8 MiB, registration fails with «Cannot allocate memory» as soon as
-#   NCCL, MPI or UCX open their buffers, or the job falls back to TCP.
+#   and the kernel counts this memory against RLIMIT_MEMLOCK. With the default
+#   of 64 KiB or 8 MiB, registration fails with "Cannot allocate memory" as soon
+#   as NCCL, MPI or UCX open their buffers, or the job falls back to TCP.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: NCCL asks for an unlimited memlock in containers
+#     description: NCCL requires an unlimited memlock in containers
 #   - ref: https://slurm.schedmd.com/faq.html#memlock
-#     description: How Slurm passes the limit on to jobs
+#     description: How Slurm propagates the limit to jobs
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/infiniband/core/umem.c
 #     description: Registration counts pinned pages against the limit unless the caller has CAP_IPC_LOCK
 # schemas:
@@ -37,7 +37,7 @@ soft := input.container.memlock_soft_bytes
 findings contains {
 	"subject": "RLIMIT_MEMLOCK",
 	"message": sprintf(
-		"At most %s of memory may be locked here%s, and RDMA devices are in reach (%s): %s",
+		"The limit on locked memory is %s here%s, and RDMA devices are available (%s): %s",
 		[facts.bytes(soft), hard_remark, facts.list(surroundings.rdma_nodes), consequence],
 	),
 	"severity": severity,
@@ -76,7 +76,7 @@ unexplained contains m if {
 	soft < table.memlock_low_bytes
 }
 
-# UCX has other reasons, too: a low limit must be known.
+# UCX also has other reasons, so a low limit must be known.
 unexplained contains m if {
 	some m in logs.by_id["ucx-worker-failed"]
 	soft >= 0
@@ -86,7 +86,7 @@ unexplained contains m if {
 findings contains {
 	"id": "unexplained",
 	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("Memory or a queue of the NIC could not be had (%s), and the line gives no reason. %s", [logs.at(first), limit_remark]),
+	"message": sprintf("An allocation of memory or of a NIC queue failed (%s), and the line gives no reason. %s", [logs.at(first), limit_remark]),
 	"severity": "high",
 	"confidence": unexplained_confidence,
 	"evidence": array.concat(array.slice(logs.all_evidence(unexplained), 0, 4), limits_read),
@@ -106,7 +106,7 @@ unexplained_confidence := "likely" if {
 findings contains {
 	"id": "refused",
 	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("Memory could not be registered with a NIC (%s). %s", [logs.at(first), limit_remark]),
+	"message": sprintf("Memory registration with a NIC failed (%s). %s", [logs.at(first), limit_remark]),
 	"severity": "critical",
 	"confidence": refusal_confidence,
 	"evidence": array.concat(array.slice(logs.all_evidence(refused), 0, 4), limits_read),
@@ -122,14 +122,14 @@ asked contains l.memlock_bytes if some l in input.launches
 
 # limit_remark and refusal_confidence: with the limit lifted, other limits of
 # the NIC's driver are left.
-limit_remark := sprintf("At most %s may be locked there", [facts.bytes(soft)]) if {
+limit_remark := sprintf("The limit on locked memory is %s there", [facts.bytes(soft)]) if {
 	soft >= 0
-} else := "The limit on locked memory is unlimited there, so look at the memory that is free, the size of huge pages and the limits of the NIC's driver" if {
+} else := "Locked memory is unlimited there, so check the free memory, the size of huge pages and the limits of the NIC's driver" if {
 	unlimited
-} else := sprintf("The limit that the line itself names is %s KiB", [kib]) if {
+} else := sprintf("The line itself names a limit of %s KiB", [kib]) if {
 	some m in refused
 	kib := m.fields.kbytes
-} else := "It is the limit on locked memory as a rule: ulimit -l in the same session, or the same service, shows it"
+} else := "The usual cause is the limit on locked memory: ulimit -l in the same session or service shows it"
 
 unlimited if soft == -1
 
@@ -156,11 +156,11 @@ limits_read := limits if {
 	soft
 } else := []
 
-# The limit alone, as a text showed it, where texts tell of RDMA and no list of
-# device nodes was given.
+# Only the limit, as a text showed it, where texts mention RDMA and no list of device
+# nodes was given.
 findings contains {
 	"subject": "RLIMIT_MEMLOCK",
-	"message": sprintf("At most %s of memory may be locked here, and RDMA is used (%s): %s", [facts.bytes(soft), facts.list(users), consequence]),
+	"message": sprintf("The limit on locked memory is %s here, and RDMA is in use (%s): %s", [facts.bytes(soft), facts.list(users), consequence]),
 	"severity": text_severity,
 	"confidence": confidence,
 	"evidence": limits,
@@ -205,11 +205,11 @@ confidence := "likely" if {
 	soft < table.memlock_too_low_bytes
 } else := "possible"
 
-consequence := "memory for the NIC cannot be registered" if {
+consequence := "memory registration with the NIC fails" if {
 	soft < table.memlock_too_low_bytes
-} else := "a job with many connections runs out of it"
+} else := "a job with many connections exceeds it"
 
-hard_remark := " (a program may raise that itself: the hard limit is unlimited)" if {
+hard_remark := " (a program can raise it itself: the hard limit is unlimited)" if {
 	input.container.memlock_hard_bytes == -1
 } else := ""
 
@@ -244,7 +244,7 @@ missing contains {"fact": "container.memlock_soft_bytes", "words": "the limit on
 	count(refused | unexplained) == 0
 }
 
-missing contains {"fact": "container.device_nodes", "words": "it is not known whether RDMA devices are in reach"} if {
+missing contains {"fact": "container.device_nodes", "words": "it is not known whether RDMA devices are available"} if {
 	input.container
 	not surroundings.rdma_nodes
 	not enough
@@ -255,6 +255,6 @@ enough if soft < 0
 
 enough if soft >= table.memlock_low_bytes
 
-not_applicable contains "no RDMA device is in reach: only RDMA needs locked memory" if {
+not_applicable contains "no RDMA device is available: only RDMA needs locked memory" if {
 	count(surroundings.rdma_nodes) == 0
 }

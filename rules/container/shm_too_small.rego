@@ -1,14 +1,14 @@
 # METADATA
-# title: Shared memory at /dev/shm is too small or read-only
+# title: /dev/shm is too small or read-only
 # description: >-
-#   GPUs that do not reach each other directly exchange data through files in
-#   /dev/shm, and the workers of data loaders hand over batches there. Container
-#   runtimes give 64 MiB, which is less than one communicator of NCCL takes for
-#   its buffers: it then fails with «unhandled system error» or «No space left
-#   on device», and data loaders die of a bus error.
+#   GPUs without direct access to each other exchange data through files in
+#   /dev/shm, and data loader workers pass batches there. Container runtimes
+#   limit it to 64 MiB by default, less than the buffers of one NCCL
+#   communicator. NCCL then fails with "unhandled system error" or "No space
+#   left on device", and data loaders die of a bus error.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: NCCL asks for 1 GiB of shared memory in containers
+#     description: NCCL recommends 1 GiB of shared memory in containers
 #   - ref: https://docs.docker.com/reference/cli/docker/container/run/
 #     description: The default of --shm-size is 64 MiB
 #   - ref: https://docs.pytorch.org/docs/stable/notes/multiprocessing.html
@@ -39,7 +39,7 @@ import data.tables.limits
 # and from one in the tree.
 need := ((count(surroundings.usable) * 2) * 2) * limits.shm_connection_bytes
 
-findings contains finding("/dev/shm is not mounted: what goes through shared memory fails", grade_absent, enlarge, [{
+findings contains finding("/dev/shm is not mounted: shared memory fails", grade_absent, enlarge, [{
 	"fact": "container.shm_mounted",
 	"value": false,
 	"source": "/proc/self/mountinfo",
@@ -49,7 +49,7 @@ findings contains finding("/dev/shm is not mounted: what goes through shared mem
 }
 
 findings contains finding(
-	"/dev/shm is mounted read-only: what goes through shared memory fails", grade_absent, enlarge,
+	"/dev/shm is mounted read-only: shared memory fails", grade_absent, enlarge,
 	[{"fact": "container.shm.read_only", "value": true, "source": "/proc/self/mountinfo"}],
 ) if {
 	count(surroundings.usable) > 0
@@ -74,15 +74,14 @@ finding(message_, grade_, remedies_, evidence) := {
 	"evidence": evidence,
 }
 
-# enlarge is how /dev/shm gets its size: from the container's runtime, or, where
-# it is the machine's own, by mounting it anew. NCCL without shared memory takes
-# the network, which is slower by far; that is left to where peer access serves
-# every pair.
+# enlarge is how /dev/shm gets its size: from the container's runtime or, if it is the
+# machine's own, from a remount. Without shared memory, NCCL uses the network, which is
+# much slower, so that is advised only where peer access serves every pair.
 enlarge := array.concat(["increase-shm", "share-ipc"], [r | some r in ["nccl-shm-disable"]; surroundings.all_nvlinked]) if {
 	surroundings.isolated
 } else := ["remount-shm"]
 
-# Where the size is right, what ended jobs left is in the way.
+# If the size is sufficient, files of ended jobs fill it.
 remedies := ["clear-shm"] if {
 	shm.place.size_bytes >= limits.shm_recommended_bytes
 } else := enlarge
@@ -99,8 +98,8 @@ grade_absent := "medium" if {
 
 grade_absent := "low" if count(surroundings.usable) == 1
 
-# One GPU needs no NCCL; data loaders alone are worth knowing of. GPUs that
-# NVLink joins exchange nothing through shared memory, but data loaders do.
+# One GPU needs no NCCL; a job with only data loaders gets a low finding. GPUs that NVLink
+# connects exchange nothing through shared memory, but data loaders do.
 grade := "low" if {
 	count(surroundings.usable) == 1
 } else := "medium" if {
@@ -117,7 +116,7 @@ grade := "low" if {
 
 # A file system that is large and full holds what is left of earlier jobs.
 message := sprintf(
-	"/dev/shm has %s, of which %s are free: files of earlier jobs (nccl-*, torch_*, sem.*) that nobody uses can be deleted. %s",
+	"/dev/shm has %s, of which %s are free: unused files of earlier jobs (nccl-*, torch_*, sem.*) can be deleted. %s",
 	[facts.bytes(shm.place.size_bytes), facts.bytes(shm.place.free_bytes), consequence],
 ) if {
 	shm.place.size_bytes >= limits.shm_recommended_bytes
@@ -131,16 +130,16 @@ message := sprintf(
 	facts.bytes(shm.place.free_bytes), consequence,
 ])
 
-consequence := "With one GPU only data loaders with several workers need it" if {
+consequence := "With one GPU, only data loaders with several workers need it" if {
 	count(surroundings.usable) == 1
-} else := "NVLink joins all GPUs here, so that only data loaders with several workers need it, and NCCL between machines; 1 GiB is the least that is advised" if {
+} else := "NVLink connects all GPUs here, so only data loaders with several workers need it, and NCCL between machines; the recommended minimum is 1 GiB" if {
 	surroundings.all_nvlinked
 } else := sprintf(
-	"One NCCL communicator over %d GPUs takes about %s when traffic goes through shared memory, and data loaders need more; 1 GiB is the least that is advised",
+	"One NCCL communicator over %d GPUs uses about %s when traffic goes through shared memory, and data loaders need more; the recommended minimum is 1 GiB",
 	[count(surroundings.usable), facts.bytes(round(need / surroundings.mib) * surroundings.mib)],
 )
 
-# What programs say, with the launches that bear it out.
+# Messages of programs, with the launches that confirm them.
 findings contains object.union(
 	{
 		"subject": "/dev/shm",
@@ -155,8 +154,8 @@ findings contains object.union(
 	count(told.messages) > 0
 }
 
-# A machine's own /dev/shm is mounted again; what a large one lacks is what ended
-# jobs left there.
+# A machine's own /dev/shm is remounted; a large one is full because of files of ended
+# jobs.
 told_remedies := ["remount-shm", "clear-shm", "increase-shm"] if {
 	input.container.inside == false
 	count(launches.containers) == 0
@@ -169,7 +168,7 @@ told_remedies := ["remount-shm", "clear-shm", "increase-shm"] if {
 findings contains {
 	"id": "launch",
 	"subject": "/dev/shm",
-	"message": sprintf("%s %s, and the job is for several GPUs: what goes through shared memory, and data loaders with several workers, fail there", [
+	"message": sprintf("%s %s, and the job uses several GPUs: shared memory transfers, and data loaders with several workers, fail there", [
 		launches.title(l),
 		launches.shm_words(l),
 	]),
@@ -195,11 +194,11 @@ cause_stated if {
 	m.role == "cause"
 }
 
-# The size from a text, where no text tells of GPUs.
+# The size from a text, if no text shows GPUs.
 findings contains {
 	"id": "launch",
 	"subject": "/dev/shm",
-	"message": sprintf("/dev/shm has %s, and the job is for several GPUs. NVIDIA's guide asks for 1 GiB at least", [facts.bytes(shm.place.size_bytes)]),
+	"message": sprintf("/dev/shm has %s, and the job uses several GPUs. NVIDIA's guide recommends at least 1 GiB", [facts.bytes(shm.place.size_bytes)]),
 	"severity": "medium",
 	"confidence": "likely",
 	"remedies": ["increase-shm", "share-ipc"],

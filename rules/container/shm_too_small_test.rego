@@ -103,7 +103,7 @@ test_nvlink_needs_less if {
 	remedies(joined) == ["increase-shm", "share-ipc", "nccl-shm-disable"]
 	severities(object.union(machine(2, 512 * mib, 512 * mib), pairs)) == {"low"}
 	some f in shm_too_small.findings with input as joined
-	contains(f.message, "NVLink joins all GPUs")
+	contains(f.message, "NVLink connects all GPUs")
 	absent := object.union(object.union(machine(2, 1, 1), pairs), {"container": {"shm_mounted": false}})
 	severities(object.remove(absent, ["x"])) == {"medium"}
 }

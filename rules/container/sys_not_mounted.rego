@@ -1,15 +1,15 @@
 # METADATA
 # title: /sys does not show the PCI topology
 # description: >-
-#   NCCL reads from /sys where GPUs and NICs sit. Where /sys is missing or
-#   masked it takes all of them for distant from each other, and uses neither
-#   peer access over PCIe nor GPUDirect RDMA. Where a virtual machine shows a
-#   tree that is not the real one, it may choose wrong NICs and paths.
+#   NCCL reads the location of GPUs and NICs from /sys. If /sys is missing or
+#   masked, NCCL treats them all as distant from each other, and uses neither
+#   peer access over PCIe nor GPUDirect RDMA. If a virtual machine shows a tree
+#   that is not the real one, NCCL may choose the wrong NICs and paths.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: /sys must be mounted in containers; virtual machines show a virtual PCI topology
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-topo-file
-#     description: A file that tells NCCL the real topology
+#     description: A file that gives NCCL the real topology
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -31,7 +31,7 @@ import data.gpudoctor.lib.surroundings
 
 findings contains {
 	"subject": "/sys",
-	"message": sprintf("%s: NCCL cannot tell where the %d GPUs sit%s", [seen, count(surroundings.usable), consequence]),
+	"message": sprintf("%s: NCCL cannot locate the %d GPUs%s", [seen, count(surroundings.usable), consequence]),
 	"severity": severity,
 	"remedies": ["mount-sys"],
 	"evidence": [evidence],
@@ -61,18 +61,18 @@ default severity := "medium"
 
 severity := "low" if count(surroundings.usable) == 1
 
-consequence := " and which NIC is near" if {
+consequence := " or find the nearest NICs" if {
 	count(surroundings.usable) == 1
-} else := ", so that it finds NVLinks alone" if {
+} else := ", so it finds only NVLinks" if {
 	surroundings.nvlinked
 } else := ", and sends their traffic through host memory"
 
 # A virtual topology is the normal state of a virtual machine. It matters where
-# paths over PCIe are to be chosen: between GPUs without NVLink, or to RDMA
+# NCCL chooses paths over PCIe: between GPUs without NVLink, or to RDMA
 # NICs.
 findings contains {
 	"subject": "PCI topology",
-	"message": sprintf("The PCI tree that this %s shows is a virtual one: no bridge stands above any of %d GPUs, so NCCL cannot see which %s. A topology file of this machine type, where its provider has one, tells it", [
+	"message": sprintf("This %s shows a virtual PCI tree: no bridge is above any of %d GPUs, so NCCL cannot see which %s. If the provider has a topology file for this machine type, use it", [
 		place,
 		count(facts.gpus), unseen,
 	]),
@@ -128,7 +128,7 @@ missing contains {"fact": "gpus", "words": "it is not known whether there are GP
 	not surroundings.usable
 }
 
-missing contains {"fact": "links.pairs[].nvlinks", "words": "which GPUs NVLink joins is not known"} if {
+missing contains {"fact": "links.pairs[].nvlinks", "words": "it is not known which GPUs NVLink connects"} if {
 	input.links.virtual_topology == true
 	count(surroundings.usable) > 1
 	not nvlinks_known

@@ -72,7 +72,7 @@ test_virtual_topology_with_nics_is_low if {
 	found(told) == set()
 	elsewhere := changed(changed(machine(18), nics), {"host": {"virtualization": {"guest": false}}})
 	some g in sys_not_mounted.findings with input as elsewhere
-	contains(g.message, "this machine shows")
+	contains(g.message, "This machine shows")
 }
 
 test_silent_without_gpus if {

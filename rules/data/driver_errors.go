@@ -38,6 +38,6 @@ type DriverError struct {
 	Untried bool `json:"untried,omitempty"`
 	// InGPU is true of hardware errors that stay where no GPU accesses another.
 	InGPU bool `json:"in_gpu,omitempty"`
-	// JudgedBy is the rule that judges a driver which says so of itself.
+	// JudgedBy is the rule that judges a driver that reports this.
 	JudgedBy string `json:"judged_by,omitempty"`
 }

@@ -16,7 +16,7 @@ type GPUModelTable struct {
 	// Models are the models. The first that a name is like decides.
 	Models []GPUModel `json:"models"`
 	// AMDInstinct are the architectures of AMD's accelerators, AMDIntegrated those found
-	// inside of processors only.
+	// only in processors.
 	AMDInstinct   []string `json:"amd_instinct"`
 	AMDIntegrated []string `json:"amd_integrated"`
 	// NVIDIA tells GPUs from other functions of NVIDIA's in a listing of PCI devices.
@@ -63,7 +63,7 @@ type GPUModel struct {
 	EFA bool `json:"efa,omitempty"`
 }
 
-// NVIDIAFunctions tells what a PCI function of NVIDIA's is.
+// NVIDIAFunctions maps a PCI function of NVIDIA to its kind.
 type NVIDIAFunctions struct {
 	// Names is a pattern of GPUs' names.
 	Names string `json:"names"`

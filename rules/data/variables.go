@@ -9,7 +9,7 @@ type VariableTable struct {
 	Guide string `json:"guide"`
 	// Losses are what it costs to do without something, by a name that rows use.
 	Losses map[string]string `json:"losses"`
-	// Rows are settings and what is to be said of them. The first row that fits a
+	// Rows are settings and what to say about them. The first row that fits a
 	// variable decides.
 	Rows []VariableRow `json:"rows"`
 	// Levels are the distances that NCCL knows, from the nearest, and OldLevels those that
@@ -30,7 +30,7 @@ type VariableTable struct {
 	Known map[string]string `json:"known"`
 }
 
-// VariableRow is a setting and what is to be said of it. A row without Is, AtMost, Text,
+// VariableRow is a setting and what to say about it. A row without Is, AtMost, Text,
 // Like and Lacks fits any value.
 type VariableRow struct {
 	Names []string `json:"names"`

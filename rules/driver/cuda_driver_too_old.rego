@@ -1,14 +1,14 @@
 # METADATA
 # title: The driver is too old for the CUDA runtime
 # description: >-
-#   A CUDA runtime runs on every driver of its own major release or newer
-#   (minor version compatibility, since CUDA 11), and on older ones only with a
-#   compatibility library on a data centre GPU. With a driver of an older major
-#   release programs fail with «CUDA driver version is insufficient for CUDA
-#   runtime version».
+#   A CUDA runtime works with every driver of its own major release or newer
+#   (minor version compatibility, since CUDA 11). With older drivers it works
+#   only with a compatibility library on a data center GPU. With a driver of an
+#   older major release, programs fail with "CUDA driver version is insufficient
+#   for CUDA runtime version".
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
-#     description: The least driver of each major release of CUDA
+#     description: The minimum driver of each CUDA major release
 #   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
 #     description: Compatibility libraries for older drivers
 # schemas:
@@ -70,20 +70,20 @@ in_use(l) if l.found_by == "python"
 wanting contains {"library": l, "major": major, "words": words} if {
 	some l in runtimes
 	major := surroundings.version(l.version)[0]
-	words := sprintf("The CUDA runtime %s needs a driver of CUDA %d (%d or newer); the driver here serves CUDA %s%s", [
+	words := sprintf("The CUDA runtime %s needs a driver for CUDA %d (%d or newer); the driver here supports CUDA %s%s", [
 		l.version,
 		major, least_branch[major],
 		served.text, compat_remark,
 	])
 }
 
-# NCCL that was built for a newer major release brings the same failure.
+# NCCL that was built for a newer major release fails in the same way.
 wanting contains {"library": l, "major": major, "words": words} if {
 	some l in surroundings.nccl
 	some found in regex.find_all_string_submatch_n(`\+cuda([0-9]{1,3})`, l.version, 1)
 	major := to_number(found[1])
 	not major in {surroundings.version(r.version)[0] | some r in runtimes}
-	words := sprintf("NCCL %s is built for CUDA %d; the driver here serves CUDA %s", [l.version, major, served.text])
+	words := sprintf("NCCL %s is built for CUDA %d; the driver here supports CUDA %s", [l.version, major, served.text])
 }
 
 findings contains {
@@ -100,8 +100,8 @@ findings contains {
 
 library_evidence(l) := {"fact": sprintf("libraries.files[%s].version", [l.path]), "value": l.version, "source": l.path}
 
-# served_by_compat is true where a compatibility library of that release is
-# what the loader takes; a probe that ran has already counted it in.
+# served_by_compat is true if the loader uses a compatibility library of that release; a
+# probe that ran has already taken it into account.
 served_by_compat(major) if {
 	max({surroundings.version(l.version)[0] | some l in compat; l.loads}) >= least_branch[major]
 }
@@ -114,14 +114,14 @@ compat contains l if {
 
 default compat_remark := ""
 
-compat_remark := sprintf(". A compatibility library is here (%s), but the loader does not take it: on a data centre GPU, putting its folder first in LD_LIBRARY_PATH helps", [path]) if {
+compat_remark := sprintf(". A compatibility library is installed (%s), but the loader does not use it: on a data center GPU, put its directory first in LD_LIBRARY_PATH", [path]) if {
 	path := sort([l.path | some l in compat; not l.loads])[0]
 }
 
 # A newer minor release works, with limits.
 findings contains {
 	"subject": l.path,
-	"message": sprintf("The CUDA runtime %s is newer than the driver (CUDA %s) and of the same major release: it works, but code that is compiled at run time from newer PTX, and features of the newer release, do not", [l.version, served.text]),
+	"message": sprintf("The CUDA runtime %s is newer than the driver (CUDA %s), with the same major release: it works, except for run-time compilation from newer PTX and features of the newer release", [l.version, served.text]),
 	"severity": "info",
 	"remedies": [],
 	"evidence": [library_evidence(l), served_evidence],
@@ -137,7 +137,7 @@ findings contains {
 # NCCL says that its calls cannot be captured in a graph with an older driver.
 findings contains {
 	"subject": "driver",
-	"message": sprintf("NCCL's calls cannot be captured in a CUDA graph with driver %s: that needs %d or newer (%s)", [input.gpus.driver.version, limits.cuda_graphs_driver, m.text]),
+	"message": sprintf("NCCL's calls cannot be captured in a CUDA graph with driver %s: this needs %d or newer (%s)", [input.gpus.driver.version, limits.cuda_graphs_driver, m.text]),
 	"severity": "critical",
 	"confidence": "confirmed",
 	"messages": [m],
@@ -157,7 +157,7 @@ claims := logs.messages({
 findings contains {
 	"id": "told",
 	"subject": "driver",
-	"message": sprintf("The driver is too old for the CUDA that the program was built with, or is not to be found where it runs.%s", [serves]),
+	"message": sprintf("The driver is too old for the program's CUDA version, or cannot be found where the program runs.%s", [serves]),
 	"severity": "critical",
 	"confidence": claims_confidence,
 	"messages": claims,
@@ -175,15 +175,14 @@ claims_confidence := "possible" if {
 	}
 } else := "confirmed"
 
-# 804: libcuda is newer than the kernel's driver, and the GPU is none that may use
-# a compatibility library. An image with a newer CUDA than the host's driver
-# serves brings one.
+# 804: libcuda is newer than the kernel's driver, and the GPU cannot use a compatibility
+# library. An image with a newer CUDA than the host's driver supports causes this.
 compat_claims := logs.messages({"cuda-compat-unsupported", "nccl-cuda-compat-unsupported"})
 
 findings contains {
 	"id": "compat-told",
 	"subject": "driver",
-	"message": sprintf("The image or library path brings a libcuda that is newer than the kernel's driver, and this GPU may not use one (error 804): only data centre GPUs may. Either the driver is to be updated on the host or, if that was done already, its module is to be loaded anew.%s", [serves]),
+	"message": sprintf("The image or library path provides a libcuda that is newer than the kernel driver, and this GPU cannot use it (error 804): only data center GPUs can. Upgrade the driver on the host or, if that was done already, reload its module.%s", [serves]),
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": compat_claims,
@@ -195,7 +194,7 @@ findings contains {
 
 default serves := ""
 
-serves := sprintf(" The driver serves CUDA %s.", [served.text])
+serves := sprintf(" The driver supports CUDA %s.", [served.text])
 
 # wanted_params are for the release of CUDA that a message names, or the newest that the
 # packages are built for.
@@ -206,13 +205,13 @@ wanted_params := needing(max(named)) if {
 	count(named) > 0
 }
 
-# The packages tell that the program is built for a newer major release of CUDA
-# than the driver serves, which nothing but a newer driver helps. Of an environment
-# with packages of two the texts do not tell which is used.
+# The packages show that the program is built for a newer CUDA major release than the
+# driver supports; only a newer driver helps. If an environment has packages of two
+# releases, the texts do not show which is used.
 findings contains {
 	"id": "built",
 	"subject": "driver",
-	"message": sprintf("The packages are built for CUDA %d, and the driver serves CUDA %s", [major, served.text]),
+	"message": sprintf("The packages are built for CUDA %d, but the driver supports CUDA %s", [major, served.text]),
 	"severity": "critical",
 	"confidence": "likely",
 	"evidence": array.concat([package_evidence(p) | some p in packages], [served_evidence]),
@@ -240,9 +239,9 @@ runtime_packages[to_number(found[1])] contains p if {
 	some found in regex.find_all_string_submatch_n(form, text, 1)
 }
 
-# nccl_needs are the packages of NCCL that are built for a CUDA which needs a newer
-# driver than the one that is named. NCCL brings the runtime that it was built with,
-# and nothing of it runs below that.
+# nccl_needs are the packages of NCCL that are built for a CUDA which needs a newer driver
+# than the one that is named. NCCL includes the runtime that it was built with, and none
+# of it runs on an older driver.
 nccl_needs contains {"package": p, "release": release, "branch": branch} if {
 	some p in input.software
 	p.name in {"libnccl2", "libnccl-dev", "libnccl", "nccl"}
@@ -273,9 +272,9 @@ default nccl_grade := ["low", "possible"]
 
 nccl_grade := ["critical", "likely"] if logs.failed
 
-missing contains {"fact": "libraries", "words": "no CUDA runtime was looked for"} if not input.libraries
+missing contains {"fact": "libraries", "words": "gpudoctor did not look for a CUDA runtime"} if not input.libraries
 
-missing contains {"fact": "gpus.driver", "words": "the CUDA version that the driver serves is not known"} if {
+missing contains {"fact": "gpus.driver", "words": "the CUDA version that the driver supports is not known"} if {
 	count(runtimes) > 0
 	not served
 	not surroundings.no_nvidia

@@ -25,7 +25,7 @@ severities(document) := {object.get(f, "severity", "high") |
 
 test_fires_on_a_newer_major if {
 	some f in cuda_driver_too_old.findings with input as machine("12.4", [runtime("13.0.88")])
-	contains(f.message, "needs a driver of CUDA 13 (580 or newer)")
+	contains(f.message, "needs a driver for CUDA 13 (580 or newer)")
 	f.params == {"driver": 580, "cuda": 13}
 	severities(machine("12.4", [runtime("13.0.88")])) == {"high"}
 }
@@ -48,7 +48,7 @@ compat := {"kind": "libcuda", "path": "/usr/local/cuda/compat/libcuda.so.1", "ve
 test_compat_serves if {
 	severities(machine("12.4", [runtime("13.0.88"), object.union(compat, {"loads": true})])) == set()
 	some f in cuda_driver_too_old.findings with input as machine("12.4", [runtime("13.0.88"), compat])
-	contains(f.message, "the loader does not take it")
+	contains(f.message, "the loader does not use it")
 	severities(machine("12.4", [runtime("13.0.88"), object.union(compat, {"loads": true, "version": "550.54.15"})])) == {"high"}
 }
 
@@ -94,7 +94,7 @@ test_a_log_says_it if {
 	some f in cuda_driver_too_old.findings with input as document
 	[f.severity, f.confidence] == ["critical", "confirmed"]
 	f.params == {"cuda": 12, "driver": 525}
-	contains(f.message, "serves CUDA 11.4")
+	contains(f.message, "supports CUDA 11.4")
 	some g in cuda_driver_too_old.findings with input as said("nccl-cuda-driver-too-old", text, {"error": "35"})
 	g.params == {}
 	some h in cuda_driver_too_old.findings with input as said("container-cuda-requirement", "unsatisfied condition: cuda>=12.4", {"wanted": "12.4"})

@@ -1,18 +1,18 @@
 # METADATA
-# title: The driver's libraries do not fit the kernel driver
+# title: The driver's libraries do not match the kernel driver
 # description: >-
 #   libcuda, libnvidia-ml and the kernel module are parts of one driver and must
-#   have one version. After an update without a reboot, or in an image that
-#   brings driver libraries of its own, they differ, and CUDA or NVML refuse to
-#   start. A link-time stub of the CUDA toolkit on the loader's path does the
-#   same, and so does a compatibility library that is older than the driver.
+#   have the same version. After an update without a reboot, or in an image that
+#   contains driver libraries, they differ, and CUDA or NVML fail to start. A
+#   link-time stub of the CUDA toolkit on the library path has the same effect,
+#   and so does a compatibility library that is older than the driver.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html
-#     description: What the compatibility libraries are for, and the errors 803 and 804
+#     description: The purpose of the compatibility libraries, and errors 803 and 804
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
-#     description: The container toolkit brings the driver's libraries into the container
+#     description: The container toolkit mounts the driver's libraries into the container
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
-#     description: The result codes of the driver (34, 803, 804)
+#     description: The driver's result codes (34, 803, 804)
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -59,7 +59,7 @@ findings contains driver_libraries.finding(l, [kind.severity, confidence_of(l.ki
 	some l in driver_libraries.mismatched
 	not answered(l.kind)
 	kind := driver_libraries.kinds[l.kind]
-	message := sprintf("%s that the loader takes here has version %s, the loaded kernel driver has %s: %s%s", [
+	message := sprintf("The loader uses %s version %s here, but the loaded kernel driver has %s: %s%s", [
 		l.kind, l.version,
 		driver_libraries.kernel_driver, kind.refusal, origin(l),
 	])
@@ -82,8 +82,8 @@ confidence_of(kind) := "confirmed" if {
 	said[kind]
 } else := "likely"
 
-# answered is true of a library that did work when it was asked: what the
-# loader would take is then something else.
+# answered is true of a library that worked when it was called: the program then did not
+# use the loader's choice.
 answered("libcuda") if {
 	input.transfers.outcome == "ok"
 	count(surroundings.offered) > 0
@@ -95,7 +95,7 @@ answered("libnvidia-ml") if input.gpus.nvml == "ok"
 findings contains {
 	"id": "measured",
 	"subject": "driver",
-	"message": sprintf("%s that library and kernel driver have different versions. %s", [unplaced_words, kernel_words]),
+	"message": sprintf("%s that the library and the kernel driver have different versions. %s", [unplaced_words, kernel_words]),
 	"confidence": "confirmed",
 	"evidence": [answer | some answer in unplaced],
 	"remedies": ["reboot-or-reload-driver"],
@@ -108,18 +108,18 @@ unplaced[kind] := answer if {
 	not kind in ({l.kind | some l in driver_libraries.mismatched} | {l.kind | some l in driver_libraries.older_compat})
 }
 
-unplaced_words := "CUDA and NVML say" if {
+unplaced_words := "CUDA and NVML report" if {
 	count(unplaced) > 1
-} else := "CUDA says" if {
+} else := "CUDA reports" if {
 	unplaced.libcuda
-} else := "NVML says"
+} else := "NVML reports"
 
-default kernel_words := "Which version the kernel driver has is not known"
+default kernel_words := "The kernel driver version is not known"
 
-kernel_words := sprintf("The kernel driver has %s", [driver_libraries.kernel_driver]) if driver_libraries.kernel_driver != ""
+kernel_words := sprintf("The kernel driver is version %s", [driver_libraries.kernel_driver]) if driver_libraries.kernel_driver != ""
 
-# packaged are the packages that bring libcuda and NVML, by the version of the
-# driver that they are of, without an epoch; apt's history tells of them, too.
+# packaged are the packages that contain libcuda and NVML, by driver version, without an
+# epoch; apt's history also lists them.
 packaged[version] contains p if {
 	some p in input.software
 	regex.match(`^(?:libnvidia-compute|libnvidia-ml|libcuda|nvidia-driver-cuda-libs|nvidia-driver-libs|libcuda1|nvidia-utils|nvidia-smi)(?:-|\d|$)`, p.name)
@@ -129,7 +129,7 @@ packaged[version] contains p if {
 findings contains {
 	"id": "packaged",
 	"subject": "driver",
-	"message": sprintf("The driver's libraries that are installed have version %s, the loaded kernel driver has %s: the driver was updated and its kernel module not loaded anew", [facts.list(object.keys(packaged)), driver_libraries.kernel_driver]),
+	"message": sprintf("The installed driver libraries are version %s, but the loaded kernel driver is %s: the driver was updated and its kernel module was not reloaded", [facts.list(object.keys(packaged)), driver_libraries.kernel_driver]),
 	"severity": package_severity,
 	"confidence": "likely",
 	"evidence": array.concat(
@@ -152,7 +152,7 @@ package_severity := "critical" if logs.failed
 findings contains {
 	"id": "stub-told",
 	"subject": "driver",
-	"message": "The CUDA library that was loaded is a link-time stub of the toolkit",
+	"message": "The loaded CUDA library is a link-time stub of the toolkit",
 	"confidence": "confirmed",
 	"evidence": [cuda_answer],
 	"remedies": ["remove-from-library-path"],
@@ -169,7 +169,7 @@ findings contains driver_libraries.finding(l, ["high", stub_confidence], message
 	"params": driver_libraries.led_by(l),
 }) if {
 	some l in driver_libraries.stubs
-	message := sprintf("The loader takes a link-time stub of the CUDA toolkit for %s%s: programs fail with error 34 (stub library). Stubs are for linking (-L, LIBRARY_PATH), never for running", [
+	message := sprintf("The loader uses a link-time stub of the CUDA toolkit as %s%s: programs fail with error 34 (stub library). Stubs are only for linking (-L, LIBRARY_PATH), not for running", [
 		l.kind,
 		object.get(found_remarks, object.get(l, "found_by", ""), ""),
 	])
@@ -180,9 +180,9 @@ default stub_confidence := "likely"
 stub_confidence := "confirmed" if input.transfers.error_code == driver_errors.code.STUB_LIBRARY
 
 found_remarks := {
-	"ld_library_path": " (by LD_LIBRARY_PATH)",
-	"ld_cache": " (by the loader's cache, ldconfig)",
-	"ld_preload": " (by LD_PRELOAD)",
+	"ld_library_path": " (from LD_LIBRARY_PATH)",
+	"ld_cache": " (from the loader's cache, ldconfig)",
+	"ld_preload": " (from LD_PRELOAD)",
 }
 
 # A compatibility library serves drivers that are older than itself. Before a
@@ -195,7 +195,7 @@ findings contains driver_libraries.finding(l, compat_grade, message, {
 	not surroundings.image
 	some l in driver_libraries.older_compat
 	not answered(l.kind)
-	message := sprintf("The loader takes the compatibility library %s (%s) before the driver's own libcuda, and the kernel driver (%s) is newer: compatibility libraries serve older drivers only", [l.path, l.version, driver_libraries.kernel_driver])
+	message := sprintf("The loader uses the compatibility library %s (%s) instead of the driver's own libcuda, but the kernel driver (%s) is newer: compatibility libraries only work with older drivers", [l.path, l.version, driver_libraries.kernel_driver])
 }
 
 compat_refused if input.transfers.error_code in {driver_errors.code.SYSTEM_DRIVER_MISMATCH, driver_errors.code.COMPAT_NOT_SUPPORTED_ON_DEVICE}
@@ -207,7 +207,7 @@ compat_grade := ["critical", "confirmed"] if compat_refused
 # The GPU is of a kind that compatibility libraries do not serve (GeForce).
 findings contains {
 	"subject": "libcuda",
-	"message": "CUDA refuses its compatibility library on this GPU (error 804): only data centre GPUs, and some RTX workstation GPUs, may use it",
+	"message": "CUDA does not support its compatibility library on this GPU (error 804): only data center GPUs, and some RTX workstation GPUs, can use it",
 	"confidence": "confirmed",
 	"evidence": array.concat([cuda_answer], [driver_libraries.evidence(l) | some l in driver_libraries.loaded_compat]),
 	"remedies": ["remove-from-library-path", "upgrade-driver"],
@@ -217,14 +217,14 @@ findings contains {
 	count(driver_libraries.older_compat) == 0
 }
 
-# Driver libraries in an image shadow those that the host brings, or stand
-# beside them, and fit one driver version alone.
+# Driver libraries in an image shadow those that the host mounts, or are next to them, and
+# match only one driver version.
 findings contains driver_libraries.finding(l, ["high", "likely"], message, {}) if {
 	surroundings.image
 	some l in driver_libraries.real
 	driver_libraries.baked(l)
 	not driver_libraries.at_home(l)
-	message := sprintf("%s %s is part of this image. It fits a host with driver %s alone; on others CUDA or NVML refuse to start. The container toolkit brings the host's own", [
+	message := sprintf("%s %s is part of this image. It matches only hosts with driver %s; on others, CUDA or NVML fail to start. The container toolkit mounts the host's own", [
 		l.kind, l.version,
 		l.version,
 	])
@@ -238,10 +238,10 @@ findings contains driver_libraries.finding(l, ["info", "likely"], message, {}) i
 	some l in driver_libraries.real
 	driver_libraries.baked(l)
 	l.version == driver_libraries.kernel_driver
-	message := sprintf("%s %s is part of this image and fits this machine's driver. It fits no other: with the next driver update, or on another machine, CUDA or NVML refuse to start", [l.kind, l.version])
+	message := sprintf("%s %s is part of this image and matches this machine's driver, but no other: after the next driver update, or on another machine, CUDA or NVML fail to start", [l.kind, l.version])
 }
 
-missing contains {"fact": "libraries", "words": "no library was looked for"} if not input.libraries
+missing contains {"fact": "libraries", "words": "gpudoctor did not look for libraries"} if not input.libraries
 
 missing contains {"fact": "gpus.driver.kernel_version", "words": "the loaded kernel driver is not known"} if {
 	count(driver_libraries.real) > 0
@@ -250,7 +250,7 @@ missing contains {"fact": "gpus.driver.kernel_version", "words": "the loaded ker
 	not surroundings.no_nvidia
 }
 
-missing contains {"fact": "container.inside", "words": "it is not known whether these files are an image's"} if {
+missing contains {"fact": "container.inside", "words": "it is not known whether these files belong to an image"} if {
 	count(driver_libraries.real) > 0
 	not driver_libraries.kernel_driver
 	not surroundings.no_nvidia
@@ -259,7 +259,7 @@ missing contains {"fact": "container.inside", "words": "it is not known whether 
 
 inside_known if is_boolean(input.container.inside)
 
-not_applicable contains "no library of an NVIDIA driver here" if {
+not_applicable contains "no NVIDIA driver library here" if {
 	input.libraries
 	count(driver_libraries.libraries) == 0
 }

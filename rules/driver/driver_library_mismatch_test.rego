@@ -116,12 +116,12 @@ test_fires_on_stubs if {
 	f.severity == "high"
 	startswith(stub.path, sprintf("%s/libcuda", [f.params.folder]))
 	f.remedies == ["remove-from-library-path"]
-	contains(f.message, "by LD_LIBRARY_PATH")
+	contains(f.message, "from LD_LIBRARY_PATH")
 	contains(only(machine([object.union(stub, {"found_by": "ld_cache"})])).message, "ldconfig")
 	only(machine([object.union(stub, {"found_by": "ld_cache"})])).remedies == ["remove-from-library-path"]
 	only(machine([object.union(stub, {"found_by": "ld_preload"})])).params.variable == "LD_PRELOAD"
 	contains(only(machine([object.union(stub, {"found_by": "ld_preload"})])).message, "LD_PRELOAD")
-	contains(only(image([object.union(stub, {"found_by": "default_path"})])).message, "for libcuda: programs fail")
+	contains(only(image([object.union(stub, {"found_by": "default_path"})])).message, "as libcuda: programs fail")
 	confirmed := object.union(machine([stub]), {"transfers": {"outcome": "error", "error_code": 34}})
 	only(confirmed).confidence == "confirmed"
 }

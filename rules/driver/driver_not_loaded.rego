@@ -1,15 +1,15 @@
 # METADATA
-# title: The NVIDIA kernel driver is not loaded or does not answer
+# title: The NVIDIA kernel driver is not loaded or does not respond
 # description: >-
-#   nvidia-smi, NVML and CUDA reach the GPUs through the kernel modules of the
-#   driver. Where these are not loaded, as after an update of the kernel for which
-#   they were not built, or do not answer, nothing finds a GPU. In a container it
-#   is the host's driver that counts.
+#   nvidia-smi, NVML and CUDA access the GPUs through the driver's kernel
+#   modules. If these are not loaded, as after a kernel update for which they
+#   were not built, or do not respond, no program finds a GPU. In a container,
+#   the host's driver is the one in use.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
-#     description: NVML_ERROR_DRIVER_NOT_LOADED, the NVIDIA driver is not loaded
+#     description: 'NVML_ERROR_DRIVER_NOT_LOADED: the NVIDIA driver is not loaded'
 #   - ref: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/index.html
-#     description: How the kernel modules are built for a kernel, by DKMS or precompiled
+#     description: How the kernel modules are built for a kernel, with DKMS or precompiled
 # schemas:
 #   - input: schema.facts
 # custom:

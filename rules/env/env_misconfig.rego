@@ -1,14 +1,14 @@
 # METADATA
-# title: A variable is set wrongly or left over
+# title: A variable is misconfigured or left over
 # description: >-
-#   Variables of NCCL, RCCL, PyTorch, UCX, libfabric, NVSHMEM, CUDA and HIP steer
-#   how GPUs talk to each other. Settings that were made for another machine, as
-#   a workaround for a fault that is gone, or for a library that has renamed
-#   them, cost bandwidth or do nothing. They may also hide in /etc/nccl.conf or
+#   Variables of NCCL, RCCL, PyTorch, UCX, libfabric, NVSHMEM, CUDA and HIP
+#   control how GPUs communicate. A setting made for another machine, for a
+#   fault that is gone, or for a library that has since renamed it costs
+#   bandwidth or has no effect. Settings may also come from /etc/nccl.conf or
 #   ~/.nccl.conf.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
-#     description: What each variable of NCCL does; those for tuning and debugging are not for production
+#     description: What each NCCL variable does; tuning and debugging variables are not for production
 #   - ref: https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html
 #     description: Variables of PyTorch's process group
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/misc/param.cc
@@ -56,7 +56,7 @@ finding(name, v, row) := {
 	),
 }
 
-# why is what a setting does, with what that costs where the table says it.
+# why is the effect of a setting, with its cost if the table has one.
 why(row) := sprintf("%s: %s", [row.why, variables.losses[row.loss]]) if {
 	row.loss
 } else := row.why
@@ -66,8 +66,8 @@ effect(row) := {"effect": "none"} if {
 	row.inert
 } else := {}
 
-# said are the messages that a row asks for, as evidence, and when_said is where
-# the first of them stands.
+# said are the messages that a row asks for, as evidence, and when_said is the position of
+# the first of them.
 said(row) := array.slice(logs.all_evidence(logs.messages(row.said)), 0, 3) if {
 	row.said
 } else := []
@@ -89,13 +89,13 @@ unmet := {m |
 	not networks.multi_node
 }
 
-# alone are the connections of a job of several machines to a meeting point on the
-# machine itself: each machine meets only its own ranks there.
+# alone are the connections of a job over several machines to a rendezvous address on the
+# machine itself: each machine reaches only its own ranks there.
 alone := {f | some f in connections.at_meeting; networks.loopback(f.remote)}
 
 findings contains {
 	"subject": variable,
-	"message": sprintf("The job runs on several machines, and ranks try to meet at %s, which is each machine itself: %s. The address must be one that the other machines reach. A host's name may lead there by /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu", [f.remote, f.message.text]),
+	"message": sprintf("The job runs on several machines, but ranks try to connect to %s, which on each machine is the machine itself: %s. The address must be one that the other machines can reach. A host name may resolve to it through /etc/hosts, as 127.0.1.1 does on Debian and Ubuntu", [f.remote, f.message.text]),
 	"severity": "critical",
 	"confidence": "possible",
 	"messages": {f.message},
@@ -108,7 +108,7 @@ findings contains {
 
 findings contains {
 	"subject": "MASTER_ADDR",
-	"message": sprintf("The job has one node, and its ranks do not reach the address that they were given to meet at: %s. MASTER_ADDR (--master_addr, --rdzv_endpoint) must be one of this machine, as 127.0.0.1 is", [logs.first(unmet).text]),
+	"message": sprintf("The job has one node, but its ranks cannot reach the rendezvous address: %s. MASTER_ADDR (--master_addr, --rdzv_endpoint) must be an address of this machine, such as 127.0.0.1", [logs.first(unmet).text]),
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": {logs.first(unmet)},
@@ -122,8 +122,8 @@ figures(row) := sprintf(" (measured here: %s)", [peer_access.measured]) if {
 	row.measured
 } else := ""
 
-# word_remark explains why a word is taken for 0.
-word_remark(row, value) := " (NCCL reads a number here, and takes a word for 0)" if {
+# word_remark explains why a word counts as 0.
+word_remark(row, value) := " (NCCL reads a number here, and treats a word as 0)" if {
 	row.is
 	regex.match(`^[a-zA-Z]`, value)
 } else := ""
@@ -145,7 +145,7 @@ unequal := {m | some m in logs.by_id["nccl-diag-environment"]; m.fields.variable
 
 findings contains {
 	"subject": facts.list({m.fields.variable | some m in unequal}),
-	"message": sprintf("By NCCL's diagnostics the ranks of one job have different values of %s, by which they have to agree on how data moves: collectives can hang or fail", [facts.list({m.fields.variable | some m in unequal})]),
+	"message": sprintf("NCCL's diagnostics report that the ranks of one job have different values of %s, but they must agree on it: otherwise collectives can hang or fail", [facts.list({m.fields.variable | some m in unequal})]),
 	"severity": "medium",
 	"confidence": "likely",
 	"evidence": array.slice(logs.all_evidence(unequal), 0, 6),
@@ -160,7 +160,7 @@ findings contains {
 # fail with, and the variable is not known.
 findings contains {
 	"subject": "PYTORCH_CUDA_ALLOC_CONF",
-	"message": "The framework's own all-reduce could not share memory between processes. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True does that; whether it is set is not known here",
+	"message": "The framework's custom all-reduce could not share memory between processes. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True causes this; it is not known whether it is set here",
 	"severity": "medium",
 	"confidence": "possible",
 	"messages": {m},
@@ -173,7 +173,8 @@ findings contains {
 	}
 }
 
-# about is what the findings on a setting that no row of the table judges have in common.
+# about has the fields that all findings share on a setting that no row of the table
+# judges.
 about(name, params) := {
 	"subject": name,
 	"evidence": [surroundings.variable_evidence(facts.variable[name])],
@@ -181,9 +182,9 @@ about(name, params) := {
 	"params": object.union({"variable": name, "source": variables.guide}, params),
 }
 
-# A word where NCCL reads a number counts as 0, whatever it says.
+# A word where NCCL reads a number counts as 0, whatever its meaning.
 findings contains object.union(about(name, {}), {
-	"message": sprintf("%s=%s, set %s, is a word where NCCL reads a number: it counts as 0", [name, shown(v.value), surroundings.where(v)]),
+	"message": sprintf("%s=%s, set %s, is a word, but NCCL reads a number: the value counts as 0", [name, shown(v.value), surroundings.where(v)]),
 	"severity": "low",
 	"confidence": "likely",
 }) if {
@@ -201,7 +202,7 @@ decided(name) if setting_rows.fitting[name]
 
 # A name that no library reads, and that looks like one that is read.
 findings contains object.union(about(name, {"meant": meant, "effect": "none"}), {
-	"message": sprintf("%s=%s, set %s, is read by nothing; %s is meant, it seems", [name, shown(v.value), surroundings.where(v), meant]),
+	"message": sprintf("%s=%s, set %s, is not a known variable; did you mean %s?", [name, shown(v.value), surroundings.where(v), meant]),
 	"severity": "low",
 	"confidence": "possible",
 }) if {
@@ -214,7 +215,7 @@ findings contains object.union(about(name, {"meant": meant, "effect": "none"}), 
 # for all networks, TCP included, and UCX needs one with messages even to reach
 # itself (sgl-project/sglang pull 40641).
 findings contains object.union(about(name, {"source": "https://openucx.readthedocs.io/en/master/faq.html"}), {
-	"message": sprintf("%s=%s, and UCX finds no transport between two of its ends: the list leaves out what UCX needs for its messages (tcp with an interface such as lo or eth0, or a device that reaches the peer)", [name, shown(facts.env[name])]),
+	"message": sprintf("%s=%s, and UCX finds no transport between two of its endpoints: the list excludes what UCX needs for its messages (tcp with an interface such as lo or eth0, or a device that reaches the peer)", [name, shown(facts.env[name])]),
 	"severity": "high",
 	"confidence": "likely",
 	"messages": {m},
@@ -228,7 +229,7 @@ findings contains object.union(about(name, {"source": "https://openucx.readthedo
 # Settings of RoCE on InfiniBand, whose queue pairs have no GRH to put them into
 # unless a program asks for one (NVIDIA/nvshmem issue 45).
 findings contains object.union(about(name, {"source": "https://github.com/NVIDIA/nvshmem/issues/45"}), {
-	"message": sprintf("%s=%s is a setting for RoCE, and only InfiniBand is here: a connection between two NICs could not be set up with it", [name, shown(facts.env[name])]),
+	"message": sprintf("%s=%s is a setting for RoCE, but only InfiniBand is here: a connection between two NICs could not be set up with it", [name, shown(facts.env[name])]),
 	"severity": "high",
 	"confidence": "possible",
 	"messages": {m},
@@ -244,7 +245,7 @@ missing contains {"fact": "env", "words": "variables were not read"} if {
 	count(findings) == 0
 }
 
-missing contains {"fact": "gpus.devices[].compute_capability", "words": sprintf("whether there is NVLink multicast, which %s takes away, is not known", [name])} if {
+missing contains {"fact": "gpus.devices[].compute_capability", "words": sprintf("it is not known whether there is NVLink multicast, which %s disables", [name])} if {
 	some row in variables.rows
 	"multicast" in row.when
 	some name in row.names

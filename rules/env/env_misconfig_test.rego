@@ -148,7 +148,7 @@ test_levels if {
 	found(probed(hgx("NCCL_P2P_LEVEL", "NVL"), "ok", 395, 11)) == set()
 
 	# NCCL compares the words as they are.
-	contains(only(machine("NCCL_P2P_LEVEL", "sys")).message, "ignored without a word")
+	contains(only(machine("NCCL_P2P_LEVEL", "sys")).message, "silently ignores it")
 }
 
 test_shared_memory if {
@@ -175,7 +175,7 @@ test_nvls_is_low if {
 
 # NCCL reads numbers: a word counts as 0.
 test_words if {
-	contains(only(hgx("NCCL_NVLS_ENABLE", "true")).message, "takes a word for 0")
+	contains(only(hgx("NCCL_NVLS_ENABLE", "true")).message, "treats a word as 0")
 	contains(only(machine("NCCL_P2P_DISABLE", "true")).message, "counts as 0")
 	contains(only(machine("NCCL_IB_DISABLE", "yes")).message, "counts as 0")
 	found(machine("NCCL_IB_DISABLE", "false")) == set()
@@ -235,7 +235,7 @@ test_tuning if {
 	found(machine("CUDA_LAUNCH_BLOCKING", "0")) == set()
 	severity(machine("NCCL_DEBUG", "TRACE")) == "info"
 	found(machine("NCCL_DEBUG", "INFO")) == set()
-	contains(only(machine("NCCL_DEBUG", "DEBUG")).message, "no level that NCCL knows")
+	contains(only(machine("NCCL_DEBUG", "DEBUG")).message, "not a level that NCCL knows")
 }
 
 test_frameworks if {
@@ -480,7 +480,7 @@ test_ranks_that_meet_at_loopback if {
 	both := {"logs": {"messages": [loopback_store], "networks": [{"host": "a"}, {"host": "b"}]}}
 	some f in env_misconfig.findings with input as both
 	[f.subject, f.severity, f.confidence, f.remedies] == ["MASTER_ADDR", "critical", "possible", ["unset-env"]]
-	contains(f.message, "127.0.1.1, which is each machine itself")
+	contains(f.message, "127.0.1.1, which on each machine is the machine itself")
 	alone := json.patch(both, [{"op": "remove", "path": "/logs/networks/1"}])
 	count(env_misconfig.findings) == 0 with input as alone
 }

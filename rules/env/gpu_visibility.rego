@@ -1,24 +1,24 @@
 # METADATA
 # title: A variable hides GPUs
 # description: >-
-#   CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES choose
-#   the GPUs that a program sees, NVIDIA_VISIBLE_DEVICES and
-#   NVIDIA_DRIVER_CAPABILITIES those and the libraries that a container is
-#   given. The first entry of a list that names no GPU ends it without a word,
-#   so that programs run with fewer GPUs than meant, or with none. In logs this
-#   shows as «invalid device ordinal», as no GPU at all, or as two ranks on one
-#   GPU. What is said of AMD GPUs was not tried on AMD hardware.
+#   CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES select
+#   the GPUs that a program sees. NVIDIA_VISIBLE_DEVICES and
+#   NVIDIA_DRIVER_CAPABILITIES select the GPUs and libraries of a container. An
+#   invalid entry silently ends the list, so programs run with fewer GPUs than
+#   intended, or with none. In logs, this shows as "invalid device ordinal", as
+#   a missing GPU, or as two ranks on one GPU. The parts about AMD GPUs have not
+#   been tested on AMD hardware.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables
-#     description: CUDA_VISIBLE_DEVICES, and what an invalid entry does
+#     description: CUDA_VISIBLE_DEVICES and the effect of an invalid entry
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
 #     description: NVIDIA_VISIBLE_DEVICES and NVIDIA_DRIVER_CAPABILITIES
 #   - ref: https://rocm.docs.amd.com/en/docs-6.1.2/conceptual/gpu-isolation.html
-#     description: ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES, and how they add up
+#     description: ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES, and how they combine
 #   - ref: https://github.com/vllm-project/vllm/issues/12572
-#     description: CUDA_VISIBLE_DEVICES next to ROCR_VISIBLE_DEVICES, invalid device ordinal
+#     description: 'CUDA_VISIBLE_DEVICES together with ROCR_VISIBLE_DEVICES: invalid device ordinal'
 #   - ref: https://github.com/lemonade-sdk/llamacpp-rocm/issues/96
-#     description: A program crashes on the integrated GPU next to a card
+#     description: A program crashes on the integrated GPU of a machine with a discrete card
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -46,7 +46,7 @@ import data.gpudoctor.lib.rank_gpus
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.visible_devices as visible
 
-# What a list leaves of the GPUs, as the variables alone tell.
+# The GPUs that a list leaves visible, judged only by the variables.
 findings contains object.union(
 	{
 		"subject": name,
@@ -61,11 +61,11 @@ findings contains object.union(
 	some judged in all
 }
 
-# The container was asked for without GPUs. Where nodes are there all the same,
-# another way (CDI, a device plugin) brought them, and the value says nothing.
+# The container was started without GPUs. If nodes exist anyway, CDI or a device plugin
+# added them, and the value has no effect.
 findings contains {
 	"subject": "NVIDIA_VISIBLE_DEVICES",
-	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%q, set %s, asks the container toolkit for no GPU; this machine has %d", [facts.env.NVIDIA_VISIBLE_DEVICES, surroundings.where(facts.variable.NVIDIA_VISIBLE_DEVICES), surroundings.on_host]),
+	"message": sprintf("NVIDIA_VISIBLE_DEVICES=%q, set %s, requests no GPU from the container toolkit; this machine has %d", [facts.env.NVIDIA_VISIBLE_DEVICES, surroundings.where(facts.variable.NVIDIA_VISIBLE_DEVICES), surroundings.on_host]),
 	"evidence": [
 		surroundings.variable_evidence(facts.variable.NVIDIA_VISIBLE_DEVICES),
 		{"fact": "container.device_nodes", "value": [], "source": "/dev"},
@@ -79,7 +79,7 @@ findings contains {
 # Capabilities that leave out what CUDA and NVML need.
 findings contains {
 	"subject": "NVIDIA_DRIVER_CAPABILITIES",
-	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s, set %s, leaves out %s: the container toolkit then does not bring %s, and none is here", [
+	"message": sprintf("NVIDIA_DRIVER_CAPABILITIES=%s, set %s, omits %s: the container toolkit then does not mount %s, and there is none here", [
 		facts.env.NVIDIA_DRIVER_CAPABILITIES,
 		surroundings.where(facts.variable.NVIDIA_DRIVER_CAPABILITIES), capability, library,
 	]),
@@ -96,7 +96,7 @@ findings contains {
 # NVML shows GPUs, CUDA offers none, and no variable explains it.
 findings contains {
 	"subject": "CUDA",
-	"message": sprintf("NVML shows %d GPUs and CUDA offers none, though no variable hides them: a missing /dev/nvidia-uvm, a library of another driver or a device cgroup does that", [visible.nvidia_before]),
+	"message": sprintf("NVML shows %d GPUs but CUDA offers none, although no variable hides them. The usual cause is a missing /dev/nvidia-uvm, a library of another driver or a device cgroup", [visible.nvidia_before]),
 	"confidence": "confirmed",
 	"evidence": array.concat([{"fact": "gpus.devices", "value": visible.nvidia_before, "source": "NVML"}], visible.probe_evidence),
 	"remedies": ["pass-device-nodes", "fix-visible-devices"],
@@ -119,7 +119,7 @@ refused := logs.messages({
 findings contains {
 	"id": "list-ends",
 	"subject": name,
-	"message": sprintf("ROCR_VISIBLE_DEVICES=%s leaves %d GPUs, which then have the numbers from 0 on, and %s=%s chooses among these: %s names none%s. Set one of the two", [
+	"message": sprintf("ROCR_VISIBLE_DEVICES=%s leaves %d GPUs, which are then numbered from 0, and %s=%s selects among these: %s does not exist%s. Set only one of the two", [
 		facts.env.ROCR_VISIBLE_DEVICES, visible.rocr_count, name, facts.env[name], facts.list(beyond), told_refusal,
 	]),
 	"severity": stacked_severity,
@@ -135,7 +135,7 @@ findings contains {
 
 default told_refusal := ""
 
-told_refusal := ", and a program was refused one" if count(refused) > 0
+told_refusal := ", and a program failed to open one" if count(refused) > 0
 
 default stacked_severity := "high"
 
@@ -146,7 +146,7 @@ stacked_severity := "critical" if count(refused) > 0
 findings contains {
 	"id": "list-ends",
 	"subject": "GPUs",
-	"message": sprintf("A program was refused a GPU (%s), and %s=%s, set %s, ends before the list does", [words(refused), name, facts.env[name], surroundings.where(facts.variable[name])]),
+	"message": sprintf("The GPU that a program selected does not exist (%s): %s=%s, set %s, lists fewer GPUs", [words(refused), name, facts.env[name], surroundings.where(facts.variable[name])]),
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": refused,
@@ -165,7 +165,7 @@ words(set_) := trim_suffix(substring(logs.first(set_).text, 0, 120), ".")
 findings contains {
 	"id": "gpu-of-another",
 	"subject": "GPUs",
-	"message": sprintf("A rank reaches for the GPU of another (%s) that its process does not see, as when each task or container is given one GPU alone (--gpus-per-task, --gpu-bind, a list with one GPU). Let the ranks of a machine see all of its GPUs, and choose by local rank", [words(rank_gpus.beyond_sight)]),
+	"message": sprintf("A rank accesses the GPU of another (%s) that its process does not see, as when each task or container gets only one GPU (--gpus-per-task, --gpu-bind, a list with one GPU). Let the ranks of a machine see all of its GPUs, and select by local rank", [words(rank_gpus.beyond_sight)]),
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": rank_gpus.beyond_sight,
@@ -182,7 +182,7 @@ findings contains {
 # stands for it). Outside of one the row has the verdict of driver-not-loaded.
 findings contains {
 	"subject": "GPUs",
-	"message": sprintf("No driver is found in the container of %s: its libraries come in only where NVIDIA_VISIBLE_DEVICES is set, by the image or by the launch, and NVIDIA_DRIVER_CAPABILITIES holds compute", [object.get(l, "image", "the job")]),
+	"message": sprintf("The container of %s has no driver: its libraries are mounted only if NVIDIA_VISIBLE_DEVICES is set, in the image or at launch, and NVIDIA_DRIVER_CAPABILITIES includes compute", [object.get(l, "image", "the job")]),
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": logs.by_id["torch-no-driver"],
@@ -200,7 +200,7 @@ findings contains {
 # GenerateRunContainerOptions).
 findings contains {
 	"subject": "NVIDIA_VISIBLE_DEVICES",
-	"message": sprintf("%s asks Kubernetes for %s GPUs and sets NVIDIA_VISIBLE_DEVICES=%s itself: that takes the place of the GPUs which the device plugin chose, so that pods share one GPU while others are idle", [launches.title(l), l.resources["nvidia.com/gpu"], value]),
+	"message": sprintf("%s requests %s GPUs from Kubernetes and sets NVIDIA_VISIBLE_DEVICES=%s itself. This overrides the GPUs that the device plugin chose, so pods share one GPU while others are idle", [launches.title(l), l.resources["nvidia.com/gpu"], value]),
 	"severity": "high",
 	"confidence": "likely",
 	"evidence": [{"fact": "launches[].variables.NVIDIA_VISIBLE_DEVICES", "value": value, "source": logs.at(l)}],
@@ -216,7 +216,7 @@ findings contains {
 # (kubernetes issue 81256, k8s-device-plugin issue 1294).
 findings contains {
 	"subject": "GPUs",
-	"message": sprintf("%s asks for %d of %d GPUs and is privileged, so that it sees all of the node, those of other pods among them: programs then take the first ones. Leave out privileged and add the capabilities it needs, or set NVIDIA_VISIBLE_DEVICES by what the device plugin chose", [launches.title(l), l.gpus, total]),
+	"message": sprintf("%s requests %d of %d GPUs and is privileged, so it sees all GPUs of the node, including those of other pods, and programs use the first ones. Remove privileged and add only the capabilities it needs, or set NVIDIA_VISIBLE_DEVICES to what the device plugin chose", [launches.title(l), l.gpus, total]),
 	"severity": "medium",
 	"confidence": "likely",
 	"evidence": [{"fact": "launches[].privileged", "value": true, "source": logs.at(l)}, {"fact": "gpus.devices", "value": total, "source": "NVML"}],
@@ -227,11 +227,11 @@ findings contains {
 	l := sort({pod | some pod in container_gpus.privileged_pods; pod.gpus < total})[0]
 }
 
-# Two ranks that chose the same GPU are well where each sees another GPU only; where
-# their first collective does not end, they share one.
+# Two ranks that chose the same GPU are fine if each sees a different GPU only; if their
+# first collective does not end, they share one.
 findings contains {
 	"subject": "GPUs",
-	"message": sprintf("Ranks %s chose no GPU of their own and all use GPU %s, and their first collective did not end: call torch.cuda.set_device(local_rank), or give init_process_group a device_id, before the first barrier", [concat(" and ", sort(who)), gpu]),
+	"message": sprintf("Ranks %s did not select a GPU and all use GPU %s, and their first collective did not end: call torch.cuda.set_device(local_rank), or pass a device_id to init_process_group, before the first barrier", [concat(" and ", sort(who)), gpu]),
 	"severity": "high",
 	"confidence": "likely",
 	"evidence": array.concat(array.slice(logs.all_evidence(ms), 0, 2), [logs.evidence(stuck)]),

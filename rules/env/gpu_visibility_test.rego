@@ -137,7 +137,7 @@ nvml := {"kind": "libnvidia-ml", "path": "/usr/lib/libnvidia-ml.so.1", "mounted"
 test_fires_without_compute if {
 	some f in gpu_visibility.findings with input as capabilities("utility", [nvml])
 	f.subject == "NVIDIA_DRIVER_CAPABILITIES"
-	contains(f.message, "does not bring libcuda")
+	contains(f.message, "does not mount libcuda")
 }
 
 test_silent_with_capabilities if {
@@ -159,7 +159,7 @@ test_fires_when_cuda_offers_none if {
 test_only_gpu if {
 	document := object.union(cuda("1"), {"gpus": {"devices": [{"address": "0000:01:00.0", "vendor": "nvidia", "in_pci": true, "in_nvml": true}]}})
 	some f in gpu_visibility.findings with input as document
-	contains(f.message, "the only one has the number 0")
+	contains(f.message, "the only one has the index 0")
 }
 
 test_unresolvable if {
@@ -266,7 +266,7 @@ guess(rank, gpu) := said("torch-device-guessed", {"who": rank, "gpu": gpu}, 1)
 test_ranks_that_guess_one_gpu if {
 	stuck := said("torch-watchdog-timeout", {"seq": "1", "op": "ALLREDUCE"}, 5)
 	some f in gpu_visibility.findings with input as {"logs": {"messages": [guess("0", "0"), guess("1", "0"), stuck]}}
-	contains(f.message, "Ranks 0 and 1 chose no GPU")
+	contains(f.message, "Ranks 0 and 1 did not select a GPU")
 	f.remedies[0] == "fix-application"
 
 	# Without a failure, on two machines, and with a GPU each, that is well.
@@ -302,7 +302,7 @@ asks(privileged, gpus) := {"launches": [{"kind": "kubernetes", "name": "b", "pri
 
 slurm(gpus) := {"launches": [{"kind": "slurm", "gpus": gpus, "processes": 4, "source": "job.txt", "line": 1}]}
 
-seen(document) := count([f | some f in gpu_visibility.findings with input as document; contains(f.message, "reaches for the GPU of another")])
+seen(document) := count([f | some f in gpu_visibility.findings with input as document; contains(f.message, "accesses the GPU of another")])
 
 test_open_mpi_reaches_for_a_hidden_gpu if {
 	seen({"logs": {"messages": [said("openmpi-cuda-ipc-failed", {"error": "101"}, 3)]}}) == 1

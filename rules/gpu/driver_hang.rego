@@ -1,12 +1,12 @@
 # METADATA
 # title: The GPU driver hangs, crashes or fails to start
 # description: >-
-#   The driver did not come up for the probe, or the management library gave
-#   no answer in time. Every program that uses the GPUs will meet the same. A
-#   sick GPU, or a driver that waits for one, is the usual cause.
+#   The driver did not initialize for the probe, or the management library did
+#   not respond in time. Every program that uses the GPUs will have the same
+#   problem. The usual cause is a faulty GPU, or a driver that waits for one.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/xid-errors/index.html
-#     description: What the kernel log says of a GPU that no longer answers.
+#     description: What the kernel log reports about a GPU that no longer responds.
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
 #     description: The error codes of the CUDA driver.
 # schemas:
@@ -46,7 +46,7 @@ findings contains probed(place, "critical", "confirmed", message, {
 }) if {
 	input.transfers.outcome == "hang"
 	not by_transfer
-	message := sprintf("The %s did not come back from %s%s within the probe's deadline.%s", [api_name, step, on, left])
+	message := sprintf("The %s did not return from %s%s within the probe's deadline.%s", [api_name, step, on, left])
 }
 
 by_transfer if {
@@ -94,13 +94,12 @@ findings contains probed("host", "high", "likely", message, {
 	code := input.transfers.error_code
 	code > 0
 	not code in driver_errors.judged
-	message := sprintf("The %s failed in %s with %s (%d), which names no cause.", [api_name, step, input.transfers.error_name, code])
+	message := sprintf("The %s failed in %s with %s (%d), which does not identify a cause.", [api_name, step, input.transfers.error_name, code])
 }
 
-# unready are the GPUs that the driver could not make ready, by what it said,
-# where that names no cause. What says one, others judge or nobody need: no
-# memory left, in use by others or barred to more processes, faults of
-# the hardware (rule gpu-fault).
+# unready are the GPUs that the driver could not initialize, if its error does not
+# identify a cause. Errors that do are judged by other rules or need no finding: out of
+# memory, in use by or closed to other processes, hardware faults (rule gpu-fault).
 unready[[d.error_name, d.error_code]] contains d.address if {
 	some d in input.transfers.devices
 	d.outcome == "error"
@@ -112,7 +111,7 @@ unready[[d.error_name, d.error_code]] contains d.address if {
 findings contains {
 	"subject": facts.list(gpus),
 	"affects": sort(gpus),
-	"message": sprintf("The %s could not make GPU %s ready: it failed with %s (%d), which names no cause.", [api_name, facts.list(gpus), said[0], said[1]]),
+	"message": sprintf("The %s could not initialize GPU %s: it failed with %s (%d), which does not identify a cause.", [api_name, facts.list(gpus), said[0], said[1]]),
 	"evidence": [{
 		"fact": sprintf("transfers.devices[%s]", [d.address]),
 		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),
@@ -141,12 +140,12 @@ findings contains {
 	dumb[input.gpus.nvml]
 }
 
-# No driver of NVIDIA's at all, though something here asked for one. GPUs that
-# are kept for guests are as somebody wants them.
+# No NVIDIA driver at all, although a program here needed one. GPUs that are reserved for
+# guests are left alone on purpose.
 findings contains {
 	"subject": "host",
 	"affects": sort(unserved),
-	"message": sprintf("No driver of NVIDIA's is loaded for %s: %s. CUDA and NVML find no GPU.", [counted_gpus, bound_text]),
+	"message": sprintf("No NVIDIA driver is loaded for %s: %s. CUDA and NVML find no GPU.", [counted_gpus, bound_text]),
 	"evidence": [{
 		"fact": sprintf("pci.devices[%s].driver", [address]),
 		"value": object.get(pci.device[address], "driver", ""),
@@ -183,22 +182,22 @@ counted_gpus := sprintf("the GPU %s", [facts.list(unserved)]) if {
 	count(unserved) == 1
 } else := sprintf("%d GPUs", [count(unserved)])
 
-bound_text := "nouveau is bound in its place" if {
+bound_text := "nouveau is bound instead" if {
 	some address in unserved
 	pci.device[address].driver == "nouveau"
-} else := "none is bound, as after an update of the kernel for which the module was not built"
+} else := "none is bound, as after a kernel update for which the module was not built"
 
-dumb := {"hang": "did not answer within its deadline", "crashed": "crashed"}
+dumb := {"hang": "did not respond before its deadline", "crashed": "crashed"}
 
 # dumb_cure: a library that crashes is not stuck in the kernel.
 dumb_cure := {"hang": "reboot", "crashed": "reboot-or-reload-driver"}
 
-# api_name is whose interface the probe drove the GPUs by.
+# api_name is the vendor interface that the probe used.
 default api_name := "CUDA driver"
 
 api_name := "HIP runtime" if input.transfers.api == "hip"
 
-default step := "its start"
+default step := "its startup"
 
 step := sprintf("the step %q", [input.transfers.stage]) if input.transfers.stage != ""
 
@@ -218,9 +217,9 @@ on := sprintf(" for GPU %s", [place]) if {
 
 default left := ""
 
-left := " The process could not be ended: it is stuck in the kernel, and only a restart clears it." if {
+left := " The process could not be killed: it hangs in the kernel, and only a reboot clears it." if {
 	input.transfers.left == true
-} else := " Every transfer had been made by then; programs will hang when they end." if {
+} else := " All transfers had finished by then; programs will hang at exit." if {
 	input.transfers.stage == "cleanup"
 }
 

@@ -15,7 +15,7 @@ test_fires_on_a_hang if {
 	grades(found) == {["critical", "confirmed"]}
 	some f in found
 	contains(f.message, "\"cuInit\"")
-	contains(f.message, "only a restart")
+	contains(f.message, "only a reboot")
 	f.remedies[0] == "reboot"
 }
 
@@ -36,7 +36,7 @@ test_hang_in_cleanup if {
 	found := driver_hang.findings with input as machine({"outcome": "hang", "stage": "cleanup"})
 	grades(found) == {["critical", "confirmed"]}
 	some f in found
-	contains(f.message, "when they end")
+	contains(f.message, "hang at exit")
 }
 
 bare(driver) := {

@@ -1,10 +1,10 @@
 # METADATA
-# title: The kernel log has GPU events that prove no fault of the machine
+# title: The kernel log has GPU events that do not indicate a fault
 # description: >-
-#   Xids that a program's own error causes, that follow from another event, or
-#   that need no action now. They are worth knowing when a job failed at the
-#   same time, and alone say nothing against the GPU. An Xid that gpudoctor does
-#   not know may be any fault: NVIDIA's catalog says what it means.
+#   Xids that are caused by an error in a program, that follow from another
+#   event, or that need no action now. They matter if a job failed at the same
+#   time, but are not evidence against the GPU. An Xid that gpudoctor does not
+#   know may be any fault: look it up in NVIDIA's catalog.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
 #     description: NVIDIA's catalog of Xid codes.
@@ -28,9 +28,8 @@ import data.gpudoctor.lib.xid
 
 faults := {"fault", "link"}
 
-# events are the Xids of one code at one GPU, without those that are a fault
-# of it (gpu-fault judges those) and without what such a fault brings in its
-# train at the same GPU.
+# events are the Xids of one code at one GPU, without those that are a fault of it
+# (gpu-fault judges those) and without the consequences of such a fault at the same GPU.
 events[[xid.event_place(e), e.code]] contains e if {
 	some e in input.kernel_log.events
 	e.kind == "xid"
@@ -75,12 +74,12 @@ findings contains {
 }
 
 afterword(code) := {
-	"application": "A program's own error causes it as a rule.",
-	"secondary": "It follows from another event, and alone says nothing against the GPU.",
-	"note": "Nothing need be done now.",
+	"application": "The usual cause is an error in a program.",
+	"secondary": "It follows from another event, and alone is not evidence against the GPU.",
+	"note": "No action is needed now.",
 }[xid.meaning[code].class] if {
 	xid.meaning[code]
-} else := "Look it up in NVIDIA's catalog (https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): it may be a fault of the GPU."
+} else := "Look it up in NVIDIA's catalog (https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html): it may be a GPU fault."
 
 confidence(code) := "likely" if {
 	xid.meaning[code]
@@ -91,7 +90,7 @@ missing contains {"fact": "kernel_log", "words": "the kernel log was not readabl
 	not no_gpu
 }
 
-missing contains {"fact": "kernel_log.events[].code", "words": "which Xid an event is, is not known"} if {
+missing contains {"fact": "kernel_log.events[].code", "words": "the Xid of an event is not known"} if {
 	some e in input.kernel_log.events
 	e.kind == "xid"
 	not e.code

@@ -19,7 +19,7 @@ test_fires if {
 	some f in found
 	f.affects == [a]
 	contains(f.message, "5 times")
-	contains(f.message, "program's own error")
+	contains(f.message, "error in a program")
 	count(f.evidence) == 2
 }
 

@@ -1,17 +1,17 @@
 # METADATA
-# title: A GPU, or the way to it, is faulty
+# title: A GPU, or the path to it, is faulty
 # description: >-
-#   The kernel log, the management library or the PCI bus report a fault of a
-#   GPU: it fell off the bus, its memory has errors that cannot be corrected,
-#   its processor does not answer. Programs on it fail, and every job that
-#   includes it fails with them.
+#   The kernel log, the management library or the PCI bus reports a GPU fault:
+#   the GPU fell off the bus, has uncorrectable memory errors, or does not
+#   respond. Programs on it fail, and every job that includes it fails with
+#   them.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
-#     description: NVIDIA's catalog of Xid codes with the action to take at once.
+#     description: NVIDIA's catalog of Xid codes with the immediate action for each.
 #   - ref: https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/index.html
-#     description: Row remapping, and when a GPU is to be replaced.
+#     description: Row remapping, and when to replace a GPU.
 #   - ref: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
-#     description: NVSwitch errors (SXid), fatal and not.
+#     description: NVSwitch errors (SXid), fatal and non-fatal.
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -61,8 +61,8 @@ signs[place] contains logged("xid", es, xid.severity(code), words, xid.remedies(
 	words := sprintf("the kernel log has Xid %d (%s), %s", [code, xid.name(code), xid.times(es)])
 }
 
-# events are the Xids of one code at one GPU, without those of NVLinks, which
-# nvlink-down tells.
+# events are the Xids of one code at one GPU, without those of NVLinks, which nvlink-down
+# reports.
 events[[xid.event_place(e), e.code]] contains e if {
 	some e in input.kernel_log.events
 	e.kind == "xid"
@@ -78,7 +78,7 @@ events[[xid.event_place(e), e.code]] contains e if {
 # (noonghunna/club-3090 issue 751). Single failed checks are a program's error.
 signs[address] contains logged("xid", xid.impossible_launches[address], "high", words, ["reseat-or-fix-pcie-link", "reset-gpu", "replace-hardware"]) if {
 	some address, checks in xid.impossible_checks
-	words := sprintf("it refused a kernel whose descriptor is impossible in %d ways at once (Xid 13, %s): commands or data are damaged on the way to it, over PCIe, or in its memory", [
+	words := sprintf("it rejected a kernel whose descriptor is invalid in %d ways at once (Xid 13, %s): commands or data are corrupted on the way to it, over PCIe, or in its memory", [
 		count(checks), concat(", ", array.slice(sort(checks), 0, 3)),
 	])
 }
@@ -90,7 +90,7 @@ signs[xid.event_place(e)] contains logged("aer", {e}, "high", words, ["reseat-or
 	some e in input.kernel_log.events
 	e.id == "kernel-aer-no-recovery"
 	e.fields.driver == "nvidia"
-	words := "PCIe met an error on the way to it that cannot be corrected, from which its driver does not recover"
+	words := "PCIe reported an uncorrectable error on the path to it, from which its driver cannot recover"
 }
 
 # stillborn are GPUs that the driver could not start, as its messages have it, for
@@ -115,15 +115,15 @@ elsewhere contains e if {
 
 signs[address] contains logged("nvrm", es, "high", words, ["reboot-or-reload-driver", "reset-gpu", "reseat-or-fix-pcie-link", "upgrade-driver", "replace-hardware"]) if {
 	some address, es in stillborn
-	words := "the driver could not start it (RmInitAdapter failed), so that no program gets it: its firmware does not come up, it lacks power, or it sits badly"
+	words := "the driver could not initialize it (RmInitAdapter failed), so no program can use it: its firmware does not start, it lacks power, or it is badly seated"
 }
 
 # statements are messages that may name a GPU, in their field gpu. Each row: severity,
 # confidence, words and what helps.
 statements := {
-	"gpu-handle-failed": ["critical", "confirmed", "it does not answer the driver", gpu_state.off_bus],
+	"gpu-handle-failed": ["critical", "confirmed", "it does not respond to the driver", gpu_state.off_bus],
 	"nvsmi-err": ["high", "likely", "nvidia-smi cannot read its state (ERR!)", gpu_state.reset],
-	"gpu-inforom-corrupted": ["low", "likely", "its information ROM is damaged", ["replace-hardware"]],
+	"gpu-inforom-corrupted": ["low", "likely", "its InfoROM is corrupted", ["replace-hardware"]],
 }
 
 signs[spoken_of(m)] contains {
@@ -164,21 +164,21 @@ findings contains {
 
 default certainty(_) := "possible"
 
-certainty(e) := "likely" if weighty(e)
+certainty(e) := "likely" if severe(e)
 
-reach(e) := ": the whole fabric is concerned. A reset since then may have cured it." if {
-	weighty(e)
-} else := ", which gpudoctor does not know: it may concern the whole fabric. NVIDIA's guide to the fabric manager lists these codes."
+reach(e) := ", which affects the whole fabric. A later reset may have cleared it." if {
+	severe(e)
+} else := ", which gpudoctor does not know. It may affect the whole fabric. NVIDIA's Fabric Manager guide lists these codes."
 
-# weighty is true of SXids that stop the fabric by their code, or by what the line says.
-weighty(e) if xid.sxid_known(e.code)
+# severe is true of SXids that stop the fabric by their code, or by what the line says.
+severe(e) if xid.sxid_known(e.code)
 
-weighty(e) if e.fatal
+severe(e) if e.fatal
 
 findings contains {
 	"subject": peers.shorten(withheld),
 	"affects": sort(withheld),
-	"message": sprintf("NVML offers this user %d of the %d GPUs that the NVIDIA driver serves. A scheduler that gave this job no more does that; else the driver gave up the rest, which root can tell.", [
+	"message": sprintf("NVML offers this user %d of the %d GPUs that the NVIDIA driver manages. Either a scheduler gave this job only these, or the driver lost the rest, which root can check.", [
 		count(facts.gpus) - count(gpu_state.missed), count(facts.gpus),
 	]),
 	"evidence": [{"fact": gpu_state.of_gpu(address, "in_nvml"), "value": false, "source": "nvmlDeviceGetCount"} | some address in sort(withheld)],
@@ -212,7 +212,7 @@ suspects := {address |
 findings contains {
 	"subject": subject(involved),
 	"affects": sort(involved),
-	"message": sprintf("Transfers through host memory failed too (%s), so it is not peer-to-peer access that is at fault but %s.", [
+	"message": sprintf("Transfers through host memory also failed (%s), so the fault is not in peer-to-peer access but in %s.", [
 		concat(", ", sort({t.outcome | some t in staged_failures})), blame(involved),
 	]),
 	"evidence": [{
@@ -276,12 +276,12 @@ spoken(place) := sprintf("GPU %s", [place]) if {
 	place != "host"
 } else := "A GPU"
 
-doubt(confidence) := " A reset since then may have cured it." if {
+doubt(confidence) := " A later reset may have cleared it." if {
 	confidence == "likely"
 } else := ""
 
 # way_back says what a restart may not do.
-way_back(remedy) := " It comes back by a restart, or only when the power is switched off and on." if {
+way_back(remedy) := " Only a reboot, or a power cycle, recovers it." if {
 	remedy == "reboot"
 } else := ""
 
@@ -290,13 +290,13 @@ missing contains {"fact": "kernel_log", "words": "the kernel log was not readabl
 	not no_gpu
 }
 
-missing contains {"fact": "gpus.devices[].ecc", "words": "NVML did not answer"} if {
+missing contains {"fact": "gpus.devices[].ecc", "words": "NVML did not respond"} if {
 	input.gpus.nvml != "ok"
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
 }
 
-missing contains {"fact": "gpus.devices[].ecc", "words": "NVML did not answer"} if {
+missing contains {"fact": "gpus.devices[].ecc", "words": "NVML did not respond"} if {
 	input.gpus.nvml != "ok"
 	count(facts.offered) > 0
 	not facts.only_amd

@@ -57,7 +57,7 @@ test_xid_is_counted_and_named if {
 	some f in gpu_fault.findings with input as logged([event("xid", 48, 3), object.union(event("xid", 48, 2), {"message": "other"})])
 	contains(f.message, "Xid 48")
 	contains(f.message, "5 times")
-	contains(f.message, "may have cured it")
+	contains(f.message, "may have cleared it")
 	count(f.evidence) == 2
 }
 

@@ -1,12 +1,12 @@
 # METADATA
-# title: MIG is on, and MIG instances have no peer access
+# title: MIG is enabled, and MIG instances have no peer access
 # description: >-
-#   A GPU in MIG mode is split into instances that cannot reach each other or
-#   any other GPU directly, over PCIe or NVLink. That may be intended; a job
-#   that is to span several GPUs wants it off.
+#   A GPU in MIG mode is split into instances that cannot access each other or
+#   any other GPU directly, over PCIe or NVLink. This may be intended, but a job
+#   over several GPUs needs MIG disabled.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
-#     description: NVIDIA lists peer-to-peer access, over PCIe or NVLink, as not supported in MIG mode.
+#     description: NVIDIA lists peer-to-peer access, over PCIe or NVLink, as unsupported in MIG mode.
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -59,9 +59,9 @@ default severity := "low"
 
 severity := "medium" if count(off) > 0
 
-message := sprintf("MIG is on for %d of %d GPUs. A job over all of them has no peer access on these, and looks for whole GPUs that are not there.", [count(on), count(on) + count(off)]) if {
+message := sprintf("MIG is enabled on %d of %d GPUs. A job over all of them has no peer access on these, and expects whole GPUs that do not exist.", [count(on), count(on) + count(off)]) if {
 	count(off) > 0
-} else := sprintf("MIG is on for all %d GPUs: their instances have no peer access to each other. That is right for separate small jobs, and wrong for one over several GPUs.", [count(on)])
+} else := sprintf("MIG is enabled on all %d GPUs: their instances have no peer access to each other. This is right for separate small jobs, but wrong for one over several GPUs.", [count(on)])
 
 # slices are what a job was given of GPUs in MIG mode, by whoever gave it: MIG
 # devices of Kubernetes, or by name in a variable.
@@ -80,8 +80,8 @@ slices contains slice if {
 	slice := {"fact": sprintf("env.variables[%s]", [v.name]), "value": v.value, "source": v.source}
 }
 
-# twice is NCCL's word for two ranks on one GPU, which two instances of it are. NCCL
-# before 2.13, and PyTorch with it, say no more than "invalid usage" of that.
+# twice is NCCL's message for two ranks on one GPU, which also covers two of its
+# instances. NCCL before 2.13, and PyTorch with it, only reports "invalid usage".
 twice := logs.messages({"nccl-duplicate-gpu"}) | {m | some m in logs.by_id["nccl-invalid-usage"]; count(on) > 0}
 
 # unseen are messages of programs that find no GPU, or too few.
@@ -96,7 +96,7 @@ named_instance := logs.messages({"mig-name-refused"})
 findings contains {
 	"subject": "host",
 	"affects": sort(on),
-	"message": "The job wants GPUs, or several of them, where there are MIG instances. CUDA shows a process one instance, none where none was made, and NCCL does not communicate between instances; it wants whole GPUs, with MIG off.",
+	"message": "The job needs whole GPUs, or several of them, but there are MIG instances. CUDA shows a process one instance, or none if none was created, and NCCL does not communicate between instances; it requires whole GPUs, with MIG disabled.",
 	"messages": ((twice | unseen) | named_instance),
 	"evidence": array.concat(
 		sort(slices),
@@ -112,9 +112,9 @@ findings contains {
 
 spans if count(slices) > 0
 
-# A process sees one instance alone, so that a program that takes the next GPU by
-# its number finds none; and a GPU in MIG mode on which no instance was made
-# offers CUDA nothing (MIG user guide, «CUDA device enumeration»).
+# A process sees only one instance, so a program that uses the next GPU by its number
+# finds none. A GPU in MIG mode without instances offers CUDA nothing (MIG user guide,
+# "CUDA device enumeration").
 spans if {
 	count(on) > 0
 	count(off) == 0
@@ -167,7 +167,7 @@ findings contains {
 
 word := {true: "on", false: "off"}
 
-missing contains {"fact": "gpus.devices[].mig", "words": "NVML did not answer"} if {
+missing contains {"fact": "gpus.devices[].mig", "words": "NVML did not respond"} if {
 	not answered
 	not no_gpu
 	not facts.only_amd
@@ -186,7 +186,7 @@ not_applicable contains "no NVIDIA GPU" if {
 	count(pending | on) == 0
 }
 
-not_applicable contains "no GPU here has MIG" if {
+not_applicable contains "no GPU here supports MIG" if {
 	answered
 	count(facts.gpus) > 0
 	count(on | off) == 0

@@ -1,16 +1,16 @@
 # METADATA
 # title: The driver offers no peer access between GPUs
 # description: >-
-#   The driver refuses direct access between these GPUs. Nothing is broken:
-#   NCCL goes through host memory by itself. It costs bandwidth and latency, and
-#   it is unexpected on data-centre and workstation parts.
+#   The driver does not support direct access between these GPUs. Nothing is
+#   broken: NCCL falls back to host memory automatically. This costs bandwidth
+#   and latency, and is unexpected on data center and workstation GPUs.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PEER__ACCESS.html
-#     description: cuDeviceCanAccessPeer decides; NVIDIA publishes no list of models.
+#     description: cuDeviceCanAccessPeer determines support; NVIDIA publishes no list of models.
 #   - ref: https://github.com/NVIDIA/open-gpu-kernel-modules/blob/main/src/nvidia/src/kernel/platform/p2p/p2p_caps.c
-#     description: The conditions under which the driver refuses.
+#     description: The conditions under which the driver does not offer peer access.
 #   - ref: https://github.com/huggingface/accelerate/blob/v1.0.0/src/accelerate/state.py
-#     description: Accelerate stops on GeForce RTX 4000 cards unless NCCL is told to leave peer access and InfiniBand alone.
+#     description: Accelerate stops on GeForce RTX 4000 cards unless peer access and InfiniBand are disabled in NCCL.
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -40,12 +40,12 @@ answers(p) := peers.refusals(p) if {
 }
 
 meaning := {
-	"chipset-not-supported": ["chipset not supported (CNS)", "The driver does not trust this processor's root complex with peer reads; GPUs below one switch are not bound by that."],
-	"gpu-not-supported": ["GPU not supported (GNS)", "The driver rules peer access over PCIe out for this model, as for GeForce cards."],
-	"topology-not-supported": ["topology not supported (TNS)", "The GPUs hang on different root complexes of a chipset that does not forward between them."],
-	"disabled-by-regkey": ["disabled by a driver parameter (DR)", "A module parameter of the NVIDIA driver (RMForceP2PType or the like) switches it off."],
-	"not-supported": ["not supported (NS)", "The driver gives no closer reason; GPUs of different models, vGPU and confidential computing are known ones."],
-	"cuda": ["refused by CUDA although NVML says OK", "What this process sees differs from the machine: partitions, a container or the driver's libraries."],
+	"chipset-not-supported": ["chipset not supported (CNS)", "The driver does not allow peer reads through this processor's root complex; GPUs below one switch are not affected."],
+	"gpu-not-supported": ["GPU not supported (GNS)", "The driver disables peer access over PCIe for this model, as for GeForce cards."],
+	"topology-not-supported": ["topology not supported (TNS)", "The GPUs are below different root complexes of a chipset that does not forward between them."],
+	"disabled-by-regkey": ["disabled by a driver parameter (DR)", "A module parameter of the NVIDIA driver (RMForceP2PType or similar) disables it."],
+	"not-supported": ["not supported (NS)", "The driver gives no specific reason; known ones are GPUs of different models, vGPU and confidential computing."],
+	"cuda": ["refused by CUDA although NVML says OK", "This process sees something different from the machine: partitions, a container or the driver's libraries."],
 	"cuda-alone": ["refused by CUDA", "NVML gave no reason."],
 }
 
@@ -90,14 +90,14 @@ class(p) := "nvlink" if {
 } else := "unknown"
 
 weight := {
-	"nvlink": ["high", " NVLink joins them, so it should be offered: the fabric, or the driver's state, is not what it should be."],
-	"partitioned": ["low", " MIG is on."],
-	"vgpu": ["low", " They are vGPUs: the host's profile decides."],
-	"consumer": ["low", " These are consumer cards, for which that is the rule."],
-	"mixed": ["low", " They are of different models, between which the driver offers none."],
-	"guest": ["low", " In a virtual machine the host's topology and settings decide."],
+	"nvlink": ["high", " NVLink connects them, so it should be offered: check the fabric and the state of the driver."],
+	"partitioned": ["low", " MIG is enabled."],
+	"vgpu": ["low", " They are vGPUs: the host's profile determines it."],
+	"consumer": ["low", " These are consumer cards, for which this is normal."],
+	"mixed": ["low", " They are of different models, between which the driver does not support it."],
+	"guest": ["low", " In a virtual machine, the host's topology and settings determine it."],
 	"designed": ["low", ""],
-	"unexpected": ["medium", " On this model that is unexpected."],
+	"unexpected": ["medium", " This is unexpected on this model."],
 	"unknown": ["low", ""],
 }
 
@@ -128,16 +128,15 @@ findings contains {
 	pairs := {p | some p in refused; kind(p) == k}
 }
 
-# stopped are the messages by which a program gives up for want of peer access:
+# stopped are the messages with which a program exits because it lacks peer access:
 # Accelerate's check of the model, and the driver's error 217
-# (cudaErrorPeerAccessUnsupported), which a program gets that asks for peer access
-# without asking first whether there is some. NCCL asks before it uses peer access
-# (src/transport/p2p.cc, p2pCanConnect); an error 217 of its own is about memory of
-# another kind.
+# (cudaErrorPeerAccessUnsupported), which a program gets if it uses peer access without
+# checking whether it is supported. NCCL checks before it uses peer access
+# (src/transport/p2p.cc, p2pCanConnect); its own error 217 is about other memory.
 stopped := logs.messages({"accelerate-peer-access-unsupported", "cuda-peer-unsupported", "hip-peer-access-failed"}) | own_all_reduce
 
-# own_all_reduce are those of an all-reduce that a server brings itself, which heeds no
-# variable of NCCL.
+# own_all_reduce are those of a server's custom all-reduce, which ignores NCCL's
+# variables.
 own_all_reduce := logs.messages({"trtllm-no-peer-access"}) | {m |
 	some m in logs.by_id["vllm-custom-all-reduce-failed"]
 	m.fields.error == "peer access is not supported between these two devices"
@@ -167,7 +166,7 @@ told_offered := {[p.a, p.b] | some p in input.gpus.p2p; p.read == "ok"}
 findings contains {
 	"subject": "host",
 	"affects": sort({address | some pair in told_refused; some address in pair}),
-	"message": sprintf("CUDA offers no peer access between any two of these GPUs%s. Programs that ask first go through host memory.", [models]),
+	"message": sprintf("CUDA offers no peer access between any two of these GPUs%s. Programs that check first use host memory.", [models]),
 	"evidence": [{"fact": sprintf("gpus.p2p[%s]", [facts.pair_name(pair[0], pair[1])]), "value": "not-supported", "source": "cudaDeviceCanAccessPeer"} |
 		some i, pair in sort(told_refused)
 		i < 4
@@ -181,9 +180,9 @@ findings contains {
 	count(told_offered) == 0
 }
 
-# closed are the pairs of AMD GPUs that their driver does not let reach each other,
-# as its tools show it (rocm-bandwidth-test, rocm-smi --showtopoaccess). On the same
-# xGMI hive that is a fault, which amd-xgmi tells.
+# closed are the pairs of AMD GPUs between which their driver offers no access, as its
+# tools show it (rocm-bandwidth-test, rocm-smi --showtopoaccess). In the same xGMI hive
+# that is a fault, which amd-xgmi reports.
 closed contains p if {
 	some p in facts.gpu_pairs
 	p.accessible == false
@@ -196,7 +195,7 @@ closed contains p if {
 findings contains {
 	"subject": subject(closed),
 	"affects": sort(peers.ends(closed)),
-	"message": sprintf("No peer access between %s: AMD's driver offers none. It wants a BAR over all memory on both, and a way that the platform forwards peers on, which root complexes of two sockets often are not.", [peers.pairs_text(closed)]),
+	"message": sprintf("No peer access between %s: AMD's driver offers none. It requires a BAR that covers all memory on both, and a platform that forwards peer traffic on the path, which is often not the case between the root complexes of two sockets.", [peers.pairs_text(closed)]),
 	"evidence": [{"fact": sprintf("links.pairs[%s].accessible", [facts.pair_name(p.a, p.b)]), "value": false, "source": "the driver's topology"} | some p in sort(closed)],
 	"severity": "low",
 	"confidence": "confirmed",
@@ -212,13 +211,13 @@ models := sprintf(" (%s)", [concat(", ", sort(names))]) if {
 	count(names) > 0
 }
 
-stopped_words := "it must be told to leave peer access and InfiniBand alone, by NCCL_P2P_DISABLE=1 and NCCL_IB_DISABLE=1 or by being started with accelerate launch" if {
+stopped_words := "disable peer access and InfiniBand with NCCL_P2P_DISABLE=1 and NCCL_IB_DISABLE=1, or start it with accelerate launch" if {
 	logs.said("accelerate-peer-access-unsupported")
-} else := "it asks for peer access without asking first whether there is some"
+} else := "it uses peer access without checking whether it is supported"
 
-# contradiction is told where CUDA offers what NVML refuses and copies arrive.
-# NCCL goes by NVML's word (ncclTopoCheckP2p, src/graph/paths.cc, as of 2.28).
-contradiction(pairs) := " That is NVML's word, which NCCL heeds; CUDA offers peer access all the same, and the probe's copies arrived." if {
+# contradiction is reported if CUDA offers what NVML refuses and copies arrive. NCCL
+# follows NVML (ncclTopoCheckP2p, src/graph/paths.cc, as of 2.28).
+contradiction(pairs) := " NVML reports this, and NCCL follows it, but CUDA offers peer access, and the probe's copies arrived." if {
 	every p in pairs {
 		peers.measured(p.a, p.b) == "good"
 	}
@@ -234,8 +233,8 @@ subject(pairs) := "host" if {
 	first := sort(pairs)[0]
 }
 
-# remedies: what comes from the design of cards, chipset or machine has no cure, and
-# NCCL needs no word to leave peer access alone where there is none.
+# remedies: a limit in the design of cards, chipset or machine has no remedy, and NCCL
+# needs no setting to skip peer access that does not exist.
 remedies(k) := ["disable-mig"] if {
 	k[0] == "partitioned"
 } else := ["remove-module-parameter"] if {
@@ -278,7 +277,7 @@ told(p) if is_boolean(peers.access[[p.a, p.b]])
 
 told(p) if is_boolean(p.accessible)
 
-missing contains {"fact": "links.pairs[].p2p", "words": "neither NVML nor the CUDA driver was asked about peer access"} if {
+missing contains {"fact": "links.pairs[].p2p", "words": "neither NVML nor the CUDA driver was queried for peer access"} if {
 	some p in facts.gpu_pairs
 	not told(p)
 }

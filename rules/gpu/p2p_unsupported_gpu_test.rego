@@ -141,7 +141,7 @@ test_fires_where_a_program_gives_up if {
 	named := object.union(stop("cuda-peer-unsupported", {}), {"gpus": {"devices": [{"address": "GPU0", "name": "Tesla P40"}]}})
 	some g in p2p_unsupported_gpu.findings with input as named
 	contains(g.message, "(Tesla P40)")
-	contains(g.message, "without asking first")
+	contains(g.message, "without checking")
 }
 
 test_silent_on_other_complaints if {

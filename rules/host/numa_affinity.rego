@@ -1,16 +1,16 @@
 # METADATA
-# title: Processes may not run near their GPU
+# title: Processes cannot run near their GPU
 # description: >-
-#   Each GPU hangs on one NUMA node. A process that may only run on another
-#   reaches its GPU over the link between the sockets, which costs bandwidth
-#   and latency of host copies and of everything that goes through host memory.
-#   Automatic NUMA balancing unmaps pages to see who uses them and moves them,
-#   which makes times vary.
+#   Each GPU is attached to one NUMA node. A process that can run only on
+#   another node reaches its GPU over the link between the sockets. This reduces
+#   bandwidth and adds latency for host copies and for all traffic through host
+#   memory. Automatic NUMA balancing unmaps pages to see who uses them and
+#   migrates them, which makes timings vary.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ignore-cpu-affinity
-#     description: NCCL keeps to the affinity that the job gives, unless told otherwise
+#     description: NCCL follows the job's CPU affinity by default
 #   - ref: https://rocm.docs.amd.com/projects/rccl/en/latest/how-to/troubleshooting-rccl.html
-#     description: RCCL asks for numa_balancing=0
+#     description: RCCL recommends numa_balancing=0
 #   - ref: https://docs.kernel.org/admin-guide/sysctl/kernel.html#numa-balancing
 #     description: What automatic NUMA balancing does, and its modes
 # schemas:
@@ -54,7 +54,7 @@ used := surroundings.usable & facts.gpus
 findings contains {
 	"subject": sprintf("node%d", [n.id]),
 	"affects": sort(node_gpus[n.id]),
-	"message": sprintf("%s on NUMA node %d, and this process may run on no CPU of that node (%s), only on %s: host copies and NCCL's threads cross to another node%s", [
+	"message": sprintf("%s on NUMA node %d, but this process cannot run on any CPU of that node (%s), only on %s: host copies and NCCL's threads cross to another node%s", [
 		subjects(node_gpus[n.id]),
 		n.id, n.cpus, input.numa.allowed_cpus, distance_remark(n),
 	]),
@@ -81,7 +81,7 @@ nodeless := {d.address |
 findings contains {
 	"subject": "host",
 	"affects": sort(nodeless),
-	"message": sprintf("The firmware names no NUMA node for GPU %s (numa_node is -1), and the machine has %d nodes: neither the kernel nor NCCL can place threads and memory near it%s", [
+	"message": sprintf("The firmware does not report a NUMA node for GPU %s (numa_node is -1), and the machine has %d nodes: neither the kernel nor NCCL can place threads and memory near it%s", [
 		facts.list(nodeless), count(surroundings.cpu_nodes), of_guest,
 	]),
 	"severity": "low",
@@ -95,7 +95,7 @@ findings contains {
 
 default of_guest := ""
 
-of_guest := ". In a virtual machine it is the hypervisor that names it" if facts.is_guest == true
+of_guest := ". In a virtual machine, the hypervisor sets it" if facts.is_guest == true
 
 # allowed_elsewhere is true where the process may run on some node.
 allowed_elsewhere if {
@@ -138,9 +138,9 @@ default balancing_severity := "low"
 
 balancing_severity := "medium" if count(surroundings.of_vendor.amd) > 1
 
-opinion := "RCCL warns of it at each start, because its times vary with it" if {
+opinion := "RCCL warns about it at each start, because it makes timings vary" if {
 	surroundings.has_amd
-} else := "times of host copies may vary with it"
+} else := "timings of host copies may vary"
 
 # What logs show of the CPUs that ranks keep to.
 findings contains object.union({"subject": "affinity", "confidence": "likely"}, found) if {
@@ -152,7 +152,7 @@ balanced := logs.messages({"rccl-numa-balancing"})
 
 findings contains {
 	"subject": "kernel.numa_balancing",
-	"message": "RCCL finds automatic NUMA balancing on: its times vary with it",
+	"message": "RCCL reports that automatic NUMA balancing is on: it makes timings vary",
 	"messages": balanced,
 	"severity": "low",
 	"confidence": "confirmed",
@@ -185,7 +185,7 @@ missing contains {"fact": "numa.nodes[].allowed_cpus", "words": "the affinity of
 	count([n | some n in surroundings.cpu_nodes; is_number(n.allowed_cpus)]) < count(surroundings.cpu_nodes)
 }
 
-missing contains {"fact": "pci.devices[].numa_node", "words": "the firmware does not say on which node the GPUs are"} if {
+missing contains {"fact": "pci.devices[].numa_node", "words": "the firmware does not report the NUMA node of the GPUs"} if {
 	not single_node
 	count(used) > 0
 	count(node_gpus) == 0

@@ -1,16 +1,16 @@
 # METADATA
-# title: Memory ran out
+# title: Out of memory
 # description: >-
-#   A GPU or the machine had too little free memory. The process that asked
-#   for it fails, or the kernel kills one; the ranks that wait for it then
-#   complain of a lost connection or a collective that takes too long.
+#   A GPU or the machine had too little free memory. The process that requested
+#   it fails, or the kernel kills one; the ranks that wait for it then report a
+#   lost connection or a collective timeout.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management
-#     description: How PyTorch takes and keeps the memory of GPUs
+#     description: How PyTorch allocates and caches GPU memory
 #   - ref: https://docs.kernel.org/admin-guide/cgroup-v2.html#memory
-#     description: What a control group's memory limit does
+#     description: What the memory limit of a control group does
 #   - ref: https://kubernetes.io/docs/tasks/configure-pod-container/assign-memory-resource/
-#     description: OOMKilled, and how a memory limit is raised
+#     description: OOMKilled, and how to raise a memory limit
 # schemas:
 #   - input: schema.facts
 # custom:

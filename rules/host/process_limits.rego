@@ -1,13 +1,13 @@
 # METADATA
-# title: A limit of open files, processes or segments was reached
+# title: A limit on open files, processes or segments was reached
 # description: >-
-#   Each connection, each shared memory object and each data loader takes file
-#   descriptors and threads. Where RLIMIT_NOFILE, the number of processes, a
-#   control group's pids.max or the kernel's limit of System V segments is
-#   reached, ranks fail while they connect or start workers.
+#   Connections, shared memory objects and data loaders use file descriptors and
+#   threads. When RLIMIT_NOFILE, the number of processes, pids.max of a control
+#   group or the kernel's limit on System V segments is reached, ranks fail
+#   while they connect or start workers.
 # related_resources:
 #   - ref: https://docs.pytorch.org/docs/stable/multiprocessing.html#sharing-strategies
-#     description: The sharing by file descriptor, and what to do when they run out
+#     description: Sharing with file descriptors, and what to do when they run out
 #   - ref: https://man7.org/linux/man-pages/man2/getrlimit.2.html
 #     description: RLIMIT_NOFILE and RLIMIT_NPROC
 # schemas:

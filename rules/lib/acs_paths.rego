@@ -1,8 +1,9 @@
 # METADATA
 # title: Pairs of devices whose traffic ACS redirects
 # description: >-
-#   The pairs of GPUs, and of a GPU and a NIC, that would talk over PCIe bridges, the bridges on
-#   their paths that redirect peer traffic, and how much that matters to each pair.
+#   The pairs of GPUs, and of a GPU and a NIC, that communicate over PCIe
+#   bridges, the bridges on their paths that redirect peer traffic, and how much
+#   this matters to each pair.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.acs_paths
@@ -30,9 +31,9 @@ judged contains p if {
 
 nic_pairs := {p | some p in facts.pairs; p.kind == "gpu-nic"}
 
-# affected are the judged pairs with a redirecting bridge on their way. The
-# bridges of a virtual machine are the hypervisor's own, whoever's ids they
-# bear (QEMU has Intel root ports and TI switches).
+# affected are the judged pairs with a redirecting bridge on their path. The bridges of a
+# virtual machine are the hypervisor's own, whatever vendor ids they have (QEMU has Intel
+# root ports and TI switches).
 affected := {p: bridges |
 	not facts.is_guest == true
 	some p in judged
@@ -40,8 +41,8 @@ affected := {p: bridges |
 	count(bridges) > 0
 }
 
-# standing is how much a redirecting bridge matters to one pair. The measured
-# truth stands above what the facts imply.
+# standing is how much a redirecting bridge matters to one pair. A measurement takes
+# precedence over what the facts imply.
 standing(p) := peers.standing(p) if {
 	peers.standing(p)
 } else := "passed-on" if {
@@ -56,12 +57,12 @@ standing(p) := peers.standing(p) if {
 	not peers.both_nvidia(p)
 } else := "implied" if {
 	peers.joined(p) == "pcie"
-} # NVLink may join these two: nobody could look.
+} # NVLink may join these two: this is not known.
 
 else := "unsure"
 
-# rdma_nic is true for a NIC that is there for RDMA: an InfiniBand one (class
-# 0x0207), or one of Mellanox, whose Ethernet ports do RDMA too.
+# rdma_nic is true for a NIC that is there for RDMA: an InfiniBand one (class 0x0207), or
+# one of Mellanox, whose Ethernet ports also do RDMA.
 rdma_nic(address) if startswith(pci.device[address].class, "0x0207")
 
 rdma_nic(address) if pci.device[address].vendor == "0x15b3"

@@ -1,8 +1,8 @@
 # METADATA
-# title: Redirecting ports in texts that show no path
+# title: Redirecting ports in texts without a path
 # description: >-
-#   PCIe ports whose ACS bits redirect peer traffic, in texts that were cut, so that it is not
-#   known which devices talk through them.
+#   PCIe ports whose ACS bits redirect peer traffic, in texts that are cut off
+#   and do not show which devices communicate through them.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.acs_ports
@@ -12,8 +12,8 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 
 # Texts are often cut, so that the tree is not known: "lspci -vvv | grep ACSCtl",
-# or a switch's ports alone. What is redirected there may as well be a path of
-# which nobody speaks.
+# or a switch's ports alone. What is redirected there may as well be a path that
+# no text mentions.
 #
 # loose are the ports that are known to redirect and stand on no known path of a
 # pair: those of switches, and root ports right above a GPU.
@@ -27,8 +27,8 @@ loose contains d.address if {
 	switch_port(d)
 }
 
-# setpci shows the register of a port and not what port it is. A job that fails
-# makes it a suspect, as NVIDIA's guide has it.
+# setpci shows the register of a port, but not what port it is. If a job fails, it is a
+# suspect, according to NVIDIA's guide.
 loose contains d.address if {
 	benchmarks.job_failed
 	some d in input.pci.devices

@@ -1,10 +1,9 @@
 # METADATA
-# title: GPUs of AMD
+# title: AMD GPUs
 # description: >-
-#   Readings of the facts about AMD's GPUs that the rules share. The two
-#   families differ in what they need: Instinct accelerators want DMA passed
-#   through, Radeon cards want it remapped. None of it was tried on AMD
-#   hardware.
+#   Readings of the facts about AMD GPUs that rules share. The two families have
+#   different needs: Instinct accelerators need IOMMU pass-through, Radeon cards
+#   need remapping. None of this has been tested on AMD hardware.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.amd
@@ -13,8 +12,7 @@ import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.tables.gpu_models as table
 
-# gpus are the AMD GPUs that any text shows, also those of which the index
-# alone is known.
+# gpus are the AMD GPUs that any text shows, including those with only a known index.
 gpus := [g | some g in input.gpus.devices; g.vendor == "amd"]
 
 # is_instinct and is_radeon say which family a GPU is of, where that is known.
@@ -29,7 +27,7 @@ is_radeon(g) if {
 
 is_radeon(g) if regex.match(`^gfx1[0-2]`, g.architecture)
 
-# models are the names that benchmarks and logs give the GPUs, too.
+# models are the names that benchmarks and logs also give the GPUs.
 models := {name | some b in input.benchmarks; some name in b.gpu_names} | {g.name | some g in gpus; g.name != ""}
 
 instinct if {
@@ -53,7 +51,7 @@ radeon if {
 	not contains(name, "Instinct")
 }
 
-# What somebody writes of his cards ("our R9700 need ...") names them as well.
+# Notes that name the cards ("our R9700 need ...") also count.
 radeon if {
 	some m in logs.by_id["prose-p2p-off-needed"]
 	regex.match(`(?i)^(R9700|RX|W ?[67])`, m.fields.gpu)
@@ -132,11 +130,10 @@ offered contains direction if {
 	some direction in [[p.a, p.b], [p.b, p.a]]
 }
 
-# small_bars are the GPUs of which the processor, and thereby a peer, sees a part
-# of the memory alone, with that part. The driver wants both sizes to be the same
-# before it offers peer access over PCIe (amdgpu_device.c,
-# amdgpu_device_is_peer_accessible: real_vram_size == visible_vram_size); a
-# twentieth is left for sizes that were rounded.
+# small_bars are the GPUs of which the CPU, and therefore a peer, sees only part of the
+# memory, with that part. The driver requires both sizes to be equal before it offers peer
+# access over PCIe (amdgpu_device.c, amdgpu_device_is_peer_accessible: real_vram_size ==
+# visible_vram_size); a twentieth allows for rounded sizes.
 small_bars[g.address] := g.visible_memory_bytes if {
 	some g in gpus
 	is_number(g.visible_memory_bytes)
@@ -205,7 +202,7 @@ listed(address) if {
 	g.kfd.node >= 0
 }
 
-# present is true where anything tells of AMD GPUs or of their software.
+# present is true if anything shows AMD GPUs or their software.
 present if count(gpus) > 0
 
 present if instinct
@@ -222,7 +219,7 @@ present if {
 	m.program in {"rccl", "hip", "rocr", "rocblas"}
 }
 
-# discrete are the GPUs that are cards, integrated those inside of processors.
+# discrete are the GPUs that are cards, integrated those in processors.
 # An accelerator is no integrated GPU, whatever its memory: MI300A.
 integrated := {g.address |
 	some g in gpus

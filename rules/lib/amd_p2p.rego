@@ -1,8 +1,9 @@
 # METADATA
-# title: What RCCL's P2P transport needs
+# title: Requirements of RCCL's P2P transport
 # description: >-
-#   What may be at fault where HIP's copies between AMD GPUs arrive and RCCL over P2P does
-#   not run: what the facts speak for, what they rule out, and how the rest is told apart.
+#   Candidate causes where HIP's copies between AMD GPUs arrive and RCCL over
+#   P2P fails: what the facts support, what they rule out, and how to
+#   distinguish the rest.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.amd_p2p
@@ -23,50 +24,49 @@ candidates := [
 	},
 	{
 		"name": "the IOMMU", "remedy": iommu_remedy,
-		"look": sprintf("The IOMMU: AMD wants %s (identity is pass-through, DMA and DMA-FQ are remapping)", [iommu_wanted]),
+		"look": sprintf("IOMMU: AMD recommends %s (identity is pass-through, DMA and DMA-FQ are remapping)", [iommu_wanted]),
 		"command": "cat /sys/kernel/iommu_groups/*/type | sort | uniq -c",
 	},
 	{
 		"name": "ACS", "remedy": "disable-acs",
-		"look": "ACS on the bridges between the GPUs: ReqRedir+ and CmpltRedir+ send peer traffic up to the root complex",
+		"look": "ACS on the bridges between the GPUs: ReqRedir+ and CmpltRedir+ redirect peer traffic to the root complex",
 		"command": "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'",
 	},
 	{
 		"name": "the BAR", "remedy": "enable-rebar",
-		"look": "The BAR: the memory that the CPU and peers see is to be all of it",
+		"look": "BAR: the memory visible to the CPU and to peers must be all of the memory",
 		"command": "grep . /sys/class/drm/card*/device/mem_info_vram_total /sys/class/drm/card*/device/mem_info_vis_vram_total",
 	},
 	{
 		"name": "the kernel's options", "remedy": "enable-amd-p2p",
-		"look": "The kernel: all three options y, and pcie_p2p of amdgpu Y",
+		"look": "Kernel: all three options must be y, and pcie_p2p of amdgpu must be Y",
 		"command": "grep -E 'HSA_AMD_P2P|PCI_P2PDMA|DMABUF_MOVE_NOTIFY' /boot/config-$(uname -r); cat /sys/module/amdgpu/parameters/pcie_p2p",
 	},
 	{
 		"name": "HSA_* variables", "remedy": "hsa-env",
-		"look": "Variables: older RCCL wants HSA_FORCE_FINE_GRAIN_PCIE=1; HSA_ENABLE_IPC_MODE_LEGACY and HSA_ENABLE_SDMA are not to be left over",
+		"look": "Variables: older RCCL needs HSA_FORCE_FINE_GRAIN_PCIE=1; HSA_ENABLE_IPC_MODE_LEGACY and HSA_ENABLE_SDMA must not be left over",
 		"command": "env | grep -E '^(HSA|HIP|ROCR|NCCL|RCCL)_'",
 	},
 ]
 
-# supported are those that the facts speak for, undecided those of which they say nothing.
+# supported are those that the facts support, undecided those with no evidence.
 supported := [c | some c in candidates; c.name in speaks]
 
 undecided := [c | some c in candidates; not c.name in (speaks | cleared)]
 
-# steps are what the facts speak for, then what is open, then how to tell them
-# apart.
+# steps are what the facts support, then what is open, then how to distinguish them.
 steps := array.concat(
 	array.concat(
-		[step(c, sprintf("%s. The facts speak for it", [c.look])) | some c in supported],
+		[step(c, sprintf("%s. The facts support this", [c.look])) | some c in supported],
 		[step(c, c.look) | some c in undecided],
 	),
 	[
 		{
-			"look": "Which of them it is: rccl-tests with and without NCCL_P2P_DISABLE=1, and with NCCL_PROTO=Simple",
+			"look": "To find which of them it is, run rccl-tests with and without NCCL_P2P_DISABLE=1, and with NCCL_PROTO=Simple",
 			"command": "all_reduce_perf -b 8 -e 128M -f 2 -g 2",
 		},
 		{
-			"look": "Beside it the doctor's own stores, handshakes and transfers between processes, which do what RCCL does",
+			"look": "Also run gpudoctor's own stores, handshakes and transfers between processes, which use the same mechanisms as RCCL",
 			"command": "gpudoctor probe p2p --probe full",
 		},
 	],
@@ -79,8 +79,7 @@ outlook := sprintf(" Ruled out here: %s.", [concat(", ", [c.name | some c in can
 	count(cleared - speaks) > 0
 } else := ""
 
-# remedies stand in the same order: the workaround, what the facts speak for, and
-# what is open.
+# remedies have the same order: the workaround, what the facts support, and what is open.
 remedies := array.concat(["nccl-p2p-disable"], [c.remedy | some c in array.concat(supported, undecided)])
 
 params := {"bridges": bridges, "bridge": bridges[0], "variable": "HSA_FORCE_FINE_GRAIN_PCIE", "value": "1", "vendor": "amd"}
@@ -93,9 +92,9 @@ redirecting := {bridge | some p in amd.pairs; some bridge in pci.redirecting(p)}
 
 version_words := sprintf("%s%s", [fault_words, protocol_words])
 
-fault_words := sprintf("A known fault of %s (see rccl-bug)", [concat(" and ", sort(known))]) if {
+fault_words := sprintf("A known bug of %s (see rccl-bug)", [concat(" and ", sort(known))]) if {
 	count(known) > 0
-} else := sprintf("The versions of ROCm and RCCL%s: known faults (gpudoctor check --only rccl-bug on a log with NCCL_DEBUG=INFO), and whether a newer one does it", [told_words])
+} else := sprintf("The versions of ROCm and RCCL%s: check for known bugs (gpudoctor check --only rccl-bug on a log with NCCL_DEBUG=INFO), and whether a newer version works", [told_words])
 
 default told_words := ""
 
@@ -103,7 +102,7 @@ told_words := sprintf(", here %s", [concat(", ", sort(told))]) if count(told) > 
 
 default protocol_words := ""
 
-protocol_words := ". On RDNA4 (gfx12) RCCL of ROCm 7.2 to 7.12 hangs with the protocol LL, which NCCL_PROTO=Simple shows" if amd.radeon
+protocol_words := ". On RDNA4 (gfx12), RCCL of ROCm 7.2 to 7.12 hangs with the LL protocol; NCCL_PROTO=Simple confirms this" if amd.radeon
 
 names := {"rocm": "ROCm", "rccl": "RCCL"}
 
@@ -123,11 +122,11 @@ iommu_remedy := "iommu-pt" if {
 	amd.only_instinct
 } else := "iommu-remap"
 
-iommu_wanted := "pass-through with Instinct GPUs" if {
+iommu_wanted := "pass-through for Instinct GPUs" if {
 	amd.only_instinct
-} else := "remapping, the default, with Radeon GPUs that reach each other over PCIe" if {
+} else := "remapping, the default, for Radeon GPUs with peer access over PCIe" if {
 	amd.only_radeon
-} else := "remapping with Radeon GPUs that reach each other over PCIe, and pass-through with Instinct GPUs"
+} else := "remapping for Radeon GPUs with peer access over PCIe, and pass-through for Instinct GPUs"
 
 # Instinct GPUs are at ease with pass-through, Radeon GPUs with remapping.
 speaks contains "the IOMMU" if {

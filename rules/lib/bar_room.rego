@@ -1,8 +1,8 @@
 # METADATA
-# title: BARs for which there was no room
+# title: BARs that did not fit into the address space
 # description: >-
-#   Where the kernel found no room in the address space for a BAR of a GPU, in the PCI tree
-#   and in the kernel log. Each sign has the GPUs, words and evidence.
+#   GPU BARs for which the kernel found no address space, in the PCI tree and in
+#   the kernel log. Each sign has the GPUs, words and evidence.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.bar_room
@@ -22,7 +22,7 @@ roomless[d.address] contains bar.index if {
 
 signs contains {
 	"gpus": {address},
-	"message": sprintf("The kernel found no room for BAR %s of GPU %s: the firmware leaves too little address space (Above 4G Decoding).", [
+	"message": sprintf("The kernel found no address space for BAR %s of GPU %s: the firmware reserves too little (Above 4G Decoding).", [
 		concat(", ", [sprintf("%d", [i]) | some i in sort(indices)]), address,
 	]),
 	"evidence": [{
@@ -68,7 +68,7 @@ gpu_event(e) if {
 
 signs contains {
 	"gpus": {address},
-	"message": sprintf("The kernel found no room for %s of GPU %s: the firmware leaves too little address space (Above 4G Decoding, Resizable BAR).", [
+	"message": sprintf("The kernel found no address space for %s of GPU %s: the firmware reserves too little (Above 4G Decoding, Resizable BAR).", [
 		asked_for(es), address,
 	]),
 	"evidence": pci.event_evidence(es),
@@ -97,17 +97,17 @@ unsized contains e if {
 signs contains {
 	"gpus": {e.address | some e in unsized; e.address != ""},
 	"subject": "host",
-	"message": "AMD's driver could not enlarge the BAR over a GPU's memory: the firmware leaves too little address space (Above 4G Decoding, Resizable BAR). Without a BAR over all memory there is no peer access, and a GPU whose BARs lost their place in the attempt does not start",
+	"message": "AMD's driver could not enlarge the BAR over a GPU's memory: the firmware reserves too little address space (Above 4G Decoding, Resizable BAR). Without a BAR over all memory there is no peer access, and a GPU whose BARs lost their address in the attempt does not start",
 	"evidence": pci.event_evidence(unsized),
 	"confidence": "confirmed",
 } if {
 	count(unsized) > 0
 }
 
-# unmappable are AMD GPUs that did not start for want of memory (ENOMEM, 12). At
-# that point the driver has asked for nothing but a mapping of the BAR of its
-# registers (amdgpu_device.c, amdgpu_device_init), which the firmware or the
-# kernel gave no place.
+# unmappable are AMD GPUs that did not start because memory could not be mapped (ENOMEM,
+# 12). At that point the driver has only tried to map the BAR of its registers
+# (amdgpu_device.c, amdgpu_device_init), for which the firmware or the kernel found no
+# place.
 unmappable contains e if {
 	some e in pci.events.amdgpu
 	e.code == 12
@@ -116,7 +116,7 @@ unmappable contains e if {
 
 signs contains {
 	"gpus": {e.address},
-	"message": sprintf("The driver of GPU %s did not start for want of memory to map (error -12): the BAR of its registers has no place in the address space. Above 4G Decoding, SR-IOV support and the size of the MMIO space in the BIOS decide that.", [e.address]),
+	"message": sprintf("The driver of GPU %s did not start because it could not map memory (error -12): the BAR of its registers has no address. Check Above 4G Decoding, SR-IOV support and the size of the MMIO space in the BIOS.", [e.address]),
 	"evidence": pci.event_evidence({e}),
 } if {
 	some e in unmappable
@@ -140,7 +140,7 @@ unplaced := {address | some address in facts.gpus; not placed(address)}
 
 placed(address) if pci.device[address].root_bus != ""
 
-# fits is true for a bridge whose GPUs are known to have room all the same.
+# fits is true for a bridge whose GPUs still have enough room.
 fits(bridge) if {
 	count(below(bridge)) > 0
 	every address in below(bridge) {
@@ -152,7 +152,7 @@ fits(bridge) if {
 signs contains {
 	"gpus": gpus,
 	"subject": bridge,
-	"message": sprintf("The kernel found no room for a window of %s below bridge %s, %s: the BAR of a GPU there cannot cover its memory.", [
+	"message": sprintf("The kernel found no address space for a window of %s below bridge %s, %s: the BAR of a GPU there cannot cover its memory.", [
 		facts.bytes(max({e.size_bytes | some e in es})), bridge, below_words(gpus),
 	]),
 	"evidence": pci.event_evidence(es),
@@ -166,4 +166,4 @@ signs contains {
 
 below_words(gpus) := sprintf("above GPU %s", [facts.list(gpus)]) if {
 	count(gpus) > 0
-} else := "and only GPUs ask for as much"
+} else := "and only GPUs request this much"

@@ -1,8 +1,8 @@
 # METADATA
-# title: The BARs over the memory of GPUs
+# title: BARs over GPU memory
 # description: >-
-#   Which BARs fall short of the memory that they are to show, by what NVML, the drivers and
-#   the PCI tree tell, and which could be larger.
+#   Which BARs are smaller than the memory that they should cover, according to
+#   NVML, the drivers and the PCI tree, and which could be larger.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.bars
@@ -42,7 +42,7 @@ small[g.address] := size if {
 	not amd.small_bars[g.address]
 }
 
-# AMD's driver tells how much of the memory is visible, and wants all of it to be.
+# AMD's driver reports how much of the memory is visible, and requires all of it to be.
 small[address] := size if some address, size in amd.small_bars
 
 # growable is the largest size that the card's Resizable BAR offers for its
@@ -52,7 +52,7 @@ growable(address, size) := largest if {
 	largest > size
 }
 
-# Where nobody tells how much memory a GPU has, the size of its window does.
+# If the memory size of a GPU is not known, the size of its window counts.
 #
 # sized are the GPUs of which it is known; listed the others that the PCI tree shows.
 sized := {g.address | some g in facts.named; g.memory_bytes > 0}

@@ -1,7 +1,7 @@
 # METADATA
-# title: What benchmarks measured
+# title: Benchmark results
 # description: >-
-#   Readings of the tables of benchmarks that the rules share.
+#   Readings of benchmark tables that rules share.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.benchmarks

@@ -1,8 +1,8 @@
 # METADATA
 # title: Transfers that fail although peer access is offered
 # description: >-
-#   The failed transfers of the probe by ordered pair, how they group, and what the
-#   others that arrived say of the part that is at fault.
+#   The probe's failed transfers by ordered pair, how they group, and what the
+#   transfers that arrived show about the faulty part.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.broken_transfers
@@ -12,8 +12,8 @@ import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.staging
 import data.gpudoctor.lib.transfers
 
-# broken are the failed transfers of each ordered pair. Where data is lost on
-# the way through host memory too, it is the GPU, not the path between them.
+# broken are the failed transfers of each ordered pair. If data is also lost through host
+# memory, the GPU is at fault, not the path between them.
 broken[[t.source, t.destination]] contains t if {
 	some ts in peers.trouble
 	some t in ts
@@ -28,12 +28,12 @@ worst(ts) := [outcome | some outcome in ["hang", "corrupt", "error"]; outcome in
 # eight GPUs gives one finding, not 56.
 kind(ts) := {"worst": worst(ts), "paths": transfers.paths(ts)}
 
-# exported: between processes alone, the driver's export of memory is at fault, and a
-# single process works. Where one of the two ways is right, programs that take
-# that one work; NCCL takes cuMem, unless it is told not to.
+# exported: only between processes, the driver's export of memory is at fault, and a
+# single process works. If one of the two mechanisms works, programs that use it work;
+# NCCL uses cuMem by default.
 exported := {"between processes"}
 
-# slow_too are the transfers that arrived slowly beside those that failed.
+# slow_too are the transfers of the same pairs that arrived slowly.
 slow_too(group) := {t |
 	some d, _ in group
 	some t in peers.sluggish[peers.key(d[0], d[1])]
@@ -64,13 +64,13 @@ remark("one way", group, ts) := "It fails in one direction only." if {
 	}
 }
 
-remark("stores only", group, ts) := "The copy engines are right: only loads and stores of the SMs fail, which NCCL's kernels use." if {
+remark("stores only", group, ts) := "The copy engines work: only loads and stores of the SMs fail, which NCCL's kernels use." if {
 	transfers.paths(ts) == {"SM"}
 	count(transfers.tests(ts) & {"sm-store", "sm-load"}) > 0
 	fine(group, "copy engine")
 }
 
-remark("copies only", group, ts) := "Loads and stores of the SMs are right: only the copy engines fail." if {
+remark("copies only", group, ts) := "Loads and stores of the SMs work: only the copy engines fail." if {
 	transfers.paths(ts) == {"copy engine"}
 	fine(group, "SM")
 	count(enabling_calls(ts)) == 0
@@ -78,31 +78,31 @@ remark("copies only", group, ts) := "Loads and stores of the SMs are right: only
 
 # The driver offers peer access and then fails to switch it on, so that no transfer
 # was begun.
-remark("not switched on", _, ts) := sprintf("It cannot even be switched on (%s).", [concat(", ", sort(calls))]) if {
+remark("not switched on", _, ts) := sprintf("It cannot even be enabled (%s).", [concat(", ", sort(calls))]) if {
 	calls := enabling_calls(ts)
 	count(calls) > 0
 }
 
 # The probe says how many of its attempts went wrong where not all did.
-remark("at times", _, ts) := "It comes and goes: tried again, the same transfer arrived right." if {
+remark("at times", _, ts) := "It is intermittent: on a retry, the same transfer arrived correctly." if {
 	some t in ts
 	t.outcome == "corrupt"
 	t.repeats < t.attempts
 }
 
-remark("together", _, ts) := "Each pair alone is right: it fails only while all GPUs write at once." if {
+remark("together", _, ts) := "Each pair works separately: it fails only while all GPUs write at once." if {
 	transfers.tests(ts) == {"all-at-once"}
 }
 
-remark("atomics", _, ts) := "Copies, loads and stores are right: only atomic operations on the peer's memory get lost." if {
+remark("atomics", _, ts) := "Copies, loads and stores work: only atomic operations on the peer's memory are lost." if {
 	transfers.tests(ts) == {"atomics"}
 }
 
-remark("handshake", _, ts) := sprintf("Every copy is right, yet two kernels that wait for each other do not see each other's stores%s.", [sighting(ts)]) if {
+remark("handshake", _, ts) := sprintf("Every copy is correct, but two kernels that wait for each other do not see each other's stores%s.", [sighting(ts)]) if {
 	transfers.tests(ts) == {"handshake"}
 }
 
-remark("staged", group, _) := "The same data through host memory arrived right, so switching peer-to-peer off works around it." if {
+remark("staged", group, _) := "The same data arrived correctly through host memory, so disabling peer-to-peer access works around it." if {
 	staged_good(group)
 }
 

@@ -1,8 +1,8 @@
 # METADATA
-# title: Circumstances that rows of variables name
+# title: Circumstances in the table of variables
 # description: >-
-#   What a row of the table of variables asks for with when and unless, where that is known to be
-#   so.
+#   The circumstances that rows of the table of variables name in when and
+#   unless, where they are known to hold.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.circumstances
@@ -69,7 +69,7 @@ holds("many-nics", _) if count(surroundings.rdma_nics) > 10
 
 holds("efa", _) if count(surroundings.efa_devices) > 0
 
-# libfabric's provider for Slingshot, by what the plugin says or is told.
+# libfabric's provider for Slingshot, from the plugin's messages or settings.
 holds("cxi", _) if {
 	some m in logs.by_id["ofi-provider"]
 	startswith(m.fields.provider, "cxi")

@@ -1,10 +1,11 @@
 # METADATA
-# title: The conditions of GPUs that verdicts of messages name
+# title: GPU conditions for message verdicts
 # description: >-
-#   A row of the catalogue of messages may say when its verdict is told, or how bad it
-#   is, by the names of conditions (when, unless), and may quote a value of the facts
-#   ({@name}). Each name is defined once and holds only where the facts show it: what
-#   is not known does not hold. These are about GPUs and their drivers.
+#   A row of the message catalog can limit its verdict, or its severity, to
+#   conditions by name (when, unless), and can quote a value of the facts
+#   ({@name}). Each name is defined once and holds only where the facts show it:
+#   what is not known does not hold. These conditions are about GPUs and their
+#   drivers.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.conditions_gpu
@@ -22,7 +23,7 @@ shown contains ["compat_in_library_path", surroundings.variable_evidence(facts.v
 # A text describes how the job was started.
 holds contains "launch_described" if count(logs.launches) > 0
 
-# The versions that messages on a driver mismatch name, and whose they are.
+# The versions in messages on a driver mismatch, and what they belong to.
 values contains ["driver_versions", sprintf(" They are %s.", [facts.list(parts)])] if {
 	parts := {sprintf("%s (%s)", [concat(", ", sort(versions)), owner]) | some owner, versions in driver_versions}
 	count(parts) > 0
@@ -34,7 +35,7 @@ driver_versions[owner] contains version if {
 	version := m.fields[owner]
 }
 
-# The driver's version where the facts tell it.
+# The driver's version, if the facts have it.
 values contains ["driver_here", sprintf(" here (%s)", [input.gpus.driver.version])] if input.gpus.driver.version != ""
 
 # All GPUs, for remedies that treat each.

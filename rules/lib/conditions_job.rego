@@ -1,11 +1,11 @@
 # METADATA
-# title: The conditions of job that verdicts of messages name
+# title: Job conditions for message verdicts
 # description: >-
-#   A row of the catalogue of messages may say when its verdict is told, or how bad it
-#   is, by the names of conditions (when, unless), and may quote a value of the facts
-#   ({@name}). Each name is defined once and holds only where the facts show it: what
-#   is not known does not hold. These are about containers, the GPUs that a program
-#   may use, and the limits and memory of processes.
+#   A row of the message catalog can limit its verdict, or its severity, to
+#   conditions by name (when, unless), and can quote a value of the facts
+#   ({@name}). Each name is defined once and holds only where the facts show it:
+#   what is not known does not hold. These conditions are about containers, the
+#   GPUs that a program can use, and process limits and memory.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.conditions_job
@@ -19,7 +19,7 @@ import data.gpudoctor.lib.visible_devices as visible
 
 # Containers: how they were started.
 
-# The texts tell of a container.
+# The texts show a container.
 holds contains "container_told" if facts.in_container
 
 holds contains "container_told" if count(launches.containers) > 0
@@ -62,7 +62,7 @@ holds contains "gpus_expected" if count(logs.messages({"hip-no-device", "cuda-no
 holds contains "gpus_expected" if count(visible.chosen) > 0
 
 # One list leaves one GPU to all ranks.
-values contains ["one_visible_gpu", sprintf("; %s=%s leaves one GPU to all of them", [visible.alone, facts.env[visible.alone]])]
+values contains ["one_visible_gpu", sprintf("; %s=%s leaves only one GPU for all of them", [visible.alone, facts.env[visible.alone]])]
 
 # A node starts more ranks than it has GPUs for.
 holds contains "ranks_outnumber_gpus" if visible.ranks > visible.available
@@ -104,7 +104,7 @@ shown contains ["open_files_limit_known", {"fact": "container.nofile_soft", "val
 # Something killed a process of the job.
 holds contains "process_killed" if count(logs.messages({"process-killed", "dataloader-killed", "exit-killed"})) > 0
 
-# The container runs under gVisor, whose kernel shows a /sys of its own.
+# The container runs under gVisor, whose kernel has its own /sys.
 holds contains "sandboxed" if count(launches.sandboxed) > 0
 
 values contains ["sandbox", " (the container runs under gVisor, whose /sys is its own)"] if count(launches.sandboxed) > 0

@@ -78,7 +78,7 @@ test_gpus_expected if {
 }
 
 test_one_visible_gpu if {
-	quoted(setting("CUDA_VISIBLE_DEVICES", "0")).one_visible_gpu == "; CUDA_VISIBLE_DEVICES=0 leaves one GPU to all of them"
+	quoted(setting("CUDA_VISIBLE_DEVICES", "0")).one_visible_gpu == "; CUDA_VISIBLE_DEVICES=0 leaves only one GPU for all of them"
 	not quoted(setting("CUDA_VISIBLE_DEVICES", "0,1")).one_visible_gpu
 }
 

@@ -1,10 +1,11 @@
 # METADATA
-# title: The conditions of network that verdicts of messages name
+# title: Network conditions for message verdicts
 # description: >-
-#   A row of the catalogue of messages may say when its verdict is told, or how bad it
-#   is, by the names of conditions (when, unless), and may quote a value of the facts
-#   ({@name}). Each name is defined once and holds only where the facts show it: what
-#   is not known does not hold. These are about interfaces, connections and EFA.
+#   A row of the message catalog can limit its verdict, or its severity, to
+#   conditions by name (when, unless), and can quote a value of the facts
+#   ({@name}). Each name is defined once and holds only where the facts show it:
+#   what is not known does not hold. These conditions are about interfaces,
+#   connections and EFA.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.conditions_network
@@ -38,10 +39,10 @@ holds contains "launcher_lost_host" if {
 	contains(m.text, "unable to get host address")
 }
 
-# The texts tell of a failure, which a message that is no complaint may explain.
+# The texts show a failure, which a message that is not a complaint may explain.
 holds contains "failure_told" if logs.failed
 
-# NCCL counted several machines: the ranks had met.
+# NCCL counted several machines: the ranks had connected.
 holds contains "ranks_met" if networks.met
 
 # NCCL_SOCKET_IFNAME names interfaces, and not only what to leave out.
@@ -49,9 +50,9 @@ holds contains "interface_named" if networks.told_interface
 
 shown contains ["interface_named", asked_fact]
 
-values contains ["fitting_asked", sprintf(" that fits NCCL_SOCKET_IFNAME=%s", [networks.asked])] if networks.asked
+values contains ["fitting_asked", sprintf(" that matches NCCL_SOCKET_IFNAME=%s", [networks.asked])] if networks.asked
 
-# The machine whose NCCL has an address of no family took an interface before.
+# The machine where NCCL has an address without a family used an interface before.
 holds contains "interface_taken_before" if {
 	some m in logs.messages({"nccl-address-family-unknown", "nccl-net-no-address-family"})
 	networks.host_of(m) in {networks.host_of(c.message) | some c in connections.chosen}
@@ -63,7 +64,7 @@ holds contains "nccl_versions_differ" if {
 	count(logs.versions[name]) > 1
 }
 
-# NCCL was told to listen on an address that is none of this machine.
+# NCCL was configured to listen on an address that this machine does not have.
 holds contains "bind_to_foreign_address" if {
 	some m in logs.by_id["nccl-bind-failed"]
 	m.fields.error == "Cannot assign requested address"
@@ -81,11 +82,11 @@ holds contains "gloo_reason_told" if {
 	count(connections.hard_failures) > 0
 }
 
-values contains ["asked_of_gloo", sprintf(", unless told otherwise (GLOO_SOCKET_IFNAME=%s)", [facts.env.GLOO_SOCKET_IFNAME])] if {
+values contains ["asked_of_gloo", sprintf(", unless set otherwise (GLOO_SOCKET_IFNAME=%s)", [facts.env.GLOO_SOCKET_IFNAME])] if {
 	facts.env.GLOO_SOCKET_IFNAME != ""
 }
 
-# The interface of this machine that bears the address at which Ray knows no node.
+# The interface of this machine with the address at which Ray knows no node.
 values contains ["ray_node_here", sprintf(" (here it is that of %s)", [n.name])] if {
 	some m in logs.by_id["ray-node-unknown"]
 	some n in input.nics.interfaces
@@ -111,7 +112,7 @@ shown contains ["efa_expected", {"fact": "env.variables[FI_PROVIDER]", "value": 
 
 holds contains "failed_beside_ofi" if count(efa.failures) > 0
 
-values contains ["then_tcp", ". NCCL then ends, or goes on over TCP"] if networks.multi_node
+values contains ["then_tcp", ". NCCL then exits, or falls back to TCP"] if networks.multi_node
 
 values contains ["ofi_versions", sprintf(" (%s)", [concat(", ", sort(versions))])] if {
 	versions := {sprintf("%s %s", [p.name, p.version]) | some p in input.software; p.name in {"aws-ofi-nccl", "libfabric"}}

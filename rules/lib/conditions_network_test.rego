@@ -30,7 +30,7 @@ test_nodes if {
 test_interface_named if {
 	holds("interface_named", set_to("NCCL_SOCKET_IFNAME", "eth2"))
 	not holds("interface_named", set_to("NCCL_SOCKET_IFNAME", "^lo"))
-	value("fitting_asked", set_to("NCCL_SOCKET_IFNAME", "eth2")) == " that fits NCCL_SOCKET_IFNAME=eth2"
+	value("fitting_asked", set_to("NCCL_SOCKET_IFNAME", "eth2")) == " that matches NCCL_SOCKET_IFNAME=eth2"
 }
 
 test_interface_taken_before if {

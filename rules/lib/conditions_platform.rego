@@ -1,11 +1,11 @@
 # METADATA
-# title: The conditions of the platform that verdicts of messages name
+# title: Platform conditions for message verdicts
 # description: >-
-#   A row of the catalogue of messages may say when its verdict is told, or how bad it
-#   is, by the names of conditions (when, unless), and may quote a value of the facts
-#   ({@name}). Each name is defined once and holds only where the facts show it: what
-#   is not known does not hold. These are about GPUs, guests
-#   and the IOMMU.
+#   A row of the message catalog can limit its verdict, or its severity, to
+#   conditions by name (when, unless), and can quote a value of the facts
+#   ({@name}). Each name is defined once and holds only where the facts show it:
+#   what is not known does not hold. These conditions are about GPUs, guests and
+#   the IOMMU.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.conditions_platform

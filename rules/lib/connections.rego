@@ -1,8 +1,8 @@
 # METADATA
-# title: Choices of interfaces and connections
+# title: Interfaces and connections
 # description: >-
-#   Which network interfaces the ranks of a job took, which connections failed, and
-#   which of the choices do not lead to the peers.
+#   Which network interfaces the ranks of a job chose, which connections failed,
+#   and which choices do not reach the peers.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.connections
@@ -26,10 +26,10 @@ first_choices contains c if {
 # words say for people how a connection failed.
 words := {
 	"refused": "the peer's machine refused the connection",
-	"timed-out": "no answer came",
-	"no-route": "there is no way to the host, or a firewall on the way rejects",
+	"timed-out": "no response came",
+	"no-route": "there is no route to the host, or a firewall on the path rejects the connection",
 	"unreachable": "this machine has no route to that network",
-	"aborted": "the connection was broken off",
+	"aborted": "the connection was aborted",
 }
 
 # kinds are how it failed: by the kernel's words in the field error, or by the row.
@@ -44,10 +44,10 @@ kinds := {
 	"Software caused connection abort": "aborted", "Host is down": "aborted",
 }
 
-# last_words are the rows by which a program gives up a connection that never came
-# about; tries are those by which it tells of one try of several, of a connection
-# that stood and broke, or of an error alone. Those of Unix sockets, which join
-# processes of one host, and of InfiniBand, which has timeouts, too, are not among them.
+# last_words are the rows with which a program gives up on a connection that was never
+# established; tries are those for one of several attempts, for an established connection
+# that was lost, or for an error only. Unix sockets, which connect processes of one host,
+# and InfiniBand, which also has timeouts, are not among them.
 last_words := {
 	"nccl-connect-refused", "nccl-connect-timed-out", "nccl-connect-no-route", "nccl-connect-failed", "nccl-connect-retries-exhausted",
 	"nccl-net-connect-timeout", "gloo-connect-failed", "gloo-connect-loopback", "openmpi-tcp-connect-failed",
@@ -60,8 +60,8 @@ tries := {
 	"socket-refused", "socket-timed-out", "socket-no-route", "socket-unreachable",
 }
 
-# failures are the connections that failed: how, to which address where the line
-# tells, and whether the line is a program's last word ("hard").
+# failures are the connections that failed: how, to which address if the line has it, and
+# whether the line is a program's last attempt ("hard").
 failures contains {"kind": kinds[said], "remote": remote(m), "hard": m.id in last_words, "message": m} if {
 	some m in logs.messages(last_words | tries)
 	some said in [object.get(m, ["fields", "error"], ""), m.id]
@@ -73,7 +73,7 @@ remote(m) := m.fields.remote if {
 	networks.address(m.fields.host)
 } else := ""
 
-# hard_failures are those that are a program's last word.
+# hard_failures are those of a last attempt.
 hard_failures contains f if {
 	some f in failures
 	f.hard
@@ -116,8 +116,8 @@ useless(address) if {
 	not bridge_networks_taken
 }
 
-# A bridge of containers or virtual machines bears it on the machine that told
-# it, whatever network its owner gave to the bridge.
+# On the machine that reported it, a bridge of containers or virtual machines has the
+# address, whatever network its owner gave to the bridge.
 useless(address) if address in bridges
 
 bridges contains c.address if {
@@ -180,8 +180,7 @@ astray(c) if {
 	networks.private_bridge(c.name)
 }
 
-# A cloud may have given the network of a bridge to its machines: a connection that
-# failed tells.
+# A cloud may give the network of a bridge to its machines: a failed connection decides.
 astray(c) if {
 	networks.bridge_address(c.address)
 	of_container(c.name)
@@ -196,9 +195,9 @@ astray(c) if {
 	not strings.any_prefix_match(c.name, ["veth", "ip6tnl"])
 }
 
-# choice_told is true where a bad choice itself shows the fault. Ranks that met on
-# several machines did so over this interface; a connection that failed later counts
-# still.
+# choice_told is true if a bad choice itself shows the fault. Ranks that connected on
+# several machines did so over this interface; a connection that failed later still
+# counts.
 choice_told if {
 	networks.troubled
 	not networks.met
@@ -209,8 +208,8 @@ choice_told if {
 	useless_failed
 }
 
-# An address that holds on one cable, or in one machine, cannot be met from
-# another network: a job that shows both stands still without a word.
+# An address that is valid only on one cable, or in one machine, cannot be reached from
+# another network: a job that has both hangs silently.
 choice_told if {
 	not networks.met
 	some c in first_choices
@@ -228,25 +227,24 @@ bad_remotes contains f if {
 	useless(f.remote)
 }
 
-# Where the ranks were told to meet is not what a peer took for its own; see
-# at_meeting. On one machine a container's address in the network of a bridge is as
-# good as any.
+# The configured rendezvous is not an address that a peer chose itself; see at_meeting. On
+# one machine, a container's address in the network of a bridge works like any other.
 bad_remotes contains f if {
 	some f in at_meeting
 	useless(f.remote)
 	not networks.loopback(f.remote)
 }
 
-# at_meeting are the connections to where the ranks of several machines were told to
-# meet: the store of PyTorch at MASTER_ADDR, and the head of Ray.
+# at_meeting are the connections to the rendezvous of ranks on several machines: the store
+# of PyTorch at MASTER_ADDR, and the head of Ray.
 at_meeting contains f if {
 	networks.multi_node
 	some f in failures
 	f.message.id in {"torch-store-timed-out", "torch-store-connect-failed", "ray-gcs-unreachable"}
 }
 
-# narrow_used are the interfaces that NCCL took by itself and that have no network
-# around them, where others of the same list have one.
+# narrow_used are the interfaces that NCCL chose itself and that have no network around
+# them, if others of the same list have one.
 narrow_used contains n if {
 	not networks.told_interface
 	count(networks.broader) > 0
@@ -259,7 +257,7 @@ narrow_used contains n if {
 
 # scattered is true when private IPv4 addresses of several hosts differ in their
 # first 16 bits and in the interface's name, and a connection failed. Networks
-# that are wider than that have one name for the interface as a rule. NCCL 2.18
+# that are wider than that usually have one name for the interface. NCCL 2.18
 # to 2.23 tries again on a socket that failed, which the kernel answers with
 # "Software caused connection abort" whatever came first (NVIDIA/nccl#1515).
 scattered if {

@@ -1,8 +1,8 @@
 # METADATA
-# title: The GPUs that containers are given
+# title: GPUs passed to containers
 # description: >-
-#   What the variables of the container toolkit ask for and leave out, and which pods get other
-#   GPUs than the device plugin of Kubernetes chose for them.
+#   What the variables of the container toolkit request and omit, and which pods
+#   get other GPUs than the Kubernetes device plugin chose for them.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.container_gpus

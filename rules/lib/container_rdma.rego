@@ -1,8 +1,8 @@
 # METADATA
-# title: RDMA devices that a container lacks
+# title: RDMA devices missing from a container
 # description: >-
-#   Each element of found is a finding of rule container-caps, without what all of them
-#   have in common.
+#   Each element of found is a finding of rule container-caps, without the
+#   fields that all of them share.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.container_rdma
@@ -15,7 +15,7 @@ import data.gpudoctor.lib.surroundings
 
 # InfiniBand NICs of the machine that a container cannot use.
 found contains {
-	"message": sprintf("The machine has %d InfiniBand NICs, and none of their device nodes was passed into this container: a job over several machines goes over TCP", [count(surroundings.infiniband_nics)]),
+	"message": sprintf("The machine has %d InfiniBand NICs, but none of their device nodes was passed into this container: a job over several machines uses TCP", [count(surroundings.infiniband_nics)]),
 	"severity": "low",
 	"confidence": "possible",
 	"evidence": [{"fact": "pci.devices", "value": sort(surroundings.infiniband_nics), "source": "/sys/bus/pci/devices"}],
@@ -38,7 +38,7 @@ found contains {
 	"confidence": "likely",
 	"remedies": ["pass-rdma-devices", "pass-device-nodes", "add-ipc-lock"],
 	"evidence": launches.devices_evidence(launches.without_rdma),
-	"message": sprintf("NCCL finds no RDMA device in %s, which was given none: /dev/infiniband was not passed in. The machine has some with a link (%s), and the job goes over TCP instead", [container_name, concat(", ", sort(linked))]),
+	"message": sprintf("NCCL finds no RDMA device in %s: /dev/infiniband was not passed in. The machine has RDMA devices with a link (%s), and the job uses TCP instead", [container_name, concat(", ", sort(linked))]),
 } if {
 	unseen := logs.by_id["nccl-ib-no-device"]
 	not facts.env.NCCL_IB_DISABLE == "1"
@@ -47,8 +47,8 @@ found contains {
 	count(linked) > 0
 }
 
-# NCCL was told to use InfiniBand or RoCE and nothing else: what it was told is right,
-# and the nodes are missing.
+# NCCL was configured to use only InfiniBand or RoCE: the setting is right, and the nodes
+# are missing.
 found contains {
 	"id": "rdma-not-passed",
 	"messages": barred,
@@ -56,7 +56,7 @@ found contains {
 	"confidence": "confirmed",
 	"remedies": ["pass-rdma-devices", "pass-device-nodes", "add-ipc-lock"],
 	"evidence": launches.devices_evidence(launches.without_rdma),
-	"message": sprintf("NCCL_NET=IB allows NCCL only its own InfiniBand and RoCE transport, and NCCL finds no RDMA device in %s, which was given none: /dev/infiniband was not passed in. So the job ends instead of going on over TCP", [container_name]),
+	"message": sprintf("NCCL_NET=IB restricts NCCL to its own InfiniBand and RoCE transport, and NCCL finds no RDMA device in %s: /dev/infiniband was not passed in. So the job ends instead of falling back to TCP", [container_name]),
 } if {
 	barred := logs.by_id["nccl-network-not-found"]
 	upper(facts.env.NCCL_NET) == "IB"
@@ -71,7 +71,7 @@ found contains {
 	"confidence": "likely",
 	"remedies": ["pass-device-nodes", "pass-rdma-devices"],
 	"evidence": launches.devices_evidence(launches.without_rdma),
-	"message": sprintf("libfabric finds no device (%s), and %s was started without any of /dev/infiniband, so that EFA is not visible in it. --device=/dev/infiniband/uverbs0, one for each of EFA's interfaces, or the resource vpc.amazonaws.com/efa, passes them in", [logs.at(m), container_name]),
+	"message": sprintf("libfabric finds no device (%s), and %s was started without any of /dev/infiniband, so it cannot use EFA. Pass in --device=/dev/infiniband/uverbs0, one for each EFA interface, or request the resource vpc.amazonaws.com/efa", [logs.at(m), container_name]),
 } if {
 	m := logs.first(logs.messages({"ofi-fi-info-empty", "ofi-efa-list-empty"}))
 	efa_elsewhere

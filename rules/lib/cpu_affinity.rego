@@ -1,9 +1,9 @@
 # METADATA
-# title: The CPUs that ranks keep to
+# title: The CPUs that ranks can use
 # description: >-
-#   What NCCL, Open MPI and programs say in logs of the CPUs that a process may run on.
-#   Each element of found is a finding of rule numa-affinity, without what all of them
-#   have in common.
+#   What NCCL, Open MPI and programs log about the CPUs that a process can run
+#   on. Each element of found is a finding of rule numa-affinity, without the
+#   fields that all of them share.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.cpu_affinity
@@ -12,7 +12,7 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 # masks are the CPUs that NCCL kept to for each GPU of each host, as its log shows
-# them («Setting affinity for GPU 0 to ff», src/init.cc): those near the GPU, of
+# them ("Setting affinity for GPU 0 to ff", src/init.cc): those near the GPU, of
 # those that the launcher gave to the process (src/graph/topo.cc,
 # ncclTopoGetCpuAffinity). So more than one for the same GPU is the launchers'
 # doing, and the fewest CPUs are what one of them left.
@@ -40,7 +40,7 @@ narrowed contains key if {
 
 found contains {
 	"id": "narrowed",
-	"message": sprintf("NCCL kept to %d CPUs near GPU %d in one run and to %d in another: the launcher of the first binds its processes to a part of the CPUs that are near the GPU, and NCCL's threads share it%s", [
+	"message": sprintf("NCCL used %d CPUs near GPU %d in one run and %d in another: the launcher of the first binds its processes to only some of the CPUs near the GPU, and NCCL's threads share them%s", [
 		fewest[key], key[1], most[key], launcher_words,
 	]),
 	"evidence": shown({a | some k in narrowed; some a in masks[k]; a.cpus in {fewest[k], most[k]}}),
@@ -71,7 +71,7 @@ pinned contains key if {
 
 found contains {
 	"id": "pinned",
-	"message": sprintf("NCCL keeps to %d CPU for GPU %d%s: the launcher binds each rank to a core (mpirun --bind-to core, srun --cpu-bind=cores), which NCCL's threads and the program's share", [
+	"message": sprintf("NCCL uses only %d CPU for GPU %d%s: the launcher binds each rank to a core (mpirun --bind-to core, srun --cpu-bind=cores), which NCCL's threads share with the program", [
 		most[key], key[1], more_pinned,
 	]),
 	"evidence": shown({a | some k in pinned; some a in masks[k]}),
@@ -81,7 +81,7 @@ found contains {
 	key := sort(pinned)[0]
 }
 
-more_pinned := sprintf(", and so for %d others", [count(pinned) - 1]) if {
+more_pinned := sprintf(", and for %d others", [count(pinned) - 1]) if {
 	count(pinned) > 1
 } else := ""
 
@@ -89,7 +89,7 @@ more_pinned := sprintf(", and so for %d others", [count(pinned) - 1]) if {
 # is worth knowing.
 found contains {
 	"id": "few-cpus",
-	"message": sprintf("NCCL keeps to %d CPUs for GPU %d, while its NUMA node has %d: the launcher binds the process to few CPUs, which NCCL's threads and the program share.", [
+	"message": sprintf("NCCL uses %d CPUs for GPU %d, but its NUMA node has %d: the launcher binds the process to few CPUs, which NCCL's threads share with the program.", [
 		most[key], key[1], fewest_node_cpus,
 	]),
 	"evidence": shown(masks[key]),
@@ -128,20 +128,20 @@ refused := logs.messages({"affinity-refused", "nccl-affinity-failed"}) | {m |
 	error.line - m.line <= 4
 }
 
-# apart is what NCCL says where no CPU near a GPU is among those of the process. In
-# a virtual machine that tells of no CPUs near a GPU there is nothing to say.
+# apart is NCCL's message that no CPU near a GPU is among those of the process. A virtual
+# machine that reports no CPUs near a GPU gets no finding.
 apart := {m |
 	some m in logs.messages({"nccl-affinity-empty"})
 	trim_space(m.fields.near) != ""
 	trim_space(m.fields.allowed) != ""
 }
 
-# spoken are all of them, which tell of the CPUs of a process by themselves.
+# spoken are all messages that by themselves show the CPUs of a process.
 spoken := (core_bound | refused) | apart
 
 found contains {
 	"id": "few-cpus",
-	"message": "mpirun binds a rank to one core, which is its default for up to two ranks: NCCL's threads for all GPUs of that rank share it with the program, and host memory is of that core's node. Give it --bind-to none, or --bind-to numa",
+	"message": "mpirun binds a rank to one core, its default for up to two ranks: NCCL's threads for all GPUs of that rank share it with the program, and host memory is on that core's node. Use --bind-to none, or --bind-to numa",
 	"messages": core_bound,
 	"severity": "medium",
 	"remedies": ["bind-numa", "ignore-cpu-affinity"],
@@ -155,7 +155,7 @@ on_gpus if count(input.benchmarks) > 0
 on_gpus if count(input.logs.communicators) > 0
 
 found contains {
-	"message": "A program tried to run on the CPUs near its GPU and was refused: none of them is among those that this job was given (a scheduler's cpuset, a container's --cpuset-cpus), or NVML tells of none. Ask for CPUs of the GPU's socket, or leave the affinity alone",
+	"message": "A program failed to bind to the CPUs near its GPU: none of them is available to this job (a scheduler's cpuset, a container's --cpuset-cpus), or NVML reports none. Request CPUs of the GPU's socket, or do not set the affinity",
 	"messages": refused,
 	"severity": "high",
 	"remedies": ["bind-numa", "ignore-cpu-affinity"],
@@ -164,7 +164,7 @@ found contains {
 }
 
 found contains {
-	"message": "NCCL found none of the CPUs near a GPU among those that the process may run on: its threads, and copies over the host, cross to another node",
+	"message": "NCCL found none of the CPUs near a GPU among those that the process can use: its threads, and copies over the host, cross to another node",
 	"messages": apart,
 	"severity": "medium",
 	"remedies": ["bind-numa", "ignore-cpu-affinity"],

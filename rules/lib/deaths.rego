@@ -1,17 +1,17 @@
 # METADATA
-# title: Which rank died first by itself
+# title: The rank that failed first on its own
 # description: >-
-#   Of the exceptions, signals and exit codes that texts tell of, those that are the
-#   program's own doing: no error of communication, of a GPU or of the machine came
-#   before them, and none stands in their words.
+#   Which of the logged exceptions, signals and exit codes come from the program
+#   itself: no communication, GPU or machine error precedes them or appears in
+#   their text.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.deaths
 
 import data.gpudoctor.lib.logs
 
-# first is the death that the others follow: the launcher's word on the rank counts
-# more than the order. Whose it was, the launcher may say alone.
+# first is the death that the others follow: the launcher's report of the rank counts more
+# than the order. The launcher may be the only one to name the rank.
 first := object.union(whose, chosen)
 
 chosen := of_first_rank[0] if {
@@ -23,7 +23,7 @@ of_first_rank := [d |
 	object.get(d, "rank", launcher.rank) == launcher.rank
 ]
 
-# launcher is what torchrun says of the process that failed first, or the first that
+# launcher is torchrun's report of the process that failed first, or the first that
 # another launcher names.
 launcher := [d | some d in input.logs.deaths; d.first][0] if {
 	count([d | some d in input.logs.deaths; d.first]) > 0
@@ -65,15 +65,15 @@ by_itself(d) if {
 	d.class in {"SIGSEGV", "SIGILL", "SIGFPE"}
 }
 
-# These come from outside, too, and from PyTorch where a watchdog gave up.
+# These may also come from outside, and from PyTorch when a watchdog aborted.
 by_itself(d) if {
 	d.what == "signal"
 	d.class in {"SIGABRT", "SIGKILL"}
 	count(out_of_memory) == 0
 }
 
-# A launcher ends the other ranks by SIGTERM; one that the launcher saw end first was ended
-# by somebody else.
+# A launcher ends the other ranks with SIGTERM; if the launcher saw a rank end first,
+# another process ended it.
 by_itself(d) if {
 	d.what == "signal"
 	d.class == "SIGTERM"
@@ -92,7 +92,7 @@ by_itself(d) if {
 	count(raised) == 0
 }
 
-# exception_code is the exit code of Python behind an exception that nobody caught.
+# exception_code is Python's exit code after an uncaught exception.
 exception_code := 1
 
 # raised are the exceptions of which any may be why a process ended.
@@ -115,7 +115,7 @@ out_of_memory := logs.messages({"torch-host-out-of-memory", "torch-out-of-memory
 }
 
 # came_through is true of an exception that ended its process, as far as the text shows:
-# nobody caught it, no steps came after it, and the job failed or the text ends there.
+# it was uncaught, no steps came after it, and the job failed or the text ends there.
 came_through(d) if d.uncaught
 
 came_through(d) if {
@@ -149,8 +149,8 @@ something_ended(_) if count(ends) > 0
 
 something_ended(d) if lines[d.source] - d.line <= near_end
 
-# near_end is how many lines may stand between an exception and the end of the text that
-# it ends: other threads and the launcher write some.
+# near_end is how many lines may follow an exception before the end of the text that it
+# ends: other threads and the launcher write some.
 near_end := 40
 
 lines := {name: max(sizes) | some name, sizes in text_sizes}

@@ -1,8 +1,8 @@
 # METADATA
-# title: Errors of drivers
+# title: Driver error codes
 # description: >-
-#   What the table of errors of the CUDA driver, HIP and NVML
-#   (rules/data/driver_errors.yaml) says of a code.
+#   The entries of the table of CUDA driver, HIP and NVML errors
+#   (rules/data/driver_errors.yaml).
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.driver_errors

@@ -1,9 +1,9 @@
 # METADATA
-# title: The driver's own libraries
+# title: The driver's libraries
 # description: >-
-#   The files of the NVIDIA driver's libraries that programs here could load: real ones,
-#   link-time stubs of the toolkit, and compatibility libraries, and which of them belong to
-#   an image.
+#   The files of the NVIDIA driver's libraries that programs here could load:
+#   real libraries, link-time stubs of the toolkit, and compatibility libraries,
+#   and which of them belong to an image.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.driver_libraries
@@ -16,9 +16,9 @@ kernel_driver := input.gpus.driver.kernel_version
 # version than the kernel driver's does to each. Without NVML NCCL does not start;
 # without the compiler only some programs fail.
 kinds := {
-	"libcuda": {"severity": "critical", "refusal": "CUDA refuses to start (error 803)"},
-	"libnvidia-ml": {"severity": "critical", "refusal": "NVML refuses to start (driver/library version mismatch)"},
-	"libnvidia-ptxjitcompiler": {"severity": "medium", "refusal": "kernels that are compiled at run time may fail (errors 221 and 222)"},
+	"libcuda": {"severity": "critical", "refusal": "CUDA fails to start (error 803)"},
+	"libnvidia-ml": {"severity": "critical", "refusal": "NVML fails to start (driver/library version mismatch)"},
+	"libnvidia-ptxjitcompiler": {"severity": "medium", "refusal": "run-time compilation of kernels may fail (errors 221 and 222)"},
 }
 
 # libraries are those files of the driver that could be loaded: real ones, and
@@ -31,8 +31,8 @@ libraries contains l if {
 	not startswith(l.path, "/usr/lib/wsl/")
 }
 
-# real are neither stubs nor compatibility libraries and tell their version as
-# drivers do: 580.159.04.
+# real are neither stubs nor compatibility libraries and have version numbers like
+# drivers: 580.159.04.
 real contains l if {
 	some l in libraries
 	not l.stub

@@ -1,8 +1,8 @@
 # METADATA
-# title: EFA and where it is to be expected
+# title: EFA and where to expect it
 # description: >-
-#   Whether a job is meant to use EFA, and what shows that its machines are
-#   instances of AWS.
+#   Whether a job should use EFA, and what shows that its machines are AWS
+#   instances.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.efa
@@ -37,8 +37,8 @@ expected if {
 
 expected if logs.said("ofi-platform")
 
-# fi_info lists the provider where a device of it can be opened alone. A job on
-# one machine does without.
+# fi_info lists the provider only where one of its devices can be opened. A job on one
+# machine does not need it.
 expected if {
 	between_machines
 	some p in input.nics.providers

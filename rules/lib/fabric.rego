@@ -1,8 +1,9 @@
 # METADATA
-# title: The fabric of NVSwitches
+# title: The NVSwitch fabric
 # description: >-
-#   How the GPUs stand in the fabric that NVSwitches form, whether this machine looks after
-#   it, and whether its fabric manager can: that it runs, and has the driver's version.
+#   The state of the GPUs in the NVSwitch fabric, whether this machine manages
+#   it, and whether its fabric manager works: that it runs and has the driver's
+#   version.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.fabric
@@ -44,7 +45,7 @@ mismatch if {
 	installed != loaded
 }
 
-# installed is the version of the fabric manager: its own word, else that of its
+# installed is the version of the fabric manager: its own output, or else that of its
 # package, without the package's revision.
 installed := manager.version if {
 	manager.version != ""
@@ -70,8 +71,7 @@ stopped if {
 	not input.container.private_pid == true
 }
 
-# Texts do not tell whether this is a virtual machine, but systemctl was asked on
-# this one.
+# Texts do not show whether this is a virtual machine, but systemctl ran on this one.
 stopped if {
 	count(input.texts) > 0
 	manager.running == false
@@ -102,7 +102,7 @@ switches if in_tree
 
 switches if board
 
-# evidence is how the GPUs stand, and the fabric manager.
+# evidence is the fabric state of the GPUs, and the fabric manager.
 evidence := array.concat(
 	[{"fact": sprintf("gpus.devices[%s].fabric", [address]), "value": object.filter(f, ["state", "status"]), "source": "nvmlDeviceGetGpuFabricInfoV"} |
 		some address, f in members

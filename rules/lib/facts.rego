@@ -2,14 +2,14 @@
 # title: GPUs, pairs, variables and transfers
 # description: >-
 #   Readings of the facts that many rules need. Each is undefined, not empty or
-#   false, when the section that it reads is not known: count(facts.gpus) < 2
-#   says nothing where nobody could look for GPUs.
+#   false, if the section that it reads is not known: count(facts.gpus) < 2
+#   holds only if GPUs could be enumerated.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.facts
 
-# gpus are the addresses of all GPUs that the PCI tree, the management library
-# or the CUDA driver shows: a container may have the last alone.
+# gpus are the addresses of all GPUs that the PCI tree, the management library or the CUDA
+# driver shows: a container may have only the last.
 gpus := listed | offered if {
 	listed
 	offered
@@ -34,8 +34,8 @@ few_offered := "the driver offers fewer than two GPUs here" if {
 	count(input.transfers.devices) < 2
 }
 
-# only_amd is true where GPUs are known and all of them are AMD's: NVML, MIG and
-# the fabric manager have no part there, and what they did not say is not missing.
+# only_amd is true if GPUs are known and all of them are AMD's: NVML, MIG and the fabric
+# manager do not apply there, so their missing output is not a gap.
 only_amd if {
 	count(gpus) > 0
 	every address in gpus {
@@ -61,9 +61,9 @@ gpus_at(place) := [address | some address in [place]; address in gpus]
 # named are the GPUs whose address is known: that of a lost one may not be.
 named := [g | some g in input.gpus.devices; is_address(g.address)] if is_array(input.gpus.devices)
 
-# is_address is true for a PCI address as a finding may name it, and for the name
-# of a GPU of which a text tells the index alone ("GPU3"). Facts that were cut, or
-# written by hand, may hold something else.
+# is_address is true for a PCI address as a finding may name it, and for the name of a GPU
+# of which a text shows only the index ("GPU3"). Facts that were cut, or written by hand,
+# may contain something else.
 is_address(text) if regex.match(`^([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]{1,4})$`, text)
 
 # pairs are those whose ends are known.

@@ -1,8 +1,8 @@
 # METADATA
-# title: Peer access that a variable forces
+# title: Peer access forced by a variable
 # description: >-
-#   Variables by which a program uses peer access without a test, where no NVLink joins the
-#   GPUs.
+#   Variables that make a program use peer access without a check, where no
+#   NVLink connects the GPUs.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.forced_peer_access
@@ -11,8 +11,8 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.peers
 
-# forced are variables by which a program uses peer access that it would leave
-# off, or does not test first. llama.cpp heeds that its own is set, not the value.
+# forced are variables that make a program use peer access which it would otherwise not
+# use, or check first. llama.cpp checks only that its own variable is set, not the value.
 # Over NVLink that is right.
 forced[name] := v if {
 	some name in {"GGML_CUDA_P2P", "VLLM_SKIP_P2P_CHECK", "SGLANG_SKIP_P2P_CHECK"}

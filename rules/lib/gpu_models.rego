@@ -1,8 +1,8 @@
 # METADATA
-# title: Models of GPUs
+# title: GPU models
 # description: >-
-#   What the table of GPU models (rules/data/gpu_models.yaml) says of the GPUs that
-#   the facts and the texts name.
+#   The entries of the table of GPU models (rules/data/gpu_models.yaml) for the
+#   GPUs in the facts and the texts.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.gpu_models

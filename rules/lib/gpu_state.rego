@@ -1,9 +1,9 @@
 # METADATA
-# title: What the state of a GPU says against it
+# title: Signs of a fault in a GPU's state
 # description: >-
-#   Signs of a faulty GPU in the state in force: NVML's answers, the bus, and what
-#   became of the GPU when the probe asked for it. Each sign has a severity, a confidence,
-#   words, evidence and what helps.
+#   Signs of a faulty GPU in its current state: NVML's answers, the bus, and
+#   what happened when the probe initialized it. Each sign has a severity, a
+#   confidence, words, evidence and remedies.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.gpu_state
@@ -39,25 +39,25 @@ bare(name) := trim_prefix(trim_prefix(name, "NVML_"), "ERROR_")
 signs[g.address] contains seen("critical", words, of_gpu(g.address, "error"), g.error, "nvmlDeviceGetHandleByPciBusId", answer.remedies) if {
 	some g in input.gpus.devices
 	answer := driver_errors.nvml[bare(g.error)]
-	words := sprintf("NVML answers %s: %s", [g.error, answer.words])
+	words := sprintf("NVML returns %s: %s", [g.error, answer.words])
 }
 
 signs[g.address] contains seen("high", words, of_gpu(g.address, "ecc.volatile_uncorrected"), errors, "nvmlDeviceGetTotalEccErrors", reset) if {
 	some g in input.gpus.devices
 	errors := g.ecc.volatile_uncorrected
 	errors > 0
-	words := sprintf("%d memory errors that could not be corrected since the driver was loaded", [errors])
+	words := sprintf("%d uncorrectable memory errors since the driver was loaded", [errors])
 }
 
 # flags are the marks that NVML keeps of a GPU's memory: the section that holds
 # it, the field, severity, words, the call, and what helps.
 flags := [
-	["remapped_rows", "pending", "high", "a row remapping waits for a reset", "nvmlDeviceGetRemappedRows", ["reset-gpu"]],
-	["remapped_rows", "failed", "high", "a row remapping failed, so a memory cell that is known to be bad stays in use", "nvmlDeviceGetRemappedRows", ["replace-hardware", "reset-gpu"]],
-	["ecc", "retired_pages_pending", "high", "a page retirement waits for a reset", "nvmlDeviceGetRetiredPagesPendingStatus", ["reset-gpu"]],
-	["ecc", "sram_threshold_exceeded", "high", "uncorrectable errors of its on-chip memory have passed NVIDIA's threshold", "nvmlDeviceGetSramEccErrorStatus", ["replace-hardware"]],
-	["ecc", "unrepairable_memory", "high", "its memory is marked as beyond repair", "nvmlDeviceGetRepairStatus", ["replace-hardware"]],
-	["ecc", "channel_repair_pending", "medium", "a repair of a memory channel waits for a reset", "nvmlDeviceGetRepairStatus", ["reset-gpu"]],
+	["remapped_rows", "pending", "high", "a row remapping is pending and needs a reset", "nvmlDeviceGetRemappedRows", ["reset-gpu"]],
+	["remapped_rows", "failed", "high", "a row remapping failed, so a known bad memory cell is still in use", "nvmlDeviceGetRemappedRows", ["replace-hardware", "reset-gpu"]],
+	["ecc", "retired_pages_pending", "high", "a page retirement is pending and needs a reset", "nvmlDeviceGetRetiredPagesPendingStatus", ["reset-gpu"]],
+	["ecc", "sram_threshold_exceeded", "high", "uncorrectable errors of its on-chip memory exceed NVIDIA's threshold", "nvmlDeviceGetSramEccErrorStatus", ["replace-hardware"]],
+	["ecc", "unrepairable_memory", "high", "NVML reports that its memory is beyond repair", "nvmlDeviceGetRepairStatus", ["replace-hardware"]],
+	["ecc", "channel_repair_pending", "medium", "a memory channel repair is pending and needs a reset", "nvmlDeviceGetRepairStatus", ["reset-gpu"]],
 ]
 
 signs[g.address] contains seen(severity, words, of_gpu(g.address, sprintf("%s.%s", [section, field])), true, source, remedies) if {
@@ -66,7 +66,7 @@ signs[g.address] contains seen(severity, words, of_gpu(g.address, sprintf("%s.%s
 	g[section][field] == true
 }
 
-# recovery is what each recovery action of NVML means.
+# recovery is the meaning of each recovery action of NVML.
 recovery := {
 	"gpu-reset": ["high", ["reset-gpu", "reboot"]],
 	"node-reboot": ["critical", ["reboot", "replace-hardware"]],
@@ -78,14 +78,13 @@ recovery := {
 signs[g.address] contains seen(severity, words, of_gpu(g.address, "recovery_action"), g.recovery_action, source, remedies) if {
 	some g in input.gpus.devices
 	[severity, remedies] := recovery[g.recovery_action]
-	words := sprintf("NVML asks for the recovery action %q", [g.recovery_action])
+	words := sprintf("NVML recommends the recovery action %q", [g.recovery_action])
 	source := "nvmlDeviceGetFieldValues (NVML_FI_DEV_GET_GPU_RECOVERY_ACTION)"
 }
 
-# In the PCI tree, bound to NVIDIA's driver, and not in NVML although that
-# answered: the driver gave it up. One that is bound to another driver, or that
-# the driver was told to leave alone, or that a container was not given, is as
-# somebody wants it.
+# In the PCI tree, bound to NVIDIA's driver, and not in NVML although that answered: the
+# driver dropped it. A GPU that is bound to another driver, excluded from the driver, or
+# not passed to a container is that way on purpose.
 missed := {g.address |
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
@@ -98,8 +97,8 @@ missed := {g.address |
 	input.container.inside == false
 }
 
-# given_up are those of which that is sure. From a user a scheduler may keep
-# GPUs by a device cgroup, of which nothing is seen; the kernel log tells.
+# given_up are those for which that is certain. A scheduler may hide GPUs from a user with
+# a device cgroup, which leaves no trace; the kernel log decides.
 given_up := missed if {
 	facts.is_root == true
 } else := {address |
@@ -124,7 +123,7 @@ signs[g.address] contains seen("critical", words, sprintf("pci.devices[%s].off_b
 	some g in input.gpus.devices
 	pci.device[g.address].off_bus == true
 	pci.device[g.address].driver == "nvidia"
-	words := "its configuration space reads as all ones: it no longer answers on the bus"
+	words := "its configuration space reads as all ones: it no longer responds on the bus"
 	source := sprintf("/sys/bus/pci/devices/%s/config", [g.address])
 }
 
@@ -141,14 +140,14 @@ signs[d.address] contains object.union(sign, {"confidence": "likely"}) if {
 	other.vendor == d.vendor
 	other.address != d.address
 	not other.off_bus == true
-	words := "its configuration space reads as all ones (lspci: rev ff): it no longer answers on the bus"
+	words := "its configuration space reads as all ones (lspci: rev ff): it no longer responds on the bus"
 	sign := seen("critical", words, sprintf("pci.devices[%s].off_bus", [d.address]), true, "lspci", off_bus)
 }
 
 signs[d.address] contains seen("critical", words, sprintf("transfers.devices[%s].outcome", [d.address]), d.outcome, "probe", reset) if {
 	some d in input.transfers.devices
 	device_failed(d)
-	words := sprintf("the CUDA driver could not make it ready (%s)", [object.get(d, "error_name", d.outcome)])
+	words := sprintf("the CUDA driver could not initialize it (%s)", [object.get(d, "error_name", d.outcome)])
 }
 
 device_failed(d) if d.outcome == "hang"

@@ -1,8 +1,8 @@
 # METADATA
-# title: An integrated GPU next to cards
+# title: An integrated GPU in addition to cards
 # description: >-
-#   Programs take it for one more GPU. Each element of found is a finding of rule
-#   gpu-visibility, without what all of them have in common.
+#   Programs use it like another card. Each element of found is a finding of
+#   rule gpu-visibility, without the fields that all of them share.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.integrated_gpu
@@ -22,7 +22,7 @@ inside_processor(m) if m.fields.architecture in gpu_models.amd_integrated
 
 # A program lists it among the cards.
 found contains {
-	"message": sprintf("The program takes the integrated GPU (%s) for one more next to %s%s. Leave it out: HIP_VISIBLE_DEVICES with the numbers of the cards only", [
+	"message": sprintf("The program uses the integrated GPU (%s) as well as %s%s. Exclude it: set HIP_VISIBLE_DEVICES to the indices of only the cards", [
 		concat(", ", sort({sprintf("%s, %s", [m.fields.name, m.fields.architecture]) | some m in taken})),
 		concat(", ", sort({m.fields.name | some m in cards})), crash_words,
 	]),
@@ -47,7 +47,7 @@ taken_severity := "critical" if count(amd.crashes) > 0
 # force.
 found contains {
 	"affects": affected,
-	"message": sprintf("Next to %d cards there is an integrated GPU, which programs take for one more unless *_VISIBLE_DEVICES leaves it out, and a program crashed on a GPU. HIP_VISIBLE_DEVICES with the numbers of the cards only keeps it from that", [count(amd.discrete)]),
+	"message": sprintf("In addition to %d cards there is an integrated GPU, which programs use unless *_VISIBLE_DEVICES excludes it, and a program crashed on a GPU. Set HIP_VISIBLE_DEVICES to the indices of only the cards to exclude it", [count(amd.discrete)]),
 	"severity": "high",
 	"confidence": crash_confidence,
 	"messages": amd.crashes,
@@ -78,7 +78,7 @@ crash_confidence := "likely" if {
 # that takes all of them waits for the slowest.
 found contains {
 	"affects": affected,
-	"message": sprintf("HIP counts the integrated GPU as device 0, before %d cards: a program that takes the first GPU computes on it, and RCCL over all of them includes it. HIP_VISIBLE_DEVICES with the numbers of the cards only leaves it out", [count(amd.discrete)]),
+	"message": sprintf("HIP lists the integrated GPU as device 0, before %d cards: a program that uses the first GPU runs on it, and RCCL over all of them includes it. Set HIP_VISIBLE_DEVICES to the indices of only the cards to exclude it", [count(amd.discrete)]),
 	"severity": "low",
 	"confidence": "likely",
 	"evidence": [{"fact": sprintf("gpus.devices[%s].integrated", [address]), "value": true, "source": "the compute driver's topology"} | some address in sort(amd.integrated)],
@@ -103,7 +103,7 @@ integrated_first if {
 
 # rocBLAS names the integrated GPU itself: a program did compute there.
 found contains {
-	"message": sprintf("A program computes on the integrated GPU %s, for which ROCm's libraries have no kernels. Leave it out: HIP_VISIBLE_DEVICES with the numbers of the cards only", [m.fields.architecture]),
+	"message": sprintf("A program runs on the integrated GPU %s, for which ROCm's libraries have no kernels. Exclude it: set HIP_VISIBLE_DEVICES to the indices of only the cards", [m.fields.architecture]),
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": {m},

@@ -1,15 +1,14 @@
 # METADATA
 # title: The IOMMU
 # description: >-
-#   Whose IOMMU it is, and what the kernel's command line asks of it.
+#   Which vendor's IOMMU it is, and what the kernel command line sets.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.iommu
 
 import data.gpudoctor.lib.facts
 
-# vendor is whose IOMMU it is, where that is known: the kernel parameter bears its
-# name.
+# vendor is the IOMMU's vendor, if known: the kernel parameter has its name.
 vendor := input.iommu.vendor if {
 	input.iommu.vendor in {"intel", "amd"}
 } else := cpu[input.host.cpu.vendor] if {
@@ -27,7 +26,7 @@ default params := {}
 
 params := {"vendor": vendor}
 
-# words are those of the kernel's command line, wherever it was read.
+# words are those of the kernel command line, wherever it was read.
 words := {word | some word in input.host.command_line} | {word | some word in input.iommu.command_line}
 
 # passing are those that ask the IOMMU to leave addresses alone, off those that switch

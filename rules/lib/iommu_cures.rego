@@ -1,8 +1,8 @@
 # METADATA
-# title: What helps where the IOMMU translates
+# title: Remedies for a translating IOMMU
 # description: >-
-#   Remedies in the order in which to try them, without those that are already in force or
-#   would do harm.
+#   Remedies in the order in which to try them, without those that are already
+#   in force or would do harm.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.iommu_cures

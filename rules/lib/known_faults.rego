@@ -1,7 +1,7 @@
 # METADATA
-# title: Faults that versions of libraries have
+# title: Known faults of library versions
 # description: >-
-#   Which rows of the table of known faults (rules/data/known_faults.yaml) show
+#   Which rows of the table of known faults (rules/data/known_faults.yaml) apply
 #   here. The rules nccl-bug, rccl-bug and rccl-p2p-transport read it.
 # schemas:
 #   - input: schema.facts
@@ -31,7 +31,7 @@ of_host_memory(m) if {
 # architectures are those of the GPUs that the facts or the texts name.
 architectures := gpu_models.architectures | in_prose
 
-# What somebody writes of his cards names them, too.
+# Notes that name the cards also count.
 in_prose contains gpu_models.architecture({"name": m.fields.gpu}) if some m in logs.by_id["prose-p2p-off-needed"]
 
 # older are the architectures before Blackwell.

@@ -1,9 +1,8 @@
 # METADATA
 # title: How jobs and containers are started
 # description: >-
-#   Readings of the descriptions that texts hold: docker run lines, compose
-#   files, pods, batch scripts, command lines. Each is empty where none was
-#   given.
+#   Readings of the descriptions in texts: docker run lines, compose files,
+#   pods, batch scripts, command lines. Each is empty if none was given.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.launches
@@ -74,8 +73,8 @@ enclosed contains l if {
 }
 
 # without_rdma are the containers that were given no RDMA device. A hook of enroot may
-# bring one into a container of Slurm without a word, so that it takes NCCL's word that
-# there is none.
+# silently add one to a container of Slurm, so this needs NCCL's message that there is
+# none.
 without_rdma contains l if {
 	some l in (containers | {l | some l in enclosed; l.kind == "slurm"})
 	not l.privileged
@@ -112,9 +111,9 @@ devices_evidence(ls) := [fact |
 place(l) := sprintf("%s:%d", [l.source, l.line])
 
 # shm_words say what a container gets as /dev/shm.
-shm_words(l) := sprintf("asks for %d MiB at /dev/shm", [floor(l.shm_bytes / 1048576)]) if {
+shm_words(l) := sprintf("requests %d MiB for /dev/shm", [floor(l.shm_bytes / 1048576)]) if {
 	l.shm_bytes
-} else := "asks for no size of /dev/shm, and so gets the default of 64 MiB"
+} else := "sets no size for /dev/shm, so it has the default of 64 MiB"
 
 # title names a launch: "the container train", "the pod llm".
 title(l) := sprintf("%s %s", [words[l.kind], l.name]) if {

@@ -1,7 +1,7 @@
 # METADATA
 # title: Versions of NCCL, RCCL and ROCm
 # description: >-
-#   The versions that the texts or this machine show, and how they compare.
+#   The versions in the texts or on this machine, and how they compare.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.library_versions
@@ -59,9 +59,8 @@ stated_rccl contains {"version": p.version, "evidence": package_evidence(p)} if 
 	p.name == "rccl"
 }
 
-# installed_rccl are the libraries of this machine whose version is known: the name
-# of RCCL's file holds the version of its interface (librccl.so.1.0.60102), which
-# is none of RCCL's.
+# installed_rccl are the libraries of this machine with a known version: the file name of
+# RCCL has the version of its interface (librccl.so.1.0.60102), not RCCL's own.
 installed_rccl contains {"version": l.version, "evidence": {"fact": "libraries.files", "value": l.version, "source": l.path}} if {
 	some l in input.libraries.files
 	l.kind == "librccl"
@@ -112,9 +111,9 @@ version_known[library] if {
 }
 
 # range_words says which versions have a fault.
-range_words(row) := sprintf("%s up to before %s", [row.since, row.fixed]) if {
+range_words(row) := sprintf("%s up to but excluding %s", [row.since, row.fixed]) if {
 	row.since
 	row.fixed
-} else := sprintf("all before %s", [row.fixed]) if {
+} else := sprintf("all versions before %s", [row.fixed]) if {
 	row.fixed
 } else := "no version without it is known"

@@ -15,8 +15,8 @@ test_ranges if {
 	not library_versions.in_range(row, "2.26.3")
 	not library_versions.in_range(row, "2.23.4")
 	library_versions.in_range({"fixed": "2.15.1"}, "2.4.8")
-	library_versions.range_words(row) == "2.24.3 up to before 2.26.3"
-	library_versions.range_words({"fixed": "2.3"}) == "all before 2.3"
+	library_versions.range_words(row) == "2.24.3 up to but excluding 2.26.3"
+	library_versions.range_words({"fixed": "2.3"}) == "all versions before 2.3"
 	library_versions.range_words({}) == "no version without it is known"
 }
 

@@ -1,8 +1,8 @@
 # METADATA
 # title: PCIe links that run below their speed under load
 # description: >-
-#   An idle GPU lowers the speed of its link and is healthy, so only what holds while the
-#   GPU works tells.
+#   An idle GPU lowers its link speed and is healthy, so only its speed under
+#   load counts.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.link_speeds

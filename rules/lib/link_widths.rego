@@ -1,8 +1,8 @@
 # METADATA
-# title: PCIe links with fewer lanes than they can have
+# title: PCIe links with fewer lanes than they support
 # description: >-
-#   From the PCI tree, NVML, lspci and what the kernel wrote at boot, and which models
-#   are often wired so.
+#   From the PCI tree, NVML, lspci and the kernel's boot messages, and which
+#   models are often wired this way.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.link_widths
@@ -60,8 +60,8 @@ widths_by_nvml := {g.address |
 
 a_card(d) if d.kind == "gpu"
 
-# grep has left out what function it is; who asks for one by its address
-# (lspci -s) asks for the one that he suspects.
+# grep has left out the kind of function; whoever selects one by its address (lspci -s)
+# selects the suspect.
 a_card(d) if object.get(d, "class", "") == ""
 
 # told_narrow are the GPUs of which the kernel wrote at boot that a link on their

@@ -1,8 +1,8 @@
 # METADATA
-# title: What programs said
+# title: Log messages of programs
 # description: >-
-#   Readings of the messages that logs hold, which the rules share. Each is
-#   empty where no log was given: silence in a log that nobody sent is no fact.
+#   Readings of log messages that rules share. Each is empty if no log was
+#   given: a missing log proves nothing.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.logs
@@ -78,13 +78,13 @@ who(m) := sprintf("rank %d on %s", [m.rank, m.host]) if {
 # complaints are the messages that say that something is wrong or went wrong.
 complaints := {m | some m in input.logs.messages; not overcome(m); m.role in {"cause", "category", "consequence"}}
 
-# failed is true when a log tells of a failure.
+# failed is true if a log reports a failure.
 failed if count(complaints) > 0
 
 # stalled are the signs that a collective began and does not end: a table of
 # nccl-tests that stops before its first row although its ranks are known, or
 # vLLM's workers that do not answer. A text that was cut looks the same, so that
-# it tells something only together with what can make a collective stand still.
+# it counts only together with what can make a collective hang.
 stalled contains {"fact": "benchmarks", "value": b.test, "source": at(b)} if {
 	some b in input.benchmarks
 	b.what == "collective"

@@ -1,8 +1,8 @@
 # METADATA
-# title: Where ranks were told to meet
+# title: Rendezvous addresses of ranks
 # description: >-
-#   The addresses at which the ranks of a job were told to meet, and connections that
-#   were tried over another network than that.
+#   The rendezvous addresses of a job's ranks, and connections that were tried
+#   over another network.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.meetings
@@ -11,8 +11,8 @@ import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.networks
 
-# meeting are the addresses at which the ranks were told to meet: MASTER_ADDR, or an
-# option of torchrun, Accelerate or SGLang, its value in the same word or the next.
+# meeting are the configured rendezvous addresses of the ranks: MASTER_ADDR, or an option
+# of torchrun, Accelerate or SGLang, with its value in the same word or the next.
 meeting contains facts.env.MASTER_ADDR if networks.ipv4(facts.env.MASTER_ADDR)
 
 meeting contains address if {
@@ -25,10 +25,9 @@ meeting contains address if {
 
 meeting_option := `^--(?:master[_-]addr|rdzv[_-]endpoint|main[_-]process[_-]ip|dist[_-]init[_-]addr|dist[_-]url|init[_-]method)(?:=|$)`
 
-# off_meeting are the connections that failed over another network than the one in
-# which the ranks were told to meet, where this machine has an interface in each. The
-# ranks told each other their addresses through that meeting, so that its network
-# leads to the peers.
+# off_meeting are the connections that failed over another network than that of the
+# rendezvous address, if this machine has an interface in each. The ranks exchanged their
+# addresses over the rendezvous, so its network reaches the peers.
 off_meeting contains {"message": f.message, "remote": f.remote, "taken": taken, "meant": meant, "address": address} if {
 	some f in connections.unanswered
 	some taken in input.nics.interfaces

@@ -1,7 +1,7 @@
 # METADATA
-# title: How NCCL reads values of its variables
+# title: How NCCL reads its variables
 # description: >-
-#   Numbers, levels of distance, and lists of words, as NCCL takes them from the text of a
+#   Numbers, distance levels and lists of words, as NCCL parses them from a
 #   variable.
 # schemas:
 #   - input: schema.facts
@@ -20,7 +20,7 @@ number(value) := to_number(regex.replace(digits[0], `^\+?(-?)0*([0-9])`, "$1$2")
 	regex.match(`^[^0-9+-]`, value)
 }
 
-# place is where a level stands in the order of distance.
+# place is the position of a level in the order of distance.
 place(value) := min([i | some i, level in variables.levels; level == value])
 
 place(value) := place_of_number(value) if regex.match(`^[0-9]`, value)

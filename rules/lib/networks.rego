@@ -1,9 +1,9 @@
 # METADATA
 # title: Machines, interfaces and addresses
 # description: >-
-#   Whether a job spans several machines, what the names and addresses of network
-#   interfaces mean, and which of them a job was told to use. What its processes
-#   then did with them is in lib/connections.rego.
+#   Whether a job spans several machines, what the names and addresses of
+#   network interfaces mean, and which of them a job was configured to use. How
+#   its processes then used them is in lib/connections.rego.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.networks
@@ -65,8 +65,8 @@ single_node if {
 	not multi_node
 }
 
-# met is true when NCCL counted several machines: it does so once the ranks have
-# met over the interface of the bootstrap, which then was right.
+# met is true if NCCL counted several machines: it does so once the ranks have connected
+# over the bootstrap interface, which was then right.
 met if {
 	some c in input.logs.communicators
 	c.nodes > 1
@@ -96,12 +96,11 @@ link_local(address) if strings.any_prefix_match(lower(address), ["fe80:", "169.2
 # 1122, 3.2.1.3).
 nobody(address) if address in {"0.0.0.0", "::", "255.255.255.255"}
 
-# bridge_address is true of an address out of the networks that Docker, libvirt and
-# Podman give to a bridge inside of one machine, unless told otherwise. Every machine
-# has the same.
+# bridge_address is true of an address from the networks that Docker, libvirt and Podman
+# by default give to a bridge within one machine. Every machine has the same.
 bridge_address(address) if strings.any_prefix_match(address, ["172.17.", "192.168.122.", "10.88.0."])
 
-# virtual is true of the name of an interface that ends inside of the machine:
+# virtual is true of the name of an interface that ends inside the machine:
 # bridges of containers and virtual machines, and ends of their pairs.
 virtual(name) if regex.match(`^(docker|br-|virbr|veth|cni|cbr|cali|lxc|lxd|podman|kube-bridge|kube-ipvs|nodelocaldns|vmnet|vboxnet|vnet|dummy|nerdctl|ip6tnl|sit\d|tunl\d|azv)`, name)
 
@@ -109,8 +108,8 @@ virtual(name) if regex.match(`^(docker|br-|virbr|veth|cni|cbr|cali|lxc|lxd|podma
 # bridge_address knows.
 private_bridge(name) if strings.any_prefix_match(name, ["docker", "virbr", "podman", "cni", "br-"])
 
-# inside_machine is true of the names of bridges alone: a veth may be the end of
-# a pod, and a bridge of another name may have the machine's own address.
+# inside_machine is true of the names of only bridges: a veth may be the end of a pod, and
+# a bridge of another name may have the machine's own address.
 inside_machine(name) if regex.match(`^(docker|virbr|br-[0-9a-f]{12}$|podman|cni|lxcbr|lxdbr)`, name)
 
 # patterns reads the value of NCCL_SOCKET_IFNAME or NCCL_IB_HCA: a list of
@@ -148,7 +147,7 @@ matches(value, name) if {
 # whole is true of a value that lists whole names.
 whole(value) if strings.any_prefix_match(value, ["=", "^="])
 
-# asked is what NCCL was told of its interface.
+# asked is NCCL's configured interface.
 asked := facts.env.NCCL_SOCKET_IFNAME if facts.env.NCCL_SOCKET_IFNAME != ""
 
 # told_interface is true when that names interfaces, and not only what to leave out.

@@ -1,9 +1,10 @@
 # METADATA
-# title: NUMA calls that are forbidden
+# title: Blocked NUMA calls
 # description: >-
-#   Containers refuse these calls unless they have the capability SYS_NICE, and NCCL 2.24
-#   to 2.26.3 takes host memory with them. Each element of found is a finding of rule
-#   container-caps, without what all of them have in common.
+#   Containers block these calls unless they have the capability SYS_NICE, and
+#   NCCL 2.24 to 2.26.3 uses them to allocate host memory. Each element of found
+#   is a finding of rule container-caps, without the fields that all of them
+#   share.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.numa_calls
@@ -13,7 +14,7 @@ import data.gpudoctor.lib.peer_access
 import data.gpudoctor.lib.surroundings
 
 found contains {
-	"message": sprintf("NUMA calls are forbidden here (get_mempolicy gives EPERM), and NCCL %s takes host memory with them: transport through host memory fails (2.26.5 and newer fall back to /dev/shm)", [facts.list({l.version | some l in surroundings.nccl})]),
+	"message": sprintf("NUMA calls are blocked here (get_mempolicy gives EPERM), and NCCL %s allocates host memory with them: transport through host memory fails (2.26.5 and newer fall back to /dev/shm)", [facts.list({l.version | some l in surroundings.nccl})]),
 	"severity": severity,
 	"evidence": array.concat(evidence, nccl_evidence),
 	"remedies": ["add-sys-nice", "nccl-cumem-host-disable", "upgrade-nccl"],
@@ -26,7 +27,7 @@ found contains {
 # Elsewhere only the placement of memory suffers, which matters where there is more
 # than one node to place it on.
 found contains {
-	"message": "NUMA calls are forbidden here (get_mempolicy gives EPERM): memory cannot be bound to the node of its GPU, and NCCL keeps its host buffers in /dev/shm",
+	"message": "NUMA calls are blocked here (get_mempolicy gives EPERM): memory cannot be bound to the node of its GPU, and NCCL keeps its host buffers in /dev/shm",
 	"severity": "info",
 	"evidence": evidence,
 	"remedies": ["add-sys-nice"],

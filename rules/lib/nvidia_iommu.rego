@@ -1,8 +1,8 @@
 # METADATA
 # title: NVIDIA GPUs and the IOMMU
 # description: >-
-#   The pairs of NVIDIA GPUs between which an IOMMU translates, or may translate, and the
-#   accesses of theirs that it refused.
+#   The pairs of NVIDIA GPUs between which an IOMMU translates, or may
+#   translate, and their accesses that it blocked.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.nvidia_iommu
@@ -17,9 +17,9 @@ group[address] := g if {
 	some address in g.devices
 }
 
-# judged are the pairs of NVIDIA GPUs on bare metal that would talk over PCIe.
-# AMD's GPUs want the opposite on some models, and an Arm SMMU serves
-# Grace's coherent links, so neither is judged here.
+# judged are the pairs of NVIDIA GPUs on bare metal that communicate over PCIe. AMD's GPUs
+# need the opposite on some models, and an Arm SMMU serves Grace's coherent links, so
+# neither is judged here.
 judged contains p if {
 	pci.bare_metal
 	some p in over_pcie
@@ -37,8 +37,8 @@ affected contains p if {
 	pci.translated(address)
 }
 
-# standing is how much the translation matters to one pair. The measured truth stands above
-# what the facts imply.
+# standing is how much the translation matters to one pair. A measurement takes precedence
+# over what the facts imply.
 standing(p) := peers.standing(p) if {
 	peers.standing(p)
 } else := unmeasured(p)

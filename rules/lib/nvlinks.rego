@@ -1,8 +1,9 @@
 # METADATA
 # title: The NVLinks of each GPU
 # description: >-
-#   What NVML and nvidia-smi say of the NVLinks: how many of them are active, and how many
-#   a GPU should have, by its like and by what joins the GPUs.
+#   What NVML and nvidia-smi report about the NVLinks: how many of them are
+#   active, and how many a GPU should have, according to its peers and to what
+#   connects the GPUs.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.nvlinks
@@ -44,10 +45,10 @@ most(address) := max(active_of[facts.gpu[address].name])
 
 active_of[facts.gpu[address].name] contains n if some address, n in active
 
-# short is how many links a GPU should have, where that is more than it has.
-# Behind NVSwitches every link of a GPU leads to one, and none may be down
-# (NVIDIA's health validation allows 0). This holds for all GPUs at once too:
-# an NVSwitch that is lost takes links from every one.
+# short is how many links a GPU should have, if that is more than it has. Behind
+# NVSwitches every link of a GPU leads to one, and none may be down (NVIDIA's health
+# validation allows 0). This also holds for all GPUs at once: an NVSwitch that is lost
+# takes links from every one.
 short[address] := expected if {
 	switched
 	some address, _ in links

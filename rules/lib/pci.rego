@@ -2,16 +2,16 @@
 # title: The PCI tree
 # description: >-
 #   Readings of the PCI tree: devices by address, the ports above them, and
-#   which Access Control Services bits send peer traffic away from its path.
+#   which Access Control Services bits redirect peer traffic.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.pci
 
 import data.gpudoctor.lib.facts
 
-# bare_metal is true where no hypervisor is below this kernel. Texts that people
-# send seldom tell; who looks into lspci or the kernel log is taken to look at a
-# real machine, unless something says otherwise.
+# bare_metal is true if no hypervisor is below this kernel. Texts that users send rarely
+# show this; anyone who runs lspci or reads the kernel log is assumed to be on a real
+# machine, unless something shows otherwise.
 bare_metal if facts.is_guest == false
 
 bare_metal if {
@@ -103,9 +103,9 @@ untranslated(address) if {
 	input.iommu.default_domain == "passthrough"
 }
 
-# translates_by_default is true where the kernel log says that an IOMMU is at
-# work, and that it translates what nobody has excepted. The line of the default
-# alone says nothing: kernels without an IOMMU write it, too (drivers/iommu/iommu.c).
+# translates_by_default is true if the kernel log shows that an IOMMU is active, and that
+# it translates by default. The line on the default alone proves nothing: kernels without
+# an IOMMU also write it (drivers/iommu/iommu.c).
 translates_by_default if {
 	input.iommu.default_domain == "translated"
 	input.iommu.vendor in {"intel", "amd"}
@@ -116,7 +116,7 @@ events[e.kind] contains e if some e in input.kernel_log.events
 
 event_evidence(es) := [{"fact": sprintf("kernel_log.events[%s]", [e.kind]), "value": e.message, "source": event_at(e)} | some e in sort(es)]
 
-# event_at says where an event of the kernel log stands.
+# event_at is the position of an event in the kernel log.
 event_at(e) := sprintf("%s:%d", [e.source, e.line]) if {
 	e.source != ""
 	e.line > 0

@@ -1,8 +1,8 @@
 # METADATA
 # title: The PCIe links above GPUs and NICs
 # description: >-
-#   Which links are on the way of a GPU or NIC, what both ends of each can do, whether
-#   what is shown of them is real, and what was measured and counted on them.
+#   Which links are on the path of a GPU or NIC, what both ends of each support,
+#   whether the reported link is real, and what was measured and counted on it.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.pcie_links
@@ -11,7 +11,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.pci
 import data.gpudoctor.lib.peers
 
-# endpoints are the GPUs, and the NICs that stand in a pair with one.
+# endpoints are the GPUs, and the NICs that form a pair with one.
 endpoints := facts.gpus | {p.b | some p in facts.pairs; p.kind == "gpu-nic"}
 
 # lower are the functions at the lower end of a link on the way of an
@@ -32,8 +32,8 @@ above[address] contains e if {
 	some address in array.concat([e], [x | some x in pci.device[e].ancestors])
 }
 
-# physical is false where the link is a hypervisor's invention: it says what
-# somebody configured, not what is wired.
+# physical is false if a hypervisor emulates the link: it then shows a configuration, not
+# the wiring.
 physical(address) if {
 	pci.bare_metal
 	not pci.emulated(pci.parent(address).address)
@@ -87,11 +87,11 @@ slow_of[gpu] contains t if {
 	some gpu in [t.source, t.destination]
 }
 
-slow_words(address) := " Transfers over it were measured too slow." if {
+slow_words(address) := " Transfers over it were slow." if {
 	count(slow_transfers(address)) > 0
 } else := ""
 
-# AER's counters tell an unreliable link from one that is wired so.
+# AER's counters distinguish an unreliable link from one that is wired with fewer lanes.
 corrected(address) := sum([n |
 	some end in {address, pci.parent(address).address}
 	n := pci.device[end].aer.total_correctable

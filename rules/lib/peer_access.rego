@@ -1,8 +1,8 @@
 # METADATA
-# title: Peer access between the GPUs as a whole
+# title: Peer access between all GPUs
 # description: >-
-#   Whether peer access is offered, works and is fast, over all pairs of GPUs, and what is
-#   lost without it.
+#   Whether peer access is offered, works and is fast over all pairs of GPUs,
+#   and what its absence costs.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.peer_access

@@ -1,8 +1,8 @@
 # METADATA
-# title: Copies between GPUs that go wrong
+# title: Failed copies between GPUs
 # description: >-
-#   What benchmarks and NCCL's own check show of copies over peer access: wrong values, waits
-#   in vain, and tables that break off.
+#   What benchmarks and NCCL's own check show about copies over peer access:
+#   wrong values, endless waits, and tables that end early.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.peer_copies
@@ -11,8 +11,8 @@ import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.logs
 import data.tables.limits
 
-# wrong are the copies between GPUs whose values somebody found wrong: a tensor
-# that was printed before and after, a benchmark that checks (simpleP2P).
+# wrong are the copies between GPUs with values that were found wrong: a tensor that was
+# printed before and after, a benchmark that checks (simpleP2P).
 wrong contains b if {
 	some what in ["copy", "copy-read", "bidirectional"]
 	some b in benchmarks.of[what]
@@ -24,8 +24,8 @@ bench_words(b) := sprintf("%s, %s to %s", [b.test, b.points[0].a, b.points[0].b]
 	b.points[0].a != ""
 } else := b.tool
 
-# told_wrong are the transfers of NCCL's own check whose data arrived wrong, by
-# whether NVLink joins the two GPUs.
+# told_wrong are the transfers of NCCL's own check with wrong data, by whether NVLink
+# connects the two GPUs.
 told_wrong[over_nvlink] contains m if {
 	some m in logs.by_id["nccl-diag-p2p-mismatch"]
 	over_nvlink := m.fields.path in {"NVL", "NVB", "XGMI", "C2C"}

@@ -1,8 +1,8 @@
 # METADATA
-# title: What lets peer copies arrive
+# title: Remedies for failed peer copies
 # description: >-
-#   By the platform, and by how the probe's transfers failed: the way through host memory
-#   for NCCL's copies, and for all others what stands in their way.
+#   By platform, and by how the probe's transfers failed: host memory for NCCL's
+#   copies, and for all others the removal of what blocks them.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.peer_cures
@@ -63,9 +63,9 @@ untranslated(group) if {
 	}
 }
 
-# Peer access that the driver offers and that does not work is the platform's. cures are
-# what lets copies arrive there: the way through host memory for NCCL's, and for all
-# others what stands in their way on the platform.
+# Peer access that the driver offers and that does not work is the platform's fault. cures
+# are what lets copies arrive there: host memory for NCCL's, and for all others the
+# removal of what blocks them on the platform.
 cures := array.concat(["nccl-p2p-disable"], platform_cures)
 
 platform_cures := ["upgrade-driver"] if {

@@ -1,9 +1,9 @@
 # METADATA
-# title: What is known of each pair of GPUs
+# title: Known data about each pair of GPUs
 # description: >-
-#   Joins what the links say of a pair of GPUs with what the driver offers and
-#   what the probe measured, so that each rule weighs them alike: a measurement
-#   stands above what the facts imply.
+#   Combines what the links, the driver and the probe show about a pair of GPUs,
+#   so that all rules weigh them alike: a measurement takes precedence over what
+#   the facts imply.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.peers
@@ -25,8 +25,8 @@ both_nvidia(pair) if {
 	vendor(pair.b) == "nvidia"
 }
 
-# joined is how two GPUs are joined: "nvlink", "pcie", or "unknown" where
-# nobody could look for NVLinks.
+# joined is how two GPUs are joined: "nvlink", "pcie", or "unknown" if
+# the NVLinks are not known.
 joined(pair) := "nvlink" if {
 	pair.nvlinks > 0
 } else := "pcie" if {
@@ -167,8 +167,8 @@ measured(a, b) := "failed" if {
 # standing is the same as rules weigh it; it is undefined where nothing was measured.
 standing(pair) := {"failed": "failed", "slow": "slow", "good": "works"}[measured(pair.a, pair.b)]
 
-# in_trouble is true where anything between GPUs failed or was slow. What is not at fault
-# is left out then, lest the cause be looked for in the wrong place.
+# in_trouble is true if anything between GPUs failed or was slow. Other findings are then
+# left out, so that users do not look for the cause in the wrong place.
 in_trouble if count(trouble) + count(sluggish) > 0
 
 # measured_words says what was measured of pairs that failed or were slow.
@@ -215,7 +215,7 @@ ends(pairs) := {address |
 failure_words(pairs) := concat(" or ", [words |
 	some [outcome, words] in [
 		["corrupt", "deliver wrong data while the driver reports success"],
-		["hang", "do not end"],
+		["hang", "hang"],
 		["error", "fail with an error"],
 	]
 	outcome in {t.outcome | some p in pairs; some t in trouble[key(p.a, p.b)]}

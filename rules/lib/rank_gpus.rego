@@ -1,7 +1,7 @@
 # METADATA
-# title: Which GPUs ranks take
+# title: The GPUs that ranks use
 # description: >-
-#   What programs say of the GPU that a rank uses, or of that of another rank.
+#   What programs log about the GPU of a rank, or of another rank.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.rank_gpus
@@ -34,8 +34,8 @@ beyond_sight contains m if {
 	one_each
 }
 
-# one_each is true where Slurm gives each task one GPU alone, which its control
-# group then hides from the others.
+# one_each is true if Slurm gives each task only one GPU, which its control group then
+# hides from the others.
 one_each if {
 	some l in logs.launches
 	l.kind == "slurm"

@@ -1,8 +1,8 @@
 # METADATA
-# title: What logs and tools tell of RDMA
+# title: RDMA in logs and tool output
 # description: >-
-#   Readings that the rules of the network share. Each set is empty where no
-#   text tells of it.
+#   Readings that the network rules share. Each set is empty if no text mentions
+#   it.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.rdma
@@ -45,7 +45,7 @@ reasons := {
 	"No such device": "no-device", "19": "no-device",
 }
 
-# ports are all that texts tell of; active_ports those that can carry data.
+# ports are all in the texts; active_ports those that can carry data.
 ports contains p if some p in input.nics.rdma
 
 active_ports contains p if {
@@ -54,7 +54,7 @@ active_ports contains p if {
 }
 
 # link_layers are those that are known to be in use: from the ports, from the port that
-# a line names («mlx5_0:1/RoCE») and from GIDs that hold an IPv4 address.
+# a line names ("mlx5_0:1/RoCE") and from GIDs that hold an IPv4 address.
 link_layers contains p.link_layer if some p in ports
 
 link_layers contains {"RoCE": "Ethernet", "IB": "InfiniBand"}[m.fields.link] if some m in logs.by_id["rdma-retry-exceeded"]
@@ -82,7 +82,7 @@ minors contains to_number(minor) if {
 }
 
 # takes_gid_0 is true of an NCCL that uses GID index 0 unless it is told another: up to
-# 2.20. A completion «with error» is in the words of up to 2.19.
+# 2.20. A completion "with error" is the form of up to 2.19.
 takes_gid_0 if {
 	some m in logs.messages(["nccl-ib-completion-retry-exceeded", "nccl-ib-completion-failed"])
 	m.fields.form == "error"
@@ -114,7 +114,7 @@ slow_networks[b.memory] contains {"benchmark": b, "point": p, "ports": {q | some
 	p.gbps < p.expected_gbps * p.threshold
 }
 
-# network_words tells of such a table, network_evidence shows it.
+# network_words describes such a table, network_evidence shows it.
 network_words(n) := sprintf("%s over %s reaches %v Gb/s from %s memory, where %s carries %v and at least %v counts as good", [
 	n.benchmark.test, n.point.a, round(n.point.gbps * 8), {"gpu": "a GPU's", "host": "host"}[n.benchmark.memory], n.point.basis,
 	round(n.point.expected_gbps * 8), round((n.point.expected_gbps * n.point.threshold) * 8),

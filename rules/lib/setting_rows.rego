@@ -1,8 +1,8 @@
 # METADATA
-# title: Which row of the table judges a setting
+# title: The row of the table that applies to a setting
 # description: >-
-#   The first row of the table of variables that fits the setting in force, and how severe
-#   it is on this machine.
+#   The first row of the table of variables that matches the setting in force,
+#   and its severity on this machine.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.setting_rows
@@ -59,9 +59,9 @@ fits(row, value) if {
 
 fits(row, _) if count(object.keys(row) & {"is", "at_most", "text", "like", "lacks"}) == 0
 
-# weighed is a row's severity, but for a setting that a log or a listing shows
-# and nothing complains of: somebody chose it for that run, which went well, and
-# what it costs there is not known.
+# weighed is a row's severity, except for a setting that a log or a listing shows without
+# any complaint: it was chosen for that run, which succeeded, and its cost there is not
+# known.
 weighed(row, v) := "low" if {
 	severity(row) in {"critical", "high", "medium"}
 	chosen(row, v)

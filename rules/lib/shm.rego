@@ -1,9 +1,9 @@
 # METADATA
-# title: What programs say of /dev/shm
+# title: Messages about /dev/shm
 # description: >-
-#   The messages by which programs say that /dev/shm is too small, or that it may be, and
-#   what is known of its size. Each element of told is a finding of rule shm-too-small,
-#   without what all of them have in common.
+#   Log messages that /dev/shm is too small, or that it may be, and what is
+#   known about its size. Each element of told is a finding of rule
+#   shm-too-small, without the fields that all of them share.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.shm
@@ -37,10 +37,10 @@ told contains {
 	}),
 	"severity": "critical",
 	"confidence": "confirmed",
-	"text": "/dev/shm has too little space, as the program says itself",
+	"text": "/dev/shm has too little space, according to the program",
 }
 
-# warned are Ray's words: it goes on elsewhere, what else needs /dev/shm does not.
+# warned are Ray's messages: Ray continues elsewhere, other users of /dev/shm cannot.
 warned := {m |
 	some m in logs.by_id["ray-shm-too-small"]
 	to_number(m.fields.bytes) < limits.shm_recommended_bytes
@@ -51,7 +51,7 @@ told contains {
 	"messages": warned,
 	"severity": "high",
 	"confidence": "confirmed",
-	"text": sprintf("/dev/shm has only %s, as Ray says: NCCL and the workers of data loaders need it as well", [facts.bytes(to_number(logs.first(warned).fields.bytes))]),
+	"text": sprintf("/dev/shm has only %s, according to Ray: NCCL and data loader workers also need it", [facts.bytes(to_number(logs.first(warned).fields.bytes))]),
 }
 
 # NCCL names the file and not the error, as releases before 2.17 do, and as the last
@@ -65,11 +65,11 @@ told contains {
 	},
 	"severity": "critical",
 	"confidence": "likely",
-	"text": "NCCL could not make or enlarge its file in /dev/shm, for which too little space is the usual reason",
+	"text": "NCCL could not create or enlarge its file in /dev/shm; the usual cause is too little space",
 }
 
-# A bus error is what a process gets that writes where a file in /dev/shm has no space
-# behind it. By itself it leaves other reasons open.
+# A process gets a bus error if it writes where a file in /dev/shm has no space behind it.
+# On its own, it leaves other causes open.
 died := logs.messages({"process-bus-error", "bus-error"})
 
 in_nccl := logs.messages({"bus-error-in-nccl"})
@@ -79,7 +79,7 @@ told contains {
 	"messages": died,
 	"severity": "critical",
 	"confidence": "likely",
-	"text": sprintf("A process died of a bus error%s: that is how writing to a file in /dev/shm ends when there is no space for it", [implied]),
+	"text": sprintf("A process died of a bus error%s: a write to a file in /dev/shm causes this when there is no space for it", [implied]),
 }
 
 told contains {
@@ -87,13 +87,13 @@ told contains {
 	"messages": died,
 	"severity": "medium",
 	"confidence": "possible",
-	"text": "A process died of a bus error. Too little space in /dev/shm is the most frequent reason where several GPUs are used",
+	"text": "A process died of a bus error. With several GPUs, the most frequent cause is too little space in /dev/shm",
 } if {
 	not implied
 }
 
-# wordless are NCCL's word for a call that failed, where nothing says which: the
-# log was not written, and shared memory is what containers lack.
+# wordless are NCCL's messages about a failed call without its name: the log was not
+# written, and containers usually lack shared memory.
 wordless := {m |
 	some m in logs.by_id["nccl-unhandled-system-error"]
 	count(explained) == 0
@@ -110,7 +110,7 @@ told contains {
 	"messages": wordless,
 	"severity": "high",
 	"confidence": "likely",
-	"text": sprintf("NCCL failed in a call of the system, of which nothing more is told, and /dev/shm is full (%s free)", [facts.bytes(place.free_bytes)]),
+	"text": sprintf("NCCL failed in a system call, without details, and /dev/shm is full (%s free)", [facts.bytes(place.free_bytes)]),
 } if {
 	exhausted
 }
@@ -120,7 +120,7 @@ told contains {
 	"messages": wordless,
 	"severity": "high",
 	"confidence": "possible",
-	"text": sprintf("NCCL failed in a call of the system, of which nothing more is told%s: shared memory is what containers most often lack", [implied_small]),
+	"text": sprintf("NCCL failed in a system call, without details%s: in containers, the usual cause is too little shared memory", [implied_small]),
 } if {
 	not exhausted
 }
@@ -133,7 +133,7 @@ told contains {
 	"messages": full,
 	"severity": "critical",
 	"confidence": "likely",
-	"text": sprintf("«No space left on device»%s: of the devices meant, /dev/shm is the likely one", [implied_small]),
+	"text": sprintf("\"No space left on device\"%s: /dev/shm is the likely device", [implied_small]),
 }
 
 told contains {
@@ -141,16 +141,16 @@ told contains {
 	"messages": full,
 	"severity": "low",
 	"confidence": "possible",
-	"text": "«No space left on device» without a path: it may be /dev/shm as well as a disk",
+	"text": "\"No space left on device\" without a path: the device may be /dev/shm or a disk",
 } if {
 	not small
 }
 
-# implied is what else bears out that /dev/shm is too small, and implied_small how its
-# size is known.
+# implied is other evidence that /dev/shm is too small, and implied_small how its size is
+# known.
 implied := implied_small if {
 	small
-} else := " inside of NCCL" if {
+} else := " in NCCL" if {
 	count(in_nccl) > 0
 } else := ", and no space was left on a device" if {
 	count(full) > 0
@@ -160,7 +160,7 @@ implied_small := sprintf(", and /dev/shm has %s", [facts.bytes(place.size_bytes)
 	place.size_bytes < limits.shm_recommended_bytes
 } else := sprintf(", and %s %s", [launches.title(first_small), launches.shm_words(first_small)]) if {
 	first_small
-} else := ", and NVIDIA's image found the default of 64 MB there as it started" if {
+} else := ", and NVIDIA's image found the default of 64 MB there at startup" if {
 	logs.said("ngc-shm-default")
 }
 

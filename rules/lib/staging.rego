@@ -1,8 +1,8 @@
 # METADATA
-# title: The way through host memory
+# title: Transfers through host memory
 # description: >-
-#   What became of the probe's control arm between two GPUs, which takes the way through
-#   host memory, and whether that way is faster than peer access.
+#   The result of the probe's control transfers between two GPUs, which go
+#   through host memory, and whether they are faster than peer access.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.staging
@@ -20,8 +20,8 @@ remedies(pairs) := ["nccl-p2p-disable"] if {
 	}
 } else := []
 
-# failed is true for two GPUs between which data was lost on the way
-# through host memory too: then it is not peer-to-peer access that fails.
+# failed is true for two GPUs between which data was also lost through host memory: then
+# peer-to-peer access is not the fault.
 failed(a, b) if {
 	some t in of[peers.key(a, b)]
 	peers.failed(t)

@@ -1,8 +1,8 @@
 # METADATA
-# title: Collectives that do not begin to move, or do not end
+# title: Collectives that do not start or do not end
 # description: >-
-#   What logs, benchmarks and trials show of them, on one machine where the way between the
-#   GPUs is PCIe, and what says that peer access is not why.
+#   What logs, benchmarks and trials show about them, on one machine where the
+#   path between the GPUs is PCIe, and what rules out peer access as the cause.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.stalled_collectives
@@ -18,8 +18,8 @@ import data.gpudoctor.lib.trials as control_runs
 import data.tables.limits
 
 # compared are two runs of one benchmark: the one does not end, and the other, with
-# peer access switched off, does. That is the check which NVIDIA asks for first. Where runs
-# are told apart, the rule control-experiment judges them.
+# peer access disabled, does. That is the check that NVIDIA recommends first. If runs are
+# distinguished, the rule control-experiment judges them.
 compared contains b if {
 	not input.runs
 	some b in benchmarks.of.collective
@@ -58,9 +58,9 @@ nvlink_shown if {
 }
 
 # ended_early are the communicators between GeForce cards whose log ends with them, as
-# where a collective never ends. Drivers 525 to 535 offered peer access between Ada
-# cards where there is none that works (NVIDIA/nccl-tests issue 117), and modified
-# drivers offer it on platforms that lose it.
+# when a collective never ends. Drivers 525 to 535 offered peer access between Ada cards
+# that does not work (NVIDIA/nccl-tests issue 117), and modified drivers offer it on
+# platforms that lose data.
 ended_early contains c if {
 	some c in input.logs.communicators
 	c.library == "nccl"
@@ -126,8 +126,8 @@ spinning if {
 	}
 }
 
-# trials are command lines that switch peer access off by themselves, and no
-# complaint follows in their text: somebody tried what it changes.
+# trials are command lines that disable peer access, with no complaint after them in their
+# text: a user tested the difference.
 trials contains l if {
 	some l in input.launches
 	l.variables.NCCL_P2P_DISABLE == "1"
@@ -142,7 +142,7 @@ served_then if {
 	m.line > l.line
 }
 
-# kept_off is true where peer access was off in the run that failed, too.
+# kept_off is true if peer access was also off in the run that failed.
 kept_off if {
 	some v in input.env.variables
 	v.name in {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"}

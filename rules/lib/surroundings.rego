@@ -1,9 +1,9 @@
 # METADATA
-# title: What surrounds the process
+# title: The environment of the process
 # description: >-
-#   Readings of the facts about containers, libraries, variables and probes
-#   that the rules of software share. Each is undefined when the section that
-#   it reads is not known.
+#   Readings of the facts about containers, libraries, variables and probes that
+#   the software rules share. Each is undefined if the section that it reads is
+#   not known.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.surroundings
@@ -159,8 +159,8 @@ efa_devices contains d if {
 	startswith(d.device, "0xefa")
 }
 
-# cpu_nodes are the NUMA nodes that have processors; nodes of memory alone, as
-# on Grace Hopper, are none.
+# cpu_nodes are the NUMA nodes that have CPUs; nodes with only memory, as on Grace Hopper,
+# do not count.
 cpu_nodes := [n | some n in input.numa.nodes; n.cpus != ""] if is_array(input.numa.nodes)
 
 # version reads a dotted version as a list of numbers, which compares as

@@ -1,8 +1,8 @@
 # METADATA
-# title: What became of transfers between GPUs
+# title: Transfers between GPUs and their results
 # description: >-
-#   Groups the transfers of the probe by ordered pair and says in words what became of
-#   them. A group maps ordered pairs, the directions, to their transfers.
+#   Groups the probe's transfers by ordered pair and describes their results. A
+#   group maps ordered pairs, the directions, to their transfers.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.transfers
@@ -75,7 +75,7 @@ became(ts) := concat("; others ", [words |
 	words := outcome_words(outcome, alike)
 ])
 
-outcome_words("hang", ts) := sprintf("do not end (%s)", [tests_text(ts)])
+outcome_words("hang", ts) := sprintf("hang (%s)", [tests_text(ts)])
 
 outcome_words("corrupt", ts) := sprintf("report success and deliver wrong data (%s: %s)", [tests_text(ts), found(ts)])
 
@@ -96,9 +96,9 @@ errors_text(ts) := concat(", ", sort(names)) if {
 
 stood := {
 	"poison": "nothing arrived",
-	"zeros": "zeros stood there",
-	"foreign": "the data of another transfer stood there",
-	"other": "other bytes stood there",
+	"zeros": "zeros arrived",
+	"foreign": "the data of another transfer arrived",
+	"other": "other bytes arrived",
 }
 
 found(ts) := concat("; ", array.concat(sort({stood[t.found] | some t in ts}), [amount(ts)]))

@@ -23,7 +23,7 @@ test_a_group_is_named if {
 }
 
 test_outcomes_are_told if {
-	transfers.became(transfers.all(both)) == "do not end (copy); others report success and deliver wrong data (sm-store: bytes differ)"
+	transfers.became(transfers.all(both)) == "hang (copy); others report success and deliver wrong data (sm-store: bytes differ)"
 	transfers.became({transfer("copy", a, b, "error")}) == "fail with an error (copy)"
 	transfers.became({object.union(transfer("copy", a, b, "error"), {"reason": "it crashed"})}) == "fail with an error (it crashed) (copy)"
 	transfers.paths(transfers.all(both)) == {"copy engine", "SM"}

@@ -1,8 +1,9 @@
 # METADATA
-# title: What control experiments tell
+# title: Results of control experiments
 # description: >-
-#   Two runs that differ in one thing, and what became of each: which of them fails, what
-#   the difference turns off, and so what is at fault, and what is not.
+#   Two runs that differ in one thing, and their results: which of them fails,
+#   what the difference disables, and therefore what is at fault and what is
+#   not.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.trials
@@ -11,7 +12,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.rdma
 import data.tables.experiments
 
-# bad is true of a run that did not come to its end.
+# bad is true of a run that did not finish.
 bad(run) if run.outcome in {"failed", "hung"}
 
 # beats is true where one run works and the other does not, and slower where both work
@@ -64,7 +65,7 @@ switched[i] := {"row": switch[c.name], "name": c.name, "off": p.one, "on": p.oth
 	not off(p.other, c.name)
 }
 
-# blamed are those that tell what is at fault: the run with the switch off is better.
+# blamed are those that show what is at fault: the run with the switch off is better.
 blamed contains object.union(s, {"slow": false}) if {
 	some s in switched
 	beats(s.off, s.on)
@@ -109,7 +110,7 @@ helpful contains {"name": c.name, "with": p.one, "without": p.other} if {
 }
 
 # cleared are the causes that an experiment rules out: the run fails alike with and without
-# what they are about, and no other experiment speaks for them.
+# what they are about, and no other experiment supports them.
 cleared := {cause |
 	some s in switched
 	bad(s.off)

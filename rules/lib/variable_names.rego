@@ -1,7 +1,7 @@
 # METADATA
-# title: Misspelt names of variables
+# title: Misspelled variable names
 # description: >-
-#   Names that begin like those of NCCL and that nothing reads, and the variable that each
+#   Names that look like NCCL variables but are not, and the variable that each
 #   stands for.
 # schemas:
 #   - input: schema.facts

@@ -1,8 +1,9 @@
 # METADATA
 # title: Lists of visible GPUs
 # description: >-
-#   What CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES leave of the
-#   GPUs, and how many of them a job's ranks ask for.
+#   Which GPUs CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and
+#   ROCR_VISIBLE_DEVICES leave visible, and how many of them a job's ranks
+#   request.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.visible_devices
@@ -126,11 +127,11 @@ judged[name] contains {
 
 reason(name) := "an empty value, -1 and NoDevFiles mean none" if {
 	entries[name][0] in none
-} else := sprintf("its first entry, %q, names no GPU here (%s)", [entries[name][0], numbers_remark(name)])
+} else := sprintf("its first entry, %q, matches no GPU here (%s)", [entries[name][0], numbers_remark(name)])
 
-numbers_remark(name) := sprintf("they have the numbers 0 to %d", [filters[name] - 1]) if {
+numbers_remark(name) := sprintf("they have the indices 0 to %d", [filters[name] - 1]) if {
 	filters[name] > 1
-} else := "the only one has the number 0"
+} else := "the only one has the index 0"
 
 # The probe obeys the same variables.
 hidden_confidence(name) := "confirmed" if {
@@ -146,7 +147,7 @@ probe_evidence := [{"fact": "transfers.error_name", "value": "CUDA_ERROR_NO_DEVI
 
 # A bad entry hides those behind it.
 judged[name] contains {
-	"words": sprintf("has the entry %q, which names no GPU here (%s), so it and all behind it are dropped: %d of %d remain", [
+	"words": sprintf("has the entry %q, which matches no GPU here (%s), so that entry and all after it are dropped: %d of %d remain", [
 		list[end], numbers_remark(name), end, count(list),
 	]),
 	"severity": lost_severity(list, end),
@@ -164,7 +165,7 @@ lost_severity(list, end) := "low" if {
 
 # An entry twice: CUDA then offers no GPU.
 judged[name] contains {
-	"words": sprintf("names %s twice: CUDA takes such a list for invalid", [facts.list(twice)]),
+	"words": sprintf("names %s twice: CUDA treats such a list as invalid", [facts.list(twice)]),
 	"severity": "high",
 	"confidence": "possible",
 } if {
@@ -175,7 +176,8 @@ judged[name] contains {
 	count(twice) > 0
 }
 
-# Fewer than there are, as the variable says: told, so that nobody wonders.
+# Fewer than there are, as the variable requires: reported so that the number does not
+# surprise.
 judged[name] contains {
 	"words": sprintf("leaves %d of %d GPUs", [count(left), filters[name]]),
 	"severity": "info",
@@ -189,7 +191,7 @@ judged[name] contains {
 
 # ROCr's filter and HIP's one after the other: the second counts from 0 again.
 judged.HIP_VISIBLE_DEVICES contains {
-	"words": sprintf("counts from 0 among the %d GPUs that ROCR_VISIBLE_DEVICES=%s leaves. It is safer to set one of the two", [after_rocr, facts.env.ROCR_VISIBLE_DEVICES]),
+	"words": sprintf("counts from 0 among the %d GPUs that ROCR_VISIBLE_DEVICES=%s leaves. It is safer to set only one of the two", [after_rocr, facts.env.ROCR_VISIBLE_DEVICES]),
 	"severity": "low",
 	"proof": [surroundings.variable_evidence(facts.variable.ROCR_VISIBLE_DEVICES)],
 } if {
@@ -234,8 +236,8 @@ alone := min({name |
 	regex.match(`^(GPU-)?[0-9a-fA-F-]+$`, facts.env[name])
 })
 
-# instances is true where what looks like one GPU are MIG instances of one: rule
-# mig-mode tells of these.
+# instances is true if several GPUs in the list are MIG instances of one: rule mig-mode
+# reports these.
 instances if {
 	some g in input.gpus.devices
 	g.mig == true

@@ -1,8 +1,8 @@
 # METADATA
 # title: xGMI links and hives
 # description: >-
-#   How AMD accelerators are joined, by their topology and by the compute driver's hives,
-#   and which of them lack a link or a hive.
+#   How AMD accelerators are connected, according to their topology and the
+#   compute driver's hives, and which of them lack a link or a hive.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.xgmi
@@ -32,7 +32,7 @@ joined[a] contains b if {
 	some [a, b] in [[p.a, p.b], [p.b, p.a]]
 }
 
-# missed are the pairs inside of one hive that PCIe joins.
+# missed are the pairs within one hive that PCIe connects.
 missed := {p |
 	some p in links
 	p.link_type == "pcie"

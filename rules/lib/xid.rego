@@ -1,20 +1,20 @@
 # METADATA
-# title: Error codes of the NVIDIA driver in the kernel log
+# title: NVIDIA driver error codes in the kernel log
 # description: >-
-#   What the table of Xids and SXids (rules/data/xids.yaml) says of the events in
-#   the kernel log.
+#   The entries of the table of Xids and SXids (rules/data/xids.yaml) for the
+#   events in the kernel log.
 # schemas:
 #   - input: schema.facts
 package gpudoctor.lib.xid
 
 import data.tables.xids
 
-# meaning is what the table says of an Xid.
+# meaning is the table's entry for an Xid.
 meaning[x.code] := x if some x in xids.xids
 
 severity(code) := meaning[code].severity
 
-# An Xid that is not in the table may be anything, and what is not known is not fine.
+# An Xid that is not in the table may be any fault, so it is not ignored.
 severity(code) := "medium" if not meaning[code]
 
 name(code) := meaning[code].name

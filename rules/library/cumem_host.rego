@@ -1,21 +1,21 @@
 # METADATA
 # title: NCCL cannot share host memory through cuMem
 # description: >-
-#   From 2.24 on NCCL takes the host memory that its ranks share from the CUDA
-#   driver (cuMem) in place of a file in /dev/shm, where the driver is of CUDA
-#   12.6 or newer. That asks for NUMA calls, which containers refuse without the
-#   capability SYS_NICE, and on GPUs without peer access some drivers refuse to
-#   map it. Up to 2.26.2 NCCL fails then; from 2.26.3 on each rank tries first
-#   and goes back to /dev/shm by itself, unless ranks come to different results.
+#   Since 2.24, NCCL allocates the host memory that its ranks share with the
+#   CUDA driver (cuMem) instead of a file in /dev/shm, if the driver supports
+#   CUDA 12.6 or newer. This needs NUMA calls, which containers block without
+#   the capability SYS_NICE, and on GPUs without peer access some drivers refuse
+#   to map it. Up to 2.26.2, NCCL then fails. Since 2.26.3, each rank tests it
+#   first and falls back to /dev/shm, unless ranks get different results.
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl/issues/1838
 #     description: Error 217 of shm.cc on GPUs without peer access
 #   - ref: https://github.com/NVIDIA/nccl/issues/2190
-#     description: Ranks that come to different results, and a name of a file that is none
+#     description: Ranks that get different results, and an invalid file name
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-cumem-host-enable
 #     description: NCCL_CUMEM_HOST_ENABLE
 #   - ref: https://github.com/NVIDIA/nccl/releases/tag/v2.26.3-1
-#     description: Since when NCCL tries it first
+#     description: The version since which NCCL tests it first
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -70,7 +70,7 @@ untested contains use if {
 
 findings contains {
 	"subject": "nccl",
-	"message": sprintf("NCCL shares host memory through cuMem, and CUDA refuses a GPU access to it (%s): peer access between GPUs is not what is wrong, as this is the way without it. With NCCL_CUMEM_HOST_ENABLE=0 NCCL uses /dev/shm", [m.text]),
+	"message": sprintf("NCCL shares host memory through cuMem, and CUDA denies a GPU access to it (%s). Peer access between GPUs is not the problem, because this path does not use it. With NCCL_CUMEM_HOST_ENABLE=0, NCCL uses /dev/shm", [m.text]),
 	"severity": "critical",
 	"confidence": confidence(m),
 	"messages": {m},
@@ -87,7 +87,7 @@ confidence(m) := "confirmed" if {
 
 findings contains {
 	"subject": "nccl",
-	"message": sprintf("NCCL %s takes host memory through cuMem without trying first whether that works, and an allocation failed (%s); containers refuse the NUMA calls that it needs without SYS_NICE", [use.version, m.text]),
+	"message": sprintf("NCCL %s allocates host memory through cuMem without a test whether it works, and an allocation failed (%s); containers without SYS_NICE block the NUMA calls that it needs", [use.version, m.text]),
 	"severity": refused_severity(m),
 	"confidence": "likely",
 	"messages": {m},
@@ -101,7 +101,7 @@ findings contains {
 
 findings contains {
 	"subject": "nccl",
-	"message": "A rank was told the name of a shared memory file that is none, and the size 0: one rank found that host memory through cuMem works, and another that it does not",
+	"message": "A rank received a shared memory file name that is invalid, and the size 0: one rank found that host memory through cuMem works, and another that it does not",
 	"severity": "critical",
 	"confidence": "likely",
 	"evidence": logs.all_evidence({m} | fallbacks),
@@ -121,4 +121,4 @@ refused_severity(m) := "critical" if {
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
 
-not_applicable contains "NCCL_CUMEM_HOST_ENABLE or NCCL_CUMEM_ENABLE switches it off" if switched_off
+not_applicable contains "NCCL_CUMEM_HOST_ENABLE or NCCL_CUMEM_ENABLE disables it" if switched_off

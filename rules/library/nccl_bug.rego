@@ -1,18 +1,17 @@
 # METADATA
-# title: This version of NCCL has a fault that shows here
+# title: This version of NCCL has a bug that shows here
 # description: >-
-#   Versions of NCCL have faults that later ones do not: they do not know a newer
-#   GPU, hang in certain circumstances, or crash where they should say what is
-#   missing. A fault is named where the version is known from a text and what
-#   the fault does shows as well, or where only versions with the fault say what
-#   was said.
+#   Some versions of NCCL have bugs that later ones fix: they do not support a
+#   newer GPU, hang in certain circumstances, or crash instead of reporting what
+#   is missing. A bug is reported if a text shows the version and the bug's
+#   symptom, or if only versions with the bug print that message.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/release-notes/index.html
 #     description: What each version of NCCL fixes
 #   - ref: https://github.com/NVIDIA/nccl/releases
-#     description: The same, with the numbers of issues
+#     description: The same, with issue numbers
 #   - ref: https://docs.nvidia.com/cuda/wsl-user-guide/index.html
-#     description: NCCL runs under WSL 2 from 2.11.4 on
+#     description: NCCL supports WSL 2 since 2.11.4
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -53,13 +52,13 @@ version_words(evidence) := sprintf("NCCL %s", [version]) if {
 	not startswith(e.fact, "logs.messages")
 	version := e.value
 	is_string(version)
-} else := "The NCCL in use"
+} else := "The installed NCCL"
 
 # A reverse path is missing, and the version is not known: either NCCL is older
 # than the GPUs, or an NVLink is down on one side.
 findings contains {
 	"subject": "nccl",
-	"message": "NCCL found NVLinks one way and not back. Versions before 2.15.1 do so on Hopper, of whose 18 NVLinks they look at 12; with a newer one an NVLink is down on one side",
+	"message": "NCCL found NVLinks in one direction and not back. Versions before 2.15.1 do so on Hopper, because they check only 12 of its 18 NVLinks; with a newer one, an NVLink is down on one side",
 	"severity": "medium",
 	"confidence": "possible",
 	"evidence": [logs.evidence(m)],
@@ -79,7 +78,7 @@ inside := logs.messages({"bus-error-in-nccl"})
 
 findings contains {
 	"subject": "nccl",
-	"message": sprintf("A process died inside of NCCL%s. That is a fault of the library, or of two versions of it in one process; a newer release is the first thing to try", [version_remark]),
+	"message": sprintf("A process crashed in NCCL%s. This is a bug of the library, or a conflict between two versions of it in one process; try a newer release first", [version_remark]),
 	"severity": "high",
 	"confidence": "possible",
 	"evidence": array.concat(logs.all_evidence(died), array.slice(logs.all_evidence(inside), 0, 3)),
@@ -107,7 +106,7 @@ under_wsl if contains(lower(input.host.kernel), "microsoft")
 findings contains object.union(
 	{
 		"subject": "nccl",
-		"message": sprintf("NCCL %s knows nothing of the Windows Subsystem for Linux, whose /sys shows no GPU: from 2.11.4 on NCCL runs there", [use.version]),
+		"message": sprintf("NCCL %s does not support the Windows Subsystem for Linux, whose /sys shows no GPU: it is supported since 2.11.4", [use.version]),
 		"severity": "critical",
 		"confidence": wsl_confidence,
 		"evidence": array.concat([use.evidence], logs.all_evidence(pathless)),
@@ -131,7 +130,7 @@ default pathless_order := {}
 
 pathless_order := {"order": logs.first(pathless).order} if count(pathless) > 0
 
-missing contains {"fact": "software", "words": "no text tells the version of NCCL"} if {
+missing contains {"fact": "software", "words": "no text shows the version of NCCL"} if {
 	logs.failed
 	not library_versions.version_known.nccl
 	not library_versions.on_amd
@@ -140,4 +139,4 @@ missing contains {"fact": "software", "words": "no text tells the version of NCC
 
 missing contains {"fact": "logs", "words": "no log of a job was given"} if not input.logs
 
-not_applicable contains "the GPUs are AMD's, where RCCL is in NCCL's place" if library_versions.on_amd
+not_applicable contains "the GPUs are AMD's, which use RCCL instead of NCCL" if library_versions.on_amd

@@ -13,7 +13,7 @@ test_fires_with_message_and_version if {
 	f.confidence == "likely"
 	f.order == 4
 	f.remedies == ["upgrade-nccl"]
-	startswith(f.message, "NCCL 2.14.3 looks at 12 NVLinks")
+	startswith(f.message, "NCCL 2.14.3 checks at most 12 NVLinks")
 	count(f.evidence) == 2
 	count(nccl_bug.findings) == 1 with input as document
 }
@@ -22,7 +22,7 @@ test_fires_on_a_telltale_alone if {
 	document := {"logs": {"messages": [message("nccl-shared-memory-exceeded", 1)]}}
 	some f in nccl_bug.findings with input as document
 	f.confidence == "confirmed"
-	startswith(f.message, "The NCCL in use asks")
+	startswith(f.message, "The installed NCCL requests")
 }
 
 test_possible_without_a_version if {
@@ -52,7 +52,7 @@ test_silent_without_a_symptom if {
 
 test_unresolvable if {
 	count(nccl_bug.missing) == 1 with input as {}
-	{"fact": "software", "words": "no text tells the version of NCCL"} in nccl_bug.missing with input as {"logs": {"messages": [message("torch-watchdog-timeout", 1)]}}
+	{"fact": "software", "words": "no text shows the version of NCCL"} in nccl_bug.missing with input as {"logs": {"messages": [message("torch-watchdog-timeout", 1)]}}
 	count(nccl_bug.findings) == 0 with input as {}
 }
 

@@ -1,20 +1,20 @@
 # METADATA
-# title: Ranks have different versions of NCCL, or a program finds the wrong one
+# title: Ranks have different versions of NCCL, or a program loads the wrong one
 # description: >-
-#   Ranks of a job exchange addresses and descriptions in a form that changes
-#   between versions of NCCL. Ranks of different versions read garbage: an
-#   address of no family, a message of a wrong size. Since 2.23 NCCL says so
-#   itself. A program that was built with one version and finds an older one
-#   lacks functions of it.
+#   Ranks of a job exchange addresses and descriptions in a format that changes
+#   between NCCL versions. Ranks of different versions read garbage: an address
+#   with no family, a message of the wrong size. Since 2.23, NCCL reports this
+#   itself. A program that was built with one version but loads an older one
+#   lacks its newer functions.
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl/issues/1267
 #     description: Nodes with 2.20.5 and 2.19.3, and an address of family 0
 #   - ref: https://github.com/pytorch/pytorch/issues/119932
 #     description: Another package's libnccl comes before PyTorch's
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/misc/strongstream.cc
-#     description: What an NCCL says that cannot be captured in a graph
+#     description: The message of an NCCL that cannot be captured in a graph
 #   - ref: https://github.com/NVIDIA/nccl/blob/v2.30.7-1/src/init.cc
-#     description: Since 2.23 the versions are compared at the start
+#     description: Since 2.23, NCCL compares the versions at startup
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -37,7 +37,7 @@ import data.tables.limits
 # The program and the library do not fit.
 findings contains {
 	"subject": "nccl",
-	"message": sprintf("The program found another NCCL than the one it was built with: %s", [m.text]),
+	"message": sprintf("The program loaded a different NCCL than the one it was built with: %s", [m.text]),
 	"severity": "critical",
 	"confidence": "confirmed",
 	"messages": {m},
@@ -65,7 +65,7 @@ findings contains {
 # (vLLM, SGLang) takes another build (vllm issues 3069, 5679).
 findings contains {
 	"subject": "nccl",
-	"message": sprintf("NCCL%s cannot be captured in a CUDA graph: %s. Packages of NCCL for CUDA 11 are built so; one for CUDA 12, as the framework asks for it, can", [graph_versions, graph_reason]),
+	"message": sprintf("NCCL%s cannot be captured in a CUDA graph: %s. NCCL packages for CUDA 11 are built this way; a package for CUDA 12, which the framework requires, works", [graph_versions, graph_reason]),
 	"severity": "critical",
 	"confidence": graph_confidence,
 	"messages": {m},
@@ -80,9 +80,9 @@ before_graphs if driver_branch < limits.cuda_graphs_driver
 
 driver_branch := surroundings.version(input.gpus.driver.version)[0]
 
-graph_reason := sprintf("it was built with a CUDA before 11.3, since the driver (%s) is new enough", [input.gpus.driver.version]) if {
+graph_reason := sprintf("it was built with CUDA before 11.3, because the driver (%s) is new enough", [input.gpus.driver.version]) if {
 	driver_branch >= limits.cuda_graphs_driver
-} else := sprintf("it was built with a CUDA before 11.3, or the driver is older than %d", [limits.cuda_graphs_driver])
+} else := sprintf("it was built with CUDA before 11.3, or the driver is older than %d", [limits.cuda_graphs_driver])
 
 default graph_confidence := "likely"
 
@@ -94,8 +94,8 @@ graph_versions := sprintf(" %s", [concat(", ", sort({u.version | some u in libra
 	count(library_versions.used.nccl) > 0
 }
 
-# wheels are the packages of NCCL that stand side by side; they write to one
-# folder, so that the last one installed counts.
+# wheels are the packages of NCCL that are installed together; they write to one
+# directory, so the last one installed counts.
 wheels := [library_versions.package_evidence(p) |
 	some p in sort({p | some p in input.software; startswith(p.name, "nvidia-nccl-cu")})
 ]
@@ -105,8 +105,7 @@ library_path := [{"fact": sprintf("env.variables[%s]", [name]), "value": facts.e
 	facts.env[name]
 ]
 
-# versions are those of each host, by what tells them: what was loaded ("log"),
-# and each package.
+# versions are those of each host, by source: what was loaded ("log"), and each package.
 versions[key][p.host] contains p if {
 	some p in input.software
 	p.host != ""
@@ -162,7 +161,7 @@ words(by_host) := concat("; ", array.concat(
 
 default consequence := ""
 
-consequence := ", and what ranks read from each other is garbage" if count(garbage) > 0
+consequence := ", so ranks read garbage from each other" if count(garbage) > 0
 
 default severity := "low"
 
@@ -199,7 +198,7 @@ split_networks[source] := by_name if {
 
 findings contains {
 	"subject": "nccl",
-	"message": sprintf("The hosts of this job use different network plugins (%s): the plugin is found on a part of them only (LD_LIBRARY_PATH, modules that were loaded, or NCCL_NET_PLUGIN), and connections between the two kinds do not come about", [
+	"message": sprintf("The hosts of this job use different network plugins (%s): only some of them find the plugin (LD_LIBRARY_PATH, loaded modules, or NCCL_NET_PLUGIN), and the two kinds cannot connect to each other", [
 		concat("; ", sort({sprintf("%s: %s", [name, concat(", ", array.slice(sort(hosts), 0, 4))]) | some name, hosts in split_networks[source]})),
 	]),
 	"severity": "high",
@@ -211,10 +210,10 @@ findings contains {
 	source := sort(object.keys(split_networks))[0]
 }
 
-# Garbage alone: different versions, or a stranger at the port.
+# Garbage only: different versions, or a foreign process at the port.
 findings contains {
 	"subject": "nccl",
-	"message": "What a rank read from another at the start is garbage. Different versions of NCCL on the nodes do that; compare them (NCCL_DEBUG=VERSION on each node)",
+	"message": "What a rank read from another at startup is garbage. The usual cause is different versions of NCCL on the nodes; compare them (NCCL_DEBUG=VERSION on each node)",
 	"severity": "high",
 	"confidence": "possible",
 	"messages": {m},
@@ -230,7 +229,7 @@ missing contains {"fact": "logs", "words": "no log of a job was given"} if {
 	count(versions) == 0
 }
 
-missing contains {"fact": "software", "words": "no text tells the versions of NCCL by host"} if {
+missing contains {"fact": "software", "words": "no text shows the versions of NCCL by host"} if {
 	count(garbage) > 0
 	count(versions) == 0
 }

@@ -55,7 +55,7 @@ test_garbage_alone_is_possible if {
 	document := {"logs": {"messages": [message("nccl-address-family-unknown")]}}
 	some f in nccl_version_mismatch.findings with input as document
 	f.confidence == "possible"
-	{"fact": "software", "words": "no text tells the versions of NCCL by host"} in nccl_version_mismatch.missing with input as document
+	{"fact": "software", "words": "no text shows the versions of NCCL by host"} in nccl_version_mismatch.missing with input as document
 }
 
 test_silent_where_hosts_agree if {

@@ -1,14 +1,14 @@
 # METADATA
-# title: This version of RCCL or ROCm has a fault that shows here
+# title: This version of RCCL or ROCm has a bug that shows here
 # description: >-
-#   Releases of ROCm bring versions of RCCL with faults that other releases do
-#   not have. A fault is named where a text tells the release, and the GPUs or
-#   what was said are those that the fault concerns.
+#   Some ROCm releases include RCCL versions with bugs that other releases do
+#   not have. A bug is reported if a text shows the release, and the GPUs or
+#   messages match those that the bug affects.
 # related_resources:
 #   - ref: https://rocm.docs.amd.com/en/latest/about/release-notes.html
 #     description: Known and fixed issues of each release of ROCm
 #   - ref: https://github.com/ROCm/rccl/blob/develop/CHANGELOG.md
-#     description: Changes of RCCL by release
+#     description: RCCL changes by release
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -46,8 +46,8 @@ findings contains object.union(
 
 names := {"rccl": "RCCL", "rocm": "ROCm"}
 
-# A fault that shows by its circumstances alone concerns those who run RCCL:
-# several GPUs of a kind and a program of several ranks.
+# A bug that shows only by its circumstances affects those who run RCCL: several GPUs of
+# one kind and a program of several ranks.
 concerns(f) if f.row.said
 
 concerns(f) if f.row.symptom
@@ -81,8 +81,8 @@ workaround_set if {
 	lower(v.value) == "simple"
 }
 
-# Where neither the fault's own message nor a job that stands still was seen, it
-# is what to look at next.
+# If neither the bug's own message nor a hanging job was seen, it is the next thing to
+# check.
 severity(f) := object.get(f.row, "severity", "high") if {
 	shows(f)
 } else := "medium"
@@ -120,7 +120,7 @@ architectures := sort({g.architecture | some g in input.gpus.devices; g.architec
 
 findings contains {
 	"subject": "rccl",
-	"message": sprintf("RCCL holds no code for a GPU here%s («invalid device function», HIP 98 and 209): it was built for other architectures, or a GPU among the chosen ones is of another kind than the rest. Take a build of RCCL that lists the architecture (roc-obj-ls librccl.so), or leave that GPU out", [architecture_words]),
+	"message": sprintf("RCCL has no code for a GPU here%s (\"invalid device function\", HIP 98 and 209): it was built for other architectures, or one of the selected GPUs differs from the rest. Use a build of RCCL that lists the architecture (roc-obj-ls librccl.so), or exclude that GPU", [architecture_words]),
 	"severity": "high",
 	"confidence": "possible",
 	"messages": codeless,
@@ -134,7 +134,7 @@ default architecture_words := ""
 
 architecture_words := sprintf(" (%s)", [concat(", ", architectures)]) if count(architectures) > 0
 
-missing contains {"fact": "software", "words": "no text tells the version of ROCm"} if {
+missing contains {"fact": "software", "words": "no text shows the version of ROCm"} if {
 	library_versions.on_amd
 	logs.failed
 	count(library_versions.used.rocm) + count(library_versions.used.rccl) == 0

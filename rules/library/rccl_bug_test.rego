@@ -16,7 +16,7 @@ test_fires_by_circumstances if {
 	f.severity == "medium"
 	f.confidence == "possible"
 	f.remedies[0] == "nccl-proto"
-	startswith(f.message, "ROCm 7.2.1 brings an RCCL that chooses the protocol LL")
+	startswith(f.message, "ROCm 7.2.1 includes an RCCL that chooses the LL protocol")
 }
 
 test_graver_with_a_hang if {
@@ -54,7 +54,7 @@ test_silent_with_one_rank if count(rccl_bug.findings) == 0 with input as {"softw
 test_unresolvable if {
 	count(rccl_bug.missing) == 1 with input as {}
 	amd := {"gpus": radeon, "logs": {"messages": [hang]}}
-	{"fact": "software", "words": "no text tells the version of ROCm"} in rccl_bug.missing with input as amd
+	{"fact": "software", "words": "no text shows the version of ROCm"} in rccl_bug.missing with input as amd
 	count(rccl_bug.findings) == 0 with input as {}
 }
 

@@ -1,21 +1,20 @@
 # METADATA
-# title: Something between the machines lets connections not through
+# title: Connections between hosts are blocked
 # description: >-
 #   Ranks connect to each other on ports that the kernel picks, in both
-#   directions. A firewall on a machine, a security group of a cloud or a network
-#   policy of Kubernetes that lets only some ports through shows as connections
-#   that time out or that are rejected with «No route to host», and with EFA, which needs
-#   a rule for all traffic of the security group to itself, as peers that never
-#   answer.
+#   directions. If a host firewall, a cloud security group or a Kubernetes
+#   network policy allows only some ports, connections time out or are rejected
+#   with "No route to host". With EFA, which needs a rule for all traffic of the
+#   security group to itself, peers never respond.
 # related_resources:
 #   - ref: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html
 #     description: EFA needs a security group that allows all traffic to and from itself
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
 #     description: NCCL opens TCP ports at random; a firewall must allow them
 #   - ref: https://github.com/aws/aws-ofi-nccl/issues/156
-#     description: How a security group without such a rule shows itself
+#     description: Symptoms of a security group without such a rule
 #   - ref: https://github.com/kubeflow/website/issues/2011
-#     description: Istio's proxies stop jobs over several pods
+#     description: Istio's proxies block jobs over several pods
 #   - ref: https://github.com/NVIDIA/nccl/issues/352
 #     description: A firewall on one machine
 # schemas:
@@ -63,13 +62,13 @@ finding(id, f, reading, severity, confidence) := {
 }
 
 meaning := {
-	"timed-out": "Packets that vanish speak for a firewall, a security group or a network policy between the machines, or for an address that the other machine does not use",
-	"no-route": "That is how firewalld and other firewalls with a REJECT rule answer; a machine that is down, or in another network, looks the same",
+	"timed-out": "Dropped packets suggest a firewall, a security group or a network policy between the machines, or an address that the other machine does not use",
+	"no-route": "This is how firewalld and other firewalls with a REJECT rule respond; a machine that is down, or on another network, looks the same",
 }
 
 doubts := {
-	"refused": "Nobody listens at that port: the peer has ended or not begun, or has another address than it told, or a firewall rejects",
-	"aborted": "A firewall, or another service at that address, may have done that",
+	"refused": "Nothing listens on that port: the peer has exited or not started, or advertised the wrong address, or a firewall rejects the connection",
+	"aborted": "The cause may be a firewall, or another service at that address",
 }
 
 # blocked are a program's last words on a connection to an address that other
@@ -118,7 +117,7 @@ astray if count(((connections.bad_choices | connections.narrow_used) | meetings.
 # What else shows that a firewall is on.
 support := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "kubernetes-network-policy"})
 
-supported := ". A firewall is on, as the texts show" if {
+supported := ". The texts show that a firewall is on" if {
 	count(support) > 0
 } else := ""
 
@@ -126,12 +125,12 @@ to(f) := sprintf(" to %s", [f.remote]) if {
 	f.remote != ""
 } else := ""
 
-# A proxy of a service mesh takes each connection of a pod, accepts it itself and
-# then drops it, where it does not know the port or wants encryption. So what a
-# rank sees is a connection that stood and broke.
+# A service mesh proxy intercepts each connection of a pod, accepts it itself and then
+# drops it, if it does not know the port or requires encryption. A rank sees a connection
+# that was established and then lost.
 findings contains {
 	"subject": "service mesh",
-	"message": sprintf("A proxy of a service mesh (Istio, Linkerd) stands before the pods (%s), and %s", [logs.at(logs.first(proxies)), observed]),
+	"message": sprintf("A service mesh proxy (Istio, Linkerd) is in front of the pods (%s), and %s", [logs.at(logs.first(proxies)), observed]),
 	"severity": "high",
 	"confidence": confidence,
 	"remedies": ["open-firewall", "other"],
@@ -146,20 +145,20 @@ proxies := logs.by_id["kubernetes-sidecar"]
 held_up := [observed, "likely", {m}] if {
 	m := logs.first(broken)
 	not connections.died_before(m)
-	observed := "a connection between ranks broke or was refused: it lets through only the ports that it knows, and ranks pick theirs freely. Pods of such a job are to run without it (sidecar.istio.io/inject: \"false\")"
+	observed := "a connection between ranks was reset or refused: the proxy allows only known ports, but ranks pick theirs freely. Run the pods of such a job without it (sidecar.istio.io/inject: \"false\")"
 }
 
-# The same without a word: the ranks began to build a communicator over several pods
+# The same without a message: the ranks started to build a communicator over several pods
 # and nothing followed (NVIDIA/nccl issue 1638).
 held_up := [observed, "possible", set()] if {
 	networks.multi_node
 	not logs.failed
 	some c in input.logs.communicators
 	c.started > c.completed
-	observed := "ranks on several of them began to build a communicator, after which nothing is said: the proxy accepts a connection itself and holds what is sent over it. Pods of such a job are to run without it (sidecar.istio.io/inject: \"false\"), or with their ports left out of it (traffic.sidecar.istio.io/excludeInboundPorts, excludeOutboundPorts)"
+	observed := "ranks on several of them started to build a communicator, with no further messages: the proxy accepts a connection itself and holds back the data. Run the pods of such a job without it (sidecar.istio.io/inject: \"false\"), or exclude their ports from it (traffic.sidecar.istio.io/excludeInboundPorts, excludeOutboundPorts)"
 }
 
-# broken are connections that stood and broke, or were refused.
+# broken are connections that were established and lost, or were refused.
 broken := logs.messages({
 	"torch-store-closed", "torch-unique-id-lost", "torch-store-connect-failed", "torch-store-timed-out", "torch-rendezvous-failed",
 	"gloo-peer-closed", "gloo-connect-failed", "nccl-closed-by-peer", "nccl-socket-reset", "nccl-connect-refused", "socket-refused",

@@ -39,7 +39,7 @@ test_fires_on_silence if {
 	grades(log([failed("10.0.0.4", "Connection timed out")])) == {["critical", "likely"]}
 	grades(log([failed("10.0.0.4", "No route to host")])) == {["critical", "likely"]}
 	active := setting("firewall-ufw-active", {})
-	says(log([failed("10.0.0.4", "No route to host"), active]), "A firewall is on")
+	says(log([failed("10.0.0.4", "No route to host"), active]), "that a firewall is on")
 	block := setting("kernel-ufw-block", {"fields": {"from": "10.0.0.5", "to": "10.0.0.4"}})
 	grades(log([failed("10.0.0.4", "No route to host"), block])) == {["critical", "confirmed"]}
 	says(log([{"id": "gloo-connect-failed", "program": "gloo", "text": "x", "fields": {"error": "Connection timed out"}}]), "A connection failed")

@@ -1,22 +1,21 @@
 # METADATA
 # title: GPUDirect RDMA is not available
 # description: >-
-#   A NIC reads and writes the memory of a GPU itself only where the kernel lets
-#   it: through the module nvidia-peermem (nv_peer_mem before driver 470), or
-#   through DMA-BUF, for which a kernel from 5.12 on and NVIDIA's open modules
-#   are needed. The module needs an RDMA stack that offers peer memory
-#   (MLNX_OFED, DOCA-OFED), of the version that it was built with. Without
-#   either, NCCL goes through host memory, and programs that hand memory of the
-#   GPU to the NIC fail.
+#   A NIC can access GPU memory directly only with kernel support: the module
+#   nvidia-peermem (nv_peer_mem before driver 470), or DMA-BUF, which needs
+#   kernel 5.12 or newer and NVIDIA's open modules. The module needs an RDMA
+#   stack with peer memory (MLNX_OFED, DOCA-OFED), of the version that it was
+#   built with. Without either, NCCL uses host memory, and programs that
+#   register GPU memory with the NIC fail.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/gpudirect-rdma/
-#     description: What the module and DMA-BUF need
+#     description: Requirements of the module and of DMA-BUF
 #   - ref: https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-rdma.html
-#     description: Which of the two the operator sets up, and the order of installation
+#     description: Which of the two the operator configures, and the order of installation
 #   - ref: https://github.com/Mellanox/nv_peer_memory
 #     description: The older module
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: How NCCL says whether it uses it
+#     description: How NCCL logs whether it uses it
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -39,7 +38,7 @@ import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 
 # disabled are NCCL's words that a NIC cannot reach memory of the GPU at all:
-# «GPU Direct RDMA Disabled for HCA 0 'mlx5_0'», up to 2.12 with «(no module)».
+# "GPU Direct RDMA Disabled for HCA 0 'mlx5_0'", up to 2.12 with "(no module)".
 # Those with a distance are of gdr-topology.
 # NET/Socket is TCP, which never reaches it, and says so as well.
 disabled contains m if {
@@ -53,7 +52,7 @@ dmabuf_seen if count(logs.messages(["nccl-dmabuf-available", "rccl-dmabuf-on"]))
 findings contains {
 	"id": "disabled",
 	"subject": "GPUDirect RDMA",
-	"message": sprintf("NCCL says that NICs cannot reach the memory of the GPUs (%s)%s. Traffic between machines goes through host memory, at a part of the rate", [logs.at(first), why]),
+	"message": sprintf("NCCL reports that NICs cannot access the memory of the GPUs (%s)%s. Traffic between machines goes through host memory, at a fraction of the rate", [logs.at(first), why]),
 	"messages": {first},
 	"evidence": rdma.module_evidence,
 	"severity": disabled_severity(first),
@@ -63,13 +62,13 @@ findings contains {
 	first := logs.first(disabled)
 }
 
-why := "; nvidia-peermem is loaded, but did not register with the RDMA stack: it was built without it, or before it" if {
+why := "; nvidia-peermem is loaded, but not registered with the RDMA stack: it was built without it, or before it" if {
 	rdma.peermem_loaded
-} else := "; NCCL_DMABUF_ENABLE=0 turns the way by DMA-BUF off" if {
+} else := "; NCCL_DMABUF_ENABLE=0 disables DMA-BUF" if {
 	facts.env.NCCL_DMABUF_ENABLE == "0"
-} else := "; the driver offers DMA-BUF, and the RDMA stack does not take it" if {
+} else := "; the driver supports DMA-BUF, but the RDMA stack does not" if {
 	dmabuf_seen
-} else := ": neither nvidia-peermem is loaded nor DMA-BUF offered"
+} else := ": nvidia-peermem is not loaded and DMA-BUF is not available"
 
 # On one machine nothing goes over the NICs; RCCL says it at every start.
 disabled_severity(m) := "low" if {
@@ -102,7 +101,7 @@ findings contains {
 findings contains {
 	"id": "no-client",
 	"subject": "GPUDirect RDMA",
-	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, and no module has registered with the RDMA stack (%s): nvidia-peermem is not loaded%s", [logs.at(m), elsewhere]),
+	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, and no module is registered with the RDMA stack (%s): nvidia-peermem is not loaded%s", [logs.at(m), elsewhere]),
 	"messages": {m},
 	"evidence": rdma.channel_evidence(indirect),
 	"severity": "medium",
@@ -116,17 +115,17 @@ findings contains {
 
 indirect := rdma.verbs_channels - rdma.direct_channels
 
-elsewhere := " on this machine, and is on another one of the job, whose channels bypass host memory" if {
+elsewhere := " on this machine, but is loaded on another machine of the job, whose channels bypass host memory" if {
 	count(rdma.direct_channels) > 0
 } else := ""
 
-# GDRCopy has a module of its own, which bears on programs that use GDRCopy alone:
-# UCX, NVSHMEM, and NCCL's flush.
+# GDRCopy has its own module, which affects only programs that use GDRCopy: UCX, NVSHMEM,
+# and NCCL's flush.
 copying := logs.messages({"gdrcopy-symbol", "gdrcopy-module-missing", "ucx-gdrcopy-unavailable"})
 
 findings contains {
 	"subject": "gdrdrv",
-	"message": sprintf("The kernel module of GDRCopy (gdrdrv) is not there or does not load (%s). %s. NCCL does without it", [logs.at(logs.first(copying)), copying_words]),
+	"message": sprintf("The GDRCopy kernel module (gdrdrv) is missing or does not load (%s). %s. NCCL works without it", [logs.at(logs.first(copying)), copying_words]),
 	"messages": copying,
 	"severity": "medium",
 	"confidence": copying_confidence,
@@ -139,13 +138,13 @@ copying_confidence := "confirmed" if {
 	logs.said("gdrcopy-symbol")
 } else := "likely"
 
-copying_words := "It was built for another version of the NVIDIA driver, or that is not loaded: rebuild and install it" if {
+copying_words := "It was built for another version of the NVIDIA driver, or the driver is not loaded: rebuild and install it" if {
 	logs.said("gdrcopy-symbol")
-} else := "Install it for the kernel and the driver that run, and load it (insmod.sh of GDRCopy makes /dev/gdrdrv, modprobe alone may not); in a container pass /dev/gdrdrv in"
+} else := "Install it for the running kernel and driver, and load it (insmod.sh of GDRCopy creates /dev/gdrdrv, modprobe alone may not); in a container, pass /dev/gdrdrv in"
 
 missing contains {"fact": "nics.modules", "words": "it is not known whether nvidia-peermem is loaded (lsmod)"} if not known
 
-missing contains {"fact": "logs.transports", "words": "nvidia-peermem is not loaded, and no log tells whether the job does without it"} if {
+missing contains {"fact": "logs.transports", "words": "nvidia-peermem is not loaded, and no log shows whether the job works without it"} if {
 	rdma.peermem_absent
 	not input.logs
 }

@@ -28,11 +28,11 @@ test_fires_disabled if {
 	some h in gdr_module_missing.findings with input as log([object.union(said("rccl-gdr-no-peer-memory", "GDRDMA not enabled"), {"program": "rccl"})])
 	h.severity == "low"
 	some i in gdr_module_missing.findings with input as object.union(log([disabled]), loaded)
-	contains(i.message, "did not register")
+	contains(i.message, "not registered")
 	some j in gdr_module_missing.findings with input as object.union(log([disabled]), {"env": {"variables": [{"name": "NCCL_DMABUF_ENABLE", "value": "0", "source": "x", "effective": true}]}})
 	contains(j.message, "NCCL_DMABUF_ENABLE")
 	some k in gdr_module_missing.findings with input as log([disabled, said("nccl-dmabuf-available", "DMA-BUF is available on GPU device 0")])
-	contains(k.message, "does not take it")
+	contains(k.message, "the RDMA stack does not")
 }
 
 test_fires_channels_and_no_module if {
@@ -60,9 +60,9 @@ test_fires_where_no_module_registered if {
 	gone := object.union(said("peermem-no-clients", "ls: cannot access '/sys/kernel/mm/memory_peers/nv_mem': No such file or directory"), {"role": "setting"})
 	some f in gdr_module_missing.findings with input as {"logs": {"messages": [gone], "transports": [channel(false), channel(true)]}}
 	f.severity == "medium"
-	contains(f.message, "on another one")
+	contains(f.message, "on another machine")
 	some g in gdr_module_missing.findings with input as {"logs": {"messages": [gone], "transports": [channel(false)]}}
-	not contains(g.message, "on another one")
+	not contains(g.message, "on another machine")
 	count(gdr_module_missing.findings) == 0 with input as {"logs": {"messages": [gone], "transports": [channel(true)]}}
 	count(gdr_module_missing.findings) == 0 with input as object.union(loaded, {"logs": {"messages": [gone], "transports": [channel(false)]}})
 }

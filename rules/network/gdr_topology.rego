@@ -1,16 +1,16 @@
 # METADATA
 # title: NIC and GPU are too far apart for GPUDirect RDMA
 # description: >-
-#   NCCL lets a NIC reach the memory of a GPU only where both hang below the
-#   same PCIe switches (NCCL_NET_GDR_LEVEL, PXB unless set): through the
-#   processor the way by host memory is as fast or faster, as a rule. A machine
-#   whose NICs all stand at another socket, or whose PCI tree is virtual, then
-#   goes through host memory though GPUDirect RDMA itself works.
+#   By default, NCCL lets a NIC access GPU memory directly only if both are
+#   below the same PCIe switches (NCCL_NET_GDR_LEVEL, default PXB); through the
+#   CPU, the path over host memory is usually as fast or faster. A machine whose
+#   NICs are all on another socket, or whose PCI tree is virtual, then uses host
+#   memory although GPUDirect RDMA itself works.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-net-gdr-level
 #     description: The distances
 #   - ref: https://github.com/NVIDIA/nccl/issues/1151
-#     description: What «distance» means, and that a greater one need not be faster
+#     description: What "distance" means, and why a greater one is not always faster
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -28,8 +28,8 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
 import data.gpudoctor.lib.rdma
 
-# too_far are NCCL's decisions against it: «GPU Direct RDMA Disabled for GPU
-# ca000 / HCA 0 (distance 7 > 4)». Near NICs of the same machine say «Enabled».
+# too_far are NCCL's decisions against it: "GPU Direct RDMA Disabled for GPU
+# ca000 / HCA 0 (distance 7 > 4)". Near NICs of the same machine say "Enabled".
 too_far := logs.messages(["nccl-gdr-too-far"])
 
 near := logs.messages(["nccl-gdr-near"])
@@ -53,9 +53,9 @@ findings contains {
 # advice: a level that is set shorter than the default is the reason itself.
 advice := sprintf(". NCCL_NET_GDR_LEVEL=%s limits it", [facts.env.NCCL_NET_GDR_LEVEL]) if {
 	short
-} else := ". In a virtual machine the PCI tree may not be the real one: NCCL_TOPO_FILE tells NCCL" if {
+} else := ". In a virtual machine, the PCI tree may not be the real one: set NCCL_TOPO_FILE" if {
 	input.links.virtual_topology == true
-} else := ". NCCL_NET_GDR_LEVEL=PHB or SYS lets it; measure both, host memory may be as fast"
+} else := ". NCCL_NET_GDR_LEVEL=PHB or SYS allows it; measure both, because host memory may be as fast"
 
 short if facts.env.NCCL_NET_GDR_LEVEL in {"LOC", "PIX", "0", "1"}
 
@@ -76,7 +76,7 @@ severity := "medium" if {
 # Channels without it, though the NIC could.
 findings contains {
 	"subject": "GPUDirect RDMA",
-	"message": "NCCL moves data between machines over verbs without GPUDirect RDMA, though the NICs could: they are too far from the GPUs, or the level is set too short",
+	"message": "NCCL moves data between machines over verbs without GPUDirect RDMA, although the NICs support it: they are too far from the GPUs, or the level is too low",
 	"evidence": array.concat(array.slice(logs.all_evidence(able), 0, 2), rdma.channel_evidence(rdma.verbs_channels)),
 	"remedies": ["set-net-gdr-level", "nccl-topo-file", "other"],
 } if {
@@ -93,9 +93,9 @@ nic_paths[p.a] contains p.path if {
 	p.path != ""
 }
 
-# across are the GPUs whose nearest NIC is behind the processor: farther than the
-# distance up to which NCCL uses GPUDirect RDMA unless told otherwise (PXB,
-# src/graph/paths.cc, ncclTopoCheckGdr).
+# across are the GPUs whose nearest NIC is on the other side of the CPU: farther than the
+# default distance up to which NCCL uses GPUDirect RDMA (PXB, src/graph/paths.cc,
+# ncclTopoCheckGdr).
 across contains gpu if {
 	some gpu, paths in nic_paths
 	count(paths & {"PIX", "PXB"}) == 0
@@ -105,7 +105,7 @@ across contains gpu if {
 findings contains {
 	"subject": "GPUDirect RDMA",
 	"affects": sort([gpu | some gpu in across; facts.is_address(gpu)]),
-	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, though its kernel module is loaded: each NIC is behind the processor as seen from the GPUs (%s), and NCCL uses it up to PXB unless NCCL_NET_GDR_LEVEL allows more. Measure both, host memory may be as fast", [concat(", ", sort({p | some gpu in across; some p in nic_paths[gpu]}))]),
+	"message": sprintf("NCCL moves data between machines over verbs without GPUDirect RDMA, although its kernel module is loaded: each NIC is separated from the GPUs by the CPU (%s), and NCCL uses it only up to PXB unless NCCL_NET_GDR_LEVEL allows more. Measure both, because host memory may be as fast", [concat(", ", sort({p | some gpu in across; some p in nic_paths[gpu]}))]),
 	"evidence": array.concat(
 		rdma.channel_evidence(rdma.verbs_channels),
 		[{"fact": sprintf("links.pairs[%s]", [gpu]), "value": concat(", ", sort(nic_paths[gpu])), "source": "topology"} | some gpu in sort(across)],
@@ -135,7 +135,7 @@ beyond contains gpu if {
 findings contains {
 	"subject": "topology",
 	"affects": sort([gpu | some gpu in beyond; facts.is_address(gpu)]),
-	"message": sprintf("No NIC is near %d of %d GPUs: each way crosses the sockets (SYS). Between machines their traffic goes through host memory and the link between the sockets", [count(beyond), count(nic_paths)]),
+	"message": sprintf("No NIC is near %d of %d GPUs: every path crosses the sockets (SYS). Their traffic between machines goes through host memory and the link between the sockets", [count(beyond), count(nic_paths)]),
 	"evidence": [{"fact": sprintf("links.pairs[%s]", [gpu]), "value": "SYS to every NIC", "source": "topology"} | some gpu in sort(beyond)],
 	"severity": topology_severity,
 	"confidence": "possible",
@@ -155,11 +155,11 @@ rdma_used contains "channels" if count(rdma.verbs_channels) > 0
 
 rdma_used contains "ports" if count(rdma.active_ports) > 0
 
-# Measured from a GPU's memory, and good from the host's: it is the way between NIC
-# and GPU. Where the host's was not measured, the network may be as slow by itself.
+# Slow from a GPU's memory, and good from the host's: the path between NIC and GPU is at
+# fault. If the host's was not measured, the network may be slow itself.
 findings contains {
 	"subject": n.point.a,
-	"message": sprintf("%s. %s between NIC and GPU: too far apart, ACS that redirects or an IOMMU that translates on the way", [rdma.network_words(n), blame[good_from_host(n.point.a)]]),
+	"message": sprintf("%s. %s between NIC and GPU: too far apart, ACS that redirects or an IOMMU that translates on the path", [rdma.network_words(n), blame[good_from_host(n.point.a)]]),
 	"evidence": [rdma.network_evidence(n)],
 	"severity": "medium",
 	"confidence": {true: "likely", false: "possible"}[good_from_host(n.point.a)],
@@ -169,7 +169,7 @@ findings contains {
 	not n.point.a in {slow.point.a | some slow in rdma.slow_networks.host}
 }
 
-blame := {true: "From host memory it is good, so it is the way", false: "The first suspect is the way"}
+blame := {true: "From host memory it is good, so the fault is in the path", false: "The first suspect is the path"}
 
 good_from_host(device) if {
 	some b in input.benchmarks

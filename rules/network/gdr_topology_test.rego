@@ -32,7 +32,7 @@ test_fires_too_far if {
 
 test_fires_channels if {
 	some f in gdr_topology.findings with input as {"logs": {"messages": [said("nccl-gdr-nic-enabled", "x")], "transports": [channel(false)]}}
-	contains(f.message, "though the NICs could")
+	contains(f.message, "although the NICs support it")
 	count(f.evidence) == 2
 }
 

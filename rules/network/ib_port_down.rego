@@ -1,18 +1,18 @@
 # METADATA
 # title: An RDMA port is not active
 # description: >-
-#   A port without a link carries nothing: a cable that is out or bad, a switch
-#   port that is off, or on InfiniBand a fabric without a subnet manager. When
-#   a port is lost under a job, the verbs library reports «port error» and the
-#   peers' NICs repeat what they sent until they give up (completion status 12);
-#   that is a consequence. A port that nobody uses may well be down.
+#   A port without a link carries no traffic: a cable is unplugged or faulty, a
+#   switch port is off, or an InfiniBand fabric has no subnet manager. If a port
+#   goes down during a job, the verbs library reports "port error", and the
+#   peers' NICs retransmit until they give up (completion status 12), which is a
+#   consequence. An unused port may be down.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: What NCCL asks of the network
+#     description: NCCL's requirements for the network
 #   - ref: https://github.com/linux-rdma/rdma-core/blob/v55.0/libibverbs/enum_strs.c
-#     description: The events of a port and the statuses of a completion
+#     description: Port events and completion statuses
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/net/ethernet/mellanox/mlx5/core/events.c
-#     description: What mlx5 says of cables
+#     description: mlx5 messages about cables
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -41,7 +41,7 @@ lost := rdma.port_errors | rdma.device_errors
 findings contains {
 	"id": "lost",
 	"subject": subject(first),
-	"message": sprintf("A program was told of %s%s. Look at the cable, the switch's port and the error counters of that machine; one that comes and goes is worn or badly seated", [loss(first), remark]),
+	"message": sprintf("A program received %s%s. Check the cable, the switch port and the error counters of that machine; a link that goes up and down is worn or badly seated", [loss(first), remark]),
 	"messages": (lost | rdma.retry_exceeded),
 	"severity": grade_lost,
 	"confidence": sure_lost,
@@ -58,7 +58,7 @@ loss(m) := "a port error: the link of an RDMA port went down" if {
 	m in rdma.port_errors
 } else := "a catastrophic error of a NIC"
 
-remark := sprintf(", and transfers were never answered (status 12, %s): they follow from it", [logs.at(logs.first(rdma.retry_exceeded))]) if {
+remark := sprintf(", and transfers got no response (status 12, %s): this is a consequence", [logs.at(logs.first(rdma.retry_exceeded))]) if {
 	count(rdma.retry_exceeded) > 0
 } else := ""
 
@@ -78,11 +78,11 @@ sure_lost := "confirmed" if {
 
 others_failed := {m | some m in logs.complaints; not m in lost}
 
-# The kernel's lines. At start-up every unused port has its cable «unplugged»,
+# The kernel's lines. At start-up every unused port has its cable "unplugged",
 # and links that come up were down before.
 findings contains {
 	"subject": cable_subject(m),
-	"message": sprintf("The kernel says of a NIC: %s. %s", [trouble(m), cable_advice]),
+	"message": sprintf("The kernel reports for a NIC: %s. %s", [trouble(m), cable_advice]),
 	"messages": {m},
 	"evidence": array.slice(logs.all_evidence(broken), 0, 3),
 	"severity": cable_severity(m),
@@ -101,9 +101,9 @@ trouble(m) := {
 	"mlx5-health": "its firmware or hardware failed",
 }[m.id]
 
-cable_advice := "The job failed at the network, and this is where its link was lost" if {
+cable_advice := "The job failed at the network, and this is where its link went down" if {
 	count(broken) > 0
-} else := "A port that nobody uses may be without a link"
+} else := "An unused port may have no link"
 
 is_error(m) if m.id == "mlx5-health"
 
@@ -169,10 +169,10 @@ physical(p) := sprintf(" (physical link: %s)", [p.physical_state]) if {
 	p.physical_state
 } else := ""
 
-reason(p) := "The link is there, but no subnet manager has configured it (opensm, or the one of a managed switch)" if {
+reason(p) := "The link is up, but no subnet manager has configured it (opensm, or the one of a managed switch)" if {
 	p.state in {"init", "armed"}
 	p.link_layer == "InfiniBand"
-} else := "It waits for the other end: the cable, or the port of the switch" if {
+} else := "It waits for the other end: check the cable and the switch port" if {
 	p.physical_state == "Polling"
 } else := "It is switched off, or nothing is plugged in" if {
 	p.physical_state == "Disabled"
@@ -201,8 +201,8 @@ failed_at_network if count(broken) > 0
 
 failed_at_network if without_network
 
-# signs_of_use: a port that a subnet manager knows, or whose link waits for
-# configuration, is meant to be used.
+# signs_of_use: a port that a subnet manager knows, or with a link that waits for
+# configuration, is in use.
 signs_of_use(p) if p.state in {"init", "armed"}
 
 signs_of_use(_) if networks.multi_node
@@ -212,7 +212,7 @@ signs_of_use(_) if networks.multi_node
 findings contains {
 	"id": "unanswered",
 	"subject": subject(first),
-	"message": sprintf("A NIC repeated what it sent and was never answered (status 12, %s). On InfiniBand that is a link that was lost on the way, a peer that died, or routing: look for port errors on the other machines, and at ibqueryerrors", [logs.at(first)]),
+	"message": sprintf("A NIC retransmitted and got no response (status 12, %s). On InfiniBand, the cause is a link that went down on the path, a peer that died, or routing: check for port errors on the other machines, and run ibqueryerrors", [logs.at(first)]),
 	"messages": rdma.retry_exceeded,
 	"confidence": "possible",
 	"remedies": ["bring-port-up"],

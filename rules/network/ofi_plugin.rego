@@ -1,22 +1,22 @@
 # METADATA
 # title: NCCL's plugin for EFA and libfabric is missing or does not work
 # description: >-
-#   On EFA NCCL needs a plugin, aws-ofi-nccl, which in turn needs libfabric and
-#   the devices. Where the plugin is not found, or finds no device, or does not
-#   fit libfabric, NCCL ends, or takes TCP, which is slower by a multiple.
+#   On EFA, NCCL needs a plugin, aws-ofi-nccl, which in turn needs libfabric and
+#   the devices. If the plugin is not found, finds no device, or does not match
+#   libfabric, NCCL exits or falls back to TCP, which is several times slower.
 # related_resources:
 #   - ref: https://github.com/aws/aws-ofi-nccl
-#     description: The plugin and what it needs
+#     description: The plugin and its requirements
 #   - ref: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start-nccl.html
-#     description: How EFA and NCCL are set up
+#     description: How to set up EFA and NCCL
 #   - ref: https://github.com/aws/aws-ofi-nccl/issues/1020
-#     description: fi_getinfo finds nothing where the container lacks /dev/infiniband
+#     description: fi_getinfo finds nothing if the container lacks /dev/infiniband
 #   - ref: https://github.com/olcf/olcf-user-docs/issues/947
-#     description: What RCCL over Slingshot (cxi) wants of libfabric, lest it hang
+#     description: The libfabric settings with which RCCL over Slingshot (cxi) does not hang
 #   - ref: https://github.com/ROCm/aws-ofi-rccl/issues/16
 #     description: Collectives that hang over cxi with another libfabric
 #   - ref: https://github.com/aws/aws-ofi-nccl/issues/803
-#     description: A plugin that takes tcp where EFA's devices are not passed in
+#     description: A plugin that uses tcp if EFA's devices are not passed in
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -46,12 +46,12 @@ versions := [{"fact": sprintf("software[%s]", [p.name]), "value": p.version, "so
 	p.name in {"aws-ofi-nccl", "libfabric"}
 ]
 
-# An image that brings the plugin says so on instances without EFA, too, and NCCL
-# goes on. Where EFA is meant, the job is not what it should be.
+# An image that contains the plugin also logs this on instances without EFA, and NCCL
+# continues. If EFA is intended, the job is misconfigured.
 findings contains {
 	"id": "stated",
 	"subject": "network",
-	"message": "aws-ofi-nccl: the plugin finds no provider that it can use: EFA's devices (/dev/infiniband) are not passed into the container, or the instance has none",
+	"message": "aws-ofi-nccl: the plugin finds no usable provider: EFA's devices (/dev/infiniband) are not passed into the container, or the instance has none",
 	"severity": no_provider_severity,
 	"confidence": "confirmed",
 	"remedies": ["fix-ofi-plugin", "pass-rdma-devices", "install-ofi-plugin"],
@@ -69,8 +69,8 @@ no_provider_severity := "critical" if {
 	warned_on_aws
 } else := "low"
 
-# warned_on_aws: the plugin of up to 1.8 warns of it, and instances of AWS with
-# several GPUs have EFA as a rule. A job on one of them does not need it.
+# warned_on_aws: the plugin up to 1.8 warns about it, and AWS instances with several GPUs
+# usually have EFA. A job on one of them does not need it.
 warned_on_aws if {
 	efa.on_aws
 	not networks.single_node
@@ -78,13 +78,13 @@ warned_on_aws if {
 	m.fields.level == "WARN"
 }
 
-# A collective that does not end over Slingshot. The logs of such a job tell no
-# more than its watchdog does; libfabric's default way to watch memory is one known
-# reason, and another libfabric than the system's is the next.
+# A collective that does not end over Slingshot. The logs of such a job contain only its
+# watchdog's message. libfabric's default memory monitor is one known cause, and a
+# libfabric other than the system's is the next.
 findings contains {
 	"id": "hung",
 	"subject": "network",
-	"message": "A collective did not end over libfabric's provider for Slingshot (cxi). If no rank failed or fell out of step before, look at FI_MR_CACHE_MONITOR: with memhooks, the default of many versions, NCCL and RCCL can hang there, with userfaultfd or kdreg2 they do not; then at libfabric itself, which should be the system's, with the version that its cxi provider was built for",
+	"message": "A collective did not end over libfabric's Slingshot provider (cxi). If no rank failed or got out of step before, check FI_MR_CACHE_MONITOR: with memhooks, the default of many versions, NCCL and RCCL can hang there; with userfaultfd or kdreg2 they do not. Then check libfabric itself, which should be the system's, in the version that its cxi provider was built for",
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["fix-ofi-plugin"],
@@ -102,7 +102,7 @@ hung := logs.messages({"torch-watchdog-timeout", "torch-heartbeat-timeout"})
 findings contains {
 	"id": "no-efa",
 	"subject": "network",
-	"message": "fi_info finds no device of EFA: they (/dev/infiniband) are not passed into the container, or the instance has none, or its driver is not loaded",
+	"message": "fi_info finds no EFA device: the devices (/dev/infiniband) are not passed into the container, the instance has none, or the EFA driver is not loaded",
 	"severity": "high",
 	"confidence": fi_info_confidence,
 	"remedies": ["fix-ofi-plugin", "pass-rdma-devices", "install-ofi-plugin"],
@@ -130,7 +130,7 @@ fi_info_confidence := "confirmed" if {
 findings contains {
 	"id": "other-provider",
 	"subject": "network",
-	"message": sprintf("The plugin takes the provider %s, not efa: EFA's devices (/dev/infiniband) are not passed into the container, or FI_PROVIDER keeps it from them", [m.fields.provider]),
+	"message": sprintf("The plugin uses the provider %s, not efa: EFA's devices (/dev/infiniband) are not passed into the container, or FI_PROVIDER excludes them", [m.fields.provider]),
 	"remedies": ["fix-ofi-plugin", "pass-rdma-devices", "unset-env"],
 	"params": {"variable": "FI_PROVIDER"},
 	"messages": [m],
@@ -149,7 +149,7 @@ intended if networks.multi_node
 findings contains {
 	"id": "not-found",
 	"subject": "network",
-	"message": sprintf("NCCL was told to use the network %q, and does not find it: the plugin that brings it is not on the library path, or did not load", [name]),
+	"message": sprintf("NCCL was configured to use the network %q, but does not find it: the plugin that provides it is not on the library path, or did not load", [name]),
 	"severity": "critical",
 	"confidence": "confirmed",
 	"remedies": ["install-ofi-plugin", "fix-ofi-plugin", "unset-env"],
@@ -171,7 +171,7 @@ asked_networks(m) := {m.fields.network} if {
 findings contains {
 	"id": "tcp",
 	"subject": "network",
-	"message": sprintf("NCCL took the network %s, though EFA is meant to be used: the plugin (libnccl-net.so of aws-ofi-nccl) was not found or not loaded", [n.name]),
+	"message": sprintf("NCCL used the network %s instead of EFA: the plugin (libnccl-net.so of aws-ofi-nccl) was not found or not loaded", [n.name]),
 	"severity": tcp_severity,
 	"remedies": ["install-ofi-plugin", "fix-ofi-plugin"],
 	"evidence": taken_evidence(n),
@@ -185,12 +185,12 @@ tcp_severity := "high" if {
 	networks.multi_node
 } else := "medium"
 
-# A machine of AWS with the GPUs that come with EFA, several of them in the job,
-# and TCP between them: nobody buys that on purpose.
+# An AWS machine with the GPUs that come with EFA, several of them in the job, and TCP
+# between them: this is not intended.
 findings contains {
 	"id": "tcp",
 	"subject": "network",
-	"message": "NCCL uses TCP between instances of AWS that have EFA as a rule: the plugin aws-ofi-nccl was not found. Instances can be started without EFA, too",
+	"message": "NCCL uses TCP between AWS instances that usually have EFA: the plugin aws-ofi-nccl was not found. Instances can also be started without EFA",
 	"severity": "medium",
 	"confidence": "possible",
 	"remedies": ["install-ofi-plugin", "fix-ofi-plugin"],
@@ -218,7 +218,7 @@ taken_evidence(n) := array.concat(
 # (aws-ofi-nccl issue 785).
 findings contains {
 	"subject": "network",
-	"message": sprintf("The description of the machine that aws-ofi-nccl brings (%s) does not fit this container or this NCCL, which fails over it. Versions from 1.11 on write one of what is there", [facts.env.NCCL_TOPO_FILE]),
+	"message": sprintf("The topology file of aws-ofi-nccl (%s) does not fit this container or this NCCL, which fails because of it. Versions since 1.11 write one for the actual devices", [facts.env.NCCL_TOPO_FILE]),
 	"severity": "critical",
 	"remedies": ["fix-ofi-plugin", "install-ofi-plugin", "unset-env"],
 	"params": {"variable": "NCCL_TOPO_FILE"},

@@ -97,9 +97,9 @@ topology(path) := {"env": {"variables": [{"name": "NCCL_TOPO_FILE", "value": pat
 test_fires_on_the_plugins_own_topology if {
 	rows := [said("ofi-platform", "NET/OFI Running on p5.48xlarge platform, Setting NCCL_TOPO_FILE"), said("nccl-topo-attribute-missing", "Attribute arch of node cpu not found")]
 	document := object.union(log(rows), topology("/opt/aws-ofi-nccl/xml/p5.48xl-topo.xml"))
-	says(document, "from 1.11 on")
-	not says(object.union(log(rows), topology("/etc/topo.xml")), "from 1.11 on")
-	not says(object.union(log([rows[1]]), topology("/opt/aws-ofi-nccl/xml/p5.48xl-topo.xml")), "from 1.11 on")
+	says(document, "since 1.11")
+	not says(object.union(log(rows), topology("/etc/topo.xml")), "since 1.11")
+	not says(object.union(log([rows[1]]), topology("/opt/aws-ofi-nccl/xml/p5.48xl-topo.xml")), "since 1.11")
 }
 
 hung := {"id": "torch-watchdog-timeout", "program": "pytorch", "role": "consequence", "text": "Watchdog caught collective operation timeout"}

@@ -1,17 +1,17 @@
 # METADATA
-# title: RoCE uses a GID that does not lead to the peer
+# title: RoCE uses a GID that does not reach the peer
 # description: >-
-#   A RoCE port has several GIDs: version 1 and version 2, link-local and of its
-#   IP addresses. Only those of version 2 that hold an address are routed.
-#   NCCL up to 2.20 takes index 0, which is a link-local one of version 1 as a
-#   rule: the connection over TCP succeeds, and the first transfer is never
-#   answered (completion status 12). From 2.21 on NCCL looks for the right one
-#   itself, and an index that is still set names a wrong one on some NICs.
+#   A RoCE port has several GIDs: version 1 and version 2, link-local and with
+#   its IP addresses. Only version 2 GIDs with an address are routed. NCCL up to
+#   2.20 uses index 0, which is usually a link-local GID of version 1: the TCP
+#   connection succeeds, and the first transfer gets no response (completion
+#   status 12). Since 2.21, NCCL finds the right GID itself, and an index that
+#   is still set selects a wrong one on some NICs.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ib-gid-index
-#     description: The GID index, and from which version NCCL chooses it
+#     description: The GID index, and since which version NCCL chooses it
 #   - ref: https://github.com/NVIDIA/nccl/issues/426
-#     description: Status 12 right at the start means that the NICs do not reach each other over RoCE
+#     description: Status 12 right at the start means that the NICs cannot reach each other over RoCE
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/infiniband/core/cache.c
 #     description: The table of GIDs
 # schemas:
@@ -35,8 +35,8 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rdma
 
-# bad are the messages of connections that a wrong GID explains. One that could
-# not be made for want of memory, or for no known reason, is not among them.
+# bad are the messages of connections that a wrong GID explains. A connection that failed
+# because memory ran out, or for no known reason, is not among them.
 bad := rdma.retry_exceeded | refused
 
 refused contains m if {
@@ -75,7 +75,7 @@ unread := logs.messages({"nccl-ib-gid-unread"}) | {m |
 findings contains {
 	"id": "unread",
 	"subject": "RoCE",
-	"message": sprintf("NCCL looks for the GID itself and cannot read an entry of the NIC's table (%s): it is of an interface that this container's network does not have. NCCL_IB_GID_INDEX with an index that show_gids lists here keeps it from looking; newer releases pass over such entries%s", [logs.at(logs.first(unread)), hint]),
+	"message": sprintf("NCCL looks for the GID itself and cannot read an entry of the NIC's table (%s): it belongs to an interface that this container's network does not have. To stop the search, set NCCL_IB_GID_INDEX to an index that show_gids lists here; newer releases skip such entries%s", [logs.at(logs.first(unread)), hint]),
 	"messages": unread,
 	"evidence": index_evidence,
 	"remedies": ["set-gid-index", "upgrade-nccl"],
@@ -84,16 +84,16 @@ findings contains {
 	count(unread) > 0
 }
 
-observation(m) := sprintf("A queue pair could not be connected (No such device, %s): the interface of the GID is down, or is not in the network namespace of this process, as in a container with a network of its own%s.", [logs.at(m), pair_remark]) if {
+observation(m) := sprintf("A queue pair could not be connected (No such device, %s): the interface of the GID is down, or is not in the network namespace of this process, as in a container with its own network%s.", [logs.at(m), pair_remark]) if {
 	m in deviceless
-} else := sprintf("A queue pair could not be connected (%s): the GID does not exist, has no route, or its peer does not answer%s.", [logs.at(m), pair_remark]) if {
+} else := sprintf("A queue pair could not be connected (%s): the GID does not exist, has no route, or its peer does not respond%s.", [logs.at(m), pair_remark]) if {
 	m in refused
-} else := sprintf("A NIC repeated what it sent and was never answered (status 12, %s)%s.", [logs.at(m), pair_remark])
+} else := sprintf("A NIC retransmitted and got no response (status 12, %s)%s.", [logs.at(m), pair_remark])
 
 # deviceless are connections whose GID has no interface here.
 deviceless := object.get(rdma.unconnected, "no-device", set())
 
-# pair_remark tells of GIDs in different networks, where a line names both.
+# pair_remark reports GIDs in different networks, if a line names both.
 pair_remark := sprintf(", from %s to %s", [pair[0], pair[1]]) if {
 	pair := sort(pairs)[0]
 } else := ""
@@ -104,23 +104,23 @@ pairs contains [trim_prefix(m.fields.local_gid, "::ffff:"), trim_prefix(m.fields
 }
 
 # verdict and confidence: what is known of the index and of the version.
-verdict := sprintf("GID index %d was asked for, and %s", [rdma.gid_index, fault]) if {
+verdict := sprintf("GID index %d is set, and %s", [rdma.gid_index, fault]) if {
 	fault := wrong_index
-} else := sprintf("NCCL looks for the GID itself from 2.21 on, but was told to use index %d: it should not be set", [rdma.gid_index]) if {
+} else := sprintf("Since 2.21, NCCL finds the GID itself, but index %d is set: unset it", [rdma.gid_index]) if {
 	rdma.chooses_gid
 	rdma.gid_index
-} else := "NCCL chose the GID itself: see with ib_write_bw -R, or ping -I, whether the two networks reach each other, and NCCL_CROSS_NIC=0 where each NIC reaches only its like" if {
+} else := "NCCL chose the GID itself: check with ib_write_bw -R, or ping -I, whether the two networks reach each other, and set NCCL_CROSS_NIC=0 if each NIC reaches only peers of the same index" if {
 	rdma.chooses_gid
-} else := "show_gids shows, in the container, which GIDs can be used there; the NICs whose interface it lacks are to be left out (NCCL_IB_HCA), or the container shares the network of its host" if {
+} else := "run show_gids in the container to see which GIDs are usable there; exclude the NICs whose interface it lacks (NCCL_IB_HCA), or share the host's network with the container" if {
 	first_bad in deviceless
-} else := "Which index leads to the peer, ib_write_bw -x shows; each program has its own setting for it" if {
+} else := "ib_write_bw -x shows which index reaches the peer; each program has its own setting for it" if {
 	not by_nccl
-} else := sprintf("GID index %d was asked for: show_gids must show a GID of RoCE v2 with the interface's address there, on every NIC", [rdma.gid_index]) if {
+} else := sprintf("GID index %d is set: show_gids must show a RoCE v2 GID with the interface's address there, on every NIC", [rdma.gid_index]) if {
 	rdma.gid_index
-} else := "NCCL up to 2.20 uses GID index 0 unless NCCL_IB_GID_INDEX names that of RoCE v2 (often 3), and it is not set"
+} else := "NCCL up to 2.20 uses GID index 0 unless NCCL_IB_GID_INDEX is set to that of RoCE v2 (often 3), and it is not set"
 
-# by_nccl is true when NCCL or RCCL says so. UCX chooses the GID itself, and
-# what other programs take is not known.
+# by_nccl is true if NCCL or RCCL says so. UCX chooses the GID itself, and the choice of
+# other programs is not known.
 by_nccl if {
 	some m in bad
 	m.program in {"nccl", "rccl"}
@@ -158,7 +158,7 @@ remedies := ["set-gid-index", "unset-env"] if {
 first_bad := logs.first(bad)
 
 # hint names the index at which every port that is known has a routable GID.
-hint := sprintf(". The tables shown have a GID of RoCE v2 with an address at index %d", [right_index]) if {
+hint := sprintf(". The tables have a RoCE v2 GID with an address at index %d", [right_index]) if {
 	not right_index == rdma.gid_index
 } else := ""
 
@@ -166,7 +166,7 @@ right_index := min(routable_everywhere)
 
 params.gid_index := right_index
 
-# variable is what an NCCL that chooses the GID itself needs no more.
+# variable is the setting that an NCCL which chooses the GID itself no longer needs.
 params.variable := "NCCL_IB_GID_INDEX" if {
 	rdma.chooses_gid
 	rdma.gid_index
@@ -210,8 +210,7 @@ routable_in[g.index] contains p if {
 	routable(g)
 }
 
-# wrong_index says what is wrong with the index that is set, if the tables show
-# it.
+# wrong_index describes the error in the index that is set, if the tables show it.
 wrong_index := sprintf("%s has no GID there", [sort({rdma.plain_name(p) | some p in empty_ports})[0]]) if {
 	count(empty_ports) > 0
 } else := sprintf("the GID of %s there is %s", [rdma.plain_name(poor[0]), poor[1]]) if {
@@ -236,12 +235,12 @@ poverty(g) := "of RoCE v1, which is not routed" if {
 	startswith(lower(g.gid), "fe80")
 }
 
-# Without a failure, an index that is empty cannot work, and one that is not
-# routed works in one Ethernet segment alone.
+# Without a failure, an index that is empty cannot work, and one that is not routed works
+# only in one Ethernet segment.
 findings contains {
 	"id": "index",
 	"subject": "NCCL_IB_GID_INDEX",
-	"message": sprintf("GID index %d is asked for, and %s%s", [rdma.gid_index, wrong_index, hint]),
+	"message": sprintf("GID index %d is set, and %s%s", [rdma.gid_index, wrong_index, hint]),
 	"evidence": array.concat(index_evidence, [rdma.place(p) | some p in tables]),
 	"severity": wrong_severity,
 	"remedies": ["set-gid-index"],
@@ -257,7 +256,7 @@ wrong_severity := "high" if {
 # Programs that look for a GID say so when there is none.
 findings contains {
 	"subject": "RoCE",
-	"message": sprintf("A program found no GID that it could use (%s). A RoCE port gets one of version 2 when its interface is up and has an IP address; in a container it is seen in the interface's own network namespace alone", [logs.at(m)]),
+	"message": sprintf("A program found no usable GID (%s). A RoCE port gets a version 2 GID when its interface is up and has an IP address; in a container, the GID is visible only in the interface's own network namespace", [logs.at(m)]),
 	"messages": {m},
 	"confidence": "confirmed",
 	"remedies": ["set-gid-index"],

@@ -1,18 +1,18 @@
 # METADATA
-# title: The RoCE network loses packets, or its MTU does not fit
+# title: The RoCE network loses packets, or MTUs do not match
 # description: >-
-#   RoCE expects a network that loses no packets. Where flow control (PFC) or
-#   congestion control (ECN) is not set up on NICs and switches alike, bursts
-#   are dropped, the NIC starts again from the lost packet, and the rate breaks
-#   down or the transfer is given up (completion status 12). An Ethernet MTU
-#   that a switch or the peer does not carry loses every large packet.
+#   RoCE expects a network without packet loss. If flow control (PFC) or
+#   congestion control (ECN) is not configured on NICs and switches alike,
+#   bursts are dropped, the NIC retransmits from the lost packet, and the rate
+#   collapses or the transfer is aborted (completion status 12). An Ethernet MTU
+#   that a switch or the peer does not support loses every large packet.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: The counters that tell of loss
+#     description: Counters that indicate packet loss
 #   - ref: https://github.com/NVIDIA/nccl/issues/378
-#     description: RoCE at a fraction of its rate is a sign of dropped packets
+#     description: RoCE at a fraction of its rate indicates dropped packets
 #   - ref: https://enterprise-support.nvidia.com/s/article/recommended-network-configuration-examples-for-roce-deployment
-#     description: Lossless and lossy set-ups
+#     description: Lossless and lossy configurations
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -66,7 +66,7 @@ mtus[p.mtu] contains rdma.port_name(p) if {
 	p.mtu > 0
 }
 
-# same_name are ports that bear one name on different machines.
+# same_name are ports that have the same name on different machines.
 same_name if {
 	some a in roce_ports
 	some b in roce_ports
@@ -78,7 +78,7 @@ same_name if {
 
 findings contains {
 	"subject": "MTU",
-	"message": sprintf("RoCE ports run with different path MTUs: %s. The smaller one counts between the two, if the switches carry the larger one at all", [list_mtus]),
+	"message": sprintf("RoCE ports have different path MTUs: %s. The smaller one applies between the two, if the switches support the larger one at all", [list_mtus]),
 	"evidence": array.concat([rdma.place(p) | some p in roce_ports; p.mtu > 0], failure),
 	"severity": mtu_severity,
 	"confidence": sure,
@@ -91,7 +91,7 @@ findings contains {
 # lost or the path MTU is small, more often than the NIC's slot is narrow.
 findings contains {
 	"subject": n.point.a,
-	"message": sprintf("%s. Over RoCE that is first lost packets (flow control), then a small path MTU, then a narrow PCIe link of the NIC", [rdma.network_words(n)]),
+	"message": sprintf("%s. Over RoCE, the usual causes are, in this order, lost packets (flow control), a small path MTU, and a narrow PCIe link of the NIC", [rdma.network_words(n)]),
 	"evidence": array.concat([rdma.network_evidence(n)], [rdma.place(p) | some p in sort(n.ports)]),
 	"severity": "medium",
 	"confidence": "possible",
@@ -109,7 +109,7 @@ mtu_severity := "high" if {
 	same_name
 } else := "low"
 
-# sure is how much the facts tell: more where transfers were given up.
+# sure is how certain the facts are: more so if transfers failed after their retries.
 sure := "likely" if {
 	failed
 } else := "possible"
@@ -134,8 +134,8 @@ small contains p if {
 
 limited(p) if p.max_mtu <= 1024
 
-# loss are the counters of packets that were lost or came out of order. They
-# count since the driver was loaded, so that by themselves they prove nothing.
+# loss are the counters of packets that were lost or came out of order. They count since
+# the driver was loaded, so they are not proof on their own.
 loss[port] := counted if {
 	some p in roce_ports
 	port := rdma.port_name(p)
@@ -150,7 +150,7 @@ loss[port] := counted if {
 findings contains {
 	"id": "counted",
 	"subject": "loss",
-	"message": sprintf("RoCE packets were lost or came out of order: %s. The counters run since the driver was loaded; that they grow while the job runs is what counts", [concat("; ", [sprintf("%s: %s", [port, concat(", ", [sprintf("%s %d", [name, n]) | some name, n in counted])]) | some port, counted in loss])]),
+	"message": sprintf("RoCE packets were lost or came out of order: %s. The counters run since the driver was loaded; what matters is whether they grow while the job runs", [concat("; ", [sprintf("%s: %s", [port, concat(", ", [sprintf("%s %d", [name, n]) | some name, n in counted])]) | some port, counted in loss])]),
 	"evidence": array.concat([rdma.place(p) | some p in roce_ports; count(p.counters) > 0], failure),
 	"severity": loss_severity,
 	"confidence": sure,
@@ -188,7 +188,7 @@ rdma_in_use if count({n | some n in input.logs.networks; n.name == "Socket"}) ==
 
 findings contains {
 	"subject": "loss",
-	"message": sprintf("The bus bandwidth over RoCE falls from %v GB/s at %d bytes to %v GB/s at %d bytes: larger messages should be no slower. A network that drops packets under load does that, for want of flow control (PFC, or pause frames) or congestion control on NICs and switches", [c.peak.gbps, c.peak.bytes, c.worst.gbps, c.worst.bytes]),
+	"message": sprintf("The bus bandwidth over RoCE falls from %v GB/s at %d bytes to %v GB/s at %d bytes, although larger messages should not be slower. The usual cause is a network that drops packets under load, because flow control (PFC, or pause frames) or congestion control is missing on NICs and switches", [c.peak.gbps, c.peak.bytes, c.worst.gbps, c.worst.bytes]),
 	"evidence": array.concat(
 		[{"fact": "benchmarks[].points", "value": object.filter(p, ["bytes", "gbps"]), "source": sprintf("%s:%d", [c.benchmark.source, p.line])} | some p in [c.peak, c.worst]],
 		[rdma.place(p) | some p in roce_ports; count(p.counters) > 0],
@@ -213,7 +213,7 @@ unprotected contains q if {
 
 findings contains {
 	"subject": "PFC",
-	"message": sprintf("Priority flow control is off on %s. A network without it loses packets under load, unless congestion control and the switches are set up for that", [facts.list({object.get(q, "interface", "an interface") | some q in unprotected})]),
+	"message": sprintf("Priority flow control is off on %s. Without it, a network loses packets under load, unless congestion control and the switches are configured for that", [facts.list({object.get(q, "interface", "an interface") | some q in unprotected})]),
 	"evidence": array.concat(
 		[{"fact": sprintf("nics.qos[%s].pfc", [object.get(q, "interface", "")]), "value": q.pfc, "source": logs.at(q)} | some q in unprotected],
 		failure,
@@ -230,11 +230,11 @@ pfc_severity := "high" if {
 	failed
 } else := "info"
 
-# Transfers that were given up, on a RoCE network whose addresses are settled.
+# Transfers that failed after their retries, on a RoCE network with known addresses.
 findings contains {
 	"subject": "loss",
 	"id": "given-up",
-	"message": sprintf("A transfer over RoCE was given up after its retries (status 12, %s), though %s: packets are lost on the way, or the peer stopped", [logs.at(logs.first(rdma.retry_exceeded)), settlement]),
+	"message": sprintf("A transfer over RoCE failed after its retries (status 12, %s), although %s: packets are lost on the path, or the peer stopped", [logs.at(logs.first(rdma.retry_exceeded)), settlement]),
 	"messages": rdma.retry_exceeded,
 	"remedies": ["fix-mtu-pfc", "nccl-timeout", "nccl-ib-disable"],
 } if {

@@ -1,18 +1,18 @@
 # METADATA
-# title: The job uses a network interface that does not lead to its peers
+# title: The job uses a network interface that does not reach its peers
 # description: >-
-#   NCCL and Gloo meet over one IP interface, which they choose by themselves or
-#   by NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME. Where that interface does not
-#   exist, is down, is the loopback interface or a bridge of containers, or
-#   leads into another network than that of the peers, the job fails or hangs at
-#   its start. A job on one machine can use any interface.
+#   NCCL and Gloo set up connections over one IP interface, which they choose
+#   themselves or from NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME. If that
+#   interface does not exist, is down, is the loopback interface or a container
+#   bridge, or is on a different network from the peers, the job fails or hangs
+#   at startup. A job on one machine can use any interface.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
-#     description: NCCL_SOCKET_IFNAME, NCCL_IB_HCA and what is chosen without them
+#     description: NCCL_SOCKET_IFNAME, NCCL_IB_HCA and the default choice
 #   - ref: https://github.com/NVIDIA/nccl/issues/1837
-#     description: An interface that does not exist shows as an address of no known family
+#     description: An interface that does not exist shows as an address of an unknown family
 #   - ref: https://github.com/pytorch/pytorch/issues/68893
-#     description: A veth that NCCL picks beside the right interface
+#     description: A veth that NCCL chooses in addition to the right interface
 #   - ref: https://docs.pytorch.org/docs/stable/distributed.html
 #     description: GLOO_SOCKET_IFNAME
 # schemas:
@@ -51,12 +51,12 @@ interfaces_shown(list) := [{"fact": sprintf("nics.interfaces[%s].addresses", [n.
 # asked_fact shows what NCCL was told, if anything.
 asked_fact := [{"fact": "env.variables[NCCL_SOCKET_IFNAME]", "value": networks.asked, "source": "the texts"} | networks.asked]
 
-# Two interfaces in one network: the kernel sends by the first of two routes that
-# fit equally, whatever the job was told. NCCL binds what it listens on alone
-# (NVIDIA/nccl#1581). Where the verbs library carries the data it is no matter.
+# Two interfaces in one network: the kernel sends by the first of two equal routes,
+# whatever the job's setting. NCCL binds only its listening sockets (NVIDIA/nccl#1581). If
+# the verbs library carries the data, this does not matter.
 findings contains {
 	"subject": "network",
-	"message": sprintf("%s and %s%s are both in the network of %s: what is sent to a peer goes out by whichever route stands first, though the job was told to use %s. Give each interface a network of its own (a longer netmask), or the other one's route a larger metric", [used.name, other.name, on(host), network, used.name]),
+	"message": sprintf("%s and %s%s are both in the network of %s: traffic to a peer leaves by the first matching route, although the job was configured to use %s. Give each interface its own network (a longer netmask), or give the other one's route a larger metric", [used.name, other.name, on(host), network, used.name]),
 	"severity": shared_severity,
 	"remedies": ["other", "set-socket-ifname"],
 	"evidence": interfaces_shown([used, other]),
@@ -79,7 +79,7 @@ findings contains {
 	])[0]
 }
 
-# On one machine it is no matter, and one log does not tell how many there are.
+# On one machine this does not matter, and one log does not show how many there are.
 shared_severity := "medium" if {
 	networks.multi_node
 } else := "low"
@@ -93,12 +93,12 @@ tcp_alone if {
 	}
 }
 
-# The ranks met over one network and then connect over another, which does not lead
-# from machine to machine.
+# The ranks used one network for the rendezvous and then connect over another, which does
+# not lead from machine to machine.
 findings contains {
 	"id": "off-meeting",
 	"subject": "network",
-	"message": sprintf("The ranks were told to meet at %s, which %s leads to, and connect to each other over the network of %s, where %s is not reached: NCCL took an interface that does not lead to the peers. NCCL_SOCKET_IFNAME is to name the other", [astray.address, astray.meant.name, astray.taken.name, astray.remote]),
+	"message": sprintf("The rendezvous address of the ranks is %s, which %s reaches, but they connect to each other over the network of %s, where %s is not reachable: NCCL chose an interface that does not reach the peers. Set NCCL_SOCKET_IFNAME to the other one", [astray.address, astray.meant.name, astray.taken.name, astray.remote]),
 	"remedies": ["set-socket-ifname", "open-firewall"],
 	"params": {"variable": "NCCL_SOCKET_IFNAME"},
 	"messages": [astray.message],
@@ -107,12 +107,12 @@ findings contains {
 	astray := connections.earliest(meetings.off_meeting)
 }
 
-# NCCL took an address that has no network around it (/32), or a tunnel, while
-# another interface of the machine has a network, and its peer did not answer. On
-# some clouds all addresses are such, which then tell nothing.
+# NCCL chose an address without a network around it (/32), or a tunnel, while another
+# interface of the machine has a network, and its peer did not respond. On some clouds all
+# addresses are like this, and then prove nothing.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "narrow",
-	"message": sprintf("NCCL chose %s (%s), which leads to one other end alone, and the peer at %s did not answer; %s is in a network with others: name it by NCCL_SOCKET_IFNAME", [c.name, c.address, f.remote, facts.list({n.name | some n in networks.broader})]),
+	"message": sprintf("NCCL chose %s (%s), which reaches only one endpoint, and the peer at %s did not respond; %s is in a network with others: set NCCL_SOCKET_IFNAME to it", [c.name, c.address, f.remote, facts.list({n.name | some n in networks.broader})]),
 	"messages": [c.message, f.message],
 	"evidence": interfaces_shown(connections.narrow_used),
 }) if {
@@ -121,8 +121,8 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	f := connections.earliest(connections.unanswered)
 }
 
-# An interface that ends inside of the machine was taken in a job over several
-# machines, and the job did not come up.
+# A job over several machines used an interface that ends inside the machine, and did not
+# start.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "choice",
 	"message": sprintf("%s uses %s (%s) in a job over several machines: %s%s", [speaker(c.message), c.name, c.address, why(c), told]),
@@ -138,15 +138,15 @@ why(c) := "every machine has that address for itself" if {
 	networks.loopback(c.address)
 } else := "no host has that address, which stands for all of them" if {
 	networks.nobody(c.address)
-} else := "that address holds on one link only, and a peer cannot tell on which" if {
+} else := "that address is valid on only one link, and a peer cannot tell on which" if {
 	networks.link_local(c.address)
-} else := "that is the network of a bridge inside of the machine, from which no other machine can be reached; a container in it needs the network of its host" if {
+} else := "that is the network of a bridge inside the machine, which no other machine can reach; a container on it needs the host's network" if {
 	networks.bridge_address(c.address)
-} else := "that interface ends inside of the machine"
+} else := "that interface ends inside the machine"
 
-told := sprintf(". NCCL_SOCKET_IFNAME=%s asked for it", [networks.asked]) if {
+told := sprintf(". NCCL_SOCKET_IFNAME=%s selected it", [networks.asked]) if {
 	networks.told_interface
-} else := sprintf(". NCCL_SOCKET_IFNAME=%s leaves nothing better: lo and docker are to be left out too when names are left out by hand", [networks.asked]) if {
+} else := sprintf(". NCCL_SOCKET_IFNAME=%s leaves no better one: a list of excluded names must also exclude lo and docker", [networks.asked]) if {
 	networks.asked
 } else := ""
 
@@ -158,7 +158,7 @@ speaker(m) := sprintf("NCCL on %s", [m.host]) if {
 # machine.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "peer-address",
-	"message": sprintf("A rank tried to connect to %s, and %s: %s. The peer took the wrong interface and told its address", [
+	"message": sprintf("A rank tried to connect to %s, and %s: %s. The peer chose the wrong interface and advertised its address", [
 		f.remote, connections.words[f.kind], why({"address": f.remote}),
 	]),
 	"severity": severity,
@@ -180,7 +180,7 @@ grade(f) := ["high", "possible"] if {
 # Ranks took interfaces in different networks, and then did not connect.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "scattered",
-	"message": sprintf("The machines took interfaces in different networks (%s), and connections between them failed: one of them is likely the wrong one", [
+	"message": sprintf("The machines chose interfaces in different networks (%s), and connections between them failed: one of them is probably wrong", [
 		concat(", ", sort({sprintf("%s: %s %s", [networks.host_of(c.message), c.name, c.address]) | some c in connections.first_choices})),
 	]),
 	"messages": {f.message | some f in connections.hard_failures},
@@ -193,7 +193,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 # there.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "no-route",
-	"message": sprintf("This machine has no route into the network of a peer (%s): the ranks meet over an interface that not all of them have", [shown(f.remote)]),
+	"message": sprintf("This machine has no route to the network of a peer (%s): the ranks connect over an interface that not all of them have", [shown(f.remote)]),
 	"messages": [f.message],
 }) if {
 	f := connections.earliest({f | some f in (connections.hard_failures | given_up); f.kind == "unreachable"})
@@ -213,7 +213,7 @@ shown(remote) := remote if {
 
 # The variables against the list of interfaces.
 findings contains misled(name, {
-	"message": sprintf("%s=%s fits no interface%s: there are %s", [name, value, on(host), facts.list(names)]),
+	"message": sprintf("%s=%s matches no interface%s: there are %s", [name, value, on(host), facts.list(names)]),
 	"severity": listed_severity,
 	"evidence": [
 		variable_fact(name, value),
@@ -231,7 +231,7 @@ findings contains misled(name, {
 }
 
 findings contains misled(name, {
-	"message": sprintf("%s=%s takes %s%s, which %s", [name, value, facts.list({n.name | some n in used}), on(host), state]),
+	"message": sprintf("%s=%s selects %s%s, which %s", [name, value, facts.list({n.name | some n in used}), on(host), state]),
 	"severity": listed_severity,
 	"confidence": "confirmed",
 	"evidence": array.concat(
@@ -260,7 +260,7 @@ listed_severity := "critical" if {
 # The variable names what no other machine reaches, and the job has several.
 findings contains misled("NCCL_SOCKET_IFNAME", {
 	"id": "inside",
-	"message": sprintf("NCCL_SOCKET_IFNAME=%s keeps NCCL to an interface that ends inside of the machine, and the job has several machines", [networks.asked]),
+	"message": sprintf("NCCL_SOCKET_IFNAME=%s restricts NCCL to an interface that ends inside the machine, but the job has several machines", [networks.asked]),
 	"severity": listed_severity,
 	"evidence": asked_fact,
 }) if {
@@ -274,7 +274,7 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 # NCCL_IB_HCA against the list of RDMA devices.
 findings contains {
 	"subject": "network",
-	"message": sprintf("NCCL_IB_HCA=%s fits no RDMA device: there are %s", [value, facts.list(devices)]),
+	"message": sprintf("NCCL_IB_HCA=%s matches no RDMA device: there are %s", [value, facts.list(devices)]),
 	"severity": "high",
 	"confidence": "confirmed",
 	"remedies": ["set-ib-hca", "unset-env"],

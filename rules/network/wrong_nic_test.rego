@@ -25,15 +25,15 @@ says(document, words) if {
 test_fires_on_a_bridge_between_machines if {
 	document := log([using("a", "docker0:172.17.0.1<0>"), using("b", "docker0:172.17.0.1<0>"), failed("b", "172.17.0.1", "Connection timed out")])
 	grades(document) == {["critical", "likely"]}
-	says(document, "bridge inside of the machine")
-	says(object.union(document, asked("docker0")), "asked for it")
-	says(object.union(document, asked("^lo")), "left out")
+	says(document, "bridge inside the machine")
+	says(object.union(document, asked("docker0")), "selected it")
+	says(object.union(document, asked("^lo")), "must also exclude")
 	loopback := log([using("a", "lo:127.0.0.1<0>"), using("b", "lo:127.0.0.1<0>"), failed("b", "127.0.0.1", "Connection refused")])
 	says(loopback, "has that address for itself")
 	link := log([using("a", "eth5:fe80::1%eth5<0>"), using("b", "eth0:10.0.0.2<0>"), failed("b", "fe80::1", "Connection timed out")])
-	says(link, "one link only")
+	says(link, "only one link")
 	named := log([using("a", "virbr7:10.4.4.1<0>"), using("b", "eth0:10.0.0.2<0>"), {"id": "x", "role": "category", "text": "NCCL error", "host": "b"}])
-	says(named, "ends inside of the machine")
+	says(named, "ends inside the machine")
 }
 
 # They met: what failed later is no matter of the bootstrap.
@@ -66,7 +66,7 @@ test_fires_on_different_networks if {
 	grades(document) == {["critical", "likely"]}
 }
 
-test_fires_without_a_route if says(log([failed("b", "10.0.0.4", "Network is unreachable")]), "no route into the network of a peer (10.0.0.4)")
+test_fires_without_a_route if says(log([failed("b", "10.0.0.4", "Network is unreachable")]), "no route to the network of a peer (10.0.0.4)")
 
 test_names_no_peer_where_none_is_told if {
 	says(log([{"id": "nccl-connect-no-route", "text": "NCCL WARN x", "fields": {"error": "Network is unreachable"}}]), "(not named)")
@@ -87,7 +87,7 @@ test_compares_with_the_list if {
 	says(object.union(list([interface("eth0", "down", [])]), asked("eth0")), "is down")
 	says(object.union(list([interface("eth0", "up", [])]), asked("eth0")), "has no address")
 	gloo_asked := {"env": {"variables": [{"name": "GLOO_SOCKET_IFNAME", "value": "eth", "effective": true}]}}
-	says(object.union(up, gloo_asked), "GLOO_SOCKET_IFNAME=eth fits no interface")
+	says(object.union(up, gloo_asked), "GLOO_SOCKET_IFNAME=eth matches no interface")
 	on := {"nics": {"interfaces": [object.union(n, {"host": "n4"}) | some n in up.nics.interfaces]}}
 	says(object.union(on, asked("ib0")), "on n4")
 }
@@ -163,7 +163,7 @@ test_fires_on_an_address_without_a_network if {
 	interfaces := [{"name": "ib0", "addresses": ["10.128.0.4/14"]}, {"name": "rsip", "addresses": ["172.30.12.4/32"]}]
 	document := object.union(log(rows), listed(interfaces))
 	grades(document) == {["critical", "likely"]}
-	says(document, "leads to one other end alone")
+	says(document, "reaches only one endpoint")
 	grades(object.union(document, asked("rsip"))) == set()
 	grades(object.union(log([rows[0]]), listed(interfaces))) == set()
 	grades(object.union(log(rows), listed([interfaces[1]]))) == set()
@@ -180,18 +180,18 @@ two_networks(command) := object.union(log([failed("b", "192.168.19.14", "No rout
 })
 
 test_fires_where_ranks_met_elsewhere if {
-	says(two_networks(["torchrun", "--rdzv_endpoint=10.20.4.11:29500", "train.py"]), "which em4 leads to")
+	says(two_networks(["torchrun", "--rdzv_endpoint=10.20.4.11:29500", "train.py"]), "which em4 reaches")
 	says(two_networks(["torchrun", "--master_addr", "10.20.4.11", "train.py"]), "over the network of em1")
-	not says(two_networks(["torchrun", "--master_addr", "192.168.19.14", "train.py"]), "told to meet")
+	not says(two_networks(["torchrun", "--master_addr", "192.168.19.14", "train.py"]), "rendezvous address")
 	variable := object.union(two_networks([]), {"env": {"variables": [{"name": "MASTER_ADDR", "value": "10.20.4.11", "effective": true}]}})
-	says(variable, "told to meet at 10.20.4.11")
+	says(variable, "rendezvous address of the ranks is 10.20.4.11")
 }
 
 # The store of PyTorch, all of whose addresses failed, and one that no host has.
 test_fires_where_pytorch_gave_up if {
 	store := {"id": "torch-store-connect-failed", "program": "pytorch", "host": "b", "text": "DistNetworkError", "fields": {"host": "10.9.0.4", "any_host": "head", "error": "Network is unreachable"}}
 	document := log([using("a", "eth0:10.0.0.1<0>"), using("b", "eth0:10.0.0.2<0>"), store])
-	says(document, "no route into the network of a peer (10.9.0.4)")
+	says(document, "no route to the network of a peer (10.9.0.4)")
 	one := json.patch(document, [{"op": "remove", "path": "/logs/messages/2/fields/any_host"}])
 	not "no-route" in kinds(one)
 	nobody := json.patch(document, [{"op": "replace", "path": "/logs/messages/2/fields/host", "value": "0.0.0.0"}])

@@ -1,12 +1,12 @@
 # METADATA
 # title: The NVSwitch fabric is not ready
 # description: >-
-#   On a machine with NVSwitches the fabric manager has to configure the
-#   fabric before CUDA starts at all (error 802 until then), and it has to be
-#   of exactly the driver's version. Without it no program gets a GPU.
+#   On a machine with NVSwitches, the fabric manager must configure the fabric
+#   before CUDA can start (error 802 until then), and it must have exactly the
+#   driver's version. Without it, no program can use a GPU.
 # related_resources:
 #   - ref: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
-#     description: What the fabric manager does, where it runs, and that its version must equal the driver's.
+#     description: What the fabric manager does, where it runs, and why its version must match the driver's.
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -25,7 +25,7 @@ import data.gpudoctor.lib.fabric
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 
-# probe_not_ready is CUDA's own word for it: 802, CUDA_ERROR_SYSTEM_NOT_READY.
+# probe_not_ready is CUDA's own error for it: 802, CUDA_ERROR_SYSTEM_NOT_READY.
 probe_not_ready if input.transfers.error_code == driver_errors.code.SYSTEM_NOT_READY
 
 probe_not_ready if {
@@ -33,8 +33,8 @@ probe_not_ready if {
 	d.error_code == driver_errors.code.SYSTEM_NOT_READY
 }
 
-# said_not_ready are programs' own words for the same. A fabric that stalls for a moment
-# while a multicast object is bound answers 802 too, and is nvls-multicast's.
+# said_not_ready are programs' own messages for the same. A fabric that stalls for a
+# moment while a multicast object is bound also answers 802; nvls-multicast covers that.
 said_not_ready := logs.messages({"cuda-system-not-ready", "cuda-system-not-ready-number", "nccl-cuda-system-not-ready"})
 
 not_ready if probe_not_ready
@@ -103,8 +103,8 @@ broken if {
 	logs.failed
 }
 
-# dark are the words of programs that CUDA gave no GPU, without its number 802:
-# older ones print no more than that there is none (wilicc/gpu-burn issue 36).
+# dark are the messages of programs that CUDA gave no GPU, without its number 802: older
+# ones only print that there is none (wilicc/gpu-burn issue 36).
 dark := logs.messages({"cuda-no-device", "cuda-init-error"})
 
 # blacked_out is true where NVML shows the GPUs of a board with NVSwitches and CUDA
@@ -134,41 +134,41 @@ default unlisted_words := "nothing shows that its fabric manager runs"
 
 unlisted_words := "its fabric manager is not among the driver's packages" if unlisted
 
-observations contains "CUDA refuses to start: system not ready (802)." if not_ready
+observations contains "CUDA fails to start: system not ready (802)." if not_ready
 
 observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", pair) if some pair in mismatches
 
-observations contains sprintf("The fabric manager met fatal errors of NVSwitches: %s.", [concat(", ", codes)]) if {
+observations contains sprintf("The fabric manager reported fatal NVSwitch errors: %s.", [concat(", ", codes)]) if {
 	codes := sort({object.get(m, ["fields", "sxid"], "without a number") | some m in logs.messages({"fm-switch-fatal"})})
 	count(codes) > 0
 }
 
-observations contains "The fabric manager's service is not there or fails." if {
+observations contains "The fabric manager service is missing or fails." if {
 	count(unserved) > 0
 	count(mismatches) == 0
 }
 
-observations contains sprintf("The fabric of %s is %s.", [some_gpus(fabric.waiting), concat(", ", sort({replace(f.state, "-", " ") | some f in fabric.waiting}))]) if {
+observations contains sprintf("The fabric state of %s is %s.", [some_gpus(fabric.waiting), concat(", ", sort({replace(f.state, "-", " ") | some f in fabric.waiting}))]) if {
 	count(fabric.waiting) > 0
 }
 
-observations contains sprintf("Registration with the fabric of %s ended in %s.", [some_gpus(fabric.failed), concat(", ", sort({f.status | some f in fabric.failed}))]) if {
+observations contains sprintf("Fabric registration of %s ended in %s.", [some_gpus(fabric.failed), concat(", ", sort({f.status | some f in fabric.failed}))]) if {
 	count(fabric.failed) > 0
 }
 
 observations contains words if {
 	some id, words in {
-		"fm-topology": "The fabric manager finds another number of NVSwitches than any machine has: some are missing.",
-		"fm-umad-missing": "NVIDIA's subnet manager for NVLink does not reach the NVSwitches, which on boards of NVLink 5 are NICs: load the module ib_umad, then start the fabric manager anew.",
+		"fm-topology": "The number of NVSwitches that the fabric manager finds matches no machine model: some are missing.",
+		"fm-umad-missing": "NVIDIA's subnet manager for NVLink does not reach the NVSwitches, which appear as NICs on NVLink 5 boards: load the module ib_umad, then restart the fabric manager.",
 	}
 	logs.said(id)
 }
 
-observations contains sprintf("The driver shows the GPUs of a machine with NVSwitches, CUDA offers none (%s), and %s.", [logs.at(logs.first(dark)), unlisted_words]) if {
+observations contains sprintf("The driver shows the GPUs of a machine with NVSwitches, but CUDA offers none (%s), and %s.", [logs.at(logs.first(dark)), unlisted_words]) if {
 	blacked_out
 }
 
-observations contains "The fabric manager does not run." if fabric.stopped
+observations contains "The fabric manager is not running." if fabric.stopped
 
 observations contains sprintf("The fabric manager is version %s and the driver %s; they must be equal.", [fabric.installed, fabric.loaded]) if fabric.mismatch
 
@@ -180,7 +180,7 @@ some_gpus(list) := sprintf("GPU %s", [facts.list(object.keys(list))]) if {
 
 default advice := ""
 
-advice := " In a virtual machine the fabric manager may run on the host or in a service machine: look there." if facts.is_guest == true
+advice := " In a virtual machine, the fabric manager may run on the host or in a service VM: check there." if facts.is_guest == true
 
 # A fabric in progress may be one that is just starting.
 default severity := "critical"
@@ -206,7 +206,7 @@ confidence := "confirmed" if not_ready
 
 confidence := "confirmed" if count(complaints) > 0
 
-# remedies: one of another version refuses to start, and one that runs was
+# remedies: one of another version fails to start, and one that runs was
 # started.
 default remedies := ["start-fabric-manager", "match-fabric-manager", "reboot-or-reload-driver"]
 
@@ -257,12 +257,12 @@ findings contains {
 }
 
 unattended := [
-	"The fabric is configured, but the fabric manager does not run now: multicast (NVLS) cannot be set up, and a fault of the fabric is not dealt with.",
+	"The fabric is configured, but the fabric manager is not running: multicast (NVLS) cannot be set up, and fabric faults are not handled.",
 	"start-fabric-manager",
 ] if {
 	fabric.stopped
 } else := [
-	sprintf("The fabric manager installed here is version %s and the driver %s. The fabric is configured now, but they must be equal when it next starts.", [fabric.installed, fabric.loaded]),
+	sprintf("The fabric manager installed here is version %s and the driver %s. The fabric is configured now, but the versions must match when it next starts.", [fabric.installed, fabric.loaded]),
 	"match-fabric-manager",
 ] if {
 	fabric.mismatch
@@ -270,12 +270,12 @@ unattended := [
 	not input.container.inside == true
 }
 
-missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not say how the fabric stands"} if {
+missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not report the fabric state"} if {
 	input.gpus.nvswitches > 0
 	count(fabric.members) == 0
 }
 
-missing contains {"fact": "gpus.nvswitches", "words": "whether there are NVSwitches is not known"} if {
+missing contains {"fact": "gpus.nvswitches", "words": "it is not known whether there are NVSwitches"} if {
 	count(fabric.members) == 0
 	not counted
 	not no_gpu

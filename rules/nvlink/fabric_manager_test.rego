@@ -30,7 +30,7 @@ test_fires_when_it_does_not_run if {
 	some f in found
 	f.affects == gpus
 	f.remedies[0] == "start-fabric-manager"
-	contains(f.message, "does not run")
+	contains(f.message, "is not running")
 }
 
 test_confirmed_by_cuda if {
@@ -86,7 +86,7 @@ test_silent_where_it_runs_elsewhere if {
 test_guest_points_to_the_host if {
 	some f in fabric_manager.findings with input as object.union(machine({"state": "not-started"}, {"running": false}), guest)
 	contains(f.message, "host")
-	not contains(f.message, "does not run")
+	not contains(f.message, "is not running")
 }
 
 test_not_applicable_without_nvswitches if {
@@ -160,7 +160,7 @@ test_a_service_that_fails_alone_is_none if {
 test_systemctl_in_a_text if {
 	document := object.union(machine({"state": "in-progress"}, {"running": false}), {"texts": [{"name": "a"}], "host": {"virtualization": {}}})
 	some f in fabric_manager.findings with input as object.remove(document, ["host"])
-	contains(f.message, "does not run")
+	contains(f.message, "is not running")
 }
 
 test_takes_the_number_for_the_words if {

@@ -1,14 +1,16 @@
 # METADATA
 # title: NVLinks are down or unhealthy
 # description: >-
-#   A GPU has fewer active NVLinks than its like, or the fabric reports that it
-#   is degraded. Traffic then shares the links that are left, or falls back to
-#   PCIe, and a collective is as slow as its slowest GPU.
+#   A GPU has fewer active NVLinks than GPUs of the same model, or the fabric
+#   reports that it is degraded. Traffic then shares the remaining links or
+#   falls back to PCIe, and a collective is as slow as its slowest GPU.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deploy/gpu-debug-guidelines/index.html
 #     description: How NVIDIA diagnoses NVLink faults.
 #   - ref: https://docs.nvidia.com/health-validation/reference/checks/nvlink
-#     description: NVIDIA's health validation allows no inactive NVLink, and asks for a reset, then a restart, then service.
+#     description: >-
+#       NVIDIA's health validation allows no inactive NVLink, and recommends a
+#       reset, then a reboot, then service.
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -58,7 +60,7 @@ which(address) := sprintf("inactive: %s", [concat(", ", [sprintf("%d", [n]) | so
 findings contains {
 	"subject": "host",
 	"affects": sort(object.keys(nvlinks.short)),
-	"message": sprintf("No NVLink of any of %d GPUs is active, on a machine with NVSwitches: the fabric is not up.", [count(nvlinks.short)]),
+	"message": sprintf("None of the NVLinks of %d GPUs is active, on a machine with NVSwitches: the fabric is not up.", [count(nvlinks.short)]),
 	"evidence": [{
 		"fact": sprintf("gpus.devices[%s].nvlinks", [address]),
 		"value": {"active": 0, "expected": expected},
@@ -80,11 +82,11 @@ fabric_remedies := ["reboot", "reset-gpu"] if input.gpus.driver.fabric_manager.r
 
 # unhealthy says what each part of the fabric's health mask means for traffic.
 unhealthy := {
-	"degraded-bandwidth": ["high", "the fabric runs with less bandwidth"],
-	"route-unhealthy": ["high", "a route of the fabric is unhealthy"],
-	"incorrect-configuration": ["high", "the fabric is configured wrongly"],
-	"route-recovery": ["medium", "a route of the fabric is being recovered"],
-	"access-timeout-recovery": ["medium", "the fabric recovers from a timed-out access"],
+	"degraded-bandwidth": ["high", "the fabric has degraded bandwidth"],
+	"route-unhealthy": ["high", "a fabric route is unhealthy"],
+	"incorrect-configuration": ["high", "the fabric is misconfigured"],
+	"route-recovery": ["medium", "a fabric route is being recovered"],
+	"access-timeout-recovery": ["medium", "the fabric is recovering from an access timeout"],
 }
 
 ill := {g.address: parts |
@@ -96,7 +98,7 @@ ill := {g.address: parts |
 findings contains {
 	"subject": subject(gpus),
 	"affects": sort(gpus),
-	"message": sprintf("NVML says of %d GPUs that %s.", [count(gpus), concat(", and ", sort({unhealthy[part][1] | some part in parts}))]),
+	"message": sprintf("NVML reports for %d GPUs that %s.", [count(gpus), concat(", and ", sort({unhealthy[part][1] | some part in parts}))]),
 	"evidence": [{
 		"fact": sprintf("gpus.devices[%s].fabric.unhealthy", [address]),
 		"value": sort(parts),
@@ -121,10 +123,10 @@ health_remedies(parts) := ["start-fabric-manager", "match-fabric-manager", "rese
 	"incorrect-configuration" in parts
 } else := ["reset-gpu", "reboot", "replace-hardware"]
 
-# Counters since the driver was loaded cannot tell a burst at start from a
-# link that is failing now, so they are worth knowing and no more. DCGM warns
-# at the first replay or recovery within its interval; CRC errors are corrected
-# and matter at a rate, which one reading does not give.
+# Counters since the driver was loaded cannot distinguish a burst at start from a link
+# that is failing now, so they give only a low finding. DCGM warns at the first replay or
+# recovery within its interval; CRC errors are corrected and matter at a rate, which one
+# reading does not give.
 findings contains {
 	"subject": address,
 	"affects": [address],
@@ -150,11 +152,11 @@ error_severity(recoveries) := "low" if {
 	recoveries > 0
 } else := "info"
 
-# NVML's own word on NVLink between two GPUs that active links join.
+# NVML's own answer on NVLink between two GPUs that active links connect.
 findings contains {
 	"subject": facts.pair_name(p.a, p.b),
 	"affects": sort([p.a, p.b]),
-	"message": sprintf("%d active NVLinks join %s and %s, yet NVML says of NVLink between them: %s.", [p.nvlinks, p.a, p.b, p.p2p.nvlink]),
+	"message": sprintf("%d active NVLinks connect %s and %s, but NVML reports for NVLink between them: %s.", [p.nvlinks, p.a, p.b, p.p2p.nvlink]),
 	"evidence": [{
 		"fact": sprintf("links.pairs[%s].p2p.nvlink", [facts.pair_name(p.a, p.b)]),
 		"value": p.p2p.nvlink,
@@ -191,7 +193,7 @@ link_events contains e if {
 findings contains {
 	"subject": link_subject,
 	"affects": [address | some address in link_gpus; address in facts.gpus],
-	"message": sprintf("The kernel log has errors of NVLinks (Xid %s): what ran over them was torn down, and collectives hang or fail until the GPUs are reset.", [
+	"message": sprintf("The kernel log has NVLink errors (Xid %s): they terminated what ran over the links, and collectives hang or fail until the GPUs are reset.", [
 		concat(", ", sort({sprintf("%d", [e.code]) | some e in link_events})),
 	]),
 	"evidence": [{"fact": "kernel_log.events[xid]", "value": e.message, "source": xid.source} | some e in sort(link_events)],
@@ -212,7 +214,7 @@ link_subject := link_gpus[0] if {
 findings contains {
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("%s reaches every other GPU over %d NVLinks, other pairs have %d: it has lost NVLinks.", [address, n, nvlinks.widest]),
+	"message": sprintf("%s reaches every other GPU over %d NVLinks, but other pairs have %d: it has lost NVLinks.", [address, n, nvlinks.widest]),
 	"evidence": [{
 		"fact": sprintf("links.pairs[%s].nvlinks", [facts.pair_name(p.a, p.b)]),
 		"value": p.nvlinks,
@@ -234,7 +236,7 @@ modules := {g.address | some g in facts.named; regex.match(`SXM|HBM3|\bH[12]00$|
 findings contains {
 	"subject": "host",
 	"affects": sort(modules),
-	"message": "nvidia-smi shows no active NVLink on GPU modules that are sold for NVLink boards. In a part of a machine that is let without NVLink that is as it must be; else the fabric is not up.",
+	"message": "nvidia-smi shows no active NVLink on GPU modules that are sold for NVLink boards. This is normal on part of a machine that is rented out without NVLink; otherwise the fabric is not up.",
 	"messages": dark,
 	"params": {"gpus": sort(modules)},
 	"severity": dark_severity,
@@ -249,12 +251,12 @@ default dark_severity := "low"
 
 dark_severity := "high" if logs.failed
 
-missing contains {"fact": "gpus.devices[].nvlinks", "words": "NVML did not say what NVLinks there are"} if {
+missing contains {"fact": "gpus.devices[].nvlinks", "words": "NVML did not report the NVLinks"} if {
 	unread
 	not no_gpu
 }
 
-missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not say how the fabric stands"} if {
+missing contains {"fact": "gpus.devices[].fabric", "words": "NVML did not report the fabric state"} if {
 	surroundings.multicast
 	count([g | some g in facts.named; g.fabric]) == 0
 }

@@ -1,20 +1,20 @@
 # METADATA
 # title: Multicast over the NVSwitches (NVLS) fails
 # description: >-
-#   NCCL lets NVSwitches add up and copy data (NVLink SHARP) through multicast
-#   objects. The driver offers them, yet to create or bind one fails: as a rule
-#   because the fabric manager was stopped, started or updated while GPUs were
-#   in use, and the GPUs were not reset since. NCCL then does not start, with
-#   «unhandled cuda error».
+#   NCCL uses multicast objects for reductions and copies in the NVSwitches
+#   (NVLink SHARP). The driver offers them, but creating or binding one fails,
+#   usually because the fabric manager was stopped, started or updated while
+#   GPUs were in use, and the GPUs have not been reset since. NCCL then fails to
+#   start with "unhandled cuda error".
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl-tests/issues/276
-#     description: NVIDIA on Cuda failures in nvls.cc, the fabric manager restarted without a reset of the GPUs
+#     description: 'NVIDIA on CUDA failures in nvls.cc: the fabric manager was restarted without a GPU reset'
 #   - ref: https://github.com/NVIDIA/nccl/issues/1488
-#     description: The failure reproduced by restarting the fabric manager, and gone after a reboot
+#     description: The failure reproduced by restarting the fabric manager, and fixed by a reboot
 #   - ref: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
-#     description: GPUs must be reset when the fabric manager was restarted
+#     description: GPUs must be reset after the fabric manager was restarted
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-nvls-enable
-#     description: NCCL does without when NCCL_NVLS_ENABLE is 0
+#     description: NCCL does not use it if NCCL_NVLS_ENABLE is 0
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -33,9 +33,9 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.tables.variables
 
-# failures are CUDA's errors in NCCL's own file for NVLS (transport/nvls.cc),
-# NCCL's statement of it since 2.27, and the calls by which others do the same.
-# A want of memory has rows of its own, and 802 is a fabric that never was ready.
+# failures are CUDA's errors in NCCL's own file for NVLS (transport/nvls.cc), NCCL's
+# message for it since 2.27, and the calls with which others do the same. Out of memory
+# has rows of its own, and 802 is a fabric that never was ready.
 failures contains m if {
 	some m in logs.complaints
 	endswith(m.fields.file, "nvls.cc")
@@ -49,8 +49,8 @@ failures contains m if {
 
 manager := input.gpus.driver.fabric_manager
 
-# slice is true where fewer GPUs are seen than a board with NVSwitches has (8):
-# a part of a machine that others use too. Who has that cannot reset the fabric.
+# slice is true if fewer GPUs are visible than a board with NVSwitches has (8): a part of
+# a machine that others also use. Its users cannot reset the fabric.
 slice if {
 	count(facts.gpus) > 1
 	count(facts.gpus) < 8
@@ -67,8 +67,8 @@ advised if {
 	m.id in {"nccl-nvls-bind-failed", "cuda-multicast-failed"}
 }
 
-# A whole machine is mended by a reset, which costs nothing later; to do without
-# NVLS costs bandwidth as long as it lasts, and stands in the message.
+# A reset fixes a whole machine at no later cost; NVLS off costs bandwidth for as long as
+# it lasts, and is part of the message.
 default remedies := ["reset-gpu", "nccl-nvls-disable", "reboot-or-reload-driver", "match-fabric-manager"]
 
 remedies := ["start-fabric-manager", "reset-gpu", "reboot-or-reload-driver"] if {
@@ -82,7 +82,7 @@ remedies := ["start-fabric-manager", "reset-gpu", "reboot-or-reload-driver"] if 
 findings contains {
 	"id": "failed",
 	"subject": "host",
-	"message": sprintf("A multicast object of the NVSwitches could not be made or bound, though the driver offers multicast.%s NVIDIA names as the usual reason a fabric manager that was restarted without a reset of the GPUs. Until then NCCL_NVLS_ENABLE=0 lets the job run; %s.", [where, variables.losses.nvls]),
+	"message": sprintf("A multicast object of the NVSwitches could not be created or bound, although the driver supports multicast.%s According to NVIDIA, the usual cause is a fabric manager that was restarted without a GPU reset. Until then, NCCL_NVLS_ENABLE=0 lets the job run; %s.", [where, variables.losses.nvls]),
 	"messages": failures,
 	"params": {"gpus": gpus},
 	"remedies": remedies,
@@ -96,14 +96,14 @@ gpus := sort(facts.gpus)
 
 default where := ""
 
-where := " The fabric manager does not run." if manager.running == false
+where := " The fabric manager is not running." if manager.running == false
 
 missing contains {"fact": "logs", "words": "no log of NCCL was given"} if {
 	not logs.given
 	not facts.gpus
 }
 
-# On a live machine the probe and the fabric's state tell more than a log.
+# On a live machine, the probe and the fabric's state show more than a log.
 not_applicable contains "no log was given" if {
 	not logs.given
 	facts.gpus

@@ -31,7 +31,7 @@ test_without_a_fabric_manager if {
 	stopped := {"gpus": {"driver": {"fabric_manager": {"running": false}}}}
 	f := first(object.union(said("nccl-cuda-unknown-error", "category", cuda), stopped))
 	f.remedies[0] == "start-fabric-manager"
-	contains(f.message, "does not run")
+	contains(f.message, "is not running")
 }
 
 test_silent if {

@@ -2,15 +2,15 @@
 # title: ACS redirects peer-to-peer traffic
 # description: >-
 #   A PCIe bridge between two GPUs, or between a GPU and a NIC, has Access
-#   Control Services bits set that send peer requests or completions up to the
-#   root complex. What should turn round in a switch then crosses the CPU: it
-#   is slow, and together with a translating IOMMU it may hang or be lost while
-#   the driver reports success.
+#   Control Services bits set that redirect peer requests or completions to the
+#   root complex. Traffic that should turn around in a switch then crosses the
+#   CPU. It is slow and, together with a translating IOMMU, may hang or be lost
+#   while the driver reports success.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: NVIDIA asks for ACS to be off on bare metal, and to stay on where devices are passed to guests.
+#     description: NVIDIA recommends disabling ACS on bare metal, and keeping it on where devices are passed to guests.
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/pci/p2pdma.c
-#     description: The kernel counts request redirect, completion redirect and egress control, and no other bit.
+#     description: The kernel considers request redirect, completion redirect and egress control, and no other bit.
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -49,21 +49,21 @@ grades := [
 ]
 
 words := {
-	"implied": "Their peer-to-peer traffic is sent through the root complex; no probe has measured it.",
-	"unsure": "Unless NVLink joins them, their traffic is sent through the root complex.",
-	"rdma": "GPUDirect RDMA between them is sent through the root complex.",
-	"nic": "Direct traffic between GPU and NIC, if there is any, is sent through the root complex.",
-	"tolerated": "AMD's driver takes the way through the root complex, which is longer.",
-	"works": "The probe copied over these paths correctly and at full speed all the same, so nothing need be done.",
-	"passed-on": "The devices are given to guests, whose isolation rests on it: leave it on.",
+	"implied": "Their peer-to-peer traffic goes through the root complex; no probe has measured it.",
+	"unsure": "Unless NVLink connects them, their traffic goes through the root complex.",
+	"rdma": "GPUDirect RDMA between them goes through the root complex.",
+	"nic": "Direct traffic between GPU and NIC, if there is any, goes through the root complex.",
+	"tolerated": "AMD's driver uses the longer path through the root complex.",
+	"works": "The probe copied over these paths correctly and at full speed, so no action is needed.",
+	"passed-on": "The devices are passed to guests, whose isolation depends on ACS: leave it on.",
 }
 
 told(name, pairs) := peers.measured_words(name, pairs) if {
 	name in {"failed", "slow"}
 } else := words[name]
 
-# The weak standings explain no trouble between two GPUs. Where there is some, they
-# are left out, lest its cause be looked for in the wrong place.
+# The weak standings do not explain trouble between two GPUs. If there is some, they are
+# left out, so that users do not look for the cause in the wrong place.
 silenced(name) if {
 	name in {"rdma", "nic", "tolerated", "works", "passed-on"}
 	peers.in_trouble
@@ -78,7 +78,7 @@ standings[bridge] contains rank if {
 	some bridge in bridges
 }
 
-# bridges_of are the bridges whose worst pair stands so.
+# bridges_of are the bridges with this worst pair.
 bridges_of[min(ranks)] contains bridge if some bridge, ranks in standings
 
 findings contains {
@@ -147,8 +147,8 @@ remedies(name, pairs) := [] if {
 	count(input.texts) > 0
 } else := array.concat(["disable-acs"], staging.remedies(pairs))
 
-# pass_through is no cure where it is known to be in force, nor for Radeon cards,
-# for which AMD recommends remapping.
+# pass_through is not a remedy if it is known to be in force, nor for Radeon cards, for
+# which AMD recommends remapping.
 pass_through(pairs) := ["iommu-pt"] if {
 	not radeon_alone
 	not untranslated(pairs)
@@ -165,9 +165,9 @@ untranslated(pairs) if {
 	}
 }
 
-# amd_alone is true where all GPUs that are known are AMD's: their driver counts a way
-# that ACS redirects as one through the host bridge, and offers it where the kernel
-# trusts that (pci_p2pdma_distance), so that NVIDIA's advice is not for them.
+# amd_alone is true if all known GPUs are AMD's: their driver treats a path that ACS
+# redirects as one through the host bridge, and offers it if the kernel trusts that
+# (pci_p2pdma_distance), so NVIDIA's advice does not apply to them.
 amd_alone if {
 	amd.present
 	count({g | some g in input.gpus.devices; g.vendor == "nvidia"}) == 0
@@ -176,20 +176,20 @@ amd_alone if {
 default caution := ""
 
 caution := concat("", [
-	" This host passes devices to guests, so ACS must stay on; where both ends support address translation (ATS), ",
-	"direct translated P2P on the bridges of the path brings the speed back.",
+	" This host passes devices to guests, so ACS must stay on. If both ends support address translation (ATS), ",
+	"enable direct translated P2P on the bridges of the path to restore the speed.",
 ]) if {
 	facts.is_passthrough_host == true
 }
 
-# job_shown is true where a text tells of a job that runs on GPUs.
+# job_shown is true if a text shows a job that runs on GPUs.
 job_shown if logs.given
 
 job_shown if count(input.benchmarks) > 0
 
-# fragment_grade: the bits alone are on many a machine that does not use the
-# path. Together with a job that fails they are what NVIDIA's guide asks to look
-# at first. On a switch's port they hurt in any case.
+# fragment_grade: many machines that do not use the path have these bits set. Together
+# with a failing job, NVIDIA's guide recommends checking them first. On a switch port they
+# hurt in any case.
 fragment_grade := ["medium", "possible"] if {
 	amd_alone
 	benchmarks.job_failed
@@ -221,7 +221,7 @@ fragment_subject := peers.shorten(acs_ports.loose) if {
 	count(acs_ports.loose) > 0
 } else := "host"
 
-# BRIDGE stands in commands for what the text does not name.
+# Commands have BRIDGE for what the text does not name.
 fragment_params := params(acs_ports.loose) if {
 	count(acs_ports.loose) > 0
 } else := params({"BRIDGE"})
@@ -230,11 +230,11 @@ fragment_words := bridges_text(acs_ports.loose) if {
 	count(acs_ports.loose) > 0
 } else := sprintf("%d of the ports that lspci shows", [sum([u.count | some u in acs_ports.unnamed])])
 
-fragment_reason := "The job fails; where these ports are on the way between GPUs, or between a GPU and a NIC, their traffic goes through the root complex, and together with a translating IOMMU it is lost." if {
+fragment_reason := "The job fails. If these ports are on the path between GPUs, or between a GPU and a NIC, their traffic goes through the root complex and, together with a translating IOMMU, is lost." if {
 	benchmarks.job_failed
-} else := "Traffic between devices below that switch goes up to the root complex in place of turning round." if {
+} else := "Traffic between devices below that switch goes up to the root complex instead of turning around in the switch." if {
 	count(acs_ports.loose) > 0
-} else := "Whether these ports are on the way between two GPUs, or a GPU and a NIC, the text does not show."
+} else := "The text does not show whether these ports are on the path between two GPUs, or between a GPU and a NIC."
 
 fragment_remedies := ["nccl-p2p-disable"] if {
 	facts.is_passthrough_host == true
@@ -250,19 +250,19 @@ missing contains {"fact": "links.pairs", "words": "the paths between the GPUs ar
 	facts.several
 }
 
-missing contains {"fact": "pci.devices[].acs", "words": "a virtual machine shows no bridges of the real topology"} if {
+missing contains {"fact": "pci.devices[].acs", "words": "a virtual machine does not show the bridges of the real topology"} if {
 	facts.is_guest == true
 	count(facts.gpus) > 1
 	count(acs_paths.judged) > 0
 }
 
-missing contains {"fact": "pci.devices[].acs", "words": sprintf("extended configuration space of %s was not readable; it needs root", [facts.few(hidden)])} if {
+missing contains {"fact": "pci.devices[].acs", "words": sprintf("the extended configuration space of %s was not readable; it needs root", [facts.few(hidden)])} if {
 	not facts.is_guest == true
 	hidden := {address | some p in acs_paths.judged; some address in pci.hidden(p)}
 	count(hidden) > 0
 }
 
-not_applicable contains "no two devices here would talk to each other over PCIe" if {
+not_applicable contains "no two devices here communicate over PCIe" if {
 	count(acs_paths.judged) == 0
 	is_set(facts.gpu_pairs)
 }

@@ -1,18 +1,18 @@
 # METADATA
 # title: The BAR does not cover the GPU's memory
 # description: >-
-#   Other devices see a GPU's memory through a window, its BAR. A window far
-#   smaller than the memory limits GPUDirect RDMA and every form of
-#   peer-to-peer access that goes through it; AMD's driver offers none then.
+#   Other devices access a GPU's memory through a window, its BAR. A BAR much
+#   smaller than the memory limits GPUDirect RDMA and every form of peer-to-peer
+#   access that uses it; AMD's driver then offers no peer access.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/gpudirect-rdma/index.html
-#     description: How much memory GPUDirect RDMA can pin is bounded by BAR1.
+#     description: BAR1 limits how much memory GPUDirect RDMA can pin.
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/gpu/drm/amd/amdgpu/amdgpu_device.c
-#     description: amdgpu_device_is_peer_accessible wants all memory visible to the CPU.
+#     description: amdgpu_device_is_peer_accessible requires all memory to be visible to the CPU.
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/pci/setup-res.c
-#     description: What the kernel logs when a BAR finds no room.
+#     description: What the kernel logs when a BAR does not fit into the address space.
 #   - ref: https://github.com/tinygrad/open-gpu-kernel-modules
-#     description: The modified driver maps all memory of a GPU into BAR1 for its peers.
+#     description: The modified driver maps all of a GPU's memory into BAR1 for its peers.
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -47,9 +47,9 @@ pcie_ends contains address if {
 	some address in [p.a, p.b]
 }
 
-# The window bears on NVIDIA's own peer-to-peer access only where the driver
-# uses BAR1 for it, so a small one that cannot grow (T4) is worth knowing and
-# no more. One that the card could enlarge is a setting that was missed.
+# The window affects NVIDIA's own peer-to-peer access only if the driver uses BAR1 for it,
+# so a small one that cannot grow (T4) gives only a low finding. One that the card could
+# enlarge is a missed setting.
 grade(address, size) := ["medium", "confirmed"] if {
 	bars.growable(address, size)
 	peers_wanted(address)
@@ -62,8 +62,8 @@ grade(address, size) := ["medium", "confirmed"] if {
 	bars.growable(address, size)
 } else := ["low", "likely"]
 
-# found are the GPUs whose BAR falls short, with how that shows. What stands here holds of
-# each unless it says otherwise.
+# found are the GPUs with a BAR that is too small, with the evidence. What follows holds
+# for each unless it says otherwise.
 findings contains object.union(
 	{
 		"subject": peers.shorten(f.gpus),
@@ -120,9 +120,9 @@ named(gpus) := sprintf("GPU %s", [facts.list(gpus)]) if {
 outlook(gpus) := sprintf(" Its Resizable BAR capability offers %s, so %s.", [facts.bytes(min(sizes)), unenlarged]) if {
 	sizes := {largest | some address in gpus; largest := bars.growable(address, bars.small[address])}
 	count(sizes) > 0
-} else := " AMD's driver offers peer access over PCIe only where all of it is visible (Above 4G Decoding, Resizable BAR, no CSM)." if {
+} else := " AMD's driver offers peer access over PCIe only if all of it is visible (Above 4G Decoding, Resizable BAR, no CSM)." if {
 	count(gpus & object.keys(amd.small_bars)) > 0
-} else := " The card shows no larger size to choose, or its capabilities could not be read."
+} else := " The card offers no larger size, or its capabilities could not be read."
 
 size_evidence(address) := {
 	"fact": sprintf("gpus.devices[%s].visible_memory_bytes", [address]),
@@ -146,7 +146,7 @@ growth_evidence(address) := [{
 
 found contains {
 	"gpus": bars.left_small,
-	"message": sprintf("The BAR of %s is 256 MiB, and cards of this generation can have one as large as their memory: %s. Peer access through BAR1, as modified drivers for GeForce give it, needs that.", [
+	"message": sprintf("The BAR of %s is 256 MiB, but cards of this generation can have one as large as their memory: %s. Peer access through BAR1, which modified drivers for GeForce provide, needs that.", [
 		named(bars.left_small), unenlarged,
 	]),
 	"evidence": [{"fact": sprintf("pci.devices[%s].bars[1].size_bytes", [address]), "value": limits.bar_default_bytes, "source": pci.port_at(address)} | some address in sort(bars.left_small)],
@@ -176,7 +176,7 @@ unoffered := logs.messages({"hip-no-peer-access", "hip-peer-access-failed"})
 found contains {
 	"gpus": gpus,
 	"subject": facts.list(gpus),
-	"message": sprintf("AMD's driver offers no peer access here, and the BAR of %s is %s: it wants one that covers all memory (Above 4G Decoding, Resizable BAR, no CSM).", [
+	"message": sprintf("AMD's driver offers no peer access here, and the BAR of %s is %s: it requires one that covers all memory (Above 4G Decoding, Resizable BAR, no CSM).", [
 		facts.list(gpus), facts.bytes(min({size | some size in bars.narrow})),
 	]),
 	"evidence": [{"fact": sprintf("pci.devices[%s].bars[0].size_bytes", [address]), "value": size, "source": "lspci"} | some address, size in bars.narrow],
@@ -203,20 +203,20 @@ found contains {
 
 default tight_words := ""
 
-tight_words := " Others have a larger one, so that the firmware can; such cards need a VBIOS with Resizable BAR." if {
+tight_words := " Others have a larger one, so the firmware supports it; these cards need a VBIOS with Resizable BAR." if {
 	some g in input.gpus.devices
 	g.vendor == "nvidia"
 	g.bar1_bytes > limits.bar_fixed_most_bytes
 }
 
 refusal := {
-	"words": "these cards were given more memory than the BAR of their model covers, and peer access goes through it",
+	"words": "these cards have more memory than the BAR of their model covers, and peer access goes through it",
 	"gpu": sort(bars.outgrown)[0],
 	"remedies": ["nccl-p2p-disable", "replace-hardware"],
 } if {
 	count(bars.outgrown) > 0
 } else := {
-	"words": "BAR1, through which peers reach it, does not cover the memory: Resizable BAR or Above 4G Decoding is off, or there was no room",
+	"words": "BAR1, through which peers access it, does not cover the memory: Resizable BAR or Above 4G Decoding is off, or the address space was too small",
 	"gpu": "GPU",
 	"remedies": ["enable-rebar", "nccl-p2p-disable", "update-bios"],
 }
@@ -238,20 +238,20 @@ missing contains {"fact": "gpus", "words": "the GPUs are not known"} if {
 	count(bar_room.unsized | bar_room.unmappable) + count(bar_room.kept_out) == 0
 }
 
-missing contains {"fact": "gpus.devices[].memory_bytes", "words": "NVML did not answer"} if {
+missing contains {"fact": "gpus.devices[].memory_bytes", "words": "NVML did not respond"} if {
 	count(facts.gpus) > 0
 	count(bars.sized) == 0
 	not facts.only_amd
 }
 
-missing contains {"fact": "gpus.devices[].memory_bytes", "words": "amdgpu does not say how much memory there is"} if {
+missing contains {"fact": "gpus.devices[].memory_bytes", "words": "amdgpu does not report the memory size"} if {
 	count(bars.sized) == 0
 	facts.only_amd
 }
 
 not_applicable contains "no GPU" if count(facts.gpus) == 0
 
-not_applicable contains "the GPUs here show no BAR over their memory, as on coherent platforms" if {
+not_applicable contains "the GPUs here have no BAR over their memory, as on coherent platforms" if {
 	count(bars.sized) > 0
 	count(bars.judged) == 0
 }

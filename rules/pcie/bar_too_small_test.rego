@@ -210,7 +210,7 @@ test_amd_tells_what_is_visible if {
 	grades(found) == {["medium", "likely"]}
 	some f in found
 	contains(f.message, "16 GiB of 24 GiB")
-	contains(f.message, "only where all of it is visible")
+	contains(f.message, "only if all of it is visible")
 	f.evidence[0].fact == "gpus.devices[0000:01:00.0].visible_memory_bytes"
 	grades(bar_too_small.findings) == {["low", "likely"]} with input as visible(16 * gib, "xgmi")
 	count(bar_too_small.findings) == 0 with input as visible(24 * gib, "pcie")

@@ -1,17 +1,19 @@
 # METADATA
 # title: The IOMMU translates DMA between GPUs
 # description: >-
-#   The kernel has put NVIDIA GPUs that reach each other over PCIe into
-#   translated IOMMU domains. NVIDIA does not support peer-to-peer transfers
-#   through a translating IOMMU on bare metal: they may hang or deliver wrong
-#   data while the driver reports success.
+#   The kernel has put NVIDIA GPUs that communicate over PCIe into translated
+#   IOMMU domains. NVIDIA does not support peer-to-peer transfers through a
+#   translating IOMMU on bare metal: they may hang or deliver wrong data while
+#   the driver reports success.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#iommu-on-linux
-#     description: On bare-metal Linux the IOMMU is to be off for PCIe peer-to-peer copies, which may otherwise corrupt memory.
+#     description: >-
+#       On bare-metal Linux, the IOMMU must be off for PCIe peer-to-peer copies,
+#       which may otherwise corrupt memory.
 #   - ref: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-kernel-iommu_groups
-#     description: The file type of a group says what is in force.
+#     description: The type file of a group shows what is in force.
 #   - ref: https://github.com/torvalds/linux/blob/v6.12/drivers/iommu/amd/iommu.c
-#     description: What the kernel logs when the IOMMU refuses a device's access; intel/dmar.c does the same.
+#     description: What the kernel logs when the IOMMU blocks a device's access; intel/dmar.c does the same.
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -58,9 +60,9 @@ weight := {
 }
 
 words := {
-	"implied": "NVIDIA does not support peer-to-peer transfers through it on bare metal: they may hang or deliver wrong data.",
-	"unsure": "Unless NVLink joins them, their transfers may hang or deliver wrong data.",
-	"works": "The probe copied between them correctly and at full speed all the same, so nothing need be done.",
+	"implied": "NVIDIA does not support peer-to-peer transfers through a translating IOMMU on bare metal: they may hang or deliver wrong data.",
+	"unsure": "Unless NVLink connects them, their transfers may hang or deliver wrong data.",
+	"works": "The probe copied between them correctly and at full speed, so no action is needed.",
 }
 
 told(name, pairs) := object.get(words, name, peers.measured_words(name, pairs)) if {
@@ -71,7 +73,7 @@ found contains {
 	"id": "in-force",
 	"subject": peers.shorten(gpus),
 	"affects": sort(peers.ends(pairs)),
-	"message": sprintf("The kernel keeps %d GPUs in translated IOMMU domains (%s), and %s reach each other over PCIe. %s%s", [
+	"message": sprintf("The kernel keeps %d GPUs in translated IOMMU domains (%s), and %s communicate over PCIe. %s%s", [
 		count(gpus), concat(", ", sort({nvidia_iommu.group[address].type | some address in gpus})), peers.pairs_text(pairs), told(name, pairs), overridden,
 	]),
 	"evidence": array.flatten([type_evidence(gpus), [iommu.evidence | count(iommu.asked_for_passthrough) > 0], peers.transfer_evidence(pairs)]),
@@ -109,7 +111,7 @@ remedies(name, pairs) := {
 
 default overridden := ""
 
-overridden := sprintf(" The kernel command line asks for %s, yet that is not in force: a later parameter (iommu=nopt, iommu.passthrough=0), a port that the firmware marks as external, or a type written to the group overrides it.", [facts.list(iommu.asked_for_passthrough)]) if {
+overridden := sprintf(" The kernel command line sets %s, but that is not in force: a later parameter (iommu=nopt, iommu.passthrough=0), a port that the firmware marks as external, or a type written to the group overrides it.", [facts.list(iommu.asked_for_passthrough)]) if {
 	count(iommu.asked_for_passthrough) > 0
 }
 
@@ -120,7 +122,7 @@ found contains {
 	"id": "in-force",
 	"subject": peers.shorten(addresses),
 	"affects": sort(addresses & known_gpus),
-	"message": sprintf("The IOMMU refused accesses of NVIDIA GPUs (%d in the kernel log), so it translates their addresses: peer-to-peer transfers hang or lose data.", [
+	"message": sprintf("The IOMMU blocked accesses by NVIDIA GPUs (%d in the kernel log), so it translates their addresses: peer-to-peer transfers hang or lose data.", [
 		sum([e.count | some e in nvidia_iommu.refused]),
 	]),
 	"evidence": pci.event_evidence(nvidia_iommu.refused),
@@ -133,12 +135,12 @@ found contains {
 	count(addresses) > 0
 }
 
-# The kernel log of a whole boot tells the type that groups get, and that an
-# IOMMU is at work. Groups may be excepted, so the types of groups stand above.
+# The kernel log of a whole boot shows the default type of groups, and that an IOMMU is
+# active. Groups may be exempt, so the types of groups take precedence.
 found contains {
 	"id": "by-default",
 	"affects": sort(peers.ends(nvidia_iommu.suspects)),
-	"message": sprintf("The kernel log shows an IOMMU (%s) that translates by default, and %s reach each other over PCIe. %s", [
+	"message": sprintf("The kernel log shows an IOMMU (%s) that translates by default, and %s communicate over PCIe. %s", [
 		input.iommu.vendor, peers.pairs_text(nvidia_iommu.suspects), words.implied,
 	]),
 	"evidence": array.concat(
@@ -161,7 +163,7 @@ found contains {
 found contains {
 	"id": "on",
 	"affects": sort(peers.ends(nvidia_iommu.suspects)),
-	"message": sprintf("The IOMMU is on (%s), the kernel command line asks for no pass-through, and %s talk to each other over PCIe where they use peer access. %s", [
+	"message": sprintf("The IOMMU is on (%s), the kernel command line does not set pass-through, and %s communicate over PCIe when they use peer access. %s", [
 		concat(", ", sort(input.iommu.units)), peers.pairs_text(nvidia_iommu.suspects), words[nvidia_iommu.suspects_standing],
 	]),
 	"evidence": [
@@ -211,7 +213,7 @@ translating := iommu.translating | {words | pci.translates_by_default; words := 
 # without any says as much.
 found contains {
 	"id": "asked",
-	"message": sprintf("%s, and a job on NVIDIA GPUs that only PCIe joins fails. Where the IOMMU is on, NVIDIA does not support peer-to-peer transfers through its translation on bare metal: they may hang or deliver wrong data.", [asked[0]]),
+	"message": sprintf("%s, and a job on NVIDIA GPUs that are connected only by PCIe fails. If the IOMMU is on, NVIDIA does not support peer-to-peer transfers through its translation on bare metal: they may hang or deliver wrong data.", [asked[0]]),
 	"evidence": [iommu.evidence],
 	"confidence": asked[1],
 	"remedies": iommu_cures.of_texts,
@@ -227,9 +229,9 @@ found contains {
 	not iommu.state_told
 }
 
-asked := [sprintf("The kernel command line asks the IOMMU to translate (%s)", [facts.list(iommu.translating)]), {true: "likely", false: "possible"}[count(benchmarks.wrong) > 0]] if {
+asked := [sprintf("The kernel command line sets the IOMMU to translate (%s)", [facts.list(iommu.translating)]), {true: "likely", false: "possible"}[count(benchmarks.wrong) > 0]] if {
 	count(iommu.translating) > 0
-} else := ["The kernel command line leaves AMD's IOMMU as it is by default, which is translating", "possible"] if {
+} else := ["The kernel command line leaves AMD's IOMMU at its default, which is translation", "possible"] if {
 	input.host.cpu.vendor == "AuthenticAMD"
 }
 
@@ -240,19 +242,19 @@ missing contains {"fact": "iommu.groups", "words": "the IOMMU groups are not kno
 	not groups_known
 }
 
-missing contains {"fact": "iommu.groups[].type", "words": "this kernel does not say what is in force (Linux 5.11 and newer do)"} if {
+missing contains {"fact": "iommu.groups[].type", "words": "this kernel does not report what is in force (Linux 5.11 and newer do)"} if {
 	not facts.is_guest == true
 	some p in nvidia_iommu.judged
 	some address in [p.a, p.b]
 	object.get(nvidia_iommu.group[address], "type", "") == ""
 }
 
-missing contains {"fact": "iommu", "words": "in a virtual machine the host's IOMMU decides, which cannot be seen from here"} if {
+missing contains {"fact": "iommu", "words": "in a virtual machine, the host's IOMMU applies, which cannot be seen from here"} if {
 	count(nvidia_iommu.over_pcie) > 0
 	facts.is_guest == true
 }
 
-missing contains {"fact": "host.virtualization", "words": "whether this is bare metal is not known"} if {
+missing contains {"fact": "host.virtualization", "words": "it is not known whether this is bare metal"} if {
 	count(nvidia_iommu.over_pcie) > 0
 	not virtualization_known
 }
@@ -266,7 +268,7 @@ groups_known if is_array(input.iommu.groups)
 
 virtualization_known if is_boolean(facts.is_guest)
 
-not_applicable contains "no two NVIDIA GPUs here would talk to each other over PCIe" if {
+not_applicable contains "no two NVIDIA GPUs here communicate over PCIe" if {
 	is_set(facts.gpu_pairs)
 	count(nvidia_iommu.judged | nvidia_iommu.over_pcie) == 0
 }

@@ -45,7 +45,7 @@ test_measurement_decides if {
 test_command_line_is_not_believed if {
 	asked := object.union(machine("DMA"), {"iommu": {"command_line": ["iommu=pt"]}})
 	some f in iommu_translation.findings with input as asked
-	contains(f.message, "asks for iommu=pt")
+	contains(f.message, "sets iommu=pt")
 	f.remedies == ["iommu-off"]
 	unasked := object.union(machine("identity"), {"iommu": {"command_line": []}})
 	count(iommu_translation.findings) == 0 with input as unasked

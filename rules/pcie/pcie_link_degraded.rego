@@ -1,14 +1,14 @@
 # METADATA
-# title: A PCIe link runs below what both its ends can do
+# title: A PCIe link runs below what both ends support
 # description: >-
-#   A link on the way of a GPU or NIC has fewer lanes than both its ends
-#   offer, or stays at a lower speed under load. A card that is not fully
-#   seated, a riser, a retimer or a BIOS setting is the usual cause.
+#   A link on the path of a GPU or NIC has fewer lanes than both ends support,
+#   or stays at a lower speed under load. The usual cause is a card that is not
+#   fully seated, a riser, a retimer or a BIOS setting.
 # related_resources:
 #   - ref: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
 #     description: current_link_speed, current_link_width and their maxima.
 #   - ref: https://github.com/NVIDIA/DCGM/blob/master/nvvs/diag-skus.yaml.in
-#     description: The least width that NVIDIA's own diagnosis accepts for each model.
+#     description: The minimum width that NVIDIA's own diagnosis accepts for each model.
 # schemas:
 #   - input: schema.facts
 # custom:
@@ -37,7 +37,7 @@ import data.gpudoctor.lib.pcie_links
 import data.gpudoctor.lib.peers
 import data.gpudoctor.lib.rdma
 
-# link_fact is where each source tells the width of a device's link.
+# link_fact is where each source has the width of a device's link.
 link_fact := {
 	"config space of both ends": "pci.devices[%s].link.%s",
 	"lspci": "pci.devices[%s].link.%s",
@@ -60,7 +60,7 @@ width_grade(address, n) := "low" if {
 findings contains {
 	"subject": address,
 	"affects": pcie_links.affected(address),
-	"message": sprintf("The link above %s runs with %d lanes, while %s %d.%s%s", [
+	"message": sprintf("The link above %s runs with %d lanes, but %s %d.%s%s", [
 		pcie_links.described(address), n.width, limit[n.source], n.best,
 		pcie_links.slow_words(address), pcie_links.errors_text(address),
 	]),
@@ -79,12 +79,12 @@ findings contains {
 }
 
 limit := {
-	"config space of both ends": "both its ends can do",
-	"NVML": "by NVML card and slot may do up to",
-	"lspci": "the card can do",
+	"config space of both ends": "both ends support",
+	"NVML": "according to NVML, card and slot support up to",
+	"lspci": "the card supports",
 }
 
-# What NVML alone says stays possible: a slow transfer fits either reading.
+# Evidence from only NVML stays possible: a slow transfer fits either reading.
 width_confidence(address, n) := "possible" if {
 	n.source != "config space of both ends"
 } else := confidence(address)
@@ -96,7 +96,7 @@ confidence(address) := "confirmed" if {
 findings contains {
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("The link of GPU %s was at PCIe generation %d while the GPU worked, though card and slot may do generation %d%s. A link that was trained low, a riser or a retimer holds it down; each generation halves the bandwidth.", [
+	"message": sprintf("The link of GPU %s ran at PCIe generation %d while the GPU was busy, but card and slot support generation %d%s. A link that was trained too low, a riser or a retimer limits it; each generation halves the bandwidth.", [
 		address, g.generation, g.best, twin_words(address),
 	]),
 	"evidence": [
@@ -123,7 +123,7 @@ held_low_grade(address, g) := "high" if {
 findings contains {
 	"subject": address,
 	"affects": pcie_links.affected(address),
-	"message": sprintf("The link above %s runs at %v GT/s, while both its ends can do %v.%s%s", [
+	"message": sprintf("The link above %s runs at %v GT/s, but both ends support %v.%s%s", [
 		pcie_links.described(address), d.speed, d.best, pcie_links.slow_words(address), pcie_links.errors_text(address),
 	]),
 	"evidence": array.concat(
@@ -164,7 +164,7 @@ state_evidence(address) := [{
 findings contains {
 	"subject": address,
 	"affects": [address],
-	"message": sprintf("The kernel found %d lanes on the way of GPU %s, at %s, which can use %d.", [n.lanes, address, n.at, n.best]),
+	"message": sprintf("The kernel found %d lanes on the path of GPU %s, at %s, which supports %d.", [n.lanes, address, n.at, n.best]),
 	"evidence": pci.event_evidence({n.event}),
 	"params": {"device": address, "width": n.lanes, "best_width": n.best},
 	"severity": "medium",
@@ -193,8 +193,8 @@ findings contains {
 	b.what in {"host-to-gpu", "gpu-to-host"}
 	worst := benchmarks.worst(ps)
 	[remark, cures] := {
-		true: ["A link that fell to fewer lanes or a lower speed is the first suspect", ["reseat-or-fix-pcie-link", "update-bios"]],
-		false: ["Others are good, so their link fell to fewer lanes or a lower speed, or the memory was on a far NUMA node", ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"]],
+		true: ["The first suspect is a link that dropped to fewer lanes or a lower speed", ["reseat-or-fix-pcie-link", "update-bios"]],
+		false: ["Others are good, so their link dropped to fewer lanes or a lower speed, or the memory was on a remote NUMA node", ["reseat-or-fix-pcie-link", "bind-numa", "update-bios"]],
 	}[count(ps) == count(b.points)]
 }
 
@@ -202,7 +202,7 @@ findings contains {
 # credits lose no packet, is most often in a slot that is too narrow or too slow.
 findings contains {
 	"subject": n.point.a,
-	"message": sprintf("%s. InfiniBand loses no packets, so the NIC's own PCIe link is the first suspect, then its NUMA node", [rdma.network_words(n)]),
+	"message": sprintf("%s. InfiniBand loses no packets, so the first suspect is the NIC's own PCIe link, then its NUMA node", [rdma.network_words(n)]),
 	"evidence": [rdma.network_evidence(n)],
 	"severity": "medium",
 	"confidence": "possible",
@@ -222,7 +222,7 @@ lagging contains m if {
 
 findings contains {
 	"subject": sprintf("NIC of rank %s", [facts.list({m.fields.rank | some m in lagging})]),
-	"message": sprintf("NCCL's own check finds NICs far below the rest of the job: %s. A PCIe link with fewer lanes, a bad cable or a port of a lower rate does that.", [
+	"message": sprintf("NCCL's own check finds NICs far below the rest of the job: %s. The usual cause is a PCIe link with fewer lanes, a bad cable or a port with a lower rate.", [
 		concat("; ", sort({sprintf("rank %s on %s, %s of %s Gb/s (%s)", [m.fields.rank, m.fields.slow_host, m.fields.rate, m.fields.median, m.fields.mode]) | some m in lagging})),
 	]),
 	"messages": lagging,
@@ -233,12 +233,12 @@ findings contains {
 	count(lagging) > 0
 }
 
-missing contains {"fact": "pci.devices[].link", "words": "in a virtual machine the real links are not visible"} if {
+missing contains {"fact": "pci.devices[].link", "words": "in a virtual machine, the real links are not visible"} if {
 	facts.is_guest == true
 	count(facts.gpus) > 0
 }
 
-missing contains {"fact": "host.virtualization", "words": "whether this is bare metal is not known"} if {
+missing contains {"fact": "host.virtualization", "words": "it is not known whether this is bare metal"} if {
 	not virtualization_known
 	not no_gpu
 }

@@ -174,7 +174,7 @@ test_one_function_of_lspci if {
 	narrow_card := object.union(texts, {"pci": {"partial": true, "devices": [{"address": gpu, "class": "", "kind": "", "vendor": "", "device": "", "link": link(8, 2, 16, 16)}]}})
 	some f in pcie_link_degraded.findings with input as narrow_card
 	[f.subject, f.severity] == [gpu, "medium"]
-	contains(f.message, "the card can do")
+	contains(f.message, "the card supports")
 	wide := object.union(texts, {"pci": {"partial": true, "devices": [{"address": gpu, "class": "", "kind": "", "vendor": "", "device": "", "link": link(2.5, 16, 16, 16)}]}})
 	count(pcie_link_degraded.findings) == 0 with input as wide
 }

@@ -1,13 +1,13 @@
 # METADATA
-# title: A benchmark shows GPUs that talk slower than their links allow, or wrongly
+# title: Benchmark results between GPUs are slow or wrong
 # description: >-
-#   A table of p2pBandwidthLatencyTest, nvbandwidth or nccl-tests holds values far
-#   below what the links between the GPUs carry, or counts values that arrived
-#   wrong. It is judged by the same shares as gpudoctor's own transfers; where
-#   the texts do not tell the links, by the NVLinks that a model always has.
+#   A table of p2pBandwidthLatencyTest, nvbandwidth or nccl-tests has values far
+#   below what the links between the GPUs carry, or counts wrong values. The
+#   thresholds are the same fractions as for gpudoctor's own transfers; if the
+#   texts do not show the links, the NVLinks that a model always has apply.
 # related_resources:
 #   - ref: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
-#     description: What bus bandwidth is, and that it is to be compared with the links
+#     description: What bus bandwidth is, and how it compares with the links
 #   - ref: https://github.com/NVIDIA/nvbandwidth
 #     description: The reference measurement of the paths
 #   - ref: https://github.com/Azure/azurehpc-health-checks
@@ -56,15 +56,15 @@ findings contains {
 	worst := benchmarks.worst(ps)
 }
 
-# A setting that takes peer access away explains a slow collective: it is judged
-# by itself (env-misconfig), and the table shows no more than that it works.
+# A setting that disables peer access explains a slow collective: env-misconfig judges it,
+# and the table only shows that it works.
 on_purpose(b) if {
 	b.what == "collective"
 	some name in {"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_CUMEM_ENABLE", "NCCL_NET_DISABLE_INTRA", "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS", "NCCL_ALGO", "NCCL_PROTO"}
 	facts.env[name] != "0"
 }
 
-# Less than half of what counts as good is lost to a wrong path, not to noise.
+# Below half of what counts as good, the cause is a wrong path, not noise.
 grade(p) := "high" if {
 	p.gbps < (p.expected_gbps * p.threshold) * limits.wrong_path
 } else := "medium"
@@ -77,7 +77,7 @@ between(p) := sprintf(" from %s to %s", [p.a, p.b]) if {
 	p.a != ""
 } else := ""
 
-count_text(ps, b) := "It is the best value of the table" if {
+count_text(ps, b) := "This is the best value of the table" if {
 	b.what == "collective"
 } else := sprintf("%d of %d values of this table are too low", [count(ps), count(b.points)])
 

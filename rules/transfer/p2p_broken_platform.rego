@@ -1,16 +1,18 @@
 # METADATA
 # title: Peer-to-peer transfers fail although the driver offers them
 # description: >-
-#   The driver reports peer access between GPUs, yet transfers between them
-#   hang, fail, or report success and deliver wrong data. Programs that trust
-#   the driver, NCCL among them, then hang or compute on garbage.
+#   The driver reports peer access between GPUs, but transfers between them
+#   hang, fail, or report success and deliver wrong data. Programs that rely on
+#   the driver, including NCCL, then hang or compute with garbage.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: What NVIDIA says of peer access that is reported and does not work.
+#     description: NVIDIA on peer access that is reported but does not work.
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__PEER__ACCESS.html
-#     description: What cuDeviceCanAccessPeer promises.
+#     description: What cuDeviceCanAccessPeer guarantees.
 #   - ref: https://github.com/ggml-org/llama.cpp/blob/master/docs/multi-gpu.md
-#     description: llama.cpp uses peer access only where GGML_CUDA_P2P is set, to whatever value, since it corrupts outputs on some boards.
+#     description: >-
+#       llama.cpp uses peer access only if GGML_CUDA_P2P is set, to any value,
+#       because it corrupts outputs on some boards.
 #   - ref: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#iommu-on-linux
 #     description: Peer copies through a translating IOMMU are not supported on bare metal.
 # schemas:
@@ -56,7 +58,7 @@ findings contains {
 	group := {direction: ts | some direction, ts in broken_transfers.failures; broken_transfers.kind(ts) == k}
 }
 
-message(paths, group) := sprintf("%s %s when the memory belongs to another process, while they work inside one process.%s", [
+message(paths, group) := sprintf("%s %s if the memory belongs to another process, but work within one process.%s", [
 	transfers.what(group), transfers.became(ts), driver_words(ts),
 ]) if {
 	paths == broken_transfers.exported
@@ -67,7 +69,7 @@ message(paths, group) := sprintf("%s %s when the memory belongs to another proce
 ))
 
 # driver_words leaves out what the name of an error has said.
-driver_words(ts) := sprintf(" The driver or the kernel said: %s.", [concat("; ", sort(left))]) if {
+driver_words(ts) := sprintf(" The driver or the kernel reported: %s.", [concat("; ", sort(left))]) if {
 	left := transfers.reasons(ts) - {t.error_name | some t in ts}
 	count(left) > 0
 } else := ""
@@ -77,9 +79,9 @@ findings contains object.union({"subject": "host", "severity": "critical", "para
 	some s in signs
 }
 
-mark := "On bare metal that is the mark of an IOMMU that translates, or of ACS that redirects, on the way."
+mark := "On bare metal, this indicates an IOMMU that translates, or ACS that redirects, on the path."
 
-suspects := "On bare metal the first suspects are an IOMMU that translates and ACS that redirects."
+suspects := "On bare metal, the first suspects are an IOMMU that translates and ACS that redirects."
 
 signs contains {
 	"id": "wrong",
@@ -94,7 +96,7 @@ signs contains {
 
 signs contains {
 	"id": "wrong",
-	"message": sprintf("NCCL's own check moved data between GPUs and found other bytes there, although the driver offers peer access: %s.%s", [
+	"message": sprintf("NCCL's own check moved data between GPUs and found different bytes there, although the driver offers peer access: %s.%s", [
 		facts.list({sprintf("GPU %s to %s over %s (%s)", [m.fields.from, m.fields.to, m.fields.path, m.fields.what]) | some m in ms}),
 		{true: "", false: concat(" ", ["", suspects])}[over_nvlink],
 	]),
@@ -110,7 +112,7 @@ all_gpus := [address | some address in facts.gpus]
 
 signs contains {
 	"id": "sign",
-	"message": sprintf("With peer access the latency between GPUs is up to %v us, where any path takes less than 100: what one GPU writes does not reach the other, and the test waits in vain. %s", [
+	"message": sprintf("With peer access, the latency between GPUs is up to %v us, although any path takes less than 100: writes of one GPU do not reach the other, and the test waits until it times out. %s", [
 		round(max(union({us | some us in peer_copies.late}))), mark,
 	]),
 	"evidence": [benchmarks.evidence(b, "points", max(us)) | some b, us in peer_copies.late],
@@ -121,7 +123,7 @@ signs contains {
 
 signs contains {
 	"id": "sign",
-	"message": sprintf("A collective does not end with peer access, and does without it (NCCL_P2P_DISABLE=1): the driver offers peer access that does not work on this platform. %s", [suspects]),
+	"message": sprintf("A collective hangs with peer access and works without it (NCCL_P2P_DISABLE=1): the driver offers peer access that does not work on this platform. %s", [suspects]),
 	"evidence": [object.union(benchmarks.evidence(b, "test", b.test), {"fact": "benchmarks"}) |
 		some b in sort(stalled_collectives.compared)
 	],
@@ -132,7 +134,7 @@ signs contains {
 
 signs contains {
 	"id": "sign",
-	"message": sprintf("%s does not come to its end: copies with peer access hang or fail.", [concat(", ", sort({b.tool | some b in peer_copies.broken_off}))]),
+	"message": sprintf("%s does not finish: copies with peer access hang or fail.", [concat(", ", sort({b.tool | some b in peer_copies.broken_off}))]),
 	"evidence": [benchmarks.evidence(b, "complete", false) | some b in sort(peer_copies.broken_off)],
 	"severity": "high",
 	"confidence": "possible",
@@ -146,7 +148,7 @@ signs contains {
 # text that was cut looks the same.
 signs contains {
 	"id": "sign",
-	"message": "A collective over peer-to-peer transfers that cross PCIe began and has not moved anything. Unless the text was cut: on bare metal, ACS that redirects and an IOMMU that translates keep such transfers from arriving; with NCCL_P2P_DISABLE=1 it then runs",
+	"message": "A collective over peer-to-peer transfers that cross PCIe started and has not moved any data. Unless the text was cut off: on bare metal, ACS that redirects and an IOMMU that translates stop such transfers; with NCCL_P2P_DISABLE=1 it then runs",
 	"evidence": sort(logs.stalled),
 	"params": {"gpus": all_gpus},
 	"severity": "medium",
@@ -170,8 +172,8 @@ ruled_out if "p2p-broken-platform" in trials.cleared
 signs contains object.union(
 	{
 		"subject": name,
-		"message": sprintf("%s is set (to %q), by which the program uses peer access between the GPUs without a test, and no NVLink joins them: peer copies over PCIe are lost on machines whose IOMMU or ACS stands in their way, and the model then writes garbage.%s", [
-			name, v.value, {true: " So it does here.", false: ""}[count(garbage) > 0],
+		"message": sprintf("%s is set (to %q), which makes the program use peer access between the GPUs without a check, and no NVLink connects them: peer copies over PCIe are lost on machines whose IOMMU or ACS blocks them, and the model then produces garbage.%s", [
+			name, v.value, {true: " This happens here.", false: ""}[count(garbage) > 0],
 		]),
 		"evidence": [surroundings.variable_evidence(v)],
 		"messages": garbage,
@@ -186,7 +188,7 @@ signs contains object.union(
 
 garbage := logs.messages({"model-output-degenerate"})
 
-# RCCL has a switch of its own, beside the program's.
+# RCCL has its own switch, in addition to the program's.
 default forced_cures := ["unset-env", "iommu-pt"]
 
 forced_cures := ["unset-env", "nccl-p2p-disable", "iommu-pt"] if count(forced_peer_access.radeons) > 1
@@ -195,7 +197,7 @@ forced_cures := ["unset-env", "nccl-p2p-disable", "iommu-pt"] if count(forced_pe
 # complaint it is worth knowing and no more.
 signs contains {
 	"id": "guess",
-	"message": "NCCL's log ends after its communicator was made, between GeForce cards that no NVLink joins: where the driver offers them peer access that does not work (525 to 535 did so for Ada cards, modified drivers do), the first collective hangs.",
+	"message": "NCCL's log ends after its communicator was created, between GeForce cards without NVLink: if the driver offers them peer access that does not work (525 to 535 did so for Ada cards, modified drivers do), the first collective hangs.",
 	"evidence": [{"fact": "logs.communicators", "value": c.ranks, "source": logs.at(c)} |
 		some c in sort(stalled_collectives.ended_early)
 	],
@@ -212,7 +214,7 @@ signs contains {
 # busy (vllm issues 5484 and 14025, lightning issue 19425, SkyRL pull 325).
 signs contains {
 	"id": "guess",
-	"message": sprintf("The first collective of the job never ended (%s), on one machine whose GPUs reach each other over PCIe%s. Either peer-to-peer transfers are lost on the way, as by a translating IOMMU, ACS or a driver that offers access which does not work, or a rank came late; NCCL_P2P_DISABLE=1 tells the two apart", [
+	"message": sprintf("The first collective of the job never ended (%s), on one machine whose GPUs communicate over PCIe%s. Either peer-to-peer transfers are lost on the path, because of a translating IOMMU, ACS or a driver that offers access which does not work, or a rank was late; NCCL_P2P_DISABLE=1 distinguishes the two", [
 		logs.at(logs.first(stalled_collectives.unmoved)), tried_words,
 	]),
 	"messages": stalled_collectives.unmoved,
@@ -227,9 +229,9 @@ signs contains {
 	not stalled_collectives.excluded
 }
 
-tried_words := ", and runs with peer access switched off (NCCL_P2P_DISABLE=1)" if {
+tried_words := ", and works with peer access disabled (NCCL_P2P_DISABLE=1)" if {
 	stalled_collectives.served_then
-} else := ", and all of them are busy without end" if {
+} else := ", and all of them are permanently busy" if {
 	stalled_collectives.spinning
 } else := ""
 

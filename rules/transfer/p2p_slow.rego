@@ -1,13 +1,13 @@
 # METADATA
 # title: Transfers are slower than their links allow
 # description: >-
-#   Every byte arrives, but below what the path's narrowest link carries. What
-#   is slow alone points to the path (a detour through the root complex, host
-#   staging, a degraded link); what is slow only while all GPUs write at once
-#   points to a shared switch uplink.
+#   All data arrives, but slower than the path's narrowest link allows.
+#   Transfers that are slow one at a time indicate the path (a detour through
+#   the root complex, host staging, a degraded link). Transfers that are slow
+#   only while all GPUs write at once indicate a shared switch uplink.
 # related_resources:
 #   - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
-#     description: What NVIDIA says of slow GPU-to-GPU communication.
+#     description: NVIDIA on slow GPU-to-GPU communication.
 #   - ref: https://github.com/NVIDIA/nvbandwidth
 #     description: The reference measurement of these paths.
 # schemas:
@@ -84,7 +84,7 @@ findings contains {
 	group := {d: ts | some d, ts in slow_ways; kind(ts) == k}
 }
 
-moment := {"together": " while all GPUs write at once, though not alone", "alone": ""}
+moment := {"together": " while all GPUs write at once, but not one at a time", "alone": ""}
 
 figures(ts) := sprintf("%s GB/s (%s) where at least %s of %s is good", [
 	peers.span(rates), tests_text(ts), peers.decimal(min(good)), peers.decimal(min(best)),
@@ -105,16 +105,16 @@ turning[peers.key(p.a, p.b)] := p.common_bridge if {
 }
 
 # hint says what the figure looks like.
-hint("together", group) := " NVLink joins these GPUs: look for links and switches of the fabric that are down or have errors." if {
+hint("together", group) := " NVLink connects these GPUs: check for links and switches of the fabric that are down or have errors." if {
 	peers.under_nvlink(object.keys(group))
 } else := " They share an uplink, or a switch that collapses under concurrent writes."
 
-hint("alone", group) := " That is below a tenth of the link: it looks like staging through host memory." if {
+hint("alone", group) := " This is below a tenth of the link, which indicates staging through host memory." if {
 	some t in transfers.all(group)
 	t.fraction < limits.staged
-} else := " NVLink joins these GPUs: look for links that are down, and for the clocks." if {
+} else := " NVLink connects these GPUs: check for links that are down, and check the clocks." if {
 	peers.under_nvlink(object.keys(group))
-} else := sprintf(" Near half of the link under one switch looks like a detour through the root port%s.", [unread_words(group)]) if {
+} else := sprintf(" About half of the link under one switch indicates a detour through the root port%s.", [unread_words(group)]) if {
 	some t in transfers.all(group)
 	t.fraction >= limits.detour.least
 	t.fraction <= limits.detour.most
@@ -122,13 +122,12 @@ hint("alone", group) := " That is below a tenth of the link: it looks like stagi
 	turning[peers.key(d[0], d[1])]
 } else := ""
 
-unread_words(group) := ", as ACS makes it; ACS could not be read here, root can" if {
+unread_words(group) := ", which ACS causes; reading ACS needs root" if {
 	count(unread(object.keys(group))) > 0
 } else := ""
 
-# remedies: what is known to be sound is not advised against. The way through
-# host memory is slower than most slow paths, so it is named only where it was
-# measured faster.
+# remedies: parts that are known to work get no remedy. Host memory is slower than most
+# slow paths, so it is advised only if it was measured faster.
 remedies("together", directions) := array.concat(["reset-gpu", "upgrade-driver"], staged_way(directions, beating)) if {
 	peers.under_nvlink(directions)
 } else := array.concat(staged_way(directions, beating), ["update-bios"])
@@ -177,7 +176,7 @@ undecided(directions) := {address |
 }
 
 # staged_way: a level, where pairs below common switches are fast and only
-# those beyond are to be left out; else peer access goes as a whole.
+# those beyond must be left out; else peer access goes as a whole.
 staged_way(directions, better) := [] if {
 	count(directions - better) > 0
 } else := ["nccl-p2p-level", "nccl-p2p-disable"] if {

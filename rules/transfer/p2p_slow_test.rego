@@ -67,7 +67,7 @@ test_advice_fits_the_path if {
 	advice(hidden) == ["disable-acs", "update-bios"]
 	some f in p2p_slow.findings with input as hidden
 	f.params.bridges == ["0000:00:02.0"]
-	contains(f.message, "ACS could not be read")
+	contains(f.message, "reading ACS needs root")
 	advice(object.union(hidden, {"host": {"virtualization": {"guest": true}}})) == ["update-bios"]
 }
 

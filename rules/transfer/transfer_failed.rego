@@ -1,10 +1,10 @@
 # METADATA
-# title: The probe of the GPUs failed, and no other rule says why
+# title: The probe of the GPUs failed, and no other rule explains it
 # description: >-
-#   The last resort for what the probe measured. It judges only the transfers,
-#   GPUs and steps of the driver that failed and that no finding of another rule
-#   accounts for, so that a failure is never passed over because nobody knows its
-#   cause. The driver's error code narrows down what helps.
+#   The last resort for probe results. It covers only failed transfers, GPUs and
+#   driver steps that no finding of another rule explains, so that a failure is
+#   reported even if its cause is not known. The driver's error code narrows
+#   down the remedies.
 # related_resources:
 #   - ref: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
 #     description: The error codes of the CUDA driver (CUresult).
@@ -43,7 +43,7 @@ failures[ending(t)] contains t if {
 findings contains {
 	"subject": subject(ts),
 	"affects": affected(ts),
-	"message": sprintf("%s %s%s. No other rule names the cause.", [which(ts), became[kind[0]], said(kind)]),
+	"message": sprintf("%s %s%s. No other rule explains it.", [which(ts), became[kind[0]], said(kind)]),
 	"evidence": [{
 		"fact": sprintf("transfers.transfers[%s]", [facts.pair_name(t.source, t.destination)]),
 		"value": object.filter(t, ["test", "way", "outcome", "reason", "cause", "found", "bad_bytes", "error_code", "error_name", "call", "gbps"]),
@@ -65,7 +65,7 @@ findings contains {
 shown := 8
 
 became := {
-	"corrupt": "report success and deliver wrong data", "hang": "do not end",
+	"corrupt": "report success and deliver wrong data", "hang": "hang",
 	"error": "fail", "slow": "are slower than the link allows",
 }
 
@@ -111,7 +111,7 @@ between_gpus(kind) if {
 findings contains {
 	"subject": facts.list(gpus),
 	"affects": sort(gpus),
-	"message": sprintf("The driver could not make GPU %s ready: %s%s. No other rule names the cause.", [facts.list(gpus), step_became[kind[0]], said(kind)]),
+	"message": sprintf("The driver could not initialize GPU %s: %s%s. No other rule explains it.", [facts.list(gpus), step_became[kind[0]], said(kind)]),
 	"evidence": [{
 		"fact": sprintf("transfers.devices[%s]", [d.address]),
 		"value": object.filter(d, ["outcome", "reason", "error_code", "error_name", "call"]),
@@ -128,7 +128,7 @@ findings contains {
 	some kind, gpus in unready
 }
 
-step_became := {"corrupt": "it delivered wrong data", "hang": "it did not come back", "error": "it failed", "slow": "it was too slow"}
+step_became := {"corrupt": "it delivered wrong data", "hang": "it hung", "error": "it failed", "slow": "it was too slow"}
 
 unready[ending(d)] contains d.address if {
 	some d in input.transfers.devices
@@ -146,7 +146,7 @@ device_remedies(kind) := [r | some r in driver_errors.class(kind[1]).remedies; r
 findings contains {
 	"subject": "host",
 	"affects": [],
-	"message": sprintf("The probe stopped%s: %s%s. Programs that use the GPUs are likely to fail the same way. No other rule names the cause.", [stage, stopped, said(whole)]),
+	"message": sprintf("The probe stopped%s: %s%s. Programs that use the GPUs will probably fail in the same way. No other rule explains it.", [stage, stopped, said(whole)]),
 	"evidence": [{"fact": sprintf("transfers.%s", [field]), "value": value, "source": "probe"} |
 		some field in ["outcome", "stage", "gpu", "reason", "cause", "error_code", "error_name", "call", "exit_code", "signal"]
 		value := input.transfers[field]
@@ -171,7 +171,7 @@ stopped := sprintf("the process that drives the GPUs exited with code %d before 
 	input.transfers.exit_code >= 0
 } else := sprintf("the driver crashed with %s", [input.transfers.signal]) if {
 	input.transfers.signal != ""
-} else := "the process that drives the GPUs wrote without end" if {
+} else := "the process that drives the GPUs produced endless output" if {
 	input.transfers.cause == "flooded"
 } else := step_became[whole[0]]
 

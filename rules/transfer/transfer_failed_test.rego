@@ -26,7 +26,7 @@ test_fires if {
 	f.severity == "high"
 	f.affects == [a, b]
 	f.subject == sprintf("%s -> %s and 1 more", [a, b])
-	contains(f.message, "fail with CUDA_ERROR_PEER_ACCESS_UNSUPPORTED (217) in cuCtxEnablePeerAccess: peer access cannot be switched on")
+	contains(f.message, "fail with CUDA_ERROR_PEER_ACCESS_UNSUPPORTED (217) in cuCtxEnablePeerAccess: peer access cannot be enabled")
 	f.remedies[0] == "nccl-p2p-disable"
 	count(f.evidence) == 2
 }
@@ -53,7 +53,7 @@ test_host_memory if {
 	f.affects == [a]
 	f.remedies[0] == "reset-gpu"
 	some g in transfer_failed.findings with input as machine({"transfers": [coded(transfer("host-staged", a, b, "error"), 999, "CUDA_ERROR_UNKNOWN", "cuMemcpyDtoHAsync")]})
-	contains(g.message, "names no cause")
+	contains(g.message, "does not identify a cause")
 }
 
 test_device if {
@@ -64,7 +64,7 @@ test_device if {
 	hung := [{"address": a, "outcome": "hang"}]
 	some g in transfer_failed.findings with input as machine({"devices": hung})
 	g.severity == "critical"
-	contains(g.message, "did not come back")
+	contains(g.message, "hung")
 }
 
 test_probe if {
@@ -76,9 +76,9 @@ test_probe if {
 	some g in transfer_failed.findings with input as machine(object.union(stopped, {"signal": "SIGSEGV"}))
 	contains(g.message, "crashed with SIGSEGV")
 	some h in transfer_failed.findings with input as machine(object.union(stopped, {"cause": "flooded"}))
-	contains(h.message, "wrote without end")
+	contains(h.message, "produced endless output")
 	some i in transfer_failed.findings with input as machine({"outcome": "hang", "stage": ""})
-	contains(i.message, "stopped: it did not come back")
+	contains(i.message, "stopped: it hung")
 	i.severity == "critical"
 }
 

@@ -542,15 +542,15 @@ func withheld() Input {
 	setting := func(name, value, message string, params map[string]any) rules.Finding {
 		params["variable"] = name
 		return rules.Finding{
-			Rule: "env-misconfig", Cause: "env-misconfig", Severity: rules.Low, Confidence: rules.Likely, Title: "A variable is set wrongly or left over",
+			Rule: "env-misconfig", Cause: "env-misconfig", Severity: rules.Low, Confidence: rules.Likely, Title: "A variable is misconfigured or left over",
 			Subject: name, Message: name + "=" + value + ", set in line 12 of pod.yaml, " + message, Params: params, Remedies: []string{"unset-env"},
 			Evidence: []rules.Evidence{{Fact: "env.variables[" + name + "]", Value: value, Source: "pod.yaml:12"}},
 		}
 	}
 	in.Verdict.Findings = append(
 		in.Verdict.Findings,
-		setting("NCCL_P2P_DISABLE", "1", "keeps NCCL from peer access", map[string]any{}),
-		setting("NCCL_DEBG", "INFO", "is read by nothing; NCCL_DEBUG is meant, it seems", map[string]any{"effect": "none"}),
+		setting("NCCL_P2P_DISABLE", "1", "disables peer access in NCCL", map[string]any{}),
+		setting("NCCL_DEBG", "INFO", "is not a known variable; did you mean NCCL_DEBUG?", map[string]any{"effect": "none"}),
 	)
 	in.Withheld = []remedies.Withheld{
 		{Remedy: "nccl-p2p-disable", Cures: []remedies.Cure{cure}, Setting: "NCCL_P2P_DISABLE=1", Reason: remedies.InForce, Where: at},

@@ -12,8 +12,8 @@ import (
 const byKey = "__by_key"
 
 // Indexed is a module in which what is looked up by key is computed once. OPA
-// evaluates "device[d.address] := d if some d in input.pci.devices" anew for each
-// address that somebody looks up, all devices each time: 1024 look-ups among 1024
+// evaluates "device[d.address] := d if some d in input.pci.devices" again for each
+// address that is looked up, all devices each time: 1024 look-ups among 1024
 // devices took 40 s. So each such rule gets another name, and an object of all that
 // it gives takes the old one:
 //
@@ -73,7 +73,7 @@ func whole(m *ast.Module, name string) *ast.Rule {
 	return placed(&ast.Rule{Head: head, Body: certain(m.Package.Location)}, m)
 }
 
-// WithoutKeys gives a message of OPA's the names that the rules bear in their files.
+// WithoutKeys gives a message of OPA the names that the rules have in their files.
 func WithoutKeys(message string) string { return strings.ReplaceAll(message, byKey, "") }
 
 // PackageName is a module's package without "data.".

@@ -29,7 +29,7 @@ type Reach struct {
 	// fields and parts remember what was looked up.
 	fields map[fieldOf]*Shape
 	parts  map[*Shape][2]*Shape
-	// depth and steps count the calls that were followed: inside of each other, and all.
+	// depth and steps count the calls that were followed: nested, and all.
 	depth, steps int
 }
 
