@@ -117,7 +117,7 @@ func newApp(stdout io.Writer) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 		Commands: []*cli.Command{
-			checkCommand(), probeCommand(), snapshotCommand(), factsCommand(), explainCommand(), rulesCommand(), textsCommand(),
+			checkCommand(), topoCommand(), probeCommand(), snapshotCommand(), factsCommand(), explainCommand(), rulesCommand(), textsCommand(),
 			completionCommand(), versionCommand(),
 		},
 	}
