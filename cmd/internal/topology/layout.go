@@ -50,7 +50,8 @@ type Badge struct {
 const (
 	tileHeight   = 62
 	headHeight   = 44
-	stubHeight   = 44
+	stubHeight   = 44 // Of a link that says how fast it is.
+	bareHeight   = 18 // Of one of which nothing is known.
 	gap          = 12
 	gutter       = 16 // Left of several rows: the rail to them runs in it.
 	inset        = 10 // Between a frame, or a box, and what is in it.
@@ -60,6 +61,7 @@ const (
 	BadgeRadius  = 8
 	charWidth    = 7.2 // A letter of 11 pixels in a wide font (DejaVu Sans: 0.6 em on average).
 	boldWidth    = 8.4 // One of 12 pixels, bold.
+	leastJoin    = 360 // A bar of one line or two.
 	narrowColumn = 400 // Widths below it take two tiles in a row, which are wider for it.
 )
 
@@ -68,14 +70,14 @@ const (
 func (m *Machine) Draw(width int) *Drawing {
 	p := &painter{machine: m, d: &Drawing{Width: width}, tile: 124}
 	if width < narrowColumn {
-		p.tile = (width - 2*inset - gutter - gap) / 2
+		p.tile = (width - 3*gutter - 2*inset - gap) / 2 // Beside a rail on each of three levels.
 	}
 	root := p.measure(m.Root, width)
-	root.w = width
+	root.align()
 	p.paint(root, 0, 0)
 	y := root.h + gap
 	for _, j := range m.Joins {
-		y += p.join(j, y) + gap
+		y += p.join(j, y, max(root.w, min(width, leastJoin))) + gap
 	}
 	p.d.Height = y - gap
 	return p.d
@@ -120,12 +122,37 @@ func (p *painter) measure(n *Node, width int) *block {
 			height = max(height, child.h)
 		}
 		b.w = max(b.w, right-gap)
-		b.h += stubHeight + height
+		b.h += stubOf(row) + height
 	}
 	if n.Kind == NUMANode {
 		b.w, b.h = b.w+inset, b.h+inset
 	}
 	return b
+}
+
+// stubOf is the height of the links above a row.
+func stubOf(row []*block) int {
+	for _, b := range row {
+		if b.Up != nil {
+			return stubHeight
+		}
+	}
+	return bareHeight
+}
+
+// align makes the NUMA nodes below each other equally wide.
+func (b *block) align() {
+	widest := 0
+	for _, row := range b.rows {
+		if len(row) == 1 && row[0].Kind == NUMANode {
+			widest = max(widest, row[0].w)
+		}
+	}
+	for _, row := range b.rows {
+		if len(row) == 1 && row[0].Kind == NUMANode {
+			row[0].w = widest
+		}
+	}
 }
 
 // fill puts nodes into rows of at most that width.
@@ -150,6 +177,7 @@ func (p *painter) paint(b *block, x, y int) {
 	}
 	bottom := y + headHeight
 	for i, row := range b.rows {
+		previous := bottom
 		if i > 0 {
 			rail := x + b.indent - gutter/2
 			last := row[len(row)-1]
@@ -165,10 +193,7 @@ func (p *painter) paint(b *block, x, y int) {
 			bottom += gap / 2
 		}
 		left, height := x+b.indent, 0
-		top := y + headHeight + stubHeight
-		if i > 0 {
-			top = bottom - gap/2 + stubHeight
-		}
+		top := previous + stubOf(row)
 		for _, child := range row {
 			p.link(child, left+attach, bottom, top)
 			p.paint(child, left, top)
@@ -233,7 +258,7 @@ func (p *painter) link(b *block, x, top, bottom int) {
 	p.d.Strokes = append(p.d.Strokes, Stroke{X1: x, Y1: top, X2: x, Y2: bottom, Class: class("link", p.machine.worst(l.Faults), short)})
 	text := x + 8
 	for i, number := range l.Faults {
-		p.badge(x+badgeSpace*i, bottom-stubHeight/2+2, number)
+		p.badge(x+badgeSpace*i, bottom-stubHeight/2, number)
 		text = x + badgeSpace*i + BadgeRadius + 5
 	}
 	room := max(p.tile, b.w) + gap - 4 - (text - x) - attach/2
@@ -242,10 +267,10 @@ func (p *painter) link(b *block, x, top, bottom int) {
 }
 
 // join draws a bar that says which GPUs are joined, and returns its height.
-func (p *painter) join(j Join, y int) int {
-	lines := wrap(j.String(), int(float64(p.d.Width-2*inset)/charWidth))
+func (p *painter) join(j Join, y, width int) int {
+	lines := wrap(j.String(), int(float64(width-2*inset)/charWidth))
 	height := len(lines)*lineHeight + inset + 4
-	p.d.Boxes = append(p.d.Boxes, Box{Y: y, W: p.d.Width, H: height, Class: "box join", Title: j.String()})
+	p.d.Boxes = append(p.d.Boxes, Box{Y: y, W: width, H: height, Class: "box join", Title: j.String()})
 	for i, line := range lines {
 		p.d.Labels = append(p.d.Labels, Label{X: inset, Y: y + inset + 8 + i*lineHeight, Class: "note", Text: line})
 	}

@@ -404,11 +404,15 @@ func rate(gbps float64) string {
 	return fmt.Sprintf("%.0f GB/s", gbps)
 }
 
-// model is the model of a GPU, empty where all have the same, which is said elsewhere.
+// model is the model of a GPU; where all have the same, which is said elsewhere, its
+// memory.
 func (b *builder) model(address string) string {
 	g := b.gpus[address]
-	if g == nil || b.oneModel {
+	switch {
+	case g == nil || b.oneModel && g.MemoryBytes == 0:
 		return ""
+	case b.oneModel:
+		return fmt.Sprintf("%d GiB", (g.MemoryBytes+1<<29)>>30)
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(g.Name, "NVIDIA "), "AMD ")
 }
