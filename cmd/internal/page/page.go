@@ -83,7 +83,7 @@ type Remedy struct {
 	Label, Title, ID string
 	// Same is the number of the finding that shows the remedy already; then nothing
 	// but Label and Title is given.
-	Same                                                       int
+	Same                                                         int
 	Effort, Proof, Cost, Caution, Description, Why, Undo, Verify string
 	// Blocks are what to type or to do; More says the same for other places.
 	Blocks, More []Block

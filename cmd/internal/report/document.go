@@ -70,12 +70,12 @@ type Document struct {
 	// Timing is how long it took. It differs from run to run.
 	Timing Timing `json:"timing"`
 
-	facts      *facts.Facts // What it was made of.
-	persistent *bool        // Persistence mode is on for every GPU.
-	textsOnly  bool         // No machine was examined, but what somebody sent.
-	probed     bool         // The probe was asked for.
-	only       int          // How many rules were asked for by name.
-	runs       string       // How the job is started, as instructions names it.
+	facts      func() *facts.Facts // What it was made of, as far as it may be shown.
+	persistent *bool               // Persistence mode is on for every GPU.
+	textsOnly  bool                // No machine was examined, but what somebody sent.
+	probed     bool                // The probe was asked for.
+	only       int                 // How many rules were asked for by name.
+	runs       string              // How the job is started, as instructions names it.
 	recheck    remedies.Recheck
 }
 
@@ -243,7 +243,7 @@ func New(in Input) *Document {
 		Unknown:       list(in.Facts.Unknown),
 		Timing:        in.Timing,
 		Texts:         in.Facts.Texts,
-		facts:         in.Facts,
+		facts:         func() *facts.Facts { return in.Facts },
 		persistent:    persistent(in.Facts.GPUs),
 		textsOnly:     in.TextsOnly,
 		probed:        in.Probed,

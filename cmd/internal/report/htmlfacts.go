@@ -12,7 +12,7 @@ import (
 
 // facts lists all that was read: a row for each object, with its fields.
 func (h *pageOf) facts() []page.Section {
-	raw, err := json.Marshal(h.d.facts)
+	raw, err := json.Marshal(h.d.facts())
 	if err != nil {
 		panic(fmt.Sprintf("encode facts: %v", err)) // They were decoded from JSON, or can be.
 	}

@@ -30,7 +30,7 @@ func (d *Document) topology() *topology.Machine {
 			faults = append(faults, fault)
 		}
 	}
-	return topology.New(d.facts, faults)
+	return topology.New(d.facts(), faults, line)
 }
 
 // places are the addresses at which the findings of a group lie: those that the
@@ -56,10 +56,15 @@ func WriteTopology(w io.Writer, d *Document, s Style) error {
 	t.wrapped("", bold, t.clean(d.Host.Summary))
 	t.line()
 	m := d.topology()
-	if m == nil {
+	switch {
+	case m == nil && len(d.Host.GPUs) == 0:
 		_, why := noGPU(d)
 		t.wrapped("", plain, "No picture: "+t.clean(why)+".")
-	} else {
+	case m == nil && d.textsOnly:
+		t.wrapped("", plain, "No picture: the input does not show how the GPUs are connected.")
+	case m == nil:
+		t.wrapped("", plain, "No picture: how the GPUs are connected is not known.")
+	default:
 		t.tree(m)
 		t.pictured(m)
 	}
@@ -81,7 +86,7 @@ func (t *text) tree(m *topology.Machine) {
 		}
 	}
 	for _, r := range rows {
-		name, link := t.clean(nameOf(r.Node)), ""
+		name, link := nameOf(r.Node), ""
 		if r.Up != nil && r.Up.Speed != "" {
 			link = pad(r.Up.Speed, speeds) + "  " + pad(r.Up.Rate, rates)
 		}
