@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
@@ -113,7 +115,7 @@ type List struct {
 type Matrix struct {
 	Title, Legend string
 	// Heads are the columns, Rows the devices.
-	Heads []Pair
+	Heads []string
 	Rows  []MatrixRow
 	// Folded is true for a table that is shown when it is opened.
 	Folded bool
@@ -125,9 +127,39 @@ type MatrixRow struct {
 	Cells         []Cell
 }
 
-// Cell is a number or a mark. Class is "bad", "slow", "none", "self" or "heat" with the
-// level, 0 to 4.
+// Cell is a number or a mark. Class is "bad", "slow", "self", or what Shade gives it.
 type Cell struct{ Text, Class, Title string }
+
+// shades is how many shades the style sheet has: heat0 to heat4.
+const shades = 5
+
+// Shade gives the cells without a class the shade of their share of the greatest
+// number.
+func (m *Matrix) Shade() {
+	most := 0.0
+	for _, r := range m.Rows {
+		for _, c := range r.Cells {
+			most = max(most, c.number())
+		}
+	}
+	for _, r := range m.Rows {
+		for i := range r.Cells {
+			c := &r.Cells[i]
+			if n := c.number(); c.Class == "" && n > 0 {
+				c.Class = fmt.Sprintf("heat%d", min(int(n/most*shades), shades-1))
+			}
+		}
+	}
+}
+
+// number is what a cell begins with; 0 where that is no number. A mark stands behind it.
+func (c Cell) number() float64 {
+	n, err := strconv.ParseFloat(strings.TrimRight(c.Text, "!?"), 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
 
 // Section is a part of the facts.
 type Section struct {
@@ -165,7 +197,7 @@ func pictures(m *topology.Machine) []picture {
 	var all []picture
 	for _, p := range []picture{{Class: "wide", ViewWidth: 896}, {Class: "narrow", ViewWidth: 328}} {
 		p.Drawing = m.Draw(p.ViewWidth - 2)
-		p.ViewHeight = p.Height + 2
+		p.ViewWidth, p.ViewHeight = p.Width+2, p.Height+2
 		all = append(all, p)
 	}
 	return all

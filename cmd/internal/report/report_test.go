@@ -21,12 +21,33 @@ import (
 func TestGolden(t *testing.T) {
 	for name, d := range samples() {
 		for _, f := range formats {
+			if f.Name == "html" { // See TestGoldenHTML.
+				continue
+			}
 			var b bytes.Buffer
 			if err := f.Write(&b, d, Style{Example: "h200x8"}); err != nil {
 				t.Fatal(err)
 			}
 			golden.File(t, filepath.Join("testdata", name+f.Extension+".golden"), b.Bytes())
 		}
+	}
+}
+
+// TestGoldenHTML holds what a page says, without its style and its script.
+func TestGoldenHTML(t *testing.T) {
+	same := regexp.MustCompile(`(?s)<style>.*</style>|<script>.*?</script>\n</body>|<meta http-equiv[^>]*>`)
+	listed := regexp.MustCompile(`(?s)<section class="facts".*</section>|<svg class="picture narrow".*?</svg>`)
+	for _, name := range []string{"acs", "full", "hostile", "steps"} {
+		var b bytes.Buffer
+		f, _ := FormatNamed("html")
+		if err := f.Write(&b, samples()[name], Style{}); err != nil {
+			t.Fatal(err)
+		}
+		whole := same.ReplaceAll(b.Bytes(), nil)
+		if name != "acs" { // One of them shows the facts.
+			whole = listed.ReplaceAll(whole, nil)
+		}
+		golden.File(t, filepath.Join("testdata", name+".html.golden"), whole)
 	}
 }
 

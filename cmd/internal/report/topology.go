@@ -8,15 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
-
-// linkFaults are the causes that lie on the link above a device and not in it.
-var linkFaults = []string{"pcie-link-degraded"}
-
-// pciAddresses finds PCI addresses in the subject of a finding.
-var pciAddresses = lazy.New(`\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b|\bGPU[0-9]+\b`)
 
 // topology draws the machine with what is wrong in it; nil where no GPU is known.
 func (d *Document) topology() *topology.Machine {
@@ -24,26 +17,26 @@ func (d *Document) topology() *topology.Machine {
 	for i, g := range groups(d.Findings) {
 		fault := topology.Fault{
 			Number: i + 1, Severity: string(g.Severity), Title: g.Title, Rule: g.Rule,
-			Places: places(g), OnLink: slices.Contains(linkFaults, g.Cause),
+			Places: g.places(), OnLink: g.Cause == "pcie-link-degraded",
 		}
 		if len(fault.Places) > 0 {
 			faults = append(faults, fault)
 		}
 	}
-	return topology.New(d.facts(), faults, line)
+	return topology.New(d.facts(), faults, func(s string) string { return Printable(s, false) })
 }
 
 // places are the addresses at which the findings of a group lie: those that the
 // parameters of its remedies name, as the subject may count them, else those of the
 // subject.
-func places(g group) []string {
+func (g group) places() []string {
 	var all []string
 	for _, f := range g.findings {
 		bridges, _ := f.Params["bridges"].([]any)
 		for _, b := range bridges {
 			all = append(all, fmt.Sprint(b))
 		}
-		all = append(all, pciAddresses.FindAllString(f.Subject, -1)...)
+		all = append(all, topology.Addresses(f.Subject)...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -57,11 +50,11 @@ func WriteTopology(w io.Writer, d *Document, s Style) error {
 	t.line()
 	m := d.topology()
 	switch {
+	case m == nil && d.textsOnly:
+		t.wrapped("", plain, "No picture: the input does not show how GPUs are connected.")
 	case m == nil && len(d.Host.GPUs) == 0:
 		_, why := noGPU(d)
 		t.wrapped("", plain, "No picture: "+t.clean(why)+".")
-	case m == nil && d.textsOnly:
-		t.wrapped("", plain, "No picture: the input does not show how the GPUs are connected.")
 	case m == nil:
 		t.wrapped("", plain, "No picture: how the GPUs are connected is not known.")
 	default:
@@ -81,12 +74,12 @@ func (t *text) tree(m *topology.Machine) {
 	names, speeds, rates := 0, 0, 0
 	for _, r := range rows {
 		if r.Up != nil {
-			names = max(names, utf8.RuneCountInString(r.Lead+nameOf(r.Node)))
+			names = max(names, utf8.RuneCountInString(r.Lead+r.Label()))
 			speeds, rates = max(speeds, utf8.RuneCountInString(r.Up.Speed)), max(rates, len(r.Up.Rate))
 		}
 	}
 	for _, r := range rows {
-		name, link := nameOf(r.Node), ""
+		name, link := r.Label(), ""
 		if r.Up != nil && r.Up.Speed != "" {
 			link = pad(r.Up.Speed, speeds) + "  " + pad(r.Up.Rate, rates)
 		}
@@ -104,14 +97,6 @@ func (t *text) tree(m *topology.Machine) {
 		}
 		t.faults(m, r)
 	}
-}
-
-// nameOf names a node with its address.
-func nameOf(n *topology.Node) string {
-	if n.Address == "" || strings.HasPrefix(n.Address, "GPU") { // A text told the number alone.
-		return n.Name
-	}
-	return n.Name + "  " + n.Address
 }
 
 // under writes a text below a node.
@@ -148,7 +133,7 @@ func (t *text) pictured(m *topology.Machine) {
 		t.wrapped("", plain, t.clean(j.String()))
 	}
 	if m.Hidden {
-		t.wrapped("", dim, hiddenPaths)
+		t.wrapped("", dim, topology.HiddenPaths)
 	}
 	if len(m.Faults) > 0 {
 		t.line()
@@ -167,6 +152,3 @@ func (t *text) pictured(m *topology.Machine) {
 		t.line(t.paint(dim, "what to do: "), t.clean(t.d.recheck.Command()))
 	}
 }
-
-// hiddenPaths says why no bridges are shown.
-const hiddenPaths = "The real PCIe paths are hidden, as in a virtual machine: no bridge above the GPUs is visible."

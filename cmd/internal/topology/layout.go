@@ -74,6 +74,7 @@ func (m *Machine) Draw(width int) *Drawing {
 	}
 	root := p.measure(m.Root, width)
 	root.align()
+	p.d.Width = max(width, root.w) // Bridges below bridges may need more.
 	p.paint(root, 0, 0)
 	y := root.h + gap
 	for _, j := range m.Joins {
@@ -155,13 +156,26 @@ func (b *block) align() {
 	}
 }
 
-// fill puts nodes into rows of at most that width.
+// fill puts nodes into rows of at most that width. Rows of one size are equally long
+// where that takes no more of them: four and four, not six and two.
 func (p *painter) fill(nodes []*Node, width int) [][]*block {
+	var blocks []*block
+	for _, n := range nodes {
+		blocks = append(blocks, p.measure(n, width))
+	}
+	rows := rowsIn(blocks, width, len(blocks))
+	if even := rowsIn(blocks, width, (len(blocks)+len(rows)-1)/len(rows)); len(even) == len(rows) {
+		return even
+	}
+	return rows
+}
+
+// rowsIn puts blocks into rows of at most that width and number.
+func rowsIn(blocks []*block, width, most int) [][]*block {
 	var rows [][]*block
 	used := width
-	for _, n := range nodes {
-		b := p.measure(n, width)
-		if used += gap + b.w; used > width {
+	for _, b := range blocks {
+		if used += gap + b.w; used > width || len(rows[len(rows)-1]) == most {
 			rows, used = append(rows, nil), b.w
 		}
 		rows[len(rows)-1] = append(rows[len(rows)-1], b)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Kind is what a node of the picture stands for.
@@ -102,6 +103,23 @@ type Fault struct {
 	// OnLink is true where it is the link above a device that is at fault, not the
 	// device.
 	OnLink bool
+}
+
+// HiddenPaths says why no bridges are shown.
+const HiddenPaths = "The real PCIe paths are hidden, as in a virtual machine: no bridge above the GPUs is visible."
+
+// addresses finds PCI addresses, and GPUs of which a text tells the number alone.
+var addresses = lazy.New(`\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b|\bGPU[0-9]+\b`)
+
+// Addresses are the places that a text names.
+func Addresses(text string) []string { return addresses.FindAllString(text, -1) }
+
+// Label names a node with its address. Of some GPUs a text tells the number alone.
+func (n *Node) Label() string {
+	if n.Address == "" || strings.HasPrefix(n.Address, "GPU") {
+		return n.Name
+	}
+	return n.Name + "  " + n.Address
 }
 
 // New draws a machine; nil where no GPU is known, or nothing of how they are connected.

@@ -1,33 +1,39 @@
-package report
+package page
 
 import (
 	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/gpudoctor/gpudoctor/cmd/internal/page"
 )
 
-// facts lists all that was read: a row for each object, with its fields.
-func (h *pageOf) facts() []page.Section {
-	raw, err := json.Marshal(h.d.facts())
+// Outline lists all that facts hold: a row for each object, with its fields. What they
+// hold was written by others: clean makes it safe to show.
+func Outline(facts any, clean func(string) string) []Section {
+	raw, err := json.Marshal(facts)
 	if err != nil {
 		panic(fmt.Sprintf("encode facts: %v", err)) // They were decoded from JSON, or can be.
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
-	document := ordered(decoder)
-	var all []page.Section
+	document, _ := value(decoder).(object)
+	var all []Section
 	for _, f := range document.fields {
-		section := page.Section{Name: f.name}
-		flatten(&section.Rows, f.name, f.value)
-		if _, isText := f.value.(string); !isText && len(section.Rows) > 0 {
-			all = append(all, section)
+		o := outline{clean: clean}
+		o.flatten(f.name, f.value)
+		if _, isText := f.value.(string); !isText && len(o.rows) > 0 {
+			all = append(all, Section{Name: f.name, Rows: o.rows})
 		}
 	}
 	return all
+}
+
+// outline is the rows of a section.
+type outline struct {
+	clean func(string) string
+	rows  []Fact
 }
 
 // object is a JSON object whose fields keep their order.
@@ -36,12 +42,6 @@ type object struct{ fields []field }
 type field struct {
 	name  string
 	value any
-}
-
-// ordered reads the object that comes next.
-func ordered(d *json.Decoder) object {
-	o, _ := value(d).(object)
-	return o
 }
 
 // value reads the value that comes next. What is read was encoded a moment ago: it has
@@ -73,32 +73,31 @@ func value(d *json.Decoder) any {
 
 // flatten adds the rows of a value: one for its plain fields, and one for each object
 // in a list of it.
-func flatten(rows *[]page.Fact, path string, v any) {
-	row := page.Fact{Path: line(path)}
-	at := len(*rows)
-	*rows = append(*rows, row)
-	row.Fields = plainFields(rows, nil, path, "", v)
-	if len(row.Fields) == 0 {
-		*rows = append((*rows)[:at], (*rows)[at+1:]...)
+func (o *outline) flatten(path string, v any) {
+	at := len(o.rows)
+	o.rows = append(o.rows, Fact{Path: o.clean(path)})
+	fields := o.plainFields(nil, path, "", v)
+	if len(fields) == 0 {
+		o.rows = slices.Delete(o.rows, at, at+1)
 		return
 	}
-	(*rows)[at] = row
+	o.rows[at].Fields = fields
 }
 
 // plainFields are the fields of a value that stand in its own row; the others become
 // rows.
-func plainFields(rows *[]page.Fact, fields []page.Pair, path, name string, v any) []page.Pair {
+func (o *outline) plainFields(fields []Pair, path, name string, v any) []Pair {
 	switch v := v.(type) {
 	case object:
 		for _, f := range v.fields {
-			fields = plainFields(rows, fields, path, strings.TrimPrefix(name+"."+f.name, "."), f.value)
+			fields = o.plainFields(fields, path, strings.TrimPrefix(name+"."+f.name, "."), f.value)
 		}
 		return fields
 	case []any:
 		var plain []string
 		for i, item := range v {
-			if o, ok := item.(object); ok {
-				flatten(rows, fmt.Sprintf("%s[%s]", strings.TrimSuffix(path+"."+name, "."), o.key(i)), o)
+			if one, ok := item.(object); ok {
+				o.flatten(fmt.Sprintf("%s[%s]", strings.TrimSuffix(path+"."+name, "."), one.key(i)), one)
 			} else {
 				plain = append(plain, plainOf(item))
 			}
@@ -106,23 +105,15 @@ func plainFields(rows *[]page.Fact, fields []page.Pair, path, name string, v any
 		if len(plain) == 0 && len(v) > 0 {
 			return fields
 		}
-		return append(fields, page.Pair{Name: name, Text: line(cmp.Or(strings.Join(plain, " "), "none"))})
+		return append(fields, Pair{Name: name, Text: o.clean(cmp.Or(strings.Join(plain, " "), "none"))})
 	case nil:
 		return fields
 	}
-	return append(fields, page.Pair{Name: name, Text: line(plainOf(v))})
+	return append(fields, Pair{Name: name, Text: o.clean(plainOf(v))})
 }
 
-// plainOf is a plain value as text.
-func plainOf(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case []any, object:
-		return valueOf(v)
-	}
-	return fmt.Sprint(v)
-}
+// plainOf is a plain value as text. A list in a list is written as Go does.
+func plainOf(v any) string { return fmt.Sprint(v) }
 
 // key names an object in a list as evidence does: by its address or name, else by its
 // place.
