@@ -138,6 +138,7 @@ func TestInBrowser(t *testing.T) {
 
 // copies holds that each button copies what stands beside it, and says so.
 func (b *tab) copies(t *testing.T, file string) {
+	t.Helper()
 	b.open(t, file, views[2])
 	buttons := value[int](t, b, `document.querySelectorAll("button.copy").length`)
 	if buttons < 3 {
@@ -164,6 +165,7 @@ func (b *tab) copies(t *testing.T, file string) {
 
 // searches holds that the search shows the facts that hold all words, and no others.
 func (b *tab) searches(t *testing.T, file string) {
+	t.Helper()
 	b.open(t, file, views[2])
 	rows := func(query string) []string {
 		b.do(t, chromedp.Evaluate[chromedp.Void](`document.getElementById("search").value = ""`), chromedp.SendKeys(chromedp.ID("search"), query))
@@ -186,6 +188,7 @@ func (b *tab) searches(t *testing.T, file string) {
 
 // followsBadge holds that a mark in the picture leads to its finding.
 func (b *tab) followsBadge(t *testing.T, file string) {
+	t.Helper()
 	b.open(t, file, views[2])
 	b.do(t, chromedp.Focus(chromedp.CSS("svg.wide a.badge")), chromedp.KeyEvent("\r"))
 	target := value[string](t, b, `document.querySelector(":target")?.id ?? ""`)
@@ -196,6 +199,7 @@ func (b *tab) followsBadge(t *testing.T, file string) {
 
 // showsScript holds that markup in the facts is shown as it is.
 func (b *tab) showsScript(t *testing.T, file string) {
+	t.Helper()
 	b.open(t, file, views[2])
 	if text := value[string](t, b, `document.body.textContent`); !strings.Contains(text, injected) {
 		t.Errorf("the page does not show %q", injected)

@@ -225,7 +225,7 @@ func (b *builder) leaves() []string {
 	}
 	b.oneModel = len(models) == 1
 	b.name(gpus)
-	all := append(gpus, nics...)
+	all := slices.Concat(gpus, nics)
 	slices.SortFunc(all, compareAddresses)
 	return all
 }
