@@ -24,9 +24,8 @@ type Report struct {
 	// Verdict is the report in a few words, State the class of its colour: "bad",
 	// "warn", "good" or "open".
 	Verdict, State string
-	// Machine is the machine in short, Reason what the exit code says.
+	// Machine is the machine in short.
 	Machine []string
-	Reason  string
 	// Transfers says what became of the transfers, in one sentence.
 	Transfers string
 	// First is what to do first; nil where nothing is wrong.
@@ -39,9 +38,9 @@ type Report struct {
 	Notes    []string
 	Findings []Finding
 	Matrices []Matrix
-	// Open are lists of what could not be judged or read.
-	Open []List
-	// Facts is everything that was read, Read how many things that are.
+	// Examined are lists of what was read, and of what could not be judged or read.
+	Examined []List
+	// Facts is everything that was read.
 	Facts []Section
 	// About is how the report came about.
 	About []Pair

@@ -18,7 +18,7 @@ for (const button of document.querySelectorAll("button.copy")) {
   });
 }
 
-// A finding that a link leads to is opened, so that its evidence can be searched.
+// The search shows the facts that hold all words, and opens the sections that have some.
 const search = document.getElementById("search");
 if (search) {
   const found = document.getElementById("found");

@@ -33,7 +33,7 @@ type pageOf struct {
 func (h *pageOf) report() *page.Report {
 	d := h.d
 	r := &page.Report{
-		Verdict: h.verdict(), State: h.state(), Machine: h.lines(d.Host.parts), Reason: h.line(d.Verdict.Reason),
+		Verdict: h.verdict(), State: h.state(), Machine: h.lines(d.Host.parts),
 		Picture: d.topology(), Redacted: d.redactedNote(), Facts: page.Outline(d.facts(), h.line),
 	}
 	if !d.textsOnly {
@@ -51,7 +51,7 @@ func (h *pageOf) report() *page.Report {
 		}
 	}
 	h.matrices(r)
-	h.open(r)
+	h.examined(r)
 	h.about(r)
 	return r
 }
@@ -233,14 +233,31 @@ func (h *pageOf) heatMap(m matrix, folded bool) page.Matrix {
 	return out
 }
 
-// open lists what could not be judged, and what could not be read.
-func (h *pageOf) open(r *page.Report) {
+// examined lists what texts were taken for, what could not be judged, and what could
+// not be read.
+func (h *pageOf) examined(r *page.Report) {
 	add := func(title string, pairs []page.Pair) {
 		if len(pairs) > 0 {
-			r.Open = append(r.Open, page.List{Title: title, Pairs: pairs})
+			r.Examined = append(r.Examined, page.List{Title: title, Pairs: pairs})
 		}
 	}
-	var skipped, unknown, wanted []page.Pair
+	var texts, wanted, skipped, unknown []page.Pair
+	for _, t := range h.d.Texts {
+		var said []string
+		for _, k := range t.Kinds {
+			said = append(said, fmt.Sprintf("%s from line %d", k.Kind, k.Line))
+		}
+		if t.Problem != "" {
+			said = append(said, t.Problem)
+		}
+		if len(said) == 0 {
+			said = []string{"not recognized"}
+		}
+		texts = append(texts, page.Pair{Name: h.line(t.Name), Text: h.line(strings.Join(said, "; "))})
+	}
+	for _, w := range h.d.Wanted {
+		wanted = append(wanted, page.Pair{Name: h.line(w.Send), Text: "settles " + h.line(strings.Join(w.Settles, ", "))})
+	}
 	for _, s := range h.d.Skipped {
 		skipped = append(skipped, page.Pair{Name: h.line(s.Rule), Text: h.line(strings.Join(s.Missing, "; "))})
 	}
@@ -251,9 +268,7 @@ func (h *pageOf) open(r *page.Report) {
 		}
 		unknown = append(unknown, page.Pair{Name: h.line(strings.TrimSuffix(u.Section+"."+u.Fact, ".")), Text: h.line(said)})
 	}
-	for _, w := range h.d.Wanted {
-		wanted = append(wanted, page.Pair{Name: h.line(w.Send), Text: "settles " + h.line(strings.Join(w.Settles, ", "))})
-	}
+	add("Texts", texts)
 	add("What would settle it", wanted)
 	add("Rules that could not be judged", skipped)
 	add("Facts that could not be read", unknown)

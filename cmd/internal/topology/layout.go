@@ -51,7 +51,7 @@ const (
 	tileHeight   = 62
 	headHeight   = 44
 	stubHeight   = 44 // Of a link that says how fast it is.
-	bareHeight   = 18 // Of one of which nothing is known.
+	bareHeight   = 18 // Of one of which no speed is known.
 	gap          = 12
 	gutter       = 16 // Left of several rows: the rail to them runs in it.
 	inset        = 10 // Between a frame, or a box, and what is in it.
@@ -134,7 +134,7 @@ func (p *painter) measure(n *Node, width int) *block {
 // stubOf is the height of the links above a row.
 func stubOf(row []*block) int {
 	for _, b := range row {
-		if b.Up != nil {
+		if b.Up != nil && (b.Up.Speed != "" || len(b.Up.Faults) > 0) {
 			return stubHeight
 		}
 	}

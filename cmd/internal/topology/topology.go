@@ -196,7 +196,7 @@ type builder struct {
 // The vendors of GPUs that compute; another display adapter is a console.
 var vendors = []string{"0x10de", "0x1002"}
 
-// leaves are the addresses of the GPUs and NICs in order, and fills in what is
+// leaves are the addresses of the GPUs, then of the NICs, in order, and fills in what is
 // known of devices by address.
 func (b *builder) leaves() []string {
 	var gpus, nics []string
@@ -225,9 +225,8 @@ func (b *builder) leaves() []string {
 	}
 	b.oneModel = len(models) == 1
 	b.name(gpus)
-	all := slices.Concat(gpus, nics)
-	slices.SortFunc(all, compareAddresses)
-	return all
+	slices.SortFunc(nics, compareAddresses)
+	return slices.Concat(gpus, nics)
 }
 
 // compareAddresses orders PCI addresses, and behind them GPUs that only have a number.
