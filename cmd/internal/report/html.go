@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,10 +18,7 @@ import (
 // writeHTML writes a report as a page for a browser.
 func writeHTML(b *bytes.Buffer, d *Document, _ Style) {
 	h := &pageOf{d: d, shown: map[string]int{}}
-	if err := page.Write(b, h.report()); err != nil {
-		// The template is part of the program, and a buffer takes all.
-		panic(fmt.Sprintf("write page: %v", err))
-	}
+	h.write(b, h.report())
 }
 
 // pageOf fills a page.
@@ -28,6 +26,26 @@ type pageOf struct {
 	d *Document
 	// shown holds the number of the finding under which a remedy is shown.
 	shown map[string]int
+}
+
+// write writes a page.
+func (h *pageOf) write(b *bytes.Buffer, r *page.Report) {
+	if err := page.Write(b, r); err != nil {
+		// The template is part of the program, and a buffer takes all.
+		panic(fmt.Sprintf("write page: %v", err))
+	}
+}
+
+// transfers is the page of a command that makes transfers and nothing else.
+func (h *pageOf) transfers() *page.Report {
+	_, said := transfersLine(h.d, newPaths(h.d))
+	r := &page.Report{
+		Verdict: "Transfers between the GPUs", State: map[int]string{0: "good", 1: "bad"}[TransfersExitCode(h.d)],
+		Machine: h.lines(h.d.Host.parts), Transfers: h.sentence(h.line(said)) + ".", Redacted: h.d.redactedNote(),
+	}
+	r.State = cmp.Or(r.State, "open")
+	h.matrices(r)
+	return r
 }
 
 func (h *pageOf) report() *page.Report {

@@ -285,7 +285,7 @@ func (b *builder) numaNode(address string) *int {
 	return nil
 }
 
-// numa returns the node of a NUMA node, which it makes where there is none yet.
+// numa returns the node of a NUMA node, and makes it if it is not there yet.
 func (b *builder) numa(root *Node, id int) *Node {
 	name := fmt.Sprintf("NUMA node %d", id)
 	if n := b.nodes[name]; n != nil {
