@@ -67,8 +67,8 @@ func WriteTopology(w io.Writer, d *Document, s Style) error {
 	return nil
 }
 
-// tree writes the nodes, a line each, their links in columns at the right of the
-// names, and below a node what is wrong there.
+// tree writes the nodes, a line each, their links in columns at the right of the names,
+// or below them where there is no room, and below a node what is wrong there.
 func (t *text) tree(m *topology.Machine) {
 	rows := m.Rows(t.style.ASCII)
 	names, speeds, rates := 0, 0, 0
@@ -78,16 +78,16 @@ func (t *text) tree(m *topology.Machine) {
 			speeds, rates = max(speeds, utf8.RuneCountInString(r.Up.Speed)), max(rates, len(r.Up.Rate))
 		}
 	}
+	beside := names+len("  ")+speeds+len("  ")+rates <= t.width
 	for _, r := range rows {
-		name, link := r.Label(), ""
-		if r.Up != nil && r.Up.Speed != "" {
-			link = pad(r.Up.Speed, speeds) + "  " + pad(r.Up.Rate, rates)
+		line, below := r.Lead+r.Label(), []string{r.Detail, r.Links}
+		if r.Up != nil && r.Up.Speed != "" && beside {
+			line = pad(line, names) + "  " + pad(r.Up.Speed, speeds) + "  " + pad(r.Up.Rate, rates)
+		} else if r.Up != nil && r.Up.Speed != "" {
+			below = append([]string{r.Up.Speed, r.Up.Rate}, below...)
 		}
-		line := r.Lead + name
-		detail := t.clean(strings.Join(slices.DeleteFunc([]string{r.Detail, r.Links}, func(s string) bool { return s == "" }), ", "))
-		if link != "" {
-			line = pad(line, names) + "  " + link
-		}
+		below = slices.DeleteFunc(below, func(s string) bool { return s == "" })
+		detail := t.clean(strings.Join(below, ", "))
 		if detail != "" && utf8.RuneCountInString(line)+2+utf8.RuneCountInString(detail) <= t.width {
 			line, detail = line+"  "+detail, ""
 		}
