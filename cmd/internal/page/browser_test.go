@@ -177,6 +177,7 @@ func (b *tab) searches(t *testing.T, file string) {
 	}) {
 		t.Errorf("the search shows %q", found)
 	}
+	b.shoot(t, "search")
 	if found := rows("no-such-fact"); len(found) != 0 {
 		t.Errorf("a search for what is not there shows %q", found)
 	}

@@ -5,7 +5,6 @@
 package page
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -211,7 +210,6 @@ var compiled = sync.OnceValue(func() *template.Template {
 		"pictures": pictures,
 		"radius":   func() int { return topology.BadgeRadius },
 		"shell":    func(command string) Block { return Block{Text: command} },
-		"join":     joinPairs,
 	}).Parse(text))
 })
 
@@ -223,18 +221,6 @@ var policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; b
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
-}
-
-// joinPairs writes the fields of a fact in one line.
-func joinPairs(pairs []Pair) string {
-	var b bytes.Buffer
-	for i, p := range pairs {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(p.Name + " " + p.Text)
-	}
-	return b.String()
 }
 
 // Write writes a report.

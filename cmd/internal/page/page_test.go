@@ -46,7 +46,11 @@ func TestOutline(t *testing.T) {
 	var got []string
 	for _, s := range Outline(facts, strings.ToUpper) {
 		for _, r := range s.Rows {
-			got = append(got, s.Name+": "+r.Path+": "+joinPairs(r.Fields))
+			var fields []string
+			for _, f := range r.Fields {
+				fields = append(fields, f.Name+" "+f.Text)
+			}
+			got = append(got, s.Name+": "+r.Path+": "+strings.Join(fields, ", "))
 		}
 	}
 	want := []string{
