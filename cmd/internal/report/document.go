@@ -70,7 +70,8 @@ type Document struct {
 	// Timing is how long it took. It differs from run to run.
 	Timing Timing `json:"timing"`
 
-	facts      func() *facts.Facts // What it was made of, as far as it may be shown.
+	facts      *facts.Facts        // What it was made of.
+	shown      func() *facts.Facts // The same, as far as this report may show it.
 	persistent *bool               // Persistence mode is on for every GPU.
 	textsOnly  bool                // No machine was examined, but what somebody sent.
 	probed     bool                // The probe was asked for.
@@ -243,7 +244,8 @@ func New(in Input) *Document {
 		Unknown:       list(in.Facts.Unknown),
 		Timing:        in.Timing,
 		Texts:         in.Facts.Texts,
-		facts:         func() *facts.Facts { return in.Facts },
+		facts:         in.Facts,
+		shown:         func() *facts.Facts { return in.Facts },
 		persistent:    persistent(in.Facts.GPUs),
 		textsOnly:     in.TextsOnly,
 		probed:        in.Probed,

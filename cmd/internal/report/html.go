@@ -52,7 +52,7 @@ func (h *pageOf) report() *page.Report {
 	d := h.d
 	r := &page.Report{
 		Verdict: h.verdict(), State: h.state(), Machine: h.lines(d.Host.parts),
-		Picture: d.topology(), Redacted: d.redactedNote(), Facts: page.Outline(d.facts(), h.line),
+		Picture: d.topology(), Redacted: d.redactedNote(), Facts: page.Outline(d.shown(), h.line),
 	}
 	if !d.textsOnly {
 		_, said := transfersLine(d, newPaths(d))
@@ -198,8 +198,8 @@ func (h *pageOf) remedy(number int, label string, a *remedies.Advice) page.Remed
 	primary, others := apply.Instructions(a.Apply, h.d.runs)
 	r.Blocks, r.More = h.blocks(primary), h.blocks(others)
 	for _, l := range a.Links {
-		if address.MatchString(l) {
-			r.Links = append(r.Links, l)
+		if strings.HasPrefix(l, "https://") || strings.HasPrefix(l, "http://") {
+			r.Links = append(r.Links, h.line(l))
 		}
 	}
 	return r

@@ -28,6 +28,9 @@ func plant(v reflect.Value, at string, depth int, next func() string) []string {
 			return []string{at}
 		}
 	case reflect.Pointer:
+		if v.Type() == reflect.TypeFor[*facts.Facts]() {
+			return nil // What the report is made of is no part of it.
+		}
 		v.Set(reflect.New(v.Type().Elem()))
 		return plant(v.Elem(), at, depth-1, next)
 	case reflect.Struct:
@@ -70,7 +73,7 @@ func TestRedactReachesEverything(t *testing.T) {
 		d := &Document{}
 		n := 0
 		places := plant(reflect.ValueOf(d).Elem(), "", depth, func() string { n++; return fmt.Sprintf(tt.planted, n) })
-		d.facts = func() *facts.Facts { return &facts.Facts{} }
+		d.shown = func() *facts.Facts { return &facts.Facts{} }
 		before := dump(reflect.ValueOf(d).Elem(), "", depth)
 		after := dump(reflect.ValueOf(tt.redact(d)).Elem(), "", depth)
 		if len(places) < 150 {

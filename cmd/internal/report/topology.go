@@ -23,7 +23,7 @@ func (d *Document) topology() *topology.Machine {
 			faults = append(faults, fault)
 		}
 	}
-	return topology.New(d.facts(), faults, func(s string) string { return Printable(s, false) })
+	return topology.New(d.shown(), faults, func(s string) string { return Printable(s, false) })
 }
 
 // places are the addresses at which the findings of a group lie: those that the
