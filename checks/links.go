@@ -407,23 +407,9 @@ func (h hop) rate() *facts.NarrowestLink {
 		At:       h.lower.Address,
 		SpeedGTs: lower.SpeedGTs,
 		Width:    lower.Width,
-		GBps:     pcieGBps(lower.SpeedGTs, lower.Width),
-		BestGBps: pcieGBps(speed, width),
+		GBps:     facts.PCIeGBps(lower.SpeedGTs, lower.Width),
+		BestGBps: facts.PCIeGBps(speed, width),
 	}
-}
-
-// pcieGBps is the rate of a PCIe link in one direction after line encoding:
-// 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, and 242 of the 256 bytes of
-// each FLIT at 64 GT/s (PCI Express base specification 6.0, 4.2).
-func pcieGBps(speedGTs float64, width int) float64 {
-	efficiency := 128.0 / 130
-	switch {
-	case speedGTs <= 5:
-		efficiency = 8.0 / 10
-	case speedGTs >= 64:
-		efficiency = 242.0 / 256
-	}
-	return thousandths(speedGTs * efficiency / 8 * float64(width))
 }
 
 // thousandths rounds to three digits after the point.

@@ -257,15 +257,12 @@ func ownLinkRate(f *facts.Facts, address string) float64 {
 		return 0
 	}
 	for _, d := range f.GPUs.Devices {
-		if d.Address == address && d.PCIe != nil && d.PCIe.MaxGeneration > 0 && d.PCIe.MaxGeneration <= len(generationGTs) {
-			return pcieGBps(generationGTs[d.PCIe.MaxGeneration-1], cmp.Or(d.PCIe.Width, d.PCIe.MaxWidth))
+		if d.Address == address && d.PCIe != nil && facts.PCIeSpeedGTs(d.PCIe.MaxGeneration) > 0 {
+			return facts.PCIeGBps(facts.PCIeSpeedGTs(d.PCIe.MaxGeneration), cmp.Or(d.PCIe.Width, d.PCIe.MaxWidth))
 		}
 	}
 	return 0
 }
-
-// generationGTs are the transfer rates of PCIe 1.0 to 6.0.
-var generationGTs = []float64{2.5, 5, 8, 16, 32, 64}
 
 // hostRate is what a GPU's way to the host's memory could carry.
 func hostRate(f *facts.Facts, gpu, node string, s data.Share) (rate, threshold float64, basis string) {

@@ -40,7 +40,7 @@ var (
 	}
 	formatFlag = &cli.StringFlag{
 		Name: "format", Value: "text", EnvVars: []string{"GPUDOCTOR_FORMAT"},
-		Usage: "`FORMAT`: write text, json or markdown on standard output",
+		Usage: "`FORMAT`: write text, json, markdown or html on standard output",
 	}
 	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "show evidence, all transfers and what was not judged"}
 	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "print only what makes the exit code nonzero"}
@@ -92,7 +92,7 @@ for flags; gpudoctor man describes them.`,
 			policyFlag,
 			redactFlag, noRedactFlag, keepFlag,
 			formatFlag,
-			&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write a file (.txt, .json or .md); may be repeated"},
+			&cli.StringSliceFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write a file (.txt, .json, .md or .html); may be repeated"},
 			verboseFlag,
 			quietFlag,
 			colorFlag,

@@ -160,7 +160,7 @@ func TestCompletionIsTrue(t *testing.T) {
 	for _, tt := range []struct {
 		line, want, files string
 	}{
-		{"check --format ", "text json markdown", ""},
+		{"check --format ", "text json markdown html", ""},
 		{"check --from x", "", filesToo},
 		{"check --policy ", "", foldersToo},
 		{"check --only acs-redirect,acs-redirect", "", ""},
@@ -235,7 +235,7 @@ func TestBashCompletion(t *testing.T) {
 		"gpudoctor check --fail-on ":                   report.Thresholds(),
 		"gpudoctor check --format m":                   {"markdown"},
 		"gpudoctor check --format=m":                   {"markdown"},
-		"gpudoctor check --format=":                    {"text", "json", "markdown"},
+		"gpudoctor check --format=":                    {"text", "json", "markdown", "html"},
 		"gpudoctor check --from example:h200x":         {"h200x2", "h200x4"},
 		"gpudoctor check --from=example:h200x":         {"h200x2", "h200x4"},
 		"gpudoctor check --from example:":              fixtures.Examples(),

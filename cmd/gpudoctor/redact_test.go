@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -235,14 +236,14 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	}
 	file := func(name string) string { return filepath.Join(dir, name) }
 	document := output("facts", "--from", input)
-	said := output("check", "--from", input, "-o", file("r.txt"), "-o", file("r.json"), "-o", file("r.md"), "--format", "json", "--verbose")
+	said := output("check", "--from", input, "-o", file("r.txt"), "-o", file("r.json"), "-o", file("r.md"), "-o", file("r.html"), "--format", "json", "--verbose")
 	all := map[string]string{"facts": document}
-	for _, name := range []string{"r.txt", "r.json", "r.md"} {
+	for _, name := range []string{"r.txt", "r.json", "r.md", "r.html"} {
 		raw, err := os.ReadFile(file(name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[name] = string(raw)
+		all[name] = html.UnescapeString(string(raw))
 	}
 	whole := map[string]string{"facts": output("facts", "--no-redact", "--from", input), "r.json": output("check", "--from", input, "--no-redact", "--format", "json")}
 	inJSON := func(thing string) string {

@@ -80,12 +80,13 @@ type Document struct {
 	// Timing is how long it took. It differs from run to run.
 	Timing Timing `json:"timing"`
 
-	facts      *facts.Facts // What it was made of.
-	persistent *bool        // Persistence mode is on for every GPU.
-	textsOnly  bool         // No machine was examined, but what somebody sent.
-	probed     bool         // The probe was asked for.
-	only       int          // How many rules were asked for by name.
-	runs       string       // How the job is started, as instructions names it.
+	facts      *facts.Facts        // What it was made of.
+	shown      func() *facts.Facts // The same, as far as this report may show it.
+	persistent *bool               // Persistence mode is on for every GPU.
+	textsOnly  bool                // No machine was examined, but what somebody sent.
+	probed     bool                // The probe was asked for.
+	only       int                 // How many rules were asked for by name.
+	runs       string              // How the job is started, as instructions names it.
 	recheck    remedies.Recheck
 }
 
@@ -262,6 +263,7 @@ func New(in Input) *Document {
 		Timing:        in.Timing,
 		Texts:         in.Facts.Texts,
 		facts:         in.Facts,
+		shown:         func() *facts.Facts { return in.Facts },
 		persistent:    persistent(in.Facts.GPUs),
 		textsOnly:     in.TextsOnly,
 		probed:        in.Probed,

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/recorded"
 )
 
@@ -20,19 +21,21 @@ const (
 // have when they are redacted by themselves.
 func (d *Document) Redact() *Document {
 	r := recorded.NewRedactor()
-	recorded.Redact(r, d.facts)
-	return d.redact(r, RedactedNames)
+	redacted := recorded.Redact(r, d.shown())
+	return d.redact(r, RedactedNames, func() *facts.Facts { return redacted })
 }
 
 // WithoutSecrets returns a copy of the report that shows names, and no secrets.
 func (d *Document) WithoutSecrets() *Document {
-	return d.redact(recorded.NewSecretsRedactor(), RedactedSecrets)
+	r := recorded.NewSecretsRedactor()
+	return d.redact(r, RedactedSecrets, func() *facts.Facts { return recorded.Redact(r, d.shown()) })
 }
 
-func (d *Document) redact(r *recorded.Redactor, what Redaction) *Document {
+func (d *Document) redact(r *recorded.Redactor, what Redaction, redacted func() *facts.Facts) *Document {
 	out := recorded.Redact(r, d)
 	out.Redacted = what
 	// What is no field of the JSON document.
+	out.shown = redacted
 	out.Host.parts = recorded.Redact(r, d.Host.parts)
 	out.recheck = recorded.Redact(r, d.recheck)
 	out.runs = recorded.Redact(r, d.runs)

@@ -26,6 +26,7 @@ var formats = []Format{
 	{Name: "text", Extension: ".txt", write: writeText},
 	{Name: "json", Extension: ".json", write: writeJSON},
 	{Name: "markdown", Extension: ".md", write: writeMarkdown},
+	{Name: "html", Extension: ".html", write: writeHTML},
 }
 
 // Style says how a report is laid out. Only the text format heeds all of it.

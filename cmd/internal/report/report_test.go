@@ -21,11 +21,94 @@ import (
 func TestGolden(t *testing.T) {
 	for name, d := range samples() {
 		for _, f := range formats {
+			if f.Name == "html" { // See TestGoldenHTML.
+				continue
+			}
 			var b bytes.Buffer
 			if err := f.Write(&b, d, Style{Example: "h200x8"}); err != nil {
 				t.Fatal(err)
 			}
 			golden.File(t, filepath.Join("testdata", name+f.Extension+".golden"), b.Bytes())
+		}
+	}
+}
+
+// TestGoldenHTML holds what a page says, without its style and its script.
+func TestGoldenHTML(t *testing.T) {
+	listed := regexp.MustCompile(`(?s)<section class="facts".*</section>|<svg class="picture narrow".*?</svg>`)
+	for _, name := range []string{"acs", "full", "hostile", "steps"} {
+		var b bytes.Buffer
+		f, _ := FormatNamed("html")
+		if err := f.Write(&b, samples()[name], Style{}); err != nil {
+			t.Fatal(err)
+		}
+		whole := said(b.Bytes())
+		if name != "acs" { // One of them shows the facts.
+			whole = listed.ReplaceAll(whole, nil)
+		}
+		golden.File(t, filepath.Join("testdata", name+".html.golden"), whole)
+	}
+}
+
+// said is a page without its style and its script.
+func said(page []byte) []byte {
+	return regexp.MustCompile(`(?s)<style>.*</style>|<script>.*?</script>\n</body>|<meta http-equiv[^>]*>`).ReplaceAll(page, nil)
+}
+
+// switched is two GPUs and a NIC below a switch, one port of which has a finding.
+func switched() Input {
+	in := healthy(2)
+	in.Facts.Links.VirtualTopology = new(false)
+	const root, up = "0000:00:01.0", "0000:01:00.0"
+	ports := []string{"0000:02:00.0", "0000:02:01.0", "0000:02:02.0"}
+	link := &facts.PCIeLink{SpeedGTs: 32, Width: 16, MaxSpeedGTs: 32, MaxWidth: 16}
+	add := func(address, kind, portType string, ancestors ...string) {
+		in.Facts.PCI.Devices = append(in.Facts.PCI.Devices, facts.PCIDevice{
+			Address: address, Kind: kind, PortType: portType, Ancestors: ancestors, Link: link, Driver: map[string]string{"nic": "mlx5_core\x1b[2J"}[kind],
+		})
+	}
+	add(root, "bridge", "root-port")
+	add(up, "bridge", "upstream-port", root)
+	for i, port := range ports {
+		add(port, "bridge", "downstream-port", root, up)
+		if i < 2 {
+			add(gpuAt(i), "gpu", "endpoint", root, up, port)
+		} else {
+			add("0000:05:00.0", "nic", "endpoint", root, up, port)
+		}
+	}
+	in.Verdict.Findings = []rules.Finding{
+		{Rule: "acs-redirect", Cause: "acs-redirect", Severity: rules.High, Confidence: rules.Likely, Title: "ACS redirects peer-to-peer traffic", Subject: ports[1]},
+		{Rule: "gpu-fault", Cause: "gpu-fault", Severity: rules.High, Confidence: rules.Likely, Title: "A GPU fell off the bus", Subject: gpuAt(0)},
+		{Rule: "pcie-link-degraded", Cause: "pcie-link-degraded", Severity: rules.Medium, Confidence: rules.Likely, Title: "A PCIe link runs below its speed", Subject: "0000:05:00.0"},
+		{Rule: "env-misconfig", Cause: "env-misconfig", Severity: rules.Low, Confidence: rules.Likely, Title: "A variable is set", Subject: "NCCL_DEBUG"},
+	}
+	return in
+}
+
+// TestGoldenTopology holds the picture as a tree, also where there is little room.
+func TestGoldenTopology(t *testing.T) {
+	for file, style := range map[string]Style{
+		"switched-topology": {Width: 80, Color: true}, "switched-topology-40": {Width: 20, ASCII: true},
+	} {
+		var b bytes.Buffer
+		if err := WriteTopology(&b, New(switched()), style); err != nil {
+			t.Fatal(err)
+		}
+		golden.File(t, filepath.Join("testdata", file+".golden"), b.Bytes())
+		if style.Color {
+			continue
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > leastWidth {
+				t.Errorf("%d columns: %q", n, line)
+			}
+		}
+	}
+	for name, want := range map[string]string{"no-gpu": "No picture: no GPU here", "healthy": "NVLink 4 through NVSwitch joins GPUs 0 to 7, each to each"} {
+		var b bytes.Buffer
+		if err := WriteTopology(&b, samples()[name], Style{}); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%s: got %v and\n%s", name, err, b.String())
 		}
 	}
 }
@@ -63,6 +146,7 @@ func TestGoldenTransfers(t *testing.T) {
 		{"full", "full-transfers.txt", "text", Style{Width: 80, Tables: true}},
 		{"full", "full-transfers-verbose.txt", "text", Style{Width: 80, Tables: true, Verbose: true}},
 		{"full", "full-transfers.md", "markdown", Style{}},
+		{"full", "full-transfers.html", "html", Style{}},
 		{"many", "many-transfers-80.txt", "text", Style{Width: 80, Tables: true}},
 	} {
 		var b bytes.Buffer
@@ -70,7 +154,7 @@ func TestGoldenTransfers(t *testing.T) {
 		if err := f.WriteTransfers(&b, samples()[tt.sample], tt.style); err != nil {
 			t.Fatal(err)
 		}
-		golden.File(t, filepath.Join("testdata", tt.file+".golden"), b.Bytes())
+		golden.File(t, filepath.Join("testdata", tt.file+".golden"), said(b.Bytes()))
 	}
 }
 

@@ -36,6 +36,9 @@ func (f Format) WriteTransfers(w io.Writer, d *Document, s Style) error {
 		_, said := transfersLine(d, newPaths(d))
 		m.put("%s\n", inline(said))
 		m.matrix()
+	case "html":
+		h := &pageOf{d: d}
+		h.write(&b, h.transfers())
 	default:
 		t := newText(&b, d, s)
 		t.head()

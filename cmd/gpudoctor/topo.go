@@ -1,0 +1,57 @@
+package main
+
+import (
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/rules"
+)
+
+func topoCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "topo",
+		Usage: "show how the GPUs and NICs are connected, and where something is wrong",
+		Description: `Prints the machine as a tree: NUMA nodes, root ports, PCIe switches, GPUs and
+NICs, with the generation, width and rate of each link. Problems are marked where
+they lie. No data is moved between GPUs; gpudoctor check does that.
+
+gpudoctor check -o report.html draws the same picture.`,
+		Flags: []cli.Flag{fromFlag, withFlag, deadlineFlag, maxBytesFlag, policyFlag, redactFlag, noRedactFlag, keepFlag, colorFlag},
+		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			r := request{deadline: c.Duration(deadlineFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High)}
+			var err error
+			if r.policy, err = readPolicy(c); err != nil {
+				return err
+			}
+			if r.source, r.options, err = readSource(c); err != nil {
+				return err
+			}
+			r.options.Probe = probe.Off
+			s, err := readStyle(c)
+			if err != nil {
+				return err
+			}
+			redact, err := readRedaction(c)
+			if err != nil {
+				return err
+			}
+			p := newProgress(false, r.options.Whole)
+			defer p.done()
+			r.options.Progress = p.step
+			d, err := diagnose(c.Context, r)
+			if d == nil {
+				return err
+			}
+			p.done()
+			return toStdout(c.App.Writer, func(w io.Writer) error {
+				return report.WriteTopology(w, redact.of(d).toStdout(c.App.Writer), s)
+			})
+		},
+	}
+}

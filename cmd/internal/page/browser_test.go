@@ -1,0 +1,451 @@
+package page_test
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/recorded"
+)
+
+// The tests here look at pages in a real browser, as people do. They need Chromium,
+// and axe-core (github.com/dequelabs/axe-core), which judges accessibility: the
+// variable GPUDOCTOR_AXE names its file axe.min.js. Where they are not there the tests
+// are skipped, unless GPUDOCTOR_WANT_CHROMIUM is set.
+
+//go:embed testdata/look.js
+var look string
+
+// view is how a page is looked at.
+type view struct {
+	name  string
+	width int64
+	// height is what a person sees at once.
+	height        int64
+	scheme, media string
+}
+
+var views = []view{
+	{"phone-light", 390, 844, "light", "screen"},
+	{"phone-dark", 390, 844, "dark", "screen"},
+	{"laptop-light", 1280, 800, "light", "screen"},
+	{"laptop-dark", 1280, 800, "dark", "screen"},
+	// A4 without margins of 14 mm: 182 mm at 96 pixels an inch (CSS Values 4, 6.2).
+	{"print", 688, 1017, "light", "print"},
+}
+
+// hosts are the machines that are looked at: 2, 4, 8 and 16 GPUs, healthy and not,
+// recorded and built.
+var hosts = []struct{ name, from string }{
+	{"h200x2", "example:h200x2"},
+	{"wrong-data", "example:model-2x-zeros"},
+	{"mi250x4", "example:model-mi250x4"},
+	{"r9700x4", "example:model-r9700x4"},
+	{"slow", "example:model-8x-pcie-acs"},
+	{"mi300x8", "example:model-mi300x8"},
+	{"sixteen", "sixteen.json"},
+	{"hostile", "hostile.json"},
+	{"text", "support-case.txtar"},
+}
+
+// seen is what look.js tells of a page.
+type seen struct {
+	// Wide is by how many pixels the page is wider than the window.
+	Wide int
+	// Overlaps are pairs of labels of the picture that cover each other, Outside those
+	// that leave the picture.
+	Overlaps, Outside []string
+	// Labels is how many labels were compared.
+	Labels int
+	// Hacked is true where a script of the facts ran.
+	Hacked bool
+	// Violations are those of axe-core, Passes how many of its rules found none.
+	Violations []string
+	Passes     int
+}
+
+// leastPasses is how many rules of axe-core have something to judge in any page: those
+// of a document, its language, title, headings, landmarks, lists, names and contrast.
+const leastPasses = 15
+
+func TestInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it looks at pages in a browser, and no code runs side by side")
+	}
+	axe := axeSource(t)
+	program := build(t)
+	folder := t.TempDir()
+	writeHosts(t, program, folder)
+	b := newBrowser(t)
+	for _, h := range hosts {
+		from := h.from
+		if !strings.HasPrefix(from, "example:") {
+			from = filepath.Join(folder, from)
+		}
+		file := filepath.Join(folder, h.name+".html")
+		report(t, program, from, file)
+		for _, v := range views {
+			t.Run(h.name+"/"+v.name, func(t *testing.T) {
+				b.open(t, file, v)
+				b.do(t, chromedp.Evaluate[chromedp.Void](axe))
+				s := value[seen](t, b, look)
+				if s.Wide > 0 {
+					t.Errorf("the page is %d pixels wider than the window", s.Wide)
+				}
+				if len(s.Overlaps)+len(s.Outside) > 0 {
+					t.Errorf("labels cover each other: %q, or leave the picture: %q", s.Overlaps, s.Outside)
+				}
+				if pictured := s.Labels > 0; pictured == (h.name == "text") {
+					t.Errorf("the picture has %d labels", s.Labels)
+				}
+				if s.Hacked {
+					t.Error("a script of the facts ran")
+				}
+				if s.Passes < leastPasses {
+					t.Errorf("only %d rules of axe-core found something to judge", s.Passes)
+				}
+				for _, v := range s.Violations {
+					t.Error("axe-core: " + v)
+				}
+				b.shoot(t, h.name+"-"+v.name)
+				b.quiet(t)
+			})
+		}
+	}
+	t.Run("copy", func(t *testing.T) { b.copies(t, filepath.Join(folder, "wrong-data.html")) })
+	t.Run("search", func(t *testing.T) { b.searches(t, filepath.Join(folder, "slow.html")) })
+	t.Run("badge", func(t *testing.T) { b.followsBadge(t, filepath.Join(folder, "slow.html")) })
+	t.Run("script stays text", func(t *testing.T) { b.showsScript(t, filepath.Join(folder, "hostile.html")) })
+}
+
+// copies holds that each button copies what stands beside it, and says so.
+func (b *tab) copies(t *testing.T, file string) {
+	t.Helper()
+	b.open(t, file, views[2])
+	buttons := value[int](t, b, `document.querySelectorAll("button.copy").length`)
+	if buttons < 3 {
+		t.Fatalf("the page has %d copy buttons", buttons)
+	}
+	for i := range buttons {
+		button := fmt.Sprintf(`document.querySelectorAll("button.copy")[%d]`, i)
+		if !value[bool](t, b, button+`.checkVisibility()`) {
+			continue // It stands in what is folded.
+		}
+		want := value[string](t, b, button+`.parentElement.querySelector("code").textContent`)
+		b.do(t, chromedp.Click(chromedp.JSPath(button)))
+		said := value[string](t, b, `new Promise(done => setTimeout(() => done(`+button+`.textContent), 50))`)
+		have := value[string](t, b, `navigator.clipboard.readText()`)
+		if !strings.HasPrefix(said, "Copied") {
+			t.Errorf("button %d says %q", i, said)
+		}
+		if have != want || want == "" {
+			t.Errorf("button %d copies %q, want %q", i, have, want)
+		}
+	}
+	b.quiet(t)
+}
+
+// searches holds that the search shows the facts that hold all words, and no others.
+func (b *tab) searches(t *testing.T, file string) {
+	t.Helper()
+	b.open(t, file, views[2])
+	rows := func(query string) []string {
+		b.do(t, chromedp.Evaluate[chromedp.Void](`document.getElementById("search").value = ""`), chromedp.SendKeys(chromedp.ID("search"), query))
+		return value[[]string](t, b, `[...document.querySelectorAll("details.facts li")].filter(row => row.checkVisibility()).map(row => row.textContent)`)
+	}
+	found := rows("0000:18:00.0 SPEED_gts")
+	if len(found) == 0 || slices.ContainsFunc(found, func(row string) bool {
+		return !strings.Contains(row, "0000:18:00.0") || !strings.Contains(row, "speed_gts")
+	}) {
+		t.Errorf("the search shows %q", found)
+	}
+	b.shoot(t, "search")
+	if found := rows("no-such-fact"); len(found) != 0 {
+		t.Errorf("a search for what is not there shows %q", found)
+	}
+	if status := value[string](t, b, `document.getElementById("found").textContent`); !strings.HasPrefix(status, "0 of ") {
+		t.Errorf("the status says %q", status)
+	}
+	b.quiet(t)
+}
+
+// followsBadge holds that a mark in the picture leads to its finding.
+func (b *tab) followsBadge(t *testing.T, file string) {
+	t.Helper()
+	b.open(t, file, views[2])
+	b.do(t, chromedp.Focus(chromedp.CSS("svg.wide a.badge")), chromedp.KeyEvent("\r"))
+	target := value[string](t, b, `document.querySelector(":target")?.id ?? ""`)
+	if target != "finding-1" {
+		t.Errorf("the mark leads to %q", target)
+	}
+}
+
+// showsScript holds that markup in the facts is shown as it is.
+func (b *tab) showsScript(t *testing.T, file string) {
+	t.Helper()
+	b.open(t, file, views[2])
+	if text := value[string](t, b, `document.body.textContent`); !strings.Contains(text, injected) {
+		t.Errorf("the page does not show %q", injected)
+	}
+}
+
+// injected would run if it were taken for markup.
+const injected = `<script>window.hacked = true</script><img src=x onerror="window.hacked = true">`
+
+// writeHosts writes the machines that are built here.
+func writeHosts(t *testing.T, program, folder string) {
+	t.Helper()
+	out, err := exec.Command(program, "facts", "--from", "example:model-8x-pcie-acs").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, change func(f *facts.Facts)) {
+		f, err := recorded.ReadFacts(name, bytes.NewReader(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(f)
+		var b bytes.Buffer
+		if err := recorded.WriteFacts(&b, f); err != nil {
+			t.Fatal(err)
+		}
+		save(t, filepath.Join(folder, name), b.Bytes())
+	}
+	write("sixteen.json", func(f *facts.Facts) {
+		f.Transfers = nil
+		f.PCI.Devices = twice(t, f.PCI.Devices)
+		f.GPUs.Devices = twice(t, f.GPUs.Devices)
+		f.Links.Pairs = twice(t, f.Links.Pairs)
+		f.NUMA.Nodes = twice(t, f.NUMA.Nodes)
+	})
+	write("hostile.json", func(f *facts.Facts) {
+		f.Host.CPU.Model = injected
+		f.Env.Variables = []facts.Variable{{Name: "NCCL_P2P_LEVEL", Value: injected, Source: "/etc/nccl.conf" + injected, Effective: true}}
+		for i := range f.GPUs.Devices {
+			f.GPUs.Devices[i].Name = fmt.Sprint(strings.Repeat("Wide \u202e", i+1), injected)
+		}
+	})
+	raw, err := os.ReadFile("../../../fixtures/texts/support-case.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, filepath.Join(folder, "support-case.txtar"), txtar.Format(txtar.Parse(raw)))
+}
+
+// twice is a list of facts and the same again as a second half of the machine has it:
+// in another PCI domain, on further NUMA nodes, with GPUs that go on counting.
+func twice[T any](t *testing.T, list []T) []T {
+	t.Helper()
+	raw, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again []map[string]any
+	if err := json.Unmarshal(bytes.ReplaceAll(raw, []byte(`0000:`), []byte(`0001:`)), &again); err != nil {
+		t.Fatal(err)
+	}
+	for _, fields := range again {
+		for name, by := range map[string]float64{"numa_node": 2, "index": 8, "id": 2} {
+			if n, ok := fields[name].(float64); ok {
+				fields[name] = n + by
+			}
+		}
+	}
+	if raw, err = json.Marshal(again); err != nil {
+		t.Fatal(err)
+	}
+	var more []T
+	if err := json.Unmarshal(raw, &more); err != nil {
+		t.Fatal(err)
+	}
+	return append(list, more...)
+}
+
+func save(t *testing.T, file string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// build builds the program.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "gpudoctor")
+	if out, err := exec.Command("go", "build", "-o", program, "github.com/gpudoctor/gpudoctor/cmd/gpudoctor").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// report writes the page of a machine.
+func report(t *testing.T, program, from, file string) {
+	t.Helper()
+	out, err := exec.Command(program, "check", "--from", from, "-o", file).CombinedOutput()
+	if _, statErr := os.Stat(file); statErr != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// axeSource is the source of axe-core.
+func axeSource(t *testing.T) string {
+	t.Helper()
+	file := os.Getenv("GPUDOCTOR_AXE")
+	if file == "" {
+		lacking(t, "GPUDOCTOR_AXE does not name axe-core's axe.min.js")
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// lacking skips the test, unless it is wanted.
+func lacking(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("GPUDOCTOR_WANT_CHROMIUM") != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}
+
+// tab is a page in a browser, with what the browser says of it.
+type tab struct {
+	ctx     context.Context
+	console chan string
+}
+
+func newBrowser(t *testing.T) *tab {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-headless-shell", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil && path == "" {
+			path = found
+		}
+	}
+	if path == "" {
+		lacking(t, "no Chromium is installed")
+	}
+	// Without the background networking Chromium asks for nothing that is not local.
+	opts := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true), chromedp.UserDataDir(t.TempDir()), chromedp.CombinedOutput(io.Discard))
+	allocator, stop := chromedp.NewExecAllocator(t.Context(), opts...)
+	t.Cleanup(stop)
+	ctx, closeTab := chromedp.NewContext(allocator)
+	t.Cleanup(closeTab)
+	b := &tab{ctx: ctx}
+	// The first action starts the browser, which ends with its context.
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.CallBrowser(ctx, browser.SetPermission, browser.SetPermissionParams{
+		Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: browser.PermissionSettingGranted,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.console = make(chan string, 1000)
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return // The browser was closed.
+			}
+			b.console <- m.Text
+		}
+	}()
+	return b
+}
+
+// quiet fails the test if the browser complained since the last call: of exceptions,
+// on the console, or of what the content security policy refuses.
+func (b *tab) quiet(t *testing.T) {
+	t.Helper()
+	const end = "end of what the browser says"
+	b.do(t, chromedp.Evaluate[chromedp.Void](`console.log("`+end+`")`))
+	for {
+		select {
+		case said := <-b.console:
+			if said == end {
+				return
+			}
+			t.Error("the browser says: " + said)
+		case <-time.After(patience):
+			t.Fatal("the console is closed")
+		}
+	}
+}
+
+// do makes a person's moves.
+func (b *tab) do(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patience is how long one look may take.
+const patience = 20 * time.Second
+
+// value is what an expression has for a value in the page.
+func value[T any](t *testing.T, b *tab, expression string) T {
+	t.Helper()
+	return got(t, b, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// got is what an action gives.
+func got[T any](t *testing.T, b *tab, action chromedp.Action[T]) T {
+	t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	v, err := chromedp.Run(ctx, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// open opens a page as it is looked at.
+func (b *tab) open(t *testing.T, file string, v view) {
+	t.Helper()
+	page := url.URL{Scheme: "file", Path: file}
+	media := chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Media: v.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}},
+		})
+		return err
+	})
+	b.do(t, chromedp.EmulateViewport(v.width, v.height), media, chromedp.Navigate("about:blank"), chromedp.Navigate(page.String()))
+}
+
+// shoot keeps a picture of the page in the folder that GPUDOCTOR_SCREENSHOTS names, for
+// a person.
+func (b *tab) shoot(t *testing.T, name string) {
+	t.Helper()
+	folder := os.Getenv("GPUDOCTOR_SCREENSHOTS")
+	if folder == "" {
+		return
+	}
+	save(t, filepath.Join(folder, name+".png"), got(t, b, chromedp.FullScreenshot(100)))
+}

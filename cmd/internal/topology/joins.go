@@ -1,0 +1,198 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+)
+
+// joins gathers the links between GPUs that are not PCIe, those that are alike as one.
+func (b *builder) joins() []Join {
+	if b.facts.Links == nil {
+		return nil
+	}
+	var all []Join
+	for _, p := range b.facts.Links.Pairs {
+		j, ok := b.joinOf(p)
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(all, func(o Join) bool {
+			return o.Name == j.Name && o.Switched == j.Switched && o.Links == j.Links && o.GBps == j.GBps
+		})
+		if i < 0 {
+			all = append(all, j)
+			i = len(all) - 1
+		}
+		all[i].Pairs = append(all[i].Pairs, [2]string{b.names[p.A], b.names[p.B]})
+	}
+	for i := range all {
+		all[i].gather()
+	}
+	return all
+}
+
+// joinOf is how two GPUs are joined beside PCIe, if they are.
+func (b *builder) joinOf(p facts.Pair) (Join, bool) {
+	switch {
+	case p.Kind != "gpu-gpu" || b.names[p.A] == "" || b.names[p.B] == "":
+	case p.NVLinks != nil && *p.NVLinks > 0:
+		return Join{Name: b.nvlink(p.A), Switched: p.NVSwitch, Links: *p.NVLinks, GBps: p.NVLinkGBps}, true
+	case p.LinkType == "xgmi" && (p.Hops == nil || *p.Hops <= 1):
+		return Join{Name: "xGMI", GBps: p.XGMIGBps}, true
+	}
+	return Join{}, false
+}
+
+// nvlink names the generation of a GPU's NVLinks, where it is known.
+func (b *builder) nvlink(address string) string {
+	if g := b.gpus[address]; g != nil {
+		for _, l := range g.NVLinks {
+			if l.Active && l.Version > 0 {
+				return fmt.Sprintf("NVLink %d", l.Version)
+			}
+		}
+	}
+	return "NVLink"
+}
+
+// gather lists the GPUs of the pairs, and says whether each is joined to each.
+func (j *Join) gather() {
+	for _, p := range j.Pairs {
+		for _, name := range p {
+			if !slices.Contains(j.GPUs, name) {
+				j.GPUs = append(j.GPUs, name)
+			}
+		}
+	}
+	slices.SortFunc(j.GPUs, compareAddresses)
+	j.Whole = len(j.Pairs) == len(j.GPUs)*(len(j.GPUs)-1)/2
+}
+
+// maxPairs bounds the pairs that a join names one by one.
+const maxPairs = 12
+
+// String says who is joined, and how fast: "NVLink 4 through NVSwitch joins GPU 0 to
+// GPU 7, each to each: 18 links, 450 GB/s each way".
+func (j Join) String() string {
+	said := j.Name
+	if j.Switched {
+		said += " through NVSwitch"
+	}
+	said += " joins " + j.who()
+	var how []string
+	if j.Links > 0 {
+		how = append(how, plural(j.Links, "link"))
+	}
+	if j.GBps > 0 {
+		how = append(how, rate(j.GBps)+" each way")
+	}
+	if len(how) > 0 {
+		said += ": " + strings.Join(how, ", ")
+	}
+	return said
+}
+
+// who names the GPUs, or their pairs.
+func (j Join) who() string {
+	switch {
+	case len(j.GPUs) == 2:
+		return j.GPUs[0] + " and " + j.GPUs[1]
+	case j.Whole:
+		return rangesOf(j.GPUs) + ", each to each"
+	}
+	var pairs []string
+	for i, p := range j.Pairs {
+		if i == maxPairs {
+			pairs = append(pairs, fmt.Sprintf("and %d more pairs", len(j.Pairs)-i))
+			break
+		}
+		pairs = append(pairs, strings.TrimPrefix(p[0], "GPU ")+"-"+strings.TrimPrefix(p[1], "GPU "))
+	}
+	return "GPUs " + strings.Join(pairs, ", ")
+}
+
+// rangesOf names GPUs with their numbers in ranges: "GPUs 0 to 3, 6".
+func rangesOf(names []string) string {
+	var numbers []int
+	for _, name := range names {
+		n := 0
+		_, _ = fmt.Sscanf(name, "GPU %d", &n) // Each name has a number: see name.
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	var parts []string
+	for i := 0; i < len(numbers); {
+		last := i
+		for last+1 < len(numbers) && numbers[last+1] == numbers[last]+1 {
+			last++
+		}
+		part := fmt.Sprint(numbers[i])
+		if last > i {
+			part += fmt.Sprintf(" to %d", numbers[last])
+		}
+		parts = append(parts, part)
+		i = last + 1
+	}
+	return "GPUs " + strings.Join(parts, ", ")
+}
+
+// describeJoins notes for each GPU how it is joined to others: "NVLink 4 x18", "xGMI to
+// 7 GPUs".
+func (b *builder) describeJoins(all []Join) {
+	type sum struct {
+		name    string
+		links   int
+		partner int
+	}
+	by := map[string]*sum{}
+	for _, j := range all {
+		for _, p := range j.Pairs {
+			for _, name := range p {
+				s := by[name]
+				if s == nil {
+					s = &sum{name: j.Name}
+					by[name] = s
+				}
+				s.partner++
+				if j.Switched {
+					s.links = max(s.links, j.Links)
+				} else {
+					s.links += j.Links
+				}
+			}
+		}
+	}
+	for name, s := range by {
+		said := fmt.Sprintf("%s x%d", s.name, s.links)
+		if s.links == 0 {
+			said = s.name + " to " + plural(s.partner, "GPU")
+		}
+		b.links[name] = said
+	}
+}
+
+// plural counts a thing: "1 link", "18 links".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// worst is the severity of the worst of faults, empty where there are none.
+func (m *Machine) worst(numbers []int) string {
+	worst := ""
+	for _, f := range m.Faults {
+		if slices.Contains(numbers, f.Number) && (worst == "" || cmp.Compare(slices.Index(severities, f.Severity), slices.Index(severities, worst)) < 0) {
+			worst = f.Severity
+		}
+	}
+	return worst
+}
+
+// severities are those of findings, the worst first.
+var severities = []string{"critical", "high", "medium", "low", "info"}

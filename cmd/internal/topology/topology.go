@@ -1,0 +1,457 @@
+// Package topology is the picture of a machine: its NUMA nodes, root ports, PCIe
+// switches, GPUs and NICs, the links between them, and what is wrong where. It is
+// drawn as a tree of text for a terminal and as shapes for a page.
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// Kind is what a node of the picture stands for.
+type Kind string
+
+// The kinds.
+const (
+	Processors Kind = "processors"
+	NUMANode   Kind = "numa"
+	RootPort   Kind = "root-port"
+	Switch     Kind = "switch"
+	Bridge     Kind = "bridge"
+	GPU        Kind = "gpu"
+	NIC        Kind = "nic"
+)
+
+// Machine is the picture of a machine.
+type Machine struct {
+	// Root holds everything else: the processors.
+	Root *Node
+	// Joins are the links between GPUs that are not PCIe: NVLink and xGMI.
+	Joins []Join
+	// Hidden is true where the real PCIe paths cannot be seen.
+	Hidden bool
+	// Faults are those that the machine was drawn with.
+	Faults []Fault
+}
+
+// Node is one part of the machine.
+type Node struct {
+	Kind Kind
+	// Address is its PCI address; empty for processors and NUMA nodes.
+	Address string
+	// Name is what people call it: "GPU 0", "NUMA node 1", "Switch".
+	Name string
+	// Detail says more: the model, the processors of a NUMA node.
+	Detail string
+	// Links says how a GPU is joined to others beside PCIe: "NVLink 4 x18".
+	Links string
+	// Up is the way to the node above; nil where nothing is known of it.
+	Up *Link
+	// Faults are the numbers of the faults that lie here.
+	Faults []int
+	// Below are the nodes below it.
+	Below []*Node
+}
+
+// Link is the way from a node to the one above it.
+type Link struct {
+	// Port is the switch's downstream port at its upper end; empty elsewhere.
+	Port string
+	// Speed is its generation and width: "5.0 x16", "1.0 x8 of 5.0 x16". Between
+	// NUMA nodes it is empty.
+	Speed string
+	// Rate is what it carries in one direction: "63 GB/s".
+	Rate string
+	// Short is true where it has fewer lanes than both its ends can use.
+	Short bool
+	// Faults are the numbers of the faults that lie on it or at its port.
+	Faults []int
+}
+
+// Join is GPUs that are joined beside PCIe, alike.
+type Join struct {
+	// Name is "NVLink", "NVLink 4" or "xGMI".
+	Name string
+	// Switched is true where the links go through NVSwitches.
+	Switched bool
+	// Links and GBps are the links of a pair and their rate in one direction; 0
+	// where they are not known.
+	Links int
+	GBps  float64
+	// Whole is true where each of GPUs is joined to each other one.
+	Whole bool
+	// GPUs are the names of the GPUs, Pairs those of each pair.
+	GPUs  []string
+	Pairs [][2]string
+}
+
+// Fault is something that is wrong at a place of the picture.
+type Fault struct {
+	// Number is the number of the finding, from 1.
+	Number   int
+	Severity string
+	Title    string
+	// Rule is the id of the rule that found it.
+	Rule string
+	// Places are the PCI addresses at which it lies.
+	Places []string
+	// OnLink is true where it is the link above a device that is at fault, not the
+	// device.
+	OnLink bool
+}
+
+// HiddenPaths says why no bridges are shown.
+const HiddenPaths = "The real PCIe paths are hidden, as in a virtual machine: no bridge above the GPUs is visible."
+
+// addresses finds PCI addresses, and GPUs of which a text tells the number alone.
+var addresses = lazy.New(`\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b|\bGPU[0-9]+\b`)
+
+// Addresses are the places that a text names.
+func Addresses(text string) []string { return addresses.FindAllString(text, -1) }
+
+// Label names a node with its address. Of some GPUs a text tells the number alone.
+func (n *Node) Label() string {
+	if n.Address == "" || strings.HasPrefix(n.Address, "GPU") {
+		return n.Name
+	}
+	return n.Name + "  " + n.Address
+}
+
+// New draws a machine; nil where no GPU is known, or nothing of how they are connected.
+// What the facts hold was written by
+// others: clean makes it safe to show.
+func New(f *facts.Facts, faults []Fault, clean func(string) string) *Machine {
+	b := &builder{
+		facts: f, faults: faults,
+		devices: map[string]*facts.PCIDevice{}, gpus: map[string]*facts.GPU{}, names: map[string]string{}, nodes: map[string]*Node{}, links: map[string]string{},
+	}
+	leaves := b.leaves()
+	if len(b.names) == 0 {
+		return nil
+	}
+	m := &Machine{Root: b.processors(), Joins: b.joins(), Faults: faults}
+	m.Hidden = f.Links != nil && f.Links.VirtualTopology != nil && *f.Links.VirtualTopology
+	b.describeJoins(m.Joins)
+	several := b.severalNUMANodes(leaves)
+	for _, address := range leaves {
+		above := m.Root
+		if id := b.numaNode(address); several && id != nil {
+			above = b.numa(m.Root, *id)
+		}
+		b.attach(above, address)
+	}
+	if len(m.Joins) == 0 && !m.Root.connected() {
+		return nil
+	}
+	m.Root.clean(clean)
+	slices.SortStableFunc(m.Root.Below, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
+	return m
+}
+
+// connected reports whether anything is known of a place or a link below a node.
+func (n *Node) connected() bool {
+	return slices.ContainsFunc(n.Below, func(b *Node) bool { return b.Up != nil || len(b.Below) > 0 })
+}
+
+// clean makes a node and what is below it safe to show.
+func (n *Node) clean(clean func(string) string) {
+	n.Address, n.Detail = clean(n.Address), clean(n.Detail)
+	if n.Up != nil {
+		n.Up.Port = clean(n.Up.Port)
+	}
+	for _, child := range n.Below {
+		child.clean(clean)
+	}
+}
+
+// rank puts what is on no NUMA node behind the nodes.
+func rank(n *Node) int {
+	if n.Kind == NUMANode {
+		return 0
+	}
+	return 1
+}
+
+// builder draws one machine.
+type builder struct {
+	facts   *facts.Facts
+	faults  []Fault
+	devices map[string]*facts.PCIDevice
+	gpus    map[string]*facts.GPU
+	// names are the names of the GPUs by address.
+	names map[string]string
+	// nodes are what is drawn, by address or name.
+	nodes map[string]*Node
+	// links says of each GPU, by name, how it is joined to others beside PCIe.
+	links map[string]string
+	// oneModel is true where all GPUs are of one model.
+	oneModel bool
+}
+
+// The vendors of GPUs that compute; another display adapter is a console.
+var vendors = []string{"0x10de", "0x1002"}
+
+// leaves are the addresses of the GPUs, then of the NICs, in order, and fills in what is
+// known of devices by address.
+func (b *builder) leaves() []string {
+	var gpus, nics []string
+	models := map[string]bool{}
+	if b.facts.GPUs != nil {
+		for i := range b.facts.GPUs.Devices {
+			g := &b.facts.GPUs.Devices[i]
+			if g.Address != "" {
+				b.gpus[g.Address] = g
+				gpus = append(gpus, g.Address)
+				models[g.Name] = true
+			}
+		}
+	}
+	if b.facts.PCI != nil {
+		for i := range b.facts.PCI.Devices {
+			d := &b.facts.PCI.Devices[i]
+			b.devices[d.Address] = d
+			switch {
+			case d.Kind == "gpu" && slices.Contains(vendors, d.Vendor) && b.gpus[d.Address] == nil && !d.Virtual:
+				gpus = append(gpus, d.Address)
+			case d.Kind == "nic" && !d.Virtual:
+				nics = append(nics, d.Address)
+			}
+		}
+	}
+	b.oneModel = len(models) == 1
+	b.name(gpus)
+	slices.SortFunc(nics, compareAddresses)
+	return slices.Concat(gpus, nics)
+}
+
+// compareAddresses orders PCI addresses, and behind them GPUs that only have a number.
+func compareAddresses(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+// name names the GPUs: by the management library's index where each has one, else by
+// their place in the list.
+func (b *builder) name(gpus []string) {
+	slices.SortFunc(gpus, compareAddresses)
+	indexed := !slices.ContainsFunc(gpus, func(a string) bool { return b.gpus[a] == nil || b.gpus[a].Index == nil })
+	for i, address := range gpus {
+		if indexed {
+			i = *b.gpus[address].Index
+		}
+		b.names[address] = fmt.Sprintf("GPU %d", i)
+	}
+}
+
+// processors is the node above all.
+func (b *builder) processors() *Node {
+	n := &Node{Kind: Processors, Name: "Processors"}
+	if h := b.facts.Host; h != nil && h.CPU != nil {
+		n.Name = "Processor"
+		if h.CPU.Sockets > 1 {
+			n.Name = fmt.Sprintf("%d processors", h.CPU.Sockets)
+		}
+		n.Detail = h.CPU.Model
+	}
+	return n
+}
+
+// severalNUMANodes reports whether NUMA nodes tell the devices apart.
+func (b *builder) severalNUMANodes(leaves []string) bool {
+	if b.facts.NUMA != nil && len(b.facts.NUMA.Nodes) > 1 {
+		return true
+	}
+	seen := map[int]bool{}
+	for _, address := range leaves {
+		if id := b.numaNode(address); id != nil {
+			seen[*id] = true
+		}
+	}
+	return len(seen) > 1
+}
+
+// numaNode is the NUMA node of a device; nil where it is not known.
+func (b *builder) numaNode(address string) *int {
+	if d := b.devices[address]; d != nil && d.NUMANode != nil {
+		return d.NUMANode
+	}
+	if g := b.gpus[address]; g != nil {
+		return g.NUMANode
+	}
+	return nil
+}
+
+// numa returns the node of a NUMA node, and makes it if it is not there yet.
+func (b *builder) numa(root *Node, id int) *Node {
+	name := fmt.Sprintf("NUMA node %d", id)
+	if n := b.nodes[name]; n != nil {
+		return n
+	}
+	n := &Node{Kind: NUMANode, Name: name}
+	if b.facts.NUMA != nil {
+		for _, node := range b.facts.NUMA.Nodes {
+			if node.ID == id && node.CPUs != "" {
+				n.Detail = "CPUs " + node.CPUs
+			}
+		}
+	}
+	b.nodes[name] = n
+	root.Below = append(root.Below, n)
+	slices.SortStableFunc(root.Below, func(a, b *Node) int { return compareAddresses(a.Name, b.Name) })
+	return n
+}
+
+// attach draws a device and the bridges above it.
+func (b *builder) attach(above *Node, address string) {
+	d := b.devices[address]
+	n := &Node{Kind: NIC, Address: address, Name: "NIC"}
+	var ancestors []string
+	if d != nil {
+		n.Detail, ancestors = d.Driver, d.Ancestors
+	}
+	if name := b.names[address]; name != "" {
+		n.Kind, n.Name, n.Detail = GPU, name, b.model(address)
+		n.Links = b.links[name]
+	}
+	port := ""
+	for i, a := range ancestors {
+		kind := b.bridge(ancestors, i)
+		if kind == "" { // The downstream port of a switch belongs to the link below it.
+			port = a
+			continue
+		}
+		above = b.descend(above, &Node{Kind: kind, Address: a, Name: bridgeNames[kind]}, port)
+		port = ""
+	}
+	b.descend(above, n, port)
+}
+
+var bridgeNames = map[Kind]string{RootPort: "Root port", Switch: "Switch", Bridge: "Bridge"}
+
+// bridge is the kind of the i-th of the bridges above a device; empty for a
+// downstream port. Where config space cannot be read, the kinds follow from the
+// order, as a switch is an upstream port above a downstream port.
+func (b *builder) bridge(ancestors []string, i int) Kind {
+	kind := ""
+	if d := b.devices[ancestors[i]]; d != nil {
+		kind = d.PortType
+	}
+	switch {
+	case kind == "root-port" || kind == "" && i == 0:
+		return RootPort
+	case kind == "upstream-port" || kind == "" && i%2 == 1 && i+1 < len(ancestors):
+		return Switch
+	case kind == "downstream-port" || kind == "" && i%2 == 0:
+		return ""
+	}
+	return Bridge
+}
+
+// descend returns the node of that address below another one, and draws it where it
+// is not there yet.
+func (b *builder) descend(above, n *Node, port string) *Node {
+	if have := b.nodes[n.Address]; have != nil {
+		return have
+	}
+	if n.Kind != RootPort {
+		n.Up = b.link(n.Address, port, above)
+	}
+	for _, f := range b.faults {
+		if slices.Contains(f.Places, n.Address) && (!f.OnLink || n.Up == nil) {
+			n.Faults = append(n.Faults, f.Number)
+		}
+	}
+	b.nodes[n.Address] = n
+	above.Below = append(above.Below, n)
+	return n
+}
+
+// link describes the way above a device, at a port of the switch above it or at the
+// root port itself; nil where nothing is known of it.
+func (b *builder) link(address, port string, above *Node) *Link {
+	l := &Link{Port: port}
+	for _, f := range b.faults {
+		if port != "" && slices.Contains(f.Places, port) || f.OnLink && slices.Contains(f.Places, address) {
+			l.Faults = append(l.Faults, f.Number)
+		}
+	}
+	b.describe(l, b.pcie(address), b.pcie(cmp.Or(port, above.Address)))
+	if l.Speed == "" && l.Port == "" && len(l.Faults) == 0 {
+		return nil
+	}
+	return l
+}
+
+// pcie is what a function says of its link. The management library tells of a GPU
+// whose config space cannot be read.
+func (b *builder) pcie(address string) facts.PCIeLink {
+	if d := b.devices[address]; d != nil && d.Link != nil && d.Link.Width > 0 && d.Link.SpeedGTs > 0 {
+		return *d.Link
+	}
+	if g := b.gpus[address]; g != nil && g.PCIe != nil {
+		p := g.PCIe
+		return facts.PCIeLink{
+			SpeedGTs: facts.PCIeSpeedGTs(cmp.Or(p.Generation, p.MaxGeneration)), Width: cmp.Or(p.Width, p.MaxWidth),
+			MaxSpeedGTs: facts.PCIeSpeedGTs(p.MaxGeneration), MaxWidth: p.MaxWidth,
+		}
+	}
+	return facts.PCIeLink{}
+}
+
+// describe says how fast a link is and how fast it could be. A GPU that is idle lowers
+// its speed and not its width: unless a fault lies on the link, the speed is the one
+// that both ends can do.
+func (b *builder) describe(l *Link, lower, upper facts.PCIeLink) {
+	if lower.SpeedGTs == 0 || lower.Width == 0 {
+		return
+	}
+	speed, width := max(lower.SpeedGTs, lower.MaxSpeedGTs), max(lower.Width, lower.MaxWidth)
+	if upper.MaxSpeedGTs >= lower.SpeedGTs && upper.MaxWidth >= lower.Width {
+		speed, width = min(speed, upper.MaxSpeedGTs), min(width, upper.MaxWidth)
+	}
+	l.Short = lower.Width < width
+	now := speed
+	if len(l.Faults) > 0 {
+		now = lower.SpeedGTs
+	}
+	l.Speed, l.Rate = speedOf(now, lower.Width), rate(facts.PCIeGBps(now, lower.Width))
+	switch {
+	case now < speed:
+		l.Speed += " of " + speedOf(speed, width)
+	case l.Short:
+		l.Speed += fmt.Sprintf(" of x%d", width)
+	}
+}
+
+// speedOf names a speed and a width: "5.0 x16".
+func speedOf(speedGTs float64, width int) string {
+	if g := facts.PCIeGeneration(speedGTs); g > 0 {
+		return fmt.Sprintf("%d.0 x%d", g, width)
+	}
+	return fmt.Sprintf("%g GT/s x%d", speedGTs, width)
+}
+
+// rate writes a rate with at most two digits that matter below 100.
+func rate(gbps float64) string {
+	if gbps < 10 {
+		return fmt.Sprintf("%.1f GB/s", gbps)
+	}
+	return fmt.Sprintf("%.0f GB/s", gbps)
+}
+
+// model is the model of a GPU; where all have the same, which is said elsewhere, its
+// memory.
+func (b *builder) model(address string) string {
+	g := b.gpus[address]
+	switch {
+	case g == nil || b.oneModel && g.MemoryBytes == 0:
+		return ""
+	case b.oneModel:
+		return fmt.Sprintf("%d GiB", (g.MemoryBytes+1<<29)>>30)
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(g.Name, "NVIDIA "), "AMD ")
+}

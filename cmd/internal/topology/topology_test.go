@@ -1,0 +1,281 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+)
+
+// asIs cleans nothing.
+func asIs(s string) string { return s }
+
+// port is a bridge with a link of PCIe 5.0 x16.
+func port(address, kind string, ancestors ...string) facts.PCIDevice {
+	return facts.PCIDevice{Address: address, Kind: "bridge", PortType: kind, Ancestors: ancestors, Link: at(32, 16, 32, 16)}
+}
+
+// at is a link that runs at one speed and width and can do another.
+func at(speed float64, width int, maxSpeed float64, maxWidth int) *facts.PCIeLink {
+	return &facts.PCIeLink{SpeedGTs: speed, Width: width, MaxSpeedGTs: maxSpeed, MaxWidth: maxWidth}
+}
+
+// card is a GPU below bridges.
+func card(address string, link *facts.PCIeLink, ancestors ...string) facts.PCIDevice {
+	return facts.PCIDevice{Address: address, Kind: "gpu", Vendor: "0x10de", Link: link, Ancestors: ancestors}
+}
+
+// drawn draws PCI devices.
+func drawn(faults []Fault, devices ...facts.PCIDevice) *Machine {
+	return New(&facts.Facts{PCI: &facts.PCIFacts{Devices: devices}}, faults, asIs)
+}
+
+// text is a picture as a tree, for comparison.
+func text(m *Machine) string {
+	var b strings.Builder
+	for _, r := range m.Rows(true) {
+		fmt.Fprint(&b, r.Lead, r.Label())
+		if r.Up != nil {
+			fmt.Fprintf(&b, " [%s, %s]", r.Up.Speed, r.Up.Rate)
+		}
+		if len(r.Faults) > 0 {
+			fmt.Fprint(&b, " ", r.Faults)
+		}
+		if r.Up != nil && len(r.Up.Faults) > 0 {
+			fmt.Fprint(&b, " link ", r.Up.Faults)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func TestTree(t *testing.T) {
+	const root, up, down, far = "0000:00:01.0", "0000:01:00.0", "0000:02:00.0", "0000:02:01.0"
+	m := drawn(
+		[]Fault{{Number: 1, Severity: "high", Places: []string{down}}, {Number: 2, Severity: "low", Places: []string{"0000:04:00.0"}}},
+		port(root, "root-port"), port(up, "upstream-port", root), port(down, "downstream-port", root, up), port(far, "downstream-port", root, up),
+		card("0000:03:00.0", at(32, 16, 32, 16), root, up, down), card("0000:04:00.0", at(2.5, 8, 32, 16), root, up, far),
+		facts.PCIDevice{Address: "0000:05:00.0", Kind: "nic", Driver: "mlx5_core"},
+		facts.PCIDevice{Address: "0000:05:00.1", Kind: "nic", Virtual: true},
+		facts.PCIDevice{Address: "0000:06:00.0", Kind: "gpu", Vendor: "0x1a03"}, // A console.
+	)
+	want := `Processors
+|- Root port  0000:00:01.0
+|  ` + "`" + `- Switch  0000:01:00.0 [5.0 x16, 63 GB/s]
+|     |- GPU 0  0000:03:00.0 [5.0 x16, 63 GB/s] link [1]
+|     ` + "`" + `- GPU 1  0000:04:00.0 [5.0 x8 of x16, 32 GB/s] [2]
+` + "`" + `- NIC  0000:05:00.0
+`
+	if diff := cmp.Diff(want, text(m)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestUnreadPorts holds that the kinds of bridges follow from their order where config
+// space cannot be read.
+func TestUnreadPorts(t *testing.T) {
+	a, b, c := "0000:00:01.0", "0000:01:00.0", "0000:02:00.0"
+	unread := func(address string, ancestors ...string) facts.PCIDevice {
+		return facts.PCIDevice{Address: address, Kind: "bridge", Ancestors: ancestors}
+	}
+	m := drawn(nil, unread(a), unread(b, a), unread(c, a, b), card("0000:03:00.0", nil, a, b, c))
+	var kinds []Kind
+	for _, r := range m.Rows(true) {
+		kinds = append(kinds, r.Kind)
+	}
+	if diff := cmp.Diff([]Kind{Processors, RootPort, Switch, GPU}, kinds); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := m.Root.Below[0].Below[0].Below[0].Up; got == nil || got.Port != c {
+		t.Errorf("the link above the GPU is %+v, want one at port %s", got, c)
+	}
+}
+
+func TestLink(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		lower, upper *facts.PCIeLink
+		fault        bool
+		speed, rate  string
+		short        bool
+	}{
+		{"at its best", at(32, 16, 32, 16), at(32, 16, 32, 16), false, "5.0 x16", "63 GB/s", false},
+		{"an idle GPU", at(2.5, 16, 32, 16), at(2.5, 16, 32, 16), false, "5.0 x16", "63 GB/s", false},
+		{"held at a low speed", at(2.5, 16, 32, 16), at(2.5, 16, 32, 16), true, "1.0 x16 of 5.0 x16", "4.0 GB/s", false},
+		{"half of its lanes", at(16, 8, 16, 16), at(16, 8, 16, 16), false, "4.0 x8 of x16", "16 GB/s", true},
+		{"a port of half the lanes", at(16, 8, 16, 16), at(16, 8, 16, 8), false, "4.0 x8", "16 GB/s", false},
+		{"a port that a hypervisor emulates", at(32, 16, 32, 16), at(2.5, 1, 2.5, 1), false, "5.0 x16", "63 GB/s", false},
+		{"a speed of no generation", at(20, 4, 20, 4), nil, false, "20 GT/s x4", "9.8 GB/s", false},
+	} {
+		root := facts.PCIDevice{Address: "0000:00:01.0", Kind: "bridge", PortType: "root-port", Link: tt.upper}
+		var faults []Fault
+		if tt.fault {
+			faults = []Fault{{Number: 1, Severity: "high", Places: []string{"0000:01:00.0"}, OnLink: true}}
+		}
+		m := drawn(faults, root, card("0000:01:00.0", tt.lower, root.Address))
+		got := m.Root.Below[0].Below[0].Up
+		if got == nil || got.Speed != tt.speed || got.Rate != tt.rate || got.Short != tt.short || (len(got.Faults) > 0) != tt.fault {
+			t.Errorf("%s: got %+v", tt.name, got)
+		}
+	}
+}
+
+// TestNothingToDraw holds that there is no picture where nothing is known to draw.
+func TestNothingToDraw(t *testing.T) {
+	for name, f := range map[string]*facts.Facts{
+		"no GPU":           {PCI: &facts.PCIFacts{Devices: []facts.PCIDevice{{Address: "0000:05:00.0", Kind: "nic"}}}},
+		"nothing read":     {},
+		"names of GPUs":    {GPUs: &facts.GPUFacts{Devices: []facts.GPU{{Address: "GPU0"}, {Address: "GPU1"}}}},
+		"a GPU that hangs": {GPUs: &facts.GPUFacts{Devices: []facts.GPU{{}}}},
+	} {
+		if m := New(f, nil, asIs); m != nil {
+			t.Errorf("%s: got\n%s", name, text(m))
+		}
+	}
+}
+
+// linked are GPUs with pairs between them.
+func linked(n int, pairs ...facts.Pair) *facts.Facts {
+	f := &facts.Facts{GPUs: &facts.GPUFacts{}, Links: &facts.LinkFacts{Pairs: pairs}}
+	for i := range n {
+		f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{
+			Address: gpu(i), Index: &i, Name: "NVIDIA H200", MemoryBytes: 141 << 30, NVLinks: []facts.NVLink{{Active: true, Version: 4}},
+		})
+	}
+	return f
+}
+
+func gpu(i int) string { return fmt.Sprintf("0000:%02x:00.0", i+1) }
+
+func TestJoins(t *testing.T) {
+	nvlink := func(a, b, links int, through bool) facts.Pair {
+		return facts.Pair{A: gpu(a), B: gpu(b), Kind: "gpu-gpu", NVLinks: &links, NVSwitch: through, NVLinkGBps: 25 * float64(links)}
+	}
+	xgmi := func(a, b int, hops int) facts.Pair {
+		return facts.Pair{A: gpu(a), B: gpu(b), Kind: "gpu-gpu", LinkType: "xgmi", XGMIGBps: 64, Hops: &hops}
+	}
+	for _, tt := range []struct {
+		name  string
+		facts *facts.Facts
+		want  []string
+		links string // Of GPU 0.
+	}{
+		{"a switch", linked(3, nvlink(0, 1, 18, true), nvlink(0, 2, 18, true), nvlink(1, 2, 18, true)), []string{"NVLink 4 through NVSwitch joins GPUs 0 to 2, each to each: 18 links, 450 GB/s each way"}, "NVLink 4 x18"},
+		{"bridges", linked(4, nvlink(0, 1, 4, false), nvlink(2, 3, 4, false)), []string{"NVLink 4 joins GPUs 0-1, 2-3: 4 links, 100 GB/s each way"}, "NVLink 4 x4"},
+		{"one bridge", linked(2, nvlink(0, 1, 1, false)), []string{"NVLink 4 joins GPU 0 and GPU 1: 1 link, 25 GB/s each way"}, "NVLink 4 x1"},
+		{"xGMI", linked(3, xgmi(0, 1, 1), xgmi(1, 2, 1), xgmi(0, 2, 2)), []string{"xGMI joins GPUs 0-1, 1-2: 64 GB/s each way"}, "xGMI to 1 GPU"},
+		{"PCIe", linked(2, facts.Pair{A: gpu(0), B: gpu(1), Kind: "gpu-gpu", NVLinks: new(int)}), nil, ""},
+	} {
+		tt.facts.PCI = &facts.PCIFacts{Devices: []facts.PCIDevice{port("0000:00:01.0", "root-port"), card(gpu(0), at(32, 16, 32, 16), "0000:00:01.0")}}
+		m := New(tt.facts, nil, asIs)
+		var got []string
+		for _, j := range m.Joins {
+			got = append(got, j.String())
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if links := m.Root.Below[0].Below[0].Links; links != tt.links {
+			t.Errorf("%s: GPU 0 has %q, want %q", tt.name, links, tt.links)
+		}
+	}
+}
+
+// TestManyPairs holds that a join does not name pairs without end.
+func TestManyPairs(t *testing.T) {
+	var j Join
+	for i := range 20 {
+		j.Pairs = append(j.Pairs, [2]string{fmt.Sprintf("GPU %d", i), fmt.Sprintf("GPU %d", i+1)})
+	}
+	j.Name = "xGMI"
+	j.gather()
+	if got := j.String(); !strings.HasSuffix(got, "11-12, and 8 more pairs") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// forest is PCI devices of many shapes: root ports with GPUs, switches, switches below
+// switches, on several NUMA nodes.
+func forest(seed int) []facts.PCIDevice {
+	var all []facts.PCIDevice
+	next := seed
+	random := func(n int) int { next = (next*1103515245 + 12345) & 0x7fffffff; return next >> 8 % 32 % n }
+	bus := 0
+	address := func() string { bus++; return fmt.Sprintf("0000:%02x:00.0", bus) }
+	var below func(depth, node int, ancestors []string)
+	below = func(depth, node int, ancestors []string) {
+		for range 1 + random(5) {
+			d := card(address(), at(16, 1<<random(5), 32, 16), ancestors...)
+			d.NUMANode = &node
+			if depth < 3 && random(4) == 0 {
+				up := port(d.Address, "upstream-port", ancestors...)
+				down := port(address(), "downstream-port", append(slices.Clone(ancestors), up.Address)...)
+				all = append(all, up, down)
+				below(depth+1, node, append(slices.Clone(ancestors), up.Address, down.Address))
+				continue
+			}
+			all = append(all, d)
+		}
+	}
+	for node := range 1 + random(4) {
+		for range 1 + random(3) {
+			root := port(address(), "root-port")
+			all = append(all, root)
+			below(0, node, []string{root.Address})
+		}
+	}
+	return all
+}
+
+// TestDraw holds that boxes stay in the picture and do not cover each other, that
+// labels stay in the picture, and that each GPU is drawn once and each fault
+// is marked.
+func TestDraw(t *testing.T) {
+	for seed := range 200 {
+		devices := forest(seed)
+		var faults []Fault
+		gpus := 0
+		for i, d := range devices {
+			if d.Kind == "gpu" {
+				gpus++
+			}
+			if i%3 == 0 {
+				faults = append(faults, Fault{Number: len(faults) + 1, Severity: "high", Places: []string{d.Address}, OnLink: i%2 == 0})
+			}
+		}
+		m := drawn(faults, devices...)
+		for _, width := range []int{326, 894} {
+			d := m.Draw(width)
+			drawnGPUs := 0
+			for i, b := range d.Boxes {
+				if strings.Contains(b.Class, "gpu") {
+					drawnGPUs++
+				}
+				if b.X < 0 || b.Y < 0 || b.X+b.W > d.Width || b.Y+b.H > d.Height {
+					t.Errorf("seed %d, width %d: %+v leaves the picture", seed, width, b)
+				}
+				for _, other := range d.Boxes[:i] {
+					if b.X < other.X+other.W && other.X < b.X+b.W && b.Y < other.Y+other.H && other.Y < b.Y+b.H {
+						t.Errorf("seed %d, width %d: %+v covers %+v", seed, width, b, other)
+					}
+				}
+			}
+			for _, l := range d.Labels {
+				if l.X < 0 || l.X > d.Width || l.Y < 0 || l.Y > d.Height {
+					t.Errorf("seed %d, width %d: %+v leaves the picture", seed, width, l)
+				}
+			}
+			marked := map[int]bool{} // What lies at a port is marked on each link below it.
+			for _, b := range d.Badges {
+				marked[b.Number] = true
+			}
+			if drawnGPUs != gpus || len(marked) != len(faults) {
+				t.Errorf("seed %d, width %d: %d of %d GPUs and %d of %d faults are drawn", seed, width, drawnGPUs, gpus, len(marked), len(faults))
+			}
+		}
+	}
+}
