@@ -12,7 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -173,9 +173,9 @@ func complete(app *cli.App, words []string) string {
 	var b strings.Builder
 	for _, a := range all {
 		if strings.HasPrefix(a.word, word) {
-			b.WriteString(report.Printable(a.word, false))
+			b.WriteString(lines.Printable(a.word, false))
 			if a.meaning != "" {
-				b.WriteString("\t" + report.Printable(a.meaning, false))
+				b.WriteString("\t" + lines.Printable(a.meaning, false))
 			}
 			b.WriteString("\n")
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -45,11 +45,11 @@ func join(names []string) string { return strings.Join(names, ", ") }
 // complain writes an error on one line and its hints on a line each.
 func complain(w io.Writer, err error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "gpudoctor: %s\n", report.Printable(err.Error(), false))
+	fmt.Fprintf(&b, "gpudoctor: %s\n", lines.Printable(err.Error(), false))
 	var h hintedError
 	for errors.As(err, &h) {
 		for _, hint := range h.hints {
-			fmt.Fprintf(&b, "hint: %s\n", report.Printable(hint, false))
+			fmt.Fprintf(&b, "hint: %s\n", lines.Printable(hint, false))
 		}
 		err = h.error
 	}

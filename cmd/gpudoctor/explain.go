@@ -9,8 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terms"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -80,11 +80,11 @@ type explanation struct {
 func (e *explanation) write(w io.Writer) error {
 	text := e.b.String()
 	if e.ascii {
-		var lines strings.Builder
+		var b strings.Builder
 		for line := range strings.Lines(text) {
-			lines.WriteString(report.Printable(strings.TrimSuffix(line, "\n"), true) + "\n")
+			b.WriteString(lines.Printable(strings.TrimSuffix(line, "\n"), true) + "\n")
 		}
-		text = lines.String()
+		text = b.String()
 	}
 	_, err := io.WriteString(w, text)
 	return err
@@ -182,7 +182,7 @@ func (e *explanation) remedy(r remedies.Remedy) {
 			e.part(label, l)
 			continue
 		}
-		fmt.Fprintf(&e.b, "  %-12s%s\n", label, report.Printable(remedies.Unfilled(l), false))
+		fmt.Fprintf(&e.b, "  %-12s%s\n", label, lines.Printable(remedies.Unfilled(l), false))
 	}
 	e.part("undo", r.Undo)
 	e.part("verify", r.Verify)
@@ -203,12 +203,12 @@ func (e *explanation) remedy(r remedies.Remedy) {
 }
 
 func (e *explanation) line(format string, args ...any) {
-	e.b.WriteString(report.Printable(fmt.Sprintf(format, args...), false) + "\n")
+	e.b.WriteString(lines.Printable(fmt.Sprintf(format, args...), false) + "\n")
 }
 
 // text writes a paragraph behind a margin.
 func (e *explanation) text(margin, s string) {
-	for _, l := range report.Paragraphs(s, e.width-len(margin)) {
+	for _, l := range lines.Paragraphs(s, e.width-len(margin)) {
 		e.b.WriteString(margin + l + "\n")
 	}
 }
@@ -218,7 +218,7 @@ func (e *explanation) part(label, s string) {
 	if s == "" {
 		return
 	}
-	for _, l := range report.Paragraphs(remedies.Unfilled(s), e.width-14) {
+	for _, l := range lines.Paragraphs(remedies.Unfilled(s), e.width-14) {
 		e.b.WriteString(strings.TrimRight(fmt.Sprintf("  %-12s%s", label, l), " ") + "\n")
 		label = ""
 	}
@@ -264,7 +264,7 @@ func listRules(w io.Writer, all []rules.Rule) error {
 			}
 			profiles = strings.Join(names, ",")
 		}
-		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, profiles, report.Printable(r.Title, false))
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, profiles, lines.Printable(r.Title, false))
 	}
 	if _, err := io.WriteString(t, b.String()); err != nil {
 		return err

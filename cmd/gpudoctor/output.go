@@ -13,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/outfile"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // output is where a report goes, and in which format.
@@ -134,7 +135,7 @@ func apart(files []string, src source, stdout io.Writer) error {
 func written(all []output, v report.Verdict) string {
 	var files, parts []string
 	for _, file := range filesOf(all) {
-		files = append(files, report.Printable(file, false))
+		files = append(files, lines.Printable(file, false))
 	}
 	if len(files) == 0 {
 		return ""

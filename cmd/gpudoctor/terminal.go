@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
@@ -117,7 +118,7 @@ func (p *progress) step(name string) {
 	if p.w == nil || took < patience || p.name == "" {
 		return
 	}
-	line := fmt.Sprintf("gpudoctor: %.40s ...", report.Printable(p.name, true))
+	line := fmt.Sprintf("gpudoctor: %.40s ...", lines.Printable(p.name, true))
 	if took >= slow {
 		line += fmt.Sprintf(" %.0f s of at most %.0f s", took.Seconds(), p.most.Seconds())
 	}
@@ -142,6 +143,6 @@ func (p *progress) done() {
 // tell writes a remark for a person who looks on, and nothing elsewhere.
 func tell(format string, args ...any) {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
-		_, _ = io.WriteString(os.Stderr, report.Printable(fmt.Sprintf(format, args...), false)+"\n") // It is a remark.
+		_, _ = io.WriteString(os.Stderr, lines.Printable(fmt.Sprintf(format, args...), false)+"\n") // It is a remark.
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 func textsCommand() *cli.Command {
@@ -34,7 +34,7 @@ func listTexts(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("KIND\tPRODUCED BY\tWHAT IT IS\n")
 	for _, k := range text.Kinds() {
-		fmt.Fprintf(&b, "%s\t%s\t%s\n", k.Name, report.Printable(k.Command, false), report.Printable(k.Title, false))
+		fmt.Fprintf(&b, "%s\t%s\t%s\n", k.Name, lines.Printable(k.Command, false), lines.Printable(k.Title, false))
 	}
 	fmt.Fprintf(&b, "messages\t\tthe %d statements of programs that the catalogue knows, anywhere in a text\n", len(message.Statements()))
 	if _, err := io.WriteString(t, b.String()); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // Formats are the formats in which a difference can be written, the default first.
@@ -85,14 +86,14 @@ func (d *Difference) blocks() []block {
 		case d.Items[i].Kind == Finding && len(all) > 0:
 			heading = "Other findings"
 		}
-		all = append(all, block{heading, lines(d.Items[i:j])})
+		all = append(all, block{heading, linesOf(d.Items[i:j])})
 		i = j
 	}
 	return all
 }
 
-// lines writes items, those that say the same of several places as one.
-func lines(items []Item) []line {
+// linesOf writes items, those that say the same of several places as one.
+func linesOf(items []Item) []line {
 	var all []line
 	at := map[string]int{}
 	for _, i := range items {
@@ -364,7 +365,7 @@ func (d *Difference) text(s report.Style) []byte {
 	width = max(width, 40)
 	var b bytes.Buffer
 	put := func(lead, text string) {
-		for _, l := range report.Wrap(report.Printable(text, s.ASCII), width-len(lead)) {
+		for _, l := range lines.Wrap(lines.Printable(text, s.ASCII), width-len(lead)) {
 			b.WriteString(strings.TrimRight(lead+l, " ") + "\n")
 			lead = strings.Repeat(" ", len(lead))
 		}

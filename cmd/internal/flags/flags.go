@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // Help is what help says of a flag.
@@ -43,7 +43,7 @@ func HelpOf(f cli.Flag) (h Help, ok bool) {
 	}
 	h.Names = append(h.Names, long...)
 	if v := doc.GetDefaultText(); doc.TakesValue() && v != "" && v != "0s" {
-		h.Default = report.Printable(strings.Trim(v, `"`), false)
+		h.Default = lines.Printable(strings.Trim(v, `"`), false)
 	}
 	return h, true
 }

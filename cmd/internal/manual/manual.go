@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/flags"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/terms"
 )
@@ -181,7 +181,7 @@ func (m *page) macro(format string, args ...any) {
 // text writes sentences, each on a line of its own.
 func (m *page) text(s string) {
 	for sentence := range strings.SplitSeq(strings.ReplaceAll(s, ". ", ".\x00"), "\x00") {
-		for _, line := range report.Wrap(sentence, pageWidth) {
+		for _, line := range lines.Wrap(sentence, pageWidth) {
 			m.WriteString(roff(line) + "\n")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -109,10 +110,10 @@ func (t *text) area(name string, s area.State, summary, right string) {
 	if s == area.NotApplicable {
 		state = "n/a"
 	}
-	lead := pad(name, areaColumn) + t.paint(colorOf(string(s)), pad(state, stateColumn))
+	lead := lines.Pad(name, areaColumn) + t.paint(colorOf(string(s)), lines.Pad(state, stateColumn))
 	indent := t.areaIndent()
 	room := t.width - indent
-	lines := slices.DeleteFunc(Wrap(t.clean(summary), room), func(l string) bool { return l == "" })
+	lines := slices.DeleteFunc(lines.Wrap(t.clean(summary), room), func(l string) bool { return l == "" })
 	if indent < areaColumn+stateColumn {
 		t.line(lead)
 		lead = strings.Repeat(" ", indent)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -36,7 +37,7 @@ func (t *text) cure(number int, margin string, g group) {
 	}
 	t.steps(margin, steps)
 	if cured {
-		t.line(margin, t.paint(dim, pad("check", labelWidth)), t.clean(t.d.recheck.Command(g.ids()...)))
+		t.line(margin, t.paint(dim, lines.Pad("check", labelWidth)), t.clean(t.d.recheck.Command(g.ids()...)))
 	}
 }
 
@@ -45,8 +46,8 @@ func (t *text) steps(margin string, steps []rules.Step) {
 	label := "look"
 	for i, s := range steps {
 		number := fmt.Sprintf("%d. ", i+1)
-		lead, inner := t.paint(green, pad(label, labelWidth))+number, strings.Repeat(" ", labelWidth+len(number))
-		for _, l := range Wrap(t.clean(s.Look), t.width-len(margin)-len(inner)) {
+		lead, inner := t.paint(green, lines.Pad(label, labelWidth))+number, strings.Repeat(" ", labelWidth+len(number))
+		for _, l := range lines.Wrap(t.clean(s.Look), t.width-len(margin)-len(inner)) {
 			t.line(margin, lead, l)
 			lead = inner
 		}
@@ -74,7 +75,7 @@ func (t *text) advice(number int, margin, label string, a *remedies.Advice) {
 		// Beside what can be typed, the steps are remarks.
 		primary = slices.DeleteFunc(primary, func(i apply.Instruction) bool { return i.Where == apply.ByHand })
 	}
-	lead := t.paint(green, pad(label, labelWidth))
+	lead := t.paint(green, lines.Pad(label, labelWidth))
 	n, hidden := 0, 0
 	for _, i := range primary {
 		where := ""
@@ -130,7 +131,7 @@ func (t *text) step(margin, lead, line string, prose bool) {
 		t.line(margin, lead, line)
 		return
 	}
-	for i, l := range Wrap(line, t.width-len(margin)-labelWidth) {
+	for i, l := range lines.Wrap(line, t.width-len(margin)-labelWidth) {
 		if i > 0 {
 			lead = strings.Repeat(" ", labelWidth)
 		}
@@ -140,7 +141,7 @@ func (t *text) step(margin, lead, line string, prose bool) {
 
 // labelled writes a sentence behind a label of a remedy.
 func (t *text) labelled(margin, label, said string) {
-	t.step(margin, t.paint(green, pad(label, labelWidth)), t.clean(said), true)
+	t.step(margin, t.paint(green, lines.Pad(label, labelWidth)), t.clean(said), true)
 }
 
 // pointer writes a sentence behind a label and a command behind it, which is
@@ -148,7 +149,7 @@ func (t *text) labelled(margin, label, said string) {
 func (t *text) pointer(margin, label, said, command string) {
 	words := append(strings.Fields(t.clean(said)), t.clean(command))
 	indent := len(margin) + labelWidth
-	lead := t.paint(green, pad(label, labelWidth))
+	lead := t.paint(green, lines.Pad(label, labelWidth))
 	for _, l := range t.wrapItems(words, indent, indent) {
 		t.line(margin, lead, l)
 		lead = strings.Repeat(" ", labelWidth)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // details writes what was not judged and why.
@@ -56,13 +58,13 @@ func (t *text) details() {
 func (t *text) listed(name, said string) {
 	const indent = 28
 	name = t.clean(name)
-	lines := Wrap(t.clean(said), t.width-indent)
+	broken := lines.Wrap(t.clean(said), t.width-indent)
 	if utf8.RuneCountInString(name) > indent-4 {
 		t.line("  ", name)
 		name = ""
 	}
-	for _, l := range lines {
-		t.line("  ", pad(name, indent-2), l)
+	for _, l := range broken {
+		t.line("  ", lines.Pad(name, indent-2), l)
 		name = ""
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/page"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -99,7 +100,7 @@ func (h *pageOf) state() string {
 }
 
 // line makes a string from the machine safe to show in one line.
-func (h *pageOf) line(s string) string { return Printable(s, false) }
+func (h *pageOf) line(s string) string { return lines.Printable(s, false) }
 
 // lines are such strings.
 func (h *pageOf) lines(all []string) []string {

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // labelWidth is the width of the labels of a remedy and of evidence.
 const labelWidth = 7
 
 // clean makes a string from the machine safe to print.
-func (t *text) clean(s string) string { return Printable(s, t.style.ASCII) }
+func (t *text) clean(s string) string { return lines.Printable(s, t.style.ASCII) }
 
 // paint adds a colour.
 func (t *text) paint(c color, s string) string {
@@ -33,17 +35,17 @@ func (t *text) line(parts ...string) {
 // entry writes a status, a sentence and a remark: at the right edge if there
 // is room, else behind the sentence.
 func (t *text) entry(label, said, right string) {
-	lines := Wrap(said, t.width-6)
-	last := len(lines) - 1
-	gap := t.width - 6 - utf8.RuneCountInString(lines[last]) - utf8.RuneCountInString(right)
+	broken := lines.Wrap(said, t.width-6)
+	last := len(broken) - 1
+	gap := t.width - 6 - utf8.RuneCountInString(broken[last]) - utf8.RuneCountInString(right)
 	if right != "" && gap < 3 {
-		lines, right = Wrap(said+" ("+right+")", t.width-6), ""
-		last = len(lines) - 1
+		broken, right = lines.Wrap(said+" ("+right+")", t.width-6), ""
+		last = len(broken) - 1
 	}
-	for i, l := range lines {
+	for i, l := range broken {
 		lead := strings.Repeat(" ", 6)
 		if i == 0 {
-			lead = t.paint(colorOf(label), pad(label, 6))
+			lead = t.paint(colorOf(label), lines.Pad(label, 6))
 		}
 		if i == last && right != "" {
 			l += strings.Repeat(" ", gap) + t.paint(dim, right)
@@ -54,7 +56,7 @@ func (t *text) entry(label, said, right string) {
 
 // wrapped writes a text in lines behind a margin.
 func (t *text) wrapped(margin string, c color, said string) {
-	for _, l := range Wrap(said, t.width-len(margin)) {
+	for _, l := range lines.Wrap(said, t.width-len(margin)) {
 		t.line(margin, t.paint(c, l))
 	}
 }
@@ -62,8 +64,8 @@ func (t *text) wrapped(margin string, c color, said string) {
 // hanging writes a text in lines behind a label, all but the first of them
 // below the text.
 func (t *text) hanging(margin, label string, c color, said string) {
-	for _, l := range Wrap(said, t.width-len(margin)-labelWidth) {
-		t.line(margin, t.paint(c, pad(label, labelWidth)+l))
+	for _, l := range lines.Wrap(said, t.width-len(margin)-labelWidth) {
+		t.line(margin, t.paint(c, lines.Pad(label, labelWidth)+l))
 		label = ""
 	}
 }
@@ -85,7 +87,7 @@ func (t *text) items(margin string, c color, parts []string) {
 // wrappedAfter writes two texts one behind the other, the first in a colour.
 func (t *text) wrappedAfter(c color, first, second string) {
 	words := len(strings.Fields(first))
-	for _, l := range Wrap(first+" "+second, t.width) {
+	for _, l := range lines.Wrap(first+" "+second, t.width) {
 		fields := strings.Fields(l)
 		n := min(words, len(fields))
 		words -= n
@@ -115,49 +117,4 @@ func (t *text) wrapItems(items []string, first, rest int) []string {
 		}
 	}
 	return append(lines, line)
-}
-
-// Wrap breaks a text at its blanks into lines of at most width characters. A
-// word that is longer gets a line of its own, unbroken.
-func Wrap(s string, width int) []string {
-	var lines []string
-	line, used := "", 0
-	for word := range strings.FieldsSeq(s) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case used == 0:
-			line, used = word, n
-		case used+1+n <= width:
-			line += " " + word
-			used += 1 + n
-		default:
-			lines = append(lines, line)
-			line, used = word, n
-		}
-	}
-	return append(lines, line)
-}
-
-// Paragraphs breaks a text like Wrap, and where it has line breaks of its own.
-// What a line is indented by stays, as far as half of the width. Each line is
-// safe to print.
-func Paragraphs(s string, width int) []string {
-	var lines []string
-	for line := range strings.SplitSeq(strings.TrimRight(s, " \t\r\n"), "\n") {
-		text := strings.TrimLeft(line, " \t")
-		indent := strings.Repeat(" ", min(len(line)-len(text), width/2))
-		for _, l := range Wrap(Printable(text, false), width-len(indent)) {
-			lines = append(lines, strings.TrimRight(indent+l, " "))
-		}
-	}
-	return lines
-}
-
-// pad fills a string up to a width with blanks, on its left if the width is
-// negative.
-func pad(s string, width int) string {
-	if width < 0 {
-		return strings.Repeat(" ", max(0, -width-utf8.RuneCountInString(s))) + s
-	}
-	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
 }

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -30,7 +33,7 @@ type extent struct {
 // extents are tried in turn until the report is short enough. The last is short enough
 // whatever the report holds.
 var extents = []extent{
-	{evidence: 10, lines: 60, listed: 20, field: maxField, findings: 100, details: true},
+	{evidence: 10, lines: 60, listed: 20, field: lines.MaxField, findings: 100, details: true},
 	{evidence: 4, lines: 60, listed: 10, field: 400, findings: 100, details: true, left: "long evidence is shortened"},
 	{evidence: 0, lines: 60, listed: 10, field: 400, findings: 100, details: true, left: "the evidence is left out"},
 	{evidence: 0, lines: 40, listed: 5, field: 200, findings: 40, left: "the evidence and the details are left out"},
@@ -84,14 +87,14 @@ func (m *markdown) put(format string, args ...any) {
 }
 
 // inline makes a text from the machine safe inside a line, and short enough.
-func (m *markdown) inline(s string) string { return inline(m.cut(s)) }
+func (m *markdown) inline(s string) string { return gfm.Inline(m.cut(s)) }
 
 // code makes it code on one line.
-func (m *markdown) code(s string) string { return code(m.cut(s)) }
+func (m *markdown) code(s string) string { return gfm.Code(m.cut(s)) }
 
 // cut shortens a text to the characters of a field.
 func (m *markdown) cut(s string) string {
-	if m.field >= maxField || len(s) <= m.field {
+	if m.field >= lines.MaxField || len(s) <= m.field {
 		return s // Printable cuts it.
 	}
 	if runes := []rune(s); len(runes) > m.field {
@@ -171,7 +174,7 @@ func (m *markdown) actions(grave []group) (cause, now, next string) {
 		next = "nothing"
 		switch {
 		case d.textsOnly:
-			now = "if the job still fails, send " + m.inline(logWish) + ", or run " + code("gpudoctor check") + " on the machine"
+			now = "if the job still fails, send " + m.inline(logWish) + ", or run " + gfm.Code("gpudoctor check") + " on the machine"
 		case d.Verdict.has(ReasonNoGPU):
 		case d.Verdict.State == Inconclusive:
 			now = "see below what was not examined, and why"

@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -20,7 +21,7 @@ func (m *markdown) wanted() {
 	}
 	m.put("### What would settle it\n")
 	for i, w := range m.d.Wanted[:min(maxWanted, len(m.d.Wanted))] {
-		m.put("%d. %s", i+1, item(m.inline(w.Send)))
+		m.put("%d. %s", i+1, gfm.Item(m.inline(w.Send)))
 	}
 	m.put("")
 }
@@ -110,7 +111,7 @@ func (m *markdown) table(t matrix) {
 	}
 	m.put("%s\n%s", head, rule)
 	for i, device := range t.devices {
-		row := []string{m.inline(t.labels[i]) + " " + cell(m.cut(device))}
+		row := []string{m.inline(t.labels[i]) + " " + gfm.Cell(m.cut(device))}
 		for j, c := range t.cells[i] {
 			if c = m.inline(c); badness[t.marks[i][j]] > badness["ok"] {
 				c = "**" + c + "**"
@@ -137,7 +138,7 @@ func (m *markdown) texts() {
 			m.row(fmt.Sprintf("and %d more", len(m.d.Texts)-i), "", "")
 			break
 		}
-		m.row(cell(m.cut(t.Name)), fmt.Sprint(t.Lines), m.inline(recognised(t)))
+		m.row(gfm.Cell(m.cut(t.Name)), fmt.Sprint(t.Lines), m.inline(recognised(t)))
 	}
 	m.unfold()
 }
@@ -238,7 +239,7 @@ func (m *markdown) reasons(summary, thing string, names map[string][]string) {
 		}
 		var cells []string
 		for _, name := range names[why] {
-			cells = append(cells, cell(m.cut(name)))
+			cells = append(cells, gfm.Cell(m.cut(name)))
 		}
 		m.row(strings.Join(cells, ", "), m.inline(why))
 	}

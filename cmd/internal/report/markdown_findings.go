@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -28,7 +30,7 @@ func (m *markdown) finding(number int, g group) {
 				m.put("- and %d more", len(messages)-i)
 				break
 			}
-			m.put("- %s", item(m.inline(text)))
+			m.put("- %s", gfm.Item(m.inline(text)))
 		}
 	}
 	var explained []string
@@ -71,9 +73,9 @@ func (m *markdown) steps(g group) {
 	m.put("Look at, in this order:\n")
 	for i, s := range all[:min(len(all), m.listed)] {
 		if s.Command == "" {
-			m.put("%d. %s", i+1, item(m.inline(s.Look)))
+			m.put("%d. %s", i+1, gfm.Item(m.inline(s.Look)))
 		} else {
-			m.put("%d. %s: %s", i+1, item(m.inline(s.Look)), m.code(s.Command))
+			m.put("%d. %s: %s", i+1, gfm.Item(m.inline(s.Look)), m.code(s.Command))
 		}
 	}
 	m.put("")
@@ -150,7 +152,7 @@ func (m *markdown) terms(a *remedies.Advice) string {
 	} {
 		switch {
 		case part.text == "":
-		case command.MatchString(part.text):
+		case gfm.Command.MatchString(part.text):
 			said = append(said, part.label+m.code(part.text)+".")
 		default:
 			said = append(said, part.label+upper(m.inline(strings.TrimSuffix(part.text, ".")))+".")
@@ -217,14 +219,14 @@ func (m *markdown) evidenceOf(what string, all []group) {
 			m.row(fmt.Sprintf("and %d more in the report in JSON", len(seen)-i), "", "")
 			break
 		}
-		m.row(cell(m.cut(e.Fact)), cell(m.cut(valueOf(e.Value))), m.inline(e.Source))
+		m.row(gfm.Cell(m.cut(e.Fact)), gfm.Cell(m.cut(valueOf(e.Value))), m.inline(e.Source))
 	}
 	m.unfold()
 }
 
 // fenced writes lines as they are, in a fence that none of them can close, behind a margin.
-func (m *markdown) fenced(margin, language string, lines []string) {
-	shown := lines[:min(len(lines), m.lines)]
+func (m *markdown) fenced(margin, language string, block []string) {
+	shown := block[:min(len(block), m.lines)]
 	fence := "```"
 	for _, l := range shown {
 		for strings.Contains(l, fence) {
@@ -233,10 +235,10 @@ func (m *markdown) fenced(margin, language string, lines []string) {
 	}
 	m.put("%s%s%s", margin, fence, language)
 	for _, l := range shown {
-		m.put("%s%s", margin, Printable(m.cut(l), false))
+		m.put("%s%s", margin, lines.Printable(m.cut(l), false))
 	}
 	m.put("%s%s", margin, fence)
-	if rest := len(lines) - len(shown); rest > 0 {
+	if rest := len(block) - len(shown); rest > 0 {
 		m.put("%sand %d more lines, which are as needed (in the report in JSON)", margin, rest)
 	}
 }

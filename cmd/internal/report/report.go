@@ -8,6 +8,8 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 )
 
 // Format is a form in which a report can be written.
@@ -112,4 +114,4 @@ func (f Format) Write(w io.Writer, d *Document, s Style) error {
 }
 
 // Inline escapes a text for a line of Markdown.
-func Inline(s string) string { return inline(s) }
+func Inline(s string) string { return gfm.Inline(s) }

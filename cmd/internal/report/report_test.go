@@ -13,6 +13,8 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/golden"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -460,10 +462,10 @@ func TestPrintable(t *testing.T) {
 		{"Größe µs", false, "Größe µs"},
 		{"Größe µs", true, `Gr\u{f6}\u{df}e \u{b5}s`},
 		{"tag\U000e0041", false, `tag\u{e0041}`},
-		{strings.Repeat("x", maxField+1), false, strings.Repeat("x", maxField) + "..."},
+		{strings.Repeat("x", lines.MaxField+1), false, strings.Repeat("x", lines.MaxField) + "..."},
 	} {
-		if got := Printable(tt.in, tt.ascii); got != tt.want {
-			t.Errorf("Printable(%q, %v) = %q, want %q", tt.in, tt.ascii, got, tt.want)
+		if got := lines.Printable(tt.in, tt.ascii); got != tt.want {
+			t.Errorf("lines.Printable(%q, %v) = %q, want %q", tt.in, tt.ascii, got, tt.want)
 		}
 	}
 }
@@ -473,18 +475,18 @@ func FuzzPrintable(f *testing.F) {
 	f.Add("a\u202eb\xff")
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, ascii := range []bool{false, true} {
-			got := Printable(s, ascii)
+			got := lines.Printable(s, ascii)
 			if i := strings.IndexFunc(got, func(r rune) bool { return !strconv.IsPrint(r) || ascii && r > 0x7e }); i >= 0 || !utf8.ValidString(got) {
-				t.Errorf("Printable(%q, %v) = %q", s, ascii, got)
+				t.Errorf("lines.Printable(%q, %v) = %q", s, ascii, got)
 			}
 		}
-		for _, md := range []string{inline(s), cell(s)} {
+		for _, md := range []string{gfm.Inline(s), gfm.Cell(s)} {
 			if strings.ContainsAny(strings.ReplaceAll(md, "<!-- -->", ""), "\n") {
 				t.Errorf("%q leaves its line: %q", s, md)
 			}
 		}
-		if bare := strings.ReplaceAll(inline(s), "@<!-- -->", ""); strings.Contains(strings.ReplaceAll(bare, ":<!-- -->", ""), "<") {
-			t.Errorf("inline(%q) = %q holds HTML", s, inline(s))
+		if bare := strings.ReplaceAll(gfm.Inline(s), "@<!-- -->", ""); strings.Contains(strings.ReplaceAll(bare, ":<!-- -->", ""), "<") {
+			t.Errorf("gfm.Inline(%q) = %q holds HTML", s, gfm.Inline(s))
 		}
 	})
 }

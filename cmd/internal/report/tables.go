@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // usualDomain begins the address of every GPU of most machines. It is left out
@@ -51,7 +52,7 @@ func (t *text) table(m matrix) bool {
 	t.line("      ", t.paint(dim, t.clean(m.title)))
 	var row strings.Builder
 	for _, h := range m.heads {
-		row.WriteString(pad(t.clean(h), -column))
+		row.WriteString(lines.Pad(t.clean(h), -column))
 	}
 	t.line("      ", t.paint(dim, strings.Repeat(" ", head)+row.String()))
 	for i := range devices {
@@ -68,7 +69,7 @@ func (t *text) table(m matrix) bool {
 			}
 			row.WriteString(strings.Repeat(" ", column-len(c)) + t.paint(code, c))
 		}
-		t.line("      ", t.paint(dim, pad(m.labels[i]+"  "+t.clean(m.devices[i]), head)), row.String())
+		t.line("      ", t.paint(dim, lines.Pad(m.labels[i]+"  "+t.clean(m.devices[i]), head)), row.String())
 	}
 	if m.legend != "" {
 		t.wrapped("      ", dim, m.legend)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -198,7 +199,7 @@ func (t *text) finding(number int, g group) {
 		about = fmt.Sprintf("%s x %d, %s", t.clean(g.Rule), len(g.findings), g.Confidence)
 	}
 	indent := strings.Repeat(" ", used)
-	lines := Wrap(title, t.width-used)
+	lines := lines.Wrap(title, t.width-used)
 	fits := len(lines) == 1 && used+utf8.RuneCountInString(title)+3+len(about) <= t.width
 	for i, l := range lines {
 		switch {

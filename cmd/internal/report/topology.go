@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
 
@@ -23,7 +24,7 @@ func (d *Document) topology() *topology.Machine {
 			faults = append(faults, fault)
 		}
 	}
-	return topology.New(d.shown(), faults, func(s string) string { return Printable(s, false) })
+	return topology.New(d.shown(), faults, func(s string) string { return lines.Printable(s, false) })
 }
 
 // places are the addresses at which the findings of a group lie: those that the
@@ -82,7 +83,7 @@ func (t *text) tree(m *topology.Machine) {
 	for _, r := range rows {
 		line, below := r.Lead+r.Label(), []string{r.Detail, r.Links}
 		if r.Up != nil && r.Up.Speed != "" && beside {
-			line = pad(line, names) + "  " + pad(r.Up.Speed, speeds) + "  " + pad(r.Up.Rate, rates)
+			line = lines.Pad(line, names) + "  " + lines.Pad(r.Up.Speed, speeds) + "  " + lines.Pad(r.Up.Rate, rates)
 		} else if r.Up != nil && r.Up.Speed != "" {
 			below = append([]string{r.Up.Speed, r.Up.Rate}, below...)
 		}
@@ -101,7 +102,7 @@ func (t *text) tree(m *topology.Machine) {
 
 // under writes a text below a node.
 func (t *text) under(r topology.Row, c color, said string) {
-	for _, l := range Wrap(said, max(t.width-utf8.RuneCountInString(r.Under), leastWidth/2)) {
+	for _, l := range lines.Wrap(said, max(t.width-utf8.RuneCountInString(r.Under), leastWidth/2)) {
 		t.line(t.paint(dim, r.Under), t.paint(c, l))
 	}
 }
@@ -140,7 +141,7 @@ func (t *text) pictured(m *topology.Machine) {
 	}
 	for _, f := range m.Faults {
 		lead := fmt.Sprintf("%d  %s  ", f.Number, f.Severity)
-		for i, l := range Wrap(t.clean(f.Title), t.width-len(lead)) {
+		for i, l := range lines.Wrap(t.clean(f.Title), t.width-len(lead)) {
 			if i > 0 {
 				lead = strings.Repeat(" ", len(lead))
 			}

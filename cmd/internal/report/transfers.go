@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/gfm"
 )
 
 // TransfersExitCode is what a command that makes transfers and nothing else
@@ -34,7 +36,7 @@ func (f Format) WriteTransfers(w io.Writer, d *Document, s Style) error {
 	case "markdown":
 		m := &markdown{b: &b, d: d, extent: extents[0]}
 		_, said := transfersLine(d, newPaths(d))
-		m.put("%s\n", inline(said))
+		m.put("%s\n", gfm.Inline(said))
 		m.matrix()
 	case "html":
 		h := &pageOf{d: d}

@@ -1,4 +1,5 @@
-package report
+// Package lines makes texts into lines for a terminal: safe to print, and broken at a width.
+package lines
 
 import (
 	"fmt"
@@ -8,9 +9,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 )
 
-// maxField bounds how much of one string from the machine is printed, in
+// MaxField bounds how much of one string from the machine is printed, in
 // characters; JSON holds the whole of it.
-const maxField = 2000
+const MaxField = 2000
 
 // Printable makes a string safe to show on a terminal: control characters
 // (and so every escape sequence), marks that turn the direction of writing,
@@ -22,7 +23,7 @@ func Printable(s string, ascii bool) string {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case n == maxField:
+		case n == MaxField:
 			b.WriteString("...")
 			return b.String()
 		case r == utf8.RuneError && size == 1:

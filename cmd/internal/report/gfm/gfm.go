@@ -1,19 +1,21 @@
-package report
+// Package gfm escapes strings from a machine for GitHub's Markdown.
+package gfm
 
 import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// command matches a remark that can be typed as it is: behind a command, prose
+// Command matches a remark that can be typed as it is: behind a command, prose
 // begins with a comma or a semicolon, or goes on in a sentence.
-var command = lazy.New(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( ([A-Za-z0-9_./:=,@%+-]+|'[^']*'))?)*)$`)
+var Command = lazy.New(`^(unset [A-Z0-9_ ]+|gpudoctor check( --?[a-z-]+( ([A-Za-z0-9_./:=,@%+-]+|'[^']*'))?)*)$`)
 
-// inline makes a string from the machine safe inside a line or a table cell
+// Inline makes a string from the machine safe inside a line or a table cell
 // of Markdown: nothing of it is taken for markup, HTML, a link or a mention.
-func inline(s string) string {
-	return inlineReplacer.Replace(Printable(s, false))
+func Inline(s string) string {
+	return inlineReplacer.Replace(lines.Printable(s, false))
 }
 
 // inlineReplacer escapes the punctuation that Markdown gives a meaning inside
@@ -25,8 +27,8 @@ var inlineReplacer = strings.NewReplacer(
 	`www.`, `www<!-- -->.`,
 )
 
-// item makes a text that begins a line, or an item of a list, no item or heading of its own.
-func item(s string) string {
+// Item makes a text that begins a line, or an item of a list, no item or heading of its own.
+func Item(s string) string {
 	trimmed := strings.TrimLeft(s, " ")
 	if trimmed != "" && strings.ContainsAny(trimmed[:1], "-+=") {
 		return `\` + trimmed
@@ -38,18 +40,18 @@ func item(s string) string {
 	return trimmed
 }
 
-// cell is code for a table, whose columns a bar would end even there. A backslash before
+// Cell is code for a table, whose columns a bar would end even there. A backslash before
 // a bar cannot be written in code.
-func cell(s string) string {
+func Cell(s string) string {
 	if strings.Contains(s, `\|`) {
-		return inline(s)
+		return Inline(s)
 	}
-	return strings.ReplaceAll(code(s), "|", `\|`)
+	return strings.ReplaceAll(Code(s), "|", `\|`)
 }
 
-// code writes a string as code on one line.
-func code(s string) string {
-	s = Printable(s, false)
+// Code writes a string as code on one line.
+func Code(s string) string {
+	s = lines.Printable(s, false)
 	if s == "" {
 		return ""
 	}
