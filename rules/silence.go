@@ -57,7 +57,7 @@ func fold(findings []Finding, rules []Rule) []Finding {
 		}
 	}
 	slices.SortFunc(causes, Finding.Compare)
-	return foldLastResort(foldSameFault(causes), rules)
+	return withoutGuesses(foldLastResort(foldSameFault(causes), rules), rules)
 }
 
 // foldSameFault puts findings on the same fault under one of them: under the
@@ -191,6 +191,22 @@ func foldLastResort(causes []Finding, rules []Rule) []Finding {
 		}
 	}
 	return kept
+}
+
+// withoutGuesses takes from the consequences of a cause what only guessed at it: findings
+// of a last resort that comes before another one. The failure itself stays.
+func withoutGuesses(causes []Finding, rules []Rule) []Finding {
+	last, guess := map[string]bool{}, map[string]bool{}
+	for _, r := range rules {
+		last[r.ID] = r.LastResort
+	}
+	for _, r := range rules {
+		guess[r.ID] = r.LastResort && slices.ContainsFunc(r.explanations(), func(e explanation) bool { return last[ruleOf(e.effect)] })
+	}
+	for i := range causes {
+		causes[i].Explains = slices.DeleteFunc(causes[i].Explains, func(f Finding) bool { return guess[f.Rule] })
+	}
+	return causes
 }
 
 // foremost are the places of the first of a rule's findings: of all, of those that

@@ -81,7 +81,7 @@ var (
 	// inlineCommand is one within a sentence.
 	inlineCommand = regexp.MustCompile("`(gpudoctor(?: [^`]*)?)`")
 	// placeholder is what a reader is to put something in place of.
-	placeholder = regexp.MustCompile(`\.\.\.|…|\b[A-Z]{2,}\b|<[a-z]`)
+	placeholder = regexp.MustCompile(`\.\.\.|…|\b[A-Z]{2,}\b| [A-Z]\b|<[a-z]`)
 )
 
 // commandsOf are the commands of a page that can be run as they stand.
