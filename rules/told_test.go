@@ -431,25 +431,25 @@ func TestToldSubjects(t *testing.T) {
 		"each GPU": {
 			told(event("amdgpu-poison-created", b), event("amdgpu-poison-consumed", b), event("amdgpu-poison-created", a)),
 			[]string{
-				"logged 0000:05:00.0 of []: The kernel log says that GPU 0000:05:00.0 met memory that cannot be corrected (poison): it happened 0000:05:00.0 (1), map[gpu:0000:05:00.0]",
-				"logged 0000:26:00.0 of []: The kernel log says that GPU 0000:26:00.0 met memory that cannot be corrected (poison): it happened 0000:26:00.0 (2), map[gpu:0000:26:00.0]",
+				"logged 0000:05:00.0 of []: The kernel log reports that GPU 0000:05:00.0 found uncorrectable memory (poison): it happened 0000:05:00.0 (1), map[gpu:0000:05:00.0]",
+				"logged 0000:26:00.0 of []: The kernel log reports that GPU 0000:26:00.0 found uncorrectable memory (poison): it happened 0000:26:00.0 (2), map[gpu:0000:26:00.0]",
 			},
 		},
 		"no GPU": {
 			told(event("amdgpu-queue-silent", "")),
-			[]string{"logged host of []: The kernel log says that an AMD GPU does not answer its driver: it happened (1), map[gpu:host]"},
+			[]string{"logged host of []: The kernel log reports that an AMD GPU does not answer its driver: it happened (1), map[gpu:host]"},
 		},
 		"several": {
 			told(event("amdgpu-xgmi-errors-uncorrected", b), event("amdgpu-xgmi-hive-failed", a), event("amdgpu-xgmi-hive-failed", "")),
-			[]string{"uncorrected host of [0000:05:00.0 0000:26:00.0]: The driver reports errors of xGMI links that it could not correct: it happened 0000:26:00.0 (3), map[gpus:[0000:26:00.0 0000:05:00.0]]"},
+			[]string{"uncorrected host of [0000:05:00.0 0000:26:00.0]: The driver reports uncorrectable errors on xGMI links: it happened 0000:26:00.0 (3), map[gpus:[0000:26:00.0 0000:05:00.0]]"},
 		},
 		"one": {
 			told(event("amdgpu-xgmi-errors-corrected", b), event("amdgpu-xgmi-errors-corrected", "")),
-			[]string{"corrected 0000:26:00.0 of [0000:26:00.0]: The driver corrected errors of xGMI links: it happened 0000:26:00.0 (2), map[gpus:[0000:26:00.0]]"},
+			[]string{"corrected 0000:26:00.0 of [0000:26:00.0]: The driver corrected errors on xGMI links: it happened 0000:26:00.0 (2), map[gpus:[0000:26:00.0]]"},
 		},
 		"none of several": {
 			told(event("amdgpu-xgmi-errors-corrected", "")),
-			[]string{"corrected host of []: The driver corrected errors of xGMI links: it happened (1), map[gpus:[host]]"},
+			[]string{"corrected host of []: The driver corrected errors on xGMI links: it happened (1), map[gpus:[host]]"},
 		},
 	} {
 		if !slices.Equal(tt.got, tt.want) {

@@ -1,6 +1,6 @@
-// Package deadline holds how long everything may take that can hang: the whole
+// Package deadline defines the deadlines of everything that can hang: the whole
 // command, each stage of it and each child process. docs/deadlines.md shows the
-// same table; a test holds the two equal.
+// same table; a test checks that the two are equal.
 package deadline
 
 import "time"
@@ -50,8 +50,8 @@ const (
 	NVMLCall = 10 * time.Second
 	NVML     = 30 * time.Second
 
-	// Spawn is how long a child may take to say its first word: no library's doing,
-	// but a machine's that is out of breath.
+	// Spawn bounds the time until a child's first message: no library is involved,
+	// but an overloaded machine takes long.
 	Spawn = 30 * time.Second
 	// Kill is how long a child may take to go once it was killed or its task has
 	// ended; one that sits in the kernel takes longer and is left there.
@@ -75,25 +75,25 @@ type Row struct {
 // Table is every deadline, from the outermost.
 func Table() []Row {
 	return []Row{
-		{"the whole command, on a live machine (`--deadline`)", Whole, "what is under way is ended, and the report says what was not done"},
+		{"the whole command, on a live machine (`--deadline`)", Whole, "work in progress is stopped, and the report says what was not done"},
 		{"the same with `--probe full`", Full, "the same"},
 		{"the same with `--from` or `--with`", Texts, "what was read is judged, and the report says what was not read"},
-		{"kept of it for the end: children, rules, report", Ending, ""},
+		{"reserved for the end: children, rules, report", Ending, ""},
 		{"each check that reads files", Check, "its section is unknown"},
 		{"one operation on a file", File, "the fact is unknown"},
 		{"one operation on a file of `--from` or `--with`, except pipes", Silence, "the text is listed as not read"},
 		{"each step of starting the driver (`--probe-timeout`)", Start, "outcome hang; the process is ended"},
-		{"each wait for a transfer (`--probe-timeout`, where that is shorter)", Transfer, "outcome hang; the next transfer is tried"},
-		{"silence of the process that drives the GPUs, in a transfer", Calls * Transfer, "outcome hang; a new process goes on"},
+		{"each wait for a transfer (`--probe-timeout`, if shorter)", Transfer, "outcome hang; the next transfer is tried"},
+		{"silence of the process that drives the GPUs, in a transfer", Calls * Transfer, "outcome hang; a new process continues"},
 		{"each call of the management library (`--probe-timeout`)", NVMLCall, "outcome hang; the process is ended"},
 		{"all calls of the management library", NVML, "the same"},
-		{"the first word of a child", Spawn, "outcome hang"},
-		{"the end of a child that was killed", Kill, "it is left behind, and the report says so"},
+		{"the first message of a child", Spawn, "outcome hang"},
+		{"the exit of a killed child", Kill, "it is left behind, and the report says so"},
 		{"compiling the rules of a policy (processor time)", Compile, "an error"},
 		{"one rule (processor time)", Rule, "it is stopped and listed as skipped"},
-		{"all rules (processor time)", Rules, "each gets half of what is left at most"},
+		{"all rules (processor time)", Rules, "each gets at most half of the remaining time"},
 		{"the end of the command after SIGINT, SIGTERM or another signal that ends it", Signal, "it exits"},
-		{"a FIFO that `-o` names and that has no reader", Reader, "an error"},
+		{"a FIFO named by `-o` that has no reader", Reader, "an error"},
 	}
 }
 

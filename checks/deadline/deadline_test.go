@@ -12,8 +12,8 @@ import (
 
 const intro = `# Deadlines
 
-Everything that can hang has a deadline. A stage never outlasts the command: whatever is shorter wins. The table is that of
-"checks/deadline", which the program reads; a test holds this page equal to it.
+Everything that can hang has a deadline. A stage never outlasts the command: whatever is shorter wins. The program reads the same table from
+"checks/deadline"; a test checks that this page matches it.
 
 | what | at most | then |
 | --- | ---: | --- |

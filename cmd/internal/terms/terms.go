@@ -45,12 +45,12 @@ var all = []Term{
 	},
 	{
 		ExitCode, "2",
-		"wrong usage, input that cannot be read, texts in which nothing was recognised (the report says what to send), a report that could not be written, a limit (ulimit) that is too low to run, or an internal error",
+		"wrong usage, input that cannot be read, texts in which nothing was recognized (the report says what to send), a report that could not be written, a limit (ulimit) that is too low to run, or an internal error",
 		"Read the line on standard error and its hints.",
 	},
 	{
 		ExitCode, "3",
-		"no finding at or above --fail-on, but transfers failed (--fail-on none, --skip), or the probe was asked for and could not do its work; with --strict also whenever something that the verdict needs could not be examined",
+		"no finding at or above --fail-on, but transfers failed (--fail-on none, --skip), or the probe was requested and could not run; with --strict also if something that the verdict needs could not be examined",
 		"Read the last lines of the report: they name what failed or is missing. --verbose says why.",
 	},
 	{
